@@ -49,7 +49,7 @@ static bool triad(wf_context *ctx)
     wf_out(g, array[3], wf_add(wf_mul(wf_in(g, array[0]), wf_in(g, array[1])), wf_in(g, array[2])));
     wf_status status = wf_run(g);
     if (status != WF_OK)
-        fprintf(stderr, "weft-bench: %s\n", wf_message(ctx));
+        fprintf(stderr, "weft-bench: %s\n", wf_last_message(ctx));
     for (int k = 0; k < 4; ++k)
         wf_release(array[k]);
     return status == WF_OK && at[3][N - 1] > 6 + N - 2 && at[3][N - 1] < 6 + N;
@@ -73,7 +73,7 @@ static double node_bytes(wf_context *ctx)
 int bench_child(int argc, char **argv)
 {
     const char *job = argv[1] + strlen("--child="), *cache = argc > 2 && *argv[2] ? argv[2] : NULL;
-    wf_config config = { .size = sizeof config, .cache_dir = cache, .flags_on = cache ? 0 : WF_NO_DISK_CACHE };
+    wf_config config = { .size = sizeof config, .cache_dir = cache, .flags_on = cache ? 0 : WF_FLAG_NO_DISK_CACHE };
     wf_context *ctx = wf_context_new(&config);
     bool good = false;
     if (strcmp(job, "node-bytes") == 0) {

@@ -45,7 +45,7 @@ wf_array *bench_keep(bench_case *c, wf_array *array)
 void *bench_memory(bench *b, const wf_array *array)
 {
     void *at = NULL;
-    bench_ok(b, array ? wf_map(array, &at, NULL) : wf_check(b->ctx), b->ctx, "memory of an array");
+    bench_ok(b, array ? wf_map(array, &at, NULL) : wf_last_status(b->ctx), b->ctx, "memory of an array");
     if (!at)
         bench_fail(b, "no memory");
     return at;

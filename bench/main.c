@@ -133,7 +133,7 @@ static bool run_row(bench *b, bench_report *report, const bench_row *row)
         c->row = row;
     if (c)
         row->setup(b, c);
-    bool good = c && bench_ok(b, wf_check(b->ctx), b->ctx, "setup") && !b->error[0];
+    bool good = c && bench_ok(b, wf_last_status(b->ctx), b->ctx, "setup") && !b->error[0];
     if (!good) {
         fprintf(stderr, "weft-bench: %s: %s\n", row->name, b->error[0] ? b->error : "out of memory");
         b->error[0] = 0;

@@ -28,8 +28,8 @@ bool bench_ok(bench *b, wf_status status, wf_context *ctx, const char *what)
 {
     if (status == WF_OK)
         return true;
-    bench_fail(b, "%s: %s: %s", what, wf_status_name(status), wf_message(ctx));
-    wf_clear(ctx);
+    bench_fail(b, "%s: %s: %s", what, wf_status_name(status), wf_last_message(ctx));
+    wf_clear_error(ctx);
     return false;
 }
 

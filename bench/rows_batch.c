@@ -25,7 +25,7 @@ static void accumulated(void *data)
     batch_row *r = data;
     clear(r);
     wf_graph *g = wf_begin(r->s.b->ctx, .shape = WF_SHAPE(SIDE, SIDE));
-    wf_accumulate(g, WF_ADD, r->hist, 1, wf_index(g, 0), bin_of(wf_in(g, r->in)));
+    wf_accumulate(g, WF_JOIN_ADD, r->hist, 1, wf_index(g, 0), bin_of(wf_in(g, r->in)));
     bench_ok(r->s.b, wf_run(g), r->s.b->ctx, "wf_run");
 }
 
@@ -35,12 +35,12 @@ static void by_block(void *data)
     clear(r);
     wf_graph *g = wf_begin(r->s.b->ctx, .shape = WF_SHAPE(SIDE, SIDE), .reduce = WF_AXES(1));
     wf_array *mine = wf_scratch(g, WF_I32, WF_SHAPE(BINS), true);
-    wf_accumulate(g, WF_ADD, mine, 1, bin_of(wf_in(g, r->in)));
-    wf_section(g, WF_DEINIT);
+    wf_accumulate(g, WF_JOIN_ADD, mine, 1, bin_of(wf_in(g, r->in)));
+    wf_section(g, WF_SECTION_DEINIT);
     wf_barrier(g);
     wf_val i;
     WF_FOR (g, i, wf_thread_id(g, -1), BINS, wf_block_size(g, -1)) {
-        wf_accumulate(g, WF_ADD, r->hist, wf_read(g, mine, i), wf_index(g, 0), i);
+        wf_accumulate(g, WF_JOIN_ADD, r->hist, wf_read(g, mine, i), wf_index(g, 0), i);
     }
     WF_END(g);
     bench_ok(r->s.b, wf_run(g), r->s.b->ctx, "wf_run");

@@ -58,7 +58,7 @@ static wf_info info(wf_context *ctx, bool open_llvm)
 static double compiled(compile_row *r, uint32_t flags_off)
 {
     wf_config config = {
-        .size = sizeof config, .threads = r->b->threads, .flags_on = WF_NO_DISK_CACHE, .flags_off = flags_off
+        .size = sizeof config, .threads = r->b->threads, .flags_on = WF_FLAG_NO_DISK_CACHE, .flags_off = flags_off
     };
     wf_context *ctx = wf_context_new(&config);
     if (info(ctx, true).llvm_major == 0)
@@ -72,7 +72,7 @@ static double compiled(compile_row *r, uint32_t flags_off)
 }
 
 static double cold(void *data) { return compiled(data, 0); }
-static double cold_for_good(void *data) { return compiled(data, WF_TIERED); }
+static double cold_for_good(void *data) { return compiled(data, WF_FLAG_TIERED); }
 
 static double disk(void *data)
 {
@@ -92,14 +92,14 @@ static double disk(void *data)
 static double several(compile_row *r, int threads)
 {
     enum { KERNELS = 4 };
-    wf_config config = { .size = sizeof config, .threads = threads, .flags_on = WF_NO_DISK_CACHE };
+    wf_config config = { .size = sizeof config, .threads = threads, .flags_on = WF_FLAG_NO_DISK_CACHE };
     wf_context *ctx = wf_context_new(&config);
     wf_array *x[KERNELS], *out[KERNELS];
     if (info(ctx, true).llvm_major == 0)
         bench_fail(r->b, "LLVM was not found");
     r->salt += 1e-6;
     for (int i = 0; i < KERNELS; ++i) {
-        x[i] = wf_arange(ctx, WF_F32, N + i, 1, 1e-3);
+        x[i] = wf_array_arange(ctx, WF_F32, N + i, 1, 1e-3);
         out[i] = wf_like(x[i]);
     }
     uint64_t before = info(ctx, false).compiled;

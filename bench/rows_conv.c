@@ -33,7 +33,7 @@ static void weft_scratch(void *data)
     wf_graph *g =
         wf_begin(r->s.b->ctx, .shape = WF_SHAPE(SIDE, SIDE), .block = WF_SHAPE(BLOCK, BLOCK), .name = "tiled");
     wf_array *tile = wf_scratch(g, WF_F32, WF_SHAPE(WINDOW, WINDOW), false);
-    wf_section(g, WF_INIT);
+    wf_section(g, WF_SECTION_INIT);
     wf_val y0 = wf_sub(wf_mul(wf_block_id(g, 0), BLOCK), CONV_HALO), y, x;
     wf_val x0 = wf_sub(wf_mul(wf_block_id(g, 1), BLOCK), CONV_HALO);
     WF_FOR (g, y, 0, WINDOW, 1) {
@@ -43,7 +43,7 @@ static void weft_scratch(void *data)
         WF_END(g);
     }
     WF_END(g);
-    wf_section(g, WF_CALL);
+    wf_section(g, WF_SECTION_CALL);
     wf_val i = wf_index(g, 0), j = wf_index(g, 1), sum = WF_V(0);
     wf_val top = wf_sub(i, wf_mul(wf_block_id(g, 0), BLOCK)), left = wf_sub(j, wf_mul(wf_block_id(g, 1), BLOCK));
     for (int k = 0; k < CONV_K * CONV_K; ++k)

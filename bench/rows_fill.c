@@ -15,7 +15,7 @@ static void weft_full(void *data)
     wf_release(r->made);
     r->by_weft = true;
     r->made = wf_full(r->s.b->ctx, WF_F32, WF_SHAPE(r->s.n), (double)r->value);
-    bench_ok(r->s.b, r->made ? WF_OK : wf_check(r->s.b->ctx), r->s.b->ctx, "wf_full");
+    bench_ok(r->s.b, r->made ? WF_OK : wf_last_status(r->s.b->ctx), r->s.b->ctx, "wf_full");
 }
 
 static void part(void *data, const void *how, int part, int parts)
@@ -42,7 +42,7 @@ static bool check(void *data, char *why, size_t cap)
     const float *at = r->s.at[0];
     int64_t stride;
     if (r->by_weft && wf_map(r->made, (void **)&at, &stride) != WF_OK)
-        return bench_fail(r->s.b, "wf_map: %s", wf_message(r->s.b->ctx));
+        return bench_fail(r->s.b, "wf_map: %s", wf_last_message(r->s.b->ctx));
     for (int64_t i = 0; i < r->s.n; ++i)
         if (!(at[i] == r->value)) {
             snprintf(why, cap, "element %lld is %.9g, not %.9g", (long long)i, (double)at[i], (double)r->value);

@@ -161,7 +161,7 @@ static void prepare(fn_case *c)
     c->kernel = wf_compile(g);
     for (int i = 0; i < 3; ++i) {
         c->array[i] = wf_empty(c->ctx, t, WF_SHAPE(N));
-        wf_status status = c->array[i] ? wf_map(c->array[i], &c->at[i], NULL) : wf_check(c->ctx);
+        wf_status status = c->array[i] ? wf_map(c->array[i], &c->at[i], NULL) : wf_last_status(c->ctx);
         if (!bench_ok(c->b, status, c->ctx, "memory for the inputs"))
             return;
         for (int64_t k = 0; k < N && i < 2; ++k) {
@@ -172,7 +172,7 @@ static void prepare(fn_case *c)
                 ((float *)c->at[i])[k] = (float)v;
         }
     }
-    bench_ok(c->b, wf_check(c->ctx), c->ctx, "wf_compile");
+    bench_ok(c->b, wf_last_status(c->ctx), c->ctx, "wf_compile");
 }
 
 static void setup(bench *b, bench_case *at)

@@ -138,11 +138,11 @@ static double record(const bench_stream *s, int ops, bool again)
         wf_val v = bench_program(x, y, ops, 0);
         seconds += bench_now() - start;
         if (v.h.num == 0)
-            bench_fail(s->b, "recording failed: %s", wf_message(s->b->ctx)); /* poison */
+            bench_fail(s->b, "recording failed: %s", wf_last_message(s->b->ctx)); /* poison */
         if (again && !(v.h.num == first.h.num))
             bench_fail(s->b, "equal expressions are two nodes");
         wf_drop(g);
-        wf_clear(s->b->ctx);
+        wf_clear_error(s->b->ctx);
     }
     return seconds / (double)recordings / (double)ops;
 }

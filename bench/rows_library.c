@@ -1,7 +1,7 @@
-/* rows_library.c - array functions (weft/array.h) on 2^24 values, as new arrays. */
+/* rows_library.c - array functions (weft/functions.h) on 2^24 values, as new arrays. */
 #include "bench.h"
 #include "kernels.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void weft(void *data)
     void *at = NULL;
     wf_release(r->out);
     r->out = r->function(r->in);
-    if (bench_ok(r->s.b, r->out ? wf_map(r->out, &at, NULL) : wf_check(r->s.b->ctx), r->s.b->ctx, "the function"))
+    if (bench_ok(r->s.b, r->out ? wf_map(r->out, &at, NULL) : wf_last_status(r->s.b->ctx), r->s.b->ctx, "the function"))
         r->result = at;
 }
 
@@ -278,7 +278,7 @@ static wf_array *scan_expr(const wf_array *x)
     wf_array *row = wf_view_reshape((wf_array *)(uintptr_t)x, WF_SHAPE(-1));
     wf_graph *g = wf_begin(wf_array_context(x));
     wf_val v = wf_in(g, row);
-    wf_array *sums = wf_keep(wf_scan(WF_ADD, wf_add(wf_mul(v, v), 0.5), 0, false, false));
+    wf_array *sums = wf_keep(wf_scan(WF_JOIN_ADD, wf_add(wf_mul(v, v), 0.5), 0, false, false));
     wf_release(row);
     if (wf_run(g) == WF_OK)
         return sums;

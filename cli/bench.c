@@ -17,7 +17,7 @@ const char help_bench[] =
     "thread, as the compiler that built this tool translates it. Times are medians; results are compared.\n\n"
     "scatter: random numbers added to buffers of 1 to 10^7 elements at random places, in every mode of accumulation, beside\n"
     "private histograms in C; a table, scatter.svg and scatter.png.\n"
-    "packet: records of 1 to 24 f32 read, written and accumulated at scrambled places, with and without WF_PACKETS, beside\n"
+    "packet: records of 1 to 24 f32 read, written and accumulated at scrambled places, with and without WF_FLAG_PACKETS, beside\n"
     "C; a table, packet.svg and packet.png.\n\n"
     "  --quick                smaller arrays\n"
     "  --json                 the rows (not scatter, packet) as one JSON object per line\n"
@@ -255,7 +255,7 @@ static int run_rows(wf_context *all, wf_context *one, bool quick, bool json)
         timing x = { .all = 0 };
         progress_begin(rows[i].name);
         if (!run_row(all, one, &rows[i], quick, &x))
-            return failed_in(*wf_message(all) ? all : one);
+            return failed_in(*wf_last_message(all) ? all : one);
         progress_end();
         print_row(&rows[i], &x, json);
         if (!(x.error < 1e-4))

@@ -79,7 +79,7 @@ bool print_values(wf_context *ctx, const wf_array *a); /* all of them, as a line
 /* Of i64 or u64: the lowest and the highest value, exactly. */
 bool whole_extremes(wf_context *ctx, const wf_array *a, char low[static NUMBER_CAP], char high[static NUMBER_CAP]);
 
-/* With WF_HISTORY: the kernels that ran since the last time, as a table (history.c). */
+/* With WF_FLAG_HISTORY: the kernels that ran since the last time, as a table (history.c). */
 void print_history(wf_context *ctx, FILE *out);
 
 /* ---- time ---- */

@@ -38,8 +38,8 @@ int misused(const command *c, const char *format, ...)
 
 int failed_in(wf_context *ctx)
 {
-    const char *message = wf_message(ctx);
-    return failed("%s", *message ? message : wf_status_name(wf_check(ctx)));
+    const char *message = wf_last_message(ctx);
+    return failed("%s", *message ? message : wf_status_name(wf_last_status(ctx)));
 }
 
 /* ---- command lines ---- */
@@ -275,14 +275,14 @@ static const char *unwritable(char *whole)
 
 int check_output(const arguments *a, wf_context *ctx, const char *path, wf_format only)
 {
-    wf_format format = WF_BY_NAME;
+    wf_format format = WF_FORMAT_BY_NAME;
     if (strcmp(path, "-") == 0)
         return misused(a->command, "-o -: results go to files, not to standard output");
     wf_status status = wf_format_named(ctx, path, &format);
     if (only && format != only)
         return misused(a->command, "-o %s: give a .png", path);
     if (status != WF_OK)
-        return misused(a->command, "-o %s", wf_message(ctx));
+        return misused(a->command, "-o %s", wf_last_message(ctx));
     char *whole = whole_path(path);
     if (!whole)
         return failed("-o %s: there is no such folder, or no way to it", path);
@@ -343,9 +343,9 @@ wf_context *open_context(const arguments *a)
         return NULL;
     wf_config config = { .size = sizeof config, .threads = a->threads, .log = print_log };
     if (a->fast_math)
-        config.flags_on = WF_FAST_MATH;
+        config.flags_on = WF_FLAG_FAST_MATH;
     if (a->history)
-        config.flags_on |= WF_HISTORY;
+        config.flags_on |= WF_FLAG_HISTORY;
     if (a->device)
         config.device = wf_device_named(a->device);
     if (a->device && !config.device) {
@@ -358,7 +358,7 @@ wf_context *open_context(const arguments *a)
     }
     wf_context *ctx = wf_context_new(&config);
     if (!ctx)
-        failed("%s", wf_message(NULL));
+        failed("%s", wf_last_message(NULL));
     return ctx;
 }
 

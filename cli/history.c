@@ -11,11 +11,11 @@ static const char *code_text(wf_code_from from)
 
 static const char *mode_text(const wf_kernel_info *k, char buf[static 96])
 {
-    const char *sums = k->mode == WF_DIRECT        ? " direct"
-                       : k->mode == WF_LOCAL       ? " local"
-                       : k->mode == WF_EXPAND      ? " expand"
-                       : k->mode == WF_NO_CONFLICT ? " alone"
-                                                   : "";
+    const char *sums = k->mode == WF_MODE_DIRECT        ? " direct"
+                       : k->mode == WF_MODE_LOCAL       ? " local"
+                       : k->mode == WF_MODE_EXPAND      ? " expand"
+                       : k->mode == WF_MODE_NO_CONFLICT ? " alone"
+                                                        : "";
     char tile[32] = "", copies[24] = "";
     if (k->lanes && !k->columns)
         snprintf(tile, sizeof tile, "1 x %d", k->lanes);

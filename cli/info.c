@@ -23,7 +23,7 @@ static void print_gpus(wf_context *ctx)
                    i, g.name, g.capability / 10, g.capability % 10, g.processors, (double)g.memory_free / 1e9,
                    (double)g.memory_bytes / 1e9, g.driver / 1000, g.driver % 1000 / 10);
         else
-            printf("          cuda:%d cannot be used: %s\n", i, wf_message(ctx));
+            printf("          cuda:%d cannot be used: %s\n", i, wf_last_message(ctx));
     if (wf_device_count(ctx, WF_GPU_EMU(0)))
         printf("          cuda-emu (an emulated GPU, with checks)\n");
 }
@@ -63,7 +63,7 @@ enum { KIND_CAP = 64 };
 static const char *kind_text(const wf_meta *m, wf_shape shape, char text[static KIND_CAP])
 {
     static const char *const channels[] = { [2] = "grey and alpha", [3] = "colour", [4] = "colour and alpha" };
-    bool picture = m->format == WF_PNG || m->format == WF_TIFF;
+    bool picture = m->format == WF_FORMAT_PNG || m->format == WF_FORMAT_TIFF;
     *text = 0;
     if (picture && shape.rank == 3 + m->is_stack) {
         int64_t n = shape.dim[shape.rank - 1];
@@ -71,7 +71,7 @@ static const char *kind_text(const wf_meta *m, wf_shape shape, char text[static 
                  n >= 2 && n <= 4 ? channels[n] : "channels");
     } else if (m->is_stack && shape.rank >= 3) {
         snprintf(text, KIND_CAP, ", stack of %s", shape.rank == 3 ? "images" : "volumes");
-    } else if (m->format == WF_MRC && shape.rank == 3) {
+    } else if (m->format == WF_FORMAT_MRC && shape.rank == 3) {
         snprintf(text, KIND_CAP, ", volume");
     }
     return text;
@@ -102,7 +102,7 @@ static int header(wf_context *ctx, const char *path)
     wf_shape shape;
     if (wf_probe(ctx, path, &m, &dtype, &shape) != WF_OK) {
         failed_in(ctx);
-        wf_clear(ctx);
+        wf_clear_error(ctx);
         return EXIT_FAILED;
     }
     printf("%s: %s, %s %s", path, wf_format_name(m.format), shape_text(shape, buf), wf_dtype_name(dtype));

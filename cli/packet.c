@@ -1,5 +1,5 @@
 /* packet.c - weft bench packet: records of f32, read, summed, written and accumulated at scrambled places, by record
- * size: Weft with and without WF_PACKETS, loops as one writes them in C, and Dr.Jit where it is installed.
+ * size: Weft with and without WF_FLAG_PACKETS, loops as one writes them in C, and Dr.Jit where it is installed.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "measure.h"
@@ -226,7 +226,8 @@ static wf_kernel *prepare(wf_context *ctx, const data *d, int work, float *to, b
                             : work == SUM  ? WF_SHAPE(points)
                                            : records,
                             NULL, NULL);
-    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(points), .name = "packet", .flags_off = packets ? 0 : WF_PACKETS);
+    wf_graph *g =
+        wf_begin(ctx, .shape = WF_SHAPE(points), .name = "packet", .flags_off = packets ? 0 : WF_FLAG_PACKETS);
     wf_val i = wf_in(g, index), p = wf_index(g, 0), sum = wf_const(g, WF_F32, 0);
     for (int k = 0; k < n; k++) {
         wf_val x = reads ? wf_read(g, from, i, k) : wf_read(g, from, k, p);
@@ -237,7 +238,7 @@ static wf_kernel *prepare(wf_context *ctx, const data *d, int work, float *to, b
         else if (work == SCATTER)
             wf_write(g, out, x, i, k);
         else
-            wf_accumulate(g, WF_ADD, out, x, i, k);
+            wf_accumulate(g, WF_JOIN_ADD, out, x, i, k);
     }
     if (work == SUM)
         wf_write(g, out, sum, p);
@@ -387,7 +388,7 @@ int bench_packet(wf_context *ctx, int64_t n, const char *python)
         progress_end();
         free_blocks(&d.memory);
     }
-    int status = ok ? EXIT_OK : *wf_message(ctx) ? failed_in(ctx) : EXIT_FAILED;
+    int status = ok ? EXIT_OK : *wf_last_message(ctx) ? failed_in(ctx) : EXIT_FAILED;
     if (ok && python && !measure_peer(python, n, wf_get_threads(ctx), r))
         status = failed("%s: no Dr.Jit there, or it failed", python);
     if (ok) {

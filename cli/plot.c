@@ -151,7 +151,7 @@ static int write_png(wf_context *ctx, const plot *p, const char *path)
     raster r = raster_new(wide(p), high(p));
     draw_all(&(canvas){ .pixels = &r }, p);
     wf_array *a = wf_wrap(ctx, r.pixel, WF_U8, WF_SHAPE(r.height, r.width, 3), NULL, NULL);
-    wf_status status = a ? wf_save(a, path, NULL) : wf_check(ctx);
+    wf_status status = a ? wf_save(a, path, NULL) : wf_last_status(ctx);
     wf_release(a);
     free(r.pixel);
     return status == WF_OK ? EXIT_OK : failed_in(ctx);

@@ -414,7 +414,7 @@ int run_sample(const command *self, int argc, char **argv)
         return EXIT_USAGE;
     int result = check_output(&a, s.ctx, s.path, 0);
     wf_format format;
-    if (result == EXIT_OK && wf_format_named(s.ctx, s.path, &format) == WF_OK && format == WF_PNG)
+    if (result == EXIT_OK && wf_format_named(s.ctx, s.path, &format) == WF_OK && format == WF_FORMAT_PNG)
         result = misused(self, "-o %s: PNG cannot store f32: give a .mrc, .npy or .tif; weft view makes a PNG of it",
                          s.path);
     if (result == EXIT_OK)

@@ -96,7 +96,7 @@ static wf_kernel *prepare(wf_context *ctx, int64_t n, wf_mode mode, const wf_arr
 {
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(n), .name = "scatter");
     wf_array *target = wf_formal(g, "target", WF_U32, 1);
-    wf_accumulate(g, (int)WF_ADD | (int)mode, target, wf_in(g, value), wf_in(g, index));
+    wf_accumulate_mode(g, WF_JOIN_ADD, mode, target, wf_in(g, value), wf_in(g, index));
     return wf_compile(g);
 }
 
@@ -106,7 +106,7 @@ typedef struct inputs {
 
 static bool measure_size(wf_context *ctx, const inputs *in, int at, results *out)
 {
-    static const wf_mode modes[MODES] = { WF_AUTO, WF_DIRECT, WF_LOCAL, WF_EXPAND };
+    static const wf_mode modes[MODES] = { WF_MODE_AUTO, WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_EXPAND };
     int64_t n = out->n, bins = out->size[at];
     blocks memory = { .ctx = ctx };
     c_call *c = allocate(1, sizeof *c);
@@ -253,7 +253,7 @@ int bench_scatter(wf_context *ctx, int64_t n, int64_t most, const char *python)
         progress_end();
     }
     free_blocks(&memory);
-    int status = ok ? EXIT_OK : *wf_message(ctx) ? failed_in(ctx) : EXIT_FAILED;
+    int status = ok ? EXIT_OK : *wf_last_message(ctx) ? failed_in(ctx) : EXIT_FAILED;
     if (ok && python && !measure_peer(python, wf_get_threads(ctx), &r))
         status = failed("%s: no Dr.Jit there, or it failed", python);
     if (ok) {

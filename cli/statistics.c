@@ -48,9 +48,9 @@ static bool reduce(wf_context *ctx, const wf_array *a, double scale, double pivo
     for (int i = 0; i < RESULTS; i++)
         result[i] = wf_empty(ctx, WF_F64, WF_SHAPE(1));
     wf_graph *g = wf_begin(ctx, .reduce = WF_ALL_AXES, .name = "statistics");
-    wf_var low = wf_reduced(g, WF_F64, INFINITY, WF_MIN), high = wf_reduced(g, WF_F64, -INFINITY, WF_MAX);
-    wf_var sum = wf_reduced(g, WF_F64, 0, WF_ADD), squares = wf_reduced(g, WF_F64, 0, WF_ADD);
-    wf_var count = wf_reduced(g, WF_F64, 0, WF_ADD);
+    wf_var low = wf_reduced(g, WF_F64, INFINITY, WF_JOIN_MIN), high = wf_reduced(g, WF_F64, -INFINITY, WF_JOIN_MAX);
+    wf_var sum = wf_reduced(g, WF_F64, 0, WF_JOIN_ADD), squares = wf_reduced(g, WF_F64, 0, WF_JOIN_ADD);
+    wf_var count = wf_reduced(g, WF_F64, 0, WF_JOIN_ADD);
     wf_val v = wf_cast(wf_in(g, a), WF_F64), ok = wf_isfinite(v);
     wf_val scaled = wf_mul(v, wf_param(g, "scale", WF_F64, scale));
     wf_val off = wf_select(ok, wf_sub(scaled, wf_param(g, "pivot", WF_F64, pivot)), wf_const(g, WF_F64, 0));
@@ -59,7 +59,7 @@ static bool reduce(wf_context *ctx, const wf_array *a, double scale, double pivo
     wf_inc(sum, off);
     wf_inc(squares, wf_mul(off, off));
     wf_inc(count, wf_cast(ok, WF_F64));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     const wf_var all[RESULTS] = { [MIN] = low, [MAX] = high, [SUM] = sum, [SQUARES] = squares, [FINITE] = count };
     for (int i = 0; i < RESULTS; i++)
         wf_out(g, result[i], all[i]);

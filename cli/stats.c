@@ -1,6 +1,6 @@
 /* stats.c - weft stats: what is in a file, as numbers. */
 #include "cli.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,7 @@ static bool find_quartiles(wf_context *ctx, const wf_array *a, double *out)
     static const double q[] = { 0.25, 0.5, 0.75 };
     const char *want[] = { "v" };
     wf_array *size = wf_array_dtype(a) >= WF_C32 ? magnitude(ctx, a) : wf_retain(a), *wide = NULL;
-    wf_array *found = size ? wf_array_quantiles(size, q, 3, WF_ALL_AXES | WF_DROP) : NULL;
+    wf_array *found = size ? wf_array_quantiles(size, q, 3, WF_ALL_AXES | WF_DROP_AXES) : NULL;
     bool ok = found && wf_text_create(ctx, "v = f64(a)", WF_ARGS(WF_ARG("a", found)), 0, want, 1, &wide) == WF_OK &&
               wf_download(wide, out, 3 * sizeof *out) == WF_OK;
     wf_release(size);
@@ -95,7 +95,7 @@ static int one_file(wf_context *ctx, const char *path, report *r)
     if (!ok) {
         wf_release(a);
         int result = failed_in(ctx);
-        wf_clear(ctx);
+        wf_clear_error(ctx);
         return result;
     }
     wf_shape shape = wf_array_shape(a);

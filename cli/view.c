@@ -223,7 +223,7 @@ static const char *take_images(const view *v, wf_array *a, panels *p)
 /* How many channels images have that are to be drawn in colour, or with alpha; else 0. */
 static int find_channels(const view *v, wf_shape shape, const wf_meta *meta)
 {
-    bool picture = meta->format == WF_PNG || meta->format == WF_TIFF, pages = shape.rank == 4;
+    bool picture = meta->format == WF_FORMAT_PNG || meta->format == WF_FORMAT_TIFF, pages = shape.rank == 4;
     int64_t last = shape.rank ? shape.dim[shape.rank - 1] : 0;
     if (!picture || shape.rank != 3 + meta->is_stack || last > 4)
         return 0;
@@ -319,7 +319,7 @@ int run_view(const command *self, int argc, char **argv)
     v.ctx = open_context(&a);
     if (!v.ctx)
         return EXIT_USAGE;
-    result = check_output(&a, v.ctx, v.out, WF_PNG);
+    result = check_output(&a, v.ctx, v.out, WF_FORMAT_PNG);
     if (result == EXIT_OK)
         result = show(&v);
     wf_context_free(v.ctx);

@@ -24,9 +24,9 @@ static uint64_t address_of(const emu_run *r, const emu_inst *in, uint64_t base, 
 static void report_global(emu_run *r, const emu_inst *in, uint32_t lane, uint64_t a, unsigned bytes, unsigned access)
 {
     wf__str text = { 0 };
-    wf__emu_describe(r->l->heap, a, bytes, &text);
-    wf__emu_report(r, EMU_FAULT_ADDRESS, in, lane, "%s %u bytes at global address 0x%llx out of bounds: %s",
-                   verbs[access], bytes, (unsigned long long)a, wf__str_get(&text));
+    wfe_describe(r->l->heap, a, bytes, &text);
+    wfe_report(r, EMU_FAULT_ADDRESS, in, lane, "%s %u bytes at global address 0x%llx out of bounds: %s", verbs[access],
+               bytes, (unsigned long long)a, wf__str_get(&text));
     wf__str_free(&text);
 }
 
@@ -35,21 +35,21 @@ static bool find_global(emu_run *r, const emu_inst *in, uint32_t lane, uint64_t 
 {
     emu_memory *m = r->hit;
     if (!m || a - m->base >= m->size || m->size - (a - m->base) < bytes || !m->at) {
-        m = wf__emu_heap_find(r->l->heap, a);
+        m = wfe_heap_find(r->l->heap, a);
         if (!m || !m->at || a - m->base >= m->size || m->size - (a - m->base) < bytes) {
             report_global(r, in, lane, a, bytes, access);
             return false;
         }
         if (m->kind == EMU_MEM_DEVICE && m->device != r->l->device && !(r->l->peers >> m->device & 1)) {
-            wf__emu_report(r, EMU_FAULT_ADDRESS, in, lane,
-                           "address 0x%llx is memory of device %d, and peer access is not enabled",
-                           (unsigned long long)a, m->device);
+            wfe_report(r, EMU_FAULT_ADDRESS, in, lane,
+                       "address 0x%llx is memory of device %d, and peer access is not enabled", (unsigned long long)a,
+                       m->device);
             return false;
         }
         r->hit = m;
     }
     if (m->constant && access != EMU_READ) {
-        wf__emu_report(r, EMU_FAULT_ADDRESS, in, lane, "%s constant '%s'", verbs[access], m->name);
+        wfe_report(r, EMU_FAULT_ADDRESS, in, lane, "%s constant '%s'", verbs[access], m->name);
         return false;
     }
     out->offset = a - m->base;
@@ -91,8 +91,8 @@ static bool find_shared(emu_run *r, const emu_inst *in, uint32_t lane, uint64_t 
     if (!good) {
         wf__str text = { 0 };
         describe_shared(r, a, &text);
-        wf__emu_report(r, EMU_FAULT_ADDRESS, in, lane, "%s %u bytes at shared address 0x%llx out of bounds: %s",
-                       verbs[access], bytes, (unsigned long long)a, wf__str_get(&text));
+        wfe_report(r, EMU_FAULT_ADDRESS, in, lane, "%s %u bytes at shared address 0x%llx out of bounds: %s",
+                   verbs[access], bytes, (unsigned long long)a, wf__str_get(&text));
         wf__str_free(&text);
         return false;
     }
@@ -108,9 +108,9 @@ static bool find_local(emu_run *r, const emu_inst *in, uint32_t lane, uint64_t a
                        place *out)
 {
     if (a > r->local_bytes || r->local_bytes - a < bytes) {
-        wf__emu_report(r, EMU_FAULT_ADDRESS, in, lane,
-                       "%s %u bytes at local address 0x%llx out of bounds: there are %u bytes", verbs[access], bytes,
-                       (unsigned long long)a, r->local_bytes);
+        wfe_report(r, EMU_FAULT_ADDRESS, in, lane,
+                   "%s %u bytes at local address 0x%llx out of bounds: there are %u bytes", verbs[access], bytes,
+                   (unsigned long long)a, r->local_bytes);
         return false;
     }
     out->offset = (uint64_t)lane * r->local_bytes + a; /* local_bytes is a multiple of 64 */
@@ -123,9 +123,9 @@ static bool find_param(emu_run *r, const emu_inst *in, uint32_t lane, uint64_t a
                        place *out)
 {
     if (a > r->l->func->param_bytes || r->l->func->param_bytes - a < bytes || access != EMU_READ) {
-        wf__emu_report(r, EMU_FAULT_ADDRESS, in, lane,
-                       "%s %u bytes at parameter address 0x%llx: there are %u bytes to read", verbs[access], bytes,
-                       (unsigned long long)a, r->l->func->param_bytes);
+        wfe_report(r, EMU_FAULT_ADDRESS, in, lane,
+                   "%s %u bytes at parameter address 0x%llx: there are %u bytes to read", verbs[access], bytes,
+                   (unsigned long long)a, r->l->func->param_bytes);
         return false;
     }
     out->at = (uint8_t *)(uintptr_t)(r->l->params + a);
@@ -138,8 +138,8 @@ static bool locate(emu_run *r, const emu_inst *in, unsigned space, uint32_t lane
     memset(out, 0, sizeof *out);
     out->address = a;
     if (a & (bytes - 1)) {
-        wf__emu_report(r, EMU_FAULT_MISALIGNED, in, lane, "%s %u bytes at misaligned address 0x%llx", verbs[access],
-                       bytes, (unsigned long long)a);
+        wfe_report(r, EMU_FAULT_MISALIGNED, in, lane, "%s %u bytes at misaligned address 0x%llx", verbs[access], bytes,
+                   (unsigned long long)a);
         return false;
     }
     if (space == EMU_GENERIC) {
@@ -158,7 +158,7 @@ static bool locate(emu_run *r, const emu_inst *in, unsigned space, uint32_t lane
     if (!find_global(r, in, lane, a, bytes, access, out))
         return false;
     if (space == EMU_CONST && !out->memory->constant) {
-        wf__emu_report(r, EMU_FAULT_SPACE, in, lane, "address 0x%llx is not in constant memory", (unsigned long long)a);
+        wfe_report(r, EMU_FAULT_SPACE, in, lane, "address 0x%llx is not in constant memory", (unsigned long long)a);
         return false;
     }
     return true;
@@ -175,12 +175,12 @@ static void report_unwritten(emu_run *r, const emu_inst *in, uint32_t lane, cons
     if (p->state) {
         describe_shared(r, p->address - (p->address >= EMU_SHARED_WINDOW ? EMU_SHARED_WINDOW : 0), &text);
     } else if (p->memory) {
-        wf__emu_describe(r->l->heap, p->address, bytes, &text);
+        wfe_describe(r->l->heap, p->address, bytes, &text);
     } else {
         wf__str_add(&text, "local memory");
     }
-    wf__emu_report(r, EMU_FAULT_FINDING, in, lane, "read of %u bytes that nothing has written, at 0x%llx: %s", bytes,
-                   (unsigned long long)p->address, wf__str_get(&text));
+    wfe_report(r, EMU_FAULT_FINDING, in, lane, "read of %u bytes that nothing has written, at 0x%llx: %s", bytes,
+               (unsigned long long)p->address, wf__str_get(&text));
     wf__str_free(&text);
 }
 
@@ -215,21 +215,21 @@ static void note_access(emu_run *r, const emu_inst *in, const place *p, unsigned
 {
     bool writes = access & EMU_WRITE, strong = access & EMU_STRONG;
     if (p->memory && r->l->touched && (writes || !strong))
-        wf__emu_touch(r->l->touched, p->memory, p->offset, bytes,
-                      !writes  ? EMU_TOUCH_READ
-                      : strong ? EMU_TOUCH_ATOMIC
-                               : EMU_TOUCH_WRITE);
+        wfe_touch(r->l->touched, p->memory, p->offset, bytes,
+                  !writes  ? EMU_TOUCH_READ
+                  : strong ? EMU_TOUCH_ATOMIC
+                           : EMU_TOUCH_WRITE);
     if (p->pages && r->races)
-        wf__emu_check_race(r, in, p->pages, p->size, p->offset, bytes, lane, access, same, p->address);
+        wfe_check_race(r, in, p->pages, p->size, p->offset, bytes, lane, access, same, p->address);
 }
 
-void wf__emu_load(emu_run *r, const emu_inst *in, uint32_t mask)
+void wfe_load(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     const uint64_t *base = emu_row(r, r->ops[in->ops + in->nd]);
     unsigned each = in->bytes, total = each * in->vector;
     unsigned access = EMU_READ | (in->strong ? EMU_STRONG : 0);
     if (r->races && in->space != EMU_PARAM && in->space != EMU_LOCAL)
-        wf__emu_begin_accesses(r, in);
+        wfe_begin_accesses(r, in);
     EMU_EACH(mask, lane)
     {
         place p;
@@ -238,25 +238,25 @@ void wf__emu_load(emu_run *r, const emu_inst *in, uint32_t mask)
             return;
         note_access(r, in, &p, total, lane, access, false);
         if (in->strong && p.pages && r->races)
-            wf__emu_race_strong(r, in, lane, a, false, true);
+            wfe_race_strong(r, in, lane, a, false, true);
         for (unsigned i = 0; i < in->nd; i++) {
             uint64_t bits = 0;
             uint32_t d = r->ops[in->ops + i];
             unsigned n = each > 8 ? 8 : each;
             memcpy(&bits, p.at + (size_t)i * n, n);
             if (d != EMU_ROW_NONE)
-                emu_out(r, d)[lane] = wf__emu_extend((emu_type)in->type, bits, in->dst_bytes);
+                emu_out(r, d)[lane] = wfe_extend((emu_type)in->type, bits, in->dst_bytes);
         }
     }
 }
 
-void wf__emu_store(emu_run *r, const emu_inst *in, uint32_t mask)
+void wfe_store(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     const uint64_t *base = emu_row(r, r->ops[in->ops]);
     unsigned n = in->bytes > 8 ? 8 : in->bytes, total = (unsigned)in->bytes * in->vector;
     unsigned access = EMU_WRITE | (in->strong ? EMU_STRONG : 0), count = total / n;
     if (r->races && in->space != EMU_LOCAL)
-        wf__emu_begin_accesses(r, in);
+        wfe_begin_accesses(r, in);
     EMU_EACH(mask, lane)
     {
         place p;
@@ -267,7 +267,7 @@ void wf__emu_store(emu_run *r, const emu_inst *in, uint32_t mask)
         for (unsigned i = 0; i < count; i++)
             memcpy(data + (size_t)i * n, &emu_row(r, r->ops[in->ops + 1 + i])[lane], n);
         if (in->strong && p.pages && r->races)
-            wf__emu_race_strong(r, in, lane, a, true, false);
+            wfe_race_strong(r, in, lane, a, true, false);
         note_access(r, in, &p, total, lane, access, p.pages && memcmp(p.at, data, total) == 0);
         memcpy(p.at, data, total);
         mark_written(&p, total);
@@ -303,7 +303,7 @@ static void update_elements(const emu_run *r, const emu_inst *in, uint32_t lane,
     }
     for (unsigned i = 0; i < in->nd; i++)
         if (d[i] != EMU_ROW_NONE)
-            emu_out(r, d[i])[lane] = wf__emu_extend((emu_type)in->type, old[i], in->dst_bytes);
+            emu_out(r, d[i])[lane] = wfe_extend((emu_type)in->type, old[i], in->dst_bytes);
 }
 
 /* A compare-and-swap writes only the bytes in which its two values differ. The other bytes may be elements of their
@@ -325,12 +325,12 @@ static void note_swap(emu_run *r, const emu_inst *in, const place *p, uint32_t l
     }
 }
 
-void wf__emu_atomic(emu_run *r, const emu_inst *in, uint32_t mask)
+void wfe_atomic(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     const uint64_t *base = emu_row(r, r->ops[in->ops + in->nd]);
     unsigned total = (unsigned)in->bytes * in->vector;
     if (r->races)
-        wf__emu_begin_accesses(r, in);
+        wfe_begin_accesses(r, in);
     uint64_t addresses[EMU_LANES];
     EMU_EACH(mask, all) { addresses[all] = address_of(r, in, base[all], in->offset, in->narrow); }
     EMU_EACH(mask, lane)
@@ -339,7 +339,7 @@ void wf__emu_atomic(emu_run *r, const emu_inst *in, uint32_t mask)
         if (!locate(r, in, in->space, lane, addresses[lane], total, EMU_READ | EMU_WRITE, &p))
             return;
         if (!p.pages) {
-            wf__emu_report(r, EMU_FAULT_SPACE, in, lane, "an atomic operation on local memory");
+            wfe_report(r, EMU_FAULT_SPACE, in, lane, "an atomic operation on local memory");
             return;
         }
         bool reads = !(in->what == 4 && in->nd == 1 && r->ops[in->ops] == EMU_ROW_NONE);
@@ -354,19 +354,19 @@ void wf__emu_atomic(emu_run *r, const emu_inst *in, uint32_t mask)
         update_elements(r, in, lane, p.at);
         bool wrote = !in->has_count || memcmp(before, p.at, total) != 0; /* a failing cas writes nothing */
         if (r->races)
-            wf__emu_race_strong(r, in, lane, addresses[lane], wrote, true);
+            wfe_race_strong(r, in, lane, addresses[lane], wrote, true);
         mark_written(&p, total);
     }
 }
 
 /* ---- cp.async: the source is read at once; the destination is unwritten until the thread waits for the copy ---- */
-void wf__emu_copy_async(emu_run *r, const emu_inst *in, uint32_t mask)
+void wfe_copy_async(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     const uint64_t *to = emu_row(r, r->ops[in->ops]), *from = emu_row(r, r->ops[in->ops + 1]);
     const uint64_t *bytes = in->has_count ? emu_row(r, r->ops[in->ops + 2]) : NULL;
     emu_warp *w = r->w;
     if (r->races)
-        wf__emu_begin_accesses(r, in);
+        wfe_begin_accesses(r, in);
     EMU_EACH(mask, lane)
     {
         place d, s;
@@ -376,15 +376,15 @@ void wf__emu_copy_async(emu_run *r, const emu_inst *in, uint32_t mask)
         if (!locate(r, in, EMU_SHARED, lane, a, in->bytes, EMU_WRITE, &d))
             return;
         if (!wf__grow(&w->copies, &w->cap_copies, w->n_copies + 1, sizeof *w->copies)) {
-            wf__emu_report(r, EMU_FAULT_MEMORY, in, lane, "the host ran out of memory");
+            wfe_report(r, EMU_FAULT_MEMORY, in, lane, "the host ran out of memory");
             return;
         }
         emu_copy *c = &w->copies[w->n_copies];
         *c = (emu_copy){ .to = (uint32_t)a, .bytes = in->bytes, .lane = lane, .line = in->line };
         if (n > 0) {
             if (g & (in->bytes - 1u)) {
-                wf__emu_report(r, EMU_FAULT_MISALIGNED, in, lane, "read of %u bytes at misaligned address 0x%llx",
-                               in->bytes, (unsigned long long)g);
+                wfe_report(r, EMU_FAULT_MISALIGNED, in, lane, "read of %u bytes at misaligned address 0x%llx",
+                           in->bytes, (unsigned long long)g);
                 return;
             }
             for (unsigned i = 0; i < n; i++) { /* src-size may be any number up to the size */
@@ -401,7 +401,7 @@ void wf__emu_copy_async(emu_run *r, const emu_inst *in, uint32_t mask)
 }
 
 /* The group of a copy is the number of the commit that covers it, counted per lane. */
-void wf__emu_copy_commit(emu_run *r, uint32_t mask)
+void wfe_copy_commit(emu_run *r, uint32_t mask)
 {
     emu_warp *w = r->w;
     EMU_EACH(mask, lane) { w->copy_group[lane]++; }
@@ -414,7 +414,7 @@ void wf__emu_copy_commit(emu_run *r, uint32_t mask)
     }
 }
 
-void wf__emu_copy_wait(emu_run *r, const emu_inst *in, uint32_t mask)
+void wfe_copy_wait(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     emu_warp *w = r->w;
     uint32_t kept = 0;

@@ -10,15 +10,15 @@ typedef struct emu_alu {
     emu_type type;
     emu_fn fn;
 } emu_alu;
-emu_fn wf__emu_find_alu(const char *name, emu_type type); /* NULL = no such instruction for this type */
-extern const emu_alu wf__emu_alu_int[], wf__emu_alu_float[], wf__emu_alu_half[];
-extern const unsigned wf__emu_alu_ints, wf__emu_alu_floats, wf__emu_alu_halves;
+emu_fn wfe_find_alu(const char *name, emu_type type); /* NULL = no such instruction for this type */
+extern const emu_alu wfe_alu_int[], wfe_alu_float[], wfe_alu_half[];
+extern const unsigned wfe_alu_ints, wfe_alu_floats, wfe_alu_halves;
 
-uint64_t wf__emu_cvt(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
-uint64_t wf__emu_cvt_pack(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
+uint64_t wfe_cvt(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
+uint64_t wfe_cvt_pack(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
 /* A value of type `t` as a register of `bytes` bytes holds it: extended by its sign or zeros. */
-uint64_t wf__emu_extend(emu_type t, uint64_t bits, unsigned bytes);
-bool wf__emu_compare(unsigned cmp, int relation); /* relation: -1 = less, 0 = equal, 1 = greater, 2 = unordered */
+uint64_t wfe_extend(emu_type t, uint64_t bits, unsigned bytes);
+bool wfe_compare(unsigned cmp, int relation); /* relation: -1 = less, 0 = equal, 1 = greater, 2 = unordered */
 
 #define EMU_FN(name, result)                                                                 \
     static uint64_t name(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c, uint64_t d) \

@@ -205,64 +205,64 @@ static bool tiny32(emu_type t, uint64_t a) { return t == EMU_F32 && (a & 0x7f800
 /* Clamps to [0, 1]; a NaN becomes 0. */
 static uint64_t saturated(emu_type t, uint64_t bits)
 {
-    double x = wf__emu_to_double(t, bits);
+    double x = wfe_to_double(t, bits);
     if (!(x > 0))
         return 0;
-    return x > 1 ? wf__emu_from_double(t, 1, EMU_RN) : bits;
+    return x > 1 ? wfe_from_double(t, 1, EMU_RN) : bits;
 }
 
 static uint64_t int_to_int(const emu_inst *in, uint64_t a)
 {
     emu_type from = in->type2, to = in->type;
-    unsigned bits = 8 * wf__emu_size(to);
+    unsigned bits = 8 * wfe_size(to);
     uint64_t ones = bits == 64 ? ~(uint64_t)0 : ((uint64_t)1 << bits) - 1;
-    a = wf__emu_extend(from, a, 8);
+    a = wfe_extend(from, a, 8);
     if (!in->sat)
         return a & ones;
-    bool negative = wf__emu_is_signed(from) && a >> 63;
-    return wf__emu_to_int(wf__emu_from_int(negative ? 0 - a : a, negative), to, EMU_RZ, true);
+    bool negative = wfe_is_signed(from) && a >> 63;
+    return wfe_to_int(wfe_from_int(negative ? 0 - a : a, negative), to, EMU_RZ, true);
 }
 
 static uint64_t convert(const emu_inst *in, uint64_t a)
 {
     emu_type from = in->type2, to = in->type;
-    if (!wf__emu_is_float(from) && !wf__emu_is_float(to))
+    if (!wfe_is_float(from) && !wfe_is_float(to))
         return int_to_int(in, a);
     emu_number x;
-    if (wf__emu_is_float(from)) {
-        x = wf__emu_unpack(from, in->ftz && tiny32(from, a) ? a & 0x80000000u : a);
+    if (wfe_is_float(from)) {
+        x = wfe_unpack(from, in->ftz && tiny32(from, a) ? a & 0x80000000u : a);
     } else {
-        a = wf__emu_extend(from, a, 8);
-        bool negative = wf__emu_is_signed(from) && a >> 63;
-        x = wf__emu_from_int(negative ? 0 - a : a, negative);
+        a = wfe_extend(from, a, 8);
+        bool negative = wfe_is_signed(from) && a >> 63;
+        x = wfe_from_int(negative ? 0 - a : a, negative);
     }
-    if (!wf__emu_is_float(to)) {
+    if (!wfe_is_float(to)) {
         /* "In float-to-integer conversions": NaN gives 0 unless the source is f64 or the destination has 64 bits. */
-        bool wide = from == EMU_F64 || wf__emu_size(to) == 8;
-        return wf__emu_to_int(x, to, in->irnd ? (emu_round)(in->irnd - 1) : EMU_RZ, !wide);
+        bool wide = from == EMU_F64 || wfe_size(to) == 8;
+        return wfe_to_int(x, to, in->irnd ? (emu_round)(in->irnd - 1) : EMU_RZ, !wide);
     }
     if (in->irnd)
-        x = wf__emu_to_integral(x, (emu_round)(in->irnd - 1));
-    uint64_t bits = wf__emu_pack(to, x, in->rnd);
+        x = wfe_to_integral(x, (emu_round)(in->irnd - 1));
+    uint64_t bits = wfe_pack(to, x, in->rnd);
     if (in->ftz && tiny32(to, bits))
         bits &= 0x80000000u;
     if (in->sat)
         bits = saturated(to, bits);
-    if (in->relu && (bits >> (8 * wf__emu_size(to) - 1) & 1))
+    if (in->relu && (bits >> (8 * wfe_size(to) - 1) & 1))
         bits = 0; /* the NaN that the conversion makes is positive */
     if (in->satfinite && x.cls == EMU_INF)
         bits = (bits & 0x8000) | (to == EMU_F16 ? 0x7bff : 0x7f7f);
     return bits;
 }
 
-uint64_t wf__emu_cvt(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+uint64_t wfe_cvt(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
     (void)b, (void)c, (void)d;
-    return wf__emu_extend(in->type, convert(in, a), in->dst_bytes);
+    return wfe_extend(in->type, convert(in, a), in->dst_bytes);
 }
 
 /* cvt.rn.f16x2.f32 d, a, b: a is the upper half. */
-uint64_t wf__emu_cvt_pack(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+uint64_t wfe_cvt_pack(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
     (void)c, (void)d;
     emu_inst one = *in;
@@ -270,7 +270,7 @@ uint64_t wf__emu_cvt_pack(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c
     return convert(&one, a) << 16 | convert(&one, b);
 }
 
-const emu_alu wf__emu_alu_float[] = {
+const emu_alu wfe_alu_float[] = {
     { "add", EMU_F32, add_f32 },
     { "add", EMU_F64, add_f64 },
     { "sub", EMU_F32, sub_f32 },
@@ -327,4 +327,4 @@ const emu_alu wf__emu_alu_float[] = {
     { "testp", EMU_F32, testp_f32 },
     { "testp", EMU_F64, testp_f64 },
 };
-const unsigned wf__emu_alu_floats = sizeof wf__emu_alu_float / sizeof *wf__emu_alu_float;
+const unsigned wfe_alu_floats = sizeof wfe_alu_float / sizeof *wfe_alu_float;

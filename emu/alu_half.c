@@ -22,11 +22,11 @@ static double value(const emu_inst *in, emu_type t, uint64_t bits)
     bits &= 0xffff;
     if (in->ftz && t == EMU_F16 && (bits & 0x7c00) == 0)
         bits &= 0x8000;
-    return wf__emu_to_double(t, bits);
+    return wfe_to_double(t, bits);
 }
 static uint64_t rounded(const emu_inst *in, emu_type t, double x)
 {
-    return canonical(in, t, wf__emu_from_double(t, x, EMU_RN));
+    return canonical(in, t, wfe_from_double(t, x, EMU_RN));
 }
 
 typedef uint64_t (*half_fn)(const emu_inst *in, emu_type t, uint64_t a, uint64_t b, uint64_t c);
@@ -34,12 +34,12 @@ typedef uint64_t (*half_fn)(const emu_inst *in, emu_type t, uint64_t a, uint64_t
 static uint64_t sum(const emu_inst *in, emu_type t, uint64_t a, uint64_t b, uint64_t c)
 {
     (void)c;
-    return rounded(in, t, wf__emu_odd_sum(value(in, t, a), value(in, t, b)));
+    return rounded(in, t, wfe_odd_sum(value(in, t, a), value(in, t, b)));
 }
 static uint64_t difference(const emu_inst *in, emu_type t, uint64_t a, uint64_t b, uint64_t c)
 {
     (void)c;
-    return rounded(in, t, wf__emu_odd_sum(value(in, t, a), -value(in, t, b)));
+    return rounded(in, t, wfe_odd_sum(value(in, t, a), -value(in, t, b)));
 }
 static uint64_t product(const emu_inst *in, emu_type t, uint64_t a, uint64_t b, uint64_t c)
 {
@@ -48,7 +48,7 @@ static uint64_t product(const emu_inst *in, emu_type t, uint64_t a, uint64_t b, 
 }
 static uint64_t fused(const emu_inst *in, emu_type t, uint64_t a, uint64_t b, uint64_t c)
 {
-    return rounded(in, t, wf__emu_odd_sum(value(in, t, a) * value(in, t, b), value(in, t, c)));
+    return rounded(in, t, wfe_odd_sum(value(in, t, a) * value(in, t, b), value(in, t, c)));
 }
 static uint64_t extreme(const emu_inst *in, emu_type t, uint64_t a, uint64_t b, bool most)
 {
@@ -127,7 +127,7 @@ EMU_FN(order_bf16, (uint64_t)(int64_t)order(in, EMU_BF16, a, b))
     {                                                                                                     \
 #name, EMU_BF16X2, name##_bf16x2                                                                  \
     }
-const emu_alu wf__emu_alu_half[] = {
+const emu_alu wfe_alu_half[] = {
     HALF_ROWS(add),
     HALF_ROWS(sub),
     HALF_ROWS(mul),
@@ -141,12 +141,12 @@ const emu_alu wf__emu_alu_half[] = {
     { "order", EMU_F16, order_f16 },
     { "order", EMU_BF16, order_bf16 },
 };
-const unsigned wf__emu_alu_halves = sizeof wf__emu_alu_half / sizeof *wf__emu_alu_half;
+const unsigned wfe_alu_halves = sizeof wfe_alu_half / sizeof *wfe_alu_half;
 
-emu_fn wf__emu_find_alu(const char *name, emu_type type)
+emu_fn wfe_find_alu(const char *name, emu_type type)
 {
-    const emu_alu *tables[3] = { wf__emu_alu_int, wf__emu_alu_float, wf__emu_alu_half };
-    unsigned counts[3] = { wf__emu_alu_ints, wf__emu_alu_floats, wf__emu_alu_halves };
+    const emu_alu *tables[3] = { wfe_alu_int, wfe_alu_float, wfe_alu_half };
+    unsigned counts[3] = { wfe_alu_ints, wfe_alu_floats, wfe_alu_halves };
     for (int t = 0; t < 3; t++)
         for (unsigned i = 0; i < counts[t]; i++)
             if (tables[t][i].type == type && !strcmp(tables[t][i].name, name))

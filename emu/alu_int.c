@@ -15,13 +15,13 @@ static int64_t sext(uint64_t x, unsigned bits)
 }
 static int64_t clamp(int128 x, int64_t least, int64_t most) { return x < least ? least : x > most ? most : (int64_t)x; }
 
-uint64_t wf__emu_extend(emu_type t, uint64_t bits, unsigned bytes)
+uint64_t wfe_extend(emu_type t, uint64_t bits, unsigned bytes)
 {
-    unsigned own = 8 * wf__emu_size(t);
+    unsigned own = 8 * wfe_size(t);
     if (own >= 64 || t == EMU_PRED)
         return bits;
     bits &= ones(own);
-    return wf__emu_is_signed(t) && bytes * 8 > own ? (uint64_t)sext(bits, own) & ones(8 * bytes) : bits;
+    return wfe_is_signed(t) && bytes * 8 > own ? (uint64_t)sext(bits, own) & ones(8 * bytes) : bits;
 }
 
 static uint64_t quotient(int64_t a, int64_t b)
@@ -239,7 +239,7 @@ EMU_FN(not_pred, ~a & 1)
 EMU_FN(mov_pred, a & 1)
 EMU_FN(cvta_b64, a + (uint64_t)in->offset)
 
-bool wf__emu_compare(unsigned cmp, int r)
+bool wfe_compare(unsigned cmp, int r)
 {
     bool nan = r == 2;
     switch (cmp) {
@@ -294,7 +294,7 @@ bool wf__emu_compare(unsigned cmp, int r)
 #define SIGNED_ROWS(W) \
     { "abs", EMU_S##W, abs_##W }, { "neg", EMU_S##W, neg_##W }
 
-const emu_alu wf__emu_alu_int[] = {
+const emu_alu wfe_alu_int[] = {
     BITS_ROWS(16),
     BITS_ROWS(32),
     BITS_ROWS(64),
@@ -359,4 +359,4 @@ const emu_alu wf__emu_alu_int[] = {
     { "inc", EMU_U32, inc_32 },
     { "dec", EMU_U32, dec_32 },
 };
-const unsigned wf__emu_alu_ints = sizeof wf__emu_alu_int / sizeof *wf__emu_alu_int;
+const unsigned wfe_alu_ints = sizeof wfe_alu_int / sizeof *wfe_alu_int;

@@ -6,10 +6,10 @@ static bool append(emu_parser *p)
     emu_func *f = p->f;
     emu_inst *in = &p->inst;
     if (p->n_dst + p->n_src > 250)
-        return wf__emu_fail(p, "too many operands");
+        return wfe_fail(p, "too many operands");
     if (!wf__grow(&f->code, &f->cap_code, f->n_code + 1, sizeof *f->code) ||
         !wf__grow(&f->ops, &f->cap_ops, f->n_ops + p->n_dst + p->n_src, sizeof *f->ops))
-        return wf__emu_out_of_memory(p);
+        return wfe_out_of_memory(p);
     in->nd = (uint8_t)p->n_dst;
     in->ns = (uint8_t)p->n_src;
     in->ops = f->n_ops;
@@ -21,21 +21,21 @@ static bool append(emu_parser *p)
     return true;
 }
 
-bool wf__emu_decode(emu_parser *p, uint32_t guard, bool negate)
+bool wfe_decode(emu_parser *p, uint32_t guard, bool negate)
 {
-    const emu_decoder *tables[] = { wf__emu_decode_alu, wf__emu_decode_memory, wf__emu_decode_control };
+    const emu_decoder *tables[] = { wfe_decode_alu, wfe_decode_memory, wfe_decode_control };
     for (size_t t = 0; t < WF__COUNT(tables); t++) {
         for (const emu_decoder *d = tables[t]; d->name; d++) {
-            if (!wf__emu_is(p->opcode, d->name))
+            if (!wfe_is(p->opcode, d->name))
                 continue;
             if (!d->decode(p) || p->failed)
-                return p->failed ? false : wf__emu_bad_modifier(p);
+                return p->failed ? false : wfe_bad_modifier(p);
             if (p->mod < p->n_mods)
-                return wf__emu_bad_modifier(p);
+                return wfe_bad_modifier(p);
             p->inst.guard = guard;
             p->inst.negate = negate;
             return append(p);
         }
     }
-    return wf__emu_fail(p, "the emulator does not know the instruction '%.*s'", (int)p->opcode.n, p->opcode.at);
+    return wfe_fail(p, "the emulator does not know the instruction '%.*s'", (int)p->opcode.n, p->opcode.at);
 }

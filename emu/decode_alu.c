@@ -17,7 +17,7 @@
 static int take_round(emu_parser *p)
 {
     static const char *const names[] = { "rn", "rz", "rm", "rp", NULL };
-    int i = wf__emu_take_of(p, names);
+    int i = wfe_take_of(p, names);
     if (i >= 0)
         p->inst.rnd = (uint8_t)i;
     return i;
@@ -27,17 +27,16 @@ static int take_round(emu_parser *p)
 static bool meaning(emu_parser *p, const char *name)
 {
     p->inst.kind = EMU_ALU;
-    p->inst.fn = wf__emu_find_alu(name, (emu_type)p->inst.type);
-    return p->inst.fn ||
-           wf__emu_fail(p, "'%s' has no form for type .%s", name, wf__emu_type_name((emu_type)p->inst.type));
+    p->inst.fn = wfe_find_alu(name, (emu_type)p->inst.type);
+    return p->inst.fn || wfe_fail(p, "'%s' has no form for type .%s", name, wfe_type_name((emu_type)p->inst.type));
 }
 static bool operands(emu_parser *p, uint32_t n)
 {
     emu_type t = (emu_type)p->inst.type;
-    if (!wf__emu_need_operands(p, n + 1, n + 1) || !wf__emu_dst(p, 0, t))
+    if (!wfe_need_operands(p, n + 1, n + 1) || !wfe_dst(p, 0, t))
         return false;
     for (uint32_t i = 1; i <= n; i++)
-        if (!wf__emu_src(p, i, t))
+        if (!wfe_src(p, i, t))
             return false;
     return true;
 }
@@ -45,23 +44,23 @@ static bool whole(emu_parser *p, const char *name, uint32_t n) { return meaning(
 static bool need_type(emu_parser *p, uint32_t allowed)
 {
     emu_type t;
-    if (!wf__emu_need_type(p, &t, allowed))
+    if (!wfe_need_type(p, &t, allowed))
         return false;
     p->inst.type = (uint8_t)t;
     return true;
 }
 static bool half_targets(emu_parser *p, uint32_t bf16)
 {
-    return !(EMU_BIT(p->inst.type) & BHALVES) || wf__emu_need_sm(p, bf16);
+    return !(EMU_BIT(p->inst.type) & BHALVES) || wfe_need_sm(p, bf16);
 }
 
 /* add sub: {.sat}.s32, .int; {.rnd}{.ftz}{.sat}.f32, {.rnd}.f64, {.rnd}{.ftz}{.sat}.f16 .f16x2, {.rnd}.bf16 .bf16x2 */
 static bool d_add_sub(emu_parser *p)
 {
-    const char *name = wf__emu_is(p->opcode, "add") ? "add" : "sub";
+    const char *name = wfe_is(p->opcode, "add") ? "add" : "sub";
     int rnd = take_round(p);
-    p->inst.ftz = wf__emu_take(p, "ftz");
-    p->inst.sat = wf__emu_take(p, "sat");
+    p->inst.ftz = wfe_take(p, "ftz");
+    p->inst.sat = wfe_take(p, "sat");
     uint32_t allowed = F32;
     if (!p->inst.sat && !p->inst.ftz)
         allowed |= F64;
@@ -79,18 +78,18 @@ static bool d_add_sub(emu_parser *p)
 static bool float_product(emu_parser *p, const char *name, uint32_t n, bool rnd_needed)
 {
     int rnd = take_round(p);
-    p->inst.ftz = wf__emu_take(p, "ftz");
-    p->inst.sat = wf__emu_take(p, "sat");
-    p->inst.relu = n == 3 && !p->inst.sat && wf__emu_take(p, "relu");
+    p->inst.ftz = wfe_take(p, "ftz");
+    p->inst.sat = wfe_take(p, "sat");
+    p->inst.relu = n == 3 && !p->inst.sat && wfe_take(p, "relu");
     uint32_t allowed = p->inst.relu ? 0 : F32;
     if (!p->inst.sat && !p->inst.ftz && !p->inst.relu)
         allowed |= F64;
-    if (rnd < 1 && !wf__emu_is(p->opcode, "mad"))
+    if (rnd < 1 && !wfe_is(p->opcode, "mad"))
         allowed |= HALVES | (p->inst.ftz || p->inst.sat ? 0 : BHALVES);
-    if (!need_type(p, allowed) || !half_targets(p, n == 3 ? 80 : 90) || (p->inst.relu && !wf__emu_need_sm(p, 80)))
+    if (!need_type(p, allowed) || !half_targets(p, n == 3 ? 80 : 90) || (p->inst.relu && !wfe_need_sm(p, 80)))
         return false;
     if (rnd < 0 && rnd_needed)
-        return wf__emu_fail(p, "'%.*s' needs a rounding modifier", (int)p->opcode.n, p->opcode.at);
+        return wfe_fail(p, "'%.*s' needs a rounding modifier", (int)p->opcode.n, p->opcode.at);
     return whole(p, name, n);
 }
 
@@ -99,11 +98,11 @@ static bool d_product(emu_parser *p)
 {
     static const char *const parts[] = { "hi", "lo", "wide", NULL };
     bool mad = p->opcode.at[1] == 'a', low24 = p->opcode.n == 5;
-    int part = wf__emu_take_of(p, parts);
+    int part = wfe_take_of(p, parts);
     if (part < 0)
         return low24 ? false : float_product(p, mad ? "fma" : "mul", mad ? 3 : 2, mad);
     char name[24];
-    bool sat = mad && part == 0 && !low24 && wf__emu_take(p, "sat");
+    bool sat = mad && part == 0 && !low24 && wfe_take(p, "sat");
     snprintf(name, sizeof name, "%.*s.%s%s", (int)p->opcode.n, p->opcode.at, parts[part], sat ? ".sat" : "");
     uint32_t allowed = sat ? EMU_BIT(EMU_S32) : low24 ? INT32 : part == 2 ? INT16 | INT32 : INTS;
     if ((low24 && part == 2) || !need_type(p, allowed) || !meaning(p, name))
@@ -111,17 +110,17 @@ static bool d_product(emu_parser *p)
     if (part != 2)
         return operands(p, mad ? 3 : 2);
     emu_type t = (emu_type)p->inst.type, wide = (emu_type)(t + 1); /* u16, u32, u64 and s16, s32, s64 are consecutive */
-    return wf__emu_need_operands(p, mad ? 4 : 3, mad ? 4 : 3) && wf__emu_dst(p, 0, wide) && wf__emu_src(p, 1, t) &&
-           wf__emu_src(p, 2, t) && (!mad || wf__emu_src(p, 3, wide));
+    return wfe_need_operands(p, mad ? 4 : 3, mad ? 4 : 3) && wfe_dst(p, 0, wide) && wfe_src(p, 1, t) &&
+           wfe_src(p, 2, t) && (!mad || wfe_src(p, 3, wide));
 }
 static bool d_fma(emu_parser *p) { return float_product(p, "fma", 3, true); }
 
 /* div: .int; .approx .full{.ftz}.f32; .rnd{.ftz}.f32; .rnd.f64 */
 static bool d_div(emu_parser *p)
 {
-    bool approx = wf__emu_take(p, "approx"), full = !approx && wf__emu_take(p, "full");
+    bool approx = wfe_take(p, "approx"), full = !approx && wfe_take(p, "full");
     int rnd = approx || full ? -1 : take_round(p);
-    p->inst.ftz = wf__emu_take(p, "ftz");
+    p->inst.ftz = wfe_take(p, "ftz");
     uint32_t allowed = approx || full ? F32 : rnd >= 0 ? F32 | (p->inst.ftz ? 0 : F64) : INTS;
     return need_type(p, allowed) && whole(p, approx ? "div.approx" : "div", 2);
 }
@@ -130,40 +129,40 @@ static bool d_sad(emu_parser *p) { return need_type(p, INTS) && whole(p, "sad", 
 
 static bool d_abs_neg(emu_parser *p)
 {
-    p->inst.ftz = wf__emu_take(p, "ftz");
+    p->inst.ftz = wfe_take(p, "ftz");
     uint32_t ints = EMU_BIT(EMU_S16) | EMU_BIT(EMU_S32) | EMU_BIT(EMU_S64);
     uint32_t allowed = F32 | HALVES | (p->inst.ftz ? 0 : ints | F64 | BHALVES);
-    return need_type(p, allowed) && half_targets(p, 80) && whole(p, wf__emu_is(p->opcode, "abs") ? "abs" : "neg", 1);
+    return need_type(p, allowed) && half_targets(p, 80) && whole(p, wfe_is(p->opcode, "abs") ? "abs" : "neg", 1);
 }
 
 /* min max: .int; {.relu}.s32; {.ftz}{.NaN}{.xorsign.abs}.f32; .f64; {.ftz}{.NaN}{.xorsign.abs}.f16.. */
 static bool d_extreme(emu_parser *p)
 {
     emu_inst *in = &p->inst;
-    in->relu = wf__emu_take(p, "relu");
-    in->ftz = !in->relu && wf__emu_take(p, "ftz");
-    in->nan = !in->relu && wf__emu_take(p, "NaN");
-    if (!in->relu && wf__emu_take(p, "xorsign")) {
-        if (!wf__emu_take(p, "abs"))
+    in->relu = wfe_take(p, "relu");
+    in->ftz = !in->relu && wfe_take(p, "ftz");
+    in->nan = !in->relu && wfe_take(p, "NaN");
+    if (!in->relu && wfe_take(p, "xorsign")) {
+        if (!wfe_take(p, "abs"))
             return false;
         in->xorsign = true;
     }
     bool plain = !in->ftz && !in->nan && !in->xorsign;
     uint32_t allowed = in->relu ? EMU_BIT(EMU_S32) : F32 | HALVES | (in->ftz ? 0 : BHALVES) | (plain ? INTS | F64 : 0);
-    if (!need_type(p, allowed) || (in->relu && !wf__emu_need_sm(p, 90)) || (in->xorsign && !wf__emu_need_sm(p, 86)) ||
-        (in->nan && !wf__emu_need_sm(p, 80)))
+    if (!need_type(p, allowed) || (in->relu && !wfe_need_sm(p, 90)) || (in->xorsign && !wfe_need_sm(p, 86)) ||
+        (in->nan && !wfe_need_sm(p, 80)))
         return false;
-    if ((EMU_BIT(in->type) & (HALVES | BHALVES)) && !wf__emu_need_sm(p, 80))
+    if ((EMU_BIT(in->type) & (HALVES | BHALVES)) && !wfe_need_sm(p, 80))
         return false;
-    return whole(p, wf__emu_is(p->opcode, "min") ? "min" : "max", 2);
+    return whole(p, wfe_is(p->opcode, "min") ? "min" : "max", 2);
 }
 
 /* rcp sqrt: .approx{.ftz}.f32, .rnd{.ftz}.f32, .rnd.f64, rcp.approx.ftz.f64 */
 static bool d_root(emu_parser *p)
 {
-    bool approx = wf__emu_take(p, "approx"), rcp = wf__emu_is(p->opcode, "rcp");
+    bool approx = wfe_take(p, "approx"), rcp = wfe_is(p->opcode, "rcp");
     int rnd = approx ? -1 : take_round(p);
-    p->inst.ftz = wf__emu_take(p, "ftz");
+    p->inst.ftz = wfe_take(p, "ftz");
     if (!approx && rnd < 0)
         return false;
     uint32_t allowed = F32 | (approx ? rcp && p->inst.ftz ? F64 : 0 : p->inst.ftz ? 0 : F64);
@@ -176,17 +175,16 @@ static bool d_root(emu_parser *p)
 static bool d_function(emu_parser *p)
 {
     char name[16];
-    bool ex2 = wf__emu_is(p->opcode, "ex2"), tanh = wf__emu_is(p->opcode, "tanh"),
-         rsqrt = wf__emu_is(p->opcode, "rsqrt");
-    if (!wf__emu_take(p, "approx"))
+    bool ex2 = wfe_is(p->opcode, "ex2"), tanh = wfe_is(p->opcode, "tanh"), rsqrt = wfe_is(p->opcode, "rsqrt");
+    if (!wfe_take(p, "approx"))
         return false;
-    p->inst.ftz = !tanh && wf__emu_take(p, "ftz");
+    p->inst.ftz = !tanh && wfe_take(p, "ftz");
     uint32_t allowed = F32 | (rsqrt ? F64 : 0) | (tanh ? HALVES | BHALVES : 0);
     if (ex2)
         allowed |= p->inst.ftz ? BHALVES : HALVES;
-    if (!need_type(p, allowed) || !half_targets(p, 90) || (tanh && !wf__emu_need_sm(p, 75)))
+    if (!need_type(p, allowed) || !half_targets(p, 90) || (tanh && !wfe_need_sm(p, 75)))
         return false;
-    if (ex2 && (EMU_BIT(p->inst.type) & HALVES) && !wf__emu_need_sm(p, 75))
+    if (ex2 && (EMU_BIT(p->inst.type) & HALVES) && !wfe_need_sm(p, 75))
         return false;
     snprintf(name, sizeof name, "%.*s", (int)p->opcode.n, p->opcode.at);
     return whole(p, rsqrt && p->inst.ftz && p->inst.type == EMU_F64 ? "rsqrt.coarse" : name, 1);
@@ -195,11 +193,11 @@ static bool d_copysign(emu_parser *p) { return need_type(p, F32 | F64) && whole(
 static bool d_testp(emu_parser *p)
 {
     static const char *const tests[] = { "finite", "infinite", "number", "notanumber", "normal", "subnormal", NULL };
-    int what = wf__emu_take_of(p, tests);
+    int what = wfe_take_of(p, tests);
     if (what < 0 || !need_type(p, F32 | F64) || !meaning(p, "testp"))
         return false;
     p->inst.what = (uint8_t)what;
-    return wf__emu_need_operands(p, 2, 2) && wf__emu_dst(p, 0, EMU_PRED) && wf__emu_src(p, 1, (emu_type)p->inst.type);
+    return wfe_need_operands(p, 2, 2) && wfe_dst(p, 0, EMU_PRED) && wfe_src(p, 1, (emu_type)p->inst.type);
 }
 
 /* ---- bits ---- */
@@ -207,7 +205,7 @@ static bool d_logic(emu_parser *p)
 {
     char name[8];
     snprintf(name, sizeof name, "%.*s", (int)p->opcode.n, p->opcode.at);
-    bool one = wf__emu_is(p->opcode, "not") || wf__emu_is(p->opcode, "cnot");
+    bool one = wfe_is(p->opcode, "not") || wfe_is(p->opcode, "cnot");
     return need_type(p, BITS | (name[0] == 'c' ? 0 : EMU_BIT(EMU_PRED))) && whole(p, name, one ? 1 : 2);
 }
 static bool d_shift(emu_parser *p)
@@ -215,84 +213,81 @@ static bool d_shift(emu_parser *p)
     bool left = p->opcode.at[2] == 'l';
     if (!need_type(p, BITS | (left ? 0 : INTS)) || !meaning(p, left ? "shl" : "shr"))
         return false;
-    return wf__emu_need_operands(p, 3, 3) && wf__emu_dst(p, 0, (emu_type)p->inst.type) &&
-           wf__emu_src(p, 1, (emu_type)p->inst.type) && wf__emu_src(p, 2, EMU_B32);
+    return wfe_need_operands(p, 3, 3) && wfe_dst(p, 0, (emu_type)p->inst.type) &&
+           wfe_src(p, 1, (emu_type)p->inst.type) && wfe_src(p, 2, EMU_B32);
 }
 static bool d_shf(emu_parser *p)
 {
-    bool left = wf__emu_take(p, "l");
-    if (!left && !wf__emu_take(p, "r"))
+    bool left = wfe_take(p, "l");
+    if (!left && !wfe_take(p, "r"))
         return false;
-    p->inst.what = wf__emu_take(p, "wrap");
-    if (!p->inst.what && !wf__emu_take(p, "clamp"))
+    p->inst.what = wfe_take(p, "wrap");
+    if (!p->inst.what && !wfe_take(p, "clamp"))
         return false;
     return need_type(p, EMU_BIT(EMU_B32)) && whole(p, left ? "shf.l" : "shf.r", 3);
 }
 /* popc clz; d is .u32. */
 static bool d_count(emu_parser *p)
 {
-    if (!need_type(p, EMU_BIT(EMU_B32) | EMU_BIT(EMU_B64)) ||
-        !meaning(p, wf__emu_is(p->opcode, "clz") ? "clz" : "popc"))
+    if (!need_type(p, EMU_BIT(EMU_B32) | EMU_BIT(EMU_B64)) || !meaning(p, wfe_is(p->opcode, "clz") ? "clz" : "popc"))
         return false;
-    return wf__emu_need_operands(p, 2, 2) && wf__emu_dst(p, 0, EMU_U32) && wf__emu_src(p, 1, (emu_type)p->inst.type);
+    return wfe_need_operands(p, 2, 2) && wfe_dst(p, 0, EMU_U32) && wfe_src(p, 1, (emu_type)p->inst.type);
 }
 static bool d_bfind(emu_parser *p)
 {
-    p->inst.what = wf__emu_take(p, "shiftamt");
-    return need_type(p, INT32 | INT64) && meaning(p, "bfind") && wf__emu_need_operands(p, 2, 2) &&
-           wf__emu_dst(p, 0, EMU_U32) && wf__emu_src(p, 1, (emu_type)p->inst.type);
+    p->inst.what = wfe_take(p, "shiftamt");
+    return need_type(p, INT32 | INT64) && meaning(p, "bfind") && wfe_need_operands(p, 2, 2) && wfe_dst(p, 0, EMU_U32) &&
+           wfe_src(p, 1, (emu_type)p->inst.type);
 }
 static bool d_brev(emu_parser *p) { return need_type(p, EMU_BIT(EMU_B32) | EMU_BIT(EMU_B64)) && whole(p, "brev", 1); }
 static bool d_bfe(emu_parser *p)
 {
-    return need_type(p, INT32 | INT64) && meaning(p, "bfe") && wf__emu_need_operands(p, 4, 4) &&
-           wf__emu_dst(p, 0, (emu_type)p->inst.type) && wf__emu_src(p, 1, (emu_type)p->inst.type) &&
-           wf__emu_src(p, 2, EMU_B32) && wf__emu_src(p, 3, EMU_B32);
+    return need_type(p, INT32 | INT64) && meaning(p, "bfe") && wfe_need_operands(p, 4, 4) &&
+           wfe_dst(p, 0, (emu_type)p->inst.type) && wfe_src(p, 1, (emu_type)p->inst.type) && wfe_src(p, 2, EMU_B32) &&
+           wfe_src(p, 3, EMU_B32);
 }
 static bool d_bfi(emu_parser *p)
 {
     if (!need_type(p, EMU_BIT(EMU_B32) | EMU_BIT(EMU_B64)) || !meaning(p, "bfi"))
         return false;
     emu_type t = (emu_type)p->inst.type;
-    return wf__emu_need_operands(p, 5, 5) && wf__emu_dst(p, 0, t) && wf__emu_src(p, 1, t) && wf__emu_src(p, 2, t) &&
-           wf__emu_src(p, 3, EMU_B32) && wf__emu_src(p, 4, EMU_B32);
+    return wfe_need_operands(p, 5, 5) && wfe_dst(p, 0, t) && wfe_src(p, 1, t) && wfe_src(p, 2, t) &&
+           wfe_src(p, 3, EMU_B32) && wfe_src(p, 4, EMU_B32);
 }
 static bool d_bmsk(emu_parser *p)
 {
-    p->inst.what = wf__emu_take(p, "wrap");
-    if (!p->inst.what && !wf__emu_take(p, "clamp"))
+    p->inst.what = wfe_take(p, "wrap");
+    if (!p->inst.what && !wfe_take(p, "clamp"))
         return false;
     return need_type(p, EMU_BIT(EMU_B32)) && whole(p, "bmsk", 2);
 }
 static bool d_szext(emu_parser *p)
 {
-    p->inst.what = wf__emu_take(p, "wrap");
-    if (!p->inst.what && !wf__emu_take(p, "clamp"))
+    p->inst.what = wfe_take(p, "wrap");
+    if (!p->inst.what && !wfe_take(p, "clamp"))
         return false;
-    return need_type(p, INT32) && meaning(p, "szext") && wf__emu_need_operands(p, 3, 3) &&
-           wf__emu_dst(p, 0, (emu_type)p->inst.type) && wf__emu_src(p, 1, (emu_type)p->inst.type) &&
-           wf__emu_src(p, 2, EMU_U32);
+    return need_type(p, INT32) && meaning(p, "szext") && wfe_need_operands(p, 3, 3) &&
+           wfe_dst(p, 0, (emu_type)p->inst.type) && wfe_src(p, 1, (emu_type)p->inst.type) && wfe_src(p, 2, EMU_U32);
 }
 static bool d_fns(emu_parser *p)
 {
-    return need_type(p, EMU_BIT(EMU_B32)) && meaning(p, "fns") && wf__emu_need_operands(p, 4, 4) &&
-           wf__emu_dst(p, 0, EMU_B32) && wf__emu_src(p, 1, EMU_B32) && wf__emu_src(p, 2, EMU_B32) &&
-           wf__emu_src(p, 3, EMU_S32);
+    return need_type(p, EMU_BIT(EMU_B32)) && meaning(p, "fns") && wfe_need_operands(p, 4, 4) &&
+           wfe_dst(p, 0, EMU_B32) && wfe_src(p, 1, EMU_B32) && wfe_src(p, 2, EMU_B32) && wfe_src(p, 3, EMU_S32);
 }
 static bool d_prmt(emu_parser *p)
 {
     static const char *const modes[] = { "f4e", "b4e", "rc8", "ecl", "ecr", "rc16", NULL };
     if (!need_type(p, EMU_BIT(EMU_B32)))
         return false;
-    p->inst.what = (uint8_t)(1 + wf__emu_take_of(p, modes));
+    p->inst.what = (uint8_t)(1 + wfe_take_of(p, modes));
     return whole(p, "prmt", 3);
 }
 static bool d_lop3(emu_parser *p)
 {
-    if (!need_type(p, EMU_BIT(EMU_B32)) || !meaning(p, "lop3") || !wf__emu_need_operands(p, 5, 5))
+    if (!need_type(p, EMU_BIT(EMU_B32)) || !meaning(p, "lop3") || !wfe_need_operands(p, 5, 5))
         return false;
     if (p->operands[4].kind != EMU_OP_INT || p->operands[4].number > 255)
-        return wf__emu_fail(p, "lop3 needs a table of 8 bits as its last operand");
+        return wfe_fail(p, "lop3 needs a table of 8 bits as its last operand");
     p->inst.lut = (uint8_t)p->operands[4].number;
     p->n_operands = 4;
     return operands(p, 3);
@@ -300,14 +295,14 @@ static bool d_lop3(emu_parser *p)
 static bool d_dp4a(emu_parser *p)
 {
     emu_type a, b;
-    if (!wf__emu_need_type(p, &a, INT32) || !wf__emu_need_type(p, &b, INT32))
+    if (!wfe_need_type(p, &a, INT32) || !wfe_need_type(p, &b, INT32))
         return false;
     p->inst.type = (uint8_t)a;
     p->inst.type2 = (uint8_t)b;
-    if (!meaning(p, "dp4a") || !wf__emu_need_operands(p, 4, 4))
+    if (!meaning(p, "dp4a") || !wfe_need_operands(p, 4, 4))
         return false;
     emu_type d = a == EMU_S32 || b == EMU_S32 ? EMU_S32 : EMU_U32;
-    return wf__emu_dst(p, 0, d) && wf__emu_src(p, 1, EMU_B32) && wf__emu_src(p, 2, EMU_B32) && wf__emu_src(p, 3, d);
+    return wfe_dst(p, 0, d) && wfe_src(p, 1, EMU_B32) && wfe_src(p, 2, EMU_B32) && wfe_src(p, 3, d);
 }
 
 /* ---- comparison and selection ---- */
@@ -316,13 +311,13 @@ static bool take_compare(emu_parser *p, bool *joined)
     static const char *const compares[] = { "eq",  "ne",  "lt",  "le",  "gt", "ge", "equ", "neu", "ltu", "leu",
                                             "gtu", "geu", "num", "nan", "lo", "ls", "hi",  "hs",  NULL };
     static const char *const joins[] = { "and", "or", "xor", NULL };
-    int cmp = wf__emu_take_of(p, compares);
+    int cmp = wfe_take_of(p, compares);
     if (cmp < 0)
         return false;
-    int join = wf__emu_take_of(p, joins);
+    int join = wfe_take_of(p, joins);
     p->inst.join = (uint8_t)(join + 1);
     *joined = join >= 0;
-    p->inst.ftz = wf__emu_take(p, "ftz");
+    p->inst.ftz = wfe_take(p, "ftz");
     uint32_t floats = F32 | F64 | EMU_BIT(EMU_F16) | EMU_BIT(EMU_BF16), bits = BITS, unsigneds = 0, ints = INTS;
     for (int t = EMU_U16; t <= EMU_U64; t++)
         unsigneds |= EMU_BIT(t);
@@ -338,14 +333,14 @@ static bool take_compare(emu_parser *p, bool *joined)
     if (p->inst.ftz)
         allowed &= F32 | EMU_BIT(EMU_F16);
     emu_type first = EMU_NONE, t;
-    if (wf__emu_is(p->opcode, "set")) { /* the destination type comes first */
-        if (!wf__emu_need_type(p, &first, INT32 | F32 | EMU_BIT(EMU_F16) | EMU_BIT(EMU_BF16) | INT16))
+    if (wfe_is(p->opcode, "set")) { /* the destination type comes first */
+        if (!wfe_need_type(p, &first, INT32 | F32 | EMU_BIT(EMU_F16) | EMU_BIT(EMU_BF16) | INT16))
             return false;
         allowed &= ~(EMU_BIT(EMU_F16) | EMU_BIT(EMU_BF16));
         if (first != EMU_U32 && first != EMU_S32 && first != EMU_F32)
-            return wf__emu_fail(p, "set to .%s is not supported by the emulator", wf__emu_type_name(first));
+            return wfe_fail(p, "set to .%s is not supported by the emulator", wfe_type_name(first));
     }
-    if (!wf__emu_need_type(p, &t, allowed) || (t == EMU_BF16 && !wf__emu_need_sm(p, 90)))
+    if (!wfe_need_type(p, &t, allowed) || (t == EMU_BF16 && !wfe_need_sm(p, 90)))
         return false;
     p->inst.type = (uint8_t)t;
     p->inst.type2 = (uint8_t)first;
@@ -358,7 +353,7 @@ static bool join_operand(emu_parser *p, uint32_t i)
     emu_operand o = p->operands[i];
     p->inst.negate_a = o.negate;
     o.negate = false;
-    return wf__emu_src_of(p, &o, EMU_PRED, false);
+    return wfe_src_of(p, &o, EMU_PRED, false);
 }
 
 static bool d_setp(emu_parser *p)
@@ -367,15 +362,15 @@ static bool d_setp(emu_parser *p)
     if (!take_compare(p, &joined))
         return false;
     uint32_t n = joined ? 4 : 3;
-    if (!wf__emu_need_operands(p, n, n))
+    if (!wfe_need_operands(p, n, n))
         return false;
     p->inst.kind = EMU_SETP;
     emu_operand first = p->operands[0], second = first;
     second.name = first.second;
     first.second = second.second = (emu_slice){ 0 };
-    if (!wf__emu_dst_of(p, &first, EMU_PRED, false) || (second.name.n && !wf__emu_dst_of(p, &second, EMU_PRED, false)))
+    if (!wfe_dst_of(p, &first, EMU_PRED, false) || (second.name.n && !wfe_dst_of(p, &second, EMU_PRED, false)))
         return false;
-    return wf__emu_src(p, 1, (emu_type)p->inst.type) && wf__emu_src(p, 2, (emu_type)p->inst.type) &&
+    return wfe_src(p, 1, (emu_type)p->inst.type) && wfe_src(p, 2, (emu_type)p->inst.type) &&
            (!joined || join_operand(p, 3));
 }
 static bool d_set(emu_parser *p)
@@ -385,8 +380,8 @@ static bool d_set(emu_parser *p)
         return false;
     uint32_t n = joined ? 4 : 3;
     p->inst.kind = EMU_SETP;
-    return wf__emu_need_operands(p, n, n) && wf__emu_dst(p, 0, (emu_type)p->inst.type2) &&
-           wf__emu_src(p, 1, (emu_type)p->inst.type) && wf__emu_src(p, 2, (emu_type)p->inst.type) &&
+    return wfe_need_operands(p, n, n) && wfe_dst(p, 0, (emu_type)p->inst.type2) &&
+           wfe_src(p, 1, (emu_type)p->inst.type) && wfe_src(p, 2, (emu_type)p->inst.type) &&
            (!joined || join_operand(p, 3));
 }
 static bool d_selp(emu_parser *p)
@@ -394,18 +389,18 @@ static bool d_selp(emu_parser *p)
     if (!need_type(p, BITS | INTS | F32 | F64) || !meaning(p, "selp"))
         return false;
     emu_type t = (emu_type)p->inst.type;
-    return wf__emu_need_operands(p, 4, 4) && wf__emu_dst(p, 0, t) && wf__emu_src(p, 1, t) && wf__emu_src(p, 2, t) &&
-           wf__emu_src(p, 3, EMU_PRED);
+    return wfe_need_operands(p, 4, 4) && wfe_dst(p, 0, t) && wfe_src(p, 1, t) && wfe_src(p, 2, t) &&
+           wfe_src(p, 3, EMU_PRED);
 }
 static bool d_slct(emu_parser *p)
 {
     emu_type c;
-    p->inst.ftz = wf__emu_take(p, "ftz");
-    if (!need_type(p, BITS | INTS | F32 | F64) || !wf__emu_need_type(p, &c, F32 | (p->inst.ftz ? 0 : EMU_BIT(EMU_S32))))
+    p->inst.ftz = wfe_take(p, "ftz");
+    if (!need_type(p, BITS | INTS | F32 | F64) || !wfe_need_type(p, &c, F32 | (p->inst.ftz ? 0 : EMU_BIT(EMU_S32))))
         return false;
     emu_type t = (emu_type)p->inst.type;
-    return meaning(p, c == EMU_F32 ? "slct.f32" : "slct") && wf__emu_need_operands(p, 4, 4) && wf__emu_dst(p, 0, t) &&
-           wf__emu_src(p, 1, t) && wf__emu_src(p, 2, t) && wf__emu_src(p, 3, c);
+    return meaning(p, c == EMU_F32 ? "slct.f32" : "slct") && wfe_need_operands(p, 4, 4) && wfe_dst(p, 0, t) &&
+           wfe_src(p, 1, t) && wfe_src(p, 2, t) && wfe_src(p, 3, c);
 }
 
 /* ---- cvt ---- */
@@ -413,21 +408,21 @@ static bool pack_cvt(emu_parser *p, int rnd)
 {
     emu_type t = (emu_type)p->inst.type;
     if (rnd < 0 || rnd > 1)
-        return wf__emu_fail(p, "cvt to .%s needs .rn or .rz", wf__emu_type_name(t));
+        return wfe_fail(p, "cvt to .%s needs .rn or .rz", wfe_type_name(t));
     p->inst.kind = EMU_ALU;
-    p->inst.fn = wf__emu_cvt_pack;
-    return wf__emu_need_sm(p, 80) && wf__emu_need_operands(p, 3, 3) && wf__emu_dst(p, 0, EMU_B32) &&
-           wf__emu_src(p, 1, EMU_F32) && wf__emu_src(p, 2, EMU_F32);
+    p->inst.fn = wfe_cvt_pack;
+    return wfe_need_sm(p, 80) && wfe_need_operands(p, 3, 3) && wfe_dst(p, 0, EMU_B32) && wfe_src(p, 1, EMU_F32) &&
+           wfe_src(p, 2, EMU_F32);
 }
 
 /* The rounding that section "cvt" requires between these types: 0 = none, 1 = integer, 2 = float. */
 static int rounding_of(emu_type to, emu_type from)
 {
-    if (!wf__emu_is_float(from))
-        return wf__emu_is_float(to) ? 2 : 0;
-    if (!wf__emu_is_float(to))
+    if (!wfe_is_float(from))
+        return wfe_is_float(to) ? 2 : 0;
+    if (!wfe_is_float(to))
         return 1;
-    return wf__emu_size(to) < wf__emu_size(from) || (to != from && wf__emu_size(to) == wf__emu_size(from)) ? 2 : 0;
+    return wfe_size(to) < wfe_size(from) || (to != from && wfe_size(to) == wfe_size(from)) ? 2 : 0;
 }
 
 static bool d_cvt(emu_parser *p)
@@ -435,17 +430,17 @@ static bool d_cvt(emu_parser *p)
     static const char *const integral[] = { "rni", "rzi", "rmi", "rpi", NULL };
     emu_inst *in = &p->inst;
     emu_type to, from;
-    int irnd = wf__emu_take_of(p, integral), rnd = irnd < 0 ? take_round(p) : -1;
+    int irnd = wfe_take_of(p, integral), rnd = irnd < 0 ? take_round(p) : -1;
     in->irnd = (uint8_t)(irnd + 1);
-    in->ftz = wf__emu_take(p, "ftz");
-    in->relu = rnd >= 0 && wf__emu_take(p, "relu");
-    in->satfinite = rnd >= 0 && wf__emu_take(p, "satfinite");
-    in->sat = !in->satfinite && wf__emu_take(p, "sat");
+    in->ftz = wfe_take(p, "ftz");
+    in->relu = rnd >= 0 && wfe_take(p, "relu");
+    in->satfinite = rnd >= 0 && wfe_take(p, "satfinite");
+    in->sat = !in->satfinite && wfe_take(p, "sat");
     uint32_t scalars = INTS | EMU_BIT(EMU_U8) | EMU_BIT(EMU_S8) | F32 | F64 | EMU_BIT(EMU_F16) | EMU_BIT(EMU_BF16);
-    if (!wf__emu_need_type(p, &to, scalars | EMU_BIT(EMU_F16X2) | EMU_BIT(EMU_BF16X2)))
+    if (!wfe_need_type(p, &to, scalars | EMU_BIT(EMU_F16X2) | EMU_BIT(EMU_BF16X2)))
         return false;
     bool pair = to == EMU_F16X2 || to == EMU_BF16X2;
-    if (!wf__emu_need_type(p, &from, pair ? F32 : scalars))
+    if (!wfe_need_type(p, &from, pair ? F32 : scalars))
         return false;
     in->type = (uint8_t)to;
     in->type2 = (uint8_t)from;
@@ -453,38 +448,36 @@ static bool d_cvt(emu_parser *p)
         return pack_cvt(p, rnd);
     int asks = rounding_of(to, from);
     if (asks == 1 ? irnd < 0 : asks == 2 ? rnd < 0 : rnd >= 0)
-        return wf__emu_fail(p, "cvt from .%s to .%s %s a rounding modifier", wf__emu_type_name(from),
-                            wf__emu_type_name(to), asks ? "needs" : "does not take this as");
-    if (asks != 1 && irnd >= 0 && !(wf__emu_is_float(to) && from == to))
-        return wf__emu_fail(p, "cvt from .%s to .%s cannot round to an integer", wf__emu_type_name(from),
-                            wf__emu_type_name(to));
+        return wfe_fail(p, "cvt from .%s to .%s %s a rounding modifier", wfe_type_name(from), wfe_type_name(to),
+                        asks ? "needs" : "does not take this as");
+    if (asks != 1 && irnd >= 0 && !(wfe_is_float(to) && from == to))
+        return wfe_fail(p, "cvt from .%s to .%s cannot round to an integer", wfe_type_name(from), wfe_type_name(to));
     if (in->ftz && from != EMU_F32 && to != EMU_F32)
-        return wf__emu_fail(p, ".ftz is for .f32 only");
+        return wfe_fail(p, ".ftz is for .f32 only");
     if ((to == EMU_BF16 || from == EMU_BF16) && to != from) {
         bool common = to == EMU_BF16 && from == EMU_F32;
-        if (!wf__emu_need_sm(p, common ? 80 : 90))
+        if (!wfe_need_sm(p, common ? 80 : 90))
             return false;
     }
     in->kind = EMU_ALU;
-    in->fn = wf__emu_cvt;
-    return wf__emu_need_operands(p, 2, 2) && wf__emu_dst_of(p, &p->operands[0], to, true) &&
-           wf__emu_src_of(p, &p->operands[1], from, true);
+    in->fn = wfe_cvt;
+    return wfe_need_operands(p, 2, 2) && wfe_dst_of(p, &p->operands[0], to, true) &&
+           wfe_src_of(p, &p->operands[1], from, true);
 }
 
 /* ---- mov, cvta ---- */
 static bool vector_elements(emu_parser *p, const emu_operand *o, bool is_dst)
 {
-    unsigned bytes = wf__emu_size((emu_type)p->inst.type);
+    unsigned bytes = wfe_size((emu_type)p->inst.type);
     if ((o->n != 2 && o->n != 4) || bytes / o->n == 0 || bytes / o->n > 8)
-        return wf__emu_fail(p, "%u elements cannot be packed into .%s", o->n,
-                            wf__emu_type_name((emu_type)p->inst.type));
+        return wfe_fail(p, "%u elements cannot be packed into .%s", o->n, wfe_type_name((emu_type)p->inst.type));
     unsigned each = bytes / o->n;
     emu_type t = each == 1 ? EMU_B8 : each == 2 ? EMU_B16 : each == 4 ? EMU_B32 : EMU_B64;
     p->inst.bytes = (uint8_t)each;
     p->inst.vector = (uint8_t)o->n;
     for (uint32_t i = 0; i < o->n; i++) {
         const emu_operand *e = &p->elements[o->first + i];
-        if (!(is_dst ? wf__emu_dst_of(p, e, t, false) : wf__emu_src_of(p, e, t, false)))
+        if (!(is_dst ? wfe_dst_of(p, e, t, false) : wfe_src_of(p, e, t, false)))
             return false;
     }
     return true;
@@ -499,10 +492,10 @@ static bool clock_move(emu_parser *p, emu_slice name)
                    { "%clock64", EMU_CLOCK64, EMU_U64 },         { "%globaltimer", EMU_TIMER, EMU_U64 },
                    { "%globaltimer_lo", EMU_TIMER_LO, EMU_U32 }, { "%globaltimer_hi", EMU_TIMER_HI, EMU_U32 } };
     for (size_t i = 0; i < WF__COUNT(clocks); i++) {
-        if (!wf__emu_is(name, clocks[i].name))
+        if (!wfe_is(name, clocks[i].name))
             continue;
-        if (wf__emu_size((emu_type)p->inst.type) != wf__emu_size((emu_type)clocks[i].type))
-            return wf__emu_fail(p, "'%s' is of type .%s", clocks[i].name, wf__emu_type_name((emu_type)clocks[i].type));
+        if (wfe_size((emu_type)p->inst.type) != wfe_size((emu_type)clocks[i].type))
+            return wfe_fail(p, "'%s' is of type .%s", clocks[i].name, wfe_type_name((emu_type)clocks[i].type));
         p->inst.kind = EMU_CLOCK;
         p->inst.what = clocks[i].what;
         return true;
@@ -514,13 +507,13 @@ static bool clock_move(emu_parser *p, emu_slice name)
 static bool address_move(emu_parser *p, const emu_operand *o)
 {
     uint32_t row;
-    const emu_symbol *s = wf__emu_lookup(p, o->name, &row);
+    const emu_symbol *s = wfe_lookup(p, o->name, &row);
     emu_inst *in = &p->inst;
     if (!s || s->kind == EMU_SYM_REG || s->kind == EMU_SYM_TABLE)
         return false;
-    unsigned bytes = wf__emu_size((emu_type)in->type);
-    if (wf__emu_is_float((emu_type)in->type) || (bytes != 8 && bytes != 4))
-        return wf__emu_fail(p, "an address needs a destination of 32 or 64 bits");
+    unsigned bytes = wfe_size((emu_type)in->type);
+    if (wfe_is_float((emu_type)in->type) || (bytes != 8 && bytes != 4))
+        return wfe_fail(p, "an address needs a destination of 32 or 64 bits");
     in->offset = o->offset;
     in->kind = EMU_ADDR;
     if (s->kind == EMU_SYM_VAR) {
@@ -530,7 +523,7 @@ static bool address_move(emu_parser *p, const emu_operand *o)
             in->symbol = true;
             in->callee = s->first;
             if (bytes != 8)
-                return wf__emu_fail(p, "the address of '%s' has 64 bits", v->name);
+                return wfe_fail(p, "the address of '%s' has 64 bits", v->name);
         }
         in->space = v->space;
     } else {
@@ -538,21 +531,21 @@ static bool address_move(emu_parser *p, const emu_operand *o)
         in->frame = s->kind == EMU_SYM_FRAME;
         in->space = s->kind == EMU_SYM_FRAME ? EMU_LOCAL : EMU_PARAM;
     }
-    return wf__emu_push_src(p, wf__emu_constant(p, 0));
+    return wfe_push_src(p, wfe_constant(p, 0));
 }
 
 static bool d_mov(emu_parser *p)
 {
     uint32_t allowed = BITS | INTS | F32 | F64 | EMU_BIT(EMU_PRED) | EMU_BIT(EMU_B128);
-    if (!need_type(p, allowed) || !wf__emu_need_operands(p, 2, 2))
+    if (!need_type(p, allowed) || !wfe_need_operands(p, 2, 2))
         return false;
     emu_operand *d = &p->operands[0], *a = &p->operands[1];
     emu_type t = (emu_type)p->inst.type;
     if (d->kind == EMU_OP_VECTOR) {
         p->inst.kind = EMU_UNPACK;
-        return vector_elements(p, d, true) && wf__emu_src(p, 1, t);
+        return vector_elements(p, d, true) && wfe_src(p, 1, t);
     }
-    if (!wf__emu_dst(p, 0, t))
+    if (!wfe_dst(p, 0, t))
         return false;
     if (a->kind == EMU_OP_VECTOR) {
         p->inst.kind = EMU_PACK;
@@ -560,20 +553,20 @@ static bool d_mov(emu_parser *p)
     }
     if (t == EMU_B128) {
         p->inst.kind = EMU_MOVE2;
-        return wf__emu_need_sm(p, 70) && wf__emu_src(p, 1, t);
+        return wfe_need_sm(p, 70) && wfe_src(p, 1, t);
     }
     if (!meaning(p, "mov"))
         return false;
     if (a->kind == EMU_OP_NAME && (clock_move(p, a->name) || p->failed || address_move(p, a) || p->failed))
         return !p->failed;
-    return wf__emu_src(p, 1, t);
+    return wfe_src(p, 1, t);
 }
 
 static bool take_space(emu_parser *p, uint8_t *space)
 {
     static const char *const names[] = { "global", "shared", "local", "const", "shared::cta", "param", NULL };
     static const uint8_t spaces[] = { EMU_GLOBAL, EMU_SHARED, EMU_LOCAL, EMU_CONST, EMU_SHARED, EMU_PARAM };
-    int i = wf__emu_take_of(p, names);
+    int i = wfe_take_of(p, names);
     if (i >= 0)
         *space = spaces[i];
     return i >= 0;
@@ -586,21 +579,20 @@ static bool d_cvta(emu_parser *p)
 {
     emu_inst *in = &p->inst;
     uint8_t space;
-    bool to = wf__emu_take(p, "to");
-    if (!take_space(p, &space) || !need_type(p, EMU_BIT(EMU_U64)) || !wf__emu_need_operands(p, 2, 2) ||
-        !meaning(p, "cvta"))
+    bool to = wfe_take(p, "to");
+    if (!take_space(p, &space) || !need_type(p, EMU_BIT(EMU_U64)) || !wfe_need_operands(p, 2, 2) || !meaning(p, "cvta"))
         return false;
-    if (!wf__emu_dst(p, 0, EMU_U64))
+    if (!wfe_dst(p, 0, EMU_U64))
         return false;
     if (!to && p->operands[1].kind == EMU_OP_NAME && address_move(p, &p->operands[1])) {
         if (in->space != space)
-            return wf__emu_fail(p, "'%.*s' lies in another state space", (int)p->operands[1].name.n,
-                                p->operands[1].name.at);
+            return wfe_fail(p, "'%.*s' lies in another state space", (int)p->operands[1].name.n,
+                            p->operands[1].name.at);
         in->offset += window(space);
         return true;
     }
     in->offset = to ? -window(space) : window(space);
-    return !p->failed && wf__emu_src(p, 1, EMU_U64);
+    return !p->failed && wfe_src(p, 1, EMU_U64);
 }
 static uint64_t in_space(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
@@ -613,14 +605,14 @@ static uint64_t in_space(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c,
 }
 static bool d_isspacep(emu_parser *p)
 {
-    if (!take_space(p, &p->inst.space) || !wf__emu_need_operands(p, 2, 2))
+    if (!take_space(p, &p->inst.space) || !wfe_need_operands(p, 2, 2))
         return false;
     p->inst.kind = EMU_ALU;
     p->inst.fn = in_space;
-    return wf__emu_dst(p, 0, EMU_PRED) && wf__emu_src(p, 1, EMU_U64);
+    return wfe_dst(p, 0, EMU_PRED) && wfe_src(p, 1, EMU_U64);
 }
 
-const emu_decoder wf__emu_decode_alu[] = {
+const emu_decoder wfe_decode_alu[] = {
     { "add", d_add_sub },    { "sub", d_add_sub },   { "mul", d_product },       { "mad", d_product },
     { "mul24", d_product },  { "mad24", d_product }, { "fma", d_fma },           { "div", d_div },
     { "rem", d_rem },        { "sad", d_sad },       { "abs", d_abs_neg },       { "neg", d_abs_neg },

@@ -8,75 +8,75 @@
 #include "emu/parse.h"
 
 /* ---- modifiers ---- */
-bool wf__emu_take(emu_parser *p, const char *mod)
+bool wfe_take(emu_parser *p, const char *mod)
 {
-    if (p->mod >= p->n_mods || !wf__emu_is(p->mods[p->mod], mod))
+    if (p->mod >= p->n_mods || !wfe_is(p->mods[p->mod], mod))
         return false;
     p->mod++;
     return true;
 }
-int wf__emu_take_of(emu_parser *p, const char *const *names)
+int wfe_take_of(emu_parser *p, const char *const *names)
 {
     for (int i = 0; names[i]; i++)
-        if (wf__emu_take(p, names[i]))
+        if (wfe_take(p, names[i]))
             return i;
     return -1;
 }
-emu_type wf__emu_take_type(emu_parser *p)
+emu_type wfe_take_type(emu_parser *p)
 {
-    emu_type t = p->mod < p->n_mods ? wf__emu_type_of(p->mods[p->mod]) : EMU_NONE;
+    emu_type t = p->mod < p->n_mods ? wfe_type_of(p->mods[p->mod]) : EMU_NONE;
     p->mod += t != EMU_NONE;
     return t;
 }
 
-bool wf__emu_bad_modifier(emu_parser *p)
+bool wfe_bad_modifier(emu_parser *p)
 {
     if (p->mod < p->n_mods)
-        return wf__emu_fail(p, "modifier '.%.*s' is unknown here, or out of order, for '%.*s'", (int)p->mods[p->mod].n,
-                            p->mods[p->mod].at, (int)p->opcode.n, p->opcode.at);
-    return wf__emu_fail(p, "'%.*s' needs another modifier", (int)p->opcode.n, p->opcode.at);
+        return wfe_fail(p, "modifier '.%.*s' is unknown here, or out of order, for '%.*s'", (int)p->mods[p->mod].n,
+                        p->mods[p->mod].at, (int)p->opcode.n, p->opcode.at);
+    return wfe_fail(p, "'%.*s' needs another modifier", (int)p->opcode.n, p->opcode.at);
 }
-bool wf__emu_need_type(emu_parser *p, emu_type *out, uint32_t allowed)
+bool wfe_need_type(emu_parser *p, emu_type *out, uint32_t allowed)
 {
     uint32_t before = p->mod;
-    *out = wf__emu_take_type(p);
+    *out = wfe_take_type(p);
     if (*out == EMU_NONE)
-        return wf__emu_bad_modifier(p);
+        return wfe_bad_modifier(p);
     if (!(allowed >> *out & 1)) {
         p->mod = before;
-        return wf__emu_fail(p, "type .%s is not allowed for '%.*s' with these modifiers", wf__emu_type_name(*out),
-                            (int)p->opcode.n, p->opcode.at);
+        return wfe_fail(p, "type .%s is not allowed for '%.*s' with these modifiers", wfe_type_name(*out),
+                        (int)p->opcode.n, p->opcode.at);
     }
     return true;
 }
-bool wf__emu_need_sm(emu_parser *p, uint32_t sm)
+bool wfe_need_sm(emu_parser *p, uint32_t sm)
 {
     if (p->m->target >= sm)
         return true;
-    return wf__emu_fail(p, "'%.*s' in this form needs sm_%u; the target is sm_%u", (int)p->opcode.n, p->opcode.at, sm,
-                        p->m->target);
+    return wfe_fail(p, "'%.*s' in this form needs sm_%u; the target is sm_%u", (int)p->opcode.n, p->opcode.at, sm,
+                    p->m->target);
 }
-bool wf__emu_need_operands(emu_parser *p, uint32_t least, uint32_t most)
+bool wfe_need_operands(emu_parser *p, uint32_t least, uint32_t most)
 {
     if (p->failed)
         return false;
     if (p->mod < p->n_mods)
-        return wf__emu_bad_modifier(p);
+        return wfe_bad_modifier(p);
     if (p->n_operands >= least && p->n_operands <= most)
         return true;
-    return wf__emu_fail(p, "'%.*s' has %u operands here, not %u", (int)p->opcode.n, p->opcode.at, least, p->n_operands);
+    return wfe_fail(p, "'%.*s' has %u operands here, not %u", (int)p->opcode.n, p->opcode.at, least, p->n_operands);
 }
-void wf__emu_take_scope(emu_parser *p)
+void wfe_take_scope(emu_parser *p)
 {
     static const char *const scopes[] = { "cta", "cluster", "gpu", "sys", NULL };
     static const uint8_t codes[] = { EMU_SCOPE_CTA, EMU_SCOPE_GPU, EMU_SCOPE_GPU, EMU_SCOPE_SYS };
-    int i = wf__emu_take_of(p, scopes);
+    int i = wfe_take_of(p, scopes);
     if (i >= 0)
         p->inst.scope = codes[i];
 }
 
 /* ---- operands ---- */
-uint32_t wf__emu_constant(emu_parser *p, uint64_t bits)
+uint32_t wfe_constant(emu_parser *p, uint64_t bits)
 {
     emu_module *m = p->m;
     uint32_t recent = m->n_consts > 64 ? m->n_consts - 64 : 0;
@@ -85,7 +85,7 @@ uint32_t wf__emu_constant(emu_parser *p, uint64_t bits)
             return EMU_ROW_CONST | i;
     if (m->n_consts >= 1u << 24 ||
         !wf__grow(&m->consts, &m->cap_consts, m->n_consts + 1, EMU_LANES * sizeof(uint64_t))) {
-        wf__emu_out_of_memory(p);
+        wfe_out_of_memory(p);
         return EMU_ROW_NONE;
     }
     for (int lane = 0; lane < EMU_LANES; lane++)
@@ -93,36 +93,36 @@ uint32_t wf__emu_constant(emu_parser *p, uint64_t bits)
     return EMU_ROW_CONST | m->n_consts++;
 }
 
-bool wf__emu_push_src(emu_parser *p, uint32_t row)
+bool wfe_push_src(emu_parser *p, uint32_t row)
 {
     if (row == EMU_ROW_NONE || p->failed)
         return false;
     if (p->n_src == WF__COUNT(p->src))
-        return wf__emu_fail(p, "too many operands");
+        return wfe_fail(p, "too many operands");
     p->src[p->n_src++] = row;
     return true;
 }
 static bool push_dst(emu_parser *p, uint32_t row)
 {
     if (p->n_dst == WF__COUNT(p->dst))
-        return wf__emu_fail(p, "too many operands");
+        return wfe_fail(p, "too many operands");
     p->dst[p->n_dst++] = row;
     return true;
 }
 
 static bool agrees(emu_type want, emu_type reg, bool wide)
 {
-    unsigned size = wf__emu_size(want), own = wf__emu_size(reg);
+    unsigned size = wfe_size(want), own = wfe_size(reg);
     if ((want == EMU_PRED) != (reg == EMU_PRED))
         return false;
     if (wide ? own < size : own != size)
         return false;
     bool want_bits = want <= EMU_B128, reg_bits = reg <= EMU_B128;
-    if (wide && own > size && (wf__emu_is_float(want) || wf__emu_is_float(reg)))
+    if (wide && own > size && (wfe_is_float(want) || wfe_is_float(reg)))
         return reg_bits; /* "floats: the register's size must match, or it is of bits" */
     if (want_bits || reg_bits)
         return true;
-    return wf__emu_is_float(want) == wf__emu_is_float(reg) && (!wf__emu_is_float(want) || want == reg);
+    return wfe_is_float(want) == wfe_is_float(reg) && (!wfe_is_float(want) || want == reg);
 }
 
 static const struct special {
@@ -158,47 +158,47 @@ static const struct special {
 
 static bool unknown(emu_parser *p, emu_slice name)
 {
-    return wf__emu_fail(p, "'%.*s' is not declared", (int)name.n, name.at);
+    return wfe_fail(p, "'%.*s' is not declared", (int)name.n, name.at);
 }
 
 static bool immediate(emu_parser *p, const emu_operand *o, emu_type type)
 {
     uint64_t bits = o->number;
-    unsigned bytes = wf__emu_size(type);
+    unsigned bytes = wfe_size(type);
     if (type == EMU_B128)
-        return wf__emu_fail(p, "a literal cannot have 128 bits");
+        return wfe_fail(p, "a literal cannot have 128 bits");
     if (o->kind == EMU_OP_FLOAT) {
         if (type == EMU_F32 || (type == EMU_B32 && o->has_bits32))
-            bits = o->has_bits32 ? o->bits32 : wf__emu_from_double(EMU_F32, emu_f64(o->number), EMU_RN);
+            bits = o->has_bits32 ? o->bits32 : wfe_from_double(EMU_F32, emu_f64(o->number), EMU_RN);
         else if (type != EMU_F64 && !(type == EMU_B64 && !o->has_bits32))
-            return wf__emu_fail(p, "a float literal where .%s is needed", wf__emu_type_name(type));
+            return wfe_fail(p, "a float literal where .%s is needed", wfe_type_name(type));
     } else if (type == EMU_PRED) {
         bits = bits != 0;
-    } else if (wf__emu_is_float(type)) {
-        return wf__emu_fail(p, "an integer literal where .%s is needed", wf__emu_type_name(type));
+    } else if (wfe_is_float(type)) {
+        return wfe_fail(p, "an integer literal where .%s is needed", wfe_type_name(type));
     }
     if (bytes < 8)
         bits &= ((uint64_t)1 << (8 * bytes)) - 1;
-    return wf__emu_push_src(p, wf__emu_constant(p, bits));
+    return wfe_push_src(p, wfe_constant(p, bits));
 }
 
 /* The register of this name and its row. NULL = an error, also if its type does not agree. */
 static const emu_symbol *register_of(emu_parser *p, emu_slice name, emu_type type, bool wide, uint32_t *row)
 {
-    const emu_symbol *s = wf__emu_lookup(p, name, row);
+    const emu_symbol *s = wfe_lookup(p, name, row);
     if (!s)
         unknown(p, name);
     else if (s->kind != EMU_SYM_REG)
-        wf__emu_fail(p, "'%.*s' is not a register", (int)name.n, name.at);
+        wfe_fail(p, "'%.*s' is not a register", (int)name.n, name.at);
     else if (!agrees(type, s->type, wide))
-        wf__emu_fail(p, "register '%.*s' is of type .%s where .%s is needed", (int)name.n, name.at,
-                     wf__emu_type_name(s->type), wf__emu_type_name(type));
+        wfe_fail(p, "register '%.*s' is of type .%s where .%s is needed", (int)name.n, name.at, wfe_type_name(s->type),
+                 wfe_type_name(type));
     else
         return s;
     return NULL;
 }
 
-bool wf__emu_src_of(emu_parser *p, const emu_operand *o, emu_type type, bool wide)
+bool wfe_src_of(emu_parser *p, const emu_operand *o, emu_type type, bool wide)
 {
     uint32_t row;
     if (p->failed)
@@ -206,43 +206,43 @@ bool wf__emu_src_of(emu_parser *p, const emu_operand *o, emu_type type, bool wid
     if (o->kind == EMU_OP_INT || o->kind == EMU_OP_FLOAT)
         return immediate(p, o, type);
     if (o->kind != EMU_OP_NAME || o->second.n || o->offset)
-        return wf__emu_fail(p, "a register or a literal was expected as an operand of '%.*s'", (int)p->opcode.n,
-                            p->opcode.at);
-    if (wf__emu_is(o->name, "WARP_SZ"))
-        return wf__emu_push_src(p, wf__emu_constant(p, EMU_LANES));
+        return wfe_fail(p, "a register or a literal was expected as an operand of '%.*s'", (int)p->opcode.n,
+                        p->opcode.at);
+    if (wfe_is(o->name, "WARP_SZ"))
+        return wfe_push_src(p, wfe_constant(p, EMU_LANES));
     for (size_t i = 0; o->name.at[0] == '%' && i < WF__COUNT(specials); i++) {
-        if (!wf__emu_is(o->name, specials[i].name))
+        if (!wfe_is(o->name, specials[i].name))
             continue;
-        if (!wf__emu_is(p->opcode, "mov") && !wf__emu_is(p->opcode, "cvt"))
-            return wf__emu_fail(p, "special registers are for mov and cvt only");
+        if (!wfe_is(p->opcode, "mov") && !wfe_is(p->opcode, "cvt"))
+            return wfe_fail(p, "special registers are for mov and cvt only");
         if (o->negate || !agrees(type, specials[i].type, true))
-            return wf__emu_fail(p, "'%.*s' where .%s is needed", (int)o->name.n, o->name.at, wf__emu_type_name(type));
-        return wf__emu_push_src(p, EMU_ROW_SPECIAL | specials[i].row);
+            return wfe_fail(p, "'%.*s' where .%s is needed", (int)o->name.n, o->name.at, wfe_type_name(type));
+        return wfe_push_src(p, EMU_ROW_SPECIAL | specials[i].row);
     }
     if (!register_of(p, o->name, type, wide, &row))
         return false;
     if (o->negate)
-        return wf__emu_fail(p, "'!' before '%.*s' is not allowed here", (int)o->name.n, o->name.at);
-    return wf__emu_push_src(p, row);
+        return wfe_fail(p, "'!' before '%.*s' is not allowed here", (int)o->name.n, o->name.at);
+    return wfe_push_src(p, row);
 }
 
-bool wf__emu_dst_of(emu_parser *p, const emu_operand *o, emu_type type, bool wide)
+bool wfe_dst_of(emu_parser *p, const emu_operand *o, emu_type type, bool wide)
 {
     uint32_t row;
     if (p->failed)
         return false;
     if (o->kind != EMU_OP_NAME || o->negate || o->offset || o->second.n)
-        return wf__emu_fail(p, "'%.*s' needs a register as its destination", (int)p->opcode.n, p->opcode.at);
-    if (wf__emu_is(o->name, "_"))
+        return wfe_fail(p, "'%.*s' needs a register as its destination", (int)p->opcode.n, p->opcode.at);
+    if (wfe_is(o->name, "_"))
         return push_dst(p, EMU_ROW_NONE);
     const emu_symbol *s = register_of(p, o->name, type, wide, &row);
     if (!s)
         return false;
-    p->inst.dst_bytes = (uint8_t)wf__emu_size(s->type);
+    p->inst.dst_bytes = (uint8_t)wfe_size(s->type);
     return push_dst(p, row);
 }
-bool wf__emu_src(emu_parser *p, uint32_t i, emu_type type) { return wf__emu_src_of(p, &p->operands[i], type, false); }
-bool wf__emu_dst(emu_parser *p, uint32_t i, emu_type type) { return wf__emu_dst_of(p, &p->operands[i], type, false); }
+bool wfe_src(emu_parser *p, uint32_t i, emu_type type) { return wfe_src_of(p, &p->operands[i], type, false); }
+bool wfe_dst(emu_parser *p, uint32_t i, emu_type type) { return wfe_dst_of(p, &p->operands[i], type, false); }
 
 static bool address_of_symbol(emu_parser *p, const emu_symbol *s)
 {
@@ -265,16 +265,16 @@ static bool address_of_symbol(emu_parser *p, const emu_symbol *s)
         if (in->space == EMU_PARAM)
             in->space = EMU_LOCAL;
     } else {
-        return wf__emu_fail(p, "this symbol has no address");
+        return wfe_fail(p, "this symbol has no address");
     }
     if (own != (emu_space)in->space && in->space != EMU_GENERIC)
-        return wf__emu_fail(p, "'%.*s' lies in another state space", (int)s->name.n, s->name.at);
+        return wfe_fail(p, "'%.*s' lies in another state space", (int)s->name.n, s->name.at);
     if (in->space == EMU_GENERIC && own != EMU_GLOBAL && own != EMU_CONST)
-        return wf__emu_fail(p, "'%.*s' needs cvta or an explicit state space", (int)s->name.n, s->name.at);
-    return wf__emu_push_src(p, wf__emu_constant(p, 0));
+        return wfe_fail(p, "'%.*s' needs cvta or an explicit state space", (int)s->name.n, s->name.at);
+    return wfe_push_src(p, wfe_constant(p, 0));
 }
 
-bool wf__emu_address(emu_parser *p, uint32_t i)
+bool wfe_address(emu_parser *p, uint32_t i)
 {
     const emu_operand *o = &p->operands[i];
     emu_inst *in = &p->inst;
@@ -282,24 +282,24 @@ bool wf__emu_address(emu_parser *p, uint32_t i)
     if (p->failed)
         return false;
     if (o->kind != EMU_OP_ADDRESS)
-        return wf__emu_fail(p, "'%.*s' needs an address in brackets", (int)p->opcode.n, p->opcode.at);
+        return wfe_fail(p, "'%.*s' needs an address in brackets", (int)p->opcode.n, p->opcode.at);
     in->offset = o->offset;
     if (!o->name.n)
-        return wf__emu_push_src(p, wf__emu_constant(p, 0));
-    const emu_symbol *s = wf__emu_lookup(p, o->name, &row);
+        return wfe_push_src(p, wfe_constant(p, 0));
+    const emu_symbol *s = wfe_lookup(p, o->name, &row);
     if (!s)
         return unknown(p, o->name);
     if (s->kind != EMU_SYM_REG)
         return address_of_symbol(p, s);
     bool narrow = in->space == EMU_SHARED || in->space == EMU_LOCAL || in->space == EMU_PARAM || in->space == EMU_CONST;
-    unsigned bytes = wf__emu_size(s->type);
-    if (s->type == EMU_PRED || wf__emu_is_float(s->type) || (bytes != 8 && !(narrow && bytes == 4)))
-        return wf__emu_fail(p, "register '%.*s' of type .%s cannot be an address here", (int)o->name.n, o->name.at,
-                            wf__emu_type_name(s->type));
+    unsigned bytes = wfe_size(s->type);
+    if (s->type == EMU_PRED || wfe_is_float(s->type) || (bytes != 8 && !(narrow && bytes == 4)))
+        return wfe_fail(p, "register '%.*s' of type .%s cannot be an address here", (int)o->name.n, o->name.at,
+                        wfe_type_name(s->type));
     if (in->space == EMU_PARAM && !p->f->entry)
         in->space = EMU_LOCAL;
     in->narrow = bytes == 4;
-    return wf__emu_push_src(p, row);
+    return wfe_push_src(p, row);
 }
 
 /* ---- the whole ---- */

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-emu_driver wf__emu_driver = { .lock = WF__MUTEX_INIT };
+emu_driver wfe_driver = { .lock = WF__MUTEX_INIT };
 
 static const struct {
     const char *name, *text;
@@ -55,7 +55,7 @@ static uint32_t read_finders(void)
 
 EMU_EXPORT CUresult cuInit(unsigned flags)
 {
-    emu_driver *d = &wf__emu_driver;
+    emu_driver *d = &wfe_driver;
     if (flags)
         return CUDA_ERROR_INVALID_VALUE;
     wf__mutex_lock(&d->lock);
@@ -77,42 +77,42 @@ EMU_EXPORT CUresult cuInit(unsigned flags)
 }
 
 /* ---- handles ---- */
-bool wf__emu_keep_handle(void *at, emu_object kind)
+bool wfe_keep_handle(void *at, emu_object kind)
 {
-    emu_driver *d = &wf__emu_driver;
+    emu_driver *d = &wfe_driver;
     if (!wf__grow(&d->handles, &d->cap_handles, d->n_handles + 1, sizeof *d->handles))
         return false;
     d->handles[d->n_handles++] = (emu_handle){ at, (uint8_t)kind };
     return true;
 }
-void *wf__emu_new_handle(size_t size, emu_object kind)
+void *wfe_new_handle(size_t size, emu_object kind)
 {
     void *at = wf__alloc0(size);
-    if (at && wf__emu_keep_handle(at, kind))
+    if (at && wfe_keep_handle(at, kind))
         return at;
     wf__free(at);
     return NULL;
 }
-bool wf__emu_known(const void *at, emu_object kind)
+bool wfe_known(const void *at, emu_object kind)
 {
-    const emu_driver *d = &wf__emu_driver;
+    const emu_driver *d = &wfe_driver;
     for (uint32_t i = d->n_handles; at && i-- > 0;)
         if (d->handles[i].at == at && d->handles[i].kind == kind)
             return true;
     return false;
 }
-void wf__emu_forget_handle(const void *at)
+void wfe_forget_handle(const void *at)
 {
-    emu_driver *d = &wf__emu_driver;
+    emu_driver *d = &wfe_driver;
     uint32_t i = d->n_handles;
     while (i > 0 && d->handles[i - 1].at != at)
         i--;
     if (i > 0)
         d->handles[i - 1] = d->handles[--d->n_handles];
 }
-void wf__emu_free_handle(void *at)
+void wfe_free_handle(void *at)
 {
-    wf__emu_forget_handle(at);
+    wfe_forget_handle(at);
     wf__free(at);
 }
 
@@ -121,9 +121,9 @@ enum { STACK = 64 };
 static _Thread_local CUcontext stack[STACK];
 static _Thread_local int depth;
 
-CUcontext wf__emu_current(void) { return depth ? stack[depth - 1] : NULL; }
+CUcontext wfe_current(void) { return depth ? stack[depth - 1] : NULL; }
 
-CUresult wf__emu_push_current(CUcontext context)
+CUresult wfe_push_current(CUcontext context)
 {
     if (depth == STACK)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -131,73 +131,72 @@ CUresult wf__emu_push_current(CUcontext context)
     return CUDA_SUCCESS;
 }
 
-CUcontext wf__emu_pop_current(void) { return depth ? stack[--depth] : NULL; }
+CUcontext wfe_pop_current(void) { return depth ? stack[--depth] : NULL; }
 
-CUresult wf__emu_leave(CUresult status)
+CUresult wfe_leave(CUresult status)
 {
-    wf__mutex_unlock(&wf__emu_driver.lock);
+    wf__mutex_unlock(&wfe_driver.lock);
     return status;
 }
 
-CUresult wf__emu_enter(CUcontext *context)
+CUresult wfe_enter(CUcontext *context)
 {
     *context = NULL;
-    wf__mutex_lock(&wf__emu_driver.lock);
-    if (!wf__emu_driver.ready)
+    wf__mutex_lock(&wfe_driver.lock);
+    if (!wfe_driver.ready)
         return CUDA_ERROR_NOT_INITIALIZED;
-    CUcontext now = wf__emu_current();
+    CUcontext now = wfe_current();
     *context = now;
     if (!now)
         return CUDA_ERROR_INVALID_CONTEXT;
-    return wf__emu_known(now, EMU_OBJ_CONTEXT) ? now->error : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    return wfe_known(now, EMU_OBJ_CONTEXT) ? now->error : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-CUresult wf__emu_context_of(CUcontext context)
+CUresult wfe_context_of(CUcontext context)
 {
-    return wf__emu_known(context, EMU_OBJ_CONTEXT) ? context->error : CUDA_ERROR_INVALID_CONTEXT;
+    return wfe_known(context, EMU_OBJ_CONTEXT) ? context->error : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-bool wf__emu_stream_known(CUstream stream)
+bool wfe_stream_known(CUstream stream)
 {
-    return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD ||
-           wf__emu_known(stream, EMU_OBJ_STREAM);
+    return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD || wfe_known(stream, EMU_OBJ_STREAM);
 }
 
-bool wf__emu_is_stream_of(CUstream stream, CUcontext c)
+bool wfe_is_stream_of(CUstream stream, CUcontext c)
 {
-    return wf__emu_known(stream, EMU_OBJ_STREAM) ? stream->context == c : wf__emu_stream_known(stream);
+    return wfe_known(stream, EMU_OBJ_STREAM) ? stream->context == c : wfe_stream_known(stream);
 }
 
 /* ---- reports ---- */
-void wf__emu_set_report(const char *text)
+void wfe_set_report(const char *text)
 {
-    wf__str_free(&wf__emu_driver.report);
-    wf__str_add(&wf__emu_driver.report, text);
+    wf__str_free(&wfe_driver.report);
+    wf__str_add(&wfe_driver.report, text);
 }
 
 EMU_EXPORT size_t weftEmuLastReport(char *buffer, size_t size)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    const char *text = wf__str_get(&wf__emu_driver.report);
+    wf__mutex_lock(&wfe_driver.lock);
+    const char *text = wf__str_get(&wfe_driver.report);
     size_t n = strlen(text), copied = size == 0 ? 0 : n < size ? n : size - 1;
     if (size) {
         memcpy(buffer, text, copied);
         buffer[copied] = 0;
     }
-    wf__mutex_unlock(&wf__emu_driver.lock);
+    wf__mutex_unlock(&wfe_driver.lock);
     return n;
 }
 EMU_EXPORT void weftEmuClearReport(void)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    wf__str_free(&wf__emu_driver.report);
-    wf__mutex_unlock(&wf__emu_driver.lock);
+    wf__mutex_lock(&wfe_driver.lock);
+    wf__str_free(&wfe_driver.report);
+    wf__mutex_unlock(&wfe_driver.lock);
 }
 EMU_EXPORT uint64_t weftEmuInstructions(void)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    uint64_t n = wf__emu_driver.instructions;
-    wf__mutex_unlock(&wf__emu_driver.lock);
+    wf__mutex_lock(&wfe_driver.lock);
+    uint64_t n = wfe_driver.instructions;
+    wf__mutex_unlock(&wfe_driver.lock);
     return n;
 }
 
@@ -235,16 +234,16 @@ EMU_EXPORT CUresult cuGetErrorString(CUresult error, const char **text)
 }
 
 /* ---- devices ---- */
-CUresult wf__emu_device_status(CUdevice device)
+CUresult wfe_device_status(CUdevice device)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    bool ready = wf__emu_driver.ready, good = device >= 0 && device < wf__emu_driver.devices;
-    wf__mutex_unlock(&wf__emu_driver.lock);
+    wf__mutex_lock(&wfe_driver.lock);
+    bool ready = wfe_driver.ready, good = device >= 0 && device < wfe_driver.devices;
+    wf__mutex_unlock(&wfe_driver.lock);
     return !ready ? CUDA_ERROR_NOT_INITIALIZED : good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 EMU_EXPORT CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
-    CUresult status = device ? wf__emu_device_status(ordinal) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = device ? wfe_device_status(ordinal) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS)
         *device = ordinal;
     return status;
@@ -253,21 +252,21 @@ EMU_EXPORT CUresult cuDeviceGetCount(int *count)
 {
     if (!count)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!wf__emu_driver.ready)
+    if (!wfe_driver.ready)
         return CUDA_ERROR_NOT_INITIALIZED;
-    *count = wf__emu_driver.devices;
+    *count = wfe_driver.devices;
     return CUDA_SUCCESS;
 }
 EMU_EXPORT CUresult cuDeviceGetName(char *name, int size, CUdevice device)
 {
-    CUresult status = name && size > 0 ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = name && size > 0 ? wfe_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS)
         snprintf(name, (size_t)size, "Weft PTX emulator");
     return status;
 }
 EMU_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
 {
-    CUresult status = uuid ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = uuid ? wfe_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS) {
         memcpy(uuid->bytes, "weft-emulator-00", 16);
         uuid->bytes[15] = (char)('0' + device);
@@ -277,14 +276,14 @@ EMU_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
 EMU_EXPORT CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) { return cuDeviceGetUuid_v2(uuid, device); }
 EMU_EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
-    CUresult status = bytes ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = bytes ? wfe_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS)
-        *bytes = (size_t)wf__emu_driver.memory[device];
+        *bytes = (size_t)wfe_driver.memory[device];
     return status;
 }
 EMU_EXPORT CUresult cuDeviceGetPCIBusId(char *id, int size, CUdevice device)
 {
-    CUresult status = id && size > 12 ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = id && size > 12 ? wfe_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS)
         snprintf(id, (size_t)size, "0000:%02X:00.0", (unsigned)device + 1);
     return status;
@@ -350,7 +349,7 @@ EMU_EXPORT CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice dev
         { 119, 0 },
         { 120, 0 },
     };
-    CUresult status = value ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = value ? wfe_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status != CUDA_SUCCESS)
         return status;
     if (attribute < 1 || attribute > 200)
@@ -362,14 +361,14 @@ EMU_EXPORT CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice dev
     if (attribute == 33)
         *value = device + 1; /* PCI bus */
     if (attribute == 75 || attribute == 76)
-        *value = attribute == 75 ? wf__emu_driver.sm / 10 : wf__emu_driver.sm % 10;
+        *value = attribute == 75 ? wfe_driver.sm / 10 : wfe_driver.sm % 10;
     return CUDA_SUCCESS;
 }
 
 EMU_EXPORT CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
 {
-    CUresult status = can ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
-    status = status == CUDA_SUCCESS ? wf__emu_device_status(peer) : status;
+    CUresult status = can ? wfe_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    status = status == CUDA_SUCCESS ? wfe_device_status(peer) : status;
     if (status == CUDA_SUCCESS)
         *can = device != peer;
     return status;

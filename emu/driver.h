@@ -100,37 +100,37 @@ typedef struct emu_driver {
     uint32_t n_handles, cap_handles;
     wf__str report;
 } emu_driver;
-extern emu_driver wf__emu_driver;
+extern emu_driver wfe_driver;
 
 /* Takes the lock, also on failure, and gives the thread's current context. Returns the context's error. */
-CUresult wf__emu_enter(CUcontext *context);
-CUresult wf__emu_leave(CUresult status); /* gives the lock back; returns `status` */
+CUresult wfe_enter(CUcontext *context);
+CUresult wfe_leave(CUresult status); /* gives the lock back; returns `status` */
 /* The stack of current contexts of the calling thread. */
-CUcontext wf__emu_current(void); /* NULL = none */
-CUresult wf__emu_push_current(CUcontext context);
-CUcontext wf__emu_pop_current(void); /* NULL = none */
+CUcontext wfe_current(void); /* NULL = none */
+CUresult wfe_push_current(CUcontext context);
+CUcontext wfe_pop_current(void); /* NULL = none */
 /* Handles: every object that the program may pass back. */
-bool wf__emu_keep_handle(void *at, emu_object kind);    /* false = out of memory */
-void *wf__emu_new_handle(size_t size, emu_object kind); /* zeroed memory; NULL = out of memory */
-bool wf__emu_known(const void *at, emu_object kind);
-void wf__emu_forget_handle(const void *at);
-void wf__emu_free_handle(void *at);              /* forgets and frees an object of wf__emu_new_handle */
-CUresult wf__emu_device_status(CUdevice device); /* an error unless the device exists */
-CUresult wf__emu_context_of(CUcontext context);  /* the error of the context */
-void wf__emu_context_drop(CUcontext context);    /* frees the context and everything that was made in it */
-void wf__emu_module_drop(CUmodule module);
-bool wf__emu_stream_known(CUstream stream);
-bool wf__emu_is_stream_of(CUstream stream, CUcontext c); /* default streams belong to every context */
-void wf__emu_set_report(const char *text);
-CUresult wf__emu_run_kernel(CUcontext c, CUfunction f, emu_launch *l, CUstream stream, const uint8_t *params);
+bool wfe_keep_handle(void *at, emu_object kind);    /* false = out of memory */
+void *wfe_new_handle(size_t size, emu_object kind); /* zeroed memory; NULL = out of memory */
+bool wfe_known(const void *at, emu_object kind);
+void wfe_forget_handle(const void *at);
+void wfe_free_handle(void *at);              /* forgets and frees an object of wfe_new_handle */
+CUresult wfe_device_status(CUdevice device); /* an error unless the device exists */
+CUresult wfe_context_of(CUcontext context);  /* the error of the context */
+void wfe_context_drop(CUcontext context);    /* frees the context and everything that was made in it */
+void wfe_module_drop(CUmodule module);
+bool wfe_stream_known(CUstream stream);
+bool wfe_is_stream_of(CUstream stream, CUcontext c); /* default streams belong to every context */
+void wfe_set_report(const char *text);
+CUresult wfe_run_kernel(CUcontext c, CUfunction f, emu_launch *l, CUstream stream, const uint8_t *params);
 
 /* ---- captures: a refused call invalidates the captures that it conflicts with ---- */
-CUresult wf__emu_unsafe(CUresult status); /* for potentially unsafe calls: `status`, or the error if they are refused */
-CUresult wf__emu_waits_for_all(CUcontext c);
+CUresult wfe_unsafe(CUresult status); /* for potentially unsafe calls: `status`, or the error if they are refused */
+CUresult wfe_waits_for_all(CUcontext c);
 /* For work other than kernels; `otherwise` is the status if the stream itself is captured. */
-CUresult wf__emu_use_stream(CUcontext c, CUstream stream, CUresult otherwise);
-CUresult wf__emu_capture_kernel(CUstream stream, CUfunction f, const emu_launch *l, const uint8_t *params);
-void wf__emu_capture_drop(CUstream stream); /* no effect if the stream is not captured */
-void wf__emu_release_graph(CUgraph g);
-void wf__emu_graph_drop(void *at, emu_object kind); /* a CUgraph or CUgraphExec */
+CUresult wfe_use_stream(CUcontext c, CUstream stream, CUresult otherwise);
+CUresult wfe_capture_kernel(CUstream stream, CUfunction f, const emu_launch *l, const uint8_t *params);
+void wfe_capture_drop(CUstream stream); /* no effect if the stream is not captured */
+void wfe_release_graph(CUgraph g);
+void wfe_graph_drop(void *at, emu_object kind); /* a CUgraph or CUgraphExec */
 #endif

@@ -22,7 +22,7 @@ struct emu_capture {
 static _Thread_local int mode;
 static _Thread_local char myself; /* its address tells threads apart */
 
-void wf__emu_release_graph(CUgraph g)
+void wfe_release_graph(CUgraph g)
 {
     if (!g || --g->refs)
         return;
@@ -49,7 +49,7 @@ static bool unsafe_for(const struct CUstream_st *s, CUcontext c)
 /* Invalidates the chosen captures, or with `look` only finds them. True if there is one. */
 static bool end_captures(chosen *is, CUcontext c, bool look)
 {
-    const emu_driver *d = &wf__emu_driver;
+    const emu_driver *d = &wfe_driver;
     bool any = false;
     for (uint32_t i = 0; i < d->n_handles; i++) {
         const struct CUstream_st *s = d->handles[i].kind == EMU_OBJ_STREAM ? d->handles[i].at : NULL;
@@ -61,20 +61,20 @@ static bool end_captures(chosen *is, CUcontext c, bool look)
     return any;
 }
 
-CUresult wf__emu_unsafe(CUresult status)
+CUresult wfe_unsafe(CUresult status)
 {
     bool refused = status == CUDA_SUCCESS && mode != RELAXED && end_captures(unsafe_for, NULL, false);
     return refused ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : status;
 }
 
-CUresult wf__emu_waits_for_all(CUcontext c)
+CUresult wfe_waits_for_all(CUcontext c)
 {
     return end_captures(in_context, c, false) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
 }
 
-CUresult wf__emu_use_stream(CUcontext c, CUstream stream, CUresult otherwise)
+CUresult wfe_use_stream(CUcontext c, CUstream stream, CUresult otherwise)
 {
-    if (wf__emu_known(stream, EMU_OBJ_STREAM)) {
+    if (wfe_known(stream, EMU_OBJ_STREAM)) {
         if (!stream->capture)
             return CUDA_SUCCESS;
         bool was = stream->capture->invalid;
@@ -100,33 +100,33 @@ EMU_EXPORT CUresult cuThreadExchangeStreamCaptureMode(int *with)
 EMU_EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, int how)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
+    CUresult status = wfe_enter(&c);
     if (status == CUDA_SUCCESS && (how < GLOBAL || how > RELAXED))
         status = CUDA_ERROR_INVALID_VALUE;
-    if (status == CUDA_SUCCESS && !wf__emu_known(stream, EMU_OBJ_STREAM))
-        status = wf__emu_stream_known(stream) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_ERROR_INVALID_HANDLE;
+    if (status == CUDA_SUCCESS && !wfe_known(stream, EMU_OBJ_STREAM))
+        status = wfe_stream_known(stream) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_ERROR_INVALID_HANDLE;
     if (status == CUDA_SUCCESS && stream->capture)
         status = CUDA_ERROR_ILLEGAL_STATE;
     if (status != CUDA_SUCCESS)
-        return wf__emu_leave(status);
+        return wfe_leave(status);
     struct emu_capture *k = wf__alloc0(sizeof *k);
     CUgraph g = wf__alloc0(sizeof *g);
     if (!k || !g) {
         wf__free(k);
         wf__free(g);
-        return wf__emu_leave(CUDA_ERROR_OUT_OF_MEMORY);
+        return wfe_leave(CUDA_ERROR_OUT_OF_MEMORY);
     }
     g->refs = 1;
     *k = (struct emu_capture){ g, &myself, how, false };
     stream->capture = k;
-    return wf__emu_leave(CUDA_SUCCESS);
+    return wfe_leave(CUDA_SUCCESS);
 }
 
-void wf__emu_capture_drop(CUstream stream)
+void wfe_capture_drop(CUstream stream)
 {
     if (!stream->capture)
         return;
-    wf__emu_release_graph(stream->capture->graph);
+    wfe_release_graph(stream->capture->graph);
     wf__free(stream->capture);
     stream->capture = NULL;
 }
@@ -134,43 +134,43 @@ void wf__emu_capture_drop(CUstream stream)
 EMU_EXPORT CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    if (status == CUDA_SUCCESS && (!graph || !wf__emu_known(stream, EMU_OBJ_STREAM)))
+    CUresult status = wfe_enter(&c);
+    if (status == CUDA_SUCCESS && (!graph || !wfe_known(stream, EMU_OBJ_STREAM)))
         status = graph ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS && !stream->capture)
         status = CUDA_ERROR_ILLEGAL_STATE;
     if (status != CUDA_SUCCESS)
-        return wf__emu_leave(status);
+        return wfe_leave(status);
     const struct emu_capture *k = stream->capture;
     *graph = NULL;
     if (k->invalid)
         status = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     else if (k->mode != RELAXED && k->thread != &myself)
         status = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-    else if (!wf__emu_keep_handle(k->graph, EMU_OBJ_GRAPH))
+    else if (!wfe_keep_handle(k->graph, EMU_OBJ_GRAPH))
         status = CUDA_ERROR_OUT_OF_MEMORY;
     if (status == CUDA_SUCCESS) {
         *graph = k->graph;
         k->graph->refs++;
     }
-    wf__emu_capture_drop(stream);
-    return wf__emu_leave(status);
+    wfe_capture_drop(stream);
+    return wfe_leave(status);
 }
 
 EMU_EXPORT CUresult cuStreamIsCapturing(CUstream stream, int *status)
 {
     CUcontext c;
-    CUresult result = wf__emu_enter(&c);
-    bool own = wf__emu_known(stream, EMU_OBJ_STREAM);
-    if (!status || !wf__emu_stream_known(stream))
-        return wf__emu_leave(status ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE);
+    CUresult result = wfe_enter(&c);
+    bool own = wfe_known(stream, EMU_OBJ_STREAM);
+    if (!status || !wfe_stream_known(stream))
+        return wfe_leave(status ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE);
     *status = !own || !stream->capture ? NONE : stream->capture->invalid ? INVALIDATED : ACTIVE;
     if (!own && stream != CU_STREAM_PER_THREAD && end_captures(in_its_way, c, true))
         result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT; /* this query invalidates nothing */
-    return wf__emu_leave(result);
+    return wfe_leave(result);
 }
 
-CUresult wf__emu_capture_kernel(CUstream stream, CUfunction f, const emu_launch *l, const uint8_t *params)
+CUresult wfe_capture_kernel(CUstream stream, CUfunction f, const emu_launch *l, const uint8_t *params)
 {
     CUgraph g = stream->capture->graph;
     if (stream->capture->invalid)

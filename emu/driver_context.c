@@ -4,7 +4,7 @@
 
 static CUcontext make_context(int device, bool primary)
 {
-    CUcontext c = wf__emu_new_handle(sizeof *c, EMU_OBJ_CONTEXT);
+    CUcontext c = wfe_new_handle(sizeof *c, EMU_OBJ_CONTEXT);
     if (!c)
         return NULL;
     c->device = device;
@@ -12,22 +12,22 @@ static CUcontext make_context(int device, bool primary)
     return c;
 }
 
-void wf__emu_context_drop(CUcontext c)
+void wfe_context_drop(CUcontext c)
 {
-    emu_driver *d = &wf__emu_driver;
-    wf__emu_order_context_gone(c);
+    emu_driver *d = &wfe_driver;
+    wfe_order_context_gone(c);
     for (uint32_t i = d->n_handles; i-- > 0;) {
         emu_handle h = d->handles[i];
         if (h.kind == EMU_OBJ_MODULE && ((CUmodule)h.at)->context == c) {
-            wf__emu_module_drop(h.at);
+            wfe_module_drop(h.at);
             i = d->n_handles;
         } else if ((h.kind == EMU_OBJ_STREAM && ((CUstream)h.at)->context == c) ||
                    (h.kind == EMU_OBJ_EVENT && ((CUevent)h.at)->context == c)) {
             if (h.kind == EMU_OBJ_STREAM)
-                wf__emu_capture_drop(h.at);
+                wfe_capture_drop(h.at);
             if (h.kind == EMU_OBJ_EVENT)
-                wf__emu_clock_free(&((CUevent)h.at)->before);
-            wf__emu_free_handle(h.at);
+                wfe_clock_free(&((CUevent)h.at)->before);
+            wfe_free_handle(h.at);
             i = d->n_handles;
         }
     }
@@ -38,112 +38,112 @@ void wf__emu_context_drop(CUcontext c)
         if (m->kind == EMU_MEM_DEVICE)
             d->used[m->device] -= m->size;
         void *host = (m->kind == EMU_MEM_MANAGED || m->kind == EMU_MEM_PINNED) && !m->registered ? m->at : NULL;
-        wf__emu_heap_drop(&d->heap, m);
+        wfe_heap_drop(&d->heap, m);
         free(host);
     }
-    wf__emu_free_handle(c);
+    wfe_free_handle(c);
 }
 
 EMU_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
-    CUresult status = context ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = context ? wfe_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status != CUDA_SUCCESS)
         return status;
-    emu_driver *d = &wf__emu_driver;
+    emu_driver *d = &wfe_driver;
     wf__mutex_lock(&d->lock);
     if (!d->primary[device])
         d->primary[device] = make_context(device, true);
     if (!d->primary[device])
-        return wf__emu_leave(CUDA_ERROR_OUT_OF_MEMORY);
+        return wfe_leave(CUDA_ERROR_OUT_OF_MEMORY);
     d->retained[device]++;
     *context = d->primary[device];
-    return wf__emu_leave(CUDA_SUCCESS);
+    return wfe_leave(CUDA_SUCCESS);
 }
 static CUresult drop_primary(CUdevice device, bool reset)
 {
-    emu_driver *d = &wf__emu_driver;
-    CUresult status = wf__emu_device_status(device);
+    emu_driver *d = &wfe_driver;
+    CUresult status = wfe_device_status(device);
     if (status != CUDA_SUCCESS)
         return status;
     wf__mutex_lock(&d->lock);
     if (!reset && !d->retained[device])
-        return wf__emu_leave(CUDA_ERROR_INVALID_CONTEXT);
+        return wfe_leave(CUDA_ERROR_INVALID_CONTEXT);
     if (reset || --d->retained[device] == 0) {
         if (d->primary[device])
-            wf__emu_context_drop(d->primary[device]);
+            wfe_context_drop(d->primary[device]);
         d->primary[device] = reset && d->retained[device] ? make_context(device, true) : NULL;
     }
-    return wf__emu_leave(CUDA_SUCCESS);
+    return wfe_leave(CUDA_SUCCESS);
 }
 EMU_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) { return drop_primary(device, false); }
 EMU_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) { return drop_primary(device, true); }
 EMU_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active)
 {
-    CUresult status = flags && active ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = flags && active ? wfe_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status == CUDA_SUCCESS) {
         *flags = 0;
-        *active = wf__emu_driver.retained[device] > 0;
+        *active = wfe_driver.retained[device] > 0;
     }
     return status;
 }
 EMU_EXPORT CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags)
 {
     (void)flags;
-    return wf__emu_device_status(device);
+    return wfe_device_status(device);
 }
 
 EMU_EXPORT CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device)
 {
     (void)flags;
-    CUresult status = context ? wf__emu_device_status(device) : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = context ? wfe_device_status(device) : CUDA_ERROR_INVALID_VALUE;
     if (status != CUDA_SUCCESS)
         return status;
-    wf__mutex_lock(&wf__emu_driver.lock);
+    wf__mutex_lock(&wfe_driver.lock);
     CUcontext made = make_context(device, false);
-    status = made ? wf__emu_push_current(made) : CUDA_ERROR_OUT_OF_MEMORY;
+    status = made ? wfe_push_current(made) : CUDA_ERROR_OUT_OF_MEMORY;
     if (status == CUDA_SUCCESS)
         *context = made;
     else if (made)
-        wf__emu_context_drop(made);
-    return wf__emu_leave(status);
+        wfe_context_drop(made);
+    return wfe_leave(status);
 }
 EMU_EXPORT CUresult cuCtxDestroy_v2(CUcontext context)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    if (!wf__emu_known(context, EMU_OBJ_CONTEXT) || context->primary)
-        return wf__emu_leave(CUDA_ERROR_INVALID_CONTEXT);
-    if (wf__emu_current() == context)
-        wf__emu_pop_current();
-    wf__emu_context_drop(context);
-    return wf__emu_leave(CUDA_SUCCESS);
+    wf__mutex_lock(&wfe_driver.lock);
+    if (!wfe_known(context, EMU_OBJ_CONTEXT) || context->primary)
+        return wfe_leave(CUDA_ERROR_INVALID_CONTEXT);
+    if (wfe_current() == context)
+        wfe_pop_current();
+    wfe_context_drop(context);
+    return wfe_leave(CUDA_SUCCESS);
 }
 EMU_EXPORT CUresult cuCtxGetCurrent(CUcontext *context)
 {
     if (!context)
         return CUDA_ERROR_INVALID_VALUE;
-    *context = wf__emu_current();
-    return wf__emu_driver.ready ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+    *context = wfe_current();
+    return wfe_driver.ready ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 EMU_EXPORT CUresult cuCtxSetCurrent(CUcontext context)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    bool good = !context || wf__emu_known(context, EMU_OBJ_CONTEXT);
-    wf__mutex_unlock(&wf__emu_driver.lock);
+    wf__mutex_lock(&wfe_driver.lock);
+    bool good = !context || wfe_known(context, EMU_OBJ_CONTEXT);
+    wf__mutex_unlock(&wfe_driver.lock);
     if (!good)
         return CUDA_ERROR_INVALID_CONTEXT;
-    wf__emu_pop_current();
-    return context ? wf__emu_push_current(context) : CUDA_SUCCESS;
+    wfe_pop_current();
+    return context ? wfe_push_current(context) : CUDA_SUCCESS;
 }
 EMU_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext context)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    bool good = wf__emu_known(context, EMU_OBJ_CONTEXT);
-    wf__mutex_unlock(&wf__emu_driver.lock);
-    return good ? wf__emu_push_current(context) : CUDA_ERROR_INVALID_CONTEXT;
+    wf__mutex_lock(&wfe_driver.lock);
+    bool good = wfe_known(context, EMU_OBJ_CONTEXT);
+    wf__mutex_unlock(&wfe_driver.lock);
+    return good ? wfe_push_current(context) : CUDA_ERROR_INVALID_CONTEXT;
 }
 EMU_EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *context)
 {
-    CUcontext top = wf__emu_pop_current();
+    CUcontext top = wfe_pop_current();
     if (!top)
         return CUDA_ERROR_INVALID_CONTEXT;
     if (context)
@@ -153,10 +153,10 @@ EMU_EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *context)
 EMU_EXPORT CUresult cuCtxGetDevice(CUdevice *device)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
+    CUresult status = wfe_enter(&c);
     if (c && device && status != CUDA_ERROR_CONTEXT_IS_DESTROYED)
         *device = c->device;
-    return wf__emu_leave(!device ? CUDA_ERROR_INVALID_VALUE : status);
+    return wfe_leave(!device ? CUDA_ERROR_INVALID_VALUE : status);
 }
 EMU_EXPORT CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version)
 {
@@ -177,25 +177,25 @@ EMU_EXPORT CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
 EMU_EXPORT CUresult cuCtxSynchronize(void)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    status = status == CUDA_SUCCESS ? wf__emu_waits_for_all(c) : status;
+    CUresult status = wfe_enter(&c);
+    status = status == CUDA_SUCCESS ? wfe_waits_for_all(c) : status;
     if (status == CUDA_SUCCESS)
-        wf__emu_order_host_waits_for_all(c);
-    return wf__emu_leave(status);
+        wfe_order_host_waits_for_all(c);
+    return wfe_leave(status);
 }
 static CUresult set_peer(CUcontext other, bool enable)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
+    CUresult status = wfe_enter(&c);
     if (status != CUDA_SUCCESS)
-        return wf__emu_leave(status);
-    if (!wf__emu_known(other, EMU_OBJ_CONTEXT) || other->device == c->device)
-        return wf__emu_leave(CUDA_ERROR_INVALID_CONTEXT);
+        return wfe_leave(status);
+    if (!wfe_known(other, EMU_OBJ_CONTEXT) || other->device == c->device)
+        return wfe_leave(CUDA_ERROR_INVALID_CONTEXT);
     bool is = c->peers >> other->device & 1;
     if (is == enable)
-        return wf__emu_leave(is ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+        return wfe_leave(is ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
     c->peers ^= 1u << other->device;
-    return wf__emu_leave(CUDA_SUCCESS);
+    return wfe_leave(CUDA_SUCCESS);
 }
 EMU_EXPORT CUresult cuCtxEnablePeerAccess(CUcontext other, unsigned flags)
 {

@@ -12,7 +12,7 @@ typedef struct side { /* one side of a copy; m: allocation, NULL = host memory u
 /* Finds the allocation at an address. With `host`, the address may also be host memory unknown to the driver. */
 static CUresult find_side(CUdeviceptr address, size_t bytes, bool host, side *out)
 {
-    emu_memory *m = wf__emu_heap_find(&wf__emu_driver.heap, address);
+    emu_memory *m = wfe_heap_find(&wfe_driver.heap, address);
     if (m && m->at && address - m->base < m->size) {
         if (m->size - (address - m->base) < bytes)
             return CUDA_ERROR_INVALID_VALUE;
@@ -34,7 +34,7 @@ typedef struct copying { /* a copy or fill in progress */
 static void touch_side(const copying *c, const side *s, size_t bytes, unsigned how)
 {
     if (c->op && s->m)
-        wf__emu_touch(&c->op->touched, s->m, s->offset, bytes, how);
+        wfe_touch(&c->op->touched, s->m, s->offset, bytes, how);
 }
 
 static bool is_host(const side *s) { return !s->m || s->m->kind == EMU_MEM_PINNED; }
@@ -59,7 +59,7 @@ static void copy_row(const side *to, const side *from, size_t bytes)
     if (!to->m || !to->m->written)
         return;
     if (!from->m || !from->m->written) {
-        wf__emu_mark_written(to->m, to->offset, bytes);
+        wfe_mark_written(to->m, to->offset, bytes);
         return;
     }
     for (size_t i = 0; i < bytes; i++) { /* unwritten bytes stay unwritten */
@@ -84,26 +84,26 @@ static CUresult copy_range(CUdeviceptr to, bool to_host, CUdeviceptr from, bool 
     return CUDA_SUCCESS;
 }
 
-/* Takes the lock, as wf__emu_enter. `call`: name of the function, for reports. */
+/* Takes the lock, as wfe_enter. `call`: name of the function, for reports. */
 static CUresult begin_copy(copying *c, const char *call, CUstream stream)
 {
-    CUresult status = wf__emu_enter(&c->context);
-    if (status == CUDA_SUCCESS && !wf__emu_stream_known(stream))
+    CUresult status = wfe_enter(&c->context);
+    if (status == CUDA_SUCCESS && !wfe_stream_known(stream))
         status = CUDA_ERROR_INVALID_HANDLE;
-    status = c->async ? status : wf__emu_unsafe(status);
+    status = c->async ? status : wfe_unsafe(status);
     if (status == CUDA_SUCCESS)
-        status = wf__emu_use_stream(c->context, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        status = wfe_use_stream(c->context, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     if (status == CUDA_SUCCESS)
-        c->op = wf__emu_op_begin(c->context, stream, call, "writes");
+        c->op = wfe_op_begin(c->context, stream, call, "writes");
     return status;
 }
 static CUresult end_copy(const copying *c, CUresult status)
 {
     if (status == CUDA_SUCCESS)
-        wf__emu_op_end(c->op, c->waits);
+        wfe_op_end(c->op, c->waits);
     else
-        wf__emu_op_drop(c->op);
-    return wf__emu_leave(status == CUDA_SUCCESS && c->waits ? c->context->error : status);
+        wfe_op_drop(c->op);
+    return wfe_leave(status == CUDA_SUCCESS && c->waits ? c->context->error : status);
 }
 
 static CUresult copy_bytes(const char *call, bool async, CUdeviceptr to, bool to_host, CUdeviceptr from, bool from_host,
@@ -253,7 +253,7 @@ static CUresult fill_rows(const filling *f, copying *c)
             return status;
         for (size_t i = 0; i < f->n; i++)
             memcpy(t.at + i * f->element, &f->value, f->element);
-        wf__emu_mark_written(t.m, t.offset, bytes);
+        wfe_mark_written(t.m, t.offset, bytes);
         touch_side(c, &t, bytes, EMU_TOUCH_WRITE);
         c->waits = !c->async && (t.m->kind == EMU_MEM_PINNED || t.m->kind == EMU_MEM_MANAGED);
     }

@@ -40,11 +40,11 @@ EMU_EXPORT CUresult cuGetProcAddress(const char *symbol, void **out, int version
 /* Frees everything that is left, when the library is closed or the program ends. */
 __attribute__((destructor)) static void leave_for_good(void)
 {
-    emu_driver *d = &wf__emu_driver;
+    emu_driver *d = &wfe_driver;
     for (uint32_t i = d->n_handles; i-- > 0;) {
         if (d->handles[i].kind != EMU_OBJ_CONTEXT)
             continue;
-        wf__emu_context_drop(d->handles[i].at);
+        wfe_context_drop(d->handles[i].at);
         i = d->n_handles;
     }
     for (uint32_t i = 0; i < d->n_handles; i++) {
@@ -52,12 +52,12 @@ __attribute__((destructor)) static void leave_for_good(void)
         if (h.kind == EMU_OBJ_LINK)
             wf__str_free(&((CUlinkState)h.at)->text);
         if (h.kind == EMU_OBJ_GRAPH || h.kind == EMU_OBJ_EXEC)
-            wf__emu_graph_drop(h.at, h.kind);
+            wfe_graph_drop(h.at, h.kind);
         else
             wf__free(h.at);
     }
-    wf__emu_heap_free(&d->heap);
-    wf__emu_order_free(&d->order);
+    wfe_heap_free(&d->heap);
+    wfe_order_free(&d->order);
     wf__free(d->handles);
     wf__str_free(&d->report);
     *d = (emu_driver){ .lock = WF__MUTEX_INIT };

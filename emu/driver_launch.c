@@ -81,18 +81,18 @@ static void run_ordered(CUcontext c, emu_launch *l, CUstream stream)
     char what[160];
     snprintf(what, sizeof what, "kernel '%.80s'%s%s%s", l->func->name, *launch_name ? " of '" : "", launch_name,
              *launch_name ? "'" : "");
-    emu_op *op = wf__emu_op_begin(c, stream, what, "writes");
+    emu_op *op = wfe_op_begin(c, stream, what, "writes");
     l->touched = op ? &op->touched : NULL;
-    c->error = code_of(wf__emu_run(l));
+    c->error = code_of(wfe_run(l));
     if (c->error == CUDA_SUCCESS)
-        wf__emu_op_end(op, false);
+        wfe_op_end(op, false);
     else
-        wf__emu_op_drop(op);
+        wfe_op_drop(op);
 }
 
-CUresult wf__emu_run_kernel(CUcontext c, CUfunction f, emu_launch *l, CUstream stream, const uint8_t *params)
+CUresult wfe_run_kernel(CUcontext c, CUfunction f, emu_launch *l, CUstream stream, const uint8_t *params)
 {
-    emu_driver *d = &wf__emu_driver;
+    emu_driver *d = &wfe_driver;
     wf__str report = { 0 };
     l->module = f->module->m;
     l->func = f->func;
@@ -107,17 +107,17 @@ CUresult wf__emu_run_kernel(CUcontext c, CUfunction f, emu_launch *l, CUstream s
     run_ordered(c, l, stream);
     d->instructions += l->instructions;
     if (report.at)
-        wf__emu_set_report(report.at);
+        wfe_set_report(report.at);
     wf__str_free(&report);
     return CUDA_SUCCESS;
 }
 
 static CUresult run_or_capture(CUcontext c, CUfunction f, emu_launch *l, CUstream stream, void **params, void **extra)
 {
-    bool captured = wf__emu_known(stream, EMU_OBJ_STREAM) && stream->capture;
+    bool captured = wfe_known(stream, EMU_OBJ_STREAM) && stream->capture;
     CUresult status = check_shape(f, l);
     if (status == CUDA_SUCCESS && !captured)
-        status = wf__emu_use_stream(c, stream, CUDA_SUCCESS);
+        status = wfe_use_stream(c, stream, CUDA_SUCCESS);
     if (status != CUDA_SUCCESS)
         return status;
     uint8_t *values = wf__alloc0(f->func->param_bytes + 1u);
@@ -125,7 +125,7 @@ static CUresult run_or_capture(CUcontext c, CUfunction f, emu_launch *l, CUstrea
         return CUDA_ERROR_OUT_OF_MEMORY;
     status = copy_params(f->func, params, extra, values);
     if (status == CUDA_SUCCESS)
-        status = captured ? wf__emu_capture_kernel(stream, f, l, values) : wf__emu_run_kernel(c, f, l, stream, values);
+        status = captured ? wfe_capture_kernel(stream, f, l, values) : wfe_run_kernel(c, f, l, stream, values);
     wf__free(values);
     return status;
 }
@@ -133,12 +133,12 @@ static CUresult run_or_capture(CUcontext c, CUfunction f, emu_launch *l, CUstrea
 static CUresult launch_kernel(CUfunction f, emu_launch *l, CUstream stream, void **params, void **extra)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    if (status == CUDA_SUCCESS && (!wf__emu_known(f, EMU_OBJ_FUNCTION) || !wf__emu_is_stream_of(stream, c)))
+    CUresult status = wfe_enter(&c);
+    if (status == CUDA_SUCCESS && (!wfe_known(f, EMU_OBJ_FUNCTION) || !wfe_is_stream_of(stream, c)))
         status = CUDA_ERROR_INVALID_HANDLE;
     if (status == CUDA_SUCCESS && f->module->context != c)
         status = CUDA_ERROR_INVALID_CONTEXT;
-    return wf__emu_leave(status == CUDA_SUCCESS ? run_or_capture(c, f, l, stream, params, extra) : status);
+    return wfe_leave(status == CUDA_SUCCESS ? run_or_capture(c, f, l, stream, params, extra) : status);
 }
 EMU_EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                                    unsigned bz, unsigned dynamic, CUstream stream, void **params, void **extra)

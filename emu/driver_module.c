@@ -6,20 +6,20 @@
 
 enum { MAX_PTX_VERSION = 900 };
 
-void wf__emu_module_drop(CUmodule module)
+void wfe_module_drop(CUmodule module)
 {
-    emu_driver *d = &wf__emu_driver;
+    emu_driver *d = &wfe_driver;
     for (uint32_t i = 0; i < d->heap.n; i++)
         if (d->heap.list[i]->at && d->heap.list[i]->owner == module) {
             d->heap.list[i]->name = NULL;
-            wf__emu_heap_drop(&d->heap, d->heap.list[i]);
+            wfe_heap_drop(&d->heap, d->heap.list[i]);
         }
     for (struct CUfunc_st *f = module->functions, *next; f; f = next) {
         next = f->next;
-        wf__emu_free_handle(f);
+        wfe_free_handle(f);
     }
-    wf__emu_module_free(module->m);
-    wf__emu_free_handle(module);
+    wfe_module_free(module->m);
+    wfe_free_handle(module);
 }
 
 /* Allocates the variables, and adds their addresses to initial values and instructions. */
@@ -30,7 +30,7 @@ static bool place_variables(CUmodule module)
         emu_var *v = &m->vars[i];
         if (v->space == EMU_SHARED || v->is_extern || !v->size)
             continue;
-        emu_memory *at = wf__emu_heap_add(&wf__emu_driver.heap, v->size, EMU_MEM_MODULE, module->context->device, NULL);
+        emu_memory *at = wfe_heap_add(&wfe_driver.heap, v->size, EMU_MEM_MODULE, module->context->device, NULL);
         if (!at)
             return false;
         memcpy(at->at, v->image, (size_t)v->size);
@@ -43,7 +43,7 @@ static bool place_variables(CUmodule module)
     }
     for (uint32_t i = 0; i < m->n_vars; i++) {
         const emu_var *v = &m->vars[i];
-        emu_memory *at = v->n_fixes ? wf__emu_heap_find(&wf__emu_driver.heap, v->address) : NULL;
+        emu_memory *at = v->n_fixes ? wfe_heap_find(&wfe_driver.heap, v->address) : NULL;
         for (uint32_t k = 0; at && k < v->n_fixes; k++) {
             uint64_t address = m->vars[v->fixes[3 * k + 1]].address + v->fixes[3 * k + 2];
             memcpy(at->at + v->fixes[3 * k], &address, sizeof address);
@@ -95,9 +95,9 @@ static CUresult load_module(CUcontext context, const char *text, CUmodule *out, 
     if (status != CUDA_SUCCESS)
         return status;
     CUmodule module = wf__alloc0(sizeof *module);
-    emu_module *m = module ? wf__emu_parse(text, strlen(text)) : NULL;
-    if (!m || !wf__emu_keep_handle(module, EMU_OBJ_MODULE)) {
-        wf__emu_module_free(m);
+    emu_module *m = module ? wfe_parse(text, strlen(text)) : NULL;
+    if (!m || !wfe_keep_handle(module, EMU_OBJ_MODULE)) {
+        wfe_module_free(m);
         wf__free(module);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -109,14 +109,14 @@ static CUresult load_module(CUcontext context, const char *text, CUmodule *out, 
     } else if (m->version > MAX_PTX_VERSION) {
         wf__str_addf(why, "PTX version %u.%u is newer than this driver's", m->version / 100, m->version % 100);
         status = CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
-    } else if ((int)m->target > wf__emu_driver.sm) {
-        wf__str_addf(why, "the target sm_%u is newer than the device, sm_%d", m->target, wf__emu_driver.sm);
+    } else if ((int)m->target > wfe_driver.sm) {
+        wf__str_addf(why, "the target sm_%u is newer than the device, sm_%d", m->target, wfe_driver.sm);
         status = CUDA_ERROR_NO_BINARY_FOR_GPU;
     } else if (!place_variables(module)) {
         status = CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (status != CUDA_SUCCESS)
-        wf__emu_module_drop(module);
+        wfe_module_drop(module);
     else
         *out = module;
     return status;
@@ -126,19 +126,19 @@ EMU_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsi
                                        void **values)
 {
     CUcontext c;
-    CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
+    CUresult status = wfe_unsafe(wfe_enter(&c));
     wf__str why = { 0 };
     if (status == CUDA_SUCCESS)
         status = module && image && (!n || (options && values)) ? load_module(c, image, module, &why)
                                                                 : CUDA_ERROR_INVALID_VALUE;
     if (why.at)
-        wf__emu_set_report(why.at);
+        wfe_set_report(why.at);
     if (image && module) {
         write_log(n, options, values, CU_JIT_ERROR_LOG_BUFFER, wf__str_get(&why));
         write_log(n, options, values, CU_JIT_INFO_LOG_BUFFER, "");
     }
     wf__str_free(&why);
-    return wf__emu_leave(status);
+    return wfe_leave(status);
 }
 EMU_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
@@ -147,53 +147,53 @@ EMU_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image)
 EMU_EXPORT CUresult cuModuleUnload(CUmodule module)
 {
     CUcontext c;
-    CUresult status = wf__emu_unsafe(wf__emu_enter(&c));
-    if (!wf__emu_known(module, EMU_OBJ_MODULE))
-        return wf__emu_leave(status == CUDA_SUCCESS ? CUDA_ERROR_INVALID_HANDLE : status);
+    CUresult status = wfe_unsafe(wfe_enter(&c));
+    if (!wfe_known(module, EMU_OBJ_MODULE))
+        return wfe_leave(status == CUDA_SUCCESS ? CUDA_ERROR_INVALID_HANDLE : status);
     if (status == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
-        return wf__emu_leave(status);
-    wf__emu_module_drop(module);
-    return wf__emu_leave(status);
+        return wfe_leave(status);
+    wfe_module_drop(module);
+    return wfe_leave(status);
 }
 
 EMU_EXPORT CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
+    CUresult status = wfe_enter(&c);
     if (status != CUDA_SUCCESS)
-        return wf__emu_leave(status);
-    if (!function || !name || !wf__emu_known(module, EMU_OBJ_MODULE))
-        return wf__emu_leave(!function || !name ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE);
+        return wfe_leave(status);
+    if (!function || !name || !wfe_known(module, EMU_OBJ_MODULE))
+        return wfe_leave(!function || !name ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE);
     for (struct CUfunc_st *f = module->functions; f; f = f->next) {
         if (!strcmp(f->func->name, name)) {
             *function = f;
-            return wf__emu_leave(CUDA_SUCCESS);
+            return wfe_leave(CUDA_SUCCESS);
         }
     }
     for (uint32_t i = 0; i < module->m->n_funcs; i++) {
         emu_func *func = module->m->funcs[i];
         if (!func->entry || strcmp(func->name, name) != 0)
             continue;
-        struct CUfunc_st *f = wf__emu_new_handle(sizeof *f, EMU_OBJ_FUNCTION);
+        struct CUfunc_st *f = wfe_new_handle(sizeof *f, EMU_OBJ_FUNCTION);
         if (!f)
-            return wf__emu_leave(CUDA_ERROR_OUT_OF_MEMORY);
+            return wfe_leave(CUDA_ERROR_OUT_OF_MEMORY);
         uint32_t fixed = func->static_bytes + module->m->static_bytes;
         *f = (struct CUfunc_st){ module, func, fixed < EMU_MAX_STATIC ? EMU_MAX_STATIC - fixed : 0, module->functions };
         module->functions = f;
         *function = f;
-        return wf__emu_leave(CUDA_SUCCESS);
+        return wfe_leave(CUDA_SUCCESS);
     }
-    return wf__emu_leave(CUDA_ERROR_NOT_FOUND);
+    return wfe_leave(CUDA_ERROR_NOT_FOUND);
 }
 
 EMU_EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule module, const char *name)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    if (status == CUDA_SUCCESS && (!name || !wf__emu_known(module, EMU_OBJ_MODULE)))
+    CUresult status = wfe_enter(&c);
+    if (status == CUDA_SUCCESS && (!name || !wfe_known(module, EMU_OBJ_MODULE)))
         status = name ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
     if (status != CUDA_SUCCESS)
-        return wf__emu_leave(status);
+        return wfe_leave(status);
     for (uint32_t i = 0; i < module->m->n_vars; i++) {
         const emu_var *v = &module->m->vars[i];
         if (v->space == EMU_SHARED || strcmp(v->name, name) != 0)
@@ -202,9 +202,9 @@ EMU_EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CU
             *address = v->address;
         if (bytes)
             *bytes = (size_t)v->size;
-        return wf__emu_leave(CUDA_SUCCESS);
+        return wfe_leave(CUDA_SUCCESS);
     }
-    return wf__emu_leave(CUDA_ERROR_NOT_FOUND);
+    return wfe_leave(CUDA_ERROR_NOT_FOUND);
 }
 
 /* ---- functions ---- */
@@ -212,9 +212,9 @@ static uint32_t fixed_shared(const struct CUfunc_st *f) { return f->func->static
 
 EMU_EXPORT CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction f)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    if (!value || !wf__emu_known(f, EMU_OBJ_FUNCTION))
-        return wf__emu_leave(value ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE);
+    wf__mutex_lock(&wfe_driver.lock);
+    if (!value || !wfe_known(f, EMU_OBJ_FUNCTION))
+        return wfe_leave(value ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE);
     const emu_module *m = f->module->m;
     uint64_t constant = 0;
     for (uint32_t i = 0; i < m->n_vars; i++)
@@ -225,21 +225,21 @@ EMU_EXPORT CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction f)
                      (int)f->func->local_bytes,
                      32,
                      (int)(m->version / 100 * 10 + m->version % 100),
-                     wf__emu_driver.sm,
+                     wfe_driver.sm,
                      0,
                      (int)f->dynamic,
                      -1 };
     if (attribute < 0 || attribute > 15)
-        return wf__emu_leave(CUDA_ERROR_INVALID_VALUE);
+        return wfe_leave(CUDA_ERROR_INVALID_VALUE);
     *value = attribute < (int)WF__COUNT(values) ? values[attribute] : 0;
-    return wf__emu_leave(CUDA_SUCCESS);
+    return wfe_leave(CUDA_SUCCESS);
 }
 EMU_EXPORT CUresult cuFuncSetAttribute(CUfunction f, int attribute, int value)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
+    wf__mutex_lock(&wfe_driver.lock);
     CUresult status = CUDA_SUCCESS;
-    if (!wf__emu_known(f, EMU_OBJ_FUNCTION))
-        return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
+    if (!wfe_known(f, EMU_OBJ_FUNCTION))
+        return wfe_leave(CUDA_ERROR_INVALID_HANDLE);
     if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
         if (value < 0 || (uint32_t)value + fixed_shared(f) > EMU_MAX_SHARED)
             status = CUDA_ERROR_INVALID_VALUE;
@@ -248,46 +248,46 @@ EMU_EXPORT CUresult cuFuncSetAttribute(CUfunction f, int attribute, int value)
     } else if (attribute != CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) {
         status = CUDA_ERROR_INVALID_VALUE;
     }
-    return wf__emu_leave(status);
+    return wfe_leave(status);
 }
 EMU_EXPORT CUresult cuFuncSetCacheConfig(CUfunction f, int config)
 {
     (void)config;
-    wf__mutex_lock(&wf__emu_driver.lock);
-    return wf__emu_leave(wf__emu_known(f, EMU_OBJ_FUNCTION) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE);
+    wf__mutex_lock(&wfe_driver.lock);
+    return wfe_leave(wfe_known(f, EMU_OBJ_FUNCTION) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE);
 }
 EMU_EXPORT CUresult cuFuncGetModule(CUmodule *module, CUfunction f)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    if (!module || !wf__emu_known(f, EMU_OBJ_FUNCTION))
-        return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
+    wf__mutex_lock(&wfe_driver.lock);
+    if (!module || !wfe_known(f, EMU_OBJ_FUNCTION))
+        return wfe_leave(CUDA_ERROR_INVALID_HANDLE);
     *module = f->module;
-    return wf__emu_leave(CUDA_SUCCESS);
+    return wfe_leave(CUDA_SUCCESS);
 }
 EMU_EXPORT CUresult cuFuncGetName(const char **name, CUfunction f)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    if (!name || !wf__emu_known(f, EMU_OBJ_FUNCTION))
-        return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
+    wf__mutex_lock(&wfe_driver.lock);
+    if (!name || !wfe_known(f, EMU_OBJ_FUNCTION))
+        return wfe_leave(CUDA_ERROR_INVALID_HANDLE);
     *name = f->func->name;
-    return wf__emu_leave(CUDA_SUCCESS);
+    return wfe_leave(CUDA_SUCCESS);
 }
 
 EMU_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction f, int block_size,
                                                                          size_t dynamic, unsigned flags)
 {
     (void)flags;
-    wf__mutex_lock(&wf__emu_driver.lock);
+    wf__mutex_lock(&wfe_driver.lock);
     if (!blocks || block_size < 1 || block_size > EMU_MAX_THREADS)
-        return wf__emu_leave(CUDA_ERROR_INVALID_VALUE);
-    if (!wf__emu_known(f, EMU_OBJ_FUNCTION))
-        return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
+        return wfe_leave(CUDA_ERROR_INVALID_VALUE);
+    if (!wfe_known(f, EMU_OBJ_FUNCTION))
+        return wfe_leave(CUDA_ERROR_INVALID_HANDLE);
     size_t threads = (size_t)(block_size + EMU_LANES - 1) / EMU_LANES * EMU_LANES;
     size_t n = EMU_THREADS_PER_SM / threads, shared = fixed_shared(f) + dynamic + 1024;
     n = n > EMU_BLOCKS_PER_SM ? EMU_BLOCKS_PER_SM : n;
     n = (size_t)(228 << 10) / shared < n ? (size_t)(228 << 10) / shared : n;
     *blocks = dynamic > f->dynamic || (uint32_t)block_size > f->func->max_threads ? 0 : (int)n;
-    return wf__emu_leave(CUDA_SUCCESS);
+    return wfe_leave(CUDA_SUCCESS);
 }
 EMU_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction f, int block_size,
                                                                 size_t dynamic)
@@ -319,53 +319,53 @@ EMU_EXPORT CUresult cuLinkCreate_v2(unsigned n, const int *options, void **value
 {
     (void)n, (void)options, (void)values;
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
+    CUresult status = wfe_enter(&c);
     if (status == CUDA_SUCCESS && !state)
         status = CUDA_ERROR_INVALID_VALUE;
-    CUlinkState s = status == CUDA_SUCCESS ? wf__emu_new_handle(sizeof *s, EMU_OBJ_LINK) : NULL;
+    CUlinkState s = status == CUDA_SUCCESS ? wfe_new_handle(sizeof *s, EMU_OBJ_LINK) : NULL;
     if (status == CUDA_SUCCESS && !s)
         status = CUDA_ERROR_OUT_OF_MEMORY;
     if (status == CUDA_SUCCESS)
         *state = s;
-    return wf__emu_leave(status);
+    return wfe_leave(status);
 }
 EMU_EXPORT CUresult cuLinkAddData_v2(CUlinkState s, int type, void *data, size_t size, const char *name, unsigned n,
                                      const int *options, void **values)
 {
     (void)name, (void)n, (void)options, (void)values;
-    wf__mutex_lock(&wf__emu_driver.lock);
-    if (!wf__emu_known(s, EMU_OBJ_LINK) || !data)
-        return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
+    wf__mutex_lock(&wfe_driver.lock);
+    if (!wfe_known(s, EMU_OBJ_LINK) || !data)
+        return wfe_leave(CUDA_ERROR_INVALID_HANDLE);
     if (type != 1 || s->text.at) /* only CU_JIT_INPUT_PTX, and only one input */
-        return wf__emu_leave(CUDA_ERROR_NOT_SUPPORTED);
-    emu_module *m = wf__emu_parse(data, size);
+        return wfe_leave(CUDA_ERROR_NOT_SUPPORTED);
+    emu_module *m = wfe_parse(data, size);
     if (!m)
-        return wf__emu_leave(CUDA_ERROR_OUT_OF_MEMORY);
+        return wfe_leave(CUDA_ERROR_OUT_OF_MEMORY);
     CUresult status = m->error.at ? CUDA_ERROR_INVALID_PTX : CUDA_SUCCESS;
     if (m->error.at)
-        wf__emu_set_report(m->error.at);
-    wf__emu_module_free(m);
+        wfe_set_report(m->error.at);
+    wfe_module_free(m);
     if (status == CUDA_SUCCESS)
         wf__str_addn(&s->text, data, strnlen(data, size));
-    return wf__emu_leave(s->text.failed ? CUDA_ERROR_OUT_OF_MEMORY : status);
+    return wfe_leave(s->text.failed ? CUDA_ERROR_OUT_OF_MEMORY : status);
 }
 EMU_EXPORT CUresult cuLinkComplete(CUlinkState s, void **image, size_t *size)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    if (!wf__emu_known(s, EMU_OBJ_LINK) || !s->text.at)
-        return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
+    wf__mutex_lock(&wfe_driver.lock);
+    if (!wfe_known(s, EMU_OBJ_LINK) || !s->text.at)
+        return wfe_leave(CUDA_ERROR_INVALID_HANDLE);
     if (image)
         *image = s->text.at;
     if (size)
         *size = s->text.len + 1;
-    return wf__emu_leave(CUDA_SUCCESS);
+    return wfe_leave(CUDA_SUCCESS);
 }
 EMU_EXPORT CUresult cuLinkDestroy(CUlinkState s)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    if (!wf__emu_known(s, EMU_OBJ_LINK))
-        return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
+    wf__mutex_lock(&wfe_driver.lock);
+    if (!wfe_known(s, EMU_OBJ_LINK))
+        return wfe_leave(CUDA_ERROR_INVALID_HANDLE);
     wf__str_free(&s->text);
-    wf__emu_free_handle(s);
-    return wf__emu_leave(CUDA_SUCCESS);
+    wfe_free_handle(s);
+    return wfe_leave(CUDA_SUCCESS);
 }

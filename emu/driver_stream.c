@@ -7,18 +7,18 @@ EMU_EXPORT CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags,
 {
     (void)priority;
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
+    CUresult status = wfe_enter(&c);
     if (status == CUDA_SUCCESS && (!stream || flags > 1))
         status = CUDA_ERROR_INVALID_VALUE;
     if (status != CUDA_SUCCESS)
-        return wf__emu_leave(status);
-    CUstream s = wf__emu_new_handle(sizeof *s, EMU_OBJ_STREAM);
+        return wfe_leave(status);
+    CUstream s = wfe_new_handle(sizeof *s, EMU_OBJ_STREAM);
     if (!s)
-        return wf__emu_leave(CUDA_ERROR_OUT_OF_MEMORY);
+        return wfe_leave(CUDA_ERROR_OUT_OF_MEMORY);
     *s = (struct CUstream_st){ .context = c, .flags = flags };
-    wf__emu_order_stream(s);
+    wfe_order_stream(s);
     *stream = s;
-    return wf__emu_leave(CUDA_SUCCESS);
+    return wfe_leave(CUDA_SUCCESS);
 }
 EMU_EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned flags)
 {
@@ -27,22 +27,22 @@ EMU_EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned flags)
 EMU_EXPORT CUresult cuStreamDestroy_v2(CUstream stream)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    if (!wf__emu_known(stream, EMU_OBJ_STREAM))
-        return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
-    wf__emu_order_stream_gone(stream);
-    wf__emu_capture_drop(stream);
-    wf__emu_free_handle(stream);
-    return wf__emu_leave(status == CUDA_ERROR_INVALID_CONTEXT ? CUDA_SUCCESS : status);
+    CUresult status = wfe_enter(&c);
+    if (!wfe_known(stream, EMU_OBJ_STREAM))
+        return wfe_leave(CUDA_ERROR_INVALID_HANDLE);
+    wfe_order_stream_gone(stream);
+    wfe_capture_drop(stream);
+    wfe_free_handle(stream);
+    return wfe_leave(status == CUDA_ERROR_INVALID_CONTEXT ? CUDA_SUCCESS : status);
 }
 
-/* Takes the lock, as wf__emu_enter. Returns the error of the stream's context. */
+/* Takes the lock, as wfe_enter. Returns the error of the stream's context. */
 static CUresult stream_status(CUstream stream, CUcontext *c)
 {
-    CUresult status = wf__emu_enter(c);
-    if (wf__emu_known(stream, EMU_OBJ_STREAM))
-        status = wf__emu_context_of(stream->context);
-    else if (!wf__emu_stream_known(stream))
+    CUresult status = wfe_enter(c);
+    if (wfe_known(stream, EMU_OBJ_STREAM))
+        status = wfe_context_of(stream->context);
+    else if (!wfe_stream_known(stream))
         status = status == CUDA_SUCCESS ? CUDA_ERROR_INVALID_HANDLE : status;
     return status;
 }
@@ -50,32 +50,32 @@ static CUresult stream_status(CUstream stream, CUcontext *c)
 static CUresult wait_for(CUstream stream)
 {
     CUcontext c;
-    CUresult status = wf__emu_unsafe(stream_status(stream, &c));
+    CUresult status = wfe_unsafe(stream_status(stream, &c));
     if (status == CUDA_SUCCESS)
-        status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        status = wfe_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     if (status == CUDA_SUCCESS)
-        wf__emu_order_host_waits_for(c, stream);
-    return wf__emu_leave(status);
+        wfe_order_host_waits_for(c, stream);
+    return wfe_leave(status);
 }
 EMU_EXPORT CUresult cuStreamSynchronize(CUstream stream) { return wait_for(stream); }
 EMU_EXPORT CUresult cuStreamQuery(CUstream stream) { return wait_for(stream); }
 EMU_EXPORT CUresult cuStreamGetCtx(CUstream stream, CUcontext *context)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    if (!context || !wf__emu_stream_known(stream))
-        return wf__emu_leave(context ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE);
-    bool own = wf__emu_known(stream, EMU_OBJ_STREAM);
+    CUresult status = wfe_enter(&c);
+    if (!context || !wfe_stream_known(stream))
+        return wfe_leave(context ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE);
+    bool own = wfe_known(stream, EMU_OBJ_STREAM);
     *context = own ? stream->context : c;
-    return wf__emu_leave(own ? CUDA_SUCCESS : status);
+    return wfe_leave(own ? CUDA_SUCCESS : status);
 }
 EMU_EXPORT CUresult cuStreamGetFlags(CUstream stream, unsigned *flags)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    if (!flags || !wf__emu_stream_known(stream))
-        return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
-    *flags = wf__emu_known(stream, EMU_OBJ_STREAM) ? stream->flags : 0;
-    return wf__emu_leave(CUDA_SUCCESS);
+    wf__mutex_lock(&wfe_driver.lock);
+    if (!flags || !wfe_stream_known(stream))
+        return wfe_leave(CUDA_ERROR_INVALID_HANDLE);
+    *flags = wfe_known(stream, EMU_OBJ_STREAM) ? stream->flags : 0;
+    return wfe_leave(CUDA_SUCCESS);
 }
 /* Host functions run at once and count as a wait, because they may tell other threads how far the stream is. They run
  * without the lock: they may not call the driver, but they may wait for threads that do. */
@@ -98,56 +98,55 @@ EMU_EXPORT CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callba
 EMU_EXPORT CUresult cuEventCreate(CUevent *event, unsigned flags)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
+    CUresult status = wfe_enter(&c);
     if (status == CUDA_SUCCESS && (!event || flags > 7))
         status = CUDA_ERROR_INVALID_VALUE;
     if (status != CUDA_SUCCESS)
-        return wf__emu_leave(status);
-    CUevent e = wf__emu_new_handle(sizeof *e, EMU_OBJ_EVENT);
+        return wfe_leave(status);
+    CUevent e = wfe_new_handle(sizeof *e, EMU_OBJ_EVENT);
     if (!e)
-        return wf__emu_leave(CUDA_ERROR_OUT_OF_MEMORY);
+        return wfe_leave(CUDA_ERROR_OUT_OF_MEMORY);
     e->context = c;
     e->flags = flags;
     *event = e;
-    return wf__emu_leave(CUDA_SUCCESS);
+    return wfe_leave(CUDA_SUCCESS);
 }
 EMU_EXPORT CUresult cuEventDestroy_v2(CUevent event)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    if (!wf__emu_known(event, EMU_OBJ_EVENT))
-        return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
-    wf__emu_clock_free(&event->before);
-    wf__emu_free_handle(event);
-    return wf__emu_leave(CUDA_SUCCESS);
+    wf__mutex_lock(&wfe_driver.lock);
+    if (!wfe_known(event, EMU_OBJ_EVENT))
+        return wfe_leave(CUDA_ERROR_INVALID_HANDLE);
+    wfe_clock_free(&event->before);
+    wfe_free_handle(event);
+    return wfe_leave(CUDA_SUCCESS);
 }
 EMU_EXPORT CUresult cuEventRecord(CUevent event, CUstream stream)
 {
     CUcontext c;
-    CUresult status = wf__emu_enter(&c);
-    if (status == CUDA_SUCCESS &&
-        (!wf__emu_known(event, EMU_OBJ_EVENT) || !wf__emu_is_stream_of(stream, event->context)))
+    CUresult status = wfe_enter(&c);
+    if (status == CUDA_SUCCESS && (!wfe_known(event, EMU_OBJ_EVENT) || !wfe_is_stream_of(stream, event->context)))
         status = CUDA_ERROR_INVALID_HANDLE;
     if (status == CUDA_SUCCESS)
-        status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        status = wfe_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     if (status == CUDA_SUCCESS) {
         event->recorded = true;
         event->time = wf__now();
-        wf__emu_order_record(&event->before, c, stream);
+        wfe_order_record(&event->before, c, stream);
     }
-    return wf__emu_leave(status);
+    return wfe_leave(status);
 }
 static CUresult event_status(CUevent event)
 {
-    bool known = wf__emu_known(event, EMU_OBJ_EVENT);
-    return known ? wf__emu_context_of(event->context) : CUDA_ERROR_INVALID_HANDLE;
+    bool known = wfe_known(event, EMU_OBJ_EVENT);
+    return known ? wfe_context_of(event->context) : CUDA_ERROR_INVALID_HANDLE;
 }
 static CUresult wait_for_event(CUevent event)
 {
-    wf__mutex_lock(&wf__emu_driver.lock);
-    CUresult status = wf__emu_unsafe(event_status(event));
+    wf__mutex_lock(&wfe_driver.lock);
+    CUresult status = wfe_unsafe(event_status(event));
     if (status == CUDA_SUCCESS)
-        wf__emu_order_host_waits(&event->before);
-    return wf__emu_leave(status);
+        wfe_order_host_waits(&event->before);
+    return wfe_leave(status);
 }
 EMU_EXPORT CUresult cuEventQuery(CUevent event) { return wait_for_event(event); }
 EMU_EXPORT CUresult cuEventSynchronize(CUevent event) { return wait_for_event(event); }
@@ -158,10 +157,10 @@ EMU_EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned f
     CUresult status = stream_status(stream, &c);
     status = status == CUDA_SUCCESS ? event_status(event) : status;
     if (status == CUDA_SUCCESS)
-        status = wf__emu_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+        status = wfe_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
     if (status == CUDA_SUCCESS)
-        wf__emu_order_wait(c, stream, &event->before);
-    return wf__emu_leave(status);
+        wfe_order_wait(c, stream, &event->before);
+    return wfe_leave(status);
 }
 EMU_EXPORT CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 {
@@ -169,11 +168,11 @@ EMU_EXPORT CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
     status = status == CUDA_SUCCESS ? wait_for_event(end) : status;
     if (status != CUDA_SUCCESS)
         return status;
-    wf__mutex_lock(&wf__emu_driver.lock);
+    wf__mutex_lock(&wfe_driver.lock);
     if (!start->recorded || !end->recorded || (start->flags & 2) || (end->flags & 2) || start->context != end->context)
-        return wf__emu_leave(CUDA_ERROR_INVALID_HANDLE);
+        return wfe_leave(CUDA_ERROR_INVALID_HANDLE);
     *ms = (float)((end->time - start->time) * 1e3);
-    return wf__emu_leave(CUDA_SUCCESS);
+    return wfe_leave(CUDA_SUCCESS);
 }
 EMU_EXPORT CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
 {

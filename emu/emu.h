@@ -41,10 +41,10 @@ typedef enum emu_type {
     EMU_PRED,
     EMU_TYPES
 } emu_type;
-unsigned wf__emu_size(emu_type t); /* bytes; 1 for predicates */
-bool wf__emu_is_signed(emu_type t);
-bool wf__emu_is_float(emu_type t);
-const char *wf__emu_type_name(emu_type t); /* as in PTX, without the dot */
+unsigned wfe_size(emu_type t); /* bytes; 1 for predicates */
+bool wfe_is_signed(emu_type t);
+bool wfe_is_float(emu_type t);
+const char *wfe_type_name(emu_type t); /* as in PTX, without the dot */
 
 typedef enum emu_round { EMU_RN, EMU_RZ, EMU_RM, EMU_RP } emu_round;
 typedef enum emu_space {
@@ -188,8 +188,8 @@ typedef struct emu_module {
 } emu_module;
 
 /* Parses and decodes. NULL = out of memory. Otherwise `error` is empty or "line N: ...". */
-emu_module *wf__emu_parse(const char *text, size_t n);
-void wf__emu_module_free(emu_module *m);
+emu_module *wfe_parse(const char *text, size_t n);
+void wfe_module_free(emu_module *m);
 
 /* ---- special registers: rows of a warp; triples in the order x y z ---- */
 enum {
@@ -250,22 +250,22 @@ typedef struct emu_heap {
 
 /* `host`: host memory that devices reach at its own address; NULL = new device memory. Returns NULL if out of
  * memory. */
-emu_memory *wf__emu_heap_add(emu_heap *h, uint64_t bytes, emu_memory_kind kind, int device, void *host);
-void wf__emu_heap_drop(emu_heap *h, emu_memory *m); /* frees the contents; reports still know the allocation */
+emu_memory *wfe_heap_add(emu_heap *h, uint64_t bytes, emu_memory_kind kind, int device, void *host);
+void wfe_heap_drop(emu_heap *h, emu_memory *m); /* frees the contents; reports still know the allocation */
 /* The allocation, live or freed, that begins at or next below the address; NULL = none. */
-emu_memory *wf__emu_heap_find(const emu_heap *h, uint64_t address);
-void wf__emu_heap_free(emu_heap *h);
-void wf__emu_set_bits(uint64_t *bits, uint64_t at, uint64_t n);
-void wf__emu_mark_written(emu_memory *m, uint64_t at, uint64_t bytes);
+emu_memory *wfe_heap_find(const emu_heap *h, uint64_t address);
+void wfe_heap_free(emu_heap *h);
+void wfe_set_bits(uint64_t *bits, uint64_t at, uint64_t n);
+void wfe_mark_written(emu_memory *m, uint64_t at, uint64_t bytes);
 typedef struct emu_touched { /* memory that an operation uses */
     emu_memory **list;
     uint32_t n, cap;
     bool failed; /* out of memory: the list is incomplete */
 } emu_touched;
-void wf__emu_touch(emu_touched *touched, emu_memory *m, uint64_t at, uint64_t bytes, unsigned touch);
-void wf__emu_forget_spans(emu_memory *m);
+void wfe_touch(emu_touched *touched, emu_memory *m, uint64_t at, uint64_t bytes, unsigned touch);
+void wfe_forget_spans(emu_memory *m);
 /* Writes what lies at the address, for reports. */
-void wf__emu_describe(const emu_heap *h, uint64_t address, uint64_t bytes, wf__str *out);
+void wfe_describe(const emu_heap *h, uint64_t address, uint64_t bytes, wf__str *out);
 
 /* ---- a launch ---- */
 enum { EMU_FIND_RACES = 1, EMU_FIND_UNINIT = 2, EMU_FIND_REGISTERS = 4, EMU_FIND_ORDER = 8, EMU_FIND_ALL = 15 };
@@ -299,5 +299,5 @@ typedef struct emu_launch {
     wf__str *report;       /* out: full text of the fault */
     uint64_t instructions; /* out: instructions of lanes */
 } emu_launch;
-emu_fault wf__emu_run(emu_launch *l);
+emu_fault wfe_run(emu_launch *l);
 #endif

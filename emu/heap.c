@@ -22,7 +22,7 @@ static uint32_t count_below(const emu_heap *h, uint64_t address)
     return lo;
 }
 
-emu_memory *wf__emu_heap_find(const emu_heap *h, uint64_t address)
+emu_memory *wfe_heap_find(const emu_heap *h, uint64_t address)
 {
     uint32_t i = count_below(h, address);
     return i ? h->list[i - 1] : NULL;
@@ -34,8 +34,8 @@ static void release_memory(emu_memory *m)
         wf__free(m->at);
     wf__free(m->written);
     if (m->pages)
-        wf__emu_pages_free(m->pages, m->size);
-    wf__emu_forget_spans(m);
+        wfe_pages_free(m->pages, m->size);
+    wfe_forget_spans(m);
     for (int i = 0; i < EMU_TOUCHES; i++) {
         wf__free(m->touched[i]);
         m->touched[i] = NULL;
@@ -65,7 +65,7 @@ static void forget_freed(emu_heap *h, uint64_t base, uint64_t size)
     }
 }
 
-emu_memory *wf__emu_heap_add(emu_heap *h, uint64_t bytes, emu_memory_kind kind, int device, void *host)
+emu_memory *wfe_heap_add(emu_heap *h, uint64_t bytes, emu_memory_kind kind, int device, void *host)
 {
     if (bytes == 0 || bytes > (uint64_t)1 << 46)
         return NULL;
@@ -103,7 +103,7 @@ emu_memory *wf__emu_heap_add(emu_heap *h, uint64_t bytes, emu_memory_kind kind, 
     return m;
 }
 
-void wf__emu_heap_drop(emu_heap *h, emu_memory *m)
+void wfe_heap_drop(emu_heap *h, emu_memory *m)
 {
     release_memory(m);
     if (++h->freed <= FREED_KEPT)
@@ -117,7 +117,7 @@ void wf__emu_heap_drop(emu_heap *h, emu_memory *m)
     }
 }
 
-void wf__emu_heap_free(emu_heap *h)
+void wfe_heap_free(emu_heap *h)
 {
     for (uint32_t i = 0; i < h->n; i++) {
         release_memory(h->list[i]);
@@ -127,10 +127,10 @@ void wf__emu_heap_free(emu_heap *h)
     *h = (emu_heap){ .next = h->next, .serial = h->serial };
 }
 
-void wf__emu_mark_written(emu_memory *m, uint64_t at, uint64_t bytes)
+void wfe_mark_written(emu_memory *m, uint64_t at, uint64_t bytes)
 {
     if (m->written)
-        wf__emu_set_bits(m->written, at, bytes);
+        wfe_set_bits(m->written, at, bytes);
 }
 
 static void describe_one(const emu_memory *m, wf__str *out)
@@ -143,7 +143,7 @@ static void describe_one(const emu_memory *m, wf__str *out)
                  (unsigned long long)m->base);
 }
 
-void wf__emu_describe(const emu_heap *h, uint64_t address, uint64_t bytes, wf__str *out)
+void wfe_describe(const emu_heap *h, uint64_t address, uint64_t bytes, wf__str *out)
 {
     uint32_t i = count_below(h, address);
     const emu_memory *below = i ? h->list[i - 1] : NULL, *above = i < h->n ? h->list[i] : NULL;

@@ -1,7 +1,7 @@
 /* lanes.c - the lanes of a warp: their places in the code, registers, and which of them wait. */
 #include "emu/run.h"
 
-bool wf__emu_warp_rows(emu_run *r, emu_warp *w, uint32_t rows)
+bool wfe_warp_rows(emu_run *r, emu_warp *w, uint32_t rows)
 {
     if (rows <= w->cap_rows)
         return true;
@@ -13,7 +13,7 @@ bool wf__emu_warp_rows(emu_run *r, emu_warp *w, uint32_t rows)
     if (defined)
         w->defined = defined;
     if (!regs || !defined) {
-        wf__emu_report(r, EMU_FAULT_MEMORY, NULL, EMU_LANES, "the host ran out of memory");
+        wfe_report(r, EMU_FAULT_MEMORY, NULL, EMU_LANES, "the host ran out of memory");
         return false;
     }
     memset(regs + (size_t)w->cap_rows * EMU_LANES, 0, (size_t)(cap - w->cap_rows) * EMU_LANES * sizeof *regs);
@@ -24,11 +24,11 @@ bool wf__emu_warp_rows(emu_run *r, emu_warp *w, uint32_t rows)
 
 static void report_undefined(emu_run *r, const emu_inst *in, uint32_t lanes, unsigned operand)
 {
-    wf__emu_report(r, EMU_FAULT_FINDING, in, (uint32_t)__builtin_ctz(lanes),
-                   "operand %u of the sources is a register that was never written", operand + 1);
+    wfe_report(r, EMU_FAULT_FINDING, in, (uint32_t)__builtin_ctz(lanes),
+               "operand %u of the sources is a register that was never written", operand + 1);
 }
 
-void wf__emu_check_sources(emu_run *r, const emu_inst *in, uint32_t mask)
+void wfe_check_sources(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     const uint32_t *s = r->ops + in->ops + in->nd;
     for (unsigned i = 0; i < in->ns; i++) {
@@ -40,14 +40,14 @@ void wf__emu_check_sources(emu_run *r, const emu_inst *in, uint32_t mask)
     }
 }
 
-void wf__emu_mark_defined(emu_run *r, const emu_inst *in, uint32_t mask)
+void wfe_mark_defined(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     for (unsigned i = 0; i < in->nd; i++)
         if (r->ops[in->ops + i] != EMU_ROW_NONE)
             r->w->defined[r->base + r->ops[in->ops + i]] |= mask;
 }
 
-void wf__emu_update_rows(emu_run *r)
+void wfe_update_rows(emu_run *r)
 {
     r->f = r->m->funcs[r->func];
     r->code = r->f->code;
@@ -57,13 +57,13 @@ void wf__emu_update_rows(emu_run *r)
     r->rows[2] = r->w->special;
 }
 
-bool wf__emu_same_place(const emu_warp *w, uint32_t a, uint32_t b)
+bool wfe_same_place(const emu_warp *w, uint32_t a, uint32_t b)
 {
     return w->pc[a] == w->pc[b] && w->func[a] == w->func[b] && w->base[a] == w->base[b] && w->local[a] == w->local[b] &&
            w->depth[a] == w->depth[b];
 }
 
-void wf__emu_select_lane(emu_run *r, uint32_t lane)
+void wfe_select_lane(emu_run *r, uint32_t lane)
 {
     const emu_warp *w = r->w;
     r->pc = w->pc[lane];
@@ -71,10 +71,10 @@ void wf__emu_select_lane(emu_run *r, uint32_t lane)
     r->base = w->base[lane];
     r->local = w->local[lane];
     r->depth = w->depth[lane];
-    wf__emu_update_rows(r);
+    wfe_update_rows(r);
 }
 
-void wf__emu_block_lanes(emu_run *r, const emu_inst *in, uint32_t mask, unsigned state)
+void wfe_block_lanes(emu_run *r, const emu_inst *in, uint32_t mask, unsigned state)
 {
     (void)in;
     r->w->blocked |= mask;
@@ -85,7 +85,7 @@ void wf__emu_block_lanes(emu_run *r, const emu_inst *in, uint32_t mask, unsigned
     }
 }
 
-void wf__emu_release_lanes(emu_warp *w, uint32_t lanes)
+void wfe_release_lanes(emu_warp *w, uint32_t lanes)
 {
     w->blocked &= ~lanes;
     EMU_EACH(lanes, lane)

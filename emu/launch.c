@@ -32,7 +32,7 @@ static void free_block(emu_block *b)
     for (int s = 0; s < EMU_SEGMENTS; s++) {
         wf__free(b->shared[s]);
         wf__free(b->shared_state[s]);
-        wf__emu_pages_free(b->pages[s], b->shared_size[s]);
+        wfe_pages_free(b->pages[s], b->shared_size[s]);
     }
     wf__free(b->barriers[0].lanes);
     wf__free(b->acquired);
@@ -45,7 +45,7 @@ static void free_block(emu_block *b)
 static bool no_memory(emu_run *r)
 {
     r->b = NULL;
-    wf__emu_report(r, EMU_FAULT_MEMORY, NULL, EMU_LANES, "the host ran out of memory");
+    wfe_report(r, EMU_FAULT_MEMORY, NULL, EMU_LANES, "the host ran out of memory");
     return false;
 }
 
@@ -71,7 +71,7 @@ static bool make_block(grid *g, emu_block *b)
     }
     for (uint32_t i = 0; i < b->n_warps; i++) {
         emu_warp *w = &b->warps[i];
-        if (!wf__emu_warp_rows(r, w, r->reg_rows ? r->reg_rows : 1))
+        if (!wfe_warp_rows(r, w, r->reg_rows ? r->reg_rows : 1))
             return false;
         if (!r->local_bytes)
             continue;
@@ -185,9 +185,9 @@ static void run_block(grid *g, emu_block *b)
         bool moved = false;
         for (uint32_t i = 0; i < b->n_warps && !r->fault; i++)
             if (b->warps[i].live & ~b->warps[i].blocked)
-                moved = wf__emu_run_warp(r, &b->warps[i], WARP_TURN) || moved;
+                moved = wfe_run_warp(r, &b->warps[i], WARP_TURN) || moved;
         if (!moved && !r->fault && b->live)
-            wf__emu_report_deadlock(r);
+            wfe_report_deadlock(r);
     }
     b->done = b->live == 0;
 }
@@ -246,20 +246,20 @@ static bool make_states(grid *g)
     return true;
 }
 
-emu_fault wf__emu_run(emu_launch *l)
+emu_fault wfe_run(emu_launch *l)
 {
     grid g = { .run = { .l = l, .m = l->module } };
     emu_run *r = &g.run;
     g.count = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
     g.most = l->cooperative ? UINT32_MAX : RESIDENT;
     if (g.count > UINT32_MAX) {
-        wf__emu_report(r, EMU_FAULT_MEMORY, NULL, EMU_LANES,
-                       "a grid of more than 2^32 blocks is too much for the emulator");
+        wfe_report(r, EMU_FAULT_MEMORY, NULL, EMU_LANES,
+                   "a grid of more than 2^32 blocks is too much for the emulator");
         return r->fault;
     }
     r->reg_rows = l->func->n_regs;
     r->local_bytes = (l->func->local_bytes + (l->func->calls ? STACK : 0) + 63) / 64 * 64;
-    if (make_states(&g) && (!(l->find & EMU_FIND_RACES) || wf__emu_races_new(r) || no_memory(r))) {
+    if (make_states(&g) && (!(l->find & EMU_FIND_RACES) || wfe_races_new(r) || no_memory(r))) {
         uint64_t first = l->cooperative ? g.count : 1;
         while (!r->fault && g.resident < first)
             add_block(&g);
@@ -270,6 +270,6 @@ emu_fault wf__emu_run(emu_launch *l)
     wf__free(g.blocks);
     wf__free(g.states[0]);
     wf__free(g.states[1]);
-    wf__emu_races_free(r);
+    wfe_races_free(r);
     return r->fault;
 }

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include "emu/number.h"
 
-bool wf__emu_is(emu_slice s, const char *text) { return strlen(text) == s.n && !memcmp(s.at, text, s.n); }
+bool wfe_is(emu_slice s, const char *text) { return strlen(text) == s.n && !memcmp(s.at, text, s.n); }
 
-bool wf__emu_fail(emu_parser *p, const char *format, ...)
+bool wfe_fail(emu_parser *p, const char *format, ...)
 {
     if (p->failed)
         return false;
@@ -31,7 +31,7 @@ bool wf__emu_fail(emu_parser *p, const char *format, ...)
     return false;
 }
 
-bool wf__emu_out_of_memory(emu_parser *p)
+bool wfe_out_of_memory(emu_parser *p)
 {
     p->failed = p->no_memory = true;
     return false;
@@ -86,11 +86,11 @@ static bool read_hex_float(emu_parser *p, unsigned digits)
 {
     uint64_t bits = 0;
     if (p->end - p->at < 2 + (int)digits)
-        return wf__emu_fail(p, "a float literal of %u hexadecimal digits is cut short", digits);
+        return wfe_fail(p, "a float literal of %u hexadecimal digits is cut short", digits);
     for (unsigned i = 0; i < digits; i++) {
         int c = tolower((unsigned char)p->at[2 + i]);
         if (!isxdigit(c))
-            return wf__emu_fail(p, "a float literal needs %u hexadecimal digits", digits);
+            return wfe_fail(p, "a float literal needs %u hexadecimal digits", digits);
         bits = bits << 4 | (uint64_t)(isdigit(c) ? c - '0' : c - 'a' + 10);
     }
     p->at += 2 + digits;
@@ -116,7 +116,7 @@ static bool read_decimal_float(emu_parser *p)
     char *stop;
     double x = strtod(copy, &stop);
     if (*stop || n == sizeof copy - 1)
-        return wf__emu_fail(p, "not a number: %s", copy);
+        return wfe_fail(p, "not a number: %s", copy);
     p->at += n;
     p->token = EMU_TOK_FLOAT;
     p->number = emu_bits64(x);
@@ -141,7 +141,7 @@ static bool read_number(emu_parser *p)
         if (digit >= base)
             break;
         if (x > (UINT64_MAX - digit) / base)
-            return wf__emu_fail(p, "an integer literal has more than 64 bits");
+            return wfe_fail(p, "an integer literal has more than 64 bits");
         x = x * base + digit;
     }
     if (base == 10 || base == 8) {
@@ -152,18 +152,18 @@ static bool read_number(emu_parser *p)
             return read_decimal_float(p);
     }
     if (at == first)
-        return wf__emu_fail(p, "not a number");
+        return wfe_fail(p, "not a number");
     if (at < p->end && *at == 'U')
         at++;
     if (at < p->end && word_char((unsigned char)*at))
-        return wf__emu_fail(p, "an integer literal has a digit outside its base");
+        return wfe_fail(p, "an integer literal has a digit outside its base");
     p->at = at;
     p->token = EMU_TOK_INT;
     p->number = x;
     return true;
 }
 
-void wf__emu_next(emu_parser *p)
+void wfe_next(emu_parser *p)
 {
     skip_space(p);
     p->token_line = p->failed ? p->token_line : p->line;
@@ -185,7 +185,7 @@ void wf__emu_next(emu_parser *p)
         p->text = (emu_slice){ start, (uint32_t)(p->at - start) };
         p->token = EMU_TOK_STRING;
         if (p->at >= p->end || *p->at != '"')
-            wf__emu_fail(p, "a string has no end");
+            wfe_fail(p, "a string has no end");
         else
             p->at++;
     } else {
@@ -197,30 +197,30 @@ void wf__emu_next(emu_parser *p)
         p->token = EMU_TOK_END;
 }
 
-bool wf__emu_at(emu_parser *p, const char *text)
+bool wfe_at(emu_parser *p, const char *text)
 {
-    return (p->token == EMU_TOK_WORD || p->token == EMU_TOK_PUNCT) && wf__emu_is(p->text, text);
+    return (p->token == EMU_TOK_WORD || p->token == EMU_TOK_PUNCT) && wfe_is(p->text, text);
 }
-bool wf__emu_accept(emu_parser *p, const char *text)
+bool wfe_accept(emu_parser *p, const char *text)
 {
-    if (!wf__emu_at(p, text))
+    if (!wfe_at(p, text))
         return false;
-    wf__emu_next(p);
+    wfe_next(p);
     return true;
 }
-bool wf__emu_expect(emu_parser *p, const char *text)
+bool wfe_expect(emu_parser *p, const char *text)
 {
-    if (wf__emu_accept(p, text))
+    if (wfe_accept(p, text))
         return true;
     if (p->token == EMU_TOK_END)
-        return wf__emu_fail(p, "'%s' was expected before the end of the text", text);
-    return wf__emu_fail(p, "'%s' was expected, not '%.*s'", text, (int)p->text.n, p->text.at);
+        return wfe_fail(p, "'%s' was expected before the end of the text", text);
+    return wfe_fail(p, "'%s' was expected, not '%.*s'", text, (int)p->text.n, p->text.at);
 }
 
-emu_type wf__emu_type_of(emu_slice name)
+emu_type wfe_type_of(emu_slice name)
 {
     for (int t = 1; t < EMU_TYPES; t++)
-        if (wf__emu_is(name, wf__emu_type_name((emu_type)t)))
+        if (wfe_is(name, wfe_type_name((emu_type)t)))
             return (emu_type)t;
     return EMU_NONE;
 }

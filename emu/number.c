@@ -20,14 +20,14 @@ static format format_of(emu_type t)
     }
 }
 
-unsigned wf__emu_size(emu_type t)
+unsigned wfe_size(emu_type t)
 {
     static const uint8_t sizes[EMU_TYPES] = { 0, 1, 2, 4, 8, 16, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 2, 4, 4, 8, 1 };
     return sizes[t];
 }
-bool wf__emu_is_signed(emu_type t) { return t >= EMU_S8 && t <= EMU_S64; }
-bool wf__emu_is_float(emu_type t) { return t >= EMU_F16 && t <= EMU_F64; }
-const char *wf__emu_type_name(emu_type t)
+bool wfe_is_signed(emu_type t) { return t >= EMU_S8 && t <= EMU_S64; }
+bool wfe_is_float(emu_type t) { return t >= EMU_F16 && t <= EMU_F64; }
+const char *wfe_type_name(emu_type t)
 {
     static const char *const names[EMU_TYPES] = { "none", "b8",    "b16",  "b32",    "b64", "b128", "u8",
                                                   "u16",  "u32",   "u64",  "s8",     "s16", "s32",  "s64",
@@ -47,12 +47,12 @@ static emu_number normal(emu_number x)
     return x;
 }
 
-emu_number wf__emu_from_int(uint64_t magnitude, bool sign)
+emu_number wfe_from_int(uint64_t magnitude, bool sign)
 {
     return normal((emu_number){ .cls = EMU_FINITE, .sign = sign, .mant = magnitude });
 }
 
-emu_number wf__emu_unpack(emu_type t, uint64_t bits)
+emu_number wfe_unpack(emu_type t, uint64_t bits)
 {
     format f = format_of(t);
     int mant_bits = f.precision - 1, exp_bits = f.bits - f.precision;
@@ -95,7 +95,7 @@ static uint64_t shifted(uint64_t mant, int shift, bool sign, emu_round rnd)
     return kept + up;
 }
 
-uint64_t wf__emu_pack(emu_type t, emu_number x, emu_round rnd)
+uint64_t wfe_pack(emu_type t, emu_number x, emu_round rnd)
 {
     format f = format_of(t);
     int mant_bits = f.precision - 1, exp_bits = f.bits - f.precision;
@@ -126,7 +126,7 @@ uint64_t wf__emu_pack(emu_type t, emu_number x, emu_round rnd)
     return sign | (uint64_t)exp << mant_bits | (mant & (((uint64_t)1 << mant_bits) - 1));
 }
 
-emu_number wf__emu_to_integral(emu_number x, emu_round rnd)
+emu_number wfe_to_integral(emu_number x, emu_round rnd)
 {
     if (x.cls != EMU_FINITE || x.exp >= 0)
         return x;
@@ -136,17 +136,17 @@ emu_number wf__emu_to_integral(emu_number x, emu_round rnd)
     return normal(x);
 }
 
-uint64_t wf__emu_to_int(emu_number x, emu_type to, emu_round rnd, bool nan_is_zero)
+uint64_t wfe_to_int(emu_number x, emu_type to, emu_round rnd, bool nan_is_zero)
 {
-    unsigned bits = 8 * wf__emu_size(to);
+    unsigned bits = 8 * wfe_size(to);
     uint64_t ones = bits == 64 ? ~(uint64_t)0 : ((uint64_t)1 << bits) - 1, top = (uint64_t)1 << (bits - 1);
-    bool is_signed = wf__emu_is_signed(to);
+    bool is_signed = wfe_is_signed(to);
     if (x.cls == EMU_NAN)
         return nan_is_zero ? 0 : top;
     uint64_t most = is_signed ? top - 1 : ones, least = is_signed ? top : 0;
     if (x.cls == EMU_INF)
         return x.sign ? least : most;
-    x = wf__emu_to_integral(x, rnd);
+    x = wfe_to_integral(x, rnd);
     if (x.cls == EMU_ZERO)
         return 0;
     if (x.exp > 0)
@@ -157,7 +157,7 @@ uint64_t wf__emu_to_int(emu_number x, emu_type to, emu_round rnd, bool nan_is_ze
     return magnitude > most ? most : magnitude;
 }
 
-double wf__emu_to_double(emu_type t, uint64_t bits)
+double wfe_to_double(emu_type t, uint64_t bits)
 {
     if (t == EMU_F64)
         return emu_f64(bits);
@@ -165,15 +165,15 @@ double wf__emu_to_double(emu_type t, uint64_t bits)
         return (double)emu_f32(bits);
     if (t == EMU_BF16)
         return (double)emu_f32(bits << 16);
-    return emu_f64(wf__emu_pack(EMU_F64, wf__emu_unpack(t, bits), EMU_RN));
+    return emu_f64(wfe_pack(EMU_F64, wfe_unpack(t, bits), EMU_RN));
 }
 
-uint64_t wf__emu_from_double(emu_type t, double x, emu_round rnd)
+uint64_t wfe_from_double(emu_type t, double x, emu_round rnd)
 {
-    return wf__emu_pack(t, wf__emu_unpack(EMU_F64, emu_bits64(x)), rnd);
+    return wfe_pack(t, wfe_unpack(EMU_F64, emu_bits64(x)), rnd);
 }
 
-double wf__emu_odd_sum(double x, double y)
+double wfe_odd_sum(double x, double y)
 {
     double s = x + y;
     if (!isfinite(s))

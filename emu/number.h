@@ -14,17 +14,17 @@ typedef struct emu_number {
     int exp;
 } emu_number;
 
-emu_number wf__emu_unpack(emu_type format, uint64_t bits); /* f16, bf16, f32, f64 */
-emu_number wf__emu_from_int(uint64_t magnitude, bool sign);
-uint64_t wf__emu_pack(emu_type format, emu_number x, emu_round rnd); /* a NaN becomes 0x7fff, 0x7fffffff, 0x7ff8... */
+emu_number wfe_unpack(emu_type format, uint64_t bits); /* f16, bf16, f32, f64 */
+emu_number wfe_from_int(uint64_t magnitude, bool sign);
+uint64_t wfe_pack(emu_type format, emu_number x, emu_round rnd); /* a NaN becomes 0x7fff, 0x7fffffff, 0x7ff8... */
 /* The integer that the number rounds to, clamped to the type. nan_is_zero: a NaN becomes 0 (section "cvt"). */
-uint64_t wf__emu_to_int(emu_number x, emu_type to, emu_round rnd, bool nan_is_zero);
-emu_number wf__emu_to_integral(emu_number x, emu_round rnd);
+uint64_t wfe_to_int(emu_number x, emu_type to, emu_round rnd, bool nan_is_zero);
+emu_number wfe_to_integral(emu_number x, emu_round rnd);
 
-double wf__emu_to_double(emu_type format, uint64_t bits); /* exact */
-uint64_t wf__emu_from_double(emu_type format, double x, emu_round rnd);
+double wfe_to_double(emu_type format, uint64_t bits); /* exact */
+uint64_t wfe_from_double(emu_type format, double x, emu_round rnd);
 /* x + y rounded to odd, so that a second rounding, to 50 bits or fewer, gives the correctly rounded sum. */
-double wf__emu_odd_sum(double x, double y);
+double wfe_odd_sum(double x, double y);
 
 static inline float emu_f32(uint64_t bits)
 {

@@ -26,7 +26,7 @@ typedef struct spans {
 static _Thread_local uint32_t thread;
 
 /* ---- clocks ---- */
-static emu_order *order(void) { return &wf__emu_driver.order; }
+static emu_order *order(void) { return &wfe_driver.order; }
 
 /* Ends the search when memory runs out. */
 static void give_up(void) { order()->on = false; }
@@ -53,7 +53,7 @@ static void join_clocks(emu_clock *c, const emu_clock *with)
         c->time[i] = c->time[i] > with->time[i] ? c->time[i] : with->time[i];
 }
 
-void wf__emu_clock_free(emu_clock *c)
+void wfe_clock_free(emu_clock *c)
 {
     wf__free(c->time);
     *c = (emu_clock){ 0 };
@@ -63,7 +63,7 @@ void wf__emu_clock_free(emu_clock *c)
 static void free_line(emu_line *l)
 {
     uint64_t now = l->now;
-    wf__emu_clock_free(&l->clock);
+    wfe_clock_free(&l->clock);
     *l = (emu_line){ .now = now };
 }
 
@@ -96,7 +96,7 @@ static uint32_t new_line(emu_line like)
 static uint32_t find_line(CUcontext c, CUstream stream)
 {
     emu_order *o = order();
-    if (wf__emu_known(stream, EMU_OBJ_STREAM))
+    if (wfe_known(stream, EMU_OBJ_STREAM))
         return stream->line;
     bool own = stream == CU_STREAM_PER_THREAD;
     if (own && !thread)
@@ -131,18 +131,18 @@ static emu_line *enter_line(CUcontext c, CUstream stream)
     return l;
 }
 
-void wf__emu_order_stream(CUstream stream)
+void wfe_order_stream(CUstream stream)
 {
     if (order()->on)
         stream->line =
             new_line((emu_line){ .context = stream->context, .stream = stream, .blocking = !(stream->flags & 1) });
 }
-void wf__emu_order_stream_gone(CUstream stream)
+void wfe_order_stream_gone(CUstream stream)
 {
     if (order()->on)
         order()->lines[stream->line].gone = true;
 }
-void wf__emu_order_context_gone(CUcontext c)
+void wfe_order_context_gone(CUcontext c)
 {
     emu_order *o = order();
     for (uint32_t i = HOST + 1; o->on && i < o->n; i++) {
@@ -153,44 +153,44 @@ void wf__emu_order_context_gone(CUcontext c)
         free_line(&o->lines[i]);
     }
 }
-void wf__emu_order_record(emu_clock *event, CUcontext c, CUstream stream)
+void wfe_order_record(emu_clock *event, CUcontext c, CUstream stream)
 {
     const emu_line *l = order()->on ? enter_line(c, stream) : NULL;
     if (!l)
         return;
-    wf__emu_clock_free(event);
+    wfe_clock_free(event);
     join_clocks(event, &l->clock);
 }
-void wf__emu_order_wait(CUcontext c, CUstream stream, const emu_clock *event)
+void wfe_order_wait(CUcontext c, CUstream stream, const emu_clock *event)
 {
     emu_line *l = order()->on ? enter_line(c, stream) : NULL;
     if (l)
         join_clocks(&l->clock, event);
 }
-void wf__emu_order_host_waits(const emu_clock *event)
+void wfe_order_host_waits(const emu_clock *event)
 {
     if (order()->on)
         join_clocks(&order()->host, event);
 }
-void wf__emu_order_host_waits_for(CUcontext c, CUstream stream)
+void wfe_order_host_waits_for(CUcontext c, CUstream stream)
 {
     const emu_line *l = order()->on ? enter_line(c, stream) : NULL;
     if (l)
         join_clocks(&order()->host, &l->clock);
 }
-void wf__emu_order_host_waits_for_all(CUcontext c)
+void wfe_order_host_waits_for_all(CUcontext c)
 {
     emu_order *o = order();
     for (uint32_t i = HOST + 1; o->on && i < o->n; i++)
         if (o->lines[i].context == c)
             join_clocks(&o->host, &o->lines[i].clock);
 }
-void wf__emu_order_free(emu_order *o)
+void wfe_order_free(emu_order *o)
 {
     for (uint32_t i = 0; i < o->n; i++)
-        wf__emu_clock_free(&o->lines[i].clock);
+        wfe_clock_free(&o->lines[i].clock);
     wf__free(o->lines);
-    wf__emu_clock_free(&o->host);
+    wfe_clock_free(&o->host);
     *o = (emu_order){ 0 };
 }
 
@@ -214,7 +214,7 @@ static bool covers(unsigned a, unsigned b)
 
 static void report_missing_order(const emu_memory *m, uint64_t from, uint64_t to, emu_use now, emu_use before)
 {
-    emu_driver *d = &wf__emu_driver;
+    emu_driver *d = &wfe_driver;
     wf__str text = { 0 };
     const emu_use *two[] = { &now, &before };
     const char *verb[2];
@@ -222,10 +222,10 @@ static void report_missing_order(const emu_memory *m, uint64_t from, uint64_t to
         verb[i] = two[i]->how & EMU_STRONG ? "updates" : two[i]->how & EMU_WRITE ? two[i]->op->verb : "reads";
     wf__str_addf(&text, "missing order: %s %s %llu bytes at 0x%llx: ", now.op->name, verb[0],
                  (unsigned long long)(to - from), (unsigned long long)(m->base + from));
-    wf__emu_describe(&d->heap, m->base + from, to - from, &text);
+    wfe_describe(&d->heap, m->base + from, to - from, &text);
     wf__str_addf(&text, "\n  %s %s them, and nothing orders the two\n", before.op->name, verb[1]);
     if (now.op->context->error == CUDA_SUCCESS)
-        wf__emu_set_report(wf__str_get(&text));
+        wfe_set_report(wf__str_get(&text));
     now.op->context->error = CUDA_ERROR_LAUNCH_FAILED;
     wf__str_free(&text);
 }
@@ -309,11 +309,11 @@ static void replace_spans(emu_memory *m, uint32_t first, uint32_t last, const sp
 {
     uint32_t behind = m->n_spans - last, n = first + with->n + behind;
     if (!wf__grow(&m->spans, &m->cap_spans, n, sizeof *m->spans)) {
-        wf__emu_release_spans(with->list, with->n);
+        wfe_release_spans(with->list, with->n);
         give_up();
         return;
     }
-    wf__emu_release_spans(m->spans + first, last - first);
+    wfe_release_spans(m->spans + first, last - first);
     if (behind)
         memmove(m->spans + first + with->n, m->spans + last, behind * sizeof *m->spans);
     if (with->n)
@@ -360,16 +360,16 @@ static void remember_touched(emu_memory *m, emu_op *op, unsigned touch)
     emu_use now = { op, kinds[touch] };
     spans out = { 0 };
     emu_span rest = { 0 };
-    uint64_t end = m->touched_to, from = bits ? wf__emu_next_bit(bits, m->touched_from, end, false) : end;
+    uint64_t end = m->touched_to, from = bits ? wfe_next_bit(bits, m->touched_from, end, false) : end;
     if (from == end)
         return;
     if (m->n_spans >= m->many_spans)
         drop_old_uses(m);
     uint32_t first = span_at(m, from), next = first;
     while (from < end) {
-        uint64_t to = wf__emu_next_bit(bits, from, end, true);
+        uint64_t to = wfe_next_bit(bits, from, end, true);
         use_range(m, from, to, now, &next, &rest, &out);
-        from = wf__emu_next_bit(bits, to, end, false);
+        from = wfe_next_bit(bits, to, end, false);
     }
     push_span(&out, &rest);
     if (next < m->n_spans) /* push_span may merge it with the last one */
@@ -405,14 +405,14 @@ static emu_op *new_op(CUcontext c, uint32_t line, const char *what, const char *
     return op;
 }
 
-emu_op *wf__emu_op_begin(CUcontext c, CUstream stream, const char *what, const char *verb)
+emu_op *wfe_op_begin(CUcontext c, CUstream stream, const char *what, const char *verb)
 {
     emu_order *o = order();
     const emu_line *l = o->on ? enter_line(c, stream) : NULL;
     return l ? new_op(c, (uint32_t)(l - o->lines), what, verb) : NULL;
 }
 
-emu_op *wf__emu_op_begin_host(CUcontext c, const char *what, const char *verb)
+emu_op *wfe_op_begin_host(CUcontext c, const char *what, const char *verb)
 {
     emu_order *o = order();
     if (!o->on)
@@ -428,7 +428,7 @@ emu_op *wf__emu_op_begin_host(CUcontext c, const char *what, const char *verb)
     return op;
 }
 
-void wf__emu_op_end(emu_op *op, bool waits)
+void wfe_op_end(emu_op *op, bool waits)
 {
     emu_order *o = order();
     if (!op)
@@ -440,15 +440,15 @@ void wf__emu_op_end(emu_op *op, bool waits)
             remember_touched(op->touched.list[k], op, i);
     if (o->on && waits)
         join_clocks(&o->host, &o->lines[op->line].clock);
-    wf__emu_op_drop(op);
+    wfe_op_drop(op);
 }
 
-void wf__emu_op_drop(emu_op *op)
+void wfe_op_drop(emu_op *op)
 {
     if (!op)
         return;
-    wf__emu_clear_touched(op);
+    wfe_clear_touched(op);
     wf__free(op->touched.list);
     op->touched = (emu_touched){ 0 };
-    wf__emu_release_op(op);
+    wfe_release_op(op);
 }

@@ -37,12 +37,12 @@ typedef struct emu_op {
     char name[224]; /* "kernel 'k' (operation 7, in stream 0x...)" */
 } emu_op;
 /* An operation in a stream of `c`, or of the stream's own context. NULL = the search is off. */
-emu_op *wf__emu_op_begin(CUcontext c, CUstream stream, const char *what, const char *verb);
-emu_op *wf__emu_op_begin_host(CUcontext c, const char *what, const char *verb); /* of the host, done at once */
+emu_op *wfe_op_begin(CUcontext c, CUstream stream, const char *what, const char *verb);
+emu_op *wfe_op_begin_host(CUcontext c, const char *what, const char *verb); /* of the host, done at once */
 /* Checks the operation against earlier ones; a finding sets the context's error. `waits`: the host waits for its
  * end. */
-void wf__emu_op_end(emu_op *op, bool waits);
-void wf__emu_op_drop(emu_op *op); /* the operation failed and has not taken place */
+void wfe_op_end(emu_op *op, bool waits);
+void wfe_op_drop(emu_op *op); /* the operation failed and has not taken place */
 
 /* ---- spans.c: bytes that operations have used ---- */
 enum { EMU_USES = 6 };
@@ -56,20 +56,20 @@ struct emu_span { /* a range of bytes that the same operations have used */
     emu_use use[EMU_USES];
 };
 /* The first bit in at .. end - 1 that is set, or if `clear` is not set; `end` = none. */
-uint64_t wf__emu_next_bit(const uint64_t *bits, uint64_t at, uint64_t end, bool clear);
-void wf__emu_clear_touched(emu_op *op);
-void wf__emu_release_op(emu_op *op);
-void wf__emu_release_spans(const emu_span *list, uint32_t n);
+uint64_t wfe_next_bit(const uint64_t *bits, uint64_t at, uint64_t end, bool clear);
+void wfe_clear_touched(emu_op *op);
+void wfe_release_op(emu_op *op);
+void wfe_release_spans(const emu_span *list, uint32_t n);
 
 /* ---- what orders operations ---- */
-void wf__emu_order_stream(CUstream stream); /* a new stream */
-void wf__emu_order_stream_gone(CUstream stream);
-void wf__emu_order_context_gone(CUcontext c);
-void wf__emu_order_record(emu_clock *event, CUcontext c, CUstream stream);
-void wf__emu_order_wait(CUcontext c, CUstream stream, const emu_clock *event);
-void wf__emu_order_host_waits(const emu_clock *event);
-void wf__emu_order_host_waits_for(CUcontext c, CUstream stream);
-void wf__emu_order_host_waits_for_all(CUcontext c);
-void wf__emu_clock_free(emu_clock *clock);
-void wf__emu_order_free(emu_order *order);
+void wfe_order_stream(CUstream stream); /* a new stream */
+void wfe_order_stream_gone(CUstream stream);
+void wfe_order_context_gone(CUcontext c);
+void wfe_order_record(emu_clock *event, CUcontext c, CUstream stream);
+void wfe_order_wait(CUcontext c, CUstream stream, const emu_clock *event);
+void wfe_order_host_waits(const emu_clock *event);
+void wfe_order_host_waits_for(CUcontext c, CUstream stream);
+void wfe_order_host_waits_for_all(CUcontext c);
+void wfe_clock_free(emu_clock *clock);
+void wfe_order_free(emu_order *order);
 #endif

@@ -11,7 +11,7 @@ typedef struct emu_slice {
     const char *at;
     uint32_t n;
 } emu_slice;
-bool wf__emu_is(emu_slice s, const char *text);
+bool wfe_is(emu_slice s, const char *text);
 
 typedef enum emu_token {
     EMU_TOK_END,
@@ -96,57 +96,57 @@ typedef struct emu_parser {
 } emu_parser;
 
 /* lex.c */
-void wf__emu_next(emu_parser *p);
-bool wf__emu_fail(emu_parser *p, const char *format, ...) WF__PRINTF(2, 3); /* false */
-bool wf__emu_at(emu_parser *p, const char *punct_or_word);
-bool wf__emu_accept(emu_parser *p, const char *punct_or_word);
-bool wf__emu_expect(emu_parser *p, const char *punct_or_word);
-bool wf__emu_out_of_memory(emu_parser *p); /* false */
-emu_type wf__emu_type_of(emu_slice name);  /* name without the dot; EMU_NONE = not a type */
+void wfe_next(emu_parser *p);
+bool wfe_fail(emu_parser *p, const char *format, ...) WF__PRINTF(2, 3); /* false */
+bool wfe_at(emu_parser *p, const char *punct_or_word);
+bool wfe_accept(emu_parser *p, const char *punct_or_word);
+bool wfe_expect(emu_parser *p, const char *punct_or_word);
+bool wfe_out_of_memory(emu_parser *p); /* false */
+emu_type wfe_type_of(emu_slice name);  /* name without the dot; EMU_NONE = not a type */
 
 /* parse_names.c */
-emu_symbol *wf__emu_declare(emu_parser *p, emu_slice name, emu_symbol_kind kind, emu_type type);
+emu_symbol *wfe_declare(emu_parser *p, emu_slice name, emu_symbol_kind kind, emu_type type);
 /* *row is the row of a register, also of one of a range. NULL = unknown name. */
-const emu_symbol *wf__emu_lookup(emu_parser *p, emu_slice name, uint32_t *row);
-bool wf__emu_open_scope(emu_parser *p);
-void wf__emu_close_scope(emu_parser *p);
-uint32_t wf__emu_func_index(const emu_module *m, emu_slice name); /* n_funcs = unknown name */
-const char *wf__emu_copy_name(emu_parser *p, emu_slice name);
-bool wf__emu_add_label(emu_parser *p, emu_slice name, uint32_t at, bool table);
-bool wf__emu_add_reference(emu_parser *p, emu_slice name, uint32_t inst, uint32_t target, bool table);
+const emu_symbol *wfe_lookup(emu_parser *p, emu_slice name, uint32_t *row);
+bool wfe_open_scope(emu_parser *p);
+void wfe_close_scope(emu_parser *p);
+uint32_t wfe_func_index(const emu_module *m, emu_slice name); /* n_funcs = unknown name */
+const char *wfe_copy_name(emu_parser *p, emu_slice name);
+bool wfe_add_label(emu_parser *p, emu_slice name, uint32_t at, bool table);
+bool wfe_add_reference(emu_parser *p, emu_slice name, uint32_t inst, uint32_t target, bool table);
 
 /* parse_var.c */
-bool wf__emu_parse_variable(emu_parser *p, emu_space space, bool is_extern);
-bool wf__emu_parse_registers(emu_parser *p);
-bool wf__emu_parse_parameter(emu_parser *p, bool entry, emu_var *out);
+bool wfe_parse_variable(emu_parser *p, emu_space space, bool is_extern);
+bool wfe_parse_registers(emu_parser *p);
+bool wfe_parse_parameter(emu_parser *p, bool entry, emu_var *out);
 
 /* parse_func.c */
-bool wf__emu_parse_function(emu_parser *p, bool entry);
+bool wfe_parse_function(emu_parser *p, bool entry);
 
 /* decode.c: decodes the modifiers and operands of p and appends the instruction to p->f->code. */
-bool wf__emu_decode(emu_parser *p, uint32_t guard, bool negate);
+bool wfe_decode(emu_parser *p, uint32_t guard, bool negate);
 
 /* decode_operand.c. Decoders take modifiers in the order of the manual's grammar: each call looks at the next one. */
-bool wf__emu_bad_modifier(emu_parser *p); /* reports the current or missing modifier; false */
-bool wf__emu_take(emu_parser *p, const char *mod);
-int wf__emu_take_of(emu_parser *p, const char *const *names); /* index, or -1 = none of them; names end with NULL */
-emu_type wf__emu_take_type(emu_parser *p);
-bool wf__emu_need_type(emu_parser *p, emu_type *out, uint32_t allowed); /* allowed: a bit per type */
-bool wf__emu_need_sm(emu_parser *p, uint32_t sm);
-bool wf__emu_need_operands(emu_parser *p, uint32_t least, uint32_t most);
-bool wf__emu_src(emu_parser *p, uint32_t i, emu_type type);
-bool wf__emu_src_of(emu_parser *p, const emu_operand *o, emu_type type, bool wide);
-bool wf__emu_dst(emu_parser *p, uint32_t i, emu_type type);
-bool wf__emu_dst_of(emu_parser *p, const emu_operand *o, emu_type type, bool wide);
-bool wf__emu_address(emu_parser *p, uint32_t i);         /* base to the sources, offset and space to the instruction */
-uint32_t wf__emu_constant(emu_parser *p, uint64_t bits); /* a row; EMU_ROW_NONE = out of memory */
-bool wf__emu_push_src(emu_parser *p, uint32_t row);
-void wf__emu_take_scope(emu_parser *p);
+bool wfe_bad_modifier(emu_parser *p); /* reports the current or missing modifier; false */
+bool wfe_take(emu_parser *p, const char *mod);
+int wfe_take_of(emu_parser *p, const char *const *names); /* index, or -1 = none of them; names end with NULL */
+emu_type wfe_take_type(emu_parser *p);
+bool wfe_need_type(emu_parser *p, emu_type *out, uint32_t allowed); /* allowed: a bit per type */
+bool wfe_need_sm(emu_parser *p, uint32_t sm);
+bool wfe_need_operands(emu_parser *p, uint32_t least, uint32_t most);
+bool wfe_src(emu_parser *p, uint32_t i, emu_type type);
+bool wfe_src_of(emu_parser *p, const emu_operand *o, emu_type type, bool wide);
+bool wfe_dst(emu_parser *p, uint32_t i, emu_type type);
+bool wfe_dst_of(emu_parser *p, const emu_operand *o, emu_type type, bool wide);
+bool wfe_address(emu_parser *p, uint32_t i);         /* base to the sources, offset and space to the instruction */
+uint32_t wfe_constant(emu_parser *p, uint64_t bits); /* a row; EMU_ROW_NONE = out of memory */
+bool wfe_push_src(emu_parser *p, uint32_t row);
+void wfe_take_scope(emu_parser *p);
 #define EMU_BIT(type) ((uint32_t)1 << (type))
 
 typedef struct emu_decoder {
     const char *name;
     bool (*decode)(emu_parser *p);
 } emu_decoder;
-extern const emu_decoder wf__emu_decode_alu[], wf__emu_decode_memory[], wf__emu_decode_control[];
+extern const emu_decoder wfe_decode_alu[], wfe_decode_memory[], wfe_decode_control[];
 #endif

@@ -15,21 +15,21 @@ static bool read_literal(emu_parser *p, emu_operand *o, bool minus)
         o->number ^= (uint64_t)1 << 63;
         o->bits32 ^= 0x80000000u;
     }
-    wf__emu_next(p);
+    wfe_next(p);
     return true;
 }
 
 static bool read_offset(emu_parser *p, emu_operand *o)
 {
-    while (wf__emu_at(p, "+") || wf__emu_at(p, "-")) {
-        bool minus = wf__emu_at(p, "-");
-        wf__emu_next(p);
-        if (!minus && wf__emu_accept(p, "-"))
+    while (wfe_at(p, "+") || wfe_at(p, "-")) {
+        bool minus = wfe_at(p, "-");
+        wfe_next(p);
+        if (!minus && wfe_accept(p, "-"))
             minus = true;
         if (p->token != EMU_TOK_INT)
-            return wf__emu_fail(p, "an offset was expected, not '%.*s'", (int)p->text.n, p->text.at);
+            return wfe_fail(p, "an offset was expected, not '%.*s'", (int)p->text.n, p->text.at);
         o->offset = (int64_t)((uint64_t)o->offset + (minus ? 0 - p->number : p->number));
-        wf__emu_next(p);
+        wfe_next(p);
     }
     return true;
 }
@@ -42,79 +42,79 @@ static bool read_vector(emu_parser *p, emu_operand *o)
     o->first = p->n_elements;
     do {
         if (o->n == EMU_MAX_VECTOR || p->n_elements == WF__COUNT(p->elements))
-            return wf__emu_fail(p, "a vector of more than %d elements", EMU_MAX_VECTOR);
+            return wfe_fail(p, "a vector of more than %d elements", EMU_MAX_VECTOR);
         p->n_elements++;
         o->n++;
         if (!read_operand(p, &p->elements[o->first + o->n - 1], true))
             return false;
-    } while (wf__emu_accept(p, ","));
-    return wf__emu_expect(p, "}");
+    } while (wfe_accept(p, ","));
+    return wfe_expect(p, "}");
 }
 
 static bool read_operand(emu_parser *p, emu_operand *o, bool in_vector)
 {
     *o = (emu_operand){ 0 };
-    if (!in_vector && wf__emu_accept(p, "{"))
+    if (!in_vector && wfe_accept(p, "{"))
         return read_vector(p, o);
-    if (!in_vector && wf__emu_accept(p, "[")) {
+    if (!in_vector && wfe_accept(p, "[")) {
         o->kind = EMU_OP_ADDRESS;
         if (p->token == EMU_TOK_WORD) {
             o->name = p->text;
-            wf__emu_next(p);
+            wfe_next(p);
         } else if (p->token == EMU_TOK_INT) {
             o->offset = (int64_t)p->number;
-            wf__emu_next(p);
+            wfe_next(p);
         } else {
-            return wf__emu_fail(p, "an address was expected, not '%.*s'", (int)p->text.n, p->text.at);
+            return wfe_fail(p, "an address was expected, not '%.*s'", (int)p->text.n, p->text.at);
         }
-        return read_offset(p, o) && wf__emu_expect(p, "]");
+        return read_offset(p, o) && wfe_expect(p, "]");
     }
-    o->negate = wf__emu_accept(p, "!");
-    bool minus = !o->negate && wf__emu_accept(p, "-");
+    o->negate = wfe_accept(p, "!");
+    bool minus = !o->negate && wfe_accept(p, "-");
     if (p->token == EMU_TOK_INT || p->token == EMU_TOK_FLOAT)
-        return !o->negate ? read_literal(p, o, minus) : wf__emu_fail(p, "'!' before a number");
+        return !o->negate ? read_literal(p, o, minus) : wfe_fail(p, "'!' before a number");
     if (minus || p->token != EMU_TOK_WORD || p->text.at[0] == '.')
-        return wf__emu_fail(p, "an operand was expected, not '%.*s'", (int)p->text.n, p->text.at);
+        return wfe_fail(p, "an operand was expected, not '%.*s'", (int)p->text.n, p->text.at);
     o->kind = EMU_OP_NAME;
     o->name = p->text;
-    wf__emu_next(p);
-    if (wf__emu_accept(p, "|")) {
+    wfe_next(p);
+    if (wfe_accept(p, "|")) {
         if (p->token != EMU_TOK_WORD)
-            return wf__emu_fail(p, "a second predicate was expected after '|'");
+            return wfe_fail(p, "a second predicate was expected after '|'");
         o->second = p->text;
-        wf__emu_next(p);
+        wfe_next(p);
     }
     return read_offset(p, o);
 }
 
 static bool read_list(emu_parser *p, const char *end)
 {
-    if (wf__emu_accept(p, end))
+    if (wfe_accept(p, end))
         return true;
     do {
         if (p->n_operands == EMU_MAX_OPERANDS)
-            return wf__emu_fail(p, "more than %d operands", EMU_MAX_OPERANDS);
+            return wfe_fail(p, "more than %d operands", EMU_MAX_OPERANDS);
         if (!read_operand(p, &p->operands[p->n_operands++], false))
             return false;
-    } while (wf__emu_accept(p, ","));
-    return wf__emu_expect(p, end);
+    } while (wfe_accept(p, ","));
+    return wfe_expect(p, end);
 }
 
 /* call{.uni} (results), name, (arguments); */
 static bool read_call(emu_parser *p)
 {
-    if (wf__emu_accept(p, "(")) {
-        if (!read_list(p, ")") || !wf__emu_expect(p, ","))
+    if (wfe_accept(p, "(")) {
+        if (!read_list(p, ")") || !wfe_expect(p, ","))
             return false;
     }
     p->n_results = p->n_operands;
     if (p->n_operands == EMU_MAX_OPERANDS)
-        return wf__emu_fail(p, "more than %d operands", EMU_MAX_OPERANDS);
+        return wfe_fail(p, "more than %d operands", EMU_MAX_OPERANDS);
     if (!read_operand(p, &p->operands[p->n_operands++], false))
         return false;
-    if (wf__emu_accept(p, ",") && (!wf__emu_expect(p, "(") || !read_list(p, ")")))
+    if (wfe_accept(p, ",") && (!wfe_expect(p, "(") || !read_list(p, ")")))
         return false;
-    return wf__emu_expect(p, ";");
+    return wfe_expect(p, ";");
 }
 
 static bool split_opcode(emu_parser *p, emu_slice word)
@@ -129,7 +129,7 @@ static bool split_opcode(emu_parser *p, emu_slice word)
         if (n++ == 0)
             p->opcode = part;
         else if (p->n_mods == EMU_MAX_MODS)
-            return wf__emu_fail(p, "more than %d modifiers", EMU_MAX_MODS);
+            return wfe_fail(p, "more than %d modifiers", EMU_MAX_MODS);
         else
             p->mods[p->n_mods++] = part;
     }
@@ -141,26 +141,26 @@ static bool read_instruction(emu_parser *p)
 {
     uint32_t guard = EMU_ROW_NONE, line = p->token_line;
     bool negate = false;
-    if (wf__emu_accept(p, "@")) {
-        negate = wf__emu_accept(p, "!");
-        const emu_symbol *s = p->token == EMU_TOK_WORD ? wf__emu_lookup(p, p->text, &guard) : NULL;
+    if (wfe_accept(p, "@")) {
+        negate = wfe_accept(p, "!");
+        const emu_symbol *s = p->token == EMU_TOK_WORD ? wfe_lookup(p, p->text, &guard) : NULL;
         if (!s || s->kind != EMU_SYM_REG || s->type != EMU_PRED)
-            return wf__emu_fail(p, "'%.*s' is not a predicate", (int)p->text.n, p->text.at);
-        wf__emu_next(p);
+            return wfe_fail(p, "'%.*s' is not a predicate", (int)p->text.n, p->text.at);
+        wfe_next(p);
     }
     if (p->token != EMU_TOK_WORD || p->text.at[0] == '.')
-        return wf__emu_fail(p, "an instruction was expected, not '%.*s'", (int)p->text.n, p->text.at);
+        return wfe_fail(p, "an instruction was expected, not '%.*s'", (int)p->text.n, p->text.at);
     if (!split_opcode(p, p->text))
         return false;
     p->inst = (emu_inst){ .guard = EMU_ROW_NONE, .line = line };
     p->n_operands = p->n_elements = p->n_results = p->n_dst = p->n_src = 0;
-    wf__emu_next(p);
-    bool call = wf__emu_is(p->opcode, "call");
+    wfe_next(p);
+    bool call = wfe_is(p->opcode, "call");
     if (call ? !read_call(p) : !read_list(p, ";"))
         return false;
     uint32_t after = p->token_line;
     p->token_line = line; /* errors of decoding name the line of the instruction */
-    if (!wf__emu_decode(p, guard, negate))
+    if (!wfe_decode(p, guard, negate))
         return false;
     p->token_line = after;
     return true;
@@ -168,9 +168,9 @@ static bool read_instruction(emu_parser *p)
 
 static bool skip_to_semicolon(emu_parser *p)
 {
-    while (!p->failed && p->token != EMU_TOK_END && !wf__emu_at(p, ";"))
-        wf__emu_next(p);
-    return wf__emu_expect(p, ";");
+    while (!p->failed && p->token != EMU_TOK_END && !wfe_at(p, ";"))
+        wfe_next(p);
+    return wfe_expect(p, ";");
 }
 
 /* .loc and .file end with their line. */
@@ -178,7 +178,7 @@ static bool skip_line(emu_parser *p)
 {
     uint32_t line = p->token_line;
     while (!p->failed && p->token != EMU_TOK_END && p->token_line == line)
-        wf__emu_next(p);
+        wfe_next(p);
     return !p->failed;
 }
 
@@ -187,43 +187,43 @@ static bool read_targets(emu_parser *p, emu_slice name)
 {
     emu_func *f = p->f;
     uint32_t at = f->n_targets, count = 0;
-    if (!wf__emu_add_label(p, name, at, true) || !wf__grow(&f->targets, &f->cap_targets, at + 1, sizeof *f->targets))
-        return p->failed ? false : wf__emu_out_of_memory(p);
+    if (!wfe_add_label(p, name, at, true) || !wf__grow(&f->targets, &f->cap_targets, at + 1, sizeof *f->targets))
+        return p->failed ? false : wfe_out_of_memory(p);
     f->n_targets++;
     do {
         if (p->token != EMU_TOK_WORD)
-            return wf__emu_fail(p, "a label was expected, not '%.*s'", (int)p->text.n, p->text.at);
+            return wfe_fail(p, "a label was expected, not '%.*s'", (int)p->text.n, p->text.at);
         if (!wf__grow(&f->targets, &f->cap_targets, f->n_targets + 1, sizeof *f->targets))
-            return wf__emu_out_of_memory(p);
+            return wfe_out_of_memory(p);
         f->targets[f->n_targets] = 0;
-        if (!wf__emu_add_reference(p, p->text, 0, 1 + f->n_targets++, false))
+        if (!wfe_add_reference(p, p->text, 0, 1 + f->n_targets++, false))
             return false;
         count++;
-        wf__emu_next(p);
-    } while (wf__emu_accept(p, ","));
+        wfe_next(p);
+    } while (wfe_accept(p, ","));
     f->targets[at] = count;
-    return wf__emu_expect(p, ";");
+    return wfe_expect(p, ";");
 }
 
 static bool read_directive(emu_parser *p)
 {
-    if (wf__emu_accept(p, ".reg"))
-        return wf__emu_parse_registers(p);
-    if (wf__emu_accept(p, ".shared"))
-        return wf__emu_parse_variable(p, EMU_SHARED, false);
-    if (wf__emu_accept(p, ".local"))
-        return wf__emu_parse_variable(p, EMU_LOCAL, false);
-    if (wf__emu_accept(p, ".param"))
-        return wf__emu_parse_variable(p, EMU_PARAM, false);
-    if (wf__emu_accept(p, ".global"))
-        return wf__emu_parse_variable(p, EMU_GLOBAL, false);
-    if (wf__emu_accept(p, ".const"))
-        return wf__emu_parse_variable(p, EMU_CONST, false);
-    if (wf__emu_at(p, ".loc") || wf__emu_at(p, ".file"))
+    if (wfe_accept(p, ".reg"))
+        return wfe_parse_registers(p);
+    if (wfe_accept(p, ".shared"))
+        return wfe_parse_variable(p, EMU_SHARED, false);
+    if (wfe_accept(p, ".local"))
+        return wfe_parse_variable(p, EMU_LOCAL, false);
+    if (wfe_accept(p, ".param"))
+        return wfe_parse_variable(p, EMU_PARAM, false);
+    if (wfe_accept(p, ".global"))
+        return wfe_parse_variable(p, EMU_GLOBAL, false);
+    if (wfe_accept(p, ".const"))
+        return wfe_parse_variable(p, EMU_CONST, false);
+    if (wfe_at(p, ".loc") || wfe_at(p, ".file"))
         return skip_line(p);
-    if (wf__emu_accept(p, ".pragma"))
+    if (wfe_accept(p, ".pragma"))
         return skip_to_semicolon(p);
-    return wf__emu_fail(p, "unknown directive '%.*s'", (int)p->text.n, p->text.at);
+    return wfe_fail(p, "unknown directive '%.*s'", (int)p->text.n, p->text.at);
 }
 
 static bool read_named(emu_parser *p)
@@ -234,29 +234,29 @@ static bool read_named(emu_parser *p)
     if (at >= p->end || *at != ':')
         return read_instruction(p);
     emu_slice name = p->text;
-    wf__emu_next(p);
-    wf__emu_next(p);
-    if (wf__emu_accept(p, ".branchtargets"))
+    wfe_next(p);
+    wfe_next(p);
+    if (wfe_accept(p, ".branchtargets"))
         return read_targets(p, name);
-    if (wf__emu_at(p, ".callprototype") || wf__emu_at(p, ".calltargets"))
-        return wf__emu_fail(p, "indirect calls are not supported by the emulator");
-    return wf__emu_add_label(p, name, p->f->n_code, false);
+    if (wfe_at(p, ".callprototype") || wfe_at(p, ".calltargets"))
+        return wfe_fail(p, "indirect calls are not supported by the emulator");
+    return wfe_add_label(p, name, p->f->n_code, false);
 }
 
 static bool read_body(emu_parser *p)
 {
     uint32_t base = p->depth;
-    if (!wf__emu_open_scope(p))
+    if (!wfe_open_scope(p))
         return false;
     while (!p->failed && p->depth > base) {
         if (p->token == EMU_TOK_END)
-            return wf__emu_fail(p, "the body of '%s' has no end", p->f->name);
-        if (wf__emu_accept(p, "{"))
-            wf__emu_open_scope(p);
-        else if (wf__emu_at(p, "}")) {
-            wf__emu_close_scope(p);
-            wf__emu_next(p);
-        } else if (wf__emu_accept(p, ";"))
+            return wfe_fail(p, "the body of '%s' has no end", p->f->name);
+        if (wfe_accept(p, "{"))
+            wfe_open_scope(p);
+        else if (wfe_at(p, "}")) {
+            wfe_close_scope(p);
+            wfe_next(p);
+        } else if (wfe_accept(p, ";"))
             continue;
         else if (p->token == EMU_TOK_WORD && p->text.at[0] == '.')
             read_directive(p);
@@ -274,10 +274,10 @@ static bool read_numbers(emu_parser *p, uint32_t *out, int most)
         out[i] = 1;
     for (int i = 0; i < most; i++) {
         if (p->token != EMU_TOK_INT || p->number > INT32_MAX)
-            return wf__emu_fail(p, "a number was expected, not '%.*s'", (int)p->text.n, p->text.at);
+            return wfe_fail(p, "a number was expected, not '%.*s'", (int)p->text.n, p->text.at);
         out[i] = (uint32_t)p->number;
-        wf__emu_next(p);
-        if (!wf__emu_accept(p, ","))
+        wfe_next(p);
+        if (!wfe_accept(p, ","))
             break;
     }
     return true;
@@ -288,26 +288,25 @@ static bool read_tuning(emu_parser *p)
     emu_func *f = p->f;
     uint32_t n[3];
     while (!p->failed && p->token == EMU_TOK_WORD && p->text.at[0] == '.') {
-        if (wf__emu_accept(p, ".maxntid")) {
+        if (wfe_accept(p, ".maxntid")) {
             if (!read_numbers(p, n, 3))
                 return false;
             uint64_t all = (uint64_t)n[0] * n[1];
             f->max_threads =
                 all * n[2] > EMU_MAX_THREADS || all > EMU_MAX_THREADS ? EMU_MAX_THREADS : (uint32_t)(all * n[2]);
-        } else if (wf__emu_accept(p, ".reqntid")) {
+        } else if (wfe_accept(p, ".reqntid")) {
             if (!read_numbers(p, f->req, 3))
                 return false;
-        } else if (wf__emu_accept(p, ".minnctapersm") || wf__emu_accept(p, ".maxnctapersm") ||
-                   wf__emu_accept(p, ".maxnreg")) {
+        } else if (wfe_accept(p, ".minnctapersm") || wfe_accept(p, ".maxnctapersm") || wfe_accept(p, ".maxnreg")) {
             if (!read_numbers(p, n, 1))
                 return false;
-        } else if (wf__emu_accept(p, ".noreturn")) {
+        } else if (wfe_accept(p, ".noreturn")) {
             continue;
-        } else if (wf__emu_accept(p, ".pragma")) {
+        } else if (wfe_accept(p, ".pragma")) {
             if (!skip_to_semicolon(p))
                 return false;
         } else {
-            return wf__emu_fail(p, "the emulator does not know the directive '%.*s'", (int)p->text.n, p->text.at);
+            return wfe_fail(p, "the emulator does not know the directive '%.*s'", (int)p->text.n, p->text.at);
         }
     }
     return !p->failed;
@@ -315,17 +314,17 @@ static bool read_tuning(emu_parser *p)
 
 static bool read_params(emu_parser *p, bool entry, emu_var **list, uint32_t *n, uint32_t *cap)
 {
-    if (wf__emu_accept(p, ")"))
+    if (wfe_accept(p, ")"))
         return true;
     do {
         emu_var v;
-        if (!wf__emu_parse_parameter(p, entry, &v))
+        if (!wfe_parse_parameter(p, entry, &v))
             return false;
         if (!wf__grow(list, cap, *n + 1, sizeof **list))
-            return wf__emu_out_of_memory(p);
+            return wfe_out_of_memory(p);
         (*list)[(*n)++] = v;
-    } while (wf__emu_accept(p, ","));
-    return wf__emu_expect(p, ")");
+    } while (wfe_accept(p, ","));
+    return wfe_expect(p, ")");
 }
 
 static void drop_func(emu_func *f)
@@ -344,61 +343,61 @@ static void drop_func(emu_func *f)
 static bool file_function(emu_parser *p, emu_func *f)
 {
     emu_module *m = p->m;
-    uint32_t known = wf__emu_func_index(m, (emu_slice){ f->name, (uint32_t)strlen(f->name) });
+    uint32_t known = wfe_func_index(m, (emu_slice){ f->name, (uint32_t)strlen(f->name) });
     if (known < m->n_funcs) {
         emu_func *old = m->funcs[known];
         if (old->has_body || old->entry != f->entry || old->n_params != f->n_params || old->n_results != f->n_results)
-            return wf__emu_fail(p, "'%s' is declared twice, or differently before", f->name);
+            return wfe_fail(p, "'%s' is declared twice, or differently before", f->name);
         m->funcs[known] = f;
         drop_func(old);
         return true;
     }
     if (!wf__grow(&m->funcs, &m->cap_funcs, m->n_funcs + 1, sizeof(emu_func *)))
-        return wf__emu_out_of_memory(p);
+        return wfe_out_of_memory(p);
     m->funcs[m->n_funcs++] = f;
     return true;
 }
 
-bool wf__emu_parse_function(emu_parser *p, bool entry)
+bool wfe_parse_function(emu_parser *p, bool entry)
 {
     emu_func *f = wf__alloc0(sizeof *f);
     if (!f)
-        return wf__emu_out_of_memory(p);
+        return wfe_out_of_memory(p);
     bool filed = false;
     p->f = f;
     p->n_labels = p->n_fixes = 0;
     f->entry = entry;
     f->line = p->token_line;
     f->max_threads = EMU_MAX_THREADS;
-    if (!wf__emu_open_scope(p))
+    if (!wfe_open_scope(p))
         goto done;
-    if (!entry && wf__emu_accept(p, "(") && !read_params(p, false, &f->results, &f->n_results, &f->cap_results))
+    if (!entry && wfe_accept(p, "(") && !read_params(p, false, &f->results, &f->n_results, &f->cap_results))
         goto done;
     if (p->token != EMU_TOK_WORD || p->text.at[0] == '.') {
-        wf__emu_fail(p, "the name of a function was expected, not '%.*s'", (int)p->text.n, p->text.at);
+        wfe_fail(p, "the name of a function was expected, not '%.*s'", (int)p->text.n, p->text.at);
         goto done;
     }
-    f->name = wf__emu_copy_name(p, p->text);
+    f->name = wfe_copy_name(p, p->text);
     if (!f->name)
         goto done;
-    wf__emu_next(p);
-    if (wf__emu_accept(p, "(") && !read_params(p, entry, &f->params, &f->n_params, &f->cap_params))
+    wfe_next(p);
+    if (wfe_accept(p, "(") && !read_params(p, entry, &f->params, &f->n_params, &f->cap_params))
         goto done;
     if (!read_tuning(p))
         goto done;
     filed = file_function(p, f);
     if (!filed)
         goto done;
-    if (!wf__emu_accept(p, ";")) {
+    if (!wfe_accept(p, ";")) {
         f->has_body = true;
-        if (!wf__emu_expect(p, "{") || !read_body(p))
+        if (!wfe_expect(p, "{") || !read_body(p))
             goto done;
         p->opcode = (emu_slice){ entry ? "exit" : "ret", entry ? 4 : 3 }; /* implied at the end of the body */
         p->n_mods = p->mod = p->n_operands = p->n_dst = p->n_src = 0;
         p->inst = (emu_inst){ .guard = EMU_ROW_NONE, .line = p->token_line };
-        wf__emu_decode(p, EMU_ROW_NONE, false);
+        wfe_decode(p, EMU_ROW_NONE, false);
     }
-    wf__emu_close_scope(p);
+    wfe_close_scope(p);
 done:
     if (!filed)
         drop_func(f);
@@ -418,9 +417,9 @@ static bool read_version(emu_parser *p)
         for (s++; s < end && *s >= '0' && *s <= '9' && minor < 1000; s++, digits++)
             minor = minor * 10 + (unsigned)(*s - '0');
     if (p->token != EMU_TOK_FLOAT || !digits || s != end)
-        return wf__emu_fail(p, "a version like 8.0 was expected, not '%.*s'", (int)p->text.n, p->text.at);
+        return wfe_fail(p, "a version like 8.0 was expected, not '%.*s'", (int)p->text.n, p->text.at);
     p->m->version = major * 100 + minor;
-    wf__emu_next(p);
+    wfe_next(p);
     return true;
 }
 
@@ -428,16 +427,16 @@ static bool read_target(emu_parser *p)
 {
     do {
         if (p->token != EMU_TOK_WORD)
-            return wf__emu_fail(p, "a target was expected, not '%.*s'", (int)p->text.n, p->text.at);
+            return wfe_fail(p, "a target was expected, not '%.*s'", (int)p->text.n, p->text.at);
         if (p->text.n > 3 && !memcmp(p->text.at, "sm_", 3))
             p->m->target = (uint32_t)strtoul(p->text.at + 3, NULL, 10);
-        else if (!wf__emu_is(p->text, "debug") && !wf__emu_is(p->text, "texmode_unified") &&
-                 !wf__emu_is(p->text, "texmode_independent"))
-            return wf__emu_fail(p, "unknown target '%.*s'", (int)p->text.n, p->text.at);
-        wf__emu_next(p);
-    } while (wf__emu_accept(p, ","));
+        else if (!wfe_is(p->text, "debug") && !wfe_is(p->text, "texmode_unified") &&
+                 !wfe_is(p->text, "texmode_independent"))
+            return wfe_fail(p, "unknown target '%.*s'", (int)p->text.n, p->text.at);
+        wfe_next(p);
+    } while (wfe_accept(p, ","));
     if (p->m->target < 70)
-        return wf__emu_fail(p, "the target must be sm_70 or later");
+        return wfe_fail(p, "the target must be sm_70 or later");
     return true;
 }
 
@@ -445,57 +444,56 @@ static bool read_target(emu_parser *p)
 static bool read_section(emu_parser *p)
 {
     unsigned depth = 0;
-    wf__emu_next(p);
+    wfe_next(p);
     while (!p->failed && p->token != EMU_TOK_END) {
-        if (wf__emu_at(p, "{"))
+        if (wfe_at(p, "{"))
             depth++;
-        bool closes = wf__emu_at(p, "}");
-        wf__emu_next(p);
+        bool closes = wfe_at(p, "}");
+        wfe_next(p);
         if (closes && --depth == 0)
             return true;
         if (depth > 1000)
             break;
     }
-    return wf__emu_fail(p, "a section has no end");
+    return wfe_fail(p, "a section has no end");
 }
 
 static bool read_top(emu_parser *p)
 {
     bool is_extern = false;
-    if (wf__emu_accept(p, ".version"))
+    if (wfe_accept(p, ".version"))
         return read_version(p);
-    if (wf__emu_accept(p, ".target"))
+    if (wfe_accept(p, ".target"))
         return read_target(p);
-    if (wf__emu_accept(p, ".address_size")) {
+    if (wfe_accept(p, ".address_size")) {
         if (p->token != EMU_TOK_INT || p->number != 64)
-            return wf__emu_fail(p, "only addresses of 64 bits are supported");
-        wf__emu_next(p);
+            return wfe_fail(p, "only addresses of 64 bits are supported");
+        wfe_next(p);
         return true;
     }
-    if (wf__emu_at(p, ".file") || wf__emu_at(p, ".loc"))
+    if (wfe_at(p, ".file") || wfe_at(p, ".loc"))
         return skip_line(p);
-    if (wf__emu_at(p, ".section"))
+    if (wfe_at(p, ".section"))
         return read_section(p);
-    if (wf__emu_accept(p, ".pragma"))
+    if (wfe_accept(p, ".pragma"))
         return skip_to_semicolon(p);
-    while (wf__emu_at(p, ".visible") || wf__emu_at(p, ".weak") || wf__emu_at(p, ".common") ||
-           wf__emu_at(p, ".extern")) {
-        is_extern |= wf__emu_at(p, ".extern");
-        wf__emu_next(p);
+    while (wfe_at(p, ".visible") || wfe_at(p, ".weak") || wfe_at(p, ".common") || wfe_at(p, ".extern")) {
+        is_extern |= wfe_at(p, ".extern");
+        wfe_next(p);
     }
     if (!p->m->version || !p->m->target)
-        return wf__emu_fail(p, ".version and .target must come first");
-    if (wf__emu_accept(p, ".entry"))
-        return wf__emu_parse_function(p, true);
-    if (wf__emu_accept(p, ".func"))
-        return wf__emu_parse_function(p, false);
-    if (wf__emu_accept(p, ".global"))
-        return wf__emu_parse_variable(p, EMU_GLOBAL, is_extern);
-    if (wf__emu_accept(p, ".const"))
-        return wf__emu_parse_variable(p, EMU_CONST, is_extern);
-    if (wf__emu_accept(p, ".shared"))
-        return wf__emu_parse_variable(p, EMU_SHARED, is_extern);
-    return wf__emu_fail(p, "the emulator does not know the directive '%.*s'", (int)p->text.n, p->text.at);
+        return wfe_fail(p, ".version and .target must come first");
+    if (wfe_accept(p, ".entry"))
+        return wfe_parse_function(p, true);
+    if (wfe_accept(p, ".func"))
+        return wfe_parse_function(p, false);
+    if (wfe_accept(p, ".global"))
+        return wfe_parse_variable(p, EMU_GLOBAL, is_extern);
+    if (wfe_accept(p, ".const"))
+        return wfe_parse_variable(p, EMU_CONST, is_extern);
+    if (wfe_accept(p, ".shared"))
+        return wfe_parse_variable(p, EMU_SHARED, is_extern);
+    return wfe_fail(p, "the emulator does not know the directive '%.*s'", (int)p->text.n, p->text.at);
 }
 
 /* Checks that everything that code uses is defined. */
@@ -505,19 +503,19 @@ static void check_whole(emu_parser *p)
     for (uint32_t i = 0; i < m->n_funcs && !p->failed; i++) {
         const emu_func *f = m->funcs[i];
         if (f->entry && !f->has_body)
-            wf__emu_fail(p, "kernel '%s' has no body", f->name);
+            wfe_fail(p, "kernel '%s' has no body", f->name);
         for (uint32_t k = 0; k < f->n_code && !p->failed; k++) {
             const emu_inst *in = &f->code[k];
             p->token_line = in->line;
             if (in->kind == EMU_CALL && !m->funcs[in->callee]->has_body)
-                wf__emu_fail(p, "'%s' is called, but has no body", m->funcs[in->callee]->name);
+                wfe_fail(p, "'%s' is called, but has no body", m->funcs[in->callee]->name);
             if (in->symbol && m->vars[in->callee].is_extern)
-                wf__emu_fail(p, "'%s' is used, but not defined", m->vars[in->callee].name);
+                wfe_fail(p, "'%s' is used, but not defined", m->vars[in->callee].name);
         }
     }
 }
 
-emu_module *wf__emu_parse(const char *text, size_t n)
+emu_module *wfe_parse(const char *text, size_t n)
 {
     emu_module *m = wf__alloc0(sizeof *m);
     emu_parser *p = m ? wf__alloc0(sizeof *p) : NULL;
@@ -530,11 +528,11 @@ emu_module *wf__emu_parse(const char *text, size_t n)
     p->at = m->text;
     p->end = m->text + length;
     p->line = 1;
-    wf__emu_next(p);
+    wfe_next(p);
     while (!p->failed && p->token != EMU_TOK_END)
         read_top(p);
     if (!p->failed && (!m->version || !m->target)) {
-        wf__emu_fail(p, "a module needs .version and .target");
+        wfe_fail(p, "a module needs .version and .target");
     }
     check_whole(p);
     if (p->no_memory || m->error.failed)
@@ -551,11 +549,11 @@ none:
         wf__free(p->fixes);
         wf__free(p);
     }
-    wf__emu_module_free(m);
+    wfe_module_free(m);
     return NULL;
 }
 
-void wf__emu_module_free(emu_module *m)
+void wfe_module_free(emu_module *m)
 {
     if (!m)
         return;

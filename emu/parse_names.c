@@ -21,15 +21,15 @@ static uint32_t find_symbol(const emu_parser *p, emu_slice name)
     return i;
 }
 
-emu_symbol *wf__emu_declare(emu_parser *p, emu_slice name, emu_symbol_kind kind, emu_type type)
+emu_symbol *wfe_declare(emu_parser *p, emu_slice name, emu_symbol_kind kind, emu_type type)
 {
     uint32_t known = find_symbol(p, name);
     if (known > p->marks[p->depth]) {
-        wf__emu_fail(p, "'%.*s' is declared twice", (int)name.n, name.at);
+        wfe_fail(p, "'%.*s' is declared twice", (int)name.n, name.at);
         return NULL;
     }
     if (!wf__grow(&p->symbols, &p->cap_symbols, p->n_symbols + 1, sizeof *p->symbols)) {
-        wf__emu_out_of_memory(p);
+        wfe_out_of_memory(p);
         return NULL;
     }
     uint32_t bucket = bucket_of(name);
@@ -40,7 +40,7 @@ emu_symbol *wf__emu_declare(emu_parser *p, emu_slice name, emu_symbol_kind kind,
     return s;
 }
 
-const emu_symbol *wf__emu_lookup(emu_parser *p, emu_slice name, uint32_t *row)
+const emu_symbol *wfe_lookup(emu_parser *p, emu_slice name, uint32_t *row)
 {
     uint32_t i = find_symbol(p, name);
     if (i && !(p->symbols[i - 1].kind == EMU_SYM_REG && p->symbols[i - 1].count)) {
@@ -70,10 +70,10 @@ const emu_symbol *wf__emu_lookup(emu_parser *p, emu_slice name, uint32_t *row)
     return NULL;
 }
 
-bool wf__emu_open_scope(emu_parser *p)
+bool wfe_open_scope(emu_parser *p)
 {
     if (p->depth + 1 >= EMU_DEPTH)
-        return wf__emu_fail(p, "scopes are nested more than %d deep", EMU_DEPTH);
+        return wfe_fail(p, "scopes are nested more than %d deep", EMU_DEPTH);
     p->depth++;
     p->marks[p->depth] = p->n_symbols;
     p->scopes[p->depth] = ++p->next_scope;
@@ -84,7 +84,7 @@ static void resolve_reference(emu_parser *p, emu_fix *x, const emu_label *l)
 {
     if (x->table != l->table) {
         p->token_line = x->line;
-        wf__emu_fail(p, "'%.*s' is not a %s", (int)x->name.n, x->name.at, x->table ? "list of targets" : "label");
+        wfe_fail(p, "'%.*s' is not a %s", (int)x->name.n, x->name.at, x->table ? "list of targets" : "label");
     } else if (x->target) {
         p->f->targets[x->target - 1] = l->at;
     } else {
@@ -93,7 +93,7 @@ static void resolve_reference(emu_parser *p, emu_fix *x, const emu_label *l)
 }
 
 /* Resolves references to labels of this scope. The other references pass to the scope around it. */
-void wf__emu_close_scope(emu_parser *p)
+void wfe_close_scope(emu_parser *p)
 {
     uint32_t scope = p->scopes[p->depth], outer = p->depth > 1 ? p->scopes[p->depth - 1] : 0, kept = 0;
     for (uint32_t i = 0; i < p->n_fixes && !p->failed; i++) {
@@ -110,7 +110,7 @@ void wf__emu_close_scope(emu_parser *p)
             x.scope = outer;
         if (x.scope == 0) {
             p->token_line = x.line;
-            wf__emu_fail(p, "label '%.*s' is not defined", (int)x.name.n, x.name.at);
+            wfe_fail(p, "label '%.*s' is not defined", (int)x.name.n, x.name.at);
         }
         p->fixes[kept++] = x;
     }
@@ -122,40 +122,40 @@ void wf__emu_close_scope(emu_parser *p)
     p->depth--;
 }
 
-bool wf__emu_add_label(emu_parser *p, emu_slice name, uint32_t at, bool table)
+bool wfe_add_label(emu_parser *p, emu_slice name, uint32_t at, bool table)
 {
     for (uint32_t i = 0; i < p->n_labels; i++)
         if (p->labels[i].scope == p->scopes[p->depth] && is_same_name(p->labels[i].name, name))
-            return wf__emu_fail(p, "label '%.*s' is defined twice", (int)name.n, name.at);
+            return wfe_fail(p, "label '%.*s' is defined twice", (int)name.n, name.at);
     if (!wf__grow(&p->labels, &p->cap_labels, p->n_labels + 1, sizeof *p->labels))
-        return wf__emu_out_of_memory(p);
+        return wfe_out_of_memory(p);
     p->labels[p->n_labels++] = (emu_label){ name, at, p->scopes[p->depth], p->token_line, table };
     return true;
 }
 
-bool wf__emu_add_reference(emu_parser *p, emu_slice name, uint32_t inst, uint32_t target, bool table)
+bool wfe_add_reference(emu_parser *p, emu_slice name, uint32_t inst, uint32_t target, bool table)
 {
     if (!wf__grow(&p->fixes, &p->cap_fixes, p->n_fixes + 1, sizeof *p->fixes))
-        return wf__emu_out_of_memory(p);
+        return wfe_out_of_memory(p);
     p->fixes[p->n_fixes++] = (emu_fix){ name, p->scopes[p->depth], p->token_line, inst, target, table };
     return true;
 }
 
-uint32_t wf__emu_func_index(const emu_module *m, emu_slice name)
+uint32_t wfe_func_index(const emu_module *m, emu_slice name)
 {
     for (uint32_t i = 0; i < m->n_funcs; i++)
-        if (wf__emu_is(name, m->funcs[i]->name))
+        if (wfe_is(name, m->funcs[i]->name))
             return i;
     return m->n_funcs;
 }
 
-const char *wf__emu_copy_name(emu_parser *p, emu_slice name)
+const char *wfe_copy_name(emu_parser *p, emu_slice name)
 {
     emu_module *m = p->m;
     char *copy = wf__alloc(name.n + 1);
     if (!copy || !wf__grow(&m->names, &m->cap_names, m->n_names + 1, sizeof *m->names)) {
         wf__free(copy);
-        wf__emu_out_of_memory(p);
+        wfe_out_of_memory(p);
         return NULL;
     }
     memcpy(copy, name.at, name.n);

@@ -46,12 +46,12 @@ struct emu_races {
     uint32_t n_slots;
 };
 
-bool wf__emu_races_new(emu_run *r)
+bool wfe_races_new(emu_run *r)
 {
     r->races = wf__alloc0(sizeof *r->races);
     return r->races != NULL;
 }
-void wf__emu_races_free(emu_run *r)
+void wfe_races_free(emu_run *r)
 {
     emu_races *s = r->races;
     if (!s)
@@ -66,24 +66,21 @@ void wf__emu_races_free(emu_run *r)
     wf__free(s);
     r->races = NULL;
 }
-void wf__emu_pages_free(emu_page **pages, uint64_t bytes)
+void wfe_pages_free(emu_page **pages, uint64_t bytes)
 {
     for (uint64_t i = 0; pages && i < (bytes + EMU_PAGE - 1) / EMU_PAGE; i++)
         wf__free(pages[i]);
     wf__free(pages);
 }
 
-static void no_memory(emu_run *r)
-{
-    wf__emu_report(r, EMU_FAULT_MEMORY, NULL, EMU_LANES, "the host ran out of memory");
-}
+static void no_memory(emu_run *r) { wfe_report(r, EMU_FAULT_MEMORY, NULL, EMU_LANES, "the host ran out of memory"); }
 
-void wf__emu_begin_accesses(emu_run *r, const emu_inst *in)
+void wfe_begin_accesses(emu_run *r, const emu_inst *in)
 {
     emu_races *s = r->races;
     uint32_t chunk = s->n >> CHUNK_BITS;
     if (s->n >= MAX_CONTEXTS) { /* the search ends; earlier findings stay */
-        wf__emu_races_free(r);
+        wfe_races_free(r);
         return;
     }
     if (chunk == s->n_chunks) {
@@ -240,7 +237,7 @@ static void add_acquired(emu_run *r, uint32_t thread, uint64_t address, bool at_
     b->newest[thread] = b->n_acquired;
 }
 
-void wf__emu_race_strong(emu_run *r, const emu_inst *in, uint32_t lane, uint64_t address, bool writes, bool reads)
+void wfe_race_strong(emu_run *r, const emu_inst *in, uint32_t lane, uint64_t address, bool writes, bool reads)
 {
     emu_block *b = r->b;
     uint32_t thread = r->w->index * EMU_LANES + lane;
@@ -254,7 +251,7 @@ void wf__emu_race_strong(emu_run *r, const emu_inst *in, uint32_t lane, uint64_t
         add_release(r, thread, address);
 }
 
-void wf__emu_race_fence(emu_run *r, const emu_inst *in, uint32_t mask)
+void wfe_race_fence(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     emu_block *b = r->b;
     if (!fences_ready(r))
@@ -279,7 +276,7 @@ void wf__emu_race_fence(emu_run *r, const emu_inst *in, uint32_t mask)
 }
 
 /* ---- barriers ---- */
-void wf__emu_race_warp_barrier(emu_run *r, emu_warp *w, uint32_t lanes)
+void wfe_race_warp_barrier(emu_run *r, emu_warp *w, uint32_t lanes)
 {
     emu_block *b = r->b;
     b->time++;
@@ -304,7 +301,7 @@ void wf__emu_race_warp_barrier(emu_run *r, emu_warp *w, uint32_t lanes)
     EMU_EACH(lanes, c) { memcpy(w->met[c], joined, sizeof joined); }
 }
 
-void wf__emu_race_barrier(emu_run *r, const uint32_t *lanes)
+void wfe_race_barrier(emu_run *r, const uint32_t *lanes)
 {
     emu_block *b = r->b;
     b->time++;
@@ -366,13 +363,13 @@ static void report_race(emu_run *r, const emu_inst *in, uint32_t record, uint32_
     const uint32_t *g = r->l->grid;
     uint32_t other[3] = { c->block % g[0], c->block / g[0] % g[1], c->block / g[0] / g[1] };
     wf__str text = { 0 };
-    wf__emu_add_line(&text, r->m, c->line);
+    wfe_add_line(&text, r->m, c->line);
     wf__str_add(&text, "\n  ");
-    wf__emu_add_thread(r, &text, other, c->warp * EMU_LANES + (record & (EMU_LANES - 1)));
+    wfe_add_thread(r, &text, other, c->warp * EMU_LANES + (record & (EMU_LANES - 1)));
     static const char *const names[] = { "", "read", "write", "atomic operation" };
-    wf__emu_report(r, EMU_FAULT_FINDING, in, lane,
-                   "data race: this %s at 0x%llx and an earlier %s without order between them, at\n  %s",
-                   names[access & 3], (unsigned long long)address, names[c->access & 3], wf__str_get(&text));
+    wfe_report(r, EMU_FAULT_FINDING, in, lane,
+               "data race: this %s at 0x%llx and an earlier %s without order between them, at\n  %s", names[access & 3],
+               (unsigned long long)address, names[c->access & 3], wf__str_get(&text));
     wf__str_free(&text);
 }
 
@@ -425,8 +422,8 @@ static void remember_access(const emu_run *r, cell *c, uint32_t record, unsigned
     c->reader[0] = record;
 }
 
-void wf__emu_check_race(emu_run *r, const emu_inst *in, emu_page ***pages, uint64_t size, uint64_t at, unsigned bytes,
-                        uint32_t lane, unsigned access, bool same, uint64_t address)
+void wfe_check_race(emu_run *r, const emu_inst *in, emu_page ***pages, uint64_t size, uint64_t at, unsigned bytes,
+                    uint32_t lane, unsigned access, bool same, uint64_t address)
 {
     emu_races *s = r->races;
     if (!s || r->fault)

@@ -1,7 +1,7 @@
 /* report.c - the text of a fault: kernel, PTX line with its number, block, thread, and what went wrong. */
 #include "emu/run.h"
 
-void wf__emu_add_line(wf__str *out, const emu_module *m, uint32_t line)
+void wfe_add_line(wf__str *out, const emu_module *m, uint32_t line)
 {
     const char *s = m->text;
     for (uint32_t i = 1; i < line && *s; s++)
@@ -12,14 +12,14 @@ void wf__emu_add_line(wf__str *out, const emu_module *m, uint32_t line)
     wf__str_addf(out, "line %u: %.*s", line, (int)(n > 200 ? 200 : n), s);
 }
 
-void wf__emu_add_thread(const emu_run *r, wf__str *out, const uint32_t block[3], uint32_t thread)
+void wfe_add_thread(const emu_run *r, wf__str *out, const uint32_t block[3], uint32_t thread)
 {
     const uint32_t *n = r->l->block;
     wf__str_addf(out, "block (%u,%u,%u) thread (%u,%u,%u)", block[0], block[1], block[2], thread % n[0],
                  thread / n[0] % n[1], thread / n[0] / n[1]);
 }
 
-void wf__emu_report(emu_run *r, emu_fault fault, const emu_inst *in, uint32_t lane, const char *format, ...)
+void wfe_report(emu_run *r, emu_fault fault, const emu_inst *in, uint32_t lane, const char *format, ...)
 {
     if (r->fault)
         return;
@@ -30,11 +30,11 @@ void wf__emu_report(emu_run *r, emu_fault fault, const emu_inst *in, uint32_t la
         wf__str_addf(out, " in '%s'", r->f->name);
     if (in) {
         wf__str_add(out, ", ");
-        wf__emu_add_line(out, r->m, in->line);
+        wfe_add_line(out, r->m, in->line);
     }
     if (r->b && r->w && lane < EMU_LANES) {
         wf__str_add(out, "\n  ");
-        wf__emu_add_thread(r, out, r->b->coord, r->w->index * EMU_LANES + lane);
+        wfe_add_thread(r, out, r->b->coord, r->w->index * EMU_LANES + lane);
     } else if (r->b) {
         wf__str_addf(out, "\n  block (%u,%u,%u)", r->b->coord[0], r->b->coord[1], r->b->coord[2]);
     }

@@ -109,50 +109,50 @@ static inline uint64_t *emu_out(const emu_run *r, uint32_t operand)
          left_##lane &= left_##lane - 1)
 
 /* report.c: records a fault and its text. Only the first fault of a launch counts. */
-void wf__emu_report(emu_run *r, emu_fault fault, const emu_inst *in, uint32_t lane, const char *format, ...)
+void wfe_report(emu_run *r, emu_fault fault, const emu_inst *in, uint32_t lane, const char *format, ...)
     WF__PRINTF(5, 6);
-void wf__emu_add_line(wf__str *out, const emu_module *m, uint32_t line);
-void wf__emu_add_thread(const emu_run *r, wf__str *out, const uint32_t block[3], uint32_t thread);
+void wfe_add_line(wf__str *out, const emu_module *m, uint32_t line);
+void wfe_add_thread(const emu_run *r, wf__str *out, const uint32_t block[3], uint32_t thread);
 
 /* access.c */
-void wf__emu_load(emu_run *r, const emu_inst *in, uint32_t mask);
-void wf__emu_store(emu_run *r, const emu_inst *in, uint32_t mask);
-void wf__emu_atomic(emu_run *r, const emu_inst *in, uint32_t mask);
-void wf__emu_copy_async(emu_run *r, const emu_inst *in, uint32_t mask);
-void wf__emu_copy_commit(emu_run *r, uint32_t mask);
-void wf__emu_copy_wait(emu_run *r, const emu_inst *in, uint32_t mask);
+void wfe_load(emu_run *r, const emu_inst *in, uint32_t mask);
+void wfe_store(emu_run *r, const emu_inst *in, uint32_t mask);
+void wfe_atomic(emu_run *r, const emu_inst *in, uint32_t mask);
+void wfe_copy_async(emu_run *r, const emu_inst *in, uint32_t mask);
+void wfe_copy_commit(emu_run *r, uint32_t mask);
+void wfe_copy_wait(emu_run *r, const emu_inst *in, uint32_t mask);
 
 /* race.c */
 typedef enum emu_access { EMU_READ = 1, EMU_WRITE = 2, EMU_STRONG = 4 } emu_access;
-bool wf__emu_races_new(emu_run *r);
-void wf__emu_races_free(emu_run *r);
-void wf__emu_pages_free(emu_page **pages, uint64_t bytes);
+bool wfe_races_new(emu_run *r);
+void wfe_races_free(emu_run *r);
+void wfe_pages_free(emu_page **pages, uint64_t bytes);
 /* Checks the access of a lane to memory shadowed by `pages`. `same`: a write that does not change the memory. */
-void wf__emu_check_race(emu_run *r, const emu_inst *in, emu_page ***pages, uint64_t size, uint64_t at, unsigned bytes,
-                        uint32_t lane, unsigned access, bool same, uint64_t address);
-void wf__emu_begin_accesses(emu_run *r, const emu_inst *in); /* precedes the accesses of an instruction */
-void wf__emu_race_warp_barrier(emu_run *r, emu_warp *w, uint32_t lanes);
-void wf__emu_race_barrier(emu_run *r, const uint32_t *lanes_of_warps); /* NULL = all threads of the block */
+void wfe_check_race(emu_run *r, const emu_inst *in, emu_page ***pages, uint64_t size, uint64_t at, unsigned bytes,
+                    uint32_t lane, unsigned access, bool same, uint64_t address);
+void wfe_begin_accesses(emu_run *r, const emu_inst *in); /* precedes the accesses of an instruction */
+void wfe_race_warp_barrier(emu_run *r, emu_warp *w, uint32_t lanes);
+void wfe_race_barrier(emu_run *r, const uint32_t *lanes_of_warps); /* NULL = all threads of the block */
 /* A strong access: a write releases with the fence before it, a read acquires with the fence after it. */
-void wf__emu_race_strong(emu_run *r, const emu_inst *in, uint32_t lane, uint64_t address, bool writes, bool reads);
-void wf__emu_race_fence(emu_run *r, const emu_inst *in, uint32_t mask);
+void wfe_race_strong(emu_run *r, const emu_inst *in, uint32_t lane, uint64_t address, bool writes, bool reads);
+void wfe_race_fence(emu_run *r, const emu_inst *in, uint32_t mask);
 
 /* sync.c. True: the lanes of `mask` go on. False: they wait, or there is a fault. */
-bool wf__emu_warp_op(emu_run *r, const emu_inst *in, uint32_t mask);
-bool wf__emu_bar(emu_run *r, const emu_inst *in, uint32_t mask);
-void wf__emu_lanes_ended(emu_run *r); /* releases lanes that waited for the ended ones */
-void wf__emu_report_deadlock(emu_run *r);
+bool wfe_warp_op(emu_run *r, const emu_inst *in, uint32_t mask);
+bool wfe_bar(emu_run *r, const emu_inst *in, uint32_t mask);
+void wfe_lanes_ended(emu_run *r); /* releases lanes that waited for the ended ones */
+void wfe_report_deadlock(emu_run *r);
 
 /* lanes.c */
-bool wf__emu_same_place(const emu_warp *w, uint32_t a, uint32_t b); /* same instruction and frame */
-void wf__emu_select_lane(emu_run *r, uint32_t lane);                /* makes the lane's place the current one */
-void wf__emu_update_rows(emu_run *r); /* sets the pointers of the current frame; needed after wf__emu_warp_rows */
-bool wf__emu_warp_rows(emu_run *r, emu_warp *w, uint32_t rows);                          /* makes room */
-void wf__emu_block_lanes(emu_run *r, const emu_inst *in, uint32_t mask, unsigned state); /* they wait here */
-void wf__emu_release_lanes(emu_warp *w, uint32_t lanes); /* they go on at the next instruction */
-void wf__emu_check_sources(emu_run *r, const emu_inst *in, uint32_t mask);
-void wf__emu_mark_defined(emu_run *r, const emu_inst *in, uint32_t mask);
+bool wfe_same_place(const emu_warp *w, uint32_t a, uint32_t b); /* same instruction and frame */
+void wfe_select_lane(emu_run *r, uint32_t lane);                /* makes the lane's place the current one */
+void wfe_update_rows(emu_run *r); /* sets the pointers of the current frame; needed after wfe_warp_rows */
+bool wfe_warp_rows(emu_run *r, emu_warp *w, uint32_t rows);                          /* makes room */
+void wfe_block_lanes(emu_run *r, const emu_inst *in, uint32_t mask, unsigned state); /* they wait here */
+void wfe_release_lanes(emu_warp *w, uint32_t lanes); /* they go on at the next instruction */
+void wfe_check_sources(emu_run *r, const emu_inst *in, uint32_t mask);
+void wfe_mark_defined(emu_run *r, const emu_inst *in, uint32_t mask);
 
 /* warp.c */
-bool wf__emu_run_warp(emu_run *r, emu_warp *w, uint32_t steps); /* true if a lane moved */
+bool wfe_run_warp(emu_run *r, emu_warp *w, uint32_t steps); /* true if a lane moved */
 #endif

@@ -2,7 +2,7 @@
  * two). Bytes of the current operation are bits; earlier uses are spans, sorted ranges of bytes with the same uses. */
 #include "emu/order.h"
 
-void wf__emu_set_bits(uint64_t *bits, uint64_t at, uint64_t n)
+void wfe_set_bits(uint64_t *bits, uint64_t at, uint64_t n)
 {
     uint64_t end = at + n;
     for (; at < end && (at & 63 || end - at < 64); at++)
@@ -13,7 +13,7 @@ void wf__emu_set_bits(uint64_t *bits, uint64_t at, uint64_t n)
         bits[at >> 6] |= (uint64_t)1 << (at & 63);
 }
 
-void wf__emu_touch(emu_touched *t, emu_memory *m, uint64_t at, uint64_t bytes, unsigned touch)
+void wfe_touch(emu_touched *t, emu_memory *m, uint64_t at, uint64_t bytes, unsigned touch)
 {
     if (!m->touched[touch])
         m->touched[touch] = wf__alloc0((size_t)(m->size + 63) / 64 * 8);
@@ -29,10 +29,10 @@ void wf__emu_touch(emu_touched *t, emu_memory *m, uint64_t at, uint64_t bytes, u
     }
     m->touched_from = at < m->touched_from ? at : m->touched_from;
     m->touched_to = at + bytes > m->touched_to ? at + bytes : m->touched_to;
-    wf__emu_set_bits(m->touched[touch], at, bytes);
+    wfe_set_bits(m->touched[touch], at, bytes);
 }
 
-uint64_t wf__emu_next_bit(const uint64_t *bits, uint64_t at, uint64_t end, bool clear)
+uint64_t wfe_next_bit(const uint64_t *bits, uint64_t at, uint64_t end, bool clear)
 {
     while (at < end) {
         uint64_t word = (clear ? ~bits[at >> 6] : bits[at >> 6]) >> (at & 63);
@@ -45,7 +45,7 @@ uint64_t wf__emu_next_bit(const uint64_t *bits, uint64_t at, uint64_t end, bool 
     return end;
 }
 
-void wf__emu_clear_touched(emu_op *op)
+void wfe_clear_touched(emu_op *op)
 {
     for (uint32_t k = 0; k < op->touched.n; k++) {
         emu_memory *m = op->touched.list[k];
@@ -58,22 +58,22 @@ void wf__emu_clear_touched(emu_op *op)
     op->touched.n = 0;
 }
 
-void wf__emu_release_op(emu_op *op)
+void wfe_release_op(emu_op *op)
 {
     if (--op->kept == 0)
         wf__free(op);
 }
 
-void wf__emu_release_spans(const emu_span *list, uint32_t n)
+void wfe_release_spans(const emu_span *list, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < list[i].n; k++)
-            wf__emu_release_op(list[i].use[k].op);
+            wfe_release_op(list[i].use[k].op);
 }
 
-void wf__emu_forget_spans(emu_memory *m)
+void wfe_forget_spans(emu_memory *m)
 {
-    wf__emu_release_spans(m->spans, m->n_spans);
+    wfe_release_spans(m->spans, m->n_spans);
     wf__free(m->spans);
     m->spans = NULL;
     m->n_spans = m->cap_spans = m->many_spans = 0;

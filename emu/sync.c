@@ -123,10 +123,10 @@ static void do_warp_op(emu_run *r, const emu_inst *in, uint32_t mask)
     }
     default:
         if (r->races)
-            wf__emu_race_warp_barrier(r, r->w, mask);
+            wfe_race_warp_barrier(r, r->w, mask);
         break;
     }
-    wf__emu_mark_defined(r, in, mask);
+    wfe_mark_defined(r, in, mask);
 }
 
 /* Runs the instruction of every complete set of waiting lanes. */
@@ -143,18 +143,18 @@ static void try_sync(emu_run *r)
         EMU_EACH(mask, other)
         {
             complete = complete && w->state[other] == EMU_AT_SYNC && w->waits_for[other] == w->waits_for[lane] &&
-                       wf__emu_same_place(w, other, lane);
+                       wfe_same_place(w, other, lane);
         }
         if (!complete)
             continue;
-        wf__emu_select_lane(r, lane);
+        wfe_select_lane(r, lane);
         do_warp_op(r, &r->code[r->pc], mask);
-        wf__emu_release_lanes(w, mask);
+        wfe_release_lanes(w, mask);
         done |= mask;
     }
 }
 
-bool wf__emu_warp_op(emu_run *r, const emu_inst *in, uint32_t mask)
+bool wfe_warp_op(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     emu_warp *w = r->w;
     const uint64_t *members = emu_row(r, r->ops[in->ops + in->nd]);
@@ -164,8 +164,8 @@ bool wf__emu_warp_op(emu_run *r, const emu_inst *in, uint32_t mask)
     {
         same = same && (uint32_t)members[lane] == first;
         if (!(members[lane] >> lane & 1)) {
-            wf__emu_report(r, EMU_FAULT_FINDING, in, lane, "the membermask 0x%08x does not name the lane itself",
-                           (uint32_t)members[lane]);
+            wfe_report(r, EMU_FAULT_FINDING, in, lane, "the membermask 0x%08x does not name the lane itself",
+                       (uint32_t)members[lane]);
             return false;
         }
     }
@@ -175,7 +175,7 @@ bool wf__emu_warp_op(emu_run *r, const emu_inst *in, uint32_t mask)
     }
     EMU_EACH(mask, each) { w->waits_for[each] = (uint32_t)members[each]; }
     EMU_EACH(r->active & ~mask, rest) { w->pc[rest] = r->pc + 1; }
-    wf__emu_block_lanes(r, in, mask, EMU_AT_SYNC);
+    wfe_block_lanes(r, in, mask, EMU_AT_SYNC);
     try_sync(r);
     return false;
 }
@@ -205,10 +205,10 @@ static void complete_barrier(emu_run *r, emu_barrier *bar)
         emu_warp *w = &b->warps[i];
         all = all && !(w->live & ~bar->lanes[n + i]);
         EMU_EACH(bar->lanes[i], lane) { finish_lane(r, w, bar, lane); }
-        wf__emu_release_lanes(w, bar->lanes[i]);
+        wfe_release_lanes(w, bar->lanes[i]);
     }
     if (r->races)
-        wf__emu_race_barrier(r, all ? NULL : bar->lanes + n);
+        wfe_race_barrier(r, all ? NULL : bar->lanes + n);
     memset(bar->lanes, 0, 2 * n * sizeof *bar->lanes);
     bar->arrived = bar->expected = bar->popc = 0;
 }
@@ -225,21 +225,21 @@ static bool arrive_at_barrier(emu_run *r, const emu_inst *in, uint32_t mask)
     EMU_EACH(mask, lane)
     {
         if ((uint32_t)emu_row(r, s[0])[lane] != id || (in->has_count && (uint32_t)emu_row(r, s[1])[lane] != count)) {
-            wf__emu_report(r, EMU_FAULT_FINDING, in, lane, "the lanes name different barriers or counts");
+            wfe_report(r, EMU_FAULT_FINDING, in, lane, "the lanes name different barriers or counts");
             return false;
         }
     }
     if (id >= EMU_BARRIERS || count > EMU_MAX_THREADS || (in->has_count && (count == 0 || count % EMU_LANES))) {
-        wf__emu_report(r, EMU_FAULT_FINDING, in, first,
-                       "barrier %u with %u threads: there are %d barriers, counts are multiples of %d", id, count,
-                       EMU_BARRIERS, EMU_LANES);
+        wfe_report(r, EMU_FAULT_FINDING, in, first,
+                   "barrier %u with %u threads: there are %d barriers, counts are multiples of %d", id, count,
+                   EMU_BARRIERS, EMU_LANES);
         return false;
     }
     emu_barrier *bar = &b->barriers[id];
     if (bar->arrived && bar->expected != count) {
-        wf__emu_report(r, EMU_FAULT_FINDING, in, first,
-                       "barrier %u is used with %u threads here and with %u at line %u (0: all)", id, count,
-                       bar->expected, bar->line);
+        wfe_report(r, EMU_FAULT_FINDING, in, first,
+                   "barrier %u is used with %u threads here and with %u at line %u (0: all)", id, count, bar->expected,
+                   bar->line);
         return false;
     }
     if (bar->arrived == 0) {
@@ -261,7 +261,7 @@ static bool arrive_at_barrier(emu_run *r, const emu_inst *in, uint32_t mask)
     if (waits) {
         bar->lanes[w->index] |= mask;
         EMU_EACH(mask, each) { w->waits_for[each] = id; }
-        wf__emu_block_lanes(r, in, mask, EMU_AT_BAR);
+        wfe_block_lanes(r, in, mask, EMU_AT_BAR);
     }
     complete_barrier(r, bar);
     return !waits;
@@ -283,17 +283,17 @@ static void try_align(emu_run *r)
         return;
     EMU_EACH(waiting, other)
     {
-        if (!wf__emu_same_place(w, other, first))
+        if (!wfe_same_place(w, other, first))
             return;
     }
-    wf__emu_select_lane(r, first);
+    wfe_select_lane(r, first);
     w->blocked &= ~waiting;
     EMU_EACH(waiting, each) { w->state[each] = EMU_READY; }
     if (arrive_at_barrier(r, &r->code[r->pc], waiting))
         EMU_EACH(waiting, go) { w->pc[go] = r->pc + 1; }
 }
 
-bool wf__emu_bar(emu_run *r, const emu_inst *in, uint32_t mask)
+bool wfe_bar(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     EMU_EACH(r->active & ~mask, rest) { r->w->pc[rest] = r->pc + 1; }
     if (!in->aligned || mask == r->w->live) {
@@ -304,12 +304,12 @@ bool wf__emu_bar(emu_run *r, const emu_inst *in, uint32_t mask)
         EMU_EACH(mask, go) { r->w->pc[go] = r->pc + 1; }
         return false;
     }
-    wf__emu_block_lanes(r, in, mask, EMU_AT_ALIGN);
+    wfe_block_lanes(r, in, mask, EMU_AT_ALIGN);
     try_align(r);
     return false;
 }
 
-void wf__emu_lanes_ended(emu_run *r)
+void wfe_lanes_ended(emu_run *r)
 {
     try_sync(r);
     try_align(r);
@@ -327,7 +327,7 @@ static void add_waiting(const emu_run *r, const emu_warp *w, wf__str *out, bool 
         EMU_EACH(left, lane)
         {
             if (w->state[lane] == w->state[first] && w->waits_for[lane] == w->waits_for[first] &&
-                wf__emu_same_place(w, lane, first))
+                wfe_same_place(w, lane, first))
                 group |= 1u << lane;
         }
         left &= ~group;
@@ -342,12 +342,12 @@ static void add_waiting(const emu_run *r, const emu_warp *w, wf__str *out, bool 
                          r->b->barriers[w->waits_for[first]].expected ? r->b->barriers[w->waits_for[first]].expected
                                                                       : r->b->live);
         wf__str_add(out, ", ");
-        wf__emu_add_line(out, r->m, r->m->funcs[w->func[first]]->code[w->pc[first]].line);
+        wfe_add_line(out, r->m, r->m->funcs[w->func[first]]->code[w->pc[first]].line);
         *divergent = *divergent || w->state[first] == EMU_AT_ALIGN;
     }
 }
 
-void wf__emu_report_deadlock(emu_run *r)
+void wfe_report_deadlock(emu_run *r)
 {
     wf__str text = { 0 };
     bool divergent = false;
@@ -355,9 +355,9 @@ void wf__emu_report_deadlock(emu_run *r)
         add_waiting(r, &r->b->warps[i], &text, &divergent);
     r->w = NULL;
     r->f = NULL;
-    wf__emu_report(r, divergent ? EMU_FAULT_FINDING : EMU_FAULT_DEADLOCK, NULL, EMU_LANES, "%s%s",
-                   divergent ? "a divergent barrier: only some lanes of a warp came to it"
-                             : "deadlock: no thread can go on",
-                   wf__str_get(&text));
+    wfe_report(r, divergent ? EMU_FAULT_FINDING : EMU_FAULT_DEADLOCK, NULL, EMU_LANES, "%s%s",
+               divergent ? "a divergent barrier: only some lanes of a warp came to it"
+                         : "deadlock: no thread can go on",
+               wf__str_get(&text));
     wf__str_free(&text);
 }

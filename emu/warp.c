@@ -34,7 +34,7 @@ static bool choose_group(emu_run *r, bool fair, uint32_t *stop)
     }
     EMU_EACH(ready, b)
     {
-        if (wf__emu_same_place(w, b, best))
+        if (wfe_same_place(w, b, best))
             group |= 1u << b;
         else if (w->depth[b] == w->depth[best] && w->func[b] == w->func[best] && w->pc[b] > w->pc[best] &&
                  w->pc[b] < *stop)
@@ -45,7 +45,7 @@ static bool choose_group(emu_run *r, bool fair, uint32_t *stop)
     r->clock++;
     EMU_EACH(group, c) { w->turn[c] = r->clock; }
     r->active = group;
-    wf__emu_select_lane(r, best);
+    wfe_select_lane(r, best);
     return true;
 }
 
@@ -87,7 +87,7 @@ static void do_compare(emu_run *r, const emu_inst *in, uint32_t mask)
     uint64_t yes = in->type2 == EMU_NONE ? 1 : in->type2 == EMU_F32 ? 0x3f800000u : 0xffffffffu;
     EMU_EACH(mask, lane)
     {
-        bool p = wf__emu_compare(in->cmp, (int)(int64_t)in->fn(in, a[lane], b[lane], 0, 0));
+        bool p = wfe_compare(in->cmp, (int)(int64_t)in->fn(in, a[lane], b[lane], 0, 0));
         bool with = c && ((c[lane] & 1) != 0) != in->negate_a;
         if (o[0] != EMU_ROW_NONE)
             emu_out(r, o[0])[lane] = join_bool(in->join, p, with) ? yes : 0;
@@ -174,7 +174,7 @@ static void end_lanes(emu_run *r, uint32_t mask)
 {
     r->w->live &= ~mask;
     r->b->live -= (uint32_t)__builtin_popcount(mask);
-    wf__emu_lanes_ended(r);
+    wfe_lanes_ended(r);
 }
 
 /* Copies the arguments and moves the lanes to the callee's first instruction. */
@@ -185,18 +185,18 @@ static void enter_call(emu_run *r, const emu_inst *in, uint32_t mask)
     const uint32_t *src = r->ops + in->ops + in->nd;
     uint32_t base = r->base + r->f->n_regs, local = (r->local + r->f->local_bytes + 15) & ~15u, depth = r->depth;
     if (depth + 1 >= MAX_DEPTH || local + to->local_bytes > r->local_bytes) {
-        wf__emu_report(r, EMU_FAULT_STACK, in, (uint32_t)__builtin_ctz(mask), "the stack is full: calls are %u deep",
-                       depth + 1);
+        wfe_report(r, EMU_FAULT_STACK, in, (uint32_t)__builtin_ctz(mask), "the stack is full: calls are %u deep",
+                   depth + 1);
         return;
     }
-    if (!wf__emu_warp_rows(r, w, base + to->n_regs))
+    if (!wfe_warp_rows(r, w, base + to->n_regs))
         return;
-    wf__emu_update_rows(r);
+    wfe_update_rows(r);
     for (uint32_t i = 0; i < to->n_regs; i++)
         w->defined[base + i] &= ~mask;
     if ((depth + 1) * EMU_LANES > w->cap_frames &&
         !wf__grow(&w->frames, &w->cap_frames, (depth + 1) * EMU_LANES, sizeof *w->frames)) {
-        wf__emu_report(r, EMU_FAULT_MEMORY, in, EMU_LANES, "the host ran out of memory");
+        wfe_report(r, EMU_FAULT_MEMORY, in, EMU_LANES, "the host ran out of memory");
         return;
     }
     for (uint32_t i = 0; i < to->n_params; i++) {
@@ -283,8 +283,8 @@ static bool do_branch(emu_run *r, const emu_inst *in, uint32_t mask)
 {
     uint32_t rest = r->active & ~mask;
     if (in->uniform && rest && mask) {
-        wf__emu_report(r, EMU_FAULT_FINDING, in, (uint32_t)__builtin_ctz(rest),
-                       "bra.uni, but the lanes do not agree: 0x%08x branch, 0x%08x do not", mask, rest);
+        wfe_report(r, EMU_FAULT_FINDING, in, (uint32_t)__builtin_ctz(rest),
+                   "bra.uni, but the lanes do not agree: 0x%08x branch, 0x%08x do not", mask, rest);
         return false;
     }
     if (!rest || !mask) {
@@ -304,8 +304,7 @@ static bool do_branch_table(emu_run *r, const emu_inst *in, uint32_t mask)
     EMU_EACH(mask, lane)
     {
         if ((uint32_t)index[lane] >= list[0]) {
-            wf__emu_report(r, EMU_FAULT_TRAP, in, lane, "index %u of a list of %u targets", (uint32_t)index[lane],
-                           list[0]);
+            wfe_report(r, EMU_FAULT_TRAP, in, lane, "index %u of a list of %u targets", (uint32_t)index[lane], list[0]);
             return false;
         }
         r->w->pc[lane] = list[1 + (uint32_t)index[lane]];
@@ -334,10 +333,10 @@ static bool do_control(emu_run *r, const emu_inst *in, uint32_t mask)
         end_lanes(r, mask);
         return false;
     case EMU_TRAP:
-        wf__emu_report(r, EMU_FAULT_TRAP, in, (uint32_t)__builtin_ctz(mask), "trap");
+        wfe_report(r, EMU_FAULT_TRAP, in, (uint32_t)__builtin_ctz(mask), "trap");
         return false;
     default: /* EMU_WARP, EMU_BAR */
-        if (in->kind == EMU_WARP ? wf__emu_warp_op(r, in, mask) : wf__emu_bar(r, in, mask)) {
+        if (in->kind == EMU_WARP ? wfe_warp_op(r, in, mask) : wfe_bar(r, in, mask)) {
             r->pc++;
             return true;
         }
@@ -367,31 +366,31 @@ static void do_plain(emu_run *r, const emu_inst *in, uint32_t mask)
         do_special(r, in, mask);
         break;
     case EMU_LD:
-        wf__emu_load(r, in, mask);
+        wfe_load(r, in, mask);
         break;
     case EMU_ST:
-        wf__emu_store(r, in, mask);
+        wfe_store(r, in, mask);
         break;
     case EMU_ATOM:
-        wf__emu_atomic(r, in, mask);
+        wfe_atomic(r, in, mask);
         break;
     case EMU_COPY:
-        wf__emu_copy_async(r, in, mask);
+        wfe_copy_async(r, in, mask);
         break;
     case EMU_COPY_COMMIT:
-        wf__emu_copy_commit(r, mask);
+        wfe_copy_commit(r, mask);
         break;
     case EMU_COPY_WAIT:
-        wf__emu_copy_wait(r, in, mask);
+        wfe_copy_wait(r, in, mask);
         break;
     case EMU_FENCE:
         if (r->races)
-            wf__emu_race_fence(r, in, mask);
+            wfe_race_fence(r, in, mask);
         break;
     default:
         break;
     }
-    wf__emu_mark_defined(r, in, mask);
+    wfe_mark_defined(r, in, mask);
     define_wide(r, in, mask);
 }
 
@@ -401,8 +400,8 @@ static uint32_t guard_mask(emu_run *r, const emu_inst *in)
         return r->active;
     uint32_t missing = r->active & ~r->w->defined[r->base + in->guard], mask = 0;
     if (missing && (r->l->find & EMU_FIND_REGISTERS)) {
-        wf__emu_report(r, EMU_FAULT_FINDING, in, (uint32_t)__builtin_ctz(missing),
-                       "the guard is a predicate that was never written");
+        wfe_report(r, EMU_FAULT_FINDING, in, (uint32_t)__builtin_ctz(missing),
+                   "the guard is a predicate that was never written");
         return 0;
     }
     const uint64_t *p = emu_row(r, in->guard);
@@ -431,7 +430,7 @@ static void run_group(emu_run *r, uint32_t stop, uint32_t *steps)
             return;
         if (mask && in->ns && (r->l->find & EMU_FIND_REGISTERS)) {
             if (in->kind != EMU_CALL)
-                wf__emu_check_sources(r, in, mask);
+                wfe_check_sources(r, in, mask);
             if (r->fault)
                 return;
         }
@@ -450,7 +449,7 @@ static void run_group(emu_run *r, uint32_t stop, uint32_t *steps)
     }
 }
 
-bool wf__emu_run_warp(emu_run *r, emu_warp *w, uint32_t steps)
+bool wfe_run_warp(emu_run *r, emu_warp *w, uint32_t steps)
 {
     bool moved = false, fair = false;
     uint32_t stop;
@@ -461,9 +460,9 @@ bool wf__emu_run_warp(emu_run *r, emu_warp *w, uint32_t steps)
         moved = true;
         fair = before - steps >= PATIENCE && stop != UINT32_MAX;
         if (r->l->limit && r->steps > r->l->limit)
-            wf__emu_report(r, EMU_FAULT_TIMEOUT, NULL, EMU_LANES,
-                           "more than %llu instructions of warps: it probably does not end",
-                           (unsigned long long)r->l->limit);
+            wfe_report(r, EMU_FAULT_TIMEOUT, NULL, EMU_LANES,
+                       "more than %llu instructions of warps: it probably does not end",
+                       (unsigned long long)r->l->limit);
     }
     return moved;
 }

@@ -15,11 +15,11 @@ int main(void)
     wf_run(g);
     wf_download(y, out, sizeof out);
 
-    wf_status status = wf_check(ctx); /* the first thing that went wrong, if any did */
+    wf_status status = wf_last_status(ctx); /* the first thing that went wrong, if any did */
     if (status == WF_OK)
         printf("%g %g %g\n%g %g %g\n", out[0][0], out[0][1], out[0][2], out[1][0], out[1][1], out[1][2]);
     else
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     wf_release(x);
     wf_release(y);
     wf_context_free(ctx);

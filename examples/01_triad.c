@@ -22,15 +22,15 @@ int main(void)
         want[i] = (float)i * 0.5f + (float)(N - i); /* exact in f32 */
 
     wf_context *ctx = wf_context_new(NULL);
-    wf_array *a = wf_arange(ctx, WF_F32, N, 0, 1), *b = wf_full(ctx, WF_F32, WF_SHAPE(N), 0.5);
-    wf_array *c = wf_arange(ctx, WF_F32, N, N, -1), *out = wf_like(a);
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 0, 1), *b = wf_full(ctx, WF_F32, WF_SHAPE(N), 0.5);
+    wf_array *c = wf_array_arange(ctx, WF_F32, N, N, -1), *out = wf_like(a);
     int wrong = 0;
     for (int form = 0; form < 2; ++form) {
         wf_status status = (form ? triad_text : triad_recorded)(ctx, a, b, c, out);
         if (status == WF_OK)
             status = wf_download(out, got, sizeof got);
         if (status != WF_OK)
-            fprintf(stderr, "%s\n", wf_message(ctx));
+            fprintf(stderr, "%s\n", wf_last_message(ctx));
         for (int i = 0; i < N; ++i)
             wrong += status != WF_OK || got[i] != want[i];
     }

@@ -6,7 +6,7 @@
 
 static wf_status blend(wf_context *ctx, float o0_out[100], float o1_out[100])
 {
-    wf_array *line = wf_arange(ctx, WF_F32, 300, 1, 1);
+    wf_array *line = wf_array_arange(ctx, WF_F32, 300, 1, 1);
     wf_array *buffer = wf_view_reshape(line, WF_SHAPE(3, 1, 10, 10));
     wf_array *lhs = wf_view_at(buffer, 0, 0), *mhs = wf_view_at(buffer, 0, 1), *rhs = wf_view_at(buffer, 0, 2);
     wf_array *o0 = wf_empty(ctx, WF_F32, WF_SHAPE(1, 10, 10)), *o1 = wf_like(o0);
@@ -33,7 +33,7 @@ int main(void)
     wf_context *ctx = wf_context_new(NULL);
     wf_status status = blend(ctx, o0, o1);
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     int wrong = status != WF_OK;
     for (int i = 0; i < 100 && status == WF_OK; ++i) {
         float l = 1.f + (float)i, m = l + 100, r = l + 200;

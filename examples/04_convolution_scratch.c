@@ -93,7 +93,7 @@ int main(int argc, char **argv)
     if (status == WF_OK)
         status = wf_download(out, result, sizeof result);
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
 
     int wrong = status != WF_OK;
     for (int k = 0; k < N * H * W && status == WF_OK; ++k) {

@@ -7,11 +7,11 @@ static wf_status masked(wf_context *ctx, const wf_array *array, const wf_array *
 {
     wf_array *s = wf_empty(ctx, WF_F64, WF_SCALAR), *m = wf_empty(ctx, WF_F32, WF_SCALAR);
     wf_graph *g = wf_begin(ctx, .reduce = WF_ALL_AXES); /* element by element: the shape is the operands' */
-    wf_var sum = wf_reduced(g, WF_F64, 0, WF_ADD), max = wf_reduced(g, WF_F32, -INFINITY, WF_MAX);
+    wf_var sum = wf_reduced(g, WF_F64, 0, WF_JOIN_ADD), max = wf_reduced(g, WF_F32, -INFINITY, WF_JOIN_MAX);
     wf_val v = wf_in(g, array), inside = wf_gt(wf_in(g, mask), 0);
     wf_inc(sum, wf_select(inside, v, 0)); /* widened by the variable */
     wf_set(max, wf_max(max, wf_select(inside, v, -INFINITY)));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, s, sum);
     wf_out(g, m, max);
     wf_status status = wf_run(g);
@@ -45,7 +45,7 @@ int main(void)
     wf_array *mask = wf_wrap(ctx, inside, WF_U8, WF_SHAPE(H, W), NULL, NULL);
     wf_status status = masked(ctx, array, mask, &sum, &max);
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     printf("masked: sum %.6f (%.6f), maximum %.6f (%.6f)\n", sum, want_sum, (double)max, (double)want_max);
     wf_release(array);
     wf_release(mask);

@@ -9,7 +9,7 @@ static wf_status histogram(wf_context *ctx, const wf_array *in, wf_array *hist, 
 {
     wf_graph *g = wf_begin(ctx, .shape = wf_array_shape(in));
     wf_val bin = wf_cast(wf_mul(wf_in(g, in), bins), WF_I32);
-    wf_accumulate(g, WF_ADD, hist, 1, wf_index(g, 0), wf_clamp(bin, 0, bins - 1));
+    wf_accumulate(g, WF_JOIN_ADD, hist, 1, wf_index(g, 0), wf_clamp(bin, 0, bins - 1));
     return wf_run(g);
 }
 
@@ -18,12 +18,12 @@ static wf_status histogram_by_block(wf_context *ctx, const wf_array *in, wf_arra
     wf_graph *g = wf_begin(ctx, .shape = wf_array_shape(in), .reduce = WF_AXES(1));
     wf_array *mine = wf_scratch(g, WF_I32, WF_SHAPE(bins), true);
     wf_val bin = wf_cast(wf_mul(wf_in(g, in), bins), WF_I32), i;
-    wf_accumulate(g, WF_ADD, mine, 1, wf_clamp(bin, 0, bins - 1));
+    wf_accumulate(g, WF_JOIN_ADD, mine, 1, wf_clamp(bin, 0, bins - 1));
 
-    wf_section(g, WF_DEINIT);
+    wf_section(g, WF_SECTION_DEINIT);
     wf_barrier(g);
     WF_FOR (g, i, wf_thread_id(g, -1), bins, wf_block_size(g, -1)) {
-        wf_accumulate(g, WF_ADD, hist, wf_read(g, mine, i), wf_index(g, 0), i);
+        wf_accumulate(g, WF_JOIN_ADD, hist, wf_read(g, mine, i), wf_index(g, 0), i);
     }
     WF_END(g);
     return wf_run(g);
@@ -50,7 +50,7 @@ int main(void)
             wrong += hist[k] != want[k];
     }
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     printf("histogram: %d values, %d bins wrong\n", N * W, wrong);
     wf_release(in);
     wf_release(out);

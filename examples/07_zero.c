@@ -14,8 +14,8 @@ static void increment(const wf_site *s) { wf_inc(s->out[0], 1); } /* reads what 
 
 static int check(wf_context *ctx, const char *what, wf_status got, wf_status want)
 {
-    printf("%-28s %s  %s\n", what, wf_status_name(got), wf_message(ctx));
-    wf_clear(ctx);
+    printf("%-28s %s  %s\n", what, wf_status_name(got), wf_last_message(ctx));
+    wf_clear_error(ctx);
     return got != want;
 }
 

@@ -15,14 +15,14 @@ static wf_status mean_variance(wf_context *ctx, const wf_array *x, wf_axes axes,
     wf_inc(mu, wf_div(d, n));
     wf_inc(m2, wf_mul(d, wf_sub(v, mu)));
 
-    wf_section(g, WF_JOIN);
+    wf_section(g, WF_SECTION_JOIN);
     wf_val nb = wf_get(wf_other(n)), total = wf_add(n, nb), e = wf_sub(wf_other(mu), mu),
            w = wf_div(nb, wf_max(total, 1));
     wf_inc(m2, wf_add(wf_other(m2), wf_mul(wf_mul(e, e), wf_mul(n, w))));
     wf_inc(mu, wf_mul(e, w));
     wf_set(n, total);
 
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, mean, mu);
     wf_out(g, variance, wf_div(m2, wf_max(wf_sub(n, 1), 1)));
     return wf_run(g);
@@ -56,7 +56,7 @@ int main(void)
         wf_release(v);
     }
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     for (int r = 0; r < H; ++r) {
         double sum = 0, squares = 0;
         for (int i = 0; i < W; ++i)

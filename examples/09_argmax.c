@@ -18,10 +18,10 @@ static wf_status argmax_rows(wf_context *ctx, const wf_array *x, wf_array *value
     wf_var best = wf_reduced(g, WF_F32, 0, WF_JOIN_CUSTOM), at = wf_reduced(g, WF_I64, -1, WF_JOIN_CUSTOM);
     consider(best, at, wf_in(g, x), wf_index(g, 1));
 
-    wf_section(g, WF_JOIN);
+    wf_section(g, WF_SECTION_JOIN);
     consider(best, at, wf_get(wf_other(best)), wf_get(wf_other(at)));
 
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, value, best);
     wf_out(g, where, at);
     return wf_run(g);
@@ -44,7 +44,7 @@ int main(void)
              *w = wf_wrap(ctx, where, WF_I64, WF_SHAPE(N), NULL, NULL);
     wf_status status = argmax_rows(ctx, in, v, w);
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     int wrong = status != WF_OK;
     for (int r = 0; r < N; ++r)
         wrong += value[r] != 51 || where[r] != 137 * r;

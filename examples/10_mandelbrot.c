@@ -41,7 +41,7 @@ int main(void)
     wf_array *count = wf_wrap(ctx, n, WF_I32, WF_SHAPE(H, W), NULL, NULL);
     wf_status status = mandelbrot(ctx, count, (double)x0, (double)y0, (double)step, LIMIT);
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     int wrong = 0;
     for (int i = 0; i < H * W; ++i)
         wrong += n[i] != escape(fmaf((float)(i % W), step, x0), fmaf((float)(i / W), step, y0), LIMIT);

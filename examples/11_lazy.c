@@ -16,8 +16,8 @@ static wf_array *forces(wf_context *ctx, const wf_array *position, const wf_arra
     }
     wf_val w = wf_rcp(wf_mul(r2, wf_sqrt(r2)));
     for (int c = 0; c < 3; ++c) {
-        wf_accumulate(g, WF_ADD | WF_EXPAND, force, wf_mul(w, d[c]), a, c); /* private copies */
-        wf_accumulate(g, WF_ADD | WF_EXPAND, force, wf_neg(wf_mul(w, d[c])), b, c);
+        wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_EXPAND, force, wf_mul(w, d[c]), a, c); /* private copies */
+        wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_EXPAND, force, wf_neg(wf_mul(w, d[c])), b, c);
     }
     *energy = wf_keep(wf_reshape(wf_sum(wf_rsqrt(r2), WF_ALL_AXES), WF_SHAPE(1)));
     if (wf_run(g) == WF_OK)
@@ -59,7 +59,7 @@ int main(void)
         want_energy += 1 / sqrt(r2);
     }
     wf_context *ctx = wf_context_new(NULL);
-    wf_set_flags(ctx, WF_HISTORY, 0);
+    wf_set_flags(ctx, WF_FLAG_HISTORY, 0);
     wf_array *x = wf_wrap(ctx, position, WF_F32, WF_SHAPE(N, 4), NULL, NULL);
     wf_array *p = wf_wrap(ctx, pair, WF_I32, WF_SHAPE(M, 2), NULL, NULL), *energy = NULL;
     wf_array *f = forces(ctx, x, p, &energy);
@@ -67,7 +67,7 @@ int main(void)
     double worst = 0;
     bool ok = f && wf_download(f, force, sizeof force) == WF_OK && wf_download(energy, &sum, sizeof sum) == WF_OK;
     if (!ok)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     for (int i = 0; i < N; ++i)
         for (int c = 0; c < 3; ++c)
             worst = fmax(worst, fabs((double)force[i][c] - want[i][c]) / (1 + fabs(want[i][c])));

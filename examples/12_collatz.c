@@ -28,7 +28,7 @@ int main(void)
     wf_array *out = wf_wrap(ctx, steps, WF_I32, WF_SHAPE(N), NULL, NULL);
     wf_status status = collatz(ctx, out);
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     for (int i = 0; i < N; ++i)
         sum += steps[i];
     printf("27 takes %d steps; 1 to %d take %lld\n", (int)steps[26], (int)N, (long long)sum);

@@ -37,7 +37,7 @@ int main(void)
     if (status == WF_OK)
         status = wf_download(frame[STEPS % 2], end, sizeof end);
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
 
     int wrong = status != WF_OK;
     for (int k = 0; k < H * W && status == WF_OK; ++k) {

@@ -66,7 +66,7 @@ int main(void)
     if (status == WF_OK)
         status = wf_download(out, result, sizeof result);
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
 
     int wrong = status != WF_OK;
     for (int k = 0; k < H * W && status == WF_OK; ++k)

@@ -26,7 +26,7 @@ static wf_status print(void *user, const wf_seen *seen)
 
 static wf_status find_angles(wf_context *ctx, const wf_array *cosine, wf_array *angle, int *turns)
 {
-    wf_graph *g = wf_begin(ctx, .flags_on = WF_DEBUG);
+    wf_graph *g = wf_begin(ctx, .flags_on = WF_FLAG_DEBUG);
     wf_val c = wf_in(g, cosine), middle;
     wf_var lo = wf_local(g, WF_F32, 0), hi = wf_local(g, WF_F32, 3.1415927);
     WF_WHILE (g, wf_gt(wf_sub(hi, lo), wf_mul(0.01, wf_add(lo, 0.1)))) {
@@ -53,7 +53,7 @@ int main(void)
              *out = wf_wrap(ctx, angle, WF_F32, WF_SHAPE(N), NULL, NULL);
     wf_status status = find_angles(ctx, in, out, &turns);
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     for (int i = 0; i < N; ++i)
         right = right && fabsf(angle[i] - acosf(cosine[i])) < 0.02f;
     wf_release(in), wf_release(out);

@@ -16,11 +16,11 @@ int main(void)
     enum { N = 100000 };
     double scale = 2;
     wf_context *ctx = wf_context_new(NULL);
-    wf_array *x = wf_arange(ctx, WF_F64, N, 0, 0.5), *y = wf_like(x);
+    wf_array *x = wf_array_arange(ctx, WF_F64, N, 0, 0.5), *y = wf_like(x);
     wf_array *back = wf_view_slice(y, 0, -1, WF_END_INDEX, -1); /* any strides */
     wf_status status = wf_host_apply(ctx, WF_ARRAYS(x), WF_ARRAYS(back), legacy, &scale);
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     double *at = NULL;
     int wrong = status != WF_OK || wf_map(y, (void **)&at, NULL) != WF_OK;
     for (int i = 0; !wrong && i < N; ++i)

@@ -29,7 +29,7 @@ enum { N = 3, H = 24, W = 31, COUNT = N * H * W };
 
 static wf_status make_input(wf_context *ctx, const char *path)
 {
-    wf_array *line = wf_arange(ctx, WF_F32, COUNT, 0, 1), *stack = wf_view_reshape(line, WF_SHAPE(N, H, W));
+    wf_array *line = wf_array_arange(ctx, WF_F32, COUNT, 0, 1), *stack = wf_view_reshape(line, WF_SHAPE(N, H, W));
     wf_meta meta = { .size = sizeof meta, .is_stack = true, .spacing = { 1.25, 1.25, 1.25 } };
     wf_status status = wf_text(ctx, "stack = 100 + 7*sin(0.1*stack) + 0.001*stack", stack);
     if (status == WF_OK)
@@ -80,7 +80,7 @@ int main(int argc, char **argv)
         remove(to);
     }
     if (status != WF_OK)
-        fprintf(stderr, "%s: %s\n", argv[0], wf_message(ctx));
+        fprintf(stderr, "%s: %s\n", argv[0], wf_last_message(ctx));
     wf_context_free(ctx);
     return !(status == WF_OK && good);
 }

@@ -40,7 +40,7 @@ int main(void)
         for (int k = 0; k < H * W; ++k)
             wrong += data[k] != (float)k * (k % W < W / 2 ? 2.f : 1.f);
     } else {
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     }
     wf_release(a);
     wf_release(left);

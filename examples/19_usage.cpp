@@ -24,7 +24,7 @@ static wf_status mean_of_positive(wf_context *ctx, const wf_array *array, wf_arr
 {
     graph g(ctx, reduce_all);
     val x = g.in(array), positive = x > 0;
-    var sum = g.reduced(WF_F64, 0, WF_ADD), n = g.reduced(WF_I64, 0, WF_ADD);
+    var sum = g.reduced(WF_F64, 0, WF_JOIN_ADD), n = g.reduced(WF_I64, 0, WF_JOIN_ADD);
     sum += select(positive, sqrt(abs(x)), 0);
     n += select(positive, 1, cast(0, WF_I64));
     g.post();
@@ -41,7 +41,7 @@ static wf_status find_roots(wf_context *ctx, wf_array *x, const wf_array *limit,
     at /= 2;
     at *= 2;
     g.out(x, at);
-    g.atomic_if(hypot(at, 0.0) < g.read(limit), WF_INC, near, 0); // arrays of rank 0 have no index
+    g.atomic_if(hypot(at, 0.0) < g.read(limit), WF_JOIN_INC, near, 0); // arrays of rank 0 have no index
     g.write_if(signbit(at), below, 1, g.index(0));
     return g.run();
 }
@@ -94,7 +94,7 @@ int main()
     if (status == WF_OK)
         status = wf_download(mean, &got, sizeof got);
     if (status != WF_OK)
-        std::fprintf(stderr, "%s\n", wf_message(ctx));
+        std::fprintf(stderr, "%s\n", wf_last_message(ctx));
 
     int wrong = status != WF_OK || !here.name || here.processors < 1, n = 0;
     double want = 0;

@@ -23,7 +23,7 @@ static wf_array *mean(wf_context *ctx, wf_stream *stream, const wf_array *array)
 {
     wf_graph *g = wf_begin(ctx, .name = "mean", .stream = stream);
     wf_array *result = wf_keep(wf_div(wf_sum(wf_cast(wf_in(g, array), WF_F64), WF_ALL_AXES), H * W));
-    return wf_run(g) == WF_OK ? result : NULL; /* WF_LAZY until it has been computed */
+    return wf_run(g) == WF_OK ? result : NULL; /* WF_STATE_LAZY until it has been computed */
 }
 
 int main(void)
@@ -56,7 +56,7 @@ int main(void)
     wf_status status = wf_sync(ctx); /* all mistakes and failures end here */
     double seconds = 0;
     if (status == WF_OK)
-        status = wf_check(ctx);
+        status = wf_last_status(ctx);
     if (status == WF_OK)
         status = wf_event_elapsed(begin, end, &seconds);
     int wrong = status != WF_OK;
@@ -66,7 +66,7 @@ int main(void)
         wf_release(means[f]);
     }
     if (wrong)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     printf("streams: %d frames in %.2g ms, %d wrong\n", FRAMES, seconds * 1e3, wrong);
     wf_event_free(begin);
     wf_event_free(end);

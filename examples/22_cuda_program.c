@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     wf_out(g, a, wf_add(wf_mul(v, v), 1));
     wf_status status = wf_run(g); /* in the stream: after the copy there, before the copy back */
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     cuMemcpyDtoHAsync_v2(x, memory, sizeof x, stream);
     cuStreamSynchronize(stream);
     printf("%g %g %g ... %g\n", (double)x[0], (double)x[1], (double)x[2], (double)x[N - 1]);

@@ -60,7 +60,7 @@ static void launch(recorder *r)
 {
     wf_kernel *k = wf_compile(r->g);
     if (!k)
-        check(r, wf_check(r->ctx));
+        check(r, wf_last_status(r->ctx));
     fz_args args;
     bind(&args, r, &r->set, r->kept);
     trace(r, k, args_of(&args));
@@ -142,7 +142,7 @@ static void run_noting(wf_context *ctx, way how, const uint8_t *data, size_t siz
         fz_collect(ctx, out, r->kept[k]);
     for (int i = 0; i < r->set.arrays && fz_on_gpu; ++i) {
         wf_array *copy = wf_copy_to(r->set.array[i].a, WF_CPU);
-        check(r, copy ? WF_OK : wf_check(ctx));
+        check(r, copy ? WF_OK : wf_last_status(ctx));
         fz_collect(ctx, out, copy);
         wf_release(copy);
     }
@@ -160,7 +160,9 @@ static void run(wf_context *ctx, way how, const uint8_t *data, size_t size, fz_r
 static const char *const widths[] = { "", "avx2", "sse4.2" };
 enum { WIDTHS = sizeof widths / sizeof *widths };
 static wf_context *cpu_of[WIDTHS], *cpu_plain_of[WIDTHS], *interp, *interp_plain, *gpu, *gpu_plain;
-enum { PLAIN = WF_FOLD | WF_VALUE_NUMBERING | WF_CALL_OPT | WF_DEAD_CODE | WF_TIERED }; /* what plain ones do without */
+enum {
+    PLAIN = WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING | WF_FLAG_CALL_OPT | WF_FLAG_DEAD_CODE | WF_FLAG_TIERED
+}; /* what plain ones do without */
 
 static void leave(void)
 {
@@ -189,7 +191,7 @@ static wf_context *context(wf_device device, uint32_t off)
     return wf_context_new(&(wf_config){ .size = sizeof(wf_config),
                                         .device = device,
                                         .threads = 2,
-                                        .flags_on = WF_NO_DISK_CACHE | WF_TIERED,
+                                        .flags_on = WF_FLAG_NO_DISK_CACHE | WF_FLAG_TIERED,
                                         .flags_off = off,
                                         .log = no_failures });
 }
@@ -256,13 +258,13 @@ static void compare_again(wf_context *oracle, wf_context *ctx, bool debug, const
 {
     wf_context *both[] = { oracle, ctx };
     for (int i = 0; i < 2; ++i)
-        wf_set_flags(both[i], debug ? WF_DEBUG : 0, 0);
+        wf_set_flags(both[i], debug ? WF_FLAG_DEBUG : 0, 0);
     if (fz_open_back(data, size).random % 2)
         compare_launches(oracle, ctx, data, size);
     else
         compare_frozen(oracle, ctx, data, size);
     for (int i = 0; i < 2; ++i)
-        wf_set_flags(both[i], 0, WF_DEBUG);
+        wf_set_flags(both[i], 0, WF_FLAG_DEBUG);
 }
 
 /* Where: on the processor, in the interpreter. How: as ever, in debug mode. */
@@ -271,10 +273,10 @@ static void compare_turns_cpu(wf_context *cpu, wf_context *cpu_plain, unsigned s
     bool plain = sum % 8 == 5, debug = sum % 8 == 6, on_cpu = sum % 3;
     wf_context *oracle = plain ? interp_plain : interp, *ctx = !on_cpu ? oracle : plain ? cpu_plain : cpu;
     fz_debug = debug;
-    wf_set_flags(ctx, debug ? WF_DEBUG : 0, 0);
+    wf_set_flags(ctx, debug ? WF_FLAG_DEBUG : 0, 0);
     compare_turns(oracle, ctx, data, size);
     compare_again(oracle, ctx, debug, data, size);
-    wf_set_flags(ctx, 0, WF_DEBUG);
+    wf_set_flags(ctx, 0, WF_FLAG_DEBUG);
     fz_debug = false;
 }
 
@@ -309,13 +311,13 @@ static void compare_cpu(const uint8_t *data, size_t size)
     }
     if (only < 2) { /* what fast math rewrites is the same everywhere, too */
         fz_result fast = { 0 };
-        wf_set_flags(cpu, WF_FAST_MATH, 0);
-        wf_set_flags(interp, WF_FAST_MATH, 0);
+        wf_set_flags(cpu, WF_FLAG_FAST_MATH, 0);
+        wf_set_flags(interp, WF_FLAG_FAST_MATH, 0);
         run(interp, LAZY, data, size, &fast);
         run(cpu, LAZY, data, size, &got);
         fz_expect_same(&fast, &got, "interpreter and CPU, with fast math");
-        wf_set_flags(cpu, 0, WF_FAST_MATH);
-        wf_set_flags(interp, 0, WF_FAST_MATH);
+        wf_set_flags(cpu, 0, WF_FLAG_FAST_MATH);
+        wf_set_flags(interp, 0, WF_FLAG_FAST_MATH);
         fz_result_free(&fast);
     }
     if (!want.inexact) {
@@ -348,14 +350,14 @@ static void compare_gpu(const uint8_t *data, size_t size)
         { LAZY, false, 0, "interpreter and GPU" },
         { KERNEL, false, 0, "a recording and the same as a kernel on the GPU" },
         { LAZY, true, 0, "interpreter and GPU, without folding and value numbering" },
-        { LAZY, false, WF_FAST_MATH, "interpreter and GPU, with fast math" },
-        { KERNEL, false, WF_DEBUG, "interpreter and GPU, in debug mode" },
+        { LAZY, false, WF_FLAG_FAST_MATH, "interpreter and GPU, with fast math" },
+        { KERNEL, false, WF_FLAG_DEBUG, "interpreter and GPU, in debug mode" },
     };
     enum { ASSEMBLED = 24 };
     unsigned sum = sum_of(data, size), k = sum % FZ_COUNT(ways);
     wf_context *oracle = ways[k].plain ? interp_plain : interp, *device = ways[k].plain ? gpu_plain : gpu;
     fz_result want = { 0 }, got = { 0 };
-    fz_debug = ways[k].flags & WF_DEBUG;
+    fz_debug = ways[k].flags & WF_FLAG_DEBUG;
     assemble_for = sum / FZ_COUNT(ways) % ASSEMBLED ? 0 : sum & 1 ? 80 : 70;
     wf_set_flags(oracle, ways[k].flags, 0);
     wf_set_flags(device, ways[k].flags, 0);
@@ -366,9 +368,9 @@ static void compare_gpu(const uint8_t *data, size_t size)
     run(oracle, LAZY, data, size, &want);
     run(device, ways[k].how, data, size, &got);
     fz_expect_same(&want, &got, ways[k].what);
-    wf_set_flags(oracle, 0, WF_FAST_MATH | WF_DEBUG);
-    wf_set_flags(device, 0, WF_FAST_MATH | WF_DEBUG);
-    if (ways[k].flags & WF_DEBUG && !want.inexact) {
+    wf_set_flags(oracle, 0, WF_FLAG_FAST_MATH | WF_FLAG_DEBUG);
+    wf_set_flags(device, 0, WF_FLAG_FAST_MATH | WF_FLAG_DEBUG);
+    if (ways[k].flags & WF_FLAG_DEBUG && !want.inexact) {
         run(oracle, LAZY, data, size, &got);
         fz_expect_same(&want, &got, "with and without debug mode");
     }

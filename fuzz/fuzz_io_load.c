@@ -29,8 +29,8 @@ static void leave(void)
 static void enter(void)
 {
     snprintf(folder, sizeof folder, "%s/weft-fuzz-io-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    ctx = wf_context_new(
-        &(wf_config){ .size = sizeof(wf_config), .device = WF_INTERP, .threads = 1, .flags_on = WF_NO_DISK_CACHE });
+    ctx = wf_context_new(&(wf_config){
+        .size = sizeof(wf_config), .device = WF_INTERP, .threads = 1, .flags_on = WF_FLAG_NO_DISK_CACHE });
     if (!ctx || !mkdtemp(folder))
         abort();
     for (int i = 0; i < NAMES; i++)
@@ -43,7 +43,7 @@ static void require(bool good, const char *what)
 {
     if (good)
         return;
-    fprintf(stderr, "%s; message: %s\n", what, wf_message(ctx));
+    fprintf(stderr, "%s; message: %s\n", what, wf_last_message(ctx));
     abort();
 }
 
@@ -71,8 +71,8 @@ static bool load(const char *name)
     wf_shape shape = { 0 };
     wf_array *array = wf_load(ctx, name, &meta);
     if (!array)
-        require(wf_check(ctx) != WF_OK && strstr(wf_message(ctx), name), "an error without status or file");
-    wf_clear(ctx);
+        require(wf_last_status(ctx) != WF_OK && strstr(wf_last_message(ctx), name), "an error without status or file");
+    wf_clear_error(ctx);
     wf_status status = wf_probe(ctx, name, &probed, &dtype, &shape);
     if (array) {
         wf_shape loaded = wf_array_shape(array);
@@ -83,7 +83,7 @@ static bool load(const char *name)
             check_copy(array);
         wf_save(array, name, &meta); /* may be refused, but not crash */
     }
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     wf_release(array);
     return array != NULL;
 }

@@ -21,7 +21,7 @@ static void place(emu_heap *heap, emu_module *m)
         emu_var *v = &m->vars[i];
         if (v->space == EMU_SHARED || v->is_extern || !v->size || v->size > BYTES)
             continue;
-        emu_memory *at = wf__emu_heap_add(heap, v->size, EMU_MEM_MODULE, 0, NULL);
+        emu_memory *at = wfe_heap_add(heap, v->size, EMU_MEM_MODULE, 0, NULL);
         require(at != NULL);
         at->constant = v->space == EMU_CONST;
         v->address = at->base;
@@ -50,7 +50,7 @@ static void run(emu_heap *heap, const emu_module *m, const emu_func *f, uint64_t
                      .limit = LIMIT,
                      .id = 1,
                      .report = &report };
-    emu_fault fault = wf__emu_run(&l);
+    emu_fault fault = wfe_run(&l);
     require((fault == EMU_FAULT_NONE) == (report.at == NULL));
     wf__str_free(&report);
     free(params);
@@ -60,23 +60,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size > 1 << 16)
         return 0;
-    emu_module *m = wf__emu_parse((const char *)data, size);
+    emu_module *m = wfe_parse((const char *)data, size);
     if (!m)
         return 0;
     if (m->error.at) {
         require(!strncmp(m->error.at, "line ", 5));
-        wf__emu_module_free(m);
+        wfe_module_free(m);
         return 0;
     }
     emu_heap heap = { 0 };
-    emu_memory *memory = wf__emu_heap_add(&heap, BYTES, EMU_MEM_DEVICE, 0, NULL);
+    emu_memory *memory = wfe_heap_add(&heap, BYTES, EMU_MEM_DEVICE, 0, NULL);
     require(memory != NULL);
-    wf__emu_mark_written(memory, 0, BYTES / 2);
+    wfe_mark_written(memory, 0, BYTES / 2);
     place(&heap, m);
     for (uint32_t i = 0; i < m->n_funcs; i++)
         if (m->funcs[i]->entry && m->funcs[i]->n_regs < 4096 && m->funcs[i]->local_bytes < 4096)
             run(&heap, m, m->funcs[i], memory->base);
-    wf__emu_heap_free(&heap);
-    wf__emu_module_free(m);
+    wfe_heap_free(&heap);
+    wfe_module_free(m);
     return 0;
 }

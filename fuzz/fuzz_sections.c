@@ -31,7 +31,7 @@ typedef struct scratch {
     wf_array *a;
     wf_dtype dtype;
     wf_shape shape;
-    bool counts; /* WF_CALL accumulates into it */
+    bool counts; /* WF_SECTION_CALL accumulates into it */
 } scratch;
 
 typedef struct recorder {
@@ -58,7 +58,7 @@ static void must(bool ok, const char *what)
 static void done(wf_context *ctx, wf_status status)
 {
     if (status != WF_OK)
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
     must(status == WF_OK, "failed");
 }
 
@@ -173,7 +173,7 @@ static void fill_together(recorder *r, const scratch *s)
 
 static void before(recorder *r)
 {
-    wf_section(r->g, WF_INIT);
+    wf_section(r->g, WF_SECTION_INIT);
     if (threads && take(&r->t, 3) == 0) {
         for (int k = 0; k < r->scratches; ++k)
             if (!r->s[k].counts)
@@ -234,10 +234,11 @@ static void at_points(recorder *r)
         for (int d = 0; d < s->shape.rank && s->counts; ++d)
             bin[d] = in_range(wf_add(v, (double)d), s->shape.dim[d]);
         if (s->counts && take(&r->t, 4))
-            wf_accumulate_n(r->g, WF_ADD, s->a, wf_cast(wf_and(v, 3), s->dtype),
+            wf_accumulate_n(r->g, WF_JOIN_ADD, WF_MODE_AUTO, s->a, wf_cast(wf_and(v, 3), s->dtype),
                             (wf_vals){ bin, (size_t)s->shape.rank });
         else if (s->counts)
-            wf_atomic_n(r->g, WF_MAX, s->a, wf_cast(wf_and(v, 127), s->dtype), (wf_vals){ bin, (size_t)s->shape.rank });
+            wf_atomic_n(r->g, WF_JOIN_MAX, s->a, wf_cast(wf_and(v, 127), s->dtype),
+                        (wf_vals){ bin, (size_t)s->shape.rank });
     }
     if (r->tile)
         v = wf_add(wf_mul(v, 3), neighbour(r, at));
@@ -247,7 +248,7 @@ static void at_points(recorder *r)
 static void after(recorder *r)
 {
     wf_val k, at[2];
-    wf_section(r->g, WF_DEINIT);
+    wf_section(r->g, WF_SECTION_DEINIT);
     bool together = threads && take(&r->t, 2);
     wf_val first = together ? wf_thread_id(r->g, -1) : WF_V(0), step = together ? wf_block_size(r->g, -1) : WF_V(1);
     for (int i = 0; i < r->scratches; ++i) {
@@ -256,7 +257,7 @@ static void after(recorder *r)
             for (int d = 0; d < s->shape.rank; ++d)
                 at[d] = s->shape.dim[d] >= SLOTS && take(&r->t, 2) ? k : in_range(wf_mul(k, 5), s->shape.dim[d]);
             wf_val v = small(wf_read_n(r->g, s->a, (wf_vals){ at, (size_t)s->shape.rank }));
-            wf_accumulate(r->g, WF_ADD, r->more, v, wf_block_id(r->g, -1), k);
+            wf_accumulate(r->g, WF_JOIN_ADD, r->more, v, wf_block_id(r->g, -1), k);
         }
         WF_END(r->g);
     }
@@ -361,13 +362,13 @@ static size_t run(wf_context *ctx, const uint8_t *data, size_t size, bool kernel
     r.g = wf_begin(ctx, .shape = kernel ? r.wider : r.space, .block = r.block);
     choose_scratch(&r);
     before(&r);
-    wf_section(r.g, WF_CALL);
+    wf_section(r.g, WF_SECTION_CALL);
     at_points(&r);
     if (take(&r.t, 4))
         after(&r);
     if (kernel) {
         wf_kernel *k = wf_compile(r.g);
-        done(ctx, k ? WF_OK : wf_check(ctx));
+        done(ctx, k ? WF_OK : wf_last_status(ctx));
         trace(k);
         done(ctx, wf_launch_with(k, WF_NO_ARGS, &(wf_launch_opts){ .size = sizeof(wf_launch_opts), .shape = r.space }));
         wf_kernel_free(k);
@@ -398,7 +399,7 @@ static void leave(void)
 static void enter(void)
 {
     const char *name = getenv("WEFT_FUZZ_DEVICE");
-    wf_config config = { .size = sizeof(wf_config), .threads = 2, .flags_on = WF_NO_DISK_CACHE };
+    wf_config config = { .size = sizeof(wf_config), .threads = 2, .flags_on = WF_FLAG_NO_DISK_CACHE };
     config.device = name ? wf_device_named(name) : WF_CPU;
     threads = config.device >= WF_GPU(0);
     device = config.device ? wf_context_new(&config) : NULL;
@@ -421,9 +422,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(run(device, data, size, false, got) == n && !memcmp(want, got, n), "interpreter and device");
     must(run(device, data, size, true, got) == n && !memcmp(want, got, n), "interpreter and a kernel of another space");
     if (size % 8 == 0) {
-        wf_set_flags(device, WF_DEBUG, 0);
+        wf_set_flags(device, WF_FLAG_DEBUG, 0);
         must(run(device, data, size, false, got) == n && !memcmp(want, got, n), "interpreter and debug mode");
-        wf_set_flags(device, 0, WF_DEBUG);
+        wf_set_flags(device, 0, WF_FLAG_DEBUG);
     }
     return 0;
 }

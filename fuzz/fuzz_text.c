@@ -23,8 +23,8 @@ static void enter(void)
 {
     static float values[15];
     static uint8_t bytes[5] = { 0, 1, 128, 254, 255 };
-    ctx = wf_context_new(
-        &(wf_config){ .size = sizeof(wf_config), .device = WF_INTERP, .threads = 1, .flags_on = WF_NO_DISK_CACHE });
+    ctx = wf_context_new(&(wf_config){
+        .size = sizeof(wf_config), .device = WF_INTERP, .threads = 1, .flags_on = WF_FLAG_NO_DISK_CACHE });
     a = wf_empty(ctx, WF_F32, WF_SHAPE(3, 5));
     m = wf_empty(ctx, WF_U8, WF_SHAPE(5));
     out = wf_full(ctx, WF_I32, WF_SHAPE(3, 5), 7);
@@ -46,13 +46,13 @@ static void as_recording(const char *text, const wf_space *options)
     size_t len;
     wf_text_record_n(graph, text, args);
     wf_kernel *kernel = wf_compile(graph);
-    if (!kernel && !*wf_message(ctx))
+    if (!kernel && !*wf_last_message(ctx))
         abort();
     if (kernel && wf_kernel_dump(kernel, WF_NO_ARGS, WF_DUMP_KERNELS, passes, sizeof passes, &len) != WF_OK &&
-        !*wf_message(ctx))
+        !*wf_last_message(ctx))
         abort();
     wf_kernel_free(kernel);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
 }
 
 static void as_statements(const char *text)
@@ -73,10 +73,10 @@ static void as_statements(const char *text)
         abort();
     if ((status == WF_OK) != (made != NULL) && n > 0)
         abort();
-    if (status != WF_OK && !*wf_message(ctx))
+    if (status != WF_OK && !*wf_last_message(ctx))
         abort();
     wf_release(made);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
 }
 
 static void as_expression(const char *text)
@@ -84,10 +84,10 @@ static void as_expression(const char *text)
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(3, 5));
     wf_array *result = wf_like(a);
     wf_out(g, result, wf_expr(g, text, WF_ARGS(WF_ARG("a", a), WF_ARG("m", m), WF_ARG("g", 2.5))));
-    if (wf_run(g) != WF_OK && !*wf_message(ctx))
+    if (wf_run(g) != WF_OK && !*wf_last_message(ctx))
         abort();
     wf_release(result);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

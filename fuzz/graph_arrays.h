@@ -232,7 +232,7 @@ static void fz_fill(wf_context *ctx, fz_buffer *b, uint64_t random)
     for (int k = 0; k < 2; ++k) {
         *both[k] = wf_empty_with(ctx, b->dtype, shape, NULL);
         if (!*both[k] || wf_upload(*both[k], data, n * size) != WF_OK) {
-            fprintf(stderr, "%s\n", wf_message(ctx));
+            fprintf(stderr, "%s\n", wf_last_message(ctx));
             abort();
         }
     }
@@ -304,7 +304,7 @@ static void fz_move(wf_context *ctx, wf_array *array)
     size_t bytes = (size_t)wf_array_count(array) * wf_dtype_size(wf_array_dtype(array));
     char *data = malloc(bytes + 1);
     if (!data || wf_download(array, data, bytes) != WF_OK || wf_upload(array, data, bytes) != WF_OK) {
-        fprintf(stderr, "%s\n", wf_message(ctx));
+        fprintf(stderr, "%s\n", wf_last_message(ctx));
         abort();
     }
     free(data);
@@ -393,7 +393,7 @@ static void fz_collect(wf_context *ctx, fz_result *out, wf_array *array)
     }
     char *data = malloc(n * size + 1);
     if (!data || wf_download(array, data, n * size) != WF_OK) {
-        fprintf(stderr, "%s\n", wf_message(ctx)); /* or a launch failed that was under way */
+        fprintf(stderr, "%s\n", wf_last_message(ctx)); /* or a launch failed that was under way */
         abort();
     }
     if (out->n + n * 8 > out->cap) {

@@ -16,7 +16,7 @@
 #include "graph_memory.h"
 #include "graph_views.h"
 
-static void made(recorder *r, const void *what) { check(r, what ? WF_OK : wf_check(r->ctx)); }
+static void made(recorder *r, const void *what) { check(r, what ? WF_OK : wf_last_status(r->ctx)); }
 
 /* ---- after a turn ---- */
 static bool is_gone(const recorder *r, wf_val v)

@@ -262,7 +262,7 @@ static void trace_replay(const sequence *q, const fz_both *both, wf_status statu
     if (getenv("WEFT_FUZZ_TRACE"))
         fprintf(stderr, "-- replay with set %d%s%s: %s %s\n", (int)(both - q->w->both),
                 both->alike ? "" : ", of another kind", both->resized ? ", other extents" : "", wf_status_name(status),
-                wf_message(q->w->ctx[TESTED]));
+                wf_last_message(q->w->ctx[TESTED]));
 }
 
 static void replay(sequence *q, fz_both *both)
@@ -276,13 +276,13 @@ static void replay(sequence *q, fz_both *both)
     trace_replay(q, both, status);
     if (status == WF_OK ? resized_inputs : both->alike) {
         fprintf(stderr, "a replay with inputs %s: %s, %s\n", both->alike ? "like the first" : "of other extents",
-                wf_status_name(status), wf_message(ctx));
+                wf_status_name(status), wf_last_message(ctx));
         abort();
     }
     if (status == WF_OK)
         call_and_compare(q, both);
     else {
-        wf_clear(ctx);
+        wf_clear_error(ctx);
         expect_both_same(both, "what a replay left that failed");
     }
 }
@@ -306,7 +306,7 @@ static void replay_wrongly(sequence *q, fz_both *both)
         fprintf(stderr, "a replay with inputs that do not fit (%u)\n", form);
         abort();
     }
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     wf_release(misfit);
     expect_both_same(both, "what a replay left that failed");
 }

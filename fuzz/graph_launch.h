@@ -312,12 +312,12 @@ static void launch_wrongly(launches *w, fz_both *both)
         args->at[args->n++] = wf__arg_val(name, WF_V(0.5)); /* of an integer */
     }
     wf_status status = launch_over(w, both);
-    if (status == WF_OK || wf_check(side->ctx) != status || !*wf_message(side->ctx)) {
+    if (status == WF_OK || wf_last_status(side->ctx) != status || !*wf_last_message(side->ctx)) {
         fprintf(stderr, "a launch with what does not fit (%u, '%s'): %s\n", form, arg->name, wf_status_name(status));
         abort();
     }
-    wf_clear(side->ctx);
-    wf_clear(w->ctx[ORACLE]);
+    wf_clear_error(side->ctx);
+    wf_clear_error(w->ctx[ORACLE]);
     wf_release(misfit);
     expect_both_same(both, "what a launch left that failed");
 }
@@ -339,7 +339,7 @@ static void launch_too_large(launches *w)
     bind(&w->args, w->first, &larger.side[TESTED].set, larger.side[TESTED].kept);
     wf_launch_with(w->kernel, args_of(&w->args), NULL);
     must(w->ctx[TESTED], wf_sync(w->ctx[TESTED]) == WF_OK);
-    wf_clear(w->ctx[TESTED]);
+    wf_clear_error(w->ctx[TESTED]);
     free_both(&larger);
 }
 
@@ -370,7 +370,7 @@ static launches *new_launches(wf_context *oracle, wf_context *tested, const uint
     w->in = fz_open_back(data, size);
     w->stream = decide(w, 4) == 1 ? wf_stream_new(tested, 0) : NULL;
     if (decide(w, 8) == 1)
-        wf_set_flags(tested, WF_HISTORY, 0);
+        wf_set_flags(tested, WF_FLAG_HISTORY, 0);
     make_first(w, data, size);
     return w;
 }
@@ -384,7 +384,7 @@ static void free_launches(launches *w)
         free_both(&w->both[k]);
     }
     wf_history(w->ctx[TESTED], NULL, 0);
-    wf_set_flags(w->ctx[TESTED], 0, WF_HISTORY);
+    wf_set_flags(w->ctx[TESTED], 0, WF_FLAG_HISTORY);
     free(w);
 }
 

@@ -172,13 +172,13 @@ static void add_store(recorder *r)
  * else touches it from then on. */
 static void add_accumulate(recorder *r)
 {
-    static const int modes[] = { WF_AUTO, WF_DIRECT, WF_LOCAL, WF_EXPAND };
+    static const wf_mode modes[] = { WF_MODE_AUTO, WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_EXPAND };
     int k = (int)take(r, (unsigned)r->set.arrays);
     const fz_array *a = &r->set.array[k];
     fz_buffer *b = &r->set.buffer[a->buffer];
-    wf_join join = (wf_join)(WF_ADD + take(r, 7));
-    int mode = modes[take(r, 4)];
-    bool ordered = wf__is_float(a->dtype) && (join == WF_ADD || join == WF_MUL);
+    wf_join join = (wf_join)(WF_JOIN_ADD + take(r, 7));
+    wf_mode mode = modes[take(r, 4)];
+    bool ordered = wf__is_float(a->dtype) && (join == WF_JOIN_ADD || join == WF_JOIN_MUL);
     bool reduces = r->set.kind == KIND_ELEMENTS_REDUCE || r->set.kind == KIND_SPACE_REDUCE;
     wf_shape shape = { 0 };
     wf_val index[WF_MAX_RANK], on = { { 1, NULL } };
@@ -200,7 +200,7 @@ static void add_accumulate(recorder *r)
     if (take(r, 2))
         on = operand(r, WF_BOOL, false, &shape);
     wf_val v = cast_to(operand(r, a->dtype, false, &shape), a->dtype);
-    wf_accumulate_if_n(r->g, on, (int)join | mode, written(r, k), v, (wf_vals){ index, (size_t)a->shape.rank });
+    wf_accumulate_if_n(r->g, on, join, mode, written(r, k), v, (wf_vals){ index, (size_t)a->shape.rank });
     b->writer = indexed(r) ? -(int)join : b->writer;
     if (r->how == EAGER) {
         check(r, wf_run(r->g));
@@ -219,8 +219,8 @@ static bool may_update(const recorder *r, int k)
 
 static bool any_update(recorder *r, wf_dtype t, wf_join *join)
 {
-    *join = (wf_join)(WF_ADD + take(r, 9));
-    return *join == WF_EXCH || (*join == WF_INC ? t < WF_F16 && t != WF_BOOL : wf__updates(*join, t));
+    *join = (wf_join)(WF_JOIN_ADD + take(r, 9));
+    return *join == WF_JOIN_EXCH || (*join == WF_JOIN_INC ? t < WF_F16 && t != WF_BOOL : wf__updates(*join, t));
 }
 
 /* Of the elements that are this point's own, or of all elements of an array: what was there. */
@@ -255,7 +255,7 @@ static void add_own_atomic(recorder *r)
 /* All points meet in one element. What each finds there is open; all that they find is not, where they all do the same. */
 static void add_meeting(recorder *r)
 {
-    static const wf_join order_free[] = { WF_ADD, WF_XOR, WF_MAX };
+    static const wf_join order_free[] = { WF_JOIN_ADD, WF_JOIN_XOR, WF_JOIN_MAX };
     int k = (int)take(r, (unsigned)r->set.arrays), m = (int)take(r, (unsigned)r->set.arrays);
     const fz_array *a = &r->set.array[k], *sum = &r->set.array[m];
     fz_buffer *b = &r->set.buffer[a->buffer], *into = &r->set.buffer[sum->buffer];
@@ -270,7 +270,7 @@ static void add_meeting(recorder *r)
     on = operand(r, WF_BOOL, false, &shape);
     wf_val by = wf_cast(wf_const(r->g, WF_I32, 1 + (double)take(r, 3)), a->dtype);
     wf_val old = wf_atomic_if_n(r->g, on, join, named(r, k), by, (wf_vals){ first, (size_t)a->shape.rank });
-    wf_accumulate_if_n(r->g, on, (int)all, named(r, m), cast_to(old, sum->dtype),
+    wf_accumulate_if_n(r->g, on, all, WF_MODE_AUTO, named(r, m), cast_to(old, sum->dtype),
                        (wf_vals){ first, (size_t)sum->shape.rank });
     b->writer = -1000; /* of nobody else */
     into->writer = -(int)all;

@@ -33,7 +33,7 @@ static void fz_assemble(wf_context *ctx, const wf_kernel *k, wf_args args, int a
     if (none)
         return;
     if (!text || wf_kernel_dump(k, args, WF_DUMP_PTX_FOR(arch), text, CAP, &n) != WF_OK || n >= CAP) {
-        fprintf(stderr, "no PTX: %s\n", wf_message(ctx));
+        fprintf(stderr, "no PTX: %s\n", wf_last_message(ctx));
         abort();
     }
     for (char *stage = text, *next; stage && !none; stage = next) { /* each begins with a comment */

@@ -104,7 +104,7 @@ static void add_fed_scan(recorder *r)
         return;
     add_sum(r, pick(r));
     int fed = r->n - 1, rank = r->pool[fed].shape.rank;
-    wf_join join = (wf_join)(WF_ADD + take(r, 7));
+    wf_join join = (wf_join)(WF_JOIN_ADD + take(r, 7));
     if (!is_scanned(r, fed, join))
         return;
     scan_of(r, fed, join, (int)take(r, (unsigned)rank));

@@ -7,14 +7,14 @@
 static wf_val exact(recorder *r, wf_join join, wf_val v)
 {
     wf_dtype t = wf_val_dtype(v);
-    if (t < WF_F16 || (join != WF_ADD && join != WF_MUL))
+    if (t < WF_F16 || (join != WF_JOIN_ADD && join != WF_JOIN_MUL))
         return v;
     if (take(r, 8) == 0) {
         r->inexact = true;
         return v;
     }
-    return join == WF_ADD ? wf_cast(wf_cast(v, WF_I8), t)
-                          : wf_copysign(wf_cast(wf_const(r->g, WF_F32, 1), t), without_nan(v));
+    return join == WF_JOIN_ADD ? wf_cast(wf_cast(v, WF_I8), t)
+                               : wf_copysign(wf_cast(wf_const(r->g, WF_F32, 1), t), without_nan(v));
 }
 
 static bool joins(wf_join join, wf_dtype t) { return wf__types_allow(wf__op_table[wf__join_op(join)].types, t); }
@@ -30,10 +30,10 @@ static void add_reduce(recorder *r)
     if (r->set.kind != KIND_ARRAYS || r->blocks)
         return;
     int i = pick(r);
-    wf_join join = (wf_join)(WF_ADD + take(r, 7));
+    wf_join join = (wf_join)(WF_JOIN_ADD + take(r, 7));
     wf_dtype t = r->pool[i].dtype;
-    bool sums = join == WF_ADD || join == WF_MUL;
-    bool pairs = wf__is_complex(t) && join == WF_ADD;
+    bool sums = join == WF_JOIN_ADD || join == WF_JOIN_MUL;
+    bool pairs = wf__is_complex(t) && join == WF_JOIN_ADD;
     if (!pairs && !joins(join, sums && t == WF_BOOL ? WF_I64 : t))
         return;
     wf_shape shape = r->pool[i].shape;
@@ -174,7 +174,7 @@ static void reduce_all(recorder *r)
     wf_dtype t[4];
     unsigned n = 1 + take(r, 4);
     for (unsigned k = 0; k < n; ++k) {
-        wf_join join = (wf_join)(WF_ADD + take(r, 7));
+        wf_join join = (wf_join)(WF_JOIN_ADD + take(r, 7));
         t[k] = any_dtype(r, wf__op_table[wf__join_op(join)].types);
         wf_shape shape = { 0 };
         wf_val v = exact(r, join, operand(r, t[k], false, &shape));
@@ -188,10 +188,10 @@ static void reduce_all(recorder *r)
     for (unsigned k = 0; k < customs; ++k)
         begin_custom(r, &own[k]);
     if (customs)
-        wf_section(r->g, WF_JOIN);
+        wf_section(r->g, WF_SECTION_JOIN);
     for (unsigned k = 0; k < customs; ++k)
         join_custom(&own[k], wf_get(wf_other(own[k].a)), wf_get(wf_other(own[k].b)));
-    wf_section(r->g, WF_POST);
+    wf_section(r->g, WF_SECTION_POST);
     for (unsigned k = 0; k < 2 * customs && r->kept_n < MOST_KEPT; ++k) {
         const custom *c = &own[k / 2];
         bool second = k & 1;

@@ -4,7 +4,7 @@
 #ifndef WEFT_GRAPH_SETS_H
 #define WEFT_GRAPH_SETS_H
 #include "graph_eval.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 
 enum { ORACLE, TESTED, SIDES };
 
@@ -267,7 +267,7 @@ static void must(wf_context *ctx, bool ok)
 {
     if (ok)
         return;
-    fprintf(stderr, "%s\n", wf_message(ctx));
+    fprintf(stderr, "%s\n", wf_last_message(ctx));
     abort();
 }
 

@@ -105,7 +105,7 @@ static void check(recorder *r, wf_status status)
 {
     if (status == WF_OK)
         return;
-    fprintf(stderr, "%s: %s\n", wf_status_name(status), wf_message(r->ctx));
+    fprintf(stderr, "%s: %s\n", wf_status_name(status), wf_last_message(r->ctx));
     abort();
 }
 

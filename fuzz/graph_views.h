@@ -63,7 +63,7 @@ static wf_val widened(recorder *r, int i, wf_shape *shape)
     for (int d = 0; d < shape->rank; ++d)
         if (shape->dim[d] == 1)
             shape->dim[d] = (int64_t)take(r, 5);
-    return wf_broadcast_to(v, *shape);
+    return wf_broadcast(v, *shape);
 }
 
 static wf_val repeated(recorder *r, int i, wf_shape *shape, bool whole)
@@ -106,7 +106,7 @@ static void scan_of(recorder *r, int i, wf_join join, int axis)
 static bool is_scanned(const recorder *r, int i, wf_join join)
 {
     wf_dtype t = r->pool[i].dtype;
-    bool sums = join == WF_ADD || join == WF_MUL, pairs = wf__is_complex(t) && join == WF_ADD;
+    bool sums = join == WF_JOIN_ADD || join == WF_JOIN_MUL, pairs = wf__is_complex(t) && join == WF_JOIN_ADD;
     return r->set.kind == KIND_ARRAYS && !in_whole_block(r) && r->pool[i].shape.rank &&
            (pairs || joins(join, sums && t == WF_BOOL ? WF_I64 : t));
 }
@@ -115,10 +115,10 @@ static bool is_scanned(const recorder *r, int i, wf_join join)
 static void add_scan(recorder *r)
 {
     int i = pick(r), axis;
-    wf_join join = (wf_join)(WF_ADD + take(r, 7));
+    wf_join join = (wf_join)(WF_JOIN_ADD + take(r, 7));
     wf_shape shape = r->pool[i].shape;
     unsigned form = take(r, open_arrays(r) ? 2 : 4);
-    bool pairs = wf__is_complex(r->pool[i].dtype) && join == WF_ADD;
+    bool pairs = wf__is_complex(r->pool[i].dtype) && join == WF_JOIN_ADD;
     if (!is_scanned(r, i, join))
         return;
     axis = (int)take(r, (unsigned)shape.rank);

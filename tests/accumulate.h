@@ -4,13 +4,13 @@
 #define WEFT_ACCUMULATE_H
 #include "on_devices.h"
 
-static const wf_mode modes[] = { WF_AUTO, WF_DIRECT, WF_LOCAL, WF_EXPAND };
+static const wf_mode modes[] = { WF_MODE_AUTO, WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_EXPAND };
 
 static inline bool is_float(wf_dtype t) { return t >= WF_F16 && t <= WF_F64; }
 
 static inline bool joinable(wf_join join, wf_dtype t)
 {
-    return t == WF_BOOL ? join >= WF_AND : is_float(t) ? join <= WF_MAX : true;
+    return t == WF_BOOL ? join >= WF_JOIN_AND : is_float(t) ? join <= WF_JOIN_MAX : true;
 }
 
 /* Small whole numbers, so that sums are exact in every dtype and order; factors of floats are 1 and -1. */
@@ -18,9 +18,9 @@ static inline int64_t number(wf_join join, wf_dtype t, uint64_t random)
 {
     if (!is_float(t))
         return (int64_t)random;
-    if (join == WF_MUL)
+    if (join == WF_JOIN_MUL)
         return random % 2 ? 1 : -1;
-    return join == WF_ADD ? (int64_t)(random % 3) - 1 : (int64_t)(random % 100) - 50;
+    return join == WF_JOIN_ADD ? (int64_t)(random % 3) - 1 : (int64_t)(random % 100) - 50;
 }
 
 static inline wf_array *as(wf_array *a, wf_dtype t) /* converted */

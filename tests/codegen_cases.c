@@ -14,7 +14,7 @@ static void begin(test_case *t, const char *name, int rank)
 {
     memset(t, 0, sizeof *t);
     t->name = name;
-    wf__ir_init(&t->ir, rank, WF_FOLD | WF_VALUE_NUMBERING);
+    wf__ir_init(&t->ir, rank, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
 }
 
 /* As a backend gets it: f16 and bf16 done in f32. */
@@ -401,15 +401,15 @@ static void check_reduction(unsigned dtype, int rank, int64_t h, int64_t w, int 
         dtype = WF_F32; /* what they accumulate in */
         x = wf__cast(ir, x, dtype);
     }
-    for (int j = WF_ADD; j <= WF_XOR; j++) {
-        bool bits = j >= WF_AND;
+    for (int j = WF_JOIN_ADD; j <= WF_JOIN_XOR; j++) {
+        bool bits = j >= WF_JOIN_AND;
         if (dtype == WF_BOOL ? !bits : bits && wf__is_float(dtype))
             continue;
         uint32_t red = wf__red_new(ir, dtype, (wf_join)j);
         wf__setred(ir, red, 0, wf__op2(ir, wf__join_op((wf_join)j), wf__red(ir, red, 0), x));
     }
     if (wf__is_float(dtype)) { /* a join's other operand may come first; more than one value a point */
-        uint32_t red = wf__red_new(ir, WF_F64, WF_ADD);
+        uint32_t red = wf__red_new(ir, WF_F64, WF_JOIN_ADD);
         wf__ref v = wf__cast(ir, x, WF_F64);
         wf__setred(ir, red, 0, wf__op2(ir, WF__OP_add, wf__op2(ir, WF__OP_mul, v, v), wf__red(ir, red, 0)));
     }

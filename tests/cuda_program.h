@@ -40,7 +40,7 @@ static inline wf_array *wrapped(CUdeviceptr at, wf_dtype dtype, wf_shape shape, 
 {
     wf_array *a = wf_wrap(ctx, host(at), dtype, shape, released ? count : NULL, released, .device = GPU);
     if (!a)
-        print_error("%s\n", wf_message(ctx));
+        print_error("%s\n", wf_last_message(ctx));
     assert_non_null(a);
     assert_int_equal(wf_array_device(a), GPU);
     return a;

@@ -4,13 +4,13 @@
 #ifndef WEFT_MANY_ARRAYS_H
 #define WEFT_MANY_ARRAYS_H
 #include "many_values.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 
 /* ---- effects ---- */
 static bool assign(array *a, const value *v)
 {
     say("wf_out(g%d, a%d, v%d);\n", p->depth, a->id, v->id);
-    wf_out(graph(), a->a, same_shape(&v->shape, &a->shape) ? v->v : wf_broadcast_to(v->v, a->shape));
+    wf_out(graph(), a->a, same_shape(&v->shape, &a->shape) ? v->v : wf_broadcast(v->v, a->shape));
     for (int64_t k = 0, n = count(&a->shape); k < n; ++k)
         *element(a, k) = converted(v->dtype, memory_of(a)->dtype, v->at[spread(&v->shape, &a->shape, k)]);
     written(a, v, NULL, NULL);
@@ -85,20 +85,20 @@ static int64_t sum_of_abs(const int64_t *at, int64_t n)
 static wf_join some_join(const array *a, const scatter *s)
 {
     wf_dtype t = memory_of(a)->dtype;
-    wf_join join = (wf_join)(WF_ADD + below(7));
-    bool sum = join == WF_ADD || join == WF_MUL || join == WF_MIN || join == WF_MAX;
+    wf_join join = (wf_join)(WF_JOIN_ADD + below(7));
+    bool sum = join == WF_JOIN_ADD || join == WF_JOIN_MUL || join == WF_JOIN_MIN || join == WF_JOIN_MAX;
     if (t == WF_BOOL)
-        return sum ? WF_XOR : join;
-    if (!is_float(t) || join == WF_MIN)
+        return sum ? WF_JOIN_XOR : join;
+    if (!is_float(t) || join == WF_JOIN_MIN)
         return join;
     int64_t most =
         sum_of_abs(memory_of(a)->at, memory_of(a)->n) + sum_of_abs(s->v->at, s->v->n) * (count(&s->at.shape) / s->v->n);
-    return most < 1 << 24 && rarely(2) ? WF_ADD : WF_MAX;
+    return most < 1 << 24 && rarely(2) ? WF_JOIN_ADD : WF_JOIN_MAX;
 }
 
 static bool accumulated(void)
 {
-    static const int modes[] = { WF_AUTO, WF_AUTO, WF_DIRECT, WF_LOCAL, WF_EXPAND };
+    static const wf_mode modes[] = { WF_MODE_AUTO, WF_MODE_AUTO, WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_EXPAND };
     array *a = to_write();
     scatter s = { 0 };
     bool no_conflict = rarely(5);
@@ -107,13 +107,13 @@ static bool accumulated(void)
         return false;
     wf_dtype t = memory_of(a)->dtype;
     wf_join join = some_join(a, &s);
-    int mode = no_conflict ? WF_NO_CONFLICT : modes[below(5)];
+    wf_mode mode = no_conflict ? WF_MODE_NO_CONFLICT : modes[below(5)];
     wf_vals index = { s.at.index, (size_t)a->shape.rank };
     say(" %s mode %#x a%d v%d;\n", join_name[join], mode, a->id, s.v->id);
     if (s.condition)
-        wf_accumulate_if_n(graph(), s.condition->v, (int)join | mode, a->a, s.v->v, index);
+        wf_accumulate_if_n(graph(), s.condition->v, join, mode, a->a, s.v->v, index);
     else
-        wf_accumulate_n(graph(), (int)join | mode, a->a, s.v->v, index);
+        wf_accumulate_n(graph(), join, mode, a->a, s.v->v, index);
     for (int64_t k = 0, n = count(&s.at.shape); k < n; ++k)
         if (s.at.at[k] >= 0) {
             int64_t *to = element(a, s.at.at[k]), x = s.v->at[spread(&s.v->shape, &s.at.shape, k)];
@@ -134,7 +134,7 @@ static bool exchanged(void)
         return false;
     wf_dtype t = memory_of(a)->dtype;
     int which = is_integer(t) ? (int)below(4) : 0; /* exchange, count, join, compare and swap */
-    wf_join join = which == 2 ? some_join(a, &s) : which == 1 ? WF_INC : WF_EXCH;
+    wf_join join = which == 2 ? some_join(a, &s) : which == 1 ? WF_JOIN_INC : WF_JOIN_EXCH;
     wf_vals index = { s.at.index, (size_t)a->shape.rank };
     if (which == 3 && s.condition) {
         free(s.at.at);
@@ -206,7 +206,7 @@ static bool compressed(void)
     say("a%d = wf_compress(v%d, v%d);\n", to->id, v->id, mask->id);
     if (!a) {
         --p->arrays;
-        if (did(wf_check(ctx)))
+        if (did(wf_last_status(ctx)))
             end_and_begin();
         return true;
     }
@@ -256,7 +256,7 @@ static bool new_array(void)
     fill(&p->memory[m], raw);
     wf_array *a = wraps ? wf_wrap(ctx, raw + (size_t)start * wf_dtype_size(t), t, shape, NULL, NULL, .strides = stride)
                         : wf_empty(ctx, t, shape, .strides = strided ? stride : NULL);
-    must(a != NULL, wf_message(ctx));
+    must(a != NULL, wf_last_message(ctx));
     array *to = add_array(a, m, shape);
     to->start = start;
     memcpy(to->stride, stride, sizeof stride);
@@ -349,13 +349,13 @@ static bool viewed(void)
             to.stride[d] = of < 0 || from->shape.dim[of] == 1 ? 0 : from->stride[of];
         }
     }
-    if (!to.a && which == 4 && strstr(wf_message(ctx), "would need a copy")) { /* copies are as what they are of */
-        wf_clear(ctx);
+    if (!to.a && which == 4 && strstr(wf_last_message(ctx), "would need a copy")) { /* copies are as what they are of */
+        wf_clear_error(ctx);
         asked_for(from);
         return true;
     }
     if (!to.a) {
-        did(wf_check(ctx));
+        did(wf_last_status(ctx));
         return true;
     }
     asked_for(from);
@@ -386,7 +386,7 @@ static bool copied(void)
     say("a%d = wf_copy(a%d);\n", to->id, from->id);
     if (!a) {
         --p->arrays;
-        did(wf_check(ctx));
+        did(wf_last_status(ctx));
         return true;
     }
     asked_for(from);
@@ -466,7 +466,7 @@ static bool largest(void)
         return false;
     wf_array *at = wf_array_argmax(a->a, WF_AXES(axis));
     if (!at) {
-        did(wf_check(ctx));
+        did(wf_last_status(ctx));
         return true;
     }
     asked_for(a);

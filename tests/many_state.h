@@ -94,13 +94,13 @@ static void must(bool ok, const char *what)
  * recording hears of it where it reads what the outer one keeps; the outer one says why, when it ends. */
 static bool did(wf_status status)
 {
-    const char *why = wf_message(ctx);
+    const char *why = wf_last_message(ctx);
     if (status != WF_OK && (strstr(why, "which wf_eval has changed since") ||
                             (p->depth && strstr(why, "never computed: its recording failed"))))
         p->refused = true;
     else if (status != WF_OK)
-        must(false, wf_message(ctx));
-    wf_clear(ctx);
+        must(false, wf_last_message(ctx));
+    wf_clear_error(ctx);
     return status == WF_OK;
 }
 
@@ -312,9 +312,9 @@ static void evaluate(int d)
 
 static void begin(void)
 {
-    static const uint32_t flags[] = { WF_FOLD,     WF_VALUE_NUMBERING, WF_LOOP_OPT, WF_PACKETS,
-                                      WF_CALL_OPT, WF_DEAD_CODE,       WF_TIERED };
-    uint32_t flags_off = 0, flags_on = rarely(40) && p->most < 1000 ? WF_DEBUG : 0;
+    static const uint32_t flags[] = { WF_FLAG_FOLD,     WF_FLAG_VALUE_NUMBERING, WF_FLAG_LOOP_OPT, WF_FLAG_PACKETS,
+                                      WF_FLAG_CALL_OPT, WF_FLAG_DEAD_CODE,       WF_FLAG_TIERED };
+    uint32_t flags_off = 0, flags_on = rarely(40) && p->most < 1000 ? WF_FLAG_DEBUG : 0;
     for (size_t i = 0; i < sizeof flags / sizeof *flags && rarely(3); ++i)
         flags_off |= rarely(3) ? flags[i] : 0;
     int64_t serial_below = rarely(2) ? 0 : 1;

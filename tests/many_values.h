@@ -187,8 +187,8 @@ static bool reshaped(void)
     value *v = new_value(from->dtype, spreads ? p->base : shape);
     if (!v)
         return false;
-    say("v = %s(v%d)", spreads ? "wf_broadcast_to" : "wf_reshape", from->id);
-    v->v = spreads ? wf_broadcast_to(from->v, p->base) : wf_reshape(from->v, shape);
+    say("v = %s(v%d)", spreads ? "wf_broadcast" : "wf_reshape", from->id);
+    v->v = spreads ? wf_broadcast(from->v, p->base) : wf_reshape(from->v, shape);
     for (int64_t k = 0; k < v->n; ++k)
         v->at[k] = from->at[spreads ? spread(&from->shape, &p->base, k) : k];
     add_value(v, from, NULL, NULL);
@@ -252,9 +252,9 @@ static value *cast_down(value *v, wf_dtype *dtype)
 static bool reduced(void)
 {
     const value *from = any_value();
-    wf_join join = (wf_join)(rarely(2) ? WF_ADD : WF_ADD + below(7));
+    wf_join join = (wf_join)(rarely(2) ? WF_JOIN_ADD : WF_JOIN_ADD + below(7));
     wf_dtype t = joined_dtype(join, from->dtype);
-    if (!joins(join, from->dtype) || (!from->n && is_float(t) && join != WF_ADD))
+    if (!joins(join, from->dtype) || (!from->n && is_float(t) && join != WF_JOIN_ADD))
         return false;
     wf_axes axes = rarely(4) ? WF_ALL_AXES : (wf_axes)(1 + below(15)) & ((1u << from->shape.rank) - 1);
     if (!axes)
@@ -269,7 +269,7 @@ static bool reduced(void)
     v->v = wf_reduce(join, from->v, axes);
     for (int64_t k = 0; k < v->n; ++k)
         v->at[k] = neutral(join, t);
-    for (int64_t k = 0; k < from->n && is_float(t) && join != WF_ADD;
+    for (int64_t k = 0; k < from->n && is_float(t) && join != WF_JOIN_ADD;
          ++k) /* any of them: there is none that is neutral */
         v->at[spread(&shape, &from->shape, k)] = from->at[k];
     for (int64_t k = 0; k < from->n; ++k) {
@@ -283,9 +283,9 @@ static bool reduced(void)
 static bool scanned(void)
 {
     const value *from = any_value();
-    wf_join join = (wf_join)(rarely(2) ? WF_ADD : WF_ADD + below(7));
+    wf_join join = (wf_join)(rarely(2) ? WF_JOIN_ADD : WF_JOIN_ADD + below(7));
     wf_dtype t = joined_dtype(join, from->dtype);
-    bool exclusive = rarely(2) && (join == WF_ADD || !is_float(t)), back = rarely(2);
+    bool exclusive = rarely(2) && (join == WF_JOIN_ADD || !is_float(t)), back = rarely(2);
     if (!joins(join, from->dtype) || !from->shape.rank)
         return false;
     int axis = (int)below(from->shape.rank);
@@ -311,7 +311,7 @@ static bool scanned(void)
 static bool block_reduced(void)
 {
     const value *from = any_value();
-    wf_join join = (wf_join)(WF_ADD + below(7));
+    wf_join join = (wf_join)(WF_JOIN_ADD + below(7));
     wf_dtype t = joined_dtype(join, from->dtype);
     int last = from->shape.rank - 1;
     if (last < 0 || !joins(join, from->dtype) || !from->n)

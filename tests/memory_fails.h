@@ -13,9 +13,9 @@ static wf_device device;
 /* Out of memory is the only excuse for having no object. */
 static inline wf_status missing(wf_context *ctx)
 {
-    wf_status status = wf_check(ctx); /* WF_OK: not even the error could be kept */
+    wf_status status = wf_last_status(ctx); /* WF_OK: not even the error could be kept */
     if (status != WF_OK && status != WF_ERR_MEMORY)
-        print_error("%s: %s\n", wf_status_name(status), wf_message(ctx));
+        print_error("%s: %s\n", wf_status_name(status), wf_last_message(ctx));
     assert_true(status == WF_OK || status == WF_ERR_MEMORY);
     return WF_ERR_MEMORY;
 }
@@ -31,7 +31,7 @@ static inline bool failure_happened(void)
 
 static inline wf_context *new_context(void)
 {
-    wf_config config = { .size = sizeof config, .device = device, .threads = 2, .flags_on = WF_NO_DISK_CACHE };
+    wf_config config = { .size = sizeof config, .device = device, .threads = 2, .flags_on = WF_FLAG_NO_DISK_CACHE };
     return wf_context_new(&config);
 }
 
@@ -46,16 +46,17 @@ static inline void repeat(const char *name, scenario *run, long step)
         more = failure_happened();
         wf__alloc_fail_after(-1);
         if (status != WF_OK && status != WF_ERR_MEMORY) {
-            print_error("%s, allocation %ld fails: %s, %s\n", name, n, wf_status_name(status), wf_message(ctx));
+            print_error("%s, allocation %ld fails: %s, %s\n", name, n, wf_status_name(status), wf_last_message(ctx));
             fail();
         }
         if (!more)
             assert_int_equal(status, WF_OK);
         failed += status == WF_ERR_MEMORY;
-        wf_clear(ctx);
+        wf_clear_error(ctx);
         status = run(ctx); /* and the context still works */
         if (status != WF_OK) {
-            print_error("%s, after allocation %ld failed: %s, %s\n", name, n, wf_status_name(status), wf_message(ctx));
+            print_error("%s, after allocation %ld failed: %s, %s\n", name, n, wf_status_name(status),
+                        wf_last_message(ctx));
             fail();
         }
         wf_context_free(ctx);

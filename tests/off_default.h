@@ -5,7 +5,7 @@
 #ifndef WEFT_OFF_DEFAULT_H
 #define WEFT_OFF_DEFAULT_H
 #include "on_devices.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 
 static wf_device gpu;   /* 0: there is none */
 static wf_device place; /* of inputs, and so of results */
@@ -41,7 +41,7 @@ static inline void note(const void *data, size_t bytes)
 static inline void take_at(wf_array *array, wf_device device, int line)
 {
     if (!array)
-        fail_msg("line %d: %s", line, wf_message(ctx));
+        fail_msg("line %d: %s", line, wf_last_message(ctx));
     if (wf_array_device(array) != device)
         fail_msg("line %d: the result is on device %d, not %d", line, (int)wf_array_device(array), (int)device);
     size_t bytes = (size_t)wf_array_count(array) * wf_dtype_size(wf_array_dtype(array));
@@ -62,7 +62,7 @@ static inline void take_at(wf_array *array, wf_device device, int line)
 static inline void done_at(wf_status status, int line)
 {
     if (status != WF_OK)
-        fail_msg("line %d: %s: %s", line, wf_status_name(status), wf_message(ctx));
+        fail_msg("line %d: %s: %s", line, wf_status_name(status), wf_last_message(ctx));
 }
 #define DONE(call) done_at(call, __LINE__)
 
@@ -72,7 +72,7 @@ static inline wf_array *brought(wf_array *array, wf_device device)
     assert_non_null(array);
     wf_array *there = wf_copy_to(array, device);
     if (!there)
-        fail_msg("%s", wf_message(ctx));
+        fail_msg("%s", wf_last_message(ctx));
     wf_release(array);
     return there;
 }
@@ -134,7 +134,7 @@ static inline void run_at(const scenario *s, int of_context, wf_device where, co
     ctx = with_default[of_context];
     place = where;
     now.n = 0;
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     s->run();
     if (of_context == CPU && where == WF_CPU)
         first = now;

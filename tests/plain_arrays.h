@@ -157,36 +157,38 @@ static inline double number_of(wf_dtype t, const void *at, int64_t k) /* for mes
 }
 
 /* ---- joins ---- */
-static const char *const join_name[] = { "", "WF_ADD", "WF_MUL", "WF_MIN", "WF_MAX", "WF_AND", "WF_OR", "WF_XOR" };
+static const char *const join_name[] = {
+    "", "WF_JOIN_ADD", "WF_JOIN_MUL", "WF_JOIN_MIN", "WF_JOIN_MAX", "WF_JOIN_AND", "WF_JOIN_OR", "WF_JOIN_XOR"
+};
 /* Can a value be reduced like this, and results be whole numbers? (Products of floats could be too large for one.) */
 static inline bool joins(wf_join join, wf_dtype t)
 {
-    return join == WF_ADD                     ? true
-           : join == WF_MUL                   ? is_integer(t)
-           : join == WF_MIN || join == WF_MAX ? t != WF_BOOL
-                                              : !is_float(t);
+    return join == WF_JOIN_ADD                          ? true
+           : join == WF_JOIN_MUL                        ? is_integer(t)
+           : join == WF_JOIN_MIN || join == WF_JOIN_MAX ? t != WF_BOOL
+                                                        : !is_float(t);
 }
 /* What a reduction or scan of it is: WF_U64 also of u8, which nothing here goes on with. */
 static inline wf_dtype joined_dtype(wf_join join, wf_dtype t)
 {
-    bool sum = join == WF_ADD || join == WF_MUL;
+    bool sum = join == WF_JOIN_ADD || join == WF_JOIN_MUL;
     return sum && t == WF_U8 ? WF_U64 : sum && !is_float(t) ? WF_I64 : t;
 }
 static inline int64_t joined(wf_join join, wf_dtype t, int64_t a, int64_t b)
 {
     uint64_t x = (uint64_t)a, y = (uint64_t)b;
     switch (join) {
-    case WF_ADD:
+    case WF_JOIN_ADD:
         return wrapped(t, (int64_t)(x + y));
-    case WF_MUL:
+    case WF_JOIN_MUL:
         return wrapped(t, (int64_t)(x * y));
-    case WF_MIN:
+    case WF_JOIN_MIN:
         return a < b ? a : b;
-    case WF_MAX:
+    case WF_JOIN_MAX:
         return a > b ? a : b;
-    case WF_AND:
+    case WF_JOIN_AND:
         return a & b;
-    case WF_OR:
+    case WF_JOIN_OR:
         return a | b;
     default:
         return a ^ b;
@@ -196,10 +198,10 @@ static inline int64_t neutral(wf_join join, wf_dtype t) /* of floats, but for su
 {
     int64_t least = t == WF_I32 ? INT32_MIN : t == WF_I64 ? INT64_MIN : 0;
     int64_t most = t == WF_BOOL ? 1 : t == WF_U8 ? 255 : t == WF_I32 ? INT32_MAX : INT64_MAX;
-    return join == WF_MUL   ? 1
-           : join == WF_MIN ? most
-           : join == WF_MAX ? least
-           : join == WF_AND ? (t == WF_BOOL ? 1 : wrapped(t, -1))
-                            : 0;
+    return join == WF_JOIN_MUL   ? 1
+           : join == WF_JOIN_MIN ? most
+           : join == WF_JOIN_MAX ? least
+           : join == WF_JOIN_AND ? (t == WF_BOOL ? 1 : wrapped(t, -1))
+                                 : 0;
 }
 #endif

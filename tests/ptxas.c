@@ -124,7 +124,7 @@ wf_kernel *ptxas_compile(wf_context *ctx, wf_graph *g, const char *name, const i
     enum { CAP = 1 << 20 };
     wf_kernel *k = wf_compile(g);
     if (!k)
-        print_error("%s: %s\n", name, wf_message(ctx));
+        print_error("%s: %s\n", name, wf_last_message(ctx));
     assert_non_null(k);
     char *text = malloc(CAP);
     assert_non_null(text);

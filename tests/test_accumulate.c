@@ -3,7 +3,8 @@
  */
 #include "accumulate.h"
 
-static const wf_join joins[] = { WF_ADD, WF_MUL, WF_MIN, WF_MAX, WF_AND, WF_OR, WF_XOR };
+static const wf_join joins[] = { WF_JOIN_ADD, WF_JOIN_MUL, WF_JOIN_MIN, WF_JOIN_MAX,
+                                 WF_JOIN_AND, WF_JOIN_OR,  WF_JOIN_XOR };
 
 /* ---- the model: integers as 64 bits that are cut to size, floats as doubles that stay exact ---- */
 static uint64_t cut(wf_dtype t, uint64_t x)
@@ -25,17 +26,17 @@ static bool below(wf_dtype t, uint64_t a, uint64_t b)
 static uint64_t join_int(wf_join join, wf_dtype t, uint64_t a, uint64_t b)
 {
     switch (join) {
-    case WF_ADD:
+    case WF_JOIN_ADD:
         return cut(t, a + b);
-    case WF_MUL:
+    case WF_JOIN_MUL:
         return cut(t, a * b);
-    case WF_MIN:
+    case WF_JOIN_MIN:
         return below(t, b, a) ? b : a;
-    case WF_MAX:
+    case WF_JOIN_MAX:
         return below(t, a, b) ? b : a;
-    case WF_AND:
+    case WF_JOIN_AND:
         return a & b;
-    case WF_OR:
+    case WF_JOIN_OR:
         return a | b;
     default:
         return a ^ b;
@@ -44,7 +45,10 @@ static uint64_t join_int(wf_join join, wf_dtype t, uint64_t a, uint64_t b)
 
 static double join_float(wf_join join, double a, double b)
 {
-    return join == WF_ADD ? a + b : join == WF_MUL ? a * b : join == WF_MIN ? (b < a ? b : a) : (b > a ? b : a);
+    return join == WF_JOIN_ADD   ? a + b
+           : join == WF_JOIN_MUL ? a * b
+           : join == WF_JOIN_MIN ? (b < a ? b : a)
+                                 : (b > a ? b : a);
 }
 
 /* n points into an array of `bins`; point i goes to bin[i] if on[i]. `masked`: with the condition, and wild indices. */
@@ -77,9 +81,9 @@ static void check(wf_join join, wf_mode mode, wf_dtype t, int64_t n, int64_t bin
     wf_array *target = converted(array_of(ctx, WF_I64, WF_SHAPE(bins), first), t);
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(n));
     if (masked)
-        wf_accumulate_if(g, wf_in(g, a_on), (int)join | (int)mode, target, wf_in(g, a_value), wf_in(g, a_bin));
+        wf_accumulate_if_mode(g, wf_in(g, a_on), join, mode, target, wf_in(g, a_value), wf_in(g, a_bin));
     else
-        wf_accumulate(g, (int)join | (int)mode, target, wf_in(g, a_value), wf_in(g, a_bin));
+        wf_accumulate_mode(g, join, mode, target, wf_in(g, a_value), wf_in(g, a_bin));
     OK(ctx, wf_run(g));
     wf_array *wide = converted(target, is_float(t) ? WF_F64 : WF_I64);
     void *got = contents(wide);
@@ -111,8 +115,8 @@ static void test_sizes(void **state)
     for (size_t p = 0; p < sizeof points / sizeof *points; ++p)
         for (size_t b = p % TEST_EVERY; b < sizeof bins / sizeof *bins; b += TEST_EVERY)
             for (int m = 0; m < 4; ++m) {
-                check(WF_ADD, modes[m], WF_U32, points[p], bins[b], false, p + b);
-                check(WF_ADD, modes[m], WF_F32, points[p], bins[b], true, p + b);
+                check(WF_JOIN_ADD, modes[m], WF_U32, points[p], bins[b], false, p + b);
+                check(WF_JOIN_ADD, modes[m], WF_F32, points[p], bins[b], true, p + b);
             }
 }
 
@@ -125,12 +129,12 @@ static void test_many_threads(void **state)
     for (int k = 0; k < 4; ++k) {
         wf_set_threads(ctx, threads[k]);
         for (int m = 0; m < 4; ++m) {
-            check(WF_ADD, modes[m], WF_I64, 300007, 5, false, 1);
-            check(WF_ADD, modes[m], WF_F64, 300007, 700, true, 2);
-            check(WF_MAX, modes[m], WF_F32, 300007, 40, false, 3);
-            check(WF_XOR, modes[m], WF_U8, 300007, 1000, true, 4);
-            check(WF_MUL, modes[m], WF_I16, 300007, 3, false, 5);
-            check(WF_ADD, modes[m], WF_U32, 300007, 60000, false, 6);
+            check(WF_JOIN_ADD, modes[m], WF_I64, 300007, 5, false, 1);
+            check(WF_JOIN_ADD, modes[m], WF_F64, 300007, 700, true, 2);
+            check(WF_JOIN_MAX, modes[m], WF_F32, 300007, 40, false, 3);
+            check(WF_JOIN_XOR, modes[m], WF_U8, 300007, 1000, true, 4);
+            check(WF_JOIN_MUL, modes[m], WF_I16, 300007, 3, false, 5);
+            check(WF_JOIN_ADD, modes[m], WF_U32, 300007, 60000, false, 6);
         }
     }
     wf_set_threads(ctx, 2);
@@ -161,7 +165,7 @@ static void test_batched(void **state)
         wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(N, W), x), *h = wf_full(ctx, WF_I32, WF_SHAPE(N, B), 0);
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N, W));
         wf_val bin = wf_cast(wf_mul(wf_add(wf_in(g, a), 0.5), B), WF_I32);
-        wf_accumulate(g, (int)WF_ADD | (int)modes[m], h, 1, wf_index(g, 0), wf_max(wf_min(bin, B - 1), 0));
+        wf_accumulate_mode(g, WF_JOIN_ADD, modes[m], h, 1, wf_index(g, 0), wf_max(wf_min(bin, B - 1), 0));
         OK(ctx, wf_run(g));
         int32_t *got = contents(h);
         assert_memory_equal(got, want, sizeof want);
@@ -188,13 +192,12 @@ static void test_uniform_and_affine(void **state)
             wf_array *all = wf_full(ctx, dtype, WF_SCALAR, 5);
             wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(H, W));
             wf_val y = wf_index(g, 0), i = wf_index(g, 1), v = wf_in(g, a);
-            int how = (int)WF_ADD | (int)modes[m];
-            wf_accumulate(g, how, rows, v, y);
-            wf_accumulate(g, how, columns, v, i);
-            wf_accumulate(g, how, own, v, y, i);
-            wf_accumulate(g, how, back, v, wf_sub(W - 1, i));
-            wf_accumulate_n(g, how, all, v, (wf_vals){ NULL, 0 });
-            wf_accumulate_if(g, wf_gt(v, 0), how, rows, 1000, y);
+            wf_accumulate_mode(g, WF_JOIN_ADD, modes[m], rows, v, y);
+            wf_accumulate_mode(g, WF_JOIN_ADD, modes[m], columns, v, i);
+            wf_accumulate_mode(g, WF_JOIN_ADD, modes[m], own, v, y, i);
+            wf_accumulate_mode(g, WF_JOIN_ADD, modes[m], back, v, wf_sub(W - 1, i));
+            wf_accumulate_n(g, WF_JOIN_ADD, modes[m], all, v, (wf_vals){ NULL, 0 });
+            wf_accumulate_if_mode(g, wf_gt(v, 0), WF_JOIN_ADD, modes[m], rows, 1000, y);
             OK(ctx, wf_run(g));
             int64_t *r = contents(rows = converted(rows, WF_I64)), *c = contents(columns = converted(columns, WF_I64));
             int64_t *o = contents(own = converted(own, WF_I64)), *b = contents(back = converted(back, WF_I64));
@@ -235,7 +238,7 @@ static void test_views(void **state)
         wf_graph *g =
             wf_begin(ctx, .shape = WF_SHAPE(1000)); /* turned: (10, 4), element (x, y) is memory[1 + 3 y][x] */
         wf_val i = wf_index(g, 0), x = wf_mod(wf_mul(i, 7), 10), y = wf_mod(wf_mul(i, i), 4);
-        wf_accumulate(g, (int)WF_ADD | (int)modes[m], turned, i, x, y);
+        wf_accumulate_mode(g, WF_JOIN_ADD, modes[m], turned, i, x, y);
         OK(ctx, wf_run(g));
         for (int k = 0; k < 1000; ++k)
             want[(1 + 3 * (k * k % 4)) * 10 + k * 7 % 10] += k;
@@ -258,7 +261,7 @@ static void test_complex(void **state)
         }
         wf_array *a = array_of(ctx, WF_C64, WF_SHAPE(N), z), *sum = wf_full(ctx, WF_C64, WF_SHAPE(B), 0);
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
-        wf_accumulate(g, (int)WF_ADD | (int)modes[m], sum, wf_in(g, a), wf_mod(wf_index(g, 0), B));
+        wf_accumulate_mode(g, WF_JOIN_ADD, modes[m], sum, wf_in(g, a), wf_mod(wf_index(g, 0), B));
         OK(ctx, wf_run(g));
         float *got = contents(sum);
         assert_memory_equal(got, want, sizeof want);
@@ -276,11 +279,11 @@ static void float_sums(wf_context *on, wf_dtype dtype, int64_t bins, const float
     wf_array *a = array_of(on, WF_F32, WF_SHAPE(n), x), *sum = wf_full(on, dtype, WF_SHAPE(bins), 0.25);
     wf_graph *g = wf_begin(on, .shape = WF_SHAPE(n));
     wf_val i = wf_index(g, 0), v = wf_in(g, a);
-    wf_accumulate(g, WF_ADD, sum, v, wf_mod(wf_mul(i, 2654435761), (double)bins));
-    wf_accumulate_if(g, wf_lt(v, 0), WF_ADD, sum, 0.1, wf_mod(i, (double)bins)); /* after the others */
+    wf_accumulate(g, WF_JOIN_ADD, sum, v, wf_mod(wf_mul(i, 2654435761), (double)bins));
+    wf_accumulate_if(g, wf_lt(v, 0), WF_JOIN_ADD, sum, 0.1, wf_mod(i, (double)bins)); /* after the others */
     wf_array *set = bins == BESIDE ? wf_full(on, WF_U8, WF_SHAPE(LARGE), 0) : NULL;
     if (set)
-        wf_accumulate(g, WF_OR | WF_EXPAND, set, 1, wf_mod(wf_mul(i, 48271), LARGE));
+        wf_accumulate_mode(g, WF_JOIN_OR, WF_MODE_EXPAND, set, 1, wf_mod(wf_mul(i, 48271), LARGE));
     OK(on, wf_run(g));
     OK(on, wf_download(sum, out, (size_t)bins * wf_dtype_size(dtype)));
     wf_release(a), wf_release(sum), wf_release(set);
@@ -324,11 +327,11 @@ static void test_nan(void **state)
     float x[100];
     for (int i = 0; i < 100; ++i)
         x[i] = i == 41 ? NAN : (float)i;
-    for (int j = WF_ADD; j <= WF_MAX; ++j)
+    for (int j = WF_JOIN_ADD; j <= WF_JOIN_MAX; ++j)
         for (int m = 0; m < 4; ++m) {
             wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(100), x), *sum = wf_full(ctx, WF_F32, WF_SHAPE(10), 1);
             wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(100));
-            wf_accumulate(g, j | (int)modes[m], sum, wf_in(g, a), wf_mod(wf_index(g, 0), 10));
+            wf_accumulate_mode(g, j, modes[m], sum, wf_in(g, a), wf_mod(wf_index(g, 0), 10));
             OK(ctx, wf_run(g));
             float *got = contents(sum);
             for (int k = 0; k < 10; ++k)
@@ -351,7 +354,7 @@ static void test_reads(void **state)
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(50));
         wf_val i = wf_index(g, 0);
         wf_out(g, before, wf_read(g, a, i));
-        wf_accumulate(g, (int)WF_ADD | (int)modes[m], a, wf_read(g, a, wf_sub(49, i)), wf_mod(i, 5));
+        wf_accumulate_mode(g, WF_JOIN_ADD, modes[m], a, wf_read(g, a, wf_sub(49, i)), wf_mod(i, 5));
         wf_out(g, after, wf_read(g, a, i));
         OK(ctx, wf_run(g));
         got = contents(before);
@@ -382,8 +385,8 @@ static void test_blocks(void **state)
         wf_val i = wf_index(g, 0), k;
         WF_IF (g, wf_lt(wf_mod(i, 4), 3)) {
             WF_FOR (g, k, 0, wf_mod(i, 5), 1) {
-                wf_accumulate_if(g, wf_ne(k, 2), (int)WF_ADD | (int)modes[m], h, wf_add(k, 1), wf_mod(wf_add(i, k), B));
-                wf_atomic(g, WF_INC, c, 0, 0);
+                wf_accumulate_if_mode(g, wf_ne(k, 2), WF_JOIN_ADD, modes[m], h, wf_add(k, 1), wf_mod(wf_add(i, k), B));
+                wf_atomic(g, WF_JOIN_INC, c, 0, 0);
             }
             WF_END(g);
         }
@@ -411,11 +414,11 @@ static void test_nothing(void **state)
     for (int m = 0; m < 4; ++m) {
         wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3), 7), *none = wf_empty(ctx, WF_F32, WF_SHAPE(0));
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(0));
-        wf_accumulate(g, (int)WF_ADD | (int)modes[m], a, 1, wf_index(g, 0));
+        wf_accumulate_mode(g, WF_JOIN_ADD, modes[m], a, 1, wf_index(g, 0));
         OK(ctx, wf_run(g));
         g = wf_begin(ctx, .shape = WF_SHAPE(1000));
-        wf_accumulate_if(g, wf_lt(wf_index(g, 0), 0), (int)WF_ADD | (int)modes[m], none, 1, wf_mod(wf_index(g, 0), 7));
-        wf_accumulate_if(g, false, (int)WF_ADD | (int)modes[m], a, 1, 1);
+        wf_accumulate_if_mode(g, wf_lt(wf_index(g, 0), 0), WF_JOIN_ADD, modes[m], none, 1, wf_mod(wf_index(g, 0), 7));
+        wf_accumulate_if_mode(g, false, WF_JOIN_ADD, modes[m], a, 1, 1);
         OK(ctx, wf_run(g));
         EXPECT_F32(a, 7, 7, 7);
         wf_release(a), wf_release(none);
@@ -428,7 +431,7 @@ static void test_kernel(void **state)
     (void)state;
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(1));
     wf_array *h = wf_formal(g, "h", WF_U16, 1);
-    wf_accumulate(g, WF_ADD, h, 3, wf_mod(wf_index(g, 0), wf_dim(g, h, 0)));
+    wf_accumulate(g, WF_JOIN_ADD, h, 3, wf_mod(wf_index(g, 0), wf_dim(g, h, 0)));
     wf_kernel *k = wf_compile(g);
     assert_non_null(k);
     for (int n = 1; n < 200000; n *= 7) {
@@ -453,22 +456,22 @@ static void test_errors(void **state)
     wf_array *f = wf_full(ctx, WF_F32, WF_SHAPE(4), 0), *b = wf_full(ctx, WF_BOOL, WF_SHAPE(4), 0);
     wf_array *z = wf_full(ctx, WF_C64, WF_SHAPE(4), 0), *x = wf_full(ctx, WF_F32, WF_SHAPE(8), 0);
     wf_graph *g = space();
-    wf_accumulate(g, WF_AND, f, 1, 0);
+    wf_accumulate(g, WF_JOIN_AND, f, 1, 0);
     REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "wf_accumulate: and does not join elements of f32");
     g = space();
-    wf_accumulate(g, WF_ADD, b, true, 0);
+    wf_accumulate(g, WF_JOIN_ADD, b, true, 0);
     REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "wf_accumulate: add does not join elements of bool");
     g = space();
-    wf_accumulate(g, WF_MAX, z, 1, 0);
+    wf_accumulate(g, WF_JOIN_MAX, z, 1, 0);
     REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "wf_accumulate: max does not join elements of c64");
     g = space();
-    wf_accumulate(g, WF_INC, f, 1, 0);
+    wf_accumulate(g, WF_JOIN_INC, f, 1, 0);
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "wf_accumulate: there is no join");
     g = space();
-    wf_accumulate(g, WF_ADD | 0x700, f, 1, 0);
-    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "wf_accumulate: there is no mode 0x700");
+    wf_accumulate_mode(g, WF_JOIN_ADD, (wf_mode)7, f, 1, 0);
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "wf_accumulate: there is no mode 7");
     g = space();
-    wf_accumulate(g, WF_ADD, f, 1, 0, 0);
+    wf_accumulate(g, WF_JOIN_ADD, f, 1, 0, 0);
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "wf_accumulate: 2 indices given for array ");
     wf_array *one = wf_full(ctx, WF_F32, WF_SCALAR, 3);
     g = space();
@@ -476,26 +479,26 @@ static void test_errors(void **state)
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "wf_read: 1 indices given for array 1 of the recording");
     wf_release(one);
     g = space();
-    wf_accumulate(g, WF_ADD, f, 1, wf_in(g, x));
+    wf_accumulate(g, WF_JOIN_ADD, f, 1, wf_in(g, x));
     REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "wf_accumulate: index 0 is f32, not an integer");
     g = space();
-    wf_accumulate(g, WF_ADD, NULL, 1, 0);
+    wf_accumulate(g, WF_JOIN_ADD, NULL, 1, 0);
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "wf_accumulate: the array is NULL");
     g = space();
-    wf_accumulate(g, WF_ADD, f, 1, wf_mod(wf_index(g, 0), 4));
+    wf_accumulate(g, WF_JOIN_ADD, f, 1, wf_mod(wf_index(g, 0), 4));
     wf_write(g, f, 1, wf_mod(wf_index(g, 0), 4));
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "accumulated into and written in one index space");
     g = wf_begin(ctx, .reduce = WF_ALL_AXES);
-    wf_accumulate(g, WF_ADD, f, 1, 0);
+    wf_accumulate(g, WF_JOIN_ADD, f, 1, 0);
     REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "only in array graphs and index spaces");
     g = wf_begin(ctx);
-    wf_accumulate(g, WF_ADD, f, wf_in(g, x), wf_iota(g, WF_SHAPE(5), 0));
+    wf_accumulate(g, WF_JOIN_ADD, f, wf_in(g, x), wf_iota(g, WF_SHAPE(5), 0));
     REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, "wf_accumulate: shapes (5) and (8) do not");
     g = wf_begin(ctx, .shape = WF_SHAPE(8), .reduce = WF_ALL_AXES);
-    wf_var sum = wf_reduced(g, WF_F32, 0, WF_ADD);
+    wf_var sum = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD);
     wf_inc(sum, 1);
-    wf_accumulate(g, WF_ADD, f, sum, 0);
-    REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "before it is complete; store it in section WF_POST [operation %");
+    wf_accumulate(g, WF_JOIN_ADD, f, sum, 0);
+    REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "before it is complete; store it in section WF_SECTION_POST [operation %");
     wf_release(f), wf_release(b), wf_release(z), wf_release(x);
 }
 

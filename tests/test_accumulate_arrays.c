@@ -17,10 +17,10 @@ static void test_array_graph(void **state)
         wf_array *at = array_of(ctx, WF_I32, WF_SHAPE(N), index), *h = array_of(ctx, WF_I32, WF_SHAPE(B), first);
         wf_graph *g = wf_begin(ctx);
         wf_val i = wf_in(g, at), before = wf_in(g, h);
-        wf_accumulate(g, (int)WF_ADD | (int)modes[m], h, 1, i);
+        wf_accumulate_mode(g, WF_JOIN_ADD, modes[m], h, 1, i);
         wf_val counted = wf_in(g, h);
-        wf_accumulate(g, (int)WF_ADD | (int)modes[m], h, wf_read(g, h, i), i); /* each time what was there before */
-        wf_accumulate_if(g, wf_gt(i, 30), (int)WF_MAX | (int)modes[m], h, wf_mul(i, 100000), i);
+        wf_accumulate_mode(g, WF_JOIN_ADD, modes[m], h, wf_read(g, h, i), i); /* each time what was there before */
+        wf_accumulate_if_mode(g, wf_gt(i, 30), WF_JOIN_MAX, modes[m], h, wf_mul(i, 100000), i);
         wf_array *a = wf_keep(before), *b = wf_keep(counted), *c = wf_keep(wf_in(g, h)), *d = wf_keep(wf_read(g, h, i));
         OK(ctx, wf_run(g));
         int32_t *x = contents(a), *y = contents(b), *z = contents(c), *r = contents(d);
@@ -54,10 +54,10 @@ static void test_fused(void **state)
     wf_array *at = array_of(ctx, WF_I64, WF_SHAPE(N), index), *h = wf_full(ctx, WF_I64, WF_SHAPE(B), 0);
     wf_graph *g = wf_begin(ctx);
     wf_val i = wf_in(g, at), n = wf_iota(g, WF_SHAPE(N), 0);
-    wf_accumulate(g, WF_ADD, h, n, i);
-    wf_accumulate(g, WF_ADD | WF_EXPAND, h, wf_neg(wf_add(n, 7)), wf_sub(B - 1, i));
+    wf_accumulate(g, WF_JOIN_ADD, h, n, i);
+    wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_EXPAND, h, wf_neg(wf_add(n, 7)), wf_sub(B - 1, i));
     wf_array *between = wf_keep(wf_in(g, h));
-    wf_accumulate(g, WF_ADD, h, 1, i);
+    wf_accumulate(g, WF_JOIN_ADD, h, 1, i);
     OK(ctx, wf_run(g));
     for (int k = 0; k < N; ++k)
         want[index[k]] += k, want[B - 1 - index[k]] -= k + 7;

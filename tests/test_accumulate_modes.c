@@ -1,5 +1,5 @@
-/* test_accumulate_modes.c - accumulation where no points meet, as the caller says (WF_NO_CONFLICT), and the bound on
- * private copies (wf_set_expand_bytes): which way is taken, with the same results.
+/* test_accumulate_modes.c - accumulation where no points meet, as the caller says (WF_MODE_NO_CONFLICT), and the bound
+ * on private copies (wf_set_expand_bytes): which way is taken, with the same results.
  */
 #include "accumulate.h"
 
@@ -8,7 +8,7 @@ static wf_kernel_info info[8] = { { .size = sizeof *info } };
 static int with_history(wf_device device, int threads)
 {
     ctx = test_context(device, threads);
-    wf_set_flags(ctx, WF_HISTORY, 0);
+    wf_set_flags(ctx, WF_FLAG_HISTORY, 0);
     return 0;
 }
 static int cpu(void **state) { return (void)state, with_history(WF_CPU, 3); }
@@ -32,12 +32,12 @@ static void check_apart(wf_join join, wf_dtype t, int64_t n, bool arrays)
         target[plain] = converted(array_of(ctx, WF_I64, WF_SHAPE(n), first), t);
         wf_graph *g = arrays ? wf_begin(ctx) : wf_begin(ctx, .shape = WF_SHAPE(n));
         wf_val i = arrays ? wf_iota(g, WF_SHAPE(n), 0) : wf_index(g, 0), at = wf_mod(wf_mul(i, STEP), (double)n);
-        wf_accumulate_if(g, wf_ne(wf_mod(i, 3), 0), (int)join | (int)(plain ? WF_NO_CONFLICT : WF_DIRECT),
-                         target[plain], wf_in(g, value), at);
+        wf_accumulate_if_mode(g, wf_ne(wf_mod(i, 3), 0), join, plain ? WF_MODE_NO_CONFLICT : WF_MODE_DIRECT,
+                              target[plain], wf_in(g, value), at);
         ran();
         OK(ctx, wf_run(g));
         assert_int_equal(ran(), 1);
-        assert_int_equal(info->mode, plain ? WF_NO_CONFLICT : WF_DIRECT);
+        assert_int_equal(info->mode, plain ? WF_MODE_NO_CONFLICT : WF_MODE_DIRECT);
         assert_int_equal(info->copies, 0);
     }
     void *a = contents(target[0]), *b = contents(target[1]);
@@ -49,14 +49,15 @@ static void check_apart(wf_join join, wf_dtype t, int64_t n, bool arrays)
 static void test_no_conflict(void **state)
 {
     (void)state;
-    static const wf_join joins[] = { WF_ADD, WF_MUL, WF_MIN, WF_MAX, WF_AND, WF_OR, WF_XOR };
+    static const wf_join joins[] = { WF_JOIN_ADD, WF_JOIN_MUL, WF_JOIN_MIN, WF_JOIN_MAX,
+                                     WF_JOIN_AND, WF_JOIN_OR,  WF_JOIN_XOR };
     for (size_t j = 0; j < sizeof joins / sizeof *joins; ++j)
         for (int t = 0; t < TEST_DTYPES; t += TEST_EVERY)
             if (joinable(joins[j], test_dtypes[t])) {
                 check_apart(joins[j], test_dtypes[t], sized(1013, 131), false);
                 check_apart(joins[j], test_dtypes[t], 61, true);
             }
-    check_apart(WF_ADD, WF_F32, sized(200003, 501), false);
+    check_apart(WF_JOIN_ADD, WF_F32, sized(200003, 501), false);
 }
 
 /* Where the index is another one for every point anyway; where another accumulation meets this one. */
@@ -68,13 +69,13 @@ static void test_what_is_done(void **state)
         wf_array *a = wf_full(ctx, WF_I32, WF_SHAPE(N), 0);
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
         wf_val i = wf_index(g, 0);
-        wf_accumulate(g, WF_ADD | (both ? WF_NO_CONFLICT : WF_AUTO), a, i, i);
+        wf_accumulate_mode(g, WF_JOIN_ADD, both ? WF_MODE_NO_CONFLICT : WF_MODE_AUTO, a, i, i);
         if (both)
-            wf_accumulate(g, WF_ADD, a, 1, wf_idiv(i, 2));
+            wf_accumulate(g, WF_JOIN_ADD, a, 1, wf_idiv(i, 2));
         ran();
         OK(ctx, wf_run(g));
         assert_int_equal(ran(), 1);
-        assert_int_equal(info->mode == WF_NO_CONFLICT, !both);
+        assert_int_equal(info->mode == WF_MODE_NO_CONFLICT, !both);
         int32_t *got = contents(a);
         for (int k = 0; k < N; ++k)
             assert_int_equal(got[k], k + (both && k < N / 2 ? 2 : 0));
@@ -85,7 +86,7 @@ static void test_what_is_done(void **state)
 
 /* Sums, an exchange and what is read at (at, i mod 3) of arrays of shape (1, 3): `at` is 0, looked up or literally.
  * The size of the kernel. */
-static uint32_t at_one_place(bool looked_up, bool arrays, int mode, wf_array *index, int32_t got[9])
+static uint32_t at_one_place(bool looked_up, bool arrays, wf_mode mode, wf_array *index, int32_t got[9])
 {
     enum { N = 1000 };
     static const int32_t table[] = { 7, 20, 100 };
@@ -96,7 +97,7 @@ static uint32_t at_one_place(bool looked_up, bool arrays, int mode, wf_array *in
            at = looked_up ? wf_in(g, index) : wf_const(g, WF_I32, 0);
     wf_val value = wf_add(wf_read(g, read, at, k), wf_read_border(g, read, WF_BORDER_MIRROR, 0, wf_sub(at, 5), k));
     wf_write_if(g, wf_eq(i, 500), last, value, at, k);
-    wf_accumulate_if(g, wf_lt(i, 900), WF_ADD | mode, sums, value, at, k);
+    wf_accumulate_if_mode(g, wf_lt(i, 900), WF_JOIN_ADD, mode, sums, value, at, k);
     wf_out(g, out, value);
     ran();
     OK(ctx, wf_run(g));
@@ -114,7 +115,7 @@ static void test_one_place(void **state)
 {
     (void)state;
     wf_array *index = wf_full(ctx, WF_I32, WF_SHAPE(1000), 0);
-    for (int mode = WF_AUTO; mode <= WF_EXPAND; mode += WF_DIRECT - WF_AUTO)
+    for (wf_mode mode = WF_MODE_AUTO; mode <= WF_MODE_EXPAND; ++mode)
         for (int arrays = 0; arrays < 2; ++arrays) {
             int32_t got[9], want[9];
             uint32_t size = at_one_place(true, arrays, mode, index, got);
@@ -126,8 +127,8 @@ static void test_one_place(void **state)
     wf_array *one = wf_full(ctx, WF_I32, WF_SHAPE(1), 0);
     wf_release(index);
     index = wf_full(ctx, WF_I32, WF_SHAPE(1000), 1);
-    wf_graph *g = wf_begin(ctx, .flags_on = WF_DEBUG);
-    wf_accumulate(g, WF_ADD, one, 1, wf_in(g, index));
+    wf_graph *g = wf_begin(ctx, .flags_on = WF_FLAG_DEBUG);
+    wf_accumulate(g, WF_JOIN_ADD, one, 1, wf_in(g, index));
     if (is_on_gpu())
         wf_drop(g);
     else
@@ -136,12 +137,12 @@ static void test_one_place(void **state)
 }
 
 /* An array of `bins` f32 that 2^16 points meet in, in that mode; how many copies were made. */
-static int copies_of(int mode, int64_t bins)
+static int copies_of(wf_mode mode, int64_t bins)
 {
     const int64_t n = sized(1 << 16, 1 << 11);
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(bins), 0);
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(n));
-    wf_accumulate(g, WF_ADD | mode, a, 1, wf_mod(wf_mul(wf_index(g, 0), 7919), (double)bins));
+    wf_accumulate_mode(g, WF_JOIN_ADD, mode, a, 1, wf_mod(wf_mul(wf_index(g, 0), 7919), (double)bins));
     ran();
     OK(ctx, wf_run(g));
     assert_int_equal(ran(), 1);
@@ -159,21 +160,21 @@ static void test_expand_bytes(void **state)
     (void)state;
     enum { BINS = 1 << 10 };
     assert_int_equal(wf_get_expand_bytes(ctx), (uint64_t)1 << 30);
-    int free_copies = copies_of(WF_EXPAND, BINS);
+    int free_copies = copies_of(WF_MODE_EXPAND, BINS);
     assert_true(free_copies > 0);
     wf_set_expand_bytes(ctx, 10 * BINS * sizeof(float)); /* as spread as the array is, that is few */
     assert_int_equal(wf_get_expand_bytes(ctx), 10 * BINS * sizeof(float));
-    int few = copies_of(WF_EXPAND, BINS);
+    int few = copies_of(WF_MODE_EXPAND, BINS);
     assert_true(is_on_gpu() ? few == free_copies /* in shared memory */ : few > 0 && few <= 10 && few < free_copies);
-    assert_int_equal(copies_of(WF_AUTO, BINS) > 0, !is_on_gpu());
+    assert_int_equal(copies_of(WF_MODE_AUTO, BINS) > 0, !is_on_gpu());
     wf_set_expand_bytes(ctx, 2 * BINS * sizeof(float) - 1);
-    assert_int_equal(copies_of(WF_EXPAND, BINS), 0);
-    assert_int_equal(info->mode, WF_DIRECT);
+    assert_int_equal(copies_of(WF_MODE_EXPAND, BINS), 0);
+    assert_int_equal(info->mode, WF_MODE_DIRECT);
     wf_set_expand_bytes(ctx, 0);
-    assert_int_equal(copies_of(WF_AUTO, 1), 0);
+    assert_int_equal(copies_of(WF_MODE_AUTO, 1), 0);
     wf_graph *g = wf_begin(ctx); /* evaluated, too */
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(2), 0);
-    wf_accumulate(g, WF_ADD | WF_EXPAND, a, 1, wf_mod(wf_iota(g, WF_SHAPE(100), 0), 2));
+    wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_EXPAND, a, 1, wf_mod(wf_iota(g, WF_SHAPE(100), 0), 2));
     ran();
     OK(ctx, wf_eval(g));
     assert_int_equal(ran(), 1);
@@ -181,13 +182,13 @@ static void test_expand_bytes(void **state)
     wf_drop(g);
     wf_release(a);
     wf_set_expand_bytes(ctx, (uint64_t)1 << 30);
-    assert_int_equal(copies_of(WF_EXPAND, BINS), free_copies);
+    assert_int_equal(copies_of(WF_MODE_EXPAND, BINS), free_copies);
     wf_set_expand_bytes(NULL, 1);
     assert_int_equal(wf_get_expand_bytes(NULL), 0);
 }
 
 /* A copy for each block of threads, which then do several blocks' points: of one array, any strides, or of two. */
-static void check_blocks(wf_dtype t, int mode, int64_t rows, int64_t columns, int32_t threads, int copies)
+static void check_blocks(wf_dtype t, wf_mode mode, int64_t rows, int64_t columns, int32_t threads, int copies)
 {
     const int64_t n = sized(1 << 17, 1 << 13);
     wf_array *a = wf_full(ctx, t, WF_SHAPE(columns, rows), 3), *turned = wf_view_permute(a, (const int[]){ 1, 0 });
@@ -195,13 +196,13 @@ static void check_blocks(wf_dtype t, int mode, int64_t rows, int64_t columns, in
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(n / 64, 64), .block_threads = threads);
     wf_val i = wf_add(wf_mul(wf_index(g, 0), 64), wf_index(g, 1));
     wf_val key = wf_mod(wf_mul(i, 7919), (double)(rows * columns + 1)); /* the last is nobody's */
-    wf_accumulate_if(g, wf_lt(key, (double)(rows * columns)), WF_ADD | mode, turned, 2, wf_idiv(key, (double)columns),
-                     wf_mod(key, (double)columns));
-    wf_accumulate(g, (int)WF_MAX | (copies ? mode : (int)WF_DIRECT), b, key, wf_mod(key, 2));
+    wf_accumulate_if_mode(g, wf_lt(key, (double)(rows * columns)), WF_JOIN_ADD, mode, turned, 2,
+                          wf_idiv(key, (double)columns), wf_mod(key, (double)columns));
+    wf_accumulate_mode(g, WF_JOIN_MAX, copies ? mode : (int)WF_MODE_DIRECT, b, key, wf_mod(key, 2));
     ran();
     OK(ctx, wf_run(g));
     assert_int_equal(ran(), 1);
-    assert_int_equal(info->mode, copies ? WF_EXPAND : WF_DIRECT);
+    assert_int_equal(info->mode, copies ? WF_MODE_EXPAND : WF_MODE_DIRECT);
     assert_int_equal(info->copies > 0, copies > 0);
     assert_true(info->copies <= copies);
     wf_array *whole = as(turned, WF_I64);
@@ -226,17 +227,17 @@ static void test_blocks_of_threads(void **state)
     const int most = (int)sized(1 << 17, 1 << 13) / 32;
     if (!is_on_gpu())
         skip();
-    check_blocks(WF_U32, WF_AUTO, 2, 3, 32, most);
-    check_blocks(WF_I32, WF_AUTO, 5, 1, 0, most);
-    check_blocks(WF_F32, WF_AUTO, 3, 2, 32, most);
-    check_blocks(WF_F32, WF_EXPAND, 7, 11, 32, most);
-    check_blocks(WF_I64, WF_EXPAND, 3, 50, 64, most);
-    check_blocks(WF_I16, WF_EXPAND, 3, 11, 0, most);
-    check_blocks(WF_I32, WF_DIRECT, 5, 3, 0, 0);
-    check_blocks(WF_F64, WF_EXPAND, 100, 1000, 0, 0); /* does not fit */
+    check_blocks(WF_U32, WF_MODE_AUTO, 2, 3, 32, most);
+    check_blocks(WF_I32, WF_MODE_AUTO, 5, 1, 0, most);
+    check_blocks(WF_F32, WF_MODE_AUTO, 3, 2, 32, most);
+    check_blocks(WF_F32, WF_MODE_EXPAND, 7, 11, 32, most);
+    check_blocks(WF_I64, WF_MODE_EXPAND, 3, 50, 64, most);
+    check_blocks(WF_I16, WF_MODE_EXPAND, 3, 11, 0, most);
+    check_blocks(WF_I32, WF_MODE_DIRECT, 5, 3, 0, 0);
+    check_blocks(WF_F64, WF_MODE_EXPAND, 100, 1000, 0, 0); /* does not fit */
 }
 
-/* By WF_NO_CONFLICT: parts of a record are one kernel, what may meet is not. */
+/* By WF_MODE_NO_CONFLICT: parts of a record are one kernel, what may meet is not. */
 static void test_parts_together(void **state)
 {
     (void)state;
@@ -248,7 +249,8 @@ static void test_parts_together(void **state)
         wf_graph *g = wf_begin(ctx);
         wf_val i = wf_iota(g, WF_SHAPE(300), 0);
         for (int k = 0; k < 3; ++k)
-            wf_accumulate(g, WF_ADD | WF_NO_CONFLICT, a, k + 2, meets && k ? wf_xor(i, 1) : i, meets ? 0 : k);
+            wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_NO_CONFLICT, a, k + 2, meets && k ? wf_xor(i, 1) : i,
+                               meets ? 0 : k);
         OK(ctx, wf_run(g));
         assert_int_equal(ran(), meets ? 3 : 1);
         x = contents(a);
@@ -272,9 +274,9 @@ static void many(wf_dtype t, wf_mode mode, bool masked)
         wf_val bin = wf_and(wf_add(wf_mul(at, k), k), MANY_BINS - 1), value = wf_sub(wf_and(wf_add(at, k), 3), 1);
         wf_val of_all = t == WF_C64 ? wf_complex(wf_cast(value, WF_F32), k) : wf_cast(value, t);
         if (masked)
-            wf_accumulate_if(g, wf_eq(wf_and(at, 3), k & 3), (int)WF_ADD | (int)mode, out, of_all, k, bin);
+            wf_accumulate_if_mode(g, wf_eq(wf_and(at, 3), k & 3), WF_JOIN_ADD, mode, out, of_all, k, bin);
         else
-            wf_accumulate(g, (int)WF_ADD | (int)mode, out, of_all, k, bin);
+            wf_accumulate_mode(g, WF_JOIN_ADD, mode, out, of_all, k, bin);
         for (int64_t i = 0; i < n; ++i)
             want[k][(i * k + k) % MANY_BINS] += masked && i % 4 != k % 4 ? 0 : (i + k) % 4 - 1;
     }
@@ -299,7 +301,7 @@ static void test_many(void **state)
     for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; t += TEST_EVERY)
         for (int masked = 0; masked < 2; ++masked)
             for (int expand = 0; expand < 2; ++expand)
-                many(dtypes[t], expand ? WF_EXPAND : WF_DIRECT, masked);
+                many(dtypes[t], expand ? WF_MODE_EXPAND : WF_MODE_DIRECT, masked);
 }
 
 int main(void)

@@ -127,7 +127,7 @@ static void or_left(const wf_site *s)
 static void test_paths(void **state)
 {
     (void)state;
-    wf_array *a = wf_arange(ctx, WF_F32, 333, 0, 1), *b = wf_full(ctx, WF_F32, WF_SHAPE(333), -1);
+    wf_array *a = wf_array_arange(ctx, WF_F32, 333, 0, 1), *b = wf_full(ctx, WF_F32, WF_SHAPE(333), -1);
     OK(ctx, wf_apply(ctx, WF_ARRAYS(a), WF_ARRAYS(b), WF_OPERATOR(.call = branches, .vectorize = true)));
     float *x = contents(b);
     for (int i = 0; i < 333; ++i)
@@ -172,7 +172,7 @@ static void test_operands(void **state)
 {
     (void)state;
     double scale = 0.5;
-    wf_array *a = wf_arange(ctx, WF_U8, 7, 0, 1), *b = wf_full(ctx, WF_F32, WF_SHAPE(9, 1), 2),
+    wf_array *a = wf_array_arange(ctx, WF_U8, 7, 0, 1), *b = wf_full(ctx, WF_F32, WF_SHAPE(9, 1), 2),
              *c = wf_full(ctx, WF_I64, WF_SCALAR, 3);
     wf_array *x = wf_empty(ctx, WF_F64, WF_SHAPE(9, 7)), *y = wf_empty(ctx, WF_I32, WF_SHAPE(9, 7));
     OK(ctx, wf_apply(ctx, WF_ARRAYS(a, b, c), WF_ARRAYS(x, y), WF_OPERATOR(.call = sum_of_all, .user = &scale)));
@@ -205,7 +205,7 @@ static void add_to_output(const wf_site *s)
 static void test_index_and_reduce(void **state)
 {
     (void)state;
-    wf_array *flat = wf_arange(ctx, WF_F32, 77, 0, 1), *a = wf_view_reshape(flat, WF_SHAPE(7, 11)),
+    wf_array *flat = wf_array_arange(ctx, WF_F32, 77, 0, 1), *a = wf_view_reshape(flat, WF_SHAPE(7, 11)),
              *b = wf_empty(ctx, WF_F32, WF_SHAPE(11, 7));
     wf_array *both[] = { a, b };
     OK(ctx, wf_apply(ctx, WF_NO_ARRAYS, WF_NO_ARRAYS, WF_OPERATOR(.call = transpose, .user = both),
@@ -214,7 +214,7 @@ static void test_index_and_reduce(void **state)
     for (int i = 0; i < 77; ++i)
         assert_true(x[i] == (float)(i % 7 * 11 + i / 7));
     free(x);
-    const wf_reduced_spec reduced[] = { { WF_F64, WF_ADD, 0 }, { WF_F32, WF_MAX, -1 } };
+    const wf_reduced_spec reduced[] = { { WF_F64, WF_JOIN_ADD, 0 }, { WF_F32, WF_JOIN_MAX, -1 } };
     wf_array *sum = wf_full(ctx, WF_F32, WF_SHAPE(1), 1), *most = wf_full(ctx, WF_F32, WF_SHAPE(1), 0);
     for (int post = 0; post < 2; ++post)
         OK(ctx, wf_apply(ctx, WF_ARRAYS(b), WF_ARRAYS(sum, most),
@@ -240,7 +240,7 @@ static void join_nothing(const wf_site *s) { (void)s; }
 static void test_reduced_outputs(void **state)
 {
     (void)state;
-    const wf_reduced_spec sums[] = { { WF_F64, WF_ADD, 0 }, { WF_F32, WF_MAX, -1 } };
+    const wf_reduced_spec sums[] = { { WF_F64, WF_JOIN_ADD, 0 }, { WF_F32, WF_JOIN_MAX, -1 } };
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3, 4), 1), *p = wf_full(ctx, WF_F32, WF_SHAPE(3, 1), 7),
              *q = wf_full(ctx, WF_F32, WF_SHAPE(3, 1), 7);
     const wf_op partial[] = {
@@ -291,7 +291,7 @@ static void post_of_reduced_axis(const wf_site *s) { wf_set(s->out[0], s->index[
 static void test_post(void **state)
 {
     (void)state;
-    const wf_reduced_spec sums[] = { { WF_F32, WF_ADD, 1 } };
+    const wf_reduced_spec sums[] = { { WF_F32, WF_JOIN_ADD, 1 } };
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(2, 5, 3), 2), *p = wf_full(ctx, WF_F32, WF_SHAPE(2, 1, 3), 7);
     const wf_space space = { .size = sizeof space, .shape = WF_SHAPE(2, 5, 3), .reduce = WF_AXES(1) };
     OK(ctx, wf_apply_with(ctx, WF_ARRAYS(a), WF_ARRAYS(p),

@@ -1,7 +1,7 @@
 /* test_array.c - arrays, views, user memory: contents by index against plain C, ownership, and every refusal. */
 #include "on_devices.h"
 
-static wf_array *counting(int64_t n) { return wf_arange(ctx, WF_F32, n, 0, 1); }
+static wf_array *counting(int64_t n) { return wf_array_arange(ctx, WF_F32, n, 0, 1); }
 
 static void test_empty_and_like(void **state)
 {
@@ -9,7 +9,7 @@ static void test_empty_and_like(void **state)
     wf_array *a = wf_empty(ctx, WF_I16, WF_SHAPE(2, 3, 4)), *b = wf_like(a);
     assert_int_equal(wf_array_dtype(a), WF_I16);
     assert_int_equal(wf_array_count(a), 24);
-    assert_int_equal(wf_array_state(a), WF_READY);
+    assert_int_equal(wf_array_state(a), WF_STATE_READY);
     assert_ptr_equal(wf_array_context(a), ctx);
     wf_shape s = wf_array_shape(b);
     assert_int_equal(s.rank, 3);
@@ -70,66 +70,66 @@ static void test_refused_arrays(void **state)
     int64_t huge = (int64_t)1 << 62, negative[] = { -1 }, far[] = { INT64_MAX / 2 };
     const wf_shape nine = { .rank = 9 }, minus = { .rank = -1 };
     assert_null(wf_empty(ctx, WF_F32, nine));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "rank 9");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_SHAPE, "rank 9");
     assert_null(wf_empty(ctx, WF_F32, minus));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "rank -1");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_SHAPE, "rank -1");
     assert_null(wf_empty(ctx, WF_F32, WF_SHAPE(2, -3)));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "(2, -3) has a negative extent");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_SHAPE, "(2, -3) has a negative extent");
     assert_null(wf_empty(ctx, WF_F32, WF_SHAPE(huge, 4)));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "too many");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_SHAPE, "too many");
     assert_null(wf_empty(ctx, WF_F64, WF_SHAPE(huge)));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "(4611686018427387904) needs too much memory");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_SHAPE, "(4611686018427387904) needs too much memory");
     assert_null(wf_empty(ctx, WF_F32, WF_SHAPE((int64_t)1 << 50)));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_MEMORY, "out of memory");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_MEMORY, "out of memory");
     assert_null(wf_empty(ctx, WF_NONE, WF_SHAPE(2)));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "none");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "none");
     assert_null(wf_empty(ctx, (wf_dtype)99, WF_SHAPE(2)));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "unknown");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "unknown");
     assert_null(wf_empty(ctx, WF_F32, WF_SHAPE(2), .device = 77));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_DEVICE, "77");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_DEVICE, "77");
     assert_null(wf_empty(ctx, WF_F32, WF_SHAPE(2, 4), .strides = ((const int64_t[]){ 0, 1 })));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "strides of 0");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_SHAPE, "strides of 0");
     assert_null(wf_empty(ctx, WF_F32, WF_SHAPE(3), .strides = negative));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "strides");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_SHAPE, "strides");
     assert_null(wf_empty(ctx, WF_F32, WF_SHAPE(3), .strides = far));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "strides");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_SHAPE, "strides");
     assert_null(wf_empty(NULL, WF_F32, WF_SHAPE(3)));
     assert_null(wf_like(NULL));
     assert_null(wf_full(ctx, WF_U8, WF_SHAPE(3), 256));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_DTYPE, "256");
-    assert_null(wf_arange(ctx, WF_F32, -1, 0, 1));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "negative");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_DTYPE, "256");
+    assert_null(wf_array_arange(ctx, WF_F32, -1, 0, 1));
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_SHAPE, "negative");
 }
 
 static void test_full_and_arange(void **state)
 {
     (void)state;
-    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(2, 2), 1.5), *b = wf_arange(ctx, WF_F32, 4, 10, -0.5);
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(2, 2), 1.5), *b = wf_array_arange(ctx, WF_F32, 4, 10, -0.5);
     EXPECT_F32(a, 1.5f, 1.5f, 1.5f, 1.5f);
     EXPECT_F32(b, 10, 9.5f, 9, 8.5f);
     wf_release(a);
     wf_release(b);
-    a = wf_arange(ctx, WF_I64, 3, 0x1p52, 3); /* exact where a product in f32 would not be */
+    a = wf_array_arange(ctx, WF_I64, 3, 0x1p52, 3); /* exact where a product in f32 would not be */
     int64_t *i = contents(a);
     assert_true(i[2] == ((int64_t)1 << 52) + 6);
     free(i);
     wf_release(a);
-    a = wf_arange(ctx, WF_U8, 300, 0, 1);
+    a = wf_array_arange(ctx, WF_U8, 300, 0, 1);
     uint8_t *u = contents(a);
     assert_true(u[255] == 255 && u[256] == 0); /* integers wrap */
     free(u);
     wf_release(a);
-    a = wf_arange(ctx, WF_I32, 3, 0.5, 0.75); /* in f64, then converted */
+    a = wf_array_arange(ctx, WF_I32, 3, 0.5, 0.75); /* in f64, then converted */
     int32_t *t = contents(a);
     assert_true(t[0] == 0 && t[1] == 1 && t[2] == 2);
     free(t);
     wf_release(a);
-    a = wf_arange(ctx, WF_F64, 3, 1e300, INFINITY);
+    a = wf_array_arange(ctx, WF_F64, 3, 1e300, INFINITY);
     double *d = contents(a);
     assert_true(isnan(d[0]) && isinf(d[1])); /* 0 * inf */
     free(d);
     wf_release(a);
-    a = wf_arange(ctx, WF_I32, 2, 1e300, -INFINITY); /* saturates */
+    a = wf_array_arange(ctx, WF_I32, 2, 1e300, -INFINITY); /* saturates */
     t = contents(a);
     assert_true(t[1] == INT32_MIN);
     free(t);
@@ -137,7 +137,7 @@ static void test_full_and_arange(void **state)
     a = wf_full(ctx, WF_F32, WF_SHAPE(0), 3);
     assert_int_equal(wf_array_count(a), 0);
     wf_release(a);
-    a = wf_arange(ctx, WF_BOOL, 2, 0, 1);
+    a = wf_array_arange(ctx, WF_BOOL, 2, 0, 1);
     uint8_t *truth = contents(a);
     assert_true(truth[0] == 0 && truth[1] == 1);
     free(truth);
@@ -191,11 +191,11 @@ static void test_slices(void **state)
                 wf_release(v);
             }
     assert_null(wf_view_slice(a, 0, 0, 1, 0));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "step is 0");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "step is 0");
     assert_null(wf_view_slice(a, 1, 0, 1, 1));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "axis");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "axis");
     assert_null(wf_view_slice(a, -2, 0, 1, 1));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "axis");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "axis");
     wf_array *v = wf_view_slice(a, -1, INT64_MIN + 1, INT64_MAX, INT64_MAX);
     EXPECT_F32(v, 0);
     wf_release(v);
@@ -217,11 +217,11 @@ static void test_view_at(void **state)
     assert_int_equal(wf_array_shape(x).rank, 0);
     EXPECT_F32(x, 23);
     assert_null(wf_view_at(b, 1, 3));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_BOUNDS, "index 3");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_BOUNDS, "index 3");
     assert_null(wf_view_at(b, 1, -4));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_BOUNDS, "index -4");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_BOUNDS, "index -4");
     assert_null(wf_view_at(x, 0, 0));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "axis");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "axis");
     wf_array *all[] = { a, b, v, w, x };
     for (int i = 0; i < 5; ++i)
         wf_release(all[i]);
@@ -237,11 +237,11 @@ static void test_permute(void **state)
     assert_int_equal(wf_array_shape(v).dim[1], 1);
     EXPECT_F32(v, 0, 3, 1, 4, 2, 5);
     assert_null(wf_view_permute(b, twice));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "each of the 3 axes once");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "each of the 3 axes once");
     assert_null(wf_view_permute(b, wild));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "axes");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "axes");
     assert_null(wf_view_permute(b, NULL));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "axes");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "axes");
     wf_release(a);
     wf_release(b);
     wf_release(v);
@@ -259,7 +259,7 @@ static void reshaped(wf_array *a, wf_shape to, bool possible)
         free(y);
         wf_release(v);
     } else
-        EXPECT(ctx, wf_check(ctx), WF_ERR_SHAPE);
+        EXPECT(ctx, wf_last_status(ctx), WF_ERR_SHAPE);
 }
 
 static void test_reshape(void **state)
@@ -313,13 +313,13 @@ static void test_broadcast_views(void **state)
     EXPECT_F32(same, 0, 1, 2);
     assert_int_equal(wf_array_count(zero), 0);
     assert_null(wf_view_broadcast(a, WF_SHAPE(3, 2)));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "does not broadcast");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_SHAPE, "does not broadcast");
     assert_null(wf_view_broadcast(v, WF_SHAPE(3)));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "does not broadcast");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_SHAPE, "does not broadcast");
     assert_null(wf_view_broadcast(a, WF_SHAPE(-2, 3)));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "(-2, 3) has a negative extent");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_SHAPE, "(-2, 3) has a negative extent");
     assert_null(wf_view_broadcast(one, WF_SHAPE((int64_t)1 << 40, (int64_t)1 << 40)));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "too many elements");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_SHAPE, "too many elements");
     wf_array *far = wf_view_broadcast(one, WF_SHAPE((int64_t)1 << 40, 1 << 20)); /* costs nothing until it is read */
     assert_true(wf_array_count(far) == (int64_t)1 << 60);
     wf_array *all[] = { a, v, one, w, same, zero, far };
@@ -363,7 +363,7 @@ static void test_wrap(void **state)
     wf_write(g, a, 1, wf_index(g, 0), wf_index(g, 1));
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "stride 0");
     g = wf_begin(ctx, .shape = WF_SHAPE(2, 2));
-    wf_accumulate(g, WF_ADD, a, 1, wf_index(g, 0), wf_index(g, 1));
+    wf_accumulate(g, WF_JOIN_ADD, a, 1, wf_index(g, 0), wf_index(g, 1));
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "stride 0");
     assert_true(x[0] == 0 && x[1] == 1);
     wf_release(a);
@@ -374,7 +374,7 @@ static void test_messages(void **state)
     (void)state;
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3, 4), 1);
     assert_null(wf_view_broadcast(a, WF_SHAPE(2, 4)));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "(3, 4) does not broadcast to (2, 4)");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_SHAPE, "(3, 4) does not broadcast to (2, 4)");
     wf_graph *g = wf_begin(ctx);
     assert_null(wf_keep(wf_concat(0, wf_in(g, a), wf_cast(wf_in(g, a), WF_F64))));
     REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "f32 meets f64");
@@ -400,20 +400,20 @@ static void test_wrap_refuses_and_releases(void **state)
     float x[4] = { 0 };
     int released = 0;
     assert_null(wf_wrap(ctx, NULL, WF_F32, WF_SHAPE(4), count_release, &released));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "NULL");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "NULL");
     assert_int_equal(released, 1);
     assert_null(wf_wrap(ctx, (char *)x + 1, WF_F32, WF_SHAPE(3), count_release, &released));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "aligned");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "aligned");
     assert_int_equal(released, 2);
     assert_null(wf_wrap(ctx, x, (wf_dtype)(WF_C128 + 1), WF_SHAPE(2), count_release, &released));
-    EXPECT(ctx, wf_check(ctx), WF_ERR_ARG);
+    EXPECT(ctx, wf_last_status(ctx), WF_ERR_ARG);
     assert_int_equal(released, 3);
     assert_null(wf_wrap(ctx, x, WF_F32, WF_SHAPE(-2), count_release, &released));
-    EXPECT(ctx, wf_check(ctx), WF_ERR_SHAPE);
+    EXPECT(ctx, wf_last_status(ctx), WF_ERR_SHAPE);
     assert_int_equal(released, 4);
     const int64_t far[] = { INT64_MAX, 1 };
     assert_null(wf_wrap(ctx, x, WF_F32, WF_SHAPE(3, 2), count_release, &released, .strides = far));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "address space");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_SHAPE, "address space");
     assert_int_equal(released, 5);
     assert_null(wf_wrap(NULL, x, WF_F32, WF_SHAPE(2), count_release, &released));
     assert_int_equal(released, 6);
@@ -448,12 +448,12 @@ static void test_names(void **state)
     assert_int_equal(wf_device_named("interp"), WF_INTERP);
     assert_int_equal(wf_device_named("gpu"), 0);
     assert_int_equal(wf_device_named(NULL), 0);
-    assert_string_equal(wf_message(NULL), "out of memory");
-    assert_int_equal(wf_check(NULL), WF_ERR_MEMORY);
+    assert_string_equal(wf_last_message(NULL), "out of memory");
+    assert_int_equal(wf_last_status(NULL), WF_ERR_MEMORY);
     assert_int_equal(wf_error(ctx, WF_ERR_IO, "first"), WF_ERR_IO);
     assert_int_equal(wf_error(ctx, WF_ERR_ARG, "second"), WF_ERR_ARG);
-    REFUSED(ctx, wf_check(ctx), WF_ERR_IO, "first"); /* the first one is kept */
-    assert_string_equal(wf_message(ctx), "");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_IO, "first"); /* the first one is kept */
+    assert_string_equal(wf_last_message(ctx), "");
 }
 
 static void no_such_device(void **state)
@@ -462,7 +462,7 @@ static void no_such_device(void **state)
     const wf_device none[] = { (wf_device)3, (wf_device)-1, (wf_device)100 };
     for (int i = 0; i < 3; ++i) {
         wf_context *other = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .device = none[i] });
-        REFUSED(other, wf_check(other), WF_ERR_DEVICE, "there is no device");
+        REFUSED(other, wf_last_status(other), WF_ERR_DEVICE, "there is no device");
         assert_int_equal(wf_context_device(other), WF_CPU);
         wf_context_free(other);
     }

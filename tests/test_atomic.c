@@ -17,10 +17,10 @@ static void test_counter(void **state)
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
         wf_val i = wf_index(g, 0);
         if (masked) { /* the points of a condition, packed in some order */
-            wf_val keep = wf_eq(wf_mod(i, 3), 0), slot = wf_atomic_if(g, keep, WF_INC, counter, 0, 1);
-            wf_accumulate_if(g, keep, (int)WF_MAX, list, i, slot);
+            wf_val keep = wf_eq(wf_mod(i, 3), 0), slot = wf_atomic_if(g, keep, WF_JOIN_INC, counter, 0, 1);
+            wf_accumulate_if(g, keep, WF_JOIN_MAX, list, i, slot);
         } else {
-            wf_write(g, list, i, wf_atomic(g, WF_ADD, counter, 1, 1));
+            wf_write(g, list, i, wf_atomic(g, WF_JOIN_ADD, counter, 1, 1));
         }
         OK(ctx, wf_run(g));
         uint32_t *c = contents(counter);
@@ -38,16 +38,16 @@ static void test_atomic_joins(void **state)
 {
     (void)state;
     enum { N = 77 };
-    for (int j = WF_ADD; j <= WF_EXCH; ++j)
+    for (int j = WF_JOIN_ADD; j <= WF_JOIN_EXCH; ++j)
         for (int t = 0; t < TEST_DTYPES; t += TEST_EVERY) {
             wf_dtype dtype = test_dtypes[t];
-            if (j != WF_EXCH && !joinable((wf_join)j, dtype))
+            if (j != WF_JOIN_EXCH && !joinable((wf_join)j, dtype))
                 continue;
             int64_t first[N], value[N];
             uint64_t seed = (uint64_t)j * 31 + (uint64_t)t;
             for (int i = 0; i < N; ++i) {
-                first[i] = number(j == WF_EXCH ? WF_MIN : (wf_join)j, dtype, test_random(&seed));
-                value[i] = number(j == WF_EXCH ? WF_MIN : (wf_join)j, dtype, test_random(&seed));
+                first[i] = number(j == WF_JOIN_EXCH ? WF_JOIN_MIN : (wf_join)j, dtype, test_random(&seed));
+                value[i] = number(j == WF_JOIN_EXCH ? WF_JOIN_MIN : (wf_join)j, dtype, test_random(&seed));
             }
             wf_array *a = converted(array_of(ctx, WF_I64, WF_SHAPE(N), first), dtype);
             wf_array *v = converted(array_of(ctx, WF_I64, WF_SHAPE(N), value), dtype);
@@ -58,14 +58,14 @@ static void test_atomic_joins(void **state)
             OK(ctx, wf_run(g));
             g = wf_begin(ctx);
             wf_val x = wf_in(g, was), y = wf_in(g, v);
-            wf_val want = j == WF_ADD   ? wf_add(x, y)
-                          : j == WF_MUL ? wf_mul(x, y)
-                          : j == WF_MIN ? wf_min(x, y)
-                          : j == WF_MAX ? wf_max(x, y)
-                          : j == WF_AND ? wf_and(x, y)
-                          : j == WF_OR  ? wf_or(x, y)
-                          : j == WF_XOR ? wf_xor(x, y)
-                                        : y;
+            wf_val want = j == WF_JOIN_ADD   ? wf_add(x, y)
+                          : j == WF_JOIN_MUL ? wf_mul(x, y)
+                          : j == WF_JOIN_MIN ? wf_min(x, y)
+                          : j == WF_JOIN_MAX ? wf_max(x, y)
+                          : j == WF_JOIN_AND ? wf_and(x, y)
+                          : j == WF_JOIN_OR  ? wf_or(x, y)
+                          : j == WF_JOIN_XOR ? wf_xor(x, y)
+                                             : y;
             wf_array *sum = wf_keep(want);
             OK(ctx, wf_run(g));
             void *p = contents(sum), *q = contents(a), *r = contents(was), *s = contents(same);
@@ -105,8 +105,8 @@ static void test_atomic_arrays(void **state)
     wf_array *counter = wf_full(ctx, WF_I64, WF_SHAPE(1), 10);
     wf_graph *g = wf_begin(ctx);
     wf_val n = wf_iota(g, WF_SHAPE(N), 0);
-    wf_val slot = wf_atomic(g, WF_INC, counter, 0, wf_mul(n, 0));
-    wf_val twice = wf_mul(slot, 2), top = wf_reduce(WF_MAX, slot, WF_ALL_AXES);
+    wf_val slot = wf_atomic(g, WF_JOIN_INC, counter, 0, wf_mul(n, 0));
+    wf_val twice = wf_mul(slot, 2), top = wf_reduce(WF_JOIN_MAX, slot, WF_ALL_AXES);
     wf_val won = wf_cas(g, counter, N + 10, -1, wf_mul(n, 0));
     wf_array *a = wf_keep(slot), *b = wf_keep(twice), *c = wf_keep(top), *d = wf_keep(won);
     OK(ctx, wf_run(g));
@@ -147,10 +147,10 @@ static void test_reads(void **state)
     WF_END(g);
     wf_val before = wf_read(g, sums, 0);
     WF_IF (g, wf_lt(before, ENOUGH)) {
-        wf_atomic(g, WF_ADD, sums, 1, 0);
+        wf_atomic(g, WF_JOIN_ADD, sums, 1, 0);
     }
     WF_END(g);
-    wf_atomic(g, WF_ADD, second, 1, 0);
+    wf_atomic(g, WF_JOIN_ADD, second, 1, 0);
     wf_write(g, seen, wf_add(before, wf_read(g, sums, 1)), wf_index(g, 0));
     OK(ctx, wf_run(g));
     assert_true(scalar_f32(largest) == POINTS - 1);
@@ -169,13 +169,13 @@ static void test_own_element_after(void **state)
     (void)state;
     enum { N = 500 };
     for (int swap = 0; swap < 2; ++swap) {
-        wf_array *a = wf_arange(ctx, WF_I32, 2 * N, 0, 1);
+        wf_array *a = wf_array_arange(ctx, WF_I32, 2 * N, 0, 1);
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
         wf_val i = wf_index(g, 0);
         if (swap)
             wf_cas(g, a, wf_cast(i, WF_I32), wf_cast(wf_add(i, 5), WF_I32), i);
         else
-            wf_atomic(g, WF_ADD, a, 5, i);
+            wf_atomic(g, WF_JOIN_ADD, a, 5, i);
         wf_write(g, a, wf_read(g, a, i), wf_add(i, N));
         OK(ctx, wf_run(g));
         int32_t *x = contents(a);
@@ -191,7 +191,7 @@ static void test_errors(void **state)
     (void)state;
     wf_array *z = wf_full(ctx, WF_C64, WF_SHAPE(4), 0);
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(8));
-    wf_atomic(g, WF_ADD, z, 1, 0);
+    wf_atomic(g, WF_JOIN_ADD, z, 1, 0);
     REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "wf_atomic: not for c64");
     wf_release(z);
 }
@@ -207,11 +207,12 @@ static void many(wf_dtype t, bool masked)
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(n));
     wf_val at = wf_index(g, 0), some = wf_eq(wf_mod(at, 3), 0);
     for (int k = 0; k < TIMES; ++k) {
-        wf_val before = masked ? wf_atomic_if(g, some, WF_ADD, count, 1, k) : wf_atomic(g, WF_ADD, count, 1, k);
+        wf_val before =
+            masked ? wf_atomic_if(g, some, WF_JOIN_ADD, count, 1, k) : wf_atomic(g, WF_JOIN_ADD, count, 1, k);
         wf_val number = wf_cast(before, WF_I64);
-        wf_accumulate(g, WF_ADD, squares, wf_mul(number, number), k);
+        wf_accumulate(g, WF_JOIN_ADD, squares, wf_mul(number, number), k);
         wf_val held = wf_cas(g, claim, 0, wf_cast(wf_add(wf_and(at, 63), 1), t), k, wf_and(at, CLAIMED - 1));
-        wf_accumulate(g, WF_ADD, first, wf_eq(held, 0), k);
+        wf_accumulate(g, WF_JOIN_ADD, first, wf_eq(held, 0), k);
     }
     OK(ctx, wf_run(g));
     int64_t *square = contents(squares), *claims = contents(first);

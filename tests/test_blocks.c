@@ -1,5 +1,5 @@
-/* test_blocks.c - what runs once a block (WF_INIT, WF_DEINIT) and memory of blocks (wf_scratch): how often, with which
- * indices, with control flow, over all axes and some; as hooks; what is refused. */
+/* test_blocks.c - what runs once a block (WF_SECTION_INIT, WF_SECTION_DEINIT) and memory of blocks (wf_scratch): how
+ * often, with which indices, with control flow, over all axes and some; as hooks; what is refused. */
 #include "on_devices.h"
 
 static int64_t counted(wf_array *a)
@@ -18,12 +18,12 @@ static void test_counts(void **state)
         for (int i = 0; i < 3; ++i)
             n[i] = wf_full(ctx, WF_I32, WF_SHAPE(1), 0);
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(30, 70), .reduce = reduce);
-        wf_section(g, WF_INIT);
-        wf_accumulate(g, WF_ADD, n[0], 1, 0);
-        wf_section(g, WF_CALL);
-        wf_accumulate(g, WF_ADD, n[1], 1, 0);
-        wf_section(g, WF_DEINIT);
-        wf_accumulate(g, WF_ADD, n[2], 1, 0);
+        wf_section(g, WF_SECTION_INIT);
+        wf_accumulate(g, WF_JOIN_ADD, n[0], 1, 0);
+        wf_section(g, WF_SECTION_CALL);
+        wf_accumulate(g, WF_JOIN_ADD, n[1], 1, 0);
+        wf_section(g, WF_SECTION_DEINIT);
+        wf_accumulate(g, WF_JOIN_ADD, n[2], 1, 0);
         OK(ctx, wf_run(g));
         int64_t blocks = reduce == 0 || reduce == 3 ? 1 : reduce == 1 ? 70 : 30;
         assert_true(counted(n[0]) == blocks && counted(n[1]) == 2100 && counted(n[2]) == blocks);
@@ -48,21 +48,21 @@ static void test_elements(void **state)
             const wf_array *in = formal ? wf_formal(g, "in", WF_I32, 2) : ones;
             wf_var sum = { 0, NULL };
             if (reduce)
-                sum = wf_reduced(g, WF_I32, 0, WF_ADD);
-            wf_section(g, WF_INIT);
-            wf_accumulate(g, WF_ADD, n, 1, 0);
+                sum = wf_reduced(g, WF_I32, 0, WF_JOIN_ADD);
+            wf_section(g, WF_SECTION_INIT);
+            wf_accumulate(g, WF_JOIN_ADD, n, 1, 0);
             if (one_block)
                 wf_write(g, table, 4, 0);
-            wf_section(g, WF_CALL);
+            wf_section(g, WF_SECTION_CALL);
             wf_val v = wf_add(wf_in(g, in), wf_read(g, table, 0));
             if (reduce)
                 wf_inc(sum, v);
             else
                 wf_out(g, out, v);
-            wf_section(g, WF_DEINIT);
-            wf_accumulate(g, WF_ADD, n, wf_read(g, table, 0), 1);
+            wf_section(g, WF_SECTION_DEINIT);
+            wf_accumulate(g, WF_JOIN_ADD, n, wf_read(g, table, 0), 1);
             if (reduce) {
-                wf_section(g, WF_POST);
+                wf_section(g, WF_SECTION_POST);
                 wf_out(g, out, sum);
             }
             if (formal) {
@@ -104,20 +104,20 @@ static void test_histogram(void **state)
             wf_array *mine = wf_scratch(g, WF_I32, WF_SHAPE(BINS), zeroed);
             wf_val i;
             if (!zeroed) {
-                wf_section(g, WF_INIT);
+                wf_section(g, WF_SECTION_INIT);
                 WF_FOR (g, i, wf_thread_id(g, -1), BINS, wf_block_size(g, -1)) {
                     wf_write(g, mine, 0, i);
                 }
                 WF_END(g);
-                wf_section(g, WF_CALL);
+                wf_section(g, WF_SECTION_CALL);
             }
             wf_val bin = wf_cast(wf_mul(wf_in(g, in), BINS), WF_I32);
-            wf_accumulate(g, WF_ADD, mine, 1, wf_clamp(bin, 0, BINS - 1));
-            wf_section(g, WF_DEINIT);
+            wf_accumulate(g, WF_JOIN_ADD, mine, 1, wf_clamp(bin, 0, BINS - 1));
+            wf_section(g, WF_SECTION_DEINIT);
             wf_barrier(g);
             WF_FOR (g, i, wf_thread_id(g, -1), BINS, wf_block_size(g, -1)) {
                 WF_IF (g, wf_gt(wf_read(g, mine, i), 0)) {
-                    wf_accumulate(g, WF_ADD, hist, wf_read(g, mine, i), wf_index(g, 0), i);
+                    wf_accumulate(g, WF_JOIN_ADD, hist, wf_read(g, mine, i), wf_index(g, 0), i);
                 }
                 WF_END(g);
             }
@@ -138,16 +138,16 @@ static void test_table(void **state)
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(9, 50));
     wf_array *table = wf_scratch(g, WF_F32, WF_SHAPE(16), false);
     wf_val k;
-    wf_section(g, WF_INIT);
+    wf_section(g, WF_SECTION_INIT);
     wf_var square = wf_local(g, WF_F32, 0);
     WF_FOR (g, k, 0, 16, 1) {
         wf_set(square, wf_cast(wf_mul(k, k), WF_F32));
         wf_write(g, table, square, k);
     }
     WF_END(g);
-    wf_section(g, WF_CALL);
+    wf_section(g, WF_SECTION_CALL);
     wf_write(g, out, wf_read(g, table, wf_mod(wf_index(g, 1), 16)), wf_index(g, 0), wf_index(g, 1));
-    wf_section(g, WF_DEINIT);
+    wf_section(g, WF_SECTION_DEINIT);
     wf_var total = wf_local(g, WF_F32, 0);
     WF_FOR (g, k, 0, 16, 1) {
         wf_inc(total, wf_read(g, table, k));
@@ -163,19 +163,19 @@ static void test_table(void **state)
     wf_release(out), wf_release(sum);
 }
 
-/* Beside reduced variables, whose results WF_POST gets as ever; and as hooks. */
+/* Beside reduced variables, whose results WF_SECTION_POST gets as ever; and as hooks. */
 struct arrays {
     wf_array *before, *after;
 };
 static void count_before(const wf_site *s)
 {
     const struct arrays *a = s->user;
-    wf_accumulate(s->graph, WF_ADD, a->before, 1, s->index[0]);
+    wf_accumulate(s->graph, WF_JOIN_ADD, a->before, 1, s->index[0]);
 }
 static void count_after(const wf_site *s)
 {
     const struct arrays *a = s->user;
-    wf_accumulate(s->graph, WF_ADD, a->after, wf_add(wf_read(s->graph, a->before, s->index[0]), 1), s->index[0]);
+    wf_accumulate(s->graph, WF_JOIN_ADD, a->after, wf_add(wf_read(s->graph, a->before, s->index[0]), 1), s->index[0]);
 }
 static void add_up(const wf_site *s) { wf_inc(s->reduced[0], wf_mul(s->index[1], 2)); }
 
@@ -184,7 +184,7 @@ static void test_hooks(void **state)
     (void)state;
     struct arrays a = { wf_full(ctx, WF_I32, WF_SHAPE(40), 0), wf_full(ctx, WF_I32, WF_SHAPE(40), 0) };
     wf_array *out = wf_empty(ctx, WF_I64, WF_SHAPE(40, 1));
-    const wf_reduced_spec sum = { WF_I64, WF_ADD, 0 };
+    const wf_reduced_spec sum = { WF_I64, WF_JOIN_ADD, 0 };
     OK(ctx, wf_apply(ctx, WF_NO_ARRAYS, WF_ARRAYS(out),
                      WF_OPERATOR(.init = count_before, .call = add_up, .deinit = count_after, .user = &a,
                                  .reduced = &sum, .n_reduced = 1),
@@ -202,13 +202,13 @@ static void test_mistakes(void **state)
     (void)state;
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(8), 1);
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(8));
-    wf_section(g, WF_INIT);
+    wf_section(g, WF_SECTION_INIT);
     wf_index(g, 0);
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "once a block");
     g = wf_begin(ctx, .shape = WF_SHAPE(8));
-    wf_section(g, WF_DEINIT);
+    wf_section(g, WF_SECTION_DEINIT);
     wf_out(g, a, 1);
-    REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "WF_DEINIT");
+    REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "WF_SECTION_DEINIT");
     g = wf_begin(ctx, .shape = WF_SHAPE(8));
     wf_array *s = wf_scratch(g, WF_F32, WF_SHAPE(4), true);
     wf_in(g, s);
@@ -221,16 +221,16 @@ static void test_mistakes(void **state)
     assert_null(wf_scratch(g, WF_F32, WF_SHAPE(4), true));
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "wf_scratch");
     g = wf_begin(ctx, .shape = WF_SHAPE(8));
-    wf_section(g, WF_INIT);
-    wf_section(g, WF_CALL);
-    wf_section(g, WF_DEINIT);
+    wf_section(g, WF_SECTION_INIT);
+    wf_section(g, WF_SECTION_CALL);
+    wf_section(g, WF_SECTION_DEINIT);
     wf_write(g, a, 1, 0);
-    wf_section(g, WF_CALL);
-    wf_section(g, WF_DEINIT);
+    wf_section(g, WF_SECTION_CALL);
+    wf_section(g, WF_SECTION_DEINIT);
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "once each");
     g = wf_begin(ctx, .shape = WF_SHAPE(8));
     wf_val v = wf_index(g, 0);
-    wf_section(g, WF_DEINIT);
+    wf_section(g, WF_SECTION_DEINIT);
     wf_write(g, a, 1, v);
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "another section");
     wf_release(a);

@@ -112,7 +112,7 @@ static void test_table(void **state)
         bool arrays = way & 1, merge = !(way & 2);
         linear line = { 2, 1, 0 };
         wf_val i;
-        wf_graph *g = begin(arrays, merge ? 0 : WF_CALL_OPT, &i);
+        wf_graph *g = begin(arrays, merge ? 0 : WF_FLAG_CALL_OPT, &i);
         wf_array *out = wf_empty(ctx, WF_F64, WF_SHAPE(N));
         wf_var y = wf_local(g, WF_F64, -5);
         wf_switch(g, wf_sub(wf_mod(i, 7), 1),
@@ -243,7 +243,7 @@ typedef struct effects {
 static void call_effects(const wf_site *site)
 {
     const effects *e = site->user;
-    wf_accumulate(site->graph, WF_ADD, e->seen, 1, e->bin);
+    wf_accumulate(site->graph, WF_JOIN_ADD, e->seen, 1, e->bin);
     wf_inc(site->out[0], wf_read(site->graph, e->table, site->in[0])); /* outside for lanes that did not ask */
 }
 
@@ -251,7 +251,7 @@ static void test_effects(void **state)
 {
     (void)state;
     for (int arrays = 0; arrays < 2; ++arrays) {
-        wf_array *seen = wf_full(ctx, WF_I32, WF_SHAPE(3), 0), *table = wf_arange(ctx, WF_I32, 10, 100, 1);
+        wf_array *seen = wf_full(ctx, WF_I32, WF_SHAPE(3), 0), *table = wf_array_arange(ctx, WF_I32, 10, 100, 1);
         const effects e[3] = { { seen, table, 0 }, { seen, table, 1 }, { seen, table, 0 } };
         wf_val i, k;
         wf_graph *g = begin(arrays, 0, &i);

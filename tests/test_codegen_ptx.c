@@ -61,7 +61,7 @@ static void make_first(const test_case *t, const test_memory *memory, wf__stage 
 static void make_second(const test_case *t, wf__stage *stage)
 {
     wf__ir *ir = &stage->body;
-    wf__ir_init(ir, 1, WF_FOLD | WF_VALUE_NUMBERING);
+    wf__ir_init(ir, 1, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
     for (uint32_t i = 0; i < t->ir.param_n; ++i)
         wf__param(ir, t->ir.param[i]);
     wf__ref index = wf__index(ir, 0);

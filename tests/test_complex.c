@@ -398,7 +398,7 @@ static wf_val sine(wf_graph *g) { return wf_sin(z(g, 1, 2)); }
 static wf_val narrowed(wf_graph *g) { return wf_cast(z(g, 1, 2), WF_F32); }
 static wf_val brain(wf_graph *g) { return wf_complex(wf_const(g, WF_BF16, 1), 2); }
 static wf_val whole(wf_graph *g) { return wf_complex(wf_const(g, WF_I32, 1), 2); }
-static wf_val largest(wf_graph *g) { return wf_reduce(WF_MAX, z(g, 1, 2), WF_ALL_AXES); }
+static wf_val largest(wf_graph *g) { return wf_reduce(WF_JOIN_MAX, z(g, 1, 2), WF_ALL_AXES); }
 
 static void test_promotion(void **state)
 {
@@ -426,7 +426,7 @@ static void test_promotion(void **state)
     refused(narrowed, WF_ERR_DTYPE, "wf_real");
     refused(brain, WF_ERR_DTYPE, "bf16");
     refused(whole, WF_ERR_DTYPE, "cast to a float");
-    refused(largest, WF_ERR_UNSUPPORTED, "WF_ADD");
+    refused(largest, WF_ERR_UNSUPPORTED, "WF_JOIN_ADD");
 }
 
 /* Conversions between the dtypes, to bool, from reals; comparisons; real and imaginary parts of reals. */
@@ -491,10 +491,10 @@ static void test_reductions(void **state)
             wf_array *kept = wf_keep(wf_cast(wf_sum(wf_in(g, a), WF_ALL_AXES), WF_C128));
             OK(ctx, wf_run(g));
             g = wf_begin(ctx, .reduce = WF_ALL_AXES, .device = d ? WF_CPU : WF_INTERP);
-            wf_var total = wf_reduced(g, pairs[k], 0, WF_ADD), untouched = wf_reduced(g, pairs[k], 1, WF_ADD);
+            wf_var total = wf_reduced(g, pairs[k], 0, WF_JOIN_ADD), untouched = wf_reduced(g, pairs[k], 1, WF_JOIN_ADD);
             (void)untouched;
             wf_inc(total, wf_in(g, a));
-            wf_section(g, WF_POST);
+            wf_section(g, WF_SECTION_POST);
             wf_out(g, out, wf_add(total, wf_mul(0, untouched)));
             OK(ctx, wf_run(g));
             int64_t n;
@@ -521,7 +521,7 @@ static void test_memory(void **state)
         for (int d = 0; d < 2; ++d) {
             wf_array *a = from_f64(pairs[k], WF_SHAPE(H, W), x), *flip = wf_view_slice(a, 1, W - 1, WF_END_INDEX, -1);
             wf_array *turn = wf_view_permute(a, (const int[]){ 1, 0 }), *out = wf_empty(ctx, WF_C128, WF_SHAPE(H, W));
-            wf_array *full = wf_full(ctx, pairs[k], WF_SHAPE(3), 2.5), *count = wf_arange(ctx, pairs[k], 3, 1, 2);
+            wf_array *full = wf_full(ctx, pairs[k], WF_SHAPE(3), 2.5), *count = wf_array_arange(ctx, pairs[k], 3, 1, 2);
             wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(H, W), .device = d ? WF_CPU : WF_INTERP);
             wf_val i = wf_index(g, 0), j = wf_index(g, 1);
             wf_val v = wf_add(wf_in(g, a), wf_mul(2, wf_in(g, flip)));

@@ -16,8 +16,8 @@ static wf_context *ctx;
 static int set_up(void **state)
 {
     (void)state;
-    ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .flags_on = WF_NO_DISK_CACHE });
-    return wf_check(ctx) != WF_OK;
+    ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .flags_on = WF_FLAG_NO_DISK_CACHE });
+    return wf_last_status(ctx) != WF_OK;
 }
 
 static int tear_down(void **state)
@@ -91,9 +91,9 @@ static void refused(wf_graph *g, wf_val v, const char *says)
 {
     wf_array *out = wf_full(ctx, WF_F32, WF_SCALAR, 7);
     wf_out(g, out, v);
-    if (wf_run(g) != WF_ERR_DTYPE || !strstr(wf_message(ctx), says))
-        fail_msg("%s", wf_message(ctx));
-    wf_clear(ctx);
+    if (wf_run(g) != WF_ERR_DTYPE || !strstr(wf_last_message(ctx), says))
+        fail_msg("%s", wf_last_message(ctx));
+    wf_clear_error(ctx);
     wf_release(out);
 }
 
@@ -146,7 +146,7 @@ static void text(void **state)
     wf_upload(a, z, sizeof z);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (wf_text_create(ctx, cases[i].text, WF_NAMED(a, r, c, s, w), 0, want, 1, &out) != WF_OK)
-            fail_msg("%s: %s", cases[i].text, wf_message(ctx));
+            fail_msg("%s: %s", cases[i].text, wf_last_message(ctx));
         assert_int_equal(wf_array_count(out), 3);
         wf_array *last = wf_view_at(out, 0, 2), *wide = wf_empty(ctx, WF_C128, WF_SCALAR);
         OK(ctx, wf_text(ctx, "wide = c128(last)", wide, last));
@@ -168,8 +168,8 @@ static void text(void **state)
                                          "out = f32(complex(1, 2))" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         if (wf_text_create(ctx, wrong[i], WF_NAMED(r), 0, want, 1, &out) != WF_ERR_DTYPE)
-            fail_msg("%s: %s", wrong[i], wf_message(ctx));
-        wf_clear(ctx);
+            fail_msg("%s: %s", wrong[i], wf_last_message(ctx));
+        wf_clear_error(ctx);
     }
     wf_release(a);
     wf_release(r);

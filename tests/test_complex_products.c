@@ -5,7 +5,7 @@
  */
 #include "on_devices.h"
 #include <complex.h>
-#include "weft/array.h"
+#include "weft/functions.h"
 
 typedef double complex number;
 static const wf_dtype pairs[] = { WF_C32, WF_C64, WF_C128 };
@@ -90,16 +90,17 @@ static void check(wf_dtype t, wf_shape shape, bool turned, wf_axes axes)
     number *x = numbers(a), *want = malloc((size_t)results * sizeof *want + 1);
     assert_non_null(want);
     wf_graph *g = wf_begin(ctx);
-    wf_val v = wf_in(g, a), p = wf_reduce(WF_MUL, v, axes);
+    wf_val v = wf_in(g, a), p = wf_reduce(WF_JOIN_MUL, v, axes);
     wf_array *first = wf_keep(p), *sum = wf_keep(wf_sum(v, axes));
-    wf_array *turn = wf_keep(wf_mul(v, wf_conj(p))), *only = wf_keep(wf_real(wf_reduce(WF_MUL, wf_conj(v), axes)));
+    wf_array *turn = wf_keep(wf_mul(v, wf_conj(p))), *only = wf_keep(wf_real(wf_reduce(WF_JOIN_MUL, wf_conj(v), axes)));
     OK(ctx, wf_run(g));
     wf_array *second = wf_array_prod(a, axes), *alone = wf_array_sum(a, axes);
     g = wf_begin(ctx, .shape = s, .reduce = axes);
-    wf_var z = wf_reduced(g, t, wf_const_complex(g, WF_C128, 0, 2), WF_MUL), count = wf_reduced(g, WF_I64, 0, WF_ADD);
+    wf_var z = wf_reduced(g, t, wf_const_complex(g, WF_C128, 0, 2), WF_JOIN_MUL),
+           count = wf_reduced(g, WF_I64, 0, WF_JOIN_ADD);
     wf_set(z, wf_mul(z, wf_in(g, a)));
     wf_inc(count, 1);
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, third, wf_mul(z, wf_gt(count, -1)));
     OK(ctx, wf_run(g));
     plain(x, s, axes, 2 * I, want);
@@ -158,9 +159,9 @@ static void test_variables(void **state)
     }
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N), .reduce = WF_ALL_AXES);
     wf_val i = wf_index(g, 0), v = wf_in(g, a), k;
-    wf_var z = wf_reduced(g, WF_C64, 1, WF_MUL), last = wf_reduced(g, WF_I64, -1, WF_JOIN_CUSTOM),
-           w = wf_reduced(g, WF_C128, 1, WF_MUL),
-           sum = wf_reduced(g, WF_C128, wf_const_complex(g, WF_C64, 0, 1), WF_ADD);
+    wf_var z = wf_reduced(g, WF_C64, 1, WF_JOIN_MUL), last = wf_reduced(g, WF_I64, -1, WF_JOIN_CUSTOM),
+           w = wf_reduced(g, WF_C128, 1, WF_JOIN_MUL),
+           sum = wf_reduced(g, WF_C128, wf_const_complex(g, WF_C64, 0, 1), WF_JOIN_ADD);
     wf_set(last, wf_max(last, i));
     WF_IF (g, wf_eq(wf_mod(i, 3), 0)) {
         wf_set(z, wf_mul(v, z));
@@ -175,9 +176,9 @@ static void test_variables(void **state)
         WF_END(g);
     }
     WF_END(g);
-    wf_section(g, WF_JOIN);
+    wf_section(g, WF_SECTION_JOIN);
     wf_set(last, wf_max(last, wf_get(wf_other(last))));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     for (int p = 0; p < 3; ++p)
         wf_out(g, out[p] = wf_empty(ctx, WF_C64, WF_SCALAR), p == 0 ? wf_get(z) : wf_get(p == 1 ? w : sum));
     wf_out(g, most, last);
@@ -212,7 +213,7 @@ static void test_mistakes(void **state)
     wf_array *a = units(WF_C64, WF_SHAPE(8), false);
     for (int k = 0; k < 6; ++k) {
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(8), .reduce = WF_ALL_AXES);
-        wf_var z = wf_reduced(g, WF_C64, 1, k == 3 ? WF_MAX : WF_MUL);
+        wf_var z = wf_reduced(g, WF_C64, 1, k == 3 ? WF_JOIN_MAX : WF_JOIN_MUL);
         wf_val v = wf_in(g, a);
         if (k == 0)
             wf_set(z, wf_add(z, v));
@@ -222,21 +223,21 @@ static void test_mistakes(void **state)
             wf_set(z, v);
         else if (k == 4) {
             wf_set(z, wf_mul(z, v));
-            wf_section(g, WF_JOIN);
+            wf_section(g, WF_SECTION_JOIN);
         } else if (k == 5) {
-            wf_section(g, WF_POST);
+            wf_section(g, WF_SECTION_POST);
             wf_write(g, a, z, 0);
-            REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "not in section WF_POST");
+            REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "not in section WF_SECTION_POST");
             continue;
         }
         if (k == 3)
-            REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "WF_ADD and WF_MUL only");
+            REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "WF_JOIN_ADD and WF_JOIN_MUL only");
         else
-            REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, k == 4 ? "WF_JOIN" : "or wf_inc [operation %");
+            REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, k == 4 ? "WF_SECTION_JOIN" : "or wf_inc [operation %");
     }
     wf_graph *g = wf_begin(ctx);
-    (void)wf_keep(wf_reduce(WF_MIN, wf_in(g, a), 1));
-    REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "WF_ADD and WF_MUL only");
+    (void)wf_keep(wf_reduce(WF_JOIN_MIN, wf_in(g, a), 1));
+    REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "WF_JOIN_ADD and WF_JOIN_MUL only");
     wf_release(a);
 }
 
@@ -254,7 +255,7 @@ static void bits_of(const char *isa, int threads, wf_device device, wf_axes axes
     wf_out(g, angle, wf_complex(wf_sin(t), wf_cos(t)));
     OK(other, wf_run(g));
     g = wf_begin(other, .serial_below = 1);
-    wf_array *p = wf_keep(wf_cast(wf_reduce(WF_MUL, wf_cast(wf_in(g, angle), WF_C128), axes), WF_C128));
+    wf_array *p = wf_keep(wf_cast(wf_reduce(WF_JOIN_MUL, wf_cast(wf_in(g, angle), WF_C128), axes), WF_C128));
     OK(other, wf_run(g));
     assert_int_equal((size_t)wf_array_count(p) * 16, bytes);
     OK(other, wf_download(p, out, bytes));

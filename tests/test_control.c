@@ -7,7 +7,7 @@
 enum { SIZES = 5 };
 static const int64_t sizes[SIZES] = { 1, 7, 64, 333, 4099 };
 
-static wf_array *ramp(wf_dtype dtype, int64_t n) { return wf_arange(ctx, dtype, n, 0, 1); }
+static wf_array *ramp(wf_dtype dtype, int64_t n) { return wf_array_arange(ctx, dtype, n, 0, 1); }
 
 /* Runs the recording and compares an i32 array with what `want` says about each index. */
 static void expect_i32(wf_graph *g, wf_array *out, int32_t (*want)(int64_t i))
@@ -127,7 +127,7 @@ static void test_window(void **state)
         for (int way = 0; way < 4; ++way) {
             int64_t n = sizes[s], radius = 3;
             wf_array *in = ramp(WF_F32, n), *out = wf_empty(ctx, WF_F32, WF_SHAPE(n));
-            run_window(in, out, radius, way & 1, way & 2 ? WF_LOOP_OPT : 0);
+            run_window(in, out, radius, way & 1, way & 2 ? WF_FLAG_LOOP_OPT : 0);
             float *x = contents(out);
             for (int64_t i = 0; i < n; ++i) {
                 float want = 0;
@@ -151,7 +151,7 @@ static void test_writes(void **state)
     for (int s = 0; s < SIZES; ++s)
         for (int flags = 0; flags < 2; ++flags) {
             wf_array *out = wf_full(ctx, WF_I32, WF_SHAPE(sizes[s]), -1);
-            wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(sizes[s]), .flags_off = flags ? WF_LOOP_OPT : 0);
+            wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(sizes[s]), .flags_off = flags ? WF_FLAG_LOOP_OPT : 0);
             wf_val i = wf_index(g, 0), k;
             WF_IF (g, wf_eq(wf_mod(i, 3), 0)) {
                 wf_write(g, out, 0, i);
@@ -217,7 +217,7 @@ static void test_reduced(void **state)
         int64_t n = sizes[s], want_sum = 0, want_most = -1;
         wf_array *sum = wf_empty(ctx, WF_I64, WF_SHAPE(1)), *most = wf_empty(ctx, WF_I64, WF_SHAPE(1));
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(n), .reduce = WF_ALL_AXES);
-        wf_var total = wf_reduced(g, WF_I64, 0, WF_ADD), top = wf_reduced(g, WF_I64, -1, WF_MAX);
+        wf_var total = wf_reduced(g, WF_I64, 0, WF_JOIN_ADD), top = wf_reduced(g, WF_I64, -1, WF_JOIN_MAX);
         wf_val i = wf_index(g, 0), k;
         WF_FOR (g, k, 0, wf_mod(i, 7), 1) {
             WF_IF (g, wf_eq(k, 4)) {
@@ -228,7 +228,7 @@ static void test_reduced(void **state)
             wf_set(top, wf_max(top, wf_xor(i, k)));
         }
         WF_END(g);
-        wf_section(g, WF_POST);
+        wf_section(g, WF_SECTION_POST);
         wf_out(g, sum, total);
         wf_out(g, most, top);
         OK(ctx, wf_run(g));
@@ -423,12 +423,12 @@ static void test_mistakes(void **state)
     REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "2.5");
 
     g = wf_begin(ctx, .shape = WF_SHAPE(8), .reduce = WF_ALL_AXES);
-    wf_var sum = wf_reduced(g, WF_I64, 0, WF_ADD);
+    wf_var sum = wf_reduced(g, WF_I64, 0, WF_JOIN_ADD);
     WF_IF (g, wf_gt(wf_index(g, 0), 2)) {
         wf_set(sum, 0);
     }
     WF_END(g);
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, out, sum);
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "joined");
     wf_release(out);
@@ -441,7 +441,7 @@ static void test_two_names(void **state)
     (void)state;
     for (int turns = 0; turns < 3; ++turns)
         for (int loops = 0; loops < 3; ++loops) {
-            wf_array *a = wf_arange(ctx, WF_I32, 5, 100, 1), *b = wf_full(ctx, WF_I32, WF_SHAPE(5), 0);
+            wf_array *a = wf_array_arange(ctx, WF_I32, 5, 100, 1), *b = wf_full(ctx, WF_I32, WF_SHAPE(5), 0);
             int32_t x[5], y[5];
             wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(5));
             wf_val i = wf_index(g, 0), k;
@@ -474,7 +474,7 @@ static void test_some_again(void **state)
     for (int t = 0; t < 5; ++t)
         for (int way = 0; way < 4; ++way) {
             enum { N = 203 };
-            wf_array *in = wf_arange(ctx, WF_I32, N, 0, 1), *a = wf_full(ctx, types[t], WF_SHAPE(N), 99);
+            wf_array *in = wf_array_arange(ctx, WF_I32, N, 0, 1), *a = wf_full(ctx, types[t], WF_SHAPE(N), 99);
             wf_graph *g = way & 1 ? wf_begin(ctx) : wf_begin(ctx, .shape = WF_SHAPE(N));
             wf_val v = wf_in(g, in), k, low = wf_mod(v, 100), some = wf_eq(wf_mod(v, 3), 1);
             if (way & 2) {

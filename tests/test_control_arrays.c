@@ -8,7 +8,7 @@
 enum { SIZES = 4 };
 static const int64_t sizes[SIZES] = { 1, 17, 333, 4099 };
 
-static wf_array *ramp(wf_dtype dtype, int64_t n, double first) { return wf_arange(ctx, dtype, n, first, 1); }
+static wf_array *ramp(wf_dtype dtype, int64_t n, double first) { return wf_array_arange(ctx, dtype, n, first, 1); }
 
 static void expect_i32_shape(wf_array *a, const int32_t *want, int64_t n)
 {
@@ -70,7 +70,7 @@ static void test_broadcast(void **state)
 {
     (void)state;
     enum { H = 37, W = 61 };
-    wf_array *re = wf_arange(ctx, WF_F32, W, -2, 0.04), *im = wf_arange(ctx, WF_F32, H, -1, 0.04);
+    wf_array *re = wf_array_arange(ctx, WF_F32, W, -2, 0.04), *im = wf_array_arange(ctx, WF_F32, H, -1, 0.04);
     wf_array *column = wf_view_reshape(im, WF_SHAPE(H, 1));
     int32_t want[H * W];
     float *cr = contents(re), *ci = contents(im);
@@ -113,7 +113,7 @@ static void test_nested(void **state)
         int32_t *want = malloc((size_t)sizes[s] * sizeof *want);
         for (int64_t i = 0; i < sizes[s]; ++i)
             want[i] = nested_loops(i, i);
-        wf_graph *g = wf_begin(ctx, .flags_off = s & 1 ? WF_LOOP_OPT : 0);
+        wf_graph *g = wf_begin(ctx, .flags_off = s & 1 ? WF_FLAG_LOOP_OPT : 0);
         wf_val i = wf_cast(wf_iota(g, WF_SHAPE(sizes[s]), 0), WF_I32);
         wf_var sum = record_nested_loops(g, i);
         wf_array *out = wf_keep(sum);
@@ -219,7 +219,7 @@ static void test_gather_and_accumulate(void **state)
             wf_inc(sum, wf_read(g, table, at)); /* most lanes are far outside */
         }
         WF_END(g);
-        wf_accumulate(g, WF_ADD, seen, 1, wf_mod(wf_add(i, k), BINS));
+        wf_accumulate(g, WF_JOIN_ADD, seen, 1, wf_mod(wf_add(i, k), BINS));
         wf_write(g, last, wf_cast(k, WF_I32), wf_sub(N - 1, i));
     }
     WF_END(g);
@@ -298,7 +298,7 @@ static void test_atomics(void **state)
     wf_val v = wf_in(g, in);
     wf_var slot = wf_local(g, WF_I64, -1);
     WF_IF (g, wf_eq(wf_mod(v, 5), 2)) {
-        wf_set(slot, wf_atomic(g, WF_INC, next, 0, 0));
+        wf_set(slot, wf_atomic(g, WF_JOIN_INC, next, 0, 0));
     }
     WF_END(g);
     wf_array *mine = wf_keep(slot), *sum = wf_keep(wf_sum(slot, WF_ALL_AXES));
@@ -440,13 +440,13 @@ static void test_asked_for(void **state)
     wf_release(in);
 }
 
-/* What nobody asks for is computed without WF_DEAD_CODE, to the same results. */
+/* What nobody asks for is computed without WF_FLAG_DEAD_CODE, to the same results. */
 static void test_dead_code(void **state)
 {
     (void)state;
     wf_array *in = ramp(WF_F32, 64, 0);
     for (int off = 0; off < 2; ++off) {
-        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(64), .flags_off = off ? WF_DEAD_CODE : 0);
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(64), .flags_off = off ? WF_FLAG_DEAD_CODE : 0);
         wf_array *out = wf_formal(g, "out", WF_F32, 1);
         wf_val i = wf_index(g, 0), v = wf_read(g, in, i), k;
         wf_var a = wf_local(g, WF_F32, v), b = wf_local(g, WF_F32, 1);
@@ -623,7 +623,7 @@ static void test_unrelated_evaluated(void **state)
         wf_array *a = ramp(WF_I32, 3, 0), *b = ramp(WF_I32, 6, 0);
         wf_graph *g = wf_begin(ctx), *other = NULL;
         wf_var x = wf_local(g, WF_I32, wf_in(g, a));
-        wf_var y = wf_local(g, WF_I32, how == 1 ? wf_block_reduce(WF_ADD, wf_in(g, b), 3) : wf_in(g, b));
+        wf_var y = wf_local(g, WF_I32, how == 1 ? wf_block_reduce(WF_JOIN_ADD, wf_in(g, b), 3) : wf_in(g, b));
         WF_IF (g, wf_gt(x, 1)) {
             wf_set(x, 10);
         }
@@ -664,7 +664,7 @@ static int on_debug(void **state)
 {
     (void)state;
     ctx = test_context(WF_CPU, 1);
-    wf_set_flags(ctx, WF_DEBUG, 0);
+    wf_set_flags(ctx, WF_FLAG_DEBUG, 0);
     return 0;
 }
 

@@ -6,7 +6,7 @@
 
 enum { N = 1000 };
 
-static wf_array *ramp(int64_t n, double first) { return wf_arange(ctx, WF_F32, n, first, 1); }
+static wf_array *ramp(int64_t n, double first) { return wf_array_arange(ctx, WF_F32, n, first, 1); }
 
 /* a[i] = first + i * step */
 static void expect(wf_array *a, double first, double step, int line)
@@ -187,7 +187,7 @@ static void test_reads_and_other_writes(void **state)
     wf_release(b);
     b = wf_copy(a);
     g = wf_begin(ctx, .shape = WF_SHAPE(N));
-    wf_accumulate(g, WF_ADD, b, 3, wf_index(g, 0));
+    wf_accumulate(g, WF_JOIN_ADD, b, 3, wf_index(g, 0));
     OK(ctx, wf_run(g));
     EXPECT_RAMP(a, 1);
     EXPECT_RAMP(b, 4);
@@ -298,7 +298,7 @@ static void test_refused(void **state)
     assert_int_equal(wf_array_data_id(NULL), 0);
     wf_graph *g = wf_begin(ctx);
     assert_null(wf_copy(wf_formal(g, "f", WF_F32, 1)));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "wf_copy: 'f' is a formal");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "wf_copy: 'f' is a formal");
     wf_drop(g);
     wf_array *empty = wf_empty(ctx, WF_F32, WF_SHAPE(0, 3)), *copy = wf_copy(empty);
     assert_non_null(copy);

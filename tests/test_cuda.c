@@ -24,10 +24,10 @@ static wf_array *ramp(wf_device device, wf_dtype dtype, wf_shape shape)
 {
     wf_array *a = wf_empty(ctx, dtype, shape, .device = device);
     if (!a)
-        print_error("%s\n", wf_message(ctx));
+        print_error("%s\n", wf_last_message(ctx));
     assert_non_null(a);
     int64_t n = wf_array_count(a);
-    wf_array *flat = wf_arange(ctx, dtype, n, -17, 0.37);
+    wf_array *flat = wf_array_arange(ctx, dtype, n, -17, 0.37);
     void *x = contents(flat);
     OK(ctx, wf_upload(a, x, (size_t)n * wf_dtype_size(dtype)));
     free(x);
@@ -108,7 +108,8 @@ static wf_array *sums(wf_device device, wf_shape shape, wf_axes axes)
     wf_array *a = ramp(device, WF_F32, shape);
     wf_graph *g = wf_begin(ctx);
     wf_val v = wf_sin(wf_in(g, a));
-    wf_array *r = wf_keep(wf_add(wf_reduce(WF_MUL, wf_add(1, wf_mul(v, 1e-3)), axes), wf_reduce(WF_MAX, v, axes)));
+    wf_array *r =
+        wf_keep(wf_add(wf_reduce(WF_JOIN_MUL, wf_add(1, wf_mul(v, 1e-3)), axes), wf_reduce(WF_JOIN_MAX, v, axes)));
     OK(ctx, wf_run(g));
     wf_release(a);
     return r;
@@ -135,8 +136,8 @@ static wf_array *scanned(wf_device device, wf_shape shape, int axis, bool exclus
 {
     wf_array *a = ramp(device, WF_F32, shape);
     wf_graph *g = wf_begin(ctx);
-    wf_val v = wf_sin(wf_in(g, a)), s = wf_scan(WF_ADD, v, axis, exclusive, reversed);
-    wf_array *r = wf_keep(wf_add(s, wf_scan(WF_MUL, wf_add(1, wf_mul(v, 1e-3)), axis, exclusive, reversed)));
+    wf_val v = wf_sin(wf_in(g, a)), s = wf_scan(WF_JOIN_ADD, v, axis, exclusive, reversed);
+    wf_array *r = wf_keep(wf_add(s, wf_scan(WF_JOIN_MUL, wf_add(1, wf_mul(v, 1e-3)), axis, exclusive, reversed)));
     OK(ctx, wf_run(g));
     wf_release(a);
     return r;
@@ -192,7 +193,7 @@ static void test_refused(void **state)
     (void)state;
     wf_array *a = ramp(WF_GPU(0), WF_F32, WF_SHAPE(8));
     assert_null(wf_empty(ctx, WF_F32, WF_SHAPE(1), .device = WF_GPU(50)));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_DEVICE, "no cuda:50");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_DEVICE, "no cuda:50");
     OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a)));
     wf_graph *g = wf_begin(ctx);
     wf_out(g, a, wf_add(wf_in(g, a), 1));
@@ -241,13 +242,13 @@ static void test_no_driver(void **state)
     wf_context *other = test_context(0, 1);
     setenv("WEFT_CUDA", "/no/such/driver.so", 1);
     assert_null(wf_empty(other, WF_F32, WF_SHAPE(2), .device = WF_GPU(0)));
-    REFUSED(other, wf_check(other), WF_ERR_DEVICE, "no NVIDIA driver was found");
+    REFUSED(other, wf_last_status(other), WF_ERR_DEVICE, "no NVIDIA driver was found");
     assert_int_equal(wf_device_count(other, WF_GPU(0)), 0);
-    OK(other, wf_check(other));
+    OK(other, wf_last_status(other));
     wf_device_info info = { .size = sizeof info };
     REFUSED(other, wf_get_device_info(other, WF_GPU(0), &info), WF_ERR_DEVICE, "no NVIDIA driver was found");
     assert_null(wf_empty(other, WF_F32, WF_SHAPE(2), .memory = WF_MEMORY_PINNED));
-    REFUSED(other, wf_check(other), WF_ERR_DEVICE, "wf_empty: cuda:0: no NVIDIA driver was found");
+    REFUSED(other, wf_last_status(other), WF_ERR_DEVICE, "wf_empty: cuda:0: no NVIDIA driver was found");
     wf_graph *g = wf_begin(other, .device = WF_GPU(0));
     wf_keep(wf_const(g, WF_F32, 4));
     REFUSED(other, wf_run(g), WF_ERR_DEVICE, "no NVIDIA driver was found");

@@ -43,7 +43,7 @@ static void work(wf_array *used_there, double expected)
 {
     wf_stream *queue = wf_stream_new(ctx, GPU);
     static int turn; /* so that a kernel is made */
-    wf_array *a = wf_arange(ctx, WF_F32, 100 + ++turn, 0, 1);
+    wf_array *a = wf_array_arange(ctx, WF_F32, 100 + ++turn, 0, 1);
     assert_true(queue && a);
     OK(ctx, add(NULL, a, turn + 0.5));
     OK(ctx, add(queue, a, 1));
@@ -91,7 +91,7 @@ static void captured(int mode)
     CAPTURED(add(s, b, 1));
     CAPTURED(wf_stream_sync(s));
     assert_null(wf_event_record(s));
-    CAPTURED(wf_check(ctx));
+    CAPTURED(wf_last_status(ctx));
     CAPTURED(wf_stream_wait(s, before));
     work(a, 5);
     wf_stream *again = wf_stream_wrap(ctx, GPU, mine);

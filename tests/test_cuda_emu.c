@@ -42,7 +42,7 @@ static void test_names(void **state)
     REFUSED(ctx, wf_run(g), WF_ERR_DEVICE, "is in the memory of cpu");
     wf_array *none_there = wf_empty(ctx, WF_F32, WF_SHAPE(3), .device = WF_GPU_EMU(40));
     assert_null(none_there);
-    REFUSED(ctx, wf_check(ctx), WF_ERR_DEVICE, "there is no cuda-emu:40: this machine has 1 emulated device");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_DEVICE, "there is no cuda-emu:40: this machine has 1 emulated device");
     wf_release(a);
     wf_release(b);
 }
@@ -57,14 +57,14 @@ static void test_where(void **state)
     wf_context *other = test_context(WF_GPU_EMU(0), 1);
     wf_array *a = wf_full(other, WF_I32, WF_SHAPE(5), 7);
     if (!a)
-        print_error("%s\n", wf_message(other));
+        print_error("%s\n", wf_last_message(other));
     assert_non_null(a);
     wf_release(a);
     wf_context_free(other);
     setenv("WEFT_CUDA_EMU", "/no/such/emulator.so", 1);
     other = test_context(WF_GPU_EMU(0), 1);
     assert_null(wf_full(other, WF_I32, WF_SHAPE(5), 7));
-    REFUSED(other, wf_check(other), WF_ERR_DEVICE,
+    REFUSED(other, wf_last_status(other), WF_ERR_DEVICE,
             "cuda-emu:0: no PTX emulator was found (WEFT_CUDA_EMU: /no/such/emulator.so: cannot open");
     a = wf_empty(other, WF_I32, WF_SHAPE(5), .device = WF_CPU); /* the rest works */
     assert_non_null(a);
@@ -73,7 +73,7 @@ static void test_where(void **state)
     setenv("WEFT_CUDA_EMU", "libm.so.6", 1);
     other = test_context(WF_GPU_EMU(0), 1);
     assert_null(wf_full(other, WF_I32, WF_SHAPE(5), 7));
-    REFUSED(other, wf_check(other), WF_ERR_DEVICE, "cuda-emu:0: the PTX emulator is too old (");
+    REFUSED(other, wf_last_status(other), WF_ERR_DEVICE, "cuda-emu:0: the PTX emulator is too old (");
     wf_context_free(other);
     if (before)
         setenv("WEFT_CUDA_EMU", before, 1);
@@ -86,15 +86,15 @@ static void test_where(void **state)
 static void finds(wf_graph *record(wf_context *other, wf_array *a, wf_array *out), const char *what)
 {
     wf_context *other = test_context(WF_GPU_EMU(0), 1);
-    wf_array *a = wf_arange(other, WF_F32, 40, 1, 1), *out = wf_full(other, WF_F32, WF_SHAPE(40), 0);
+    wf_array *a = wf_array_arange(other, WF_F32, 40, 1, 1), *out = wf_full(other, WF_F32, WF_SHAPE(40), 0);
     wf_status status = wf_run(record(other, a, out));
-    const char *text = wf_message(other);
+    const char *text = wf_last_message(other);
     bool found = status == WF_ERR_BACKEND && strstr(text, what) && !strncmp(text, "cuda-emu:0: ", 12) &&
                  strstr(text, "line ") && strstr(text, " [in mine begun at ");
     if (!found)
         print_error("%s: '%s', expected '%s'\n", wf_status_name(status), text, what);
     assert_true(found);
-    wf_clear(other);
+    wf_clear_error(other);
     float some[40];
     REFUSED(other, wf_download(a, some, sizeof some), WF_ERR_BACKEND, "cuda-emu:0: lost by an earlier failure");
     wf_array *cpu = wf_empty(other, WF_F32, WF_SHAPE(40), .device = WF_CPU);
@@ -144,7 +144,7 @@ static void test_files(void **state)
     (void)state;
     char name[64];
     snprintf(name, sizeof name, "cuda_emu_%d.npy", (int)getpid());
-    wf_array *a = wf_arange(ctx, WF_F32, 24, -1, 0.25), *b = wf_view_reshape(a, WF_SHAPE(4, 6));
+    wf_array *a = wf_array_arange(ctx, WF_F32, 24, -1, 0.25), *b = wf_view_reshape(a, WF_SHAPE(4, 6));
     int turned[] = { 1, 0 };
     wf_array *c = wf_view_permute(b, turned);
     OK(ctx, wf_save(c, name, NULL));

@@ -16,7 +16,7 @@ static wf__gpu *gpu_of(wf_context *ctx)
 {
     wf__gpu *gpu = wf__gpu_of(ctx, "test", WF_GPU(0));
     if (!gpu)
-        print_error("%s\n", wf_message(ctx));
+        print_error("%s\n", wf_last_message(ctx));
     assert_non_null(gpu);
     return gpu;
 }
@@ -69,7 +69,7 @@ static void test_running_out(void **state)
     for (int i = 0; i < 4; ++i)
         assert_non_null(a[i] = wf_empty(ctx, WF_U8, WF_SHAPE(14 * MIB)));
     assert_null(wf_empty(ctx, WF_U8, WF_SHAPE(14 * MIB)));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_MEMORY,
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_MEMORY,
             "cuda:0: out of memory: 14680064 bytes asked for, 8388608 of 67108864 are");
     for (int i = 0; i < 4; ++i)
         wf_release(a[i]);
@@ -181,11 +181,11 @@ static void test_host_program(void **state)
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(40, 3), 1), *b = wf_copy_to(a, WF_CPU);
     assert_true(a && b && !current(&now) && now == mine);
     wf_graph *g = wf_begin(ctx);
-    wf_array *sum = wf_keep(wf_reduce(WF_ADD, wf_in(g, a), WF_ALL_AXES));
+    wf_array *sum = wf_keep(wf_reduce(WF_JOIN_ADD, wf_in(g, a), WF_ALL_AXES));
     OK(ctx, wf_run(g));
     assert_true(!current(&now) && now == mine);
     assert_null(wf_empty(ctx, WF_U8, WF_SHAPE((int64_t)1 << 50)));
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     assert_true(!current(&now) && now == mine);
     wf_release(a), wf_release(b), wf_release(sum);
     wf_context_free(ctx);

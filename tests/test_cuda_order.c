@@ -131,7 +131,7 @@ static void test_order_of_streams(void **state)
     wf_stream *a = wf_stream_wrap(ctx, 0, one), *b = wf_stream_wrap(ctx, GPU, two),
               *zero = wf_stream_wrap(ctx, GPU, NULL);
     assert_true(a && b && zero);
-    wf_array *x = wf_arange(ctx, WF_F64, 40, 1, 1);
+    wf_array *x = wf_array_arange(ctx, WF_F64, 40, 1, 1);
     begin_seeing();
     wf_array *k0 = sum_in(NULL, x), *k1 = sum_in(a, k0);
     assert_int_equal(seen.waits, 1);
@@ -470,13 +470,13 @@ static void test_refused_streams(void **state)
     CUstream other, mine;
     int none = 0;
     assert_null(wf_stream_wrap(ctx, WF_CPU, NULL));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_DEVICE, "wf_stream_wrap: a CUDA stream is one of a GPU");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_DEVICE, "wf_stream_wrap: a CUDA stream is one of a GPU");
     assert_null(wf_stream_wrap(ctx, GPU, &none));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_BACKEND, "wf_stream_wrap: cuda:0: asking for the stream's context");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_BACKEND, "wf_stream_wrap: cuda:0: asking for the stream's context");
     CU(cu.cuCtxCreate_v2(&own, 0, 0));
     CU(cu.cuStreamCreate(&other, 0));
     assert_null(wf_stream_wrap(ctx, GPU, other));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_DEVICE, "the stream is none of the primary context of cuda:0");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_DEVICE, "the stream is none of the primary context of cuda:0");
     CU(cu.cuCtxDestroy_v2(own));
     CU(cu.cuStreamCreate(&mine, 0));
     wf_stream *s = wf_stream_wrap(ctx, GPU, mine);

@@ -27,7 +27,7 @@ static void open_stream(player *p, int i)
 
 static void fail_with(const char *what)
 {
-    print_error("%s\n", wf_message(ctx));
+    print_error("%s\n", wf_last_message(ctx));
     must(false, what);
 }
 #define GOOD(call, what) ((call) == WF_OK ? (void)0 : fail_with(what))
@@ -67,7 +67,7 @@ static void compute(player *p, wf_stream *s)
         want = (want + p->want[other]) * 0.5;
         break;
     case 2:
-        x = wf_scan(WF_MAX, y, 1, false, false);
+        x = wf_scan(WF_JOIN_MAX, y, 1, false, false);
         want = p->want[other];
         break;
     default:

@@ -79,7 +79,7 @@ static void refused(CUdeviceptr at, wf_dtype dtype, int64_t n, wf_status status,
 {
     int released = 0;
     assert_null(wf_wrap(ctx, host(at), dtype, WF_SHAPE(n), count, &released, .device = GPU));
-    REFUSED(ctx, wf_check(ctx), status, what);
+    REFUSED(ctx, wf_last_status(ctx), status, what);
     assert_int_equal(released, 1);
 }
 
@@ -172,9 +172,9 @@ static void test_shared_memory(void **state)
         assert_int_equal(cu.cuPointerGetAttribute(&type, 2, (CUdeviceptr)(uintptr_t)at), CUDA_ERROR_INVALID_VALUE);
     }
     assert_null(wf_empty(ctx, WF_F32, WF_SHAPE(3), .memory = (wf_memory)7));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "wf_empty: there is no kind of memory 7");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "wf_empty: there is no kind of memory 7");
     assert_null(wf_empty(ctx, WF_F64, WF_SHAPE(1 << 20, 1 << 18), .memory = WF_MEMORY_PINNED));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_MEMORY, "wf_empty: out of memory for f64 (1048576, 262144)");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_MEMORY, "wf_empty: out of memory for f64 (1048576, 262144)");
     wf_array *plain = wf_empty(ctx, WF_F32, WF_SHAPE(3));
     void *at = NULL;
     REFUSED(ctx, wf_map(plain, &at, NULL), WF_ERR_DEVICE, "wf_map: the array is in the memory of cuda:0");
@@ -185,7 +185,7 @@ static void test_shared_memory(void **state)
 static void test_map_device(void **state)
 {
     (void)state;
-    wf_array *a = wf_arange(ctx, WF_F32, 12, 0, 1), *copy = wf_copy(a);
+    wf_array *a = wf_array_arange(ctx, WF_F32, 12, 0, 1), *copy = wf_copy(a);
     wf_array *view = wf_view_slice(a, 0, 11, WF_END_INDEX, -3), *cpu = wf_copy_to(a, WF_CPU);
     void *at = NULL, *part = NULL, *rest = NULL;
     int64_t stride = 0;
@@ -225,7 +225,7 @@ static wf_status all_of_it(wf_context *c)
     wf_event *e = NULL;
     wf_status status = s ? WF_OK : missing(c);
     if (status == WF_OK) {
-        wf_graph *g = wf_begin(c, .stream = s, .flags_on = WF_DEBUG);
+        wf_graph *g = wf_begin(c, .stream = s, .flags_on = WF_FLAG_DEBUG);
         WF_IF (g, wf_gt(wf_in(g, a), 0)) {
             wf_out(g, a, wf_mul(wf_in(g, a), 2));
         }

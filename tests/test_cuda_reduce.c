@@ -45,14 +45,14 @@ static wf_graph *several(wf_device device, wf_array *x, wf_axes axes, results *r
 {
     const wf_shape kept = kept_shape(wf_array_shape(x), axes);
     wf_graph *g = wf_begin(ctx, .reduce = axes, .device = device);
-    wf_var sum = wf_reduced(g, WF_F64, 0.1, WF_ADD), most = wf_reduced(g, WF_F32, 0.99, WF_MAX),
-           small = wf_reduced(g, WF_I16, 5, WF_XOR), all = wf_reduced(g, WF_BOOL, true, WF_AND);
+    wf_var sum = wf_reduced(g, WF_F64, 0.1, WF_JOIN_ADD), most = wf_reduced(g, WF_F32, 0.99, WF_JOIN_MAX),
+           small = wf_reduced(g, WF_I16, 5, WF_JOIN_XOR), all = wf_reduced(g, WF_BOOL, true, WF_JOIN_AND);
     wf_val v = wf_in(g, x);
     wf_inc(sum, v);
     wf_set(most, wf_max(most, v));
     wf_set(small, wf_xor(small, wf_cast(wf_mul(v, 3000), WF_I16)));
     wf_set(all, wf_and(all, wf_gt(v, 0)));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     const wf_dtype dtypes[] = { WF_F64, WF_F32, WF_I16, WF_BOOL };
     const wf_var vars[] = { sum, most, small, all };
     for (int k = 0; k < 4; ++k)
@@ -66,17 +66,17 @@ static wf_graph *largest(wf_device device, wf_array *x, wf_axes axes, results *r
     const wf_shape shape = wf_array_shape(x), kept = kept_shape(shape, axes);
     wf_graph *g = wf_begin(ctx, .shape = shape, .reduce = axes, .device = device);
     wf_var best = wf_reduced(g, WF_F32, -1e9, WF_JOIN_CUSTOM), at = wf_reduced(g, WF_I64, -1, WF_JOIN_CUSTOM);
-    wf_var least = wf_reduced(g, WF_F32, 0.9999, WF_MIN);
+    wf_var least = wf_reduced(g, WF_F32, 0.9999, WF_JOIN_MIN);
     wf_val v = wf_in(g, x), i = wf_add(wf_mul(wf_index(g, 0), wf_extent(g, 1)), wf_index(g, 1)),
            better = wf_gt(v, best);
     wf_set(at, wf_select(better, i, at));
     wf_set(best, wf_select(better, v, best));
     wf_set(least, wf_min(least, v));
-    wf_section(g, WF_JOIN);
+    wf_section(g, WF_SECTION_JOIN);
     better = wf_gt(wf_other(best), best);
     wf_set(at, wf_select(better, wf_other(at), at));
     wf_set(best, wf_select(better, wf_other(best), best));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, r->a[0] = result(device, WF_F32, &kept), best);
     wf_out(g, r->a[1] = result(device, WF_I64, &kept), at);
     wf_out(g, r->a[2] = result(device, WF_F32, &kept), least);
@@ -88,8 +88,8 @@ static wf_graph *products(wf_device device, wf_array *x, wf_axes axes, results *
     const wf_shape kept = kept_shape(wf_array_shape(x), axes);
     wf_graph *g = wf_begin(ctx, .device = device);
     wf_val v = wf_in(g, x), z = wf_complex(v, wf_mul(v, 1e-3));
-    wf_out(g, r->a[0] = result(device, WF_C64, &kept), wf_reduce(WF_MUL, z, axes));
-    wf_out(g, r->a[1] = result(device, WF_F32, &kept), wf_reduce(WF_ADD, v, axes));
+    wf_out(g, r->a[0] = result(device, WF_C64, &kept), wf_reduce(WF_JOIN_MUL, z, axes));
+    wf_out(g, r->a[1] = result(device, WF_F32, &kept), wf_reduce(WF_JOIN_ADD, v, axes));
     return g;
 }
 
@@ -258,9 +258,9 @@ static void check_calls(wf_shape shape, wf_axes axes, int launches)
     for (int turn = 0; turn < 2; ++turn) {
         memset(&calls, 0, sizeof calls);
         wf_graph *g = wf_begin(ctx, .reduce = axes);
-        wf_var sum = wf_reduced(g, WF_F64, 1, WF_ADD);
+        wf_var sum = wf_reduced(g, WF_F64, 1, WF_JOIN_ADD);
         wf_inc(sum, wf_in(g, x));
-        wf_section(g, WF_POST);
+        wf_section(g, WF_SECTION_POST);
         wf_out(g, sums, wf_mul(sum, 2));
         if (turn) { /* everything is compiled */
             cuda->LaunchKernel = count_launch;
@@ -277,7 +277,8 @@ static void check_calls(wf_shape shape, wf_axes axes, int launches)
     wf_release(x), wf_release(sums);
 }
 
-/* Boxes and parts, where there are several, take one more than the operator, and WF_POST where axes are kept. */
+/* Boxes and parts, where there are several, take one more than the operator, and WF_SECTION_POST where axes are
+ * kept. */
 static void test_calls(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* test_debug.c - debug mode: what is found, what it is called, and that right programs compute the same with it. */
 #include "on_devices.h"
-#include <weft/array.h>
+#include <weft/functions.h>
 
 static char logged[512];
 
@@ -35,19 +35,19 @@ static void test_bounds(void **state)
     EXPECT(ctx, WF_OK, WF_OK);
     wf_status status = wf_run(g);
     assert_int_equal(status, WF_ERR_BOUNDS);
-    assert_non_null(strstr(wf_message(ctx), in_order("wf_read: index (0, 7) is outside array 1")));
-    assert_int_equal(strncmp(wf_message(ctx), "wf_read: index (", 16), 0);
-    assert_non_null(strstr(wf_message(ctx), " [in shifted begun at "));
-    assert_non_null(strstr(wf_message(ctx), "f32 of shape (4, 7)"));
-    assert_non_null(strstr(wf_message(ctx), in_order("at point (0, 5)")));
-    wf_clear(ctx);
+    assert_non_null(strstr(wf_last_message(ctx), in_order("wf_read: index (0, 7) is outside array 1")));
+    assert_int_equal(strncmp(wf_last_message(ctx), "wf_read: index (", 16), 0);
+    assert_non_null(strstr(wf_last_message(ctx), " [in shifted begun at "));
+    assert_non_null(strstr(wf_last_message(ctx), "f32 of shape (4, 7)"));
+    assert_non_null(strstr(wf_last_message(ctx), in_order("at point (0, 5)")));
+    wf_clear_error(ctx);
 
     g = wf_begin(ctx, .shape = WF_SHAPE(4, 7));
     wf_write(g, out, 1, wf_sub(wf_index(g, 0), 1), wf_index(g, 1));
     REFUSED(ctx, wf_run(g), WF_ERR_BOUNDS, in_order("wf_write: index (-1, 0) is outside"));
 
     g = wf_begin(ctx, .shape = WF_SHAPE(9));
-    wf_accumulate(g, WF_ADD, out, 1, wf_index(g, 0), 0);
+    wf_accumulate(g, WF_JOIN_ADD, out, 1, wf_index(g, 0), 0);
     REFUSED(ctx, wf_run(g), WF_ERR_BOUNDS, in_order("wf_accumulate: index (4, 0)"));
 
     g = wf_begin(ctx); /* gather */
@@ -85,7 +85,7 @@ static void test_same_element(void **state)
     WF_END(g);
     OK(ctx, wf_run(g));
     g = wf_begin(ctx, .shape = WF_SHAPE(20));
-    wf_accumulate(g, WF_ADD, out, 1, wf_idiv(wf_index(g, 0), 2));
+    wf_accumulate(g, WF_JOIN_ADD, out, 1, wf_idiv(wf_index(g, 0), 2));
     OK(ctx, wf_run(g));
     expect_all(out, 4);
 
@@ -152,9 +152,9 @@ static void test_bounds_elsewhere(void **state)
 
     wf_array *total = wf_full(ctx, WF_F64, (wf_shape){ .rank = 0 }, 3);
     g = wf_begin(ctx, .shape = WF_SHAPE(40), .reduce = WF_ALL_AXES);
-    wf_var all = wf_reduced(g, WF_F64, 0, WF_ADD);
+    wf_var all = wf_reduced(g, WF_F64, 0, WF_JOIN_ADD);
     wf_set(all, wf_add(all, wf_cast(wf_read(g, a, wf_mul(wf_index(g, 0), (int64_t)1 << 33)), WF_F64)));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, total, all);
     REFUSED(ctx, wf_run(g), WF_ERR_BOUNDS, in_order("wf_read: index (8589934592,) is outside"));
     assert_true(scalar_f64(total) == 3);
@@ -171,9 +171,9 @@ static void test_numbers(void **state)
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(20), .block = WF_SHAPE(10));
         wf_val i = wf_index(g, 0), v = wf_read(g, a, wf_mod(i, 5));
         wf_array *sums = wf_scratch(g, WF_F32, WF_SHAPE(3), true);
-        wf_section(g, WF_INIT);
+        wf_section(g, WF_SECTION_INIT);
         wf_write(g, sums, 1, fault ? 3 : 0);
-        wf_section(g, WF_CALL);
+        wf_section(g, WF_SECTION_CALL);
         wf_write(g, out, wf_add(wf_read(g, sums, 0), wf_add(v, wf_read(g, b, fault ? wf_mod(i, 7) : i))), i);
         REFUSED(ctx, wf_run(g), WF_ERR_BOUNDS,
                 fault ? "scratch of the recording (f32 of shape ("
@@ -219,8 +219,8 @@ static void test_scratch(void **state)
 static void test_nan_and_unset(void **state)
 {
     (void)state;
-    wf_array *a = wf_arange(ctx, WF_F32, 6, -2, 1), *out = wf_full(ctx, WF_F32, WF_SHAPE(6), 9);
-    wf_graph *g = wf_begin(ctx, .flags_on = WF_TRAP_NAN);
+    wf_array *a = wf_array_arange(ctx, WF_F32, 6, -2, 1), *out = wf_full(ctx, WF_F32, WF_SHAPE(6), 9);
+    wf_graph *g = wf_begin(ctx, .flags_on = WF_FLAG_TRAP_NAN);
     wf_out(g, out, wf_sqrt(wf_in(g, a)));
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "a NaN is stored in array");
     g = wf_begin(ctx);
@@ -229,10 +229,10 @@ static void test_nan_and_unset(void **state)
     const wf_dtype floats[] = { WF_F16, WF_BF16, WF_F64 };
     for (int k = 0; k < 3; ++k) {
         wf_array *to = wf_empty(ctx, floats[k], WF_SHAPE(6));
-        g = wf_begin(ctx, .flags_on = WF_TRAP_NAN);
+        g = wf_begin(ctx, .flags_on = WF_FLAG_TRAP_NAN);
         wf_out(g, to, wf_select(wf_eq(wf_in(g, a), 1), wf_const(g, WF_F32, NAN), wf_in(g, a)));
         REFUSED(ctx, wf_run(g), WF_ERR_ARG, "of shape (6)), by point (3,)");
-        g = wf_begin(ctx, .flags_on = WF_TRAP_NAN);
+        g = wf_begin(ctx, .flags_on = WF_FLAG_TRAP_NAN);
         wf_out(g, to, wf_in(g, a));
         OK(ctx, wf_run(g));
         wf_release(to);
@@ -256,35 +256,36 @@ static void test_other_nans(void **state)
 {
     (void)state;
     const wf_dtype floats[] = { WF_F16, WF_F32, WF_F64 }, complex[] = { WF_C32, WF_C64, WF_C128 };
-    wf_array *a = wf_arange(ctx, WF_F32, 6, 0, 1);
+    wf_array *a = wf_array_arange(ctx, WF_F32, 6, 0, 1);
     for (int k = 0; k < 3; ++k)
         for (int way = 0; way < 6; ++way) {
             wf_array *to = wf_full(ctx, way < 4 ? floats[k] : complex[k], WF_SHAPE(6), 1);
-            wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(6), .flags_on = WF_TRAP_NAN);
+            wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(6), .flags_on = WF_FLAG_TRAP_NAN);
             wf_val i = wf_index(g, 0), v = wf_select(wf_eq(wf_in(g, a), 4), wf_const(g, WF_F32, NAN), 1);
             wf_val w = wf_cast(v, floats[k]);
             if (way == 0)
-                wf_accumulate(g, WF_ADD, to, v, i);
+                wf_accumulate(g, WF_JOIN_ADD, to, v, i);
             else if (way == 1)
-                wf_atomic(g, WF_MAX, to, w, i);
+                wf_atomic(g, WF_JOIN_MAX, to, w, i);
             else if (way == 2)
-                wf_atomic(g, WF_EXCH, to, w, i);
+                wf_atomic(g, WF_JOIN_EXCH, to, w, i);
             else if (way == 3)
                 wf_cas(g, to, wf_cast(1, floats[k]), w, i);
             else if (way == 4)
                 wf_out(g, to, wf_complex(v, 0));
             else
-                wf_accumulate(g, WF_ADD, to, wf_complex(wf_const(g, WF_F32, 0), v), i);
+                wf_accumulate(g, WF_JOIN_ADD, to, wf_complex(wf_const(g, WF_F32, 0), v), i);
             REFUSED(ctx, wf_run(g), WF_ERR_ARG, "of shape (6)), by point (4,)");
-            g = wf_begin(ctx, .shape = WF_SHAPE(6), .flags_on = WF_TRAP_NAN);
-            wf_atomic(g, WF_INC, way < 4 ? to : a, wf_const(g, WF_F32, NAN), wf_index(g, 0)); /* is not looked at */
+            g = wf_begin(ctx, .shape = WF_SHAPE(6), .flags_on = WF_FLAG_TRAP_NAN);
+            wf_atomic(g, WF_JOIN_INC, way < 4 ? to : a, wf_const(g, WF_F32, NAN),
+                      wf_index(g, 0)); /* is not looked at */
             if (way >= 4)
                 wf_out(g, to, 2);
             OK(ctx, wf_run(g));
             wf_release(to);
             if (way >= 4) {
                 wf_release(a);
-                a = wf_arange(ctx, WF_F32, 6, 0, 1);
+                a = wf_array_arange(ctx, WF_F32, 6, 0, 1);
             }
         }
     wf_release(a);
@@ -303,7 +304,7 @@ static void test_unused_reads(void **state)
                                        : wf_begin(ctx, .shape = WF_SHAPE(4));
         wf_val i = way == LAZY ? wf_iota(g, WF_SHAPE(4), 0) : wf_index(g, 0), j = wf_add(i, 4);
         if (way == SECTION) {
-            wf_section(g, WF_INIT);
+            wf_section(g, WF_SECTION_INIT);
             i = wf_index(g, 0), j = wf_add(i, 4);
         }
         if (way == LOCAL)
@@ -317,9 +318,9 @@ static void test_unused_reads(void **state)
             wf_read(g, a, i, j);
         if (way == SECTION) {
             wf_array *sum = wf_scratch(g, WF_F32, WF_SHAPE(1), true);
-            wf_section(g, WF_CALL);
-            wf_accumulate(g, WF_ADD, sum, 1, 0);
-            wf_section(g, WF_DEINIT);
+            wf_section(g, WF_SECTION_CALL);
+            wf_accumulate(g, WF_JOIN_ADD, sum, 1, 0);
+            wf_section(g, WF_SECTION_DEINIT);
             wf_write(g, row, wf_read(g, sum, 0), wf_index(g, 0));
         } else
             wf_out(g, row, 6);
@@ -341,7 +342,8 @@ static void test_same_results(void **state)
     double got[2][40] = { { 0 } };
     for (int k = 0; k < 2; ++k) {
         int order[] = { 1, 0 };
-        wf_array *flat = wf_arange(both[k], WF_F64, 1 * 8 * 5, 1, 0.25), *a = wf_view_reshape(flat, WF_SHAPE(8, 5));
+        wf_array *flat = wf_array_arange(both[k], WF_F64, 1 * 8 * 5, 1, 0.25),
+                 *a = wf_view_reshape(flat, WF_SHAPE(8, 5));
         wf_array *b = wf_view_permute(a, order), *back = wf_view_slice(b, 0, -1, WF_END_INDEX, -1);
         wf_array *rows = wf_empty(both[k], WF_F64, WF_SHAPE(5, 1)), *out = wf_empty(both[k], WF_F64, WF_SHAPE(5, 8));
         wf_graph *g = wf_begin(both[k]);
@@ -360,14 +362,14 @@ static void test_same_results(void **state)
 static void test_accumulations(void **state)
 {
     (void)state;
-    static const int modes[] = { WF_AUTO, WF_DIRECT, WF_LOCAL, WF_EXPAND };
+    static const wf_mode modes[] = { WF_MODE_AUTO, WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_EXPAND };
     enum { POINTS = 2048, BINS = 3 };
     for (size_t m = 0; m < sizeof modes / sizeof *modes; ++m) {
         wf_array *counts = wf_full(ctx, WF_I32, WF_SHAPE(BINS), 5), *most = wf_full(ctx, WF_F32, WF_SHAPE(BINS), 0);
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(POINTS));
         wf_val i = wf_index(g, 0), bin = wf_mod(i, BINS);
-        wf_accumulate(g, WF_ADD | modes[m], counts, 1, bin);
-        wf_accumulate(g, WF_MAX | modes[m], most, wf_cast(i, WF_F32), bin);
+        wf_accumulate_mode(g, WF_JOIN_ADD, modes[m], counts, 1, bin);
+        wf_accumulate_mode(g, WF_JOIN_MAX, modes[m], most, wf_cast(i, WF_F32), bin);
         OK(ctx, wf_run(g));
         int32_t got[BINS];
         float largest[BINS];
@@ -392,7 +394,7 @@ static void test_no_conflict(void **state)
             wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(8), .name = "apart");
             wf_val i = wf_index(g, 0), at = meet ? wf_idiv(i, 2) : wf_xor(i, 5), n;
             WF_FOR (g, n, 0, 3, 1) { /* a point may come to its element again */
-                wf_accumulate(g, WF_ADD | WF_NO_CONFLICT, a, 1, at);
+                wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_NO_CONFLICT, a, 1, at);
             }
             WF_END(g);
             if (meet) {
@@ -418,9 +420,9 @@ static void test_no_conflict_twice(void **state)
     wf_array *a = wf_full(ctx, WF_I32, WF_SHAPE(8), 0);
     wf_graph *g = wf_begin(ctx);
     wf_val i = wf_iota(g, WF_SHAPE(8), 0);
-    wf_accumulate(g, WF_ADD | WF_NO_CONFLICT, a, 1, i);
-    wf_accumulate(g, WF_ADD | WF_NO_CONFLICT, a, i, wf_xor(i, 1));
-    wf_accumulate(g, WF_ADD, a, 1, wf_idiv(i, 4));
+    wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_NO_CONFLICT, a, 1, i);
+    wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_NO_CONFLICT, a, i, wf_xor(i, 1));
+    wf_accumulate(g, WF_JOIN_ADD, a, 1, wf_idiv(i, 4));
     OK(ctx, wf_run(g));
     int32_t *got = contents(a);
     for (int k = 0; k < 8; ++k)

@@ -19,7 +19,7 @@ static wf_graph *shifted(const wf_array *a, wf_array *out, const char *array, co
 static void test_reads(void **state)
 {
     (void)state;
-    wf_array *a = wf_arange(ctx, WF_F32, 6, 0, 1), *out = wf_like(a);
+    wf_array *a = wf_array_arange(ctx, WF_F32, 6, 0, 1), *out = wf_like(a);
     REFUSED(ctx, wf_run(shifted(a, out, NULL, NULL)), WF_ERR_BOUNDS, "wf_read: index (6,) is outside array 1 of");
     REFUSED(ctx, wf_run(shifted(a, out, "pixels", NULL)), WF_ERR_BOUNDS,
             "wf_read: index (6,) is outside 'pixels' (f32 of shape (6))");
@@ -38,17 +38,17 @@ static void test_reads(void **state)
 static void test_writes(void **state)
 {
     (void)state;
-    wf_array *a = wf_arange(ctx, WF_F32, 6, -1, 1), *out = wf_like(a);
+    wf_array *a = wf_array_arange(ctx, WF_F32, 6, -1, 1), *out = wf_like(a);
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(6));
     wf_val root = wf_label(wf_sqrt(wf_in(g, a)), "root");
     wf_write(g, out, root, wf_sub(wf_index(g, 0), 1));
     REFUSED(ctx, wf_run(g), WF_ERR_BOUNDS, "wf_write of 'root': index (-1,) is outside array");
-    g = wf_begin(ctx, .flags_on = WF_TRAP_NAN);
+    g = wf_begin(ctx, .flags_on = WF_FLAG_TRAP_NAN);
     wf_label(wf_in(g, out), "roots");
     wf_out(g, out, wf_label(wf_sqrt(wf_in(g, a)), "root"));
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "a NaN, 'root', is stored in 'roots' (f32 of shape (6)), by");
     g = wf_begin(ctx, .shape = WF_SHAPE(6));
-    wf_accumulate(g, WF_ADD, out, wf_label(wf_exp(wf_in(g, a)), "weight"), wf_add(wf_index(g, 0), 5));
+    wf_accumulate(g, WF_JOIN_ADD, out, wf_label(wf_exp(wf_in(g, a)), "weight"), wf_add(wf_index(g, 0), 5));
     REFUSED(ctx, wf_run(g), WF_ERR_BOUNDS, "wf_accumulate of 'weight': index (6,) is outside");
     wf_release(a), wf_release(out);
 }
@@ -56,7 +56,7 @@ static void test_writes(void **state)
 static void test_formals(void **state)
 {
     (void)state;
-    wf_array *a = wf_arange(ctx, WF_F32, 6, -1, 1), *out = wf_like(a);
+    wf_array *a = wf_array_arange(ctx, WF_F32, 6, -1, 1), *out = wf_like(a);
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(6));
     wf_write(g, wf_formal(g, "target", WF_F32, 1), wf_read(g, wf_formal(g, "source", WF_F32, 1), wf_index(g, 0)),
              wf_idiv(wf_index(g, 0), 2));

@@ -99,7 +99,7 @@ static int drawn(wf_graph *g, const char *part)
     int found = 0;
     wf_kernel *k = wf_compile(g);
     if (!k)
-        fail_msg("%s", wf_message(ctx));
+        fail_msg("%s", wf_last_message(ctx));
     OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_DOT, text, sizeof text, &len));
     assert_true(len < sizeof text);
     wf_kernel_free(k);
@@ -143,21 +143,21 @@ static void test_array_graphs(void **state)
 {
     (void)state;
     for (int off = 0; off < 2; ++off) {
-        wf_graph *g = wf_begin(ctx, .flags_off = off ? WF_FOLD | WF_LOOP_OPT | WF_DEAD_CODE : 0);
+        wf_graph *g = wf_begin(ctx, .flags_off = off ? WF_FLAG_FOLD | WF_FLAG_LOOP_OPT | WF_FLAG_DEAD_CODE : 0);
         wf_array *in = wf_formal(g, "in", WF_F64, 2), *bins = wf_formal(g, "bins", WF_I32, 1),
                  *out = wf_formal(g, "out", WF_F64, 2);
         wf_val v = wf_in(g, in), i = wf_cast(v, WF_I32), k;
-        wf_var s = wf_local(g, WF_F64, wf_scan(WF_ADD, v, 1, true, false));
+        wf_var s = wf_local(g, WF_F64, wf_scan(WF_JOIN_ADD, v, 1, true, false));
         WF_FOR (g, k, 0, i, 2) {
             WF_IF (g, wf_gt(s, 3)) {
-                wf_accumulate(g, WF_ADD, bins, i, 0);
+                wf_accumulate(g, WF_JOIN_ADD, bins, i, 0);
                 wf_break(g);
             }
             WF_ELSE(g) { wf_switch(g, i, WF_FUNCTIONS({ one, NULL }, { two, NULL }), WF_VALS(v), WF_VARS(s)); }
             WF_END(g);
         }
         WF_END(g);
-        wf_val was = wf_atomic_if(g, wf_eq(i, 7), WF_MAX, bins, i, 1), swapped = wf_cas(g, bins, was, i, 2);
+        wf_val was = wf_atomic_if(g, wf_eq(i, 7), WF_JOIN_MAX, bins, i, 1), swapped = wf_cas(g, bins, was, i, 2);
         wf_val all = wf_add(wf_sum(wf_reverse(s, 0), WF_AXES(1)), wf_cast(wf_add(was, swapped), WF_F64));
         wf_out(g, out, wf_add(all, wf_real(wf_mul(wf_complex(1, v), wf_complex(v, 2)))));
         assert_true(drawn(g, "hexagon") > 4);
@@ -169,16 +169,16 @@ static void test_sections(void **state)
     (void)state;
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(6, 8), .reduce = WF_AXES(1));
     wf_array *in = wf_formal(g, "in", WF_F32, 2), *out = wf_formal(g, "out", WF_F32, 1);
-    wf_var sum = wf_reduced(g, WF_F32, 0, WF_ADD), most = wf_reduced(g, WF_F32, 0, WF_JOIN_CUSTOM);
-    wf_section(g, WF_INIT);
+    wf_var sum = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD), most = wf_reduced(g, WF_F32, 0, WF_JOIN_CUSTOM);
+    wf_section(g, WF_SECTION_INIT);
     wf_array *table = wf_scratch(g, WF_F32, WF_SHAPE(8), true);
     wf_write(g, table, 3, 2);
-    wf_section(g, WF_CALL);
+    wf_section(g, WF_SECTION_CALL);
     wf_inc(sum, wf_mul(wf_in(g, in), wf_read(g, table, wf_index(g, 1))));
     wf_set(most, wf_max(most, wf_in(g, in)));
-    wf_section(g, WF_JOIN);
+    wf_section(g, WF_SECTION_JOIN);
     wf_set(most, wf_max(most, wf_other(most)));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, out, wf_add(sum, most));
     assert_true(drawn(g, "bold") >= 2);
 }

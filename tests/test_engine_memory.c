@@ -56,7 +56,7 @@ static void test_far_elements(void **state)
     wf_graph *g = wf_begin(ctx);
     wf_val i = wf_in(g, index), k = wf_iota(g, WF_SHAPE(4), 0);
     wf_write(g, far, wf_cast(wf_add(k, 1), WF_U8), i);
-    wf_accumulate(g, WF_MAX | WF_DIRECT, far, wf_mul(wf_add(k, 1), 3), i);
+    wf_accumulate_mode(g, WF_JOIN_MAX, WF_MODE_DIRECT, far, wf_mul(wf_add(k, 1), 3), i);
     wf_array *read = wf_keep(wf_read(g, far, i)), *value = wf_keep(wf_gather(wf_xor(wf_in(g, far), 1), i)),
              *last = wf_keep(wf_slice(wf_in(g, far), 0, -2, WF_END_INDEX, 1));
     OK(ctx, wf_run(g));
@@ -103,12 +103,12 @@ static void test_log_uses_context(void **state)
     wf_context *own = NULL;
     wf_config config = { .size = sizeof config,
                          .threads = 2,
-                         .flags_on = WF_NO_DISK_CACHE | WF_HISTORY | WF_DEBUG,
+                         .flags_on = WF_FLAG_NO_DISK_CACHE | WF_FLAG_HISTORY | WF_FLAG_DEBUG,
                          .log = use_context,
                          .log_user = &own };
     told = 0;
     own = wf_context_new(&config);
-    wf_array *a = wf_arange(own, WF_F32, 8, 0, 1), *b = wf_empty(own, WF_F32, WF_SHAPE(8));
+    wf_array *a = wf_array_arange(own, WF_F32, 8, 0, 1), *b = wf_empty(own, WF_F32, WF_SHAPE(8));
     for (int i = 0; i < 4 && !told; ++i) { /* an output that is not set at all points is a warning */
         wf_graph *g = wf_begin(own, .elements = true);
         wf_val x = wf_in(g, a);

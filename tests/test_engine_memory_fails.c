@@ -14,7 +14,7 @@ static void release_all(wf_array **a, size_t n)
 /* The original never moves; the copies part from it, and from one another, as they are written. */
 static wf_status shares(wf_context *ctx)
 {
-    wf_array *a = wf_arange(ctx, WF_F32, N, 0, 1), *b = wf_copy(a), *c = wf_copy(b), *part = NULL;
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 0, 1), *b = wf_copy(a), *c = wf_copy(b), *part = NULL;
     wf_status status = a && b && c ? WF_OK : missing(ctx);
     if (status == WF_OK && !(part = wf_view_slice(b, 0, 0, 2, 1)))
         status = missing(ctx);
@@ -33,7 +33,7 @@ static wf_status shares(wf_context *ctx)
 
 static wf_status evaluations(wf_context *ctx)
 {
-    wf_array *a = wf_arange(ctx, WF_F32, N, 0, 1), *kept = NULL, *last = NULL;
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 0, 1), *kept = NULL, *last = NULL;
     wf_status status = a ? WF_OK : missing(ctx);
     if (status == WF_OK) {
         wf_graph *g = wf_begin(ctx);
@@ -61,7 +61,8 @@ static wf_status add(wf_context *ctx, wf_array *out, wf_array *in, double x)
 
 static wf_status sequences(wf_context *ctx)
 {
-    wf_array *a = wf_arange(ctx, WF_F32, N, 0, 1), *b = wf_arange(ctx, WF_F32, N, 100, 1), *out = wf_like(a);
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 0, 1), *b = wf_array_arange(ctx, WF_F32, N, 100, 1),
+             *out = wf_like(a);
     wf_array *view = a ? wf_view_slice(a, 0, 0, N, 1) : NULL;
     wf_status status = b && out && view ? WF_OK : missing(ctx);
     wf_frozen *frozen = NULL;
@@ -86,7 +87,7 @@ static wf_status sequences(wf_context *ctx)
 /* Records of three parts, read, written and accumulated by index. */
 static wf_status records(wf_context *ctx)
 {
-    wf_array *in = wf_arange(ctx, WF_F32, 12, 0, 1), *r = wf_view_reshape(in, WF_SHAPE(4, 3)),
+    wf_array *in = wf_array_arange(ctx, WF_F32, 12, 0, 1), *r = wf_view_reshape(in, WF_SHAPE(4, 3)),
              *out = wf_full(ctx, WF_F32, WF_SHAPE(4, 3), 0), *sum = wf_full(ctx, WF_F32, WF_SHAPE(2, 3), 0);
     wf_status status = in && r && out && sum ? WF_OK : missing(ctx);
     if (status == WF_OK) {
@@ -95,7 +96,7 @@ static wf_status records(wf_context *ctx)
         for (int c = 0; c < 3; ++c) {
             wf_val x = wf_read(g, r, i, c);
             wf_write(g, out, wf_mul(x, 2), to, c);
-            wf_accumulate(g, WF_ADD, sum, x, wf_mod(i, 2), c);
+            wf_accumulate(g, WF_JOIN_ADD, sum, x, wf_mod(i, 2), c);
         }
         status = g ? wf_run(g) : missing(ctx);
     }
@@ -108,12 +109,12 @@ static wf_status records(wf_context *ctx)
 /* Into an array of its own, right into one, and of a value that goes there first. */
 static wf_status scans(wf_context *ctx)
 {
-    wf_array *a = wf_arange(ctx, WF_F32, N, 0, 1), *b = wf_like(a), *kept = NULL;
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 0, 1), *b = wf_like(a), *kept = NULL;
     wf_status status = a && b ? WF_OK : missing(ctx);
     if (status == WF_OK) {
         wf_graph *g = wf_begin(ctx);
-        wf_val sums = wf_scan(WF_ADD, wf_in(g, a), 0, false, false);
-        wf_out(g, b, wf_scan(WF_MAX, wf_mul(wf_in(g, a), -1), 0, false, true));
+        wf_val sums = wf_scan(WF_JOIN_ADD, wf_in(g, a), 0, false, false);
+        wf_out(g, b, wf_scan(WF_JOIN_MAX, wf_mul(wf_in(g, a), -1), 0, false, true));
         kept = wf_keep(wf_reverse(sums, 0));
         status = g ? wf_run(g) : missing(ctx);
     }
@@ -125,7 +126,7 @@ static wf_status scans(wf_context *ctx)
 
 static wf_status chosen(wf_context *ctx)
 {
-    wf_array *a = wf_arange(ctx, WF_F32, N, 0, 1), *some = NULL, *rest = NULL;
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 0, 1), *some = NULL, *rest = NULL;
     wf_status status = a ? WF_OK : missing(ctx);
     if (status == WF_OK) {
         wf_graph *g = wf_begin(ctx);
@@ -152,10 +153,10 @@ static wf_status count_turns(void *user, const wf_seen *seen)
 static wf_status watched(wf_context *ctx)
 {
     int64_t turns = 0;
-    wf_array *a = wf_arange(ctx, WF_F32, N, 0, 1), *kept = NULL;
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 0, 1), *kept = NULL;
     wf_status status = a ? WF_OK : missing(ctx);
     if (status == WF_OK) {
-        wf_graph *g = wf_begin(ctx, .flags_on = WF_DEBUG);
+        wf_graph *g = wf_begin(ctx, .flags_on = WF_FLAG_DEBUG);
         wf_var x = wf_local(g, WF_F32, wf_in(g, a));
         WF_WHILE (g, wf_lt(x, 6)) {
             wf_inc(x, 2);

@@ -14,14 +14,14 @@ static size_t kernels_of(wf_graph *g)
     return wf_history(ctx, info, 16);
 }
 
-static wf_array *line(wf_dtype dtype, int64_t n) { return wf_arange(ctx, dtype, n, 0, 1); }
+static wf_array *line(wf_dtype dtype, int64_t n) { return wf_array_arange(ctx, dtype, n, 0, 1); }
 
 static void test_literals(void **state)
 {
     (void)state;
     wf_array *out = line(WF_F32, 9);
     for (int fold = 0; fold < 2; ++fold) {
-        wf_graph *g = wf_begin(ctx, .flags_off = fold ? 0 : WF_FOLD);
+        wf_graph *g = wf_begin(ctx, .flags_off = fold ? 0 : WF_FLAG_FOLD);
         wf_val x = wf_mul(wf_add(wf_const(g, WF_F32, 2), wf_const(g, WF_F32, 3)), wf_sqrt(wf_const(g, WF_F32, 16)));
         wf_out(g, out, x);
         assert_int_equal(kernels_of(g), 1);
@@ -37,7 +37,7 @@ static void test_literals_with_a_shape(void **state)
     (void)state;
     wf_array *a = line(WF_F32, 4), *rows = NULL, *all = NULL;
     wf_graph *g = wf_begin(ctx);
-    wf_val two = wf_broadcast_to(wf_const(g, WF_F32, 2), WF_SHAPE(3, 4));
+    wf_val two = wf_broadcast(wf_const(g, WF_F32, 2), WF_SHAPE(3, 4));
     assert_int_equal(wf_val_shape(two).dim[0], 3);
     rows = wf_keep(wf_sum(wf_mul(two, wf_in(g, a)), WF_AXES(1)));
     all = wf_keep(two);
@@ -57,21 +57,21 @@ static void test_literals_stay_literals(void **state)
     uint32_t nodes[4];
     for (int fold = 0; fold < 2; ++fold)
         for (int how = 0; how < 4; ++how) {
-            wf_graph *g = wf_begin(ctx, .flags_off = fold ? 0 : WF_FOLD);
-            wf_val v = wf_in(g, a), two = wf_broadcast_to(wf_const(g, WF_I32, 2), WF_SHAPE(1, 2)), x;
+            wf_graph *g = wf_begin(ctx, .flags_off = fold ? 0 : WF_FLAG_FOLD);
+            wf_val v = wf_in(g, a), two = wf_broadcast(wf_const(g, WF_I32, 2), WF_SHAPE(1, 2)), x;
             switch (how) {
             case 0: /* of literals, and views of them */
-                x = wf_reverse(wf_mul(two, wf_broadcast_to(wf_const(g, WF_I32, 3), WF_SHAPE(2, 1))), 1);
+                x = wf_reverse(wf_mul(two, wf_broadcast(wf_const(g, WF_I32, 3), WF_SHAPE(2, 1))), 1);
                 x = wf_sqrt(wf_add(wf_cast(x, WF_F32), 19));
                 break;
             case 1: /* no array is read */
                 x = wf_add(wf_cast(wf_sub(v, v), WF_F32), wf_cast(wf_iota(g, WF_SHAPE(2, 2), 1), WF_F32));
                 break;
             case 2: /* changes nothing */
-                x = wf_mul(wf_add(v, wf_sub(two, 2)), wf_broadcast_to(wf_const(g, WF_I32, 1), WF_SHAPE(2, 2)));
+                x = wf_mul(wf_add(v, wf_sub(two, 2)), wf_broadcast(wf_const(g, WF_I32, 1), WF_SHAPE(2, 2)));
                 break;
             default: /* the larger shape stays */
-                x = wf_mul(wf_slice(v, 0, 0, 1, 1), wf_broadcast_to(wf_sub(two, 1), WF_SHAPE(2, 2)));
+                x = wf_mul(wf_slice(v, 0, 0, 1, 1), wf_broadcast(wf_sub(two, 1), WF_SHAPE(2, 2)));
                 break;
             }
             assert_int_equal(wf_val_shape(x).dim[0], 2);
@@ -96,10 +96,10 @@ static void test_literals_stay_literals(void **state)
         }
     assert_true(nodes[0] < nodes[1]);
     wf_graph *g = wf_begin(ctx); /* as a condition of effects, too */
-    wf_val none = wf_broadcast_to(wf_const(g, WF_BOOL, 0), WF_SHAPE(2, 2)),
-           zero = wf_broadcast_to(wf_const(g, WF_I32, 0), WF_SHAPE(2));
+    wf_val none = wf_broadcast(wf_const(g, WF_BOOL, 0), WF_SHAPE(2, 2)),
+           zero = wf_broadcast(wf_const(g, WF_I32, 0), WF_SHAPE(2));
     wf_write_if(g, none, a, 7, 0, 1);
-    wf_accumulate(g, WF_ADD, a, zero, 0, 1);
+    wf_accumulate(g, WF_JOIN_ADD, a, zero, 0, 1);
     assert_int_equal(kernels_of(g), 0);
     g = wf_begin(ctx); /* in a block */
     wf_var v = wf_local(g, WF_I32, wf_in(g, a));
@@ -121,33 +121,33 @@ static void test_effects_vanish(void **state)
              *at = line(WF_I32, 4);
     for (int how = 0; how < 5; ++how)
         for (int fold = 0; fold < 2; ++fold) {
-            wf_graph *g = wf_begin(ctx, .flags_off = fold ? 0 : WF_FOLD);
+            wf_graph *g = wf_begin(ctx, .flags_off = fold ? 0 : WF_FLAG_FOLD);
             wf_val i = wf_in(g, at);
             if (how == 0)
                 wf_write_if(g, wf_const(g, WF_BOOL, 0), h, 1, i);
             else if (how == 1)
-                wf_accumulate_if(g, wf_const(g, WF_BOOL, 0), WF_ADD, h, 1, i);
+                wf_accumulate_if(g, wf_const(g, WF_BOOL, 0), WF_JOIN_ADD, h, 1, i);
             else if (how == 2)
-                wf_accumulate(g, WF_ADD, h, -0.0, i);
+                wf_accumulate(g, WF_JOIN_ADD, h, -0.0, i);
             else if (how == 3)
-                wf_accumulate(g, WF_MAX, h, -INFINITY, i);
+                wf_accumulate(g, WF_JOIN_MAX, h, -INFINITY, i);
             else
-                wf_accumulate(g, WF_MUL, h, 1, i);
+                wf_accumulate(g, WF_JOIN_MUL, h, 1, i);
             assert_int_equal(kernels_of(g), !fold && how >= 2);
             EXPECT_F32(h, -0.0f, NAN, -INFINITY, 3);
         }
     wf_graph *g = wf_begin(ctx); /* this is no neutral element */
-    wf_accumulate(g, WF_ADD, h, 0, wf_in(g, at));
+    wf_accumulate(g, WF_JOIN_ADD, h, 0, wf_in(g, at));
     assert_int_equal(kernels_of(g), 1);
     EXPECT_F32(h, 0, NAN, -INFINITY, 3);
     g = wf_begin(ctx);
-    wf_accumulate_if(g, wf_const(g, WF_BOOL, 1), WF_ADD, h, 2, wf_in(g, at));
+    wf_accumulate_if(g, wf_const(g, WF_BOOL, 1), WF_JOIN_ADD, h, 2, wf_in(g, at));
     assert_int_equal(kernels_of(g), 1);
     EXPECT_F32(h, 2, NAN, -INFINITY, 5);
     wf_array *n = line(WF_I64, 4);
     g = wf_begin(ctx);
-    wf_accumulate(g, WF_ADD, n, 0, wf_in(g, at));
-    wf_accumulate(g, WF_AND, n, -1, wf_in(g, at));
+    wf_accumulate(g, WF_JOIN_ADD, n, 0, wf_in(g, at));
+    wf_accumulate(g, WF_JOIN_AND, n, -1, wf_in(g, at));
     assert_int_equal(kernels_of(g), 0);
     wf_release(h), wf_release(at), wf_release(n);
 }
@@ -239,9 +239,9 @@ static void test_mistakes_change_nothing(void **state)
     WF_END(g);
     wf_status status = wf_run(g);
     assert_int_equal(status, WF_ERR_SHAPE);
-    assert_non_null(strstr(wf_message(ctx), "(3)"));
-    assert_non_null(strstr(wf_message(ctx), "(4)"));
-    wf_clear(ctx);
+    assert_non_null(strstr(wf_last_message(ctx), "(3)"));
+    assert_non_null(strstr(wf_last_message(ctx), "(4)"));
+    wf_clear_error(ctx);
     EXPECT_F32(a, 0, 1, 2);
     wf_release(a), wf_release(b);
 }

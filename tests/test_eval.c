@@ -3,7 +3,7 @@
  */
 #include "on_devices.h"
 
-static wf_array *ramp(int64_t n) { return wf_arange(ctx, WF_F32, n, 0, 1); }
+static wf_array *ramp(int64_t n) { return wf_array_arange(ctx, WF_F32, n, 0, 1); }
 
 static void expect_line(wf_array *a, double scale, double offset)
 {
@@ -24,9 +24,9 @@ static void test_values_stay_usable(void **state)
     wf_graph *g = wf_begin(ctx, .name = "open");
     wf_val x = wf_in(g, a), y = wf_mul(x, 2);
     wf_array *kept = wf_keep(y);
-    assert_int_equal(wf_array_state(kept), WF_LAZY);
+    assert_int_equal(wf_array_state(kept), WF_STATE_LAZY);
     OK(ctx, wf_eval(g));
-    assert_int_equal(wf_array_state(kept), WF_READY);
+    assert_int_equal(wf_array_state(kept), WF_STATE_READY);
     expect_line(kept, 2, 0);
     OK(ctx, wf_eval(g)); /* nothing is pending */
     wf_out(g, b, wf_add(wf_add(y, x), 1));
@@ -43,7 +43,7 @@ static void test_nothing_is_computed_twice(void **state)
     (void)state;
     wf_array *a = ramp(100), *b = wf_like(a);
     wf_kernel_info info[16] = { { .size = sizeof *info } };
-    wf_set_flags(ctx, WF_HISTORY, 0);
+    wf_set_flags(ctx, WF_FLAG_HISTORY, 0);
     wf_graph *g = wf_begin(ctx);
     wf_val x = wf_in(g, a), s = wf_sum(wf_mul(x, x), WF_AXES(0));
     wf_array *kept = wf_keep(wf_sin(wf_div(x, s)));
@@ -52,7 +52,7 @@ static void test_nothing_is_computed_twice(void **state)
     wf_out(g, b, wf_mul(x, s));
     OK(ctx, wf_run(g));
     size_t n = wf_history(ctx, info, 16);
-    wf_set_flags(ctx, 0, WF_HISTORY);
+    wf_set_flags(ctx, 0, WF_FLAG_HISTORY);
     assert_int_equal(n, 1); /* no reduction */
     assert_int_equal(info->stages, 1);
     expect_line(b, 328350, 0);
@@ -66,14 +66,14 @@ static void test_few_kernels(void **state)
     (void)state;
     wf_array *a = ramp(64), *kept[8];
     wf_kernel_info info[16] = { { .size = sizeof *info } };
-    wf_set_flags(ctx, WF_HISTORY, 0);
+    wf_set_flags(ctx, WF_FLAG_HISTORY, 0);
     wf_history(ctx, info, 16);
     wf_graph *g = wf_begin(ctx);
     for (int i = 0; i < 8; ++i)
         kept[i] = wf_keep(wf_add(wf_mul(wf_in(g, a), i), 1));
     OK(ctx, wf_eval(g));
     assert_int_equal(wf_history(ctx, info, 16), 1);
-    wf_set_flags(ctx, 0, WF_HISTORY);
+    wf_set_flags(ctx, 0, WF_FLAG_HISTORY);
     OK(ctx, wf_run(g));
     for (int i = 0; i < 8; ++i) {
         expect_line(kept[i], i, 1);
@@ -92,7 +92,7 @@ static void test_loop_finds_its_plan(void **state)
     wf_val x = wf_in(g, a);
     int made = 0;
     for (int t = 0; t < TURNS; ++t) {
-        wf_set_flags(ctx, WF_HISTORY, 0);
+        wf_set_flags(ctx, WF_FLAG_HISTORY, 0);
         x = wf_add(x, 1);
         wf_out(g, a, x);
         OK(ctx, wf_eval(g));
@@ -100,7 +100,7 @@ static void test_loop_finds_its_plan(void **state)
         assert_true(n == 1);
         made += !info->plan_hit;
     }
-    wf_set_flags(ctx, 0, WF_HISTORY);
+    wf_set_flags(ctx, 0, WF_FLAG_HISTORY);
     assert_true(made <= 2); /* the first turn reads, later ones have read */
     OK(ctx, wf_run(g));
     expect_line(a, 1, TURNS);
@@ -216,7 +216,7 @@ static void test_overwritten_local_arrays(void **state)
         wf_out(g, a, 7);
         OK(ctx, wf_eval(g));
         if (how == 2)
-            wf_accumulate(g, WF_ADD, l, 1, 1);
+            wf_accumulate(g, WF_JOIN_ADD, l, 1, 1);
         if (how == 3)
             wf_write_if(g, wf_eq(i, 1), l, 1, 1);
         if (how == 4)
@@ -270,15 +270,15 @@ static void test_lazy_until_wanted(void **state)
     wf_val x = wf_in(g, a);
     wf_array *first = wf_keep(wf_mul(x, 2)), *second = wf_keep(wf_mul(x, 3));
     expect_line(first, 2, 0); /* downloads */
-    assert_int_equal(wf_array_state(second), WF_READY);
+    assert_int_equal(wf_array_state(second), WF_STATE_READY);
     wf_array *third = wf_keep(wf_mul(x, 4));
     wf_out(other, b, wf_add(wf_in(other, third), wf_in(other, first)));
-    assert_int_equal(wf_array_state(third), WF_READY);
+    assert_int_equal(wf_array_state(third), WF_STATE_READY);
     OK(ctx, wf_run(other));
     expect_line(b, 6, 0);
     wf_array *fourth = wf_keep(wf_mul(x, 5));
     wf_out(g, c, wf_in(g, fourth)); /* of this recording */
-    assert_int_equal(wf_array_state(fourth), WF_LAZY);
+    assert_int_equal(wf_array_state(fourth), WF_STATE_LAZY);
     OK(ctx, wf_run(g));
     expect_line(c, 5, 0);
     wf_graph *dropped = wf_begin(ctx);
@@ -297,7 +297,7 @@ static void test_atomics_happen_once(void **state)
     wf_array *counter = wf_full(ctx, WF_I32, WF_SHAPE(1), 0), *sum = wf_full(ctx, WF_I32, WF_SHAPE(1), 0);
     wf_graph *g = wf_begin(ctx);
     wf_val zero = wf_mul(wf_iota(g, WF_SHAPE(1000), 0), 0);
-    wf_val number = wf_atomic(g, WF_INC, counter, 0, zero);
+    wf_val number = wf_atomic(g, WF_JOIN_INC, counter, 0, zero);
     OK(ctx, wf_eval(g));
     wf_out(g, sum, wf_cast(wf_sum(number, WF_AXES(0)), WF_I32));
     OK(ctx, wf_run(g));
@@ -319,7 +319,7 @@ static void test_results_stay(void **state)
         wf_array *counter = wf_full(ctx, WF_F32, WF_SHAPE(1), 5), *second = wf_like(to), *third = wf_like(to);
         wf_graph *g = wf_begin(ctx);
         wf_val x = wf_in(g, a), sum = wf_sum(x, WF_AXES(0)), zero = wf_mul(wf_iota(g, WF_SHAPE(1), 0), 0), k;
-        wf_val old = wf_atomic(g, WF_ADD, counter, 1, zero);
+        wf_val old = wf_atomic(g, WF_JOIN_ADD, counter, 1, zero);
         wf_var count = wf_local(g, WF_F32, wf_cast(zero, WF_F32)), twice = wf_local(g, WF_F32, wf_cast(zero, WF_F32));
         WF_FOR (g, k, 0, 3, 1) {
             wf_inc(count, 1);
@@ -350,7 +350,7 @@ static void test_results_stay(void **state)
 static void test_failure(void **state)
 {
     (void)state;
-    wf_config config = { .size = sizeof config, .flags_on = WF_NO_DISK_CACHE | WF_DEBUG };
+    wf_config config = { .size = sizeof config, .flags_on = WF_FLAG_NO_DISK_CACHE | WF_FLAG_DEBUG };
     wf_context *own = wf_context_new(&config), *outer = ctx;
     ctx = own;
     wf_array *a = ramp(10), *b = wf_like(a), *target = ramp(10);
@@ -359,7 +359,7 @@ static void test_failure(void **state)
     wf_array *kept = wf_keep(y);
     wf_write(g, target, 1, wf_add(wf_iota(g, WF_SHAPE(10), 0), 5));
     REFUSED(ctx, wf_eval(g), WF_ERR_BOUNDS, "is outside");
-    assert_int_equal(wf_array_state(kept), WF_LAZY);
+    assert_int_equal(wf_array_state(kept), WF_STATE_LAZY);
     wf_out(g, b, wf_add(y, 1));
     OK(ctx, wf_eval(g));
     expect_line(b, 2, 1);
@@ -381,14 +381,14 @@ static void test_results_without_memory(void **state)
     (void)state;
     wf_array *a = ramp(6), *b = ramp(6);
     wf_graph *g = wf_begin(ctx);
-    wf_val many = wf_broadcast_to(wf_const(g, WF_I64, 1), WF_SHAPE((int64_t)1 << 44));
-    wf_out(g, b, wf_cast(wf_slice(wf_scan(WF_ADD, many, 0, false, false), 0, 0, 6, 1), WF_F32));
+    wf_val many = wf_broadcast(wf_const(g, WF_I64, 1), WF_SHAPE((int64_t)1 << 44));
+    wf_out(g, b, wf_cast(wf_slice(wf_scan(WF_JOIN_ADD, many, 0, false, false), 0, 0, 6, 1), WF_F32));
     REFUSED(ctx, wf_eval(g), WF_ERR_MEMORY, "wf_eval: out of memory for i64 (17592186044416)");
     expect_line(b, 1, 0);
     wf_out(g, b, wf_mul(wf_in(g, a), 3));
     OK(ctx, wf_eval(g));
     expect_line(b, 3, 0);
-    wf_out(g, b, wf_scan(WF_ADD, wf_broadcast_to(wf_const(g, WF_F32, 2), WF_SHAPE(6)), 0, true, false));
+    wf_out(g, b, wf_scan(WF_JOIN_ADD, wf_broadcast(wf_const(g, WF_F32, 2), WF_SHAPE(6)), 0, true, false));
     OK(ctx, wf_run(g));
     expect_line(b, 2, 0);
     wf_release(a);
@@ -472,7 +472,7 @@ static void test_loops(void **state)
             wf_inc(sum, 1);
             wf_inc(turns, 1);
             wf_inc(spare, 2);
-            wf_accumulate(g, WF_ADD, hits, 1, wf_mul(wf_get(turns), 0));
+            wf_accumulate(g, WF_JOIN_ADD, hits, 1, wf_mul(wf_get(turns), 0));
         }
         WF_END(g);
         wf_array *kept = stored ? wf_keep(wf_add(wf_get(sum), 0)) : NULL;

@@ -13,7 +13,7 @@ static inline uint64_t test_eval(unsigned op, unsigned t, uint64_t a, uint64_t b
         return out;
     }
     wf__ir ir;
-    wf__ir_init(&ir, 0, WF_FOLD | WF_VALUE_NUMBERING);
+    wf__ir_init(&ir, 0, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
     const wf__ref x[3] = { wf__const_bits(&ir, t, a), wf__const_bits(&ir, t, b), wf__const_bits(&ir, t, c) };
     wf__ref r = wf__expand(&ir, op, to, x);
     assert_true(r && wf__at(&ir, r)->op == WF__CONST);

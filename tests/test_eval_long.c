@@ -6,7 +6,7 @@
 
 enum { N = 64, TURNS = 400 };
 
-static wf_array *ramp(double first) { return wf_arange(ctx, WF_F32, N, first, 1); }
+static wf_array *ramp(double first) { return wf_array_arange(ctx, WF_F32, N, first, 1); }
 
 /* a = a + 1 + turn % 3, so often; there are few nodes at any time. */
 static void turns(wf_graph *g, wf_array *a, int n)
@@ -35,7 +35,7 @@ static void test_values(void **state)
     wf_graph *g = wf_begin(ctx, .name = "long");
     wf_val i = wf_iota(g, WF_SHAPE(N), 0), y = wf_mul(wf_in(g, b), 2), p = wf_param(g, "p", WF_F32, 7);
     wf_val back = wf_gather(wf_add(wf_in(g, c), wf_in(g, b)), wf_sub(N - 1, i)), cut = wf_slice(y, 0, 1, N, 2);
-    wf_val total = wf_sum(y, WF_ALL_AXES), run = wf_scan(WF_ADD, wf_in(g, c), 0, false, false);
+    wf_val total = wf_sum(y, WF_ALL_AXES), run = wf_scan(WF_JOIN_ADD, wf_in(g, c), 0, false, false);
     wf_val old = wf_in(g, a), sum = wf_add(old, y), of_old = wf_add(old, 1);
     wf_array *kept = wf_keep(wf_mul(wf_in(g, a), 3));
     wf_var x = wf_local(g, WF_F32, wf_add(y, 1)), stale = wf_local(g, WF_F32, old);
@@ -94,7 +94,7 @@ static void test_small_graphs(void **state)
     (void)state;
     for (int how = 0; how < 3; ++how) {
         wf_array *a = ramp(0);
-        wf_graph *g = wf_begin(ctx, .flags_off = how == 1 ? WF_VALUE_NUMBERING | WF_FOLD : 0);
+        wf_graph *g = wf_begin(ctx, .flags_off = how == 1 ? WF_FLAG_VALUE_NUMBERING | WF_FLAG_FOLD : 0);
         for (int t = 0; t < TURNS; ++t) {
             wf_out(g, a, wf_sub(wf_add(wf_in(g, a), wf_label(wf_const(g, WF_F32, t), "turn")), t - 1));
             OK(ctx, wf_eval(g));

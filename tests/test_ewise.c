@@ -3,7 +3,7 @@
  */
 #include "on_devices.h"
 
-static wf_array *counting(int64_t n) { return wf_arange(ctx, WF_F32, n, 0, 1); }
+static wf_array *counting(int64_t n) { return wf_array_arange(ctx, WF_F32, n, 0, 1); }
 
 static void release_all(wf_array **a, int n)
 {
@@ -275,16 +275,16 @@ static void test_kept_arrays(void **state)
     wf_graph *g = wf_begin(ctx);
     wf_val v = wf_add(wf_in(g, a), 1);
     wf_array *k = wf_keep(v), *same = wf_keep(v), *number = wf_keep(wf_const(g, WF_F32, 4));
-    assert_int_equal(wf_array_state(k), WF_LAZY);
+    assert_int_equal(wf_array_state(k), WF_STATE_LAZY);
     OK(ctx, wf_run(g));
-    assert_int_equal(wf_array_state(k), WF_READY);
+    assert_int_equal(wf_array_state(k), WF_STATE_READY);
     EXPECT_F32(k, 1, 2, 3);
     EXPECT_F32(same, 1, 2, 3);
     EXPECT_F32(number, 4);
     g = wf_begin(ctx);
     wf_array *never = wf_keep(wf_in(g, k));
     wf_drop(g);
-    assert_int_equal(wf_array_state(never), WF_LAZY);
+    assert_int_equal(wf_array_state(never), WF_STATE_LAZY);
     g = wf_begin(ctx);
     wf_out(g, a, wf_in(g, never));
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "never computed");
@@ -410,10 +410,11 @@ static void test_messages(void **state)
     g = wf_begin(ctx, .name = "gain");
     wf_out(g, a, wf_in(g, b));
     assert_int_equal(wf_run(g), WF_ERR_SHAPE);
-    assert_non_null(strstr(wf_message(ctx), "a value of shape (4) does not fit array 2 of the recording (in order of"));
-    assert_non_null(strstr(wf_message(ctx), "gain"));
-    assert_non_null(strstr(wf_message(ctx), "test_ewise.c:"));
-    wf_clear(ctx);
+    assert_non_null(
+        strstr(wf_last_message(ctx), "a value of shape (4) does not fit array 2 of the recording (in order of"));
+    assert_non_null(strstr(wf_last_message(ctx), "gain"));
+    assert_non_null(strstr(wf_last_message(ctx), "test_ewise.c:"));
+    wf_clear_error(ctx);
     EXPECT_F32(a, 0, 1, 2); /* nothing ran */
     g = wf_begin(ctx);
     wf_in(g, NULL);
@@ -469,7 +470,7 @@ static void test_null_graphs(void **state)
     wf_write(NULL, a, 1, 0);
     assert_null(wf_keep(wf_in(NULL, a)));
     wf_set(wf_local(NULL, WF_F32, 1), 2);
-    wf_section(NULL, WF_POST);
+    wf_section(NULL, WF_SECTION_POST);
     wf_fail(NULL, WF_ERR_ARG, "");
     wf_drop(NULL);
     assert_null(wf_compile(NULL));
@@ -492,7 +493,7 @@ static void test_graphs_do_not_mix(void **state)
     wf_graph *again = wf_begin(ctx); /* values of an ended recording are no values of the next one */
     wf_out(again, a, sum);
     assert_int_not_equal(wf_run(again), WF_OK);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     wf_context *other = test_context(WF_INTERP, 1);
     g = wf_begin(other);
     wf_in(g, a);
@@ -512,7 +513,9 @@ static void log_warning(int level, const char *text, void *user)
 static void test_forgotten_graphs(void **state)
 {
     (void)state;
-    wf_config config = { .size = sizeof config, .device = WF_INTERP, .flags_on = WF_NO_DISK_CACHE, .log = log_warning };
+    wf_config config = {
+        .size = sizeof config, .device = WF_INTERP, .flags_on = WF_FLAG_NO_DISK_CACHE, .log = log_warning
+    };
     wf_context *own = wf_context_new(&config);
     wf_array *a = wf_full(own, WF_F32, WF_SHAPE(3), 1);
     for (int i = 0; i < 3; ++i) {
@@ -531,7 +534,7 @@ static void test_flags(void **state)
     (void)state;
     uint32_t flags = wf_get_flags(ctx);
     for (uint32_t off = 0; off < 4; ++off) {
-        wf_set_flags(ctx, WF_FOLD | WF_VALUE_NUMBERING, 0);
+        wf_set_flags(ctx, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING, 0);
         wf_set_flags(ctx, 0, off);
         assert_int_equal(wf_get_flags(ctx) & 3, 3 & ~off);
         wf_array *a = counting(3);
@@ -554,9 +557,10 @@ static void test_fast_math(void **state)
     assert_true(strict != once);
     uint32_t flags = wf_get_flags(ctx);
     for (int how = 0; how < 4; ++how) { /* never, for the recording, for the context, for all but the recording */
-        wf_set_flags(ctx, how >= 2 ? WF_FAST_MATH : 0, 0);
+        wf_set_flags(ctx, how >= 2 ? WF_FLAG_FAST_MATH : 0, 0);
         wf_array *x = wf_full(ctx, WF_F32, WF_SHAPE(37), (double)a);
-        wf_graph *g = wf_begin(ctx, .flags_on = how == 1 ? WF_FAST_MATH : 0, .flags_off = how == 3 ? WF_FAST_MATH : 0);
+        wf_graph *g =
+            wf_begin(ctx, .flags_on = how == 1 ? WF_FLAG_FAST_MATH : 0, .flags_off = how == 3 ? WF_FLAG_FAST_MATH : 0);
         wf_val v = wf_in(g, x);
         wf_array *out = wf_keep(wf_sub(wf_mul(v, v), 1));
         OK(ctx, wf_run(g));
@@ -565,7 +569,7 @@ static void test_fast_math(void **state)
         for (int i = 0; i < 37; ++i)
             assert_true(got[i] == (how == 1 || how == 2 ? once : strict));
         RELEASE(x, out);
-        wf_set_flags(ctx, flags, WF_FAST_MATH);
+        wf_set_flags(ctx, flags, WF_FLAG_FAST_MATH);
     }
 }
 

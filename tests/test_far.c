@@ -177,7 +177,7 @@ static void test_writes(void **state)
 static void test_sums(void **state)
 {
     (void)state;
-    static const int modes[] = { 0, WF_DIRECT, WF_EXPAND, WF_LOCAL };
+    static const wf_mode modes[] = { WF_MODE_AUTO, WF_MODE_DIRECT, WF_MODE_EXPAND, WF_MODE_LOCAL };
     for (int size = 1; size <= 4; size += 3)
         for (size_t m = 0; m < sizeof modes / sizeof *modes; ++m)
             for (int threads = 1; threads <= 2; ++threads) {
@@ -187,7 +187,8 @@ static void test_sums(void **state)
                 int32_t *want = table_copy();
                 wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N), .threads = threads, .serial_below = 1);
                 for (int k = 0; k < size; ++k)
-                    wf_accumulate(g, WF_ADD | modes[m], table, wf_add(wf_in(g, p->values), k), wf_in(g, p->index), k);
+                    wf_accumulate_mode(g, WF_JOIN_ADD, modes[m], table, wf_add(wf_in(g, p->values), k),
+                                       wf_in(g, p->index), k);
                 OK(ctx, wf_run(g));
                 for (int64_t q = 0; q < N; ++q)
                     for (int k = 0; k < size; ++k) {
@@ -210,7 +211,7 @@ static bool asks(wf_kernel *k, bool *known)
     assert_non_null(text);
     *known = wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_LLVM, text, CAP, &n) == WF_OK;
     if (!*known)
-        wf_clear(ctx);
+        wf_clear_error(ctx);
     else
         assert_true(n < CAP);
     bool found = *known && strstr(text, "llvm.prefetch") != NULL;
@@ -243,7 +244,7 @@ static void test_rows_beside(void **state)
                  *sums = wf_full(ctx, WF_I64, WF_SHAPE(bins[s]), 0);
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(LONG));
         wf_val one = wf_cast(wf_in(g, values), WF_I64), three = wf_mul(wf_cast(wf_in(g, back), WF_I64), 3);
-        wf_accumulate(g, WF_ADD, sums, wf_add(one, three), wf_in(g, index));
+        wf_accumulate(g, WF_JOIN_ADD, sums, wf_add(one, three), wf_in(g, index));
         wf_kernel *k = wf_compile(g);
         assert_non_null(k);
         OK(ctx, wf_launch(k, WF_NO_ARGS));

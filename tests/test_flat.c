@@ -29,7 +29,7 @@ static void turn(int t, wf_array *a, wf_kernel *kernel, wf_frozen *frozen)
     }
     WF_END(g);
     wf_array *sum = wf_keep(wf_sum(s, WF_ALL_AXES)), *copy = wf_copy(a), *view = wf_view_slice(copy, 0, 1, 9, 2);
-    wf_array *scan = wf_keep(wf_scan(WF_ADD, wf_reverse(s, 0), 0, false, false)), *large = NULL;
+    wf_array *scan = wf_keep(wf_scan(WF_JOIN_ADD, wf_reverse(s, 0), 0, false, false)), *large = NULL;
     if (t % 3 == 0)
         OK(ctx, wf_eval(g));
     if (t % 50 == 0)
@@ -41,7 +41,7 @@ static void turn(int t, wf_array *a, wf_kernel *kernel, wf_frozen *frozen)
         wf_drop(g);
     else
         assert_int_equal(wf_run(g), t % 40 == 7 ? WF_ERR_ARG : WF_OK);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     wf_release(sum), wf_release(scan), wf_release(large);
     OK(ctx, wf_launch(kernel, WF_ARGS(WF_ARG("x", copy))));
     OK(ctx, wf_frozen_replay(frozen, WF_ARRAYS(copy)));
@@ -66,10 +66,10 @@ static wf_frozen *sequence(wf_array *a)
 static void test_flat(void **state)
 {
     (void)state;
-    wf_array *a = wf_arange(ctx, WF_F32, N, 0, 1), *other = wf_arange(ctx, WF_F32, N, 0, 1);
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 0, 1), *other = wf_array_arange(ctx, WF_F32, N, 0, 1);
     wf_graph *g = wf_begin(ctx);
     wf_array *x = wf_formal(g, "x", WF_F32, 1);
-    wf_accumulate(g, WF_ADD, x, 1, wf_mod(wf_iota(g, WF_SHAPE(100), 0), N));
+    wf_accumulate(g, WF_JOIN_ADD, x, 1, wf_mod(wf_iota(g, WF_SHAPE(100), 0), N));
     wf_kernel *kernel = wf_compile(g);
     wf_frozen *frozen = sequence(other);
     size_t first = 0;

@@ -23,10 +23,10 @@ static void in_select(wf_graph *g, wf_val x) { wf_out(g, floats, wf_select(wf_gt
 static void in_write(wf_graph *g, wf_val x) { wf_write(g, line, x, 0); }
 static void in_write_index(wf_graph *g, wf_val x) { wf_write(g, line, 1, x); }
 static void in_write_if(wf_graph *g, wf_val x) { wf_write_if(g, x, line, 1, 0); }
-static void in_accumulate(wf_graph *g, wf_val x) { wf_accumulate(g, WF_ADD, line, x, 0); }
-static void in_accumulate_if(wf_graph *g, wf_val x) { wf_accumulate_if(g, x, WF_ADD, line, 1, 0); }
-static void in_atomic(wf_graph *g, wf_val x) { wf_atomic(g, WF_ADD, line, x, 0); }
-static void in_atomic_if(wf_graph *g, wf_val x) { wf_atomic_if(g, x, WF_ADD, line, 1, 0); }
+static void in_accumulate(wf_graph *g, wf_val x) { wf_accumulate(g, WF_JOIN_ADD, line, x, 0); }
+static void in_accumulate_if(wf_graph *g, wf_val x) { wf_accumulate_if(g, x, WF_JOIN_ADD, line, 1, 0); }
+static void in_atomic(wf_graph *g, wf_val x) { wf_atomic(g, WF_JOIN_ADD, line, x, 0); }
+static void in_atomic_if(wf_graph *g, wf_val x) { wf_atomic_if(g, x, WF_JOIN_ADD, line, 1, 0); }
 static void in_cas(wf_graph *g, wf_val x) { wf_cas(g, line, 0, x, 0); }
 static void in_read(wf_graph *g, wf_val x) { wf_out(g, floats, wf_read(g, line, x)); }
 static void in_read_or(wf_graph *g, wf_val x) { wf_out(g, floats, wf_read_or(g, line, x, 0)); }
@@ -104,7 +104,8 @@ static void in_expr(wf_graph *g, wf_val x) { wf_out(g, floats, wf_expr(g, "1 + x
 static void in_texture(wf_graph *g, wf_val x)
 {
     wf_val out;
-    wf_texture_read(g, &(wf_texture){ .array = line, .filter = WF_LINEAR, .pixels = true }, (wf_vals){ &x, 1 }, &out);
+    wf_texture_read(g, &(wf_texture){ .array = line, .filter = WF_FILTER_LINEAR, .pixels = true }, (wf_vals){ &x, 1 },
+                    &out);
     wf_out(g, floats, out);
 }
 static void in_pcg(wf_graph *g, wf_val x)
@@ -168,14 +169,14 @@ static void try_use(const use *u, origin how)
     char want[64];
     snprintf(want, sizeof want, "%s: an operand", u->name);
     const char *part = u->message ? u->message : want;
-    if (status == WF_OK || !strstr(wf_message(ctx), part) ||
-        (how == POISON && (status != WF_ERR_BOUNDS || !strstr(wf_message(ctx), "spoilt at the start"))))
+    if (status == WF_OK || !strstr(wf_last_message(ctx), part) ||
+        (how == POISON && (status != WF_ERR_BOUNDS || !strstr(wf_last_message(ctx), "spoilt at the start"))))
         fail_msg("%s, %s: %s: %s", u->name,
                  how == VALUE    ? "value"
                  : how == POISON ? "poison"
                                  : "ended",
-                 wf_status_name(status), wf_message(ctx));
-    wf_clear(ctx);
+                 wf_status_name(status), wf_last_message(ctx));
+    wf_clear_error(ctx);
     wf_drop(of);
 }
 
@@ -203,11 +204,11 @@ static void test_own_mistake_first(void **state)
     (void)state;
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(N), 1);
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N), .reduce = WF_ALL_AXES);
-    wf_section(g, WF_INIT);
+    wf_section(g, WF_SECTION_INIT);
     wf_val poison = wf_in(g, a);
-    wf_section(g, WF_CALL);
+    wf_section(g, WF_SECTION_CALL);
     wf_out(g, a, poison);
-    REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "wf_in: not in sections WF_INIT");
+    REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "wf_in: not in sections WF_SECTION_INIT");
     wf_release(a);
 }
 

@@ -1,11 +1,11 @@
 /* test_freeze.c - sequences of launches that are noted once and replayed with other arrays. */
 #include "on_devices.h"
 #include "side_by_side.h"
-#include <weft/array.h>
+#include <weft/functions.h>
 
 enum { N = 1024 };
 
-static wf_array *ramp(double first) { return wf_arange(ctx, WF_F32, N, first, 1); }
+static wf_array *ramp(double first) { return wf_array_arange(ctx, WF_F32, N, first, 1); }
 
 static void expect(wf_array *a, double first, double step, int line)
 {
@@ -30,7 +30,7 @@ static void three_launches(wf_array *in, wf_array *out)
     wf_array *kept = wf_keep(wf_add(x, wf_param(g, "p", WF_F32, 3)));
     OK(ctx, wf_run(g));
     g = wf_begin(ctx, .name = "third");
-    wf_out(g, out, wf_sub(wf_in(g, kept), wf_reduce(WF_MAX, wf_in(g, in), WF_AXES(0))));
+    wf_out(g, out, wf_sub(wf_in(g, kept), wf_reduce(WF_JOIN_MAX, wf_in(g, in), WF_AXES(0))));
     OK(ctx, wf_run(g));
     wf_release(kept);
     wf_release(between);
@@ -116,7 +116,7 @@ static void test_misfits(void **state)
     OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(twice)));
     three_launches(odd, b); /* a view of it */
     f = wf_freeze_end(ctx);
-    wf_array *both = wf_arange(ctx, WF_F32, 2 * N, 1, 1), *whole = wf_arange(ctx, WF_F32, 4 * N, 0, 1);
+    wf_array *both = wf_array_arange(ctx, WF_F32, 2 * N, 1, 1), *whole = wf_array_arange(ctx, WF_F32, 4 * N, 0, 1);
     wf_array *apart = wf_view_slice(whole, 0, 0, 4 * N, 2);
     for (int k = 0; k < 3; ++k) {
         if (k != 1)
@@ -131,14 +131,14 @@ static void test_misfits(void **state)
     three_launches(odd, b);
     wf_array *more = wf_array_copy(twice);
     assert_null(wf_freeze_end(ctx));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "launch 4 ('wf_array_cast') uses an array that has memory");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_UNSUPPORTED, "launch 4 ('wf_array_cast') uses an array that has memory");
     wf_release(more);
     assert_null(wf_freeze_end(ctx));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "not freezing anything");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "not freezing anything");
     OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a)));
     REFUSED(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a)), WF_ERR_ARG, "already");
     assert_null(wf_freeze_end(ctx));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "a call in between failed: wf_freeze_begin");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "a call in between failed: wf_freeze_begin");
     OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a)));
     f = wf_freeze_end(ctx); /* of nothing */
     OK(ctx, wf_frozen_replay(f, WF_ARRAYS(b)));
@@ -191,7 +191,7 @@ static void test_views_inside(void **state)
     enum { M = 20 };
     wf_array *x[2], *want[2][3];
     for (int k = 0; k < 2; ++k) {
-        wf_array *line = wf_arange(ctx, WF_F32, (int64_t)M * M, k, 1 + k);
+        wf_array *line = wf_array_arange(ctx, WF_F32, (int64_t)M * M, k, 1 + k);
         x[k] = wf_view_reshape(line, WF_SHAPE(M, M));
         wf_release(line);
         want[k][0] = wf_array_matmul(x[k], x[k]);
@@ -203,7 +203,7 @@ static void test_views_inside(void **state)
                         wf_array_extract(x[0], WF_SHAPE(3, 4), (const int64_t[]){ 5, 6 }, WF_BORDER_VALUE, 0) };
     wf_frozen *f = wf_freeze_end(ctx);
     if (!f)
-        print_error("%s\n", wf_message(ctx));
+        print_error("%s\n", wf_last_message(ctx));
     assert_non_null(f);
     for (int again = 0; again < 4; ++again) { /* with a copy that shares memory, too */
         int k = again % 2;
@@ -319,15 +319,15 @@ static void test_refused(void **state)
         wf_out(g, s.between, wf_in(g, s.in));
         OK(ctx, wf_run(g));
         each[i].call(&s); /* works as ever */
-        OK(ctx, wf_check(ctx));
+        OK(ctx, wf_last_status(ctx));
         assert_null(wf_freeze_end(ctx));
-        REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, each[i].message);
+        REFUSED(ctx, wf_last_status(ctx), WF_ERR_UNSUPPORTED, each[i].message);
     }
     if (is_on_gpu()) {
         OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(s.in)));
         wf_release(wf_copy_to(s.in, WF_CPU));
         assert_null(wf_freeze_end(ctx));
-        REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "wf_copy_to another device cannot be in");
+        REFUSED(ctx, wf_last_status(ctx), WF_ERR_UNSUPPORTED, "wf_copy_to another device cannot be in");
     }
     wf_frozen_free(s.frozen);
     wf_release(s.in);
@@ -365,7 +365,7 @@ static void test_constants(void **state)
     OK(ctx, wf_run(g));
     OK(ctx, wf_upload(apart, two, sizeof two));
     assert_null(wf_freeze_end(ctx));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED,
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_UNSUPPORTED,
             "wf_upload cannot be in a frozen sequence: it gives the host access");
     wf_array *all[] = { a, b, out, apart, table };
     for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
@@ -382,16 +382,16 @@ static void test_errors(void **state)
         wf_out(g, out, wf_add(wf_in(g, a), wf_in(g, how ? a : longer)));
         assert_int_equal(wf_run(g), how ? WF_OK : WF_ERR_SHAPE);
         if (how == 1) {
-            g = wf_begin(ctx, .flags_on = WF_DEBUG, .shape = WF_SHAPE(N));
+            g = wf_begin(ctx, .flags_on = WF_FLAG_DEBUG, .shape = WF_SHAPE(N));
             wf_write(g, out, 1, wf_add(wf_index(g, 0), 1));
             assert_int_equal(wf_run(g), WF_ERR_BOUNDS);
         }
         wf_array *sum = how == 2 ? wf_array_sum(a, WF_AXES(3)) : NULL;
         assert_null(sum);
-        assert_int_not_equal(wf_check(ctx), WF_OK);
-        wf_clear(ctx);
+        assert_int_not_equal(wf_last_status(ctx), WF_OK);
+        wf_clear_error(ctx);
         assert_null(wf_freeze_end(ctx));
-        REFUSED(ctx, wf_check(ctx),
+        REFUSED(ctx, wf_last_status(ctx),
                 how == 0   ? WF_ERR_SHAPE
                 : how == 1 ? WF_ERR_BOUNDS
                            : WF_ERR_ARG,
@@ -532,7 +532,7 @@ static wf_frozen *frozen_two(wf_array *a, wf_array *b, wf_array *out)
 static void test_inputs_that_meet(void **state)
 {
     (void)state;
-    wf_array *x = ramp(0), *y = ramp(100), *out = wf_like(x), *long_one = wf_arange(ctx, WF_F32, N + 20, 0, 1);
+    wf_array *x = ramp(0), *y = ramp(100), *out = wf_like(x), *long_one = wf_array_arange(ctx, WF_F32, N + 20, 0, 1);
     wf_array *low = wf_view_slice(long_one, 0, 0, N, 1), *mid = wf_view_slice(long_one, 0, 10, N + 10, 1);
     wf_array *high = wf_view_slice(long_one, 0, 20, N + 20, 1);
     wf_frozen *f = frozen_two(x, y, out);
@@ -617,12 +617,12 @@ static void test_finding(void **state)
 {
     (void)state;
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(4), 1), *out = wf_full(ctx, WF_F32, WF_SHAPE(3), 0);
-    wf_array *inside = wf_arange(ctx, WF_I32, 3, 0, 1), *outside = wf_arange(ctx, WF_I32, 3, 2, 1);
+    wf_array *inside = wf_array_arange(ctx, WF_I32, 3, 0, 1), *outside = wf_array_arange(ctx, WF_I32, 3, 2, 1);
     OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(inside)));
     wf_graph *g = wf_begin(ctx);
     wf_out(g, out, 2);
     OK(ctx, wf_run(g));
-    g = wf_begin(ctx, .flags_on = WF_DEBUG, .name = "looked up");
+    g = wf_begin(ctx, .flags_on = WF_FLAG_DEBUG, .name = "looked up");
     wf_out(g, out, wf_read(g, a, wf_in(g, inside)));
     OK(ctx, wf_run(g));
     wf_frozen *f = wf_freeze_end(ctx);

@@ -25,7 +25,7 @@ static void test_contents(void **state)
     void *data = NULL;
     REFUSED(ctx, wf_map(a, &data, NULL), WF_ERR_DEVICE, "wf_map: the array is in the memory of cuda");
     assert_null(wf_wrap(ctx, &data, WF_F32, WF_SHAPE(1), NULL, NULL, .device = wf_array_device(a)));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "can reach: the driver does not know it");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "can reach: the driver does not know it");
     wf_release(a);
 }
 

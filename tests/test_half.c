@@ -272,15 +272,15 @@ static void test_reductions(void **state)
             wf_val sum = wf_sum(wf_in(g, a), WF_ALL_AXES);
             assert_int_equal(wf_val_dtype(sum), halves[h]);
             wf_array *kept = wf_keep(wf_cast(sum, WF_F32)),
-                     *most = wf_keep(wf_reduce(WF_MAX, wf_in(g, a), WF_ALL_AXES));
+                     *most = wf_keep(wf_reduce(WF_JOIN_MAX, wf_in(g, a), WF_ALL_AXES));
             OK(ctx, wf_run(g));
             EXPECT_F32(kept, halves[h] == WF_F16 ? 20000 : 19968);
             assert_int_equal(wf_array_dtype(most), halves[h]);
             g = wf_begin(ctx, .reduce = WF_ALL_AXES, .device = d ? WF_CPU : WF_INTERP);
-            wf_var total = wf_reduced(g, halves[h], 0, WF_ADD);
+            wf_var total = wf_reduced(g, halves[h], 0, WF_JOIN_ADD);
             assert_int_equal(wf_val_dtype(wf_get(total)), WF_F32);
             wf_inc(total, wf_in(g, a));
-            wf_section(g, WF_POST);
+            wf_section(g, WF_SECTION_POST);
             wf_out(g, s, total);
             OK(ctx, wf_run(g));
             EXPECT_F32(s, 20000);

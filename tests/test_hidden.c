@@ -30,7 +30,7 @@ static void check(record_fn *record, uint32_t want, int line)
     for (int off = 0; off < 2; ++off) {
         trial t = { .a = wf_full(ctx, WF_I32, WF_SHAPE(N), 0), .b = wf_full(ctx, WF_I32, WF_SHAPE(N), 1) };
         hidden();
-        t.g = wf_begin(ctx, .flags_off = off ? WF_DEAD_CODE : 0);
+        t.g = wf_begin(ctx, .flags_off = off ? WF_FLAG_DEAD_CODE : 0);
         t.i = wf_iota(t.g, WF_SHAPE(N), 0);
         t.v = wf_cast(wf_sub(N - 1, t.i), WF_I32);
         record(&t);
@@ -53,8 +53,8 @@ static void scatters(trial *t)
 {
     wf_write(t->g, t->a, 7, t->v);
     wf_write_if(t->g, wf_lt(t->i, 5), t->a, 8, t->i);
-    wf_accumulate(t->g, WF_ADD, t->a, 1, wf_mod(t->i, 3));
-    wf_atomic(t->g, WF_INC, t->a, 0, wf_mod(t->i, 5));
+    wf_accumulate(t->g, WF_JOIN_ADD, t->a, 1, wf_mod(t->i, 3));
+    wf_atomic(t->g, WF_JOIN_INC, t->a, 0, wf_mod(t->i, 5));
     wf_out(t->g, t->a, t->v);
 }
 
@@ -74,7 +74,7 @@ static void in_loop(trial *t)
     wf_var sum = wf_local(t->g, WF_I32, 0);
     WF_FOR (t->g, k, 0, 3, 1) {
         wf_inc(sum, wf_cast(k, WF_I32));
-        wf_accumulate(t->g, WF_ADD, t->a, sum, t->i);
+        wf_accumulate(t->g, WF_JOIN_ADD, t->a, sum, t->i);
     }
     WF_END(t->g);
     wf_out(t->g, t->a, wf_add(sum, t->v));
@@ -83,7 +83,7 @@ static void in_loop(trial *t)
 static void by_scan(trial *t)
 {
     wf_write(t->g, t->a, 9, t->v);
-    wf_out(t->g, t->a, wf_cast(wf_scan(WF_ADD, t->v, 0, false, false), WF_I32));
+    wf_out(t->g, t->a, wf_cast(wf_scan(WF_JOIN_ADD, t->v, 0, false, false), WF_I32));
 }
 
 static void part_of_it(trial *t)
@@ -127,7 +127,7 @@ static void only_some_lanes(trial *t)
 
 static void by_its_result(trial *t)
 {
-    wf_val old = wf_atomic(t->g, WF_ADD, t->a, 1, t->v);
+    wf_val old = wf_atomic(t->g, WF_JOIN_ADD, t->a, 1, t->v);
     wf_write(t->g, t->b, wf_add(old, 5), t->i);
     wf_out(t->g, t->a, t->v);
 }
@@ -156,7 +156,7 @@ static void before_it(trial *t)
 static void test_hidden(void **state)
 {
     (void)state;
-    wf_set_flags(ctx, WF_HISTORY, 0);
+    wf_set_flags(ctx, WF_FLAG_HISTORY, 0);
     CHECK(scatters, 4);
     CHECK(chain, 3);
     CHECK(in_loop, 1);
@@ -168,7 +168,7 @@ static void test_hidden(void **state)
 static void test_seen(void **state)
 {
     (void)state;
-    wf_set_flags(ctx, WF_HISTORY, 0);
+    wf_set_flags(ctx, WF_FLAG_HISTORY, 0);
     CHECK(read_between, 0);
     CHECK(read_by_the_later_one, 0);
     CHECK(only_a_part, 0);
@@ -181,7 +181,7 @@ static void test_seen(void **state)
 static void test_evaluated(void **state)
 {
     (void)state;
-    wf_set_flags(ctx, WF_HISTORY, 0);
+    wf_set_flags(ctx, WF_FLAG_HISTORY, 0);
     wf_array *a = wf_full(ctx, WF_I32, WF_SHAPE(N), 0);
     int32_t got[N];
     hidden();
@@ -207,7 +207,7 @@ static void test_debug_mode(void **state)
 {
     (void)state;
     wf_array *a = wf_full(ctx, WF_I32, WF_SHAPE(N), 0);
-    wf_graph *g = wf_begin(ctx, .flags_on = WF_DEBUG);
+    wf_graph *g = wf_begin(ctx, .flags_on = WF_FLAG_DEBUG);
     wf_write(g, a, 7, wf_add(wf_iota(g, WF_SHAPE(N), 0), 1));
     wf_out(g, a, 3);
     wf_status status = wf_run(g);

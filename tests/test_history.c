@@ -85,7 +85,7 @@ static void test_flags_change_counts(void **state)
     wf_array *a = zeros(WF_F32, 8), *b = zeros(WF_F32, 8);
     ran();
     for (int on = 0; on < 2; ++on) {
-        wf_graph *g = wf_begin(ctx, .flags_off = on ? 0 : WF_FOLD | WF_VALUE_NUMBERING);
+        wf_graph *g = wf_begin(ctx, .flags_off = on ? 0 : WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
         wf_val x = wf_in(g, a);
         wf_out(g, b, wf_add(wf_mul(x, 1), wf_mul(x, 1)));
         OK(ctx, wf_run(g));
@@ -136,11 +136,11 @@ static void test_loops_and_stores(void **state)
     assert_int_equal(info->unused, 1);
     assert_int_equal(info->invariant, 1);
     assert_int_equal(info->written_out, 2);
-    record_loops(b, WF_LOOP_OPT);
+    record_loops(b, WF_FLAG_LOOP_OPT);
     assert_int_equal(info->hidden, 1);
     assert_int_equal(info->invariant, 0);
     assert_int_equal(info->written_out, 0);
-    record_loops(b, WF_DEAD_CODE);
+    record_loops(b, WF_FLAG_DEAD_CODE);
     assert_int_equal(info->hidden, 0);
     assert_int_equal(info->unused, 0);
     wf_release(b);
@@ -154,7 +154,7 @@ static void test_lockstep(void **state)
         int off = how & 1;
         wf_array *b = zeros(WF_I32, 100);
         ran();
-        wf_set_flags(ctx, off ? 0 : WF_LOOP_OPT, off ? WF_LOOP_OPT : 0);
+        wf_set_flags(ctx, off ? 0 : WF_FLAG_LOOP_OPT, off ? WF_FLAG_LOOP_OPT : 0);
         wf_graph *g = how < 2 ? wf_begin(ctx, .shape = WF_SHAPE(100)) : wf_begin(ctx);
         wf_val i = how < 2 ? wf_index(g, 0) : wf_iota(g, WF_SHAPE(100), 0);
         wf_var n = wf_local(g, WF_I32, 0), x = wf_local(g, WF_I32, wf_cast(i, WF_I32));
@@ -180,7 +180,7 @@ static void test_lockstep(void **state)
         assert_int_equal(info->in_lockstep, !off && wf_context_device(ctx) == WF_CPU);
         wf_release(b);
     }
-    wf_set_flags(ctx, WF_LOOP_OPT, 0);
+    wf_set_flags(ctx, WF_FLAG_LOOP_OPT, 0);
 }
 
 /* A plan for one device is not used on another, whichever comes first: the interpreter has no counters in lockstep. */
@@ -215,7 +215,7 @@ static void test_scan(void **state)
     wf_array *a = zeros(WF_F32, 300);
     ran();
     wf_graph *g = wf_begin(ctx, .name = "offsets");
-    wf_array *sums = wf_keep(wf_scan(WF_ADD, wf_in(g, a), 0, false, false));
+    wf_array *sums = wf_keep(wf_scan(WF_JOIN_ADD, wf_in(g, a), 0, false, false));
     OK(ctx, wf_run(g));
     assert_int_equal(ran(), 1);
     assert_true(info->code == WF_CODE_LIBRARY && info->points == 300 && info->threads >= 1 && info->hash == 0);
@@ -280,15 +280,15 @@ static void test_modes(void **state)
 {
     (void)state;
     wf_array *h = wf_full(ctx, WF_I32, WF_SHAPE(16), 0);
-    static const int modes[] = { WF_DIRECT, WF_LOCAL, WF_EXPAND };
+    static const wf_mode modes[] = { WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_EXPAND };
     for (size_t m = 0; m < WF__COUNT(modes); ++m) {
         ran();
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(100000));
-        wf_accumulate(g, WF_ADD | modes[m], h, 1, wf_mod(wf_index(g, 0), 16));
+        wf_accumulate_mode(g, WF_JOIN_ADD, modes[m], h, 1, wf_mod(wf_index(g, 0), 16));
         OK(ctx, wf_run(g));
         assert_int_equal(ran(), 1);
         assert_int_equal(info->mode, modes[m]);
-        assert_true(modes[m] == WF_EXPAND ? info->copies > 0 : info->copies == 0);
+        assert_true(modes[m] == WF_MODE_EXPAND ? info->copies > 0 : info->copies == 0);
     }
     wf_release(h);
 }
@@ -303,9 +303,9 @@ static void test_prepared_launches(void **state)
     ran();
     for (int i = 0; i < 3; ++i)
         OK(ctx, wf_launch(k, WF_NAMED(in, out)));
-    wf_set_flags(ctx, 0, WF_HISTORY);
+    wf_set_flags(ctx, 0, WF_FLAG_HISTORY);
     OK(ctx, wf_launch(k, WF_NAMED(in, out))); /* not noted */
-    wf_set_flags(ctx, WF_HISTORY, 0);
+    wf_set_flags(ctx, WF_FLAG_HISTORY, 0);
     OK(ctx, wf_launch(k, WF_NAMED(in, out)));
     assert_int_equal(ran(), 4);
     assert_true(info[0].record_s > 0 && info[1].record_s == 0 && info[3].record_s == 0);
@@ -434,11 +434,11 @@ static void test_why_dtype_flags_operations(void **state)
     run_literal(c, d, 1, "kinds");
     assert_int_equal(ran(), 2);
     assert_non_null(strstr(info[1].why, "array 0 is f64, was f32"));
-    wf_graph *g = wf_begin(ctx, .name = "kinds", .flags_on = WF_FAST_MATH);
+    wf_graph *g = wf_begin(ctx, .name = "kinds", .flags_on = WF_FLAG_FAST_MATH);
     wf_out(g, d, wf_add(wf_mul(wf_in(g, c), 3), 1));
     OK(ctx, wf_run(g));
-    expect_why("WF_FAST_MATH is on now");
-    g = wf_begin(ctx, .name = "kinds", .flags_on = WF_FAST_MATH);
+    expect_why("WF_FLAG_FAST_MATH is on now");
+    g = wf_begin(ctx, .name = "kinds", .flags_on = WF_FLAG_FAST_MATH);
     wf_out(g, d, wf_sub(wf_mul(wf_in(g, c), 3), 1));
     OK(ctx, wf_run(g));
     assert_int_equal(ran(), 1);
@@ -461,7 +461,7 @@ static void take_log(int level, const char *text, void *user)
 static void test_log(void **state)
 {
     (void)state;
-    wf_config config = { .size = sizeof config, .threads = 1, .flags_on = WF_NO_DISK_CACHE, .log = take_log };
+    wf_config config = { .size = sizeof config, .threads = 1, .flags_on = WF_FLAG_NO_DISK_CACHE, .log = take_log };
     wf_context *own = wf_context_new(&config), *outer = ctx;
     ctx = own;
     logged[0] = 0;
@@ -499,7 +499,7 @@ static bool list_entry(void *user, const wf__dir_entry *e)
 
 static wf_context *over(const char *dir)
 {
-    wf_config config = { .size = sizeof config, .threads = 1, .cache_dir = dir, .flags_on = WF_HISTORY };
+    wf_config config = { .size = sizeof config, .threads = 1, .cache_dir = dir, .flags_on = WF_FLAG_HISTORY };
     wf_context *own = wf_context_new(&config);
     assert_non_null(own);
     return own;

@@ -37,7 +37,7 @@ static void test_strides(void **state)
             int64_t count = n[0] * n[1] * n[2];
             wf_shape shape = WF_SHAPE(n[0], n[1], n[2]), turned = WF_SHAPE(n[2], n[0], n[1]);
             int order[] = { 1, 2, 0 };
-            wf_array *whole = wf_arange(ctx, WF_F32, count, 0, 1), *b = wf_arange(ctx, WF_I16, n[2], 0, 1);
+            wf_array *whole = wf_array_arange(ctx, WF_F32, count, 0, 1), *b = wf_array_arange(ctx, WF_I16, n[2], 0, 1);
             wf_array *flat = form & 1 ? wf_view_reshape(whole, turned) : wf_view_reshape(whole, shape);
             wf_array *a = form & 1 ? wf_view_permute(flat, order) : wf_retain(flat);
             wf_array *room = wf_empty(ctx, WF_F64, WF_SHAPE(n[0], n[1], 2 * n[2]));
@@ -74,7 +74,7 @@ static void test_overlap(void **state)
 {
     (void)state;
     int64_t n = 100000;
-    wf_array *a = wf_arange(ctx, WF_I32, n, 0, 1);
+    wf_array *a = wf_array_arange(ctx, WF_I32, n, 0, 1);
     OK(ctx, wf_host_apply(ctx, WF_ARRAYS(a), WF_ARRAYS(a), add_one, NULL));
     wf_array *low = wf_view_slice(a, 0, 0, n - 1, 1), *high = wf_view_slice(a, 0, 1, n, 1);
     OK(ctx, wf_host_apply(ctx, WF_ARRAYS(low), WF_ARRAYS(high), add_one, NULL)); /* a[i + 1] = old a[i] + 1 */

@@ -10,7 +10,7 @@ static void test_half_to_float(void **state)
     for (uint32_t h = 0; h < 65536; h++) {
         uint32_t exponent = h >> 10 & 31, fraction = h & 1023;
         double sign = h & 0x8000 ? -1 : 1, expected;
-        double got = (double)wf__io_f16_to_f32((uint16_t)h);
+        double got = (double)wfl_io_f16_to_f32((uint16_t)h);
         if (exponent == 31 && fraction) {
             assert_true(got != got);
             continue;
@@ -21,12 +21,12 @@ static void test_half_to_float(void **state)
             expected = exponent ? ldexp(1024 + fraction, (int)exponent - 25) : ldexp(fraction, -24);
         assert_true(got == sign * expected && signbit(got) == (sign < 0));
         /* and back: every half is its own nearest */
-        assert_int_equal(wf__io_f32_to_f16((float)got), h);
-        assert_int_equal(wf__io_f64_to_f16(got), h);
+        assert_int_equal(wfl_io_f32_to_f16((float)got), h);
+        assert_int_equal(wfl_io_f64_to_f16(got), h);
     }
-    assert_true(wf__io_f16_to_f32(wf__io_f32_to_f16(NAN)) != 0);
-    assert_int_equal(wf__io_f32_to_f16(NAN) & 0x7c00, 0x7c00);
-    assert_int_not_equal(wf__io_f64_to_f16((double)NAN) & 0x3ff, 0);
+    assert_true(wfl_io_f16_to_f32(wfl_io_f32_to_f16(NAN)) != 0);
+    assert_int_equal(wfl_io_f32_to_f16(NAN) & 0x7c00, 0x7c00);
+    assert_int_not_equal(wfl_io_f64_to_f16((double)NAN) & 0x3ff, 0);
 }
 
 /* Between any two neighbours: below, at and above the middle, of both signs, from f32 and from f64. */
@@ -34,46 +34,46 @@ static void test_half_rounding(void **state)
 {
     (void)state;
     for (uint16_t h = 0; h < 0x7bff; h++) {
-        double low = (double)wf__io_f16_to_f32(h), high = (double)wf__io_f16_to_f32((uint16_t)(h + 1));
+        double low = (double)wfl_io_f16_to_f32(h), high = (double)wfl_io_f16_to_f32((uint16_t)(h + 1));
         double middle = (low + high) / 2;
         uint16_t even = h % 2 ? (uint16_t)(h + 1) : h;
-        assert_int_equal(wf__io_f32_to_f16((float)middle), even);
-        assert_int_equal(wf__io_f32_to_f16(nextafterf((float)middle, 0)), h);
-        assert_int_equal(wf__io_f32_to_f16(nextafterf((float)middle, INFINITY)), h + 1);
-        assert_int_equal(wf__io_f32_to_f16(-(float)middle), even | 0x8000);
-        assert_int_equal(wf__io_f64_to_f16(middle), even);
-        assert_int_equal(wf__io_f64_to_f16(nextafter(middle, 0)), h); /* rounding to f32 first would give a tie */
-        assert_int_equal(wf__io_f64_to_f16(nextafter(middle, INFINITY)), h + 1);
-        assert_int_equal(wf__io_f64_to_f16(-nextafter(middle, INFINITY)), (h + 1) | 0x8000);
+        assert_int_equal(wfl_io_f32_to_f16((float)middle), even);
+        assert_int_equal(wfl_io_f32_to_f16(nextafterf((float)middle, 0)), h);
+        assert_int_equal(wfl_io_f32_to_f16(nextafterf((float)middle, INFINITY)), h + 1);
+        assert_int_equal(wfl_io_f32_to_f16(-(float)middle), even | 0x8000);
+        assert_int_equal(wfl_io_f64_to_f16(middle), even);
+        assert_int_equal(wfl_io_f64_to_f16(nextafter(middle, 0)), h); /* rounding to f32 first would give a tie */
+        assert_int_equal(wfl_io_f64_to_f16(nextafter(middle, INFINITY)), h + 1);
+        assert_int_equal(wfl_io_f64_to_f16(-nextafter(middle, INFINITY)), (h + 1) | 0x8000);
     }
     const double large[] = { 65504, 65519.999, 65520, 65536, 1e6, FLT_MAX, 1e300, DBL_MAX };
     for (size_t i = 0; i < sizeof large / sizeof *large; i++) { /* finite values stay finite */
-        assert_int_equal(wf__io_f64_to_f16(large[i]), 0x7bff);
-        assert_int_equal(wf__io_f64_to_f16(-large[i]), 0xfbff);
+        assert_int_equal(wfl_io_f64_to_f16(large[i]), 0x7bff);
+        assert_int_equal(wfl_io_f64_to_f16(-large[i]), 0xfbff);
     }
-    assert_int_equal(wf__io_f32_to_f16(FLT_MAX), 0x7bff);
-    assert_int_equal(wf__io_f64_to_f16((double)INFINITY), 0x7c00);
-    assert_int_equal(wf__io_f64_to_f16(-(double)INFINITY), 0xfc00);
-    assert_int_equal(wf__io_f64_to_f16(1e-300), 0);
-    assert_int_equal(wf__io_f64_to_f16(-1e-300), 0x8000);
-    assert_int_equal(wf__io_f64_to_f16(DBL_MIN / 4), 0);
+    assert_int_equal(wfl_io_f32_to_f16(FLT_MAX), 0x7bff);
+    assert_int_equal(wfl_io_f64_to_f16((double)INFINITY), 0x7c00);
+    assert_int_equal(wfl_io_f64_to_f16(-(double)INFINITY), 0xfc00);
+    assert_int_equal(wfl_io_f64_to_f16(1e-300), 0);
+    assert_int_equal(wfl_io_f64_to_f16(-1e-300), 0x8000);
+    assert_int_equal(wfl_io_f64_to_f16(DBL_MIN / 4), 0);
 }
 
-/* One value through wf__io_gather. */
+/* One value through wfl_io_gather. */
 static void gather_one(wf_dtype dtype, const void *value, wf_stored stored, void *out)
 {
     wf_array *array = wf_empty_with(ctx, dtype, SHAPE(1), NULL);
-    wf__io_source source;
+    wfl_io_source source;
     assert_non_null(array);
     assert_int_equal(wf_upload(array, value, wf_dtype_size(dtype)), WF_OK);
-    assert_int_equal(wf__io_source_open(array, "x", &source), WF_OK);
-    wf__io_gather(&source, 0, 1, wf__io_type_of(stored), out);
+    assert_int_equal(wfl_io_source_open(array, "x", &source), WF_OK);
+    wfl_io_gather(&source, 0, 1, wfl_io_type_of(stored), out);
     wf_release(array);
 }
 
 static int64_t integer_from_f64(double value, wf_stored stored)
 {
-    const wf__io_type *type = wf__io_type_of(stored);
+    const wfl_io_type *type = wfl_io_type_of(stored);
     uint64_t raw = 0;
     gather_one(WF_F64, &value, stored, &raw);
     switch (type->dtype) {
@@ -160,14 +160,14 @@ static void test_gather_parts(void **state)
         wf_view_at(base, 1, 3),
     };
     for (size_t v = 0; v < sizeof views / sizeof *views; v++) {
-        wf__io_source source;
+        wfl_io_source source;
         int64_t count = wf_array_count(views[v]);
-        assert_int_equal(wf__io_source_open(views[v], "x", &source), WF_OK);
+        assert_int_equal(wfl_io_source_open(views[v], "x", &source), WF_OK);
         int32_t *out = malloc((size_t)count * sizeof *out);
         assert_non_null(out);
         for (int64_t first = 0; first < count; first += 13) {
             int64_t n = count - first < 100 ? count - first : 100;
-            wf__io_gather(&source, first, n, wf__io_type_of(WF_STORED_I32), out);
+            wfl_io_gather(&source, first, n, wfl_io_type_of(WF_STORED_I32), out);
             for (int64_t k = 0; k < n; k++)
                 assert_true((double)out[k] == value_at(views[v], first + k));
         }
@@ -184,15 +184,15 @@ static void test_swap_and_pack(void **state)
     for (size_t size = 1; size <= 8; size *= 2) {
         for (size_t k = 0; k < 16; k++)
             bytes[k] = (uint8_t)k;
-        wf__io_swap(bytes, (int64_t)(16 / size), size);
+        wfl_io_swap(bytes, (int64_t)(16 / size), size);
         for (size_t k = 0; k < 16; k++)
             assert_int_equal(bytes[k], k / size * size + size - 1 - k % size);
     }
     for (size_t k = 0; k < 16; k++)
         bytes[k] = (uint8_t)(15 - k);
     for (int64_t n = 0; n <= 16; n++) {
-        wf__io_pack4(bytes, n, packed);
-        wf__io_unpack4(packed, n, back);
+        wfl_io_pack4(bytes, n, packed);
+        wfl_io_unpack4(packed, n, back);
         assert_memory_equal(back, bytes, (size_t)n);
     }
 }
@@ -205,9 +205,9 @@ static void test_statistics(void **state)
     assert_non_null(x);
     for (int i = 0; i < N; i++)
         x[i] = 16777216.0f + (float)(i % 2 * 2); /* variance 1 around a mean of 2^24 + 1 */
-    wf__io_stats stats = { 0 };
+    wfl_io_stats stats = { 0 };
     for (int at = 0; at < N; at += 1000)
-        wf__io_stats_add(&stats, wf__io_type_of(WF_STORED_F32), x + at, 1000);
+        wfl_io_stats_add(&stats, wfl_io_type_of(WF_STORED_F32), x + at, 1000);
     assert_int_equal(stats.count, N);
     assert_true(stats.min == 16777216 && stats.max == 16777218);
     assert_true(fabs(stats.mean - 16777217) < 1e-7 && fabs(stats.m2 / N - 1) < 1e-9);

@@ -44,7 +44,7 @@ static void test_missing(void **state)
 static void test_recognised(void **state)
 {
     (void)state;
-    static const wf_format formats[NAMES] = { WF_MRC, WF_NPY, WF_PNG, WF_TIFF };
+    static const wf_format formats[NAMES] = { WF_FORMAT_MRC, WF_FORMAT_NPY, WF_FORMAT_PNG, WF_FORMAT_TIFF };
     wf_array *array = make(WF_U8, SHAPE(5, 7));
     for (int i = 0; i < NAMES; i++) {
         static const char *const others[] = { "x.mrc", "x.npy", "x.png", "x.TIFF", "x.dat", "x" };
@@ -64,27 +64,30 @@ static void test_recognised(void **state)
         assert_int_equal(meta.format, formats[i]);
         save(array, "y.npy", &meta);
         wf_release(load("y.npy", &meta));
-        assert_int_equal(meta.format, WF_NPY);
+        assert_int_equal(meta.format, WF_FORMAT_NPY);
     }
     static const struct {
         const char *path;
         wf_format format;
-    } named[] = { { "no/such/a.mrcs", WF_MRC }, { "a.NPY", WF_NPY }, { "a.png", WF_PNG }, { "a.b.tiff", WF_TIFF } };
-    wf_format format = WF_BY_NAME;
+    } named[] = { { "no/such/a.mrcs", WF_FORMAT_MRC },
+                  { "a.NPY", WF_FORMAT_NPY },
+                  { "a.png", WF_FORMAT_PNG },
+                  { "a.b.tiff", WF_FORMAT_TIFF } };
+    wf_format format = WF_FORMAT_BY_NAME;
     for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
         assert_int_equal(wf_format_named(ctx, named[i].path, &format), WF_OK);
         assert_int_equal(format, named[i].format);
     }
-    assert_string_equal(wf_format_name(WF_TIFF), "TIFF");
-    assert_true(!wf_format_name(WF_BY_NAME) && !wf_format_name((wf_format)(WF_TIFF + 1)));
+    assert_string_equal(wf_format_name(WF_FORMAT_TIFF), "TIFF");
+    assert_true(!wf_format_name(WF_FORMAT_BY_NAME) && !wf_format_name((wf_format)(WF_FORMAT_TIFF + 1)));
     assert_string_equal(wf_stored_name(WF_STORED_U4), "u4");
     assert_true(!wf_stored_name(WF_STORED_DEFAULT) && !wf_stored_name((wf_stored)(WF_STORED_U4 + 1)));
     assert_int_equal(wf_format_named(ctx, "x.tiif", &format), WF_ERR_UNSUPPORTED);
-    assert_int_equal(format, WF_TIFF);
-    assert_non_null(strstr(wf_message(ctx), "x.tiif: the suffix names no format (known: .mrc"));
-    wf_clear(ctx);
+    assert_int_equal(format, WF_FORMAT_TIFF);
+    assert_non_null(strstr(wf_last_message(ctx), "x.tiif: the suffix names no format (known: .mrc"));
+    wf_clear_error(ctx);
     assert_int_equal(wf_format_named(ctx, NULL, &format), WF_ERR_ARG);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     save_refused(array, "x.dat2", NULL, "the suffix names no format (known: .mrc");
     save_refused(array, "mrc", NULL, "the suffix names no format");
     save_refused(array, "./.mrc", NULL, "the suffix names no format");
@@ -172,7 +175,7 @@ static void test_targets_refused(void **state)
 {
     (void)state;
     wf_array *array = make(WF_U8, SHAPE(2, 3));
-    wf_meta mrc = { .size = sizeof mrc, .format = WF_MRC };
+    wf_meta mrc = { .size = sizeof mrc, .format = WF_FORMAT_MRC };
     assert_int_equal(mkdir("d.mrc", 0755), 0);
     assert_int_equal(mkfifo("p.mrc", 0644), 0);
     write_file("notdir", "x", 1);
@@ -259,13 +262,13 @@ static void test_arguments(void **state)
     (void)state;
     wf_array *array = make(WF_U8, SHAPE(2, 3));
     assert_int_equal(wf_save(NULL, "a.mrc", NULL), WF_ERR_ARG);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     assert_int_equal(wf_save(array, NULL, NULL), WF_ERR_ARG);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     assert_int_equal(wf_save(array, "", NULL), WF_ERR_ARG);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     assert_null(wf_load(ctx, NULL, NULL));
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     assert_null(wf_load(NULL, "a.mrc", NULL));
     assert_int_equal(wf_probe(NULL, "a.mrc", NULL, NULL, NULL), WF_ERR_ARG);
     wf_meta unset = { 0 };
@@ -280,7 +283,7 @@ static void test_arguments(void **state)
     wf_array *loaded = wf_load(ctx, "a.mrc", &older);
     assert_non_null(loaded);
     assert_int_equal(older.size, offsetof(wf_meta, origin));
-    assert_int_equal(older.format, WF_MRC);
+    assert_int_equal(older.format, WF_FORMAT_MRC);
     assert_true(older.origin[0] == 5);
     save(loaded, "b.mrc", &older);
     wf_release(loaded);
@@ -303,11 +306,11 @@ static void test_out_of_memory(void **state)
             wf_status saved = wf_save(array, names[i], NULL);
             wf__alloc_fail_after(-1);
             if (!loaded) {
-                assert_int_equal(wf_check(ctx), WF_ERR_MEMORY);
-                if (strncmp(wf_message(ctx), names[i], strlen(names[i])) != 0)
-                    fail_msg("allocation %ld: no file is named: %s", n, wf_message(ctx));
+                assert_int_equal(wf_last_status(ctx), WF_ERR_MEMORY);
+                if (strncmp(wf_last_message(ctx), names[i], strlen(names[i])) != 0)
+                    fail_msg("allocation %ld: no file is named: %s", n, wf_last_message(ctx));
             }
-            wf_clear(ctx);
+            wf_clear_error(ctx);
             wf_release(loaded);
             assert_true(saved == WF_OK || saved == WF_ERR_MEMORY);
             assert_int_equal(leftovers(), 0);
@@ -322,20 +325,20 @@ static void test_no_library(void **state)
 {
     (void)state;
     double (*cosine)(double) = NULL, (*absent)(double) = NULL;
-    const wf__foreign_function two[] = { { "cos", &cosine }, { "weft_has_no_such_function", &absent } };
-    wf__foreign none = { .soname = "libweft-not-installed.so.9", .format = "TEST", .function = two, .functions = 2 };
-    wf__foreign other = { .soname = "libm.so.6", .format = "TEST", .function = two, .functions = 2 };
+    const wfl_foreign_function two[] = { { "cos", &cosine }, { "weft_has_no_such_function", &absent } };
+    wfl_foreign none = { .soname = "libweft-not-installed.so.9", .format = "TEST", .function = two, .functions = 2 };
+    wfl_foreign other = { .soname = "libm.so.6", .format = "TEST", .function = two, .functions = 2 };
     for (int again = 0; again < 2; again++) {
-        assert_int_equal(wf__foreign_open(&none, ctx, "a.tst"), WF_ERR_UNSUPPORTED);
-        assert_non_null(strstr(wf_message(ctx), "a.tst"));
-        assert_non_null(strstr(wf_message(ctx), "TEST files need the library libweft-not-installed.so.9"));
-        wf_clear(ctx);
-        assert_int_equal(wf__foreign_open(&other, ctx, "a.tst"), WF_ERR_UNSUPPORTED);
-        assert_non_null(strstr(wf_message(ctx), "libm.so.6 that has weft_has_no_such_function"));
-        wf_clear(ctx);
+        assert_int_equal(wfl_foreign_open(&none, ctx, "a.tst"), WF_ERR_UNSUPPORTED);
+        assert_non_null(strstr(wf_last_message(ctx), "a.tst"));
+        assert_non_null(strstr(wf_last_message(ctx), "TEST files need the library libweft-not-installed.so.9"));
+        wf_clear_error(ctx);
+        assert_int_equal(wfl_foreign_open(&other, ctx, "a.tst"), WF_ERR_UNSUPPORTED);
+        assert_non_null(strstr(wf_last_message(ctx), "libm.so.6 that has weft_has_no_such_function"));
+        wf_clear_error(ctx);
     }
     other.functions = 1;
-    assert_int_equal(wf__foreign_open(&other, ctx, "a.tst"), WF_OK);
+    assert_int_equal(wfl_foreign_open(&other, ctx, "a.tst"), WF_OK);
     assert_true(cosine && cosine(0) == 1);
 }
 

@@ -34,7 +34,7 @@ static void test_round_trip(void **state)
             wf_array *loaded = load("a.mrc", &back);
             assert_int_equal(wf_array_dtype(loaded), modes[i].loaded);
             assert_int_equal(back.stored, modes[i].stored);
-            assert_int_equal(back.format, WF_MRC);
+            assert_int_equal(back.format, WF_FORMAT_MRC);
             assert_same_values(loaded, array);
             size_t n;
             uint8_t *bytes = read_file("a.mrc", &n);

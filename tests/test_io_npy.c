@@ -51,7 +51,7 @@ static void test_round_trip(void **state)
             save(array, "a.npy", &meta);
             wf_array *loaded = load("a.npy", &meta);
             assert_int_equal(meta.stored, types[t].stored);
-            assert_int_equal(meta.format, WF_NPY);
+            assert_int_equal(meta.format, WF_FORMAT_NPY);
             assert_int_equal(wf_array_dtype(loaded), types[t].dtype);
             assert_same_values(loaded, array);
             size_t n;

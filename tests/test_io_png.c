@@ -77,7 +77,7 @@ static void assert_loads(const file *f, wf_dtype dtype, wf_shape shape, const in
     write_file("f.png", f->at, f->n);
     wf_meta meta = { .size = sizeof meta };
     wf_array *array = load("f.png", &meta);
-    assert_int_equal(meta.format, WF_PNG);
+    assert_int_equal(meta.format, WF_FORMAT_PNG);
     assert_int_equal(wf_array_dtype(array), dtype);
     assert_shape(wf_array_shape(array), shape);
     for (int64_t i = 0; i < wf_array_count(array); i++)

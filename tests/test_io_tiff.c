@@ -40,7 +40,7 @@ static void test_round_trip(void **state)
                 save(array, "a.tif", &meta);
                 wf_meta back = { .size = sizeof back };
                 wf_array *loaded = load("a.tif", &back);
-                assert_int_equal(back.format, WF_TIFF);
+                assert_int_equal(back.format, WF_FORMAT_TIFF);
                 assert_int_equal(back.stored, types[t].stored);
                 assert_int_equal(back.is_stack, cases[c].is_stack);
                 assert_int_equal(back.lzw, meta.lzw);

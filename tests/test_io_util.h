@@ -280,7 +280,7 @@ static inline wf_array *load(const char *path, wf_meta *meta)
 {
     wf_array *array = wf_load(ctx, path, meta);
     if (!array)
-        fail_msg("wf_load: %s", wf_message(ctx));
+        fail_msg("wf_load: %s", wf_last_message(ctx));
     /* wf_probe says the same. */
     wf_meta probed = { .size = sizeof probed };
     wf_dtype dtype;
@@ -301,17 +301,17 @@ static inline wf_array *load(const char *path, wf_meta *meta)
 static inline void save(const wf_array *array, const char *path, const wf_meta *meta)
 {
     if (wf_save(array, path, meta) != WF_OK)
-        fail_msg("wf_save: %s", wf_message(ctx));
+        fail_msg("wf_save: %s", wf_last_message(ctx));
     assert_int_equal(leftovers(), 0);
 }
 
 /* The context has an error whose message names the file and `text`; forgets it. */
 static inline void assert_error(const char *path, const char *text)
 {
-    const char *message = wf_message(ctx);
-    if (wf_check(ctx) == WF_OK || !strstr(message, path) || !strstr(message, text))
-        fail_msg("expected an error with \"%s\" about %s, got %d \"%s\"", text, path, wf_check(ctx), message);
-    wf_clear(ctx);
+    const char *message = wf_last_message(ctx);
+    if (wf_last_status(ctx) == WF_OK || !strstr(message, path) || !strstr(message, text))
+        fail_msg("expected an error with \"%s\" about %s, got %d \"%s\"", text, path, wf_last_status(ctx), message);
+    wf_clear_error(ctx);
 }
 
 /* Neither loading nor probing works, for the reason `text`; nothing is touched. */
@@ -325,7 +325,7 @@ static inline void assert_refused(const char *path, const char *text)
         fail_msg("%s was loaded (expected: %s)", path, text);
     assert_error(path, text);
     if (wf_probe(ctx, path, &meta, &dtype, &shape) != WF_OK) { /* damage after the header only shows when loading */
-        wf_clear(ctx);
+        wf_clear_error(ctx);
         assert_memory_equal(&meta, &before, sizeof meta);
         assert_int_equal(dtype, WF_I64);
         assert_int_equal(shape.rank, -3);
@@ -339,12 +339,12 @@ static inline bool survives(const char *path, const void *bytes, size_t n)
     wf_array *array = wf_load(ctx, path, NULL);
     bool loaded = array != NULL;
     if (!loaded) {
-        assert_int_not_equal(wf_check(ctx), WF_OK);
-        if (!strstr(wf_message(ctx), path))
-            fail_msg("the message names no file: \"%s\"", wf_message(ctx));
+        assert_int_not_equal(wf_last_status(ctx), WF_OK);
+        if (!strstr(wf_last_message(ctx), path))
+            fail_msg("the message names no file: \"%s\"", wf_last_message(ctx));
     }
     wf_release(array);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     return loaded;
 }
 

@@ -62,7 +62,7 @@ static void compare_folded(wf__ir *plain, wf__ir *folding, unsigned op, unsigned
     unsigned arity = wf__op_table[op].arity, type = t;
     for (int k = 0; k < 2; ++k) {
         wf__ir *ir = both[k];
-        wf__ir_reset(ir, 1, k ? WF_FOLD | WF_VALUE_NUMBERING : 0);
+        wf__ir_reset(ir, 1, k ? WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING : 0);
         wf__ref o[3] = { 0 };
         for (unsigned i = 0; i < arity; ++i) {
             unsigned ti = op == WF__OP_select && i == 0 ? WF_BOOL : t;
@@ -164,7 +164,7 @@ static void test_random_folding_is_exact(void **state)
         param[0] = value[test_random(&random) % n];
         param[1] = value[test_random(&random) % n];
         for (int k = 0; k < 2; ++k) {
-            wf__ir_reset(&ir[k], 1, k ? WF_FOLD | WF_VALUE_NUMBERING : 0);
+            wf__ir_reset(&ir[k], 1, k ? WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING : 0);
             uint64_t same = random;
             const wf__ref p[2] = { wf__param(&ir[k], t), wf__param(&ir[k], t) };
             wf__ref r = random_expression(&ir[k], t, &same, p, 4);
@@ -195,7 +195,7 @@ typedef struct fixture {
 
 static void start(fixture *f)
 {
-    wf__ir_init(&f->ir, 1, WF_FOLD | WF_VALUE_NUMBERING);
+    wf__ir_init(&f->ir, 1, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
     f->x = wf__param(&f->ir, WF_F32);
     f->y = wf__param(&f->ir, WF_F32);
     f->i = wf__param(&f->ir, WF_I32);
@@ -294,7 +294,7 @@ static void test_loads_and_stores(void **state)
 {
     (void)state;
     wf__ir ir;
-    wf__ir_init(&ir, 1, WF_FOLD | WF_VALUE_NUMBERING);
+    wf__ir_init(&ir, 1, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
     uint32_t s = wf__slot_new(&ir, WF_F32, 1, false, 0);
     wf__ref i = wf__index(&ir, 0), k = wf__op2(&ir, WF__OP_add, i, wf__const_bits(&ir, WF_I64, 1));
     uint32_t at = wf__tuple(&ir, &i, 1), next = wf__tuple(&ir, &k, 1);
@@ -314,7 +314,7 @@ static void test_dead_stores(void **state)
     (void)state;
     for (int reading = 0; reading < 3; ++reading) {
         wf__ir ir, out;
-        wf__ir_init(&ir, 1, WF_FOLD | WF_VALUE_NUMBERING);
+        wf__ir_init(&ir, 1, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
         uint32_t s = wf__slot_new(&ir, WF_F32, 1, false, 0), view = wf__slot_new(&ir, WF_F32, 1, false, 1);
         uint32_t result = wf__slot_new(&ir, WF_F32, 1, false, 2);
         wf__ref i = wf__index(&ir, 0), j = wf__op2(&ir, WF__OP_add, i, i), zero = wf__const_f64(&ir, WF_F32, 0);
@@ -337,7 +337,7 @@ static void test_dead_stores(void **state)
 /* The node stored by a lowered recording of one float operation on x, y and z = x*y under fast math. */
 static const wf__node *fast_result(wf__ir *ir, wf__ir *out, unsigned op, char left, char right)
 {
-    wf__ir_init(ir, 1, WF_FOLD | WF_VALUE_NUMBERING | WF_FAST_MATH);
+    wf__ir_init(ir, 1, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING | WF_FLAG_FAST_MATH);
     wf__ref v['z' + 1] = { 0 };
     for (char c = 'x'; c <= 'y'; ++c)
         v[(int)c] = wf__load(ir, wf__slot_new(ir, WF_F32, 1, true, (uint32_t)(c - 'x')), 0, WF_BORDER_NONE, 0);

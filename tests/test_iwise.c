@@ -254,7 +254,7 @@ static void test_in_place_without_a_copy(void **state)
 static void test_exchange(void **state)
 {
     (void)state;
-    wf_array *a = wf_arange(ctx, WF_F32, 100, 0, 1);
+    wf_array *a = wf_array_arange(ctx, WF_F32, 100, 0, 1);
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(50));
     wf_val i = wf_mul(wf_index(g, 0), 2), j = wf_add(i, 1), x = wf_read(g, a, i), y = wf_read(g, a, j);
     wf_write(g, a, y, i);

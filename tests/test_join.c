@@ -32,16 +32,16 @@ static wf_graph *record_argmax(const wf_array *x, wf_axes axes, wf_array *value,
     wf_shape s = wf_array_shape(x);
     wf_graph *g = wf_begin(ctx, .shape = s, .reduce = axes);
     wf_var best = wf_reduced(g, WF_F32, 0, WF_JOIN_CUSTOM), at = wf_reduced(g, WF_I64, -1, WF_JOIN_CUSTOM);
-    wf_var most = wf_reduced(g, WF_F32, -1e9, WF_MAX);
+    wf_var most = wf_reduced(g, WF_F32, -1e9, WF_JOIN_MAX);
     wf_val place = wf_const_i64(g, WF_I64, 0), v = wf_in(g, x);
     for (int d = 0; d < s.rank; ++d)
         if (axes >> d & 1)
             place = wf_add(wf_mul(place, wf_extent(g, d)), wf_index(g, d));
     consider(best, at, v, place);
     wf_set(most, wf_max(most, v));
-    wf_section(g, WF_JOIN);
+    wf_section(g, WF_SECTION_JOIN);
     consider(best, at, wf_get(wf_other(best)), wf_get(wf_other(at)));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, value, wf_select(wf_eq(most, best), best, -12345)); /* both ways agree */
     wf_out(g, where, at);
     return g;
@@ -116,13 +116,13 @@ static wf_graph *record_variance(const wf_array *x, wf_axes axes, wf_array *mean
     wf_inc(n, 1);
     wf_inc(mu, wf_div(d, n));
     wf_inc(m2, wf_mul(d, wf_sub(v, mu)));
-    wf_section(g, WF_JOIN);
+    wf_section(g, WF_SECTION_JOIN);
     wf_val nb = wf_get(wf_other(n)), total = wf_add(n, nb), e = wf_sub(wf_other(mu), mu),
            w = wf_div(nb, wf_max(total, 1));
     wf_inc(m2, wf_add(wf_other(m2), wf_mul(wf_mul(e, e), wf_mul(n, w))));
     wf_inc(mu, wf_mul(e, w));
     wf_set(n, total);
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, mean, mu);
     wf_out(g, variance, wf_div(m2, wf_max(wf_sub(n, 1), 1)));
     return g;
@@ -181,7 +181,7 @@ static void pair_join(const wf_site *s)
 static void test_hooks(void **state)
 {
     (void)state;
-    wf_array *x = noisy(WF_SHAPE(3000)), *i = wf_arange(ctx, WF_I64, 3000, 0, 1),
+    wf_array *x = noisy(WF_SHAPE(3000)), *i = wf_array_arange(ctx, WF_I64, 3000, 0, 1),
              *value = wf_empty(ctx, WF_F32, WF_SHAPE(1)), *where = wf_empty(ctx, WF_I64, WF_SHAPE(1));
     const wf_reduced_spec pair[] = { { WF_F32, WF_JOIN_CUSTOM, 0 }, { WF_I64, WF_JOIN_CUSTOM, -1 } },
                           sum = { WF_F32, WF_JOIN_CUSTOM, 0 };
@@ -233,9 +233,9 @@ static void exchanged(wf_context *c, wf_shape shape, wf_axes axes, uint64_t *out
     }
     wf_val place = wf_cast(wf_add(wf_mul(wf_index(g, 0), 1000), wf_index(g, 1)), WF_U64);
     exchange(v[0], v[1], v[2], place, wf_mul(place, 7));
-    wf_section(g, WF_JOIN);
+    wf_section(g, WF_SECTION_JOIN);
     exchange(v[0], v[1], v[2], wf_get(wf_other(v[1])), wf_get(wf_other(v[2])));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     for (int k = 0; k < 3; ++k)
         wf_out(g, r[k], v[k]);
     OK(c, wf_run(g));
@@ -281,10 +281,10 @@ static void test_handed_on(void **state)
     wf_val held = wf_get(now);
     wf_set(now, wf_add(wf_get(before), wf_in(g, a)));
     wf_set(before, held);
-    wf_section(g, WF_JOIN);
+    wf_section(g, WF_SECTION_JOIN);
     wf_set(now, wf_add(now, wf_other(now)));
     wf_set(before, wf_add(before, wf_other(before)));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, r[0], now);
     wf_out(g, r[1], before);
     OK(ctx, wf_run(g));
@@ -307,20 +307,20 @@ static void test_mistakes(void **state)
     wf_graph *g = wf_begin(ctx, .reduce = WF_ALL_AXES);
     wf_var v = wf_reduced(g, WF_F32, 0, WF_JOIN_CUSTOM);
     wf_inc(v, wf_in(g, x));
-    wf_section(g, WF_POST);
-    REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "WF_JOIN");
+    wf_section(g, WF_SECTION_POST);
+    REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "WF_SECTION_JOIN");
 
     g = wf_begin(ctx, .reduce = WF_ALL_AXES);
     v = wf_reduced(g, WF_F32, 0, WF_JOIN_CUSTOM);
     wf_inc(v, wf_in(g, x));
-    wf_section(g, WF_JOIN);
+    wf_section(g, WF_SECTION_JOIN);
     wf_inc(v, wf_in(g, x));
-    REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "no arrays in section WF_JOIN");
+    REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "no arrays in section WF_SECTION_JOIN");
 
     g = wf_begin(ctx, .reduce = WF_ALL_AXES);
-    v = wf_reduced(g, WF_F32, 0, WF_ADD);
+    v = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD);
     wf_inc(v, wf_in(g, x));
-    wf_section(g, WF_JOIN);
+    wf_section(g, WF_SECTION_JOIN);
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "there are none");
 
     g = wf_begin(ctx, .reduce = WF_ALL_AXES);
@@ -332,16 +332,16 @@ static void test_mistakes(void **state)
     v = wf_reduced(g, WF_F32, 0, WF_JOIN_CUSTOM);
     wf_val before = wf_in(g, x);
     wf_inc(v, before);
-    wf_section(g, WF_JOIN);
+    wf_section(g, WF_SECTION_JOIN);
     wf_inc(v, before);
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "another section");
 
     g = wf_begin(ctx, .reduce = WF_ALL_AXES); /* a plain sum may not look at what a custom one holds */
     v = wf_reduced(g, WF_F32, 0, WF_JOIN_CUSTOM);
-    wf_var sum = wf_reduced(g, WF_F32, 0, WF_ADD);
+    wf_var sum = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD);
     wf_inc(v, wf_in(g, x));
     wf_inc(sum, v);
-    wf_section(g, WF_JOIN);
+    wf_section(g, WF_SECTION_JOIN);
     wf_inc(v, wf_other(v));
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "joined");
     wf_release(x), wf_release(out);

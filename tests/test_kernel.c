@@ -16,12 +16,12 @@ static wf_kernel *affine(int rank)
 {
     wf_graph *g = wf_begin(ctx, .name = "affine");
     wf_array *src = wf_formal(g, "src", WF_F32, rank), *dst = wf_formal(g, "dst", WF_F32, rank);
-    assert_int_equal(wf_array_state(src), WF_FORMAL);
+    assert_int_equal(wf_array_state(src), WF_STATE_FORMAL);
     wf_val gain = wf_param(g, "gain", WF_F32, 1), offset = wf_param(g, "offset", WF_F32, 0);
     wf_out(g, dst, wf_add(wf_mul(wf_in(g, src), gain), offset));
     wf_kernel *k = wf_compile(g);
     if (!k)
-        print_error("%s\n", wf_message(ctx));
+        print_error("%s\n", wf_last_message(ctx));
     assert_non_null(k);
     return k;
 }
@@ -31,7 +31,7 @@ static void test_launches(void **state)
     (void)state;
     wf_kernel *k = affine(1);
     for (int64_t n = 0; n < 300; n += n < 40 ? 1 : 37) {
-        wf_array *src = wf_arange(ctx, WF_F32, n, 0, 1), *dst = wf_like(src);
+        wf_array *src = wf_array_arange(ctx, WF_F32, n, 0, 1), *dst = wf_like(src);
         for (int t = 0; t < 3; ++t) {
             double gain = t + 1;
             OK(ctx, wf_launch(k, WF_NAMED(src, dst, gain)));
@@ -59,7 +59,7 @@ static void test_large_again(void **state)
     const int swap[] = { 1, 0 };
     int threads = wf_get_threads(ctx);
     wf_kernel *k = affine(2);
-    wf_array *flat = wf_arange(ctx, WF_F32, ROWS * COLUMNS, 0, 1),
+    wf_array *flat = wf_array_arange(ctx, WF_F32, ROWS * COLUMNS, 0, 1),
              *high = wf_full(ctx, WF_F32, WF_SHAPE(COLUMNS, ROWS), 0);
     wf_array *src = wf_view_reshape(flat, WF_SHAPE(ROWS, COLUMNS)), *turned = wf_view_permute(high, swap),
              *whole = wf_full(ctx, WF_F32, WF_SHAPE(ROWS, COLUMNS), 0);
@@ -86,7 +86,7 @@ static void test_columns(void **state)
 {
     (void)state;
     enum { N = 1003 };
-    wf_array *a = wf_arange(ctx, WF_F32, N, 0, 1), *b = wf_arange(ctx, WF_U8, N, 0, 1);
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 0, 1), *b = wf_array_arange(ctx, WF_U8, N, 0, 1);
     wf_array *odd = wf_view_slice(a, 0, 1, N, 1), *odd_b = wf_view_slice(b, 0, 1, N, 1);
     for (int columns = 0; columns <= 8; columns += columns ? columns : 1)
         for (int aligned = 0; aligned < 2; ++aligned) {
@@ -112,7 +112,7 @@ static void test_layouts(void **state)
 {
     (void)state;
     wf_kernel *k = affine(2);
-    wf_array *flat = wf_arange(ctx, WF_F32, 600, 0, 1), *a = wf_view_reshape(flat, WF_SHAPE(20, 30));
+    wf_array *flat = wf_array_arange(ctx, WF_F32, 600, 0, 1), *a = wf_view_reshape(flat, WF_SHAPE(20, 30));
     const int swap[] = { 1, 0 };
     wf_array *t = wf_view_permute(a, swap), *dst = wf_full(ctx, WF_F32, WF_SHAPE(30, 20), 0);
     wf_array *row = wf_view_slice(t, 0, 4, 5, 1); /* broadcasts */
@@ -142,7 +142,7 @@ static void test_refused_launches(void **state)
 {
     (void)state;
     wf_kernel *k = affine(1);
-    wf_array *a = wf_arange(ctx, WF_F32, 4, 0, 1), *b = wf_arange(ctx, WF_F32, 5, 0, 1),
+    wf_array *a = wf_array_arange(ctx, WF_F32, 4, 0, 1), *b = wf_array_arange(ctx, WF_F32, 5, 0, 1),
              *i = wf_full(ctx, WF_I32, WF_SHAPE(4), 1);
     wf_array *m = wf_full(ctx, WF_F32, WF_SHAPE(2, 2), 1), *wide = wf_view_broadcast(a, WF_SHAPE(4));
     REFUSED(ctx, wf_launch(k, WF_ARGS(WF_ARG("src", a))), WF_ERR_ARG, "no array is given for 'dst'");
@@ -168,7 +168,7 @@ static void test_refused_launches(void **state)
     assert_int_equal(wf_launch(k, WF_NO_ARGS), WF_ERR_ARG);
     assert_int_equal(wf_launch(k, WF_ARGS(WF_ARG("src", a), WF_ARG("dst", b))), WF_ERR_SHAPE);
     assert_int_equal(wf_launch(k, WF_ARGS(WF_ARG("src", a), WF_ARG("dst", a))), WF_OK);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     assert_int_equal(wf_launch(NULL, WF_NO_ARGS), WF_ERR_ARG);
     wf_kernel_free(k);
     wf_kernel_free(NULL);
@@ -249,7 +249,7 @@ static void test_overlap_at_launch(void **state)
     wf_kernel *k = wf_compile(g);
     assert_non_null(k);
     for (int in_place = 0; in_place < 2; ++in_place) {
-        in = wf_arange(ctx, WF_F32, 99, 0, 1);
+        in = wf_array_arange(ctx, WF_F32, 99, 0, 1);
         out = in_place ? wf_retain(in) : wf_like(in);
         OK(ctx, wf_launch(k, WF_NAMED(in, out)));
         float *x = contents(out);
@@ -293,7 +293,7 @@ static void test_open_shapes(void **state)
 static void test_captured_arrays(void **state)
 {
     (void)state;
-    wf_array *table = wf_arange(ctx, WF_F32, 3, 0, 10);
+    wf_array *table = wf_array_arange(ctx, WF_F32, 3, 0, 10);
     wf_graph *g = wf_begin(ctx);
     wf_array *x, *out = wf_keep(wf_mul(wf_in(g, table), 2));
     wf_drop(g);
@@ -308,7 +308,7 @@ static void test_captured_arrays(void **state)
     wf_out(g, x, wf_add(wf_in(g, table), 1));
     wf_kernel *k = wf_compile(g);
     assert_non_null(k);
-    assert_int_equal(wf_array_state(out), WF_LAZY);
+    assert_int_equal(wf_array_state(out), WF_STATE_LAZY);
     x = wf_full(ctx, WF_F32, WF_SHAPE(3), 0);
     for (int t = 0; t < 2; ++t) {
         OK(ctx, wf_launch(k, WF_NAMED(x)));
@@ -345,7 +345,7 @@ static void test_refused_formals(void **state)
     g = wf_begin(ctx);
     a = wf_retain(wf_formal(g, "mine", WF_F32, 1));
     assert_null(wf_view_slice(a, 0, 0, 1, 1));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "'mine' is a formal");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "'mine' is a formal");
     float x[1];
     REFUSED(ctx, wf_upload(a, x, sizeof x), WF_ERR_ARG, "'mine' is a formal");
     REFUSED(ctx, wf_download(a, x, sizeof x), WF_ERR_ARG, "'mine' is a formal");
@@ -360,7 +360,7 @@ static void test_refused_formals(void **state)
     g = wf_begin(ctx);
     wf_sqrt(wf_const(g, WF_I32, 1));
     assert_null(wf_compile(g));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_DTYPE, "wf_sqrt");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_DTYPE, "wf_sqrt");
 }
 
 /* One name is one parameter, in all sections: who asks for another dtype or initial value is told. */
@@ -383,11 +383,11 @@ static void test_parameters_twice(void **state)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c)
         for (int post = 0; post < 2; ++post) {
             wf_graph *g = wf_begin(ctx, .name = "twice", .reduce = WF_ALL_AXES);
-            wf_var s = wf_reduced(g, WF_F32, 0, WF_ADD);
+            wf_var s = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD);
             wf_inc(s, wf_mul(wf_in(g, x), wf_param(g, "p", WF_F32, 0.1)));
             if (!post)
                 wf_param(g, "p", cases[c].dtype, cases[c].initial);
-            wf_section(g, WF_POST);
+            wf_section(g, WF_SECTION_POST);
             wf_val p = post ? wf_param(g, "p", cases[c].dtype, cases[c].initial) : wf_const(g, WF_F32, 0);
             wf_out(g, sum, wf_add(s, wf_cast(p, WF_F32)));
             if (cases[c].status == WF_OK)
@@ -438,7 +438,7 @@ static void test_dumps(void **state)
 {
     (void)state;
     wf_kernel *k = affine(1);
-    wf_array *a = wf_arange(ctx, WF_F32, 100, 0, 1);
+    wf_array *a = wf_array_arange(ctx, WF_F32, 100, 0, 1);
     wf_args args = WF_ARGS(WF_ARG("src", a), WF_ARG("dst", a));
     char text[4096], small[10];
     size_t n = 0, again = 0;
@@ -476,7 +476,7 @@ static void test_nothing_is_compiled_twice(void **state)
 {
     (void)state;
     wf_kernel *k = affine(1);
-    wf_array *src = wf_arange(ctx, WF_F32, 1000, 0, 1), *dst = wf_like(src);
+    wf_array *src = wf_array_arange(ctx, WF_F32, 1000, 0, 1), *dst = wf_like(src);
     OK(ctx, wf_launch(k, WF_NAMED(src, dst)));
     wf_info before = { .size = sizeof before }, after = before;
     OK(ctx, wf_get_info(ctx, false, &before));

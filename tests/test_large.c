@@ -21,15 +21,15 @@ static void positions(wf_shape shape)
     wf_array *far = wf_empty(ctx, WF_I64, WF_SCALAR), *last = wf_empty(ctx, WF_I64, WF_SCALAR),
              *odd = wf_empty(ctx, WF_I64, WF_SCALAR);
     wf_graph *g = wf_begin(ctx, .shape = shape, .reduce = WF_ALL_AXES);
-    wf_var beyond = wf_reduced(g, WF_I64, 0, WF_ADD), most = wf_reduced(g, WF_I64, -1, WF_MAX),
-           count = wf_reduced(g, WF_I64, 0, WF_ADD);
+    wf_var beyond = wf_reduced(g, WF_I64, 0, WF_JOIN_ADD), most = wf_reduced(g, WF_I64, -1, WF_JOIN_MAX),
+           count = wf_reduced(g, WF_I64, 0, WF_JOIN_ADD);
     wf_val at = wf_index(g, 0);
     for (int d = 1; d < shape.rank; ++d)
         at = wf_add(wf_mul(at, wf_extent(g, d)), wf_index(g, d));
     wf_inc(beyond, wf_shr(at, 31));
     wf_inc(count, wf_and(at, 1));
     wf_set(most, wf_max(most, at));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, far, beyond);
     wf_out(g, last, most);
     wf_out(g, odd, count);
@@ -56,7 +56,7 @@ static void test_elements(void **state)
     wf_graph *g = wf_begin(ctx);
     wf_val v = wf_mul(wf_cast(wf_in(g, a), WF_I32), wf_in(g, wide)); /* [3, 2^30 + 18] */
     wf_array *sum = wf_keep(wf_sum(v, WF_ALL_AXES)),
-             *most = wf_keep(wf_cast(wf_reduce(WF_MAX, v, WF_ALL_AXES), WF_I64));
+             *most = wf_keep(wf_cast(wf_reduce(WF_JOIN_MAX, v, WF_ALL_AXES), WF_I64));
     OK(ctx, wf_run(g));
     assert_int_equal(one_i64(sum), 106 * 2 * (past / 2));
     assert_int_equal(one_i64(most), 200);
@@ -91,7 +91,7 @@ static void test_updates(void **state)
     wf_array *out = wf_full(ctx, WF_I64, WF_SHAPE(37), 0), *count = wf_full(ctx, WF_I64, WF_SHAPE(1), 0);
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(past));
     wf_val i = wf_index(g, 0), from = wf_const_i64(g, WF_I64, edge), beyond = wf_ge(i, from);
-    wf_accumulate_if(g, beyond, WF_ADD, count, 1, 0);
+    wf_accumulate_if(g, beyond, WF_JOIN_ADD, count, 1, 0);
     wf_write_if(g, beyond, out, i, wf_sub(i, from));
     OK(ctx, wf_run(g));
     int64_t *x = contents(out);

@@ -4,7 +4,7 @@
  */
 #include "on_devices.h"
 #include "plain_reductions.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 enum { MOST = 1500, ROUNDS = 120 / (TEST_EVERY * TEST_EVERY), COMPILED = 14 / TEST_EVERY };
 
 /* ---- arrays ---- */
@@ -171,7 +171,8 @@ static void expect(wf_array *got, const number *want, int64_t n, double toleranc
     static number have[MOST];
     if (!got || wf_array_count(got) != n) {
         describe(what);
-        print_error("%lld elements, not %lld: %s\n", (long long)wf_array_count(got), (long long)n, wf_message(ctx));
+        print_error("%lld elements, not %lld: %s\n", (long long)wf_array_count(got), (long long)n,
+                    wf_last_message(ctx));
         fail();
     }
     read_elements(got, have);
@@ -220,7 +221,7 @@ static void check_reductions(int64_t one)
             continue;
         for (int64_t i = 0; i < kept; ++i)
             want[i] = r->plain(parts + i * it.group, it.group);
-        wf_array *got = r->call(it.array, it.axes | (below(2) ? WF_DROP : 0));
+        wf_array *got = r->call(it.array, it.axes | (below(2) ? WF_DROP_AXES : 0));
         expect(got, want, kept, r->exact ? 0 : tolerance(), r->name);
         wf_release(got);
     }
@@ -301,7 +302,7 @@ static void check_extract(void)
         expect(got, want, n, 0, "extract");
     else
         assert_null(got);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     wf_release(got);
 }
 

@@ -2,7 +2,7 @@
  * library's own kernel: dtypes, layouts, batches; what cannot be opened is said.
  */
 #include "on_devices.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 #include <dlfcn.h>
 
 static int *calls;
@@ -25,7 +25,7 @@ static void check(wf_array *a, wf_array *b, int expected)
     int before = *calls;
     wf_array *got = wf_array_matmul(a, b);
     if (!got)
-        print_error("%s\n", wf_message(ctx));
+        print_error("%s\n", wf_last_message(ctx));
     assert_true(want && got);
     assert_int_equal(*calls - before, expected);
     bool same = false;
@@ -95,7 +95,7 @@ static void test_not_frozen(void **state)
     OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a)));
     wf_release(wf_array_matmul(a, a));
     assert_null(wf_freeze_end(ctx));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "wf_array_matmul cannot be in a frozen sequence: a BLAS");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_UNSUPPORTED, "wf_array_matmul cannot be in a frozen sequence: a BLAS");
     wf_release(a);
 }
 
@@ -105,10 +105,10 @@ static void test_missing(void **state)
     wf_array *a = numbers(WF_F32, WF_SHAPE(64, 64));
     setenv("WEFT_BLAS", "/no/such/library.so", 1);
     assert_null(wf_array_matmul(a, a));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "WEFT_BLAS is /no/such/library.so");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_UNSUPPORTED, "WEFT_BLAS is /no/such/library.so");
     setenv("WEFT_BLAS", WEFT_NO_BLAS, 1);
     assert_null(wf_array_matmul(a, a));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_UNSUPPORTED, "sgemm_");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_UNSUPPORTED, "sgemm_");
     unsetenv("WEFT_BLAS");
     wf_array *c = wf_array_matmul(a, a);
     assert_non_null(c);
@@ -129,7 +129,7 @@ static void test_off_default(void **state)
     int before = *calls;
     wf_array *c = wf_array_matmul(a, a);
     if (!c)
-        fail_msg("%s", wf_message(ctx));
+        fail_msg("%s", wf_last_message(ctx));
     assert_int_equal(*calls - before, 1);
     assert_int_equal(wf_array_device(c), WF_CPU);
     wf_array *all[] = { there, a, c };

@@ -1,5 +1,5 @@
-/* test_lib_devices.c - the functions of weft/array.h, those of weft/io.h and operator text on arrays that are not on
- * the context's default device: results are the same as on it, on the device of the input; inputs on two devices are
+/* test_lib_devices.c - the functions of weft/functions.h, those of weft/io.h and operator text on arrays that are not
+ * on the context's default device: results are the same as on it, on the device of the input; inputs on two devices are
  * refused by name. Reductions and order are in test_lib_devices_reduce.c.
  */
 #include "off_default.h"
@@ -240,7 +240,7 @@ static void refuse(wf_status status, const char *function) { REFUSED(ctx, status
 static void refuse_result(wf_array *result, const char *function)
 {
     assert_null(result);
-    refuse(wf_check(ctx), function);
+    refuse(wf_last_status(ctx), function);
 }
 
 static void two_devices(void)
@@ -303,7 +303,7 @@ static void test_all_are_here(void **state)
     (void)state;
     if (!getenv("WEFT_SOURCE"))
         skip();
-    char *header = text_of_file("include/weft/array.h"), *tests = text_of_file("tests/test_lib_devices.c"),
+    char *header = text_of_file("include/weft/functions.h"), *tests = text_of_file("tests/test_lib_devices.c"),
          *others = text_of_file("tests/test_lib_devices_reduce.c");
     int n = 0;
     for (const char *at = header; (at = strstr(at, "WF_API ")); ++at) {

@@ -2,7 +2,7 @@
 #include "off_default.h"
 
 /* ---- reductions ---- */
-static const wf_axes masks[] = { WF_ALL_AXES, WF_ALL_AXES | WF_DROP, WF_AXES(1), WF_AXES(0, 2) | WF_DROP };
+static const wf_axes masks[] = { WF_ALL_AXES, WF_ALL_AXES | WF_DROP_AXES, WF_AXES(1), WF_AXES(0, 2) | WF_DROP_AXES };
 enum { MASKS = sizeof masks / sizeof *masks };
 
 typedef wf_array *one(const wf_array *array, wf_axes axes);
@@ -89,7 +89,7 @@ static void extremes(void)
         TAKE(fn[i / 4](e, WF_AXES(1)));
         for (int k = 0; k < MASKS; ++k)
             TAKE(fn[i / 4](a, masks[k]));
-        wf_array *scalar = wf_array_sum(a, WF_ALL_AXES | WF_DROP);
+        wf_array *scalar = wf_array_sum(a, WF_ALL_AXES | WF_DROP_AXES);
         TAKE(fn[i / 4](scalar, WF_ALL_AXES));
         RELEASE(e, a, scalar);
     }

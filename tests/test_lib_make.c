@@ -1,6 +1,6 @@
 /* test_lib_make.c - wf_array_fill to wf_array_repeat against plain C, for every dtype, on views and empty arrays. */
 #include "on_devices.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 
 static wf_array *counting(wf_dtype t, wf_shape shape) /* 0, 1, 2, ... */
 {
@@ -12,7 +12,7 @@ static wf_array *counting(wf_dtype t, wf_shape shape) /* 0, 1, 2, ... */
 static void expect_f64(wf_array *a, const double *want, int64_t n, const char *file, int line)
 {
     if (!a)
-        print_error("%s\n", wf_message(ctx));
+        print_error("%s\n", wf_last_message(ctx));
     assert_non_null(a);
     wf_dtype t = wf_array_dtype(a);
     wf_array *d = wf_array_cast(a, t >= WF_C32 ? WF_C128 : WF_F64);
@@ -62,7 +62,7 @@ static void test_fill(void **state)
     assert_int_equal(wf_array_fill(NULL, 1), WF_ERR_ARG);
     wf_array *wide = wf_view_broadcast(u, WF_SHAPE(3, 2));
     assert_int_not_equal(wf_array_fill(wide, 1), WF_OK);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     wf_release(wide);
     wf_release(z);
     wf_release(u);
@@ -86,7 +86,7 @@ static void test_copies(void **state)
         } else {
             WANT(c, 2, 0, 5, 0, 1, 0, 4, 0, 0, 0, 3, 0);
             assert_null(wf_array_cast(r, WF_F32));
-            EXPECT(ctx, wf_check(ctx), WF_ERR_DTYPE);
+            EXPECT(ctx, wf_last_status(ctx), WF_ERR_DTYPE);
         }
         assert_ptr_equal(same, c);
         assert_ptr_not_equal(packed, r);
@@ -107,7 +107,7 @@ static void test_copies(void **state)
     WANT(three, 0, 0, 1);
     assert_null(wf_array_copy(NULL));
     assert_null(wf_array_permute(x, (const int[]){ 0, 0 }));
-    EXPECT(ctx, wf_check(ctx), WF_ERR_ARG);
+    EXPECT(ctx, wf_last_status(ctx), WF_ERR_ARG);
     wf_array *all[] = { x, row, head, three, from, to };
     for (int k = 0; k < 6; ++k)
         wf_release(all[k]);
@@ -162,7 +162,7 @@ static void test_ranges(void **state)
     assert_int_equal(wf_array_count(a), 0);
     wf_release(a);
     assert_null(wf_array_linspace(ctx, WF_F32, -1, 0, 1, true, NULL));
-    EXPECT(ctx, wf_check(ctx), WF_ERR_SHAPE);
+    EXPECT(ctx, wf_last_status(ctx), WF_ERR_SHAPE);
 
     WANT_ONCE(wf_array_iota(ctx, WF_U16, WF_SHAPE(2, 3), NULL), 0, 1, 2, 3, 4, 5);
     WANT_ONCE(wf_array_iota(ctx, WF_F32, WF_SHAPE(5), (const int64_t[]){ 3 }), 0, 1, 2, 0, 1);
@@ -171,7 +171,7 @@ static void test_ranges(void **state)
     WANT_ONCE(wf_array_iota(ctx, WF_I64, WF_SHAPE(2, 2), ((const int64_t[]){ 5, 7 })), 0, 1, 7, 8);
     WANT_ONCE(wf_array_iota(ctx, WF_F64, WF_SCALAR, NULL), 0);
     assert_null(wf_array_iota(ctx, WF_F32, WF_SHAPE(5), (const int64_t[]){ 0 }));
-    EXPECT(ctx, wf_check(ctx), WF_ERR_ARG);
+    EXPECT(ctx, wf_last_status(ctx), WF_ERR_ARG);
 }
 
 /* The index that a border mode reads, or -1: outside. The modes one step at a time. */
@@ -241,15 +241,15 @@ static void test_extract(void **state)
     WANT_ONCE(wf_array_extract(a, WF_SHAPE(3), (const int64_t[]){ 1 }, WF_BORDER_VALUE, 9), 1, 0, 9, 0, 9, 0);
     WANT_ONCE(wf_array_extract(s, WF_SCALAR, NULL, WF_BORDER_NONE, 0), 0);
     assert_null(wf_array_extract(a, WF_SHAPE(3), (const int64_t[]){ 0 }, WF_BORDER_NONE, 9));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_BOUNDS, "wf_array_extract");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_BOUNDS, "wf_array_extract");
     assert_null(wf_array_extract(a, WF_SHAPE(3, 1), (const int64_t[]){ 0, 0 }, WF_BORDER_CLAMP, 9));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "rank 2");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_SHAPE, "rank 2");
     assert_null(wf_array_extract(a, WF_SHAPE(3), (const int64_t[]){ INT64_MIN }, WF_BORDER_CLAMP, 9));
-    EXPECT(ctx, wf_check(ctx), WF_ERR_SHAPE);
+    EXPECT(ctx, wf_last_status(ctx), WF_ERR_SHAPE);
     wf_array *none = counting(WF_U8, WF_SHAPE(0));
     WANT_ONCE(wf_array_extract(none, WF_SHAPE(2), (const int64_t[]){ 0 }, WF_BORDER_VALUE, 9), 9, 9);
     assert_null(wf_array_extract(none, WF_SHAPE(2), (const int64_t[]){ 0 }, WF_BORDER_CLAMP, 9));
-    EXPECT(ctx, wf_check(ctx), WF_ERR_SHAPE);
+    EXPECT(ctx, wf_last_status(ctx), WF_ERR_SHAPE);
     wf_release(none);
     wf_release(one);
     wf_release(a);
@@ -316,7 +316,7 @@ static void test_resize(void **state)
     assert_int_equal(wf_array_shape(none).dim[0], 0);
     wf_release(none);
     assert_null(wf_array_resize(a, too_far, NULL, WF_BORDER_NONE, 0));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "axis 0");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_SHAPE, "axis 0");
     wf_release(a);
 }
 
@@ -332,9 +332,9 @@ static void test_tile_and_repeat(void **state)
     assert_int_equal(wf_array_count(none), 0);
     assert_int_equal(wf_array_shape(empty).dim[1], 6);
     assert_null(wf_array_repeat(v, 2, 1));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "axis 2");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "axis 2");
     assert_null(wf_array_tile(v, ((const int64_t[]){ 2, -2 })));
-    EXPECT(ctx, wf_check(ctx), WF_ERR_ARG);
+    EXPECT(ctx, wf_last_status(ctx), WF_ERR_ARG);
     wf_release(none);
     wf_release(empty);
     wf_release(a);

@@ -1,8 +1,8 @@
-/* test_lib_memory_fails.c - every function of weft/array.h with the first, second, ... allocation failing:
+/* test_lib_memory_fails.c - every function of weft/functions.h with the first, second, ... allocation failing:
  * WF_ERR_MEMORY and no result, or the result that it has with all memory; nothing leaks.
  */
 #include "memory_fails.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 
 /* What a scenario made, as bytes, and what it made when nothing failed. */
 enum { MOST = 1 << 16 };
@@ -18,7 +18,7 @@ static void note(wf_context *ctx, wf_status status)
 {
     if (status != WF_OK && now.status == WF_OK) {
         if (status != WF_ERR_MEMORY)
-            print_error("%s: %s\n", wf_status_name(status), wf_message(ctx));
+            print_error("%s: %s\n", wf_status_name(status), wf_last_message(ctx));
         assert_int_equal(status, WF_ERR_MEMORY);
         now.status = status;
     }
@@ -133,12 +133,12 @@ static wf_status reductions(wf_context *ctx)
     wf_array *a = input(ctx, WF_F32, WF_SHAPE(4, 9)), *z = input(ctx, WF_C64, WF_SHAPE(2, 3)), *low, *high;
     if (a && z) {
         take(ctx, wf_array_sum(a, WF_AXES(1)));
-        take(ctx, wf_array_prod(z, WF_AXES(0) | WF_DROP));
+        take(ctx, wf_array_prod(z, WF_AXES(0) | WF_DROP_AXES));
         take(ctx, wf_array_prod(a, WF_AXES(0)));
         take(ctx, wf_array_mean(z, WF_ALL_AXES));
-        take(ctx, wf_array_variance(a, WF_AXES(1) | WF_DROP, 1));
+        take(ctx, wf_array_variance(a, WF_AXES(1) | WF_DROP_AXES, 1));
         take(ctx, wf_array_stddev(z, WF_AXES(0), 0));
-        wf_status status = wf_array_mean_variance(a, WF_AXES(0) | WF_DROP, 0, &low, &high);
+        wf_status status = wf_array_mean_variance(a, WF_AXES(0) | WF_DROP_AXES, 0, &low, &high);
         take_two(ctx, status, low, high);
         take(ctx, wf_array_norm(a, WF_NORM_L2, WF_AXES(0)));
         take(ctx, wf_array_rmsd(a, a, WF_AXES(0)));
@@ -153,11 +153,11 @@ static wf_status extremes(wf_context *ctx)
     start(ctx);
     wf_array *a = input(ctx, WF_I16, WF_SHAPE(4, 9)), *low, *high;
     if (a) {
-        take(ctx, wf_array_min(a, WF_AXES(1) | WF_DROP));
-        wf_status status = wf_array_min_max(a, WF_AXES(0) | WF_DROP, &low, &high);
+        take(ctx, wf_array_min(a, WF_AXES(1) | WF_DROP_AXES));
+        wf_status status = wf_array_min_max(a, WF_AXES(0) | WF_DROP_AXES, &low, &high);
         take_two(ctx, status, low, high);
         take(ctx, wf_array_argmin(a, WF_AXES(1)));
-        take(ctx, wf_array_argmax(a, WF_ALL_AXES | WF_DROP));
+        take(ctx, wf_array_argmax(a, WF_ALL_AXES | WF_DROP_AXES));
         take(ctx, wf_array_all(a, WF_AXES(1)));
         take(ctx, wf_array_count_nonzero(a, WF_AXES(1)));
         take(ctx, wf_array_is_close(a, a, 0, 1, false));
@@ -179,7 +179,7 @@ static wf_status order(wf_context *ctx)
         take(ctx, wf_array_sort(a, 0, true));
         take(ctx, wf_array_argsort(a, 1, false));
         take(ctx, wf_array_median(a, WF_AXES(0)));
-        take(ctx, wf_array_quantiles(a, (const double[]){ 0.1, 0.5, 1 }, 3, WF_AXES(1) | WF_DROP));
+        take(ctx, wf_array_quantiles(a, (const double[]){ 0.1, 0.5, 1 }, 3, WF_AXES(1) | WF_DROP_AXES));
         take(ctx, wf_array_cumsum(a, 1, true));
         take(ctx, wf_array_histogram(a, 7, 0, 100));
     }

@@ -3,7 +3,7 @@
  * devices change no bit.
  */
 #include "on_devices.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 
 static wf_array *random_bits(wf_dtype t, wf_shape shape, uint64_t seed, bool many_equal)
 {
@@ -141,11 +141,11 @@ static void test_sort_views(void **state)
     wf_shape shape = wf_array_shape(s);
     assert_true(shape.rank == 3 && shape.dim[1] == 3);
     assert_null(wf_array_sort(a, 3, false));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "wf_array_sort: axis 3");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "wf_array_sort: axis 3");
     assert_null(wf_array_sort(NULL, 0, false));
     wf_array *z = wf_full(ctx, WF_C64, WF_SHAPE(3), 1);
     assert_null(wf_array_argsort(z, 0, false));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_DTYPE, "no order");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_DTYPE, "no order");
     wf_array *all[] = { a, p, v, row, wide, s, q, sq, back, z };
     for (int i = 0; i < 10; ++i)
         wf_release(all[i]);
@@ -194,7 +194,7 @@ static void check_quantiles(wf_dtype t, int64_t n)
     for (int64_t i = 0; i < 3 * n; ++i)
         x[i] = (double)(test_random(&seed) % 120);
     wf_array *wide = array_of(ctx, WF_F64, WF_SHAPE(3, n), x), *a = wf_array_cast(wide, t);
-    wf_array *many = wf_array_quantiles(a, q, 5, WF_AXES(1) | WF_DROP), *m = wf_array_median(a, WF_AXES(1));
+    wf_array *many = wf_array_quantiles(a, q, 5, WF_AXES(1) | WF_DROP_AXES), *m = wf_array_median(a, WF_AXES(1));
     assert_true(many && m);
     assert_int_equal(wf_array_dtype(m), t < WF_F16 ? WF_F64 : t);
     wf_array *got = wf_array_cast(many, WF_F64), *median = wf_array_cast(m, WF_F64);
@@ -233,7 +233,7 @@ static void test_quantiles(void **state)
     check_quantiles(WF_F32, 2);
     check_quantiles(WF_F32, 40);
     const float x[] = { 1, 2, NAN, 4, 5, 6, INFINITY, INFINITY, 9, 1, -INFINITY, 3 };
-    wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(3, 4), x), *m = wf_array_median(a, WF_AXES(1) | WF_DROP);
+    wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(3, 4), x), *m = wf_array_median(a, WF_AXES(1) | WF_DROP_AXES);
     EXPECT_F32(m, NAN, INFINITY, 2);
     wf_release(m);
     m = wf_array_median(a, WF_AXES(0));
@@ -241,21 +241,21 @@ static void test_quantiles(void **state)
     EXPECT_F32(m, 5, 2, NAN, 4);
     wf_release(m);
     wf_array *none = wf_view_slice(a, 0, 0, 0, 1);
-    m = wf_array_median(none, WF_AXES(0) | WF_DROP);
+    m = wf_array_median(none, WF_AXES(0) | WF_DROP_AXES);
     EXPECT_F32(m, NAN, NAN, NAN, NAN);
     wf_release(m);
     assert_null(wf_array_quantile(a, 1.1, WF_AXES(1)));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "wf_array_quantile: quantiles");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "wf_array_quantile: quantiles");
     assert_null(wf_array_quantile(a, NAN, WF_AXES(1)));
-    EXPECT(ctx, wf_check(ctx), WF_ERR_ARG);
+    EXPECT(ctx, wf_last_status(ctx), WF_ERR_ARG);
     assert_null(wf_array_median(a, WF_AXES(2)));
-    EXPECT(ctx, wf_check(ctx), WF_ERR_ARG);
+    EXPECT(ctx, wf_last_status(ctx), WF_ERR_ARG);
     wf_release(none);
     wf_release(a);
     /* all axes, in any order of memory */
     wf_array *c = wf_array_iota(ctx, WF_F64, WF_SHAPE(4, 5, 6), NULL),
              *p = wf_view_permute(c, (const int[]){ 2, 0, 1 });
-    m = wf_array_median(p, WF_ALL_AXES | WF_DROP);
+    m = wf_array_median(p, WF_ALL_AXES | WF_DROP_AXES);
     assert_true(scalar_f64(m) == 59.5);
     wf_release(m);
     wf_release(c);
@@ -325,7 +325,7 @@ static void test_cumsum(void **state)
     wf_array *empty = wf_view_slice(a, 0, 0, 0, 1), *none = wf_array_cumsum(empty, 0, false);
     assert_int_equal(wf_array_count(none), 0);
     assert_null(wf_array_cumsum(a, 1, false));
-    EXPECT(ctx, wf_check(ctx), WF_ERR_ARG);
+    EXPECT(ctx, wf_last_status(ctx), WF_ERR_ARG);
     wf_array *all[] = { a, head, s, last, z, v, cz, none, empty };
     for (int i = 0; i < 9; ++i)
         wf_release(all[i]);
@@ -380,7 +380,7 @@ static void test_histogram(void **state)
     } wrong[] = { { 0, 0, 1 }, { 5, 1, 1 }, { 5, 1, 0 }, { 5, NAN, 1 }, { 5, 0, INFINITY }, { INT64_MAX, 0, 1 } };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
         assert_null(wf_array_histogram(u, wrong[i].bins, wrong[i].lo, wrong[i].hi));
-        REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "wf_array_histogram");
+        REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "wf_array_histogram");
     }
     wf_release(h);
     wf_release(none);
@@ -427,7 +427,7 @@ static void test_frozen(void **state)
     const float first[] = { 3, 1, 2, 5, 4, 6 }, then[] = { 9, 7, 8, -1, NAN, 3 };
     wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(2, 3), first), *b = array_of(ctx, WF_F32, WF_SHAPE(2, 3), then);
     OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a)));
-    wf_array *sorted = wf_array_sort(a, 0, false), *median = wf_array_median(a, WF_AXES(1) | WF_DROP);
+    wf_array *sorted = wf_array_sort(a, 0, false), *median = wf_array_median(a, WF_AXES(1) | WF_DROP_AXES);
     wf_frozen *frozen = wf_freeze_end(ctx);
     assert_non_null(frozen);
     EXPECT_F32(sorted, 3, 1, 2, 5, 4, 6);

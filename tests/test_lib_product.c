@@ -2,7 +2,7 @@
  * broadcast, transposed and reversed operands; sums of floats bit by bit, for any number of threads.
  */
 #include "on_devices.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 #include <complex.h>
 
 typedef double complex number;
@@ -39,7 +39,7 @@ static void check_product(wf_array *a, wf_array *b, bool release)
     int64_t ba = sa.rank > 2 ? sa.dim[0] : 1, bb = sb.rank > 2 ? sb.dim[0] : 1, batch = ba > bb ? ba : bb;
     wf_array *c = wf_array_matmul(a, b);
     if (!c)
-        print_error("%s\n", wf_message(ctx));
+        print_error("%s\n", wf_last_message(ctx));
     assert_non_null(c);
     assert_int_equal(wf_array_dtype(c), wf_array_dtype(a));
     wf_shape sc = wf_array_shape(c);
@@ -154,9 +154,9 @@ static void test_dot(void **state)
     (void)state;
     for (wf_dtype t = WF_BOOL; t <= WF_C128; ++t) {
         wf_array *a = numbers(t, WF_SHAPE(3, 41), 1, true), *b = numbers(t, WF_SHAPE(41), 2, true);
-        wf_array *d = wf_array_dot(a, b, WF_AXES(1) | WF_DROP);
+        wf_array *d = wf_array_dot(a, b, WF_AXES(1) | WF_DROP_AXES);
         if (!d)
-            print_error("%s: %s\n", wf_dtype_name(t), wf_message(ctx));
+            print_error("%s: %s\n", wf_dtype_name(t), wf_last_message(ctx));
         assert_non_null(d);
         bool is_unsigned = t == WF_U8 || t == WF_U16 || t == WF_U32 || t == WF_U64;
         assert_int_equal(wf_array_dtype(d), t >= WF_F16 ? t : is_unsigned ? WF_U64 : WF_I64);
@@ -189,18 +189,18 @@ static void test_errors(void **state)
                   { t, t, WF_ERR_DTYPE }, { a, NULL, WF_ERR_ARG }, { NULL, a, WF_ERR_ARG } };
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; ++k) {
         assert_null(wf_array_matmul(wrong[k].a, wrong[k].b));
-        EXPECT(ctx, wf_check(ctx), wrong[k].status);
+        EXPECT(ctx, wf_last_status(ctx), wrong[k].status);
     }
     assert_null(wf_array_dot(a, b, WF_ALL_AXES));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE,
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_SHAPE,
             "shapes (3, 4) and (5, 3) do not broadcast [wf_mul(array 1, array 2), in wf_array_dot]");
     assert_null(wf_array_matmul(u, i));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_DTYPE, "in wf_array_matmul");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_DTYPE, "in wf_array_matmul");
     assert_null(wf_array_dot(a, NULL, WF_ALL_AXES));
-    EXPECT(ctx, wf_check(ctx), WF_ERR_ARG);
+    EXPECT(ctx, wf_last_status(ctx), WF_ERR_ARG);
     wf_array *three = numbers(WF_F32, WF_SHAPE(3, 2, 4), 1, true), *two = numbers(WF_F32, WF_SHAPE(2, 4, 2), 1, true);
     assert_null(wf_array_matmul(three, two));
-    EXPECT(ctx, wf_check(ctx), WF_ERR_SHAPE);
+    EXPECT(ctx, wf_last_status(ctx), WF_ERR_SHAPE);
     wf_array *all[] = { a, b, v, i, u, t, three, two };
     for (int k = 0; k < 8; ++k)
         wf_release(all[k]);

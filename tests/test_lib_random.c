@@ -2,7 +2,7 @@
  * distance from their distribution function; the same elements for any length, stride and number of threads.
  */
 #include "on_devices.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 
 static void plain_philox(uint32_t c[4], uint32_t k0, uint32_t k1)
 {
@@ -276,7 +276,7 @@ static void test_errors(void **state)
     assert_int_equal(wf_array_random_bits(NULL, here), WF_ERR_ARG);
     wf_array *wide = wf_view_broadcast(f, WF_SHAPE(3, 4));
     assert_int_not_equal(wf_array_random_uniform(wide, here, 0, 1), WF_OK);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     wf_array *all[] = { f, u, b, z, wide };
     for (int i = 0; i < 5; ++i)
         wf_release(all[i]);

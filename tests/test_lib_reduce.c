@@ -4,7 +4,7 @@
  */
 #include "on_devices.h"
 #include "plain_reductions.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 enum { MOST = 4096 };
 
 typedef struct sample { /* an array and its elements in C order */
@@ -77,7 +77,7 @@ typedef number (*plain)(const number *x, int64_t n);
 static void compare(const sample *s, wf_array *got, wf_axes axes, plain fn, double tolerance, const char *what)
 {
     if (!got)
-        print_error("%s: %s\n", what, wf_message(ctx));
+        print_error("%s: %s\n", what, wf_last_message(ctx));
     assert_non_null(got);
     static number group[MOST];
     wf_shape kept = s->shape;
@@ -164,9 +164,9 @@ static void check_all(wf_array *array, wf_axes axes)
         CHECK(wf_array_argmax(array, axes), WF_I64, plain_argmax, 0);
     } else {
         assert_null(wf_array_argmax(array, axes));
-        EXPECT(ctx, wf_check(ctx), ordered ? WF_ERR_SHAPE : WF_ERR_DTYPE);
+        EXPECT(ctx, wf_last_status(ctx), ordered ? WF_ERR_SHAPE : WF_ERR_DTYPE);
         assert_null(wf_array_min(array, axes));
-        EXPECT(ctx, wf_check(ctx), ordered ? WF_ERR_SHAPE : WF_ERR_DTYPE);
+        EXPECT(ctx, wf_last_status(ctx), ordered ? WF_ERR_SHAPE : WF_ERR_DTYPE);
     }
     sample_free(s);
 }
@@ -212,7 +212,7 @@ static void test_masks(void **state)
 {
     (void)state;
     wf_array *a = numbers(WF_F64, WF_SHAPE(3, 4, 5), 1), *s = numbers(WF_F64, WF_SCALAR, 2);
-    wf_array *m = wf_array_mean(a, WF_AXES(0, 2) | WF_DROP), *kept = wf_array_mean(a, WF_AXES(0, 2));
+    wf_array *m = wf_array_mean(a, WF_AXES(0, 2) | WF_DROP_AXES), *kept = wf_array_mean(a, WF_AXES(0, 2));
     assert_int_equal(wf_array_shape(m).rank, 1);
     assert_int_equal(wf_array_shape(m).dim[0], 4);
     assert_int_equal(wf_array_shape(kept).rank, 3);
@@ -222,16 +222,16 @@ static void test_masks(void **state)
     free(q);
     wf_release(m);
     wf_release(kept);
-    m = wf_array_argmax(a, WF_ALL_AXES | WF_DROP);
+    m = wf_array_argmax(a, WF_ALL_AXES | WF_DROP_AXES);
     assert_int_equal(wf_array_shape(m).rank, 0);
     wf_release(m);
-    m = wf_array_sum(s, WF_ALL_AXES | WF_DROP);
+    m = wf_array_sum(s, WF_ALL_AXES | WF_DROP_AXES);
     assert_int_equal(wf_array_shape(m).rank, 0);
     wf_release(m);
     wf_array *low, *high;
-    OK(ctx, wf_array_min_max(a, WF_AXES(1) | WF_DROP, &low, &high));
+    OK(ctx, wf_array_min_max(a, WF_AXES(1) | WF_DROP_AXES, &low, &high));
     assert_int_equal(wf_array_shape(high).rank, 2);
-    wf_array *low2 = wf_array_min(a, WF_AXES(1) | WF_DROP), *high2 = wf_array_max(a, WF_AXES(1) | WF_DROP);
+    wf_array *low2 = wf_array_min(a, WF_AXES(1) | WF_DROP_AXES), *high2 = wf_array_max(a, WF_AXES(1) | WF_DROP_AXES);
     bool close = false;
     OK(ctx, wf_array_all_close(low, low2, 0, 0, false, &close));
     assert_true(close);
@@ -241,14 +241,14 @@ static void test_masks(void **state)
     for (int i = 0; i < 4; ++i)
         wf_release(all[i]);
     assert_null(wf_array_mean(a, 0));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "wf_array_mean");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "wf_array_mean");
     assert_null(wf_array_mean(a, WF_AXES(3)));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_ARG, "rank 3");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "rank 3");
     assert_null(wf_array_mean(NULL, WF_AXES(0)));
     wf_array *none = numbers(WF_F64, WF_SHAPE(2, 0), 1);
     assert_int_equal(wf_array_min_max(none, WF_AXES(1), &low, &high), WF_ERR_SHAPE);
     assert_true(!low && !high);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     wf_release(none);
     wf_array *p2 = wf_array_prod(a, WF_AXES(2));
     sample *of = sample_of(a);
@@ -311,18 +311,18 @@ static void test_shifts(void **state)
     }
     const float odd[] = { 1, INFINITY, 3, 4, 5, 6, NAN, 8, 2, 2, 2, 2 };
     wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(3, 4), odd), *mean, *variance;
-    OK(ctx, wf_array_mean_variance(a, WF_AXES(1) | WF_DROP, 5, &mean, &variance));
+    OK(ctx, wf_array_mean_variance(a, WF_AXES(1) | WF_DROP_AXES, 5, &mean, &variance));
     EXPECT_F32(mean, INFINITY, NAN, 2);
     EXPECT_F32(variance, NAN, NAN, NAN);
     wf_release(mean);
     wf_release(variance);
-    OK(ctx, wf_array_mean_variance(a, WF_AXES(1) | WF_DROP, 1, &mean, &variance));
+    OK(ctx, wf_array_mean_variance(a, WF_AXES(1) | WF_DROP_AXES, 1, &mean, &variance));
     EXPECT_F32(variance, NAN, NAN, 0);
     wf_release(mean);
     wf_release(variance);
     assert_int_equal(wf_array_mean_variance(a, WF_AXES(2), 0, &mean, &variance), WF_ERR_ARG);
     assert_true(!mean && !variance);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     wf_release(a);
 }
 
@@ -367,14 +367,14 @@ static void test_rmsd(void **state)
     (void)state;
     const float x[] = { 1, 2, 3, 4, 5, 6 }, y[] = { 0, 0, 3 };
     wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(2, 3), x), *b = array_of(ctx, WF_F32, WF_SHAPE(3), y);
-    wf_array *r = wf_array_rmsd(a, b, WF_AXES(1) | WF_DROP);
+    wf_array *r = wf_array_rmsd(a, b, WF_AXES(1) | WF_DROP_AXES);
     EXPECT_F32(r, (float)sqrt(5. / 3), (float)sqrt(50. / 3));
     wf_release(r);
     wf_array *two = wf_full(ctx, WF_F32, WF_SHAPE(2), 0);
     assert_null(wf_array_rmsd(a, two, WF_AXES(1)));
-    EXPECT(ctx, wf_check(ctx), WF_ERR_SHAPE);
+    EXPECT(ctx, wf_last_status(ctx), WF_ERR_SHAPE);
     assert_null(wf_array_rmsd(a, NULL, WF_AXES(1)));
-    EXPECT(ctx, wf_check(ctx), WF_ERR_ARG);
+    EXPECT(ctx, wf_last_status(ctx), WF_ERR_ARG);
     wf_release(a);
     wf_release(b);
     wf_release(two);
@@ -404,7 +404,7 @@ static void test_close(void **state)
     OK(ctx, wf_array_all_close(u, v, 0, 0, false, &close));
     assert_false(close);
     assert_int_equal(wf_array_all_close(a, u, 0, 0, false, &close), WF_ERR_SHAPE);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     wf_array *all[] = { a, b, u, v, w };
     for (int i = 0; i < 5; ++i)
         wf_release(all[i]);
@@ -475,9 +475,9 @@ static void test_normalize(void **state)
     wf_array *norm = wf_array_norm(unit, WF_NORM_L2, WF_ALL_AXES);
     assert_true(fabsf(scalar_f32(norm) - 1) < 1e-6f);
     assert_null(wf_array_normalize(c, WF_NORMALIZE_MIN_MAX, WF_ALL_AXES));
-    EXPECT(ctx, wf_check(ctx), WF_ERR_DTYPE);
+    EXPECT(ctx, wf_last_status(ctx), WF_ERR_DTYPE);
     assert_null(wf_array_normalize(c, (wf_normalize)77, WF_ALL_AXES));
-    EXPECT(ctx, wf_check(ctx), WF_ERR_ARG);
+    EXPECT(ctx, wf_last_status(ctx), WF_ERR_ARG);
     wf_array *all[] = { a, same, c, unit, norm };
     for (int i = 0; i < 5; ++i)
         wf_release(all[i]);

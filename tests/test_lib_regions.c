@@ -2,7 +2,7 @@
  * dtypes, regions that meet or lie outside, views.
  */
 #include "on_devices.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 
 static wf_array *counting(wf_dtype t, wf_shape shape)
 {
@@ -14,7 +14,7 @@ static wf_array *counting(wf_dtype t, wf_shape shape)
 static void expect_same(wf_array *got, wf_array *want)
 {
     if (!got)
-        print_error("%s\n", wf_message(ctx));
+        print_error("%s\n", wf_last_message(ctx));
     assert_non_null(got);
     assert_int_equal(wf_array_dtype(got), wf_array_dtype(want));
     assert_int_equal(wf_array_count(got), wf_array_count(want));
@@ -76,13 +76,13 @@ static void test_extract(void **state)
     EXPECT_F32(got, 1, 2, 8, 9, 45, 46, 52, 53);
     wf_release(got);
     assert_null(wf_array_extract_regions(a, WF_SHAPE(4, 2), o, WF_BORDER_NONE, 0));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_BOUNDS, "region 1");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_BOUNDS, "region 1");
     assert_null(wf_array_extract_regions(a, WF_SHAPE(4), o, WF_BORDER_NONE, 0));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_SHAPE, "offsets [n, 2]");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_SHAPE, "offsets [n, 2]");
     assert_null(wf_array_extract_regions(a, WF_SHAPE(2, 2), a, WF_BORDER_NONE, 0));
-    EXPECT(ctx, wf_check(ctx), WF_ERR_SHAPE);
+    EXPECT(ctx, wf_last_status(ctx), WF_ERR_SHAPE);
     assert_null(wf_array_extract_regions(a, WF_SHAPE(2, 2), NULL, WF_BORDER_NONE, 0));
-    EXPECT(ctx, wf_check(ctx), WF_ERR_ARG);
+    EXPECT(ctx, wf_last_status(ctx), WF_ERR_ARG);
     wf_array *all[] = { a, c, u, p, o };
     for (int i = 0; i < 5; ++i)
         wf_release(all[i]);

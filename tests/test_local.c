@@ -32,7 +32,7 @@ static void record(wf_graph *g, wf_array *out, int length, bool counted)
         wf_write(g, w, wf_add(wf_mod(i, 5), c * 3), c);
     wf_write(g, w, wf_add(i, 100), wf_sub(wf_mod(i, length + 2), 1));
     WF_IF (g, wf_eq(wf_mod(i, 3), 0)) {
-        wf_accumulate(g, WF_ADD, w, 1000, wf_mod(wf_mul(i, 7), length));
+        wf_accumulate(g, WF_JOIN_ADD, w, 1000, wf_mod(wf_mul(i, 7), length));
     }
     WF_END(g);
     /* the bound is a number, or nobody knows it */
@@ -237,7 +237,7 @@ static void rotate(const wf_site *site)
         wf_write(g, v, x[k], k);
     WF_FOR (g, i, 0, 2, 1) {
         WF_FOR (g, j, 0, 2, 1) {
-            wf_accumulate(g, WF_ADD, y, wf_mul(wf_read(g, m, i, j), wf_read(g, v, j)), i);
+            wf_accumulate(g, WF_JOIN_ADD, y, wf_mul(wf_read(g, m, i, j), wf_read(g, v, j)), i);
         }
         WF_END(g);
     }
@@ -310,9 +310,9 @@ static void exchange(wf_graph *g, wf_array *w, wf_val j, bool condition)
 
 static uint32_t nodes_of_median(int n, bool traced, bool condition)
 {
-    wf_array *in = wf_arange(ctx, WF_F32, N + n, 0, 1), *out = wf_empty(ctx, WF_F32, WF_SHAPE(N));
+    wf_array *in = wf_array_arange(ctx, WF_F32, N + n, 0, 1), *out = wf_empty(ctx, WF_F32, WF_SHAPE(N));
     wf_kernel_info info = { .size = sizeof info };
-    wf_set_flags(ctx, WF_HISTORY, 0);
+    wf_set_flags(ctx, WF_FLAG_HISTORY, 0);
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
     wf_val i = wf_index(g, 0), k, j;
     wf_array *w = wf_local_array(g, "w", WF_F32, WF_SHAPE(n), 0);
@@ -333,7 +333,7 @@ static uint32_t nodes_of_median(int n, bool traced, bool condition)
     wf_out(g, out, wf_read(g, w, n / 2));
     OK(ctx, wf_run(g));
     wf_history(ctx, &info, 1);
-    wf_set_flags(ctx, 0, WF_HISTORY);
+    wf_set_flags(ctx, 0, WF_FLAG_HISTORY);
     float *x = contents(out);
     for (int p = 0; p < N; ++p)
         assert_true(x[p] == (float)(p + n / 2));
@@ -361,7 +361,7 @@ static void test_written_out(void **state)
 static wf_status look(const char *name, int rank, bool writes, int first, bool guarded)
 {
     wf_array *out = wf_full(ctx, WF_F32, WF_SHAPE(5), 0);
-    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(5), .flags_on = WF_DEBUG);
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(5), .flags_on = WF_FLAG_DEBUG);
     wf_val i = wf_add(wf_index(g, 0), first), k;
     wf_array *w = wf_local_array(g, name, WF_F32, rank == 1 ? WF_SHAPE(4) : WF_SHAPE(9, 4), 0);
     for (int c = 0; c < 4; ++c) /* that index decides what is read */
@@ -401,7 +401,7 @@ static wf_status look_at_equals(wf_dtype dtype, int initial, int how)
 {
     bool writes = how & 1, counts = how & 2, graph = how & 4;
     wf_array *out = wf_full(ctx, dtype, WF_SHAPE(5), 0);
-    wf_graph *g = wf_begin(ctx, .shape = graph ? WF_SCALAR : WF_SHAPE(5), .flags_on = WF_DEBUG);
+    wf_graph *g = wf_begin(ctx, .shape = graph ? WF_SCALAR : WF_SHAPE(5), .flags_on = WF_FLAG_DEBUG);
     wf_array *w = wf_local_array(g, "taps", dtype, WF_SHAPE(2, 4), wf_const(g, dtype, initial));
     wf_var last = wf_local(g, dtype, wf_const(g, dtype, initial));
     wf_val i = graph ? wf_iota(g, WF_SHAPE(5), 0) : wf_index(g, 0), k = i;
@@ -414,7 +414,7 @@ static wf_status look_at_equals(wf_dtype dtype, int initial, int how)
     if (counts)
         wf_end_(g, "here");
     wf_val found = writes ? wf_read(g, w, 1, 2) : wf_get(last);
-    wf_out(g, out, graph && counts ? wf_broadcast_to(found, WF_SHAPE(5)) : found);
+    wf_out(g, out, graph && counts ? wf_broadcast(found, WF_SHAPE(5)) : found);
     wf_release(out);
     return wf_run(g);
 }
@@ -437,7 +437,7 @@ static void test_debug_of_conditions(void **state)
     (void)state;
     wf_array *out = wf_full(ctx, WF_I64, WF_SHAPE(3), 0);
     for (int turns = 3; turns < 5; ++turns) {
-        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(3), .flags_on = WF_DEBUG);
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(3), .flags_on = WF_FLAG_DEBUG);
         wf_array *w = wf_local_array(g, "taps", WF_F32, WF_SHAPE(4), 1);
         wf_var k = wf_local(g, WF_I64, 0);
         WF_WHILE (g, wf_and(wf_lt(k, turns), wf_ne(wf_read(g, w, k), 7))) {
@@ -480,9 +480,9 @@ static wf_status mistake(int which, wf_array *out)
     else if (which == WHOLE)
         wf_out(g, w, 1);
     else if (which == ATOMIC)
-        v = wf_atomic(g, WF_ADD, w, 1, i);
+        v = wf_atomic(g, WF_JOIN_ADD, w, 1, i);
     else if (which == JOIN)
-        wf_accumulate(g, WF_EXCH, w, 1, i);
+        wf_accumulate(g, WF_JOIN_EXCH, w, 1, i);
     else if (which == GONE)
         v = wf_read(g, w, i);
     else if (which == LEFT) {
@@ -493,9 +493,9 @@ static wf_status mistake(int which, wf_array *out)
         WF_END(g);
         v = wf_read(g, inner, i);
     } else if (which == SECTION) {
-        wf_section(g, WF_INIT);
+        wf_section(g, WF_SECTION_INIT);
         wf_write(g, w, 1, 0);
-        wf_section(g, WF_CALL);
+        wf_section(g, WF_SECTION_CALL);
     }
     wf_out(g, out, v);
     wf_status status = wf_run(g);

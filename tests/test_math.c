@@ -449,7 +449,7 @@ static void folded(void **state)
     for (size_t i = 0; i < WF__COUNT(hard_f64); ++i) {
         const row *r = &hard_f64[i];
         wf__ir ir;
-        wf__ir_init(&ir, 0, WF_FOLD | WF_VALUE_NUMBERING);
+        wf__ir_init(&ir, 0, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
         wf__ref x = wf__const_f64(&ir, WF_F64, r->x), y = wf__const_f64(&ir, WF_F64, r->y);
         wf__ref z = functions[r->op].f1 ? wf__op1(&ir, r->op, x) : wf__op2(&ir, r->op, x, y);
         assert_int_equal(wf__at(&ir, z)->op, WF__CONST);

@@ -19,24 +19,24 @@ static int64_t value_of(wf_dtype t, wf_join join, int64_t i)
 {
     if (t == WF_BOOL)
         return i % 3 == 0;
-    return join == WF_MUL ? (i % 50 ? 1 : 2) : join == WF_ADD ? i % 4 : i * 37 % 101;
+    return join == WF_JOIN_MUL ? (i % 50 ? 1 : 2) : join == WF_JOIN_ADD ? i % 4 : i * 37 % 101;
 }
 
 static double joined(wf_join join, double a, double b)
 {
     int64_t x = (int64_t)a, y = (int64_t)b;
     switch (join) {
-    case WF_ADD:
+    case WF_JOIN_ADD:
         return a + b;
-    case WF_MUL:
+    case WF_JOIN_MUL:
         return a * b;
-    case WF_MIN:
+    case WF_JOIN_MIN:
         return a < b ? a : b;
-    case WF_MAX:
+    case WF_JOIN_MAX:
         return a > b ? a : b;
-    case WF_AND:
+    case WF_JOIN_AND:
         return (double)(x & y);
-    case WF_OR:
+    case WF_JOIN_OR:
         return (double)(x | y);
     default:
         return (double)(x ^ y);
@@ -51,7 +51,7 @@ static double wrapped(wf_dtype t, double x)
 
 static void check(wf_dtype t, wf_join join, wf_mode mode, pattern p, bool some)
 {
-    double want[PLACES], start = join == WF_MIN ? 90 : 1;
+    double want[PLACES], start = join == WF_JOIN_MIN ? 90 : 1;
     for (int i = 0; i < PLACES; ++i)
         want[i] = start;
     for (int64_t i = 0; i < N; ++i) {
@@ -67,9 +67,9 @@ static void check(wf_dtype t, wf_join join, wf_mode mode, pattern p, bool some)
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
     wf_val v = wf_cast(wf_in(g, from), t);
     if (some)
-        wf_accumulate_if(g, wf_ne(wf_mod(wf_index(g, 0), 3), 1), (int)join | (int)mode, to, v, place(g, p));
+        wf_accumulate_if_mode(g, wf_ne(wf_mod(wf_index(g, 0), 3), 1), join, mode, to, v, place(g, p));
     else
-        wf_accumulate(g, (int)join | (int)mode, to, v, place(g, p));
+        wf_accumulate_mode(g, join, mode, to, v, place(g, p));
     OK(ctx, wf_run(g));
     g = wf_begin(ctx);
     wf_out(g, wide, wf_in(g, to));
@@ -88,11 +88,11 @@ static void check(wf_dtype t, wf_join join, wf_mode mode, pattern p, bool some)
 static void test_all(void **state)
 {
     (void)state;
-    static const wf_mode modes[] = { WF_AUTO, WF_DIRECT, WF_LOCAL };
+    static const wf_mode modes[] = { WF_MODE_AUTO, WF_MODE_DIRECT, WF_MODE_LOCAL };
     for (int i = 0; i < TEST_DTYPES; ++i)
-        for (int j = WF_ADD; j <= WF_XOR; ++j) {
+        for (int j = WF_JOIN_ADD; j <= WF_JOIN_XOR; ++j) {
             wf_dtype t = test_dtypes[i];
-            bool bits = j >= WF_AND, real = t >= WF_F16;
+            bool bits = j >= WF_JOIN_AND, real = t >= WF_F16;
             if (t == WF_BOOL ? !bits : bits && real)
                 continue;
             for (int m = 0; m < 3; ++m)
@@ -109,7 +109,7 @@ static void test_in_loop(void **state)
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(100));
     wf_val i = wf_index(g, 0), k;
     WF_FOR (g, k, 0, wf_mod(i, 12), 1) {
-        wf_accumulate(g, (int)WF_ADD | (int)WF_LOCAL, to, 1, k);
+        wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_LOCAL, to, 1, k);
     }
     WF_END(g);
     OK(ctx, wf_run(g));

@@ -26,7 +26,7 @@ static wf_status arrays(wf_context *ctx)
     wf_status status = WF_OK;
     const int swap[] = { 1, 0 };
     wf_array *a = wf_empty(ctx, WF_F32, WF_SHAPE(2, 3)), *b = wf_like(a), *c = wf_full(ctx, WF_F32, WF_SHAPE(6), 2);
-    wf_array *d = wf_arange(ctx, WF_I32, 5, 0, 1),
+    wf_array *d = wf_array_arange(ctx, WF_I32, 5, 0, 1),
              *w = wf_wrap(ctx, memory, WF_F32, WF_SHAPE(2, 3), note_release, &released);
     wf_array *p = wf_view_permute(w, swap), *s = wf_view_slice(w, 1, 0, 2, 1), *r = wf_view_reshape(w, WF_SHAPE(6));
     wf_array *at = wf_view_at(w, 0, 1), *wide = wf_view_broadcast(at, WF_SHAPE(4, 3));
@@ -46,7 +46,7 @@ static wf_status arrays(wf_context *ctx)
 
 static wf_status lazy_arrays(wf_context *ctx)
 {
-    wf_array *a = wf_arange(ctx, WF_F32, 8, 0, 1), *left = wf_view_slice(a, 0, 0, 7, 1),
+    wf_array *a = wf_array_arange(ctx, WF_F32, 8, 0, 1), *left = wf_view_slice(a, 0, 0, 7, 1),
              *right = wf_view_slice(a, 0, 1, 8, 1);
     wf_array *b = wf_full(ctx, WF_F32, WF_SHAPE(8), 10), *kept = NULL, *mean = NULL;
     wf_status status = a && left && right && b ? WF_OK : missing(ctx);
@@ -79,7 +79,7 @@ static wf_status lazy_arrays(wf_context *ctx)
 
 static wf_status stencil(wf_context *ctx)
 {
-    wf_array *a = wf_arange(ctx, WF_F32, 12, 0, 1), *m = wf_view_reshape(a, WF_SHAPE(3, 4));
+    wf_array *a = wf_array_arange(ctx, WF_F32, 12, 0, 1), *m = wf_view_reshape(a, WF_SHAPE(3, 4));
     wf_status status = a && m ? WF_OK : missing(ctx);
     if (status == WF_OK) {
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(3, 4));
@@ -98,16 +98,16 @@ static wf_status stencil(wf_context *ctx)
 
 static wf_status reductions(wf_context *ctx)
 {
-    wf_array *a = wf_arange(ctx, WF_F32, 50, 0, 1), *sum = wf_empty(ctx, WF_F32, WF_SCALAR),
+    wf_array *a = wf_array_arange(ctx, WF_F32, 50, 0, 1), *sum = wf_empty(ctx, WF_F32, WF_SCALAR),
              *most = wf_empty(ctx, WF_F32, WF_SHAPE(1));
     wf_status status = a && sum && most ? WF_OK : missing(ctx);
     if (status == WF_OK) {
         wf_graph *g = wf_begin(ctx, .reduce = WF_ALL_AXES);
-        wf_var s = wf_reduced(g, WF_F32, 100, WF_ADD), m = wf_reduced(g, WF_F32, -1, WF_MAX);
+        wf_var s = wf_reduced(g, WF_F32, 100, WF_JOIN_ADD), m = wf_reduced(g, WF_F32, -1, WF_JOIN_MAX);
         wf_val x = wf_in(g, a);
         wf_inc(s, x);
         wf_set(m, wf_max(m, x));
-        wf_section(g, WF_POST);
+        wf_section(g, WF_SECTION_POST);
         wf_out(g, sum, wf_mul(s, 2));
         wf_out(g, most, m);
         status = g ? wf_run(g) : missing(ctx);
@@ -137,9 +137,9 @@ static wf_status some_axes(wf_context *ctx)
     }
     if (status == WF_OK) {
         wf_graph *g = wf_begin(ctx, .reduce = WF_AXES(0));
-        wf_var s = wf_reduced(g, WF_F64, 5, WF_ADD);
+        wf_var s = wf_reduced(g, WF_F64, 5, WF_JOIN_ADD);
         wf_inc(s, wf_in(g, a));
-        wf_section(g, WF_POST);
+        wf_section(g, WF_SECTION_POST);
         wf_out(g, rows, s);
         status = g ? wf_run(g) : missing(ctx);
     }
@@ -276,8 +276,8 @@ static wf_status accumulation(wf_context *ctx)
     if (status == WF_OK) {
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(1000));
         wf_val i = wf_index(g, 0);
-        wf_accumulate(g, WF_ADD | WF_EXPAND, h, 1, wf_mod(i, 4));
-        wf_accumulate_if(g, wf_lt(wf_atomic(g, WF_INC, n, 0, 0), 10), WF_ADD | WF_LOCAL, h, 0, 3);
+        wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_EXPAND, h, 1, wf_mod(i, 4));
+        wf_accumulate_if_mode(g, wf_lt(wf_atomic(g, WF_JOIN_INC, n, 0, 0), 10), WF_JOIN_ADD, WF_MODE_LOCAL, h, 0, 3);
         status = g ? wf_run(g) : missing(ctx);
     }
     if (status == WF_OK)
@@ -285,7 +285,7 @@ static wf_status accumulation(wf_context *ctx)
     if (status == WF_OK) {
         wf_graph *g = wf_begin(ctx);
         wf_val i = wf_iota(g, WF_SHAPE(4), 0);
-        wf_accumulate(g, WF_ADD, h, wf_read(g, h, i), wf_sub(3, i));
+        wf_accumulate(g, WF_JOIN_ADD, h, wf_read(g, h, i), wf_sub(3, i));
         wf_write(g, h, wf_add(wf_in(g, h), i), i);
         status = g ? wf_run(g) : missing(ctx);
     }
@@ -302,7 +302,7 @@ static void negate(const wf_site *site) { wf_set(site->out[0], wf_neg(site->in[0
 
 static wf_status table_of_functions(wf_context *ctx)
 {
-    wf_array *a = wf_arange(ctx, WF_F32, 8, 0, 1), *kept = NULL;
+    wf_array *a = wf_array_arange(ctx, WF_F32, 8, 0, 1), *kept = NULL;
     wf_status status = a ? WF_OK : missing(ctx);
     if (status == WF_OK) {
         wf_graph *g = wf_begin(ctx);
@@ -322,7 +322,7 @@ static wf_status table_of_functions(wf_context *ctx)
 
 static wf_status loops(wf_context *ctx)
 {
-    wf_array *a = wf_arange(ctx, WF_F32, 8, 0, 1), *b = wf_arange(ctx, WF_F32, 4, 0, 1);
+    wf_array *a = wf_array_arange(ctx, WF_F32, 8, 0, 1), *b = wf_array_arange(ctx, WF_F32, 4, 0, 1);
     wf_array *h = wf_full(ctx, WF_F32, WF_SHAPE(2), 0), *kept = NULL, *sum = NULL;
     wf_status status = a && b && h ? WF_OK : missing(ctx);
     if (status == WF_OK) {
@@ -334,7 +334,7 @@ static wf_status loops(wf_context *ctx)
                 wf_inc(n, wf_read(g, b, wf_add(k, 1)));
             }
             WF_END(g);
-            wf_accumulate(g, WF_ADD, h, 1, wf_and(k, 1));
+            wf_accumulate(g, WF_JOIN_ADD, h, 1, wf_and(k, 1));
             wf_out(g, a, wf_add(wf_in(g, a), 1));
             wf_inc(x, 1);
         }
@@ -358,7 +358,7 @@ static wf_status loops(wf_context *ctx)
 /* Each row of a block from the row before it, by way of scratch. */
 static wf_status blocks(wf_context *ctx)
 {
-    wf_array *a = wf_arange(ctx, WF_F32, 192, 0, 1), *in = wf_view_reshape(a, WF_SHAPE(12, 16));
+    wf_array *a = wf_array_arange(ctx, WF_F32, 192, 0, 1), *in = wf_view_reshape(a, WF_SHAPE(12, 16));
     wf_array *out = wf_empty(ctx, WF_F32, WF_SHAPE(12, 16)), *last = wf_view_slice(out, 0, 11, 12, 1);
     wf_status status = a && in && out && last ? WF_OK : missing(ctx);
     if (status == WF_OK) {
@@ -366,7 +366,7 @@ static wf_status blocks(wf_context *ctx)
         wf_array *tile = wf_scratch(g, WF_F32, WF_SHAPE(8, 8), true);
         wf_val y, x, i = wf_index(g, 0), j = wf_index(g, 1);
         wf_write(g, out, wf_read(g, tile, wf_sub(i, wf_mul(wf_block_id(g, 0), 8)), wf_mod(j, 8)), i, j);
-        wf_section(g, WF_INIT);
+        wf_section(g, WF_SECTION_INIT);
         WF_FOR (g, y, 0, 8, 1) {
             WF_FOR (g, x, 0, 8, 1) {
                 wf_val from_y = wf_sub(wf_add(wf_mul(wf_block_id(g, 0), 8), y), 1);
@@ -388,7 +388,7 @@ static wf_status blocks(wf_context *ctx)
 
 static wf_status views(wf_context *ctx)
 {
-    wf_array *a = wf_arange(ctx, WF_F32, 8, 0, 1), *out = wf_empty(ctx, WF_F32, WF_SHAPE(2, 4));
+    wf_array *a = wf_array_arange(ctx, WF_F32, 8, 0, 1), *out = wf_empty(ctx, WF_F32, WF_SHAPE(2, 4));
     wf_status status = a && out ? WF_OK : missing(ctx);
     if (status == WF_OK) {
         wf_graph *g = wf_begin(ctx);
@@ -402,8 +402,8 @@ static wf_status views(wf_context *ctx)
         assert_true(holds(out, (const float[]){ 12, 14, 16, 18, 6, 8, 10, 15 }, 8, &status));
     if (status == WF_OK) {
         wf_graph *g = wf_begin(ctx);
-        wf_val sums = wf_scan(WF_ADD, wf_sub(wf_in(g, out), 6), 1, false, true);
-        wf_out(g, out, wf_sub(sums, wf_broadcast_to(wf_block_reduce(WF_MAX, wf_in(g, a), 8), WF_SHAPE(2, 4))));
+        wf_val sums = wf_scan(WF_JOIN_ADD, wf_sub(wf_in(g, out), 6), 1, false, true);
+        wf_out(g, out, wf_sub(sums, wf_broadcast(wf_block_reduce(WF_JOIN_MAX, wf_in(g, a), 8), WF_SHAPE(2, 4))));
         wf_write_if(g, wf_gt(wf_in(g, a), 6), out, 0, 1, wf_iota(g, WF_SHAPE(1), 0));
         status = g ? wf_run(g) : missing(ctx);
     }

@@ -2,18 +2,18 @@
  * would write for a condition or a short counter means what it does in C.
  */
 #include "on_devices.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 
 enum { N = 10 };
 
 /* The name of this file is in the recordings' places, that of the library's files never is. */
 static void expect_said(wf_status want, const char *part, bool placed)
 {
-    const char *text = wf_message(ctx);
-    if (wf_check(ctx) != want || !strstr(text, part) || strstr(text, "/src/") ||
+    const char *text = wf_last_message(ctx);
+    if (wf_last_status(ctx) != want || !strstr(text, part) || strstr(text, "/src/") ||
         !strstr(text, "test_messages.c:") != !placed)
-        fail_msg("%s: %s", wf_status_name(wf_check(ctx)), text);
-    wf_clear(ctx);
+        fail_msg("%s: %s", wf_status_name(wf_last_status(ctx)), text);
+    wf_clear_error(ctx);
 }
 
 static wf_graph *space(void) { return wf_begin(ctx, .shape = WF_SHAPE(N)); }
@@ -45,7 +45,7 @@ static void test_index_spaces(void **state)
     wf_run(g);
     expect_said(WF_ERR_SHAPE, "(9)", true);
     g = space();
-    wf_accumulate(g, WF_ADD, line, 1, wf_index(g, 0));
+    wf_accumulate(g, WF_JOIN_ADD, line, 1, wf_index(g, 0));
     wf_write(g, line, 1, wf_index(g, 0));
     wf_run(g);
     expect_said(
@@ -55,7 +55,7 @@ static void test_index_spaces(void **state)
     g = space();
     wf_array *formal = wf_formal(g, "sums", WF_F32, 1);
     wf_write(g, formal, 1, wf_index(g, 0));
-    wf_accumulate(g, WF_ADD, formal, 1, wf_index(g, 0));
+    wf_accumulate(g, WF_JOIN_ADD, formal, 1, wf_index(g, 0));
     assert_null(wf_compile(g));
     expect_said(WF_ERR_CONTRACT, "wf_accumulate: 'sums' (f32 of shape (?)) is accumulated into and written", true);
     wf_array *all[] = { line, table, one, shorter };
@@ -213,8 +213,8 @@ static void test_conditions_are_as_in_c(void **state)
     wf_graph *g = space();
     wf_val i = wf_index(g, 0), x = wf_in(g, cond);
     wf_write_if(g, x, hit[0], 1, i);
-    wf_accumulate_if(g, x, WF_ADD, hit[1], 1, i);
-    wf_atomic_if(g, x, WF_ADD, hit[2], 1, i);
+    wf_accumulate_if(g, x, WF_JOIN_ADD, hit[1], 1, i);
+    wf_atomic_if(g, x, WF_JOIN_ADD, hit[2], 1, i);
     WF_IF (g, x) {
         wf_write(g, hit[3], 1, i);
     }

@@ -50,7 +50,7 @@ static void gathered(wf_graph *g, formals f)
 static void uncountable(wf_graph *g, formals f)
 {
     wf_val wide = wf_in(g, f.wide), high = wf_in(g, f.high);
-    wf_out(g, f.x, wf_reshape(wf_reduce(WF_ADD, wf_neg(wf_add(wide, high)), WF_ALL_AXES), WF_SHAPE(1)));
+    wf_out(g, f.x, wf_reshape(wf_reduce(WF_JOIN_ADD, wf_neg(wf_add(wide, high)), WF_ALL_AXES), WF_SHAPE(1)));
 }
 
 static void in_a_block(wf_graph *g, formals f)
@@ -67,14 +67,14 @@ static void point(wf_graph *g, formals f) { wf_write(g, f.y, wf_in(g, f.x), wf_i
 static void twice(wf_graph *g, formals f)
 {
     wf_write(g, f.cells, 1, wf_index(g, 1));
-    wf_accumulate(g, WF_ADD, f.sums, wf_const(g, WF_F32, 2), wf_index(g, 0));
+    wf_accumulate(g, WF_JOIN_ADD, f.sums, wf_const(g, WF_F32, 2), wf_index(g, 0));
 }
 
 static void in_post(wf_graph *g, formals f)
 {
-    wf_var s = wf_reduced(g, WF_F32, 0, WF_ADD);
+    wf_var s = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD);
     wf_inc(s, wf_index(g, 1));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, f.x, s);
 }
 
@@ -82,9 +82,9 @@ static void in_join(wf_graph *g, formals f)
 {
     wf_var s = wf_reduced(g, WF_F32, 0, WF_JOIN_CUSTOM);
     wf_inc(s, wf_cast(wf_index(g, 1), WF_F32));
-    wf_section(g, WF_JOIN);
+    wf_section(g, WF_SECTION_JOIN);
     wf_set(s, wf_add(wf_abs(s), wf_sin(wf_other(s))));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, f.y, s);
 }
 
@@ -129,11 +129,11 @@ static const struct {
       "load" },
     { BLOCKS, added, WF_ERR_SHAPE, "wf_in: 'y' (f32 of shape (2, 5)) does not broadcast with", "load" },
     { REDUCED, in_post, WF_ERR_SHAPE,
-      "wf_out: 'x' (f32 of shape (3)) does not fit the space (2, 1) it is written over [operation %# of WF_POST: "
+      "wf_out: 'x' (f32 of shape (3)) does not fit the space (2, 1) it is written over [operation %# of WF_SECTION_POST: "
       "wf_out('x', %",
       NULL },
     { REDUCED, in_join, WF_ERR_UNSUPPORTED,
-      "wf_sin: not in section WF_JOIN, as sin, cos, tan, erfinv and gamma are not [operation %# of WF_JOIN: wf_sin(%",
+      "wf_sin: not in section WF_SECTION_JOIN, as sin, cos, tan, erfinv and gamma are not [operation %# of WF_SECTION_JOIN: wf_sin(%",
       "sin" },
 };
 
@@ -180,15 +180,15 @@ static void test_launches(void **state)
         cases[c].record(g, declare(g));
         wf_kernel *k = wf_compile(g);
         if (!k)
-            fail_msg("%zu: %s", c, wf_message(ctx));
+            fail_msg("%zu: %s", c, wf_last_message(ctx));
         wf_launch(k, WF_ARGS(WF_ARG("x", x), WF_ARG("y", y), WF_ARG("empty", empty), WF_ARG("wide", wide),
                              WF_ARG("high", high), WF_ARG("sums", sums), WF_ARG("cells", sums), WF_ARG("row", row)));
         char text[1024];
-        int number = cut_number(wf_message(ctx), text);
-        if (wf_check(ctx) != cases[c].status || !strstr(text, cases[c].says) || !strstr(text, ", in planner]") ||
+        int number = cut_number(wf_last_message(ctx), text);
+        if (wf_last_status(ctx) != cases[c].status || !strstr(text, cases[c].says) || !strstr(text, ", in planner]") ||
             !number)
-            fail_msg("%zu: %s: %s", c, wf_status_name(wf_check(ctx)), wf_message(ctx));
-        wf_clear(ctx);
+            fail_msg("%zu: %s: %s", c, wf_status_name(wf_last_status(ctx)), wf_last_message(ctx));
+        wf_clear_error(ctx);
         if (cases[c].op && !is_dumped(k, number, cases[c].op))
             fail_msg("%zu: operation %%%d is no %s", c, number, cases[c].op);
         wf_kernel_free(k);
@@ -260,7 +260,7 @@ static void test_evaluations(void **state)
         WF_END(g);
         wf_status status = named ? wf_run(g) : wf_eval(g);
         char text[1024];
-        int number = cut_number(wf_message(ctx), text);
+        int number = cut_number(wf_last_message(ctx), text);
         assert_int_equal(status, WF_ERR_UNSUPPORTED);
         const char *says =
             named ? "writes 'pixels' (f32 of shape (3)) and reads it with another shape; use two blocks "
@@ -268,8 +268,8 @@ static void test_evaluations(void **state)
                   : "writes array 2 of the recording (in order of first use; f32 of shape (3)) and reads it "
                     "with another shape; use two blocks [operation %#: wf_out(array 2, 4, %";
         if (!strstr(text, says) || number <= (int)first || number >= (int)last)
-            fail_msg("%u to %u: %s", first, last, wf_message(ctx));
-        wf_clear(ctx);
+            fail_msg("%u to %u: %s", first, last, wf_last_message(ctx));
+        wf_clear_error(ctx);
         if (!named)
             wf_drop(g);
     }
@@ -283,7 +283,7 @@ static void test_copies(void **state)
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(6), 1), *b = wf_full(ctx, WF_F32, WF_SHAPE(7), 1);
     for (int way = 0; way < 4; ++way) { /* in place: read from a copy */
         bool named = way & 1, arrays = way & 2;
-        wf_graph *g = wf_begin(ctx, .shape = arrays ? WF_SCALAR : WF_SHAPE(6), .flags_on = WF_DEBUG);
+        wf_graph *g = wf_begin(ctx, .shape = arrays ? WF_SCALAR : WF_SHAPE(6), .flags_on = WF_FLAG_DEBUG);
         wf_val x = wf_in(g, a), i = arrays ? wf_iota(g, WF_SHAPE(6), 0) : wf_index(g, 0);
         wf_array *to = named ? wf_formal(g, "levels", WF_F32, 1) : b;
         wf_write(g, to, wf_add(x, wf_read(g, to, wf_add(i, 2))), i);

@@ -332,7 +332,7 @@ static void record_statement(recorder *r, const stmt *s)
         wf_out(g, r->own, wf_add(e, all));
         break;
     case COUNT:
-        wf_accumulate(g, WF_ADD, r->bins, wf_add(wf_and(e, 0xff), all), hi);
+        wf_accumulate(g, WF_JOIN_ADD, r->bins, wf_add(wf_and(e, 0xff), all), hi);
         break;
     case IF:
         WF_IF (g, e) {
@@ -421,7 +421,8 @@ static bool equal(wf_array *a, const int64_t *want, int64_t n)
 static void check(uint64_t seed)
 {
     static const int64_t sizes[] = { 1, 7, 16, 33, MOST_N };
-    static const uint32_t off[] = { 0, WF_FOLD, WF_LOOP_OPT, WF_DEAD_CODE | WF_CALL_OPT, WF_VALUE_NUMBERING };
+    static const uint32_t off[] = { 0, WF_FLAG_FOLD, WF_FLAG_LOOP_OPT, WF_FLAG_DEAD_CODE | WF_FLAG_CALL_OPT,
+                                    WF_FLAG_VALUE_NUMBERING };
     static program p;
     static int64_t table[TABLE], input[MOST_N], own[MOST_N], result[VARS][MOST_N];
     static tape seen[STMTS], stored[STMTS];
@@ -436,7 +437,7 @@ static void check(uint64_t seed)
     recorder r = { .p = &p, .arrays = any(&p, 2) };
     r.in = array_of(ctx, WF_I64, WF_SHAPE(n), input), r.own = array_of(ctx, WF_I64, WF_SHAPE(n), own);
     r.table = array_of(ctx, WF_I64, WF_SHAPE(TABLE), table), r.bins = array_of(ctx, WF_I64, WF_SHAPE(BINS), bins);
-    uint32_t less = off[any(&p, 5)], more = any(&p, 4) == 0 ? WF_DEBUG : 0;
+    uint32_t less = off[any(&p, 5)], more = any(&p, 4) == 0 ? WF_FLAG_DEBUG : 0;
     r.seen = more && !is_on_gpu() ? seen : NULL;
     for (int k = 0; k < STMTS; ++k)
         seen[k] = stored[k] = (tape){ .n = n };
@@ -457,10 +458,10 @@ static void check(uint64_t seed)
             wf_out(r.g, kept[k] = wf_empty(ctx, WF_I64, WF_SHAPE(n)), r.var[k]);
     }
     wf_status status = wf_run(r.g);
-    bool stale = status == WF_ERR_CONTRACT && r.evaluations && strstr(wf_message(ctx), "wf_eval has changed");
+    bool stale = status == WF_ERR_CONTRACT && r.evaluations && strstr(wf_last_message(ctx), "wf_eval has changed");
     if (status != WF_OK && !stale)
-        fail_msg("seed %llu: %s", (unsigned long long)seed, wf_message(ctx));
-    wf_clear(ctx);
+        fail_msg("seed %llu: %s", (unsigned long long)seed, wf_last_message(ctx));
+    wf_clear_error(ctx);
     for (int64_t i = 0; i < n; ++i) {
         machine m = { &p, table, .stored = stored, .point = i, .input = input[i], .own = &own[i], .bins = bins };
         for (int k = 0; k < VARS; ++k)

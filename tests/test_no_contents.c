@@ -1,6 +1,6 @@
 /* test_no_contents.c - formals and scratch have no contents of their own: whatever wants some says so. */
 #include "on_devices.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 
 enum { ROWS = 4, COLS = 6 };
 
@@ -12,7 +12,7 @@ static wf_array *without, *other;
 static wf_status made(wf_array *a)
 {
     assert_null(a);
-    return wf_check(ctx);
+    return wf_last_status(ctx);
 }
 
 #define WANTS(call) REFUSED(ctx, call, WF_ERR_ARG, what)
@@ -37,7 +37,7 @@ static void check_access(const char *what)
     WANTS(wf_host_apply(ctx, WF_ARRAYS(without), WF_ARRAYS(other), nothing, NULL));
     WANTS(wf_host_apply(ctx, WF_ARRAYS(other), WF_ARRAYS(without), nothing, NULL));
     WANTS(wf_freeze_begin(ctx, WF_ARRAYS(without)));
-    assert_int_equal(wf_array_state(without), WF_FORMAL);
+    assert_int_equal(wf_array_state(without), WF_STATE_FORMAL);
     assert_true(wf_array_data_id(without) == 0);
 }
 
@@ -57,7 +57,7 @@ static void check_recordings(const char *what)
     wf_write(g, without, 1, wf_index(g, 0), wf_index(g, 1));
     WANTS(wf_run(g));
     g = wf_begin(ctx, .shape = shape);
-    wf_accumulate(g, WF_ADD, without, 1, wf_index(g, 0), wf_index(g, 1));
+    wf_accumulate(g, WF_JOIN_ADD, without, 1, wf_index(g, 0), wf_index(g, 1));
     WANTS(wf_run(g));
     WANTS(wf_apply(ctx, WF_ARRAYS(without), WF_ARRAYS(other), WF_OPERATOR(.call = copy)));
     g = wf_begin(ctx);

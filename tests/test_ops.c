@@ -376,7 +376,7 @@ static void test_members(void **state)
     typedef struct vector {
         wf_val x, y;
     } vector;
-    wf_array *a = wf_arange(ctx, WF_F64, 4, 1, 1);
+    wf_array *a = wf_array_arange(ctx, WF_F64, 4, 1, 1);
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(1));
     vector v = { wf_read(g, a, 0), wf_read(g, a, 3) }, w = { .x = wf_sub(5, v.y), .y = wf_mul(v.x, 2) };
     wf_write(g, a, wf_add(wf_mul(w.x, 10), w.y), 1);

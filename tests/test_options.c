@@ -22,14 +22,14 @@ static void test_hook_counts(void **state)
         wf_array *n = zeros(WF_I64, WF_SHAPE(3)), *before = zeros(WF_I64, WF_SHAPE(4)),
                  *after = zeros(WF_I64, WF_SHAPE(4));
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(4), .block = { .rank = size ? 1 : 0, .dim = { size } });
-        wf_section(g, WF_INIT);
-        wf_accumulate(g, WF_ADD, n, 1, 0);
-        wf_accumulate(g, WF_ADD, before, wf_add(wf_block_id(g, -1), 1), wf_block_id(g, 0));
-        wf_section(g, WF_CALL);
-        wf_accumulate(g, WF_ADD, n, 1, 1);
-        wf_section(g, WF_DEINIT);
-        wf_accumulate(g, WF_ADD, n, 1, 2);
-        wf_accumulate(g, WF_ADD, after, wf_grid_size(g, 0), wf_block_id(g, 0));
+        wf_section(g, WF_SECTION_INIT);
+        wf_accumulate(g, WF_JOIN_ADD, n, 1, 0);
+        wf_accumulate(g, WF_JOIN_ADD, before, wf_add(wf_block_id(g, -1), 1), wf_block_id(g, 0));
+        wf_section(g, WF_SECTION_CALL);
+        wf_accumulate(g, WF_JOIN_ADD, n, 1, 1);
+        wf_section(g, WF_SECTION_DEINIT);
+        wf_accumulate(g, WF_JOIN_ADD, n, 1, 2);
+        wf_accumulate(g, WF_JOIN_ADD, after, wf_grid_size(g, 0), wf_block_id(g, 0));
         OK(ctx, wf_run(g));
         int64_t blocks = size ? (4 + size - 1) / size : 1, ids[4] = { 0 }, sizes[4] = { 0 };
         for (int64_t i = 0; i < blocks; ++i)
@@ -93,12 +93,12 @@ static void test_scratch(void **state)
     wf_array *out = zeros(WF_I64, WF_SHAPE(GH, GW));
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(H, W), .block = WF_SHAPE(BH, BW));
     wf_array *mine = wf_scratch(g, WF_I64, WF_SHAPE(2), false);
-    wf_section(g, WF_INIT);
+    wf_section(g, WF_SECTION_INIT);
     wf_write(g, mine, wf_block_id(g, -1), 0);
     wf_write(g, mine, 0, 1);
-    wf_section(g, WF_CALL);
-    wf_accumulate(g, WF_ADD, mine, wf_add(wf_mul(wf_index(g, 0), W), wf_index(g, 1)), 1);
-    wf_section(g, WF_DEINIT);
+    wf_section(g, WF_SECTION_CALL);
+    wf_accumulate(g, WF_JOIN_ADD, mine, wf_add(wf_mul(wf_index(g, 0), W), wf_index(g, 1)), 1);
+    wf_section(g, WF_SECTION_DEINIT);
     wf_write(g, out, wf_add(wf_mul(wf_read(g, mine, 1), 100), wf_read(g, mine, 0)), wf_block_id(g, 0),
              wf_block_id(g, 1));
     OK(ctx, wf_run(g));
@@ -119,18 +119,18 @@ static void test_ids_of_reductions(void **state)
     for (int i = 0; i < 4; ++i)
         at[i] = zeros(WF_I64, WF_SHAPE(N, W));
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N, H, W), .reduce = WF_AXES(1));
-    static const wf_section_id section[] = { WF_INIT, WF_CALL, WF_DEINIT };
-    wf_var total = wf_reduced(g, WF_I64, 0, WF_ADD);
+    static const wf_section_id section[] = { WF_SECTION_INIT, WF_SECTION_CALL, WF_SECTION_DEINIT };
+    wf_var total = wf_reduced(g, WF_I64, 0, WF_JOIN_ADD);
     for (int k = 0; k < 3; ++k) {
         wf_section(g, section[k]);
         wf_val id =
             wf_add(wf_mul(wf_block_id(g, -1), 1000), wf_add(wf_mul(wf_block_id(g, 1), 100), wf_grid_size(g, 1)));
-        wf_accumulate(g, WF_MAX, at[k], wf_add(id, wf_mul(wf_grid_size(g, -1), 10)), wf_block_id(g, 0),
+        wf_accumulate(g, WF_JOIN_MAX, at[k], wf_add(id, wf_mul(wf_grid_size(g, -1), 10)), wf_block_id(g, 0),
                       wf_block_id(g, 2));
-        if (section[k] == WF_CALL)
+        if (section[k] == WF_SECTION_CALL)
             wf_inc(total, 1);
     }
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, at[3],
            wf_add(wf_mul(wf_block_id(g, -1), 1000), wf_add(wf_grid_size(g, 1), wf_mul(wf_grid_size(g, -1), 10))));
     wf_out(g, sum, total);
@@ -154,7 +154,7 @@ static void test_threads(void **state)
 {
     (void)state;
     enum { N = 1 << 20 };
-    wf_config config = { .size = sizeof config, .threads = 4, .flags_on = WF_NO_DISK_CACHE | WF_HISTORY };
+    wf_config config = { .size = sizeof config, .threads = 4, .flags_on = WF_FLAG_NO_DISK_CACHE | WF_FLAG_HISTORY };
     wf_context *own = wf_context_new(&config);
     bool compiled = false;
     float first = 0;
@@ -163,7 +163,7 @@ static void test_threads(void **state)
         int64_t serial_below;
         int used;
     } way[] = { { 0, 0, 4 }, { 1, 0, 1 }, { 2, 0, 2 }, { 3, 1, 3 }, { 9, N, 4 }, { 0, N + 1, 1 } };
-    wf_array *a = wf_arange(own, WF_F32, N, 0, 0.001), *b = wf_like(a), *x = a, *y = b;
+    wf_array *a = wf_array_arange(own, WF_F32, N, 0, 0.001), *b = wf_like(a), *x = a, *y = b;
     wf_graph *g = wf_begin(own, .threads = 2);
     wf_array *from = wf_formal(g, "x", WF_F32, 1), *to = wf_formal(g, "y", WF_F32, 1);
     wf_out(g, to, wf_sqrt(wf_in(g, from)));
@@ -203,7 +203,7 @@ static void test_threads(void **state)
 static void test_small_kernels(void **state)
 {
     (void)state;
-    wf_array *x = wf_arange(ctx, WF_F32, 3000, 0, 1), *y = wf_like(x);
+    wf_array *x = wf_array_arange(ctx, WF_F32, 3000, 0, 1), *y = wf_like(x);
     wf_graph *g = wf_begin(ctx);
     wf_array *from = wf_formal(g, "x", WF_F32, 1), *to = wf_formal(g, "y", WF_F32, 1);
     wf_out(g, to, wf_add(wf_in(g, from), 1));
@@ -224,10 +224,10 @@ static void test_block_threads(void **state)
 {
     (void)state;
     const uint32_t flags = wf_get_flags(ctx);
-    wf_array *x = wf_arange(ctx, WF_F32, 70 * 301, 0, 0.37), *m = wf_view_reshape(x, WF_SHAPE(70, 301));
+    wf_array *x = wf_array_arange(ctx, WF_F32, 70 * 301, 0, 0.37), *m = wf_view_reshape(x, WF_SHAPE(70, 301));
     wf_kernel_info info[8] = { { .size = sizeof *info } };
     float *first = NULL;
-    wf_set_flags(ctx, flags | WF_HISTORY, 0);
+    wf_set_flags(ctx, flags | WF_FLAG_HISTORY, 0);
     for (int32_t n = 16; n <= 256; n *= 2) {
         wf_graph *g = wf_begin(ctx, .block_threads = n == 16 ? 0 : n);
         wf_val v = wf_sqrt(wf_in(g, m)), sums = wf_sum(v, WF_AXES(1)), all = wf_sum(wf_sum(v, WF_AXES(0)), WF_AXES(1));
@@ -246,7 +246,7 @@ static void test_block_threads(void **state)
         first = got;
     }
     free(first);
-    wf_set_flags(ctx, flags, WF_HISTORY & ~flags);
+    wf_set_flags(ctx, flags, WF_FLAG_HISTORY & ~flags);
     wf_release(m);
     wf_release(x);
 }

@@ -1,4 +1,4 @@
-/* test_packets.c - records moved as vectors (WF_PACKETS): gathers, scatters and accumulations of every record size
+/* test_packets.c - records moved as vectors (WF_FLAG_PACKETS): gathers, scatters and accumulations of every record size
  * beside the interpreter, bit for bit, on every vector width; masks, borders, tails, orders that must be kept.
  */
 #include "weft_test.h"
@@ -97,7 +97,7 @@ static void compute(wf_context *ctx, const input *x, void *result[RESULTS], size
         noise(ctx, x->dtype, WF_SHAPE(x->records, x->record), 5), noise(ctx, x->dtype, WF_SHAPE(POINTS, x->record), 6),
         noise(ctx, x->dtype, WF_SHAPE(POINTS, x->record), 7),
     };
-    wf_join join = x->dtype == WF_BOOL ? WF_XOR : WF_ADD;
+    wf_join join = x->dtype == WF_BOOL ? WF_JOIN_XOR : WF_JOIN_ADD;
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(POINTS), .flags_off = x->flags_off);
     wf_val i = wf_in(g, at), j = wf_in(g, to), p = wf_index(g, 0), c = wf_in(g, when), v[32], w[32];
     wf_val inside = wf_min(wf_max(i, 0), (double)(x->records - 1));
@@ -172,14 +172,14 @@ static void every_dtype(void **state)
 static void the_flag(void **state)
 {
     (void)state;
-    compare(&(input){ WF_F32, 4, 0, 4, 40, WF_PACKETS });
+    compare(&(input){ WF_F32, 4, 0, 4, 40, WF_FLAG_PACKETS });
     for (int k = 1; k < place_n; k++) { /* with it, there are no gathers of elements */
         char *text[2];
         bool code = true; /* without a code generator there is none to look at */
         for (int off = 0; off < 2; off++) {
             wf_context *ctx = places[k].ctx;
             wf_array *a = noise(ctx, WF_F32, WF_SHAPE(50, 4), 1), *b = wf_full(ctx, WF_I32, WF_SHAPE(POINTS), 3);
-            wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(POINTS), .flags_off = off ? WF_PACKETS : 0);
+            wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(POINTS), .flags_off = off ? WF_FLAG_PACKETS : 0);
             wf_array *out = wf_full(ctx, WF_F32, WF_SHAPE(POINTS), 0);
             wf_val i = wf_in(g, b), sum = wf_read(g, a, i, 0);
             for (int p = 1; p < 4; p++)
@@ -284,10 +284,10 @@ static void parts_that_meet(void **state)
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(5000));
         wf_val v = wf_in(g, x), i = wf_cast(wf_mod(wf_index(g, 0), 3), WF_I32), j = wf_cast(wf_in(g, b), WF_I32);
         j = wf_mod(wf_mul(j, j), 3);
-        wf_accumulate(g, (int)WF_ADD | (int)WF_EXPAND, a, v, j, 0);
-        wf_accumulate(g, (int)WF_ADD | (int)WF_EXPAND, a, wf_mul(v, v), j, 1);
-        wf_accumulate(g, (int)WF_ADD | (int)WF_EXPAND, a, wf_neg(v), j, 3);
-        wf_accumulate(g, (int)WF_ADD | (int)WF_EXPAND, a, wf_mul(v, 3), i, 1);
+        wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_EXPAND, a, v, j, 0);
+        wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_EXPAND, a, wf_mul(v, v), j, 1);
+        wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_EXPAND, a, wf_neg(v), j, 3);
+        wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_EXPAND, a, wf_mul(v, 3), i, 1);
         OK(ctx, wf_run(g));
         float *got = contents(a);
         if (!k)

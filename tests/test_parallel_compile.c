@@ -22,7 +22,7 @@ static void run_stages(wf_context *ctx, wf_array *const *a, wf_array *const *b, 
 static void make_arrays(wf_context *ctx, wf_array **a, wf_array **b)
 {
     for (int i = 0; i < STAGES; ++i) {
-        a[i] = wf_arange(ctx, WF_F32, N + i, 0, 1e-4);
+        a[i] = wf_array_arange(ctx, WF_F32, N + i, 0, 1e-4);
         b[i] = wf_like(a[i]);
     }
 }
@@ -61,7 +61,7 @@ static void test_stages(void **state)
         wf_info about = { .size = sizeof about };
         OK(ctx, wf_get_info(ctx, true, &about));
         make_arrays(ctx, a, b);
-        wf_set_flags(ctx, WF_HISTORY, 0);
+        wf_set_flags(ctx, WF_FLAG_HISTORY, 0);
         run_stages(ctx, a, b, 0.5);
         size_t n = wf_history(ctx, info, 32);
         assert_int_equal(n, STAGES);
@@ -85,7 +85,7 @@ static void *launch_first(void *user)
 {
     wf_kernel *k = user;
     wf_context *ctx = k->ctx;
-    wf_array *in = wf_arange(ctx, WF_F32, 1000, 1, 1), *out = wf_like(in);
+    wf_array *in = wf_array_arange(ctx, WF_F32, 1000, 1, 1), *out = wf_like(in);
     OK(ctx, wf_launch(k, WF_NAMED(in, out)));
     float *got = contents(out);
     for (int i = 0; i < 1000; ++i)
@@ -103,7 +103,7 @@ static void test_first_launches(void **state)
         wf_context *ctx = test_context(WF_CPU, 3);
         wf_graph *g = wf_begin(ctx);
         wf_val x = wf_in(g, wf_formal(g, "in", WF_F32, 1));
-        wf_out(g, wf_formal(g, "out", WF_F32, 1), wf_sub(x, wf_reduce(WF_MAX, x, WF_AXES(0))));
+        wf_out(g, wf_formal(g, "out", WF_F32, 1), wf_sub(x, wf_reduce(WF_JOIN_MAX, x, WF_AXES(0))));
         wf_kernel *k = wf_compile(g);
         run_at_once(3, launch_first, k, 0);
         wf_kernel_free(k);

@@ -22,7 +22,7 @@ static bool streams(void)
     return info.llvm_major != 0;
 }
 
-static wf_array *ramp(int64_t n) { return wf_arange(ctx, WF_F32, n, 0, 1); }
+static wf_array *ramp(int64_t n) { return wf_array_arange(ctx, WF_F32, n, 0, 1); }
 
 static void expect_ramp(wf_array *a, float step, int64_t first, int64_t n)
 {

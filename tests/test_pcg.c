@@ -72,7 +72,7 @@ static void a_stream_for_each_point(void **state)
 static void advancing(void **state)
 {
     (void)state;
-    wf_array *step = wf_arange(ctx, WF_I64, POINTS, -20, 3);
+    wf_array *step = wf_array_arange(ctx, WF_I64, POINTS, -20, 3);
     wf_array *a = wf_empty(ctx, WF_U32, WF_SHAPE(POINTS)), *b = wf_empty(ctx, WF_U32, WF_SHAPE(POINTS));
     wf_graph *g = wf_begin(ctx);
     wf_pcg32 rng = wf_pcg32_seed(g, wf_const_i64(g, WF_U64, -5), 7);
@@ -145,7 +145,7 @@ static void mistakes(void **state)
     wf_array *out = wf_empty(ctx, WF_U32, WF_SHAPE(1));
     wf_out(g, out, wf_pcg32_u32(NULL));
     assert_true(wf_run(g) != WF_OK);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     wf_release(out);
 }
 

@@ -111,10 +111,10 @@ static const char *const kinds[] = { [WF__ARRAYS] = "arrays", [WF__SPACE] = "spa
 static const struct {
     const char *name;
     uint32_t flag;
-} flag_names[] = { { "fold", WF_FOLD },           { "value_numbering", WF_VALUE_NUMBERING },
-                   { "loop_opt", WF_LOOP_OPT },   { "packets", WF_PACKETS },
-                   { "fast_math", WF_FAST_MATH }, { "debug", WF_DEBUG },
-                   { "call_opt", WF_CALL_OPT },   { "dead_code", WF_DEAD_CODE } };
+} flag_names[] = { { "fold", WF_FLAG_FOLD },           { "value_numbering", WF_FLAG_VALUE_NUMBERING },
+                   { "loop_opt", WF_FLAG_LOOP_OPT },   { "packets", WF_FLAG_PACKETS },
+                   { "fast_math", WF_FLAG_FAST_MATH }, { "debug", WF_FLAG_DEBUG },
+                   { "call_opt", WF_FLAG_CALL_OPT },   { "dead_code", WF_FLAG_DEAD_CODE } };
 
 static void read_flags(golden *g, char *at)
 {
@@ -267,7 +267,7 @@ static void record_text(golden *g, wf_context *ctx, const char *text)
     wf_text_record_n(graph, text, args);
     g->kernel = wf_compile(graph);
     if (!g->kernel)
-        fail_msg("%s: %s", g->file, wf_message(ctx));
+        fail_msg("%s: %s", g->file, wf_last_message(ctx));
     const wf__program *p = &g->kernel->program;
     wf__recording own = p->rec;
     own.options.expand_bytes = g->rec.options.expand_bytes;

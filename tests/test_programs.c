@@ -53,7 +53,7 @@ static void sparse_product(void **state)
     wf_array *r = ints(WF_SHAPE(FILLED), row), *c = ints(WF_SHAPE(FILLED), column), *v = ints(WF_SHAPE(FILLED), value);
     wf_array *in = ints(WF_SHAPE(COLUMNS), x), *out = ints(WF_SHAPE(ROWS), y);
     wf_graph *g = wf_begin(ctx);
-    wf_accumulate(g, WF_ADD, out, wf_mul(wf_in(g, v), wf_read(g, in, wf_in(g, c))), wf_in(g, r));
+    wf_accumulate(g, WF_JOIN_ADD, out, wf_mul(wf_in(g, v), wf_read(g, in, wf_in(g, c))), wf_in(g, r));
     OK(ctx, wf_run(g));
     assert_memory_equal(download(out, y, sizeof y), want, sizeof y);
     wf_release(r), wf_release(c), wf_release(v), wf_release(in);
@@ -77,9 +77,9 @@ static void run_lengths(void **state)
     wf_graph *g = wf_begin(ctx);
     wf_val i = wf_iota(g, WF_SHAPE(N), 0), v = wf_in(g, in);
     wf_val begins = wf_and(wf_gt(i, 0), wf_ne(v, wf_read(g, in, wf_max(wf_sub(i, 1), 0))));
-    wf_val run = wf_scan(WF_ADD, begins, 0, false, false);
-    wf_accumulate(g, WF_ADD, lengths, 1, run);
-    wf_accumulate(g, WF_MAX, values, v, run);
+    wf_val run = wf_scan(WF_JOIN_ADD, begins, 0, false, false);
+    wf_accumulate(g, WF_JOIN_ADD, lengths, 1, run);
+    wf_accumulate(g, WF_JOIN_MAX, values, v, run);
     wf_array *last = wf_keep(wf_slice(run, 0, -1, WF_END_INDEX, 1));
     OK(ctx, wf_run(g));
     int64_t got;
@@ -102,8 +102,8 @@ static void sort_by_digits(void **state)
         wf_graph *g = wf_begin(ctx);
         wf_val v = wf_in(g, now), one = wf_and(wf_shr(v, bit), 1), zero = wf_sub(1, one);
         wf_val zeros = wf_sum(zero, WF_AXES(0));
-        wf_val place = wf_select(wf_eq(one, 0), wf_scan(WF_ADD, zero, 0, true, false),
-                                 wf_add(zeros, wf_scan(WF_ADD, one, 0, true, false)));
+        wf_val place = wf_select(wf_eq(one, 0), wf_scan(WF_JOIN_ADD, zero, 0, true, false),
+                                 wf_add(zeros, wf_scan(WF_JOIN_ADD, one, 0, true, false)));
         wf_write(g, next, v, place);
         OK(ctx, wf_run(g));
         wf_release(now);
@@ -124,7 +124,7 @@ static void box_sums(void **state)
     fill_random(*x, H * W, 1000, 7);
     wf_array *in = ints(WF_SHAPE(H, W), *x);
     wf_graph *g = wf_begin(ctx);
-    wf_val table = wf_scan(WF_ADD, wf_scan(WF_ADD, wf_in(g, in), 0, false, false), 1, false, false);
+    wf_val table = wf_scan(WF_JOIN_ADD, wf_scan(WF_JOIN_ADD, wf_in(g, in), 0, false, false), 1, false, false);
     wf_val i = wf_iota(g, WF_SHAPE(H, 1), 0), j = wf_iota(g, WF_SHAPE(1, W), 1);
     wf_val top = wf_sub(i, R + 1), left = wf_sub(j, R + 1);
     wf_val bottom = wf_min(wf_add(i, R), H - 1), right = wf_min(wf_add(j, R), W - 1);
@@ -156,8 +156,8 @@ static void equalise(void **state)
         count[k] += count[k - 1];
     wf_array *in = ints(WF_SHAPE(N), x), *bins = wf_full(ctx, WF_I32, WF_SHAPE(LEVELS), 0);
     wf_graph *g = wf_begin(ctx);
-    wf_accumulate(g, WF_ADD, bins, 1, wf_in(g, in));
-    wf_val share = wf_scan(WF_ADD, wf_in(g, bins), 0, false, false); /* what was accumulated */
+    wf_accumulate(g, WF_JOIN_ADD, bins, 1, wf_in(g, in));
+    wf_val share = wf_scan(WF_JOIN_ADD, wf_in(g, bins), 0, false, false); /* what was accumulated */
     wf_array *out = wf_keep(wf_cast(wf_idiv(wf_mul(wf_gather(share, wf_in(g, in)), LEVELS - 1), N), WF_I32));
     OK(ctx, wf_run(g));
     download(out, got, sizeof got);
@@ -238,9 +238,9 @@ static void components(void **state)
         wf_graph *g = wf_begin(ctx);
         wf_val before = wf_in(g, l), i = wf_in(g, a), j = wf_in(g, b);
         wf_val least = wf_min(wf_read(g, l, i), wf_read(g, l, j));
-        wf_accumulate(g, WF_MIN, l, least, i);
-        wf_accumulate(g, WF_MIN, l, least, j);
-        wf_array *any = wf_keep(wf_cast(wf_reduce(WF_OR, wf_ne(before, wf_in(g, l)), WF_ALL_AXES), WF_I32));
+        wf_accumulate(g, WF_JOIN_MIN, l, least, i);
+        wf_accumulate(g, WF_JOIN_MIN, l, least, j);
+        wf_array *any = wf_keep(wf_cast(wf_reduce(WF_JOIN_OR, wf_ne(before, wf_in(g, l)), WF_ALL_AXES), WF_I32));
         OK(ctx, wf_run(g));
         download(any, &changed, sizeof changed);
     }
@@ -265,7 +265,7 @@ static void clusters(void **state)
     wf_graph *g = wf_begin(ctx);
     for (int turn = 0; turn < TURNS; ++turn) {
         wf_val v = wf_cast(wf_in(g, in), WF_F64), far = wf_abs(wf_sub(v, wf_in(g, at))); /* [n, k] */
-        wf_val mine = wf_eq(far, wf_reduce(WF_MIN, far, WF_AXES(1)));                    /* ties: of both */
+        wf_val mine = wf_eq(far, wf_reduce(WF_JOIN_MIN, far, WF_AXES(1)));               /* ties: of both */
         wf_val sum = wf_sum(wf_select(mine, v, 0), WF_AXES(0)), n = wf_sum(wf_cast(mine, WF_I32), WF_AXES(0));
         wf_out(g, at, wf_div(sum, wf_cast(n, WF_F64)));
     }

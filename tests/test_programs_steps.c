@@ -184,7 +184,7 @@ static void levels(void **state)
         wf_graph *g = wf_begin(ctx);
         wf_val i = wf_in(g, a), j = wf_in(g, b);
         wf_val go = wf_and(wf_eq(wf_read(g, level, i), k), wf_lt(wf_read(g, level, j), 0));
-        wf_accumulate_if(g, go, WF_MAX, level, k + 1, j);
+        wf_accumulate_if(g, go, WF_JOIN_MAX, level, k + 1, j);
         OK(ctx, wf_run(g));
         for (int e = 0; e < EDGES; ++e)
             if (want[from[e]] == k && want[to[e]] < 0)
@@ -206,12 +206,12 @@ static void ranks(void **state)
     wf_array *a = array_of(ctx, WF_I32, WF_SHAPE(EDGES), from), *b = array_of(ctx, WF_I32, WF_SHAPE(EDGES), to);
     wf_array *degrees = wf_full(ctx, WF_I64, WF_SHAPE(NODES), 0), *sums = wf_full(ctx, WF_I64, WF_SHAPE(NODES), 7);
     wf_graph *g = wf_begin(ctx);
-    wf_accumulate(g, WF_ADD, degrees, 1, wf_in(g, a));
-    wf_val r = wf_broadcast_to(wf_const(g, WF_I64, 1 << 20), WF_SHAPE(NODES));
+    wf_accumulate(g, WF_JOIN_ADD, degrees, 1, wf_in(g, a));
+    wf_val r = wf_broadcast(wf_const(g, WF_I64, 1 << 20), WF_SHAPE(NODES));
     for (int step = 0; step < 6; ++step) {
         wf_out(g, sums, 0);
         wf_val share = wf_idiv(r, wf_max(wf_in(g, degrees), 1));
-        wf_accumulate(g, WF_ADD, sums, wf_gather(share, wf_in(g, a)), wf_in(g, b));
+        wf_accumulate(g, WF_JOIN_ADD, sums, wf_gather(share, wf_in(g, a)), wf_in(g, b));
         r = wf_add(wf_idiv(wf_mul(wf_in(g, sums), 7), 8), 1 << 17);
         wf_release(wf_keep(r));
         OK(ctx, wf_eval(g));

@@ -28,8 +28,8 @@ static void expect_all(wf_array *a, int64_t want, const char *what)
     free(x);
 }
 
-/* Per point of the kept axes: WF_INIT before all points, WF_DEINIT after them, the join of all partial results
- * before the one WF_POST. What each section finds is what the others before it have left. */
+/* Per point of the kept axes: WF_SECTION_INIT before all points, WF_SECTION_DEINIT after them, the join of all partial
+ * results before the one WF_SECTION_POST. What each section finds is what the others before it have left. */
 static void order(wf_context *of, wf_shape shape, wf_axes axes, int32_t limit)
 {
     int64_t points = 1, inner = 1;
@@ -44,32 +44,32 @@ static void order(wf_context *of, wf_shape shape, wf_axes axes, int32_t limit)
              *calls = zeros(of, kept);
     wf_graph *g = wf_begin(of, .shape = shape, .reduce = axes, .threads = limit, .serial_below = 1);
     wf_array *mine = wf_scratch(g, WF_I64, WF_SHAPE(2), true);
-    wf_var built_in = wf_reduced(g, WF_I64, 0, WF_ADD), custom = wf_reduced(g, WF_I64, 0, WF_JOIN_CUSTOM);
-    wf_section(g, WF_INIT);
-    wf_accumulate(g, WF_ADD, inits, 1, 0);
-    wf_accumulate(g, WF_ADD, early, wf_read(g, mine, 1), 0); /* points before it: none */
+    wf_var built_in = wf_reduced(g, WF_I64, 0, WF_JOIN_ADD), custom = wf_reduced(g, WF_I64, 0, WF_JOIN_CUSTOM);
+    wf_section(g, WF_SECTION_INIT);
+    wf_accumulate(g, WF_JOIN_ADD, inits, 1, 0);
+    wf_accumulate(g, WF_JOIN_ADD, early, wf_read(g, mine, 1), 0); /* points before it: none */
     wf_write(g, mine, 77, 0);
-    wf_section(g, WF_CALL);
-    wf_accumulate(g, WF_ADD, mine, wf_eq(wf_read(g, mine, 0), 77), 1);
+    wf_section(g, WF_SECTION_CALL);
+    wf_accumulate(g, WF_JOIN_ADD, mine, wf_eq(wf_read(g, mine, 0), 77), 1);
     wf_inc(built_in, 1);
     wf_inc(custom, 1);
-    wf_section(g, WF_DEINIT);
-    wf_accumulate(g, WF_ADD, deinits, 1, 0);
-    wf_accumulate(g, WF_ADD, seen, wf_read(g, mine, 1), 0);
-    wf_accumulate(g, WF_ADD, late, wf_ne(wf_read(g, mine, 1), (double)inner), 0);
-    wf_section(g, WF_JOIN);
+    wf_section(g, WF_SECTION_DEINIT);
+    wf_accumulate(g, WF_JOIN_ADD, deinits, 1, 0);
+    wf_accumulate(g, WF_JOIN_ADD, seen, wf_read(g, mine, 1), 0);
+    wf_accumulate(g, WF_JOIN_ADD, late, wf_ne(wf_read(g, mine, 1), (double)inner), 0);
+    wf_section(g, WF_SECTION_JOIN);
     wf_inc(custom, wf_get(wf_other(custom)));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, posts, wf_add(wf_in(g, posts), 1));
     wf_out(g, calls, wf_add(wf_mul(built_in, 1000000), custom));
     OK(of, wf_run(g));
-    expect_all(inits, points / inner, "WF_INIT");
-    expect_all(early, 0, "points before WF_INIT");
-    expect_all(seen, points, "points that see what WF_INIT wrote");
-    expect_all(deinits, points / inner, "WF_DEINIT");
-    expect_all(late, 0, "points after WF_DEINIT");
-    expect_all(posts, 1, "WF_POST");
-    expect_all(calls, inner * 1000001, "WF_CALL");
+    expect_all(inits, points / inner, "WF_SECTION_INIT");
+    expect_all(early, 0, "points before WF_SECTION_INIT");
+    expect_all(seen, points, "points that see what WF_SECTION_INIT wrote");
+    expect_all(deinits, points / inner, "WF_SECTION_DEINIT");
+    expect_all(late, 0, "points after WF_SECTION_DEINIT");
+    expect_all(posts, 1, "WF_SECTION_POST");
+    expect_all(calls, inner * 1000001, "WF_SECTION_CALL");
     wf_array *all[] = { inits, early, late, deinits, seen, posts, calls };
     for (int i = 0; i < 7; ++i)
         wf_release(all[i]);
@@ -106,7 +106,7 @@ static void test_every_index_once(void **state)
             wf_val at[WF_MAX_RANK];
             for (int d = 0; d < rank; ++d)
                 at[d] = wf_cast(wf_index(g, d), dtypes[rank < 3 ? t % 2 : (rank + t) % 5]);
-            wf_accumulate_n(g, WF_ADD, n, WF_V(1), (wf_vals){ at, (size_t)rank });
+            wf_accumulate_n(g, WF_JOIN_ADD, WF_MODE_AUTO, n, WF_V(1), (wf_vals){ at, (size_t)rank });
             OK(of, wf_run(g));
             expect_all(n, 1, "an index");
             wf_release(n);
@@ -121,9 +121,10 @@ static void test_starting_values(void **state)
     static const struct {
         wf_join join;
         int64_t start, value, want; /* of 60 equal values along the reduced axis */
-    } row[] = { { WF_ADD, 1000, 2, 1120 }, { WF_MUL, 5, -1, 5 },  { WF_MIN, -3, 2, -3 }, { WF_MAX, 9, 2, 9 },
-                { WF_MIN, 3, 2, 2 },       { WF_AND, 12, 10, 8 }, { WF_OR, 12, 3, 15 },  { WF_XOR, 12, 1, 12 },
-                { WF_XOR, 0, 7, 0 },       { WF_ADD, -60, 1, 0 }, { WF_MUL, -1, 1, -1 } };
+    } row[] = { { WF_JOIN_ADD, 1000, 2, 1120 }, { WF_JOIN_MUL, 5, -1, 5 },  { WF_JOIN_MIN, -3, 2, -3 },
+                { WF_JOIN_MAX, 9, 2, 9 },       { WF_JOIN_MIN, 3, 2, 2 },   { WF_JOIN_AND, 12, 10, 8 },
+                { WF_JOIN_OR, 12, 3, 15 },      { WF_JOIN_XOR, 12, 1, 12 }, { WF_JOIN_XOR, 0, 7, 0 },
+                { WF_JOIN_ADD, -60, 1, 0 },     { WF_JOIN_MUL, -1, 1, -1 } };
     wf_context *of = many();
     for (int t = 0; t < WAYS; ++t)
         for (size_t k = 0; k < sizeof row / sizeof *row; ++k)
@@ -134,14 +135,14 @@ static void test_starting_values(void **state)
                 wf_graph *g = wf_begin(of, .elements = true, .reduce = axes, .threads = threads[t], .serial_below = 1);
                 wf_var x = wf_reduced(g, WF_I64, (double)row[k].start, row[k].join);
                 wf_val v = wf_in(g, a);
-                wf_set(x, row[k].join == WF_ADD   ? wf_add(x, v)
-                          : row[k].join == WF_MUL ? wf_mul(x, v)
-                          : row[k].join == WF_MIN ? wf_min(x, v)
-                          : row[k].join == WF_MAX ? wf_max(x, v)
-                          : row[k].join == WF_AND ? wf_and(x, v)
-                          : row[k].join == WF_OR  ? wf_or(x, v)
-                                                  : wf_xor(x, v));
-                wf_section(g, WF_POST);
+                wf_set(x, row[k].join == WF_JOIN_ADD   ? wf_add(x, v)
+                          : row[k].join == WF_JOIN_MUL ? wf_mul(x, v)
+                          : row[k].join == WF_JOIN_MIN ? wf_min(x, v)
+                          : row[k].join == WF_JOIN_MAX ? wf_max(x, v)
+                          : row[k].join == WF_JOIN_AND ? wf_and(x, v)
+                          : row[k].join == WF_JOIN_OR  ? wf_or(x, v)
+                                                       : wf_xor(x, v));
+                wf_section(g, WF_SECTION_POST);
                 wf_out(g, out, x);
                 OK(of, wf_run(g));
                 expect_all(out, row[k].want, "a starting value");
@@ -158,17 +159,17 @@ static void test_nothing(void **state)
              *all = wf_full(ctx, WF_I64, WF_SHAPE(1, 1), 10), *n = zeros(ctx, WF_SHAPE(3));
     for (int k = 0; k < 2; ++k) {
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(4, 0), .reduce = k ? WF_ALL_AXES : WF_AXES(1));
-        wf_var sum = wf_reduced(g, WF_I64, 5, WF_ADD), most = wf_reduced(g, WF_I64, -9, WF_MAX);
-        wf_section(g, WF_INIT);
-        wf_accumulate(g, WF_ADD, n, 1, 0);
-        wf_section(g, WF_CALL);
+        wf_var sum = wf_reduced(g, WF_I64, 5, WF_JOIN_ADD), most = wf_reduced(g, WF_I64, -9, WF_JOIN_MAX);
+        wf_section(g, WF_SECTION_INIT);
+        wf_accumulate(g, WF_JOIN_ADD, n, 1, 0);
+        wf_section(g, WF_SECTION_CALL);
         wf_val v = wf_in(g, none);
-        wf_accumulate(g, WF_ADD, n, 1, 1);
+        wf_accumulate(g, WF_JOIN_ADD, n, 1, 1);
         wf_inc(sum, v);
         wf_set(most, wf_max(most, v));
-        wf_section(g, WF_DEINIT);
-        wf_accumulate(g, WF_ADD, n, 1, 2);
-        wf_section(g, WF_POST);
+        wf_section(g, WF_SECTION_DEINIT);
+        wf_accumulate(g, WF_JOIN_ADD, n, 1, 2);
+        wf_section(g, WF_SECTION_POST);
         wf_array *to = k ? all : out;
         wf_out(g, to, wf_add(wf_in(g, to), wf_add(wf_mul(sum, 100), most)));
         OK(ctx, wf_run(g));
@@ -194,7 +195,7 @@ static void test_outputs_that_meet(void **state)
     enum { N = 1003 };
     for (int way = 0; way < 4; ++way)
         for (int vectorize = 0; vectorize < 2; ++vectorize) {
-            wf_array *flat = wf_arange(ctx, WF_I64, N + 1, 0, 1), *in = wf_arange(ctx, WF_I64, N, 1, 1);
+            wf_array *flat = wf_array_arange(ctx, WF_I64, N + 1, 0, 1), *in = wf_array_arange(ctx, WF_I64, N, 1, 1);
             wf_array *low = wf_view_slice(flat, 0, 0, N, 1), *high = wf_view_slice(flat, 0, 1, N + 1, 1),
                      *back = wf_view_slice(low, 0, N - 1, WF_END_INDEX, -1);
             wf_array *second = way == 0 ? low : way == 1 ? high : way == 2 ? back : low, *source = way == 3 ? high : in;
@@ -224,9 +225,9 @@ static void test_outputs_that_meet(void **state)
 static void test_interleaved_outputs(void **state)
 {
     (void)state;
-    wf_config config = { .size = sizeof config, .flags_on = WF_NO_DISK_CACHE | WF_HISTORY, .threads = 1 };
+    wf_config config = { .size = sizeof config, .flags_on = WF_FLAG_NO_DISK_CACHE | WF_FLAG_HISTORY, .threads = 1 };
     wf_context *of = wf_context_new(&config);
-    wf_array *flat = wf_full(of, WF_I64, WF_SHAPE(600), 0), *in = wf_arange(of, WF_I64, 300, 0, 1),
+    wf_array *flat = wf_full(of, WF_I64, WF_SHAPE(600), 0), *in = wf_array_arange(of, WF_I64, 300, 0, 1),
              *even = wf_view_slice(flat, 0, 0, WF_END_INDEX, 2), *odd = wf_view_slice(flat, 0, 1, WF_END_INDEX, 2);
     wf_history(of, &(wf_kernel_info){ .size = sizeof(wf_kernel_info) }, 1);
     OK(of, wf_apply(of, WF_ARRAYS(in), WF_ARRAYS(even, odd), WF_OPERATOR(.call = two, .vectorize = true)));

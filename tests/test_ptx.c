@@ -40,16 +40,17 @@ static void test_reductions(void **state)
         for (wf_axes axes = 1; axes < 8; ++axes) {
             wf_array *a = made(test_dtypes[i], WF_SHAPE(9, 11, 130));
             wf_graph *g = wf_begin(ctx);
-            wf_val v = wf_in(g, a), low = wf_reduce(WF_MIN, v, axes);
-            wf_array *r = wf_keep(wf_add(wf_reduce(WF_ADD, v, axes), wf_mul(low, wf_reduce(WF_MAX, v, axes))));
+            wf_val v = wf_in(g, a), low = wf_reduce(WF_JOIN_MIN, v, axes);
+            wf_array *r =
+                wf_keep(wf_add(wf_reduce(WF_JOIN_ADD, v, axes), wf_mul(low, wf_reduce(WF_JOIN_MAX, v, axes))));
             take(g, "reductions", axes & 4 ? "shfl.sync.down" : "%tid.y");
             wf_release(r);
             wf_release(a);
         }
     wf_array *flags = made(WF_BOOL, WF_SHAPE(70, 33));
     wf_graph *g = wf_begin(ctx);
-    wf_array *all = wf_keep(wf_reduce(WF_AND, wf_in(g, flags), WF_ALL_AXES));
-    wf_array *odd = wf_keep(wf_reduce(WF_XOR, wf_in(g, flags), WF_AXES(0)));
+    wf_array *all = wf_keep(wf_reduce(WF_JOIN_AND, wf_in(g, flags), WF_ALL_AXES));
+    wf_array *odd = wf_keep(wf_reduce(WF_JOIN_XOR, wf_in(g, flags), WF_AXES(0)));
     take(g, "reductions of bools", NULL);
     wf_array *rows = made(WF_F32, WF_SHAPE(9000, 40)); /* of which a warp has several */
     g = wf_begin(ctx);
@@ -73,11 +74,11 @@ static void test_custom_join(void **state)
         wf_val v = wf_in(g, x), i = wf_index(g, 1), better = wf_gt(v, best);
         wf_set(at, wf_select(better, i, at));
         wf_set(best, wf_select(better, v, best));
-        wf_section(g, WF_JOIN);
+        wf_section(g, WF_SECTION_JOIN);
         better = wf_gt(wf_other(best), best);
         wf_set(at, wf_select(better, wf_other(at), at));
         wf_set(best, wf_select(better, wf_other(best), best));
-        wf_section(g, WF_POST);
+        wf_section(g, WF_SECTION_POST);
         wf_out(g, most, wf_add(best, at));
         take(g, "custom join", NULL);
         wf_release(x);
@@ -90,15 +91,15 @@ static void test_updates(void **state)
 {
     (void)state;
     for (int i = 0; i < TEST_DTYPES; ++i)
-        for (int j = WF_ADD; j <= WF_EXCH; ++j) {
+        for (int j = WF_JOIN_ADD; j <= WF_JOIN_EXCH; ++j) {
             wf_dtype t = test_dtypes[i];
-            bool bits = j >= WF_AND && j <= WF_XOR, real = t >= WF_F16;
-            if (j != WF_EXCH && (t == WF_BOOL ? !bits : bits && real))
+            bool bits = j >= WF_JOIN_AND && j <= WF_JOIN_XOR, real = t >= WF_F16;
+            if (j != WF_JOIN_EXCH && (t == WF_BOOL ? !bits : bits && real))
                 continue;
             wf_array *a = made(t, WF_SHAPE(17)), *v = made(t, WF_SHAPE(300)), *old = made(t, WF_SHAPE(300));
             wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(300));
             wf_val n = wf_mod(wf_index(g, 0), 16);
-            if (j != WF_EXCH) {
+            if (j != WF_JOIN_EXCH) {
                 wf_accumulate(g, j, a, wf_in(g, v), n);
                 wf_accumulate_if(g, wf_gt(n, 3), j, a, wf_in(g, v), n);
             }
@@ -133,10 +134,10 @@ static void test_alone_and_complex(void **state)
     for (wf_dtype t = WF_F16; t <= WF_C128; ++t) {
         wf_array *a = made(t, WF_SHAPE(300)), *v = made(t, WF_SHAPE(300));
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(300));
-        wf_accumulate(g, WF_ADD, a, wf_in(g, v), wf_index(g, 0));
+        wf_accumulate(g, WF_JOIN_ADD, a, wf_in(g, v), wf_index(g, 0));
         take(g, "alone", "st.global");
         g = wf_begin(ctx, .shape = WF_SHAPE(300));
-        wf_accumulate(g, WF_ADD, a, wf_in(g, v), wf_mod(wf_index(g, 0), 7));
+        wf_accumulate(g, WF_JOIN_ADD, a, wf_in(g, v), wf_mod(wf_index(g, 0), 7));
         take(g, "together", t == WF_F32 || t == WF_C64 ? "red.global.add.f32" : "global");
         wf_release(a);
         wf_release(v);
@@ -160,7 +161,7 @@ static void test_loops(void **state)
         wf_inc(n, 1);
         WF_IF (g, wf_gt(n, 20)) {
             wf_inc(far, wf_index(g, 1));
-            wf_accumulate(g, WF_ADD, bins, 1, wf_mod(n, 50));
+            wf_accumulate(g, WF_JOIN_ADD, bins, 1, wf_mod(n, 50));
         }
         WF_END(g);
     }
@@ -212,7 +213,7 @@ static void test_debug_mode(void **state)
     const wf_dtype dtypes[] = { WF_BOOL, WF_F16, WF_BF16, WF_F32, WF_F64, WF_C128 };
     for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; ++t) {
         wf_array *a = made(dtypes[t], WF_SHAPE(30)), *out = made(dtypes[t], WF_SHAPE(30, 4));
-        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(30, 4), .flags_on = WF_DEBUG | WF_TRAP_NAN);
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(30, 4), .flags_on = WF_FLAG_DEBUG | WF_FLAG_TRAP_NAN);
         wf_val i = wf_index(g, 0), j = wf_index(g, 1);
         WF_IF (g, wf_lt(j, 2)) {
             wf_write(g, out, wf_read(g, a, wf_mul(i, (int64_t)1 << 32)), i, wf_sub(j, 1));
@@ -222,7 +223,7 @@ static void test_debug_mode(void **state)
         wf_release(a), wf_release(out);
     }
     wf_array *a = made(WF_F32, WF_SHAPE(30, 7));
-    wf_graph *g = wf_begin(ctx, .flags_on = WF_DEBUG);
+    wf_graph *g = wf_begin(ctx, .flags_on = WF_FLAG_DEBUG);
     wf_array *sums =
         wf_keep(wf_sum(wf_read(g, a, wf_iota(g, WF_SHAPE(9, 1), 0), wf_iota(g, WF_SHAPE(5), 0)), WF_AXES(1)));
     take(g, "sums in debug mode", "atom.global.cas.b32");

@@ -78,14 +78,14 @@ static void check_scatter(wf_dtype t, const layout *l, bool masked)
     wf_release(target), wf_release(base), wf_release(own), wf_release(from);
 }
 
-static void check_sum(wf_dtype t, const layout *l, int mode)
+static void check_sum(wf_dtype t, const layout *l, wf_mode mode)
 {
     wf_array *base, *target = records(t, RECORDS, l, 1, &base);
     int64_t *want = whole(target);
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(POINTS));
     wf_val p = wf_index(g, 0), at = wf_mod(wf_mul(p, 37), RECORDS);
     for (int k = 0; k < l->size; ++k)
-        wf_accumulate_if(g, wf_ne(wf_mod(p, 5), 0), WF_ADD | mode, target, wf_mod(wf_add(p, k), 4), at, k);
+        wf_accumulate_if_mode(g, wf_ne(wf_mod(p, 5), 0), WF_JOIN_ADD, mode, target, wf_mod(wf_add(p, k), 4), at, k);
     OK(ctx, wf_run(g));
     for (int64_t i = 0; i < POINTS; ++i)
         for (int k = 0; k < l->size && i % 5; ++k)
@@ -102,8 +102,8 @@ static void check(wf_dtype t, const layout *l)
     check_scatter(t, l, false);
     check_scatter(t, l, true);
     if (t != WF_BOOL) {
-        check_sum(t, l, WF_DIRECT);
-        check_sum(t, l, WF_AUTO);
+        check_sum(t, l, WF_MODE_DIRECT);
+        check_sum(t, l, WF_MODE_AUTO);
     }
 }
 
@@ -178,7 +178,7 @@ static char *ptx_of(int work, int size, int arch, uint32_t off)
         else if (work == 1)
             wf_write(g, table, wf_add(x, k), i, k);
         else
-            wf_accumulate(g, WF_ADD | WF_DIRECT, table, wf_add(x, k), i, k);
+            wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_DIRECT, table, wf_add(x, k), i, k);
     wf_write(g, one, sum, p);
     wf_kernel *kernel = wf_compile(g);
     char *text = calloc(1, CAP);
@@ -215,8 +215,8 @@ static void test_wide_accesses(void **state)
         expect_ptx(work, 8, 90, 0, eight, false);
         expect_ptx(work, 8, 100, 0, eight, true);
         expect_ptx(work, 3, 80, 0, four, false);
-        expect_ptx(work, 8, 100, WF_PACKETS, eight, false);
-        expect_ptx(work, 2, 80, WF_PACKETS, two, false);
+        expect_ptx(work, 8, 100, WF_FLAG_PACKETS, eight, false);
+        expect_ptx(work, 2, 80, WF_FLAG_PACKETS, two, false);
     }
     expect_ptx(2, 4, 90, 0, "red.global.add.v4.f32", true);
     expect_ptx(2, 2, 90, 0, "red.global.add.v2.f32", true);

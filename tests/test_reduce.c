@@ -1,5 +1,6 @@
 /* test_reduce.c - reductions: every join and dtype against plain C, the same bits for any number of threads and on the
- * interpreter, several at once, empty arrays, initial values joined in once, WF_POST, sums fused with what they sum.
+ * interpreter, several at once, empty arrays, initial values joined in once, WF_SECTION_POST, sums fused with what they
+ * sum.
  */
 #include "on_devices.h"
 #include "ir/ir.h"
@@ -13,7 +14,8 @@ static void release_all(wf_array **a, int n)
 #define RELEASE(...) \
     release_all((wf_array *[]){ __VA_ARGS__ }, (int)(sizeof((wf_array *[]){ __VA_ARGS__ }) / sizeof(wf_array *)))
 
-static const wf_join joins[] = { WF_ADD, WF_MUL, WF_MIN, WF_MAX, WF_AND, WF_OR, WF_XOR };
+static const wf_join joins[] = { WF_JOIN_ADD, WF_JOIN_MUL, WF_JOIN_MIN, WF_JOIN_MAX,
+                                 WF_JOIN_AND, WF_JOIN_OR,  WF_JOIN_XOR };
 enum { JOINS = sizeof joins / sizeof *joins };
 
 static bool joinable(wf_join join, wf_dtype t) { return wf__types_allow(wf__op_table[wf__join_op(join)].types, t); }
@@ -56,7 +58,7 @@ static void test_every_join(void **state)
         for (int j = 0; j < JOINS; ++j)
             for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
                 wf_dtype t = test_dtypes[k];
-                bool inexact = t >= WF_F16 && joins[j] <= WF_MUL;
+                bool inexact = t >= WF_F16 && joins[j] <= WF_JOIN_MUL;
                 if (!joinable(joins[j], t) || inexact)
                     continue;
                 char *data = random_elements(t, sizes[s], (uint64_t)k + 7);
@@ -64,14 +66,14 @@ static void test_every_join(void **state)
                 wf_graph *g = wf_begin(ctx, .reduce = WF_ALL_AXES);
                 wf_var x = wf_reduced(g, t, wf_const(g, t, 1), joins[j]);
                 wf_val v = wf_in(g, a), now = wf_get(x);
-                wf_set(x, joins[j] == WF_ADD   ? wf_add(now, v)
-                          : joins[j] == WF_MUL ? wf_mul(v, now)
-                          : joins[j] == WF_MIN ? wf_min(now, v)
-                          : joins[j] == WF_MAX ? wf_max(v, now)
-                          : joins[j] == WF_AND ? wf_and(now, v)
-                          : joins[j] == WF_OR  ? wf_or(v, now)
-                                               : wf_xor(now, v));
-                wf_section(g, WF_POST);
+                wf_set(x, joins[j] == WF_JOIN_ADD   ? wf_add(now, v)
+                          : joins[j] == WF_JOIN_MUL ? wf_mul(v, now)
+                          : joins[j] == WF_JOIN_MIN ? wf_min(now, v)
+                          : joins[j] == WF_JOIN_MAX ? wf_max(v, now)
+                          : joins[j] == WF_JOIN_AND ? wf_and(now, v)
+                          : joins[j] == WF_JOIN_OR  ? wf_or(v, now)
+                                                    : wf_xor(now, v));
+                wf_section(g, WF_SECTION_POST);
                 wf_out(g, out, x);
                 OK(ctx, wf_run(g));
                 uint64_t all = in_order(joins[j], t, data, sizes[s]), one = 0, got = 0;
@@ -94,7 +96,7 @@ static void test_reduce_dtypes(void **state)
     wf_graph *g = wf_begin(ctx);
     wf_val v = wf_in(g, u);
     wf_val sum = wf_sum(v, WF_ALL_AXES), signs = wf_sum(wf_cast(v, WF_I8), WF_ALL_AXES);
-    wf_val trues = wf_sum(wf_gt(v, 100), WF_ALL_AXES), most = wf_reduce(WF_MAX, v, WF_ALL_AXES);
+    wf_val trues = wf_sum(wf_gt(v, 100), WF_ALL_AXES), most = wf_reduce(WF_JOIN_MAX, v, WF_ALL_AXES);
     assert_int_equal(wf_val_dtype(sum), WF_U64);
     assert_int_equal(wf_val_dtype(signs), WF_I64);
     assert_int_equal(wf_val_dtype(trues), WF_I64);
@@ -103,9 +105,9 @@ static void test_reduce_dtypes(void **state)
     assert_int_equal(wf_val_shape(sum).dim[0], 1);
     wf_array *a = wf_keep(wf_cast(sum, WF_F32)), *b = wf_keep(wf_cast(signs, WF_F32)),
              *c = wf_keep(wf_cast(trues, WF_F32));
-    wf_array *d = wf_keep(wf_cast(most, WF_F32)), *e = wf_keep(wf_cast(wf_reduce(WF_MUL, v, WF_ALL_AXES), WF_F32));
-    wf_array *any = wf_keep(wf_reduce(WF_OR, wf_gt(v, 254), WF_ALL_AXES)),
-             *every = wf_keep(wf_reduce(WF_AND, wf_gt(v, 1), WF_ALL_AXES));
+    wf_array *d = wf_keep(wf_cast(most, WF_F32)), *e = wf_keep(wf_cast(wf_reduce(WF_JOIN_MUL, v, WF_ALL_AXES), WF_F32));
+    wf_array *any = wf_keep(wf_reduce(WF_JOIN_OR, wf_gt(v, 254), WF_ALL_AXES)),
+             *every = wf_keep(wf_reduce(WF_JOIN_AND, wf_gt(v, 1), WF_ALL_AXES));
     OK(ctx, wf_run(g));
     EXPECT_F32(a, 556);
     EXPECT_F32(b, -56 + 100 - 1 + 1);
@@ -144,7 +146,7 @@ static void test_dependent_sums(void **state)
 {
     (void)state;
     enum { N = 40000 };
-    wf_array *a = wf_arange(ctx, WF_F32, N, 0, 1), *norm = wf_like(a);
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 0, 1), *norm = wf_like(a);
     wf_graph *g = wf_begin(ctx);
     wf_val v = wf_in(g, a), mean = wf_div(wf_sum(v, WF_ALL_AXES), N), d = wf_sub(v, mean);
     wf_val var = wf_div(wf_sum(wf_mul(d, d), WF_ALL_AXES), N);
@@ -171,16 +173,17 @@ static void float_sums(wf_array *const *a, wf_device device, double *out)
     for (int k = 0; k < 2; ++k) {
         wf_graph *g = wf_begin(ctx, .device = device);
         kept[n++] = wf_keep(wf_cast(wf_sum(wf_in(g, a[k]), WF_ALL_AXES), WF_F64));
-        kept[n++] = wf_keep(wf_cast(wf_reduce(WF_MUL, wf_add(1, wf_mul(wf_in(g, a[k]), 1e-9)), WF_ALL_AXES), WF_F64));
+        kept[n++] =
+            wf_keep(wf_cast(wf_reduce(WF_JOIN_MUL, wf_add(1, wf_mul(wf_in(g, a[k]), 1e-9)), WF_ALL_AXES), WF_F64));
         OK(ctx, wf_run(g));
     }
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(7, 30011), .reduce = WF_ALL_AXES, .device = device);
-    wf_var s = wf_reduced(g, WF_F32, 0, WF_ADD), p = wf_reduced(g, WF_F64, 1, WF_MUL);
+    wf_var s = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD), p = wf_reduced(g, WF_F64, 1, WF_JOIN_MUL);
     wf_val i = wf_cast(wf_index(g, 0), WF_F32), j = wf_cast(wf_index(g, 1), WF_F32);
     wf_val x = wf_sub(wf_mul(wf_add(i, 0.3), j), 1000);
     wf_inc(s, x);
     wf_set(p, wf_mul(p, wf_add(1, wf_mul(wf_cast(x, WF_F64), 1e-9))));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, total, s);
     wf_out(g, product, p);
     OK(ctx, wf_run(g));
@@ -231,11 +234,11 @@ static double reduced_over(int64_t n, wf_join join, double initial)
     wf_graph *g = wf_begin(ctx, .reduce = WF_ALL_AXES);
     wf_var x = wf_reduced(g, WF_F64, initial, join);
     wf_val v = wf_in(g, a);
-    wf_set(x, join == WF_ADD   ? wf_add(x, v)
-              : join == WF_MUL ? wf_mul(x, v)
-              : join == WF_MIN ? wf_min(x, v)
-                               : wf_max(x, v));
-    wf_section(g, WF_POST);
+    wf_set(x, join == WF_JOIN_ADD   ? wf_add(x, v)
+              : join == WF_JOIN_MUL ? wf_mul(x, v)
+              : join == WF_JOIN_MIN ? wf_min(x, v)
+                                    : wf_max(x, v));
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, out, x);
     OK(ctx, wf_run(g));
     double *p = contents(out), r = *p;
@@ -249,15 +252,16 @@ static void test_initial_values(void **state)
     (void)state;
     static const int64_t sizes[] = { 1, 3, 64, 5000, 300000 };
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
-        assert_true(reduced_over(sizes[s], WF_ADD, 1000) == 1000 + 2 * (double)sizes[s]); /* once, not once per block */
-        assert_true(reduced_over(sizes[s], WF_MIN, 1) == 1);
-        assert_true(reduced_over(sizes[s], WF_MIN, 10) == 2);
-        assert_true(reduced_over(sizes[s], WF_MAX, 10) == 10);
+        assert_true(reduced_over(sizes[s], WF_JOIN_ADD, 1000) ==
+                    1000 + 2 * (double)sizes[s]); /* once, not once per block */
+        assert_true(reduced_over(sizes[s], WF_JOIN_MIN, 1) == 1);
+        assert_true(reduced_over(sizes[s], WF_JOIN_MIN, 10) == 2);
+        assert_true(reduced_over(sizes[s], WF_JOIN_MAX, 10) == 10);
     }
-    assert_true(reduced_over(10, WF_MUL, 3) == 3072);
-    assert_true(reduced_over(0, WF_ADD, 5) == 5);
-    assert_true(reduced_over(0, WF_MUL, 5) == 5);
-    assert_true(reduced_over(0, WF_MIN, 5) == 5);
+    assert_true(reduced_over(10, WF_JOIN_MUL, 3) == 3072);
+    assert_true(reduced_over(0, WF_JOIN_ADD, 5) == 5);
+    assert_true(reduced_over(0, WF_JOIN_MUL, 5) == 5);
+    assert_true(reduced_over(0, WF_JOIN_MIN, 5) == 5);
 }
 
 static void test_empty_arrays(void **state)
@@ -266,8 +270,9 @@ static void test_empty_arrays(void **state)
     wf_array *none = wf_empty(ctx, WF_F32, WF_SHAPE(4, 0));
     wf_graph *g = wf_begin(ctx);
     wf_val v = wf_in(g, none);
-    wf_array *sum = wf_keep(wf_sum(v, WF_ALL_AXES)), *product = wf_keep(wf_reduce(WF_MUL, v, WF_ALL_AXES));
-    wf_array *low = wf_keep(wf_reduce(WF_MIN, v, WF_ALL_AXES)), *high = wf_keep(wf_reduce(WF_MAX, v, WF_ALL_AXES));
+    wf_array *sum = wf_keep(wf_sum(v, WF_ALL_AXES)), *product = wf_keep(wf_reduce(WF_JOIN_MUL, v, WF_ALL_AXES));
+    wf_array *low = wf_keep(wf_reduce(WF_JOIN_MIN, v, WF_ALL_AXES)),
+             *high = wf_keep(wf_reduce(WF_JOIN_MAX, v, WF_ALL_AXES));
     wf_array *count = wf_keep(wf_cast(wf_sum(wf_cast(v, WF_I32), WF_ALL_AXES), WF_F32));
     OK(ctx, wf_run(g));
     EXPECT_F32(sum, 0);
@@ -284,7 +289,7 @@ static void test_negative_zero(void **state)
     wf_array *a = wf_full(ctx, WF_F64, WF_SHAPE(100), -0.0);
     wf_graph *g = wf_begin(ctx);
     wf_array *sum = wf_keep(wf_sum(wf_in(g, a), WF_ALL_AXES)),
-             *low = wf_keep(wf_reduce(WF_MIN, wf_in(g, a), WF_ALL_AXES));
+             *low = wf_keep(wf_reduce(WF_JOIN_MIN, wf_in(g, a), WF_ALL_AXES));
     OK(ctx, wf_run(g));
     double *x = contents(sum), *y = contents(low);
     assert_true(signbit(*x) && signbit(*y)); /* -0 + -0 is -0 */
@@ -303,8 +308,8 @@ static void test_nan_spreads(void **state)
         wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(200), x);
         wf_graph *g = wf_begin(ctx);
         wf_val v = wf_in(g, a);
-        wf_array *sum = wf_keep(wf_sum(v, WF_ALL_AXES)), *low = wf_keep(wf_reduce(WF_MIN, v, WF_ALL_AXES));
-        wf_array *high = wf_keep(wf_reduce(WF_MAX, v, WF_ALL_AXES));
+        wf_array *sum = wf_keep(wf_sum(v, WF_ALL_AXES)), *low = wf_keep(wf_reduce(WF_JOIN_MIN, v, WF_ALL_AXES));
+        wf_array *high = wf_keep(wf_reduce(WF_JOIN_MAX, v, WF_ALL_AXES));
         OK(ctx, wf_run(g));
         EXPECT_F32(sum, NAN);
         EXPECT_F32(low, NAN);
@@ -317,15 +322,16 @@ static void test_several_at_once_and_post(void **state)
 {
     (void)state;
     enum { N = 5001 };
-    wf_array *a = wf_arange(ctx, WF_F32, N, -100, 1), *b = wf_arange(ctx, WF_I16, N, 0, 1), *scaled = wf_like(a);
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, -100, 1), *b = wf_array_arange(ctx, WF_I16, N, 0, 1),
+             *scaled = wf_like(a);
     wf_array *out[5];
     for (int k = 0; k < 5; ++k)
         out[k] = wf_empty(ctx, WF_F64, WF_SCALAR);
     wf_graph *g = wf_begin(ctx, .reduce = WF_ALL_AXES);
     wf_param(g, "gain", WF_F64, 2); /* declared here, used in both sections */
-    wf_var sum = wf_reduced(g, WF_F64, 0, WF_ADD), low = wf_reduced(g, WF_F32, INFINITY, WF_MIN);
-    wf_var high = wf_reduced(g, WF_F32, -INFINITY, WF_MAX), hits = wf_reduced(g, WF_I32, 0, WF_ADD);
-    wf_var bits = wf_reduced(g, WF_I16, 0, WF_OR);
+    wf_var sum = wf_reduced(g, WF_F64, 0, WF_JOIN_ADD), low = wf_reduced(g, WF_F32, INFINITY, WF_JOIN_MIN);
+    wf_var high = wf_reduced(g, WF_F32, -INFINITY, WF_JOIN_MAX), hits = wf_reduced(g, WF_I32, 0, WF_JOIN_ADD);
+    wf_var bits = wf_reduced(g, WF_I16, 0, WF_JOIN_OR);
     wf_val v = wf_in(g, a);
     wf_inc(sum, v);
     wf_set(low, wf_min(low, v));
@@ -334,7 +340,7 @@ static void test_several_at_once_and_post(void **state)
     wf_inc(hits, wf_cast(wf_lt(v, -50), WF_I32)); /* twice in one lane */
     wf_set(bits, wf_or(bits, wf_in(g, b)));
     wf_out(g, scaled, wf_mul(v, 2)); /* elements are written on the way */
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, out[0], wf_mul(sum, wf_param(g, "gain", WF_F64, 2)));
     wf_out(g, out[1], low);
     wf_out(g, out[2], wf_sub(high, low));
@@ -367,10 +373,10 @@ static void test_space(void **state)
         x[i] = i * 7919 % 1000 - 500;
     OK(ctx, wf_upload(a, x, sizeof *x * H * W));
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(H, W), .reduce = WF_ALL_AXES);
-    wf_var sum = wf_reduced(g, WF_I64, 10, WF_ADD);
+    wf_var sum = wf_reduced(g, WF_I64, 10, WF_JOIN_ADD);
     wf_val i = wf_index(g, 0), j = wf_index(g, 1), right = wf_read_or(g, a, 0, i, wf_add(j, 1));
     wf_inc(sum, wf_mul(wf_cast(wf_read(g, a, i, j), WF_I64), right));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, out, sum);
     OK(ctx, wf_run(g));
     int64_t want = 10;
@@ -386,7 +392,7 @@ static void test_fused_difference(void **state)
 {
     (void)state;
     enum { N = 123457 };
-    wf_array *a = wf_arange(ctx, WF_F32, N, 0, 0.25), *b = wf_arange(ctx, WF_F32, N, 3, 0.25);
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 0, 0.25), *b = wf_array_arange(ctx, WF_F32, N, 3, 0.25);
     wf_graph *g = wf_begin(ctx);
     wf_val d = wf_sub(wf_in(g, a), wf_in(g, b));
     wf_array *sum = wf_keep(wf_sum(wf_mul(d, d), WF_ALL_AXES));
@@ -401,10 +407,10 @@ static void test_refused_reductions(void **state)
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(2, 3), 1), *s = wf_empty(ctx, WF_F32, WF_SCALAR),
              *v = wf_empty(ctx, WF_F32, WF_SHAPE(3));
     wf_graph *g = wf_begin(ctx);
-    wf_reduced(g, WF_F32, 0, WF_ADD);
+    wf_reduced(g, WF_F32, 0, WF_JOIN_ADD);
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, ".reduce");
     g = wf_begin(ctx);
-    wf_reduce(WF_AND, wf_in(g, a), WF_ALL_AXES);
+    wf_reduce(WF_JOIN_AND, wf_in(g, a), WF_ALL_AXES);
     REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "and does not reduce f32");
     g = wf_begin(ctx);
     wf_reduce(WF_JOIN_CUSTOM, wf_in(g, a), WF_ALL_AXES);
@@ -413,35 +419,35 @@ static void test_refused_reductions(void **state)
     wf_reduce((wf_join)99, wf_in(g, a), WF_ALL_AXES);
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "no join");
     g = wf_begin(ctx);
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, ".reduce");
     g = wf_begin(ctx, .reduce = WF_ALL_AXES);
-    wf_reduced(g, WF_F32, wf_in(g, a), WF_ADD);
+    wf_reduced(g, WF_F32, wf_in(g, a), WF_JOIN_ADD);
     REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "constant");
     g = wf_begin(ctx, .reduce = WF_ALL_AXES);
     wf_val x = wf_in(g, a);
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, s, x);
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "section");
     g = wf_begin(ctx, .reduce = WF_ALL_AXES);
     wf_var local = wf_local(g, WF_F32, 1);
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, s, local);
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "only reduced ones cross");
     g = wf_begin(ctx, .reduce = WF_ALL_AXES);
-    wf_var sum = wf_reduced(g, WF_F32, 0, WF_ADD);
+    wf_var sum = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD);
     wf_inc(sum, wf_in(g, a));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, v, sum);
     REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, "(3)");
     g = wf_begin(ctx, .reduce = WF_ALL_AXES);
-    sum = wf_reduced(g, WF_F32, 0, WF_ADD);
+    sum = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD);
     wf_inc(sum, wf_in(g, a));
     wf_inc(sum, wf_in(g, v));
     wf_inc(sum, wf_in(g, wf_array_count(a) ? a : v));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_read(g, v, 0);
-    REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "WF_POST");
+    REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "WF_SECTION_POST");
     RELEASE(a, s, v);
 }
 
@@ -450,7 +456,7 @@ static void assigned(int how, bool accepted)
 {
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(10), 1), *s = wf_empty(ctx, WF_F32, WF_SCALAR);
     wf_graph *g = wf_begin(ctx, .reduce = WF_ALL_AXES);
-    wf_var x = wf_reduced(g, WF_F32, 0, WF_ADD), y = wf_reduced(g, WF_F32, 0, WF_ADD);
+    wf_var x = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD), y = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD);
     wf_val v = wf_in(g, a);
     wf_inc(y, v);
     switch (how) {
@@ -490,7 +496,7 @@ static void assigned(int how, bool accepted)
     default:
         wf_set(x, wf_select(wf_gt(x, 0), wf_add(x, v), x));
     }
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, s, x);
     if (accepted) {
         OK(ctx, wf_run(g));

@@ -1,6 +1,6 @@
 /* test_reduce_axes.c - reductions over some of the axes: every subset of the axes of random arrays (permuted, padded,
- * reversed, broadcast, empty) against plain C, every join and dtype, in array graphs and in index spaces; WF_POST with
- * indices; the same bits for any number of threads, vector width and on the interpreter.
+ * reversed, broadcast, empty) against plain C, every join and dtype, in array graphs and in index spaces;
+ * WF_SECTION_POST with indices; the same bits for any number of threads, vector width and on the interpreter.
  */
 #include "on_devices.h"
 #include "ir/ir.h"
@@ -10,7 +10,8 @@ enum { MOST = 20000 };
 static uint64_t seed = 1;
 static int64_t below(int64_t n) { return (int64_t)(test_random(&seed) % (uint64_t)n); }
 
-static const wf_join joins[] = { WF_ADD, WF_MUL, WF_MIN, WF_MAX, WF_AND, WF_OR, WF_XOR };
+static const wf_join joins[] = { WF_JOIN_ADD, WF_JOIN_MUL, WF_JOIN_MIN, WF_JOIN_MAX,
+                                 WF_JOIN_AND, WF_JOIN_OR,  WF_JOIN_XOR };
 enum { JOINS = sizeof joins / sizeof *joins };
 
 static bool joinable(wf_join join, wf_dtype t) { return wf__types_allow(wf__op_table[wf__join_op(join)].types, t); }
@@ -62,13 +63,13 @@ static void *elements(wf_dtype t, int64_t n, wf_join join, bool rough)
     assert_non_null(data);
     for (int64_t i = 0; i < n; ++i) {
         uint64_t bits = test_random(&seed), out = 0;
-        double x = join == WF_MUL ? (bits & 1 ? -1 : 1) : (double)(int64_t)(bits % 15) - 7;
+        double x = join == WF_JOIN_MUL ? (bits & 1 ? -1 : 1) : (double)(int64_t)(bits % 15) - 7;
         if (rough)
-            x = join == WF_MUL ? 1 + (double)(int64_t)(bits >> 40) * 0x1p-30
-                               : (double)(int64_t)(bits >> 40) / 1024 - 5000;
+            x = join == WF_JOIN_MUL ? 1 + (double)(int64_t)(bits >> 40) * 0x1p-30
+                                    : (double)(int64_t)(bits >> 40) / 1024 - 5000;
         if (t == WF_BOOL)
             out = bits & 1;
-        else if (t >= WF_F16 || join == WF_ADD || join == WF_MUL)
+        else if (t >= WF_F16 || join == WF_JOIN_ADD || join == WF_JOIN_MUL)
             wf__eval_cast(t, WF_F64, &out, &x, 1);
         else
             out = bits;
@@ -114,7 +115,7 @@ static wf_array *scattered(wf_dtype t, const wf_shape *shape, wf_join join, bool
 /* What wf_reduce gives: its dtype, and the elements in C order, joined one after the other. */
 static wf_dtype result_dtype(wf_join join, wf_dtype t)
 {
-    bool widens = (join == WF_ADD || join == WF_MUL) && t < WF_F16;
+    bool widens = (join == WF_JOIN_ADD || join == WF_JOIN_MUL) && t < WF_F16;
     return !widens ? t : t == WF_BOOL || wf__is_signed(t) ? WF_I64 : WF_U64;
 }
 
@@ -122,7 +123,7 @@ static void *reference(wf_array *a, wf_join join, wf_axes axes, wf_dtype to)
 {
     wf_shape shape = wf_array_shape(a), kept = kept_shape(&shape, axes);
     wf_dtype t = wf_array_dtype(a), wide = wf__is_half(to) || to == WF_F32 ? WF_F64 : to;
-    if (join > WF_MUL)
+    if (join > WF_JOIN_MUL)
         wide = to;
     int64_t n = points(&kept), index[WF_MAX_RANK] = { 0 };
     uint64_t *acc = malloc(((size_t)n + 1) * sizeof *acc);
@@ -130,7 +131,7 @@ static void *reference(wf_array *a, wf_join join, wf_axes axes, wf_dtype to)
     assert_true(acc && out);
     bool nothing = points(&shape) == 0;
     for (int64_t i = 0; i < n; ++i)
-        acc[i] = nothing && join == WF_ADD ? 0 : wf__join_neutral(join, wide);
+        acc[i] = nothing && join == WF_JOIN_ADD ? 0 : wf__join_neutral(join, wide);
     for (int64_t i = 0; i < points(&shape); ++i, advance(&shape, index)) {
         int64_t at = 0;
         uint64_t x = 0, y = 0;
@@ -162,13 +163,13 @@ static void expect_elements(wf_array *got, const void *want, const char *what, c
 
 static wf_val join_values(wf_join join, wf_val a, wf_val b)
 {
-    return join == WF_ADD   ? wf_add(a, b)
-           : join == WF_MUL ? wf_mul(a, b)
-           : join == WF_MIN ? wf_min(a, b)
-           : join == WF_MAX ? wf_max(a, b)
-           : join == WF_AND ? wf_and(a, b)
-           : join == WF_OR  ? wf_or(a, b)
-                            : wf_xor(a, b);
+    return join == WF_JOIN_ADD   ? wf_add(a, b)
+           : join == WF_JOIN_MUL ? wf_mul(a, b)
+           : join == WF_JOIN_MIN ? wf_min(a, b)
+           : join == WF_JOIN_MAX ? wf_max(a, b)
+           : join == WF_JOIN_AND ? wf_and(a, b)
+           : join == WF_JOIN_OR  ? wf_or(a, b)
+                                 : wf_xor(a, b);
 }
 
 /* In an array graph. */
@@ -199,9 +200,9 @@ static wf_array *recorded(wf_array *a, wf_join join, wf_axes axes, bool indexed,
     } else
         v = wf_in(g, a);
     uint64_t one = wf__join_neutral(join, to);
-    wf_val initial = to >= WF_F16 && join != WF_ADD && join != WF_MUL
-                         ? wf_const(g, to, join == WF_MIN ? INFINITY : -INFINITY)
-                     : to >= WF_F16  ? wf_const(g, to, join == WF_MUL)
+    wf_val initial = to >= WF_F16 && join != WF_JOIN_ADD && join != WF_JOIN_MUL
+                         ? wf_const(g, to, join == WF_JOIN_MIN ? INFINITY : -INFINITY)
+                     : to >= WF_F16  ? wf_const(g, to, join == WF_JOIN_MUL)
                      : to == WF_BOOL ? wf_const(g, to, (double)one)
                                      : wf_const_i64(g, to, wf__is_signed(to) ? 0 : (int64_t)one);
     if (to < WF_F16 && to != WF_BOOL && wf__is_signed(to)) {
@@ -212,7 +213,7 @@ static wf_array *recorded(wf_array *a, wf_join join, wf_axes axes, bool indexed,
     wf_var x = wf_reduced(g, to, initial, join);
     wf_val now = wf_get(x);
     wf_set(x, join_values(join, now, wf_cast(v, wf_val_dtype(now))));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, out, x);
     OK(ctx, wf_run(g));
     return out;
@@ -309,8 +310,8 @@ static void test_same_bits(void **state)
             continue;
         for (wf_axes axes = 1; axes < (1u << shape->rank) - 1; ++axes) {
             seed = start;
-            wf_array *a = scattered(t, shape, WF_ADD, true), *sum = lazily(a, WF_ADD, axes);
-            char *want = contents(sum), *near = reference(a, WF_ADD, axes, WF_F64);
+            wf_array *a = scattered(t, shape, WF_JOIN_ADD, true), *sum = lazily(a, WF_JOIN_ADD, axes);
+            char *want = contents(sum), *near = reference(a, WF_JOIN_ADD, axes, WF_F64);
             for (int64_t i = 0; i < wf_array_count(sum); ++i) {
                 double x = t == WF_F32 ? (double)((float *)want)[i] : ((double *)want)[i], y = ((double *)near)[i];
                 assert_true(fabs(x - y) <= (t == WF_F32 ? 1e-7 : 1e-12) * (fabs(y) + 1e6));
@@ -318,7 +319,7 @@ static void test_same_bits(void **state)
             for (int i = 0; i < n; ++i) {
                 ctx = others[i];
                 seed = start;
-                wf_array *b = scattered(t, shape, WF_ADD, true), *again = lazily(b, WF_ADD, axes);
+                wf_array *b = scattered(t, shape, WF_JOIN_ADD, true), *again = lazily(b, WF_JOIN_ADD, axes);
                 expect_elements(again, want, i < 2 ? widths[i + 1] : "threads", shape, axes);
                 wf_release(b);
                 wf_release(again);
@@ -334,7 +335,8 @@ static void test_same_bits(void **state)
         wf_context_free(others[i]);
 }
 
-/* Several values at once: sum and maximum inside a mask, and how many, per row; what is kept has an index in WF_POST. */
+/* Several values at once: sum and maximum inside a mask, and how many, per row; what is kept has an index in
+ * WF_SECTION_POST. */
 static void test_masked(void **state)
 {
     (void)state;
@@ -355,13 +357,13 @@ static void test_masked(void **state)
         wf_array *mt = along ? wf_view_permute(m, (int[]){ 1, 0 }) : wf_retain(m);
         wf_graph *g = along ? wf_begin(ctx, .shape = WF_SHAPE(W, H), .reduce = WF_AXES(0))
                             : wf_begin(ctx, .shape = WF_SHAPE(H, W), .reduce = WF_AXES(1));
-        wf_var s = wf_reduced(g, WF_F64, 0.5, WF_ADD), top = wf_reduced(g, WF_F32, -INFINITY, WF_MAX);
-        wf_var n = wf_reduced(g, WF_I64, 0, WF_ADD);
+        wf_var s = wf_reduced(g, WF_F64, 0.5, WF_JOIN_ADD), top = wf_reduced(g, WF_F32, -INFINITY, WF_JOIN_MAX);
+        wf_var n = wf_reduced(g, WF_I64, 0, WF_JOIN_ADD);
         wf_val v = wf_in(g, at), in = wf_gt(wf_in(g, mt), 0);
         wf_inc(s, wf_select(in, v, 0));
         wf_set(top, wf_max(top, wf_select(in, v, -INFINITY)));
         wf_inc(n, wf_cast(in, WF_I64));
-        wf_section(g, WF_POST);
+        wf_section(g, WF_SECTION_POST);
         wf_val row = wf_index(g, along ? 1 : 0);
         wf_out(g, out[0], wf_add(s, wf_cast(row, WF_F64)));
         wf_out(g, out[1], top);
@@ -408,7 +410,7 @@ static void test_dependent(void **state)
     wf_val var = wf_div(wf_sum(wf_mul(d, d), axes), (double)H * W);
     wf_out(g, norm, wf_div(d, wf_sqrt(var)));
     wf_array *total = wf_keep(wf_sum(wf_sum(wf_sum(v, WF_AXES(0)), WF_AXES(2)), WF_AXES(1)));
-    wf_array *columns = wf_keep(wf_reduce(WF_MAX, v, WF_AXES(0, 1)));
+    wf_array *columns = wf_keep(wf_reduce(WF_JOIN_MAX, v, WF_AXES(0, 1)));
     OK(ctx, wf_run(g));
     float *y = contents(norm), *most = contents(columns);
     double all = 0;
@@ -442,9 +444,9 @@ static void test_kernel(void **state)
     (void)state;
     wf_graph *g = wf_begin(ctx, .reduce = WF_AXES(1), .name = "rows");
     wf_array *x = wf_formal(g, "x", WF_F32, 2), *out = wf_formal(g, "out", WF_F32, 1);
-    wf_var s = wf_reduced(g, WF_F32, 3, WF_ADD);
+    wf_var s = wf_reduced(g, WF_F32, 3, WF_JOIN_ADD);
     wf_inc(s, wf_mul(wf_in(g, x), wf_param(g, "gain", WF_F32, 2)));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, out, wf_add(s, wf_in(g, out))); /* what was there is read first */
     wf_kernel *k = wf_compile(g);
     assert_non_null(k);
@@ -472,13 +474,13 @@ static void test_loops(void **state)
         int64_t kept = axis ? H : W, got[H > W ? H : W];
         wf_array *x = wf_full(ctx, WF_I32, WF_SHAPE(H, W), 1), *out = wf_empty(ctx, WF_I64, WF_SHAPE(kept));
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(H, W), .reduce = 1u << axis);
-        wf_var total = wf_reduced(g, WF_I64, 7, WF_ADD);
+        wf_var total = wf_reduced(g, WF_I64, 7, WF_JOIN_ADD);
         wf_val i = wf_index(g, 0), j = wf_index(g, 1), k, v = wf_cast(wf_in(g, x), WF_I64);
         WF_FOR (g, k, 0, wf_mod(wf_add(i, j), 5), 1) {
             wf_inc(total, wf_mul(wf_add(k, v), i));
         }
         WF_END(g);
-        wf_section(g, WF_POST);
+        wf_section(g, WF_SECTION_POST);
         wf_out(g, out, total);
         OK(ctx, wf_run(g));
         OK(ctx, wf_download(out, got, (size_t)kept * sizeof *got));
@@ -534,20 +536,20 @@ static void test_refused(void **state)
     g = wf_begin(ctx, .shape = WF_SHAPE(2, 3), .reduce = WF_AXES(0, 2));
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "names axes beyond the 2 of the space");
     g = wf_begin(ctx, .reduce = WF_AXES(3));
-    wf_var s = wf_reduced(g, WF_F32, 0, WF_ADD);
+    wf_var s = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD);
     wf_inc(s, wf_in(g, a));
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "(2, 3)");
     g = wf_begin(ctx, .shape = WF_SHAPE(2, 3), .reduce = WF_AXES(1));
-    s = wf_reduced(g, WF_F32, 0, WF_ADD);
+    s = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD);
     wf_inc(s, wf_in(g, a));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_index(g, 1);
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "axis 1 is reduced");
     for (int i = 0; i < 2; ++i) {
         g = wf_begin(ctx, .shape = WF_SHAPE(2, 3), .reduce = WF_AXES(1));
-        s = wf_reduced(g, WF_F32, 0, WF_ADD);
+        s = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD);
         wf_inc(s, wf_in(g, a));
-        wf_section(g, WF_POST);
+        wf_section(g, WF_SECTION_POST);
         wf_out(g, i ? long_one : wrong, s);
         REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, i ? "of shape (3, 2)" : "of shape (3)");
     }

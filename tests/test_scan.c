@@ -1,10 +1,10 @@
 /* Prefix sums and other scans, block reductions, and what is made of them: the elements where a mask holds. */
 #include "on_devices.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 
 static double join_of(wf_join join, double a, double b)
 {
-    return join == WF_ADD ? a + b : join == WF_MUL ? a * b : join == WF_MIN ? fmin(a, b) : fmax(a, b);
+    return join == WF_JOIN_ADD ? a + b : join == WF_JOIN_MUL ? a * b : join == WF_JOIN_MIN ? fmin(a, b) : fmax(a, b);
 }
 
 /* Element (o, i, k) of [outer, n, inner], by definition. */
@@ -13,7 +13,7 @@ static double scanned(const double *x, wf_join join, int64_t n, int64_t inner, i
 {
     int64_t i = at / inner % n, row = at - i * inner;
     bool any = false;
-    double sum = join == WF_MUL ? 1 : join == WF_MIN ? INFINITY : join == WF_MAX ? -INFINITY : 0;
+    double sum = join == WF_JOIN_MUL ? 1 : join == WF_JOIN_MIN ? INFINITY : join == WF_JOIN_MAX ? -INFINITY : 0;
     for (int64_t step = 0; step < n; ++step) {
         int64_t j = reversed ? n - 1 - step : step;
         if (j == i && exclusive)
@@ -33,7 +33,7 @@ static void directions(void **state)
     static const wf_shape shapes[] = { { .rank = 1, .dim = { 1 } },       { .rank = 1, .dim = { 37 } },
                                        { .rank = 2, .dim = { 3, 5 } },    { .rank = 3, .dim = { 2, 7, 19 } },
                                        { .rank = 3, .dim = { 4, 6, 1 } }, { .rank = 2, .dim = { 0, 4 } } };
-    static const wf_join joins[] = { WF_ADD, WF_MUL, WF_MIN, WF_MAX };
+    static const wf_join joins[] = { WF_JOIN_ADD, WF_JOIN_MUL, WF_JOIN_MIN, WF_JOIN_MAX };
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; ++k) {
         double x[512];
         uint64_t random = k;
@@ -65,12 +65,13 @@ static void of_values(void **state)
     (void)state;
     wf_array *a = array_of(ctx, WF_I32, WF_SHAPE(6), (const int32_t[]){ 3, 1, 4, 1, 5, 9 });
     wf_graph *g = wf_begin(ctx);
-    wf_val v = wf_mul(wf_in(g, a), 2), s = wf_scan(WF_ADD, v, 0, false, false);
+    wf_val v = wf_mul(wf_in(g, a), 2), s = wf_scan(WF_JOIN_ADD, v, 0, false, false);
     wf_array *back = wf_keep(wf_sub(wf_reverse(s, 0), wf_cast(v, WF_I64)));
-    wf_array *twice = wf_keep(wf_scan(WF_ADD, wf_scan(WF_MAX, wf_in(g, a), 0, false, false), -1, true, false));
-    wf_array *some = wf_keep(wf_scan(WF_OR, wf_gt(v, 7), 0, false, false));
+    wf_array *twice =
+        wf_keep(wf_scan(WF_JOIN_ADD, wf_scan(WF_JOIN_MAX, wf_in(g, a), 0, false, false), -1, true, false));
+    wf_array *some = wf_keep(wf_scan(WF_JOIN_OR, wf_gt(v, 7), 0, false, false));
     wf_array *total = wf_keep(wf_sum(s, WF_ALL_AXES));
-    wf_array *odd = wf_keep(wf_scan(WF_ADD, wf_slice(wf_in(g, a), 0, 5, WF_END_INDEX, -2), 0, false, false));
+    wf_array *odd = wf_keep(wf_scan(WF_JOIN_ADD, wf_slice(wf_in(g, a), 0, 5, WF_END_INDEX, -2), 0, false, false));
     OK(ctx, wf_run(g));
     const int64_t want_back[] = { 40, 26, 10, 14, -2, -12 }, want_twice[] = { 0, 3, 6, 10, 14, 19 },
                   want_odd[] = { 9, 10, 11 };
@@ -96,9 +97,9 @@ static void order(void **state)
     (void)state;
     wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(4), (const float[]){ 1, 2, 3, 4 });
     wf_graph *g = wf_begin(ctx);
-    wf_val before = wf_scan(WF_ADD, wf_in(g, a), 0, false, false);
-    wf_out(g, a, wf_scan(WF_MUL, wf_in(g, a), 0, false, false));
-    wf_array *late = wf_keep(wf_add(before, wf_scan(WF_ADD, wf_in(g, a), 0, false, true)));
+    wf_val before = wf_scan(WF_JOIN_ADD, wf_in(g, a), 0, false, false);
+    wf_out(g, a, wf_scan(WF_JOIN_MUL, wf_in(g, a), 0, false, false));
+    wf_array *late = wf_keep(wf_add(before, wf_scan(WF_JOIN_ADD, wf_in(g, a), 0, false, true)));
     OK(ctx, wf_run(g));
     EXPECT_F32(a, 1, 2, 6, 24);
     EXPECT_F32(late, 34, 35, 36, 34);
@@ -128,7 +129,7 @@ static void into_arrays(void **state)
         wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(4), numbers), *b = array_of(ctx, WF_F32, WF_SHAPE(4), numbers),
                  *c = NULL, *left = wf_view_slice(a, 0, 0, 3, 1), *right = wf_view_slice(a, 0, 1, 4, 1);
         wf_graph *g = wf_begin(ctx);
-        wf_val v = wf_in(g, a), s = wf_scan(WF_ADD, v, 0, false, false), twice = wf_mul(v, 2);
+        wf_val v = wf_in(g, a), s = wf_scan(WF_JOIN_ADD, v, 0, false, false), twice = wf_mul(v, 2);
         static const int stages[] = { 1, 1, 2, 3, 2, 2, 2, 2 }, on_gpu[] = { 1, 1, 1, 2, 2, 1, 2, 2 };
         int expected = is_on_gpu() ? on_gpu[how] : stages[how]; /* there in the scan's kernels, if that is in order */
         switch (how) {
@@ -139,7 +140,7 @@ static void into_arrays(void **state)
             wf_out(g, a, s);
             break;
         case 2: /* what feeds it goes there first */
-            wf_out(g, b, wf_scan(WF_MAX, twice, 0, true, true));
+            wf_out(g, b, wf_scan(WF_JOIN_MAX, twice, 0, true, true));
             break;
         case 3: /* through a copy of what was there */
             wf_out(g, a, s);
@@ -155,11 +156,11 @@ static void into_arrays(void **state)
             c = wf_keep(wf_add(s, 1));
             break;
         case 6: /* its operands overlap the array */
-            wf_out(g, right, wf_scan(WF_ADD, wf_in(g, left), 0, false, false));
+            wf_out(g, right, wf_scan(WF_JOIN_ADD, wf_in(g, left), 0, false, false));
             break;
         default: /* of what a kernel made before */
             wf_out(g, b, wf_add(wf_in(g, b), 10));
-            wf_out(g, a, wf_scan(WF_ADD, wf_in(g, b), 0, false, false));
+            wf_out(g, a, wf_scan(WF_JOIN_ADD, wf_in(g, b), 0, false, false));
             break;
         }
         wf_kernel *k = wf_compile(g);
@@ -205,10 +206,10 @@ static void every_dtype(void **state)
 {
     (void)state;
     for (int t = 0; t < TEST_DTYPES; ++t)
-        for (wf_join join = WF_ADD; join <= WF_XOR; join = (wf_join)(join + 1)) {
+        for (wf_join join = WF_JOIN_ADD; join <= WF_JOIN_XOR; join = (wf_join)(join + 1)) {
             wf_dtype dtype = test_dtypes[t];
-            bool sums = join == WF_ADD || join == WF_MUL, bits = join >= WF_AND;
-            if ((bits && dtype >= WF_F16) || (dtype == WF_BOOL && (join == WF_MIN || join == WF_MAX)))
+            bool sums = join == WF_JOIN_ADD || join == WF_JOIN_MUL, bits = join >= WF_JOIN_AND;
+            if ((bits && dtype >= WF_F16) || (dtype == WF_BOOL && (join == WF_JOIN_MIN || join == WF_JOIN_MAX)))
                 continue;
             double x[9] = { 1, 0, 1, 1, 0, 0, 1, 1, 1 };
             wf_array *wide = array_of(ctx, WF_F64, WF_SHAPE(9), x), *a = wf_array_cast(wide, dtype);
@@ -223,10 +224,10 @@ static void every_dtype(void **state)
             for (int i = 0; i < 9; ++i) {
                 int p = (int)want, q = (int)x[i];
                 if (i)
-                    want = join == WF_ADD                                       ? p + q
-                           : join == WF_MUL || join == WF_MIN || join == WF_AND ? p & q
-                           : join == WF_XOR                                     ? p ^ q
-                                                                                : p | q;
+                    want = join == WF_JOIN_ADD                                                 ? p + q
+                           : join == WF_JOIN_MUL || join == WF_JOIN_MIN || join == WF_JOIN_AND ? p & q
+                           : join == WF_JOIN_XOR                                               ? p ^ q
+                                                                                               : p | q;
                 assert_true(got[i] == want);
             }
             free(got);
@@ -251,7 +252,7 @@ static void long_rows(void **state)
             wf_set_threads(ctx, threads);
             wf_graph *g = wf_begin(ctx);
             wf_val v = view ? wf_reverse(wf_reverse(wf_mul(wf_in(g, a), 1), 0), 0) : wf_in(g, a);
-            wf_array *s = wf_keep(wf_scan(WF_ADD, v, 0, false, false));
+            wf_array *s = wf_keep(wf_scan(WF_JOIN_ADD, v, 0, false, false));
             OK(ctx, wf_run(g));
             float *got = contents(s);
             double sum = 0;
@@ -294,8 +295,8 @@ static void long_columns(void **state)
             for (int threads = 1; threads <= (wf_context_device(ctx) == WF_CPU ? 3 : 1); ++threads) {
                 wf_set_threads(ctx, threads);
                 wf_graph *g = wf_begin(ctx);
-                wf_array *s = wf_keep(wf_scan(WF_ADD, wf_in(g, a), 1, exclusive, reversed));
-                wf_array *t = wf_keep(wf_scan(WF_ADD, wf_in(g, b), 1, exclusive, reversed));
+                wf_array *s = wf_keep(wf_scan(WF_JOIN_ADD, wf_in(g, a), 1, exclusive, reversed));
+                wf_array *t = wf_keep(wf_scan(WF_JOIN_ADD, wf_in(g, b), 1, exclusive, reversed));
                 OK(ctx, wf_run(g));
                 int64_t *sums = contents(s);
                 float *got = contents(t);
@@ -332,9 +333,9 @@ static void signed_zeros(void **state)
     (void)state;
     wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(2), (const float[]){ -0.0f, NAN });
     wf_graph *g = wf_begin(ctx);
-    wf_array *s = wf_keep(wf_scan(WF_ADD, wf_in(g, a), 0, false, false)),
-             *e = wf_keep(wf_scan(WF_ADD, wf_in(g, a), 0, true, false)),
-             *m = wf_keep(wf_scan(WF_MIN, wf_in(g, a), 0, false, false));
+    wf_array *s = wf_keep(wf_scan(WF_JOIN_ADD, wf_in(g, a), 0, false, false)),
+             *e = wf_keep(wf_scan(WF_JOIN_ADD, wf_in(g, a), 0, true, false)),
+             *m = wf_keep(wf_scan(WF_JOIN_MIN, wf_in(g, a), 0, false, false));
     OK(ctx, wf_run(g));
     EXPECT_F32(s, -0.0f, NAN);
     EXPECT_F32(e, 0, -0.0f);
@@ -349,14 +350,14 @@ static void nan_and_fast_math(void **state)
     float x[4] = { NAN, -3, NAN, 2 }, here[4], there[4];
     wf_context *both[] = { ctx, test_context(WF_INTERP, 1) };
     for (int i = 0; i < 2; ++i) {
-        wf_set_flags(both[i], WF_FAST_MATH, 0);
+        wf_set_flags(both[i], WF_FLAG_FAST_MATH, 0);
         wf_array *a = wf_empty(both[i], WF_F32, WF_SHAPE(4));
         OK(both[i], wf_upload(a, x, sizeof x));
         wf_graph *g = wf_begin(both[i]);
-        wf_array *out = wf_keep(wf_scan(WF_MIN, wf_in(g, a), 0, false, false));
+        wf_array *out = wf_keep(wf_scan(WF_JOIN_MIN, wf_in(g, a), 0, false, false));
         OK(both[i], wf_run(g));
         OK(both[i], wf_download(out, i ? there : here, sizeof x));
-        wf_set_flags(both[i], 0, WF_FAST_MATH);
+        wf_set_flags(both[i], 0, WF_FLAG_FAST_MATH);
         wf_release(a), wf_release(out);
     }
     for (int i = 0; i < 4; ++i)
@@ -369,7 +370,7 @@ static void complex_numbers(void **state)
     (void)state;
     wf_array *a = array_of(ctx, WF_C64, WF_SHAPE(3), (const float[]){ 1, 2, 3, 4, 5, 6 });
     wf_graph *g = wf_begin(ctx);
-    wf_array *s = wf_keep(wf_scan(WF_ADD, wf_in(g, a), 0, false, false));
+    wf_array *s = wf_keep(wf_scan(WF_JOIN_ADD, wf_in(g, a), 0, false, false));
     OK(ctx, wf_run(g));
     float *got = contents(s);
     assert_memory_equal(got, ((const float[]){ 1, 2, 4, 6, 9, 12 }), 6 * sizeof(float));
@@ -383,10 +384,11 @@ static void blocks(void **state)
     wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(6), (const float[]){ 1, 2, 3, 4, 5, 6 });
     wf_array *b = array_of(ctx, WF_F32, WF_SHAPE(2, 3), (const float[]){ 1, 2, 3, 4, 5, 6 });
     wf_graph *g = wf_begin(ctx);
-    wf_array *part = wf_keep(wf_block_reduce(WF_ADD, wf_in(g, a), 4)),
-             *even = wf_keep(wf_block_reduce(WF_MAX, wf_in(g, a), 3)),
-             *less = wf_keep(wf_block_reduce(WF_ADD, wf_in(g, b), 7)),
-             *rows = wf_keep(wf_block_reduce(WF_MUL, wf_in(g, b), 2)), *dot = wf_keep(wf_dot(wf_in(g, a), wf_in(g, a))),
+    wf_array *part = wf_keep(wf_block_reduce(WF_JOIN_ADD, wf_in(g, a), 4)),
+             *even = wf_keep(wf_block_reduce(WF_JOIN_MAX, wf_in(g, a), 3)),
+             *less = wf_keep(wf_block_reduce(WF_JOIN_ADD, wf_in(g, b), 7)),
+             *rows = wf_keep(wf_block_reduce(WF_JOIN_MUL, wf_in(g, b), 2)),
+             *dot = wf_keep(wf_dot(wf_in(g, a), wf_in(g, a))),
              *row = wf_keep(wf_concat(1, wf_in(g, b), wf_mul(wf_in(g, b), 10), wf_slice(wf_in(g, b), 1, 0, 1, 1)));
     wf_array *line = wf_keep(wf_linspace(g, WF_F32, 5, -1, 1));
     wf_array *all = wf_keep(wf_cast(wf_all(wf_gt(wf_in(g, b), 3), WF_AXES(1)), WF_F32)),
@@ -423,7 +425,7 @@ static void masks(void **state)
     assert_int_equal(wf_array_count(nothing), 0);
     assert_int_equal(wf_array_dtype(empty), WF_I64);
     assert_null(wf_array_compress(where, mask));
-    EXPECT(ctx, wf_check(ctx), WF_ERR_SHAPE);
+    EXPECT(ctx, wf_last_status(ctx), WF_ERR_SHAPE);
     free(at);
     wf_array *all[] = { a, mask, none, where, some, empty, nothing };
     for (int i = 0; i < 7; ++i)
@@ -440,7 +442,7 @@ static void masks_of_values(void **state)
     wf_array *some = wf_compress(v, low), *none = wf_compress(v, wf_gt(v, 100)),
              *all = wf_compress(wf_sub(v, 1), wf_ge(v, -100));
     EXPECT_F32(some, -4, -8, -10);
-    assert_int_equal(wf_array_state(some), WF_READY);
+    assert_int_equal(wf_array_state(some), WF_STATE_READY);
     assert_int_equal(wf_array_count(none), 0);
     EXPECT_F32(all, 1, -5, 5, -9, -11, 11);
     wf_out(g, a, wf_add(wf_in(g, a), 10)); /* the value and mask below are of what was there before */
@@ -475,10 +477,10 @@ static void masks_in_a_stream(void **state)
     (void)state;
     wf_stream *s = wf_stream_new(ctx, 0);
     OK(ctx, wf_set_stream(ctx, 0, s));
-    wf_array *a = wf_arange(ctx, WF_F32, 1000, 0, 1);
+    wf_array *a = wf_array_arange(ctx, WF_F32, 1000, 0, 1);
     wf_graph *g = wf_begin(ctx);
     wf_val v = wf_mul(wf_in(g, a), 2);
-    wf_out(g, a, wf_scan(WF_ADD, wf_in(g, a), 0, false, false));
+    wf_out(g, a, wf_scan(WF_JOIN_ADD, wf_in(g, a), 0, false, false));
     wf_array *some = wf_compress(v, wf_gt(v, 1993)),
              *sums = wf_compress(wf_in(g, a), wf_lt(wf_iota(g, WF_SHAPE(1000), 0), 5));
     OK(ctx, wf_run(g));
@@ -513,7 +515,7 @@ static void across_evaluations(void **state)
     wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(5), (const float[]){ 5, 1, 4, 2, 3 });
     wf_graph *g = wf_begin(ctx);
     wf_val unused = wf_mul(wf_in(g, a), 7), v = wf_add(wf_in(g, a), 1);
-    wf_val s = wf_scan(WF_ADD, v, 0, false, false), r = wf_reverse(s, 0);
+    wf_val s = wf_scan(WF_JOIN_ADD, v, 0, false, false), r = wf_reverse(s, 0);
     wf_array *back = wf_keep(wf_add(r, wf_gather_or(v, 100, wf_sub(wf_iota(g, WF_SHAPE(5), 0), 1))));
     OK(ctx, wf_eval(g));
     EXPECT_F32(back, 120, 22, 15, 13, 9);
@@ -530,16 +532,16 @@ static void mistakes(void **state)
     (void)state;
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3), 1);
     wf_graph *g = wf_begin(ctx);
-    wf_keep(wf_scan(WF_ADD, wf_in(g, a), 1, false, false));
+    wf_keep(wf_scan(WF_JOIN_ADD, wf_in(g, a), 1, false, false));
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "axis 1 is out of range");
     g = wf_begin(ctx);
-    wf_keep(wf_scan(WF_XOR, wf_in(g, a), 0, false, false));
+    wf_keep(wf_scan(WF_JOIN_XOR, wf_in(g, a), 0, false, false));
     REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "wf_scan");
     g = wf_begin(ctx);
-    wf_keep(wf_scan(WF_EXCH, wf_in(g, a), 0, false, false));
+    wf_keep(wf_scan(WF_JOIN_EXCH, wf_in(g, a), 0, false, false));
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "wf_scan");
     g = wf_begin(ctx);
-    wf_keep(wf_block_reduce(WF_ADD, wf_in(g, a), 0));
+    wf_keep(wf_block_reduce(WF_JOIN_ADD, wf_in(g, a), 0));
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "block of at least 1");
     g = wf_begin(ctx);
     wf_keep(wf_concat(0, wf_in(g, a), wf_cast(wf_in(g, a), WF_F64)));

@@ -95,7 +95,7 @@ static void check(const scan_case *c, bool exclusive, bool reversed)
     more[0] = other.h.graph ? wf_keep(other) : NULL;
     OK(ctx, wf_run(g));
     g = wf_begin(ctx);
-    want[0] = wf_keep(wf_scan(WF_ADD, wf_in(g, x), c->axis, exclusive, reversed));
+    want[0] = wf_keep(wf_scan(WF_JOIN_ADD, wf_in(g, x), c->axis, exclusive, reversed));
     OK(ctx, wf_run(g));
     g = wf_begin(ctx);
     want[1] = wf_keep(used(wf_in(g, want[0]), wf_in(g, x)));
@@ -105,7 +105,7 @@ static void check(const scan_case *c, bool exclusive, bool reversed)
         for (int then = 0; then < 2; ++then) {
             fused_kernels();
             g = wf_begin(ctx);
-            wf_val v = c->value(g, a, b, &other), s = wf_scan(WF_ADD, v, c->axis, exclusive, reversed);
+            wf_val v = c->value(g, a, b, &other), s = wf_scan(WF_JOIN_ADD, v, c->axis, exclusive, reversed);
             got[then] = wf_keep(then ? used(s, v) : s);
             more[1] = other.h.graph ? wf_keep(other) : NULL;
             OK(ctx, wf_run(g));
@@ -155,11 +155,11 @@ static void test_in_place(void **state)
     static float x[N];
     for (int threads = 1; threads <= 2; ++threads) {
         wf_set_threads(ctx, threads);
-        wf_array *a = wf_arange(ctx, WF_F32, N, 0, 1), *back = wf_empty(ctx, WF_F32, WF_SHAPE(N));
+        wf_array *a = wf_array_arange(ctx, WF_F32, N, 0, 1), *back = wf_empty(ctx, WF_F32, WF_SHAPE(N));
         wf_graph *g = wf_begin(ctx);
         wf_val v = wf_in(g, a);
         wf_out(g, back, wf_reverse(v, 0));
-        wf_out(g, a, wf_scan(WF_MAX, wf_mul(wf_sub(v, 7), wf_sub(v, 7)), 0, false, false));
+        wf_out(g, a, wf_scan(WF_JOIN_MAX, wf_mul(wf_sub(v, 7), wf_sub(v, 7)), 0, false, false));
         OK(ctx, wf_run(g));
         OK(ctx, wf_download(a, x, sizeof x));
         for (int i = 0; i < N; ++i)
@@ -185,10 +185,10 @@ static void test_columns_in_place(void **state)
         wf_out(g, a, wf_add(v, wf_cast(wf_iota(g, WF_SHAPE(N, W), 1), WF_F32)));
         OK(ctx, wf_run(g));
         g = wf_begin(ctx);
-        wf_out(g, a, wf_scan(WF_ADD, wf_mul(wf_in(g, a), 0.5), 0, false, false));
+        wf_out(g, a, wf_scan(WF_JOIN_ADD, wf_mul(wf_in(g, a), 0.5), 0, false, false));
         OK(ctx, wf_run(g));
         g = wf_begin(ctx);
-        wf_out(g, twice, wf_mul(wf_scan(WF_MAX, wf_neg(wf_in(g, a)), 0, false, true), 2));
+        wf_out(g, twice, wf_mul(wf_scan(WF_JOIN_MAX, wf_neg(wf_in(g, a)), 0, false, true), 2));
         OK(ctx, wf_run(g));
         OK(ctx, wf_download(a, x, sizeof x));
         for (int i = 0; i < N; ++i)
@@ -215,7 +215,7 @@ static void test_used(void **state)
             wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(N), 1), *b = NULL;
             fused_kernels();
             wf_graph *g = wf_begin(ctx);
-            wf_val v = wf_in(g, a), s = wf_scan(WF_ADD, v, 0, false, how == 3);
+            wf_val v = wf_in(g, a), s = wf_scan(WF_JOIN_ADD, v, 0, false, how == 3);
             if (how == 1) /* from the other end */
                 s = wf_reverse(s, 0);
             if (how == 2) /* twice */
@@ -243,13 +243,13 @@ static void test_several(void **state)
     enum { N = 40000 };
     static float x[N], y[2 * N];
     wf_set_threads(ctx, 2);
-    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(N), 1), *b = wf_arange(ctx, WF_F32, N, 0, 1);
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(N), 1), *b = wf_array_arange(ctx, WF_F32, N, 0, 1);
     fused_kernels();
     wf_graph *g = wf_begin(ctx);
     wf_val v = wf_in(g, a), w = wf_in(g, b);
-    wf_array *one = wf_keep(wf_scan(WF_ADD, wf_mul(v, 2), 0, false, false)),
-             *two = wf_keep(wf_scan(WF_MAX, wf_mul(v, w), 0, false, false)),
-             *pairs = wf_keep(wf_scan(WF_ADD, wf_complex(v, wf_add(v, 1)), 0, false, true));
+    wf_array *one = wf_keep(wf_scan(WF_JOIN_ADD, wf_mul(v, 2), 0, false, false)),
+             *two = wf_keep(wf_scan(WF_JOIN_MAX, wf_mul(v, w), 0, false, false)),
+             *pairs = wf_keep(wf_scan(WF_JOIN_ADD, wf_complex(v, wf_add(v, 1)), 0, false, true));
     OK(ctx, wf_run(g));
     int fused = fused_kernels();
     if (fused >= 0) /* three, one of the pairs' parts being an array; and what the pairs are made by */
@@ -272,12 +272,12 @@ static void test_costly(void **state)
     (void)state;
     wf_kernel_info info[4] = { { .size = sizeof *info } };
     wf_set_threads(ctx, 2);
-    wf_array *a = wf_arange(ctx, WF_F32, 1000, 0, 0.01);
+    wf_array *a = wf_array_arange(ctx, WF_F32, 1000, 0, 0.01);
     wf_graph *g = wf_begin(ctx);
     wf_val v = wf_in(g, a);
     for (int i = 0; i < 10; ++i)
         v = wf_sin(wf_add(v, i));
-    wf_array *s = wf_keep(wf_scan(WF_MIN, v, 0, false, false));
+    wf_array *s = wf_keep(wf_scan(WF_JOIN_MIN, v, 0, false, false));
     OK(ctx, wf_run(g));
     assert_int_equal(wf_history(ctx, info, 4) > 1, true);
     for (int k = 0; k < 2; ++k)

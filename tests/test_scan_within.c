@@ -5,7 +5,7 @@
 #include "launch/launch.h"
 #include "on_devices.h"
 #include "ptxas.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 
 /* ---- what is scanned ---- */
 typedef struct inputs { /* x and y: [shape]; row: [last extent]; column: extent 1 along the axis; order: of the row */
@@ -135,7 +135,7 @@ typedef struct results {
 static results computed(wf_context *c, const scan_case *k)
 {
     results r = { .in = inputs_of(c, k) };
-    wf_graph *g = wf_begin(c, .flags_on = k->fast ? WF_FAST_MATH : 0);
+    wf_graph *g = wf_begin(c, .flags_on = k->fast ? WF_FLAG_FAST_MATH : 0);
     wf_val v = value(g, &r.in, k->form);
     use(g, &r.in, v, wf_scan(k->join, v, k->axis, k->exclusive, k->reversed), k->use, r.out);
     OK(c, wf_run(g));
@@ -174,7 +174,8 @@ static void check(wf_context *oracle, const scan_case *k)
 static bool is_defined(const scan_case *k)
 {
     wf_dtype t = k->form == 4 ? WF_I32 : k->form == 6 ? WF_F16 : k->form == 7 ? WF_F32 : k->dtype;
-    bool bits = k->join >= WF_AND && k->join <= WF_XOR, order = k->join == WF_MIN || k->join == WF_MAX;
+    bool bits = k->join >= WF_JOIN_AND && k->join <= WF_JOIN_XOR,
+         order = k->join == WF_JOIN_MIN || k->join == WF_JOIN_MAX;
     bool values = k->form != 4 || k->dtype < WF_F16 || k->dtype == WF_F32 || k->dtype == WF_F64;
     return values && !(bits && t >= WF_F16) && !(order && t == WF_BOOL) && !(k->form == 2 && !k->shape.dim[0]);
 }
@@ -193,7 +194,7 @@ static void every_dtype(void **state)
     wf_context *oracle = test_context(WF_INTERP, 1);
     unsigned n = 0, done = 0;
     for (int t = 0; t < TEST_DTYPES; ++t)
-        for (wf_join join = WF_ADD; join <= WF_XOR; join = (wf_join)(join + 1))
+        for (wf_join join = WF_JOIN_ADD; join <= WF_JOIN_XOR; join = (wf_join)(join + 1))
             for (int form = 0; form < FORMS; ++form)
                 for (int how = 0; how < 4; ++how) {
                     wf_shape shape = shapes[++n % (sizeof shapes / sizeof *shapes)];
@@ -225,7 +226,7 @@ static void every_shape(void **state)
                 for (int use = 0; use < USES; ++use) {
                     scan_case k = { .shape = shapes[s],
                                     .dtype = dtypes[n % 3],
-                                    .join = WF_ADD,
+                                    .join = WF_JOIN_ADD,
                                     .axis = axis,
                                     .form = form,
                                     .use = use,
@@ -245,7 +246,7 @@ static void long_rows(void **state)
     for (int how = 0; how < FORMS; ++how) {
         scan_case k = { .shape = WF_SHAPE(16403),
                         .dtype = WF_F32,
-                        .join = WF_ADD,
+                        .join = WF_JOIN_ADD,
                         .form = how,
                         .use = how % USES,
                         .exclusive = how & 1,
@@ -304,7 +305,7 @@ static wf_val costly_use(wf_val s)
         s = wf_exp(wf_neg(s));
     return s;
 }
-static wf_val in_order(wf_val s) { return wf_sub(wf_mul(s, 2), wf_scan(WF_MAX, wf_mul(s, 3), 1, false, true)); }
+static wf_val in_order(wf_val s) { return wf_sub(wf_mul(s, 2), wf_scan(WF_JOIN_MAX, wf_mul(s, 3), 1, false, true)); }
 
 typedef struct count_case {
     value_fn *value;
@@ -331,7 +332,7 @@ static char *planned(wf_graph *g)
 static int stages_of(const count_case *c, int64_t h, int64_t w)
 {
     wf_array *a = wf_empty(ctx, WF_F32, WF_SHAPE(h, w)), *b = wf_empty(ctx, WF_F32, WF_SHAPE(h, w));
-    wf_graph *g = wf_begin(ctx, .flags_on = c->debug ? WF_DEBUG : 0);
+    wf_graph *g = wf_begin(ctx, .flags_on = c->debug ? WF_FLAG_DEBUG : 0);
     wf_val s = wf_scan(c->join, c->value(g, a, b), 1, false, false);
     wf_array *r = wf_keep(c->use(s)), *kept = c->keep ? wf_keep(s) : NULL;
     char *text = planned(g);
@@ -345,7 +346,7 @@ static int stages_of(const count_case *c, int64_t h, int64_t w)
 static void expect_counts(const count_case *cases, size_t n, int64_t h, int64_t w)
 {
     for (size_t i = 0; i < n && is_on_gpu(); ++i) {
-        count_case plain = { itself, as_is, WF_ADD, false, false, 0 };
+        count_case plain = { itself, as_is, WF_JOIN_ADD, false, false, 0 };
         int got = stages_of(&cases[i], h, w), alone = stages_of(&plain, h, w);
         if (got != alone + cases[i].more)
             fail_msg("case %d of (%lld, %lld): %d kernels, %d of an array", (int)i, (long long)h, (long long)w, got,
@@ -358,18 +359,18 @@ static void counts_of_few(void **state)
 {
     (void)state;
     static const count_case cases[] = {
-        { turned, log_of, WF_ADD, false, false, 0 },
-        { squares, as_is, WF_ADD, false, false, 0 },
-        { differences, as_is, WF_ADD, false, false, 0 },
-        { by_index, as_is, WF_ADD, false, false, 0 },
-        { itself, log_of, WF_ADD, false, false, 0 },
-        { itself, log_of, WF_ADD, true, false, 0 },
-        { three, log_of, WF_MAX, true, false, 0 },
-        { squares, turned_round, WF_ADD, false, false, 1 },
-        { costly, as_is, WF_ADD, false, false, 1 },
-        { itself, costly_use, WF_ADD, false, false, 1 },
-        { costly, costly_use, WF_ADD, false, false, 2 },
-        { squares, log_of, WF_ADD, false, true, 2 }, /* debug mode names the points of each */
+        { turned, log_of, WF_JOIN_ADD, false, false, 0 },
+        { squares, as_is, WF_JOIN_ADD, false, false, 0 },
+        { differences, as_is, WF_JOIN_ADD, false, false, 0 },
+        { by_index, as_is, WF_JOIN_ADD, false, false, 0 },
+        { itself, log_of, WF_JOIN_ADD, false, false, 0 },
+        { itself, log_of, WF_JOIN_ADD, true, false, 0 },
+        { three, log_of, WF_JOIN_MAX, true, false, 0 },
+        { squares, turned_round, WF_JOIN_ADD, false, false, 1 },
+        { costly, as_is, WF_JOIN_ADD, false, false, 1 },
+        { itself, costly_use, WF_JOIN_ADD, false, false, 1 },
+        { costly, costly_use, WF_JOIN_ADD, false, false, 2 },
+        { squares, log_of, WF_JOIN_ADD, false, true, 2 }, /* debug mode names the points of each */
     };
     expect_counts(cases, sizeof cases / sizeof *cases, 24, 24);
     expect_counts(cases + 1, sizeof cases / sizeof *cases - 1, 3, 40000);
@@ -380,10 +381,10 @@ static void counts_of_many(void **state)
 {
     (void)state;
     static const count_case cases[] = {
-        { squares, as_is, WF_ADD, false, false, 0 },  { differences, as_is, WF_ADD, false, false, 0 },
-        { three, as_is, WF_ADD, false, false, 0 },    { turned, as_is, WF_ADD, false, false, 1 },
-        { by_index, as_is, WF_ADD, false, false, 1 }, { small, as_is, WF_OR, false, false, 1 },
-        { squares, log_of, WF_ADD, false, false, 0 }, { by_index, log_of, WF_ADD, false, false, 1 },
+        { squares, as_is, WF_JOIN_ADD, false, false, 0 },  { differences, as_is, WF_JOIN_ADD, false, false, 0 },
+        { three, as_is, WF_JOIN_ADD, false, false, 0 },    { turned, as_is, WF_JOIN_ADD, false, false, 1 },
+        { by_index, as_is, WF_JOIN_ADD, false, false, 1 }, { small, as_is, WF_JOIN_OR, false, false, 1 },
+        { squares, log_of, WF_JOIN_ADD, false, false, 0 }, { by_index, log_of, WF_JOIN_ADD, false, false, 1 },
     };
     expect_counts(cases, sizeof cases / sizeof *cases, 2048, 2048);
 }
@@ -397,7 +398,7 @@ static void shared_values(void **state)
     for (int shared = 0; shared < 2 && is_on_gpu(); ++shared) {
         wf_graph *g = wf_begin(ctx);
         wf_val v = squares(g, a, b);
-        wf_array *s = wf_keep(wf_scan(WF_ADD, v, 1, false, false)), *own = shared ? wf_keep(wf_neg(v)) : NULL;
+        wf_array *s = wf_keep(wf_scan(WF_JOIN_ADD, v, 1, false, false)), *own = shared ? wf_keep(wf_neg(v)) : NULL;
         char *text = planned(g);
         int products = 0;
         for (const char *at = text; (at = strstr(at, "= mul f32")); ++at)
@@ -419,7 +420,7 @@ static void memory(void **state)
         skip();
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(N), 0.5), *r = wf_empty(ctx, WF_F32, WF_SHAPE(N));
     wf_graph *g = wf_begin(ctx);
-    wf_out(g, r, wf_mul(wf_scan(WF_ADD, wf_mul(wf_in(g, a), 2), 0, false, false), 2));
+    wf_out(g, r, wf_mul(wf_scan(WF_JOIN_ADD, wf_mul(wf_in(g, a), 2), 0, false, false), 2));
     wf_kernel *k = wf_compile(g);
     assert_non_null(k);
     OK(ctx, wf_launch(k, WF_NO_ARGS));
@@ -438,11 +439,11 @@ static void history(void **state)
 {
     (void)state;
     wf_kernel_info info[16] = { { .size = sizeof *info } };
-    wf_set_flags(ctx, WF_HISTORY, 0);
+    wf_set_flags(ctx, WF_FLAG_HISTORY, 0);
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(40), 0.5), *r = wf_empty(ctx, WF_F32, WF_SHAPE(40));
     wf_history(ctx, info, 16);
     wf_graph *g = wf_begin(ctx);
-    wf_val s = wf_scan(WF_ADD, wf_mul(wf_in(g, a), 2), 0, false, false);
+    wf_val s = wf_scan(WF_JOIN_ADD, wf_mul(wf_in(g, a), 2), 0, false, false);
     wf_out(g, r, wf_add(s, 1));
     wf_out(g, r, wf_add(s, 2));
     OK(ctx, wf_run(g));
@@ -452,7 +453,7 @@ static void history(void **state)
         hidden += info[k].hidden;
     assert_int_equal(hidden, 1);
     assert_int_equal(n, 3); /* of groups, of parts, of elements; or what is scanned, the scan, what follows */
-    wf_set_flags(ctx, 0, WF_HISTORY);
+    wf_set_flags(ctx, 0, WF_FLAG_HISTORY);
     LINEAR(r, 1, 3);
     wf_release(a);
 }
@@ -468,7 +469,7 @@ static void scans_of_scans(void **state)
             x[i][j] = (float)((i * 31 + j * 7) % 11 - 5);
     wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(H, W), x);
     wf_graph *g = wf_begin(ctx);
-    wf_array *r = wf_keep(in_order(wf_scan(WF_ADD, wf_mul(wf_in(g, a), 2), 1, false, false)));
+    wf_array *r = wf_keep(in_order(wf_scan(WF_JOIN_ADD, wf_mul(wf_in(g, a), 2), 1, false, false)));
     OK(ctx, wf_run(g));
     float *got = contents(r);
     for (int i = 0; i < H; ++i) {
@@ -497,7 +498,11 @@ static void overlapping(void **state)
                  *right = wf_view_slice(a, 0, 1, N, 1);
         wf_graph *g = wf_begin(ctx);
         wf_val v = wf_in(g, left);
-        wf_val s = wf_scan(WF_ADD, how == 1 ? wf_reverse(wf_mul(v, 1), 0) : how ? wf_mul(v, v) : v, 0, false, false);
+        wf_val s = wf_scan(WF_JOIN_ADD,
+                           how == 1 ? wf_reverse(wf_mul(v, 1), 0)
+                           : how    ? wf_mul(v, v)
+                                    : v,
+                           0, false, false);
         wf_out(g, how == 1 ? left : right, wf_add(s, 1));
         OK(ctx, wf_run(g));
         float *got = contents(how == 1 ? left : right), sum = 0;
@@ -519,7 +524,7 @@ static void read_again(void **state)
     wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(N + 1), x), *left = wf_view_slice(a, 0, 0, N, 1),
              *right = wf_view_slice(a, 0, 1, N + 1, 1), *ones = wf_full(ctx, WF_F32, WF_SHAPE(N), 1);
     wf_graph *g = wf_begin(ctx);
-    wf_val s = wf_scan(WF_ADD, wf_in(g, ones), 0, false, false);
+    wf_val s = wf_scan(WF_JOIN_ADD, wf_in(g, ones), 0, false, false);
     wf_out(g, right, s);
     wf_array *r = wf_keep(wf_add(wf_mul(s, 1000), wf_in(g, left)));
     OK(ctx, wf_run(g));
@@ -537,7 +542,7 @@ static void assembled(void **state)
     for (int axis = 0; axis < 2; ++axis)
         for (size_t i = 0; i < sizeof values / sizeof *values; ++i) {
             wf_graph *g = wf_begin(ctx);
-            wf_val s = wf_scan(WF_ADD, values[i](g, a, b), axis, false, axis == 1);
+            wf_val s = wf_scan(WF_JOIN_ADD, values[i](g, a, b), axis, false, axis == 1);
             wf_array *r = wf_keep(wf_exp(s));
             wf_kernel_free(ptxas_compile(ctx, g, "scan", (const int[]){ 70, 80, 0 }, NULL, NULL));
             wf_release(r);

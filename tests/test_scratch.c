@@ -52,7 +52,7 @@ static void window(const blocks *b)
 {
     wf_array *tile = wf_scratch(b->g, WF_I32, WF_SHAPE(b->bh + 2, b->bw + 2), false);
     wf_val y, x;
-    wf_section(b->g, WF_INIT);
+    wf_section(b->g, WF_SECTION_INIT);
     wf_val y0 = wf_sub(begin_of(b, 0), 1), x0 = wf_sub(begin_of(b, 1), 1);
     WF_FOR (b->g, y, wf_thread_id(b->g, 0), b->bh + 2, wf_block_size(b->g, 0)) {
         WF_FOR (b->g, x, wf_thread_id(b->g, 1), b->bw + 2, wf_block_size(b->g, 1)) {
@@ -61,7 +61,7 @@ static void window(const blocks *b)
         WF_END(b->g);
     }
     WF_END(b->g);
-    wf_section(b->g, WF_CALL);
+    wf_section(b->g, WF_SECTION_CALL);
     put(b, around(b, tile));
 }
 
@@ -71,7 +71,7 @@ static void window_by_hand(const blocks *b)
     int32_t row = 2 * (b->bw + 2);
     wf_array *tile = wf_scratch(b->g, WF_I32, WF_SHAPE((b->bh + 2) * row), false);
     wf_val y, x, sum = WF_V(0);
-    wf_section(b->g, WF_INIT);
+    wf_section(b->g, WF_SECTION_INIT);
     WF_FOR (b->g, y, -1, b->bh + 1, 1) {
         WF_FOR (b->g, x, -2, 2 * b->bw + 1, 2) {
             wf_val at_y = wf_add(begin_of(b, 0), y), at_x = wf_add(begin_of(b, 1), wf_idiv(x, 2));
@@ -86,7 +86,7 @@ static void window_by_hand(const blocks *b)
         WF_END(b->g);
     }
     WF_END(b->g);
-    wf_section(b->g, WF_CALL);
+    wf_section(b->g, WF_SECTION_CALL);
     wf_val at = wf_add(wf_mul(within(b, 0), row), wf_mul(within(b, 1), 2));
     for (int k = 0; k < 9; ++k)
         sum = wf_add(sum, wf_mul(wf_read(b->g, tile, wf_add(at, k / 3 * row + k % 3 * 2)), k + 1));
@@ -98,7 +98,7 @@ static void across(const blocks *b)
 {
     wf_array *tile = wf_scratch(b->g, WF_I32, WF_SHAPE(b->bw + 2, b->bh + 2), false);
     wf_val y, x, sum = WF_V(0);
-    wf_section(b->g, WF_INIT);
+    wf_section(b->g, WF_SECTION_INIT);
     WF_FOR (b->g, y, 0, b->bh + 2, 1) {
         WF_FOR (b->g, x, 0, b->bw + 2, 1) {
             wf_write(
@@ -109,7 +109,7 @@ static void across(const blocks *b)
         WF_END(b->g);
     }
     WF_END(b->g);
-    wf_section(b->g, WF_CALL);
+    wf_section(b->g, WF_SECTION_CALL);
     for (int k = 0; k < 9; ++k)
         sum = wf_add(sum, wf_mul(wf_read(b->g, tile, wf_add(within(b, 1), k % 3), wf_add(within(b, 0), k / 3)), k + 1));
     put(b, sum);
@@ -120,7 +120,7 @@ static void rows(const blocks *b)
 {
     wf_array *sums = wf_scratch(b->g, WF_I32, WF_SHAPE(b->bh), false);
     wf_val y, x;
-    wf_section(b->g, WF_INIT);
+    wf_section(b->g, WF_SECTION_INIT);
     WF_FOR (b->g, y, 0, b->bh, 1) {
         wf_var sum = wf_local(b->g, WF_I32, 0);
         WF_FOR (b->g, x, 0, b->bw, 1) {
@@ -130,7 +130,7 @@ static void rows(const blocks *b)
         wf_write(b->g, sums, sum, y);
     }
     WF_END(b->g);
-    wf_section(b->g, WF_CALL);
+    wf_section(b->g, WF_SECTION_CALL);
     wf_val y_in = within(b, 0);
     put(b, wf_add(wf_read(b->g, sums, y_in), wf_cast(wf_mul(y_in, within(b, 1)), WF_I32)));
 }
@@ -150,9 +150,9 @@ static void counts(const blocks *b)
 {
     wf_array *mine = wf_scratch(b->g, WF_I32, WF_SHAPE(BINS), true);
     wf_val k, v = wf_read(b->g, b->in, wf_index(b->g, 0), wf_index(b->g, 1));
-    wf_accumulate(b->g, WF_ADD, mine, 1, bin_of(v));
+    wf_accumulate(b->g, WF_JOIN_ADD, mine, 1, bin_of(v));
     put(b, v);
-    wf_section(b->g, WF_DEINIT);
+    wf_section(b->g, WF_SECTION_DEINIT);
     WF_FOR (b->g, k, 0, BINS, 1) {
         wf_write(b->g, b->bins, wf_read(b->g, mine, k), linear(b), k);
     }
@@ -163,11 +163,11 @@ static void counts_atomic(const blocks *b)
 {
     wf_array *mine = wf_scratch(b->g, WF_I32, WF_SHAPE(BINS), true);
     wf_val k, v = wf_read(b->g, b->in, wf_index(b->g, 0), wf_index(b->g, 1));
-    wf_val before = wf_atomic(b->g, WF_ADD, mine, 1, bin_of(v));
+    wf_val before = wf_atomic(b->g, WF_JOIN_ADD, mine, 1, bin_of(v));
     put(b, wf_select(wf_lt(before, 0), -1, v));
-    wf_section(b->g, WF_DEINIT);
+    wf_section(b->g, WF_SECTION_DEINIT);
     WF_FOR (b->g, k, 0, BINS, 1) {
-        wf_accumulate(b->g, WF_ADD, b->bins, wf_read(b->g, mine, k), linear(b), k);
+        wf_accumulate(b->g, WF_JOIN_ADD, b->bins, wf_read(b->g, mine, k), linear(b), k);
     }
     WF_END(b->g);
 }
@@ -182,9 +182,9 @@ static void largest(const blocks *b)
 {
     wf_array *mine = wf_scratch(b->g, WF_F32, WF_SHAPE(BINS), true);
     wf_val k, v = wf_read(b->g, b->in, wf_index(b->g, 0), wf_index(b->g, 1));
-    wf_accumulate(b->g, WF_MAX, mine, wf_cast(v, WF_F32), bin_of(v));
+    wf_accumulate(b->g, WF_JOIN_MAX, mine, wf_cast(v, WF_F32), bin_of(v));
     put(b, v);
-    wf_section(b->g, WF_DEINIT);
+    wf_section(b->g, WF_SECTION_DEINIT);
     WF_FOR (b->g, k, 0, BINS, 1) {
         wf_write(b->g, b->bins, wf_cast(wf_read(b->g, mine, k), WF_I32), linear(b), k);
     }
@@ -202,12 +202,12 @@ static void last_turn(const blocks *b)
 {
     wf_array *mine = wf_scratch(b->g, WF_I32, WF_SHAPE(1), false);
     wf_val y;
-    wf_section(b->g, WF_INIT);
+    wf_section(b->g, WF_SECTION_INIT);
     WF_FOR (b->g, y, 0, b->bh, 1) {
         wf_write(b->g, mine, wf_read_or(b->g, b->in, -1, wf_add(begin_of(b, 0), y), begin_of(b, 1)), 0);
     }
     WF_END(b->g);
-    wf_section(b->g, WF_CALL);
+    wf_section(b->g, WF_SECTION_CALL);
     put(b, wf_add(wf_read(b->g, mine, 0), wf_cast(within(b, 1), WF_I32)));
 }
 static void last_turn_plain(const plain *p, int32_t y, int32_t x)
@@ -219,13 +219,13 @@ static void running(const blocks *b)
 {
     wf_array *mine = wf_scratch(b->g, WF_I32, WF_SHAPE(b->bw + 1), true);
     wf_val x;
-    wf_section(b->g, WF_INIT);
+    wf_section(b->g, WF_SECTION_INIT);
     WF_FOR (b->g, x, 0, b->bw, 1) {
         wf_val more = wf_read_or(b->g, b->in, 0, begin_of(b, 0), wf_add(begin_of(b, 1), x));
         wf_write(b->g, mine, wf_add(wf_read(b->g, mine, x), more), wf_add(x, 1));
     }
     WF_END(b->g);
-    wf_section(b->g, WF_CALL);
+    wf_section(b->g, WF_SECTION_CALL);
     put(b, wf_read(b->g, mine, wf_add(within(b, 1), 1)));
 }
 static void running_plain(const plain *p, int32_t y, int32_t x)
@@ -242,13 +242,13 @@ static void meeting(const blocks *b)
 {
     wf_array *mine = wf_scratch(b->g, WF_I32, WF_SHAPE(BINS), true);
     wf_val k;
-    wf_section(b->g, WF_INIT);
+    wf_section(b->g, WF_SECTION_INIT);
     wf_val odd = wf_and(linear(b), 1);
     WF_FOR (b->g, k, 0, BINS, 1) {
-        wf_accumulate(b->g, WF_ADD, mine, 1, wf_sub(k, wf_mul(k, odd)));
+        wf_accumulate(b->g, WF_JOIN_ADD, mine, 1, wf_sub(k, wf_mul(k, odd)));
     }
     WF_END(b->g);
-    wf_section(b->g, WF_CALL);
+    wf_section(b->g, WF_SECTION_CALL);
     put(b, wf_read(b->g, mine, 0));
 }
 static void meeting_plain(const plain *p, int32_t y, int32_t x) { p->out[y * p->w + x] = p->block & 1 ? BINS : 1; }
@@ -349,7 +349,7 @@ static void test_chains(void **state)
     (void)state;
     if (wf_context_device(ctx) != WF_CPU)
         skip();
-    wf_set_flags(ctx, WF_HISTORY, 0);
+    wf_set_flags(ctx, WF_FLAG_HISTORY, 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
         for (int narrow = 0; narrow < 2; ++narrow) {
             wf_kernel_info info[16] = { { .size = sizeof *info } };
@@ -363,7 +363,7 @@ static void test_chains(void **state)
             if (last != want)
                 fail_msg("%s: %d stages run as one, not %d", cases[i].name, last, want);
         }
-    wf_set_flags(ctx, 0, WF_HISTORY);
+    wf_set_flags(ctx, 0, WF_FLAG_HISTORY);
 }
 
 /* What cannot run block by block: sections that see what others leave, floats that are added up, scratch that is
@@ -385,14 +385,14 @@ static void test_others(void **state)
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(H, W), .block = WF_SHAPE(8, B));
     wf_array *mine = wf_scratch(g, WF_F32, WF_SHAPE(1), true);
     wf_array *large = wf_scratch(g, WF_F32, WF_SHAPE(1 << 17), false);
-    wf_section(g, WF_CALL);
+    wf_section(g, WF_SECTION_CALL);
     wf_val i = wf_index(g, 0), j = wf_index(g, 1), v = wf_read(g, a, i, j);
-    wf_accumulate(g, WF_ADD, mine, v, 0);
+    wf_accumulate(g, WF_JOIN_ADD, mine, v, 0);
     wf_val at = wf_add(wf_mul(wf_sub(i, wf_mul(wf_block_id(g, 0), 8)), B), wf_sub(j, wf_mul(wf_block_id(g, 1), B)));
     wf_write(g, large, v, at);
     /* in place: neighbours as they were */
     wf_write(g, a, wf_add(wf_add(wf_read(g, large, at), 1), wf_read(g, a, wf_mod(wf_add(i, 1), H), j)), i, j);
-    wf_section(g, WF_DEINIT);
+    wf_section(g, WF_SECTION_DEINIT);
     wf_write(g, s, wf_read(g, mine, 0), wf_block_id(g, -1));
     OK(ctx, wf_run(g));
     float *got = contents(a), *sum = contents(s);
@@ -402,7 +402,8 @@ static void test_others(void **state)
     wf_release(a), wf_release(s);
 }
 
-/* In place, with a window in scratch: WF_INIT reads what WF_CALL writes, so all blocks' windows come first. */
+/* In place, with a window in scratch: WF_SECTION_INIT reads what WF_SECTION_CALL writes, so all blocks' windows come
+ * first. */
 static void test_in_place(void **state)
 {
     (void)state;
@@ -416,7 +417,7 @@ static void test_in_place(void **state)
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(H, W), .block = WF_SHAPE(B, B));
     wf_array *tile = wf_scratch(g, WF_I32, WF_SHAPE(B, B + 1), false);
     wf_val y, x;
-    wf_section(g, WF_INIT);
+    wf_section(g, WF_SECTION_INIT);
     WF_FOR (g, y, 0, B, 1) {
         WF_FOR (g, x, 0, B + 1, 1) {
             wf_val at = wf_sub(wf_add(wf_mul(wf_block_id(g, 1), B), x), 1);
@@ -425,7 +426,7 @@ static void test_in_place(void **state)
         WF_END(g);
     }
     WF_END(g);
-    wf_section(g, WF_CALL);
+    wf_section(g, WF_SECTION_CALL);
     wf_val i = wf_index(g, 0), j = wf_index(g, 1);
     wf_val top = wf_sub(i, wf_mul(wf_block_id(g, 0), B)), left = wf_sub(j, wf_mul(wf_block_id(g, 1), B));
     wf_write(g, a, wf_add(wf_read(g, tile, top, left), wf_read(g, tile, top, wf_add(left, 1))), i, j);

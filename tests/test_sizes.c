@@ -2,7 +2,7 @@
  * extents: sizes that come later take the code of the first ones.
  */
 #include "on_devices.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 #include "weft/traced.h"
 
 static uint64_t compiled(void)
@@ -33,13 +33,13 @@ static wf_array *run(wf_graph *g, wf_val v)
 static wf_array *reversed_scan(const wf_array *a)
 {
     wf_graph *g = wf_begin(ctx);
-    return run(g, wf_scan(WF_ADD, wf_mul(wf_in(g, a), 3), 0, true, true));
+    return run(g, wf_scan(WF_JOIN_ADD, wf_mul(wf_in(g, a), 3), 0, true, true));
 }
 
 static wf_array *outer_scan(const wf_array *a) /* of rows of one element */
 {
     wf_graph *g = wf_begin(ctx);
-    return run(g, wf_scan(WF_MAX, wf_repeat(wf_reshape(wf_in(g, a), WF_SHAPE(-1, 1)), 1, 2), 0, false, false));
+    return run(g, wf_scan(WF_JOIN_MAX, wf_repeat(wf_reshape(wf_in(g, a), WF_SHAPE(-1, 1)), 1, 2), 0, false, false));
 }
 
 static wf_array *tiled(const wf_array *a)
@@ -58,7 +58,7 @@ static wf_array *block_reduced(const wf_array *a)
 {
     wf_graph *g = wf_begin(ctx);
     int64_t n = wf_array_count(a);
-    wf_array *r = run(g, wf_block_reduce(WF_MAX, wf_in(g, a), 4));
+    wf_array *r = run(g, wf_block_reduce(WF_JOIN_MAX, wf_in(g, a), 4));
     assert_int_equal(wf_array_count(r), (n + 3) / 4);
     float *got = contents(r);
     for (int64_t i = 0; i < wf_array_count(r); ++i)
@@ -116,9 +116,9 @@ static const struct {
 
 static void call(wf_array *(*f)(const wf_array *), int64_t n)
 {
-    wf_array *a = wf_arange(ctx, WF_F32, n, 0, 1), *r = f(a);
+    wf_array *a = wf_array_arange(ctx, WF_F32, n, 0, 1), *r = f(a);
     if (!r)
-        print_error("%s\n", wf_message(ctx));
+        print_error("%s\n", wf_last_message(ctx));
     assert_non_null(r);
     wf_release(r);
     wf_release(a);
@@ -151,7 +151,7 @@ static void test_quotients(void **state)
     const int64_t extents[] = { 3, 5, 31, 33, 255, 257, 641, 1023, 16385, 65521 };
     for (size_t k = 0; k < sizeof extents / sizeof *extents; ++k) {
         const int64_t n = extents[k], times = sized(300000, 3000) / n + 2;
-        wf_array *a = wf_arange(ctx, WF_I32, n, 0, 1);
+        wf_array *a = wf_array_arange(ctx, WF_I32, n, 0, 1);
         wf_graph *g = wf_begin(ctx);
         wf_array *r = run(g, wf_tile(wf_in(g, a), WF_SHAPE(times)));
         int32_t *got = contents(r);
@@ -168,7 +168,7 @@ static void test_literals(void **state)
 {
     (void)state;
     for (int64_t x = 31; x < 1 << 29; x *= 33) {
-        wf_array *a = wf_arange(ctx, WF_I64, 50, -7, 1);
+        wf_array *a = wf_array_arange(ctx, WF_I64, 50, -7, 1);
         wf_graph *g = wf_begin(ctx);
         wf_val v = wf_in(g, a), by = wf_const_i64(g, WF_I64, x);
         wf_val sum = wf_add(wf_mul(wf_min(wf_add(v, by), wf_mul(v, by)), by), wf_select(wf_lt(v, by), by, v));

@@ -56,7 +56,7 @@ static wf_array *ones(int64_t n) { return wf_full(ctx, WF_F32, WF_SHAPE(n), 1); 
 /* Fails in debug mode, which writes out of range. */
 static wf_graph *faulty(wf_stream *stream, wf_array *a)
 {
-    wf_graph *g = wf_begin(ctx, .stream = stream, .shape = WF_SHAPE(3), .flags_on = WF_DEBUG, .name = "culprit");
+    wf_graph *g = wf_begin(ctx, .stream = stream, .shape = WF_SHAPE(3), .flags_on = WF_FLAG_DEBUG, .name = "culprit");
     wf_write(g, a, 9, wf_add(wf_index(g, 0), 1000));
     return g;
 }
@@ -74,7 +74,7 @@ static void test_order(void **state)
         change(s, a, i % 3, i);
         want = want * (float)(i % 3) + (float)i;
     }
-    assert_int_equal(wf_array_state(a), WF_READY);
+    assert_int_equal(wf_array_state(a), WF_STATE_READY);
     open_gate(&gt);
     EXPECT_F32(a, want, want, want, want, want); /* the download waits */
     wf_release(a);
@@ -174,17 +174,17 @@ static void test_kept(void **state)
     OK(ctx, wf_run(g));
     wf_array *view = wf_view_slice(kept, 0, 2, 4, 1);
     assert_non_null(view);
-    assert_int_equal(wf_array_state(kept), WF_LAZY);
-    assert_int_equal(wf_array_state(view), WF_LAZY);
+    assert_int_equal(wf_array_state(kept), WF_STATE_LAZY);
+    assert_int_equal(wf_array_state(view), WF_STATE_LAZY);
     g = wf_begin(ctx, .stream = s);
     wf_array *next = wf_keep(wf_mul(wf_in(g, view), 10));
     OK(ctx, wf_run(g));
-    assert_int_equal(wf_array_state(next), WF_LAZY);
+    assert_int_equal(wf_array_state(next), WF_STATE_LAZY);
     open_gate(&gt);
     OK(ctx, wf_stream_sync(s));
-    assert_int_equal(wf_array_state(kept), WF_READY);
-    assert_int_equal(wf_array_state(view), WF_READY);
-    assert_int_equal(wf_array_state(next), WF_READY);
+    assert_int_equal(wf_array_state(kept), WF_STATE_READY);
+    assert_int_equal(wf_array_state(view), WF_STATE_READY);
+    assert_int_equal(wf_array_state(next), WF_STATE_READY);
     EXPECT_F32(kept, 2, 2, 2, 2, 2, 2);
     EXPECT_F32(next, 20, 20);
     wf_release(a);
@@ -207,7 +207,7 @@ static void test_evaluation(void **state)
     wf_array *kept = wf_keep(x);
     wf_out(g, a, sum);
     OK(ctx, wf_eval(g));
-    assert_int_equal(wf_array_state(kept), WF_LAZY);
+    assert_int_equal(wf_array_state(kept), WF_STATE_LAZY);
     wf_array *next = wf_keep(wf_add(x, wf_add(sum, wf_in(g, a))));
     wf__thread opener;
     assert_true(wf__thread_start(&opener, open_later, &gt));
@@ -338,7 +338,7 @@ static void test_failure(void **state)
                            : way == SYNC_ALL ? wf_sync(ctx)
                            : way == RUN      ? wf_run(g)
                            : way == LAUNCH   ? wf_launch(k, WF_ARGS(WF_ARG("x", d), WF_ARG("y", d)), .stream = s)
-                           : way == EVENT    ? (wf_event_record(s) ? WF_OK : wf_check(ctx))
+                           : way == EVENT    ? (wf_event_record(s) ? WF_OK : wf_last_status(ctx))
                                              : wf_stream_wait(s, e);
         REFUSED(ctx, status, WF_ERR_BOUNDS, " [in culprit begun at ");
         if (way != RUN)
@@ -348,7 +348,7 @@ static void test_failure(void **state)
         OK(ctx, wf_stream_sync(s));
         OK(ctx, wf_sync(ctx));
         EXPECT_F32(d, 7, 7, 7, 7);
-        assert_int_equal(wf_array_state(kept), WF_LAZY);
+        assert_int_equal(wf_array_state(kept), WF_STATE_LAZY);
         float got[4];
         REFUSED(ctx, wf_download(kept, got, sizeof got), WF_ERR_ARG, "never computed");
         wf_array *lost[] = { a, b, c };
@@ -398,14 +398,14 @@ static void test_views_of_what_failed(void **state)
     wf_stream *s = new_stream();
     wf_array *table = ones(4);
     hold_up(&gt, s);
-    wf_graph *g = wf_begin(ctx, .stream = s, .flags_on = WF_DEBUG);
+    wf_graph *g = wf_begin(ctx, .stream = s, .flags_on = WF_FLAG_DEBUG);
     wf_array *kept = wf_keep(wf_read(g, table, wf_add(wf_iota(g, WF_SHAPE(4), 0), 77)));
     OK(ctx, wf_run(g));
     wf_array *view = wf_view_slice(kept, 0, 1, 3, 1), *out = ones(2);
     wf_kernel *k = scale_kernel();
     open_gate(&gt);
     REFUSED(ctx, wf_stream_sync(s), WF_ERR_BOUNDS, "test_streams.c:");
-    assert_int_equal(wf_array_state(view), WF_LAZY);
+    assert_int_equal(wf_array_state(view), WF_STATE_LAZY);
     float got[2];
     REFUSED(ctx, wf_download(view, got, sizeof got), WF_ERR_ARG, "never computed");
     REFUSED(ctx, wf_launch(k, WF_ARGS(WF_ARG("x", view), WF_ARG("y", out))), WF_ERR_ARG, "never computed");
@@ -429,7 +429,7 @@ static void test_out_of_memory(void **state)
     wf_array *sum = wf_keep(wf_sum(wf_add(rows, wf_sum(rows, WF_ALL_AXES)), WF_ALL_AXES));
     OK(ctx, wf_run(g));
     REFUSED(ctx, wf_stream_sync(s), WF_ERR_MEMORY, " [in vast begun at ");
-    assert_int_equal(wf_array_state(sum), WF_LAZY);
+    assert_int_equal(wf_array_state(sum), WF_STATE_LAZY);
     change(s, one, 3, 0);
     EXPECT_F32(one, 3);
     wf_release(sum);
@@ -555,7 +555,7 @@ static void *without_stream(void *user)
     wf_graph *g = wf_begin(ctx);
     wf_array *kept = wf_keep(wf_add(wf_in(g, a), 1));
     must(wf_run(g) == WF_OK, "a recording failed");
-    must(wf_array_state(kept) == WF_READY, "a launch was queued");
+    must(wf_array_state(kept) == WF_STATE_READY, "a launch was queued");
     wf_release(kept);
     return NULL;
 }
@@ -573,7 +573,7 @@ static void test_current_stream(void **state)
     wf_graph *g = wf_begin(ctx);
     wf_array *kept = wf_keep(wf_add(wf_in(g, a), 1));
     OK(ctx, wf_run(g));
-    assert_int_equal(wf_array_state(kept), WF_LAZY);
+    assert_int_equal(wf_array_state(kept), WF_STATE_LAZY);
     wf_kernel *k = scale_kernel();
     wf_array *y = ones(2);
     OK(ctx, wf_launch(k, WF_ARGS(WF_ARG("x", kept), WF_ARG("y", y), WF_ARG("by", 4))));
@@ -586,7 +586,7 @@ static void test_current_stream(void **state)
     run_at_once(1, without_stream, b, 0);
     OK(ctx, wf_set_stream(ctx, 0, NULL));
     assert_null(wf_get_stream(ctx, 0));
-    assert_int_equal(wf_array_state(kept), WF_LAZY);
+    assert_int_equal(wf_array_state(kept), WF_STATE_LAZY);
     open_gate(&gt);
     EXPECT_F32(y, 8, 8);
     EXPECT_F32(lazy, 8, 8, 8);
@@ -612,11 +612,11 @@ static void test_refused(void **state)
         wf_out(g, probe, 1);
         if (wf_run(g) == WF_OK)
             elsewhere = WF_INTERP;
-        wf_clear(ctx);
+        wf_clear_error(ctx);
         wf_release(probe);
     }
     assert_null(wf_stream_new(ctx, 99));
-    REFUSED(ctx, wf_check(ctx), WF_ERR_DEVICE, "device 99");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_DEVICE, "device 99");
     wf_array *a = ones(1);
     wf_graph *g = wf_begin(ctx, .stream = foreign);
     wf_out(g, a, 2);

@@ -231,8 +231,8 @@ static void test_nothing_repeated(void **state)
         wf_graph *g = wf_begin(ctx);
         wf_out(g, a, wf_add(wf_in(g, a), 1));
         assert_int_equal(wf_run(g), n ? WF_ERR_ARG : WF_OK);
-        assert_true(!n || strstr(wf_message(ctx), "stride 0"));
-        wf_clear(ctx);
+        assert_true(!n || strstr(wf_last_message(ctx), "stride 0"));
+        wf_clear_error(ctx);
         wf_release(a);
     }
 }

@@ -68,17 +68,17 @@ static void joined(wf_dtype t, wf_join join, int64_t box, bool zeroed)
     wf_array *mine = wf_scratch(g, t, WF_SHAPE(BINS), zeroed), *first = wf_scratch(g, WF_U8, WF_SHAPE(3), !zeroed);
     wf_val i;
     if (!zeroed) {
-        wf_section(g, WF_INIT);
+        wf_section(g, WF_SECTION_INIT);
         WF_FOR (g, i, wf_thread_id(g, -1), BINS, wf_block_size(g, -1)) {
             wf_write(g, mine, wf_const(g, t, 0), i);
         }
         WF_END(g);
-        wf_section(g, WF_CALL);
+        wf_section(g, WF_SECTION_CALL);
     }
     wf_accumulate(g, join, mine, wf_in(g, in), wf_mod(wf_index(g, 0), BINS));
     if (!zeroed)
-        wf_accumulate(g, WF_OR, first, 2, 1);
-    wf_section(g, WF_DEINIT);
+        wf_accumulate(g, WF_JOIN_OR, first, 2, 1);
+    wf_section(g, WF_SECTION_DEINIT);
     WF_FOR (g, i, wf_thread_id(g, -1), BINS, wf_block_size(g, -1)) {
         wf_val v = wf_read(g, mine, i);
         if (!zeroed)
@@ -104,10 +104,10 @@ static void joined(wf_dtype t, wf_join join, int64_t box, bool zeroed)
                 most = x > most ? x : most;
                 bits ^= x;
             }
-            double want = (double)(join == WF_ADD ? sum : join == WF_MAX ? most : bits);
-            if (join == WF_ADD && t == WF_I8)
+            double want = (double)(join == WF_JOIN_ADD ? sum : join == WF_JOIN_MAX ? most : bits);
+            if (join == WF_JOIN_ADD && t == WF_I8)
                 want = (int8_t)sum;
-            if (join == WF_ADD && t == WF_U8)
+            if (join == WF_JOIN_ADD && t == WF_U8)
                 want = (uint8_t)sum;
             if (got[b * BINS + k] != want) {
                 print_error("%s, join %d, blocks of %d, %d: %g instead of %g\n", wf_dtype_name(t), (int)join, (int)box,
@@ -127,11 +127,11 @@ static void test_updates(void **state)
         for (int z = 0; z < 2; ++z) {
             wf_dtype t = test_dtypes[i];
             if (t != WF_BOOL) {
-                joined(t, WF_ADD, box[(i + z) % 4], z);
-                joined(t, WF_MAX, box[(i + z + 1) % 4], z);
+                joined(t, WF_JOIN_ADD, box[(i + z) % 4], z);
+                joined(t, WF_JOIN_MAX, box[(i + z + 1) % 4], z);
             }
             if (t < WF_F16)
-                joined(t, WF_XOR, box[(i + z + 2) % 4], z);
+                joined(t, WF_JOIN_XOR, box[(i + z + 2) % 4], z);
         }
 }
 
@@ -148,8 +148,8 @@ static void test_large(void **state)
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(H, W), .block = WF_SHAPE(B, B));
         wf_array *mine = wf_scratch(g, WF_I32, WF_SHAPE(bins), true);
         wf_val i, n = wf_add(wf_mul(wf_index(g, 0), W), wf_index(g, 1));
-        wf_accumulate(g, WF_ADD, mine, 1, wf_add(wf_mod(n, 16), bins - 16));
-        wf_section(g, WF_DEINIT);
+        wf_accumulate(g, WF_JOIN_ADD, mine, 1, wf_add(wf_mod(n, 16), bins - 16));
+        wf_section(g, WF_SECTION_DEINIT);
         WF_FOR (g, i, wf_thread_id(g, 1), 16, wf_block_size(g, 1)) {
             wf_write(g, out, wf_read(g, mine, wf_add(i, bins - 16)), wf_block_id(g, 0), wf_block_id(g, 1), i);
         }
@@ -183,9 +183,9 @@ static void test_atomic(void **state)
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N, W), .reduce = WF_AXES(1));
     wf_array *count = wf_scratch(g, WF_I32, WF_SHAPE(1), true), *owner = wf_scratch(g, WF_U16, WF_SHAPE(2), true);
     wf_val row = wf_index(g, 0);
-    wf_val ticket = wf_atomic(g, WF_ADD, count, 1, 0), free_ = wf_cas(g, owner, wf_const(g, WF_U16, 0), 7, 1);
-    wf_accumulate(g, WF_ADD, seen, 1, row, ticket);
-    wf_accumulate(g, WF_ADD, won, wf_cast(wf_eq(free_, 0), WF_I32), row);
+    wf_val ticket = wf_atomic(g, WF_JOIN_ADD, count, 1, 0), free_ = wf_cas(g, owner, wf_const(g, WF_U16, 0), 7, 1);
+    wf_accumulate(g, WF_JOIN_ADD, seen, 1, row, ticket);
+    wf_accumulate(g, WF_JOIN_ADD, won, wf_cast(wf_eq(free_, 0), WF_I32), row);
     run(g, "atomic");
     int32_t *x = contents(seen), *y = contents(won);
     for (int i = 0; i < N * W; ++i)
@@ -204,9 +204,9 @@ static void test_parted(void **state)
     wf_array *sum = wf_full(ctx, WF_I32, WF_SHAPE(1), 0), *out = wf_full(ctx, WF_I32, WF_SHAPE(8), 0);
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N), .block = WF_SHAPE(64));
     wf_array *mine = wf_scratch(g, WF_I32, WF_SHAPE(1), true);
-    wf_accumulate(g, WF_ADD, mine, 1, 0);
-    wf_accumulate(g, WF_ADD, sum, 1, 0);
-    wf_section(g, WF_DEINIT);
+    wf_accumulate(g, WF_JOIN_ADD, mine, 1, 0);
+    wf_accumulate(g, WF_JOIN_ADD, sum, 1, 0);
+    wf_section(g, WF_SECTION_DEINIT);
     wf_barrier(g);
     wf_val all = wf_mul(wf_block_size(g, -1), wf_add(wf_read(g, sum, 0), wf_read(g, mine, 0)));
     wf_write(g, out, wf_cast(wf_add(all, wf_thread_id(g, -1)), WF_I32), wf_block_id(g, 0));

@@ -22,7 +22,7 @@ static int32_t iv[N];
 static int set_up(void **state)
 {
     (void)state;
-    ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .flags_on = WF_NO_DISK_CACHE });
+    ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .flags_on = WF_FLAG_NO_DISK_CACHE });
     a = wf_empty(ctx, WF_F32, WF_SHAPE(H, W));
     b = wf_empty(ctx, WF_F32, WF_SHAPE(H, W));
     m = wf_empty(ctx, WF_U8, WF_SHAPE(H, W));
@@ -39,7 +39,7 @@ static int set_up(void **state)
     wf_upload(m, mv, sizeof mv);
     wf_upload(i32, iv, sizeof iv);
     wf_upload(v1, av, W * sizeof(float));
-    return wf_check(ctx) != WF_OK;
+    return wf_last_status(ctx) != WF_OK;
 }
 
 static int tear_down(void **state)
@@ -57,7 +57,7 @@ static wf_array *create(const char *text)
 {
     wf_array *out = NULL;
     const char *want[] = { "out" };
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     wf_text_create(ctx, text,
                    WF_ARGS(WF_ARG("a", a), WF_ARG("b", b), WF_ARG("m", m), WF_ARG("k", i32), WF_ARG("v", v1),
                            WF_ARG("gain", 2.5), WF_ARG("two", 2)),
@@ -69,7 +69,7 @@ static void values(const char *text, double *to, int64_t count, wf_dtype dtype)
 {
     wf_array *out = create(text);
     if (!out)
-        fail_msg("%s: %s", text, wf_message(ctx));
+        fail_msg("%s: %s", text, wf_last_message(ctx));
     if (wf_array_dtype(out) != dtype)
         fail_msg("%s: is %s, not %s", text, wf_dtype_name(wf_array_dtype(out)), wf_dtype_name(dtype));
     assert_int_equal(wf_array_count(out), count);
@@ -163,9 +163,9 @@ static void numbers(void **state)
         wf_array *out = NULL;
         const char *want[] = { "out" };
         snprintf(text, sizeof text, "out = %s", cases[i].text);
-        wf_clear(ctx);
+        wf_clear_error(ctx);
         if (wf_text_create(ctx, text, WF_NO_ARGS, 0, want, 1, &out) != WF_OK)
-            fail_msg("%s: %s", text, wf_message(ctx));
+            fail_msg("%s: %s", text, wf_last_message(ctx));
         assert_int_equal(wf_array_dtype(out), WF_F64);
         assert_int_equal(wf_download(out, got, sizeof got), WF_OK);
         if (!(got[0] == cases[i].value || fabs(got[0] - cases[i].value) < 1e-15 * fabs(cases[i].value)))
@@ -399,7 +399,7 @@ static void last_expressions(void **state)
         char name[8];
         wf_array *x = create(same[i][0]), *y = create(same[i][1]);
         if (!x || !y)
-            fail_msg("%s: %s", same[i][0], wf_message(ctx));
+            fail_msg("%s: %s", same[i][0], wf_last_message(ctx));
         assert_true(wf_array_dtype(x) == wf_array_dtype(y) && wf_array_count(x) == wf_array_count(y));
         char p[8 * N] = { 0 }, q[8 * N] = { 0 };
         size_t bytes = (size_t)wf_array_count(x) * wf_dtype_size(wf_array_dtype(x));
@@ -413,10 +413,10 @@ static void last_expressions(void **state)
     wf_array *out = wf_full(ctx, WF_F32, wf_array_shape(a), 0), *other = wf_like(out);
     assert_int_equal(wf_text(ctx, "2 * a", out, a), WF_OK);
     assert_int_equal(wf_text(ctx, "2 * a", other, a), WF_ERR_SYNTAX);
-    assert_non_null(strstr(wf_message(ctx),
+    assert_non_null(strstr(wf_last_message(ctx),
                            "an expression at the end is assigned to 'out', and there is none here; say "
                            "name = ...\nline 1:\n  2 * a\n  ^"));
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     wf_release(out), wf_release(other);
 }
 
@@ -433,11 +433,11 @@ static void all_functions(void **state)
         snprintf(text, sizeof text, "out = %s%s", info->name, (whole ? integers : lists)[info->arity]);
         wf_array *out = create(text);
         if (!out)
-            fail_msg("%s: %s", text, wf_message(ctx));
+            fail_msg("%s: %s", text, wf_last_message(ctx));
         wf_release(out);
         snprintf(text, sizeof text, "out = %s(b, b, b, b)", info->name);
         assert_null(create(text));
-        assert_int_equal(wf_check(ctx), WF_ERR_SYNTAX);
+        assert_int_equal(wf_last_status(ctx), WF_ERR_SYNTAX);
     }
 }
 
@@ -526,18 +526,18 @@ static void mistakes(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         wf_array *out = create(wrong[i].text);
-        const char *message = wf_message(ctx), *caret = strrchr(message, '\n');
+        const char *message = wf_last_message(ctx), *caret = strrchr(message, '\n');
         if (out || !strstr(message, wrong[i].says))
             fail_msg("%s: %s", wrong[i].text, out ? "accepted" : message);
-        if (wf_check(ctx) != wrong[i].status)
-            fail_msg("%s: %s", wrong[i].text, wf_status_name(wf_check(ctx)));
+        if (wf_last_status(ctx) != wrong[i].status)
+            fail_msg("%s: %s", wrong[i].text, wf_status_name(wf_last_status(ctx)));
         if (wrong[i].column >= 0 && (!caret || (int)strlen(caret) != wrong[i].column + 4))
             fail_msg("%s: caret at the wrong place:\n%s", wrong[i].text, message);
     }
-    assert_non_null(strstr(wf_message(ctx), "out"));
+    assert_non_null(strstr(wf_last_message(ctx), "out"));
     assert_null(create("t = b\nout = a +\n  t * nn"));
-    assert_non_null(strstr(wf_message(ctx), "line 3:\n    t * nn\n"));
-    wf_clear(ctx);
+    assert_non_null(strstr(wf_last_message(ctx), "line 3:\n    t * nn\n"));
+    wf_clear_error(ctx);
 }
 
 /* Shapes that do not fit keep the library's message. */
@@ -547,16 +547,16 @@ static void shapes(void **state)
     wf_array *other = wf_full(ctx, WF_F32, WF_SHAPE(7), 1), *out = NULL;
     const char *want[] = { "out" };
     assert_int_equal(wf_text_create(ctx, "out = a +\n other", WF_NAMED(a, other), 0, want, 1, &out), WF_ERR_SHAPE);
-    assert_non_null(strstr(wf_message(ctx), "line 1:\n  out = a +\n          ^"));
-    wf_clear(ctx);
+    assert_non_null(strstr(wf_last_message(ctx), "line 1:\n  out = a +\n          ^"));
+    wf_clear_error(ctx);
     assert_int_equal(wf_text_create(ctx, "out = a + x", WF_NAMED(a, other), 0, want, 1, &out), WF_ERR_SHAPE);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     assert_int_equal(wf_text_create(ctx, "out = x", WF_NO_ARGS, 0, want, 1, &out), WF_ERR_SYNTAX);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     assert_int_equal(wf_text_create(ctx, "out = a + 1", WF_ARGS(WF_ARG("a", (wf_array *)NULL)), 0, want, 1, &out),
                      WF_ERR_ARG);
     assert_null(out);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     wf_release(other);
 }
 
@@ -572,7 +572,7 @@ static void extremes(void **state)
         memset(end, "(-[!"[kind], DEEP);
         end[DEEP] = 0;
         assert_null(create(text));
-        assert_int_equal(wf_check(ctx), WF_ERR_SYNTAX);
+        assert_int_equal(wf_last_status(ctx), WF_ERR_SYNTAX);
     }
     char *end = text + sprintf(text, "out = a*0");
     for (int i = 0; i < TERMS; i++)
@@ -584,7 +584,7 @@ static void extremes(void **state)
         end += sprintf(end, " ? 1 : b");
     assert_null(create(text)); /* nests to the right */
     free(text);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
 }
 
 /* Any allocation may fail (debug builds): an error, no crash, no leak; and the next attempt works. */
@@ -597,7 +597,7 @@ static void no_memory(void **state)
         out = create("t = a*gain + b[y, x-1; clamp]; u = t > 0 ? t : m; out = u - mean(u) + 0.5");
         wf__alloc_fail_after(-1);
         if (!out)
-            assert_int_equal(wf_check(ctx), WF_ERR_MEMORY);
+            assert_int_equal(wf_last_status(ctx), WF_ERR_MEMORY);
     }
     assert_non_null(out);
     wf_release(out);

@@ -23,7 +23,7 @@ static int set_up(void **state)
 {
     (void)state;
     bool bv[N] = { true, false, true };
-    ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .flags_on = WF_NO_DISK_CACHE });
+    ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .flags_on = WF_FLAG_NO_DISK_CACHE });
     a = wf_empty(ctx, WF_F32, WF_SHAPE(H, W));
     d = wf_full(ctx, WF_F64, WF_SHAPE(W), 0.5);
     k = wf_empty(ctx, WF_I64, WF_SHAPE(H, W));
@@ -31,7 +31,7 @@ static int set_up(void **state)
     wf_upload(a, av, sizeof av);
     wf_upload(k, kv, sizeof kv);
     wf_upload(b, bv, sizeof bv);
-    return wf_check(ctx) != WF_OK;
+    return wf_last_status(ctx) != WF_OK;
 }
 
 static int tear_down(void **state)
@@ -50,7 +50,7 @@ static void compute(const char *text, double n, wf_dtype dtype, int64_t count, d
     const char *want[] = { "out" };
     wf_array *out;
     if (wf_text_create(ctx, text, WF_NAMED(a, k, b, n), 0, want, 1, &out) != WF_OK)
-        fail_msg("%s, n = %g: %s", text, n, wf_message(ctx));
+        fail_msg("%s, n = %g: %s", text, n, wf_last_message(ctx));
     if (wf_array_dtype(out) != dtype || wf_array_count(out) != count)
         fail_msg("%s, n = %g: %d elements of %s", text, n, (int)wf_array_count(out),
                  wf_dtype_name(wf_array_dtype(out)));

@@ -258,19 +258,19 @@ static void test_programs(void **state)
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         const char *text = programs[i].text, *want[] = { "out" };
         wf_array *made = NULL;
-        wf_clear(ctx);
+        wf_clear_error(ctx);
         if (wf_text_create(ctx, text, WF_ARGS(WF_ARG("a", a), WF_ARG("", size)), 0, want, 1, &made) != WF_OK)
-            fail_msg("%s: %s", text, wf_message(ctx));
+            fail_msg("%s: %s", text, wf_last_message(ctx));
         expect(text, made, programs[i].dtype, programs[i].want);
 
         wf_array *out = wf_full(ctx, programs[i].dtype, WF_SHAPE(H, W), 99);
         if (wf_text(ctx, text, a, out) != WF_OK)
-            fail_msg("%s: %s", text, wf_message(ctx));
+            fail_msg("%s: %s", text, wf_last_message(ctx));
         expect(text, out, programs[i].dtype, programs[i].want);
         wf_release(out);
 
         out = wf_full(ctx, programs[i].dtype, WF_SHAPE(H, W), 99);
-        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(H, W), .flags_off = WF_LOOP_OPT);
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(H, W), .flags_off = WF_FLAG_LOOP_OPT);
         wf_text_record(g, text, a, out);
         OK(ctx, wf_run(g));
         expect(text, out, programs[i].dtype, programs[i].want);
@@ -458,11 +458,11 @@ static void test_subtraction(void **state)
             wf_release(size);
         }
     wf_array *to = wf_full(ctx, WF_U8, WF_SHAPE(W), 0);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     assert_int_equal(wf_text(ctx, "to[x] = -1", to), WF_ERR_DTYPE);
-    REFUSED(ctx, wf_check(ctx), WF_ERR_DTYPE, "-1 does not fit u8, the dtype of to; u8(-1) converts it");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_DTYPE, "-1 does not fit u8, the dtype of to; u8(-1) converts it");
     assert_int_equal(wf_text(ctx, "to[idiv(x, 2)] -= 300", to), WF_ERR_DTYPE);
-    REFUSED(ctx, wf_check(ctx), WF_ERR_DTYPE, "300 does not fit u8, the dtype of to; u8(300) converts it");
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_DTYPE, "300 does not fit u8, the dtype of to; u8(300) converts it");
     wf_release(to);
 }
 
@@ -493,9 +493,9 @@ static void test_reduced(void **state)
     (void)state;
     wf_array *a = make_image(), *out = wf_empty(ctx, WF_F64, WF_SHAPE(1));
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(H, W), .reduce = WF_ALL_AXES);
-    wf_var sum = wf_reduced(g, WF_F64, 0, WF_ADD);
+    wf_var sum = wf_reduced(g, WF_F64, 0, WF_JOIN_ADD);
     wf_text_record(g, "if (a > 0) { for (int k = 0; k < x; k++) { if (k == 3) continue; sum += a*k } }", a, sum);
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, out, sum);
     OK(ctx, wf_run(g));
     double got, expected = 0;

@@ -93,9 +93,9 @@ static void test_mistakes(void **state)
         wf_args args = WF_ARGS(WF_ARG("a", a), WF_ARG("ker", ker), WF_ARG("gain", 2.5), WF_ARG("", size));
         if (strstr(wrong[i].says, "would be"))
             args.n--;
-        wf_clear(ctx);
+        wf_clear_error(ctx);
         wf_status status = wf_text_create(ctx, text, args, 0, want, 1, &out);
-        char where[32], *message = strdup(wf_message(ctx));
+        char where[32], *message = strdup(wf_last_message(ctx));
         const char *caret = strrchr(message, '\n');
         snprintf(where, sizeof where, "line %d:", wrong[i].line);
         if (status != wrong[i].status || out || !strstr(message, wrong[i].says) || !strstr(message, where) || !caret ||
@@ -103,7 +103,7 @@ static void test_mistakes(void **state)
             fail_msg("%s\ngives %s: %s", text, wf_status_name(status), message);
         free(message);
     }
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     wf_graph *g = wf_begin(ctx);
     wf_text_record(g, "f32 s = 0; a = s", a);
     EXPECT(ctx, wf_run(g), WF_ERR_CONTRACT);
@@ -151,7 +151,7 @@ static void test_extremes(void **state)
             for (int k = 0; k < DEEP && closed; k++)
                 end += sprintf(end, "%s", pieces[i][1]);
             assert_int_not_equal(wf_text_create(ctx, text, WF_NAMED(a), 0, want, 1, &out), WF_OK);
-            wf_clear(ctx);
+            wf_clear_error(ctx);
         }
     /* the step of a loop at each continue */
     char *end = text + sprintf(text, "int s = 0; for (int k = 0; k < 9 + s; k += 0");
@@ -162,7 +162,7 @@ static void test_extremes(void **state)
         end += sprintf(end, "if (a > k) continue;");
     sprintf(end, "s = 1 } out = s");
     assert_int_equal(wf_text_create(ctx, text, WF_NAMED(a), 0, want, 1, &out), WF_ERR_UNSUPPORTED);
-    wf_clear(ctx);
+    wf_clear_error(ctx);
     free(text);
     wf_release(a);
 }
@@ -208,8 +208,8 @@ static void test_no_memory(void **state)
             WF_NAMED(a), 0, want, 1, &out);
         wf__alloc_fail_after(-1);
         if (status != (out ? WF_OK : WF_ERR_MEMORY))
-            fail_msg("allocation %ld: %s: %s", n, wf_status_name(status), wf_message(ctx));
-        wf_clear(ctx);
+            fail_msg("allocation %ld: %s: %s", n, wf_status_name(status), wf_last_message(ctx));
+        wf_clear_error(ctx);
     }
     assert_non_null(out);
     wf_release(out);

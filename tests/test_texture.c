@@ -23,11 +23,11 @@ static int64_t wrapped(wf_border wrap, int64_t i, int64_t n)
 
 static int weights(wf_filter filter, double t, double w[MOST])
 {
-    if (filter == WF_NEAREST) {
+    if (filter == WF_FILTER_NEAREST) {
         w[0] = 1;
         return 1;
     }
-    if (filter == WF_LINEAR) {
+    if (filter == WF_FILTER_LINEAR) {
         w[0] = 1 - t, w[1] = t;
         return 2;
     }
@@ -54,9 +54,9 @@ static double expected(const model *m, const float *position, int c)
     int taps[3] = { 1, 1, 1 };
     for (int d = 0; d < m->axes; d++) {
         float x = m->pixels ? position[d] : position[d] * (float)m->dim[d]; /* as documented: in f32 */
-        float half = m->filter == WF_NEAREST ? (m->pixels ? 0.5f : 0) : m->pixels ? 0 : -0.5f;
+        float half = m->filter == WF_FILTER_NEAREST ? (m->pixels ? 0.5f : 0) : m->pixels ? 0 : -0.5f;
         x += half;
-        first[d] = (int64_t)floorf(x) - (m->filter == WF_CUBIC);
+        first[d] = (int64_t)floorf(x) - (m->filter == WF_FILTER_CUBIC);
         taps[d] = weights(m->filter, (double)(x - floorf(x)), w[d]);
     }
     for (int k = 0; k < taps[0] * taps[1] * taps[2]; k++) {
@@ -129,21 +129,21 @@ static void every_filter_and_wrap(void **state)
 {
     (void)state;
     for (int axes = 1; axes <= 3; axes++)
-        for (int f = WF_NEAREST; f <= WF_CUBIC; f++)
+        for (int f = WF_FILTER_NEAREST; f <= WF_FILTER_CUBIC; f++)
             for (size_t w = 0; w < sizeof wraps / sizeof *wraps; w++)
                 if (axes == 2 || !is_on_gpu() || (f + (int)w) % 4 == 0)
-                    compare(axes, axes == 3 && f == WF_CUBIC ? 0 : ((int)w + f) % 4, (wf_filter)f, wraps[w],
+                    compare(axes, axes == 3 && f == WF_FILTER_CUBIC ? 0 : ((int)w + f) % 4, (wf_filter)f, wraps[w],
                             (int)w % 2 != axes % 2, (f + axes + (int)w) % 2 == 0, 0);
 }
 
 static void axes_and_channels(void **state)
 {
     (void)state;
-    compare(1, 4, WF_LINEAR, WF_BORDER_CLAMP, false, false, 0);
-    compare(3, 3, WF_LINEAR, WF_BORDER_PERIODIC, false, false, 0);
-    compare(3, 0, WF_CUBIC, WF_BORDER_MIRROR, true, false, 0);
-    compare(2, 4, WF_LINEAR, WF_BORDER_MIRROR, false, false, WF_PACKETS);
-    compare(2, 3, WF_NEAREST, WF_BORDER_PERIODIC, false, true, WF_PACKETS);
+    compare(1, 4, WF_FILTER_LINEAR, WF_BORDER_CLAMP, false, false, 0);
+    compare(3, 3, WF_FILTER_LINEAR, WF_BORDER_PERIODIC, false, false, 0);
+    compare(3, 0, WF_FILTER_CUBIC, WF_BORDER_MIRROR, true, false, 0);
+    compare(2, 4, WF_FILTER_LINEAR, WF_BORDER_MIRROR, false, false, WF_FLAG_PACKETS);
+    compare(2, 3, WF_FILTER_NEAREST, WF_BORDER_PERIODIC, false, true, WF_FLAG_PACKETS);
 }
 
 /* On elements a linear texture is the elements; far outside, and for NaN, nothing breaks; f64 stays f64. */
@@ -155,8 +155,8 @@ static void at_the_limits(void **state)
     wf_array *out = wf_empty(ctx, WF_F64, WF_SHAPE(6)), *near = wf_empty(ctx, WF_F64, WF_SHAPE(6));
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(6));
     wf_val v, w;
-    wf_texture_read(g, &(wf_texture){ image, .filter = WF_LINEAR }, WF_VALS(wf_in(g, at)), &v);
-    wf_texture_read(g, &(wf_texture){ image, .filter = WF_NEAREST }, WF_VALS(wf_in(g, at)), &w);
+    wf_texture_read(g, &(wf_texture){ image, .filter = WF_FILTER_LINEAR }, WF_VALS(wf_in(g, at)), &v);
+    wf_texture_read(g, &(wf_texture){ image, .filter = WF_FILTER_NEAREST }, WF_VALS(wf_in(g, at)), &w);
     assert_int_equal(wf_val_dtype(v), WF_F64);
     wf_out(g, out, v);
     wf_out(g, near, w);
@@ -179,10 +179,13 @@ static void mistakes(void **state)
         size_t positions;
         const char *part;
     } bad[] = {
-        { { NULL, 0, WF_LINEAR, 0, 0 }, 2, "without an array" },   { { image, 3, WF_LINEAR, 0, 0 }, 1, "axes" },
-        { { image, 4, WF_LINEAR, 0, 0 }, 2, "fewer channels" },    { { image, -1, WF_LINEAR, 0, 0 }, 2, "64 channels" },
-        { { image, 3, (wf_filter)9, 0, 0 }, 2, "no such filter" }, { { pairs, 0, WF_LINEAR, 0, 0 }, 2, "complex" },
-        { { image, 3, WF_LINEAR, 0, 0 }, 0, "1 to 3 positions" },
+        { { NULL, 0, WF_FILTER_LINEAR, 0, 0 }, 2, "without an array" },
+        { { image, 3, WF_FILTER_LINEAR, 0, 0 }, 1, "axes" },
+        { { image, 4, WF_FILTER_LINEAR, 0, 0 }, 2, "fewer channels" },
+        { { image, -1, WF_FILTER_LINEAR, 0, 0 }, 2, "64 channels" },
+        { { image, 3, (wf_filter)9, 0, 0 }, 2, "no such filter" },
+        { { pairs, 0, WF_FILTER_LINEAR, 0, 0 }, 2, "complex" },
+        { { image, 3, WF_FILTER_LINEAR, 0, 0 }, 0, "1 to 3 positions" },
     };
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(9));

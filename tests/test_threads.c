@@ -45,7 +45,7 @@ static void record_and_run(wf_context *ctx, int number, int rounds, int64_t n)
             x = wf_add(x, 1);
         wf_out(g, a, x);
         wf_array *sum = wf_keep(wf_sum(x, WF_ALL_AXES));
-        must(wf_run(g) == WF_OK, wf_message(ctx));
+        must(wf_run(g) == WF_OK, wf_last_message(ctx));
         float want = (float)(number + (number + i) % 3 + 1);
         must(all_are(a, want), "a recording computed something else");
         must(all_are(sum, want * (float)n), "a sum is wrong");
@@ -57,7 +57,7 @@ static void record_and_run(wf_context *ctx, int number, int rounds, int64_t n)
 static void *own_context(void *user)
 {
     worker *w = user;
-    wf_config config = { .size = sizeof config, .threads = 2, .flags_on = WF_NO_DISK_CACHE };
+    wf_config config = { .size = sizeof config, .threads = 2, .flags_on = WF_FLAG_NO_DISK_CACHE };
     wf_context *ctx = wf_context_new(&config);
     must(ctx != NULL, "no context");
     record_and_run(ctx, w->number, 8, 1000);
@@ -96,7 +96,7 @@ static void *launch_kernel(void *user)
         int64_t n = i % 5 == 4 ? 150000 : 1 + 100 * (i % 3);
         wf_array *src = wf_full(w->ctx, WF_F32, WF_SHAPE(n), w->number), *dst = wf_like(src);
         double gain = i;
-        must(wf_launch(w->kernel, WF_NAMED(src, dst, gain)) == WF_OK, wf_message(w->ctx));
+        must(wf_launch(w->kernel, WF_NAMED(src, dst, gain)) == WF_OK, wf_last_message(w->ctx));
         must(all_are(dst, (float)(w->number * i + 7)), "a launch computed something else");
         wf_release(src);
         wf_release(dst);
@@ -130,7 +130,7 @@ static void *share_handles(void *user)
         wf_array *out = wf_formal(g, "out", WF_F32, 1);
         wf_out(g, out, wf_in(g, view));
         wf_kernel *k = wf_compile(g);
-        must(k != NULL, wf_message(w->ctx));
+        must(k != NULL, wf_last_message(w->ctx));
         wf_release(mine);
         wf_release(view);
         wf_kernel_free(k);
@@ -161,12 +161,13 @@ static void *own_errors(void *user)
     char text[32];
     for (int i = 0; i < 200; ++i) {
         snprintf(text, sizeof text, "thread %d, %d", w->number, i);
-        must(wf_check(w->ctx) == WF_OK, "an error of another thread");
+        must(wf_last_status(w->ctx) == WF_OK, "an error of another thread");
         wf_error(w->ctx, mine[w->number], text);
         wf_error(w->ctx, WF_ERR_ARG, "later");
-        must(wf_check(w->ctx) == mine[w->number] && !strcmp(wf_message(w->ctx), text), "another thread's error");
-        wf_clear(w->ctx);
-        must(!*wf_message(w->ctx), "an error that was cleared");
+        must(wf_last_status(w->ctx) == mine[w->number] && !strcmp(wf_last_message(w->ctx), text),
+             "another thread's error");
+        wf_clear_error(w->ctx);
+        must(!*wf_last_message(w->ctx), "an error that was cleared");
     }
     return NULL;
 }
@@ -176,7 +177,7 @@ static void test_errors_of_each_thread(void **state)
     (void)state;
     wf_context *ctx = test_context(WF_INTERP, 1);
     run_workers(THREADS, own_errors, (worker){ .ctx = ctx });
-    assert_int_equal(wf_check(ctx), WF_OK);
+    assert_int_equal(wf_last_status(ctx), WF_OK);
     wf_context_free(ctx);
 }
 
@@ -191,7 +192,7 @@ static void *change_settings(void *user)
     for (int i = 0; i < 40; ++i) {
         wf_info info = { .size = sizeof info };
         must(wf_get_info(w->ctx, i % 2, &info) == WF_OK, "no info");
-        wf_set_flags(w->ctx, i % 2 ? WF_FOLD : 0, i % 2 ? 0 : WF_FOLD);
+        wf_set_flags(w->ctx, i % 2 ? WF_FLAG_FOLD : 0, i % 2 ? 0 : WF_FLAG_FOLD);
         must(wf_get_threads(w->ctx) > 0, "no threads");
     }
     return NULL;
@@ -211,7 +212,7 @@ static void *launch_interpreted(void *user)
     worker *w = user;
     for (int i = 0; i < 20; ++i) {
         wf_array *dst = wf_empty(w->ctx, WF_F32, WF_SHAPE(500));
-        must(wf_launch(w->kernel, WF_ARGS(WF_ARG("dst", dst), WF_ARG("p", i))) == WF_OK, wf_message(w->ctx));
+        must(wf_launch(w->kernel, WF_ARGS(WF_ARG("dst", dst), WF_ARG("p", i))) == WF_OK, wf_last_message(w->ctx));
         must(all_are(dst, (float)i), "a launch computed something else");
         wf_release(dst);
     }

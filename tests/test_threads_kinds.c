@@ -3,7 +3,7 @@
  * kernels, frozen sequences, streams, the history. What each computes is known. Meant for ThreadSanitizer too.
  */
 #include "side_by_side.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 #include "weft/traced.h"
 
 enum { N = 300, THREADS = 3, ROUNDS = 4 };
@@ -28,7 +28,7 @@ static void expect(wf_array *a, int64_t first, int64_t step, const char *what)
 
 static void run(wf_graph *g) { must(wf_run(g) == WF_OK, "a recording failed"); }
 
-static wf_array *ramp(const worker *w) { return wf_arange(w->ctx, WF_I32, N, w->k, 1); }
+static wf_array *ramp(const worker *w) { return wf_array_arange(w->ctx, WF_I32, N, w->k, 1); }
 
 static void scatter(const worker *w)
 {
@@ -36,7 +36,7 @@ static void scatter(const worker *w)
     wf_graph *g = wf_begin(w->ctx);
     wf_val i = wf_iota(g, WF_SHAPE(N), 0);
     wf_write(g, b, wf_mul(wf_in(g, a), w->k + 2), wf_sub(N - 1, i));
-    wf_accumulate(g, WF_ADD, b, 1, wf_idiv(wf_iota(g, WF_SHAPE(2 * N), 0), 2));
+    wf_accumulate(g, WF_JOIN_ADD, b, 1, wf_idiv(wf_iota(g, WF_SHAPE(2 * N), 0), 2));
     wf_array *sum = wf_keep(wf_sum(wf_in(g, b), WF_ALL_AXES));
     run(g);
     expect(sum, (int64_t)(w->k + 2) * (N * w->k + N * (N - 1) / 2) + 2 * N, 0, "a sum of what was scattered");
@@ -48,10 +48,10 @@ static void scan_and_views(const worker *w)
 {
     wf_array *a = wf_full(w->ctx, WF_I32, WF_SHAPE(N), w->k + 1);
     wf_graph *g = wf_begin(w->ctx);
-    wf_val v = wf_mul(wf_in(g, a), 3), s = wf_scan(WF_ADD, v, 0, false, false);
+    wf_val v = wf_mul(wf_in(g, a), 3), s = wf_scan(WF_JOIN_ADD, v, 0, false, false);
     wf_array *back = wf_keep(wf_reverse(wf_slice(s, 0, 10, WF_END_INDEX, 1), 0));
     wf_array *chosen = wf_compress(s, wf_gt(wf_iota(g, WF_SHAPE(N), 0), N - 11));
-    wf_array *blocks = wf_keep(wf_block_reduce(WF_MAX, s, 10));
+    wf_array *blocks = wf_keep(wf_block_reduce(WF_JOIN_MAX, s, 10));
     run(g);
     int64_t step = 3 * (w->k + 1);
     expect(back, N * step, -step, "a reversed scan");
@@ -104,9 +104,9 @@ static void space(const worker *w)
     wf_write(g, b, wf_sub(wf_read_border(g, a, WF_BORDER_CLAMP, 0, wf_add(i, w->k)), wf_read(g, a, i)), i);
     run(g);
     g = wf_begin(w->ctx, .shape = WF_SHAPE(N), .reduce = WF_ALL_AXES);
-    wf_var s = wf_reduced(g, WF_I64, 0, WF_ADD);
+    wf_var s = wf_reduced(g, WF_I64, 0, WF_JOIN_ADD);
     wf_inc(s, wf_in(g, b));
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, sum, s);
     run(g);
     expect(sum, (int64_t)w->k * N - (int64_t)w->k * (w->k + 1) / 2, 0, "a stencil and its sum");
@@ -161,7 +161,7 @@ static void frozen(const worker *w)
     wf_array *x = ramp(w), *y = wf_like(x), *copy = wf_copy(x), *z = wf_like(x);
     must(wf_freeze_begin(w->ctx, WF_ARRAYS(x, y)) == WF_OK, "no freezing");
     wf_graph *g = wf_begin(w->ctx);
-    wf_array *between = wf_keep(wf_scan(WF_MAX, wf_mul(wf_in(g, x), 2), 0, false, false));
+    wf_array *between = wf_keep(wf_scan(WF_JOIN_MAX, wf_mul(wf_in(g, x), 2), 0, false, false));
     run(g);
     g = wf_begin(w->ctx);
     wf_out(g, y, wf_add(wf_in(g, between), w->k));
@@ -183,8 +183,8 @@ static void mistakes(const worker *w)
     wf_array *a = ramp(w);
     wf_graph *g = wf_begin(w->ctx);
     wf_out(g, a, wf_iota(g, WF_SHAPE(3, 2), 0));
-    must(wf_run(g) == WF_ERR_SHAPE && wf_check(w->ctx) == WF_ERR_SHAPE, "a mistake is not found");
-    wf_clear(w->ctx);
+    must(wf_run(g) == WF_ERR_SHAPE && wf_last_status(w->ctx) == WF_ERR_SHAPE, "a mistake is not found");
+    wf_clear_error(w->ctx);
     expect(a, w->k, 1, "what a mistake left");
 }
 
@@ -203,14 +203,14 @@ static void *do_all(void *user)
                             frozen,  mistakes,       random_numbers, history };
     enum { KINDS = sizeof kind / sizeof *kind };
     worker w = *(worker *)user;
-    wf_config config = { .size = sizeof config, .threads = 2, .flags_on = WF_NO_DISK_CACHE | WF_HISTORY };
+    wf_config config = { .size = sizeof config, .threads = 2, .flags_on = WF_FLAG_NO_DISK_CACHE | WF_FLAG_HISTORY };
     bool own = !w.ctx;
     if (own)
         w.ctx = wf_context_new(&config);
     for (int round = 0; w.ctx && round < ROUNDS; ++round)
         for (int i = 0; i < KINDS; ++i)
             kind[(i + 3 * w.k) % KINDS](&w);
-    must(w.ctx && wf_check(w.ctx) == WF_OK, w.ctx ? wf_message(w.ctx) : "no context");
+    must(w.ctx && wf_last_status(w.ctx) == WF_OK, w.ctx ? wf_last_message(w.ctx) : "no context");
     if (own)
         wf_context_free(w.ctx);
     return NULL;
@@ -234,7 +234,8 @@ static void *accumulate_often(void *arg)
         wf_array *sums = wf_full(w->ctx, WF_F64, WF_SHAPE(bins), 1);
         wf_graph *g = wf_begin(w->ctx, .shape = WF_SHAPE(POINTS), .serial_below = 1);
         wf_val i = wf_index(g, 0);
-        wf_accumulate(g, WF_ADD | WF_EXPAND, sums, wf_and(i, 15), wf_mod(wf_mul(i, 7919 + 2 * w->k), (double)bins));
+        wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_EXPAND, sums, wf_and(i, 15),
+                           wf_mod(wf_mul(i, 7919 + 2 * w->k), (double)bins));
         run(g);
         double *want = malloc((size_t)bins * sizeof *want), *got = malloc((size_t)bins * sizeof *got);
         must(want && got && wf_download(sums, got, (size_t)bins * sizeof *got) == WF_OK, "sums are to be had");
@@ -271,7 +272,7 @@ static void test_one_context(void **state)
     (void)state;
     for (int interpreted = 0; interpreted < 2; ++interpreted) {
         wf_context *ctx = test_context(interpreted ? WF_INTERP : WF_CPU, 2);
-        wf_set_flags(ctx, WF_HISTORY, 0);
+        wf_set_flags(ctx, WF_FLAG_HISTORY, 0);
         all_at_once(ctx);
         wf_context_free(ctx);
     }

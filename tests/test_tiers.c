@@ -1,5 +1,5 @@
 /* test_tiers.c - kernels of little work are compiled in little time, and for good by the launch that has made it worth
- * that; what it computes stays the same (WF_TIERED).
+ * that; what it computes stays the same (WF_FLAG_TIERED).
  */
 #include "run/cache/disk.h"
 #include "side_by_side.h"
@@ -12,7 +12,7 @@ static int on(void **state)
 {
     (void)state;
     ctx = test_context(WF_CPU, 2);
-    wf_set_flags(ctx, WF_HISTORY | WF_TIERED, 0);
+    wf_set_flags(ctx, WF_FLAG_HISTORY | WF_FLAG_TIERED, 0);
     return 0;
 }
 
@@ -43,7 +43,7 @@ static wf_kernel_info last(wf_context *of)
     return k;
 }
 
-static wf_array *numbers(wf_context *of, int64_t n) { return wf_arange(of, WF_F32, n, -1, 2.0 / (double)n); }
+static wf_array *numbers(wf_context *of, int64_t n) { return wf_array_arange(of, WF_F32, n, -1, 2.0 / (double)n); }
 
 /* out = what the literal makes of a: another kernel for each. */
 static void record(wf_graph *g, wf_array *a, wf_array *out, double literal)
@@ -144,7 +144,7 @@ static void test_what_is_not(void **state)
     need_llvm();
     wf_array *a = numbers(ctx, 1000), *out = wf_like(a), *large = numbers(ctx, 1 << 25), *large_out = wf_like(large);
     run_expecting((wf_space){ 0 }, a, out, 7, true);
-    run_expecting((wf_space){ .flags_off = WF_TIERED }, a, out, 7, false);
+    run_expecting((wf_space){ .flags_off = WF_FLAG_TIERED }, a, out, 7, false);
     run_expecting((wf_space){ 0 }, large, large_out, 8, false);
     wf_release(large);
     wf_release(large_out);
@@ -181,7 +181,9 @@ static void test_what_is_not(void **state)
 /* ---- the disk ---- */
 static wf_context *with_folder(const char *dir)
 {
-    wf_config config = { .size = sizeof config, .threads = 1, .cache_dir = dir, .flags_on = WF_HISTORY | WF_TIERED };
+    wf_config config = {
+        .size = sizeof config, .threads = 1, .cache_dir = dir, .flags_on = WF_FLAG_HISTORY | WF_FLAG_TIERED
+    };
     wf_context *of = wf_context_new(&config);
     assert_non_null(of);
     return of;
@@ -213,13 +215,13 @@ static void test_on_disk(void **state)
     assert_true(k.baseline && k.code == WF_CODE_COMPILED);
     k = found(dir, 1000, 1, 0);
     assert_true(k.baseline && k.code == WF_CODE_DISK);
-    k = found(dir, 1000, 1, WF_TIERED); /* baseline code is not what is wanted */
+    k = found(dir, 1000, 1, WF_FLAG_TIERED); /* baseline code is not what is wanted */
     assert_true(!k.baseline && k.code == WF_CODE_COMPILED);
     k = found(dir, 1000, 1, 0);
     assert_true(k.baseline && k.code == WF_CODE_DISK);
     k = found(dir, N, MANY, 0); /* there by now, and found when it is worth it */
     assert_true(!k.baseline && k.code == WF_CODE_READY);
-    k = found(other, 1000, 1, WF_TIERED);
+    k = found(other, 1000, 1, WF_FLAG_TIERED);
     assert_true(!k.baseline && k.code == WF_CODE_COMPILED);
     k = found(other, 1000, 1, 0); /* the better one will do */
     assert_true(!k.baseline && k.code == WF_CODE_DISK);

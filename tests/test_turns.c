@@ -160,7 +160,7 @@ static void mixed(void **state)
         wf_array *to = way == SCRATCH ? wf_scratch(g, WF_I32, WF_SHAPE(4), true) : a, *from = way == VIEW ? same : to;
         wf_val at = way == SCRATCH ? WF_V(2) : i;
         if (way == SCRATCH)
-            wf_section(g, WF_INIT);
+            wf_section(g, WF_SECTION_INIT);
         WF_FOR (g, k, 0, 2, 1) {
             WF_FOR (g, l, 0, 3, 1) {
                 wf_val old = way == ELEMENT_READ ? wf_in(g, a) : wf_read(g, from, at);
@@ -175,7 +175,7 @@ static void mixed(void **state)
         }
         WF_END(g);
         if (way == SCRATCH) {
-            wf_section(g, WF_CALL);
+            wf_section(g, WF_SECTION_CALL);
             wf_write(g, a, wf_read(g, to, at), i);
         }
         OK(ctx, wf_run(g));

@@ -9,7 +9,7 @@ static wf_kernel_info info[MOST] = { { .size = sizeof *info } };
 
 static size_t ran(void) { return wf_history(ctx, info, MOST); }
 
-static wf_array *ramp(void) { return wf_arange(ctx, WF_F32, N, 0, 1); }
+static wf_array *ramp(void) { return wf_array_arange(ctx, WF_F32, N, 0, 1); }
 
 static void test_kept(void **state)
 {
@@ -67,7 +67,7 @@ static void test_other_arrays(void **state)
         else if (how == 1)
             wf_write(g, out, v, i);
         else if (how == 2)
-            wf_accumulate(g, WF_ADD, out, v, wf_mod(i, 3));
+            wf_accumulate(g, WF_JOIN_ADD, out, v, wf_mod(i, 3));
         else {
             WF_IF (g, wf_gt(v, 3)) {
                 wf_write(g, out, v, i);
@@ -96,7 +96,7 @@ static void test_seen(void **state)
                     : how == 3 ? wf_retain(out[how])
                                : NULL;
         if (how == 4) {
-            wf_val old = wf_atomic(g, WF_ADD, out[how], 1, wf_iota(g, WF_SHAPE(N), 0));
+            wf_val old = wf_atomic(g, WF_JOIN_ADD, out[how], 1, wf_iota(g, WF_SHAPE(N), 0));
             seen[how] = wf_keep(wf_mul(old, 2));
         } else
             wf_out(g, out[how], wf_mul(wf_in(g, a), 2));
@@ -145,7 +145,7 @@ static void test_flags(void **state)
     (void)state;
     wf_array *a = ramp();
     for (int debug = 0; debug < 2; ++debug) {
-        wf_graph *g = wf_begin(ctx, .flags_on = debug ? WF_DEBUG : 0, .flags_off = debug ? 0 : WF_DEAD_CODE);
+        wf_graph *g = wf_begin(ctx, .flags_on = debug ? WF_FLAG_DEBUG : 0, .flags_off = debug ? 0 : WF_FLAG_DEAD_CODE);
         wf_release(wf_keep(wf_mul(wf_in(g, a), 2)));
         ran();
         OK(ctx, wf_run(g));

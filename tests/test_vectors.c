@@ -146,7 +146,7 @@ static void test_text(void **state)
             wf_select(wf_gt(wf_iota(g, WF_SHAPE(100), 0), 5), wf_in(g, a), wf_cast(wf_const(g, WF_F32, 1), some[k].t)));
         wf_kernel *kernel = wf_compile(g);
         if (!kernel)
-            print_error("%s\n", wf_message(ctx));
+            print_error("%s\n", wf_last_message(ctx));
         assert_non_null(kernel);
         size_t len;
         OK(ctx, wf_kernel_dump(kernel, WF_NO_ARGS, WF_DUMP_PTX_FOR(80), text, CAP, &len));

@@ -186,7 +186,7 @@ static void repetitions(void **state)
     wf_graph *g = wf_begin(ctx);
     wf_val v = wf_in(g, a), slow = wf_round(wf_exp(wf_log(v)));
     wf_array *tiled = wf_keep(wf_tile(v, WF_SHAPE(2, 2))), *each = wf_keep(wf_repeat(slow, 1, 3)),
-             *wide = wf_keep(wf_broadcast_to(wf_slice(v, 0, 1, 2, 1), WF_SHAPE(2, 2, 3))),
+             *wide = wf_keep(wf_broadcast(wf_slice(v, 0, 1, 2, 1), WF_SHAPE(2, 2, 3))),
              *none = wf_keep(wf_repeat(v, 0, 0)), *rows = wf_keep(wf_repeat(wf_tile(slow, WF_SHAPE(1, 2)), 0, 2));
     OK(ctx, wf_run(g));
     expect(tiled, WF_SHAPE(4, 6),
@@ -377,7 +377,7 @@ static void mistakes(void **state)
     wf_keep(wf_reshape(wf_in(g, a), WF_SHAPE(4, 2)));
     REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, "(2, 3) does not have the elements of (4, 2)");
     g = wf_begin(ctx);
-    wf_keep(wf_broadcast_to(wf_in(g, a), WF_SHAPE(2, 4)));
+    wf_keep(wf_broadcast(wf_in(g, a), WF_SHAPE(2, 4)));
     REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, "does not broadcast to (2, 4)");
     g = wf_begin(ctx);
     wf_keep(wf_tile(wf_in(g, a), WF_SHAPE(2)));
@@ -415,13 +415,14 @@ static void stored_gather(void **state)
     (void)state;
     enum { N = 12 };
     for (int same = 0; same < 2; ++same) {
-        wf_array *a = wf_arange(ctx, WF_F32, N, 1, 1), *other = wf_full(ctx, WF_F32, WF_SHAPE(N), 0);
+        wf_array *a = wf_array_arange(ctx, WF_F32, N, 1, 1), *other = wf_full(ctx, WF_F32, WF_SHAPE(N), 0);
         wf_graph *g = wf_begin(ctx);
         wf_val fourth = wf_read(g, a, 3);
         wf_out(g, a, 50);
         wf_val at = wf_mod(wf_add(wf_iota(g, WF_SHAPE(N), 0), wf_cast(fourth, WF_I64)), N);
         wf_val got = wf_read(g, a, at), twice = wf_concat(0, got, wf_reverse(got, 0));
-        wf_accumulate(g, WF_ADD | WF_DIRECT, same ? a : other, 1, wf_mod(wf_cast(wf_cast(twice, WF_I8), WF_I64), N));
+        wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_DIRECT, same ? a : other, 1,
+                           wf_mod(wf_cast(wf_cast(twice, WF_I8), WF_I64), N));
         wf_out(g, a, got);
         OK(ctx, wf_run(g));
         float *x = contents(a), *y = contents(other);
@@ -507,7 +508,7 @@ static void literals_without_axes(void **state)
     const float two = 2;
     const wf_shape scalar = WF_SCALAR;
     wf_graph *g = wf_begin(ctx);
-    wf_array *out = wf_keep(wf_reshape(wf_broadcast_to(wf_const(g, WF_F32, 2), WF_SHAPE(1, 1)), WF_SCALAR));
+    wf_array *out = wf_keep(wf_reshape(wf_broadcast(wf_const(g, WF_F32, 2), WF_SHAPE(1, 1)), WF_SCALAR));
     OK(ctx, wf_run(g));
     expect(out, scalar, &two);
 }

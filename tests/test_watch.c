@@ -1,6 +1,6 @@
 /* test_watch.c - wf_watch: loops seen turn by turn, over all points at once. */
 #include "on_devices.h"
-#include <weft/array.h>
+#include <weft/functions.h>
 
 enum { MOST = 400, LANES = 100 };
 
@@ -22,7 +22,7 @@ static wf_status record_frame(void *user, const wf_seen *seen)
     int64_t n = wf_array_count(seen->value), on = 0;
     assert_true(n <= LANES && wf_array_count(seen->lanes) == n);
     wf_array *wide = wf_empty(ctx, WF_F64, wf_array_shape(seen->value));
-    wf_graph *g = wf_begin(ctx, .flags_off = WF_DEBUG); /* the context is free to be used */
+    wf_graph *g = wf_begin(ctx, .flags_off = WF_FLAG_DEBUG); /* the context is free to be used */
     wf_out(g, wide, wf_cast(wf_in(g, seen->value), WF_F64));
     OK(ctx, wf_run(g));
     OK(ctx, wf_download(wide, f->value[f->n], (size_t)n * sizeof(double)));
@@ -157,10 +157,10 @@ static void test_kernels(void **state)
 {
     (void)state;
     static film f[7];
-    wf_array *a = wf_arange(ctx, WF_F64, 60, 1, 1), *v = wf_view_reshape(a, WF_SHAPE(6, 10));
+    wf_array *a = wf_array_arange(ctx, WF_F64, 60, 1, 1), *v = wf_view_reshape(a, WF_SHAPE(6, 10));
     wf_graph *g = wf_begin(ctx);
     wf_val x = wf_in(g, v), rows = wf_sum(x, WF_AXES(1)), all = wf_sum(x, WF_ALL_AXES),
-           scan = wf_scan(WF_ADD, x, 1, false, false);
+           scan = wf_scan(WF_JOIN_ADD, x, 1, false, false);
     wf_watch(g, "x", wf_mul(x, 2), record_frame, &f[0]);
     wf_watch(g, "rows", rows, record_frame, &f[1]);
     wf_watch(g, "all", all, record_frame, &f[2]);
@@ -238,14 +238,14 @@ static void test_in_groups(void **state)
     static film f;
     wf_array *out = wf_empty(ctx, WF_F64, WF_SCALAR);
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(100), .reduce = WF_ALL_AXES);
-    wf_var total = wf_reduced(g, WF_F64, 0, WF_ADD);
+    wf_var total = wf_reduced(g, WF_F64, 0, WF_JOIN_ADD);
     wf_val i;
     WF_FOR (g, i, 0, 50, 1) {
         wf_inc(total, 1);
         wf_watch(g, "x", i, record_frame, &f);
     }
     WF_END(g);
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_out(g, out, total);
     OK(ctx, wf_run(g));
     double *sum = contents(out);
@@ -290,7 +290,7 @@ static void test_again(void **state)
 {
     (void)state;
     static film f;
-    wf_array *a = wf_arange(ctx, WF_F32, 50, 0, 1), *out = wf_like(a);
+    wf_array *a = wf_array_arange(ctx, WF_F32, 50, 0, 1), *out = wf_like(a);
     wf_graph *g = wf_begin(ctx);
     wf_var x = wf_local(g, WF_F32, wf_in(g, a));
     WF_WHILE (g, wf_lt(x, 100)) {
@@ -361,9 +361,9 @@ static void test_refused(void **state)
     wf_watch(g, "x", 1, NULL, NULL);
     REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "not known before the launch");
     g = wf_begin(ctx, .shape = WF_SHAPE(4), .reduce = WF_ALL_AXES);
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     wf_watch(g, "x", 1, NULL, NULL);
-    REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "only in section WF_CALL");
+    REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "only in section WF_SECTION_CALL");
     g = wf_begin(ctx, .shape = WF_SHAPE(1 << 22));
     wf_val v = wf_cast(wf_index(g, 0), WF_U8);
     for (int k = 0; k < 100; ++k)
@@ -374,9 +374,9 @@ static void test_refused(void **state)
 
     static film f; /* nothing, where nothing is computed or nobody debugs */
     g = wf_begin(ctx);
-    wf_watch(g, "x", wf_broadcast_to(wf_const(g, WF_F32, 1), WF_SHAPE(0)), record_frame, &f);
+    wf_watch(g, "x", wf_broadcast(wf_const(g, WF_F32, 1), WF_SHAPE(0)), record_frame, &f);
     OK(ctx, wf_run(g));
-    g = wf_begin(ctx, .flags_off = WF_DEBUG);
+    g = wf_begin(ctx, .flags_off = WF_FLAG_DEBUG);
     wf_array *kept = wf_keep(wf_iota(g, WF_SHAPE(9), 0));
     wf_watch(g, "x", wf_iota(g, WF_SHAPE(9), 0), record_frame, &f);
     OK(ctx, wf_run(g));

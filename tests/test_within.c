@@ -2,7 +2,7 @@
  * not leave everything as it was, on every device.
  */
 #include "on_devices.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 
 enum { N = 200 };
 
@@ -54,7 +54,7 @@ static void counting(void **state)
                 wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
                 wf_val i = wf_index(g, 0), add = own ? wf_add(i, 1) : wf_const_i64(g, WF_I64, 3);
                 wf_val at = wf_cast(wf_read(g, a, i), WF_I64);
-                wf_accumulate_if(g, WITHIN(at, wf_dim(g, count, 0)), WF_ADD, count, add, at);
+                wf_accumulate_if(g, WITHIN(at, wf_dim(g, count, 0)), WF_JOIN_ADD, count, add, at);
                 assert_int_equal(wf_run(g), WF_OK);
                 for (int64_t k = 0; k < bins; ++k)
                     want[k] = 5;
@@ -83,7 +83,7 @@ static void rows_of_counts(void **state)
         wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
         wf_val y = wf_param(g, "row", WF_I64, row), x = wf_cast(wf_read(g, a, wf_index(g, 0)), WF_I64);
         wf_val inside = wf_and(WITHIN(y, ROWS), WITHIN(x, wf_dim(g, count, 1)));
-        wf_accumulate_if(g, inside, WF_ADD, count, 1, y, x);
+        wf_accumulate_if(g, inside, WF_JOIN_ADD, count, 1, y, x);
         assert_int_equal(wf_run(g), WF_OK);
         for (int k = 0; k < N; ++k) {
             int64_t at = index_at(WF_I16, k);

@@ -29,7 +29,9 @@ enum { TEST_EVERY = 1 };
 
 static inline wf_context *test_context(wf_device device, int threads)
 {
-    wf_config config = { .size = sizeof config, .device = device, .threads = threads, .flags_on = WF_NO_DISK_CACHE };
+    wf_config config = {
+        .size = sizeof config, .device = device, .threads = threads, .flags_on = WF_FLAG_NO_DISK_CACHE
+    };
     wf_context *ctx = wf_context_new(&config);
     assert_non_null(ctx);
     return ctx;
@@ -39,10 +41,10 @@ static inline wf_context *test_context(wf_device device, int threads)
 static inline void expect_status(wf_context *ctx, wf_status got, wf_status want, const char *file, int line)
 {
     if (got != want) {
-        print_error("%s instead of %s: %s\n", wf_status_name(got), wf_status_name(want), wf_message(ctx));
+        print_error("%s instead of %s: %s\n", wf_status_name(got), wf_status_name(want), wf_last_message(ctx));
         _fail(file, line);
     }
-    wf_clear(ctx);
+    wf_clear_error(ctx);
 }
 #define EXPECT(ctx, call, want) expect_status(ctx, call, want, __FILE__, __LINE__)
 #define OK(ctx, call) EXPECT(ctx, call, WF_OK)
@@ -51,12 +53,12 @@ static inline void expect_status(wf_context *ctx, wf_status got, wf_status want,
 static inline void expect_message(wf_context *ctx, wf_status got, wf_status want, const char *part, const char *file,
                                   int line)
 {
-    if (got == want && wf_check(ctx) == want && strstr(wf_message(ctx), part)) {
-        wf_clear(ctx);
+    if (got == want && wf_last_status(ctx) == want && strstr(wf_last_message(ctx), part)) {
+        wf_clear_error(ctx);
         return;
     }
     print_error("%s instead of %s: \"%s\", expected to contain \"%s\"\n", wf_status_name(got), wf_status_name(want),
-                wf_message(ctx), part);
+                wf_last_message(ctx), part);
     _fail(file, line);
 }
 #define REFUSED(ctx, call, want, part) expect_message(ctx, call, want, part, __FILE__, __LINE__)

@@ -6,14 +6,14 @@
 static inline int noted(void **state)
 {
     on_cpu(state);
-    wf_set_flags(ctx, WF_HISTORY, 0);
+    wf_set_flags(ctx, WF_FLAG_HISTORY, 0);
     return 0;
 }
 
 static inline int noted_interpreted(void **state)
 {
     on_interpreter(state);
-    wf_set_flags(ctx, WF_HISTORY, 0);
+    wf_set_flags(ctx, WF_FLAG_HISTORY, 0);
     return 0;
 }
 

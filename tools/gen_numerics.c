@@ -50,7 +50,7 @@ static void operations(void)
 
 static void promotion(void)
 {
-    wf_config config = { .size = sizeof config, .threads = 1, .flags_on = WF_NO_DISK_CACHE };
+    wf_config config = { .size = sizeof config, .threads = 1, .flags_on = WF_FLAG_NO_DISK_CACHE };
     wf_context *ctx = wf_context_new(&config);
     printf("| |");
     for (int t = FIRST; t <= LAST; ++t)

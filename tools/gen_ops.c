@@ -8,7 +8,7 @@ typedef struct row {
     const char *types, *doc;
 } row;
 static const row rows[] = {
-#define WF_OP(name, arity, types, result, flags, imeaning, fmeaning, doc) { #name, arity, #types, doc },
+#define WF_OP(name, arity, types, result, flags, cost, imeaning, fmeaning, doc) { #name, arity, #types, doc },
 #include "ir/ops.def"
 #undef WF_OP
 };
@@ -24,8 +24,9 @@ static const char *const head[] = {
     " * wf_idiv (truncates) or cast. Functions of floats given an integer are WF_ERR_DTYPE too. Cost of a call: one append",
     " * to the recording.",
     " */",
-    "#ifndef WEFT_OPS_H",
-    "#define WEFT_OPS_H",
+    "#ifndef WF_OPS_H",
+    "#define WF_OPS_H",
+    "#include \"weft/macros.h\"",
     "#if defined(__GNUC__)",
     "#pragma GCC system_header /* the conversions below elide braces on purpose */",
     "#endif",
@@ -44,30 +45,12 @@ static const char *const middle[] = {
     "#ifdef __cplusplus",
     "}",
     "#else",
-    "/* ---- C: x is a wf_val, a wf_var or a number; evaluated once; text grows linearly with nesting ---- */",
-    "typedef struct wf__in {",
-    "    wf_val v;",
-    "} wf__in;",
-    "_Static_assert(sizeof(wf_val) == 8 + sizeof(void *) || sizeof(void *) < 8, \"two registers\");",
-    "#if defined(__clang__)",
-    "#define WF_V(x)                                                                                                        \\",
-    "    (_Pragma(\"clang diagnostic push\") _Pragma(\"clang diagnostic ignored \\\"-Wmissing-field-initializers\\\"\")             \\",
-    "         _Pragma(\"clang diagnostic ignored \\\"-Wmissing-braces\\\"\")                                                      \\",
-    "             _Pragma(\"clang diagnostic ignored \\\"-Wdouble-promotion\\\"\")                                                \\",
-    "                 _Pragma(\"clang diagnostic ignored \\\"-Wimplicit-int-float-conversion\\\"\")((wf__in){ .v = x })           \\",
-    "                     .v _Pragma(\"clang diagnostic pop\"))",
-    "#else",
-    "/* An element of an array, by a literal: after it gcc has forgotten the braces left out here, of which it would warn in",
-    " * an initializer around this. */",
-    "#define WF_V(x) (((wf__in[1]){ { .v = x } })[(int){ 0 }].v)",
-    "#endif",
 };
 
 static const char *const tail[] = {
     "#define wf_cast(a, dtype) wf_cast(WF_V(a), dtype)",
     "#define wf_sincos(a, sine, cosine) wf_sincos(WF_V(a), sine, cosine)",
     "#define wf_bitcast(a, dtype) wf_bitcast(WF_V(a), dtype)",
-    "#include \"weft/macros.h\"",
     "#endif",
     "#endif",
 };

@@ -201,7 +201,7 @@ typedef struct program { /* out = f(x) or f(x, y) */
 
 static bool complain(const program *p)
 {
-    fprintf(stderr, "ulp: %s\n", p->ctx ? wf_message(p->ctx) : "out of memory");
+    fprintf(stderr, "ulp: %s\n", p->ctx ? wf_last_message(p->ctx) : "out of memory");
     return false;
 }
 

@@ -8,7 +8,7 @@ wf_array *gpu_keep(gpu_case *c, wf_array *array)
     if (c->kept_n == GPU_KEPT)
         abort();
     if (!array)
-        gpu_ok(c, wf_check(c->b->ctx) ? wf_check(c->b->ctx) : WF_ERR_MEMORY);
+        gpu_ok(c, wf_last_status(c->b->ctx) ? wf_last_status(c->b->ctx) : WF_ERR_MEMORY);
     return c->kept[c->kept_n++] = array;
 }
 

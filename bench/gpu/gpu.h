@@ -11,7 +11,7 @@
 #ifndef BENCH_GPU_H
 #define BENCH_GPU_H
 #include "hand.h"
-#include "weft/array.h"
+#include "weft/functions.h"
 #include <stdio.h>
 
 enum { GPU_ROUNDS = 201, GPU_CONTENDERS = 12, GPU_KEPT = 10, GPU_ARGS = 6, GPU_PERIOD = 251 };

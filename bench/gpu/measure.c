@@ -26,8 +26,8 @@ bool gpu_fail(gpu_case *c, const char *why)
 bool gpu_ok(gpu_case *c, wf_status status)
 {
     if (status != WF_OK) {
-        gpu_fail(c, wf_message(c->b->ctx));
-        wf_clear(c->b->ctx);
+        gpu_fail(c, wf_last_message(c->b->ctx));
+        wf_clear_error(c->b->ctx);
     }
     return status == WF_OK;
 }
@@ -46,7 +46,7 @@ static void add_launches(gpu_case *c, const char *who, const char *how, wf_kerne
 {
     gpu_contender *x = add(c, who, how);
     if (!kernel)
-        gpu_ok(c, wf_check(c->b->ctx) ? wf_check(c->b->ctx) : WF_ERR_ARG);
+        gpu_ok(c, wf_last_status(c->b->ctx) ? wf_last_status(c->b->ctx) : WF_ERR_ARG);
     x->kernel = kernel;
     x->args = args.n;
     for (size_t i = 0; i < args.n && i < GPU_ARGS; ++i)
@@ -198,7 +198,7 @@ static void take_turns(gpu_case *c)
 
 static void end(gpu_case *c)
 {
-    wf_clear(c->b->ctx);
+    wf_clear_error(c->b->ctx);
     c->b->lost = wf_sync(c->b->ctx) != WF_OK;
     wf_frozen_free(c->frozen);
     wf_stream_free(c->stream);
@@ -208,7 +208,7 @@ static void end(gpu_case *c)
     while (c->kept_n)
         wf_release(c->kept[--c->kept_n]);
     free(c->data);
-    wf_clear(c->b->ctx);
+    wf_clear_error(c->b->ctx);
 }
 
 static void say(gpu_case *c, const gpu_contender *x)

@@ -30,7 +30,7 @@ static wf_kernel *accumulated(gpu_case *c, int64_t rows, int64_t width)
 {
     wf_graph *g = GPU_RECORD(c, .shape = WF_SHAPE(rows, width), .name = "histogram");
     wf_array *in = wf_formal(g, "in", WF_F32, 2), *hist = wf_formal(g, "hist", WF_I32, 2);
-    wf_accumulate(g, WF_ADD, hist, 1, wf_index(g, 0), bin_of(wf_in(g, in)));
+    wf_accumulate(g, WF_JOIN_ADD, hist, 1, wf_index(g, 0), bin_of(wf_in(g, in)));
     return wf_compile(g);
 }
 
@@ -39,12 +39,12 @@ static wf_kernel *in_scratch(gpu_case *c, int64_t rows, int64_t width)
     wf_graph *g = GPU_RECORD(c, .shape = WF_SHAPE(rows, width), .reduce = WF_AXES(1), .name = "histogram in scratch");
     wf_array *in = wf_formal(g, "in", WF_F32, 2), *hist = wf_formal(g, "hist", WF_I32, 2);
     wf_array *mine = wf_scratch(g, WF_I32, WF_SHAPE(BINS), true);
-    wf_accumulate(g, WF_ADD, mine, 1, bin_of(wf_in(g, in)));
-    wf_section(g, WF_DEINIT);
+    wf_accumulate(g, WF_JOIN_ADD, mine, 1, bin_of(wf_in(g, in)));
+    wf_section(g, WF_SECTION_DEINIT);
     wf_barrier(g);
     wf_val i;
     WF_FOR (g, i, wf_thread_id(g, -1), BINS, wf_block_size(g, -1)) {
-        wf_accumulate(g, WF_ADD, hist, wf_read(g, mine, i), wf_index(g, 0), i);
+        wf_accumulate(g, WF_JOIN_ADD, hist, wf_read(g, mine, i), wf_index(g, 0), i);
     }
     WF_END(g);
     return wf_compile(g);
@@ -112,12 +112,12 @@ static wf_array *make_signs(gpu_case *c, int64_t count)
     return signs;
 }
 
-static wf_kernel *adding(gpu_case *c, int64_t count, bool is_float, int mode)
+static wf_kernel *adding(gpu_case *c, int64_t count, bool is_float, wf_mode mode)
 {
     wf_graph *g = GPU_RECORD(c, .shape = WF_SHAPE(count), .name = "scatter_add");
     wf_array *key = wf_formal(g, "keys", WF_U32, 1), *out = wf_formal(g, "out", is_float ? WF_F32 : WF_U32, 1);
     wf_val v = is_float ? wf_in(g, wf_formal(g, "signs", WF_F32, 1)) : WF_V(1);
-    wf_accumulate(g, WF_ADD | mode, out, v, wf_in(g, key));
+    wf_accumulate_mode(g, WF_JOIN_ADD, mode, out, v, wf_in(g, key));
     return wf_compile(g);
 }
 
@@ -126,8 +126,8 @@ static void scatter_add(gpu_case *c)
 {
     static const struct {
         const char *name;
-        int mode;
-    } modes[] = { { "direct", WF_DIRECT }, { "local", WF_LOCAL }, { "expand", WF_EXPAND } };
+        wf_mode mode;
+    } modes[] = { { "direct", WF_MODE_DIRECT }, { "local", WF_MODE_LOCAL }, { "expand", WF_MODE_EXPAND } };
     bool is_float = c->row->of < 0;
     int64_t count = c->b->n < INDICES ? c->b->n : INDICES;
     c->m = is_float ? -c->row->of : c->row->of;
@@ -136,7 +136,7 @@ static void scatter_add(gpu_case *c)
     wf_array *keys = make_keys(c, count), *signs = is_float ? make_signs(c, count) : NULL;
     wf_array *out = gpu_empty(c, is_float ? WF_F32 : WF_U32, WF_SHAPE(c->m));
     const wf_args args = is_float ? WF_NAMED(keys, signs, out) : WF_NAMED(keys, out);
-    gpu_launches(c, "", adding(c, count, is_float, WF_AUTO), args);
+    gpu_launches(c, "", adding(c, count, is_float, WF_MODE_AUTO), args);
     for (size_t k = 0; k < sizeof modes / sizeof *modes; ++k)
         gpu_aside(c, modes[k].name, adding(c, count, is_float, modes[k].mode), args);
     gpu_by_hand(
@@ -198,7 +198,7 @@ static wf_kernel *moving(gpu_case *c)
             wf_write(g, out, wf_read(g, in, i, k), place, k);
             break;
         default:
-            wf_accumulate(g, WF_ADD, out, wf_read(g, in, i, k), place, k);
+            wf_accumulate(g, WF_JOIN_ADD, out, wf_read(g, in, i, k), place, k);
         }
     return wf_compile(g);
 }

@@ -63,7 +63,7 @@ static void replay(gpu_case *c)
     if (gpu_ok(c, wf_freeze_begin(c->b->ctx, (wf_arrays){ c->kept, 4 })) && traced(c)) {
         c->frozen = wf_freeze_end(c->b->ctx);
         if (!c->frozen)
-            gpu_ok(c, wf_check(c->b->ctx) ? wf_check(c->b->ctx) : WF_ERR_ARG);
+            gpu_ok(c, wf_last_status(c->b->ctx) ? wf_last_status(c->b->ctx) : WF_ERR_ARG);
     }
     gpu_calls(c, "", replayed);
 }
@@ -91,7 +91,7 @@ static void queued(gpu_case *c)
     c->n = 0; /* nobody else has such a queue */
     c->stream = wf_stream_new(c->b->ctx, c->b->device);
     if (!c->stream)
-        gpu_ok(c, wf_check(c->b->ctx) ? wf_check(c->b->ctx) : WF_ERR_DEVICE);
+        gpu_ok(c, wf_last_status(c->b->ctx) ? wf_last_status(c->b->ctx) : WF_ERR_DEVICE);
     c->figures = true;
     gpu_figures(c, "", c->row->of ? queue_only : queue_and_wait);
 }
@@ -102,10 +102,10 @@ static void queued(gpu_case *c)
 static double first_run(gpu_case *c, int ops, double salt, const char *cache, bool from_disk)
 {
     wf_config config = { .size = sizeof config, .device = c->b->device, .cache_dir = cache };
-    config.flags_on = cache ? 0 : WF_NO_DISK_CACHE;
+    config.flags_on = cache ? 0 : WF_FLAG_NO_DISK_CACHE;
     wf_context *ctx = wf_context_new(&config);
-    wf_array *x = wf_arange(ctx, WF_F32, SMALL, 0.5, 1.0 / SMALL),
-             *y = wf_arange(ctx, WF_F32, SMALL, 1.5, -1.0 / SMALL), *out = wf_like(x);
+    wf_array *x = wf_array_arange(ctx, WF_F32, SMALL, 0.5, 1.0 / SMALL),
+             *y = wf_array_arange(ctx, WF_F32, SMALL, 1.5, -1.0 / SMALL), *out = wf_like(x);
     static float got[SMALL];
     wf_info before = { .size = sizeof before }, after = { .size = sizeof after };
     wf_sync(ctx);
@@ -118,7 +118,7 @@ static double first_run(gpu_case *c, int ops, double salt, const char *cache, bo
     wf_get_info(ctx, false, &after);
     good = good && wf_download(out, got, sizeof got) == WF_OK;
     if (!good)
-        gpu_fail(c, wf_message(ctx));
+        gpu_fail(c, wf_last_message(ctx));
     if (after.compiled - before.compiled != !from_disk || after.disk_hits - before.disk_hits != from_disk)
         good = gpu_fail(c, from_disk ? "it was not found on disk" : "it was not compiled");
     for (int i = 0; i < SMALL && good; ++i) {
@@ -175,7 +175,7 @@ static double generate(gpu_case *c, bool again)
     }
     wf_kernel_free(kernel);
     if (isnan(seconds))
-        gpu_fail(c, wf_message(c->b->ctx));
+        gpu_fail(c, wf_last_message(c->b->ctx));
     return seconds;
 }
 static double plan_and_text(gpu_case *c) { return generate(c, false); }

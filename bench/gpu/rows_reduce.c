@@ -63,7 +63,7 @@ static bool made(gpu_case *c, wf_array *result)
 {
     wf_release(c->made);
     c->made = result;
-    return result != NULL || gpu_ok(c, wf_check(c->b->ctx) ? wf_check(c->b->ctx) : WF_ERR_MEMORY);
+    return result != NULL || gpu_ok(c, wf_last_status(c->b->ctx) ? wf_last_status(c->b->ctx) : WF_ERR_MEMORY);
 }
 
 static bool weft_argmax(gpu_case *c) { return made(c, wf_array_argmax(c->kept[0], WF_ALL_AXES)); }
@@ -135,7 +135,7 @@ static void scan(gpu_case *c)
     wf_array *a = gpu_numbers(c, n), *out = gpu_empty(c, WF_F32, WF_SHAPE(n));
     wf_graph *g = GPU_RECORD(c, .name = c->row->name);
     wf_array *in = wf_formal(g, "a", WF_F32, 1), *to = wf_formal(g, "out", WF_F32, 1);
-    wf_val x = wf_in(g, in), running = wf_scan(WF_ADD, fused ? wf_mul(x, x) : x, 0, false, false);
+    wf_val x = wf_in(g, in), running = wf_scan(WF_JOIN_ADD, fused ? wf_mul(x, x) : x, 0, false, false);
     wf_out(g, to, fused ? wf_sqrt(running) : running);
     gpu_launches(c, "", wf_compile(g), WF_NAMED(a, out));
     gpu_by_hand(c, c->row->name, (hand_args){ .in = { gpu_at(c, a) }, .out = { gpu_at(c, out) }, .n = n });

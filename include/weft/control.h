@@ -1,9 +1,10 @@
-/* control.h - part of weft.h, which includes it: variables and local arrays, conditions and loops, and calls of traced
+/* control.h - variables and local arrays, conditions and loops, and calls of traced
  * functions, among which an index may choose. What is to be had in an index space, over elements, and in array graphs.
  */
-#ifndef WEFT_CONTROL_H
-#define WEFT_CONTROL_H
-#include "weft/weft.h"
+#ifndef WF_CONTROL_H
+#define WF_CONTROL_H
+#include "weft/error.h"
+#include "weft/macros.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -74,8 +75,8 @@ WF_API void wf_call_(wf_graph *graph, const char *here, wf_function function, wf
 /* Every point runs the function of the table that its index (an integer or bool) names; where it names none, nothing
  * happens and the variables stay: wf_switch(g, index, WF_FUNCTIONS({ f, NULL }, { h, &k }), WF_VALS(x, y),
  * WF_VARS(r)). Each function is called once, during this call, to record; what it does, lanes that did not ask for
- * it do not do. With WF_CALL_OPT those that record the same (or are the same, with the same `user`) become one, and
- * if one is left, or one alone can be reached because of the index's dtype or a constant in it, there is no choice
+ * it do not do. With WF_FLAG_CALL_OPT those that record the same (or are the same, with the same `user`) become one,
+ * and if one is left, or one alone can be reached because of the index's dtype or a constant in it, there is no choice
  * any more. An index that is the same for all points is a real branch. Costs a comparison and a branch per vector
  * for each different function, and the bodies that some lane of the vector asks for. Where control flow is to be
  * had. */
@@ -85,7 +86,6 @@ WF_API void wf_switch_(wf_graph *graph, const char *here, wf_val index, wf_funct
 #ifdef __cplusplus
 }
 #else
-/* ---- C: WF_V and lists are those of ops.h and macros.h ------------------------------------------------------- */
 #if defined(__GNUC__)
 #pragma GCC system_header /* operands elide braces on purpose */
 #endif

@@ -7,14 +7,14 @@
  * header is an error that names file, field and value, and nothing is allocated that the length of the file does not
  * account for (compressed data: at the highest ratio its method can reach).
  */
-#ifndef WEFT_IO_H
-#define WEFT_IO_H
+#ifndef WF_IO_H
+#define WF_IO_H
 #include "weft/weft.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef enum wf_format { WF_BY_NAME, WF_MRC, WF_NPY, WF_PNG, WF_TIFF } wf_format;
+typedef enum wf_format { WF_FORMAT_BY_NAME, WF_FORMAT_MRC, WF_FORMAT_NPY, WF_FORMAT_PNG, WF_FORMAT_TIFF } wf_format;
 
 /* How values are stored in a file. */
 typedef enum wf_stored {
@@ -113,7 +113,7 @@ WF_API wf_status wf_save(const wf_array *array, const char *path, const wf_meta 
  * WF_ERR_UNSUPPORTED, with a message that lists the suffixes, if it names none; *format is untouched then. */
 WF_API wf_status wf_format_named(wf_context *ctx, const char *path, wf_format *format);
 
-/* "MRC", "u16". NULL: WF_BY_NAME, WF_STORED_DEFAULT, and numbers beyond the last. From any thread. */
+/* "MRC", "u16". NULL: WF_FORMAT_BY_NAME, WF_STORED_DEFAULT, and numbers beyond the last. From any thread. */
 WF_API const char *wf_format_name(wf_format format);
 WF_API const char *wf_stored_name(wf_stored stored);
 

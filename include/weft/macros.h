@@ -1,9 +1,29 @@
-/* macros.h - the C side of weft.h: lists, named captures, options as named arguments. Included by ops.h. What is
- * control.h's stands there. */
-#ifndef WEFT_MACROS_H
-#define WEFT_MACROS_H
+/* macros.h - what the C macros of all headers are made of: conversion of operands, lists, named captures. C++ has none
+ * of it. */
+#ifndef WF_MACROS_H
+#define WF_MACROS_H
+#include "weft/types.h"
+#ifndef __cplusplus
 #if defined(__GNUC__)
 #pragma GCC system_header /* operands elide braces on purpose */
+#endif
+
+/* ---- C: x is a wf_val, a wf_var or a number; evaluated once; text grows linearly with nesting ---- */
+typedef struct wf__in {
+    wf_val v;
+} wf__in;
+_Static_assert(sizeof(wf_val) == 8 + sizeof(void *) || sizeof(void *) < 8, "two registers");
+#if defined(__clang__)
+#define WF_V(x)                                                                                              \
+    (_Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wmissing-field-initializers\"")   \
+         _Pragma("clang diagnostic ignored \"-Wmissing-braces\"")                                            \
+             _Pragma("clang diagnostic ignored \"-Wdouble-promotion\"")                                      \
+                 _Pragma("clang diagnostic ignored \"-Wimplicit-int-float-conversion\"")((wf__in){ .v = x }) \
+                     .v _Pragma("clang diagnostic pop"))
+#else
+/* An element of an array, by a literal: after it gcc has forgotten the braces left out here, of which it would warn in
+ * an initializer around this. */
+#define WF_V(x) (((wf__in[1]){ { .v = x } })[(int){ 0 }].v)
 #endif
 
 /* lists: 1 to 16 entries */
@@ -73,61 +93,5 @@ static inline wf_arg wf__arg_num(const char *s, double d) { return (wf_arg){ s, 
 
 #define WF_ARRAYS(...) ((wf_arrays){ (wf_array *const[]){ __VA_ARGS__ }, WF__N(__VA_ARGS__) })
 #define WF_NO_ARRAYS ((wf_arrays){ 0, 0 })
-
-/* options are named arguments: wf_begin(ctx, .shape = WF_SHAPE(n, h, w)) */
-#define wf_begin(...)                     \
-    wf_begin_with(WF__FIRST(__VA_ARGS__), \
-                  &(wf_space){ WF__REST(__VA_ARGS__, .size = sizeof(wf_space), .here = WF_HERE) })
-#define wf_empty(ctx, dtype, ...) \
-    wf_empty_with(ctx, dtype, WF__FIRST(__VA_ARGS__), &(wf_place){ WF__REST(__VA_ARGS__, .size = sizeof(wf_place)) })
-#define wf_wrap(ctx, data, dtype, shape, release, ...)                                                             \
-    wf_wrap_with(ctx, data, dtype, shape, &(wf_place){ WF__REST(__VA_ARGS__, .size = sizeof(wf_place)) }, release, \
-                 WF__FIRST(__VA_ARGS__))
-#define wf_apply(ctx, in, out, ...)                     \
-    wf_apply_with(ctx, in, out, WF__FIRST(__VA_ARGS__), \
-                  &(wf_space){ WF__REST(__VA_ARGS__, .size = sizeof(wf_space), .here = WF_HERE) })
-#define WF_OPERATOR(...) (&(wf_op){ .size = sizeof(wf_op), __VA_ARGS__ })
-#define wf_launch(kernel, ...)                     \
-    wf_launch_with(kernel, WF__FIRST(__VA_ARGS__), \
-                   &(wf_launch_opts){ WF__REST(__VA_ARGS__, .size = sizeof(wf_launch_opts)) })
-
-#define wf_read(g, a, ...) wf_read_n(g, a, WF_VALS(__VA_ARGS__))
-#define wf_read_or(g, a, other, ...) wf_read_or_n(g, a, WF_V(other), WF_VALS(__VA_ARGS__))
-#define wf_read_border(g, a, border, other, ...) wf_read_border_n(g, a, border, WF_V(other), WF_VALS(__VA_ARGS__))
-#define wf_write(g, a, v, ...) wf_write_n(g, a, WF_V(v), WF_VALS(__VA_ARGS__))
-#define wf_accumulate(g, join, a, v, ...) wf_accumulate_n(g, join, a, WF_V(v), WF_VALS(__VA_ARGS__))
-#define wf_accumulate_if(g, condition, join, a, v, ...) \
-    wf_accumulate_if_n(g, WF_V(condition), join, a, WF_V(v), WF_VALS(__VA_ARGS__))
-#define wf_atomic(g, join, a, v, ...) wf_atomic_n(g, join, a, WF_V(v), WF_VALS(__VA_ARGS__))
-#define wf_atomic_if(g, condition, join, a, v, ...) \
-    wf_atomic_if_n(g, WF_V(condition), join, a, WF_V(v), WF_VALS(__VA_ARGS__))
-#define wf_cas(g, a, expected, desired, ...) wf_cas_n(g, a, WF_V(expected), WF_V(desired), WF_VALS(__VA_ARGS__))
-#define wf_out(g, a, v) wf_out(g, a, WF_V(v))
-#define wf_watch(g, name, v, look, user) wf_watch_(g, WF_HERE, name, WF_V(v), look, user)
-#define wf_reduced(g, dtype, v, join) wf_reduced(g, dtype, WF_V(v), join)
-#define wf_keep(v) wf_keep(WF_V(v))
-#define wf_reduce(join, v, axes) wf_reduce(join, WF_V(v), axes)
-#define wf_slice(v, ...) wf_slice(WF_V(v), __VA_ARGS__)
-#define wf_reverse(v, ...) wf_reverse(WF_V(v), __VA_ARGS__)
-#define wf_permute(v, ...) wf_permute(WF_V(v), __VA_ARGS__)
-#define wf_reshape(v, ...) wf_reshape(WF_V(v), __VA_ARGS__)
-#define wf_broadcast_to(v, ...) wf_broadcast_to(WF_V(v), __VA_ARGS__)
-#define wf_tile(v, ...) wf_tile(WF_V(v), __VA_ARGS__)
-#define wf_repeat(v, ...) wf_repeat(WF_V(v), __VA_ARGS__)
-#define wf_gather(v, ...) wf_gather_n(WF_V(v), WF_VALS(__VA_ARGS__))
-#define wf_gather_or(v, other, ...) wf_gather_or_n(WF_V(v), WF_V(other), WF_VALS(__VA_ARGS__))
-#define wf_concat(axis, ...) wf_concat_n(WF_VALS(__VA_ARGS__), axis)
-#define wf_meshgrid(out, ...) wf_meshgrid_n(WF_VALS(__VA_ARGS__), out)
-#define wf_compress(v, mask) wf_compress(WF_V(v), WF_V(mask))
-#define wf_scan(join, v, ...) wf_scan(join, WF_V(v), __VA_ARGS__)
-#define wf_block_reduce(join, v, block) wf_block_reduce(join, WF_V(v), block)
-#define wf_dot(a, b) wf_sum(wf_mul(a, b), WF_ALL_AXES)
-#define wf_all(v, axes) wf_reduce(WF_AND, v, axes) /* of bools */
-#define wf_any(v, axes) wf_reduce(WF_OR, v, axes)
-#define wf_write_if(g, condition, a, v, ...) wf_write_if_n(g, WF_V(condition), a, WF_V(v), WF_VALS(__VA_ARGS__))
-#define wf_sum(v, axes) wf_reduce(WF_ADD, v, axes)
-
-#define wf_expr(g, text, args) wf_expr_n(g, text, args)
-#define wf_text_record(g, text, ...) wf_text_record_n(g, text, WF_NAMED(__VA_ARGS__))
-#define wf_text(ctx, text, ...) wf_text_n(ctx, text, WF_NAMED(__VA_ARGS__))
+#endif
 #endif

@@ -7,8 +7,9 @@
  * wf_idiv (truncates) or cast. Functions of floats given an integer are WF_ERR_DTYPE too. Cost of a call: one append
  * to the recording.
  */
-#ifndef WEFT_OPS_H
-#define WEFT_OPS_H
+#ifndef WF_OPS_H
+#define WF_OPS_H
+#include "weft/macros.h"
 #if defined(__GNUC__)
 #pragma GCC system_header /* the conversions below elide braces on purpose */
 #endif
@@ -222,23 +223,6 @@ WF_API wf_val wf_bitcast(wf_val a, wf_dtype dtype);
 #ifdef __cplusplus
 }
 #else
-/* ---- C: x is a wf_val, a wf_var or a number; evaluated once; text grows linearly with nesting ---- */
-typedef struct wf__in {
-    wf_val v;
-} wf__in;
-_Static_assert(sizeof(wf_val) == 8 + sizeof(void *) || sizeof(void *) < 8, "two registers");
-#if defined(__clang__)
-#define WF_V(x)                                                                                                        \
-    (_Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wmissing-field-initializers\"")             \
-         _Pragma("clang diagnostic ignored \"-Wmissing-braces\"")                                                      \
-             _Pragma("clang diagnostic ignored \"-Wdouble-promotion\"")                                                \
-                 _Pragma("clang diagnostic ignored \"-Wimplicit-int-float-conversion\"")((wf__in){ .v = x })           \
-                     .v _Pragma("clang diagnostic pop"))
-#else
-/* An element of an array, by a literal: after it gcc has forgotten the braces left out here, of which it would warn in
- * an initializer around this. */
-#define WF_V(x) (((wf__in[1]){ { .v = x } })[(int){ 0 }].v)
-#endif
 #define wf_neg(a) wf_neg(WF_V(a))
 #define wf_abs(a) wf_abs(WF_V(a))
 #define wf_not(a) wf_not(WF_V(a))
@@ -341,6 +325,5 @@ _Static_assert(sizeof(wf_val) == 8 + sizeof(void *) || sizeof(void *) < 8, "two 
 #define wf_cast(a, dtype) wf_cast(WF_V(a), dtype)
 #define wf_sincos(a, sine, cosine) wf_sincos(WF_V(a), sine, cosine)
 #define wf_bitcast(a, dtype) wf_bitcast(WF_V(a), dtype)
-#include "weft/macros.h"
 #endif
 #endif

@@ -2,8 +2,8 @@
  * alike (where values are arrays and broadcast), and are written on the recording interface alone. Mistakes poison the
  * graph, as everywhere while recording. From the thread that records.
  */
-#ifndef WEFT_TRACED_H
-#define WEFT_TRACED_H
+#ifndef WF_TRACED_H
+#define WF_TRACED_H
 #include "weft/weft.h"
 
 #ifdef __cplusplus
@@ -34,9 +34,9 @@ WF_API wf_pcg32 wf_pcg32_advance(wf_pcg32 rng, wf_val n);
 /* ---- textures ---------------------------------------------------------------------------------------------------
  * An array read between its elements. */
 typedef enum wf_filter {
-    WF_NEAREST,
-    WF_LINEAR,
-    WF_CUBIC /* cubic B-spline: smooth to the second derivative; it does not go through the elements */
+    WF_FILTER_NEAREST,
+    WF_FILTER_LINEAR,
+    WF_FILTER_CUBIC /* cubic B-spline: smooth to the second derivative; it does not go through the elements */
 } wf_filter;
 typedef struct wf_texture {
     const wf_array *array; /* 1 to 3 axes of positions and, if `channels` is not 0, one of at least so many channels */
@@ -48,11 +48,11 @@ typedef struct wf_texture {
 /* out[c], for each channel: the texture at the position, one value for each axis of positions, in the array's order
  * (y, x). Positions of f64, or an f64 array, are computed with in f64, all else in f32, to which integers are
  * converted and which is what out is, too; complex arrays are refused. Every position is right, however far outside (NaN: some element). One
- * element is read for each point with WF_NEAREST, 2 along each axis with WF_LINEAR, 4 with WF_CUBIC; the channels of
- * an element lie side by side in C order and are read as one vector (WF_PACKETS). WF_LINEAR: a (1 - t) + b t along
- * the last axis first.
+ * element is read for each point with WF_FILTER_NEAREST, 2 along each axis with WF_FILTER_LINEAR, 4 with
+ * WF_FILTER_CUBIC; the channels of an element lie side by side in C order and are read as one vector (WF_FLAG_PACKETS).
+ * WF_FILTER_LINEAR: a (1 - t) + b t along the last axis first.
  *     wf_val rgb[3];
- *     wf_texture_read(g, &(wf_texture){ image, 3, WF_LINEAR }, WF_VALS(v, u), rgb); */
+ *     wf_texture_read(g, &(wf_texture){ image, 3, WF_FILTER_LINEAR }, WF_VALS(v, u), rgb); */
 WF_API void wf_texture_read(wf_graph *graph, const wf_texture *texture, wf_vals position, wf_val *out);
 
 #ifdef __cplusplus

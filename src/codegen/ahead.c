@@ -10,7 +10,7 @@
 #include "codegen/body.h"
 #include "ir/pass/pass.h"
 
-enum { POINTS_AHEAD = 64, MOST_PLACES = 8, MOST_NODES = 16, LINE = 64, MOST_LINES = 4 };
+enum { LINE = 64 };
 
 typedef struct slicer {
     const wf__ir *in;
@@ -77,7 +77,7 @@ static bool record_place(slicer *s, const wf__node *n)
     const wf__slot *slot = &s->in->slot[n->a];
     wf__ref index[WF_MAX_RANK];
     uint32_t rank = wf__tuple_len(s->in, n->b);
-    s->left = MOST_NODES;
+    s->left = WF__PREFETCH_NODES;
     for (uint32_t k = 0; k < rank; ++k) {
         wf__ref r = wf__tuple_at(s->in, n->b)[k];
         bool last = k + 1 == rank;
@@ -98,7 +98,7 @@ bool wf__find_ahead(const wf__ir *body, wf__ir *out)
     int places = 0;
     for (uint32_t i = 0; i < body->slot_n; ++i)
         far = far || body->slot[i].far;
-    wf__ir_init(out, body->rank, WF_FOLD | WF_VALUE_NUMBERING);
+    wf__ir_init(out, body->rank, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
     if (!far || body->loops)
         return true;
     slicer s = { .in = body, .out = out };
@@ -111,7 +111,7 @@ bool wf__find_ahead(const wf__ir *body, wf__ir *out)
         wf__mark_read(body, read);
     }
     s.vary = vary;
-    for (wf__ref r = 1; ok && r < body->n && places < MOST_PLACES; ++r) {
+    for (wf__ref r = 1; ok && r < body->n && places < WF__PREFETCH_PLACES; ++r) {
         const wf__node *n = wf__at(body, r);
         if (wf__op_is_access(n->op) && body->slot[n->a].far && wf__is_scattered(body, vary, read, n->b))
             places += record_place(&s, n);
@@ -131,7 +131,7 @@ bool wf__is_place(const wf__inst *in, wf__ref r)
 /* Which lanes: those so far on in the row, or its last ones. */
 void wf__ahead_index(wf__inst *in, val lane, val last)
 {
-    in->index[in->f->rank - 1] = g_smaller(in->g, g_add(in->g, lane, g_i64(in->g, POINTS_AHEAD)), last);
+    in->index[in->f->rank - 1] = g_smaller(in->g, g_add(in->g, lane, g_i64(in->g, WF__PREFETCH_POINTS)), last);
 }
 
 /* Are the lanes' records one after the other, or nearly? Then the processor asks for them by itself. */
@@ -165,9 +165,9 @@ void wf__emit_place(wf__inst *in, wf__ref r)
     g->L->BuildCondBr(g->b, lie_together(g, pointer, bytes), after, ask);
     wf__gen_at(g, ask);
     for (int l = 0; l < g->width; ++l) {
-        for (unsigned k = 0; k < lines && k < MOST_LINES; ++k)
+        for (unsigned k = 0; k < lines && k < WF__PREFETCH_LINES; ++k)
             ask_for(g, pointer[l], (int64_t)k * LINE);
-        if (crosses && lines < MOST_LINES)
+        if (crosses && lines < WF__PREFETCH_LINES)
             ask_for(g, pointer[l], bytes - 1);
     }
     g->L->BuildBr(g->b, after);
@@ -177,7 +177,6 @@ void wf__emit_place(wf__inst *in, wf__ref r)
 
 void wf__ask_further_on(wf__inst *in, const wf__node *load, const wf__where *at)
 {
-    enum { BYTES_AHEAD = 4096 }; /* half as many, or twice, take as long */
     int axis;
     int64_t offset = 0;
     uint32_t rank = wf__tuple_len(in->ir, load->b);
@@ -186,5 +185,5 @@ void wf__ask_further_on(wf__inst *in, const wf__node *load, const wf__where *at)
     if (rank && !wf__as_offset(in->ir, wf__tuple_at(in->ir, load->b)[rank - 1], &axis, &offset))
         return;
     if (offset % in->g->width == 0) /* other neighbours are in the same lines, or about */
-        ask_for(in->g, at->base, BYTES_AHEAD);
+        ask_for(in->g, at->base, WF__PREFETCH_ROW_BYTES);
 }

@@ -44,7 +44,7 @@ static val make_function(wf__gen *g, uint32_t id, const uint8_t *dtype, uint32_t
     wf__ir ir;
     wf__ref args[8] = { 0 };
     LLVMTypeRef types[8];
-    wf__ir_init(&ir, 0, WF_FOLD | WF_VALUE_NUMBERING);
+    wf__ir_init(&ir, 0, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
     for (uint32_t i = 0; i < n; i++) {
         args[i] = wf__arg(&ir, i, dtype[i]);
         types[i] = wf__gen_type(g, dtype[i], w);

@@ -28,13 +28,13 @@ typedef struct wf__gen {
     LLVMModuleRef module;
     LLVMBuilderRef b;
     LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr, nothing;
-    val function;                         /* being emitted */
-    val cold[WF__COLD_COUNT][2];          /* bodies of rare paths, by width: scalar, vector */
-    val edge[WF_C128 + 1][WF__BORDERS];   /* loads at the ends of rows, by dtype and border mode */
-    val updater[WF_C128 + 1][WF_XOR + 1]; /* atomic joins that the processor has not, by dtype and join */
-    val wrap;                             /* periodic indices far outside; NULL: not made yet */
-    val nontemporal, likely;              /* metadata, made when first needed */
-    wf__intrinsic intrinsic[8];           /* those last looked for */
+    val function;                              /* being emitted */
+    val cold[WF__COLD_COUNT][2];               /* bodies of rare paths, by width: scalar, vector */
+    val edge[WF_C128 + 1][WF__BORDERS];        /* loads at the ends of rows, by dtype and border mode */
+    val updater[WF_C128 + 1][WF_JOIN_XOR + 1]; /* atomic joins that the processor has not, by dtype and join */
+    val wrap;                                  /* periodic indices far outside; NULL: not made yet */
+    val nontemporal, likely;                   /* metadata, made when first needed */
+    wf__intrinsic intrinsic[8];                /* those last looked for */
     unsigned intrinsic_n;
     wf__str *error;
     bool failed;

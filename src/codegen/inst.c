@@ -4,8 +4,6 @@
 #include "codegen/body.h"
 #include "ir/pass/pass.h"
 
-enum { MOST_UNIFORM_VECTORS = 16, MOST_MASKED = 12 /* bordered loads */, MOST_CONSTANTS = 32 };
-
 static void mark_effects(wf__inst *in)
 {
     for (uint32_t i = 1; i < in->ir->n; i++) {
@@ -47,7 +45,7 @@ static bool set_levels(wf__inst *in)
     uint8_t *wanted = wf__alloc0(ir->n);
     if (!wanted)
         return false;
-    bool many = count_uniform_vectors(in, wanted) > MOST_UNIFORM_VECTORS;
+    bool many = count_uniform_vectors(in, wanted) > WF__MOST_UNIFORM_VECTORS;
     for (uint32_t i = 1; i < ir->n; i++) {
         const wf__node *n = &ir->node[i];
         uint8_t level = in->vary[i].level;
@@ -103,8 +101,8 @@ bool wf__inst_init(wf__inst *in, wf__frame *f, const wf__ir *ir, wf__inst_kind k
             in->order[in->order_n++] = i;
         bordered += ir->node[i].op == WF__LOAD && ir->node[i].aux != WF_BORDER_NONE;
     }
-    in->parks = bordered > MOST_MASKED;
-    in->tables = count_constants(in) > MOST_CONSTANTS;
+    in->parks = bordered > WF__MOST_MASKED_LOADS;
+    in->tables = count_constants(in) > WF__MOST_HELD_CONSTANTS;
     return true;
 }
 

@@ -244,15 +244,14 @@ static void scatter(wf__inst *in, unsigned dtype, const wf__where *at, val mask,
     masked_call(g, "llvm.masked.scatter", vector, pointers, 1, wf__align(dtype), args, 3);
 }
 
-/* Past the cache: the caller promises rows aligned to the vector. Small vectors of many rows in turn would leave lines
- * half full: 16 rows of 16 bytes took 4 times as long. */
+/* Does the store stream past the cache? The caller promises rows aligned to the vector. Small vectors of many rows in
+ * turn would leave cache lines half full. */
 static bool streams(const wf__inst *in, const wf__node *n)
 {
-    enum { LEAST = 16, HALF_LINE = 32, MOST_ROWS = 12 };
     const wf__slot *s = &in->ir->slot[n->a];
     int bytes = in->g->width * (int)wf__size(s->dtype);
     return in->g->options->nontemporal && !in->safe && !n->d && (s->element || s->rows) &&
-           bytes >= (in->f->stores > MOST_ROWS ? HALF_LINE : LEAST);
+           bytes >= (in->f->stores > WF__STREAMED_ROWS ? WF__STREAMED_VECTOR_OF_ROWS : WF__STREAMED_VECTOR);
 }
 
 static void store_past_cache(wf__inst *in, const wf__node *n, val p, val v)

@@ -11,6 +11,7 @@
  * and their users hides.
  */
 #include "codegen/body.h"
+#include "ir/cost.h"
 #include "ir/pass/pass.h"
 
 enum state { OUTSIDE, WAITING, DONE }; /* OUTSIDE: not a varying value of the loop */
@@ -36,11 +37,10 @@ typedef struct sorter {
 
 bool wf__in_turn(const wf__gen *g, const wf__ir *body)
 {
-    enum { FEW = 16 };
     uint32_t nodes = 0;
     for (wf__ref r = 1; r < body->n; r++)
         nodes += body->node[r].op != WF__NOP && body->node[r].op != WF__CONST;
-    return g->options->nontemporal && nodes <= FEW;
+    return g->options->nontemporal && nodes <= WF__POINT_BY_POINT_NODES;
 }
 
 /* ---- heaps ---- */
@@ -274,13 +274,8 @@ static uint32_t uniform_vectors(const wf__inst *in)
 }
 
 /* ---- divisions and roots ---- */
-static bool is_long(const wf__node *n)
-{
-    return (n->op == WF__OP_div || n->op == WF__OP_sqrt) && wf__is_float(n->dtype);
-}
-
-/* Each right behind the last of its operands and of the divisions and roots before it. `place`: [ir.n], zeros; becomes
- * 1 + the number in the old order of what a node stays behind, a node that does not go up of itself. */
+/* Moves each right behind the last of its operands and of the divisions and roots before it. `place`: [ir.n], zeros;
+ * becomes 1 + the old position of the node that a node follows; a node that does not move follows itself. */
 static void raise_long(const wf__inst *in, uint32_t *raised, uint32_t *place)
 {
     uint32_t busy = 0, n = 0;
@@ -288,7 +283,7 @@ static void raise_long(const wf__inst *in, uint32_t *raised, uint32_t *place)
     for (uint32_t i = 0; i < in->order_n; i++) {
         wf__ref r = in->order[i];
         place[r] = i + 1;
-        if (!is_long(wf__at(in->ir, r)) || in->vary[r].kind != WF__VARYING)
+        if (!wf__cost_of(wf__at(in->ir, r))->is_long || in->vary[r].kind != WF__VARYING)
             continue;
         for (uint32_t count = wf__operands(in->ir, wf__at(in->ir, r), operand), k = 0; k < count; k++)
             busy = place[operand[k]] > busy ? place[operand[k]] : busy;
@@ -312,7 +307,7 @@ static void raise_divisions(wf__inst *in, uint32_t limit, uint32_t *last)
 {
     bool any = false;
     for (uint32_t i = 0; i < in->order_n && !any; i++)
-        any = is_long(wf__at(in->ir, in->order[i]));
+        any = wf__cost_of(wf__at(in->ir, in->order[i]))->is_long;
     if (!any)
         return;
     uint32_t *raised = wf__alloc(in->order_n * sizeof *raised), *place = wf__alloc0(in->ir->n * sizeof *place);

@@ -41,7 +41,7 @@ static bool is_of_row(const wf__inst *in, const wf__node *n)
     int axis = -1, row = in->ir->rank - 2;
     int64_t part = -1;
     if (in->safe || in->f->rows < 2 || !wf__is_crossed(slot) || n->op == WF__ACCUM ||
-        (n->op == WF__LOAD && n->aux != WF_BORDER_NONE) || in->f->body->flags & WF_DEBUG)
+        (n->op == WF__LOAD && n->aux != WF_BORDER_NONE) || in->f->body->flags & WF_FLAG_DEBUG)
         return false;
     return wf__as_offset(in->ir, wf__tuple_at(in->ir, n->b)[row], &axis, &part) && axis == row && part >= 0;
 }

@@ -10,20 +10,11 @@
  * masked lanes cost next to nothing.
  */
 #include "codegen/body.h"
+#include "ir/cost.h"
 #include "ir/pass/pass.h"
 #include <stdlib.h>
 
-enum {
-    WINDOW = 100,        /* cycles of dependent work that the processor overlaps by itself */
-    MOST_POINTS = 8,     /* of a tile */
-    MOST_NODES = 1500,   /* of an instantiated tile */
-    LIGHT_NODES = 64,    /* of a tile whose points share nothing, where compile time counts */
-    SHORT = 54,          /* cycles of a chain; the processor overlaps such chains of several steps by itself */
-    LIGHTEST_NODES = 32, /* then, of a light tile of more than two points, which saves the loop's instructions only */
-    ONE_COPY = 120,      /* operations from which on a body is compiled once */
-    MOST_SHARED = 1024,  /* loads looked at */
-    MOST_SHARING = 128,  /* nodes of a tile whose rows share accumulators */
-};
+enum { MOST_SHARED = 1024 }; /* loads looked at */
 
 #define FAR (INT64_C(1) << 40) /* offsets beyond meet no other load of a tile, and must not overflow */
 
@@ -57,61 +48,6 @@ static unsigned registers_of(const study *s, unsigned dtype)
 {
     unsigned bytes = (unsigned)s->g->options->target->vector_bits / 8;
     return dtype == WF_BOOL ? 0 : ((unsigned)s->g->width * wf__size(dtype) + bytes - 1) / bytes;
-}
-
-static unsigned cycles(const wf__node *n)
-{
-    switch (n->op) {
-    case WF__LOAD:
-        return 6;
-    case WF__OP_div:
-    case WF__OP_sqrt:
-        return 20;
-    case WF__OP_idiv:
-    case WF__OP_mod:
-        return 40;
-    case WF__OP_add:
-    case WF__OP_sub:
-    case WF__OP_mul:
-    case WF__OP_fma:
-        return wf__is_float(n->dtype) || n->op >= WF__OP_mul ? 4 : 1;
-    case WF__OP_floor:
-    case WF__OP_ceil:
-    case WF__OP_round:
-    case WF__OP_trunc:
-        return 8;
-    case WF__OP_min:
-    case WF__OP_max:
-        return 6;
-    case WF__CAST:
-        return 5;
-    case WF__BITCAST:
-        return 0;
-    default:
-        return 2;
-    }
-}
-
-static unsigned weight(const wf__node *n)
-{
-    switch (n->op) {
-    case WF__BITCAST:
-        return 0;
-    case WF__OP_min:
-    case WF__OP_max:
-        return wf__is_float(n->dtype) ? 4 : 1;
-    case WF__OP_fmin:
-    case WF__OP_fmax:
-        return wf__is_float(n->dtype) ? 5 : 1;
-    case WF__OP_idiv:
-    case WF__OP_mod:
-    case WF__OP_mulhi:
-        return 10;
-    case WF__CAST:
-        return 3;
-    default:
-        return 1;
-    }
 }
 
 /* The load as a member of a group that differ by offsets along the row and lane axes only. */
@@ -166,7 +102,7 @@ static void study_chain(study *s, uint32_t *work)
             most = depth[operand[k]] > most ? depth[operand[k]] : most;
             last[operand[k]] = i;
         }
-        depth[i] = most + cycles(&ir->node[i]);
+        depth[i] = most + wf__cost_of(&ir->node[i])->cycles;
         s->latency = depth[i] > s->latency ? depth[i] : s->latency;
     }
     for (uint32_t i = 1; i < ir->n; i++) {
@@ -200,7 +136,7 @@ static void study_nodes(study *s)
             s->loads += !share(s, n) * registers_of(s, n->dtype);
         else if (wf__op_is_pure(n->op) && n->op != WF__BITCAST)
             s->operations += registers_of(s, n->dtype) + (n->dtype == WF_BOOL);
-        s->weight += weight(n);
+        s->weight += wf__cost_of(n)->instructions;
         if (n->op == WF__STATE && !ir->node[n->a].aux)
             s->carried += registers_of(s, n->dtype);
         s->bordered |= n->op == WF__LOAD && n->aux != WF_BORDER_NONE;
@@ -235,26 +171,27 @@ static uint32_t shared_cost(const study *s, int rows, int columns, shared_load *
     return cost;
 }
 
-/* Estimated half cycles for each point, times MOST_POINTS; 0: the tile is out of question. */
+/* Estimated half cycles for each point, times WF__TILE_MOST_POINTS; 0: the tile is out of question. */
 static uint32_t tile_cost(const study *s, int rows, int columns, shared_load *place)
 {
     uint32_t points = (uint32_t)(rows * columns);
     uint32_t vector_registers = s->g->isa == WF__ISA_AVX512 || s->g->isa == WF__ISA_NEON ? 32 : 16;
-    uint32_t held = s->uniform <= 16 ? s->uniform : 0, loads = shared_cost(s, rows, columns, place);
+    uint32_t held = s->uniform <= WF__TILE_HELD ? s->uniform : 0, loads = shared_cost(s, rows, columns, place);
     if (points > 1 && points * (s->registers ? s->registers : 1) + (uint32_t)columns + 2 + held / 2 > vector_registers)
         return 0;
     uint32_t nodes = points * (s->weight + s->loads) + loads / 2;
-    uint32_t most_nodes = !s->light || s->load_n != s->group_n ? MOST_NODES
-                          : points > 2 && s->latency <= SHORT  ? LIGHTEST_NODES
-                                                               : LIGHT_NODES;
+    uint32_t most_nodes = !s->light || s->load_n != s->group_n               ? WF__TILE_MOST_NODES
+                          : points > 2 && s->latency <= WF__TILE_SHORT_CHAIN ? WF__TILE_LIGHTEST_NODES
+                                                                             : WF__TILE_LIGHT_NODES;
     if (points > 1 && nodes > most_nodes)
         return 0;
     loads += 2 * s->loads * points;
     if (!held)
         loads += 2 * s->uniform * (uint32_t)rows; /* broadcast again for each row */
     uint32_t work = 2 * s->operations * points, most = loads > work ? loads : work;
-    uint32_t waits = s->latency > WINDOW * points ? (s->latency - WINDOW * points) : 0; /* what cannot be overlapped */
-    return ((most + waits + 4) * MOST_POINTS + points - 1) / points;
+    uint32_t waits = s->latency > WF__TILE_OVERLAPPED * points ? (s->latency - WF__TILE_OVERLAPPED * points)
+                                                               : 0; /* what cannot be overlapped */
+    return ((most + waits + 4) * WF__TILE_MOST_POINTS + points - 1) / points;
 }
 
 /* Do rows share accumulators in memory? */
@@ -264,7 +201,7 @@ static bool accumulates(const wf__ir *body) { return body->red_n && body->kept_l
 static int shared_rows(const study *s, int columns)
 {
     int rows = s->g->options->rows_at_once ? s->g->options->rows_at_once : 4;
-    while (rows > 1 && (uint32_t)(rows * columns) * (s->weight + s->loads + s->load_n) > MOST_SHARING)
+    while (rows > 1 && (uint32_t)(rows * columns) * (s->weight + s->loads + s->load_n) > WF__TILE_MOST_SHARING)
         rows /= 2;
     return rows;
 }
@@ -293,7 +230,7 @@ static void best_tile(const study *s, int *rows, int *columns)
     static const int candidate[][2] = {
         { 1, 1 }, { 1, 2 }, { 2, 1 }, { 1, 4 }, { 2, 2 }, { 4, 1 }, { 2, 4 }, { 4, 2 }
     };
-    shared_load *place = wf__alloc((s->load_n * MOST_POINTS + 1) * sizeof *place);
+    shared_load *place = wf__alloc((s->load_n * WF__TILE_MOST_POINTS + 1) * sizeof *place);
     uint32_t best = UINT32_MAX;
     if (!place)
         return; /* the smallest tile is always right */
@@ -345,7 +282,7 @@ static int loop_columns(const study *s)
 {
     int columns = 4;
     uint32_t vector_registers = s->g->isa == WF__ISA_AVX512 || s->g->isa == WF__ISA_NEON ? 32 : 16;
-    if (!s->carried || s->weight > LIGHT_NODES)
+    if (!s->carried || s->weight > WF__TILE_LIGHT_NODES)
         return 1;
     while (columns > 1 && (uint32_t)columns * s->carried + 4 > vector_registers)
         columns /= 2;
@@ -375,7 +312,7 @@ void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const
         } else if (turns) {
             best_r = 1;
             best_c = moves_records(body) ? 1 : 2;
-        } else if (s->light && s->weight > ONE_COPY && !s->bordered && !is_stencil(s)) {
+        } else if (s->light && s->weight > WF__TILE_ONE_COPY && !s->bordered && !is_stencil(s)) {
             if (g->options->long_rows)
                 best_r = 1; /* so FAST is enough */
             else if (masks_are_cheap(s) && !touches_far(body))

@@ -70,15 +70,15 @@ static val make_updater(wf__gen *g, unsigned join, unsigned dtype)
 /* The processor's own operation for this; -1: none. */
 static int native(unsigned join, unsigned dtype)
 {
-    if (join == WF_EXCH)
+    if (join == WF_JOIN_EXCH)
         return LLVMAtomicRMWBinOpXchg;
     if (!wf__is_int(dtype))
         return -1;
-    return join == WF_ADD   ? LLVMAtomicRMWBinOpAdd
-           : join == WF_AND ? LLVMAtomicRMWBinOpAnd
-           : join == WF_OR  ? LLVMAtomicRMWBinOpOr
-           : join == WF_XOR ? LLVMAtomicRMWBinOpXor
-                            : -1;
+    return join == WF_JOIN_ADD   ? LLVMAtomicRMWBinOpAdd
+           : join == WF_JOIN_AND ? LLVMAtomicRMWBinOpAnd
+           : join == WF_JOIN_OR  ? LLVMAtomicRMWBinOpOr
+           : join == WF_JOIN_XOR ? LLVMAtomicRMWBinOpXor
+                                 : -1;
 }
 
 /* What was there, as in memory. */
@@ -103,7 +103,7 @@ val wf__update_plainly(wf__gen *g, unsigned join, unsigned dtype, val p, val val
 {
     val old = load_element(g, dtype, p);
     store_element(g, dtype, p,
-                  join == WF_EXCH ? wf__to_memory(g, dtype, 1, value) : wf__joined(g, join, dtype, 1, old, value));
+                  join == WF_JOIN_EXCH ? wf__to_memory(g, dtype, 1, value) : wf__joined(g, join, dtype, 1, old, value));
     return old;
 }
 
@@ -195,7 +195,6 @@ static val lane_of(wf__gen *g, const lanes *x, val l)
 
 /* Turns that are written out are fastest. But LLVM needs time that grows by the square of how many accesses follow one
  * another without a branch: in a large kernel, those that come later are a loop, which is the same work. */
-enum { MANY_TURNS = 256 };
 typedef struct turns {
     block before, body;
     val lane;
@@ -274,7 +273,7 @@ static void each_lane(const wf__change *u, wf__ref r)
 {
     wf__inst *in = u->in;
     wf__gen *g = in->g;
-    bool result = u->n->op != WF__ACCUM, loop = in->f->turns >= MANY_TURNS;
+    bool result = u->n->op != WF__ACCUM, loop = in->f->turns >= WF__MANY_UPDATES_WRITTEN;
     val where = spill(in, 0, addresses(u->in, u->dtype, &u->at, u->mask));
     ask_for_lines(u, where, loop);
     lanes value = take_lanes(in, u->value, 1), expected = { .scalar = NULL };
@@ -434,7 +433,7 @@ void wf__emit_update(wf__inst *in, wf__ref r)
     if (joins && slot->spread && wf__in_private(&u))
         return;
     u.at = wf__address(in, n->a, n->b, NULL, NULL);
-    bool ordered = u.plain && wf__is_float(u.dtype) && u.join != WF_MIN && u.join != WF_MAX;
+    bool ordered = u.plain && wf__is_float(u.dtype) && u.join != WF_JOIN_MIN && u.join != WF_JOIN_MAX;
     if (!joins)
         each_lane(&u, r);
     else if (u.at.way == WF__AT_POINT)

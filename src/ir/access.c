@@ -20,7 +20,7 @@ wf__ref wf__load_when(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border borde
         when = 0;
     wf__slot *s = &ir->slot[slot];
     s->read = true;
-    if (s->last_store && (ir->flags & WF_FOLD)) { /* the value just stored, if this is the same place */
+    if (s->last_store && (ir->flags & WF_FLAG_FOLD)) { /* the value just stored, if this is the same place */
         const wf__node *store = &ir->node[s->last_store];
         if (store->b == tuple && !store->d && border == WF_BORDER_NONE && !when &&
             (!ir->arrays || (ir->node[store->c].shape == s->shape && wf__shape_known(ir, s->shape))))
@@ -108,7 +108,7 @@ static bool is_neutral(const wf__ir *ir, uint32_t slot, unsigned join, wf__ref v
 {
     unsigned t = wf__update_dtype(ir->slot[slot].dtype, join);
     value = wf__as_literal(ir, value);
-    return ir->flags & WF_FOLD && value && ir->node[value].op == WF__CONST && ir->node[value].dtype == t &&
+    return ir->flags & WF_FLAG_FOLD && value && ir->node[value].op == WF__CONST && ir->node[value].dtype == t &&
            wf__bits(&ir->node[value]) == wf__join_neutral((wf_join)join, t);
 }
 

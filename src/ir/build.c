@@ -159,7 +159,7 @@ wf__ref wf__append(wf__ir *ir, const wf__node *node) { return append(ir, node); 
 
 void wf__renumber(wf__ir *ir)
 {
-    if (ir->flags & WF_VALUE_NUMBERING && ir->status == WF_OK)
+    if (ir->flags & WF_FLAG_VALUE_NUMBERING && ir->status == WF_OK)
         wf__table_grow(ir); /* without memory: the next node says so */
 }
 
@@ -186,7 +186,7 @@ void wf__set_label(wf__ir *ir, wf__ref r, const char *text)
 
 void wf__copy_label(const wf__ir *in, wf__ref from, wf__ir *out, wf__ref to)
 {
-    if (in->label_n && out->flags & WF_DEBUG && to)
+    if (in->label_n && out->flags & WF_FLAG_DEBUG && to)
         wf__set_label(out, to, wf__label_of(in, from));
 }
 
@@ -266,7 +266,7 @@ static wf__ref emit(wf__ir *ir, wf__node *n)
             return 0;
     }
     uint32_t nodes = ir->n, numbered = ir->numbered;
-    wf__ref r = ir->flags & WF_FOLD ? wf__fold(ir, n) : 0;
+    wf__ref r = ir->flags & WF_FLAG_FOLD ? wf__fold(ir, n) : 0;
     if (r) {
         ir->folded += ir->node[wf__as_literal(ir, r)].op == WF__CONST || (ir->n == nodes && ir->numbered == numbered);
         return r;
@@ -445,7 +445,7 @@ wf__ref wf__cold(wf__ir *ir, wf__ref condition, wf__ref otherwise, uint32_t cold
     if (ir->status != WF_OK || !condition || !otherwise)
         return 0;
     const wf__node *c = &ir->node[condition];
-    if (c->op == WF__CONST && (ir->flags & WF_FOLD))
+    if (c->op == WF__CONST && (ir->flags & WF_FLAG_FOLD))
         return wf__bits(c) ? wf__cold_body(ir, (wf__cold_id)cold_id, args, n) : otherwise;
     wf__node node = {
         .op = WF__COLD, .dtype = ir->node[otherwise].dtype, .a = condition, .b = otherwise, .c = cold_id

@@ -32,7 +32,7 @@ typedef enum wf__op {
     WF__ACCUM, /* a: slot, b: tuple (0: of a slot of rank 0), c: value of wf__update_dtype, d: bool predicate or 0,
                    aux: join | mode << 4 (wf__node_join, wf__node_mode). The element becomes join(element, value).
                    Effect */
-    WF__ATOMIC, /* the same, aux: join or WF_EXCH. Effect whose value is what the element held before; 0 where off */
+    WF__ATOMIC, /* the same, aux: join or WF_JOIN_EXCH. Effect whose value is what the element held before; 0 where off */
     WF__CAS,    /* a: slot, b: tuple, c: tuple of expected and desired, d: as before. Where the bits of the element are
                    the expected ones they become the desired ones. Effect; its value is as ATOMIC's */
     WF__RED,    /* a: reduction, b: instance. Its value so far in this lane's accumulator */
@@ -134,13 +134,13 @@ static inline unsigned wf__size(unsigned t) /* bytes; only computable dtypes */
 /* What a value is joined in with an element of dtype t; f16 and bf16 are rounded after each join. */
 static inline unsigned wf__update_dtype(unsigned t, unsigned join)
 {
-    return wf__is_half(t) && join <= WF_XOR ? WF_F32 : t;
+    return wf__is_half(t) && join <= WF_JOIN_XOR ? WF_F32 : t;
 }
 /* Are the bits of what is joined in elements of dtype t the same in any order? Integers do not mind, nor do minima and
  * maxima. */
 static inline bool wf__any_order(unsigned t, unsigned join)
 {
-    return !(wf__is_float(t) || wf__is_complex(t)) || join == WF_MIN || join == WF_MAX;
+    return !(wf__is_float(t) || wf__is_complex(t)) || join == WF_JOIN_MIN || join == WF_JOIN_MAX;
 }
 static inline unsigned wf__align(unsigned t) { return wf__is_complex(t) ? wf__size(t) / 2 : wf__size(t); }
 static inline unsigned wf__mantissa(unsigned t) /* of a float: bits stored */
@@ -300,8 +300,8 @@ typedef struct wf__ir {
 } wf__ir;
 
 enum {
-    WF__IR_FLAGS = WF_FOLD | WF_VALUE_NUMBERING | WF_CALL_OPT | WF_DEAD_CODE | WF_LOOP_OPT | WF_PACKETS | WF_FAST_MATH |
-                   WF_DEBUG | WF_TRAP_NAN | WF_TIERED
+    WF__IR_FLAGS = WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING | WF_FLAG_CALL_OPT | WF_FLAG_DEAD_CODE | WF_FLAG_LOOP_OPT |
+                   WF_FLAG_PACKETS | WF_FLAG_FAST_MATH | WF_FLAG_DEBUG | WF_FLAG_TRAP_NAN | WF_FLAG_TIERED
 };
 void wf__ir_init(wf__ir *ir, int rank, uint32_t flags);
 void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags); /* empties it, keeps its memory */
@@ -421,7 +421,7 @@ void wf__eval(unsigned op, unsigned dtype, void *out, const void *a, const void 
 void wf__eval_cast(unsigned to, unsigned from, void *out, const void *a, size_t n);
 /* The neutral element of a join as bits of dtype (add 0, mul 1, min +inf or largest, ...). */
 uint64_t wf__join_neutral(wf_join join, unsigned dtype);
-unsigned wf__join_op(wf_join join);                            /* WF_ADD: WF__OP_add, ...; 0 for custom */
+unsigned wf__join_op(wf_join join);                            /* WF_JOIN_ADD: WF__OP_add, ...; 0 for custom */
 static inline uint64_t wf__red_start(const wf__reduction *red) /* what accumulators begin with */
 {
     return red->join == WF_JOIN_CUSTOM ? red->start : wf__join_neutral((wf_join)red->join, red->dtype);
@@ -429,7 +429,7 @@ static inline uint64_t wf__red_start(const wf__reduction *red) /* what accumulat
 /* One element joined with n values, or (CAS) exchanged; complex numbers by parts. Scalars in memory of dtype t;
  * `value` of wf__update_dtype. For interpreters and merges: `*element = join(*element, value)`. */
 void wf__update(unsigned join, unsigned t, void *element, const void *value);
-unsigned wf__join_op(wf_join join);              /* WF_ADD: WF__OP_add, ...; 0 for custom */
+unsigned wf__join_op(wf_join join);              /* WF_JOIN_ADD: WF__OP_add, ...; 0 for custom */
 bool wf__updates(unsigned join, unsigned dtype); /* can elements of that dtype be accumulated so? */
 
 /* ---- expansion: ops as other ops, built through the builder ---- */

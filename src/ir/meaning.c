@@ -110,7 +110,7 @@ static inline uint64_t wf__mulhi(int64_t a, int64_t b, unsigned bits, bool is_si
 #define CASES_FIRST_BOOL(R, im, fm)
 #define CASES_CPLX(R, im, fm)
 
-#define WF_OP(name, arity, types, result, flags, im, fm, doc)                                                    \
+#define WF_OP(name, arity, types, result, flags, cost, im, fm, ...)                                              \
     static void eval_##name(unsigned dtype, void *out, const void *av, const void *bv, const void *cv, size_t n) \
     {                                                                                                            \
         switch (dtype) {                                                                                         \

@@ -1,4 +1,5 @@
-/* ops.c - the op table's facts: names, arities, dtype classes, neutral elements. Meanings are in eval.c. */
+/* ops.c - the op table's facts: names, arities, dtype classes, neutral elements. Meanings are in meaning.c, costs in
+ * cost.c. */
 #include "ir/ir.h"
 
 enum { COMM = WF__COMM, ASSOC = WF__ASSOC, EXPAND = WF__EXPAND, CPLX = WF__CPLX, EXPAND_FLT = WF__EXPAND_FLT };
@@ -33,7 +34,7 @@ const wf__op_info wf__op_table[WF__OP_COUNT] = {
     [WF__CAST] = { "cast", 1, WF__T_ANY, false, CPLX, "converts to the node's dtype" },
     [WF__CHECK] = { "check", 2, WF__T_INT, false, 0, "an index of a local array" },
     [WF__BITCAST] = { "bitcast", 1, WF__T_ANY, false, 0, "the same bits as another dtype" },
-#define WF_OP(name, arity, types, result, flags, imeaning, fmeaning, doc) \
+#define WF_OP(name, arity, types, result, flags, cost, imeaning, fmeaning, doc) \
     [WF__OP_##name] = { #name, arity, WF__T_##types, result, flags, doc },
 #include "ir/ops.def"
 #undef WF_OP
@@ -58,7 +59,7 @@ const char *wf__function_name(unsigned op)
 
 const char *wf__function_of(const wf__node *n)
 {
-    static const char *const views[] = { "wf_slice", "wf_permute", "wf_reshape", "wf_broadcast_to",
+    static const char *const views[] = { "wf_slice", "wf_permute", "wf_reshape", "wf_broadcast",
                                          "wf_tile",  "wf_repeat",  "wf_gather" };
     if (n->op == WF__VIEW && n->aux < WF__COUNT(views))
         return views[n->aux];
@@ -94,8 +95,8 @@ const uint32_t wf__types_mask[] = { [WF__T_NONE] = 0,
 unsigned wf__join_op(wf_join join)
 {
     static const uint8_t ops[] = {
-        [WF_ADD] = WF__OP_add, [WF_MUL] = WF__OP_mul, [WF_MIN] = WF__OP_min, [WF_MAX] = WF__OP_max,
-        [WF_AND] = WF__OP_and, [WF_OR] = WF__OP_or,   [WF_XOR] = WF__OP_xor
+        [WF_JOIN_ADD] = WF__OP_add, [WF_JOIN_MUL] = WF__OP_mul, [WF_JOIN_MIN] = WF__OP_min, [WF_JOIN_MAX] = WF__OP_max,
+        [WF_JOIN_AND] = WF__OP_and, [WF_JOIN_OR] = WF__OP_or,   [WF_JOIN_XOR] = WF__OP_xor
     };
     return (unsigned)join < WF__COUNT(ops) ? ops[join] : 0;
 }
@@ -109,8 +110,8 @@ static uint64_t as_bits(unsigned dtype, double value)
 
 bool wf__updates(unsigned join, unsigned dtype)
 {
-    unsigned op = join <= WF_XOR ? wf__join_op((wf_join)join) : 0;
-    return wf__is_complex(dtype) ? join == WF_ADD : op && wf__types_allow(wf__op_table[op].types, dtype);
+    unsigned op = join <= WF_JOIN_XOR ? wf__join_op((wf_join)join) : 0;
+    return wf__is_complex(dtype) ? join == WF_JOIN_ADD : op && wf__types_allow(wf__op_table[op].types, dtype);
 }
 
 uint64_t wf__join_neutral(wf_join join, unsigned dtype)
@@ -118,15 +119,15 @@ uint64_t wf__join_neutral(wf_join join, unsigned dtype)
     unsigned bits = 8 * wf__size(dtype);
     uint64_t all = dtype == WF_BOOL ? 1 : ~(uint64_t)0 >> (64 - bits), high = (uint64_t)1 << (bits - 1);
     switch (join) {
-    case WF_ADD:
+    case WF_JOIN_ADD:
         return wf__is_float(dtype) ? as_bits(dtype, -0.0) : 0; /* -0 + x is x, also for x = -0 */
-    case WF_MUL:
+    case WF_JOIN_MUL:
         return wf__is_float(dtype) ? as_bits(dtype, 1) : 1;
-    case WF_MIN:
+    case WF_JOIN_MIN:
         return wf__is_float(dtype) ? as_bits(dtype, (double)__builtin_inff()) : wf__is_signed(dtype) ? high - 1 : all;
-    case WF_MAX:
+    case WF_JOIN_MAX:
         return wf__is_float(dtype) ? as_bits(dtype, -(double)__builtin_inff()) : wf__is_signed(dtype) ? high : 0;
-    case WF_AND:
+    case WF_JOIN_AND:
         return all;
     default:
         return 0;

@@ -294,7 +294,7 @@ static void fields(reader *r, wf__node *n)
     case WF__CAS:
         n->a = slot(r), n->b = tuple(r);
         if (n->op != WF__CAS)
-            n->aux = (uint8_t)named(r, wf__join_names, WF_EXCH + 1, "a join");
+            n->aux = (uint8_t)named(r, wf__join_names, WF_JOIN_EXCH + 1, "a join");
         if (n->op == WF__ACCUM)
             n->aux |= (uint8_t)(named(r, wf__mode_names, WF__MODE_ALONE + 1, "a mode") << 4);
         if (n->op == WF__CAS && !word(r, "swap"))

@@ -19,15 +19,9 @@
  */
 #include "ir/ir.h"
 
-const char *const wf__join_names[] = { [WF_JOIN_CUSTOM] = "custom",
-                                       [WF_ADD] = "add",
-                                       [WF_MUL] = "mul",
-                                       [WF_MIN] = "min",
-                                       [WF_MAX] = "max",
-                                       [WF_AND] = "and",
-                                       [WF_OR] = "or",
-                                       [WF_XOR] = "xor",
-                                       [WF_EXCH] = "exch" };
+const char *const wf__join_names[] = { [WF_JOIN_CUSTOM] = "custom", [WF_JOIN_ADD] = "add", [WF_JOIN_MUL] = "mul",
+                                       [WF_JOIN_MIN] = "min",       [WF_JOIN_MAX] = "max", [WF_JOIN_AND] = "and",
+                                       [WF_JOIN_OR] = "or",         [WF_JOIN_XOR] = "xor", [WF_JOIN_EXCH] = "exch" };
 const char *const wf__mode_names[] = { [WF__MODE_AUTO] = "auto",
                                        [WF__MODE_DIRECT] = "direct",
                                        [WF__MODE_LOCAL] = "local",

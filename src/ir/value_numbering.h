@@ -53,7 +53,7 @@ static inline bool wf__key_same(const wf__key *x, const wf__key *y)
 
 static inline bool wf__is_numbered(const wf__ir *ir, unsigned op)
 {
-    return (ir->flags & WF_VALUE_NUMBERING) && !wf__op_is_effect(op) && !wf__is_loop_op(op);
+    return (ir->flags & WF_FLAG_VALUE_NUMBERING) && !wf__op_is_effect(op) && !wf__is_loop_op(op);
 }
 
 /* The most nodes, numbered or not, beside a table of this size: their ids fit beside the hashes. */
@@ -72,7 +72,7 @@ static inline bool wf__table_clear(wf__ir *ir, uint32_t size)
     } else
         memset(ir->table, 0, size * sizeof *ir->table);
     ir->table_size = size;
-    ir->table_most = ir->flags & WF_VALUE_NUMBERING ? wf__table_most(size) : 0;
+    ir->table_most = ir->flags & WF_FLAG_VALUE_NUMBERING ? wf__table_most(size) : 0;
     return true;
 }
 

@@ -87,7 +87,7 @@ static bool check_update(const checker *c, const wf__node *n)
                 value_of(c, wf__tuple_at(ir, n->c)[0], n->dtype) && value_of(c, wf__tuple_at(ir, n->c)[1], n->dtype)) ||
                bad(c, "a pair of values");
     unsigned join = wf__node_join(n), mode = wf__node_mode(n);
-    bool moves = n->op == WF__ATOMIC && join == WF_EXCH && wf__size(n->dtype) <= 8;
+    bool moves = n->op == WF__ATOMIC && join == WF_JOIN_EXCH && wf__size(n->dtype) <= 8;
     if (mode > (n->op == WF__ACCUM ? WF__MODE_ALONE : 0) || (!moves && !wf__updates(join, n->dtype)) ||
         (n->op == WF__ATOMIC && !moves && wf__is_complex(n->dtype)))
         return bad(c, "a join that its dtype does not have");
@@ -248,12 +248,13 @@ static bool check_structural(checker *c, const wf__node *n)
     case WF__VIEW:
         return check_view(c, n);
     case WF__SCAN:
-        if (!ir->arrays || n->b < WF_ADD || n->b > WF_XOR || n->aux > (WF__EXCLUSIVE | WF__REVERSED))
+        if (!ir->arrays || n->b < WF_JOIN_ADD || n->b > WF_JOIN_XOR || n->aux > (WF__EXCLUSIVE | WF__REVERSED))
             return bad(c, "operands");
         return value_of(c, n->a, n->dtype) &&
                (n->c < (uint32_t)ir->shape[ir->node[n->a].shape].rank || bad(c, "axis out of range"));
     case WF__REDUCE:
-        if (!ir->arrays || n->b < WF_ADD || n->b > WF_XOR || (wf__is_complex(n->dtype) && n->b != WF_MUL))
+        if (!ir->arrays || n->b < WF_JOIN_ADD || n->b > WF_JOIN_XOR ||
+            (wf__is_complex(n->dtype) && n->b != WF_JOIN_MUL))
             return bad(c, "operands");
         return value_of(c, n->a, n->dtype) &&
                (n->c >> ir->shape[ir->node[n->a].shape].rank == 0 || bad(c, "axes out of range"));

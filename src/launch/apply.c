@@ -72,7 +72,7 @@ static void record_join(application *a)
         custom = custom || op->reduced[r].join == WF_JOIN_CUSTOM;
     if (!op->join && (!custom || a->in.n != (size_t)op->n_reduced))
         return; /* not needed, or said to be missing */
-    wf_section(a->g, WF_JOIN);
+    wf_section(a->g, WF_SECTION_JOIN);
     for (int r = 0; r < op->n_reduced; ++r)
         if (op->reduced[r].join == WF_JOIN_CUSTOM)
             a->other[r] = wf_other(a->red[r]);
@@ -82,7 +82,7 @@ static void record_join(application *a)
     (op->join ? op->join : op->call)(&site);
 }
 
-/* Of a block or a result: those of kept axes. Others are what WF_CALL has, which is refused elsewhere. */
+/* Of a block or a result: those of kept axes. Others are what WF_SECTION_CALL has, which is refused elsewhere. */
 static void get_indices(const application *a, wf_val index[WF_MAX_RANK])
 {
     const wf__recording *rec = &a->g->program.rec;
@@ -98,7 +98,7 @@ static void record_post(application *a)
     wf_graph *g = a->g;
     const wf_op *op = a->op;
     wf_val index[WF_MAX_RANK];
-    wf_section(g, WF_POST);
+    wf_section(g, WF_SECTION_POST);
     open_outputs(a);
     get_indices(a, index);
     wf_site site = a->site;
@@ -132,15 +132,15 @@ static void record(application *a)
         for (int d = 0; d < a->site.rank; ++d)
             a->index[d] = wf_index(g, d);
     if (op->init) {
-        wf_section(g, WF_INIT);
+        wf_section(g, WF_SECTION_INIT);
         call_once(a, op->init);
-        wf_section(g, WF_CALL);
+        wf_section(g, WF_SECTION_CALL);
     }
     open_operands(a, !reduces);
     op->call(&a->site);
     close_operands(a, !reduces);
     if (op->deinit) {
-        wf_section(g, WF_DEINIT);
+        wf_section(g, WF_SECTION_DEINIT);
         call_once(a, op->deinit);
     }
     if (reduces)

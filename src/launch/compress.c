@@ -28,8 +28,8 @@ static bool as_lines(wf_graph *g, wf_val *v, wf_val *mask, int64_t *n)
         return false;
     }
     const wf_shape line = { .rank = 1, .dim = { *n } };
-    *v = (wf_reshape)((wf_broadcast_to)(*v, both), line);
-    *mask = (wf_reshape)((wf_broadcast_to)(wf_cast(*mask, WF_BOOL), both), line);
+    *v = (wf_reshape)((wf_broadcast)(*v, both), line);
+    *mask = (wf_reshape)((wf_broadcast)(wf_cast(*mask, WF_BOOL), both), line);
     return wf__is_recording(g);
 }
 
@@ -60,7 +60,7 @@ wf_array *(wf_compress)(wf_val v, wf_val mask)
     wf_freeze_refuse(g->ctx, "wf_compress", "how many elements there are is read back, and decides a shape");
     /* What is pending may overwrite what they read. */
     wf_array *kept = is_pending(wf__graph_ir(g)) ? (wf_keep)(v) : NULL, *on = (wf_keep)(mask);
-    wf_val after = (wf_scan)(WF_ADD, wf_cast(mask, WF_I64), 0, false, false);
+    wf_val after = (wf_scan)(WF_JOIN_ADD, wf_cast(mask, WF_I64), 0, false, false);
     wf_array *offsets = (wf_keep)(after), *out = NULL;
     bool ok = offsets && wf_eval(g) == WF_OK && (!n || read_last(offsets, n, &count));
     if (ok)

@@ -105,8 +105,9 @@ wf_context *wf_context_new(const wf_config *config)
         wf__free(w);
         return NULL;
     }
-    atomic_init(&ctx->flags, WF_FOLD | WF_VALUE_NUMBERING | WF_LOOP_OPT | WF_PACKETS | WF_CALL_OPT | WF_DEAD_CODE |
-                                 (tiers_from_environment() ? WF_TIERED : 0u));
+    atomic_init(&ctx->flags, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING | WF_FLAG_LOOP_OPT | WF_FLAG_PACKETS |
+                                 WF_FLAG_CALL_OPT | WF_FLAG_DEAD_CODE |
+                                 (tiers_from_environment() ? WF_FLAG_TIERED : 0u));
     wf_set_expand_bytes(ctx, WF__EXPAND_BYTES);
     wf_set_flags(ctx, given.flags_on, given.flags_off);
     if (given.device && given.device != ctx->device)
@@ -148,7 +149,7 @@ void wf_set_flags(wf_context *ctx, uint32_t on, uint32_t off)
         return;
     atomic_fetch_or(&ctx->flags, on & ~(uint32_t)WF__FREEZING);
     atomic_fetch_and(&ctx->flags, ~off | WF__FREEZING);
-    wf__engine_use_disk(ctx->engine, !(wf_get_flags(ctx) & WF_NO_DISK_CACHE));
+    wf__engine_use_disk(ctx->engine, !(wf_get_flags(ctx) & WF_FLAG_NO_DISK_CACHE));
 }
 
 wf_status wf_get_info(wf_context *ctx, bool open_llvm, wf_info *info)

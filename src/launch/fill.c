@@ -26,10 +26,10 @@ wf_array *wf_full(wf_context *ctx, wf_dtype dtype, wf_shape shape, double value)
     return ctx ? wf__full_on(ctx, dtype, &shape, value, 0) : NULL;
 }
 
-wf_array *wf_arange(wf_context *ctx, wf_dtype dtype, int64_t n, double start, double step)
+wf_array *wf_array_arange(wf_context *ctx, wf_dtype dtype, int64_t n, double start, double step)
 {
     wf_shape shape = { .rank = 1, .dim = { n } };
-    wf_array *a = ctx ? wf__array_make(ctx, "wf_arange", dtype, &shape, NULL, 0) : NULL;
+    wf_array *a = ctx ? wf__array_make(ctx, "wf_array_arange", dtype, &shape, NULL, 0) : NULL;
     if (!a)
         return NULL;
     wf_graph *g = wf_begin_with(ctx, NULL);

@@ -197,7 +197,7 @@ wf_status wf_freeze_begin(wf_context *ctx, wf_arrays inputs)
             return wf__error(ctx, WF_ERR_ARG, "wf_freeze_begin: input %u is %s", (unsigned)i,
                              inputs.at[i] ? "another context's" : "NULL");
         if (!wf__array_usable(inputs.at[i], "wf_freeze_begin"))
-            return wf_check(ctx);
+            return wf_last_status(ctx);
     }
     wf_frozen *f = wf__alloc0(sizeof *f);
     uint32_t n = (uint32_t)inputs.n;
@@ -433,7 +433,7 @@ static wf_status check_inputs(const wf_frozen *f, wf_arrays inputs)
             return wf__error(f->ctx, WF_ERR_ARG, "wf_frozen_replay: input %u is %s", (unsigned)i,
                              a ? "another context's" : "NULL");
         if (!wf__array_usable(a, "wf_frozen_replay"))
-            return wf_check(f->ctx);
+            return wf_last_status(f->ctx);
         wf__array_wait(a); /* what it was to be made of may have been queued just now */
         bool same = a->dtype == was->dtype && a->shape.rank == was->shape.rank &&
                     !memcmp(a->shape.dim, was->shape.dim, (size_t)a->shape.rank * sizeof *a->shape.dim);

@@ -1,5 +1,5 @@
 /* history.c - which kernels ran, what became of their recordings on the way, and why any was compiled again: a ring of
- * the latest ones, with WF_HISTORY.
+ * the latest ones, with WF_FLAG_HISTORY.
  */
 #include "launch/launch.h"
 #include "ir/pass/pass.h"
@@ -44,17 +44,18 @@ static void count_recording(const wf__recording *rec, wf_kernel_info *out)
 }
 
 /* ---- a stage ---- */
-static int mode_of(const wf__stage *stage)
+static wf_mode mode_of(const wf__stage *stage)
 {
-    static const int mode[] = { 0, WF_DIRECT, WF_LOCAL, WF_NO_CONFLICT, WF_NO_CONFLICT };
+    static const wf_mode mode[] = { WF_MODE_AUTO, WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_NO_CONFLICT,
+                                    WF_MODE_NO_CONFLICT };
     wf__ref r = 1;
     while (r < stage->body.n && stage->body.node[r].op != WF__ACCUM)
         ++r;
     if (r >= stage->body.n)
-        return 0;
+        return WF_MODE_AUTO;
     for (uint32_t k = 0; k < stage->copies_n; ++k)
         if (stage->copies[k].slot == stage->body.node[r].a)
-            return WF_EXPAND;
+            return WF_MODE_EXPAND;
     return mode[wf__node_mode(&stage->body.node[r])];
 }
 

@@ -50,9 +50,9 @@ static wf_status check_array(host *h, const wf_array *a, bool out, uint32_t i)
     if (!wf__array_holds(a, where))
         return WF_ERR_ARG;
     if (!wf__array_settle(a, NULL))
-        return wf_check(h->ctx);
+        return wf_last_status(h->ctx);
     wf__array_wait(a);
-    if (wf_array_state(a) != WF_READY)
+    if (wf_array_state(a) != WF_STATE_READY)
         return refuse(h, WF_ERR_ARG, role, i, "has no contents: its recording has not run");
     if (!wf__array_arrived(a, "wf_host_apply"))
         return WF_ERR_ARG;
@@ -254,7 +254,7 @@ static wf_status apply_to_copies(host *h)
     for (uint32_t i = 0; i < h->n && status == WF_OK; ++i) {
         copy[i] = wf__is_gpu(h->op[i].array->device) ? wf_copy_to(h->op[i].array, WF_CPU) : wf_retain(h->op[i].array);
         if (!copy[i]) /* the error may not have found memory */
-            status = wf_check(h->ctx) != WF_OK ? wf_check(h->ctx) : WF_ERR_MEMORY;
+            status = wf_last_status(h->ctx) != WF_OK ? wf_last_status(h->ctx) : WF_ERR_MEMORY;
     }
     if (status == WF_OK)
         status = wf_host_apply(h->ctx, (wf_arrays){ copy, h->n_in }, (wf_arrays){ copy + h->n_in, h->n - h->n_in },

@@ -53,7 +53,7 @@ static inline bool fits(const wf_kernel *k, uint32_t object, const wf_array *a)
 {
     return a->ctx == k->ctx && a->device == wf__memory_of(k->program.device) && a->dtype == k->socket[object].dtype &&
            a->shape.rank == k->socket[object].rank && !a->read_only &&
-           atomic_load_explicit(&((wf_array *)a)->state, memory_order_acquire) == WF_READY;
+           atomic_load_explicit(&((wf_array *)a)->state, memory_order_acquire) == WF_STATE_READY;
 }
 
 static wf_status bind_odd_array(const wf_kernel *k, uint32_t object, const wf_array *a, const char *function)
@@ -64,7 +64,7 @@ static wf_status bind_odd_array(const wf_kernel *k, uint32_t object, const wf_ar
     if (a->ctx != k->ctx)
         return wf__error(k->ctx, WF_ERR_ARG, "%s: '%s' belongs to another context", function, formal->name);
     if (!wf__array_usable(a, function))
-        return wf_check(k->ctx);
+        return wf_last_status(k->ctx);
     char here[32], there[32];
     if (a->device != wf__memory_of(k->program.device))
         return wf__error(k->ctx, WF_ERR_DEVICE, "%s: '%s' is in the memory of %s; the kernel runs on %s", function,
@@ -271,11 +271,11 @@ static void dump_trace(const wf_kernel *k, wf__str *out)
     const wf__ir *once[] = { &k->program.rec.init, &k->program.rec.deinit };
     for (int i = 0; i < 2; ++i)
         if (once[i]->n > 1) {
-            wf__str_addf(out, "\n# section %s\n", i ? "WF_DEINIT" : "WF_INIT");
+            wf__str_addf(out, "\n# section %s\n", i ? "WF_SECTION_DEINIT" : "WF_SECTION_INIT");
             wf__print(once[i], out);
         }
     if (k->program.rec.join.n > 1) {
-        wf__str_add(out, "\n# section WF_JOIN\n");
+        wf__str_add(out, "\n# section WF_SECTION_JOIN\n");
         wf__print(&k->program.rec.join, out);
     }
     if (k->program.rec.post.n > 1) {
@@ -303,10 +303,10 @@ static void dump_dot(const wf_kernel *k, wf__str *out)
     const struct {
         const wf__ir *ir;
         const char *id, *title;
-    } more[] = { { &rec->init, "i", "WF_INIT" },
-                 { &rec->deinit, "d", "WF_DEINIT" },
-                 { &rec->join, "j", "WF_JOIN" },
-                 { &rec->post, "p", "WF_POST" } };
+    } more[] = { { &rec->init, "i", "WF_SECTION_INIT" },
+                 { &rec->deinit, "d", "WF_SECTION_DEINIT" },
+                 { &rec->join, "j", "WF_SECTION_JOIN" },
+                 { &rec->post, "p", "WF_SECTION_POST" } };
     wf__str_add(out, "digraph weft {\n  node [shape=box, fontname=\"monospace\"];\n");
     dot_section(k, &rec->ir, "", "", out);
     for (size_t i = 0; i < WF__COUNT(more); ++i)

@@ -35,7 +35,7 @@ static void add_ir(const wf__ir *ir, wf__str *key)
         wf__str_addn(key, (const char *)&ir->shape[i].rank, sizeof ir->shape[i].rank);
         wf__str_addn(key, (const char *)ir->shape[i].dim, (size_t)ir->shape[i].rank * sizeof *ir->shape[i].dim);
     }
-    for (uint32_t i = 0; i < ir->label_n && ir->flags & WF_DEBUG; ++i) { /* what is found is called by them */
+    for (uint32_t i = 0; i < ir->label_n && ir->flags & WF_FLAG_DEBUG; ++i) { /* what is found is called by them */
         wf__str_addn(key, (const char *)&ir->label[i].ref, sizeof ir->label[i].ref);
         wf__str_add(key, ir->label[i].text);
     }
@@ -58,7 +58,7 @@ void wf__program_key(const wf__program *p, wf__str *key)
     wf__str_addn(key, (const char *)&h, sizeof h);
     wf__str_addn(key, (const char *)rec->block.dim, (size_t)rec->block.rank * sizeof *rec->block.dim);
     for (int k = 0; k < WF__SECTIONS; ++k)
-        if (k == WF_CALL || rec->section[k].n > 1)
+        if (k == WF_SECTION_CALL || rec->section[k].n > 1)
             add_ir(&rec->section[k], key);
     if (rec->ir.red_n)
         wf__str_addn(key, (const char *)rec->initial, rec->ir.red_n * sizeof *rec->initial);
@@ -250,11 +250,11 @@ static void compare_flags(uint32_t now, uint32_t old, wf__str *out)
     static const struct {
         uint32_t flag;
         const char *name;
-    } flags[] = { { WF_FOLD, "WF_FOLD" },           { WF_VALUE_NUMBERING, "WF_VALUE_NUMBERING" },
-                  { WF_LOOP_OPT, "WF_LOOP_OPT" },   { WF_PACKETS, "WF_PACKETS" },
-                  { WF_CALL_OPT, "WF_CALL_OPT" },   { WF_DEAD_CODE, "WF_DEAD_CODE" },
-                  { WF_FAST_MATH, "WF_FAST_MATH" }, { WF_DEBUG, "WF_DEBUG" },
-                  { WF_TRAP_NAN, "WF_TRAP_NAN" },   { WF_TIERED, "WF_TIERED" } };
+    } flags[] = { { WF_FLAG_FOLD, "WF_FLAG_FOLD" },           { WF_FLAG_VALUE_NUMBERING, "WF_FLAG_VALUE_NUMBERING" },
+                  { WF_FLAG_LOOP_OPT, "WF_FLAG_LOOP_OPT" },   { WF_FLAG_PACKETS, "WF_FLAG_PACKETS" },
+                  { WF_FLAG_CALL_OPT, "WF_FLAG_CALL_OPT" },   { WF_FLAG_DEAD_CODE, "WF_FLAG_DEAD_CODE" },
+                  { WF_FLAG_FAST_MATH, "WF_FLAG_FAST_MATH" }, { WF_FLAG_DEBUG, "WF_FLAG_DEBUG" },
+                  { WF_FLAG_TRAP_NAN, "WF_FLAG_TRAP_NAN" },   { WF_FLAG_TIERED, "WF_FLAG_TIERED" } };
     uint32_t left = now ^ old;
     now ^= WF__KEEP_DEAD;
     for (size_t i = 0; i < WF__COUNT(flags); ++i)

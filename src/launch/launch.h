@@ -100,7 +100,7 @@ void wf__history_add(wf_context *ctx, const wf__plan_entry *e, const wf__launch_
 /* ---- frozen sequences (freeze.c) ---- */
 static inline bool wf__is_noted(const wf_context *ctx) /* do launches go the long way? */
 {
-    return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & (WF_HISTORY | WF__FREEZING);
+    return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & (WF_FLAG_HISTORY | WF__FREEZING);
 }
 bool wf__freezes(wf_context *ctx); /* does this thread? */
 /* If it does: a launch was done; `function` reads the array's contents by the host, or may write them, too (`fills`);

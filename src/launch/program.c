@@ -157,7 +157,7 @@ static wf_status execute_request(wf_context *ctx, const wf__request *r, wf__plan
     wf_status status = WF_OK;
     wf__gpu_on on = { .gpu = wf__is_gpu(p->device) ? wf__gpu_of(ctx, "wf_run", p->device) : NULL };
     if (wf__is_gpu(p->device) && !on.gpu)
-        return wf_check(ctx);
+        return wf_last_status(ctx);
     char *few_base[FEW], **base = few_base;
     wf__gpu_use *few_use[FEW], **use = few_use;
     bool many = p->object_n > FEW, cuda_stream = r->stream != NULL; /* wf__submit queues for Weft's own streams */
@@ -174,11 +174,11 @@ static wf_status execute_request(wf_context *ctx, const wf__request *r, wf__plan
         on = r->stream->cuda;
         on.use = use;
     }
-    if (p->rec.ir.flags & WF_DEBUG)
+    if (p->rec.ir.flags & WF_FLAG_DEBUG)
         wf__add_where(p, &where);
     if (!wf__execute_plan(ctx, on, &e->plan, p->name, wf__str_get(&where), base, r->param, &r->limits,
                           p->device == WF_INTERP, notes, &failure))
-        status = wf__program_error(ctx, p, failure.status, wf__str_get(&failure.text), WF_CALL, NULL);
+        status = wf__program_error(ctx, p, failure.status, wf__str_get(&failure.text), WF_SECTION_CALL, NULL);
     wf__str_free(&failure.text);
     wf__str_free(&where);
     if (use != few_use)
@@ -209,7 +209,7 @@ wf_status wf__request_arrays(wf_context *ctx, const wf__request *r, bool wait)
         char called[WF__CALLED];
         if (wait)
             wf__array_wait(a);
-        if (wf__array_promised(a) == WF_LAZY && !wf__program_writes(r->program, i) && reads(r->program, i))
+        if (wf__array_promised(a) == WF_STATE_LAZY && !wf__program_writes(r->program, i) && reads(r->program, i))
             return wf__error(ctx, WF_ERR_ARG, "%s was never computed: queued work failed",
                              wf__array_called(r->program, r->program->object[i].array, a, called));
     }
@@ -227,15 +227,15 @@ static void note_whole(const wf__request *r)
 void wf__note_written(const wf__request *r)
 {
     for (uint32_t i = 0; i < r->program->object_n; ++i)
-        if (atomic_load(&r->arrays[i]->state) == WF_LAZY && wf__program_writes(r->program, i))
-            atomic_store(&r->arrays[i]->state, WF_READY);
+        if (atomic_load(&r->arrays[i]->state) == WF_STATE_LAZY && wf__program_writes(r->program, i))
+            atomic_store(&r->arrays[i]->state, WF_STATE_READY);
 }
 
 static void note_kept(const wf__request *r)
 {
     for (uint32_t i = 0; i < r->kept_n; ++i) {
         atomic_store(&r->kept[i]->buffer->fault, WF__SOUND);
-        atomic_store(&r->kept[i]->state, WF_READY);
+        atomic_store(&r->kept[i]->state, WF_STATE_READY);
     }
 }
 

@@ -51,7 +51,7 @@ wf_status wf_run(wf_graph *g)
 static void compile_for_good(wf__recording *rec)
 {
     for (int k = 0; k < WF__SECTIONS; ++k)
-        rec->section[k].flags &= ~(uint32_t)WF_TIERED;
+        rec->section[k].flags &= ~(uint32_t)WF_FLAG_TIERED;
 }
 
 wf_kernel *wf_compile(wf_graph *g)

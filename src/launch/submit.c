@@ -175,7 +175,7 @@ wf_status wf__request_queue(wf_context *ctx, const wf__request *r)
         free_launch(ctx, q);
     }
     for (uint32_t i = 0; status == WF_OK && i < r->kept_n; ++i)
-        atomic_store(&r->kept[i]->state, WF_READY); /* as soon as it has come */
+        atomic_store(&r->kept[i]->state, WF_STATE_READY); /* as soon as it has come */
     if (status == WF_OK)
         wf__note_written(r);
     return status;

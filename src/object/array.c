@@ -67,7 +67,7 @@ wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shap
         return NULL;
     }
     atomic_init(&a->refs, 1);
-    atomic_init(&a->state, WF_READY);
+    atomic_init(&a->state, WF_STATE_READY);
     a->id = wf__new_array_id(ctx);
     a->ctx = ctx;
     a->device = WF_CPU;
@@ -265,7 +265,7 @@ wf_array *wf__array_planned(wf_context *ctx, const char *function, wf_dtype dtyp
     if (a) {
         wf__c_order(&a->shape, a->stride);
         a->device = wf__memory_of(device);
-        atomic_store(&a->state, WF_FORMAL);
+        atomic_store(&a->state, WF_STATE_FORMAL);
     }
     return a;
 }
@@ -283,7 +283,7 @@ wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int 
     }
     if (a) {
         a->device = 0;
-        atomic_store(&a->state, WF_FORMAL);
+        atomic_store(&a->state, WF_STATE_FORMAL);
     }
     return a;
 }
@@ -422,9 +422,9 @@ static bool is_coming(const wf_array *a, bool *came)
 
 static wf_state state_of(const wf_array *a, bool promised)
 {
-    wf_state state = a ? (wf_state)atomic_load(&((wf_array *)a)->state) : WF_LAZY;
-    bool came = true, coming = state == WF_READY && is_coming(a, &came);
-    return state == WF_READY && (!came || (coming && !promised)) ? WF_LAZY : state;
+    wf_state state = a ? (wf_state)atomic_load(&((wf_array *)a)->state) : WF_STATE_LAZY;
+    bool came = true, coming = state == WF_STATE_READY && is_coming(a, &came);
+    return state == WF_STATE_READY && (!came || (coming && !promised)) ? WF_STATE_LAZY : state;
 }
 
 wf_state wf__array_promised(const wf_array *a) { return state_of(a, true); }
@@ -468,13 +468,13 @@ wf__overlap wf__array_meeting(const wf_array *a, const wf_array *b)
 
 bool wf__array_settle(const wf_array *a, const wf_graph *by)
 {
-    return !a->graph || a->graph == by || wf__array_promised(a) != WF_LAZY ||
+    return !a->graph || a->graph == by || wf__array_promised(a) != WF_STATE_LAZY ||
            a->ctx->services->evaluate(a->graph) == WF_OK;
 }
 
 bool wf__array_holds(const wf_array *a, const char *function)
 {
-    if (atomic_load(&((wf_array *)a)->state) != WF_FORMAL)
+    if (atomic_load(&((wf_array *)a)->state) != WF_STATE_FORMAL)
         return true;
     if (a->local)
         wf__error(a->ctx, WF_ERR_ARG, "%s: a local array has no contents outside its recording", function);
@@ -493,7 +493,7 @@ bool wf__array_usable(const wf_array *a, const char *function)
     if (!wf__array_settle(a, NULL))
         return false;
     wf_state state = wf__array_promised(a);
-    if (wf__array_holds(a, function) && state == WF_LAZY)
+    if (wf__array_holds(a, function) && state == WF_STATE_LAZY)
         wf__error(a->ctx, WF_ERR_ARG, "%s: the array was never computed: its recording did not run", function);
-    return state == WF_READY;
+    return state == WF_STATE_READY;
 }

@@ -86,7 +86,7 @@ wf_status wf__error(wf_context *ctx, wf_status status, const char *format, ...)
     return set_error(ctx, status, text);
 }
 
-const char *wf_message(const wf_context *ctx)
+const char *wf_last_message(const wf_context *ctx)
 {
     if (!ctx)
         return status_text(WF_ERR_MEMORY);
@@ -97,7 +97,7 @@ const char *wf_message(const wf_context *ctx)
     return e ? e->text : "";
 }
 
-wf_status wf_check(const wf_context *ctx)
+wf_status wf_last_status(const wf_context *ctx)
 {
     if (!ctx)
         return WF_ERR_MEMORY;
@@ -109,7 +109,7 @@ wf_status wf_check(const wf_context *ctx)
     return status;
 }
 
-void wf_clear(wf_context *ctx)
+void wf_clear_error(wf_context *ctx)
 {
     if (!ctx)
         return;

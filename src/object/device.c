@@ -40,7 +40,7 @@ const char *wf__device_name(wf_device device, char text[32])
 void wf__set_target(wf__recording *rec, wf_device device)
 {
     wf__plan_options *o = &rec->options;
-    bool gpu = wf__is_gpu(device), compiled = device == WF_CPU && !(rec->ir.flags & WF_DEBUG);
+    bool gpu = wf__is_gpu(device), compiled = device == WF_CPU && !(rec->ir.flags & WF_FLAG_DEBUG);
     o->target = (uint8_t)(gpu ? WF__GPU : compiled ? WF__PROCESSOR : WF__INTERPRETER);
     o->gpu = (uint16_t)(gpu ? 1 + wf__gpu_number(device) : 0);
     o->emulated = gpu && wf__is_emulated(device);

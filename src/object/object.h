@@ -66,7 +66,7 @@ wf_status wf__error(wf_context *ctx, wf_status status, const char *format, ...) 
 uint64_t wf__this_thread(void); /* a number that no other thread has or had */
 static inline bool wf__has_history(const wf_context *ctx)
 {
-    return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & WF_HISTORY;
+    return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & WF_FLAG_HISTORY;
 }
 enum { WF__FREEZING = 1 << 30 };                          /* a flag of the context: some thread notes its launches */
 static inline bool wf__is_freezing(const wf_context *ctx) /* some thread does */
@@ -129,7 +129,7 @@ void wf__c_order(const wf_shape *shape, int64_t *stride);
 /* Own memory; strides NULL: C order; device 0: the context's. `function` names the caller in messages. */
 wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
                          const int64_t *strides, wf_device device);
-/* Without memory, WF_FORMAL: plans find it a place. */
+/* Without memory, WF_STATE_FORMAL: plans find it a place. */
 wf_array *wf__array_planned(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
                             wf_device device);
 /* Whose memory a device works in: WF_CPU, or a GPU. */

@@ -174,7 +174,7 @@ wf_status wf_upload(wf_array *array, const void *src, size_t bytes)
         return wf__error(array->ctx, WF_ERR_ARG,
                          "wf_upload: the array is read-only: a broadcast view, or an axis has stride 0");
     if (!wf__array_settle(array, NULL))
-        return wf_check(array->ctx);
+        return wf_last_status(array->ctx);
     wf__array_wait(array);
     array->ctx->services->host_access(array, true, "wf_upload");
     if (!wf__array_own(array, "wf_upload"))
@@ -186,7 +186,7 @@ wf_status wf_upload(wf_array *array, const void *src, size_t bytes)
         walk(array, NULL, array->base, (char *)(uintptr_t)src, true);
     if (status != WF_OK)
         return status;
-    atomic_store(&array->state, WF_READY);
+    atomic_store(&array->state, WF_STATE_READY);
     atomic_store(&array->buffer->fault, WF__SOUND);
     return WF_OK;
 }

@@ -82,12 +82,11 @@ static bool walks_in_order(const wf__stage *stage, uint32_t slot, const wf_shape
     return good && stride == points_of(all->rank, all->dim);
 }
 
-/* Expensive elements are computed before: with fewer threads, in larger pieces, nothing would be gained. */
+/* Are the stage's points cheap enough, or numerous enough, to be computed in the pieces of a scan? */
 static bool is_cheap(const wf__stage *stage)
 {
-    enum { CHEAP = 64, MANY = 1 << 20 };
     uint64_t points = (uint64_t)points_of(stage->body.rank, stage->extent);
-    return points >= MANY || stage->work / points <= CHEAP;
+    return points >= WF__FUSED_MANY || stage->work / points <= WF__FUSED_CHEAP;
 }
 
 /* Why it may not run piece by piece, each piece by any thread, with a scan of the object; NULL: it may. */

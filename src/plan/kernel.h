@@ -9,6 +9,7 @@
 #ifndef WEFT_KERNEL_H
 #define WEFT_KERNEL_H
 #include "ir/ir.h"
+#include "ir/thresholds.h"
 
 /* Reductions: lane j of a row (j: its index along the lane axis) accumulates in virtual accumulator j % WF__LANES,
  * in ascending order of j within a row and of rows within a box; at the end of the box accumulators are joined
@@ -89,8 +90,8 @@ typedef struct wf__target {
 } wf__target;
 
 /* What `long_rows` promises: a box has LONG_ROW points along the lane axis or more, whose extent is at most
- * LONGEST_ROW. No step of an inner loop is longer than LONG_ROW, unless a test asks for it. */
-enum { WF__LONG_ROW = 128, WF__LONGEST_ROW = 1 << 24 };
+ * LONGEST_ROW. No step of an inner loop is longer than LONG_ROW, unless options.columns says so. */
+enum { WF__LONGEST_ROW = 1 << 24 };
 typedef struct wf__code_options {
     const wf__target *target;
     /* Stream the stores of WF__STEP_UNIT slots that are of elements, or `rows`, past the cache: addresses are 64-byte

@@ -96,7 +96,7 @@ static bool applies(const wf__pass *pass, const wf__recording *rec)
     unsigned kind = rec->options.kind == WF__ARRAYS ? ARRAYS : SPACES;
     static const unsigned target[] = { [WF__INTERPRETER] = INTERPRETED, [WF__PROCESSOR] = COMPILED, [WF__GPU] = GPU };
     return pass->on & kind && pass->on & target[rec->options.target] &&
-           (!(pass->on & DEBUG) || rec->ir.flags & WF_DEBUG);
+           (!(pass->on & DEBUG) || rec->ir.flags & WF_FLAG_DEBUG);
 }
 
 /* ---- what a log shows of a pass ---- */

@@ -49,7 +49,7 @@ bool wf__plan_fail_element(wf__plan *plan, uint32_t object, bool written, wf_sta
     va_start(args, format);
     bool found = !fail(plan, status, format, args);
     va_end(args);
-    for (wf_section_id section = WF_CALL; section <= WF_POST; ++section) {
+    for (wf_section_id section = WF_SECTION_CALL; section <= WF_SECTION_POST; ++section) {
         const wf__ir *ir = &plan->recorded->section[section];
         for (wf__ref r = 1; r < ir->n && !found; ++r) {
             const wf__node *n = &ir->node[r];
@@ -169,8 +169,8 @@ wf__ir *wf__plan_joiner(wf__plan *plan, const wf__ir *recorded)
     for (wf__ref r = 1; ok && r < join->n; ++r)
         if (join->node[r].op == WF__COLD) {
             wf__ref culprit = rare_path(recorded);
-            ok = wf__plan_fail_at(plan, WF_JOIN, recorded, culprit, WF_ERR_UNSUPPORTED,
-                                  "%s: not in section WF_JOIN, as sin, cos, tan, erfinv and gamma are not",
+            ok = wf__plan_fail_at(plan, WF_SECTION_JOIN, recorded, culprit, WF_ERR_UNSUPPORTED,
+                                  "%s: not in section WF_SECTION_JOIN, as sin, cos, tan, erfinv and gamma are not",
                                   culprit ? wf__function_of(&recorded->node[culprit]) : "a function");
         }
     if (join && !ok) {

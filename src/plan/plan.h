@@ -48,8 +48,7 @@ typedef struct wf__plan_options {
 } wf__plan_options;
 _Static_assert(sizeof(wf__plan_options) == 24, "a key hashes no padding");
 
-#define WF__EXPAND_BYTES ((uint64_t)1 << 30)
-enum { WF__SECTIONS = WF_DEINIT + 1 };
+enum { WF__SECTIONS = WF_SECTION_DEINIT + 1 };
 typedef struct wf__pass_log {
     const char *after; /* the pass whose result is written; NULL = the names and decisions of all that apply */
     wf__str *out;
@@ -60,7 +59,7 @@ typedef struct wf__recording { /* a finished one; what planning reads of it stan
     union {
         wf__ir section[WF__SECTIONS]; /* by wf_section_id; n <= 1 where nothing was recorded */
         struct {                      /* the same, by name */
-            wf__ir ir;                /* WF_CALL, the operator */
+            wf__ir ir;                /* WF_SECTION_CALL, the operator */
             wf__ir post;              /* rank 0: reads reduction k as parameter ir.param_n + k */
             wf__ir join;              /* rank 0, of custom joins (wf__ir.joiner) */
             wf__ir init;              /* over the kept axes (without reductions: once), before the operator */
@@ -74,7 +73,9 @@ typedef struct wf__recording { /* a finished one; what planning reads of it stan
     wf__str *why;         /* where planning writes the reasons of its decisions, NULL = nowhere; no part of any key */
     const wf__pass_log *log; /* what planning writes of its passes, NULL = nothing; no part of any key */
 } wf__recording;
-_Static_assert(WF_CALL == 0 && WF_POST == 1 && WF_JOIN == 2 && WF_INIT == 3 && WF_DEINIT == 4, "wf__recording.section");
+_Static_assert(WF_SECTION_CALL == 0 && WF_SECTION_POST == 1 && WF_SECTION_JOIN == 2 && WF_SECTION_INIT == 3 &&
+                   WF_SECTION_DEINIT == 4,
+               "wf__recording.section");
 
 static inline uint64_t wf__expand_bytes(const wf__recording *rec)
 {
@@ -88,10 +89,11 @@ typedef struct wf__mem_layout { /* a slot of a stage: what wf__mem needs besides
     int64_t stride[WF_MAX_RANK], dim[WF_MAX_RANK];
 } wf__mem_layout;
 
-/* So many copies of so many elements cost no more than what is done with them. */
+/* Most copies of so many elements that cost no more than the updates of them. */
 static inline uint64_t wf__copies_worth(uint64_t points, uint64_t elements)
 {
-    uint64_t n = elements ? 4 * (points / elements) + 4 * (points % elements) / elements : points;
+    enum { MOST = WF__COPIED_PER_UPDATE };
+    uint64_t n = elements ? MOST * (points / elements) + MOST * (points % elements) / elements : points;
     return n ? n : 1;
 }
 
@@ -102,10 +104,8 @@ typedef struct wf__slot_view {
     int64_t start[WF_MAX_RANK], step[WF_MAX_RANK][WF_MAX_RANK];
 } wf__slot_view;
 
-enum { WF__SCAN_PART = 1 << 14, WF__SCAN_ROWS = 128 };
-/* Of what kernels of a scan on a GPU do before it, and after it: operations, as they are written out for eight elements,
- * and once more for those that are left over; arrays and parameters, as one kernel has room for all (ptx.h). */
-enum { WF__SCAN_MOST_OPS = 64, WF__SCAN_MOST_SLOTS = 8, WF__SCAN_MOST_PARAMS = 64 };
+/* Most arrays and parameters of the stages that are inlined into a scan on a GPU: one kernel has room for all (ptx.h). */
+enum { WF__SCAN_MOST_SLOTS = 8, WF__SCAN_MOST_PARAMS = 64 };
 /* Elements along the axis that are a part: of a row along the innermost axis so many; else about as many in all columns
  * together, but not too few of each. A power of two, so that code for GPUs, which has it in it, is for most extents. */
 static inline int64_t wf__scan_part(const wf_shape *space, int axis)
@@ -236,10 +236,7 @@ void wf__plan_explain(wf__plan *plan, const char *topic, const char *format, ...
 bool wf__plan_turns(wf__plan *plan, const wf__bind *bind, wf__ir *section, wf_shape *axes);
 /* layout.c. Reduced axes that had better be reduced by a stage of their own, before the others; 0: there are none. */
 wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
-/* inline_views.c. What a node costs to compute, in plain operations. */
-uint32_t wf__node_cost(const wf__ir *ir, const wf__node *n);
 enum { WF__MOST_NUMBERED = 64 }; /* parameters of a stage whose boxes are blocks, with their numbers */
-enum { WF__MOST_FUSED = 8 };     /* reductions, and slots of the next stage, or of the one before a scan */
 wf__stage *wf__plan_add_stage(wf__plan *plan, uint32_t at); /* inserted before stage `at`; NULL without memory */
 /* Object number of a new temp, or UINT32_MAX. */
 uint32_t wf__plan_add_temp(wf__plan *plan, unsigned dtype, const wf_shape *shape);

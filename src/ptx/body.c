@@ -185,7 +185,7 @@ static void emit_cold(gen *g, wf__ref r)
     uint32_t count = wf__tuple_len(ir, n->d);
     saved_body o;
     val result = copy_value(g, n->dtype, wf__ptx_use(g, n->b)), over = wf__ptx_new_label(g);
-    wf__ir_init(&o.ir, 0, WF_FOLD | WF_VALUE_NUMBERING);
+    wf__ir_init(&o.ir, 0, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
     for (uint32_t i = 0; i < count && i < MOST_ARGS; ++i) {
         args[i] = wf__arg(&o.ir, i, wf__dtype(ir, wf__tuple_at(ir, n->d)[i]));
         given[i] = wf__ptx_use(g, wf__tuple_at(ir, n->d)[i]);

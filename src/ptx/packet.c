@@ -31,7 +31,7 @@ static int64_t part_number(const wf__ir *ir, wf__ref r)
 static bool is_sum(const gen *g, const wf__node *n)
 {
     return n->op == WF__ACCUM && g->options->arch >= 90 && g->options->ptx >= 81 && n->dtype == WF_F32 &&
-           wf__node_join(n) == WF_ADD && wf__node_mode(n) == WF__MODE_DIRECT;
+           wf__node_join(n) == WF_JOIN_ADD && wf__node_mode(n) == WF__MODE_DIRECT;
 }
 
 static bool is_part(const gen *g, wf__ref r)

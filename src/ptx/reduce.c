@@ -24,15 +24,17 @@ typedef struct nest {
 /* Unrolled points have their loads in flight together: only the accumulation waits for the point before. */
 static void choose_turns(nest *n)
 {
-    enum { LEAST = 16, LIGHT = 32, MEDIUM = 96 };
     const wf__ir *ir = n->g->ir;
-    bool plain = !(ir->flags & WF_DEBUG);
+    bool plain = !(ir->flags & WF_FLAG_DEBUG);
     for (wf__ref r = 1; r < ir->n; ++r) {
         unsigned op = ir->node[r].op;
         plain = plain && op != WF__LOOP && op != WF__COLD && (op == WF__SETRED || !wf__op_is_effect(op));
     }
-    n->many = !plain || ir->n > MEDIUM ? 1 : ir->n > LIGHT ? 4 : ir->n > LEAST ? 8 : 16;
-    n->few = !plain || ir->n > LIGHT ? 1 : 4;
+    n->many = !plain || ir->n > WF__GPU_MEDIUM_BODY ? 1
+              : ir->n > WF__GPU_LIGHT_BODY          ? 4
+              : ir->n > WF__GPU_TINY_BODY           ? 8
+                                                    : 16;
+    n->few = !plain || ir->n > WF__GPU_LIGHT_BODY ? 1 : 4;
 }
 
 /* Emits points at, at + step, ... If masked, points beyond the end repeat the last one and leave accumulators alone. */
@@ -169,10 +171,9 @@ static int steps_per_row(const gen *g) { return (g->options->short_rows + WF__LA
 
 static int choose_rows(gen *g)
 {
-    enum { STEPS = 8 };
     nest n = { .g = g };
     choose_turns(&n);
-    return g->options->short_rows && n.few > 1 ? STEPS / steps_per_row(g) : 1;
+    return g->options->short_rows && n.few > 1 ? WF__GPU_STEPS_OF_ROWS / steps_per_row(g) : 1;
 }
 
 /* A warp does several kept points without branches, so that the loads of all of them are in flight together. */

@@ -49,7 +49,7 @@ static val from_bits(gen *g, unsigned t, val bits)
 static val join_values(gen *g, unsigned join, unsigned t, val old, val value)
 {
     unsigned with = wf__update_dtype(t, join);
-    if (join == WF_EXCH)
+    if (join == WF_JOIN_EXCH)
         return value;
     val x[3] = { wf__ptx_cast(g, with, t, old), value, value };
     return wf__ptx_cast(g, t, with, wf__ptx_op(g, wf__join_op((wf_join)join), with, x));
@@ -61,27 +61,27 @@ static const char *native_operation(unsigned join, unsigned t)
     bool whole = t == WF_I32 || t == WF_U32 || t == WF_I64 || t == WF_U64, large = wf__size(t) >= 4;
     bool wide = wf__ptx_wide(t);
     switch (join) {
-    case WF_ADD:
+    case WF_JOIN_ADD:
         return t == WF_F32 ? "add.f32" : t == WF_F64 ? "add.f64" : !whole ? NULL : wide ? "add.u64" : "add.u32";
-    case WF_MIN:
+    case WF_JOIN_MIN:
         return t == WF_I32   ? "min.s32"
                : t == WF_U32 ? "min.u32"
                : t == WF_I64 ? "min.s64"
                : t == WF_U64 ? "min.u64"
                              : NULL;
-    case WF_MAX:
+    case WF_JOIN_MAX:
         return t == WF_I32   ? "max.s32"
                : t == WF_U32 ? "max.u32"
                : t == WF_I64 ? "max.s64"
                : t == WF_U64 ? "max.u64"
                              : NULL;
-    case WF_AND:
+    case WF_JOIN_AND:
         return !whole ? NULL : wide ? "and.b64" : "and.b32";
-    case WF_OR:
+    case WF_JOIN_OR:
         return !whole ? NULL : wide ? "or.b64" : "or.b32";
-    case WF_XOR:
+    case WF_JOIN_XOR:
         return !whole ? NULL : wide ? "xor.b64" : "xor.b32";
-    case WF_EXCH:
+    case WF_JOIN_EXCH:
         return !large ? NULL : wide ? "exch.b64" : "exch.b32";
     default:
         return NULL;
@@ -183,7 +183,7 @@ static void update_real(const update *u, val value, val *old)
     if (name && old)
         EMIT(g, always ? "atom.$5.$1 $0, [$2], $3" : "@$4 atom.$5.$1 $0, [$2], $3", *old, v_text(name), u->address,
              value, u->when, v_text(u->space));
-    else if (name && u->join == WF_EXCH) /* there is no red.exch */
+    else if (name && u->join == WF_JOIN_EXCH) /* there is no red.exch */
         EMIT(g, always ? "atom.$5.$1 $0, [$2], $3" : "@$4 atom.$5.$1 $0, [$2], $3", new_bits(g, u->dtype), v_text(name),
              u->address, value, u->when, v_text(u->space));
     else if (name)
@@ -258,7 +258,7 @@ void wf__ptx_update(gen *g, wf__ref r)
     u.local = n->op == WF__ACCUM && wf__node_mode(n) == WF__MODE_LOCAL;
     u.plain = n->op == WF__ACCUM && wf__node_mode(n) == WF__MODE_EXPAND;
     u.address = wf__ptx_address(g, n, &u.when);
-    if (wf__ptx_watches(g) && g->ir->flags & WF_TRAP_NAN && u.join != WF_INC)
+    if (wf__ptx_watches(g) && g->ir->flags & WF_FLAG_TRAP_NAN && u.join != WF_JOIN_INC)
         u.when = wf__ptx_watch_update(g, n, wf__dtype(g->ir, from), u.when, value, g->node[from].more);
     if (wf__is_alone(n) && wf__ptx_watches(g))
         u.when = wf__ptx_watch_store(g, n, u.address, u.when, value, g->node[from].more);

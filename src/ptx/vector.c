@@ -7,7 +7,7 @@
  */
 #include "ptx/gen.h"
 
-enum { MOST_NODES = 128, MOST_BYTES = 16 };
+enum { MOST_BYTES = 16 };
 
 static bool is_element(const wf__ir *ir, const wf__node *n)
 {
@@ -53,7 +53,7 @@ int wf__ptx_width(const wf__ir *ir, int columns, wf__ptx_code *code)
 {
     int width = 1, limit = columns ? columns : WF__PTX_MOST_COLUMNS;
     code->wide_n = 0;
-    if (ir->red_n || ir->loops || ir->flags & WF_DEBUG || ir->n > MOST_NODES || !is_plain(ir))
+    if (ir->red_n || ir->loops || ir->flags & WF_FLAG_DEBUG || ir->n > WF__GPU_WIDE_NODES || !is_plain(ir))
         return 1;
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];

@@ -49,17 +49,17 @@ static const char *redux_name(const gen *g, unsigned join, unsigned t)
     if (g->options->arch < 80 || wf__ptx_wide(t) || wf__is_float(t))
         return NULL;
     switch (join) {
-    case WF_ADD:
+    case WF_JOIN_ADD:
         return "add.u32";
-    case WF_MIN:
+    case WF_JOIN_MIN:
         return sign ? "min.s32" : "min.u32";
-    case WF_MAX:
+    case WF_JOIN_MAX:
         return sign ? "max.s32" : "max.u32";
-    case WF_AND:
+    case WF_JOIN_AND:
         return "and.b32";
-    case WF_OR:
+    case WF_JOIN_OR:
         return "or.b32";
-    case WF_XOR:
+    case WF_JOIN_XOR:
         return "xor.b32";
     default:
         return NULL;

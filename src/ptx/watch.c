@@ -40,7 +40,7 @@ static void emit_report(gen *g, const wf__node *n, wf__ptx_finding what, val oth
     wf__ptx_place_label(g, over);
 }
 
-bool wf__ptx_watches(const gen *g) { return g->ir->flags & WF_DEBUG && !g->inner; }
+bool wf__ptx_watches(const gen *g) { return g->ir->flags & WF_FLAG_DEBUG && !g->inner; }
 
 void wf__ptx_watch_index(gen *g, const wf__node *n, val when, val inside)
 {
@@ -90,7 +90,7 @@ static void watch_nan(gen *g, const wf__node *n, unsigned dtype, val re, val im,
 {
     bool pair = wf__is_complex(dtype);
     unsigned part = pair ? wf__part_dtype(dtype) : dtype;
-    if (!(g->ir->flags & WF_TRAP_NAN) || !wf__is_float(part))
+    if (!(g->ir->flags & WF_FLAG_TRAP_NAN) || !wf__is_float(part))
         return;
     watch_part(g, n, part, re, good, over);
     if (pair)

@@ -13,9 +13,9 @@ enum { LOOKS, READS, WRITES }; /* what a recording does with an array: bits; 0: 
 
 static bool acceptable(wf_graph *g, const wf_array *array, unsigned does, const char *function)
 {
-    if (g->section == WF_JOIN) {
+    if (g->section == WF_SECTION_JOIN) {
         wf__poison(g, WF_ERR_CONTRACT,
-                   "%s: there are no arrays in section WF_JOIN, only reduced variables and wf_other", function);
+                   "%s: there are no arrays in section WF_SECTION_JOIN, only reduced variables and wf_other", function);
         return false;
     }
     if (!array) {
@@ -31,7 +31,7 @@ static bool acceptable(wf_graph *g, const wf_array *array, unsigned does, const 
         return false;
     }
     wf_state state = wf__array_promised(array);
-    if (state == WF_FORMAL && array->graph != g) {
+    if (state == WF_STATE_FORMAL && array->graph != g) {
         wf__poison(g, WF_ERR_ARG,
                    array->local  ? "%s: a local array of another recording"
                    : array->name ? "%s: '%s' is a formal of another recording"
@@ -39,7 +39,7 @@ static bool acceptable(wf_graph *g, const wf_array *array, unsigned does, const 
                    function, array->name);
         return false;
     }
-    if (does & READS && state == WF_LAZY && array->graph != g) { /* here it is what was kept in it */
+    if (does & READS && state == WF_STATE_LAZY && array->graph != g) { /* here it is what was kept in it */
         wf__poison(g, WF_ERR_ARG, "%s: the array was never computed: its recording has not run", function);
         return false;
     }
@@ -100,7 +100,7 @@ static uint32_t new_slot(wf_graph *g, const wf_array *array, bool element, uint3
     ir->slot[slot].scratch = (uint8_t)array->scratch;
     ir->slot[slot].zeroed = array->zeroed;
     ir->slot[slot].grows = array->shown != NULL;
-    bool named = ir->flags & WF_DEBUG;
+    bool named = ir->flags & WF_FLAG_DEBUG;
     if (named)
         wf__set_label(ir, wf__array_ref(slot), array->name);
     for (uint32_t s = 0; s < slot; ++s) {
@@ -119,7 +119,7 @@ static bool slot_of(wf_graph *g, const wf_array *array, bool element, const char
     if (object == UINT32_MAX)
         return false;
     wf__ir *ir = wf__graph_ir(g);
-    if (g->section != WF_CALL) { /* few: no need to remember them */
+    if (g->section != WF_SECTION_CALL) { /* few: no need to remember them */
         for (uint32_t s = 0; s < ir->slot_n; ++s)
             if (ir->slot[s].object == object && ir->slot[s].element == element) {
                 *out = s;
@@ -151,8 +151,9 @@ static void note_store(wf_graph *g, uint32_t slot)
 /* Elements belong to the operator's points. */
 static bool has_elements(wf_graph *g, const wf_array *array, const char *function)
 {
-    if (g->section == WF_INIT || g->section == WF_DEINIT)
-        wf__poison(g, WF_ERR_CONTRACT, "%s: not in sections WF_INIT and WF_DEINIT; say wf_read or wf_write", function);
+    if (g->section == WF_SECTION_INIT || g->section == WF_SECTION_DEINIT)
+        wf__poison(g, WF_ERR_CONTRACT,
+                   "%s: not in sections WF_SECTION_INIT and WF_SECTION_DEINIT; say wf_read or wf_write", function);
     else if (array && array->scratch)
         wf__poison(g, WF_ERR_CONTRACT, "%s: scratch is read, written and accumulated into by index", function);
     else if (array && array->local)
@@ -293,8 +294,8 @@ static wf_val read_at(wf_graph *g, const wf_array *array, wf_border border, wf_v
         return wf__no_value(g);
     if (array->local)
         return wf__local_read(g, array, border, other, index, function);
-    if (g->section == WF_POST) {
-        wf__poison(g, WF_ERR_UNSUPPORTED, "%s: not in section WF_POST", function);
+    if (g->section == WF_SECTION_POST) {
+        wf__poison(g, WF_ERR_UNSUPPORTED, "%s: not in section WF_SECTION_POST", function);
         return wf__no_value(g);
     }
     if (array->shape.rank == 0)
@@ -326,10 +327,11 @@ wf_val wf_read_border_n(wf_graph *g, const wf_array *array, wf_border border, wf
 
 static bool writes_by_index(wf_graph *g, const char *function)
 {
-    if (g->section == WF_POST)
+    if (g->section == WF_SECTION_POST)
         wf__poison(g, WF_ERR_UNSUPPORTED,
-                   "%s: not in section WF_POST, where wf_out writes the results of the kept axes' points", function);
-    else if (g->program.rec.options.kind == WF__ELEMENTS && g->section == WF_CALL)
+                   "%s: not in section WF_SECTION_POST, where wf_out writes the results of the kept axes' points",
+                   function);
+    else if (g->program.rec.options.kind == WF__ELEMENTS && g->section == WF_SECTION_CALL)
         wf__poison(g, WF_ERR_UNSUPPORTED, "%s: only in array graphs and index spaces; say wf_begin(ctx, .shape = ...)",
                    function);
     return wf__is_recording(g);
@@ -394,10 +396,10 @@ static bool axis_of(wf_graph *g, int *axis, int rank, const char *function)
 
 static bool in_space(wf_graph *g, const char *function)
 {
-    if (g->program.rec.options.kind == WF__SPACE && g->section != WF_JOIN)
+    if (g->program.rec.options.kind == WF__SPACE && g->section != WF_SECTION_JOIN)
         return true;
     const char *why =
-        g->section == WF_JOIN ? "section WF_JOIN has no points"
+        g->section == WF_SECTION_JOIN ? "section WF_SECTION_JOIN has no points"
         : g->program.rec.options.kind == WF__ELEMENTS
             ? "elements have the shape of their operands, say wf_dim of one, or wf_begin(ctx, .shape = ...)"
             : "values are whole arrays here, say wf_iota or wf_dim, or wf_begin(ctx, .shape = ...)";
@@ -409,8 +411,8 @@ wf_val wf_index(wf_graph *g, int axis)
 {
     if (!wf__is_recording(g) || !in_space(g, "wf_index") || !axis_of(g, &axis, g->program.rec.space.rank, "wf_index"))
         return wf__no_value(g);
-    bool once = g->section == WF_INIT || g->section == WF_DEINIT;
-    if ((once && !g->reducing) || (g->section != WF_CALL && g->program.rec.options.reduce >> axis & 1)) {
+    bool once = g->section == WF_SECTION_INIT || g->section == WF_SECTION_DEINIT;
+    if ((once && !g->reducing) || (g->section != WF_SECTION_CALL && g->program.rec.options.reduce >> axis & 1)) {
         wf__poison(g, WF_ERR_CONTRACT,
                    g->reducing ? "wf_index: axis %d is reduced: in this section there is no index along it"
                                : "wf_index: this section runs once a block: there is no index along axis %d",
@@ -470,10 +472,11 @@ wf_array *wf_scratch(wf_graph *g, wf_dtype dtype, wf_shape shape, bool zeroed)
     const wf__recording *rec = &g->program.rec;
     wf_shape whole = { 0 };
     bool sized = rec->options.kind == WF__SPACE || rec->options.reduce == 0 || rec->options.reduce == WF_ALL_AXES;
-    if (rec->options.kind == WF__ARRAYS || !sized || g->section == WF_POST || g->section == WF_JOIN) {
-        wf__poison(g, WF_ERR_CONTRACT,
-                   "wf_scratch: only in sections WF_CALL, WF_INIT and WF_DEINIT of a recording over an "
-                   "index space whose shape is known");
+    if (rec->options.kind == WF__ARRAYS || !sized || g->section == WF_SECTION_POST || g->section == WF_SECTION_JOIN) {
+        wf__poison(
+            g, WF_ERR_CONTRACT,
+            "wf_scratch: only in sections WF_SECTION_CALL, WF_SECTION_INIT and WF_SECTION_DEINIT of a recording over an "
+            "index space whose shape is known");
         return NULL;
     }
     for (int d = 0; g->reducing && d < rec->space.rank; ++d) /* a block for each point of the kept axes */
@@ -499,7 +502,7 @@ wf_array *wf_scratch(wf_graph *g, wf_dtype dtype, wf_shape shape, bool zeroed)
     g->program.placed = true;
     wf_array *a = wf__array_planned(g->ctx, "wf_scratch", dtype, &whole, g->program.device);
     if (!a || !wf__grow(&g->scratch, &g->scratch_cap, g->scratch_n + 1, sizeof *g->scratch)) {
-        wf__poison(g, a ? WF_ERR_MEMORY : wf_check(g->ctx), "wf_scratch: out of memory, or of devices");
+        wf__poison(g, a ? WF_ERR_MEMORY : wf_last_status(g->ctx), "wf_scratch: out of memory, or of devices");
         wf_release(a);
         return NULL;
     }
@@ -522,7 +525,7 @@ wf_array *wf__keep_value(wf_graph *g, wf__ref value, const char *function)
         wf_release(a);
         return NULL;
     }
-    atomic_store(&a->state, WF_LAZY);
+    atomic_store(&a->state, WF_STATE_LAZY);
     a->kept = true;
     a->graph = g;
     g->kept[g->kept_n++] = wf_retain(a);
@@ -545,6 +548,6 @@ wf_array *(wf_keep)(wf_val v)
         }
     wf_array *a = wf__keep_value(g, value, "wf_keep");
     if (!a)
-        wf__poison(g, wf_check(g->ctx), "wf_keep: out of memory, or of devices");
+        wf__poison(g, wf_last_status(g->ctx), "wf_keep: out of memory, or of devices");
     return a;
 }

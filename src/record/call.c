@@ -112,7 +112,7 @@ static wf__ref own_or(wf__ir *ir, wf__ref a, wf__ref b)
 {
     wf__node n = { .op = WF__OP_or, .dtype = WF_BOOL, .a = a, .b = b, .shape = wf__shape_of(ir, a) };
     uint32_t flags = ir->flags;
-    ir->flags &= ~(uint32_t)WF_VALUE_NUMBERING;
+    ir->flags &= ~(uint32_t)WF_FLAG_VALUE_NUMBERING;
     wf__ref r = a && b ? wf__append(ir, &n) : 0;
     ir->flags = flags;
     return r;
@@ -133,8 +133,8 @@ static bool make_bodies(table *t)
             return false;
         }
         uint32_t b = 0;
-        while (b < t->bodies &&
-               !(is_on(t, WF_CALL_OPT) && t->body[b].function->call == f->call && t->body[b].function->user == f->user))
+        while (b < t->bodies && !(is_on(t, WF_FLAG_CALL_OPT) && t->body[b].function->call == f->call &&
+                                  t->body[b].function->user == f->user))
             ++b;
         wf__ref asked = equals(t, k);
         if (b < t->bodies)
@@ -265,7 +265,7 @@ static bool record_body(table *t, body *b)
     if (!wf__is_recording(g))
         return false;
     b->end = ir->n - 1;
-    for (body *a = t->body; is_on(t, WF_CALL_OPT) && a < b; ++a)
+    for (body *a = t->body; is_on(t, WF_FLAG_CALL_OPT) && a < b; ++a)
         if (!a->merged && same_body(ir, a, b)) {
             merge(t, a, b, vars);
             break;
@@ -281,7 +281,7 @@ static void record(table *t)
         return;
     uint32_t different = t->bodies;
     wf__ref any = in_range(t);
-    if (is_on(t, WF_CALL_OPT) && t->bodies == 1 && covers(t)) { /* in line */
+    if (is_on(t, WF_FLAG_CALL_OPT) && t->bodies == 1 && covers(t)) { /* in line */
         call(t, t->body[0].function);
         return;
     }
@@ -291,7 +291,7 @@ static void record(table *t)
         different -= t->body[b].merged;
     }
     bool shaped = different && wf__shape_of(ir, any) == wf__shape_of(ir, t->body[0].guard);
-    if (different == 1 && shaped && is_on(t, WF_CALL_OPT)) /* whoever asks for anything */
+    if (different == 1 && shaped && is_on(t, WF_FLAG_CALL_OPT)) /* whoever asks for anything */
         *guard_of(ir, t->body[0].loop) = any;
 }
 

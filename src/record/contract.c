@@ -1,8 +1,8 @@
 /* contract.c - what a reducing recording may do with its reduced variables; those with a custom join may do anything
  * with each other. Lanes accumulate on their own and are
- * joined afterwards, in an order that nobody sees; so in WF_CALL a reduced variable may only be joined with values that
- * do not depend on any reduced variable. Everything else (overwriting it, storing or testing what it holds so far) has
- * no meaning.
+ * joined afterwards, in an order that nobody sees; so in WF_SECTION_CALL a reduced variable may only be joined with
+ * values that do not depend on any reduced variable. Everything else (overwriting it, storing or testing what it holds
+ * so far) has no meaning.
  */
 #include "record/record.h"
 #include "ir/pass/pass.h"
@@ -69,19 +69,19 @@ static uint32_t joined_by(const contract *c, const wf__node *n)
     case WF__OP_select:
         return b == x && !ta ? b : WF__RED_NONE;
     case WF__OP_fma:
-        return x && !ta && !tb && c->ir->red[x - 1].join == WF_ADD ? x : WF__RED_NONE;
+        return x && !ta && !tb && c->ir->red[x - 1].join == WF_JOIN_ADD ? x : WF__RED_NONE;
     case WF__OP_neg:
-        return a && c->ir->red[a - 1].join == WF_MUL ? a : WF__RED_NONE; /* a folded * -1 */
+        return a && c->ir->red[a - 1].join == WF_JOIN_MUL ? a : WF__RED_NONE; /* a folded * -1 */
     case WF__OP_not:
-        return a && c->ir->red[a - 1].join == WF_XOR ? a : WF__RED_NONE; /* a folded ^ ones */
+        return a && c->ir->red[a - 1].join == WF_JOIN_XOR ? a : WF__RED_NONE; /* a folded ^ ones */
     default:
         break;
     }
     if (arity != 2)
         return WF__RED_NONE;
-    if (a && !tb && join_allows(c, a - 1, n->op, WF__OP_sub, WF_ADD))
+    if (a && !tb && join_allows(c, a - 1, n->op, WF__OP_sub, WF_JOIN_ADD))
         return a;
-    return b && !ta && join_allows(c, b - 1, n->op, 0, WF_ADD) ? b : WF__RED_NONE;
+    return b && !ta && join_allows(c, b - 1, n->op, 0, WF_JOIN_ADD) ? b : WF__RED_NONE;
 }
 
 /* A constant that swallows whatever it is joined with: or with ones, and with zeros, times 0. */
@@ -91,9 +91,9 @@ static bool swallows(const wf__ir *ir, uint32_t k, wf__ref r)
     const wf__reduction *red = &ir->red[k];
     if (n->op != WF__CONST)
         return false;
-    if (red->join == WF_OR)
-        return wf__bits(n) == wf__join_neutral(WF_AND, red->dtype);
-    return wf__bits(n) == 0 && (red->join == WF_AND || (red->join == WF_MUL && !wf__is_float(red->dtype)));
+    if (red->join == WF_JOIN_OR)
+        return wf__bits(n) == wf__join_neutral(WF_JOIN_AND, red->dtype);
+    return wf__bits(n) == 0 && (red->join == WF_JOIN_AND || (red->join == WF_JOIN_MUL && !wf__is_float(red->dtype)));
 }
 
 static bool check_node(const contract *c, const wf__node *n)
@@ -130,7 +130,7 @@ static bool begin(contract *c, const wf_graph *g)
                      .pair = wf__alloc0(ir->red_n * sizeof *c->pair) };
     for (uint32_t i = 0; c->pair && i < g->var_n; ++i) {
         const wf__variable *var = &g->var[i];
-        if (var->red >= 0 && wf__is_complex(var->dtype) && var->join == WF_MUL)
+        if (var->red >= 0 && wf__is_complex(var->dtype) && var->join == WF_JOIN_MUL)
             c->pair[var->red] = c->pair[var->red + 1] = (uint32_t)var->red + 1;
     }
     return c->tainted && c->joined && c->pair;
@@ -158,7 +158,7 @@ void wf__check_reductions(wf_graph *g)
             wf__ir_fail_at(
                 ir, n, WF_ERR_CONTRACT,
                 wf__op_is_store(n->op)
-                    ? "a reduced variable is stored before it is complete; store it in section WF_POST"
+                    ? "a reduced variable is stored before it is complete; store it in section WF_SECTION_POST"
                     : "a reduced variable must be joined, by the join it was made with and in its own dtype, with "
                       "values that depend on no reduced variable: x = join(x, value), or wf_inc");
     }

@@ -106,7 +106,7 @@ static void close_block(wf_graph *g)
     wf__end(ir, b->loop);
     if (was_ok && ir->status != WF_OK) /* a state does not go with its next value */
         add_place(ir, b);
-    if (ir->arrays && ir->flags & WF_DEBUG)
+    if (ir->arrays && ir->flags & WF_FLAG_DEBUG)
         wf__shown_grow(g);
     for (uint32_t i = 0; i < g->var_n; ++i)
         if (i >= b->vars || state[i])
@@ -121,9 +121,9 @@ bool wf__may_branch(wf_graph *g, const char *function)
 {
     if (!wf__is_recording(g))
         return false;
-    if (g->section != WF_POST && g->section != WF_JOIN)
+    if (g->section != WF_SECTION_POST && g->section != WF_SECTION_JOIN)
         return true;
-    wf__poison(g, WF_ERR_UNSUPPORTED, "%s: no control flow in sections WF_JOIN and WF_POST", function);
+    wf__poison(g, WF_ERR_UNSUPPORTED, "%s: no control flow in sections WF_SECTION_JOIN and WF_SECTION_POST", function);
     return false;
 }
 

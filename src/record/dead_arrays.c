@@ -7,7 +7,7 @@
 /* Whoever has a view, a copy or queued work of it holds the array or its memory. */
 static bool is_released(const wf_graph *g, const wf_array *a)
 {
-    bool kept = a->graph == g && atomic_load_explicit(&a->state, memory_order_relaxed) == WF_LAZY;
+    bool kept = a->graph == g && atomic_load_explicit(&a->state, memory_order_relaxed) == WF_STATE_LAZY;
     const wf__buffer *b = a->buffer;
     return b && b->bytes && atomic_load_explicit(&a->refs, memory_order_acquire) == 1 + kept &&
            atomic_load_explicit(&b->refs, memory_order_acquire) == 1;
@@ -51,7 +51,7 @@ void wf__drop_unseen(wf_graph *g, bool goes_on)
     const wf__program *p = &g->program;
     wf__ir *ir = &g->program.rec.ir;
     uint32_t objects = p->object_n, first = 0;
-    if (p->rec.options.kind != WF__ARRAYS || ir->flags & (WF__KEEP_DEAD | WF_DEBUG))
+    if (p->rec.options.kind != WF__ARRAYS || ir->flags & (WF__KEEP_DEAD | WF_FLAG_DEBUG))
         return;
     while (first < objects && !is_released(g, p->object[first].array))
         ++first;

@@ -86,7 +86,7 @@ static bool keep_states(wf_graph *g, wf__ref loop, const uint8_t *stored)
     return ok;
 }
 
-/* False without memory, which wf_message says; the recording is as good as it was. */
+/* False without memory, which wf_last_message says; the recording is as good as it was. */
 static bool keep_results(wf_graph *g)
 {
     wf__ir *ir = &g->program.rec.ir;

@@ -26,7 +26,7 @@ void wf_fail(wf_graph *g, wf_status status, const char *text)
 static void name_array(wf__ir *ir, wf__ref r, const char *text)
 {
     const wf__node *n = wf__at(ir, r);
-    bool whole = ir->flags & WF_DEBUG && n->op == WF__LOAD && !n->b;
+    bool whole = ir->flags & WF_FLAG_DEBUG && n->op == WF__LOAD && !n->b;
     for (uint32_t s = 0; whole && s < ir->slot_n; ++s)
         if (ir->slot[s].object == ir->slot[n->a].object)
             wf__set_label(ir, wf__array_ref(s), text);
@@ -157,7 +157,7 @@ static void reset_graph(wf_graph *g, wf_context *ctx, const wf_space *given)
     g->evaluated = g->accumulates = false;
     g->settled = 0;
     g->id_distance = 0;
-    g->section = WF_CALL;
+    g->section = WF_SECTION_CALL;
     g->reducing = given->reduce != 0;
     g->program.limits = (wf__limits){ given->threads, given->serial_below, given->block_threads };
     g->program.device = given->device   ? given->device
@@ -174,14 +174,15 @@ static void reset_recording(wf_context *ctx, const wf_space *given, bool indexed
     uint32_t flags = ((wf_get_flags(ctx) | given->flags_on) & ~given->flags_off) & WF__IR_FLAGS;
     flags ^= WF__KEEP_DEAD;
     if (wf__is_freezing(ctx))
-        flags &= ~(uint32_t)WF_TIERED;
+        flags &= ~(uint32_t)WF_FLAG_TIERED;
     rec->options.kind = indexed ? WF__SPACE : given->reduce || given->elements ? WF__ELEMENTS : WF__ARRAYS;
     rec->space = (wf_shape){ .rank = given->shape.rank };
     memcpy(rec->space.dim, given->shape.dim, (size_t)rank * sizeof *given->shape.dim);
     rec->options.expand_bytes = wf_get_expand_bytes(ctx);
     rec->options.expand_bytes += !rec->options.expand_bytes; /* no array fits into one byte, either */
     for (int k = 0; k < WF__SECTIONS; ++k)
-        wf__ir_reset(&rec->section[k], k == WF_JOIN ? 0 : rank, k == WF_JOIN ? flags & ~(uint32_t)WF_FAST_MATH : flags);
+        wf__ir_reset(&rec->section[k], k == WF_SECTION_JOIN ? 0 : rank,
+                     k == WF_SECTION_JOIN ? flags & ~(uint32_t)WF_FLAG_FAST_MATH : flags);
     rec->ir.arrays = rec->options.kind == WF__ARRAYS;
     rec->options.reduce = given->reduce;
     rec->block = (wf_shape){ 0 };
@@ -267,7 +268,8 @@ void wf_drop(wf_graph *g)
 const wf__ir *wf__failed_section(const wf_graph *g)
 {
     /* In the order of their recording. */
-    static const wf_section_id order[] = { WF_CALL, WF_INIT, WF_DEINIT, WF_JOIN, WF_POST };
+    static const wf_section_id order[] = { WF_SECTION_CALL, WF_SECTION_INIT, WF_SECTION_DEINIT, WF_SECTION_JOIN,
+                                           WF_SECTION_POST };
     for (size_t i = 0; i < WF__COUNT(order); ++i)
         if (g->program.rec.section[order[i]].status != WF_OK)
             return &g->program.rec.section[order[i]];
@@ -276,8 +278,8 @@ const wf__ir *wf__failed_section(const wf_graph *g)
 
 wf_status wf__graph_failure(wf_graph *g, const wf__ir *failed)
 {
-    wf_section_id section = WF_CALL;
-    while (section < WF_DEINIT && &g->program.rec.section[section] != failed)
+    wf_section_id section = WF_SECTION_CALL;
+    while (section < WF_SECTION_DEINIT && &g->program.rec.section[section] != failed)
         ++section;
     return wf__program_error(g->ctx, &g->program, failed->status, failed->error, section, &failed->about);
 }
@@ -361,16 +363,16 @@ static bool is_that_param(wf_graph *g, uint32_t i, wf_dtype dtype, double initia
 
 static wf__ref param_again(wf_graph *g, uint32_t i)
 {
-    if (g->section == WF_JOIN)
-        wf__poison(g, WF_ERR_CONTRACT, "wf_param: there are no parameters in section WF_JOIN");
-    return g->section == WF_JOIN ? 0 : wf__param_at(wf__graph_ir(g), i);
+    if (g->section == WF_SECTION_JOIN)
+        wf__poison(g, WF_ERR_CONTRACT, "wf_param: there are no parameters in section WF_SECTION_JOIN");
+    return g->section == WF_SECTION_JOIN ? 0 : wf__param_at(wf__graph_ir(g), i);
 }
 
 static wf__ref new_param(wf_graph *g, const char *name, wf_dtype dtype, unsigned real, uint64_t bits)
 {
     wf__program *p = &g->program;
-    if (g->section != WF_CALL) {
-        wf__poison(g, WF_ERR_CONTRACT, "wf_param: '%s' must be declared in section WF_CALL", name);
+    if (g->section != WF_SECTION_CALL) {
+        wf__poison(g, WF_ERR_CONTRACT, "wf_param: '%s' must be declared in section WF_SECTION_CALL", name);
         return 0;
     }
     char *own = wf__strdup(name);

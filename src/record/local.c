@@ -43,7 +43,7 @@ wf_array *(wf_local_array)(wf_graph *g, const char *name, wf_dtype dtype, wf_sha
         wf_release(a);
         return NULL;
     }
-    atomic_store(&a->state, WF_FORMAL);
+    atomic_store(&a->state, WF_STATE_FORMAL);
     a->local = g->var_n + 1;
     a->number = g->locals++;
     a->graph = g;
@@ -136,7 +136,7 @@ static bool find(wf_graph *g, const wf_array *array, wf_vals index, wf_border bo
             return false;
         wf__ref i = border > WF_BORDER_VALUE ? bordered(ir, border, at[k], n) : at[k];
         wf__ref below = border > WF_BORDER_VALUE ? 0 : is_below(ir, i, n);
-        if (below && border == WF_BORDER_NONE && ir->flags & WF_DEBUG) {
+        if (below && border == WF_BORDER_NONE && ir->flags & WF_FLAG_DEBUG) {
             i = checked(g, array, (int)k, i, below, on, writes);
             below = is_below(ir, i, n);
         }

@@ -118,7 +118,8 @@ static wf__ref in_whole(const wf__program *p, wf__ref r)
 
 static void add_culprit(const wf__program *p, wf_section_id section, const wf__culprit *about, wf__str *out)
 {
-    static const char *const names[] = { "", "WF_POST", "WF_JOIN", "WF_INIT", "WF_DEINIT" };
+    static const char *const names[] = { "", "WF_SECTION_POST", "WF_SECTION_JOIN", "WF_SECTION_INIT",
+                                         "WF_SECTION_DEINIT" };
     wf__culprit at = *about;
     if (p->whole) {
         at.ref = in_whole(p, at.ref);
@@ -131,7 +132,7 @@ static void add_culprit(const wf__program *p, wf_section_id section, const wf__c
     const char *label = wf__label_of(ir, at.ref);
     if (at.ref)
         wf__str_addf(out, "operation %%%u", (unsigned)at.ref);
-    if (at.ref && section != WF_CALL)
+    if (at.ref && section != WF_SECTION_CALL)
         wf__str_addf(out, " of %s", names[section]);
     if (label)
         wf__str_addf(out, " '%s'", label);

@@ -53,7 +53,7 @@ wf_val wf__on_pairs(unsigned op, const wf_val *v)
     wf__ir ir;
     if (choice)
         return wf__is_pair(v[0]) ? result : v[0].h.num != 0 ? v[1] : v[2];
-    wf__ir_init(&ir, 0, WF_FOLD | WF_VALUE_NUMBERING);
+    wf__ir_init(&ir, 0, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
     for (unsigned i = 0; i < info->arity; ++i) {
         x[i] = wf__const_f64(&ir, WF_F64, v[i].h.num);
         if (wf__is_pair(v[i]))

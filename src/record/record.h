@@ -18,13 +18,13 @@ typedef struct wf__object {    /* an array named by a recording */
 enum { WF__CONTRACT_INPUT = 1, WF__CONTRACT_OUTPUT = 2 };
 typedef struct wf__variable {
     uint8_t dtype, join;
-    uint8_t contract;         /* WF__CONTRACT_INPUT or _OUTPUT of an operator that declared it, else 0 */
-    bool set;                 /* since it was made */
-    uint32_t operand;         /* its number, for messages; of an output, its bit in wf_graph.surely_set */
-    int32_t red;              /* reduction number, or -1 */
-    wf__ref value;            /* in the section it was last set in */
-    uint64_t initial[2];      /* of a product of complex numbers: bits of its parts */
-    wf__ref other[WF_DEINIT]; /* its values in the other sections, from WF_POST on */
+    uint8_t contract;                 /* WF__CONTRACT_INPUT or _OUTPUT of an operator that declared it, else 0 */
+    bool set;                         /* since it was made */
+    uint32_t operand;                 /* its number, for messages; of an output, its bit in wf_graph.surely_set */
+    int32_t red;                      /* reduction number, or -1 */
+    wf__ref value;                    /* in the section it was last set in */
+    uint64_t initial[2];              /* of a product of complex numbers: bits of its parts */
+    wf__ref other[WF_SECTION_DEINIT]; /* its values in the other sections, from WF_SECTION_POST on */
 } wf__variable;
 
 typedef struct wf__named_param {
@@ -46,7 +46,7 @@ struct wf__program {
     bool placed; /* the device was asked for, or an array has decided it */
     char *name;
     const char *here; /* while it is recorded: for messages; borrowed */
-    double record_s;  /* with WF_HISTORY */
+    double record_s;  /* with WF_FLAG_HISTORY */
     /* Of a part that wf_eval runs: the recording that it is of, and node of that -> node of the part. Else NULL. */
     const struct wf__program *whole;
     const wf__ref *part_of;
@@ -87,7 +87,7 @@ struct wf_graph {
     wf_array **scratch; /* of blocks, and local arrays; retained */
     uint32_t scratch_n, scratch_cap, locals;
     wf__str key;      /* scratch of wf_run */
-    double begun;     /* with WF_HISTORY; else 0 */
+    double begun;     /* with WF_FLAG_HISTORY; else 0 */
     bool evaluated;   /* by wf_eval: not all nodes are what was recorded */
     uint32_t settled; /* compact.c: nodes that have moved, and their ids; 0: none has */
     double *id, id_distance;
@@ -99,10 +99,10 @@ static inline wf__ir *wf__graph_ir(wf_graph *g) { return &g->program.rec.section
 /* What a variable holds in the current section; 0: nothing. */
 static inline wf__ref *wf__holds(const wf_graph *g, wf__variable *var)
 {
-    return g->section == WF_CALL ? &var->value : &var->other[g->section - 1];
+    return g->section == WF_SECTION_CALL ? &var->value : &var->other[g->section - 1];
 }
 #define WF__POST_BASE 2147483648.0            /* ids of values of section s begin at s times this */
-void wf__end_section(wf_graph *g, bool last); /* record/access.c: checks, and finishes what WF_JOIN records */
+void wf__end_section(wf_graph *g, bool last); /* record/access.c: checks, and finishes what WF_SECTION_JOIN records */
 void wf__graph_free(wf_graph *g);             /* one that is not in any list any more */
 /* A complex number made of two C numbers (wf_complex(0, 1)), weakly typed: `num` is its real part, and where an address
  * of a recording would be are the bits of its imaginary part, complemented. User space's addresses have zeros in the
@@ -167,8 +167,8 @@ wf__ref wf__usable(wf_graph *g, wf__ref ref, const char *function); /* of a vari
 /* view_values.c: the node of a value in an array graph, outside of blocks; 0 after poisoning, and for numbers.
  * `elsewhere` and `block` end the messages, by saying what to do instead. */
 wf__ref wf__whole_value(wf_val v, const char *function, const char *elsewhere, const char *block);
-/* record/access.c: a value of an array graph as a new lazy array, which is wf_keep; NULL without memory, which wf_message says
- * in the name of `function`: the recording is none the worse for it. */
+/* record/access.c: a value of an array graph as a new lazy array, which is wf_keep; NULL without memory, which
+ * wf_last_message says in the name of `function`: the recording is none the worse for it. */
 wf_array *wf__keep_value(wf_graph *g, wf__ref value, const char *function);
 bool wf__number_fits(double value, unsigned dtype); /* as a number of that dtype, without rounding of integers */
 wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *function); /* must fit */

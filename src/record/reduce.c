@@ -8,7 +8,7 @@ static bool joinable(wf_graph *g, wf_join join, unsigned dtype, const char *func
     if (op && wf__types_allow(wf__op_table[op].types, dtype))
         return true;
     if (!op)
-        wf__poison(g, WF_ERR_ARG, "%s: there is no join %d here; say WF_ADD to WF_XOR", function, (int)join);
+        wf__poison(g, WF_ERR_ARG, "%s: there is no join %d here; say WF_JOIN_ADD to WF_JOIN_XOR", function, (int)join);
     else
         wf__poison(g, WF_ERR_DTYPE, "%s: %s does not reduce %s", function, wf__op_table[op].name,
                    wf_dtype_name((wf_dtype)dtype));
@@ -36,23 +36,23 @@ static int32_t new_reduction(wf_graph *g, unsigned dtype, wf__ref initial, wf_jo
 /* Sums of complex numbers are sums of their parts. The parts of a product depend on each other. Others have no meaning. */
 static bool joins_pairs(wf_graph *g, wf_join join, const char *function)
 {
-    if (join == WF_ADD || join == WF_MUL)
+    if (join == WF_JOIN_ADD || join == WF_JOIN_MUL)
         return true;
-    wf__poison(g, WF_ERR_UNSUPPORTED, "%s: complex numbers reduce by WF_ADD and WF_MUL only", function);
+    wf__poison(g, WF_ERR_UNSUPPORTED, "%s: complex numbers reduce by WF_JOIN_ADD and WF_JOIN_MUL only", function);
     return false;
 }
 
 static bool is_product(const wf__variable *var)
 {
-    return var->red >= 0 && var->join == WF_MUL && wf__is_complex(var->dtype);
+    return var->red >= 0 && var->join == WF_JOIN_MUL && wf__is_complex(var->dtype);
 }
 
-/* A product's partial results begin with 1; the initial value comes in WF_POST. */
+/* A product's partial results begin with 1; the initial value comes in WF_SECTION_POST. */
 static wf_var complex_reduced(wf_graph *g, wf_dtype dtype, wf__ref initial, wf_join join)
 {
     wf__ir *ir = &g->program.rec.ir;
     unsigned t = wf__part_dtype(dtype);
-    bool product = join == WF_MUL;
+    bool product = join == WF_JOIN_MUL;
     wf__ref re = wf__real(ir, initial), im = wf__imag(ir, initial), one = wf__const_f64(ir, t, 1);
     wf_join parts = product ? WF_JOIN_CUSTOM : join;
     if (product && re && im && (ir->node[re].op != WF__CONST || ir->node[im].op != WF__CONST))
@@ -75,8 +75,8 @@ wf_var(wf_reduced)(wf_graph *g, wf_dtype dtype, wf_val initial, wf_join join)
     if (!wf__is_recording(g))
         return wf__no_value(g).h;
     wf__recording *rec = &g->program.rec;
-    if (!g->reducing || g->section != WF_CALL) {
-        wf__poison(g, WF_ERR_CONTRACT, "wf_reduced: only in section WF_CALL of a recording begun with .reduce");
+    if (!g->reducing || g->section != WF_SECTION_CALL) {
+        wf__poison(g, WF_ERR_CONTRACT, "wf_reduced: only in section WF_SECTION_CALL of a recording begun with .reduce");
         return wf__no_value(g).h;
     }
     if (wf__is_half(dtype) || dtype == WF_C32)
@@ -115,7 +115,7 @@ static void begin_join(wf_graph *g)
     for (uint32_t i = 0; i < g->var_n && wf__is_recording(g); ++i) {
         wf__variable *var = &g->var[i];
         if (var->red >= 0 && var->join == WF_JOIN_CUSTOM)
-            var->other[WF_JOIN - 1] = wf__arg(ir, (uint32_t)var->red, var->dtype);
+            var->other[WF_SECTION_JOIN - 1] = wf__arg(ir, (uint32_t)var->red, var->dtype);
     }
 }
 
@@ -130,13 +130,13 @@ static void join_products(wf_graph *g)
         }
 }
 
-/* What the variables hold at the end of WF_JOIN is what was joined. */
+/* What the variables hold at the end of WF_SECTION_JOIN is what was joined. */
 static void end_join(wf_graph *g)
 {
     for (uint32_t i = 0; i < g->var_n; ++i) {
         const wf__variable *var = &g->var[i];
-        if (var->red >= 0 && var->other[WF_JOIN - 1] && wf__is_recording(g))
-            wf__setred(&g->program.rec.join, (uint32_t)var->red, 0, var->other[WF_JOIN - 1]);
+        if (var->red >= 0 && var->other[WF_SECTION_JOIN - 1] && wf__is_recording(g))
+            wf__setred(&g->program.rec.join, (uint32_t)var->red, 0, var->other[WF_SECTION_JOIN - 1]);
     }
 }
 
@@ -149,9 +149,10 @@ static void begin_post(wf_graph *g)
         wf__ref result = wf__param(&rec->post, rec->ir.red[k].dtype);
         for (uint32_t i = 0; i < g->var_n; ++i)
             if (g->var[i].red == (int32_t)k)
-                g->var[i].other[WF_POST - 1] = result;
+                g->var[i].other[WF_SECTION_POST - 1] = result;
             else if (g->var[i].red == (int32_t)k - 1 && wf__is_complex(g->var[i].dtype))
-                g->var[i].other[WF_POST - 1] = wf__complex(&rec->post, g->var[i].other[WF_POST - 1], result);
+                g->var[i].other[WF_SECTION_POST - 1] =
+                    wf__complex(&rec->post, g->var[i].other[WF_SECTION_POST - 1], result);
     }
     for (uint32_t i = 0; i < g->var_n && rec->post.status == WF_OK; ++i)
         if (is_product(&g->var[i])) {
@@ -159,7 +160,7 @@ static void begin_post(wf_graph *g)
             unsigned t = wf__part_dtype(var->dtype);
             wf__ref first = wf__const_bits(&rec->post, t, var->initial[0]);
             first = wf__complex(&rec->post, first, wf__const_bits(&rec->post, t, var->initial[1]));
-            var->other[WF_POST - 1] = wf__op2(&rec->post, WF__OP_mul, first, var->other[WF_POST - 1]);
+            var->other[WF_SECTION_POST - 1] = wf__op2(&rec->post, WF__OP_mul, first, var->other[WF_SECTION_POST - 1]);
         }
 }
 
@@ -167,15 +168,16 @@ static void begin_post(wf_graph *g)
 static void end_call(wf_graph *g)
 {
     if (has_custom_joins(g) && !g->program.rec.join.red_n)
-        wf__poison(g, WF_ERR_CONTRACT, "wf_reduced: a custom join needs section WF_JOIN, before WF_POST");
-    if (g->section != WF_POST)
+        wf__poison(g, WF_ERR_CONTRACT,
+                   "wf_reduced: a custom join needs section WF_SECTION_JOIN, before WF_SECTION_POST");
+    if (g->section != WF_SECTION_POST)
         join_products(g);
 }
 
 void wf__end_section(wf_graph *g, bool last)
 {
     wf__check_blocks(g);
-    if (g->section == WF_JOIN)
+    if (g->section == WF_SECTION_JOIN)
         end_join(g);
     if (last)
         end_call(g);
@@ -190,17 +192,17 @@ static void begin_once(wf_graph *g, wf__ir *ir)
 static bool may_begin(wf_graph *g, wf_section_id section)
 {
     wf__recording *rec = &g->program.rec;
-    bool follows = g->section == WF_CALL || g->section == WF_INIT || g->section == WF_DEINIT;
+    bool follows = g->section == WF_SECTION_CALL || g->section == WF_SECTION_INIT || g->section == WF_SECTION_DEINIT;
     switch (section) {
-    case WF_CALL:
-        return g->section == WF_INIT || g->section == WF_DEINIT;
-    case WF_INIT:
+    case WF_SECTION_CALL:
+        return g->section == WF_SECTION_INIT || g->section == WF_SECTION_DEINIT;
+    case WF_SECTION_INIT:
         return rec->options.kind != WF__ARRAYS && follows && rec->init.n <= 1;
-    case WF_DEINIT:
+    case WF_SECTION_DEINIT:
         return rec->options.kind != WF__ARRAYS && follows && rec->deinit.n <= 1;
-    case WF_JOIN:
+    case WF_SECTION_JOIN:
         return g->reducing && follows && !rec->join.red_n;
-    case WF_POST:
+    case WF_SECTION_POST:
         return g->reducing;
     default:
         return false;
@@ -214,24 +216,24 @@ void wf_section(wf_graph *g, wf_section_id section)
     if (!may_begin(g, section)) {
         wf__poison(
             g, WF_ERR_CONTRACT,
-            "wf_section: WF_INIT and WF_DEINIT, once each, are for index spaces and elements; in a recording begun "
-            "with .reduce, WF_JOIN may follow WF_CALL, and WF_POST comes last, once");
+            "wf_section: WF_SECTION_INIT and WF_SECTION_DEINIT, once each, are for index spaces and elements; in a recording begun "
+            "with .reduce, WF_SECTION_JOIN may follow WF_SECTION_CALL, and WF_SECTION_POST comes last, once");
         return;
     }
-    if (section == WF_JOIN && !has_custom_joins(g)) {
+    if (section == WF_SECTION_JOIN && !has_custom_joins(g)) {
         wf__poison(g, WF_ERR_CONTRACT,
-                   "wf_section: WF_JOIN is for reduced variables with WF_JOIN_CUSTOM; there are none");
+                   "wf_section: WF_SECTION_JOIN is for reduced variables with WF_JOIN_CUSTOM; there are none");
         return;
     }
-    wf__end_section(g, section == WF_POST);
+    wf__end_section(g, section == WF_SECTION_POST);
     if (!wf__is_recording(g))
         return;
     g->section = section;
-    if (section == WF_JOIN)
+    if (section == WF_SECTION_JOIN)
         begin_join(g);
-    else if (section == WF_POST)
+    else if (section == WF_SECTION_POST)
         begin_post(g);
-    else if (section != WF_CALL)
+    else if (section != WF_SECTION_CALL)
         begin_once(g, wf__graph_ir(g));
 }
 
@@ -241,20 +243,21 @@ wf_var wf_other(wf_var reduced)
     const wf__variable *var = wf__variable_of(reduced);
     if (!wf__is_recording(g))
         return wf__no_value(g).h;
-    if (g->section != WF_JOIN || !var || var->red < 0 || !var->other[WF_JOIN - 1]) {
-        wf__poison(g, WF_ERR_CONTRACT, "wf_other: only in section WF_JOIN, of a reduced variable with WF_JOIN_CUSTOM");
+    if (g->section != WF_SECTION_JOIN || !var || var->red < 0 || !var->other[WF_SECTION_JOIN - 1]) {
+        wf__poison(g, WF_ERR_CONTRACT,
+                   "wf_other: only in section WF_SECTION_JOIN, of a reduced variable with WF_JOIN_CUSTOM");
         return wf__no_value(g).h;
     }
     uint32_t k = (uint32_t)var->red;
     wf__variable other = { .dtype = var->dtype, .red = -1 };
-    other.other[WF_JOIN - 1] = wf__arg(&g->program.rec.join, g->program.rec.ir.red_n + k, var->dtype);
+    other.other[WF_SECTION_JOIN - 1] = wf__arg(&g->program.rec.join, g->program.rec.ir.red_n + k, var->dtype);
     return wf__new_variable(g, other);
 }
 
 /* What sums and products of a dtype are computed in, and are. */
 static unsigned sum_dtype(wf_join join, unsigned t)
 {
-    bool sums = join == WF_ADD || join == WF_MUL;
+    bool sums = join == WF_JOIN_ADD || join == WF_JOIN_MUL;
     return !sums || wf__is_float(t) || wf__is_complex(t) ? t : t == WF_BOOL || wf__is_signed(t) ? WF_I64 : WF_U64;
 }
 
@@ -290,7 +293,7 @@ static wf_val reduce(wf_join join, wf_val v, wf_axes axes, const char *function)
         return wf__no_value(g);
     shape = wf__kept_shape(&shape, axes);
     uint32_t id = wf__shape_id(ir, &shape);
-    if (!pairs || join == WF_MUL) /* a product's parts belong together */
+    if (!pairs || join == WF_JOIN_MUL) /* a product's parts belong together */
         return wf__value(g, reduce_node(ir, join, value, axes, id));
     wf__ref re = wf__real(ir, value), im = wf__imag(ir, value);
     re = re ? reduce_node(ir, join, re, axes, id) : 0;
@@ -330,8 +333,8 @@ wf_val(wf_scan)(wf_join join, wf_val v, int axis, bool exclusive, bool reversed)
              flags = (exclusive ? WF__EXCLUSIVE : 0u) | (reversed ? WF__REVERSED : 0u);
     bool pairs = wf__is_complex(t);
     value = wf__cast(ir, value, t);
-    if (pairs && join != WF_ADD)
-        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_scan: complex numbers scan by WF_ADD only");
+    if (pairs && join != WF_JOIN_ADD)
+        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_scan: complex numbers scan by WF_JOIN_ADD only");
     if (!value || !wf__is_recording(g) || !(pairs || joinable(g, join, t, "wf_scan")))
         return wf__no_value(g);
     if (!pairs)

@@ -22,7 +22,7 @@ static wf_val thread(wf_graph *g, int axis, bool count, const char *function)
 {
     if (!inside(g, axis, function))
         return (wf_val){ { 0, NULL } };
-    if (g->section == WF_POST || g->section == WF_JOIN || !wf__decides_gpu(g))
+    if (g->section == WF_SECTION_POST || g->section == WF_SECTION_JOIN || !wf__decides_gpu(g))
         return (wf_val){ { count, NULL } };
     return wf__value(g, wf__thread_of(wf__graph_ir(g), axis < 0 ? WF_MAX_RANK : axis, count));
 }
@@ -67,7 +67,7 @@ static wf__ref block_along(wf_graph *g, int axis)
     if (!has_blocks(g, axis))
         return i64(ir, 0);
     wf__ref at = wf__index(ir, axis);
-    int64_t block = g->program.rec.block.rank && g->section == WF_CALL ? g->program.rec.block.dim[axis] : 1;
+    int64_t block = g->program.rec.block.rank && g->section == WF_SECTION_CALL ? g->program.rec.block.dim[axis] : 1;
     return block == 1 ? at : wf__op2(ir, WF__OP_idiv, at, i64(ir, block));
 }
 
@@ -87,9 +87,9 @@ static bool about_blocks(wf_graph *g, int axis, const char *function)
 {
     if (!inside(g, axis, function))
         return false;
-    if (g->section == WF_JOIN)
-        wf__poison(g, WF_ERR_CONTRACT, "%s: not in section WF_JOIN", function);
-    return g->section != WF_JOIN;
+    if (g->section == WF_SECTION_JOIN)
+        wf__poison(g, WF_ERR_CONTRACT, "%s: not in section WF_SECTION_JOIN", function);
+    return g->section != WF_SECTION_JOIN;
 }
 
 wf_val wf_block_id(wf_graph *g, int axis)
@@ -116,6 +116,6 @@ void wf_barrier(wf_graph *g)
     if (wf__lanes_on(g))
         wf__poison(g, WF_ERR_CONTRACT,
                    "wf_barrier: inside a condition or loop, where not all threads of a block may come");
-    else if (g->section != WF_POST && g->section != WF_JOIN && wf__decides_gpu(g))
+    else if (g->section != WF_SECTION_POST && g->section != WF_SECTION_JOIN && wf__decides_gpu(g))
         wf__barrier(wf__graph_ir(g), 0);
 }

@@ -1,7 +1,7 @@
 /* update.c - elements that many points change: accumulation, atomic operations, compare and exchange. */
 #include "record/record.h"
 
-enum { JOIN_BITS = 0xff };
+_Static_assert((int)WF_MODE_EXPAND == WF__MODE_EXPAND && (int)WF_MODE_NO_CONFLICT == WF__MODE_ALONE, "one numbering");
 
 bool wf__condition_of(wf_graph *g, const wf_val *condition, const char *function, wf__ref *out)
 {
@@ -18,27 +18,26 @@ static bool joins(wf_graph *g, unsigned join, unsigned dtype, const char *functi
 {
     if (wf__updates(join, dtype))
         return true;
-    if (join < WF_ADD || join > WF_XOR)
-        wf__poison(g, WF_ERR_ARG, "%s: there is no join %u here; say WF_ADD to WF_XOR", function, join);
+    if (join < WF_JOIN_ADD || join > WF_JOIN_XOR)
+        wf__poison(g, WF_ERR_ARG, "%s: there is no join %u here; say WF_JOIN_ADD to WF_JOIN_XOR", function, join);
     else
         wf__poison(g, WF_ERR_DTYPE, "%s: %s does not join elements of %s", function,
                    wf__op_table[wf__join_op((wf_join)join)].name, wf_dtype_name((wf_dtype)dtype));
     return false;
 }
 
-static void accumulate(wf_graph *g, const wf_val *condition, int join_and_mode, wf_array *array, wf_val v,
+static void accumulate(wf_graph *g, const wf_val *condition, wf_join join, wf_mode mode, wf_array *array, wf_val v,
                        wf_vals index, const char *function)
 {
     uint32_t slot, tuple;
     wf__ref predicate;
-    unsigned join = (unsigned)join_and_mode & JOIN_BITS, mode = (unsigned)join_and_mode >> 8;
     if (!wf__is_recording(g))
         return;
-    if (mode > WF__MODE_ALONE) {
-        wf__poison(g, WF_ERR_ARG, "%s: there is no mode 0x%x", function, mode << 8);
+    if ((unsigned)mode > WF_MODE_NO_CONFLICT) {
+        wf__poison(g, WF_ERR_ARG, "%s: there is no mode %u", function, (unsigned)mode);
         return;
     }
-    if (array && array->local && array->graph == g && g->section != WF_JOIN) {
+    if (array && array->local && array->graph == g && g->section != WF_SECTION_JOIN) {
         if (joins(g, join, array->dtype, function))
             wf__local_write(g, condition, join, array, v, index, function);
         return;
@@ -53,14 +52,15 @@ static void accumulate(wf_graph *g, const wf_val *condition, int join_and_mode, 
     wf__update_noted(g, slot);
 }
 
-void wf_accumulate_n(wf_graph *g, int join_and_mode, wf_array *array, wf_val v, wf_vals index)
+void wf_accumulate_n(wf_graph *g, wf_join join, wf_mode mode, wf_array *array, wf_val v, wf_vals index)
 {
-    accumulate(g, NULL, join_and_mode, array, v, index, "wf_accumulate");
+    accumulate(g, NULL, join, mode, array, v, index, "wf_accumulate");
 }
 
-void wf_accumulate_if_n(wf_graph *g, wf_val condition, int join_and_mode, wf_array *array, wf_val v, wf_vals index)
+void wf_accumulate_if_n(wf_graph *g, wf_val condition, wf_join join, wf_mode mode, wf_array *array, wf_val v,
+                        wf_vals index)
 {
-    accumulate(g, &condition, join_and_mode, array, v, index, "wf_accumulate_if");
+    accumulate(g, &condition, join, mode, array, v, index, "wf_accumulate_if");
 }
 
 static wf_val atomic(wf_graph *g, const wf_val *condition, wf_join join, wf_array *array, wf_val v, wf_vals index,
@@ -74,11 +74,11 @@ static wf_val atomic(wf_graph *g, const wf_val *condition, wf_join join, wf_arra
         wf__poison(g, WF_ERR_DTYPE, "%s: not for %s", function, wf_dtype_name(array->dtype));
         return wf__no_value(g);
     }
-    if (join == WF_INC) {
-        join = WF_ADD;
+    if (join == WF_JOIN_INC) {
+        join = WF_JOIN_ADD;
         v = (wf_val){ { 1, NULL } };
     }
-    if (join != WF_EXCH && !joins(g, join, array->dtype, function))
+    if (join != WF_JOIN_EXCH && !joins(g, join, array->dtype, function))
         return wf__no_value(g);
     wf__ref value = wf__converted(g, v, wf__update_dtype(array->dtype, join), function);
     if (!value || !wf__condition_of(g, condition, function, &predicate))

@@ -78,9 +78,9 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
         if (!ref)
             wf__poison(
                 g, WF_ERR_CONTRACT,
-                g->section != WF_CALL
-                    ? "%s: a variable of section WF_CALL is used in another section; only reduced ones cross (and "
-                      "only those with a custom join into WF_JOIN)"
+                g->section != WF_SECTION_CALL
+                    ? "%s: a variable of section WF_SECTION_CALL is used in another section; only reduced ones cross (and "
+                      "only those with a custom join into WF_SECTION_JOIN)"
                     : "%s: a variable declared in a block that has ended is used",
                 function);
         return wf__usable(g, ref, function);
@@ -284,7 +284,7 @@ static wf_val on_numbers(unsigned op, const wf_val *v)
     unsigned t = integer ? WF_I64 : WF_F64;
     if (wf__op_expands(op, t)) {
         wf__ir ir;
-        wf__ir_init(&ir, 0, WF_FOLD | WF_VALUE_NUMBERING);
+        wf__ir_init(&ir, 0, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
         wf__ref a = wf__const_bits(&ir, t, bits[0]), b = wf__const_bits(&ir, t, bits[1]),
                 c = wf__const_bits(&ir, t, bits[2]);
         wf__ref r = info->arity == 1   ? wf__op1(&ir, op, a)
@@ -353,7 +353,7 @@ static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val 
 }
 
 /* ---- the usual case: nodes of one recording and one dtype, and numbers that meet floats ---- */
-/* The node that a value of section WF_CALL stands for; false: a variable, poison, or of another section. */
+/* The node that a value of section WF_SECTION_CALL stands for; false: a variable, poison, or of another section. */
 static inline bool plain(const wf__ir *ir, wf_val v, wf__ref *out)
 {
     int64_t id = (int64_t)v.h.num;
@@ -366,7 +366,7 @@ static inline wf_val plain_value(wf_graph *g, wf__ref ref) { return (wf_val){ { 
 static inline wf__ir *plain_ir(wf_graph *g)
 {
     wf__ir *ir = &g->program.rec.ir;
-    return g->section == WF_CALL && ir->status == WF_OK && !ir->closed_n ? ir : NULL;
+    return g->section == WF_SECTION_CALL && ir->status == WF_OK && !ir->closed_n ? ir : NULL;
 }
 
 static inline wf_val operation1(unsigned op, wf_val a)

@@ -78,7 +78,7 @@ static void assign(wf_graph *g, uint32_t var, wf__ref value)
     if (!*now && g->block_n)
         wf__poison(g, WF_ERR_CONTRACT,
                    "wf_set: the variable was declared in another section, or in a block that has ended");
-    else if (!*now && g->section == WF_CALL)
+    else if (!*now && g->section == WF_SECTION_CALL)
         wf__poison(g, WF_ERR_CONTRACT, "wf_set: the variable was declared in a block that has ended");
     else if (value == *now)
         return;

@@ -115,9 +115,9 @@ wf_val(wf_reshape)(wf_val v, wf_shape shape)
     return with_shape(v, WF__VIEW_RESHAPE, &shape, "wf_reshape", "does not have the elements of");
 }
 
-wf_val(wf_broadcast_to)(wf_val v, wf_shape shape)
+wf_val(wf_broadcast)(wf_val v, wf_shape shape)
 {
-    return with_shape(v, WF__VIEW_BROADCAST, &shape, "wf_broadcast_to", "does not broadcast to");
+    return with_shape(v, WF__VIEW_BROADCAST, &shape, "wf_broadcast", "does not broadcast to");
 }
 
 wf_val(wf_tile)(wf_val v, wf_shape times)
@@ -281,7 +281,7 @@ void wf_meshgrid_n(wf_vals vectors, wf_val *out)
         wf_shape one = all;
         for (size_t d = 0; fits && d < vectors.n; ++d)
             one.dim[d] = d == k ? all.dim[d] : 1;
-        out[k] = fits ? (wf_broadcast_to)((wf_reshape)(vectors.at[k], one), all) : g ? wf__no_value(g) : vectors.at[k];
+        out[k] = fits ? (wf_broadcast)((wf_reshape)(vectors.at[k], one), all) : g ? wf__no_value(g) : vectors.at[k];
     }
 }
 

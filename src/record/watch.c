@@ -178,15 +178,15 @@ void wf_watch_(wf_graph *g, const char *here, const char *name, wf_val v, wf_loo
 {
     bool number;
     wf_shape shape;
-    if (!wf__is_recording(g) || !(wf__graph_ir(g)->flags & WF_DEBUG))
+    if (!wf__is_recording(g) || !(wf__graph_ir(g)->flags & WF_FLAG_DEBUG))
         return;
     wf__ref value = wf__resolve(g, v, "wf_watch", &number);
     if (number)
         value = wf__converted(g, v, WF_F64, "wf_watch");
     if (!value)
         return;
-    if (g->section != WF_CALL)
-        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_watch: only in section WF_CALL");
+    if (g->section != WF_SECTION_CALL)
+        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_watch: only in section WF_SECTION_CALL");
     else if (wf__decides_gpu(g))
         wf__poison(g, WF_ERR_UNSUPPORTED, "wf_watch: not on a GPU; say .device = WF_CPU, with arrays there");
     if (!wf__is_recording(g) || !shape_of(g, value, &shape))

@@ -1,5 +1,5 @@
 /* fold.c - functions of whole arrays in operator text, along all or some of the axes: recorded as wf_reduce. Means
- * and what is about them are computed in f64 and rounded once, as those of weft/array.h, but to other dtypes where
+ * and what is about them are computed in f64 and rounded once, as those of weft/functions.h, but to other dtypes where
  * elements have 16 bits: a mean of f16 is f32 here, as more is computed with it, and f16 there, as it is stored.
  */
 #include "text/record.h"
@@ -67,10 +67,10 @@ static wf_val moment(wf_graph *g, wf__text_fold kind, wf_val v, wf_axes axes, do
     wf_dtype result = t == WF_F64 || t == WF_C64 || t == WF_C128 ? t : wf__is_complex(t) ? WF_C64 : WF_F32;
     if (!wf__is_complex(t) && !wf__is_float(t))
         result = WF_F64;
-    wf_val x = wf_cast(v, wide), mean = wf_div(wf_reduce(WF_ADD, x, axes), wf_const(g, WF_F64, n));
+    wf_val x = wf_cast(v, wide), mean = wf_div(wf_reduce(WF_JOIN_ADD, x, axes), wf_const(g, WF_F64, n));
     if (kind == WF__FOLD_MEAN)
         return wf_cast(mean, t == WF_C32 ? t : result);
-    wf_val sum = wf_reduce(WF_ADD, squared(wf_sub(x, mean)), axes);
+    wf_val sum = wf_reduce(WF_JOIN_ADD, squared(wf_sub(x, mean)), axes);
     wf_val variance = wf_div(sum, wf_const(g, WF_F64, n > ddof ? n - ddof : (double)NAN));
     wf_dtype real = result == WF_C64 ? WF_F32 : result == WF_C128 ? WF_F64 : result;
     return wf_cast(kind == WF__FOLD_STD ? wf_sqrt(variance) : variance, real);
@@ -81,13 +81,14 @@ static wf_val moment(wf_graph *g, wf__text_fold kind, wf_val v, wf_axes axes, do
 /* Where an element is the extreme, or NaN (then the extreme is), the smallest linear index within the axes. */
 static wf_val place(wf_graph *g, bool largest, wf_val v, const wf_shape *shape, wf_axes axes)
 {
-    wf_val best = wf_reduce(largest ? WF_MAX : WF_MIN, v, axes), hit = wf_eq(v, best), at = wf_const(g, WF_I64, 0);
+    wf_val best = wf_reduce(largest ? WF_JOIN_MAX : WF_JOIN_MIN, v, axes), hit = wf_eq(v, best),
+           at = wf_const(g, WF_I64, 0);
     if (wf__is_float(wf_val_dtype(v)))
         hit = wf_or(hit, wf_isnan(v));
     for (int d = 0; d < shape->rank; d++)
         if (axes >> d & 1)
             at = wf_add(wf_mul(at, wf_const_i64(g, WF_I64, shape->dim[d])), wf_iota(g, *shape, d));
-    return wf_reduce(WF_MIN, wf_select(hit, at, wf_const_i64(g, WF_I64, INT64_MAX)), axes);
+    return wf_reduce(WF_JOIN_MIN, wf_select(hit, at, wf_const_i64(g, WF_I64, INT64_MAX)), axes);
 }
 
 /* ---- */
@@ -103,17 +104,17 @@ static wf__tval value_of(wf_graph *g, wf__text_fold kind, wf_val v, const wf_sha
     switch (kind) {
     case WF__FOLD_SUM:
     case WF__FOLD_COUNT:
-        return wf__tval_node(wf_reduce(WF_ADD, v, axes));
+        return wf__tval_node(wf_reduce(WF_JOIN_ADD, v, axes));
     case WF__FOLD_PROD:
-        return wf__tval_node(wf_reduce(WF_MUL, v, axes));
+        return wf__tval_node(wf_reduce(WF_JOIN_MUL, v, axes));
     case WF__FOLD_MIN:
-        return wf__tval_node(wf_reduce(WF_MIN, v, axes));
+        return wf__tval_node(wf_reduce(WF_JOIN_MIN, v, axes));
     case WF__FOLD_MAX:
-        return wf__tval_node(wf_reduce(WF_MAX, v, axes));
+        return wf__tval_node(wf_reduce(WF_JOIN_MAX, v, axes));
     case WF__FOLD_ANY:
-        return wf__tval_node(wf_reduce(WF_OR, v, axes));
+        return wf__tval_node(wf_reduce(WF_JOIN_OR, v, axes));
     case WF__FOLD_ALL:
-        return wf__tval_node(wf_reduce(WF_AND, v, axes));
+        return wf__tval_node(wf_reduce(WF_JOIN_AND, v, axes));
     case WF__FOLD_ARGMIN:
     case WF__FOLD_ARGMAX:
         return wf__tval_node(place(g, kind == WF__FOLD_ARGMAX, v, shape, axes));

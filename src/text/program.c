@@ -304,11 +304,11 @@ static wf_array *written(wf__recorder *r, const wf__stmt *s)
 static void accumulate(wf__recorder *r, const wf__stmt *s, wf_array *array, wf__tval all, wf_vals where)
 {
     wf__tval value = r->value[s->value];
-    wf_join join = s->op == '+' || s->op == '-' ? WF_ADD
-                   : s->op == '*'               ? WF_MUL
-                   : s->op == '&'               ? WF_AND
-                   : s->op == '|'               ? WF_OR
-                   : s->op == '^'               ? WF_XOR
+    wf_join join = s->op == '+' || s->op == '-' ? WF_JOIN_ADD
+                   : s->op == '*'               ? WF_JOIN_MUL
+                   : s->op == '&'               ? WF_JOIN_AND
+                   : s->op == '|'               ? WF_JOIN_OR
+                   : s->op == '^'               ? WF_JOIN_XOR
                                                 : WF_JOIN_CUSTOM;
     if (join == WF_JOIN_CUSTOM) {
         wf__text_mistake(r, WF_ERR_UNSUPPORTED, s->op_at,
@@ -321,9 +321,9 @@ static void accumulate(wf__recorder *r, const wf__stmt *s, wf_array *array, wf__
     if (s->op == '-') /* converted first: -v of a narrower or unsigned dtype is another number */
         value = wf__tval_unary(&r->convert, '-', wf__tval_cast(&r->convert, value, wf_array_dtype(array)));
     if (wf__tval_is_number(all))
-        wf_accumulate_n(r->graph, (int)join, array, value.v, where);
+        wf_accumulate_n(r->graph, join, WF_MODE_AUTO, array, value.v, where);
     else
-        wf_accumulate_if_n(r->graph, all.v, (int)join, array, value.v, where);
+        wf_accumulate_if_n(r->graph, all.v, join, WF_MODE_AUTO, array, value.v, where);
     wf__text_check(r, s->op_at);
 }
 

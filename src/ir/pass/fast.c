@@ -1,5 +1,5 @@
-/* fast.c - what WF_FAST_MATH allows, as rewriting of operations before they are lowered. Because it happens here and
- * not in a code generator, a fast kernel too has one result on every machine, for every vector width and in the
+/* fast.c - what WF_FLAG_FAST_MATH allows, as rewriting of operations before they are lowered. Because it happens here
+ * and not in a code generator, a fast kernel too has one result on every machine, for every vector width and in the
  * interpreter.
  *
  * For f32 and f64, and only on the operations of the recording (the library's own expansions are exact where they are

@@ -304,7 +304,7 @@ static bool copy_with_twins(const lockstep *l, wf__ir *out)
 
 bool wf__pass_lockstep(wf__ir *ir)
 {
-    if (!ir->loops || !(ir->flags & WF_LOOP_OPT) || ir->flags & WF__KEEP_DEAD)
+    if (!ir->loops || !(ir->flags & WF_FLAG_LOOP_OPT) || ir->flags & WF__KEEP_DEAD)
         return true;
     lockstep l = { .ir = ir };
     wf__ir out = { 0 };

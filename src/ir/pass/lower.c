@@ -4,14 +4,11 @@
  * number of turns is known and small is written out, and so is a condition whose body is cheaper than a branch. What
  * that uncovers is folded by the builder, and found by the next sweep.
  */
+#include "ir/cost.h"
 #include "ir/pass/pass.h"
+#include "ir/thresholds.h"
 
-enum {
-    MOST_TURNS = 256,    /* of a loop that is written out */
-    MOST_WRITTEN = 4096, /* nodes that writing out may lead to */
-    CHEAPER = 24,        /* cost of a condition's body that is done for all lanes */
-    MOST_SWEEPS = 16
-};
+enum { MOST_SWEEPS = 16 };
 
 static wf__ref lower_node(wf__rewriter *w, wf__ref r)
 {
@@ -19,7 +16,7 @@ static wf__ref lower_node(wf__rewriter *w, wf__ref r)
     const wf__node *n = &in->node[r];
     if (!wf__op_is_pure(n->op))
         return wf__copy_node(in, r, w->map, w->out);
-    wf__ref fast = in->flags & WF_FAST_MATH ? wf__fast(in, r, w->map, w->out) : 0;
+    wf__ref fast = in->flags & WF_FLAG_FAST_MATH ? wf__fast(in, r, w->map, w->out) : 0;
     if (fast) {
         wf__copy_label(in, r, w->out, fast);
         return fast;
@@ -109,26 +106,16 @@ static bool is_scattered(const loops *w, const wf__node *n)
     return false;
 }
 
-/* What code comes to, in nodes of the cheapest kind: functions are expanded; vectors of integers are divided lane by lane,
- * and elements that lie apart moved so, bytes and words with a branch for each. LLVM takes minutes for what is longer. */
-static uint64_t size_of(const loops *w, const uint8_t *fate, wf__ref from, wf__ref to)
+/* Nodes of compiled code, each of the cheapest kind, that the live nodes of a range come to. LLVM takes minutes for long
+ * code. */
+static uint64_t code_of(const loops *w, const uint8_t *fate, wf__ref from, wf__ref to)
 {
-    enum { APART = 8, UPDATE = 16, FUNCTION = 24, DIVISION = 32, APART_NARROW = 64 };
     uint64_t size = 0;
     for (wf__ref r = from; r < to; ++r) {
         const wf__node *n = &w->in->node[r];
-        bool pure = wf__op_is_pure(n->op), memory = n->op == WF__LOAD || n->op == WF__STORE;
-        bool divides = n->op == WF__OP_idiv || n->op == WF__OP_mod;
-        if (!w->live[r] || (fate && fate[r]))
-            continue;
-        if (pure)
-            size += wf__op_table[n->op].flags & WF__EXPAND ? FUNCTION : divides && wf__is_int(n->dtype) ? DIVISION : 1;
-        else if (wf__op_is_update(n->op))
-            size += UPDATE;
-        else if (memory && is_scattered(w, n))
-            size += wf__size(n->dtype) < 4 ? APART_NARROW : APART;
-        else
-            ++size;
+        bool memory = n->op == WF__LOAD || n->op == WF__STORE;
+        if (w->live[r] && !(fate && fate[r]))
+            size += memory && is_scattered(w, n) ? wf__code_apart(n) : wf__cost_of(n)->code;
     }
     return size;
 }
@@ -197,11 +184,11 @@ static int count_turns(loops *w, wf__ref loop, wf__ref body, wf__ref end, uint64
 {
     const wf__ir *in = w->in;
     find_fates(w, loop, body, end);
-    uint64_t size = size_of(w, w->fate, body, end);
+    uint64_t size = code_of(w, w->fate, body, end);
     for (wf__ref s = loop + 1; s < body; ++s)
         w->known[s] = w->live[s] && known_outside(w, in->node[s].b, &w->bits[s]);
-    for (int turns = 0; turns <= MOST_TURNS; ++turns) {
-        if (turns > 1 && (uint64_t)turns * size + w->size > MOST_WRITTEN)
+    for (int turns = 0; turns <= WF__MOST_TURNS_WRITTEN; ++turns) {
+        if (turns > 1 && (uint64_t)turns * size + w->size > WF__MOST_CODE_WRITTEN)
             return -1;
         bool runs = false;
         for (wf__ref s = loop + 1; s < body; ++s)
@@ -228,21 +215,17 @@ static int count_turns(loops *w, wf__ref loop, wf__ref body, wf__ref end, uint64
     return -1;
 }
 
-/* Is doing it for all lanes cheaper than a branch? */
+/* Is computing the body of a condition for all lanes cheaper than a branch? */
 static bool is_cheap(const loops *w, wf__ref body, wf__ref end)
 {
     uint32_t cost = 0;
-    for (wf__ref r = body; r < end && cost <= CHEAPER; ++r) {
-        const wf__node *n = &w->in->node[r];
-        if (!w->live[r] || n->op == WF__CONST || n->op == WF__NEXT)
-            continue;
-        if (n->op == WF__LOOP)
+    for (wf__ref r = body; r < end && cost <= WF__MOST_MASKED; ++r) {
+        unsigned masked = w->live[r] ? wf__cost_of(&w->in->node[r])->masked : 0;
+        if (masked == WF__NEVER_MASKED)
             return false;
-        bool slow = n->op == WF__OP_div || n->op == WF__OP_sqrt || n->op == WF__OP_idiv || n->op == WF__OP_mod;
-        bool long_one = wf__op_is_pure(n->op) && wf__op_table[n->op].flags & WF__EXPAND;
-        cost += long_one ? CHEAPER : slow ? 6 : 1;
+        cost += masked;
     }
-    return cost <= CHEAPER;
+    return cost <= WF__MOST_MASKED;
 }
 
 /* Memory that a turn stores to is not what it was before: reads in the next one are of later epochs than in this one. */
@@ -300,7 +283,7 @@ static bool is_invariant(const loops *w, wf__ref state)
 static void keep_loop(loops *w, wf__ref loop, wf__ref body, wf__ref end)
 {
     const wf__ir *in = w->in;
-    bool simple = in->flags & WF_LOOP_OPT;
+    bool simple = in->flags & WF_FLAG_LOOP_OPT;
     w->map[loop] = wf__loop(w->out, in->node[loop].aux);
     for (wf__ref s = loop + 1; s < body; ++s) {
         bool same = simple && is_invariant(w, s);
@@ -326,7 +309,7 @@ static wf__ref copy_loop(loops *w, wf__ref loop)
     wf__ref body = wf__loop_body(w->in, loop), end = wf__loop_end(w->in, loop);
     int turns = -1;
     uint64_t all = 0;
-    if (w->in->flags & WF_LOOP_OPT && w->in->flags & WF_FOLD) {
+    if (w->in->flags & WF_FLAG_LOOP_OPT && w->in->flags & WF_FLAG_FOLD) {
         turns = count_turns(w, loop, body, end, &all);
         if (turns < 0 && w->in->node[loop].aux && is_cheap(w, body, end))
             turns = 1;
@@ -368,7 +351,7 @@ static bool rewrite_live(const wf__ir *in, wf__ir *out, const uint8_t *live, wf_
     if (w.map && w.next && w.known && w.fate && w.bits && w.vary && w.stored) {
         if (in->loops) {
             wf__analyse(in, w.vary);
-            w.size = size_of(&w, NULL, 1, n);
+            w.size = code_of(&w, NULL, 1, n);
         }
         for (wf__ref r = 1; r < n; ++r)
             if (in->node[r].op == WF__NEXT)
@@ -408,7 +391,7 @@ static uint32_t hidden_stores(const wf__ir *ir, const uint8_t *live)
 
 bool wf__pass_begin(const wf__ir *in, wf__ir *out)
 {
-    wf__ir_init(out, in->rank, in->flags | WF_VALUE_NUMBERING);
+    wf__ir_init(out, in->rank, in->flags | WF_FLAG_VALUE_NUMBERING);
     wf__ir_reserve(out, in->n);
     out->hidden = in->hidden;
     out->unused = in->unused;
@@ -452,7 +435,7 @@ static bool has_invariant(const wf__ir *ir)
 {
     for (wf__ref r = 1; ir->loops && r < ir->n; ++r)
         if (ir->node[r].op == WF__NEXT && ir->node[r].a == ir->node[r].b && !ir->node[ir->node[r].a].aux)
-            return ir->flags & WF_LOOP_OPT;
+            return ir->flags & WF_FLAG_LOOP_OPT;
     return false;
 }
 
@@ -478,7 +461,7 @@ bool wf__pass_lower(const wf__ir *in, wf__ir *out)
 
 bool wf__pass_is_lowered(const wf__ir *ir)
 {
-    if (ir->flags & WF_FAST_MATH || !(ir->flags & WF_VALUE_NUMBERING) || ir->loops)
+    if (ir->flags & WF_FLAG_FAST_MATH || !(ir->flags & WF_FLAG_VALUE_NUMBERING) || ir->loops)
         return false;
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];

@@ -87,7 +87,7 @@ void wf__mark_live(const wf__ir *ir, uint8_t *live)
 bool wf__is_needed(const wf__ir *ir, const wf__node *n)
 {
     bool watched = n->op == WF__CHECK || (n->op == WF__LOAD && n->b && n->aux == WF_BORDER_NONE);
-    return wf__op_is_effect(n->op) || (watched && ir->flags & WF_DEBUG);
+    return wf__op_is_effect(n->op) || (watched && ir->flags & WF_FLAG_DEBUG);
 }
 
 void wf__mark_effects(const wf__ir *ir, uint8_t *live)
@@ -95,7 +95,7 @@ void wf__mark_effects(const wf__ir *ir, uint8_t *live)
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
         live[r] = wf__is_needed(ir, n);
-        if (n->op != WF__STORE || n->d || ir->flags & WF_DEBUG) /* debug mode looks at every store */
+        if (n->op != WF__STORE || n->d || ir->flags & WF_FLAG_DEBUG) /* debug mode looks at every store */
             continue;
         for (wf__ref before = r; before-- > 1;) {
             const wf__node *m = &ir->node[before];

@@ -3,8 +3,8 @@
 #define WEFT_IR_PASS_H
 #include "ir/ir.h"
 
-/* In wf__ir.flags WF_DEAD_CODE is the other way round: a recording that no context made loses its dead code. */
-enum { WF__KEEP_DEAD = WF_DEAD_CODE };
+/* In wf__ir.flags WF_FLAG_DEAD_CODE is the other way round: a recording that no context made loses its dead code. */
+enum { WF__KEEP_DEAD = WF_FLAG_DEAD_CODE };
 enum { WF__MAX_OPERANDS = 16 };
 /* The values that a node uses, tuples included. Returns how many. */
 uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_OPERANDS]);
@@ -52,6 +52,6 @@ wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *o
 uint32_t wf__copy_tuple(const wf__ir *in, uint32_t tuple, const wf__ref *map, wf__ir *out);
 /* The same of an access, whose index is to be `tuple` of `out`. */
 wf__ref wf__copy_access(const wf__ir *in, wf__ref r, uint32_t tuple, const wf__ref *map, wf__ir *out);
-/* fast.c: node r rewritten as WF_FAST_MATH allows, recorded in `out`; 0: as it is. */
+/* fast.c: node r rewritten as WF_FLAG_FAST_MATH allows, recorded in `out`; 0: as it is. */
 wf__ref wf__fast(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out);
 #endif

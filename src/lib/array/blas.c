@@ -149,7 +149,7 @@ static wf_array *by_blas(gemm *multiply, const operand *a, const operand *b, con
     static const double one[2] = { 1, 0 }, zero[2] = { 0, 0 };
     static const float short_one[2] = { 1, 0 }, short_zero[2] = { 0, 0 };
     bool wide = dtype == WF_F64 || dtype == WF_C128;
-    wf_array *c = wf__array_beside(a->array, dtype, out);
+    wf_array *c = wfl_array_beside(a->array, dtype, out);
     void *data;
     if (!c || wf_map(c, &data, NULL) != WF_OK) {
         wf_release(c);
@@ -174,7 +174,7 @@ static bool worth_it(int64_t m, int64_t n, int64_t k, bool batch)
            (double)m * (double)n * (double)k >= (batch ? MANY_WORK : WORK);
 }
 
-bool wf__blas_product(const wf_array *a, const wf_array *b, const wf_shape *out, wf_dtype dtype, wf_array **result)
+bool wfl_blas_product(const wf_array *a, const wf_array *b, const wf_shape *out, wf_dtype dtype, wf_array **result)
 {
     wf_shape shape = wf_array_shape(a);
     int kind = 0;
@@ -182,15 +182,15 @@ bool wf__blas_product(const wf_array *a, const wf_array *b, const wf_shape *out,
         ++kind;
     if (kind == KINDS || wf_array_dtype(a) != dtype || wf_array_dtype(b) != dtype ||
         !worth_it(out->dim[out->rank - 2], out->dim[out->rank - 1], shape.dim[shape.rank - 1],
-                  wf__axes_count(out, WF_ALL_AXES) > out->dim[out->rank - 2] * out->dim[out->rank - 1]) ||
-        wf__on_gpu(a) || wf__on_gpu(b) || wf_array_state(a) != WF_READY || wf_array_state(b) != WF_READY ||
+                  wfl_axes_count(out, WF_ALL_AXES) > out->dim[out->rank - 2] * out->dim[out->rank - 1]) ||
+        wfl_on_gpu(a) || wfl_on_gpu(b) || wf_array_state(a) != WF_STATE_READY || wf_array_state(b) != WF_STATE_READY ||
         *(const char *)&(int){ 1 } != 1)
         return false;
     char name[NAME_CAP], why[NAME_CAP];
     gemm *multiply = multiply_of(kind, name, why);
     *result = NULL;
     if (*why)
-        wf__array_fail(wf_array_context(a), WF_ERR_UNSUPPORTED, "wf_array_matmul: WEFT_BLAS is %.200s: %.200s", name,
+        wfl_array_fail(wf_array_context(a), WF_ERR_UNSUPPORTED, "wf_array_matmul: WEFT_BLAS is %.200s: %.200s", name,
                        why);
     if (!multiply)
         return *why;

@@ -3,12 +3,12 @@
 
 static wf_val is_nan(wf_val v)
 {
-    return wf__is_complex_dtype(wf_val_dtype(v)) ? wf_or(wf_isnan(wf_real(v)), wf_isnan(wf_imag(v))) : wf_isnan(v);
+    return wfl_is_complex_dtype(wf_val_dtype(v)) ? wf_or(wf_isnan(wf_real(v)), wf_isnan(wf_imag(v))) : wf_isnan(v);
 }
 
 static wf_val close_of(wf_graph *g, const wf_array *a, const wf_array *b, double rtol, double atol, bool nan_equal)
 {
-    wf_val x = wf__wide(wf_in(g, a)), y = wf__wide(wf_in(g, b));
+    wf_val x = wfl_wide(wf_in(g, a)), y = wfl_wide(wf_in(g, b));
     wf_val bound = wf_add(wf_param(g, "atol", WF_F64, atol), wf_mul(wf_param(g, "rtol", WF_F64, rtol), wf_abs(y)));
     wf_val finite = wf_and(wf_isfinite(wf_abs(x)), wf_isfinite(wf_abs(y))); /* infinity <= infinity says nothing */
     wf_val close = wf_or(wf_eq(x, y), wf_and(finite, wf_le(wf_abs(wf_sub(x, y)), bound)));
@@ -20,8 +20,8 @@ wf_array *wf_array_is_close(const wf_array *a, const wf_array *b, double rtol, d
     wf_context *ctx = wf_array_context(a ? a : b);
     if (!ctx)
         return NULL;
-    wf_graph *g = wf__begin(ctx, __func__);
-    return wf__array_run(g, wf_keep(close_of(g, a, b, rtol, atol, nan_equal)));
+    wf_graph *g = wfl_begin(ctx, __func__);
+    return wfl_array_run(g, wf_keep(close_of(g, a, b, rtol, atol, nan_equal)));
 }
 
 wf_status wf_array_all_close(const wf_array *a, const wf_array *b, double rtol, double atol, bool nan_equal,
@@ -31,11 +31,11 @@ wf_status wf_array_all_close(const wf_array *a, const wf_array *b, double rtol, 
     if (!ctx)
         return WF_ERR_ARG;
     wf_freeze_refuse(ctx, "wf_array_all_close", "the result is read back");
-    wf_graph *g = wf__begin(ctx, __func__);
+    wf_graph *g = wfl_begin(ctx, __func__);
     wf_val v = close_of(g, a, b, rtol, atol, nan_equal);
-    wf_array *all = wf__array_run(g, wf_keep(wf_reduce(WF_AND, v, WF_ALL_AXES)));
+    wf_array *all = wfl_array_run(g, wf_keep(wf_reduce(WF_JOIN_AND, v, WF_ALL_AXES)));
     uint8_t byte = 0;
-    wf_status status = all ? wf_download(all, &byte, 1) : wf__array_error(ctx);
+    wf_status status = all ? wf_download(all, &byte, 1) : wfl_array_error(ctx);
     if (status == WF_OK)
         *close = byte;
     wf_release(all);

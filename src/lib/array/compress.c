@@ -8,7 +8,7 @@ static wf_array *chosen(const wf_array *array, const wf_array *mask, const char 
     if (!ctx)
         return NULL;
     wf_freeze_refuse(ctx, function, "how many elements there are is read back, and decides a shape");
-    wf_graph *g = wf__begin(ctx, function);
+    wf_graph *g = wfl_begin(ctx, function);
     wf_val on = wf_ne(wf_in(g, mask), 0);
     const wf_shape line = WF_SHAPE(wf_array_count(mask));
     wf_val v = array ? wf_in(g, array) : wf_iota(g, line, 0);
@@ -17,7 +17,7 @@ static wf_array *chosen(const wf_array *array, const wf_array *mask, const char 
     if (out)
         wf_drop(g);
     else if (status == WF_OK)
-        wf__array_fail(ctx, WF_ERR_MEMORY, "wf_array_compress: out of memory");
+        wfl_array_fail(ctx, WF_ERR_MEMORY, "wf_array_compress: out of memory");
     return out;
 }
 
@@ -26,9 +26,9 @@ wf_array *wf_array_where(const wf_array *mask) { return chosen(NULL, mask, "wf_a
 wf_array *wf_array_compress(const wf_array *array, const wf_array *mask)
 {
     wf_shape a = wf_array_shape(array), m = wf_array_shape(mask);
-    if (!array || !mask || !wf__same_shape(&a, &m)) {
+    if (!array || !mask || !wfl_same_shape(&a, &m)) {
         if (mask)
-            wf__array_fail(wf_array_context(mask), WF_ERR_SHAPE, "wf_array_compress: array and mask need one shape");
+            wfl_array_fail(wf_array_context(mask), WF_ERR_SHAPE, "wf_array_compress: array and mask need one shape");
         return NULL;
     }
     return chosen(array, mask, "wf_array_compress");

@@ -3,31 +3,31 @@
 #include <math.h>
 
 /* The check of the axes, and that there are elements and an order. */
-static bool check(wf__reduction *r, const wf_array *array, wf_axes axes, const char *function)
+static bool check(wfl_reduction *r, const wf_array *array, wf_axes axes, const char *function)
 {
-    *r = (wf__reduction){ .ctx = wf_array_context(array), .shape = wf_array_shape(array), .axes = axes };
-    if (!wf__array_ordered(array, function) || !wf__axes_of(r->ctx, &r->shape, &r->axes, &r->drop, function))
+    *r = (wfl_reduction){ .ctx = wf_array_context(array), .shape = wf_array_shape(array), .axes = axes };
+    if (!wfl_array_ordered(array, function) || !wfl_axes_of(r->ctx, &r->shape, &r->axes, &r->drop, function))
         return false;
-    r->n = wf__axes_count(&r->shape, r->axes);
+    r->n = wfl_axes_count(&r->shape, r->axes);
     if (!r->n)
-        wf__array_fail(r->ctx, WF_ERR_SHAPE, "%s: there is none among no elements", function);
+        wfl_array_fail(r->ctx, WF_ERR_SHAPE, "%s: there is none among no elements", function);
     return r->n;
 }
 
-wf_val wf__extreme_of(const wf__reduction *r, wf_val v, bool largest)
+wf_val wfl_extreme_of(const wfl_reduction *r, wf_val v, bool largest)
 {
     if (wf_val_dtype(v) == WF_BOOL)
-        return wf_reduce(largest ? WF_OR : WF_AND, v, r->axes);
-    return wf_reduce(largest ? WF_MAX : WF_MIN, v, r->axes);
+        return wf_reduce(largest ? WF_JOIN_OR : WF_JOIN_AND, v, r->axes);
+    return wf_reduce(largest ? WF_JOIN_MAX : WF_JOIN_MIN, v, r->axes);
 }
 
 static wf_array *extreme(const wf_array *array, wf_axes axes, bool largest, const char *function)
 {
-    wf__reduction r;
+    wfl_reduction r;
     if (!check(&r, array, axes, function))
         return NULL;
-    r.g = wf__begin(r.ctx, function);
-    return wf__reduction_end(&r, wf__extreme_of(&r, wf_in(r.g, array), largest));
+    r.g = wfl_begin(r.ctx, function);
+    return wfl_reduction_end(&r, wfl_extreme_of(&r, wf_in(r.g, array), largest));
 }
 
 wf_array *wf_array_min(const wf_array *array, wf_axes axes) { return extreme(array, axes, false, "wf_array_min"); }
@@ -35,14 +35,14 @@ wf_array *wf_array_max(const wf_array *array, wf_axes axes) { return extreme(arr
 
 wf_status wf_array_min_max(const wf_array *array, wf_axes axes, wf_array **min, wf_array **max)
 {
-    wf__reduction r;
+    wfl_reduction r;
     *min = *max = NULL;
     if (!check(&r, array, axes, "wf_array_min_max"))
-        return array ? wf__array_error(r.ctx) : WF_ERR_ARG;
-    r.g = wf__begin(r.ctx, __func__);
+        return array ? wfl_array_error(r.ctx) : WF_ERR_ARG;
+    r.g = wfl_begin(r.ctx, __func__);
     wf_val v = wf_in(r.g, array);
-    wf_array *both[2] = { wf_keep(wf__extreme_of(&r, v, false)), wf_keep(wf__extreme_of(&r, v, true)) };
-    wf_status status = wf__reduction_end_two(&r, both);
+    wf_array *both[2] = { wf_keep(wfl_extreme_of(&r, v, false)), wf_keep(wfl_extreme_of(&r, v, true)) };
+    wf_status status = wfl_reduction_end_two(&r, both);
     *min = both[0];
     *max = both[1];
     return status;
@@ -88,7 +88,7 @@ static void consider(wf_var best, wf_var at, wf_val x, wf_val place, bool larges
 {
     wf_val old = wf_get(best), old_place = wf_get(at);
     wf_val better = largest ? wf_gt(x, old) : wf_lt(x, old), equal = wf_eq(x, old);
-    if (wf__is_float_dtype(wf_val_dtype(x))) {
+    if (wfl_is_float_dtype(wf_val_dtype(x))) {
         wf_val nan = wf_isnan(x), old_nan = wf_isnan(old);
         better = wf_or(better, wf_and(nan, wf_not(old_nan)));
         equal = wf_or(equal, wf_and(nan, old_nan));
@@ -99,7 +99,7 @@ static void consider(wf_var best, wf_var at, wf_val x, wf_val place, bool larges
 }
 
 /* The linear index within the reduced axes. */
-static wf_val place_of(const wf__reduction *r, wf_dtype dtype)
+static wf_val place_of(const wfl_reduction *r, wf_dtype dtype)
 {
     wf_val at = wf_const(r->g, WF_I64, 0);
     for (int d = 0; d < r->shape.rank; ++d)
@@ -110,29 +110,29 @@ static wf_val place_of(const wf__reduction *r, wf_dtype dtype)
 
 static wf_array *place(const wf_array *array, wf_axes axes, bool largest, const char *function)
 {
-    wf__reduction r;
+    wfl_reduction r;
     if (!check(&r, array, axes, function))
         return NULL;
     wf_shape kept = r.shape;
     for (int d = 0; d < kept.rank; ++d)
         kept.dim[d] = r.axes >> d & 1 ? 1 : kept.dim[d];
     if (!kept.rank)
-        return wf__array_zeros_beside(array, WF_I64, &kept);
-    wf_array *out = wf__array_beside(array, WF_I64, &kept);
+        return wfl_array_zeros_beside(array, WF_I64, &kept);
+    wf_array *out = wfl_array_beside(array, WF_I64, &kept);
     if (!out)
         return NULL;
     wf_dtype t = compared_as(wf_array_dtype(array)), short_place = r.n <= INT32_MAX ? WF_I32 : WF_I64;
-    r.g = wf__begin(r.ctx, function, .shape = r.shape, .reduce = r.axes);
+    r.g = wfl_begin(r.ctx, function, .shape = r.shape, .reduce = r.axes);
     wf_val last = wf_const_i64(r.g, short_place, short_place == WF_I32 ? INT32_MAX : INT64_MAX);
     wf_var best = wf_reduced(r.g, t, worst(r.g, t, largest), WF_JOIN_CUSTOM),
            at = wf_reduced(r.g, short_place, last, WF_JOIN_CUSTOM);
     consider(best, at, wf_cast(wf_in(r.g, array), t), place_of(&r, short_place), largest);
-    wf_section(r.g, WF_JOIN);
+    wf_section(r.g, WF_SECTION_JOIN);
     consider(best, at, wf_get(wf_other(best)), wf_get(wf_other(at)), largest);
-    wf_section(r.g, WF_POST);
+    wf_section(r.g, WF_SECTION_POST);
     wf_out(r.g, out, at);
-    out = wf__array_run(r.g, out);
-    return r.drop ? wf__without_axes(out, r.axes) : out;
+    out = wfl_array_run(r.g, out);
+    return r.drop ? wfl_without_axes(out, r.axes) : out;
 }
 
 wf_array *wf_array_argmin(const wf_array *array, wf_axes axes) { return place(array, axes, false, "wf_array_argmin"); }

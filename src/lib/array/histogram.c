@@ -18,22 +18,22 @@ wf_array *wf_array_histogram(const wf_array *array, int64_t bins, double lo, dou
     if (!ctx)
         return NULL;
     wf_dtype t = wf_array_dtype(array);
-    if (wf__is_complex_dtype(t) || bins < 1 || bins > INT64_MAX / 16 || !(lo < hi) || !isfinite(hi - lo)) {
-        wf__array_fail(ctx, wf__is_complex_dtype(t) ? WF_ERR_DTYPE : WF_ERR_ARG,
+    if (wfl_is_complex_dtype(t) || bins < 1 || bins > INT64_MAX / 16 || !(lo < hi) || !isfinite(hi - lo)) {
+        wfl_array_fail(ctx, wfl_is_complex_dtype(t) ? WF_ERR_DTYPE : WF_ERR_ARG,
                        "wf_array_histogram: %s with %lld bins from %g to %g; needs real elements, 1 bin or more, and "
                        "finite lo < hi",
                        wf_dtype_name(t), (long long)bins, lo, hi);
         return NULL;
     }
     bool few = wf_array_count(array) <= UINT32_MAX; /* then half the memory is enough for the copies of threads */
-    wf_array *count = wf__array_zeros_beside(array, few ? WF_U32 : WF_I64, &WF_SHAPE(bins)), *out = NULL;
+    wf_array *count = wfl_array_zeros_beside(array, few ? WF_U32 : WF_I64, &WF_SHAPE(bins)), *out = NULL;
     if (!count)
         return NULL;
-    wf_graph *g = wf__begin(ctx, __func__, .flags_off = WF_FAST_MATH); /* the edges are exact */
+    wf_graph *g = wfl_begin(ctx, __func__, .flags_off = WF_FLAG_FAST_MATH); /* the edges are exact */
     wf_val x = wf_cast(wf_in(g, array), WF_F64), from = wf_param(g, "lo", WF_F64, lo),
            to = wf_param(g, "hi", WF_F64, hi);
     wf_val bin = bin_of(x, from, to, wf_const_i64(g, WF_I64, bins));
-    wf_accumulate_if(g, wf_and(wf_ge(x, from), wf_le(x, to)), WF_ADD, count, 1, bin);
+    wf_accumulate_if(g, wf_and(wf_ge(x, from), wf_le(x, to)), WF_JOIN_ADD, count, 1, bin);
     if (wf_run(g) == WF_OK)
         out = few ? wf_array_cast(count, WF_I64) : wf_retain(count);
     wf_release(count);

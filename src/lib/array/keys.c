@@ -72,9 +72,9 @@
         DO(uint8_t, uint32_t, false, 0u);                           \
     }
 
-void wf__keys_of(wf_dtype dtype, bool descending, const void *from, int64_t n, void *keys) { FOR_DTYPE(dtype, TO_KEYS) }
+void wfl_keys_of(wf_dtype dtype, bool descending, const void *from, int64_t n, void *keys) { FOR_DTYPE(dtype, TO_KEYS) }
 
-void wf__keys_to(wf_dtype dtype, bool descending, const void *keys, int64_t n, void *to) { FOR_DTYPE(dtype, FROM_KEYS) }
+void wfl_keys_to(wf_dtype dtype, bool descending, const void *keys, int64_t n, void *to) { FOR_DTYPE(dtype, FROM_KEYS) }
 
 /* ---- of values ---- */
 typedef struct facts { /* of a dtype; bits as those of a key */
@@ -86,7 +86,7 @@ typedef struct facts { /* of a dtype; bits as those of a key */
 static facts facts_of(wf_dtype dtype)
 {
     static const wf_dtype bits[] = { [1] = WF_U8, [2] = WF_U16, [4] = WF_U32, [8] = WF_U64 };
-    facts f = { .bits = bits[wf_dtype_size(dtype)], .key = wf__key_dtype(dtype), .all = wf__largest_key(dtype) };
+    facts f = { .bits = bits[wf_dtype_size(dtype)], .key = wfl_key_dtype(dtype), .all = wfl_largest_key(dtype) };
     f.sign = f.all ^ f.all >> 1;
 #define FACTS(U, K, has_sign, inf) \
     f.is_signed = has_sign;        \
@@ -98,14 +98,14 @@ static facts facts_of(wf_dtype dtype)
 
 static wf_val bits_of(wf_graph *g, const facts *f, uint64_t bits) { return wf_const_i64(g, f->key, (int64_t)bits); }
 
-wf_val wf__key_of(wf_val x, bool descending)
+wf_val wfl_key_of(wf_val x, bool descending)
 {
     wf_graph *g = x.h.graph;
     wf_dtype dtype = wf_val_dtype(x);
     if (dtype == WF_NONE) /* poison */
         return x;
     facts f = facts_of(dtype);
-    wf_val bits = wf_cast(wf__is_float_dtype(dtype) ? wf_bitcast(x, f.bits) : wf_cast(x, f.bits), f.key);
+    wf_val bits = wf_cast(wfl_is_float_dtype(dtype) ? wf_bitcast(x, f.bits) : wf_cast(x, f.bits), f.key);
     wf_val all = bits_of(g, &f, f.all), sign = bits_of(g, &f, f.sign), key = bits;
     if (f.infinity)
         key = wf_xor(bits, wf_select(wf_ge(bits, sign), all, sign));
@@ -119,7 +119,7 @@ wf_val wf__key_of(wf_val x, bool descending)
     return wf_select(wf_gt(size, bits_of(g, &f, f.infinity)), all, key);
 }
 
-wf_val wf__element_of(wf_val key, wf_dtype dtype, bool descending)
+wf_val wfl_element_of(wf_val key, wf_dtype dtype, bool descending)
 {
     wf_graph *g = key.h.graph;
     facts f = facts_of(dtype);
@@ -130,5 +130,5 @@ wf_val wf__element_of(wf_val key, wf_dtype dtype, bool descending)
     else if (f.is_signed)
         bits = wf_xor(up, sign);
     bits = wf_cast(bits, f.bits);
-    return wf__is_float_dtype(dtype) ? wf_bitcast(bits, dtype) : wf_cast(bits, dtype);
+    return wfl_is_float_dtype(dtype) ? wf_bitcast(bits, dtype) : wf_cast(bits, dtype);
 }

@@ -8,9 +8,9 @@ wf_status wf_array_fill(wf_array *array, double value)
     if (!ctx)
         return WF_ERR_ARG;
     wf_dtype t = wf_array_dtype(array);
-    if (wf__is_complex_dtype(t))
+    if (wfl_is_complex_dtype(t))
         return wf_array_fill_complex(array, value, 0);
-    wf_graph *g = wf__begin(ctx, __func__);
+    wf_graph *g = wfl_begin(ctx, __func__);
     wf_const(g, t, value);                            /* refuses what does not fit */
     wf_out(g, array, wf_param(g, "value", t, value)); /* one kernel for all values */
     return wf_run(g);
@@ -21,11 +21,11 @@ wf_status wf_array_fill_complex(wf_array *array, double re, double im)
     wf_context *ctx = wf_array_context(array);
     if (!ctx)
         return WF_ERR_ARG;
-    wf_dtype t = wf_array_dtype(array), part = wf__part_dtype(t);
-    if (!wf__is_complex_dtype(t))
-        return wf__array_fail(ctx, WF_ERR_DTYPE, "wf_array_fill_complex: the array is %s, not complex",
+    wf_dtype t = wf_array_dtype(array), part = wfl_part_dtype(t);
+    if (!wfl_is_complex_dtype(t))
+        return wfl_array_fail(ctx, WF_ERR_DTYPE, "wf_array_fill_complex: the array is %s, not complex",
                               wf_dtype_name(t));
-    wf_graph *g = wf__begin(ctx, __func__);
+    wf_graph *g = wfl_begin(ctx, __func__);
     wf_out(g, array, wf_complex(wf_param(g, "re", part, re), wf_param(g, "im", part, im)));
     return wf_run(g);
 }
@@ -33,17 +33,17 @@ wf_status wf_array_fill_complex(wf_array *array, double re, double im)
 wf_status wf_array_assign(wf_array *to, const wf_array *from)
 {
     wf_context *ctx = wf_array_context(to);
-    if (!ctx || !wf__array_known(to, "wf_array_assign") || !wf__array_known(from, "wf_array_assign"))
+    if (!ctx || !wfl_array_known(to, "wf_array_assign") || !wfl_array_known(from, "wf_array_assign"))
         return WF_ERR_ARG;
-    wf_graph *g = wf__begin(ctx, __func__);
+    wf_graph *g = wfl_begin(ctx, __func__);
     wf_shape target = wf_array_shape(to), source = wf_array_shape(from);
     wf_val v = wf_in(g, from);
-    if (from && !wf__same_shape(&target, &source)) {
+    if (from && !wfl_same_shape(&target, &source)) {
         wf_array *wide = wf_view_broadcast((wf_array *)from, target); /* read only */
         if (wide)
             v = wf_in(g, wide);
         else
-            wf_fail(g, wf__array_error(ctx), wf_message(ctx));
+            wf_fail(g, wfl_array_error(ctx), wf_last_message(ctx));
         wf_release(wide);
     }
     wf_out(g, to, v);
@@ -56,9 +56,9 @@ wf_array *wf_array_cast(const wf_array *array, wf_dtype dtype)
 {
     if (!array)
         return NULL;
-    wf_graph *g = wf__begin(wf_array_context(array), __func__);
+    wf_graph *g = wfl_begin(wf_array_context(array), __func__);
     wf_array *out = wf_keep(wf_cast(wf_in(g, array), dtype));
-    return wf__array_run(g, out);
+    return wfl_array_run(g, out);
 }
 
 wf_array *wf_array_contiguous(wf_array *array)
@@ -75,12 +75,12 @@ wf_array *wf_array_linspace(wf_context *ctx, wf_dtype dtype, int64_t n, double s
         return NULL;
     wf_shape shape = { .rank = 1, .dim = { n } };
     double parts = (double)(endpoint ? n - 1 : n), by = parts > 0 ? (stop - start) / parts : (double)NAN;
-    wf_graph *g = wf__begin(ctx, __func__);
+    wf_graph *g = wfl_begin(ctx, __func__);
     wf_val i = wf_iota(g, shape, 0), first = wf_param(g, "start", WF_F64, start);
     wf_val x = wf_add(first, wf_mul(wf_cast(i, WF_F64), wf_param(g, "step", WF_F64, n > 1 ? by : 0)));
     if (endpoint && n > 1)
         x = wf_select(wf_eq(i, wf_param(g, "last", WF_I64, (double)(n - 1))), wf_param(g, "stop", WF_F64, stop), x);
-    wf_array *out = wf__array_run(g, wf_keep(wf_cast(x, dtype)));
+    wf_array *out = wfl_array_run(g, wf_keep(wf_cast(x, dtype)));
     if (out && step)
         *step = by;
     return out;
@@ -90,9 +90,9 @@ wf_array *wf_array_iota(wf_context *ctx, wf_dtype dtype, wf_shape shape, const i
 {
     if (!ctx)
         return NULL;
-    wf_graph *g = wf__begin(ctx, __func__);
+    wf_graph *g = wfl_begin(ctx, __func__);
     if (!shape.rank)
-        return wf__array_run(g, wf_keep(wf_const(g, dtype, 0)));
+        return wfl_array_run(g, wf_keep(wf_const(g, dtype, 0)));
     wf_val linear = wf_const(g, WF_I64, 0);
     for (int d = 0; d < shape.rank && shape.rank <= WF_MAX_RANK; ++d) {
         if (tile && tile[d] <= 0)
@@ -103,5 +103,5 @@ wf_array *wf_array_iota(wf_context *ctx, wf_dtype dtype, wf_shape shape, const i
             i = wf_mod(i, wf_const_i64(g, WF_I64, extent));
         linear = wf_add(wf_mul(linear, wf_const_i64(g, WF_I64, extent)), i);
     }
-    return wf__array_run(g, wf_keep(wf_cast(linear, dtype)));
+    return wfl_array_run(g, wf_keep(wf_cast(linear, dtype)));
 }

@@ -8,13 +8,13 @@
 #include "reduction.h"
 #include <math.h>
 
-wf_val wf__mean_of(const wf__reduction *r, wf_val v)
+wf_val wfl_mean_of(const wfl_reduction *r, wf_val v)
 {
-    return wf_div(wf_reduce(WF_ADD, v, r->axes), wf_param(r->g, "n", WF_F64, (double)r->n));
+    return wf_div(wf_reduce(WF_JOIN_ADD, v, r->axes), wf_param(r->g, "n", WF_F64, (double)r->n));
 }
 
 /* For each point of the kept axes, the element at this part (of 2) of the way along the reduced ones. */
-static wf_val element_at(const wf__reduction *r, const wf_array *array, int part)
+static wf_val element_at(const wfl_reduction *r, const wf_array *array, int part)
 {
     static const char *const middle[WF_MAX_RANK] = { "m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7" };
     static const char *const last[WF_MAX_RANK] = { "l0", "l1", "l2", "l3", "l4", "l5", "l6", "l7" };
@@ -28,39 +28,39 @@ static wf_val element_at(const wf__reduction *r, const wf_array *array, int part
                    : part ? wf_param(r->g, part == 1 ? middle[d] : last[d], WF_I64, (double)(part == 1 ? end / 2 : end))
                           : wf_const_i64(r->g, WF_I64, 0);
     }
-    return wf__wide(wf_read_n(r->g, array, (wf_vals){ index, (size_t)kept.rank }));
+    return wfl_wide(wf_read_n(r->g, array, (wf_vals){ index, (size_t)kept.rank }));
 }
 
 static wf_val middle(wf_val a, wf_val b, wf_val c) { return wf_max(wf_min(a, b), wf_min(wf_max(a, b), c)); }
 
-static wf_val shift_of(const wf__reduction *r, const wf_array *array)
+static wf_val shift_of(const wfl_reduction *r, const wf_array *array)
 {
     wf_val x[3];
     for (int i = 0; i < 3; ++i)
         x[i] = element_at(r, array, i);
-    if (!wf__is_complex_dtype(wf_array_dtype(array)))
+    if (!wfl_is_complex_dtype(wf_array_dtype(array)))
         return middle(x[0], x[1], x[2]);
     return wf_complex(middle(wf_real(x[0]), wf_real(x[1]), wf_real(x[2])),
                       middle(wf_imag(x[0]), wf_imag(x[1]), wf_imag(x[2])));
 }
 
-wf__moments wf__moments_of(const wf__reduction *r, const wf_array *array)
+wfl_moments wfl_moments_of(const wfl_reduction *r, const wf_array *array)
 {
-    wf_val v = wf__wide(wf_in(r->g, array));
-    wf__moments m = { .mean = wf__mean_of(r, v) };
-    bool short_parts = wf_dtype_size(wf__part_dtype(wf_array_dtype(array))) < 8;
-    if (!short_parts || !wf_array_count(array) || !r->shape.rank || wf_array_state(array) != WF_READY) {
-        m.squares = wf_reduce(WF_ADD, wf__square(wf_sub(v, m.mean)), r->axes);
+    wf_val v = wfl_wide(wf_in(r->g, array));
+    wfl_moments m = { .mean = wfl_mean_of(r, v) };
+    bool short_parts = wf_dtype_size(wfl_part_dtype(wf_array_dtype(array))) < 8;
+    if (!short_parts || !wf_array_count(array) || !r->shape.rank || wf_array_state(array) != WF_STATE_READY) {
+        m.squares = wf_reduce(WF_JOIN_ADD, wfl_square(wf_sub(v, m.mean)), r->axes);
         return m;
     }
-    wf_val off = wf_sub(v, shift_of(r, array)), sum = wf_reduce(WF_ADD, off, r->axes);
-    wf_val squares = wf_reduce(WF_ADD, wf__square(off), r->axes);
-    wf_val too_much = wf_div(wf__square(sum), wf_param(r->g, "n", WF_F64, (double)r->n));
+    wf_val off = wf_sub(v, shift_of(r, array)), sum = wf_reduce(WF_JOIN_ADD, off, r->axes);
+    wf_val squares = wf_reduce(WF_JOIN_ADD, wfl_square(off), r->axes);
+    wf_val too_much = wf_div(wfl_square(sum), wf_param(r->g, "n", WF_F64, (double)r->n));
     m.squares = wf_max(wf_sub(squares, too_much), 0);
     return m;
 }
 
-wf_val wf__variance_of(const wf__reduction *r, const wf__moments *m, double ddof)
+wf_val wfl_variance_of(const wfl_reduction *r, const wfl_moments *m, double ddof)
 {
     double divisor = (double)r->n - ddof;
     if (divisor > 0)
@@ -70,21 +70,21 @@ wf_val wf__variance_of(const wf__reduction *r, const wf__moments *m, double ddof
 
 wf_array *wf_array_mean(const wf_array *array, wf_axes axes)
 {
-    wf__reduction r;
-    if (!wf__reduction_begin(&r, array, axes, "wf_array_mean"))
+    wfl_reduction r;
+    if (!wfl_reduction_begin(&r, array, axes, "wf_array_mean"))
         return NULL;
     wf_val v = wf_in(r.g, array);
-    return wf__reduction_end(&r, wf_cast(wf__mean_of(&r, wf__wide(v)), wf__mean_dtype(wf_array_dtype(array))));
+    return wfl_reduction_end(&r, wf_cast(wfl_mean_of(&r, wfl_wide(v)), wfl_mean_dtype(wf_array_dtype(array))));
 }
 
 static wf_array *spread(const wf_array *array, wf_axes axes, double ddof, bool root, const char *function)
 {
-    wf__reduction r;
-    if (!wf__reduction_begin(&r, array, axes, function))
+    wfl_reduction r;
+    if (!wfl_reduction_begin(&r, array, axes, function))
         return NULL;
-    wf__moments m = wf__moments_of(&r, array);
-    wf_val v = wf__variance_of(&r, &m, ddof);
-    return wf__reduction_end(&r, wf_cast(root ? wf_sqrt(v) : v, wf__real_dtype(array)));
+    wfl_moments m = wfl_moments_of(&r, array);
+    wf_val v = wfl_variance_of(&r, &m, ddof);
+    return wfl_reduction_end(&r, wf_cast(root ? wf_sqrt(v) : v, wfl_real_dtype(array)));
 }
 
 wf_array *wf_array_variance(const wf_array *array, wf_axes axes, double ddof)
@@ -99,14 +99,14 @@ wf_array *wf_array_stddev(const wf_array *array, wf_axes axes, double ddof)
 
 wf_status wf_array_mean_variance(const wf_array *array, wf_axes axes, double ddof, wf_array **mean, wf_array **variance)
 {
-    wf__reduction r;
+    wfl_reduction r;
     *mean = *variance = NULL;
-    if (!wf__reduction_begin(&r, array, axes, "wf_array_mean_variance"))
-        return array ? wf__array_error(r.ctx) : WF_ERR_ARG;
-    wf__moments m = wf__moments_of(&r, array);
-    wf_array *both[2] = { wf_keep(wf_cast(m.mean, wf__mean_dtype(wf_array_dtype(array)))),
-                          wf_keep(wf_cast(wf__variance_of(&r, &m, ddof), wf__real_dtype(array))) };
-    wf_status status = wf__reduction_end_two(&r, both);
+    if (!wfl_reduction_begin(&r, array, axes, "wf_array_mean_variance"))
+        return array ? wfl_array_error(r.ctx) : WF_ERR_ARG;
+    wfl_moments m = wfl_moments_of(&r, array);
+    wf_array *both[2] = { wf_keep(wf_cast(m.mean, wfl_mean_dtype(wf_array_dtype(array)))),
+                          wf_keep(wf_cast(wfl_variance_of(&r, &m, ddof), wfl_real_dtype(array))) };
+    wf_status status = wfl_reduction_end_two(&r, both);
     *mean = both[0];
     *variance = both[1];
     return status;
@@ -115,22 +115,22 @@ wf_status wf_array_mean_variance(const wf_array *array, wf_axes axes, double ddo
 /* ---- normalisation ---- */
 wf_array *wf_array_normalize(const wf_array *array, wf_normalize how, wf_axes axes)
 {
-    wf__reduction r;
-    if (!wf__reduction_begin(&r, array, axes, "wf_array_normalize"))
+    wfl_reduction r;
+    if (!wfl_reduction_begin(&r, array, axes, "wf_array_normalize"))
         return NULL;
-    wf_val v = wf__wide(wf_in(r.g, array)), from = v, by = v;
-    if (how == WF_NORMALIZE_MIN_MAX && wf__is_complex_dtype(wf_array_dtype(array)))
+    wf_val v = wfl_wide(wf_in(r.g, array)), from = v, by = v;
+    if (how == WF_NORMALIZE_MIN_MAX && wfl_is_complex_dtype(wf_array_dtype(array)))
         wf_fail(r.g, WF_ERR_DTYPE, "wf_array_normalize: complex numbers have no smallest and largest");
     if (how == WF_NORMALIZE_MEAN_STD) {
-        wf__moments m = wf__moments_of(&r, array);
+        wfl_moments m = wfl_moments_of(&r, array);
         from = wf_sub(v, m.mean);
-        by = wf_sqrt(wf__variance_of(&r, &m, 0));
+        by = wf_sqrt(wfl_variance_of(&r, &m, 0));
     } else if (how == WF_NORMALIZE_MIN_MAX) {
-        wf_val low = wf__extreme_of(&r, v, false);
+        wf_val low = wfl_extreme_of(&r, v, false);
         from = wf_sub(v, low);
-        by = wf_sub(wf__extreme_of(&r, v, true), low);
+        by = wf_sub(wfl_extreme_of(&r, v, true), low);
     } else if (how == WF_NORMALIZE_L1 || how == WF_NORMALIZE_L2 || how == WF_NORMALIZE_MAX)
-        by = wf__norm_of(&r, v,
+        by = wfl_norm_of(&r, v,
                          how == WF_NORMALIZE_L1   ? WF_NORM_L1
                          : how == WF_NORMALIZE_L2 ? WF_NORM_L2
                                                   : WF_NORM_MAX);
@@ -139,5 +139,5 @@ wf_array *wf_array_normalize(const wf_array *array, wf_normalize how, wf_axes ax
     wf_val zero = wf_eq(by, 0), scaled = wf_div(from, wf_select(zero, wf_const(r.g, WF_F64, 1), by));
     wf_val nothing = wf_sub(from, from);
     r.drop = false;
-    return wf__reduction_end(&r, wf_cast(wf_select(zero, nothing, scaled), wf__mean_dtype(wf_array_dtype(array))));
+    return wfl_reduction_end(&r, wf_cast(wf_select(zero, nothing, scaled), wfl_mean_dtype(wf_array_dtype(array))));
 }

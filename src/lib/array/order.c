@@ -2,13 +2,13 @@
 #include "keys.h"
 #include "rows.h"
 
-bool wf__array_ordered(const wf_array *array, const char *function)
+bool wfl_array_ordered(const wf_array *array, const char *function)
 {
-    if (!array || !wf__array_known(array, function))
+    if (!array || !wfl_array_known(array, function))
         return false;
-    if (!wf__is_complex_dtype(wf_array_dtype(array)))
+    if (!wfl_is_complex_dtype(wf_array_dtype(array)))
         return true;
-    wf__array_fail(wf_array_context(array), WF_ERR_DTYPE, "%s: complex numbers have no order", function);
+    wfl_array_fail(wf_array_context(array), WF_ERR_DTYPE, "%s: complex numbers have no order", function);
     return false;
 }
 
@@ -18,37 +18,37 @@ typedef struct sorting {
     int64_t *index; /* of the first row; NULL: the elements are sorted */
 } sorting;
 
-static void sort_row(const wf__rows *rows, int64_t row, void *scratch, void *user)
+static void sort_row(const wfl_rows *rows, int64_t row, void *scratch, void *user)
 {
     const sorting *s = user;
     int64_t n = rows->length, *index = s->index ? s->index + row * n : NULL, *other_index = scratch;
     char *data = rows->data + (size_t)(row * n) * rows->size;
     void *keys = index ? other_index + n : scratch;
     int bits = 8 * (int)rows->size;
-    wf__keys_of(s->dtype, s->descending, data, n, keys);
-    if (wf__key_is_wide(s->dtype))
-        wf__sort64(keys, (uint64_t *)keys + n, index, other_index, n, bits);
+    wfl_keys_of(s->dtype, s->descending, data, n, keys);
+    if (wfl_key_is_wide(s->dtype))
+        wfl_sort64(keys, (uint64_t *)keys + n, index, other_index, n, bits);
     else
-        wf__sort32(keys, (uint32_t *)keys + n, index, other_index, n, bits);
+        wfl_sort32(keys, (uint32_t *)keys + n, index, other_index, n, bits);
     if (!index)
-        wf__keys_to(s->dtype, s->descending, keys, n, data);
+        wfl_keys_to(s->dtype, s->descending, keys, n, data);
 }
 
-static wf_status sort_rows(const wf__rows *rows, sorting *s)
+static wf_status sort_rows(const wfl_rows *rows, sorting *s)
 {
-    size_t key = wf__key_is_wide(s->dtype) ? 8 : 4;
+    size_t key = wfl_key_is_wide(s->dtype) ? 8 : 4;
     wf_status status = WF_OK;
-    if (rows->length < WF__LONG_ROW)
-        return wf__rows_each(rows, (size_t)rows->length * (2 * key + (s->index ? 8 : 0)), sort_row, s);
+    if (rows->length < WFL_LONG_ROW)
+        return wfl_rows_each(rows, (size_t)rows->length * (2 * key + (s->index ? 8 : 0)), sort_row, s);
     for (int64_t row = 0; row < rows->rows && status == WF_OK; ++row)
         status =
-            wf__sort_long(rows->ctx, s->dtype, s->descending, rows->data + (size_t)(row * rows->length) * rows->size,
+            wfl_sort_long(rows->ctx, s->dtype, s->descending, rows->data + (size_t)(row * rows->length) * rows->size,
                           rows->length, s->index ? s->index + row * rows->length : NULL);
     return status;
 }
 
 /* Sorts rows in the processor's memory; their elements, or indices. */
-static wf_array *sorted_rows(const wf__rows *rows, wf_dtype dtype, bool descending, bool indices)
+static wf_array *sorted_rows(const wfl_rows *rows, wf_dtype dtype, bool descending, bool indices)
 {
     sorting s = { .dtype = dtype, .descending = descending };
     void *data = NULL;
@@ -57,22 +57,22 @@ static wf_array *sorted_rows(const wf__rows *rows, wf_dtype dtype, bool descendi
     bool ok = out && (!indices || wf_map(out, &data, NULL) == WF_OK);
     s.index = data;
     if (ok && sort_rows(rows, &s) == WF_OK)
-        return wf__rows_back(rows, out);
+        return wfl_rows_back(rows, out);
     wf_release(out);
     return NULL;
 }
 
 /* Likewise of rows of keys in a GPU's memory. */
-static wf_array *sorted_keys(const wf__rows *rows, wf_dtype dtype, bool descending, bool indices)
+static wf_array *sorted_keys(const wfl_rows *rows, wf_dtype dtype, bool descending, bool indices)
 {
     wf_array *keys = wf_view_reshape(rows->array, WF_SHAPE(rows->rows, rows->length));
-    wf_array *sorted = keys ? wf__sort_gpu(keys, 8 * (int)wf_dtype_size(dtype), indices) : NULL;
-    wf_array *view = sorted ? wf__rows_back_view(rows, sorted) : NULL;
+    wf_array *sorted = keys ? wfl_sort_gpu(keys, 8 * (int)wf_dtype_size(dtype), indices) : NULL;
+    wf_array *view = sorted ? wfl_rows_back_view(rows, sorted) : NULL;
     if (!view)
         return NULL;
-    wf_graph *g = wf__begin(rows->ctx, NULL);
+    wf_graph *g = wfl_begin(rows->ctx, NULL);
     wf_val x = wf_in(g, view);
-    wf_array *out = wf__array_run(g, wf_keep(indices ? wf_cast(x, WF_I64) : wf__element_of(x, dtype, descending)));
+    wf_array *out = wfl_array_run(g, wf_keep(indices ? wf_cast(x, WF_I64) : wfl_element_of(x, dtype, descending)));
     wf_release(view);
     return out;
 }
@@ -81,14 +81,14 @@ static wf_array *sorted(const wf_array *array, int axis, bool descending, bool i
 {
     wf_shape shape = wf_array_shape(array);
     wf_dtype dtype = wf_array_dtype(array);
-    bool gpu = wf__on_gpu(array);
-    wf__rows rows;
-    wf__array_by_host(array, function);
-    if (!wf__array_ordered(array, function) || !wf__axis_of(wf_array_context(array), &shape, &axis, function) ||
-        !(gpu ? wf__rows_of_keys(array, 1u << axis, descending, &rows) : wf__rows_of(array, 1u << axis, dtype, &rows)))
+    bool gpu = wfl_on_gpu(array);
+    wfl_rows rows;
+    wfl_array_by_host(array, function);
+    if (!wfl_array_ordered(array, function) || !wfl_axis_of(wf_array_context(array), &shape, &axis, function) ||
+        !(gpu ? wfl_rows_of_keys(array, 1u << axis, descending, &rows) : wfl_rows_of(array, 1u << axis, dtype, &rows)))
         return NULL;
     wf_array *out = (gpu ? sorted_keys : sorted_rows)(&rows, dtype, descending, indices);
-    wf__rows_free(&rows);
+    wfl_rows_free(&rows);
     return out;
 }
 

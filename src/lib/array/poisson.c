@@ -88,15 +88,15 @@ wf_status wf_array_random_poisson(wf_array *array, wf_random random, double mean
     wf_context *ctx = wf_array_context(array);
     if (!ctx)
         return WF_ERR_ARG;
-    if (wf__is_complex_dtype(wf_array_dtype(array)) || !(mean >= 0 && mean <= 1e9))
-        return wf__array_fail(ctx, mean >= 0 && mean <= 1e9 ? WF_ERR_DTYPE : WF_ERR_ARG,
+    if (wfl_is_complex_dtype(wf_array_dtype(array)) || !(mean >= 0 && mean <= 1e9))
+        return wfl_array_fail(ctx, mean >= 0 && mean <= 1e9 ? WF_ERR_DTYPE : WF_ERR_ARG,
                               "wf_array_random_poisson: %s, mean %g; needs a real dtype and a mean from 0 to 1e9",
                               wf_dtype_name(wf_array_dtype(array)), mean);
     if (mean == 0)
         return wf_array_fill(array, 0);
     table t = { .first = 0 };
     bool made = make_table(&t, ctx, mean, wf_array_device(array));
-    wf_status status = made ? wf__array_random_mapped(array, random, look_up, &t) : wf__array_error(ctx);
+    wf_status status = made ? wfl_array_random_mapped(array, random, look_up, &t) : wfl_array_error(ctx);
     free_table(&t);
     return status;
 }

@@ -10,7 +10,7 @@ enum { ROWS = 6, PAIR_ROWS = 3, LANE_BYTES = 256 };
 /* The dtype and shape of a * b; false, with an error of `function`: there are none. */
 static bool product_of(const char *function, const wf_array *a, const wf_array *b, wf_dtype *dtype, wf_shape *shape)
 {
-    wf_graph *g = wf__begin(wf_array_context(a ? a : b), function);
+    wf_graph *g = wfl_begin(wf_array_context(a ? a : b), function);
     wf_val x = wf_in(g, a), v = wf_mul(x, wf_in(g, b));
     *dtype = wf_val_dtype(v);
     *shape = wf_val_shape(v);
@@ -36,15 +36,15 @@ wf_array *wf_array_dot(const wf_array *a, const wf_array *b, wf_axes axes)
         wf_release(count);
         return out;
     }
-    if (!product_of(__func__, a, b, &t, &shape) || !wf__axes_of(ctx, &shape, &axes, &drop, "wf_array_dot"))
+    if (!product_of(__func__, a, b, &t, &shape) || !wfl_axes_of(ctx, &shape, &axes, &drop, "wf_array_dot"))
         return NULL;
     bool is_unsigned = t == WF_U8 || t == WF_U16 || t == WF_U32 || t == WF_U64;
-    wf_dtype work = t < WF_F16 ? (is_unsigned ? WF_U64 : WF_I64) : wf__is_complex_dtype(t) ? WF_C128 : WF_F64;
-    wf_graph *g = wf__begin(ctx, __func__);
+    wf_dtype work = t < WF_F16 ? (is_unsigned ? WF_U64 : WF_I64) : wfl_is_complex_dtype(t) ? WF_C128 : WF_F64;
+    wf_graph *g = wfl_begin(ctx, __func__);
     wf_val x = wf_cast(wf_in(g, a), work), y = wf_cast(wf_in(g, b), work);
-    wf_val sum = wf_reduce(WF_ADD, wf_mul(x, y), axes);
-    wf_array *out = wf__array_run(g, wf_keep(wf_cast(sum, t < WF_F16 ? work : t)));
-    return drop ? wf__without_axes(out, axes) : out;
+    wf_val sum = wf_reduce(WF_JOIN_ADD, wf_mul(x, y), axes);
+    wf_array *out = wfl_array_run(g, wf_keep(wf_cast(sum, t < WF_F16 ? work : t)));
+    return drop ? wfl_without_axes(out, axes) : out;
 }
 
 /* ---- matrices ---- */
@@ -58,7 +58,7 @@ static wf_array *transposed(const wf_array *a) /* a view; only read */
 
 static bool matrices(wf_context *ctx, const wf_array *a, const wf_array *b, wf_shape *out)
 {
-    if (!wf__array_known(a, "wf_array_matmul") || !wf__array_known(b, "wf_array_matmul"))
+    if (!wfl_array_known(a, "wf_array_matmul") || !wfl_array_known(b, "wf_array_matmul"))
         return false;
     wf_shape s = wf_array_shape(a), t = wf_array_shape(b), *longer = s.rank > t.rank ? &s : &t;
     bool fits = a && b && s.rank >= 2 && t.rank >= 2 && s.dim[s.rank - 1] == t.dim[t.rank - 2];
@@ -74,11 +74,11 @@ static bool matrices(wf_context *ctx, const wf_array *a, const wf_array *b, wf_s
         return true;
     }
     if (!a || !b || s.rank < 2 || t.rank < 2)
-        wf__array_fail(ctx, a && b ? WF_ERR_SHAPE : WF_ERR_ARG,
+        wfl_array_fail(ctx, a && b ? WF_ERR_SHAPE : WF_ERR_ARG,
                        "wf_array_matmul: needs [..., m, k] and [..., k, n]; ranks are %d and %d", (int)s.rank,
                        (int)t.rank);
     else
-        wf__array_fail(
+        wfl_array_fail(
             ctx, WF_ERR_SHAPE,
             s.dim[s.rank - 1] == t.dim[t.rank - 2]
                 ? "wf_array_matmul: the axes before the last two do not broadcast; m, k is %lld, %lld and k, "
@@ -125,9 +125,9 @@ static wf_status multiply(wf_array *c, const wf_array *a, const wf_array *b)
 {
     wf_shape sa = wf_array_shape(a), sb = wf_array_shape(b), sc = wf_array_shape(c);
     int64_t rows = sa.dim[3], lanes = sb.dim[3];
-    wf_dtype work = wf_array_dtype(c), part = wf__part_dtype(work);
+    wf_dtype work = wf_array_dtype(c), part = wfl_part_dtype(work);
     bool pairs = part != work;
-    wf_graph *g = wf__begin(wf_array_context(c), NULL, .shape = WF_SHAPE(sc.dim[0], sb.dim[1], sa.dim[1], lanes));
+    wf_graph *g = wfl_begin(wf_array_context(c), NULL, .shape = WF_SHAPE(sc.dim[0], sb.dim[1], sa.dim[1], lanes));
     wf_val batch = wf_index(g, 0), panel = wf_index(g, 1), block = wf_index(g, 2), lane = wf_index(g, 3), k;
     wf_val none = wf_const(g, WF_I64, 0), at_a = sa.dim[0] == 1 ? none : batch, at_b = sb.dim[0] == 1 ? none : batch;
     wf_var sum[ROWS], imaginary[PAIR_ROWS];
@@ -166,11 +166,11 @@ static wf_array *product(const wf_array *a, const wf_array *b, const wf_shape *o
     int64_t m = out->dim[out->rank - 2], n = out->dim[out->rank - 1], batch = 1;
     for (int d = 0; d < out->rank - 2; ++d)
         batch *= out->dim[d];
-    int64_t rows = wf__is_complex_dtype(work) ? PAIR_ROWS : ROWS, lanes = LANE_BYTES / (int64_t)wf_dtype_size(work);
+    int64_t rows = wfl_is_complex_dtype(work) ? PAIR_ROWS : ROWS, lanes = LANE_BYTES / (int64_t)wf_dtype_size(work);
     wf_array *columns = transposed(b);
     wf_array *left = pack(a, out, work, rows), *right = columns ? pack(columns, out, work, lanes) : NULL;
     wf_shape padded = WF_SHAPE(batch, (m + rows - 1) / rows * rows, (n + lanes - 1) / lanes * lanes);
-    wf_array *c = left && right ? wf__array_beside(a, work, &padded) : NULL, *result = NULL;
+    wf_array *c = left && right ? wfl_array_beside(a, work, &padded) : NULL, *result = NULL;
     if (c && multiply(c, left, right) == WF_OK) {
         wf_array *cut = wf_view_slice(c, 1, 0, m, 1), *part = cut ? wf_view_slice(cut, 2, 0, n, 1) : NULL;
         wf_array *packed = part ? (work == dtype ? wf_array_contiguous(part) : wf_array_cast(part, dtype)) : NULL;
@@ -205,22 +205,22 @@ wf_array *wf_array_matmul(const wf_array *a, const wf_array *b)
     wf_dtype t;
     if (!ctx || !matrices(ctx, a, b, &out))
         return NULL;
-    wf_array *x = wf__array_beside(a, wf_array_dtype(a), &WF_SCALAR),
-             *y = wf__array_beside(b, wf_array_dtype(b), &WF_SCALAR);
+    wf_array *x = wfl_array_beside(a, wf_array_dtype(a), &WF_SCALAR),
+             *y = wfl_array_beside(b, wf_array_dtype(b), &WF_SCALAR);
     bool ok = x && y && product_of(__func__, x, y, &t, &one);
     wf_release(x);
     wf_release(y);
     if (ok && t == WF_BOOL)
-        wf__array_fail(ctx, WF_ERR_DTYPE, "wf_array_matmul: of bools; cast them");
+        wfl_array_fail(ctx, WF_ERR_DTYPE, "wf_array_matmul: of bools; cast them");
     if (!ok || t == WF_BOOL)
         return NULL;
     wf_shape sa = wf_array_shape(a);
-    if (!wf__axes_count(&out, WF_ALL_AXES) || !sa.dim[sa.rank - 1]) /* nothing, or sums of nothing */
-        return wf__array_zeros_beside(a, t, &out);
+    if (!wfl_axes_count(&out, WF_ALL_AXES) || !sa.dim[sa.rank - 1]) /* nothing, or sums of nothing */
+        return wfl_array_zeros_beside(a, t, &out);
     int64_t m = out.dim[out.rank - 2], n = out.dim[out.rank - 1];
     int64_t lanes = LANE_BYTES / (int64_t)wf_dtype_size(t);
     wf_array *by_blas;
-    if (wf__blas_product(a, b, &out, t, &by_blas))
+    if (wfl_blas_product(a, b, &out, t, &by_blas))
         return by_blas;
     if (m == 1 || n == 1)
         return with_vector(a, b, &out, t);

@@ -39,12 +39,12 @@ static void pick(const selection *s, const void *keys, void *other, int64_t leng
     bool sorted = s->n >= MANY;
     int bits = 8 * (int)wf_dtype_size(s->dtype);
     uint64_t key = sorted    ? key_at(s, keys, k)
-                   : s->wide ? wf__select64(keys, other, length, k, bits)
-                             : wf__select32(keys, other, length, k, bits);
+                   : s->wide ? wfl_select64(keys, other, length, k, bits)
+                             : wfl_select32(keys, other, length, k, bits);
     uint64_t next = !(s->between[i] > 0) ? key
                     : sorted             ? key_at(s, keys, k + 1)
-                    : s->wide            ? wf__next64(keys, length, k, key)
-                                         : wf__next32(keys, length, k, (uint32_t)key);
+                    : s->wide            ? wfl_next64(keys, length, k, key)
+                                         : wfl_next32(keys, length, k, (uint32_t)key);
     store(s, s->low, to, key);
     store(s, s->high, to, next);
 }
@@ -53,7 +53,7 @@ static void pick(const selection *s, const void *keys, void *other, int64_t leng
 static bool any_nan(const selection *s, const void *keys, int64_t n)
 {
     const uint64_t *wide = keys;
-    const uint32_t *narrow = keys, nan = (uint32_t)wf__largest_key(s->dtype);
+    const uint32_t *narrow = keys, nan = (uint32_t)wfl_largest_key(s->dtype);
     bool found = false;
     if (s->wide)
         for (int64_t i = 0; i < n; ++i)
@@ -64,22 +64,22 @@ static bool any_nan(const selection *s, const void *keys, int64_t n)
     return found;
 }
 
-static void select_row(const wf__rows *rows, int64_t row, void *scratch, void *user)
+static void select_row(const wfl_rows *rows, int64_t row, void *scratch, void *user)
 {
     const selection *s = user;
     int64_t n = rows->length;
     void *other = (char *)scratch + (size_t)n * (s->wide ? 8 : 4);
-    wf__keys_of(s->dtype, false, rows->data + (size_t)(row * n) * rows->size, n, scratch);
-    bool nan = wf__is_float_dtype(s->dtype) && any_nan(s, scratch, n);
+    wfl_keys_of(s->dtype, false, rows->data + (size_t)(row * n) * rows->size, n, scratch);
+    bool nan = wfl_is_float_dtype(s->dtype) && any_nan(s, scratch, n);
     if (!nan && s->n >= MANY && s->wide)
-        wf__sort64(scratch, other, NULL, NULL, n, 64);
+        wfl_sort64(scratch, other, NULL, NULL, n, 64);
     else if (!nan && s->n >= MANY)
-        wf__sort32(scratch, other, NULL, NULL, n, 8 * (int)rows->size);
+        wfl_sort32(scratch, other, NULL, NULL, n, 8 * (int)rows->size);
     for (int64_t i = 0; i < s->n; ++i) {
         int64_t to = i * rows->rows + row;
         if (nan) {
-            store(s, s->low, to, wf__largest_key(s->dtype));
-            store(s, s->high, to, wf__largest_key(s->dtype));
+            store(s, s->low, to, wfl_largest_key(s->dtype));
+            store(s, s->high, to, wfl_largest_key(s->dtype));
         } else
             pick(s, scratch, other, n, i, to);
     }
@@ -88,26 +88,26 @@ static void select_row(const wf__rows *rows, int64_t row, void *scratch, void *u
 /* The quantiles, f64, as many as there are keys `low` and `high`. */
 static wf_val interpolated(const selection *s, wf_graph *g, wf_val low, wf_val high)
 {
-    wf_val x = wf_cast(wf__element_of(low, s->dtype, false), WF_F64);
-    wf_val y = wf_cast(wf__element_of(high, s->dtype, false), WF_F64), t = wf_in(g, s->part), way = wf_sub(y, x);
+    wf_val x = wf_cast(wfl_element_of(low, s->dtype, false), WF_F64);
+    wf_val y = wf_cast(wfl_element_of(high, s->dtype, false), WF_F64), t = wf_in(g, s->part), way = wf_sub(y, x);
     wf_val nearer = wf_select(wf_lt(t, 0.5), wf_add(x, wf_mul(way, t)), wf_sub(y, wf_mul(way, wf_sub(1, t))));
     wf_val between = wf_select(wf_eq(t, 0.5), wf_add(wf_div(x, 2), wf_div(y, 2)), nearer);
     return wf_select(wf_or(wf_eq(t, 0), wf_eq(x, y)), x, between); /* infinities are equal, too */
 }
 
 /* Records the quantiles of rows in the processor's memory. */
-static bool record_selected(selection *s, const wf__rows *rows, wf_graph *g, wf_val *value)
+static bool record_selected(selection *s, const wfl_rows *rows, wf_graph *g, wf_val *value)
 {
     wf_array *keys[2];
     void *data[2] = { NULL };
     bool ok = true;
     for (int k = 0; k < 2; ++k) {
-        keys[k] = wf_empty(s->ctx, wf__key_dtype(s->dtype), WF_SHAPE(s->n, rows->rows), .device = WF_CPU);
+        keys[k] = wf_empty(s->ctx, wfl_key_dtype(s->dtype), WF_SHAPE(s->n, rows->rows), .device = WF_CPU);
         ok = ok && keys[k] && wf_map(keys[k], &data[k], NULL) == WF_OK;
     }
     s->low = data[0];
     s->high = data[1];
-    ok = ok && wf__rows_each(rows, (size_t)rows->length * (s->wide ? 16 : 8), select_row, s) == WF_OK;
+    ok = ok && wfl_rows_each(rows, (size_t)rows->length * (s->wide ? 16 : 8), select_row, s) == WF_OK;
     if (ok)
         *value = interpolated(s, g, wf_in(g, keys[0]), wf_in(g, keys[1]));
     wf_release(keys[0]);
@@ -116,17 +116,17 @@ static bool record_selected(selection *s, const wf__rows *rows, wf_graph *g, wf_
 }
 
 /* Likewise of rows of keys in a GPU's memory. */
-static bool record_sorted(const selection *s, const wf__rows *rows, wf_graph *g, wf_val *value)
+static bool record_sorted(const selection *s, const wfl_rows *rows, wf_graph *g, wf_val *value)
 {
     wf_array *keys = wf_view_reshape(rows->array, WF_SHAPE(rows->rows, rows->length));
-    wf_array *sorted = keys ? wf__sort_gpu(keys, 8 * (int)wf_dtype_size(s->dtype), false) : NULL;
+    wf_array *sorted = keys ? wfl_sort_gpu(keys, 8 * (int)wf_dtype_size(s->dtype), false) : NULL;
     if (!sorted)
         return false;
     wf_val row = wf_iota(g, WF_SHAPE(s->n, rows->rows), 1), k = wf_in(g, s->at);
     wf_val last = wf_param(g, "last", WF_I64, (double)(rows->length - 1));
     wf_val low = wf_read(g, sorted, row, k), high = wf_read(g, sorted, row, wf_min(wf_add(k, 1), last));
-    if (wf__is_float_dtype(s->dtype)) { /* where there is one, the last is NaN */
-        wf_val nan = wf_const_i64(g, wf__key_dtype(s->dtype), (int64_t)wf__largest_key(s->dtype));
+    if (wfl_is_float_dtype(s->dtype)) { /* where there is one, the last is NaN */
+        wf_val nan = wf_const_i64(g, wfl_key_dtype(s->dtype), (int64_t)wfl_largest_key(s->dtype));
         low = wf_select(wf_eq(wf_read(g, sorted, row, last), nan), nan, low);
     }
     *value = interpolated(s, g, low, high);
@@ -160,23 +160,23 @@ static bool place(selection *s, const double *q, int64_t length)
 static wf_status find(selection *s, const wf_array *array, wf_axes axes, const double *q, wf_array *out)
 {
     bool gpu = s->device >= WF_GPU(0);
-    wf__rows rows;
-    if (!(gpu ? wf__rows_of_keys(array, axes, false, &rows) : wf__rows_of(array, axes, s->dtype, &rows)))
-        return wf__array_error(s->ctx);
+    wfl_rows rows;
+    if (!(gpu ? wfl_rows_of_keys(array, axes, false, &rows) : wfl_rows_of(array, axes, s->dtype, &rows)))
+        return wfl_array_error(s->ctx);
     wf_array *to = wf_view_reshape(out, WF_SHAPE(s->n, rows.rows));
-    wf_graph *g = wf__begin(s->ctx, NULL, .flags_off = WF_FAST_MATH);
+    wf_graph *g = wfl_begin(s->ctx, NULL, .flags_off = WF_FLAG_FAST_MATH);
     wf_val value;
     bool ok = to && place(s, q, rows.length) &&
               (gpu ? record_sorted(s, &rows, g, &value) : record_selected(s, &rows, g, &value));
     if (ok)
         wf_out(g, to, value);
-    wf_status status = ok ? wf_run(g) : wf__array_error(s->ctx);
+    wf_status status = ok ? wf_run(g) : wfl_array_error(s->ctx);
     if (!ok)
         wf_drop(g);
     wf_array *all[] = { to, s->at, s->part };
     for (int i = 0; i < 3; ++i)
         wf_release(all[i]);
-    wf__rows_free(&rows);
+    wfl_rows_free(&rows);
     return status;
 }
 
@@ -187,15 +187,15 @@ static wf_array *quantiles(const wf_array *array, const double *q, int64_t n, bo
     wf_shape shape = wf_array_shape(array), result = { .rank = 0 };
     wf_context *ctx = wf_array_context(array);
     bool drop;
-    wf__array_by_host(array, function);
-    if (!wf__array_ordered(array, function) || !wf__axes_of(ctx, &shape, &axes, &drop, function))
+    wfl_array_by_host(array, function);
+    if (!wfl_array_ordered(array, function) || !wfl_axes_of(ctx, &shape, &axes, &drop, function))
         return NULL;
     if (!one)
         result.dim[result.rank++] = n;
     for (int d = 0; d < shape.rank; ++d)
         if (!drop || !(axes >> d & 1)) {
             if (result.rank == WF_MAX_RANK) {
-                wf__array_fail(ctx, WF_ERR_SHAPE, "%s: the result has more than %d axes", function, WF_MAX_RANK);
+                wfl_array_fail(ctx, WF_ERR_SHAPE, "%s: the result has more than %d axes", function, WF_MAX_RANK);
                 return NULL;
             }
             result.dim[result.rank++] = axes >> d & 1 ? 1 : shape.dim[d];
@@ -204,12 +204,12 @@ static wf_array *quantiles(const wf_array *array, const double *q, int64_t n, bo
     for (int64_t i = 0; right && i < n; ++i)
         right = q[i] >= 0 && q[i] <= 1;
     if (!right) {
-        wf__array_fail(ctx, WF_ERR_ARG, "%s: quantiles are from 0 to 1", function);
+        wfl_array_fail(ctx, WF_ERR_ARG, "%s: quantiles are from 0 to 1", function);
         return NULL;
     }
     selection s = { .ctx = ctx, .device = wf_array_device(array), .dtype = wf_array_dtype(array), .n = n };
-    s.wide = wf__key_is_wide(s.dtype);
-    wf_array *out = wf__array_beside(array, wf__mean_dtype(s.dtype), &result);
+    s.wide = wfl_key_is_wide(s.dtype);
+    wf_array *out = wfl_array_beside(array, wfl_mean_dtype(s.dtype), &result);
     wf_status status = out ? WF_OK : WF_ERR_MEMORY;
     if (out && wf_array_count(out))
         status = wf_array_count(array) ? find(&s, array, axes, q, out) : wf_array_fill(out, (double)NAN);

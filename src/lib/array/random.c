@@ -16,7 +16,7 @@ typedef struct generator {
     bool wide;       /* values take two words */
     int values;      /* elements of one counter */
     double a, b;     /* lo and hi, or mean and deviation */
-    wf__of_unit *of; /* MAPPED */
+    wfl_of_unit *of; /* MAPPED */
     const void *user;
 } generator;
 
@@ -105,7 +105,7 @@ static wf_status fill_blocks(const generator *r, wf_array *block, uint64_t count
 {
     wf_shape shape = { .rank = 2, .dim = { wf_array_shape(block).dim[0], LANES } };
     uint64_t first = r->random.first + counter;
-    wf_graph *g = wf__begin(r->ctx, NULL);
+    wf_graph *g = wfl_begin(r->ctx, NULL);
     wf_val at = wf_add(wf_mul(wf_cast(wf_iota(g, shape, 0), WF_U64), LANES), wf_cast(wf_iota(g, shape, 1), WF_U64));
     at = wf_add(at, wide_word(word(g, "first", first), word(g, "first high", first >> 32)));
     wf_val w[4], v[4];
@@ -120,9 +120,9 @@ static wf_status fill_blocks(const generator *r, wf_array *block, uint64_t count
     for (int i = 0; i < r->values; ++i) {
         row[i] = wf_view_at(block, 1, i);
         whole = whole && row[i];
-        wf_out(g, row[i], wf__is_complex_dtype(r->dtype) ? wf_complex(v[2 * i], v[2 * i + 1]) : v[i]);
+        wf_out(g, row[i], wfl_is_complex_dtype(r->dtype) ? wf_complex(v[2 * i], v[2 * i + 1]) : v[i]);
     }
-    wf_status status = whole ? wf_run(g) : wf__array_error(r->ctx);
+    wf_status status = whole ? wf_run(g) : wfl_array_error(r->ctx);
     if (!whole)
         wf_drop(g);
     for (int i = 0; i < r->values; ++i)
@@ -145,18 +145,18 @@ static wf_status fill_flat(const generator *r, wf_array *flat)
     wf_status status = WF_OK;
     if (whole) {
         wf_array *block = blocks_of(flat, whole, r->values);
-        status = block ? fill_blocks(r, block, 0) : wf__array_error(r->ctx);
+        status = block ? fill_blocks(r, block, 0) : wfl_array_error(r->ctx);
         wf_release(block);
     }
     if (status != WF_OK || !rest)
         return status;
-    wf_array *spare = wf__array_beside(flat, r->dtype, &WF_SHAPE(per)),
+    wf_array *spare = wfl_array_beside(flat, r->dtype, &WF_SHAPE(per)),
              *block = spare ? blocks_of(spare, 1, r->values) : NULL;
-    status = block ? fill_blocks(r, block, (uint64_t)(whole * LANES)) : wf__array_error(r->ctx);
+    status = block ? fill_blocks(r, block, (uint64_t)(whole * LANES)) : wfl_array_error(r->ctx);
     wf_array *to = wf_view_slice(flat, 0, whole * per, n, 1),
              *from = spare ? wf_view_slice(spare, 0, 0, rest, 1) : NULL;
     if (status == WF_OK)
-        status = to && from ? wf_array_assign(to, from) : wf__array_error(r->ctx);
+        status = to && from ? wf_array_assign(to, from) : wfl_array_error(r->ctx);
     wf_array *all[] = { spare, block, to, from };
     for (int i = 0; i < 4; ++i)
         wf_release(all[i]);
@@ -165,14 +165,14 @@ static wf_status fill_flat(const generator *r, wf_array *flat)
 
 static wf_status generate(generator *r, wf_array *array)
 {
-    bool complex = wf__is_complex_dtype(r->dtype);
+    bool complex = wfl_is_complex_dtype(r->dtype);
     r->wide =
         r->kind == MAPPED || (r->kind != BITS && (r->dtype < WF_F16 || r->dtype == WF_F64 || r->dtype == WF_C128));
     r->values = (r->wide ? 2 : 4) / (complex ? 2 : 1);
     /* The array itself, or another to be copied from. */
     wf_array *packed = wf_array_is_packed(array) ? wf_retain(array) : wf_like(array);
     wf_array *flat = packed ? wf_view_reshape(packed, WF_SHAPE(wf_array_count(array))) : NULL;
-    wf_status status = flat ? fill_flat(r, flat) : wf__array_error(r->ctx);
+    wf_status status = flat ? fill_flat(r, flat) : wfl_array_error(r->ctx);
     if (status == WF_OK && packed != array)
         status = wf_array_assign(array, packed);
     wf_release(flat);
@@ -190,7 +190,7 @@ static wf_status start(generator *r, wf_array *array, wf_random random, kind wha
 
 static wf_status refuse(const generator *r, const char *function, const char *what)
 {
-    return wf__array_fail(r->ctx, WF_ERR_DTYPE, "%s: an array of %s, not %s", function, wf_dtype_name(r->dtype), what);
+    return wfl_array_fail(r->ctx, WF_ERR_DTYPE, "%s: an array of %s, not %s", function, wf_dtype_name(r->dtype), what);
 }
 
 wf_status wf_array_random_bits(wf_array *array, wf_random random)
@@ -220,12 +220,12 @@ wf_status wf_array_random_uniform(wf_array *array, wf_random random, double lo, 
         return WF_ERR_ARG;
     if (r.dtype == WF_BOOL)
         return refuse(&r, "wf_array_random_uniform", "numbers");
-    wf_dtype part = wf__part_dtype(r.dtype);
+    wf_dtype part = wfl_part_dtype(r.dtype);
     bool wide = part == WF_F64 || part < WF_F16;
     double most = wide ? DBL_MAX : (double)FLT_MAX;
     bool fits = lo >= -most && hi <= most && hi - lo <= most && (wide ? lo < hi : (float)lo < (float)hi);
     if (!fits || (part < WF_F16 && !range_fits(part, lo, hi)))
-        return wf__array_fail(r.ctx, WF_ERR_ARG, "wf_array_random_uniform: no range of %s from %g to below %g",
+        return wfl_array_fail(r.ctx, WF_ERR_ARG, "wf_array_random_uniform: no range of %s from %g to below %g",
                               wf_dtype_name(r.dtype), lo, hi);
     return generate(&r, array);
 }
@@ -236,10 +236,10 @@ static wf_status normal(wf_array *array, wf_random random, kind what, double mea
     generator r;
     if (start(&r, array, random, what, mean, deviation) != WF_OK)
         return WF_ERR_ARG;
-    if (r.dtype < WF_F16 || (what == LOGNORMAL && wf__is_complex_dtype(r.dtype)))
+    if (r.dtype < WF_F16 || (what == LOGNORMAL && wfl_is_complex_dtype(r.dtype)))
         return refuse(&r, function, what == LOGNORMAL ? "floats" : "floats or complex numbers");
     if (!isfinite(mean) || !(deviation >= 0) || !isfinite(deviation))
-        return wf__array_fail(r.ctx, WF_ERR_ARG, "%s: mean %g, deviation %g", function, mean, deviation);
+        return wfl_array_fail(r.ctx, WF_ERR_ARG, "%s: mean %g, deviation %g", function, mean, deviation);
     return generate(&r, array);
 }
 
@@ -253,7 +253,7 @@ wf_status wf_array_random_lognormal(wf_array *array, wf_random random, double me
     return normal(array, random, LOGNORMAL, mean, deviation, "wf_array_random_lognormal");
 }
 
-wf_status wf__array_random_mapped(wf_array *array, wf_random random, wf__of_unit *of, const void *user)
+wf_status wfl_array_random_mapped(wf_array *array, wf_random random, wfl_of_unit *of, const void *user)
 {
     generator r;
     if (start(&r, array, random, MAPPED, 0, 0) != WF_OK)

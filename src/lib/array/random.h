@@ -4,7 +4,7 @@
 #include "array_internal.h"
 
 /* Records what becomes of u, f64, 0 <= u < 1: a real value, which is converted to the array's dtype. */
-typedef wf_val wf__of_unit(wf_graph *graph, wf_val u, const void *user);
+typedef wf_val wfl_of_unit(wf_graph *graph, wf_val u, const void *user);
 /* u are the numbers of wf_array_random_uniform(array of f64, random, 0, 1). */
-wf_status wf__array_random_mapped(wf_array *array, wf_random random, wf__of_unit *of, const void *user);
+wf_status wfl_array_random_mapped(wf_array *array, wf_random random, wfl_of_unit *of, const void *user);
 #endif

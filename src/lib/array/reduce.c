@@ -1,35 +1,35 @@
 /* reduce.c - sums, products, norms and truth: recordings around wf_reduce; and what all reductions share. */
 #include "reduction.h"
 
-bool wf__reduction_begin_shape(wf__reduction *r, wf_context *ctx, const wf_shape *shape, wf_axes axes,
+bool wfl_reduction_begin_shape(wfl_reduction *r, wf_context *ctx, const wf_shape *shape, wf_axes axes,
                                const char *function)
 {
-    *r = (wf__reduction){ .ctx = ctx, .shape = *shape, .axes = axes };
-    if (!ctx || !wf__axes_of(ctx, shape, &r->axes, &r->drop, function))
+    *r = (wfl_reduction){ .ctx = ctx, .shape = *shape, .axes = axes };
+    if (!ctx || !wfl_axes_of(ctx, shape, &r->axes, &r->drop, function))
         return false;
-    r->n = wf__axes_count(shape, r->axes);
-    r->g = wf__begin(ctx, function);
+    r->n = wfl_axes_count(shape, r->axes);
+    r->g = wfl_begin(ctx, function);
     return true;
 }
 
-bool wf__reduction_begin(wf__reduction *r, const wf_array *array, wf_axes axes, const char *function)
+bool wfl_reduction_begin(wfl_reduction *r, const wf_array *array, wf_axes axes, const char *function)
 {
     wf_shape shape = wf_array_shape(array);
-    return wf__reduction_begin_shape(r, wf_array_context(array), &shape, axes, function);
+    return wfl_reduction_begin_shape(r, wf_array_context(array), &shape, axes, function);
 }
 
-wf_array *wf__reduction_end(wf__reduction *r, wf_val v)
+wf_array *wfl_reduction_end(wfl_reduction *r, wf_val v)
 {
-    wf_array *out = wf__array_run(r->g, wf_keep(v));
-    return r->drop ? wf__without_axes(out, r->axes) : out;
+    wf_array *out = wfl_array_run(r->g, wf_keep(v));
+    return r->drop ? wfl_without_axes(out, r->axes) : out;
 }
 
-wf_status wf__reduction_end_two(wf__reduction *r, wf_array *out[2])
+wf_status wfl_reduction_end_two(wfl_reduction *r, wf_array *out[2])
 {
     wf_status status = wf_run(r->g);
     for (int i = 0; i < 2 && status == WF_OK && r->drop; ++i) {
-        out[i] = wf__without_axes(out[i], r->axes);
-        status = out[i] ? WF_OK : wf__array_error(r->ctx);
+        out[i] = wfl_without_axes(out[i], r->axes);
+        status = out[i] ? WF_OK : wfl_array_error(r->ctx);
     }
     for (int i = 0; i < 2 && status != WF_OK; ++i) {
         wf_release(out[i]);
@@ -39,50 +39,50 @@ wf_status wf__reduction_end_two(wf__reduction *r, wf_array *out[2])
 }
 
 /* ---- in f64 ---- */
-wf_val wf__wide(wf_val v) { return wf_cast(v, wf__is_complex_dtype(wf_val_dtype(v)) ? WF_C128 : WF_F64); }
+wf_val wfl_wide(wf_val v) { return wf_cast(v, wfl_is_complex_dtype(wf_val_dtype(v)) ? WF_C128 : WF_F64); }
 
-wf_val wf__square(wf_val v)
+wf_val wfl_square(wf_val v)
 {
-    if (!wf__is_complex_dtype(wf_val_dtype(v)))
+    if (!wfl_is_complex_dtype(wf_val_dtype(v)))
         return wf_mul(v, v);
     wf_val re = wf_real(v), im = wf_imag(v);
     return wf_add(wf_mul(re, re), wf_mul(im, im));
 }
 
-wf_dtype wf__real_dtype(const wf_array *array) { return wf__part_dtype(wf__mean_dtype(wf_array_dtype(array))); }
+wf_dtype wfl_real_dtype(const wf_array *array) { return wfl_part_dtype(wfl_mean_dtype(wf_array_dtype(array))); }
 
-wf_val wf__norm_of(const wf__reduction *r, wf_val v, wf_norm norm)
+wf_val wfl_norm_of(const wfl_reduction *r, wf_val v, wf_norm norm)
 {
     if (norm == WF_NORM_L2)
-        return wf_sqrt(wf_reduce(WF_ADD, wf__square(v), r->axes));
+        return wf_sqrt(wf_reduce(WF_JOIN_ADD, wfl_square(v), r->axes));
     if (norm == WF_NORM_L1)
-        return wf_reduce(WF_ADD, wf_abs(v), r->axes);
-    return r->n ? wf_reduce(WF_MAX, wf_abs(v), r->axes) : wf_reduce(WF_ADD, wf_abs(v), r->axes);
+        return wf_reduce(WF_JOIN_ADD, wf_abs(v), r->axes);
+    return r->n ? wf_reduce(WF_JOIN_MAX, wf_abs(v), r->axes) : wf_reduce(WF_JOIN_ADD, wf_abs(v), r->axes);
 }
 
 /* ---- sums ---- */
 wf_array *wf_array_sum(const wf_array *array, wf_axes axes)
 {
-    wf__reduction r;
-    if (!wf__reduction_begin(&r, array, axes, "wf_array_sum"))
+    wfl_reduction r;
+    if (!wfl_reduction_begin(&r, array, axes, "wf_array_sum"))
         return NULL;
-    return wf__reduction_end(&r, wf_reduce(WF_ADD, wf_in(r.g, array), r.axes));
+    return wfl_reduction_end(&r, wf_reduce(WF_JOIN_ADD, wf_in(r.g, array), r.axes));
 }
 
 wf_array *wf_array_prod(const wf_array *array, wf_axes axes)
 {
-    wf__reduction r;
-    if (!wf__reduction_begin(&r, array, axes, "wf_array_prod"))
+    wfl_reduction r;
+    if (!wfl_reduction_begin(&r, array, axes, "wf_array_prod"))
         return NULL;
-    return wf__reduction_end(&r, wf_reduce(WF_MUL, wf_in(r.g, array), r.axes));
+    return wfl_reduction_end(&r, wf_reduce(WF_JOIN_MUL, wf_in(r.g, array), r.axes));
 }
 
 wf_array *wf_array_norm(const wf_array *array, wf_norm norm, wf_axes axes)
 {
-    wf__reduction r;
-    if (!wf__reduction_begin(&r, array, axes, "wf_array_norm"))
+    wfl_reduction r;
+    if (!wfl_reduction_begin(&r, array, axes, "wf_array_norm"))
         return NULL;
-    return wf__reduction_end(&r, wf_cast(wf__norm_of(&r, wf__wide(wf_in(r.g, array)), norm), wf__real_dtype(array)));
+    return wfl_reduction_end(&r, wf_cast(wfl_norm_of(&r, wfl_wide(wf_in(r.g, array)), norm), wfl_real_dtype(array)));
 }
 
 wf_array *wf_array_rmsd(const wf_array *a, const wf_array *b, wf_axes axes)
@@ -90,7 +90,7 @@ wf_array *wf_array_rmsd(const wf_array *a, const wf_array *b, wf_axes axes)
     wf_context *ctx = wf_array_context(a ? a : b);
     if (!ctx)
         return NULL;
-    wf_graph *probe = wf__begin(ctx, __func__); /* the common shape and dtype, or the message that there are none */
+    wf_graph *probe = wfl_begin(ctx, __func__); /* the common shape and dtype, or the message that there are none */
     wf_val d = wf_sub(wf_in(probe, a), wf_in(probe, b));
     wf_shape shape = wf_val_shape(d);
     wf_dtype t = wf_val_dtype(d);
@@ -99,42 +99,42 @@ wf_array *wf_array_rmsd(const wf_array *a, const wf_array *b, wf_axes axes)
         return NULL;
     }
     wf_drop(probe);
-    wf__reduction r;
-    if (!wf__reduction_begin_shape(&r, ctx, &shape, axes, "wf_array_rmsd"))
+    wfl_reduction r;
+    if (!wfl_reduction_begin_shape(&r, ctx, &shape, axes, "wf_array_rmsd"))
         return NULL;
-    wf_val apart = wf_sub(wf__wide(wf_in(r.g, a)), wf__wide(wf_in(r.g, b)));
-    return wf__reduction_end(&r,
-                             wf_cast(wf_sqrt(wf__mean_of(&r, wf__square(apart))), wf__part_dtype(wf__mean_dtype(t))));
+    wf_val apart = wf_sub(wfl_wide(wf_in(r.g, a)), wfl_wide(wf_in(r.g, b)));
+    return wfl_reduction_end(&r,
+                             wf_cast(wf_sqrt(wfl_mean_of(&r, wfl_square(apart))), wfl_part_dtype(wfl_mean_dtype(t))));
 }
 
 /* ---- truth ---- */
 static wf_val truth(wf_val v)
 {
-    if (!wf__is_complex_dtype(wf_val_dtype(v)))
+    if (!wfl_is_complex_dtype(wf_val_dtype(v)))
         return wf_cast(v, WF_BOOL);
     return wf_or(wf_cast(wf_real(v), WF_BOOL), wf_cast(wf_imag(v), WF_BOOL));
 }
 
 wf_array *wf_array_all(const wf_array *array, wf_axes axes)
 {
-    wf__reduction r;
-    if (!wf__reduction_begin(&r, array, axes, "wf_array_all"))
+    wfl_reduction r;
+    if (!wfl_reduction_begin(&r, array, axes, "wf_array_all"))
         return NULL;
-    return wf__reduction_end(&r, wf_reduce(WF_AND, truth(wf_in(r.g, array)), r.axes));
+    return wfl_reduction_end(&r, wf_reduce(WF_JOIN_AND, truth(wf_in(r.g, array)), r.axes));
 }
 
 wf_array *wf_array_any(const wf_array *array, wf_axes axes)
 {
-    wf__reduction r;
-    if (!wf__reduction_begin(&r, array, axes, "wf_array_any"))
+    wfl_reduction r;
+    if (!wfl_reduction_begin(&r, array, axes, "wf_array_any"))
         return NULL;
-    return wf__reduction_end(&r, wf_reduce(WF_OR, truth(wf_in(r.g, array)), r.axes));
+    return wfl_reduction_end(&r, wf_reduce(WF_JOIN_OR, truth(wf_in(r.g, array)), r.axes));
 }
 
 wf_array *wf_array_count_nonzero(const wf_array *array, wf_axes axes)
 {
-    wf__reduction r;
-    if (!wf__reduction_begin(&r, array, axes, "wf_array_count_nonzero"))
+    wfl_reduction r;
+    if (!wfl_reduction_begin(&r, array, axes, "wf_array_count_nonzero"))
         return NULL;
-    return wf__reduction_end(&r, wf_reduce(WF_ADD, truth(wf_in(r.g, array)), r.axes));
+    return wfl_reduction_end(&r, wf_reduce(WF_JOIN_ADD, truth(wf_in(r.g, array)), r.axes));
 }

@@ -33,7 +33,7 @@ static bool inside(const wf_shape *whole, const wf_shape *shape, const int64_t *
     return true;
 }
 
-static bool is_empty(const wf_shape *shape) { return wf__axes_count(shape, WF_ALL_AXES) == 0; }
+static bool is_empty(const wf_shape *shape) { return wfl_axes_count(shape, WF_ALL_AXES) == 0; }
 
 static wf_array *extract(const wf_array *array, const wf_shape *shape, const int64_t *offset, wf_border border,
                          double value, const char *function)
@@ -42,7 +42,7 @@ static wf_array *extract(const wf_array *array, const wf_shape *shape, const int
     wf_shape whole = wf_array_shape(array);
     for (int d = 0; d < shape->rank; ++d)
         if (shape->dim[d] < 0 || offset[d] > FAR || offset[d] < -FAR) {
-            wf__array_fail(ctx, WF_ERR_SHAPE, "%s: the region has extent %lld at %lld along axis %d", function,
+            wfl_array_fail(ctx, WF_ERR_SHAPE, "%s: the region has extent %lld at %lld along axis %d", function,
                            (long long)shape->dim[d], (long long)offset[d], d);
             return NULL;
         }
@@ -52,22 +52,22 @@ static wf_array *extract(const wf_array *array, const wf_shape *shape, const int
         return out;
     }
     if (border == WF_BORDER_NONE && !is_empty(shape)) {
-        wf__array_fail(ctx, WF_ERR_BOUNDS, "%s: the region is not inside the array; give a border", function);
+        wfl_array_fail(ctx, WF_ERR_BOUNDS, "%s: the region is not inside the array; give a border", function);
         return NULL;
     }
     wf_dtype t = wf_array_dtype(array);
-    wf_array *out = wf__array_beside(array, t, shape);
+    wf_array *out = wfl_array_beside(array, t, shape);
     if (!out || is_empty(shape))
         return out;
     if (is_empty(&whole) && border != WF_BORDER_VALUE) {
-        wf__array_fail(ctx, WF_ERR_SHAPE, "%s: the array is empty, so only WF_BORDER_VALUE has what to put", function);
+        wfl_array_fail(ctx, WF_ERR_SHAPE, "%s: the array is empty, so only WF_BORDER_VALUE has what to put", function);
         wf_release(out);
         return NULL;
     }
-    wf_graph *g = wf__begin(ctx, function, .shape = *shape);
+    wf_graph *g = wfl_begin(ctx, function, .shape = *shape);
     wf_val index[WF_MAX_RANK];
     /* As constants the inner part of a region needs no test, but each place needs a kernel: worth it for large ones. */
-    bool constant = wf__axes_count(shape, WF_ALL_AXES) >= LARGE;
+    bool constant = wfl_axes_count(shape, WF_ALL_AXES) >= LARGE;
     for (int d = 0; d < shape->rank; ++d) {
         static const char *const names[WF_MAX_RANK] = { "o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7" };
         wf_val at = constant ? wf_const_i64(g, WF_I64, offset[d]) : wf_param(g, names[d], WF_I64, (double)offset[d]);
@@ -75,15 +75,15 @@ static wf_array *extract(const wf_array *array, const wf_shape *shape, const int
     }
     wf_val outside = border == WF_BORDER_VALUE ? wf_const(g, t, value) : (wf_val){ { 0, NULL } };
     wf_out(g, out, (wf_read_border_n)(g, array, border, outside, (wf_vals){ index, (size_t)shape->rank }));
-    return wf__array_run(g, out);
+    return wfl_array_run(g, out);
 }
 
 wf_array *wf_array_extract(const wf_array *array, wf_shape shape, const int64_t *offset, wf_border border, double value)
 {
-    if (!array || !wf__array_known(array, "wf_array_extract"))
+    if (!array || !wfl_array_known(array, "wf_array_extract"))
         return NULL;
     if (shape.rank != wf_array_shape(array).rank || (shape.rank && !offset)) {
-        wf__array_fail(wf_array_context(array), WF_ERR_SHAPE,
+        wfl_array_fail(wf_array_context(array), WF_ERR_SHAPE,
                        "wf_array_extract: the region has rank %d and %s offset, the array rank %d", (int)shape.rank,
                        offset ? "an" : "no", (int)wf_array_shape(array).rank);
         return NULL;
@@ -94,15 +94,15 @@ wf_array *wf_array_extract(const wf_array *array, wf_shape shape, const int64_t 
 wf_status wf_array_insert(wf_array *array, const wf_array *region, const int64_t *offset)
 {
     wf_context *ctx = wf_array_context(array);
-    if (!ctx || !wf__array_known(array, "wf_array_insert") || !wf__array_known(region, "wf_array_insert"))
+    if (!ctx || !wfl_array_known(array, "wf_array_insert") || !wfl_array_known(region, "wf_array_insert"))
         return WF_ERR_ARG;
     wf_shape whole = wf_array_shape(array), shape = wf_array_shape(region), common = { .rank = whole.rank };
     if (!region || shape.rank != whole.rank || (whole.rank && !offset))
-        return wf__array_fail(ctx, region ? WF_ERR_SHAPE : WF_ERR_ARG,
+        return wfl_array_fail(ctx, region ? WF_ERR_SHAPE : WF_ERR_ARG,
                               "wf_array_insert: needs a region of the array's rank, %d, and an offset",
                               (int)whole.rank);
-    if (!wf__array_together(array, region, "wf_array_insert"))
-        return wf__array_error(ctx);
+    if (!wfl_array_together(array, region, "wf_array_insert"))
+        return wfl_array_error(ctx);
     int64_t to[WF_MAX_RANK], from[WF_MAX_RANK];
     for (int d = 0; d < whole.rank; ++d) {
         int64_t lo = offset[d] > 0 ? offset[d] : 0;
@@ -114,7 +114,7 @@ wf_status wf_array_insert(wf_array *array, const wf_array *region, const int64_t
         common.dim[d] = hi - lo;
     }
     wf_array *target = part(array, &common, to), *source = target ? part(region, &common, from) : NULL;
-    wf_status status = source ? wf_array_assign(target, source) : wf__array_error(ctx);
+    wf_status status = source ? wf_array_assign(target, source) : wfl_array_error(ctx);
     wf_release(target);
     wf_release(source);
     return status;
@@ -123,7 +123,7 @@ wf_status wf_array_insert(wf_array *array, const wf_array *region, const int64_t
 wf_array *wf_array_resize(const wf_array *array, const int64_t *before, const int64_t *after, wf_border border,
                           double value)
 {
-    if (!array || !wf__array_known(array, "wf_array_resize"))
+    if (!array || !wfl_array_known(array, "wf_array_resize"))
         return NULL;
     wf_shape shape = wf_array_shape(array);
     int64_t offset[WF_MAX_RANK] = { 0 };
@@ -133,7 +133,7 @@ wf_array *wf_array_resize(const wf_array *array, const int64_t *before, const in
         offset[d] = -b;
         shape.dim[d] = sane ? shape.dim[d] + b + a : -1;
         if (shape.dim[d] < 0) {
-            wf__array_fail(wf_array_context(array), WF_ERR_SHAPE,
+            wfl_array_fail(wf_array_context(array), WF_ERR_SHAPE,
                            "wf_array_resize: nothing is left of axis %d, or too much is added", d);
             return NULL;
         }
@@ -143,14 +143,14 @@ wf_array *wf_array_resize(const wf_array *array, const int64_t *before, const in
 
 wf_array *wf_array_tile(const wf_array *array, const int64_t *times)
 {
-    if (!array || !wf__array_known(array, "wf_array_tile"))
+    if (!array || !wfl_array_known(array, "wf_array_tile"))
         return NULL;
     wf_context *ctx = wf_array_context(array);
     wf_shape shape = wf_array_shape(array);
     const int64_t offset[WF_MAX_RANK] = { 0 };
     for (int d = 0; d < shape.rank; ++d) {
         if (!times || times[d] < 0 || (shape.dim[d] && times[d] > INT64_MAX / shape.dim[d])) {
-            wf__array_fail(ctx, WF_ERR_ARG, "wf_array_tile: needs a number of times for each axis, 0 or more");
+            wfl_array_fail(ctx, WF_ERR_ARG, "wf_array_tile: needs a number of times for each axis, 0 or more");
             return NULL;
         }
         shape.dim[d] *= times[d];
@@ -162,21 +162,21 @@ wf_array *wf_array_repeat(const wf_array *array, int axis, int64_t times)
 {
     wf_context *ctx = wf_array_context(array);
     wf_shape shape = wf_array_shape(array);
-    if (!ctx || !wf__array_known(array, "wf_array_repeat") || !wf__axis_of(ctx, &shape, &axis, "wf_array_repeat"))
+    if (!ctx || !wfl_array_known(array, "wf_array_repeat") || !wfl_axis_of(ctx, &shape, &axis, "wf_array_repeat"))
         return NULL;
     if (times < 0 || (shape.dim[axis] && times > INT64_MAX / shape.dim[axis])) {
-        wf__array_fail(ctx, WF_ERR_ARG, "wf_array_repeat: %lld times", (long long)times);
+        wfl_array_fail(ctx, WF_ERR_ARG, "wf_array_repeat: %lld times", (long long)times);
         return NULL;
     }
     shape.dim[axis] *= times;
-    wf_array *out = wf__array_beside(array, wf_array_dtype(array), &shape);
+    wf_array *out = wfl_array_beside(array, wf_array_dtype(array), &shape);
     if (!out || is_empty(&shape))
         return out;
-    wf_graph *g = wf__begin(ctx, __func__, .shape = shape);
+    wf_graph *g = wfl_begin(ctx, __func__, .shape = shape);
     wf_val index[WF_MAX_RANK];
     for (int d = 0; d < shape.rank; ++d)
         index[d] = wf_index(g, d);
     index[axis] = wf_idiv(index[axis], wf_const_i64(g, WF_I64, times));
     wf_out(g, out, wf_read_n(g, array, (wf_vals){ index, (size_t)shape.rank }));
-    return wf__array_run(g, out);
+    return wfl_array_run(g, out);
 }

@@ -24,21 +24,21 @@ static bool places_of(places *p, const wf_array *array, const wf_shape *region, 
     wf_dtype t = wf_array_dtype(offsets);
     int rank = wf_array_shape(array).rank;
     *p = (places){ .ctx = wf_array_context(array), .n = o.dim[0], .whole = wf_array_shape(array), .region = *region };
-    if (!wf__array_known(array, function) || !wf__array_known(offsets, function))
+    if (!wfl_array_known(array, function) || !wfl_array_known(offsets, function))
         return false;
     if (!offsets || o.rank != 2 || o.dim[1] != rank || region->rank != rank || rank >= WF_MAX_RANK || !rank)
-        wf__array_fail(
+        wfl_array_fail(
             p->ctx, offsets ? WF_ERR_SHAPE : WF_ERR_ARG,
             "%s: needs an array of rank 1 to %d, regions of its rank, %d (they have %d), and offsets [n, %d]", function,
             WF_MAX_RANK - 1, rank, (int)region->rank, rank);
     else if (t == WF_BOOL || t >= WF_F16)
-        wf__array_fail(p->ctx, WF_ERR_DTYPE, "%s: offsets are integers, not %s", function, wf_dtype_name(t));
-    else if (wf__array_together(array, offsets, function))
+        wfl_array_fail(p->ctx, WF_ERR_DTYPE, "%s: offsets are integers, not %s", function, wf_dtype_name(t));
+    else if (wfl_array_together(array, offsets, function))
         p->offsets = wf_array_cast(offsets, WF_I64);
     wf_freeze_refuse(p->ctx, function, "the offsets are read and checked by the processor");
     void *data = NULL;
     if (p->offsets)
-        p->here = wf__on_gpu(p->offsets) ? wf_copy_to(p->offsets, WF_CPU) : wf_retain(p->offsets);
+        p->here = wfl_on_gpu(p->offsets) ? wf_copy_to(p->offsets, WF_CPU) : wf_retain(p->offsets);
     if (!p->here || wf_map(p->here, &data, NULL) != WF_OK) {
         free_places(p);
         return false;
@@ -79,24 +79,24 @@ wf_array *wf_array_extract_regions(const wf_array *array, wf_shape shape, const 
         return NULL;
     wf_shape all = all_regions(&p);
     wf_dtype t = wf_array_dtype(array);
-    wf_array *out = wf__array_beside(array, t, &all);
+    wf_array *out = wfl_array_beside(array, t, &all);
     bool ok = out != NULL, nothing = ok && !wf_array_count(out);
     for (int64_t i = 0; ok && !nothing && border == WF_BORDER_NONE && i < p.n; ++i)
         if (!is_inside(&p, i)) {
-            wf__array_fail(p.ctx, WF_ERR_BOUNDS,
+            wfl_array_fail(p.ctx, WF_ERR_BOUNDS,
                            "wf_array_extract_regions: region %lld is not inside the array; give a border",
                            (long long)i);
             ok = false;
         }
     if (ok && !nothing && !wf_array_count(array) && border != WF_BORDER_VALUE) {
-        wf__array_fail(p.ctx, WF_ERR_SHAPE,
+        wfl_array_fail(p.ctx, WF_ERR_SHAPE,
                        "wf_array_extract_regions: the array is empty, so only WF_BORDER_VALUE has "
                        "what to put");
         ok = false;
     }
     if (ok && !nothing) {
         wf_val index[WF_MAX_RANK];
-        wf_graph *g = wf__begin(p.ctx, __func__, .shape = all);
+        wf_graph *g = wfl_begin(p.ctx, __func__, .shape = all);
         index_of(&p, g, index);
         wf_val outside = border == WF_BORDER_VALUE ? wf_const(g, t, value) : (wf_val){ { 0, NULL } };
         wf_out(g, out, (wf_read_border_n)(g, array, border, outside, (wf_vals){ index, (size_t)p.whole.rank }));
@@ -146,7 +146,7 @@ static bool overlap(const wf_array *a, const wf_array *b)
 {
     const wf_array *of[2] = { a, b };
     uintptr_t first[2], end[2];
-    if (wf__on_gpu(a) || wf__on_gpu(b))
+    if (wfl_on_gpu(a) || wfl_on_gpu(b))
         return true;
     for (int i = 0; i < 2; ++i) {
         wf_shape shape = wf_array_shape(of[i]);
@@ -171,22 +171,22 @@ static bool overlap(const wf_array *a, const wf_array *b)
 /* For each element of the array the last region that has it, from 1 on; 0: none. */
 static wf_array *owners(const places *p, const wf_array *array, const wf_shape *all)
 {
-    wf_array *owner = wf__array_zeros_beside(array, p->n < INT32_MAX ? WF_I32 : WF_I64, &p->whole);
+    wf_array *owner = wfl_array_zeros_beside(array, p->n < INT32_MAX ? WF_I32 : WF_I64, &p->whole);
     if (!owner)
         return NULL;
     wf_val index[WF_MAX_RANK];
-    wf_graph *g = wf__begin(p->ctx, NULL, .shape = *all);
+    wf_graph *g = wfl_begin(p->ctx, NULL, .shape = *all);
     index_of(p, g, index);
     wf_vals at = { index, (size_t)p->whole.rank };
-    wf_accumulate_if_n(g, lies_inside(p, g, index), WF_MAX, owner, wf_add(wf_index(g, 0), 1), at);
-    return wf__array_run(g, owner);
+    wf_accumulate_if_n(g, lies_inside(p, g, index), WF_JOIN_MAX, WF_MODE_AUTO, owner, wf_add(wf_index(g, 0), 1), at);
+    return wfl_array_run(g, owner);
 }
 
 static wf_status insert(const places *p, wf_array *array, const wf_array *regions, const wf_array *owner)
 {
     wf_shape all = wf_array_shape(regions);
     wf_val index[WF_MAX_RANK];
-    wf_graph *g = wf__begin(p->ctx, NULL, .shape = all);
+    wf_graph *g = wfl_begin(p->ctx, NULL, .shape = all);
     index_of(p, g, index);
     wf_vals at = { index, (size_t)p->whole.rank };
     wf_val inside = lies_inside(p, g, index), x = wf_in(g, regions);
@@ -204,25 +204,25 @@ static wf_status insert(const places *p, wf_array *array, const wf_array *region
 
 wf_status wf_array_insert_regions(wf_array *array, const wf_array *regions, const wf_array *offsets)
 {
-    if (!array || !wf__array_known(regions, "wf_array_insert_regions"))
+    if (!array || !wfl_array_known(regions, "wf_array_insert_regions"))
         return WF_ERR_ARG;
     wf_shape all = wf_array_shape(regions), region = { .rank = all.rank - 1 };
     for (int d = 0; d < region.rank; ++d)
         region.dim[d] = all.dim[d + 1];
     places p;
     if (!places_of(&p, array, &region, offsets, "wf_array_insert_regions"))
-        return wf__array_error(wf_array_context(array));
+        return wfl_array_error(wf_array_context(array));
     wf_status status = WF_OK;
     wf_array *own = NULL, *owner = NULL;
     if (all.dim[0] != p.n)
-        status = wf__array_fail(p.ctx, WF_ERR_SHAPE, "wf_array_insert_regions: %lld regions and %lld offsets",
+        status = wfl_array_fail(p.ctx, WF_ERR_SHAPE, "wf_array_insert_regions: %lld regions and %lld offsets",
                                 (long long)all.dim[0], (long long)p.n);
-    else if (!wf__array_together(array, regions, "wf_array_insert_regions"))
-        status = wf__array_error(p.ctx);
+    else if (!wfl_array_together(array, regions, "wf_array_insert_regions"))
+        status = wfl_array_error(p.ctx);
     else if (wf_array_count(regions) && wf_array_count(array)) {
         own = overlap(array, regions) ? wf_array_copy(regions) : wf_retain(regions);
         owner = own && !apart(&p) ? owners(&p, array, &all) : NULL;
-        status = own && (owner || apart(&p)) ? insert(&p, array, own, owner) : wf__array_error(p.ctx);
+        status = own && (owner || apart(&p)) ? insert(&p, array, own, owner) : wfl_array_error(p.ctx);
     }
     wf_release(owner);
     wf_release(own);

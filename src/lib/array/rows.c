@@ -5,12 +5,12 @@
 #include "keys.h"
 
 /* All but the copy. */
-static void describe(const wf_array *array, wf_axes axes, wf_dtype dtype, wf__rows *rows)
+static void describe(const wf_array *array, wf_axes axes, wf_dtype dtype, wfl_rows *rows)
 {
     wf_shape shape = wf_array_shape(array);
-    *rows = (wf__rows){ .ctx = wf_array_context(array), .size = wf_dtype_size(dtype), .axes = axes };
-    rows->rows = wf__axes_count(&shape, ~axes);
-    rows->length = wf__axes_count(&shape, axes);
+    *rows = (wfl_rows){ .ctx = wf_array_context(array), .size = wf_dtype_size(dtype), .axes = axes };
+    rows->rows = wfl_axes_count(&shape, ~axes);
+    rows->length = wfl_axes_count(&shape, axes);
     for (int of_rows = 0, n = 0; of_rows < 2; ++of_rows) {
         for (int d = 0; d < shape.rank; ++d)
             if ((int)(axes >> d & 1) == of_rows)
@@ -19,7 +19,7 @@ static void describe(const wf_array *array, wf_axes axes, wf_dtype dtype, wf__ro
     }
 }
 
-bool wf__rows_of(const wf_array *array, wf_axes axes, wf_dtype dtype, wf__rows *rows)
+bool wfl_rows_of(const wf_array *array, wf_axes axes, wf_dtype dtype, wfl_rows *rows)
 {
     describe(array, axes, dtype, rows);
     wf_array *view = wf_view_permute((wf_array *)array, rows->from); /* only read */
@@ -29,27 +29,27 @@ bool wf__rows_of(const wf_array *array, wf_axes axes, wf_dtype dtype, wf__rows *
     bool ok = rows->array && wf_map(rows->array, &data, NULL) == WF_OK;
     rows->data = data;
     if (!ok)
-        wf__rows_free(rows);
+        wfl_rows_free(rows);
     return ok;
 }
 
-bool wf__rows_of_keys(const wf_array *array, wf_axes axes, bool descending, wf__rows *rows)
+bool wfl_rows_of_keys(const wf_array *array, wf_axes axes, bool descending, wfl_rows *rows)
 {
-    describe(array, axes, wf__key_dtype(wf_array_dtype(array)), rows);
-    wf_graph *g = wf__begin(rows->ctx, NULL);
-    rows->array = wf__array_run(g, wf_keep(wf__key_of(wf_permute(wf_in(g, array), rows->from), descending)));
+    describe(array, axes, wfl_key_dtype(wf_array_dtype(array)), rows);
+    wf_graph *g = wfl_begin(rows->ctx, NULL);
+    rows->array = wfl_array_run(g, wf_keep(wfl_key_of(wf_permute(wf_in(g, array), rows->from), descending)));
     return rows->array != NULL;
 }
 
-void wf__rows_free(wf__rows *rows)
+void wfl_rows_free(wfl_rows *rows)
 {
     wf_release(rows->array);
     rows->array = NULL;
 }
 
 typedef struct job {
-    const wf__rows *rows;
-    wf__row_fn *fn;
+    const wfl_rows *rows;
+    wfl_row_fn *fn;
     void *user;
     char *scratch; /* [threads, size] */
     size_t size;
@@ -63,13 +63,13 @@ static void do_chunk(const wf_chunk *chunk, void *user)
         j->fn(j->rows, row, j->scratch + (size_t)chunk->thread * j->size, j->user);
 }
 
-wf_status wf__rows_each(const wf__rows *rows, size_t scratch, wf__row_fn *fn, void *user)
+wf_status wfl_rows_each(const wfl_rows *rows, size_t scratch, wfl_row_fn *fn, void *user)
 {
     job j = { .rows = rows, .fn = fn, .user = user, .size = (scratch + 63) / 64 * 64 };
     void *data = NULL;
-    wf_array *memory = wf__array_scratch(rows->ctx, wf_get_threads(rows->ctx), j.size, &data);
+    wf_array *memory = wfl_array_scratch(rows->ctx, wf_get_threads(rows->ctx), j.size, &data);
     if (!memory)
-        return wf__array_error(rows->ctx);
+        return wfl_array_error(rows->ctx);
     j.scratch = data;
     wf_status status = wf_host_apply(rows->ctx, WF_ARRAYS(rows->array), WF_NO_ARRAYS, do_chunk, &j);
     wf_release(memory);
@@ -78,16 +78,16 @@ wf_status wf__rows_each(const wf__rows *rows, size_t scratch, wf__row_fn *fn, vo
 
 enum { SHARE = 4096 }; /* wf_host_apply gives no fewer elements at once */
 
-wf_status wf__tasks_each(wf_context *ctx, int64_t n, size_t scratch, wf__row_fn *fn, void *user)
+wf_status wfl_tasks_each(wf_context *ctx, int64_t n, size_t scratch, wfl_row_fn *fn, void *user)
 {
     wf_array *counted = wf_empty(ctx, WF_U8, WF_SHAPE(n * SHARE), .device = WF_CPU); /* its elements are not touched */
-    wf__rows rows = { .ctx = ctx, .array = counted, .size = 1, .rows = n, .length = SHARE };
-    wf_status status = counted ? wf__rows_each(&rows, scratch, fn, user) : wf__array_error(ctx);
+    wfl_rows rows = { .ctx = ctx, .array = counted, .size = 1, .rows = n, .length = SHARE };
+    wf_status status = counted ? wfl_rows_each(&rows, scratch, fn, user) : wfl_array_error(ctx);
     wf_release(counted);
     return status;
 }
 
-wf_array *wf__rows_back_view(const wf__rows *rows, wf_array *array)
+wf_array *wfl_rows_back_view(const wfl_rows *rows, wf_array *array)
 {
     int back[WF_MAX_RANK], rank = wf_array_shape(rows->array).rank;
     for (int d = 0; d < rank; ++d)
@@ -99,9 +99,9 @@ wf_array *wf__rows_back_view(const wf__rows *rows, wf_array *array)
     return view;
 }
 
-wf_array *wf__rows_back(const wf__rows *rows, wf_array *array)
+wf_array *wfl_rows_back(const wfl_rows *rows, wf_array *array)
 {
-    wf_array *view = wf__rows_back_view(rows, array), *out = view ? wf_array_contiguous(view) : NULL;
+    wf_array *view = wfl_rows_back_view(rows, array), *out = view ? wf_array_contiguous(view) : NULL;
     wf_release(view);
     return out;
 }

@@ -44,7 +44,7 @@ static void swap(sorter *s)
 
 static wf_graph *begin(const sorter *s, wf_shape space, wf_shape block)
 {
-    return wf__begin(s->ctx, "sort", .shape = space, .block = block, .device = s->device);
+    return wfl_begin(s->ctx, "sort", .shape = space, .block = block, .device = s->device);
 }
 
 static wf_status sort_few(const sorter *s)
@@ -204,8 +204,8 @@ static wf_kernel *compile_split(const sorter *s)
 /* ---- several tiles ---- */
 static wf_kernel *compile_scan(const sorter *s)
 {
-    wf_graph *g = wf__begin(s->ctx, "sort: scan", .device = s->device);
-    wf_out(g, s->goes, wf_scan(WF_ADD, wf_in(g, s->count), 1, true, false));
+    wf_graph *g = wfl_begin(s->ctx, "sort: scan", .device = s->device);
+    wf_out(g, s->goes, wf_scan(WF_JOIN_ADD, wf_in(g, s->count), 1, true, false));
     return wf_compile(g);
 }
 
@@ -255,13 +255,13 @@ static wf_status sort_many(sorter *s, int bits)
 /* ---- all ---- */
 static wf_array *make(const sorter *s, wf_dtype dtype, int64_t n)
 {
-    return wf__array_beside(s->key[0], dtype, &WF_SHAPE(s->rows, n));
+    return wfl_array_beside(s->key[0], dtype, &WF_SHAPE(s->rows, n));
 }
 
 static wf_array *make_indices(const sorter *s)
 {
-    wf_graph *g = wf__begin(s->ctx, NULL, .device = s->device);
-    return wf__array_run(g, wf_keep(wf_cast(wf_iota(g, WF_SHAPE(s->rows, s->n), 1), s->index_dtype)));
+    wf_graph *g = wfl_begin(s->ctx, NULL, .device = s->device);
+    return wfl_array_run(g, wf_keep(wf_cast(wf_iota(g, WF_SHAPE(s->rows, s->n), 1), s->index_dtype)));
 }
 
 static bool prepare(sorter *s, bool few)
@@ -284,7 +284,7 @@ static bool prepare(sorter *s, bool few)
     return s->split != NULL;
 }
 
-wf_array *wf__sort_gpu(wf_array *keys, int bits, bool indices)
+wf_array *wfl_sort_gpu(wf_array *keys, int bits, bool indices)
 {
     wf_shape shape = wf_array_shape(keys);
     sorter s = { .ctx = wf_array_context(keys), .device = wf_array_device(keys), .dtype = wf_array_dtype(keys) };

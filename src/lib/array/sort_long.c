@@ -32,16 +32,16 @@ static int64_t share_end(const sorter *s, int64_t share)
     return (share + 1) * SHARE < s->n ? (share + 1) * SHARE : s->n;
 }
 
-static void make_keys(const wf__rows *rows, int64_t share, void *scratch, void *user)
+static void make_keys(const wfl_rows *rows, int64_t share, void *scratch, void *user)
 {
     const sorter *s = user;
     size_t first = (size_t)(share * SHARE);
     (void)rows, (void)scratch;
-    wf__keys_of(s->dtype, s->descending, s->data + first * s->size, share_end(s, share) - share * SHARE,
+    wfl_keys_of(s->dtype, s->descending, s->data + first * s->size, share_end(s, share) - share * SHARE,
                 s->from + first * s->key);
 }
 
-static void find_buckets(const wf__rows *rows, int64_t share, void *scratch, void *user)
+static void find_buckets(const wfl_rows *rows, int64_t share, void *scratch, void *user)
 {
     const sorter *s = user;
     int64_t *count = s->next + share * BUCKETS;
@@ -57,7 +57,7 @@ static void find_buckets(const wf__rows *rows, int64_t share, void *scratch, voi
     }
 }
 
-static void move_keys(const wf__rows *rows, int64_t share, void *scratch, void *user)
+static void move_keys(const wfl_rows *rows, int64_t share, void *scratch, void *user)
 {
     const sorter *s = user;
     int64_t *next = s->next + share * BUCKETS;
@@ -74,7 +74,7 @@ static void move_keys(const wf__rows *rows, int64_t share, void *scratch, void *
 }
 
 /* The bucket's order is found for its own numbers 0 to n - 1, then put into those of the row. */
-static void sort_bucket(const wf__rows *rows, int64_t b, void *scratch, void *user)
+static void sort_bucket(const wfl_rows *rows, int64_t b, void *scratch, void *user)
 {
     const sorter *s = user;
     int64_t first = s->start[b], n = s->start[b + 1] - first, *index = s->index ? s->index + first : NULL;
@@ -82,13 +82,13 @@ static void sort_bucket(const wf__rows *rows, int64_t b, void *scratch, void *us
     int64_t *room = index ? s->room + first : NULL;
     (void)rows, (void)scratch;
     if (s->wide)
-        wf__sort64(keys, other, index, room, n, 8 * (int)s->size);
+        wfl_sort64(keys, other, index, room, n, 8 * (int)s->size);
     else
-        wf__sort32(keys, other, index, room, n, 8 * (int)s->size);
+        wfl_sort32(keys, other, index, room, n, 8 * (int)s->size);
     for (int64_t i = 0; index && i < n; ++i)
         index[i] = s->moved[first + index[i]];
     if (!index)
-        wf__keys_to(s->dtype, s->descending, keys, n, s->data + (size_t)first * s->size);
+        wfl_keys_to(s->dtype, s->descending, keys, n, s->data + (size_t)first * s->size);
 }
 
 static void choose_borders(sorter *s)
@@ -97,7 +97,7 @@ static void choose_borders(sorter *s)
     uint64_t step = (uint64_t)(s->n / SAMPLES);
     for (uint64_t i = 0; i < SAMPLES; ++i) /* evenly, but not in step with a period of the data */
         sample[i] = key_at(s, s->from, (int64_t)(i * step + i * 7919 % step));
-    wf__sort64(sample, other, NULL, NULL, SAMPLES, 64);
+    wfl_sort64(sample, other, NULL, NULL, SAMPLES, 64);
     s->border[0] = 0;
     for (int b = 1; b < BUCKETS; ++b)
         s->border[b] = sample[b * SAMPLES / BUCKETS];
@@ -123,7 +123,7 @@ static wf_array *make_room(wf_context *ctx, sorter *s)
     size_t n = (size_t)s->n, counts = (size_t)s->shares * BUCKETS * sizeof *s->next;
     size_t indices = s->index ? n * sizeof *s->moved : 0, keys = (n * s->key + 63) / 64 * 64;
     void *data;
-    wf_array *memory = wf__array_scratch(ctx, 1, counts + 2 * indices + 2 * keys + n, &data);
+    wf_array *memory = wfl_array_scratch(ctx, 1, counts + 2 * indices + 2 * keys + n, &data);
     if (!memory)
         return NULL;
     char *at = data;
@@ -136,27 +136,27 @@ static wf_array *make_room(wf_context *ctx, sorter *s)
     return memory;
 }
 
-wf_status wf__sort_long(wf_context *ctx, wf_dtype dtype, bool descending, void *data, int64_t n, int64_t *index)
+wf_status wfl_sort_long(wf_context *ctx, wf_dtype dtype, bool descending, void *data, int64_t n, int64_t *index)
 {
-    sorter s = { .dtype = dtype, .descending = descending, .wide = wf__key_is_wide(dtype), .data = data, .n = n };
+    sorter s = { .dtype = dtype, .descending = descending, .wide = wfl_key_is_wide(dtype), .data = data, .n = n };
     s.size = wf_dtype_size(dtype);
     s.key = s.wide ? 8 : 4;
     s.shares = (n + SHARE - 1) / SHARE;
     s.index = index;
     wf_array *memory = make_room(ctx, &s);
     if (!memory)
-        return wf__array_error(ctx);
-    wf_status status = wf__tasks_each(ctx, s.shares, 0, make_keys, &s);
+        return wfl_array_error(ctx);
+    wf_status status = wfl_tasks_each(ctx, s.shares, 0, make_keys, &s);
     if (status == WF_OK) {
         choose_borders(&s);
-        status = wf__tasks_each(ctx, s.shares, 0, find_buckets, &s);
+        status = wfl_tasks_each(ctx, s.shares, 0, find_buckets, &s);
     }
     if (status == WF_OK) {
         add_counts(&s);
-        status = wf__tasks_each(ctx, s.shares, 0, move_keys, &s);
+        status = wfl_tasks_each(ctx, s.shares, 0, move_keys, &s);
     }
     if (status == WF_OK)
-        status = wf__tasks_each(ctx, BUCKETS, 0, sort_bucket, &s);
+        status = wfl_tasks_each(ctx, BUCKETS, 0, sort_bucket, &s);
     wf_release(memory);
     return status;
 }

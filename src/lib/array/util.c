@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-wf_status wf__array_fail(wf_context *ctx, wf_status status, const char *format, ...)
+wf_status wfl_array_fail(wf_context *ctx, wf_status status, const char *format, ...)
 {
     char text[512];
     va_list args;
@@ -14,31 +14,31 @@ wf_status wf__array_fail(wf_context *ctx, wf_status status, const char *format, 
     return wf_error(ctx, status, text);
 }
 
-wf_status wf__array_error(const wf_context *ctx)
+wf_status wfl_array_error(const wf_context *ctx)
 {
-    wf_status status = wf_check(ctx);
+    wf_status status = wf_last_status(ctx);
     return status == WF_OK ? WF_ERR_MEMORY : status;
 }
 
-bool wf__array_known(const wf_array *array, const char *function)
+bool wfl_array_known(const wf_array *array, const char *function)
 {
-    if (!array || wf_array_state(array) != WF_FORMAL)
+    if (!array || wf_array_state(array) != WF_STATE_FORMAL)
         return true;
-    wf__array_fail(wf_array_context(array), WF_ERR_ARG, "%s: a formal or scratch has no contents outside a recording",
+    wfl_array_fail(wf_array_context(array), WF_ERR_ARG, "%s: a formal or scratch has no contents outside a recording",
                    function);
     return false;
 }
 
-wf_dtype wf__mean_dtype(wf_dtype t) { return t < WF_F16 ? WF_F64 : t; }
+wf_dtype wfl_mean_dtype(wf_dtype t) { return t < WF_F16 ? WF_F64 : t; }
 
-wf_dtype wf__part_dtype(wf_dtype t) { return t == WF_C32 ? WF_F16 : t == WF_C64 ? WF_F32 : t == WF_C128 ? WF_F64 : t; }
+wf_dtype wfl_part_dtype(wf_dtype t) { return t == WF_C32 ? WF_F16 : t == WF_C64 ? WF_F32 : t == WF_C128 ? WF_F64 : t; }
 
-bool wf__same_shape(const wf_shape *a, const wf_shape *b)
+bool wfl_same_shape(const wf_shape *a, const wf_shape *b)
 {
     return a->rank == b->rank && !memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim);
 }
 
-int64_t wf__axes_count(const wf_shape *shape, wf_axes axes)
+int64_t wfl_axes_count(const wf_shape *shape, wf_axes axes)
 {
     int64_t n = 1;
     for (int d = 0; d < shape->rank; ++d)
@@ -46,32 +46,32 @@ int64_t wf__axes_count(const wf_shape *shape, wf_axes axes)
     return n;
 }
 
-bool wf__axes_of(wf_context *ctx, const wf_shape *shape, wf_axes *axes, bool *drop, const char *function)
+bool wfl_axes_of(wf_context *ctx, const wf_shape *shape, wf_axes *axes, bool *drop, const char *function)
 {
-    wf_axes mask = *axes & ~WF_DROP;
-    *drop = (*axes & WF_DROP) != 0;
+    wf_axes mask = *axes & ~WF_DROP_AXES;
+    *drop = (*axes & WF_DROP_AXES) != 0;
     *axes = mask & ((1u << shape->rank) - 1);
     if (!shape->rank || mask == WF_ALL_AXES)
         return true;
     if (!mask)
-        wf__array_fail(ctx, WF_ERR_ARG, "%s: the mask names no axis; say WF_AXES(...)", function);
+        wfl_array_fail(ctx, WF_ERR_ARG, "%s: the mask names no axis; say WF_AXES(...)", function);
     else if (mask >> shape->rank)
-        wf__array_fail(ctx, WF_ERR_ARG, "%s: the mask 0x%x names axes beyond the array's rank %d", function,
+        wfl_array_fail(ctx, WF_ERR_ARG, "%s: the mask 0x%x names axes beyond the array's rank %d", function,
                        (unsigned)mask, (int)shape->rank);
     return mask && !(mask >> shape->rank);
 }
 
-bool wf__axis_of(wf_context *ctx, const wf_shape *shape, int *axis, const char *function)
+bool wfl_axis_of(wf_context *ctx, const wf_shape *shape, int *axis, const char *function)
 {
     int given = *axis;
     *axis += given < 0 ? shape->rank : 0;
     if (*axis >= 0 && *axis < shape->rank)
         return true;
-    wf__array_fail(ctx, WF_ERR_ARG, "%s: axis %d is out of range for rank %d", function, given, (int)shape->rank);
+    wfl_array_fail(ctx, WF_ERR_ARG, "%s: axis %d is out of range for rank %d", function, given, (int)shape->rank);
     return false;
 }
 
-wf_array *wf__without_axes(wf_array *array, wf_axes axes)
+wf_array *wfl_without_axes(wf_array *array, wf_axes axes)
 {
     wf_shape shape = wf_array_shape(array), kept = { .rank = 0 };
     for (int d = 0; d < shape.rank; ++d)
@@ -82,38 +82,38 @@ wf_array *wf__without_axes(wf_array *array, wf_axes axes)
     return view;
 }
 
-wf_array *wf__array_beside(const wf_array *array, wf_dtype dtype, const wf_shape *shape)
+wf_array *wfl_array_beside(const wf_array *array, wf_dtype dtype, const wf_shape *shape)
 {
     return wf_empty(wf_array_context(array), dtype, *shape, .device = wf_array_device(array));
 }
 
-wf_array *wf__array_zeros_beside(const wf_array *array, wf_dtype dtype, const wf_shape *shape)
+wf_array *wfl_array_zeros_beside(const wf_array *array, wf_dtype dtype, const wf_shape *shape)
 {
-    wf_array *zeros = wf__array_beside(array, dtype, shape);
+    wf_array *zeros = wfl_array_beside(array, dtype, shape);
     if (zeros && wf_array_fill(zeros, 0) == WF_OK)
         return zeros;
     wf_release(zeros);
     return NULL;
 }
 
-bool wf__array_together(const wf_array *a, const wf_array *b, const char *function)
+bool wfl_array_together(const wf_array *a, const wf_array *b, const char *function)
 {
     if (wf_array_device(a) == wf_array_device(b))
         return true;
-    wf_graph *g = wf__begin(wf_array_context(a), function); /* which knows the message */
+    wf_graph *g = wfl_begin(wf_array_context(a), function); /* which knows the message */
     wf_in(g, a);
     wf_in(g, b);
     return wf_run(g) == WF_OK;
 }
 
-void wf__array_by_host(const wf_array *array, const char *function)
+void wfl_array_by_host(const wf_array *array, const char *function)
 {
-    if (array && !wf__on_gpu(array))
+    if (array && !wfl_on_gpu(array))
         wf_freeze_refuse(wf_array_context(array), function,
                          "on the processor and in the interpreter it is work of the host, not launches");
 }
 
-wf_array *wf__array_scratch(wf_context *ctx, int64_t n, size_t size, void **data)
+wf_array *wfl_array_scratch(wf_context *ctx, int64_t n, size_t size, void **data)
 {
     wf_array *memory = wf_empty(ctx, WF_U8, WF_SHAPE(n, (int64_t)size), .device = WF_CPU); /* checks the product */
     if (memory && wf_map(memory, data, NULL) == WF_OK)
@@ -122,7 +122,7 @@ wf_array *wf__array_scratch(wf_context *ctx, int64_t n, size_t size, void **data
     return NULL;
 }
 
-wf_array *wf__array_run(wf_graph *graph, wf_array *out)
+wf_array *wfl_array_run(wf_graph *graph, wf_array *out)
 {
     if (wf_run(graph) == WF_OK)
         return out;

@@ -11,7 +11,7 @@
 /* ---- half floats ---- */
 
 /* Both ways are written without branches, so that loops over them become vector code. */
-float wf__io_f16_to_f32(uint16_t half)
+float wfl_io_f16_to_f32(uint16_t half)
 {
     uint32_t sign = (uint32_t)(half & 0x8000u) << 16, exponent = half >> 10 & 31u, fraction = half & 1023u;
     float subnormal = (float)(int32_t)fraction * 0x1p-24f, value;
@@ -22,7 +22,7 @@ float wf__io_f16_to_f32(uint16_t half)
     return value;
 }
 
-uint16_t wf__io_f32_to_f16(float value)
+uint16_t wfl_io_f32_to_f16(float value)
 {
     uint32_t bits, subnormal;
     memcpy(&bits, &value, 4);
@@ -56,11 +56,11 @@ static float to_f32(double x)
 
 /* Rounding twice, to f32 and then to f16, is rounding once if the first goes to odd: an inexact result has its last bit
  * set, so that it never looks like a tie (Boldo and Melquiond, "When double rounding is odd"). */
-uint16_t wf__io_f64_to_f16(double value)
+uint16_t wfl_io_f64_to_f16(double value)
 {
     float narrow = to_f32(value);
     if (fabsf(narrow) >= 65520)
-        return wf__io_f32_to_f16(narrow);
+        return wfl_io_f32_to_f16(narrow);
     if ((double)narrow != value && value == value) {
         uint32_t bits;
         memcpy(&bits, &narrow, 4);
@@ -69,7 +69,7 @@ uint16_t wf__io_f64_to_f16(double value)
         bits |= 1u;
         memcpy(&narrow, &bits, 4);
     }
-    return wf__io_f32_to_f16(narrow);
+    return wfl_io_f32_to_f16(narrow);
 }
 
 static void halves_from_f32(const char *from, int64_t step, int64_t count, char *to)
@@ -77,14 +77,14 @@ static void halves_from_f32(const char *from, int64_t step, int64_t count, char 
     for (int64_t i = 0; i < count; i++) {
         float value;
         memcpy(&value, from + i * step, 4);
-        uint16_t half = wf__io_f32_to_f16(value);
+        uint16_t half = wfl_io_f32_to_f16(value);
         memcpy(to + 2 * i, &half, 2);
     }
 }
 
 /* ---- bytes and half bytes ---- */
 
-void wf__io_swap(void *data, int64_t count, size_t bytes)
+void wfl_io_swap(void *data, int64_t count, size_t bytes)
 {
     uint8_t *p = data;
     if (bytes == 2)
@@ -112,7 +112,7 @@ void wf__io_swap(void *data, int64_t count, size_t bytes)
         }
 }
 
-void wf__io_pack4(const uint8_t *from, int64_t count, uint8_t *to)
+void wfl_io_pack4(const uint8_t *from, int64_t count, uint8_t *to)
 {
     for (int64_t i = 0; i < count / 2; i++)
         to[i] = (uint8_t)((from[2 * i] & 15u) | (from[2 * i + 1] & 15u) << 4);
@@ -120,7 +120,7 @@ void wf__io_pack4(const uint8_t *from, int64_t count, uint8_t *to)
         to[count / 2] = from[count - 1] & 15u;
 }
 
-void wf__io_unpack4(const uint8_t *from, int64_t count, uint8_t *to)
+void wfl_io_unpack4(const uint8_t *from, int64_t count, uint8_t *to)
 {
     for (int64_t i = 0; i < count; i++)
         to[i] = (uint8_t)((i % 2 ? from[i / 2] >> 4 : from[i / 2]) & 15);
@@ -155,7 +155,7 @@ static void copy_strided(const char *from, int64_t from_step, char *to, int64_t 
     }
 }
 
-void wf__io_scatter(const wf__io_type *type, const void *from, int64_t count, void *to, int64_t stride)
+void wfl_io_scatter(const wfl_io_type *type, const void *from, int64_t count, void *to, int64_t stride)
 {
     const uint8_t *bytes = from;
     if (count <= 0)
@@ -214,7 +214,7 @@ static void load_f64(wf_dtype dtype, const char *from, int64_t step, int64_t n, 
         AS_F64(uint64_t);
         break;
     case WF_F16:
-        HALVES_AS_F64(wf__io_f16_to_f32(half));
+        HALVES_AS_F64(wfl_io_f16_to_f32(half));
         break;
     case WF_BF16:
         HALVES_AS_F64(bf16_to_f32(half));
@@ -287,7 +287,7 @@ static void store_f64(const double *x, int64_t n, wf_stored stored, void *to)
         FROM_F64(uint64_t, to_u64(x[i]));
         break;
     case WF_STORED_F16:
-        FROM_F64(uint16_t, wf__io_f64_to_f16(x[i]));
+        FROM_F64(uint16_t, wfl_io_f64_to_f16(x[i]));
         break;
     case WF_STORED_F32:
     case WF_STORED_C64:
@@ -314,7 +314,7 @@ static void clamp_64(wf_dtype dtype, const char *from, int64_t step, int64_t n, 
     }
 }
 
-void wf__io_convert(wf_dtype dtype, const char *from, int64_t step, int64_t n, const wf__io_type *type, char *to)
+void wfl_io_convert(wf_dtype dtype, const char *from, int64_t step, int64_t n, const wfl_io_type *type, char *to)
 {
     enum { BLOCK = 512 };
     double block[BLOCK];
@@ -364,11 +364,11 @@ static int64_t keep_finite(double *x, int64_t n)
 }
 
 /* Statistics of up to a block, n >= 1. */
-static wf__io_stats block_stats(const double *x, int64_t n)
+static wfl_io_stats block_stats(const double *x, int64_t n)
 {
     double low[LANES], high[LANES], sum[LANES] = { 0 }, squares[LANES] = { 0 };
     int64_t whole = n / LANES * LANES;
-    wf__io_stats s = { .count = n, .min = x[0], .max = x[0] };
+    wfl_io_stats s = { .count = n, .min = x[0], .max = x[0] };
     for (int k = 0; k < LANES; k++)
         low[k] = high[k] = x[0];
     for (int64_t i = 0; i < whole; i += LANES)
@@ -399,7 +399,7 @@ static wf__io_stats block_stats(const double *x, int64_t n)
     return s;
 }
 
-void wf__io_stats_add(wf__io_stats *stats, const wf__io_type *type, const void *values, int64_t count)
+void wfl_io_stats_add(wfl_io_stats *stats, const wfl_io_type *type, const void *values, int64_t count)
 {
     enum { BLOCK = 1024 };
     double x[BLOCK];
@@ -409,7 +409,7 @@ void wf__io_stats_add(wf__io_stats *stats, const wf__io_type *type, const void *
         int64_t n = keep_finite(x, part);
         if (!n)
             continue;
-        wf__io_stats b = block_stats(x, n);
+        wfl_io_stats b = block_stats(x, n);
         /* Blocks are joined by Chan, Golub and LeVeque's update, which does not cancel. */
         double before = (double)stats->count, after = before + (double)n, delta = b.mean - stats->mean;
         stats->min = stats->count && stats->min < b.min ? stats->min : b.min;

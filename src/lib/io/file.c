@@ -20,7 +20,7 @@
 
 #define MAX_TRANSFER ((size_t)1 << 30) /* some systems transfer at most 2 GiB in one call */
 
-const char *wf__io_errno_text(int code)
+const char *wfl_io_errno_text(int code)
 {
     switch (code) {
     case EACCES:
@@ -65,13 +65,13 @@ const char *wf__io_errno_text(int code)
 
 static wf_status fail_errno(wf_context *ctx, const char *path, const char *what, int code)
 {
-    return wf__io_fail(ctx, path, code == ENOMEM ? WF_ERR_MEMORY : WF_ERR_IO, "cannot %s: %s (errno %d)", what,
-                       wf__io_errno_text(code), code);
+    return wfl_io_fail(ctx, path, code == ENOMEM ? WF_ERR_MEMORY : WF_ERR_IO, "cannot %s: %s (errno %d)", what,
+                       wfl_io_errno_text(code), code);
 }
 
 /* ---- reading ---- */
 
-wf_status wf__io_open(wf_context *ctx, const char *path, wf__io_reader *reader)
+wf_status wfl_io_open(wf_context *ctx, const char *path, wfl_io_reader *reader)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make this wait for its writer */
     if (fd < 0)
@@ -83,18 +83,18 @@ wf_status wf__io_open(wf_context *ctx, const char *path, wf__io_reader *reader)
     else if (S_ISDIR(info.st_mode))
         status = fail_errno(ctx, path, "open", EISDIR);
     else if (!S_ISREG(info.st_mode))
-        status = wf__io_fail(ctx, path, WF_ERR_IO, "cannot open: not a regular file");
+        status = wfl_io_fail(ctx, path, WF_ERR_IO, "cannot open: not a regular file");
     else if (info.st_size == 0)
-        status = wf__io_fail(ctx, path, WF_ERR_IO, "the file is empty");
+        status = wfl_io_fail(ctx, path, WF_ERR_IO, "the file is empty");
     if (status != WF_OK) {
         close(fd);
         return status;
     }
-    *reader = (wf__io_reader){ .ctx = ctx, .path = path, .fd = fd, .size = (int64_t)info.st_size };
+    *reader = (wfl_io_reader){ .ctx = ctx, .path = path, .fd = fd, .size = (int64_t)info.st_size };
     return WF_OK;
 }
 
-void wf__io_close(wf__io_reader *reader)
+void wfl_io_close(wfl_io_reader *reader)
 {
     close(reader->fd);
     reader->fd = -1;
@@ -118,19 +118,19 @@ static int64_t read_fully(int fd, int64_t offset, void *to, size_t bytes)
     return (int64_t)done;
 }
 
-wf_status wf__io_read_at(wf__io_reader *reader, int64_t offset, void *to, size_t bytes)
+wf_status wfl_io_read_at(wfl_io_reader *reader, int64_t offset, void *to, size_t bytes)
 {
     int64_t got = read_fully(reader->fd, offset, to, bytes);
     if (got < 0)
         return fail_errno(reader->ctx, reader->path, "read", errno);
     if (got < (int64_t)bytes)
-        return wf__io_fail(reader->ctx, reader->path, WF_ERR_IO,
+        return wfl_io_fail(reader->ctx, reader->path, WF_ERR_IO,
                            "the file ends at byte %lld, in the middle of what it should hold",
                            (long long)(offset + got));
     return WF_OK;
 }
 
-int64_t wf__io_read_some(wf__io_reader *reader, void *to, size_t bytes)
+int64_t wfl_io_read_some(wfl_io_reader *reader, void *to, size_t bytes)
 {
     int64_t got = read_fully(reader->fd, reader->pos, to, bytes);
     if (got > 0)
@@ -193,7 +193,7 @@ static char *resolve(const char *path, int *code)
 }
 
 /* A name in the folder of writer->target that nobody else is likely to use. */
-static char *new_temp_name(const wf__io_writer *writer, const char *folder, unsigned attempt)
+static char *new_temp_name(const wfl_io_writer *writer, const char *folder, unsigned attempt)
 {
     struct timespec now = { 0 };
     clock_gettime(CLOCK_REALTIME, &now);
@@ -207,7 +207,7 @@ static char *new_temp_name(const wf__io_writer *writer, const char *folder, unsi
 }
 
 /* Gives the file a name of its own: creates it, or links the nameless one. Returns 0 or an errno. */
-static int make_named(wf__io_writer *writer, const char *folder, const char *link_from)
+static int make_named(wfl_io_writer *writer, const char *folder, const char *link_from)
 {
     for (unsigned attempt = 0; attempt < 64; attempt++) {
         free(writer->temp);
@@ -231,7 +231,7 @@ static int make_named(wf__io_writer *writer, const char *folder, const char *lin
 static void proc_name(int fd, char text[40]) { snprintf(text, 40, "/proc/self/fd/%d", fd); }
 
 /* A file in `folder`, without a name if that works here. Returns 0 or an errno. */
-static int open_temp(wf__io_writer *writer, const char *folder)
+static int open_temp(wfl_io_writer *writer, const char *folder)
 {
 #ifdef O_TMPFILE
     writer->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
@@ -247,7 +247,7 @@ static int open_temp(wf__io_writer *writer, const char *folder)
 }
 
 /* What is at the target now must be a regular file that may be written; the new file takes over its permissions. */
-static wf_status check_target(wf__io_writer *writer, struct stat *old, bool *exists)
+static wf_status check_target(wfl_io_writer *writer, struct stat *old, bool *exists)
 {
     *exists = stat(writer->target, old) == 0;
     if (!*exists)
@@ -255,15 +255,15 @@ static wf_status check_target(wf__io_writer *writer, struct stat *old, bool *exi
     if (S_ISDIR(old->st_mode))
         return fail_errno(writer->ctx, writer->path, "write", EISDIR);
     if (!S_ISREG(old->st_mode))
-        return wf__io_fail(writer->ctx, writer->path, WF_ERR_IO, "cannot write: not a regular file");
+        return wfl_io_fail(writer->ctx, writer->path, WF_ERR_IO, "cannot write: not a regular file");
     if (faccessat(AT_FDCWD, writer->target, W_OK, AT_EACCESS) != 0)
         return fail_errno(writer->ctx, writer->path, "write", errno);
     return WF_OK;
 }
 
-wf_status wf__io_create(wf_context *ctx, const char *path, const wf_meta *meta, wf__io_writer *writer)
+wf_status wfl_io_create(wf_context *ctx, const char *path, const wf_meta *meta, wfl_io_writer *writer)
 {
-    *writer = (wf__io_writer){ .ctx = ctx, .path = path, .durable = meta->durable, .fd = -1 };
+    *writer = (wfl_io_writer){ .ctx = ctx, .path = path, .durable = meta->durable, .fd = -1 };
     char *folder = NULL;
     wf_status status = WF_OK;
     size_t length = strlen(path);
@@ -278,7 +278,7 @@ wf_status wf__io_create(wf_context *ctx, const char *path, const wf_meta *meta, 
     }
     folder = folder_of(writer->target);
     if (!folder) {
-        status = wf__io_fail_memory(ctx, path, (int64_t)length);
+        status = wfl_io_fail_memory(ctx, path, (int64_t)length);
         goto done;
     }
     struct stat old;
@@ -302,11 +302,11 @@ wf_status wf__io_create(wf_context *ctx, const char *path, const wf_meta *meta, 
 done:
     free(folder);
     if (status != WF_OK)
-        wf__io_finish(writer, status);
+        wfl_io_finish(writer, status);
     return status;
 }
 
-bool wf__io_write(wf__io_writer *writer, const void *from, size_t bytes)
+bool wfl_io_write(wfl_io_writer *writer, const void *from, size_t bytes)
 {
     size_t done = 0;
     while (done < bytes && !writer->code) {
@@ -328,7 +328,7 @@ bool wf__io_write(wf__io_writer *writer, const void *from, size_t bytes)
     return !writer->code;
 }
 
-int64_t wf__io_read_back(wf__io_writer *writer, void *to, size_t bytes)
+int64_t wfl_io_read_back(wfl_io_writer *writer, void *to, size_t bytes)
 {
     int64_t got = read_fully(writer->fd, writer->pos, to, bytes);
     if (got < 0 && !writer->code)
@@ -339,7 +339,7 @@ int64_t wf__io_read_back(wf__io_writer *writer, void *to, size_t bytes)
 }
 
 /* Flushes if asked to, names, closes, renames. Returns 0 or an errno. */
-static int publish(wf__io_writer *writer)
+static int publish(wfl_io_writer *writer)
 {
     if (writer->durable && fsync(writer->fd) != 0 && errno != EINVAL && errno != ENOSYS)
         return errno;
@@ -363,7 +363,7 @@ static int publish(wf__io_writer *writer)
     return 0;
 }
 
-wf_status wf__io_finish(wf__io_writer *writer, wf_status status)
+wf_status wfl_io_finish(wfl_io_writer *writer, wf_status status)
 {
     if (status == WF_OK && !writer->code)
         writer->code = publish(writer);
@@ -378,6 +378,6 @@ wf_status wf__io_finish(wf__io_writer *writer, wf_status status)
         unlink(writer->temp);
     free(writer->temp);
     free(writer->target);
-    *writer = (wf__io_writer){ .fd = -1 };
+    *writer = (wfl_io_writer){ .fd = -1 };
     return status;
 }

@@ -7,18 +7,18 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static wf_status open_locked(wf__foreign *library, wf_context *ctx, const char *path)
+static wf_status open_locked(wfl_foreign *library, wf_context *ctx, const char *path)
 {
     void *handle = dlopen(library->soname, RTLD_NOW | RTLD_LOCAL);
     const char *why = handle ? NULL : dlerror();
     if (!handle)
-        return wf__io_fail(ctx, path, WF_ERR_UNSUPPORTED, "%s files need the library %s: %s", library->format,
+        return wfl_io_fail(ctx, path, WF_ERR_UNSUPPORTED, "%s files need the library %s: %s", library->format,
                            library->soname, why ? why : "it cannot be opened");
     for (size_t i = 0; i < library->functions; i++) {
         void *symbol = dlsym(handle, library->function[i].name);
         if (!symbol) {
             dlclose(handle);
-            return wf__io_fail(ctx, path, WF_ERR_UNSUPPORTED, "%s files need a library %s that has %s", library->format,
+            return wfl_io_fail(ctx, path, WF_ERR_UNSUPPORTED, "%s files need a library %s that has %s", library->format,
                                library->soname, library->function[i].name);
         }
         memcpy(library->function[i].pointer, &symbol, sizeof symbol);
@@ -27,7 +27,7 @@ static wf_status open_locked(wf__foreign *library, wf_context *ctx, const char *
     return WF_OK;
 }
 
-wf_status wf__foreign_open(wf__foreign *library, wf_context *ctx, const char *path)
+wf_status wfl_foreign_open(wfl_foreign *library, wf_context *ctx, const char *path)
 {
     if (atomic_load_explicit(&library->ready, memory_order_acquire))
         return WF_OK;

@@ -8,18 +8,18 @@
 #define WEFT_IO_FOREIGN_H
 #include "io_internal.h"
 
-typedef struct wf__foreign_function {
+typedef struct wfl_foreign_function {
     const char *name;
     void *pointer; /* to the function pointer to set */
-} wf__foreign_function;
+} wfl_foreign_function;
 
-typedef struct wf__foreign {
+typedef struct wfl_foreign {
     const char *soname, *format; /* format: for messages */
-    const wf__foreign_function *function;
+    const wfl_foreign_function *function;
     size_t functions;
     _Atomic bool ready;
-} wf__foreign;
+} wfl_foreign;
 
 /* Opens the library and fills the table, once; it stays open. Any thread. WF_ERR_UNSUPPORTED: it is not installed. */
-wf_status wf__foreign_open(wf__foreign *library, wf_context *ctx, const char *path);
+wf_status wfl_foreign_open(wfl_foreign *library, wf_context *ctx, const char *path);
 #endif

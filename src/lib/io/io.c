@@ -10,12 +10,12 @@
 #include <string.h>
 
 /* One row per format: a new one is added here. */
-static const wf__io_format *const formats[] = { &wf__io_mrc, &wf__io_npy, &wf__io_png, &wf__io_tiff };
+static const wfl_io_format *const formats[] = { &wfl_io_mrc, &wfl_io_npy, &wfl_io_png, &wfl_io_tiff };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 /* ---- helpers for the formats ---- */
 
-wf_status wf__io_fail(wf_context *ctx, const char *path, wf_status status, const char *format, ...)
+wf_status wfl_io_fail(wf_context *ctx, const char *path, wf_status status, const char *format, ...)
 {
     char text[1536];
     int used = snprintf(text, sizeof text, "%.1000s: ", path);
@@ -30,12 +30,12 @@ wf_status wf__io_fail(wf_context *ctx, const char *path, wf_status status, const
     return wf_error(ctx, status, text);
 }
 
-wf_status wf__io_fail_memory(wf_context *ctx, const char *path, int64_t bytes)
+wf_status wfl_io_fail_memory(wf_context *ctx, const char *path, int64_t bytes)
 {
-    return wf__io_fail(ctx, path, WF_ERR_MEMORY, "out of memory: %lld bytes", (long long)bytes);
+    return wfl_io_fail(ctx, path, WF_ERR_MEMORY, "out of memory: %lld bytes", (long long)bytes);
 }
 
-bool wf__io_little_endian(void)
+bool wfl_io_little_endian(void)
 {
     const uint16_t one = 1;
     uint8_t first;
@@ -43,7 +43,7 @@ bool wf__io_little_endian(void)
     return first == 1;
 }
 
-bool wf__io_mul(int64_t a, int64_t b, int64_t *out)
+bool wfl_io_mul(int64_t a, int64_t b, int64_t *out)
 {
     if (b != 0 && a > INT64_MAX / b)
         return false;
@@ -53,7 +53,7 @@ bool wf__io_mul(int64_t a, int64_t b, int64_t *out)
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
 
-bool wf__io_suffix_is(const char *path, const char *suffix)
+bool wfl_io_suffix_is(const char *path, const char *suffix)
 {
     size_t n = strlen(path), m = strlen(suffix);
     if (n <= m || path[n - m - 1] == '/')
@@ -65,16 +65,16 @@ bool wf__io_suffix_is(const char *path, const char *suffix)
 }
 
 /* The ith; NULL: there are fewer. */
-static const char *suffix_of(const wf__io_format *format, size_t i)
+static const char *suffix_of(const wfl_io_format *format, size_t i)
 {
     return i < sizeof format->suffixes / sizeof *format->suffixes ? format->suffixes[i] : NULL;
 }
 
-static const wf__io_format *format_by_suffix(const char *path)
+static const wfl_io_format *format_by_suffix(const char *path)
 {
     for (int f = 0; f < FORMATS; f++)
         for (size_t i = 0; suffix_of(formats[f], i); i++)
-            if (wf__io_suffix_is(path, suffix_of(formats[f], i)))
+            if (wfl_io_suffix_is(path, suffix_of(formats[f], i)))
                 return formats[f];
     return NULL;
 }
@@ -83,16 +83,16 @@ static const wf__io_format *format_by_suffix(const char *path)
 static void name_file(wf_context *ctx, const char *path)
 {
     char text[512];
-    wf_status status = wf_check(ctx);
-    snprintf(text, sizeof text, "%s", wf_message(ctx));
-    wf_clear(ctx);
+    wf_status status = wf_last_status(ctx);
+    snprintf(text, sizeof text, "%s", wf_last_message(ctx));
+    wf_clear_error(ctx);
     if (status != WF_OK)
-        wf__io_fail(ctx, path, status, "%s", text);
+        wfl_io_fail(ctx, path, status, "%s", text);
 }
 
-wf_array *wf__io_new_array(wf__io_reader *reader, const wf__io_image *image, void **data)
+wf_array *wfl_io_new_array(wfl_io_reader *reader, const wfl_io_image *image, void **data)
 {
-    bool first = wf_check(reader->ctx) == WF_OK; /* else an earlier error is the one to tell */
+    bool first = wf_last_status(reader->ctx) == WF_OK; /* else an earlier error is the one to tell */
     wf_array *array = wf_empty(reader->ctx, image->dtype, image->shape, .device = WF_CPU);
     if (array && wf_map(array, data, NULL) == WF_OK)
         return array;
@@ -118,7 +118,7 @@ static wf_status check_arguments(wf_context *ctx, const char *path, const wf_met
     if (!path || !*path)
         return wf_error(ctx, WF_ERR_ARG, "the path of a file is NULL or empty");
     if (meta && meta->size < sizeof meta->size)
-        return wf__io_fail(ctx, path, WF_ERR_ARG, "meta.size is %zu (must be sizeof(wf_meta))", meta->size);
+        return wfl_io_fail(ctx, path, WF_ERR_ARG, "meta.size is %zu (must be sizeof(wf_meta))", meta->size);
     return WF_OK;
 }
 
@@ -153,7 +153,7 @@ static const char *list_formats(char list[LIST])
 static wf_status fail_suffix(wf_context *ctx, const char *path)
 {
     char known[LIST];
-    return wf__io_fail(ctx, path, WF_ERR_UNSUPPORTED, "the suffix names no format (known: %s)", list_suffixes(known));
+    return wfl_io_fail(ctx, path, WF_ERR_UNSUPPORTED, "the suffix names no format (known: %s)", list_suffixes(known));
 }
 
 /* What else people try. Unlike MRC, whose older files carry no mark, all these do. */
@@ -180,27 +180,27 @@ static const char *foreign_content(const uint8_t *head, size_t bytes)
     return NULL;
 }
 
-static wf_status recognise(wf__io_reader *reader, const wf__io_format **format)
+static wf_status recognise(wfl_io_reader *reader, const wfl_io_format **format)
 {
     uint8_t head[IO_HEAD_BYTES];
     size_t bytes = reader->size < IO_HEAD_BYTES ? (size_t)reader->size : IO_HEAD_BYTES;
-    wf_status status = wf__io_read_at(reader, 0, head, bytes);
+    wf_status status = wfl_io_read_at(reader, 0, head, bytes);
     if (status != WF_OK)
         return status;
-    const wf__io_format *named = format_by_suffix(reader->path);
-    const wf__io_format *found = named && named->match(head, bytes) ? named : NULL;
+    const wfl_io_format *named = format_by_suffix(reader->path);
+    const wfl_io_format *found = named && named->match(head, bytes) ? named : NULL;
     for (int f = 0; f < FORMATS && !found; f++)
         if (formats[f]->match(head, bytes))
             found = formats[f];
     char known[LIST];
     const char *foreign = found ? NULL : foreign_content(head, bytes);
     if (foreign)
-        return wf__io_fail(reader->ctx, reader->path, WF_ERR_UNSUPPORTED, "the file is %s (%s are read)", foreign,
+        return wfl_io_fail(reader->ctx, reader->path, WF_ERR_UNSUPPORTED, "the file is %s (%s are read)", foreign,
                            list_formats(known));
     if (!found)
         found = named;
     if (!found) {
-        return wf__io_fail(reader->ctx, reader->path, WF_ERR_UNSUPPORTED,
+        return wfl_io_fail(reader->ctx, reader->path, WF_ERR_UNSUPPORTED,
                            "neither the content nor the suffix is of a known format (%s)", list_suffixes(known));
     }
     *format = found;
@@ -209,13 +209,13 @@ static wf_status recognise(wf__io_reader *reader, const wf__io_format **format)
 
 wf_array *wf_load(wf_context *ctx, const char *path, wf_meta *meta)
 {
-    wf__io_reader reader;
-    if (check_arguments(ctx, path, meta) != WF_OK || wf__io_open(ctx, path, &reader) != WF_OK)
+    wfl_io_reader reader;
+    if (check_arguments(ctx, path, meta) != WF_OK || wfl_io_open(ctx, path, &reader) != WF_OK)
         return NULL;
-    wf__io_image image = { .meta = { .size = sizeof image.meta } };
-    const wf__io_format *format = NULL;
+    wfl_io_image image = { .meta = { .size = sizeof image.meta } };
+    const wfl_io_format *format = NULL;
     wf_array *array = recognise(&reader, &format) == WF_OK ? format->load(&reader, &image) : NULL;
-    wf__io_close(&reader);
+    wfl_io_close(&reader);
     if (array && wf_context_device(ctx) >= WF_GPU(0)) {
         wf_array *there = wf_copy_to(array, 0);
         wf_release(array);
@@ -230,18 +230,18 @@ wf_array *wf_load(wf_context *ctx, const char *path, wf_meta *meta)
 
 wf_status wf_probe(wf_context *ctx, const char *path, wf_meta *meta, wf_dtype *dtype, wf_shape *shape)
 {
-    wf__io_reader reader;
+    wfl_io_reader reader;
     wf_status status = check_arguments(ctx, path, meta);
     if (status == WF_OK)
-        status = wf__io_open(ctx, path, &reader);
+        status = wfl_io_open(ctx, path, &reader);
     if (status != WF_OK)
         return status;
-    wf__io_image image = { .meta = { .size = sizeof image.meta } };
-    const wf__io_format *format = NULL;
+    wfl_io_image image = { .meta = { .size = sizeof image.meta } };
+    const wfl_io_format *format = NULL;
     status = recognise(&reader, &format);
     if (status == WF_OK)
         status = format->probe(&reader, &image);
-    wf__io_close(&reader);
+    wfl_io_close(&reader);
     if (status != WF_OK)
         return status;
     image.meta.format = format->format;
@@ -258,20 +258,20 @@ static wf_status check_meta(wf_context *ctx, const char *path, const wf_meta *me
 {
     for (int axis = 0; axis < 3; axis++) {
         if (!(meta->spacing[axis] >= 0) || isinf(meta->spacing[axis]))
-            return wf__io_fail(ctx, path, WF_ERR_ARG, "meta.spacing[%d] is %g (must be finite and not negative)", axis,
+            return wfl_io_fail(ctx, path, WF_ERR_ARG, "meta.spacing[%d] is %g (must be finite and not negative)", axis,
                                meta->spacing[axis]);
         if (!isfinite(meta->origin[axis]))
-            return wf__io_fail(ctx, path, WF_ERR_ARG, "meta.origin[%d] is %g (must be finite)", axis,
+            return wfl_io_fail(ctx, path, WF_ERR_ARG, "meta.origin[%d] is %g (must be finite)", axis,
                                meta->origin[axis]);
         if (!(meta->angles[axis] >= 0 && meta->angles[axis] < 180))
-            return wf__io_fail(ctx, path, WF_ERR_ARG, "meta.angles[%d] is %g (must be 0 or between 0 and 180)", axis,
+            return wfl_io_fail(ctx, path, WF_ERR_ARG, "meta.angles[%d] is %g (must be 0 or between 0 and 180)", axis,
                                meta->angles[axis]);
         if (meta->cell[axis] < 0)
-            return wf__io_fail(ctx, path, WF_ERR_ARG, "meta.cell[%d] is %d (must not be negative)", axis,
+            return wfl_io_fail(ctx, path, WF_ERR_ARG, "meta.cell[%d] is %d (must not be negative)", axis,
                                meta->cell[axis]);
     }
     if (meta->space_group < 0 || meta->space_group > 230)
-        return wf__io_fail(ctx, path, WF_ERR_ARG, "meta.space_group is %d (must be 0..230)", meta->space_group);
+        return wfl_io_fail(ctx, path, WF_ERR_ARG, "meta.space_group is %d (must be 0..230)", meta->space_group);
     return WF_OK;
 }
 
@@ -289,15 +289,15 @@ wf_status wf_save(const wf_array *array, const char *path, const wf_meta *given)
     if (status != WF_OK)
         return status;
 
-    const wf__io_format *format = format_by_suffix(path);
+    const wfl_io_format *format = format_by_suffix(path);
     for (int f = 0; f < FORMATS && !format; f++)
         if (formats[f]->format == meta.format)
             format = formats[f];
     if (!format)
         return fail_suffix(ctx, path);
-    wf__io_source source;
+    wfl_io_source source;
     wf_array *here = wf_array_device(array) >= WF_GPU(0) ? wf_copy_to(array, WF_CPU) : wf_retain(array);
-    status = here ? wf__io_source_open(here, path, &source) : wf_check(ctx);
+    status = here ? wfl_io_source_open(here, path, &source) : wf_last_status(ctx);
     if (status == WF_OK)
         status = format->save(&source, &meta);
     wf_release(here);
@@ -307,7 +307,7 @@ wf_status wf_save(const wf_array *array, const char *path, const wf_meta *given)
 wf_status wf_format_named(wf_context *ctx, const char *path, wf_format *format)
 {
     wf_status status = check_arguments(ctx, path, NULL);
-    const wf__io_format *named = status == WF_OK ? format_by_suffix(path) : NULL;
+    const wfl_io_format *named = status == WF_OK ? format_by_suffix(path) : NULL;
     if (status != WF_OK || !named)
         return status != WF_OK ? status : fail_suffix(ctx, path);
     *format = named->format;
@@ -324,6 +324,6 @@ const char *wf_format_name(wf_format format)
 
 const char *wf_stored_name(wf_stored stored)
 {
-    const wf__io_type *type = wf__io_type_of(stored);
+    const wfl_io_type *type = wfl_io_type_of(stored);
     return type ? type->name : NULL;
 }

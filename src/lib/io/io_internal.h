@@ -40,67 +40,67 @@
     X(C128, "c128", 8, 2, WF_F64)  \
     X(U4, "u4", 1, 1, WF_U8)
 
-typedef struct wf__io_type {
+typedef struct wfl_io_type {
     wf_stored stored;
     const char *name;
     size_t bytes;
     int parts;
     wf_dtype dtype;
-} wf__io_type;
+} wfl_io_type;
 
 #define IO_BIT(name) (1u << WF_STORED_##name)
 /* The row of `stored`; NULL for WF_STORED_DEFAULT and what is out of range. */
-const wf__io_type *wf__io_type_of(wf_stored stored);
+const wfl_io_type *wfl_io_type_of(wf_stored stored);
 /* The dtype that values are loaded as: of complex ones not that of the parts. */
-wf_dtype wf__io_loaded_as(const wf__io_type *type);
+wf_dtype wfl_io_loaded_as(const wfl_io_type *type);
 /* The type that stores `dtype` as it is; NULL for dtypes that no file has. */
-const wf__io_type *wf__io_type_native(wf_dtype dtype);
+const wfl_io_type *wfl_io_type_native(wf_dtype dtype);
 
 /* ---- errors and small helpers ----------------------------------------------------------------------------------- */
 
 /* Sets the context's error "path: text" and returns `status`. Bytes that are not printable become '?'. */
-wf_status wf__io_fail(wf_context *ctx, const char *path, wf_status status, const char *format, ...) IO_PRINTF(4, 5);
-wf_status wf__io_fail_memory(wf_context *ctx, const char *path, int64_t bytes);
+wf_status wfl_io_fail(wf_context *ctx, const char *path, wf_status status, const char *format, ...) IO_PRINTF(4, 5);
+wf_status wfl_io_fail_memory(wf_context *ctx, const char *path, int64_t bytes);
 /* "permission denied"; thread-safe. */
-const char *wf__io_errno_text(int code);
-bool wf__io_little_endian(void);
+const char *wfl_io_errno_text(int code);
+bool wfl_io_little_endian(void);
 /* a * b for a, b >= 0; false on overflow. */
-bool wf__io_mul(int64_t a, int64_t b, int64_t *out);
-bool wf__io_suffix_is(const char *path, const char *suffix); /* ".mrc"; letter case does not matter */
+bool wfl_io_mul(int64_t a, int64_t b, int64_t *out);
+bool wfl_io_suffix_is(const char *path, const char *suffix); /* ".mrc"; letter case does not matter */
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
-typedef struct wf__io_reader {
+typedef struct wfl_io_reader {
     wf_context *ctx;
     const char *path;
     int fd;
-    int64_t size, pos; /* pos: of wf__io_read_some */
-} wf__io_reader;
+    int64_t size, pos; /* pos: of wfl_io_read_some */
+} wfl_io_reader;
 
 /* Opens a regular file. Nothing to close on error. */
-wf_status wf__io_open(wf_context *ctx, const char *path, wf__io_reader *reader);
-void wf__io_close(wf__io_reader *reader);
+wf_status wfl_io_open(wf_context *ctx, const char *path, wfl_io_reader *reader);
+void wfl_io_close(wfl_io_reader *reader);
 /* Exactly `bytes` bytes at `offset`, else an error. */
-wf_status wf__io_read_at(wf__io_reader *reader, int64_t offset, void *to, size_t bytes);
+wf_status wfl_io_read_at(wfl_io_reader *reader, int64_t offset, void *to, size_t bytes);
 /* Up to `bytes` bytes at reader->pos, which moves; fewer only at the end of the file; -1 on error. Sets no message. */
-int64_t wf__io_read_some(wf__io_reader *reader, void *to, size_t bytes);
+int64_t wfl_io_read_some(wfl_io_reader *reader, void *to, size_t bytes);
 
 /* Where samples lie in a file and where they go: the file's axes, slowest first, each with its stride in the array. */
-typedef struct wf__io_layout {
-    const wf__io_type *type;
+typedef struct wfl_io_layout {
+    const wfl_io_type *type;
     bool swap;      /* byte order differs from the machine's */
     int64_t offset; /* of the first sample; the rest follow without gaps (U4: lines start at whole bytes) */
     int rank;
     int64_t extent[WF_MAX_RANK];
     int64_t stride[WF_MAX_RANK]; /* in elements of the array */
-} wf__io_layout;
+} wfl_io_layout;
 /* The layout of a file in the array's own (C) order. */
-void wf__io_layout_c(wf__io_layout *layout, const wf_shape *shape);
-wf_status wf__io_read_samples(wf__io_reader *reader, const wf__io_layout *layout, void *to);
+void wfl_io_layout_c(wfl_io_layout *layout, const wf_shape *shape);
+wf_status wfl_io_read_samples(wfl_io_reader *reader, const wfl_io_layout *layout, void *to);
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
-typedef struct wf__io_writer {
+typedef struct wfl_io_writer {
     wf_context *ctx;
     const char *path; /* as the caller wrote it, for messages */
     char *target;     /* the file that appears, symbolic links resolved */
@@ -110,22 +110,22 @@ typedef struct wf__io_writer {
     int fd;
     int64_t pos, size;
     int code; /* errno of the first failure */
-} wf__io_writer;
+} wfl_io_writer;
 
-/* Opens a temporary file beside `path`. On success, end with wf__io_finish. Of meta, `durable` is used. */
-wf_status wf__io_create(wf_context *ctx, const char *path, const wf_meta *meta, wf__io_writer *writer);
+/* Opens a temporary file beside `path`. On success, end with wfl_io_finish. Of meta, `durable` is used. */
+wf_status wfl_io_create(wf_context *ctx, const char *path, const wf_meta *meta, wfl_io_writer *writer);
 /* Write or read back at writer->pos, which moves. False on failure, with writer->code set and no message yet. */
-bool wf__io_write(wf__io_writer *writer, const void *from, size_t bytes);
-int64_t wf__io_read_back(wf__io_writer *writer, void *to, size_t bytes);
+bool wfl_io_write(wfl_io_writer *writer, const void *from, size_t bytes);
+int64_t wfl_io_read_back(wfl_io_writer *writer, void *to, size_t bytes);
 /* status WF_OK: makes the file appear. Otherwise, or if that fails: leaves no trace. Frees the writer in any case. A
  * failed write (writer->code) counts as an error and is reported. Returns the final status. */
-wf_status wf__io_finish(wf__io_writer *writer, wf_status status);
+wf_status wfl_io_finish(wfl_io_writer *writer, wf_status status);
 
 /* ---- arrays to be saved ------------------------------------------------------------------------------------------ */
 
 /* An array to be saved. Axes are merged where their strides allow it. A complex array is given as its parts: with a
  * last axis of extent 2. */
-typedef struct wf__io_source {
+typedef struct wfl_io_source {
     wf_context *ctx;
     const char *path;
     wf_dtype dtype, array_dtype;
@@ -135,62 +135,62 @@ typedef struct wf__io_source {
     int rank; /* of the merged axes, >= 1 */
     int64_t extent[WF_MAX_RANK];
     int64_t step[WF_MAX_RANK]; /* in bytes */
-} wf__io_source;
+} wfl_io_source;
 
-wf_status wf__io_source_open(const wf_array *array, const char *path, wf__io_source *source);
+wf_status wfl_io_source_open(const wf_array *array, const char *path, wfl_io_source *source);
 /* The type to save as: meta->store_as, which must be one of the bits `allowed`, or the native type if it is one of
  * `defaults`, or `fallback` (DEFAULT: refused). Sets *type, and *rank to the number of axes without that of complex
  * parts. `advice` ends the message of a refusal. */
-wf_status wf__io_choose_type(const wf__io_source *source, const wf_meta *meta, const char *format, uint32_t allowed,
-                             uint32_t defaults, wf_stored fallback, const char *advice, const wf__io_type **type,
+wf_status wfl_io_choose_type(const wfl_io_source *source, const wf_meta *meta, const char *format, uint32_t allowed,
+                             uint32_t defaults, wf_stored fallback, const char *advice, const wfl_io_type **type,
                              int *rank);
 
 /* ---- conversion ------------------------------------------------------------------------------------------------- */
 
 /* Elements first, first + 1, ... (C order) of the source, converted to parts of `type`; U4 one byte each. */
-void wf__io_gather(const wf__io_source *source, int64_t first, int64_t count, const wf__io_type *type, void *to);
+void wfl_io_gather(const wfl_io_source *source, int64_t first, int64_t count, const wfl_io_type *type, void *to);
 /* A run of `n` elements that lie `step` bytes apart, converted to parts of `type`; U4 one byte each. */
-void wf__io_convert(wf_dtype dtype, const char *from, int64_t step, int64_t n, const wf__io_type *type, char *to);
+void wfl_io_convert(wf_dtype dtype, const char *from, int64_t step, int64_t n, const wfl_io_type *type, char *to);
 /* Samples from a file, in the machine's byte order, to array elements `stride` apart; U4 one byte each. */
-void wf__io_scatter(const wf__io_type *type, const void *from, int64_t count, void *to, int64_t stride);
+void wfl_io_scatter(const wfl_io_type *type, const void *from, int64_t count, void *to, int64_t stride);
 /* 4-bit values, the first in the low half of a byte. */
-void wf__io_pack4(const uint8_t *from, int64_t count, uint8_t *to);
-void wf__io_unpack4(const uint8_t *from, int64_t count, uint8_t *to);
+void wfl_io_pack4(const uint8_t *from, int64_t count, uint8_t *to);
+void wfl_io_unpack4(const uint8_t *from, int64_t count, uint8_t *to);
 /* Reverses the bytes of each of `count` elements in place. */
-void wf__io_swap(void *data, int64_t count, size_t bytes);
-float wf__io_f16_to_f32(uint16_t half);
-uint16_t wf__io_f32_to_f16(float value);  /* nearest, ties to even; finite values stay finite */
-uint16_t wf__io_f64_to_f16(double value); /* likewise, rounded once */
+void wfl_io_swap(void *data, int64_t count, size_t bytes);
+float wfl_io_f16_to_f32(uint16_t half);
+uint16_t wfl_io_f32_to_f16(float value);  /* nearest, ties to even; finite values stay finite */
+uint16_t wfl_io_f64_to_f16(double value); /* likewise, rounded once */
 
 /* Running minimum, maximum, mean and sum of squared deviations of the finite values. */
-typedef struct wf__io_stats {
+typedef struct wfl_io_stats {
     int64_t count;
     double min, max, mean, m2;
-} wf__io_stats;
-void wf__io_stats_add(wf__io_stats *stats, const wf__io_type *type, const void *values, int64_t count);
+} wfl_io_stats;
+void wfl_io_stats_add(wfl_io_stats *stats, const wfl_io_type *type, const void *values, int64_t count);
 
 /* ---- formats ---------------------------------------------------------------------------------------------------- */
 
 /* What a header says. meta is zeroed before and has its `format` and `size` set afterwards. */
-typedef struct wf__io_image {
+typedef struct wfl_io_image {
     wf_meta meta;
     wf_dtype dtype;
     wf_shape shape;
-} wf__io_image;
+} wfl_io_image;
 
-typedef struct wf__io_format {
+typedef struct wfl_io_format {
     wf_format format;
     const char *name;
     const char *suffixes[8];                          /* NULL behind the last, if there are fewer */
     bool (*match)(const uint8_t *head, size_t bytes); /* does a file beginning like this look like the format? */
-    wf_status (*probe)(wf__io_reader *reader, wf__io_image *image);
-    wf_array *(*load)(wf__io_reader *reader, wf__io_image *image);
-    wf_status (*save)(const wf__io_source *source, const wf_meta *meta);
-} wf__io_format;
+    wf_status (*probe)(wfl_io_reader *reader, wfl_io_image *image);
+    wf_array *(*load)(wfl_io_reader *reader, wfl_io_image *image);
+    wf_status (*save)(const wfl_io_source *source, const wf_meta *meta);
+} wfl_io_format;
 #define IO_HEAD_BYTES 216 /* what `match` is shown, if the file is that long */
 
 /* A new array of image->dtype and image->shape, in C order, and the address of its memory. NULL on error. */
-wf_array *wf__io_new_array(wf__io_reader *reader, const wf__io_image *image, void **data);
+wf_array *wfl_io_new_array(wfl_io_reader *reader, const wfl_io_image *image, void **data);
 
-extern const wf__io_format wf__io_mrc, wf__io_npy, wf__io_png, wf__io_tiff;
+extern const wfl_io_format wfl_io_mrc, wfl_io_npy, wfl_io_png, wfl_io_tiff;
 #endif

@@ -58,12 +58,12 @@ typedef struct header {
     int32_t mode, volumes;        /* volumes > 0: a stack of that many */
     bool stack;                   /* sections are images */
     int64_t data_at;
-    const wf__io_type *type;
+    const wfl_io_type *type;
 } header;
 
 static bool suffix_is_stack(const char *path)
 {
-    return wf__io_suffix_is(path, ".mrcs") || wf__io_suffix_is(path, ".st") || wf__io_suffix_is(path, ".ali");
+    return wfl_io_suffix_is(path, ".mrcs") || wfl_io_suffix_is(path, ".st") || wfl_io_suffix_is(path, ".ali");
 }
 
 static bool mrc_match(const uint8_t *head, size_t bytes)
@@ -78,7 +78,7 @@ static int32_t get_i32(const header *h, size_t at)
     int32_t value;
     memcpy(&value, h->bytes + at, 4);
     if (h->swap)
-        wf__io_swap(&value, 1, 4);
+        wfl_io_swap(&value, 1, 4);
     return value;
 }
 
@@ -116,7 +116,7 @@ static void find_byte_order(header *h)
 {
     const uint8_t *stamp = h->bytes + AT_MACHST;
     bool stamp_little = stamp[0] == 0x44, stamp_big = stamp[0] == 0x11;
-    bool swap = wf__io_little_endian() ? stamp_big : stamp_little;
+    bool swap = wfl_io_little_endian() ? stamp_big : stamp_little;
     h->swap = swap;
     if ((stamp_little || stamp_big) && is_known_mode(get_i32(h, AT_MODE)))
         return;
@@ -124,13 +124,13 @@ static void find_byte_order(header *h)
     h->swap = otherwise > as_stamped ? !swap : swap;
 }
 
-static wf_status bad_field(const wf__io_reader *r, const char *field, int64_t value, const char *must)
+static wf_status bad_field(const wfl_io_reader *r, const char *field, int64_t value, const char *must)
 {
-    return wf__io_fail(r->ctx, r->path, WF_ERR_IO, "MRC header field %s is %lld (must be %s)", field, (long long)value,
+    return wfl_io_fail(r->ctx, r->path, WF_ERR_IO, "MRC header field %s is %lld (must be %s)", field, (long long)value,
                        must);
 }
 
-static wf_status read_mode(const wf__io_reader *r, header *h)
+static wf_status read_mode(const wfl_io_reader *r, header *h)
 {
     bool imod = get_i32(h, AT_IMOD_STAMP) == IMOD_STAMP;
     int32_t flags = imod ? get_i32(h, AT_IMOD_FLAGS) : IMOD_SIGNED;
@@ -138,7 +138,7 @@ static wf_status read_mode(const wf__io_reader *r, header *h)
     if (!is_known_mode(h->mode))
         return bad_field(r, "MODE", h->mode, "0, 1, 2, 4, 6, 12 or 101");
     if (h->mode == 0 && (flags & IMOD_HALF_BYTES))
-        return wf__io_fail(r->ctx, r->path, WF_ERR_UNSUPPORTED,
+        return wfl_io_fail(r->ctx, r->path, WF_ERR_UNSUPPORTED,
                            "MRC header field IMODFLAGS is %d: mode 0 with two values in a byte is not supported",
                            flags);
     wf_stored stored = WF_STORED_DEFAULT;
@@ -147,15 +147,15 @@ static wf_status read_mode(const wf__io_reader *r, header *h)
             stored = modes[i].stored;
     if (h->mode == 0 && !(flags & IMOD_SIGNED))
         stored = WF_STORED_U8;
-    h->type = wf__io_type_of(stored);
+    h->type = wfl_io_type_of(stored);
     if (!h->type)
-        return wf__io_fail(r->ctx, r->path, WF_ERR_UNSUPPORTED,
+        return wfl_io_fail(r->ctx, r->path, WF_ERR_UNSUPPORTED,
                            "MRC header field MODE is %d, which is not supported (0, 1, 2, 4, 6, 12 and 101 are)",
                            h->mode);
     return WF_OK;
 }
 
-static wf_status read_axes(const wf__io_reader *r, header *h)
+static wf_status read_axes(const wfl_io_reader *r, header *h)
 {
     static const char *const names[3] = { "MAPC", "MAPR", "MAPS" };
     int32_t map[3];
@@ -177,7 +177,7 @@ static wf_status read_axes(const wf__io_reader *r, header *h)
     return WF_OK;
 }
 
-static wf_status read_stack(const wf__io_reader *r, header *h)
+static wf_status read_stack(const wfl_io_reader *r, header *h)
 {
     int32_t ispg = get_i32(h, AT_ISPG);
     bool sections_are_z = h->axis[2] == 2;
@@ -194,11 +194,11 @@ static wf_status read_stack(const wf__io_reader *r, header *h)
 }
 
 /* The data must be there before anything is allocated for it. */
-static wf_status check_size(wf__io_reader *r, header *h)
+static wf_status check_size(wfl_io_reader *r, header *h)
 {
     int32_t extended = get_i32(h, AT_NSYMBT);
     if (extended < 0 || extended > r->size - HEADER_BYTES)
-        return wf__io_fail(r->ctx, r->path, WF_ERR_IO,
+        return wfl_io_fail(r->ctx, r->path, WF_ERR_IO,
                            "MRC header field NSYMBT is %d (must be 0..%lld, what follows the header)", extended,
                            (long long)(r->size - HEADER_BYTES));
     h->data_at = HEADER_BYTES + (int64_t)extended;
@@ -206,27 +206,27 @@ static wf_status check_size(wf__io_reader *r, header *h)
     int64_t line = h->type->stored == WF_STORED_U4 ? ((int64_t)h->n[0] + 1) / 2
                                                    : (int64_t)h->n[0] * (int64_t)h->type->bytes * h->type->parts;
     int64_t needed = 0;
-    bool fits = wf__io_mul(line, h->n[1], &needed) && wf__io_mul(needed, h->n[2], &needed);
+    bool fits = wfl_io_mul(line, h->n[1], &needed) && wfl_io_mul(needed, h->n[2], &needed);
     if (fits && needed <= present)
         return WF_OK;
     char amount[32] = "more than 2^63";
     if (fits)
         snprintf(amount, sizeof amount, "%lld", (long long)needed);
-    return wf__io_fail(r->ctx, r->path, WF_ERR_IO,
+    return wfl_io_fail(r->ctx, r->path, WF_ERR_IO,
                        "MRC header fields NX, NY, NZ are %d, %d, %d in mode %d: that is %s bytes of data, "
                        "but the file holds %lld",
                        h->n[0], h->n[1], h->n[2], h->mode, amount, (long long)present);
 }
 
-static wf_status read_header(wf__io_reader *r, header *h)
+static wf_status read_header(wfl_io_reader *r, header *h)
 {
     static const char *const names[3] = { "NX", "NY", "NZ" };
     memset(h, 0, sizeof *h);
     if (r->size < HEADER_BYTES)
-        return wf__io_fail(r->ctx, r->path, WF_ERR_IO,
+        return wfl_io_fail(r->ctx, r->path, WF_ERR_IO,
                            "MRC header is cut: the file has %lld bytes (must be at least %d)", (long long)r->size,
                            HEADER_BYTES);
-    wf_status status = wf__io_read_at(r, 0, h->bytes, HEADER_BYTES);
+    wf_status status = wfl_io_read_at(r, 0, h->bytes, HEADER_BYTES);
     if (status != WF_OK)
         return status;
     find_byte_order(h);
@@ -308,7 +308,7 @@ static void read_geometry(const header *h, wf_meta *meta)
 }
 
 /* The array's shape, and where each of the file's axes (sections, rows, columns, parts) goes in it. */
-static void plan(const header *h, wf__io_image *image, wf__io_layout *layout)
+static void plan(const header *h, wfl_io_image *image, wfl_io_layout *layout)
 {
     int parts = h->type->parts;
     int64_t extent[3], stride[3], step = parts; /* of x, y, z */
@@ -328,9 +328,9 @@ static void plan(const header *h, wf__io_image *image, wf__io_layout *layout)
     }
     shape->dim[shape->rank++] = extent[1];
     shape->dim[shape->rank++] = extent[0];
-    image->dtype = wf__io_loaded_as(h->type);
+    image->dtype = wfl_io_loaded_as(h->type);
 
-    *layout = (wf__io_layout){ .type = h->type, .swap = h->swap, .offset = h->data_at, .rank = 3 };
+    *layout = (wfl_io_layout){ .type = h->type, .swap = h->swap, .offset = h->data_at, .rank = 3 };
     for (int i = 0; i < 3; i++) {
         layout->extent[2 - i] = h->n[i];
         layout->stride[2 - i] = stride[h->axis[i]];
@@ -342,7 +342,7 @@ static void plan(const header *h, wf__io_image *image, wf__io_layout *layout)
     }
 }
 
-static wf_status examine(wf__io_reader *r, wf__io_image *image, wf__io_layout *layout)
+static wf_status examine(wfl_io_reader *r, wfl_io_image *image, wfl_io_layout *layout)
 {
     header h;
     wf_status status = read_header(r, &h);
@@ -355,20 +355,20 @@ static wf_status examine(wf__io_reader *r, wf__io_image *image, wf__io_layout *l
     return WF_OK;
 }
 
-static wf_status mrc_probe(wf__io_reader *r, wf__io_image *image)
+static wf_status mrc_probe(wfl_io_reader *r, wfl_io_image *image)
 {
-    wf__io_layout layout;
+    wfl_io_layout layout;
     return examine(r, image, &layout);
 }
 
-static wf_array *mrc_load(wf__io_reader *r, wf__io_image *image)
+static wf_array *mrc_load(wfl_io_reader *r, wfl_io_image *image)
 {
-    wf__io_layout layout;
+    wfl_io_layout layout;
     void *data;
     if (examine(r, image, &layout) != WF_OK)
         return NULL;
-    wf_array *array = wf__io_new_array(r, image, &data);
-    if (array && wf__io_read_samples(r, &layout, data) != WF_OK) {
+    wf_array *array = wfl_io_new_array(r, image, &data);
+    if (array && wfl_io_read_samples(r, &layout, data) != WF_OK) {
         wf_release(array);
         array = NULL;
     }
@@ -405,19 +405,19 @@ static void place_in_cell(geometry *g, const wf_meta *meta, const int64_t *dim, 
     }
 }
 
-static wf_status shape_to_geometry(const wf__io_source *source, const wf_meta *meta, int rank, geometry *g)
+static wf_status shape_to_geometry(const wfl_io_source *source, const wf_meta *meta, int rank, geometry *g)
 {
     const int64_t *dim = source->shape.dim;
     if (rank < 2 || rank > 4)
-        return wf__io_fail(source->ctx, source->path, WF_ERR_SHAPE,
+        return wfl_io_fail(source->ctx, source->path, WF_ERR_SHAPE,
                            "MRC holds images, volumes and stacks of them (rank 2 to 4); this array has rank %d", rank);
     int64_t depth = rank >= 3 ? dim[rank - 3] : 1, sections = depth;
     for (int d = 0; d < rank; d++)
         if (dim[d] < 1 || dim[d] > INT32_MAX)
-            return wf__io_fail(source->ctx, source->path, WF_ERR_SHAPE, "extent %lld of axis %d (MRC holds 1..2^31-1)",
+            return wfl_io_fail(source->ctx, source->path, WF_ERR_SHAPE, "extent %lld of axis %d (MRC holds 1..2^31-1)",
                                (long long)dim[d], d);
-    if (rank == 4 && (!wf__io_mul(depth, dim[0], &sections) || sections > INT32_MAX))
-        return wf__io_fail(source->ctx, source->path, WF_ERR_SHAPE,
+    if (rank == 4 && (!wfl_io_mul(depth, dim[0], &sections) || sections > INT32_MAX))
+        return wfl_io_fail(source->ctx, source->path, WF_ERR_SHAPE,
                            "%lld volumes of %lld sections are more sections than MRC holds (2^31-1)", (long long)dim[0],
                            (long long)depth);
     bool stack = meta->is_stack || suffix_is_stack(source->path);
@@ -462,8 +462,8 @@ static void put_labels(uint8_t *bytes, const wf_meta *meta)
     }
 }
 
-static void fill_header(uint8_t bytes[HEADER_BYTES], const geometry *g, const wf__io_type *type, const wf_meta *meta,
-                        const wf__io_stats *stats)
+static void fill_header(uint8_t bytes[HEADER_BYTES], const geometry *g, const wfl_io_type *type, const wf_meta *meta,
+                        const wfl_io_stats *stats)
 {
     memset(bytes, 0, HEADER_BYTES);
     for (int i = 0; i < MODES; i++)
@@ -492,13 +492,13 @@ static void fill_header(uint8_t bytes[HEADER_BYTES], const geometry *g, const wf
     }
     memcpy(bytes + AT_MAP, "MAP ", 4);
     static const uint8_t little[2] = { 0x44, 0x44 }, big[2] = { 0x11, 0x11 };
-    memcpy(bytes + AT_MACHST, wf__io_little_endian() ? little : big, 2);
+    memcpy(bytes + AT_MACHST, wfl_io_little_endian() ? little : big, 2);
     put_labels(bytes, meta);
 }
 
 /* The samples, in pieces; statistics of what is stored on the way. */
-static bool write_samples(wf__io_writer *writer, const wf__io_source *source, const wf__io_type *type, int64_t width,
-                          uint8_t *buffer, wf__io_stats *stats)
+static bool write_samples(wfl_io_writer *writer, const wfl_io_source *source, const wfl_io_type *type, int64_t width,
+                          uint8_t *buffer, wfl_io_stats *stats)
 {
     bool packed = type->stored == WF_STORED_U4;
     int64_t chunk = (int64_t)(IO_CHUNK / type->bytes);
@@ -506,27 +506,27 @@ static bool write_samples(wf__io_writer *writer, const wf__io_source *source, co
         int64_t n = source->count - at < chunk ? source->count - at : chunk;
         if (packed && n > width - at % width)
             n = width - at % width; /* a line starts at a whole byte */
-        wf__io_gather(source, at, n, type, buffer);
+        wfl_io_gather(source, at, n, type, buffer);
         if (type->parts == 1)
-            wf__io_stats_add(stats, type, buffer, n);
+            wfl_io_stats_add(stats, type, buffer, n);
         if (packed)
-            wf__io_pack4(buffer, n, buffer);
-        if (!wf__io_write(writer, buffer, packed ? (size_t)(n + 1) / 2 : (size_t)n * type->bytes))
+            wfl_io_pack4(buffer, n, buffer);
+        if (!wfl_io_write(writer, buffer, packed ? (size_t)(n + 1) / 2 : (size_t)n * type->bytes))
             return false;
         at += n;
     }
     return true;
 }
 
-static wf_status mrc_save(const wf__io_source *source, const wf_meta *meta)
+static wf_status mrc_save(const wfl_io_source *source, const wf_meta *meta)
 {
-    const wf__io_type *type;
+    const wfl_io_type *type;
     int rank;
     geometry g = { 0 };
     uint32_t allowed = 0;
     for (int i = 0; i < MODES; i++)
         allowed |= 1u << modes[i].stored;
-    wf_status status = wf__io_choose_type(
+    wf_status status = wfl_io_choose_type(
         source, meta, "MRC", allowed, IO_BIT(I8) | IO_BIT(I16) | IO_BIT(U16) | IO_BIT(F16) | IO_BIT(F32),
         source->dtype == WF_BOOL || source->dtype == WF_U8 ? WF_STORED_U16 : WF_STORED_F32,
         " (modes: i8, u8, i16, u16, f16, f32, c64, u4)", &type, &rank);
@@ -536,24 +536,24 @@ static wf_status mrc_save(const wf__io_source *source, const wf_meta *meta)
         return status;
     uint8_t *buffer = malloc(IO_CHUNK), head[HEADER_BYTES];
     if (!buffer)
-        return wf__io_fail_memory(source->ctx, source->path, (int64_t)IO_CHUNK);
-    wf__io_writer writer;
-    status = wf__io_create(source->ctx, source->path, meta, &writer);
+        return wfl_io_fail_memory(source->ctx, source->path, (int64_t)IO_CHUNK);
+    wfl_io_writer writer;
+    status = wfl_io_create(source->ctx, source->path, meta, &writer);
     if (status == WF_OK) {
-        wf__io_stats stats = { 0 };
+        wfl_io_stats stats = { 0 };
         writer.pos = HEADER_BYTES;
         if (write_samples(&writer, source, type, g.n[0], buffer, &stats)) {
             fill_header(head, &g, type, meta, &stats);
             writer.pos = 0;
-            wf__io_write(&writer, head, HEADER_BYTES);
+            wfl_io_write(&writer, head, HEADER_BYTES);
         }
-        status = wf__io_finish(&writer, WF_OK);
+        status = wfl_io_finish(&writer, WF_OK);
     }
     free(buffer);
     return status;
 }
 
-const wf__io_format wf__io_mrc = { .format = WF_MRC,
+const wfl_io_format wfl_io_mrc = { .format = WF_FORMAT_MRC,
                                    .name = "MRC",
                                    .suffixes = { ".mrc", ".mrcs", ".map", ".rec", ".st", ".ali", ".ccp4" },
                                    .match = mrc_match,

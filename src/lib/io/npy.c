@@ -23,7 +23,7 @@ static const struct {
 enum { DESCRS = sizeof descrs / sizeof *descrs };
 
 typedef struct header {
-    const wf__io_type *type;
+    const wfl_io_type *type;
     bool swap, fortran;
     int rank; /* of the file: without the axis of complex parts */
     int64_t dim[WF_MAX_RANK];
@@ -35,7 +35,7 @@ static bool npy_match(const uint8_t *head, size_t bytes) { return bytes >= 8 && 
 /* ---- the dictionary ---- */
 
 typedef struct parser {
-    const wf__io_reader *reader;
+    const wfl_io_reader *reader;
     const char *at, *end;
 } parser;
 
@@ -46,7 +46,7 @@ static wf_status unexpected(const parser *p, const char *wanted)
     size_t n = (size_t)(p->end - p->at) < sizeof found - 1 ? (size_t)(p->end - p->at) : sizeof found - 1;
     memcpy(found, p->at, n);
     found[n] = 0;
-    return wf__io_fail(p->reader->ctx, p->reader->path, WF_ERR_IO, "NPY header: expected %s, found \"%s\"", wanted,
+    return wfl_io_fail(p->reader->ctx, p->reader->path, WF_ERR_IO, "NPY header: expected %s, found \"%s\"", wanted,
                        found);
 }
 
@@ -97,7 +97,7 @@ static wf_status parse_descr(parser *p, header *h)
     char text[TEXT];
     skip_space(p);
     if (p->at < p->end && *p->at == '[')
-        return wf__io_fail(p->reader->ctx, p->reader->path, WF_ERR_UNSUPPORTED,
+        return wfl_io_fail(p->reader->ctx, p->reader->path, WF_ERR_UNSUPPORTED,
                            "NPY header field descr is a structure, which is not supported");
     if (!parse_string(p, text))
         return unexpected(p, "a string for 'descr'");
@@ -106,13 +106,13 @@ static wf_status parse_descr(parser *p, header *h)
         for (int i = 0; i < DESCRS; i++)
             if (strcmp(text + 1, descrs[i].descr) == 0)
                 stored = descrs[i].stored;
-    h->type = wf__io_type_of(stored);
+    h->type = wfl_io_type_of(stored);
     if (!h->type || (text[0] == '|' && h->type->bytes > 1))
-        return wf__io_fail(p->reader->ctx, p->reader->path, WF_ERR_UNSUPPORTED,
+        return wfl_io_fail(p->reader->ctx, p->reader->path, WF_ERR_UNSUPPORTED,
                            "NPY header field descr is '%s' (supported: < or > with b1 i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 "
                            "c8 c16)",
                            text);
-    h->swap = text[0] == (wf__io_little_endian() ? '>' : '<');
+    h->swap = text[0] == (wfl_io_little_endian() ? '>' : '<');
     return WF_OK;
 }
 
@@ -130,7 +130,7 @@ static wf_status parse_shape(parser *p, header *h)
         int64_t value = 0;
         const char *start = p->at;
         for (; p->at < p->end && *p->at >= '0' && *p->at <= '9'; p->at++)
-            if (!wf__io_mul(value, 10, &value) || value > INT64_MAX - (*p->at - '0')) {
+            if (!wfl_io_mul(value, 10, &value) || value > INT64_MAX - (*p->at - '0')) {
                 p->at = start;
                 return unexpected(p, "an extent below 2^63 in 'shape'");
             } else {
@@ -139,7 +139,7 @@ static wf_status parse_shape(parser *p, header *h)
         if (p->at < p->end && *p->at == 'L')
             p->at++; /* Python 2 wrote its long integers like this */
         if (h->rank == WF_MAX_RANK)
-            return wf__io_fail(p->reader->ctx, p->reader->path, WF_ERR_UNSUPPORTED,
+            return wfl_io_fail(p->reader->ctx, p->reader->path, WF_ERR_UNSUPPORTED,
                                "NPY header field shape has more than %d axes", WF_MAX_RANK);
         h->dim[h->rank++] = value;
         comma = accept(p, ',');
@@ -167,7 +167,7 @@ static wf_status parse_dictionary(parser *p, header *h)
         while (key < 3 && strcmp(text, keys[key]) != 0)
             key++;
         if (key == 3 || seen[key])
-            return wf__io_fail(p->reader->ctx, p->reader->path, WF_ERR_IO, "NPY header: key '%s' is %s", text,
+            return wfl_io_fail(p->reader->ctx, p->reader->path, WF_ERR_IO, "NPY header: key '%s' is %s", text,
                                key == 3 ? "unknown" : "given twice");
         seen[key] = true;
         if (!accept(p, ':'))
@@ -182,14 +182,14 @@ static wf_status parse_dictionary(parser *p, header *h)
         return unexpected(p, "nothing after '}'");
     for (int key = 0; key < 3; key++)
         if (!seen[key])
-            return wf__io_fail(p->reader->ctx, p->reader->path, WF_ERR_IO, "NPY header: key '%s' is missing",
+            return wfl_io_fail(p->reader->ctx, p->reader->path, WF_ERR_IO, "NPY header: key '%s' is missing",
                                keys[key]);
     return WF_OK;
 }
 
 /* ---- header ---- */
 
-static wf_status check_size(const wf__io_reader *r, const header *h)
+static wf_status check_size(const wfl_io_reader *r, const header *h)
 {
     int64_t present = r->size - h->data_at, bytes = (int64_t)h->type->bytes * h->type->parts;
     bool empty = false, fits = true;
@@ -197,44 +197,44 @@ static wf_status check_size(const wf__io_reader *r, const header *h)
         if (h->dim[d] == 0)
             empty = true;
         else
-            fits = fits && wf__io_mul(bytes, h->dim[d], &bytes);
+            fits = fits && wfl_io_mul(bytes, h->dim[d], &bytes);
     }
     if (fits && (empty || bytes <= present))
         return WF_OK;
     char amount[32] = "more than 2^63";
     if (fits)
         snprintf(amount, sizeof amount, "%lld", (long long)bytes);
-    return wf__io_fail(r->ctx, r->path, WF_ERR_IO,
+    return wfl_io_fail(r->ctx, r->path, WF_ERR_IO,
                        "NPY header field shape asks for %s bytes of data, but the file holds %lld", amount,
                        (long long)present);
 }
 
-static wf_status read_header(wf__io_reader *r, header *h)
+static wf_status read_header(wfl_io_reader *r, header *h)
 {
     uint8_t start[12];
     memset(h, 0, sizeof *h);
     if (r->size < 10)
-        return wf__io_fail(r->ctx, r->path, WF_ERR_IO, "NPY header is cut: the file has %lld bytes",
+        return wfl_io_fail(r->ctx, r->path, WF_ERR_IO, "NPY header is cut: the file has %lld bytes",
                            (long long)r->size);
-    wf_status status = wf__io_read_at(r, 0, start, r->size < 12 ? 10 : 12);
+    wf_status status = wfl_io_read_at(r, 0, start, r->size < 12 ? 10 : 12);
     if (status != WF_OK)
         return status;
     if (!npy_match(start, 10))
-        return wf__io_fail(r->ctx, r->path, WF_ERR_IO, "not an NPY file: its signature is missing");
+        return wfl_io_fail(r->ctx, r->path, WF_ERR_IO, "not an NPY file: its signature is missing");
     int major = start[6];
     if (major < 1 || major > 3 || start[7] != 0 || (major > 1 && r->size < 12))
-        return wf__io_fail(r->ctx, r->path, WF_ERR_IO, "NPY version is %d.%d (must be 1.0, 2.0 or 3.0)", major,
+        return wfl_io_fail(r->ctx, r->path, WF_ERR_IO, "NPY version is %d.%d (must be 1.0, 2.0 or 3.0)", major,
                            start[7]);
     int64_t at = major == 1 ? 10 : 12, length = start[8] | start[9] << 8;
     if (major > 1)
         length |= (int64_t)start[10] << 16 | (int64_t)start[11] << 24;
     if (length > MAX_HEADER || length > r->size - at)
-        return wf__io_fail(r->ctx, r->path, WF_ERR_IO, "NPY header length is %lld (must be 0..%lld)", (long long)length,
+        return wfl_io_fail(r->ctx, r->path, WF_ERR_IO, "NPY header length is %lld (must be 0..%lld)", (long long)length,
                            (long long)(r->size - at < MAX_HEADER ? r->size - at : MAX_HEADER));
     char *text = malloc((size_t)length + 1);
     if (!text)
-        return wf__io_fail_memory(r->ctx, r->path, length);
-    status = wf__io_read_at(r, at, text, (size_t)length);
+        return wfl_io_fail_memory(r->ctx, r->path, length);
+    status = wfl_io_read_at(r, at, text, (size_t)length);
     if (status == WF_OK) {
         parser p = { .reader = r, .at = text, .end = text + length };
         h->data_at = at + length;
@@ -243,20 +243,20 @@ static wf_status read_header(wf__io_reader *r, header *h)
     free(text);
     if (status == WF_OK && h->type->parts > 1 && h->rank == WF_MAX_RANK)
         status =
-            wf__io_fail(r->ctx, r->path, WF_ERR_UNSUPPORTED,
+            wfl_io_fail(r->ctx, r->path, WF_ERR_UNSUPPORTED,
                         "NPY header field shape has %d axes of complex values (at most %d)", h->rank, WF_MAX_RANK - 1);
     return status == WF_OK ? check_size(r, h) : status;
 }
 
-static void describe(const header *h, wf__io_image *image)
+static void describe(const header *h, wfl_io_image *image)
 {
-    image->dtype = wf__io_loaded_as(h->type);
+    image->dtype = wfl_io_loaded_as(h->type);
     image->meta.stored = h->type->stored;
     image->shape = (wf_shape){ .rank = h->rank };
     memcpy(image->shape.dim, h->dim, sizeof h->dim);
 }
 
-static wf_status npy_probe(wf__io_reader *r, wf__io_image *image)
+static wf_status npy_probe(wfl_io_reader *r, wfl_io_image *image)
 {
     header h;
     wf_status status = read_header(r, &h);
@@ -265,21 +265,21 @@ static wf_status npy_probe(wf__io_reader *r, wf__io_image *image)
     return status;
 }
 
-static wf_array *npy_load(wf__io_reader *r, wf__io_image *image)
+static wf_array *npy_load(wfl_io_reader *r, wfl_io_image *image)
 {
     header h;
     if (read_header(r, &h) != WF_OK)
         return NULL;
     describe(&h, image);
     void *data;
-    wf_array *array = wf__io_new_array(r, image, &data);
+    wf_array *array = wfl_io_new_array(r, image, &data);
     if (!array)
         return NULL;
-    wf__io_layout layout = { .type = h.type, .swap = h.swap, .offset = h.data_at };
+    wfl_io_layout layout = { .type = h.type, .swap = h.swap, .offset = h.data_at };
     wf_shape shape = image->shape; /* of parts */
     if (h.type->parts > 1)
         shape.dim[shape.rank++] = h.type->parts;
-    wf__io_layout_c(&layout, &shape);
+    wfl_io_layout_c(&layout, &shape);
     if (h.fortran) /* the file's axes run the other way; the parts of a complex number stay together */
         for (int low = 0, high = h.rank - 1; low < high; low++, high--) {
             int64_t extent = layout.extent[low], stride = layout.stride[low];
@@ -288,7 +288,7 @@ static wf_array *npy_load(wf__io_reader *r, wf__io_image *image)
             layout.extent[high] = extent;
             layout.stride[high] = stride;
         }
-    if (wf__io_read_samples(r, &layout, data) == WF_OK)
+    if (wfl_io_read_samples(r, &layout, data) == WF_OK)
         return array;
     wf_release(array);
     return NULL;
@@ -297,13 +297,13 @@ static wf_array *npy_load(wf__io_reader *r, wf__io_image *image)
 /* ---- saving ---- */
 
 /* The version 1.0 header; the data begins at a multiple of 64. Returns its length. */
-static size_t make_header(const wf__io_source *source, const wf__io_type *type, int rank, char head[512])
+static size_t make_header(const wfl_io_source *source, const wfl_io_type *type, int rank, char head[512])
 {
     const char *descr = "";
     for (int i = 0; i < DESCRS; i++)
         if (descrs[i].stored == type->stored)
             descr = descrs[i].descr;
-    char order = type->bytes == 1 ? '|' : wf__io_little_endian() ? '<' : '>';
+    char order = type->bytes == 1 ? '|' : wfl_io_little_endian() ? '<' : '>';
     int used = 10 + snprintf(head + 10, 400, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", order, descr);
     for (int d = 0; d < rank; d++)
         used += snprintf(head + used, 32, d ? ", %lld" : "%lld", (long long)source->shape.dim[d]);
@@ -317,37 +317,37 @@ static size_t make_header(const wf__io_source *source, const wf__io_type *type, 
     return length;
 }
 
-static wf_status npy_save(const wf__io_source *source, const wf_meta *meta)
+static wf_status npy_save(const wfl_io_source *source, const wf_meta *meta)
 {
-    const wf__io_type *type;
+    const wfl_io_type *type;
     int rank;
     uint32_t allowed = 0;
     for (int i = 0; i < DESCRS; i++)
         allowed |= 1u << descrs[i].stored;
-    wf_status status = wf__io_choose_type(source, meta, "NPY", allowed, allowed, WF_STORED_F32, "", &type, &rank);
+    wf_status status = wfl_io_choose_type(source, meta, "NPY", allowed, allowed, WF_STORED_F32, "", &type, &rank);
     if (status != WF_OK)
         return status;
     void *buffer = malloc(IO_CHUNK);
     if (!buffer)
-        return wf__io_fail_memory(source->ctx, source->path, (int64_t)IO_CHUNK);
-    wf__io_writer writer;
-    status = wf__io_create(source->ctx, source->path, meta, &writer);
+        return wfl_io_fail_memory(source->ctx, source->path, (int64_t)IO_CHUNK);
+    wfl_io_writer writer;
+    status = wfl_io_create(source->ctx, source->path, meta, &writer);
     if (status == WF_OK) {
         char head[512];
-        bool good = wf__io_write(&writer, head, make_header(source, type, rank, head));
+        bool good = wfl_io_write(&writer, head, make_header(source, type, rank, head));
         int64_t chunk = (int64_t)(IO_CHUNK / type->bytes);
         for (int64_t at = 0; at < source->count && good; at += chunk) {
             int64_t n = source->count - at < chunk ? source->count - at : chunk;
-            wf__io_gather(source, at, n, type, buffer);
-            good = wf__io_write(&writer, buffer, (size_t)n * type->bytes);
+            wfl_io_gather(source, at, n, type, buffer);
+            good = wfl_io_write(&writer, buffer, (size_t)n * type->bytes);
         }
-        status = wf__io_finish(&writer, WF_OK);
+        status = wfl_io_finish(&writer, WF_OK);
     }
     free(buffer);
     return status;
 }
 
-const wf__io_format wf__io_npy = { .format = WF_NPY,
+const wfl_io_format wfl_io_npy = { .format = WF_FORMAT_NPY,
                                    .name = "NPY",
                                    .suffixes = { ".npy" },
                                    .match = npy_match,

@@ -19,17 +19,17 @@
 static const uint8_t signature[8] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n' };
 
 typedef struct job {
-    wf__io_reader *reader;
-    wf__io_writer *writer;
+    wfl_io_reader *reader;
+    wfl_io_writer *writer;
     png_structp png;
     png_infop info;
     jmp_buf jump;   /* where errors go */
     char text[128]; /* libpng's message */
-    wf__io_image *image;
+    wfl_io_image *image;
     uint8_t *rows; /* the array's memory */
     size_t row_bytes;
-    const wf__io_source *source;
-    const wf__io_type *type;
+    const wfl_io_source *source;
+    const wfl_io_type *type;
     png_uint_32 width, height;
     int channels, passes;
 } job;
@@ -52,12 +52,12 @@ static struct {
     FUNCTIONS(F)
 #undef F
 } libpng;
-static const wf__foreign_function functions[] = {
+static const wfl_foreign_function functions[] = {
 #define F(name) { "png_" #name, &libpng.name },
     FUNCTIONS(F)
 #undef F
 };
-static wf__foreign library = {
+static wfl_foreign library = {
     .soname = WEFT_PNG_SONAME, .format = "PNG", .function = functions, .functions = sizeof functions / sizeof *functions
 };
 
@@ -79,14 +79,14 @@ static void on_warning(png_structp png, png_const_charp text)
 static void on_read(png_structp png, png_bytep to, size_t bytes)
 {
     job *j = libpng.get_io_ptr(png);
-    if (wf__io_read_some(j->reader, to, bytes) != (int64_t)bytes)
+    if (wfl_io_read_some(j->reader, to, bytes) != (int64_t)bytes)
         libpng.error(png, "the file ends in the middle of a chunk");
 }
 
 static void on_write(png_structp png, png_bytep from, size_t bytes)
 {
     job *j = libpng.get_io_ptr(png);
-    if (!wf__io_write(j->writer, from, bytes))
+    if (!wfl_io_write(j->writer, from, bytes))
         libpng.error(png, "cannot write");
 }
 
@@ -94,9 +94,9 @@ static void on_flush(png_structp png) { (void)png; }
 
 /* ---- loading ---- */
 
-static wf_status bad_field(const wf__io_reader *r, const char *field, long long value, const char *must)
+static wf_status bad_field(const wfl_io_reader *r, const char *field, long long value, const char *must)
 {
-    return wf__io_fail(r->ctx, r->path, WF_ERR_IO, "PNG header field %s is %lld (must be %s)", field, value, must);
+    return wfl_io_fail(r->ctx, r->path, WF_ERR_IO, "PNG header field %s is %lld (must be %s)", field, value, must);
 }
 
 static bool depth_fits_colour(unsigned depth, unsigned colour)
@@ -117,17 +117,17 @@ static int64_t big_endian(const uint8_t *b)
 }
 
 /* Checks the header ourselves first: libpng's messages name no values, and it does not know the length of the file. */
-static wf_status check_header(wf__io_reader *r)
+static wf_status check_header(wfl_io_reader *r)
 {
     uint8_t head[33]; /* signature; length, type, 13 bytes of data and checksum of IHDR */
     if (r->size < (int64_t)sizeof head)
-        return wf__io_fail(r->ctx, r->path, WF_ERR_IO, "PNG header is cut: the file has %lld bytes",
+        return wfl_io_fail(r->ctx, r->path, WF_ERR_IO, "PNG header is cut: the file has %lld bytes",
                            (long long)r->size);
-    wf_status status = wf__io_read_at(r, 0, head, sizeof head);
+    wf_status status = wfl_io_read_at(r, 0, head, sizeof head);
     if (status != WF_OK)
         return status;
     if (!png_match(head, 8) || memcmp(head + 8, "\0\0\0\15IHDR", 8) != 0)
-        return wf__io_fail(r->ctx, r->path, WF_ERR_IO, "not a PNG file: it does not begin with a PNG header");
+        return wfl_io_fail(r->ctx, r->path, WF_ERR_IO, "not a PNG file: it does not begin with a PNG header");
     int64_t width = big_endian(head + 16), height = big_endian(head + 20);
     unsigned depth = head[24], colour = head[25];
     if (width < 1 || width > INT32_MAX)
@@ -146,8 +146,8 @@ static wf_status check_header(wf__io_reader *r)
         return bad_field(r, "interlace method", head[28], "0 or 1");
     static const uint8_t channels[7] = { 1, 0, 3, 1, 2, 0, 4 };
     int64_t line = (width * channels[colour] * depth + 7) / 8, bytes;
-    if (!wf__io_mul(line, height, &bytes) || bytes / MAX_RATIO > r->size)
-        return wf__io_fail(r->ctx, r->path, WF_ERR_IO,
+    if (!wfl_io_mul(line, height, &bytes) || bytes / MAX_RATIO > r->size)
+        return wfl_io_fail(r->ctx, r->path, WF_ERR_IO,
                            "PNG header fields width and height are %lld and %lld: a file of %lld bytes cannot hold "
                            "that many pixels",
                            (long long)width, (long long)height, (long long)r->size);
@@ -165,7 +165,7 @@ static bool read_info(job *j)
     libpng.set_chunk_cache_max(j->png, 64);
     libpng.read_info(j->png, j->info);
     libpng.set_expand(j->png); /* palette, small grey, transparent colours */
-    if (wf__io_little_endian())
+    if (wfl_io_little_endian())
         libpng.set_swap(j->png);
     j->passes = libpng.set_interlace_handling(j->png);
     libpng.read_update_info(j->png, j->info);
@@ -174,7 +174,7 @@ static bool read_info(job *j)
     j->channels = libpng.get_channels(j->png, j->info);
     j->row_bytes = libpng.get_rowbytes(j->png, j->info);
     bool deep = libpng.get_bit_depth(j->png, j->info) == 16;
-    j->type = wf__io_type_of(deep ? WF_STORED_U16 : WF_STORED_U8);
+    j->type = wfl_io_type_of(deep ? WF_STORED_U16 : WF_STORED_U8);
     return true;
 }
 
@@ -195,17 +195,17 @@ static wf_status begin(job *j)
     wf_status status = check_header(j->reader);
     if (status != WF_OK)
         return status;
-    status = wf__foreign_open(&library, j->reader->ctx, j->reader->path);
+    status = wfl_foreign_open(&library, j->reader->ctx, j->reader->path);
     if (status != WF_OK)
         return status;
     j->png = libpng.create_read_struct(PNG_LIBPNG_VER_STRING, j, on_error, on_warning);
     if (j->png)
         j->info = libpng.create_info_struct(j->png);
     if (!j->info)
-        return wf__io_fail_memory(j->reader->ctx, j->reader->path, 0);
+        return wfl_io_fail_memory(j->reader->ctx, j->reader->path, 0);
     if (!read_info(j))
-        return wf__io_fail(j->reader->ctx, j->reader->path, WF_ERR_IO, "PNG: %s", j->text);
-    wf__io_image *image = j->image;
+        return wfl_io_fail(j->reader->ctx, j->reader->path, WF_ERR_IO, "PNG: %s", j->text);
+    wfl_io_image *image = j->image;
     image->dtype = j->type->dtype;
     image->meta.stored = j->type->stored;
     image->shape = (wf_shape){ .rank = j->channels > 1 ? 3 : 2, .dim = { j->height, j->width, j->channels } };
@@ -213,7 +213,7 @@ static wf_status begin(job *j)
         image->shape.dim[2] = 0;
     size_t expected = (size_t)j->width * (size_t)j->channels * j->type->bytes;
     if (j->row_bytes != expected)
-        return wf__io_fail(j->reader->ctx, j->reader->path, WF_ERR_IO, "PNG: rows have %zu bytes instead of %zu",
+        return wfl_io_fail(j->reader->ctx, j->reader->path, WF_ERR_IO, "PNG: rows have %zu bytes instead of %zu",
                            j->row_bytes, expected);
     return WF_OK;
 }
@@ -224,7 +224,7 @@ static void end(job *j)
         libpng.destroy_read_struct(&j->png, &j->info, NULL);
 }
 
-static wf_status png_probe(wf__io_reader *r, wf__io_image *image)
+static wf_status png_probe(wfl_io_reader *r, wfl_io_image *image)
 {
     job j = { .reader = r, .image = image };
     wf_status status = begin(&j);
@@ -232,17 +232,17 @@ static wf_status png_probe(wf__io_reader *r, wf__io_image *image)
     return status;
 }
 
-static wf_array *png_load(wf__io_reader *r, wf__io_image *image)
+static wf_array *png_load(wfl_io_reader *r, wfl_io_image *image)
 {
     job j = { .reader = r, .image = image };
     wf_array *array = NULL;
     void *data;
     if (begin(&j) == WF_OK)
-        array = wf__io_new_array(r, image, &data);
+        array = wfl_io_new_array(r, image, &data);
     if (array) {
         j.rows = data;
         if (!read_rows(&j)) {
-            wf__io_fail(r->ctx, r->path, WF_ERR_IO, "PNG: %s", j.text);
+            wfl_io_fail(r->ctx, r->path, WF_ERR_IO, "PNG: %s", j.text);
             wf_release(array);
             array = NULL;
         }
@@ -267,35 +267,35 @@ static bool write_image(job *j)
     libpng.write_info(j->png, j->info);
     if (depth == 1)
         libpng.set_packing(j->png);
-    if (depth == 16 && wf__io_little_endian())
+    if (depth == 16 && wfl_io_little_endian())
         libpng.set_swap(j->png);
     int64_t samples = (int64_t)j->width * j->channels;
     for (png_uint_32 y = 0; y < j->height; y++) {
-        wf__io_gather(j->source, (int64_t)y * samples, samples, j->type, j->rows);
+        wfl_io_gather(j->source, (int64_t)y * samples, samples, j->type, j->rows);
         libpng.write_row(j->png, j->rows);
     }
     libpng.write_end(j->png, NULL);
     return true;
 }
 
-static wf_status check_shape(const wf__io_source *source, const wf__io_type *type, job *j)
+static wf_status check_shape(const wfl_io_source *source, const wfl_io_type *type, job *j)
 {
     const wf_shape *s = &source->shape;
     int64_t channels = s->rank == 3 ? s->dim[2] : 1;
     if ((s->rank != 2 && s->rank != 3) || channels < 1 || channels > 4)
-        return wf__io_fail(source->ctx, source->path, WF_ERR_SHAPE,
+        return wfl_io_fail(source->ctx, source->path, WF_ERR_SHAPE,
                            "PNG holds one image, [h,w] or [h,w,c] with c from 1 to 4; this array has rank %d%s "
                            "(`weft view` shows stacks and volumes)",
                            s->rank, s->rank == 3 ? " and another last extent" : "");
     for (int d = 0; d < 2; d++)
         if (s->dim[d] < 1 || s->dim[d] > INT32_MAX)
-            return wf__io_fail(source->ctx, source->path, WF_ERR_SHAPE, "extent %lld of axis %d (PNG holds 1..2^31-1)",
+            return wfl_io_fail(source->ctx, source->path, WF_ERR_SHAPE, "extent %lld of axis %d (PNG holds 1..2^31-1)",
                                (long long)s->dim[d], d);
     if (s->dim[1] > IO_MAX_ROW / (channels * (int64_t)type->bytes))
-        return wf__io_fail(source->ctx, source->path, WF_ERR_UNSUPPORTED, "rows of %lld pixels are too long for PNG",
+        return wfl_io_fail(source->ctx, source->path, WF_ERR_UNSUPPORTED, "rows of %lld pixels are too long for PNG",
                            (long long)s->dim[1]);
     if (type->stored == WF_STORED_BOOL && channels > 1)
-        return wf__io_fail(source->ctx, source->path, WF_ERR_UNSUPPORTED,
+        return wfl_io_fail(source->ctx, source->path, WF_ERR_UNSUPPORTED,
                            "PNG stores bool as black and white, of one channel, not %d", (int)channels);
     j->width = (png_uint_32)s->dim[1];
     j->height = (png_uint_32)s->dim[0];
@@ -303,20 +303,20 @@ static wf_status check_shape(const wf__io_source *source, const wf__io_type *typ
     return WF_OK;
 }
 
-static wf_status png_save(const wf__io_source *source, const wf_meta *meta)
+static wf_status png_save(const wfl_io_source *source, const wf_meta *meta)
 {
     job j = { .source = source };
-    wf__io_writer writer;
+    wfl_io_writer writer;
     int rank;
     uint32_t held = IO_BIT(BOOL) | IO_BIT(U8) | IO_BIT(U16);
-    wf_status status = wf__io_choose_type(source, meta, "PNG", held, held, WF_STORED_DEFAULT,
+    wf_status status = wfl_io_choose_type(source, meta, "PNG", held, held, WF_STORED_DEFAULT,
                                           ", only u8, u16 and bool: convert it, or use `weft view`, which stretches "
                                           "the contrast",
                                           &j.type, &rank);
     if (status == WF_OK)
         status = check_shape(source, j.type, &j);
     if (status == WF_OK)
-        status = wf__foreign_open(&library, source->ctx, source->path);
+        status = wfl_foreign_open(&library, source->ctx, source->path);
     if (status != WF_OK)
         return status;
 
@@ -326,15 +326,15 @@ static wf_status png_save(const wf__io_source *source, const wf_meta *meta)
     if (j.png)
         j.info = libpng.create_info_struct(j.png);
     if (!j.rows || !j.info) {
-        status = wf__io_fail_memory(source->ctx, source->path, (int64_t)row);
+        status = wfl_io_fail_memory(source->ctx, source->path, (int64_t)row);
     } else {
-        status = wf__io_create(source->ctx, source->path, meta, &writer);
+        status = wfl_io_create(source->ctx, source->path, meta, &writer);
         if (status == WF_OK) {
             j.writer = &writer;
             bool good = write_image(&j);
             if (!good && !writer.code)
-                status = wf__io_fail(source->ctx, source->path, WF_ERR_IO, "PNG: %s", j.text);
-            status = wf__io_finish(&writer, status);
+                status = wfl_io_fail(source->ctx, source->path, WF_ERR_IO, "PNG: %s", j.text);
+            status = wfl_io_finish(&writer, status);
         }
     }
     if (j.png)
@@ -343,7 +343,7 @@ static wf_status png_save(const wf__io_source *source, const wf_meta *meta)
     return status;
 }
 
-const wf__io_format wf__io_png = { .format = WF_PNG,
+const wfl_io_format wfl_io_png = { .format = WF_FORMAT_PNG,
                                    .name = "PNG",
                                    .suffixes = { ".png" },
                                    .match = png_match,

@@ -9,7 +9,7 @@
 
 /* ---- reading samples ---- */
 
-void wf__io_layout_c(wf__io_layout *layout, const wf_shape *shape)
+void wfl_io_layout_c(wfl_io_layout *layout, const wf_shape *shape)
 {
     layout->rank = shape->rank;
     int64_t stride = 1;
@@ -21,7 +21,7 @@ void wf__io_layout_c(wf__io_layout *layout, const wf_shape *shape)
 }
 
 /* Merges axes that follow each other without a gap in the array as they do in the file, and drops those of extent 1. */
-static void merge_axes(wf__io_layout *l)
+static void merge_axes(wfl_io_layout *l)
 {
     int kept = 0;
     bool lines = l->type->stored == WF_STORED_U4; /* the last axis stays, its lines are padded */
@@ -44,7 +44,7 @@ static void merge_axes(wf__io_layout *l)
 
 /* Reads ahead in pieces of IO_CHUNK, so that short lines do not become short reads. */
 typedef struct stream {
-    wf__io_reader *reader;
+    wfl_io_reader *reader;
     int64_t at, left; /* what was not yet read from the file */
     uint8_t *buffer;
     size_t begin, end;
@@ -59,13 +59,13 @@ static uint8_t *take(stream *s, size_t bytes)
         s->begin = 0;
         size_t room = IO_CHUNK - s->end;
         size_t part = s->left < (int64_t)room ? (size_t)s->left : room;
-        if (wf__io_read_at(s->reader, s->at, s->buffer + s->end, part) != WF_OK)
+        if (wfl_io_read_at(s->reader, s->at, s->buffer + s->end, part) != WF_OK)
             return NULL;
         s->at += (int64_t)part;
         s->left -= (int64_t)part;
         s->end += part;
         if (s->end - s->begin < bytes) {
-            wf__io_fail(s->reader->ctx, s->reader->path, WF_ERR_IO, "the file ends in the middle of its data");
+            wfl_io_fail(s->reader->ctx, s->reader->path, WF_ERR_IO, "the file ends in the middle of its data");
             return NULL;
         }
     }
@@ -75,24 +75,24 @@ static uint8_t *take(stream *s, size_t bytes)
 }
 
 /* One contiguous run of unchanged samples: straight into the array. */
-static wf_status read_direct(wf__io_reader *reader, const wf__io_layout *l, void *to)
+static wf_status read_direct(wfl_io_reader *reader, const wfl_io_layout *l, void *to)
 {
     int64_t bytes = l->extent[0] * (int64_t)l->type->bytes;
     const int64_t part_max = l->swap ? (int64_t)IO_CHUNK / 4 : (int64_t)1 << 28; /* swapped while still in the cache */
     for (int64_t done = 0; done < bytes;) {
         int64_t part = bytes - done < part_max ? bytes - done : part_max;
-        wf_status status = wf__io_read_at(reader, l->offset + done, (char *)to + done, (size_t)part);
+        wf_status status = wfl_io_read_at(reader, l->offset + done, (char *)to + done, (size_t)part);
         if (status != WF_OK)
             return status;
         if (l->swap)
-            wf__io_swap((char *)to + done, part / (int64_t)l->type->bytes, l->type->bytes);
+            wfl_io_swap((char *)to + done, part / (int64_t)l->type->bytes, l->type->bytes);
         done += part;
     }
     return WF_OK;
 }
 
 /* `lines` lines of `n` samples each; tiles keep the cache lines of a transposed array in the cache. */
-static void place_block(const wf__io_layout *l, const uint8_t *from, int64_t lines, int64_t n, char *to)
+static void place_block(const wfl_io_layout *l, const uint8_t *from, int64_t lines, int64_t n, char *to)
 {
     enum { TILE = 512 };
     int64_t size = (int64_t)wf_dtype_size(l->type->dtype), bytes = (int64_t)l->type->bytes;
@@ -101,13 +101,13 @@ static void place_block(const wf__io_layout *l, const uint8_t *from, int64_t lin
     for (int64_t i = 0; i < n; i += tile) {
         int64_t part = n - i < tile ? n - i : tile;
         for (int64_t line = 0; line < lines; line++)
-            wf__io_scatter(l->type, from + (line * n + i) * bytes, part, to + line * line_step + i * stride * size,
+            wfl_io_scatter(l->type, from + (line * n + i) * bytes, part, to + line * line_step + i * stride * size,
                            stride);
     }
 }
 
 /* The lines of one plane (the last two axes), in batches that fit the buffer. `nibbles`: room for unpacked lines. */
-static wf_status read_plane(stream *s, const wf__io_layout *l, uint8_t *nibbles, char *to)
+static wf_status read_plane(stream *s, const wfl_io_layout *l, uint8_t *nibbles, char *to)
 {
     int64_t lines = l->rank > 1 ? l->extent[l->rank - 2] : 1, n = l->extent[l->rank - 1];
     int64_t size = (int64_t)wf_dtype_size(l->type->dtype), bytes = (int64_t)l->type->bytes;
@@ -122,20 +122,20 @@ static wf_status read_plane(stream *s, const wf__io_layout *l, uint8_t *nibbles,
             if (!from)
                 return WF_ERR_IO;
             if (nibbles) {
-                wf__io_unpack4(from, part, nibbles);
+                wfl_io_unpack4(from, part, nibbles);
                 from = nibbles;
             }
             if (l->swap)
-                wf__io_swap(from, now * part, l->type->bytes);
+                wfl_io_swap(from, now * part, l->type->bytes);
             place_block(l, from, now, part, to + line * line_step + i * stride * size);
         }
     }
     return WF_OK;
 }
 
-wf_status wf__io_read_samples(wf__io_reader *reader, const wf__io_layout *given, void *to)
+wf_status wfl_io_read_samples(wfl_io_reader *reader, const wfl_io_layout *given, void *to)
 {
-    wf__io_layout l = *given;
+    wfl_io_layout l = *given;
     for (int d = 0; d < l.rank; d++)
         if (l.extent[d] == 0)
             return WF_OK;
@@ -147,7 +147,7 @@ wf_status wf__io_read_samples(wf__io_reader *reader, const wf__io_layout *given,
 
     uint8_t *buffer = malloc(packed ? 2 * IO_CHUNK : IO_CHUNK);
     if (!buffer)
-        return wf__io_fail_memory(reader->ctx, reader->path, (int64_t)IO_CHUNK);
+        return wfl_io_fail_memory(reader->ctx, reader->path, (int64_t)IO_CHUNK);
     stream s = { .reader = reader, .at = l.offset, .buffer = buffer };
     s.left = reader->size - l.offset;
     int planes = l.rank > 2 ? l.rank - 2 : 0; /* axes outside the plane */
@@ -175,11 +175,11 @@ wf_status wf__io_read_samples(wf__io_reader *reader, const wf__io_layout *given,
 
 /* ---- gathering an array ---- */
 
-wf_status wf__io_source_open(const wf_array *array, const char *path, wf__io_source *source)
+wf_status wfl_io_source_open(const wf_array *array, const char *path, wfl_io_source *source)
 {
     void *data = NULL;
     int64_t strides[WF_MAX_RANK] = { 0 };
-    *source = (wf__io_source){ .ctx = wf_array_context(array),
+    *source = (wfl_io_source){ .ctx = wf_array_context(array),
                                .path = path,
                                .dtype = wf_array_dtype(array),
                                .array_dtype = wf_array_dtype(array),
@@ -194,7 +194,7 @@ wf_status wf__io_source_open(const wf_array *array, const char *path, wf__io_sou
         strides[d] *= size;
     if (source->dtype >= WF_C32) {
         if (source->shape.rank == WF_MAX_RANK)
-            return wf__io_fail(source->ctx, path, WF_ERR_UNSUPPORTED,
+            return wfl_io_fail(source->ctx, path, WF_ERR_UNSUPPORTED,
                                "a complex array of %d axes (at most 7 can be saved)", WF_MAX_RANK);
         source->dtype = source->dtype == WF_C32 ? WF_F16 : source->dtype == WF_C64 ? WF_F32 : WF_F64;
         size = (int64_t)wf_dtype_size(source->dtype);
@@ -223,13 +223,13 @@ wf_status wf__io_source_open(const wf_array *array, const char *path, wf__io_sou
     return WF_OK;
 }
 
-/* Where wf__io_gather stands. */
+/* Where wfl_io_gather stands. */
 typedef struct cursor {
     int64_t index[WF_MAX_RANK], line; /* line: offset in bytes */
 } cursor;
 
 /* Past `n` elements of the last axis; `lines` > 1: past so many whole lines of one plane. */
-static void advance(const wf__io_source *source, cursor *c, int64_t n, int64_t lines)
+static void advance(const wfl_io_source *source, cursor *c, int64_t n, int64_t lines)
 {
     int last = source->rank - 1;
     c->index[last] += n;
@@ -251,7 +251,7 @@ static void advance(const wf__io_source *source, cursor *c, int64_t n, int64_t l
 
 /* Whole lines whose neighbours are nearer in memory than their elements: in tiles, so that what one line brings into
  * the cache serves the lines after it. */
-static void gather_tiles(const wf__io_source *source, int64_t at, int64_t lines, const wf__io_type *type, char *to)
+static void gather_tiles(const wfl_io_source *source, int64_t at, int64_t lines, const wfl_io_type *type, char *to)
 {
     enum { TILE = 64 };
     int last = source->rank - 1;
@@ -259,12 +259,12 @@ static void gather_tiles(const wf__io_source *source, int64_t at, int64_t lines,
     for (int64_t i = 0; i < n; i += TILE) {
         int64_t part = n - i < TILE ? n - i : TILE;
         for (int64_t line = 0; line < lines; line++)
-            wf__io_convert(source->dtype, source->data + at + line * source->step[last - 1] + i * step, step, part,
+            wfl_io_convert(source->dtype, source->data + at + line * source->step[last - 1] + i * step, step, part,
                            type, to + (line * n + i) * (int64_t)type->bytes);
     }
 }
 
-void wf__io_gather(const wf__io_source *source, int64_t first, int64_t count, const wf__io_type *type, void *to)
+void wfl_io_gather(const wfl_io_source *source, int64_t first, int64_t count, const wfl_io_type *type, void *to)
 {
     if (count <= 0)
         return;
@@ -287,7 +287,7 @@ void wf__io_gather(const wf__io_source *source, int64_t first, int64_t count, co
         } else {
             lines = 1;
             n = n < count ? n : count;
-            wf__io_convert(source->dtype, source->data + c.line, step, n, type, out);
+            wfl_io_convert(source->dtype, source->data + c.line, step, n, type, out);
         }
         out += lines * n * (int64_t)type->bytes;
         count -= lines * n;

@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-struct wf__tiff_functions wf__tiff;
-static const wf__foreign_function functions[] = {
-#define F(name) { "TIFF" #name, &wf__tiff.name },
+struct wfl_tiff_functions wfl_tiff;
+static const wfl_foreign_function functions[] = {
+#define F(name) { "TIFF" #name, &wfl_tiff.name },
     TIFF_FUNCTIONS(F)
 #undef F
 };
-static wf__foreign library = { .soname = WEFT_TIFF_SONAME,
+static wfl_foreign library = { .soname = WEFT_TIFF_SONAME,
                                .format = "TIFF",
                                .function = functions,
                                .functions = sizeof functions / sizeof *functions };
@@ -24,24 +24,24 @@ static wf__foreign library = { .soname = WEFT_TIFF_SONAME,
 
 static tmsize_t on_read(thandle_t handle, void *to, tmsize_t bytes)
 {
-    wf__tiff_job *j = handle;
+    wfl_tiff_job *j = handle;
     if (bytes < 0)
         return -1;
-    return (tmsize_t)(j->reader ? wf__io_read_some(j->reader, to, (size_t)bytes)
-                                : wf__io_read_back(j->writer, to, (size_t)bytes));
+    return (tmsize_t)(j->reader ? wfl_io_read_some(j->reader, to, (size_t)bytes)
+                                : wfl_io_read_back(j->writer, to, (size_t)bytes));
 }
 
 static tmsize_t on_write(thandle_t handle, void *from, tmsize_t bytes)
 {
-    wf__tiff_job *j = handle;
+    wfl_tiff_job *j = handle;
     if (!j->writer || bytes < 0)
         return -1;
-    return wf__io_write(j->writer, from, (size_t)bytes) ? bytes : -1;
+    return wfl_io_write(j->writer, from, (size_t)bytes) ? bytes : -1;
 }
 
 static toff_t on_seek(thandle_t handle, toff_t offset, int whence)
 {
-    wf__tiff_job *j = handle;
+    wfl_tiff_job *j = handle;
     int64_t *pos = j->reader ? &j->reader->pos : &j->writer->pos;
     int64_t size = j->reader ? j->reader->size : j->writer->size;
     uint64_t base = whence == SEEK_CUR ? (uint64_t)*pos : whence == SEEK_END ? (uint64_t)size : 0;
@@ -54,7 +54,7 @@ static toff_t on_seek(thandle_t handle, toff_t offset, int whence)
 
 static toff_t on_size(thandle_t handle)
 {
-    wf__tiff_job *j = handle;
+    wfl_tiff_job *j = handle;
     return (toff_t)(j->reader ? j->reader->size : j->writer->size);
 }
 
@@ -66,7 +66,7 @@ static int on_close(thandle_t handle)
 
 static int on_error(TIFF *tif, void *user, const char *module, const char *format, va_list args)
 {
-    wf__tiff_job *j = user;
+    wfl_tiff_job *j = user;
     (void)tif;
     (void)module;
     bool harmless = strstr(format, "tag is not read from file") != NULL; /* libtiff goes on without it */
@@ -87,38 +87,38 @@ static int on_warning(TIFF *tif, void *user, const char *module, const char *for
 
 /* ---- a file ---- */
 
-wf_status wf__tiff_fail(const wf__tiff_job *j, const char *doing)
+wf_status wfl_tiff_fail(const wfl_tiff_job *j, const char *doing)
 {
     if (j->writer && j->writer->code)
-        return WF_ERR_IO; /* wf__io_finish has a better message */
+        return WF_ERR_IO; /* wfl_io_finish has a better message */
     const char *text = j->text[0] ? j->text : "unknown error";
     size_t n = strlen(j->path);
     if (strncmp(text, j->path, n) == 0 && text[n] == ':')
         text += n + 1 + (text[n + 1] == ' '); /* some of libtiff's messages name the file, as ours do */
-    return wf__io_fail(j->ctx, j->path, WF_ERR_IO, "TIFF: %s: %s", doing, text);
+    return wfl_io_fail(j->ctx, j->path, WF_ERR_IO, "TIFF: %s: %s", doing, text);
 }
 
-wf_status wf__tiff_open(wf__tiff_job *j, const char *mode, int64_t limit)
+wf_status wfl_tiff_open(wfl_tiff_job *j, const char *mode, int64_t limit)
 {
-    wf_status status = wf__foreign_open(&library, j->ctx, j->path);
+    wf_status status = wfl_foreign_open(&library, j->ctx, j->path);
     if (status != WF_OK)
         return status;
-    TIFFOpenOptions *options = wf__tiff.OpenOptionsAlloc();
+    TIFFOpenOptions *options = wfl_tiff.OpenOptionsAlloc();
     if (!options)
-        return wf__io_fail_memory(j->ctx, j->path, 0);
-    wf__tiff.OpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)limit);
-    wf__tiff.OpenOptionsSetErrorHandlerExtR(options, on_error, j);
-    wf__tiff.OpenOptionsSetWarningHandlerExtR(options, on_warning, j);
+        return wfl_io_fail_memory(j->ctx, j->path, 0);
+    wfl_tiff.OpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)limit);
+    wfl_tiff.OpenOptionsSetErrorHandlerExtR(options, on_error, j);
+    wfl_tiff.OpenOptionsSetWarningHandlerExtR(options, on_warning, j);
     j->tif =
-        wf__tiff.ClientOpenExt(j->path, mode, j, on_read, on_write, on_seek, on_close, on_size, NULL, NULL, options);
-    wf__tiff.OpenOptionsFree(options);
-    return j->tif ? WF_OK : wf__tiff_fail(j, "cannot open");
+        wfl_tiff.ClientOpenExt(j->path, mode, j, on_read, on_write, on_seek, on_close, on_size, NULL, NULL, options);
+    wfl_tiff.OpenOptionsFree(options);
+    return j->tif ? WF_OK : wfl_tiff_fail(j, "cannot open");
 }
 
-void wf__tiff_close(wf__tiff_job *j)
+void wfl_tiff_close(wfl_tiff_job *j)
 {
     if (j->tif)
-        wf__tiff.Close(j->tif);
+        wfl_tiff.Close(j->tif);
 }
 
 /* ---- the format ---- */
@@ -132,10 +132,10 @@ static bool tiff_match(const uint8_t *head, size_t bytes)
     return false;
 }
 
-const wf__io_format wf__io_tiff = { .format = WF_TIFF,
+const wfl_io_format wfl_io_tiff = { .format = WF_FORMAT_TIFF,
                                     .name = "TIFF",
                                     .suffixes = { ".tif", ".tiff" },
                                     .match = tiff_match,
-                                    .probe = wf__tiff_probe,
-                                    .load = wf__tiff_load,
-                                    .save = wf__tiff_save };
+                                    .probe = wfl_tiff_probe,
+                                    .load = wfl_tiff_load,
+                                    .save = wfl_tiff_save };

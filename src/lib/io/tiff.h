@@ -4,7 +4,7 @@
 #include "io_internal.h"
 #include <tiffio.h>
 
-/* libtiff's functions, without their prefix; filled by wf__tiff_open. */
+/* libtiff's functions, without their prefix; filled by wfl_tiff_open. */
 /* clang-format off */
 #define TIFF_FUNCTIONS(F) \
     F(ClientOpenExt) F(Close) F(ComputeStrip) F(ComputeTile) F(CurrentDirectory) F(GetField) \
@@ -13,30 +13,30 @@
     F(ReadDirectory) F(ReadEncodedStrip) F(ReadEncodedTile) F(SetDirectory) F(SetField) F(WriteDirectory) \
     F(WriteEncodedStrip)
 /* clang-format on */
-struct wf__tiff_functions {
+struct wfl_tiff_functions {
 #define F(name) __typeof__(TIFF##name) *name;
     TIFF_FUNCTIONS(F)
 #undef F
 };
-extern struct wf__tiff_functions wf__tiff;
+extern struct wfl_tiff_functions wfl_tiff;
 
 /* A file that is open in libtiff. */
-typedef struct wf__tiff_job {
-    wf__io_reader *reader; /* or */
-    wf__io_writer *writer;
+typedef struct wfl_tiff_job {
+    wfl_io_reader *reader; /* or */
+    wfl_io_writer *writer;
     wf_context *ctx;
     const char *path;
     TIFF *tif;
     char text[192]; /* libtiff's first message about what it does now */
-} wf__tiff_job;
+} wfl_tiff_job;
 
 /* Opens j->tif over the reader or the writer. `limit`: of a single allocation inside libtiff. */
-wf_status wf__tiff_open(wf__tiff_job *j, const char *mode, int64_t limit);
-void wf__tiff_close(wf__tiff_job *j); /* nothing, where it could not be opened */
+wf_status wfl_tiff_open(wfl_tiff_job *j, const char *mode, int64_t limit);
+void wfl_tiff_close(wfl_tiff_job *j); /* nothing, where it could not be opened */
 /* The error that libtiff gave its first message for. */
-wf_status wf__tiff_fail(const wf__tiff_job *j, const char *doing);
+wf_status wfl_tiff_fail(const wfl_tiff_job *j, const char *doing);
 
-wf_status wf__tiff_probe(wf__io_reader *r, wf__io_image *image);
-wf_array *wf__tiff_load(wf__io_reader *r, wf__io_image *image);
-wf_status wf__tiff_save(const wf__io_source *source, const wf_meta *meta);
+wf_status wfl_tiff_probe(wfl_io_reader *r, wfl_io_image *image);
+wf_array *wfl_tiff_load(wfl_io_reader *r, wfl_io_image *image);
+wf_status wfl_tiff_save(const wfl_io_source *source, const wf_meta *meta);
 #endif

@@ -11,7 +11,7 @@
 typedef struct page {
     uint32_t width, height;
     uint16_t samples, bits, format;
-    const wf__io_type *type;
+    const wfl_io_type *type;
 } page;
 
 typedef struct file_info {
@@ -49,24 +49,24 @@ static wf_stored stored_of(uint16_t format, uint16_t bits)
                                            : unsigned_types[size];
 }
 
-static wf_status bad_field(const wf__tiff_job *j, int64_t number, const char *field, long long value, const char *must)
+static wf_status bad_field(const wfl_tiff_job *j, int64_t number, const char *field, long long value, const char *must)
 {
-    return wf__io_fail(j->ctx, j->path, WF_ERR_UNSUPPORTED, "TIFF page %lld: field %s is %lld (must be %s)",
+    return wfl_io_fail(j->ctx, j->path, WF_ERR_UNSUPPORTED, "TIFF page %lld: field %s is %lld (must be %s)",
                        (long long)number, field, value, must);
 }
 
 /* The current directory; `number` from 1. *ratio is that of its compression. */
-static wf_status read_page(const wf__tiff_job *j, int64_t number, page *p, double *ratio)
+static wf_status read_page(const wfl_tiff_job *j, int64_t number, page *p, double *ratio)
 {
     uint16_t compression = COMPRESSION_NONE, photometric = PHOTOMETRIC_MINISBLACK;
     *p = (page){ .bits = 1, .samples = 1, .format = SAMPLEFORMAT_UINT };
-    wf__tiff.GetField(j->tif, TIFFTAG_IMAGEWIDTH, &p->width);
-    wf__tiff.GetField(j->tif, TIFFTAG_IMAGELENGTH, &p->height);
-    wf__tiff.GetFieldDefaulted(j->tif, TIFFTAG_SAMPLESPERPIXEL, &p->samples);
-    wf__tiff.GetFieldDefaulted(j->tif, TIFFTAG_BITSPERSAMPLE, &p->bits);
-    wf__tiff.GetFieldDefaulted(j->tif, TIFFTAG_SAMPLEFORMAT, &p->format);
-    wf__tiff.GetFieldDefaulted(j->tif, TIFFTAG_COMPRESSION, &compression);
-    wf__tiff.GetField(j->tif, TIFFTAG_PHOTOMETRIC, &photometric);
+    wfl_tiff.GetField(j->tif, TIFFTAG_IMAGEWIDTH, &p->width);
+    wfl_tiff.GetField(j->tif, TIFFTAG_IMAGELENGTH, &p->height);
+    wfl_tiff.GetFieldDefaulted(j->tif, TIFFTAG_SAMPLESPERPIXEL, &p->samples);
+    wfl_tiff.GetFieldDefaulted(j->tif, TIFFTAG_BITSPERSAMPLE, &p->bits);
+    wfl_tiff.GetFieldDefaulted(j->tif, TIFFTAG_SAMPLEFORMAT, &p->format);
+    wfl_tiff.GetFieldDefaulted(j->tif, TIFFTAG_COMPRESSION, &compression);
+    wfl_tiff.GetField(j->tif, TIFFTAG_PHOTOMETRIC, &photometric);
     if (p->width < 1 || p->width > INT32_MAX)
         return bad_field(j, number, "ImageWidth", p->width, "1..2^31-1");
     if (p->height < 1 || p->height > INT32_MAX)
@@ -86,19 +86,19 @@ static wf_status read_page(const wf__tiff_job *j, int64_t number, page *p, doubl
         p->format = SAMPLEFORMAT_UINT;
     if (p->format < SAMPLEFORMAT_UINT || p->format > SAMPLEFORMAT_IEEEFP)
         return bad_field(j, number, "SampleFormat", p->format, "1, 2 or 3: unsigned, signed, float");
-    p->type = wf__io_type_of(stored_of(p->format, p->bits));
+    p->type = wfl_io_type_of(stored_of(p->format, p->bits));
     if (!p->type)
         return bad_field(j, number, "BitsPerSample", p->bits,
                          p->format == SAMPLEFORMAT_IEEEFP ? "16, 32 or 64 for floats" : "8, 16, 32 or 64");
     return WF_OK;
 }
 
-static wf_status compare_pages(const wf__tiff_job *j, int64_t number, const page *first, const page *p)
+static wf_status compare_pages(const wfl_tiff_job *j, int64_t number, const page *first, const page *p)
 {
     if (p->width == first->width && p->height == first->height && p->samples == first->samples &&
         p->type == first->type)
         return WF_OK;
-    return wf__io_fail(j->ctx, j->path, WF_ERR_UNSUPPORTED,
+    return wfl_io_fail(j->ctx, j->path, WF_ERR_UNSUPPORTED,
                        "TIFF page %lld is %u x %u x %u of %s, but the first is %u x %u x %u of %s (height x width x "
                        "samples; pages must agree)",
                        (long long)number, p->height, p->width, p->samples, p->type->name, first->height, first->width,
@@ -106,21 +106,21 @@ static wf_status compare_pages(const wf__tiff_job *j, int64_t number, const page
 }
 
 /* Thumbnails and transparency masks are no pages. */
-static bool is_page(const wf__tiff_job *j)
+static bool is_page(const wfl_tiff_job *j)
 {
     uint32_t kind = 0;
-    wf__tiff.GetFieldDefaulted(j->tif, TIFFTAG_SUBFILETYPE, &kind);
+    wfl_tiff.GetFieldDefaulted(j->tif, TIFFTAG_SUBFILETYPE, &kind);
     return !(kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK));
 }
 
 /* Angstrom per pixel from resolutions in pixels per centimetre. Inches are what programs write without knowing. */
-static void read_spacing(const wf__tiff_job *j, file_info *info)
+static void read_spacing(const wfl_tiff_job *j, file_info *info)
 {
     uint16_t unit = RESUNIT_INCH;
     float x = 0, y = 0;
-    wf__tiff.GetFieldDefaulted(j->tif, TIFFTAG_RESOLUTIONUNIT, &unit);
+    wfl_tiff.GetFieldDefaulted(j->tif, TIFFTAG_RESOLUTIONUNIT, &unit);
     bool known =
-        wf__tiff.GetField(j->tif, TIFFTAG_XRESOLUTION, &x) && wf__tiff.GetField(j->tif, TIFFTAG_YRESOLUTION, &y);
+        wfl_tiff.GetField(j->tif, TIFFTAG_XRESOLUTION, &x) && wfl_tiff.GetField(j->tif, TIFFTAG_YRESOLUTION, &y);
     if (!known || unit != RESUNIT_CENTIMETER || !(x > 0 && x < 1e30f && y > 0 && y < 1e30f))
         return;
     info->spacing[0] = 1e8 / (double)y;
@@ -128,32 +128,32 @@ static void read_spacing(const wf__tiff_job *j, file_info *info)
 }
 
 /* Goes to directory `number`, the next one; from 1, after opening. */
-static wf_status next_directory(wf__tiff_job *j, int64_t number)
+static wf_status next_directory(wfl_tiff_job *j, int64_t number)
 {
-    if (wf__tiff.ReadDirectory(j->tif)) {
+    if (wfl_tiff.ReadDirectory(j->tif)) {
         j->text[0] = 0; /* a word about a field that it goes on without explains no later failure */
         return WF_OK;
     }
     if (!j->text[0] && number == 1) /* what libtiff finds too plain to explain */
-        return wf__io_fail(j->ctx, j->path, WF_ERR_IO,
+        return wfl_io_fail(j->ctx, j->path, WF_ERR_IO,
                            "TIFF header: the offset of the first directory (IFD) is 0: there is no image");
     if (!j->text[0])
-        return wf__io_fail(j->ctx, j->path, WF_ERR_IO,
+        return wfl_io_fail(j->ctx, j->path, WF_ERR_IO,
                            "TIFF directory (IFD) %lld: the offset of the next one is that of one before: a loop",
                            (long long)number - 1);
     uint32_t width = 0, height = 0; /* as far as they were read */
     uint16_t bits = 1;
     char doing[128];
-    wf__tiff.GetField(j->tif, TIFFTAG_IMAGEWIDTH, &width);
-    wf__tiff.GetField(j->tif, TIFFTAG_IMAGELENGTH, &height);
-    wf__tiff.GetFieldDefaulted(j->tif, TIFFTAG_BITSPERSAMPLE, &bits);
+    wfl_tiff.GetField(j->tif, TIFFTAG_IMAGEWIDTH, &width);
+    wfl_tiff.GetField(j->tif, TIFFTAG_IMAGELENGTH, &height);
+    wfl_tiff.GetFieldDefaulted(j->tif, TIFFTAG_BITSPERSAMPLE, &bits);
     snprintf(doing, sizeof doing, "cannot read a page (ImageWidth is %u, ImageLength is %u, BitsPerSample is %u)",
              width, height, bits);
-    return wf__tiff_fail(j, doing);
+    return wfl_tiff_fail(j, doing);
 }
 
 /* All pages; libtiff itself refuses directories that form a loop. */
-static wf_status examine(wf__tiff_job *j, file_info *info)
+static wf_status examine(wfl_tiff_job *j, file_info *info)
 {
     *info = (file_info){ 0 };
     for (int64_t number = 1;; number++) {
@@ -167,7 +167,7 @@ static wf_status examine(wf__tiff_job *j, file_info *info)
                 return status;
             if (!info->pages) {
                 uint16_t compression = COMPRESSION_NONE;
-                wf__tiff.GetFieldDefaulted(j->tif, TIFFTAG_COMPRESSION, &compression);
+                wfl_tiff.GetFieldDefaulted(j->tif, TIFFTAG_COMPRESSION, &compression);
                 info->first = p;
                 info->lzw = compression == COMPRESSION_LZW;
                 info->deflate = compression == COMPRESSION_DEFLATE || compression == COMPRESSION_ADOBE_DEFLATE;
@@ -176,23 +176,23 @@ static wf_status examine(wf__tiff_job *j, file_info *info)
             info->pages++;
             info->needed += (double)p.width * p.height * p.samples * (double)p.type->bytes / ratio;
             if (info->needed > (double)j->reader->size)
-                return wf__io_fail(j->ctx, j->path, WF_ERR_IO,
+                return wfl_io_fail(j->ctx, j->path, WF_ERR_IO,
                                    "TIFF page %lld: ImageWidth x ImageLength is %u x %u: a file of %lld bytes cannot "
                                    "hold that many pixels",
                                    (long long)number, p.width, p.height, (long long)j->reader->size);
         }
-        if (wf__tiff.LastDirectory(j->tif))
+        if (wfl_tiff.LastDirectory(j->tif))
             break;
         wf_status status = next_directory(j, number + 1);
         if (status != WF_OK)
             return status;
     }
     if (!info->pages)
-        return wf__io_fail(j->ctx, j->path, WF_ERR_IO, "TIFF: the file holds only thumbnails and masks");
+        return wfl_io_fail(j->ctx, j->path, WF_ERR_IO, "TIFF: the file holds only thumbnails and masks");
     return WF_OK;
 }
 
-static void describe(const file_info *info, wf__io_image *image)
+static void describe(const file_info *info, wfl_io_image *image)
 {
     const page *p = &info->first;
     wf_shape *shape = &image->shape;
@@ -226,34 +226,34 @@ static void place_block(const page *p, const block *b, const char *from, char *t
     int64_t line = (int64_t)b->line * b->samples * (int64_t)p->type->bytes;
     for (uint32_t row = 0; row < b->height; row++) {
         int64_t place = (((int64_t)b->y + row) * p->width + b->x) * p->samples + b->plane;
-        wf__io_scatter(p->type, from + row * line, (int64_t)b->width * b->samples, to + place * size, stride);
+        wfl_io_scatter(p->type, from + row * line, (int64_t)b->width * b->samples, to + place * size, stride);
     }
 }
 
 /* The current page into memory of [height, width, samples]. `limit`: of the buffer for one strip or tile. */
-static wf_status read_pixels(wf__tiff_job *j, const page *p, int64_t number, double limit, char *to)
+static wf_status read_pixels(wfl_tiff_job *j, const page *p, int64_t number, double limit, char *to)
 {
     uint16_t planar = PLANARCONFIG_CONTIG;
-    wf__tiff.GetFieldDefaulted(j->tif, TIFFTAG_PLANARCONFIG, &planar);
+    wfl_tiff.GetFieldDefaulted(j->tif, TIFFTAG_PLANARCONFIG, &planar);
     uint16_t planes = planar == PLANARCONFIG_SEPARATE ? p->samples : 1;
-    bool tiled = wf__tiff.IsTiled(j->tif) != 0;
+    bool tiled = wfl_tiff.IsTiled(j->tif) != 0;
     uint32_t width = p->width, height = p->height;
     if (tiled) {
-        wf__tiff.GetField(j->tif, TIFFTAG_TILEWIDTH, &width);
-        wf__tiff.GetField(j->tif, TIFFTAG_TILELENGTH, &height);
+        wfl_tiff.GetField(j->tif, TIFFTAG_TILEWIDTH, &width);
+        wfl_tiff.GetField(j->tif, TIFFTAG_TILELENGTH, &height);
     } else {
-        wf__tiff.GetFieldDefaulted(j->tif, TIFFTAG_ROWSPERSTRIP, &height);
+        wfl_tiff.GetFieldDefaulted(j->tif, TIFFTAG_ROWSPERSTRIP, &height);
         if (height > p->height)
             height = p->height;
     }
     block b = { .line = width, .samples = (uint16_t)(p->samples / planes) };
     double bytes = (double)width * height * b.samples * (double)p->type->bytes;
     if (width < 1 || height < 1 || bytes > limit)
-        return wf__io_fail(j->ctx, j->path, WF_ERR_IO, "TIFF page %lld: a %s of %u x %u pixels (must fit the file)",
+        return wfl_io_fail(j->ctx, j->path, WF_ERR_IO, "TIFF page %lld: a %s of %u x %u pixels (must fit the file)",
                            (long long)number, tiled ? "tile" : "strip", width, height);
     void *buffer = malloc((size_t)bytes);
     if (!buffer)
-        return wf__io_fail_memory(j->ctx, j->path, (int64_t)bytes);
+        return wfl_io_fail_memory(j->ctx, j->path, (int64_t)bytes);
     wf_status status = WF_OK;
     for (b.plane = 0; b.plane < planes && status == WF_OK; b.plane++)
         for (uint64_t y = 0; y < p->height && status == WF_OK; y += height)
@@ -264,21 +264,21 @@ static wf_status read_pixels(wf__tiff_job *j, const page *p, int64_t number, dou
                 b.height = p->height - b.y < height ? p->height - b.y : height;
                 uint32_t rows = tiled ? height : b.height; /* a tile is always whole */
                 tmsize_t wanted = (tmsize_t)width * rows * b.samples * (tmsize_t)p->type->bytes;
-                uint32_t index = tiled ? wf__tiff.ComputeTile(j->tif, b.x, b.y, 0, b.plane)
-                                       : wf__tiff.ComputeStrip(j->tif, b.y, b.plane);
-                if (wf__tiff.GetStrileOffset(j->tif, index) == 0) { /* libtiff would read the header as samples */
-                    status = wf__io_fail(j->ctx, j->path, WF_ERR_IO,
+                uint32_t index = tiled ? wfl_tiff.ComputeTile(j->tif, b.x, b.y, 0, b.plane)
+                                       : wfl_tiff.ComputeStrip(j->tif, b.y, b.plane);
+                if (wfl_tiff.GetStrileOffset(j->tif, index) == 0) { /* libtiff would read the header as samples */
+                    status = wfl_io_fail(j->ctx, j->path, WF_ERR_IO,
                                          "TIFF page %lld: field %s is 0, or too short, at %s %u: there is no data",
                                          (long long)number, tiled ? "TileOffsets" : "StripOffsets",
                                          tiled ? "tile" : "strip", index);
                     break;
                 }
-                tmsize_t got = tiled ? wf__tiff.ReadEncodedTile(j->tif, index, buffer, wanted)
-                                     : wf__tiff.ReadEncodedStrip(j->tif, index, buffer, wanted);
+                tmsize_t got = tiled ? wfl_tiff.ReadEncodedTile(j->tif, index, buffer, wanted)
+                                     : wfl_tiff.ReadEncodedStrip(j->tif, index, buffer, wanted);
                 if (got != wanted) {
                     char doing[64];
                     snprintf(doing, sizeof doing, "page %lld, row %u", (long long)number, b.y);
-                    status = wf__tiff_fail(j, doing);
+                    status = wfl_tiff_fail(j, doing);
                 } else {
                     place_block(p, &b, buffer, to);
                 }
@@ -287,12 +287,12 @@ static wf_status read_pixels(wf__tiff_job *j, const page *p, int64_t number, dou
     return status;
 }
 
-static wf_status read_all(wf__tiff_job *j, const file_info *info, char *to)
+static wf_status read_all(wfl_tiff_job *j, const file_info *info, char *to)
 {
     const page *p = &info->first;
     size_t bytes = (size_t)p->width * p->height * p->samples * wf_dtype_size(p->type->dtype);
-    if (wf__tiff.CurrentDirectory(j->tif) != 0 && !wf__tiff.SetDirectory(j->tif, 0))
-        return wf__tiff_fail(j, "cannot return to the first page");
+    if (wfl_tiff.CurrentDirectory(j->tif) != 0 && !wfl_tiff.SetDirectory(j->tif, 0))
+        return wfl_tiff_fail(j, "cannot return to the first page");
     int64_t number = 1;
     for (int64_t done = 0; done < info->pages; number++) {
         if (is_page(j)) {
@@ -315,10 +315,10 @@ static wf_status read_all(wf__tiff_job *j, const file_info *info, char *to)
     return WF_OK;
 }
 
-static wf_status begin(wf__tiff_job *j, wf__io_reader *r, wf__io_image *image, file_info *info)
+static wf_status begin(wfl_tiff_job *j, wfl_io_reader *r, wfl_io_image *image, file_info *info)
 {
-    *j = (wf__tiff_job){ .reader = r, .ctx = r->ctx, .path = r->path };
-    wf_status status = wf__tiff_open(j, "rmh", ((int64_t)16 << 20) + (r->size < INT64_MAX / 8 ? 4 * r->size : r->size));
+    *j = (wfl_tiff_job){ .reader = r, .ctx = r->ctx, .path = r->path };
+    wf_status status = wfl_tiff_open(j, "rmh", ((int64_t)16 << 20) + (r->size < INT64_MAX / 8 ? 4 * r->size : r->size));
     if (status == WF_OK)
         status = next_directory(j, 1);
     if (status == WF_OK)
@@ -328,27 +328,27 @@ static wf_status begin(wf__tiff_job *j, wf__io_reader *r, wf__io_image *image, f
     return status;
 }
 
-wf_status wf__tiff_probe(wf__io_reader *r, wf__io_image *image)
+wf_status wfl_tiff_probe(wfl_io_reader *r, wfl_io_image *image)
 {
-    wf__tiff_job j;
+    wfl_tiff_job j;
     file_info info;
     wf_status status = begin(&j, r, image, &info);
-    wf__tiff_close(&j);
+    wfl_tiff_close(&j);
     return status;
 }
 
-wf_array *wf__tiff_load(wf__io_reader *r, wf__io_image *image)
+wf_array *wfl_tiff_load(wfl_io_reader *r, wfl_io_image *image)
 {
-    wf__tiff_job j;
+    wfl_tiff_job j;
     file_info info;
     void *data;
     wf_array *array = NULL;
     if (begin(&j, r, image, &info) == WF_OK)
-        array = wf__io_new_array(r, image, &data);
+        array = wfl_io_new_array(r, image, &data);
     if (array && read_all(&j, &info, data) != WF_OK) {
         wf_release(array);
         array = NULL;
     }
-    wf__tiff_close(&j);
+    wfl_tiff_close(&j);
     return array;
 }

@@ -8,29 +8,29 @@ typedef struct pages {
     int64_t count;
     uint32_t height, width;
     uint16_t samples;
-    const wf__io_type *type;
+    const wfl_io_type *type;
 } pages;
 
-static wf_status shape_to_pages(const wf__io_source *source, const wf_meta *meta, pages *p)
+static wf_status shape_to_pages(const wfl_io_source *source, const wf_meta *meta, pages *p)
 {
     const wf_shape *s = &source->shape;
     int64_t last = s->rank ? s->dim[s->rank - 1] : 0;
     bool channels = s->rank >= 3 && last >= 2 && last <= 4 && (s->rank == 4 || !meta->is_stack);
     if (s->rank < 2 || s->rank > 4 || (s->rank == 4 && !channels))
-        return wf__io_fail(source->ctx, source->path, WF_ERR_SHAPE,
+        return wfl_io_fail(source->ctx, source->path, WF_ERR_SHAPE,
                            "TIFF holds pages, [h,w], [n,h,w] or [n,h,w,c] with c from 2 to 4; this array has rank %d%s",
                            s->rank, s->rank == 4 ? " and another last extent" : "");
     int h = s->rank - 2 - channels;
     for (int d = 0; d < s->rank; d++)
         if (s->dim[d] < 1 || s->dim[d] > INT32_MAX)
-            return wf__io_fail(source->ctx, source->path, WF_ERR_SHAPE, "extent %lld of axis %d (TIFF holds 1..2^31-1)",
+            return wfl_io_fail(source->ctx, source->path, WF_ERR_SHAPE, "extent %lld of axis %d (TIFF holds 1..2^31-1)",
                                (long long)s->dim[d], d);
     p->count = h > 0 ? s->dim[0] : 1;
     p->height = (uint32_t)s->dim[h];
     p->width = (uint32_t)s->dim[h + 1];
     p->samples = (uint16_t)(channels ? last : 1);
     if ((int64_t)p->width > IO_MAX_ROW / (p->samples * (int64_t)p->type->bytes))
-        return wf__io_fail(source->ctx, source->path, WF_ERR_UNSUPPORTED, "rows of %u pixels are too long for TIFF",
+        return wfl_io_fail(source->ctx, source->path, WF_ERR_UNSUPPORTED, "rows of %u pixels are too long for TIFF",
                            p->width);
     return WF_OK;
 }
@@ -40,44 +40,44 @@ static void set_page_fields(TIFF *tif, const pages *p, const wf_meta *meta, int6
     wf_dtype dtype = p->type->dtype;
     bool is_float = dtype == WF_F16 || dtype == WF_F32 || dtype == WF_F64;
     bool is_signed = dtype == WF_I8 || dtype == WF_I16 || dtype == WF_I32 || dtype == WF_I64;
-    wf__tiff.SetField(tif, TIFFTAG_IMAGEWIDTH, p->width);
-    wf__tiff.SetField(tif, TIFFTAG_IMAGELENGTH, p->height);
-    wf__tiff.SetField(tif, TIFFTAG_BITSPERSAMPLE, (int)(8 * p->type->bytes));
-    wf__tiff.SetField(tif, TIFFTAG_SAMPLESPERPIXEL, (int)p->samples);
-    wf__tiff.SetField(tif, TIFFTAG_SAMPLEFORMAT,
+    wfl_tiff.SetField(tif, TIFFTAG_IMAGEWIDTH, p->width);
+    wfl_tiff.SetField(tif, TIFFTAG_IMAGELENGTH, p->height);
+    wfl_tiff.SetField(tif, TIFFTAG_BITSPERSAMPLE, (int)(8 * p->type->bytes));
+    wfl_tiff.SetField(tif, TIFFTAG_SAMPLESPERPIXEL, (int)p->samples);
+    wfl_tiff.SetField(tif, TIFFTAG_SAMPLEFORMAT,
                       is_float    ? SAMPLEFORMAT_IEEEFP
                       : is_signed ? SAMPLEFORMAT_INT
                                   : SAMPLEFORMAT_UINT);
-    wf__tiff.SetField(tif, TIFFTAG_PHOTOMETRIC, p->samples >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
-    wf__tiff.SetField(tif, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
-    wf__tiff.SetField(tif, TIFFTAG_ROWSPERSTRIP, strip_rows);
+    wfl_tiff.SetField(tif, TIFFTAG_PHOTOMETRIC, p->samples >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
+    wfl_tiff.SetField(tif, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
+    wfl_tiff.SetField(tif, TIFFTAG_ROWSPERSTRIP, strip_rows);
     if (p->samples == 2 || p->samples == 4) {
         uint16_t extra = EXTRASAMPLE_UNASSALPHA;
-        wf__tiff.SetField(tif, TIFFTAG_EXTRASAMPLES, 1, &extra);
+        wfl_tiff.SetField(tif, TIFFTAG_EXTRASAMPLES, 1, &extra);
     }
-    wf__tiff.SetField(tif, TIFFTAG_COMPRESSION,
+    wfl_tiff.SetField(tif, TIFFTAG_COMPRESSION,
                       meta->deflate ? COMPRESSION_ADOBE_DEFLATE
                       : meta->lzw   ? COMPRESSION_LZW
                                     : COMPRESSION_NONE);
     /* Differences of neighbours compress better; for floats few other programs could undo it. */
     if ((meta->deflate || meta->lzw) && !is_float)
-        wf__tiff.SetField(tif, TIFFTAG_PREDICTOR, PREDICTOR_HORIZONTAL);
+        wfl_tiff.SetField(tif, TIFFTAG_PREDICTOR, PREDICTOR_HORIZONTAL);
     if (p->count > 1) {
-        wf__tiff.SetField(tif, TIFFTAG_SUBFILETYPE, FILETYPE_PAGE);
+        wfl_tiff.SetField(tif, TIFFTAG_SUBFILETYPE, FILETYPE_PAGE);
         if (p->count <= UINT16_MAX)
-            wf__tiff.SetField(tif, TIFFTAG_PAGENUMBER, (int)number, (int)p->count);
+            wfl_tiff.SetField(tif, TIFFTAG_PAGENUMBER, (int)number, (int)p->count);
     }
     if (meta->spacing[1] > 0 && meta->spacing[2] > 0) {
-        wf__tiff.SetField(tif, TIFFTAG_RESOLUTIONUNIT, RESUNIT_CENTIMETER);
-        wf__tiff.SetField(tif, TIFFTAG_XRESOLUTION, 1e8 / meta->spacing[2]);
-        wf__tiff.SetField(tif, TIFFTAG_YRESOLUTION, 1e8 / meta->spacing[1]);
+        wfl_tiff.SetField(tif, TIFFTAG_RESOLUTIONUNIT, RESUNIT_CENTIMETER);
+        wfl_tiff.SetField(tif, TIFFTAG_XRESOLUTION, 1e8 / meta->spacing[2]);
+        wfl_tiff.SetField(tif, TIFFTAG_YRESOLUTION, 1e8 / meta->spacing[1]);
     }
     char software[64];
     snprintf(software, sizeof software, "Weft %s", wf_version());
-    wf__tiff.SetField(tif, TIFFTAG_SOFTWARE, software);
+    wfl_tiff.SetField(tif, TIFFTAG_SOFTWARE, software);
 }
 
-static wf_status write_pages(wf__tiff_job *j, const wf__io_source *source, const pages *p, const wf_meta *meta,
+static wf_status write_pages(wfl_tiff_job *j, const wfl_io_source *source, const pages *p, const wf_meta *meta,
                              void *buffer, uint32_t strip_rows)
 {
     int64_t row = (int64_t)p->width * p->samples;
@@ -85,11 +85,11 @@ static wf_status write_pages(wf__tiff_job *j, const wf__io_source *source, const
         set_page_fields(j->tif, p, meta, n, strip_rows);
         for (uint32_t y = 0, strip = 0; y < p->height; y += strip_rows, strip++) {
             uint32_t rows = p->height - y < strip_rows ? p->height - y : strip_rows;
-            wf__io_gather(source, (n * p->height + y) * row, rows * row, p->type, buffer);
-            if (wf__tiff.WriteEncodedStrip(j->tif, strip, buffer, (tmsize_t)(rows * row * (int64_t)p->type->bytes)) < 0)
+            wfl_io_gather(source, (n * p->height + y) * row, rows * row, p->type, buffer);
+            if (wfl_tiff.WriteEncodedStrip(j->tif, strip, buffer, (tmsize_t)(rows * row * (int64_t)p->type->bytes)) < 0)
                 return WF_ERR_IO;
         }
-        if (!wf__tiff.WriteDirectory(j->tif))
+        if (!wfl_tiff.WriteDirectory(j->tif))
             return WF_ERR_IO;
     }
     return WF_OK;
@@ -103,14 +103,14 @@ static bool needs_bigtiff(const pages *p, const wf_meta *meta, int64_t strip_row
     return (double)p->count * (page_bytes * (meta->lzw || meta->deflate ? 1.5 : 1.0) + directory) > 4.0e9;
 }
 
-wf_status wf__tiff_save(const wf__io_source *source, const wf_meta *meta)
+wf_status wfl_tiff_save(const wfl_io_source *source, const wf_meta *meta)
 {
     pages p = { 0 };
     int rank;
     uint32_t held = IO_BIT(I8) | IO_BIT(U8) | IO_BIT(I16) | IO_BIT(U16) | IO_BIT(I32) | IO_BIT(U32) | IO_BIT(I64) |
                     IO_BIT(U64) | IO_BIT(F16) | IO_BIT(F32) | IO_BIT(F64);
     wf_status status =
-        wf__io_choose_type(source, meta, "TIFF", held, held, source->dtype == WF_BF16 ? WF_STORED_F32 : WF_STORED_U8,
+        wfl_io_choose_type(source, meta, "TIFF", held, held, source->dtype == WF_BF16 ? WF_STORED_F32 : WF_STORED_U8,
                            " (it stores i8 to u64, f16, f32, f64)", &p.type, &rank);
     if (status == WF_OK)
         status = shape_to_pages(source, meta, &p);
@@ -122,18 +122,18 @@ wf_status wf__tiff_save(const wf__io_source *source, const wf_meta *meta)
     strip_rows = strip_rows < 1 ? 1 : strip_rows > p.height ? p.height : strip_rows;
     void *buffer = malloc((size_t)(strip_rows * row_bytes));
     if (!buffer)
-        return wf__io_fail_memory(source->ctx, source->path, strip_rows * row_bytes);
-    wf__io_writer writer;
-    status = wf__io_create(source->ctx, source->path, meta, &writer);
+        return wfl_io_fail_memory(source->ctx, source->path, strip_rows * row_bytes);
+    wfl_io_writer writer;
+    status = wfl_io_create(source->ctx, source->path, meta, &writer);
     if (status == WF_OK) {
-        wf__tiff_job j = { .writer = &writer, .ctx = source->ctx, .path = source->path };
-        status = wf__tiff_open(&j, needs_bigtiff(&p, meta, strip_rows) ? "w8" : "w", 0);
+        wfl_tiff_job j = { .writer = &writer, .ctx = source->ctx, .path = source->path };
+        status = wfl_tiff_open(&j, needs_bigtiff(&p, meta, strip_rows) ? "w8" : "w", 0);
         if (status == WF_OK)
             status = write_pages(&j, source, &p, meta, buffer, (uint32_t)strip_rows);
         if (status != WF_OK)
-            wf__tiff_fail(&j, "cannot write");
-        wf__tiff_close(&j);
-        status = wf__io_finish(&writer, status);
+            wfl_tiff_fail(&j, "cannot write");
+        wfl_tiff_close(&j);
+        status = wfl_io_finish(&writer, status);
     }
     free(buffer);
     return status;

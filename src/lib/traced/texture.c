@@ -33,19 +33,19 @@ static void look_around(sampler *s, int d, wf_val position)
     wf_val x = wf_cast(position, s->dtype);
     if (!s->t->pixels)
         x = wf_mul(x, wf_cast(wf_dim(s->g, s->t->array, d), s->dtype));
-    double half = s->t->filter == WF_NEAREST ? (s->t->pixels ? 0.5 : 0) : (s->t->pixels ? 0 : -0.5);
+    double half = s->t->filter == WF_FILTER_NEAREST ? (s->t->pixels ? 0.5 : 0) : (s->t->pixels ? 0 : -0.5);
     x = half != 0 ? wf_add(x, half) : x;
     wf_val below = wf_floor(x), t = wf_sub(x, below), at = wf_cast(below, WF_I64);
-    if (s->t->filter == WF_NEAREST) {
+    if (s->t->filter == WF_FILTER_NEAREST) {
         a->index[0] = at;
         return;
     }
-    int first = s->t->filter == WF_CUBIC ? -1 : 0;
+    int first = s->t->filter == WF_FILTER_CUBIC ? -1 : 0;
     for (int k = 0; k < s->taps; ++k)
         a->index[k] = first + k ? wf_add(at, first + k) : at;
     a->weight[0] = wf_sub(1, t);
     a->weight[1] = t;
-    if (s->t->filter == WF_CUBIC)
+    if (s->t->filter == WF_FILTER_CUBIC)
         cubic_weights(t, a->weight);
 }
 
@@ -68,7 +68,7 @@ static void read_from(const sampler *s, int d, wf_val *index, wf_val *out)
         index[d] = s->axis[d].index[k];
         read_from(s, d + 1, index, part);
         for (int c = 0; c < s->channels; ++c) {
-            wf_val x = s->t->filter == WF_NEAREST ? part[c] : wf_mul(part[c], s->axis[d].weight[k]);
+            wf_val x = s->t->filter == WF_FILTER_NEAREST ? part[c] : wf_mul(part[c], s->axis[d].weight[k]);
             out[c] = k ? wf_add(out[c], x) : x;
         }
     }
@@ -88,9 +88,9 @@ static const char *mistake(const wf_texture *t, wf_vals position)
     if (shape.rank != (int32_t)position.n + (t->channels > 0))
         return t->channels ? "wf_texture_read: the array's axes are not those of the positions and one of channels"
                            : "wf_texture_read: the array's axes are not those of the positions";
-    if (t->channels > 0 && wf_array_state(t->array) != WF_FORMAL && shape.dim[shape.rank - 1] < t->channels)
+    if (t->channels > 0 && wf_array_state(t->array) != WF_STATE_FORMAL && shape.dim[shape.rank - 1] < t->channels)
         return "wf_texture_read: the array has fewer channels";
-    if ((int)t->filter < 0 || t->filter > WF_CUBIC || (int)t->wrap < 0 || t->wrap > WF_BORDER_REFLECT)
+    if ((int)t->filter < 0 || t->filter > WF_FILTER_CUBIC || (int)t->wrap < 0 || t->wrap > WF_BORDER_REFLECT)
         return "wf_texture_read: no such filter or wrap mode";
     if (!is_real(wf_array_dtype(t->array)))
         return "wf_texture_read: complex arrays have no textures; read real and imaginary parts";
@@ -108,7 +108,7 @@ void wf_texture_read(wf_graph *graph, const wf_texture *texture, wf_vals positio
         return;
     }
     sampler s = { .g = graph, .t = texture, .axes = (int)position.n, .channels = channels };
-    s.taps = texture->filter == WF_NEAREST ? 1 : texture->filter == WF_LINEAR ? 2 : 4;
+    s.taps = texture->filter == WF_FILTER_NEAREST ? 1 : texture->filter == WF_FILTER_LINEAR ? 2 : 4;
     s.dtype = wf_array_dtype(texture->array) == WF_F64 ? WF_F64 : WF_F32;
     for (int d = 0; d < s.axes; ++d)
         s.dtype = wf_val_dtype(position.at[d]) == WF_F64 ? WF_F64 : s.dtype;

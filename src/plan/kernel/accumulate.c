@@ -11,20 +11,10 @@
  */
 #include "plan/kernel/accumulate.h"
 
-enum {
-    SPREAD_BYTES = 16 << 10,  /* of a copy, spread over lanes whose indices vary */
-    SPREAD_UNIFORM = 1 << 20, /* the same where all lanes of a vector meet, which would be a chain otherwise */
-    SPREAD_POINTS = 4,        /* for each element of a spread copy */
-    ELEMENTS_PER_POINT = 4,   /* of a copy: beyond, atomic operations cost less than copies */
-    GROUP_BYTES = 8 << 20,    /* of all copies, as a rule */
-    FEW_GROUPS = 16,
-    MOST_GROUPS = 64,
-    LEAST_GROUPS = 4,     /* of what follows */
-    UPDATES_OF_COPY = 32, /* for each element of all copies, so that clearing and joining them is little beside */
-    ALIGN = 16,           /* of copies in the memory of a block of threads */
-    REPRODUCED = 1 << 20, /* bytes of an array: up to this, the copies are as many for any number of threads */
-};
-static const uint64_t most_copy = (uint64_t)1 << 29; /* bytes: offsets in a copy are 32-bit numbers */
+/* Bytes to which copies in the memory of a block of threads are aligned. */
+enum { ALIGN = 16 };
+/* Bytes of the largest copy: offsets in a copy are 32-bit numbers. */
+static const uint64_t most_copy = (uint64_t)1 << 29;
 
 /* Is the index another one for every point: does each loop axis stand in it, plus a constant? */
 static bool differs(const wf__stage *stage, const wf__ir *ir, const wf__node *n)
@@ -118,10 +108,10 @@ static unsigned spread_of(const target *t, const wf__ir *ir, const wf__vary *var
     if (kind == WF__AFFINE || (kind == WF__UNIFORM && exact) || wf__is_complex(n->dtype) ||
         t->bind->rank == WF_MAX_RANK)
         return 1;
-    uint64_t most = kind == WF__UNIFORM ? SPREAD_UNIFORM : SPREAD_BYTES;
-    uint64_t bytes = t->elements * wf__size(wf__update_dtype(n->dtype, WF_ADD));
+    uint64_t most = kind == WF__UNIFORM ? WF__SPREAD_UNIFORM_BYTES : WF__SPREAD_BYTES;
+    uint64_t bytes = t->elements * wf__size(wf__update_dtype(n->dtype, WF_JOIN_ADD));
     unsigned spread = WF__MOST_SPREAD;
-    while (spread > 1 && (bytes * spread > most || t->updates < SPREAD_POINTS * t->elements * spread))
+    while (spread > 1 && (bytes * spread > most || t->updates < WF__SPREAD_POINTS * t->elements * spread))
         spread /= 2;
     return kind == WF__UNIFORM && spread < WF__MOST_SPREAD ? 1 : spread; /* vectors of neighbours or nothing */
 }
@@ -212,8 +202,6 @@ static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const reco
 }
 
 /* ---- on a GPU ---- */
-enum { FEW = 64 /* elements that lanes of a warp often meet in */ };
-
 /* Can each block of threads have a copy, in the memory that its threads share? */
 static bool fits_block(const wf__plan *plan, const wf__stage *stage, const wf__ir *ir, const target *t, unsigned dtype)
 {
@@ -228,10 +216,9 @@ static bool fits_block(const wf__plan *plan, const wf__stage *stage, const wf__i
 static unsigned on_gpu(const target *t, const wf__ir *ir, const wf__vary *vary, const wf__node *n, unsigned asked,
                        bool fits)
 {
-    enum { FEW_SLOW = 512, UPDATES = 512 /* for each element */ };
     unsigned join = wf__node_join(n);
     bool whole = wf__is_int(n->dtype) && wf__size(n->dtype) >= 4;
-    bool slow = whole ? join == WF_MUL : join != WF_ADD || (n->dtype != WF_F32 && n->dtype != WF_F64);
+    bool slow = whole ? join == WF_JOIN_MUL : join != WF_JOIN_ADD || (n->dtype != WF_F32 && n->dtype != WF_F64);
     bool same = true, fast = ir->slot[n->a].shared && whole && !slow;
     for (uint32_t k = 0; k < wf__tuple_len(ir, n->b); ++k)
         same = same && vary[wf__tuple_at(ir, n->b)[k]].kind == WF__UNIFORM;
@@ -239,9 +226,9 @@ static unsigned on_gpu(const target *t, const wf__ir *ir, const wf__vary *vary, 
         return fits ? WF__MODE_EXPAND : WF__MODE_DIRECT;
     if (asked != WF__MODE_AUTO)
         return asked;
-    if (fits && !same && !slow && wf__size(n->dtype) >= 4 && t->updates / UPDATES >= t->elements)
+    if (fits && !same && !slow && wf__size(n->dtype) >= 4 && t->updates / WF__GPU_UPDATES_OF_COPY >= t->elements)
         return WF__MODE_EXPAND;
-    bool often = same || (!fast && t->elements <= (slow ? FEW_SLOW : FEW));
+    bool often = same || (!fast && t->elements <= (slow ? WF__GPU_FEW_SLOW_TARGETS : WF__GPU_FEW_TARGETS));
     return often ? WF__MODE_LOCAL : WF__MODE_DIRECT;
 }
 
@@ -255,7 +242,7 @@ static bool copy_in_block(wf__plan *plan, wf__stage *stage, wf__ir *ir, const re
     slot->shared = stage->private_bytes + 1;
     stage->private_bytes += (uint32_t)(t->elements * wf__size(slot->dtype) + ALIGN - 1) / ALIGN * ALIGN;
     bool fast = wf__is_int(slot->dtype) && wf__size(slot->dtype) == 4;
-    unsigned mode = fast || t->elements > FEW ? WF__MODE_DIRECT : WF__MODE_LOCAL;
+    unsigned mode = fast || t->elements > WF__GPU_FEW_TARGETS ? WF__MODE_DIRECT : WF__MODE_LOCAL;
     for (uint32_t i = 0; i < rec->n; ++i) {
         wf__node *n = &ir->node[rec->part[i]];
         n->aux = (uint8_t)(wf__node_join(n) | mode << 4);
@@ -321,7 +308,7 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
     else if (t.atomic || t.repeats || (plan->own.bytes && stage->boxed)) /* chains have no private copies */
         mode = mode == WF__MODE_LOCAL ? mode : WF__MODE_DIRECT;
     else if (mode == WF__MODE_AUTO)
-        mode = ELEMENTS_PER_POINT * t.updates >= t.elements ? WF__MODE_EXPAND : WF__MODE_DIRECT;
+        mode = WF__COPIED_PER_UPDATE * t.updates >= t.elements ? WF__MODE_EXPAND : WF__MODE_DIRECT;
     if (!apart && mode == WF__MODE_EXPAND && bytes > (limit < most_copy ? limit : most_copy))
         mode = WF__MODE_DIRECT;
     if (plan->why)
@@ -354,12 +341,12 @@ static void choose_groups(wf__stage *stage, const wf__ir *ir)
         points *= (uint64_t)stage->extent[d];
     stage->groups = 0;
     stage->in_order = !exact;
-    if (exact || largest > REPRODUCED)
+    if (exact || largest > WF__REPRODUCED_BYTES)
         return;
-    uint64_t n = GROUP_BYTES / bytes, most = wf__copies_worth(points * updates, elements);
-    n = n < FEW_GROUPS ? FEW_GROUPS : n > MOST_GROUPS ? MOST_GROUPS : n;
-    uint64_t busy = points * updates / elements / UPDATES_OF_COPY;
-    busy = busy < LEAST_GROUPS ? LEAST_GROUPS : busy;
+    uint64_t n = WF__COPIES_BYTES / bytes, most = wf__copies_worth(points * updates, elements);
+    n = n < WF__FEW_COPIES ? WF__FEW_COPIES : n > WF__MOST_COPIES ? WF__MOST_COPIES : n;
+    uint64_t busy = points * updates / elements / WF__UPDATES_OF_COPY;
+    busy = busy < WF__LEAST_COPIES ? WF__LEAST_COPIES : busy;
     most = busy < most ? busy : most;
     stage->groups = (uint32_t)(n < most ? n : most);
 }
@@ -381,12 +368,12 @@ bool wf__plan_accumulate(wf__plan *plan, wf__stage *stage, wf__ir *ir, const wf_
         any = any || ir->node[r].op == WF__ACCUM;
         stage->updates = stage->updates || ir->node[r].op == WF__ATOMIC || ir->node[r].op == WF__CAS;
     }
-    if (any && ir->flags & WF_DEBUG) {
+    if (any && ir->flags & WF_FLAG_DEBUG) {
         wf__plan_because(plan, "accumulate", "stage %u updates the array itself, as debug mode looks at it",
                          wf__stage_number(plan, stage));
         update_directly(stage, ir);
     }
-    if (!any || ir->flags & WF_DEBUG)
+    if (!any || ir->flags & WF_FLAG_DEBUG)
         return true;
     wf__vary *vary = wf__alloc(ir->n * sizeof *vary);
     bool *done = wf__alloc0(ir->n);

@@ -144,7 +144,7 @@ static bool collect(layout *l)
 /* In debug mode, so that points can be named, and where boxes are blocks, loops are those of the recording. */
 static bool as_recorded(const layout *l)
 {
-    return l->stage->team.threads || l->stage->boxed || l->stage->proto.flags & WF_DEBUG;
+    return l->stage->team.threads || l->stage->boxed || l->stage->proto.flags & WF_FLAG_DEBUG;
 }
 
 /* An axis along which memory only ever steps back is walked from its other end: reversed views run as fast as
@@ -247,14 +247,13 @@ static int run_start(const layout *l, int last, int64_t *points)
  * axes that takes more points, as lanes are joined for each point of the kept ones. Sets its end; gives its start. */
 static int lane_run(const layout *l, int *end)
 {
-    enum { FILLS = 16, WORTH_JOINING = 12 };
     int64_t most = -1;
     int first = 0;
     *end = l->kept - 1;
     for (int last = l->kept - 1; last >= 0;) {
         int64_t points;
         int start = run_start(l, last, &points);
-        bool good = points >= (reduced(l, l->order[last]) ? WORTH_JOINING : FILLS);
+        bool good = points >= (reduced(l, l->order[last]) ? WF__LANES_WORTH_JOINING : WF__LANES_THAT_FILL);
         if (good || points > most) {
             most = points;
             first = start;
@@ -298,14 +297,13 @@ static void order_reduction(layout *l)
  * too often, in any other order memory is read in pieces. So the innermost run is reduced first. */
 static wf_axes inner_axes(const layout *l)
 {
-    enum { SHORT = 1024, MANY = 1 << 18 };
     int64_t points = 1, run = 1;
     int end = 0, start = l->kept ? lane_run(l, &end) : 0;
     wf_axes inner = 0;
     bool parted = false, others = false;
     for (int k = 0; k < l->kept; ++k)
         points *= l->space->dim[l->order[k]];
-    if (points < MANY || end != l->kept - 1 || !reduced(l, l->order[end]))
+    if (points < WF__MANY_REDUCED_POINTS || end != l->kept - 1 || !reduced(l, l->order[end]))
         return 0;
     for (int k = end; k >= 0; --k) {
         int axis = l->order[k];
@@ -316,7 +314,7 @@ static wf_axes inner_axes(const layout *l)
             run *= l->space->dim[axis];
         }
     }
-    return others && run < SHORT ? inner : 0;
+    return others && run < WF__SHORT_REDUCED_RUN ? inner : 0;
 }
 
 static void merge_axes(layout *l)
@@ -387,7 +385,7 @@ static void lay_slots(layout *l, wf__ir *out)
         if (slot->element) /* unit steps matter along the lane axis, and where they cross it */
             for (int k = 0; k < slot->rank - 1; ++k) {
                 bool crosses = k == slot->rank - 2 && slot->step[k] == WF__STEP_UNIT &&
-                               slot->step[k + 1] == WF__STEP_ANY && !in->red_n && in->flags & WF_PACKETS;
+                               slot->step[k + 1] == WF__STEP_ANY && !in->red_n && in->flags & WF_FLAG_PACKETS;
                 if (slot->step[k] != WF__STEP_ZERO && !crosses)
                     slot->step[k] = WF__STEP_ANY;
             }
@@ -412,7 +410,7 @@ static uint32_t lay_index(const layout *l, const wf__node *n, const wf__ref *map
 {
     const wf__ir *in = &l->stage->proto;
     const int64_t *dim = l->bind[in->slot[n->a].object].dim;
-    bool known = !(in->flags & WF_DEBUG || (n->op == WF__LOAD && n->aux == WF_BORDER_VALUE));
+    bool known = !(in->flags & WF_FLAG_DEBUG || (n->op == WF__LOAD && n->aux == WF_BORDER_VALUE));
     wf__ref index[WF_MAX_RANK];
     uint32_t rank = wf__tuple_len(in, n->b);
     for (uint32_t k = 0; k < rank; ++k)
@@ -461,7 +459,7 @@ static bool lay_body(layout *l)
 {
     const wf__ir *in = &l->stage->proto;
     wf__ir *laid = &l->stage->body;
-    wf__ir_init(laid, l->kept, in->flags | WF_VALUE_NUMBERING);
+    wf__ir_init(laid, l->kept, in->flags | WF_FLAG_VALUE_NUMBERING);
     laid->hidden = in->hidden;
     wf__ir_reserve(laid, in->n + WF_MAX_RANK);
     l->stage->mem = wf__alloc0((in->slot_n + 1) * sizeof *l->stage->mem);

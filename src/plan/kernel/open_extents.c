@@ -5,7 +5,7 @@
 #include "ir/pass/pass.h"
 #include "plan/passes.h"
 
-enum { SMALL = 32, LARGE = 1 << 30 }; /* beyond: code for GPUs counts on extents in 32 bits */
+enum { LARGE = 1 << 30 }; /* code for GPUs keeps extents in 32 bits up to this */
 
 static bool may_take(unsigned op)
 {
@@ -50,7 +50,7 @@ static bool is_number(const wf__ir *ir, wf__ref r, const uint8_t *known)
 {
     const wf__node *n = &ir->node[r];
     int64_t x = (int64_t)wf__bits(n);
-    return n->op == WF__CONST && n->dtype == WF_I64 && x > SMALL && x < LARGE && !known[r];
+    return n->op == WF__CONST && n->dtype == WF_I64 && x > WF__SMALL_EXTENT && x < LARGE && !known[r];
 }
 
 /* Room for one more slot, which lies where the first one does. */
@@ -81,7 +81,7 @@ bool wf__pass_open_extents(wf__planning *p, uint32_t s)
     if (full)
         wf__plan_because(plan, "open extents", "stage %u keeps its extents: it is fused, and has no slot to spare",
                          (unsigned)s);
-    if (stage->scan.on || full || !ir->slot_n || ir->loops || ir->flags & WF_DEBUG)
+    if (stage->scan.on || full || !ir->slot_n || ir->loops || ir->flags & WF_FLAG_DEBUG)
         return true;
     uint8_t *known = wf__alloc0(ir->n);
     wf__ref number[WF_MAX_RANK];

@@ -1,5 +1,6 @@
 /* partition.c - what a stage costs, and the boxes that it is cut into: units of work for threads, and of order for
  * reductions. */
+#include "ir/cost.h"
 #include "plan/passes.h"
 #include <stdlib.h>
 
@@ -10,20 +11,16 @@ static int64_t cut(wf__stage *stage, int axis, int64_t size)
     return (n + stage->block[axis] - 1) / stage->block[axis];
 }
 
-/* Points that are accumulated one after the other, 32 at once: so few that reductions of small arrays fill a GPU,
- * whose warps have a box each; so many that a processor does not notice where boxes end. */
-enum { CHAIN = 1 << 14 };
-
-/* Into how many parts rows are cut where lanes are kept: where there are few boxes else, for threads; where there
- * are few accumulators, for GPUs, whose threads have one each. */
+/* Number of parts that rows are cut into where lanes are kept. Parts give threads work where there are few boxes, and
+ * GPUs, whose threads have one accumulator each, where there are few accumulators. */
 static int64_t count_parts(const wf__stage *stage, int64_t boxes, int64_t rows)
 {
-    enum { BOXES = 64, LEAST = 64, THREADS = 1 << 17, LEAST_OF_THREAD = 256 };
-    int64_t parts = boxes < BOXES ? (BOXES + boxes - 1) / boxes : 1, fill = THREADS / stage->kept;
-    int64_t least = CHAIN / stage->extent[stage->body.rank - 1];
-    if (parts > rows / LEAST)
-        parts = rows / LEAST;
-    least = least > LEAST_OF_THREAD ? least : LEAST_OF_THREAD;
+    int64_t parts = boxes < WF__REDUCED_BOXES ? (WF__REDUCED_BOXES + boxes - 1) / boxes : 1,
+            fill = WF__GPU_ACCUMULATORS / stage->kept;
+    int64_t least = WF__BOX_CHAIN / stage->extent[stage->body.rank - 1];
+    if (parts > rows / WF__LEAST_PART_ROWS)
+        parts = rows / WF__LEAST_PART_ROWS;
+    least = least > WF__GPU_LEAST_PART_ROWS ? least : WF__GPU_LEAST_PART_ROWS;
     fill = fill > rows / least ? rows / least : fill;
     return parts > fill ? parts : fill;
 }
@@ -32,10 +29,10 @@ static int64_t count_parts(const wf__stage *stage, int64_t boxes, int64_t rows)
  * extents, and several points of the kept axes share a box. Lanes kept: accumulators stay in the first-level cache. */
 static void cut_reduction(wf__stage *stage)
 {
-    enum { BOX = 1 << 16, LANE_STEP = 1024, ROW_STEP = 8, ACCUMULATORS = 1 << 15, ALIGNED = 64 };
+    enum { ALIGNED = 64 };
     const wf__ir *body = &stage->body;
     int lane = body->rank - 1, inner = body->kept_lane ? lane - 1 : lane;
-    int64_t left = BOX, chain = CHAIN, rows = 1, boxes = 1;
+    int64_t left = WF__REDUCED_BOX, chain = WF__BOX_CHAIN, rows = 1, boxes = 1;
     for (int d = body->kept; d <= inner; ++d)
         rows *= stage->extent[d];
     stage->blocks = stage->parts = 1;
@@ -43,12 +40,12 @@ static void cut_reduction(wf__stage *stage)
         int64_t bytes = 0;
         for (uint32_t k = 0; k < body->red_n; ++k)
             bytes += wf__size(body->red[k].dtype);
-        int64_t lanes = ACCUMULATORS / bytes / ALIGNED * ALIGNED;
+        int64_t lanes = WF__ACCUMULATOR_BYTES / bytes / ALIGNED * ALIGNED;
         boxes = cut(stage, lane, lanes < ALIGNED ? ALIGNED : lanes);
         left /= stage->block[lane] * rows;
     } else {
         for (int d = inner; d >= body->kept; --d) {
-            int64_t unit = d == lane ? LANE_STEP : d == lane - 1 ? ROW_STEP : 1;
+            int64_t unit = d == lane ? WF__LANE_STEP : d == lane - 1 ? WF__ROW_STEP : 1;
             stage->parts *= cut(stage, d, ((chain < 1 ? 1 : chain) + unit - 1) / unit * unit);
             chain /= stage->extent[d];
             left /= stage->extent[d];
@@ -71,31 +68,31 @@ static void cut_reduction(wf__stage *stage)
     stage->blocks = boxes * stage->parts;
 }
 
-/* Boxes for memory whose neighbours lie along another axis than lanes do, as in a transposition: strips of a few
- * lanes, so that the lines of the cache that a row of the strip touches are still there for the rows after it. */
+/* Cuts stages whose neighbours in memory lie along another axis than lanes do, as in a transposition, into strips of a few
+ * lanes: the cache lines that a row of a strip touches are still in the cache for the next row. */
 static bool cut_strips(wf__stage *stage)
 {
-    enum { LINE = 64, LANES = 64, STRIP_BYTES = 256, ROWS = 256, HELD = 256 /* lines in the first-level cache */ };
+    enum { LINE = 64 };
     const wf__ir *body = &stage->body;
     int lane = body->rank - 1, across = -1;
-    int64_t lanes = LANES;
+    int64_t lanes = WF__STRIP_LANES;
     for (uint32_t i = 0; i < body->slot_n; ++i) {
         const int64_t *stride = stage->mem[i].stride;
         int64_t size = (int64_t)wf__size(body->slot[i].dtype);
         if (!body->slot[i].element)
             continue;
-        lanes = STRIP_BYTES / size > lanes ? STRIP_BYTES / size : lanes;
+        lanes = WF__STRIP_BYTES / size > lanes ? WF__STRIP_BYTES / size : lanes;
         if (llabs(stride[lane]) * size < LINE)
             continue;
         for (int d = lane - 1; d >= 0 && across < 0; --d)
             if (stride[d] && llabs(stride[d]) * size < LINE && stage->extent[d] > 1)
                 across = d;
     }
-    if (across < 0 || stage->extent[lane] <= HELD)
+    if (across < 0 || stage->extent[lane] <= WF__STRIP_LINES)
         return false;
     stage->blocks = cut(stage, lane, lanes);
     for (int d = 0; d < lane; ++d)
-        stage->blocks *= cut(stage, d, d == across ? ROWS : 1);
+        stage->blocks *= cut(stage, d, d == across ? WF__STRIP_ROWS : 1);
     return true;
 }
 
@@ -104,8 +101,7 @@ static bool cut_strips(wf__stage *stage)
  * cache holds. true: they are strips. */
 static bool cut_blocks(wf__stage *stage)
 {
-    enum { LANE_STEP = 1024, ROW_STEP = 8, PARTS = 64, PART_WORK = 1 << 16, LINE_WORK = 1 << 15 };
-    int64_t points = 1, left = CHAIN;
+    int64_t points = 1, left = WF__BOX_CHAIN;
     int rank = stage->body.rank;
     stage->blocks = stage->parts = 1;
     for (int d = 0; d < rank; ++d)
@@ -124,11 +120,11 @@ static bool cut_blocks(wf__stage *stage)
         if (cut_strips(stage))
             return true;
         bool line = rank == 1 && !stage->copies_n && !stage->updates;
-        int64_t least = (int64_t)((uint64_t)(line ? LINE_WORK : PART_WORK) / (stage->work / (uint64_t)points));
-        left = points / PARTS > least ? points / PARTS : least;
+        int64_t least = (int64_t)((uint64_t)(line ? WF__LINE_WORK : WF__PART_WORK) / (stage->work / (uint64_t)points));
+        left = points / WF__MOST_PARTS_OF_STAGE > least ? points / WF__MOST_PARTS_OF_STAGE : least;
     }
     for (int d = rank - 1; d >= 0; --d) {
-        int64_t n = stage->extent[d], unit = d == rank - 1 ? LANE_STEP : d == rank - 2 ? ROW_STEP : 1;
+        int64_t n = stage->extent[d], unit = d == rank - 1 ? WF__LANE_STEP : d == rank - 2 ? WF__ROW_STEP : 1;
         int64_t size = left < 1 ? 1 : left;
         size = (size + unit - 1) / unit * unit;
         while (d == rank - 1 && !stage->body.red_n && size < n && n % size && n % size < WF__LONG_ROW)
@@ -209,15 +205,12 @@ static uint64_t reach_of(const wf__stage *stage, uint32_t s)
     return reach * wf__size(slot->dtype);
 }
 
-/* What is touched here and there in larger memory is not in the caches of the core that comes there. Asked for ahead of
- * time, random reads of arrays of 16 MiB and more took half the time on Zen 4, of 8 MiB as long, of less up to 1.3
- * times as long. */
+/* Marks arrays so large that random accesses to them miss the caches of a core: code prefetches these accesses. */
 static void find_far(wf__stage *stage)
 {
-    enum { CACHES = 8 << 20 };
     for (uint32_t s = 0; s < stage->body.slot_n; ++s) {
         wf__slot *slot = &stage->body.slot[s];
-        slot->far = !slot->element && !slot->scratch && !slot->shared && reach_of(stage, s) >= CACHES;
+        slot->far = !slot->element && !slot->scratch && !slot->shared && reach_of(stage, s) >= WF__LARGE_INDEXED;
     }
 }
 
@@ -248,8 +241,7 @@ static bool touches_apart(const wf__stage *stage, bool (*counts)(const wf__stage
     return found;
 }
 
-/* Reads of less than a cache line wait for their lines, and stores past the cache keep the buffers that they need: 4
- * elements at a time took 1.6 times as long, 24 less. */
+/* Is the node a random read of less than a cache line? Such reads wait for the line buffers that streaming stores hold. */
 static bool picks(const wf__stage *stage, const wf__node *n)
 {
     enum { LINE = 64 };
@@ -258,48 +250,39 @@ static bool picks(const wf__stage *stage, const wf__node *n)
     return n->op == WF__LOAD && together * wf__size(n->dtype) < LINE;
 }
 
-static bool roams(const wf__stage *stage, const wf__node *n)
-{
-    enum { LEAST = 4 << 10 };
-    return reach_of(stage, n->a) >= LEAST;
-}
+/* Is the node an access to more memory than the first-level cache keeps beside rows? */
+static bool roams(const wf__stage *stage, const wf__node *n) { return reach_of(stage, n->a) >= WF__ROAMED_BYTES; }
 
-/* A core that is busy with accesses here and there does not get far enough in the rows that it reads beside them: the
- * processor's own foresight begins too late. What is read of them is asked for ahead of time: sums of 10^8 elements
- * into 100 places took 0.7 of the time on Zen 4, into 10^4 0.65, into 10 as long or 1.06 times. */
+/* Marks rows that code prefetches. The processor prefetches rows too late where random accesses between them keep a core
+ * busy. */
 static void find_flows(wf__stage *stage, uint64_t points)
 {
-    enum { LEAST = 8 << 20 };
     wf__ir *body = &stage->body;
     uint64_t bytes = 0;
     for (wf__ref r = 1; r < body->n; ++r)
         if (body->node[r].op == WF__LOAD)
-            bytes += points * wf__size(body->node[r].dtype);
-    if (bytes < LEAST || body->loops || !touches_apart(stage, roams))
+            bytes += points * wf__cost_bytes(&body->node[r]);
+    if (bytes < WF__PREFETCHED_ROWS || body->loops || !touches_apart(stage, roams))
         return;
     for (uint32_t s = 0; s < body->slot_n; ++s)
         body->slot[s].flows = body->slot[s].read;
 }
 
+/* Sets the work of a stage, and how its code treats the caches. */
 static void estimate(wf__stage *stage)
 {
-    enum { TURNS = 32 }; /* of a loop, about */
-    uint64_t points = 1, cost = 0, bytes = 0, times = 1;
-    for (int d = 0; d < stage->body.rank; ++d)
+    const wf__ir *body = &stage->body;
+    uint64_t points = 1, bytes = 0;
+    for (int d = 0; d < body->rank; ++d)
         points *= (uint64_t)stage->extent[d];
-    for (wf__ref r = 1; r < stage->body.n; ++r) {
-        const wf__node *n = &stage->body.node[r];
+    for (wf__ref r = 1; r < body->n; ++r) {
+        const wf__node *n = &body->node[r];
         bool memory = n->op == WF__LOAD || n->op == WF__STORE;
-        if (n->op == WF__LOOP && !n->aux && times < TURNS * TURNS)
-            times *= TURNS;
-        if (n->op == WF__END && !stage->body.node[n->a].aux && times > 1)
-            times /= TURNS;
-        cost += times * (memory || wf__op_is_update(n->op) ? 4 : wf__op_is_pure(n->op) ? 1 : 0);
-        if (memory && (stage->body.slot[n->a].element || (n->op == WF__STORE && stage->body.slot[n->a].rows)))
-            bytes += wf__size(n->dtype);
+        if (memory && (body->slot[n->a].element || (n->op == WF__STORE && body->slot[n->a].rows)))
+            bytes += wf__cost_bytes(n);
     }
-    stage->work = points * (cost + 1);
-    stage->streams = bytes * points >= (uint64_t)32 << 20 && !touches_apart(stage, picks);
+    stage->work = points * (wf__work_of_point(body) + 1);
+    stage->streams = bytes * points >= WF__STREAMED_BYTES && !touches_apart(stage, picks);
     find_flows(stage, points);
 }
 

@@ -7,7 +7,7 @@ enum { QUAD = 4 }; /* elements that may be read beyond those that are wanted, wh
 
 void wf__plan_records(wf__ir *ir, const wf__bind *bind)
 {
-    if (!(ir->flags & WF_PACKETS) || ir->flags & WF_DEBUG)
+    if (!(ir->flags & WF_FLAG_PACKETS) || ir->flags & WF_FLAG_DEBUG)
         return;
     for (uint32_t s = 0; s < ir->slot_n; ++s) {
         wf__slot *slot = &ir->slot[s];

@@ -220,7 +220,7 @@ static void copy_group(tiler *t)
 
 bool wf__tile(const wf__ir *body, int rows, int columns, int width, bool interior, bool in_turn, wf__ir *out)
 {
-    wf__ir_init(out, body->rank, WF_FOLD | WF_VALUE_NUMBERING);
+    wf__ir_init(out, body->rank, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
     bool by_row = body->red_n && body->kept_lane;
     int instances = by_row ? columns : body->red_n ? WF__LANES / width : 1;
     int group = in_turn ? 1 : body->red_n && columns > instances ? instances : columns;

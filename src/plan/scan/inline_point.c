@@ -17,7 +17,7 @@ bool wf__may_be_guest(const wf__stage *stage, const wf_shape *space, uint32_t ob
 {
     const wf__ir *ir = &stage->proto;
     bool good = !stage->scan.on && !ir->red_n && !ir->loops && !stage->dropped && !stage->team.threads &&
-                !stage->boxed && !(ir->flags & WF_DEBUG) && stage->space.rank == space->rank &&
+                !stage->boxed && !(ir->flags & WF_FLAG_DEBUG) && stage->space.rank == space->rank &&
                 !memcmp(stage->space.dim, space->dim, (size_t)space->rank * sizeof *space->dim);
     for (wf__ref r = 1; good && r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];

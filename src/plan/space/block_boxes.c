@@ -11,8 +11,6 @@
 #include "ir/pass/pass.h"
 #include "plan/space/thread_block.h"
 
-enum { LEAST_LANES = 8, LEAST_POINTS = 64, MOST_POINTS = 1 << 18, MANY = 64 };
-
 /* Would blocks be boxes of a good size: rows that fill vectors, enough of them, and no work for few threads? */
 static bool fits(const wf_shape *space, const wf_shape *block, wf_shape *box)
 {
@@ -28,7 +26,8 @@ static bool fits(const wf_shape *space, const wf_shape *block, wf_shape *box)
             return false;
     }
     int64_t row = box->dim[space->rank - 1];
-    return row >= LEAST_LANES && points >= LEAST_POINTS && (points <= MOST_POINTS || blocks >= MANY);
+    return row >= WF__BLOCK_LEAST_LANES && points >= WF__BLOCK_LEAST_POINTS &&
+           (points <= WF__BLOCK_MOST_POINTS || blocks >= WF__BLOCK_MANY);
 }
 
 /* Do the bits of what is accumulated depend on the order of the boxes? */

@@ -354,7 +354,7 @@ bool wf__plan_turns(wf__plan *plan, const wf__bind *bind, wf__ir *in, wf_shape *
 {
     wf__ir out = { 0 };
     *axes = (wf_shape){ 0 };
-    if (!in->loops || in->flags & WF__KEEP_DEAD || !(in->flags & WF_LOOP_OPT))
+    if (!in->loops || in->flags & WF__KEEP_DEAD || !(in->flags & WF_FLAG_LOOP_OPT))
         return true;
     turns t = { .plan = plan, .bind = bind, .in = in };
     t.live = wf__alloc0(in->n);

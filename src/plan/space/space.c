@@ -30,7 +30,7 @@ typedef struct spacer {
     wf__team team;           /* blocks on a GPU */
     wf_shape box;            /* of blocks on a processor; rank 0: they are no boxes */
     bool chained;            /* and have memory of their own */
-    wf_shape turns[2];       /* axes that loops of WF_INIT and of WF_DEINIT have become */
+    wf_shape turns[2];       /* axes that loops of WF_SECTION_INIT and of WF_SECTION_DEINIT have become */
     uint32_t copies_at;      /* chained: where the next copy of an array goes, before all sections */
     bool keeps;              /* there are kept axes with other than one point */
     late *late;
@@ -150,7 +150,7 @@ static bool accumulates_only(spacer *s, const wf__ir *ir)
             const wf__bind b = bind_of(s, ir->slot[ir->node[q].a].object);
             char called[WF__CALLED];
             return wf__plan_fail_at(
-                s->plan, WF_CALL, ir, q, WF_ERR_CONTRACT,
+                s->plan, WF_SECTION_CALL, ir, q, WF_ERR_CONTRACT,
                 "wf_accumulate: %s is accumulated into and written in one index space; use two recordings",
                 wf__bind_called(&b, called));
         }
@@ -251,7 +251,7 @@ static wf__ref result_of(spacer *s, const wf__stage *stage, uint32_t k, wf__ir *
 typedef struct section_of {
     spacer *s;
     wf_axes reduce;  /* axes along which the section has one point */
-    uint32_t number; /* of the stage whose results WF_POST uses */
+    uint32_t number; /* of the stage whose results WF_SECTION_POST uses */
 } section_of;
 
 static wf__ref section_node(wf__rewriter *w, wf__ref r)
@@ -266,7 +266,8 @@ static wf__ref section_node(wf__rewriter *w, wf__ref r)
     return wf__copy_node(w->in, r, w->map, w->out);
 }
 
-/* A stage over the points of the kept axes (what `kept` has); `number`: of the stage whose results WF_POST uses. */
+/* A stage over the points of the kept axes (what `kept` has); `number`: of the stage whose results WF_SECTION_POST
+ * uses. */
 static bool add_section(spacer *s, const wf__ir *in, wf_axes reduce, const wf_shape *kept, uint32_t number)
 {
     wf__ir ir;
@@ -425,7 +426,6 @@ static bool choose_boxes(spacer *s)
 {
     wf__recording *own = &s->own;
     const wf_shape *blocks = &s->blocks;
-    static const size_t most_own = 256 << 10; /* bytes: what a second-level cache holds */
     const char *no_boxes = wf__why_no_boxes(own, &s->space, &s->box);
     if (no_boxes)
         s->box = (wf_shape){ 0 };
@@ -433,7 +433,7 @@ static bool choose_boxes(spacer *s)
     if (!no_chain && (copies_scratch(s, &own->init) || copies_scratch(s, &own->ir) || copies_scratch(s, &own->deinit)))
         no_chain = "a section reads scratch at other elements than it has written";
     s->chained = !no_chain;
-    if (!wf__place_scratch(s->plan, own, blocks, s->bind, s->chained ? most_own : 0, &s->plan->own))
+    if (!wf__place_scratch(s->plan, own, blocks, s->bind, s->chained ? WF__BLOCK_MEMORY : 0, &s->plan->own))
         return false;
     s->chained = s->plan->own.bytes > 0;
     if (!no_chain && !s->chained)
@@ -522,10 +522,13 @@ bool wf__pass_sections(wf__planning *p)
 
 void wf__space_print(const wf__planning *p, wf__str *out)
 {
-    static const wf_section_id order[] = { WF_INIT, WF_CALL, WF_DEINIT, WF_JOIN, WF_POST };
-    static const char *const name[] = {
-        [WF_CALL] = "call", [WF_POST] = "post", [WF_JOIN] = "join", [WF_INIT] = "init", [WF_DEINIT] = "deinit"
-    };
+    static const wf_section_id order[] = { WF_SECTION_INIT, WF_SECTION_CALL, WF_SECTION_DEINIT, WF_SECTION_JOIN,
+                                           WF_SECTION_POST };
+    static const char *const name[] = { [WF_SECTION_CALL] = "call",
+                                        [WF_SECTION_POST] = "post",
+                                        [WF_SECTION_JOIN] = "join",
+                                        [WF_SECTION_INIT] = "init",
+                                        [WF_SECTION_DEINIT] = "deinit" };
     const spacer *s = p->space;
     const wf__recording *rec = s->has_blocks ? &s->own : s->rec;
     char shape[160];

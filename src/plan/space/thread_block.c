@@ -1,13 +1,13 @@
 /* thread_block.c - blocks on GPUs. Where a recording asks for scratch, threads or barriers, each of its blocks becomes a block
- * of threads of one kernel, a "team": what WF_INIT, WF_CALL and WF_DEINIT say is one body, parted by barriers, and
- * scratch is memory that the threads share, if it fits. Where sections have to see what other blocks leave, where
- * points are reduced, or all points are one block, they are stages of their own, as on the processor, with scratch in
- * temporaries.
+ * of threads of one kernel, a "team": what WF_SECTION_INIT, WF_SECTION_CALL and WF_SECTION_DEINIT say is one body,
+ * parted by barriers, and scratch is memory that the threads share, if it fits. Where sections have to see what other
+ * blocks leave, where points are reduced, or all points are one block, they are stages of their own, as on the
+ * processor, with scratch in temporaries.
  */
 #include "ir/pass/pass.h"
 #include "plan/space/thread_block.h"
 
-enum { MOST_THREADS = 1024, THREADS = 256 };
+enum { MOST_THREADS = 1024 };
 
 static bool has_op(const wf__ir *ir, unsigned op)
 {
@@ -81,7 +81,7 @@ static bool part_sections(wf__plan *plan, wf__recording *rec, const char *why)
         for (wf__ref r = 1; r < section[i]->n; ++r) {
             wf__node *n = &section[i]->node[r];
             if (n->op == WF__BARRIER && section[i] == &rec->ir) {
-                return wf__plan_fail_at(plan, WF_CALL, section[i], r, WF_ERR_UNSUPPORTED,
+                return wf__plan_fail_at(plan, WF_SECTION_CALL, section[i], r, WF_ERR_UNSUPPORTED,
                                         "wf_barrier: not on a GPU where %s", why);
             }
             if (n->op == WF__BARRIER)
@@ -97,10 +97,11 @@ static const char *choose_threads(const wf__recording *rec, const wf_shape *spac
 {
     int64_t points;
     bool waits = has_op(&rec->ir, WF__BARRIER), counted = find_box(rec, space, box, &points);
-    bool single = counted && points <= (rec->block.rank || waits ? MOST_THREADS : THREADS);
+    bool single = counted && points <= (rec->block.rank || waits ? MOST_THREADS : WF__BLOCK_THREADS);
     if (waits && !single)
         return "a block has more than 1024 points";
-    *team = (wf__team){ .threads = single ? (int)points : THREADS, .axis = space->rank - 1, .single = single };
+    *team =
+        (wf__team){ .threads = single ? (int)points : WF__BLOCK_THREADS, .axis = space->rank - 1, .single = single };
     while (team->axis > 0 && box->dim[team->axis] == 1)
         --team->axis;
     return NULL;
@@ -146,7 +147,7 @@ static bool renumber(wf__ir *section, wf__ir *out)
     return true;
 }
 
-/* The space of WF_INIT and WF_DEINIT is the blocks; of their points these sections see the first. */
+/* The space of WF_SECTION_INIT and WF_SECTION_DEINIT is the blocks; of their points these sections see the first. */
 static wf__ref team_node(wf__rewriter *w, wf__ref r)
 {
     const wf__node *n = &w->in->node[r];

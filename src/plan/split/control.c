@@ -59,7 +59,7 @@ static bool refuse(splitter *s, wf__ref effect, const char *why)
 {
     const wf__bind *b = &s->bind[object_of(s, effect)];
     char called[WF__CALLED];
-    return wf__plan_fail_at(s->plan, WF_CALL, s->ir, effect, WF_ERR_UNSUPPORTED,
+    return wf__plan_fail_at(s->plan, WF_SECTION_CALL, s->ir, effect, WF_ERR_UNSUPPORTED,
                             "%s: a block of control flow writes %s %s", wf__function_of(&s->ir->node[effect]),
                             wf__bind_called(b, called), why);
 }

@@ -117,7 +117,7 @@ bool wf__split_hide(splitter *s)
     uint32_t effects = 0, n = s->ir->n;
     for (wf__ref r = 1; r < n; ++r)
         effects += wf__op_is_effect(s->ir->node[r].op);
-    if (effects < 2 || s->ir->flags & (WF__KEEP_DEAD | WF_DEBUG))
+    if (effects < 2 || s->ir->flags & (WF__KEEP_DEAD | WF_FLAG_DEBUG))
         return true;
     seen w = { .s = s, .used = wf__alloc(n), .covers = wf__alloc(effects * sizeof *w.covers) };
     uint8_t *shown = wf__alloc(n); /* effects that are left */

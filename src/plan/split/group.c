@@ -12,7 +12,7 @@ group *wf__group_add(splitter *s, uint32_t at, const wf_shape *shape)
     *g = (group){ .shape = *shape };
     ++s->group_n;
     /* Equal places that views lead to must be found to be equal: without numbering there would be ever more of them. */
-    wf__ir_init(&g->ir, shape->rank, s->ir->flags | (s->views ? WF_FOLD | WF_VALUE_NUMBERING : 0));
+    wf__ir_init(&g->ir, shape->rank, s->ir->flags | (s->views ? WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING : 0));
     if (s->group_n == 1)
         wf__ir_reserve(&g->ir, s->ir->n);
     g->map = wf__alloc0(s->ir->n * sizeof *g->map);

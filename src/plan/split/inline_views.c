@@ -6,18 +6,11 @@
  * What is computed more often through views than it is worth (tiles, repetitions, many shifted copies of something
  * expensive) goes to a temporary once, which is then what is viewed.
  */
+#include "ir/cost.h"
 #include "plan/split/places.h"
 
-/* ---- what is worth a temporary ---- */
-enum { MOST_COST = 1 << 20, WORTH_STORING = 24, MOST_PLACES = 48 };
-
-uint32_t wf__node_cost(const wf__ir *ir, const wf__node *n)
-{
-    if (!wf__op_is_pure(n->op))
-        return n->op == WF__LOAD && n->b ? 4 : 0;
-    bool slow = n->op == WF__OP_div || n->op == WF__OP_sqrt || n->op == WF__OP_idiv || n->op == WF__OP_mod;
-    return wf__op_expands(n->op, ir->node[n->a].dtype) ? 16 : slow ? 4 : 1;
-}
+/* ---- values worth a temporary ---- */
+enum { MOST_COST = 1 << 20 };
 
 static double points_of(const wf_shape *shape)
 {
@@ -79,7 +72,7 @@ static void bound_places(splitter *s)
         if (!s->live[r])
             continue;
         bool blocked = s->block && s->block[r];
-        if (at[r].n > MOST_PLACES && is_viewable(s, r) && !blocked && !wf__has_one_point(&s->shape[r])) {
+        if (at[r].n > WF__MOST_PLACES && is_viewable(s, r) && !blocked && !wf__has_one_point(&s->shape[r])) {
             wf__plan_because(s->plan, "split", "%%%u is stored: it would be recorded at %u places", (unsigned)r,
                              (unsigned)at[r].n);
             s->stored[r] = 1;
@@ -110,12 +103,12 @@ void wf__choose_stored(splitter *s)
         wf__ref operand[WF__MAX_OPERANDS];
         bool nothing = wf__has_result(s, r) || n->op == WF__STATE; /* seen from behind its block */
         uint32_t count = nothing ? 0 : wf__operands(ir, n, operand);
-        cost[r] = nothing ? 0 : wf__node_cost(ir, n);
+        cost[r] = nothing ? 0 : wf__cost_of(n)->recompute;
         for (uint32_t i = 0; i < count; ++i)
             cost[r] += s->stored[operand[i]] ? 0 : cost[operand[i]];
         cost[r] = cost[r] < MOST_COST ? cost[r] : MOST_COST;
         double more = seen[r] - points_of(&s->shape[r]);
-        if (is_viewable(s, r) && more > 0 && more * cost[r] > WORTH_STORING * points_of(&s->shape[r]) &&
+        if (is_viewable(s, r) && more > 0 && more * cost[r] > WF__WORTH_STORING * points_of(&s->shape[r]) &&
             !wf__has_one_point(&s->shape[r])) {
             wf__plan_because(s->plan, "split", "%%%u is stored: views want it at %.0f points more, of cost %u",
                              (unsigned)r, more, (unsigned)cost[r]);
@@ -421,7 +414,7 @@ static void merge_places(splitter *s, group *g, uint32_t object, const wf_shape 
 
 static bool view_of(splitter *s, group *g, const wf__place *at, const wf_shape *shape, wf__slot_view *v)
 {
-    bool ok = !(s->ir->flags & WF_DEBUG); /* which looks at indices */
+    bool ok = !(s->ir->flags & WF_FLAG_DEBUG); /* which looks at indices */
     for (int k = 0; ok && k < shape->rank; ++k) {
         wf__affine a;
         ok = wf__index_affine(g, at[k].index, &a);

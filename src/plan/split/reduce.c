@@ -6,14 +6,14 @@
 /* f32 sums and products accumulate in f64, all of f16 and bf16 in f32. */
 static unsigned accumulates_in(unsigned dtype, unsigned join)
 {
-    bool wide = dtype == WF_F32 && (join == WF_ADD || join == WF_MUL);
+    bool wide = dtype == WF_F32 && (join == WF_JOIN_ADD || join == WF_JOIN_MUL);
     return wide ? WF_F64 : wf__is_half(dtype) ? WF_F32 : dtype;
 }
 
 /* Of nothing: the neutral element; but -0 is what sums begin with, and the sum of nothing is +0. */
 static uint64_t result_of_nothing(wf_join join, unsigned dtype)
 {
-    return join == WF_ADD ? 0 : wf__join_neutral(join, dtype);
+    return join == WF_JOIN_ADD ? 0 : wf__join_neutral(join, dtype);
 }
 
 /* The dtype of what one reduction gives, and is it the second one of its node? */
@@ -56,7 +56,7 @@ bool wf__split_reduce(splitter *s, wf__ref root, uint32_t at)
     g->axes = n->c;
     wf__ref value = wf__cast(&g->ir, g->map[n->a], pairs ? wf__complex_dtype(dtype) : dtype);
     if (pairs) {
-        g->ir.red[k].start = wf__join_neutral(WF_MUL, dtype);
+        g->ir.red[k].start = wf__join_neutral(WF_JOIN_MUL, dtype);
         g->ir.red[k + 1].start = 0;
         wf__red_times(&g->ir, k, value);
     } else

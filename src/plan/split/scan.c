@@ -1,6 +1,7 @@
 /* scan.c - where scans of an array graph are placed: each a stage of its own, into a temporary or, where that is
  * all that becomes of the array, right into the array that its value is assigned to.
  */
+#include "ir/cost.h"
 #include "plan/split/split.h"
 
 /* Does the array have the scan's shape and dtype, and its elements in C order? */
@@ -49,7 +50,7 @@ static bool unread(const splitter *s, wf__ref scan, wf__ref store)
  * debug mode, which looks at assignments. */
 static wf__ref find_store(const splitter *s, wf__ref scan)
 {
-    if (s->ir->flags & WF_DEBUG)
+    if (s->ir->flags & WF_FLAG_DEBUG)
         return 0;
     for (wf__ref r = scan + 1; r < s->ir->n; ++r) {
         const wf__node *n = &s->ir->node[r];
@@ -119,16 +120,13 @@ static uint32_t choose_feed(splitter *s, uint32_t bound, const wf_shape *shape)
 }
 
 /* ---- on GPUs: computed on the way, or stored first? ---- */
-/* A scan there reads its elements twice, for what parts come to and then to store (scan.c). To compute them on the way is
- * to do so twice, too: one time more than if they were stored, which costs a write and two reads of each, and a kernel.
- * All in the time of an operation of f32: GPUs since 2017 do 8 to 10 of them while memory moves a byte (7e12/s at
- * 0.9 TB/s, 33e12/s at 3.35 TB/s), those for games more; half as many of 64 bits. Whatever is chosen, results have the
- * same bits. */
+/* A scan on a GPU reads its elements twice: for the sums of parts, and to store the result. Computing its input inline
+ * therefore computes it once more than storing it, while storing costs a write and two reads of each element, and a
+ * kernel. All costs are in additions of f32, of which a GPU computes half as many of 64 bits. Both ways give the same
+ * bits. */
 enum {
-    BYTE = 8,
-    SECTOR = 32 * BYTE, /* the least that is read of memory, wherever neighbours are elsewhere */
-    CACHED = 1 << 20,   /* bytes of an array that stays in any cache of the GPU, however it is read */
-    KERNEL = 4 << 20    /* bytes that are moved in the time that a kernel more takes: 2 us at 2 TB/s */
+    BYTE = WF__GPU_OPERATIONS_OF_BYTE,
+    SECTOR = 32 * BYTE /* the least that one read takes from memory */
 };
 
 /* Elements of memory from one point to the next one along the innermost axis, where neighbouring threads are. */
@@ -148,7 +146,7 @@ static int64_t step_of(const group *g, uint32_t slot, const wf__bind *b)
     return k >= 0 && b->dim[k] != 1 ? b->stride[k] : 0;
 }
 
-/* What it costs to read one element. */
+/* Cost of reading one element. */
 static int64_t cost_of_load(const splitter *s, const group *g, const wf__node *load)
 {
     const wf__slot *slot = &g->ir.slot[load->a];
@@ -161,14 +159,14 @@ static int64_t cost_of_load(const splitter *s, const group *g, const wf__node *l
     int64_t size = wf__size(slot->dtype) * BYTE, step = load->b ? INT64_MAX : step_of(g, load->a, &b);
     for (int d = 0; d < b.rank; ++d)
         bytes *= (double)b.dim[d];
-    if (bytes <= CACHED && step)
+    if (bytes <= WF__GPU_CACHED && step)
         return size;
     step = step < 0 ? -step : step;
     return step >= SECTOR / size ? SECTOR : step * size;
 }
 
-/* What it costs to compute an element of the value in group g once more; of each array the dearest read, as others find
- * it in the cache. INT64_MAX: more than it may. */
+/* Cost of computing an element of the value in group g once more. Of each array the dearest read counts, as the others
+ * find the line in the cache. INT64_MAX = not allowed. */
 static int64_t cost_of_value(const splitter *s, const group *g, wf__ref value)
 {
     const wf__ir *ir = &g->ir;
@@ -183,8 +181,8 @@ static int64_t cost_of_value(const splitter *s, const group *g, wf__ref value)
         const wf__node *n = &ir->node[r];
         if (!live[r])
             continue;
-        ops += wf__node_cost(ir, n);
-        cost += wf__node_cost(ir, n) * (wf__size(n->dtype) > 4 ? 2 : 1);
+        ops += wf__cost_of(n)->recompute;
+        cost += wf__cost_recompute_on_gpu(n);
         if (n->op != WF__LOAD)
             continue;
         uint32_t first = 0; /* of the array's slots */
@@ -228,8 +226,8 @@ static bool is_worth_computing(const splitter *s, const group *g, wf__ref root)
     wf__plan_because(s->plan, "scan",
                      "for each element it costs %.0f to compute it on the way, %.0f to store it before, and a kernel "
                      "costs %.0f for all",
-                     again, stored, (double)KERNEL * BYTE);
-    return (again - stored) * points <= (double)KERNEL * BYTE;
+                     again, stored, (double)WF__GPU_KERNEL * BYTE);
+    return (again - stored) * points <= (double)WF__GPU_KERNEL * BYTE;
 }
 
 /* Does the value need what an array held before an assignment that has its group? The last group could read a copy only,
@@ -267,7 +265,7 @@ static bool scan_value(splitter *s, wf__ref root, wf__ref store, uint32_t bound)
 {
     const wf__node *n = &s->ir->node[root];
     bool done = false;
-    bool may = s->plan->target == WF__GPU && !(s->ir->flags & WF_DEBUG) && !sees_old(s);
+    bool may = s->plan->target == WF__GPU && !(s->ir->flags & WF_FLAG_DEBUG) && !sees_old(s);
     if (may && !compute_within(s, root, store, &done))
         return false;
     wf__plan_because(s->plan, "scan", "what is scanned is %s",

@@ -70,7 +70,7 @@ static bool meet(splitter *s, wf__ref r, const wf_shape *with)
     char a[160], b[160];
     wf__shape_text(own, a, sizeof a);
     wf__shape_text(with, b, sizeof b);
-    return wf__plan_fail_at(s->plan, WF_CALL, s->ir, r, WF_ERR_SHAPE, "%s: shapes %s and %s do not broadcast",
+    return wf__plan_fail_at(s->plan, WF_SECTION_CALL, s->ir, r, WF_ERR_SHAPE, "%s: shapes %s and %s do not broadcast",
                             wf__function_of(&s->ir->node[r]), a, b);
 }
 
@@ -110,7 +110,7 @@ static bool infer_view(splitter *s, wf__ref r)
         return true;
     char text[160];
     wf__shape_text(in, text, sizeof text);
-    return wf__plan_fail_at(s->plan, WF_CALL, s->ir, r, gathers ? WF_ERR_BOUNDS : WF_ERR_SHAPE,
+    return wf__plan_fail_at(s->plan, WF_SECTION_CALL, s->ir, r, gathers ? WF_ERR_BOUNDS : WF_ERR_SHAPE,
                             gathers ? "%s: there is no element in a value of shape %s"
                                     : "%s: not of a value of shape %s",
                             wf__function_of(n), text);
@@ -142,7 +142,7 @@ static bool infer_node(splitter *s, wf__ref r, bool *wider)
             memcmp(both.dim, target.dim, (size_t)both.rank * sizeof *both.dim)) {
             char to[WF__CALLED], have[160];
             wf__shape_text(&s->shape[r], have, sizeof have);
-            return wf__plan_fail_at(s->plan, WF_CALL, s->ir, r, WF_ERR_SHAPE,
+            return wf__plan_fail_at(s->plan, WF_SECTION_CALL, s->ir, r, WF_ERR_SHAPE,
                                     "wf_out: a value of shape %s does not fit %s", have,
                                     wf__bind_called(&s->bind[s->ir->slot[n->a].object], to));
         }
@@ -312,7 +312,7 @@ static bool countable(splitter *s, const wf_shape *shape)
         ++r;
     char text[160];
     wf__shape_text(shape, text, sizeof text);
-    return wf__plan_fail_at(s->plan, WF_CALL, s->ir, r, WF_ERR_SHAPE,
+    return wf__plan_fail_at(s->plan, WF_SECTION_CALL, s->ir, r, WF_ERR_SHAPE,
                             "%s: operands broadcast to %s, which has too many points", wf__function_of(&s->ir->node[r]),
                             text);
 }

@@ -3,11 +3,7 @@
  */
 #include "run/cpu/copies.h"
 
-enum {
-    LINE = 128 /* two cache lines: the processor fetches them in pairs */,
-    PART = 4096 /* elements joined at a time */,
-    SOME = 256
-};
+enum { LINE = 128 /* two cache lines: the processor fetches them in pairs */, SOME = 256 };
 
 static size_t elements_of(const wf__private *p) { return (size_t)p->elements * p->spread; }
 
@@ -192,7 +188,7 @@ static void join_spread(const wf__private *p, unsigned dtype, char *at, size_t e
 }
 
 /* The number of elements joined at a time: whole records. */
-static size_t part_of(const wf__private *p) { return PART / (size_t)p->together * p->together; }
+static size_t part_of(const wf__private *p) { return WF__JOINED_PART / (size_t)p->together * p->together; }
 
 typedef struct joining {
     wf__copies *c;
@@ -232,11 +228,10 @@ static void join_part(void *user, int64_t part, int worker)
 
 void wf__copies_join(wf__copies *c, wf__pool *pool, int threads, const wf__mem *mem)
 {
-    enum { ALONE = 16 };
     for (uint32_t k = 0; k < c->stage->copies_n; ++k) {
         joining j = { c, &c->stage->copies[k], mem };
         int64_t parts = (int64_t)((j.p->elements + part_of(j.p) - 1) / part_of(j.p));
-        if (parts > ALONE)
+        if (parts > WF__JOINED_ALONE)
             wf__pool_run_on(pool, threads, parts, join_part, &j);
         else
             for (int64_t i = 0; i < parts; ++i)

@@ -17,17 +17,7 @@
 #include <math.h>
 #include <stdatomic.h>
 
-enum {
-    PART = WF__SCAN_PART,
-    COLUMNS = 1024,  /* most columns scanned together */
-    LEAST = 128,     /* least columns for a thread */
-    ROWS = 4,        /* rows of columns that one loop scans, if they are at most SHORT_ROW or at least LONG_ROW bytes */
-    SHORT_ROW = 256, /* apart: the processor prefetches few rows within a page */
-    LONG_ROW = 4096,
-    PIECE = 2048, /* elements of a piece: few, so that the processor prefetches the next ones meanwhile */
-    WORK = 4,     /* of a point, in units of wf__stage.work */
-    PARALLEL_WORK = 1 << 18
-};
+enum { PART = WF__SCAN_PART, COLUMNS = WF__SCAN_COLUMNS, ROWS = WF__SCAN_COLUMN_ROWS, PIECE = WF__SCAN_PIECE };
 
 typedef enum scan_pass { SUM, JOIN, SCAN, SUM_COLUMNS, COLUMN } scan_pass;
 
@@ -126,7 +116,7 @@ typedef struct scan {
 /* Sums and products of i64 wrap, as those of u64 do. */
 static run_fn *kernel_of(const wf__scan *how)
 {
-    bool wraps = how->join == WF_ADD || how->join == WF_MUL;
+    bool wraps = how->join == WF_JOIN_ADD || how->join == WF_JOIN_MUL;
     return run_of[wraps && how->dtype == WF_I64 ? WF_U64 : how->dtype];
 }
 
@@ -162,7 +152,7 @@ static size_t acc_size(const scan *s) { return s->how->dtype == WF_F32 ? sizeof(
 /* The first element of an exclusive sum is +0; accumulators start at -0, the additive identity. */
 static void set_first_of_sum(const scan *s, char *to)
 {
-    if (s->how->exclusive && s->how->join == WF_ADD)
+    if (s->how->exclusive && s->how->join == WF_JOIN_ADD)
         memset(to, 0, (size_t)s->size);
 }
 
@@ -493,7 +483,8 @@ static bool run_scan(scan *s, wf__pool *pool, int threads)
     if (s->lane >= 0) {
         int64_t inner = s->dim[s->lane];
         s->rows /= inner;
-        s->each = threads > 1 ? at_most(at_least(inner / threads * s->rows / 2, LEAST), COLUMNS) : COLUMNS;
+        s->each =
+            threads > 1 ? at_most(at_least(inner / threads * s->rows / 2, WF__SCAN_LEAST_COLUMNS), COLUMNS) : COLUMNS;
         s->chunks = times(inner, s->each);
         int64_t chains = s->rows * s->chunks;
         s->wide = at_most(inner, s->each);
@@ -544,7 +535,7 @@ bool wf__scan_run(wf__pool *pool, wf__mem_cache *memory, int threads, const wf__
     s.from_step = sign * s.from_stride[s.axis];
     s.to_step = sign * s.to_stride[s.axis];
     s.neutral = wf__join_neutral((wf_join)how->join, how->dtype == WF_F32 ? WF_F64 : how->dtype);
-    if ((uint64_t)points * WORK + work_of(producer) + work_of(consumer) < PARALLEL_WORK)
+    if ((uint64_t)points * WF__SCAN_WORK + work_of(producer) + work_of(consumer) < WF__PARALLEL_WORK)
         threads = 1;
     s.rows = points / s.n;
     s.part = wf__scan_part(&stage->space, how->axis);

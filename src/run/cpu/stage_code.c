@@ -68,10 +68,10 @@ static bool may_stream(const wf__stage *stage, const wf__mem *mem)
 wf__variant wf__stage_variant(const wf__stage *stage, const wf__mem *mem, bool parallel)
 {
     bool one_point = stage->blocks == 1 && stage->body.rank == 1 && stage->extent[0] == 1;
-    return one_point || stage->body.flags & WF_DEBUG  ? WF__VARIANTS
-           : stage->updates && !parallel              ? WF__ALONE
-           : stage->streams && may_stream(stage, mem) ? WF__NONTEMPORAL
-                                                      : WF__PLAIN;
+    return one_point || stage->body.flags & WF_FLAG_DEBUG ? WF__VARIANTS
+           : stage->updates && !parallel                  ? WF__ALONE
+           : stage->streams && may_stream(stage, mem)     ? WF__NONTEMPORAL
+                                                          : WF__PLAIN;
 }
 
 /* ---- compiling ---- */
@@ -89,17 +89,16 @@ static int even_rows(int64_t n, int most)
  * code generator decides. */
 static int rows_at_once(const wf__engine *e, const wf__stage *stage)
 {
-    enum { TRANSPOSED = 8, WORTH_COMPILING = 1 << 20 }; /* such code takes several times as long to compile */
     const wf__ir *body = &stage->body;
     for (uint32_t s = 0; s < body->slot_n; ++s)
         if (wf__is_crossed(&body->slot[s]))
-            return stage->work < WORTH_COMPILING ? 1 : even_rows(stage->block[body->rank - 2], TRANSPOSED);
+            return stage->work < WF__TRANSPOSED_WORK ? 1 : even_rows(stage->block[body->rank - 2], WF__TRANSPOSED_ROWS);
     if (!stage->reduce || !body->kept_lane || body->kept + 1 >= body->rank)
         return 0;
-    enum { LARGE = 1 << 22, PAGE = 4096 };
+    enum { PAGE = 4096 };
     int row = body->rank - 2, best = 4;
     int64_t n = stage->block[row];
-    for (uint32_t s = 0; stage->work >= LARGE && s < body->slot_n; ++s) {
+    for (uint32_t s = 0; stage->work >= WF__ROWS_AHEAD_WORK && s < body->slot_n; ++s) {
         int64_t bytes = stage->mem[s].stride[row] * (int64_t)wf__size(body->slot[s].dtype);
         if (!body->slot[s].element || !bytes || bytes <= -PAGE || bytes >= PAGE)
             continue;
@@ -184,17 +183,16 @@ static wf__entry *set_entry(wf__engine *e, stage_code *c, wf__variant which, wf_
 }
 
 /* ---- tiers ---- */
-/* The work after which baseline code has lost about as much time as its compilation saved. Final code takes about a
- * millisecond more to compile, and some microseconds more for each node. */
+/* The work after which baseline code has lost about as much time as its compilation saved. */
 static uint64_t worth_compiling(const wf__stage *stage)
 {
-    return ((uint64_t)1 << 28) + ((uint64_t)stage->body.n << 22);
+    return WF__TIER_WORK + (uint64_t)stage->body.n * WF__TIER_WORK_OF_NODE;
 }
 
 /* True if the stage starts with baseline code. The work of loops is unknown, so stages with loops do not. */
 static bool starts_as_baseline(const wf__stage *stage)
 {
-    return stage->body.flags & WF_TIERED && !stage->body.loops && stage->work < worth_compiling(stage);
+    return stage->body.flags & WF_FLAG_TIERED && !stage->body.loops && stage->work < worth_compiling(stage);
 }
 
 /* Adds this run to the work done by baseline code. Returns true to exactly one caller, once the total justifies final

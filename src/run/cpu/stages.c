@@ -5,7 +5,7 @@
 #include "run/cpu/stage_code.h"
 #include "run/debug/watch.h"
 
-enum { FEW = 8, PARALLEL_WORK = 1 << 18 };
+enum { FEW = 8 };
 
 /* ---- boxes ---- */
 /* Writes the parameters of a box that is a block: those of the launch, then the block's number along each axis. */
@@ -144,7 +144,8 @@ bool wf__is_large(const wf__stage *stage, const wf__limits *limits)
     stage += stage->chief; /* the operator's stage decides for a per-block step */
     for (int d = 0; limits->serial_below && d < stage->body.rank; ++d)
         points *= stage->extent[d];
-    return stage->blocks > 1 && (limits->serial_below ? points >= limits->serial_below : stage->work >= PARALLEL_WORK);
+    return stage->blocks > 1 &&
+           (limits->serial_below ? points >= limits->serial_below : stage->work >= WF__PARALLEL_WORK);
 }
 
 bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__limits *limits)
@@ -156,9 +157,8 @@ bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__limi
  * start at different times. The duration of loops is unknown, so boxes with loops are divided one by one. */
 int64_t wf__least_of_call(const wf__stage *stage)
 {
-    enum { CALL_WORK = 1 << 19 };
     uint64_t work = stage->work / (uint64_t)stage->blocks + 1;
-    return stage->body.loops ? 1 : (int64_t)(CALL_WORK / work) + 1;
+    return stage->body.loops ? 1 : (int64_t)(WF__CALL_WORK / work) + 1;
 }
 
 static void run_parallel(wf__launch *l)
@@ -324,7 +324,7 @@ static bool run_stage(wf__engine *e, wf__stage *stage, wf__stage *next, char *co
             ok = make_copies(&l, &copies, f);
         if (ok && next && !l.copies)
             ok = fuse_consumer(&l, &consumer, next, base, next_mem, f);
-        if (ok && stage->body.flags & WF_DEBUG)
+        if (ok && stage->body.flags & WF_FLAG_DEBUG)
             ok = run_watched(&l, f);
         else if (ok)
             run_boxes(&l);

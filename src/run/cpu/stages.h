@@ -37,7 +37,6 @@ bool wf__is_large(const wf__stage *stage, const wf__limits *limits);
 bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__limits *limits);
 /* The least number of boxes that one call to a worker's function runs; the most is WF__MOST_OF_CALL times as many. */
 int64_t wf__least_of_call(const wf__stage *stage);
-enum { WF__MOST_OF_CALL = 4 };
 /* Sets the code for the stage's slots in l->call, or the interpreter. */
 bool wf__choose_code(wf__launch *l, wf__stage *stage, bool interpret, wf__failure *f);
 /* Minus the seconds spent so far on compiling this stage, and `next` if it is not NULL. */

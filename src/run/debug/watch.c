@@ -73,7 +73,7 @@ static void find_sights(wf__watch *w, wf__engine *engine, const wf__mem *mem)
 bool wf__watch_begin(wf__watch *w, wf__engine *engine, const wf__stage *stage, const wf__mem *mem)
 {
     const wf__ir *body = &stage->body;
-    *w = (wf__watch){ .stage = stage, .nan = body->flags & WF_TRAP_NAN };
+    *w = (wf__watch){ .stage = stage, .nan = body->flags & WF_FLAG_TRAP_NAN };
     w->slot = wf__alloc0((body->slot_n + 1) * sizeof *w->slot);
     region *of = wf__alloc0((body->slot_n + 1) * sizeof *of);
     for (uint32_t s = 0; w->slot && s < body->slot_n; ++s)
@@ -221,7 +221,7 @@ void wf__watch_same(wf__watch *w, const wf__node *n, uint64_t writer, const int6
     wf__str_add(&w->text, ", write the same element of ");
     add_array(w, &w->text, n->a);
     wf__str_add(&w->text, n->op == WF__STORE ? "; say wf_accumulate, or write different ones"
-                                             : " by wf_accumulate, which is told that none do (WF_NO_CONFLICT)");
+                                             : " by wf_accumulate, which is told that none do (WF_MODE_NO_CONFLICT)");
 }
 
 void wf__watch_nan(wf__watch *w, const wf__node *n, const int64_t *point)

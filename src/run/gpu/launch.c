@@ -43,8 +43,8 @@ const wf__stage *wf__gpu_post(const wf__plan *plan, const wf__stage *stage)
 {
     const wf__stage *next = stage + 1;
     bool uses = false;
-    if (!stage->body.red_n || stage->reduce || stage->body.flags & WF_DEBUG || next == plan->stage + plan->stage_n ||
-        next->body.red_n || next->scan.on || next->team.threads || next->empty)
+    if (!stage->body.red_n || stage->reduce || stage->body.flags & WF_FLAG_DEBUG ||
+        next == plan->stage + plan->stage_n || next->body.red_n || next->scan.on || next->team.threads || next->empty)
         return NULL;
     for (int d = 0; d < next->body.rank; ++d)
         if (next->extent[d] != 1)
@@ -63,10 +63,9 @@ wf__ptx_options wf__gpu_options(const wf__plan *plan, const wf__stage *stage, co
                                 bool join)
 {
     bool completes = stage->body.red_n && !stage->reduce && wf__gpu_joins(stage) == join;
-    enum { SHORT = 128, MANY = 1 << 13 };
     int last = stage->body.rank - 1;
     bool rows = stage->reduce && !stage->body.kept_lane && stage->body.kept == last && stage->parts == 1 &&
-                stage->extent[last] <= SHORT && stage->kept >= MANY;
+                stage->extent[last] <= WF__GPU_SHORT_ROW && stage->kept >= WF__GPU_MANY_ROWS;
     const wf__stage *post = completes ? wf__gpu_post(plan, stage) : NULL;
     return (wf__ptx_options){ .arch = arch,
                               .ptx = ptx_of(driver),
@@ -154,12 +153,12 @@ static int64_t boxes_along(const wf__stage *stage, int d) { return divided(stage
 /* Threads of a block: those of the best occupancy, but fewer if there is work for few blocks. */
 static unsigned block_threads(const wf__gpu_launch *l, int64_t threads)
 {
-    enum { LEAST = 32, BLOCKS = 2 /* of a multiprocessor */ };
+    enum { LEAST = 32 };
     const wf__gpu_kernel *kernel = wf__held_value(l->code->body.module);
     unsigned n = (unsigned)kernel->threads;
     if (l->limits->block_threads)
         return (unsigned)l->limits->block_threads;
-    while (n > LEAST && threads / n < BLOCKS * l->gpu->processors)
+    while (n > LEAST && threads / n < WF__GPU_BLOCKS * l->gpu->processors)
         n /= 2;
     return n;
 }
@@ -299,14 +298,15 @@ static bool start_kernel(wf__gpu_launch *l, const wf__gpu_kernel_code *code, int
 /* The number of blocks with private copies of arrays: as many as run at once, if each has enough work. */
 static int64_t blocks_with_copies(const wf__gpu_launch *l, int64_t blocks)
 {
-    enum { THREADS = 2048, MEMORY = 64 << 10 /* of a multiprocessor, or more */, UPDATES = 8 /* for each element */ };
+    enum { THREADS = 2048, MEMORY = 64 << 10 }; /* of a multiprocessor, or more */
     const wf__stage *stage = l->stage;
     int64_t by_threads = THREADS / (l->block_x * l->block_y), by_memory = MEMORY / stage->private_bytes, points = 1;
     int64_t most = (by_threads < by_memory ? by_threads : by_memory) * l->gpu->processors;
     for (int d = 0; d < stage->body.rank; ++d)
         points *= stage->extent[d];
     for (uint32_t i = 0; i < stage->copies_n; ++i) {
-        int64_t worth = points / UPDATES * stage->copies[i].updates / (int64_t)stage->copies[i].elements;
+        int64_t worth =
+            points / WF__GPU_UPDATES_OF_BLOCK_COPY * stage->copies[i].updates / (int64_t)stage->copies[i].elements;
         most = worth < most ? worth : most;
     }
     most = most < 1 ? 1 : most < blocks ? most : blocks;
@@ -337,7 +337,7 @@ bool wf__gpu_start(wf__gpu_launch *l)
     }
     if (l->note)
         l->note->threads = (int32_t)(l->block_x * l->block_y);
-    if (!(stage->body.flags & WF_DEBUG))
+    if (!(stage->body.flags & WF_FLAG_DEBUG))
         return start_kernel(l, &l->code->body, blocks);
     l->watch = wf__gpu_watch_begin(l->gpu, stage, l->mem, l->failure);
     bool ok = l->watch && start_kernel(l, &l->code->body, blocks) && wf__gpu_watch_look(l->watch, l->failure);

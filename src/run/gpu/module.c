@@ -18,9 +18,8 @@ void wf__gpu_free_kernel(void *value)
 /* The largest block size with the best occupancy of a multiprocessor. */
 static int best_threads(const wf__gpu *gpu, void *function)
 {
-    enum { LEAST = 64, MOST = 256 };
-    int best = MOST, most = 0, blocks = 0;
-    for (int n = MOST; n >= LEAST; n /= 2)
+    int best = WF__GPU_MOST_THREADS, most = 0, blocks = 0;
+    for (int n = WF__GPU_MOST_THREADS; n >= WF__GPU_LEAST_THREADS; n /= 2)
         if (!gpu->cuda->BlocksOfMultiprocessor(&blocks, function, n, 0) && blocks * n > most) {
             most = blocks * n;
             best = n;

@@ -29,7 +29,7 @@ static bool prepare_cold(wf__interp *interp, const wf__node *n, wf__str *error)
     const wf__ir *ir = interp->body;
     wf__ref args[8] = { 0 };
     uint32_t count = wf__tuple_len(ir, n->d);
-    wf__ir_init(&body->ir, 0, WF_FOLD | WF_VALUE_NUMBERING);
+    wf__ir_init(&body->ir, 0, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
     for (uint32_t i = 0; i < count && i < WF__COUNT(args); ++i)
         args[i] = wf__arg(&body->ir, i, wf__dtype(ir, wf__tuple_at(ir, n->d)[i]));
     body->result = wf__cold_body(&body->ir, (wf__cold_id)n->c, args, count);

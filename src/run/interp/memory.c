@@ -129,7 +129,7 @@ void wf__chunk_update(const wf__chunk *f, wf__ref r, const wf__node *n)
         memset(old + l * size, 0, size);
         if ((keep && !keep[l]) || !find_offset(f, n, l, &offset))
             continue;
-        if (join != WF_INC && !may_join(f, n, l, dtype, value + l * step))
+        if (join != WF_JOIN_INC && !may_join(f, n, l, dtype, value + l * step))
             continue;
         if (wf__is_alone(n) && !may_store(f, n, l, offset, value + l * step))
             continue;
@@ -137,7 +137,7 @@ void wf__chunk_update(const wf__chunk *f, wf__ref r, const wf__node *n)
         memcpy(old + l * size, element, size);
         if (n->dtype == WF_BOOL)
             old[l] = old[l] != 0;
-        if (n->op == WF__CAS ? !memcmp(old + l * size, expected + l * size, size) : join == WF_EXCH)
+        if (n->op == WF__CAS ? !memcmp(old + l * size, expected + l * size, size) : join == WF_JOIN_EXCH)
             memcpy(element, value + l * size, size);
         else if (n->op != WF__CAS)
             wf__update(join, n->dtype, element, value + l * step);

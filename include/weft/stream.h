@@ -1,7 +1,7 @@
-/* streams.h - part of weft.h, which includes it: queues of launches, and events. */
-#ifndef WEFT_STREAMS_H
-#define WEFT_STREAMS_H
-#include "weft/weft.h"
+/* stream.h - streams, which are queues of launches, and events. */
+#ifndef WF_STREAM_H
+#define WF_STREAM_H
+#include "weft/error.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -16,8 +16,8 @@ extern "C" {
  * - Mistakes are found, and everything is copied or retained, before the call returns: graphs, kernels and arrays may be
  *   freed right after it. Memory given to wf_wrap must live until its release function is called.
  * - Host access (wf_map, wf_download, wf_upload, wf_host_apply, files, functions of whole arrays that look at contents)
- *   and launches without a stream wait for all queued work that uses the same memory. Kept arrays are WF_LAZY until they
- *   have been computed, and may be used in later recordings at once.
+ *   and launches without a stream wait for all queued work that uses the same memory. Kept arrays are WF_STATE_LAZY
+ *   until they have been computed, and may be used in later recordings at once.
  * - Work in different streams is done in any order, several at once: where they use the same memory, one must wait for
  *   an event of the other (wf_stream_wait), else what arrays hold is unspecified. Nothing worse happens.
  * - A stream of a GPU has a thread, too, but what it has given to the GPU counts as done: the host and launches without a

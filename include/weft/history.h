@@ -1,0 +1,59 @@
+/* history.h - what ran: the kernels of a context, noted under WF_FLAG_HISTORY. */
+#ifndef WF_HISTORY_H
+#define WF_HISTORY_H
+#include "weft/error.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum wf_code_from {
+    WF_CODE_NONE,     /* interpreted */
+    WF_CODE_READY,    /* the plan had it */
+    WF_CODE_MEMORY,   /* made for another plan */
+    WF_CODE_DISK,     /* by an earlier process */
+    WF_CODE_COMPILED, /* now */
+    WF_CODE_LIBRARY   /* code of the library itself: a scan */
+} wf_code_from;
+/* One kernel that ran. A launch is one kernel or several, its stages; what is the launch's stands in each of them,
+ * seconds in the first only. Operations: casts and reads included, constants, indices and parameters not. */
+typedef struct wf_kernel_info {
+    size_t size;     /* sizeof(wf_kernel_info), set by the caller in out[0] */
+    char name[64];   /* label of the recording, cut; "" */
+    char why[256];   /* the plan was made, or code compiled, though there was something like it: what differs; "" */
+    uint64_t launch; /* 1, 2, ...: since the context was made; a gap: forgotten, or empty */
+    uint64_t hash;   /* of the code and all that it depends on; 0: interpreted */
+    wf_device device;
+    int32_t stage, stages;                /* 0, 1, ... of so many */
+    uint32_t merged;                      /* functions of wf_switch that were equal to others */
+    uint32_t ops, folded, numbered, dead; /* recorded; of these: constants or operands, equal to others, of no effect */
+    uint32_t nodes;                       /* of this kernel, lowered and with everything that code needs */
+    bool plan_hit;                        /* the plan was there */
+    bool nontemporal;                     /* stores go past the cache */
+    bool alone;                           /* updates are not atomic */
+    bool baseline;                        /* compiled in little time, see WF_FLAG_TIERED */
+    bool fused;                           /* ran box by box with the kernel before; its time is in that one's */
+    wf_code_from code;
+    int32_t threads;              /* it could use; on a GPU those of a block */
+    int32_t rows, columns, lanes; /* points done at once: rows x columns of vectors of so many lanes; 0: unknown */
+    int32_t
+        mode; /* how it accumulates: WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_EXPAND, or WF_MODE_NO_CONFLICT, also where
+                                     the index says so; 0: it does not */
+    int32_t copies; /* private, of arrays that it accumulates into */
+    int64_t points;
+    double record_s, plan_s, compile_s, run_s;
+    /* Of this kernel: effects that a later assignment hides (those of no kernel: with the first) and variables of loops
+     * that nobody uses (WF_FLAG_DEAD_CODE); variables that no turn changes, loops written out and conditions whose body
+     * all lanes do, counters that all running lanes hold alike (WF_FLAG_LOOP_OPT). */
+    uint32_t hidden, unused, invariant, written_out, in_lockstep;
+} wf_kernel_info;
+/* With WF_FLAG_HISTORY: the kernels that ran since the last call, the latest 4096 at most. Copies the latest `cap` of
+ * these, oldest first, forgets all, and returns how many it copied; `out` NULL: only counts. From any thread. Off, it
+ * costs nothing; on, some microseconds a launch, which prepared launches are not then.
+ *     wf_kernel_info info[64] = { { .size = sizeof *info } };
+ *     size_t n = wf_history(ctx, info, 64); */
+WF_API size_t wf_history(wf_context *ctx, wf_kernel_info *out, size_t cap);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,127 @@
+/* types.h - dtypes, devices, shapes, joins, and the handles and values that all other headers use. */
+#ifndef WF_TYPES_H
+#define WF_TYPES_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define WF_API __declspec(dllimport)
+#elif defined(__GNUC__)
+#define WF_API __attribute__((visibility("default")))
+#else
+#define WF_API
+#endif
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct wf_context wf_context;
+typedef struct wf_array wf_array;
+typedef struct wf_graph wf_graph;
+typedef struct wf_kernel wf_kernel;
+typedef struct wf_frozen wf_frozen;
+typedef struct wf_stream wf_stream;
+typedef struct wf_event wf_event;
+typedef struct wf_site wf_site;
+/* A function that records: an operator's (operator.h), or one that is called (control.h). */
+typedef void wf_hook(const wf_site *site);
+
+/* A bool is one byte, 0 or 1. Operations on f16 and bf16 are done in f32 and rounded once, to nearest, ties to even.
+ * c32, c64 and c128 are complex numbers, pairs (real, imaginary) of f16, f32 and f64. docs/numerics.md says what
+ * each operation means for every dtype. */
+typedef enum wf_dtype {
+    WF_NONE,
+    WF_BOOL,
+    WF_I8,
+    WF_U8,
+    WF_I16,
+    WF_U16,
+    WF_I32,
+    WF_U32,
+    WF_I64,
+    WF_U64,
+    WF_F16,
+    WF_BF16,
+    WF_F32,
+    WF_F64,
+    WF_C32,
+    WF_C64,
+    WF_C128
+} wf_dtype;
+WF_API const char *wf_dtype_name(wf_dtype dtype); /* "f32"; never NULL */
+WF_API size_t wf_dtype_size(wf_dtype dtype);      /* bytes per element; 0 for WF_NONE */
+
+typedef int32_t wf_device; /* 0: the context's default */
+#define WF_CPU ((wf_device)1)
+#define WF_INTERP ((wf_device)2) /* the reference interpreter: one thread, any machine, the same results */
+/* NVIDIA GPU number n. A driver is all it takes; it is opened at the first use. What is computed there has the same
+ * bits as elsewhere, but for sums of floats by wf_accumulate and wf_atomic where points meet, whose order is open. A
+ * GPU's arrays are in its memory: wf_upload, wf_download and wf_copy_to move contents, wf_map refuses. What is
+ * given to a GPU without a stream is done in order; streams run side by side (stream.h). */
+#define WF_GPU(n) ((wf_device)(256 + (n)))
+/* The same through the PTX emulator (libweft_cuda_emu, docs/emulator.md) in place of a driver: slow, on any machine;
+ * finds accesses out of bounds, reads of memory that nothing has written, data races. */
+#define WF_GPU_EMU(n) ((wf_device)(512 + (n)))
+
+#define WF_MAX_RANK 8
+typedef struct wf_shape {
+    int32_t rank, reserved;
+    int64_t dim[WF_MAX_RANK];
+} wf_shape;               /* frozen */
+typedef uint32_t wf_axes; /* bit d set: axis d; WF_AXES(0, 2) */
+#define WF_ALL_AXES 0xffu
+
+/* How values are joined: in reductions, accumulation and atomics. WF_JOIN_EXCH, WF_JOIN_INC: wf_atomic only. */
+typedef enum wf_join {
+    WF_JOIN_CUSTOM,
+    WF_JOIN_ADD,
+    WF_JOIN_MUL,
+    WF_JOIN_MIN,
+    WF_JOIN_MAX,
+    WF_JOIN_AND,
+    WF_JOIN_OR,
+    WF_JOIN_XOR,
+    WF_JOIN_EXCH, /* the new value instead of the old */
+    WF_JOIN_INC   /* adds 1; the value is ignored */
+} wf_join;
+
+/* ---- values -------------------------------------------------------------------------------------------------
+ * Passed in two registers. graph == NULL: the number `num`, weakly typed; wf_complex(1, 2) is a complex one, which the
+ * library keeps in both. Otherwise `num` is the id of a node (> 0), of a variable (< 0) or 0 for poison. The nesting is
+ * what lets WF_V(x) accept a wf_val, a wf_var or any C number in one evaluation and without _Generic. Of one graph:
+ * where a value of another one is given, or poison, the graph that it is given to is poisoned. */
+typedef struct wf_var {
+    double num;
+    wf_graph *graph;
+} wf_var; /* frozen */
+typedef struct wf_val {
+    wf_var h;
+} wf_val; /* frozen */
+
+typedef struct wf_vals {
+    const wf_val *at;
+    size_t n;
+} wf_vals;
+typedef struct wf_arrays {
+    wf_array *const *at;
+    size_t n;
+} wf_arrays;
+typedef struct wf_arg {
+    const char *name;
+    int32_t kind, reserved; /* 1 array, 2 val, 3 num */
+    union {
+        wf_array *array;
+        wf_val val;
+        double num;
+    } as;
+} wf_arg;
+typedef struct wf_args {
+    const wf_arg *at;
+    size_t n;
+} wf_args;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

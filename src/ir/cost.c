@@ -1,0 +1,77 @@
+/* cost.c - the cost classes of operations (ops.def) and of structural nodes, and sums over recordings. */
+#include "ir/cost.h"
+#include "ir/thresholds.h"
+
+static const uint8_t class_of_op[WF__OP_COUNT] = {
+    [WF__NOP] = WF__COST_STRUCTURE,     [WF__CONST] = WF__COST_FREE,       [WF__PARAM] = WF__COST_STRUCTURE,
+    [WF__INDEX] = WF__COST_STRUCTURE,   [WF__EXTENT] = WF__COST_STRUCTURE, [WF__DIM] = WF__COST_STRUCTURE,
+    [WF__ARG] = WF__COST_STRUCTURE,     [WF__LOAD] = WF__COST_LOAD,        [WF__STORE] = WF__COST_STORE,
+    [WF__ACCUM] = WF__COST_UPDATE,      [WF__ATOMIC] = WF__COST_UPDATE,    [WF__CAS] = WF__COST_UPDATE,
+    [WF__RED] = WF__COST_STRUCTURE,     [WF__SETRED] = WF__COST_STRUCTURE, [WF__COLD] = WF__COST_STRUCTURE,
+    [WF__LOOP] = WF__COST_LOOP,         [WF__STATE] = WF__COST_STRUCTURE,  [WF__NEXT] = WF__COST_FREE,
+    [WF__END] = WF__COST_STRUCTURE,     [WF__REDUCE] = WF__COST_STRUCTURE, [WF__IOTA] = WF__COST_STRUCTURE,
+    [WF__SCAN] = WF__COST_STRUCTURE,    [WF__VIEW] = WF__COST_STRUCTURE,   [WF__THREAD] = WF__COST_STRUCTURE,
+    [WF__BARRIER] = WF__COST_STRUCTURE, [WF__CAST] = WF__COST_CAST,        [WF__CHECK] = WF__COST_SIMPLE,
+    [WF__BITCAST] = WF__COST_BITCAST,
+#define WF_OP(name, arity, types, result, flags, cost, ...) [WF__OP_##name] = WF__COST_##cost,
+#include "ir/ops.def"
+#undef WF_OP
+};
+
+enum { NEVER = WF__NEVER_MASKED };
+#define ROW(...)    \
+    {               \
+        __VA_ARGS__ \
+    }
+static const wf__cost cost_of_class[WF__COST_CLASSES][2] = {
+/* of other dtypes; of floats */
+#define WF_COST(name, recompute, masked, code, work, cycles, instructions, is_long, doc)    \
+    [WF__COST_##name] = { { recompute, masked, code, work, cycles, instructions, is_long }, \
+                          { recompute, masked, code, work, cycles, instructions, is_long } },
+#define WF_COST_BY_DTYPE(name, others, floats, doc) [WF__COST_##name] = { ROW others, ROW floats },
+#include "ir/cost.def"
+#undef WF_COST
+#undef WF_COST_BY_DTYPE
+};
+
+wf__cost_class wf__cost_class_of(const wf__node *n)
+{
+    return n->op == WF__LOAD && n->b ? WF__COST_LOAD_AT : (wf__cost_class)class_of_op[n->op];
+}
+
+const wf__cost *wf__cost_of(const wf__node *n) { return &cost_of_class[wf__cost_class_of(n)][wf__is_float(n->dtype)]; }
+
+unsigned wf__code_apart(const wf__node *access)
+{
+    enum { MOVED = 8, MOVED_IN_BRANCHES = 64 }; /* bytes and words take a branch for each lane */
+    return wf__size(access->dtype) < 4 ? MOVED_IN_BRANCHES : MOVED;
+}
+
+unsigned wf__cost_bytes(const wf__node *n) { return wf__op_is_access(n->op) ? wf__size(n->dtype) : 0; }
+
+uint32_t wf__cost_recompute_on_gpu(const wf__node *n)
+{
+    return wf__cost_of(n)->recompute * (wf__size(n->dtype) > 4 ? 2u : 1u);
+}
+
+uint32_t wf__cost_recompute_of_all(const wf__ir *ir)
+{
+    uint32_t cost = 0;
+    for (wf__ref r = 1; r < ir->n; ++r)
+        cost += wf__cost_of(&ir->node[r])->recompute;
+    return cost;
+}
+
+uint64_t wf__work_of_point(const wf__ir *ir)
+{
+    uint64_t work = 0, times = 1;
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        if (n->op == WF__LOOP && !n->aux && times < WF__TURNS_OF_LOOP * WF__TURNS_OF_LOOP)
+            times *= WF__TURNS_OF_LOOP;
+        if (n->op == WF__END && !ir->node[n->a].aux && times > 1)
+            times /= WF__TURNS_OF_LOOP;
+        work += times * wf__cost_of(n)->work;
+    }
+    return work;
+}
