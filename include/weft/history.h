@@ -1,7 +1,7 @@
 /* history.h - what ran: the kernels of a context, noted under WF_FLAG_HISTORY. */
 #ifndef WF_HISTORY_H
 #define WF_HISTORY_H
-#include "weft/error.h"
+#include "weft/record.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -35,9 +35,7 @@ typedef struct wf_kernel_info {
     wf_code_from code;
     int32_t threads;              /* it could use; on a GPU those of a block */
     int32_t rows, columns, lanes; /* points done at once: rows x columns of vectors of so many lanes; 0: unknown */
-    int32_t
-        mode; /* how it accumulates: WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_EXPAND, or WF_MODE_NO_CONFLICT, also where
-                                     the index says so; 0: it does not */
+    wf_mode mode;   /* of accumulation: DIRECT, LOCAL, EXPAND or NO_CONFLICT; WF_MODE_AUTO: nothing accumulates */
     int32_t copies; /* private, of arrays that it accumulates into */
     int64_t points;
     double record_s, plan_s, compile_s, run_s;
