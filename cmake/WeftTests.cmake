@@ -1,25 +1,50 @@
-# Tests, found by name:
-#   tests/test_<x>.c    one cmocka program; may use internal headers; linked with the static library and with every
-#                       other tests/*.c, which are helpers. Tests that include <mpfr.h> are linked with MPFR;
-#                       files named codegen_* and test_codegen* are left out of builds without LLVM. A long one says
-#                       " * ctest runs: a b" in its first comment: it runs as two tests, each with that argument.
-#   tests/blas/         libraries that test_lib_blas opens
-#   tests/cli/<x>.sh    run by bash in an empty folder, with WEFT=path of the tool and WEFT_SOURCE=this tree
-#   bench/cli/test.sh   so, too, as cli_bench
-#   fuzz/fuzz_<x>.c     under WEFT_FUZZ a libFuzzer program; otherwise, with fuzz/replay_main.c as its main, a test of
-#                       every file of fuzz/corpus/<x>/ and one of random inputs; one that asks for WEFT_FUZZ_DEVICE runs
-#                       once more on the emulated GPU, as cuda_fuzz_<x> and cuda_fuzz_<x>_corpus. Other fuzz/*.c are helpers
-# All share one kernel cache on disk inside the build folder. It is emptied at the start of each run, so that no test
-# ever runs code of an earlier build, and nothing is left in the user's own cache.
+# The tests that ctest runs. CMake finds them by their file names:
+#
+#   tests/test_<x>.c    A cmocka program, which may use internal headers. The other files of tests/ are helpers and are
+#   emu/tests/          linked into each of these programs. A test that includes <mpfr.h> is linked with MPFR. Files
+#                       named codegen_* and test_codegen* are left out of builds without LLVM.
+#   tests/blas/         Libraries that test_lib_blas opens.
+#   tests/cli/<x>.sh    A script that bash runs as cli_<x>, in an empty folder, with the tool in WEFT and this tree in
+#                       WEFT_SOURCE. bench/cli/test.sh runs likewise, as cli_bench.
+#   fuzz/fuzz_<x>.c     With WEFT_FUZZ a libFuzzer program. Else, with fuzz/replay_main.c, two tests: fuzz_<x> reads
+#                       every file of fuzz/corpus/<x>/, fuzz_<x>_random makes inputs. A target that reads
+#                       WEFT_FUZZ_DEVICE also runs on the emulated GPU, as cuda_fuzz_<x> and cuda_fuzz_<x>_corpus.
+#
+# The first comment of a test may end with a line " * ctest: WORD WORD...". A word is one of these runs, each of which is
+# a test of its own that runs the program once more:
+#
+#   devices             cuda_<x>, on the emulated GPU; test_<x> then runs on the processor and in the interpreter. For
+#                       files with RUN_ON_ALL of tests/on_devices.h.
+#   sm_70, sm_100       cuda_<x>_70, cuda_<x>_100: the emulated GPU is an older or a newer one.
+#   driver              cuda_driver_<x>: Weft takes the emulator for a real driver. It then reuses memory and does not
+#                       wait for launches, as on a GPU.
+#   baseline            baseline_<x>: kernels are small, as users first meet them. All other tests compile every kernel
+#                       with full optimisation.
+#
+# or one of these labels, by which the stages of .ci/run choose tests (ctest -L, -LE):
+#
+#   threads             Several threads share what the test uses: the thread sanitizer runs it.
+#   gpu                 The test is about GPUs; LLVM does not matter to it.
+#   codegen             The test goes through all installed LLVM libraries itself.
+#   no_kernels          The test runs no kernel of LLVM's, so that one build and one LLVM show everything.
+#   long                The test is long, and other tests run the same code; it runs in fewer builds.
+#   values              The test compares many values. Under the address sanitizer its run on the emulated GPU is left out.
+#
+# Besides, a run on the emulated GPU has the label `emulated`; the two other kinds of runs, `driver` and `baseline`.
+#
+# All tests share one kernel cache inside the build folder. Each run of ctest empties it first, so that no test runs code
+# of an earlier build; the user's own cache stays untouched.
 
 set(source ${CMAKE_CURRENT_SOURCE_DIR})
 set(cache ${CMAKE_CURRENT_BINARY_DIR}/test-cache)
 set(scratch ${CMAKE_CURRENT_BINARY_DIR}/test-scratch)
+set(label_words threads gpu codegen no_kernels long values)
+set(run_words devices sm_70 sm_100 driver baseline)
 
 add_test(NAME fresh_cache COMMAND ${CMAKE_COMMAND} -E rm -rf ${cache})
 set_tests_properties(fresh_cache PROPERTIES FIXTURES_SETUP cache)
 
-# weft_test(name command...): runs in its own empty folder.
+# weft_test(name command...): a test that runs in an empty folder of its own.
 function(weft_test name)
     file(MAKE_DIRECTORY ${scratch}/${name})
     add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${scratch}/${name})
@@ -30,6 +55,39 @@ function(weft_test name)
     endif()
     set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED cache TIMEOUT 1500 ENVIRONMENT "${environment}")
 endfunction()
+
+# weft_label(label test...): adds the label to the tests.
+function(weft_label label)
+    set_property(TEST ${ARGN} APPEND PROPERTY LABELS ${label})
+endfunction()
+
+# weft_test_words(out file): the words of the file's line " * ctest: ", each of which must be known. A change of the file
+# makes CMake run again.
+function(weft_test_words out file)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    file(STRINGS ${file} words REGEX "^ \\* ctest: " LIMIT_COUNT 1)
+    string(REGEX REPLACE "^ \\* ctest: " "" words "${words}")
+    separate_arguments(words)
+    foreach(word ${words})
+        if(NOT word IN_LIST label_words AND NOT word IN_LIST run_words)
+            message(FATAL_ERROR "${file}: `${word}` after `ctest:` is none of ${label_words};${run_words}")
+        endif()
+    endforeach()
+    set(${out} ${words} PARENT_SCOPE)
+endfunction()
+
+# weft_test_run(test label variable=value...): runs the program ${name} once more in another environment. The test has
+# the label and those of the program's file.
+macro(weft_test_run test label)
+    weft_test(${test} ${name})
+    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT ${ARGN})
+    weft_label(${label} ${test})
+    foreach(of_file ${words})
+        if(of_file IN_LIST label_words)
+            weft_label(${of_file} ${test})
+        endif()
+    endforeach()
+endmacro()
 
 # weft_internal(target): a program of ours that may look inside the library.
 function(weft_internal target)
@@ -85,44 +143,25 @@ if(WEFT_TESTS)
         if(needs_mpfr)
             target_link_libraries(${name} PRIVATE PkgConfig::MPFR)
         endif()
-        file(STRINGS ${file} parts REGEX "^ \\* ctest runs: " LIMIT_COUNT 1)
-        string(REGEX REPLACE "^ \\* ctest runs: " "" parts "${parts}")
-        separate_arguments(parts)
-        foreach(part ${parts})
-            weft_test(${name}_${part} ${name} ${part})
+        weft_test_words(words ${file})
+        weft_test(${name} ${name})
+        string(REPLACE test_ "" short ${name})
+        foreach(word ${words})
+            if(word STREQUAL devices)
+                set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cpu,interp)
+                weft_test_run(cuda_${short} emulated WEFT_TEST_DEVICES=cuda-emu)
+            elseif(word MATCHES "^sm_([0-9]+)$")
+                weft_test_run(cuda_${short}_${CMAKE_MATCH_1} emulated WEFT_TEST_DEVICES=cuda-emu
+                              WEFT_EMU_SM=${CMAKE_MATCH_1})
+            elseif(word STREQUAL driver)
+                weft_test_run(cuda_driver_${short} driver WEFT_TEST_DEVICES=cuda:0 WEFT_CUDA=$<TARGET_FILE:weft_cuda_emu>)
+            elseif(word STREQUAL baseline)
+                weft_test_run(baseline_${short} baseline WEFT_TEST_DEVICES=cpu WEFT_TIERED=1)
+            else()
+                weft_label(${word} ${name})
+            endif()
         endforeach()
-        if(NOT parts)
-            weft_test(${name} ${name})
-        endif()
-        file(STRINGS ${file} on_all REGEX "RUN_ON_ALL\\(" LIMIT_COUNT 1) # the emulated GPU is a test of its own: cuda_<x>
-        if(on_all)
-            string(REPLACE test_ cuda_ on_gpu ${name})
-            weft_test(${on_gpu} ${name})
-            set_property(TEST ${on_gpu} APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cuda-emu)
-            set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cpu,interp)
-        endif()
     endforeach()
-
-    # Small kernels as users first meet them; above, all of them are compiled for good.
-    foreach(name control control_arrays ewise far half iwise local packets records strides turns vectors views)
-        weft_test(baseline_${name} test_${name})
-        set_property(TEST baseline_${name} APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cpu WEFT_TIERED=1)
-    endforeach()
-
-    # The emulator in the driver's place, so that memory is used again and launches are not waited for, as on a GPU.
-    foreach(name copy eval freeze host kernel lazy_writes lib_devices lib_devices_reduce lib_product programs
-            programs_steps reduce streams)
-        weft_test(cuda_driver_${name} test_${name})
-        set_property(TEST cuda_driver_${name} APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cuda:0
-                     WEFT_CUDA=$<TARGET_FILE:weft_cuda_emu>)
-    endforeach()
-
-    weft_test(cuda_meet_70 test_meet) # without redux.sync
-    set_property(TEST cuda_meet_70 APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cuda-emu WEFT_EMU_SM=70)
-    weft_test(cuda_records_70 test_records) # without sums of several at once
-    set_property(TEST cuda_records_70 APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cuda-emu WEFT_EMU_SM=70)
-    weft_test(cuda_records_100 test_records) # with accesses of 32 bytes
-    set_property(TEST cuda_records_100 APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cuda-emu WEFT_EMU_SM=100)
 
     # A BLAS, and a library that is none, for test_lib_blas to name.
     add_library(fake_blas MODULE ${source}/tests/blas/fake_blas.c)
@@ -136,20 +175,24 @@ if(WEFT_TESTS)
         foreach(script ${scripts})
             get_filename_component(name ${script} NAME_WE)
             weft_test(cli_${name} bash ${script})
+            weft_label(threads cli_${name})
         endforeach()
     endif()
 
     # What the source itself must keep.
     add_test(NAME layers COMMAND ${source}/tools/check_layers ${source} ${CMAKE_BINARY_DIR})
     add_test(NAME layers_selftest COMMAND ${source}/tools/check_layers --selftest)
+    weft_label(no_kernels layers layers_selftest)
     if(NOT WEFT_SANITIZE)
         add_test(NAME exported_symbols COMMAND ${source}/tools/check_symbols $<TARGET_FILE:weft_shared>)
+        weft_label(no_kernels exported_symbols)
     endif()
     if(TARGET gen_ops)
         set_target_properties(gen_ops PROPERTIES EXCLUDE_FROM_ALL OFF)
         set_target_properties(gen_numerics PROPERTIES EXCLUDE_FROM_ALL OFF)
         add_test(NAME generated_header
             COMMAND ${source}/tools/check_generated $<TARGET_FILE:gen_ops> $<TARGET_FILE:gen_numerics>)
+        weft_label(no_kernels generated_header)
     endif()
 endif()
 
@@ -179,6 +222,7 @@ foreach(file ${fuzzers})
             weft_test(cuda_${name} ${name} --random 100)
             weft_test(cuda_${name}_corpus ${name} ${source}/fuzz/corpus/${short})
             set_property(TEST cuda_${name} cuda_${name}_corpus APPEND PROPERTY ENVIRONMENT WEFT_FUZZ_DEVICE=cuda-emu)
+            weft_label(emulated cuda_${name} cuda_${name}_corpus)
         endif()
     endif()
     if(fuzz_files)

@@ -45,8 +45,9 @@ typedef struct test_memory {
     wf__mem mem;
 } test_memory;
 extern bool (*test_instead)(const test_case *t, const test_memory *memory, uint64_t *acc);
-/* All bodies, or a part: "operations", "others". How many tests failed. codegen_cases.c */
-int codegen_cases(const char *part);
+/* Run the tests of codegen_cases.c, and return how many failed: every operation on every dtype; everything else. */
+int codegen_operations(void);
+int codegen_bodies(void);
 /* Frees the ir and the code. */
 void test_end(test_case *t);
 /* Opens the libraries; skips the running test when there is none. */

@@ -89,6 +89,7 @@ static inline int64_t sized(int64_t n, int64_t emulated)
 
 #define RUN_ON(device, tests, setup) (is_chosen(device) ? cmocka_run_group_tests_name(device, tests, setup, off) : 0)
 #define RUN_ON_CPU(tests) (RUN_ON("cpu", tests, on_cpu) + RUN_ON("interp", tests, on_interpreter))
-/* What main returns. ctest runs the emulator's share as a test of its own: cuda_<x>. */
+/* What main returns. A file that uses it has the line " * ctest: devices" in its first comment: then ctest runs the
+ * emulated GPU as a test of its own, cuda_<x>. */
 #define RUN_ON_ALL(tests) (RUN_ON_CPU(tests) + RUN_ON("cuda-emu", tests, on_emulator) + RUN_ON("cuda:0", tests, on_gpu))
 #endif

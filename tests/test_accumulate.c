@@ -1,5 +1,7 @@
 /* test_accumulate.c - accumulation into elements that many points meet in: every join, dtype and mode beside plain C,
  * on the CPU with one and several threads and on the interpreter; masks, tails, collisions, private copies, errors.
+ *
+ * ctest: devices threads values
  */
 #include "accumulate.h"
 

@@ -1,5 +1,7 @@
 /* test_accumulate_arrays.c - in array graphs: accumulation into elements that index arrays name, and writes there; what
  * is read before and after; passes that are shared.
+ *
+ * ctest: devices values
  */
 #include "accumulate.h"
 

@@ -1,5 +1,8 @@
 /* test_apply.c - operators as hooks: over elements, over an index space, reducing; how often hooks are called; what the
- * contract allows. */
+ * contract allows.
+ *
+ * ctest: devices
+ */
 #include "on_devices.h"
 
 static int calls;

@@ -1,5 +1,8 @@
 /* test_atomic.c - atomic operations: counters, every join and dtype, compare and swap; in index spaces and array
- * graphs. */
+ * graphs.
+ *
+ * ctest: devices threads
+ */
 #include "accumulate.h"
 
 static int by_value(const void *a, const void *b)

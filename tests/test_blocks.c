@@ -1,5 +1,8 @@
 /* test_blocks.c - what runs once a block (WF_SECTION_INIT, WF_SECTION_DEINIT) and memory of blocks (wf_scratch): how
- * often, with which indices, with control flow, over all axes and some; as hooks; what is refused. */
+ * often, with which indices, with control flow, over all axes and some; as hooks; what is refused.
+ *
+ * ctest: devices threads
+ */
 #include "on_devices.h"
 
 static int64_t counted(wf_array *a)

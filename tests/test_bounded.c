@@ -1,5 +1,7 @@
 /* test_bounded.c - a context that has run thousands of kernels holds no more than its bound: plans and code that were
  * not used for long leave, what kernels and launches in flight use stays, and what has left is made again.
+ *
+ * ctest: threads
  */
 #include "side_by_side.h"
 #include "launch/launch.h"

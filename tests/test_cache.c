@@ -1,4 +1,7 @@
-/* test_cache.c - compiled objects on disk: damage, foreign files, bounds, full and read-only disks, several processes. */
+/* test_cache.c - compiled objects on disk: damage, foreign files, bounds, full and read-only disks, several processes.
+ *
+ * ctest: threads
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

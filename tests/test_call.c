@@ -1,5 +1,7 @@
 /* test_call.c - calls of traced functions: in line, and chosen at every point from a table; equal ones merged, one that
  * is left alone in line, effects for those lanes alone that ask; mistakes.
+ *
+ * ctest: devices
  */
 #include "launch/launch.h"
 #include "on_devices.h"

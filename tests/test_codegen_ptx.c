@@ -1,6 +1,8 @@
 /* test_codegen_ptx.c - the bodies of codegen_cases.c as PTX: each is generated, with index arithmetic in 32 and in 64
  * bits, and assembled for several architectures, where the assembler is installed. Those over a whole space run on the
  * PTX emulator (or the driver that WEFT_CUDA names), and are compared with the interpreter, bit for bit.
+ *
+ * ctest: codegen values
  */
 #include "codegen_harness.h"
 #include "ptx/ptx.h"
@@ -155,12 +157,9 @@ static void open_gpu(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_assembled) };
-    const char *only = getenv("WEFT_TEST"); /* a pattern, to run some */
-    if (only)
-        cmocka_set_test_filter(only);
     test_instead = run;
     open_gpu();
-    int failed = codegen_cases(NULL);
+    int failed = codegen_operations() + codegen_bodies();
     failed += cmocka_run_group_tests(tests, NULL, NULL);
     ptxas_forget();
     wf__engine_free(engine);

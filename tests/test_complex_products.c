@@ -2,6 +2,8 @@
  * any layout and dtype, beside other reductions and in what follows; reduced variables with an initial value,
  * conditions and custom joins beside them; text; the same bits on every vector width, the interpreter and any number of
  * threads.
+ *
+ * ctest: devices
  */
 #include "on_devices.h"
 #include <complex.h>

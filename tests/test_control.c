@@ -1,5 +1,7 @@
 /* test_control.c - blocks: conditions and loops, nested, with reads, writes and reductions inside, left early;
  * mistakes. On the CPU and on the interpreter, against plain C, for sizes that leave tails.
+ *
+ * ctest: devices baseline
  */
 #include "nested_loops.h"
 #include "on_devices.h"

@@ -1,5 +1,7 @@
 /* test_control_arrays.c - conditions and loops over whole arrays: shapes that broadcast and grow, memory in blocks,
  * what becomes of states that are not needed or have other shapes, mistakes.
+ *
+ * ctest: devices baseline
  */
 #include "launch/launch.h"
 #include "nested_loops.h"

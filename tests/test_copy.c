@@ -1,5 +1,7 @@
 /* test_copy.c - copies on write: who shares memory with whom, who moves and who stays, views of copies and copies of
  * views, launches that remember addresses, and threads that write copies side by side.
+ *
+ * ctest: devices driver threads
  */
 #include "on_devices.h"
 #include "side_by_side.h"

@@ -1,5 +1,7 @@
 /* test_cuda_capture.c - a host program that captures streams into CUDA graphs while Weft works: what is given to such a
  * stream is refused, everything else goes on, and no capture ends before its time.
+ *
+ * ctest: gpu
  */
 #include "cuda_program.h"
 

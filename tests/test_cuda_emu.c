@@ -1,5 +1,7 @@
 /* test_cuda_emu.c - the device cuda-emu: its names, where the emulator is found, what it finds in operators and what
  * that is called, files from and to its memory.
+ *
+ * ctest: threads gpu
  */
 #include "weft/io.h"
 #include "weft_test.h"

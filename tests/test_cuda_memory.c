@@ -1,6 +1,8 @@
 /* test_cuda_memory.c - a GPU's memory, launches and kernels through the driver (the emulator, or what WEFT_CUDA names):
  * what is given back is used again, running out of it, failures that come late, kernels on disk, the host program's own
  * context.
+ *
+ * ctest: threads gpu
  */
 #include <dlfcn.h>
 #include <dirent.h>

@@ -1,5 +1,7 @@
 /* test_cuda_order.c - the streams of a host program that uses CUDA itself, and Weft's own on its GPU. The emulator does
  * all work at once, so the order of streams is looked at in the calls that the library makes.
+ *
+ * ctest: threads gpu
  */
 #include "cuda_program.h"
 #include "run/gpu/internal.h"

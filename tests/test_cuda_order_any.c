@@ -1,6 +1,8 @@
 /* test_cuda_order_any.c - random work in streams of every kind, with arrays that go from one to the other and memory that
  * is given back and taken again: the emulator finds no two operations on the same memory that nothing orders, and
  * results are what they are in order.
+ *
+ * ctest: threads gpu
  */
 #include "cuda_program.h"
 

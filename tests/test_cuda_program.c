@@ -1,5 +1,7 @@
 /* test_cuda_program.c - memory of a host program that uses CUDA itself, and Weft's for it: its memory as arrays, arrays'
  * addresses for its kernels, memory that the processor reaches, too.
+ *
+ * ctest: gpu
  */
 #include "cuda_program.h"
 

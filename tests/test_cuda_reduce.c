@@ -1,6 +1,8 @@
 /* test_cuda_reduce.c - reductions on a GPU, which here is the PTX emulator, or the driver that WEFT_CUDA names: any
  * number of boxes and parts is joined in the processor's order, by kernels; a launch waits for nothing and brings
  * nothing to the host.
+ *
+ * ctest: gpu
  */
 #include "launch/launch.h"
 #include "on_devices.h"

@@ -1,6 +1,8 @@
 /* test_engine_memory.c - which memory kernels touch: rows around the width of a vector leave their neighbours alone,
  * lanes beyond the end do not trap, elements beyond the reach of 32 bits are found, and functions of the log may use
  * the context.
+ *
+ * ctest: threads
  */
 #include "on_devices.h"
 #if defined __linux__

@@ -1,5 +1,7 @@
 /* test_eval.c - array graphs that are run and stay open: values stay usable, nothing is computed twice, a loop of
  * evaluations makes no new kernels, what was overwritten is not read again, and errors leave the graph usable.
+ *
+ * ctest: devices driver threads
  */
 #include "on_devices.h"
 

@@ -1,5 +1,7 @@
 /* test_ewise.c - lazy array graphs: broadcasting, mixed dtypes, several outputs, every kind of overlap between what is
  * read and written, program order, kept arrays, poison and its messages. On the CPU and on the interpreter.
+ *
+ * ctest: devices baseline threads
  */
 #include "on_devices.h"
 

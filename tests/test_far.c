@@ -1,5 +1,7 @@
 /* test_far.c - arrays beyond the caches, touched where index arrays say: generated code asks for their memory ahead of
  * time, which must change nothing. Everything is checked against plain loops on integers.
+ *
+ * ctest: baseline
  */
 #include "on_devices.h"
 

@@ -1,4 +1,7 @@
-/* test_freeze.c - sequences of launches that are noted once and replayed with other arrays. */
+/* test_freeze.c - sequences of launches that are noted once and replayed with other arrays.
+ *
+ * ctest: devices driver threads
+ */
 #include "on_devices.h"
 #include "side_by_side.h"
 #include <weft/functions.h>

@@ -1,6 +1,8 @@
 /* test_half.c - f16 and bf16 against the definition of rounding: each conversion, sum, product, quotient, root and
  * fused multiply-add lies on the right side of the midpoints to the neighbours of what came out, on the CPU, in the
  * interpreter and in the folder.
+ *
+ * ctest: baseline
  */
 #include "on_devices.h"
 #include "ir/ir.h"

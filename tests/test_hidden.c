@@ -1,5 +1,7 @@
 /* test_hidden.c - effects of array graphs that a later assignment hides: they are not done, and are counted; and those
  * that something sees after all: they are.
+ *
+ * ctest: devices
  */
 #include "on_devices.h"
 

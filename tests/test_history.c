@@ -1,5 +1,7 @@
 /* test_history.c - what a context tells of the kernels that ran: counts of each optimisation, where plans and code came
  * from, how kernels ran, and why one was made again.
+ *
+ * ctest: threads
  */
 #include "with_history.h"
 #include "base/os.h"

@@ -1,5 +1,8 @@
 /* test_host.c - host operators: every element in one chunk, whatever the strides, broadcasting, overlap and sizes;
- * and what is refused. */
+ * and what is refused.
+ *
+ * ctest: devices driver threads
+ */
 #include "on_devices.h"
 #include <stdatomic.h>
 

@@ -1,5 +1,7 @@
 /* test_io_convert.c - conversions between stored and array types: half floats, rounding, clamping, packing, statistics.
- * */
+ *
+ * ctest: no_kernels
+ */
 #include "test_io_util.h"
 #include <float.h>
 #include "lib/io/io_internal.h"

@@ -1,5 +1,8 @@
 /* test_io_file.c - what all formats share: files appear whole or not at all, permissions, links, full disks, how
- * formats are recognised, and wrong arguments. */
+ * formats are recognised, and wrong arguments.
+ *
+ * ctest: no_kernels
+ */
 #include "test_io_util.h"
 #include <signal.h>
 #include <sys/resource.h>

@@ -1,4 +1,7 @@
-/* test_io_mrc.c - MRC: every mode saved and loaded, strides, byte orders. */
+/* test_io_mrc.c - MRC: every mode saved and loaded, strides, byte orders.
+ *
+ * ctest: no_kernels
+ */
 #include "test_io_mrc_util.h"
 
 /* ---- saving and loading ---- */

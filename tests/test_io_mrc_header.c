@@ -1,5 +1,8 @@
 /* test_io_mrc_header.c - MRC headers: axis orders, stacks, geometry, statistics, IMOD's additions, headers that lie,
- * and real files. */
+ * and real files.
+ *
+ * ctest: no_kernels
+ */
 #include "test_io_mrc_util.h"
 
 /* ---- the header ---- */

@@ -1,4 +1,7 @@
-/* test_io_npy.c - NPY: every dtype, orders, versions, and headers written by others or by nobody sane. */
+/* test_io_npy.c - NPY: every dtype, orders, versions, and headers written by others or by nobody sane.
+ *
+ * ctest: no_kernels
+ */
 #include "test_io_util.h"
 
 static const struct {

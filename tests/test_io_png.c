@@ -1,5 +1,8 @@
 /* test_io_png.c - PNG: u8, u16 and bool, channels, what other programs write (palettes, few bits, interlacing), and
- * damage. Files are also built by hand here, chunk by chunk, with uncompressed deflate blocks. */
+ * damage. Files are also built by hand here, chunk by chunk, with uncompressed deflate blocks.
+ *
+ * ctest: no_kernels
+ */
 #include "test_io_util.h"
 
 typedef struct file {

@@ -1,5 +1,8 @@
 /* test_io_tiff.c - TIFF: every type, compression, pages and channels as we write them. Files of others and damaged
- * ones: test_io_tiff_foreign.c. */
+ * ones: test_io_tiff_foreign.c.
+ *
+ * ctest: no_kernels
+ */
 #include "test_io_util.h"
 
 static const struct {

@@ -1,5 +1,8 @@
 /* test_io_tiff_foreign.c - TIFF as others write it, and damaged. The files are built by hand, entry by entry: either
- * byte order, classic and BigTIFF, strips and tiles, samples together or in planes, lying fields. */
+ * byte order, classic and BigTIFF, strips and tiles, samples together or in planes, lying fields.
+ *
+ * ctest: no_kernels
+ */
 #include "test_io_util.h"
 
 enum { WIDTH = 256, LENGTH = 257, BITS = 258, COMPRESSION = 259, PHOTOMETRIC = 262, OFFSETS = 273, SAMPLES = 277 };

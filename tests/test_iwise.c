@@ -1,5 +1,7 @@
 /* test_iwise.c - index spaces: reading and writing by index, borders near and far outside, extents of 0 and 1, stencils
  * in place, sizes and positions as values. On the CPU and on the interpreter, against plain C.
+ *
+ * ctest: devices baseline threads
  */
 #include "on_devices.h"
 

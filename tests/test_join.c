@@ -1,5 +1,7 @@
 /* test_join.c - reductions with custom joins: argmax, Welford's variance, beside built-in ones; over all axes and some,
  * any shape, the same bits for any number of threads; hooks; what is refused.
+ *
+ * ctest: devices threads
  */
 #include "on_devices.h"
 

@@ -1,5 +1,7 @@
 /* test_kernel.c - prepared kernels: formals and parameters, other shapes and layouts at each launch, everything that is
  * refused, kept arrays, and what a dump shows.
+ *
+ * ctest: devices driver threads
  */
 #include "on_devices.h"
 

@@ -1,5 +1,7 @@
 /* test_large.c - more than 2^31 points: positions, reductions over all and some axes, elements and updates, on virtual
  * arrays (broadcast views, or none at all), in a few seconds.
+ *
+ * ctest: threads
  */
 #include "on_devices.h"
 

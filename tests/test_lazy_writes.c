@@ -1,5 +1,7 @@
 /* test_lazy_writes.c - kept arrays that are written, or read, before their recording has run: that comes first, so that
  * what is said later stays. And those that will never be computed: writing gives them contents.
+ *
+ * ctest: devices driver
  */
 #include "on_devices.h"
 #include "weft/functions.h"

@@ -1,6 +1,8 @@
 /* test_lib_any.c - the array functions on arrays of random rank, shape (empty ones, extents of 1), layout (permuted,
  * reversed, with gaps, broadcast), dtype and axes, against straightforward C; the same bits for 1, 2, 3 and 7 threads;
  * and virtual arrays of more than 2^31 elements.
+ *
+ * ctest: devices values long
  */
 #include "on_devices.h"
 #include "plain_reductions.h"

@@ -1,6 +1,8 @@
 /* test_lib_devices.c - the functions of weft/functions.h, those of weft/io.h and operator text on arrays that are not
  * on the context's default device: results are the same as on it, on the device of the input; inputs on two devices are
  * refused by name. Reductions and order are in test_lib_devices_reduce.c.
+ *
+ * ctest: driver
  */
 #include "off_default.h"
 #include "weft/io.h"

@@ -1,4 +1,7 @@
-/* test_lib_devices_reduce.c - the rest of test_lib_devices.c: reductions, order, histograms off the default device. */
+/* test_lib_devices_reduce.c - the rest of test_lib_devices.c: reductions, order, histograms off the default device.
+ *
+ * ctest: driver
+ */
 #include "off_default.h"
 
 /* ---- reductions ---- */

@@ -1,4 +1,7 @@
-/* test_lib_make.c - wf_array_fill to wf_array_repeat against plain C, for every dtype, on views and empty arrays. */
+/* test_lib_make.c - wf_array_fill to wf_array_repeat against plain C, for every dtype, on views and empty arrays.
+ *
+ * ctest: devices values
+ */
 #include "on_devices.h"
 #include "weft/functions.h"
 

@@ -1,6 +1,8 @@
 /* test_lib_order.c - sorting, quantiles, cumulative sums and histograms against plain C: all dtypes with all kinds
  * of bits, short and long rows, strided, reversed and broadcast, NaN and signed zeros, empty and single; threads and
  * devices change no bit.
+ *
+ * ctest: devices threads values
  */
 #include "on_devices.h"
 #include "weft/functions.h"

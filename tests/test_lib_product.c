@@ -1,5 +1,7 @@
 /* test_lib_product.c - dot and matrix products against plain C: all dtypes, sizes around the blocks, batches that
  * broadcast, transposed and reversed operands; sums of floats bit by bit, for any number of threads.
+ *
+ * ctest: devices driver values
  */
 #include "on_devices.h"
 #include "weft/functions.h"

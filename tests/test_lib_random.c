@@ -1,5 +1,7 @@
 /* test_lib_random.c - Philox4x32-10 against its published vectors and plain C; distributions by moments and by
  * distance from their distribution function; the same elements for any length, stride and number of threads.
+ *
+ * ctest: devices values
  */
 #include "on_devices.h"
 #include "weft/functions.h"

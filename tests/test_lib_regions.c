@@ -1,5 +1,7 @@
 /* test_lib_regions.c - many regions taken and put at once, against a loop over single ones: every border mode, ranks,
  * dtypes, regions that meet or lie outside, views.
+ *
+ * ctest: devices values
  */
 #include "on_devices.h"
 #include "weft/functions.h"

@@ -1,4 +1,7 @@
-/* test_loader.c - the object loader on good, truncated and corrupted objects, its memory; target detection; the search for LLVM. */
+/* test_loader.c - the object loader on good, truncated and corrupted objects, its memory; target detection; the search for LLVM.
+ *
+ * ctest: threads
+ */
 #include "run/cache/llvm_find.h"
 #include "run/memory/loader.h"
 #include "run/cache/target.h"

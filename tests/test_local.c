@@ -1,5 +1,7 @@
 /* test_local.c - local arrays of each point: against plain C, with indices that are numbers, counters and values, in
  * loops and conditions, index spaces, array graphs, hooks and text; what is outside; mistakes.
+ *
+ * ctest: devices baseline
  */
 #include "on_devices.h"
 #include "with_history.h"

@@ -1,5 +1,7 @@
 /* test_lockstep.c - counters that the running lanes of a loop share: which states get a uniform twin, by the recording,
  * and operators whose lanes leave at different turns, on every device against plain C.
+ *
+ * ctest: devices
  */
 #include "ir/ir.h"
 #include "on_devices.h"

@@ -1,4 +1,7 @@
-/* test_map.c - the map of kernels in memory: collisions, its bound, values in use, threads, memory that runs out. */
+/* test_map.c - the map of kernels in memory: collisions, its bound, values in use, threads, memory that runs out.
+ *
+ * ctest: threads
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

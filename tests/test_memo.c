@@ -1,5 +1,8 @@
 /* test_memo.c - a kernel launched again and again, with arrays it has seen before, in any order, and with new ones in
- * the place of old ones: what it remembers of earlier launches never decides a result. */
+ * the place of old ones: what it remembers of earlier launches never decides a result.
+ *
+ * ctest: devices threads
+ */
 #include <stdatomic.h>
 #include "on_devices.h"
 #include "base/os.h"

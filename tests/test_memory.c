@@ -1,4 +1,7 @@
-/* test_memory.c - array storage: alignment, reuse, the bound on what is kept, failure, threads. */
+/* test_memory.c - array storage: alignment, reuse, the bound on what is kept, failure, threads.
+ *
+ * ctest: threads
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,8 @@
 /* test_memory_fails.c - scenarios over the whole API, each repeated with the first, second, ... allocation failing: the
  * status is WF_ERR_MEMORY or WF_OK with right results, nothing crashes, and (under AddressSanitizer) nothing leaks.
  * Debug builds only: elsewhere allocations cannot be made to fail.
+ *
+ * ctest: long
  */
 #include "memory_fails.h"
 

@@ -1,5 +1,7 @@
 /* test_messages.c - mistakes are said of the function that was called, the array and the recording; what a C programmer
  * would write for a condition or a short counter means what it does in C.
+ *
+ * ctest: devices
  */
 #include "on_devices.h"
 #include "weft/functions.h"

@@ -1,5 +1,7 @@
 /* test_messages_where.c - mistakes that only the planner finds, or the builder by shapes, name the operation at fault by
  * its number in the dump, or its label, what it is of, its section and the recording.
+ *
+ * ctest: devices
  */
 #include "on_devices.h"
 

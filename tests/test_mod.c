@@ -1,5 +1,7 @@
 /* test_mod.c - mod and floor_mod of floats: the bits of C's fmod, and of that with the sign of the divisor, for special
  * values, quotients of every size and arguments next to multiples.
+ *
+ * ctest: devices values
  */
 #include "ir/ir.h"
 #include "on_devices.h"

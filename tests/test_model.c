@@ -2,6 +2,8 @@
  * variables, own elements, gathers, accumulations, evaluations in between) beside plain C that walks the same program
  * point by point and knows neither recordings nor plans. In debug mode what assignments store is watched, too: each
  * point must see the same values in the same order.
+ *
+ * ctest: devices values
  */
 #include "on_devices.h"
 

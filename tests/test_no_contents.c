@@ -1,4 +1,7 @@
-/* test_no_contents.c - formals and scratch have no contents of their own: whatever wants some says so. */
+/* test_no_contents.c - formals and scratch have no contents of their own: whatever wants some says so.
+ *
+ * ctest: devices
+ */
 #include "on_devices.h"
 #include "weft/functions.h"
 

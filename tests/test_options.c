@@ -1,5 +1,7 @@
 /* test_options.c - options of one call: how many threads, from how many points on, boxes as blocks; and what the handle
  * says of blocks. Results never depend on threads.
+ *
+ * ctest: devices threads
  */
 #include "on_devices.h"
 

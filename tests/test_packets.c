@@ -1,5 +1,7 @@
 /* test_packets.c - records moved as vectors (WF_FLAG_PACKETS): gathers, scatters and accumulations of every record size
  * beside the interpreter, bit for bit, on every vector width; masks, borders, tails, orders that must be kept.
+ *
+ * ctest: baseline threads
  */
 #include "weft_test.h"
 

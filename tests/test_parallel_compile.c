@@ -1,4 +1,7 @@
-/* test_parallel_compile.c - the stages of a plan get their code by several threads at once; two contexts share no lock. */
+/* test_parallel_compile.c - the stages of a plan get their code by several threads at once; two contexts share no lock.
+ *
+ * ctest: threads
+ */
 #include "weft_test.h"
 #include "launch/launch.h"
 #include "run/engine_internal.h"

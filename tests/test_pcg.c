@@ -1,4 +1,7 @@
-/* test_pcg.c - PCG32 as traced functions: the sequence that its author publishes, and beside the same generator in C. */
+/* test_pcg.c - PCG32 as traced functions: the sequence that its author publishes, and beside the same generator in C.
+ *
+ * ctest: devices
+ */
 #include "on_devices.h"
 #include "weft/traced.h"
 

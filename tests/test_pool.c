@@ -1,4 +1,7 @@
-/* test_pool.c - every block runs exactly once, whoever calls, from wherever, with however many threads. */
+/* test_pool.c - every block runs exactly once, whoever calls, from wherever, with however many threads.
+ *
+ * ctest: threads
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,9 @@
 /* Small array programs as a user would write them, each beside plain C: sieve, life, shortest paths, run lengths,
  * sorting by digits, clusters, a sparse product, conjugate gradients, equalisation, box sums, components, the
- * Mandelbrot set. */
+ * Mandelbrot set.
+ *
+ * ctest: devices driver
+ */
 #include "on_devices.h"
 #include <math.h>
 

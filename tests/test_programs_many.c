@@ -3,7 +3,10 @@
  * nobody sees any more, evaluations on the way, a second recording inside the first. Devices share the planner, so
  * comparing them with each other would not do: each value and each memory carries what plain C makes of it.
  *
- * WEFT_MANY_PROGRAMS=COUNT,FIRST runs so many programs, from that one on; of one alone the steps are written. */
+ * WEFT_MANY_PROGRAMS=COUNT,FIRST runs so many programs, from that one on; of one alone the steps are written.
+ *
+ * ctest: devices
+ */
 #include "many_arrays.h"
 
 typedef bool step(void);

@@ -1,6 +1,8 @@
 /* More array programs, each beside plain C: those that go on step by step, in loops of lanes or in C with evaluations in
  * between. Searching, divisors, random walks, levels of a graph, ranks of pages, a sorting network, a Fourier transform,
  * relaxation in place, traces of a loop, a median filter.
+ *
+ * ctest: devices driver
  */
 #include "on_devices.h"
 #include "weft/traced.h"

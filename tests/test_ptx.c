@@ -1,5 +1,7 @@
 /* test_ptx.c - whole recordings as PTX, by wf_kernel_dump: every shape of kernel, loops, updates of every dtype, joins;
  * each is assembled where there is an assembler. What is refused.
+ *
+ * ctest: gpu
  */
 #include "on_devices.h"
 #include "ptxas.h"

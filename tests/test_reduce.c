@@ -1,6 +1,8 @@
 /* test_reduce.c - reductions: every join and dtype against plain C, the same bits for any number of threads and on the
  * interpreter, several at once, empty arrays, initial values joined in once, WF_SECTION_POST, sums fused with what they
  * sum.
+ *
+ * ctest: devices driver threads values
  */
 #include "on_devices.h"
 #include "ir/ir.h"

@@ -1,6 +1,8 @@
 /* test_reduce_axes.c - reductions over some of the axes: every subset of the axes of random arrays (permuted, padded,
  * reversed, broadcast, empty) against plain C, every join and dtype, in array graphs and in index spaces;
  * WF_SECTION_POST with indices; the same bits for any number of threads, vector width and on the interpreter.
+ *
+ * ctest: devices threads values
  */
 #include "on_devices.h"
 #include "ir/ir.h"

@@ -1,4 +1,7 @@
-/* Prefix sums and other scans, block reductions, and what is made of them: the elements where a mask holds. */
+/* Prefix sums and other scans, block reductions, and what is made of them: the elements where a mask holds.
+ *
+ * ctest: devices threads
+ */
 #include "on_devices.h"
 #include "weft/functions.h"
 

@@ -1,6 +1,8 @@
 /* test_scan_within.c - scans of what is computed on the way, and what is made of their results on the way, on every
  * device: the interpreter's bits for any dtype, join, axis, direction and shape; and where GPUs do so within the scan's
  * own kernels, how many there are.
+ *
+ * ctest: devices
  */
 #include "launch/launch.h"
 #include "on_devices.h"

@@ -1,6 +1,8 @@
 /* test_scratch.c - scratch of blocks that are boxes of the space: sections whose loops become points, memory that is a
  * worker's, indices that count from where a block begins. Each operator in spaces that blocks divide and do not, beside
  * C that does the same block by block; and which of them run as one, block by block.
+ *
+ * ctest: devices threads
  */
 #include "with_history.h"
 

@@ -1,5 +1,7 @@
 /* test_sizes.c - what functions of whole arrays, and values made of elements of others, compile does not depend on
  * extents: sizes that come later take the code of the first ones.
+ *
+ * ctest: devices
  */
 #include "on_devices.h"
 #include "weft/functions.h"

@@ -1,5 +1,7 @@
 /* test_streams.c - queued work: order, lifetime, waiting, failures, events, the current stream of a thread. Streams are
  * held up where a test wants them, by work that waits.
+ *
+ * ctest: devices driver threads
  */
 #include "launch/launch.h" /* before on_devices.h: its `ctx` is a global */
 #include "on_devices.h"

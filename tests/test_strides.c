@@ -1,5 +1,7 @@
 /* test_strides.c - random shapes of rank 0 to 8 and random layouts (permuted, padded, negative, repeated, views of
  * views), computed as lazy arrays and as index spaces, against loops in plain C that know nothing but addresses.
+ *
+ * ctest: baseline
  */
 #include "on_devices.h"
 

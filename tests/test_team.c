@@ -1,6 +1,8 @@
 /* test_team.c - blocks as blocks of threads: scratch that threads share, barriers, which thread of how many, sections
  * that run once a block. On the processor, where a thread is a block, the same recordings give the same results. What
  * is refused on GPUs.
+ *
+ * ctest: devices gpu
  */
 #include "on_devices.h"
 #include "ptxas.h"

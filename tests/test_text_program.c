@@ -1,4 +1,7 @@
-/* test_text_program.c - operator text with typed locals, blocks and writes by index, against the same in C. */
+/* test_text_program.c - operator text with typed locals, blocks and writes by index, against the same in C.
+ *
+ * ctest: devices
+ */
 #include "nested_loops.h"
 #include "on_devices.h"
 

@@ -1,5 +1,7 @@
 /* test_text_refused.c - programs in operator text that are refused: the message and the place, for small mistakes,
  * hostile sizes and when memory runs out.
+ *
+ * ctest: devices values
  */
 #include "base/base.h"
 #include "on_devices.h"

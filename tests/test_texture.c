@@ -1,5 +1,7 @@
 /* test_texture.c - textures of 1 to 3 axes beside the same in C: every filter and wrap mode, channels, positions far
  * outside and not numbers, recordings of both kinds, with and without packets; mistakes.
+ *
+ * ctest: devices
  */
 #include "on_devices.h"
 #include "weft/traced.h"

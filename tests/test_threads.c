@@ -1,6 +1,8 @@
 /* test_threads.c - what may happen at once: contexts side by side, recordings in several threads of one context, one
  * kernel launched from everywhere, arrays shared and released, errors of each thread its own. Meant for ThreadSanitizer
  * too.
+ *
+ * ctest: threads
  */
 #include "side_by_side.h"
 

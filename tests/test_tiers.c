@@ -1,5 +1,7 @@
 /* test_tiers.c - kernels of little work are compiled in little time, and for good by the launch that has made it worth
  * that; what it computes stays the same (WF_FLAG_TIERED).
+ *
+ * ctest: threads
  */
 #include "run/cache/disk.h"
 #include "side_by_side.h"

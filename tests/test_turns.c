@@ -1,5 +1,7 @@
 /* test_turns.c - loops whose turns see in memory what the turns before have left there, written out (their number is
  * known) and not (it is a parameter), in index spaces and over whole arrays, against plain C, on every device.
+ *
+ * ctest: devices baseline
  */
 #include "on_devices.h"
 

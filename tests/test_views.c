@@ -1,5 +1,8 @@
 /* Values made of the elements of others: slices, permutations, reshapes, repetitions and gathers of values that need
- * not be in memory. What is expected is computed here, element by element, from a plain array. */
+ * not be in memory. What is expected is computed here, element by element, from a plain array.
+ *
+ * ctest: devices baseline
+ */
 #include "on_devices.h"
 
 enum { MOST = 4096 };

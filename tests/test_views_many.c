@@ -1,6 +1,9 @@
 /* Random compositions of slices, permutations, reshapes, repetitions, gathers and sums, beside plain C that moves the
  * elements one by one. Devices share the planner, so comparing them with each other would not do: what is at the same
- * indices need not be at the same place. */
+ * indices need not be at the same place.
+ *
+ * ctest: devices
+ */
 #include "on_devices.h"
 #include "plain_arrays.h"
 

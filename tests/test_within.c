@@ -1,5 +1,7 @@
 /* test_within.c - indices of every width against extents: which updates and writes take place, and that those which do
  * not leave everything as it was, on every device.
+ *
+ * ctest: devices
  */
 #include "on_devices.h"
 #include "weft/functions.h"

@@ -1,5 +1,7 @@
 /* test_emu_atom.c - atomic operations of the PTX emulator and operations between lanes, against the pseudo code of the
  * PTX manual: sections "atom", "red", "shfl.sync", "vote.sync", "match.sync", "redux.sync", "elect.sync".
+ *
+ * ctest: no_kernels
  */
 #include "emu/tests/emu_test.h"
 

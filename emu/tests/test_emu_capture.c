@@ -1,6 +1,8 @@
 /* test_emu_capture.c - captures of streams into graphs: kernels run when the graph is launched, and forbidden calls
  * invalidate the capture. The rules are those of the manual's pages of cuStreamBeginCapture, cuStreamIsCapturing and
  * cuThreadExchangeStreamCaptureMode.
+ *
+ * ctest: no_kernels
  */
 #include "emu/tests/emu_test.h"
 #include <pthread.h>

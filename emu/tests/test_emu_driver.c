@@ -1,5 +1,7 @@
 /* test_emu_driver.c - the driver API of the PTX emulator: devices, contexts, modules and their logs, memory, copies,
  * streams, events, refused launches.
+ *
+ * ctest: no_kernels
  */
 #include "emu/tests/emu_test.h"
 

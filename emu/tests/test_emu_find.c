@@ -1,5 +1,7 @@
 /* test_emu_find.c - each detector of the PTX emulator reports a wrong kernel, with its lines and places, and reports
  * nothing for the corrected kernel.
+ *
+ * ctest: no_kernels
  */
 #include "emu/tests/emu_test.h"
 

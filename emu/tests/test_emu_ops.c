@@ -4,6 +4,8 @@
  * A row is one instruction and its cases. %h1..4, %r1..4, %d1..4, %f1..4, %e1..4, %p1..4 hold the inputs as 16, 32 and
  * 64 bits, f32, f64 and predicate (bit 0). One of %h0, %r0, %d0, %f0, %e0, %p0, the kind that the row names, holds the
  * result.
+ *
+ * ctest: no_kernels
  */
 #include "emu/tests/emu_test.h"
 

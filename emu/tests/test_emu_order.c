@@ -1,6 +1,8 @@
 /* test_emu_order.c - two operations of different streams on the same memory. Each way to order them passes; without it,
  * the report names both. The rules are sections "Stream synchronization behavior" and "API synchronization behavior" of
  * the CUDA driver API, and "Asynchronous Concurrent Execution" of the programming guide.
+ *
+ * ctest: no_kernels
  */
 #include "emu/tests/emu_test.h"
 

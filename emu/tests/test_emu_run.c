@@ -1,5 +1,7 @@
 /* test_emu_run.c - whole kernels on the PTX emulator: grids, shared memory, barriers, shuffles, votes, atomics,
  * divergence, calls. The detectors report nothing.
+ *
+ * ctest: no_kernels
  */
 #include "emu/tests/emu_test.h"
 

@@ -1,4 +1,7 @@
-/* test_emu_switch.c - the environment variables of the PTX emulator: checks, devices, memory, endless loops. */
+/* test_emu_switch.c - the environment variables of the PTX emulator: checks, devices, memory, endless loops.
+ *
+ * ctest: no_kernels
+ */
 #include "emu/tests/emu_test.h"
 
 #define KERNEL(body)                                                                                      \

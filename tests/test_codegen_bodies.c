@@ -1,0 +1,13 @@
+/* test_codegen_bodies.c - addressing, borders, tiles, loops and reductions: code by LLVM gives the interpreter's bits, on
+ * every instruction set of this machine.
+ *
+ * ctest: codegen
+ */
+#include "codegen_harness.h"
+
+int main(void)
+{
+    int failed = codegen_bodies();
+    test_close_llvm();
+    return failed;
+}
