@@ -54,7 +54,6 @@ static uint32_t expanded_cost(unsigned op, unsigned t)
     wf__ref x[3] = { 0 };
     unsigned arity = wf__op_table[op].arity;
     wf__ir_init(&ir, 1, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
-    wf__ir_init(&lowered, 1, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
     for (unsigned i = 0; i < arity; ++i)
         x[i] = wf__param(&ir, t);
     wf__ref r = arity == 1   ? wf__op1(&ir, op, x[0])
