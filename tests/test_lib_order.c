@@ -283,7 +283,7 @@ static void test_quantiles(void **state)
 static void test_cumsum(void **state)
 {
     (void)state;
-    if (is_on_gpu()) /* test_lib_any.c */
+    if (is_on_gpu()) /* test_lib_any_layout.c */
         skip();
     for (int t = 0; t < TEST_DTYPES + 3; ++t) {
         wf_dtype dtype = t < TEST_DTYPES ? test_dtypes[t] : (wf_dtype)(WF_C32 + t - TEST_DTYPES);
@@ -336,7 +336,7 @@ static void test_cumsum(void **state)
 static void test_histogram(void **state)
 {
     (void)state;
-    if (is_on_gpu()) /* test_lib_any.c */
+    if (is_on_gpu()) /* test_lib_any_layout.c */
         skip();
     const double x[] = { 0, 0.999, 1, 2, 2.5, 3, -0.001, 3.001, NAN, INFINITY, 1, -0.0 };
     const int64_t want[] = { 3, 2, 3 };
