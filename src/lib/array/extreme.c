@@ -14,13 +14,6 @@ static bool check(wfl_reduction *r, const wf_array *array, wf_axes axes, const c
     return r->n;
 }
 
-wf_val wfl_extreme_of(const wfl_reduction *r, wf_val v, bool largest)
-{
-    if (wf_val_dtype(v) == WF_BOOL)
-        return wf_reduce(largest ? WF_JOIN_OR : WF_JOIN_AND, v, r->axes);
-    return wf_reduce(largest ? WF_JOIN_MAX : WF_JOIN_MIN, v, r->axes);
-}
-
 static wf_array *extreme(const wf_array *array, wf_axes axes, bool largest, const char *function)
 {
     wfl_reduction r;

@@ -30,6 +30,15 @@ wf_status wf_array_fill_complex(wf_array *array, double re, double im)
     return wf_run(g);
 }
 
+wf_array *wfl_array_zeros_beside(const wf_array *array, wf_dtype dtype, const wf_shape *shape)
+{
+    wf_array *zeros = wfl_array_beside(array, dtype, shape);
+    if (zeros && wf_array_fill(zeros, 0) == WF_OK)
+        return zeros;
+    wf_release(zeros);
+    return NULL;
+}
+
 wf_status wf_array_assign(wf_array *to, const wf_array *from)
 {
     wf_context *ctx = wf_array_context(to);

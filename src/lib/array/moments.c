@@ -8,11 +8,6 @@
 #include "reduction.h"
 #include <math.h>
 
-wf_val wfl_mean_of(const wfl_reduction *r, wf_val v)
-{
-    return wf_div(wf_reduce(WF_JOIN_ADD, v, r->axes), wf_param(r->g, "n", WF_F64, (double)r->n));
-}
-
 /* For each point of the kept axes, the element at this part (of 2) of the way along the reduced ones. */
 static wf_val element_at(const wfl_reduction *r, const wf_array *array, int part)
 {

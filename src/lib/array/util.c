@@ -87,15 +87,6 @@ wf_array *wfl_array_beside(const wf_array *array, wf_dtype dtype, const wf_shape
     return wf_empty(wf_array_context(array), dtype, *shape, .device = wf_array_device(array));
 }
 
-wf_array *wfl_array_zeros_beside(const wf_array *array, wf_dtype dtype, const wf_shape *shape)
-{
-    wf_array *zeros = wfl_array_beside(array, dtype, shape);
-    if (zeros && wf_array_fill(zeros, 0) == WF_OK)
-        return zeros;
-    wf_release(zeros);
-    return NULL;
-}
-
 bool wfl_array_together(const wf_array *a, const wf_array *b, const char *function)
 {
     if (wf_array_device(a) == wf_array_device(b))
