@@ -195,7 +195,7 @@ static void choose_parameters(launches *w)
     for (int p = 0; p < w->again.params; ++p) {
         double x = values[decide(w, FZ_COUNT(values))];
         w->again.value[p] = w->initial[p];
-        if (decide(w, 2) && wf__number_fits(x, w->again.dtype[p]))
+        if (decide(w, 2) && wf_number_fits(x, w->again.dtype[p]))
             w->again.value[p] = x;
     }
 }

@@ -155,7 +155,7 @@ static void expect_elements(wf_array *got, const void *want, const char *what, c
     char *data = contents(got), text[160];
     int64_t at = first_difference(wf_array_dtype(got), data, want, wf_array_count(got));
     if (at >= 0) {
-        wf__shape_text(shape, text, sizeof text);
+        wf_shape_text(shape, text, sizeof text);
         print_error("%s: %s of shape %s, axes 0x%x: element %lld differs\n", what, wf_dtype_name(wf_array_dtype(got)),
                     text, (unsigned)axes, (long long)at);
         fail();

@@ -5,10 +5,11 @@
 typedef struct row {
     const char *name;
     int arity;
-    const char *types, *doc;
+    const char *types, *result, *flags, *doc;
 } row;
 static const row rows[] = {
-#define WF_OP(name, arity, types, result, flags, cost, imeaning, fmeaning, doc) { #name, arity, #types, doc },
+#define WF_OP(name, arity, types, result, flags, cost, imeaning, fmeaning, doc) \
+    { #name, arity, #types, #result, #flags, doc },
 #include "ir/ops.def"
 #undef WF_OP
 };
@@ -33,6 +34,15 @@ static const char *const head[] = {
     "#ifdef __cplusplus",
     "extern \"C\" {",
     "#endif",
+};
+
+static const char *const list[] = {
+    "/* The functions above as a list, for front ends: F(name, number of operands, operands, result, complex).",
+    " *   operands  NUM (integers and floats), INT, FLT, BITS (bools and integers), ANY, FIRST_BOOL (wf_select: a bool, then",
+    " *             two of one dtype), or CPLX (makes complex numbers or takes them apart)",
+    " *   result    SAME (the operands' dtype, or the last one's) or BOOL",
+    " *   complex   1: complex operands are allowed; 0: they are not */",
+    "#define WF_OPERATIONS(F) \\",
 };
 
 static const char *const middle[] = {
@@ -77,6 +87,10 @@ int main(void)
             printf("%swf_val %s", k ? ", " : "", letters[k]);
         puts(");");
     }
+    lines(list, sizeof list / sizeof *list);
+    for (int i = 0; i < N; ++i)
+        printf("    F(%s, %d, %s, %s, %d)%s\n", rows[i].name, rows[i].arity, rows[i].types, rows[i].result,
+               strstr(rows[i].flags, "CPLX") != NULL || !strcmp(rows[i].types, "CPLX"), i + 1 < N ? " \\" : "");
     lines(middle, sizeof middle / sizeof *middle);
     for (int i = 0; i < N; ++i) {
         printf("#define wf_%s(", rows[i].name);

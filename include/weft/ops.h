@@ -214,6 +214,111 @@ WF_API wf_val wf_fma(wf_val a, wf_val b, wf_val c);
 WF_API wf_val wf_select(wf_val a, wf_val b, wf_val c);
 /* min(max(a, b), c). Numbers. */
 WF_API wf_val wf_clamp(wf_val a, wf_val b, wf_val c);
+/* The functions above as a list, for front ends: F(name, number of operands, operands, result, complex).
+ *   operands  NUM (integers and floats), INT, FLT, BITS (bools and integers), ANY, FIRST_BOOL (wf_select: a bool, then
+ *             two of one dtype), or CPLX (makes complex numbers or takes them apart)
+ *   result    SAME (the operands' dtype, or the last one's) or BOOL
+ *   complex   1: complex operands are allowed; 0: they are not */
+#define WF_OPERATIONS(F) \
+    F(neg, 1, NUM, SAME, 1) \
+    F(abs, 1, NUM, SAME, 1) \
+    F(not, 1, BITS, SAME, 0) \
+    F(sqrt, 1, FLT, SAME, 1) \
+    F(rsqrt, 1, FLT, SAME, 0) \
+    F(cbrt, 1, FLT, SAME, 0) \
+    F(rcp, 1, FLT, SAME, 1) \
+    F(floor, 1, NUM, SAME, 0) \
+    F(ceil, 1, NUM, SAME, 0) \
+    F(round, 1, NUM, SAME, 0) \
+    F(trunc, 1, NUM, SAME, 0) \
+    F(isnan, 1, NUM, BOOL, 1) \
+    F(isinf, 1, NUM, BOOL, 1) \
+    F(isfinite, 1, NUM, BOOL, 1) \
+    F(popcount, 1, INT, SAME, 0) \
+    F(clz, 1, INT, SAME, 0) \
+    F(ctz, 1, INT, SAME, 0) \
+    F(exp, 1, FLT, SAME, 1) \
+    F(exp2, 1, FLT, SAME, 0) \
+    F(exp10, 1, FLT, SAME, 0) \
+    F(expm1, 1, FLT, SAME, 0) \
+    F(log, 1, FLT, SAME, 1) \
+    F(log2, 1, FLT, SAME, 0) \
+    F(log10, 1, FLT, SAME, 0) \
+    F(log1p, 1, FLT, SAME, 0) \
+    F(sin, 1, FLT, SAME, 0) \
+    F(cos, 1, FLT, SAME, 0) \
+    F(tan, 1, FLT, SAME, 0) \
+    F(asin, 1, FLT, SAME, 0) \
+    F(acos, 1, FLT, SAME, 0) \
+    F(atan, 1, FLT, SAME, 0) \
+    F(sinpi, 1, FLT, SAME, 0) \
+    F(cospi, 1, FLT, SAME, 0) \
+    F(tanpi, 1, FLT, SAME, 0) \
+    F(asinpi, 1, FLT, SAME, 0) \
+    F(acospi, 1, FLT, SAME, 0) \
+    F(atanpi, 1, FLT, SAME, 0) \
+    F(sinc, 1, FLT, SAME, 0) \
+    F(sinh, 1, FLT, SAME, 0) \
+    F(cosh, 1, FLT, SAME, 0) \
+    F(tanh, 1, FLT, SAME, 0) \
+    F(erf, 1, FLT, SAME, 0) \
+    F(erfc, 1, FLT, SAME, 0) \
+    F(erfinv, 1, FLT, SAME, 0) \
+    F(tgamma, 1, FLT, SAME, 0) \
+    F(lgamma, 1, FLT, SAME, 0) \
+    F(j0, 1, FLT, SAME, 0) \
+    F(j1, 1, FLT, SAME, 0) \
+    F(i0, 1, FLT, SAME, 0) \
+    F(sign, 1, NUM, SAME, 0) \
+    F(signbit, 1, NUM, BOOL, 0) \
+    F(brev, 1, INT, SAME, 0) \
+    F(frexp, 1, FLT, SAME, 0) \
+    F(frexp_exp, 1, FLT, SAME, 0) \
+    F(asinh, 1, FLT, SAME, 0) \
+    F(acosh, 1, FLT, SAME, 0) \
+    F(atanh, 1, FLT, SAME, 0) \
+    F(real, 1, CPLX, SAME, 1) \
+    F(imag, 1, CPLX, SAME, 1) \
+    F(conj, 1, CPLX, SAME, 1) \
+    F(phase, 1, CPLX, SAME, 1) \
+    F(add, 2, NUM, SAME, 1) \
+    F(sub, 2, NUM, SAME, 1) \
+    F(mul, 2, NUM, SAME, 1) \
+    F(mulhi, 2, INT, SAME, 0) \
+    F(div, 2, FLT, SAME, 1) \
+    F(idiv, 2, INT, SAME, 0) \
+    F(mod, 2, NUM, SAME, 0) \
+    F(floor_div, 2, INT, SAME, 0) \
+    F(floor_mod, 2, NUM, SAME, 0) \
+    F(min, 2, NUM, SAME, 0) \
+    F(max, 2, NUM, SAME, 0) \
+    F(fmin, 2, NUM, SAME, 0) \
+    F(fmax, 2, NUM, SAME, 0) \
+    F(pow, 2, FLT, SAME, 1) \
+    F(atan2, 2, FLT, SAME, 0) \
+    F(atan2pi, 2, FLT, SAME, 0) \
+    F(hypot, 2, FLT, SAME, 0) \
+    F(copysign, 2, FLT, SAME, 0) \
+    F(nextafter, 2, FLT, SAME, 0) \
+    F(ldexp, 2, FLT, SAME, 0) \
+    F(complex, 2, CPLX, SAME, 1) \
+    F(polar, 2, CPLX, SAME, 1) \
+    F(and, 2, BITS, SAME, 0) \
+    F(or, 2, BITS, SAME, 0) \
+    F(xor, 2, BITS, SAME, 0) \
+    F(shl, 2, INT, SAME, 0) \
+    F(shr, 2, INT, SAME, 0) \
+    F(rotl, 2, INT, SAME, 0) \
+    F(rotr, 2, INT, SAME, 0) \
+    F(eq, 2, ANY, BOOL, 1) \
+    F(ne, 2, ANY, BOOL, 1) \
+    F(lt, 2, ANY, BOOL, 0) \
+    F(le, 2, ANY, BOOL, 0) \
+    F(gt, 2, ANY, BOOL, 0) \
+    F(ge, 2, ANY, BOOL, 0) \
+    F(fma, 3, NUM, SAME, 0) \
+    F(select, 3, FIRST_BOOL, SAME, 1) \
+    F(clamp, 3, NUM, SAME, 0)
 /* Converts to dtype. Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool: != 0. */
 WF_API wf_val wf_cast(wf_val a, wf_dtype dtype);
 /* sin and cos of a, in radians; they share what wf_sin and wf_cos of one operand share: nearly everything. */

@@ -73,8 +73,18 @@ typedef wf_status wf_look(void *user, const wf_seen *seen);
 /* In C say wf_watch(g, "x", x, look, user). NULL look: lines like "x: time 2, 3 of 5 on: 1 - 4 - 9 (at a.c:12)" go to
  * the context's log as notes, of up to 16 elements. The texts are copied. */
 WF_API void wf_watch_(wf_graph *graph, const char *here, const char *name, wf_val value, wf_look *look, void *user);
+/* Appends `place`, such as a line of a front end's source, to the message of a recording that has failed; does nothing
+ * to one that has not. The whole message is cut to 767 characters. */
+WF_API void wf_fail_at(wf_graph *graph, const char *place);
 WF_API wf_context *wf_graph_context(const wf_graph *graph);
+/* The status that the recording has failed with; WF_OK: it has not failed. WF_ERR_ARG for NULL. */
+WF_API wf_status wf_graph_status(const wf_graph *graph);
+/* The device that the recording runs on; 0: neither wf_space nor an array has decided it. */
+WF_API wf_device wf_graph_device(const wf_graph *graph);
 WF_API bool wf_graph_indexed(const wf_graph *graph); /* values are lanes of an index space, not arrays */
+/* True if the recording has an index space of a given shape, which becomes *shape. False, and *shape is as it was, for
+ * array graphs, for recordings of elements (whose shape is that of their operands), and for NULL. */
+WF_API bool wf_graph_space(const wf_graph *graph, wf_shape *shape);
 
 /* Elements: the element at the current point (in an array graph: the whole array), broadcast to the space. */
 WF_API wf_val wf_in(wf_graph *graph, const wf_array *array);

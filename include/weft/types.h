@@ -51,6 +51,20 @@ typedef enum wf_dtype {
 } wf_dtype;
 WF_API const char *wf_dtype_name(wf_dtype dtype); /* "f32"; never NULL */
 WF_API size_t wf_dtype_size(wf_dtype dtype);      /* bytes per element; 0 for WF_NONE */
+typedef enum wf_kind {
+    WF_KIND_NONE,
+    WF_KIND_BOOL,
+    WF_KIND_SIGNED,
+    WF_KIND_UNSIGNED,
+    WF_KIND_FLOAT,
+    WF_KIND_COMPLEX
+} wf_kind;
+WF_API wf_kind wf_dtype_kind(wf_dtype dtype);
+WF_API wf_dtype
+wf_dtype_part(wf_dtype dtype); /* the dtype of the parts of complex numbers; of others the dtype itself */
+/* True if a C number of this value can stand beside values of the dtype: floats and complex numbers take any number,
+ * integers a whole one in their range and below 2^53, bools 0 and 1. */
+WF_API bool wf_number_fits(double value, wf_dtype dtype);
 
 typedef int32_t wf_device; /* 0: the context's default */
 #define WF_CPU ((wf_device)1)
@@ -68,7 +82,9 @@ typedef int32_t wf_device; /* 0: the context's default */
 typedef struct wf_shape {
     int32_t rank, reserved;
     int64_t dim[WF_MAX_RANK];
-} wf_shape;               /* frozen */
+} wf_shape; /* frozen */
+/* Writes "(3, 4)" to buf, cut to cap bytes; "?" for an extent that a formal leaves open. */
+WF_API void wf_shape_text(const wf_shape *shape, char *buf, size_t cap);
 typedef uint32_t wf_axes; /* bit d set: axis d; WF_AXES(0, 2) */
 #define WF_ALL_AXES 0xffu
 

@@ -11,6 +11,11 @@ extern "C" {
  * index spaces. */
 WF_API wf_dtype wf_val_dtype(wf_val value);
 WF_API wf_shape wf_val_shape(wf_val value);
+/* True for a number, real or complex, which belongs to no recording; *re and *im (NULL: not wanted) become its parts.
+ * False, with *re and *im as they were, for values of a recording and for poison. */
+WF_API bool wf_val_number(wf_val value, double *re, double *im);
+/* True if the value is made of constants alone, within eight operations. A number is; poison is not. */
+WF_API bool wf_val_is_constant(wf_val value);
 /* What dumps and messages about shapes call a value, and those of debug mode what is read or written by it; the
  * label of wf_in's value names the array, too. Cut to 59 characters. Returns the value. */
 WF_API wf_val wf_label(wf_val value, const char *text);

@@ -14,4 +14,16 @@ size_t wf_dtype_size(wf_dtype dtype)
     return (unsigned)dtype < WF__COUNT(sizes) ? sizes[dtype] : 0;
 }
 
+wf_kind wf_dtype_kind(wf_dtype t)
+{
+    return t == WF_BOOL                        ? WF_KIND_BOOL
+           : wf__is_int(t) && wf__is_signed(t) ? WF_KIND_SIGNED
+           : wf__is_int(t)                     ? WF_KIND_UNSIGNED
+           : wf__is_float(t)                   ? WF_KIND_FLOAT
+           : wf__is_complex(t)                 ? WF_KIND_COMPLEX
+                                               : WF_KIND_NONE;
+}
+
+wf_dtype wf_dtype_part(wf_dtype t) { return wf__is_complex(t) ? (wf_dtype)wf__part_dtype(t) : t; }
+
 bool wf__computable(wf_dtype t) { return t >= WF_BOOL && t <= WF_C128; }

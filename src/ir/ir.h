@@ -371,7 +371,6 @@ bool wf__shape_count(const wf_shape *shape, int64_t *out);
 bool wf__broadcast(const wf_shape *a, const wf_shape *b, wf_shape *out);
 /* The same on interned shapes of operands of n; fails the ir, and gives 0. */
 uint32_t wf__broadcast_id(wf__ir *ir, const wf__node *n, uint32_t a, uint32_t b);
-void wf__shape_text(const wf_shape *shape, char *buf, size_t cap);     /* "(3, 4)"; of open extents "?" */
 void wf__bad_shape_text(const wf_shape *shape, char *buf, size_t cap); /* as the caller gave it: "(3, -4)" */
 void wf__renumber(wf__ir *ir); /* after nodes were changed in place: equal ones are found by what they are now */
 const char *wf__label_of(const wf__ir *ir, wf__ref r);       /* NULL: none */

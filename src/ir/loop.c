@@ -63,8 +63,8 @@ static bool is_left_alone(const wf__ir *ir, wf__ref next, wf__ref guard)
 static void fail_to_fit(wf__ir *ir, const wf__node *n, const wf_shape *grown)
 {
     char have[160], want[160];
-    wf__shape_text(grown, have, sizeof have);
-    wf__shape_text(&ir->shape[n->shape], want, sizeof want);
+    wf_shape_text(grown, have, sizeof have);
+    wf_shape_text(&ir->shape[n->shape], want, sizeof want);
     wf__ir_fail_at(ir, n, WF_ERR_SHAPE, "%s: what is assigned, or its lanes, grows to shape %s, beyond the array's, %s",
                    wf__function_of(n), have, want);
 }

@@ -50,7 +50,7 @@ static void shape_text(const wf_shape *shape, bool open, char *buf, size_t cap)
         snprintf(buf + used, cap - used, ")");
 }
 
-void wf__shape_text(const wf_shape *shape, char *buf, size_t cap) { shape_text(shape, true, buf, cap); }
+void wf_shape_text(const wf_shape *shape, char *buf, size_t cap) { shape_text(shape, true, buf, cap); }
 
 void wf__bad_shape_text(const wf_shape *shape, char *buf, size_t cap)
 {
@@ -85,8 +85,8 @@ uint32_t wf__broadcast_id(wf__ir *ir, const wf__node *n, uint32_t a, uint32_t b)
     if (wf__broadcast(&ir->shape[a], &ir->shape[b], &out))
         return wf__shape_id(ir, &out);
     char sa[128], sb[128];
-    wf__shape_text(&ir->shape[a], sa, sizeof sa);
-    wf__shape_text(&ir->shape[b], sb, sizeof sb);
+    wf_shape_text(&ir->shape[a], sa, sizeof sa);
+    wf_shape_text(&ir->shape[b], sb, sizeof sb);
     wf__ir_fail_at(ir, n, WF_ERR_SHAPE, "%s: shapes %s and %s do not broadcast", wf__function_of(n), sa, sb);
     return 0;
 }

@@ -46,7 +46,7 @@ static void node_text(const wf__ir *ir, wf__ref r, wf__str *out)
     wf__str_addf(out, "\\n%s", wf_dtype_name((wf_dtype)n->dtype));
     if (wf__shape_of(ir, r)) {
         char shape[160];
-        wf__shape_text(&ir->shape[wf__shape_of(ir, r)], shape, sizeof shape);
+        wf_shape_text(&ir->shape[wf__shape_of(ir, r)], shape, sizeof shape);
         wf__str_addf(out, " %s", shape);
     }
     const char *label = wf__label_of(ir, r);

@@ -206,7 +206,7 @@ void wf__print(const wf__ir *ir, wf__str *out)
         wf__str_addf(out, "%s %s", wf__op_table[n->op].name, type(n->dtype));
         if (ir->arrays && n->shape) {
             char shape[256];
-            wf__shape_text(&ir->shape[n->shape], shape, sizeof shape);
+            wf_shape_text(&ir->shape[n->shape], shape, sizeof shape);
             wf__str_addf(out, " %s", shape);
         }
         operands(ir, n, out);

@@ -163,7 +163,7 @@ wf__ref wf__view(wf__ir *ir, unsigned kind, const int64_t *p, uint32_t n, wf__re
     wf__node node = { .op = WF__VIEW, .dtype = ir->node[value].dtype, .aux = (uint8_t)kind, .a = value };
     if (!wf__view_fits(kind, p, n, &ir->shape[in]) || !wf__view_shape(kind, p, n, &ir->shape[in], &out)) {
         char text[160];
-        wf__shape_text(&ir->shape[in], text, sizeof text);
+        wf_shape_text(&ir->shape[in], text, sizeof text);
         wf__ir_fail_at(ir, &node, WF_ERR_SHAPE, "%s: this cannot be made of a value of shape %s",
                        wf__function_of(&node), text);
         return 0;

@@ -19,8 +19,8 @@ static bool as_lines(wf_graph *g, wf_val *v, wf_val *mask, int64_t *n)
     bool fits = wf__broadcast(&a, &b, &both);
     if (!fits || !wf__shape_count(&both, n)) {
         char of[160], with[160];
-        wf__shape_text(&a, of, sizeof of);
-        wf__shape_text(&b, with, sizeof with);
+        wf_shape_text(&a, of, sizeof of);
+        wf_shape_text(&b, with, sizeof with);
         wf__poison(g, WF_ERR_SHAPE,
                    fits ? "wf_compress: a value of shape %s and a mask of shape %s; their extents must be known"
                         : "wf_compress: a value of shape %s and a mask of shape %s do not broadcast",

@@ -4,13 +4,13 @@
 
 static bool whole(double x) { return x == trunc(x) && fabs(x) < 0x1p53; }
 
-wf_array *wf__full_on(wf_context *ctx, wf_dtype dtype, const wf_shape *shape, double value, wf_device device)
+wf_array *wf_full(wf_context *ctx, wf_dtype dtype, wf_shape shape, double value)
 {
-    if (wf__computable(dtype) && !wf__number_fits(value, dtype)) {
+    if (ctx && wf__computable(dtype) && !wf_number_fits(value, dtype)) {
         wf__error(ctx, WF_ERR_DTYPE, "wf_full: the value %.17g does not fit %s", value, wf_dtype_name(dtype));
         return NULL;
     }
-    wf_array *a = wf__array_make(ctx, "wf_full", dtype, shape, NULL, device);
+    wf_array *a = ctx ? wf__array_make(ctx, "wf_full", dtype, &shape, NULL, 0) : NULL;
     if (!a)
         return NULL;
     wf_graph *g = wf_begin_with(ctx, NULL);
@@ -19,11 +19,6 @@ wf_array *wf__full_on(wf_context *ctx, wf_dtype dtype, const wf_shape *shape, do
         return a;
     wf_release(a);
     return NULL;
-}
-
-wf_array *wf_full(wf_context *ctx, wf_dtype dtype, wf_shape shape, double value)
-{
-    return ctx ? wf__full_on(ctx, dtype, &shape, value, 0) : NULL;
 }
 
 wf_array *wf_array_arange(wf_context *ctx, wf_dtype dtype, int64_t n, double start, double step)

@@ -416,8 +416,8 @@ static wf_status misfit(const wf_frozen *f, uint32_t i, const wf_array *a)
 {
     const expected *was = &f->expected[i];
     char now[160], then[160];
-    wf__shape_text(&a->shape, now, sizeof now);
-    wf__shape_text(&was->shape, then, sizeof then);
+    wf_shape_text(&a->shape, now, sizeof now);
+    wf_shape_text(&was->shape, then, sizeof then);
     if (a->dtype != was->dtype)
         return wf__error(f->ctx, WF_ERR_DTYPE, "wf_frozen_replay: input %u is %s, was %s", (unsigned)i,
                          wf_dtype_name(a->dtype), wf_dtype_name(was->dtype));

@@ -31,8 +31,8 @@ static wf_status refuse(host *h, wf_status status, const char *role, uint32_t i,
 static wf_status misfit(host *h, const char *role, uint32_t i, const wf_shape *shape, const char *how)
 {
     char have[160], want[160];
-    wf__shape_text(shape, have, sizeof have);
-    wf__shape_text(&h->space, want, sizeof want);
+    wf_shape_text(shape, have, sizeof have);
+    wf_shape_text(&h->space, want, sizeof want);
     return wf__error(h->ctx, WF_ERR_SHAPE, "wf_host_apply: %s %u has shape %s, %s %s", role, (unsigned)i, have, how,
                      want);
 }

@@ -94,7 +94,7 @@ static wf_status bind_param(const wf_kernel *k, uint32_t number, const wf_arg *a
         return wf__error(k->ctx, WF_ERR_ARG, "%s: parameter '%s' needs a number", function,
                          k->program.param[number].name);
     unsigned dtype = k->socket[k->program.object_n + number].dtype;
-    if (!wf__number_fits(value, dtype))
+    if (!wf_number_fits(value, dtype))
         return wf__error(k->ctx, WF_ERR_DTYPE, "%s: %.17g does not fit parameter '%s' of dtype %s", function, value,
                          k->program.param[number].name, wf_dtype_name((wf_dtype)dtype));
     *out = 0;

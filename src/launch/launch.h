@@ -33,8 +33,6 @@ struct wf__launcher { /* the launches of a context, under its lock */
 };
 typedef struct wf__launcher wf__launcher;
 
-/* fill.c: wf_full on a device (0: the context's). */
-wf_array *wf__full_on(wf_context *ctx, wf_dtype dtype, const wf_shape *shape, double value, wf_device device);
 /* Runs a plan on the processor or on a GPU. Warnings go to the log, followed by `where`. */
 bool wf__execute_plan(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, const char *where,
                       char *const *base, const uint64_t *param, const wf__limits *limits, bool interpret,

@@ -52,7 +52,7 @@ static bool acceptable(wf_context *ctx, const char *function, wf_dtype dtype, co
     }
     if (!wf__shape_count(shape, count)) {
         char text[256];
-        wf__shape_text(shape, text, sizeof text);
+        wf_shape_text(shape, text, sizeof text);
         wf__error(ctx, WF_ERR_SHAPE, "%s: shape %s has a negative extent or too many elements", function, text);
         return false;
     }
@@ -198,7 +198,7 @@ static bool make_buffer(wf_array *a, const char *function, wf_memory memory, siz
         a->buffer->gpu = there ? gpu : NULL;
     if (a->buffer)
         return true;
-    wf__shape_text(&a->shape, text, sizeof text);
+    wf_shape_text(&a->shape, text, sizeof text);
     wf__error(a->ctx, failure.status, "%s: %s %s %s (%llu bytes)%s%s", function,
               failure.status == WF_ERR_MEMORY ? "out of memory for" : "no memory for", wf_dtype_name(a->dtype), text,
               (unsigned long long)bytes, failure.text.len ? ": " : "", wf__str_get(&failure.text));
@@ -229,7 +229,7 @@ static wf_array *make(wf_context *ctx, const char *function, wf_dtype dtype, con
                  wf__mul_size((size_t)(hi + 1), wf_dtype_size(dtype), &bytes) && bytes < SIZE_MAX / 4;
     if (!sized) {
         char text[256];
-        wf__shape_text(shape, text, sizeof text);
+        wf_shape_text(shape, text, sizeof text);
         wf__error(ctx, WF_ERR_SHAPE, "%s: shape %s%s %s", function, text, strides ? " with these strides" : "",
                   lo < 0 ? "has elements before the first one, which is for wf_wrap" : "needs too much memory");
         drop_handle(a);

@@ -131,10 +131,10 @@ wf_array *wf_view_reshape(wf_array *array, wf_shape shape)
     if (!array || !wf__array_usable(array, "wf_view_reshape"))
         return NULL;
     char from[256], to[256];
-    wf__shape_text(&array->shape, from, sizeof from);
+    wf_shape_text(&array->shape, from, sizeof from);
     bool ranked = shape.rank >= 0 && shape.rank <= WF_MAX_RANK;
     if (ranked)
-        wf__shape_text(&shape, to, sizeof to);
+        wf_shape_text(&shape, to, sizeof to);
     if (!ranked || !wf__reshape_fits(&array->shape, &shape)) {
         wf__error(array->ctx, WF_ERR_SHAPE, "wf_view_reshape: %s does not have the elements of %s", from,
                   ranked ? to : "that shape");
@@ -168,9 +168,9 @@ wf_array *wf_view_broadcast(wf_array *array, wf_shape shape)
               !memcmp(both.dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim);
     if (!ok) {
         char from[256], to[256] = "that shape";
-        wf__shape_text(&array->shape, from, sizeof from);
+        wf_shape_text(&array->shape, from, sizeof from);
         if (ranked)
-            wf__shape_text(&shape, to, sizeof to);
+            wf_shape_text(&shape, to, sizeof to);
         if (ranked && !counted)
             wf__error(array->ctx, WF_ERR_SHAPE,
                       "wf_view_broadcast: shape %s has a negative extent or too many elements", to);

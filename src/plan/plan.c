@@ -66,7 +66,7 @@ const char *wf__called(const wf__bind *b, const char *instead, char text[WF__CAL
     wf_shape shape = { .rank = b->rank };
     char of[192];
     memcpy(shape.dim, b->dim, sizeof shape.dim);
-    wf__shape_text(&shape, of, sizeof of);
+    wf_shape_text(&shape, of, sizeof of);
     const char *dtype = wf_dtype_name((wf_dtype)b->dtype);
     if (b->name)
         snprintf(text, WF__CALLED, "'%.60s' (%s of shape %s)", b->name, dtype, of);

@@ -56,7 +56,7 @@ static void add_object(const printer *p, uint32_t object)
 static void add_shape(const printer *p, const wf_shape *shape)
 {
     char text[256];
-    wf__shape_text(shape, text, sizeof text);
+    wf_shape_text(shape, text, sizeof text);
     wf__str_add(p->out, text);
 }
 

@@ -171,7 +171,7 @@ static bool fits_space(wf_graph *g, const wf_array *array, const char *function)
         fits = fits && (shape->dim[d] == 1 || shape->dim[d] < 0);
     if (!fits) {
         char called[WF__CALLED], of[160];
-        wf__shape_text(space, of, sizeof of);
+        wf_shape_text(space, of, sizeof of);
         wf__poison(g, WF_ERR_SHAPE, "%s: %s has more axes than the space %s; read and write it by index", function,
                    wf__array_called(&g->program, array, array, called), of);
     }
@@ -199,7 +199,7 @@ static bool fits_array(wf_graph *g, wf__ref value, const wf_array *array)
         ok = both.dim[d] == array->shape.dim[d] || array->shape.dim[d] < 0;
     if (!ok) {
         char from[160], to[WF__CALLED];
-        wf__shape_text(have, from, sizeof from);
+        wf_shape_text(have, from, sizeof from);
         wf__poison(g, WF_ERR_SHAPE, "wf_out: a value of shape %s does not fit %s", from,
                    wf__array_called(&g->program, array, array, to));
     }

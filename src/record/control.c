@@ -326,9 +326,9 @@ bool wf__fits_block(wf_graph *g, wf__ref value, wf__ref holder, const char *func
     if (wf__broadcast(x, y, &both) && wf__broadcast(&both, lanes, &both))
         return true;
     char have[160], want[160], where[160];
-    wf__shape_text(x, have, sizeof have);
-    wf__shape_text(y, want, sizeof want);
-    wf__shape_text(lanes, where, sizeof where);
+    wf_shape_text(x, have, sizeof have);
+    wf_shape_text(y, want, sizeof want);
+    wf_shape_text(lanes, where, sizeof where);
     wf__poison(g, WF_ERR_SHAPE,
                "%s: a value of shape %s, a variable of shape %s and lanes of shape %s do not broadcast, in the block "
                "opened at %s",

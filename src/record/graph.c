@@ -22,6 +22,16 @@ void wf_fail(wf_graph *g, wf_status status, const char *text)
     wf__poison(g, status == WF_OK ? WF_ERR_ARG : status, "%s", text ? text : "");
 }
 
+void wf_fail_at(wf_graph *g, const char *place)
+{
+    const wf__ir *failed = g && place ? wf__failed_section(g) : NULL;
+    if (!failed)
+        return;
+    wf__ir *ir = &g->program.rec.section[failed - g->program.rec.section];
+    size_t n = strlen(ir->error);
+    snprintf(ir->error + n, sizeof ir->error - n, "%s", place);
+}
+
 /* In debug mode the label of an array's own elements is the array's, too. */
 static void name_array(wf__ir *ir, wf__ref r, const char *text)
 {
@@ -45,6 +55,22 @@ wf_val wf_label(wf_val v, const char *text)
 }
 
 wf_context *wf_graph_context(const wf_graph *g) { return g ? g->ctx : NULL; }
+
+wf_status wf_graph_status(const wf_graph *g)
+{
+    const wf__ir *failed = g ? wf__failed_section(g) : NULL;
+    return failed ? failed->status : g ? WF_OK : WF_ERR_ARG;
+}
+
+wf_device wf_graph_device(const wf_graph *g) { return g && g->program.placed ? g->program.device : 0; }
+
+bool wf_graph_space(const wf_graph *g, wf_shape *shape)
+{
+    bool spaced = g && g->program.rec.options.kind == WF__SPACE;
+    if (spaced)
+        *shape = g->program.rec.space;
+    return spaced;
+}
 bool wf_graph_indexed(const wf_graph *g) { return g && g->program.rec.options.kind != WF__ARRAYS; }
 
 /* ---- life ---- */
@@ -394,7 +420,7 @@ wf_val wf_param(wf_graph *g, const char *name, wf_dtype dtype, double initial)
         wf__poison(g, WF_ERR_ARG, "wf_param: needs a name and a supported dtype");
         return wf__value(g, 0);
     }
-    if (!wf__number_fits(initial, dtype)) {
+    if (!wf_number_fits(initial, dtype)) {
         wf__poison(g, WF_ERR_DTYPE, "wf_param: the initial value %.17g of '%s' does not fit %s", initial, name,
                    wf_dtype_name(dtype));
         return wf__value(g, 0);

@@ -170,7 +170,6 @@ wf__ref wf__whole_value(wf_val v, const char *function, const char *elsewhere, c
 /* record/access.c: a value of an array graph as a new lazy array, which is wf_keep; NULL without memory, which
  * wf_last_message says in the name of `function`: the recording is none the worse for it. */
 wf_array *wf__keep_value(wf_graph *g, wf__ref value, const char *function);
-bool wf__number_fits(double value, unsigned dtype); /* as a number of that dtype, without rounding of integers */
 wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *function); /* must fit */
 /* A value or number as `dtype`, converting. */
 wf__ref wf__converted(wf_graph *g, wf_val v, unsigned dtype, const char *function);

@@ -278,7 +278,7 @@ static wf_val reduce(wf_join join, wf_val v, wf_axes axes, const char *function)
     wf_shape shape = ir->shape[wf__shape_of(ir, value)];
     if (wf__axes_beyond(axes, shape.rank) || (!axes && shape.rank)) {
         char text[160];
-        wf__shape_text(&shape, text, sizeof text);
+        wf_shape_text(&shape, text, sizeof text);
         wf__poison(g, WF_ERR_ARG,
                    axes ? "%s: the mask 0x%x names axes beyond those of the shape %s"
                         : "%s: the mask 0x%x names no axis of the shape %s; say WF_AXES(...)",

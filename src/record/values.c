@@ -1,6 +1,7 @@
 /* values.c - operations on values: C numbers, nodes and variables meet here, dtypes are brought together, and the
  * builder does the rest. Every public operation of ops.h is one call of `operation`. */
 #include "record/record.h"
+#include "ir/pass/pass.h"
 #include <math.h>
 
 wf_val wf__value(wf_graph *g, wf__ref ref)
@@ -107,7 +108,7 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
     return 0;
 }
 
-bool wf__number_fits(double value, unsigned dtype)
+bool wf_number_fits(double value, wf_dtype dtype)
 {
     if (wf__is_float(dtype) || wf__is_complex(dtype))
         return true;
@@ -123,7 +124,7 @@ bool wf__number_fits(double value, unsigned dtype)
 static wf__ref number_as(wf_graph *g, double value, unsigned dtype, const char *function, const char *advice)
 {
     const char *name = wf_dtype_name((wf_dtype)dtype);
-    if (wf__number_fits(value, dtype))
+    if (wf_number_fits(value, dtype))
         return wf__const_f64(wf__graph_ir(g), dtype, value);
     if (fabs(value) >= 0x1p53)
         wf__poison(g, WF_ERR_DTYPE, "%s: %.17g is too large for a number; say wf_const_i64 (for %s)", function, value,
@@ -167,6 +168,40 @@ wf_shape wf_val_shape(wf_val v)
     wf__ref ref = asked(v, "wf_val_shape");
     const wf__ir *ir = ref ? wf__graph_ir(v.h.graph) : NULL;
     return ref ? ir->shape[wf__shape_of(ir, ref)] : (wf_shape){ 0 };
+}
+
+bool wf_val_number(wf_val v, double *re, double *im)
+{
+    bool pair = wf__is_pair(v);
+    if (v.h.graph && !pair)
+        return false;
+    if (re)
+        *re = v.h.num;
+    if (im)
+        *im = pair ? wf__pair_imag(v) : 0;
+    return true;
+}
+
+/* Looks through `depth` operations. */
+static bool is_constant(const wf__ir *ir, wf__ref r, int depth)
+{
+    wf__ref operand[WF__MAX_OPERANDS];
+    const wf__node *n = &ir->node[r];
+    if (n->op == WF__CONST)
+        return true;
+    if (!wf__op_is_pure(n->op) || depth == 0)
+        return false;
+    bool all = true;
+    for (uint32_t i = 0, count = wf__operands(ir, n, operand); i < count && all; i++)
+        all = is_constant(ir, operand[i], depth - 1);
+    return all;
+}
+
+bool wf_val_is_constant(wf_val v)
+{
+    enum { LIMIT = 8 }; /* folding leaves no more than one node of what it may fold */
+    wf__ref r = asked(v, "wf_val_is_constant");
+    return r ? is_constant(wf__graph_ir(v.h.graph), r, LIMIT) : wf_val_number(v, NULL, NULL);
 }
 
 /* ---- bringing dtypes together: C's usual conversions, without the promotion of small integers to int ---- */
@@ -262,11 +297,11 @@ static wf_val on_numbers(unsigned op, const wf_val *v)
     uint64_t bits[3] = { 0 }, out = 0;
     bool remainder = op == WF__OP_mod || op == WF__OP_floor_mod;
     bool integer = info->types == WF__T_INT || info->types == WF__T_BITS ||
-                   (remainder && wf__number_fits(v[0].h.num, WF_I64) && wf__number_fits(v[1].h.num, WF_I64));
+                   (remainder && wf_number_fits(v[0].h.num, WF_I64) && wf_number_fits(v[1].h.num, WF_I64));
     for (unsigned i = 0; i < info->arity; ++i) {
         int64_t whole = 0;
         if (integer) {
-            if (!wf__number_fits(v[i].h.num, WF_I64))
+            if (!wf_number_fits(v[i].h.num, WF_I64))
                 return number(NAN);
             whole = (int64_t)v[i].h.num;
             memcpy(&bits[i], &whole, sizeof whole);

@@ -103,9 +103,9 @@ static wf_val with_shape(wf_val v, unsigned kind, const wf_shape *shape, const c
     if (fits && kind == WF__VIEW_TILE)
         want = "would have too many elements by";
     char from[160], to[160] = "that shape";
-    wf__shape_text(in, from, sizeof from);
+    wf_shape_text(in, from, sizeof from);
     if (ranked)
-        wf__shape_text(shape, to, sizeof to);
+        wf_shape_text(shape, to, sizeof to);
     wf__poison(v.h.graph, WF_ERR_SHAPE, "%s: a value of shape %s %s %s", function, from, want, to);
     return nothing(v);
 }
@@ -215,8 +215,8 @@ static bool joins_on(wf_graph *g, wf_val a, wf_val b, int axis)
     bool fits = x.rank == y.rank;
     for (int d = 0; fits && d < x.rank; ++d)
         fits = x.dim[d] >= 0 && y.dim[d] >= 0 && (d == axis || x.dim[d] == y.dim[d]);
-    wf__shape_text(&x, left, sizeof left);
-    wf__shape_text(&y, right, sizeof right);
+    wf_shape_text(&x, left, sizeof left);
+    wf_shape_text(&y, right, sizeof right);
     if (wf__is_recording(g) && s != t)
         wf__poison(g, WF_ERR_DTYPE, "wf_concat: %s meets %s; cast one of them", wf_dtype_name(s), wf_dtype_name(t));
     else if (axis < 0 || axis >= x.rank)

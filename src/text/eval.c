@@ -2,53 +2,7 @@
  * before its user, and adds to whatever goes wrong the place in the text.
  */
 #include "text/record.h"
-#include "launch/launch.h"
 #include <stdio.h>
-
-/* ---- mistakes ---- */
-
-wf__tval wf__text_poison(const wf__recorder *r)
-{
-    wf__tval a = { .real = false };
-    a.v.h.graph = r->graph;
-    return a;
-}
-
-wf__tval wf__text_mistake(wf__recorder *r, wf_status status, uint32_t at, const char *format, ...)
-{
-    wf__str s = { 0 };
-    va_list args;
-    va_start(args, format);
-    wf__str_addv(&s, format, args);
-    va_end(args);
-    wf__text_caret(r->text, at, &s);
-    if (r->graph) /* wf_fail would cut it short */
-        wf__ir_fail(wf__graph_ir(r->graph), s.failed ? WF_ERR_MEMORY : status, "%s",
-                    s.failed ? "out of memory" : wf__str_get(&s));
-    wf__str_free(&s);
-    r->failed = true;
-    return wf__text_poison(r);
-}
-
-/* The part of the recording that has failed, or NULL. */
-static wf__ir *failed_part(wf_graph *graph)
-{
-    wf__recording *rec = &graph->program.rec;
-    return rec->ir.status != WF_OK ? &rec->ir : rec->post.status != WF_OK ? &rec->post : NULL;
-}
-
-void wf__text_check(wf__recorder *r, uint32_t at)
-{
-    wf__ir *part = r->failed ? NULL : failed_part(r->graph);
-    if (!part)
-        return;
-    wf__str s = { 0 };
-    wf__text_caret(r->text, at, &s);
-    size_t n = strlen(part->error);
-    snprintf(part->error + n, sizeof part->error - n, "%s", wf__str_get(&s));
-    wf__str_free(&s);
-    r->failed = true;
-}
 
 /* ---- nodes of the tree ---- */
 
@@ -78,17 +32,53 @@ static wf__tval call(wf__recorder *r, const wf__tree *node)
     return wf__tval_call(&r->convert, f, args);
 }
 
+bool wf__text_indices(wf__recorder *r, uint32_t list, uint32_t n, wf__tval *out)
+{
+    for (uint32_t k = 0; k < n && !r->failed; k++) {
+        uint32_t node = r->text->list[list + k];
+        out[k] = wf__tval_integer(&r->convert, r->value[node]);
+        if (r->convert.why[0])
+            wf__text_mistake(r, WF_ERR_DTYPE, r->text->node[node].at, "%s", r->convert.why);
+    }
+    return !r->failed;
+}
+
+bool wf__text_as_many(wf__recorder *r, uint32_t at, uint32_t len, const wf_array *array, uint32_t n)
+{
+    int rank = wf_array_shape(array).rank;
+    if ((int)n != rank)
+        wf__text_mistake(r, WF_ERR_SHAPE, at, "%.*s has %d %s, %u %s given", wf__text_shown(len), r->text->src + at,
+                         rank, rank == 1 ? "axis" : "axes", n, n == 1 ? "index is" : "indices are");
+    return !r->failed;
+}
+
+/* The element of a local array. */
+static wf__tval read_local(wf__recorder *r, const wf__tree *node, const wf_array *array)
+{
+    wf__tval at[WF_MAX_RANK];
+    wf_val index[WF_MAX_RANK];
+    if (!wf__text_as_many(r, node->at, node->len, array, node->n) || !wf__text_indices(r, node->a, node->n, at))
+        return wf__text_poison(r);
+    for (uint32_t k = 0; k < node->n; k++)
+        index[k] = at[k].v;
+    wf_vals where = { index, node->n };
+    if (node->border == WF_BORDER_VALUE && !node->b) /* 0 outside, which debug mode tells */
+        return wf__tval_node(wf_read_n(r->graph, array, where));
+    wf_val outside = node->b ? r->value[node->b].v : wf__tval_number(0, false).v;
+    return wf__tval_node(wf_read_border_n(r->graph, array, (wf_border)node->border, outside, where));
+}
+
 /* a[y-1, x]: fewer indices than axes stand for the last ones. */
 static wf__tval read_at(wf__recorder *r, const wf__tree *node)
 {
     const wf__text *t = r->text;
     const wf_arg *arg = wf__text_arg(r, node->at, node->len);
-    int len = node->len < 40 ? (int)node->len : 40;
+    int len = wf__text_shown(node->len);
     const char *name = t->src + node->at;
     int w = r->made ? wf__text_wanted(r, node->at, node->len) : -1;
     const wf__text_name *assigned = wf__text_assigned(r, node->at, node->len);
     if (assigned && assigned->array)
-        return wf__text_local(r, node, assigned->array);
+        return read_local(r, node, assigned->array);
     if (assigned || (w >= 0 && r->made[w]))
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
                                 "%.*s is computed here: neighbours need an array that exists (an argument)", len, name);
@@ -103,7 +93,7 @@ static wf__tval read_at(wf__recorder *r, const wf__tree *node)
         return wf__text_mistake(r, WF_ERR_SHAPE, node->at, "%.*s has %d %s, %u indices are given", len, name,
                                 (int)shape.rank, shape.rank == 1 ? "axis" : "axes", node->n);
     wf_val index[WF_MAX_RANK];
-    int own = shape.rank - (int)node->n, space = r->graph->program.rec.space.rank;
+    int own = shape.rank - (int)node->n, space = r->space.rank;
     if (r->indexed && own > 0 && shape.rank > space)
         return wf__text_mistake(r, WF_ERR_SHAPE, node->at,
                                 "%.*s has %d axes and the index space %d, so a point has no index along the first: "
@@ -123,8 +113,8 @@ static wf__tval read_at(wf__recorder *r, const wf__tree *node)
     if (r->failed || r->convert.why[0])
         return wf__text_poison(r);
     wf__tval outside = node->b ? r->value[node->b] : wf__tval_number(0, false);
-    if (wf__tval_is_number(outside) && outside.real && !wf__is_float(wf_array_dtype(arg->as.array)) &&
-        !wf__is_complex(wf_array_dtype(arg->as.array)))
+    if (wf__tval_is_number(outside) && outside.real && !wf__text_is_float(wf_array_dtype(arg->as.array)) &&
+        !wf__text_is_complex(wf_array_dtype(arg->as.array)))
         return wf__text_mistake(r, WF_ERR_DTYPE, node->at, "the value outside is not a whole number, %.*s is %s", len,
                                 name, wf_dtype_name(wf_array_dtype(arg->as.array)));
     return wf__tval_node(wf_read_border_n(r->graph, arg->as.array, (wf_border)node->border, outside.v,

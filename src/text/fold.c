@@ -3,29 +3,7 @@
  * elements have 16 bits: a mean of f16 is f32 here, as more is computed with it, and f16 there, as it is stored.
  */
 #include "text/record.h"
-#include "launch/launch.h"
 #include <math.h>
-
-static const struct {
-    const char *name;
-    wf__text_fold fold;
-} folds[] = { { "sum", WF__FOLD_SUM },       { "prod", WF__FOLD_PROD },    { "mean", WF__FOLD_MEAN },
-              { "var", WF__FOLD_VAR },       { "variance", WF__FOLD_VAR }, { "std", WF__FOLD_STD },
-              { "stddev", WF__FOLD_STD },    { "any", WF__FOLD_ANY },      { "all", WF__FOLD_ALL },
-              { "count", WF__FOLD_COUNT },   { "min", WF__FOLD_MIN },      { "max", WF__FOLD_MAX },
-              { "argmin", WF__FOLD_ARGMIN }, { "argmax", WF__FOLD_ARGMAX } };
-
-const char *wf__text_fold_name(size_t i) { return i < WF__COUNT(folds) ? folds[i].name : NULL; }
-
-wf__text_fold wf__text_fold_named(const char *name, size_t len, uint32_t arguments)
-{
-    for (size_t i = 0; i < WF__COUNT(folds); i++)
-        if (strlen(folds[i].name) == len && memcmp(folds[i].name, name, len) == 0)
-            return folds[i].fold == WF__FOLD_MIN || folds[i].fold == WF__FOLD_MAX
-                       ? arguments == 1 ? folds[i].fold : WF__FOLD_NONE
-                       : folds[i].fold;
-    return WF__FOLD_NONE;
-}
 
 typedef enum naming { NAMED, BEYOND, TWICE } naming;
 
@@ -39,7 +17,7 @@ static naming fold_axes(const wf__tree *node, int rank, wf_axes *axes)
                 return k >= rank ? BEYOND : TWICE;
             *axes |= 1u << (rank - 1 - k);
         }
-    return wf__axes_beyond(*axes, rank) ? BEYOND : NAMED;
+    return *axes != WF_ALL_AXES && *axes >> rank ? BEYOND : NAMED;
 }
 
 /* How many elements become one. */
@@ -55,7 +33,7 @@ static double extent_of(const wf_shape *shape, wf_axes axes)
 
 static wf_val squared(wf_val v) /* |v|^2 */
 {
-    if (!wf__is_complex(wf_val_dtype(v)))
+    if (!wf__text_is_complex(wf_val_dtype(v)))
         return wf_mul(v, v);
     wf_val re = wf_real(v), im = wf_imag(v);
     return wf_add(wf_mul(re, re), wf_mul(im, im));
@@ -63,9 +41,9 @@ static wf_val squared(wf_val v) /* |v|^2 */
 
 static wf_val moment(wf_graph *g, wf__text_fold kind, wf_val v, wf_axes axes, double n, double ddof)
 {
-    wf_dtype t = wf_val_dtype(v), wide = wf__is_complex(t) ? WF_C128 : WF_F64;
-    wf_dtype result = t == WF_F64 || t == WF_C64 || t == WF_C128 ? t : wf__is_complex(t) ? WF_C64 : WF_F32;
-    if (!wf__is_complex(t) && !wf__is_float(t))
+    wf_dtype t = wf_val_dtype(v), wide = wf__text_is_complex(t) ? WF_C128 : WF_F64;
+    wf_dtype result = t == WF_F64 || t == WF_C64 || t == WF_C128 ? t : wf__text_is_complex(t) ? WF_C64 : WF_F32;
+    if (!wf__text_is_complex(t) && !wf__text_is_float(t))
         result = WF_F64;
     wf_val x = wf_cast(v, wide), mean = wf_div(wf_reduce(WF_JOIN_ADD, x, axes), wf_const(g, WF_F64, n));
     if (kind == WF__FOLD_MEAN)
@@ -83,7 +61,7 @@ static wf_val place(wf_graph *g, bool largest, wf_val v, const wf_shape *shape, 
 {
     wf_val best = wf_reduce(largest ? WF_JOIN_MAX : WF_JOIN_MIN, v, axes), hit = wf_eq(v, best),
            at = wf_const(g, WF_I64, 0);
-    if (wf__is_float(wf_val_dtype(v)))
+    if (wf__text_is_float(wf_val_dtype(v)))
         hit = wf_or(hit, wf_isnan(v));
     for (int d = 0; d < shape->rank; d++)
         if (axes >> d & 1)
@@ -133,7 +111,7 @@ wf__tval wf__text_fold_value(wf__recorder *r, wf__text_fold kind, const wf__tree
                                 "%.*s of a whole array: not in an index space (typed locals, blocks, "
                                 "writes by index); let a text before this one compute it",
                                 len, name);
-    if (wf__tval_is_number(a) || wf__is_pair(a.v))
+    if (wf__tval_is_number(a) || wf__text_is_pair(a.v))
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s of a number: it needs an array", len, name);
     if (node->n == 2 && !wf__tval_is_number(args[1]))
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
@@ -156,7 +134,7 @@ wf__tval wf__text_fold_value(wf__recorder *r, wf__text_fold kind, const wf__tree
         if (shape.dim[d] < 0 && (place || axes >> d & 1))
             return wf__text_mistake(r, WF_ERR_UNSUPPORTED, node->at, "%.*s of a formal array, whose extents are open",
                                     len, name);
-    if (place && wf__is_complex(wf_val_dtype(a.v)))
+    if (place && wf__text_is_complex(wf_val_dtype(a.v)))
         return wf__text_mistake(r, WF_ERR_DTYPE, node->at, "%.*s of complex numbers, which have no order", len, name);
     if (place && extent_of(&shape, axes) == 0)
         return wf__text_mistake(r, WF_ERR_SHAPE, node->at, "%.*s of no elements", len, name);

@@ -3,9 +3,19 @@
  * end of the body and at each continue.
  */
 #include "text/record.h"
-#include "launch/launch.h"
 
+enum { MAX_BLOCKS = 4096 };
 static const char here[] = "operator text";
+
+bool wf__text_open(wf__recorder *r)
+{
+    const wf__stmt *s = &r->text->stmt[r->now];
+    if (r->level == WF__TEXT_NESTED || ++r->blocks > MAX_BLOCKS)
+        wf__text_mistake(r, WF_ERR_UNSUPPORTED, s->at, "more than %d blocks", (int)MAX_BLOCKS);
+    if (!r->failed)
+        r->block[r->level++] = (wf__text_block){ .stmt = r->now, .outer = r->name_n, .inner = r->name_n };
+    return !r->failed;
+}
 
 /* A loop, as long as the statement's value holds; without one, for ever. */
 static void loop_while(wf__recorder *r, const wf__stmt *s)
@@ -93,7 +103,7 @@ static bool is_counting(const wf__recorder *r, const wf__stmt *loop, counting *c
         return false;
     const wf__tree *cond = &t->node[loop->value], *left = &t->node[loop->first];
     c->compare = cond->op;
-    return wf__is_int(c->dtype) && !begin->constant && !begin->n && cond->kind == WF__TREE_BINARY &&
+    return wf__text_is_int(c->dtype) && !begin->constant && !begin->n && cond->kind == WF__TREE_BINARY &&
            cond->a == loop->first && left->kind == WF__TREE_NAME && same_name(t, begin, left->at, left->len) &&
            (c->compare == '<' || c->compare == '>' || c->compare == WF__TOK_LE || c->compare == WF__TOK_GE) &&
            same_name(t, c->step, begin->at, begin->len) && (c->step->op == '+' || c->step->op == '-') &&
@@ -104,7 +114,7 @@ static bool is_counting(const wf__recorder *r, const wf__stmt *loop, counting *c
 /* A number that the counter can hold. */
 static bool fits(wf__tval a, double off, wf_dtype t)
 {
-    return wf__tval_is_number(a) && !a.real && wf__number_fits(a.v.h.num, t) && wf__number_fits(a.v.h.num + off, t);
+    return wf__tval_is_number(a) && !a.real && wf_number_fits(a.v.h.num, t) && wf_number_fits(a.v.h.num + off, t);
 }
 
 /* The bound where the loop ends, of the counter's dtype: `<= hi` is `< hi + 1`. False: only comparing each time will
@@ -118,14 +128,14 @@ static bool bound(wf__recorder *r, const counting *c, wf__tval hi, wf_val *out)
         return fits(hi, off, c->dtype);
     }
     wf_dtype have = wf_val_dtype(hi.v);
-    bool is_signed = wf__is_signed(c->dtype), narrower = have != WF_NONE && wf__is_int(have) &&
-                                                         wf__size(have) < wf__size(c->dtype) &&
-                                                         (is_signed || !wf__is_signed(have));
+    bool is_signed = wf__text_is_signed(c->dtype), narrower = have != WF_NONE && wf__text_is_int(have) &&
+                                                              wf_dtype_size(have) < wf_dtype_size(c->dtype) &&
+                                                              (is_signed || !wf__text_is_signed(have));
     if (have != c->dtype && !narrower) {
         if (c->dtype != WF_I32 || (have != WF_I64 && have != WF_U32))
             return false;
         bool up = c->compare == '<' || c->compare == WF__TOK_LE; /* an i32 reaches no further */
-        wf__tval limit = wf__tval_number(up ? 2147483647 : -2147483648.0 * wf__is_signed(have), false);
+        wf__tval limit = wf__tval_number(up ? 2147483647 : -2147483648.0 * wf__text_is_signed(have), false);
         hi = wf__tval_call(x, wf__tval_function(up ? "min" : "max", 3), (wf__tval[]){ hi, limit });
     }
     hi = wf__tval_cast(x, hi, c->dtype);
@@ -152,10 +162,10 @@ static bool count(wf__recorder *r, const counting *c)
     double turn = c->step->op == '-' ? -by.v.h.num : by.v.h.num;
     bool up = c->compare == '<' || c->compare == WF__TOK_LE;
     wf_val first, last, counter;
-    if (!wf__tval_is_number(by) || by.real || (up ? turn <= 0 : turn >= 0) || !wf__number_fits(turn, c->dtype) ||
+    if (!wf__tval_is_number(by) || by.real || (up ? turn <= 0 : turn >= 0) || !wf_number_fits(turn, c->dtype) ||
         !bound(r, c, r->value[cond->b], &last))
         return false;
-    if (wf__tval_is_number(lo) ? !fits(lo, 0, c->dtype) : !wf__is_int(wf_val_dtype(lo.v)))
+    if (wf__tval_is_number(lo) ? !fits(lo, 0, c->dtype) : !wf__text_is_int(wf_val_dtype(lo.v)))
         return false; /* as the declaration has it: an error, or a conversion */
     first = wf__tval_is_number(lo) ? wf_const_i64(r->graph, c->dtype, (int64_t)lo.v.h.num)
                                    : wf__tval_cast(&r->convert, lo, c->dtype).v;

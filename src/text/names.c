@@ -2,9 +2,10 @@
  * nearest known name to one that is not known.
  */
 #include "text/record.h"
-#include "launch/launch.h"
 #include <math.h>
 #include <stdio.h>
+
+enum { MAX_ASSIGNED = 4096 };
 
 /* ---- arguments and assigned names ---- */
 
@@ -22,6 +23,19 @@ wf__text_name *wf__text_assigned(const wf__recorder *r, uint32_t at, uint32_t le
         if (r->name[i].len == len && memcmp(r->text->src + r->name[i].at, r->text->src + at, len) == 0)
             return &r->name[i];
     return NULL;
+}
+
+wf__text_name *wf__text_new_name(wf__recorder *r, uint32_t at, uint32_t len)
+{
+    if (r->name_n == MAX_ASSIGNED)
+        wf__text_mistake(r, WF_ERR_UNSUPPORTED, at, "more than %d names are assigned", (int)MAX_ASSIGNED);
+    else if (!wf__grow(&r->name, &r->name_cap, r->name_n + 1, sizeof *r->name))
+        wf__text_mistake(r, WF_ERR_MEMORY, at, "out of memory");
+    if (r->failed)
+        return NULL;
+    r->visible = r->name_n + 1;
+    r->name[r->name_n] = (wf__text_name){ .at = at, .len = len, .level = r->level };
+    return &r->name[r->name_n++];
 }
 
 int wf__text_wanted(const wf__recorder *r, uint32_t at, uint32_t len)
@@ -63,7 +77,7 @@ void wf__text_common_shape(wf__recorder *r)
             t = wf_array_dtype(arg->as.array);
             operands |= arg->name && *arg->name; /* the one named "" has a shape and nothing else */
             r->shaped++;
-        } else if (arg->kind == 2 && wf__graph_of(arg->as.val)) {
+        } else if (arg->kind == 2 && !wf_val_number(arg->as.val, NULL, NULL)) {
             s = wf_val_shape(arg->as.val);
             t = wf_val_dtype(arg->as.val);
             operands = true;
@@ -136,7 +150,7 @@ static wf__tval check_axis(wf__recorder *r, uint32_t at, int from_end)
 /* Has the index space so many axes? */
 static bool in_space(wf__recorder *r, uint32_t at, int axes)
 {
-    int rank = r->graph->program.rec.space.rank;
+    int rank = r->space.rank;
     if (r->indexed && axes > rank)
         wf__text_mistake(r, WF_ERR_SHAPE, at, "the index space has only %d %s", rank, rank == 1 ? "axis" : "axes");
     return r->indexed && axes <= rank;
@@ -198,18 +212,18 @@ static wf__tval builtin_value(wf__recorder *r, const wf__tree *node, bool *found
 static wf__tval element(wf__recorder *r, const wf__tree *node, const wf_array *array)
 {
     wf_shape shape = array ? wf_array_shape(array) : WF_SCALAR;
-    const wf_shape *space = &r->graph->program.rec.space;
+    const wf_shape *space = &r->space;
     bool fits = shape.rank <= space->rank;
     for (int k = 1; k <= shape.rank && fits; k++) {
         int64_t n = shape.dim[shape.rank - k];
         fits = n == 1 || n < 0 || n == space->dim[space->rank - k];
     }
-    if (r->graph->program.rec.options.kind != WF__SPACE || fits)
+    if (!r->spaced || fits)
         return wf__tval_node(wf_in(r->graph, array));
     char have[160], want[160];
-    wf__shape_text(&shape, have, sizeof have);
-    wf__shape_text(space, want, sizeof want);
-    int len = node->len < 40 ? (int)node->len : 40;
+    wf_shape_text(&shape, have, sizeof have);
+    wf_shape_text(space, want, sizeof want);
+    int len = wf__text_shown(node->len);
     return wf__text_mistake(
         r, WF_ERR_SHAPE, node->at,
         "%.*s has shape %s and does not broadcast to the index space %s; read it by index: %.*s[...]", len,
@@ -220,7 +234,7 @@ wf__tval wf__text_lookup(wf__recorder *r, const wf__tree *node)
 {
     const wf__text_name *assigned = wf__text_assigned(r, node->at, node->len);
     if (assigned && assigned->array) {
-        int len = node->len < 40 ? (int)node->len : 40;
+        int len = wf__text_shown(node->len);
         const char *name = r->text->src + node->at;
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s is a local array: say which element, %.*s[...]", len,
                                 name, len, name);
@@ -237,37 +251,13 @@ wf__tval wf__text_lookup(wf__recorder *r, const wf__tree *node)
         return wf__tval_number(arg->as.num, false);
     if (arg && arg->kind == 1)
         return element(r, node, arg->as.array);
-    if (arg && wf__graph_of(arg->as.val) && arg->as.val.h.num < 0)
+    if (arg && wf__text_is_variable(arg->as.val))
         return wf__tval_node(wf_get(arg->as.val.h));
     if (arg)
         return wf__tval_node(arg->as.val);
     bool found;
     wf__tval value = builtin_value(r, node, &found);
     return found ? value : wf__text_unknown(r, node, false);
-}
-
-/* ---- functions beside the table ---- */
-
-static const struct {
-    const char *name;
-    wf_dtype dtype;
-} c_types[] = {
-    { "float", WF_F32 }, { "double", WF_F64 }, { "int", WF_I32 }, { "long", WF_I64 }, { "unsigned", WF_U32 }
-};
-
-wf_dtype wf__text_dtype_named(const char *name, size_t len)
-{
-    static const wf_dtype all[] = { WF_BOOL, WF_I8,  WF_U8,   WF_I16, WF_U16, WF_I32, WF_U32, WF_I64,
-                                    WF_U64,  WF_F16, WF_BF16, WF_F32, WF_F64, WF_C32, WF_C64, WF_C128 };
-    for (size_t i = 0; i < WF__COUNT(all); i++) {
-        const char *known = wf_dtype_name(all[i]);
-        if (strlen(known) == len && memcmp(known, name, len) == 0)
-            return all[i];
-    }
-    for (size_t i = 0; i < WF__COUNT(c_types); i++)
-        if (strlen(c_types[i].name) == len && memcmp(c_types[i].name, name, len) == 0)
-            return c_types[i].dtype;
-    return WF_NONE;
 }
 
 /* ---- the nearest name ---- */
@@ -361,7 +351,7 @@ static bool is_border(const wf__text *t, const wf__tree *node)
 wf__tval wf__text_unknown(wf__recorder *r, const wf__tree *node, bool call)
 {
     const char *name = r->text->src + node->at;
-    int len = node->len < 40 ? (int)node->len : 40;
+    int len = wf__text_shown(node->len);
     bool is_value = wf__text_arg(r, node->at, node->len) || wf__text_assigned(r, node->at, node->len);
     bool is_function = wf__tval_function(name, node->len) >= 0 || wf__text_dtype_named(name, node->len) != WF_NONE ||
                        wf__text_fold_named(name, node->len, 1) != WF__FOLD_NONE;

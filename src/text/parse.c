@@ -41,7 +41,7 @@ static void describe(const wf__text *t, char *buf, size_t cap)
     else if (k->kind == '\n')
         wf__str_add(&s, "the end of the line");
     else
-        wf__str_addf(&s, "'%.*s'", k->len < 40 ? (int)k->len : 40, t->src + k->at);
+        wf__str_addf(&s, "'%.*s'", wf__text_shown(k->len), t->src + k->at);
     size_t n = s.len < cap ? s.len : cap - 1;
     memcpy(buf, wf__str_get(&s), n);
     buf[n] = 0;
@@ -150,24 +150,6 @@ static uint32_t call(wf__text *t, wf__tree node)
     if (!wf__text_take(t, ')', "',' or ')'"))
         return 0;
     return wf__text_add_node(t, node);
-}
-
-static const struct {
-    const char *name;
-    wf_border border;
-} borders[] = { { "zero", WF_BORDER_VALUE },
-                { "clamp", WF_BORDER_CLAMP },
-                { "mirror", WF_BORDER_MIRROR },
-                { "reflect", WF_BORDER_REFLECT },
-                { "periodic", WF_BORDER_PERIODIC } };
-_Static_assert(WF__COUNT(borders) == WF_BORDER_REFLECT, "each border mode but none has a name");
-
-wf_border wf__text_border_named(const char *name, size_t len)
-{
-    for (size_t i = 0; i < WF__COUNT(borders); i++)
-        if (strlen(borders[i].name) == len && memcmp(borders[i].name, name, len) == 0)
-            return borders[i].border;
-    return WF_BORDER_NONE;
 }
 
 /* After the ';' of a read: a mode by name, or the value outside. */

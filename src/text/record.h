@@ -32,7 +32,9 @@ typedef struct wf__recorder {
     size_t want_n;
     wf_array **made;  /* index spaces: per wanted name, or NULL until it is assigned. Owned by the caller */
     wf_device device; /* asked for; 0: that of the arrays */
-    bool indexed;     /* an index space: values are lanes */
+    bool indexed;     /* values are lanes, not arrays */
+    bool spaced;      /* the recording has an index space of a given shape */
+    wf_shape space;   /* that shape; else rank 0 */
     bool failed, stepping;
     wf__tctx convert;
     wf_shape common; /* of all array arguments, broadcast; array recordings only */
@@ -62,13 +64,17 @@ wf_dtype wf__text_result_dtype(const wf__recorder *r, wf__tval value);
 /* Records all statements. Afterwards r->value and r->name have what was assigned last. */
 void wf__text_record(wf__recorder *r);
 void wf__text_recorder_free(wf__recorder *r);
-/* The assignment that begins a loop or is its step, which sees the first so many names. */
+/* Records an assignment, a declaration or a write by index. */
+void wf__text_assign(wf__recorder *r, const wf__stmt *s);
+/* At the end: a local with the name of a result or of an array argument is stored as the point's element of it. */
+void wf__text_store_locals(wf__recorder *r);
+/* Records the assignment that begins a loop or is its step, which sees the first so many names. */
 void wf__text_step(wf__recorder *r, uint32_t number, uint32_t visible);
 void wf__text_declare(wf__recorder *r, const wf__stmt *s, wf_dtype dtype);
 /* The indices, of nodes that have been recorded; false: r has the message. */
 bool wf__text_indices(wf__recorder *r, uint32_t list, uint32_t n, wf__tval *out);
-/* The element of a local array. */
-wf__tval wf__text_local(wf__recorder *r, const wf__tree *node, const wf_array *array);
+/* True if `n` indices are as many as the array has axes; false: r has the message. */
+bool wf__text_as_many(wf__recorder *r, uint32_t at, uint32_t len, const wf_array *array, uint32_t n);
 wf__text_name *wf__text_new_name(wf__recorder *r, uint32_t at, uint32_t len);
 /* Blocks: the first statement of one. The recording's own block is opened and `block` describes it. */
 bool wf__text_open(wf__recorder *r);

@@ -6,7 +6,6 @@
  *   that of all arrays, broadcast
  */
 #include "text/record.h"
-#include "ir/ir.h"
 
 typedef struct search {
     wf__recorder *r;
@@ -29,8 +28,8 @@ bool wf__text_same_shape(const wf_shape *a, const wf_shape *b)
 static void disagree(search *s, uint32_t at, const wf_shape *other, const char *how)
 {
     char first[160], second[160];
-    wf__shape_text(&s->shape, first, sizeof first);
-    wf__shape_text(other, second, sizeof second);
+    wf_shape_text(&s->shape, first, sizeof first);
+    wf_shape_text(other, second, sizeof second);
     wf__text_mistake(s->r, WF_ERR_SHAPE, at, "the index space would be %s and, by this array, %s: %s", first, second,
                      how);
 }

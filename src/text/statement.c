@@ -136,7 +136,7 @@ static void typed(wf__text *t, wf__token type)
         wf__text_next(t);
     }
     wf_dtype dtype = wf__text_dtype_named(t->src + type.at, type.len);
-    int len = type.len < 40 ? (int)type.len : 40;
+    int len = wf__text_shown(type.len);
     if (dtype != WF_NONE)
         declaration(t, dtype, constant);
     else if (names(t, &type, "else"))

@@ -1,7 +1,5 @@
 /* text.c - operator text: the public interface. It is in weft/text.h; the language: docs/text.md. */
 #include "text/record.h"
-#include "launch/launch.h"
-#include "ir/pass/pass.h"
 
 /* Parses, and fails the graph if the text is not well formed. */
 static bool parse(wf_graph *graph, wf__text *t, const char *text, bool expression)
@@ -13,10 +11,7 @@ static bool parse(wf_graph *graph, wf__text *t, const char *text, bool expressio
     return false;
 }
 
-static bool failed(wf_graph *graph)
-{
-    return graph->program.rec.ir.status != WF_OK || graph->program.rec.post.status != WF_OK;
-}
+static bool has_failed(const wf_graph *graph) { return wf_graph_status(graph) != WF_OK; }
 
 /* The recording that a parsed text needs. A text without a space fails it. */
 static wf_graph *begin(wf_context *ctx, wf__recorder *r, const wf_space *options)
@@ -45,7 +40,7 @@ wf_val wf_expr_n(wf_graph *graph, const char *text, wf_args args)
     wf__text t;
     wf__recorder r = { .graph = graph, .text = &t, .args = args };
     wf_val result = { { 0, graph } };
-    if (!graph || failed(graph))
+    if (!graph || has_failed(graph))
         return result;
     if (parse(graph, &t, text, true))
         wf__text_record(&r);
@@ -60,7 +55,7 @@ void wf_text_record_n(wf_graph *graph, const char *text, wf_args args)
 {
     wf__text t;
     wf__recorder r = { .graph = graph, .text = &t, .args = args };
-    if (!graph || failed(graph))
+    if (!graph || has_failed(graph))
         return;
     if (parse(graph, &t, text, false))
         wf__text_record(&r);
@@ -85,28 +80,8 @@ wf_status wf_text_n(wf_context *ctx, const char *text, wf_args args)
     return wf_run(graph);
 }
 
-/* Is the value made of constants alone? Not looked at beyond a few operations, which are folded unless that is off. */
-static bool is_constant(const wf__ir *ir, wf__ref r, int depth)
-{
-    wf__ref operand[WF__MAX_OPERANDS];
-    const wf__node *n = &ir->node[r];
-    if (n->op == WF__CONST)
-        return true;
-    if (!wf__op_is_pure(n->op) || depth == 0)
-        return false;
-    bool all = true;
-    for (uint32_t i = 0, count = wf__operands(ir, n, operand); i < count && all; i++)
-        all = is_constant(ir, operand[i], depth - 1);
-    return all;
-}
-
 /* A number with a dtype: f32(5). */
-static bool is_literal(wf_graph *graph, wf_val v)
-{
-    bool number;
-    wf__ref r = failed(graph) || wf_val_shape(v).rank > 0 ? 0 : wf__resolve(graph, v, "operator text", &number);
-    return r && is_constant(wf__graph_ir(graph), r, 8);
-}
+static bool is_literal(wf_val v) { return wf_val_shape(v).rank == 0 && wf_val_is_constant(v); }
 
 /* The value assigned to a wanted name, as an array that is ready after the run. */
 static wf_array *keep(wf__recorder *r, size_t w)
@@ -118,8 +93,7 @@ static wf_array *keep(wf__recorder *r, size_t w)
         wf__tval v = r->name[i].value;
         if (!wf__text_is(r->text, r->name[i].at, r->name[i].len, name))
             continue;
-        wf_graph *graph = wf__graph_of(v.v);
-        if (graph && !(r->fits && r->common.rank && is_literal(graph, v.v)))
+        if (!wf_val_number(v.v, NULL, NULL) && !(r->fits && r->common.rank && is_literal(v.v)))
             return wf_keep(v.v);
         wf_array *array = wf_empty(wf_graph_context(r->graph), wf__text_result_dtype(r, v), r->common,
                                    .device = wf__text_result_device(r));
@@ -153,9 +127,9 @@ wf_status wf_text_create(wf_context *ctx, const char *text, wf_args args, wf_dev
         wf_fail(graph, WF_ERR_ARG, "wf_text_create: a wanted name is NULL");
     if (graph && !parsed)
         wf__text_mistake(&r, t.status, t.error_at, "%s", t.error);
-    else if (graph && !failed(graph))
+    else if (graph && !has_failed(graph))
         wf__text_record(&r);
-    for (size_t i = 0; i < n && graph && !r.failed && !failed(graph); i++)
+    for (size_t i = 0; i < n && graph && !r.failed && !has_failed(graph); i++)
         out[i] = keep(&r, i);
     wf__text_recorder_free(&r);
     wf__text_free(&t);

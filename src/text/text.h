@@ -1,5 +1,5 @@
-/* text.h - operator text inside the library: text -> tokens (text/lex.c) -> trees (text_parse.c) in statements
- * (statement.c) -> recording calls (record.h). docs/text.md describes the language.
+/* text.h - operator text inside the library: text -> tokens (lex.c) -> trees (parse.c) in statements (statement.c) ->
+ * recording calls (record.h). It stands on the public headers and src/base alone. docs/text.md describes the language.
  *
  * Trees are one flat array in which operands stand before their users, and statements another in which blocks are
  * marked by their beginning and end, so recording is a loop, not a recursion: long texts need no stack. Only nesting
@@ -137,6 +137,21 @@ static inline bool wf__text_is(const wf__text *t, uint32_t at, uint32_t len, con
 {
     return strlen(name) == len && memcmp(t->src + at, name, len) == 0;
 }
+
+/* The length at which messages cut a name. */
+static inline int wf__text_shown(uint32_t len) { return len < 40 ? (int)len : 40; }
+
+/* ---- dtypes and values ---- */
+static inline bool wf__text_is_int(wf_dtype t)
+{
+    return wf_dtype_kind(t) == WF_KIND_SIGNED || wf_dtype_kind(t) == WF_KIND_UNSIGNED;
+}
+static inline bool wf__text_is_signed(wf_dtype t) { return wf_dtype_kind(t) == WF_KIND_SIGNED; }
+static inline bool wf__text_is_float(wf_dtype t) { return wf_dtype_kind(t) == WF_KIND_FLOAT; }
+static inline bool wf__text_is_complex(wf_dtype t) { return wf_dtype_kind(t) == WF_KIND_COMPLEX; }
+/* True for a complex number that belongs to no recording: wf_complex(1, 2). */
+static inline bool wf__text_is_pair(wf_val v) { return v.h.graph && wf_val_number(v, NULL, NULL); }
+static inline bool wf__text_is_variable(wf_val v) { return v.h.num < 0 && !wf_val_number(v, NULL, NULL); }
 
 /* ---- the parser's parts, for statements (text_parse.c) ---- */
 uint32_t wf__text_expression(wf__text *t); /* its node */

@@ -8,15 +8,17 @@
  * Everything else is the library's own rule.
  */
 #include "text/text.h"
-#include "launch/launch.h"
 #include <math.h>
 
 /* ---- the op table, callable ---- */
 
+typedef enum operand_class { NUM, INT, FLT, BITS, ANY, FIRST_BOOL, CPLX } operand_class; /* as WF_OPERATIONS has them */
+typedef enum result_class { SAME, BOOL } result_class;
+
 typedef struct function {
     const char *name;
-    uint8_t arity, types;
-    bool to_bool;
+    uint8_t arity, operands, result;
+    bool complex; /* operands may be complex */
     union {
         wf_val (*f1)(wf_val);
         wf_val (*f2)(wf_val, wf_val);
@@ -24,15 +26,10 @@ typedef struct function {
     } call;
 } function;
 
-#define SAME 0
-#define BOOL 1
-static const function functions[] = {
-#define WF_OP(name, arity, types, result, ...) { #name, arity, WF__T_##types, result, { .f##arity = wf_##name } },
-#include "ir/ops.def"
-#undef WF_OP
-};
-#undef SAME
-#undef BOOL
+#define F(name, arity, operands, result, complex) \
+    { #name, arity, operands, result, complex, { .f##arity = wf_##name } },
+static const function functions[] = { WF_OPERATIONS(F) };
+#undef F
 
 int wf__tval_function(const char *name, size_t len)
 {
@@ -41,6 +38,8 @@ int wf__tval_function(const char *name, size_t len)
             return (int)i;
     return -1;
 }
+
+static const function *named(const char *name) { return &functions[wf__tval_function(name, strlen(name))]; }
 
 int wf__tval_arity(int f) { return functions[f].arity; }
 
@@ -65,14 +64,14 @@ static wf__tval outcome(double value, bool real) { return wf__tval_number(real |
 
 wf__tval wf__tval_node(wf_val v)
 {
-    return v.h.graph ? (wf__tval){ .v = v, .real = wf__is_pair(v) } : wf__tval_number(v.h.num, false);
+    return v.h.graph ? (wf__tval){ .v = v, .real = wf__text_is_pair(v) } : wf__tval_number(v.h.num, false);
 }
 
 static bool any_pair(const wf__tval *a, int n)
 {
     bool any = false;
     for (int i = 0; i < n; i++)
-        any |= wf__is_pair(a[i].v);
+        any |= wf__text_is_pair(a[i].v);
     return any;
 }
 
@@ -88,6 +87,12 @@ static wf__tval poison(wf__tctx *c, const char *why)
 }
 
 static double number(wf__tval a) { return a.v.h.num; }
+static double imaginary(wf__tval a) /* of a complex number */
+{
+    double im = 0;
+    wf_val_number(a.v, NULL, &im);
+    return im;
+}
 static bool whole(wf__tval a) /* a number that an i64 holds exactly */
 {
     return !a.real && fabs(number(a)) < 9007199254740992.0;
@@ -95,7 +100,7 @@ static bool whole(wf__tval a) /* a number that an i64 holds exactly */
 
 static wf_dtype float_of(wf_dtype t)
 {
-    if (wf__is_float(t) || wf__is_complex(t))
+    if (wf__text_is_float(t) || wf__text_is_complex(t))
         return t;
     return t == WF_I32 || t == WF_U32 || t == WF_I64 || t == WF_U64 ? WF_F64 : WF_F32;
 }
@@ -111,11 +116,11 @@ static wf_dtype widest_float(const wf__tval *a, int n)
     wf_dtype widest = WF_NONE;
     for (int i = 0; i < n; i++) {
         wf_dtype t = dtype(a[i]);
-        if (wf__is_complex(t))
-            t = (wf_dtype)wf__part_dtype(t);
-        if (t == WF_NONE || !wf__is_float(t) || t == widest)
+        if (wf__text_is_complex(t))
+            t = wf_dtype_part(t);
+        if (t == WF_NONE || !wf__text_is_float(t) || t == widest)
             continue;
-        bool halves = wf__is_half(t) && wf__is_half(widest);
+        bool halves = wf_dtype_size(t) == 2 && wf_dtype_size(widest) == 2;
         widest = halves ? WF_F32 : t > widest ? t : widest;
     }
     return widest;
@@ -126,7 +131,7 @@ static void to_floats(wf__tval *a, int n)
 {
     wf_dtype widest = widest_float(a, n);
     for (int i = 0; i < n; i++)
-        if (dtype(a[i]) != WF_NONE && !wf__is_float(dtype(a[i])) && !wf__is_complex(dtype(a[i])))
+        if (dtype(a[i]) != WF_NONE && !wf__text_is_float(dtype(a[i])) && !wf__text_is_complex(dtype(a[i])))
             a[i] = convert(a[i], widest != WF_NONE ? widest : float_of(dtype(a[i])));
 }
 
@@ -143,7 +148,7 @@ static void to_common(wf__tval *a, int n, bool comparison)
     real |= any_pair(a, n);
     for (int i = 0; i < n; i++) {
         wf_dtype t = dtype(a[i]);
-        if (real && wf__is_int(t))
+        if (real && wf__text_is_int(t))
             a[i] = convert(a[i], widest != WF_NONE ? widest : float_of(t));
         if (t != WF_NONE && t != WF_BOOL)
             target = dtype(a[i]);
@@ -163,8 +168,8 @@ static wf__tval to_bool(wf__tval a)
 {
     if (wf__tval_is_number(a))
         return wf__tval_number(number(a) != 0, false);
-    if (wf__is_pair(a.v))
-        return wf__tval_number(number(a) != 0 || wf__pair_imag(a.v) != 0, false);
+    if (wf__text_is_pair(a.v))
+        return wf__tval_number(number(a) != 0 || imaginary(a) != 0, false);
     return dtype(a) == WF_BOOL || dtype(a) == WF_NONE ? a : wf__tval_node(wf_ne(a.v, 0));
 }
 
@@ -179,7 +184,7 @@ static bool all_numbers(const wf__tval *a, int n)
 static bool any_float(const wf__tval *a, int n)
 {
     for (int i = 0; i < n; i++)
-        if (wf__is_float(dtype(a[i])) || (wf__tval_is_number(a[i]) && !whole(a[i])))
+        if (wf__text_is_float(dtype(a[i])) || (wf__tval_is_number(a[i]) && !whole(a[i])))
             return true;
     return any_pair(a, n);
 }
@@ -188,7 +193,7 @@ static bool any_float(const wf__tval *a, int n)
 static wf__tval apply(int f, const wf__tval *a)
 {
     const function *op = &functions[f];
-    bool real = op->types == WF__T_FLT;
+    bool real = op->operands == FLT;
     wf_val r;
     if (op->arity == 1)
         r = op->call.f1(a[0].v);
@@ -198,7 +203,7 @@ static wf__tval apply(int f, const wf__tval *a)
         r = op->call.f3(a[0].v, a[1].v, a[2].v);
     for (int i = 0; i < op->arity; i++)
         real |= wf__tval_is_number(a[i]) && a[i].real;
-    return r.h.graph ? wf__tval_node(r) : outcome(r.h.num, real && !op->to_bool);
+    return r.h.graph ? wf__tval_node(r) : outcome(r.h.num, real && op->result != BOOL);
 }
 
 static wf__tval apply_named(const char *name, const wf__tval *a)
@@ -208,38 +213,33 @@ static wf__tval apply_named(const char *name, const wf__tval *a)
 
 /* ---- functions ---- */
 
-/* Are there no complex numbers among the operands, or is the operation for them? */
-static bool pairs_allowed(const char *name, const wf__tval *a, int n)
-{
-    int op = wf__tval_function(name, strlen(name)) + WF__BITCAST + 1;
-    return !any_pair(a, n) || functions[op - WF__BITCAST - 1].types == WF__T_FIRST_BOOL ||
-           wf__op_allows((unsigned)op, WF_C128);
-}
+/* True if none of the operands is a complex number, or the function is for them. */
+static bool pairs_allowed(const function *f, const wf__tval *a) { return f->complex || !any_pair(a, f->arity); }
 
 wf__tval wf__tval_call(wf__tctx *c, int f, const wf__tval *args)
 {
     const function *op = &functions[f];
     wf__tval a[3] = { { .real = false }, { .real = false }, { .real = false } };
     memcpy(a, args, op->arity * sizeof *a);
-    if (!pairs_allowed(op->name, a, op->arity))
+    if (!pairs_allowed(op, a))
         return poison(c, "this function is not for complex numbers");
-    switch (op->types) {
-    case WF__T_FIRST_BOOL:
+    switch (op->operands) {
+    case FIRST_BOOL:
         return wf__tval_select(c, a[0], a[1], a[2]);
-    case WF__T_FLT:
-    case WF__T_CPLX:
+    case FLT:
+    case CPLX:
         to_floats(a, op->arity);
         break;
-    case WF__T_NUM:
+    case NUM:
         to_common(a, op->arity, false);
         break;
-    case WF__T_ANY:
+    case ANY:
         to_common(a, op->arity, true);
         break;
     default:
         if (any_float(a, op->arity))
             return poison(c, "this function works on integers");
-        if (op->types == WF__T_INT)
+        if (op->operands == INT)
             to_common(a, op->arity, false);
     }
     return apply(f, a);
@@ -253,8 +253,8 @@ wf_dtype wf__tval_real(const wf__tctx *c, wf__tval a)
 
 wf__tval wf__tval_cast(wf__tctx *c, wf__tval a, wf_dtype to)
 {
-    if (wf__is_pair(a.v))
-        a = wf__tval_node(wf_const_complex(c->graph, WF_C128, number(a), wf__pair_imag(a.v)));
+    if (wf__text_is_pair(a.v))
+        a = wf__tval_node(wf_const_complex(c->graph, WF_C128, number(a), imaginary(a)));
     if (wf__tval_is_number(a))
         a = wf__tval_node(whole(a) ? wf_const_i64(c->graph, WF_I64, (int64_t)number(a))
                                    : wf_const(c->graph, WF_F64, number(a)));
@@ -267,9 +267,9 @@ wf__tval wf__tval_integer(wf__tctx *c, wf__tval a)
         return whole(a) ? a : poison(c, "an index is a whole number; round(i) or floor(i) gives one, as i64(round(i))");
     if (dtype(a) == WF_BOOL)
         return convert(a, WF_I64);
-    if (wf__is_pair(a.v))
+    if (wf__text_is_pair(a.v))
         return poison(c, "an index is an integer, not a complex number");
-    return wf__is_float(dtype(a)) ? poison(c, "an index is an integer; i64(round(i)) makes one of a float") : a;
+    return wf__text_is_float(dtype(a)) ? poison(c, "an index is an integer; i64(round(i)) makes one of a float") : a;
 }
 
 wf__tval wf__tval_select(wf__tctx *c, wf__tval cond, wf__tval a, wf__tval b)
@@ -367,8 +367,8 @@ static wf__tval power(wf__tval a, wf__tval b)
         to_floats(ab, 1);
     else
         to_common(ab, 1, false);
-    if (n == 0 && wf__is_pair(a.v))
-        return wf__tval_node(wf__pair(1, 0));
+    if (n == 0 && wf__text_is_pair(a.v))
+        return wf__tval_node(wf_complex(1, 0));
     if (n == 0)
         return everywhere(ab[0], 1);
     ab[1] = power_by_squaring(ab[0], n < 0 ? -n : n);
@@ -379,7 +379,7 @@ static wf__tval power(wf__tval a, wf__tval b)
 
 static wf__tval remainder_of(wf__tctx *c, wf__tval *ab)
 {
-    if (!pairs_allowed("mod", ab, 2))
+    if (!pairs_allowed(named("mod"), ab))
         return poison(c, "% is not for complex numbers");
     if (all_numbers(ab, 2)) {
         bool zero = number(ab[1]) == 0 && whole(ab[0]) && whole(ab[1]); /* as the integer operation has it */
@@ -488,7 +488,7 @@ wf__tval wf__tval_binary(wf__tctx *c, int op, wf__tval a, wf__tval b)
         break;
     }
     to_common(ab, 2, !arithmetic);
-    if (!pairs_allowed(name, ab, 2))
+    if (!pairs_allowed(named(name), ab))
         return poison(c, "complex numbers have no order");
     return apply_named(name, ab);
 }

@@ -31,7 +31,7 @@ static bool misfit(layout *l, const wf__slot *slot, const char *how)
 {
     const wf__bind *b = &l->bind[slot->object];
     char want[160], called[WF__CALLED];
-    wf__shape_text(l->space, want, sizeof want);
+    wf_shape_text(l->space, want, sizeof want);
     return wf__plan_fail_element(l->plan, slot->object, slot->written, WF_ERR_SHAPE, "%s: %s %s the space %s%s",
                                  slot->written ? "wf_out" : "wf_in", wf__bind_called(b, called), how, want,
                                  slot->written ? " it is written over" : "");
@@ -490,7 +490,7 @@ static bool countable(layout *l)
     }
     if (!fits) {
         char text[160];
-        wf__shape_text(l->space, text, sizeof text);
+        wf_shape_text(l->space, text, sizeof text);
         wf__plan_fail(l->plan, WF_ERR_SHAPE, "the recording's operands broadcast to %s, which has too many points",
                       text);
     }

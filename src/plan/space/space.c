@@ -41,7 +41,7 @@ typedef struct spacer {
 static bool misfit(spacer *s, const wf__slot *slot, bool meet, const wf_shape *all)
 {
     char called[WF__CALLED], shape[160];
-    wf__shape_text(all, shape, sizeof shape);
+    wf_shape_text(all, shape, sizeof shape);
     return wf__plan_fail_element(s->plan, slot->object, !slot->read, WF_ERR_SHAPE,
                                  meet ? "%s: %s broadcasts with the operands before it to %s, which has too many points"
                                       : "%s: %s does not broadcast with the operands before it, of shape %s",
@@ -79,7 +79,7 @@ static bool find_axes(spacer *s)
     if (!(s->reduce & ~all))
         return true;
     char shape[160];
-    wf__shape_text(&s->space, shape, sizeof shape);
+    wf_shape_text(&s->space, shape, sizeof shape);
     wf__plan_fail(s->plan, WF_ERR_ARG,
                   "wf_begin: the axes to reduce (mask 0x%x) are more than those of the operands' shape %s",
                   (unsigned)s->reduce, shape);
@@ -343,8 +343,8 @@ static bool find_blocks(spacer *s, wf_axes reduce, wf_shape *out)
     *out = wf__kept_shape(&s->space, reduce);
     if (block->rank && block->rank != s->space.rank) {
         char have[160], want[160];
-        wf__shape_text(block, have, sizeof have);
-        wf__shape_text(&s->space, want, sizeof want);
+        wf_shape_text(block, have, sizeof have);
+        wf_shape_text(&s->space, want, sizeof want);
         wf__plan_fail(s->plan, WF_ERR_SHAPE, "wf_begin: .block, %s, has %d axes, the operands' shape %s has %d", have,
                       (int)block->rank, want, (int)s->space.rank);
         return false;
@@ -456,8 +456,8 @@ static bool count_blocks(spacer *s, wf_shape *out)
         if (find_blocks(s, (1u << s->space.rank) - 1, &blocks) && wf__shape_count(&blocks, &out->dim[0]))
             return true;
         char block[160], space[160];
-        wf__shape_text(&s->rec->block, block, sizeof block);
-        wf__shape_text(&s->space, space, sizeof space);
+        wf_shape_text(&s->rec->block, block, sizeof block);
+        wf_shape_text(&s->space, space, sizeof space);
         wf__plan_fail(s->plan, WF_ERR_SHAPE, "wf_begin: .block, %s, makes too many blocks of %s", block, space);
         return false;
     }
@@ -532,7 +532,7 @@ void wf__space_print(const wf__planning *p, wf__str *out)
     const spacer *s = p->space;
     const wf__recording *rec = s->has_blocks ? &s->own : s->rec;
     char shape[160];
-    wf__shape_text(&s->space, shape, sizeof shape);
+    wf_shape_text(&s->space, shape, sizeof shape);
     wf__str_addf(out, "# space %s\n", shape);
     for (size_t i = 0; i < WF__COUNT(order); ++i)
         if (rec->section[order[i]].n > 1) {

@@ -44,7 +44,7 @@ static void note_cause(splitter *s, const char *what, wf__ref r)
 static void explain_group(const splitter *s, uint32_t g, const wf_shape *shape, bool is_new)
 {
     char text[WF__CALLED], of[160];
-    wf__shape_text(shape, of, sizeof of);
+    wf_shape_text(shape, of, sizeof of);
     if (s->root)
         wf__split_called(s, s->root, text);
     else
@@ -68,8 +68,8 @@ static bool meet(splitter *s, wf__ref r, const wf_shape *with)
     if (same || wf__broadcast(own, with, own))
         return true;
     char a[160], b[160];
-    wf__shape_text(own, a, sizeof a);
-    wf__shape_text(with, b, sizeof b);
+    wf_shape_text(own, a, sizeof a);
+    wf_shape_text(with, b, sizeof b);
     return wf__plan_fail_at(s->plan, WF_SECTION_CALL, s->ir, r, WF_ERR_SHAPE, "%s: shapes %s and %s do not broadcast",
                             wf__function_of(&s->ir->node[r]), a, b);
 }
@@ -109,7 +109,7 @@ static bool infer_view(splitter *s, wf__ref r)
                 : wf__view_shape(n->aux, numbers, wf__view_numbers(s->ir, n, numbers), in, &s->shape[r]))
         return true;
     char text[160];
-    wf__shape_text(in, text, sizeof text);
+    wf_shape_text(in, text, sizeof text);
     return wf__plan_fail_at(s->plan, WF_SECTION_CALL, s->ir, r, gathers ? WF_ERR_BOUNDS : WF_ERR_SHAPE,
                             gathers ? "%s: there is no element in a value of shape %s"
                                     : "%s: not of a value of shape %s",
@@ -141,7 +141,7 @@ static bool infer_node(splitter *s, wf__ref r, bool *wider)
         if (!wf__broadcast(&s->shape[r], &target, &both) || both.rank != target.rank ||
             memcmp(both.dim, target.dim, (size_t)both.rank * sizeof *both.dim)) {
             char to[WF__CALLED], have[160];
-            wf__shape_text(&s->shape[r], have, sizeof have);
+            wf_shape_text(&s->shape[r], have, sizeof have);
             return wf__plan_fail_at(s->plan, WF_SECTION_CALL, s->ir, r, WF_ERR_SHAPE,
                                     "wf_out: a value of shape %s does not fit %s", have,
                                     wf__bind_called(&s->bind[s->ir->slot[n->a].object], to));
@@ -311,7 +311,7 @@ static bool countable(splitter *s, const wf_shape *shape)
                            memcmp(s->shape[r].dim, shape->dim, (size_t)shape->rank * sizeof *shape->dim)))
         ++r;
     char text[160];
-    wf__shape_text(shape, text, sizeof text);
+    wf_shape_text(shape, text, sizeof text);
     return wf__plan_fail_at(s->plan, WF_SECTION_CALL, s->ir, r, WF_ERR_SHAPE,
                             "%s: operands broadcast to %s, which has too many points", wf__function_of(&s->ir->node[r]),
                             text);
@@ -593,7 +593,7 @@ void wf__split_print(const wf__planning *p, wf__str *out)
         const wf__node *n = &s->ir->node[r];
         char shape[160];
         bool effect = wf__op_is_effect(n->op), known = !effect && wf__op_has_value(n->op) && s->shape[r].rank;
-        wf__shape_text(&s->shape[r], shape, sizeof shape);
+        wf_shape_text(&s->shape[r], shape, sizeof shape);
         if (known || s->stored[r])
             wf__str_addf(out, "# %%%u: shape %s%s\n", (unsigned)r, shape,
                          s->stored[r] ? ", stored in a temporary" : "");

@@ -1,0 +1,413 @@
+/* assign.c - the statements of operator text that give something a value: declarations, assignments to arrays, variables
+ * and names, and writes by index.
+ *
+ * A typed local is a variable of the recording. A name without a type stands for a value. Assigning to such a name again
+ * gives the name to another value. A block cannot do that to a name declared outside of it, since what follows the block
+ * would not know which value the name stands for: such an assignment is refused.
+ */
+#include "text/record.h"
+#include "weft/functions.h"
+#include <stdio.h>
+
+static const char here[] = "operator text"; /* the place of blocks, for messages about open ones: text closes all */
+
+/* A number that what is assigned cannot hold. */
+static bool holds(wf__recorder *r, const wf__stmt *s, wf__tval value, wf_dtype dtype)
+{
+    if (r->failed || !wf__tval_is_number(value) || wf_number_fits(value.v.h.num, dtype))
+        return !r->failed;
+    const char *name = wf_dtype_name(dtype);
+    wf__text_mistake(r, WF_ERR_DTYPE, s->value ? r->text->node[s->value].at : s->at,
+                     "%.10g does not fit %s, the dtype of %.*s; %s(%.10g) converts it", value.v.h.num, name,
+                     wf__text_shown(s->len), r->text->src + s->at, name, value.v.h.num);
+    return false;
+}
+
+/* The local array `dtype name[list] = value`. */
+static wf_array *make_array(wf__recorder *r, const wf__stmt *s, wf_dtype dtype, wf__tval value)
+{
+    wf_shape shape = { .rank = (int32_t)s->n };
+    char name[64];
+    if (s->n > WF_MAX_RANK)
+        wf__text_mistake(r, WF_ERR_SHAPE, s->at, "%.*s has %u axes; at most %d are possible", wf__text_shown(s->len),
+                         r->text->src + s->at, s->n, WF_MAX_RANK);
+    for (uint32_t k = 0; k < s->n && !r->failed; k++) {
+        uint32_t node = r->text->list[s->a + k];
+        wf__tval n = r->value[node];
+        if (!wf__tval_is_number(n) || n.real || n.v.h.num < 1 || n.v.h.num > 65536)
+            wf__text_mistake(r, WF_ERR_SHAPE, r->text->node[node].at,
+                             "the length of an array is a whole number, known before the program runs");
+        else
+            shape.dim[k] = (int64_t)n.v.h.num;
+    }
+    if (r->failed || !holds(r, s, value, dtype))
+        return NULL;
+    snprintf(name, sizeof name, "%.*s", wf__text_shown(s->len), r->text->src + s->at);
+    return wf_local_array(r->graph, name, dtype, shape, value.v);
+}
+
+void wf__text_declare(wf__recorder *r, const wf__stmt *s, wf_dtype dtype)
+{
+    const wf__text_name *other = wf__text_assigned(r, s->at, s->len);
+    const wf_arg *arg = wf__text_arg(r, s->at, s->len);
+    const char *name = r->text->src + s->at;
+    int w = r->made ? wf__text_wanted(r, s->at, s->len) : -1;
+    if ((other && other->level == r->level) || (w >= 0 && r->made[w]))
+        wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is there already", wf__text_shown(s->len), name);
+    else if (arg && (arg->kind != 1 || r->level > 0 || s->n))
+        wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is an argument already", wf__text_shown(s->len), name);
+    wf__tval value = s->value ? r->value[s->value] : wf__tval_number(0, false);
+    wf_array *array = s->n && !r->failed ? make_array(r, s, dtype, value) : NULL;
+    wf_var var = !s->n && holds(r, s, value, dtype) ? wf_local(r->graph, dtype, value.v) : value.v.h;
+    wf__text_check(r, s->at);
+    wf__text_name *entry = r->failed ? NULL : wf__text_new_name(r, s->at, s->len);
+    if (!entry)
+        return;
+    entry->array = array;
+    entry->dtype = (uint8_t)dtype;
+    entry->constant = s->constant;
+    entry->value.v.h = var;
+    if (s->constant)
+        entry->value.v = wf_get(var);
+}
+
+/* ---- values ---- */
+
+/* `old op value`, or the value. Integers that are divided into an integer variable stay integers, as in C. */
+static wf__tval combined(wf__recorder *r, const wf__stmt *s, wf__tval old, wf_dtype variable)
+{
+    wf__tval value = r->value[s->value];
+    if (!s->op || r->failed)
+        return value;
+    wf_dtype t = wf__tval_is_number(value) ? WF_NONE : wf_val_dtype(value.v);
+    bool whole = t == WF_NONE ? !value.real : wf__text_is_int(t);
+    if (s->op == '/' && wf__text_is_int(variable) && whole)
+        value = wf__tval_call(&r->convert, wf__tval_function("idiv", 4), (wf__tval[]){ old, value });
+    else
+        value = wf__tval_binary(&r->convert, s->op, old, value);
+    if (r->convert.why[0])
+        return wf__text_mistake(r, WF_ERR_DTYPE, s->op_at, "%s", r->convert.why);
+    wf__text_check(r, s->op_at);
+    return value;
+}
+
+static wf__tval known(wf__recorder *r, const wf__stmt *s)
+{
+    wf__tree name = { .kind = WF__TREE_NAME, .at = s->at, .len = s->len };
+    wf__tval value = s->op ? wf__text_lookup(r, &name) : wf__tval_number(0, false);
+    wf__text_check(r, s->at);
+    return value;
+}
+
+/* ---- assignments ---- */
+
+wf_dtype wf__text_result_dtype(const wf__recorder *r, wf__tval value)
+{
+    wf_dtype t = wf__tval_real(&r->convert, value);
+    if (wf__text_is_pair(value.v))
+        return t == WF_F64 ? WF_C128 : WF_C64;
+    return wf__tval_is_number(value) ? t : wf_val_dtype(value.v);
+}
+
+wf_device wf__text_result_device(const wf__recorder *r)
+{
+    wf_device device = wf_graph_device(r->graph);
+    for (size_t i = 0; i < r->args.n && !device; i++) /* the first array will decide */
+        if (r->args.at[i].kind == 1)
+            device = wf_array_device(r->args.at[i].as.array);
+    return device;
+}
+
+/* A new array for the result of number `w`; `everywhere`: all of it is written at once. */
+static wf_array *make_result(wf__recorder *r, int w, uint32_t at, wf__tval value, bool everywhere)
+{
+    wf_context *ctx = wf_graph_context(r->graph);
+    wf_dtype t = wf__text_result_dtype(r, value);
+    wf_device device = wf__text_result_device(r);
+    bool fresh = !r->made[w] && !r->failed;
+    if (fresh)
+        r->made[w] = wf_empty(ctx, t, r->space, .device = device);
+    if (r->made[w] && fresh && !everywhere && wf_array_fill(r->made[w], 0) != WF_OK) {
+        wf_release(r->made[w]);
+        r->made[w] = NULL;
+    }
+    if (!r->made[w] && !r->failed)
+        wf__text_mistake(r, WF_ERR_MEMORY, at, "out of memory for a result");
+    return r->failed ? NULL : r->made[w];
+}
+
+/* The element at the point. */
+static void store_element(wf__recorder *r, wf_array *array, const wf__stmt *s, wf__tval value)
+{
+    wf_shape shape = wf_array_shape(array);
+    const wf_shape *space = &r->space;
+    if (r->failed)
+        return;
+    if (r->spaced && !wf__text_same_shape(&shape, space)) {
+        char have[160], want[160];
+        wf_shape_text(&shape, have, sizeof have);
+        wf_shape_text(space, want, sizeof want);
+        wf__text_mistake(r, WF_ERR_SHAPE, s->at, "%.*s has shape %s, the index space %s; write it by index: %.*s[...]",
+                         wf__text_shown(s->len), r->text->src + s->at, have, want, wf__text_shown(s->len),
+                         r->text->src + s->at);
+        return;
+    }
+    if (holds(r, s, value, wf_array_dtype(array)))
+        wf_out(r->graph, array, value.v);
+    wf__text_check(r, s->at);
+}
+
+static void rename_value(wf__recorder *r, const wf__stmt *s, wf__text_name *entry)
+{
+    if (entry && entry->level < r->level) {
+        wf_dtype t = wf__tval_is_number(entry->value) ? WF_F32 : wf_val_dtype(entry->value.v);
+        wf__text_mistake(r, WF_ERR_SYNTAX, s->at,
+                         "%.*s stands for one value outside of this block: to change it here, declare it with a type, "
+                         "like: %s %.*s = ...",
+                         wf__text_shown(s->len), r->text->src + s->at, wf_dtype_name(t), wf__text_shown(s->len),
+                         r->text->src + s->at);
+        return;
+    }
+    if (!entry && r->stepping) {
+        wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "the step of a loop changes a variable declared before it");
+        return;
+    }
+    wf__tval value = combined(r, s, known(r, s), WF_NONE);
+    if (!entry)
+        entry = r->failed ? NULL : wf__text_new_name(r, s->at, s->len);
+    if (!r->failed)
+        *entry = (wf__text_name){ .at = s->at, .len = s->len, .level = r->level, .value = value };
+}
+
+static void assign_name(wf__recorder *r, const wf__stmt *s)
+{
+    const wf_arg *arg = wf__text_arg(r, s->at, s->len);
+    wf__text_name *entry = wf__text_assigned(r, s->at, s->len);
+    int w = wf__text_wanted(r, s->at, s->len);
+    if (entry && entry->array) {
+        wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is a local array: assign its elements, %.*s[...] = ...",
+                         wf__text_shown(s->len), r->text->src + s->at, wf__text_shown(s->len), r->text->src + s->at);
+    } else if (entry && entry->constant) {
+        wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is a constant", wf__text_shown(s->len), r->text->src + s->at);
+    } else if (entry && entry->dtype != WF_NONE) {
+        wf_var var = entry->value.v.h;
+        wf__tval value = combined(r, s, known(r, s), (wf_dtype)entry->dtype);
+        if (holds(r, s, value, (wf_dtype)entry->dtype))
+            wf_set(var, value.v);
+    } else if (entry) {
+        rename_value(r, s, entry);
+    } else if (w >= 0 && r->indexed) {
+        wf__tval value = combined(r, s, known(r, s), WF_NONE);
+        wf_array *array = make_result(r, w, s->at, value, r->level == 0);
+        store_element(r, array, s, value);
+    } else if (w < 0 && arg && arg->kind == 1) {
+        store_element(r, arg->as.array, s, combined(r, s, known(r, s), WF_NONE));
+    } else if (w < 0 && arg && arg->kind == 2 && wf__text_is_variable(arg->as.val)) {
+        wf__tval value = combined(r, s, known(r, s), wf_val_dtype(arg->as.val));
+        if (holds(r, s, value, wf_val_dtype(arg->as.val)))
+            wf_set(arg->as.val.h, value.v);
+    } else if (s->bare && !r->want_n) {
+        wf__text_mistake(r, WF_ERR_SYNTAX, s->at,
+                         "an expression at the end is assigned to 'out', and there is none here; say name = ...");
+    } else {
+        rename_value(r, s, NULL);
+    }
+    wf__text_check(r, s->at);
+}
+
+/* ---- writes by index ---- */
+
+/* The lanes whose index is inside of the array; number 1: all. *own: no two points have the same element. */
+static wf__tval inside(wf__recorder *r, const wf__stmt *s, const wf_array *array, const wf__tval *index, bool *own)
+{
+    wf_shape shape = wf_array_shape(array);
+    const wf_shape *space = &r->space;
+    wf__tval all = wf__tval_number(1, false);
+    *own = shape.rank == space->rank;
+    for (int k = 0; k < shape.rank && !r->failed; k++) {
+        int axis = space->rank - shape.rank + k;
+        wf_val point = { { 0, NULL } };
+        if (axis >= 0)
+            point = wf_index(r->graph, axis);
+        if (axis >= 0 && shape.dim[k] == space->dim[axis] && !wf__tval_is_number(index[k]) &&
+            index[k].v.h.num == point.h.num)
+            continue;
+        *own = false;
+        if (wf__tval_is_number(index[k]) && index[k].v.h.num >= 0 && index[k].v.h.num < (double)shape.dim[k])
+            continue;
+        wf__tval i = wf__tval_cast(&r->convert, index[k], WF_I64);
+        wf__tval lo = wf__tval_binary(&r->convert, WF__TOK_GE, i, wf__tval_number(0, false));
+        wf__tval hi = wf__tval_binary(&r->convert, '<', i, wf__tval_node(wf_dim(r->graph, array, k)));
+        all = wf__tval_binary(&r->convert, WF__TOK_ANDAND, all, wf__tval_binary(&r->convert, WF__TOK_ANDAND, lo, hi));
+        wf__text_check(r, s->at);
+    }
+    return all;
+}
+
+/* A result that begins as an argument. */
+static wf_array *copy_of(wf__recorder *r, const wf_array *array)
+{
+    wf_array *copy = wf_like(array);
+    wf_graph *g =
+        wf_begin_with(wf_graph_context(r->graph), &(wf_space){ .size = sizeof(wf_space), .device = r->device });
+    wf_out(g, copy, wf_in(g, array));
+    if (wf_run(g) == WF_OK)
+        return copy;
+    wf_release(copy);
+    return NULL;
+}
+
+static wf_array *written(wf__recorder *r, const wf__stmt *s)
+{
+    const wf_arg *arg = wf__text_arg(r, s->at, s->len);
+    int w = wf__text_wanted(r, s->at, s->len);
+    const char *name = r->text->src + s->at;
+    if (wf__text_assigned(r, s->at, s->len)) {
+        wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is no array: it has no elements", wf__text_shown(s->len), name);
+        return NULL;
+    }
+    if (w >= 0 && !r->made[w] && arg && arg->kind == 1) {
+        r->made[w] = copy_of(r, arg->as.array);
+        if (!r->made[w])
+            wf__text_mistake(r, WF_ERR_MEMORY, s->at, "out of memory for a result");
+        return r->made[w];
+    }
+    if (w >= 0 && !r->made[w] && s->op)
+        wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s has no elements yet: give an array of this name",
+                         wf__text_shown(s->len), name);
+    if (w >= 0)
+        return make_result(r, w, s->at, r->value[s->value], false);
+    if (arg && arg->kind == 1 && arg->as.array)
+        return arg->as.array;
+    if (arg && arg->kind == 1)
+        wf__text_mistake(r, WF_ERR_ARG, s->at, "%.*s is NULL", wf__text_shown(s->len), name);
+    else if (arg)
+        wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is no array: it has no elements", wf__text_shown(s->len), name);
+    else
+        wf__text_unknown(r, &(wf__tree){ .at = s->at, .len = s->len }, false);
+    return NULL;
+}
+
+/* array[index] op= value of elements that points share, where `all` holds. */
+static void accumulate(wf__recorder *r, const wf__stmt *s, wf_array *array, wf__tval all, wf_vals where)
+{
+    wf__tval value = r->value[s->value];
+    wf_join join = s->op == '+' || s->op == '-' ? WF_JOIN_ADD
+                   : s->op == '*'               ? WF_JOIN_MUL
+                   : s->op == '&'               ? WF_JOIN_AND
+                   : s->op == '|'               ? WF_JOIN_OR
+                   : s->op == '^'               ? WF_JOIN_XOR
+                                                : WF_JOIN_CUSTOM;
+    if (join == WF_JOIN_CUSTOM) {
+        wf__text_mistake(r, WF_ERR_UNSUPPORTED, s->op_at,
+                         "an element that points share is changed by += -= *= &= |= ^=; by others only a point's own "
+                         "element");
+        return;
+    }
+    if (!wf__text_is_pair(value.v) && !holds(r, s, value, wf_array_dtype(array)))
+        return;
+    if (s->op == '-') /* converted first: -v of a narrower or unsigned dtype is another number */
+        value = wf__tval_unary(&r->convert, '-', wf__tval_cast(&r->convert, value, wf_array_dtype(array)));
+    if (wf__tval_is_number(all))
+        wf_accumulate_n(r->graph, join, WF_MODE_AUTO, array, value.v, where);
+    else
+        wf_accumulate_if_n(r->graph, all.v, join, WF_MODE_AUTO, array, value.v, where);
+    wf__text_check(r, s->op_at);
+}
+
+static void write_local(wf__recorder *r, const wf__stmt *s, wf_array *array, wf_vals where)
+{
+    wf__tval value = r->value[s->value];
+    wf_dtype dtype = wf_array_dtype(array);
+    if (s->op)
+        value = combined(r, s, wf__tval_node(wf_read_n(r->graph, array, where)), dtype);
+    if (holds(r, s, value, dtype))
+        wf_write_n(r->graph, array, value.v, where);
+    wf__text_check(r, s->at);
+}
+
+static void write_at(wf__recorder *r, const wf__stmt *s)
+{
+    wf__tval at[WF_MAX_RANK];
+    wf_val index[WF_MAX_RANK];
+    const wf__text_name *local = wf__text_assigned(r, s->at, s->len);
+    wf_array *array = local && local->array ? local->array : written(r, s);
+    if (r->failed || !array || !wf__text_as_many(r, s->at, s->len, array, s->n) || !wf__text_indices(r, s->a, s->n, at))
+        return;
+    for (uint32_t k = 0; k < s->n; k++)
+        index[k] = at[k].v;
+    wf_vals where = { index, s->n };
+    if (local && local->array) {
+        write_local(r, s, array, where);
+        return;
+    }
+    bool own;
+    wf__tval all = inside(r, s, array, at, &own), value = r->value[s->value];
+    bool test = !wf__tval_is_number(all);
+    if (s->op && !own && !r->failed) {
+        accumulate(r, s, array, all, where);
+        return;
+    }
+    if (s->op && !r->failed)
+        value = combined(r, s, wf__tval_node(wf_read_n(r->graph, array, where)), WF_NONE);
+    if (!wf__text_is_pair(value.v) && !holds(r, s, value, wf_array_dtype(array)))
+        return;
+    if (test && !r->failed)
+        wf_if_(r->graph, here, all.v);
+    if (!r->failed)
+        wf_write_n(r->graph, array, value.v, where);
+    if (test && !r->failed)
+        wf_end_(r->graph, here);
+    r->blocks += test;
+    wf__text_check(r, s->at);
+}
+
+void wf__text_assign(wf__recorder *r, const wf__stmt *s)
+{
+    wf__text_evaluate(r, s);
+    if (r->failed)
+        return;
+    if (s->kind == WF__STMT_ASSIGN)
+        assign_name(r, s);
+    else if (s->kind == WF__STMT_LOCAL)
+        wf__text_declare(r, s, (wf_dtype)s->dtype);
+    else
+        write_at(r, s);
+}
+
+void wf__text_step(wf__recorder *r, uint32_t number, uint32_t visible)
+{
+    enum { MAX_REPEATED = 1 << 16 };
+    const wf__stmt *s = &r->text->stmt[number];
+    r->repeated += s->last - s->first;
+    if (r->repeated > MAX_REPEATED)
+        wf__text_mistake(r, WF_ERR_UNSUPPORTED, s->at, "the steps of the loops are too long to be repeated");
+    r->visible = visible;
+    r->stepping = true;
+    if (!r->failed)
+        wf__text_evaluate(r, s);
+    if (!r->failed)
+        assign_name(r, s);
+    r->visible = r->name_n;
+    r->stepping = false;
+}
+
+void wf__text_store_locals(wf__recorder *r)
+{
+    for (uint32_t i = 0; i < r->name_n && !r->failed; i++) {
+        const wf__text_name *n = &r->name[i];
+        const wf_arg *arg = wf__text_arg(r, n->at, n->len);
+        int w = wf__text_wanted(r, n->at, n->len);
+        if (n->dtype == WF_NONE || (w < 0 && !arg))
+            continue;
+        if (n->array) {
+            wf__text_mistake(r, WF_ERR_SYNTAX, n->at, "%.*s is a local array, which is no result",
+                             wf__text_shown(n->len), r->text->src + n->at);
+            return;
+        }
+        wf__stmt s = { .at = n->at, .len = n->len };
+        wf__tval value = wf__tval_node(n->constant ? n->value.v : wf_get(n->value.v.h));
+        wf_array *array = w >= 0 ? make_result(r, w, n->at, value, true) : arg->as.array;
+        store_element(r, array, &s, value);
+    }
+}

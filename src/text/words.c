@@ -1,0 +1,71 @@
+/* words.c - the words of the language that are neither operations nor names of the caller: dtypes, borders and
+ * reductions.
+ */
+#include "text/record.h"
+
+/* ---- dtypes ---- */
+
+static const struct {
+    const char *name;
+    wf_dtype dtype;
+} c_types[] = {
+    { "float", WF_F32 }, { "double", WF_F64 }, { "int", WF_I32 }, { "long", WF_I64 }, { "unsigned", WF_U32 }
+};
+
+wf_dtype wf__text_dtype_named(const char *name, size_t len)
+{
+    static const wf_dtype all[] = { WF_BOOL, WF_I8,  WF_U8,   WF_I16, WF_U16, WF_I32, WF_U32, WF_I64,
+                                    WF_U64,  WF_F16, WF_BF16, WF_F32, WF_F64, WF_C32, WF_C64, WF_C128 };
+    for (size_t i = 0; i < WF__COUNT(all); i++) {
+        const char *known = wf_dtype_name(all[i]);
+        if (strlen(known) == len && memcmp(known, name, len) == 0)
+            return all[i];
+    }
+    for (size_t i = 0; i < WF__COUNT(c_types); i++)
+        if (strlen(c_types[i].name) == len && memcmp(c_types[i].name, name, len) == 0)
+            return c_types[i].dtype;
+    return WF_NONE;
+}
+
+/* ---- borders ---- */
+
+static const struct {
+    const char *name;
+    wf_border border;
+} borders[] = { { "zero", WF_BORDER_VALUE },
+                { "clamp", WF_BORDER_CLAMP },
+                { "mirror", WF_BORDER_MIRROR },
+                { "reflect", WF_BORDER_REFLECT },
+                { "periodic", WF_BORDER_PERIODIC } };
+_Static_assert(WF__COUNT(borders) == WF_BORDER_REFLECT, "each border mode but none has a name");
+
+wf_border wf__text_border_named(const char *name, size_t len)
+{
+    for (size_t i = 0; i < WF__COUNT(borders); i++)
+        if (strlen(borders[i].name) == len && memcmp(borders[i].name, name, len) == 0)
+            return borders[i].border;
+    return WF_BORDER_NONE;
+}
+
+/* ---- reductions ---- */
+
+static const struct {
+    const char *name;
+    wf__text_fold fold;
+} folds[] = { { "sum", WF__FOLD_SUM },       { "prod", WF__FOLD_PROD },    { "mean", WF__FOLD_MEAN },
+              { "var", WF__FOLD_VAR },       { "variance", WF__FOLD_VAR }, { "std", WF__FOLD_STD },
+              { "stddev", WF__FOLD_STD },    { "any", WF__FOLD_ANY },      { "all", WF__FOLD_ALL },
+              { "count", WF__FOLD_COUNT },   { "min", WF__FOLD_MIN },      { "max", WF__FOLD_MAX },
+              { "argmin", WF__FOLD_ARGMIN }, { "argmax", WF__FOLD_ARGMAX } };
+
+const char *wf__text_fold_name(size_t i) { return i < WF__COUNT(folds) ? folds[i].name : NULL; }
+
+wf__text_fold wf__text_fold_named(const char *name, size_t len, uint32_t arguments)
+{
+    for (size_t i = 0; i < WF__COUNT(folds); i++)
+        if (strlen(folds[i].name) == len && memcmp(folds[i].name, name, len) == 0)
+            return folds[i].fold == WF__FOLD_MIN || folds[i].fold == WF__FOLD_MAX
+                       ? arguments == 1 ? folds[i].fold : WF__FOLD_NONE
+                       : folds[i].fold;
+    return WF__FOLD_NONE;
+}

@@ -1,0 +1,141 @@
+/* test_front_end.c - what a front end, such as operator text, asks of values, dtypes and recordings. */
+#include "on_devices.h"
+#include <math.h>
+
+static void test_kinds(void **state)
+{
+    (void)state;
+    static const struct {
+        wf_dtype dtype, part;
+        wf_kind kind;
+    } all[] = { { WF_NONE, WF_NONE, WF_KIND_NONE },
+                { WF_BOOL, WF_BOOL, WF_KIND_BOOL },
+                { WF_I8, WF_I8, WF_KIND_SIGNED },
+                { WF_U8, WF_U8, WF_KIND_UNSIGNED },
+                { WF_I64, WF_I64, WF_KIND_SIGNED },
+                { WF_U64, WF_U64, WF_KIND_UNSIGNED },
+                { WF_F16, WF_F16, WF_KIND_FLOAT },
+                { WF_BF16, WF_BF16, WF_KIND_FLOAT },
+                { WF_F64, WF_F64, WF_KIND_FLOAT },
+                { WF_C32, WF_F16, WF_KIND_COMPLEX },
+                { WF_C64, WF_F32, WF_KIND_COMPLEX },
+                { WF_C128, WF_F64, WF_KIND_COMPLEX },
+                { (wf_dtype)99, (wf_dtype)99, WF_KIND_NONE } };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        assert_int_equal(wf_dtype_kind(all[i].dtype), all[i].kind);
+        assert_int_equal(wf_dtype_part(all[i].dtype), all[i].part);
+    }
+    assert_true(wf_number_fits(0.5, WF_F16) && wf_number_fits(1e30, WF_C64) && wf_number_fits(-128, WF_I8));
+    assert_true(wf_number_fits(1, WF_BOOL) && wf_number_fits(0x1p53 - 1, WF_U64));
+    assert_false(wf_number_fits(0.5, WF_I32) || wf_number_fits(128, WF_I8) || wf_number_fits(-1, WF_U8));
+    assert_false(wf_number_fits(2, WF_BOOL) || wf_number_fits(0x1p53, WF_U64) || wf_number_fits((double)NAN, WF_I64));
+}
+
+static void test_shape_text(void **state)
+{
+    (void)state;
+    char text[16], cut[5];
+    wf_shape shape = WF_SHAPE(3, -1, 40);
+    wf_shape_text(&shape, text, sizeof text);
+    assert_string_equal(text, "(3, ?, 40)");
+    wf_shape_text(&shape, cut, sizeof cut);
+    assert_string_equal(cut, "(3, ");
+    wf_shape_text(&WF_SCALAR, text, sizeof text);
+    assert_string_equal(text, "()");
+}
+
+static void test_values(void **state)
+{
+    (void)state;
+    double re = 7, im = 7;
+    assert_true(wf_val_number(WF_V(2.5), &re, &im));
+    assert_true(re == 2.5 && im == 0);
+    assert_true(wf_val_number(wf_complex(1, -2), &re, &im));
+    assert_true(re == 1 && im == -2);
+    wf_graph *g = wf_begin(ctx);
+    wf_val c = wf_const(g, WF_F32, 3), p = wf_param(g, "p", WF_F32, 3), poison = { { 0, g } };
+    assert_false(wf_val_number(c, &re, &im) || wf_val_number(poison, &re, &im));
+    assert_true(re == 1 && im == -2);
+    assert_true(wf_val_is_constant(c) && wf_val_is_constant(wf_add(c, 1)) && wf_val_is_constant(WF_V(1)));
+    assert_false(wf_val_is_constant(p) || wf_val_is_constant(wf_add(c, p)) || wf_val_is_constant(poison));
+    wf_drop(g);
+}
+
+static void test_recordings(void **state)
+{
+    (void)state;
+    wf_shape shape = WF_SHAPE(9);
+    wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3, 5), 1);
+    wf_graph *g = wf_begin(ctx);
+    assert_int_equal(wf_graph_device(g), 0);
+    wf_in(g, a);
+    assert_int_equal(wf_graph_device(g), wf_array_device(a));
+    assert_false(wf_graph_space(g, &shape) || wf_graph_indexed(g));
+    assert_true(shape.dim[0] == 9);
+    wf_drop(g);
+    g = wf_begin(ctx, .shape = WF_SHAPE(3, 5), .device = wf_array_device(a));
+    assert_int_equal(wf_graph_device(g), wf_array_device(a));
+    assert_true(wf_graph_space(g, &shape) && wf_graph_indexed(g));
+    assert_true(shape.rank == 2 && shape.dim[0] == 3 && shape.dim[1] == 5);
+    wf_drop(g);
+    g = wf_begin(ctx, .elements = true);
+    assert_true(!wf_graph_space(g, &shape) && wf_graph_indexed(g));
+    wf_drop(g);
+    assert_int_equal(wf_graph_device(NULL), 0);
+    assert_false(wf_graph_space(NULL, &shape));
+    wf_release(a);
+}
+
+static void test_places(void **state)
+{
+    (void)state;
+    wf_graph *g = wf_begin(ctx);
+    assert_int_equal(wf_graph_status(g), WF_OK);
+    wf_fail_at(g, "nothing has failed yet");
+    wf_fail(g, WF_ERR_SHAPE, "odd");
+    assert_int_equal(wf_graph_status(g), WF_ERR_SHAPE);
+    wf_fail_at(g, " at line 3");
+    char longer[1000];
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = 0;
+    wf_fail_at(g, longer);
+    assert_int_equal(wf_run(g), WF_ERR_SHAPE);
+    assert_int_equal(strncmp(wf_last_message(ctx), "odd at line 3xxx", 16), 0);
+    assert_int_equal(wf_graph_status(NULL), WF_ERR_ARG);
+    wf_fail_at(NULL, "");
+    wf_clear_error(ctx);
+}
+
+/* The list has every function of one recording, with its number of operands. */
+static void test_list(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *operands, *result;
+        int arity, complex;
+    } list[] = {
+#define F(name, arity, operands, result, complex) { #name, #operands, #result, arity, complex },
+        WF_OPERATIONS(F)
+#undef F
+    };
+    size_t n = sizeof list / sizeof *list, seen = 0;
+    assert_true(n > 90);
+    for (size_t i = 0; i < n; i++) {
+        bool is_sqrt = strcmp(list[i].name, "sqrt") == 0, is_lt = strcmp(list[i].name, "lt") == 0;
+        if (is_sqrt)
+            assert_true(list[i].arity == 1 && list[i].complex == 1 && strcmp(list[i].operands, "FLT") == 0);
+        if (is_lt)
+            assert_true(list[i].arity == 2 && list[i].complex == 0 && strcmp(list[i].result, "BOOL") == 0);
+        seen += is_sqrt || is_lt;
+    }
+    assert_int_equal(seen, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kinds),     cmocka_unit_test(test_shape_text), cmocka_unit_test(test_values),
+        cmocka_unit_test(test_recordings), cmocka_unit_test(test_places),     cmocka_unit_test(test_list),
+    };
+    return RUN_ON_ALL(tests);
+}
