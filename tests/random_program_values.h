@@ -3,6 +3,7 @@
  */
 #ifndef WEFT_RANDOM_PROGRAM_VALUES_H
 #define WEFT_RANDOM_PROGRAM_VALUES_H
+#include "borders.h"
 #include "random_program_state.h"
 
 /* ---- operations, element by element ---- */
@@ -455,22 +456,10 @@ static bool gathered(void)
     return true;
 }
 
-/* Of an index that may be outside, which is read; -1: the other value. */
-static int64_t at_border(wf_border border, int64_t i, int64_t n)
-{
-    int64_t turn = border == WF_BORDER_PERIODIC ? n : border == WF_BORDER_MIRROR ? 2 * n : n > 1 ? 2 * n - 2 : 1;
-    if (border == WF_BORDER_VALUE)
-        return i < 0 || i >= n ? -1 : i;
-    if (border == WF_BORDER_CLAMP)
-        return i < 0 ? 0 : i >= n ? n - 1 : i;
-    i = floor_mod(i, turn);
-    return i < n ? i : border == WF_BORDER_MIRROR ? turn - 1 - i : turn - i;
-}
-
 /* Around these places: so far along each axis. */
 static wf_val read_around(const array *a, places *at, wf_dtype t)
 {
-    wf_border border = (wf_border)(WF_BORDER_VALUE + below(5));
+    wf_border border = (wf_border)(WF_BORDER_VALUE + below(WF__BORDERS - 1));
     int64_t shift[AXES], n = count(&at->shape);
     for (int d = 0; d < a->shape.rank; ++d) {
         shift[d] = below(7) - 3;
@@ -483,7 +472,7 @@ static wf_val read_around(const array *a, places *at, wf_dtype t)
         bool inside = true;
         indices(&a->shape, at->at[k], index);
         for (int d = 0; d < a->shape.rank; ++d) {
-            index[d] = at_border(border, index[d] + shift[d], a->shape.dim[d]);
+            index[d] = border_index(border, index[d] + shift[d], a->shape.dim[d]);
             inside = inside && index[d] >= 0;
         }
         at->at[k] = inside ? place(&a->shape, index) : -1;

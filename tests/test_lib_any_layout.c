@@ -4,6 +4,7 @@
  *
  * ctest: devices values long
  */
+#include "borders.h"
 #include "on_devices.h"
 #include "plain_reductions.h"
 #include "weft/functions.h"
@@ -267,19 +268,10 @@ static void check_permute(void)
     wf_release(got);
 }
 
-static int64_t border_index(wf_border border, int64_t i, int64_t n)
-{
-    int64_t period = border == WF_BORDER_REFLECT ? (n > 1 ? 2 * n - 2 : 1) : border == WF_BORDER_MIRROR ? 2 * n : n;
-    if (border == WF_BORDER_CLAMP)
-        return i < 0 ? 0 : i >= n ? n - 1 : i;
-    i = (i % period + period) % period;
-    return i < n ? i : border == WF_BORDER_MIRROR ? 2 * n - 1 - i : period - i;
-}
-
 static void check_extract(void)
 {
     static number want[MOST];
-    wf_border border = (wf_border)(WF_BORDER_VALUE + below(5));
+    wf_border border = (wf_border)(WF_BORDER_VALUE + below(WF__BORDERS - 1));
     wf_shape region = { .rank = it.shape.rank };
     int64_t offset[WF_MAX_RANK], n = 1;
     for (int d = 0; d < region.rank; ++d) {

@@ -3,25 +3,11 @@
  *
  * ctest: devices
  */
+#include "borders.h"
 #include "on_devices.h"
 #include "weft/traced.h"
 
 enum { POINTS = 70, MOST = 4 };
-
-static const wf_border wraps[] = { WF_BORDER_PERIODIC, WF_BORDER_CLAMP, WF_BORDER_MIRROR, WF_BORDER_REFLECT,
-                                   WF_BORDER_VALUE };
-
-/* The index inside that i stands for; -1: none. */
-static int64_t wrapped(wf_border wrap, int64_t i, int64_t n)
-{
-    int64_t period = wrap == WF_BORDER_MIRROR ? 2 * n : wrap == WF_BORDER_REFLECT ? (n > 1 ? 2 * n - 2 : 1) : n;
-    if (wrap == WF_BORDER_VALUE)
-        return i >= 0 && i < n ? i : -1;
-    if (wrap == WF_BORDER_CLAMP)
-        return i < 0 ? 0 : i >= n ? n - 1 : i;
-    int64_t k = (i % period + period) % period;
-    return k < n ? k : wrap == WF_BORDER_MIRROR ? period - 1 - k : period - k;
-}
 
 static int weights(wf_filter filter, double t, double w[MOST])
 {
@@ -69,7 +55,7 @@ static double expected(const model *m, const float *position, int c)
         for (int d = 0; d < m->axes; d++) {
             int tap = rest % taps[d];
             rest /= taps[d];
-            int64_t i = wrapped(m->wrap, first[d] + tap, m->dim[d]);
+            int64_t i = border_index(m->wrap, first[d] + tap, m->dim[d]);
             inside = inside && i >= 0;
             at = at * m->dim[d] + i;
             weight *= w[d][tap];
@@ -132,10 +118,10 @@ static void every_filter_and_wrap(void **state)
     (void)state;
     for (int axes = 1; axes <= 3; axes++)
         for (int f = WF_FILTER_NEAREST; f <= WF_FILTER_CUBIC; f++)
-            for (size_t w = 0; w < sizeof wraps / sizeof *wraps; w++)
-                if (axes == 2 || !is_on_gpu() || (f + (int)w) % 4 == 0)
-                    compare(axes, axes == 3 && f == WF_FILTER_CUBIC ? 0 : ((int)w + f) % 4, (wf_filter)f, wraps[w],
-                            (int)w % 2 != axes % 2, (f + axes + (int)w) % 2 == 0, 0);
+            for (int w = WF_BORDER_VALUE; w < (int)WF__BORDERS; w++)
+                if (axes == 2 || !is_on_gpu() || (f + w) % 4 == 0)
+                    compare(axes, axes == 3 && f == WF_FILTER_CUBIC ? 0 : (w + f) % 4, (wf_filter)f, (wf_border)w,
+                            w % 2 != axes % 2, (f + axes + w) % 2 == 0, 0);
 }
 
 static void axes_and_channels(void **state)
