@@ -388,8 +388,7 @@ wf__tval wf__text_unknown(wf__recorder *r, const wf__tree *node, bool call)
         consider_values(r, &best);
     if (!call && is_border(r->text, node))
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
-                                "unknown name '%.*s'; outside is zero, clamp, mirror, reflect, periodic or a value",
-                                len, name);
+                                "unknown name '%.*s'; outside is " WF__TEXT_BORDERS " or a value", len, name);
     return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "unknown %s '%.*s'%s%s%s", call ? "function" : "name", len,
                             name, best.best[0] ? "; did you mean '" : "", best.best, best.best[0] ? "'?" : "");
 }

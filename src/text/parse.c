@@ -163,7 +163,7 @@ static void border(wf__text *t, wf__tree *node)
         return;
     }
     if (k->kind == ']')
-        wf__text_expected(t, "zero, clamp, mirror, reflect, periodic or the value outside");
+        wf__text_expected(t, WF__TEXT_BORDERS " or the value outside");
     else
         node->b = wf__text_expression(t);
 }

@@ -132,7 +132,8 @@ void wf__text_fail(wf__text *t, wf_status status, uint32_t at, const char *forma
 void wf__text_caret(const wf__text *t, uint32_t at, wf__str *out);
 /* The dtype of that name, C's names included; WF_NONE: none. */
 wf_dtype wf__text_dtype_named(const char *name, size_t len);
-wf_border wf__text_border_named(const char *name, size_t len); /* WF_BORDER_NONE: it names none */
+#define WF__TEXT_BORDERS "zero, clamp, mirror, reflect, periodic" /* for messages */
+wf_border wf__text_border_named(const char *name, size_t len);    /* WF_BORDER_NONE: it names none */
 static inline bool wf__text_is(const wf__text *t, uint32_t at, uint32_t len, const char *name)
 {
     return strlen(name) == len && memcmp(t->src + at, name, len) == 0;

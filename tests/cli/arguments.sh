@@ -50,7 +50,7 @@ refuses 2 'the file of -o p=later.npy, too' "$WEFT" calc 'p = a; q = 2*a' a=a.np
 refuses 1 'nowhere/two.npy: there is no such folder, or no way to it' "$WEFT" calc 'p = a; q = 2*a' a=a.npy -o p=first.npy -o q=nowhere/two.npy
 [ ! -e first.npy ] || die 'one of two results was written'
 "$WEFT" calc 'x + y' --shape 4,4 --dtype f32 -o in.mrc
-refuses 2 'out.tiif: the suffix names no format (known: .mrc .* .tiff)' "$WEFT" calc a a=in.mrc -o out.tiif
+refuses 2 'out.tiif: the suffix names no format (known: .mrc .* .tiff.*)' "$WEFT" calc a a=in.mrc -o out.tiif
 refuses 2 'out: the suffix names no format' "$WEFT" sample -o out
 refuses 2 '-o -: results go to files' "$WEFT" calc a a=in.mrc -o -
 # an output that cannot be written is refused before the work begins
