@@ -12,7 +12,7 @@
 static const char here[] = "operator text"; /* the place of blocks, for messages about open ones: text closes all */
 
 /* A number that what is assigned cannot hold. */
-static bool holds(wf__recorder *r, const wf__stmt *s, wf__tval value, wf_dtype dtype)
+static bool check_fits(wf__recorder *r, const wf__stmt *s, wf__tval value, wf_dtype dtype)
 {
     if (r->failed || !wf__tval_is_number(value) || wf_number_fits(value.v.h.num, dtype))
         return !r->failed;
@@ -40,7 +40,7 @@ static wf_array *make_array(wf__recorder *r, const wf__stmt *s, wf_dtype dtype, 
         else
             shape.dim[k] = (int64_t)n.v.h.num;
     }
-    if (r->failed || !holds(r, s, value, dtype))
+    if (r->failed || !check_fits(r, s, value, dtype))
         return NULL;
     snprintf(name, sizeof name, "%.*s", wf__text_shown(s->len), r->text->src + s->at);
     return wf_local_array(r->graph, name, dtype, shape, value.v);
@@ -58,7 +58,7 @@ void wf__text_declare(wf__recorder *r, const wf__stmt *s, wf_dtype dtype)
         wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is an argument already", wf__text_shown(s->len), name);
     wf__tval value = s->value ? r->value[s->value] : wf__tval_number(0, false);
     wf_array *array = s->n && !r->failed ? make_array(r, s, dtype, value) : NULL;
-    wf_var var = !s->n && holds(r, s, value, dtype) ? wf_local(r->graph, dtype, value.v) : value.v.h;
+    wf_var var = !s->n && check_fits(r, s, value, dtype) ? wf_local(r->graph, dtype, value.v) : value.v.h;
     wf__text_check(r, s->at);
     wf__text_name *entry = r->failed ? NULL : wf__text_new_name(r, s->at, s->len);
     if (!entry)
@@ -74,7 +74,7 @@ void wf__text_declare(wf__recorder *r, const wf__stmt *s, wf_dtype dtype)
 /* ---- values ---- */
 
 /* `old op value`, or the value. Integers that are divided into an integer variable stay integers, as in C. */
-static wf__tval combined(wf__recorder *r, const wf__stmt *s, wf__tval old, wf_dtype variable)
+static wf__tval combine_values(wf__recorder *r, const wf__stmt *s, wf__tval old, wf_dtype variable)
 {
     wf__tval value = r->value[s->value];
     if (!s->op || r->failed)
@@ -91,7 +91,7 @@ static wf__tval combined(wf__recorder *r, const wf__stmt *s, wf__tval old, wf_dt
     return value;
 }
 
-static wf__tval known(wf__recorder *r, const wf__stmt *s)
+static wf__tval old_value(wf__recorder *r, const wf__stmt *s)
 {
     wf__tree name = { .kind = WF__TREE_NAME, .at = s->at, .len = s->len };
     wf__tval value = s->op ? wf__text_lookup(r, &name) : wf__tval_number(0, false);
@@ -152,7 +152,7 @@ static void store_element(wf__recorder *r, wf_array *array, const wf__stmt *s, w
                          r->text->src + s->at);
         return;
     }
-    if (holds(r, s, value, wf_array_dtype(array)))
+    if (check_fits(r, s, value, wf_array_dtype(array)))
         wf_out(r->graph, array, value.v);
     wf__text_check(r, s->at);
 }
@@ -172,7 +172,7 @@ static void rename_value(wf__recorder *r, const wf__stmt *s, wf__text_name *entr
         wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "the step of a loop changes a variable declared before it");
         return;
     }
-    wf__tval value = combined(r, s, known(r, s), WF_NONE);
+    wf__tval value = combine_values(r, s, old_value(r, s), WF_NONE);
     if (!entry)
         entry = r->failed ? NULL : wf__text_new_name(r, s->at, s->len);
     if (!r->failed)
@@ -191,20 +191,20 @@ static void assign_name(wf__recorder *r, const wf__stmt *s)
         wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is a constant", wf__text_shown(s->len), r->text->src + s->at);
     } else if (entry && entry->dtype != WF_NONE) {
         wf_var var = entry->value.v.h;
-        wf__tval value = combined(r, s, known(r, s), (wf_dtype)entry->dtype);
-        if (holds(r, s, value, (wf_dtype)entry->dtype))
+        wf__tval value = combine_values(r, s, old_value(r, s), (wf_dtype)entry->dtype);
+        if (check_fits(r, s, value, (wf_dtype)entry->dtype))
             wf_set(var, value.v);
     } else if (entry) {
         rename_value(r, s, entry);
     } else if (w >= 0 && r->indexed) {
-        wf__tval value = combined(r, s, known(r, s), WF_NONE);
+        wf__tval value = combine_values(r, s, old_value(r, s), WF_NONE);
         wf_array *array = make_result(r, w, s->at, value, r->level == 0);
         store_element(r, array, s, value);
     } else if (w < 0 && arg && arg->kind == 1) {
-        store_element(r, arg->as.array, s, combined(r, s, known(r, s), WF_NONE));
+        store_element(r, arg->as.array, s, combine_values(r, s, old_value(r, s), WF_NONE));
     } else if (w < 0 && arg && arg->kind == 2 && wf__text_is_variable(arg->as.val)) {
-        wf__tval value = combined(r, s, known(r, s), wf_val_dtype(arg->as.val));
-        if (holds(r, s, value, wf_val_dtype(arg->as.val)))
+        wf__tval value = combine_values(r, s, old_value(r, s), wf_val_dtype(arg->as.val));
+        if (check_fits(r, s, value, wf_val_dtype(arg->as.val)))
             wf_set(arg->as.val.h, value.v);
     } else if (s->bare && !r->want_n) {
         wf__text_mistake(r, WF_ERR_SYNTAX, s->at,
@@ -218,7 +218,7 @@ static void assign_name(wf__recorder *r, const wf__stmt *s)
 /* ---- writes by index ---- */
 
 /* The lanes whose index is inside of the array; number 1: all. *own: no two points have the same element. */
-static wf__tval inside(wf__recorder *r, const wf__stmt *s, const wf_array *array, const wf__tval *index, bool *own)
+static wf__tval test_inside(wf__recorder *r, const wf__stmt *s, const wf_array *array, const wf__tval *index, bool *own)
 {
     wf_shape shape = wf_array_shape(array);
     const wf_shape *space = &r->space;
@@ -245,7 +245,7 @@ static wf__tval inside(wf__recorder *r, const wf__stmt *s, const wf_array *array
 }
 
 /* A result that begins as an argument. */
-static wf_array *copy_of(wf__recorder *r, const wf_array *array)
+static wf_array *copy_array(wf__recorder *r, const wf_array *array)
 {
     wf_array *copy = wf_like(array);
     wf_graph *g =
@@ -257,7 +257,7 @@ static wf_array *copy_of(wf__recorder *r, const wf_array *array)
     return NULL;
 }
 
-static wf_array *written(wf__recorder *r, const wf__stmt *s)
+static wf_array *written_array(wf__recorder *r, const wf__stmt *s)
 {
     const wf_arg *arg = wf__text_arg(r, s->at, s->len);
     int w = wf__text_wanted(r, s->at, s->len);
@@ -267,7 +267,7 @@ static wf_array *written(wf__recorder *r, const wf__stmt *s)
         return NULL;
     }
     if (w >= 0 && !r->made[w] && arg && arg->kind == 1) {
-        r->made[w] = copy_of(r, arg->as.array);
+        r->made[w] = copy_array(r, arg->as.array);
         if (!r->made[w])
             wf__text_mistake(r, WF_ERR_MEMORY, s->at, "out of memory for a result");
         return r->made[w];
@@ -289,7 +289,7 @@ static wf_array *written(wf__recorder *r, const wf__stmt *s)
 }
 
 /* array[index] op= value of elements that points share, where `all` holds. */
-static void accumulate(wf__recorder *r, const wf__stmt *s, wf_array *array, wf__tval all, wf_vals where)
+static void record_accumulate(wf__recorder *r, const wf__stmt *s, wf_array *array, wf__tval all, wf_vals where)
 {
     wf__tval value = r->value[s->value];
     wf_join join = s->op == '+' || s->op == '-' ? WF_JOIN_ADD
@@ -304,7 +304,7 @@ static void accumulate(wf__recorder *r, const wf__stmt *s, wf_array *array, wf__
                          "element");
         return;
     }
-    if (!wf__text_is_pair(value.v) && !holds(r, s, value, wf_array_dtype(array)))
+    if (!wf__text_is_pair(value.v) && !check_fits(r, s, value, wf_array_dtype(array)))
         return;
     if (s->op == '-') /* converted first: -v of a narrower or unsigned dtype is another number */
         value = wf__tval_unary(&r->convert, '-', wf__tval_cast(&r->convert, value, wf_array_dtype(array)));
@@ -320,8 +320,8 @@ static void write_local(wf__recorder *r, const wf__stmt *s, wf_array *array, wf_
     wf__tval value = r->value[s->value];
     wf_dtype dtype = wf_array_dtype(array);
     if (s->op)
-        value = combined(r, s, wf__tval_node(wf_read_n(r->graph, array, where)), dtype);
-    if (holds(r, s, value, dtype))
+        value = combine_values(r, s, wf__tval_node(wf_read_n(r->graph, array, where)), dtype);
+    if (check_fits(r, s, value, dtype))
         wf_write_n(r->graph, array, value.v, where);
     wf__text_check(r, s->at);
 }
@@ -331,7 +331,7 @@ static void write_at(wf__recorder *r, const wf__stmt *s)
     wf__tval at[WF_MAX_RANK];
     wf_val index[WF_MAX_RANK];
     const wf__text_name *local = wf__text_assigned(r, s->at, s->len);
-    wf_array *array = local && local->array ? local->array : written(r, s);
+    wf_array *array = local && local->array ? local->array : written_array(r, s);
     if (r->failed || !array || !wf__text_as_many(r, s->at, s->len, array, s->n) || !wf__text_indices(r, s->a, s->n, at))
         return;
     for (uint32_t k = 0; k < s->n; k++)
@@ -342,15 +342,15 @@ static void write_at(wf__recorder *r, const wf__stmt *s)
         return;
     }
     bool own;
-    wf__tval all = inside(r, s, array, at, &own), value = r->value[s->value];
+    wf__tval all = test_inside(r, s, array, at, &own), value = r->value[s->value];
     bool test = !wf__tval_is_number(all);
     if (s->op && !own && !r->failed) {
-        accumulate(r, s, array, all, where);
+        record_accumulate(r, s, array, all, where);
         return;
     }
     if (s->op && !r->failed)
-        value = combined(r, s, wf__tval_node(wf_read_n(r->graph, array, where)), WF_NONE);
-    if (!wf__text_is_pair(value.v) && !holds(r, s, value, wf_array_dtype(array)))
+        value = combine_values(r, s, wf__tval_node(wf_read_n(r->graph, array, where)), WF_NONE);
+    if (!wf__text_is_pair(value.v) && !check_fits(r, s, value, wf_array_dtype(array)))
         return;
     if (test && !r->failed)
         wf_if_(r->graph, here, all.v);

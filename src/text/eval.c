@@ -6,7 +6,7 @@
 
 /* ---- nodes of the tree ---- */
 
-static wf__tval call(wf__recorder *r, const wf__tree *node)
+static wf__tval evaluate_call(wf__recorder *r, const wf__tree *node)
 {
     const char *name = r->text->src + node->at;
     wf_dtype cast = wf__text_dtype_named(name, node->len);
@@ -69,7 +69,7 @@ static wf__tval read_local(wf__recorder *r, const wf__tree *node, const wf_array
 }
 
 /* a[y-1, x]: fewer indices than axes stand for the last ones. */
-static wf__tval read_at(wf__recorder *r, const wf__tree *node)
+static wf__tval evaluate_read(wf__recorder *r, const wf__tree *node)
 {
     const wf__text *t = r->text;
     const wf_arg *arg = wf__text_arg(r, node->at, node->len);
@@ -121,7 +121,7 @@ static wf__tval read_at(wf__recorder *r, const wf__tree *node)
                                           (wf_vals){ index, (size_t)shape.rank }));
 }
 
-static wf__tval literal(wf__recorder *r, const wf__literal *n)
+static wf__tval evaluate_literal(wf__recorder *r, const wf__literal *n)
 {
     if (!n->big)
         return wf__tval_number(n->value, n->real);
@@ -130,7 +130,7 @@ static wf__tval literal(wf__recorder *r, const wf__literal *n)
 }
 
 /* -9223372036854775808 is the smallest i64, though its digits alone are a u64. */
-static wf__tval unary(wf__recorder *r, const wf__tree *node)
+static wf__tval evaluate_unary(wf__recorder *r, const wf__tree *node)
 {
     const wf__tree *operand = &r->text->node[node->a];
     const wf__literal *n = &operand->number;
@@ -143,20 +143,20 @@ static wf__tval unary(wf__recorder *r, const wf__tree *node)
     return wf__tval_node(wf_const_i64(r->graph, WF_I64, INT64_MIN));
 }
 
-static wf__tval evaluate(wf__recorder *r, const wf__tree *node)
+static wf__tval evaluate_node(wf__recorder *r, const wf__tree *node)
 {
     wf__tctx *c = &r->convert;
     switch ((wf__tree_kind)node->kind) {
     case WF__TREE_NUMBER:
-        return literal(r, &node->number);
+        return evaluate_literal(r, &node->number);
     case WF__TREE_NAME:
         return wf__text_lookup(r, node);
     case WF__TREE_CALL:
-        return call(r, node);
+        return evaluate_call(r, node);
     case WF__TREE_READ:
-        return read_at(r, node);
+        return evaluate_read(r, node);
     case WF__TREE_UNARY:
-        return unary(r, node);
+        return evaluate_unary(r, node);
     case WF__TREE_BINARY:
         return wf__tval_binary(c, node->op, r->value[node->a], r->value[node->b]);
     case WF__TREE_SELECT:
@@ -171,7 +171,7 @@ void wf__text_evaluate(wf__recorder *r, const wf__stmt *s)
 {
     const wf__text *t = r->text;
     for (uint32_t i = s->first; i < s->last && !r->failed; i++) {
-        r->value[i] = evaluate(r, &t->node[i]);
+        r->value[i] = evaluate_node(r, &t->node[i]);
         if (!r->failed && r->convert.why[0])
             wf__text_mistake(r, WF_ERR_DTYPE, t->node[i].at, "%s", r->convert.why);
         wf__text_check(r, t->node[i].at);

@@ -31,7 +31,7 @@ static double extent_of(const wf_shape *shape, wf_axes axes)
 
 /* ---- mean, variance, deviation ---- */
 
-static wf_val squared(wf_val v) /* |v|^2 */
+static wf_val square_of(wf_val v) /* |v|^2 */
 {
     if (!wf__text_is_complex(wf_val_dtype(v)))
         return wf_mul(v, v);
@@ -39,7 +39,7 @@ static wf_val squared(wf_val v) /* |v|^2 */
     return wf_add(wf_mul(re, re), wf_mul(im, im));
 }
 
-static wf_val moment(wf_graph *g, wf__text_fold kind, wf_val v, wf_axes axes, double n, double ddof)
+static wf_val fold_moment(wf_graph *g, wf__text_fold kind, wf_val v, wf_axes axes, double n, double ddof)
 {
     wf_dtype t = wf_val_dtype(v), wide = wf__text_is_complex(t) ? WF_C128 : WF_F64;
     wf_dtype result = t == WF_F64 || t == WF_C64 || t == WF_C128 ? t : wf__text_is_complex(t) ? WF_C64 : WF_F32;
@@ -48,7 +48,7 @@ static wf_val moment(wf_graph *g, wf__text_fold kind, wf_val v, wf_axes axes, do
     wf_val x = wf_cast(v, wide), mean = wf_div(wf_reduce(WF_JOIN_ADD, x, axes), wf_const(g, WF_F64, n));
     if (kind == WF__FOLD_MEAN)
         return wf_cast(mean, t == WF_C32 ? t : result);
-    wf_val sum = wf_reduce(WF_JOIN_ADD, squared(wf_sub(x, mean)), axes);
+    wf_val sum = wf_reduce(WF_JOIN_ADD, square_of(wf_sub(x, mean)), axes);
     wf_val variance = wf_div(sum, wf_const(g, WF_F64, n > ddof ? n - ddof : (double)NAN));
     wf_dtype real = result == WF_C64 ? WF_F32 : result == WF_C128 ? WF_F64 : result;
     return wf_cast(kind == WF__FOLD_STD ? wf_sqrt(variance) : variance, real);
@@ -57,7 +57,7 @@ static wf_val moment(wf_graph *g, wf__text_fold kind, wf_val v, wf_axes axes, do
 /* ---- places ---- */
 
 /* Where an element is the extreme, or NaN (then the extreme is), the smallest linear index within the axes. */
-static wf_val place(wf_graph *g, bool largest, wf_val v, const wf_shape *shape, wf_axes axes)
+static wf_val find_place(wf_graph *g, bool largest, wf_val v, const wf_shape *shape, wf_axes axes)
 {
     wf_val best = wf_reduce(largest ? WF_JOIN_MAX : WF_JOIN_MIN, v, axes), hit = wf_eq(v, best),
            at = wf_const(g, WF_I64, 0);
@@ -71,7 +71,7 @@ static wf_val place(wf_graph *g, bool largest, wf_val v, const wf_shape *shape, 
 
 /* ---- */
 
-static wf__tval value_of(wf_graph *g, wf__text_fold kind, wf_val v, const wf_shape *shape, wf_axes axes, double ddof)
+static wf__tval fold_value(wf_graph *g, wf__text_fold kind, wf_val v, const wf_shape *shape, wf_axes axes, double ddof)
 {
     wf_dtype t = wf_val_dtype(v);
     bool logic = kind == WF__FOLD_ANY || kind == WF__FOLD_ALL || kind == WF__FOLD_COUNT;
@@ -95,9 +95,9 @@ static wf__tval value_of(wf_graph *g, wf__text_fold kind, wf_val v, const wf_sha
         return wf__tval_node(wf_reduce(WF_JOIN_AND, v, axes));
     case WF__FOLD_ARGMIN:
     case WF__FOLD_ARGMAX:
-        return wf__tval_node(place(g, kind == WF__FOLD_ARGMAX, v, shape, axes));
+        return wf__tval_node(find_place(g, kind == WF__FOLD_ARGMAX, v, shape, axes));
     default:
-        return wf__tval_node(moment(g, kind, v, axes, extent_of(shape, axes), ddof));
+        return wf__tval_node(fold_moment(g, kind, v, axes, extent_of(shape, axes), ddof));
     }
 }
 
@@ -138,5 +138,5 @@ wf__tval wf__text_fold_value(wf__recorder *r, wf__text_fold kind, const wf__tree
         return wf__text_mistake(r, WF_ERR_DTYPE, node->at, "%.*s of complex numbers, which have no order", len, name);
     if (place && extent_of(&shape, axes) == 0)
         return wf__text_mistake(r, WF_ERR_SHAPE, node->at, "%.*s of no elements", len, name);
-    return value_of(r->graph, kind, a.v, &shape, axes, node->n == 2 ? args[1].v.h.num : 0);
+    return fold_value(r->graph, kind, a.v, &shape, axes, node->n == 2 ? args[1].v.h.num : 0);
 }

@@ -18,7 +18,7 @@ bool wf__text_open(wf__recorder *r)
 }
 
 /* A loop, as long as the statement's value holds; without one, for ever. */
-static void loop_while(wf__recorder *r, const wf__stmt *s)
+static void record_while(wf__recorder *r, const wf__stmt *s)
 {
     wf_loop_(r->graph, here);
     if (s->value)
@@ -31,7 +31,7 @@ static void loop_while(wf__recorder *r, const wf__stmt *s)
 void wf__text_while(wf__recorder *r, const wf__stmt *s)
 {
     if (wf__text_open(r))
-        loop_while(r, s);
+        record_while(r, s);
 }
 
 /* ---- counting loops ---- */
@@ -48,7 +48,7 @@ static bool same_name(const wf__text *t, const wf__stmt *s, uint32_t at, uint32_
 }
 
 /* May the body change what stands under this name? An array changes when any is written: they may share memory. */
-static bool changes(const wf__recorder *r, const wf__stmt *loop, uint32_t at, uint32_t len, bool array)
+static bool body_changes(const wf__recorder *r, const wf__stmt *loop, uint32_t at, uint32_t len, bool array)
 {
     for (uint32_t i = loop->body; i < loop->end; i++) {
         const wf__stmt *s = &r->text->stmt[i];
@@ -64,7 +64,7 @@ static bool changes(const wf__recorder *r, const wf__stmt *loop, uint32_t at, ui
     return false;
 }
 
-static bool stays(const wf__recorder *r, const wf__stmt *loop, uint32_t first, uint32_t last)
+static bool nodes_stay(const wf__recorder *r, const wf__stmt *loop, uint32_t first, uint32_t last)
 {
     enum { MAX_NODES = 64 }; /* a longer bound is not worth the search */
     const wf__text *t = r->text;
@@ -76,7 +76,7 @@ static bool stays(const wf__recorder *r, const wf__stmt *loop, uint32_t first, u
             continue;
         const wf_arg *arg = wf__text_arg(r, n->at, n->len);
         bool array = n->kind == WF__TREE_READ || (arg && arg->kind == 1) || wf__text_wanted(r, n->at, n->len) >= 0;
-        if (changes(r, loop, n->at, n->len, array))
+        if (body_changes(r, loop, n->at, n->len, array))
             return false;
     }
     return true;
@@ -107,25 +107,25 @@ static bool is_counting(const wf__recorder *r, const wf__stmt *loop, counting *c
            cond->a == loop->first && left->kind == WF__TREE_NAME && same_name(t, begin, left->at, left->len) &&
            (c->compare == '<' || c->compare == '>' || c->compare == WF__TOK_LE || c->compare == WF__TOK_GE) &&
            same_name(t, c->step, begin->at, begin->len) && (c->step->op == '+' || c->step->op == '-') &&
-           !changes(r, loop, begin->at, begin->len, false) && stays(r, loop, loop->first, loop->last) &&
-           stays(r, loop, c->step->first, c->step->last);
+           !body_changes(r, loop, begin->at, begin->len, false) && nodes_stay(r, loop, loop->first, loop->last) &&
+           nodes_stay(r, loop, c->step->first, c->step->last);
 }
 
 /* A number that the counter can hold. */
-static bool fits(wf__tval a, double off, wf_dtype t)
+static bool counter_holds(wf__tval a, double off, wf_dtype t)
 {
     return wf__tval_is_number(a) && !a.real && wf_number_fits(a.v.h.num, t) && wf_number_fits(a.v.h.num + off, t);
 }
 
 /* The bound where the loop ends, of the counter's dtype: `<= hi` is `< hi + 1`. False: only comparing each time will
  * do. */
-static bool bound(wf__recorder *r, const counting *c, wf__tval hi, wf_val *out)
+static bool find_bound(wf__recorder *r, const counting *c, wf__tval hi, wf_val *out)
 {
     wf__tctx *x = &r->convert;
     double off = c->compare == WF__TOK_LE ? 1 : c->compare == WF__TOK_GE ? -1 : 0;
     if (wf__tval_is_number(hi)) {
-        *out = wf_const_i64(r->graph, c->dtype, fits(hi, off, c->dtype) ? (int64_t)(hi.v.h.num + off) : 0);
-        return fits(hi, off, c->dtype);
+        *out = wf_const_i64(r->graph, c->dtype, counter_holds(hi, off, c->dtype) ? (int64_t)(hi.v.h.num + off) : 0);
+        return counter_holds(hi, off, c->dtype);
     }
     wf_dtype have = wf_val_dtype(hi.v);
     bool is_signed = wf__text_is_signed(c->dtype), narrower = have != WF_NONE && wf__text_is_int(have) &&
@@ -146,7 +146,7 @@ static bool bound(wf__recorder *r, const counting *c, wf__tval hi, wf_val *out)
 }
 
 /* Records the beginning of a counting loop; false: nothing was opened in the recording. */
-static bool count(wf__recorder *r, const counting *c)
+static bool record_counting(wf__recorder *r, const counting *c)
 {
     wf__stmt hi = *c->loop;
     hi.first++; /* the counter's name */
@@ -163,9 +163,9 @@ static bool count(wf__recorder *r, const counting *c)
     bool up = c->compare == '<' || c->compare == WF__TOK_LE;
     wf_val first, last, counter;
     if (!wf__tval_is_number(by) || by.real || (up ? turn <= 0 : turn >= 0) || !wf_number_fits(turn, c->dtype) ||
-        !bound(r, c, r->value[cond->b], &last))
+        !find_bound(r, c, r->value[cond->b], &last))
         return false;
-    if (wf__tval_is_number(lo) ? !fits(lo, 0, c->dtype) : !wf__text_is_int(wf_val_dtype(lo.v)))
+    if (wf__tval_is_number(lo) ? !counter_holds(lo, 0, c->dtype) : !wf__text_is_int(wf_val_dtype(lo.v)))
         return false; /* as the declaration has it: an error, or a conversion */
     first = wf__tval_is_number(lo) ? wf_const_i64(r->graph, c->dtype, (int64_t)lo.v.h.num)
                                    : wf__tval_cast(&r->convert, lo, c->dtype).v;
@@ -183,7 +183,7 @@ uint32_t wf__text_for(wf__recorder *r, const wf__stmt *s)
     uint32_t first = r->now + 1;
     const wf__stmt *begin = &r->text->stmt[first];
     bool counts = is_counting(r, s, &c);
-    if (!wf__text_open(r) || (counts && count(r, &c)) || r->failed)
+    if (!wf__text_open(r) || (counts && record_counting(r, &c)) || r->failed)
         return s->body;
     wf__text_block *b = &r->block[r->level - 1];
     if (s->step > first && is_declaration(r, begin)) {
@@ -197,6 +197,6 @@ uint32_t wf__text_for(wf__recorder *r, const wf__stmt *s)
     b->stepped = s->body > s->step;
     if (r->failed)
         return s->body;
-    loop_while(r, s);
+    record_while(r, s);
     return s->body;
 }

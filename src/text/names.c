@@ -123,7 +123,7 @@ bool wf__text_coordinate(const wf__text *t, uint32_t at, uint32_t len)
     return len == 2 && t->src[at] == 'i' && t->src[at + 1] >= '0' && t->src[at + 1] < '0' + WF_MAX_RANK;
 }
 
-static wf__tval no_axis(wf__recorder *r, uint32_t at)
+static wf__tval fail_axis(wf__recorder *r, uint32_t at)
 {
     if (r->shaped == 0)
         return wf__text_mistake(r, WF_ERR_SYNTAX, at,
@@ -139,7 +139,7 @@ static wf__tval check_axis(wf__recorder *r, uint32_t at, int from_end)
         return wf__text_mistake(r, WF_ERR_SHAPE, at,
                                 "the shapes of the array arguments do not broadcast, so a point has no coordinates");
     if (from_end < 1 || from_end > r->common.rank)
-        return no_axis(r, at);
+        return fail_axis(r, at);
     for (int d = 0; d < r->common.rank; d++)
         if (r->common.dim[d] < 0)
             return wf__text_mistake(r, WF_ERR_UNSUPPORTED, at,
@@ -148,7 +148,7 @@ static wf__tval check_axis(wf__recorder *r, uint32_t at, int from_end)
 }
 
 /* Has the index space so many axes? */
-static bool in_space(wf__recorder *r, uint32_t at, int axes)
+static bool axis_in_space(wf__recorder *r, uint32_t at, int axes)
 {
     int rank = r->space.rank;
     if (r->indexed && axes > rank)
@@ -158,7 +158,7 @@ static bool in_space(wf__recorder *r, uint32_t at, int axes)
 
 wf__tval wf__text_own_index(wf__recorder *r, uint32_t at, int from_end)
 {
-    if (in_space(r, at, from_end))
+    if (axis_in_space(r, at, from_end))
         return wf__tval_node(wf_index(r->graph, -from_end));
     if (r->failed)
         return wf__text_poison(r);
@@ -168,9 +168,9 @@ wf__tval wf__text_own_index(wf__recorder *r, uint32_t at, int from_end)
     return wf__tval_node(wf_iota(r->graph, r->common, r->common.rank - from_end));
 }
 
-static wf__tval size_of(wf__recorder *r, uint32_t at, int from_end)
+static wf__tval extent_value(wf__recorder *r, uint32_t at, int from_end)
 {
-    if (in_space(r, at, from_end))
+    if (axis_in_space(r, at, from_end))
         return wf__tval_node(wf_extent(r->graph, -from_end));
     if (r->failed)
         return wf__text_poison(r);
@@ -190,26 +190,26 @@ static wf__tval builtin_value(wf__recorder *r, const wf__tree *node, bool *found
             continue;
         if (b->kind == CONSTANT)
             return wf__tval_number(b->value, b->real);
-        return b->kind == INDEX ? wf__text_own_index(r, node->at, b->axis) : size_of(r, node->at, b->axis);
+        return b->kind == INDEX ? wf__text_own_index(r, node->at, b->axis) : extent_value(r, node->at, b->axis);
     }
     char first = t->src[node->at], digit = node->len == 2 ? t->src[node->at + 1] : 'x';
     if ((first == 'i' || first == 'n') && digit >= '0' && digit < '0' + WF_MAX_RANK) { /* by the axis's number */
         int axis = digit - '0';
-        if (in_space(r, node->at, axis + 1))
+        if (axis_in_space(r, node->at, axis + 1))
             return wf__tval_node(first == 'i' ? wf_index(r->graph, axis) : wf_extent(r->graph, axis));
         if (r->failed)
             return wf__text_poison(r);
         if (axis >= r->common.rank)
-            return no_axis(r, node->at);
+            return fail_axis(r, node->at);
         return first == 'i' ? wf__text_own_index(r, node->at, r->common.rank - axis)
-                            : size_of(r, node->at, r->common.rank - axis);
+                            : extent_value(r, node->at, r->common.rank - axis);
     }
     *found = false;
     return wf__tval_number(0, false);
 }
 
 /* The element of an array at the point; in an array graph the whole. */
-static wf__tval element(wf__recorder *r, const wf__tree *node, const wf_array *array)
+static wf__tval element_value(wf__recorder *r, const wf__tree *node, const wf_array *array)
 {
     wf_shape shape = array ? wf_array_shape(array) : WF_SCALAR;
     const wf_shape *space = &r->space;
@@ -245,12 +245,12 @@ wf__tval wf__text_lookup(wf__recorder *r, const wf__tree *node)
         return assigned->value;
     int w = r->made ? wf__text_wanted(r, node->at, node->len) : -1;
     if (w >= 0 && r->made[w])
-        return element(r, node, r->made[w]);
+        return element_value(r, node, r->made[w]);
     const wf_arg *arg = wf__text_arg(r, node->at, node->len);
     if (arg && arg->kind == 3)
         return wf__tval_number(arg->as.num, false);
     if (arg && arg->kind == 1)
-        return element(r, node, arg->as.array);
+        return element_value(r, node, arg->as.array);
     if (arg && wf__text_is_variable(arg->as.val))
         return wf__tval_node(wf_get(arg->as.val.h));
     if (arg)
@@ -273,7 +273,7 @@ typedef struct nearest {
 static int smaller(int a, int b) { return a < b ? a : b; }
 
 /* Edits (insert, drop, change, swap neighbours) that lead from a to b. */
-static int distance(const char *a, size_t n, const char *b, size_t m)
+static int edit_distance(const char *a, size_t n, const char *b, size_t m)
 {
     int row[3][NAME_MAX_LEN + 1];
     for (size_t j = 0; j <= m; j++)
@@ -290,11 +290,11 @@ static int distance(const char *a, size_t n, const char *b, size_t m)
     return row[n % 3][m];
 }
 
-static void consider(nearest *best, const char *name, size_t len)
+static void consider_name(nearest *best, const char *name, size_t len)
 {
     if (len == 0 || len > NAME_MAX_LEN || best->len > NAME_MAX_LEN)
         return;
-    int d = distance(best->name, best->len, name, len);
+    int d = edit_distance(best->name, best->len, name, len);
     if (d >= best->distance)
         return;
     best->distance = d;
@@ -305,27 +305,27 @@ static void consider(nearest *best, const char *name, size_t len)
 static void consider_values(const wf__recorder *r, nearest *best)
 {
     for (uint32_t i = 0; i < r->name_n; i++)
-        consider(best, r->text->src + r->name[i].at, r->name[i].len);
+        consider_name(best, r->text->src + r->name[i].at, r->name[i].len);
     for (size_t i = 0; i < r->args.n; i++)
         if (r->args.at[i].name)
-            consider(best, r->args.at[i].name, strlen(r->args.at[i].name));
+            consider_name(best, r->args.at[i].name, strlen(r->args.at[i].name));
     for (size_t i = 0; i < WF__COUNT(builtins); i++)
-        consider(best, builtins[i].name, strlen(builtins[i].name));
+        consider_name(best, builtins[i].name, strlen(builtins[i].name));
 }
 
 static void consider_functions(nearest *best)
 {
     const char *name;
     for (int f = 0; (name = wf__tval_function_name(f)) != NULL; f++)
-        consider(best, name, strlen(name));
+        consider_name(best, name, strlen(name));
     for (size_t i = 0; (name = wf__text_fold_name(i)) != NULL; i++)
-        consider(best, name, strlen(name));
+        consider_name(best, name, strlen(name));
     for (int t = WF_BOOL; t <= WF_C128; t++)
-        consider(best, wf_dtype_name((wf_dtype)t), strlen(wf_dtype_name((wf_dtype)t)));
+        consider_name(best, wf_dtype_name((wf_dtype)t), strlen(wf_dtype_name((wf_dtype)t)));
 }
 
 /* Was the name declared by a statement before, in a block that is closed? */
-static bool forgotten(const wf__recorder *r, const wf__tree *node)
+static bool was_forgotten(const wf__recorder *r, const wf__tree *node)
 {
     const wf__text *t = r->text;
     for (uint32_t i = 0; i < r->now && t->program; i++) {
@@ -366,7 +366,7 @@ wf__tval wf__text_unknown(wf__recorder *r, const wf__tree *node, bool call)
     if (!call && is_function)
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s is a function: write %.*s(...)", len, name, len,
                                 name);
-    if (!call && forgotten(r, node))
+    if (!call && was_forgotten(r, node))
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
                                 "%.*s belongs to a block that has ended: declare it before the block", len, name);
     static const char *const sorting[] = { "median", "quantile", "percentile", "sort", "argsort" };

@@ -32,7 +32,7 @@ static bool add_list(wf__text *t, uint32_t first, uint32_t i, uint32_t node)
 
 /* ---- errors ---- */
 
-static void describe(const wf__text *t, char *buf, size_t cap)
+static void describe_token(const wf__text *t, char *buf, size_t cap)
 {
     const wf__token *k = &t->token;
     wf__str s = { 0 };
@@ -53,7 +53,7 @@ void wf__text_expected(wf__text *t, const char *what)
     char found[64];
     if (t->status != WF_OK)
         return;
-    describe(t, found, sizeof found);
+    describe_token(t, found, sizeof found);
     const wf__token *k = &t->token;
     if (k->kind == '=')
         wf__text_fail(t, WF_ERR_SYNTAX, k->at, "expected %s; '=' begins a value, '==' compares", what);
@@ -111,7 +111,7 @@ uint32_t wf__text_list(wf__text *t, int close, uint32_t *count)
 }
 
 /* After the ';' of a reduction: numbers of axes. */
-static void axes(wf__text *t, wf__tree *node)
+static void parse_axes(wf__text *t, wf__tree *node)
 {
     do {
         wf__text_next(t);
@@ -138,14 +138,14 @@ static void axes(wf__text *t, wf__tree *node)
     } while (t->token.kind == ',');
 }
 
-static uint32_t call(wf__text *t, wf__tree node)
+static uint32_t parse_call(wf__text *t, wf__tree node)
 {
     node.kind = WF__TREE_CALL;
     t->nesting++;
     wf__text_next(t);
     node.a = wf__text_list(t, ')', &node.n);
     if (t->token.kind == ';')
-        axes(t, &node);
+        parse_axes(t, &node);
     t->nesting--;
     if (!wf__text_take(t, ')', "',' or ')'"))
         return 0;
@@ -153,7 +153,7 @@ static uint32_t call(wf__text *t, wf__tree node)
 }
 
 /* After the ';' of a read: a mode by name, or the value outside. */
-static void border(wf__text *t, wf__tree *node)
+static void parse_border(wf__text *t, wf__tree *node)
 {
     const wf__token *k = &t->token;
     wf_border named = k->kind == WF__TOK_NAME ? wf__text_border_named(t->src + k->at, k->len) : WF_BORDER_NONE;
@@ -168,7 +168,7 @@ static void border(wf__text *t, wf__tree *node)
         node->b = wf__text_expression(t);
 }
 
-static uint32_t read_at(wf__text *t, wf__tree node)
+static uint32_t parse_read(wf__text *t, wf__tree node)
 {
     node.kind = WF__TREE_READ;
     node.border = WF_BORDER_VALUE;
@@ -179,7 +179,7 @@ static uint32_t read_at(wf__text *t, wf__tree node)
     node.a = wf__text_list(t, ']', &node.n);
     if (t->token.kind == ';') {
         wf__text_next(t);
-        border(t, &node);
+        parse_border(t, &node);
     }
     t->nesting--;
     if (!wf__text_take(t, ']', "',', ';' or ']'"))
@@ -187,7 +187,7 @@ static uint32_t read_at(wf__text *t, wf__tree node)
     return wf__text_add_node(t, node);
 }
 
-static uint32_t primary(wf__text *t)
+static uint32_t parse_primary(wf__text *t)
 {
     wf__token k = t->token;
     wf__tree node = { .at = k.at, .len = k.len };
@@ -201,9 +201,9 @@ static uint32_t primary(wf__text *t)
     case WF__TOK_NAME:
         wf__text_next(t);
         if (t->token.kind == '(')
-            return call(t, node);
+            return parse_call(t, node);
         if (t->token.kind == '[')
-            return read_at(t, node);
+            return parse_read(t, node);
         node.kind = WF__TREE_NAME;
         return wf__text_add_node(t, node);
     case '(':
@@ -231,20 +231,20 @@ static bool is_cast(const wf__text *t, uint32_t node)
     return k == WF__TOK_NAME || k == WF__TOK_NUMBER || k == '(' || k == '-' || k == '+' || k == '!' || k == '~';
 }
 
-static uint32_t unary(wf__text *t);
+static uint32_t parse_unary(wf__text *t);
 
 /* What a sign, a cast or ** stands before: one level deeper. */
-static uint32_t operand(wf__text *t)
+static uint32_t parse_operand(wf__text *t)
 {
-    uint32_t result = wf__text_deeper(t) ? unary(t) : 0;
+    uint32_t result = wf__text_deeper(t) ? parse_unary(t) : 0;
     t->depth--;
     return result;
 }
 
-static uint32_t cast(wf__text *t, uint32_t type)
+static uint32_t parse_cast(wf__text *t, uint32_t type)
 {
     wf__tree node = { .kind = WF__TREE_CALL, .at = t->node[type].at, .len = t->node[type].len, .n = 1 };
-    uint32_t of = operand(t);
+    uint32_t of = parse_operand(t);
     node.a = t->list_n;
     if (t->status != WF_OK || !add_list(t, node.a, 0, of))
         return 0;
@@ -253,7 +253,7 @@ static uint32_t cast(wf__text *t, uint32_t type)
     return wf__text_add_node(t, node);
 }
 
-static uint32_t unary(wf__text *t)
+static uint32_t parse_unary(wf__text *t)
 {
     uint32_t result = 0;
     wf__tree node = { .kind = WF__TREE_UNARY, .op = (int16_t)t->token.kind, .at = t->token.at, .len = 1 };
@@ -262,17 +262,17 @@ static uint32_t unary(wf__text *t)
     case '!':
     case '~':
         wf__text_next(t);
-        node.a = operand(t);
+        node.a = parse_operand(t);
         result = wf__text_add_node(t, node);
         break;
     case '+':
         wf__text_next(t);
-        result = operand(t);
+        result = parse_operand(t);
         break;
     default:
-        result = primary(t);
+        result = parse_primary(t);
         if (t->status == WF_OK && is_cast(t, result)) {
-            result = cast(t, result);
+            result = parse_cast(t, result);
             break;
         }
         if (t->token.kind == '[')
@@ -283,7 +283,7 @@ static uint32_t unary(wf__text *t)
             break;
         node = (wf__tree){ .kind = WF__TREE_BINARY, .op = WF__TOK_POW, .at = t->token.at, .len = 2, .a = result };
         wf__text_next(t);
-        node.b = operand(t); /* right associative, and the exponent may have a sign */
+        node.b = parse_operand(t); /* right associative, and the exponent may have a sign */
         result = wf__text_add_node(t, node);
     }
     return result;
@@ -327,9 +327,9 @@ static int precedence(int op)
 
 static bool is_comparison(int op) { return precedence(op) == 6 || precedence(op) == 7; }
 
-static uint32_t binary(wf__text *t, int least)
+static uint32_t parse_binary(wf__text *t, int least)
 {
-    uint32_t left = unary(t);
+    uint32_t left = parse_unary(t);
     for (int p = precedence(t->token.kind); p >= least && t->status == WF_OK; p = precedence(t->token.kind)) {
         wf__tree node = {
             .kind = WF__TREE_BINARY, .op = (int16_t)t->token.kind, .at = t->token.at, .len = t->token.len
@@ -340,7 +340,7 @@ static uint32_t binary(wf__text *t, int least)
             wf__text_fail(t, WF_ERR_SYNTAX, node.at, "comparisons do not chain: write a < b && b < c, or use brackets");
         wf__text_next(t);
         node.a = left;
-        node.b = binary(t, p + 1);
+        node.b = parse_binary(t, p + 1);
         left = wf__text_add_node(t, node);
     }
     return left;
@@ -350,7 +350,7 @@ uint32_t wf__text_expression(wf__text *t)
 {
     if (!wf__text_deeper(t))
         return 0;
-    uint32_t result = binary(t, 1);
+    uint32_t result = parse_binary(t, 1);
     if (t->token.kind == '?') {
         wf__tree node = { .kind = WF__TREE_SELECT, .at = t->token.at, .len = 1, .a = result };
         wf__text_next(t);

@@ -11,7 +11,7 @@ static const char here[] = "operator text"; /* blocks of text are always closed:
 
 /* ---- blocks ---- */
 
-static void forget(wf__recorder *r, uint32_t names)
+static void forget_names(wf__recorder *r, uint32_t names)
 {
     if (!r->failed)
         r->name_n = r->visible = names;
@@ -37,11 +37,11 @@ static void close_block(wf__recorder *r)
     if (s->kind != WF__STMT_SCOPE)
         wf_end_(r->graph, here);
     wf__text_check(r, s->at);
-    forget(r, b->outer);
+    forget_names(r, b->outer);
     r->level--;
 }
 
-static void go_on(wf__recorder *r, const wf__stmt *s)
+static void record_continue(wf__recorder *r, const wf__stmt *s)
 {
     uint32_t k = r->level;
     while (k > 0 && r->text->stmt[r->block[k - 1].stmt].kind != WF__STMT_FOR &&
@@ -56,7 +56,7 @@ static void go_on(wf__recorder *r, const wf__stmt *s)
 }
 
 /* Gives the statement that is next. */
-static uint32_t execute(wf__recorder *r)
+static uint32_t record_statement(wf__recorder *r)
 {
     const wf__stmt *s = &r->text->stmt[r->now];
     switch ((wf__stmt_kind)s->kind) {
@@ -72,7 +72,7 @@ static uint32_t execute(wf__recorder *r)
         open_if(r, s);
         break;
     case WF__STMT_ELSE:
-        forget(r, r->block[r->level - 1].outer);
+        forget_names(r, r->block[r->level - 1].outer);
         wf_else_(r->graph, here);
         wf__text_check(r, s->at);
         break;
@@ -89,7 +89,7 @@ static uint32_t execute(wf__recorder *r)
         wf__text_check(r, s->at);
         break;
     case WF__STMT_CONTINUE:
-        go_on(r, s);
+        record_continue(r, s);
         break;
     }
     return r->now + 1;
@@ -117,7 +117,7 @@ void wf__text_record(wf__recorder *r)
     if (t->expression)
         wf__text_evaluate(r, &t->stmt[0]);
     for (r->now = 0; r->now < t->stmt_n && !t->expression && !r->failed;)
-        r->now = execute(r);
+        r->now = record_statement(r);
     if (t->program && !r->failed)
         wf__text_store_locals(r);
 }

@@ -25,7 +25,7 @@ bool wf__text_same_shape(const wf_shape *a, const wf_shape *b)
     return same;
 }
 
-static void disagree(search *s, uint32_t at, const wf_shape *other, const char *how)
+static void fail_disagreement(search *s, uint32_t at, const wf_shape *other, const char *how)
 {
     char first[160], second[160];
     wf_shape_text(&s->shape, first, sizeof first);
@@ -40,7 +40,7 @@ static const wf_array *array_named(const search *s, uint32_t at, uint32_t len)
     return arg && arg->kind == 1 && wf__text_wanted(s->r, at, len) < 0 ? arg->as.array : NULL;
 }
 
-static bool outputs(search *s, bool by_index)
+static bool search_outputs(search *s, bool by_index)
 {
     const wf__text *t = s->r->text;
     int level = 0;
@@ -53,7 +53,7 @@ static bool outputs(search *s, bool by_index)
         const wf_array *a = array_named(s, w->at, w->len);
         wf_shape shape = a ? wf_array_shape(a) : WF_SCALAR;
         if (a && s->found && !wf__text_same_shape(&shape, &s->shape))
-            disagree(s, w->at, &shape, "all arrays that a text assigns have one shape");
+            fail_disagreement(s, w->at, &shape, "all arrays that a text assigns have one shape");
         if (a && !s->found)
             s->shape = shape;
         s->found |= a != NULL;
@@ -61,30 +61,31 @@ static bool outputs(search *s, bool by_index)
     return s->found;
 }
 
-static void join(search *s, uint32_t at, const wf_array *a)
+static void join_space(search *s, uint32_t at, const wf_array *a)
 {
     wf_shape shape = wf_array_shape(a), both = s->shape;
     if (!wf__text_join_shape(&both, shape))
-        disagree(s, at, &shape, "they do not broadcast; give the shape (weft calc: --shape), or read it by index");
+        fail_disagreement(s, at, &shape,
+                          "they do not broadcast; give the shape (weft calc: --shape), or read it by index");
     s->shape = both;
     s->found = true;
 }
 
-static bool at_the_point(search *s)
+static bool search_point_reads(search *s)
 {
     const wf__text *t = s->r->text;
     for (uint32_t i = 1; i < t->n && !s->r->failed; i++) {
         const wf__tree *n = &t->node[i];
         const wf_arg *arg = n->kind == WF__TREE_NAME ? wf__text_arg(s->r, n->at, n->len) : NULL;
         if (arg && arg->kind == 1 && wf_array_count(arg->as.array) != 1)
-            join(s, n->at, arg->as.array);
+            join_space(s, n->at, arg->as.array);
     }
     return s->found;
 }
 
 /* ---- indices made of coordinates ---- */
 
-static bool moving_name(const search *s, const wf__tree *n)
+static bool name_moves(const search *s, const wf__tree *n)
 {
     const wf__text *t = s->r->text;
     for (uint32_t i = 0; i < s->moving_n; i++)
@@ -93,12 +94,12 @@ static bool moving_name(const search *s, const wf__tree *n)
     return !wf__text_arg(s->r, n->at, n->len) && wf__text_coordinate(t, n->at, n->len);
 }
 
-static bool moves(const search *s, const wf__tree *n)
+static bool node_moves(const search *s, const wf__tree *n)
 {
     const uint32_t *list = s->r->text->list;
     bool any = false;
     if (n->kind == WF__TREE_NAME)
-        return moving_name(s, n);
+        return name_moves(s, n);
     if (n->kind != WF__TREE_CALL && n->kind != WF__TREE_READ)
         return s->moves[n->a] || s->moves[n->b] || s->moves[n->c];
     for (uint32_t k = 0; k < n->n; k++)
@@ -106,7 +107,7 @@ static bool moves(const search *s, const wf__tree *n)
     return any;
 }
 
-static void near_the_point(search *s)
+static void search_index_reads(search *s)
 {
     enum { MAX_MOVING = 1000 };
     const wf__text *t = s->r->text;
@@ -118,10 +119,10 @@ static void near_the_point(search *s)
         const wf__stmt *w = &t->stmt[i];
         for (uint32_t k = w->first; k < w->last && !s->r->failed; k++) {
             const wf__tree *n = &t->node[k];
-            s->moves[k] = moves(s, n);
+            s->moves[k] = node_moves(s, n);
             const wf_array *a = n->kind == WF__TREE_READ && s->moves[k] ? array_named(s, n->at, n->len) : NULL;
             if (a)
-                join(s, n->at, a);
+                join_space(s, n->at, a);
         }
         bool gives = (w->kind == WF__STMT_ASSIGN || w->kind == WF__STMT_LOCAL) && w->value && s->moves[w->value];
         if (gives && s->moving_n < MAX_MOVING)
@@ -139,8 +140,8 @@ bool wf__text_space(wf__recorder *r, wf_shape *shape)
             s.shape = wf_array_shape(r->args.at[i].as.array);
             s.found = true;
         }
-    if (!s.found && !outputs(&s, false) && !outputs(&s, true) && !at_the_point(&s) && !r->failed)
-        near_the_point(&s);
+    if (!s.found && !search_outputs(&s, false) && !search_outputs(&s, true) && !search_point_reads(&s) && !r->failed)
+        search_index_reads(&s);
     wf__text_common_shape(r);
     if (!s.found && !r->failed && r->shaped && r->fits) {
         s.shape = r->common;

@@ -5,7 +5,7 @@
 
 enum { MAX_TEXT = 1 << 24, MAX_LOCALS = 1000 };
 
-static void statement(wf__text *t);
+static void parse_statement(wf__text *t);
 
 /* ---- the list ---- */
 
@@ -28,7 +28,7 @@ static void needs_space(wf__text *t, uint32_t at)
     t->program = true;
 }
 
-static bool names(const wf__text *t, const wf__token *k, const char *name)
+static bool token_is(const wf__text *t, const wf__token *k, const char *name)
 {
     return k->kind == WF__TOK_NAME && wf__text_is(t, k->at, k->len, name);
 }
@@ -50,18 +50,18 @@ static bool take_twice(wf__text *t, int16_t *op)
     return true;
 }
 
-static uint32_t one(wf__text *t, uint32_t at)
+static uint32_t add_one(wf__text *t, uint32_t at)
 {
     return wf__text_add_node(t, (wf__tree){ .kind = WF__TREE_NUMBER, .at = at, .number = { .value = 1, .bits = 1 } });
 }
 
 /* From the operator on; the name, and the indices of a write, are in *s. */
-static void assignment(wf__text *t, wf__stmt *s)
+static void parse_assignment(wf__text *t, wf__stmt *s)
 {
     wf__token op = t->token;
     s->op_at = op.at;
     if (take_twice(t, &s->op)) {
-        s->value = one(t, op.at);
+        s->value = add_one(t, op.at);
     } else if (op.kind == '=' || op.kind == WF__TOK_ASSIGN_OP) {
         s->op = (int16_t)(op.kind == '=' ? 0 : op.op);
         wf__text_next(t);
@@ -74,7 +74,7 @@ static void assignment(wf__text *t, wf__stmt *s)
 }
 
 /* The list between brackets, of which the first is the next token. */
-static bool bracketed(wf__text *t, wf__stmt *s, const char *what, const char *no_border)
+static bool parse_bracketed(wf__text *t, wf__stmt *s, const char *what, const char *no_border)
 {
     t->nesting++;
     wf__text_next(t);
@@ -87,16 +87,16 @@ static bool bracketed(wf__text *t, wf__stmt *s, const char *what, const char *no
     return wf__text_take(t, ']', "',' or ']'");
 }
 
-static void write_at(wf__text *t, wf__stmt *s)
+static void parse_write(wf__text *t, wf__stmt *s)
 {
     needs_space(t, s->at);
     s->kind = WF__STMT_WRITE;
-    if (bracketed(t, s, "an index", "an element that is written has no border: outside nothing is"))
-        assignment(t, s);
+    if (parse_bracketed(t, s, "an index", "an element that is written has no border: outside nothing is"))
+        parse_assignment(t, s);
 }
 
 /* After a type: names, with values or without. */
-static void declaration(wf__text *t, wf_dtype dtype, bool constant)
+static void parse_declaration(wf__text *t, wf_dtype dtype, bool constant)
 {
     for (;;) {
         wf__stmt s = { .kind = WF__STMT_LOCAL, .dtype = (uint8_t)dtype, .constant = constant, .at = t->token.at };
@@ -109,7 +109,7 @@ static void declaration(wf__text *t, wf_dtype dtype, bool constant)
             return;
         if (t->token.kind == '[' && constant)
             wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "an array is no constant");
-        if (t->token.kind == '[' && !bracketed(t, &s, "the number of elements", "an array has no border"))
+        if (t->token.kind == '[' && !parse_bracketed(t, &s, "the number of elements", "an array has no border"))
             return;
         if (t->token.kind == '=') {
             wf__text_next(t);
@@ -128,9 +128,9 @@ static void declaration(wf__text *t, wf_dtype dtype, bool constant)
 }
 
 /* Two names in a row: a type, or nothing. */
-static void typed(wf__text *t, wf__token type)
+static void parse_typed(wf__text *t, wf__token type)
 {
-    bool constant = names(t, &type, "const");
+    bool constant = token_is(t, &type, "const");
     if (constant) {
         type = t->token;
         wf__text_next(t);
@@ -138,8 +138,8 @@ static void typed(wf__text *t, wf__token type)
     wf_dtype dtype = wf__text_dtype_named(t->src + type.at, type.len);
     int len = wf__text_shown(type.len);
     if (dtype != WF_NONE)
-        declaration(t, dtype, constant);
-    else if (names(t, &type, "else"))
+        parse_declaration(t, dtype, constant);
+    else if (token_is(t, &type, "else"))
         wf__text_fail(t, WF_ERR_SYNTAX, type.at, "there is no if that this else belongs to");
     else
         wf__text_fail(t, WF_ERR_SYNTAX, type.at,
@@ -148,18 +148,18 @@ static void typed(wf__text *t, wf__token type)
 }
 
 /* An assignment or declaration whose first name has been taken. */
-static void simple_from(wf__text *t, wf__token name)
+static void parse_simple_from(wf__text *t, wf__token name)
 {
     wf__stmt s = { .kind = WF__STMT_ASSIGN, .at = name.at, .len = name.len, .first = t->n };
     if (t->token.kind == WF__TOK_NAME)
-        typed(t, name);
+        parse_typed(t, name);
     else if (t->token.kind == '[')
-        write_at(t, &s);
+        parse_write(t, &s);
     else
-        assignment(t, &s);
+        parse_assignment(t, &s);
 }
 
-static void simple(wf__text *t)
+static void parse_simple(wf__text *t)
 {
     int16_t op = 0;
     wf__token name = t->token;
@@ -167,7 +167,7 @@ static void simple(wf__text *t)
         wf__stmt s = { .kind = WF__STMT_ASSIGN, .op = op, .at = t->token.at, .len = t->token.len, .first = t->n };
         s.op_at = name.at;
         if (wf__text_take(t, WF__TOK_NAME, "a name")) {
-            s.value = one(t, s.op_at);
+            s.value = add_one(t, s.op_at);
             s.last = t->n;
             add_stmt(t, s);
         }
@@ -178,7 +178,7 @@ static void simple(wf__text *t)
         return;
     }
     wf__text_next(t);
-    simple_from(t, name);
+    parse_simple_from(t, name);
 }
 
 /* ---- blocks ---- */
@@ -190,7 +190,7 @@ static void skip_line_ends(wf__text *t)
 }
 
 /* Statements up to the '}' that belongs to the '{' which is the next token. */
-static void braces(wf__text *t)
+static void parse_braces(wf__text *t)
 {
     uint32_t open = t->token.at;
     wf__text_next(t);
@@ -200,25 +200,25 @@ static void braces(wf__text *t)
         else if (t->token.kind == ';' || t->token.kind == '\n')
             wf__text_next(t);
         else
-            statement(t);
+            parse_statement(t);
     }
     if (t->status == WF_OK)
         wf__text_next(t);
 }
 
 /* What an if, else or loop rules. */
-static void body(wf__text *t)
+static void parse_body(wf__text *t)
 {
     skip_line_ends(t);
     if (t->token.kind == '{')
-        braces(t);
+        parse_braces(t);
     else if (t->token.kind == ';')
         wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "this ';' would be the whole block; an empty one is {}");
     else
-        statement(t);
+        parse_statement(t);
 }
 
-static void end(wf__text *t, uint32_t begin)
+static void end_block(wf__text *t, uint32_t begin)
 {
     uint32_t last = add_stmt(t, (wf__stmt){ .kind = WF__STMT_END, .at = t->token.at, .first = t->n, .last = t->n });
     if (t->status == WF_OK)
@@ -226,7 +226,7 @@ static void end(wf__text *t, uint32_t begin)
 }
 
 /* "(condition)" of an if or while. */
-static uint32_t condition(wf__text *t, wf__stmt s)
+static uint32_t parse_condition(wf__text *t, wf__stmt s)
 {
     t->nesting++;
     wf__text_next(t);
@@ -238,39 +238,39 @@ static uint32_t condition(wf__text *t, wf__stmt s)
     return add_stmt(t, s);
 }
 
-static void if_else(wf__text *t, wf__stmt s)
+static void parse_if(wf__text *t, wf__stmt s)
 {
     s.kind = WF__STMT_IF;
-    uint32_t begin = condition(t, s);
-    body(t);
+    uint32_t begin = parse_condition(t, s);
+    parse_body(t);
     while ((t->token.kind == ';' || t->token.kind == '\n') && t->status == WF_OK)
         wf__text_next(t);
-    if (names(t, &t->token, "else")) {
+    if (token_is(t, &t->token, "else")) {
         add_stmt(t, (wf__stmt){ .kind = WF__STMT_ELSE, .at = t->token.at, .len = 4, .first = t->n, .last = t->n });
         wf__text_next(t);
-        body(t);
+        parse_body(t);
     }
-    end(t, begin);
+    end_block(t, begin);
 }
 
-static void while_loop(wf__text *t, wf__stmt s)
+static void parse_while(wf__text *t, wf__stmt s)
 {
     s.kind = WF__STMT_WHILE;
-    uint32_t begin = condition(t, s);
+    uint32_t begin = parse_condition(t, s);
     t->loops++;
-    body(t);
+    parse_body(t);
     t->loops--;
-    end(t, begin);
+    end_block(t, begin);
 }
 
-static void for_loop(wf__text *t, wf__stmt s)
+static void parse_for(wf__text *t, wf__stmt s)
 {
     s.kind = WF__STMT_FOR;
     uint32_t begin = add_stmt(t, s);
     t->nesting++;
     wf__text_next(t);
     if (t->token.kind != ';')
-        simple(t);
+        parse_simple(t);
     if (t->status == WF_OK && t->stmt_n > begin + 2)
         wf__text_fail(t, WF_ERR_UNSUPPORTED, t->stmt[begin + 2].at, "a for begins with one variable");
     if (t->status == WF_OK && t->stmt_n > begin + 1 && t->stmt[begin + 1].kind == WF__STMT_WRITE)
@@ -283,7 +283,7 @@ static void for_loop(wf__text *t, wf__stmt s)
     wf__text_take(t, ';', "an operator or ';' after the condition");
     s.step = t->stmt_n;
     if (t->token.kind != ')' && t->status == WF_OK)
-        simple(t);
+        parse_simple(t);
     if (t->status == WF_OK && t->stmt_n > s.step && t->stmt[s.step].kind != WF__STMT_ASSIGN)
         wf__text_fail(t, WF_ERR_SYNTAX, t->stmt[s.step].at, "the step of a loop is an assignment, like k++");
     if (t->token.kind == ',')
@@ -294,12 +294,12 @@ static void for_loop(wf__text *t, wf__stmt s)
     if (t->status == WF_OK)
         t->stmt[begin] = s;
     t->loops++;
-    body(t);
+    parse_body(t);
     t->loops--;
-    end(t, begin);
+    end_block(t, begin);
 }
 
-static void leave(wf__text *t, wf__stmt s)
+static void parse_leave(wf__text *t, wf__stmt s)
 {
     if (t->loops == 0)
         wf__text_fail(t, WF_ERR_SYNTAX, s.at, "%.*s outside of a loop", (int)s.len, t->src + s.at);
@@ -309,36 +309,36 @@ static void leave(wf__text *t, wf__stmt s)
 }
 
 /* The keyword or first name has been taken. True: what follows needs no ';' before it. */
-static bool named_statement(wf__text *t, wf__token name)
+static bool parse_named(wf__text *t, wf__token name)
 {
     wf__stmt s = { .at = name.at, .len = name.len };
     bool bracket = t->token.kind == '(';
-    if (bracket && (names(t, &name, "if") || names(t, &name, "while") || names(t, &name, "for"))) {
+    if (bracket && (token_is(t, &name, "if") || token_is(t, &name, "while") || token_is(t, &name, "for"))) {
         needs_space(t, name.at);
-        if (names(t, &name, "if"))
-            if_else(t, s);
-        else if (names(t, &name, "while"))
-            while_loop(t, s);
+        if (token_is(t, &name, "if"))
+            parse_if(t, s);
+        else if (token_is(t, &name, "while"))
+            parse_while(t, s);
         else
-            for_loop(t, s);
+            parse_for(t, s);
         return true;
     }
-    if (ends_statement(t->token.kind) && (names(t, &name, "break") || names(t, &name, "continue")))
-        leave(t, s);
-    else if (t->token.kind == '{' && names(t, &name, "else"))
-        typed(t, name);
-    else if (t->token.kind == '{' && names(t, &name, "do"))
+    if (ends_statement(t->token.kind) && (token_is(t, &name, "break") || token_is(t, &name, "continue")))
+        parse_leave(t, s);
+    else if (t->token.kind == '{' && token_is(t, &name, "else"))
+        parse_typed(t, name);
+    else if (t->token.kind == '{' && token_is(t, &name, "do"))
         wf__text_fail(t, WF_ERR_UNSUPPORTED, name.at, "there is no do; say while (true) {... if (done) break; }");
-    else if (bracket && names(t, &name, "switch"))
+    else if (bracket && token_is(t, &name, "switch"))
         wf__text_fail(t, WF_ERR_UNSUPPORTED, name.at, "there is no switch; say if ... else if ...");
-    else if (names(t, &name, "return") && t->token.kind != '=')
+    else if (token_is(t, &name, "return") && t->token.kind != '=')
         wf__text_fail(t, WF_ERR_UNSUPPORTED, name.at, "there is no return; the result is what is assigned");
     else
-        simple_from(t, name);
+        parse_simple_from(t, name);
     return false;
 }
 
-static void statement(wf__text *t)
+static void parse_statement(wf__text *t)
 {
     bool closed = false;
     wf__token name = t->token;
@@ -348,16 +348,16 @@ static void statement(wf__text *t)
         needs_space(t, name.at);
         wf__stmt s = { .kind = WF__STMT_SCOPE, .at = name.at, .first = t->n, .last = t->n };
         uint32_t begin = add_stmt(t, s);
-        braces(t);
-        end(t, begin);
+        parse_braces(t);
+        end_block(t, begin);
         closed = true;
     } else if (name.kind == '}') {
         wf__text_fail(t, WF_ERR_SYNTAX, name.at, "this '}' closes nothing");
     } else if (name.kind == WF__TOK_NAME) {
         wf__text_next(t);
-        closed = named_statement(t, name);
+        closed = parse_named(t, name);
     } else {
-        simple(t);
+        parse_simple(t);
     }
     if (!closed && !ends_statement(t->token.kind))
         wf__text_expected(t, "an operator or the end of the statement");
@@ -367,7 +367,7 @@ static void statement(wf__text *t)
 /* ---- a last expression ---- */
 
 /* As it was, but for memory that has grown. */
-static void go_back(wf__text *t, const wf__text *to)
+static void restore_parser(wf__text *t, const wf__text *to)
 {
     wf__text now = *t;
     *t = *to;
@@ -394,7 +394,7 @@ static void name_it_out(wf__text *t, wf__stmt *s)
 
 /* What is no statement may be the expression that the text ends with. Else of the two mistakes that of the expression is
  * told if it comes later, but for a name that is no type, and lines that others follow. */
-static void last_expression(wf__text *t, const wf__text *begin)
+static void parse_last_expression(wf__text *t, const wf__text *begin)
 {
     wf__text failed = *t;
     static const char *const keywords[] = {
@@ -402,10 +402,10 @@ static void last_expression(wf__text *t, const wf__text *begin)
     };
     bool keyword = failed.stmt_n != begin->stmt_n; /* a statement has begun, at least */
     for (size_t i = 0; i < WF__COUNT(keywords); i++)
-        keyword = keyword || names(t, &begin->token, keywords[i]);
+        keyword = keyword || token_is(t, &begin->token, keywords[i]);
     if (failed.status == WF_ERR_MEMORY || keyword)
         return;
-    go_back(t, begin);
+    restore_parser(t, begin);
     wf__stmt s = { .kind = WF__STMT_ASSIGN, .bare = true, .op_at = t->token.at, .first = t->n };
     s.value = wf__text_expression(t);
     s.last = t->n;
@@ -451,9 +451,9 @@ bool wf__text_parse(wf__text *t, const char *src, bool expression)
             wf__text_next(t);
         else {
             const wf__text begin = *t;
-            statement(t);
+            parse_statement(t);
             if (t->status != WF_OK)
-                last_expression(t, &begin);
+                parse_last_expression(t, &begin);
         }
     }
     if (!expression && t->stmt_n == 0)

@@ -2,7 +2,7 @@
 #include "text/record.h"
 
 /* Parses, and fails the graph if the text is not well formed. */
-static bool parse(wf_graph *graph, wf__text *t, const char *text, bool expression)
+static bool parse_text(wf_graph *graph, wf__text *t, const char *text, bool expression)
 {
     if (wf__text_parse(t, text ? text : "", expression))
         return true;
@@ -14,7 +14,7 @@ static bool parse(wf_graph *graph, wf__text *t, const char *text, bool expressio
 static bool has_failed(const wf_graph *graph) { return wf_graph_status(graph) != WF_OK; }
 
 /* The recording that a parsed text needs. A text without a space fails it. */
-static wf_graph *begin(wf_context *ctx, wf__recorder *r, const wf_space *options)
+static wf_graph *begin_recording(wf_context *ctx, wf__recorder *r, const wf_space *options)
 {
     wf_space space = { .size = sizeof space };
     if (options)
@@ -42,7 +42,7 @@ wf_val wf_expr_n(wf_graph *graph, const char *text, wf_args args)
     wf_val result = { { 0, graph } };
     if (!graph || has_failed(graph))
         return result;
-    if (parse(graph, &t, text, true))
+    if (parse_text(graph, &t, text, true))
         wf__text_record(&r);
     if (!r.failed && t.stmt_n == 1)
         result = r.value[t.stmt[0].value].v;
@@ -57,7 +57,7 @@ void wf_text_record_n(wf_graph *graph, const char *text, wf_args args)
     wf__recorder r = { .graph = graph, .text = &t, .args = args };
     if (!graph || has_failed(graph))
         return;
-    if (parse(graph, &t, text, false))
+    if (parse_text(graph, &t, text, false))
         wf__text_record(&r);
     wf__text_recorder_free(&r);
     wf__text_free(&t);
@@ -68,7 +68,7 @@ wf_graph *wf_text_begin(wf_context *ctx, const char *text, wf_args args, const w
     wf__text t;
     wf__recorder r = { .text = &t, .args = args };
     wf__text_parse(&t, text ? text : "", false);
-    wf_graph *graph = begin(ctx, &r, options);
+    wf_graph *graph = begin_recording(ctx, &r, options);
     wf__text_free(&t);
     return graph;
 }
@@ -84,7 +84,7 @@ wf_status wf_text_n(wf_context *ctx, const char *text, wf_args args)
 static bool is_literal(wf_val v) { return wf_val_shape(v).rank == 0 && wf_val_is_constant(v); }
 
 /* The value assigned to a wanted name, as an array that is ready after the run. */
-static wf_array *keep(wf__recorder *r, size_t w)
+static wf_array *keep_result(wf__recorder *r, size_t w)
 {
     const char *name = r->want[w];
     if (r->made[w])
@@ -122,7 +122,7 @@ wf_status wf_text_create(wf_context *ctx, const char *text, wf_args args, wf_dev
         r.want_n = 0;
     }
     bool parsed = wf__text_parse(&t, text ? text : "", false);
-    wf_graph *graph = r.graph = begin(ctx, &r, &(wf_space){ .size = sizeof(wf_space), .device = device });
+    wf_graph *graph = r.graph = begin_recording(ctx, &r, &(wf_space){ .size = sizeof(wf_space), .device = device });
     if (missing)
         wf_fail(graph, WF_ERR_ARG, "wf_text_create: a wanted name is NULL");
     if (graph && !parsed)
@@ -130,7 +130,7 @@ wf_status wf_text_create(wf_context *ctx, const char *text, wf_args args, wf_dev
     else if (graph && !has_failed(graph))
         wf__text_record(&r);
     for (size_t i = 0; i < n && graph && !r.failed && !has_failed(graph); i++)
-        out[i] = keep(&r, i);
+        out[i] = keep_result(&r, i);
     wf__text_recorder_free(&r);
     wf__text_free(&t);
     wf_status status = wf_run(graph);
@@ -161,7 +161,7 @@ static int depth_of(const scopes *c, const wf__stmt *name)
     return -1;
 }
 
-static void declare(scopes *c, const wf__stmt *s)
+static void declare_local(scopes *c, const wf__stmt *s)
 {
     c->local[c->n] = s;
     c->depth[c->n++] = c->level;
@@ -176,15 +176,15 @@ static bool is_target(scopes *c, const wf__stmt *s)
             c->n--;
     if (s->kind == WF__STMT_FOR && s->step > (uint32_t)(s - c->text->stmt) + 1 &&
         (s[1].kind == WF__STMT_LOCAL || depth_of(c, s + 1) < 0))
-        declare(c, s + 1); /* also without a type */
+        declare_local(c, s + 1); /* also without a type */
     if (s->kind == WF__STMT_LOCAL)
-        declare(c, s);
+        declare_local(c, s);
     return (s->kind == WF__STMT_ASSIGN || s->kind == WF__STMT_WRITE || s->kind == WF__STMT_LOCAL) &&
            depth_of(c, s) <= 0;
 }
 
 /* The target of that number, else the last one before it; with a name, the first one of the name. */
-static const wf__stmt *target(const wf__text *t, size_t number, const char *name, size_t *passed)
+static const wf__stmt *find_target(const wf__text *t, size_t number, const char *name, size_t *passed)
 {
     uint32_t most = t->locals + 1;
     for (uint32_t i = 0; i < t->stmt_n; i++)
@@ -212,7 +212,7 @@ bool wf_text_target(wf_context *ctx, const char *text, size_t i, char *buf, size
     wf__text t;
     size_t passed = 0;
     WF__UNUSED(ctx);
-    const wf__stmt *s = wf__text_parse(&t, text ? text : "", false) ? target(&t, i, NULL, &passed) : NULL;
+    const wf__stmt *s = wf__text_parse(&t, text ? text : "", false) ? find_target(&t, i, NULL, &passed) : NULL;
     if (i != WF_LAST_TARGET && passed <= i)
         s = NULL;
     if (s && cap > 0) {
@@ -229,7 +229,7 @@ bool wf_text_assigns(wf_context *ctx, const char *text, const char *name)
     wf__text t;
     size_t passed;
     WF__UNUSED(ctx);
-    bool found = wf__text_parse(&t, text ? text : "", false) && name && target(&t, 0, name, &passed);
+    bool found = wf__text_parse(&t, text ? text : "", false) && name && find_target(&t, 0, name, &passed);
     wf__text_free(&t);
     return found;
 }

@@ -39,7 +39,7 @@ int wf__tval_function(const char *name, size_t len)
     return -1;
 }
 
-static const function *named(const char *name) { return &functions[wf__tval_function(name, strlen(name))]; }
+static const function *function_named(const char *name) { return &functions[wf__tval_function(name, strlen(name))]; }
 
 int wf__tval_arity(int f) { return functions[f].arity; }
 
@@ -50,7 +50,7 @@ const char *wf__tval_function_name(int f)
 
 /* ---- numbers and nodes ---- */
 
-static wf_dtype dtype(wf__tval a) { return wf__tval_is_number(a) ? WF_NONE : wf_val_dtype(a.v); }
+static wf_dtype dtype_of(wf__tval a) { return wf__tval_is_number(a) ? WF_NONE : wf_val_dtype(a.v); }
 
 wf__tval wf__tval_number(double value, bool real)
 {
@@ -60,7 +60,10 @@ wf__tval wf__tval_number(double value, bool real)
 }
 
 /* What numbers come to; whole ones have no -0. */
-static wf__tval outcome(double value, bool real) { return wf__tval_number(real || value != 0 ? value : 0, real); }
+static wf__tval number_outcome(double value, bool real)
+{
+    return wf__tval_number(real || value != 0 ? value : 0, real);
+}
 
 wf__tval wf__tval_node(wf_val v)
 {
@@ -75,7 +78,7 @@ static bool any_pair(const wf__tval *a, int n)
     return any;
 }
 
-static wf__tval poison(wf__tctx *c, const char *why)
+static wf__tval poison_value(wf__tctx *c, const char *why)
 {
     if (why && !c->why[0]) {
         strncpy(c->why, why, sizeof c->why - 1);
@@ -86,16 +89,16 @@ static wf__tval poison(wf__tctx *c, const char *why)
     return a;
 }
 
-static double number(wf__tval a) { return a.v.h.num; }
+static double number_of(wf__tval a) { return a.v.h.num; }
 static double imaginary(wf__tval a) /* of a complex number */
 {
     double im = 0;
     wf_val_number(a.v, NULL, &im);
     return im;
 }
-static bool whole(wf__tval a) /* a number that an i64 holds exactly */
+static bool is_whole(wf__tval a) /* a number that an i64 holds exactly */
 {
-    return !a.real && fabs(number(a)) < 9007199254740992.0;
+    return !a.real && fabs(number_of(a)) < 9007199254740992.0;
 }
 
 static wf_dtype float_of(wf_dtype t)
@@ -105,9 +108,9 @@ static wf_dtype float_of(wf_dtype t)
     return t == WF_I32 || t == WF_U32 || t == WF_I64 || t == WF_U64 ? WF_F64 : WF_F32;
 }
 
-static wf__tval convert(wf__tval a, wf_dtype to)
+static wf__tval convert_value(wf__tval a, wf_dtype to)
 {
-    return wf__tval_is_number(a) || dtype(a) == to ? a : wf__tval_node(wf_cast(a.v, to));
+    return wf__tval_is_number(a) || dtype_of(a) == to ? a : wf__tval_node(wf_cast(a.v, to));
 }
 
 /* The float dtype in which those among the operands, and the parts of complex ones, meet, or NONE. */
@@ -115,7 +118,7 @@ static wf_dtype widest_float(const wf__tval *a, int n)
 {
     wf_dtype widest = WF_NONE;
     for (int i = 0; i < n; i++) {
-        wf_dtype t = dtype(a[i]);
+        wf_dtype t = dtype_of(a[i]);
         if (wf__text_is_complex(t))
             t = wf_dtype_part(t);
         if (t == WF_NONE || !wf__text_is_float(t) || t == widest)
@@ -131,8 +134,8 @@ static void to_floats(wf__tval *a, int n)
 {
     wf_dtype widest = widest_float(a, n);
     for (int i = 0; i < n; i++)
-        if (dtype(a[i]) != WF_NONE && !wf__text_is_float(dtype(a[i])) && !wf__text_is_complex(dtype(a[i])))
-            a[i] = convert(a[i], widest != WF_NONE ? widest : float_of(dtype(a[i])));
+        if (dtype_of(a[i]) != WF_NONE && !wf__text_is_float(dtype_of(a[i])) && !wf__text_is_complex(dtype_of(a[i])))
+            a[i] = convert_value(a[i], widest != WF_NONE ? widest : float_of(dtype_of(a[i])));
 }
 
 /* For arithmetic and comparisons. Bools may stay bools when compared with bools, 0 and 1. */
@@ -143,15 +146,15 @@ static void to_common(wf__tval *a, int n, bool comparison)
     for (int i = 0; i < n; i++)
         if (wf__tval_is_number(a[i])) {
             real |= a[i].real;
-            beyond_bool |= number(a[i]) != 0 && number(a[i]) != 1;
+            beyond_bool |= number_of(a[i]) != 0 && number_of(a[i]) != 1;
         }
     real |= any_pair(a, n);
     for (int i = 0; i < n; i++) {
-        wf_dtype t = dtype(a[i]);
+        wf_dtype t = dtype_of(a[i]);
         if (real && wf__text_is_int(t))
-            a[i] = convert(a[i], widest != WF_NONE ? widest : float_of(t));
+            a[i] = convert_value(a[i], widest != WF_NONE ? widest : float_of(t));
         if (t != WF_NONE && t != WF_BOOL)
-            target = dtype(a[i]);
+            target = dtype_of(a[i]);
     }
     if (widest != WF_NONE)
         target = widest;
@@ -160,17 +163,17 @@ static void to_common(wf__tval *a, int n, bool comparison)
     if (target == WF_NONE && beyond_bool)
         target = WF_I32;
     for (int i = 0; i < n && target != WF_NONE; i++)
-        if (dtype(a[i]) == WF_BOOL)
-            a[i] = convert(a[i], target);
+        if (dtype_of(a[i]) == WF_BOOL)
+            a[i] = convert_value(a[i], target);
 }
 
 static wf__tval to_bool(wf__tval a)
 {
     if (wf__tval_is_number(a))
-        return wf__tval_number(number(a) != 0, false);
+        return wf__tval_number(number_of(a) != 0, false);
     if (wf__text_is_pair(a.v))
-        return wf__tval_number(number(a) != 0 || imaginary(a) != 0, false);
-    return dtype(a) == WF_BOOL || dtype(a) == WF_NONE ? a : wf__tval_node(wf_ne(a.v, 0));
+        return wf__tval_number(number_of(a) != 0 || imaginary(a) != 0, false);
+    return dtype_of(a) == WF_BOOL || dtype_of(a) == WF_NONE ? a : wf__tval_node(wf_ne(a.v, 0));
 }
 
 static bool all_numbers(const wf__tval *a, int n)
@@ -184,13 +187,13 @@ static bool all_numbers(const wf__tval *a, int n)
 static bool any_float(const wf__tval *a, int n)
 {
     for (int i = 0; i < n; i++)
-        if (wf__text_is_float(dtype(a[i])) || (wf__tval_is_number(a[i]) && !whole(a[i])))
+        if (wf__text_is_float(dtype_of(a[i])) || (wf__tval_is_number(a[i]) && !is_whole(a[i])))
             return true;
     return any_pair(a, n);
 }
 
 /* The operation of the table; dtypes fit as well as they will. */
-static wf__tval apply(int f, const wf__tval *a)
+static wf__tval apply_function(int f, const wf__tval *a)
 {
     const function *op = &functions[f];
     bool real = op->operands == FLT;
@@ -203,12 +206,12 @@ static wf__tval apply(int f, const wf__tval *a)
         r = op->call.f3(a[0].v, a[1].v, a[2].v);
     for (int i = 0; i < op->arity; i++)
         real |= wf__tval_is_number(a[i]) && a[i].real;
-    return r.h.graph ? wf__tval_node(r) : outcome(r.h.num, real && op->result != BOOL);
+    return r.h.graph ? wf__tval_node(r) : number_outcome(r.h.num, real && op->result != BOOL);
 }
 
 static wf__tval apply_named(const char *name, const wf__tval *a)
 {
-    return apply(wf__tval_function(name, strlen(name)), a);
+    return apply_function(wf__tval_function(name, strlen(name)), a);
 }
 
 /* ---- functions ---- */
@@ -222,7 +225,7 @@ wf__tval wf__tval_call(wf__tctx *c, int f, const wf__tval *args)
     wf__tval a[3] = { { .real = false }, { .real = false }, { .real = false } };
     memcpy(a, args, op->arity * sizeof *a);
     if (!pairs_allowed(op, a))
-        return poison(c, "this function is not for complex numbers");
+        return poison_value(c, "this function is not for complex numbers");
     switch (op->operands) {
     case FIRST_BOOL:
         return wf__tval_select(c, a[0], a[1], a[2]);
@@ -238,53 +241,58 @@ wf__tval wf__tval_call(wf__tctx *c, int f, const wf__tval *args)
         break;
     default:
         if (any_float(a, op->arity))
-            return poison(c, "this function works on integers");
+            return poison_value(c, "this function works on integers");
         if (op->operands == INT)
             to_common(a, op->arity, false);
     }
-    return apply(f, a);
+    return apply_function(f, a);
 }
 
 wf_dtype wf__tval_real(const wf__tctx *c, wf__tval a)
 {
-    bool exact = !whole(a) || (double)(float)number(a) == number(a);
+    bool exact = !is_whole(a) || (double)(float)number_of(a) == number_of(a);
     return c->real == WF_F64 || !exact ? WF_F64 : WF_F32;
 }
 
 wf__tval wf__tval_cast(wf__tctx *c, wf__tval a, wf_dtype to)
 {
     if (wf__text_is_pair(a.v))
-        a = wf__tval_node(wf_const_complex(c->graph, WF_C128, number(a), imaginary(a)));
+        a = wf__tval_node(wf_const_complex(c->graph, WF_C128, number_of(a), imaginary(a)));
     if (wf__tval_is_number(a))
-        a = wf__tval_node(whole(a) ? wf_const_i64(c->graph, WF_I64, (int64_t)number(a))
-                                   : wf_const(c->graph, WF_F64, number(a)));
+        a = wf__tval_node(is_whole(a) ? wf_const_i64(c->graph, WF_I64, (int64_t)number_of(a))
+                                      : wf_const(c->graph, WF_F64, number_of(a)));
     return wf__tval_node(wf_cast(a.v, to));
 }
 
 wf__tval wf__tval_integer(wf__tctx *c, wf__tval a)
 {
     if (wf__tval_is_number(a))
-        return whole(a) ? a : poison(c, "an index is a whole number; round(i) or floor(i) gives one, as i64(round(i))");
-    if (dtype(a) == WF_BOOL)
-        return convert(a, WF_I64);
+        return is_whole(a)
+                   ? a
+                   : poison_value(c, "an index is a whole number; round(i) or floor(i) gives one, as i64(round(i))");
+    if (dtype_of(a) == WF_BOOL)
+        return convert_value(a, WF_I64);
     if (wf__text_is_pair(a.v))
-        return poison(c, "an index is an integer, not a complex number");
-    return wf__text_is_float(dtype(a)) ? poison(c, "an index is an integer; i64(round(i)) makes one of a float") : a;
+        return poison_value(c, "an index is an integer, not a complex number");
+    return wf__text_is_float(dtype_of(a))
+               ? poison_value(c, "an index is an integer; i64(round(i)) makes one of a float")
+               : a;
 }
 
 wf__tval wf__tval_select(wf__tctx *c, wf__tval cond, wf__tval a, wf__tval b)
 {
     wf__tval choice[2] = { a, b };
     cond = to_bool(cond);
-    if (wf__tval_is_number(cond) && !dtype(a) && !dtype(b))
-        return number(cond) != 0 ? a : b;
+    if (wf__tval_is_number(cond) && !dtype_of(a) && !dtype_of(b))
+        return number_of(cond) != 0 ? a : b;
     if (all_numbers(choice, 2)) {
-        bool integers = whole(a) && whole(b), small = fabs(number(a)) < 2147483648.0 && fabs(number(b)) < 2147483648.0;
+        bool integers = is_whole(a) && is_whole(b),
+             small = fabs(number_of(a)) < 2147483648.0 && fabs(number_of(b)) < 2147483648.0;
         bool wide = wf__tval_real(c, a) == WF_F64 || wf__tval_real(c, b) == WF_F64;
         wf_dtype t = !integers ? wide ? WF_F64 : WF_F32 : small ? WF_I32 : WF_I64;
         for (int i = 0; i < 2; i++)
-            choice[i] = wf__tval_node(wf_const(c->graph, t, number(choice[i])));
-    } else if (!dtype(a) && !dtype(b)) {
+            choice[i] = wf__tval_node(wf_const(c->graph, t, number_of(choice[i])));
+    } else if (!dtype_of(a) && !dtype_of(b)) {
         for (int i = 0; i < 2; i++)
             choice[i] = wf__tval_cast(c, choice[i], c->real == WF_F64 ? WF_C128 : WF_C64);
     } else {
@@ -317,19 +325,19 @@ wf__tval wf__tval_unary(wf__tctx *c, int op, wf__tval a)
     switch (op) {
     case '-':
         to_common(&a, 1, false);
-        return is_number ? wf__tval_number(a.real ? -number(a) : 0 - number(a), a.real) : apply_named("neg", &a);
+        return is_number ? wf__tval_number(a.real ? -number_of(a) : 0 - number_of(a), a.real) : apply_named("neg", &a);
     case '!':
         a = to_bool(a);
-        return wf__tval_is_number(a) ? wf__tval_number(number(a) == 0, false) : apply_named("not", &a);
+        return wf__tval_is_number(a) ? wf__tval_number(number_of(a) == 0, false) : apply_named("not", &a);
     default:
         if (any_float(&a, 1))
-            return poison(c, only_integers('~'));
-        return is_number ? wf__tval_number(-number(a) - 1, false) : apply_named("not", &a);
+            return poison_value(c, only_integers('~'));
+        return is_number ? wf__tval_number(-number_of(a) - 1, false) : apply_named("not", &a);
     }
 }
 
 /* The number, with the dtype and shape of a value. */
-static wf__tval everywhere(wf__tval like, double value)
+static wf__tval number_everywhere(wf__tval like, double value)
 {
     wf_val always = wf_or(wf_eq(like.v, like.v), 1);
     return wf__tval_node(wf_select(always, value, like.v));
@@ -351,16 +359,16 @@ static wf__tval power_by_squaring(wf__tval a, int n)
     }
 }
 
-static wf__tval power(wf__tval a, wf__tval b)
+static wf__tval apply_power(wf__tval a, wf__tval b)
 {
     enum { MAX_SQUARING = 16 };
     wf__tval ab[2] = { a, b };
-    if (!wf__tval_is_number(b) || number(b) != floor(number(b)) || fabs(number(b)) > MAX_SQUARING) {
+    if (!wf__tval_is_number(b) || number_of(b) != floor(number_of(b)) || fabs(number_of(b)) > MAX_SQUARING) {
         to_floats(ab, 2);
-        bool root = wf__tval_is_number(b) && number(b) == 0.5;
+        bool root = wf__tval_is_number(b) && number_of(b) == 0.5;
         return root ? apply_named("sqrt", ab) : apply_named("pow", ab);
     }
-    int n = (int)number(b);
+    int n = (int)number_of(b);
     if (n == 0 && wf__tval_is_number(a))
         return wf__tval_number(1, b.real || a.real);
     if (n < 0 || b.real)
@@ -370,31 +378,31 @@ static wf__tval power(wf__tval a, wf__tval b)
     if (n == 0 && wf__text_is_pair(a.v))
         return wf__tval_node(wf_complex(1, 0));
     if (n == 0)
-        return everywhere(ab[0], 1);
+        return number_everywhere(ab[0], 1);
     ab[1] = power_by_squaring(ab[0], n < 0 ? -n : n);
     ab[1].real |= wf__tval_is_number(ab[1]) && (n < 0 || b.real);
     ab[0] = wf__tval_number(1, true);
     return n < 0 ? apply_named("div", ab) : ab[1];
 }
 
-static wf__tval remainder_of(wf__tctx *c, wf__tval *ab)
+static wf__tval apply_remainder(wf__tctx *c, wf__tval *ab)
 {
-    if (!pairs_allowed(named("mod"), ab))
-        return poison(c, "% is not for complex numbers");
+    if (!pairs_allowed(function_named("mod"), ab))
+        return poison_value(c, "% is not for complex numbers");
     if (all_numbers(ab, 2)) {
-        bool zero = number(ab[1]) == 0 && whole(ab[0]) && whole(ab[1]); /* as the integer operation has it */
-        return outcome(zero ? 0 : fmod(number(ab[0]), number(ab[1])), ab[0].real || ab[1].real);
+        bool zero = number_of(ab[1]) == 0 && is_whole(ab[0]) && is_whole(ab[1]); /* as the integer operation has it */
+        return number_outcome(zero ? 0 : fmod(number_of(ab[0]), number_of(ab[1])), ab[0].real || ab[1].real);
     }
     to_common(ab, 2, false);
     return apply_named("mod", ab);
 }
 
-static wf__tval bits(wf__tctx *c, int op, const wf__tval *ab)
+static wf__tval apply_bits(wf__tctx *c, int op, const wf__tval *ab)
 {
     if (any_float(ab, 2))
-        return poison(c, only_integers(op));
+        return poison_value(c, only_integers(op));
     if (all_numbers(ab, 2)) {
-        int64_t x = (int64_t)number(ab[0]), y = (int64_t)number(ab[1]);
+        int64_t x = (int64_t)number_of(ab[0]), y = (int64_t)number_of(ab[1]);
         bool outside = y < 0 || y > 63;
         double factor = outside ? 1 : ldexp(1, (int)y);
         switch (op) {
@@ -417,20 +425,20 @@ static wf__tval bits(wf__tctx *c, int op, const wf__tval *ab)
         return apply_named(op == WF__TOK_SHL ? "shl" : "shr", a);
     }
     for (int i = 0; i < 2; i++) {
-        bool number_0_1 = wf__tval_is_number(a[1 - i]) && (number(a[1 - i]) == 0 || number(a[1 - i]) == 1);
-        if (dtype(a[i]) == WF_BOOL && dtype(a[1 - i]) != WF_BOOL && !number_0_1)
-            return poison(
+        bool number_0_1 = wf__tval_is_number(a[1 - i]) && (number_of(a[1 - i]) == 0 || number_of(a[1 - i]) == 1);
+        if (dtype_of(a[i]) == WF_BOOL && dtype_of(a[1 - i]) != WF_BOOL && !number_0_1)
+            return poison_value(
                 c, "the bits of a bool and an integer; & ^ | bind weaker than comparisons, as in C: use brackets");
     }
     return apply_named(op == '&' ? "and" : op == '|' ? "or" : "xor", a);
 }
 
-static wf__tval logic(bool conjunction, wf__tval *ab)
+static wf__tval apply_logic(bool conjunction, wf__tval *ab)
 {
     for (int i = 0; i < 2; i++)
         ab[i] = to_bool(ab[i]);
     if (all_numbers(ab, 2)) {
-        bool x = number(ab[0]) != 0, y = number(ab[1]) != 0;
+        bool x = number_of(ab[0]) != 0, y = number_of(ab[1]) != 0;
         return wf__tval_number(conjunction ? x && y : x || y, false);
     }
     return apply_named(conjunction ? "and" : "or", ab); /* true && b has b's shape; false && b, too */
@@ -443,19 +451,19 @@ wf__tval wf__tval_binary(wf__tctx *c, int op, wf__tval a, wf__tval b)
     const char *name;
     switch (op) {
     case WF__TOK_OROR:
-        return logic(false, ab);
+        return apply_logic(false, ab);
     case WF__TOK_ANDAND:
-        return logic(true, ab);
+        return apply_logic(true, ab);
     case WF__TOK_POW:
-        return power(a, b);
+        return apply_power(a, b);
     case '%':
-        return remainder_of(c, ab);
+        return apply_remainder(c, ab);
     case '&':
     case '|':
     case '^':
     case WF__TOK_SHL:
     case WF__TOK_SHR:
-        return bits(c, op, ab);
+        return apply_bits(c, op, ab);
     case '/':
         to_floats(ab, 2);
         return apply_named("div", ab);
@@ -488,7 +496,7 @@ wf__tval wf__tval_binary(wf__tctx *c, int op, wf__tval a, wf__tval b)
         break;
     }
     to_common(ab, 2, !arithmetic);
-    if (!pairs_allowed(named(name), ab))
-        return poison(c, "complex numbers have no order");
+    if (!pairs_allowed(function_named(name), ab))
+        return poison_value(c, "complex numbers have no order");
     return apply_named(name, ab);
 }

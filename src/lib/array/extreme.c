@@ -3,7 +3,7 @@
 #include <math.h>
 
 /* The check of the axes, and that there are elements and an order. */
-static bool check(wfl_reduction *r, const wf_array *array, wf_axes axes, const char *function)
+static bool check_extreme(wfl_reduction *r, const wf_array *array, wf_axes axes, const char *function)
 {
     *r = (wfl_reduction){ .ctx = wf_array_context(array), .shape = wf_array_shape(array), .axes = axes };
     if (!wfl_array_ordered(array, function) || !wfl_axes_of(r->ctx, &r->shape, &r->axes, &r->drop, function))
@@ -14,23 +14,29 @@ static bool check(wfl_reduction *r, const wf_array *array, wf_axes axes, const c
     return r->n;
 }
 
-static wf_array *extreme(const wf_array *array, wf_axes axes, bool largest, const char *function)
+static wf_array *reduce_extreme(const wf_array *array, wf_axes axes, bool largest, const char *function)
 {
     wfl_reduction r;
-    if (!check(&r, array, axes, function))
+    if (!check_extreme(&r, array, axes, function))
         return NULL;
     r.g = wfl_begin(r.ctx, function);
     return wfl_reduction_end(&r, wfl_extreme_of(&r, wf_in(r.g, array), largest));
 }
 
-wf_array *wf_array_min(const wf_array *array, wf_axes axes) { return extreme(array, axes, false, "wf_array_min"); }
-wf_array *wf_array_max(const wf_array *array, wf_axes axes) { return extreme(array, axes, true, "wf_array_max"); }
+wf_array *wf_array_min(const wf_array *array, wf_axes axes)
+{
+    return reduce_extreme(array, axes, false, "wf_array_min");
+}
+wf_array *wf_array_max(const wf_array *array, wf_axes axes)
+{
+    return reduce_extreme(array, axes, true, "wf_array_max");
+}
 
 wf_status wf_array_min_max(const wf_array *array, wf_axes axes, wf_array **min, wf_array **max)
 {
     wfl_reduction r;
     *min = *max = NULL;
-    if (!check(&r, array, axes, "wf_array_min_max"))
+    if (!check_extreme(&r, array, axes, "wf_array_min_max"))
         return array ? wfl_array_error(r.ctx) : WF_ERR_ARG;
     r.g = wfl_begin(r.ctx, __func__);
     wf_val v = wf_in(r.g, array);
@@ -61,7 +67,7 @@ static wf_dtype compared_as(wf_dtype t)
     }
 }
 
-static wf_val worst(wf_graph *g, wf_dtype t, bool largest)
+static wf_val worst_value(wf_graph *g, wf_dtype t, bool largest)
 {
     switch (t) {
     case WF_I32:
@@ -77,7 +83,7 @@ static wf_val worst(wf_graph *g, wf_dtype t, bool largest)
     }
 }
 
-static void consider(wf_var best, wf_var at, wf_val x, wf_val place, bool largest)
+static void consider_element(wf_var best, wf_var at, wf_val x, wf_val place, bool largest)
 {
     wf_val old = wf_get(best), old_place = wf_get(at);
     wf_val better = largest ? wf_gt(x, old) : wf_lt(x, old), equal = wf_eq(x, old);
@@ -101,10 +107,10 @@ static wf_val place_of(const wfl_reduction *r, wf_dtype dtype)
     return wf_cast(at, dtype);
 }
 
-static wf_array *place(const wf_array *array, wf_axes axes, bool largest, const char *function)
+static wf_array *find_place(const wf_array *array, wf_axes axes, bool largest, const char *function)
 {
     wfl_reduction r;
-    if (!check(&r, array, axes, function))
+    if (!check_extreme(&r, array, axes, function))
         return NULL;
     wf_shape kept = r.shape;
     for (int d = 0; d < kept.rank; ++d)
@@ -117,16 +123,22 @@ static wf_array *place(const wf_array *array, wf_axes axes, bool largest, const 
     wf_dtype t = compared_as(wf_array_dtype(array)), short_place = r.n <= INT32_MAX ? WF_I32 : WF_I64;
     r.g = wfl_begin(r.ctx, function, .shape = r.shape, .reduce = r.axes);
     wf_val last = wf_const_i64(r.g, short_place, short_place == WF_I32 ? INT32_MAX : INT64_MAX);
-    wf_var best = wf_reduced(r.g, t, worst(r.g, t, largest), WF_JOIN_CUSTOM),
+    wf_var best = wf_reduced(r.g, t, worst_value(r.g, t, largest), WF_JOIN_CUSTOM),
            at = wf_reduced(r.g, short_place, last, WF_JOIN_CUSTOM);
-    consider(best, at, wf_cast(wf_in(r.g, array), t), place_of(&r, short_place), largest);
+    consider_element(best, at, wf_cast(wf_in(r.g, array), t), place_of(&r, short_place), largest);
     wf_section(r.g, WF_SECTION_JOIN);
-    consider(best, at, wf_get(wf_other(best)), wf_get(wf_other(at)), largest);
+    consider_element(best, at, wf_get(wf_other(best)), wf_get(wf_other(at)), largest);
     wf_section(r.g, WF_SECTION_POST);
     wf_out(r.g, out, at);
     out = wfl_array_run(r.g, out);
     return r.drop ? wfl_without_axes(out, r.axes) : out;
 }
 
-wf_array *wf_array_argmin(const wf_array *array, wf_axes axes) { return place(array, axes, false, "wf_array_argmin"); }
-wf_array *wf_array_argmax(const wf_array *array, wf_axes axes) { return place(array, axes, true, "wf_array_argmax"); }
+wf_array *wf_array_argmin(const wf_array *array, wf_axes axes)
+{
+    return find_place(array, axes, false, "wf_array_argmin");
+}
+wf_array *wf_array_argmax(const wf_array *array, wf_axes axes)
+{
+    return find_place(array, axes, true, "wf_array_argmax");
+}

@@ -26,7 +26,7 @@ static wf_val element_at(const wfl_reduction *r, const wf_array *array, int part
     return wfl_wide(wf_read_n(r->g, array, (wf_vals){ index, (size_t)kept.rank }));
 }
 
-static wf_val middle(wf_val a, wf_val b, wf_val c) { return wf_max(wf_min(a, b), wf_min(wf_max(a, b), c)); }
+static wf_val middle_of(wf_val a, wf_val b, wf_val c) { return wf_max(wf_min(a, b), wf_min(wf_max(a, b), c)); }
 
 static wf_val shift_of(const wfl_reduction *r, const wf_array *array)
 {
@@ -34,9 +34,9 @@ static wf_val shift_of(const wfl_reduction *r, const wf_array *array)
     for (int i = 0; i < 3; ++i)
         x[i] = element_at(r, array, i);
     if (!wfl_is_complex_dtype(wf_array_dtype(array)))
-        return middle(x[0], x[1], x[2]);
-    return wf_complex(middle(wf_real(x[0]), wf_real(x[1]), wf_real(x[2])),
-                      middle(wf_imag(x[0]), wf_imag(x[1]), wf_imag(x[2])));
+        return middle_of(x[0], x[1], x[2]);
+    return wf_complex(middle_of(wf_real(x[0]), wf_real(x[1]), wf_real(x[2])),
+                      middle_of(wf_imag(x[0]), wf_imag(x[1]), wf_imag(x[2])));
 }
 
 wfl_moments wfl_moments_of(const wfl_reduction *r, const wf_array *array)
@@ -72,7 +72,7 @@ wf_array *wf_array_mean(const wf_array *array, wf_axes axes)
     return wfl_reduction_end(&r, wf_cast(wfl_mean_of(&r, wfl_wide(v)), wfl_mean_dtype(wf_array_dtype(array))));
 }
 
-static wf_array *spread(const wf_array *array, wf_axes axes, double ddof, bool root, const char *function)
+static wf_array *reduce_spread(const wf_array *array, wf_axes axes, double ddof, bool root, const char *function)
 {
     wfl_reduction r;
     if (!wfl_reduction_begin(&r, array, axes, function))
@@ -84,12 +84,12 @@ static wf_array *spread(const wf_array *array, wf_axes axes, double ddof, bool r
 
 wf_array *wf_array_variance(const wf_array *array, wf_axes axes, double ddof)
 {
-    return spread(array, axes, ddof, false, "wf_array_variance");
+    return reduce_spread(array, axes, ddof, false, "wf_array_variance");
 }
 
 wf_array *wf_array_stddev(const wf_array *array, wf_axes axes, double ddof)
 {
-    return spread(array, axes, ddof, true, "wf_array_stddev");
+    return reduce_spread(array, axes, ddof, true, "wf_array_stddev");
 }
 
 wf_status wf_array_mean_variance(const wf_array *array, wf_axes axes, double ddof, wf_array **mean, wf_array **variance)

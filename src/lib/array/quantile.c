@@ -19,7 +19,7 @@ typedef struct selection {
     void *low, *high;      /* [n, rows]: keys of these two */
 } selection;
 
-static void store(const selection *s, void *keys, int64_t i, uint64_t key)
+static void store_key(const selection *s, void *keys, int64_t i, uint64_t key)
 {
     if (s->wide)
         ((uint64_t *)keys)[i] = key;
@@ -33,7 +33,7 @@ static uint64_t key_at(const selection *s, const void *keys, int64_t i)
 }
 
 /* The keys of quantile i of a row, to element `to` of the results. */
-static void pick(const selection *s, const void *keys, void *other, int64_t length, int64_t i, int64_t to)
+static void pick_keys(const selection *s, const void *keys, void *other, int64_t length, int64_t i, int64_t to)
 {
     int64_t k = s->rank[i];
     bool sorted = s->n >= MANY;
@@ -45,8 +45,8 @@ static void pick(const selection *s, const void *keys, void *other, int64_t leng
                     : sorted             ? key_at(s, keys, k + 1)
                     : s->wide            ? wfl_next64(keys, length, k, key)
                                          : wfl_next32(keys, length, k, (uint32_t)key);
-    store(s, s->low, to, key);
-    store(s, s->high, to, next);
+    store_key(s, s->low, to, key);
+    store_key(s, s->high, to, next);
 }
 
 /* NaN is the largest key. */
@@ -78,10 +78,10 @@ static void select_row(const wfl_rows *rows, int64_t row, void *scratch, void *u
     for (int64_t i = 0; i < s->n; ++i) {
         int64_t to = i * rows->rows + row;
         if (nan) {
-            store(s, s->low, to, wfl_largest_key(s->dtype));
-            store(s, s->high, to, wfl_largest_key(s->dtype));
+            store_key(s, s->low, to, wfl_largest_key(s->dtype));
+            store_key(s, s->high, to, wfl_largest_key(s->dtype));
         } else
-            pick(s, scratch, other, n, i, to);
+            pick_keys(s, scratch, other, n, i, to);
     }
 }
 
@@ -135,7 +135,7 @@ static bool record_sorted(const selection *s, const wfl_rows *rows, wf_graph *g,
 }
 
 /* Where quantiles of `length` elements lie: `at` and `part`. */
-static bool place(selection *s, const double *q, int64_t length)
+static bool place_quantiles(selection *s, const double *q, int64_t length)
 {
     void *rank = NULL, *between = NULL;
     wf_array *at = wf_empty(s->ctx, WF_I64, WF_SHAPE(s->n, 1), .device = WF_CPU);
@@ -157,7 +157,7 @@ static bool place(selection *s, const double *q, int64_t length)
 }
 
 /* To `out`, [n, rows] in C order. */
-static wf_status find(selection *s, const wf_array *array, wf_axes axes, const double *q, wf_array *out)
+static wf_status find_quantiles(selection *s, const wf_array *array, wf_axes axes, const double *q, wf_array *out)
 {
     bool gpu = s->device >= WF_GPU(0);
     wfl_rows rows;
@@ -166,7 +166,7 @@ static wf_status find(selection *s, const wf_array *array, wf_axes axes, const d
     wf_array *to = wf_view_reshape(out, WF_SHAPE(s->n, rows.rows));
     wf_graph *g = wfl_begin(s->ctx, NULL, .flags_off = WF_FLAG_FAST_MATH);
     wf_val value;
-    bool ok = to && place(s, q, rows.length) &&
+    bool ok = to && place_quantiles(s, q, rows.length) &&
               (gpu ? record_sorted(s, &rows, g, &value) : record_selected(s, &rows, g, &value));
     if (ok)
         wf_out(g, to, value);
@@ -212,7 +212,7 @@ static wf_array *quantiles(const wf_array *array, const double *q, int64_t n, bo
     wf_array *out = wfl_array_beside(array, wfl_mean_dtype(s.dtype), &result);
     wf_status status = out ? WF_OK : WF_ERR_MEMORY;
     if (out && wf_array_count(out))
-        status = wf_array_count(array) ? find(&s, array, axes, q, out) : wf_array_fill(out, (double)NAN);
+        status = wf_array_count(array) ? find_quantiles(&s, array, axes, q, out) : wf_array_fill(out, (double)NAN);
     if (status == WF_OK)
         return out;
     wf_release(out);

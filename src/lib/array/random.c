@@ -20,9 +20,12 @@ typedef struct generator {
     const void *user;
 } generator;
 
-static wf_val word(wf_graph *g, const char *name, uint64_t x) { return wf_param(g, name, WF_U32, (double)(uint32_t)x); }
+static wf_val word_param(wf_graph *g, const char *name, uint64_t x)
+{
+    return wf_param(g, name, WF_U32, (double)(uint32_t)x);
+}
 
-static void multiply(wf_val a, uint32_t by, wf_val *high, wf_val *low)
+static void multiply_wide(wf_val a, uint32_t by, wf_val *high, wf_val *low)
 {
     *high = wf_mulhi(a, (double)by);
     *low = wf_mul(a, (double)by);
@@ -32,8 +35,8 @@ static void philox(wf_val c[4], wf_val k0, wf_val k1)
 {
     for (int round = 0; round < 10; ++round) {
         wf_val h0, l0, h1, l1;
-        multiply(c[0], 0xD2511F53, &h0, &l0);
-        multiply(c[2], 0xCD9E8D57, &h1, &l1);
+        multiply_wide(c[0], 0xD2511F53, &h0, &l0);
+        multiply_wide(c[2], 0xCD9E8D57, &h1, &l1);
         c[0] = wf_xor(wf_xor(h1, c[1]), k0);
         c[1] = l1;
         c[2] = wf_xor(wf_xor(h0, c[3]), k1);
@@ -49,7 +52,7 @@ static wf_val wide_word(wf_val low, wf_val high)
 }
 
 /* Uniform in [0, 1) of 24 or 53 bits; with `open` in (0, 1], of 32 or 53. */
-static wf_val unit(const generator *r, const wf_val *w, bool open)
+static wf_val unit_value(const generator *r, const wf_val *w, bool open)
 {
     if (r->wide) {
         wf_val bits = wf_cast(wf_shr(wide_word(w[0], w[1]), 11), WF_F64);
@@ -59,7 +62,7 @@ static wf_val unit(const generator *r, const wf_val *w, bool open)
                 : wf_mul(wf_cast(wf_shr(w[0], 8), WF_F32), 0x1p-24);
 }
 
-static wf_val uniform(wf_graph *g, const generator *r, const wf_val *w)
+static wf_val uniform_value(wf_graph *g, const generator *r, const wf_val *w)
 {
     if (r->dtype < WF_F16) { /* bits * range / 2^64 */
         wf_val range = wf_param(g, "range", WF_U64, r->b - r->a), lo = wf_param(g, "lo", WF_I64, r->a);
@@ -68,17 +71,17 @@ static wf_val uniform(wf_graph *g, const generator *r, const wf_val *w)
     wf_dtype t = r->wide ? WF_F64 : WF_F32;
     double last =
         r->wide ? nextafter(r->b, r->a) : (double)nextafterf((float)r->b, (float)r->a); /* sums may round up */
-    wf_val scaled = wf_mul(unit(r, w, false), wf_param(g, "range", t, r->b - r->a));
+    wf_val scaled = wf_mul(unit_value(r, w, false), wf_param(g, "range", t, r->b - r->a));
     return wf_min(wf_add(scaled, wf_param(g, "lo", t, r->a)), wf_param(g, "last", t, last));
 }
 
 /* Two from 2 words, or of f64 from 4. */
-static void normals(wf_graph *g, const generator *r, const wf_val *w, wf_val out[2])
+static void normal_values(wf_graph *g, const generator *r, const wf_val *w, wf_val out[2])
 {
     wf_dtype t = r->wide ? WF_F64 : WF_F32;
     wf_val mean = wf_param(g, "mean", t, r->a), deviation = wf_param(g, "deviation", t, r->b);
-    wf_val radius = wf_mul(wf_sqrt(wf_mul(wf_log(unit(r, w, true)), -2)), deviation);
-    wf_val turn = wf_mul(unit(r, w + (r->wide ? 2 : 1), false), 2);
+    wf_val radius = wf_mul(wf_sqrt(wf_mul(wf_log(unit_value(r, w, true)), -2)), deviation);
+    wf_val turn = wf_mul(unit_value(r, w + (r->wide ? 2 : 1), false), 2);
     out[0] = wf_add(wf_mul(radius, wf_cospi(turn)), mean);
     out[1] = wf_add(wf_mul(radius, wf_sinpi(turn)), mean);
     for (int i = 0; i < 2 && r->kind == LOGNORMAL; ++i)
@@ -86,18 +89,18 @@ static void normals(wf_graph *g, const generator *r, const wf_val *w, wf_val out
 }
 
 /* Real values of one counter: 4, or 2 wide ones. */
-static void draw(wf_graph *g, const generator *r, const wf_val *w, wf_val *out)
+static void draw_values(wf_graph *g, const generator *r, const wf_val *w, wf_val *out)
 {
     int n = r->wide ? 2 : 4, step = r->wide ? 2 : 1;
     for (int i = 0; i < n; ++i)
         if (r->kind == BITS)
             out[i] = w[i];
         else if (r->kind == UNIFORM)
-            out[i] = uniform(g, r, w + i * step);
+            out[i] = uniform_value(g, r, w + i * step);
         else if (r->kind == MAPPED)
-            out[i] = r->of(g, unit(r, w + i * step, false), r->user);
+            out[i] = r->of(g, unit_value(r, w + i * step, false), r->user);
         else if (i % 2 == 0)
-            normals(g, r, w + i * step, out + i);
+            normal_values(g, r, w + i * step, out + i);
 }
 
 /* `block`: [n, values, 64] in any layout; its first counter is r->random.first + counter. */
@@ -107,14 +110,14 @@ static wf_status fill_blocks(const generator *r, wf_array *block, uint64_t count
     uint64_t first = r->random.first + counter;
     wf_graph *g = wfl_begin(r->ctx, NULL);
     wf_val at = wf_add(wf_mul(wf_cast(wf_iota(g, shape, 0), WF_U64), LANES), wf_cast(wf_iota(g, shape, 1), WF_U64));
-    at = wf_add(at, wide_word(word(g, "first", first), word(g, "first high", first >> 32)));
+    at = wf_add(at, wide_word(word_param(g, "first", first), word_param(g, "first high", first >> 32)));
     wf_val w[4], v[4];
     w[0] = wf_cast(at, WF_U32);
     w[1] = wf_cast(wf_shr(at, 32), WF_U32);
-    w[2] = word(g, "stream", r->random.stream);
-    w[3] = word(g, "stream high", r->random.stream >> 32);
-    philox(w, word(g, "seed", r->random.seed), word(g, "seed high", r->random.seed >> 32));
-    draw(g, r, w, v);
+    w[2] = word_param(g, "stream", r->random.stream);
+    w[3] = word_param(g, "stream high", r->random.stream >> 32);
+    philox(w, word_param(g, "seed", r->random.seed), word_param(g, "seed high", r->random.seed >> 32));
+    draw_values(g, r, w, v);
     wf_array *row[4] = { NULL };
     bool whole = true;
     for (int i = 0; i < r->values; ++i) {
@@ -163,7 +166,7 @@ static wf_status fill_flat(const generator *r, wf_array *flat)
     return status;
 }
 
-static wf_status generate(generator *r, wf_array *array)
+static wf_status fill_random(generator *r, wf_array *array)
 {
     bool complex = wfl_is_complex_dtype(r->dtype);
     r->wide =
@@ -180,7 +183,7 @@ static wf_status generate(generator *r, wf_array *array)
     return status;
 }
 
-static wf_status start(generator *r, wf_array *array, wf_random random, kind what, double a, double b)
+static wf_status begin_random(generator *r, wf_array *array, wf_random random, kind what, double a, double b)
 {
     *r = (generator){
         .ctx = wf_array_context(array), .random = random, .kind = what, .dtype = wf_array_dtype(array), .a = a, .b = b
@@ -188,7 +191,7 @@ static wf_status start(generator *r, wf_array *array, wf_random random, kind wha
     return r->ctx ? WF_OK : WF_ERR_ARG;
 }
 
-static wf_status refuse(const generator *r, const char *function, const char *what)
+static wf_status refuse_dtype(const generator *r, const char *function, const char *what)
 {
     return wfl_array_fail(r->ctx, WF_ERR_DTYPE, "%s: an array of %s, not %s", function, wf_dtype_name(r->dtype), what);
 }
@@ -196,11 +199,11 @@ static wf_status refuse(const generator *r, const char *function, const char *wh
 wf_status wf_array_random_bits(wf_array *array, wf_random random)
 {
     generator r;
-    if (start(&r, array, random, BITS, 0, 0) != WF_OK)
+    if (begin_random(&r, array, random, BITS, 0, 0) != WF_OK)
         return WF_ERR_ARG;
     if (r.dtype != WF_U32 && r.dtype != WF_I32)
-        return refuse(&r, "wf_array_random_bits", "u32 or i32");
-    return generate(&r, array);
+        return refuse_dtype(&r, "wf_array_random_bits", "u32 or i32");
+    return fill_random(&r, array);
 }
 
 /* lo and hi - 1 are integers that the dtype has. */
@@ -216,10 +219,10 @@ static bool range_fits(wf_dtype t, double lo, double hi)
 wf_status wf_array_random_uniform(wf_array *array, wf_random random, double lo, double hi)
 {
     generator r;
-    if (start(&r, array, random, UNIFORM, lo, hi) != WF_OK)
+    if (begin_random(&r, array, random, UNIFORM, lo, hi) != WF_OK)
         return WF_ERR_ARG;
     if (r.dtype == WF_BOOL)
-        return refuse(&r, "wf_array_random_uniform", "numbers");
+        return refuse_dtype(&r, "wf_array_random_uniform", "numbers");
     wf_dtype part = wfl_part_dtype(r.dtype);
     bool wide = part == WF_F64 || part < WF_F16;
     double most = wide ? DBL_MAX : (double)FLT_MAX;
@@ -227,38 +230,38 @@ wf_status wf_array_random_uniform(wf_array *array, wf_random random, double lo, 
     if (!fits || (part < WF_F16 && !range_fits(part, lo, hi)))
         return wfl_array_fail(r.ctx, WF_ERR_ARG, "wf_array_random_uniform: no range of %s from %g to below %g",
                               wf_dtype_name(r.dtype), lo, hi);
-    return generate(&r, array);
+    return fill_random(&r, array);
 }
 
-static wf_status normal(wf_array *array, wf_random random, kind what, double mean, double deviation,
-                        const char *function)
+static wf_status fill_normal(wf_array *array, wf_random random, kind what, double mean, double deviation,
+                             const char *function)
 {
     generator r;
-    if (start(&r, array, random, what, mean, deviation) != WF_OK)
+    if (begin_random(&r, array, random, what, mean, deviation) != WF_OK)
         return WF_ERR_ARG;
     if (r.dtype < WF_F16 || (what == LOGNORMAL && wfl_is_complex_dtype(r.dtype)))
-        return refuse(&r, function, what == LOGNORMAL ? "floats" : "floats or complex numbers");
+        return refuse_dtype(&r, function, what == LOGNORMAL ? "floats" : "floats or complex numbers");
     if (!isfinite(mean) || !(deviation >= 0) || !isfinite(deviation))
         return wfl_array_fail(r.ctx, WF_ERR_ARG, "%s: mean %g, deviation %g", function, mean, deviation);
-    return generate(&r, array);
+    return fill_random(&r, array);
 }
 
 wf_status wf_array_random_normal(wf_array *array, wf_random random, double mean, double deviation)
 {
-    return normal(array, random, NORMAL, mean, deviation, "wf_array_random_normal");
+    return fill_normal(array, random, NORMAL, mean, deviation, "wf_array_random_normal");
 }
 
 wf_status wf_array_random_lognormal(wf_array *array, wf_random random, double mean, double deviation)
 {
-    return normal(array, random, LOGNORMAL, mean, deviation, "wf_array_random_lognormal");
+    return fill_normal(array, random, LOGNORMAL, mean, deviation, "wf_array_random_lognormal");
 }
 
 wf_status wfl_array_random_mapped(wf_array *array, wf_random random, wfl_of_unit *of, const void *user)
 {
     generator r;
-    if (start(&r, array, random, MAPPED, 0, 0) != WF_OK)
+    if (begin_random(&r, array, random, MAPPED, 0, 0) != WF_OK)
         return WF_ERR_ARG;
     r.of = of;
     r.user = user;
-    return generate(&r, array);
+    return fill_random(&r, array);
 }

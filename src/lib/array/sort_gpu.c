@@ -33,7 +33,7 @@ typedef struct sorter {
     wf_kernel *split, *scan, *move; /* the last two with several tiles */
 } sorter;
 
-static void swap(sorter *s)
+static void swap_buffers(sorter *s)
 {
     wf_array *key = s->key[0], *index = s->index[0];
     s->key[0] = s->key[1];
@@ -42,7 +42,7 @@ static void swap(sorter *s)
     s->index[1] = index;
 }
 
-static wf_graph *begin(const sorter *s, wf_shape space, wf_shape block)
+static wf_graph *begin_kernel(const sorter *s, wf_shape space, wf_shape block)
 {
     return wfl_begin(s->ctx, "sort", .shape = space, .block = block, .device = s->device);
 }
@@ -50,7 +50,7 @@ static wf_graph *begin(const sorter *s, wf_shape space, wf_shape block)
 static wf_status sort_few(const sorter *s)
 {
     const wf_shape whole = { .rank = 0 };
-    wf_graph *g = begin(s, WF_SHAPE(s->rows, s->n), whole);
+    wf_graph *g = begin_kernel(s, WF_SHAPE(s->rows, s->n), whole);
     wf_val row = wf_index(g, 0), at = wf_index(g, 1), key = wf_in(g, s->key[0]), i;
     wf_var before = wf_local(g, WF_I64, 0);
     WF_FOR (g, i, 0, wf_extent(g, 1), 1) {
@@ -80,7 +80,7 @@ static wf_val digit_of(wf_val key, wf_val shift, int bits) { return wf_and(wf_sh
 static wf_val shared_place(const tile *t, int i) { return wf_add(t->thread, i * t->s->threads); }
 
 /* What is beyond the row's end goes behind everything else. */
-static void load(const tile *t)
+static void load_tile(const tile *t)
 {
     wf_graph *g = t->g;
     wf_array *index = t->index ? wf_formal(g, "index", t->s->index_dtype, 2) : NULL;
@@ -94,7 +94,7 @@ static void load(const tile *t)
     wf_barrier(g);
 }
 
-static void store(const tile *t)
+static void store_tile(const tile *t)
 {
     wf_graph *g = t->g;
     wf_array *to = wf_formal(g, "to", t->s->dtype, 2);
@@ -127,7 +127,7 @@ static wf_val sum_before(const tile *t, wf_val own, wf_val *all)
 }
 
 /* Sorts by PART bits. A thread has keys that follow each other; it counts them by digit, all counts in one number. */
-static void split(const tile *t, wf_val shift)
+static void split_tile(const tile *t, wf_val shift)
 {
     wf_graph *g = t->g;
     wf_val key[EACH], index[EACH], field[EACH], one[EACH], own = wf_const(g, WF_U64, 0), all;
@@ -154,7 +154,7 @@ static void split(const tile *t, wf_val shift)
 }
 
 /* Where the keys of each digit begin and how many there are, from the places where the digit changes. */
-static void count(const tile *t)
+static void count_digits(const tile *t)
 {
     wf_graph *g = t->g;
     const sorter *s = t->s;
@@ -181,7 +181,7 @@ static void count(const tile *t)
 
 static wf_kernel *compile_split(const sorter *s)
 {
-    tile t = { .s = s, .g = begin(s, WF_SHAPE(s->rows, s->tiles * s->threads), WF_SHAPE(1, s->threads)) };
+    tile t = { .s = s, .g = begin_kernel(s, WF_SHAPE(s->rows, s->tiles * s->threads), WF_SHAPE(1, s->threads)) };
     t.from = wf_formal(t.g, "from", s->dtype, 2);
     t.key = wf_scratch(t.g, s->dtype, WF_SHAPE(s->tile), false);
     t.index = s->index_dtype ? wf_scratch(t.g, s->index_dtype, WF_SHAPE(s->tile), false) : NULL;
@@ -192,12 +192,12 @@ static wf_kernel *compile_split(const sorter *s)
     t.first = wf_mul(t.number, s->tile);
     t.n = wf_dim(t.g, t.from, 1);
     t.shift = wf_param(t.g, "shift", s->dtype, 0);
-    load(&t);
+    load_tile(&t);
     for (int part = 0; part < DIGIT; part += PART)
-        split(&t, wf_add(t.shift, part));
+        split_tile(&t, wf_add(t.shift, part));
     if (s->tiles > 1)
-        count(&t);
-    store(&t);
+        count_digits(&t);
+    store_tile(&t);
     return wf_compile(t.g);
 }
 
@@ -212,7 +212,7 @@ static wf_kernel *compile_scan(const sorter *s)
 static wf_kernel *compile_move(const sorter *s)
 {
     const wf_shape whole = { .rank = 0 };
-    wf_graph *g = begin(s, WF_SHAPE(s->rows, s->n), whole);
+    wf_graph *g = begin_kernel(s, WF_SHAPE(s->rows, s->n), whole);
     wf_array *from = wf_formal(g, "from", s->dtype, 2), *to = wf_formal(g, "to", s->dtype, 2);
     wf_val row = wf_index(g, 0), i = wf_index(g, 1), key = wf_read(g, from, row, i);
     wf_val digit = wf_cast(digit_of(key, wf_param(g, "shift", s->dtype, 0), DIGIT), WF_I64);
@@ -229,13 +229,13 @@ static wf_kernel *compile_move(const sorter *s)
     return wf_compile(g);
 }
 
-static wf_status launch(sorter *s, const wf_kernel *kernel, int shift)
+static wf_status launch_kernel(sorter *s, const wf_kernel *kernel, int shift)
 {
     const wf_arg arg[] = { WF_ARG("shift", shift), WF_ARG("from", s->key[0]), WF_ARG("to", s->key[1]),
                            WF_ARG("index", s->index[0]), WF_ARG("to index", s->index[1]) };
     const wf_args args = { arg, s->index_dtype ? 5 : 3 };
     wf_status status = wf_launch(kernel, args);
-    swap(s);
+    swap_buffers(s);
     return status;
 }
 
@@ -243,17 +243,17 @@ static wf_status sort_many(sorter *s, int bits)
 {
     wf_status status = WF_OK;
     for (int shift = 0; status == WF_OK && shift < bits; shift += DIGIT) {
-        status = launch(s, s->split, shift);
+        status = launch_kernel(s, s->split, shift);
         if (status == WF_OK && s->scan)
             status = wf_launch(s->scan, WF_NO_ARGS);
         if (status == WF_OK && s->move)
-            status = launch(s, s->move, shift);
+            status = launch_kernel(s, s->move, shift);
     }
     return status;
 }
 
 /* ---- all ---- */
-static wf_array *make(const sorter *s, wf_dtype dtype, int64_t n)
+static wf_array *make_rows(const sorter *s, wf_dtype dtype, int64_t n)
 {
     return wfl_array_beside(s->key[0], dtype, &WF_SHAPE(s->rows, n));
 }
@@ -264,19 +264,19 @@ static wf_array *make_indices(const sorter *s)
     return wfl_array_run(g, wf_keep(wf_cast(wf_iota(g, WF_SHAPE(s->rows, s->n), 1), s->index_dtype)));
 }
 
-static bool prepare(sorter *s, bool few)
+static bool prepare_kernels(sorter *s, bool few)
 {
-    s->key[1] = make(s, s->dtype, s->n);
+    s->key[1] = make_rows(s, s->dtype, s->n);
     if (s->index_dtype)
-        s->index[1] = make(s, s->index_dtype, s->n);
+        s->index[1] = make_rows(s, s->index_dtype, s->n);
     if (!s->key[1] || (s->index_dtype && !s->index[1]) || few)
         return s->key[1] && (!s->index_dtype || s->index[1]);
     if (s->index_dtype && !(s->index[0] = make_indices(s)))
         return false;
     if (s->tiles > 1) {
-        s->count = make(s, WF_U32, DIGITS * s->tiles);
-        s->start = make(s, WF_U32, DIGITS * s->tiles);
-        s->goes = make(s, WF_U64, DIGITS * s->tiles);
+        s->count = make_rows(s, WF_U32, DIGITS * s->tiles);
+        s->start = make_rows(s, WF_U32, DIGITS * s->tiles);
+        s->goes = make_rows(s, WF_U64, DIGITS * s->tiles);
         s->scan = s->count && s->goes ? compile_scan(s) : NULL;
         s->move = s->scan && s->start ? compile_move(s) : NULL;
     }
@@ -296,9 +296,9 @@ wf_array *wfl_sort_gpu(wf_array *keys, int bits, bool indices)
         s.threads *= 2;
     s.tile = s.threads * EACH;
     s.tiles = (s.n + s.tile - 1) / s.tile;
-    bool few = s.n <= FEW, ok = prepare(&s, few) && (few ? sort_few(&s) : sort_many(&s, bits)) == WF_OK;
+    bool few = s.n <= FEW, ok = prepare_kernels(&s, few) && (few ? sort_few(&s) : sort_many(&s, bits)) == WF_OK;
     if (few)
-        swap(&s);
+        swap_buffers(&s);
     wf_array *out = ok ? wf_retain(indices ? s.index[0] : s.key[0]) : NULL;
     wf_array *all[] = { s.key[0], s.key[1], s.index[0], s.index[1], s.count, s.start, s.goes };
     for (size_t i = 0; i < sizeof all / sizeof *all; ++i)

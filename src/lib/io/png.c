@@ -190,7 +190,7 @@ static bool read_rows(job *j)
     return true;
 }
 
-static wf_status begin(job *j)
+static wf_status begin_png(job *j)
 {
     wf_status status = check_header(j->reader);
     if (status != WF_OK)
@@ -218,7 +218,7 @@ static wf_status begin(job *j)
     return WF_OK;
 }
 
-static void end(job *j)
+static void end_png(job *j)
 {
     if (j->png)
         libpng.destroy_read_struct(&j->png, &j->info, NULL);
@@ -227,8 +227,8 @@ static void end(job *j)
 static wf_status png_probe(wfl_io_reader *r, wfl_io_image *image)
 {
     job j = { .reader = r, .image = image };
-    wf_status status = begin(&j);
-    end(&j);
+    wf_status status = begin_png(&j);
+    end_png(&j);
     return status;
 }
 
@@ -237,7 +237,7 @@ static wf_array *png_load(wfl_io_reader *r, wfl_io_image *image)
     job j = { .reader = r, .image = image };
     wf_array *array = NULL;
     void *data;
-    if (begin(&j) == WF_OK)
+    if (begin_png(&j) == WF_OK)
         array = wfl_io_new_array(r, image, &data);
     if (array) {
         j.rows = data;
@@ -247,7 +247,7 @@ static wf_array *png_load(wfl_io_reader *r, wfl_io_image *image)
             array = NULL;
         }
     }
-    end(&j);
+    end_png(&j);
     return array;
 }
 

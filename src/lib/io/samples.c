@@ -51,7 +51,7 @@ typedef struct stream {
 } stream;
 
 /* The next `bytes` (at most IO_CHUNK) bytes, valid until the next call; NULL on error. */
-static uint8_t *take(stream *s, size_t bytes)
+static uint8_t *take_bytes(stream *s, size_t bytes)
 {
     if (s->end - s->begin < bytes) {
         memmove(s->buffer, s->buffer + s->begin, s->end - s->begin);
@@ -118,7 +118,7 @@ static wf_status read_plane(stream *s, const wfl_io_layout *l, uint8_t *nibbles,
         int64_t now = lines - line < batch ? lines - line : batch;
         for (int64_t i = 0; i < n; i += chunk) {
             int64_t part = n - i < chunk ? n - i : chunk;
-            uint8_t *from = take(s, (size_t)(nibbles ? (part + 1) / 2 : now * part * bytes));
+            uint8_t *from = take_bytes(s, (size_t)(nibbles ? (part + 1) / 2 : now * part * bytes));
             if (!from)
                 return WF_ERR_IO;
             if (nibbles) {

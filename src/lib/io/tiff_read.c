@@ -153,7 +153,7 @@ static wf_status next_directory(wfl_tiff_job *j, int64_t number)
 }
 
 /* All pages; libtiff itself refuses directories that form a loop. */
-static wf_status examine(wfl_tiff_job *j, file_info *info)
+static wf_status examine_pages(wfl_tiff_job *j, file_info *info)
 {
     *info = (file_info){ 0 };
     for (int64_t number = 1;; number++) {
@@ -315,14 +315,14 @@ static wf_status read_all(wfl_tiff_job *j, const file_info *info, char *to)
     return WF_OK;
 }
 
-static wf_status begin(wfl_tiff_job *j, wfl_io_reader *r, wfl_io_image *image, file_info *info)
+static wf_status begin_tiff(wfl_tiff_job *j, wfl_io_reader *r, wfl_io_image *image, file_info *info)
 {
     *j = (wfl_tiff_job){ .reader = r, .ctx = r->ctx, .path = r->path };
     wf_status status = wfl_tiff_open(j, "rmh", ((int64_t)16 << 20) + (r->size < INT64_MAX / 8 ? 4 * r->size : r->size));
     if (status == WF_OK)
         status = next_directory(j, 1);
     if (status == WF_OK)
-        status = examine(j, info);
+        status = examine_pages(j, info);
     if (status == WF_OK)
         describe(info, image);
     return status;
@@ -332,7 +332,7 @@ wf_status wfl_tiff_probe(wfl_io_reader *r, wfl_io_image *image)
 {
     wfl_tiff_job j;
     file_info info;
-    wf_status status = begin(&j, r, image, &info);
+    wf_status status = begin_tiff(&j, r, image, &info);
     wfl_tiff_close(&j);
     return status;
 }
@@ -343,7 +343,7 @@ wf_array *wfl_tiff_load(wfl_io_reader *r, wfl_io_image *image)
     file_info info;
     void *data;
     wf_array *array = NULL;
-    if (begin(&j, r, image, &info) == WF_OK)
+    if (begin_tiff(&j, r, image, &info) == WF_OK)
         array = wfl_io_new_array(r, image, &data);
     if (array && read_all(&j, &info, data) != WF_OK) {
         wf_release(array);
