@@ -132,8 +132,8 @@ static bool find_param(emu_run *r, const emu_inst *in, uint32_t lane, uint64_t a
     return true;
 }
 
-static bool locate(emu_run *r, const emu_inst *in, unsigned space, uint32_t lane, uint64_t a, unsigned bytes,
-                   unsigned access, place *out)
+static bool locate_bytes(emu_run *r, const emu_inst *in, unsigned space, uint32_t lane, uint64_t a, unsigned bytes,
+                         unsigned access, place *out)
 {
     memset(out, 0, sizeof *out);
     out->address = a;
@@ -234,7 +234,7 @@ void wfe_load(emu_run *r, const emu_inst *in, uint32_t mask)
     {
         place p;
         uint64_t a = address_of(r, in, base[lane], in->offset, in->narrow);
-        if (!locate(r, in, in->space, lane, a, total, EMU_READ, &p) || !check_written(r, in, lane, &p, total))
+        if (!locate_bytes(r, in, in->space, lane, a, total, EMU_READ, &p) || !check_written(r, in, lane, &p, total))
             return;
         note_access(r, in, &p, total, lane, access, false);
         if (in->strong && p.pages && r->races)
@@ -262,7 +262,7 @@ void wfe_store(emu_run *r, const emu_inst *in, uint32_t mask)
         place p;
         uint8_t data[32];
         uint64_t a = address_of(r, in, base[lane], in->offset, in->narrow);
-        if (!locate(r, in, in->space, lane, a, total, EMU_WRITE, &p))
+        if (!locate_bytes(r, in, in->space, lane, a, total, EMU_WRITE, &p))
             return;
         for (unsigned i = 0; i < count; i++)
             memcpy(data + (size_t)i * n, &emu_row(r, r->ops[in->ops + 1 + i])[lane], n);
@@ -336,7 +336,7 @@ void wfe_atomic(emu_run *r, const emu_inst *in, uint32_t mask)
     EMU_EACH(mask, lane)
     {
         place p;
-        if (!locate(r, in, in->space, lane, addresses[lane], total, EMU_READ | EMU_WRITE, &p))
+        if (!locate_bytes(r, in, in->space, lane, addresses[lane], total, EMU_READ | EMU_WRITE, &p))
             return;
         if (!p.pages) {
             wfe_report(r, EMU_FAULT_SPACE, in, lane, "an atomic operation on local memory");
@@ -373,7 +373,7 @@ void wfe_copy_async(emu_run *r, const emu_inst *in, uint32_t mask)
         unsigned n = bytes ? (unsigned)(bytes[lane] > in->bytes ? in->bytes : bytes[lane]) : in->bytes;
         uint64_t a = address_of(r, in, to[lane], (int32_t)in->target, in->lut),
                  g = address_of(r, in, from[lane], in->offset, false);
-        if (!locate(r, in, EMU_SHARED, lane, a, in->bytes, EMU_WRITE, &d))
+        if (!locate_bytes(r, in, EMU_SHARED, lane, a, in->bytes, EMU_WRITE, &d))
             return;
         if (!wf__grow(&w->copies, &w->cap_copies, w->n_copies + 1, sizeof *w->copies)) {
             wfe_report(r, EMU_FAULT_MEMORY, in, lane, "the host ran out of memory");
@@ -388,7 +388,8 @@ void wfe_copy_async(emu_run *r, const emu_inst *in, uint32_t mask)
                 return;
             }
             for (unsigned i = 0; i < n; i++) { /* src-size may be any number up to the size */
-                if (!locate(r, in, EMU_GLOBAL, lane, g + i, 1, EMU_READ, &s) || !check_written(r, in, lane, &s, 1))
+                if (!locate_bytes(r, in, EMU_GLOBAL, lane, g + i, 1, EMU_READ, &s) ||
+                    !check_written(r, in, lane, &s, 1))
                     return;
                 note_access(r, in, &s, 1, lane, EMU_READ, false);
                 c->data[i] = *s.at;

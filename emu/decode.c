@@ -1,7 +1,7 @@
 /* decode.c - decodes an instruction: finds the decoder of its opcode, and appends the result to the code. */
 #include "emu/parse.h"
 
-static bool append(emu_parser *p)
+static bool append_instruction(emu_parser *p)
 {
     emu_func *f = p->f;
     emu_inst *in = &p->inst;
@@ -34,7 +34,7 @@ bool wfe_decode(emu_parser *p, uint32_t guard, bool negate)
                 return wfe_bad_modifier(p);
             p->inst.guard = guard;
             p->inst.negate = negate;
-            return append(p);
+            return append_instruction(p);
         }
     }
     return wfe_fail(p, "the emulator does not know the instruction '%.*s'", (int)p->opcode.n, p->opcode.at);

@@ -24,13 +24,13 @@ static int take_round(emu_parser *p)
 }
 
 /* Sets the meaning of `name` for the instruction's type, and its operands: d, and n sources of that type. */
-static bool meaning(emu_parser *p, const char *name)
+static bool choose_meaning(emu_parser *p, const char *name)
 {
     p->inst.kind = EMU_ALU;
     p->inst.fn = wfe_find_alu(name, (emu_type)p->inst.type);
     return p->inst.fn || wfe_fail(p, "'%s' has no form for type .%s", name, wfe_type_name((emu_type)p->inst.type));
 }
-static bool operands(emu_parser *p, uint32_t n)
+static bool decode_operands(emu_parser *p, uint32_t n)
 {
     emu_type t = (emu_type)p->inst.type;
     if (!wfe_need_operands(p, n + 1, n + 1) || !wfe_dst(p, 0, t))
@@ -40,7 +40,10 @@ static bool operands(emu_parser *p, uint32_t n)
             return false;
     return true;
 }
-static bool whole(emu_parser *p, const char *name, uint32_t n) { return meaning(p, name) && operands(p, n); }
+static bool decode_whole(emu_parser *p, const char *name, uint32_t n)
+{
+    return choose_meaning(p, name) && decode_operands(p, n);
+}
 static bool need_type(emu_parser *p, uint32_t allowed)
 {
     emu_type t;
@@ -71,8 +74,8 @@ static bool d_add_sub(emu_parser *p)
     if (!need_type(p, allowed) || !half_targets(p, 90))
         return false;
     if (p->inst.sat && p->inst.type == EMU_S32)
-        return whole(p, *name == 'a' ? "add.sat" : "sub.sat", 2);
-    return whole(p, name, 2);
+        return decode_whole(p, *name == 'a' ? "add.sat" : "sub.sat", 2);
+    return decode_whole(p, name, 2);
 }
 
 static bool float_product(emu_parser *p, const char *name, uint32_t n, bool rnd_needed)
@@ -90,7 +93,7 @@ static bool float_product(emu_parser *p, const char *name, uint32_t n, bool rnd_
         return false;
     if (rnd < 0 && rnd_needed)
         return wfe_fail(p, "'%.*s' needs a rounding modifier", (int)p->opcode.n, p->opcode.at);
-    return whole(p, name, n);
+    return decode_whole(p, name, n);
 }
 
 /* mul mad mul24 mad24: .hi .lo .wide */
@@ -105,10 +108,10 @@ static bool d_product(emu_parser *p)
     bool sat = mad && part == 0 && !low24 && wfe_take(p, "sat");
     snprintf(name, sizeof name, "%.*s.%s%s", (int)p->opcode.n, p->opcode.at, parts[part], sat ? ".sat" : "");
     uint32_t allowed = sat ? EMU_BIT(EMU_S32) : low24 ? INT32 : part == 2 ? INT16 | INT32 : INTS;
-    if ((low24 && part == 2) || !need_type(p, allowed) || !meaning(p, name))
+    if ((low24 && part == 2) || !need_type(p, allowed) || !choose_meaning(p, name))
         return false;
     if (part != 2)
-        return operands(p, mad ? 3 : 2);
+        return decode_operands(p, mad ? 3 : 2);
     emu_type t = (emu_type)p->inst.type, wide = (emu_type)(t + 1); /* u16, u32, u64 and s16, s32, s64 are consecutive */
     return wfe_need_operands(p, mad ? 4 : 3, mad ? 4 : 3) && wfe_dst(p, 0, wide) && wfe_src(p, 1, t) &&
            wfe_src(p, 2, t) && (!mad || wfe_src(p, 3, wide));
@@ -122,17 +125,17 @@ static bool d_div(emu_parser *p)
     int rnd = approx || full ? -1 : take_round(p);
     p->inst.ftz = wfe_take(p, "ftz");
     uint32_t allowed = approx || full ? F32 : rnd >= 0 ? F32 | (p->inst.ftz ? 0 : F64) : INTS;
-    return need_type(p, allowed) && whole(p, approx ? "div.approx" : "div", 2);
+    return need_type(p, allowed) && decode_whole(p, approx ? "div.approx" : "div", 2);
 }
-static bool d_rem(emu_parser *p) { return need_type(p, INTS) && whole(p, "rem", 2); }
-static bool d_sad(emu_parser *p) { return need_type(p, INTS) && whole(p, "sad", 3); }
+static bool d_rem(emu_parser *p) { return need_type(p, INTS) && decode_whole(p, "rem", 2); }
+static bool d_sad(emu_parser *p) { return need_type(p, INTS) && decode_whole(p, "sad", 3); }
 
 static bool d_abs_neg(emu_parser *p)
 {
     p->inst.ftz = wfe_take(p, "ftz");
     uint32_t ints = EMU_BIT(EMU_S16) | EMU_BIT(EMU_S32) | EMU_BIT(EMU_S64);
     uint32_t allowed = F32 | HALVES | (p->inst.ftz ? 0 : ints | F64 | BHALVES);
-    return need_type(p, allowed) && half_targets(p, 80) && whole(p, wfe_is(p->opcode, "abs") ? "abs" : "neg", 1);
+    return need_type(p, allowed) && half_targets(p, 80) && decode_whole(p, wfe_is(p->opcode, "abs") ? "abs" : "neg", 1);
 }
 
 /* min max: .int; {.relu}.s32; {.ftz}{.NaN}{.xorsign.abs}.f32; .f64; {.ftz}{.NaN}{.xorsign.abs}.f16.. */
@@ -154,7 +157,7 @@ static bool d_extreme(emu_parser *p)
         return false;
     if ((EMU_BIT(in->type) & (HALVES | BHALVES)) && !wfe_need_sm(p, 80))
         return false;
-    return whole(p, wfe_is(p->opcode, "min") ? "min" : "max", 2);
+    return decode_whole(p, wfe_is(p->opcode, "min") ? "min" : "max", 2);
 }
 
 /* rcp sqrt: .approx{.ftz}.f32, .rnd{.ftz}.f32, .rnd.f64, rcp.approx.ftz.f64 */
@@ -168,7 +171,7 @@ static bool d_root(emu_parser *p)
     uint32_t allowed = F32 | (approx ? rcp && p->inst.ftz ? F64 : 0 : p->inst.ftz ? 0 : F64);
     if (!need_type(p, allowed))
         return false;
-    return whole(p, rcp ? approx && p->inst.type == EMU_F64 ? "rcp.approx" : "rcp" : "sqrt", 1);
+    return decode_whole(p, rcp ? approx && p->inst.type == EMU_F64 ? "rcp.approx" : "rcp" : "sqrt", 1);
 }
 
 /* rsqrt sin cos lg2 ex2 tanh: .approx */
@@ -187,14 +190,14 @@ static bool d_function(emu_parser *p)
     if (ex2 && (EMU_BIT(p->inst.type) & HALVES) && !wfe_need_sm(p, 75))
         return false;
     snprintf(name, sizeof name, "%.*s", (int)p->opcode.n, p->opcode.at);
-    return whole(p, rsqrt && p->inst.ftz && p->inst.type == EMU_F64 ? "rsqrt.coarse" : name, 1);
+    return decode_whole(p, rsqrt && p->inst.ftz && p->inst.type == EMU_F64 ? "rsqrt.coarse" : name, 1);
 }
-static bool d_copysign(emu_parser *p) { return need_type(p, F32 | F64) && whole(p, "copysign", 2); }
+static bool d_copysign(emu_parser *p) { return need_type(p, F32 | F64) && decode_whole(p, "copysign", 2); }
 static bool d_testp(emu_parser *p)
 {
     static const char *const tests[] = { "finite", "infinite", "number", "notanumber", "normal", "subnormal", NULL };
     int what = wfe_take_of(p, tests);
-    if (what < 0 || !need_type(p, F32 | F64) || !meaning(p, "testp"))
+    if (what < 0 || !need_type(p, F32 | F64) || !choose_meaning(p, "testp"))
         return false;
     p->inst.what = (uint8_t)what;
     return wfe_need_operands(p, 2, 2) && wfe_dst(p, 0, EMU_PRED) && wfe_src(p, 1, (emu_type)p->inst.type);
@@ -206,12 +209,12 @@ static bool d_logic(emu_parser *p)
     char name[8];
     snprintf(name, sizeof name, "%.*s", (int)p->opcode.n, p->opcode.at);
     bool one = wfe_is(p->opcode, "not") || wfe_is(p->opcode, "cnot");
-    return need_type(p, BITS | (name[0] == 'c' ? 0 : EMU_BIT(EMU_PRED))) && whole(p, name, one ? 1 : 2);
+    return need_type(p, BITS | (name[0] == 'c' ? 0 : EMU_BIT(EMU_PRED))) && decode_whole(p, name, one ? 1 : 2);
 }
 static bool d_shift(emu_parser *p)
 {
     bool left = p->opcode.at[2] == 'l';
-    if (!need_type(p, BITS | (left ? 0 : INTS)) || !meaning(p, left ? "shl" : "shr"))
+    if (!need_type(p, BITS | (left ? 0 : INTS)) || !choose_meaning(p, left ? "shl" : "shr"))
         return false;
     return wfe_need_operands(p, 3, 3) && wfe_dst(p, 0, (emu_type)p->inst.type) &&
            wfe_src(p, 1, (emu_type)p->inst.type) && wfe_src(p, 2, EMU_B32);
@@ -224,31 +227,35 @@ static bool d_shf(emu_parser *p)
     p->inst.what = wfe_take(p, "wrap");
     if (!p->inst.what && !wfe_take(p, "clamp"))
         return false;
-    return need_type(p, EMU_BIT(EMU_B32)) && whole(p, left ? "shf.l" : "shf.r", 3);
+    return need_type(p, EMU_BIT(EMU_B32)) && decode_whole(p, left ? "shf.l" : "shf.r", 3);
 }
 /* popc clz; d is .u32. */
 static bool d_count(emu_parser *p)
 {
-    if (!need_type(p, EMU_BIT(EMU_B32) | EMU_BIT(EMU_B64)) || !meaning(p, wfe_is(p->opcode, "clz") ? "clz" : "popc"))
+    if (!need_type(p, EMU_BIT(EMU_B32) | EMU_BIT(EMU_B64)) ||
+        !choose_meaning(p, wfe_is(p->opcode, "clz") ? "clz" : "popc"))
         return false;
     return wfe_need_operands(p, 2, 2) && wfe_dst(p, 0, EMU_U32) && wfe_src(p, 1, (emu_type)p->inst.type);
 }
 static bool d_bfind(emu_parser *p)
 {
     p->inst.what = wfe_take(p, "shiftamt");
-    return need_type(p, INT32 | INT64) && meaning(p, "bfind") && wfe_need_operands(p, 2, 2) && wfe_dst(p, 0, EMU_U32) &&
-           wfe_src(p, 1, (emu_type)p->inst.type);
+    return need_type(p, INT32 | INT64) && choose_meaning(p, "bfind") && wfe_need_operands(p, 2, 2) &&
+           wfe_dst(p, 0, EMU_U32) && wfe_src(p, 1, (emu_type)p->inst.type);
 }
-static bool d_brev(emu_parser *p) { return need_type(p, EMU_BIT(EMU_B32) | EMU_BIT(EMU_B64)) && whole(p, "brev", 1); }
+static bool d_brev(emu_parser *p)
+{
+    return need_type(p, EMU_BIT(EMU_B32) | EMU_BIT(EMU_B64)) && decode_whole(p, "brev", 1);
+}
 static bool d_bfe(emu_parser *p)
 {
-    return need_type(p, INT32 | INT64) && meaning(p, "bfe") && wfe_need_operands(p, 4, 4) &&
+    return need_type(p, INT32 | INT64) && choose_meaning(p, "bfe") && wfe_need_operands(p, 4, 4) &&
            wfe_dst(p, 0, (emu_type)p->inst.type) && wfe_src(p, 1, (emu_type)p->inst.type) && wfe_src(p, 2, EMU_B32) &&
            wfe_src(p, 3, EMU_B32);
 }
 static bool d_bfi(emu_parser *p)
 {
-    if (!need_type(p, EMU_BIT(EMU_B32) | EMU_BIT(EMU_B64)) || !meaning(p, "bfi"))
+    if (!need_type(p, EMU_BIT(EMU_B32) | EMU_BIT(EMU_B64)) || !choose_meaning(p, "bfi"))
         return false;
     emu_type t = (emu_type)p->inst.type;
     return wfe_need_operands(p, 5, 5) && wfe_dst(p, 0, t) && wfe_src(p, 1, t) && wfe_src(p, 2, t) &&
@@ -259,19 +266,19 @@ static bool d_bmsk(emu_parser *p)
     p->inst.what = wfe_take(p, "wrap");
     if (!p->inst.what && !wfe_take(p, "clamp"))
         return false;
-    return need_type(p, EMU_BIT(EMU_B32)) && whole(p, "bmsk", 2);
+    return need_type(p, EMU_BIT(EMU_B32)) && decode_whole(p, "bmsk", 2);
 }
 static bool d_szext(emu_parser *p)
 {
     p->inst.what = wfe_take(p, "wrap");
     if (!p->inst.what && !wfe_take(p, "clamp"))
         return false;
-    return need_type(p, INT32) && meaning(p, "szext") && wfe_need_operands(p, 3, 3) &&
+    return need_type(p, INT32) && choose_meaning(p, "szext") && wfe_need_operands(p, 3, 3) &&
            wfe_dst(p, 0, (emu_type)p->inst.type) && wfe_src(p, 1, (emu_type)p->inst.type) && wfe_src(p, 2, EMU_U32);
 }
 static bool d_fns(emu_parser *p)
 {
-    return need_type(p, EMU_BIT(EMU_B32)) && meaning(p, "fns") && wfe_need_operands(p, 4, 4) &&
+    return need_type(p, EMU_BIT(EMU_B32)) && choose_meaning(p, "fns") && wfe_need_operands(p, 4, 4) &&
            wfe_dst(p, 0, EMU_B32) && wfe_src(p, 1, EMU_B32) && wfe_src(p, 2, EMU_B32) && wfe_src(p, 3, EMU_S32);
 }
 static bool d_prmt(emu_parser *p)
@@ -280,17 +287,17 @@ static bool d_prmt(emu_parser *p)
     if (!need_type(p, EMU_BIT(EMU_B32)))
         return false;
     p->inst.what = (uint8_t)(1 + wfe_take_of(p, modes));
-    return whole(p, "prmt", 3);
+    return decode_whole(p, "prmt", 3);
 }
 static bool d_lop3(emu_parser *p)
 {
-    if (!need_type(p, EMU_BIT(EMU_B32)) || !meaning(p, "lop3") || !wfe_need_operands(p, 5, 5))
+    if (!need_type(p, EMU_BIT(EMU_B32)) || !choose_meaning(p, "lop3") || !wfe_need_operands(p, 5, 5))
         return false;
     if (p->operands[4].kind != EMU_OP_INT || p->operands[4].number > 255)
         return wfe_fail(p, "lop3 needs a table of 8 bits as its last operand");
     p->inst.lut = (uint8_t)p->operands[4].number;
     p->n_operands = 4;
-    return operands(p, 3);
+    return decode_operands(p, 3);
 }
 static bool d_dp4a(emu_parser *p)
 {
@@ -299,7 +306,7 @@ static bool d_dp4a(emu_parser *p)
         return false;
     p->inst.type = (uint8_t)a;
     p->inst.type2 = (uint8_t)b;
-    if (!meaning(p, "dp4a") || !wfe_need_operands(p, 4, 4))
+    if (!choose_meaning(p, "dp4a") || !wfe_need_operands(p, 4, 4))
         return false;
     emu_type d = a == EMU_S32 || b == EMU_S32 ? EMU_S32 : EMU_U32;
     return wfe_dst(p, 0, d) && wfe_src(p, 1, EMU_B32) && wfe_src(p, 2, EMU_B32) && wfe_src(p, 3, d);
@@ -344,7 +351,7 @@ static bool take_compare(emu_parser *p, bool *joined)
         return false;
     p->inst.type = (uint8_t)t;
     p->inst.type2 = (uint8_t)first;
-    return meaning(p, "order");
+    return choose_meaning(p, "order");
 }
 
 /* The predicate that setp and set join with; !c is allowed. */
@@ -386,7 +393,7 @@ static bool d_set(emu_parser *p)
 }
 static bool d_selp(emu_parser *p)
 {
-    if (!need_type(p, BITS | INTS | F32 | F64) || !meaning(p, "selp"))
+    if (!need_type(p, BITS | INTS | F32 | F64) || !choose_meaning(p, "selp"))
         return false;
     emu_type t = (emu_type)p->inst.type;
     return wfe_need_operands(p, 4, 4) && wfe_dst(p, 0, t) && wfe_src(p, 1, t) && wfe_src(p, 2, t) &&
@@ -399,7 +406,7 @@ static bool d_slct(emu_parser *p)
     if (!need_type(p, BITS | INTS | F32 | F64) || !wfe_need_type(p, &c, F32 | (p->inst.ftz ? 0 : EMU_BIT(EMU_S32))))
         return false;
     emu_type t = (emu_type)p->inst.type;
-    return meaning(p, c == EMU_F32 ? "slct.f32" : "slct") && wfe_need_operands(p, 4, 4) && wfe_dst(p, 0, t) &&
+    return choose_meaning(p, c == EMU_F32 ? "slct.f32" : "slct") && wfe_need_operands(p, 4, 4) && wfe_dst(p, 0, t) &&
            wfe_src(p, 1, t) && wfe_src(p, 2, t) && wfe_src(p, 3, c);
 }
 
@@ -555,7 +562,7 @@ static bool d_mov(emu_parser *p)
         p->inst.kind = EMU_MOVE2;
         return wfe_need_sm(p, 70) && wfe_src(p, 1, t);
     }
-    if (!meaning(p, "mov"))
+    if (!choose_meaning(p, "mov"))
         return false;
     if (a->kind == EMU_OP_NAME && (clock_move(p, a->name) || p->failed || address_move(p, a) || p->failed))
         return !p->failed;
@@ -571,7 +578,7 @@ static bool take_space(emu_parser *p, uint8_t *space)
         *space = spaces[i];
     return i >= 0;
 }
-static int64_t window(unsigned space)
+static int64_t window_base(unsigned space)
 {
     return space == EMU_SHARED ? (int64_t)EMU_SHARED_WINDOW : space == EMU_LOCAL ? (int64_t)EMU_LOCAL_WINDOW : 0;
 }
@@ -580,7 +587,8 @@ static bool d_cvta(emu_parser *p)
     emu_inst *in = &p->inst;
     uint8_t space;
     bool to = wfe_take(p, "to");
-    if (!take_space(p, &space) || !need_type(p, EMU_BIT(EMU_U64)) || !wfe_need_operands(p, 2, 2) || !meaning(p, "cvta"))
+    if (!take_space(p, &space) || !need_type(p, EMU_BIT(EMU_U64)) || !wfe_need_operands(p, 2, 2) ||
+        !choose_meaning(p, "cvta"))
         return false;
     if (!wfe_dst(p, 0, EMU_U64))
         return false;
@@ -588,10 +596,10 @@ static bool d_cvta(emu_parser *p)
         if (in->space != space)
             return wfe_fail(p, "'%.*s' lies in another state space", (int)p->operands[1].name.n,
                             p->operands[1].name.at);
-        in->offset += window(space);
+        in->offset += window_base(space);
         return true;
     }
-    in->offset = to ? -window(space) : window(space);
+    in->offset = to ? -window_base(space) : window_base(space);
     return !p->failed && wfe_src(p, 1, EMU_U64);
 }
 static uint64_t in_space(const emu_inst *in, uint64_t a, uint64_t b, uint64_t c, uint64_t d)

@@ -30,7 +30,7 @@ static bool d_brx(emu_parser *p)
 
 /* An argument or result of a call: a register, or a variable of the frame. Pushes its row or its offset in the
  * frame. */
-static bool pass(emu_parser *p, const emu_operand *o, const emu_var *v, bool result)
+static bool decode_passed(emu_parser *p, const emu_operand *o, const emu_var *v, bool result)
 {
     uint32_t row;
     if (v->is_reg)
@@ -64,10 +64,10 @@ static bool d_call(emu_parser *p)
         return wfe_fail(p, "'%s' takes %u arguments and returns %u results", f->name, f->n_params, f->n_results);
     p->f->calls = true;
     for (uint32_t i = 0; i < args; i++)
-        if (!pass(p, &p->operands[p->n_results + 1 + i], &f->params[i], false))
+        if (!decode_passed(p, &p->operands[p->n_results + 1 + i], &f->params[i], false))
             return false;
     for (uint32_t i = 0; i < p->n_results; i++)
-        if (!pass(p, &p->operands[i], &f->results[i], true))
+        if (!decode_passed(p, &p->operands[i], &f->results[i], true))
             return false;
     return true;
 }

@@ -83,7 +83,7 @@ static bool take_vector_type(emu_parser *p)
     return bytes < 32 || wfe_need_sm(p, 100);
 }
 
-static bool data(emu_parser *p, uint32_t i, bool is_dst)
+static bool decode_data(emu_parser *p, uint32_t i, bool is_dst)
 {
     emu_operand *o = &p->operands[i];
     emu_inst *in = &p->inst;
@@ -123,7 +123,8 @@ static bool d_ld(emu_parser *p)
     if (!take_vector_type(p))
         return false;
     uint32_t n = cache_policy(p) ? 3 : 2;
-    return wfe_need_operands(p, n, n) && data(p, 0, true) && wfe_address(p, 1) && (n < 3 || wfe_src(p, 2, EMU_B64));
+    return wfe_need_operands(p, n, n) && decode_data(p, 0, true) && wfe_address(p, 1) &&
+           (n < 3 || wfe_src(p, 2, EMU_B64));
 }
 
 static bool d_st(emu_parser *p)
@@ -141,7 +142,7 @@ static bool d_st(emu_parser *p)
     if (in->space == EMU_CONST)
         return wfe_fail(p, "constants are read-only");
     uint32_t n = cache_policy(p) ? 3 : 2;
-    if (!wfe_need_operands(p, n, n) || !wfe_address(p, 0) || !data(p, 1, false))
+    if (!wfe_need_operands(p, n, n) || !wfe_address(p, 0) || !decode_data(p, 1, false))
         return false;
     return in->space != EMU_PARAM || wfe_fail(p, "kernel parameters are read-only");
 }
@@ -191,7 +192,7 @@ static bool atomic_targets(emu_parser *p, emu_type t, int op, bool noftz)
 }
 
 /* {.sem}{.scope}{.space}.op{.noftz}{.level}{.vec}.type */
-static bool atomic(emu_parser *p, bool gives_old)
+static bool decode_atomic(emu_parser *p, bool gives_old)
 {
     static const char *const vectors[] = { "v2", "v4", "v8", NULL };
     emu_inst *in = &p->inst;
@@ -227,22 +228,22 @@ static bool atomic(emu_parser *p, bool gives_old)
     uint32_t first = gives_old ? 1 : 0, n = first + (op == CAS ? 3 : 2), all = n + (cache_policy(p) ? 1 : 0);
     if (op == CAS && t == EMU_B16 && !wfe_need_sm(p, 70))
         return false;
-    if (!wfe_need_operands(p, all, all) || (gives_old && !data(p, 0, true)) || !wfe_address(p, first) ||
-        !data(p, first + 1, false) || (op == CAS && !data(p, first + 2, false)))
+    if (!wfe_need_operands(p, all, all) || (gives_old && !decode_data(p, 0, true)) || !wfe_address(p, first) ||
+        !decode_data(p, first + 1, false) || (op == CAS && !decode_data(p, first + 2, false)))
         return false;
     in->has_count = op == CAS;
     return true;
 }
-static bool d_atom(emu_parser *p) { return atomic(p, true); }
+static bool d_atom(emu_parser *p) { return decode_atomic(p, true); }
 static bool d_red(emu_parser *p)
 {
     if (wfe_take(p, "async"))
         return wfe_fail(p, "red.async is not supported by the emulator");
-    return atomic(p, false);
+    return decode_atomic(p, false);
 }
 
 /* ---- copies ---- */
-static bool literal(emu_parser *p, uint32_t i, uint64_t *out)
+static bool decode_literal(emu_parser *p, uint32_t i, uint64_t *out)
 {
     if (p->operands[i].kind != EMU_OP_INT)
         return wfe_fail(p, "'%.*s' needs a literal here", (int)p->opcode.n, p->opcode.at);
@@ -259,7 +260,7 @@ static bool async_copy(emu_parser *p, bool cg)
     if (in->space != EMU_SHARED || !wfe_take(p, "global"))
         return false;
     take_levels(p);
-    if (!wfe_need_operands(p, 3, 4) || !literal(p, 2, &bytes))
+    if (!wfe_need_operands(p, 3, 4) || !decode_literal(p, 2, &bytes))
         return false;
     if (bytes != 16 && (cg || (bytes != 4 && bytes != 8)))
         return wfe_fail(p, "cp.async copies 4, 8 or 16 bytes (.cg: 16), not %llu", (unsigned long long)bytes);
@@ -301,7 +302,7 @@ static bool d_cp(emu_parser *p)
     }
     if (wfe_take(p, "wait_group")) {
         in->kind = EMU_COPY_WAIT;
-        if (!wfe_need_operands(p, 1, 1) || !literal(p, 0, &n))
+        if (!wfe_need_operands(p, 1, 1) || !decode_literal(p, 0, &n))
             return false;
         in->target = n > 1000 ? 1000 : (uint32_t)n;
         return true;

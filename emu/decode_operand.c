@@ -110,7 +110,7 @@ static bool push_dst(emu_parser *p, uint32_t row)
     return true;
 }
 
-static bool agrees(emu_type want, emu_type reg, bool wide)
+static bool types_agree(emu_type want, emu_type reg, bool wide)
 {
     unsigned size = wfe_size(want), own = wfe_size(reg);
     if ((want == EMU_PRED) != (reg == EMU_PRED))
@@ -156,12 +156,12 @@ static const struct special {
     { "%total_smem_size", EMU_SR_TOTAL, EMU_U32 },
 };
 
-static bool unknown(emu_parser *p, emu_slice name)
+static bool fail_unknown(emu_parser *p, emu_slice name)
 {
     return wfe_fail(p, "'%.*s' is not declared", (int)name.n, name.at);
 }
 
-static bool immediate(emu_parser *p, const emu_operand *o, emu_type type)
+static bool decode_immediate(emu_parser *p, const emu_operand *o, emu_type type)
 {
     uint64_t bits = o->number;
     unsigned bytes = wfe_size(type);
@@ -187,10 +187,10 @@ static const emu_symbol *register_of(emu_parser *p, emu_slice name, emu_type typ
 {
     const emu_symbol *s = wfe_lookup(p, name, row);
     if (!s)
-        unknown(p, name);
+        fail_unknown(p, name);
     else if (s->kind != EMU_SYM_REG)
         wfe_fail(p, "'%.*s' is not a register", (int)name.n, name.at);
-    else if (!agrees(type, s->type, wide))
+    else if (!types_agree(type, s->type, wide))
         wfe_fail(p, "register '%.*s' is of type .%s where .%s is needed", (int)name.n, name.at, wfe_type_name(s->type),
                  wfe_type_name(type));
     else
@@ -204,7 +204,7 @@ bool wfe_src_of(emu_parser *p, const emu_operand *o, emu_type type, bool wide)
     if (p->failed)
         return false;
     if (o->kind == EMU_OP_INT || o->kind == EMU_OP_FLOAT)
-        return immediate(p, o, type);
+        return decode_immediate(p, o, type);
     if (o->kind != EMU_OP_NAME || o->second.n || o->offset)
         return wfe_fail(p, "a register or a literal was expected as an operand of '%.*s'", (int)p->opcode.n,
                         p->opcode.at);
@@ -215,7 +215,7 @@ bool wfe_src_of(emu_parser *p, const emu_operand *o, emu_type type, bool wide)
             continue;
         if (!wfe_is(p->opcode, "mov") && !wfe_is(p->opcode, "cvt"))
             return wfe_fail(p, "special registers are for mov and cvt only");
-        if (o->negate || !agrees(type, specials[i].type, true))
+        if (o->negate || !types_agree(type, specials[i].type, true))
             return wfe_fail(p, "'%.*s' where .%s is needed", (int)o->name.n, o->name.at, wfe_type_name(type));
         return wfe_push_src(p, EMU_ROW_SPECIAL | specials[i].row);
     }
@@ -288,7 +288,7 @@ bool wfe_address(emu_parser *p, uint32_t i)
         return wfe_push_src(p, wfe_constant(p, 0));
     const emu_symbol *s = wfe_lookup(p, o->name, &row);
     if (!s)
-        return unknown(p, o->name);
+        return fail_unknown(p, o->name);
     if (s->kind != EMU_SYM_REG)
         return address_of_symbol(p, s);
     bool narrow = in->space == EMU_SHARED || in->space == EMU_LOCAL || in->space == EMU_PARAM || in->space == EMU_CONST;

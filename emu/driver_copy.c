@@ -259,14 +259,14 @@ static CUresult fill_rows(const filling *f, copying *c)
     }
     return CUDA_SUCCESS;
 }
-static CUresult fill(const char *call, bool async, const filling *f, CUstream stream)
+static CUresult fill_memory(const char *call, bool async, const filling *f, CUstream stream)
 {
     copying c = { .async = async };
     CUresult status = begin_copy(&c, call, stream);
     return end_copy(&c, status == CUDA_SUCCESS ? fill_rows(f, &c) : status);
 }
 #define FILL(async, element, pitch, n, rows, stream) \
-    fill(__func__, async, &(filling){ to, pitch, n, rows, value, element }, stream)
+    fill_memory(__func__, async, &(filling){ to, pitch, n, rows, value, element }, stream)
 
 EMU_EXPORT CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t n)
 {

@@ -5,7 +5,7 @@
 enum { HOST_ALIGN = 4096, PITCH = 512 };
 
 /* ---- allocations ---- */
-static CUresult allocate(CUdeviceptr *out, size_t bytes, CUcontext c)
+static CUresult allocate_memory(CUdeviceptr *out, size_t bytes, CUcontext c)
 {
     emu_driver *d = &wfe_driver;
     if (!out || !bytes)
@@ -39,7 +39,7 @@ EMU_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 {
     CUcontext c;
     CUresult status = wfe_unsafe(wfe_enter(&c));
-    return wfe_leave(status == CUDA_SUCCESS ? allocate(address, bytes, c) : status);
+    return wfe_leave(status == CUDA_SUCCESS ? allocate_memory(address, bytes, c) : status);
 }
 EMU_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height,
                                        unsigned element)
@@ -62,7 +62,7 @@ EMU_EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, 
     if (status == CUDA_SUCCESS)
         status = wfe_use_stream(c, stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     if (status == CUDA_SUCCESS)
-        status = allocate(address, bytes, c);
+        status = allocate_memory(address, bytes, c);
     if (status == CUDA_SUCCESS) {
         emu_memory *m = find_live(*address);
         m->pooled = true;

@@ -18,7 +18,7 @@ static CUstream s, other, blocking;
 static CUevent e;
 static CUdeviceptr a;
 
-static int begin(void **state)
+static int begin_test(void **state)
 {
     (void)state;
     const uint32_t zero = 0;
@@ -31,7 +31,7 @@ static int begin(void **state)
     CU(cu.cuEventRecord(e, other));
     return 0;
 }
-static int end(void **state)
+static int end_test(void **state)
 {
     (void)state;
     emu_reset();
@@ -193,10 +193,10 @@ static void unsafe_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(graphs, begin, end),
-        cmocka_unit_test_setup_teardown(the_stream, begin, end),
-        cmocka_unit_test_setup_teardown(default_stream, begin, end),
-        cmocka_unit_test_setup_teardown(unsafe_calls, begin, end),
+        cmocka_unit_test_setup_teardown(graphs, begin_test, end_test),
+        cmocka_unit_test_setup_teardown(the_stream, begin_test, end_test),
+        cmocka_unit_test_setup_teardown(default_stream, begin_test, end_test),
+        cmocka_unit_test_setup_teardown(unsafe_calls, begin_test, end_test),
     };
     return cmocka_run_group_tests(tests, emu_open, emu_close);
 }

@@ -15,28 +15,30 @@
 #define KERNEL(body) PTX_HEAD(80) ENTRY("k") START body "ret;\n}\n"
 
 static uint32_t zeros[1024];
-static CUresult run(const char *text, unsigned grid, unsigned block, bool written, size_t bytes)
+static CUresult run_text(const char *text, unsigned grid, unsigned block, bool written, size_t bytes)
 {
     CUdeviceptr a = emu_upload(written ? zeros : NULL, bytes), b = emu_upload(zeros, sizeof zeros);
     return emu_run(text, "k", grid, block, 0, 2, (uint64_t)a, (uint64_t)b);
 }
-#define FINE(text, grid, block) CU(run(text, grid, block, true, 4096))
-#define WRONG(text, grid, block, status, n, ...) emu_found(run(text, grid, block, true, 4096), status, n, __VA_ARGS__)
+#define FINE(text, grid, block) CU(run_text(text, grid, block, true, 4096))
+#define WRONG(text, grid, block, status, n, ...) \
+    emu_found(run_text(text, grid, block, true, 4096), status, n, __VA_ARGS__)
 
 static void bounds(void **state)
 {
     (void)state;
     static const char load[] = KERNEL("ld.global.u32 %r5, [%rd3];\nst.global.u32 [%rd4], %r5;\n");
-    CU(run(load, 1, 64, true, 256));
-    emu_found(run(load, 1, 65, true, 256), CUDA_ERROR_ILLEGAL_ADDRESS, 4, "line 22: ld.global.u32 %r5, [%rd3];",
+    CU(run_text(load, 1, 64, true, 256));
+    emu_found(run_text(load, 1, 65, true, 256), CUDA_ERROR_ILLEGAL_ADDRESS, 4, "line 22: ld.global.u32 %r5, [%rd3];",
               "block (0,0,0) thread (64,0,0)", "0 bytes past the end of device memory", "of 256 bytes");
     static const char vector[] = KERNEL(
         "mul.wide.u32 %rd6, %r1, 16;\nadd.s64 %rd7, %rd1, %rd6;\nld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%rd7];\n");
-    emu_found(run(vector, 1, 17, true, 264), CUDA_ERROR_ILLEGAL_ADDRESS, 1, "beyond its end with the last 8 bytes");
+    emu_found(run_text(vector, 1, 17, true, 264), CUDA_ERROR_ILLEGAL_ADDRESS, 1,
+              "beyond its end with the last 8 bytes");
     static const char null[] = KERNEL("mov.u64 %rd6, 0;\nst.global.u32 [%rd6+8], %r1;\n");
     WRONG(null, 1, 1, CUDA_ERROR_ILLEGAL_ADDRESS, 1, "write of 4 bytes at global address 0x8");
     /* every call returns the error of the context until the context is destroyed */
-    CU_IS(run(null, 1, 1, true, 4096), CUDA_ERROR_ILLEGAL_ADDRESS);
+    CU_IS(run_text(null, 1, 1, true, 4096), CUDA_ERROR_ILLEGAL_ADDRESS);
     CUdeviceptr p;
     CU_IS(cu.cuMemAlloc_v2(&p, 16), CUDA_ERROR_ILLEGAL_ADDRESS);
     CU_IS(cu.cuStreamSynchronize(NULL), CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -89,7 +91,7 @@ static void unwritten(void **state)
 {
     (void)state;
     static const char load[] = KERNEL("ld.global.u32 %r5, [%rd3];\nst.global.u32 [%rd4], %r5;\n");
-    emu_found(run(load, 1, 1, false, 64), CUDA_ERROR_LAUNCH_FAILED, 2, "nothing has written",
+    emu_found(run_text(load, 1, 1, false, 64), CUDA_ERROR_LAUNCH_FAILED, 2, "nothing has written",
               "0 bytes into device memory");
     FINE(KERNEL("st.global.u32 [%rd3], 5;\nld.global.u32 %r5, [%rd3];\n"), 2, 32);
     WRONG(KERNEL(".shared .u32 x;\nld.shared.u32 %r5, [x];\n"), 1, 1, CUDA_ERROR_LAUNCH_FAILED, 1,

@@ -28,7 +28,7 @@ typedef struct fixture { /* made again after each finding, because a finding spo
     uint32_t *pinned, host[BYTES / 4];
 } fixture;
 
-static void make(fixture *f)
+static void make_fixture(fixture *f)
 {
     static const uint32_t zeros[BYTES / 4];
     memset(f, 0, sizeof *f);
@@ -63,7 +63,7 @@ typedef void sequence(fixture *f, bool ordered);
 static void one_way(sequence *run, bool ordered, const char *now, const char *before)
 {
     fixture f;
-    make(&f);
+    make_fixture(&f);
     run(&f, ordered);
     CUresult status = cu.cuCtxSynchronize();
     if (!ordered) {
@@ -183,12 +183,12 @@ static void host_waits_for_context(fixture *f, bool ordered)
         CU(cu.cuCtxSynchronize());
     launch(f, "copy", f->s[1], f->a, f->b);
 }
-static void look(void *user) { ++*(int *)user; }
+static void count_look(void *user) { ++*(int *)user; }
 static void host_is_called(fixture *f, bool ordered)
 {
     int calls = 0;
     launch(f, "set", f->s[0], f->a, f->c);
-    CU(cu.cuLaunchHostFunc(f->s[ordered ? 0 : 2], look, &calls));
+    CU(cu.cuLaunchHostFunc(f->s[ordered ? 0 : 2], count_look, &calls));
     launch(f, "copy", f->s[1], f->a, f->b);
     assert_int_equal(calls, 1);
 }

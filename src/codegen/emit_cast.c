@@ -79,10 +79,10 @@ typedef struct words { /* 32-bit integer arithmetic on vectors or scalars */
     int w;
 } words;
 static val word(words x, uint32_t v) { return wf__gen_int(x.g, x.g->i32, x.w, v); }
-static val add(words x, val a, uint32_t v) { return g_add(x.g, a, word(x, v)); }
+static val add_words(words x, val a, uint32_t v) { return g_add(x.g, a, word(x, v)); }
 static val mask(words x, val a, uint32_t v) { return g_and(x.g, a, word(x, v)); }
-static val left(words x, val a, uint32_t v) { return x.g->L->BuildShl(x.g->b, a, word(x, v), ""); }
-static val right(words x, val a, uint32_t v) { return x.g->L->BuildLShr(x.g->b, a, word(x, v), ""); }
+static val shift_left(words x, val a, uint32_t v) { return x.g->L->BuildShl(x.g->b, a, word(x, v), ""); }
+static val shift_right(words x, val a, uint32_t v) { return x.g->L->BuildLShr(x.g->b, a, word(x, v), ""); }
 static val above(words x, val a, uint32_t v) { return g_icmp(x.g, LLVMIntUGT, a, word(x, v)); }
 
 static bool converts_f16(const wf__gen *g) { return g->isa <= WF__ISA_AVX2 || g->isa == WF__ISA_NEON; }
@@ -95,9 +95,9 @@ static val widen_half(wf__gen *g, unsigned from, int w, val a)
         return g->L->BuildFPExt(g->b, g_bits(g, a, wf__gen_wide(g, g->f16, w)), type, "");
     a = g->L->BuildZExt(g->b, a, wf__gen_wide(g, g->i32, w), "");
     if (from == WF_BF16)
-        return g_bits(g, left(x, a, 16), type);
+        return g_bits(g, shift_left(x, a, 16), type);
     /* the shifted bits are 2^-112 times the value, subnormals included; infinities and NaN then get their exponent */
-    val bits = left(x, mask(x, a, 0x7fff), 13), sign = left(x, mask(x, a, 0x8000), 16);
+    val bits = shift_left(x, mask(x, a, 0x7fff), 13), sign = shift_left(x, mask(x, a, 0x8000), 16);
     val value = g->L->BuildFMul(g->b, g_bits(g, bits, type), wf__gen_real(g, WF_F32, w, 0x1p112), "");
     value = g_bits(g, value, wf__gen_wide(g, g->i32, w));
     val r = g_select(g, above(x, bits, 0x0f7fffff), g_or(g, bits, word(x, 0x7f800000)), value);
@@ -113,20 +113,20 @@ static val narrow_to_half(wf__gen *g, unsigned to, int w, val a)
         return g_bits(g, g->L->BuildFPTrunc(g->b, a, wf__gen_wide(g, g->f16, w), ""), type);
     val bits = g_bits(g, a, wide), r;
     if (to == WF_BF16) {
-        val odd = mask(x, right(x, bits, 16), 1);
-        r = right(x, g_add(g, add(x, bits, 0x7fff), odd), 16);
-        val nan = g_or(g, right(x, bits, 16), word(x, 0x40));
+        val odd = mask(x, shift_right(x, bits, 16), 1);
+        r = shift_right(x, g_add(g, add_words(x, bits, 0x7fff), odd), 16);
+        val nan = g_or(g, shift_right(x, bits, 16), word(x, 0x40));
         r = g_select(g, g_fcmp(g, LLVMRealUNO, a, a), nan, r);
         return g->L->BuildTrunc(g->b, r, type, "");
     }
-    val size = mask(x, bits, 0x7fffffff), odd = mask(x, right(x, size, 13), 1);
-    r = right(x, g_add(g, add(x, size, 0xc8000fffu), odd), 13); /* the exponent's bias changes by 112 */
+    val size = mask(x, bits, 0x7fffffff), odd = mask(x, shift_right(x, size, 13), 1);
+    r = shift_right(x, g_add(g, add_words(x, size, 0xc8000fffu), odd), 13); /* the exponent's bias changes by 112 */
     /* subnormal: adding 0.5 rounds, since both have the same last place; the bits of 0.5 are then subtracted */
     val sum = g->L->BuildFAdd(g->b, g_bits(g, size, real), wf__gen_real(g, WF_F32, w, 0.5), "");
-    r = g_select(g, above(x, size, 0x387fffff), r, add(x, g_bits(g, sum, wide), 0xc1000000u));
+    r = g_select(g, above(x, size, 0x387fffff), r, add_words(x, g_bits(g, sum, wide), 0xc1000000u));
     r = g_select(g, above(x, size, 0x477fefff), word(x, 0x7c00), r);
     r = g_select(g, above(x, size, 0x7f800000), word(x, 0x7e00), r);
-    r = g_or(g, r, mask(x, right(x, bits, 16), 0x8000));
+    r = g_or(g, r, mask(x, shift_right(x, bits, 16), 0x8000));
     return g->L->BuildTrunc(g->b, r, type, "");
 }
 

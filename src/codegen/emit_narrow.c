@@ -71,7 +71,7 @@ static val get_index32(wf__instance *in, wf__ref r)
 }
 
 /* A uniform i64 in 32 bits. Values out of range become the ends of the range, which no narrow index reaches. */
-static val saturate(wf__instance *in, wf__ref r)
+static val emit_saturated(wf__instance *in, wf__ref r)
 {
     wf__gen *g = in->g;
     val x = wf__get_scalar(in, r), low = g_i64(g, INT32_MIN), high = g_i64(g, INT32_MAX);
@@ -87,8 +87,8 @@ val wf__emit_narrow(wf__instance *in, wf__ref r)
     if (n->op == WF__CAST)
         return wf__gen_cast(g, n->dtype, WF_I32, g->width, get_index32(in, n->a));
     val x[3] = { NULL };
-    x[0] = in->vary[n->a].kind == WF__UNIFORM ? saturate(in, n->a) : get_index32(in, n->a);
-    x[1] = in->vary[n->b].kind == WF__UNIFORM ? saturate(in, n->b) : get_index32(in, n->b);
+    x[0] = in->vary[n->a].kind == WF__UNIFORM ? emit_saturated(in, n->a) : get_index32(in, n->a);
+    x[1] = in->vary[n->b].kind == WF__UNIFORM ? emit_saturated(in, n->b) : get_index32(in, n->b);
     return wf__gen_op(g, n->op, WF_I32, g->width, x, NULL);
 }
 

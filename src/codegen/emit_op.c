@@ -6,7 +6,7 @@
 
 static LLVMTypeRef lane_type(wf__gen *g, unsigned dtype) { return wf__gen_type(g, dtype, 1); }
 
-static val compare(wf__gen *g, unsigned op, unsigned dtype, val a, val b)
+static val emit_compare(wf__gen *g, unsigned op, unsigned dtype, val a, val b)
 {
     static const struct {
         int real, is_signed, is_unsigned;
@@ -42,7 +42,7 @@ static val mulhi64(wf__gen *g, bool is_signed, int w, val a, val b)
     return g_sub(g, high, fix);
 }
 
-static val mulhi(wf__gen *g, unsigned dtype, int w, val a, val b)
+static val emit_mulhi(wf__gen *g, unsigned dtype, int w, val a, val b)
 {
     unsigned bits = 8 * wf__size(dtype);
     bool is_signed = wf__is_signed(dtype);
@@ -57,7 +57,7 @@ static val mulhi(wf__gen *g, unsigned dtype, int w, val a, val b)
 }
 
 /* Shifts by the width or more give 0, or the sign. The amount is unsigned. */
-static val shift(wf__gen *g, unsigned op, unsigned dtype, int w, val a, val b, const uint64_t *known)
+static val emit_shift(wf__gen *g, unsigned op, unsigned dtype, int w, val a, val b, const uint64_t *known)
 {
     unsigned bits = 8 * wf__size(dtype);
     LLVMTypeRef lane = lane_type(g, dtype);
@@ -81,7 +81,7 @@ static val shift(wf__gen *g, unsigned op, unsigned dtype, int w, val a, val b, c
     return g_select(g, fits, moved, zero);
 }
 
-static val rotate(wf__gen *g, const char *funnel, val a, val b)
+static val emit_rotate(wf__gen *g, const char *funnel, val a, val b)
 {
     LLVMTypeRef type = g->L->TypeOf(a);
     val args[3] = { a, a, b };
@@ -191,7 +191,7 @@ static val int_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3]
     case WF__OP_mul:
         return g_mul(g, a, b);
     case WF__OP_mulhi:
-        return mulhi(g, dtype, w, a, b);
+        return emit_mulhi(g, dtype, w, a, b);
     case WF__OP_idiv:
     case WF__OP_mod:
         return wf__gen_idiv(g, op, dtype, w, a, b, known ? known[1] : NULL);
@@ -209,11 +209,11 @@ static val int_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3]
         return g_xor(g, a, b);
     case WF__OP_shl:
     case WF__OP_shr:
-        return shift(g, op, dtype, w, a, b, known ? known[1] : NULL);
+        return emit_shift(g, op, dtype, w, a, b, known ? known[1] : NULL);
     case WF__OP_rotl:
-        return rotate(g, "llvm.fshl", a, b);
+        return emit_rotate(g, "llvm.fshl", a, b);
     case WF__OP_rotr:
-        return rotate(g, "llvm.fshr", a, b);
+        return emit_rotate(g, "llvm.fshr", a, b);
     case WF__OP_fma:
         return g_add(g, g_mul(g, a, b), x[2]);
     default:
@@ -256,7 +256,7 @@ val wf__gen_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3], c
     if (op == WF__OP_complex)
         return join_parts(g, dtype, w, x[0], x[1]);
     if (op >= WF__OP_eq && op <= WF__OP_ge)
-        r = compare(g, op, dtype, x[0], x[1]);
+        r = emit_compare(g, op, dtype, x[0], x[1]);
     else if (op == WF__OP_select)
         r = g_select(g, x[0], x[1], x[2]);
     else if (wf__is_float(dtype))

@@ -43,7 +43,7 @@ static val pick_register(wf__gen *g, int op, unsigned dtype, int w, val a, val b
     return wf__gen_has(g, name) ? wf__gen_call(g, name, NULL, 0, args, wide ? 3 : 2) : NULL;
 }
 
-static val pick(wf__gen *g, bool want_min, unsigned dtype, int w, val a, val b)
+static val emit_min_max(wf__gen *g, bool want_min, unsigned dtype, int w, val a, val b)
 {
     val r = by_registers(g, pick_register, !want_min, dtype, w, a, b);
     return r ? r : g_select(g, g_fcmp(g, want_min ? LLVMRealOLT : LLVMRealOGT, a, b), a, b);
@@ -62,7 +62,7 @@ static val range_register(wf__gen *g, int op, unsigned dtype, int w, val a, val 
     return wf__gen_call(g, name, NULL, 0, args, 6);
 }
 
-static val combine(wf__gen *g, bool want_or, unsigned dtype, int w, val a, val b)
+static val emit_bitwise(wf__gen *g, bool want_or, unsigned dtype, int w, val a, val b)
 {
     LLVMTypeRef bits = wf__gen_wide(g, int_lane(g, dtype), w), type = wf__gen_type(g, dtype, w);
     val x = g_bits(g, a, bits), y = g_bits(g, b, bits);
@@ -71,7 +71,7 @@ static val combine(wf__gen *g, bool want_or, unsigned dtype, int w, val a, val b
 
 typedef enum constant_class { UNKNOWN, NUMBER, PLUS_ZERO, MINUS_ZERO, NOT_A_NUMBER } constant_class;
 
-static constant_class classify(unsigned dtype, const uint64_t *bits)
+static constant_class classify_constant(unsigned dtype, const uint64_t *bits)
 {
     if (!bits)
         return UNKNOWN;
@@ -87,16 +87,16 @@ static constant_class classify(unsigned dtype, const uint64_t *bits)
  * NaN. */
 static val min_max(wf__gen *g, bool want_min, unsigned dtype, int w, val a, val b, const uint64_t *known_b)
 {
-    switch (classify(dtype, known_b)) {
+    switch (classify_constant(dtype, known_b)) {
     case NUMBER:
-        return pick(g, want_min, dtype, w, b, a);
+        return emit_min_max(g, want_min, dtype, w, b, a);
     case PLUS_ZERO:
         if (want_min)
-            return pick(g, true, dtype, w, b, a);
+            return emit_min_max(g, true, dtype, w, b, a);
         break;
     case MINUS_ZERO:
         if (!want_min)
-            return pick(g, false, dtype, w, b, a);
+            return emit_min_max(g, false, dtype, w, b, a);
         break;
     default:
         break;
@@ -104,21 +104,22 @@ static val min_max(wf__gen *g, bool want_min, unsigned dtype, int w, val a, val 
     val range = by_registers(g, range_register, !want_min, dtype, w, a, b);
     if (range)
         return g_select(g, g_fcmp(g, LLVMRealUNO, a, b), g->L->BuildFAdd(g->b, a, b, ""), range);
-    val p = pick(g, want_min, dtype, w, a, b), q = pick(g, want_min, dtype, w, b, a);
+    val p = emit_min_max(g, want_min, dtype, w, a, b), q = emit_min_max(g, want_min, dtype, w, b, a);
     if (want_min)
-        return combine(g, true, dtype, w, p, q); /* a NaN or'ed with anything is a NaN */
-    val both = combine(g, false, dtype, w, p, q);
+        return emit_bitwise(g, true, dtype, w, p, q); /* a NaN or'ed with anything is a NaN */
+    val both = emit_bitwise(g, false, dtype, w, p, q);
     return g_select(g, g_fcmp(g, LLVMRealUNO, a, b), g->L->BuildFAdd(g->b, a, b, ""), both);
 }
 
 /* Ignores a NaN. */
 static val fmin_fmax(wf__gen *g, bool want_min, unsigned dtype, int w, val a, val b, const uint64_t *known_b)
 {
-    if (classify(dtype, known_b) == NUMBER)
-        return pick(g, want_min, dtype, w, a, b);
+    if (classify_constant(dtype, known_b) == NUMBER)
+        return emit_min_max(g, want_min, dtype, w, a, b);
     val both = by_registers(g, range_register, !want_min, dtype, w, a, b);
     if (!both)
-        both = combine(g, want_min, dtype, w, pick(g, want_min, dtype, w, a, b), pick(g, want_min, dtype, w, b, a));
+        both = emit_bitwise(g, want_min, dtype, w, emit_min_max(g, want_min, dtype, w, a, b),
+                            emit_min_max(g, want_min, dtype, w, b, a));
     both = g_select(g, g_fcmp(g, LLVMRealUNO, a, a), b, both);
     return g_select(g, g_fcmp(g, LLVMRealUNO, b, b), a, both);
 }

@@ -109,7 +109,7 @@ static void store_piece(const packet_state *m, const piece *c, val p, val v)
 /* ---- transposition ---- A register has groups of `held` elements. Before, group q of vector k is the piece of lane
  * q * held + k. Afterwards, element e of group q of vector k is element k of lane q * held + e. The same network does
  * both directions: log2(held) times, it interleaves vectors k and k + held/2, the low and the high halves of groups. */
-static val interleave(wf__gen *g, val a, val b, int lanes, int held, bool high)
+static val interleave_vectors(wf__gen *g, val a, val b, int lanes, int held, bool high)
 {
     val lane[WF__LANES];
     for (int e = 0; e < lanes; e++) {
@@ -119,20 +119,20 @@ static val interleave(wf__gen *g, val a, val b, int lanes, int held, bool high)
     return g->L->BuildShuffleVector(g->b, a, b, g->L->ConstVector(lane, (unsigned)lanes), "");
 }
 
-static void transpose(wf__gen *g, val *v, int lanes, int held)
+static void transpose_vectors(wf__gen *g, val *v, int lanes, int held)
 {
     val w[PIECE];
     for (int s = 1; s < held; s *= 2) {
         for (int k = 0; k < held / 2; k++) {
-            w[2 * k] = interleave(g, v[k], v[k + held / 2], lanes, held, false);
-            w[2 * k + 1] = interleave(g, v[k], v[k + held / 2], lanes, held, true);
+            w[2 * k] = interleave_vectors(g, v[k], v[k + held / 2], lanes, held, false);
+            w[2 * k + 1] = interleave_vectors(g, v[k], v[k + held / 2], lanes, held, true);
         }
         memcpy(v, w, (size_t)held * sizeof *v);
     }
 }
 
 /* Joins n vectors of `each` elements to one vector. n: a power of two. */
-static val concatenate(wf__gen *g, val *v, int n, int each)
+static val concatenate_vectors(wf__gen *g, val *v, int n, int each)
 {
     val lane[WF__LANES];
     for (; n > 1; n /= 2, each *= 2) {
@@ -176,14 +176,14 @@ static void to_lanes(const packet_state *m, int held, const val *piece_of, val *
             val row[WF__LANES];
             for (int q = 0; q < lanes / held; q++)
                 row[q] = piece_of[part * lanes + q * held + k];
-            v[k] = concatenate(g, row, lanes / held, held);
+            v[k] = concatenate_vectors(g, row, lanes / held, held);
         }
-        transpose(g, v, lanes, held);
+        transpose_vectors(g, v, lanes, held);
         for (int k = 0; k < held; k++)
             vector[k][part] = v[k];
     }
     for (int k = 0; k < held; k++)
-        out[k] = concatenate(g, vector[k], parts, lanes);
+        out[k] = concatenate_vectors(g, vector[k], parts, lanes);
 }
 
 /* From vectors of all lanes to pieces. in[k]: NULL = any value. */
@@ -196,7 +196,7 @@ static void to_pieces(const packet_state *m, int held, const val *in, val *piece
         for (int k = 0; k < held; k++)
             v[k] = in[k] ? take_elements(g, in[k], from, lanes, w)
                          : g->L->GetPoison(wf__gen_memory_type(g, m->dtype, lanes));
-        transpose(g, v, lanes, held);
+        transpose_vectors(g, v, lanes, held);
         for (int k = 0; k < held; k++)
             for (int q = 0; q < lanes / held; q++)
                 piece_of[from + q * held + k] = take_elements(g, v[k], q * held, held, lanes);

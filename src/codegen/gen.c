@@ -53,7 +53,7 @@ LLVMTypeRef wf__gen_memory_type(wf__gen *g, unsigned dtype, int w)
     return wf__gen_wide(g, dtype == WF_BOOL ? g->i8 : scalar_type(g, dtype), w);
 }
 
-static val repeat(wf__gen *g, val scalar, int w)
+static val repeat_scalar(wf__gen *g, val scalar, int w)
 {
     val lane[WF__LANES];
     if (w == 1)
@@ -65,21 +65,21 @@ static val repeat(wf__gen *g, val scalar, int w)
 
 val wf__gen_int(wf__gen *g, LLVMTypeRef scalar, int w, uint64_t value)
 {
-    return repeat(g, g->L->ConstInt(scalar, value, 0), w);
+    return repeat_scalar(g, g->L->ConstInt(scalar, value, 0), w);
 }
 
 val wf__gen_const(wf__gen *g, unsigned dtype, int w, uint64_t bits)
 {
     if (dtype == WF_F32)
-        return repeat(g, g->L->ConstBitCast(g->L->ConstInt(g->i32, (uint32_t)bits, 0), g->f32), w);
+        return repeat_scalar(g, g->L->ConstBitCast(g->L->ConstInt(g->i32, (uint32_t)bits, 0), g->f32), w);
     if (dtype == WF_F64)
-        return repeat(g, g->L->ConstBitCast(g->L->ConstInt(g->i64, bits, 0), g->f64), w);
+        return repeat_scalar(g, g->L->ConstBitCast(g->L->ConstInt(g->i64, bits, 0), g->f64), w);
     return wf__gen_int(g, scalar_type(g, dtype), w, dtype == WF_BOOL ? bits != 0 : bits);
 }
 
 val wf__gen_real(wf__gen *g, unsigned dtype, int w, double value)
 {
-    return repeat(g, g->L->ConstReal(scalar_type(g, dtype), value), w);
+    return repeat_scalar(g, g->L->ConstReal(scalar_type(g, dtype), value), w);
 }
 
 val wf__gen_iota(wf__gen *g, LLVMTypeRef scalar, int w, int64_t first, int64_t step)
@@ -96,7 +96,7 @@ val wf__gen_splat(wf__gen *g, val scalar, int w)
     if (w == 1)
         return scalar;
     if (g->L->IsConstant(scalar))
-        return repeat(g, scalar, w);
+        return repeat_scalar(g, scalar, w);
     LLVMTypeRef type = g->L->VectorType(g->L->TypeOf(scalar), (unsigned)w);
     val undefined = g->L->GetPoison(type);
     val one = g->L->BuildInsertElement(g->b, undefined, scalar, g_i32(g, 0), "");
@@ -112,7 +112,7 @@ val wf__gen_half(wf__gen *g, val v, int s, bool upper)
 }
 
 /* LLVM finds an intrinsic by the text of its name and types, which is slow. So the last ones are cached. */
-static val declaration(wf__gen *g, const char *intrinsic, LLVMTypeRef const types[2], unsigned n)
+static val declare_intrinsic(wf__gen *g, const char *intrinsic, LLVMTypeRef const types[2], unsigned n)
 {
     for (unsigned i = 0; i < WF__COUNT(g->intrinsic); i++) {
         const wf__intrinsic *known = &g->intrinsic[i];
@@ -133,7 +133,7 @@ val wf__gen_call(wf__gen *g, const char *intrinsic, LLVMTypeRef const *overloads
                  unsigned n)
 {
     LLVMTypeRef types[2] = { n_overloads > 0 ? overloads[0] : NULL, n_overloads > 1 ? overloads[1] : NULL };
-    val f = declaration(g, intrinsic, types, n_overloads);
+    val f = declare_intrinsic(g, intrinsic, types, n_overloads);
     if (!f) {
         wf__gen_fail(g, "this LLVM has no %s", intrinsic);
         return args[0];

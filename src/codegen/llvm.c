@@ -258,7 +258,8 @@ static bool emit_buffer(compilation *c, int type, LLVMMemoryBufferRef *out, wf__
 
 typedef enum product { OBJECT, ASSEMBLY, IR_TEXT } product;
 
-static bool produce(compilation *c, const wf__ir *body, product what, wf__bytes *bytes, wf__str *text, wf__str *error)
+static bool produce_code(compilation *c, const wf__ir *body, product what, wf__bytes *bytes, wf__str *text,
+                         wf__str *error)
 {
     int rows, columns;
     if (!choose_shape(&c->gen, body, &rows, &columns) || !open_compilation(c, error) ||
@@ -318,7 +319,7 @@ static bool compile_body(wf__codegen *cg, const wf__ir *body, const wf__code_opt
     if (setjmp(here.back)) {
         wf__str_addf(error, "LLVM: %s", here.text); /* the compilation may be in any state, so its memory is lost */
     } else {
-        ok = produce(c, body, what, bytes, text, error);
+        ok = produce_code(c, body, what, bytes, text, error);
         close_compilation(c);
     }
     current_guard = outer;

@@ -93,7 +93,7 @@ static counter open_count(wf__gen *g, bb before, bb loop, val first)
 }
 
 /* The index as an integer. Called after all phis are made. */
-static val count(wf__gen *g, counter *c)
+static val emit_count(wf__gen *g, counter *c)
 {
     c->index = is_hidden(g) ? g->L->BuildExtractElement(g->b, c->phi, g_i32(g, 0), "") : c->phi;
     return c->index;
@@ -136,7 +136,7 @@ static void emit_border_row(nest *t, val lo, val hi)
     g->L->BuildBr(g->b, loop);
     wf__gen_at(g, loop);
     in->inner = loop;
-    in->index[rank - 1] = count(g, &c);
+    in->index[rank - 1] = emit_count(g, &c);
     set_lanes(in, c.index, hi);
     wf__emit_level(in, rank);
     close_count(g, &c, g_i64(g, g->width), hi, after);
@@ -159,7 +159,7 @@ static void emit_border(nest *t, val lo, val hi)
     wf__gen_at(g, before);
     g->L->BuildBr(g->b, each);
     wf__gen_at(g, each);
-    t->border->index[row] = count(g, &c);
+    t->border->index[row] = emit_count(g, &c);
     emit_border_row(t, lo, hi);
     close_count(g, &c, g_i64(g, 1), end, after);
     wf__gen_at(g, after);
@@ -205,7 +205,7 @@ static void emit_interior_loop(nest *t, bb before, val start, val limit)
     wf__enter_loop_accumulators(in, before, loop);
     wf__gen_at(g, loop);
     in->inner = loop;
-    emit_interior_step(t, count(g, &c));
+    emit_interior_step(t, emit_count(g, &c));
     wf__close_loop_accumulators(in, g->L->GetInsertBlock(g->b));
     close_count(g, &c, g_i64(g, (int64_t)t->kernel->columns * g->width), limit, after);
     wf__gen_at(g, after);
@@ -257,7 +257,7 @@ static void emit_only_interior_row(nest *t)
     g->L->BuildBr(g->b, loop);
     wf__gen_at(g, loop);
     in->inner = loop;
-    emit_interior_step(t, count(g, &c));
+    emit_interior_step(t, emit_count(g, &c));
     val done = close_count(g, &c, step, limit, rest);
     wf__gen_at(g, rest);
     g->L->AddIncoming(start, (val[]){ lo, final }, (bb[]){ before, rest }, 2);
@@ -409,7 +409,7 @@ static void emit_axis(nest *t, int axis)
     wf__gen_at(g, before);
     g->L->BuildBr(g->b, loop);
     wf__gen_at(g, loop);
-    val i = count(g, &c);
+    val i = emit_count(g, &c);
     if (axis == kernel->rank - 2 && kernel->rows > 1) {
         i = choose_rows(t, axis, i);
         step = g_add(g, g_sub(g, i, c.index), t->rows);

@@ -27,7 +27,7 @@ static val make_wrap_function(wf__gen *g)
 }
 
 /* i mod period. Most indices are at most one period outside, and an addition maps them. */
-static val wrap(wf__gen *g, val i, val period, int w)
+static val emit_wrap(wf__gen *g, val i, val period, int w)
 {
     if (w == 1)
         return wrap_by_division(g, i, period, 1);
@@ -63,11 +63,11 @@ val wf__map_index(wf__gen *g, unsigned border, val i, val dim, int w)
         return g_select(g, g_icmp(g, LLVMIntSLT, low, last), low, last);
     }
     if (border == WF_BORDER_PERIODIC)
-        return wrap(g, i, at_least_one(g, dim), w);
+        return emit_wrap(g, i, at_least_one(g, dim), w);
     val twice = g_add(g, dim, dim);
     val period = border == WF_BORDER_MIRROR ? twice : g_sub(g, twice, g_i64(g, 2));
     period = at_least_one(g, period);
-    val k = wrap(g, i, period, w);
+    val k = emit_wrap(g, i, period, w);
     val top = wf__gen_splat(g, border == WF_BORDER_MIRROR ? g_sub(g, period, g_i64(g, 1)) : period, w);
     return g_select(g, g_icmp(g, LLVMIntSGE, k, n), g_sub(g, top, k), k);
 }

@@ -264,7 +264,7 @@ void wf__ptx_emit_post(gen *g, val leads)
     wf__ptx_place_label(g, over);
 }
 
-static void structural(gen *g, wf__ref r)
+static void emit_structural(gen *g, wf__ref r)
 {
     const wf__node *n = wf__at(g->ir, r);
     switch (n->op) {
@@ -334,6 +334,6 @@ void wf__ptx_walk(gen *g, wf__ref from, wf__ref to)
         else if (wf__op_is_pure(op))
             emit_pure(g, r);
         else if (!wf__ptx_emit_packet(g, r))
-            structural(g, r);
+            emit_structural(g, r);
     }
 }

@@ -23,7 +23,7 @@ val wf__ptx_memory_type(unsigned t)
     return v_text(names[t]);
 }
 
-static void guarded(gen *g, val when, const char *with, const char *without, const val *v)
+static void emit_guarded(gen *g, val when, const char *with, const char *without, const val *v)
 {
     wf__ptx_line(g, when.kind == V_NONE ? without : with, v);
 }
@@ -32,9 +32,9 @@ void wf__ptx_load_element(gen *g, unsigned dtype, val address, const char *space
 {
     val v[6] = { re, address, v_text(space), wf__ptx_memory_type(dtype), when, im };
     if (wf__is_complex(dtype))
-        guarded(g, when, "@$4 ld.$2.v2.$3 {$0, $5}, [$1]", "ld.$2.v2.$3 {$0, $5}, [$1]", v);
+        emit_guarded(g, when, "@$4 ld.$2.v2.$3 {$0, $5}, [$1]", "ld.$2.v2.$3 {$0, $5}, [$1]", v);
     else
-        guarded(g, when, "@$4 ld.$2.$3 $0, [$1]", "ld.$2.$3 $0, [$1]", v);
+        emit_guarded(g, when, "@$4 ld.$2.$3 $0, [$1]", "ld.$2.$3 $0, [$1]", v);
 }
 
 val wf__ptx_in_register(gen *g, unsigned t, val v)
@@ -61,7 +61,7 @@ void wf__ptx_store_element(gen *g, unsigned dtype, val address, const char *spac
     im = wf__ptx_in_register(g, dtype, im);
     val v[6] = { re, address, v_text(space), wf__ptx_memory_type(dtype), when, im };
     if (wf__is_complex(dtype))
-        guarded(g, when, "@$4 st.$2.v2.$3 [$1], {$0, $5}", "st.$2.v2.$3 [$1], {$0, $5}", v);
+        emit_guarded(g, when, "@$4 st.$2.v2.$3 [$1], {$0, $5}", "st.$2.v2.$3 [$1], {$0, $5}", v);
     else
-        guarded(g, when, "@$4 st.$2.$3 [$1], $0", "st.$2.$3 [$1], $0", v);
+        emit_guarded(g, when, "@$4 st.$2.$3 [$1], $0", "st.$2.$3 [$1], $0", v);
 }

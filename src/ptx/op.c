@@ -151,7 +151,7 @@ static bool op_float(const call *c)
 
 /* ---- integers ---- */
 /* Division by zero and, if signed, by -1 is replaced by division by 1; the defined result is selected afterwards. */
-static void divide(const call *c)
+static void emit_divide(const call *c)
 {
     gen *g = c->g;
     bool remainder = c->op == WF__OP_mod, is_signed = wf__is_signed(c->dtype);
@@ -187,7 +187,7 @@ static val unsigned_bits(const call *c)
     return r;
 }
 
-static void absolute(const call *c)
+static void emit_absolute(const call *c)
 {
     val sign = wf__ptx_new(c->g, c->dtype);
     if (!wf__is_signed(c->dtype)) {
@@ -231,7 +231,7 @@ static void multiply_high(const call *c)
 }
 
 /* The instruction clamps a count beyond the width to the width, which gives the defined result. Counts have 32 bits. */
-static void shift(const call *c)
+static void emit_shift(const call *c)
 {
     val by = c->b;
     if (c->wide) {
@@ -246,7 +246,7 @@ static void shift(const call *c)
         LINE(c, "shr.$4 $0, $1, $6", by);
 }
 
-static void rotate(const call *c)
+static void emit_rotate(const call *c)
 {
     gen *g = c->g;
     bool left = c->op == WF__OP_rotl;
@@ -278,7 +278,7 @@ static bool op_int(const call *c)
         statement;         \
         return true;
         X(neg, LINE(c, "sub.$4 $0, 0, $1"))
-        X(abs, absolute(c))
+        X(abs, emit_absolute(c))
         X(not, LINE(c, "not.$5 $0, $1"))
         X(floor, LINE(c, "mov.$5 $0, $1"))
         X(ceil, LINE(c, "mov.$5 $0, $1"))
@@ -296,8 +296,8 @@ static bool op_int(const call *c)
         X(mul, LINE(c, "mul.lo.$4 $0, $1, $2"))
         X(fma, LINE(c, "mad.lo.$4 $0, $1, $2, $3"))
         X(mulhi, multiply_high(c))
-        X(idiv, divide(c))
-        X(mod, divide(c))
+        X(idiv, emit_divide(c))
+        X(mod, emit_divide(c))
         X(min, LINE(c, "min.$4 $0, $1, $2"))
         X(max, LINE(c, "max.$4 $0, $1, $2"))
         X(fmin, LINE(c, "min.$4 $0, $1, $2"))
@@ -305,10 +305,10 @@ static bool op_int(const call *c)
         X(and, LINE(c, "and.$5 $0, $1, $2"))
         X(or, LINE(c, "or.$5 $0, $1, $2"))
         X(xor, LINE(c, "xor.$5 $0, $1, $2"))
-        X(shl, shift(c))
-        X(shr, shift(c))
-        X(rotl, rotate(c))
-        X(rotr, rotate(c))
+        X(shl, emit_shift(c))
+        X(shr, emit_shift(c))
+        X(rotl, emit_rotate(c))
+        X(rotr, emit_rotate(c))
 #undef X
     default:
         return false;

@@ -37,7 +37,7 @@ typedef struct range {
 
 static const range unknown;
 
-static range hull(range a, range b)
+static range hull_of(range a, range b)
 {
     return (range){ a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi, a.known && b.known };
 }
@@ -70,7 +70,7 @@ static range of_products(range a, range b)
         return unknown;
     range r = { p[0], p[0], true };
     for (int i = 1; i < 4; ++i)
-        r = hull(r, (range){ p[i], p[i], true });
+        r = hull_of(r, (range){ p[i], p[i], true });
     return r;
 }
 
@@ -95,10 +95,10 @@ static range of_op(const gen *g, const wf__node *n, const range *of)
     case WF__OP_max:
         return both ? (range){ a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi, true } : unknown;
     case WF__OP_select:
-        return b.known && of[n->c].known ? hull(b, of[n->c]) : unknown;
+        return b.known && of[n->c].known ? hull_of(b, of[n->c]) : unknown;
     case WF__OP_idiv:
     case WF__OP_mod:
-        return both && b.lo > 0 ? hull(a, (range){ 0, 0, true }) : unknown;
+        return both && b.lo > 0 ? hull_of(a, (range){ 0, 0, true }) : unknown;
     default:
         return unknown;
     }

@@ -13,7 +13,7 @@ void wf__ptx_fail(gen *g, wf_status status, const char *format, ...)
     va_end(args);
 }
 
-static bool room(wf__str *s, size_t more)
+static bool make_room(wf__str *s, size_t more)
 {
     if (s->cap - s->len > more)
         return true;
@@ -103,7 +103,7 @@ static char *put_value(char *p, const val *v)
 void wf__ptx_line(gen *g, const char *template, const val *v)
 {
     enum { MOST = 512 }; /* bytes of a line; values and templates are short */
-    if (!room(g->out, MOST))
+    if (!make_room(g->out, MOST))
         return;
     char *p = g->out->at + g->out->len;
     *p++ = '\t';
@@ -128,7 +128,7 @@ val wf__ptx_new_label(gen *g) { return (val){ .kind = V_LABEL, .number = g->labe
 
 void wf__ptx_place_label(gen *g, val label)
 {
-    if (!room(g->out, 32))
+    if (!make_room(g->out, 32))
         return;
     char *p = put_value(g->out->at + g->out->len, &label);
     *p++ = ':';

@@ -10,7 +10,7 @@ static void put_word(gen *g, val report, int word, val v)
     EMIT(g, "st.global.b64 [$0+$1], $2", report, v_int(8 * (int64_t)word), wf__ptx_in_register(g, WF_I64, v));
 }
 
-static val coordinate(gen *g, int d)
+static val emit_coordinate(gen *g, int d)
 {
     if (g->index[d].kind != V_R)
         return g->index[d];
@@ -33,7 +33,7 @@ static void emit_report(gen *g, const wf__node *n, wf__ptx_finding what, val oth
     put_word(g, at, WF__PTX_REPORT_NODE, v_int(n - g->ir->node));
     put_word(g, at, WF__PTX_REPORT_OTHER, other);
     for (int d = 0; d < g->ir->rank; ++d)
-        put_word(g, at, WF__PTX_REPORT_POINT + d, coordinate(g, d));
+        put_word(g, at, WF__PTX_REPORT_POINT + d, emit_coordinate(g, d));
     for (uint32_t k = 0; what == WF__PTX_OUTSIDE && k < wf__tuple_len(g->ir, n->b); ++k)
         put_word(g, at, WF__PTX_REPORT_INDEX + (int)k, wf__ptx_use(g, wf__tuple_at(g->ir, n->b)[k]));
     wf__ptx_forget(g, widened);
@@ -65,9 +65,10 @@ void wf__ptx_watch_local(gen *g, const wf__node *n)
 static val point_number(gen *g)
 {
     val me = wf__ptx_reg(g, V_D);
-    EMIT(g, "mov.b64 $0, $1", me, coordinate(g, 0));
+    EMIT(g, "mov.b64 $0, $1", me, emit_coordinate(g, 0));
     for (int d = 1; d < g->ir->rank; ++d)
-        EMIT(g, "mad.lo.u64 $0, $0, $1, $2", me, wf__ptx_field_value(g, WF__PTX_EXTENT, 0, d, false), coordinate(g, d));
+        EMIT(g, "mad.lo.u64 $0, $0, $1, $2", me, wf__ptx_field_value(g, WF__PTX_EXTENT, 0, d, false),
+             emit_coordinate(g, d));
     EMIT(g, "add.u64 $0, $0, 1", me);
     return me;
 }
