@@ -1,9 +1,9 @@
-/* assign.c - the statements of operator text that give something a value: declarations, assignments to arrays, variables
- * and names, and writes by index.
+/* assign.c - the statements of operator text that give something a value: declarations, assignments to arrays,
+ * variables and names, and writes by index.
  *
- * A typed local is a variable of the recording. A name without a type stands for a value. Assigning to such a name again
- * gives the name to another value. A block cannot do that to a name declared outside of it, since what follows the block
- * would not know which value the name stands for: such an assignment is refused.
+ * A typed local is a variable of the recording. A name without a type stands for a value. Assigning to such a name
+ * again gives the name to another value. A block cannot do that to a name declared outside of it, since what follows
+ * the block would not know which value the name stands for: such an assignment is refused.
  */
 #include "text/record.h"
 #include "weft/functions.h"
@@ -11,7 +11,7 @@
 
 static const char here[] = "operator text"; /* the place of blocks, for messages about open ones: text closes all */
 
-/* A number that what is assigned cannot hold. */
+/* False, with a message, if the value is a number that the dtype of what is assigned cannot hold. */
 static bool check_fits(wf__recorder *r, const wf__stmt *s, wf__tval value, wf_dtype dtype)
 {
     if (r->failed || !wf__tval_is_number(value) || wf_number_fits(value.v.h.num, dtype))
@@ -23,7 +23,7 @@ static bool check_fits(wf__recorder *r, const wf__stmt *s, wf__tval value, wf_dt
     return false;
 }
 
-/* The local array `dtype name[list] = value`. */
+/* Declares the local array `dtype name[list] = value`. */
 static wf_array *make_array(wf__recorder *r, const wf__stmt *s, wf_dtype dtype, wf__tval value)
 {
     wf_shape shape = { .rank = (int32_t)s->n };
@@ -73,7 +73,8 @@ void wf__text_declare(wf__recorder *r, const wf__stmt *s, wf_dtype dtype)
 
 /* ---- values ---- */
 
-/* `old op value`, or the value. Integers that are divided into an integer variable stay integers, as in C. */
+/* Returns the value, or `old op value` for an assignment like +=. An integer variable divided by an integer stays an
+ * integer, as in C. */
 static wf__tval combine_values(wf__recorder *r, const wf__stmt *s, wf__tval old, wf_dtype variable)
 {
     wf__tval value = r->value[s->value];
@@ -118,7 +119,8 @@ wf_device wf__text_result_device(const wf__recorder *r)
     return device;
 }
 
-/* A new array for the result of number `w`; `everywhere`: all of it is written at once. */
+/* Returns the array of result number `w`, which the first call makes. With `everywhere` all of it is going to be
+ * written; otherwise it begins as zeros. */
 static wf_array *make_result(wf__recorder *r, int w, uint32_t at, wf__tval value, bool everywhere)
 {
     wf_context *ctx = wf_graph_context(r->graph);
@@ -136,7 +138,7 @@ static wf_array *make_result(wf__recorder *r, int w, uint32_t at, wf__tval value
     return r->failed ? NULL : r->made[w];
 }
 
-/* The element at the point. */
+/* Assigns the value to the element at the point. */
 static void store_element(wf__recorder *r, wf_array *array, const wf__stmt *s, wf__tval value)
 {
     wf_shape shape = wf_array_shape(array);
@@ -217,7 +219,7 @@ static void assign_name(wf__recorder *r, const wf__stmt *s)
 
 /* ---- writes by index ---- */
 
-/* The lanes whose index is inside of the array; number 1: all. *own: no two points have the same element. */
+/* Returns the lanes whose index is inside the array; the number 1 if all are. *own: no two points write one element. */
 static wf__tval test_inside(wf__recorder *r, const wf__stmt *s, const wf_array *array, const wf__tval *index, bool *own)
 {
     wf_shape shape = wf_array_shape(array);
@@ -244,7 +246,7 @@ static wf__tval test_inside(wf__recorder *r, const wf__stmt *s, const wf_array *
     return all;
 }
 
-/* A result that begins as an argument. */
+/* Returns a new array with the contents of an argument, for a result that has its name. */
 static wf_array *copy_array(wf__recorder *r, const wf_array *array)
 {
     wf_array *copy = wf_like(array);
@@ -288,7 +290,7 @@ static wf_array *written_array(wf__recorder *r, const wf__stmt *s)
     return NULL;
 }
 
-/* array[index] op= value of elements that points share, where `all` holds. */
+/* Records array[index] op= value where `all` holds, for elements that points may share. */
 static void record_accumulate(wf__recorder *r, const wf__stmt *s, wf_array *array, wf__tval all, wf_vals where)
 {
     wf__tval value = r->value[s->value];
@@ -306,7 +308,7 @@ static void record_accumulate(wf__recorder *r, const wf__stmt *s, wf_array *arra
     }
     if (!wf__text_is_pair(value.v) && !check_fits(r, s, value, wf_array_dtype(array)))
         return;
-    if (s->op == '-') /* converted first: -v of a narrower or unsigned dtype is another number */
+    if (s->op == '-') /* converted before the sign changes: -v in a narrower or unsigned dtype would wrap */
         value = wf__tval_unary(&r->convert, '-', wf__tval_cast(&r->convert, value, wf_array_dtype(array)));
     if (wf__tval_is_number(all))
         wf_accumulate_n(r->graph, join, WF_MODE_AUTO, array, value.v, where);

@@ -1,5 +1,5 @@
-/* eval.c - the nodes of operator text as recording calls. Walks the trees in order, so every operand is recorded
- * before its user, and adds to whatever goes wrong the place in the text.
+/* eval.c - the nodes of operator text as recording calls. The trees are walked in order, so every operand is recorded
+ * before its user. To each error, whoever finds it, the place in the text is added.
  */
 #include "text/record.h"
 #include <stdio.h>
@@ -62,13 +62,13 @@ static wf__tval read_local(wf__recorder *r, const wf__tree *node, const wf_array
     for (uint32_t k = 0; k < node->n; k++)
         index[k] = at[k].v;
     wf_vals where = { index, node->n };
-    if (node->border == WF_BORDER_VALUE && !node->b) /* 0 outside, which debug mode tells */
+    if (node->border == WF_BORDER_VALUE && !node->b) /* 0 outside; debug mode reports it */
         return wf__tval_node(wf_read_n(r->graph, array, where));
     wf_val outside = node->b ? r->value[node->b].v : wf__tval_number(0, false).v;
     return wf__tval_node(wf_read_border_n(r->graph, array, (wf_border)node->border, outside, where));
 }
 
-/* a[y-1, x]: fewer indices than axes stand for the last ones. */
+/* a[y-1, x]. If there are fewer indices than axes, they are those of the last axes. */
 static wf__tval evaluate_read(wf__recorder *r, const wf__tree *node)
 {
     const wf__text *t = r->text;
@@ -105,7 +105,7 @@ static wf__tval evaluate_read(wf__recorder *r, const wf__tree *node)
         if (k >= own)
             i = wf__tval_integer(&r->convert, r->value[t->list[node->a + (uint32_t)(k - own)]]);
         else if (shape.dim[k] == 1)
-            i = wf__tval_number(0, false); /* broadcast */
+            i = wf__tval_number(0, false); /* the axis is broadcast */
         else
             i = wf__text_own_index(r, node->at, shape.rank - k);
         index[k] = i.v;
@@ -129,7 +129,7 @@ static wf__tval evaluate_literal(wf__recorder *r, const wf__literal *n)
     return wf__tval_node(wf_const_i64(r->graph, t, (int64_t)n->bits));
 }
 
-/* -9223372036854775808 is the smallest i64, though its digits alone are a u64. */
+/* Takes a sign and a number together: -9223372036854775808 is an i64, but 9223372036854775808 alone is a u64. */
 static wf__tval evaluate_unary(wf__recorder *r, const wf__tree *node)
 {
     const wf__tree *operand = &r->text->node[node->a];

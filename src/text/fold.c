@@ -1,13 +1,15 @@
-/* fold.c - functions of whole arrays in operator text, along all or some of the axes: recorded as wf_reduce. Means
- * and what is about them are computed in f64 and rounded once, as those of weft/functions.h, but to other dtypes where
- * elements have 16 bits: a mean of f16 is f32 here, as more is computed with it, and f16 there, as it is stored.
+/* fold.c - functions of whole arrays in operator text, along all or some of the axes, recorded by wf_reduce.
+ *
+ * Means, variances and deviations are computed in f64 and rounded once, as in weft/functions.h. The result of 16-bit
+ * floats differs: here it is f32, since the text goes on computing with it; wf_array_mean returns f16, as arrays store
+ * it.
  */
 #include "text/record.h"
 #include <math.h>
 
 typedef enum naming { NAMED, BEYOND, TWICE } naming;
 
-/* The axes that a reduction names; all if it names none. */
+/* Sets *axes to the axes that a reduction names; to all if it names none. */
 static naming fold_axes(const wf__tree *node, int rank, wf_axes *axes)
 {
     *axes = node->b || node->c ? node->b : WF_ALL_AXES;
@@ -20,7 +22,7 @@ static naming fold_axes(const wf__tree *node, int rank, wf_axes *axes)
     return *axes != WF_ALL_AXES && *axes >> rank ? BEYOND : NAMED;
 }
 
-/* How many elements become one. */
+/* Returns the number of elements that become one. */
 static double extent_of(const wf_shape *shape, wf_axes axes)
 {
     double n = 1;
@@ -56,7 +58,7 @@ static wf_val fold_moment(wf_graph *g, wf__text_fold kind, wf_val v, wf_axes axe
 
 /* ---- places ---- */
 
-/* Where an element is the extreme, or NaN (then the extreme is), the smallest linear index within the axes. */
+/* The smallest linear index, within the axes, of an element that is the extreme. A NaN is always the extreme. */
 static wf_val find_place(wf_graph *g, bool largest, wf_val v, const wf_shape *shape, wf_axes axes)
 {
     wf_val best = wf_reduce(largest ? WF_JOIN_MAX : WF_JOIN_MIN, v, axes), hit = wf_eq(v, best),
@@ -68,8 +70,6 @@ static wf_val find_place(wf_graph *g, bool largest, wf_val v, const wf_shape *sh
             at = wf_add(wf_mul(at, wf_const_i64(g, WF_I64, shape->dim[d])), wf_iota(g, *shape, d));
     return wf_reduce(WF_JOIN_MIN, wf_select(hit, at, wf_const_i64(g, WF_I64, INT64_MAX)), axes);
 }
-
-/* ---- */
 
 static wf__tval fold_value(wf_graph *g, wf__text_fold kind, wf_val v, const wf_shape *shape, wf_axes axes, double ddof)
 {

@@ -1,4 +1,6 @@
-/* lex.c - characters to tokens, and the picture of an error: the source line with a caret under the place. */
+/* lex.c - turns characters into tokens, and draws the picture of an error: the source line with a caret under the
+ * place.
+ */
 #include "text/text.h"
 #include <locale.h>
 #include <math.h>
@@ -39,7 +41,7 @@ void wf__text_caret(const wf__text *t, uint32_t at, wf__str *out)
     if (cut_left)
         begin = at - PICTURE_WIDTH / 2;
     while (cut_left && begin < at && ((unsigned char)t->src[begin] & 0xC0) == 0x80)
-        begin++; /* not inside a character */
+        begin++; /* the cut must not fall inside a UTF-8 character */
     bool cut_right = end - begin > PICTURE_WIDTH;
     if (cut_right)
         end = begin + PICTURE_WIDTH;
@@ -53,7 +55,7 @@ void wf__text_caret(const wf__text *t, uint32_t at, wf__str *out)
         wf__str_addn(out, &c, 1);
     }
     wf__str_addf(out, "%s\n  %s", cut_right ? "..." : "", cut_left ? "   " : "");
-    for (uint32_t i = begin; i < at; i++) /* as wide as the line above: tabs stay, a UTF-8 character is one column */
+    for (uint32_t i = begin; i < at; i++) /* tabs stay tabs, and a UTF-8 character is one column */
         if (t->src[i] == '\t')
             wf__str_add(out, "\t");
         else if (((unsigned char)t->src[i] & 0xC0) != 0x80)
@@ -69,7 +71,7 @@ static int peek(const wf__text *t, uint32_t ahead)
     return t->len - t->at > ahead ? (unsigned char)t->src[t->at + ahead] : 0;
 }
 
-/* 0x1F, 0b101: 64 bits. */
+/* 0x1F, 0b101: up to 64 bits. */
 static void scan_radix(wf__text *t, int base)
 {
     wf__token *k = &t->token;
@@ -92,7 +94,7 @@ static void scan_radix(wf__text *t, int base)
     k->number.value = (double)value;
 }
 
-/* strtod of the C locale, whatever the program's locale is. */
+/* Reads digits with a decimal point, as strtod does in the C locale; the program's locale may have another point. */
 static double to_double(const char *digits, size_t n)
 {
     char buf[MAX_LITERAL + 8];
@@ -163,7 +165,8 @@ static void scan_number(wf__text *t)
     t->token.len = t->at - t->token.at;
 }
 
-/* Operators of two and three characters: `next` and `after` follow the first; kind and length are set. */
+/* Sets kind and length of an operator of two or three characters; false if there is none. `c`, `next` and `after` are
+ * the characters. */
 static bool scan_longer(wf__token *k, int c, int next, int after)
 {
     static const struct {
@@ -189,7 +192,7 @@ static bool scan_longer(wf__token *k, int c, int next, int after)
     return false;
 }
 
-/* After these an expression must follow, so a line may end there. */
+/* True if an expression must follow a token of this kind, so that a line may end after it. */
 static bool line_goes_on(int kind)
 {
     switch (kind) {

@@ -1,6 +1,6 @@
-/* loop.c - the loops of operator text. A for that counts to a bound which its body leaves alone is wf_for, which
- * the library writes out when the number of turns is known; any other is a general loop, whose step is recorded at the
- * end of the body and at each continue.
+/* loop.c - the loops of operator text. A `for` that counts to a bound which its body does not change is recorded by
+ * wf_for, which the library can unroll. Any other loop is a general one, whose step is recorded at the end of the body
+ * and at each `continue`.
  */
 #include "text/record.h"
 
@@ -17,7 +17,7 @@ bool wf__text_open(wf__recorder *r)
     return !r->failed;
 }
 
-/* A loop, as long as the statement's value holds; without one, for ever. */
+/* Opens a loop that runs while the statement's value holds; without a value, until a break. */
 static void record_while(wf__recorder *r, const wf__stmt *s)
 {
     wf_loop_(r->graph, here);
@@ -47,7 +47,8 @@ static bool same_name(const wf__text *t, const wf__stmt *s, uint32_t at, uint32_
     return s->len == len && memcmp(t->src + s->at, t->src + at, len) == 0;
 }
 
-/* May the body change what stands under this name? An array changes when any is written: they may share memory. */
+/* True if the body may change the value of this name. Any write to an array changes all arrays: they may share memory.
+ */
 static bool body_changes(const wf__recorder *r, const wf__stmt *loop, uint32_t at, uint32_t len, bool array)
 {
     for (uint32_t i = loop->body; i < loop->end; i++) {
@@ -64,6 +65,7 @@ static bool body_changes(const wf__recorder *r, const wf__stmt *loop, uint32_t a
     return false;
 }
 
+/* True if the nodes [first, last) have the same value in each turn of the loop, as far as the text shows. */
 static bool nodes_stay(const wf__recorder *r, const wf__stmt *loop, uint32_t first, uint32_t last)
 {
     enum { MAX_NODES = 64 }; /* a longer bound is not worth the search */
@@ -82,21 +84,21 @@ static bool nodes_stay(const wf__recorder *r, const wf__stmt *loop, uint32_t fir
     return true;
 }
 
-/* The beginning `k = lo` of a name that is not there yet declares it. */
+/* True if the beginning of a `for` declares its variable: by a type, or as `k = lo` of a new name. */
 static bool is_declaration(const wf__recorder *r, const wf__stmt *s)
 {
     return s->kind == WF__STMT_LOCAL || (!s->op && !wf__text_assigned(r, s->at, s->len) &&
                                          !wf__text_arg(r, s->at, s->len) && wf__text_wanted(r, s->at, s->len) < 0);
 }
 
-/* for (int k = lo; k < hi; k += step) as far as the text shows it. */
+/* True if the loop is for (int k = lo; k < hi; k += step), as far as the text shows; *c then describes it. */
 static bool is_counting(const wf__recorder *r, const wf__stmt *loop, counting *c)
 {
     const wf__text *t = r->text;
     const wf__stmt *begin = &t->stmt[r->now + 1];
     *c = (counting){ .loop = loop, .begin = begin, .step = &t->stmt[loop->step], .dtype = WF_I64 };
     if (loop->step != r->now + 2 || loop->body != loop->step + 1 || loop->last - loop->first < 3)
-        return false; /* a part is missing */
+        return false; /* a part of the loop is missing */
     if (begin->kind == WF__STMT_LOCAL)
         c->dtype = (wf_dtype)begin->dtype;
     if (!is_declaration(r, begin) || wf__text_arg(r, begin->at, begin->len))
@@ -111,14 +113,14 @@ static bool is_counting(const wf__recorder *r, const wf__stmt *loop, counting *c
            nodes_stay(r, loop, c->step->first, c->step->last);
 }
 
-/* A number that the counter can hold. */
+/* True if `a` is a number, and the counter's dtype holds both it and a + off. */
 static bool counter_holds(wf__tval a, double off, wf_dtype t)
 {
     return wf__tval_is_number(a) && !a.real && wf_number_fits(a.v.h.num, t) && wf_number_fits(a.v.h.num + off, t);
 }
 
-/* The bound where the loop ends, of the counter's dtype: `<= hi` is `< hi + 1`. False: only comparing each time will
- * do. */
+/* Sets *out to the exclusive bound in the counter's dtype; of `<= hi` that is hi + 1. False if only a comparison in
+ * each turn gives what the text says. */
 static bool find_bound(wf__recorder *r, const counting *c, wf__tval hi, wf_val *out)
 {
     wf__tctx *x = &r->convert;
@@ -134,7 +136,7 @@ static bool find_bound(wf__recorder *r, const counting *c, wf__tval hi, wf_val *
     if (have != c->dtype && !narrower) {
         if (c->dtype != WF_I32 || (have != WF_I64 && have != WF_U32))
             return false;
-        bool up = c->compare == '<' || c->compare == WF__TOK_LE; /* an i32 reaches no further */
+        bool up = c->compare == '<' || c->compare == WF__TOK_LE; /* an i32 counter cannot pass this limit */
         wf__tval limit = wf__tval_number(up ? 2147483647 : -2147483648.0 * wf__text_is_signed(have), false);
         hi = wf__tval_call(x, wf__tval_function(up ? "min" : "max", 3), (wf__tval[]){ hi, limit });
     }
@@ -145,7 +147,7 @@ static bool find_bound(wf__recorder *r, const counting *c, wf__tval hi, wf_val *
     return true;
 }
 
-/* Records the beginning of a counting loop; false: nothing was opened in the recording. */
+/* Opens a counting loop. False if it must be a general one: then no block was opened in the recording. */
 static bool record_counting(wf__recorder *r, const counting *c)
 {
     wf__stmt hi = *c->loop;
@@ -166,7 +168,7 @@ static bool record_counting(wf__recorder *r, const counting *c)
         !find_bound(r, c, r->value[cond->b], &last))
         return false;
     if (wf__tval_is_number(lo) ? !counter_holds(lo, 0, c->dtype) : !wf__text_is_int(wf_val_dtype(lo.v)))
-        return false; /* as the declaration has it: an error, or a conversion */
+        return false; /* the declaration reports the error or converts */
     first = wf__tval_is_number(lo) ? wf_const_i64(r->graph, c->dtype, (int64_t)lo.v.h.num)
                                    : wf__tval_cast(&r->convert, lo, c->dtype).v;
     wf_for_(r->graph, here, &counter, first, last, (wf_val){ { turn, NULL } });

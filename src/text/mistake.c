@@ -1,4 +1,5 @@
-/* mistake.c - what is wrong with an operator text, as the error of its recording: the message, and the place in the text.
+/* mistake.c - what is wrong with an operator text, as the error of its recording: the message, and the place in the
+ * text.
  */
 #include "text/record.h"
 

@@ -1,5 +1,5 @@
-/* names.c - the names of operator text: arguments, assigned names, coordinates and sizes, constants; and the
- * nearest known name to one that is not known.
+/* names.c - the names of operator text: arguments, assigned names, coordinates, sizes and constants. For an unknown
+ * name the message suggests the nearest known one.
  */
 #include "text/record.h"
 #include <math.h>
@@ -75,7 +75,7 @@ void wf__text_common_shape(wf__recorder *r)
         if (arg->kind == 1 && arg->as.array) {
             s = wf_array_shape(arg->as.array);
             t = wf_array_dtype(arg->as.array);
-            operands |= arg->name && *arg->name; /* the one named "" has a shape and nothing else */
+            operands |= arg->name && *arg->name; /* the argument named "" gives only its shape */
             r->shaped++;
         } else if (arg->kind == 2 && !wf_val_number(arg->as.val, NULL, NULL)) {
             s = wf_val_shape(arg->as.val);
@@ -147,7 +147,7 @@ static wf__tval check_axis(wf__recorder *r, uint32_t at, int from_end)
     return wf__tval_number(0, false);
 }
 
-/* Has the index space so many axes? */
+/* True in an index space of at least `axes` axes. One with fewer is a mistake of the text. */
 static bool axis_in_space(wf__recorder *r, uint32_t at, int axes)
 {
     int rank = r->space.rank;
@@ -193,7 +193,8 @@ static wf__tval builtin_value(wf__recorder *r, const wf__tree *node, bool *found
         return b->kind == INDEX ? wf__text_own_index(r, node->at, b->axis) : extent_value(r, node->at, b->axis);
     }
     char first = t->src[node->at], digit = node->len == 2 ? t->src[node->at + 1] : 'x';
-    if ((first == 'i' || first == 'n') && digit >= '0' && digit < '0' + WF_MAX_RANK) { /* by the axis's number */
+    if ((first == 'i' || first == 'n') && digit >= '0' &&
+        digit < '0' + WF_MAX_RANK) { /* i0, n1: the axis by its number */
         int axis = digit - '0';
         if (axis_in_space(r, node->at, axis + 1))
             return wf__tval_node(first == 'i' ? wf_index(r->graph, axis) : wf_extent(r->graph, axis));
@@ -208,7 +209,7 @@ static wf__tval builtin_value(wf__recorder *r, const wf__tree *node, bool *found
     return wf__tval_number(0, false);
 }
 
-/* The element of an array at the point; in an array graph the whole. */
+/* The element of the array at the point; in an array graph, the whole array. */
 static wf__tval element_value(wf__recorder *r, const wf__tree *node, const wf_array *array)
 {
     wf_shape shape = array ? wf_array_shape(array) : WF_SCALAR;
@@ -272,7 +273,7 @@ typedef struct nearest {
 
 static int smaller(int a, int b) { return a < b ? a : b; }
 
-/* Edits (insert, drop, change, swap neighbours) that lead from a to b. */
+/* Returns the number of edits (insert, drop, change, swap neighbours) that lead from a to b. */
 static int edit_distance(const char *a, size_t n, const char *b, size_t m)
 {
     int row[3][NAME_MAX_LEN + 1];
@@ -324,7 +325,7 @@ static void consider_functions(nearest *best)
         consider_name(best, wf_dtype_name((wf_dtype)t), strlen(wf_dtype_name((wf_dtype)t)));
 }
 
-/* Was the name declared by a statement before, in a block that is closed? */
+/* True if an earlier statement gave the name a value: then its block has ended. */
 static bool was_forgotten(const wf__recorder *r, const wf__tree *node)
 {
     const wf__text *t = r->text;
@@ -337,7 +338,7 @@ static bool was_forgotten(const wf__recorder *r, const wf__tree *node)
     return false;
 }
 
-/* Is the name all that stands between ';' and ']': what is outside of an array? */
+/* True if the name stands alone between ';' and ']', where a border mode or the value outside belongs. */
 static bool is_border(const wf__text *t, const wf__tree *node)
 {
     const char *before = t->src + node->at, *after = before + node->len;

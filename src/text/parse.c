@@ -1,6 +1,7 @@
-/* parse.c - tokens to a tree, by precedence climbing. Precedence and associativity are C's, with ** (right
- * associative) above the unary operators, as in Python: -x**2 is -(x**2). Two traps of C are refused instead of obeyed:
- * a < b < c, and = inside an expression.
+/* parse.c - turns tokens into a tree, by precedence climbing.
+ *
+ * Precedence and associativity are C's. The power ** is right associative and binds closer than the unary operators, as
+ * in Python: -x**2 is -(x**2). Two traps of C are errors here: a < b < c, and = inside an expression.
  */
 #include "text/text.h"
 
@@ -84,8 +85,7 @@ bool wf__text_deeper(wf__text *t)
 
 /* ---- expressions ---- */
 
-/* Inside brackets: expressions up to `close` (or ';'). Nodes of nested lists come in between, so this one is collected
- * on the stack first. */
+/* The items are collected on the stack first, because nested lists append to t->list meanwhile. */
 uint32_t wf__text_list(wf__text *t, int close, uint32_t *count)
 {
     enum { MAX_ARGUMENTS = 16 };
@@ -110,7 +110,7 @@ uint32_t wf__text_list(wf__text *t, int close, uint32_t *count)
     return first;
 }
 
-/* After the ';' of a reduction: numbers of axes. */
+/* Parses what follows the ';' of a reduction: the numbers of axes. */
 static void parse_axes(wf__text *t, wf__tree *node)
 {
     do {
@@ -152,7 +152,7 @@ static uint32_t parse_call(wf__text *t, wf__tree node)
     return wf__text_add_node(t, node);
 }
 
-/* After the ';' of a read: a mode by name, or the value outside. */
+/* Parses what follows the ';' of a read: the name of a border mode, or the value outside. */
 static void parse_border(wf__text *t, wf__tree *node)
 {
     const wf__token *k = &t->token;
@@ -221,7 +221,7 @@ static uint32_t parse_primary(wf__text *t)
     }
 }
 
-/* (f32)x: brackets around a type, and an operand after them. */
+/* True for a cast, as in (f32)x: brackets around a type, and an operand after them. */
 static bool is_cast(const wf__text *t, uint32_t node)
 {
     const wf__tree *n = &t->node[node];
@@ -233,7 +233,7 @@ static bool is_cast(const wf__text *t, uint32_t node)
 
 static uint32_t parse_unary(wf__text *t);
 
-/* What a sign, a cast or ** stands before: one level deeper. */
+/* Parses the operand of a sign, of a cast or of **, which is one level deeper. */
 static uint32_t parse_operand(wf__text *t)
 {
     uint32_t result = wf__text_deeper(t) ? parse_unary(t) : 0;
@@ -283,7 +283,7 @@ static uint32_t parse_unary(wf__text *t)
             break;
         node = (wf__tree){ .kind = WF__TREE_BINARY, .op = WF__TOK_POW, .at = t->token.at, .len = 2, .a = result };
         wf__text_next(t);
-        node.b = parse_operand(t); /* right associative, and the exponent may have a sign */
+        node.b = parse_operand(t); /* right associative; the exponent may have a sign */
         result = wf__text_add_node(t, node);
     }
     return result;

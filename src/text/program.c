@@ -1,13 +1,10 @@
-/* program.c - the statements of operator text as recording calls: assignments to arrays, variables and
- * temporaries, typed locals, writes by index, conditions. Loops are in text/loop.c.
- *
- * A typed local is a variable of the recording. A name without a type stands for a value: assigning it again gives the
- * name to another value, which a block cannot do for what follows it; that is refused.
+/* program.c - walks the statements of operator text: assignments (assign.c), loops (loop.c), and here conditions and
+ * the ends of blocks.
  */
 #include "text/record.h"
 #include <stdio.h>
 
-static const char here[] = "operator text"; /* blocks of text are always closed: nobody reads it */
+static const char here[] = "operator text"; /* the place of blocks, for messages about open ones: text closes all */
 
 /* ---- blocks ---- */
 
@@ -55,7 +52,7 @@ static void record_continue(wf__recorder *r, const wf__stmt *s)
     wf__text_check(r, s->at);
 }
 
-/* Gives the statement that is next. */
+/* Records statement r->now and returns the number of the next one. */
 static uint32_t record_statement(wf__recorder *r)
 {
     const wf__stmt *s = &r->text->stmt[r->now];

@@ -1,20 +1,20 @@
-/* space.c - the index space of operator text that needs one. In this order:
+/* space.c - finds the index space of an operator text that needs one. Its shape is the first of these that exists:
  *   the shape of the argument named ""
- *   that of the arrays the text assigns, else of those it writes by index
- *   that of the arrays read at the point, broadcast, but for those of one element
- *   that of the arrays read by an index that a coordinate takes part in, broadcast
- *   that of all arrays, broadcast
+ *   the shape of the arrays that the text assigns, else of those that it writes by index
+ *   the broadcast shape of the arrays read at the point, without those of one element
+ *   the broadcast shape of the arrays read by an index in which a coordinate takes part
+ *   the broadcast shape of all arrays
  */
 #include "text/record.h"
 
 typedef struct search {
     wf__recorder *r;
     wf_shape shape;
-    uint32_t at; /* what gave the shape */
+    uint32_t at; /* the place in the text that gave the shape */
     bool found;
-    uint8_t *moves; /* [node]: a coordinate takes part */
+    uint8_t *moves; /* [node]: a coordinate takes part in its value */
     const wf__stmt **moving;
-    uint32_t moving_n; /* statements that give names such values */
+    uint32_t moving_n; /* number of statements that give such a value to a name */
 } search;
 
 bool wf__text_same_shape(const wf_shape *a, const wf_shape *b)

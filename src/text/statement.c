@@ -1,5 +1,5 @@
-/* statement.c - tokens to statements: assignments, typed locals, writes by index, and C's blocks. What a block
- * needs in order to be recorded (where it ends, the parts of a for) is in its first statement.
+/* statement.c - turns tokens into statements: assignments, typed locals, writes by index, and C's blocks. The first
+ * statement of a block holds what recording the block needs: where it ends, and the parts of a `for`.
  */
 #include "text/text.h"
 
@@ -37,7 +37,7 @@ static bool ends_statement(int kind) { return kind == ';' || kind == '\n' || kin
 
 /* ---- assignments ---- */
 
-/* ++ or --, after a name if one stands before it: taken, and *op set. */
+/* Takes ++ or --, and sets *op to '+' or '-'. False if the next token is neither. */
 static bool take_twice(wf__text *t, int16_t *op)
 {
     int c = t->token.kind;
@@ -45,7 +45,7 @@ static bool take_twice(wf__text *t, int16_t *op)
         return false;
     *op = (int16_t)c;
     wf__text_next(t);
-    t->token.kind = ')'; /* the statement is complete: a line end is no blank */
+    t->token.kind = ')'; /* as after a complete statement, so that a line end is a token */
     wf__text_next(t);
     return true;
 }
@@ -55,7 +55,7 @@ static uint32_t add_one(wf__text *t, uint32_t at)
     return wf__text_add_node(t, (wf__tree){ .kind = WF__TREE_NUMBER, .at = at, .number = { .value = 1, .bits = 1 } });
 }
 
-/* From the operator on; the name, and the indices of a write, are in *s. */
+/* Parses an assignment from its operator on; *s has the name already, and the indices of a write. */
 static void parse_assignment(wf__text *t, wf__stmt *s)
 {
     wf__token op = t->token;
@@ -73,7 +73,7 @@ static void parse_assignment(wf__text *t, wf__stmt *s)
     add_stmt(t, *s);
 }
 
-/* The list between brackets, of which the first is the next token. */
+/* Parses the list between brackets; the next token is the opening one. */
 static bool parse_bracketed(wf__text *t, wf__stmt *s, const char *what, const char *no_border)
 {
     t->nesting++;
@@ -95,7 +95,7 @@ static void parse_write(wf__text *t, wf__stmt *s)
         parse_assignment(t, s);
 }
 
-/* After a type: names, with values or without. */
+/* Parses what follows a type: names, with or without values. */
 static void parse_declaration(wf__text *t, wf_dtype dtype, bool constant)
 {
     for (;;) {
@@ -127,7 +127,7 @@ static void parse_declaration(wf__text *t, wf_dtype dtype, bool constant)
     }
 }
 
-/* Two names in a row: a type, or nothing. */
+/* Parses a statement that begins with two names: the first must be a type or `const`. */
 static void parse_typed(wf__text *t, wf__token type)
 {
     bool constant = token_is(t, &type, "const");
@@ -147,7 +147,7 @@ static void parse_typed(wf__text *t, wf__token type)
                       t->src + type.at);
 }
 
-/* An assignment or declaration whose first name has been taken. */
+/* Parses an assignment or declaration whose first name has been taken. */
 static void parse_simple_from(wf__text *t, wf__token name)
 {
     wf__stmt s = { .kind = WF__STMT_ASSIGN, .at = name.at, .len = name.len, .first = t->n };
@@ -189,7 +189,7 @@ static void skip_line_ends(wf__text *t)
         wf__text_next(t);
 }
 
-/* Statements up to the '}' that belongs to the '{' which is the next token. */
+/* Parses the statements of a '{' ... '}'; the next token is the '{'. */
 static void parse_braces(wf__text *t)
 {
     uint32_t open = t->token.at;
@@ -206,7 +206,7 @@ static void parse_braces(wf__text *t)
         wf__text_next(t);
 }
 
-/* What an if, else or loop rules. */
+/* Parses the body of an if, an else or a loop. */
 static void parse_body(wf__text *t)
 {
     skip_line_ends(t);
@@ -225,7 +225,7 @@ static void end_block(wf__text *t, uint32_t begin)
         t->stmt[begin].end = last;
 }
 
-/* "(condition)" of an if or while. */
+/* Parses the "(condition)" of an if or while, and adds the statement. */
 static uint32_t parse_condition(wf__text *t, wf__stmt s)
 {
     t->nesting++;
@@ -308,7 +308,7 @@ static void parse_leave(wf__text *t, wf__stmt s)
     add_stmt(t, s);
 }
 
-/* The keyword or first name has been taken. True: what follows needs no ';' before it. */
+/* Parses a statement whose keyword or first name has been taken. True if the next statement needs no ';' before it. */
 static bool parse_named(wf__text *t, wf__token name)
 {
     wf__stmt s = { .at = name.at, .len = name.len };
@@ -366,7 +366,7 @@ static void parse_statement(wf__text *t)
 
 /* ---- a last expression ---- */
 
-/* As it was, but for memory that has grown. */
+/* Restores the parser's state, and keeps memory that has grown since. */
 static void restore_parser(wf__text *t, const wf__text *to)
 {
     wf__text now = *t;
@@ -392,15 +392,16 @@ static void name_it_out(wf__text *t, wf__stmt *s)
     add_stmt(t, *s);
 }
 
-/* What is no statement may be the expression that the text ends with. Else of the two mistakes that of the expression is
- * told if it comes later, but for a name that is no type, and lines that others follow. */
+/* After a failed statement, tries to read an expression up to the end of the text: it is assigned to `out`. If that
+ * fails too, the error at the later place is reported. The statement's error wins where an unknown type is the mistake,
+ * and where other statements follow. */
 static void parse_last_expression(wf__text *t, const wf__text *begin)
 {
     wf__text failed = *t;
     static const char *const keywords[] = {
         "break", "continue", "return", "if", "else", "while", "for", "do", "switch"
     };
-    bool keyword = failed.stmt_n != begin->stmt_n; /* a statement has begun, at least */
+    bool keyword = failed.stmt_n != begin->stmt_n; /* a part of a statement was complete */
     for (size_t i = 0; i < WF__COUNT(keywords); i++)
         keyword = keyword || token_is(t, &begin->token, keywords[i]);
     if (failed.status == WF_ERR_MEMORY || keyword)
@@ -417,7 +418,7 @@ static void parse_last_expression(wf__text *t, const wf__text *begin)
         return;
     }
     bool no_type = begin->token.kind == WF__TOK_NAME && failed.error_at == begin->token.at;
-    bool statement = behind.kind == ';' || behind.kind == '\n' || behind.kind == '='; /* but a wrong one */
+    bool statement = behind.kind == ';' || behind.kind == '\n' || behind.kind == '='; /* it was meant as a statement */
     if (!no_type && !statement && behind.at > failed.error_at)
         wf__text_expected(t, "an operator or the end of the text");
     if (t->status == WF_OK || t->error_at <= failed.error_at) {

@@ -1,7 +1,7 @@
-/* text.c - operator text: the public interface. It is in weft/text.h; the language: docs/text.md. */
+/* text.c - the public functions of operator text (weft/text.h). docs/text.md describes the language. */
 #include "text/record.h"
 
-/* Parses, and fails the graph if the text is not well formed. */
+/* Parses the text. False, and the recording has failed, if the text is not well formed. */
 static bool parse_text(wf_graph *graph, wf__text *t, const char *text, bool expression)
 {
     if (wf__text_parse(t, text ? text : "", expression))
@@ -13,7 +13,7 @@ static bool parse_text(wf_graph *graph, wf__text *t, const char *text, bool expr
 
 static bool has_failed(const wf_graph *graph) { return wf_graph_status(graph) != WF_OK; }
 
-/* The recording that a parsed text needs. A text without a space fails it. */
+/* Returns the recording that a parsed text needs. It has failed if the text needs an index space and none is found. */
 static wf_graph *begin_recording(wf_context *ctx, wf__recorder *r, const wf_space *options)
 {
     wf_space space = { .size = sizeof space };
@@ -23,7 +23,7 @@ static wf_graph *begin_recording(wf_context *ctx, wf__recorder *r, const wf_spac
         return wf_begin_with(ctx, &space);
     wf_shape shape;
     wf__recorder search = { .text = r->text, .args = r->args, .want = r->want, .want_n = r->want_n };
-    wf_graph *graph = wf_begin_with(ctx, &space); /* takes the message of a search that fails */
+    wf_graph *graph = wf_begin_with(ctx, &space); /* receives the message if the search fails */
     search.graph = graph;
     if (!graph || !wf__text_space(&search, &shape))
         return graph;
@@ -80,10 +80,11 @@ wf_status wf_text_n(wf_context *ctx, const char *text, wf_args args)
     return wf_run(graph);
 }
 
-/* A number with a dtype: f32(5). */
+/* True for a number with a dtype: f32(5). */
 static bool is_literal(wf_val v) { return wf_val_shape(v).rank == 0 && wf_val_is_constant(v); }
 
-/* The value assigned to a wanted name, as an array that is ready after the run. */
+/* Returns the value assigned to a wanted name as an array, which the run computes. NULL, and the recording has failed,
+ * if no statement assigns the name. */
 static wf_array *keep_result(wf__recorder *r, size_t w)
 {
     const char *name = r->want[w];
@@ -97,7 +98,7 @@ static wf_array *keep_result(wf__recorder *r, size_t w)
             return wf_keep(v.v);
         wf_array *array = wf_empty(wf_graph_context(r->graph), wf__text_result_dtype(r, v), r->common,
                                    .device = wf__text_result_device(r));
-        wf_out(r->graph, array, v.v); /* everywhere the same number */
+        wf_out(r->graph, array, v.v); /* each element is this number */
         return array;
     }
     wf__str s = { 0 };
@@ -143,7 +144,7 @@ wf_status wf_text_create(wf_context *ctx, const char *text, wf_args args, wf_dev
 
 /* ---- the names of results ---- */
 
-typedef struct scopes { /* the typed locals that there are at a statement */
+typedef struct scopes { /* the typed locals that are visible at a statement */
     const wf__text *text;
     const wf__stmt **local;
     int *depth;
@@ -151,7 +152,7 @@ typedef struct scopes { /* the typed locals that there are at a statement */
     int level;
 } scopes;
 
-/* How many blocks are around its declaration; -1: it has none. */
+/* Returns the number of blocks around the declaration of the name; -1 if it is not declared. */
 static int depth_of(const scopes *c, const wf__stmt *name)
 {
     for (uint32_t i = c->n; i-- > 0;)
@@ -167,7 +168,7 @@ static void declare_local(scopes *c, const wf__stmt *s)
     c->depth[c->n++] = c->level;
 }
 
-/* Does the statement assign to what may be a result? A variable that belongs to a block is none. */
+/* True if the statement assigns to a name that may be a result. A variable of a block is none. */
 static bool is_target(scopes *c, const wf__stmt *s)
 {
     c->level += wf__stmt_opens(s);
@@ -176,14 +177,15 @@ static bool is_target(scopes *c, const wf__stmt *s)
             c->n--;
     if (s->kind == WF__STMT_FOR && s->step > (uint32_t)(s - c->text->stmt) + 1 &&
         (s[1].kind == WF__STMT_LOCAL || depth_of(c, s + 1) < 0))
-        declare_local(c, s + 1); /* also without a type */
+        declare_local(c, s + 1); /* the counter, declared without a type as well */
     if (s->kind == WF__STMT_LOCAL)
         declare_local(c, s);
     return (s->kind == WF__STMT_ASSIGN || s->kind == WF__STMT_WRITE || s->kind == WF__STMT_LOCAL) &&
            depth_of(c, s) <= 0;
 }
 
-/* The target of that number, else the last one before it; with a name, the first one of the name. */
+/* Returns the statement of target `number`, or of the last target if there are fewer; with a name, the first target of
+ * that name. *passed counts the targets before it. */
 static const wf__stmt *find_target(const wf__text *t, size_t number, const char *name, size_t *passed)
 {
     uint32_t most = t->locals + 1;

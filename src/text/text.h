@@ -16,7 +16,7 @@ enum {
     WF__TOK_END = 256,
     WF__TOK_NUMBER,
     WF__TOK_NAME,
-    WF__TOK_BAD, /* the error is already set */
+    WF__TOK_BAD, /* the text has failed already */
     WF__TOK_OROR,
     WF__TOK_ANDAND,
     WF__TOK_EQ,
@@ -29,7 +29,7 @@ enum {
     WF__TOK_ASSIGN_OP /* += and its like; `op` is the operator */
 };
 
-/* A number as written: `real` when spelled with a point or exponent, `big` (an integer in `bits`) beyond 2^53. */
+/* A number as written. `real`: with a point or an exponent. `big`: an integer of 2^53 or more, which `bits` holds. */
 typedef struct wf__literal {
     double value;
     uint64_t bits;
@@ -38,7 +38,7 @@ typedef struct wf__literal {
 
 typedef struct wf__token {
     int kind, op;
-    uint32_t at, len; /* place in the text */
+    uint32_t at, len; /* its place in the text */
     wf__literal number;
 } wf__token;
 
@@ -46,7 +46,7 @@ typedef enum wf__tree_kind {
     WF__TREE_NONE,
     WF__TREE_NUMBER, /* number */
     WF__TREE_NAME,
-    WF__TREE_CALL, /* name; list `a`, length `n`; after ';' axes: bits of `b`, those from the end of `c` (0: the last) */
+    WF__TREE_CALL,   /* name; list `a`, length `n`; axes after ';' in the bits of `b`; from the end, of `c` (0: last) */
     WF__TREE_READ,   /* name; index list `a`, length `n`; border; b: value outside or 0 */
     WF__TREE_UNARY,  /* op ('-' '!' '~'); a */
     WF__TREE_BINARY, /* op (a token); a, b */
@@ -55,7 +55,7 @@ typedef enum wf__tree_kind {
 
 typedef struct wf__tree {
     uint8_t kind, border;
-    bool enclosed; /* stood in brackets */
+    bool enclosed; /* it stands in brackets */
     int16_t op;
     uint32_t at, len; /* the operator or name in the text: where a caret points */
     uint32_t a, b, c, n;
@@ -70,7 +70,7 @@ typedef enum wf__stmt_kind {
     WF__STMT_IF,     /* value: the condition */
     WF__STMT_ELSE,
     WF__STMT_WHILE,
-    WF__STMT_FOR, /* its beginning, 0 or 1 statement, follows; then its step, 0 or 1, at `step`; then at `body` the body */
+    WF__STMT_FOR, /* then its beginning, 0 or 1 statement; its step, 0 or 1, at `step`; its body at `body` */
     WF__STMT_END,
     WF__STMT_BREAK,
     WF__STMT_CONTINUE
@@ -79,7 +79,7 @@ typedef enum wf__stmt_kind {
 typedef struct wf__stmt {
     uint8_t kind, dtype;
     bool constant;        /* LOCAL */
-    bool bare;            /* ASSIGN: of a last expression to "out", which is not in the text as it was given */
+    bool bare;            /* ASSIGN: a last expression without a name, assigned to "out" */
     int16_t op;           /* ASSIGN, WRITE: the operator before '=', or 0 */
     uint32_t at, len;     /* the name, or the keyword */
     uint32_t op_at;       /* where the operator stands */
@@ -89,7 +89,7 @@ typedef struct wf__stmt {
     uint32_t step, body, end;
 } wf__stmt;
 
-/* By how much the number of open blocks grows. */
+/* Returns the change of the number of open blocks: -1, 0 or 1. */
 static inline int wf__stmt_opens(const wf__stmt *s)
 {
     return s->kind == WF__STMT_END                                                            ? -1
@@ -98,39 +98,40 @@ static inline int wf__stmt_opens(const wf__stmt *s)
 }
 
 typedef struct wf__text {
-    const char *src; /* borrowed, or own */
+    const char *src; /* the caller's text, or `own` */
     uint32_t len;
-    char *own;        /* a copy that "out" stands behind, for a last expression that is given no name; else NULL */
-    uint32_t bare_at; /* then: where that begins */
+    char *own;        /* a copy of the text followed by "out", for a last expression without a name; else NULL */
+    uint32_t bare_at; /* where that expression begins */
     wf__tree *node;   /* node[0] is NONE */
     uint32_t n, cap;
-    uint32_t *list; /* arguments and indices of all nodes */
+    uint32_t *list; /* the arguments and indices of all nodes */
     uint32_t list_n, list_cap;
     wf__stmt *stmt;
     uint32_t stmt_n, stmt_cap, locals;
-    bool program;        /* has typed locals, blocks or writes by index: for index spaces */
-    uint32_t program_at; /* the first of these */
+    bool program;        /* it has typed locals, blocks or writes by index, which need an index space */
+    uint32_t program_at; /* the place of the first of these */
     /* scanning */
     uint32_t at, nesting, depth, loops;
-    bool expression; /* one expression; line ends are blanks everywhere */
-    wf__token token; /* the next one, not yet taken */
-    int before;      /* kind of the token before it */
+    bool expression; /* the text is one expression, in which line ends are blanks */
+    wf__token token; /* the next token, not yet taken */
+    int before;      /* the kind of the token before it */
     /* the first error */
     wf_status status;
     uint32_t error_at;
     char error[200];
 } wf__text;
 
-/* Parses statements, or one expression (then stmt[0] has it, with an empty name). False: status, error, error_at. */
+/* Parses statements, or one expression, which becomes stmt[0] with an empty name. On false t->status, t->error and
+ * t->error_at describe the error. */
 bool wf__text_parse(wf__text *t, const char *src, bool expression);
 void wf__text_free(wf__text *t);
 
-/* Next token into t->token. */
+/* Reads the next token into t->token. */
 void wf__text_next(wf__text *t);
 void wf__text_fail(wf__text *t, wf_status status, uint32_t at, const char *format, ...) WF__PRINTF(4, 5);
-/* "line 3:" with the source line and a caret under `at`, on three lines. */
+/* Appends "line 3:", the source line, and a caret under `at`, on three lines. */
 void wf__text_caret(const wf__text *t, uint32_t at, wf__str *out);
-/* The dtype of that name, C's names included; WF_NONE: none. */
+/* Returns the dtype of that name, or of that name in C; WF_NONE: there is none. */
 wf_dtype wf__text_dtype_named(const char *name, size_t len);
 #define WF__TEXT_BORDERS "zero, clamp, mirror, reflect, periodic" /* for messages */
 wf_border wf__text_border_named(const char *name, size_t len);    /* WF_BORDER_NONE: it names none */
@@ -154,40 +155,40 @@ static inline bool wf__text_is_complex(wf_dtype t) { return wf_dtype_kind(t) == 
 static inline bool wf__text_is_pair(wf_val v) { return v.h.graph && wf_val_number(v, NULL, NULL); }
 static inline bool wf__text_is_variable(wf_val v) { return v.h.num < 0 && !wf_val_number(v, NULL, NULL); }
 
-/* ---- the parser's parts, for statements (text_parse.c) ---- */
-uint32_t wf__text_expression(wf__text *t); /* its node */
+/* ---- the parser's parts, for statements (parse.c) ---- */
+uint32_t wf__text_expression(wf__text *t); /* parses an expression and returns its node */
 uint32_t wf__text_add_node(wf__text *t, wf__tree node);
-/* Up to `close` or ';': the list, and its length. */
+/* Parses expressions up to `close` or ';'; returns their place in t->list, and their number in *count. */
 uint32_t wf__text_list(wf__text *t, int close, uint32_t *count);
 bool wf__text_take(wf__text *t, int kind, const char *what);
 void wf__text_expected(wf__text *t, const char *what);
-bool wf__text_deeper(wf__text *t); /* the caller undoes: t->depth-- */
+bool wf__text_deeper(wf__text *t); /* counts one level of nesting; the caller ends it by t->depth-- */
 
 /* ---- values (value.c) ---- */
 typedef struct wf__tval {
     wf_val v;
-    bool real; /* numbers: not meant as an integer */
+    bool real; /* of a number: it is not meant as an integer */
 } wf__tval;
 
-typedef struct wf__tctx { /* what conversions need to know */
+typedef struct wf__tctx { /* the context of conversions */
     wf_graph *graph;
-    wf_dtype real; /* of numbers that meet nothing: f64 if an array argument is, else f32 */
-    char why[160]; /* set with a failure that the library would not explain: the message */
+    wf_dtype real; /* the dtype of numbers that meet no array: f64 if an array argument is f64, else f32 */
+    char why[160]; /* the message of a mistake that the text's own rules find; else empty */
 } wf__tctx;
 
 static inline bool wf__tval_is_number(wf__tval a) { return a.v.h.graph == NULL; }
 wf__tval wf__tval_number(double value, bool real);
 wf__tval wf__tval_node(wf_val v);
-/* All return a poison value on failure; `why` says so when the mistake is the text's. */
+/* All return a poison value on failure; c->why has the message if a rule of the text's own was broken. */
 wf__tval wf__tval_unary(wf__tctx *c, int op, wf__tval a);
 wf__tval wf__tval_binary(wf__tctx *c, int op, wf__tval a, wf__tval b);
 wf__tval wf__tval_select(wf__tctx *c, wf__tval cond, wf__tval a, wf__tval b);
 wf__tval wf__tval_cast(wf__tctx *c, wf__tval a, wf_dtype to);
-/* The float dtype that holds a number which meets nothing: c->real, but f64 for a whole one that f32 would round. */
+/* Returns the float dtype of a number that meets no array: c->real, or f64 for a whole number that f32 would round. */
 wf_dtype wf__tval_real(const wf__tctx *c, wf__tval a);
-/* A function of the op table with exactly its arity of arguments. */
+/* Calls a function of the op table; args holds as many arguments as it takes. */
 wf__tval wf__tval_call(wf__tctx *c, int function, const wf__tval *args);
-/* An integer value, for an index; numbers must be whole. */
+/* Returns the value as an integer, for an index; a number must be whole. */
 wf__tval wf__tval_integer(wf__tctx *c, wf__tval a);
 int wf__tval_function(const char *name, size_t len); /* -1: none */
 int wf__tval_arity(int function);

@@ -1,11 +1,11 @@
-/* value.c - what the operators and functions of operator text do with dtypes, in front of the recording calls.
+/* value.c - how operators and functions of operator text convert dtypes before they call the recording functions.
  *
- * The library is strict: 0.5 does not fit an i32, sqrt of an integer is an error. At a shell that would be a nuisance,
- * so text converts first (docs/text.md states the rules):
- *   - integers that meet a real number, are divided, or enter a function of floats become f32 (8 and 16 bit) or f64;
- *     beside an array of floats they take its dtype
- *   - bools in arithmetic become what they meet, else i32
- * Everything else is the library's own rule.
+ * The library is strict: 0.5 does not fit an i32, and sqrt of an integer is an error. At a shell that would be a
+ * nuisance, so text converts first (docs/text.md states the rules):
+ *   - Integers that meet a real number, are divided, or enter a function of floats become f32 (8 and 16 bits) or f64.
+ *     Beside an array of floats they take its dtype.
+ *   - Bools in arithmetic take the dtype of the other operand, else i32.
+ * All other conversions are the library's.
  */
 #include "text/text.h"
 #include <math.h>
@@ -59,7 +59,7 @@ wf__tval wf__tval_number(double value, bool real)
     return a;
 }
 
-/* What numbers come to; whole ones have no -0. */
+/* The number that an operation on numbers gives; a whole one is never -0. */
 static wf__tval number_outcome(double value, bool real)
 {
     return wf__tval_number(real || value != 0 ? value : 0, real);
@@ -113,7 +113,7 @@ static wf__tval convert_value(wf__tval a, wf_dtype to)
     return wf__tval_is_number(a) || dtype_of(a) == to ? a : wf__tval_node(wf_cast(a.v, to));
 }
 
-/* The float dtype in which those among the operands, and the parts of complex ones, meet, or NONE. */
+/* Returns the common dtype of the operands that are floats and of the parts of complex ones; NONE if there are none. */
 static wf_dtype widest_float(const wf__tval *a, int n)
 {
     wf_dtype widest = WF_NONE;
@@ -129,7 +129,7 @@ static wf_dtype widest_float(const wf__tval *a, int n)
     return widest;
 }
 
-/* For what is only defined on floats: every node becomes one. */
+/* Converts the operands of a function of floats: every node becomes a float. */
 static void to_floats(wf__tval *a, int n)
 {
     wf_dtype widest = widest_float(a, n);
@@ -138,7 +138,8 @@ static void to_floats(wf__tval *a, int n)
             a[i] = convert_value(a[i], widest != WF_NONE ? widest : float_of(dtype_of(a[i])));
 }
 
-/* For arithmetic and comparisons. Bools may stay bools when compared with bools, 0 and 1. */
+/* Converts the operands of arithmetic or of a comparison. Bools stay bools where they are compared with bools, 0 or 1.
+ */
 static void to_common(wf__tval *a, int n, bool comparison)
 {
     bool real = false, beyond_bool = !comparison;
@@ -192,7 +193,7 @@ static bool any_float(const wf__tval *a, int n)
     return any_pair(a, n);
 }
 
-/* The operation of the table; dtypes fit as well as they will. */
+/* Calls a function of the table; the operands have been converted. */
 static wf__tval apply_function(int f, const wf__tval *a)
 {
     const function *op = &functions[f];
@@ -336,14 +337,14 @@ wf__tval wf__tval_unary(wf__tctx *c, int op, wf__tval a)
     }
 }
 
-/* The number, with the dtype and shape of a value. */
+/* Returns the number as a value with the dtype and shape of `like`. */
 static wf__tval number_everywhere(wf__tval like, double value)
 {
     wf_val always = wf_or(wf_eq(like.v, like.v), 1);
     return wf__tval_node(wf_select(always, value, like.v));
 }
 
-/* a ** n for a whole n: by multiplying. n >= 1. */
+/* Returns a ** n by multiplications; n >= 1. */
 static wf__tval power_by_squaring(wf__tval a, int n)
 {
     wf__tval result = a;
@@ -390,7 +391,8 @@ static wf__tval apply_remainder(wf__tctx *c, wf__tval *ab)
     if (!pairs_allowed(function_named("mod"), ab))
         return poison_value(c, "% is not for complex numbers");
     if (all_numbers(ab, 2)) {
-        bool zero = number_of(ab[1]) == 0 && is_whole(ab[0]) && is_whole(ab[1]); /* as the integer operation has it */
+        bool zero =
+            number_of(ab[1]) == 0 && is_whole(ab[0]) && is_whole(ab[1]); /* as integers of an array: a % 0 is 0 */
         return number_outcome(zero ? 0 : fmod(number_of(ab[0]), number_of(ab[1])), ab[0].real || ab[1].real);
     }
     to_common(ab, 2, false);
@@ -441,7 +443,7 @@ static wf__tval apply_logic(bool conjunction, wf__tval *ab)
         bool x = number_of(ab[0]) != 0, y = number_of(ab[1]) != 0;
         return wf__tval_number(conjunction ? x && y : x || y, false);
     }
-    return apply_named(conjunction ? "and" : "or", ab); /* true && b has b's shape; false && b, too */
+    return apply_named(conjunction ? "and" : "or", ab); /* not folded: true && b and false && b have b's shape */
 }
 
 wf__tval wf__tval_binary(wf__tctx *c, int op, wf__tval a, wf__tval b)
