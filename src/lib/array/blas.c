@@ -1,8 +1,8 @@
-/* blas.c - matrix products by a BLAS. Fortran's interface, which all of them have: matrices are stored by columns, so
- * of matrices by rows it computes the transposed product, b^T a^T.
+/* blas.c - matrix products by a BLAS, through the Fortran interface that each BLAS has. It stores matrices by columns,
+ * so for matrices by rows it is asked for the transposed product, b^T a^T.
  *
- * Integers are passed as 64 bits by address: a library of 32-bit integers reads the lower half, which on machines of
- * this byte order comes first. Others do without.
+ * Integers are passed by address, as 64 bits. A library with 32-bit integers reads the lower half, which comes first on
+ * little-endian machines. Other machines use no BLAS.
  */
 #include "blas.h"
 #include <dlfcn.h>
@@ -19,10 +19,10 @@ enum { KINDS = 4, NAME_CAP = 1024 };
 static const wf_dtype dtypes[KINDS] = { WF_F32, WF_F64, WF_C64, WF_C128 };
 
 typedef struct blas {
-    char name[NAME_CAP]; /* what WEFT_BLAS said when it was opened */
+    char name[NAME_CAP]; /* the value of WEFT_BLAS when the library was opened */
     bool tried;
-    gemm *multiply[KINDS]; /* NULL: there is none */
-    char why[NAME_CAP];    /* not empty: WEFT_BLAS names what cannot be used */
+    gemm *multiply[KINDS]; /* NULL: the library has none */
+    char why[NAME_CAP];    /* why the library that WEFT_BLAS names cannot be used; else empty */
 } blas;
 static blas the_blas;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -48,7 +48,8 @@ static bool find_functions(blas *b, void *handle)
     return false;
 }
 
-/* Libraries that are faster than the kernel of product.c. A plain libblas may be any, also the slow reference. */
+/* Opens a library that is known to be faster than the kernel of product.c. libblas is not tried: it may be the slow
+ * reference. */
 static void open_usual(blas *b)
 {
     static const char *const names[] = { "libopenblas.so.0", "libmkl_rt.so.2", "libblis.so.4", "libblas.so.3" };
@@ -76,7 +77,8 @@ static void open_named(blas *b)
     }
 }
 
-/* The functions, or why there are none. Another value of WEFT_BLAS opens another library; those before stay open. */
+/* Returns the function, or NULL and why there is none. A new value of WEFT_BLAS opens another library; earlier ones
+ * stay open. */
 static gemm *multiply_of(int kind, char *name, char *why)
 {
     const char *wanted = getenv("WEFT_BLAS");
@@ -98,11 +100,11 @@ static gemm *multiply_of(int kind, char *name, char *why)
     return found;
 }
 
-/* A matrix as the BLAS sees it. */
+/* A matrix as the BLAS takes it. */
 typedef struct operand {
     wf_array *array;
     const char *data;
-    char trans; /* 'N': by rows, which it takes for the columns of the transposed */
+    char trans; /* 'N': by rows, which are the columns of the transposed matrix */
     int64_t ld, stride[WF_MAX_RANK];
     wf_shape shape;
 } operand;
@@ -133,7 +135,7 @@ static bool operand_of(const wf_array *array, operand *o)
     return false;
 }
 
-/* Where matrix `i` of the batch begins; axes of extent 1 are broadcast. */
+/* Returns the address of matrix `i` of the batch; axes of extent 1 are broadcast. */
 static const char *matrix_at(const operand *o, const wf_shape *out, int64_t i, size_t size)
 {
     int64_t at = 0;
@@ -166,10 +168,11 @@ static wf_array *by_blas(gemm *multiply, const operand *a, const operand *b, con
     return c;
 }
 
-/* Faster than copying into blocks and one recorded loop. */
+/* True if a BLAS is faster than copying into blocks and one recorded loop. */
 static bool worth_it(int64_t m, int64_t n, int64_t k, bool batch)
 {
-    enum { LEAST = 16, WORK = 1 << 15, MANY_WORK = 1 << 18 }; /* a batch of small ones is done in parallel */
+    /* MANY_WORK: for batches, which product.c computes in parallel */
+    enum { LEAST = 16, WORK = 1 << 15, MANY_WORK = 1 << 18 };
     return m >= LEAST && n >= LEAST && k >= LEAST && m <= INT32_MAX && n <= INT32_MAX && k <= INT32_MAX &&
            (double)m * (double)n * (double)k >= (batch ? MANY_WORK : WORK);
 }

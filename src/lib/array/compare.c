@@ -10,7 +10,8 @@ static wf_val close_of(wf_graph *g, const wf_array *a, const wf_array *b, double
 {
     wf_val x = wfl_wide(wf_in(g, a)), y = wfl_wide(wf_in(g, b));
     wf_val bound = wf_add(wf_param(g, "atol", WF_F64, atol), wf_mul(wf_param(g, "rtol", WF_F64, rtol), wf_abs(y)));
-    wf_val finite = wf_and(wf_isfinite(wf_abs(x)), wf_isfinite(wf_abs(y))); /* infinity <= infinity says nothing */
+    /* without this, infinity <= infinity would hold for any element */
+    wf_val finite = wf_and(wf_isfinite(wf_abs(x)), wf_isfinite(wf_abs(y)));
     wf_val close = wf_or(wf_eq(x, y), wf_and(finite, wf_le(wf_abs(wf_sub(x, y)), bound)));
     return nan_equal ? wf_or(close, wf_and(is_nan(x), is_nan(y))) : close;
 }

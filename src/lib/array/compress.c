@@ -1,7 +1,7 @@
 /* compress.c - the elements where a mask holds, in order. */
 #include "array_internal.h"
 
-/* The values where the mask holds: those of `array`, or (NULL) linear indices. */
+/* Returns the elements of `array` where the mask holds; for NULL, their linear indices. */
 static wf_array *chosen(const wf_array *array, const wf_array *mask, const char *function)
 {
     wf_context *ctx = wf_array_context(mask);
@@ -13,7 +13,7 @@ static wf_array *chosen(const wf_array *array, const wf_array *mask, const char 
     const wf_shape line = WF_SHAPE(wf_array_count(mask));
     wf_val v = array ? wf_in(g, array) : wf_iota(g, line, 0);
     wf_array *out = wf_compress(v, array ? on : wf_reshape(on, line));
-    wf_status status = out ? WF_OK : wf_run(g); /* which says what was wrong */
+    wf_status status = out ? WF_OK : wf_run(g); /* reports the error */
     if (out)
         wf_drop(g);
     else if (status == WF_OK)

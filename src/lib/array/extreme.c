@@ -1,8 +1,8 @@
-/* extreme.c - the smallest and largest elements, and where they are: one pass each. */
+/* extreme.c - the smallest and largest elements and their places, each in one pass. */
 #include "reduction.h"
 #include <math.h>
 
-/* The check of the axes, and that there are elements and an order. */
+/* Checks the axes, and that the elements have an order and that there are some. */
 static bool check_extreme(wfl_reduction *r, const wf_array *array, wf_axes axes, const char *function)
 {
     *r = (wfl_reduction){ .ctx = wf_array_context(array), .shape = wf_array_shape(array), .axes = axes };
@@ -48,8 +48,8 @@ wf_status wf_array_min_max(const wf_array *array, wf_axes axes, wf_array **min, 
 }
 
 /* ---- places ----
- * The best element so far and its place, joined by a custom join. Nothing seen yet is an element that none is worse
- * than, at a place behind all others: the first one ties with it at least. */
+ * A custom join keeps the best element so far and its place. Both begin as the worst element at a place behind all
+ * others, which any element beats or ties with at an earlier place. */
 static wf_dtype compared_as(wf_dtype t)
 {
     switch (t) {
@@ -97,7 +97,7 @@ static void consider_element(wf_var best, wf_var at, wf_val x, wf_val place, boo
     wf_set(at, wf_select(better, place, old_place));
 }
 
-/* The linear index within the reduced axes. */
+/* Returns the linear index of the point within the reduced axes. */
 static wf_val place_of(const wfl_reduction *r, wf_dtype dtype)
 {
     wf_val at = wf_const(r->g, WF_I64, 0);

@@ -1,15 +1,15 @@
-/* histogram.c - counts per bin: the bin in f64, corrected by the edges, and wf_accumulate. */
+/* histogram.c - counts per bin: finds the bin in f64, corrects it by the edges, and accumulates. */
 #include "array_internal.h"
 #include <math.h>
 
-/* The quotient may be a bin off; the edges decide. Right for lo <= x <= hi, where it is not below 0. */
+/* Returns the bin of x, for lo <= x <= hi. The quotient may be off by one bin, so the edges decide. */
 static wf_val bin_of(wf_val x, wf_val lo, wf_val hi, wf_val bins)
 {
     wf_val n = wf_cast(bins, WF_F64), width = wf_sub(hi, lo), step = wf_div(width, n), scale = wf_div(n, width);
     wf_val i = wf_floor(wf_mul(wf_sub(x, lo), scale)), next = wf_add(i, 1);
     wf_val below = wf_lt(x, wf_add(lo, wf_mul(i, step))), above = wf_ge(x, wf_add(lo, wf_mul(next, step)));
     wf_val bin = wf_select(below, wf_sub(i, 1), wf_select(above, next, i));
-    return wf_min(wf_cast(bin, WF_I64), wf_sub(wf_cast(bins, WF_I64), 1)); /* hi itself is in the last one */
+    return wf_min(wf_cast(bin, WF_I64), wf_sub(wf_cast(bins, WF_I64), 1)); /* hi itself is in the last bin */
 }
 
 wf_array *wf_array_histogram(const wf_array *array, int64_t bins, double lo, double hi)
@@ -25,11 +25,13 @@ wf_array *wf_array_histogram(const wf_array *array, int64_t bins, double lo, dou
                        wf_dtype_name(t), (long long)bins, lo, hi);
         return NULL;
     }
-    bool few = wf_array_count(array) <= UINT32_MAX; /* then half the memory is enough for the copies of threads */
+    /* then 32-bit counts do, and the copies of the threads take half the memory */
+    bool few = wf_array_count(array) <= UINT32_MAX;
     wf_array *count = wfl_array_zeros_beside(array, few ? WF_U32 : WF_I64, &WF_SHAPE(bins)), *out = NULL;
     if (!count)
         return NULL;
-    wf_graph *g = wfl_begin(ctx, __func__, .flags_off = WF_FLAG_FAST_MATH); /* the edges are exact */
+    /* the comparison with the edges must be exact */
+    wf_graph *g = wfl_begin(ctx, __func__, .flags_off = WF_FLAG_FAST_MATH);
     wf_val x = wf_cast(wf_in(g, array), WF_F64), from = wf_param(g, "lo", WF_F64, lo),
            to = wf_param(g, "hi", WF_F64, hi);
     wf_val bin = bin_of(x, from, to, wf_const_i64(g, WF_I64, bins));

@@ -1,10 +1,12 @@
-/* keys.c - elements to keys and back. Unsigned integers are their own keys, signed ones get their sign flipped; of
- * floats, the positive get the sign bit and the negative all bits flipped. A descending key is the complement. Twice:
- * as loops over memory, for rows that the processor sorts in its cache, and as values of a recording.
+/* keys.c - converts elements to keys and back. An unsigned integer is its own key, a signed one gets its sign bit
+ * flipped. A positive float gets its sign bit flipped, a negative one all bits. A descending key is the complement. The
+ * conversions exist twice: as loops over memory, for rows that the processor sorts in its cache, and as values of a
+ * recording.
  */
 #include "keys.h"
 
-/* The loops have the facts of their dtype as constants, and so become vector code. U: elements as bits; K: keys. */
+/* The properties of the dtype are constants of each loop, which so becomes vector code. U: elements as bits; K: keys.
+ */
 #define TO_KEYS(U, K, is_signed, infinity)                                                           \
     do {                                                                                             \
         const U *x = from, all = (U) ~(U)0, sign = (U)(all ^ all >> 1), down = descending ? all : 0; \
@@ -32,7 +34,7 @@
         }                                                                                                         \
     } while (0)
 
-/* Calls DO(U, K, is_signed, infinity) with those of the dtype. */
+/* Expands to DO(U, K, is_signed, infinity) of the dtype. */
 #define FOR_DTYPE(dtype, DO)                                        \
     switch (dtype) {                                                \
     case WF_I8:                                                     \
@@ -77,7 +79,7 @@ void wfl_keys_of(wf_dtype dtype, bool descending, const void *from, int64_t n, v
 void wfl_keys_to(wf_dtype dtype, bool descending, const void *keys, int64_t n, void *to) { FOR_DTYPE(dtype, FROM_KEYS) }
 
 /* ---- of values ---- */
-typedef struct facts { /* of a dtype; bits as those of a key */
+typedef struct facts { /* the properties of a dtype; bit patterns are those of keys */
     wf_dtype bits, key;
     bool is_signed;
     uint64_t infinity, quiet, sign, all;

@@ -1,8 +1,9 @@
-/* keys_sort.c - sorting and selecting keys of 32 and of 64 bits: keys_sort.inc twice. */
+/* keys_sort.c - sorting and selecting keys: includes keys_sort.inc for 32 and for 64 bits. */
 #include "keys.h"
 #include <string.h>
 
-enum { SHORT = 40, MANY = 1500, MOST_BITS = 11, MOST_DIGITS = 1 << MOST_BITS }; /* fewer than MANY: digits of 8 bits */
+/* rows below MANY keys: digits of 8 bits */
+enum { SHORT = 40, MANY = 1500, MOST_BITS = 11, MOST_DIGITS = 1 << MOST_BITS };
 
 #define KEY uint32_t
 #define NAME(x) x##32

@@ -11,7 +11,7 @@ wf_status wf_array_fill(wf_array *array, double value)
     if (wfl_is_complex_dtype(t))
         return wf_array_fill_complex(array, value, 0);
     wf_graph *g = wfl_begin(ctx, __func__);
-    wf_const(g, t, value);                            /* refuses what does not fit */
+    wf_const(g, t, value);                            /* fails if the number does not fit */
     wf_out(g, array, wf_param(g, "value", t, value)); /* one kernel for all values */
     return wf_run(g);
 }
@@ -48,7 +48,7 @@ wf_status wf_array_assign(wf_array *to, const wf_array *from)
     wf_shape target = wf_array_shape(to), source = wf_array_shape(from);
     wf_val v = wf_in(g, from);
     if (from && !wfl_same_shape(&target, &source)) {
-        wf_array *wide = wf_view_broadcast((wf_array *)from, target); /* read only */
+        wf_array *wide = wf_view_broadcast((wf_array *)from, target); /* the view is only read */
         if (wide)
             v = wf_in(g, wide);
         else

@@ -1,14 +1,15 @@
-/* moments.c - mean, variance, deviation, and scaling by them.
+/* moments.c - mean, variance and deviation, and scaling by them.
  *
- * Elements of less than 64 bits are read once: sums of x - s and |x - s|^2 in f64, where s is the middle one of three
- * elements. s is an element, so the sum of squares about the mean is at least about |s - mean|^2, and what cancels is
- * at most the n-th part: the relative error stays below n 2^-52, and is a few 2^-52 unless s is many deviations away
- * from the mean. That does not show in results of 32 bits. Elements of 64 bits are read twice, the mean first.
+ * Elements of less than 64 bits are read once: the sums of x - s and of |x - s|^2 are kept in f64, where s is the
+ * median of three elements. Since s is an element, the sum of squares about the mean is at least about |s - mean|^2,
+ * and the sum about s is at most about n times as large. So the relative error stays below n 2^-52, and is a few 2^-52
+ * unless s is many deviations away from the mean. This does not show in results of 32 bits. Elements of 64 bits are
+ * read twice, first for the mean.
  */
 #include "reduction.h"
 #include <math.h>
 
-/* For each point of the kept axes, the element at this part (of 2) of the way along the reduced ones. */
+/* Returns, for each point of the kept axes, the first, middle or last element along the reduced ones (part 0, 1, 2). */
 static wf_val element_at(const wfl_reduction *r, const wf_array *array, int part)
 {
     static const char *const middle[WF_MAX_RANK] = { "m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7" };

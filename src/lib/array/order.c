@@ -15,7 +15,7 @@ bool wfl_array_ordered(const wf_array *array, const char *function)
 typedef struct sorting {
     wf_dtype dtype;
     bool descending;
-    int64_t *index; /* of the first row; NULL: the elements are sorted */
+    int64_t *index; /* the indices, from the first row on; NULL: the elements are sorted */
 } sorting;
 
 static void sort_row(const wfl_rows *rows, int64_t row, void *scratch, void *user)
@@ -47,7 +47,7 @@ static wf_status sort_rows(const wfl_rows *rows, sorting *s)
     return status;
 }
 
-/* Sorts rows in the processor's memory; their elements, or indices. */
+/* Sorts rows in the processor's memory. Returns their elements or indices. */
 static wf_array *sorted_rows(const wfl_rows *rows, wf_dtype dtype, bool descending, bool indices)
 {
     sorting s = { .dtype = dtype, .descending = descending };
@@ -62,7 +62,7 @@ static wf_array *sorted_rows(const wfl_rows *rows, wf_dtype dtype, bool descendi
     return NULL;
 }
 
-/* Likewise of rows of keys in a GPU's memory. */
+/* The same for rows of keys in a GPU's memory. */
 static wf_array *sorted_keys(const wfl_rows *rows, wf_dtype dtype, bool descending, bool indices)
 {
     wf_array *keys = wf_view_reshape(rows->array, WF_SHAPE(rows->rows, rows->length));

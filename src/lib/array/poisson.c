@@ -1,6 +1,7 @@
-/* poisson.c - Poisson numbers: uniform ones looked up in the table of the distribution. The table is made by the
- * ratio of neighbouring probabilities, outwards from the largest, with nothing but products and quotients: the same
- * on every machine. It is made on the processor and looked up where the array is.
+/* poisson.c - Poisson numbers: uniform numbers are looked up in a table of the distribution.
+ *
+ * The table follows from the ratios of neighbouring probabilities, outwards from the largest one. It takes only
+ * products and quotients, so it is the same on every machine. The processor makes it; the array's device looks up.
  */
 #include "random.h"
 #include <math.h>
@@ -10,7 +11,7 @@ enum { GUIDES = 1024 };
 typedef struct table {
     int64_t first, n;
     wf_array *sum;   /* f64 [n]: probability of first + i or less */
-    wf_array *guide; /* i64 [GUIDES + 1]: where to begin for u in [k, k + 1) / GUIDES */
+    wf_array *guide; /* i64 [GUIDES + 1]; [k]: the first place to look at for u in [k, k + 1) / GUIDES */
 } table;
 
 static void free_table(table *t)
@@ -19,7 +20,7 @@ static void free_table(table *t)
     wf_release(t->guide);
 }
 
-/* Consumes an array of the processor's; the same in the device's memory. */
+/* Consumes an array in the processor's memory and returns it in the device's. */
 static wf_array *moved(wf_array *array, wf_device device)
 {
     wf_array *there = wf_copy_to(array, device);
@@ -66,7 +67,7 @@ static bool make_table(table *t, wf_context *ctx, double mean, wf_device device)
     return t->sum && t->guide;
 }
 
-/* The smallest i with u < sum[i]. */
+/* Returns the smallest i with u < sum[i]. */
 static wf_val look_up(wf_graph *g, wf_val u, const void *user)
 {
     const table *t = user;

@@ -1,13 +1,13 @@
-/* product.c - dot and matrix products. The latter is one loop over k per point of an index space [batch, panel,
- * block, lane]: a point makes ROWS results of one column, so each element of b that is loaded is used ROWS times and
- * the sums stay in registers. Both operands are packed so that the loop reads consecutive memory: b as panels [k,
+/* product.c - dot and matrix products. A matrix product is one loop over k for each point of an index space [batch,
+ * panel, block, lane]. A point computes ROWS results of one column: each element of b that it loads is used ROWS times,
+ * and the sums stay in registers. Both operands are packed so that the loop reads consecutive memory: b as panels [k,
  * lanes], a as blocks [k, ROWS].
  */
 #include "blas.h"
 
 enum { ROWS = 6, PAIR_ROWS = 3, LANE_BYTES = 256 };
 
-/* The dtype and shape of a * b; false, with an error of `function`: there are none. */
+/* Sets the dtype and shape of a * b; false, with an error of `function`, if they do not fit. */
 static bool product_of(const char *function, const wf_array *a, const wf_array *b, wf_dtype *dtype, wf_shape *shape)
 {
     wf_graph *g = wfl_begin(wf_array_context(a ? a : b), function);
@@ -15,7 +15,7 @@ static bool product_of(const char *function, const wf_array *a, const wf_array *
     *dtype = wf_val_dtype(v);
     *shape = wf_val_shape(v);
     if (*dtype == WF_NONE) {
-        wf_run(g); /* says why */
+        wf_run(g); /* reports the error */
         return false;
     }
     wf_drop(g);
@@ -31,7 +31,7 @@ wf_array *wf_array_dot(const wf_array *a, const wf_array *b, wf_axes axes)
     if (!ctx)
         return NULL;
     wf_dtype ta = wf_array_dtype(a), tb = wf_array_dtype(b);
-    if (ta == WF_BOOL && tb == WF_BOOL) { /* counted */
+    if (ta == WF_BOOL && tb == WF_BOOL) { /* products of bools are counted */
         wf_array *count = wf_array_cast(a, WF_I8), *out = count ? wf_array_dot(count, b, axes) : NULL;
         wf_release(count);
         return out;
@@ -48,7 +48,7 @@ wf_array *wf_array_dot(const wf_array *a, const wf_array *b, wf_axes axes)
 }
 
 /* ---- matrices ---- */
-static wf_array *transposed(const wf_array *a) /* a view; only read */
+static wf_array *transposed(const wf_array *a) /* returns a view, which is only read */
 {
     int axes[WF_MAX_RANK], rank = wf_array_shape(a).rank;
     for (int d = 0; d < rank; ++d)
@@ -90,8 +90,8 @@ static bool matrices(wf_context *ctx, const wf_array *a, const wf_array *b, wf_s
     return false;
 }
 
-/* [..., rows, k] as [batch or 1, blocks, k, per]: rows in blocks of `per`, padded with zeros, transposed within a
- * block. */
+/* Returns [..., rows, k] as [batch or 1, blocks, k, per]: rows in blocks of `per`, padded with zeros, transposed within
+ * a block. */
 static wf_array *pack(const wf_array *matrix, const wf_shape *out, wf_dtype work, int64_t per)
 {
     wf_shape shape = wf_array_shape(matrix), whole = *out;
@@ -120,7 +120,7 @@ static wf_array *pack(const wf_array *matrix, const wf_shape *out, wf_dtype work
     return packed;
 }
 
-/* c [batch, blocks * rows, panels * lanes] = packed a, packed b */
+/* Computes c [batch, blocks * rows, panels * lanes] from the packed a and b. */
 static wf_status multiply(wf_array *c, const wf_array *a, const wf_array *b)
 {
     wf_shape sa = wf_array_shape(a), sb = wf_array_shape(b), sc = wf_array_shape(c);
@@ -159,7 +159,7 @@ static wf_status multiply(wf_array *c, const wf_array *a, const wf_array *b)
     return wf_run(g);
 }
 
-/* The product of nonempty matrices of a result of shape `out` and a dtype. */
+/* Returns the product of nonempty matrices; `out` and `dtype` are those of the result. */
 static wf_array *product(const wf_array *a, const wf_array *b, const wf_shape *out, wf_dtype dtype)
 {
     wf_dtype work = dtype == WF_F16 || dtype == WF_BF16 ? WF_F32 : dtype == WF_C32 ? WF_C64 : dtype;
@@ -185,10 +185,10 @@ static wf_array *product(const wf_array *a, const wf_array *b, const wf_shape *o
     return result;
 }
 
-/* A matrix and a vector: nothing is used twice, so nothing is packed. */
+/* Multiplies a matrix and a vector. No element of the matrix is used twice, so nothing is packed. */
 static wf_array *with_vector(const wf_array *a, const wf_array *b, const wf_shape *out, wf_dtype dtype)
 {
-    bool row = out->dim[out->rank - 1] != 1; /* the vector is a */
+    bool row = out->dim[out->rank - 1] != 1; /* `a` is the vector */
     wf_array *turned = transposed(row ? a : b);
     wf_axes along = 1u << (out->rank - (row ? 2 : 1));
     wf_array *sum = !turned ? NULL : row ? wf_array_dot(turned, b, along) : wf_array_dot(a, turned, along);
@@ -215,7 +215,7 @@ wf_array *wf_array_matmul(const wf_array *a, const wf_array *b)
     if (!ok || t == WF_BOOL)
         return NULL;
     wf_shape sa = wf_array_shape(a);
-    if (!wfl_axes_count(&out, WF_ALL_AXES) || !sa.dim[sa.rank - 1]) /* nothing, or sums of nothing */
+    if (!wfl_axes_count(&out, WF_ALL_AXES) || !sa.dim[sa.rank - 1]) /* no elements, or sums of none */
         return wfl_array_zeros_beside(a, t, &out);
     int64_t m = out.dim[out.rank - 2], n = out.dim[out.rank - 1];
     int64_t lanes = LANE_BYTES / (int64_t)wf_dtype_size(t);
@@ -226,7 +226,7 @@ wf_array *wf_array_matmul(const wf_array *a, const wf_array *b)
         return with_vector(a, b, &out, t);
     if (n >= lanes || n >= m)
         return product(a, b, &out, t);
-    /* few columns: their transpose has lanes */
+    /* few columns: the lanes go along the rows of the transposed product */
     out.dim[out.rank - 2] = n;
     out.dim[out.rank - 1] = m;
     wf_array *ta = transposed(a), *tb = transposed(b), *tc = ta && tb ? product(tb, ta, &out, t) : NULL;

@@ -1,22 +1,23 @@
-/* quantile.c - medians and quantiles along axes: for each the two elements between which it lies, as keys (keys.h),
- * found by selection in rows of the processor's memory or by sorting rows of a GPU's, then interpolated by a recording.
+/* quantile.c - medians and quantiles along axes. A quantile lies between two elements, which are found as keys
+ * (keys.h): by selection in rows of the processor's memory, by sorting rows of a GPU's. A recording interpolates
+ * between them.
  */
 #include "keys.h"
 #include "rows.h"
 #include <math.h>
 
-enum { MANY = 4 }; /* quantiles for which a row is sorted rather than searched */
+enum { MANY = 4 }; /* from so many quantiles on, a row is sorted rather than searched */
 
 typedef struct selection {
     wf_context *ctx;
     wf_device device;
     wf_dtype dtype;
     bool wide;
-    int64_t n;             /* quantiles */
-    wf_array *at, *part;   /* [n, 1]: i64, f64: quantile i is `part` of the way from element `at` to the next one */
-    const int64_t *rank;   /* elements of `at`, */
-    const double *between; /* and of `part`, in the processor's memory */
-    void *low, *high;      /* [n, rows]: keys of these two */
+    int64_t n;             /* number of quantiles */
+    wf_array *at, *part;   /* [n, 1], i64 and f64: quantile i is `part` of the way from element `at` to the next one */
+    const int64_t *rank;   /* the elements of `at` */
+    const double *between; /* the elements of `part` */
+    void *low, *high;      /* [n, rows]: the keys of the two elements */
 } selection;
 
 static void store_key(const selection *s, void *keys, int64_t i, uint64_t key)
@@ -32,7 +33,7 @@ static uint64_t key_at(const selection *s, const void *keys, int64_t i)
     return s->wide ? ((const uint64_t *)keys)[i] : ((const uint32_t *)keys)[i];
 }
 
-/* The keys of quantile i of a row, to element `to` of the results. */
+/* Stores the two keys of quantile i of a row as element `to` of the results. */
 static void pick_keys(const selection *s, const void *keys, void *other, int64_t length, int64_t i, int64_t to)
 {
     int64_t k = s->rank[i];
@@ -49,7 +50,7 @@ static void pick_keys(const selection *s, const void *keys, void *other, int64_t
     store_key(s, s->high, to, next);
 }
 
-/* NaN is the largest key. */
+/* True if there is a NaN, which is the largest key. */
 static bool any_nan(const selection *s, const void *keys, int64_t n)
 {
     const uint64_t *wide = keys;
@@ -85,14 +86,15 @@ static void select_row(const wfl_rows *rows, int64_t row, void *scratch, void *u
     }
 }
 
-/* The quantiles, f64, as many as there are keys `low` and `high`. */
+/* Returns the quantiles, in f64, between the elements of the keys `low` and `high`. */
 static wf_val interpolated(const selection *s, wf_graph *g, wf_val low, wf_val high)
 {
     wf_val x = wf_cast(wfl_element_of(low, s->dtype, false), WF_F64);
     wf_val y = wf_cast(wfl_element_of(high, s->dtype, false), WF_F64), t = wf_in(g, s->part), way = wf_sub(y, x);
     wf_val nearer = wf_select(wf_lt(t, 0.5), wf_add(x, wf_mul(way, t)), wf_sub(y, wf_mul(way, wf_sub(1, t))));
     wf_val between = wf_select(wf_eq(t, 0.5), wf_add(wf_div(x, 2), wf_div(y, 2)), nearer);
-    return wf_select(wf_or(wf_eq(t, 0), wf_eq(x, y)), x, between); /* infinities are equal, too */
+    /* equal elements may be infinite: their difference is NaN */
+    return wf_select(wf_or(wf_eq(t, 0), wf_eq(x, y)), x, between);
 }
 
 /* Records the quantiles of rows in the processor's memory. */
@@ -156,7 +158,7 @@ static bool place_quantiles(selection *s, const double *q, int64_t length)
     return s->at && s->part;
 }
 
-/* To `out`, [n, rows] in C order. */
+/* Computes the quantiles of all rows into `out`, [n, rows] in C order. */
 static wf_status find_quantiles(selection *s, const wf_array *array, wf_axes axes, const double *q, wf_array *out)
 {
     bool gpu = s->device >= WF_GPU(0);
@@ -180,7 +182,8 @@ static wf_status find_quantiles(selection *s, const wf_array *array, wf_axes axe
     return status;
 }
 
-/* The results as [n, kept axes, ones], or without the first or the last. */
+/* Returns the results as [n, kept axes, ones]; without n if there is one quantile, without the ones if axes are
+ * dropped. */
 static wf_array *quantiles(const wf_array *array, const double *q, int64_t n, bool one, wf_axes axes,
                            const char *function)
 {

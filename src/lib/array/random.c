@@ -1,5 +1,5 @@
-/* random.c - Philox4x32-10 as a recording. A counter gives 4 words, which go to rows of 64 elements that lie 64
- * apart: so stores are contiguous, no word is wasted, and the place of an element says its counter.
+/* random.c - Philox4x32-10 as a recording. A counter gives 4 words, for elements that lie 64 apart. So 64 counters fill
+ * rows of 64 elements with contiguous stores, no word is wasted, and the place of an element determines its counter.
  */
 #include "random.h"
 #include <float.h>
@@ -13,10 +13,10 @@ typedef struct generator {
     wf_random random;
     kind kind;
     wf_dtype dtype;
-    bool wide;       /* values take two words */
-    int values;      /* elements of one counter */
-    double a, b;     /* lo and hi, or mean and deviation */
-    wfl_of_unit *of; /* MAPPED */
+    bool wide;       /* a value takes two words */
+    int values;      /* number of elements that one counter gives */
+    double a, b;     /* lo and hi; or mean and deviation */
+    wfl_of_unit *of; /* the function of MAPPED */
     const void *user;
 } generator;
 
@@ -51,7 +51,7 @@ static wf_val wide_word(wf_val low, wf_val high)
     return wf_or(wf_cast(low, WF_U64), wf_shl(wf_cast(high, WF_U64), 32));
 }
 
-/* Uniform in [0, 1) of 24 or 53 bits; with `open` in (0, 1], of 32 or 53. */
+/* Returns a number uniform in [0, 1), of 24 or 53 bits; with `open` in (0, 1], of 32 or 53 bits. */
 static wf_val unit_value(const generator *r, const wf_val *w, bool open)
 {
     if (r->wide) {
@@ -70,12 +70,12 @@ static wf_val uniform_value(wf_graph *g, const generator *r, const wf_val *w)
     }
     wf_dtype t = r->wide ? WF_F64 : WF_F32;
     double last =
-        r->wide ? nextafter(r->b, r->a) : (double)nextafterf((float)r->b, (float)r->a); /* sums may round up */
+        r->wide ? nextafter(r->b, r->a) : (double)nextafterf((float)r->b, (float)r->a); /* the sum may round up to hi */
     wf_val scaled = wf_mul(unit_value(r, w, false), wf_param(g, "range", t, r->b - r->a));
     return wf_min(wf_add(scaled, wf_param(g, "lo", t, r->a)), wf_param(g, "last", t, last));
 }
 
-/* Two from 2 words, or of f64 from 4. */
+/* Makes two normal numbers from 2 words; of f64 from 4 words. */
 static void normal_values(wf_graph *g, const generator *r, const wf_val *w, wf_val out[2])
 {
     wf_dtype t = r->wide ? WF_F64 : WF_F32;
@@ -88,7 +88,7 @@ static void normal_values(wf_graph *g, const generator *r, const wf_val *w, wf_v
         out[i] = wf_exp(out[i]);
 }
 
-/* Real values of one counter: 4, or 2 wide ones. */
+/* Makes the real values of one counter: 4, or 2 wide ones. */
 static void draw_values(wf_graph *g, const generator *r, const wf_val *w, wf_val *out)
 {
     int n = r->wide ? 2 : 4, step = r->wide ? 2 : 1;
@@ -103,7 +103,7 @@ static void draw_values(wf_graph *g, const generator *r, const wf_val *w, wf_val
             normal_values(g, r, w + i * step, out + i);
 }
 
-/* `block`: [n, values, 64] in any layout; its first counter is r->random.first + counter. */
+/* Fills `block`, [n, values, 64] in any layout, from counter r->random.first + counter on. */
 static wf_status fill_blocks(const generator *r, wf_array *block, uint64_t counter)
 {
     wf_shape shape = { .rank = 2, .dim = { wf_array_shape(block).dim[0], LANES } };
@@ -133,7 +133,7 @@ static wf_status fill_blocks(const generator *r, wf_array *block, uint64_t count
     return status;
 }
 
-/* A view of elements lo to hi of a flat array as blocks. */
+/* Returns a view of the first n blocks of a flat array. */
 static wf_array *blocks_of(wf_array *flat, int64_t n, int values)
 {
     wf_array *part = wf_view_slice(flat, 0, 0, n * values * LANES, 1);
@@ -172,7 +172,7 @@ static wf_status fill_random(generator *r, wf_array *array)
     r->wide =
         r->kind == MAPPED || (r->kind != BITS && (r->dtype < WF_F16 || r->dtype == WF_F64 || r->dtype == WF_C128));
     r->values = (r->wide ? 2 : 4) / (complex ? 2 : 1);
-    /* The array itself, or another to be copied from. */
+    /* The array itself, or a new one that is copied to it. */
     wf_array *packed = wf_array_is_packed(array) ? wf_retain(array) : wf_like(array);
     wf_array *flat = packed ? wf_view_reshape(packed, WF_SHAPE(wf_array_count(array))) : NULL;
     wf_status status = flat ? fill_flat(r, flat) : wfl_array_error(r->ctx);
@@ -206,7 +206,7 @@ wf_status wf_array_random_bits(wf_array *array, wf_random random)
     return fill_random(&r, array);
 }
 
-/* lo and hi - 1 are integers that the dtype has. */
+/* True if lo and hi - 1 are integers of the dtype. */
 static bool range_fits(wf_dtype t, double lo, double hi)
 {
     int bits = 8 * (int)wf_dtype_size(t);

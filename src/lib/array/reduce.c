@@ -31,7 +31,7 @@ wf_array *wf_array_rmsd(const wf_array *a, const wf_array *b, wf_axes axes)
     wf_context *ctx = wf_array_context(a ? a : b);
     if (!ctx)
         return NULL;
-    wf_graph *probe = wfl_begin(ctx, __func__); /* the common shape and dtype, or the message that there are none */
+    wf_graph *probe = wfl_begin(ctx, __func__); /* finds the common shape and dtype, or reports that there are none */
     wf_val d = wf_sub(wf_in(probe, a), wf_in(probe, b));
     wf_shape shape = wf_val_shape(d);
     wf_dtype t = wf_val_dtype(d);

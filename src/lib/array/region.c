@@ -1,4 +1,4 @@
-/* region.c - permuted copies, regions taken and put, borders, tiles. */
+/* region.c - permuted copies, extraction and insertion of regions, borders, tiles. */
 #include "array_internal.h"
 
 #define FAR ((int64_t)1 << 52) /* offsets are exact as C numbers */
@@ -7,13 +7,13 @@ enum { LARGE = 1 << 22 };
 
 wf_array *wf_array_permute(const wf_array *array, const int *axes)
 {
-    wf_array *view = array ? wf_view_permute((wf_array *)array, axes) : NULL; /* only read */
+    wf_array *view = array ? wf_view_permute((wf_array *)array, axes) : NULL; /* the view is only read */
     wf_array *out = view ? wf_array_copy(view) : NULL;
     wf_release(view);
     return out;
 }
 
-/* The view of the region of extents `shape` at `offset`, both inside. */
+/* Returns a view of the region of extents `shape` at `offset`, which lies inside the array. */
 static wf_array *part(const wf_array *array, const wf_shape *shape, const int64_t *offset)
 {
     wf_array *view = wf_retain(array);
@@ -66,7 +66,8 @@ static wf_array *extract(const wf_array *array, const wf_shape *shape, const int
     }
     wf_graph *g = wfl_begin(ctx, function, .shape = *shape);
     wf_val index[WF_MAX_RANK];
-    /* As constants the inner part of a region needs no test, but each place needs a kernel: worth it for large ones. */
+    /* With constant offsets the inner part of a region needs no tests, but each place needs a kernel: this pays for
+     * large regions. */
     bool constant = wfl_axes_count(shape, WF_ALL_AXES) >= LARGE;
     for (int d = 0; d < shape->rank; ++d) {
         static const char *const names[WF_MAX_RANK] = { "o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7" };
@@ -108,7 +109,7 @@ wf_status wf_array_insert(wf_array *array, const wf_array *region, const int64_t
         int64_t lo = offset[d] > 0 ? offset[d] : 0;
         int64_t hi = offset[d] > whole.dim[d] - shape.dim[d] ? whole.dim[d] : offset[d] + shape.dim[d];
         if (offset[d] < -shape.dim[d] || hi <= lo)
-            return WF_OK; /* nothing of it is inside */
+            return WF_OK; /* no part of the region is inside */
         to[d] = lo;
         from[d] = lo - offset[d];
         common.dim[d] = hi - lo;

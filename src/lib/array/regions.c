@@ -1,13 +1,13 @@
-/* regions.c - many regions of one array at once: their places are an array, so one kernel does all of them. */
+/* regions.c - many regions of one array at once. Their places are an array, so one kernel handles all regions. */
 #include "array_internal.h"
 
 typedef struct places {
     wf_context *ctx;
     int64_t n;
-    wf_shape whole, region; /* of the array, of one region */
+    wf_shape whole, region; /* whole: of the array; region: of one region */
     wf_array *offsets;      /* i64, [n, rank], in C order */
-    wf_array *here;         /* the same in the processor's memory */
-    const int64_t *at;      /* its elements */
+    wf_array *here;         /* `offsets` in the processor's memory */
+    const int64_t *at;      /* the elements of `here` */
 } places;
 
 static void free_places(places *p)
@@ -16,7 +16,7 @@ static void free_places(places *p)
     wf_release(p->here);
 }
 
-/* The arrays' shapes fit; the offsets are converted. `all`: [n, region...]. */
+/* Checks that the arrays' shapes fit, and converts the offsets; false, with an error. *all becomes [n, region...]. */
 static bool places_of(places *p, const wf_array *array, const wf_shape *region, const wf_array *offsets,
                       const char *function)
 {
@@ -64,7 +64,7 @@ static bool is_inside(const places *p, int64_t i)
     return true;
 }
 
-/* Where the current point of [n, region...] lies in the array. */
+/* Sets `index` to the place in the array of the current point of [n, region...]. */
 static void index_of(const places *p, wf_graph *g, wf_val index[WF_MAX_RANK])
 {
     for (int d = 0; d < p->whole.rank; ++d)
@@ -112,7 +112,7 @@ wf_array *wf_array_extract_regions(const wf_array *array, wf_shape shape, const 
 /* ---- insertion ---- */
 enum { FEW = 256 };
 
-/* No two of few regions have an element in common. */
+/* True if there are few regions and no two have an element in common. */
 static bool apart(const places *p)
 {
     int rank = p->whole.rank;
@@ -130,7 +130,7 @@ static bool apart(const places *p)
     return p->n <= FEW;
 }
 
-/* The current point lies inside the array. */
+/* Records whether the current point lies inside the array. */
 static wf_val lies_inside(const places *p, wf_graph *g, const wf_val *index)
 {
     wf_val inside = wf_const(g, WF_BOOL, 1);
@@ -141,7 +141,7 @@ static wf_val lies_inside(const places *p, wf_graph *g, const wf_val *index)
     return inside;
 }
 
-/* May the arrays have memory in common? Of those of a GPU nobody tells the addresses. */
+/* True if the arrays may share memory; always for arrays of a GPU, whose addresses are not known. */
 static bool overlap(const wf_array *a, const wf_array *b)
 {
     const wf_array *of[2] = { a, b };
@@ -168,7 +168,7 @@ static bool overlap(const wf_array *a, const wf_array *b)
     return first[0] < end[1] && first[1] < end[0];
 }
 
-/* For each element of the array the last region that has it, from 1 on; 0: none. */
+/* Returns, for each element of the array, the last region that has it, counted from 1; 0: none. */
 static wf_array *owners(const places *p, const wf_array *array, const wf_shape *all)
 {
     wf_array *owner = wfl_array_zeros_beside(array, p->n < INT32_MAX ? WF_I32 : WF_I64, &p->whole);

@@ -1,10 +1,10 @@
-/* rows.c - rows in parallel. wf_host_apply gives runs that know nothing of rows: a row is done by whoever gets its
- * first element, through the address of the whole array.
+/* rows.c - rows in parallel. wf_host_apply hands out runs of elements without regard to rows. The run that has the
+ * first element of a row works on the whole row, through the address of the array.
  */
 #include "rows.h"
 #include "keys.h"
 
-/* All but the copy. */
+/* Sets all fields but those of the copy. */
 static void describe(const wf_array *array, wf_axes axes, wf_dtype dtype, wfl_rows *rows)
 {
     wf_shape shape = wf_array_shape(array);
@@ -22,7 +22,7 @@ static void describe(const wf_array *array, wf_axes axes, wf_dtype dtype, wfl_ro
 bool wfl_rows_of(const wf_array *array, wf_axes axes, wf_dtype dtype, wfl_rows *rows)
 {
     describe(array, axes, dtype, rows);
-    wf_array *view = wf_view_permute((wf_array *)array, rows->from); /* only read */
+    wf_array *view = wf_view_permute((wf_array *)array, rows->from); /* the view is only read */
     rows->array = view ? wf_array_cast(view, dtype) : NULL;
     wf_release(view);
     void *data = NULL;
@@ -76,11 +76,12 @@ wf_status wfl_rows_each(const wfl_rows *rows, size_t scratch, wfl_row_fn *fn, vo
     return status;
 }
 
-enum { SHARE = 4096 }; /* wf_host_apply gives no fewer elements at once */
+enum { SHARE = 4096 }; /* elements of the smallest run of wf_host_apply */
 
 wf_status wfl_tasks_each(wf_context *ctx, int64_t n, size_t scratch, wfl_row_fn *fn, void *user)
 {
-    wf_array *counted = wf_empty(ctx, WF_U8, WF_SHAPE(n * SHARE), .device = WF_CPU); /* its elements are not touched */
+    /* only its count matters; its elements are not touched */
+    wf_array *counted = wf_empty(ctx, WF_U8, WF_SHAPE(n * SHARE), .device = WF_CPU);
     wfl_rows rows = { .ctx = ctx, .array = counted, .size = 1, .rows = n, .length = SHARE };
     wf_status status = counted ? wfl_rows_each(&rows, scratch, fn, user) : wfl_array_error(ctx);
     wf_release(counted);

@@ -1,25 +1,26 @@
-/* sort_gpu.c - rows of keys in a GPU's memory, sorted by digits of 8 bits, the lowest first. For each digit:
+/* sort_gpu.c - sorts rows of keys in a GPU's memory by digits of 8 bits, the lowest first. Each digit takes three
+ * kernels:
  *
  *   split   a block of threads sorts a tile of 2048 keys in its scratch by the digit, two bits at a time, and notes
  *           where the keys of each digit begin in the tile and how many there are;
- *   scan    of these counts, by digit and then by tile: where the keys go in the row;
- *   move    puts them there.
+ *   scan    adds up these counts, by digit and then by tile, to the places of the keys in the row;
+ *   move    moves the keys to these places.
  *
- * A row of one tile needs the first only, and a row of few keys one kernel in all, in which each counts those before
- * it. All are stable, so indices are only moved along. Kernels are prepared once, the digit is a parameter; none has
- * extents in it, so rows of another length are sorted by the same code.
+ * A row of one tile needs `split` only. A row of few keys needs one kernel in all, in which each key counts the keys
+ * before it. All kernels are stable, so indices move along with the keys. Kernels are prepared once, and the digit is a
+ * parameter. No extent is a constant of a kernel, so rows of another length use the same code.
  */
 #include "keys.h"
 
 enum {
-    FEW = 64, /* keys of a row that are counted */
-    EACH = 8, /* keys of a thread */
+    FEW = 64, /* the longest row that is sorted by counting */
+    EACH = 8, /* keys per thread */
     LEAST_THREADS = 32,
     MOST_THREADS = 256,
-    DIGIT = 8, /* bits */
+    DIGIT = 8, /* bits of a digit */
     DIGITS = 1 << DIGIT,
-    PART = 2,  /* bits at a time */
-    FIELD = 16 /* bits of one of the 1 << PART counts in 64 bits: a tile has fewer keys */
+    PART = 2,  /* bits that one step of `split` sorts by */
+    FIELD = 16 /* bits of a count, of which 64 bits hold 1 << PART; a tile has fewer than 2^16 keys */
 };
 
 typedef struct sorter {
@@ -27,10 +28,11 @@ typedef struct sorter {
     wf_device device;
     wf_dtype dtype, index_dtype; /* WF_NONE: no indices */
     int64_t rows, n, tiles;
-    int tile, threads;              /* of a block */
-    wf_array *key[2], *index[2];    /* [rows, n]: as they are now; what they become next */
-    wf_array *count, *start, *goes; /* [rows, DIGITS * tiles]: keys of a digit and tile; places in the tile, the row */
-    wf_kernel *split, *scan, *move; /* the last two with several tiles */
+    int tile, threads;           /* keys and threads of a block */
+    wf_array *key[2], *index[2]; /* [rows, n]: the current ones, and the target of the next kernel */
+    /* [rows, DIGITS * tiles]: number of keys of a digit in a tile, and their first place in the tile and in the row */
+    wf_array *count, *start, *goes;
+    wf_kernel *split, *scan, *move; /* scan and move: NULL if there is one tile */
 } sorter;
 
 static void swap_buffers(sorter *s)
@@ -69,17 +71,17 @@ static wf_status sort_few(const sorter *s)
 typedef struct tile {
     const sorter *s;
     wf_graph *g;
-    wf_array *from, *key, *index, *sum; /* a formal; scratch: [tile], [tile] or NULL, [2, threads] */
-    wf_val row, number, thread;         /* of the tile in the row, of the thread in the block */
-    wf_val first, n, shift;             /* first key of the tile; keys of the row; where the digit begins */
+    wf_array *from, *key, *index, *sum; /* from: a formal; the others scratch: [tile], [tile] or NULL, [2, threads] */
+    wf_val row, number, thread;         /* number: of the tile in the row; thread: in the block */
+    wf_val first, n, shift;             /* first key of the tile; number of keys of the row; first bit of the digit */
 } tile;
 
 static wf_val digit_of(wf_val key, wf_val shift, int bits) { return wf_and(wf_shr(key, shift), (1 << bits) - 1); }
 
-/* What neighbours in the block move lies side by side. */
+/* Returns the place of element i of a thread: neighbours in the block access neighbouring elements. */
 static wf_val shared_place(const tile *t, int i) { return wf_add(t->thread, i * t->s->threads); }
 
-/* What is beyond the row's end goes behind everything else. */
+/* Loads a tile. Places beyond the row's end get the largest key, so that they sort behind everything else. */
 static void load_tile(const tile *t)
 {
     wf_graph *g = t->g;
@@ -108,7 +110,8 @@ static void store_tile(const tile *t)
     }
 }
 
-/* The sum of what the threads before this one have; *all: of all. Each step adds what those twice as far away have. */
+/* Returns the sum of `own` over the threads before this one; *all: over all threads. Each step doubles the distance
+ * from which sums are added. */
 static wf_val sum_before(const tile *t, wf_val own, wf_val *all)
 {
     wf_graph *g = t->g;
@@ -126,7 +129,8 @@ static wf_val sum_before(const tile *t, wf_val own, wf_val *all)
     return wf_sub(sum, own);
 }
 
-/* Sorts by PART bits. A thread has keys that follow each other; it counts them by digit, all counts in one number. */
+/* Sorts the tile by PART bits. A thread counts its EACH consecutive keys by digit; one 64-bit number holds all counts.
+ */
 static void split_tile(const tile *t, wf_val shift)
 {
     wf_graph *g = t->g;
@@ -141,7 +145,7 @@ static void split_tile(const tile *t, wf_val shift)
         own = wf_add(own, one[i]);
     }
     wf_val place = sum_before(t, own, &all);
-    for (int digit = 1; digit < 1 << PART; ++digit) /* behind all keys of lower digits */
+    for (int digit = 1; digit < 1 << PART; ++digit) /* after all keys of lower digits */
         place = wf_add(place, wf_shl(all, digit * FIELD));
     for (int i = 0; i < EACH; ++i) {
         wf_val at = wf_cast(digit_of(place, field[i], FIELD), WF_I64);
@@ -153,7 +157,7 @@ static void split_tile(const tile *t, wf_val shift)
     wf_barrier(g);
 }
 
-/* Where the keys of each digit begin and how many there are, from the places where the digit changes. */
+/* Finds where the keys of each digit begin and how many there are, from the places where the digit changes. */
 static void count_digits(const tile *t)
 {
     wf_graph *g = t->g;
@@ -252,7 +256,7 @@ static wf_status sort_many(sorter *s, int bits)
     return status;
 }
 
-/* ---- all ---- */
+/* ---- the whole sort ---- */
 static wf_array *make_rows(const sorter *s, wf_dtype dtype, int64_t n)
 {
     return wfl_array_beside(s->key[0], dtype, &WF_SHAPE(s->rows, n));

@@ -1,6 +1,6 @@
-/* sort_long.c - one long row, with all threads: a sample of the keys gives borders of 256 buckets, the keys are
- * moved to their buckets in order, and each bucket, which then fits the cache, is sorted by itself. Stable, so the
- * result is the same whatever the threads and the sample.
+/* sort_long.c - sorts one long row with all threads. A sample of the keys gives the borders of 256 buckets. The keys
+ * are moved to their buckets in order, and each bucket, which fits the cache, is sorted by itself. The sort is stable,
+ * so the result does not depend on the number of threads or on the sample.
  */
 #include "keys.h"
 #include "rows.h"
@@ -15,9 +15,9 @@ typedef struct sorter {
     size_t size, key; /* bytes of an element and of a key */
     int64_t n, shares;
     char *from, *to;               /* keys */
-    int64_t *index, *moved, *room; /* NULL: not wanted; those moved to their buckets; scratch */
+    int64_t *index, *moved, *room; /* index: NULL: not wanted; moved: indices in their buckets; room: scratch */
     uint8_t *bucket;               /* [n] */
-    int64_t *next;                 /* [shares, BUCKETS]: first counts, then where the next one goes */
+    int64_t *next;                 /* [shares, BUCKETS]: first the counts, then the place of the next key */
     int64_t start[BUCKETS + 1];
     uint64_t border[BUCKETS]; /* a key belongs to the last bucket whose border is not above it */
 } sorter;
@@ -73,7 +73,7 @@ static void move_keys(const wfl_rows *rows, int64_t share, void *scratch, void *
     }
 }
 
-/* The bucket's order is found for its own numbers 0 to n - 1, then put into those of the row. */
+/* Sorts a bucket. Its order is that of its own numbers, 0 to n - 1, which are then turned into those of the row. */
 static void sort_bucket(const wfl_rows *rows, int64_t b, void *scratch, void *user)
 {
     const sorter *s = user;
@@ -95,7 +95,7 @@ static void choose_borders(sorter *s)
 {
     uint64_t sample[SAMPLES], other[SAMPLES];
     uint64_t step = (uint64_t)(s->n / SAMPLES);
-    for (uint64_t i = 0; i < SAMPLES; ++i) /* evenly, but not in step with a period of the data */
+    for (uint64_t i = 0; i < SAMPLES; ++i) /* evenly spread, with an offset against periods of the data */
         sample[i] = key_at(s, s->from, (int64_t)(i * step + i * 7919 % step));
     wfl_sort64(sample, other, NULL, NULL, SAMPLES, 64);
     s->border[0] = 0;
@@ -117,7 +117,7 @@ static void add_counts(sorter *s)
     s->start[BUCKETS] = sum;
 }
 
-/* One allocation for all: the wide parts first, so that each is aligned. */
+/* Makes one allocation for all buffers, the wide ones first, so that each is aligned. */
 static wf_array *make_room(wf_context *ctx, sorter *s)
 {
     size_t n = (size_t)s->n, counts = (size_t)s->shares * BUCKETS * sizeof *s->next;

@@ -91,7 +91,7 @@ bool wfl_array_together(const wf_array *a, const wf_array *b, const char *functi
 {
     if (wf_array_device(a) == wf_array_device(b))
         return true;
-    wf_graph *g = wfl_begin(wf_array_context(a), function); /* which knows the message */
+    wf_graph *g = wfl_begin(wf_array_context(a), function); /* which has the message */
     wf_in(g, a);
     wf_in(g, b);
     return wf_run(g) == WF_OK;

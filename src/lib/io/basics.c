@@ -1,5 +1,5 @@
-/* basics.c - what every file below stands on: errors that name the file, checked products, suffixes, and the array that
- * a file is loaded into.
+/* basics.c - the basics under all other files here: errors that name the file, checked products, suffixes, and the
+ * array that a file is loaded into.
  */
 #include "io_internal.h"
 #include <stdarg.h>
@@ -55,7 +55,7 @@ bool wfl_io_suffix_is(const char *path, const char *suffix)
     return true;
 }
 
-/* The context's message, which is that of a function of the library, says what file it is about. */
+/* Puts the file's name before the context's message, which a function of the library has set. */
 static void name_file(wf_context *ctx, const char *path)
 {
     char text[512];
@@ -68,7 +68,7 @@ static void name_file(wf_context *ctx, const char *path)
 
 wf_array *wfl_io_new_array(wfl_io_reader *reader, const wfl_io_image *image, void **data)
 {
-    bool first = wf_last_status(reader->ctx) == WF_OK; /* else an earlier error is the one to tell */
+    bool first = wf_last_status(reader->ctx) == WF_OK; /* else the context keeps an earlier error */
     wf_array *array = wf_empty(reader->ctx, image->dtype, image->shape, .device = WF_CPU);
     if (array && wf_map(array, data, NULL) == WF_OK)
         return array;

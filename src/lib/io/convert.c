@@ -1,7 +1,7 @@
 /* convert.c - runs of samples: byte order, half floats, packed values, dtypes, statistics.
  *
  * Values move unchanged where the stored type is the array's dtype. Everything else goes through f64, which holds every
- * value of every dtype but the largest 64-bit integers; those are handled apart where it can matter (i64 <-> u64).
+ * value of every dtype but the largest 64-bit integers; a separate loop handles those (i64 <-> u64).
  */
 #include "io_internal.h"
 #include <float.h>
@@ -10,7 +10,7 @@
 
 /* ---- half floats ---- */
 
-/* Both ways are written without branches, so that loops over them become vector code. */
+/* Neither conversion has branches, so that the compiler makes vector code of loops over them. */
 float wfl_io_f16_to_f32(uint16_t half)
 {
     uint32_t sign = (uint32_t)(half & 0x8000u) << 16, exponent = half >> 10 & 31u, fraction = half & 1023u;
@@ -27,14 +27,14 @@ uint16_t wfl_io_f32_to_f16(float value)
     uint32_t bits, subnormal;
     memcpy(&bits, &value, 4);
     uint32_t sign = bits >> 16 & 0x8000u, x = bits & 0x7fffffffu;
-    /* Adding 0.5, whose last bit is worth 2^-24, rounds to a multiple of it. */
+    /* The last bit of 0.5 is worth 2^-24: adding 0.5 rounds to a multiple of that. */
     float magnitude, shifted;
     memcpy(&magnitude, &x, 4);
     shifted = magnitude + 0.5f;
     memcpy(&subnormal, &shifted, 4);
     uint32_t normal = (x - 0x38000000u + 0xfffu + (x >> 13 & 1u)) >> 13;
     uint32_t half = x < 0x38800000u ? subnormal - 0x3f000000u : normal;
-    half = x >= 0x477ff000u ? 0x7bffu : half; /* from 65520 on rounding would give infinity */
+    half = x >= 0x477ff000u ? 0x7bffu : half; /* 65520 and more would round to infinity */
     half = x == 0x7f800000u ? 0x7c00u : half;
     half = x > 0x7f800000u ? 0x7e00u : half; /* NaN */
     return (uint16_t)(sign | half);
@@ -54,8 +54,8 @@ static float to_f32(double x)
     return isinf(x) || fabs(x) <= (double)FLT_MAX || x != x ? (float)x : x > 0 ? FLT_MAX : -FLT_MAX;
 }
 
-/* Rounding twice, to f32 and then to f16, is rounding once if the first goes to odd: an inexact result has its last bit
- * set, so that it never looks like a tie (Boldo and Melquiond, "When double rounding is odd"). */
+/* Rounds to f32 and then to f16. This equals one rounding because the first one rounds to odd: the last bit of an
+ * inexact result is set, so that it never looks like a tie (Boldo and Melquiond, "When double rounding is odd"). */
 uint16_t wfl_io_f64_to_f16(double value)
 {
     float narrow = to_f32(value);
@@ -128,14 +128,14 @@ void wfl_io_unpack4(const uint8_t *from, int64_t count, uint8_t *to)
 
 /* ---- strided copies ---- */
 
-/* Elements of `bytes` bytes, from and to addresses that lie the given number of bytes apart. */
+/* Copies `count` elements of `bytes` bytes; the steps between elements are in bytes. */
 static void copy_strided(const char *from, int64_t from_step, char *to, int64_t to_step, int64_t count, size_t bytes)
 {
     if (from_step == (int64_t)bytes && to_step == (int64_t)bytes) {
         memcpy(to, from, (size_t)count * bytes);
         return;
     }
-    switch (bytes) { /* constant sizes become plain moves */
+    switch (bytes) { /* with a constant size, memcpy is one move */
     case 1:
         for (int64_t i = 0; i < count; i++)
             to[i * to_step] = from[i * from_step];
@@ -171,7 +171,7 @@ void wfl_io_scatter(const wfl_io_type *type, const void *from, int64_t count, vo
 
 /* ---- from an array's dtype to a stored type ---- */
 
-/* Contiguous elements get a loop of their own, which becomes vector code. */
+/* The loop over contiguous elements is separate, so that it becomes vector code. */
 #define AS_F64(T)                                                 \
     for (int64_t i = 0; i < n && step == (int64_t)sizeof(T); i++) \
         to[i] = (double)((const T *)(const void *)from)[i];       \
@@ -228,7 +228,8 @@ static void load_f64(wf_dtype dtype, const char *from, int64_t step, int64_t n, 
     }
 }
 
-/* Clamped, rounded to nearest, ties to even; NaN is 0. For limits below 2^51, where adding 1.5 * 2^52 rounds. */
+/* Clamps and rounds to nearest, ties to even; NaN becomes 0. Limits must be below 2^51, since adding 1.5 * 2^52 rounds.
+ */
 static double to_range(double x, double low, double high)
 {
     double clamped = x < low ? low : x > high ? high : x;
@@ -302,7 +303,7 @@ static void store_f64(const double *x, int64_t n, wf_stored stored, void *to)
     }
 }
 
-/* i64 to u64 and back: the only clamped conversions that f64 cannot carry. */
+/* Clamps i64 to u64, or u64 to i64: the conversions for which f64 is too narrow. */
 static void clamp_64(wf_dtype dtype, const char *from, int64_t step, int64_t n, void *to)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -338,13 +339,13 @@ void wfl_io_convert(wf_dtype dtype, const char *from, int64_t step, int64_t n, c
 
 /* ---- statistics ---- */
 
-/* Loops over blocks keep so many sums, because one alone would wait for itself. */
+/* The number of sums that loops over blocks keep: with one sum, each addition would wait for the one before. */
 enum { LANES = 8 };
 
 /* Moves the finite values to the front and returns their number. */
 static int64_t keep_finite(double *x, int64_t n)
 {
-    double zero[LANES] = { 0 }; /* or NaN */
+    double zero[LANES] = { 0 }; /* sums of x * 0: NaN if one value is infinite or NaN */
     int64_t whole = n / LANES * LANES, kept = 0;
     bool all = true;
     for (int64_t i = 0; i < whole; i += LANES)
@@ -363,7 +364,7 @@ static int64_t keep_finite(double *x, int64_t n)
     return kept;
 }
 
-/* Statistics of up to a block, n >= 1. */
+/* Returns the statistics of at most one block; n >= 1. */
 static wfl_io_stats block_stats(const double *x, int64_t n)
 {
     double low[LANES], high[LANES], sum[LANES] = { 0 }, squares[LANES] = { 0 };
@@ -410,7 +411,7 @@ void wfl_io_stats_add(wfl_io_stats *stats, const wfl_io_type *type, const void *
         if (!n)
             continue;
         wfl_io_stats b = block_stats(x, n);
-        /* Blocks are joined by Chan, Golub and LeVeque's update, which does not cancel. */
+        /* Chan, Golub and LeVeque's update joins blocks without cancellation. */
         double before = (double)stats->count, after = before + (double)n, delta = b.mean - stats->mean;
         stats->min = stats->count && stats->min < b.min ? stats->min : b.min;
         stats->max = stats->count && stats->max > b.max ? stats->max : b.max;

@@ -4,9 +4,9 @@
  * with what is there before it allocates anything.
  *
  * The writer's file has no name until it is complete (O_TMPFILE): even a process that is killed leaves nothing behind.
- * Where the file system cannot do that, it is a hidden temporary name in the same folder. Only meta.durable flushes to
- * the disk before the rename: that is what it takes to be safe from a power failure, and it can take longer than all
- * the rest.
+ * Where the file system cannot do that, the file has a hidden temporary name in the same folder. The data is flushed to
+ * the disk before the rename only with meta.durable, which protects from a power failure. Flushing can take longer than
+ * everything else.
  */
 #include "io_internal.h"
 #include <errno.h>
@@ -73,7 +73,7 @@ static wf_status fail_errno(wf_context *ctx, const char *path, const char *what,
 
 wf_status wfl_io_open(wf_context *ctx, const char *path, wfl_io_reader *reader)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make this wait for its writer */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not wait for its writer */
     if (fd < 0)
         return fail_errno(ctx, path, "open", errno);
     struct stat info;
@@ -100,7 +100,7 @@ void wfl_io_close(wfl_io_reader *reader)
     reader->fd = -1;
 }
 
-/* Bytes read, fewer only at the end of the file; -1 with errno set. */
+/* Returns the number of bytes read, fewer than `bytes` only at the end of the file; -1 with errno set. */
 static int64_t read_fully(int fd, int64_t offset, void *to, size_t bytes)
 {
     size_t done = 0;
@@ -140,14 +140,15 @@ int64_t wfl_io_read_some(wfl_io_reader *reader, void *to, size_t bytes)
 
 /* ---- writing ---- */
 
-/* The folder part of `path` with its slash, or "./": a new string. */
+/* Returns the folder of `path` with its slash, or "./", as a new string. */
 static char *folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("./");
 }
 
-/* What a link says, as seen from the folder that it is in: a new string; NULL with *code set to an errno. */
+/* Returns the target of a link, relative to the folder of the link, as a new string; NULL with *code set to an errno.
+ */
 static char *link_target(const char *path, int *code)
 {
     enum { CAP = 4096 };
@@ -167,8 +168,8 @@ static char *link_target(const char *path, int *code)
     return target;
 }
 
-/* The file that `path` names, links followed, also one to where nothing is yet: a new string; NULL with *code set to
- * an errno. */
+/* Returns the file that `path` names, with links followed, as a new string; the last link may lead to a file that does
+ * not exist yet. NULL with *code set to an errno. */
 static char *resolve(const char *path, int *code)
 {
     enum { MOST_LINKS = 40 };
@@ -179,7 +180,7 @@ static char *resolve(const char *path, int *code)
         char *real = realpath(now, NULL), *next = NULL;
         *code = real ? 0 : errno;
         if (*code == ENOENT && (lstat(now, &info) != 0 || !S_ISLNK(info.st_mode)))
-            return now; /* it does not exist yet, and is made under this name */
+            return now; /* no such file yet: it is going to have this name */
         if (*code == ENOENT && links < MOST_LINKS)
             next = link_target(now, code);
         else if (*code == ENOENT)
@@ -192,7 +193,7 @@ static char *resolve(const char *path, int *code)
     return NULL;
 }
 
-/* A name in the folder of writer->target that nobody else is likely to use. */
+/* Returns a name in the folder of writer->target that is unlikely to exist. */
 static char *new_temp_name(const wfl_io_writer *writer, const char *folder, unsigned attempt)
 {
     struct timespec now = { 0 };
@@ -206,7 +207,7 @@ static char *new_temp_name(const wfl_io_writer *writer, const char *folder, unsi
     return name;
 }
 
-/* Gives the file a name of its own: creates it, or links the nameless one. Returns 0 or an errno. */
+/* Creates the file under a new temporary name, or links the file without a name to one. Returns 0 or an errno. */
 static int make_named(wfl_io_writer *writer, const char *folder, const char *link_from)
 {
     for (unsigned attempt = 0; attempt < 64; attempt++) {
@@ -230,7 +231,7 @@ static int make_named(wfl_io_writer *writer, const char *folder, const char *lin
 
 static void proc_name(int fd, char text[40]) { snprintf(text, 40, "/proc/self/fd/%d", fd); }
 
-/* A file in `folder`, without a name if that works here. Returns 0 or an errno. */
+/* Opens a new file in `folder`, without a name if the system can do that. Returns 0 or an errno. */
 static int open_temp(wfl_io_writer *writer, const char *folder)
 {
 #ifdef O_TMPFILE
@@ -240,13 +241,14 @@ static int open_temp(wfl_io_writer *writer, const char *folder)
         proc_name(writer->fd, link_from);
         if (access(link_from, F_OK) == 0)
             return 0;
-        close(writer->fd); /* without /proc it could never get a name */
+        close(writer->fd); /* without /proc the file could not be linked to a name */
     }
 #endif
     return make_named(writer, folder, NULL);
 }
 
-/* What is at the target now must be a regular file that may be written; the new file takes over its permissions. */
+/* Fails unless the file that exists at the target, if any, is a regular one that may be written. *old and *exists
+ * describe it. */
 static wf_status check_target(wfl_io_writer *writer, struct stat *old, bool *exists)
 {
     *exists = stat(writer->target, old) == 0;
@@ -293,7 +295,7 @@ wf_status wfl_io_create(wf_context *ctx, const char *path, const wf_meta *meta, 
         goto done;
     }
     if (exists) {
-        /* Only root can give a file away; for everyone else it stays theirs. */
+        /* The new file takes over owner and permissions of the old one; only root can change the owner. */
         if (fchown(writer->fd, old.st_uid, old.st_gid) != 0)
             errno = 0;
         if (fchmod(writer->fd, old.st_mode & 0777) != 0)
@@ -338,7 +340,7 @@ int64_t wfl_io_read_back(wfl_io_writer *writer, void *to, size_t bytes)
     return got;
 }
 
-/* Flushes if asked to, names, closes, renames. Returns 0 or an errno. */
+/* Flushes the file if it is durable, names, closes and renames it. Returns 0 or an errno. */
 static int publish(wfl_io_writer *writer)
 {
     if (writer->durable && fsync(writer->fd) != 0 && errno != EINVAL && errno != ENOSYS)

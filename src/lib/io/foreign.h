@@ -1,8 +1,9 @@
-/* foreign.h - the libraries behind PNG and TIFF, opened when the first such file needs them: a program that touches
- * none starts without them (and without the dozen libraries behind libtiff) and runs where they are not installed.
+/* foreign.h - the libraries behind PNG and TIFF, which the first such file opens. A program that touches no such file
+ * starts without them, and without the dozen libraries behind libtiff, and runs where they are not installed.
  *
- * A format lists the functions it uses as FUNCTIONS(F) F(name) ... and gets a table with the types of the library's own
- * header; the shared library is the one of that header (its soname, found when Weft is built).
+ * A format lists the functions that it uses as FUNCTIONS(F) F(name) ... and gets a table with the types of the
+ * library's own header. The shared library is the one that belongs to the header: its soname is found when Weft is
+ * built.
  */
 #ifndef WEFT_IO_FOREIGN_H
 #define WEFT_IO_FOREIGN_H
@@ -20,6 +21,7 @@ typedef struct wfl_foreign {
     _Atomic bool ready;
 } wfl_foreign;
 
-/* Opens the library and fills the table, once; it stays open. Any thread. WF_ERR_UNSUPPORTED: it is not installed. */
+/* Opens the library and fills the table, once; the library stays open. Any thread may call it. WF_ERR_UNSUPPORTED: the
+ * library is not installed. */
 wf_status wfl_foreign_open(wfl_foreign *library, wf_context *ctx, const char *path);
 #endif

@@ -1,18 +1,19 @@
-/* io.c - wf_load, wf_probe, wf_save: finds the format, checks what all formats have in common, and hands over.
+/* io.c - wf_load, wf_probe, wf_save: finds the format, checks what all formats have in common, and calls the format's
+ * function.
  *
- * A file is recognised by content first, because suffixes lie; only MRC, whose older files carry no mark, may need its
- * suffix. Writing goes by suffix first, because a file named .png that holds anything else helps nobody.
+ * Reading recognises a file by its content first, because suffixes can be wrong. Only MRC, whose older files carry no
+ * mark, may need its suffix. Writing takes the format of the suffix first, so that a file named .png is a PNG file.
  */
 #include "io_internal.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* One row per format: a new one is added here. */
+/* One row per format; a new format is added here. */
 static const wfl_io_format *const formats[] = { &wfl_io_mrc, &wfl_io_npy, &wfl_io_png, &wfl_io_tiff };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-/* The ith; NULL: there are fewer. */
+/* Returns suffix i; NULL past the last. */
 static const char *suffix_of(const wfl_io_format *format, size_t i)
 {
     return i < sizeof format->suffixes / sizeof *format->suffixes ? format->suffixes[i] : NULL;
@@ -29,7 +30,7 @@ static const wfl_io_format *format_by_suffix(const char *path)
 
 /* ---- the public functions ---- */
 
-/* Versions of wf_meta differ in what they have at the end. */
+/* Copies the fields that both versions of wf_meta have: a newer one has more at its end. */
 static void copy_meta(wf_meta *to, size_t to_size, const wf_meta *from, size_t from_size)
 {
     memcpy(to, from, to_size < from_size ? to_size : from_size);
@@ -47,7 +48,7 @@ static wf_status check_arguments(wf_context *ctx, const char *path, const wf_met
     return WF_OK;
 }
 
-enum { LIST = 128 }; /* bytes of all names, or all suffixes */
+enum { LIST = 128 }; /* bytes of a list of all names or suffixes */
 
 /* Adds a word to a list of LIST bytes, if it fits. */
 static void add_word(char *list, const char *between, const char *word)
@@ -56,7 +57,7 @@ static void add_word(char *list, const char *between, const char *word)
     snprintf(list + used, LIST - used, "%s%s", used ? between : "", word);
 }
 
-/* The names of all suffixes, ".mrc .mrcs ...". */
+/* Lists all suffixes: ".mrc .mrcs ...". */
 static const char *list_suffixes(char list[LIST])
 {
     list[0] = 0;
@@ -66,7 +67,7 @@ static const char *list_suffixes(char list[LIST])
     return list;
 }
 
-/* "MRC, NPY, ..." */
+/* Lists all formats: "MRC, NPY, ...". */
 static const char *list_formats(char list[LIST])
 {
     list[0] = 0;
@@ -81,7 +82,7 @@ static wf_status fail_suffix(wf_context *ctx, const char *path)
     return wfl_io_fail(ctx, path, WF_ERR_UNSUPPORTED, "the suffix names no format (known: %s)", list_suffixes(known));
 }
 
-/* What else people try. Unlike MRC, whose older files carry no mark, all these do. */
+/* Says what a file is that begins like this, if it is of a common format that is not read; NULL: unknown. */
 static const char *foreign_content(const uint8_t *head, size_t bytes)
 {
     static const struct {

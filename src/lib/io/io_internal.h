@@ -1,7 +1,8 @@
-/* io_internal.h - what the file formats share: the types that files store (types.c), the bounded reader and the
- * atomic writer (file.c), whole arrays of samples (samples.c) and runs of them (convert.c), the table of formats (io.c).
+/* io_internal.h - what the file formats share. Each of these uses only those before it: errors and small helpers
+ * (basics.c), the types that files store (types.c), the bounded reader and the atomic writer (file.c), runs of samples
+ * (convert.c), whole arrays of them (samples.c), the formats, and their table (io.c).
  *
- * A new format is one file with `probe`, `load` and `save` functions and one row in the table of io.c.
+ * A new format is one file with `match`, `probe`, `load` and `save` functions and one row in the table of io.c.
  */
 #ifndef WEFT_IO_INTERNAL_H
 #define WEFT_IO_INTERNAL_H
@@ -14,15 +15,15 @@
 #define IO_PRINTF(text, values)
 #endif
 
-/* Buffers of about this size carry data between files and arrays. */
+/* The approximate size of buffers between files and arrays, in bytes. */
 #define IO_CHUNK ((size_t)1 << 20)
-/* The longest row of pixels (PNG, TIFF) that is buffered as a whole. */
+/* The longest row of pixels (PNG, TIFF) that is buffered as a whole, in bytes. */
 #define IO_MAX_ROW ((int64_t)1 << 30)
 
 /* ---- stored types --------------------------------------------------------------------------------------------- */
 
-/* X(stored, name, bytes of a part in memory order, parts of a value, dtype that a part is loaded as). U4: bytes when
- * unpacked. */
+/* X(stored, name, bytes of a part, parts of a value, dtype that a part is loaded as). For U4 the bytes are those of the
+ * unpacked value. */
 #define IO_TYPES(X)                \
     X(BOOL, "bool", 1, 1, WF_BOOL) \
     X(I8, "i8", 1, 1, WF_I8)       \
@@ -49,11 +50,11 @@ typedef struct wfl_io_type {
 } wfl_io_type;
 
 #define IO_BIT(name) (1u << WF_STORED_##name)
-/* The row of `stored`; NULL for WF_STORED_DEFAULT and what is out of range. */
+/* Returns the row of `stored`; NULL for WF_STORED_DEFAULT and values out of range. */
 const wfl_io_type *wfl_io_type_of(wf_stored stored);
-/* The dtype that values are loaded as: of complex ones not that of the parts. */
+/* Returns the dtype that values are loaded as; for complex types that of the values, not of the parts. */
 wf_dtype wfl_io_loaded_as(const wfl_io_type *type);
-/* The type that stores `dtype` as it is; NULL for dtypes that no file has. */
+/* Returns the type that stores `dtype` unchanged; NULL for dtypes that no file has. */
 const wfl_io_type *wfl_io_type_native(wf_dtype dtype);
 
 /* ---- errors and small helpers ----------------------------------------------------------------------------------- */
@@ -61,12 +62,12 @@ const wfl_io_type *wfl_io_type_native(wf_dtype dtype);
 /* Sets the context's error "path: text" and returns `status`. Bytes that are not printable become '?'. */
 wf_status wfl_io_fail(wf_context *ctx, const char *path, wf_status status, const char *format, ...) IO_PRINTF(4, 5);
 wf_status wfl_io_fail_memory(wf_context *ctx, const char *path, int64_t bytes);
-/* "permission denied"; thread-safe. */
+/* Returns a text like "permission denied". Any thread may call it. */
 const char *wfl_io_errno_text(int code);
 bool wfl_io_little_endian(void);
-/* a * b for a, b >= 0; false on overflow. */
+/* Sets *out to a * b, for a, b >= 0; false on overflow. */
 bool wfl_io_mul(int64_t a, int64_t b, int64_t *out);
-bool wfl_io_suffix_is(const char *path, const char *suffix); /* ".mrc"; letter case does not matter */
+bool wfl_io_suffix_is(const char *path, const char *suffix); /* suffix: ".mrc"; letter case does not matter */
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
@@ -74,27 +75,28 @@ typedef struct wfl_io_reader {
     wf_context *ctx;
     const char *path;
     int fd;
-    int64_t size, pos; /* pos: of wfl_io_read_some */
+    int64_t size, pos; /* pos: the place of wfl_io_read_some */
 } wfl_io_reader;
 
 /* Opens a regular file. Nothing to close on error. */
 wf_status wfl_io_open(wf_context *ctx, const char *path, wfl_io_reader *reader);
 void wfl_io_close(wfl_io_reader *reader);
-/* Exactly `bytes` bytes at `offset`, else an error. */
+/* Reads `bytes` bytes at `offset`; fewer are an error. */
 wf_status wfl_io_read_at(wfl_io_reader *reader, int64_t offset, void *to, size_t bytes);
-/* Up to `bytes` bytes at reader->pos, which moves; fewer only at the end of the file; -1 on error. Sets no message. */
+/* Reads up to `bytes` bytes at reader->pos, which moves; fewer only at the end of the file. Returns their number, or -1
+ * on error, without a message. */
 int64_t wfl_io_read_some(wfl_io_reader *reader, void *to, size_t bytes);
 
-/* Where samples lie in a file and where they go: the file's axes, slowest first, each with its stride in the array. */
+/* The place of samples in a file and in an array: the file's axes, slowest first, each with its stride in the array. */
 typedef struct wfl_io_layout {
     const wfl_io_type *type;
-    bool swap;      /* byte order differs from the machine's */
-    int64_t offset; /* of the first sample; the rest follow without gaps (U4: lines start at whole bytes) */
+    bool swap;      /* the byte order differs from the machine's */
+    int64_t offset; /* of the first sample; the others follow without gaps (U4: lines start at whole bytes) */
     int rank;
     int64_t extent[WF_MAX_RANK];
     int64_t stride[WF_MAX_RANK]; /* in elements of the array */
 } wfl_io_layout;
-/* The layout of a file in the array's own (C) order. */
+/* Sets the layout of a file whose samples are in C order, as the array's elements are. */
 void wfl_io_layout_c(wfl_io_layout *layout, const wf_shape *shape);
 wf_status wfl_io_read_samples(wfl_io_reader *reader, const wfl_io_layout *layout, void *to);
 
@@ -105,26 +107,26 @@ typedef struct wfl_io_writer {
     const char *path; /* as the caller wrote it, for messages */
     char *target;     /* the file that appears, symbolic links resolved */
     char *temp;       /* in the same folder */
-    bool durable;     /* flush to the disk */
-    bool named;       /* temp exists in the folder; else it gets its name at the end */
+    bool durable;     /* the data is flushed to the disk at the end */
+    bool named;       /* temp exists in the folder; else the file gets that name at the end */
     int fd;
     int64_t pos, size;
     int code; /* errno of the first failure */
 } wfl_io_writer;
 
-/* Opens a temporary file beside `path`. On success, end with wfl_io_finish. Of meta, `durable` is used. */
+/* Opens a temporary file beside `path`. After success wfl_io_finish must follow. Uses meta->durable. */
 wf_status wfl_io_create(wf_context *ctx, const char *path, const wf_meta *meta, wfl_io_writer *writer);
 /* Write or read back at writer->pos, which moves. False on failure, with writer->code set and no message yet. */
 bool wfl_io_write(wfl_io_writer *writer, const void *from, size_t bytes);
 int64_t wfl_io_read_back(wfl_io_writer *writer, void *to, size_t bytes);
-/* status WF_OK: makes the file appear. Otherwise, or if that fails: leaves no trace. Frees the writer in any case. A
- * failed write (writer->code) counts as an error and is reported. Returns the final status. */
+/* With status WF_OK makes the file appear; otherwise, or if that fails, removes it. Frees the writer in any case.
+ * Reports a failed write (writer->code). Returns the final status. */
 wf_status wfl_io_finish(wfl_io_writer *writer, wf_status status);
 
 /* ---- arrays to be saved ------------------------------------------------------------------------------------------ */
 
-/* An array to be saved. Axes are merged where their strides allow it. A complex array is given as its parts: with a
- * last axis of extent 2. */
+/* An array to be saved. Axes are merged where their strides allow it. A complex array appears as its parts, with a last
+ * axis of extent 2. */
 typedef struct wfl_io_source {
     wf_context *ctx;
     const char *path;
@@ -138,22 +140,23 @@ typedef struct wfl_io_source {
 } wfl_io_source;
 
 wf_status wfl_io_source_open(const wf_array *array, const char *path, wfl_io_source *source);
-/* The type to save as: meta->store_as, which must be one of the bits `allowed`, or the native type if it is one of
- * `defaults`, or `fallback` (DEFAULT: refused). Sets *type, and *rank to the number of axes without that of complex
- * parts. `advice` ends the message of a refusal. */
+/* Chooses the type to save as: meta->store_as, which must be among the bits of `allowed`; else the native type if it is
+ * among those of `defaults`; else `fallback` (DEFAULT: an error). Sets *type, and *rank to the number of axes without
+ * that of complex parts. `advice` ends the error's message. */
 wf_status wfl_io_choose_type(const wfl_io_source *source, const wf_meta *meta, const char *format, uint32_t allowed,
                              uint32_t defaults, wf_stored fallback, const char *advice, const wfl_io_type **type,
                              int *rank);
 
 /* ---- conversion ------------------------------------------------------------------------------------------------- */
 
-/* Elements first, first + 1, ... (C order) of the source, converted to parts of `type`; U4 one byte each. */
+/* Converts elements first, first + 1, ... (C order) of the source to parts of `type`; U4: one byte each. */
 void wfl_io_gather(const wfl_io_source *source, int64_t first, int64_t count, const wfl_io_type *type, void *to);
-/* A run of `n` elements that lie `step` bytes apart, converted to parts of `type`; U4 one byte each. */
+/* Converts `n` elements that lie `step` bytes apart to parts of `type`; U4: one byte each. */
 void wfl_io_convert(wf_dtype dtype, const char *from, int64_t step, int64_t n, const wfl_io_type *type, char *to);
-/* Samples from a file, in the machine's byte order, to array elements `stride` apart; U4 one byte each. */
+/* Stores samples of a file, in the machine's byte order, as array elements `stride` elements apart; U4: one byte each.
+ */
 void wfl_io_scatter(const wfl_io_type *type, const void *from, int64_t count, void *to, int64_t stride);
-/* 4-bit values, the first in the low half of a byte. */
+/* Pack and unpack 4-bit values; the first is in the low half of a byte. */
 void wfl_io_pack4(const uint8_t *from, int64_t count, uint8_t *to);
 void wfl_io_unpack4(const uint8_t *from, int64_t count, uint8_t *to);
 /* Reverses the bytes of each of `count` elements in place. */
@@ -171,7 +174,7 @@ void wfl_io_stats_add(wfl_io_stats *stats, const wfl_io_type *type, const void *
 
 /* ---- formats ---------------------------------------------------------------------------------------------------- */
 
-/* What a header says. meta is zeroed before and has its `format` and `size` set afterwards. */
+/* The contents of a header. `probe` and `load` find meta zeroed; io.c sets meta.format and meta.size afterwards. */
 typedef struct wfl_io_image {
     wf_meta meta;
     wf_dtype dtype;
@@ -182,14 +185,14 @@ typedef struct wfl_io_format {
     wf_format format;
     const char *name;
     const char *suffixes[8];                          /* NULL behind the last, if there are fewer */
-    bool (*match)(const uint8_t *head, size_t bytes); /* does a file beginning like this look like the format? */
+    bool (*match)(const uint8_t *head, size_t bytes); /* true if a file that begins like this is of the format */
     wf_status (*probe)(wfl_io_reader *reader, wfl_io_image *image);
     wf_array *(*load)(wfl_io_reader *reader, wfl_io_image *image);
     wf_status (*save)(const wfl_io_source *source, const wf_meta *meta);
 } wfl_io_format;
-#define IO_HEAD_BYTES 216 /* what `match` is shown, if the file is that long */
+#define IO_HEAD_BYTES 216 /* bytes that `match` gets, if the file is that long */
 
-/* A new array of image->dtype and image->shape, in C order, and the address of its memory. NULL on error. */
+/* Returns a new array of image->dtype and image->shape, in C order, and its memory in *data; NULL on error. */
 wf_array *wfl_io_new_array(wfl_io_reader *reader, const wfl_io_image *image, void **data);
 
 extern const wfl_io_format wfl_io_mrc, wfl_io_npy, wfl_io_png, wfl_io_tiff;

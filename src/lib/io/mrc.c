@@ -53,10 +53,10 @@ enum { MODES = sizeof modes / sizeof *modes };
 typedef struct header {
     uint8_t bytes[HEADER_BYTES];
     bool swap;
-    int32_t n[3], m[3], start[3]; /* of column, row, section; of x, y, z; of column, row, section */
+    int32_t n[3], m[3], start[3]; /* n, start: of column, row, section; m: of x, y, z */
     int axis[3];                  /* of column, row, section: 0 x, 1 y, 2 z */
-    int32_t mode, volumes;        /* volumes > 0: a stack of that many */
-    bool stack;                   /* sections are images */
+    int32_t mode, volumes;        /* volumes > 0: a stack of so many volumes */
+    bool stack;                   /* the sections are images */
     int64_t data_at;
     const wfl_io_type *type;
 } header;
@@ -82,7 +82,7 @@ static int32_t get_i32(const header *h, size_t at)
     return value;
 }
 
-/* As f64; 0 for NaN and infinities, which damaged headers hold. */
+/* Returns a field as f64; 0 for NaN and infinities, which damaged headers hold. */
 static double get_f32(const header *h, size_t at)
 {
     float value;
@@ -91,13 +91,13 @@ static double get_f32(const header *h, size_t at)
     return isfinite(value) ? (double)value : 0;
 }
 
-/* Modes that exist, whether or not they are read here. */
+/* True for a mode of the format, including those that are not read here. */
 static bool is_known_mode(int32_t mode)
 {
     return (mode >= 0 && mode <= 4) || mode == 6 || mode == 7 || mode == 12 || mode == 16 || mode == 101;
 }
 
-/* How much of the header makes sense in this byte order. */
+/* Returns a score of how plausible the header is in this byte order. */
 static int plausibility(header *h, bool swap)
 {
     int score = 0;
@@ -110,8 +110,8 @@ static int plausibility(header *h, bool swap)
     return score + 4 * is_known_mode(get_i32(h, AT_MODE));
 }
 
-/* MACHST decides, unless it is unknown or the mode makes no sense in the order it names; then what is more plausible.
- * */
+/* Takes the byte order of MACHST. If MACHST is unknown, or the mode makes no sense in its order, takes the order in
+ * which the header is more plausible. */
 static void find_byte_order(header *h)
 {
     const uint8_t *stamp = h->bytes + AT_MACHST;
@@ -166,7 +166,7 @@ static wf_status read_axes(const wfl_io_reader *r, header *h)
     }
     for (int i = 0; i < 3; i++) {
         if (unset)
-            map[i] = i + 1; /* some old programs leave all three 0 */
+            map[i] = i + 1; /* some old programs write 0 for all three */
         if (map[i] < 1 || map[i] > 3)
             return bad_field(r, names[i], map[i], "1, 2 or 3");
         if (seen[map[i] - 1])
@@ -193,7 +193,7 @@ static wf_status read_stack(const wfl_io_reader *r, header *h)
     return WF_OK;
 }
 
-/* The data must be there before anything is allocated for it. */
+/* Compares the size of the data with the length of the file, before anything is allocated. */
 static wf_status check_size(wfl_io_reader *r, header *h)
 {
     int32_t extended = get_i32(h, AT_NSYMBT);
@@ -250,7 +250,7 @@ static wf_status read_header(wfl_io_reader *r, header *h)
 
 /* ---- what the header means ---- */
 
-/* Text only, without the spaces at its end. Labels beyond NLABL are not looked at. */
+/* Reads the labels below NLABL: printable text, without the spaces at its end. */
 static void read_labels(const header *h, wf_meta *meta)
 {
     int32_t labels = get_i32(h, AT_NLABL);
@@ -267,7 +267,7 @@ static void read_labels(const header *h, wf_meta *meta)
     }
 }
 
-/* The cell's angles, and where a volume lies in it. What makes no sense stays 0. */
+/* Reads the cell's angles and the volume's place in the cell. Values that make no sense stay 0. */
 static void read_cell(const header *h, wf_meta *meta)
 {
     for (size_t i = 0; i < 3; i++) {
@@ -307,7 +307,7 @@ static void read_geometry(const header *h, wf_meta *meta)
     meta->stored = h->type->stored;
 }
 
-/* The array's shape, and where each of the file's axes (sections, rows, columns, parts) goes in it. */
+/* Sets the array's shape, and the stride of each of the file's axes (sections, rows, columns, parts) in it. */
 static void plan(const header *h, wfl_io_image *image, wfl_io_layout *layout)
 {
     int parts = h->type->parts;
@@ -382,7 +382,7 @@ typedef struct geometry {
     double origin[3];                   /* x, y, z */
 } geometry;
 
-/* An image or a volume of the extents that meta->cell and the like are of stays where it is in its cell. */
+/* Keeps the place of an image or volume in its cell if the array has the extents that meta describes. */
 static void place_in_cell(geometry *g, const wf_meta *meta, const int64_t *dim, int rank)
 {
     bool same = true, only_start = true, zero = true, many = rank == 4;
@@ -396,9 +396,9 @@ static void place_in_cell(geometry *g, const wf_meta *meta, const int64_t *dim, 
     if (meta->space_group)
         g->ispg = meta->space_group + (many ? 400 : 0);
     for (int x = 0; x < 3; x++) {
-        if (meta->cell[2 - x] && !(x == 2 && (many || g->ispg == 0))) /* MZ: of a volume in a stack; 1 of an image */
+        if (meta->cell[2 - x] && !(x == 2 && (many || g->ispg == 0))) /* MZ: of one volume of a stack; 1 for images */
             g->m[x] = meta->cell[2 - x];
-        if (only_start || !zero) /* an ORIGIN of zeros means NSTART: it must not say otherwise */
+        if (only_start || !zero) /* readers take an ORIGIN of zeros as NSTART */
             g->start[x] = meta->start[2 - x];
         if (only_start)
             g->origin[x] = 0;
@@ -441,7 +441,7 @@ static void put_f32(uint8_t *bytes, size_t at, double value)
     memcpy(bytes + at, &narrow, 4);
 }
 
-/* Those of meta, and Weft's own at the end, once; of ten it takes the last one's place. */
+/* Writes the labels of meta and, once, Weft's own after them; if there are ten, it replaces the last one. */
 static void put_labels(uint8_t *bytes, const wf_meta *meta)
 {
     char own[LABEL_BYTES + 1], text[WF_MRC_LABELS][LABEL_BYTES + 1];
@@ -478,7 +478,7 @@ static void fill_header(uint8_t bytes[HEADER_BYTES], const geometry *g, const wf
         put_i32(bytes, AT_MAPC + 4 * x, (int32_t)x + 1);
         put_f32(bytes, AT_ORIGIN + 4 * x, g->origin[x]);
     }
-    /* Without finite values (or with complex ones) the convention for "not determined": max < min, mean below both. */
+    /* If there are no finite values, or complex ones, max < min and a mean below both mean "not determined". */
     bool known = stats->count > 0;
     put_f32(bytes, AT_DMIN, known ? stats->min : 0);
     put_f32(bytes, AT_DMAX, known ? stats->max : -1);
@@ -496,7 +496,7 @@ static void fill_header(uint8_t bytes[HEADER_BYTES], const geometry *g, const wf
     put_labels(bytes, meta);
 }
 
-/* The samples, in pieces; statistics of what is stored on the way. */
+/* Writes the samples in pieces, and adds up the statistics of the stored values. */
 static bool write_samples(wfl_io_writer *writer, const wfl_io_source *source, const wfl_io_type *type, int64_t width,
                           uint8_t *buffer, wfl_io_stats *stats)
 {
@@ -505,7 +505,7 @@ static bool write_samples(wfl_io_writer *writer, const wfl_io_source *source, co
     for (int64_t at = 0; at < source->count;) {
         int64_t n = source->count - at < chunk ? source->count - at : chunk;
         if (packed && n > width - at % width)
-            n = width - at % width; /* a line starts at a whole byte */
+            n = width - at % width; /* each line starts at a whole byte */
         wfl_io_gather(source, at, n, type, buffer);
         if (type->parts == 1)
             wfl_io_stats_add(stats, type, buffer, n);

@@ -2,7 +2,7 @@
  *
  * A file is "\x93NUMPY", two bytes of version, the length of a header (2 or 4 bytes, little-endian), the header (a
  * Python dictionary literal with the keys descr, fortran_order and shape), and the samples. The header is parsed
- * strictly: what numpy.save writes passes, and nothing is evaluated. Reference:
+ * strictly: it accepts what numpy.save writes, and evaluates nothing. Reference:
  * numpy.org/doc/stable/reference/generated/numpy.lib.format.
  */
 #include "io_internal.h"
@@ -12,7 +12,7 @@
 
 enum { MAX_HEADER = 65536, TEXT = 40 };
 
-/* kind and size of a descr, and what it is here */
+/* Kind and size of a descr, and the stored type. */
 static const struct {
     char descr[4];
     wf_stored stored;
@@ -25,7 +25,7 @@ enum { DESCRS = sizeof descrs / sizeof *descrs };
 typedef struct header {
     const wfl_io_type *type;
     bool swap, fortran;
-    int rank; /* of the file: without the axis of complex parts */
+    int rank; /* of the file, without the axis of complex parts */
     int64_t dim[WF_MAX_RANK];
     int64_t data_at;
 } header;
@@ -39,7 +39,7 @@ typedef struct parser {
     const char *at, *end;
 } parser;
 
-/* The text from the parser's place on, cut, for messages. */
+/* Fails with the text at the parser's place, cut. */
 static wf_status unexpected(const parser *p, const char *wanted)
 {
     char found[TEXT];
@@ -56,7 +56,7 @@ static void skip_space(parser *p)
         p->at++;
 }
 
-/* Skips space and then `c`, if it is there. */
+/* Skips space, and takes `c` if it follows. */
 static bool accept(parser *p, char c)
 {
     skip_space(p);
@@ -76,7 +76,7 @@ static bool accept_word(parser *p, const char *word)
     return true;
 }
 
-/* 'text' or "text" without escapes. */
+/* Reads 'text' or "text", without escapes. */
 static bool parse_string(parser *p, char text[TEXT])
 {
     skip_space(p);
@@ -137,7 +137,7 @@ static wf_status parse_shape(parser *p, header *h)
                 value += *p->at - '0';
             }
         if (p->at < p->end && *p->at == 'L')
-            p->at++; /* Python 2 wrote its long integers like this */
+            p->at++; /* the L of Python 2's long integers */
         if (h->rank == WF_MAX_RANK)
             return wfl_io_fail(p->reader->ctx, p->reader->path, WF_ERR_UNSUPPORTED,
                                "NPY header field shape has more than %d axes", WF_MAX_RANK);
@@ -280,7 +280,7 @@ static wf_array *npy_load(wfl_io_reader *r, wfl_io_image *image)
     if (h.type->parts > 1)
         shape.dim[shape.rank++] = h.type->parts;
     wfl_io_layout_c(&layout, &shape);
-    if (h.fortran) /* the file's axes run the other way; the parts of a complex number stay together */
+    if (h.fortran) /* the first axis varies fastest; the parts of a complex number stay together */
         for (int low = 0, high = h.rank - 1; low < high; low++, high--) {
             int64_t extent = layout.extent[low], stride = layout.stride[low];
             layout.extent[low] = layout.extent[high];
@@ -296,7 +296,7 @@ static wf_array *npy_load(wfl_io_reader *r, wfl_io_image *image)
 
 /* ---- saving ---- */
 
-/* The version 1.0 header; the data begins at a multiple of 64. Returns its length. */
+/* Writes a header of version 1.0, after which the data begins at a multiple of 64. Returns its length. */
 static size_t make_header(const wfl_io_source *source, const wfl_io_type *type, int rank, char head[512])
 {
     const char *descr = "";

@@ -1,8 +1,8 @@
 /* png.c - PNG images through libpng.
  *
- * Loading is set to give whole bytes: palettes and transparent colours are expanded, grey below 8 bits is scaled, 16
- * bits come in the machine's order. libpng reports errors through on_error, which jumps: every function that calls
- * setjmp keeps its state in a struct `job` and changes no local variable afterwards.
+ * libpng is set to give whole bytes: it expands palettes and transparent colours, scales grey of fewer than 8 bits, and
+ * gives 16 bits in the machine's order. It reports errors through on_error, which calls longjmp. So every function that
+ * calls setjmp keeps its state in a struct `job` and changes no local variable afterwards.
  */
 #include "foreign.h"
 #include <png.h>
@@ -13,7 +13,7 @@
 
 /* Deflate cannot expand beyond 1032:1. */
 #define MAX_RATIO 1032
-/* Text, profiles and other chunks beside the image may use this much memory each. */
+/* The memory limit of a chunk of text, a profile or another one beside the image. */
 #define MAX_CHUNK ((png_alloc_size_t)8 << 20)
 
 static const uint8_t signature[8] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n' };
@@ -23,7 +23,7 @@ typedef struct job {
     wfl_io_writer *writer;
     png_structp png;
     png_infop info;
-    jmp_buf jump;   /* where errors go */
+    jmp_buf jump;   /* the target of on_error */
     char text[128]; /* libpng's message */
     wfl_io_image *image;
     uint8_t *rows; /* the array's memory */
@@ -116,7 +116,7 @@ static int64_t big_endian(const uint8_t *b)
     return (int64_t)b[0] << 24 | (int64_t)b[1] << 16 | (int64_t)b[2] << 8 | b[3];
 }
 
-/* Checks the header ourselves first: libpng's messages name no values, and it does not know the length of the file. */
+/* Checks the header before libpng does: libpng's messages name no values, and it does not know the file's length. */
 static wf_status check_header(wfl_io_reader *r)
 {
     uint8_t head[33]; /* signature; length, type, 13 bytes of data and checksum of IHDR */
@@ -178,7 +178,7 @@ static bool read_info(job *j)
     return true;
 }
 
-/* Straight into the array, whose rows have libpng's form. */
+/* Reads straight into the array, whose rows have the form of libpng's. */
 static bool read_rows(job *j)
 {
     if (setjmp(j->jump))

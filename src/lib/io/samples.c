@@ -1,6 +1,7 @@
-/* samples.c - the values of a whole file into an array, and those of an array of any strides into a file's order.
+/* samples.c - reads the values of a whole file into an array, and gathers those of an array of any strides in a file's
+ * order.
  *
- * Axes are merged first, so that the loops run over the longest lines there are. Where lines of the file lie across
+ * Axes are merged first, so that loops run over lines that are as long as possible. Where lines of the file lie across
  * those of the array, blocks of several lines are moved in tiles that fit the cache.
  */
 #include "io_internal.h"
@@ -20,11 +21,11 @@ void wfl_io_layout_c(wfl_io_layout *layout, const wf_shape *shape)
     }
 }
 
-/* Merges axes that follow each other without a gap in the array as they do in the file, and drops those of extent 1. */
+/* Merges axes that follow each other without a gap in the array, as they do in the file. Drops axes of extent 1. */
 static void merge_axes(wfl_io_layout *l)
 {
     int kept = 0;
-    bool lines = l->type->stored == WF_STORED_U4; /* the last axis stays, its lines are padded */
+    bool lines = l->type->stored == WF_STORED_U4; /* the last axis stays: its lines are padded */
     for (int d = 0; d < l->rank; d++) {
         bool last_line = lines && d == l->rank - 1;
         if (l->extent[d] == 1 && !last_line)
@@ -42,15 +43,15 @@ static void merge_axes(wfl_io_layout *l)
     l->rank = kept;
 }
 
-/* Reads ahead in pieces of IO_CHUNK, so that short lines do not become short reads. */
+/* A reader that reads ahead in pieces of IO_CHUNK, so that short lines do not make short reads. */
 typedef struct stream {
     wfl_io_reader *reader;
-    int64_t at, left; /* what was not yet read from the file */
+    int64_t at, left; /* the bytes not yet read from the file */
     uint8_t *buffer;
     size_t begin, end;
 } stream;
 
-/* The next `bytes` (at most IO_CHUNK) bytes, valid until the next call; NULL on error. */
+/* Returns the next `bytes` bytes, at most IO_CHUNK, valid until the next call; NULL on error. */
 static uint8_t *take_bytes(stream *s, size_t bytes)
 {
     if (s->end - s->begin < bytes) {
@@ -74,7 +75,7 @@ static uint8_t *take_bytes(stream *s, size_t bytes)
     return got;
 }
 
-/* One contiguous run of unchanged samples: straight into the array. */
+/* Reads one contiguous run of samples that need no conversion straight into the array. */
 static wf_status read_direct(wfl_io_reader *reader, const wfl_io_layout *l, void *to)
 {
     int64_t bytes = l->extent[0] * (int64_t)l->type->bytes;
@@ -91,7 +92,8 @@ static wf_status read_direct(wfl_io_reader *reader, const wfl_io_layout *l, void
     return WF_OK;
 }
 
-/* `lines` lines of `n` samples each; tiles keep the cache lines of a transposed array in the cache. */
+/* Stores `lines` lines of `n` samples each, in tiles, so that the cache lines of a transposed array stay in the cache.
+ */
 static void place_block(const wfl_io_layout *l, const uint8_t *from, int64_t lines, int64_t n, char *to)
 {
     enum { TILE = 512 };
@@ -106,13 +108,14 @@ static void place_block(const wfl_io_layout *l, const uint8_t *from, int64_t lin
     }
 }
 
-/* The lines of one plane (the last two axes), in batches that fit the buffer. `nibbles`: room for unpacked lines. */
+/* Reads the lines of one plane (the last two axes), in batches that fit the buffer. `nibbles`: room for unpacked lines.
+ */
 static wf_status read_plane(stream *s, const wfl_io_layout *l, uint8_t *nibbles, char *to)
 {
     int64_t lines = l->rank > 1 ? l->extent[l->rank - 2] : 1, n = l->extent[l->rank - 1];
     int64_t size = (int64_t)wf_dtype_size(l->type->dtype), bytes = (int64_t)l->type->bytes;
     int64_t line_step = l->rank > 1 ? l->stride[l->rank - 2] * size : 0, stride = l->stride[l->rank - 1];
-    const int64_t chunk = (int64_t)IO_CHUNK / bytes / 2; /* samples; even, so that no byte of U4 is shared */
+    const int64_t chunk = (int64_t)IO_CHUNK / bytes / 2; /* samples; even, so that two batches of U4 share no byte */
     int64_t batch = n < chunk && !nibbles ? chunk / n : 1;
     for (int64_t line = 0; line < lines; line += batch) {
         int64_t now = lines - line < batch ? lines - line : batch;
@@ -150,7 +153,7 @@ wf_status wfl_io_read_samples(wfl_io_reader *reader, const wfl_io_layout *given,
         return wfl_io_fail_memory(reader->ctx, reader->path, (int64_t)IO_CHUNK);
     stream s = { .reader = reader, .at = l.offset, .buffer = buffer };
     s.left = reader->size - l.offset;
-    int planes = l.rank > 2 ? l.rank - 2 : 0; /* axes outside the plane */
+    int planes = l.rank > 2 ? l.rank - 2 : 0; /* number of axes outside the plane */
     int64_t index[WF_MAX_RANK] = { 0 }, place = 0;
     wf_status status;
     for (;;) {
@@ -223,12 +226,12 @@ wf_status wfl_io_source_open(const wf_array *array, const char *path, wfl_io_sou
     return WF_OK;
 }
 
-/* Where wfl_io_gather stands. */
+/* The place of wfl_io_gather in the array. */
 typedef struct cursor {
     int64_t index[WF_MAX_RANK], line; /* line: offset in bytes */
 } cursor;
 
-/* Past `n` elements of the last axis; `lines` > 1: past so many whole lines of one plane. */
+/* Moves past `n` elements of the last axis or, if `lines` > 1, past so many whole lines of one plane. */
 static void advance(const wfl_io_source *source, cursor *c, int64_t n, int64_t lines)
 {
     int last = source->rank - 1;
@@ -249,8 +252,8 @@ static void advance(const wfl_io_source *source, cursor *c, int64_t n, int64_t l
     }
 }
 
-/* Whole lines whose neighbours are nearer in memory than their elements: in tiles, so that what one line brings into
- * the cache serves the lines after it. */
+/* Gathers whole lines, of which neighbours lie nearer in memory than the elements of one. Tiles let the next lines use
+ * what a line brings into the cache. */
 static void gather_tiles(const wfl_io_source *source, int64_t at, int64_t lines, const wfl_io_type *type, char *to)
 {
     enum { TILE = 64 };

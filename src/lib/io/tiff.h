@@ -1,4 +1,4 @@
-/* tiff.h - what reading and writing of TIFF files share: libtiff's functions, and a file that is open in it. */
+/* tiff.h - libtiff's functions and a file that is open in it, for reading and writing TIFF files. */
 #ifndef WEFT_IO_TIFF_H
 #define WEFT_IO_TIFF_H
 #include "io_internal.h"
@@ -22,18 +22,18 @@ extern struct wfl_tiff_functions wfl_tiff;
 
 /* A file that is open in libtiff. */
 typedef struct wfl_tiff_job {
-    wfl_io_reader *reader; /* or */
+    wfl_io_reader *reader; /* NULL: the file is written */
     wfl_io_writer *writer;
     wf_context *ctx;
     const char *path;
     TIFF *tif;
-    char text[192]; /* libtiff's first message about what it does now */
+    char text[192]; /* libtiff's first message since it was emptied */
 } wfl_tiff_job;
 
-/* Opens j->tif over the reader or the writer. `limit`: of a single allocation inside libtiff. */
+/* Opens j->tif over the reader or the writer. `limit`: bytes of a single allocation inside libtiff; 0 = none. */
 wf_status wfl_tiff_open(wfl_tiff_job *j, const char *mode, int64_t limit);
-void wfl_tiff_close(wfl_tiff_job *j); /* nothing, where it could not be opened */
-/* The error that libtiff gave its first message for. */
+void wfl_tiff_close(wfl_tiff_job *j); /* j->tif NULL: does nothing */
+/* Fails with libtiff's first message. */
 wf_status wfl_tiff_fail(const wfl_tiff_job *j, const char *doing);
 
 wf_status wfl_tiff_probe(wfl_io_reader *r, wfl_io_image *image);

@@ -72,7 +72,7 @@ static int on_error(TIFF *tif, void *user, const char *module, const char *forma
     bool harmless = strstr(format, "tag is not read from file") != NULL; /* libtiff goes on without it */
     if (!j->text[0] && !harmless)
         vsnprintf(j->text, sizeof j->text, format, args);
-    return 1; /* handled: nothing is printed */
+    return 1; /* 1: handled, so libtiff prints nothing */
 }
 
 static int on_warning(TIFF *tif, void *user, const char *module, const char *format, va_list args)

@@ -1,4 +1,4 @@
-/* tiff_read.c - TIFF files into arrays: strips and tiles, several pages, several samples per pixel.
+/* tiff_read.c - reads TIFF files into arrays: strips and tiles, several pages, several samples per pixel.
  *
  * All pages are examined before the array is allocated: they must agree, and their size is compared with the length of
  * the file at the best ratio their compression can reach.
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What pages must agree in. */
+/* The properties in which all pages must agree. */
 typedef struct page {
     uint32_t width, height;
     uint16_t samples, bits, format;
@@ -16,14 +16,14 @@ typedef struct page {
 
 typedef struct file_info {
     page first;
-    int64_t pages;     /* without thumbnails and masks */
-    double needed;     /* bytes the file must have at least to hold them */
+    int64_t pages;     /* number of pages, without thumbnails and masks */
+    double needed;     /* least length of a file that can hold the pages, in bytes */
     double spacing[2]; /* y, x */
     bool lzw, deflate;
 } file_info;
 
-/* The compressions that are read, and bytes that come out of one byte at most. LZW: a table of 4096 strings, the
- * longest of 3838 bytes, in codes of 12 bits. PackBits: 128 from 2. */
+/* The compressions that are read, and the largest ratio of each. LZW: codes of 12 bits for at most 3838 bytes.
+ * PackBits: 128 bytes from 2. */
 static const struct {
     uint16_t id;
     double ratio;
@@ -55,7 +55,7 @@ static wf_status bad_field(const wfl_tiff_job *j, int64_t number, const char *fi
                        (long long)number, field, value, must);
 }
 
-/* The current directory; `number` from 1. *ratio is that of its compression. */
+/* Reads the current directory, page `number` (from 1). *ratio becomes the ratio of its compression. */
 static wf_status read_page(const wfl_tiff_job *j, int64_t number, page *p, double *ratio)
 {
     uint16_t compression = COMPRESSION_NONE, photometric = PHOTOMETRIC_MINISBLACK;
@@ -105,7 +105,7 @@ static wf_status compare_pages(const wfl_tiff_job *j, int64_t number, const page
                        first->samples, first->type->name);
 }
 
-/* Thumbnails and transparency masks are no pages. */
+/* True unless the directory is a thumbnail or a transparency mask. */
 static bool is_page(const wfl_tiff_job *j)
 {
     uint32_t kind = 0;
@@ -113,7 +113,8 @@ static bool is_page(const wfl_tiff_job *j)
     return !(kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK));
 }
 
-/* Angstrom per pixel from resolutions in pixels per centimetre. Inches are what programs write without knowing. */
+/* Computes Angstrom per pixel from a resolution in pixels per centimetre. A resolution in inches is ignored: programs
+ * write it by default. */
 static void read_spacing(const wfl_tiff_job *j, file_info *info)
 {
     uint16_t unit = RESUNIT_INCH;
@@ -127,21 +128,21 @@ static void read_spacing(const wfl_tiff_job *j, file_info *info)
     info->spacing[1] = 1e8 / (double)x;
 }
 
-/* Goes to directory `number`, the next one; from 1, after opening. */
+/* Reads the next directory, which is number `number`, from 1. */
 static wf_status next_directory(wfl_tiff_job *j, int64_t number)
 {
     if (wfl_tiff.ReadDirectory(j->tif)) {
-        j->text[0] = 0; /* a word about a field that it goes on without explains no later failure */
+        j->text[0] = 0; /* a message about a field that libtiff ignored would not explain a later failure */
         return WF_OK;
     }
-    if (!j->text[0] && number == 1) /* what libtiff finds too plain to explain */
+    if (!j->text[0] && number == 1) /* libtiff gives no message for this */
         return wfl_io_fail(j->ctx, j->path, WF_ERR_IO,
                            "TIFF header: the offset of the first directory (IFD) is 0: there is no image");
     if (!j->text[0])
         return wfl_io_fail(j->ctx, j->path, WF_ERR_IO,
                            "TIFF directory (IFD) %lld: the offset of the next one is that of one before: a loop",
                            (long long)number - 1);
-    uint32_t width = 0, height = 0; /* as far as they were read */
+    uint32_t width = 0, height = 0; /* 0 if they were not read */
     uint16_t bits = 1;
     char doing[128];
     wfl_tiff.GetField(j->tif, TIFFTAG_IMAGEWIDTH, &width);
@@ -152,7 +153,7 @@ static wf_status next_directory(wfl_tiff_job *j, int64_t number)
     return wfl_tiff_fail(j, doing);
 }
 
-/* All pages; libtiff itself refuses directories that form a loop. */
+/* Reads the directories of all pages; libtiff refuses directories that form a loop. */
 static wf_status examine_pages(wfl_tiff_job *j, file_info *info)
 {
     *info = (file_info){ 0 };
@@ -213,11 +214,11 @@ static void describe(const file_info *info, wfl_io_image *image)
 
 /* ---- reading pixels ---- */
 
-/* A strip or tile: where it lies in the page, and what it holds. */
+/* A strip or tile: its place in the page, and its contents. */
 typedef struct block {
     uint32_t x, y, width, height; /* inside the page */
     uint32_t line;                /* pixels in a line of the block */
-    uint16_t plane, samples;      /* of a line; plane: the first of them */
+    uint16_t plane, samples;      /* samples: of a line; plane: the number of the first sample */
 } block;
 
 static void place_block(const page *p, const block *b, const char *from, char *to)
@@ -230,7 +231,8 @@ static void place_block(const page *p, const block *b, const char *from, char *t
     }
 }
 
-/* The current page into memory of [height, width, samples]. `limit`: of the buffer for one strip or tile. */
+/* Reads the current page into memory of [height, width, samples]. `limit`: bytes of the buffer for one strip or tile.
+ */
 static wf_status read_pixels(wfl_tiff_job *j, const page *p, int64_t number, double limit, char *to)
 {
     uint16_t planar = PLANARCONFIG_CONTIG;
@@ -266,7 +268,7 @@ static wf_status read_pixels(wfl_tiff_job *j, const page *p, int64_t number, dou
                 tmsize_t wanted = (tmsize_t)width * rows * b.samples * (tmsize_t)p->type->bytes;
                 uint32_t index = tiled ? wfl_tiff.ComputeTile(j->tif, b.x, b.y, 0, b.plane)
                                        : wfl_tiff.ComputeStrip(j->tif, b.y, b.plane);
-                if (wfl_tiff.GetStrileOffset(j->tif, index) == 0) { /* libtiff would read the header as samples */
+                if (wfl_tiff.GetStrileOffset(j->tif, index) == 0) { /* libtiff would take the header for samples */
                     status = wfl_io_fail(j->ctx, j->path, WF_ERR_IO,
                                          "TIFF page %lld: field %s is 0, or too short, at %s %u: there is no data",
                                          (long long)number, tiled ? "TileOffsets" : "StripOffsets",

@@ -1,4 +1,5 @@
-/* tiff_write.c - arrays as TIFF files: one page or several, in strips; BigTIFF where offsets may need more than 32 bits.
+/* tiff_write.c - saves arrays as TIFF files of one page or several, in strips. The file is a BigTIFF where offsets may
+ * need more than 32 bits.
  */
 #include "tiff.h"
 #include <stdio.h>
@@ -59,7 +60,7 @@ static void set_page_fields(TIFF *tif, const pages *p, const wf_meta *meta, int6
                       meta->deflate ? COMPRESSION_ADOBE_DEFLATE
                       : meta->lzw   ? COMPRESSION_LZW
                                     : COMPRESSION_NONE);
-    /* Differences of neighbours compress better; for floats few other programs could undo it. */
+    /* Differences of neighbours compress better. Few other programs could undo them for floats. */
     if ((meta->deflate || meta->lzw) && !is_float)
         wfl_tiff.SetField(tif, TIFFTAG_PREDICTOR, PREDICTOR_HORIZONTAL);
     if (p->count > 1) {
@@ -95,7 +96,7 @@ static wf_status write_pages(wfl_tiff_job *j, const wfl_io_source *source, const
     return WF_OK;
 }
 
-/* Offsets in a TIFF have 32 bits. Compression may fail to compress: LZW then grows by up to a half. */
+/* True if an offset may need more than 32 bits. Data that does not compress grows by up to a half with LZW. */
 static bool needs_bigtiff(const pages *p, const wf_meta *meta, int64_t strip_rows)
 {
     double page_bytes = (double)p->height * p->width * p->samples * (double)p->type->bytes;

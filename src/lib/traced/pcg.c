@@ -1,4 +1,4 @@
-/* pcg.c - PCG32 as operations on u64 values. */
+/* pcg.c - the generator PCG32 as operations on u64 values. */
 #include "weft/traced.h"
 #include <math.h>
 
@@ -6,7 +6,7 @@ static const uint64_t multiplier = 6364136223846793005u;
 
 static wf_val word(wf_graph *g, uint64_t x) { return wf_const_i64(g, WF_U64, (int64_t)x); }
 
-/* Numbers that C passes are exact up to 2^53; negative ones count back. */
+/* Converts a number or value to u64. C numbers are exact up to 2^53; negative ones wrap, and so count back. */
 static wf_val as_u64(wf_graph *g, wf_val v)
 {
     return v.h.graph ? wf_cast(v, WF_U64) : word(g, (uint64_t)(int64_t)v.h.num);
@@ -20,7 +20,7 @@ static wf_val next_state(wf_graph *g, wf_val state, wf_val increment)
 wf_pcg32(wf_pcg32_seed)(wf_graph *graph, wf_val seed, wf_val stream)
 {
     wf_val increment = wf_or(wf_shl(as_u64(graph, stream), word(graph, 1)), word(graph, 1));
-    wf_val state = wf_add(increment, as_u64(graph, seed)); /* one step from 0, and the seed */
+    wf_val state = wf_add(increment, as_u64(graph, seed)); /* the state 0 after one step, plus the seed */
     return (wf_pcg32){ next_state(graph, state, increment), increment };
 }
 
@@ -43,8 +43,8 @@ wf_val wf_pcg32_f64(wf_pcg32 *rng)
     return wf_mul(wf_cast(wf_shr(wf_or(wf_shl(high, 32), low), 11), WF_F64), 0x1p-53);
 }
 
-/* n steps are state -> a state + b increment: a and b of 1, 2, 4, ... steps are numbers (F. Brown, "Random number
- * generation with arbitrary strides", 1994), those of n come together bit by bit. */
+/* n steps take state to a state + b increment. For 1, 2, 4, ... steps a and b are numbers (F. Brown, "Random number
+ * generation with arbitrary strides", 1994); the bits of n combine them. */
 wf_pcg32(wf_pcg32_advance)(wf_pcg32 rng, wf_val n)
 {
     wf_graph *g = rng.state.h.graph;

@@ -1,5 +1,5 @@
-/* texture.c - reads between elements: for each axis the elements around a position and their weights, then all
- * combinations. Indices are shared by the channels, whose reads become one.
+/* texture.c - reads between elements: finds, for each axis, the elements around a position and their weights, then sums
+ * over all combinations. All channels share the indices, so that their reads become one.
  */
 #include "weft/traced.h"
 
@@ -17,7 +17,7 @@ typedef struct sampler {
     axis axis[MOST_AXES];
 } sampler;
 
-/* Of the cubic B-spline, for the elements at -1, 0, 1, 2 from the one below the position. */
+/* Computes the weights of the cubic B-spline for the elements at -1, 0, 1 and 2 from the element below the position. */
 static void cubic_weights(wf_val t, wf_val w[MOST_TAPS])
 {
     wf_val s = wf_sub(1, t), t2 = wf_mul(t, t), s2 = wf_mul(s, s);
@@ -49,7 +49,7 @@ static void look_around(sampler *s, int d, wf_val position)
         cubic_weights(t, a->weight);
 }
 
-/* The elements at one combination of taps, and over those of the axes from d on. */
+/* Adds up the weighted elements over all combinations of taps of the axes from d on. */
 static void read_from(const sampler *s, int d, wf_val *index, wf_val *out)
 {
     if (d >= s->axes || d >= MOST_AXES) {
