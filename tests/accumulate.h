@@ -1,5 +1,5 @@
-/* accumulate.h - for the tests of accumulation and of atomic operations: modes, numbers whose sums are exact,
- * conversions. */
+/* accumulate.h - modes, numbers whose sums are exact, and conversions, for the tests of accumulation and of atomic
+ * operations. */
 #ifndef WEFT_ACCUMULATE_H
 #define WEFT_ACCUMULATE_H
 #include "on_devices.h"

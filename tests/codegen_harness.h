@@ -1,5 +1,5 @@
-/* codegen_harness.h - runs one body through the interpreter and through generated code, with guard pages around every
- * array, and compares all bytes. */
+/* codegen_harness.h - runs one body in the interpreter and as generated code, with guard pages around every array, and
+ * compares all bytes. */
 #ifndef WEFT_CODEGEN_HARNESS_H
 #define WEFT_CODEGEN_HARNESS_H
 #include "plan/kernel.h"

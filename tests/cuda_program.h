@@ -1,4 +1,4 @@
-/* cuda_program.h - a host program that uses CUDA itself, beside Weft: through the PTX emulator's driver API. */
+/* cuda_program.h - a host program that uses CUDA itself, beside Weft: through the driver API of the PTX emulator. */
 #ifndef WEFT_CUDA_PROGRAM_H
 #define WEFT_CUDA_PROGRAM_H
 #include "launch/launch.h"

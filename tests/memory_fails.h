@@ -1,6 +1,5 @@
-/* memory_fails.h - scenarios with all memory, then again and again with the first, second, ... allocation failing. The
- * latter in debug builds only: elsewhere allocations cannot be made to fail.
- */
+/* memory_fails.h - runs scenarios with all memory, then again with the first, second, ... allocation failing. Only
+ * debug builds can make allocations fail. */
 #ifndef WEFT_MEMORY_FAILS_H
 #define WEFT_MEMORY_FAILS_H
 #include "weft_test.h"

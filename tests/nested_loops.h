@@ -1,4 +1,4 @@
-/* nested_loops.h - loops in loops, left by break and continue from within conditions: in C, and recorded. */
+/* nested_loops.h - loops in loops, left by break and continue inside conditions: in C, and recorded. */
 #ifndef WEFT_NESTED_LOOPS_H
 #define WEFT_NESTED_LOOPS_H
 #include "weft/weft.h"

@@ -1,6 +1,6 @@
-/* off_default.h - for tests of functions on arrays that are not on the context's default device: scenarios note what
- * they make, which is to be the same on that device and off it, and where their inputs are. One device is the
- * processor, the other one a GPU: that of WEFT_TEST_DEVICES, else the emulated one.
+/* off_default.h - for tests of functions on arrays that are not on the default device of the context. Scenarios note
+ * what they compute and where their inputs are; the results must be the same on that device and on the other. One
+ * device is the processor, the other a GPU: that of WEFT_TEST_DEVICES, else the emulated one.
  */
 #ifndef WEFT_OFF_DEFAULT_H
 #define WEFT_OFF_DEFAULT_H

@@ -1,6 +1,5 @@
-/* on_devices.h - the group of tests of one file, run on a context that the file's tests use as `ctx`: on every device,
- * or with what the library chooses by itself.
- */
+/* on_devices.h - runs the tests of a file on a context that they use as `ctx`: once for each device, or with the
+ * default choices of the library. */
 #ifndef WEFT_ON_DEVICES_H
 #define WEFT_ON_DEVICES_H
 #include "weft_test.h"

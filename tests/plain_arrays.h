@@ -1,7 +1,5 @@
-/* plain_arrays.h - for tests that say in plain C what arrays hold: places in shapes, and what conversions, operations
- * and joins make of elements. An element of any dtype is an int64_t here: floats hold whole numbers that they hold
- * exactly, and are never too large for it.
- */
+/* plain_arrays.h - arrays in plain C, to compare with: places in shapes, conversions, operations and joins of
+ * elements. An element of any dtype is an int64_t here: floats hold whole numbers small enough to be exact. */
 #ifndef WEFT_PLAIN_ARRAYS_H
 #define WEFT_PLAIN_ARRAYS_H
 #include "weft_test.h"

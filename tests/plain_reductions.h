@@ -1,6 +1,5 @@
-/* plain_reductions.h - what becomes of n elements, in plain C. Of none: 0, or NaN where that has no meaning; extremes
- * are of one or more, and the first NaN is both.
- */
+/* plain_reductions.h - reductions of n elements in plain C. With no elements the result is 0, or NaN where it has no
+ * meaning. Extremes need one element; a NaN among the elements is both extremes. */
 #ifndef WEFT_PLAIN_REDUCTIONS_H
 #define WEFT_PLAIN_REDUCTIONS_H
 #include <complex.h>

@@ -1,4 +1,5 @@
-/* ptxas.c - see ptxas.h. Kernels become functions of one module, as starting the assembler takes longer than most. */
+/* ptxas.c - see ptxas.h. Many kernels become one module, because starting the assembler takes longer than assembling
+ * most kernels. */
 #include "ptxas.h"
 #include "base/base.h"
 #include "weft_test.h"

@@ -1,4 +1,4 @@
-/* ptxas.h - gathers PTX kernels and lets the assembler of the CUDA toolkit judge them, where one is installed. */
+/* ptxas.h - collects PTX kernels and assembles them with the assembler of the CUDA toolkit, where one is installed. */
 #ifndef WEFT_TEST_PTXAS_H
 #define WEFT_TEST_PTXAS_H
 #include "weft/weft.h"

@@ -1,6 +1,5 @@
-/* random_program_arrays.h - for test_random_programs.c: steps that write arrays by a recording or by the host, and that make, copy,
- * view, look at and release them. Each returns false where it does not fit what there is.
- */
+/* random_program_arrays.h - steps of test_random_programs.c that write arrays, by a recording or by the host, and that
+ * make, copy, view, read and release them. Each returns false where it does not apply. */
 #ifndef WEFT_RANDOM_PROGRAM_ARRAYS_H
 #define WEFT_RANDOM_PROGRAM_ARRAYS_H
 #include "random_program_values.h"

@@ -1,6 +1,6 @@
-/* random_program_state.h - for test_random_programs.c: a program on its way. Its recordings and their values, its arrays and the
- * memory behind them, each with what plain C makes of its elements; which values and arrays an evaluation leaves as they
- * are; and what has been done so far, in words.
+/* random_program_state.h - the state of a program of test_random_programs.c: its recordings and their values, its
+ * arrays and the memory behind them, each with the elements that plain C computes; which values and arrays an
+ * evaluation leaves as they are; and the steps so far, in words.
  */
 #ifndef WEFT_RANDOM_PROGRAM_STATE_H
 #define WEFT_RANDOM_PROGRAM_STATE_H

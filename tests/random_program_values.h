@@ -1,6 +1,5 @@
-/* random_program_values.h - for test_random_programs.c: steps that make values, of other values and of arrays. Each returns false
- * where it does not fit what there is.
- */
+/* random_program_values.h - steps of test_random_programs.c that make values from other values and from arrays. Each
+ * returns false where it does not apply. */
 #ifndef WEFT_RANDOM_PROGRAM_VALUES_H
 #define WEFT_RANDOM_PROGRAM_VALUES_H
 #include "borders.h"

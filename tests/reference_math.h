@@ -1,6 +1,5 @@
-/* reference_math.h - the exact values of functions that the C library lacks, in double and long double: for test_math.c
- * and tools/ulp.c. Errors are a few units of the last place of their own type.
- */
+/* reference_math.h - exact values of functions that the C library lacks, in double and long double, for test_math.c
+ * and tools/ulp.c. Errors are a few units of the last place of their own type. */
 #ifndef REFERENCE_MATH_H
 #define REFERENCE_MATH_H
 #include <math.h>

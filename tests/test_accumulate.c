@@ -1,5 +1,5 @@
-/* test_accumulate.c - accumulation into elements that many points meet in: every join, dtype and mode beside plain C,
- * on the CPU with one and several threads and on the interpreter; masks, tails, collisions, private copies, errors.
+/* test_accumulate.c - accumulation into elements that many points share: every join, dtype and mode beside plain C,
+ * with one thread, several threads and in the interpreter. Masks, tails, collisions, private copies, errors.
  *
  * ctest: devices threads values
  */

@@ -1,5 +1,5 @@
-/* test_accumulate_arrays.c - in array graphs: accumulation into elements that index arrays name, and writes there; what
- * is read before and after; passes that are shared.
+/* test_accumulate_arrays.c - accumulation and writes in array graphs, at elements that index arrays name: what is read
+ * before and after them, and passes over memory that they share.
  *
  * ctest: devices values
  */

@@ -1,6 +1,5 @@
-/* test_accumulate_modes.c - accumulation where no points meet, as the caller says (WF_MODE_NO_CONFLICT), and the bound
- * on private copies (wf_set_expand_bytes): which way is taken, with the same results.
- */
+/* test_accumulate_modes.c - accumulation without collisions, which the caller declares by WF_MODE_NO_CONFLICT, and the
+ * bound on private copies (wf_set_expand_bytes). Both decide how Weft accumulates; the results stay the same. */
 #include "accumulate.h"
 
 static wf_kernel_info info[8] = { { .size = sizeof *info } };

@@ -1,4 +1,5 @@
-/* test_array.c - arrays, views, user memory: contents by index against plain C, ownership, and every refusal. */
+/* test_array.c - arrays, views and memory of the program: contents by index beside plain C, ownership, and every
+ * error. */
 #include "on_devices.h"
 
 static wf_array *counting(int64_t n) { return wf_array_arange(ctx, WF_F32, n, 0, 1); }

@@ -1,4 +1,4 @@
-/* test_array_memory.c - array storage: alignment, reuse, the bound on what is kept, failure, threads.
+/* test_array_memory.c - storage of arrays: alignment, reuse, the bound on unused memory, failures, threads.
  *
  * ctest: threads
  */

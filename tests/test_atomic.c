@@ -1,5 +1,5 @@
-/* test_atomic.c - atomic operations: counters, every join and dtype, compare and swap; in index spaces and array
- * graphs.
+/* test_atomic.c - atomic operations in index spaces and array graphs: counters, every join and dtype, compare and
+ * swap.
  *
  * ctest: devices threads
  */

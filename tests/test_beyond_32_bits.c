@@ -1,5 +1,5 @@
-/* test_beyond_32_bits.c - more than 2^31 points: positions, reductions over all and some axes, elements and updates, on virtual
- * arrays (broadcast views, or none at all), in a few seconds.
+/* test_beyond_32_bits.c - more than 2^31 points: positions, reductions over all axes and some, elements and updates.
+ * The arrays need little memory, because they are broadcast views, or because there are none.
  *
  * ctest: threads
  */

@@ -1,6 +1,7 @@
-/* test_block_scratch.c - scratch of blocks that are boxes of the space: sections whose loops become points, memory that is a
- * worker's, indices that count from where a block begins. Each operator in spaces that blocks divide and do not, beside
- * C that does the same block by block; and which of them run as one, block by block.
+/* test_block_scratch.c - scratch of blocks that are boxes of the space: loops of sections become points, each worker
+ * has its own memory, and indices count from the beginning of the block. Each operator runs in spaces that blocks
+ * divide and in others, beside C that works block by block. The tests also see which kernels run block by block as
+ * one.
  *
  * ctest: devices threads
  */

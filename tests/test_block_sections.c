@@ -1,5 +1,6 @@
-/* test_block_sections.c - what runs once a block (WF_SECTION_INIT, WF_SECTION_DEINIT) and memory of blocks (wf_scratch): how
- * often, with which indices, with control flow, over all axes and some; as hooks; what is refused.
+/* test_block_sections.c - sections that run once for each block (WF_SECTION_INIT, WF_SECTION_DEINIT) and memory of
+ * blocks (wf_scratch): how often they run and with which indices, control flow, blocks over all axes and over some,
+ * hooks, errors.
  *
  * ctest: devices threads
  */

@@ -1,5 +1,5 @@
-/* test_code_for_any_size.c - what functions of whole arrays, and values made of elements of others, compile does not depend on
- * extents: sizes that come later take the code of the first ones.
+/* test_code_for_any_size.c - the code of whole-array functions, and of values made of elements of others, does not
+ * depend on extents: arrays of other sizes reuse it.
  *
  * ctest: devices
  */

@@ -1,6 +1,6 @@
-/* test_codegen_ptx.c - the bodies of codegen_cases.c as PTX: each is generated, with index arithmetic in 32 and in 64
- * bits, and assembled for several architectures, where the assembler is installed. Those over a whole space run on the
- * PTX emulator (or the driver that WEFT_CUDA names), and are compared with the interpreter, bit for bit.
+/* test_codegen_ptx.c - the bodies of codegen_cases.c as PTX. Each is generated with 32-bit and with 64-bit index
+ * arithmetic, and assembled for several architectures where the assembler is installed. Bodies over a whole space also
+ * run on the PTX emulator (or the driver that WEFT_CUDA names) and give the bits of the interpreter.
  *
  * ctest: codegen values
  */

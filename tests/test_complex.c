@@ -1,6 +1,5 @@
-/* test_complex.c - complex numbers: every operation beside C's own <complex.h> in long double, special values, the same
- * bits from the interpreter, the CPU and the folder, reductions, promotion, memory in any layout.
- */
+/* test_complex.c - complex numbers: every operation beside <complex.h> in long double, special values, the same bits
+ * from interpreter, processor and constant folding, reductions, promotion, memory in any layout. */
 #include "on_devices.h"
 #include "ir/ir.h"
 #include <complex.h>

@@ -1,6 +1,5 @@
-/* test_complex_numbers.c - complex numbers made of two C numbers, in C and in operator text: their width is that of what
- * they meet, the imaginary part is exact, and what is not for complex numbers is refused.
- */
+/* test_complex_numbers.c - complex numbers made of two C numbers, in C and in operator text. They take the width of
+ * the other operand, the imaginary part is exact, and operations without complex meaning report an error. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

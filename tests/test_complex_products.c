@@ -1,7 +1,7 @@
-/* test_complex_products.c - products of complex numbers, whose parts depend on each other: exact ones over any axes of
- * any layout and dtype, beside other reductions and in what follows; reduced variables with an initial value,
- * conditions and custom joins beside them; text; the same bits on every vector width, the interpreter and any number of
- * threads.
+/* test_complex_products.c - products of complex numbers, whose real and imaginary parts depend on each other: exact
+ * products over any axes of any layout and dtype, beside other reductions and in later stages; reduced variables with
+ * initial value, conditions and custom joins; operator text. Every vector width, the interpreter and any number of
+ * threads give the same bits.
  *
  * ctest: devices
  */

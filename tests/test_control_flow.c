@@ -1,5 +1,5 @@
-/* test_control_flow.c - blocks: conditions and loops, nested, with reads, writes and reductions inside, left early;
- * mistakes. On the CPU and on the interpreter, against plain C, for sizes that leave tails.
+/* test_control_flow.c - conditions and loops in index spaces: nested, left early, with reads, writes and reductions
+ * inside; errors. Results are those of plain C on the processor and in the interpreter, for sizes that leave tails.
  *
  * ctest: devices baseline
  */

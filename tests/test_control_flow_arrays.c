@@ -1,5 +1,5 @@
-/* test_control_flow_arrays.c - conditions and loops over whole arrays: shapes that broadcast and grow, memory in blocks,
- * what becomes of states that are not needed or have other shapes, mistakes.
+/* test_control_flow_arrays.c - conditions and loops over whole arrays: shapes that broadcast and grow, memory in
+ * blocks, states that are unused or have other shapes, errors.
  *
  * ctest: devices baseline
  */

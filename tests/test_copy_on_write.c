@@ -1,5 +1,5 @@
-/* test_copy_on_write.c - copies on write: who shares memory with whom, who moves and who stays, views of copies and copies of
- * views, launches that remember addresses, and threads that write copies side by side.
+/* test_copy_on_write.c - copies share memory until one of them is written: which of them moves then, views of copies
+ * and copies of views, prepared launches that hold addresses, threads that write copies side by side.
  *
  * ctest: devices driver threads
  */

@@ -1,6 +1,5 @@
-/* test_cost.c - the cost model: every node has a class, classes agree with what operations are, sums over recordings
- * count loops, and every threshold says where a wrong value would be seen.
- */
+/* test_cost.c - the cost model: every node has a class, classes agree with the operations, sums over recordings count
+ * loops, and every threshold names the benchmark that shows a wrong value. */
 #include "weft_test.h"
 #include "ir/cost.h"
 #include "ir/thresholds.h"

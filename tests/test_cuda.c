@@ -1,5 +1,5 @@
-/* test_cuda.c - arrays and recordings on a GPU, which here is the PTX emulator, or the driver that WEFT_CUDA names:
- * memory, copies, where recordings run, the processor's bits, what is refused. Other tests run there too: cuda_*.
+/* test_cuda.c - arrays and recordings on a GPU, which is the PTX emulator or the driver that WEFT_CUDA names: memory,
+ * copies, where recordings run, the bits of the processor, errors. The tests named cuda_* run there, too.
  *
  * ctest: gpu
  */

@@ -1,5 +1,5 @@
-/* test_cuda_capture.c - a host program that captures streams into CUDA graphs while Weft works: what is given to such a
- * stream is refused, everything else goes on, and no capture ends before its time.
+/* test_cuda_capture.c - a host program captures streams into CUDA graphs while Weft works. Work given to such a stream
+ * reports an error, all other work goes on, and no capture ends early.
  *
  * ctest: gpu
  */

@@ -1,5 +1,5 @@
-/* test_cuda_emu.c - the device cuda-emu: its names, where the emulator is found, what it finds in operators and what
- * that is called, files from and to its memory.
+/* test_cuda_emu.c - the device cuda-emu: its names, where Weft finds the emulator, the mistakes that the emulator
+ * reports and how Weft names them, files loaded into its memory and saved from it.
  *
  * ctest: threads gpu
  */

@@ -1,6 +1,6 @@
-/* test_cuda_memory.c - a GPU's memory, launches and kernels through the driver (the emulator, or what WEFT_CUDA names):
- * what is given back is used again, running out of it, failures that come late, kernels on disk, the host program's own
- * context.
+/* test_cuda_memory.c - memory, launches and kernels of a GPU through the driver (the emulator or the one that
+ * WEFT_CUDA names): reuse of memory, running out of it, failures reported late, kernels on disk, the context of the
+ * host program.
  *
  * ctest: threads gpu
  */

@@ -1,5 +1,5 @@
-/* test_cuda_order.c - the streams of a host program that uses CUDA itself, and Weft's own on its GPU. The emulator does
- * all work at once, so the order of streams is looked at in the calls that the library makes.
+/* test_cuda_order.c - order between the streams of a host program that uses CUDA itself and those of Weft. The
+ * emulator does all work at once, so these tests look at the calls that the library makes.
  *
  * ctest: threads gpu
  */

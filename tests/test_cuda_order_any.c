@@ -1,6 +1,6 @@
-/* test_cuda_order_any.c - random work in streams of every kind, with arrays that go from one to the other and memory that
- * is given back and taken again: the emulator finds no two operations on the same memory that nothing orders, and
- * results are what they are in order.
+/* test_cuda_order_any.c - random work in streams of every kind, with arrays that pass from one stream to another and
+ * memory that is given back and taken again. The emulator finds no two unordered operations on the same memory, and
+ * the results are those of the same work in order.
  *
  * ctest: threads gpu
  */

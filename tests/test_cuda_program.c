@@ -1,5 +1,5 @@
-/* test_cuda_program.c - memory of a host program that uses CUDA itself, and Weft's for it: its memory as arrays, arrays'
- * addresses for its kernels, memory that the processor reaches, too.
+/* test_cuda_program.c - memory shared with a host program that uses CUDA itself: its memory as arrays, addresses of
+ * arrays for its kernels, memory that the processor reaches, too.
  *
  * ctest: gpu
  */

@@ -1,6 +1,6 @@
-/* test_cuda_reduce.c - reductions on a GPU, which here is the PTX emulator, or the driver that WEFT_CUDA names: any
- * number of boxes and parts is joined in the processor's order, by kernels; a launch waits for nothing and brings
- * nothing to the host.
+/* test_cuda_reduce.c - reductions on a GPU, which is the PTX emulator or the driver that WEFT_CUDA names. Kernels join
+ * any number of boxes and parts in the order of the processor; a launch waits for nothing and brings nothing to the
+ * host.
  *
  * ctest: gpu
  */

@@ -1,6 +1,5 @@
-/* test_dead_arrays.c - arrays that the program has released before the recording runs: what they alone need is not
- * computed; and those whose contents something sees after all are.
- */
+/* test_dead_arrays.c - arrays that the program has released before the recording runs: values that only they need are
+ * not computed. Those that are read after all are. */
 #include "with_history.h"
 
 enum { N = 100, MOST = 8 };

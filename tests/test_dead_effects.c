@@ -1,5 +1,5 @@
-/* test_dead_effects.c - effects of array graphs that a later assignment hides: they are not done, and are counted; and those
- * that something sees after all: they are.
+/* test_dead_effects.c - effects of array graphs that a later assignment hides are not computed, and are counted.
+ * Effects that are read after all are computed.
  *
  * ctest: devices
  */

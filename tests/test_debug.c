@@ -1,4 +1,5 @@
-/* test_debug.c - debug mode: what is found, what it is called, and that right programs compute the same with it. */
+/* test_debug.c - debug mode: the mistakes that it finds, how it names them, and that correct programs compute the same
+ * results with it. */
 #include "on_devices.h"
 #include <weft/functions.h>
 

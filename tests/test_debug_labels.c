@@ -1,4 +1,4 @@
-/* test_debug_labels.c - debug mode calls values, arrays and formals what the user does. */
+/* test_debug_labels.c - debug mode names values, arrays and formals as the user does. */
 #include "on_devices.h"
 
 static int debugging(void **state) { return (void)state, in_debug_mode(0, NULL); }

@@ -1,4 +1,5 @@
-/* test_disk_cache.c - compiled objects on disk: damage, foreign files, bounds, full and read-only disks, several processes.
+/* test_disk_cache.c - compiled objects on disk: damaged files, foreign files, bounds, full and read-only disks,
+ * several processes.
  *
  * ctest: threads
  */

@@ -1,5 +1,5 @@
-/* test_eval.c - array graphs that are run and stay open: values stay usable, nothing is computed twice, a loop of
- * evaluations makes no new kernels, what was overwritten is not read again, and errors leave the graph usable.
+/* test_eval.c - array graphs that are evaluated and stay open: values stay usable, nothing is computed twice, a loop
+ * of evaluations makes no new kernels, overwritten values are not read again, and errors leave the graph usable.
  *
  * ctest: devices driver threads
  */

@@ -1,5 +1,5 @@
-/* test_eval.h - one operation on bits, by definition: wf__eval, or, for what has no meaning of its own (EXPAND, f16 and
- * bf16), its expansion, node by node. */
+/* test_eval.h - one operation on bits, by definition: wf__eval, or, for operations that are expanded (EXPAND, f16 and
+ * bf16), the expansion, node by node. */
 #ifndef WEFT_TEST_EVAL_H
 #define WEFT_TEST_EVAL_H
 #include "ir/ir.h"

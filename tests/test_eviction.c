@@ -1,5 +1,5 @@
-/* test_eviction.c - a context that has run thousands of kernels holds no more than its bound: plans and code that were
- * not used for long leave, what kernels and launches in flight use stays, and what has left is made again.
+/* test_eviction.c - a context that has run thousands of kernels stays within its bounds. Plans and code that were not
+ * used for long are evicted, kernels and launches in flight keep theirs, and evicted code is made again on demand.
  *
  * ctest: threads
  */

@@ -1,5 +1,5 @@
-/* test_ewise.c - lazy array graphs: broadcasting, mixed dtypes, several outputs, every kind of overlap between what is
- * read and written, program order, kept arrays, poison and its messages. On the CPU and on the interpreter.
+/* test_ewise.c - lazy array graphs on every device: broadcasting, mixed dtypes, several outputs, every kind of overlap
+ * between inputs and outputs, program order, kept arrays, errors and their messages.
  *
  * ctest: devices baseline threads
  */

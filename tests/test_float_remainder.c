@@ -1,5 +1,5 @@
-/* test_float_remainder.c - mod and floor_mod of floats: the bits of C's fmod, and of that with the sign of the divisor, for special
- * values, quotients of every size and arguments next to multiples.
+/* test_float_remainder.c - mod and floor_mod of floats give the bits of fmod in C, or those with the sign of the
+ * divisor: special values, quotients of every size, arguments next to multiples.
  *
  * ctest: devices values
  */

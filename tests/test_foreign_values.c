@@ -1,6 +1,5 @@
-/* test_foreign_values.c - every function that takes a recording and values refuses those of another one, and says what
- * that one failed with, instead of recording nothing.
- */
+/* test_foreign_values.c - every function that takes a recording and values refuses values of another recording, and
+ * names the error of that recording instead of recording nothing. */
 #include "on_devices.h"
 #include "weft/traced.h"
 

@@ -1,4 +1,4 @@
-/* test_freeze.c - sequences of launches that are noted once and replayed with other arrays.
+/* test_freeze.c - sequences of launches that are frozen once and replayed with other arrays.
  *
  * ctest: devices driver threads
  */

@@ -1,5 +1,6 @@
-/* test_function_calls.c - calls of traced functions: in line, and chosen at every point from a table; equal ones merged, one that
- * is left alone in line, effects for those lanes alone that ask; mistakes.
+/* test_function_calls.c - calls of traced functions. A call is inlined, or at each point chosen from a table. Equal
+ * functions are merged, a table with one function left is inlined, and effects happen only for the lanes that call.
+ * Errors.
  *
  * ctest: devices
  */

@@ -1,5 +1,5 @@
-/* test_gpu_refused.c - what a GPU does not do, and what is said then: the table of docs/gpu.md. Each leaves the
- * device and the arrays as they were. */
+/* test_gpu_refused.c - what GPUs cannot do, and the errors that say so: the table of docs/gpu.md. Each error leaves
+ * device and arrays as they were. */
 #include "on_devices.h"
 
 static void test_barriers(void **state)

@@ -1,6 +1,5 @@
-/* test_graphviz.c - recordings as graphs for Graphviz: whatever was recorded and however it is called, the text is one of the
- * language, and edges have both of their ends.
- */
+/* test_graphviz.c - recordings as graphs for Graphviz: for any recording and any names the text follows the grammar of
+ * the language, and each edge has both ends. */
 #include "on_devices.h"
 #include <ctype.h>
 

@@ -1,5 +1,5 @@
-/* test_guarantees.c - what operators may count on, with integers and counted hooks: how often sections run and in which
- * order, every index once, starting values once, results once, empty spaces, outputs that meet in memory; for any
+/* test_guarantees.c - what operators may rely on, shown by integers and counting hooks: how often and in which order
+ * sections run, every index once, initial values once, results once, empty spaces, outputs that overlap; for any
  * number of threads.
  */
 #include "on_devices.h"

@@ -1,6 +1,6 @@
-/* test_half.c - f16 and bf16 against the definition of rounding: each conversion, sum, product, quotient, root and
- * fused multiply-add lies on the right side of the midpoints to the neighbours of what came out, on the CPU, in the
- * interpreter and in the folder.
+/* test_half.c - f16 and bf16 by the definition of rounding. Each conversion, sum, product, quotient, root and fused
+ * multiply-add lies between the midpoints around its result: on the processor, in the interpreter and in constant
+ * folding.
  *
  * ctest: baseline
  */

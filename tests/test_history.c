@@ -1,5 +1,5 @@
-/* test_history.c - what a context tells of the kernels that ran: counts of each optimisation, where plans and code came
- * from, how kernels ran, and why one was made again.
+/* test_history.c - the history of a context: counts of each optimisation, where plans and code came from, how kernels
+ * ran, and why a kernel was made again.
  *
  * ctest: threads
  */

@@ -1,5 +1,5 @@
-/* test_hooks.c - operators as hooks: over elements, over an index space, reducing; how often hooks are called; what the
- * contract allows.
+/* test_hooks.c - operators as hooks, over elements, over an index space and with reductions: how often Weft calls
+ * them, and what the contract allows.
  *
  * ctest: devices
  */

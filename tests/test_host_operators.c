@@ -1,5 +1,5 @@
-/* test_host_operators.c - host operators: every element in one chunk, whatever the strides, broadcasting, overlap and sizes;
- * and what is refused.
+/* test_host_operators.c - host operators get every element in one chunk, for any strides, broadcasting, overlap and
+ * sizes; errors.
  *
  * ctest: devices driver threads
  */

@@ -1,5 +1,5 @@
-/* test_indices_in_range.c - indices of every width against extents: which updates and writes take place, and that those which do
- * not leave everything as it was, on every device.
+/* test_indices_in_range.c - indices of every width compared with extents: updates and writes take place exactly where
+ * the index lies in the array, and leave all other elements as they were, on every device.
  *
  * ctest: devices
  */

@@ -1,4 +1,5 @@
-/* test_io_convert.c - conversions between stored and array types: half floats, rounding, clamping, packing, statistics.
+/* test_io_convert.c - conversions between the types of files and of arrays: half floats, rounding, clamping, packing,
+ * statistics.
  *
  * ctest: no_kernels
  */

@@ -1,5 +1,5 @@
-/* test_io_file.c - what all formats share: files appear whole or not at all, permissions, links, full disks, how
- * formats are recognised, and wrong arguments.
+/* test_io_file.c - what all formats share: files appear whole or not at all, permissions, links, full disks,
+ * recognition of formats, wrong arguments.
  *
  * ctest: no_kernels
  */

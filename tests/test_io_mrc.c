@@ -1,4 +1,4 @@
-/* test_io_mrc.c - MRC: every mode saved and loaded, strides, byte orders.
+/* test_io_mrc.c - MRC files: every mode saved and loaded, strides, byte orders.
  *
  * ctest: no_kernels
  */

@@ -1,5 +1,5 @@
-/* test_io_mrc_header.c - MRC headers: axis orders, stacks, geometry, statistics, IMOD's additions, headers that lie,
- * and real files.
+/* test_io_mrc_header.c - headers of MRC files: axis orders, stacks, geometry, statistics, the additions of IMOD, false
+ * fields, and real files.
  *
  * ctest: no_kernels
  */

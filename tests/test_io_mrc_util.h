@@ -1,4 +1,4 @@
-/* test_io_mrc_util.h - MRC headers made by hand, for the tests. */
+/* test_io_mrc_util.h - headers of MRC files made by hand. */
 #ifndef WEFT_TEST_IO_MRC_UTIL_H
 #define WEFT_TEST_IO_MRC_UTIL_H
 #include "test_io_util.h"

@@ -1,4 +1,4 @@
-/* test_io_npy.c - NPY: every dtype, orders, versions, and headers written by others or by nobody sane.
+/* test_io_npy.c - NPY files: every dtype, memory order and version; headers by other programs, and malformed ones.
  *
  * ctest: no_kernels
  */

@@ -1,5 +1,5 @@
-/* test_io_png.c - PNG: u8, u16 and bool, channels, what other programs write (palettes, few bits, interlacing), and
- * damage. Files are also built by hand here, chunk by chunk, with uncompressed deflate blocks.
+/* test_io_png.c - PNG files: u8, u16 and bool, channels, the palettes, few bits and interlacing of other programs,
+ * damage. Some files are built here by hand, chunk by chunk, with uncompressed deflate blocks.
  *
  * ctest: no_kernels
  */

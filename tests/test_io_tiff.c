@@ -1,5 +1,5 @@
-/* test_io_tiff.c - TIFF: every type, compression, pages and channels as we write them. Files of others and damaged
- * ones: test_io_tiff_foreign.c.
+/* test_io_tiff.c - TIFF files as Weft writes them: every type, compression, pages and channels. test_io_tiff_foreign.c
+ * has files of other programs and damaged ones.
  *
  * ctest: no_kernels
  */

@@ -1,5 +1,5 @@
-/* test_io_tiff_foreign.c - TIFF as others write it, and damaged. The files are built by hand, entry by entry: either
- * byte order, classic and BigTIFF, strips and tiles, samples together or in planes, lying fields.
+/* test_io_tiff_foreign.c - TIFF files of other programs, and damaged ones. The files are built here by hand, entry by
+ * entry: either byte order, classic and BigTIFF, strips and tiles, samples together or in planes, false fields.
  *
  * ctest: no_kernels
  */

@@ -1,5 +1,5 @@
-/* test_io_util.h - what the tests of files share: a folder of their own, small arrays with known values, raw files, and
- * checks of errors. Included once by each tests/test_io_*.c. */
+/* test_io_util.h - what tests of files share: a folder of their own, small arrays with known values, raw files, checks
+ * of errors. Each tests/test_io_*.c includes it once. */
 #ifndef WEFT_TEST_IO_UTIL_H
 #define WEFT_TEST_IO_UTIL_H
 #include <setjmp.h>

@@ -1,6 +1,5 @@
-/* test_ir.c - the builder: folding is exact for every dtype and special value, equal expressions become one node, the
- * text form reads back, the verifier refuses broken recordings.
- */
+/* test_ir.c - the builder: constant folding is exact for every dtype and special value, equal expressions become one
+ * node, the text form reads back, and the verifier refuses broken recordings. */
 #include "weft_test.h"
 #include "ir/ir.h"
 #include "test_eval.h"

@@ -1,6 +1,5 @@
-/* test_ir_text.c - the text form of recordings reads back as it was written, hostile text is refused, and the verifier
- * refuses recordings that break an invariant.
- */
+/* test_ir_text.c - the text form of recordings reads back as it was written, malformed text reports an error, and the
+ * verifier refuses recordings that break an invariant. */
 #include "weft_test.h"
 #include "ir/ir.h"
 

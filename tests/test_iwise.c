@@ -1,5 +1,5 @@
-/* test_iwise.c - index spaces: reading and writing by index, borders near and far outside, extents of 0 and 1, stencils
- * in place, sizes and positions as values. On the CPU and on the interpreter, against plain C.
+/* test_iwise.c - index spaces on every device beside plain C: reads and writes by index, borders near and far outside,
+ * extents of 0 and 1, stencils in place, sizes and positions as values.
  *
  * ctest: devices baseline threads
  */

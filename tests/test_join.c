@@ -1,5 +1,5 @@
-/* test_join.c - reductions with custom joins: argmax, Welford's variance, beside built-in ones; over all axes and some,
- * any shape, the same bits for any number of threads; hooks; what is refused.
+/* test_join.c - reductions with custom joins (argmax, the variance by Welford) beside built-in ones, over all axes and
+ * some, of any shape. Any number of threads gives the same bits. Hooks, errors.
  *
  * ctest: devices threads
  */

@@ -1,5 +1,5 @@
-/* test_kernel.c - prepared kernels: formals and parameters, other shapes and layouts at each launch, everything that is
- * refused, kept arrays, and what a dump shows.
+/* test_kernel.c - prepared kernels: formals and parameters, other shapes and layouts at each launch, every error, kept
+ * arrays, and the text of a dump.
  *
  * ctest: devices driver threads
  */

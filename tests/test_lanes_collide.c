@@ -1,6 +1,6 @@
-/* test_lanes_collide.c - accumulation where lanes meet in one element: every dtype, join and mode; all lanes at one place, some
- * of them, none; with conditions that split the lanes. The result is that of one point after the other. Numbers are
- * small, so that sums of floats are exact in any order.
+/* test_lanes_collide.c - accumulation where several lanes add to one element: every dtype, join and mode; all lanes,
+ * some of them or none at one place; conditions that split the lanes. The result is that of one point after the other.
+ * Numbers are small, so that sums of floats are exact in any order.
  *
  * ctest: devices sm_70
  */

@@ -1,5 +1,5 @@
-/* test_launch_memo.c - a kernel launched again and again, with arrays it has seen before, in any order, and with new ones in
- * the place of old ones: what it remembers of earlier launches never decides a result.
+/* test_launch_memo.c - a kernel launched again and again, with arrays of earlier launches in any order, and with new
+ * arrays at the addresses of old ones. What the kernel remembers of earlier launches changes no result.
  *
  * ctest: devices threads
  */

@@ -1,5 +1,5 @@
-/* test_launch_options.c - options of one call: how many threads, from how many points on, boxes as blocks; and what the handle
- * says of blocks. Results never depend on threads.
+/* test_launch_options.c - options of one call: the number of threads, the least number of points for several threads,
+ * boxes as blocks; and what the handle says about blocks. Threads change no result.
  *
  * ctest: devices threads
  */

@@ -1,6 +1,5 @@
-/* test_layout_order.c - strides of arrays in C order and in one with the last two axes the other way round, and the
- * order in which loops then walk them.
- */
+/* test_layout_order.c - strides of arrays in C order and in the order with the last two axes exchanged, and the order
+ * in which loops walk them. */
 #include "on_devices.h"
 
 static const wf_shape shape = { .rank = 4, .dim = { 2, 128, 64, 65 } };

@@ -1,7 +1,5 @@
-/* test_lazy_values.c - what a recording of lazy arrays comes to: what is known stays known, effects that change
- * nothing vanish, values of one scope are no values of another, masks of nested gathers combine, errors leave values as
- * they were.
- */
+/* test_lazy_values.c - values of lazy recordings: known numbers stay known, effects that change nothing vanish, values
+ * of one scope are invalid in another, masks of nested gathers combine, and errors leave values as they were. */
 #include "with_history.h"
 
 static wf_kernel_info info[16] = { { .size = sizeof *info } };

@@ -1,5 +1,5 @@
-/* test_lazy_writes.c - kept arrays that are written, or read, before their recording has run: that comes first, so that
- * what is said later stays. And those that will never be computed: writing gives them contents.
+/* test_lazy_writes.c - kept arrays that the host writes or reads before their recording has run. The recording runs
+ * first, so that the later write stays. Arrays that can no longer be computed get contents by being written.
  *
  * ctest: devices driver
  */

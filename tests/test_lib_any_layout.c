@@ -1,6 +1,6 @@
-/* test_lib_any_layout.c - the array functions on arrays of random rank, shape (empty ones, extents of 1), layout (permuted,
- * reversed, with gaps, broadcast), dtype and axes, against straightforward C; the same bits for 1, 2, 3 and 7 threads;
- * and virtual arrays of more than 2^31 elements.
+/* test_lib_any_layout.c - the array functions on arrays of random rank, shape (empty ones, extents of 1), layout
+ * (permuted, reversed, with gaps, broadcast), dtype and axes, beside plain C. 1, 2, 3 and 7 threads give the same
+ * bits. Arrays of more than 2^31 elements that are broadcast views.
  *
  * ctest: devices values long
  */

@@ -1,6 +1,5 @@
-/* test_lib_blas.c - matrix products by a BLAS that WEFT_BLAS names (here one that counts its calls) are those of the
- * library's own kernel: dtypes, layouts, batches; what cannot be opened is said.
- */
+/* test_lib_blas.c - matrix products through the BLAS library that WEFT_BLAS names (here one that counts its calls)
+ * equal those of the kernel in Weft: dtypes, layouts, batches. A library that cannot be opened is reported. */
 #include "on_devices.h"
 #include "weft/functions.h"
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
-/* test_lib_devices.c - the functions of weft/functions.h, those of weft/io.h and operator text on arrays that are not
- * on the context's default device: results are the same as on it, on the device of the input; inputs on two devices are
- * refused by name. Reductions and order are in test_lib_devices_reduce.c.
+/* test_lib_devices.c - the functions of weft/functions.h and weft/io.h and operator text on arrays that are not on the
+ * default device of the context. Results equal those on the default device, and lie on the device of the input. Inputs
+ * on two devices are refused by name. test_lib_devices_reduce.c has reductions and order.
  *
  * ctest: driver
  */

@@ -1,4 +1,5 @@
-/* test_lib_devices_reduce.c - the rest of test_lib_devices.c: reductions, order, histograms off the default device.
+/* test_lib_devices_reduce.c - reductions, order and histograms on arrays that are not on the default device: the
+ * second part of test_lib_devices.c.
  *
  * ctest: driver
  */

@@ -1,4 +1,5 @@
-/* test_lib_make.c - wf_array_fill to wf_array_repeat against plain C, for every dtype, on views and empty arrays.
+/* test_lib_make.c - the functions that make, copy and rearrange arrays, wf_array_fill to wf_array_repeat, beside plain
+ * C, for every dtype, on views and empty arrays.
  *
  * ctest: devices values
  */

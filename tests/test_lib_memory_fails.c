@@ -1,5 +1,5 @@
-/* test_lib_memory_fails.c - every function of weft/functions.h with the first, second, ... allocation failing:
- * WF_ERR_MEMORY and no result, or the result that it has with all memory; nothing leaks.
+/* test_lib_memory_fails.c - every function of weft/functions.h with the first, second, ... allocation failing. It
+ * returns WF_ERR_MEMORY and no result, or the result that it has with all memory; nothing leaks.
  *
  * ctest: long
  */

@@ -1,6 +1,6 @@
-/* test_lib_order.c - sorting, quantiles, cumulative sums and histograms against plain C: all dtypes with all kinds
- * of bits, short and long rows, strided, reversed and broadcast, NaN and signed zeros, empty and single; threads and
- * devices change no bit.
+/* test_lib_order.c - sorting, quantiles, cumulative sums and histograms beside plain C: all dtypes with all kinds of
+ * bits, short and long rows, strided, reversed and broadcast, NaN and signed zeros, empty arrays and single elements.
+ * Threads and devices change no bit.
  *
  * ctest: devices threads values
  */

@@ -1,5 +1,5 @@
-/* test_lib_product.c - dot and matrix products against plain C: all dtypes, sizes around the blocks, batches that
- * broadcast, transposed and reversed operands; sums of floats bit by bit, for any number of threads.
+/* test_lib_product.c - dot and matrix products beside plain C: all dtypes, sizes around those of blocks, batches that
+ * broadcast, transposed and reversed operands. Sums of floats have the same bits for any number of threads.
  *
  * ctest: devices driver values
  */

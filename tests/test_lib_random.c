@@ -1,5 +1,5 @@
-/* test_lib_random.c - Philox4x32-10 against its published vectors and plain C; distributions by moments and by
- * distance from their distribution function; the same elements for any length, stride and number of threads.
+/* test_lib_random.c - Philox4x32-10 beside its published vectors and plain C, and distributions by their moments and
+ * by the distance from their distribution function. Length, stride and number of threads change no element.
  *
  * ctest: devices values
  */

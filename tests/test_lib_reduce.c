@@ -1,6 +1,6 @@
-/* test_lib_reduce.c - reductions, extremes and their places, truth, closeness and normalisation against plain C,
- * over every subset of the axes of permuted, reversed, broadcast and empty arrays, with NaN, for all dtypes; threads
- * change no bit.
+/* test_lib_reduce.c - reductions, extremes and their places, truth, closeness and normalisation beside plain C, over
+ * every subset of the axes of permuted, reversed, broadcast and empty arrays, with NaN, for all dtypes. Threads change
+ * no bit.
  *
  * ctest: devices threads values
  */

@@ -1,5 +1,5 @@
-/* test_lib_regions.c - many regions taken and put at once, against a loop over single ones: every border mode, ranks,
- * dtypes, regions that meet or lie outside, views.
+/* test_lib_regions.c - many regions read and written by one call equal a loop over single regions: every border mode,
+ * ranks, dtypes, regions that overlap or lie outside, views.
  *
  * ctest: devices values
  */

@@ -1,4 +1,5 @@
-/* test_loader.c - the object loader on good, truncated and corrupted objects, its memory; target detection; the search for LLVM.
+/* test_loader.c - the object loader on good, truncated and corrupted objects, and its memory; detection of the target;
+ * the search for LLVM.
  *
  * ctest: threads
  */

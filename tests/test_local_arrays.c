@@ -1,5 +1,5 @@
-/* test_local_arrays.c - local arrays of each point: against plain C, with indices that are numbers, counters and values, in
- * loops and conditions, index spaces, array graphs, hooks and text; what is outside; mistakes.
+/* test_local_arrays.c - local arrays of each point beside plain C: indices that are numbers, counters and values;
+ * loops and conditions, index spaces, array graphs, hooks and operator text; indices outside; errors.
  *
  * ctest: devices baseline
  */

@@ -1,5 +1,5 @@
-/* test_lockstep.c - counters that the running lanes of a loop share: which states get a uniform twin, by the recording,
- * and operators whose lanes leave at different turns, on every device against plain C.
+/* test_lockstep.c - counters that the running lanes of a loop share. The recording decides which states get a uniform
+ * twin; operators whose lanes leave at different iterations give the results of plain C on every device.
  *
  * ctest: devices
  */

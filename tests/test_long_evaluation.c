@@ -1,6 +1,5 @@
-/* test_long_evaluation.c - a graph that is evaluated thousands of times: it stays small, values that are in use stay what they
- * are, whatever has become of others in between, and those that are not are still refused.
- */
+/* test_long_evaluation.c - a graph evaluated thousands of times stays small. Values in use keep their contents,
+ * whatever becomes of others in between, and overwritten values still report an error. */
 #include "launch/launch.h"
 #include "on_devices.h"
 

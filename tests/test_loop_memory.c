@@ -1,5 +1,5 @@
-/* test_loop_memory.c - loops whose turns see in memory what the turns before have left there, written out (their number is
- * known) and not (it is a parameter), in index spaces and over whole arrays, against plain C, on every device.
+/* test_loop_memory.c - loops whose iterations read memory that earlier iterations wrote, unrolled (the count is known)
+ * and not (it is a parameter), in index spaces and over whole arrays, beside plain C, on every device.
  *
  * ctest: devices baseline
  */

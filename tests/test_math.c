@@ -1,7 +1,7 @@
-/* test_math.c - the elementary functions: special values, hard cases with results from multiple precision (mpmath, 3000
- * bits), error bounds on dense samples against the C library in higher precision, symmetry, exactness and monotonicity.
- * Everything runs on the interpreter and on the CPU; test_ops.c compares the two bit by bit. Exhaustive measurements:
- * tools/ulp.c.
+/* test_math.c - the elementary functions on the interpreter and the processor: special values, hard cases from
+ * multiple precision (mpmath, 3000 bits), error bounds on dense samples beside the C library in higher precision,
+ * symmetry, exactness and monotonicity. test_ops.c compares the two devices bit by bit; tools/ulp.c measures
+ * exhaustively.
  */
 #include "reference_math.h"
 #include "test_math_hard_f32.h"

@@ -1,6 +1,5 @@
-/* test_math_rows.h - arguments and results of the functions, for test_math.c: special values, from C11 Annex F and from
- * what the op table says.
- */
+/* test_math_rows.h - arguments and results of the functions, for test_math.c: special values from Annex F of C11 and
+ * from the op table. */
 #ifndef TEST_MATH_ROWS_H
 #define TEST_MATH_ROWS_H
 #include "ir/ir.h"

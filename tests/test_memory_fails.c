@@ -1,6 +1,6 @@
-/* test_memory_fails.c - scenarios over the whole API, each repeated with the first, second, ... allocation failing: the
- * status is WF_ERR_MEMORY or WF_OK with right results, nothing crashes, and (under AddressSanitizer) nothing leaks.
- * Debug builds only: elsewhere allocations cannot be made to fail.
+/* test_memory_fails.c - scenarios over the whole API, each with the first, second, ... allocation failing. The status
+ * is WF_ERR_MEMORY, or WF_OK with right results; nothing crashes, and under the address sanitizer nothing leaks. Only
+ * debug builds can make allocations fail.
  *
  * ctest: long
  */

@@ -1,6 +1,5 @@
-/* test_memory_fails_lazy.c - scenarios of lazy arrays as in test_memory_fails.c: copies on write, evaluation on the
- * way, frozen sequences, records, scans, compression and loops that are watched, each repeated with the first, second, ... allocation failing.
- */
+/* test_memory_fails_lazy.c - lazy arrays with the first, second, ... allocation failing, as in test_memory_fails.c:
+ * copies on write, evaluation between operations, frozen sequences, records, scans, compression, watched loops. */
 #include "memory_fails.h"
 
 enum { N = 8 };

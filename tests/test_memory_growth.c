@@ -1,5 +1,6 @@
-/* test_memory_growth.c - memory stays what it is, however long a program goes on: recordings of every kind made, evaluated, run,
- * dropped and failed, arrays, copies and views taken and given back, sequences frozen and replayed.
+/* test_memory_growth.c - the memory of a process stays constant, however long a program runs: recordings of every kind
+ * are made, evaluated, run, dropped and made to fail; arrays, copies and views are made and released; sequences are
+ * frozen and replayed.
  */
 #include "on_devices.h"
 #if defined __GLIBC__

@@ -1,6 +1,6 @@
-/* test_memory_neighbours.c - which memory kernels touch: rows around the width of a vector leave their neighbours alone,
- * lanes beyond the end do not trap, elements beyond the reach of 32 bits are found, and functions of the log may use
- * the context.
+/* test_memory_neighbours.c - which memory kernels touch. Rows around the width of a vector leave their neighbours as
+ * they were, lanes beyond the end do not trap, elements beyond the reach of 32 bits are found, and log functions may
+ * use the context.
  *
  * ctest: threads
  */

@@ -1,5 +1,5 @@
-/* test_messages.c - mistakes are said of the function that was called, the array and the recording; what a C programmer
- * would write for a condition or a short counter means what it does in C.
+/* test_messages.c - error messages name the function that was called, the array and the recording. Conditions and
+ * short counters mean what they mean in C.
  *
  * ctest: devices
  */

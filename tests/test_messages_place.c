@@ -1,5 +1,5 @@
-/* test_messages_place.c - mistakes that only the planner finds, or the builder by shapes, name the operation at fault by
- * its number in the dump, or its label, what it is of, its section and the recording.
+/* test_messages_place.c - errors that the planner finds, or the builder from shapes, name the operation at fault: its
+ * number in the dump or its label, the array, the section and the recording.
  *
  * ctest: devices
  */

@@ -1,4 +1,5 @@
-/* test_no_contents.c - formals and scratch have no contents of their own: whatever wants some says so.
+/* test_no_contents.c - formals and scratch have no contents of their own: every function that needs contents reports
+ * an error.
  *
  * ctest: devices
  */

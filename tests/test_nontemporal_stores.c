@@ -1,5 +1,6 @@
-/* test_nontemporal_stores.c - which large kernels store past the cache: where rows are written whole, by element or by index, at
- * aligned addresses, nothing reads what is written, and no scattered reads of less than a cache line need the buffers.
+/* test_nontemporal_stores.c - which large kernels use non-temporal stores. They do where rows are written whole, by
+ * element or by index, at aligned addresses, unless the kernel reads what it writes, or scattered reads of less than a
+ * cache line need the buffers of the processor.
  */
 #include "base/base.h"
 #include "with_history.h"

@@ -1,6 +1,7 @@
-/* test_ops.c - every operation of the table, for every dtype it allows, over all pairs of special values and random
- * ones, through the public API: the CPU gives the interpreter's bits (NaN equals NaN), for array sizes that leave every
- * kind of vector tail. The loops run over the table, so a new operation is tested by being in it.
+/* test_ops.c - every operation of the table through the public API, for every dtype that it allows, over all pairs of
+ * special values and random ones. The processor gives the bits of the interpreter (NaN equals NaN), for array sizes
+ * that leave every kind of vector tail. The loops run over the table, so a new operation is tested without a line
+ * here.
  */
 #include "weft_test.h"
 #include "ir/ir.h"

@@ -1,6 +1,5 @@
-/* test_ops_exact.c - what operations mean, beside the C library and plain C: signs, integer division, rotation, the
- * parts of floats and their neighbours. That all devices agree is tested for every operation by test_ops.
- */
+/* test_ops_exact.c - the meaning of operations beside plain C and the C library: signs, integer division, rotation,
+ * the parts of floats and their neighbours. test_ops.c compares the devices with each other. */
 #include "on_devices.h"
 
 static const double special[] = { 0.0,

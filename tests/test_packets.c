@@ -1,5 +1,5 @@
-/* test_packets.c - records moved as vectors (WF_FLAG_PACKETS): gathers, scatters and accumulations of every record size
- * beside the interpreter, bit for bit, on every vector width; masks, borders, tails, orders that must be kept.
+/* test_packets.c - records moved as vectors (WF_FLAG_PACKETS): gathers, scatters and accumulations of every record
+ * size have the bits of the interpreter on every vector width; masks, borders, tails, orders that must be kept.
  *
  * ctest: baseline threads
  */

@@ -1,4 +1,5 @@
-/* test_parallel_compile.c - the stages of a plan get their code by several threads at once; two contexts share no lock.
+/* test_parallel_compile.c - several threads compile the stages of one plan at the same time, and two contexts share no
+ * lock.
  *
  * ctest: threads
  */

@@ -1,4 +1,4 @@
-/* test_pcg.c - PCG32 as traced functions: the sequence that its author publishes, and beside the same generator in C.
+/* test_pcg.c - PCG32 as traced functions: the published sequence, and the same numbers as the generator in C.
  *
  * ctest: devices
  */

@@ -1,5 +1,5 @@
-/* test_prefetch.c - arrays beyond the caches, touched where index arrays say: generated code asks for their memory ahead of
- * time, which must change nothing. Everything is checked against plain loops on integers.
+/* test_prefetch.c - arrays larger than the caches, accessed through index arrays. Generated code prefetches their
+ * elements, which must change no result. Loops of plain C compute the expected integers.
  *
  * ctest: baseline
  */

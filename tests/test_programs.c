@@ -1,5 +1,5 @@
-/* Small array programs as a user would write them, each beside plain C: sieve, life, shortest paths, run lengths,
- * sorting by digits, clusters, a sparse product, conjugate gradients, equalisation, box sums, components, the
+/* test_programs.c - small array programs as a user would write them, each beside plain C: sieve, life, shortest paths,
+ * run lengths, radix sort, clusters, a sparse product, conjugate gradients, equalisation, box sums, components, the
  * Mandelbrot set.
  *
  * ctest: devices driver

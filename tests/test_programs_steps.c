@@ -1,6 +1,6 @@
-/* More array programs, each beside plain C: those that go on step by step, in loops of lanes or in C with evaluations in
- * between. Searching, divisors, random walks, levels of a graph, ranks of pages, a sorting network, a Fourier transform,
- * relaxation in place, traces of a loop, a median filter.
+/* test_programs_steps.c - array programs that go on step by step, in loops of lanes or in C with evaluations in
+ * between, each beside plain C: searching, divisors, random walks, levels of a graph, page ranks, a sorting network, a
+ * Fourier transform, relaxation in place, traces of a loop, a median filter.
  *
  * ctest: devices driver
  */

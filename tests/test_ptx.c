@@ -1,5 +1,5 @@
-/* test_ptx.c - whole recordings as PTX, by wf_kernel_dump: every shape of kernel, loops, updates of every dtype, joins;
- * each is assembled where there is an assembler. What is refused.
+/* test_ptx.c - whole recordings as PTX, by wf_kernel_dump: every shape of kernel, loops, updates of every dtype,
+ * joins, errors. Each text is assembled where an assembler is installed.
  *
  * ctest: gpu
  */

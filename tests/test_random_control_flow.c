@@ -1,7 +1,7 @@
-/* test_random_control_flow.c - random programs with control flow (conditions, loops of every kind, break and continue, calls by index,
- * variables, own elements, gathers, accumulations, evaluations in between) beside plain C that walks the same program
- * point by point and knows neither recordings nor plans. In debug mode what assignments store is watched, too: each
- * point must see the same values in the same order.
+/* test_random_control_flow.c - random programs with control flow (conditions, loops of every kind, break and continue,
+ * calls by index, variables, own elements, gathers, accumulations, evaluations in between) beside plain C, which walks
+ * the same program point by point and knows neither recordings nor plans. In debug mode, wf_watch also sees the values
+ * that assignments store: each point has the same values in the same order.
  *
  * ctest: devices values
  */

@@ -1,5 +1,5 @@
-/* test_random_layouts.c - random shapes of rank 0 to 8 and random layouts (permuted, padded, negative, repeated, views of
- * views), computed as lazy arrays and as index spaces, against loops in plain C that know nothing but addresses.
+/* test_random_layouts.c - random shapes of rank 0 to 8 in random layouts (permuted, padded, negative, repeated, views
+ * of views), computed as lazy arrays and as index spaces, beside loops in plain C that know only addresses.
  *
  * ctest: baseline
  */

@@ -1,9 +1,10 @@
-/* Random programs of whole arrays beside plain C: operations, views, reductions, scans and gathers of values; arrays
- * that are assigned, scattered and accumulated into, through views, in memory of the program's too; copies, arrays that
- * nobody sees any more, evaluations on the way, a second recording inside the first. Devices share the planner, so
- * comparing them with each other would not do: each value and each memory carries what plain C makes of it.
+/* test_random_programs.c - random programs of whole arrays beside plain C: operations, views, reductions, scans and
+ * gathers of values; arrays that are assigned, scattered and accumulated into, through views and in memory of the
+ * program; copies, released arrays, evaluations in between, a second recording inside the first.
  *
- * WEFT_RANDOM_PROGRAMS=COUNT,FIRST runs so many programs, from that one on; of one alone the steps are written.
+ * All devices share the planner, so comparing devices would not find its errors. Each value and each memory carries
+ * the elements that plain C computes. WEFT_RANDOM_PROGRAMS=COUNT,FIRST runs COUNT programs from number FIRST on; of a
+ * single program the steps are printed.
  *
  * ctest: devices
  */

@@ -1,6 +1,6 @@
-/* Random compositions of slices, permutations, reshapes, repetitions, gathers and sums, beside plain C that moves the
- * elements one by one. Devices share the planner, so comparing them with each other would not do: what is at the same
- * indices need not be at the same place.
+/* test_random_views.c - random compositions of slices, permutations, reshapes, repetitions, gathers and sums, beside
+ * plain C that moves the elements one by one. All devices share the planner, so comparing devices would not find its
+ * errors.
  *
  * ctest: devices
  */

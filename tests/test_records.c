@@ -1,6 +1,6 @@
-/* test_records.c - records on every device beside loops in C: read at indices of which some are outside, written and
- * summed at indices of which some meet, of all sizes and dtypes, aligned and not; what is read between writes; and that
- * GPUs move them by wide accesses.
+/* test_records.c - records on every device beside loops in C: read at indices of which some lie outside, written and
+ * summed at indices of which some collide, of all sizes and dtypes, aligned and not; reads between writes; wide
+ * accesses on GPUs.
  *
  * ctest: devices baseline sm_70 sm_100
  */

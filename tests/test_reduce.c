@@ -1,6 +1,6 @@
-/* test_reduce.c - reductions: every join and dtype against plain C, the same bits for any number of threads and on the
- * interpreter, several at once, empty arrays, initial values joined in once, WF_SECTION_POST, sums fused with what they
- * sum.
+/* test_reduce.c - reductions of every join and dtype beside plain C, with the same bits for any number of threads and
+ * in the interpreter: several at once, empty arrays, initial values joined once, WF_SECTION_POST, sums fused with
+ * their operands.
  *
  * ctest: devices driver threads values
  */

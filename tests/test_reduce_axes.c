@@ -1,6 +1,6 @@
-/* test_reduce_axes.c - reductions over some of the axes: every subset of the axes of random arrays (permuted, padded,
- * reversed, broadcast, empty) against plain C, every join and dtype, in array graphs and in index spaces;
- * WF_SECTION_POST with indices; the same bits for any number of threads, vector width and on the interpreter.
+/* test_reduce_axes.c - reductions over every subset of the axes of random arrays (permuted, padded, reversed,
+ * broadcast, empty) beside plain C: every join and dtype, array graphs and index spaces, WF_SECTION_POST with indices.
+ * Any number of threads, any vector width and the interpreter give the same bits.
  *
  * ctest: devices threads values
  */

@@ -1,4 +1,5 @@
-/* Prefix sums and other scans, block reductions, and what is made of them: the elements where a mask holds.
+/* test_scan.c - prefix sums and other scans, reductions of blocks, and functions made of scans: the elements where a
+ * mask holds.
  *
  * ctest: devices threads
  */

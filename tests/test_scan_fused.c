@@ -1,6 +1,6 @@
-/* test_scan_fused.c - scans of what is computed on the way, and what is made of their results on the way, on every
- * device: the interpreter's bits for any dtype, join, axis, direction and shape; and where GPUs do so within the scan's
- * own kernels, how many there are.
+/* test_scan_fused.c - scans that compute their input, and later operations on their results, on every device: the bits
+ * of the interpreter for any dtype, join, axis, direction and shape. Where a GPU does these operations in the kernels
+ * of the scan, the test counts the kernels.
  *
  * ctest: devices
  */

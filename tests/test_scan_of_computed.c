@@ -1,5 +1,6 @@
-/* test_scan_of_computed.c - scans of what is computed on the way, part by part, and used on the way: the bits of a scan of an
- * array that holds the same elements, for any shape, axis, direction, layout of operands and number of threads.
+/* test_scan_of_computed.c - scans that compute their input part by part, and code that uses their results part by
+ * part, have the bits of a scan of a stored array, for any shape, axis, direction, layout of operands and number of
+ * threads.
  */
 #include "with_history.h"
 

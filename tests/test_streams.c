@@ -1,5 +1,5 @@
-/* test_streams.c - queued work: order, lifetime, waiting, failures, events, the current stream of a thread. Streams are
- * held up where a test wants them, by work that waits.
+/* test_streams.c - queued work: order, lifetime, waiting, failures, events, the current stream of a thread. A test
+ * stops a stream by queued work that waits.
  *
  * ctest: devices driver threads
  */

@@ -1,4 +1,5 @@
-/* test_text.c - operator text: the grammar, the rules for dtypes, neighbours, errors. The shell's side is tests/cli. */
+/* test_text.c - operator text: the grammar, the rules for dtypes, neighbours, errors. tests/cli has the command line.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
-/* test_text_numbers.c - numbers in operator text: what they do to dtypes and shapes does not depend on their values, and
- * alone they are arrays of the common shape.
- */
+/* test_text_numbers.c - numbers in operator text: their effect on dtypes and shapes does not depend on their values,
+ * and alone they become arrays of the common shape. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* test_text_program.c - operator text with typed locals, blocks and writes by index, against the same in C.
+/* test_text_program.c - operator text with typed locals, blocks and writes by index, beside the same in C.
  *
  * ctest: devices
  */

@@ -1,5 +1,5 @@
-/* test_text_refused.c - programs in operator text that are refused: the message and the place, for small mistakes,
- * hostile sizes and when memory runs out.
+/* test_text_refused.c - programs in operator text that are wrong: the message and the place, for small mistakes,
+ * hostile sizes and failing allocations.
  *
  * ctest: devices values
  */

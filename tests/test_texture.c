@@ -1,5 +1,5 @@
-/* test_texture.c - textures of 1 to 3 axes beside the same in C: every filter and wrap mode, channels, positions far
- * outside and not numbers, recordings of both kinds, with and without packets; mistakes.
+/* test_texture.c - textures of 1 to 3 axes beside plain C: every filter and wrap mode, channels, positions far outside
+ * and NaN, array graphs and index spaces, with and without packets; errors.
  *
  * ctest: devices
  */

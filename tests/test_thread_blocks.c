@@ -1,6 +1,6 @@
-/* test_thread_blocks.c - blocks as blocks of threads: scratch that threads share, barriers, which thread of how many, sections
- * that run once a block. On the processor, where a thread is a block, the same recordings give the same results. What
- * is refused on GPUs.
+/* test_thread_blocks.c - blocks that are blocks of threads: scratch that threads share, barriers, the number of a
+ * thread and of all threads, sections that run once for each block. On the processor a thread is a block, and the same
+ * recordings give the same results. What GPUs refuse.
  *
  * ctest: devices gpu
  */

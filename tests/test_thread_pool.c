@@ -1,4 +1,4 @@
-/* test_thread_pool.c - every block runs exactly once, whoever calls, from wherever, with however many threads.
+/* test_thread_pool.c - every block runs exactly once, for any caller, any nesting and any number of threads.
  *
  * ctest: threads
  */

@@ -1,5 +1,5 @@
-/* test_threads.c - what may happen at once: contexts side by side, recordings in several threads of one context, one
- * kernel launched from everywhere, arrays shared and released, errors of each thread its own. Meant for ThreadSanitizer
+/* test_threads.c - what several threads may do at the same time: use contexts of their own, record in one context,
+ * launch one kernel, share and release arrays. Each thread has its own errors. The thread sanitizer runs this test,
  * too.
  *
  * ctest: threads

@@ -1,5 +1,5 @@
-/* test_tiers.c - kernels of little work are compiled in little time, and for good by the launch that has made it worth
- * that; what it computes stays the same (WF_FLAG_TIERED).
+/* test_tiers.c - kernels with little work are compiled quickly, and with full optimisation by the launch that makes
+ * this worthwhile; their results stay the same (WF_FLAG_TIERED).
  *
  * ctest: threads
  */

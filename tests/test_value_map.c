@@ -1,4 +1,5 @@
-/* test_value_map.c - the map of kernels in memory: collisions, its bound, values in use, threads, memory that runs out.
+/* test_value_map.c - the map of kernels in memory: collisions, its bound, values in use, threads, and failing
+ * allocations.
  *
  * ctest: threads
  */

@@ -1,6 +1,6 @@
-/* test_vector_accesses.c - element-wise recordings whose neighbours may be read and written together: every dtype, rows of
- * every length, views that begin anywhere, in place, several arrays of different sizes, values from elsewhere. On a GPU
- * the kernels have accesses of several elements, whether or not this launch may use them.
+/* test_vector_accesses.c - element-wise recordings whose neighbours may be read and written together: every dtype,
+ * rows of every length, views that begin anywhere, in place, several arrays of different sizes, values of other
+ * stages. On a GPU the kernels contain accesses of several elements, whether or not this launch may use them.
  *
  * ctest: devices baseline
  */

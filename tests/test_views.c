@@ -1,5 +1,5 @@
-/* Values made of the elements of others: slices, permutations, reshapes, repetitions and gathers of values that need
- * not be in memory. What is expected is computed here, element by element, from a plain array.
+/* test_views.c - values made of the elements of others: slices, permutations, reshapes, repetitions and gathers of
+ * values that need not be in memory. Plain C computes the expected elements from a plain array.
  *
  * ctest: devices baseline
  */

@@ -1,4 +1,4 @@
-/* test_watch.c - wf_watch: loops seen turn by turn, over all points at once. */
+/* test_watch.c - wf_watch shows the values of loops after each iteration, over all points at once. */
 #include "on_devices.h"
 #include <weft/functions.h>
 

@@ -1,6 +1,5 @@
-/* weft_test.h - what the tests of recordings share: cmocka, contexts that leave no trace on disk, arrays from C data,
- * comparison bit by bit with NaN equal to NaN.
- */
+/* weft_test.h - what tests of recordings share: cmocka, contexts that leave nothing on disk, arrays from C data,
+ * comparison bit by bit in which NaN equals NaN. */
 #ifndef WEFT_TEST_H
 #define WEFT_TEST_H
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* with_history.h - the group of tests of one file on contexts that note what runs: on the CPU and on the interpreter. */
+/* with_history.h - runs the tests of a file on contexts that record a history: on the processor and in the interpreter. */
 #ifndef WEFT_WITH_HISTORY_H
 #define WEFT_WITH_HISTORY_H
 #include "on_devices.h"
