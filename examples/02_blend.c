@@ -1,5 +1,5 @@
-/* Three inputs and two outputs in one pass. The inputs are views of one buffer: a view is an array that shares memory, and
- * is released as any array. One check at the end reports every error. */
+/* Three inputs and two outputs in one pass. The inputs are views of one buffer: a view is an array that shares memory,
+ * and is released as any array. One check at the end reports every error. */
 #include "weft/weft.h"
 #include <math.h>
 #include <stdio.h>

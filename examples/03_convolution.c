@@ -1,5 +1,5 @@
-/* Naive 11x11 convolution by index. C variables are constants of the recording, and C loops are unrolled by it. wf_read_or
- * tests the bounds (0 outside); planning parts interior and border, so that the interior has no tests. */
+/* Naive 11x11 convolution by index. C variables are constants of the recording, and C loops are unrolled by it.
+ * wf_read_or tests the bounds (0 outside); planning parts interior and border, so that the interior has no tests. */
 #include "weft/weft.h"
 #include <math.h>
 #include <stdio.h>

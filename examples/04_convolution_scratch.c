@@ -1,7 +1,6 @@
-/* Convolution with a block's window in scratch on a GPU, and the naive form on the CPU: a C `if` chooses while recording.
- * Scratch is an array. The threads of a block fill it together, wait at a barrier, and read each other's elements.
- * `04_convolution_scratch cuda` runs on the first GPU.
- */
+/* Convolution with a block's window in scratch on a GPU, and the naive form on the CPU: a C `if` chooses while
+ * recording. Scratch is an array. The threads of a block fill it together, wait at a barrier, and read each other's
+ * elements. `04_convolution_scratch cuda` runs on the first GPU. */
 #include "weft/weft.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* A histogram for each row of an array, in two ways: by wf_accumulate, which chooses private copies or atomic operations
- * by size; and in the scratch memory of the row's block, which a section after the points adds up. */
+/* A histogram for each row of an array, in two ways: by wf_accumulate, which chooses private copies or atomic
+ * operations by size; and in the scratch memory of the row's block, which a section after the points adds up. */
 #include "weft/weft.h"
 #include <stdio.h>
 #include <string.h>

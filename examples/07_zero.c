@@ -1,5 +1,5 @@
-/* The contract of an operator (.vectorize). Without the contract, an operator may write its inputs and read its outputs.
- * With the contract, that is an error while recording, and nothing runs. */
+/* The contract of an operator (.vectorize). Without the contract, an operator may write its inputs and read its
+ * outputs. With the contract, that is an error while recording, and nothing runs. */
 #include "weft/weft.h"
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* Mean and variance over chosen axes, in two ways: in one stable pass, by Welford's recurrence joined by Chan's rule; and
- * by lazy arrays, in three lines. */
+/* Mean and variance over chosen axes, in two ways: in one stable pass, by Welford's recurrence joined by Chan's rule;
+ * and by lazy arrays, in three lines. */
 #include "weft/weft.h"
 #include <math.h>
 #include <stdio.h>

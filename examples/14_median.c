@@ -1,5 +1,5 @@
-/* Median of a 5x5 neighbourhood: the window is a local array of each point, sorted by insertion, as in C. The loops have
- * constant bounds and are unrolled, so that every index is a constant and the array is kept in registers. */
+/* Median of a 5x5 neighbourhood: the window is a local array of each point, sorted by insertion, as in C. The loops
+ * have constant bounds and are unrolled, so that every index is a constant and the array is kept in registers. */
 #include "weft/weft.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Debug mode shows a loop iteration by iteration: bisection for the angle at which cos(x) = c, for several c at once. */
+/* Debug mode shows a loop iteration by iteration: bisection for the angle at which cos(x) = c, for several c at
+ * once. */
 #include "weft/weft.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Work in the background: the host makes the next frame while two streams compute. The first stream smooths each frame. The
- * second one waits for an event of the first, and measures the smoothed frame. */
+/* Work in the background: the host makes the next frame while two streams compute. The first stream smooths each frame.
+ * The second one waits for an event of the first, and measures the smoothed frame. */
 #include "weft/weft.h"
 #include <math.h>
 #include <stdio.h>

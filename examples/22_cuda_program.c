@@ -1,5 +1,5 @@
-/* A program that uses CUDA itself: an array wraps its device memory, and its stream runs Weft's launches in order with its
- * own copies. The program loads the few CUDA functions that it needs, so that it builds without cuda.h.
+/* A program that uses CUDA itself: an array wraps its device memory, and its stream runs Weft's launches in order with
+ * its own copies. The program loads the few CUDA functions that it needs, so that it builds without cuda.h.
  * `22_cuda_program cuda` needs a GPU; without an argument the program does nothing. */
 #include "weft/weft.h"
 #include <dlfcn.h>

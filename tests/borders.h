@@ -3,8 +3,8 @@
 #define WEFT_TEST_BORDERS_H
 #include "ir/ir.h"
 
-/* Returns the index inside an axis of n >= 1 elements that index i stands for, or -1 if it stands for the value outside.
- * Goes there step by step, as the drawings in record.h show. */
+/* Returns the index inside an axis of n >= 1 elements that index i stands for, or -1 if it stands for the value
+ * outside. Goes there step by step, as the drawings in record.h show. */
 static inline int64_t border_index(wf_border border, int64_t i, int64_t n)
 {
     while (i < 0 || i >= n)

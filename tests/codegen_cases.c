@@ -172,7 +172,7 @@ static wf__ref num(test_case *t, int64_t v) { return wf__const_bits(&t->ir, WF_I
 
 static wf__ref plus(test_case *t, wf__ref a, int64_t v) { return wf__op2(&t->ir, WF__OP_add, a, num(t, v)); }
 
-/* As if all memory that is accessed by index were large: INTERIOR prefetches it. */
+/* Marks all memory that is accessed by index as large, so that INTERIOR prefetches it. */
 static void make_far(test_case *t, bool far)
 {
     for (uint32_t s = 0; s < t->ir.slot_n; s++)
@@ -195,7 +195,8 @@ static void check_addressing(unsigned dtype, int rows, int columns, bool far)
     uint32_t step = test_slot(&t, dtype, 2, wide, true), index = test_slot(&t, WF_I32, 1, one, true);
     uint32_t column = test_slot(&t, dtype, 2, size, true), flat = test_slot(&t, dtype, 2, size, true);
     uint32_t mirror = test_slot(&t, dtype, 2, wide, false), onto = test_slot(&t, dtype, 2, size, true);
-    const uint32_t backward[] = { flat, mirror, onto }; /* known to be reversed when the code is made, unlike flip */
+    const uint32_t backward[] = { flat, mirror,
+                                  onto }; /* the code generator sees that it is reversed; of flip it does not */
     for (size_t k = 0; k < WF__COUNT(backward); k++) {
         t.array[backward[k]].reversed = true;
         t.ir.slot[backward[k]].step[1] = WF__STEP_BACK;

@@ -20,7 +20,7 @@ static const char *assemblers(void)
     return given && *given ? given : "ptxas:/usr/local/cuda/bin/ptxas";
 }
 
-/* The exit status; what the program says goes to `said`. */
+/* Runs a command, whose output goes to `said`. Returns its exit status. */
 static int run(const char *command, wf__str *said)
 {
     char line[1024];
@@ -47,7 +47,7 @@ static int assemble(const char *program, int as, const char *text, wf__str *said
     return status;
 }
 
-/* An assembler for the architecture, looked for once; NULL: there is none. */
+/* Returns an assembler for the architecture, or NULL. It is searched for once. */
 static const char *find(int as)
 {
     static struct {

@@ -19,7 +19,8 @@ wf_kernel *ptxas_compile(wf_context *ctx, wf_graph *g, const char *name, const i
                          unsigned *stages);
 /* Assembles all that were added for this architecture as `as` (sm_...), and fails the cmocka test where that fails. */
 void ptxas_check(int arch, int as);
-/* The cmocka test of what was added for 70 and 80, as these and as what runs their code; skipped without an assembler. */
+/* The cmocka test of what was added for 70 and 80, as these and as what runs their code; skipped without an
+ * assembler. */
 void ptxas_check_all(void);
 void ptxas_forget(void);
 #endif

@@ -369,7 +369,8 @@ static array *to_read(void)
         evaluate(0);
     return p->refused ? NULL : a;
 }
-/* One for it to write: the inner recording only what the outer one does not know as its own, and then that runs first. */
+/* One for it to write: the inner recording only what the outer one does not know as its own, and then that runs
+ * first. */
 static array *to_write(void)
 {
     array *a = any_array();

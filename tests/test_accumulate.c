@@ -8,7 +8,7 @@
 static const wf_join joins[] = { WF_JOIN_ADD, WF_JOIN_MUL, WF_JOIN_MIN, WF_JOIN_MAX,
                                  WF_JOIN_AND, WF_JOIN_OR,  WF_JOIN_XOR };
 
-/* ---- the model: integers as 64 bits that are cut to size, floats as doubles that stay exact ---- */
+/* ---- the model: integers in 64 bits, truncated to their size, and floats in doubles, which stay exact ---- */
 static uint64_t cut(wf_dtype t, uint64_t x)
 {
     size_t bits = 8 * wf_dtype_size(t);
@@ -53,7 +53,8 @@ static double join_float(wf_join join, double a, double b)
                                  : (b > a ? b : a);
 }
 
-/* n points into an array of `bins`; point i goes to bin[i] if on[i]. `masked`: with the condition, and wild indices. */
+/* Accumulates n points into an array of `bins` elements: point i into bin[i], if on[i]. `masked`: with the condition,
+ * and with wild indices where it is false. */
 static void check(wf_join join, wf_mode mode, wf_dtype t, int64_t n, int64_t bins, bool masked, uint64_t seed)
 {
     int64_t *bin = malloc((size_t)n * sizeof *bin), *value = malloc((size_t)n * sizeof *value);
@@ -152,7 +153,7 @@ static float *floats(int64_t n, uint64_t seed, double scale)
     return x;
 }
 
-/* The seed's example: a histogram for each of n rows. */
+/* A histogram for each of n rows. */
 static void test_batched(void **state)
 {
     (void)state;
@@ -227,7 +228,7 @@ static void test_uniform_and_affine(void **state)
         }
 }
 
-/* Elements of a view, transposed and reversed; the rest of the memory is left alone. */
+/* Elements of a view, transposed and reversed; the rest of the memory keeps its contents. */
 static void test_views(void **state)
 {
     (void)state;
@@ -238,7 +239,7 @@ static void test_views(void **state)
         wf_array *whole = array_of(ctx, WF_I32, WF_SHAPE(12, 10), memory);
         wf_array *part = wf_view_slice(whole, 0, 1, 11, 3), *turned = wf_view_permute(part, (const int[]){ 1, 0 });
         wf_graph *g =
-            wf_begin(ctx, .shape = WF_SHAPE(1000)); /* turned: (10, 4), element (x, y) is memory[1 + 3 y][x] */
+            wf_begin(ctx, .shape = WF_SHAPE(1000)); /* transposed: (10, 4), element (x, y) is memory[1 + 3 y][x] */
         wf_val i = wf_index(g, 0), x = wf_mod(wf_mul(i, 7), 10), y = wf_mod(wf_mul(i, i), 4);
         wf_accumulate_mode(g, WF_JOIN_ADD, modes[m], turned, i, x, y);
         OK(ctx, wf_run(g));
@@ -275,7 +276,7 @@ static void test_complex(void **state)
 /* ---- floats: the same bits whoever computes them ---- */
 static void float_sums(wf_context *on, wf_dtype dtype, int64_t bins, const float *x, int64_t n, void *out)
 {
-    enum { LARGE = (1 << 20) + 3, BESIDE = 300 }; /* beside so many bins, bits that are set in an array of 1 MiB */
+    enum { LARGE = (1 << 20) + 3, BESIDE = 300 }; /* few bins, and many: bits set in an array of 1 MiB */
     wf_context *before = ctx;
     ctx = on;
     wf_array *a = array_of(on, WF_F32, WF_SHAPE(n), x), *sum = wf_full(on, dtype, WF_SHAPE(bins), 0.25);
@@ -295,7 +296,7 @@ static void float_sums(wf_context *on, wf_dtype dtype, int64_t bins, const float
 static void test_reproducible(void **state)
 {
     (void)state;
-    if (is_on_gpu()) /* the order of sums is open there */
+    if (is_on_gpu()) /* there the order of sums is unspecified */
         skip();
     enum { N = 300007, MOST = 20000 };
     static const wf_dtype dtypes[] = { WF_F32, WF_F64, WF_F16, WF_C64 };
@@ -343,7 +344,7 @@ static void test_nan(void **state)
         }
 }
 
-/* What is read is what was there before, wherever the read stands. */
+/* A read sees what the array held before the accumulation, wherever the read stands. */
 static void test_reads(void **state)
 {
     (void)state;
@@ -376,7 +377,7 @@ static void test_reads(void **state)
     }
 }
 
-/* In blocks: only the lanes that are on; in loops, each turn. */
+/* In conditions only active lanes accumulate, in loops each turn does. */
 static void test_blocks(void **state)
 {
     (void)state;

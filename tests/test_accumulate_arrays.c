@@ -21,7 +21,7 @@ static void test_array_graph(void **state)
         wf_val i = wf_in(g, at), before = wf_in(g, h);
         wf_accumulate_mode(g, WF_JOIN_ADD, modes[m], h, 1, i);
         wf_val counted = wf_in(g, h);
-        wf_accumulate_mode(g, WF_JOIN_ADD, modes[m], h, wf_read(g, h, i), i); /* each time what was there before */
+        wf_accumulate_mode(g, WF_JOIN_ADD, modes[m], h, wf_read(g, h, i), i); /* each time the sums so far */
         wf_accumulate_if_mode(g, wf_gt(i, 30), WF_JOIN_MAX, modes[m], h, wf_mul(i, 100000), i);
         wf_array *a = wf_keep(before), *b = wf_keep(counted), *c = wf_keep(wf_in(g, h)), *d = wf_keep(wf_read(g, h, i));
         OK(ctx, wf_run(g));
@@ -45,7 +45,7 @@ static void test_array_graph(void **state)
     }
 }
 
-/* Accumulations that commute share one pass; what lies between them does not. */
+/* Accumulations that commute share one pass, unless another access to the array stands between them. */
 static void test_fused(void **state)
 {
     (void)state;
@@ -73,7 +73,7 @@ static void test_fused(void **state)
     wf_release(at), wf_release(h), wf_release(between);
 }
 
-/* In blocks: only the lanes that are on; in loops, each turn. */
+/* In conditions only active lanes write, in loops each turn does. */
 static void test_scatter(void **state)
 {
     (void)state;

@@ -17,7 +17,7 @@ static int gpu(void **state) { return (void)state, with_history(WF_GPU(0), 1); }
 
 static size_t ran(void) { return wf_history(ctx, info, 8); }
 
-/* Every element of `target`, [n], is met by one point at most: element step * i mod n. */
+/* At most one point adds to each element of `target`, [n]: point i to element step * i mod n. */
 static void check_apart(wf_join join, wf_dtype t, int64_t n, bool arrays)
 {
     enum { STEP = 37, FIRST = 5 };
@@ -27,7 +27,7 @@ static void check_apart(wf_join join, wf_dtype t, int64_t n, bool arrays)
         by[i] = number(join, t, (uint64_t)(i * i + 3 * i));
     }
     wf_array *target[2], *value = converted(array_of(ctx, WF_I64, WF_SHAPE(n), by), t);
-    for (int plain = 0; plain < 2; ++plain) { /* the way that was tried before, and this one */
+    for (int plain = 0; plain < 2; ++plain) { /* without the mode, and with it */
         target[plain] = converted(array_of(ctx, WF_I64, WF_SHAPE(n), first), t);
         wf_graph *g = arrays ? wf_begin(ctx) : wf_begin(ctx, .shape = WF_SHAPE(n));
         wf_val i = arrays ? wf_iota(g, WF_SHAPE(n), 0) : wf_index(g, 0), at = wf_mod(wf_mul(i, STEP), (double)n);
@@ -59,7 +59,8 @@ static void test_no_conflict(void **state)
     check_apart(WF_JOIN_ADD, WF_F32, sized(200003, 501), false);
 }
 
-/* Where the index is another one for every point anyway; where another accumulation meets this one. */
+/* Which way is taken where the indices of all points differ anyway, and where another accumulation shares elements with
+ * this one. */
 static void test_what_is_done(void **state)
 {
     (void)state;
@@ -109,7 +110,7 @@ static uint32_t at_one_place(bool looked_up, bool arrays, wf_mode mode, wf_array
     return info->nodes;
 }
 
-/* Along an axis of one element an index can only be 0, and what it is computed from is not even looked at. */
+/* Along an axis of one element an index can only be 0. The value that it is computed from is not even read. */
 static void test_one_place(void **state)
 {
     (void)state;
@@ -135,7 +136,7 @@ static void test_one_place(void **state)
     wf_release(index), wf_release(one);
 }
 
-/* An array of `bins` f32 that 2^16 points meet in, in that mode; how many copies were made. */
+/* Accumulates 2^16 points into an array of `bins` f32, in this mode. Returns how many copies were made. */
 static int copies_of(wf_mode mode, int64_t bins)
 {
     const int64_t n = sized(1 << 16, 1 << 11);
@@ -161,7 +162,7 @@ static void test_expand_bytes(void **state)
     assert_int_equal(wf_get_expand_bytes(ctx), (uint64_t)1 << 30);
     int free_copies = copies_of(WF_MODE_EXPAND, BINS);
     assert_true(free_copies > 0);
-    wf_set_expand_bytes(ctx, 10 * BINS * sizeof(float)); /* as spread as the array is, that is few */
+    wf_set_expand_bytes(ctx, 10 * BINS * sizeof(float)); /* few copies of an array that is as spread out as this one */
     assert_int_equal(wf_get_expand_bytes(ctx), 10 * BINS * sizeof(float));
     int few = copies_of(WF_MODE_EXPAND, BINS);
     assert_true(is_on_gpu() ? few == free_copies /* in shared memory */ : few > 0 && few <= 10 && few < free_copies);
@@ -194,7 +195,7 @@ static void check_blocks(wf_dtype t, wf_mode mode, int64_t rows, int64_t columns
     wf_array *b = wf_full(ctx, WF_I32, WF_SHAPE(2), -1);
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(n / 64, 64), .block_threads = threads);
     wf_val i = wf_add(wf_mul(wf_index(g, 0), 64), wf_index(g, 1));
-    wf_val key = wf_mod(wf_mul(i, 7919), (double)(rows * columns + 1)); /* the last is nobody's */
+    wf_val key = wf_mod(wf_mul(i, 7919), (double)(rows * columns + 1)); /* no point has the last one */
     wf_accumulate_if_mode(g, wf_lt(key, (double)(rows * columns)), WF_JOIN_ADD, mode, turned, 2,
                           wf_idiv(key, (double)columns), wf_mod(key, (double)columns));
     wf_accumulate_mode(g, WF_JOIN_MAX, copies ? mode : (int)WF_MODE_DIRECT, b, key, wf_mod(key, 2));
@@ -236,7 +237,7 @@ static void test_blocks_of_threads(void **state)
     check_blocks(WF_F64, WF_MODE_EXPAND, 100, 1000, 0, 0); /* does not fit */
 }
 
-/* By WF_MODE_NO_CONFLICT: parts of a record are one kernel, what may meet is not. */
+/* With WF_MODE_NO_CONFLICT the parts of a record are one kernel; accumulations that may share an element are not. */
 static void test_parts_together(void **state)
 {
     (void)state;
@@ -260,7 +261,7 @@ static void test_parts_together(void **state)
     }
 }
 
-/* ---- so many in one recording that turns of lanes are no longer written out ---- */
+/* ---- so many accumulations in one recording that loops over lanes are no longer unrolled ---- */
 enum { TIMES = 40, MANY_BINS = 8 };
 
 static void many(wf_dtype t, wf_mode mode, bool masked)

@@ -173,7 +173,7 @@ static void test_slices(void **state)
 {
     (void)state;
     wf_array *a = counting(10);
-    /* what Python gives for range(10)[start:stop:step] */
+    /* as range(10)[start:stop:step] in Python */
     for (int64_t start = -13; start <= 13; ++start)
         for (int64_t stop = -13; stop <= 14; ++stop)
             for (int64_t step = -11; step <= 11; ++step) {
@@ -424,7 +424,7 @@ static void test_wrap_refuses_and_releases(void **state)
     assert_int_equal(released, 7);
 }
 
-/* A context lives until its last array is gone. */
+/* A context lives until its last array is freed. */
 static void test_context_outlived(void **state)
 {
     (void)state;

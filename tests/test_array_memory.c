@@ -25,7 +25,7 @@ static void test_sizes(void **state)
             p[0] = p[bytes - 1] = p[bytes / 2] = 1;
         }
         wf__mem_free(cache, p, bytes);
-        assert_ptr_equal(wf__mem_alloc(cache, bytes), p); /* the same again */
+        assert_ptr_equal(wf__mem_alloc(cache, bytes), p); /* the same memory again */
         wf__mem_free(cache, p, bytes);
     }
     wf__mem_stats stats;
@@ -87,7 +87,7 @@ static void test_bound(void **state)
     wf__mem_free_all(cache);
 }
 
-/* Sizes used again and again stay; what was used once, earlier, goes. */
+/* Memory of sizes that are used again and again stays in the cache; memory used once, earlier, is evicted. */
 static void test_least_recent_goes(void **state)
 {
     (void)state;
@@ -116,7 +116,7 @@ static void test_failures(void **state)
     void *kept = wf__mem_alloc(cache, 1000);
     wf__mem_free(cache, kept, 1000);
     wf__alloc_fail_after(0);
-    assert_null(wf__mem_alloc(cache, 1000)); /* a test sees failures whatever the cache holds */
+    assert_null(wf__mem_alloc(cache, 1000)); /* an allocation fails even if the cache holds memory of this size */
     wf__alloc_fail_after(1);
     void *p = wf__mem_alloc(cache, 5000); /* the system refuses once: the cache is emptied, then it works */
     wf__alloc_fail_after(-1);
@@ -140,7 +140,7 @@ static void *churn(void *user)
     for (int i = 0; i < 3000 && good; i++) {
         seed = seed * 1664525 + 1013904223;
         unsigned k = seed >> 28;
-        if (held[k]) { /* nobody else wrote to it */
+        if (held[k]) { /* no other thread wrote to it */
             good = held[k][0] == k && held[k][bytes[k] - 1] == k;
             wf__mem_free(cache, held[k], bytes[k]);
         }

@@ -128,8 +128,8 @@ static void test_atomic_arrays(void **state)
     wf_release(a), wf_release(b), wf_release(c), wf_release(d), wf_release(counter);
 }
 
-/* Reads of what other points update meanwhile: the largest float by compare-and-swap, and a sum that is added to while it
- * is small, also through a view of the same memory. */
+/* Reads of elements that other points update meanwhile: the largest float by compare-and-swap, and a sum that grows
+ * while it is small, also through a view of the same memory. */
 static void test_reads(void **state)
 {
     (void)state;
@@ -166,7 +166,7 @@ static void test_reads(void **state)
     wf_release(largest), wf_release(sums), wf_release(second), wf_release(seen);
 }
 
-/* What a point reads of what it has just changed, though another element of the array is written, too. */
+/* A point reads the element that it has just changed, although it writes another element of the array, too. */
 static void test_own_element_after(void **state)
 {
     (void)state;
@@ -199,7 +199,7 @@ static void test_errors(void **state)
     wf_release(z);
 }
 
-/* ---- so many in one recording that turns of lanes are no longer written out ---- */
+/* ---- so many operations in one recording that loops over lanes are no longer unrolled ---- */
 enum { TIMES = 30, CLAIMED = 8 };
 
 static void many(wf_dtype t, bool masked)

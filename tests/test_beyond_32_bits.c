@@ -48,7 +48,7 @@ static void test_positions(void **state)
     positions(WF_SHAPE(65536, 32769)); /* neither extent is large */
 }
 
-/* Elements that broadcast, over all axes. The sum has no room in 32 bits either. */
+/* Elements that broadcast, over all axes. The sum does not fit into 32 bits, either. */
 static void test_elements(void **state)
 {
     (void)state;
@@ -65,7 +65,7 @@ static void test_elements(void **state)
     wf_release(a), wf_release(one), wf_release(wide);
 }
 
-/* Lanes reduced, and lanes kept. */
+/* The innermost axis reduced, and kept. */
 static void test_axes(void **state)
 {
     (void)state;
@@ -106,7 +106,7 @@ static void test_updates(void **state)
     wf_release(out), wf_release(count);
 }
 
-/* Extents beyond what a launch of a GPU has along an axis. */
+/* Extents larger than those of a GPU launch along an axis. */
 static void test_launch_limits(void **state)
 {
     (void)state;

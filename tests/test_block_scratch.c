@@ -68,7 +68,7 @@ static void window(const blocks *b)
     put(b, around(b, tile));
 }
 
-/* The same with one index for both axes, counters that begin elsewhere and make steps of 2, and a condition inside. */
+/* The same with one index for both axes, counters that begin elsewhere and advance by 2, and a condition inside. */
 static void window_by_hand(const blocks *b)
 {
     int32_t row = 2 * (b->bw + 2);
@@ -96,7 +96,7 @@ static void window_by_hand(const blocks *b)
     put(b, sum);
 }
 
-/* Columns of the block's rows, filled across: lanes go along memory that lies apart. */
+/* Scratch filled column by column: neighbouring lanes write elements that lie apart. */
 static void across(const blocks *b)
 {
     wf_array *tile = wf_scratch(b->g, WF_I32, WF_SHAPE(b->bw + 2, b->bh + 2), false);
@@ -180,7 +180,7 @@ static void counts_plain(const plain *p, int32_t y, int32_t x)
     p->out[y * p->w + x] = p->in[y * p->w + x];
 }
 
-/* The largest of each class, in floats: no order of them is better than another. */
+/* The largest of each class, in floats; the order of points does not matter. */
 static void largest(const blocks *b)
 {
     wf_array *mine = wf_scratch(b->g, WF_F32, WF_SHAPE(BINS), true);
@@ -200,7 +200,8 @@ static void largest_plain(const plain *p, int32_t y, int32_t x)
     p->out[y * p->w + x] = v;
 }
 
-/* Turns that write one element, of which the last one is seen; and turns that read what others wrote. */
+/* Turns that all write one element, which then has the value of the last turn; and turns that read elements of other
+ * turns. */
 static void last_turn(const blocks *b)
 {
     wf_array *mine = wf_scratch(b->g, WF_I32, WF_SHAPE(1), false);
@@ -239,8 +240,8 @@ static void running_plain(const plain *p, int32_t y, int32_t x)
     p->out[y * p->w + x] = sum;
 }
 
-/* Turns that have elements of their own in one block and meet in the next, where their number and the block's are
- * multiplied. */
+/* Turns that have elements of their own in one block and share elements in the next: the index is the number of the
+ * turn times that of the block. */
 static void meeting(const blocks *b)
 {
     wf_array *mine = wf_scratch(b->g, WF_I32, WF_SHAPE(BINS), true);
@@ -273,7 +274,7 @@ typedef struct op_case {
     const char *name;
     void (*record)(const blocks *b);
     void (*point)(const plain *p, int32_t y, int32_t x);
-    int stages; /* that run as one, block by block, on the processor; 0: none do */
+    int stages; /* stages that run as one, block by block, on the processor; 0 = none */
 } op_case;
 static const op_case cases[] = {
     { "window", window, around_plain, 2 },        { "window by hand", window_by_hand, around_plain, 2 },
@@ -346,7 +347,7 @@ static void test_operators(void **state)
             }
 }
 
-/* Which sections run block by block: those whose loops have become points, if blocks are rows of vectors. */
+/* Sections run block by block if their loops have become points and blocks are rows of vectors. */
 static void test_chains(void **state)
 {
     (void)state;
@@ -369,8 +370,8 @@ static void test_chains(void **state)
     wf_set_flags(ctx, 0, WF_FLAG_HISTORY);
 }
 
-/* What cannot run block by block: sections that see what others leave, floats that are added up, scratch that is
- * large. Their bits are those of the interpreter. */
+/* Operators that cannot run block by block: sections that read results of other blocks, sums of floats, large scratch.
+ * Their bits are those of the interpreter. */
 static void test_others(void **state)
 {
     (void)state;

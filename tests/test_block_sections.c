@@ -36,7 +36,8 @@ static void test_counts(void **state)
     }
 }
 
-/* The same over elements, whose shape is that of what they are read from: known while recording, or at the launch. */
+/* The same over elements. The shape is that of the array that they are read from, known while recording or at the
+ * launch. */
 static void test_elements(void **state)
 {
     (void)state;
@@ -167,7 +168,7 @@ static void test_table(void **state)
     wf_release(out), wf_release(sum);
 }
 
-/* Beside reduced variables, whose results WF_SECTION_POST gets as ever; and as hooks. */
+/* Beside reduced variables, whose results WF_SECTION_POST gets as without blocks; and as hooks. */
 struct arrays {
     wf_array *before, *after;
 };

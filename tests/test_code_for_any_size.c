@@ -129,7 +129,8 @@ static void call(wf_array *(*f)(const wf_array *), int64_t n)
 static void test_sizes(void **state)
 {
     (void)state;
-    /* multiples of a vector and others, of one part of a row or tile and more; then as many kinds again */
+    /* multiples of a vector and others, sizes of one part of a row or tile and of more; then other sizes of the same
+     * kinds */
     const int64_t first[] = { 1000, 1001, 1003, 1250, 2403, 17003 }, later[] = { 1111, 1480, 2409, 2711, 3204, 18111 };
     for (size_t k = 0; k < sizeof of_arrays / sizeof *of_arrays; ++k) {
         for (size_t i = 0; i < sizeof first / sizeof *first; ++i)
@@ -146,7 +147,8 @@ static void test_sizes(void **state)
     }
 }
 
-/* Quotients by products: extents around powers of two and others, of many points, and of more than products are for. */
+/* Divisions by extents, which products replace: extents around powers of two and others, many points, and more points
+ * than the products serve. */
 static void test_quotients(void **state)
 {
     (void)state;
@@ -165,7 +167,7 @@ static void test_quotients(void **state)
     }
 }
 
-/* Integers of the program's own that are as large as extents. */
+/* Integers of the program that are as large as extents stay in the code. */
 static void test_literals(void **state)
 {
     (void)state;

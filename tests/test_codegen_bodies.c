@@ -1,5 +1,5 @@
-/* test_codegen_bodies.c - addressing, borders, tiles, loops and reductions: code by LLVM gives the interpreter's bits, on
- * every instruction set of this machine.
+/* test_codegen_bodies.c - addressing, borders, tiles, loops and reductions: code by LLVM gives the bits of the
+ * interpreter, on every instruction set of this machine.
  *
  * ctest: codegen
  */

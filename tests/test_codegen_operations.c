@@ -1,4 +1,4 @@
-/* test_codegen_operations.c - every operation on every dtype: code by LLVM gives the interpreter's bits, on every
+/* test_codegen_operations.c - every operation on every dtype: code by LLVM gives the bits of the interpreter, on every
  * instruction set of this machine.
  *
  * ctest: codegen values

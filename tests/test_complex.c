@@ -147,7 +147,7 @@ static double draw(wf_dtype t, uint64_t *random)
 
 enum { N = 4000 };
 
-/* All operations on one device; the interpreter's first. */
+/* Computes all operations on one device. */
 static void compute(wf_device device, wf_array *a, wf_array *b, wf_array **out)
 {
     wf_graph *g = wf_begin(ctx, .device = device);
@@ -247,7 +247,7 @@ static void test_operations(void **state)
     }
 }
 
-/* Neither overflow nor underflow on the way: parts near the ends of f64's range. */
+/* Parts near the ends of the range of f64: intermediate results neither overflow nor underflow. */
 static void test_range(void **state)
 {
     (void)state;
@@ -285,7 +285,7 @@ static void test_range(void **state)
 static const double special[] = { 0.0, -0.0, 1, -1, 2.5, INFINITY, -INFINITY, NAN, 0x1p-1074, 0x1p1023 };
 enum { S = sizeof special / sizeof *special };
 
-/* All pairs of special parts: interpreter, CPU and folder agree, for every dtype and operation. */
+/* All pairs of special parts: interpreter, processor and constant folding agree, for every dtype and operation. */
 static void test_special_values(void **state)
 {
     (void)state;

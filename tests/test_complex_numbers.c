@@ -54,7 +54,7 @@ static void meets(void **state)
     }
     wf_graph *g = wf_begin(ctx);
     wf_val yes = wf_lt(wf_const(g, WF_F32, 0), 1);
-    assert_int_equal(wf_val_dtype(wf_select(yes, wf_complex(0.5, 1), 2)), WF_C64); /* as f32 holds them or not */
+    assert_int_equal(wf_val_dtype(wf_select(yes, wf_complex(0.5, 1), 2)), WF_C64); /* exact in f32, or not */
     assert_int_equal(wf_val_dtype(wf_select(yes, 2, wf_complex(0.5, 0.1))), WF_C128);
     wf_drop(g);
 }

@@ -12,7 +12,7 @@
 typedef double complex number;
 static const wf_dtype pairs[] = { WF_C32, WF_C64, WF_C128 };
 
-/* Units, and now and then a factor of 2 or 1/2 or a number on the diagonal: every product is exact in f16. */
+/* Units, some with a factor of 2 or 1/2, and some numbers on the diagonal: every product is exact in f16. */
 static number unit(int64_t i)
 {
     static const number units[] = { 1, I, -1, -I };
@@ -139,7 +139,7 @@ static void test_axes(void **state)
             }
     check(WF_C64, WF_SHAPE(1, 1, 1), false, 7);
     check(WF_C64, WF_SHAPE(1, 6, 1), true, 5);  /* axes of extent 1 */
-    check(WF_C64, WF_SHAPE(0, 3, 4), false, 1); /* of nothing: 1 */
+    check(WF_C64, WF_SHAPE(0, 3, 4), false, 1); /* no elements: 1 */
     check(WF_C64, WF_SHAPE(0, 3, 4), false, 7);
     check(WF_C64, WF_SHAPE(0, 3, 4), false, 2);
     check(WF_C64, WF_SHAPE(1, 300, 400), false, 7);
@@ -243,7 +243,7 @@ static void test_mistakes(void **state)
     wf_release(a);
 }
 
-/* Of numbers whose products are not exact. */
+/* The bits of products that are not exact. */
 static void bits_of(const char *isa, int threads, wf_device device, wf_axes axes, void *out, size_t bytes)
 {
     if (isa)

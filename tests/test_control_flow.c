@@ -11,7 +11,7 @@ static const int64_t sizes[SIZES] = { 1, 7, 64, 333, 4099 };
 
 static wf_array *ramp(wf_dtype dtype, int64_t n) { return wf_array_arange(ctx, dtype, n, 0, 1); }
 
-/* Runs the recording and compares an i32 array with what `want` says about each index. */
+/* Runs the recording and compares each element of an i32 array with what `want` returns for its index. */
 static void expect_i32(wf_graph *g, wf_array *out, int32_t (*want)(int64_t i))
 {
     OK(ctx, wf_run(g));
@@ -101,7 +101,7 @@ static void test_nested(void **state)
     }
 }
 
-/* A loop whose bounds are known is written out; one with a parameter's is a real loop, and so is one without the
+/* A loop with known bounds is unrolled; one whose bound is a parameter is a real loop, and so is one without the
  * optimisation. All read neighbours by index, only where a condition allows it. */
 static void run_window(wf_array *in, wf_array *out, int64_t radius, bool known, uint32_t off)
 {
@@ -144,7 +144,7 @@ static void test_window(void **state)
         }
 }
 
-/* Writes inside blocks: only lanes that take part write, and what a point wrote it reads back in the next turn. */
+/* Writes inside conditions and loops: only active lanes write, and a point reads in the next turn what it wrote. */
 static int32_t written(int64_t i) { return i % 3 == 0 ? (int32_t)(7 * (i % 5)) : -1; }
 
 static void test_writes(void **state)
@@ -249,7 +249,7 @@ static void test_reduced(void **state)
     }
 }
 
-/* Two states that swap, a state nobody asks for, and one that never changes. */
+/* Two states that swap, an unused state, and one that never changes. */
 static int32_t fibonacci(int64_t i)
 {
     uint32_t a = 0, b = 1;
@@ -436,8 +436,8 @@ static void test_mistakes(void **state)
     wf_release(out);
 }
 
-/* What is stored to an element by index and then as the element is read by index: a pass must not take the former
- * for it, however often it has forgotten, because of loops, what memory holds. */
+/* A store to an element by index, then one to the same element without index, then a read by index. No pass may give
+ * the first value to the read, even after loops, which make it forget what memory holds. */
 static void test_two_names(void **state)
 {
     (void)state;
@@ -451,7 +451,7 @@ static void test_two_names(void **state)
             for (int l = 0; l < loops; ++l) {
                 WF_FOR (g, k, 0, wf_param(g, "turns", WF_I32, turns), 1) {
                     wf_inc(sum, k);
-                    wf_read(g, a, i); /* nobody uses it */
+                    wf_read(g, a, i); /* unused */
                 }
                 WF_END(g);
             }
@@ -468,7 +468,7 @@ static void test_two_names(void **state)
         }
 }
 
-/* All points, and then some of them again: in one kernel, and by way of a loop that is written out. */
+/* All points, and then some of them again: in one kernel, and through an unrolled loop. */
 static void test_some_again(void **state)
 {
     (void)state;

@@ -32,7 +32,7 @@ static uint64_t kernels(void)
     return info.evaluated;
 }
 
-/* ---- Collatz: three states of which two are asked for, one of them scalar at first ---- */
+/* ---- Collatz: three states of which two are used, one of them scalar at first ---- */
 static void test_collatz(void **state)
 {
     (void)state;
@@ -51,7 +51,7 @@ static void test_collatz(void **state)
     WF_END(g);
     assert_int_equal(wf_val_shape(wf_get(steps)).rank, 1); /* it has grown */
     assert_int_equal(wf_val_shape(wf_get(steps)).dim[0], 10000);
-    /* what no turn changes leaves as what it was */
+    /* a state that no turn changes stays the same value */
     const wf__ir *ir = wf__graph_ir(g);
     assert_int_equal(ir->node[(wf__ref)wf_get(fixed).h.num].op, WF__CONST);
     wf_array *each = wf_keep(steps), *sum = wf_keep(wf_sum(steps, WF_ALL_AXES));
@@ -99,7 +99,7 @@ static void test_broadcast(void **state)
     wf_array *out = wf_keep(n), *twice = wf_keep(wf_mul(n, 2));
     assert_int_equal(wf_array_shape(out).rank, 2);
     OK(ctx, wf_run(g));
-    assert_int_equal(kernels() - before, 1); /* with what feeds it and what follows */
+    assert_int_equal(kernels() - before, 1); /* with its producers and consumers */
     expect_i32_shape(out, want, H * W);
     wf_release(twice);
     wf_release(re);
@@ -125,7 +125,7 @@ static void test_nested(void **state)
     }
 }
 
-/* ---- no turns, for nobody or by a constant; an untaken condition keeps what there was ---- */
+/* ---- no turns, by condition or by a constant; a condition that is false keeps the values ---- */
 static void test_no_turns(void **state)
 {
     (void)state;
@@ -205,7 +205,7 @@ static void test_uniform(void **state)
     wf_release(turns);
 }
 
-/* ---- memory: gathers where the index is right only for lanes that are on; scatters and sums, once ---- */
+/* ---- memory: gathers whose index is right for active lanes only; scatters and sums, once ---- */
 static void test_gather_and_accumulate(void **state)
 {
     (void)state;
@@ -226,7 +226,7 @@ static void test_gather_and_accumulate(void **state)
     }
     WF_END(g);
     wf_array *out = wf_keep(sum), *all = wf_keep(wf_sum(sum, WF_ALL_AXES)),
-             *wide = wf_keep(wf_add(sum, wf_iota(g, WF_SHAPE(3, N), 0))); /* the loop is not done again for these */
+             *wide = wf_keep(wf_add(sum, wf_iota(g, WF_SHAPE(3, N), 0))); /* these do not run the loop again */
     wf_array *later = wf_keep(wf_in(g, seen));
     OK(ctx, wf_run(g));
     int32_t want[N] = { 0 }, bins[BINS] = { 0 }, ends[N];
@@ -254,7 +254,7 @@ static void test_gather_and_accumulate(void **state)
     wf_release(table);
 }
 
-/* In place and by condition; what was read before a block is what was there before it, what is read after it is new. */
+/* In place and by condition. A read before a block sees the old contents, a read after it the new ones. */
 static void test_memory_order(void **state)
 {
     (void)state;
@@ -265,8 +265,8 @@ static void test_memory_order(void **state)
     wf_val old = wf_in(g, a), mirrored = wf_in(g, back), i = wf_iota(g, WF_SHAPE(N), 0), k;
     wf_val there = wf_read(g, b, wf_sub(N - 1, i));
     WF_IF (g, wf_eq(wf_mod(i, 3), 0)) {
-        wf_out(g, a, wf_add(mirrored, 1000));                      /* a reversed view of its own */
-        wf_write(g, b, wf_read(g, b, wf_mod(wf_add(i, 1), N)), i); /* the neighbour as it was */
+        wf_out(g, a, wf_add(mirrored, 1000));                      /* reads a reversed view of itself */
+        wf_write(g, b, wf_read(g, b, wf_mod(wf_add(i, 1), N)), i); /* the old neighbour */
         WF_FOR (g, k, 0, 4, 1) {
             wf_out(g, a, wf_add(wf_in(g, a), 1)); /* each turn sees the one before */
         }
@@ -290,7 +290,8 @@ static void test_memory_order(void **state)
     wf_release(back);
 }
 
-/* Slots for those that ask for one, each once: the result of an atomic operation leaves as a state. */
+/* Each lane that wants a slot gets one, each slot once: the result of an atomic operation leaves the loop as a
+ * state. */
 static void test_atomics(void **state)
 {
     (void)state;
@@ -404,7 +405,7 @@ static void test_every_dtype(void **state)
     wf_release(out);
 }
 
-/* ---- code of states that nobody asks for goes ---- */
+/* ---- code of unused states is removed ---- */
 static void test_asked_for(void **state)
 {
     (void)state;
@@ -442,7 +443,7 @@ static void test_asked_for(void **state)
     wf_release(in);
 }
 
-/* What nobody asks for is computed without WF_FLAG_DEAD_CODE, to the same results. */
+/* Without WF_FLAG_DEAD_CODE unused values are computed, too; results are the same. */
 static void test_dead_code(void **state)
 {
     (void)state;
@@ -513,7 +514,7 @@ static void test_formals(void **state)
     wf_kernel_free(kernel);
 }
 
-/* ---- mistakes: named with their line, and nothing has happened ---- */
+/* ---- errors: they name the line, and nothing has run ---- */
 static void test_mistakes(void **state)
 {
     (void)state;
@@ -529,7 +530,7 @@ static void test_mistakes(void **state)
     WF_END(g);
     REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, "test_control_flow_arrays.c:");
 
-    g = wf_begin(ctx); /* fits at first, but not what it grows to */
+    g = wf_begin(ctx); /* fits at first, but not after it has grown */
     wf_var one = wf_local(g, WF_I32, 0), two = wf_local(g, WF_I32, 0);
     wf_val k;
     WF_FOR (g, k, 0, 3, 1) {
@@ -562,7 +563,7 @@ static void test_mistakes(void **state)
     WF_END(g);
     REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "wf_reduce: not inside a block");
 
-    g = wf_begin(ctx); /* effects of two shapes that see each other */
+    g = wf_begin(ctx); /* effects of two shapes on the same array */
     WF_IF (g, wf_param(g, "on", WF_BOOL, 1)) {
         wf_out(g, a, 4);
         wf_out(g, square, wf_in(g, a));
@@ -578,7 +579,7 @@ static void test_mistakes(void **state)
     WF_END(g);
     REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "in a loop");
 
-    g = wf_begin(ctx); /* and the context is as good as before */
+    g = wf_begin(ctx); /* the context stays usable */
     wf_array *fine = wf_keep(wf_in(g, a));
     OK(ctx, wf_run(g));
     expect_i32_shape(fine, untouched, 10);
@@ -589,7 +590,7 @@ static void test_mistakes(void **state)
     wf_release(square);
 }
 
-/* A variable of a shape that has nothing to do with a block is there before and after it. */
+/* A variable whose shape differs from that of a block keeps its value before and after the block. */
 static void test_unrelated(void **state)
 {
     (void)state;
@@ -616,8 +617,8 @@ static void test_unrelated(void **state)
     wf_release(turns);
 }
 
-/* Blocks whose lanes have nothing to do with each other, run on the way in every way there is: a block keeps nothing of
- * variables that it does not touch. */
+/* Blocks of unrelated lanes, evaluated in between in every possible way: a block keeps nothing of variables that it
+ * does not use. */
 static void test_unrelated_evaluated(void **state)
 {
     (void)state;

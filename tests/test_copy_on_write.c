@@ -43,9 +43,9 @@ static void test_shares_until_written(void **state)
     EXPECT_RAMP(b, 10);
     EXPECT_RAMP(c, 0);
     uint64_t moved = wf_array_data_id(b);
-    increase(b, 10); /* its own now */
+    increase(b, 10); /* it has memory of its own now */
     assert_true(wf_array_data_id(b) == moved);
-    increase(a, 1); /* what was copied is written: it stays */
+    increase(a, 1); /* a write to the source, which keeps its memory */
     assert_true(wf_array_data_id(a) == id && wf_array_data_id(c) != id);
     EXPECT_RAMP(a, 1);
     EXPECT_RAMP(b, 20);
@@ -56,7 +56,7 @@ static void test_shares_until_written(void **state)
     wf_release(other);
 }
 
-/* No elements: nothing to copy when one of them is written, which the sanitizers watch. */
+/* Without elements a write copies nothing; the sanitizers see any access. */
 static void test_empty(void **state)
 {
     (void)state;
@@ -80,7 +80,7 @@ static void test_sole_owner_writes_in_place(void **state)
     EXPECT_RAMP(b, 6);
     wf_array *c = wf_copy(b), *d = wf_copy(c);
     wf_release(b);
-    increase(c, 1); /* d is there, too */
+    increase(c, 1); /* d still shares the memory */
     assert_true(wf_array_data_id(c) != id && wf_array_data_id(d) == id);
     increase(d, 2); /* the last one */
     assert_true(wf_array_data_id(d) == id);
@@ -133,14 +133,14 @@ static void test_views(void **state)
     free(reversed);
     wf_release(copy);
     wf_release(back);
-    increase(view, 1); /* of a copy that is gone */
+    increase(view, 1); /* the copy of this view has been released */
     EXPECT_RAMP(view, 1101);
     wf_release(view);
 
-    /* a copy of a view is a copy: writes to either are not seen by the other */
+    /* a copy of a view is a copy: neither sees writes to the other */
     wf_array *part = wf_view_slice(a, 0, 10, 20, 1), *own = wf_copy(part), *rest = wf_view_slice(a, 0, 20, 30, 1);
     assert_true(wf_shares(part, own));
-    increase(rest, 7); /* other elements of what was copied */
+    increase(rest, 7); /* other elements of the source */
     assert_true(wf_shares(part, a));
     increase(part, 500);
     EXPECT_RAMP(own, 10);
@@ -166,11 +166,11 @@ static void test_reads_and_other_writes(void **state)
     (void)state;
     wf_array *a = ramp(N, 0), *b = wf_copy(a), *out = wf_like(a);
     wf_graph *g = wf_begin(ctx);
-    wf_out(g, out, wf_add(wf_in(g, a), wf_in(g, b))); /* reading separates nothing */
+    wf_out(g, out, wf_add(wf_in(g, a), wf_in(g, b))); /* a read moves nothing */
     OK(ctx, wf_run(g));
     assert_true(wf_shares(a, b));
     expect(out, 0, 2, __LINE__);
-    g = wf_begin(ctx); /* both in one recording: written by it, and as it was */
+    g = wf_begin(ctx); /* both in one recording: one written, the other with the old contents */
     wf_out(g, a, wf_add(wf_in(g, b), 1));
     wf_out(g, out, wf_in(g, b));
     OK(ctx, wf_run(g));
@@ -209,7 +209,7 @@ static void test_map_separates_for_good(void **state)
     assert_true(!wf_shares(a, b) && wf_shares(b, c));
     ((float *)p)[0] = 77;
     EXPECT_RAMP(b, 0);
-    wf_array *d = wf_copy(a); /* nobody would see a write */
+    wf_array *d = wf_copy(a); /* no array would see a write */
     assert_false(wf_shares(a, d));
     ((float *)p)[0] = 0;
     float *got = contents(d);
@@ -228,7 +228,7 @@ static void test_map_separates_for_good(void **state)
         wf_release(all[i]);
 }
 
-/* Kernels remember the addresses of arrays: a copy that has moved is not taken for what it was. */
+/* Kernels remember the addresses of arrays. They notice that a copy has moved. */
 static void test_prepared_launches(void **state)
 {
     (void)state;
@@ -263,7 +263,7 @@ static void test_evaluated_graphs(void **state)
     wf_val x = wf_in(g, before), y = wf_in(g, a);
     wf_out(g, a, wf_add(y, 1));
     OK(ctx, wf_eval(g));
-    wf_out(g, out, wf_sub(wf_in(g, a), x)); /* the copy is not what was overwritten */
+    wf_out(g, out, wf_sub(wf_in(g, a), x)); /* the copy was not overwritten */
     OK(ctx, wf_run(g));
     expect(out, 1, 0, __LINE__);
     wf_release(a);
@@ -354,7 +354,7 @@ static void test_threads(void **state)
     for (int i = 0; i < THREADS; ++i)
         w[i] = (worker){ wf_copy(a), k, i };
     start_threads(thread, THREADS, write_copies, w, sizeof *w);
-    for (int round = 0; round < 50; ++round) { /* beside them the array itself is written, and copied */
+    for (int round = 0; round < 50; ++round) { /* meanwhile the array itself is written, and copied */
         wf_array *copy = wf_copy(a);
         increase(a, 1);
         EXPECT_RAMP(copy, round);

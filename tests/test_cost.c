@@ -39,14 +39,14 @@ static void test_classes_agree_with_operations(void **state)
             good = good && (!c->is_long || pure) && c->code > 0;
             good = good && (wf__cost_bytes(&n) > 0) == wf__op_is_access(op);
             good = good && (c->masked == WF__NEVER_MASKED) == (op == WF__LOOP);
-            /* an index makes a load dearer, and nothing else another class */
+            /* an index makes a load cost more; it changes no other class */
             good = good && (wf__cost_of(&at)->recompute > c->recompute) == (op == WF__LOAD);
             if (!good)
                 fail_msg("the cost of %s, dtype %u, does not fit what the operation is", wf__op_table[op].name, t);
         }
 }
 
-/* What `op` of parameters of dtype t becomes, in additions. */
+/* Returns the cost, in additions, of what `op` of parameters of dtype t expands into. */
 static uint32_t expanded_cost(unsigned op, unsigned t)
 {
     wf__ir ir, lowered;
@@ -69,8 +69,8 @@ static uint32_t expanded_cost(unsigned op, unsigned t)
     return cost;
 }
 
-/* Functions that expand into less than the class says, for some dtype. Planning stores their values sooner than it
- * should. A new one deserves a lowering, or a class, of its own. */
+/* Functions that for some dtype expand into less than their class says. Planning stores their values sooner than it
+ * should. A new such function deserves a lowering, or a class, of its own. */
 static const uint16_t cheap_functions[] = { WF__OP_rcp,       WF__OP_sign,      WF__OP_signbit,   WF__OP_frexp,
                                             WF__OP_frexp_exp, WF__OP_floor_div, WF__OP_floor_mod, WF__OP_clamp };
 
@@ -175,7 +175,7 @@ static char *text_of(const char *name)
     return text;
 }
 
-/* Does the page name the row, or have the section, that shows the threshold? */
+/* True if the page names the row, or has the section, that shows the threshold. */
 static bool is_shown(const char *page, const char *by)
 {
     char want[200];

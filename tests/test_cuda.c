@@ -77,7 +77,7 @@ static void test_memory(void **state)
         wf_release(all[i]);
 }
 
-/* Where the operands are, there it runs; what is kept is there, too. */
+/* A recording runs on the device of its operands; kept arrays lie there, too. */
 static void test_where(void **state)
 {
     (void)state;
@@ -117,7 +117,7 @@ static wf_array *sums(wf_device device, wf_shape shape, wf_axes axes)
     return r;
 }
 
-/* Boxes and parts are joined in the processor's order. */
+/* Boxes and parts are joined in the order of the processor. */
 static void test_same_bits(void **state)
 {
     (void)state;
@@ -145,7 +145,7 @@ static wf_array *scanned(wf_device device, wf_shape shape, int axis, bool exclus
     return r;
 }
 
-/* Groups, parts and rows are joined in the processor's order, whatever is left over. */
+/* Groups, parts and rows are joined in the order of the processor, also where the last ones are incomplete. */
 static void test_scans(void **state)
 {
     (void)state;

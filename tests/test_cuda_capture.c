@@ -40,7 +40,7 @@ static wf_status add(wf_stream *stream, wf_array *a, double by)
 }
 #define CAPTURED(call) REFUSED(ctx, call, WF_ERR_UNSUPPORTED, "cuda:0: the stream is being captured into a CUDA graph")
 
-/* Everything that Weft has the driver do, in streams of its own. */
+/* Makes Weft use every kind of driver call, in streams of its own. */
 static void work(wf_array *used_there, double expected)
 {
     wf_stream *queue = wf_stream_new(ctx, GPU);
@@ -57,7 +57,7 @@ static void work(wf_array *used_there, double expected)
     wf_array *one = wf_view_slice(a, 0, 0, 1, 1);
     OK(ctx, wf_download(one, &first, sizeof first));
     assert_true(first == (float)(turn + 1.5));
-    /* What was used last in the stream that is captured. */
+    /* An array that was last used in the captured stream. */
     OK(ctx, add(queue, used_there, 1));
     OK(ctx, wf_download(used_there, got, sizeof got));
     assert_true(got[7] == (float)(expected + 1));
@@ -100,7 +100,7 @@ static void captured(int mode)
     assert_non_null(again);
     CAPTURED(add(again, b, 1));
     wf_stream_free(again);
-    wf_stream_free(s); /* waits for what it got before */
+    wf_stream_free(s); /* waits for its earlier work */
     twice(mine, at);
     CU(cu.cuStreamEndCapture(mine, &graph));
     CU(cu.cuGraphInstantiateWithFlags(&exec, graph, 0));
@@ -108,7 +108,7 @@ static void captured(int mode)
     CU(cu.cuGraphLaunch(exec, mine));
     CU(cu.cuStreamSynchronize(mine));
     expect_at(at, (float[]){ 4, 4, 4, 4, 4, 4, 4, 4 }, 8);
-    assert_non_null(s = wf_stream_wrap(ctx, GPU, mine)); /* the stream is as it was */
+    assert_non_null(s = wf_stream_wrap(ctx, GPU, mine)); /* the stream is usable as before */
     OK(ctx, add(s, b, 1));
     OK(ctx, wf_stream_sync(s));
     EXPECT_F32(b, 1, 1, 1, 1, 1, 1, 1, 1);
@@ -127,7 +127,7 @@ static void test_modes(void **state)
     captured(GLOBAL);
 }
 
-/* The default stream waits for those that are captured, and must not be used; asking is no use. */
+/* The default stream waits for captured streams, so Weft must not use it then, and the driver cannot be asked. */
 static void test_default_stream(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void test_default_stream(void **state)
     CU(cu.cuStreamDestroy_v2(blocking));
 }
 
-/* The calling thread's mode is the program's own after each call. */
+/* After each call, the calling thread has the capture mode of the program again. */
 static void test_mode_restored(void **state)
 {
     (void)state;

@@ -49,7 +49,7 @@ static void test_names(void **state)
     wf_release(b);
 }
 
-/* Beside this program, or by its variable. */
+/* The emulator is found beside this program, or through its environment variable. */
 static void test_where(void **state)
 {
     (void)state;
@@ -68,7 +68,7 @@ static void test_where(void **state)
     assert_null(wf_full(other, WF_I32, WF_SHAPE(5), 7));
     REFUSED(other, wf_last_status(other), WF_ERR_DEVICE,
             "cuda-emu:0: no PTX emulator was found (WEFT_CUDA_EMU: /no/such/emulator.so: cannot open");
-    a = wf_empty(other, WF_I32, WF_SHAPE(5), .device = WF_CPU); /* the rest works */
+    a = wf_empty(other, WF_I32, WF_SHAPE(5), .device = WF_CPU); /* other devices work */
     assert_non_null(a);
     wf_release(a);
     wf_context_free(other);
@@ -84,7 +84,7 @@ static void test_where(void **state)
     free(before);
 }
 
-/* Each in a context of its own: a failure stays until all that use the GPU are gone. */
+/* Each case has a context of its own, because a failure stays until all contexts of the GPU are freed. */
 static void finds(wf_graph *record(wf_context *other, wf_array *a, wf_array *out), const char *what)
 {
     wf_context *other = test_context(WF_GPU_EMU(0), 1);

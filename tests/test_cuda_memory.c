@@ -33,7 +33,7 @@ static void test_reuse(void **state)
     assert_true(a && b && a != b);
     wf__gpu_free(gpu, a, 1000, (wf__gpu_use){ 0 });
     assert_int_equal(gpu->idle_bytes, 1024);
-    char *c = wf__gpu_alloc(gpu, 900, &(wf__gpu_use){ 0 }, &f); /* of the same class */
+    char *c = wf__gpu_alloc(gpu, 900, &(wf__gpu_use){ 0 }, &f); /* of the same size class */
     assert_ptr_equal(c, a);
     assert_int_equal(gpu->idle_bytes, 0);
     char *d = wf__gpu_alloc(gpu, 1025, &(wf__gpu_use){ 0 }, &f);
@@ -59,7 +59,7 @@ static void test_reuse(void **state)
     wf_context_free(ctx);
 }
 
-/* Of 64 MiB, where it is the emulator's. */
+/* The emulated GPU has 64 MiB. */
 static void test_running_out(void **state)
 {
     (void)state;
@@ -76,7 +76,7 @@ static void test_running_out(void **state)
     for (int i = 0; i < 4; ++i)
         wf_release(a[i]);
     assert_int_equal(gpu->idle_bytes, 14 * MIB);
-    wf_array *large = wf_empty(ctx, WF_U8, WF_SHAPE(60 * MIB)); /* needs what is kept */
+    wf_array *large = wf_empty(ctx, WF_U8, WF_SHAPE(60 * MIB)); /* needs the unused memory that is kept */
     assert_non_null(large);
     assert_int_equal(gpu->idle_bytes, 0);
     wf_release(large);
@@ -93,7 +93,7 @@ static void fail_late(bool next_is_launch)
     OK(ctx, wf_sync(ctx));
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(40), .name = "first");
     wf_out(g, out, wf_read(g, a, wf_add(wf_index(g, 0), 100000)));
-    OK(ctx, wf_run(g)); /* nobody has looked yet */
+    OK(ctx, wf_run(g)); /* no call has looked for errors yet */
     if (next_is_launch) {
         g = wf_begin(ctx, .name = "second");
         wf_out(g, out, wf_in(g, a));
@@ -103,7 +103,7 @@ static void fail_late(bool next_is_launch)
     REFUSED(ctx, wf_sync(ctx), WF_ERR_BACKEND, "wf_sync: cuda:0: lost by an earlier failure");
     wf_release(a), wf_release(out);
     wf_context_free(ctx);
-    ctx = test_context(WF_GPU(0), 1); /* nobody else has used it */
+    ctx = test_context(WF_GPU(0), 1); /* no other context has used it */
     a = wf_full(ctx, WF_F32, WF_SHAPE(40), 1);
     OK(ctx, wf_sync(ctx));
     wf_release(a);
@@ -113,7 +113,7 @@ static void fail_late(bool next_is_launch)
 static void test_late_failures(void **state)
 {
     (void)state;
-    if (!strstr(driver, "_emu")) /* on a GPU it would touch memory that may be somebody's */
+    if (!strstr(driver, "_emu")) /* on a real GPU it would touch memory that may belong to another program */
         skip();
     fail_late(false);
     fail_late(true);
@@ -177,7 +177,7 @@ static void test_host_program(void **state)
     FIND("cuDevicePrimaryCtxRetain", retain), FIND("cuDevicePrimaryCtxRelease_v2", let_go);
     FIND("cuDevicePrimaryCtxGetState", is_active), FIND("cuInit", init);
     assert_true(create && current && destroy && retain && let_go && is_active && init && !init(0));
-    assert_int_equal(create(&mine, 0, 0), 0); /* the program's own, current from here on */
+    assert_int_equal(create(&mine, 0, 0), 0); /* the context of the program, current from here on */
     assert_int_equal(retain(&primary, 0), 0);
     wf_context *ctx = test_context(WF_GPU(0), 1);
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(40, 3), 1), *b = wf_copy_to(a, WF_CPU);

@@ -6,13 +6,13 @@
 #include "cuda_program.h"
 #include "run/gpu/internal.h"
 
-/* What the library has the driver do, and which of its work is surely over before a stream goes on. */
+/* The driver calls of the library, and which work has certainly ended before a stream goes on. */
 enum { MOST_STREAMS = 8 };
 static wf__cuda real;
 static struct {
     void *stream[MOST_STREAMS], *event[MOST_STREAMS];
-    uint64_t before[MOST_STREAMS], recorded[MOST_STREAMS]; /* works, as bits */
-    uint64_t launches[MOST_STREAMS], over;                 /* over: waited for by the library */
+    uint64_t before[MOST_STREAMS], recorded[MOST_STREAMS]; /* work, as bits */
+    uint64_t launches[MOST_STREAMS], over;                 /* over: the library has waited for it */
     int streams, events, works, disorder, waits, fetches;
 } seen;
 
@@ -122,8 +122,8 @@ static wf_array *sum_in(wf_stream *s, wf_array *a)
     return kept;
 }
 
-/* What uses an array comes after what has used it before, wherever that went, and after what went to Weft's own stream;
- * nothing is waited for while one stream has all of it. */
+/* Work on an array comes after all earlier work on it, in any stream, and after the work in the stream of Weft. While
+ * one stream has all the work, nothing waits. */
 static void test_order_of_streams(void **state)
 {
     (void)state;
@@ -138,7 +138,7 @@ static void test_order_of_streams(void **state)
     wf_array *k0 = sum_in(NULL, x), *k1 = sum_in(a, k0);
     assert_int_equal(seen.waits, 1);
     wf_array *k2 = sum_in(a, k1), *k3 = sum_in(b, k2), *k4 = sum_in(zero, k3), *k5 = sum_in(NULL, k4);
-    assert_int_equal(seen.waits, 8); /* b, zero: for the own one and the one before; the own one: for all */
+    assert_int_equal(seen.waits, 8); /* b, zero: on the stream of Weft and the one before; that of Weft: on all */
     uint64_t each = seen.launches[stream_number(two)];
     assert_true(each >= 2 && seen.launches[stream_number(NULL)] == each &&
                 seen.launches[stream_number(one)] == 2 * each);
@@ -153,7 +153,7 @@ static void test_order_of_streams(void **state)
         wf_release(all[i]);
     wf_stream_free(a), wf_stream_free(b), wf_stream_free(zero);
     int waits = seen.waits;
-    CU(cu.cuStreamDestroy_v2(one)); /* nothing asks for them any more */
+    CU(cu.cuStreamDestroy_v2(one)); /* no work refers to them any more */
     CU(cu.cuStreamDestroy_v2(two));
     x = wf_full(ctx, WF_F32, WF_SHAPE(3), 4);
     EXPECT_F32(x, 4, 4, 4);
@@ -171,7 +171,8 @@ static wf_array *scaled_in(wf_stream *s, wf_array *a, wf_array *to)
     return kept;
 }
 
-/* Streams that have no array in common wait for nothing but what was there before; readers and writers of one do. */
+/* Streams without a common array wait only for earlier work on their arrays; readers and writers of one array wait for
+ * each other. */
 static void test_side_by_side(void **state)
 {
     (void)state;
@@ -188,9 +189,9 @@ static void test_side_by_side(void **state)
         OK(ctx, wf_stream_sync(s[i]));
     }
     int waits = seen.waits;
-    assert_true(waits <= N); /* for how the arrays were made */
+    assert_true(waits <= N); /* for the work that made the arrays */
     assert_true(seen.disorder > 0);
-    for (int i = 0; i < N; ++i) { /* to the host, in the stream it is from */
+    for (int i = 0; i < N; ++i) { /* to the host, in the stream that computed it */
         float *got = contents(y[i]);
         assert_true(got[99] == (float)(3 * (i + 1)));
         free(got);
@@ -211,7 +212,7 @@ static void test_side_by_side(void **state)
     scaled_in(s[1], x[1], y[1]);
     OK(ctx, wf_stream_sync(s[1]));
     assert_int_equal(seen.waits, waits + 3);
-    both = scaled_in(NULL, y[2], NULL); /* after all of them, and they after it */
+    both = scaled_in(NULL, y[2], NULL); /* comes after all of them, and before their later work */
     assert_int_equal(seen.waits, waits + 6);
     scaled_in(s[1], x[1], y[1]);
     OK(ctx, wf_stream_sync(s[1]));
@@ -254,18 +255,18 @@ static void test_copies_while_freed(void **state)
     }
 }
 
-/* Memory that a stream has used is another's only once that waits. */
+/* Another stream gets memory that a stream has used only once it waits for that stream. */
 static void test_memory_of_streams(void **state)
 {
     (void)state;
-    enum { BYTES = 3 << 20 }; /* as nothing else here */
+    enum { BYTES = 3 << 20 }; /* a size that nothing else here has */
     wf__failure f = { 0 };
     wf__gpu *gpu = wf__gpu_of(ctx, "test", GPU);
     begin_seeing();
     wf__gpu_stream *s[2] = { wf__gpu_new_stream(gpu, &f), wf__gpu_new_stream(gpu, &f) };
     char *at[4];
     assert_true(s[0] && s[1]);
-    assert_true(wf__gpu_begin_on(gpu, s[1], &f)); /* comes after the GPU's own, once */
+    assert_true(wf__gpu_begin_on(gpu, s[1], &f)); /* waits once for the stream of the GPU */
     wf__gpu_end(gpu);
     assert_true(wf__gpu_begin_on(gpu, s[0], &f));
     assert_non_null(at[0] = wf__gpu_take(gpu, BYTES, &f));
@@ -282,7 +283,7 @@ static void test_memory_of_streams(void **state)
     wf__gpu_give(gpu, at[0], BYTES);
     wf__gpu_end(gpu);
     wf__gpu_use use[2];
-    assert_ptr_equal(at[1] = wf__gpu_alloc(gpu, BYTES, &use[0], &f), at[0]); /* as an array: who uses it waits */
+    assert_ptr_equal(at[1] = wf__gpu_alloc(gpu, BYTES, &use[0], &f), at[0]); /* as memory of an array: its users wait */
     assert_non_null(at[2] = wf__gpu_alloc(gpu, BYTES, &use[1], &f));
     assert_int_equal(seen.waits, waits + 1);
     assert_true(wf__gpu_begin_on(gpu, s[0], &f));
@@ -296,11 +297,11 @@ static void test_memory_of_streams(void **state)
     assert_int_equal(seen.waits, waits + 3);
     wf__gpu_give(gpu, at[1], BYTES);
     wf__gpu_end(gpu);
-    wf__gpu_free_stream(gpu, s[0]); /* its work comes before the own one's, and so before all */
+    wf__gpu_free_stream(gpu, s[0]); /* its work comes before that in the stream of Weft, and so before all later work */
     waits = seen.waits;
     wf__gpu_free(gpu, at[2], BYTES, use[1]);
     assert_true(wf__gpu_begin_on(gpu, s[1], &f));
-    assert_int_equal(seen.waits, waits + 1); /* for the own one */
+    assert_int_equal(seen.waits, waits + 1); /* for the stream of Weft */
     assert_non_null(at[3] = wf__gpu_take(gpu, BYTES, &f));
     assert_int_equal(seen.waits, waits + 1);
     wf__gpu_give(gpu, at[3], BYTES);
@@ -309,7 +310,7 @@ static void test_memory_of_streams(void **state)
     wf__str_free(&f.text);
 }
 
-/* A view with gaps, turned and reversed axes, and axes of one element. */
+/* A view with gaps, permuted and reversed axes, and axes of one element. */
 static wf_array *view_of(wf_array *all, uint64_t seed)
 {
     int order[4] = { 0, 1, 2, 3 };
@@ -331,7 +332,7 @@ static wf_array *view_of(wf_array *all, uint64_t seed)
     return view;
 }
 
-/* Uploads touch nothing but the array's elements: no others are fetched, to be written back. */
+/* Uploads touch only the elements of the array: they do not fetch neighbours to write them back. */
 static void test_uploads(void **state)
 {
     (void)state;
@@ -380,7 +381,7 @@ static void test_copies_of_views(void **state)
     }
 }
 
-/* What the program puts into a stream before and after a launch comes before and after it. */
+/* Work that the program puts into a stream before or after a launch runs before or after it. */
 static void test_program_order(void **state)
 {
     (void)state;
@@ -440,12 +441,12 @@ static void test_events(void **state)
     change(a, one);
     assert_non_null(queued = wf_event_record(queue));
     OK(ctx, wf_set_stream(ctx, 0, NULL));
-    OK(ctx, wf_stream_wait(s[0], queued)); /* until it has been recorded */
+    OK(ctx, wf_stream_wait(s[0], queued)); /* waits until the event has been recorded */
     assert_int_equal(seen.works, 1);
     assert_false(all_is_over());
     assert_non_null(first = wf_event_record(s[0]));
     int waits = seen.waits;
-    OK(ctx, wf_stream_wait(s[1], first)); /* does not: the driver waits */
+    OK(ctx, wf_stream_wait(s[1], first)); /* does not wait: the driver does */
     assert_int_equal(seen.waits, waits + 1);
     assert_non_null(second = wf_event_record(s[1]));
     OK(ctx, wf_stream_wait(queue, second));
@@ -485,7 +486,7 @@ static void test_refused_streams(void **state)
     wf_graph *g = wf_begin(ctx, .stream = s, .device = WF_CPU);
     wf_keep(wf_const(g, WF_F32, 4));
     REFUSED(ctx, wf_run(g), WF_ERR_DEVICE, "the stream is one of another device");
-    CU(cu.cuStreamDestroy_v2(mine)); /* too early: the launch says so, and nothing is lost */
+    CU(cu.cuStreamDestroy_v2(mine)); /* too early: the launch reports it, and nothing is lost */
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(4), 1);
     g = wf_begin(ctx, .stream = s);
     wf_out(g, a, wf_add(wf_in(g, a), 1));

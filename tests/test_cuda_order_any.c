@@ -9,9 +9,9 @@
 enum { STREAMS = 6, QUEUES = 2, ARRAYS = 6, N = 48, STEPS = 1000, THREADS = 3 };
 typedef struct player {
     uint64_t seed;
-    bool queues; /* which do not wait for each other, so that contents are not known */
+    bool queues; /* queues do not wait for each other, so contents are unknown */
     CUstream mine[2];
-    wf_stream *stream[STREAMS]; /* none, the program's two and the default one, Weft's */
+    wf_stream *stream[STREAMS]; /* none, two of the program and the default one, those of Weft */
     wf_array *array[ARRAYS];
     double want[ARRAYS]; /* all elements are this */
 } player;
@@ -179,7 +179,8 @@ static void test_queues(void **state)
     in_threads(true);
 }
 
-/* The program uses an array in a stream of its own, and forgets to wait. Last: the context is lost. */
+/* The program uses an array in a stream of its own and does not wait. This is the last test, because it loses the
+ * context. */
 static void test_program_forgets(void **state)
 {
     (void)state;

@@ -18,7 +18,7 @@ static void test_wrap(void **state)
     expect_at(at, (float[]){ 0, 1, 2, 3, 9, 11, 13, 15, 8, 9, 10, 11 }, 12);
     OK(ctx, wf_upload(row, x, 4 * sizeof *x));
     expect_at(at, (float[]){ 0, 1, 2, 3, 0, 1, 2, 3, 8, 9, 10, 11 }, 12);
-    wf_array *copy = wf_copy(row); /* memory of its own, at once: nobody sees what the program writes */
+    wf_array *copy = wf_copy(row); /* memory of its own at once, so that it does not see writes of the program */
     OK(ctx, wf_sync(ctx));
     CU(cu.cuMemsetD32_v2(at + 16, 0x40000000, 4));
     CU(cu.cuCtxSynchronize());
@@ -57,7 +57,7 @@ static void test_strides(void **state)
     CU(cu.cuMemFree_v2(at));
 }
 
-/* Arrays that overlap are found to, by their addresses, as on the processor. */
+/* Arrays that overlap are recognised by their addresses, as on the processor. */
 static void test_overlap(void **state)
 {
     (void)state;
@@ -110,12 +110,12 @@ static void test_refused(void **state)
     refused(other, WF_F32, 4, WF_ERR_DEVICE, "it belongs to another CUDA context than the device's primary one");
     CU(cu.cuCtxDestroy_v2(own));
     CU(cu.cuMemFree_v2(at));
-    at = emu_upload(NULL, 64); /* no elements: nothing is asked */
+    at = emu_upload(NULL, 64); /* no elements: no check of the address */
     CU(cu.cuMemFree_v2(at));
     wf_release(wrapped(at, WF_F32, WF_SHAPE(0, 3), NULL));
 }
 
-/* Memory that the driver has everywhere. */
+/* Memory that the driver maps on host and GPU. */
 static void test_shared_with_host(void **state)
 {
     (void)state;
@@ -138,7 +138,7 @@ static void test_shared_with_host(void **state)
     CU(cu.cuMemFree_v2(managed));
 }
 
-/* The same made by Weft: for arrays of the processor and of the GPU. */
+/* The same memory made by Weft, for arrays of the processor and of the GPU. */
 static void test_shared_memory(void **state)
 {
     (void)state;

@@ -62,7 +62,7 @@ static wf_graph *several(wf_device device, wf_array *x, wf_axes axes, results *r
     return g;
 }
 
-/* The first of the largest: a custom join, beside one of the table. */
+/* The place of the first largest element: a custom join, beside a built-in one. */
 static wf_graph *largest(wf_device device, wf_array *x, wf_axes axes, results *r)
 {
     const wf_shape shape = wf_array_shape(x), kept = kept_shape(shape, axes);
@@ -202,7 +202,7 @@ static void test_parts(void **state)
             compare(all[k], WF_SHAPE(some[i].h, some[i].w), some[i].axes, some[i].size);
 }
 
-/* So many that a warp has several. */
+/* So many rows that a warp reduces several. */
 static void test_short_rows(void **state)
 {
     (void)state;
@@ -220,7 +220,7 @@ static void test_empty(void **state)
     }
 }
 
-/* ---- what a launch asks of the driver ---- */
+/* ---- the driver calls of a launch ---- */
 static wf__cuda real;
 static struct {
     int launches, copies, waits;
@@ -279,7 +279,7 @@ static void check_calls(wf_shape shape, wf_axes axes, int launches)
     wf_release(x), wf_release(sums);
 }
 
-/* Boxes and parts, where there are several, take one more than the operator, and WF_SECTION_POST where axes are
+/* Several boxes or parts take one launch more than the operator, and WF_SECTION_POST another one where axes are
  * kept. */
 static void test_calls(void **state)
 {

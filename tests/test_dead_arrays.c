@@ -31,7 +31,7 @@ static void test_kept(void **state)
     LINEAR(a, 1, 0);
 }
 
-/* What is stored in one is read for another one. */
+/* One released array is read to compute another one. */
 static void test_chain(void **state)
 {
     (void)state;
@@ -52,7 +52,7 @@ static void test_chain(void **state)
     wf_release(a);
 }
 
-/* Any array: assigned, written, accumulated into, in blocks too. */
+/* Any use of an array: assigned, written, accumulated into, also in blocks. */
 static void test_other_arrays(void **state)
 {
     (void)state;
@@ -81,7 +81,8 @@ static void test_other_arrays(void **state)
     wf_release(a);
 }
 
-/* By a view, by a copy, in the caller's memory, by who holds it, by an atomic operation that is used. */
+/* Contents that are seen: through a view, a copy, memory of the caller, another handle, an atomic operation whose
+ * result is used. */
 static void test_seen(void **state)
 {
     (void)state;
@@ -103,7 +104,7 @@ static void test_seen(void **state)
         OK(ctx, wf_run(g));
     }
     LINEAR(seen[0], 2, 0);
-    LINEAR(seen[1], 1, 0); /* a copy of before */
+    LINEAR(seen[1], 1, 0); /* a copy of the old contents */
     for (int i = 0; i < N; ++i)
         assert_true(memory[i] == (float)(2 * i));
     LINEAR(seen[3], 2, 0);
@@ -111,7 +112,7 @@ static void test_seen(void **state)
     wf_release(a);
 }
 
-/* The graph goes on: values are what they were, whatever has been released. */
+/* The graph goes on: its values keep their contents, whatever has been released. */
 static void test_evaluated(void **state)
 {
     (void)state;

@@ -7,7 +7,7 @@
 
 enum { N = 64 };
 
-/* What one recording came to: results, and effects that were left out. */
+/* The outcome of one recording: results, and the number of effects left out. */
 typedef struct trial {
     wf_graph *g;
     wf_array *a, *b; /* i32 [N], 0 and 1 at first */
@@ -25,7 +25,7 @@ static uint32_t hidden(void)
     return all;
 }
 
-/* Both arrays as the recording leaves them, with the optimisation and without it. */
+/* Compares both arrays after the recording, with the optimisation and without it. */
 static void check(record_fn *record, uint32_t want, int line)
 {
     int32_t got[2][2][N];
@@ -60,7 +60,7 @@ static void scatters(trial *t)
     wf_out(t->g, t->a, t->v);
 }
 
-/* Who reads for what is hidden goes along: b's first value is seen by nobody but a's. */
+/* Values that only hidden effects read are dropped, too: only the hidden value of a reads the first value of b. */
 static void chain(trial *t)
 {
     wf_write(t->g, t->b, 3, t->v);
@@ -149,7 +149,7 @@ static void in_the_next_turn(trial *t)
 
 static void before_it(trial *t)
 {
-    wf_val was = wf_in(t->g, t->a); /* what the array held, wherever it is used */
+    wf_val was = wf_in(t->g, t->a); /* the old contents, wherever the value is used */
     wf_write(t->g, t->a, 7, t->v);
     wf_out(t->g, t->a, t->v);
     wf_out(t->g, t->b, wf_add(was, 4));
@@ -179,7 +179,7 @@ static void test_seen(void **state)
     CHECK(in_the_next_turn, 0);
 }
 
-/* An evaluation sees what is there then; what it has run is not hidden by what comes later. */
+/* An evaluation uses the values of its time: later effects do not hide those that it has run. */
 static void test_evaluated(void **state)
 {
     (void)state;
@@ -204,7 +204,7 @@ static void test_evaluated(void **state)
     wf_release(a);
 }
 
-/* Debug mode looks at every write. */
+/* Debug mode checks every write. */
 static void test_debug_mode(void **state)
 {
     (void)state;

@@ -15,7 +15,7 @@ static int debug_cpu(void **state) { return (void)state, in_debug_mode(WF_CPU, k
 static int debug_emulator(void **state) { return (void)state, in_debug_mode(WF_GPU_EMU(0), keep_log); }
 static int debug_gpu(void **state) { return (void)state, in_debug_mode(WF_GPU(0), keep_log); }
 
-/* Which of several findings is named is open on a GPU; the emulator goes through points in order. */
+/* On a GPU any of several findings may be named; the emulator visits points in order. */
 static const char *in_order(const char *text) { return wf_context_device(ctx) == WF_GPU(0) ? "" : text; }
 
 static void expect_all(wf_array *a, float want)
@@ -90,7 +90,7 @@ static void test_same_element(void **state)
     OK(ctx, wf_run(g));
     expect_all(out, 4);
 
-    g = wf_begin(ctx, .shape = WF_SHAPE(10)); /* as an element, and by index */
+    g = wf_begin(ctx, .shape = WF_SHAPE(10)); /* without index, and by index */
     wf_out(g, out, 1);
     wf_write(g, out, 2, wf_mod(wf_add(wf_index(g, 0), 1), 10));
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "write the same element of array 1");
@@ -110,7 +110,8 @@ static void test_same_element(void **state)
     wf_release(out);
 }
 
-/* Elements of every size, forth and back from the middle of their array; one pair of points meets. */
+/* Elements of every size, forwards and backwards from the middle of their array; one pair of points writes the same
+ * element. */
 static void test_same_element_of_views(void **state)
 {
     (void)state;
@@ -162,7 +163,7 @@ static void test_bounds_elsewhere(void **state)
     wf_release(a), wf_release(out), wf_release(total);
 }
 
-/* Scratch has no number, and takes none from the arrays that are named after it. */
+/* Scratch has no number, and does not change the numbers of the arrays after it. */
 static void test_numbers(void **state)
 {
     (void)state;
@@ -183,7 +184,7 @@ static void test_numbers(void **state)
     }
 }
 
-/* Of blocks, which on a GPU are blocks of threads: scratch is handed on, its indices are looked at, too. */
+/* Scratch of blocks, which on a GPU are blocks of threads: its indices are checked, too. */
 static void test_scratch(void **state)
 {
     (void)state;
@@ -252,7 +253,7 @@ static void test_nan_and_unset(void **state)
     wf_release(a), wf_release(out);
 }
 
-/* What is accumulated, exchanged or a part of a complex number. */
+/* NaN that is accumulated, exchanged or a part of a complex number. */
 static void test_other_nans(void **state)
 {
     (void)state;
@@ -278,8 +279,7 @@ static void test_other_nans(void **state)
                 wf_accumulate(g, WF_JOIN_ADD, to, wf_complex(wf_const(g, WF_F32, 0), v), i);
             REFUSED(ctx, wf_run(g), WF_ERR_ARG, "of shape (6)), by point (4,)");
             g = wf_begin(ctx, .shape = WF_SHAPE(6), .flags_on = WF_FLAG_TRAP_NAN);
-            wf_atomic(g, WF_JOIN_INC, way < 4 ? to : a, wf_const(g, WF_F32, NAN),
-                      wf_index(g, 0)); /* is not looked at */
+            wf_atomic(g, WF_JOIN_INC, way < 4 ? to : a, wf_const(g, WF_F32, NAN), wf_index(g, 0)); /* not checked */
             if (way >= 4)
                 wf_out(g, to, 2);
             OK(ctx, wf_run(g));
@@ -292,7 +292,7 @@ static void test_other_nans(void **state)
     wf_release(a);
 }
 
-/* Indices count that nobody needs what is at; in array graphs nothing is computed then. */
+/* In index spaces, indices of unused reads are checked; in array graphs unused reads are not computed. */
 static void test_unused_reads(void **state)
 {
     (void)state;
@@ -359,7 +359,7 @@ static void test_same_results(void **state)
     wf_context_free(plain);
 }
 
-/* Accumulations of every mode: as many points meet in an element as without. */
+/* Accumulations of every mode: with debug mode as many points add to an element as without. */
 static void test_accumulations(void **state)
 {
     (void)state;
@@ -384,7 +384,7 @@ static void test_accumulations(void **state)
     }
 }
 
-/* Points that were not to meet; as they are told not to where they do not. */
+/* Points that share an element despite WF_MODE_NO_CONFLICT are found; no finding where they share none. */
 static void test_no_conflict(void **state)
 {
     (void)state;
@@ -394,7 +394,7 @@ static void test_no_conflict(void **state)
             wf_array *a = wf_full(ctx, dtypes[k], WF_SHAPE(8), 0);
             wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(8), .name = "apart");
             wf_val i = wf_index(g, 0), at = meet ? wf_idiv(i, 2) : wf_xor(i, 5), n;
-            WF_FOR (g, n, 0, 3, 1) { /* a point may come to its element again */
+            WF_FOR (g, n, 0, 3, 1) { /* a point may add to its element again */
                 wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_NO_CONFLICT, a, 1, at);
             }
             WF_END(g);
@@ -414,7 +414,7 @@ static void test_no_conflict(void **state)
         }
 }
 
-/* Of whole arrays one comes after the other: points of the one may meet points of the other. */
+/* Accumulations of whole arrays run one after the other, so points of both may share an element. */
 static void test_no_conflict_twice(void **state)
 {
     (void)state;

@@ -3,7 +3,7 @@
 
 static int debugging(void **state) { return (void)state, in_debug_mode(0, NULL); }
 
-/* Of an index space, which reads beyond the end; the labels, of which NULL is none. */
+/* Returns a recording of an index space that reads beyond the end, with these labels (NULL = none). */
 static wf_graph *shifted(const wf_array *a, wf_array *out, const char *array, const char *value)
 {
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(6));

@@ -74,7 +74,7 @@ static void test_disk_round_trip(void **state)
     wf__disk *d = wf__disk_open(dir, 0);
     assert_string_equal(wf__disk_dir(d), dir);
     assert_false(loads(d, "k", 1, "", 0));
-    assert_int_equal(access(dir, F_OK), -1); /* looking makes no folder */
+    assert_int_equal(access(dir, F_OK), -1); /* a lookup makes no folder */
     unsigned char object[5000];
     for (size_t i = 0; i < sizeof object; i++)
         object[i] = (unsigned char)(i * i);
@@ -145,7 +145,7 @@ static void test_disk_damage(void **state)
     wf__disk_close(d);
 }
 
-/* Headers that lie about sizes, with checksums that are right. */
+/* Headers with false sizes and correct checksums. */
 static void test_disk_lies(void **state)
 {
     (void)state;
@@ -188,7 +188,7 @@ static void test_disk_foreign(void **state)
     assert_false(loads(d, "k", 1, "object", 6));
     assert_true(wf__disk_store(d, "k", 1, "object", 6)); /* replaces the link, not its target */
     assert_true(loads(d, "k", 1, "object", 6));
-    assert_int_equal(chmod(path, 0666), 0); /* others could have written it */
+    assert_int_equal(chmod(path, 0666), 0); /* other users could have written it */
     assert_false(loads(d, "k", 1, "object", 6));
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkfifo(path, 0600), 0); /* must not block */
@@ -236,7 +236,7 @@ static void test_disk_bound(void **state)
     assert_true(loads(d, &last, sizeof last, object, sizeof object)); /* the oldest went, the newest stayed */
     assert_false(loads(d, &first, sizeof first, object, sizeof object));
     static unsigned char large[BOUND / 8];
-    assert_false(wf__disk_store(d, "large", 5, large, sizeof large)); /* would push out too much */
+    assert_false(wf__disk_store(d, "large", 5, large, sizeof large)); /* would evict too much */
     wf__disk_close(d);
 }
 
@@ -263,7 +263,7 @@ static void test_disk_stamps(void **state)
     int64_t now = wf__wall_clock() / 1000000000;
     age(path, 600);
     assert_true(loads(d, "k", 1, "object", 6));
-    assert_true(mtime_of(path) < now - 500); /* lately enough: not stamped again */
+    assert_true(mtime_of(path) < now - 500); /* recent enough: not stamped again */
     age(path, 7200);
     assert_true(loads(d, "k", 1, "object", 6));
     assert_true(mtime_of(path) > now - 10);
@@ -273,7 +273,7 @@ static void test_disk_stamps(void **state)
     wf__disk_close(d);
 }
 
-/* Entries used lately survive; temporary files of dead processes go. */
+/* Recently used entries survive; temporary files of ended processes are removed. */
 static void test_disk_least_recent_goes(void **state)
 {
     (void)state;
@@ -347,7 +347,7 @@ static void read_only_check(void)
     wf__disk_close(d);
 }
 
-/* Known before anything is stored. */
+/* An unwritable folder is noticed before anything is stored. */
 static void unwritable_check(void)
 {
     wf__disk *d = wf__disk_open(folder, 0);
@@ -458,7 +458,7 @@ static void test_disk_full(void **state)
     (void)state;
     assert_int_equal(chmod(folder, 0777), 0);
     as_user(full_disk_check);
-    assert_int_equal(files_in_folder(), 0); /* no half files stay */
+    assert_int_equal(files_in_folder(), 0); /* no incomplete files stay */
 }
 
 /* Several processes store and load the same few keys, and clear and evict meanwhile. */

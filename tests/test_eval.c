@@ -39,7 +39,7 @@ static void test_values_stay_usable(void **state)
     wf_release(kept);
 }
 
-/* What the second evaluation computes: recorded operations that are not dead. */
+/* The second evaluation computes only operations that are used and new. */
 static void test_nothing_is_computed_twice(void **state)
 {
     (void)state;
@@ -119,21 +119,22 @@ static void test_overwritten(void **state)
     wf_out(g, a, y);
     OK(ctx, wf_eval(g));
     expect_line(a, 1, 1);
-    wf_out(g, b, wf_add(y, z)); /* both are in arrays */
+    wf_out(g, b, wf_add(y, z)); /* both values are stored in arrays */
     OK(ctx, wf_eval(g));
     expect_line(b, 4, 1);
-    wf_val again = wf_in(g, a); /* what is there now */
+    wf_val again = wf_in(g, a); /* the new contents */
     wf_out(g, b, again);
     OK(ctx, wf_eval(g));
     expect_line(b, 1, 1);
-    wf_out(g, b, wf_add(x, 1)); /* what was there then */
+    wf_out(g, b, wf_add(x, 1)); /* the old contents */
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "wf_eval has changed");
     wf_release(a);
     wf_release(b);
     wf_release(kept);
 }
 
-/* Values that were kept, before they are assigned to what is overwritten, together with that, or both. */
+/* Kept values that are later assigned to an overwritten array: kept before the assignment, together with it, or
+ * both. */
 static void test_kept_stay(void **state)
 {
     (void)state;
@@ -148,7 +149,7 @@ static void test_kept_stay(void **state)
         wf_out(g, b, y);
         if (how / 2 == 0)
             kept = wf_keep(y);
-        if (how / 2 == 2) { /* in the array that it is read from, too */
+        if (how / 2 == 2) { /* also kept in the array that it is read from */
             wf_out(g, a, y);
             kept = wf_keep(y);
         }
@@ -164,7 +165,7 @@ static void test_kept_stay(void **state)
     }
 }
 
-/* A variable that holds such a value, as it is, in an operation, and set again: for all lanes, or for some. */
+/* A variable that holds an overwritten value: unchanged, in an operation, and set again for all lanes or for some. */
 static void test_overwritten_variables(void **state)
 {
     (void)state;
@@ -185,7 +186,7 @@ static void test_overwritten_variables(void **state)
         }
         if (how == 4)
             wf_set(x, wf_iota(g, WF_SHAPE(100), 0));
-        if (how == 5) { /* nobody asks for it */
+        if (how == 5) { /* unused */
             WF_IF (g, wf_gt(wf_in(g, a), 50)) {
                 wf_out(g, a, 1);
             }
@@ -205,7 +206,8 @@ static void test_overwritten_variables(void **state)
     }
 }
 
-/* Elements of local arrays are variables, too: what is read, changed or kept in part must be there still. */
+/* Elements of local arrays are variables, too. An element that is read, or an array that is changed or kept in part,
+ * needs values that were not overwritten. */
 static void test_overwritten_local_arrays(void **state)
 {
     (void)state;
@@ -238,7 +240,7 @@ static void test_overwritten_local_arrays(void **state)
     }
 }
 
-/* A view of what is overwritten counts, too; other parts do not. */
+/* A write to a view of the array counts, too; a write to other elements does not. */
 static void test_overwritten_views(void **state)
 {
     (void)state;
@@ -312,7 +314,8 @@ static void test_atomics_happen_once(void **state)
     wf_release(sum);
 }
 
-/* Results that are assigned to what is overwritten before it runs, or to more elements than they have. */
+/* Results that are assigned to an array which is overwritten before the recording runs, or which has more elements than
+ * they have. */
 static void test_results_stay(void **state)
 {
     (void)state;
@@ -348,7 +351,7 @@ static void test_results_stay(void **state)
     }
 }
 
-/* A failed evaluation: what could not be done is forgotten, the rest goes on. */
+/* After a failed evaluation, effects that failed are dropped and the rest goes on. */
 static void test_failure(void **state)
 {
     (void)state;
@@ -434,7 +437,7 @@ static void test_params_and_complex(void **state)
     wf_release(kept);
 }
 
-/* What is made anew sooner than read is no matter of an array that holds it. */
+/* Values that are cheaper to compute again than to read do not depend on an array that holds them. */
 static void test_numbers_are_not_overwritten(void **state)
 {
     (void)state;
@@ -499,7 +502,8 @@ static void test_loops(void **state)
         wf_release(all[i]);
 }
 
-/* A loop that nothing needed is done when something does; one that would read what was overwritten is out of use. */
+/* A loop that was not needed runs once a later operation needs it. If it would read overwritten contents, its results
+ * report an error. */
 static void test_loops_not_needed(void **state)
 {
     (void)state;
@@ -541,7 +545,7 @@ static void test_loops_not_needed(void **state)
     wf_release(c);
 }
 
-/* Of equal functions one is recorded, the other's place is empty: nothing that the loop around them misses. */
+/* One of two equal functions is recorded, and the place of the other is empty; the loop around them still works. */
 static void call_next(const wf_site *site) { wf_set(site->out[0], wf_add(site->in[0], 1)); }
 static void call_another_next(const wf_site *site) { wf_set(site->out[0], wf_add(site->in[0], 1)); }
 static void call_last(const wf_site *site) { wf_set(site->out[0], wf_sub(site->in[0], 5)); }
@@ -559,7 +563,7 @@ static void test_merged_functions(void **state)
     }
     WF_END(g);
     wf_out(g, c, wf_mul(x, 4));
-    OK(ctx, wf_eval(g)); /* which does not need the loop */
+    OK(ctx, wf_eval(g)); /* this evaluation does not need the loop */
     wf_out(g, b, sum);
     OK(ctx, wf_run(g));
     expect_line(b, 1, 3);

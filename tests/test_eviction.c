@@ -16,7 +16,7 @@ static wf_context *bounded(wf_device device)
     return ctx;
 }
 
-/* Recorded, or compiled: x * number + number, over n elements; each number a kernel of its own. */
+/* x * number + number over n elements, run or prepared; each number makes a kernel of its own. */
 static wf_val line(wf_val x, int number) { return wf_add(wf_mul(x, number), number); }
 
 static bool run_line(wf_context *ctx, wf_array *x, wf_array *y, int number)
@@ -72,7 +72,7 @@ static void test_interpreted(void **state)
     wf_context_free(ctx);
 }
 
-/* Compiled ones: few enough to take seconds. Kernels that are kept go on working, without being compiled again. */
+/* Compiled kernels, few enough to take seconds. Kernels in use go on working and are not compiled again. */
 static void test_compiled(void **state)
 {
     (void)state;
@@ -96,7 +96,7 @@ static void test_compiled(void **state)
     }
     OK(ctx, wf_get_info(ctx, false, &after));
     assert_int_equal(after.compiled, before.compiled);
-    assert_true(run_line(ctx, x, y, 0) && all_are(y, 0)); /* has left, and is made again */
+    assert_true(run_line(ctx, x, y, 0) && all_are(y, 0)); /* was evicted, and is made again */
     OK(ctx, wf_get_info(ctx, false, &after));
     assert_true(after.compiled == before.compiled + (before.compiled > 0));
     for (int i = 0; i < KEPT; ++i)
@@ -120,7 +120,7 @@ static void *work(void *user)
     worker *w = user;
     wf_array *x = wf_full(w->ctx, WF_F32, WF_SHAPE(40), 2), *y = wf_like(x);
     for (int i = 0; i < w->rounds; ++i) {
-        int number = i * (w->number + 1) % (w->rounds / 2); /* some are other threads', too */
+        int number = i * (w->number + 1) % (w->rounds / 2); /* other threads use some of them, too */
         bool ok = run_line(w->ctx, x, y, number) && all_are(y, (float)(3 * number));
         ok = ok && wf_launch(w->shared, WF_NAMED(x, y)) == WF_OK && all_are(y, 3 * 77);
         if (i % 16 == 0) { /* a kernel of its own, freed at once */

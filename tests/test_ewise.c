@@ -370,7 +370,7 @@ static void test_variables(void **state)
     RELEASE(a, cube, one, six);
 }
 
-/* More arrays than any fixed table of ours. */
+/* More arrays than any fixed table in Weft has entries. */
 static void test_many_arrays(void **state)
 {
     (void)state;
@@ -449,7 +449,7 @@ static void test_messages(void **state)
     RELEASE(a, b, u, wide);
 }
 
-/* Two arrays that each fit, broadcast to a space that nothing can count. */
+/* Two arrays that each fit, broadcast to a space with more than 2^63 points. */
 static void test_uncountable_space(void **state)
 {
     (void)state;
@@ -492,7 +492,7 @@ static void test_graphs_do_not_mix(void **state)
     wf_out(g, a, sum);
     OK(ctx, wf_run(g));
     EXPECT_F32(a, 1, 2);
-    wf_graph *again = wf_begin(ctx); /* values of an ended recording are no values of the next one */
+    wf_graph *again = wf_begin(ctx); /* values of an ended recording are invalid in the next one */
     wf_out(again, a, sum);
     assert_int_not_equal(wf_run(again), WF_OK);
     wf_clear_error(ctx);
@@ -511,7 +511,7 @@ static void log_warning(int level, const char *text, void *user)
     warnings += level == 1 && strstr(text, "never run") && strstr(text, "test_ewise.c");
 }
 
-/* A graph that is forgotten is freed with its context, which says where it began. */
+/* A graph that the program never ended is freed with its context, which logs where it began. */
 static void test_forgotten_graphs(void **state)
 {
     (void)state;
@@ -530,7 +530,7 @@ static void test_forgotten_graphs(void **state)
     assert_int_equal(warnings, 3);
 }
 
-/* What was stored is stored once, whatever the flags. */
+/* Every store runs once, whatever the flags. */
 static void test_flags(void **state)
 {
     (void)state;
@@ -551,7 +551,7 @@ static void test_flags(void **state)
     wf_set_flags(ctx, flags, 0);
 }
 
-/* Fast math is asked for by context or by recording, and changes what it says: here, one rounding instead of two. */
+/* A context or a recording turns fast math on. It then does what is documented: here, one rounding instead of two. */
 static void test_fast_math(void **state)
 {
     (void)state;

@@ -20,7 +20,8 @@ static double exact(bool floored, double a, double b)
     return r == 0 ? copysign(0, b) : (r < 0) != (b < 0) ? r + b : r;
 }
 
-/* What it should be, in the dtype: of f16 and bf16 the sum is exact in double but for bits that cannot matter. */
+/* The expected remainder in the dtype. For f16 and bf16 the sum in double is exact, except for bits that cannot
+ * matter. */
 static void expected(wf_dtype t, bool floored, const void *a, const void *b, void *out)
 {
     if (t == WF_F32) {

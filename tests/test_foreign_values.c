@@ -141,7 +141,8 @@ static const use uses[] = {
     { "wf_concat", in_concat, false, NULL },
     { "wf_meshgrid", in_meshgrid, false, NULL },
     { "wf_compress", in_compress, false, NULL },
-    { "wf_sum", in_reduce, false, "an operand" }, /* its own recording's reduction: wf_out refuses the result */
+    { "wf_sum", in_reduce, false,
+      "an operand" }, /* the reduction belongs to the other recording, so wf_out refuses the result */
     { "wf_expr", in_expr, false, "an operand" },
     { "wf_texture_read", in_texture, true, "an operand" },
     { "wf_pcg32_seed", in_pcg, true, "an operand" },
@@ -158,7 +159,7 @@ static void try_use(const use *u, origin how)
         wf_fail(of, WF_ERR_BOUNDS, "spoilt at the start");
     bool integer = strstr("wf_switch WF_FOR wf_read wf_gather", u->name) || u->record == in_write_index;
     wf_val x = integer ? wf_cast(wf_in(of, floats), WF_I32) : wf_in(of, floats);
-    if (how == ENDED) { /* the next recording is where it was */
+    if (how == ENDED) { /* the next recording has its address */
         wf_drop(of);
         of = NULL;
         g = u->indexed ? wf_begin(ctx, .shape = WF_SHAPE(N)) : wf_begin(ctx);
@@ -197,7 +198,7 @@ static void test_refused(void **state)
     }
 }
 
-/* What a recording fails with first is what it says. */
+/* A recording reports its first error. */
 static void test_own_mistake_first(void **state)
 {
     (void)state;

@@ -53,12 +53,12 @@ static void test_replay(void **state)
     (void)state;
     wf_array *a = ramp(0), *b = wf_like(a);
     wf_frozen *f = frozen_three(a, b);
-    expect(b, 3 - (N - 1), 2, __LINE__); /* noting runs, too */
+    expect(b, 3 - (N - 1), 2, __LINE__); /* freezing runs the launches, too */
     wf_release(a);
     wf_release(b); /* inputs are not kept */
     for (int k = 0; k < 5; ++k) {
         wf_array *in = ramp(10 * k), *out = wf_like(in);
-        for (int again = 0; again < 3; ++again) { /* the same arrays: the quick way */
+        for (int again = 0; again < 3; ++again) { /* the same arrays take the short path */
             wf_graph *g = wf_begin(ctx);
             wf_out(g, out, 0);
             OK(ctx, wf_run(g));
@@ -86,7 +86,7 @@ static void test_kernels_and_no_inputs(void **state)
     OK(ctx, wf_launch(k, WF_NAMED(x)));
     OK(ctx, wf_launch(k, WF_ARGS(WF_ARG("x", x), WF_ARG("by", 10))));
     wf_frozen *f = wf_freeze_end(ctx);
-    OK(ctx, wf_launch(k, WF_NAMED(x))); /* not noted */
+    OK(ctx, wf_launch(k, WF_NAMED(x))); /* not part of the sequence */
     wf_kernel_free(k);
     for (int i = 0; i < 3; ++i)
         OK(ctx, wf_frozen_replay(f, WF_NO_ARRAYS));
@@ -123,7 +123,7 @@ static void test_misfits(void **state)
     wf_array *apart = wf_view_slice(whole, 0, 0, 4 * N, 2);
     for (int k = 0; k < 3; ++k) {
         if (k != 1)
-            OK(ctx, wf_frozen_replay(f, WF_ARRAYS(both))); /* last the quick way */
+            OK(ctx, wf_frozen_replay(f, WF_ARRAYS(both))); /* the last one takes the short path */
         else
             OK(ctx, wf_array_fill(b, 0));
     }
@@ -151,7 +151,7 @@ static void test_misfits(void **state)
         wf_release(all[i]);
 }
 
-/* ---- what is in a sequence besides launches that the program makes itself, and what is refused ---- */
+/* ---- other parts of a sequence than launches by the program, and errors ---- */
 /* Copies, and arrays that are filled, are made again. */
 static void test_copies_are_launches(void **state)
 {
@@ -187,7 +187,7 @@ static void test_copies_are_launches(void **state)
         wf_release(all[i]);
 }
 
-/* Functions of the library that look at their operands through views. */
+/* Functions of the library that read their operands through views. */
 static void test_views_inside(void **state)
 {
     (void)state;
@@ -294,7 +294,7 @@ static void test_refused(void **state)
     const struct {
         void (*call)(subject *s);
         const char *message;
-        bool on_host; /* only there */
+        bool on_host; /* fails only there */
     } each[] = {
         { compress, "wf_compress cannot be in a frozen sequence: how many elements", false },
         { where, "wf_array_where cannot be in", false },
@@ -321,7 +321,7 @@ static void test_refused(void **state)
         wf_graph *g = wf_begin(ctx);
         wf_out(g, s.between, wf_in(g, s.in));
         OK(ctx, wf_run(g));
-        each[i].call(&s); /* works as ever */
+        each[i].call(&s); /* works as without freezing */
         OK(ctx, wf_last_status(ctx));
         assert_null(wf_freeze_end(ctx));
         REFUSED(ctx, wf_last_status(ctx), WF_ERR_UNSUPPORTED, each[i].message);
@@ -338,7 +338,7 @@ static void test_refused(void **state)
     wf_release(s.rows);
 }
 
-/* Arrays that the host fills and launches only read are constants; what is no part of the sequence is read freely. */
+/* Arrays that the host fills and launches only read are constants; the host may read arrays outside the sequence. */
 static void test_constants(void **state)
 {
     (void)state;
@@ -361,7 +361,7 @@ static void test_constants(void **state)
     expect(out, 14, 2, __LINE__);
     wf_frozen_free(f);
 
-    OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a))); /* it is given other contents after a launch has read it */
+    OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a))); /* the host changes it after a launch has read it */
     table = ramp(0);
     g = wf_begin(ctx);
     wf_out(g, out, wf_in(g, apart));
@@ -450,14 +450,14 @@ static void test_copy_of_a_result(void **state)
     expect(b, 20 + 3 - (10 + N - 1), 2, __LINE__);
     wf_release(before);
     OK(ctx, wf_frozen_replay(f, WF_ARRAYS(a, b)));
-    OK(ctx, wf_frozen_replay(f, WF_ARRAYS(a, c))); /* one of them is another one */
+    OK(ctx, wf_frozen_replay(f, WF_ARRAYS(a, c))); /* another output */
     expect(c, 20 + 3 - (10 + N - 1), 2, __LINE__);
     free(contents_of_other);
     wf_frozen_free(f);
     wf_release(a), wf_release(b), wf_release(c), wf_release(other);
 }
 
-/* The last launch does not fit: the first has not run either. */
+/* If the last launch does not fit, the first does not run, either. */
 static void test_nothing_ran(void **state)
 {
     (void)state;
@@ -564,7 +564,7 @@ static void test_inputs_that_meet(void **state)
     wf_release(low), wf_release(mid), wf_release(high);
 }
 
-/* A view that is more than one input may be a view of another one. */
+/* A view that spans several inputs may be a view of another array at a replay. */
 static void test_views_of_either(void **state)
 {
     (void)state;
@@ -588,7 +588,7 @@ static void test_views_of_either(void **state)
     wf_release(whole), wf_release(part), wf_release(view), wf_release(out), wf_release(other), wf_release(other_part);
 }
 
-/* Copies that share memory are arrays of their own: before, while noting and when replayed. */
+/* Copies that share memory are separate arrays: before freezing, while freezing and in a replay. */
 static void test_inputs_that_share(void **state)
 {
     (void)state;
@@ -615,7 +615,7 @@ static void test_inputs_that_share(void **state)
     wf_release(x), wf_release(y), wf_release(out), wf_release(copy);
 }
 
-/* What a replay comes upon names the launch, and the recording that it was. */
+/* A finding of debug mode in a replay names the launch and its recording. */
 static void test_finding(void **state)
 {
     (void)state;

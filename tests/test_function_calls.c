@@ -60,14 +60,14 @@ static void expect(wf_graph *g, wf_array *out, double (*want)(int64_t i))
     wf_release(out);
 }
 
-/* ---- a variable that is handed over and set ---- */
-static void call_next(const wf_site *site) /* Fibonacci: the second result needs what the first one was */
+/* ---- a variable that is passed and set ---- */
+static void call_next(const wf_site *site) /* Fibonacci: the second result needs the old value of the first */
 {
     wf_set(site->out[0], site->in[1]);
     wf_set(site->out[1], wf_add(site->in[0], site->in[1]));
 }
 
-static void call_twice(const wf_site *site) /* of a cycle: the index is what is set, and is needed after it */
+static void call_twice(const wf_site *site) /* of a cycle: the call sets its own index, which is needed afterwards */
 {
     wf_set(site->out[0], wf_add(site->in[0], 2));
     wf_set(site->out[1], wf_sub(site->in[0], site->in[1]));
@@ -130,7 +130,7 @@ static void test_table(void **state)
     }
 }
 
-/* Several that are equal to one, among them the first and the last; constants tell them apart. */
+/* Several functions equal to one of them, among them the first and the last; the others differ in constants. */
 static double merged(int64_t i) { return i % 5 == 3 ? 3.0 * (double)i : 2.0 * (double)i + 1; }
 
 static void test_merging(void **state)
@@ -167,7 +167,7 @@ static void test_one_twice(void **state)
     wf_drop(g);
 }
 
-/* ---- one that is left: in line where every index is one of the table ---- */
+/* ---- one function left: it is inlined where every index lies in the table ---- */
 static double line_of(int64_t i) { return 2.0 * (double)i + 1; }
 static double line_below_8(int64_t i) { return i % 16 < 8 ? 2.0 * (double)i + 1 : 7; }
 
@@ -217,7 +217,7 @@ static void test_devirtualised(void **state)
     }
 }
 
-/* Nobody: the index is known, and is none of the table's. */
+/* No lane calls: the index is known, and lies outside the table. */
 static double sevens(int64_t i) { return i < 0 ? 0 : 7; }
 
 static void test_out_of_table(void **state)
@@ -236,8 +236,7 @@ static void test_out_of_table(void **state)
     expect(g, out, sevens);
 }
 
-/* ---- effects: only of lanes that ask, in a condition and in a loop, each once; equal functions that read an array
- * which nobody read before ---- */
+/* ---- effects: only of lanes that call, in a condition and in a loop, each once ---- */
 typedef struct effects {
     wf_array *seen, *table;
     int bin;
@@ -247,7 +246,7 @@ static void call_effects(const wf_site *site)
 {
     const effects *e = site->user;
     wf_accumulate(site->graph, WF_JOIN_ADD, e->seen, 1, e->bin);
-    wf_inc(site->out[0], wf_read(site->graph, e->table, site->in[0])); /* outside for lanes that did not ask */
+    wf_inc(site->out[0], wf_read(site->graph, e->table, site->in[0])); /* outside for lanes that do not call */
 }
 
 static void test_effects(void **state)
@@ -332,7 +331,7 @@ static void test_nested(void **state)
                       WF_FUNCTIONS({ call_nested, NULL }, { call_linear, &none }, { call_break, NULL },
                                    { call_square, NULL }),
                       WF_VALS(wf_cast(k, WF_F64)), WF_VARS(y));
-            WF_IF (g, wf_eq(wf_mod(wf_add(i, k), 4), 1)) { /* as if the second had not been there */
+            WF_IF (g, wf_eq(wf_mod(wf_add(i, k), 4), 1)) { /* as if the second call were absent */
                 wf_set(y, keep);
             }
             WF_END(g);

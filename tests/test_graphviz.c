@@ -3,7 +3,7 @@
 #include "on_devices.h"
 #include <ctype.h>
 
-/* ---- as much of a reader as that takes ---- */
+/* ---- a reader of the language, as far as needed ---- */
 typedef struct reader {
     const char *at;
     char token[4096]; /* a word, a string with its quotes, or a sign */
@@ -89,7 +89,7 @@ static void statements(reader *r) /* after { */
     }
 }
 
-/* Consumes the graph. How often `part` is in its drawing. */
+/* Consumes the graph. Returns how often its drawing contains `part`. */
 static int drawn(wf_graph *g, const char *part)
 {
     static char text[1 << 16];

@@ -7,7 +7,7 @@
 static const int32_t threads[] = { 1, 2, 3, 7 };
 enum { WAYS = sizeof threads / sizeof *threads };
 
-/* A context of its own where many threads matter. */
+/* Returns a context with many threads. */
 static wf_context *many(void)
 {
     static wf_device device;
@@ -89,7 +89,7 @@ static void test_order(void **state)
     wf_context_free(of);
 }
 
-/* Counted by index, of any rank, with indices of a dtype of the caller's. */
+/* Counts the visits of each index, for any rank and any dtype of indices. */
 static void test_every_index_once(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void test_starting_values(void **state)
     wf_context_free(of);
 }
 
-/* No points: no calls; the sections around them and the results come all the same. */
+/* Without points there are no calls, but the sections around them run and results are written. */
 static void test_nothing(void **state)
 {
     (void)state;
@@ -182,7 +182,7 @@ static void test_nothing(void **state)
     wf_release(none), wf_release(out), wf_release(all), wf_release(n);
 }
 
-/* Two outputs in the same memory: whole, shifted, reversed. As if one were done after the other. */
+/* Two outputs in the same memory: whole, shifted, reversed. The results are those of one write after the other. */
 static void two(const wf_site *s)
 {
     wf_set(s->out[0], wf_add(s->in[0], 1));

@@ -11,7 +11,7 @@ static const wf_dtype halves[] = { WF_F16, WF_BF16 };
 
 static uint16_t infinity_of(wf_dtype t) { return t == WF_F16 ? 0x7c00 : 0x7f80; }
 
-/* The value of a code, by arithmetic; of that of infinity: what would follow the largest. */
+/* The value of a code, by arithmetic. The code of infinity has the value that would follow the largest number. */
 static double value_of(wf_dtype t, unsigned code)
 {
     int bits = t == WF_F16 ? 10 : 7, bias = t == WF_F16 ? 15 : 127, e = (int)(code & 0x7fff) >> bits;
@@ -20,7 +20,7 @@ static double value_of(wf_dtype t, unsigned code)
 }
 
 typedef enum how { VALUE, PRODUCT_SUM, QUOTIENT, ROOT } how;
-typedef struct exact { /* a number known by what it is made from: x, x * y + z, x / y, sqrt(x) */
+typedef struct exact { /* a number given by its operands: x, x * y + z, x / y, sqrt(x) */
     how how;
     double x, y, z;
 } exact;
@@ -90,7 +90,7 @@ static void convert(wf_dtype t, wf_dtype from, const void *in, const exact *v, i
     free(folded);
 }
 
-/* Around every value and every midpoint: exactly, and as little beside it as f32 and f64 can say. */
+/* Every value and every midpoint, and their nearest neighbours in f32 and f64. */
 static void test_conversions(void **state)
 {
     (void)state;
@@ -124,7 +124,7 @@ static void test_conversions(void **state)
     }
 }
 
-/* The integer, or a double that lies on the same side of every midpoint. */
+/* Returns the integer, or a double that lies on the same side of every midpoint. */
 static double beside(uint64_t x)
 {
     bool cut = x > (uint64_t)1 << 53 && (x & 4095);
@@ -262,7 +262,7 @@ static void test_all_values(void **state)
     }
 }
 
-/* Sums of many small values do not stop at the mantissa's end. */
+/* Sums of many small values do not stop growing at the end of the mantissa. */
 static void test_reductions(void **state)
 {
     (void)state;

@@ -9,7 +9,7 @@
 
 static wf_kernel_info info[64] = { { .size = sizeof *info } };
 
-/* What ran since the last call. */
+/* Returns the number of kernels since the last call. */
 static size_t ran(void) { return wf_history(ctx, info, WF__COUNT(info)); }
 
 static bool compiles(void)
@@ -29,7 +29,7 @@ static void run_literal(wf_array *a, wf_array *b, double literal, const char *la
     OK(ctx, wf_run(g));
 }
 
-/* As many vectors at once as a recording asks for, in code of its own. */
+/* A recording sets the number of vectors that its code processes at once. */
 static void test_columns(void **state)
 {
     (void)state;
@@ -99,7 +99,7 @@ static void test_flags_change_counts(void **state)
     wf_release(b);
 }
 
-/* b[i] = 3 i after a loop, with a variable that nobody uses, one that never changes, a short loop, a condition, and an
+/* b[i] = 3 i after a loop, with an unused variable, one that never changes, a short loop, a condition, and an
  * assignment that another one hides. */
 static void record_loops(wf_array *b, uint32_t flags_off)
 {
@@ -204,7 +204,7 @@ static void test_devices_have_plans_of_their_own(void **state)
             assert_int_equal(ran(), 1);
             assert_int_equal(info->plan_hit, 0);
             assert_int_equal(info->in_lockstep, on[k] == WF_CPU);
-            if (k > first) /* what is nearest: the other device's, then this one's of other extents */
+            if (k > first) /* the nearest plan: that of the other device, then that of this device for other extents */
                 assert_non_null(strstr(info->why, first ? "(111), was (110)" : "another device"));
         }
         wf_release(b);
@@ -478,7 +478,7 @@ static void test_log(void **state)
         "2 'told' was compiled again: the literal 2 (f32) was 1: wf_param would not make another kernel\n";
     if (llvm)
         assert_string_equal(logged, want);
-    assert_int_equal(wf_history(ctx, NULL, 0), 0); /* nobody asked for it */
+    assert_int_equal(wf_history(ctx, NULL, 0), 0); /* the history is off */
     wf_release(a);
     wf_release(b);
     ctx = outer;

@@ -79,7 +79,7 @@ static void in_a_loop(const wf_site *s)
     WF_END(g);
 }
 
-/* What is set before a loop can be left is set after it, and what is behind a break is on no path. */
+/* An output set before a loop can be left counts as set after the loop; code behind a break is on no path. */
 static void in_every_turn(const wf_site *s)
 {
     wf_graph *g = s->graph;
@@ -142,8 +142,8 @@ static void test_paths(void **state)
             WF_ERR_CONTRACT, "leaves output 0 unset");
     REFUSED(ctx, wf_apply(ctx, WF_ARRAYS(a), WF_ARRAYS(b), WF_OPERATOR(.call = left_before, .vectorize = true)),
             WF_ERR_CONTRACT, "leaves output 0 unset");
-    OK(ctx,
-       wf_apply(ctx, WF_ARRAYS(a), WF_ARRAYS(b), WF_OPERATOR(.call = one_branch))); /* others keep what they hold */
+    OK(ctx, wf_apply(ctx, WF_ARRAYS(a), WF_ARRAYS(b),
+                     WF_OPERATOR(.call = one_branch))); /* other lanes keep their contents */
     x = contents(b);
     for (int i = 0; i < 333; ++i)
         assert_true(x[i] == (i > 10 ? 5 : 2 * (float)i + 1));
@@ -239,7 +239,7 @@ static void post_from_first(const wf_site *s)
 }
 static void join_nothing(const wf_site *s) { (void)s; }
 
-/* Outputs that a reducing operator leaves as they are: what no reduced value and no post sets. */
+/* Outputs that no reduced value and no post section sets keep their contents. */
 static void test_reduced_outputs(void **state)
 {
     (void)state;
@@ -277,7 +277,7 @@ static void test_reduced_outputs(void **state)
     wf_release(a), wf_release(p), wf_release(q);
 }
 
-/* A post sees where its result is, and works without outputs. */
+/* A post section knows the index of its result, and works without outputs. */
 static void join_sum(const wf_site *s) { wf_inc(s->reduced[0], s->in[0]); }
 static void post_place(const wf_site *s)
 {

@@ -11,7 +11,7 @@ typedef struct log_of_calls {
     _Atomic bool bad;
 } log_of_calls;
 
-/* out = a * 1000 + b, and what index it has. */
+/* out = a * 1000 + b, and the linear index. */
 static void combine(const wf_chunk *c, void *user)
 {
     log_of_calls *log = user;

@@ -323,7 +323,8 @@ static void test_out_of_memory(void **state)
     wf_release(array);
 }
 
-/* A library behind a format that is not there, or is not the one of the header, is named; the next try starts afresh. */
+/* A library behind a format that is not there, or is not the one of the header, is named; the next try starts
+ * afresh. */
 static void test_no_library(void **state)
 {
     (void)state;

@@ -266,7 +266,8 @@ static void test_exchanged(void **state)
     wf_context_free(oracle);
 }
 
-/* Of 64 points a row each of 32 accumulators has two: what the first one left in `now` goes to `before`, and comes back. */
+/* Of 64 points a row each of 32 accumulators has two: what the first one left in `now` goes to `before`, and comes
+ * back. */
 static void test_handed_on(void **state)
 {
     (void)state;

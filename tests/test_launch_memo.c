@@ -164,7 +164,8 @@ static void test_threads(void **state)
     assert_int_equal(atomic_load(&wrong), 0);
 }
 
-/* Copies share memory until it is written, which a launch with a memo does, too; what has moved has no memo any more. */
+/* Copies share memory until it is written, which a launch with a memo does, too; what has moved has no memo any
+ * more. */
 static void test_copies(void **state)
 {
     (void)state;

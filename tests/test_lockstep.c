@@ -25,8 +25,8 @@ static void renumber(const char *text, wf__str *out)
     }
 }
 
-/* A loop over x while x < y: `states` and `body` are put into it, %8 is the guard, %20 says which lanes run, what follows
- * the loop is `after`. Returns how many states are uniform, and how many there are, guards not counted. */
+/* A loop over x while x < y: `states` and `body` are put into it, %8 is the guard, %20 says which lanes run, what
+ * follows the loop is `after`. Returns how many states are uniform, and how many there are, guards not counted. */
 typedef struct counted {
     int uniform, all;
 } counted;

@@ -272,7 +272,8 @@ static void error_bounds_of_two(void **state)
         }
 }
 
-/* What is a function of floats by expansion has a bound, but for what is exact: test_ops_exact.c, test_float_remainder.c. */
+/* What is a function of floats by expansion has a bound, but for what is exact: test_ops_exact.c,
+ * test_float_remainder.c. */
 static void all_have_bounds(void **state)
 {
     static const bool is_exact[WF__OP_COUNT] = {

@@ -56,7 +56,8 @@ static void special_value(wf_dtype t, unsigned i, uint64_t *random, void *out)
         memcpy(out, &bits, wf_dtype_size(t));
 }
 
-/* n values such that operand `which` of `arity` together with the others runs over all combinations of special values. */
+/* n values such that operand `which` of `arity` together with the others runs over all combinations of special
+ * values. */
 static void *values(wf_dtype t, unsigned which, int64_t n, uint64_t seed)
 {
     size_t size = wf_dtype_size(t);

@@ -303,8 +303,9 @@ static void parts_that_meet(void **state)
     free(want);
 }
 
-/* Rows of a tile as parts of records: permuted reads and writes of every dtype, with rows and lanes left over, and in
- * tiles of 7 rows (of 21), whose last pieces must not reach beyond them. Enough work for such tiles, or there are none. */
+/* Rows of a tile as parts of records: permuted reads and writes of every dtype, with rows and lanes left over, and
+ * in tiles of 7 rows (of 21), whose last pieces must not reach beyond them. Enough work for such tiles, or there are
+ * none. */
 static void rows_that_cross(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_plan_golden.c - plans compared with the texts of tests/plan/<rule>.txt, each of which shows one rule of planning.
+/* test_plan_golden.c - compares plans with the texts of tests/plan/<rule>.txt, each of which shows one planning rule.
  *
  * A file has, in this order:
  *

@@ -111,7 +111,8 @@ static void test_reads(void **state)
         }
 }
 
-/* Two axes of points, rows of the space shorter and longer than a step; the table's index has a part of the row in it. */
+/* Two axes of points, rows of the space shorter and longer than a step; the table's index has a part of the row in
+ * it. */
 static void test_two_axes(void **state)
 {
     (void)state;

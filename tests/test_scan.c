@@ -124,7 +124,8 @@ static int stages_of(wf_kernel *k)
     return stages;
 }
 
-/* A scan goes right to the array that it is assigned to, in place, too, as long as nobody needs what was there before. */
+/* A scan goes right to the array that it is assigned to, in place, too, as long as nobody needs what was there
+ * before. */
 static void into_arrays(void **state)
 {
     (void)state;

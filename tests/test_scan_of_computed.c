@@ -148,7 +148,8 @@ static void test_values(void **state)
             check(&cases[k], how & 1, how & 2);
 }
 
-/* Right into the array that is read, and of what another kernel has left there; what the array held is seen by others. */
+/* Right into the array that is read, and of what another kernel has left there; what the array held is seen by
+ * others. */
 static void test_in_place(void **state)
 {
     (void)state;

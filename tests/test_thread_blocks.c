@@ -137,8 +137,8 @@ static void test_updates(void **state)
         }
 }
 
-/* Blocks of more points than threads; scratch that every GPU has, that has to be asked for (the emulated one has as much
- * as a Hopper), and that is more than threads share. */
+/* Blocks of more points than threads; scratch that every GPU has, that has to be asked for (the emulated one has as
+ * much as a Hopper), and that is more than threads share. */
 static void test_large(void **state)
 {
     (void)state;

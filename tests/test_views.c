@@ -438,7 +438,8 @@ static void stored_gather(void **state)
     }
 }
 
-/* Of each step's result the next one wants other elements, too: places that double with each step, were nothing stored. */
+/* Of each step's result the next one wants other elements, too: places that double with each step, were nothing
+ * stored. */
 static void chains(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* with_history.h - runs the tests of a file on contexts that record a history: on the processor and in the interpreter. */
+/* with_history.h - runs the tests of a file on contexts that record a history: on the processor and in the
+ * interpreter. */
 #ifndef WEFT_WITH_HISTORY_H
 #define WEFT_WITH_HISTORY_H
 #include "on_devices.h"
