@@ -37,8 +37,8 @@ void test_space(test_case *t, int rank, int64_t a, int64_t b, int64_t c);
 /* Compares on every instruction set that this machine has. `everywhere`: with every LLVM library, else the first. Fails
  * the cmocka test on a difference. Between calls for one case only boxes and parameters may change. */
 void test_compare(test_case *t, bool everywhere);
-/* If set, runs each body instead of that: on these arrays, one per slot, with the values of reductions in acc.
- * false: it did not, nothing is compared. */
+/* If set, runs each body in place of generated code: on these arrays, one per slot, with the values of reductions in
+ * acc. Returns false if it did not run; then nothing is compared. */
 typedef struct test_memory {
     unsigned char *at;
     size_t bytes;

@@ -5,11 +5,11 @@
 #include "weft_test.h"
 #include "base/base.h"
 
-/* WF_OK, with everything released and results that the scenario itself has checked, or WF_ERR_MEMORY. */
+/* Returns WF_OK after checking its results and releasing everything, or WF_ERR_MEMORY. */
 typedef wf_status scenario(wf_context *ctx);
 static wf_device device;
 
-/* Out of memory is the only excuse for having no object. */
+/* Out of memory is the only reason to have no object. */
 static inline wf_status missing(wf_context *ctx)
 {
     wf_status status = wf_last_status(ctx); /* WF_OK: not even the error could be kept */
@@ -19,7 +19,7 @@ static inline wf_status missing(wf_context *ctx)
     return WF_ERR_MEMORY;
 }
 
-/* Has the failure that was ordered happened? */
+/* True if the requested failure has happened. */
 static inline bool failure_happened(void)
 {
     for (int i = 0; i < 1000000; ++i)
@@ -63,7 +63,7 @@ static inline void repeat(const char *name, scenario *run, long step)
     assert_true(failed > 0);
 }
 
-/* Are these the first elements, if all went well so far? */
+/* True if the array begins with these elements, or an earlier call failed. */
 static inline bool holds(wf_array *a, const float *want, int64_t n, wf_status *status)
 {
     float got[64];

@@ -56,7 +56,7 @@ static inline void take_at(wf_array *array, wf_device device, int line)
     free(data);
     wf_release(array);
 }
-/* Notes a result, which is where the inputs are, and releases it. */
+/* Adds a result, which must lie where the inputs are, and releases it. */
 #define TAKE(array) take_at(array, place, __LINE__)
 
 static inline void done_at(wf_status status, int line)
@@ -163,7 +163,7 @@ static inline int start(void **state)
         print_message("skipped: no GPU, and no emulator of one (libweft_cuda_emu)\n");
     with_default[CPU] = gpu ? test_context(WF_CPU, 2) : NULL;
     with_default[GPU] = gpu ? test_context(gpu, 2) : NULL;
-    setenv("WEFT_BLAS", "none", 1); /* its bits are its own; test_lib_blas.c */
+    setenv("WEFT_BLAS", "none", 1); /* a BLAS has other bits; test_lib_blas.c */
     return 0;
 }
 

@@ -27,7 +27,7 @@ static inline int on_default(void **state)
     return 0;
 }
 
-/* In debug mode; what the library has to say goes to `log`, if that is not NULL. */
+/* Makes ctx a context in debug mode; its log messages go to `log`, if that is not NULL. */
 static inline int in_debug_mode(wf_device device, void (*log)(int level, const char *text, void *user))
 {
     ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config),
@@ -45,8 +45,8 @@ static inline int off(void **state)
     return 0;
 }
 
-/* Which devices: the names in WEFT_TEST_DEVICES, with commas between; unset: cpu, interp, and cuda-emu where it is
- * found. */
+/* True if the tests run on the device. WEFT_TEST_DEVICES has the names, separated by commas; unset, they are cpu,
+ * interp, and cuda-emu where it is found. */
 static inline bool is_chosen(const char *device)
 {
     const char *all = getenv("WEFT_TEST_DEVICES");

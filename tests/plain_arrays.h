@@ -39,13 +39,14 @@ static inline bool same_shape(const wf_shape *a, const wf_shape *b)
     return a->rank == b->rank && !memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim);
 }
 
-/* Axis d of the larger shape is which of the smaller one's, whose last axes are aligned: -1, none. */
+/* Returns the axis of the smaller shape that corresponds to axis d of the larger one, or -1. The last axes
+ * correspond. */
 static inline int aligned(const wf_shape *small, const wf_shape *large, int d)
 {
     int axis = d - (large->rank - small->rank);
     return axis < 0 ? -1 : axis;
 }
-static inline bool fits(const wf_shape *small, const wf_shape *large) /* does it broadcast to it? */
+static inline bool fits(const wf_shape *small, const wf_shape *large) /* small broadcasts to large */
 {
     bool ok = small->rank <= large->rank;
     for (int d = 0; ok && d < large->rank; ++d) {
@@ -54,7 +55,7 @@ static inline bool fits(const wf_shape *small, const wf_shape *large) /* does it
     }
     return ok;
 }
-/* The element of the smaller one that element k of the larger one is. */
+/* Returns the element of the smaller shape that broadcasts to element k of the larger one. */
 static inline int64_t spread(const wf_shape *small, const wf_shape *large, int64_t k)
 {
     int64_t index[AXES], of[AXES];
@@ -158,7 +159,7 @@ static inline double number_of(wf_dtype t, const void *at, int64_t k) /* for mes
 static const char *const join_name[] = {
     "", "WF_JOIN_ADD", "WF_JOIN_MUL", "WF_JOIN_MIN", "WF_JOIN_MAX", "WF_JOIN_AND", "WF_JOIN_OR", "WF_JOIN_XOR"
 };
-/* Can a value be reduced like this, and results be whole numbers? (Products of floats could be too large for one.) */
+/* True if values of the dtype can be joined so with whole results. (Products of floats could be too large.) */
 static inline bool joins(wf_join join, wf_dtype t)
 {
     return join == WF_JOIN_ADD                          ? true
@@ -166,7 +167,7 @@ static inline bool joins(wf_join join, wf_dtype t)
            : join == WF_JOIN_MIN || join == WF_JOIN_MAX ? t != WF_BOOL
                                                         : !is_float(t);
 }
-/* What a reduction or scan of it is: WF_U64 also of u8, which nothing here goes on with. */
+/* Returns the dtype of a reduction or scan: WF_U64 also for u8, with which nothing here goes on. */
 static inline wf_dtype joined_dtype(wf_join join, wf_dtype t)
 {
     bool sum = join == WF_JOIN_ADD || join == WF_JOIN_MUL;

@@ -6,10 +6,10 @@
 #include <stddef.h>
 
 /* The assemblers are those in WEFT_PTXAS (paths, ':' between them), else ptxas of the PATH and of /usr/local/cuda. */
-/* Is there one for any architecture? Else says so, once. */
+/* True if there is an assembler for any architecture. Prints once that there is none. */
 bool ptxas_found(void);
-/* 1: one for this architecture accepts the module; 0: it does not, and `said` gets its words, cut to size; -1: there
- * is none. */
+/* Returns 1 if an assembler for this architecture accepts the module, 0 if it does not (then `said` gets its output,
+ * truncated), -1 without an assembler. */
 int ptxas_accepts(const char *module, int as, char *said, size_t size);
 /* Adds a kernel (a whole module, with one entry), made for GPUs of this architecture; equal ones once. */
 void ptxas_add(const char *name, int arch, const char *module);
@@ -19,8 +19,8 @@ wf_kernel *ptxas_compile(wf_context *ctx, wf_graph *g, const char *name, const i
                          unsigned *stages);
 /* Assembles all that were added for this architecture as `as` (sm_...), and fails the cmocka test where that fails. */
 void ptxas_check(int arch, int as);
-/* The cmocka test of what was added for 70 and 80, as these and as what runs their code; skipped without an
- * assembler. */
+/* A cmocka test that assembles all kernels added for 70 and 80, for these architectures and for later ones that run
+ * their code; skipped without an assembler. */
 void ptxas_check_all(void);
 void ptxas_forget(void);
 #endif

@@ -123,7 +123,8 @@ static bool accumulated(void)
     return true;
 }
 
-/* Each element by one point at most, as their order is open: what it held before is a value. */
+/* Exchanges elements, each by one point at most, because the order of points is unspecified; the old element is a
+ * value. */
 static bool exchanged(void)
 {
     array *a = to_write();
@@ -406,7 +407,7 @@ static bool released(void)
     return true;
 }
 
-/* By the host, which writes at once: what reads it before runs before. */
+/* Writes by the host, at once: pending reads of the array run first. */
 static bool uploaded(void)
 {
     array *a = any_array();

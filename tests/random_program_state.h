@@ -22,7 +22,7 @@ typedef struct memory {
     wf_dtype dtype;
     int64_t n, *at;
     void *own;                 /* of the program's; NULL: the library's */
-    int written, other[2];     /* when last; and when by somebody else than recording 0 or 1 */
+    int written, other[2];     /* when last; and when last by anything but recording 0 or 1 */
     int read[MEMORIES];        /* what was kept in it, or written to it, did: see value */
     unsigned pending, touched; /* bit d: by effects of recording d that have not run; in it at all */
 } memory;
@@ -50,7 +50,7 @@ static struct program {
     wf_shape base; /* which many arrays have */
     int64_t most;
     int number;
-    bool dares, inner_wrote, refused; /* by a value that is out of use */
+    bool dares, inner_wrote, refused; /* by a value that has become invalid */
     size_t length;
     char text[1 << 16];
 } * p;
@@ -59,7 +59,7 @@ static uint64_t seed;
 static int64_t below(int64_t n) { return n > 0 ? (int64_t)(test_random(&seed) % (uint64_t)n) : 0; }
 static bool rarely(int64_t n) { return !below(n); }
 
-/* ---- what is done, for whoever looks into a mismatch ---- */
+/* ---- the steps so far, to explain a mismatch ---- */
 static void say(const char *format, ...)
 {
     va_list list;
@@ -123,7 +123,7 @@ static value *any_value(void) /* one of the last, mostly */
     return chosen ? chosen : r->v[rarely(3) ? below(r->n) : r->n - 1 - below(r->n > 3 ? 3 : r->n)];
 }
 
-/* NULL: too many elements. Until it is added it is nobody's. */
+/* Returns NULL if it has too many elements. The value belongs to no recording until it is added. */
 static value *new_value(wf_dtype dtype, wf_shape shape)
 {
     if (count(&shape) > p->most || shape.rank > AXES)
@@ -346,14 +346,14 @@ static void end_and_begin(void)
     begin();
 }
 
-/* Before the array is read in another way than by the innermost recording: what is to be written to it before is. */
+/* Called before the array is read otherwise than by the innermost recording: pending writes to it run. */
 static void settle(const array *a)
 {
     for (int d = 0; d <= p->depth; ++d)
         if (memory_of(a)->pending >> d & 1)
             evaluate(d);
 }
-/* After something that evaluates what a kept array is kept in. */
+/* Called after a step that evaluates the recording which keeps the array. */
 static void asked_for(const array *a)
 {
     if (a->lazy)
@@ -369,8 +369,8 @@ static array *to_read(void)
         evaluate(0);
     return p->refused ? NULL : a;
 }
-/* One for it to write: the inner recording only what the outer one does not know as its own, and then that runs
- * first. */
+/* Returns an array for the recording to write. The inner recording writes no array of the outer one, whose effects
+ * run first. */
 static array *to_write(void)
 {
     array *a = any_array();
@@ -380,7 +380,7 @@ static array *to_write(void)
         evaluate(0);
     return p->refused ? NULL : a;
 }
-/* Is what it holds for the recording not there yet? */
+/* True if its contents are not computed yet. */
 static bool is_promised(const array *a) { return a->lazy == p->depth + 1 || memory_of(a)->pending >> p->depth & 1; }
 
 /* With what is made of these, or NULL. */

@@ -398,7 +398,7 @@ static void spread_places(places *to, const wf_shape *in)
         to->index[d] = cut_index(linear, in, d);
 }
 
-/* Wherever a value says. */
+/* Places that a value gives. */
 static void said_places(places *to, const wf_shape *in, const value *v)
 {
     int64_t n = count(in);
@@ -455,7 +455,7 @@ static bool gathered(void)
     return true;
 }
 
-/* Around these places: so far along each axis. */
+/* Reads elements at these places, each shifted along each axis, with a border mode. */
 static wf_val read_around(const array *a, places *at, wf_dtype t)
 {
     wf_border border = (wf_border)(WF_BORDER_VALUE + below(WF__BORDERS - 1));
@@ -480,7 +480,7 @@ static wf_val read_around(const array *a, places *at, wf_dtype t)
     return wf_read_border_n(graph(), a->a, border, wf_const(graph(), t, 1), index);
 }
 
-/* A value that reads the array. What is not there yet is read from what it is made of. */
+/* Adds a value that reads the array. If the array is not computed yet, it reads the operands. */
 static void add_read(value *v, const array *a, const value *index)
 {
     v->read[a->memory] = ++p->clock;

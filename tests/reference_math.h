@@ -103,8 +103,8 @@ static inline double i0_d(double x)
     return sum;
 }
 
-/* What errors near a zero are measured against: the amplitude of j0 and j1, and for x < 0 what lgamma is a
- * difference of. */
+/* The size that errors near a zero are measured against: the amplitude of j0 and j1, and for x < 0 the terms whose
+ * difference is lgamma. */
 static inline double bessel_size(double x) { return fabs(x) < 1 ? 0 : sqrt(2 / (double)pi_l / fabs(x)); }
 static inline double lgamma_size(double x) { return x < 0 ? 1 + fabs(lgamma(-x)) : 0; }
 #endif

@@ -5,7 +5,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* cmocka's assertions belong to the main thread: others say what must be, and run_at_once finds that nothing failed. */
+/* The assertions of cmocka work in the main thread only. Other threads use these, and run_at_once checks that none
+ * failed. */
 static atomic_int failures;
 static inline void must(bool ok, const char *what)
 {

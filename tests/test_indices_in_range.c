@@ -8,7 +8,7 @@
 
 enum { N = 200 };
 
-/* Values of an index dtype that lie around 0, around the extents used below and at the dtype's ends. */
+/* Returns values of an index dtype around 0, around the extents used below, and at the ends of the dtype. */
 static int64_t index_at(wf_dtype t, int i)
 {
     int bits = 8 * (int)wf_dtype_size(t);
@@ -43,7 +43,8 @@ static const wf_dtype dtypes[] = { WF_I8, WF_I16, WF_I32, WF_I64, WF_U8, WF_U16,
 
 #define WITHIN(at, extent) wf_and(wf_ge(at, 0), wf_lt(at, extent))
 
-/* Counts, with one addend for all and with one of each point's own; few bins, whose copies are spread, and many. */
+/* Counts with one addend for all points, and with one for each point; into few bins, which have private copies, and
+ * into many. */
 static void counting(void **state)
 {
     (void)state;
@@ -99,7 +100,7 @@ static void rows_of_counts(void **state)
     }
 }
 
-/* An extent that no index of 32 bits reaches, and one that only those of 64 bits do. */
+/* Extents that no index of 32 bits reaches, and extents that only indices of 64 bits reach. */
 static void huge_extents(void **state)
 {
     (void)state;

@@ -148,7 +148,7 @@ static void test_large_integers(void **state)
     assert_true(f == -INFINITY);
 }
 
-/* Any part of a strided array is what wf_download gives, whatever the axes that merge. */
+/* Any part of a strided array is the same as in wf_download, whichever axes merge. */
 static void test_gather_parts(void **state)
 {
     (void)state;

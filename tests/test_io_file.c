@@ -237,7 +237,7 @@ static void test_links(void **state)
     wf_release(loaded);
     remove("nowhere.mrc");
     remove("elsewhere/new.mrc");
-    /* links in a circle, and to a folder that there is not */
+    /* links in a circle, and to a missing folder */
     assert_int_equal(symlink("circle.mrc", "circle.mrc"), 0);
     assert_int_equal(wf_save(array, "circle.mrc", NULL), WF_ERR_IO);
     assert_error("circle.mrc", "cannot write: too many symbolic links");
@@ -290,7 +290,7 @@ static void test_arguments(void **state)
     assert_true(older.origin[0] == 5);
     save(loaded, "b.mrc", &older);
     wf_release(loaded);
-    /* a text that could do harm in a terminal */
+    /* a text that could harm a terminal */
     assert_null(wf_load(ctx, "\x1b[2J.mrc", NULL));
     assert_error("?[2J.mrc", "no such file");
     wf_release(array);
@@ -323,8 +323,8 @@ static void test_out_of_memory(void **state)
     wf_release(array);
 }
 
-/* A library behind a format that is not there, or is not the one of the header, is named; the next try starts
- * afresh. */
+/* If the library of a format is missing, or does not match its header, the error names it. The next call tries
+ * again. */
 static void test_no_library(void **state)
 {
     (void)state;

@@ -184,7 +184,7 @@ static void test_byte_order(void **state)
             assert_same_values(swapped, loaded);
             assert_int_equal(wf_array_dtype(swapped), wf_array_dtype(loaded));
             wf_release(swapped);
-            /* A stamp that contradicts the mode is not believed. */
+            /* A stamp that contradicts the mode is ignored. */
             if (kinds[k].store_as != WF_STORED_I8) {
                 bytes[MACHST] = stamp;
                 write_file("s.mrc", bytes, n);

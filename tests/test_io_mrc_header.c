@@ -165,7 +165,7 @@ static void test_geometry(void **state)
         assert_true(fabs(back.spacing[d] - meta.spacing[d]) < 1e-6);
         assert_true(fabs(back.origin[d] - meta.origin[d]) < 1e-6);
     }
-    /* what was loaded is right for saving, also as a stack, whose z spacing stays */
+    /* the loaded meta can be saved, also as a stack, which keeps its z spacing */
     back.is_stack = true;
     save(array, "g.mrc", &back);
     wf_release(load("g.mrc", &meta));
@@ -240,7 +240,7 @@ static void test_cell(void **state)
         wf_release(part);
         wf_release(array);
     }
-    /* an image is one of a volume's kind where the file says so */
+    /* an image keeps its place in the cell, with either space group */
     make_header(head, 3, 2, 1, 2);
     put_i(head, NSTART + 4, -7);
     put_i(head, M, 30);
@@ -286,7 +286,7 @@ static void test_labels(void **state)
     memcpy(head + LABEL + 240, "beyond", 6);
     put_i(head, NLABL, 3);
     write_mrc("l.mrc", head, data, 4);
-    for (int round = 0; round < 2; round++) { /* again and again: one label of our own */
+    for (int round = 0; round < 2; round++) { /* repeated saving adds one label of Weft */
         wf_array *array = load(round ? "m.mrc" : "l.mrc", &meta);
         assert_string_equal(meta.labels[0], "from the microscope");
         assert_int_equal(strlen(meta.labels[1 + !round]), 80);
@@ -345,7 +345,7 @@ static void test_imod(void **state)
     assert_refused("i.mrc", "IMODFLAGS is 16");
 }
 
-/* ---- headers that lie ---- */
+/* ---- headers with false fields ---- */
 
 static void test_hostile_fields(void **state)
 {
@@ -405,7 +405,7 @@ static void test_hostile_fields(void **state)
     put_i(head, M + 8, 4);
     write_mrc("h.mrc", head, data, sizeof data);
     assert_refused("h.mrc", "MZ is 4 (must be a divisor of NZ");
-    /* values without a meaning are 0, not trouble */
+    /* values without a meaning become 0 */
     make_header(head, 4, 3, 2, 2);
     for (size_t x = 0; x < 3; x++) {
         put_f(head, CELL + 4 * x, x == 0 ? NAN : x == 1 ? -3 : INFINITY);
@@ -455,7 +455,7 @@ static void test_truncated(void **state)
     assert_refused("t.mrc", "the file is empty");
 }
 
-/* ---- files that others wrote ---- */
+/* ---- files of other programs ---- */
 
 static void test_real_files(void **state)
 {

@@ -55,7 +55,7 @@ static void test_round_trip(void **state)
             }
 }
 
-/* What is loaded is saved as it was, by the meta that loading gave. */
+/* A loaded file is saved unchanged with the meta of the load. */
 static void test_meta_round_trip(void **state)
 {
     (void)state;

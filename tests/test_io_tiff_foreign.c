@@ -242,7 +242,7 @@ static void test_thumbnails(void **state)
     }
 }
 
-/* ---- fields that lie ---- */
+/* ---- false fields ---- */
 
 /* The offset of the value of `tag` in the first directory of a classic little-endian file. */
 static size_t find_value(const file *f, uint16_t tag)
@@ -333,13 +333,13 @@ static void test_hostile_fields(void **state)
     put(&f, 4, 0x7fffffff, 4);
     write_file("h.tif", f.at, f.n);
     assert_refused("h.tif", "TIFF: cannot read a page");
-    /* a field of an unknown tag and type is passed over: what is missing is the error, and not that */
+    /* a field of an unknown tag and type is skipped: the error names the missing data */
     make_plain(&f);
     put(&f, find_value(&f, WIDTH) - 8, 9937, 2);
     put(&f, find_value(&f, LENGTH) - 12 - 6, 0, 2);
     write_file("h.tif", f.at, f.n);
     assert_refused("h.tif", "ImageWidth is 0, ImageLength is 4, BitsPerSample is 16): Computed scanline size is zero");
-    /* nor is a field with a wrong value that libtiff can do without, when the pixels cannot be read later */
+    /* if the pixels cannot be read, the error does not name a wrong field that libtiff can do without */
     make_plain(&f);
     put(&f, find_value(&f, SAMPLES) - 8, 296, 2); /* ResolutionUnit; SamplesPerPixel is 1 by itself */
     put(&f, find_value(&f, 296), 77, 4);

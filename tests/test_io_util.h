@@ -314,7 +314,8 @@ static inline void assert_error(const char *path, const char *text)
     wf_clear_error(ctx);
 }
 
-/* Neither loading nor probing works, for the reason `text`; nothing is touched. */
+/* Checks that neither loading nor probing works, for the reason `text`, and that both leave their results as they
+ * were. */
 static inline void assert_refused(const char *path, const char *text)
 {
     wf_meta meta = { .size = sizeof meta, .spacing = { 7, 7, 7 } }, before = meta;
@@ -332,7 +333,7 @@ static inline void assert_refused(const char *path, const char *text)
     }
 }
 
-/* Loading must end in an array or a clean error, whatever the bytes are. Returns whether it gave an array. */
+/* Checks that loading these bytes gives an array or a clean error. Returns true if it gave an array. */
 static inline bool survives(const char *path, const void *bytes, size_t n)
 {
     write_file(path, bytes, n);

@@ -4,7 +4,7 @@
 #include "ir/ir.h"
 #include "test_eval.h"
 
-/* ---- a node's value by definition: operands first, then wf__eval, nothing else ---- */
+/* ---- the value of a node by definition: its operands, then wf__eval ---- */
 static uint64_t value_of(const wf__ir *ir, wf__ref r, const uint64_t *param)
 {
     const wf__node *n = wf__at(ir, r);
@@ -302,12 +302,12 @@ static void test_loads_and_stores(void **state)
     wf__ref sum = wf__op2(&ir, WF__OP_add, a, b);
     wf__store(&ir, s, at, sum, 0);
     assert_int_equal(wf__load(&ir, s, at, WF_BORDER_NONE, 0), sum);     /* what was just stored */
-    assert_int_not_equal(wf__load(&ir, s, next, WF_BORDER_NONE, 0), b); /* may be the same place */
+    assert_int_not_equal(wf__load(&ir, s, next, WF_BORDER_NONE, 0), b); /* may have the same address */
     assert_int_not_equal(wf__load(&ir, s, at, WF_BORDER_CLAMP, 0), sum);
     wf__ir_free(&ir);
 }
 
-/* A store is dead only if a later one hides it from everybody. */
+/* A store is dead only if a later one hides it from all readers. */
 static void test_dead_stores(void **state)
 {
     (void)state;

@@ -3,7 +3,7 @@
 #include "weft_test.h"
 #include "ir/ir.h"
 
-/* Text with everything in it that a text can have. */
+/* A text with every element that a text can have. */
 static const char lanes[] = "rank 2 flags 3\n"
                             "slot 0 f32 2 element steps any unit\n"
                             "slot 1 u8 1 meets steps zero\n"
@@ -203,8 +203,8 @@ static void test_refused_text(void **state)
     }
 }
 
-/* Each field of each node of a good recording, one at a time, replaced by nonsense: refused, or harmless (still
- * prints). */
+/* Replaces each field of each node of a good recording, one at a time, by nonsense. The verifier refuses it, or it
+ * is harmless: the recording still prints. */
 static void test_verifier_meets_nonsense(void **state)
 {
     (void)state;

@@ -106,7 +106,7 @@ static void test_far_outside(void **state)
     RELEASE(in, out, at);
 }
 
-/* An empty array has nothing to read: with a value outside it is that value, else 0. */
+/* A read of an empty array gives the value outside, or 0 if there is none. */
 static void test_reading_nothing(void **state)
 {
     (void)state;
@@ -166,7 +166,7 @@ static void test_stencils(void **state)
             }
 }
 
-/* In place through views that overlap: what is read is what was there. */
+/* In place through views that overlap: reads see the old contents. */
 static void test_shifted_views(void **state)
 {
     (void)state;
@@ -184,7 +184,7 @@ static void test_shifted_views(void **state)
     RELEASE(a, left, right);
 }
 
-/* A point's own reads and writes keep their order, whatever else of the array is read. */
+/* Reads and writes of one point keep their order, whichever other elements it reads. */
 static void test_own_order(void **state)
 {
     (void)state;
@@ -211,7 +211,7 @@ static void test_own_order(void **state)
     RELEASE(a, b);
 }
 
-/* Element and index name the same place: no copy of the array is made. */
+/* A read without index and a write by index name the same element: Weft makes no copy of the array. */
 static void test_in_place_without_a_copy(void **state)
 {
     (void)state;
@@ -242,7 +242,7 @@ static void test_exchange(void **state)
     wf_val i = wf_mul(wf_index(g, 0), 2), j = wf_add(i, 1), x = wf_read(g, a, i), y = wf_read(g, a, j);
     wf_write(g, a, y, i);
     wf_write(g, a, x, j);
-    wf_write(g, a, wf_add(wf_read(g, a, i), 0.5), i); /* sees its own first write */
+    wf_write(g, a, wf_add(wf_read(g, a, i), 0.5), i); /* sees the first write of the point */
     OK(ctx, wf_run(g));
     float *v = contents(a);
     for (int k = 0; k < 50; ++k)

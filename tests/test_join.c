@@ -172,7 +172,7 @@ static void test_variance(void **state)
     wf_release(x);
 }
 
-/* As hooks, with a join and without, where the call merges. */
+/* As hooks, with a join and without; without one the call joins partial results. */
 static void sum_call(const wf_site *s) { wf_inc(s->reduced[0], s->in[0]); }
 static void pair_call(const wf_site *s) { consider(s->reduced[0], s->reduced[1], wf_get(s->in[0]), wf_get(s->in[1])); }
 static void pair_join(const wf_site *s)
@@ -210,9 +210,9 @@ static void test_hooks(void **state)
     wf_release(x), wf_release(i), wf_release(value), wf_release(where);
 }
 
-/* Variables that hand each other what they held, where each point is added and where partial results are joined: all of
- * them are set to what is made of what was there before. The order of joining is the shape's, so the interpreter's bits
- * are everybody's. */
+/* Variables that exchange their values, where each point is added and where partial results are joined: all new
+ * values are computed from the old ones. The shape fixes the order of joining, so all devices give the bits of the
+ * interpreter. */
 static void exchange(wf_var a, wf_var b, wf_var c, wf_val x, wf_val y)
 {
     wf_val was_a = wf_get(a), was_b = wf_get(b);
@@ -266,8 +266,8 @@ static void test_exchanged(void **state)
     wf_context_free(oracle);
 }
 
-/* Of 64 points a row each of 32 accumulators has two: what the first one left in `now` goes to `before`, and comes
- * back. */
+/* With 64 points a row, each of 32 accumulators has two: the value that the first one left in `now` moves to
+ * `before`, and back. */
 static void test_handed_on(void **state)
 {
     (void)state;
@@ -339,7 +339,7 @@ static void test_mistakes(void **state)
     wf_inc(v, before);
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "another section");
 
-    g = wf_begin(ctx, .reduce = WF_ALL_AXES); /* a plain sum may not look at what a custom one holds */
+    g = wf_begin(ctx, .reduce = WF_ALL_AXES); /* a built-in sum may not read the variable of a custom join */
     v = wf_reduced(g, WF_F32, 0, WF_JOIN_CUSTOM);
     wf_var sum = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD);
     wf_inc(v, wf_in(g, x));

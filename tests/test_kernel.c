@@ -52,8 +52,8 @@ static void test_launches(void **state)
     wf_kernel_free(k);
 }
 
-/* Spaces that all threads share, again and again with the same arrays: cut along the first axis or, with a transposed
- * operand, along others; the number of threads changes in between. */
+/* Spaces that all threads share, launched repeatedly with the same arrays: divided along the first axis or, with a
+ * transposed operand, along others. The number of threads changes in between. */
 static void test_large_again(void **state)
 {
     (void)state;
@@ -83,7 +83,7 @@ static void test_large_again(void **state)
     wf_kernel_free(k);
 }
 
-/* However many points a thread does at once. */
+/* Any number of points that a thread processes at once gives the same results. */
 static void test_columns(void **state)
 {
     (void)state;
@@ -166,7 +166,7 @@ static void test_refused_launches(void **state)
     wf_release(foreign);
     wf_context_free(other);
     EXPECT_F32(a, 0, 1, 2, 3); /* nothing ran */
-    /* an earlier error of the thread does not hide what a launch returns */
+    /* an earlier error of the thread does not change the status of a launch */
     assert_int_equal(wf_launch(k, WF_NO_ARGS), WF_ERR_ARG);
     assert_int_equal(wf_launch(k, WF_ARGS(WF_ARG("src", a), WF_ARG("dst", b))), WF_ERR_SHAPE);
     assert_int_equal(wf_launch(k, WF_ARGS(WF_ARG("src", a), WF_ARG("dst", a))), WF_OK);
@@ -355,7 +355,7 @@ static void test_refused_formals(void **state)
     wf_out(h, a, 1);
     REFUSED(ctx, wf_run(h), WF_ERR_ARG, "another recording");
     wf_drop(g);
-    h = wf_begin(ctx); /* may be the same memory as g */
+    h = wf_begin(ctx); /* may have the address of g */
     wf_out(h, a, 1);
     REFUSED(ctx, wf_run(h), WF_ERR_ARG, "another recording");
     wf_release(a);
@@ -365,7 +365,7 @@ static void test_refused_formals(void **state)
     REFUSED(ctx, wf_last_status(ctx), WF_ERR_DTYPE, "wf_sqrt");
 }
 
-/* One name is one parameter, in all sections: who asks for another dtype or initial value is told. */
+/* One name is one parameter in all sections. A declaration with another dtype or initial value reports an error. */
 static void test_parameters_twice(void **state)
 {
     (void)state;
@@ -404,7 +404,7 @@ static void test_parameters_twice(void **state)
     wf_release(x), wf_release(sum);
 }
 
-/* More formals and parameters than any fixed table of ours. */
+/* More formals and parameters than any fixed table in Weft has entries. */
 static void test_many_formals(void **state)
 {
     (void)state;

@@ -45,7 +45,7 @@ static double joined(wf_join join, double a, double b)
     }
 }
 
-/* What an integer of dtype t keeps of a sum or product. */
+/* Returns the sum or product as an integer of dtype t holds it. */
 static double wrapped(wf_dtype t, double x)
 {
     return t == WF_I8 ? (int8_t)(int64_t)x : t == WF_U8 ? (uint8_t)(int64_t)x : x;

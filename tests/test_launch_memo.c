@@ -95,7 +95,7 @@ static void test_new_arrays_in_old_places(void **state)
     wf_kernel_free(kernel);
 }
 
-/* The shape of a launch is part of what is remembered. */
+/* The memo of a launch includes its shape. */
 static void test_shapes_in_turn(void **state)
 {
     (void)state;
@@ -164,8 +164,8 @@ static void test_threads(void **state)
     assert_int_equal(atomic_load(&wrong), 0);
 }
 
-/* Copies share memory until it is written, which a launch with a memo does, too; what has moved has no memo any
- * more. */
+/* Copies share memory until it is written. A launch with a memo is such a write, too, and an array that has moved
+ * has no memo any more. */
 static void test_copies(void **state)
 {
     (void)state;

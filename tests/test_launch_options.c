@@ -16,7 +16,7 @@ static bool holds_i64(wf_array *a, const int64_t *want, int64_t n)
     return same;
 }
 
-/* Four points: one block; or four, told apart by their ids. */
+/* Four points are one block, or four blocks with different ids. */
 static void test_hook_counts(void **state)
 {
     (void)state;
@@ -42,7 +42,7 @@ static void test_hook_counts(void **state)
     }
 }
 
-/* Over elements there is nothing that tells blocks apart; the shape must fit all the same (see test_refused). */
+/* Operators over elements cannot distinguish blocks, but the shape must fit all the same (see test_refused). */
 static void twice(const wf_site *s) { wf_set(s->out[0], wf_mul(s->in[0], 2)); }
 
 static void test_blocks_of_elements(void **state)
@@ -201,7 +201,7 @@ static void test_threads(void **state)
     wf_context_free(own);
 }
 
-/* Kernels without history too: the quick ways have to ask. */
+/* Kernels without history, too: the short paths of a launch must obey the options. */
 static void test_small_kernels(void **state)
 {
     (void)state;
@@ -221,7 +221,7 @@ static void test_small_kernels(void **state)
     wf_release(y);
 }
 
-/* Blocks of a GPU's threads, of any size: the same results; elsewhere it means nothing. */
+/* Any number of threads in the blocks of a GPU gives the same results; other devices ignore it. */
 static void test_block_threads(void **state)
 {
     (void)state;

@@ -65,7 +65,7 @@ static void walk(const wf_shape *of, const int64_t *in_strides, const int64_t *o
     free(x);
 }
 
-/* What is written decides; axes that memory makes one are one loop. */
+/* The output decides the order of loops; axes that are contiguous become one loop. */
 static void test_loops(void **state)
 {
     (void)state;
@@ -75,7 +75,7 @@ static void test_loops(void **state)
     walk(&shape, columns, rows, "256 64 65");
 }
 
-/* An axis along which the input repeats goes where the output has it: outermost, or second. */
+/* An axis along which the input repeats stands where the output has it: outermost, or second. */
 static void test_repeated(void **state)
 {
     (void)state;

@@ -4,7 +4,7 @@
 
 static wf_kernel_info info[16] = { { .size = sizeof *info } };
 
-/* Runs it; how many kernels that took. */
+/* Runs the recording, and returns the number of its kernels. */
 static size_t kernels_of(wf_graph *g)
 {
     wf_history(ctx, info, 16);
@@ -29,7 +29,7 @@ static void test_literals(void **state)
     wf_release(out);
 }
 
-/* A literal of any shape is a value like others, and no memory. */
+/* A literal of any shape is a value like others, but has no memory. */
 static void test_literals_with_a_shape(void **state)
 {
     (void)state;
@@ -111,7 +111,7 @@ static void test_literals_stay_literals(void **state)
     wf_release(a), wf_release(out), wf_release(kept);
 }
 
-/* Where nothing can change there is no effect, and no kernel. */
+/* Effects that cannot change anything make no kernel. */
 static void test_effects_vanish(void **state)
 {
     (void)state;
@@ -134,7 +134,7 @@ static void test_effects_vanish(void **state)
             assert_int_equal(kernels_of(g), !fold && how >= 2);
             EXPECT_F32(h, -0.0f, NAN, -INFINITY, 3);
         }
-    wf_graph *g = wf_begin(ctx); /* this is no neutral element */
+    wf_graph *g = wf_begin(ctx); /* this literal is no neutral element */
     wf_accumulate(g, WF_JOIN_ADD, h, 0, wf_in(g, at));
     assert_int_equal(kernels_of(g), 1);
     EXPECT_F32(h, 0, NAN, -INFINITY, 3);
@@ -192,7 +192,8 @@ static void test_scopes(void **state)
     wf_release(a), wf_release(b), wf_release(c);
 }
 
-/* An element is there if it is within both; outside it is what its own gather says, also when a loop turns them. */
+/* An element exists if it lies inside for both gathers. Outside it has the value of the gather that left the array,
+ * also if a loop exchanges them. */
 static void test_masked_gathers(void **state)
 {
     (void)state;
@@ -224,7 +225,7 @@ static void test_masked_gathers(void **state)
     wf_release(none), wf_release(zeros);
 }
 
-/* What an evaluation that failed was to do is undone: arrays and values are what they were. */
+/* A failed evaluation changes nothing: arrays and values stay what they were. */
 static void test_mistakes_change_nothing(void **state)
 {
     (void)state;

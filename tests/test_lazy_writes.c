@@ -102,7 +102,7 @@ static wf_status by_map(wf_array *to, wf_array *from)
     return status;
 }
 
-/* Of one element, to all of them, and to a copy. */
+/* Assigns one element to all elements, and to a copy. */
 static wf_status one_element(wf_array *to, wf_array *from)
 {
     (void)from;
@@ -128,8 +128,8 @@ static wf_status to_a_copy(wf_array *to, wf_array *from)
     return status;
 }
 
-/* `kept` is what a kept array of 10, 20, 30, 40 is after the write. Not all can write an array that will never be
- * computed: wf_map, a view, a copy and wf_launch want contents, and so does what leaves some of them. */
+/* `kept` holds the contents of a kept array of 10, 20, 30, 40 after the write. Not every function can write an array
+ * that will never be computed: wf_map, views, copies and wf_launch need contents, and so do writes of some elements. */
 static const struct way {
     const char *name;
     writer *write;
@@ -190,7 +190,7 @@ static void test_program_order(void **state)
     }
 }
 
-/* Assigned in its own recording, or compiled: nothing runs early. Extents are known without contents. */
+/* An assignment in the same recording, and compiling, run nothing early. Extents are known without contents. */
 static void test_stays_lazy(void **state)
 {
     (void)state;
@@ -204,7 +204,7 @@ static void test_stays_lazy(void **state)
     OK(ctx, wf_run(h));
     assert_int_equal(wf_array_state(r.kept), WF_STATE_LAZY);
     assert_int_equal(scalar_i64(n), N);
-    OK(ctx, wf_upload(r.first, later, sizeof later)); /* what it is computed from is read when it is computed */
+    OK(ctx, wf_upload(r.first, later, sizeof later)); /* its operands are read when it is computed */
     OK(ctx, wf_run(r.g));
     expect("an assignment of its own", r.kept, (float[]){ 501, 601, 701, 801 });
     wf_release(n);

@@ -16,7 +16,7 @@ typedef struct sample {
     wf_shape shape;
     wf_dtype dtype;
     wf_axes axes;     /* some of its axes */
-    int64_t n, group; /* elements; of those, how many become one along the axes */
+    int64_t n, group; /* elements, and how many of them each reduction along the axes has */
     number x[MOST];   /* in C order */
 } sample;
 static sample it;
@@ -46,7 +46,7 @@ static wf_array *swap(wf_array *old, wf_array *view)
     return view;
 }
 
-/* An array of this shape whose memory is anything but in C order. */
+/* Returns an array of this shape in a random layout. */
 static wf_array *random_layout(wf_dtype t, wf_shape shape)
 {
     int axes[WF_MAX_RANK], back[WF_MAX_RANK];
@@ -111,7 +111,7 @@ static void new_sample(void)
     read_elements(it.array, it.x);
 }
 
-/* ---- plain C: what becomes of the elements of a group ---- */
+/* ---- plain C: reductions of the elements of a group ---- */
 static int ascending(const void *a, const void *b)
 {
     double x = creal(*(const number *)a), y = creal(*(const number *)b);
@@ -136,7 +136,7 @@ static const struct reduction {
     const char *name;
     wf_array *(*call)(const wf_array *array, wf_axes axes);
     number (*plain)(const number *x, int64_t n);
-    bool ordered, some, exact; /* not of complex numbers; of one element or more; without rounding */
+    bool ordered, some, exact; /* not for complex numbers; needs an element; without rounding */
 } reductions[] = {
     { "sum", wf_array_sum, plain_sum, false, false, false },
     { "mean", wf_array_mean, plain_mean, false, false, false },
@@ -457,7 +457,7 @@ static void test_virtual(void **state)
 
 int main(void)
 {
-    setenv("WEFT_BLAS", "none", 1); /* its results would be its own */
+    setenv("WEFT_BLAS", "none", 1); /* a BLAS has other bits */
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_any), cmocka_unit_test(test_threads) };
     const struct CMUnitTest large[] = { cmocka_unit_test(test_virtual) };
     int failed = RUN_ON_ALL(tests);

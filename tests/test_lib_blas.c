@@ -72,7 +72,7 @@ static void test_layouts(void **state)
             a = sliced(a, 1, 3, 43, 1);
             b = sliced(b, 0, 10, 50, 1);
         }
-        if (k & 8) { /* what no BLAS takes */
+        if (k & 8) { /* a layout that no BLAS accepts */
             a = sliced(a, 0, -1, WF_END_INDEX, -1);
             b = sliced(b, 1, 0, WF_END_INDEX, 2);
         }

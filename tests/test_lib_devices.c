@@ -290,7 +290,7 @@ static char *text_of_file(const char *path)
     return text;
 }
 
-/* Does it stand there, and not as the beginning of another name? */
+/* True if the text has the name, and not only as the beginning of another one. */
 static bool names(const char *text, const char *function)
 {
     const char *at = text;
@@ -299,7 +299,7 @@ static bool names(const char *text, const char *function)
     return at != NULL;
 }
 
-/* What the header declares is called by these tests. */
+/* These tests call every function of the header. */
 static void test_all_are_here(void **state)
 {
     (void)state;

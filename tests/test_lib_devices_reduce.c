@@ -33,7 +33,7 @@ static wf_array *scaled_1(const wf_array *a, wf_axes axes) { return wf_array_nor
 static wf_array *scaled_2(const wf_array *a, wf_axes axes) { return wf_array_normalize(a, WF_NORMALIZE_L2, axes); }
 static wf_array *scaled_max(const wf_array *a, wf_axes axes) { return wf_array_normalize(a, WF_NORMALIZE_MAX, axes); }
 
-/* Over all masks; of rank 0; of nothing, where there is a result. */
+/* Over all masks, an array of rank 0, and, where that has a result, an empty array. */
 static void reduce(one *fn, wf_dtype dtype, bool of_nothing)
 {
     wf_array *a = numbers(dtype, WF_SHAPE(3, 4, 5)), *scalar = numbers(dtype, WF_SCALAR),

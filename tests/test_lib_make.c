@@ -237,7 +237,7 @@ static void test_extract(void **state)
     wf_release(s);
 }
 
-/* Large enough for a kernel of its own place. */
+/* A large region, with borders on two sides. */
 static void test_large(void **state)
 {
     (void)state;

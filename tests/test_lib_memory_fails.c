@@ -6,7 +6,7 @@
 #include "memory_fails.h"
 #include "weft/functions.h"
 
-/* What a scenario made, as bytes, and what it made when nothing failed. */
+/* The results of a scenario, as bytes, and its results when nothing failed. */
 enum { MOST = 1 << 16 };
 typedef struct record {
     wf_context *ctx;
@@ -26,7 +26,7 @@ static void note(wf_context *ctx, wf_status status)
     }
 }
 
-/* Takes the array over; NULL is out of memory. Large ones are summed up. */
+/* Adds an array to the results and releases it; NULL = out of memory. Large arrays are summed. */
 static void take(wf_context *ctx, wf_array *array)
 {
     size_t bytes = (size_t)wf_array_count(array) * wf_dtype_size(wf_array_dtype(array));
@@ -62,7 +62,7 @@ static wf_status finish(void)
     return now.status;
 }
 
-/* Inputs that the scenarios use; without them there is nothing to do. */
+/* Returns an input of the scenarios; without it a scenario ends. */
 static wf_array *input(wf_context *ctx, wf_dtype t, wf_shape shape)
 {
     wf_array *a = wf_array_iota(ctx, t, shape, NULL);

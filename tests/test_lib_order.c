@@ -262,7 +262,7 @@ static void test_quantiles(void **state)
     wf_release(m);
     wf_release(c);
     wf_release(p);
-    /* what defeats a careless quickselect: equal elements, sorted ones, an organ pipe */
+    /* input that a careless quickselect is slow on: equal elements, sorted ones, an organ pipe */
     const int n = (int)sized(200000, 3000);
     int32_t *y = malloc((size_t)n * 3 * sizeof *y);
     for (int i = 0; i < n; ++i) {
@@ -351,7 +351,7 @@ static void test_histogram(void **state)
         wf_release(a);
         wf_release(wide);
     }
-    /* elements that are edges: 0.1 steps are where a bare quotient goes wrong */
+    /* elements on the edges of bins: with steps of 0.1 a plain quotient is wrong */
     for (int64_t bins = 1; bins < 60; ++bins) {
         wf_array *edges = wf_array_linspace(ctx, WF_F64, bins + 1, -0.3, 0.7, true, NULL);
         wf_array *h = wf_array_histogram(edges, bins, -0.3, 0.7);
@@ -389,7 +389,7 @@ static void test_histogram(void **state)
     wf_release(u);
 }
 
-/* What a GPU gives has the processor's bits, whatever the elements and the quantiles. */
+/* Results of a GPU have the bits of the processor, for any elements and quantiles. */
 static void test_same_on_cpu(void **state)
 {
     (void)state;
@@ -420,7 +420,7 @@ static void test_same_on_cpu(void **state)
     }
 }
 
-/* On a GPU sorting is launches and nothing else: a frozen sequence does it again with another array. */
+/* Sorting on a GPU consists of launches only, so a frozen sequence can replay it with another array. */
 static void test_frozen(void **state)
 {
     (void)state;

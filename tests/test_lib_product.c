@@ -33,7 +33,7 @@ static number *elements(const wf_array *a)
     return x;
 }
 
-/* Of exact numbers, without batch axes or with [batch] before either. */
+/* Checks a product of exact numbers, without batch axes or with [batch] before either operand. */
 static void check_product(wf_array *a, wf_array *b, bool release)
 {
     wf_shape sa = wf_array_shape(a), sb = wf_array_shape(b);
@@ -210,7 +210,7 @@ static void test_errors(void **state)
 
 int main(void)
 {
-    setenv("WEFT_BLAS", "none", 1); /* its results would be its own */
+    setenv("WEFT_BLAS", "none", 1); /* a BLAS has other bits */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_dtypes), cmocka_unit_test(test_sizes), cmocka_unit_test(test_batches_and_views),
         cmocka_unit_test(test_bits),       cmocka_unit_test(test_dot),   cmocka_unit_test(test_errors),

@@ -36,7 +36,7 @@ static void sample_free(sample *s)
     free(s);
 }
 
-/* Small numbers with halves (floats), signs (but of unsigned ones), and parts, whose sums are exact. */
+/* Returns small numbers whose sums are exact: with halves (floats), signs (unless unsigned) and imaginary parts. */
 static wf_array *numbers(wf_dtype t, wf_shape shape, uint64_t seed)
 {
     double *data = malloc(2 * MOST * sizeof *data);
@@ -74,7 +74,7 @@ static wf_array *awkward(wf_dtype t, wf_shape shape, uint64_t seed)
     return v;
 }
 
-/* Calls `fn` with the elements that become one, for each result. */
+/* Calls `fn` for each result, with its elements. */
 typedef number (*plain)(const number *x, int64_t n);
 static void compare(const sample *s, wf_array *got, wf_axes axes, plain fn, double tolerance, const char *what)
 {
@@ -289,7 +289,7 @@ static void test_cancellation(void **state)
     wf_release(v);
 }
 
-/* Elements far from the rest at the places from which the shift is taken; infinities, NaN; nothing left over. */
+/* Shifted sums whose shift comes from elements far from the rest; infinities, NaN; empty rests. */
 static void test_shifts(void **state)
 {
     (void)state;
@@ -328,7 +328,7 @@ static void test_shifts(void **state)
     wf_release(a);
 }
 
-/* Extremes and places of the ends of each dtype, which are what reductions begin with. */
+/* Extremes, and their places, of the smallest and largest values of each dtype, with which reductions begin. */
 static void test_ends(void **state)
 {
     (void)state;
@@ -412,7 +412,7 @@ static void test_close(void **state)
         wf_release(all[i]);
 }
 
-/* In f64, not in what the dtypes meet in, where there is one. */
+/* Closeness is computed in f64, not in the common dtype. */
 static void test_close_across_dtypes(void **state)
 {
     (void)state;

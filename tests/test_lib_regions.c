@@ -27,7 +27,7 @@ static void expect_same(wf_array *got, wf_array *want)
     free(q);
 }
 
-/* n places from below 0 to beyond the end. */
+/* Returns n places, from below 0 to beyond the end. */
 static int64_t *random_places(const wf_shape *whole, int64_t n, uint64_t *seed)
 {
     int64_t *at = malloc((size_t)(n * whole->rank + 1) * sizeof *at);
@@ -117,7 +117,7 @@ static void test_insert(void **state)
     uint64_t seed = 2;
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(9, 30), 7), *p = wf_view_permute(a, (const int[]){ 1, 0 });
     wf_array *c = wf_full(ctx, WF_C128, WF_SHAPE(4, 5, 6), 1), *u = wf_full(ctx, WF_I16, WF_SHAPE(500), 0);
-    check_insert(a, WF_F32, WF_SHAPE(5, 3, 4), &seed); /* some meet */
+    check_insert(a, WF_F32, WF_SHAPE(5, 3, 4), &seed); /* some overlap */
     check_insert(p, WF_I32, WF_SHAPE(4, 9, 2), &seed);
     check_insert(c, WF_F64, WF_SHAPE(3, 2, 2, 2), &seed);
     check_insert(u, WF_I16, WF_SHAPE(300, 2), &seed); /* more than are compared */

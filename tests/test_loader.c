@@ -139,7 +139,7 @@ static bool adds(const wf__code *c, double constant)
     return r == 17 + constant;
 }
 
-/* How many mappings of this process hold code that is written at another address. */
+/* Returns how many mappings of this process hold code that is written through another address. */
 static int arena_mappings(void)
 {
     char line[512];
@@ -154,7 +154,8 @@ static int arena_mappings(void)
     return n;
 }
 
-/* More pieces of code than an arena has room for, all in use at once; memory goes with the last of an arena. */
+/* More pieces of code than an arena has room for, all in use at once. The memory of an arena is freed with its last
+ * piece. */
 static void test_many(void **state)
 {
     (void)state;
@@ -202,7 +203,7 @@ static long arena_bytes(void)
     return kib * 1024;
 }
 
-/* Code that stays, each among many that go, holds a page or two, not an arena. */
+/* A piece of code that stays while many neighbours are freed holds a page or two, not an arena. */
 static void test_few_stay(void **state)
 {
     (void)state;
@@ -223,7 +224,7 @@ static void test_few_stay(void **state)
     assert_true(arena_bytes() <= 32 * 4096);
 }
 
-/* Neither a parent nor its child writes over the other's code. */
+/* After a fork, parent and child do not overwrite the code of each other. */
 static void test_fork(void **state)
 {
     (void)state;
@@ -255,7 +256,7 @@ static void test_fork(void **state)
     }
 }
 
-/* What a parent frees stays where its child may run it. */
+/* Code that a parent frees stays in memory as long as its child may run it. */
 static void test_freed_after_fork(void **state)
 {
     (void)state;

@@ -9,7 +9,7 @@
 
 enum { N = 133 };
 
-/* What a C array of `length` would hold at index i after some writes, reads behind it. */
+/* Returns the element that a C array of `length` elements would give after some writes, also for reads outside. */
 static int64_t reference(int64_t point, int length)
 {
     int64_t w[256] = { 0 }, sum = 0;
@@ -38,7 +38,7 @@ static void record(wf_graph *g, wf_array *out, int length, bool counted)
         wf_accumulate(g, WF_JOIN_ADD, w, 1000, wf_mod(wf_mul(i, 7), length));
     }
     WF_END(g);
-    /* the bound is a number, or nobody knows it */
+    /* the bound is a number, or a parameter */
     wf_val bound = counted ? wf_const(g, WF_I64, length) : wf_param(g, "bound", WF_I64, length);
     WF_FOR (g, k, 0, bound, 1) {
         wf_inc(sum, wf_mul(wf_read(g, w, k), wf_add(k, 1)));
@@ -66,7 +66,7 @@ static void test_indices(void **state)
         }
 }
 
-/* Every dtype: a write at a value's index, and the neighbour that keeps what it began with. */
+/* Every dtype: a write at an index that is a value, and a neighbour that keeps its initial value. */
 static void test_every_dtype(void **state)
 {
     (void)state;
@@ -194,7 +194,7 @@ static void test_sort(void **state)
     wf_release(in), wf_release(out);
 }
 
-/* In an array graph elements take the shape of what is written; a loop that goes on where its lanes do. */
+/* In an array graph elements take the shape of the written value; a loop goes on for its active lanes. */
 static void test_array_graph(void **state)
 {
     (void)state;
@@ -343,7 +343,7 @@ static uint32_t nodes_of_median(int n, bool traced, bool condition)
     return info.nodes;
 }
 
-/* An index that becomes a number when loops are written out leaves no lookup behind. */
+/* An index that becomes a number when a loop is unrolled leaves no lookup behind. */
 static void test_written_out(void **state)
 {
     (void)state;
@@ -396,8 +396,8 @@ static void test_debug(void **state)
     OK(ctx, look("taps", 2, false, 0, true));
 }
 
-/* What the elements hold has nothing to do with it: all of one value, that is written again, or that a read outside
- * gives; an index that is a value, or becomes a number where a loop is written out. */
+/* Findings do not depend on the elements: all may be equal, written again, or equal to the value outside. The index
+ * may be a value, or a number after a loop is unrolled. */
 static wf_status look_at_equals(wf_dtype dtype, int initial, int how)
 {
     bool writes = how & 1, counts = how & 2, graph = how & 4;
@@ -432,7 +432,7 @@ static void test_debug_of_equals(void **state)
                                 : "wf_read: index 4 is outside axis 1 of the local array 'taps', whose length is 4");
 }
 
-/* A loop that is written out: what is read decides how often it runs, and is used for nothing else. */
+/* An unrolled loop: the element read decides how often it runs, and has no other use. */
 static void test_debug_of_conditions(void **state)
 {
     (void)state;

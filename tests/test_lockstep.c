@@ -7,7 +7,7 @@
 #include "on_devices.h"
 
 /* ---- which states have twins ---- */
-/* The numbers of values may leave some out in the texts below; those of a recording must not. */
+/* Numbers of values in the texts below have gaps; in a recording they must not. */
 static void renumber(const char *text, wf__str *out)
 {
     int id[100] = { 0 }, last = 0;
@@ -88,13 +88,13 @@ static void expect(const char *states, const char *body, const char *after, int 
 static void test_twins(void **state)
 {
     (void)state;
-    /* Nobody wants to know the count: the state goes, its twin stays. */
+    /* An unused count: the state goes, its twin stays. */
     expect(COUNTER, RUNS HALVE STEP NEXT, "store i32 s0 %7\n", 1, 2);
-    /* Lanes keep what they have counted. */
+    /* Lanes keep their counts. */
     expect(COUNTER, RUNS HALVE STEP NEXT, "store i32 s0 %9\n", 1, 3);
     /* Counting alone needs no twin. */
     expect(COUNTER, "%20 = gt bool %7 %2\n%21 = and bool %8 %20\n" HALVE STEP NEXT, "store i32 s0 %9\n", 0, 2);
-    /* What it indexes is read where the lane runs: read once. */
+    /* A read at the counter, in active lanes only: one read. */
     expect(COUNTER,
            RUNS HALVE STEP "%30 = cast i64 %9\n%31 = load i32 s1 [%30] if %21\n%32 = add i32 %22 %31\n"
                            "%33 = select i32 %21 %32 %7\nnext i32 %7 %33\nnext bool %8 %21\nnext i32 %9 %25\n",
@@ -108,16 +108,16 @@ static void test_twins(void **state)
     expect(COUNTER, RUNS HALVE "%24 = add i32 %9 %7\n%25 = select i32 %21 %24 %9\n" NEXT, "store i32 s0 %7\n", 0, 2);
     /* Begins otherwise in each lane. */
     expect("%9 = state i32 %6 %5\n", RUNS HALVE STEP NEXT, "store i32 s0 %7\n", 0, 2);
-    /* Lanes that have left see it, too: a reduction that forgets to ask who runs is still right. */
+    /* Lanes that have left read it, too: a reduction that does not test which lanes run is still right. */
     expect(COUNTER "%10 = state i32 %6 %1\n", RUNS HALVE STEP "%26 = add i32 %10 %9\n" NEXT "next i32 %10 %26\n",
            "store i32 s0 %10\n", 1, 4);
-    /* One counter steps another. */
+    /* One counter advances another. */
     expect(COUNTER "%10 = state i32 %6 %2\n",
            RUNS HALVE STEP "%26 = mul i32 %10 %9\n%27 = select i32 %21 %26 %10\n%28 = eq bool %10 %3\n"
                            "%29 = select i32 %28 %2 %22\n%30 = select i32 %21 %29 %7\n"
                            "next i32 %7 %30\nnext bool %8 %21\nnext i32 %9 %25\nnext i32 %10 %27\n",
            "store i32 s0 %7\n", 2, 3);
-    /* Two that change places. */
+    /* Two counters that change places. */
     expect(COUNTER "%10 = state i32 %6 %2\n",
            RUNS HALVE "%26 = select i32 %21 %10 %9\n%27 = select i32 %21 %9 %10\n"
                       "next i32 %7 %23\nnext bool %8 %21\nnext i32 %9 %26\nnext i32 %10 %27\n",
@@ -218,7 +218,7 @@ static int32_t plain_nested(int32_t x)
     return sum - n;
 }
 
-/* Two counters, of which the one steps the other, and one that only some lanes step. */
+/* Two counters, of which one advances the other, and one that only some lanes advance. */
 static wf_val record_several(wf_graph *g, wf_val x, wf_array *values)
 {
     wf_var i = wf_local(g, WF_I32, 0), square = wf_local(g, WF_I32, 0), odd = wf_local(g, WF_I32, 0);

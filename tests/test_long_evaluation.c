@@ -7,7 +7,7 @@ enum { N = 64, TURNS = 400 };
 
 static wf_array *ramp(double first) { return wf_array_arange(ctx, WF_F32, N, first, 1); }
 
-/* a = a + 1 + turn % 3, so often; there are few nodes at any time. */
+/* Repeats a = a + 1 + turn % 3. At any time the graph has few nodes. */
 static void turns(wf_graph *g, wf_array *a, int n)
 {
     const wf__ir *ir = &g->program.rec.ir;
@@ -87,7 +87,7 @@ static void test_values(void **state)
     wf_release(a), wf_release(b), wf_release(c), wf_release(kept);
 }
 
-/* With literals that differ from turn to turn, what is kept all the while, and recordings that end by running. */
+/* Literals that change from turn to turn, arrays that stay kept, and recordings that end by running. */
 static void test_small_graphs(void **state)
 {
     (void)state;
@@ -97,7 +97,7 @@ static void test_small_graphs(void **state)
         for (int t = 0; t < TURNS; ++t) {
             wf_out(g, a, wf_sub(wf_add(wf_in(g, a), wf_label(wf_const(g, WF_F32, t), "turn")), t - 1));
             OK(ctx, wf_eval(g));
-            if (how == 2 && t == TURNS / 2) { /* a block does not hinder what comes later */
+            if (how == 2 && t == TURNS / 2) { /* a block does not affect later operations */
                 WF_IF (g, wf_lt(wf_in(g, a), 0)) {
                     wf_out(g, a, 0);
                 }

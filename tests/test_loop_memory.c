@@ -30,7 +30,7 @@ static void expect(wf_array *a, const int32_t *want)
     wf_release(a);
 }
 
-/* a = 3 a + turn, and what it was where it was odd; element by element, and by index. */
+/* a = 3 a + turn, or the old value where it was odd; without index, and by index. */
 static void in_place(void **state)
 {
     (void)state;
@@ -71,7 +71,7 @@ static void in_place(void **state)
     }
 }
 
-/* What a turn stores through one array, the next one reads through another array of the same memory. */
+/* A turn stores through one array, and the next one reads through another array of the same memory. */
 static void through_views(void **state)
 {
     (void)state;
@@ -149,8 +149,8 @@ static void nested(void **state)
     }
 }
 
-/* Two accesses in each turn of loops in loops that are written out, not all by index of the array itself: the element,
- * another array of the same memory, and scratch before the points. */
+/* Unrolled loops in loops with two accesses in each turn: by index, without index, through another array of the same
+ * memory, and to scratch before the points. */
 static void mixed(void **state)
 {
     (void)state;

@@ -153,7 +153,7 @@ static void special_values(void **state)
         }
 }
 
-/* The wanted number is rounded itself. */
+/* The expected number is rounded itself. */
 static void hard_values(void **state)
 {
     (void)state;
@@ -188,7 +188,7 @@ static long double exact(unsigned op, wf_dtype t, double x, double y)
 
 static void check_samples(wf_device device, unsigned op, wf_dtype t)
 {
-    /* f64 needs a long double with more bits as its reference, and what the reference itself may be off */
+    /* f64 needs a long double with more bits as reference, and some tolerance for the error of the reference */
     if (t == WF_F64 && LDBL_MANT_DIG < 64)
         return;
     evaluate(device, op, t, sample_x, sample_y, sample_out, SAMPLES);
@@ -272,7 +272,7 @@ static void error_bounds_of_two(void **state)
         }
 }
 
-/* What is a function of floats by expansion has a bound, but for what is exact: test_ops_exact.c,
+/* Every function of floats that is expanded has an error bound here, unless it is exact: see test_ops_exact.c and
  * test_float_remainder.c. */
 static void all_have_bounds(void **state)
 {
@@ -401,7 +401,7 @@ static void monotonic(void **state)
         }
 }
 
-/* ---- exponentials of what is never positive: another expansion, the same bits ---- */
+/* ---- exponentials of arguments that are never positive: another expansion, the same bits ---- */
 static wf_val minus_square(wf_val x) { return wf_neg(wf_mul(x, x)); }
 static wf_val scaled_square(wf_val x) { return wf_mul(wf_mul(-0.5, x), x); }
 static wf_val square_over(wf_val x) { return wf_div(wf_mul(x, x), -3); }

@@ -223,7 +223,7 @@ static wf_status wide(wf_context *ctx)
     return status;
 }
 
-/* Queued work: what cannot be queued is refused by the call, and what was queued is done. */
+/* Queued work: a call that cannot queue its work returns an error, and queued work is done. */
 static wf_status streams(wf_context *ctx)
 {
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(4), 1), *kept = NULL;

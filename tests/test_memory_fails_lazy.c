@@ -10,7 +10,7 @@ static void release_all(wf_array **a, size_t n)
         wf_release(a[i]);
 }
 
-/* The original never moves; the copies part from it, and from one another, as they are written. */
+/* The source never moves; each copy gets memory of its own when it is written. */
 static wf_status shares(wf_context *ctx)
 {
     wf_array *a = wf_array_arange(ctx, WF_F32, N, 0, 1), *b = wf_copy(a), *c = wf_copy(b), *part = NULL;
@@ -105,7 +105,7 @@ static wf_status records(wf_context *ctx)
     return status;
 }
 
-/* Into an array of its own, right into one, and of a value that goes there first. */
+/* Scans into a new array, into an existing one, and of a value that is stored first. */
 static wf_status scans(wf_context *ctx)
 {
     wf_array *a = wf_array_arange(ctx, WF_F32, N, 0, 1), *b = wf_like(a), *kept = NULL;

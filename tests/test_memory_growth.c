@@ -9,7 +9,7 @@
 
 enum { N = 24, TURNS = TEST_EVERY == 1 ? 30000 : 2000, ROUNDS = 4 };
 
-/* Bytes in use; 0 where nobody counts them. */
+/* Returns the bytes in use, or 0 on systems that do not count them. */
 static size_t in_use(void)
 {
 #if defined __GLIBC__ && __GLIBC_PREREQ(2, 33) && !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__

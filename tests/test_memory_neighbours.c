@@ -43,7 +43,7 @@ static void test_neighbours(void **state)
         }
 }
 
-/* Bytes at the ends of 4 GiB that are never touched elsewhere. */
+/* Bytes at both ends of 4 GiB, of which nothing else is touched. */
 static void test_far_elements(void **state)
 {
     (void)state;

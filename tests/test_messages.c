@@ -8,7 +8,7 @@
 
 enum { N = 10 };
 
-/* The name of this file is in the recordings' places, that of the library's files never is. */
+/* Messages name places in this file, where recordings are made, and never a file of the library. */
 static void expect_said(wf_status want, const char *part, bool placed)
 {
     const char *text = wf_last_message(ctx);
@@ -137,7 +137,7 @@ static void test_given_shapes(void **state)
     wf_release(a), wf_release(b), wf_release(c);
 }
 
-/* What only the launch can tell is said of the function, too. */
+/* Errors that only a launch can find name the function, too. */
 enum { SPACE, ELEMENTS, WRITTEN, RESHAPED, ADDED };
 
 static void launched(int which, const char *part)
@@ -244,7 +244,7 @@ static void test_conditions_are_as_in_c(void **state)
     wf_release(cond);
 }
 
-/* Turns of counters whose last step leaves the dtype; the counter has the dtype all the same. */
+/* Loops whose counter would leave its dtype with the last step; the counter has that dtype all the same. */
 static void test_short_counters(void **state)
 {
     (void)state;

@@ -5,7 +5,7 @@
  */
 #include "on_devices.h"
 
-/* ---- at launches: x is f32 (3), y f32 (2, 5), big f32 of too many points with any other, sums and cells one array ---- */
+/* ---- at launches: x is f32 (3), y f32 (2, 5), big has too many points with any other; sums and cells are one array ---- */
 typedef struct formals {
     wf_array *x, *y, *empty, *wide, *high, *sums, *cells, *row;
 } formals;
@@ -95,7 +95,8 @@ static const struct {
     int kind;
     void (*record)(wf_graph *g, formals f);
     wf_status status;
-    const char *says, *op; /* op: of the dump, of the number that the message has; NULL: it has none */
+    const char *says,
+        *op; /* op: the line of the dump with the number of the message; NULL = the message has no number */
 } cases[] = {
     { ARRAYS, added, WF_ERR_SHAPE,
       "wf_add: shapes (3) and (2, 5) do not broadcast [operation %# 'total': wf_add('x', 'y'), in planner]", "add" },
@@ -139,7 +140,7 @@ static const struct {
       "sin" },
 };
 
-/* The text with every number of the operation behind the first "%" cut out; that number, or 0. */
+/* Copies the text without the number of the operation after "%". Returns that number, or 0. */
 static int cut_number(const char *text, char *out)
 {
     const char *at = strstr(text, "[operation %");
@@ -152,7 +153,7 @@ static int cut_number(const char *text, char *out)
     return number;
 }
 
-/* Is that operation a line of the dump with this number? */
+/* True if the dump has a line with this number and operation. */
 static bool is_dumped(const wf_kernel *k, int number, const char *op)
 {
     char *dump = malloc(1 << 16), line[64];
@@ -199,7 +200,7 @@ static void test_launches(void **state)
     wf_release(high), wf_release(row), wf_release(first);
 }
 
-/* ---- while recording: operands are named, what they are made of is numbered ---- */
+/* ---- while recording: operands have names, other operations numbers ---- */
 static void test_recordings(void **state)
 {
     (void)state;
@@ -240,7 +241,7 @@ static void test_recordings(void **state)
     wf_release(a), wf_release(b);
 }
 
-/* ---- wf_eval runs a part of its own: numbers and arrays are the recording's ---- */
+/* ---- wf_eval runs a part of a recording: numbers and arrays are those of the recording ---- */
 static void test_evaluations(void **state)
 {
     (void)state;
@@ -278,7 +279,7 @@ static void test_evaluations(void **state)
     wf_release(a), wf_release(square), wf_release(x);
 }
 
-/* ---- debug mode: a copy of an array is that array ---- */
+/* ---- debug mode: a temporary copy of an array has its name ---- */
 static void test_copies(void **state)
 {
     (void)state;

@@ -142,7 +142,7 @@ static void test_formals(void **state)
     wf_drop(g);
 }
 
-/* Also of a recording that is no more. */
+/* Also for scratch of an ended recording. */
 static void test_scratch(void **state)
 {
     (void)state;

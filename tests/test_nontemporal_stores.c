@@ -15,7 +15,7 @@ static bool past_cache(void)
     return all[n - 1].nontemporal;
 }
 
-/* Is there a compiler? The interpreter stores nothing in this way. */
+/* True if kernels are compiled: the interpreter has no non-temporal stores. */
 static bool streams(void)
 {
     wf_info info = { .size = sizeof info };
@@ -34,7 +34,7 @@ static void expect_ramp(wf_array *a, float step, int64_t first, int64_t n)
     free(got);
 }
 
-/* out = 2a, written as `how` says: by element, at the point's own index, one beside it, the other way round. */
+/* out = 2a, written without index, at the index of the point, at the index beside it, or backwards. */
 enum { ELEMENT, OWN, BESIDE, BACKWARDS };
 static wf_array *doubled(wf_array *a, int how)
 {

@@ -272,7 +272,7 @@ static void test_cast_values(void **state)
         wf_release(all[i]);
 }
 
-/* Operands of different dtypes meet by C's rules; numbers take the dtype they meet. */
+/* Operands of different dtypes get a common dtype by the rules of C; numbers take the dtype of the other operand. */
 static wf_dtype meeting(wf_dtype a, wf_dtype b)
 {
     wf_graph *g = wf_begin(ctx);

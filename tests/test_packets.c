@@ -157,7 +157,7 @@ static void every_size(void **state)
 static void parts_of_records(void **state)
 {
     (void)state;
-    compare(&(input){ WF_F32, 3, 0, 4, 40, 0 }); /* what is beside them may be read, not written */
+    compare(&(input){ WF_F32, 3, 0, 4, 40, 0 }); /* neighbours of the records may be read, not written */
     compare(&(input){ WF_F32, 3, 1, 4, 40, 0 });
     compare(&(input){ WF_F32, 5, 2, 9, 3, 0 });
 }
@@ -177,7 +177,7 @@ static void the_flag(void **state)
     compare(&(input){ WF_F32, 4, 0, 4, 40, WF_FLAG_PACKETS });
     for (int k = 1; k < place_n; k++) { /* with it, there are no gathers of elements */
         char *text[2];
-        bool code = true; /* without a code generator there is none to look at */
+        bool code = true; /* without a code generator there is no code to check */
         for (int off = 0; off < 2; off++) {
             wf_context *ctx = places[k].ctx;
             wf_array *a = noise(ctx, WF_F32, WF_SHAPE(50, 4), 1), *b = wf_full(ctx, WF_I32, WF_SHAPE(POINTS), 3);
@@ -205,7 +205,7 @@ static void the_flag(void **state)
     }
 }
 
-/* What is scattered while something else is read is moved as records, too. */
+/* Scatters between which other arrays are read also move whole records. */
 static void stores_between_loads(void **state)
 {
     (void)state;
@@ -222,7 +222,7 @@ static void stores_between_loads(void **state)
         char *text = malloc(cap);
         assert_non_null(text);
         wf_status status = wf_kernel_dump(kernel, WF_NO_ARGS, WF_DUMP_LLVM, text, cap, &n);
-        bool code = status != WF_ERR_BACKEND; /* without a code generator there is none to look at */
+        bool code = status != WF_ERR_BACKEND; /* without a code generator there is no code to check */
         EXPECT(ctx, status, code ? WF_OK : WF_ERR_BACKEND);
         assert_true(!code || strstr(text, "store <4 x float>"));
         assert_true(!code || !strstr(text, "masked.scatter"));
@@ -232,7 +232,7 @@ static void stores_between_loads(void **state)
     }
 }
 
-/* Two records of one array, which are the same one at some points: what is written last stays; what is read between two
+/* Two records of one array, which at some points are the same record: the last write stays, and a read between two
  * writes sees the first of them. */
 static void order_is_kept(void **state)
 {
@@ -303,9 +303,8 @@ static void parts_that_meet(void **state)
     free(want);
 }
 
-/* Rows of a tile as parts of records: permuted reads and writes of every dtype, with rows and lanes left over, and
- * in tiles of 7 rows (of 21), whose last pieces must not reach beyond them. Enough work for such tiles, or there are
- * none. */
+/* Rows of a tile as parts of records: permuted reads and writes of every dtype, with incomplete rows and lanes, and
+ * in tiles of 7 rows (of 21), whose last pieces must not reach beyond them. With less work there are no such tiles. */
 static void rows_that_cross(void **state)
 {
     (void)state;

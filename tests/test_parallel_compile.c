@@ -115,7 +115,7 @@ static void test_first_launches(void **state)
     }
 }
 
-/* All that a context does, while another context is locked. */
+/* Uses a context in every way, while another context is locked. */
 static void *work(void *user)
 {
     wf_context *ctx = user;
@@ -134,10 +134,10 @@ static void test_contexts_share_no_lock(void **state)
     wf_context *locked = test_context(WF_CPU, 2), *free_one = test_context(WF_CPU, 2);
     wf_array *a[STAGES], *b[STAGES];
     make_arrays(locked, a, b);
-    run_stages(locked, a, b, 0.125); /* so that it has whatever it can have */
+    run_stages(locked, a, b, 0.125); /* so that all its caches have entries */
     wf__mutex_lock(&locked->lock);
     wf__mutex_lock(&locked->engine->lock);
-    run_at_once(1, work, free_one, 0); /* comes back: nothing of the locked one was waited for */
+    run_at_once(1, work, free_one, 0); /* returns only if nothing waits for the locked context */
     wf__mutex_unlock(&locked->engine->lock);
     wf__mutex_unlock(&locked->lock);
     expect_results(b, 0.125f);

@@ -421,7 +421,7 @@ static uint32_t list_files(char *file[MOST_FILES])
 /* The end of the line that `at` is in. */
 static size_t line_length(const char *at) { return strcspn(at, "\n"); }
 
-/* Shows the first line that differs, and two behind it. `line`: of the file, where `want` begins. */
+/* Prints the first line that differs and the two lines after it. `line`: the line of the file where `want` begins. */
 static void show_difference(const char *file, const char *want, const char *got, unsigned line)
 {
     enum { SHOWN = 3 };
@@ -454,7 +454,7 @@ static unsigned lines_in(const char *text)
     return n;
 }
 
-/* Is the plan what the file says? */
+/* True if the plan is the one of the file. */
 static bool check_file(wf_context *ctx, const char *file, bool update)
 {
     char *text = read_file(file), *tail = strstr(text, "\nbecause\n"), *head;

@@ -15,7 +15,7 @@ typedef struct places {
     wf_array *index, *values, *flags;
 } places;
 
-/* kind 0: anywhere; 1: one after the other; 2: backwards. */
+/* kind 0: random places; 1: one after the other; 2: backwards. */
 static places *places_new(int kind, int32_t n)
 {
     places *p = calloc(1, sizeof *p);
@@ -40,7 +40,7 @@ static void places_free(places *p)
     free(p);
 }
 
-/* Element e of the table before anything was done. */
+/* Element e of the table at the beginning. */
 static int32_t before(int64_t e) { return (int32_t)(e * 7 + 3); }
 
 static wf_array *table_new(wf_shape shape)
@@ -111,8 +111,8 @@ static void test_reads(void **state)
         }
 }
 
-/* Two axes of points, rows of the space shorter and longer than a step; the table's index has a part of the row in
- * it. */
+/* Two axes of points, with rows of the space shorter and longer than a step; the index into the table depends on the
+ * row. */
 static void test_two_axes(void **state)
 {
     (void)state;
@@ -205,7 +205,7 @@ static void test_sums(void **state)
             }
 }
 
-/* Is anything asked for in the kernel's code? *known: whether there is code to look at. */
+/* True if the code of the kernel has prefetches. *known: whether there is code to check. */
 static bool asks(wf_kernel *k, bool *known)
 {
     enum { CAP = 1 << 22 };
@@ -222,7 +222,7 @@ static bool asks(wf_kernel *k, bool *known)
     return found;
 }
 
-/* Long rows beside sums into memory of caches: they are asked for, up to their ends and beyond. */
+/* Long rows beside sums into memory that fits the caches: the rows are prefetched, up to their ends and beyond. */
 static void test_rows_beside(void **state)
 {
     (void)state;

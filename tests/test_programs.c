@@ -31,7 +31,7 @@ static void sieve(void **state)
     wf_array *is = wf_full(ctx, WF_U8, WF_SHAPE(N), 1);
     wf_graph *g = wf_begin(ctx);
     wf_write(g, is, 0, wf_iota(g, WF_SHAPE(2), 0));
-    for (int p = 2; p * p < N; ++p) /* multiples, also of what is no prime: nobody knows before it runs */
+    for (int p = 2; p * p < N; ++p) /* multiples, also of composite numbers */
         wf_write(g, is, 0, wf_add(wf_mul(wf_iota(g, WF_SHAPE((N - 1 - p * p) / p + 1), 0), p), p * p));
     wf_array *count = wf_keep(wf_sum(wf_cast(wf_in(g, is), WF_I32), WF_ALL_AXES));
     OK(ctx, wf_run(g));

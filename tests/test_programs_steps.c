@@ -197,7 +197,7 @@ static void levels(void **state)
     wf_release(a), wf_release(b);
 }
 
-/* One graph, evaluated in each step; what is set to 0 again is accumulated into. In whole numbers, to be exact. */
+/* One graph, evaluated in each step; an array is set to 0 and accumulated into. Whole numbers keep sums exact. */
 static void ranks(void **state)
 {
     (void)state;
@@ -302,7 +302,7 @@ static void fourier(void **state)
 /* ---- images ---- */
 enum { H = 19, W = 23 };
 
-/* A view of the inner part is assigned what the whole array around it comes to; a copy made before stays. */
+/* A view of the inner part is assigned a value of the whole array around it; an earlier copy keeps its contents. */
 static void relaxation(void **state)
 {
     (void)state;

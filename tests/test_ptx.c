@@ -129,7 +129,7 @@ static void test_swaps(void **state)
     }
 }
 
-/* No two points meet: plain loads and stores. Complex numbers: their parts. */
+/* Accumulation without collisions is plain loads and stores; complex numbers are accumulated part by part. */
 static void test_alone_and_complex(void **state)
 {
     (void)state;
@@ -208,7 +208,7 @@ static void test_large(void **state)
     wf_release(row);
 }
 
-/* Kernels that look at indices, at writers of elements of every size, and at NaNs. */
+/* Kernels that check indices, the writers of elements of every size, and NaNs. */
 static void test_debug_mode(void **state)
 {
     (void)state;

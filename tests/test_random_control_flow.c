@@ -278,8 +278,8 @@ typedef struct recorder {
     wf_val input, counter[COUNTERS];
     wf_var var[VARS];
     bool arrays;
-    int evaluations; /* one in so many statements; 0: none */
-    tape *seen;      /* [STMTS]; NULL: nobody looks */
+    int evaluations; /* one evaluation in this many statements; 0 = none */
+    tape *seen;      /* [STMTS]; NULL = wf_watch is not used */
 } recorder;
 
 typedef struct arm {
@@ -452,7 +452,7 @@ static void check(uint64_t seed)
     record(&r, p.main, true);
     wf_array *kept[VARS] = { NULL };
     for (int k = 0; k < VARS; ++k) {
-        if (any(&p, 3) == 0) /* nobody asks for it */
+        if (any(&p, 3) == 0) /* unused */
             continue;
         if (r.arrays)
             kept[k] = wf_keep(r.var[k]);

@@ -195,7 +195,8 @@ static void test_cpu(void **state)
     run_many(WF_CPU, 150);
 }
 
-/* Fortran order is as good as C order: one loop over all elements; so is any permutation that all operands share. */
+/* Arrays in Fortran order are one loop over all elements, as those in C order; so is any permutation that all
+ * operands share. */
 static void test_shared_order_is_one_loop(void **state)
 {
     (void)state;
@@ -222,7 +223,7 @@ static void test_shared_order_is_one_loop(void **state)
         wf_release(all[i]);
 }
 
-/* Strides of 0 repeat elements, which cannot be written - unless there are none. */
+/* Strides of 0 repeat elements, which cannot be written, unless the array is empty. */
 static void test_nothing_repeated(void **state)
 {
     (void)state;

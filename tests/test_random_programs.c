@@ -26,7 +26,7 @@ static const struct {
 };
 enum { STEPS = sizeof steps / sizeof *steps };
 
-/* What is made of an array goes into it, or into another view of its memory. */
+/* Assigns a value computed from an array to the same array, or to another view of its memory. */
 static bool in_place(void)
 {
     array *a = to_write();

@@ -9,7 +9,7 @@
 
 enum { MOST = 400, VALUES = 14, KEPT = 3 };
 
-typedef struct mirror { /* a value, and what its elements are */
+typedef struct mirror { /* a value and its expected elements */
     wf_val v;
     wf_shape shape;
     int64_t n, at[MOST];
@@ -24,7 +24,7 @@ static void sized_like(mirror *to, wf_shape shape)
     to->n = count(&shape);
 }
 
-/* A random shape of so many elements: factors come off at the front. */
+/* Returns a random shape with n elements. */
 static wf_shape factors(int64_t n)
 {
     wf_shape shape = { 0 };
@@ -134,7 +134,7 @@ static void gathered(wf_graph *g, const mirror *from, mirror *to)
     }
 }
 
-/* With another value of as many elements, made of the same shape; or with itself. */
+/* Adds another value with as many elements, reshaped to the same shape, or the value itself. */
 static void added(const mirror *all, int n, const mirror *from, mirror *to)
 {
     const mirror *other = from;

@@ -130,14 +130,15 @@ static void test_dtypes_of_records(void **state)
     }
 }
 
-/* A part that is read between the writes of a record's parts is the new one; one that is read before is the old one. */
+/* A read of a part between the writes of the parts of its record sees the new part if it was written, else the old
+ * one. */
 static void test_order(void **state)
 {
     (void)state;
     enum { SIZE = 4 };
     wf_array *a = wf_full(ctx, WF_I32, WF_SHAPE(RECORDS, SIZE), 1),
              *out = wf_full(ctx, WF_I32, WF_SHAPE(3, RECORDS), 0);
-    int64_t place[RECORDS]; /* the same index, which nobody can know */
+    int64_t place[RECORDS]; /* the same index, which planning cannot know */
     for (int i = 0; i < RECORDS; ++i)
         place[i] = place_of(i);
     wf_array *places = array_of(ctx, WF_I64, WF_SHAPE(RECORDS), place);

@@ -142,7 +142,7 @@ static void test_f32_sums_are_exact(void **state)
     RELEASE(a, sum);
 }
 
-/* Mean and variance in one graph: what depends on a sum runs after it, arrays are read again, nothing is stored
+/* Mean and variance in one graph: operations on a sum run after it, arrays are read again, and nothing is stored in
  * between. */
 static void test_dependent_sums(void **state)
 {
@@ -363,7 +363,7 @@ static void test_several_at_once_and_post(void **state)
     RELEASE(a, b, scaled);
 }
 
-/* An index space that reduces what it reads by index, over shapes that do not merge into one loop. */
+/* An index space that reduces elements read by index, over shapes that do not merge into one loop. */
 static void test_space(void **state)
 {
     (void)state;

@@ -114,7 +114,7 @@ static wf_array *scattered(wf_dtype t, const wf_shape *shape, wf_join join, bool
     return a;
 }
 
-/* What wf_reduce gives: its dtype, and the elements in C order, joined one after the other. */
+/* The result of wf_reduce: its dtype, and its elements in C order, joined one after the other. */
 static wf_dtype result_dtype(wf_join join, wf_dtype t)
 {
     bool widens = (join == WF_JOIN_ADD || join == WF_JOIN_MUL) && t < WF_F16;
@@ -337,7 +337,7 @@ static void test_same_bits(void **state)
         wf_context_free(others[i]);
 }
 
-/* Several values at once: sum and maximum inside a mask, and how many, per row; what is kept has an index in
+/* Several values for each row at once: sum, maximum and count inside a mask; kept axes have an index in
  * WF_SECTION_POST. */
 static void test_masked(void **state)
 {
@@ -449,7 +449,7 @@ static void test_kernel(void **state)
     wf_var s = wf_reduced(g, WF_F32, 3, WF_JOIN_ADD);
     wf_inc(s, wf_mul(wf_in(g, x), wf_param(g, "gain", WF_F32, 2)));
     wf_section(g, WF_SECTION_POST);
-    wf_out(g, out, wf_add(s, wf_in(g, out))); /* what was there is read first */
+    wf_out(g, out, wf_add(s, wf_in(g, out))); /* reads the old contents first */
     wf_kernel *k = wf_compile(g);
     assert_non_null(k);
     static const int64_t sizes[][2] = { { 4, 100 }, { 1000, 3 }, { 5, 0 }, { 0, 5 }, { 1, 1 }, { 1, 77 }, { 77, 1 } };

@@ -63,7 +63,7 @@ static void directions(void **state)
     }
 }
 
-/* Joins of what was computed, used in what is computed next; and the dtypes of results. */
+/* Scans of computed values, used in later operations; and the dtypes of results. */
 static void of_values(void **state)
 {
     (void)state;
@@ -95,7 +95,7 @@ static void of_values(void **state)
         wf_release(all[i]);
 }
 
-/* A scan sees what was there when it was recorded, and a later assignment does not disturb it. */
+/* A scan sees the contents of the time when it was recorded; a later assignment does not change it. */
 static void order(void **state)
 {
     (void)state;
@@ -124,8 +124,8 @@ static int stages_of(wf_kernel *k)
     return stages;
 }
 
-/* A scan goes right to the array that it is assigned to, in place, too, as long as nobody needs what was there
- * before. */
+/* A scan is written directly to the array that it is assigned to, also in place, unless a later operation needs the
+ * old contents. */
 static void into_arrays(void **state)
 {
     (void)state;
@@ -437,7 +437,7 @@ static void masks(void **state)
         wf_release(all[i]);
 }
 
-/* Values that no array holds; what is pending is done, and does not change what was meant. */
+/* Masks of values that no array holds: pending effects run first, and do not change the values. */
 static void masks_of_values(void **state)
 {
     (void)state;
@@ -476,7 +476,7 @@ static void masks_of_values(void **state)
         wf_release(every[i]);
 }
 
-/* Queued work is waited for where the count is needed. */
+/* The count of chosen elements waits for queued work. */
 static void masks_in_a_stream(void **state)
 {
     (void)state;
@@ -513,7 +513,7 @@ static void many_chosen(void **state)
     wf_release(some);
 }
 
-/* What is recorded before an evaluation is there after it. */
+/* Scans recorded before an evaluation are usable after it. */
 static void across_evaluations(void **state)
 {
     (void)state;

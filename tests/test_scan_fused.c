@@ -9,7 +9,7 @@
 #include "ptxas.h"
 #include "weft/functions.h"
 
-/* ---- what is scanned ---- */
+/* ---- inputs of scans ---- */
 typedef struct inputs { /* x and y: [shape]; row: [last extent]; column: extent 1 along the axis; order: of the row */
     wf_array *x, *y, *row, *column, *order;
     int axis;
@@ -57,7 +57,7 @@ static wf_val value(wf_graph *g, const inputs *in, int form)
     }
 }
 
-/* ---- what becomes of it ---- */
+/* ---- uses of results ---- */
 static void use(wf_graph *g, const inputs *in, wf_val v, wf_val s, int form, wf_array *out[2])
 {
     wf_dtype t = wf_val_dtype(s);
@@ -81,7 +81,7 @@ static void use(wf_graph *g, const inputs *in, wf_val v, wf_val s, int form, wf_
             at[d] = wf_sub((double)(shape.dim[d] - 1), wf_iota(g, shape, d));
         wf_write_n(g, out[0], s, (wf_vals){ at, (size_t)shape.rank });
         break;
-    case 4: /* in the place of what is scanned */
+    case 4: /* into the array that is scanned */
         wf_out(g, in->y, wf_cast(wf_add(wf_cast(s, WF_F32), wf_in(g, in->y)), WF_F32));
         out[0] = wf_keep(wf_select(wf_in(g, in->column), wf_cast(s, WF_F64), 1));
         break;
@@ -172,7 +172,7 @@ static void check(wf_context *oracle, const scan_case *k)
     release(&got), release(&want);
 }
 
-/* Is there such a scan? Values have the dtype of x, or that of their form. */
+/* True if the scan is defined. Values have the dtype of x, or that of their form. */
 static bool is_defined(const scan_case *k)
 {
     wf_dtype t = k->form == 4 ? WF_I32 : k->form == 6 ? WF_F16 : k->form == 7 ? WF_F32 : k->dtype;
@@ -240,7 +240,7 @@ static void every_shape(void **state)
     wf_context_free(oracle);
 }
 
-/* Several parts of a row, and elements that fill no group. */
+/* Several parts of a row, and an incomplete last group. */
 static void long_rows(void **state)
 {
     (void)state;
@@ -317,7 +317,7 @@ typedef struct count_case {
     int more; /* kernels than a scan of an array has */
 } count_case;
 
-/* The kernels that a recording is planned as, without running it; the caller frees the text. */
+/* Returns the planned kernels of a recording as text, without running it; the caller frees it. */
 static char *planned(wf_graph *g)
 {
     size_t n = 0;
@@ -356,7 +356,7 @@ static void expect_counts(const count_case *cases, size_t n, int64_t h, int64_t 
     }
 }
 
-/* Few elements: a kernel more is what costs. */
+/* Few elements: the cost is that of another kernel. */
 static void counts_of_few(void **state)
 {
     (void)state;
@@ -378,7 +378,7 @@ static void counts_of_few(void **state)
     expect_counts(cases + 1, sizeof cases / sizeof *cases - 1, 3, 40000);
 }
 
-/* Many: what is read and computed again must not cost more than to write it and read that twice. */
+/* Many elements: fused where reading and computing again costs less than one write and two reads. */
 static void counts_of_many(void **state)
 {
     (void)state;
@@ -391,7 +391,7 @@ static void counts_of_many(void **state)
     expect_counts(cases, sizeof cases / sizeof *cases, 2048, 2048);
 }
 
-/* A value that others compute anyway is stored by them, where recomputing it twice is more than that. */
+/* A value that another kernel computes anyway is stored by that kernel, if computing it twice more costs more. */
 static void shared_values(void **state)
 {
     (void)state;
@@ -413,7 +413,7 @@ static void shared_values(void **state)
     wf_release(a), wf_release(b);
 }
 
-/* Neither what is scanned nor a result that nobody else wants takes memory. */
+/* Neither a computed input nor a result without other use takes memory. */
 static void memory(void **state)
 {
     (void)state;
@@ -460,7 +460,7 @@ static void history(void **state)
     wf_release(a);
 }
 
-/* A scan of a scan, beside another use of the first one: each is computed within the next. */
+/* A scan of a scan, beside another use of the first one: each is computed in the kernels of the next. */
 static void scans_of_scans(void **state)
 {
     (void)state;
@@ -517,7 +517,7 @@ static void overlapping(void **state)
     }
 }
 
-/* What uses the result reads an array that the scan itself is written to, at other places. */
+/* A use of the result also reads, at other places, the array that the scan writes. */
 static void read_again(void **state)
 {
     (void)state;

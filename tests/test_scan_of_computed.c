@@ -61,7 +61,7 @@ static wf_array *numbers(const wf_shape *shape, bool columns_first)
     return a;
 }
 
-/* What becomes of the scan s of v, where it is not kept itself. */
+/* The use of the scan s of v, where the scan itself is not kept. */
 static wf_val used(wf_val s, wf_val v) { return wf_sub(wf_mul(wf_cast(s, WF_F64), 2), wf_cast(v, WF_F64)); }
 
 static void expect_same(wf_array *got, wf_array *want)
@@ -71,7 +71,7 @@ static void expect_same(wf_array *got, wf_array *want)
     free(p), free(q);
 }
 
-/* Kernels that ran with the one before, in the launch since; -1: nothing is compiled. */
+/* Returns how many kernels of the last launch ran together with the one before; -1 = nothing is compiled. */
 static int fused_kernels(void)
 {
     wf_kernel_info info[8] = { { .size = sizeof *info } };
@@ -148,8 +148,8 @@ static void test_values(void **state)
             check(&cases[k], how & 1, how & 2);
 }
 
-/* Right into the array that is read, and of what another kernel has left there; what the array held is seen by
- * others. */
+/* Scans written directly into the array that they read, also after another kernel has written it, while others need
+ * the old contents. */
 static void test_in_place(void **state)
 {
     (void)state;
@@ -204,7 +204,8 @@ static void test_columns_in_place(void **state)
     }
 }
 
-/* Of an array as it is, used on the way, in the array's own place; and where that would come too early. */
+/* Scans of a stored array whose results are used part by part, in place; and uses that would overwrite the array too
+ * early. */
 static void test_used(void **state)
 {
     (void)state;
@@ -268,7 +269,7 @@ static void test_several(void **state)
         wf_release(all[i]);
 }
 
-/* A value that is costly to compute is computed before, by all threads. */
+/* A value that is costly to compute is computed first, by all threads. */
 static void test_costly(void **state)
 {
     (void)state;

@@ -102,7 +102,7 @@ static void test_everything_released_at_once(void **state)
         wf_kernel *k = scale_kernel();
         wf_array *x = ones(100 + i), *y = wf_like(x), *tail = wf_view_slice(y, 0, 50, WF_END_INDEX, 1);
         wf_array *each[20];
-        for (int j = 0; j < 20; ++j) /* more arrays than fit into anybody's stack */
+        for (int j = 0; j < 20; ++j) /* more arrays than fit into a fixed array on a stack */
             each[j] = ones(3);
         OK(ctx, wf_launch(k, WF_ARGS(WF_ARG("x", x), WF_ARG("y", y), WF_ARG("by", i)), .stream = s));
         wf_kernel_free(k);
@@ -143,7 +143,7 @@ static void test_free_waits(void **state)
     change(s, a, 2, 0);
     assert_true(wf__thread_start(&opener, open_later, &gt));
     wf_stream_free(s);
-    assert_null(wf_get_stream(ctx, 0)); /* nobody's any more */
+    assert_null(wf_get_stream(ctx, 0)); /* no stream is current any more */
     change(NULL, a, 1, 1);
     EXPECT_F32(a, 3, 3, 3, 3);
     wf__thread_join(opener);
@@ -230,7 +230,7 @@ static void add_one(const wf_chunk *c, void *user)
         ((float *)c->out[0])[i] = ((const float *)c->in[0])[i] + 1;
 }
 
-/* Every way to touch memory waits for what is queued on it, and for nothing else. */
+/* Every access to memory by the host waits for the work queued on it, and for nothing else. */
 static void test_host_access_waits(void **state)
 {
     (void)state;
@@ -278,7 +278,7 @@ static void test_host_access_waits(void **state)
     }
 }
 
-/* So does a replay: for its inputs, also those of the last one, and for what else its launches write. */
+/* A replay waits likewise: for its inputs, those of the last replay, and other arrays that its launches write. */
 static void test_replay_waits(void **state)
 {
     (void)state;
@@ -323,7 +323,7 @@ static void test_failure(void **state)
         wf_event *e = wf_event_record(s);
         hold_up(&gt, s);
         OK(ctx, wf_run(faulty(s, a)));
-        change(s, b, 1, 1); /* dropped, as is what follows */
+        change(s, b, 1, 1); /* dropped, as the following work */
         wf_graph *g = wf_begin(ctx, .stream = s);
         wf_array *kept = wf_keep(wf_add(wf_in(g, b), 1));
         OK(ctx, wf_run(g));
@@ -345,7 +345,7 @@ static void test_failure(void **state)
         REFUSED(ctx, status, WF_ERR_BOUNDS, " [in culprit begun at ");
         if (way != RUN)
             wf_drop(g);
-        change(s, d, 1, 6); /* a new beginning, while what is to be dropped still waits */
+        change(s, d, 1, 6); /* writes the array anew, while work to be dropped still waits */
         open_gate(&behind);
         OK(ctx, wf_stream_sync(s));
         OK(ctx, wf_sync(ctx));
@@ -356,7 +356,7 @@ static void test_failure(void **state)
         wf_array *lost[] = { a, b, c };
         for (int i = 0; i < 3; ++i) {
             REFUSED(ctx, wf_download(lost[i], got, sizeof got), WF_ERR_ARG, "failed or was dropped");
-            EXPECT_F32(lost[i], i ? 1 : 2, i ? 1 : 2, i ? 1 : 2, i ? 1 : 2); /* told once, and as it was */
+            EXPECT_F32(lost[i], i ? 1 : 2, i ? 1 : 2, i ? 1 : 2, i ? 1 : 2); /* reported once, unchanged */
         }
         g = wf_begin(ctx);
         wf_in(g, kept);
@@ -373,7 +373,7 @@ static void test_failure(void **state)
     wf_stream_free(s);
 }
 
-/* Written anew, an array is whole again. */
+/* An array that is written anew is valid again. */
 static void test_whole_again(void **state)
 {
     (void)state;
@@ -392,7 +392,8 @@ static void test_whole_again(void **state)
     wf_stream_free(s);
 }
 
-/* A view of what was never computed cannot be read either; without a name the message says where. */
+/* A view of an array that was never computed cannot be read, either; if the array has no name, the message has the
+ * place of the recording. */
 static void test_views_of_what_failed(void **state)
 {
     (void)state;
@@ -420,7 +421,7 @@ static void test_views_of_what_failed(void **state)
     wf_stream_free(s);
 }
 
-/* A temporary that no machine has: found by the stream's thread. */
+/* A temporary larger than any memory: the thread of the stream finds it. */
 static void test_out_of_memory(void **state)
 {
     (void)state;
@@ -457,7 +458,7 @@ static void test_events(void **state)
     wf_out(g, b, wf_in(g, a));
     OK(ctx, wf_run(g));
     wf_event *end = wf_event_record(t);
-    wf_event_free(done); /* those who wait keep it */
+    wf_event_free(done); /* waiting streams keep it */
     while (!atomic_load(&gt.reached))
         wf__yield();
     usleep(20000);
@@ -471,7 +472,7 @@ static void test_events(void **state)
     assert_true(seconds == 0);
     EXPECT_F32(b, 42, 42, 42);
     wf_stream_free(s);
-    OK(ctx, wf_stream_wait(t, begin)); /* of a stream that is gone */
+    OK(ctx, wf_stream_wait(t, begin)); /* of a freed stream */
     OK(ctx, wf_stream_sync(t));
     wf_event_free(begin);
     wf_event_free(end);
@@ -609,7 +610,7 @@ static void test_refused(void **state)
     wf_event *e = wf_event_record(foreign), *mine = wf_event_record(s);
     wf_device elsewhere = wf_device_named("cpu");
     {
-        wf_array *probe = ones(1); /* which of the two is this context's? */
+        wf_array *probe = ones(1); /* belongs to this context or to the other */
         wf_graph *g = wf_begin(ctx, .stream = s, .device = elsewhere);
         wf_out(g, probe, 1);
         if (wf_run(g) == WF_OK)

@@ -53,7 +53,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Computes `text` (with all arrays as arguments) and gives the value assigned to `out`, as doubles. */
+/* Computes `text` with all arrays as arguments. Returns the value assigned to `out`, as doubles. */
 static wf_array *create(const char *text)
 {
     wf_array *out = NULL;
@@ -81,7 +81,7 @@ static void values(const char *text, double *to, int64_t count, wf_dtype dtype)
     wf_release(wide);
 }
 
-/* The text's value at every point, against the C expression. */
+/* Compares the value of the text at every point with the C expression. */
 #define CHECK(text, dtype, expression)                                                       \
     do {                                                                                     \
         double got[N];                                                                       \
@@ -421,7 +421,7 @@ static void last_expressions(void **state)
     wf_release(out), wf_release(other);
 }
 
-/* Every function of the table is there under its name, and checks the number of its arguments. */
+/* Every function of the table exists under its name, and checks the number of its arguments. */
 static void all_functions(void **state)
 {
     (void)state;
@@ -445,7 +445,7 @@ static void all_functions(void **state)
 /* Each mistake: what the message says, and the column of the caret. */
 static const struct {
     const char *text, *says;
-    int column; /* of the caret, from 0; -1: not looked at */
+    int column; /* of the caret, from 0; -1 = not checked */
     wf_status status;
 } wrong[] = {
     { "out = a * gian", "unknown name 'gian'; did you mean 'gain'?", 10, WF_ERR_SYNTAX },
@@ -588,7 +588,8 @@ static void extremes(void **state)
     wf_clear_error(ctx);
 }
 
-/* Any allocation may fail (debug builds): an error, no crash, no leak; and the next attempt works. */
+/* Any allocation may fail (in debug builds): the call returns an error and leaks nothing, and the next attempt
+ * works. */
 static void no_memory(void **state)
 {
     (void)state;

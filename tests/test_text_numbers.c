@@ -225,7 +225,7 @@ static void beside_complex(void **state)
             fail_msg("%s: %s", cases[i].text, wf_dtype_name(wf_array_dtype(out)));
         wf_release(out);
     }
-    /* true * (inf + i) is inf + i: no zero imaginary part meets the infinity */
+    /* true * (inf + i) is inf + i: no zero imaginary part is multiplied by the infinity */
     double parts[N][2];
     OK(ctx, wf_text_create(ctx, "out = c128(b * complex(f32(inf), 1))", WF_NAMED(b), 0, want, 1, &out));
     OK(ctx, wf_download(out, parts, sizeof parts));

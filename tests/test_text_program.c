@@ -253,7 +253,8 @@ static void expect(const char *text, const wf_array *got, wf_dtype dtype, double
     wf_release(wide);
 }
 
-/* Each in all ways to run one: a new result, an array of the caller, statements in a recording, a kernel. */
+/* Runs each program in all ways: with a new result, into an array of the caller, as statements in a recording, as a
+ * kernel. */
 static void test_programs(void **state)
 {
     (void)state;
@@ -357,7 +358,7 @@ static void test_written_out(void **state)
     wf_release(out);
 }
 
-/* Elements outside of the array are not written; those nobody writes are 0 in a new one. */
+/* Writes outside the array are dropped; elements of a new array that no point writes are 0. */
 static void test_writes(void **state)
 {
     (void)state;
@@ -432,7 +433,8 @@ static void test_accumulation(void **state)
     wf_release(out);
 }
 
-/* What is subtracted is converted to the array's dtype before it is negated, in which alone -v is what it should be. */
+/* The subtracted value is converted to the dtype of the array before it is negated, because -v is correct only in
+ * that dtype. */
 static void test_subtraction(void **state)
 {
     (void)state;

@@ -134,7 +134,8 @@ static void axes_and_channels(void **state)
     compare(2, 3, WF_FILTER_NEAREST, WF_BORDER_PERIODIC, false, true, WF_FLAG_PACKETS);
 }
 
-/* On elements a linear texture is the elements; far outside, and for NaN, nothing breaks; f64 stays f64. */
+/* At the positions of elements a linear texture equals the elements. Positions far outside and NaN do no harm; f64
+ * stays f64. */
 static void at_the_limits(void **state)
 {
     (void)state;

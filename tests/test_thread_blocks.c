@@ -19,8 +19,8 @@ static void run(wf_graph *g, const char *name)
     wf_kernel_free(k);
 }
 
-/* Each element is what another thread of its block has put into scratch: blocks are turned around, those at the
- * ends, too. */
+/* Each element comes from another thread of its block, through scratch: every block is reversed, also incomplete
+ * ones. */
 static void test_turned(void **state)
 {
     (void)state;
@@ -137,8 +137,8 @@ static void test_updates(void **state)
         }
 }
 
-/* Blocks of more points than threads; scratch that every GPU has, that has to be asked for (the emulated one has as
- * much as a Hopper), and that is more than threads share. */
+/* Blocks of more points than threads; scratch that fits every GPU, scratch that needs an opt-in (the emulated GPU
+ * has as much as a Hopper), and more scratch than a block can share. */
 static void test_large(void **state)
 {
     (void)state;
@@ -198,7 +198,7 @@ static void test_atomic(void **state)
     wf_release(seen), wf_release(won);
 }
 
-/* Sections that must see what other blocks leave: blocks have one thread, and run one section after the other. */
+/* Sections that read results of other blocks: blocks have one thread, and run one section after the other. */
 static void test_parted(void **state)
 {
     (void)state;
@@ -246,7 +246,7 @@ static void test_refused(void **state)
     }
     WF_END(g);
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "inside a condition or loop");
-    if (is_on_gpu()) { /* the device is fixed once it was asked for */
+    if (is_on_gpu()) { /* the device is fixed once it has been queried */
         wf_array *host = wf_empty(ctx, WF_F32, WF_SHAPE(8), .device = WF_CPU);
         g = wf_begin(ctx, .shape = WF_SHAPE(8));
         assert_true(wf_is_gpu(g));

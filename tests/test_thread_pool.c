@@ -90,7 +90,7 @@ static void blocks_of(void *user, int64_t first, int64_t end, int worker)
         block(s->j, b, worker);
 }
 
-/* Several blocks in a call: each runs once, and no call has more than it may, but for the only worker's. */
+/* Several blocks in a call: each runs once, and no call gets more than the limit, except that of a single worker. */
 static void test_several(void **state)
 {
     (void)state;
@@ -153,7 +153,7 @@ static void test_many_runs(void **state)
     wf__pool_free(pool);
 }
 
-/* A thread that leaves its core is on another one, if there is one, and may use as many as before. */
+/* A thread that leaves its core moves to another one, if there is one, and may use as many cores as before. */
 static void test_leave_cpu(void **state)
 {
     (void)state;
@@ -271,7 +271,7 @@ static void test_several_callers(void **state)
     wf__pool_free(pool);
 }
 
-/* Two callers: whoever had the workers leaves them to the other one that waits, before its own next run. */
+/* Two callers: the one that had the workers leaves them to the waiting one before its own next run. */
 typedef struct turns {
     wf__pool *pool;
     atomic_bool other_began, first_began, second_began, other_had_workers;
@@ -341,7 +341,7 @@ static void test_turns(void **state)
     wf__pool_free(t.pool);
 }
 
-/* Parts are contiguous and belong to one worker as long as nobody runs out of work. */
+/* Parts are contiguous and belong to one worker as long as no worker runs out of work. */
 typedef struct owners {
     atomic_int who[8];
     atomic_int arrived;

@@ -225,7 +225,7 @@ static void all_at_once(wf_context *ctx)
     run_at_once(THREADS, do_all, w, sizeof *w);
 }
 
-/* Private copies belong to a launch, not to a thread of the program: each of these has the pool or none of it. */
+/* Private copies belong to a launch, not to a thread of the program: each launch has the whole pool or none of it. */
 static void *accumulate_often(void *arg)
 {
     enum { POINTS = 100000 };

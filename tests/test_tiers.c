@@ -7,7 +7,7 @@
 #include "side_by_side.h"
 #include <unistd.h>
 
-enum { N = 1 << 18, MANY = 200 }; /* points, and runs of any kernel here that are enough */
+enum { N = 1 << 18, MANY = 200 }; /* points, and enough runs to recompile any kernel here */
 static wf_context *ctx;
 
 static int on(void **state)
@@ -47,7 +47,7 @@ static wf_kernel_info last(wf_context *of)
 
 static wf_array *numbers(wf_context *of, int64_t n) { return wf_array_arange(of, WF_F32, n, -1, 2.0 / (double)n); }
 
-/* out = what the literal makes of a: another kernel for each. */
+/* out = a function of a and the literal: another kernel for each literal. */
 static void record(wf_graph *g, wf_array *a, wf_array *out, double literal)
 {
     wf_val x = wf_in(g, a);
@@ -103,7 +103,7 @@ static void test_compiled_twice(void **state)
     wf_release(out);
 }
 
-/* Plans of other extents have the same code, and what they have done with it counts together. */
+/* Plans of other extents share the code, and their work with it is added up. */
 static void test_shapes_count_together(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void test_what_is_not(void **state)
     wf_release(large);
     wf_release(large_out);
 
-    wf_graph *g = wf_begin(ctx); /* a loop whose turns nobody knows */
+    wf_graph *g = wf_begin(ctx); /* a loop with an unknown number of turns */
     wf_var x = wf_local(g, WF_F32, wf_in(g, a));
     WF_WHILE (g, wf_lt(wf_abs(x), 100)) {
         wf_set(x, wf_add(wf_mul(x, 3), 9));
@@ -191,7 +191,7 @@ static wf_context *with_folder(const char *dir)
     return of;
 }
 
-/* What a new process finds after so many runs. */
+/* Returns what a new process finds on disk after this many runs. */
 static wf_kernel_info found(const char *dir, int64_t n, int runs, uint32_t flags_off)
 {
     wf_context *of = with_folder(dir);
@@ -217,15 +217,15 @@ static void test_on_disk(void **state)
     assert_true(k.baseline && k.code == WF_CODE_COMPILED);
     k = found(dir, 1000, 1, 0);
     assert_true(k.baseline && k.code == WF_CODE_DISK);
-    k = found(dir, 1000, 1, WF_FLAG_TIERED); /* baseline code is not what is wanted */
+    k = found(dir, 1000, 1, WF_FLAG_TIERED); /* there is only baseline code, which does not suffice */
     assert_true(!k.baseline && k.code == WF_CODE_COMPILED);
     k = found(dir, 1000, 1, 0);
     assert_true(k.baseline && k.code == WF_CODE_DISK);
-    k = found(dir, N, MANY, 0); /* there by now, and found when it is worth it */
+    k = found(dir, N, MANY, 0); /* optimised code exists now, and is loaded when that is worthwhile */
     assert_true(!k.baseline && k.code == WF_CODE_READY);
     k = found(other, 1000, 1, WF_FLAG_TIERED);
     assert_true(!k.baseline && k.code == WF_CODE_COMPILED);
-    k = found(other, 1000, 1, 0); /* the better one will do */
+    k = found(other, 1000, 1, 0); /* optimised code suffices, too */
     assert_true(!k.baseline && k.code == WF_CODE_DISK);
     const char *const folders[] = { dir, other };
     for (size_t i = 0; i < WF__COUNT(folders); ++i) {
@@ -265,7 +265,7 @@ static void test_threads(void **state)
     for (int i = 0; i < THREADS; ++i)
         assert_int_equal(pthread_join(thread[i], &got[i]), 0);
     assert_int_equal(atomic_load(&failures), 0);
-    assert_in_range(compiled(ctx) - before, 2, 2 * THREADS); /* several may see at once that there is none */
+    assert_in_range(compiled(ctx) - before, 2, 2 * THREADS); /* several threads may miss it at the same time */
     assert_false(last(ctx).baseline);
     for (int i = 1; i < THREADS; ++i)
         assert_memory_equal(got[i], got[0], N * sizeof(float));

@@ -70,7 +70,7 @@ static void test_collisions(void **state)
     wf__map_free(map);
 }
 
-/* What was let go longest ago leaves first; what is in use stays. */
+/* The value released longest ago is evicted first; values in use stay. */
 static void test_bound(void **state)
 {
     (void)state;
@@ -81,7 +81,7 @@ static void test_bound(void **state)
     wf__held *kept = put(map, -1, &value, EACH);
     for (int i = 0; i < 1000; i++) {
         wf__map_let_go(map, put(map, i, &value, EACH));
-        wf__held *first = get(map, 0); /* asked for again and again */
+        wf__held *first = get(map, 0); /* used again and again */
         assert_non_null(first);
         wf__map_let_go(map, first);
         assert_true(wf__map_count(map) <= 11);

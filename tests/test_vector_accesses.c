@@ -58,7 +58,7 @@ static void test_lengths(void **state)
     }
 }
 
-/* Rows of an extent and a stride that are multiples of nothing, or of enough. */
+/* Rows whose extent and stride are multiples of a vector, or of nothing. */
 static void test_rows(void **state)
 {
     (void)state;
@@ -124,7 +124,7 @@ static void test_mixed(void **state)
         wf_release(all[k]);
 }
 
-/* What the code has, and that an assembler takes it. */
+/* The accesses in the code, which an assembler accepts. */
 static void test_text(void **state)
 {
     (void)state;

@@ -202,7 +202,7 @@ static void repetitions(void **state)
     wf_release(a);
 }
 
-/* Results of reductions, along kept axes too, are viewed from where they are. */
+/* Views of results of reductions, along kept axes, too. */
 static void of_reductions(void **state)
 {
     (void)state;
@@ -222,7 +222,7 @@ static void of_reductions(void **state)
     wf_release(a);
 }
 
-/* Assignments see what was there before, in whatever order views show it. */
+/* Assignments see the old contents, in any order that views give. */
 static void in_place(void **state)
 {
     (void)state;
@@ -411,8 +411,8 @@ static void mistakes(void **state)
     wf_release(a);
 }
 
-/* Elements gathered from an array after it was assigned, from where an element that was read before says; views repeat
- * them, so they are computed once. */
+/* Elements gathered from an array after an assignment to it, at indices that were read before. Views repeat them, so
+ * they are computed once. */
 static void stored_gather(void **state)
 {
     (void)state;
@@ -438,8 +438,8 @@ static void stored_gather(void **state)
     }
 }
 
-/* Of each step's result the next one wants other elements, too: places that double with each step, were nothing
- * stored. */
+/* Each step also reads other elements of the last one. If nothing were stored, the number of elements to compute
+ * would double with each step. */
 static void chains(void **state)
 {
     (void)state;
@@ -470,8 +470,8 @@ static void chains(void **state)
     wf_release(a), wf_release(out);
 }
 
-/* Places with the same indices that are, or are not, one axis in memory: what is cut from the start and then made one
- * axis, what is gathered at the indices of a reshape, and both beside the reshape itself. */
+/* Elements that are, or are not, one axis in memory although their indices are equal: a slice that is then reshaped
+ * to one axis, a gather at the indices of a reshape, and both beside the reshape itself. */
 static void cut_then_flat(void **state)
 {
     (void)state;

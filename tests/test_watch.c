@@ -4,7 +4,7 @@
 
 enum { MOST = 400, LANES = 100 };
 
-typedef struct film { /* what was seen of one value */
+typedef struct film { /* the values that wf_watch showed of one value */
     int n, most;      /* most: ends the run after so many; 0: never */
     int64_t on[MOST];
     double value[MOST][LANES];
@@ -129,7 +129,7 @@ static void test_turns(void **state)
         }
 }
 
-/* A loop that would not end, ended by who is looking. */
+/* A loop that would not end is ended by the function that watches it. */
 static void test_end(void **state)
 {
     (void)state;
@@ -231,7 +231,7 @@ static void test_reduced(void **state)
         }
 }
 
-/* An index space whose loop changes what it reduces: points come in groups, each of them once a turn. */
+/* An index space whose loop changes its reduced variable: points are shown in groups, each point once a turn. */
 static void test_in_groups(void **state)
 {
     (void)state;
@@ -259,7 +259,7 @@ static void test_in_groups(void **state)
     wf_release(out);
 }
 
-/* Short loops are written out, long ones with turns that do not depend on each other become axes: but not if seen. */
+/* Short loops are unrolled, and long ones with independent turns become axes, unless they are watched. */
 static void test_counted(void **state)
 {
     (void)state;
@@ -372,7 +372,7 @@ static void test_refused(void **state)
     REFUSED(ctx, wf_run(g), WF_ERR_MEMORY, "give it fewer points");
     wf_watch(NULL, "x", 1, NULL, NULL);
 
-    static film f; /* nothing, where nothing is computed or nobody debugs */
+    static film f; /* empty where nothing is computed, or without debug mode */
     g = wf_begin(ctx);
     wf_watch(g, "x", wf_broadcast(wf_const(g, WF_F32, 1), WF_SHAPE(0)), record_frame, &f);
     OK(ctx, wf_run(g));

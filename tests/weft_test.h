@@ -16,8 +16,8 @@
 static const wf_dtype test_dtypes[] = { WF_BOOL, WF_I8,  WF_U8,  WF_I16,  WF_U16, WF_I32, WF_U32,
                                         WF_I64,  WF_U64, WF_F16, WF_BF16, WF_F32, WF_F64 };
 enum { TEST_DTYPES = sizeof test_dtypes / sizeof *test_dtypes };
-/* The step of loops over dtypes and random cases. The sanitizers make each kernel many times slower, and what they look
- * for hardly depends on these. */
+/* The step of loops over dtypes and random cases. The sanitizers make each kernel many times slower, and their
+ * findings hardly depend on dtypes and cases. */
 #if defined __SANITIZE_THREAD__
 enum { TEST_EVERY = 5 };
 #elif defined __SANITIZE_ADDRESS__
@@ -48,7 +48,7 @@ static inline void expect_status(wf_context *ctx, wf_status got, wf_status want,
 #define EXPECT(ctx, call, want) expect_status(ctx, call, want, __FILE__, __LINE__)
 #define OK(ctx, call) EXPECT(ctx, call, WF_OK)
 
-/* The call fails, and its message has `part` in it. */
+/* Fails the test unless the call failed with this status and a message that contains `part`. */
 static inline void expect_message(wf_context *ctx, wf_status got, wf_status want, const char *part, const char *file,
                                   int line)
 {
@@ -79,7 +79,7 @@ static inline void *contents(wf_array *a) /* the caller frees it */
     return p;
 }
 
-/* a[i] = scale i + offset, f32; releases it. `line`: of the test. */
+/* Checks that a[i] = scale i + offset, in f32, and releases it. `line`: the line of the test. */
 static inline void expect_linear(wf_array *a, double scale, double offset, int line)
 {
     int64_t n = wf_array_count(a);
@@ -141,7 +141,7 @@ static inline bool same_element(wf_dtype dtype, const void *a, const void *b)
     return false;
 }
 
-/* The first element that differs, or -1. */
+/* Returns the first element that differs, or -1. */
 static inline int64_t first_difference(wf_dtype dtype, const void *a, const void *b, int64_t n)
 {
     size_t size = wf_dtype_size(dtype);
@@ -151,7 +151,7 @@ static inline int64_t first_difference(wf_dtype dtype, const void *a, const void
     return -1;
 }
 
-/* The array holds these f32 numbers in C order. */
+/* Checks that the array holds these f32 numbers in C order. */
 static inline void expect_f32(wf_array *a, const float *want, int64_t n, const char *file, int line)
 {
     assert_int_equal(wf_array_dtype(a), WF_F32);
