@@ -202,7 +202,8 @@ static int print_all(dump *d, const wf_kernel *k)
     return result;
 }
 
-/* Computes the text once, which gives dtype and shape of the result, then records a kernel that writes such an array. */
+/* Computes the text once, which gives dtype and shape of the result, then records a kernel that writes such an array.
+ */
 static int show(dump *d)
 {
     wf_array *out = NULL;

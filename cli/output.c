@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The absolute path after all links, also of a file that does not exist yet. NULL if its folder does not exist. The caller
- * frees it. */
+/* The absolute path after all links, also of a file that does not exist yet. NULL if its folder does not exist. The
+ * caller frees it. */
 static char *whole_path(const char *path)
 {
     enum { LINKS = 40 };

@@ -1,5 +1,5 @@
-/* picture.c - averages the pixels of panels, stretches their contrast and joins them in a montage. Weft does the work on
- * pixels. */
+/* picture.c - averages the pixels of panels, stretches their contrast and joins them in a montage. Weft does the work
+ * on pixels. */
 #include "picture.h"
 #include <math.h>
 #include <stdlib.h>

@@ -63,7 +63,7 @@ const char *shortest_text(double v, wf_dtype t, char buf[static NUMBER_CAP])
 }
 
 /* Computes `text`, which assigns v, from `a`; copies the n elements of v, of 8 bytes each. */
-static bool take(wf_context *ctx, const wf_array *a, const char *text, int64_t n, void *out)
+static bool compute_values(wf_context *ctx, const wf_array *a, const char *text, int64_t n, void *out)
 {
     const char *want[] = { "v" };
     wf_array *wide = NULL;
@@ -86,7 +86,7 @@ bool whole_extremes(wf_context *ctx, const wf_array *a, char low[static NUMBER_C
 {
     int64_t least, most;
     wf_dtype t = wf_array_dtype(a);
-    if (!take(ctx, a, "v = min(a)", 1, &least) || !take(ctx, a, "v = max(a)", 1, &most))
+    if (!compute_values(ctx, a, "v = min(a)", 1, &least) || !compute_values(ctx, a, "v = max(a)", 1, &most))
         return false;
     whole_text(least, t, low);
     whole_text(most, t, high);
@@ -98,7 +98,7 @@ static bool print_whole(wf_context *ctx, const wf_array *a)
     char buf[NUMBER_CAP];
     wf_dtype t = wf_array_dtype(a);
     int64_t n = wf_array_count(a), *value = allocate((size_t)n, sizeof *value);
-    bool ok = take(ctx, a, t == WF_U64 ? "v = u64(a)" : "v = i64(a)", n, value);
+    bool ok = compute_values(ctx, a, t == WF_U64 ? "v = u64(a)" : "v = i64(a)", n, value);
     for (int64_t i = 0; i < n && ok; i++)
         printf("%s%s", i ? " " : "", whole_text(value[i], t, buf));
     free(value);
@@ -112,8 +112,8 @@ static bool print_reals(wf_context *ctx, const wf_array *a)
     bool pairs = t >= WF_C32;
     int64_t n = wf_array_count(a);
     double *re = allocate((size_t)n, sizeof *re), *im = allocate((size_t)n, sizeof *im);
-    bool ok = take(ctx, a, pairs ? "v = f64(real(a))" : "v = f64(a)", n, re) &&
-              (!pairs || take(ctx, a, "v = f64(imag(a))", n, im));
+    bool ok = compute_values(ctx, a, pairs ? "v = f64(real(a))" : "v = f64(a)", n, re) &&
+              (!pairs || compute_values(ctx, a, "v = f64(imag(a))", n, im));
     for (int64_t i = 0; i < n && ok; i++) {
         printf("%s%s", i ? " " : "", shortest_text(re[i], t, buf));
         if (pairs)

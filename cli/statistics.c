@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The first element as a double; 0 if it is not finite. Sums are of distances from this pivot, so that a large mean costs
- * no digits. */
+/* The first element as a double; 0 if it is not finite. Sums are of distances from this pivot, so that a large mean
+ * costs no digits. */
 static bool first_element(wf_context *ctx, const wf_array *a, double *out)
 {
     wf_shape shape = wf_array_shape(a);
