@@ -1,5 +1,5 @@
-/* A whole program: reads an MRC file, normalises it to mean 0 and standard deviation 1, writes it. One check reports every
- * error.
+/* A whole program: reads an MRC file, normalises it to mean 0 and standard deviation 1, writes it. One check reports
+ * every error.
  *
  *     17_mrc in.mrc out.mrc
  *     17_mrc                  makes an input, and tests itself
