@@ -1,5 +1,5 @@
-# Run as a script: writes OUT, a header that defines WEFT_CODE_ID as a hash of the files of INPUTS (separated by |), which
-# are all that decides what code is generated. Cached kernels of any other state of these files are then never used.
+# A script that writes OUT, a header that defines WEFT_CODE_ID as a hash of the files INPUTS (separated by |). These
+# files alone decide which code is generated. Kernels that another state of the files has cached are never used.
 string(REPLACE "|" ";" files "${INPUTS}")
 list(SORT files)
 set(all "")

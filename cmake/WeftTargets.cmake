@@ -1,14 +1,14 @@
-# weft_flags(target): language, warnings, visibility, numerics and sanitizers of everything Weft compiles.
-# weft_glob(out FOLDERS f... RECURSE f...): the C files of folders; a folder that does not exist has none.
-# weft_soname(out target): the name by which the shared library of an imported target is found at run time.
+# weft_flags(target): sets language, warnings, visibility, numerics and sanitizers of a target of Weft.
+# weft_glob(out FOLDERS f... RECURSE f...): sets `out` to the C files of the folders; a missing folder has none.
+# weft_soname(out target): sets `out` to the name that finds the shared library of an imported target at run time.
 
 function(weft_flags target)
     set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
                                                C_VISIBILITY_PRESET hidden)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes)
-    # The folder, the interpreter and generated code agree to the bit: the compiler must not fuse a*b + c on its own.
+    # Constant folding, the interpreter and generated code agree to the bit, so the compiler must not fuse a*b + c.
     target_compile_options(${target} PRIVATE -ffp-contract=off)
-    # C11 proper, with the POSIX and Linux interfaces of libc visible.
+    # C11 without GNU extensions, with the POSIX and Linux interfaces of libc visible.
     target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
     if(WEFT_WITH_LLVM)
         target_compile_definitions(${target} PRIVATE WEFT_WITH_LLVM=1)
@@ -22,8 +22,8 @@ function(weft_flags target)
     weft_sanitize(${target})
 endfunction()
 
-# Sanitizers alone, for targets whose code is not held to Weft's warnings (examples). PUBLIC link options: a library
-# built with a sanitizer makes its users link the run time.
+# weft_sanitize(target): sets the sanitizers alone, for targets without the warnings of Weft (examples). Link options
+# are PUBLIC, because users of a library with a sanitizer link its run time.
 function(weft_sanitize target)
     set(checks ${WEFT_SANITIZE})
     if(WEFT_FUZZ)

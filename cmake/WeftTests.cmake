@@ -1,4 +1,4 @@
-# The tests that ctest runs. CMake finds them by their file names:
+# Makes the tests that ctest runs. CMake finds them by their file names:
 #
 #   tests/test_<x>.c    A cmocka program, which may use internal headers. The other files of tests/ are helpers and are
 #   emu/tests/          linked into each of these programs. A test that includes <mpfr.h> is linked with MPFR. Files
@@ -7,11 +7,11 @@
 #   tests/cli/<x>.sh    A script that bash runs as cli_<x>, in an empty folder, with the tool in WEFT and this tree in
 #                       WEFT_SOURCE. bench/cli/test.sh runs likewise, as cli_bench.
 #   fuzz/fuzz_<x>.c     With WEFT_FUZZ a libFuzzer program. Else, with fuzz/replay_main.c, two tests: fuzz_<x> reads
-#                       every file of fuzz/corpus/<x>/, fuzz_<x>_random makes inputs. A target that reads
-#                       WEFT_FUZZ_DEVICE also runs on the emulated GPU, as cuda_fuzz_<x> and cuda_fuzz_<x>_corpus.
+#                       every file of fuzz/corpus/<x>/, fuzz_<x>_random makes inputs. Here the word `devices` below
+#                       means two more tests, on the emulated GPU: cuda_fuzz_<x> and cuda_fuzz_<x>_corpus.
 #
-# The first comment of a test may end with a line " * ctest: WORD WORD...". A word is one of these runs, each of which is
-# a test of its own that runs the program once more:
+# The first comment of a test may end with a line " * ctest: WORD WORD...". A word is one of these runs, each of which
+# is a test of its own that runs the program once more:
 #
 #   devices             cuda_<x>, on the emulated GPU; test_<x> then runs on the processor and in the interpreter. For
 #                       files with RUN_ON_ALL of tests/on_devices.h.
@@ -28,12 +28,12 @@
 #   codegen             The test goes through all installed LLVM libraries itself.
 #   no_kernels          The test runs no kernel of LLVM's, so that one build and one LLVM show everything.
 #   long                The test is long, and other tests run the same code; it runs in fewer builds.
-#   values              The test compares many values. Under the address sanitizer its run on the emulated GPU is left out.
+#   values              The test compares many values. The address sanitizer does not see its run on the emulated GPU.
 #
 # Besides, a run on the emulated GPU has the label `emulated`; the two other kinds of runs, `driver` and `baseline`.
 #
-# All tests share one kernel cache inside the build folder. Each run of ctest empties it first, so that no test runs code
-# of an earlier build; the user's own cache stays untouched.
+# All tests share one kernel cache inside the build folder. Each run of ctest empties it first, so that no test runs
+# code of an earlier build. The cache of the user stays untouched.
 
 set(source ${CMAKE_CURRENT_SOURCE_DIR})
 set(cache ${CMAKE_CURRENT_BINARY_DIR}/test-cache)
@@ -61,8 +61,8 @@ function(weft_label label)
     set_property(TEST ${ARGN} APPEND PROPERTY LABELS ${label})
 endfunction()
 
-# weft_test_words(out file): the words of the file's line " * ctest: ", each of which must be known. A change of the file
-# makes CMake run again.
+# weft_test_words(out file): sets `out` to the words of the line " * ctest: " in the file, and refuses unknown ones. CMake
+# runs again when the file changes.
 function(weft_test_words out file)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
     file(STRINGS ${file} words REGEX "^ \\* ctest: " LIMIT_COUNT 1)
@@ -101,7 +101,7 @@ if(WEFT_TESTS)
     pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
     pkg_check_modules(MPFR IMPORTED_TARGET mpfr)
 
-    if(MPFR_FOUND AND EXISTS ${source}/tools/ulp.c) # measures the functions' errors: docs/accuracy.md
+    if(MPFR_FOUND AND EXISTS ${source}/tools/ulp.c) # measures the errors of functions: docs/accuracy.md
         add_executable(ulp EXCLUDE_FROM_ALL ${source}/tools/ulp.c ${source}/tools/ulp_many.c)
         set(fast "-O3;-fno-math-errno;-fno-trapping-math;-ffp-contract=fast")
         if(CMAKE_C_COMPILER_ID STREQUAL GNU AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -138,7 +138,7 @@ if(WEFT_TESTS)
         if(helpers)
             target_link_libraries(${name} PRIVATE weft_test_helpers)
         endif()
-        add_dependencies(${name} weft_cuda_emu) # opened by path, in the tests of the emulator and of devices
+        add_dependencies(${name} weft_cuda_emu) # tests open it by its path
         target_link_libraries(${name} PRIVATE PkgConfig::CMOCKA)
         if(needs_mpfr)
             target_link_libraries(${name} PRIVATE PkgConfig::MPFR)
@@ -154,7 +154,8 @@ if(WEFT_TESTS)
                 weft_test_run(cuda_${short}_${CMAKE_MATCH_1} emulated WEFT_TEST_DEVICES=cuda-emu
                               WEFT_EMU_SM=${CMAKE_MATCH_1})
             elseif(word STREQUAL driver)
-                weft_test_run(cuda_driver_${short} driver WEFT_TEST_DEVICES=cuda:0 WEFT_CUDA=$<TARGET_FILE:weft_cuda_emu>)
+                weft_test_run(cuda_driver_${short} driver WEFT_TEST_DEVICES=cuda:0
+                              WEFT_CUDA=$<TARGET_FILE:weft_cuda_emu>)
             elseif(word STREQUAL baseline)
                 weft_test_run(baseline_${short} baseline WEFT_TEST_DEVICES=cpu WEFT_TIERED=1)
             else()
@@ -216,8 +217,8 @@ foreach(file ${fuzzers})
             weft_test(${name} ${name} ${source}/fuzz/corpus/${short})
         endif()
         weft_test(${name}_random ${name} --random 50)
-        file(STRINGS ${file} on_gpu REGEX "getenv\\(\"WEFT_FUZZ_DEVICE\"\\)" LIMIT_COUNT 1)
-        if(on_gpu)
+        weft_test_words(words ${file})
+        if("devices" IN_LIST words)
             add_dependencies(${name} weft_cuda_emu)
             weft_test(cuda_${name} ${name} --random 100)
             weft_test(cuda_${name}_corpus ${name} ${source}/fuzz/corpus/${short})

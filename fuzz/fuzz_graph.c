@@ -20,6 +20,8 @@
  * WEFT_FUZZ_DEVICE=cuda-emu (or cuda:0) compares the interpreter with that device instead: recordings, kernels, fast math,
  * debug mode, turns, launches and replays, all arrays in the device's memory. Now and then ptxas, if it is installed,
  * assembles the kernels.
+ *
+ * ctest: devices
  */
 #include "graph_frozen.h"
 #include "graph_ptxas.h"

@@ -3,6 +3,8 @@
  * boxes and loops points: recorded and run, and as a kernel that was recorded for another space. WEFT_FUZZ_DEVICE=cuda-emu
  * (or cuda:0) takes that device in place of the CPU; there blocks are blocks of threads, which share work and wait for
  * one another.
+ *
+ * ctest: devices
  */
 #include <stdio.h>
 #include <stdlib.h>
