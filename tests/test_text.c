@@ -415,7 +415,7 @@ static void last_expressions(void **state)
     assert_int_equal(wf_text(ctx, "2 * a", out, a), WF_OK);
     assert_int_equal(wf_text(ctx, "2 * a", other, a), WF_ERR_SYNTAX);
     assert_non_null(strstr(wf_last_message(ctx),
-                           "an expression at the end is assigned to 'out', and there is none here; say "
+                           "an expression at the end is assigned to 'out', which is no argument here; write "
                            "name = ...\nline 1:\n  2 * a\n  ^"));
     wf_clear_error(ctx);
     wf_release(out), wf_release(other);
@@ -464,8 +464,8 @@ static const struct {
     { "out = sum(a; 2)", "sum of axes that an array of rank 2 does not have", 6, WF_ERR_SYNTAX },
     { "out = sum(a; -3)", "rank 2 does not have", 6, WF_ERR_SYNTAX },
     { "out = sum(a; x)", "expected the number of an axis, not 'x'", 13, WF_ERR_SYNTAX },
-    { "out = sum(a; 0, 0)", "an axis is named once", 16, WF_ERR_SYNTAX },
-    { "out = sum(a; 0, -2)", "names an axis twice", 6, WF_ERR_SYNTAX },
+    { "out = sum(a; 0, 0)", "each axis can be named once", 16, WF_ERR_SYNTAX },
+    { "out = sum(a; 0, -2)", "names one of the 2 axes twice", 6, WF_ERR_SYNTAX },
     { "out = foo(a)", "unknown function 'foo'\n", 6, WF_ERR_SYNTAX },
     { "out = q", "unknown name 'q'\n", 6, WF_ERR_SYNTAX },
     { "t = a\n q", "unknown name 'q'\nline 2:\n   q\n", 1, WF_ERR_SYNTAX },

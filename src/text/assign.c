@@ -36,7 +36,7 @@ static wf_array *make_array(wf__recorder *r, const wf__stmt *s, wf_dtype dtype, 
         wf__tval n = r->value[node];
         if (!wf__tval_is_number(n) || n.real || n.v.h.num < 1 || n.v.h.num > 65536)
             wf__text_mistake(r, WF_ERR_SHAPE, r->text->node[node].at,
-                             "the length of an array is a whole number, known before the program runs");
+                             "the length of a local array must be a whole number, known before the program runs");
         else
             shape.dim[k] = (int64_t)n.v.h.num;
     }
@@ -53,7 +53,7 @@ void wf__text_declare(wf__recorder *r, const wf__stmt *s, wf_dtype dtype)
     const char *name = r->text->src + s->at;
     int w = r->made ? wf__text_wanted(r, s->at, s->len) : -1;
     if ((other && other->level == r->level) || (w >= 0 && r->made[w]))
-        wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is there already", wf__text_shown(s->len), name);
+        wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is declared already", wf__text_shown(s->len), name);
     else if (arg && (arg->kind != 1 || r->level > 0 || s->n))
         wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is an argument already", wf__text_shown(s->len), name);
     wf__tval value = s->value ? r->value[s->value] : wf__tval_number(0, false);
@@ -210,7 +210,7 @@ static void assign_name(wf__recorder *r, const wf__stmt *s)
             wf_set(arg->as.val.h, value.v);
     } else if (s->bare && !r->want_n) {
         wf__text_mistake(r, WF_ERR_SYNTAX, s->at,
-                         "an expression at the end is assigned to 'out', and there is none here; say name = ...");
+                         "an expression at the end is assigned to 'out', which is no argument here; write name = ...");
     } else {
         rename_value(r, s, NULL);
     }
@@ -275,7 +275,7 @@ static wf_array *written_array(wf__recorder *r, const wf__stmt *s)
         return r->made[w];
     }
     if (w >= 0 && !r->made[w] && s->op)
-        wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s has no elements yet: give an array of this name",
+        wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s has no elements yet: pass an array of this name",
                          wf__text_shown(s->len), name);
     if (w >= 0)
         return make_result(r, w, s->at, r->value[s->value], false);
@@ -301,9 +301,10 @@ static void record_accumulate(wf__recorder *r, const wf__stmt *s, wf_array *arra
                    : s->op == '^'               ? WF_JOIN_XOR
                                                 : WF_JOIN_CUSTOM;
     if (join == WF_JOIN_CUSTOM) {
-        wf__text_mistake(r, WF_ERR_UNSUPPORTED, s->op_at,
-                         "an element that points share is changed by += -= *= &= |= ^=; by others only a point's own "
-                         "element");
+        wf__text_mistake(
+            r, WF_ERR_UNSUPPORTED, s->op_at,
+            "points that share an element can change it by += -= *= &= |= ^= only; other operators need the "
+            "point's own element");
         return;
     }
     if (!wf__text_is_pair(value.v) && !check_fits(r, s, value, wf_array_dtype(array)))
@@ -403,7 +404,7 @@ void wf__text_store_locals(wf__recorder *r)
         if (n->dtype == WF_NONE || (w < 0 && !arg))
             continue;
         if (n->array) {
-            wf__text_mistake(r, WF_ERR_SYNTAX, n->at, "%.*s is a local array, which is no result",
+            wf__text_mistake(r, WF_ERR_SYNTAX, n->at, "%.*s is a local array, which cannot be a result",
                              wf__text_shown(n->len), r->text->src + n->at);
             return;
         }

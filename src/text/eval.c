@@ -81,7 +81,7 @@ static wf__tval evaluate_read(wf__recorder *r, const wf__tree *node)
         return read_local(r, node, assigned->array);
     if (assigned || (w >= 0 && r->made[w]))
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
-                                "%.*s is computed here: neighbours need an array that exists (an argument)", len, name);
+                                "%.*s is computed here: only arrays that are arguments have neighbours", len, name);
     if (!arg)
         return wf__text_unknown(r, node, wf__tval_function(name, node->len) >= 0);
     if (arg->kind != 1)

@@ -108,8 +108,8 @@ wf__tval wf__text_fold_value(wf__recorder *r, wf__text_fold kind, const wf__tree
     wf__tval a = args[0];
     if (r->indexed)
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
-                                "%.*s of a whole array: not in an index space (typed locals, blocks, "
-                                "writes by index); let a text before this one compute it",
+                                "%.*s of a whole array cannot stand in an index space (typed locals, blocks, "
+                                "writes by index): compute it by a text before this one",
                                 len, name);
     if (wf__tval_is_number(a) || wf__text_is_pair(a.v))
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s of a number: it needs an array", len, name);
@@ -124,8 +124,8 @@ wf__tval wf__text_fold_value(wf__recorder *r, wf__text_fold kind, const wf__tree
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s of axes that an array of rank %d does not have", len,
                                 name, (int)shape.rank);
     case TWICE:
-        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s names an axis twice, of the %d that there are", len,
-                                name, (int)shape.rank);
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s names one of the %d axes twice", len, name,
+                                (int)shape.rank);
     case NAMED:
         break;
     }

@@ -143,7 +143,7 @@ static wf__tval check_axis(wf__recorder *r, uint32_t at, int from_end)
     for (int d = 0; d < r->common.rank; d++)
         if (r->common.dim[d] < 0)
             return wf__text_mistake(r, WF_ERR_UNSUPPORTED, at,
-                                    "coordinates and sizes of formal arrays, whose extents are open");
+                                    "coordinates and sizes are unknown for formal arrays, whose extents are open");
     return wf__tval_number(0, false);
 }
 
@@ -374,8 +374,8 @@ wf__tval wf__text_unknown(wf__recorder *r, const wf__tree *node, bool call)
     for (size_t i = 0; i < WF__COUNT(sorting) && call; i++)
         if (wf__text_is(r->text, node->at, node->len, sorting[i]))
             return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
-                                    "%.*s takes sorting, which text does not do; C has wf_array_sort, wf_array_median "
-                                    "and wf_array_quantile, the tool has `weft stats --median`",
+                                    "%.*s needs sorting, which text cannot do; use wf_array_sort, wf_array_median or "
+                                    "wf_array_quantile in C, `weft stats --median` at a shell",
                                     len, name);
     nearest best = { .name = name,
                      .len = node->len,

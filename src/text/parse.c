@@ -130,7 +130,7 @@ static void parse_axes(wf__text *t, wf__tree *node)
         }
         uint32_t *named = back ? &node->c : &node->b, bit = 1u << ((int)k->value - back);
         if (*named & bit) {
-            wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "an axis is named once");
+            wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "each axis can be named once");
             return;
         }
         *named |= bit;

@@ -148,10 +148,9 @@ bool wf__text_space(wf__recorder *r, wf_shape *shape)
         s.found = true;
     }
     if (!s.found && !r->failed)
-        wf__text_mistake(
-            r, WF_ERR_SHAPE, r->text->program_at,
-            "which points is this for? No array gives the shape of the index space: read one at the point, "
-            "or say it (weft calc: --shape)");
+        wf__text_mistake(r, WF_ERR_SHAPE, r->text->program_at,
+                         "no array gives the shape of the index space: read one at the point, "
+                         "or give the shape (weft calc: --shape)");
     *shape = s.shape;
     return !r->failed;
 }

@@ -91,7 +91,7 @@ static void parse_write(wf__text *t, wf__stmt *s)
 {
     needs_space(t, s->at);
     s->kind = WF__STMT_WRITE;
-    if (parse_bracketed(t, s, "an index", "an element that is written has no border: outside nothing is"))
+    if (parse_bracketed(t, s, "an index", "a write has no border mode: nothing is written outside"))
         parse_assignment(t, s);
 }
 
@@ -115,7 +115,7 @@ static void parse_declaration(wf__text *t, wf_dtype dtype, bool constant)
             wf__text_next(t);
             s.value = wf__text_expression(t);
         } else if (t->token.kind == '(') {
-            wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "there are no functions of one's own");
+            wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "a text cannot define functions");
         } else if (constant) {
             wf__text_expected(t, "'=' and the value of a constant");
         }
@@ -140,7 +140,7 @@ static void parse_typed(wf__text *t, wf__token type)
     if (dtype != WF_NONE)
         parse_declaration(t, dtype, constant);
     else if (token_is(t, &type, "else"))
-        wf__text_fail(t, WF_ERR_SYNTAX, type.at, "there is no if that this else belongs to");
+        wf__text_fail(t, WF_ERR_SYNTAX, type.at, "this else belongs to no if");
     else
         wf__text_fail(t, WF_ERR_SYNTAX, type.at,
                       "expected name = value; '%.*s' is no type either (f32 f64 i32 u8 ..., float double int)", len,
@@ -213,7 +213,7 @@ static void parse_body(wf__text *t)
     if (t->token.kind == '{')
         parse_braces(t);
     else if (t->token.kind == ';')
-        wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "this ';' would be the whole block; an empty one is {}");
+        wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "this ';' would be the whole block; an empty block is {}");
     else
         parse_statement(t);
 }
