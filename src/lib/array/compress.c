@@ -7,7 +7,7 @@ static wf_array *chosen(const wf_array *array, const wf_array *mask, const char 
     wf_context *ctx = wf_array_context(mask);
     if (!ctx)
         return NULL;
-    wf_freeze_refuse(ctx, function, "how many elements there are is read back, and decides a shape");
+    wf_freeze_refuse(ctx, function, "the number of elements is read back, and decides a shape");
     wf_graph *g = wfl_begin(ctx, function);
     wf_val on = wf_ne(wf_in(g, mask), 0);
     const wf_shape line = WF_SHAPE(wf_array_count(mask));
@@ -28,7 +28,8 @@ wf_array *wf_array_compress(const wf_array *array, const wf_array *mask)
     wf_shape a = wf_array_shape(array), m = wf_array_shape(mask);
     if (!array || !mask || !wfl_same_shape(&a, &m)) {
         if (mask)
-            wfl_array_fail(wf_array_context(mask), WF_ERR_SHAPE, "wf_array_compress: array and mask need one shape");
+            wfl_array_fail(wf_array_context(mask), WF_ERR_SHAPE,
+                           "wf_array_compress: array and mask must have one shape");
         return NULL;
     }
     return chosen(array, mask, "wf_array_compress");

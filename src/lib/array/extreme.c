@@ -10,7 +10,7 @@ static bool check_extreme(wfl_reduction *r, const wf_array *array, wf_axes axes,
         return false;
     r->n = wfl_axes_count(&r->shape, r->axes);
     if (!r->n)
-        wfl_array_fail(r->ctx, WF_ERR_SHAPE, "%s: there is none among no elements", function);
+        wfl_array_fail(r->ctx, WF_ERR_SHAPE, "%s: there are no elements along these axes", function);
     return r->n;
 }
 

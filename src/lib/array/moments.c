@@ -131,7 +131,7 @@ wf_array *wf_array_normalize(const wf_array *array, wf_normalize how, wf_axes ax
                          : how == WF_NORMALIZE_L2 ? WF_NORM_L2
                                                   : WF_NORM_MAX);
     else
-        wf_fail(r.g, WF_ERR_ARG, "wf_array_normalize: `how` is none of wf_normalize");
+        wf_fail(r.g, WF_ERR_ARG, "wf_array_normalize: `how` is no value of wf_normalize");
     wf_val zero = wf_eq(by, 0), scaled = wf_div(from, wf_select(zero, wf_const(r.g, WF_F64, 1), by));
     wf_val nothing = wf_sub(from, from);
     r.drop = false;

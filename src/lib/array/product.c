@@ -211,7 +211,7 @@ wf_array *wf_array_matmul(const wf_array *a, const wf_array *b)
     wf_release(x);
     wf_release(y);
     if (ok && t == WF_BOOL)
-        wfl_array_fail(ctx, WF_ERR_DTYPE, "wf_array_matmul: of bools; cast them");
+        wfl_array_fail(ctx, WF_ERR_DTYPE, "wf_array_matmul: both arrays are bools; cast them");
     if (!ok || t == WF_BOOL)
         return NULL;
     wf_shape sa = wf_array_shape(a);

@@ -228,7 +228,7 @@ wf_status wf_array_random_uniform(wf_array *array, wf_random random, double lo, 
     double most = wide ? DBL_MAX : (double)FLT_MAX;
     bool fits = lo >= -most && hi <= most && hi - lo <= most && (wide ? lo < hi : (float)lo < (float)hi);
     if (!fits || (part < WF_F16 && !range_fits(part, lo, hi)))
-        return wfl_array_fail(r.ctx, WF_ERR_ARG, "wf_array_random_uniform: no range of %s from %g to below %g",
+        return wfl_array_fail(r.ctx, WF_ERR_ARG, "wf_array_random_uniform: %s has no values from %g to below %g",
                               wf_dtype_name(r.dtype), lo, hi);
     return fill_random(&r, array);
 }
@@ -242,7 +242,9 @@ static wf_status fill_normal(wf_array *array, wf_random random, kind what, doubl
     if (r.dtype < WF_F16 || (what == LOGNORMAL && wfl_is_complex_dtype(r.dtype)))
         return refuse_dtype(&r, function, what == LOGNORMAL ? "floats" : "floats or complex numbers");
     if (!isfinite(mean) || !(deviation >= 0) || !isfinite(deviation))
-        return wfl_array_fail(r.ctx, WF_ERR_ARG, "%s: mean %g, deviation %g", function, mean, deviation);
+        return wfl_array_fail(r.ctx, WF_ERR_ARG,
+                              "%s: mean %g, deviation %g; both must be finite, the deviation not below 0", function,
+                              mean, deviation);
     return fill_random(&r, array);
 }
 

@@ -60,7 +60,7 @@ static wf_array *extract(const wf_array *array, const wf_shape *shape, const int
     if (!out || is_empty(shape))
         return out;
     if (is_empty(&whole) && border != WF_BORDER_VALUE) {
-        wfl_array_fail(ctx, WF_ERR_SHAPE, "%s: the array is empty, so only WF_BORDER_VALUE has what to put", function);
+        wfl_array_fail(ctx, WF_ERR_SHAPE, "%s: the array is empty, so only WF_BORDER_VALUE gives values", function);
         wf_release(out);
         return NULL;
     }
@@ -166,7 +166,9 @@ wf_array *wf_array_repeat(const wf_array *array, int axis, int64_t times)
     if (!ctx || !wfl_array_known(array, "wf_array_repeat") || !wfl_axis_of(ctx, &shape, &axis, "wf_array_repeat"))
         return NULL;
     if (times < 0 || (shape.dim[axis] && times > INT64_MAX / shape.dim[axis])) {
-        wfl_array_fail(ctx, WF_ERR_ARG, "wf_array_repeat: %lld times", (long long)times);
+        wfl_array_fail(ctx, WF_ERR_ARG,
+                       "wf_array_repeat: %lld times (must not be negative, nor make more than 2^63 - 1 elements)",
+                       (long long)times);
         return NULL;
     }
     shape.dim[axis] *= times;

@@ -90,8 +90,8 @@ wf_array *wf_array_extract_regions(const wf_array *array, wf_shape shape, const 
         }
     if (ok && !nothing && !wf_array_count(array) && border != WF_BORDER_VALUE) {
         wfl_array_fail(p.ctx, WF_ERR_SHAPE,
-                       "wf_array_extract_regions: the array is empty, so only WF_BORDER_VALUE has "
-                       "what to put");
+                       "wf_array_extract_regions: the array is empty, so only WF_BORDER_VALUE gives "
+                       "values");
         ok = false;
     }
     if (ok && !nothing) {

@@ -82,9 +82,9 @@ static const char *mistake(const wf_texture *t, wf_vals position)
         return "wf_texture_read: no texture, or one without an array";
     wf_shape shape = wf_array_shape(t->array);
     if (position.n < 1 || position.n > MOST_AXES)
-        return "wf_texture_read: 1 to 3 positions, one for each axis";
+        return "wf_texture_read: needs 1 to 3 positions, one for each axis";
     if (t->channels < 0 || t->channels > MOST_CHANNELS)
-        return "wf_texture_read: 0 to 64 channels";
+        return "wf_texture_read: a texture has 0 to 64 channels";
     if (shape.rank != (int32_t)position.n + (t->channels > 0))
         return t->channels ? "wf_texture_read: the array's axes are not those of the positions and one of channels"
                            : "wf_texture_read: the array's axes are not those of the positions";
@@ -99,7 +99,7 @@ static const char *mistake(const wf_texture *t, wf_vals position)
 
 void wf_texture_read(wf_graph *graph, const wf_texture *texture, wf_vals position, wf_val *out)
 {
-    const char *wrong = !out ? "wf_texture_read: no place for the result" : mistake(texture, position);
+    const char *wrong = !out ? "wf_texture_read: `out` is NULL" : mistake(texture, position);
     int channels = texture && texture->channels > 0 && texture->channels <= MOST_CHANNELS ? texture->channels : 1;
     for (int c = 0; c < channels && out; ++c)
         out[c] = (wf_val){ { 0, graph } };
