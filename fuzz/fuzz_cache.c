@@ -1,6 +1,7 @@
-/* fuzz_cache.c - any bytes as a file of the object cache: a load gives the object its checksum vouches for, or nothing.
+/* fuzz_cache.c - takes any bytes as a file of the object cache. A load must return the object that the checksum
+ * confirms, or nothing.
  *
- * The first byte chooses whether the checksum is made right, so that what lies behind it is reached.
+ * The first byte chooses whether the checksum is corrected first, so that the code after this check is reached.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,25 +1,25 @@
-/* fuzz_graph.c - bytes become a random recording over every operation and dtype, which must compute the same bits in every
- * way there is to compute it:
+/* fuzz_graph.c - makes a random recording over all operations and dtypes from bytes. It must compute the same bits in
+ * each of these ways:
  *
  *   interpreter      with folding and value numbering
- *   CPU              with the same, and again without either
+ *   CPU              with both, and without either
  *   interpreter      without folding and value numbering
  *   as a kernel      the arrays are formals, bound at launch
- *   in turns         array graphs: run by wf_eval again and again while they are recorded (graph_eval.h)
+ *   in turns         array graphs: wf_eval runs them again and again while they are recorded (graph_eval.h)
  *   naively          array graphs: every operation runs at once, in a graph of its own, on whole arrays;
  *                    index spaces: every point is a recording of its own, run one after the other
  *
- * and, with decisions from the end of the input, in other sets of arrays:
+ * and with other sets of arrays, which the end of the input decides:
  *
- *   launched         one kernel many times, against the recording made anew each time (graph_launch.h)
- *   replayed         a sequence of several recordings, frozen, against the same recorded anew (graph_frozen.h)
+ *   launched         one kernel many times, beside the recording made anew each time (graph_launch.h)
+ *   replayed         a frozen sequence of several recordings, beside the same recordings made anew (graph_frozen.h)
  *
- * The naive ways know nothing of stages, fusion, layouts, hazards or blocks: they are the meaning of the public API.
+ * The naive ways have no stages, fusion, layouts, hazards or blocks: they are the meaning of the public API.
  * NaN equals NaN: where the bits of a NaN could be seen (bitcast, copysign), the NaN is replaced first.
  *
- * WEFT_FUZZ_DEVICE=cuda-emu (or cuda:0) compares the interpreter with that device instead: recordings, kernels, fast math,
- * debug mode, turns, launches and replays, all arrays in the device's memory. Now and then ptxas, if it is installed,
- * assembles the kernels.
+ * WEFT_FUZZ_DEVICE=cuda-emu (or cuda:0) compares the interpreter with that device instead: recordings, kernels, fast
+ * math, debug mode, turns, launches and replays, all arrays in the device's memory. Now and then ptxas, if it is
+ * installed, assembles the kernels.
  *
  * ctest: devices
  */
@@ -28,11 +28,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int assemble_for; /* compute capability, times 10, for which kernels are assembled, too; 0: not */
+static int assemble_for; /* 10 x the compute capability for which ptxas assembles kernels; 0: ptxas is not used */
 
 /* ---- one run ---- */
-/* WEFT_FUZZ_TRACE=1: what was recorded, and what was planned, for whoever looks into a mismatch; of kernels, with and
- * without folding. */
+/* With WEFT_FUZZ_TRACE=1 prints the recording and the plan, to examine a mismatch; of kernels, with and without
+ * folding. */
 static void trace(const recorder *r, const wf_kernel *k, wf_args args)
 {
     static char text[1 << 20];
@@ -124,7 +124,7 @@ static void free_recorder(recorder *r)
     free(r);
 }
 
-/* Everything that can be seen afterwards, as one block of bytes. */
+/* Runs the recording and collects all visible results in one block of bytes. */
 static void run_noting(wf_context *ctx, way how, const uint8_t *data, size_t size, fz_notes *notes, fz_result *out)
 {
     recorder *r = new_recorder(ctx, how, data, size, notes);
@@ -158,13 +158,13 @@ static void run(wf_context *ctx, way how, const uint8_t *data, size_t size, fz_r
     run_noting(ctx, how, data, size, NULL, out);
 }
 
-/* One context of each vector width that the machine has (a name that does not fit: the widest). */
+/* One context for each vector width that the machine has; an unknown name gives the widest. */
 static const char *const widths[] = { "", "avx2", "sse4.2" };
 enum { WIDTHS = sizeof widths / sizeof *widths };
 static wf_context *cpu_of[WIDTHS], *cpu_plain_of[WIDTHS], *interp, *interp_plain, *gpu, *gpu_plain;
 enum {
     PLAIN = WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING | WF_FLAG_CALL_OPT | WF_FLAG_DEAD_CODE | WF_FLAG_TIERED
-}; /* what plain ones do without */
+}; /* the flags that plain contexts lack */
 
 static void leave(void)
 {
@@ -178,7 +178,7 @@ static void leave(void)
     wf_context_free(gpu_plain);
 }
 
-/* A kernel that cannot be compiled is interpreted: right, but not what is tested here. */
+/* Fails if a kernel cannot be compiled: it would be interpreted, and the compiled code would not be tested. */
 static void no_failures(int level, const char *text, void *user)
 {
     (void)user;
@@ -230,7 +230,7 @@ static void enter(void)
     atexit(leave);
 }
 
-/* Spreads the inputs over the widths, and over the ways to compile. */
+/* A sum that spreads the inputs over the vector widths and the ways to compile. */
 static unsigned sum_of(const uint8_t *data, size_t size)
 {
     unsigned sum = 0;
@@ -239,7 +239,8 @@ static unsigned sum_of(const uint8_t *data, size_t size)
     return sum;
 }
 
-/* In turns here, and at once, by the oracle; where the order of sums shows, in turns there, too. */
+/* Runs the recording in turns in `ctx`, and at once in the oracle; in turns there as well if the order of sums is
+ * visible. */
 static void compare_turns(wf_context *oracle, wf_context *ctx, const uint8_t *data, size_t size)
 {
     fz_notes notes = { 0 };
@@ -254,8 +255,8 @@ static void compare_turns(wf_context *oracle, wf_context *ctx, const uint8_t *da
     free(notes.gone);
 }
 
-/* As a kernel that is launched many times, or in a sequence that is frozen; in debug mode, where sums have another order,
- * both sides are. */
+/* Runs the recording as a kernel that is launched many times, or in a frozen sequence. Sums have another order in debug
+ * mode, so with `debug` both sides are in that mode. */
 static void compare_again(wf_context *oracle, wf_context *ctx, bool debug, const uint8_t *data, size_t size)
 {
     wf_context *both[] = { oracle, ctx };
@@ -269,7 +270,7 @@ static void compare_again(wf_context *oracle, wf_context *ctx, bool debug, const
         wf_set_flags(both[i], 0, WF_FLAG_DEBUG);
 }
 
-/* Where: on the processor, in the interpreter. How: as ever, in debug mode. */
+/* Compares turns on the processor or in the interpreter, with or without debug mode. */
 static void compare_turns_cpu(wf_context *cpu, wf_context *cpu_plain, unsigned sum, const uint8_t *data, size_t size)
 {
     bool plain = sum % 8 == 5, debug = sum % 8 == 6, on_cpu = sum % 3;
@@ -286,7 +287,7 @@ static void compare_cpu(const uint8_t *data, size_t size)
 {
     unsigned sum = sum_of(data, size);
     wf_context *cpu = cpu_of[sum % WIDTHS], *cpu_plain = cpu_plain_of[sum % WIDTHS];
-    unsigned only = sum / WIDTHS % 12; /* one of the ways, since compiling is what takes time; or all of them */
+    unsigned only = sum / WIDTHS % 12; /* one of the ways, since compiling takes most of the time; or all of them */
     fz_reader peek = fz_open(data, size);
     fz_setup set;
     fz_choose_space(&peek, &set);
@@ -311,7 +312,7 @@ static void compare_cpu(const uint8_t *data, size_t size)
         run(cpu_plain, LAZY, data, size, &got);
         fz_expect_same(&plain, &got, "interpreter and CPU, without folding and value numbering");
     }
-    if (only < 2) { /* what fast math rewrites is the same everywhere, too */
+    if (only < 2) { /* fast math gives the same bits in all ways, too */
         fz_result fast = { 0 };
         wf_set_flags(cpu, WF_FLAG_FAST_MATH, 0);
         wf_set_flags(interp, WF_FLAG_FAST_MATH, 0);
@@ -340,7 +341,7 @@ static void compare_cpu(const uint8_t *data, size_t size)
     fz_result_free(&got);
 }
 
-/* One of the ways, since the emulator takes its time. */
+/* Compares one of the ways, since the emulator is slow. */
 static void compare_gpu(const uint8_t *data, size_t size)
 {
     static const struct {

@@ -1,7 +1,8 @@
-/* fuzz_io_load.c - any bytes as an image file: wf_load and wf_probe agree, give an array or an error that names the
- * file, and what was loaded can be saved and loaded again unchanged.
+/* fuzz_io_load.c - takes any bytes as an image file. wf_load and wf_probe must agree, and give an array or an error
+ * that names the file. A loaded array can be saved, and is the same when loaded again.
  *
- * Content decides the format, so the bytes of the corpus are plain files; without a known mark they are tried as each.
+ * The content decides the format, so the files of the corpus are plain files. Bytes without a known mark are tried with
+ * the suffix of each format.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -47,7 +48,7 @@ static void require(bool good, const char *what)
     abort();
 }
 
-/* Saved and loaded again, the array is the same. */
+/* Saves and loads the array, and compares. */
 static void check_copy(const wf_array *array)
 {
     wf_dtype dtype = wf_array_dtype(array);
@@ -81,7 +82,7 @@ static bool load(const char *name)
         require(memcmp(&meta, &probed, sizeof meta) == 0, "wf_probe disagrees about the meta data");
         if (wf_array_count(array) < 65536)
             check_copy(array);
-        wf_save(array, name, &meta); /* may be refused, but not crash */
+        wf_save(array, name, &meta); /* an error is allowed, a crash is not */
     }
     wf_clear_error(ctx);
     wf_release(array);

@@ -1,5 +1,5 @@
-/* fuzz_ir.c - any bytes as the text form of a recording: never a crash, and what is accepted prints and reads back as it
- * was printed, verifies, and survives the lowering pass.
+/* fuzz_ir.c - takes any bytes as the text form of a recording. It must never crash. An accepted text verifies, can be
+ * printed and read back unchanged, and passes lowering.
  */
 #include <stdlib.h>
 #include "ir/ir.h"
@@ -12,7 +12,7 @@ static void must(bool ok)
         abort();
 }
 
-/* Lowering is for the lanes of an index space, with every load and store at some place. */
+/* True if lowering applies: an index space in which each load and store has an index. */
 static bool can_lower(const wf__ir *ir)
 {
     if (ir->arrays)

@@ -1,5 +1,5 @@
-/* fuzz_ptx.c - any bytes as PTX text: the emulator's reader gives a module or an error that names a line, and what loads
- * can be run: a small grid of every kernel, with little time, ends with a status and, if it failed, a report.
+/* fuzz_ptx.c - takes any bytes as PTX text. The emulator's reader must give a module, or an error that names a line. A
+ * small grid of each kernel of a module then runs with a time limit; it ends with a status and, if it failed, a report.
  */
 #include <stdlib.h>
 #include "emu/emu.h"
@@ -14,7 +14,7 @@ static void require(bool good)
         abort();
 }
 
-/* Variables of the module get memory, as the driver gives it. */
+/* Gives memory to the variables of the module, as the driver does. */
 static void place(emu_heap *heap, emu_module *m)
 {
     for (uint32_t i = 0; i < m->n_vars; i++) {

@@ -1,8 +1,8 @@
-/* fuzz_sections.c - bytes become a recording with blocks, scratch and sections, which must leave the same in all arrays on
- * the interpreter, where each section is done for all blocks before the next one, and on the CPU, where blocks may be
- * boxes and loops points: recorded and run, and as a kernel that was recorded for another space. WEFT_FUZZ_DEVICE=cuda-emu
- * (or cuda:0) takes that device in place of the CPU; there blocks are blocks of threads, which share work and wait for
- * one another.
+/* fuzz_sections.c - makes a random recording with blocks, scratch and sections from bytes. The interpreter, which runs
+ * each section for all blocks before the next section, and the CPU, where blocks may be boxes and loops points, must
+ * leave the same elements in all arrays. The recording is run directly, and as a kernel that was recorded for another
+ * space. WEFT_FUZZ_DEVICE=cuda-emu (or cuda:0) takes that device in place of the CPU; there blocks are blocks of
+ * threads, which share work and wait for one another.
  *
  * ctest: devices
  */
@@ -20,7 +20,7 @@ typedef struct tape {
     size_t n;
 } tape;
 
-/* A choice below `below`; 0 once the bytes have run out. */
+/* Returns a choice below `below`; 0 after the last byte. */
 static int64_t take(tape *t, int64_t below)
 {
     if (t->n == 0 || below < 2)
@@ -33,7 +33,7 @@ typedef struct scratch {
     wf_array *a;
     wf_dtype dtype;
     wf_shape shape;
-    bool counts; /* WF_SECTION_CALL accumulates into it */
+    bool counts; /* true: WF_SECTION_CALL accumulates into it */
 } scratch;
 
 typedef struct recorder {
@@ -47,7 +47,8 @@ typedef struct recorder {
     bool interp, large; /* large: scratch of many KiB */
 } recorder;
 
-static bool threads; /* what is compared has several in a block: they share work, and wait for one another */
+/* the device under test has several threads in a block, which share work and wait for one another */
+static bool threads;
 
 static void must(bool ok, const char *what)
 {
@@ -69,7 +70,7 @@ static wf_val begin_of(recorder *r, int d) { return wf_mul(wf_block_id(r->g, d),
 static wf_val within(recorder *r, int d) { return wf_sub(wf_index(r->g, d), begin_of(r, d)); }
 static wf_val small(wf_val v) { return wf_and(wf_cast(v, WF_I32), 1023); }
 
-/* The pixel at some place near the block's beginning, by the counters of loops, of which there are n. */
+/* Returns a pixel near the block's beginning; the n counters of loops choose it. */
 static wf_val pixel(recorder *r, const wf_val *counter, int n)
 {
     wf_val at[MOST_RANK];
@@ -109,7 +110,7 @@ static void put(recorder *r, const scratch *s, wf_val v, const wf_val *at)
         wf_write_n(r->g, s->a, wf_cast(v, s->dtype), index);
 }
 
-/* Every element of a scratch, in nested loops whose counters may begin anywhere; or, with `partly`, what comes. */
+/* Writes every element of a scratch, in nested loops whose counters may begin anywhere; with `partly`, only some. */
 static void fill(recorder *r, const scratch *s, bool partly)
 {
     wf_val counter[2] = { 0 }, at[2];
@@ -148,7 +149,7 @@ static void fill(recorder *r, const scratch *s, bool partly)
         WF_END(r->g);
 }
 
-/* The same by all threads of the block: then everything in the section is theirs to share. */
+/* The same by all threads of the block, which then share all work of the section. */
 static void fill_together(recorder *r, const scratch *s)
 {
     wf_val k, first = wf_thread_id(r->g, -1), step = wf_block_size(r->g, -1);
@@ -168,7 +169,7 @@ static void fill_together(recorder *r, const scratch *s)
                 wf_write_n(r->g, s->a, wf_cast(wf_add(small(wf_read_n(r->g, s->a, place)), 1), s->dtype), place);
         }
         WF_END(r->g);
-        first = wf_sub(wf_sub(step, 1), wf_thread_id(r->g, -1)); /* elements change hands */
+        first = wf_sub(wf_sub(step, 1), wf_thread_id(r->g, -1)); /* another thread than before writes an element */
         wf_barrier(r->g);
     }
 }
@@ -203,8 +204,8 @@ static wf_val from_scratch(recorder *r, const scratch *s)
     return small(wf_read_n(r->g, s->a, (wf_vals){ at, (size_t)s->shape.rank }));
 }
 
-/* A pixel that another point of the block has read, or 0: from that point or, where points come one by one, from where
- * it has it. */
+/* Returns a pixel that another point of the block has read, or 0: from that point's register or, where points run one
+ * by one, from memory. */
 static wf_val neighbour(recorder *r, const wf_val *at)
 {
     wf_val own[MOST_RANK], there[MOST_RANK], pixel[MOST_RANK], here = wf_const(r->g, WF_BOOL, 1);
@@ -287,8 +288,9 @@ static void choose_spaces(recorder *r)
         r->block.dim[r->block.rank - 1] = 40;
 }
 
-/* More than any GPU has for a block of threads (48 KiB), or newer ones (227 KiB), or a worker keeps (256 KiB). Seldom,
- * and of few blocks, as one thread fills most of it; no byte says so, so that the others mean what they did. */
+/* Makes the scratch larger than a block of threads can have on any GPU (48 KiB), on newer ones (227 KiB), or than a
+ * worker keeps (256 KiB). This is rare, and for few blocks only, as one thread fills most of it. It takes no byte of
+ * the input, so the meaning of older inputs does not change. */
 static void enlarge(const recorder *r, scratch *s)
 {
     static const int64_t kib[] = { 49, 99, 140, 228, 260 };
@@ -340,7 +342,7 @@ static wf_array *filled(wf_context *ctx, const wf_shape *shape, bool with_number
     return a;
 }
 
-/* WEFT_FUZZ_TRACE=1: what was recorded, and what was planned, for whoever looks into a mismatch; of kernels. */
+/* With WEFT_FUZZ_TRACE=1 prints the recording and the plan of a kernel, to examine a mismatch. */
 static void trace(const wf_kernel *k)
 {
     static char text[1 << 20];
@@ -351,7 +353,7 @@ static void trace(const wf_kernel *k)
     }
 }
 
-/* All arrays afterwards, one after the other, at *out; returns the bytes. */
+/* Runs the recording and copies all arrays to `out`, one after the other. Returns the number of bytes. */
 static size_t run(wf_context *ctx, const uint8_t *data, size_t size, bool kernel, char *out)
 {
     recorder r = { .t = { data, size }, .interp = wf_context_device(ctx) == WF_INTERP };

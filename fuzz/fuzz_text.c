@@ -1,5 +1,6 @@
-/* fuzz_text.c - any bytes as operator text: recorded and computed on small arrays, never a crash; what parses has a name
- * for each statement, and errors have a message with a place. Loops may have no end: a text with one is planned, not run.
+/* fuzz_text.c - takes any bytes as operator text, records it and computes it on small arrays. It must never crash. Each
+ * statement of a valid text has a name, and each error has a message with a place. A loop may never end, so a text with
+ * a loop is planned but not run.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@ static void enter(void)
 
 static bool loops(const char *text) { return strstr(text, "while") || strstr(text, "for"); }
 
-/* Recorded where the text wants to be, and planned. */
+/* Records the text in the recording that it needs, and plans that. */
 static void as_recording(const char *text, const wf_space *options)
 {
     static char passes[1 << 16];
@@ -64,7 +65,7 @@ static void as_statements(const char *text)
     while (wf_text_target(ctx, text, n, name, sizeof name))
         n++;
     if (n > 0 && strlen(name) == sizeof name - 1)
-        return; /* perhaps cut */
+        return; /* the name may be cut */
     if (loops(text))
         return;
     wf_args args = WF_ARGS(WF_ARG("a", a), WF_ARG("m", m), WF_ARG("g", 2.5), WF_ARG("k", 3));

@@ -1,5 +1,5 @@
-/* graph_arrays.h - for fuzz_graph.c: decisions from bytes, and arrays of every dtype and layout (padded, permuted, reversed,
- * stepped, broadcast, overlapping), made again with the same contents for every way of computing.
+/* graph_arrays.h - for fuzz_graph.c: decisions from bytes, and arrays of every dtype and layout (padded, permuted,
+ * reversed, stepped, broadcast, overlapping). Each way of computing gets new arrays with the same contents.
  */
 #ifndef WEFT_GRAPH_ARRAYS_H
 #define WEFT_GRAPH_ARRAYS_H
@@ -10,15 +10,15 @@
 #include "ir/ir.h"
 
 #define FZ_COUNT(a) (sizeof(a) / sizeof *(a))
-/* Of those that a recording begins with, and with those that come while it goes on (graph_eval.h). */
+/* Numbers of buffers: at the beginning of a recording, and made while it goes on (graph_eval.h). */
 enum { FIRST_BUFFERS = 4, MOST_LATER = 8, MOST_BUFFERS = FIRST_BUFFERS + MOST_LATER };
 enum { MOST_ARRAYS = 2 * FIRST_BUFFERS + MOST_LATER };
 
 typedef struct fz_reader {
     const uint8_t *p;
     size_t n;
-    uint64_t random; /* for contents, which no byte has to pay for */
-    bool back;       /* from the last byte to the first */
+    uint64_t random; /* the state of random contents, which take no bytes of the input */
+    bool back;       /* the bytes are taken from the last to the first */
 } fz_reader;
 
 static uint64_t fz_next(uint64_t *state)
@@ -37,7 +37,7 @@ static fz_reader fz_open(const uint8_t *data, size_t size)
     return r;
 }
 
-/* Other decisions from the same bytes. */
+/* Opens the bytes for other decisions, from the end backwards. */
 static fz_reader fz_open_back(const uint8_t *data, size_t size)
 {
     fz_reader r = fz_open(data, size);
@@ -46,7 +46,7 @@ static fz_reader fz_open_back(const uint8_t *data, size_t size)
     return r;
 }
 
-/* A choice below `below`; 0 once the bytes have run out. */
+/* Returns a choice below `below`; 0 after the last byte. */
 static unsigned fz_take(fz_reader *r, unsigned below)
 {
     if (r->n == 0 || below < 2)
@@ -61,7 +61,7 @@ static bool fz_same_shape(const wf_shape *a, const wf_shape *b)
     return a->rank == b->rank && !memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim);
 }
 
-/* NumPy's rule, into *a. */
+/* Broadcasts *a and *b into *a, by NumPy's rule; false if they do not broadcast. */
 static bool fz_broadcast(wf_shape *a, const wf_shape *b)
 {
     wf_shape out = a->rank >= b->rank ? *a : *b;
@@ -119,13 +119,13 @@ static void fz_element(uint64_t *state, wf_dtype t, uint64_t *out)
 
 /* ---- arrays ---- */
 typedef struct fz_buffer {
-    wf_array *whole, *old; /* `old`: the same contents again */
+    wf_array *whole, *old; /* `old`: a copy with the first contents */
     wf_dtype dtype;
     int order[WF_MAX_RANK]; /* axis k of `whole` is axis order[k] of the arrays in it */
-    wf_shape shape;         /* of the arrays in it */
+    wf_shape shape;         /* the shape of the arrays in it */
     int64_t step[WF_MAX_RANK], pad[WF_MAX_RANK];
-    int writer; /* array that is written, plus 1 */
-    bool read;  /* by some index, or as a whole */
+    int writer; /* the array that is written, plus 1; 0: none */
+    bool read;  /* true: read by an index or as a whole */
 } fz_buffer;
 
 typedef struct fz_array {
@@ -153,11 +153,12 @@ typedef struct fz_setup {
     int buffers, arrays;
 } fz_setup;
 
-static bool fz_on_gpu; /* what is compared with the interpreter */
-static bool fz_debug;  /* in debug mode, where an index outside is an error */
-static bool fz_arrays; /* recordings of whole arrays, whatever the input says */
+static bool fz_on_gpu; /* the GPU is compared with the interpreter */
+static bool fz_debug;  /* contexts are in debug mode, where an index outside is an error */
+static bool fz_arrays; /* all recordings are of whole arrays */
 
-/* More than one block, box or part of a reduction; seldom, since one such takes as long as fifty others. */
+/* Chooses a space of more than one block, box or part of a reduction. This is rare: it takes as long as fifty others.
+ */
 static void fz_choose_large_space(const fz_reader *in, fz_setup *set)
 {
     static const wf_shape large[] = { { .rank = 2, .dim = { 3, 30011 } },
@@ -201,8 +202,7 @@ static wf_shape fz_whole_shape(const fz_buffer *b)
     return shape;
 }
 
-/* Steps and pads of many axes multiply: without those of the first axes, so that time goes to code and not to elements
- * that nobody looks at. */
+/* Removes steps and pads of the first axes if there are many axes: they multiply, and the unused elements take time. */
 static void fz_bound_gaps(fz_buffer *b)
 {
     enum { MOST_ELEMENTS = 16384 };
@@ -239,7 +239,7 @@ static void fz_fill(wf_context *ctx, fz_buffer *b, uint64_t random)
     free(data);
 }
 
-/* An array inside a buffer: axes permuted, each axis from `start` forwards or backwards. */
+/* Returns an array inside a buffer: axes permuted, each axis from `start` forwards or backwards. */
 static wf_array *fz_inside(const fz_buffer *b, wf_array *whole, const int64_t *start, const bool *back)
 {
     int axes[WF_MAX_RANK];
@@ -259,7 +259,7 @@ static wf_array *fz_inside(const fz_buffer *b, wf_array *whole, const int64_t *s
     return v;
 }
 
-/* How the arrays of a buffer lie in it. */
+/* Chooses the layout of the arrays of a buffer. */
 static void fz_choose_layout(fz_reader *in, fz_buffer *b)
 {
     bool plain = fz_take(in, 3) == 0;
@@ -298,7 +298,7 @@ static void fz_new_buffer(wf_context *ctx, fz_reader *in, fz_setup *set)
     fz_fill(ctx, b, fz_next(&in->random));
 }
 
-/* Through other memory: to the host and back, which changes nothing, between the elements neither. */
+/* Copies the array to the host and back, which must not change it, nor the memory between its elements. */
 static void fz_move(wf_context *ctx, wf_array *array)
 {
     size_t bytes = (size_t)wf_array_count(array) * wf_dtype_size(wf_array_dtype(array));
@@ -310,7 +310,7 @@ static void fz_move(wf_context *ctx, wf_array *array)
     free(data);
 }
 
-/* How it lies in the space. */
+/* Describes how the array lies in the space. */
 static void fz_place(fz_array *a, const fz_setup *set)
 {
     wf_shape space = set->space;
@@ -318,7 +318,7 @@ static void fz_place(fz_array *a, const fz_setup *set)
     a->same = fz_same_shape(&a->shape, &set->space);
 }
 
-/* Where the array lies among those of its buffer. */
+/* Chooses the place of the array in its buffer. */
 static void fz_choose_start(fz_reader *in, const fz_buffer *b, fz_array *a)
 {
     for (int k = 0; k < b->shape.rank; ++k) {
@@ -378,7 +378,7 @@ typedef struct fz_result {
     unsigned char *at;
     size_t n, cap;
     bool inexact;
-    bool whole_blocks; /* of which there is no naive way */
+    bool whole_blocks; /* there are blocks, so the naive way is left out */
 } fz_result;
 
 /* Appends an array's elements, each in 8 bytes, all NaNs alike. */
@@ -393,7 +393,7 @@ static void fz_collect(wf_context *ctx, fz_result *out, wf_array *array)
     }
     char *data = malloc(n * size + 1);
     if (!data || wf_download(array, data, n * size) != WF_OK) {
-        fprintf(stderr, "%s\n", wf_last_message(ctx)); /* or a launch failed that was under way */
+        fprintf(stderr, "%s\n", wf_last_message(ctx)); /* an earlier launch may have failed */
         abort();
     }
     if (out->n + n * 8 > out->cap) {

@@ -36,7 +36,7 @@ static void add_variable(recorder *r)
     if (inc)
         shape = both;
     if (in_whole_block(r))
-        shape = r->set.space; /* that of the lanes */
+        shape = r->set.space; /* the shape of the lanes */
     r->var_shape[v] = shape;
     if (r->how == EAGER) {
         wf_val x = cast_to(use(r, i), r->var_dtype[v]);
@@ -58,7 +58,7 @@ static wf_val local_index(recorder *r, int n, wf_shape *shape)
     return fz_debug ? wf_clamp(at, 0, n - 1) : at;
 }
 
-/* A local array: written here and there, inside and outside, in a loop, too, and read. */
+/* Records a local array, and writes and reads of it: at several indices, inside and outside, and in a loop. */
 static void add_local(recorder *r)
 {
     wf_shape shape = { 0 };
@@ -86,7 +86,7 @@ static void add_local(recorder *r)
     emit(r, wf_read_border(r->g, w, border, wf_const(r->g, t, 0), at), shape);
 }
 
-/* A break or continue, for some points. */
+/* Records a break or continue for some points. */
 static void add_leave(recorder *r)
 {
     wf_shape shape = { 0 };
@@ -115,9 +115,9 @@ static void leave_block(recorder *r, int n, int vars)
     r->vars = vars;
     r->vars_read |= r->reads;
     bool arrays = r->set.kind == KIND_ARRAYS;
-    for (int v = 0; v < vars; ++v) { /* what the block left */
+    for (int v = 0; v < vars; ++v) { /* the variables after the block */
         if (arrays && r->set.space.rank && fz_same_shape(&r->var_shape[v], &r->set.space)) {
-            /* whoever was set to what it held has its shape still */
+            /* a variable set to its own value still has its old shape */
             wf_val lanes = wf_ge(wf_iota(r->g, r->set.space, 0), 0);
             wf_set(r->var[v], wf_select(lanes, wf_get(r->var[v]), wf_get(r->var[v])));
         }
@@ -125,7 +125,7 @@ static void leave_block(recorder *r, int n, int vars)
     }
 }
 
-/* Something that is different at different points; of whole arrays, of the space's shape. */
+/* Returns a value that differs between points; of whole arrays, one of the space's shape. */
 static wf_val here(recorder *r)
 {
     if (!r->set.space.rank || (r->set.kind != KIND_ARRAYS && !indexed(r)))
@@ -144,7 +144,7 @@ static void add_block(recorder *r)
     enter_block(r);
     wf_val i, cond = form < 2 ? operand(r, WF_BOOL, false, &shape)
                               : wf_and(cast_to(operand(r, WF_I64, true, &shape), WF_I64), 7);
-    if (r->set.kind == KIND_ARRAYS && r->set.space.rank) /* lanes of the space's shape */
+    if (r->set.kind == KIND_ARRAYS && r->set.space.rank) /* the lanes have the space's shape */
         cond = form < 2 ? wf_or(cond, wf_lt(here(r), 0)) : wf_add(cond, wf_and(here(r), 1));
     if (form < 2)
         wf_if_(r->g, "if", cond);
@@ -167,7 +167,7 @@ static void add_block(recorder *r)
     leave_block(r, n, vars);
 }
 
-/* Functions of a table, each with decisions of its own: not every way records all of them. */
+/* A function of a table. It makes its own decisions, because not every way records all functions. */
 typedef struct function {
     recorder *r;
     fz_reader start;

@@ -1,13 +1,13 @@
-/* graph_eval.h - for fuzz_graph.c: recordings of whole arrays that are run in turns, by wf_eval and whatever calls it, and
- * go on.
+/* graph_eval.h - for fuzz_graph.c: recordings of whole arrays that are run in turns, by wf_eval and whatever calls it,
+ * and go on.
  *
- * IN_TURNS does that. AT_ONCE records the same and runs it once: what the other does to arrays between two turns is
- * recorded (a kept array is one that is assigned, so is a copy) or left out (nothing is released before the end). What a
- * turn is to be is drawn from the end of the input, backwards, so that the rest means what it does to other ways.
+ * IN_TURNS runs a recording so. AT_ONCE makes the same recording and runs it once. Work on arrays between two turns is
+ * recorded there (a kept array, like a copy, becomes an assigned one) or left out (nothing is released before the end).
+ * The kind of each turn is drawn from the end of the input, backwards, so that all ways agree on the other decisions.
  *
- * After a turn, values that would read what it has overwritten are out of use. Which these are only the library knows
- * exactly: IN_TURNS notes them, AT_ONCE follows. That the library had a reason is checked: an array that the value may
- * have been read from, and that the turn has written.
+ * After a turn, values that would read overwritten memory are out of use. Only the library knows exactly which:
+ * IN_TURNS notes them, and AT_ONCE follows the notes. A check confirms that the library had a reason: the value may
+ * have been read from an array that the turn has written.
  */
 #ifndef WEFT_GRAPH_EVAL_H
 #define WEFT_GRAPH_EVAL_H
@@ -31,7 +31,7 @@ static bool is_gone_from(const recorder *r, wf_var var)
     return r->g->program.rec.ir.node[wf__variable_of(var)->value].op == WF__NOP;
 }
 
-/* What IN_TURNS finds, and AT_ONCE is told. */
+/* IN_TURNS notes `gone`; AT_ONCE returns what was noted. */
 static bool noted(recorder *r, bool gone)
 {
     fz_notes *n = r->notes;
@@ -48,7 +48,7 @@ static bool noted(recorder *r, bool gone)
     return n->gone[n->n++] = gone;
 }
 
-/* The turn has run. The number that all recordings begin with stands in for what is out of use. */
+/* Ends a turn. The number that all recordings begin with replaces values that are out of use. */
 static void end_turn(recorder *r)
 {
     bool runs = r->how == IN_TURNS;
@@ -60,7 +60,7 @@ static void end_turn(recorder *r)
                     v->val.h.num, v->kept ? ", though kept" : "", v->reads, r->written);
             abort();
         }
-        v->reads |= r->written; /* where it may be found from now on */
+        v->reads |= r->written; /* buffers that may hold the value from now on */
         v->kept = false;
         if (gone)
             *v = r->pool[0];
@@ -79,7 +79,7 @@ static void end_turn(recorder *r)
 }
 
 /* ---- running ---- */
-/* The last array that is still to be computed, or -1. */
+/* Returns the last array that is not computed yet, or -1. */
 static int last_lazy(const recorder *r)
 {
     int k = r->set.arrays - 1;
@@ -98,7 +98,7 @@ static void download(recorder *r, const wf_array *a)
     free(data);
 }
 
-/* By another recording, which nobody runs. */
+/* Reads the array in another recording, which is dropped. */
 static void read_elsewhere(recorder *r, const wf_array *a)
 {
     wf_graph *other = wf_begin(r->ctx, .stream = r->stream);
@@ -119,7 +119,7 @@ static void trace_turn(const recorder *r)
     wf__str_free(&text);
 }
 
-/* In one of the ways there are; all of them run all that is pending. */
+/* Evaluates the recording in one of several ways, which all run everything that is pending. */
 static void evaluate(recorder *r)
 {
     unsigned how = take(r, 5);
@@ -141,7 +141,7 @@ static void evaluate(recorder *r)
 /* ---- arrays that come and go ---- */
 static bool room(const recorder *r) { return r->set.buffers < MOST_BUFFERS && r->set.arrays < MOST_ARRAYS; }
 
-/* From now on it is drawn like all others. */
+/* Adds an array to those from which operands are drawn. */
 static fz_array *add_array(recorder *r, wf_array *a, int buffer)
 {
     fz_array *new = &r->set.array[r->set.arrays++];
@@ -165,7 +165,7 @@ static wf_array *empty(recorder *r, wf_dtype dtype, wf_shape shape)
     return a;
 }
 
-/* A new array that holds a value: kept or, which says the same, assigned. */
+/* Adds a new array that holds a value: a kept or, equivalently, an assigned one. */
 static void add_holder(recorder *r, int i)
 {
     value *v = &r->pool[i];
@@ -192,7 +192,7 @@ static void release(recorder *r, wf_array *a)
     ++r->released_n;
 }
 
-/* The last that came goes, before what is recorded of it has run or after. */
+/* Releases the last array that was added, before or after the recorded work on it has run. */
 static void drop_array(recorder *r)
 {
     if (r->set.arrays == r->first_arrays || r->released_n + 2 > MOST_RELEASED)
@@ -205,10 +205,10 @@ static void drop_array(recorder *r)
     if (!used)
         release(r, r->set.buffer[--r->set.buffers].whole);
     for (int i = 0; i < r->n; ++i)
-        r->pool[i].kept = false; /* by nobody that the turn needs */
+        r->pool[i].kept = false; /* the turn does not need the array any more */
 }
 
-/* What is there after a turn; recorded, it is an assignment. */
+/* Copies an array after a turn; AT_ONCE records an assignment. */
 static void add_copy(recorder *r)
 {
     const wf_array *a = r->set.array[take(r, (unsigned)r->set.arrays)].a;
@@ -233,7 +233,7 @@ static wf_array *view_of(recorder *r, wf_array *a)
     return wf_view_at(a, axis, shape.dim[axis] - 1);
 }
 
-/* The program keeps the last array, a view, and forgets array k, whose memory it is. */
+/* Releases array k, but keeps the last array, which is a view of its memory. */
 static void keep_view_only(recorder *r, int k)
 {
     fz_array *a = &r->set.array[k], view = r->set.array[r->set.arrays - 1];
@@ -247,7 +247,7 @@ static void keep_view_only(recorder *r, int k)
     --r->set.arrays;
 }
 
-/* Of what is lazy: that is computed first. */
+/* Adds a view of an array; a lazy array is computed first. */
 static void add_array_view(recorder *r)
 {
     int k = (int)take(r, (unsigned)r->set.arrays);
@@ -271,7 +271,7 @@ static void keep_some(recorder *r)
         evaluate(r);
 }
 
-/* Each element once, along each axis forwards or backwards. */
+/* Sets `index` to reach each element once, along each axis forwards or backwards. */
 static void all_positions(recorder *r, const wf_shape *shape, wf_val *index)
 {
     for (int d = 0; d < shape->rank; ++d) {
@@ -280,7 +280,7 @@ static void all_positions(recorder *r, const wf_shape *shape, wf_val *index)
     }
 }
 
-/* What was stored: as a whole, which is the value itself, or by index, which is read from memory. */
+/* Reads a stored value back: as a whole, which is the value itself, or by index, from memory. */
 static void read_back(recorder *r, int k)
 {
     const fz_array *a = &r->set.array[k];
@@ -293,7 +293,7 @@ static void read_back(recorder *r, int k)
     emit(r, wf_read_n(r->g, named(r, k), (wf_vals){ index, (size_t)a->shape.rank }), a->shape);
 }
 
-/* Stored, read back, and forgotten by the program. */
+/* Stores a value in an array, reads it back, and releases the array. */
 static void pass_through(recorder *r)
 {
     int arrays = r->set.arrays;
@@ -310,7 +310,7 @@ static void pass_through(recorder *r)
         evaluate(r);
 }
 
-/* An array is written by index, each element once, while what was read from it before is still to be computed. */
+/* Writes an array by index, each element once, while a value read from it before is not computed yet. */
 static void overtake(recorder *r)
 {
     int k = (int)take(r, (unsigned)r->set.arrays);
@@ -334,7 +334,7 @@ static void overtake(recorder *r)
     evaluate(r);
 }
 
-/* What a turn of a chain leaves to the next one: in array k, in a new array, or nothing. */
+/* Passes a value from one turn of a chain to the next: in array k, in a new array, or not at all. */
 static void carry(recorder *r, int k, unsigned form)
 {
     const fz_array *a = &r->set.array[k];
@@ -351,7 +351,7 @@ static void carry(recorder *r, int k, unsigned form)
     }
 }
 
-/* Values of this turn are forgotten, those of variables stay. */
+/* Drops the values of this turn; those of variables stay. */
 static void forget_values(recorder *r, int n, int vars)
 {
     r->n = n;
@@ -362,9 +362,10 @@ static void forget_values(recorder *r, int n, int vars)
     }
 }
 
-enum { MOST_ON_GPU = 8 }; /* turns: each adds arrays of loops' variables, and a kernel has so many parameters */
+/* turns: each adds arrays for the variables of loops, and the parameters of a kernel are limited */
+enum { MOST_ON_GPU = 8 };
 
-/* Values that are of no use to anybody, so many that some tens of turns make a graph forget them (compact.c). */
+/* Records unused values, so many that a graph drops them within some tens of turns (compact.c). */
 static void litter(recorder *r, int k)
 {
     wf_val zero = wf_eq(wf_in(r->g, named(r, k)), 0);
@@ -372,7 +373,7 @@ static void litter(recorder *r, int k)
         cast_to(zero, dtypes[t]);
 }
 
-/* Values of many kinds, which nothing needs for now. */
+/* Records values of many kinds for later use. */
 static void put_by(recorder *r)
 {
     void (*const add[])(recorder *) = { add_reduce, add_view, add_scan, add_cast };
@@ -382,7 +383,7 @@ static void put_by(recorder *r)
     }
 }
 
-/* The same steps, again and again; then what was there before is needed. */
+/* Records the same steps again and again, and then uses values from before. */
 static void add_chain(recorder *r)
 {
     unsigned turns = take(r, 3) ? 2 + take(r, 8) : 24 + take(r, 60), steps = 1 + take(r, 5), form = take(r, 4) % 3;
@@ -439,7 +440,7 @@ static void add_turn(recorder *r)
     case 11:
         add_chain(r);
         break;
-    default: /* goes on as it is */
+    default: /* no change */
         break;
     }
 }
@@ -459,7 +460,7 @@ static void take_turn(recorder *r)
     r->turning = true;
     r->reads = 0;
     for (int i = 0; i < r->n; ++i)
-        r->pool[i].kept = false; /* what holds it may be overwritten since */
+        r->pool[i].kept = false; /* the array that held it may have been overwritten */
     add_turn(r);
     r->turning = false;
     exchange_readers(r);

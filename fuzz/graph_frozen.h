@@ -1,9 +1,9 @@
-/* graph_frozen.h - for fuzz_graph.c: a function of several launches is frozen and replayed with other inputs, between other
- * work on the same arrays. What it leaves is compared with what the function itself leaves in the interpreter.
+/* graph_frozen.h - for fuzz_graph.c: a function of several launches is frozen and replayed with other inputs, between
+ * other work on the same arrays. Its results are compared with those of the function itself in the interpreter.
  *
- * The function: recordings over its arrays and over the results of those before, run at once, by wf_eval and as kernels;
- * views, copies, and functions of the library. Inputs are all arrays; or the memory that they are in, so that they are
- * views; or some of them, others being the same ones in each replay.
+ * The function consists of recordings over its arrays and over earlier results, run at once, by wf_eval and as kernels;
+ * of views, copies, and functions of the library. Its inputs are all arrays; or the memory that they are in, so that
+ * the arrays are views; or some arrays, while the others are the same in each replay.
  */
 #ifndef WEFT_GRAPH_FROZEN_H
 #define WEFT_GRAPH_FROZEN_H
@@ -12,9 +12,9 @@
 /* ---- the function ---- */
 enum { MOST_TEMPORARIES = MOST_ARRAYS };
 
-typedef struct temporaries { /* that it leaves */
+typedef struct temporaries { /* the arrays that the function leaves */
     wf_array *at[MOST_TEMPORARIES];
-    bool own[MOST_TEMPORARIES]; /* no view of an argument: written, and whole, by each call or replay */
+    bool own[MOST_TEMPORARIES]; /* not a view of an argument: each call or replay writes all of it */
     int n;
 } temporaries;
 
@@ -29,7 +29,7 @@ static void begin_step(recorder *r, fz_reader start, unsigned skip)
         r->set.buffer[b].writer = r->set.buffer[b].read = 0;
 }
 
-/* Results go on as arrays. */
+/* Adds the results as arrays. */
 static void take_results(recorder *r)
 {
     for (int k = 0; k < r->kept_n; ++k)
@@ -46,7 +46,7 @@ static void run_step(recorder *r, unsigned form)
     begin(r);
     record(r);
     trace_turn(r);
-    if (form == 1 && r->set.kind == KIND_ARRAYS) { /* and then more, of what it has left */
+    if (form == 1 && r->set.kind == KIND_ARRAYS) { /* and then more recordings over its results */
         check(r, wf_eval(r->g));
         r->n = r->vars = 0;
         record(r);
@@ -84,7 +84,7 @@ static bool may_assign(const fz_array *to, const fz_array *from)
            (to->dtype == from->dtype || !(wf__is_complex(to->dtype) || wf__is_complex(from->dtype)));
 }
 
-/* What the library does by launches. */
+/* Calls functions of the library that consist of launches. */
 static void call_library(recorder *r, fz_reader *plan)
 {
     unsigned form = fz_take(plan, 7);
@@ -117,7 +117,7 @@ static void perform(recorder *r, fz_reader plan, fz_reader start)
         unsigned form = fz_take(&plan, 10);
         if (getenv("WEFT_FUZZ_TRACE"))
             fprintf(stderr, "-- step %u: form %u, %d arrays\n", i, form, r->set.arrays);
-        r->turns = plan; /* of which a view draws */
+        r->turns = plan; /* views draw from it */
         if (form < 6) {
             begin_step(r, start, fz_take(&plan, 24));
             run_step(r, form);
@@ -128,7 +128,7 @@ static void perform(recorder *r, fz_reader plan, fz_reader start)
     }
 }
 
-/* The function over a side's arrays. */
+/* Calls the function with a side's arrays. */
 static void call(launches *w, const fz_both *both, int side, fz_reader plan, temporaries *t)
 {
     fz_again again = { .literal = side == ORACLE && w->again.literal };
@@ -158,8 +158,8 @@ typedef struct sequence {
     launches *w;
     fz_reader plan;
     wf_frozen *frozen;
-    temporaries left;  /* by the tested side: replays leave them, too */
-    bool wholes;       /* inputs are whole buffers */
+    temporaries left;  /* by the tested side, whose replays leave them too */
+    bool wholes;       /* the inputs are whole buffers */
     uint32_t external; /* buffers that are no inputs */
 } sequence;
 
@@ -188,7 +188,7 @@ static void expect_left_same(const sequence *q, const temporaries *want)
     fz_result_free(&b);
 }
 
-/* By the oracle, and compared. */
+/* Calls the function in the oracle, and compares. */
 static void call_and_compare(sequence *q, fz_both *both)
 {
     temporaries want;
@@ -209,7 +209,7 @@ static void freeze(sequence *q)
     q->external = form == 3 ? decide(w, 16) : form == 4 ? ~0u : 0;
     w->known = (fz_known){ .set = &w->shapes };
     for (int b = 0; b < w->shapes.buffers; ++b)
-        w->shapes.buffer[b].writer = 1; /* any may be */
+        w->shapes.buffer[b].writer = 1; /* any array may be written */
     q->plan = w->in;
     for (unsigned skip = 12; skip > 0; --skip)
         decide(w, 2);
@@ -222,7 +222,7 @@ static void freeze(sequence *q)
 }
 
 /* ---- replays ---- */
-/* What is no input is the first set's, in all others, too. */
+/* Makes all sets share the buffers of the first one that are no inputs. */
 static void take_externals(const sequence *q, fz_both *both)
 {
     for (int s = 0; s < SIDES; ++s) {
@@ -271,7 +271,7 @@ static void replay(sequence *q, fz_both *both)
     wf_array *in[MOST_ARRAYS];
     bool resized_inputs = are_resized(q, both);
     if (both->resized && !resized_inputs)
-        return; /* no business of the sequence */
+        return; /* the sequence does not depend on it */
     wf_status status = wf_frozen_replay(q->frozen, (wf_arrays){ in, inputs_of(q, &both->side[TESTED].set, in) });
     trace_replay(q, both, status);
     if (status == WF_OK ? resized_inputs : both->alike) {
@@ -335,7 +335,7 @@ static void compare_frozen(wf_context *oracle, wf_context *tested, const uint8_t
         if (q.left.n && decide(q.w, 4) == 0) {
             unsigned k = decide(q.w, (unsigned)q.left.n);
             if (q.left.own[k])
-                flip(tested, q.w->stream, q.left.at[k]); /* the next one writes it */
+                flip(tested, q.w->stream, q.left.at[k]); /* the next replay writes it */
         }
         if (decide(q.w, 4) == 0)
             replay_wrongly(&q, both);

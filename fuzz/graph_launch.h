@@ -1,8 +1,8 @@
 /* graph_launch.h - for fuzz_graph.c: a recording is made into a kernel once, and launched many times: with other arrays
- * and back with earlier ones, over other spaces, with other parameters, with what does not fit. After each launch arrays
- * hold what the same recording, made anew of the arrays themselves and run by the interpreter, leaves in theirs.
+ * and earlier ones, over other spaces, with other parameters, and with arguments that do not fit. After each launch the
+ * arrays must hold what the same recording, made anew over the arrays themselves, leaves in the interpreter.
  *
- * What is launched is drawn from the end of the input, backwards.
+ * The launches are drawn from the end of the input, backwards.
  */
 #ifndef WEFT_GRAPH_LAUNCH_H
 #define WEFT_GRAPH_LAUNCH_H
@@ -28,7 +28,7 @@ static void add_array_arg(fz_args *args, char kind, int k, wf_array *a)
     args->at[args->n++] = wf__arg_array(name, a);
 }
 
-/* What the recording made formals of. */
+/* Binds the arrays for which the recording made formals. */
 static void bind(fz_args *args, const recorder *r, const fz_setup *set, wf_array *const *kept)
 {
     args->n = 0;
@@ -42,26 +42,26 @@ static void bind(fz_args *args, const recorder *r, const fz_setup *set, wf_array
 static wf_args args_of(const fz_args *args) { return (wf_args){ args->at, args->n }; }
 
 /* ---- launches ---- */
-enum { MOST_SETS = 6 }; /* more than a kernel has memos of launches */
+enum { MOST_SETS = 6 }; /* more than the sets of arrays that a kernel remembers */
 
 typedef struct launches {
     wf_context *ctx[SIDES];
-    fz_reader in, start; /* decides here; begins a recording */
+    fz_reader in, start; /* in: decisions of this file; start: those of a recording */
     fz_again again;
     double initial[MOST_PARAMS];
-    fz_setup shapes; /* of the first set; arrays do not belong to it */
+    fz_setup shapes; /* of the first set; it does not own the arrays */
     recorder *first; /* recorded with formals */
     wf_kernel *kernel;
     fz_known known;
     fz_both both[MOST_SETS];
-    bool contents_only; /* sets differ in that, and in extents */
+    bool contents_only; /* sets differ in contents and extents only */
     fz_args args;
-    wf_stream *stream; /* NULL: launches are done at once */
+    wf_stream *stream; /* NULL: launches are not queued */
 } launches;
 
 static unsigned decide(launches *w, unsigned below) { return fz_take(&w->in, below); }
 
-/* Records over a side's arrays, which stay the side's. */
+/* Records over a side's arrays, which the side goes on to own. */
 static recorder *recorder_over(const fz_side *side, way how, fz_reader start, fz_again *again)
 {
     recorder *r = calloc(1, sizeof *r);
@@ -99,7 +99,7 @@ static void make_first(launches *w, const uint8_t *data, size_t size)
     w->both[0].made = w->both[0].alike = true;
 }
 
-/* Arrays that the recording writes, or would if it were not folded away; or others of their buffers. */
+/* Returns the arrays that the recording writes, even if folding removes the write, and others of their buffers. */
 static uint32_t written_by(const recorder *r)
 {
     uint32_t written = 0;
@@ -110,7 +110,7 @@ static uint32_t written_by(const recorder *r)
     return written;
 }
 
-/* WEFT_FUZZ_TRACE=1: what was recorded with formals, and what each launch has in their place. */
+/* With WEFT_FUZZ_TRACE=1 prints the recording with its formals, and the arguments of each launch. */
 static void trace_kernel(const launches *w, const wf_kernel *k)
 {
     static char text[1 << 20];
@@ -173,7 +173,7 @@ static void run_anew(launches *w, fz_both *both)
     w->again.kept = NULL;
 }
 
-/* Results of the tested side, where they are missing: like the oracle's. */
+/* Makes missing results of the tested side, with the properties of the oracle's. */
 static void make_results(launches *w, fz_both *both)
 {
     fz_side *like = &both->side[ORACLE], *side = &both->side[TESTED];
@@ -209,7 +209,7 @@ static void bind_parameters(launches *w)
         }
 }
 
-/* In another order than that of declaration. */
+/* Reverses the order of the arguments. */
 static void turn_round(fz_args *args)
 {
     for (size_t i = 0; i < args->n / 2; ++i) {
@@ -255,12 +255,12 @@ static void launch_and_compare(launches *w, fz_both *both)
     trace_launch(w, both);
     check(w->first, launch_over(w, both));
     if (w->stream && decide(w, 2))
-        return; /* what comes next finds it under way */
+        return; /* the next step finds the launch still running */
     expect_both_same(both, "a kernel's launch and the recording made anew");
 }
 
 /* ---- what does not fit ---- */
-/* An array that is like this one but for its dtype, or its rank. */
+/* Returns an array with another dtype, or with another rank, than this one. */
 static wf_array *misfit_of(wf_context *ctx, const wf_array *a, bool dtype)
 {
     wf_shape shape = wf_array_shape(a);
@@ -276,7 +276,7 @@ static wf_array *misfit_of(wf_context *ctx, const wf_array *a, bool dtype)
     return misfit;
 }
 
-/* The launch must fail, and change nothing. */
+/* Launches with wrong arguments: the launch must fail and change nothing. */
 static void launch_wrongly(launches *w, fz_both *both)
 {
     const fz_side *side = &both->side[TESTED];
@@ -292,13 +292,14 @@ static void launch_wrongly(launches *w, fz_both *both)
     if (form == 0 || form == 1)
         arg->as.array = misfit = misfit_of(side->ctx, arg->as.array, form);
     else if (form == 2)
-        arg->as.array = misfit = misfit_of(w->ctx[ORACLE], arg->as.array, true); /* of another context, or dtype */
+        /* an array of another context or dtype */
+        arg->as.array = misfit = misfit_of(w->ctx[ORACLE], arg->as.array, true);
     else if (form == 3)
-        *arg = args->at[--args->n]; /* none is given */
+        *arg = args->at[--args->n]; /* an argument is missing */
     else if (form == 4)
         arg->as.array = NULL;
     else if (form == 5) {
-        args->at[args->n] = *arg; /* twice */
+        args->at[args->n] = *arg; /* one argument twice */
         ++args->n;
     } else if (form == 6)
         add_array_arg(args, 'x', 0, side->set.array[0].a);
@@ -309,7 +310,7 @@ static void launch_wrongly(launches *w, fz_both *both)
         if (p == w->again.params)
             return;
         const char *name = next_name(args, 'p', p);
-        args->at[args->n++] = wf__arg_val(name, WF_V(0.5)); /* of an integer */
+        args->at[args->n++] = wf__arg_val(name, WF_V(0.5)); /* a parameter that may be an integer */
     }
     wf_status status = launch_over(w, both);
     if (status == WF_OK || wf_last_status(side->ctx) != status || !*wf_last_message(side->ctx)) {
@@ -322,8 +323,8 @@ static void launch_wrongly(launches *w, fz_both *both)
     expect_both_same(both, "what a launch left that failed");
 }
 
-/* With arrays that are larger than the space: an error or not, by what is recorded of them. Whichever it is, other arrays
- * do not notice. */
+/* Launches with arrays that are larger than the space. This is an error or not, depending on the recording. Other
+ * arrays must not change in either case. */
 static void launch_too_large(launches *w)
 {
     fz_both larger = { .made = false };
@@ -344,7 +345,7 @@ static void launch_too_large(launches *w)
 }
 
 /* ---- many ---- */
-/* One that there is, or a new one, perhaps in its place. */
+/* Returns an existing set or a new one, which may replace an existing set. */
 static fz_both *choose_set(launches *w, bool resizes)
 {
     unsigned k = decide(w, MOST_SETS);

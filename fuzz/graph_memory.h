@@ -3,15 +3,16 @@
 #define WEFT_GRAPH_MEMORY_H
 #include "graph_values.h"
 
-/* In an index space, reads of written memory are right only at the point's own element. */
+/* True if array k can be read anywhere. In an index space, written memory can be read only at the point's own element.
+ */
 static bool readable(const recorder *r, int k)
 {
     const fz_buffer *b = &r->set.buffer[r->set.array[k].buffer];
     return !indexed(r) || !b->writer || (b->writer == k + 1);
 }
 
-/* In a block of whole arrays, where points go their ways one by one, a buffer that is written is accessed element by element,
- * and by nobody else. */
+/* In a block of whole arrays points take different paths. There one array alone accesses a buffer that is written, and
+ * element by element. */
 static bool may_load(recorder *r, int k, bool whole)
 {
     int b = r->set.array[k].buffer;
@@ -38,7 +39,7 @@ static bool may_store(recorder *r, int k, int writer) /* k + 1, or -join */
     return true;
 }
 
-/* The element of array k that belongs to this point, by NumPy's rule. */
+/* Returns the element of array k that belongs to this point, by NumPy's rule. */
 static wf_val own_element(recorder *r, int k)
 {
     const fz_array *a = &r->set.array[k];
@@ -51,7 +52,7 @@ static wf_val own_element(recorder *r, int k)
     return wf_read_n(r->g, source(r, k), (wf_vals){ index, (size_t)a->shape.rank });
 }
 
-/* The array, to be written: no value is made of that. What atomic operations find there is a result, which is kept. */
+/* Returns the array for a write, which makes no value. The values that atomic operations return are kept as results. */
 static wf_array *written(recorder *r, int k)
 {
     uint32_t reads = r->reads;
@@ -61,7 +62,7 @@ static wf_array *written(recorder *r, int k)
     return a;
 }
 
-/* Where array k is written: the same place by every write. */
+/* Sets `index` to the place where each write to array k goes. */
 static void own_place(recorder *r, int k, wf_val *index)
 {
     const fz_array *a = &r->set.array[k];
@@ -73,7 +74,7 @@ static void add_element(recorder *r)
 {
     int k = (int)take(r, (unsigned)r->set.arrays);
     const fz_array *a = &r->set.array[k];
-    /* A function that no lane can ask for is not recorded, so that what it reads has no part in the shape. */
+    /* A function that no lane calls is not recorded, so its reads take no part in the shape. */
     if (!readable(r, k) || !a->fits || (r->calls && r->set.kind == KIND_ELEMENTS_REDUCE) || !may_load(r, k, true))
         return;
     if (indexed(r) && r->set.buffer[a->buffer].writer) {
@@ -168,8 +169,8 @@ static void add_store(recorder *r)
     b->writer = k + 1;
 }
 
-/* Joins whose order does not show. In an index space the points' order is open, so one join for each buffer, and nothing
- * else touches it from then on. */
+/* Records joins whose order is not visible. In an index space the order of the points is open, so each buffer has one
+ * kind of join, and nothing else accesses it afterwards. */
 static void add_accumulate(recorder *r)
 {
     static const wf_mode modes[] = { WF_MODE_AUTO, WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_EXPAND };
@@ -209,7 +210,7 @@ static void add_accumulate(recorder *r)
 }
 
 /* ---- atomic operations whose result is used ---- */
-/* Reads see what is there at the moment, so there are none by other points. */
+/* True if array k can be updated: reads see the current contents, so no other point may read it. */
 static bool may_update(const recorder *r, int k)
 {
     const fz_array *a = &r->set.array[k];
@@ -223,7 +224,7 @@ static bool any_update(recorder *r, wf_dtype t, wf_join *join)
     return *join == WF_JOIN_EXCH || (*join == WF_JOIN_INC ? t < WF_F16 && t != WF_BOOL : wf__updates(*join, t));
 }
 
-/* Of the elements that are this point's own, or of all elements of an array: what was there. */
+/* Records atomic operations on the point's own element, or on all elements of an array, and uses the old values. */
 static void add_own_atomic(recorder *r)
 {
     int k = (int)take(r, (unsigned)r->set.arrays), i = pick(r);
@@ -252,7 +253,8 @@ static void add_own_atomic(recorder *r)
     emit(r, old, shape);
 }
 
-/* All points meet in one element. What each finds there is open; all that they find is not, where they all do the same. */
+/* Lets all points update one element. The old value that one point gets is open; the set of all old values is not, if
+ * all points do the same. */
 static void add_meeting(recorder *r)
 {
     static const wf_join order_free[] = { WF_JOIN_ADD, WF_JOIN_XOR, WF_JOIN_MAX };
@@ -272,7 +274,7 @@ static void add_meeting(recorder *r)
     wf_val old = wf_atomic_if_n(r->g, on, join, named(r, k), by, (wf_vals){ first, (size_t)a->shape.rank });
     wf_accumulate_if_n(r->g, on, all, WF_MODE_AUTO, named(r, m), cast_to(old, sum->dtype),
                        (wf_vals){ first, (size_t)sum->shape.rank });
-    b->writer = -1000; /* of nobody else */
+    b->writer = -1000; /* no other array may use the buffer */
     into->writer = -(int)all;
 }
 

@@ -1,13 +1,14 @@
-/* graph_ptxas.h - for fuzz_graph.c: the assembler of the CUDA toolkit, where one is installed, must take a kernel's PTX. */
+/* graph_ptxas.h - for fuzz_graph.c: the assembler of the CUDA toolkit, where one is installed, must take a kernel's
+ * PTX. */
 #ifndef WEFT_GRAPH_PTXAS_H
 #define WEFT_GRAPH_PTXAS_H
 #include <unistd.h>
 #include "graph_arrays.h"
 
-/* False: there is none. */
+/* Assembles a module with ptxas; false if there is no ptxas. */
 static bool fz_assemble_module(const char *text, size_t length, int arch)
 {
-    enum { NOT_FOUND = 127 << 8, OLDEST = 80 }; /* that every assembler of these years knows */
+    enum { NOT_FOUND = 127 << 8, OLDEST = 80 }; /* OLDEST: a compute capability that all current assemblers know */
     char file[] = "/tmp/weft-fuzz-XXXXXX", command[256];
     int at = mkstemp(file);
     if (at < 0 || write(at, text, length) != (ssize_t)length)
@@ -36,7 +37,7 @@ static void fz_assemble(wf_context *ctx, const wf_kernel *k, wf_args args, int a
         fprintf(stderr, "no PTX: %s\n", wf_last_message(ctx));
         abort();
     }
-    for (char *stage = text, *next; stage && !none; stage = next) { /* each begins with a comment */
+    for (char *stage = text, *next; stage && !none; stage = next) { /* each kernel begins with a comment */
         next = strstr(stage + 1, "\n// stage");
         none = !fz_assemble_module(stage, next ? (size_t)(next - stage) : strlen(stage), arch);
     }

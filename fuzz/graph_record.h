@@ -1,4 +1,4 @@
-/* graph_record.h - for fuzz_graph.c: bytes become a recording, step by step. */
+/* graph_record.h - for fuzz_graph.c: makes a recording from bytes, step by step. */
 #ifndef WEFT_GRAPH_RECORD_H
 #define WEFT_GRAPH_RECORD_H
 #include "graph_eval.h"
@@ -88,7 +88,7 @@ static void add_steps(recorder *r, unsigned steps)
     }
 }
 
-/* Any value with another one, of as many axes as may be. */
+/* Adds any value and another one, with as many axes as possible. */
 static void add_sum(recorder *r, int i)
 {
     wf_shape shape = r->pool[i].shape;
@@ -97,7 +97,7 @@ static void add_sum(recorder *r, int i)
     emit(r, t == WF_BOOL ? wf_xor(v, with) : wf_add(v, with), shape);
 }
 
-/* A scan of what was computed just before, and what is made of it alone, or of it, too. */
+/* Records a scan of the last value, and a value that uses only the scan, or the scan among others. */
 static void add_fed_scan(recorder *r)
 {
     if (r->set.kind != KIND_ARRAYS || in_whole_block(r) || r->n + 4 > MOST_VALUES)

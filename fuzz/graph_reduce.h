@@ -1,9 +1,9 @@
-/* graph_reduce.h - for fuzz_graph.c: reductions, and what outlives the recording. */
+/* graph_reduce.h - for fuzz_graph.c: reductions, and results that outlive the recording. */
 #ifndef WEFT_GRAPH_REDUCE_H
 #define WEFT_GRAPH_REDUCE_H
 #include "graph_values.h"
 
-/* Values whose sums and products are exact in any order: small integers, and signs. */
+/* Turns a value into one whose sums and products are exact in any order: small integers, and signs. */
 static wf_val exact(recorder *r, wf_join join, wf_val v)
 {
     wf_dtype t = wf_val_dtype(v);
@@ -19,7 +19,7 @@ static wf_val exact(recorder *r, wf_join join, wf_val v)
 
 static bool joins(wf_join join, wf_dtype t) { return wf__types_allow(wf__op_table[wf__join_op(join)].types, t); }
 
-/* All axes, or some. */
+/* Chooses all axes, or some. */
 static wf_axes any_axes(recorder *r, int rank)
 {
     return rank && take(r, 3) ? 1 + take(r, (1u << rank) - 1) : WF_ALL_AXES;
@@ -49,7 +49,7 @@ static void add_reduce(recorder *r)
     emit(r, wf_reduce(join, v, axes), shape);
 }
 
-/* An array to assign a result to, as the recording names it. */
+/* Returns an array to assign a result to, as the recording names it. */
 static wf_array *new_result(recorder *r, wf_dtype dtype, wf_shape shape)
 {
     int k = r->kept_n;
@@ -83,7 +83,7 @@ static void keep(recorder *r)
 
 static bool some_axes(const recorder *r) { return r->set.kind == KIND_SPACE_REDUCE && r->set.reduce != WF_ALL_AXES; }
 
-/* Of results: reduced axes are of extent 1, or dropped. */
+/* Returns the shape of a result, in which reduced axes have extent 1 or are dropped. */
 static wf_shape kept_shape(const recorder *r, bool drop)
 {
     wf_shape shape = { 0 };
@@ -112,16 +112,16 @@ static wf_array *new_reduced(recorder *r, wf_dtype dtype, unsigned rank)
 }
 
 /* ---- custom joins ---- */
-/* What is drawn for them costs no bytes, so that these go on to mean what they did. */
+/* A choice that takes no byte of the input, so that the meaning of older inputs does not change. */
 static unsigned also(recorder *r, unsigned below) { return (unsigned)(fz_next(&r->in.random) % below); }
 
-typedef struct custom { /* two variables whose join is recorded */
+typedef struct custom { /* two variables with a recorded join */
     unsigned form;
     wf_dtype dtype;
     wf_var a, b;
 } custom;
 
-/* (a, b) joined with (x, y), in an order that does not show. */
+/* Joins (x, y) into (a, b) so that the order is not visible. */
 static void join_custom(const custom *c, wf_val x, wf_val y)
 {
     wf_val a = wf_get(c->a), b = wf_get(c->b), first, second;
@@ -144,7 +144,7 @@ static void join_custom(const custom *c, wf_val x, wf_val y)
     wf_set(c->b, second);
 }
 
-/* Of floats without NaNs, and with one zero. */
+/* Turns floats into floats without NaN and with one kind of zero. */
 static wf_val ordered(wf_val v)
 {
     wf_dtype t = wf_val_dtype(v);
@@ -163,11 +163,11 @@ static void begin_custom(recorder *r, custom *c)
     c->a = wf_reduced(r->g, c->dtype, none, WF_JOIN_CUSTOM);
     c->b = c->form ? wf_reduced(r->g, c->dtype, none, WF_JOIN_CUSTOM) : wf_reduced(r->g, WF_I64, -1, WF_JOIN_CUSTOM);
     if (c->form == 1)
-        v = wf_max(v, none); /* i64 has less than that */
+        v = wf_max(v, none); /* the range of i64 goes below that */
     join_custom(c, v, c->form == 0 ? w : none);
 }
 
-/* Reducing graphs: some reductions of some values, then results into arrays. */
+/* Records some reductions of some values in a reducing graph, and stores the results in arrays. */
 static void reduce_all(recorder *r)
 {
     wf_var red[4];

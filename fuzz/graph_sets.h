@@ -1,5 +1,5 @@
-/* graph_sets.h - for fuzz_graph.c: the arrays of a recording once more, in two contexts at a time: other contents,
- * layouts and sizes, arrays in each other's memory; and what happens to arrays between two launches.
+/* graph_sets.h - for fuzz_graph.c: further sets of the arrays of a recording, each in two contexts, with other
+ * contents, layouts and sizes and with arrays in each other's memory; and work on arrays between two launches.
  */
 #ifndef WEFT_GRAPH_SETS_H
 #define WEFT_GRAPH_SETS_H
@@ -8,36 +8,36 @@
 
 enum { ORACLE, TESTED, SIDES };
 
-typedef struct fz_side { /* one context's */
+typedef struct fz_side { /* the arrays of one context */
     wf_context *ctx;
     fz_setup set;
-    wf_array *kept[MOST_KEPT];   /* results, made by the first recording that has them */
-    wf_array *copy;              /* of an array, while it lives */
-    fz_buffer more[MOST_ARRAYS]; /* of arrays that are not in the buffer that recordings know them in */
+    wf_array *kept[MOST_KEPT];   /* results; the first recording that has them makes them */
+    wf_array *copy;              /* a copy of an array, while it lives */
+    fz_buffer more[MOST_ARRAYS]; /* buffers of arrays that are not in the buffer of the first set */
     int more_n;
 } fz_side;
 
-/* How a set differs from the first one. */
+/* The differences of a set from the first one. */
 typedef struct fz_change {
-    int64_t times, plus; /* extents above 1: n times + plus, so that equal ones, and no others, stay equal */
-    bool layout;         /* another one */
-    bool apart;          /* two arrays of one buffer are in two */
-    bool repeats;        /* arrays that are only read are broadcast views */
+    int64_t times, plus; /* extents n above 1 become n times + plus, so that equal ones, and no others, stay equal */
+    bool layout;         /* another layout */
+    bool apart;          /* two arrays of one buffer get a buffer each */
+    bool repeats;        /* arrays that are only read become broadcast views */
     unsigned meet;       /* 1: an array takes the place of another one; 2: it is in the same buffer */
-    fz_reader in;        /* decides on details */
+    fz_reader in;        /* decisions on details */
 } fz_change;
 
 typedef struct fz_both {
     fz_side side[SIDES];
     bool made, resized;
-    bool alike;                 /* nothing but contents may differ from the first one */
-    uint8_t kept_as[MOST_KEPT]; /* this result goes to array number so much - 1, if it fits */
+    bool alike;                 /* only contents may differ from the first set */
+    uint8_t kept_as[MOST_KEPT]; /* this result goes to array kept_as - 1, if it fits; 0: to a new one */
 } fz_both;
 
-/* What is known of the arrays by what has been recorded of them. */
+/* The knowledge about arrays that recording gives. */
 typedef struct fz_known {
-    const fz_setup *set; /* once it was recorded: who writes what */
-    bool any_overlap;    /* the recording has a meaning however its arrays overlap */
+    const fz_setup *set; /* after recording: which array writes which buffer */
+    bool any_overlap;    /* the recording is right however its arrays overlap */
     uint32_t written;    /* arrays */
 } fz_known;
 
@@ -51,7 +51,7 @@ static wf_shape resized_shape(const fz_change *c, wf_shape shape)
     return shape;
 }
 
-/* What values of these arrays have at most, by broadcasting. */
+/* Returns the largest shape that values of these arrays get by broadcasting. */
 static wf_shape largest_shape(const fz_setup *set)
 {
     wf_shape most = { 0 };
@@ -68,7 +68,7 @@ static wf_shape largest_shape(const fz_setup *set)
     return most;
 }
 
-/* Extents above 1 stay above it; not so many points that recording would decide otherwise. */
+/* True if extents above 1 stay above 1, and the number of points does not change what is recorded. */
 static bool may_resize(const fz_setup *set, const fz_change *c)
 {
     wf_shape largest = set->kind == KIND_ARRAYS ? largest_shape(set) : set->space, then = resized_shape(c, largest);
@@ -98,14 +98,14 @@ static fz_change choose_change(fz_reader *in, const fz_setup *set, bool resizes)
     c.repeats = form == 5;
     c.meet = form == 6 ? 1 : form == 7 ? 1 + fz_take(in, 2) : 0;
     c.in = *in;
-    for (unsigned skip = c.layout ? 9 : 2; skip > 0; --skip) /* the next change has other details */
+    for (unsigned skip = c.layout ? 9 : 2; skip > 0; --skip) /* so that the next change has other details */
         fz_take(in, 2);
     c.in.random = fz_next(&in->random);
     return c;
 }
 
 /* ---- sets ---- */
-/* The first array with whose memory array k may go on; or k itself. */
+/* Returns the first array whose memory array k can take; or k itself. */
 static int partner_of(const fz_setup *set, const fz_known *known, int k)
 {
     const fz_array *a = &set->array[k];
@@ -119,7 +119,7 @@ static int partner_of(const fz_setup *set, const fz_known *known, int k)
     return k;
 }
 
-/* Its buffer goes on to be what it was first, as far as recordings decide by it. */
+/* Replaces the array; recordings go on to decide by its first buffer. */
 static void put(fz_array *a, wf_array *with)
 {
     wf_release(a->a);
@@ -143,7 +143,7 @@ static void meet(fz_setup *set, const fz_known *known, fz_change *c)
     }
 }
 
-/* One row again and again, instead of array k. */
+/* Replaces the array by a view that repeats one row. */
 static void repeat_row(fz_array *a)
 {
     int d = 0;
@@ -167,7 +167,7 @@ static void make_buffer(wf_context *ctx, fz_change *c, fz_buffer *b, uint64_t se
     fz_fill(ctx, b, seed);
 }
 
-/* Where array k is: a second array of a buffer may get a buffer of its own. */
+/* Returns the buffer for array k: a second array of a buffer may get its own. */
 static const fz_buffer *buffer_for(fz_side *side, fz_change *c, int k)
 {
     const fz_buffer *was = &side->set.buffer[side->set.array[k].buffer];
@@ -182,7 +182,7 @@ static const fz_buffer *buffer_for(fz_side *side, fz_change *c, int k)
     return b;
 }
 
-/* The same for each side, as all decisions are the change's. */
+/* Makes the arrays of a side; the change makes all decisions, so both sides are alike. */
 static void make_side(fz_side *side, const fz_setup *first, const fz_known *known, fz_change c)
 {
     fz_setup *set = &side->set;
@@ -287,7 +287,7 @@ static void give_contents(wf_context *ctx, wf_array *a, uint64_t random)
     wf_release(other.old);
 }
 
-/* By a recording: the last thing that is queued in the stream, if there is one. */
+/* Changes the elements by a recording, which is queued in the stream if there is one. */
 static void flip(wf_context *ctx, wf_stream *stream, wf_array *a)
 {
     wf_graph *g = wf_begin(ctx, .stream = stream);
@@ -300,7 +300,7 @@ static bool is_repeated(const fz_side *side, int k)
     return wf_array_count(side->set.array[k].a) > 1 && side->set.array[k].a->read_only;
 }
 
-/* A copy takes the place of array k, which goes on with memory that is another's until it is written. */
+/* Replaces array k by a copy, which shares its memory until one of them is written. */
 static void borrow(fz_side *side, int k)
 {
     wf_array *copy = side->more_n < MOST_ARRAYS ? wf_copy(side->set.array[k].a) : wf_retain(side->set.array[k].a);
@@ -310,7 +310,7 @@ static void borrow(fz_side *side, int k)
     put(&side->set.array[k], copy);
 }
 
-/* Something else is done with the arrays; `other`: they may become other ones. */
+/* Does other work on the arrays; `other`: they may be replaced. */
 static void disturb(fz_both *both, fz_reader *in, wf_stream *stream, bool other)
 {
     unsigned form = fz_take(in, 11), k = fz_take(in, (unsigned)both->side[0].set.arrays);
@@ -328,7 +328,7 @@ static void disturb(fz_both *both, fz_reader *in, wf_stream *stream, bool other)
             flip(side->ctx, s == TESTED ? stream : NULL, a);
         else if (form > 8 && other)
             borrow(side, (int)k);
-        else if ((form == 3 || form > 6) && !side->copy) /* of the memory, or of a part */
+        else if ((form == 3 || form > 6) && !side->copy) /* a copy of the memory, or of a part */
             must(side->ctx, (side->copy = wf_copy(random & 1 ? b->whole : a)) != NULL);
         else if (form == 4 && side->copy)
             flip(side->ctx, s == TESTED ? stream : NULL, side->copy);

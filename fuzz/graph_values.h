@@ -1,6 +1,5 @@
-/* graph_values.h - for fuzz_graph.c: a recording and the pool of its values; operands from the pool, and operations on them.
- * The same decisions are taken whichever way the recording is to be computed; what differs between the ways is how a value,
- * an array or a position is named.
+/* graph_values.h - for fuzz_graph.c: a recording and the pool of its values; operands from the pool, and operations on
+ * them. All ways of computing make the same decisions. They differ in how they name a value, an array or a position.
  */
 #ifndef WEFT_GRAPH_VALUES_H
 #define WEFT_GRAPH_VALUES_H
@@ -31,26 +30,26 @@ typedef struct value {
     wf_array *now; /* EAGER: the computed value */
     wf_shape shape;
     wf_dtype dtype;
-    uint32_t reads; /* buffers that it may be made of */
-    bool kept;      /* by the turn that is to run */
+    uint32_t reads; /* buffers that the value may depend on */
+    bool kept;      /* the coming turn keeps it */
 } value;
 
-/* Which values a run IN_TURNS found out of use: one that is AT_ONCE does without them, too. */
+/* The values that a run IN_TURNS found out of use; a run AT_ONCE does not use them either. */
 typedef struct fz_notes {
     bool *gone;
     size_t n, cap, at;
 } fz_notes;
 
-/* Of recordings that are launched, or recorded, again (graph_launch.h, graph_frozen.h). */
+/* A recording that is launched or recorded again (graph_launch.h, graph_frozen.h). */
 typedef struct fz_again {
-    bool open;    /* over other extents, too: none is part of the recording */
+    bool open;    /* for other extents as well: the recording has none of them */
     bool literal; /* constants stand for parameters */
-    bool notes;   /* what parameters there are is noted; otherwise, with `params`, they have these values */
+    bool notes;   /* true: notes the parameters; false: they have the values of `params` */
     wf_dtype dtype[MOST_PARAMS];
     double value[MOST_PARAMS];
     int params;
-    wf_array **kept;        /* results; where there is none yet it is made: */
-    const uint8_t *kept_as; /* it is array number so much - 1, if that fits; 0: a new one. NULL: all are */
+    wf_array **kept;        /* results; a missing one is made */
+    const uint8_t *kept_as; /* a missing one is array kept_as - 1, if that fits; 0: a new one. NULL: all are new */
 } fz_again;
 
 typedef struct recorder {
@@ -63,34 +62,34 @@ typedef struct recorder {
     value pool[MOST_VALUES];
     int n;
     wf_var var[MOST_VARS];
-    int var_value[MOST_VARS]; /* EAGER: index of the value it has */
+    int var_value[MOST_VARS]; /* EAGER: the index of its value */
     wf_dtype var_dtype[MOST_VARS];
     wf_shape var_shape[MOST_VARS];
     int vars, params;
-    int blocks, loops; /* open ones */
-    int calls;         /* open ones: no effects, since not every way records every function */
-    bool whole_blocks; /* there were blocks of whole arrays, which the naive way does not know */
+    int blocks, loops; /* number of open blocks and loops */
+    int calls;         /* number of open calls, in which there are no effects: not every way records every function */
+    bool whole_blocks; /* there were blocks of whole arrays, which the naive way lacks */
     struct {           /* ARRAYS, in the outermost open block: */
-        int by;        /* the array, + 1, that alone accesses the buffer, as whole; -1: by others, or by index */
-        int writer;    /* as fz_buffer's */
+        int by;        /* the array, + 1, that alone accesses the buffer, as a whole; -1: others do, or by index */
+        int writer;    /* as in fz_buffer */
     } use[MOST_BUFFERS];
-    uint32_t reads;     /* buffers that the step has read */
-    uint32_t written;   /* buffers, in this turn */
-    uint32_t vars_read; /* buffers that variables may be made of: blocks take all of these along */
-    fz_reader turns;    /* decides what becomes of them */
-    bool turning;       /* it does */
+    uint32_t reads;     /* buffers that this step has read */
+    uint32_t written;   /* buffers that this turn has written */
+    uint32_t vars_read; /* buffers that variables may depend on; a block depends on all of these */
+    fz_reader turns;    /* decisions about turns */
+    bool turning;       /* the recording is run in turns */
     fz_notes *notes;
-    fz_again *again;                   /* NULL: it is not */
-    int first_arrays;                  /* what the recording began with */
-    wf_array *released[MOST_RELEASED]; /* AT_ONCE: not yet, what is IN_TURNS */
+    fz_again *again;                   /* NULL: the recording is not launched or recorded again */
+    int first_arrays;                  /* number of arrays at the beginning */
+    wf_array *released[MOST_RELEASED]; /* AT_ONCE: arrays that IN_TURNS has released */
     int released_n;
     wf_stream *stream;
     wf_array *kept[MOST_KEPT];
     wf_array *kept_formal[MOST_KEPT];
     int kept_n;
     int64_t point[WF_MAX_RANK];
-    bool atomics; /* are drawn, too */
-    bool inexact; /* a float reduction whose order may show */
+    bool atomics; /* atomic operations are drawn as well */
+    bool inexact; /* there is a float reduction whose order may be visible */
     bool failed;
 } recorder;
 
@@ -123,11 +122,11 @@ static void begin(recorder *r)
     r->g = wf_begin_with(r->ctx, &space);
 }
 
-/* The array as the recording names it. */
+/* Returns the array as the recording names it. */
 static wf_array *named(recorder *r, int k)
 {
     uint32_t buffer = 1u << r->set.array[k].buffer;
-    r->reads |= r->written & buffer ? ~0u : buffer; /* what has just been stored, whatever it is made of */
+    r->reads |= r->written & buffer ? ~0u : buffer; /* just stored: it may depend on any buffer */
     if (r->how != KERNEL)
         return r->set.array[k].a;
     if (!r->formal[k]) {
@@ -138,7 +137,7 @@ static wf_array *named(recorder *r, int k)
     return r->formal[k];
 }
 
-/* What reads of array k meet: POINTS read what was there before the launch, until this point wrote. */
+/* Returns the array that reads of array k see: POINTS read the old contents until this point has written. */
 static wf_array *source(recorder *r, int k)
 {
     if (r->how == POINTS && !r->set.buffer[r->set.array[k].buffer].writer)
@@ -146,7 +145,7 @@ static wf_array *source(recorder *r, int k)
     return named(r, k);
 }
 
-/* May a recording depend on extents? */
+/* True if the recording must not depend on extents. */
 static bool open_arrays(const recorder *r) { return r->again && r->again->open && r->set.kind == KIND_ARRAYS; }
 
 static wf_val extent_of(recorder *r, int k, int axis)
@@ -154,7 +153,7 @@ static wf_val extent_of(recorder *r, int k, int axis)
     return r->again && r->again->open ? wf_dim(r->g, named(r, k), axis) : WF_V((double)r->set.array[k].shape.dim[axis]);
 }
 
-/* The array that the next result is assigned to. */
+/* Returns the array for the next result. */
 static wf_array *result_array(recorder *r, wf_dtype dtype, wf_shape shape)
 {
     wf_array **kept = r->again && r->again->kept ? &r->again->kept[r->kept_n] : NULL;
@@ -181,7 +180,7 @@ static int emit(recorder *r, wf_val v, wf_shape shape)
     value *p = &r->pool[r->n];
     *p = (value){ .val = v, .shape = shape, .dtype = wf_val_dtype(v), .reads = r->reads };
     wf_shape have = wf_val_shape(v);
-    if (p->dtype == WF_NONE) /* refused: say why */
+    if (p->dtype == WF_NONE) /* an error: print it */
         check(r, wf_run(r->g));
     if (r->set.kind == KIND_ARRAYS && r->how != KERNEL && !in_whole_block(r) && !fz_same_shape(&have, &shape)) {
         fprintf(stderr, "a value has another shape than broadcasting gives\n");
@@ -217,14 +216,15 @@ static bool has_space(const recorder *r, const wf_shape *shape)
     return fz_broadcast(&both, shape) && fz_same_shape(&both, &r->set.space);
 }
 
-/* Any value; in a block of whole arrays one that goes with its lanes, else the constant that all recordings begin with. */
+/* Picks any value; in a block of whole arrays one that broadcasts with the lanes, else the constant that all recordings
+ * begin with. */
 static int pick(recorder *r)
 {
     int i = (int)take(r, (unsigned)r->n);
     return in_whole_block(r) && !has_space(r, &r->pool[i].shape) ? 0 : i;
 }
 
-/* Some value that fits the shape, as dtype t; sometimes a number (when `numbers`). Widens *shape. */
+/* Returns a value that broadcasts with *shape, as dtype t; with `numbers` sometimes a number. Widens *shape. */
 static wf_val operand(recorder *r, wf_dtype t, bool numbers, wf_shape *shape)
 {
     unsigned i = take(r, (unsigned)r->n + (numbers ? 3 : 0));
@@ -233,7 +233,7 @@ static wf_val operand(recorder *r, wf_dtype t, bool numbers, wf_shape *shape)
     wf_shape both = *shape;
     bool fits = !in_whole_block(r) || has_space(r, &r->pool[i].shape);
     if (!fits || !fz_broadcast(&both, &r->pool[i].shape) || !few_points(&both))
-        i = 0; /* a scalar, which fits everything */
+        i = 0; /* a scalar, which broadcasts with everything */
     fz_broadcast(shape, &r->pool[i].shape);
     return cast_to(use(r, (int)i), t);
 }
@@ -270,7 +270,7 @@ static void add_operation(recorder *r)
 {
     unsigned op;
     wf_dtype t;
-    do { /* expansions are long to compile, and tested function by function: fewer of them */
+    do { /* fewer expansions: they take long to compile, and other tests cover each of them */
         op = WF__BITCAST + 1 + take(r, WF__OP_COUNT - WF__BITCAST - 1);
         t = any_dtype_of(r, op);
     } while (wf__op_expands(op, t) && take(r, 16));
@@ -303,7 +303,7 @@ static void add_cast(recorder *r)
     emit(r, bits ? wf_bitcast(without_nan(v), t) : cast_to(v, t), shape);
 }
 
-/* Not every way records every function of a table: no parameters there, where numbers count. */
+/* In functions of a table there are no parameters while these are counted: not every way records every function. */
 static wf_val parameter(recorder *r, wf_dtype t, double initial)
 {
     fz_again *again = r->again;

@@ -1,4 +1,4 @@
-/* graph_views.h - for fuzz_graph.c: values made of the elements of others, scans. */
+/* graph_views.h - for fuzz_graph.c: values made of the elements of others, and scans. */
 #ifndef WEFT_GRAPH_VIEWS_H
 #define WEFT_GRAPH_VIEWS_H
 #include "graph_reduce.h"
@@ -10,7 +10,7 @@ static wf_val sliced(recorder *r, int i, wf_shape *shape)
             stop = take(r, 3) ? (int64_t)take(r, (unsigned)(2 * n + 3)) - n - 1 : WF_END_INDEX,
             step = (int64_t)take(r, 6) - 3;
     step += step >= 0;
-    if (take(r, 3) == 0) /* the most usual one: the first so many */
+    if (take(r, 3) == 0) /* the usual case: the first elements */
         start = 0, step = 1;
     shape->dim[axis] = wf__slice_range(n, &(int64_t){ start }, stop, step);
     return wf_slice(use(r, i), axis, start, stop, step);
@@ -30,12 +30,12 @@ static wf_val permuted(recorder *r, int i, wf_shape *shape)
     return wf_permute(use(r, i), axes);
 }
 
-/* Cuts the number of elements into up to four factors. */
+/* Reshapes value i, whose number of elements is cut into up to four factors. */
 static wf_val reshaped(recorder *r, int i, wf_shape *shape)
 {
     int64_t left = fz_points(shape);
     wf_shape to = { 0 };
-    for (int d = take(r, 3) ? 0 : 3; d < 3; ++d) { /* often all of them: one axis */
+    for (int d = take(r, 3) ? 0 : 3; d < 3; ++d) { /* often one axis for all elements */
         int64_t factor = 1 + (int64_t)take(r, 6);
         if (left % factor == 0) {
             to.dim[to.rank++] = factor;
@@ -49,7 +49,7 @@ static wf_val reshaped(recorder *r, int i, wf_shape *shape)
     return wf_reshape(use(r, i), to);
 }
 
-/* Formals leave the extents open; a reshape says them. */
+/* Returns value i with a known shape: formals leave extents open, and a reshape fixes them. */
 static wf_val of_known_shape(recorder *r, int i) { return wf_reshape(use(r, i), r->pool[i].shape); }
 
 static wf_val widened(recorder *r, int i, wf_shape *shape)
@@ -96,7 +96,7 @@ static wf_val gathered(recorder *r, int i, wf_shape *shape)
     return wf_gather_or_n(use(r, i), other, (wf_vals){ index, (size_t)was.rank });
 }
 
-/* A scan of value i, if it may be scanned by that join. */
+/* Records a scan of value i, if that join applies to it. */
 static void scan_of(recorder *r, int i, wf_join join, int axis)
 {
     bool exclusive = take(r, 2), reversed = take(r, 2);
@@ -111,7 +111,7 @@ static bool is_scanned(const recorder *r, int i, wf_join join)
            (pairs || joins(join, sums && t == WF_BOOL ? WF_I64 : t));
 }
 
-/* Scans, block reductions, and one value behind another. */
+/* Records scans, block reductions and concatenations. */
 static void add_scan(recorder *r)
 {
     int i = pick(r), axis;

@@ -1,5 +1,5 @@
-/* replay_main.c - runs a fuzz target without libFuzzer: every file named on the command line, and every file of every
- * folder named there, goes through LLVMFuzzerTestOneInput once. So the corpora are ordinary tests with any compiler.
+/* replay_main.c - runs a fuzz target without libFuzzer. Each file named on the command line, and each file of a folder
+ * named there, goes through LLVMFuzzerTestOneInput once. So the corpora are ordinary tests with any compiler.
  *
  *   fuzz_<x> file-or-folder ...
  *   fuzz_<x> --random count [first seed]     inputs made from seeds instead; no libFuzzer needed
@@ -63,7 +63,7 @@ static int replay_file(const char *path)
 
 static int by_name(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
 
-/* Number of files run, or -1. */
+/* Runs a file, or all files of a folder. Returns their number, or -1. */
 static int replay(const char *path)
 {
     struct stat info;
