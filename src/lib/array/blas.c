@@ -198,7 +198,7 @@ bool wfl_blas_product(const wf_array *a, const wf_array *b, const wf_shape *out,
     if (!multiply)
         return *why;
     wf_freeze_refuse(wf_array_context(a), "wf_array_matmul",
-                     "the BLAS is no launch; with WEFT_BLAS=none launches do the work");
+                     "a BLAS computes it, which is no launch; with WEFT_BLAS=none launches do");
     operand x, y = { .array = NULL };
     if (operand_of(a, &x) && operand_of(b, &y))
         *result = by_blas(multiply, &x, &y, out, dtype);
