@@ -104,7 +104,6 @@ static void cut(wf__plan *plan, int64_t size)
     for (uint32_t s = 0; s < plan->stage_n; ++s) {
         wf__stage *stage = &plan->stage[s];
         int last = stage->body.rank - 1, inner = stage->body.kept_lane ? last - 1 : last;
-        stage->fused = false;
         if (!stage->body.red_n || stage->empty)
             continue;
         stage->blocks = stage->parts = 1;

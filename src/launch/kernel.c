@@ -362,11 +362,12 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
     for (uint32_t s = 0; e && status == WF_OK && s < e->plan.stage_n; ++s) {
         const wf__stage *stage = &e->plan.stage[s];
         if (stage->scan.on) {
+            const wf__plan_step *step = wf__step_of(&e->plan, s);
             wf__str_addf(&request->out, "%s# stage %u of %u: a scan along axis %u%s\n", s ? "\n" : "", (unsigned)s + 1,
                          (unsigned)e->plan.stage_n, (unsigned)stage->scan.axis,
-                         s && stage[-1].fused ? ", part by part with the stage before"
-                         : stage->fused       ? ", part by part with the stage behind"
-                                              : "");
+                         step->producer != WF__NO_STAGE   ? ", part by part with the stage before"
+                         : step->consumer != WF__NO_STAGE ? ", part by part with the stage behind"
+                                                          : "");
             continue;
         }
         bool one_point = stage->body.rank == 1 && stage->extent[0] == 1;
@@ -374,7 +375,7 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
                      (unsigned)e->plan.stage_n);
         for (int d = 0; d < stage->body.rank; ++d)
             wf__str_addf(&request->out, " %lld", (long long)stage->extent[d]);
-        bool there = ptx && s && wf__gpu_post(&e->plan, stage - 1);
+        bool there = ptx && s && wf__consumer_of(&e->plan, stage - 1);
         wf__str_addf(&request->out, "%s\n",
                      there               ? " (done by the kernel before)"
                      : one_point && !ptx ? " (one point: interpreted)"

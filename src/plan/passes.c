@@ -3,7 +3,7 @@
  * A recording is first cut into stages, one index space each: array graphs by the passes of src/plan/split, index spaces
  * by those of src/plan/space. Then each stage becomes a kernel, by the passes of src/plan/scan and src/plan/kernel: all
  * of them for one stage, then for the next, because the layout of a stage decides how the temporaries lie that the
- * following ones read. At last stages are put together.
+ * following ones read. At last stages become steps.
  *
  * In debug builds the IR is verified after each pass.
  */
@@ -49,7 +49,7 @@ static const wf__pass passes[] = {
     { "expand",          GRAPHS | TARGETS,      .stage = wf__pass_expand },       /* only what backends know (kernel.h) */
     { "lockstep",        GRAPHS | COMPILED,     .stage = wf__pass_counters },     /* common counters of loops are scalars */
     { "partition",       GRAPHS | TARGETS,      .stage = wf__pass_partition },    /* boxes, work */
-    { "fuse",            GRAPHS | TARGETS,      .plan = wf__pass_fuse },          /* stages that run piece by piece together */
+    { "schedule",        GRAPHS | TARGETS,      .plan = wf__pass_schedule },      /* steps: stages that run together */
     { "open-extents",    ARRAYS | TARGETS,      .stage = wf__pass_open_extents }, /* large extents are numbers of the launch */
     { "number-arrays",   GRAPHS | TARGETS | DEBUG, .stage = wf__pass_number_arrays }, /* findings can name arrays */
 };
@@ -131,6 +131,8 @@ static void log_pass(const wf__planning *p, const wf__pass *pass, uint32_t first
             wf__split_print(p, log->out);
         else if (!p->plan->stage_n)
             wf__space_print(p, log->out);
+        if (pass->plan)
+            wf__plan_print_steps(p->plan, log->out);
         for (uint32_t s = first; s < end; ++s)
             wf__plan_print_stage(p->plan, p->bind, s, log->out);
     }

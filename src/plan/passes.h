@@ -41,7 +41,7 @@ bool wf__pass_partition(wf__planning *p, uint32_t s);
 bool wf__pass_open_extents(wf__planning *p, uint32_t s);
 bool wf__pass_number_arrays(wf__planning *p, uint32_t s);
 /* ---- all stages ---- */
-bool wf__pass_fuse(wf__planning *p);
+bool wf__pass_schedule(wf__planning *p);
 
 /* Makes `all` hold the temporaries that a pass has added. false: out of memory, which is the plan's error. */
 bool wf__planning_bind(wf__planning *p);

@@ -199,6 +199,7 @@ void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), vo
             free_code(user, code);
     }
     wf__free(plan->stage);
+    wf__free(plan->step);
     wf__free(plan->temp);
     *plan = (wf__plan){ 0 };
 }

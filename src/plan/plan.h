@@ -144,18 +144,14 @@ typedef struct wf__stage {
     wf_axes dropped;     /* axes of the space that arrays of a smaller rank do not have */
     wf__mem_layout *mem; /* one per slot */
     int64_t extent[WF_MAX_RANK], block[WF_MAX_RANK], blocks;
-    wf__team team;    /* if there is one, extents and block are those of the space */
-    bool boxed;       /* boxes are blocks, on a processor, of `box`; extents and block are those of the space */
-    wf_shape box;     /* of a team's, or then: of a block */
-    uint32_t numbers; /* not 0: 1 + the first of the parameters, one for each axis, that say which block a box is */
-    /* Not 0: so many stages, sections of the recording, from this one on, run block by block, with memory that is the
-     * block's own. In such a chain: how far on in it the operator's stage is. */
-    int8_t chain, chief;
+    wf__team team;       /* if there is one, extents and block are those of the space */
+    bool boxed;          /* boxes are blocks, on a processor, of `box`; extents and block are those of the space */
+    wf_shape box;        /* of a team's, or then: of a block */
+    uint32_t numbers;    /* not 0: 1 + the first of the parameters, one for each axis, that say which block a box is */
     int8_t slabs;        /* the one axis that is cut, where consecutive blocks are as good as one; else -1 */
     bool empty;          /* no points */
     bool streams;        /* big enough for non-temporal stores, if addresses are aligned */
     bool long_rows;      /* code may count on the promise of that name in kernel.h */
-    bool fused;          /* the next stage may follow box by box, or, if one of them scans, part by part (fuse.c) */
     wf__private *copies; /* accumulations into private memory */
     uint32_t copies_n;
     uint32_t private_bytes; /* on GPUs: of shared memory, the copies of a block of threads */
@@ -176,6 +172,31 @@ typedef struct wf__temp { /* an array between stages; object number: recording's
     uint32_t copy_of;            /* 1 + the object of the recording whose contents it holds; 0: none's */
 } wf__temp;
 
+/* Stages of an index space's sections that run one after the other for a block, and then for the next block. */
+typedef struct wf__per_block {
+    uint32_t first, count; /* consecutive stages; count 0 = none */
+    uint32_t main;         /* the operator's stage */
+    wf__own_memory own;    /* scratch of a block, in the memory of a worker */
+} wf__per_block;
+
+typedef enum wf__step_kind {
+    WF__STEP_MAP,      /* one kernel without reductions */
+    WF__STEP_REDUCE,   /* a kernel with reductions, and a consumer of its results, if there is one */
+    WF__STEP_SCAN,     /* a scan, with a producer and a consumer that run part by part with it, if there are any */
+    WF__STEP_PER_BLOCK /* several kernels: all of them for a block, then all of them for the next block */
+} wf__step_kind;
+
+/* Stages that run together. The consumer of a reduction runs after each of its boxes on a processor. On a GPU it runs
+ * in the kernel that completes the results. A runner may run producers and consumers as kernels of their own instead. */
+enum { WF__NO_STAGE = UINT32_MAX };
+typedef struct wf__plan_step {
+    wf__step_kind kind;
+    uint32_t first, count; /* consecutive stages */
+    uint32_t main;         /* the stage that is mapped, reduces or scans; per block: the operator's stage */
+    uint32_t producer;     /* the stage that computes what is scanned; WF__NO_STAGE = none */
+    uint32_t consumer;     /* the only stage that uses the results; WF__NO_STAGE = none */
+} wf__plan_step;
+
 typedef struct wf__plan {
     wf__stage *stage;
     uint32_t stage_n, stage_cap;
@@ -184,7 +205,9 @@ typedef struct wf__plan {
     uint32_t objects; /* of the recording; temps follow */
     uint32_t params;  /* of the recording; reductions' results follow */
     uint32_t most_reds;
-    wf__own_memory own; /* of a block of a chain of stages */
+    wf__per_block per_block;
+    wf__plan_step *step; /* in the order in which they run; each stage is in one of them */
+    uint32_t step_n, step_cap;
     wf__target_kind target;
     _Atomic bool has_run;          /* code for its stages has been asked for */
     const wf__recording *recorded; /* while the plan is made */
@@ -229,6 +252,17 @@ static inline unsigned wf__stage_number(const wf__plan *plan, const wf__stage *s
     return (unsigned)(stage - plan->stage);
 }
 void wf__plan_explain(wf__plan *plan, const char *topic, const char *format, ...) WF__PRINTF(3, 4);
+
+/* Appends the steps, a line each. */
+void wf__plan_print_steps(const wf__plan *plan, wf__str *out);
+
+/* ---- schedule.c ---- */
+/* True if the results are joined from those of several boxes or parts, or are initial values since there are no
+ * points. On a GPU, a kernel of its own does this. */
+bool wf__joins_boxes(const wf__stage *stage);
+const wf__plan_step *wf__step_of(const wf__plan *plan, uint32_t s); /* the step that runs stage s */
+/* The consumer in the step whose main stage this is; NULL = none. */
+const wf__stage *wf__consumer_of(const wf__plan *plan, const wf__stage *stage);
 
 /* ---- parts of passes that others use ---- */
 /* loop_axes.c. Loops that have all the effects of a section become axes, where their turns do not depend on each other:

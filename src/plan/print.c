@@ -5,6 +5,7 @@
  *
  *   plan for cpu: 2 objects, 1 temporary, 2 stages
  *   temporary t0: f32 (3, 4)                         C order; else `strides (1, 3)` follows
+ *   step 0: map stage 0                              what runs together, in order
  *
  *   stage 0: space (3, 4)
  *   loops 12, boxes 12, work 108
@@ -184,10 +185,6 @@ static void print_blocks(const printer *p, const wf__stage *stage)
         wf__str_addf(p->out, "thread block of %d along axis %d%s\n", team->threads, team->axis,
                      team->single ? ", a point each" : "");
     add_own(p, &team->own, "memory of a thread block");
-    if (stage->chain)
-        wf__str_addf(p->out, "chain of %d stages, block by block\n", (int)stage->chain);
-    if (stage->chief)
-        wf__str_addf(p->out, "the operator of the chain is at %+d\n", (int)stage->chief);
 }
 
 static void print_copies(const printer *p, const wf__stage *stage)
@@ -285,7 +282,6 @@ static void print_stage(const printer *p, uint32_t s)
     add_shape(p, &stage->space);
     add_axes(p, ", reduces", stage->reduce);
     add_axes(p, ", drops", stage->dropped);
-    add_flag(p, stage->fused, ", fused with the next");
     wf__str_add(p->out, "\n");
     print_scan(p, stage);
     print_views(p, stage);
@@ -310,6 +306,41 @@ static void print_stage(const printer *p, uint32_t s)
     }
 }
 
+static void print_step(const wf__plan *plan, const wf__plan_step *step, wf__str *out)
+{
+    switch (step->kind) {
+    case WF__STEP_MAP:
+        wf__str_addf(out, "map stage %u", (unsigned)step->main);
+        break;
+    case WF__STEP_REDUCE:
+        wf__str_addf(out, "reduce stage %u", (unsigned)step->main);
+        if (step->consumer != WF__NO_STAGE)
+            wf__str_addf(out, ", stage %u %s", (unsigned)step->consumer,
+                         plan->target == WF__GPU ? "in the kernel that completes the results" : "after each box");
+        break;
+    case WF__STEP_SCAN:
+        wf__str_addf(out, "scan stage %u", (unsigned)step->main);
+        if (step->producer != WF__NO_STAGE)
+            wf__str_addf(out, ", stage %u before each part", (unsigned)step->producer);
+        if (step->consumer != WF__NO_STAGE)
+            wf__str_addf(out, ", stage %u after each part", (unsigned)step->consumer);
+        break;
+    case WF__STEP_PER_BLOCK:
+        wf__str_addf(out, "per block stages %u to %u, of which %u is the operator's", (unsigned)step->first,
+                     (unsigned)(step->first + step->count - 1), (unsigned)step->main);
+        break;
+    }
+    wf__str_add(out, "\n");
+}
+
+void wf__plan_print_steps(const wf__plan *plan, wf__str *out)
+{
+    for (uint32_t i = 0; i < plan->step_n; ++i) {
+        wf__str_addf(out, "step %u: ", (unsigned)i);
+        print_step(plan, &plan->step[i], out);
+    }
+}
+
 void wf__plan_print_stage(const wf__plan *plan, const wf__bind *bind, uint32_t s, wf__str *out)
 {
     print_stage(&(printer){ .plan = plan, .bind = bind, .out = out }, s);
@@ -330,7 +361,8 @@ void wf__plan_print(const wf__plan *plan, const wf__bind *bind, wf__str *out)
     wf__str_add(out, "\n");
     for (uint32_t t = 0; t < plan->temp_n; ++t)
         print_temp(&p, t);
-    add_own(&p, &plan->own, "memory of a block");
+    add_own(&p, &plan->per_block.own, "memory of a block");
+    wf__plan_print_steps(plan, out);
     for (uint32_t s = 0; s < plan->stage_n; ++s)
         print_stage(&p, s);
 }

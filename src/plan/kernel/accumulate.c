@@ -206,8 +206,8 @@ static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const reco
 static bool fits_block(const wf__plan *plan, const wf__stage *stage, const wf__ir *ir, const target *t, unsigned dtype)
 {
     uint64_t room = WF__TEAM_MEMORY - stage->private_bytes;
-    return !t->shared && !t->repeats && !ir->red_n && !plan->own.bytes && !stage->scan.on && t->elements > 0 &&
-           t->elements <= t->updates && t->elements <= room / wf__size(dtype);
+    return !t->shared && !t->repeats && !ir->red_n && !plan->per_block.own.bytes && !stage->scan.on &&
+           t->elements > 0 && t->elements <= t->updates && t->elements <= room / wf__size(dtype);
 }
 
 /* Where lanes of a warp often meet, joining them first costs less than as many atomic operations: at one place for all
@@ -268,7 +268,7 @@ static const char *why_mode(const wf__plan *plan, const wf__ir *ir, const wf__no
         return "other operations on this memory are atomic";
     if (t->repeats)
         return "elements of the array overlap";
-    if (plan->own.bytes)
+    if (plan->per_block.own.bytes)
         return "blocks of a chain have no copies";
     if (mode == WF__MODE_EXPAND)
         return "there are enough updates for the elements";
@@ -305,7 +305,7 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
         mode = WF__MODE_EXPAND;
     else if (plan->target == WF__GPU)
         mode = on_gpu(&t, ir, vary, n, mode, fits);
-    else if (t.atomic || t.repeats || (plan->own.bytes && stage->boxed)) /* chains have no private copies */
+    else if (t.atomic || t.repeats || (plan->per_block.own.bytes && stage->boxed)) /* no private copies per block */
         mode = mode == WF__MODE_LOCAL ? mode : WF__MODE_DIRECT;
     else if (mode == WF__MODE_AUTO)
         mode = WF__COPIED_PER_UPDATE * t.updates >= t.elements ? WF__MODE_EXPAND : WF__MODE_DIRECT;

@@ -76,8 +76,8 @@ bool wf__pass_open_extents(wf__planning *p, uint32_t s)
     wf__plan *plan = p->plan;
     wf__stage *stage = &plan->stage[s];
     wf__ir *ir = &stage->body;
-    /* The launch has room for so many slots of stages that run piece by piece. */
-    bool full = ir->slot_n >= WF__MOST_FUSED && (stage->fused || (s && stage[-1].fused));
+    /* The launch on a processor has room for so many slots of stages that run piece by piece. */
+    bool full = ir->slot_n >= WF__MOST_FUSED && plan->target == WF__PROCESSOR && wf__step_of(plan, s)->count > 1;
     if (full)
         wf__plan_because(plan, "open extents", "stage %u keeps its extents: it is fused, and has no slot to spare",
                          (unsigned)s);

@@ -3,7 +3,7 @@
  * block along each axis is a parameter. So what is read from the block's scratch lies side by side for the points of a
  * row, which divisions of indices would hide.
  *
- * Where scratch is small, the stages of all sections are a chain: a worker runs them one after the other for a block,
+ * Where scratch is small, the stages of all sections run per block: a worker runs them one after the other for a block,
  * with memory of its own, which stays in its cache, and then for the next block.
  */
 #include "plan/space/block_boxes.h"
@@ -181,7 +181,7 @@ static bool has_loops(const wf__ir *ir)
     return false;
 }
 
-const char *wf__why_no_chain(const wf__recording *rec, const wf__bind *bind)
+const char *wf__why_not_per_block(const wf__recording *rec, const wf__bind *bind)
 {
     if (!wf__has_scratch(rec))
         return "there is no scratch";
@@ -192,15 +192,16 @@ const char *wf__why_no_chain(const wf__recording *rec, const wf__bind *bind)
     return wf__sections_cross(rec, bind) ? "an array is written in one section and used in another" : NULL;
 }
 
-void wf__chain(wf__plan *plan, uint32_t first, int stages, int chief, const wf_shape *box)
+void wf__set_per_block(wf__plan *plan, uint32_t first, uint32_t count, uint32_t main, const wf_shape *box)
 {
-    for (int k = 0; k < stages; ++k) {
-        wf__stage *stage = &plan->stage[first + (uint32_t)k];
+    plan->per_block.first = first;
+    plan->per_block.count = count;
+    plan->per_block.main = first + main;
+    for (uint32_t k = 0; k < count; ++k) {
+        wf__stage *stage = &plan->stage[first + k];
         stage->boxed = true;
-        stage->chief = (int8_t)(chief - k);
-        stage->chain = (int8_t)(k ? 0 : stages);
         stage->box = stage->space;
         for (int d = 0; d < box->rank; ++d)
-            stage->box.dim[d] = k == chief ? box->dim[d] : 1;
+            stage->box.dim[d] = k == main ? box->dim[d] : 1;
     }
 }

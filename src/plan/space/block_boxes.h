@@ -8,10 +8,10 @@ const char *wf__why_no_boxes(const wf__recording *rec, const wf_shape *space, wf
 /* If the operator asks which block it is in, a parameter of the stage says so, and boxes are blocks. */
 bool wf__number_boxes(wf__plan *plan, const wf_shape *block, wf__stage *stage);
 /* Indices into a block's own memory that count from where the block begins count from the beginning of the space, as
- * other indices do, where the slot says so: `shift`. The stage is one of a chain. */
+ * other indices do, where the slot says so: `shift`. The stage runs per block. */
 bool wf__shift_boxes(wf__plan *plan, const wf_shape *block, wf__stage *stage);
 /* Why sections may not run one after the other, block by block; NULL: they may. Loops have become axes. */
-const char *wf__why_no_chain(const wf__recording *rec, const wf__bind *bind);
-/* Makes a chain of so many stages; chief: which of them is the operator's. */
-void wf__chain(wf__plan *plan, uint32_t first, int stages, int chief, const wf_shape *box);
+const char *wf__why_not_per_block(const wf__recording *rec, const wf__bind *bind);
+/* Makes `count` stages from `first` on run per block; main: which of them is the operator's. */
+void wf__set_per_block(wf__plan *plan, uint32_t first, uint32_t count, uint32_t main, const wf_shape *box);
 #endif

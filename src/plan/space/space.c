@@ -29,9 +29,9 @@ typedef struct spacer {
     wf_axes reduce;          /* axes of the space */
     wf__team team;           /* blocks on a GPU */
     wf_shape box;            /* of blocks on a processor; rank 0: they are no boxes */
-    bool chained;            /* and have memory of their own */
+    bool per_block;          /* and have memory of their own */
     wf_shape turns[2];       /* axes that loops of WF_SECTION_INIT and of WF_SECTION_DEINIT have become */
-    uint32_t copies_at;      /* chained: where the next copy of an array goes, before all sections */
+    uint32_t copies_at;      /* per block: where the next copy of an array goes, before all sections */
     bool keeps;              /* there are kept axes with other than one point */
     late *late;
     uint32_t late_n, late_cap;
@@ -99,7 +99,7 @@ static wf__bind bind_of(const spacer *s, uint32_t object)
 /* A stage that copies all elements of one object to another, both laid out like `b`. */
 static bool add_copy_stage(spacer *s, const wf__bind *b, uint32_t from, uint32_t to)
 {
-    bool before = s->chained && to >= s->plan->objects;
+    bool before = s->per_block && to >= s->plan->objects;
     wf__stage *stage = wf__plan_add_stage(s->plan, before ? s->copies_at++ : s->plan->stage_n);
     if (!stage)
         return false;
@@ -167,7 +167,7 @@ static bool redirect_loads(spacer *s, wf__ir *ir)
         wf__node *load = &ir->node[r];
         const wf__slot *slot = load->op == WF__LOAD ? &ir->slot[load->a] : NULL;
         bool of_array = slot && (slot->object < s->rec->options.objects || slot->scratch); /* else: results */
-        if (!of_array || ((s->team.threads || s->chained) && slot->scratch) ||
+        if (!of_array || ((s->team.threads || s->per_block) && slot->scratch) ||
             !wf__reads_other_points(&s->memory, ir, r))
             continue;
         uint32_t k = load->a, object = ir->slot[k].object;
@@ -322,7 +322,7 @@ static bool add_operator(spacer *s)
     if (!rec->ir.red_n) {
         stage->box = s->box;
         return !s->box.rank || (wf__number_boxes(s->plan, &rec->block, stage) &&
-                                (!s->chained || wf__shift_boxes(s->plan, &rec->block, stage)));
+                                (!s->per_block || wf__shift_boxes(s->plan, &rec->block, stage)));
     }
     if (s->keeps) {
         if (!add_results(s, stage))
@@ -374,7 +374,7 @@ static bool plan_sections(spacer *s)
     wf_shape before = with_turns(&blocks, &s->turns[0]), after = with_turns(&blocks, &s->turns[1]);
     wf__plan_because(s->plan, "sections", "%s%s%s%s%s", begins ? "a stage of blocks begins, then " : "",
                      "the operator has a stage", ends ? ", then a stage of blocks ends" : "",
-                     s->chained ? "; each block runs all of them" : "",
+                     s->per_block ? "; each block runs all of them" : "",
                      !rec->ir.red_n     ? ""
                      : rec->post.n <= 1 ? "; nothing follows its results"
                      : s->keeps         ? "; a stage over the kept axes follows, with results in temporaries"
@@ -385,8 +385,8 @@ static bool plan_sections(spacer *s)
     uint32_t number = s->plan->stage_n - 1;
     if (!assign_outputs(s) || (ends && !add_section(s, &rec->deinit, block, &after, 0)))
         return false;
-    if (s->chained)
-        wf__chain(s->plan, s->copies_at, begins + 1 + ends, begins, &s->box);
+    if (s->per_block)
+        wf__set_per_block(s->plan, s->copies_at, 1u + begins + ends, begins, &s->box);
     return !rec->ir.red_n || rec->post.n <= 1 || add_section(s, &rec->post, s->reduce, &kept, number);
 }
 
@@ -429,20 +429,20 @@ static bool choose_boxes(spacer *s)
     const char *no_boxes = wf__why_no_boxes(own, &s->space, &s->box);
     if (no_boxes)
         s->box = (wf_shape){ 0 };
-    const char *no_chain = no_boxes ? no_boxes : wf__why_no_chain(own, s->bind);
-    if (!no_chain && (copies_scratch(s, &own->init) || copies_scratch(s, &own->ir) || copies_scratch(s, &own->deinit)))
-        no_chain = "a section reads scratch at other elements than it has written";
-    s->chained = !no_chain;
-    if (!wf__place_scratch(s->plan, own, blocks, s->bind, s->chained ? WF__BLOCK_MEMORY : 0, &s->plan->own))
+    const char *why_not = no_boxes ? no_boxes : wf__why_not_per_block(own, s->bind);
+    if (!why_not && (copies_scratch(s, &own->init) || copies_scratch(s, &own->ir) || copies_scratch(s, &own->deinit)))
+        why_not = "a section reads scratch at other elements than it has written";
+    s->per_block = !why_not;
+    if (!wf__place_scratch(s->plan, own, blocks, s->bind, s->per_block ? WF__BLOCK_MEMORY : 0, &s->plan->per_block.own))
         return false;
-    s->chained = s->plan->own.bytes > 0;
-    if (!no_chain && !s->chained)
-        no_chain = "scratch is too large for a worker's cache";
+    s->per_block = s->plan->per_block.own.bytes > 0;
+    if (!why_not && !s->per_block)
+        why_not = "scratch is too large for a worker's cache";
     if (no_boxes && own->block.rank)
         wf__plan_because(s->plan, "block boxes", "blocks are no boxes: %s", no_boxes);
     else if (own->block.rank)
         wf__plan_because(s->plan, "block boxes", "blocks may be boxes, and their sections are %s%s",
-                         no_chain ? "no chain: " : "a chain in a worker's memory", no_chain ? no_chain : "");
+                         why_not ? "no chain: " : "a chain in a worker's memory", why_not ? why_not : "");
     return true;
 }
 

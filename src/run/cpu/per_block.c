@@ -1,7 +1,8 @@
 /* per_block.c - a step that runs several stages for one block, and then for the next (plan/space/block_boxes.c). Each
  * worker has memory for the scratch of its current block.
  */
-#include "run/cpu/stages.h"
+#include "run/cpu/boxes.h"
+#include "run/cpu/steps.h"
 
 typedef struct per_block {
     wf__launch *launch; /* [workers][n] */
@@ -57,59 +58,68 @@ static void init_worker(const per_block *c, int worker, char *const *base)
 }
 
 /* Sets the code of all stages, or the interpreter, which limits the step to one thread. */
-static bool choose_codes(per_block *c, wf__stage *stage, const wf__limits *limits, bool interpret, wf__failure *f)
+static bool choose_codes(per_block *c, const wf__run *r, const wf__plan_step *step)
 {
     bool ok = true;
     for (int k = 0; k < c->n && ok; ++k) {
         wf__launch *l = &c->launch[k];
-        l->parallel = wf__is_parallel(l->engine, l->stage, limits);
-        ok = wf__choose_code(l, stage + k, interpret, f);
+        l->parallel = wf__is_parallel(l->engine, l->stage, &r->plan->stage[step->main], r->limits);
+        ok = wf__choose_code(l, &r->plan->stage[step->first + (uint32_t)k], r->interpret, r->failure);
         if (ok && !l->entry) {
             c->workers = 1;
             l->scratch = wf__mem_alloc(l->engine->memory, wf__interp_scratch(l->interp));
-            ok = l->scratch || wf__out_of_memory(f, "the interpreter");
+            ok = l->scratch || wf__out_of_memory(r->failure, "the interpreter");
         }
     }
     return ok;
 }
 
-bool wf__run_per_block(wf__engine *e, const wf__plan *plan, wf__stage *stage, char *const *base, uint64_t *param,
-                       const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *f)
+/* Runs all blocks. The notes are those of the step's stages, or NULL. */
+static void run_blocks(per_block *c, const wf__run *r, int64_t blocks, wf__note *notes)
 {
-    per_block c = { .n = stage->chain,
-                    .workers = wf__is_large(stage, limits) ? wf__threads_of(e, limits) : 1,
-                    .own = &plan->own };
+    if (c->workers > 1)
+        wf__pool_run_on(r->engine->pool, c->workers, blocks, run_block, c);
+    for (int64_t b = 0; b < blocks && c->workers == 1; ++b)
+        run_block(c, b, 0);
+    for (int k = 0; k < c->n && notes; ++k) {
+        notes[k].ran = true;
+        notes[k].fused = k > 0;
+        notes[k].threads = c->workers;
+    }
+    atomic_fetch_add_explicit(&r->engine->evaluated, (uint64_t)c->n, memory_order_relaxed);
+}
+
+bool wf__run_per_block(const wf__run *r, const wf__plan_step *step)
+{
+    wf__engine *e = r->engine;
+    const wf__own_memory *own = &r->plan->per_block.own;
+    const wf__stage *stage = &r->plan->stage[step->first], *main = &r->plan->stage[step->main];
+    wf__note *notes = r->notes ? &r->notes[step->first] : NULL;
+    per_block c = { .n = (int)step->count,
+                    .workers = wf__is_large(main, r->limits) ? wf__threads_of(e, r->limits) : 1,
+                    .own = own };
     double start = notes ? wf__now() + wf__compiling(notes, NULL) : 0;
     for (int k = 0; k < c.n; ++k)
         c.slots += stage[k].body.slot_n;
     c.launch = wf__alloc0((size_t)(c.workers * c.n) * sizeof *c.launch);
     c.mem = wf__alloc0(((size_t)c.workers * c.slots + 1) * sizeof *c.mem);
-    size_t bytes = (size_t)c.workers * plan->own.bytes;
+    size_t bytes = (size_t)c.workers * own->bytes;
     c.memory = c.launch && c.mem ? wf__mem_alloc(e->memory, bytes) : NULL;
-    bool ok = c.memory || wf__out_of_memory(f, "scratch");
+    bool ok = c.memory || wf__out_of_memory(r->failure, "scratch");
     for (int k = 0; k < c.n && ok; ++k)
         c.launch[k] = (wf__launch){ .engine = e,
                                     .stage = &stage[k],
-                                    .call = { .param = param, .extent = stage[k].extent },
+                                    .call = { .param = r->param, .extent = stage[k].extent },
                                     .note = notes ? notes + k : NULL };
     if (ok)
-        init_worker(&c, 0, base);
-    ok = ok && choose_codes(&c, stage, limits, interpret, f);
+        init_worker(&c, 0, r->base);
+    ok = ok && choose_codes(&c, r, step);
     for (int w = 1; w < c.workers && ok; ++w)
-        init_worker(&c, w, base);
-    if (ok && c.workers > 1)
-        wf__pool_run_on(e->pool, c.workers, stage->blocks, run_block, &c);
-    for (int64_t b = 0; b < stage->blocks && ok && c.workers == 1; ++b)
-        run_block(&c, b, 0);
-    for (int k = 0; k < c.n && ok && notes; ++k) {
-        notes[k].ran = true;
-        notes[k].fused = k > 0;
-        notes[k].threads = c.workers;
-    }
+        init_worker(&c, w, r->base);
+    if (ok)
+        run_blocks(&c, r, stage->blocks, notes);
     if (ok && notes)
         notes->run_s = wf__now() + wf__compiling(notes, NULL) - start;
-    if (ok)
-        atomic_fetch_add_explicit(&e->evaluated, (uint64_t)c.n, memory_order_relaxed);
     for (int k = 0; k < c.n && c.memory; ++k)
         if (c.launch[k].scratch)
             wf__mem_free(e->memory, c.launch[k].scratch, wf__interp_scratch(c.launch[k].interp));

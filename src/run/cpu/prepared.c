@@ -1,7 +1,7 @@
 /* prepared.c - launches of one kernel that need only addresses and parameters: in one box on the calling thread, or in
  * slabs, cut along one axis, on all threads. */
+#include "run/cpu/boxes.h"
 #include "run/cpu/stage_code.h"
-#include "run/cpu/stages.h"
 
 /* ---- slabs ---- */
 /* Runs consecutive slabs as one box. */

@@ -6,7 +6,7 @@
 #include "plan/plan.h"
 
 typedef struct wf__ranged {
-    const wf__stage *stage; /* whose loops are the axes of the scanned array in C order (wf__plan_fuse) */
+    const wf__stage *stage; /* whose loops are the axes of the scanned array in C order (plan/schedule.c) */
     uint32_t object;        /* the scanned array */
     wf__entry *entry;
     wf__call call;

@@ -86,8 +86,6 @@ typedef struct wf__gpu_on {
 /* As wf__cpu_run, with a plan for this GPU and addresses in its memory. label: for messages, or NULL. */
 bool wf__gpu_run(wf__gpu_on on, wf__plan *plan, const char *label, char *const *base, const uint64_t *param,
                  const wf__limits *limits, wf__note *notes, wf__failure *failure);
-/* The next stage, if the kernel that completes this stage's reductions runs it as well; else NULL. */
-const wf__stage *wf__gpu_post(const wf__plan *plan, const wf__stage *stage);
 /* Appends the PTX of a stage for GPUs of compute capability arch/10 and later. `join`: of the kernel that joins the
  * stage's partial results; nothing if there is no such kernel. */
 wf_status wf__gpu_stage_ptx(const wf__plan *plan, const wf__stage *stage, int arch, bool join, wf__str *out,

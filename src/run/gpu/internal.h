@@ -1,5 +1,5 @@
 /* internal.h - a GPU's state, shared by gpu.c (opening), stream.c, memory.c, foreign.c (memory of others), module.c
- * (assembled code), launch.c (kernels of a stage), stages.c (running plans) and watch.c (debug mode). */
+ * (assembled code), launch.c (kernels of a stage), steps.c (running plans) and watch.c (debug mode). */
 #ifndef WEFT_GPU_INTERNAL_H
 #define WEFT_GPU_INTERNAL_H
 #include "ptx/ptx.h"

@@ -25,48 +25,17 @@ void wf__gpu_free_stage_code(void *engine, void *code)
     wf__free(c);
 }
 
-bool wf__gpu_joins(const wf__stage *stage)
-{
-    return stage->body.red_n && (stage->empty ? !stage->reduce : (stage->reduce ? stage->parts : stage->blocks) > 1);
-}
-
-/* True if the body's only effects are reductions. */
-static bool only_reduces(const wf__ir *ir)
-{
-    for (wf__ref r = 1; r < ir->n; ++r)
-        if (ir->node[r].op != WF__SETRED && wf__op_is_effect(ir->node[r].op))
-            return false;
-    return true;
-}
-
-const wf__stage *wf__gpu_post(const wf__plan *plan, const wf__stage *stage)
-{
-    const wf__stage *next = stage + 1;
-    bool uses = false;
-    if (!stage->body.red_n || stage->reduce || stage->body.flags & WF_FLAG_DEBUG ||
-        next == plan->stage + plan->stage_n || next->body.red_n || next->scan.on || next->team.threads || next->empty)
-        return NULL;
-    for (int d = 0; d < next->body.rank; ++d)
-        if (next->extent[d] != 1)
-            return NULL;
-    for (wf__ref r = 1; r < next->body.n; ++r)
-        uses = uses || (next->body.node[r].op == WF__PARAM && next->body.node[r].a >= plan->params);
-    return uses && (wf__gpu_joins(stage) || only_reduces(&stage->body))
-               ? next
-               : NULL; /* else `next` may read what other threads write */
-}
-
 /* The newest useful PTX version that a driver knows. */
 static int ptx_of(int driver) { return !driver || driver >= 12090 ? 88 : driver >= 12010 ? 81 : 78; }
 
 wf__ptx_options wf__gpu_options(const wf__plan *plan, const wf__stage *stage, const wf__mem *mem, int arch, int driver,
                                 bool join)
 {
-    bool completes = stage->body.red_n && !stage->reduce && wf__gpu_joins(stage) == join;
+    bool completes = stage->body.red_n && !stage->reduce && wf__joins_boxes(stage) == join;
     int last = stage->body.rank - 1;
     bool rows = stage->reduce && !stage->body.kept_lane && stage->body.kept == last && stage->parts == 1 &&
                 stage->extent[last] <= WF__GPU_SHORT_ROW && stage->kept >= WF__GPU_MANY_ROWS;
-    const wf__stage *post = completes ? wf__gpu_post(plan, stage) : NULL;
+    const wf__stage *post = completes ? wf__consumer_of(plan, stage) : NULL;
     return (wf__ptx_options){ .arch = arch,
                               .ptx = ptx_of(driver),
                               .narrow = !join && wf__ptx_is_narrow(&stage->body, mem, stage->extent),
@@ -85,7 +54,7 @@ wf__ptx_options wf__gpu_options(const wf__plan *plan, const wf__stage *stage, co
 wf_status wf__gpu_stage_ptx(const wf__plan *plan, const wf__stage *stage, int arch, bool join, wf__str *out,
                             wf__str *error)
 {
-    if (join && !wf__gpu_joins(stage))
+    if (join && !wf__joins_boxes(stage))
         return WF_OK;
     wf__ptx_code *code = wf__alloc0(sizeof *code);
     wf__mem *mem = wf__alloc0((stage->body.slot_n + 1) * sizeof *mem);
@@ -132,7 +101,7 @@ bool wf__gpu_get_code(wf__gpu_launch *l)
         wf__out_of_memory(l->failure, "a launch");
         return false;
     }
-    bool joins = wf__gpu_joins(l->stage), empty = l->stage->empty;
+    bool joins = wf__joins_boxes(l->stage), empty = l->stage->empty;
     if ((!empty && !make_kernel(l, false, &c->body, note)) ||
         (joins && !make_kernel(l, true, &c->join, empty ? note : NULL))) {
         release_kernel(l->gpu, &c->body);

@@ -18,7 +18,7 @@ typedef struct wf__gpu_launch {
     const wf__plan *plan;
     wf__stage *stage;
     const wf__gpu_code *code;
-    const wf__mem *mem, *post; /* slots of the stage, and of wf__gpu_post's stage */
+    const wf__mem *mem, *post; /* slots of the stage, and of its consumer */
     const uint64_t *param;
     const wf__limits *limits;
     wf__note *note; /* or NULL */
@@ -37,9 +37,6 @@ typedef struct wf__gpu_launch {
     unsigned block_x, block_y;
 } wf__gpu_launch;
 
-/* True if a second kernel makes the results: it joins those of boxes or parts, or writes the initial values if there
- * are no points. */
-bool wf__gpu_joins(const wf__stage *stage);
 /* The options of code generation for a stage's kernel, or for the kernel that joins. driver: version; 0 = the newest. */
 wf__ptx_options wf__gpu_options(const wf__plan *plan, const wf__stage *stage, const wf__mem *mem, int arch, int driver,
                                 bool join);

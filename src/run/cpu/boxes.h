@@ -1,13 +1,13 @@
-/* stages.h - a stage in flight (stages.c), for the code that runs several stages together (per_block.c) and for
- * prepared launches (prepared.c). */
-#ifndef WEFT_CPU_STAGES_H
-#define WEFT_CPU_STAGES_H
+/* boxes.h - a kernel in flight, and running one of its boxes (boxes.c). Used by what runs all boxes of a kernel (kernel.c,
+ * prepared.c) or those of several kernels (per_block.c). */
+#ifndef WEFT_CPU_BOXES_H
+#define WEFT_CPU_BOXES_H
 #include "run/cpu/copies.h"
 #include "run/cpu/cpu.h"
 #include "run/cpu/partials.h"
 #include "run/engine_internal.h"
 
-typedef struct wf__launch { /* one stage in flight */
+typedef struct wf__launch { /* a kernel in flight */
     wf__engine *engine;
     const wf__stage *stage;
     wf__entry *entry; /* NULL = interpret */
@@ -15,7 +15,7 @@ typedef struct wf__launch { /* one stage in flight */
     void *scratch; /* of the interpreter */
     wf__call call;
     wf__partials partials;
-    struct wf__launch *consumer; /* the fused stage, which runs on each box right after this stage; NULL = none */
+    struct wf__launch *consumer; /* the consumer of the step, which runs after each box; NULL = none */
     char *kept;                  /* [workers][kept_bytes]: results of a worker's current box, for the consumer */
     size_t kept_bytes;
     size_t at[WF__MOST_FUSED]; /* offset of reduction k in a worker's part of `kept` */
@@ -30,11 +30,12 @@ typedef struct wf__launch { /* one stage in flight */
 int64_t wf__points_of_box(const wf__stage *stage, int64_t box, int64_t *lo, int64_t *hi);
 /* Runs one box. `copy`: the private copy that it accumulates into. */
 void wf__run_box(const wf__launch *l, int64_t box, int64_t copy, int worker);
+void wf__run_all_points(const wf__launch *l); /* in one call, for stages without reductions */
 int wf__threads_of(const wf__engine *e, const wf__limits *limits);
 /* True if the stage has work for several threads. */
 bool wf__is_large(const wf__stage *stage, const wf__limits *limits);
-/* True if compiled code of the stage runs on several threads. */
-bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__limits *limits);
+/* True if compiled code of the stage runs on several threads. main: the stage whose size decides, see wf__plan_step. */
+bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__stage *main, const wf__limits *limits);
 /* The least number of boxes that one call to a worker's function runs; the most is WF__MOST_OF_CALL times as many. */
 int64_t wf__least_of_call(const wf__stage *stage);
 /* Sets the code for the stage's slots in l->call, or the interpreter. */
@@ -43,7 +44,4 @@ bool wf__choose_code(wf__launch *l, wf__stage *stage, bool interpret, wf__failur
 double wf__compiling(const wf__note *note, const wf__stage *next);
 /* prepared.c: runs the boxes of a compiled stage that is cut along one axis (stage->slabs) on all threads. */
 void wf__run_slabs(const wf__launch *l);
-/* per_block.c: runs the stages of a per-block step, stage->chain of them from this one on. */
-bool wf__run_per_block(wf__engine *e, const wf__plan *plan, wf__stage *stage, char *const *base, uint64_t *param,
-                       const wf__limits *limits, bool interpret, wf__note *notes, wf__failure *f);
 #endif

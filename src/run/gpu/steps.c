@@ -1,4 +1,4 @@
-/* stages.c - runs the stages of a plan on a GPU, without waiting. A kernel joins the results of boxes or parts of a
+/* steps.c - runs the steps of a plan on a GPU, without waiting. A kernel joins the results of boxes or parts of a
  * reduction, in the processor's order. Results that later stages use as parameters stay in the GPU's memory.
  */
 #include "run/gpu/launch.h"
@@ -66,64 +66,80 @@ static bool run_reduction(wf__gpu_launch *l, char *const *base)
     char *from = NULL;
     l->cells = stage->reduce ? stage->kept : 1;
     l->lines = stage->empty ? 0 : stage->reduce ? stage->parts : stage->blocks;
-    if (!wf__gpu_joins(stage))
+    if (!wf__joins_boxes(stage))
         address_results(l, base);
     else if (l->lines && !(from = take_lines(l, l->lines, &bytes)))
         return false;
     if (stage->empty || wf__gpu_start(l))
-        return !wf__gpu_joins(stage) || join_lines(l, base, from, bytes);
+        return !wf__joins_boxes(stage) || join_lines(l, base, from, bytes);
     wf__gpu_give(l->gpu, from, bytes);
     return false;
 }
 
-/* ---- one stage ---- */
-static bool run_stage(wf__gpu_launch *l, char *const *base, const wf__stage *post)
+/* ---- steps ---- */
+static bool run_kernel(wf__gpu_launch *l, const wf__plan_step *step, char *const *base)
 {
-    const wf__stage *stage = l->stage;
+    switch (step->kind) {
+    case WF__STEP_MAP:
+        return wf__gpu_start(l);
+    case WF__STEP_REDUCE:
+        return run_reduction(l, base);
+    case WF__STEP_SCAN:
+    case WF__STEP_PER_BLOCK: /* of plans for the processor alone */
+        break;
+    }
+    return false;
+}
+
+/* Runs the step's main stage, whose last kernel runs the consumer as well. */
+static bool run_step(wf__gpu_launch *l, const wf__plan_step *step, char *const *base)
+{
+    const wf__stage *stage = l->stage, *consumer = wf__consumer_of(l->plan, stage);
     const wf__ir *body = &stage->body;
     uint32_t slots = body->slot_n + 1;
-    wf__mem *mem = wf__alloc0((slots + (post ? post->body.slot_n : 0)) * sizeof *mem);
+    wf__mem *mem = wf__alloc0((slots + (consumer ? consumer->body.slot_n : 0)) * sizeof *mem);
     l->result = wf__alloc0((body->red_n + 1) * sizeof *l->result);
     bool ok = (mem && l->result) || wf__out_of_memory(l->failure, "a launch");
     if (ok) {
         wf__stage_mem(stage, base, mem);
-        if (post)
-            wf__stage_mem(post, base, mem + slots);
+        if (consumer)
+            wf__stage_mem(consumer, base, mem + slots);
         l->mem = mem;
         l->post = mem + slots;
-        ok = wf__gpu_get_code(l) && (body->red_n ? run_reduction(l, base) : wf__gpu_start(l));
+        ok = wf__gpu_get_code(l) && run_kernel(l, step, base);
         if (ok)
-            atomic_fetch_add_explicit(&l->gpu->engine->evaluated, 1 + (post != NULL), memory_order_relaxed);
+            atomic_fetch_add_explicit(&l->gpu->engine->evaluated, step->count, memory_order_relaxed);
     }
     wf__free(mem);
     wf__free(l->result);
     return ok;
 }
 
-static bool run_stages(const wf__gpu_launch *all, wf__plan *plan, char *const *base, wf__note *notes)
+static bool has_no_work(const wf__stage *stage) { return stage->empty && (stage->reduce || !stage->body.red_n); }
+
+static bool run_steps(const wf__gpu_launch *all, wf__plan *plan, char *const *base, wf__note *notes)
 {
     wf__failure *f = all->failure;
     bool ok = true;
-    for (uint32_t s = 0; ok && s < plan->stage_n; ++s) {
+    for (uint32_t i = 0; ok && i < plan->step_n; ++i) {
+        const wf__plan_step *step = &plan->step[i];
         double start = notes ? wf__now() : 0;
         wf__gpu_launch l = *all;
-        l.stage = &plan->stage[s];
-        if (l.stage->empty && (l.stage->reduce || !l.stage->body.red_n))
+        l.stage = &plan->stage[step->main];
+        if (has_no_work(l.stage))
             continue;
-        const wf__stage *post = wf__gpu_post(plan, l.stage);
-        l.note = notes ? &notes[s] : NULL;
-        ok = run_stage(&l, base, post);
+        l.note = notes ? &notes[step->main] : NULL;
+        ok = run_step(&l, step, base);
         if (ok && (notes || l.gpu->emulated)) /* an emulator's finding belongs to one stage */
             ok = wf__gpu_wait(l.gpu, "running a kernel", f);
         if (!ok && plan->stage_n > 1)
-            wf__str_addf(&f->text, " (stage %u of %u)", s + 1, plan->stage_n);
+            wf__str_addf(&f->text, " (stage %u of %u)", step->main + 1, plan->stage_n);
         if (notes) {
-            notes[s].ran = true;
-            notes[s].run_s = wf__now() - start;
+            l.note->ran = true;
+            l.note->run_s = wf__now() - start;
         }
-        if (post && notes)
-            notes[s + 1].ran = notes[s + 1].fused = true;
-        s += post != NULL;
+        if (notes && step->consumer != WF__NO_STAGE)
+            notes[step->consumer].ran = notes[step->consumer].fused = true;
     }
     return ok;
 }
@@ -166,7 +182,7 @@ bool wf__gpu_run(wf__gpu_on on, wf__plan *plan, const char *label, char *const *
             ok = bytes == SIZE_MAX ? wf__out_of_memory(f, "a launch") : false;
     }
     name_launches(gpu, label);
-    ok = ok && run_stages(&l, plan, base, notes);
+    ok = ok && run_steps(&l, plan, base, notes);
     name_launches(gpu, NULL);
     if (ok)
         note_label(gpu, label);

@@ -1,0 +1,359 @@
+/* schedule.c - the steps of a plan: which stages run together, for the processor and for GPUs.
+ *
+ * A stage that uses the results of another one may run piece by piece with it, while the results are in the cache or in
+ * registers, so that they need not go through memory:
+ *
+ *   - On a processor, the consumer of a reduction that keeps axes runs after each box of the reduction. The consumer must
+ *     walk the same points in the same order, alone use the results, and share no other memory with the reduction.
+ *   - On a GPU, the consumer of a reduction to one value runs in the kernel that completes this value.
+ *   - On a processor, the producer of a scan in place runs before each part of the scan, and the consumer of the scan's
+ *     result runs after each part. Both must walk the elements in C order, and touch nothing else that the scan writes.
+ *
+ * Sections with small scratch run per block, which src/plan/space has decided, as it decides where scratch lies. Every
+ * other stage is a step of its own. The interpreter runs no producers and consumers.
+ *
+ * A runner does what the steps say. Legality is decided here alone.
+ */
+#include "plan/passes.h"
+
+/* ---- results of reductions ---- */
+bool wf__joins_boxes(const wf__stage *stage)
+{
+    return stage->body.red_n && (stage->empty ? !stage->reduce : (stage->reduce ? stage->parts : stage->blocks) > 1);
+}
+
+static bool is_result(const wf__stage *stage, uint32_t object)
+{
+    for (uint32_t k = 0; k < stage->body.red_n; ++k)
+        if (stage->result[k] == object)
+            return true;
+    return false;
+}
+
+static bool uses_results(const wf__stage *stage, const wf__stage *user)
+{
+    if (user->scan.on)
+        return is_result(stage, user->scan.from);
+    for (uint32_t s = 0; s < user->body.slot_n; ++s)
+        if (is_result(stage, user->mem[s].object))
+            return true;
+    return false;
+}
+
+/* The loops over kept axes, outermost first. */
+static int kept_extents(const wf__stage *stage, int64_t *out)
+{
+    int n = stage->body.kept;
+    memcpy(out, stage->extent, (size_t)n * sizeof *out);
+    if (stage->body.kept_lane)
+        out[n++] = stage->extent[stage->body.rank - 1];
+    return n;
+}
+
+/* Does the next stage walk the results as they lie: axis by axis, or as one row? */
+static bool walks_alike(const wf__stage *stage, const wf__stage *next)
+{
+    int64_t extent[WF_MAX_RANK], stride = 1;
+    int n = kept_extents(stage, extent), rank = next->body.rank;
+    if (rank == 1 && next->extent[0] == stage->kept) {
+        extent[0] = stage->kept;
+        n = 1;
+    }
+    if (rank != n)
+        return false;
+    for (int d = n - 1; d >= 0; --d) {
+        if (next->extent[d] != extent[d])
+            return false;
+        for (uint32_t s = 0; s < next->body.slot_n; ++s)
+            if (is_result(stage, next->mem[s].object) &&
+                (!next->body.slot[s].element || next->mem[s].stride[d] != stride || next->mem[s].offset))
+                return false;
+        stride *= extent[d];
+    }
+    return true;
+}
+
+static int64_t points_of(int rank, const int64_t *extent)
+{
+    int64_t points = 1;
+    for (int d = 0; d < rank; ++d)
+        points *= extent[d];
+    return points;
+}
+
+/* Are the slot's elements all of a dense array, in C order of the loops? */
+static bool walks_in_order(const wf__stage *stage, uint32_t slot, const wf_shape *all)
+{
+    const wf__mem_layout *mem = &stage->mem[slot];
+    int64_t stride = 1;
+    bool good = stage->body.slot[slot].element && mem->offset == 0;
+    for (int d = stage->body.rank - 1; d >= 0; --d) {
+        good = good && (mem->stride[d] == stride || stage->extent[d] == 1);
+        stride *= stage->extent[d];
+    }
+    return good && stride == points_of(all->rank, all->dim);
+}
+
+/* Are the stage's points cheap enough, or numerous enough, to be computed in the pieces of a scan? */
+static bool is_cheap(const wf__stage *stage)
+{
+    uint64_t points = (uint64_t)points_of(stage->body.rank, stage->extent);
+    return points >= WF__FUSED_MANY || stage->work / points <= WF__FUSED_CHEAP;
+}
+
+/* Why it may not run piece by piece, each piece by any thread, with a scan of the object; NULL: it may. */
+static const char *why_in_one(const wf__stage *stage, const wf__stage *scan)
+{
+    const wf__ir *body = &stage->body;
+    if (stage->scan.on || stage->empty || body->red_n || stage->copies_n || stage->updates)
+        return "it scans, reduces, accumulates or has no points";
+    if (body->slot_n > WF__MOST_FUSED)
+        return "it has too many slots";
+    if (!is_cheap(stage))
+        return "its elements are expensive";
+    for (uint32_t s = 0; s < body->slot_n; ++s)
+        if (stage->mem[s].object == scan->scan.to && !walks_in_order(stage, s, &scan->space))
+            return "it does not walk the scan's elements in C order";
+    return NULL;
+}
+
+/* Why the stage may not compute the elements of the scan after it; NULL: it may. */
+static const char *why_not_feeding(const wf__plan *plan, const wf__stage *stage, const wf__stage *next,
+                                   const wf__bind *bind)
+{
+    const wf__scan *scan = &next->scan;
+    if (scan->from != scan->to)
+        return "the scan is not in place";
+    const char *why = why_in_one(stage, next);
+    uint32_t found = 0;
+    for (uint32_t s = 0; !why && s < stage->body.slot_n; ++s) {
+        bool target = stage->mem[s].object == scan->to;
+        if (!target && wf__object_overlap(plan, bind, stage->mem[s].object, scan->to) != WF__APART)
+            why = "it touches other memory that the scan writes";
+        found += target;
+    }
+    return why ? why : found != 1 ? "it does not compute what is scanned" : NULL;
+}
+
+static bool uses(const wf__stage *stage, uint32_t object)
+{
+    bool found = stage->scan.on && (stage->scan.from == object || stage->scan.to == object);
+    for (uint32_t s = 0; !stage->scan.on && s < stage->body.slot_n; ++s)
+        found = found || stage->mem[s].object == object;
+    return found;
+}
+
+/* Is what slot s of the stage touches apart from what the user writes, or the same, element by element? */
+static bool is_safe(const wf__plan *plan, const wf__stage *stage, uint32_t s, const wf__stage *user,
+                    const wf_shape *all, const wf__bind *bind)
+{
+    for (uint32_t t = 0; t < user->body.slot_n; ++t) {
+        uint32_t a = stage->mem[s].object, b = user->mem[t].object;
+        bool alike = a == b && walks_in_order(stage, s, all) && walks_in_order(user, t, all);
+        if ((stage->body.slot[s].written || user->body.slot[t].written) &&
+            wf__object_overlap(plan, bind, a, b) != WF__APART && !alike)
+            return false;
+    }
+    return true;
+}
+
+/* Why the stage after scan `at` may not take the result; NULL: it may. producer: of the scan, or NULL. */
+static const char *why_not_following(const wf__plan *plan, const wf__stage *producer, uint32_t at, const wf__bind *bind)
+{
+    const wf__stage *stage = &plan->stage[at], *user = stage + 1;
+    const wf__scan *scan = &stage->scan;
+    if (scan->to < plan->objects)
+        return "the result is an array of the recording";
+    const char *why = why_in_one(user, stage);
+    if (why)
+        return why;
+    if (!uses(user, scan->to))
+        return "it does not use the result";
+    for (uint32_t s = at + 2; s < plan->stage_n; ++s)
+        if (uses(&plan->stage[s], scan->to))
+            return "a later stage uses the result, too";
+    for (uint32_t s = 0; producer && s < producer->body.slot_n; ++s)
+        if (!is_safe(plan, producer, s, user, &stage->space, bind))
+            return "it shares memory with the stage that feeds the scan";
+    for (int d = 0; d < stage->space.rank; ++d) /* the scan goes through both in C order */
+        if (stage->space.dim[d] > 1 && scan->from_stride[d] != scan->to_stride[d])
+            return "the scan reads in another order than it writes";
+    for (uint32_t t = 0; t < user->body.slot_n; ++t) {
+        uint32_t object = user->mem[t].object;
+        bool alike = object == scan->from && walks_in_order(user, t, &stage->space);
+        if (user->body.slot[t].written &&
+            (object == scan->to || (wf__object_overlap(plan, bind, object, scan->from) != WF__APART && !alike)))
+            return "it writes what the scan reads";
+    }
+    return NULL;
+}
+
+/* ---- consumers of reductions ---- */
+/* Why the next stage may not run after each box of a reduction that keeps axes; NULL: it may. */
+static const char *why_not_box_by_box(const wf__plan *plan, uint32_t at, const wf__bind *bind)
+{
+    const wf__stage *stage = &plan->stage[at], *next = stage + 1;
+    if (stage->parts != 1)
+        return "the reduction is cut into parts";
+    if (stage->empty || next->empty)
+        return "there are no points";
+    if (next->scan.on || next->body.red_n || next->copies_n || next->updates || stage->copies_n)
+        return "one of them scans, accumulates or reduces again";
+    if (stage->body.red_n > WF__MOST_FUSED || next->body.slot_n > WF__MOST_FUSED)
+        return "there are too many reductions or slots";
+    if (!uses_results(stage, next))
+        return "it does not use the results";
+    if (!walks_alike(stage, next))
+        return "it walks other points than the results";
+    if (!wf__stages_apart(plan, stage, next, bind))
+        return "one writes what the other one touches";
+    for (uint32_t i = at + 2; i < plan->stage_n; ++i)
+        if (uses_results(stage, &plan->stage[i]))
+            return "a later stage uses the results, too";
+    return NULL;
+}
+
+/* True if reductions are the only effects. */
+static bool only_reduces(const wf__ir *ir)
+{
+    for (wf__ref r = 1; r < ir->n; ++r)
+        if (ir->node[r].op != WF__SETRED && wf__op_is_effect(ir->node[r].op))
+            return false;
+    return true;
+}
+
+/* True if a parameter of the stage is a reduction's result. */
+static bool uses_result_parameter(const wf__plan *plan, const wf__stage *stage)
+{
+    for (wf__ref r = 1; r < stage->body.n; ++r)
+        if (stage->body.node[r].op == WF__PARAM && stage->body.node[r].a >= plan->params)
+            return true;
+    return false;
+}
+
+/* Why the kernel that completes a reduction to one value may not run the next stage as well; NULL: it may. */
+static const char *why_not_completing(const wf__plan *plan, const wf__stage *stage, const wf__stage *next)
+{
+    if (stage->body.flags & WF_FLAG_DEBUG)
+        return "debug mode runs one stage at a time";
+    if (next->empty)
+        return "there are no points";
+    if (next->scan.on || next->body.red_n)
+        return "it scans, or reduces again";
+    if (next->team.threads)
+        return "it has thread blocks";
+    for (int d = 0; d < next->body.rank; ++d)
+        if (next->extent[d] != 1)
+            return "it has more than one point";
+    if (!uses_result_parameter(plan, next))
+        return "it does not use the results";
+    return wf__joins_boxes(stage) || only_reduces(&stage->body) ? NULL : "it may read what other threads write";
+}
+
+/* ---- steps ---- */
+/* `how` stage a runs with stage b, or why it does not. */
+static void explain(wf__plan *plan, uint32_t a, const char *how, uint32_t b, const char *why_not)
+{
+    if (why_not)
+        wf__plan_because(plan, "schedule", "stage %u does not run %s stage %u: %s", (unsigned)a, how, (unsigned)b,
+                         why_not);
+    else
+        wf__plan_because(plan, "schedule", "stage %u runs %s stage %u", (unsigned)a, how, (unsigned)b);
+}
+
+/* True if the stage after the reduction runs with it. */
+static bool has_consumer(wf__planning *p, uint32_t at)
+{
+    wf__plan *plan = p->plan;
+    wf__stage *stage = &plan->stage[at], *next = stage + 1;
+    const char *why_not = NULL;
+    if (at + 1 == plan->stage_n || plan->target == WF__INTERPRETER || (plan->target == WF__GPU) == (stage->reduce != 0))
+        return false; /* results of all axes are parameters, which a launch on the processor makes */
+    if (plan->target == WF__GPU)
+        explain(plan, at + 1, "in the kernel that completes", at, why_not = why_not_completing(plan, stage, next));
+    else
+        explain(plan, at + 1, "after each box of", at, why_not = why_not_box_by_box(plan, at, p->all));
+    if (!why_not)
+        next->long_rows = false; /* boxes of the reduction cut its rows */
+    return !why_not;
+}
+
+/* True if the stage runs part by part with the scan after it. */
+static bool has_scan(wf__planning *p, uint32_t at)
+{
+    wf__plan *plan = p->plan;
+    wf__stage *stage = &plan->stage[at];
+    if (at + 1 == plan->stage_n || plan->target != WF__PROCESSOR || !stage[1].scan.on)
+        return false;
+    const char *why_not = why_not_feeding(plan, stage, stage + 1, p->all);
+    explain(plan, at, "before each part of", at + 1, why_not);
+    if (!why_not)
+        stage->long_rows = stage->streams = false;
+    return !why_not;
+}
+
+/* True if the stage after the scan runs part by part with it. */
+static bool has_scan_consumer(wf__planning *p, const wf__stage *producer, uint32_t scan)
+{
+    wf__plan *plan = p->plan;
+    wf__stage *next = &plan->stage[scan + 1];
+    if (scan + 1 == plan->stage_n || plan->target != WF__PROCESSOR)
+        return false;
+    const char *why_not = why_not_following(plan, producer, scan, p->all);
+    explain(plan, scan + 1, "after each part of", scan, why_not);
+    if (!why_not)
+        next->long_rows = next->streams = false;
+    return !why_not;
+}
+
+/* The step that begins with stage s. */
+static wf__plan_step step_from(wf__planning *p, uint32_t s)
+{
+    const wf__plan *plan = p->plan;
+    const wf__per_block *per_block = &plan->per_block;
+    const wf__stage *stage = &plan->stage[s];
+    wf__plan_step step = { WF__STEP_MAP, .first = s, .main = s, .producer = WF__NO_STAGE, .consumer = WF__NO_STAGE };
+    if (per_block->count && s == per_block->first) {
+        step.kind = WF__STEP_PER_BLOCK;
+        step.main = per_block->main;
+        step.count = per_block->count;
+        return step;
+    }
+    if (stage->body.red_n) {
+        step.kind = WF__STEP_REDUCE;
+        step.consumer = has_consumer(p, s) ? s + 1 : WF__NO_STAGE;
+    } else if (stage->scan.on || has_scan(p, s)) {
+        step.kind = WF__STEP_SCAN;
+        step.producer = stage->scan.on ? WF__NO_STAGE : s;
+        step.main = stage->scan.on ? s : s + 1;
+        step.consumer = has_scan_consumer(p, stage->scan.on ? NULL : stage, step.main) ? step.main + 1 : WF__NO_STAGE;
+    }
+    step.count = (step.consumer != WF__NO_STAGE ? step.consumer : step.main) - s + 1;
+    return step;
+}
+
+bool wf__pass_schedule(wf__planning *p)
+{
+    wf__plan *plan = p->plan;
+    for (uint32_t s = 0; s < plan->stage_n; s += plan->step[plan->step_n - 1].count) {
+        if (!wf__grow(&plan->step, &plan->step_cap, plan->step_n + 1, sizeof *plan->step))
+            return wf__plan_no_memory(plan);
+        plan->step[plan->step_n] = step_from(p, s);
+        ++plan->step_n;
+    }
+    return true;
+}
+
+const wf__plan_step *wf__step_of(const wf__plan *plan, uint32_t s)
+{
+    const wf__plan_step *step = plan->step;
+    while (s - step->first >= step->count)
+        ++step;
+    return step;
+}
+
+const wf__stage *wf__consumer_of(const wf__plan *plan, const wf__stage *stage)
+{
+    const wf__plan_step *step = wf__step_of(plan, (uint32_t)(stage - plan->stage));
+    return step->consumer != WF__NO_STAGE && stage == &plan->stage[step->main] ? &plan->stage[step->consumer] : NULL;
+}

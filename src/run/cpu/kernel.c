@@ -1,0 +1,199 @@
+/* kernel.c - runs one kernel: fills in addresses, hands boxes to the pool, joins reductions in a fixed order, and runs
+ * the consumer of each box. */
+#include "run/cpu/boxes.h"
+#include "run/cpu/steps.h"
+#include "run/debug/watch.h"
+
+enum { FEW = 8 };
+
+/* ---- boxes for the pool ---- */
+static void run_one(void *user, int64_t box, int worker) { wf__run_box(user, box, worker, worker); }
+
+static void run_range(void *user, int64_t first, int64_t end, int worker)
+{
+    for (int64_t box = first; box < end; ++box)
+        wf__run_box(user, box, worker, worker);
+}
+
+/* Consecutive boxes that share a copy. */
+static void run_group(void *user, int64_t group, int worker)
+{
+    const wf__launch *l = user;
+    int64_t n = l->copies->n, boxes = l->stage->blocks, each = boxes / n, more = boxes % n;
+    int64_t first = group * each + (group < more ? group : more), end = first + each + (group < more);
+    for (int64_t box = first; box < end; ++box)
+        wf__run_box(l, box, group, worker);
+}
+
+static void run_parallel(wf__launch *l)
+{
+    const wf__stage *stage = l->stage;
+    wf__pool *pool = l->engine->pool;
+    int64_t least = wf__least_of_call(stage);
+    if (l->consumer)
+        wf__pool_run_on(pool, l->workers, stage->blocks, run_one, l);
+    else if (l->copies && stage->in_order)
+        wf__pool_run_on(pool, l->threads, l->copies->n, run_group, l);
+    else if (l->copies)
+        wf__pool_run_on(pool, (int)l->copies->n, stage->blocks, run_one, l);
+    else if (stage->slabs >= 0)
+        wf__run_slabs(l);
+    else
+        wf__pool_run_several(pool, l->threads, stage->blocks, &(wf__several){ least, WF__MOST_OF_CALL * least, false },
+                             run_range, l);
+}
+
+/* Runs all boxes, on the pool or on the calling thread. */
+static void run_boxes(wf__launch *l)
+{
+    const wf__stage *stage = l->stage;
+    if (l->parallel && l->entry)
+        run_parallel(l);
+    else if (l->copies && stage->in_order)
+        for (int64_t g = 0; g < l->copies->n; ++g)
+            run_group(l, g, 0);
+    else if (stage->body.red_n || stage->boxed)
+        run_range(l, 0, stage->blocks, 0);
+    else
+        wf__run_all_points(l);
+}
+
+/* ---- a kernel ---- */
+/* Makes private copies: one for each group of the join order, or one for each worker. */
+static bool make_copies(wf__launch *l, wf__copies *c, wf__failure *f)
+{
+    const wf__stage *stage = l->stage;
+    int64_t workers = l->parallel && (l->entry || stage->in_order) ? l->threads : 1;
+    int64_t wanted = stage->in_order && stage->groups ? stage->groups : workers;
+    wanted = wanted < stage->blocks ? wanted : stage->blocks;
+    if (!wf__copies_begin(c, l->engine->memory, stage, l->call.mem, wf__copies_most(stage, wanted)))
+        return wf__out_of_memory(f, "private copies of an array");
+    l->copies = c;
+    return true;
+}
+
+/* Makes `next` the consumer of l's boxes, if both have compiled code. Returns false on failure alone. */
+static bool add_consumer(wf__launch *l, wf__launch *consumer, wf__stage *next, char *const *base, wf__mem *mem,
+                         wf__failure *f)
+{
+    const wf__stage *stage = l->stage;
+    *consumer = (wf__launch){ .engine = l->engine, .stage = next, .note = l->note ? l->note + 1 : NULL };
+    consumer->call = (wf__call){ .mem = mem, .param = l->call.param, .extent = next->extent };
+    wf__stage_mem(next, base, mem);
+    if (!l->entry)
+        return true;
+    if (!wf__choose_code(consumer, next, false, f))
+        return false;
+    if (!consumer->entry)
+        return true;
+    size_t points = 1;
+    for (int d = 0; d < stage->body.rank; ++d)
+        if (d < stage->body.kept || (stage->body.kept_lane && d == stage->body.rank - 1))
+            points *= (size_t)stage->block[d];
+    for (uint32_t k = 0; k < stage->body.red_n; ++k) {
+        l->at[k] = l->kept_bytes;
+        l->kept_bytes += (points * wf__size(stage->body.red[k].dtype) + 63) & ~(size_t)63;
+    }
+    l->workers = l->threads;
+    l->kept = wf__mem_alloc(l->engine->memory, (size_t)l->workers * l->kept_bytes);
+    if (!l->kept)
+        return wf__out_of_memory(f, "partial results");
+    l->consumer = consumer;
+    return true;
+}
+
+static bool run_watched(wf__launch *l, wf__failure *f)
+{
+    wf__watch watch;
+    if (!wf__watch_begin(&watch, l->engine, l->stage, l->call.mem))
+        return wf__out_of_memory(f, "debug mode");
+    l->call.watch = &watch;
+    run_boxes(l);
+    l->call.watch = NULL;
+    bool ok = watch.status == WF_OK;
+    if (!ok) {
+        f->status = watch.status;
+        wf__str_add(&f->text, wf__str_get(&watch.text));
+    } else
+        wf__watch_unset(&watch, &f->warning);
+    wf__watch_end(&watch);
+    return ok;
+}
+
+/* Notes how the stage ran. `start`: the time of the start plus wf__compiling at that time. */
+static void note_run(const wf__launch *l, const wf__stage *next, double start)
+{
+    wf__note *note = l->note;
+    note->ran = true;
+    note->threads = !l->parallel || !l->entry ? 1
+                    : l->consumer             ? l->workers
+                    : l->copies               ? (int)l->copies->n
+                                              : l->threads;
+    note->copies = l->copies ? (int)l->copies->n : 0;
+    note->run_s = wf__now() + wf__compiling(note, next) - start;
+    if (l->consumer) {
+        note[1].ran = note[1].fused = true;
+        note[1].threads = note->threads;
+    }
+}
+
+bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *consumed)
+{
+    wf__engine *e = r->engine;
+    wf__failure *f = r->failure;
+    wf__stage *stage = &r->plan->stage[s], *next = consumer_s == WF__NO_STAGE ? NULL : &r->plan->stage[consumer_s];
+    wf__note *note = r->notes ? &r->notes[s] : NULL;
+    wf__mem few[FEW], *mem = few, next_mem[WF__MOST_FUSED];
+    wf__launch l = { .engine = e,
+                     .stage = stage,
+                     .call = { .param = r->param, .extent = stage->extent },
+                     .note = note },
+               consumer;
+    l.partials.stage = stage;
+    double start = note ? wf__now() + wf__compiling(note, next) : 0;
+    uint32_t slots = stage->body.slot_n;
+    size_t scratch_bytes = 0;
+    bool ok = true;
+    if (slots > FEW && !(mem = wf__alloc(slots * sizeof *mem)))
+        return wf__out_of_memory(f, "a launch");
+    wf__stage_mem(stage, r->base, mem);
+    l.call.mem = mem;
+    wf__copies copies;
+    l.threads = wf__threads_of(e, r->limits);
+    l.parallel = wf__is_parallel(e, stage, stage, r->limits);
+    if (!stage->empty) {
+        ok = wf__choose_code(&l, stage, r->interpret, f);
+        if (ok && !wf__partials_begin(&l.partials, stage, e->memory, r->base))
+            ok = wf__out_of_memory(f, "partial results");
+        if (ok && !l.entry) {
+            scratch_bytes = wf__interp_scratch(l.interp);
+            if (!(l.scratch = wf__mem_alloc(e->memory, scratch_bytes)))
+                ok = wf__out_of_memory(f, "the interpreter");
+        }
+        if (ok && stage->copies_n)
+            ok = make_copies(&l, &copies, f);
+        if (ok && next && !l.copies)
+            ok = add_consumer(&l, &consumer, next, r->base, next_mem, f);
+        if (ok && stage->body.flags & WF_FLAG_DEBUG)
+            ok = run_watched(&l, f);
+        else if (ok)
+            run_boxes(&l);
+        if (l.copies) {
+            wf__copies_join(l.copies, e->pool, l.threads, mem);
+            wf__copies_end(l.copies);
+        }
+        if (note)
+            note_run(&l, next, start);
+        atomic_fetch_add_explicit(&e->evaluated, 1 + (ok && l.consumer), memory_order_relaxed);
+    }
+    if (ok && stage->body.red_n)
+        wf__partials_finish(&l.partials, r->param + r->plan->params);
+    if (consumed)
+        *consumed = l.consumer != NULL;
+    wf__partials_end(&l.partials, e->memory);
+    wf__mem_free(e->memory, l.kept, (size_t)l.workers * l.kept_bytes);
+    wf__mem_free(e->memory, l.scratch, scratch_bytes);
+    if (mem != few)
+        wf__free(mem);
+    return ok;
+}
