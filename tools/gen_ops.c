@@ -90,7 +90,7 @@ int main(void)
     lines(list, sizeof list / sizeof *list);
     for (int i = 0; i < N; ++i)
         printf("    F(%s, %d, %s, %s, %d)%s\n", rows[i].name, rows[i].arity, rows[i].types, rows[i].result,
-               strstr(rows[i].flags, "CPLX") != NULL || !strcmp(rows[i].types, "CPLX"), i + 1 < N ? " \\" : "");
+               strstr(rows[i].flags, "CPLX") != NULL, i + 1 < N ? " \\" : "");
     lines(middle, sizeof middle / sizeof *middle);
     for (int i = 0; i < N; ++i) {
         printf("#define wf_%s(", rows[i].name);

@@ -301,8 +301,8 @@ WF_API wf_val wf_clamp(wf_val a, wf_val b, wf_val c);
     F(copysign, 2, FLT, SAME, 0) \
     F(nextafter, 2, FLT, SAME, 0) \
     F(ldexp, 2, FLT, SAME, 0) \
-    F(complex, 2, CPLX, SAME, 1) \
-    F(polar, 2, CPLX, SAME, 1) \
+    F(complex, 2, CPLX, SAME, 0) \
+    F(polar, 2, CPLX, SAME, 0) \
     F(and, 2, BITS, SAME, 0) \
     F(or, 2, BITS, SAME, 0) \
     F(xor, 2, BITS, SAME, 0) \
