@@ -61,7 +61,7 @@ static void test_no_conflict(void **state)
 
 /* Which way is taken where the indices of all points differ anyway, and where another accumulation shares elements with
  * this one. */
-static void test_what_is_done(void **state)
+static void test_chosen_ways(void **state)
 {
     (void)state;
     enum { N = 1000 };
@@ -111,7 +111,7 @@ static uint32_t at_one_place(bool looked_up, bool arrays, wf_mode mode, wf_array
 }
 
 /* Along an axis of one element an index can only be 0. The value that it is computed from is not even read. */
-static void test_one_place(void **state)
+static void test_axis_of_one(void **state)
 {
     (void)state;
     wf_array *index = wf_full(ctx, WF_I32, WF_SHAPE(1000), 0);
@@ -294,7 +294,7 @@ static void many(wf_dtype t, wf_mode mode, bool masked)
     wf_release(out);
 }
 
-static void test_many(void **state)
+static void test_many_in_one_recording(void **state)
 {
     (void)state;
     static const wf_dtype dtypes[] = { WF_I16, WF_I64, WF_F32, WF_C64 };
@@ -306,10 +306,13 @@ static void test_many(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_many),         cmocka_unit_test(test_parts_together),
-                                        cmocka_unit_test(test_no_conflict),  cmocka_unit_test(test_what_is_done),
-                                        cmocka_unit_test(test_expand_bytes), cmocka_unit_test(test_blocks_of_threads),
-                                        cmocka_unit_test(test_one_place) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_many_in_one_recording),
+                                        cmocka_unit_test(test_parts_together),
+                                        cmocka_unit_test(test_no_conflict),
+                                        cmocka_unit_test(test_chosen_ways),
+                                        cmocka_unit_test(test_expand_bytes),
+                                        cmocka_unit_test(test_blocks_of_threads),
+                                        cmocka_unit_test(test_axis_of_one) };
     return RUN_ON("cpu", tests, cpu) + RUN_ON("interp", tests, interpreter) + RUN_ON("cuda-emu", tests, emulator) +
            RUN_ON("cuda:0", tests, gpu);
 }

@@ -227,7 +227,7 @@ static void many(wf_dtype t, bool masked)
     wf_release(count), wf_release(claim), wf_release(squares), wf_release(first);
 }
 
-static void test_many(void **state)
+static void test_many_in_one_recording(void **state)
 {
     (void)state;
     for (int masked = 0; masked < 2; ++masked) {
@@ -240,14 +240,10 @@ static void test_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_counter),
-        cmocka_unit_test(test_atomic_joins),
-        cmocka_unit_test(test_cas),
-        cmocka_unit_test(test_atomic_arrays),
-        cmocka_unit_test(test_reads),
-        cmocka_unit_test(test_own_element_after),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_many_in_one_recording), cmocka_unit_test(test_counter),
+        cmocka_unit_test(test_atomic_joins),          cmocka_unit_test(test_cas),
+        cmocka_unit_test(test_atomic_arrays),         cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_own_element_after),     cmocka_unit_test(test_errors),
     };
     return RUN_ON_ALL(tests);
 }

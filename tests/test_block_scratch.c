@@ -348,7 +348,7 @@ static void test_operators(void **state)
 }
 
 /* Sections run block by block if their loops have become points and blocks are rows of vectors. */
-static void test_chains(void **state)
+static void test_block_by_block(void **state)
 {
     (void)state;
     if (wf_context_device(ctx) != WF_CPU)
@@ -372,7 +372,7 @@ static void test_chains(void **state)
 
 /* Operators that cannot run block by block: sections that read results of other blocks, sums of floats, large scratch.
  * Their bits are those of the interpreter. */
-static void test_others(void **state)
+static void test_not_block_by_block(void **state)
 {
     (void)state;
     enum { H = 40, W = 64, B = 16 };
@@ -443,7 +443,7 @@ static void test_in_place(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_operators), cmocka_unit_test(test_chains),
-                                        cmocka_unit_test(test_others), cmocka_unit_test(test_in_place) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_operators), cmocka_unit_test(test_block_by_block),
+                                        cmocka_unit_test(test_not_block_by_block), cmocka_unit_test(test_in_place) };
     return RUN_ON_ALL(tests);
 }

@@ -126,7 +126,7 @@ static void call(wf_array *(*f)(const wf_array *), int64_t n)
     wf_release(a);
 }
 
-static void test_sizes(void **state)
+static void test_sizes_share_code(void **state)
 {
     (void)state;
     /* multiples of a vector and others, sizes of one part of a row or tile and of more; then other sizes of the same
@@ -196,7 +196,7 @@ static void test_literals(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_sizes), cmocka_unit_test(test_quotients),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_sizes_share_code), cmocka_unit_test(test_quotients),
                                         cmocka_unit_test(test_literals) };
     return RUN_ON_ALL(tests);
 }

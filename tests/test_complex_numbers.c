@@ -38,7 +38,7 @@ static void is_pair(wf_graph *g, wf_val v, double re, double im)
     wf_release(out);
 }
 
-static void meets(void **state)
+static void dtype_of_the_other_operand(void **state)
 {
     (void)state;
     static const wf_dtype dtype[][2] = { { WF_F16, WF_C32 },  { WF_BF16, WF_C64 }, { WF_F32, WF_C64 },
@@ -176,7 +176,7 @@ static void text(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(meets), cmocka_unit_test(numbers), cmocka_unit_test(mistakes),
-                                        cmocka_unit_test(text) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(dtype_of_the_other_operand), cmocka_unit_test(numbers),
+                                        cmocka_unit_test(mistakes), cmocka_unit_test(text) };
     return cmocka_run_group_tests_name("complex numbers", tests, set_up, tear_down);
 }

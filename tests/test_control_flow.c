@@ -438,7 +438,7 @@ static void test_mistakes(void **state)
 
 /* A store to an element by index, then one to the same element without index, then a read by index. No pass may give
  * the first value to the read, even after loops, which make it forget what memory holds. */
-static void test_two_names(void **state)
+static void test_two_ways_to_one_element(void **state)
 {
     (void)state;
     for (int turns = 0; turns < 3; ++turns)
@@ -469,7 +469,7 @@ static void test_two_names(void **state)
 }
 
 /* All points, and then some of them again: in one kernel, and through an unrolled loop. */
-static void test_some_again(void **state)
+static void test_points_run_again(void **state)
 {
     (void)state;
     static const wf_dtype types[] = { WF_U8, WF_I16, WF_F32, WF_F64, WF_C64 };
@@ -507,11 +507,20 @@ static void test_some_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_some_again), cmocka_unit_test(test_two_names),       cmocka_unit_test(test_while),
-        cmocka_unit_test(test_mandelbrot), cmocka_unit_test(test_nested),          cmocka_unit_test(test_window),
-        cmocka_unit_test(test_writes),     cmocka_unit_test(test_uniform),         cmocka_unit_test(test_reduced),
-        cmocka_unit_test(test_states),     cmocka_unit_test(test_dtypes_in_loops), cmocka_unit_test(test_complex_state),
-        cmocka_unit_test(test_handle),     cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_points_run_again),
+        cmocka_unit_test(test_two_ways_to_one_element),
+        cmocka_unit_test(test_while),
+        cmocka_unit_test(test_mandelbrot),
+        cmocka_unit_test(test_nested),
+        cmocka_unit_test(test_window),
+        cmocka_unit_test(test_writes),
+        cmocka_unit_test(test_uniform),
+        cmocka_unit_test(test_reduced),
+        cmocka_unit_test(test_states),
+        cmocka_unit_test(test_dtypes_in_loops),
+        cmocka_unit_test(test_complex_state),
+        cmocka_unit_test(test_handle),
+        cmocka_unit_test(test_mistakes),
     };
     return RUN_ON_ALL(tests);
 }

@@ -406,7 +406,7 @@ static void test_every_dtype(void **state)
 }
 
 /* ---- code of unused states is removed ---- */
-static void test_asked_for(void **state)
+static void test_unused_states(void **state)
 {
     (void)state;
     wf_array *in = ramp(WF_F32, 64, 0);
@@ -674,14 +674,14 @@ static int on_debug(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_collatz),      cmocka_unit_test(test_broadcast),
-        cmocka_unit_test(test_nested),       cmocka_unit_test(test_no_turns),
-        cmocka_unit_test(test_uniform),      cmocka_unit_test(test_gather_and_accumulate),
-        cmocka_unit_test(test_memory_order), cmocka_unit_test(test_atomics),
-        cmocka_unit_test(test_two_shapes),   cmocka_unit_test(test_every_dtype),
-        cmocka_unit_test(test_asked_for),    cmocka_unit_test(test_dead_code),
-        cmocka_unit_test(test_formals),      cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_unrelated),    cmocka_unit_test(test_unrelated_evaluated),
+        cmocka_unit_test(test_collatz),       cmocka_unit_test(test_broadcast),
+        cmocka_unit_test(test_nested),        cmocka_unit_test(test_no_turns),
+        cmocka_unit_test(test_uniform),       cmocka_unit_test(test_gather_and_accumulate),
+        cmocka_unit_test(test_memory_order),  cmocka_unit_test(test_atomics),
+        cmocka_unit_test(test_two_shapes),    cmocka_unit_test(test_every_dtype),
+        cmocka_unit_test(test_unused_states), cmocka_unit_test(test_dead_code),
+        cmocka_unit_test(test_formals),       cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_unrelated),     cmocka_unit_test(test_unrelated_evaluated),
     };
     return RUN_ON_ALL(tests) + cmocka_run_group_tests_name("debug", tests, on_debug, off);
 }

@@ -10,7 +10,7 @@ static size_t ran(void) { return wf_history(ctx, info, MOST); }
 
 static wf_array *ramp(void) { return wf_array_arange(ctx, WF_F32, N, 0, 1); }
 
-static void test_kept(void **state)
+static void test_unread_arrays_go(void **state)
 {
     (void)state;
     wf_array *a = ramp();
@@ -83,7 +83,7 @@ static void test_other_arrays(void **state)
 
 /* Contents that are seen: through a view, a copy, memory of the caller, another handle, an atomic operation whose
  * result is used. */
-static void test_seen(void **state)
+static void test_read_arrays_stay(void **state)
 {
     (void)state;
     static float memory[N];
@@ -157,8 +157,8 @@ static void test_flags(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kept), cmocka_unit_test(test_chain),     cmocka_unit_test(test_other_arrays),
-        cmocka_unit_test(test_seen), cmocka_unit_test(test_evaluated), cmocka_unit_test(test_flags),
+        cmocka_unit_test(test_unread_arrays_go), cmocka_unit_test(test_chain),     cmocka_unit_test(test_other_arrays),
+        cmocka_unit_test(test_read_arrays_stay), cmocka_unit_test(test_evaluated), cmocka_unit_test(test_flags),
     };
     return RUN_WITH_HISTORY(tests);
 }

@@ -155,7 +155,7 @@ static void before_it(trial *t)
     wf_out(t->g, t->b, wf_add(was, 4));
 }
 
-static void test_hidden(void **state)
+static void test_hidden_effects_go(void **state)
 {
     (void)state;
     wf_set_flags(ctx, WF_FLAG_HISTORY, 0);
@@ -167,7 +167,7 @@ static void test_hidden(void **state)
     CHECK(before_it, 1);
 }
 
-static void test_seen(void **state)
+static void test_read_effects_stay(void **state)
 {
     (void)state;
     wf_set_flags(ctx, WF_FLAG_HISTORY, 0);
@@ -180,7 +180,7 @@ static void test_seen(void **state)
 }
 
 /* An evaluation uses the values of its time: later effects do not hide those that it has run. */
-static void test_evaluated(void **state)
+static void test_evaluated_effects_stay(void **state)
 {
     (void)state;
     wf_set_flags(ctx, WF_FLAG_HISTORY, 0);
@@ -222,9 +222,9 @@ static void test_debug_mode(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hidden),
-        cmocka_unit_test(test_seen),
-        cmocka_unit_test(test_evaluated),
+        cmocka_unit_test(test_hidden_effects_go),
+        cmocka_unit_test(test_read_effects_stay),
+        cmocka_unit_test(test_evaluated_effects_stay),
         cmocka_unit_test(test_debug_mode),
     };
     return RUN_ON_ALL(tests);

@@ -146,7 +146,7 @@ static void test_disk_damage(void **state)
 }
 
 /* Headers with false sizes and correct checksums. */
-static void test_disk_lies(void **state)
+static void test_disk_false_headers(void **state)
 {
     (void)state;
     static const uint64_t lies[] = {
@@ -583,11 +583,21 @@ static void test_publish(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        DISK_TEST(test_publish),        DISK_TEST(test_disk_round_trip),        DISK_TEST(test_disk_damage),
-        DISK_TEST(test_disk_lies),      DISK_TEST(test_disk_foreign),           DISK_TEST(test_disk_bound),
-        DISK_TEST(test_disk_stamps),    DISK_TEST(test_disk_least_recent_goes), DISK_TEST(test_disk_read_only),
-        DISK_TEST(test_disk_no_folder), DISK_TEST(test_disk_default_folder),    DISK_TEST(test_disk_full),
-        DISK_TEST(test_disk_processes), DISK_TEST(test_disk_threads),           DISK_TEST(test_disk_out_of_memory),
+        DISK_TEST(test_publish),
+        DISK_TEST(test_disk_round_trip),
+        DISK_TEST(test_disk_damage),
+        DISK_TEST(test_disk_false_headers),
+        DISK_TEST(test_disk_foreign),
+        DISK_TEST(test_disk_bound),
+        DISK_TEST(test_disk_stamps),
+        DISK_TEST(test_disk_least_recent_goes),
+        DISK_TEST(test_disk_read_only),
+        DISK_TEST(test_disk_no_folder),
+        DISK_TEST(test_disk_default_folder),
+        DISK_TEST(test_disk_full),
+        DISK_TEST(test_disk_processes),
+        DISK_TEST(test_disk_threads),
+        DISK_TEST(test_disk_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -199,7 +199,7 @@ static void test_refused(void **state)
 }
 
 /* A recording reports its first error. */
-static void test_own_mistake_first(void **state)
+static void test_first_error_stays(void **state)
 {
     (void)state;
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(N), 1);
@@ -227,7 +227,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_own_mistake_first),
+        cmocka_unit_test(test_first_error_stays),
         cmocka_unit_test(test_scratch),
     };
     return RUN_ON_CPU(tests);

@@ -532,7 +532,7 @@ static wf_frozen *frozen_two(wf_array *a, wf_array *b, wf_array *out)
 }
 
 /* Inputs of different launches that are one array, or parts of one. */
-static void test_inputs_that_meet(void **state)
+static void test_inputs_overlap(void **state)
 {
     (void)state;
     wf_array *x = ramp(0), *y = ramp(100), *out = wf_like(x), *long_one = wf_array_arange(ctx, WF_F32, N + 20, 0, 1);
@@ -616,7 +616,7 @@ static void test_inputs_that_share(void **state)
 }
 
 /* A finding of debug mode in a replay names the launch and its recording. */
-static void test_finding(void **state)
+static void test_finding_names_launch(void **state)
 {
     (void)state;
     wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(4), 1), *out = wf_full(ctx, WF_F32, WF_SHAPE(3), 0);
@@ -643,12 +643,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_replay),           cmocka_unit_test(test_kernels_and_no_inputs),
-        cmocka_unit_test(test_misfits),          cmocka_unit_test(test_inputs_that_meet),
+        cmocka_unit_test(test_misfits),          cmocka_unit_test(test_inputs_overlap),
         cmocka_unit_test(test_views_of_either),  cmocka_unit_test(test_inputs_that_share),
         cmocka_unit_test(test_with_copies),      cmocka_unit_test(test_copies_are_launches),
         cmocka_unit_test(test_views_inside),     cmocka_unit_test(test_refused),
         cmocka_unit_test(test_constants),        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_threads),          cmocka_unit_test(test_finding),
+        cmocka_unit_test(test_threads),          cmocka_unit_test(test_finding_names_launch),
         cmocka_unit_test(test_copy_of_a_result), cmocka_unit_test(test_nothing_ran),
     };
     return RUN_ON_ALL(tests);

@@ -123,7 +123,7 @@ static int drawn(wf_graph *g, const char *part)
 static const char *const hostile[] = { "", "\"", "\\", "a\\\"b\\", "{x|y} <b>", "]; -> [", "two\nlines", "\t%s" };
 enum { HOSTILE = sizeof hostile / sizeof *hostile };
 
-static void test_names(void **state)
+static void test_any_names(void **state)
 {
     (void)state;
     for (int k = 0; k < HOSTILE; ++k) {
@@ -185,7 +185,7 @@ static void test_sections(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_any_names),
         cmocka_unit_test(test_array_graphs),
         cmocka_unit_test(test_sections),
     };

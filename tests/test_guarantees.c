@@ -152,7 +152,7 @@ static void test_starting_values(void **state)
 }
 
 /* Without points there are no calls, but the sections around them run and results are written. */
-static void test_nothing(void **state)
+static void test_no_points(void **state)
 {
     (void)state;
     wf_array *none = zeros(ctx, WF_SHAPE(4, 0)), *out = wf_full(ctx, WF_I64, WF_SHAPE(4, 1), 10),
@@ -189,7 +189,7 @@ static void two(const wf_site *s)
     wf_set(s->out[1], wf_mul(s->in[0], 10));
 }
 
-static void test_outputs_that_meet(void **state)
+static void test_outputs_overlap(void **state)
 {
     (void)state;
     enum { N = 1003 };
@@ -265,12 +265,11 @@ static void test_shapes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_order),
-                                        cmocka_unit_test(test_every_index_once),
-                                        cmocka_unit_test(test_starting_values),
-                                        cmocka_unit_test(test_nothing),
-                                        cmocka_unit_test(test_outputs_that_meet),
-                                        cmocka_unit_test(test_interleaved_outputs),
-                                        cmocka_unit_test(test_shapes) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order),           cmocka_unit_test(test_every_index_once),
+        cmocka_unit_test(test_starting_values), cmocka_unit_test(test_no_points),
+        cmocka_unit_test(test_outputs_overlap), cmocka_unit_test(test_interleaved_outputs),
+        cmocka_unit_test(test_shapes)
+    };
     return RUN_ON_CPU(tests);
 }

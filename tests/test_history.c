@@ -317,7 +317,7 @@ static void test_prepared_launches(void **state)
     wf_release(out);
 }
 
-static void test_bounded(void **state)
+static void test_history_is_bounded(void **state)
 {
     (void)state;
     wf_array *a = zeros(WF_F32, 10), *b = zeros(WF_F32, 10);
@@ -601,7 +601,7 @@ int main(void)
         cmocka_unit_test(test_stages),
         cmocka_unit_test(test_modes),
         cmocka_unit_test(test_prepared_launches),
-        cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_history_is_bounded),
         cmocka_unit_test(test_why_literal),
         cmocka_unit_test(test_why_layouts),
         cmocka_unit_test(test_why_dtype_flags_operations),

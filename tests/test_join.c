@@ -268,7 +268,7 @@ static void test_exchanged(void **state)
 
 /* With 64 points a row, each of 32 accumulators has two: the value that the first one left in `now` moves to
  * `before`, and back. */
-static void test_handed_on(void **state)
+static void test_values_passed_on(void **state)
 {
     (void)state;
     enum { H = 5, W = 64 };
@@ -354,7 +354,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_argmax),    cmocka_unit_test(test_large),
                                         cmocka_unit_test(test_variance),  cmocka_unit_test(test_hooks),
-                                        cmocka_unit_test(test_exchanged), cmocka_unit_test(test_handed_on),
+                                        cmocka_unit_test(test_exchanged), cmocka_unit_test(test_values_passed_on),
                                         cmocka_unit_test(test_mistakes) };
     return RUN_ON_ALL(tests);
 }

@@ -87,7 +87,7 @@ static void check(wf_dtype t, wf_join join, wf_mode mode, pattern p, bool some)
     wf_release(from), wf_release(to), wf_release(wide);
 }
 
-static void test_all(void **state)
+static void test_collisions(void **state)
 {
     (void)state;
     static const wf_mode modes[] = { WF_MODE_AUTO, WF_MODE_DIRECT, WF_MODE_LOCAL };
@@ -126,6 +126,6 @@ static void test_in_loop(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_all), cmocka_unit_test(test_in_loop) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_collisions), cmocka_unit_test(test_in_loop) };
     return RUN_ON_ALL(tests);
 }

@@ -354,7 +354,7 @@ static void check_histogram(void)
     wf_release(got);
 }
 
-static void test_any(void **state)
+static void test_functions(void **state)
 {
     (void)state;
     bool compiled = wf_get_threads(ctx) > 1; /* kernels of each layout cost time there */
@@ -435,7 +435,7 @@ static void test_threads(void **state)
 }
 
 /* ---- more than 2^31 elements, in four bytes of memory ---- */
-static void test_virtual(void **state)
+static void test_large_broadcasts(void **state)
 {
     (void)state;
     const int64_t side = (int64_t)1 << 30;
@@ -458,8 +458,8 @@ static void test_virtual(void **state)
 int main(void)
 {
     setenv("WEFT_BLAS", "none", 1); /* a BLAS has other bits */
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_any), cmocka_unit_test(test_threads) };
-    const struct CMUnitTest large[] = { cmocka_unit_test(test_virtual) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_functions), cmocka_unit_test(test_threads) };
+    const struct CMUnitTest large[] = { cmocka_unit_test(test_large_broadcasts) };
     int failed = RUN_ON_ALL(tests);
     wf_info info = { .size = sizeof info };
     wf_context *probe = test_context(0, 1);

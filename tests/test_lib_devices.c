@@ -300,7 +300,7 @@ static bool names(const char *text, const char *function)
 }
 
 /* These tests call every function of the header. */
-static void test_all_are_here(void **state)
+static void test_every_function_is_called(void **state)
 {
     (void)state;
     if (!getenv("WEFT_SOURCE"))
@@ -341,6 +341,6 @@ int main(void)
         SCENARIO(text),
         SCENARIO(two_devices),
     };
-    const struct CMUnitTest more[] = { cmocka_unit_test(test_all_are_here) };
+    const struct CMUnitTest more[] = { cmocka_unit_test(test_every_function_is_called) };
     return run_off_default(scenarios, sizeof scenarios / sizeof *scenarios, more, 1);
 }

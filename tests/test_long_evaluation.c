@@ -27,7 +27,7 @@ static double sum_of_turns(int n)
     return sum;
 }
 
-static void test_values(void **state)
+static void test_values_in_use_stay(void **state)
 {
     (void)state;
     wf_array *a = ramp(0), *b = ramp(5), *c = ramp(-3);
@@ -113,6 +113,7 @@ static void test_small_graphs(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_values), cmocka_unit_test(test_small_graphs) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_values_in_use_stay),
+                                        cmocka_unit_test(test_small_graphs) };
     return RUN_ON_CPU(tests);
 }

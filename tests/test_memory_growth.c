@@ -64,7 +64,7 @@ static wf_frozen *sequence(wf_array *a)
     return f;
 }
 
-static void test_flat(void **state)
+static void test_memory_stays_constant(void **state)
 {
     (void)state;
     wf_array *a = wf_array_arange(ctx, WF_F32, N, 0, 1), *other = wf_array_arange(ctx, WF_F32, N, 0, 1);
@@ -90,7 +90,7 @@ static void test_flat(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flat),
+        cmocka_unit_test(test_memory_stays_constant),
     };
     return RUN_ON_CPU(tests);
 }

@@ -44,7 +44,7 @@ static void test_neighbours(void **state)
 }
 
 /* Bytes at both ends of 4 GiB, of which nothing else is touched. */
-static void test_far_elements(void **state)
+static void test_elements_beyond_32_bits(void **state)
 {
     (void)state;
 #if defined __linux__ && !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
@@ -127,7 +127,8 @@ static void test_log_uses_context(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_neighbours), cmocka_unit_test(test_far_elements),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_neighbours),
+                                        cmocka_unit_test(test_elements_beyond_32_bits),
                                         cmocka_unit_test(test_log_uses_context) };
     return RUN_ON_CPU(tests);
 }

@@ -65,7 +65,7 @@ static void test_index_spaces(void **state)
         wf_release(all[i]);
 }
 
-static void test_who_is_named(void **state)
+static void test_named_arrays_and_functions(void **state)
 {
     (void)state;
     wf_array *line = wf_full(ctx, WF_F32, WF_SHAPE(N), 1), *wide = wf_view_broadcast(line, WF_SHAPE(3, N));
@@ -284,7 +284,7 @@ static void test_short_counters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_index_spaces),   cmocka_unit_test(test_who_is_named),
+        cmocka_unit_test(test_index_spaces),   cmocka_unit_test(test_named_arrays_and_functions),
         cmocka_unit_test(test_given_shapes),   cmocka_unit_test(test_at_the_launch),
         cmocka_unit_test(test_bindings),       cmocka_unit_test(test_conditions_are_as_in_c),
         cmocka_unit_test(test_short_counters),

@@ -275,7 +275,7 @@ static void order_is_kept(void **state)
 }
 
 /* Three accumulations into one array: two parts of records of their own, and a part that one of them has, too. */
-static void parts_that_meet(void **state)
+static void parts_that_collide(void **state)
 {
     (void)state;
     float *want = NULL;
@@ -305,7 +305,7 @@ static void parts_that_meet(void **state)
 
 /* Rows of a tile as parts of records: permuted reads and writes of every dtype, with incomplete rows and lanes, and
  * in tiles of 7 rows (of 21), whose last pieces must not reach beyond them. With less work there are no such tiles. */
-static void rows_that_cross(void **state)
+static void transposed_rows(void **state)
 {
     (void)state;
     static const wf_dtype dtypes[] = {
@@ -347,9 +347,9 @@ static void rows_that_cross(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_size),      cmocka_unit_test(parts_of_records),     cmocka_unit_test(every_dtype),
-        cmocka_unit_test(the_flag),        cmocka_unit_test(stores_between_loads), cmocka_unit_test(order_is_kept),
-        cmocka_unit_test(parts_that_meet), cmocka_unit_test(rows_that_cross),
+        cmocka_unit_test(every_size),         cmocka_unit_test(parts_of_records),     cmocka_unit_test(every_dtype),
+        cmocka_unit_test(the_flag),           cmocka_unit_test(stores_between_loads), cmocka_unit_test(order_is_kept),
+        cmocka_unit_test(parts_that_collide), cmocka_unit_test(transposed_rows),
     };
     return cmocka_run_group_tests_name("packets", tests, begin, end);
 }

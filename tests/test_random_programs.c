@@ -111,7 +111,7 @@ static void one(int number)
     }
 }
 
-static void test_many(void **state)
+static void test_programs(void **state)
 {
     (void)state;
     const char *asked = getenv("WEFT_RANDOM_PROGRAMS"), *comma = asked ? strchr(asked, ',') : NULL;
@@ -132,6 +132,6 @@ static void test_many(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_many) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_programs) };
     return RUN_ON_ALL(tests);
 }

@@ -209,7 +209,7 @@ static void one(int program, mirror all[static VALUES])
     wf_release(source[0]), wf_release(source[1]);
 }
 
-static void test_many(void **state)
+static void test_compositions(void **state)
 {
     (void)state;
     mirror *all = calloc(VALUES, sizeof *all);
@@ -222,6 +222,6 @@ static void test_many(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_many) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_compositions) };
     return RUN_ON_ALL(tests);
 }

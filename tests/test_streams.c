@@ -374,7 +374,7 @@ static void test_failure(void **state)
 }
 
 /* An array that is written anew is valid again. */
-static void test_whole_again(void **state)
+static void test_valid_after_new_write(void **state)
 {
     (void)state;
     wf_stream *s = new_stream();
@@ -658,14 +658,22 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),           cmocka_unit_test(test_everything_released_at_once),
-        cmocka_unit_test(test_free_waits),      cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_evaluation),      cmocka_unit_test(test_host_access_waits),
-        cmocka_unit_test(test_replay_waits),    cmocka_unit_test(test_failure),
-        cmocka_unit_test(test_whole_again),     cmocka_unit_test(test_views_of_what_failed),
-        cmocka_unit_test(test_out_of_memory),   cmocka_unit_test(test_events),
-        cmocka_unit_test(test_streams_at_once), cmocka_unit_test(test_shared_stream),
-        cmocka_unit_test(test_current_stream),  cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_everything_released_at_once),
+        cmocka_unit_test(test_free_waits),
+        cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_evaluation),
+        cmocka_unit_test(test_host_access_waits),
+        cmocka_unit_test(test_replay_waits),
+        cmocka_unit_test(test_failure),
+        cmocka_unit_test(test_valid_after_new_write),
+        cmocka_unit_test(test_views_of_what_failed),
+        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_events),
+        cmocka_unit_test(test_streams_at_once),
+        cmocka_unit_test(test_shared_stream),
+        cmocka_unit_test(test_current_stream),
+        cmocka_unit_test(test_refused),
     };
     return RUN_ON_ALL(tests);
 }

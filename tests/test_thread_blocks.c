@@ -21,7 +21,7 @@ static void run(wf_graph *g, const char *name)
 
 /* Each element comes from another thread of its block, through scratch: every block is reversed, also incomplete
  * ones. */
-static void test_turned(void **state)
+static void test_reversed_blocks(void **state)
 {
     (void)state;
     enum { H = 21, W = 37, BH = 4, BW = 16 };
@@ -199,7 +199,7 @@ static void test_atomic(void **state)
 }
 
 /* Sections that read results of other blocks: blocks have one thread, and run one section after the other. */
-static void test_parted(void **state)
+static void test_sections_apart(void **state)
 {
     (void)state;
     enum { N = 500 };
@@ -269,9 +269,9 @@ static void test_assembled(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_turned),   cmocka_unit_test(test_updates),
-                                        cmocka_unit_test(test_large),    cmocka_unit_test(test_atomic),
-                                        cmocka_unit_test(test_parted),   cmocka_unit_test(test_refused),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_reversed_blocks), cmocka_unit_test(test_updates),
+                                        cmocka_unit_test(test_large),           cmocka_unit_test(test_atomic),
+                                        cmocka_unit_test(test_sections_apart),  cmocka_unit_test(test_refused),
                                         cmocka_unit_test(test_assembled) };
     int failed = RUN_ON_ALL(tests);
     ptxas_forget();

@@ -140,7 +140,7 @@ static void run_expecting(wf_space space, wf_array *a, wf_array *out, double lit
     expect(baseline);
 }
 
-static void test_what_is_not(void **state)
+static void test_not_tiered(void **state)
 {
     (void)state;
     need_llvm();
@@ -277,8 +277,7 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_compiled_twice),
-                                        cmocka_unit_test(test_shapes_count_together),
-                                        cmocka_unit_test(test_what_is_not), cmocka_unit_test(test_on_disk),
-                                        cmocka_unit_test(test_threads) };
+                                        cmocka_unit_test(test_shapes_count_together), cmocka_unit_test(test_not_tiered),
+                                        cmocka_unit_test(test_on_disk), cmocka_unit_test(test_threads) };
     return cmocka_run_group_tests(tests, on, off);
 }

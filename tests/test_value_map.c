@@ -71,7 +71,7 @@ static void test_collisions(void **state)
 }
 
 /* The value released longest ago is evicted first; values in use stay. */
-static void test_bound(void **state)
+static void test_bound_evicts(void **state)
 {
     (void)state;
     int value;
@@ -169,7 +169,7 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_found_again),   cmocka_unit_test(test_collisions), cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_found_again),   cmocka_unit_test(test_collisions), cmocka_unit_test(test_bound_evicts),
         cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
