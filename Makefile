@@ -2,6 +2,7 @@
 # make demo       installs what is missing, builds, and makes pictures
 # make test       installs what is missing, builds, and runs every test
 # make bench      Weft beside plain C and other systems
+# make docs      reference documentation in build/docs: HTML, and man pages of section 3
 # make install    into PREFIX (/usr/local), honouring DESTDIR
 # make format     formats the C and C++ files in place
 # make clean
@@ -16,7 +17,7 @@ configure = cmake --preset release --log-level=WARNING $(CMAKE_ARGS)
 build = cmake --build build --parallel $(JOBS)
 libraries_and_tool = --target weft weft_shared weft_static weft_cuda_emu
 
-.PHONY: all deps demo test bench install format clean
+.PHONY: all deps demo test bench docs install format clean
 
 all:
 	@tools/install_deps --check
@@ -43,6 +44,11 @@ bench:
 	$(configure) -DWEFT_BENCH=ON
 	$(build)
 	build/bench/weft-bench
+
+docs:
+	@tools/install_deps --docs
+	@tools/make_docs build/docs
+	@echo "build/docs/html/index.html; man -M build/docs/man wf_run"
 
 install: all
 	cmake --install build --prefix $(PREFIX)
