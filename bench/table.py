@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""Prints the Markdown tables of docs/performance.md from a file written by weft-bench --json.
+"""Makes Markdown tables of files that weft-bench --json has written.
 
-    bench/table.py bench/results/NAME.json
-    bench/table.py bench/results/NAME.json NAME-2.json ...       rows of functions: the least times of all the files
+    bench/table.py FILE.json             prints the tables of one run
+    bench/table.py --pages FOLDER        writes a page for each file of bench/results, and an index (tools/pages)
 """
 import json
+import os
 import sys
+
+PEERS = ("drjit", "numexpr", "numpy")
+C = ["plain", "plain fast-math", "best"]
 
 
 def figure(x):
@@ -19,55 +23,98 @@ def fastest(row, who):
     return min(all_of, key=lambda r: r["median"], default=None)
 
 
-def least(files, name, who):
-    times = [r["min"] for data in files for row in data["rows"] if row["name"] == name
+def least(data, name, who):
+    times = [r["min"] for row in data["rows"] if row["name"] == name
              for r in row["results"] if r["who"] == who and r["min"] is not None]
     return min(times, default=None)
 
 
-def functions(files):
-    names = dict.fromkeys(r["name"][3:-4] for r in files[0]["rows"] if r["name"].startswith("fn_"))
-    if names:
-        print("\n| function | f32 | SLEEF | ratio | f64 | SLEEF | ratio |\n|---|---|---|---|---|---|---|")
+def ratio(row, names):
+    """The ratio to the fastest of these contenders, with quartiles."""
+    best = min((c for c in (fastest(row, n) for n in names) if c), key=lambda r: r["median"], default=None)
+    if not best or best["weft_over_this"] is None:
+        return "-"
+    return f"{best['weft_over_this']:.2f} ({best['ratio_q1']:.2f} to {best['ratio_q3']:.2f})"
+
+
+def workloads(data):
+    rows = [row for row in data["rows"] if not row["name"].startswith("fn_")]
+    peers = [p for p in PEERS if p in data["machine"]]
+    lines = ["| row | unit | Weft | " + " | ".join(C + peers) + " | Weft / best C | Weft / best peer |",
+             "|---|---|---|" + "---|" * (len(C + peers) + 2)]
+    for row in rows:
+        cells = [fastest(row, c) for c in ["weft"] + C + peers]
+        lines.append(f"| `{row['name']}` | {row['unit']} | "
+                     + " | ".join(figure(c and c["median"]) for c in cells)
+                     + f" | {ratio(row, C)} | {ratio(row, peers)} |")
+    return lines if rows else []
+
+
+def functions(data):
+    names = dict.fromkeys(r["name"][3:-4] for r in data["rows"] if r["name"].startswith("fn_"))
+    lines = ["| function | f32 | SLEEF | ratio | f64 | SLEEF | ratio |", "|---|---|---|---|---|---|---|"]
     for name in names:
         cells = []
         for dtype in ("f32", "f64"):
-            weft, peer = (least(files, f"fn_{name}_{dtype}", who) for who in ("weft", "sleef"))
+            weft, peer = (least(data, f"fn_{name}_{dtype}", who) for who in ("weft", "sleef"))
             cells += [figure(weft), figure(peer), f"{weft / peer:.2f}" if weft and peer else "-"]
-        print(f"| {name} | " + " | ".join(cells) + " |")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return lines if names else []
+
+
+def machine(data):
+    m = data["machine"]
+    peers = "".join(f"; {p} {m[p]}" for p in PEERS if p in m)
+    return (f"{m['cpu']}, {m['cores']} cores, {m['threads']} threads, caches {m['cache_kib']} KiB; {m['isa']}, "
+            f"LLVM {m['llvm']}, C compiler {m['compiler']}{peers}; {m['date']}.")
+
+
+def page(name, data):
+    lines = [f"# {name}", "", machine(data), "",
+             f"`tools/pages` makes this page from [{name}.json](../../bench/results/{name}.json), which also has the "
+             "least times and the variants.", "[performance.md](../performance.md) says how rows are measured and what "
+             "follows from them."]
+    tables = workloads(data)
+    if tables:
+        lines += ["", "## Workloads", "",
+                  "Medians; the last two columns are medians of the ratio within a turn, with quartiles; below 1 Weft is "
+                  "faster. \"Best C\" is the", "fastest of the three columns of C, \"best peer\" that of the other "
+                  "systems.", ""] + tables
+    tables = functions(data)
+    if tables:
+        lines += ["", "## Single functions", "", "Nanoseconds for each value, the least of many turns, one thread, 8192 "
+                  "values in cache.", ""] + tables
+    return lines
+
+
+def write(path, lines):
+    with open(path, "w", encoding="ascii") as f:
+        f.write("\n".join(lines) + "\n")
+
+
+def read(path):
+    with open(path, encoding="ascii") as f:
+        return json.load(f)
 
 
 def main():
-    files = []
-    for path in sys.argv[1:]:
-        with open(path, encoding="ascii") as f:
-            files.append(json.load(f))
-    data = files[0]
-    machine = data["machine"]
-    peers = [p for p in ("drjit", "numexpr", "numpy") if p in machine]
-    print(f"{machine['cpu']}, {machine['cores']} cores, {machine['threads']} threads, caches {machine['cache_kib']} KiB; "
-          f"{machine['isa']}, LLVM {machine['llvm']}, C compiler {machine['compiler']}; {machine['date']}.")
-    print()
-    rows = [row for row in data["rows"] if not row["name"].startswith("fn_")]
-    if not rows:
-        functions(files)
-        return
-    columns = ["plain", "plain fast-math", "best"] + peers
-    print("| row | unit | Weft | " + " | ".join(columns) + " | Weft / best C | Weft / best peer |")
-    print("|---|---|---|" + "---|" * (len(columns) + 2))
-    for row in rows:
-        weft = fastest(row, "weft")
-        cells = [fastest(row, c) for c in columns]
-
-        def ratio(names):
-            best = min((c for c in (fastest(row, n) for n in names) if c), key=lambda r: r["median"], default=None)
-            if not best or best["weft_over_this"] is None:
-                return "-"
-            return f"{best['weft_over_this']:.2f} ({best['ratio_q1']:.2f} to {best['ratio_q3']:.2f})"
-        print(f"| `{row['name']}` | {row['unit']} | {figure(weft and weft['median'])} | "
-              + " | ".join(figure(c and c["median"]) for c in cells)
-              + f" | {ratio(['plain', 'plain fast-math', 'best'])} | {ratio(peers)} |")
-    functions(files)
+    if len(sys.argv) == 3 and sys.argv[1] == "--pages":
+        results = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results")
+        index = ["# Measurements", "", "One page for each file of [bench/results](../../bench/results); `tools/pages` makes "
+                 "them, and the tests compare.", "[performance.md](../performance.md) explains the rows.", "",
+                 "| page | machine | rows |", "|---|---|---|"]
+        for file in sorted(os.listdir(results), reverse=True):
+            if not file.endswith(".json"):
+                continue
+            name, data = file[:-5], read(os.path.join(results, file))
+            write(os.path.join(sys.argv[2], name + ".md"), page(name, data))
+            index.append(f"| [{name}]({name}.md) | {machine(data)} | {len(data['rows'])} |")
+        write(os.path.join(sys.argv[2], "README.md"), index)
+    elif len(sys.argv) == 2:
+        data = read(sys.argv[1])
+        print("\n".join([machine(data), ""] + workloads(data) + [""] + functions(data)))
+    else:
+        sys.exit(__doc__)
 
 
 main()
