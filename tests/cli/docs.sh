@@ -16,6 +16,12 @@ for file in micrograph.png slices.png gradient.tif mask.png dark.npy scaled.mrc 
     [ -s "$file" ] || die "docs/cli.md: no $file"
 done
 
+block sh "$WEFT_SOURCE/README.md" > commands
+[ "$(grep -c '^weft' commands)" -gt 3 ] || die 'no commands found in README.md'
+. ./commands > /dev/null 2> errors || die "README.md: $(cat errors)"
+! grep -qv '^weft: warning' errors || die "README.md: $(cat errors)"
+[ -s edges.png ] && [ -s smooth.mrc ] || die 'README.md: no edges.png or smooth.mrc'
+
 weft calc '0.37*x - sin(y)' --shape 12,16 -o a.npy
 weft calc '1.0 + x % 3' --shape 12,16 -o b.npy
 weft calc '(x * 7 + y * 13) % 256' --shape 12,16 --dtype u8 -o m.png
@@ -33,6 +39,8 @@ awk '/^```/ { inside = $0 ~ /^```weft-program$/; n += inside; next } inside { pr
 for program in program*; do
     weft calc -f "$program" a=a.npy b=b.npy > /dev/null || die "docs/text.md: $(cat "$program")"
 done
+# the table of passes is that of src/plan/passes.c, and docs/measurements is what bench/results has
+"$WEFT_SOURCE/tools/pages" --check > difference || die "$(cat difference)"
 # docs/guide.md shows the first example word for word
 awk '/^```/ { inside = $0 == "```c" && !n++; next } inside' "$WEFT_SOURCE/docs/guide.md" > first.c
 sed 1d "$WEFT_SOURCE/examples/00_first.c" | cmp - first.c || die 'docs/guide.md: not examples/00_first.c'
