@@ -30,11 +30,13 @@ def least(data, name, who):
 
 
 def ratio(row, names):
-    """The ratio to the fastest of these contenders, with quartiles."""
+    """The ratio of the fastest of Weft's variants to the fastest of these contenders, with quartiles. In the file, ratios
+    are those of one variant of Weft, whose own ratio is 1."""
     best = min((c for c in (fastest(row, n) for n in names) if c), key=lambda r: r["median"], default=None)
     if not best or best["weft_over_this"] is None:
         return "-"
-    return f"{best['weft_over_this']:.2f} ({best['ratio_q1']:.2f} to {best['ratio_q3']:.2f})"
+    scale = 1 / fastest(row, "weft")["weft_over_this"]
+    return f"{scale * best['weft_over_this']:.2f} ({scale * best['ratio_q1']:.2f} to {scale * best['ratio_q3']:.2f})"
 
 
 def workloads(data):
