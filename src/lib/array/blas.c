@@ -48,8 +48,8 @@ static bool find_functions(blas *b, void *handle)
     return false;
 }
 
-/* Opens a library that is known to be faster than the kernel of product.c. libblas is not tried: it may be the slow
- * reference. */
+/* Opens a library that is known to be faster than the kernel of product.c. A library named libblas counts only if it is
+ * one of these: it may be the slow reference. */
 static void open_usual(blas *b)
 {
     static const char *const names[] = { "libopenblas.so.0", "libmkl_rt.so.2", "libblis.so.4", "libblas.so.3" };
