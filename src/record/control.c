@@ -1,33 +1,14 @@
-/* control.c - blocks: conditions and loops while recording. Both branches are recorded, so C variables set in a block
+/* control.c - opens and closes blocks: conditions and loops while recording. Both branches are recorded, so C variables set in a block
  * are always initialised; which lanes take part is a value like any other.
  *
  * Each block is a loop of the ir (a condition one that runs once at most) whose states are the variables that there are
  * when it begins. Two hidden variables belong to it: `guard`, the lanes that go on with the next turn, and `on`, those
  * that take part now. What is written to memory or to a variable from outside is written where `on` holds.
  */
-#include "record/record.h"
+#include "record/block.h"
 #include <stdio.h>
 
-typedef enum block_kind { IF, ELSE, LOOP, FOR } block_kind;
 #define EVERYTHING (~(uint64_t)0) /* of wf_graph.surely_set */
-
-struct wf__block {
-    block_kind kind;
-    const char *here;
-    wf__ref loop, condition;       /* condition: of an IF, for its ELSE */
-    uint32_t vars, states;         /* variables that there were before; where their states begin in g->state */
-    uint32_t guard, on;            /* numbers of variables */
-    uint32_t counter;              /* FOR: the variable */
-    uint64_t set_before, set_then; /* wf_graph.surely_set before it; of an ELSE, after its IF */
-    uint64_t set_left;             /* LOOP: what all lanes had set that have left so far */
-    wf__ref hi, step;
-};
-
-static wf__block *innermost(const wf_graph *g) { return g->block_n ? &g->block[g->block_n - 1] : NULL; }
-
-wf__ref wf__lanes_on(const wf_graph *g) { return g->block_n ? *wf__holds(g, &g->var[innermost(g)->on]) : 0; }
-
-bool wf__is_outer(const wf_graph *g, uint32_t var) { return g->block_n && var < innermost(g)->vars; }
 
 static wf__ref and_with(wf__ir *ir, wf__ref a, wf__ref b) { return a ? wf__op2(ir, WF__OP_and, a, b) : b; }
 
@@ -79,7 +60,7 @@ static wf__block *open_block(wf_graph *g, block_kind kind, const char *here, wf_
     b.on = hidden(g, WF_BOOL, *wf__holds(g, &g->var[guard_var]));
     b.set_before = g->surely_set;
     g->block[g->block_n++] = b;
-    return innermost(g);
+    return wf__innermost(g);
 }
 
 /* A variable that no turn changes holds after the block what it held before. */
@@ -97,7 +78,7 @@ static void add_place(wf__ir *ir, const wf__block *b)
 static void close_block(wf_graph *g)
 {
     wf__ir *ir = wf__graph_ir(g);
-    wf__block *b = innermost(g);
+    wf__block *b = wf__innermost(g);
     const wf__ref *state = g->state + b->states;
     for (uint32_t i = 0; i < b->vars; ++i)
         if (state[i])
@@ -127,15 +108,6 @@ bool wf__may_branch(wf_graph *g, const char *function)
     return false;
 }
 
-wf__ref wf__truth(wf_graph *g, wf_val v, const char *function)
-{
-    bool number;
-    wf__ref c = wf__resolve(g, v, function, &number);
-    if (number)
-        return wf__const_bits(wf__graph_ir(g), WF_BOOL, v.h.num != 0);
-    return c ? wf__cast(wf__graph_ir(g), c, WF_BOOL) : 0;
-}
-
 /* ---- conditions ---- */
 wf__ref wf__open_condition(wf_graph *g, const char *here, wf__ref lanes)
 {
@@ -157,7 +129,7 @@ bool wf_else_(wf_graph *g, const char *here)
     if (!wf__is_recording(g))
         return true;
     wf__ir *ir = wf__graph_ir(g);
-    wf__block *b = innermost(g);
+    wf__block *b = wf__innermost(g);
     if (!b || b->kind != IF) {
         wf__poison(g, WF_ERR_CONTRACT, "WF_ELSE at %s: there is no WF_IF that it belongs to%s%s", here,
                    b ? "; the innermost block is that of " : "", b ? b->here : "");
@@ -299,7 +271,7 @@ void wf_end_(wf_graph *g, const char *here)
 {
     if (!wf__is_recording(g))
         return;
-    const wf__block *b = innermost(g);
+    const wf__block *b = wf__innermost(g);
     if (!b) {
         wf__poison(g, WF_ERR_CONTRACT, "WF_END at %s: no block is open", here);
         return;
@@ -312,42 +284,9 @@ void wf_end_(wf_graph *g, const char *here)
     close_block(g);
 }
 
-/* Does a value of that shape fit a variable (or array) of an array graph inside the innermost block? */
-bool wf__fits_block(wf_graph *g, wf__ref value, wf__ref holder, const char *function)
-{
-    const wf__ir *ir = wf__graph_ir(g);
-    const wf__block *b = innermost(g);
-    wf__ref on = wf__lanes_on(g);
-    if (!b || !ir->arrays)
-        return true;
-    const wf_shape *x = &ir->shape[ir->node[value].shape], *y = &ir->shape[ir->node[holder].shape];
-    const wf_shape *lanes = &ir->shape[ir->node[on].shape];
-    wf_shape both;
-    if (wf__broadcast(x, y, &both) && wf__broadcast(&both, lanes, &both))
-        return true;
-    char have[160], want[160], where[160];
-    wf_shape_text(x, have, sizeof have);
-    wf_shape_text(y, want, sizeof want);
-    wf_shape_text(lanes, where, sizeof where);
-    wf__poison(g, WF_ERR_SHAPE,
-               "%s: a value of shape %s, a variable of shape %s and lanes of shape %s do not broadcast, in the block "
-               "opened at %s",
-               function, have, want, where, b->here ? b->here : "?");
-    return false;
-}
-
-bool wf__no_block(wf_graph *g, const char *function, const char *instead)
-{
-    const wf__block *b = innermost(g);
-    if (b)
-        wf__poison(g, WF_ERR_UNSUPPORTED, "%s: not inside a block (the one opened at %s); %s", function,
-                   b->here ? b->here : "?", instead);
-    return !b;
-}
-
 void wf__check_blocks(wf_graph *g)
 {
-    const wf__block *b = innermost(g);
+    const wf__block *b = wf__innermost(g);
     if (b)
         wf__poison(g, WF_ERR_CONTRACT,
                    "the block opened at %s was not closed: WF_END is missing, or a C break, continue or return left it",

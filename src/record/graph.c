@@ -1,36 +1,7 @@
-/* graph.c - recordings: beginning and ending one, arrays and parameters in it. Elements, indices and variables are in
- * record/access.c, launching in launch.c. */
+/* graph.c - recordings: beginning and ending one, labels, and the formals and parameters that it declares. */
 #include "record/record.h"
 #include "ir/pass/pass.h"
 #include <stdio.h>
-
-void wf__poison(wf_graph *g, wf_status status, const char *format, ...)
-{
-    if (!g)
-        return;
-    wf__ir *ir = wf__graph_ir(g);
-    char text[sizeof ir->error];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    wf__ir_fail(ir, status, "%s", text);
-}
-
-void wf_fail(wf_graph *g, wf_status status, const char *text)
-{
-    wf__poison(g, status == WF_OK ? WF_ERR_ARG : status, "%s", text ? text : "");
-}
-
-void wf_fail_at(wf_graph *g, const char *place)
-{
-    const wf__ir *failed = g && place ? wf__failed_section(g) : NULL;
-    if (!failed)
-        return;
-    wf__ir *ir = &g->program.rec.section[failed - g->program.rec.section];
-    size_t n = strlen(ir->error);
-    snprintf(ir->error + n, sizeof ir->error - n, "%s", place);
-}
 
 /* In debug mode the label of an array's own elements is the array's, too. */
 static void name_array(wf__ir *ir, wf__ref r, const char *text)
@@ -55,12 +26,6 @@ wf_val wf_label(wf_val v, const char *text)
 }
 
 wf_context *wf_graph_context(const wf_graph *g) { return g ? g->ctx : NULL; }
-
-wf_status wf_graph_status(const wf_graph *g)
-{
-    const wf__ir *failed = g ? wf__failed_section(g) : NULL;
-    return failed ? failed->status : g ? WF_OK : WF_ERR_ARG;
-}
 
 wf_device wf_graph_device(const wf_graph *g) { return g && g->program.placed ? g->program.device : 0; }
 
@@ -289,25 +254,6 @@ void wf_drop(wf_graph *g)
 {
     if (g)
         wf__graph_retire(g);
-}
-
-const wf__ir *wf__failed_section(const wf_graph *g)
-{
-    /* In the order of their recording. */
-    static const wf_section_id order[] = { WF_SECTION_CALL, WF_SECTION_INIT, WF_SECTION_DEINIT, WF_SECTION_JOIN,
-                                           WF_SECTION_POST };
-    for (size_t i = 0; i < WF__COUNT(order); ++i)
-        if (g->program.rec.section[order[i]].status != WF_OK)
-            return &g->program.rec.section[order[i]];
-    return NULL;
-}
-
-wf_status wf__graph_failure(wf_graph *g, const wf__ir *failed)
-{
-    wf_section_id section = WF_SECTION_CALL;
-    while (section < WF_SECTION_DEINIT && &g->program.rec.section[section] != failed)
-        ++section;
-    return wf__program_error(g->ctx, &g->program, failed->status, failed->error, section, &failed->about);
 }
 
 wf_status wf__graph_finish(wf_graph *g)

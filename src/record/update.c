@@ -3,17 +3,6 @@
 
 _Static_assert((int)WF_MODE_EXPAND == WF__MODE_EXPAND && (int)WF_MODE_NO_CONFLICT == WF__MODE_ALONE, "one numbering");
 
-bool wf__condition_of(wf_graph *g, const wf_val *condition, const char *function, wf__ref *out)
-{
-    wf__ir *ir = wf__graph_ir(g);
-    wf__ref c = condition ? wf__truth(g, *condition, function) : 0, on = wf__lanes_on(g);
-    if (condition && !c)
-        return false;
-    c = c && on ? wf__op2(ir, WF__OP_and, c, on) : c ? c : on;
-    *out = c && wf__is_const(ir, c, 1) ? 0 : c;
-    return ir->status == WF_OK;
-}
-
 static bool joins(wf_graph *g, unsigned join, unsigned dtype, const char *function)
 {
     if (wf__updates(join, dtype))
@@ -49,7 +38,7 @@ static void accumulate(wf_graph *g, const wf_val *condition, wf_join join, wf_mo
         return;
     wf__accum(wf__graph_ir(g), slot, tuple, join, mode, value, predicate);
     g->accumulates = true;
-    wf__update_noted(g, slot);
+    wf__note_store(g, slot);
 }
 
 void wf_accumulate_n(wf_graph *g, wf_join join, wf_mode mode, wf_array *array, wf_val v, wf_vals index)
@@ -84,7 +73,7 @@ static wf_val atomic(wf_graph *g, const wf_val *condition, wf_join join, wf_arra
     if (!value || !wf__condition_of(g, condition, function, &predicate))
         return wf__no_value(g);
     wf__ref old = wf__atomic(wf__graph_ir(g), slot, tuple, join, value, predicate);
-    wf__update_noted(g, slot);
+    wf__note_store(g, slot);
     return wf__value(g, old);
 }
 
@@ -115,6 +104,6 @@ wf_val wf_cas_n(wf_graph *g, wf_array *array, wf_val expected, wf_val desired, w
     if (!wf__condition_of(g, NULL, "wf_cas", &predicate))
         return wf__no_value(g);
     wf__ref was = wf__cas(wf__graph_ir(g), slot, tuple, old, new, predicate);
-    wf__update_noted(g, slot);
+    wf__note_store(g, slot);
     return wf__value(g, was);
 }

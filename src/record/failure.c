@@ -1,0 +1,56 @@
+/* failure.c - a recording that fails: the first error of each section, and the one of them that the context gets. */
+#include "record/record.h"
+#include <stdio.h>
+
+void wf__poison(wf_graph *g, wf_status status, const char *format, ...)
+{
+    if (!g)
+        return;
+    wf__ir *ir = wf__graph_ir(g);
+    char text[sizeof ir->error];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    wf__ir_fail(ir, status, "%s", text);
+}
+
+void wf_fail(wf_graph *g, wf_status status, const char *text)
+{
+    wf__poison(g, status == WF_OK ? WF_ERR_ARG : status, "%s", text ? text : "");
+}
+
+const wf__ir *wf__failed_section(const wf_graph *g)
+{
+    /* In the order of their recording. */
+    static const wf_section_id order[] = { WF_SECTION_CALL, WF_SECTION_INIT, WF_SECTION_DEINIT, WF_SECTION_JOIN,
+                                           WF_SECTION_POST };
+    for (size_t i = 0; i < WF__COUNT(order); ++i)
+        if (g->program.rec.section[order[i]].status != WF_OK)
+            return &g->program.rec.section[order[i]];
+    return NULL;
+}
+
+void wf_fail_at(wf_graph *g, const char *place)
+{
+    const wf__ir *failed = g && place ? wf__failed_section(g) : NULL;
+    if (!failed)
+        return;
+    wf__ir *ir = &g->program.rec.section[failed - g->program.rec.section];
+    size_t n = strlen(ir->error);
+    snprintf(ir->error + n, sizeof ir->error - n, "%s", place);
+}
+
+wf_status wf_graph_status(const wf_graph *g)
+{
+    const wf__ir *failed = g ? wf__failed_section(g) : NULL;
+    return failed ? failed->status : g ? WF_OK : WF_ERR_ARG;
+}
+
+wf_status wf__graph_failure(wf_graph *g, const wf__ir *failed)
+{
+    wf_section_id section = WF_SECTION_CALL;
+    while (section < WF_SECTION_DEINIT && &g->program.rec.section[section] != failed)
+        ++section;
+    return wf__program_error(g->ctx, &g->program, failed->status, failed->error, section, &failed->about);
+}
