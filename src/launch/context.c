@@ -71,8 +71,8 @@ static const wf__services services = {
     .stream_misfit = wf__stream_misfit,
     .stream_device = wf__stream_device,
     .freezes = wf__freezes,
-    .host_access = wf__freeze_host,
-    .error = wf__freeze_failed,
+    .on_host_access = wf__freeze_host,
+    .on_error = wf__freeze_failed,
 };
 
 wf_context *wf_context_new(const wf_config *config)

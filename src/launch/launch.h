@@ -1,4 +1,16 @@
-/* launch.h - from finished recordings to runs: plans by key, prepared kernels, streams, frozen sequences, history. */
+/* launch.h - from finished recordings to runs: plans by key, prepared kernels, streams, frozen sequences, history.
+ *
+ * The files of src/launch, from the bottom to the top. A file calls files to its left or above it, never to its right
+ * or below (tools/check_circles holds this against the objects of a build).
+ *
+ *     key history stream           keys of plans, notes of launches, queues
+ *     plans freeze                 the table of plans; sequences that are being noted
+ *     request                      a request runs on this thread, by its plan or a memo
+ *     submit_stream submit         the same in a stream, and the choice between the two
+ *     kernel replay run            callers: prepared kernels, frozen sequences, wf_run and wf_compile
+ *     apply fill compress context  operators made of recordings; making and freeing of contexts
+ *     host                         operators on the host
+ */
 #ifndef WEFT_LAUNCH_H
 #define WEFT_LAUNCH_H
 #include "base/lru.h"
@@ -96,37 +108,36 @@ void wf__history_describe(wf_context *ctx, const wf__program *p, wf__launch_note
 void wf__history_add(wf_context *ctx, const wf__plan_entry *e, const wf__launch_note *note);
 
 /* ---- frozen sequences (freeze.c) ---- */
-static inline bool wf__is_noted(const wf_context *ctx) /* do launches go the long way? */
+/* True if launches are noted, in the history or a sequence: each needs its plan, so none runs by a memo. */
+static inline bool wf__is_noted(const wf_context *ctx)
 {
     return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & (WF_FLAG_HISTORY | WF__FREEZING);
 }
-bool wf__freezes(wf_context *ctx); /* does this thread? */
-/* If it does: a launch was done; `function` reads the array's contents by the host, or may write them, too (`fills`);
- * something failed. */
+bool wf__freezes(wf_context *ctx); /* true if this thread notes its launches */
+/* Notes, for the sequence of this thread, if there is one: a launch; that the host reads the array in `function`, or with
+ * `fills` may also write it; an error. */
 void wf__freeze_note(wf_context *ctx, const wf__program *p, wf__plan_entry *e, wf_array *const *arrays,
                      const uint64_t *param);
 void wf__freeze_host(const wf_array *a, bool fills, const char *function);
 void wf__freeze_failed(wf_context *ctx, wf_status status, const char *text);
 
-/* ---- launching (launch.c) ---- */
+/* ---- requests (request.c) ---- */
 typedef struct wf__request { /* to run a program */
+    /* the program, and what stands for its objects and parameters */
     const wf__program *program;
     const wf__str *recording_key;
     wf_array *const *arrays; /* one per object */
     const uint64_t *param;   /* bits */
     const wf_shape *space;
-    wf_kernel *kernel; /* NULL: none */
-    wf_array *const *kept;
+    wf_kernel *kernel; /* kernel of the program; NULL = it is run once */
+
+    wf_array *const *kept; /* arrays that are ready afterwards */
     uint32_t kept_n;
-    wf_stream *stream; /* NULL: now, on this thread, as with one of the program's own CUDA streams */
+
+    /* where and how */
+    wf_stream *stream; /* NULL = the thread's current one, if any */
     wf__limits limits;
 } wf__request;
-/* Runs a request, or queues it in its stream. Kept arrays are then ready or promised. */
-wf_status wf__submit(wf_context *ctx, const wf__request *r);
-/* run.c: services (object.h) */
-wf_status wf__run_part(wf_graph *g, const wf__program *part, wf_array *const *arrays, const uint64_t *param);
-wf_array *wf__copy_by_launch(const wf_array *from);
-bool wf__copy_into_by_launch(const wf_array *from, wf_array *to);
 /* Room for the arrays and parameters of a launch, in itself as far as there are few. */
 enum { WF__FEW_BOUND = 16 };
 typedef struct wf__bound {
@@ -148,17 +159,27 @@ static inline void wf__bound_end(wf__bound *b)
     if (b->param != b->few_param)
         wf__free(b->param);
 }
-/* The quick way, of a launch without a stream that was made before: false if there is none. */
+/* Runs a kernel by the memo of an earlier launch with these arrays, without a stream. False if there is no such memo. */
 bool wf__launch_again(wf_kernel *k, wf_array *const *arrays, const uint64_t *param, const wf_shape *space);
-/* The plan, used, and what is to be noted of its run; NULL: *status says why. */
+/* Runs a request on this thread. */
+wf_status wf__request_run(wf_context *ctx, const wf__request *r);
+/* Returns the plan, used, and what is to be noted of its run; NULL = *status says why. */
 wf__plan_entry *wf__request_plan(wf_context *ctx, const wf__request *r, wf__launch_note *note, wf_status *status);
-void wf__note_run(wf_context *ctx, const wf__plan_entry *e,
-                  wf__launch_note *note); /* after the run; empties the note */
-/* What a launch needs of its arrays: queued work on them done (`wait`), kept ones computed or promised. */
+/* Notes a run and empties the note. */
+void wf__note_run(wf_context *ctx, const wf__plan_entry *e, wf__launch_note *note);
+/* Fails if an array that the request reads was never computed. `wait`: waits for queued work on the arrays first. */
 wf_status wf__request_arrays(wf_context *ctx, const wf__request *r, bool wait);
 void wf__note_written(const wf__request *r); /* kept arrays that were never computed have contents now */
-/* submit.c */
-wf_status wf__request_queue(wf_context *ctx, const wf__request *r);
+
+/* ---- submit_stream.c, submit.c ---- */
+wf_status wf__request_queue(wf_context *ctx, const wf__request *r); /* queues it in its stream */
+/* Runs a request, or queues it in its stream. Kept arrays are then ready or promised. */
+wf_status wf__submit(wf_context *ctx, const wf__request *r);
+
+/* ---- run.c: services (object.h) ---- */
+wf_status wf__run_part(wf_graph *g, const wf__program *part, wf_array *const *arrays, const uint64_t *param);
+wf_array *wf__copy_by_launch(const wf_array *from);
+bool wf__copy_into_by_launch(const wf_array *from, wf_array *to);
 
 /* ---- streams (stream.c) ---- */
 typedef struct wf__work { /* what is queued; the first member of its kinds */

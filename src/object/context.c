@@ -58,7 +58,7 @@ static wf_status set_error(wf_context *ctx, wf_status status, const char *text)
         return status;
     if (!text || !*text)
         text = status_text(status);
-    ctx->services->error(ctx, status, text);
+    ctx->services->on_error(ctx, status, text);
     wf__mutex_lock(&ctx->lock);
     wf__thread_error *e = find_error(ctx);
     if (!e && (e = wf__alloc0(sizeof *e))) {

@@ -1,5 +1,15 @@
 /* object.h - what programs hold by a handle and what is neither a recording nor a launch: contexts with their errors,
- * devices, arrays and their memory. */
+ * devices, arrays and their memory.
+ *
+ * The files of src/object, from the bottom to the top. A file calls files to its left or above it, never to its right or
+ * below (tools/check_circles holds this against the objects of a build).
+ *
+ *     context device buffer     errors, devices, memory
+ *     handle                    what an array says of itself
+ *     share                     copies on write
+ *     array view                arrays are made, viewed and freed
+ *     transfer                  contents on the host
+ */
 #ifndef WEFT_OBJECT_H
 #define WEFT_OBJECT_H
 #include "base/os.h"
@@ -32,10 +42,10 @@ typedef struct wf__services {
     wf_status (*run_part)(wf_graph *g, const wf__program *part, wf_array *const *arrays, const uint64_t *param);
     const char *(*stream_misfit)(const wf_stream *stream, const wf_context *ctx, wf_device device);
     wf_device (*stream_device)(const wf_stream *stream);
-    /* For sequences of launches that are being frozen. */
-    bool (*freezes)(wf_context *ctx); /* Does this thread note its launches? */
-    void (*host_access)(const wf_array *array, bool fills, const char *function);
-    void (*error)(wf_context *ctx, wf_status status, const char *text);
+    /* The observer of a sequence of launches that is being frozen. */
+    bool (*freezes)(wf_context *ctx); /* true if this thread notes its launches */
+    void (*on_host_access)(const wf_array *array, bool fills, const char *function);
+    void (*on_error)(wf_context *ctx, wf_status status, const char *text);
 } wf__services;
 
 struct wf_context {
@@ -68,8 +78,8 @@ static inline bool wf__has_history(const wf_context *ctx)
 {
     return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & WF_FLAG_HISTORY;
 }
-enum { WF__FREEZING = 1 << 30 };                          /* a flag of the context: some thread notes its launches */
-static inline bool wf__is_freezing(const wf_context *ctx) /* some thread does */
+enum { WF__FREEZING = 1 << 30 }; /* a flag of the context: some thread notes its launches */
+static inline bool wf__is_freezing(const wf_context *ctx)
 {
     return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & WF__FREEZING;
 }
@@ -124,15 +134,9 @@ struct wf_array { /* state apart, what is here never changes, but for a borrower
     wf__shown *shown;      /* of wf_watch; else NULL */
     wf_graph *graph; /* of formals and scratch, until the recording is finished; of a lazy array, until it has run */
 };
-wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shape); /* no memory yet */
-void wf__c_order(const wf_shape *shape, int64_t *stride);
-/* Own memory; strides NULL: C order; device 0: the context's. `function` names the caller in messages. */
-wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
-                         const int64_t *strides, wf_device device);
-/* Without memory, WF_STATE_FORMAL: plans find it a place. */
-wf_array *wf__array_planned(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
-                            wf_device device);
-/* Whose memory a device works in: WF_CPU, or a GPU. */
+
+/* ---- device.c ---- */
+/* Returns the device in whose memory a device works: WF_CPU, or a GPU. */
 static inline wf_device wf__memory_of(wf_device device) { return device == WF_INTERP ? WF_CPU : device; }
 static inline bool wf__is_gpu(wf_device device) { return device >= WF_GPU(0); }
 static inline bool wf__is_emulated(wf_device device) { return device >= WF_GPU_EMU(0); }
@@ -140,11 +144,31 @@ static inline int wf__gpu_number(wf_device device)
 {
     return device - (wf__is_emulated(device) ? WF_GPU_EMU(0) : WF_GPU(0));
 }
-void wf__set_target(wf__recording *rec, wf_device device);    /* device.c: whose plans the recording needs */
+void wf__set_target(wf__recording *rec, wf_device device);    /* sets the device that plans of the recording are for */
 const char *wf__device_name(wf_device device, char text[32]); /* "cuda:0" */
-/* The GPU, opened; NULL: the context's error is set. */
+/* Returns the GPU, opened; NULL = the context's error is set. */
 wf__gpu *wf__gpu_of(wf_context *ctx, const char *function, wf_device device);
-wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int rank);
+
+/* ---- buffer.c ---- */
+wf__buffer *wf__buffer_new(wf_context *ctx, size_t bytes); /* with one reference; NULL = out of memory */
+/* The same in a GPU's memory, and in memory of its driver that the processor reaches. NULL = *f says why. */
+wf__buffer *wf__buffer_on_gpu(wf_context *ctx, wf__gpu *gpu, size_t bytes, wf__failure *f);
+wf__buffer *wf__buffer_shared(wf_context *ctx, wf__gpu *gpu, bool managed, size_t bytes, wf__failure *f);
+/* Returns new memory on the device of `like`, with a copy of the bytes at `from` there. NULL = no memory, or the device
+ * is lost. */
+wf__buffer *wf__buffer_of(wf_context *ctx, wf__buffer *like, const char *from, size_t bytes);
+void wf__buffer_release(wf_context *ctx, wf__buffer *buffer); /* NULL: no-op */
+
+/* ---- handle.c ---- */
+static inline uint64_t wf__new_array_id(wf_context *ctx)
+{
+    return atomic_fetch_add_explicit(&ctx->last_array, 1, memory_order_relaxed) + 1;
+}
+void wf__c_order(const wf_shape *shape, int64_t *stride);
+/* Sets the smallest and largest element offsets. False on overflow. */
+bool wf__reach(const wf_shape *shape, const int64_t *stride, int64_t *lo, int64_t *hi);
+wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shape); /* without memory */
+void wf__array_drop_handle(wf_array *a);                                            /* frees the handle alone */
 void wf__array_span(wf_array *a); /* sets lo and hi from base, shape and strides */
 void wf__array_bind(const wf_array *a, wf__bind *out);
 wf__overlap wf__array_meeting(const wf_array *a, const wf_array *b); /* of arrays whose spans meet */
@@ -152,42 +176,48 @@ static inline wf__overlap wf__array_overlap(const wf_array *a, const wf_array *b
 {
     return a->hi <= b->lo || b->hi <= a->lo ? WF__APART : wf__array_meeting(a, b);
 }
-/* Before an array is read or written, by the host or by a recording (`by`): if it is kept in another recording, which is
- * open, that one is evaluated first. false: that failed, and the context's error is set. */
-bool wf__array_settle(const wf_array *a, const wf_graph *by);
-/* Is it neither a formal nor scratch? And: settled, are its contents here, or promised? Else the context's error is
- * set. */
-bool wf__array_holds(const wf_array *a, const char *function);
-bool wf__array_usable(const wf_array *a, const char *function);
-wf__buffer *wf__buffer_new(wf_context *ctx, size_t bytes); /* with one reference; NULL: out of memory */
-/* New memory on the same device, with a copy of what is at `from`, there too; NULL: no memory, or the device is lost. */
-wf__buffer *wf__buffer_of(wf_context *ctx, wf__buffer *like, const char *from, size_t bytes);
-void wf__buffer_release(wf_context *ctx, wf__buffer *buffer); /* NULL: no-op */
-static inline uint64_t wf__new_array_id(wf_context *ctx)
-{
-    return atomic_fetch_add_explicit(&ctx->last_array, 1, memory_order_relaxed) + 1;
-}
-/* ---- copies on write (share.c) ---- */
 static inline bool wf__sharing(const wf_context *ctx) { return atomic_load(&((wf_context *)ctx)->borrowers) != 0; }
-/* Before writing: its memory becomes its own (and its views'). false: out of memory, which is reported. */
-bool wf__array_own(wf_array *a, const char *function);
-bool wf__array_expose(wf_array *a); /* the same for wf_map, for good */
-/* Before reading: its memory stays where it is until the buffer (NULL: nothing is to be done) is unpinned. */
+/* Returns wf_array_state, except that an array which queued work computes is ready: recordings may use it. */
+wf_state wf__array_promised(const wf_array *a);
+/* Evaluates the open recording that keeps the array, unless it is `by`; for an array that the host (`by` NULL) or a
+ * recording is about to use. False if that failed: the context's error is set. */
+bool wf__array_settle(const wf_array *a, const wf_graph *by);
+/* True if the array is neither a formal nor scratch; else the context's error is set. */
+bool wf__array_holds(const wf_array *a, const char *function);
+/* Settles the array. True if its contents are there or promised; else the context's error is set. */
+bool wf__array_usable(const wf_array *a, const char *function);
+
+/* ---- share.c: copies on write ---- */
+/* Before reading: the memory stays where it is until the buffer is unpinned. NULL = nothing to unpin. */
 wf__buffer *wf__array_pin(const wf_array *a);
 void wf__array_unpin(wf_context *ctx, wf__buffer *pinned);
-/* Both for the arrays of a launch, while there are borrowers. */
+void wf__array_wait(const wf_array *a); /* for queued work on it */
+/* Before writing: the memory becomes the array's own (and its views'). False: out of memory, which is reported. */
+bool wf__array_own(wf_array *a, const char *function);
+bool wf__array_expose(wf_array *a); /* the same for wf_map, for good */
+/* Pin and own the arrays of a launch, while there are borrowers. */
 bool wf__arrays_begin(wf_context *ctx, wf_array *const *arrays, uint32_t n, const bool *written, wf__buffer **pinned,
                       const char *function);
 void wf__arrays_end(wf_context *ctx, uint32_t n, wf__buffer *const *pinned);
-/* A view's memory; it stays where it is until the end, which computes the span. */
+/* Gives a view its memory, which stays where it is until wf__view_end, which computes the span. */
 void wf__view_begin(wf_array *view, const wf_array *of);
 wf_array *wf__view_end(wf_array *view);
 void wf__array_leave(wf_array *a); /* before its handle goes */
+/* True if the arrays name common memory, also after copies on write have moved. */
 bool wf__array_may_meet(const wf_array *a, const wf_array *b);
-/* wf_array_state, but what queued work computes counts as ready: what is recorded now may use it. */
-wf_state wf__array_promised(const wf_array *a);
-void wf__array_wait(const wf_array *a); /* for queued work on it */
-/* For access by the host: waits. false: there are no contents, or work that should have written them failed, which is
- * reported once. */
+
+/* ---- array.c ---- */
+/* Returns an array with memory of its own. strides NULL = C order; device 0 = the context's. `function` names the caller
+ * in messages. */
+wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
+                         const int64_t *strides, wf_device device);
+/* Returns an array without memory, in WF_STATE_FORMAL: each plan places it. */
+wf_array *wf__array_planned(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
+                            wf_device device);
+wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int rank);
+
+/* ---- transfer.c ---- */
+/* Waits for the contents, before the host uses them. False: there are none, or work that should have written them
+ * failed, which is reported once. */
 bool wf__array_arrived(const wf_array *a, const char *function);
 #endif

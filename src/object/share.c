@@ -120,18 +120,7 @@ static bool own(wf_array *a, const char *function) /* under the lock */
     return false;
 }
 
-bool wf__array_own(wf_array *a, const char *function)
-{
-    if (!wf__sharing(a->ctx))
-        return true;
-    wf__array_wait(a); /* queued work on the memory comes before what may be copied of it */
-    wf__mutex_lock(&a->ctx->share_lock);
-    bool ok = own(a, function);
-    wf__mutex_unlock(&a->ctx->share_lock);
-    return ok;
-}
-
-/* ---- what borrows is not moved while it is read ---- */
+/* ---- reading and waiting ---- */
 wf__buffer *wf__array_pin(const wf_array *a)
 {
     wf__buffer *b = NULL;
@@ -154,6 +143,34 @@ void wf__array_unpin(wf_context *ctx, wf__buffer *b)
     if (--b->readers == 0)
         wf__cond_broadcast(&ctx->unread);
     wf__mutex_unlock(&ctx->share_lock);
+}
+
+static bool is_idle(void *buffer) { return atomic_load(&((wf__buffer *)buffer)->pending) == 0; }
+
+void wf__array_wait(const wf_array *a)
+{
+    wf__buffer *pinned = wf__array_pin(a), *b = a->buffer;
+    bool waits = b && !is_idle(b);
+    /* A reference replaces the pin: moving memory waits for pins, and the work waited for may move it. */
+    if (pinned && waits)
+        atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+    wf__array_unpin(a->ctx, pinned);
+    if (waits)
+        wf__progress_wait(&a->ctx->progress, is_idle, b);
+    if (pinned && waits)
+        wf__buffer_release(a->ctx, b);
+}
+
+/* ---- writing ---- */
+bool wf__array_own(wf_array *a, const char *function)
+{
+    if (!wf__sharing(a->ctx))
+        return true;
+    wf__array_wait(a); /* queued work on the memory comes before what may be copied of it */
+    wf__mutex_lock(&a->ctx->share_lock);
+    bool ok = own(a, function);
+    wf__mutex_unlock(&a->ctx->share_lock);
+    return ok;
 }
 
 bool wf__arrays_begin(wf_context *ctx, wf_array *const *arrays, uint32_t n, const bool *written, wf__buffer **pinned,
@@ -227,7 +244,6 @@ bool wf__array_expose(wf_array *a)
     return true;
 }
 
-/* Do they name common memory, now or after whatever moves? */
 bool wf__array_may_meet(const wf_array *a, const wf_array *b)
 {
     if (!wf__sharing(a->ctx))

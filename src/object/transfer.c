@@ -1,23 +1,8 @@
-/* transfer.c - what the host does with the contents of arrays: waits for them, moves them to and from its own memory
- * and that of GPUs, and asks where they are.
+/* transfer.c - contents of arrays on the host: moves them between its own memory, the processor's arrays and those of
+ * GPUs, and gives access to them in place.
  */
 #include "object/object.h"
 #include <stdlib.h>
-
-static bool is_idle(void *buffer) { return atomic_load(&((wf__buffer *)buffer)->pending) == 0; }
-
-void wf__array_wait(const wf_array *a)
-{
-    wf__buffer *pinned = wf__array_pin(a), *b = a->buffer;
-    bool waits = b && !is_idle(b);
-    if (pinned && waits) /* who gives it other memory must not wait for us: he may be who we wait for */
-        atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
-    wf__array_unpin(a->ctx, pinned);
-    if (waits)
-        wf__progress_wait(&a->ctx->progress, is_idle, b);
-    if (pinned && waits)
-        wf__buffer_release(a->ctx, b);
-}
 
 bool wf__array_arrived(const wf_array *a, const char *function)
 {
@@ -176,7 +161,7 @@ wf_status wf_upload(wf_array *array, const void *src, size_t bytes)
     if (!wf__array_settle(array, NULL))
         return wf_last_status(array->ctx);
     wf__array_wait(array);
-    array->ctx->services->host_access(array, true, "wf_upload");
+    array->ctx->services->on_host_access(array, true, "wf_upload");
     if (!wf__array_own(array, "wf_upload"))
         return WF_ERR_MEMORY;
     wf_status status = WF_OK;
@@ -197,7 +182,7 @@ wf_status wf_download(const wf_array *array, void *dst, size_t bytes)
         return WF_ERR_ARG;
     if (!wf__array_arrived(array, "wf_download") || !exact_bytes(array, dst, bytes, "wf_download"))
         return WF_ERR_ARG;
-    array->ctx->services->host_access(array, false, "wf_download");
+    array->ctx->services->on_host_access(array, false, "wf_download");
     wf__buffer *pinned = wf__array_pin(array);
     wf_status status = WF_OK;
     if (wf__is_gpu(array->device))
@@ -232,7 +217,7 @@ wf_status wf_map(const wf_array *array, void **data, int64_t *strides)
         return array ? wf__error(array->ctx, WF_ERR_ARG, "wf_map: data is NULL") : WF_ERR_ARG;
     if (!wf__array_arrived(array, "wf_map"))
         return WF_ERR_ARG;
-    array->ctx->services->host_access(array, true, "wf_map");
+    array->ctx->services->on_host_access(array, true, "wf_map");
     char device[32];
     bool there = wf__is_gpu(array->device);
     if (there && !wf__gpu_is_shared(array->buffer->gpu, array->base))
@@ -253,7 +238,7 @@ wf_status wf_map_device(const wf_array *array, void **data, int64_t *strides)
         return array ? wf__error(array->ctx, WF_ERR_ARG, "wf_map_device: data is NULL") : WF_ERR_ARG;
     if (!wf__array_arrived(array, "wf_map_device"))
         return WF_ERR_ARG;
-    array->ctx->services->host_access(array, true, "wf_map_device");
+    array->ctx->services->on_host_access(array, true, "wf_map_device");
     if (!wf__is_gpu(array->device))
         return wf__error(array->ctx, WF_ERR_DEVICE,
                          "wf_map_device: the array is in the processor's memory; say wf_map");
@@ -296,7 +281,7 @@ wf_array *wf_copy_to(const wf_array *array, wf_device device)
         return NULL;
     }
     if (copy && wf__is_freezing(array->ctx))
-        array->ctx->services->host_access(array, false, "wf_copy_to another device");
+        array->ctx->services->on_host_access(array, false, "wf_copy_to another device");
     if (stays) {
         if (wf__array_arrived(array, "wf_copy_to") && copied_there(array, copy))
             return copy;

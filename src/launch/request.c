@@ -1,4 +1,4 @@
-/* program.c - from a finished recording and its arrays to a run. Plans are found by everything they depend on, or made.
+/* request.c - runs a request on this thread: finds its plan or makes it, and keeps a memo of what depends on the arrays.
  */
 #include "launch/launch.h"
 
@@ -216,27 +216,11 @@ wf_status wf__request_arrays(wf_context *ctx, const wf__request *r, bool wait)
     return WF_OK;
 }
 
-/* Written arrays are complete again after an earlier failure. */
-static void note_whole(const wf__request *r)
-{
-    for (uint32_t i = 0; i < r->program->object_n; ++i)
-        if (atomic_load(&r->arrays[i]->buffer->fault) != WF__SOUND && wf__program_writes(r->program, i))
-            atomic_store(&r->arrays[i]->buffer->fault, WF__SOUND);
-}
-
 void wf__note_written(const wf__request *r)
 {
     for (uint32_t i = 0; i < r->program->object_n; ++i)
         if (atomic_load(&r->arrays[i]->state) == WF_STATE_LAZY && wf__program_writes(r->program, i))
             atomic_store(&r->arrays[i]->state, WF_STATE_READY);
-}
-
-static void note_kept(const wf__request *r)
-{
-    for (uint32_t i = 0; i < r->kept_n; ++i) {
-        atomic_store(&r->kept[i]->buffer->fault, WF__SOUND);
-        atomic_store(&r->kept[i]->state, WF_STATE_READY);
-    }
 }
 
 static uint64_t tag_of(const wf_kernel *k, wf_array *const *arrays, const wf_shape *space)
@@ -333,7 +317,7 @@ static wf_status plan_and_execute(wf_context *ctx, const wf__request *r, uint64_
 }
 
 /* Runs a request on this thread, with as much as a memo has of it. */
-static wf_status run_request(wf_context *ctx, const wf__request *r)
+wf_status wf__request_run(wf_context *ctx, const wf__request *r)
 {
     wf_status status = WF_OK;
     uint64_t tag = wf__is_noted(ctx) ? 0 : tag_of(r->kernel, r->arrays, r->space);
@@ -347,53 +331,5 @@ static wf_status run_request(wf_context *ctx, const wf__request *r)
         status = plan_and_execute(ctx, r, tag);
     if (hold)
         unlock_memo(hold);
-    return status;
-}
-
-/* Runs a request while there are copies on write. */
-static wf_status run_sharing(wf_context *ctx, const wf__request *r)
-{
-    const wf__program *p = r->program;
-    wf_status status = WF_ERR_MEMORY;
-    uint32_t n = p->object_n;
-    wf__buffer **pinned = wf__alloc((n + 1) * sizeof(wf__buffer *));
-    bool *written = wf__alloc(n + 1);
-    if (!pinned || !written)
-        wf__error(ctx, WF_ERR_MEMORY, "out of memory for a launch");
-    else {
-        for (uint32_t i = 0; i < n; ++i)
-            written[i] = wf__program_writes(p, i);
-        if (wf__arrays_begin(ctx, r->arrays, n, written, pinned, p->name ? p->name : "a launch"))
-            status = run_request(ctx, r);
-        wf__arrays_end(ctx, n, pinned);
-    }
-    wf__free(pinned);
-    wf__free(written);
-    return status;
-}
-
-wf_status wf__submit(wf_context *ctx, const wf__request *r)
-{
-    wf_status status = WF_OK;
-    wf__request given;
-    bool streaming = atomic_load_explicit(&ctx->streaming, memory_order_acquire);
-    if (streaming) {
-        given = *r;
-        r = &given;
-        if (!given.stream)
-            given.stream = wf__stream_current(ctx, r->program->device);
-        if (given.stream && given.stream->queue)
-            return wf__request_queue(ctx, r);
-        status = wf__request_arrays(ctx, r, true);
-        if (status != WF_OK)
-            return status;
-    }
-    status = wf__sharing(ctx) ? run_sharing(ctx, r) : run_request(ctx, r);
-    if (status == WF_OK && streaming)
-        note_whole(r);
-    if (status == WF_OK && r->kept_n)
-        note_kept(r);
-    if (status == WF_OK)
-        wf__note_written(r);
     return status;
 }
