@@ -111,7 +111,7 @@ def main():
             name, data = file[:-5], read(os.path.join(results, file))
             write(os.path.join(sys.argv[2], name + ".md"), page(name, data))
             index.append(f"| [{name}]({name}.md) | {machine(data)} | {len(data['rows'])} |")
-        write(os.path.join(sys.argv[2], "README.md"), index)
+        write(os.path.join(sys.argv[2], "index.md"), index)
     elif len(sys.argv) == 2:
         data = read(sys.argv[1])
         print("\n".join([machine(data), ""] + workloads(data) + [""] + functions(data)))
