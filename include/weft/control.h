@@ -1,6 +1,6 @@
-/* control.h - variables and local arrays, conditions and loops, and calls of traced
- * functions, among which an index may choose. What is to be had in an index space, over elements, and in array graphs.
- */
+/* control.h - variables and local arrays, conditions and loops, and calls of traced functions.
+ * For index spaces, recordings of elements, and array graphs.
+ * Reference: docs/reference/control.md */
 #ifndef WF_CONTROL_H
 #define WF_CONTROL_H
 #include "weft/error.h"
@@ -9,55 +9,52 @@
 extern "C" {
 #endif
 
-/* ---- variables ---------------------------------------------------------------------------------------------
- * Reading is implicit; wf_get takes a snapshot. */
+/* ---- variables --------------------------------------------------------------------------------------------------
+ * Every use of a variable reads it. */
+/* A variable with a first value; it belongs to the block and section in which it is made. */
 WF_API wf_var wf_local(wf_graph *graph, wf_dtype dtype, wf_val initial);
+/* A snapshot of the variable. */
 WF_API wf_val wf_get(wf_var var);
-WF_API void wf_set(wf_var var, wf_val value); /* converts to the variable's dtype */
+/* Assigns, and converts to the variable's dtype. */
+WF_API void wf_set(wf_var var, wf_val value);
+/* Adds to the variable. */
 WF_API void wf_inc(wf_var var, wf_val value);
 
-/* A local array: up to 256 elements that each point (in array graphs: each element of the values) has to itself, all
- * `initial` at first. Borrowed from the graph; read and written by index like any array, and seen at once: wf_read,
- * wf_read_or, wf_read_border, wf_write, wf_write_if, wf_accumulate, wf_accumulate_if (which joins in the array's dtype,
- * without a mode), wf_dim. Any dtype; as a variable it belongs to the block and section that it is made in. Reading
- * outside gives 0, writing outside does nothing; a C number that is outside poisons, and debug mode reports any index.
- * `name` is what messages call it, or NULL.
- * Nothing is in memory. With an index that is a number, or becomes one where a loop is written out, an access costs
- * nothing; another one is looked up among n elements: n operations for a read, 3 n for a write. Loops that are not
- * written out keep what they change of it in registers: 32 elements are fast, 256 are not.
- *     wf_array *w = wf_local_array(g, "w", WF_F32, WF_SHAPE(9), 0);
- *     wf_write(g, w, wf_read(g, w, wf_sub(i, 1)), i);
- * NULL poisons. */
+/* A local array: up to 256 elements that each point has to itself, all `initial` at first; accessed by index.
+ * Owns: borrowed from the graph.
+ * Errors: reads outside give 0, writes outside do nothing; a C number outside poisons. NULL poisons.
+ * Cost: nothing for an index that is a number; else n operations for a read, 3 n for a write, without memory.
+ * Example: wf_array *taps = wf_local_array(g, "taps", WF_F32, WF_SHAPE(9), 0); */
 WF_API wf_array *wf_local_array(wf_graph *graph, const char *name, wf_dtype dtype, wf_shape shape, wf_val initial);
 
-/* ---- control flow ------------------------------------------------------------------------------------------
- * In C say WF_IF(g, c) {..} WF_ELSE(g) {..} WF_END(g), WF_WHILE(g, c), WF_LOOP(g) and WF_FOR(g, i, lo, hi, step). Each
- * point goes its own way; a condition that is the same for all points is a real branch. Conditions may have any dtype:
- * what is not 0 holds, as in C. All branches are recorded: these functions return true, always. Values of a block are
- * not seen after it, variables are. `here` names the source line for messages and is borrowed until the recording ends.
- * In array graphs a condition is a whole array, of which each element decides for its own; variables broadcast against
- * it: one that a block sets where lanes of shape [h, w] are on has that shape after it, whatever it began with. Effects
- * (wf_out, wf_write, ...) take place once, where lanes are on. In a block memory is as in an index space: what its
- * effects write, its reads see only of the same element or point, wf_accumulate not at all; what comes after the block
- * sees all. A loop, what feeds it and what follows are one kernel as far as they have one shape. Not in a block:
- * wf_reduce, wf_keep. */
+/* ---- control flow -----------------------------------------------------------------------------------------------
+ * In C say WF_IF(g, c) {..} WF_ELSE(g) {..} WF_END(g), WF_WHILE(g, c), WF_LOOP(g), WF_FOR(g, i, lo, hi, step).
+ * All branches are recorded: these functions always return true. A condition has any dtype and holds if not 0.
+ * Values of a block are not visible after it, variables are. In array graphs each element decides for its own.
+ * Owns: `here`, the source line, is borrowed until the recording ends.
+ * Errors: wf_reduce and wf_keep are not allowed in a block. */
+/* Begins a block that points enter where the condition holds. */
 WF_API bool wf_if_(wf_graph *graph, const char *here, wf_val cond);
+/* Begins the block of the other points. */
 WF_API bool wf_else_(wf_graph *graph, const char *here);
-WF_API bool wf_loop_(wf_graph *graph, const char *here);               /* until wf_break */
-WF_API bool wf_while_(wf_graph *graph, const char *here, wf_val cond); /* leaves the innermost loop where false */
-/* *i: lo, lo + step, ... as long as it is below hi (above it for a negative step); of hi's, else lo's, else step's
- * integer dtype, i64 if all are numbers, to which the bounds are converted. They are computed once. Counters of 8
- * and 16 bits count as i32 and never wrap; wider ones do, as in C, where the end of the dtype is less than a step
- * beyond hi (INT32_MAX - 1 in steps of 5: say an i64 bound). */
+/* Begins a loop until wf_break. */
+WF_API bool wf_loop_(wf_graph *graph, const char *here);
+/* Leaves the innermost loop where the condition does not hold. */
+WF_API bool wf_while_(wf_graph *graph, const char *here, wf_val cond);
+/* Begins a loop with *i = lo, lo + step, ... below hi (above it for a negative step); bounds are computed once.
+ * Dtypes: hi's, else lo's, else step's integer dtype; i64 if all are numbers.
+ * Errors: counters of 32 and 64 bits wrap if the dtype ends less than a step beyond hi. */
 WF_API bool wf_for_(wf_graph *graph, const char *here, wf_val *i, wf_val lo, wf_val hi, wf_val step);
+/* Ends the innermost block. */
 WF_API void wf_end_(wf_graph *graph, const char *here);
-WF_API void wf_break(wf_graph *graph); /* out of the innermost loop of the recording */
+/* Leaves the innermost loop of the recording. */
+WF_API void wf_break(wf_graph *graph);
+/* Goes on with the next turn of the innermost loop. */
 WF_API void wf_continue(wf_graph *graph);
 
-/* ---- calls --------------------------------------------------------------------------------------------------
- * A traced function is a hook that records: it reads site->in, values and numbers, and sets variables in site->out. A
- * variable is handed over as in C, by what it holds at the call, and may be a result, too. The function may do whatever
- * its caller may, effects and other calls included, and a wf_break leaves the caller's loop. */
+/* ---- calls ------------------------------------------------------------------------------------------------------
+ * A traced function is a hook that reads site->in and sets variables in site->out. A variable among the inputs is
+ * passed by its value at the call. The function may do whatever its caller may. */
 typedef struct wf_function {
     wf_hook *call;
     void *user;
@@ -70,16 +67,14 @@ typedef struct wf_vars {
     const wf_var *at;
     size_t n;
 } wf_vars;
-/* Records the function here: wf_call(g, f, WF_VALS(x), WF_VARS(y)). */
+/* Records the function here.
+ * Example: wf_call(g, f, WF_VALS(x), WF_VARS(y)); */
 WF_API void wf_call_(wf_graph *graph, const char *here, wf_function function, wf_vals in, wf_vars out);
-/* Every point runs the function of the table that its index (an integer or bool) names; where it names none, nothing
- * happens and the variables stay: wf_switch(g, index, WF_FUNCTIONS({ f, NULL }, { h, &k }), WF_VALS(x, y),
- * WF_VARS(r)). Each function is called once, during this call, to record; what it does, lanes that did not ask for
- * it do not do. With WF_FLAG_CALL_OPT those that record the same (or are the same, with the same `user`) become one,
- * and if one is left, or one alone can be reached because of the index's dtype or a constant in it, there is no choice
- * any more. An index that is the same for all points is a real branch. Costs a comparison and a branch per vector
- * for each different function, and the bodies that some lane of the vector asks for. Where control flow is to be
- * had. */
+/* Runs, at every point, the function that the index names; none: the variables keep their values.
+ * Dtypes: the index is an integer or a bool.
+ * Errors: each function is called once, to record; its effects take place only in the lanes that chose it.
+ * Cost: a comparison and a branch per vector for each different function, and the bodies that are chosen.
+ * Example: wf_switch(g, index, WF_FUNCTIONS({ f, NULL }, { h, &k }), WF_VALS(x), WF_VARS(r)); */
 WF_API void wf_switch_(wf_graph *graph, const char *here, wf_val index, wf_functions functions, wf_vals in,
                        wf_vars out);
 

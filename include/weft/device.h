@@ -1,4 +1,5 @@
-/* device.h - devices by name, and what each one offers. */
+/* device.h - devices by name, and what each one offers.
+ * Reference: docs/reference/device.md */
 #ifndef WF_DEVICE_H
 #define WF_DEVICE_H
 #include "weft/error.h"
@@ -6,11 +7,9 @@
 extern "C" {
 #endif
 
-/* "cpu", "interp", "cuda:0" (or "cuda"), "cuda-emu": the device of that name, or 0 if there is none (which a
- * context takes for WF_CPU). Opens nothing. */
+/* The device of a name: "cpu", "interp", "cuda:0" (or "cuda"), "cuda-emu"; 0 if there is none. Opens nothing. */
 WF_API wf_device wf_device_named(const char *name);
-/* Devices of this kind: of WF_GPU(0) the GPUs of this machine, of WF_GPU_EMU(0) emulated ones; 0 where there is no
- * driver, or no emulator, which is looked for. */
+/* Number of devices of a kind: WF_GPU(0) or WF_GPU_EMU(0); 0 where there is no driver or no emulator. */
 WF_API int wf_device_count(wf_context *ctx, wf_device kind);
 typedef struct wf_device_info {
     size_t size;           /* sizeof(wf_device_info), set by the caller */
@@ -23,7 +22,8 @@ typedef struct wf_device_info {
     uint64_t memory_kept;  /* by this context for later arrays; not free */
     uint64_t block_memory; /* of a GPU: bytes of scratch that threads of a block can share; else 0 */
 } wf_device_info;
-/* Fills `info` about a device (0: the context's default), which is opened. WF_ERR_DEVICE: there is none. */
+/* Fills `info` about a device (0 = the context's default), which is opened.
+ * Errors: WF_ERR_DEVICE: there is no such device. */
 WF_API wf_status wf_get_device_info(wf_context *ctx, wf_device device, wf_device_info *info);
 
 #ifdef __cplusplus

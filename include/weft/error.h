@@ -1,4 +1,5 @@
-/* error.h - status codes, and the last error of a thread. */
+/* error.h - status codes, and the last error of a thread.
+ * Reference: docs/reference/error.md */
 #ifndef WF_ERROR_H
 #define WF_ERROR_H
 #include "weft/types.h"
@@ -27,16 +28,17 @@ typedef enum wf_status {
         WF_STATUS_INT32 = 0x7fffffff
 } wf_status;
 
-/* "WF_ERR_SHAPE"; "WF_OK" for WF_OK; never NULL. */
+/* A name such as "WF_ERR_SHAPE"; never NULL. */
 WF_API const char *wf_status_name(wf_status status);
-/* The calling thread's first error since its last wf_clear_error on this context, "" if none. Borrowed until the
- * thread's next wf_clear_error. Accepts NULL (a context that could not be made): "out of memory". */
+/* The calling thread's first error since its last wf_clear_error on this context; "" if none.
+ * NULL (a context that could not be made): "out of memory".
+ * Owns: borrowed until the thread's next wf_clear_error. */
 WF_API const char *wf_last_message(const wf_context *ctx);
 /* The status that belongs to wf_last_message. */
 WF_API wf_status wf_last_status(const wf_context *ctx);
 /* Forgets the calling thread's error. */
 WF_API void wf_clear_error(wf_context *ctx);
-/* For libraries on top of Weft: sets the calling thread's error if it has none yet, and returns `status`. */
+/* Sets the calling thread's error if it has none yet, and returns `status`; for libraries on top of Weft. */
 WF_API wf_status wf_error(wf_context *ctx, wf_status status, const char *text);
 
 #ifdef __cplusplus

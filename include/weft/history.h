@@ -1,4 +1,5 @@
-/* history.h - what ran: the kernels of a context, noted under WF_FLAG_HISTORY. */
+/* history.h - what ran: the kernels of a context, noted under WF_FLAG_HISTORY.
+ * Reference: docs/reference/history.md */
 #ifndef WF_HISTORY_H
 #define WF_HISTORY_H
 #include "weft/record.h"
@@ -14,8 +15,8 @@ typedef enum wf_code_from {
     WF_CODE_COMPILED, /* now */
     WF_CODE_LIBRARY   /* code of the library itself: a scan */
 } wf_code_from;
-/* One kernel that ran. A launch is one kernel or several, its stages; what is the launch's stands in each of them,
- * seconds in the first only. Operations: casts and reads included, constants, indices and parameters not. */
+/* One kernel that ran. A launch is one kernel or several, its stages; facts of the launch stand in each of them,
+ * its seconds in the first only. Operations include casts and reads, but not constants, indices and parameters. */
 typedef struct wf_kernel_info {
     size_t size;     /* sizeof(wf_kernel_info), set by the caller in out[0] */
     char name[64];   /* label of the recording, cut; "" */
@@ -29,7 +30,7 @@ typedef struct wf_kernel_info {
     uint32_t nodes;                       /* of this kernel, lowered and with everything that code needs */
     bool plan_hit;                        /* the plan was there */
     bool nontemporal;                     /* stores go past the cache */
-    bool alone;                           /* updates are not atomic */
+    bool single_thread;                   /* one thread ran the kernel: updates are not atomic */
     bool baseline;                        /* compiled in little time, see WF_FLAG_TIERED */
     bool fused;                           /* ran box by box with the kernel before; its time is in that one's */
     wf_code_from code;
@@ -39,16 +40,16 @@ typedef struct wf_kernel_info {
     int32_t copies; /* private, of arrays that it accumulates into */
     int64_t points;
     double record_s, plan_s, compile_s, run_s;
-    /* Of this kernel: effects that a later assignment hides (those of no kernel: with the first) and variables of loops
-     * that nobody uses (WF_FLAG_DEAD_CODE); variables that no turn changes, loops written out and conditions whose body
-     * all lanes do, counters that all running lanes hold alike (WF_FLAG_LOOP_OPT). */
+    /* Of this kernel, by WF_FLAG_DEAD_CODE: effects that a later assignment hides, variables of loops without a use;
+     * by WF_FLAG_LOOP_OPT: variables that no turn changes, loops written out and conditions whose body all lanes run,
+     * counters that are equal in all running lanes. */
     uint32_t hidden, unused, invariant, written_out, in_lockstep;
 } wf_kernel_info;
-/* With WF_FLAG_HISTORY: the kernels that ran since the last call, the latest 4096 at most. Copies the latest `cap` of
- * these, oldest first, forgets all, and returns how many it copied; `out` NULL: only counts. From any thread. Off, it
- * costs nothing; on, some microseconds a launch, which prepared launches are not then.
- *     wf_kernel_info info[64] = { { .size = sizeof *info } };
- *     size_t n = wf_history(ctx, info, 64); */
+/* Copies the latest `cap` kernels since the last call, oldest first, forgets all, and returns how many it copied.
+ * The latest 4096 at most. `out` NULL: only counts.
+ * Threads: from any thread.
+ * Cost: nothing without WF_FLAG_HISTORY; with it some microseconds a launch.
+ * Example: wf_kernel_info info[64] = { { .size = sizeof *info } }; size_t n = wf_history(ctx, info, 64); */
 WF_API size_t wf_history(wf_context *ctx, wf_kernel_info *out, size_t cap);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/* macros.h - what the C macros of all headers are made of: conversion of operands, lists, named captures. C++ has none
- * of it. */
+/* macros.h - the macros of C: conversion of operands, lists, named captures. C++ has none of them.
+ * Reference: docs/reference/macros.md */
 #ifndef WF_MACROS_H
 #define WF_MACROS_H
 #include "weft/types.h"

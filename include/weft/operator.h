@@ -1,4 +1,5 @@
-/* operator.h - operators as hooks, for functions that take an operator, and C code that cannot be traced. */
+/* operator.h - operators as hooks, for functions that take an operator, and C code that cannot be traced.
+ * Reference: docs/reference/operator.md */
 #ifndef WF_OPERATOR_H
 #define WF_OPERATOR_H
 #include "weft/record.h"
@@ -25,24 +26,23 @@ typedef struct wf_op {
     wf_hook *init, *deinit; /* once a block, before and after */
     wf_hook *call;
     wf_hook *join; /* for WF_JOIN_CUSTOM; NULL: call, with the other partial results in place of as many inputs */
-    wf_hook *post; /* NULL: reduced[i] is converted to out[i]; of those beyond the outputs nothing is left. With
-                      outputs or without: it may say wf_out itself, of arrays that `user` knows */
+    /* Hook after a reduction; NULL: reduced[i] is converted to out[i], and others are dropped.
+     * May call wf_out itself, for arrays that `user` knows. */
+    wf_hook *post;
     void *user;
     const wf_reduced_spec *reduced;
     int32_t n_reduced;
-    /* A contract: inputs are only read; outputs are set on every path and not read before. What breaks it is
-     * WF_ERR_CONTRACT and nothing runs. Without it an input that is set is written, and an output begins with what the
-     * array holds. Loads and stores are as wide either way. */
+    /* A contract: inputs are only read; outputs are set on every path and not read before. Else WF_ERR_CONTRACT.
+     * Without it an input that is set is written, and an output begins with the contents of the array. */
     bool vectorize;
 } wf_op;
-/* Records one operator and runs it: over an index space (`space` has a shape), over the elements of the operands, which
- * broadcast to the outputs, or reducing (`space` has reduce; `out` are then the results). Hooks are called once each,
- * during this call, to record. Up to 32 inputs, outputs and reduced values. In C: wf_apply(ctx, WF_ARRAYS(a),
- * WF_ARRAYS(b), WF_OPERATOR(.call = f), .shape = ...). */
+/* Records one operator and runs it: over an index space, over elements of operands that broadcast, or reducing.
+ * At most 32 inputs, outputs and reduced values. Hooks are called once each, during this call.
+ * Example: wf_apply(ctx, WF_ARRAYS(a), WF_ARRAYS(b), WF_OPERATOR(.call = f)); */
 WF_API wf_status wf_apply_with(wf_context *ctx, wf_arrays in, wf_arrays out, const wf_op *op, const wf_space *space);
 
-/* ---- host operators -----------------------------------------------------------------------------------------
- * Code that cannot be traced, called with runs of elements, from several threads at once. */
+/* ---- host operators ---------------------------------------------------------------------------------------------
+ * Code that cannot be traced, called with runs of elements, by several threads at once. */
 typedef struct wf_chunk { /* filled by the library; later versions may append members */
     int64_t n;            /* elements of each array, contiguous and aligned for their dtype */
     int32_t n_in, n_out;
@@ -51,11 +51,12 @@ typedef struct wf_chunk { /* filled by the library; later versions may append me
     int64_t first;    /* linear index, in C order of the outputs' shape, of the first element */
     int32_t thread;   /* below wf_get_threads, and nobody else's at the moment: an index for private memory */
 } wf_chunk;
-/* Calls fn(chunk, user) until every element of the outputs (without outputs: of the inputs' common shape) was in one
- * chunk. Outputs have one shape, to which inputs broadcast; any dtypes and strides; up to 32 arrays. An output may be
- * an input too; inputs that overlap it otherwise are read as they were before. Synchronous. Contiguous arrays are not
- * copied. The number of elements in a chunk depends on the number of threads. Arrays of GPUs take part as copies on the
- * processor, all of them downloaded before and outputs uploaded after it; on failure these stay as they were. */
+/* Calls fn(chunk, user) until every element of the outputs (else of the inputs' common shape) was in one chunk.
+ * Shapes: outputs have one shape, to which inputs broadcast; at most 32 arrays of any dtypes and strides.
+ * Aliasing: an output may be an input; inputs that overlap it otherwise are read as they were before.
+ * Errors: on failure arrays of GPUs stay as they were.
+ * Waits: synchronous.
+ * Cost: contiguous arrays are not copied; arrays of GPUs are downloaded, and outputs uploaded. */
 WF_API wf_status wf_host_apply(wf_context *ctx, wf_arrays in, wf_arrays out,
                                void (*fn)(const wf_chunk *chunk, void *user), void *user);
 

@@ -1,12 +1,9 @@
 /* ops.h - GENERATED from src/ir/ops.def by tools/gen_ops.c; do not edit. Every operation is a real function.
- *
- * Operands of different dtypes follow C's usual conversions (i32 with f32 gives f32); a number takes the dtype of
- * what it meets and must fit it (0.5 with i32, 300 with u8: WF_ERR_DTYPE). Signed with unsigned of the same width is
- * WF_ERR_DTYPE: cast one. Number with number is computed in double, so wf_div(1, 3) is a third; wf_complex(0, 1) is a
- * complex number, which takes the width of what it meets (c64 beside f32). wf_div on integers is WF_ERR_DTYPE: say
- * wf_idiv (truncates) or cast. Functions of floats given an integer are WF_ERR_DTYPE too. Cost of a call: one append
- * to the recording.
- */
+ * Dtypes: C's usual conversions; a number takes the dtype of the operand beside it and must fit it. Integers of one
+ * width, signed with unsigned, do not mix. A number beside a number is computed in double: wf_div(1, 3) is a third.
+ * Errors: WF_ERR_DTYPE, also for wf_div of integers (use wf_idiv or cast) and for functions of floats of an integer.
+ * Cost: one append to the recording. Reference: docs/reference/ops.md */
+
 #ifndef WF_OPS_H
 #define WF_OPS_H
 #include "weft/macros.h"
@@ -321,7 +318,7 @@ WF_API wf_val wf_clamp(wf_val a, wf_val b, wf_val c);
     F(clamp, 3, NUM, SAME, 0)
 /* Converts to dtype. Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool: != 0. */
 WF_API wf_val wf_cast(wf_val a, wf_dtype dtype);
-/* sin and cos of a, in radians; they share what wf_sin and wf_cos of one operand share: nearly everything. */
+/* sine and cosine of a, in radians, which share nearly all of their work */
 WF_API void wf_sincos(wf_val a, wf_val *sine, wf_val *cosine);
 /* The same bits as a dtype of the same size. */
 WF_API wf_val wf_bitcast(wf_val a, wf_dtype dtype);

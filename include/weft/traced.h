@@ -1,7 +1,6 @@
-/* traced.h - functions of values: they record into the graph of their operands, in index spaces and in array graphs
- * alike (where values are arrays and broadcast), and are written on the recording interface alone. Mistakes poison the
- * graph, as everywhere while recording. From the thread that records.
- */
+/* traced.h - functions of values, which record into the graph of their operands.
+ * For index spaces and array graphs. Mistakes poison the graph. Threads: the thread that records.
+ * Reference: docs/reference/traced.md */
 #ifndef WF_TRACED_H
 #define WF_TRACED_H
 #include "weft/weft.h"
@@ -11,24 +10,23 @@ extern "C" {
 #endif
 
 /* ---- random numbers ---------------------------------------------------------------------------------------------
- * PCG32 (O'Neill 2014, pcg-random.org: XSH-RR, 64 bits of state, 32 of output; the same sequence as pcg32_random_r).
- * A generator is two values of u64: each point has its own, and drawing gives the next state, no memory is touched.
- * In a loop keep the state in a variable: wf_var s = wf_local(g, WF_U64, rng.state); in the body rng.state =
- * wf_get(s), draw, wf_set(s, rng.state). Beside it there is Philox for whole arrays (wf_array_random_bits). */
+ * A generator is two values of u64: each point has its own, and a draw gives the next state, without memory.
+ * In a loop keep the state in a variable.
+ * Source: PCG32 (O'Neill 2014, pcg-random.org: XSH-RR), the same sequence as pcg32_random_r. */
 typedef struct wf_pcg32 {
     wf_val state, increment; /* u64; the increment is odd */
 } wf_pcg32;
-/* pcg32_srandom_r(seed, stream), both converted to u64; generators of different streams differ in sequence. The
- * usual way for many points: a common seed and the point's number as stream.
- *     wf_pcg32 rng = wf_pcg32_seed(g, 42, wf_index(g, 0)); */
+/* A generator, as pcg32_srandom_r(seed, stream), both converted to u64.
+ * Example: wf_pcg32 rng = wf_pcg32_seed(g, 42, wf_index(g, 0)); */
 WF_API wf_pcg32 wf_pcg32_seed(wf_graph *graph, wf_val seed, wf_val stream);
-/* The next number, u32. About 9 operations on 32 and 64 bits. NULL: NaN, which fits nothing. */
+/* The next number, u32. NULL: NaN, which fits no integer. Cost: about 9 operations. */
 WF_API wf_val wf_pcg32_u32(wf_pcg32 *rng);
-/* f32, 0 <= x < 1, a multiple of 2^-24; f64 of 2^-53, from two numbers, the first one the upper half. */
+/* The next number, f32: 0 <= x < 1, a multiple of 2^-24. */
 WF_API wf_val wf_pcg32_f32(wf_pcg32 *rng);
+/* The next number, f64: 0 <= x < 1, a multiple of 2^-53, from two draws, the first one the upper half. */
 WF_API wf_val wf_pcg32_f64(wf_pcg32 *rng);
-/* The generator after `n` more numbers (converted to u64, so -1 is one step back), by Brown's method: 64 steps of a few
- * operations where n is a value, a multiplication and an addition where it is a number. */
+/* The generator after `n` more numbers, converted to u64, so that -1 is one step back.
+ * Cost: 64 steps of a few operations for a value, two operations for a number. Source: Brown's method. */
 WF_API wf_pcg32 wf_pcg32_advance(wf_pcg32 rng, wf_val n);
 
 /* ---- textures ---------------------------------------------------------------------------------------------------
@@ -45,14 +43,11 @@ typedef struct wf_texture {
     wf_border wrap; /* WF_BORDER_PERIODIC (repeat), _CLAMP, _MIRROR, _REFLECT, or _VALUE: 0 outside; 0 is _CLAMP */
     bool pixels;    /* element k is at k; else positions are relative, as Dr.Jit's: element k of n at (k + 0.5) / n */
 } wf_texture;
-/* out[c], for each channel: the texture at the position, one value for each axis of positions, in the array's order
- * (y, x). Positions of f64, or an f64 array, are computed with in f64, all else in f32, to which integers are
- * converted and which is what out is, too; complex arrays are refused. Every position is right, however far outside (NaN: some element). One
- * element is read for each point with WF_FILTER_NEAREST, 2 along each axis with WF_FILTER_LINEAR, 4 with
- * WF_FILTER_CUBIC; the channels of an element lie side by side in C order and are read as one vector (WF_FLAG_PACKETS).
- * WF_FILTER_LINEAR: a (1 - t) + b t along the last axis first.
- *     wf_val rgb[3];
- *     wf_texture_read(g, &(wf_texture){ image, 3, WF_FILTER_LINEAR }, WF_VALS(v, u), rgb); */
+/* Sets out[c], for each channel, to the texture at the position: one value for each axis, in the order (y, x).
+ * Dtypes: f64 if positions or array are, else f32; not complex.
+ * Errors: every position is allowed; NaN reads some element.
+ * Cost: 1 element, 2 or 4 along each axis, for nearest, linear and cubic.
+ * Example: wf_texture_read(g, &(wf_texture){ image, 3, WF_FILTER_LINEAR }, WF_VALS(v, u), rgb); */
 WF_API void wf_texture_read(wf_graph *graph, const wf_texture *texture, wf_vals position, wf_val *out);
 
 #ifdef __cplusplus

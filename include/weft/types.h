@@ -1,4 +1,5 @@
-/* types.h - dtypes, devices, shapes, joins, and the handles and values that all other headers use. */
+/* types.h - dtypes, devices, shapes, joins, and the handles and values that all other headers use.
+ * Reference: docs/reference/types.md */
 #ifndef WF_TYPES_H
 #define WF_TYPES_H
 #include <stdbool.h>
@@ -27,9 +28,9 @@ typedef struct wf_site wf_site;
 /* A function that records: an operator's (operator.h), or one that is called (control.h). */
 typedef void wf_hook(const wf_site *site);
 
-/* A bool is one byte, 0 or 1. Operations on f16 and bf16 are done in f32 and rounded once, to nearest, ties to even.
- * c32, c64 and c128 are complex numbers, pairs (real, imaginary) of f16, f32 and f64. docs/numerics.md says what
- * each operation means for every dtype. */
+/* Types of elements. A bool is one byte, 0 or 1. f16 and bf16 are computed in f32 and rounded once.
+ * c32, c64 and c128 are pairs (real, imaginary) of f16, f32 and f64.
+ * Source: docs/numerics.md says what each operation means for every dtype. */
 typedef enum wf_dtype {
     WF_NONE,
     WF_BOOL,
@@ -49,8 +50,10 @@ typedef enum wf_dtype {
     WF_C64,
     WF_C128
 } wf_dtype;
-WF_API const char *wf_dtype_name(wf_dtype dtype); /* "f32"; never NULL */
-WF_API size_t wf_dtype_size(wf_dtype dtype);      /* bytes per element; 0 for WF_NONE */
+/* A name such as "f32"; never NULL. */
+WF_API const char *wf_dtype_name(wf_dtype dtype);
+/* Bytes of an element; 0 for WF_NONE. */
+WF_API size_t wf_dtype_size(wf_dtype dtype);
 typedef enum wf_kind {
     WF_KIND_NONE,
     WF_KIND_BOOL,
@@ -59,23 +62,26 @@ typedef enum wf_kind {
     WF_KIND_FLOAT,
     WF_KIND_COMPLEX
 } wf_kind;
+/* The kind of a dtype. */
 WF_API wf_kind wf_dtype_kind(wf_dtype dtype);
-WF_API wf_dtype
-wf_dtype_part(wf_dtype dtype); /* the dtype of the parts of complex numbers; of others the dtype itself */
-/* True if a C number of this value can stand beside values of the dtype: floats and complex numbers take any number,
- * integers a whole one in their range and below 2^53, bools 0 and 1. */
+/* The dtype of the parts of complex numbers; for other dtypes the dtype itself. */
+WF_API wf_dtype wf_dtype_part(wf_dtype dtype);
+/* True if a C number of this value can stand beside values of the dtype.
+ * Floats and complex numbers take any number, integers a whole one in range and below 2^53, bools 0 and 1. */
 WF_API bool wf_number_fits(double value, wf_dtype dtype);
 
-typedef int32_t wf_device; /* 0: the context's default */
+/* A device; 0 = the context's default. */
+typedef int32_t wf_device;
+/* The processor. */
 #define WF_CPU ((wf_device)1)
-#define WF_INTERP ((wf_device)2) /* the reference interpreter: one thread, any machine, the same results */
-/* NVIDIA GPU number n. A driver is all it takes; it is opened at the first use. What is computed there has the same
- * bits as elsewhere, but for sums of floats by wf_accumulate and wf_atomic where points meet, whose order is open. A
- * GPU's arrays are in its memory: wf_upload, wf_download and wf_copy_to move contents, wf_map refuses. What is
- * given to a GPU without a stream is done in order; streams run side by side (stream.h). */
+/* The reference interpreter: one thread, any machine, the same results. */
+#define WF_INTERP ((wf_device)2)
+/* NVIDIA GPU number n, by its driver, which is opened at the first use. Arrays are in the GPU's memory.
+ * Results have the same bits as elsewhere, except sums of floats where points of an accumulation meet.
+ * Waits: work without a stream is done in order; streams run side by side (stream.h). */
 #define WF_GPU(n) ((wf_device)(256 + (n)))
-/* The same through the PTX emulator (libweft_cuda_emu, docs/emulator.md) in place of a driver: slow, on any machine;
- * finds accesses out of bounds, reads of memory that nothing has written, data races. */
+/* The same by the PTX emulator (docs/emulator.md): slow, on any machine.
+ * Errors: finds accesses out of bounds, reads of memory that nothing has written, and data races. */
 #define WF_GPU_EMU(n) ((wf_device)(512 + (n)))
 
 #define WF_MAX_RANK 8
@@ -85,10 +91,12 @@ typedef struct wf_shape {
 } wf_shape; /* frozen */
 /* Writes "(3, 4)" to buf, cut to cap bytes; "?" for an extent that a formal leaves open. */
 WF_API void wf_shape_text(const wf_shape *shape, char *buf, size_t cap);
-typedef uint32_t wf_axes; /* bit d set: axis d; WF_AXES(0, 2) */
+/* A set of axes: bit d is set for axis d. Example: WF_AXES(0, 2) */
+typedef uint32_t wf_axes;
 #define WF_ALL_AXES 0xffu
 
-/* How values are joined: in reductions, accumulation and atomics. WF_JOIN_EXCH, WF_JOIN_INC: wf_atomic only. */
+/* How two values are joined in reductions, accumulation and atomics.
+ * WF_JOIN_EXCH and WF_JOIN_INC are for wf_atomic only. */
 typedef enum wf_join {
     WF_JOIN_CUSTOM,
     WF_JOIN_ADD,
@@ -102,11 +110,11 @@ typedef enum wf_join {
     WF_JOIN_INC   /* adds 1; the value is ignored */
 } wf_join;
 
-/* ---- values -------------------------------------------------------------------------------------------------
- * Passed in two registers. graph == NULL: the number `num`, weakly typed; wf_complex(1, 2) is a complex one, which the
- * library keeps in both. Otherwise `num` is the id of a node (> 0), of a variable (< 0) or 0 for poison. The nesting is
- * what lets WF_V(x) accept a wf_val, a wf_var or any C number in one evaluation and without _Generic. Of one graph:
- * where a value of another one is given, or poison, the graph that it is given to is poisoned. */
+/* ---- values -----------------------------------------------------------------------------------------------------
+ * A value or variable, passed in two registers. graph == NULL: the number `num`, weakly typed; a complex one uses both
+ * fields. Else `num` is the id of a node (> 0), of a variable (< 0), or 0 for poison.
+ * The nesting lets WF_V(x) accept a wf_val, a wf_var or any C number, evaluated once, without _Generic.
+ * Errors: a value of another graph, or poison, poisons the graph that it is given to. */
 typedef struct wf_var {
     double num;
     wf_graph *graph;

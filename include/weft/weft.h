@@ -1,23 +1,9 @@
-/* weft.h - the public C API of Weft.
- *
- * Four nouns:  wf_context  everything hangs from it
- *              wf_array    n-d data: dtype, shape, strides over reference-counted memory
- *              wf_graph    a recording in progress; owns every temporary; used by one thread
- *              wf_kernel   a finished recording; immutable; launched any number of times from any thread
- * Two values:  wf_val      a number, or a node of a graph (immutable)
- *              wf_var      a mutable variable of a graph; usable wherever a wf_val or a C number is
- *
+/* weft.h - the public C API of Weft: wf_context, wf_array, wf_graph (a recording), wf_kernel; values wf_val, wf_var.
  * One pattern: g = wf_begin(ctx, ...); ...record...; status = wf_run(g);
- *   Recording never fails visibly: the first mistake poisons the graph (its message names the operation, shapes
- *   and dtypes), the rest is ignored, and wf_run reports it. Nothing runs from a poisoned, dropped or forgotten
- *   graph. NULL graphs and arrays are accepted everywhere and poison, so one check, at wf_run, is enough.
- *
- * Verbs: new/free unique, retain/release shared, get borrowed; "consumes" ends the caller's ownership even on error.
- * C macros named like functions only convert operands, count arguments or fill options; the symbols are real
- * functions for other languages. C++17: include weft.hpp for operators.
- * Each part can be included alone; ready-made functions of arrays (functions.h), files (io.h) and functions of values
- * (traced.h) are included beside this header.
- */
+ * Errors: the first mistake poisons the graph; wf_run reports it. NULL graphs and arrays poison.
+ * Owns: new/free unique, retain/release shared, get borrowed; "consumes" ends ownership even on error.
+ * Beside it: functions.h (functions of arrays), io.h (files), traced.h (functions of values), weft.hpp (C++17).
+ * Reference: docs/reference/weft.md */
 #ifndef WF_WEFT_H
 #define WF_WEFT_H
 #include "weft/types.h"    /* dtypes, devices, shapes, joins, handles and values */

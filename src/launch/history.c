@@ -78,7 +78,7 @@ static void describe(const wf__stage *stage, const wf__note *note, wf_kernel_inf
     out->written_out = stage->body.written_out;
     out->in_lockstep = stage->body.in_lockstep;
     out->nontemporal = note->nontemporal;
-    out->alone = note->single_thread;
+    out->single_thread = note->single_thread;
     out->baseline = note->baseline;
     out->fused = note->fused;
     out->code = note->code;

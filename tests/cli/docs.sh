@@ -1,6 +1,7 @@
-# Documents: every command of docs/cli.md and every text of docs/text.md works. docs/guide.md begins with the first example,
-# and all other C in README.md, docs/guide.md and docs/gpu.md compiles. Pages name every function and every environment
-# variable, and weft.hpp has every function.
+# Documents: every command of docs/cli.md and every text of docs/text.md works. docs/guide.md begins with the first
+# example, and all other C in README.md, docs/guide.md, docs/gpu.md and docs/reference compiles. The reference has a
+# section for every function and macro, and comments of headers are short. Pages name every environment variable, and
+# weft.hpp has every function.
 . "$(dirname "$0")/lib.bash" || exit 1
 
 block() { # block LANGUAGE FILE: the contents of all such code blocks
@@ -62,11 +63,13 @@ extern void *cuda_stream, *device_pointer, *owner;
 void give_back(void *user);
 END
 if command -v cc > cc.path; then
-    for page in README docs/guide docs/gpu; do
-        name=$(basename $page)
+    for page in README docs/guide docs/gpu $(cd "$WEFT_SOURCE" && ls docs/reference/*.md); do
+        page=${page%.md}
+        name=${page//\//.}
         awk -v name="$name" '/^```/ { inside = $0 == "```c"; n += inside; next } inside { print > (name "." n) }' \
             "$WEFT_SOURCE/$page.md"
         for c in "$name".*; do
+            [ -e "$c" ] || continue
             { echo '#include "before.h"'; grep '^static ' "$c" || true; echo 'void shown(void) {'
                 grep -v -e '^static ' -e '\.\.\.' "$c"; echo '}'; } > block.c
             ! grep -q '^int main' "$c" || cp "$c" block.c
@@ -75,6 +78,22 @@ if command -v cc > cc.path; then
         done
     done
 fi
+# the reference: a section, or a row of a table of operations, for each function and macro
+reference="$WEFT_SOURCE/docs/reference"
+cat "$reference"/*.md | sed -nE 's/^## //p; s/^\| `(wf_[a-z0-9_]+)\(.*/\1/p' | tr -c 'A-Za-z0-9_' '\n' | sort -u > sections
+{
+    cat "$WEFT_SOURCE/tools/exported_symbols.txt"
+    sed -nE 's/^#define ((wf_[a-z]|WF_[A-Z])[A-Za-z0-9_]*).*/\1/p' "$WEFT_SOURCE"/include/weft/*.h | grep -v '_H$'
+} | sort -u > public
+[ "$(grep -c . public)" -gt 300 ] || die 'no public functions found'
+missing=$(comm -23 public sections)
+[ -z "$missing" ] || die "docs/reference has no section for: $missing"
+for header in "$WEFT_SOURCE"/include/weft/*.h; do
+    page=$(basename "$header" .h)
+    [ -s "$reference/$page.md" ] || die "docs/reference/$page.md: no page of the header"
+    awk '/\/\*/ && !inside { inside = 1; n = 0 } inside { ++n } /\*\// { if (inside && n > 6) exit 1; inside = 0 }' \
+        "$header" || die "include/weft/$page.h: a comment of more than six lines; docs/reference/$page.md has room"
+done
 # a page names every environment variable that the library, the tool and the tests read
 variables() { (cd "$WEFT_SOURCE" && grep -rhoE '"WEFT_[A-Z_]+"' --include='*.[ch]' "$@") | tr -d '"' | sort -u; }
 variables src emu cli > for_users
