@@ -2,7 +2,7 @@
 # make demo       installs what is missing, builds, and makes pictures
 # make test       installs what is missing, builds, and runs every test
 # make bench      Weft beside plain C and other systems
-# make docs      reference documentation in build/docs: HTML, and man pages of section 3
+# make docs       reference documentation in build/docs: HTML, and man pages of section 3
 # make install    into PREFIX (/usr/local), honouring DESTDIR
 # make format     formats the C and C++ files in place
 # make clean

@@ -28,9 +28,9 @@ enum {
     WF_FLAG_TRAP_NAN = 128,
     /* Every kernel that runs is noted for wf_history. Off by default. A flag of contexts only. */
     WF_FLAG_HISTORY = 256,
-    /* Equal functions of wf_switch become one; the only one that can be reached stands in line. */
-    WF_FLAG_CALL_OPT =
-        512, /* equal functions of wf_switch become one, and the only one that can be reached is in line */
+    /* Equal functions of wf_switch become one.
+     * If only one function can be reached, it is recorded without a choice. */
+    WF_FLAG_CALL_OPT = 512,
     /* Values that nothing needs are not computed, nor stored where a later store hides them.
      * Array graphs also leave out effects on arrays that the program has released before the run. */
     WF_FLAG_DEAD_CODE = 1024,

@@ -22,9 +22,9 @@ typedef struct wf_space {
     bool elements;
     wf_axes reduce;   /* axes to reduce: WF_AXES(...) or WF_ALL_AXES; 0 = none */
     wf_device device; /* device; 0 = that of the first array, else the context's default */
-    /* Flags changed for this recording: all but WF_FLAG_NO_DISK_CACHE and WF_FLAG_HISTORY. */
-    uint32_t flags_on,
-        flags_off; /* for this recording, beside the context's: all but WF_FLAG_NO_DISK_CACHE and WF_FLAG_HISTORY */
+    /* Flags set and cleared for this recording, beside the context's:
+     * all but WF_FLAG_NO_DISK_CACHE and WF_FLAG_HISTORY. */
+    uint32_t flags_on, flags_off;
     /* Stream; NULL = the current one, if any. The stream must outlive wf_run.
      * If `device` is 0, the stream's device is used. */
     wf_stream *stream;
