@@ -5,7 +5,7 @@
 function(weft_flags target)
     set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
                                                C_VISIBILITY_PRESET hidden)
-    target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Werror=switch)
     # Constant folding, the interpreter and generated code agree to the bit, so the compiler must not fuse a*b + c.
     target_compile_options(${target} PRIVATE -ffp-contract=off)
     # C11 without GNU extensions, with the POSIX and Linux interfaces of libc visible.

@@ -7,7 +7,7 @@ static void emit_uniform(wf__instance *in, wf__ref r)
 {
     const wf__node *n = wf__at(in->ir, r);
     wf__gen *g = in->g;
-    switch (n->op) {
+    switch ((wf__op)n->op) {
     case WF__CONST:
         in->scalar[r] = wf__gen_const(g, n->dtype, 1, wf__bits(n));
         break;
@@ -34,8 +34,26 @@ static void emit_uniform(wf__instance *in, wf__ref r)
     case WF__COLD:
         wf__emit_cold(in, &r, 1);
         break;
-    default:
+    case WF__CAST:
+    case WF__CHECK:
+    case WF__BITCAST:
+#include "ir/case_pure.def"
         in->scalar[r] = wf__emit_pure_scalar(in, r);
+        break;
+    case WF__NOP:
+    case WF__ARG: /* vary.c finds none of these uniform but STATE, which emit_node treats as varying */
+    case WF__STORE:
+    case WF__ACCUM:
+    case WF__ATOMIC:
+    case WF__CAS:
+    case WF__RED:
+    case WF__SETRED:
+    case WF__LOOP:
+    case WF__STATE:
+    case WF__NEXT:
+    case WF__END:
+#include "ir/case_graphs.def"
+        break;
     }
 }
 
@@ -65,7 +83,7 @@ static void emit_varying(wf__instance *in, wf__ref r)
         emit_part(in, r);
         return;
     }
-    switch (n->op) {
+    switch ((wf__op)n->op) {
     case WF__LOAD:
         (wf__is_prefetch(in, r) ? wf__emit_prefetch : wf__emit_load)(in, r);
         break;
@@ -92,8 +110,23 @@ static void emit_varying(wf__instance *in, wf__ref r)
     case WF__END:
         wf__emit_loop(in, r);
         break;
-    default:
+    case WF__CAST:
+    case WF__CHECK:
+    case WF__BITCAST:
+#include "ir/case_pure.def"
         in->vector[r] = wf__is_narrow(in, r) ? wf__emit_narrow(in, r) : emit_vector(in, r);
+        break;
+    case WF__NOP:
+    case WF__ARG:   /* in cold bodies only: emit_op.c */
+    case WF__CONST: /* uniform */
+    case WF__PARAM:
+    case WF__EXTENT:
+    case WF__DIM:
+    case WF__THREAD:
+    case WF__BARRIER:
+    case WF__INDEX: /* affine: made on demand */
+#include "ir/case_graphs.def"
+        break;
     }
 }
 

@@ -1,18 +1,11 @@
-/* cost.c - the cost classes of operations (ops.def) and of structural nodes, and sums over recordings. */
+/* cost.c - what the cost classes of nodes (node.def, ops.def) cost, and sums over recordings. */
 #include "ir/cost.h"
 #include "ir/thresholds.h"
 
 static const uint8_t class_of_op[WF__OP_COUNT] = {
-    [WF__NOP] = WF__COST_STRUCTURE,     [WF__CONST] = WF__COST_FREE,       [WF__PARAM] = WF__COST_STRUCTURE,
-    [WF__INDEX] = WF__COST_STRUCTURE,   [WF__EXTENT] = WF__COST_STRUCTURE, [WF__DIM] = WF__COST_STRUCTURE,
-    [WF__ARG] = WF__COST_STRUCTURE,     [WF__LOAD] = WF__COST_LOAD,        [WF__STORE] = WF__COST_STORE,
-    [WF__ACCUM] = WF__COST_UPDATE,      [WF__ATOMIC] = WF__COST_UPDATE,    [WF__CAS] = WF__COST_UPDATE,
-    [WF__RED] = WF__COST_STRUCTURE,     [WF__SETRED] = WF__COST_STRUCTURE, [WF__COLD] = WF__COST_STRUCTURE,
-    [WF__LOOP] = WF__COST_LOOP,         [WF__STATE] = WF__COST_STRUCTURE,  [WF__NEXT] = WF__COST_FREE,
-    [WF__END] = WF__COST_STRUCTURE,     [WF__REDUCE] = WF__COST_STRUCTURE, [WF__IOTA] = WF__COST_STRUCTURE,
-    [WF__SCAN] = WF__COST_STRUCTURE,    [WF__VIEW] = WF__COST_STRUCTURE,   [WF__THREAD] = WF__COST_STRUCTURE,
-    [WF__BARRIER] = WF__COST_STRUCTURE, [WF__CAST] = WF__COST_CAST,        [WF__CHECK] = WF__COST_SIMPLE,
-    [WF__BITCAST] = WF__COST_BITCAST,
+#define WF_NODE(NAME, name, function, computes, where, cost, ...) [WF__##NAME] = WF__COST_##cost,
+#include "ir/node.def"
+#undef WF_NODE
 #define WF_OP(name, arity, types, result, flags, cost, ...) [WF__OP_##name] = WF__COST_##cost,
 #include "ir/ops.def"
 #undef WF_OP

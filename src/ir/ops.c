@@ -1,81 +1,27 @@
-/* ops.c - the op table's facts: names, arities, dtype classes, neutral elements. Meanings are in meaning.c, costs in
- * cost.c. */
+/* ops.c - facts of operations and joins: names, arities, dtype classes, neutral elements. Meanings are in meaning.c. */
 #include "ir/ir.h"
 
 enum { COMM = WF__COMM, ASSOC = WF__ASSOC, EXPAND = WF__EXPAND, CPLX = WF__CPLX, EXPAND_FLT = WF__EXPAND_FLT };
 enum { SAME = false, BOOL = true };
 
 const wf__op_info wf__op_table[WF__OP_COUNT] = {
-    [WF__NOP] = { "nop", 0, WF__T_NONE, false, 0, "" },
-    [WF__CONST] = { "const", 0, WF__T_NONE, false, 0, "" },
-    [WF__PARAM] = { "param", 0, WF__T_NONE, false, 0, "" },
-    [WF__INDEX] = { "index", 0, WF__T_NONE, false, 0, "" },
-    [WF__EXTENT] = { "extent", 0, WF__T_NONE, false, 0, "" },
-    [WF__DIM] = { "dim", 0, WF__T_NONE, false, 0, "" },
-    [WF__ARG] = { "arg", 0, WF__T_NONE, false, 0, "" },
-    [WF__LOAD] = { "load", 0, WF__T_NONE, false, 0, "" },
-    [WF__STORE] = { "store", 0, WF__T_NONE, false, 0, "" },
-    [WF__ACCUM] = { "accum", 0, WF__T_NONE, false, 0, "" },
-    [WF__ATOMIC] = { "atomic", 0, WF__T_NONE, false, 0, "" },
-    [WF__CAS] = { "cas", 0, WF__T_NONE, false, 0, "" },
-    [WF__RED] = { "red", 0, WF__T_NONE, false, 0, "" },
-    [WF__SETRED] = { "setred", 0, WF__T_NONE, false, 0, "" },
-    [WF__COLD] = { "cold", 0, WF__T_NONE, false, 0, "" },
-    [WF__LOOP] = { "loop", 0, WF__T_NONE, false, 0, "" },
-    [WF__STATE] = { "state", 0, WF__T_NONE, false, 0, "" },
-    [WF__NEXT] = { "next", 0, WF__T_NONE, false, 0, "" },
-    [WF__END] = { "end", 0, WF__T_NONE, false, 0, "" },
-    [WF__REDUCE] = { "reduce", 0, WF__T_NONE, false, 0, "" },
-    [WF__IOTA] = { "iota", 0, WF__T_NONE, false, 0, "" },
-    [WF__VIEW] = { "view", 0, WF__T_NONE, false, 0, "" },
-    [WF__THREAD] = { "thread", 0, WF__T_NONE, false, 0, "" },
-    [WF__BARRIER] = { "barrier", 0, WF__T_NONE, false, 0, "" },
-    [WF__SCAN] = { "scan", 0, WF__T_NONE, false, 0, "" },
-    [WF__CAST] = { "cast", 1, WF__T_ANY, false, CPLX, "converts to the node's dtype" },
-    [WF__CHECK] = { "check", 2, WF__T_INT, false, 0, "an index of a local array" },
-    [WF__BITCAST] = { "bitcast", 1, WF__T_ANY, false, 0, "the same bits as another dtype" },
-#define WF_OP(name, arity, types, result, flags, cost, imeaning, fmeaning, doc) \
-    [WF__OP_##name] = { #name, arity, WF__T_##types, result, flags, doc },
+#define NO 0, WF__T_NONE, false, 0
+#define PURE(arity, types, flags) arity, WF__T_##types, false, flags
+#define P(property) | WF__IS_##property
+#define WF_NODE(NAME, name, function, computes, where, cost, properties, fields, doc) \
+    [WF__##NAME] = { #name, function, doc, 0 properties, WF__IN_##where, computes },
+#include "ir/node.def"
+#undef WF_NODE
+#undef P
+#undef PURE
+#undef NO
+#define WF_OP(name, arity, types, result, flags, cost, imeaning, fmeaning, doc)                                 \
+    [WF__OP_##name] = { #name,       "wf_" #name, doc,           WF__IS_VALUE | WF__IS_NUMBERED | WF__IS_MOVES, \
+                        WF__IN_BOTH, arity,       WF__T_##types, result,                                        \
+                        flags },
 #include "ir/ops.def"
 #undef WF_OP
 };
-
-const char *wf__function_name(unsigned op)
-{
-    static const char *const names[WF__OP_COUNT] = {
-        [WF__LOAD] = "wf_read",     [WF__STORE] = "wf_write",     [WF__ACCUM] = "wf_accumulate",
-        [WF__ATOMIC] = "wf_atomic", [WF__CAS] = "wf_cas",         [WF__REDUCE] = "wf_reduce",
-        [WF__SCAN] = "wf_scan",     [WF__LOOP] = "a block",       [WF__STATE] = "a variable of a block",
-        [WF__CAST] = "wf_cast",     [WF__BITCAST] = "wf_bitcast", [WF__IOTA] = "wf_iota",
-        [WF__INDEX] = "wf_index",   [WF__EXTENT] = "wf_extent",   [WF__DIM] = "wf_dim",
-        [WF__PARAM] = "wf_param",   [WF__BARRIER] = "wf_barrier", [WF__CHECK] = "wf_read",
-        [WF__SETRED] = "wf_set",    [WF__NEXT] = "wf_set",
-#define WF_OP(name, ...) [WF__OP_##name] = "wf_" #name,
-#include "ir/ops.def"
-#undef WF_OP
-    };
-    return names[op] ? names[op] : wf__op_table[op].name;
-}
-
-const char *wf__function_of(const wf__node *n)
-{
-    static const char *const views[] = { "wf_slice", "wf_permute", "wf_reshape", "wf_broadcast",
-                                         "wf_tile",  "wf_repeat",  "wf_gather" };
-    if (n->op == WF__VIEW && n->aux < WF__COUNT(views))
-        return views[n->aux];
-    if (n->op == WF__CHECK && n->aux)
-        return "wf_write";
-    bool element = (n->op == WF__LOAD || n->op == WF__STORE) && !n->b;
-    return !element ? wf__function_name(n->op) : n->op == WF__LOAD ? "wf_in" : "wf_out";
-}
-
-int wf__op_named(const char *name, size_t len)
-{
-    for (int op = WF__BITCAST + 1; op < WF__OP_COUNT; ++op)
-        if (strlen(wf__op_table[op].name) == len && !memcmp(wf__op_table[op].name, name, len))
-            return op;
-    return -1;
-}
 
 enum {
     BOOL_BIT = 1 << WF_BOOL,

@@ -41,7 +41,8 @@ static void node_text(const wf__ir *ir, wf__ref r, wf__str *out)
         wf__number_text(n, out);
     else
         wf__str_add(out, wf__op_table[n->op].name);
-    if (n->op == WF__INDEX || n->op == WF__EXTENT || n->op == WF__IOTA || n->op == WF__PARAM || n->op == WF__RED)
+    const wf__field *first = wf__fields_of(n->op);
+    if (first->at == WF__AT_a && wf__field_table[first->kind].form == WF__FORM_NUMBER)
         wf__str_addf(out, " %u", (unsigned)n->a);
     wf__str_addf(out, "\\n%s", wf_dtype_name((wf_dtype)n->dtype));
     if (wf__shape_of(ir, r)) {
@@ -92,12 +93,14 @@ void wf__print_dot(const wf__ir *ir, const char *const *slot_name, const char *i
         uint32_t count = wf__operands(ir, n, operand);
         for (uint32_t i = 0; i < count; ++i)
             wf__str_addf(out, "  %sn%u -> %sn%u;\n", id, (unsigned)operand[i], id, (unsigned)r);
-        if (n->op == WF__LOAD || n->op == WF__ATOMIC || n->op == WF__CAS)
+        if (wf__op_gives_element(n->op))
             wf__str_addf(out, "  %ss%u -> %sn%u;\n", id, (unsigned)n->a, id, (unsigned)r);
         if (wf__op_is_store(n->op))
             wf__str_addf(out, "  %sn%u -> %ss%u;\n", id, (unsigned)r, id, (unsigned)n->a);
-        if (n->op == WF__STATE || n->op == WF__END)
-            wf__str_addf(out, "  %sn%u -> %sn%u [style=dotted];\n", id, (unsigned)n->a, id, (unsigned)r);
+        for (const wf__field *f = wf__fields_of(n->op); f->at; ++f)
+            if (wf__field_table[f->kind].form == WF__FORM_LINK)
+                wf__str_addf(out, "  %sn%u -> %sn%u [style=dotted];\n", id, (unsigned)wf__field_of(ir, n, f->at), id,
+                             (unsigned)r);
     }
     wf__free(live);
 }

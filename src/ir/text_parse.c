@@ -4,9 +4,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-extern const char *const wf__join_names[],
-    *const wf__border_names[], *const wf__step_names[], *const wf__mode_names[], *const wf__view_names[];
-
 typedef struct reader {
     const char *p;
     unsigned line;
@@ -182,13 +179,13 @@ static void declare_slot(reader *r)
     r->ir->slot[s].shared = word(r, "shared") ? number32(r) : 0;
     if (word(r, "steps"))
         for (uint32_t k = 0; k < rank; ++k)
-            r->ir->slot[s].step[k] = (uint8_t)named(r, wf__step_names, WF__STEP_BACK + 1, "a step");
+            r->ir->slot[s].step[k] = (uint8_t)named(r, wf__step_names, WF__STEPS, "a step");
 }
 
 static void declare_red(reader *r)
 {
     number(r);
-    unsigned t = dtype(r), join = named(r, wf__join_names, 8, "a join");
+    unsigned t = dtype(r), join = named(r, wf__join_names, WF_JOIN_XOR + 1, "a join");
     uint32_t instances = number32(r);
     if (instances == 0 || instances > 32)
         fail(r, "1 to 32 instances");
@@ -209,114 +206,74 @@ static unsigned op_word(reader *r)
     return WF__NOP;
 }
 
+/* A number that fits the place; beyond, an error. */
+static uint32_t number_at(reader *r, unsigned at)
+{
+    uint32_t x = number32(r);
+    if (at == WF__AT_aux && x > UINT8_MAX)
+        fail(r, "a number below 256");
+    return x;
+}
+
+static uint32_t field(reader *r, const wf__node *n, wf__field f)
+{
+    const wf__field_info *kind = &wf__field_table[f.kind];
+    unsigned names;
+    const char *const *name = wf__field_names(f.kind, &names);
+    switch ((wf__form)kind->form) {
+    case WF__FORM_REF:
+    case WF__FORM_LINK:
+        return ref(r);
+    case WF__FORM_OPTIONAL:
+        return wf__has_field(r->ir, n, f.at) && word(r, kind->word) ? ref(r) : 0;
+    case WF__FORM_LIST:
+        if (*kind->word && !word(r, kind->word))
+            fail(r, kind->word);
+        return tuple(r);
+    case WF__FORM_SLOT:
+        return slot(r);
+    case WF__FORM_NUMBER:
+        return !*kind->word || word(r, kind->word) ? number_at(r, f.at) : 0;
+    case WF__FORM_NAME:
+        return !*kind->word || word(r, kind->word) ? named(r, name, names, kind->doc) : 0;
+    case WF__FORM_FLAG:
+        return n->aux | (word(r, kind->word) ? kind->number : 0u);
+    case WF__FORM_BITS:
+    case WF__FORM_HIDDEN:
+        break;
+    }
+    return wf__field_of(r->ir, n, f.at);
+}
+
+/* What the builder notes besides the node. */
+static void note(reader *r, wf__node *n)
+{
+    r->ir->loops += n->op == WF__LOOP;
+    if (!r->ok || !wf__op_is_access(n->op))
+        return;
+    wf__slot *s = &r->ir->slot[n->a];
+    if (n->op == WF__LOAD) {
+        s->read = true;
+        s->epoch = n->d;
+        return;
+    }
+    s->written = true;
+    s->read |= wf__op_is_update(n->op);
+    ++s->epoch;
+    if (n->op == WF__STORE)
+        n->aux = s->epoch < WF__EPOCH_LATE ? (uint8_t)s->epoch : WF__EPOCH_LATE;
+}
+
 static void fields(reader *r, wf__node *n)
 {
-    switch (n->op) {
-    case WF__CONST: {
-        uint64_t bits = number(r);
-        n->a = (uint32_t)bits;
-        n->b = (uint32_t)(bits >> 32);
-        break;
-    }
-    case WF__PARAM:
-    case WF__INDEX:
-    case WF__EXTENT:
-    case WF__ARG:
-    case WF__IOTA:
-        n->a = number32(r);
-        break;
-    case WF__THREAD:
-        n->a = number32(r), n->aux = (uint8_t)number(r);
-        break;
-    case WF__BARRIER:
-        n->aux = (uint8_t)number(r);
-        break;
-    case WF__DIM:
-        n->a = slot(r), n->b = number32(r);
-        break;
-    case WF__RED:
-        n->a = number32(r), n->b = number32(r);
-        break;
-    case WF__SETRED:
-        n->a = number32(r), n->b = number32(r), n->c = ref(r);
-        break;
-    case WF__REDUCE:
-        n->b = named(r, wf__join_names, 8, "a join"), n->a = ref(r);
-        n->c = word(r, "axes") ? number32(r) : 0;
-        break;
-    case WF__SCAN:
-        n->b = named(r, wf__join_names, 8, "a join"), n->a = ref(r);
-        n->c = word(r, "axis") ? number32(r) : 0;
-        n->aux = word(r, "exclusive") ? WF__EXCLUSIVE : 0;
-        n->aux |= word(r, "reversed") ? WF__REVERSED : 0;
-        break;
-    case WF__VIEW:
-        n->aux = (uint8_t)named(r, wf__view_names, WF__VIEW_GATHER + 1, "a kind of view");
-        n->a = ref(r), n->b = tuple(r);
-        n->c = word(r, "other") ? ref(r) : 0;
-        break;
-    case WF__LOAD:
-        n->a = slot(r), n->b = tuple(r);
-        n->aux = word(r, "border") ? (uint8_t)named(r, wf__border_names, WF__BORDERS, "a border mode") : 0;
-        n->c = word(r, "other") ? ref(r) : 0;
-        n->d = word(r, "epoch") ? number32(r) : 0;
-        if ((!r->ir->arrays || wf__when_is_c(r->ir, n)) && word(r, "if"))
-            *(r->ir->arrays ? &n->c : &n->when) = ref(r);
-        if (r->ok) {
-            r->ir->slot[n->a].read = true;
-            r->ir->slot[n->a].epoch = n->d;
-        }
-        break;
-    case WF__STORE:
-        n->a = slot(r), n->b = tuple(r), n->c = ref(r);
-        n->d = word(r, "if") ? ref(r) : 0;
-        if (r->ok) {
-            r->ir->slot[n->a].written = true;
-            n->aux = ++r->ir->slot[n->a].epoch < WF__EPOCH_LATE ? (uint8_t)r->ir->slot[n->a].epoch : WF__EPOCH_LATE;
-        }
-        break;
-    case WF__LOOP:
-        n->aux = word(r, "once");
-        ++r->ir->loops;
-        break;
-    case WF__STATE:
-        n->a = ref(r), n->b = ref(r);
-        n->aux = word(r, "guard");
-        break;
-    case WF__NEXT:
-        n->a = ref(r), n->b = ref(r);
-        break;
-    case WF__END:
-        n->a = ref(r);
-        break;
-    case WF__ACCUM:
-    case WF__ATOMIC:
-    case WF__CAS:
-        n->a = slot(r), n->b = tuple(r);
-        if (n->op != WF__CAS)
-            n->aux = (uint8_t)named(r, wf__join_names, WF_JOIN_EXCH + 1, "a join");
-        if (n->op == WF__ACCUM)
-            n->aux |= (uint8_t)(named(r, wf__mode_names, WF__MODE_ALONE + 1, "a mode") << 4);
-        if (n->op == WF__CAS && !word(r, "swap"))
-            fail(r, "swap");
-        n->c = n->op == WF__CAS ? tuple(r) : ref(r);
-        n->d = word(r, "if") ? ref(r) : 0;
-        if (r->ok)
-            r->ir->slot[n->a].read = r->ir->slot[n->a].written = true, ++r->ir->slot[n->a].epoch;
-        break;
-    case WF__CHECK:
-        n->a = ref(r), n->b = ref(r), n->c = number32(r), n->d = number32(r);
-        n->aux = word(r, "write");
-        break;
-    case WF__COLD:
-        n->a = ref(r), n->b = ref(r), n->c = number32(r), n->d = tuple(r);
-        break;
-    default: {
-        uint32_t *const refs[3] = { &n->a, &n->b, &n->c };
-        for (unsigned i = 0; i < wf__op_table[n->op].arity; ++i)
-            *refs[i] = ref(r);
-    }
-    }
+    for (const wf__field *f = wf__fields_of(n->op); f->at; ++f)
+        if (f->kind == WF__BITS_FIELD) {
+            uint64_t bits = number(r);
+            n->a = (uint32_t)bits;
+            n->b = (uint32_t)(bits >> 32);
+        } else
+            wf__set_field(r->ir, n, f->at, field(r, n, *f));
+    note(r, n);
 }
 
 static void node(reader *r)

@@ -19,25 +19,6 @@
  */
 #include "ir/ir.h"
 
-const char *const wf__join_names[] = { [WF_JOIN_CUSTOM] = "custom", [WF_JOIN_ADD] = "add", [WF_JOIN_MUL] = "mul",
-                                       [WF_JOIN_MIN] = "min",       [WF_JOIN_MAX] = "max", [WF_JOIN_AND] = "and",
-                                       [WF_JOIN_OR] = "or",         [WF_JOIN_XOR] = "xor", [WF_JOIN_EXCH] = "exch" };
-const char *const wf__mode_names[] = { [WF__MODE_AUTO] = "auto",
-                                       [WF__MODE_DIRECT] = "direct",
-                                       [WF__MODE_LOCAL] = "local",
-                                       [WF__MODE_EXPAND] = "expand",
-                                       [WF__MODE_ALONE] = "alone" };
-const char *const wf__border_names[] = {
-    [WF_BORDER_NONE] = "none",         [WF_BORDER_VALUE] = "value",   [WF_BORDER_CLAMP] = "clamp",
-    [WF_BORDER_PERIODIC] = "periodic", [WF_BORDER_MIRROR] = "mirror", [WF_BORDER_REFLECT] = "reflect"
-};
-_Static_assert(WF__COUNT(wf__border_names) == WF__BORDERS, "each border mode has a name");
-const char *const wf__step_names[] = {
-    [WF__STEP_ANY] = "any", [WF__STEP_ZERO] = "zero", [WF__STEP_UNIT] = "unit", [WF__STEP_BACK] = "back"
-};
-
-extern const char *const wf__view_names[]; /* view.c */
-
 static const char *type(unsigned t) { return wf_dtype_name((wf_dtype)t); }
 
 static void header(const wf__ir *ir, wf__str *out)
@@ -91,107 +72,44 @@ static void constant(const wf__node *n, wf__str *out)
     wf__str_addf(out, " # %.17g", value);
 }
 
-static void operands(const wf__ir *ir, const wf__node *n, wf__str *out)
+static void field(const wf__ir *ir, const wf__node *n, wf__field f, wf__str *out)
 {
-    switch (n->op) {
-    case WF__CONST:
+    const wf__field_info *kind = &wf__field_table[f.kind];
+    const char *space = *kind->word ? " " : "";
+    uint32_t x = wf__field_of(ir, n, f.at);
+    unsigned names;
+    switch ((wf__form)kind->form) {
+    case WF__FORM_REF:
+    case WF__FORM_LINK:
+        wf__str_addf(out, " %%%u", (unsigned)x);
+        break;
+    case WF__FORM_OPTIONAL:
+        if (x)
+            wf__str_addf(out, " %s %%%u", kind->word, (unsigned)x);
+        break;
+    case WF__FORM_LIST:
+        wf__str_addf(out, "%s%s", space, kind->word);
+        tuple(ir, x, out);
+        break;
+    case WF__FORM_SLOT:
+        wf__str_addf(out, " s%u", (unsigned)x);
+        break;
+    case WF__FORM_NUMBER:
+        wf__str_addf(out, "%s%s %u", space, kind->word, (unsigned)x);
+        break;
+    case WF__FORM_NAME:
+        if (x || !*kind->word)
+            wf__str_addf(out, "%s%s %s", space, kind->word, wf__field_names(f.kind, &names)[x]);
+        break;
+    case WF__FORM_FLAG:
+        if (x & kind->number)
+            wf__str_addf(out, " %s", kind->word);
+        break;
+    case WF__FORM_BITS:
         constant(n, out);
         break;
-    case WF__PARAM:
-    case WF__INDEX:
-    case WF__EXTENT:
-    case WF__ARG:
-    case WF__IOTA:
-        wf__str_addf(out, " %u", (unsigned)n->a);
+    case WF__FORM_HIDDEN:
         break;
-    case WF__THREAD:
-        wf__str_addf(out, " %u %u", (unsigned)n->a, (unsigned)n->aux);
-        break;
-    case WF__BARRIER:
-        wf__str_addf(out, " %u", (unsigned)n->aux);
-        break;
-    case WF__DIM:
-        wf__str_addf(out, " s%u %u", (unsigned)n->a, (unsigned)n->b);
-        break;
-    case WF__RED:
-        wf__str_addf(out, " %u %u", (unsigned)n->a, (unsigned)n->b);
-        break;
-    case WF__SETRED:
-        wf__str_addf(out, " %u %u %%%u", (unsigned)n->a, (unsigned)n->b, (unsigned)n->c);
-        break;
-    case WF__REDUCE:
-        wf__str_addf(out, " %s %%%u axes %u", wf__join_names[n->b], (unsigned)n->a, (unsigned)n->c);
-        break;
-    case WF__SCAN:
-        wf__str_addf(out, " %s %%%u axis %u%s%s", wf__join_names[n->b], (unsigned)n->a, (unsigned)n->c,
-                     n->aux & WF__EXCLUSIVE ? " exclusive" : "", n->aux & WF__REVERSED ? " reversed" : "");
-        break;
-    case WF__VIEW:
-        wf__str_addf(out, " %s %%%u", wf__view_names[n->aux], (unsigned)n->a);
-        tuple(ir, n->b, out);
-        if (n->c)
-            wf__str_addf(out, " other %%%u", (unsigned)n->c);
-        break;
-    case WF__LOAD:
-        wf__str_addf(out, " s%u", (unsigned)n->a);
-        tuple(ir, n->b, out);
-        if (n->aux)
-            wf__str_addf(out, " border %s", wf__border_names[n->aux]);
-        if (wf__otherwise(ir, n))
-            wf__str_addf(out, " other %%%u", (unsigned)n->c);
-        wf__str_addf(out, " epoch %u", (unsigned)n->d);
-        if (wf__when(ir, n))
-            wf__str_addf(out, " if %%%u", (unsigned)wf__when(ir, n));
-        break;
-    case WF__LOOP:
-        wf__str_add(out, n->aux ? " once" : "");
-        break;
-    case WF__STATE:
-        wf__str_addf(out, " %%%u %%%u%s", (unsigned)n->a, (unsigned)n->b, n->aux ? " guard" : "");
-        break;
-    case WF__NEXT:
-        wf__str_addf(out, " %%%u %%%u", (unsigned)n->a, (unsigned)n->b);
-        break;
-    case WF__END:
-        wf__str_addf(out, " %%%u", (unsigned)n->a);
-        break;
-    case WF__STORE:
-        wf__str_addf(out, " s%u", (unsigned)n->a);
-        tuple(ir, n->b, out);
-        wf__str_addf(out, " %%%u", (unsigned)n->c);
-        if (n->d)
-            wf__str_addf(out, " if %%%u", (unsigned)n->d);
-        break;
-    case WF__ACCUM:
-    case WF__ATOMIC:
-    case WF__CAS:
-        wf__str_addf(out, " s%u", (unsigned)n->a);
-        tuple(ir, n->b, out);
-        if (n->op != WF__CAS)
-            wf__str_addf(out, " %s", wf__join_names[wf__node_join(n)]);
-        if (n->op == WF__ACCUM)
-            wf__str_addf(out, " %s", wf__mode_names[wf__node_mode(n)]);
-        if (n->op == WF__CAS) {
-            wf__str_add(out, " swap");
-            tuple(ir, n->c, out);
-        } else
-            wf__str_addf(out, " %%%u", (unsigned)n->c);
-        if (n->d)
-            wf__str_addf(out, " if %%%u", (unsigned)n->d);
-        break;
-    case WF__CHECK:
-        wf__str_addf(out, " %%%u %%%u %u %u%s", (unsigned)n->a, (unsigned)n->b, (unsigned)n->c, (unsigned)n->d,
-                     n->aux ? " write" : "");
-        break;
-    case WF__COLD:
-        wf__str_addf(out, " %%%u %%%u %u", (unsigned)n->a, (unsigned)n->b, (unsigned)n->c);
-        tuple(ir, n->d, out);
-        break;
-    default: {
-        const wf__ref refs[3] = { n->a, n->b, n->c };
-        for (unsigned i = 0; i < wf__op_table[n->op].arity; ++i)
-            wf__str_addf(out, " %%%u", (unsigned)refs[i]);
-    }
     }
 }
 
@@ -200,16 +118,16 @@ void wf__print(const wf__ir *ir, wf__str *out)
     header(ir, out);
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
-        if (!wf__op_is_effect(n->op) || n->op == WF__ATOMIC || n->op == WF__CAS)
-            if (n->op != WF__NEXT && n->op != WF__END)
-                wf__str_addf(out, "%%%u = ", (unsigned)r);
+        if (wf__op_has_value(n->op) || n->op == WF__LOOP || n->op == WF__NOP)
+            wf__str_addf(out, "%%%u = ", (unsigned)r);
         wf__str_addf(out, "%s %s", wf__op_table[n->op].name, type(n->dtype));
         if (ir->arrays && n->shape) {
             char shape[256];
             wf_shape_text(&ir->shape[n->shape], shape, sizeof shape);
             wf__str_addf(out, " %s", shape);
         }
-        operands(ir, n, out);
+        for (const wf__field *f = wf__fields_of(n->op); f->at; ++f)
+            field(ir, n, *f, out);
         const char *label = wf__label_of(ir, r);
         if (label)
             wf__str_addf(out, " # %s", label);

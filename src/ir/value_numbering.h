@@ -53,7 +53,7 @@ static inline bool wf__key_same(const wf__key *x, const wf__key *y)
 
 static inline bool wf__is_numbered(const wf__ir *ir, unsigned op)
 {
-    return (ir->flags & WF_FLAG_VALUE_NUMBERING) && !wf__op_is_effect(op) && !wf__is_loop_op(op);
+    return (ir->flags & WF_FLAG_VALUE_NUMBERING) && wf__op_is(op, WF__IS_NUMBERED);
 }
 
 /* The most nodes, numbered or not, beside a table of this size: their ids fit beside the hashes. */
@@ -130,7 +130,7 @@ static inline bool wf__table_grow(wf__ir *ir)
         return false;
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
-        if (!wf__is_numbered(ir, n->op) || n->op == WF__NOP)
+        if (!wf__is_numbered(ir, n->op))
             continue;
         wf__key k = wf__key_of(n);
         uint32_t h = wf__key_hash(&k), *entry;

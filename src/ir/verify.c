@@ -50,48 +50,159 @@ static bool check_tuple(const checker *c, uint32_t tuple, uint32_t want)
     return true;
 }
 
-static bool check_memory(const checker *c, const wf__node *n)
+/* ---- one field ---- */
+static bool check_bits(const checker *c, const wf__node *n)
 {
-    const wf__ir *ir = c->ir;
-    if (n->a >= ir->slot_n)
-        return bad(c, "unknown slot");
-    const wf__slot *s = &ir->slot[n->a];
-    if (n->op == WF__DIM)
-        return (n->b < s->rank && n->dtype == WF_I64) || bad(c, "axis out of range");
-    if (n->dtype != s->dtype)
-        return bad(c, "dtype differs from the slot's");
-    if (!check_tuple(c, n->b, s->rank))
-        return false;
-    if (n->op == WF__LOAD)
-        return (n->aux < WF__BORDERS || bad(c, "border")) && (!wf__otherwise(ir, n) || value_of(c, n->c, n->dtype)) &&
-               (!wf__when(ir, n) || value_of(c, wf__when(ir, n), WF_BOOL));
-    return value_of(c, n->c, n->dtype) && (!n->d || value_of(c, n->d, WF_BOOL));
+    unsigned bits = n->dtype == WF_BOOL ? 1 : 8 * wf__size(n->dtype);
+    if (wf__is_complex(n->dtype))
+        return bad(c, "a complex constant");
+    return bits == 64 || wf__bits(n) >> bits == 0 || bad(c, "a constant wider than its dtype");
 }
 
-static bool check_update(const checker *c, const wf__node *n)
+static bool check_values(const checker *c, uint32_t tuple)
+{
+    if (tuple >= c->ir->tuple_n)
+        return bad(c, "unknown list");
+    for (uint32_t i = 0; i < wf__tuple_len(c->ir, tuple); ++i)
+        if (!value(c, wf__tuple_at(c->ir, tuple)[i]))
+            return false;
+    return true;
+}
+
+static bool check_pair(const checker *c, const wf__node *n, uint32_t tuple)
 {
     const wf__ir *ir = c->ir;
-    if (n->a >= ir->slot_n)
+    return (tuple && tuple < ir->tuple_n - 2 && wf__tuple_len(ir, tuple) == 2 && wf__size(n->dtype) <= 8 &&
+            value_of(c, wf__tuple_at(ir, tuple)[0], n->dtype) && value_of(c, wf__tuple_at(ir, tuple)[1], n->dtype)) ||
+           bad(c, "a pair of values");
+}
+
+static bool check_slot(const checker *c, const wf__node *n, uint32_t slot)
+{
+    if (slot >= c->ir->slot_n)
         return bad(c, "unknown slot");
-    const wf__slot *s = &ir->slot[n->a];
-    if (n->dtype != s->dtype)
-        return bad(c, "dtype differs from the slot's");
+    return !wf__op_is_access(n->op) || n->dtype == c->ir->slot[slot].dtype || bad(c, "dtype differs from the slot's");
+}
+
+static bool check_update_join(const checker *c, const wf__node *n, unsigned join)
+{
+    bool moves = n->op == WF__ATOMIC && join == WF_JOIN_EXCH && wf__size(n->dtype) <= 8;
+    return moves || (wf__updates(join, n->dtype) && !(n->op == WF__ATOMIC && wf__is_complex(n->dtype))) ||
+           bad(c, "a join that its dtype does not have");
+}
+
+static int64_t rank_of_value(const checker *c, const wf__node *n)
+{
+    return n->a < c->at ? c->ir->shape[c->ir->node[n->a].shape].rank : 0;
+}
+
+/* A field alone, and with those in front of it in the row. */
+static bool check_field(const checker *c, const wf__node *n, wf__field f)
+{
+    const wf__ir *ir = c->ir;
+    const uint32_t x = wf__field_of(ir, n, f.at), most = wf__field_table[f.kind].number;
+    const bool i64 = n->dtype == WF_I64;
+    switch ((wf__field_kind)f.kind) {
+    case WF__BITS_FIELD:
+        return check_bits(c, n);
+    case WF__HIGH_BITS_FIELD: /* with BITS */
+    case WF__EPOCH_FIELD:
+    case WF__STORED_EPOCH_FIELD:
+    case WF__NUMBER_FIELD:
+        return true;
+    case WF__VALUE_FIELD:
+        return value_of(c, x, n->dtype);
+    case WF__OPERAND_FIELD:
+        return value(c, x);
+    case WF__TEST_FIELD:
+        return value_of(c, x, WF_BOOL);
+    case WF__JOINED_FIELD:
+        return value_of(c, x, wf__update_dtype(n->dtype, wf__node_join(n)));
+    case WF__STATE_FIELD:
+        return value(c, x) && (ir->node[x].op == WF__STATE || bad(c, "not a state"));
+    case WF__OTHER_FIELD:
+        return !x || value_of(c, x, n->dtype);
+    case WF__CONDITION_FIELD:
+        return !x || value_of(c, x, WF_BOOL);
+    case WF__INDICES_FIELD:
+        return check_tuple(c, x, ir->slot[n->a].rank);
+    case WF__NUMBERS_FIELD: /* check_view */
+    case WF__ARGUMENTS_FIELD:
+        return check_values(c, x);
+    case WF__PAIR_FIELD:
+        return check_pair(c, n, x);
+    case WF__LOOP_FIELD:
+        return (x && x < c->at && ir->node[x].op == WF__LOOP) || bad(c, "no loop of this number");
+    case WF__SLOT_FIELD:
+        return check_slot(c, n, x);
+    case WF__PARAMETER_FIELD:
+        return (x < ir->param_n && ir->param[x] == n->dtype) || bad(c, "unknown parameter");
+    case WF__AXIS_FIELD:
+        return (i64 && (int64_t)x < ir->rank) || bad(c, "axis out of range");
+    case WF__SLOT_AXIS_FIELD:
+        return (i64 && x < ir->slot[n->a].rank) || bad(c, "axis out of range");
+    case WF__SHAPE_AXIS_FIELD:
+        return (i64 && (int64_t)x < ir->shape[n->shape].rank) || bad(c, "axis out of range");
+    case WF__THREAD_AXIS_FIELD:
+        return (i64 && ((int64_t)x < ir->rank || x == WF_MAX_RANK)) || bad(c, "axis out of range");
+    case WF__VALUE_AXIS_FIELD:
+        return (int64_t)x < rank_of_value(c, n) || bad(c, "axis out of range");
+    case WF__AXES_FIELD:
+        return (uint64_t)x >> rank_of_value(c, n) == 0 || bad(c, "axes out of range");
+    case WF__COLD_BODY_FIELD:
+        return (x != WF__COLD_NONE && x < WF__COLD_COUNT) || bad(c, "unknown body");
+    case WF__REDUCTION_FIELD:
+        return (x < ir->red_n && ir->red[x].dtype == n->dtype) || bad(c, "unknown reduction");
+    case WF__INSTANCE_FIELD:
+        return x < ir->red[n->a].instances || bad(c, "unknown reduction");
+    case WF__ARGUMENT_FIELD:
+    case WF__COUNT_FIELD:
+    case WF__SECTION_FIELD:
+        return x < most || bad(c, "a number out of range");
+    case WF__JOIN_FIELD:
+        return (x >= WF_JOIN_ADD && x <= WF_JOIN_XOR) || bad(c, "operands");
+    case WF__UPDATE_JOIN_FIELD:
+        return check_update_join(c, n, x);
+    case WF__MODE_FIELD:
+        return x < WF__MODES || bad(c, "unknown mode");
+    case WF__BORDER_FIELD:
+        return x < WF__BORDERS || bad(c, "border");
+    case WF__VIEW_KIND_FIELD:
+        return x < WF__VIEWS || bad(c, "unknown kind");
+    case WF__ONCE_FIELD:
+    case WF__GUARD_FIELD:
+    case WF__WRITES_FIELD:
+    case WF__EXCLUSIVE_FIELD:
+    case WF__REVERSED_FIELD: /* a bit that the node has not: check_fields */
+        return true;
+    }
+    return bad(c, "unknown field");
+}
+
+/* The fields that a row has hold what they should, and all others are 0. */
+static bool check_fields(const checker *c, const wf__node *n)
+{
+    wf__node rest = *n;
+    if (!(wf__op_table[n->op].where & (c->ir->arrays ? WF__IN_GRAPHS : WF__IN_BODIES)))
+        return bad(c, c->ir->arrays ? "not in array graphs" : "only in array graphs");
+    for (const wf__field *f = wf__fields_of(n->op); f->at; ++f) {
+        bool flag = wf__field_table[f->kind].form == WF__FORM_FLAG;
+        if (!check_field(c, n, *f))
+            return false;
+        wf__set_field(c->ir, &rest, f->at, flag ? rest.aux & ~(uint32_t)wf__field_table[f->kind].number : 0);
+    }
+    bool when = n->op == WF__LOAD && !c->ir->arrays; /* in the place of the shape */
+    return !(rest.a | rest.b | rest.c | rest.d | rest.aux | (when ? rest.when : 0)) || bad(c, "a field it has not");
+}
+
+/* ---- fields together ---- */
+static bool check_update(const checker *c, const wf__node *n)
+{
+    const wf__slot *s = &c->ir->slot[n->a];
     if (!n->b && s->rank)
         return bad(c, "an index is missing");
-    if (!check_tuple(c, n->b, s->rank) || (n->d && !value_of(c, n->d, WF_BOOL)))
-        return false;
-    if (s->spread && (n->op != WF__ACCUM || (!s->shared && wf__node_mode(n) != WF__MODE_EXPAND)))
-        return bad(c, "private memory");
-    if (n->op == WF__CAS)
-        return (n->c && n->c < ir->tuple_n - 2 && wf__tuple_len(ir, n->c) == 2 && wf__size(n->dtype) <= 8 &&
-                value_of(c, wf__tuple_at(ir, n->c)[0], n->dtype) && value_of(c, wf__tuple_at(ir, n->c)[1], n->dtype)) ||
-               bad(c, "a pair of values");
-    unsigned join = wf__node_join(n), mode = wf__node_mode(n);
-    bool moves = n->op == WF__ATOMIC && join == WF_JOIN_EXCH && wf__size(n->dtype) <= 8;
-    if (mode > (n->op == WF__ACCUM ? WF__MODE_ALONE : 0) || (!moves && !wf__updates(join, n->dtype)) ||
-        (n->op == WF__ATOMIC && !moves && wf__is_complex(n->dtype)))
-        return bad(c, "a join that its dtype does not have");
-    return value_of(c, n->c, wf__update_dtype(n->dtype, join));
+    bool shared = s->shared || wf__node_mode(n) == WF__MODE_EXPAND;
+    return !s->spread || (n->op == WF__ACCUM && shared) || bad(c, "private memory");
 }
 
 static bool check_pure(const checker *c, const wf__node *n)
@@ -99,23 +210,12 @@ static bool check_pure(const checker *c, const wf__node *n)
     const wf__ir *ir = c->ir;
     const wf__op_info *info = &wf__op_table[n->op];
     const wf__ref refs[3] = { n->a, n->b, n->c };
-    for (unsigned i = 0; i < info->arity; ++i)
-        if (!value(c, refs[i]))
-            return false;
     unsigned last = ir->node[refs[info->arity - 1]].dtype;
-    if (n->op == WF__CAST)
-        return !wf__is_complex(n->dtype) && !wf__is_complex(last) ? true : bad(c, "dtype");
     if (wf__op_is_parts(n->op)) {
         bool pair = n->op == WF__OP_complex;
         unsigned whole = pair ? n->dtype : last, own = wf__part_dtype(whole);
         return (own && (pair ? last == own && wf__dtype(ir, n->a) == own : n->dtype == own)) || bad(c, "parts");
     }
-    if (n->op == WF__CHECK)
-        return (wf__dtype(ir, n->a) == WF_BOOL && last == WF_I64 && n->dtype == WF_I64 && n->aux <= 1) ||
-               bad(c, "operands");
-    if (n->op == WF__BITCAST)
-        return (wf__size(last) == wf__size(n->dtype) && last != WF_BOOL && n->dtype != WF_BOOL) ||
-               bad(c, "sizes differ");
     if (!wf__types_allow(info->types, last) || n->dtype != (info->to_bool ? WF_BOOL : last))
         return bad(c, "dtype");
     bool first_bool = info->types == WF__T_FIRST_BOOL;
@@ -135,17 +235,17 @@ static bool check_loop(checker *c, const wf__node *n)
         if (c->depth == WF__MOST_NESTED)
             return bad(c, "loops are nested too deep");
         c->open[c->depth++] = c->at;
-        return n->aux <= 1 || bad(c, "unknown kind");
+        return true;
     case WF__STATE:
         if (n->a != inner || !(c->at - 1 == inner || before->op == WF__STATE) || (n->aux && n->dtype != WF_BOOL))
             return bad(c, "not a state of the loop that begins here");
-        return value_of(c, n->b, n->dtype) && (n->b < inner || bad(c, "an initial value of the loop's own"));
+        return n->b < inner || bad(c, "an initial value of the loop's own");
     case WF__NEXT:
-        if (n->a >= c->at || ir->node[n->a].op != WF__STATE || ir->node[n->a].a != inner)
+        if (ir->node[n->a].a != inner)
             return bad(c, "not of a state of this loop");
         if (ir->node[inner].aux && ir->node[n->a].aux && !wf__is_const(ir, n->b, 0))
             return bad(c, "a condition that goes on");
-        return value_of(c, n->b, n->dtype) && n->dtype == ir->node[n->a].dtype;
+        return n->dtype == ir->node[n->a].dtype || bad(c, "dtype differs from the state's");
     default: /* END */
         if (!inner || n->a != inner || (before->op != WF__NEXT))
             return bad(c, "no loop of this number ends here");
@@ -185,14 +285,12 @@ static bool check_nexts(const checker *c)
 static bool check_view(const checker *c, const wf__node *n)
 {
     const wf__ir *ir = c->ir;
-    if (!ir->arrays || n->aux > WF__VIEW_GATHER || (n->c && n->aux != WF__VIEW_GATHER))
-        return bad(c, "unknown kind");
-    if (!value_of(c, n->a, n->dtype) || (n->c && !value_of(c, n->c, n->dtype)))
-        return false;
+    if (n->c && n->aux != WF__VIEW_GATHER)
+        return bad(c, "a value outside, but no indices");
     const wf_shape *in = &ir->shape[ir->node[n->a].shape];
     if (n->aux == WF__VIEW_GATHER)
         return n->b ? check_tuple(c, n->b, (uint32_t)in->rank) : bad(c, "as many indices as the value has axes");
-    if (n->b >= ir->tuple_n || !check_tuple(c, n->b, wf__tuple_len(ir, n->b)))
+    if (!check_tuple(c, n->b, wf__tuple_len(ir, n->b)))
         return bad(c, "its numbers");
     for (uint32_t i = 0; i < wf__tuple_len(ir, n->b); ++i)
         if (ir->node[wf__tuple_at(ir, n->b)[i]].op != WF__CONST)
@@ -202,74 +300,53 @@ static bool check_view(const checker *c, const wf__node *n)
     return count <= WF_MAX_RANK && wf__view_fits(n->aux, numbers, count, in) ? true : bad(c, "its numbers");
 }
 
-static bool check_structural(checker *c, const wf__node *n)
+/* What the fields of a node, each of which is right, must be to each other and to the nodes around. */
+static bool check_together(checker *c, const wf__node *n)
 {
     const wf__ir *ir = c->ir;
-    if (wf__is_loop_op(n->op))
-        return check_loop(c, n);
-    switch (n->op) {
+    switch ((wf__op)n->op) {
     case WF__NOP:
-        return true;
-    case WF__CONST: {
-        unsigned bits = n->dtype == WF_BOOL ? 1 : 8 * wf__size(n->dtype);
-        return wf__is_complex(n->dtype)
-                   ? bad(c, "a complex constant")
-                   : bits == 64 || wf__bits(n) >> bits == 0 || bad(c, "a constant wider than its dtype");
-    }
+    case WF__CONST:
     case WF__PARAM:
-        return (n->a < ir->param_n && ir->param[n->a] == n->dtype) || bad(c, "unknown parameter");
     case WF__INDEX:
     case WF__EXTENT:
-        return (n->dtype == WF_I64 && (int64_t)n->a < ir->rank) || bad(c, "axis out of range");
-    case WF__THREAD:
-        return (n->dtype == WF_I64 && n->aux <= 1 && ((int64_t)n->a < ir->rank || n->a == WF_MAX_RANK)) ||
-               bad(c, "axis out of range");
-    case WF__BARRIER:
-        return n->aux <= 2 || bad(c, "section");
-    case WF__IOTA:
-        return (n->dtype == WF_I64 && ir->arrays && n->shape < ir->shape_n &&
-                (int64_t)n->a < ir->shape[n->shape].rank) ||
-               bad(c, "axis out of range");
-    case WF__ARG:
-        return n->a < 8 || bad(c, "argument out of range");
     case WF__DIM:
+    case WF__ARG:
     case WF__LOAD:
     case WF__STORE:
-        return check_memory(c, n);
+    case WF__RED:
+    case WF__SETRED:
+    case WF__COLD:
+    case WF__IOTA:
+    case WF__SCAN:
+    case WF__THREAD:
+    case WF__BARRIER:
+        return true;
+    case WF__CHECK:
+        return n->dtype == WF_I64 || bad(c, "dtype");
     case WF__ACCUM:
     case WF__ATOMIC:
     case WF__CAS:
         return check_update(c, n);
-    case WF__RED:
-    case WF__SETRED:
-        if (n->a >= ir->red_n || ir->red[n->a].dtype != n->dtype || n->b >= ir->red[n->a].instances)
-            return bad(c, "unknown reduction");
-        return n->op == WF__RED || value_of(c, n->c, n->dtype);
+    case WF__LOOP:
+    case WF__STATE:
+    case WF__NEXT:
+    case WF__END:
+        return check_loop(c, n);
+    case WF__REDUCE:
+        return !wf__is_complex(n->dtype) || n->b == WF_JOIN_MUL || bad(c, "operands");
     case WF__VIEW:
         return check_view(c, n);
-    case WF__SCAN:
-        if (!ir->arrays || n->b < WF_JOIN_ADD || n->b > WF_JOIN_XOR || n->aux > (WF__EXCLUSIVE | WF__REVERSED))
-            return bad(c, "operands");
-        return value_of(c, n->a, n->dtype) &&
-               (n->c < (uint32_t)ir->shape[ir->node[n->a].shape].rank || bad(c, "axis out of range"));
-    case WF__REDUCE:
-        if (!ir->arrays || n->b < WF_JOIN_ADD || n->b > WF_JOIN_XOR ||
-            (wf__is_complex(n->dtype) && n->b != WF_JOIN_MUL))
-            return bad(c, "operands");
-        return value_of(c, n->a, n->dtype) &&
-               (n->c >> ir->shape[ir->node[n->a].shape].rank == 0 || bad(c, "axes out of range"));
-    case WF__COLD:
-        if (!value_of(c, n->a, WF_BOOL) || !value_of(c, n->b, n->dtype))
-            return false;
-        if (n->d >= ir->tuple_n || n->c == WF__COLD_NONE || n->c >= WF__COLD_COUNT)
-            return bad(c, "unknown body");
-        for (uint32_t i = 0; i < wf__tuple_len(ir, n->d); ++i)
-            if (!value(c, wf__tuple_at(ir, n->d)[i]))
-                return false;
-        return true;
-    default:
-        return bad(c, "unknown node");
+    case WF__CAST:
+        return (!wf__is_complex(n->dtype) && !wf__is_complex(wf__dtype(ir, n->a))) || bad(c, "dtype");
+    case WF__BITCAST:
+        return (wf__size(wf__dtype(ir, n->a)) == wf__size(n->dtype) && wf__dtype(ir, n->a) != WF_BOOL &&
+                n->dtype != WF_BOOL) ||
+               bad(c, "sizes differ");
+#include "ir/case_pure.def"
+        return check_pure(c, n);
     }
+    return bad(c, "unknown node");
 }
 
 static bool check_reductions(const wf__ir *ir, wf__str *error)
@@ -299,7 +376,7 @@ static bool check_node(checker *c)
     bool predicate = n->op == WF__LOAD && !ir->arrays;
     if (!predicate && (n->shape >= ir->shape_n || (n->shape && !ir->arrays)))
         return bad(c, "shape");
-    return wf__op_is_pure(n->op) ? check_pure(c, n) : check_structural(c, n);
+    return check_fields(c, n) && check_together(c, n);
 }
 
 bool wf__verify(const wf__ir *ir, wf__str *error)

@@ -118,12 +118,6 @@ bool wf__view_shape(unsigned kind, const int64_t *p, uint32_t n, const wf_shape 
     return ok;
 }
 
-const char *const wf__view_names[] = {
-    [WF__VIEW_SLICE] = "slice",         [WF__VIEW_PERMUTE] = "permute", [WF__VIEW_RESHAPE] = "reshape",
-    [WF__VIEW_BROADCAST] = "broadcast", [WF__VIEW_TILE] = "tile",       [WF__VIEW_REPEAT] = "repeat",
-    [WF__VIEW_GATHER] = "gather"
-};
-
 /* Are the numbers what the kind needs? Then view_shape may be asked. */
 bool wf__view_fits(unsigned kind, const int64_t *p, uint32_t n, const wf_shape *in)
 {

@@ -267,7 +267,7 @@ void wf__ptx_emit_post(gen *g, val leads)
 static void emit_structural(gen *g, wf__ref r)
 {
     const wf__node *n = wf__at(g->ir, r);
-    switch (n->op) {
+    switch ((wf__op)n->op) {
     case WF__CONST:
     case WF__PARAM:
     case WF__EXTENT:
@@ -312,7 +312,16 @@ static void emit_structural(gen *g, wf__ref r)
     case WF__COLD:
         emit_cold(g, r);
         break;
-    default:
+    case WF__NOP:
+    case WF__LOOP: /* wf__ptx_walk emits loops and what computes */
+    case WF__STATE:
+    case WF__NEXT:
+    case WF__END:
+    case WF__CAST:
+    case WF__CHECK:
+    case WF__BITCAST:
+#include "ir/case_graphs.def"
+#include "ir/case_pure.def"
         break;
     }
 }

@@ -157,43 +157,45 @@ typedef struct pair { /* the later one's nodes have numbers higher by `apart` */
 
 static bool same_ref(const pair *p, wf__ref a, wf__ref b) { return (b >= p->later ? b - p->apart : b) == a; }
 
-static bool same_payload(const pair *p, const wf__node *x, const wf__node *y)
+/* Fields that are no operands; of those, whether they are there, and how many a list has. How often memory was stored to
+ * is not the body's. */
+static bool same_fields(const pair *p, const wf__node *x, const wf__node *y)
 {
-    const wf__ir *ir = p->ir;
-    switch (x->op) {
-    case WF__LOAD:
-        return x->a == y->a && !x->c == !y->c && wf__tuple_len(ir, x->b) == wf__tuple_len(ir, y->b);
-    case WF__STORE:
-    case WF__ACCUM:
-    case WF__ATOMIC:
-    case WF__CAS:
-        return x->a == y->a && !x->d == !y->d && wf__tuple_len(ir, x->b) == wf__tuple_len(ir, y->b);
-    case WF__SETRED:
-        return x->a == y->a && x->b == y->b;
-    case WF__CHECK:
-        return x->c == y->c && x->d == y->d;
-    case WF__COLD:
-        return x->c == y->c;
-    case WF__STATE:
-    case WF__END:
-        return same_ref(p, x->a, y->a);
-    case WF__NEXT:
-    case WF__LOOP:
-        return true;
-    default:
-        return wf__op_is_pure(x->op) || (x->a == y->a && x->b == y->b && x->c == y->c && x->d == y->d);
+    bool same = true;
+    for (const wf__field *f = wf__fields_of(x->op); f->at && same; ++f) {
+        uint32_t a = wf__field_of(p->ir, x, f->at), b = wf__field_of(p->ir, y, f->at);
+        switch ((wf__form)wf__field_table[f->kind].form) {
+        case WF__FORM_REF:
+        case WF__FORM_OPTIONAL:
+            same = !a == !b;
+            break;
+        case WF__FORM_LIST:
+            same = wf__tuple_len(p->ir, a) == wf__tuple_len(p->ir, b);
+            break;
+        case WF__FORM_LINK:
+            same = same_ref(p, a, b);
+            break;
+        case WF__FORM_SLOT:
+        case WF__FORM_NUMBER:
+        case WF__FORM_NAME:
+        case WF__FORM_FLAG:
+        case WF__FORM_BITS:
+        case WF__FORM_HIDDEN:
+            same = a == b || f->kind == WF__EPOCH_FIELD || f->kind == WF__STORED_EPOCH_FIELD;
+            break;
+        }
     }
+    return same;
 }
 
-/* What variables hold before the one and the other is theirs to know; and so is how often memory was stored to. */
+/* The states of the two loops may begin with different values. */
 static bool same_node(const pair *p, wf__ref r)
 {
     const wf__ir *ir = p->ir;
     const wf__node *x = &ir->node[r], *y = &ir->node[r + p->apart];
     wf__ref a[WF__MAX_OPERANDS], b[WF__MAX_OPERANDS];
-    bool counts = x->op == WF__STORE; /* so does aux there, as d of a load does */
-    if (x->op != y->op || x->dtype != y->dtype || (x->aux != y->aux && !counts) ||
-        wf__shape_of(ir, r) != wf__shape_of(ir, r + p->apart) || !same_payload(p, x, y))
+    if (x->op != y->op || x->dtype != y->dtype || wf__shape_of(ir, r) != wf__shape_of(ir, r + p->apart) ||
+        !same_fields(p, x, y))
         return false;
     if (x->op == WF__STATE && x->a == p->loop)
         return true;

@@ -27,40 +27,6 @@ wf__ref wf__node_of(const wf_graph *g, double id)
     return lo < gone && g->id[lo] == id ? lo : gone;
 }
 
-/* Nodes that an open recording holds between evaluations, but for blocks. */
-static bool can_move(const wf__node *n)
-{
-    switch (n->op) {
-    case WF__NOP:
-    case WF__CONST:
-    case WF__PARAM:
-    case WF__DIM:
-    case WF__IOTA:
-    case WF__LOAD:
-    case WF__VIEW:
-    case WF__REDUCE:
-    case WF__SCAN:
-        return true;
-    default:
-        return wf__op_is_pure(n->op);
-    }
-}
-
-static void move_operands(wf__ir *ir, wf__node *n, const wf__ref *map)
-{
-    if (n->op == WF__LOAD || n->op == WF__VIEW) {
-        n->b = wf__copy_tuple(ir, n->b, map, ir);
-        n->c = map[n->c];
-    }
-    if (n->op == WF__VIEW || n->op == WF__REDUCE || n->op == WF__SCAN)
-        n->a = map[n->a];
-    if (!wf__op_is_pure(n->op))
-        return;
-    wf__ref *operand[] = { &n->a, &n->b, &n->c };
-    for (unsigned i = 0; i < wf__op_table[n->op].arity; ++i)
-        *operand[i] = map[*operand[i]];
-}
-
 static void move_labels(wf__ir *ir, const wf__ref *map, wf__ref gone)
 {
     uint32_t left = 0;
@@ -86,8 +52,7 @@ static void move_nodes(wf_graph *g, uint32_t left, wf__ref *map, double *id)
         if (map[r] == gone)
             continue;
         id[to] = wf__id_of(g, r);
-        move_operands(ir, &ir->node[r], map);
-        ir->node[to++] = ir->node[r];
+        ir->node[to++] = wf__map_node(ir, r, map, ir);
     }
     ir->node[gone] = (wf__node){ .op = WF__NOP };
     g->id_distance += (double)ir->n - (double)(gone + 1);
@@ -108,7 +73,7 @@ void wf__settle(wf_graph *g)
     uint32_t left = 0;
     bool can = !ir->loops && ir->status == WF_OK;
     for (wf__ref r = 1; r < ir->n && can; ++r) {
-        can = can_move(&ir->node[r]);
+        can = wf__op_is(ir->node[r].op, WF__IS_MOVES);
         left += ir->node[r].op != WF__NOP;
     }
     if (!can || ir->n < 2 * left + LEAST)

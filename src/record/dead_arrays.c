@@ -13,8 +13,6 @@ static bool is_released(const wf_graph *g, const wf_array *a)
            atomic_load_explicit(&b->refs, memory_order_acquire) == 1;
 }
 
-static bool is_read(const wf__node *n) { return n->op == WF__LOAD || n->op == WF__ATOMIC || n->op == WF__CAS; }
-
 static uint32_t object_of(const wf__ir *ir, const wf__node *n) { return ir->slot[n->a].object; }
 
 enum { RELEASED = 1, READ };
@@ -27,7 +25,7 @@ static bool drop(wf__ir *ir, uint8_t *object, uint32_t objects, const uint8_t *l
     for (uint32_t i = 0; i < objects; ++i)
         object[i] &= RELEASED;
     for (wf__ref r = 1; r < ir->n; ++r)
-        if (is_read(&ir->node[r]) && (!live || live[r]))
+        if (wf__op_gives_element(ir->node[r].op) && (!live || live[r]))
             object[object_of(ir, &ir->node[r])] |= READ;
     for (wf__ref r = 1; r < ir->n; ++r) {
         wf__node *n = &ir->node[r];

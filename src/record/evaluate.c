@@ -22,20 +22,15 @@ typedef struct evaluation {
     wf__program part;
 } evaluation;
 
-static bool is_effect(const wf__node *n) { return wf__op_is_effect(n->op); }
-/* Computed once, whoever asks for it: reductions, and what atomic operations find. */
-static bool is_result(const wf__node *n)
-{
-    return n->op == WF__REDUCE || n->op == WF__SCAN || n->op == WF__ATOMIC || n->op == WF__CAS;
-}
+/* Computed once, and kept, whoever uses the value. */
+static bool is_result(const wf__node *n) { return wf__op_is(n->op, WF__IS_ONCE); }
 static bool is_made_once(const wf__node *n) { return n->op == WF__STATE || is_result(n); }
-static bool names_slot(const wf__node *n) { return n->op == WF__LOAD || n->op == WF__DIM || is_effect(n); }
 
 /* ---- results get arrays of their own ---- */
 static void mark(const wf__ir *ir, uint8_t *live)
 {
     for (wf__ref r = 1; r < ir->n; ++r)
-        live[r] = is_effect(&ir->node[r]);
+        live[r] = wf__op_is_effect(ir->node[r].op);
     wf__mark_live(ir, live);
 }
 
@@ -60,7 +55,7 @@ static bool is_overwritten(const wf_graph *g, wf__ref store)
 {
     const wf__ir *ir = &g->program.rec.ir;
     for (wf__ref r = store + 1; r < ir->n; ++r)
-        if (is_effect(&ir->node[r]) && meet(g, ir->node[store].a, ir->node[r].a))
+        if (wf__op_is_effect(ir->node[r].op) && meet(g, ir->node[store].a, ir->node[r].a))
             return true;
     return false;
 }
@@ -157,14 +152,9 @@ static uint32_t part_slot(evaluation *e, uint32_t s)
 static wf__ref record_node(wf__rewriter *w, wf__ref r)
 {
     wf__ir *to = w->out;
-    wf__node n = w->in->node[r];
     wf__ref next = to->n, image;
-    if (n.op == WF__REDUCE || n.op == WF__SCAN || n.op == WF__VIEW || n.op == WF__IOTA) {
-        n.a = n.op == WF__IOTA ? n.a : w->map[n.a];
-        if (n.op == WF__VIEW) {
-            n.b = wf__copy_tuple(w->in, n.b, w->map, to);
-            n.c = n.c ? w->map[n.c] : 0;
-        }
+    if (wf__op_table[w->in->node[r].op].where == WF__IN_GRAPHS) { /* shapes have other numbers there */
+        wf__node n = wf__map_node(w->in, r, w->map, to);
         n.shape = wf__shape_id(to, &w->in->shape[n.shape]);
         image = wf__append(to, &n);
     } else
@@ -200,7 +190,7 @@ static bool record_part(evaluation *e)
     mark(ir, e->live);
     memcpy(e->node, ir->node, e->n * sizeof *e->node);
     for (wf__ref r = 1; r < e->n && to->status == WF_OK; ++r)
-        if (e->live[r] && names_slot(&ir->node[r]))
+        if (e->live[r] && wf__op_names_slot(ir->node[r].op))
             e->node[r].a = part_slot(e, ir->node[r].a);
     wf__ir view = *ir;
     view.node = e->node;
@@ -275,7 +265,7 @@ static bool is_lost(const evaluation *e, wf__ref r, bool done)
     const wf__ir *ir = &e->g->program.rec.ir;
     const wf__node *n = &ir->node[r];
     wf__ref operand[WF__MAX_OPERANDS];
-    if (n->op == WF__NOP || is_effect(n) || (n->op == WF__LOAD && changed(e, n->a, r, !done)))
+    if (n->op == WF__NOP || wf__op_is_effect(n->op) || (n->op == WF__LOAD && changed(e, n->a, r, !done)))
         return true;
     uint32_t count = wf__operands(ir, n, operand);
     for (uint32_t i = 0; i < count; ++i)
@@ -339,7 +329,7 @@ static void forget_effects(evaluation *e, bool done)
     bool any = ir->closed_n > 0;
     memset(e->live, 0, e->n);
     for (wf__ref r = 1; r < e->n; ++r)
-        if (is_effect(&ir->node[r]))
+        if (wf__op_is_effect(ir->node[r].op))
             e->map[e->effects++] = r;
     if (done)
         find_holders(e);
@@ -408,7 +398,7 @@ wf_status wf_eval(wf_graph *g)
         return WF_ERR_ARG;
     bool pending = false;
     for (wf__ref r = 1; r < ir->n; ++r)
-        pending = pending || is_effect(&ir->node[r]);
+        pending = pending || wf__op_is_effect(ir->node[r].op);
     if (g->begun > 0)
         g->program.record_s = wf__now() - g->begun;
     wf_status status = pending ? wf__graph_evaluate(g) : WF_OK;

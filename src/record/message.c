@@ -94,7 +94,7 @@ static void add_operand(const wf__program *p, const wf__ir *ir, wf__ref r, wf__s
 
 static void add_operation(const wf__program *p, const wf__ir *ir, const wf__node *n, wf__str *out)
 {
-    bool memory = wf__op_is_access(n->op) || n->op == WF__DIM;
+    bool memory = wf__op_names_slot(n->op);
     wf__ref operand[WF__MAX_OPERANDS];
     uint32_t count = wf__operands(ir, n, operand);
     wf__str_addf(out, "%s(", wf__function_of(n));

@@ -63,7 +63,7 @@ static wf__vary vary_pure(const wf__ir *ir, const wf__vary *vary, const wf__node
 {
     walk w = { .ir = ir, .vary = vary, .kind = WF__UNIFORM };
     const wf__ref operand[3] = { n->a, n->b, n->c };
-    int arity = n->op == WF__CAST || n->op == WF__BITCAST ? 1 : wf__op_table[n->op].arity;
+    int arity = wf__op_table[n->op].arity;
     bool varying = false;
     for (int i = 0; i < arity; i++) {
         see(&w, operand[i]);
@@ -105,7 +105,7 @@ static bool analyse_once(const wf__ir *ir, wf__vary *out, bool first)
     for (uint32_t i = 0; i < ir->n; i++) {
         const wf__node *n = &ir->node[i];
         wf__vary v = { .kind = WF__UNIFORM };
-        switch (n->op) {
+        switch ((wf__op)n->op) {
         case WF__NOP:
         case WF__CONST:
         case WF__PARAM:
@@ -140,13 +140,24 @@ static bool analyse_once(const wf__ir *ir, wf__vary *out, bool first)
             v.level = w.kind == WF__UNIFORM ? w.level : rank;
             break;
         }
-        default:
-            if (wf__op_is_pure(n->op)) {
-                v = vary_pure(ir, out, n);
-            } else {
-                v.kind = WF__VARYING;
-                v.level = rank;
-            }
+        case WF__ARG:
+        case WF__STORE:
+        case WF__ACCUM:
+        case WF__ATOMIC:
+        case WF__CAS:
+        case WF__RED:
+        case WF__SETRED:
+        case WF__LOOP:
+        case WF__END:
+#include "ir/case_graphs.def"
+            v = (wf__vary){ .kind = WF__VARYING, .level = rank };
+            break;
+        case WF__CAST:
+        case WF__CHECK:
+        case WF__BITCAST:
+#include "ir/case_pure.def"
+            v = vary_pure(ir, out, n);
+            break;
         }
         out[i] = v;
     }

@@ -3,67 +3,25 @@
 #include "ir/pass/pass.h"
 
 /* ---- operands ---- */
+/* Values first, then the values of lists that only say where. */
 uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_OPERANDS])
 {
-    uint32_t count = 0;
-    uint32_t tuple = 0;
     if (wf__op_is_pure(n->op)) {
-        unsigned arity = wf__op_table[n->op].arity;
         out[0] = n->a, out[1] = n->b, out[2] = n->c;
-        return arity;
+        return wf__op_table[n->op].arity;
     }
-    switch (n->op) {
-    case WF__LOAD:
-        tuple = n->b;
-        if (wf__otherwise(ir, n))
-            out[count++] = n->c;
-        if (wf__when(ir, n))
-            out[count++] = wf__when(ir, n);
-        break;
-    case WF__STORE:
-        tuple = n->b;
-        out[count++] = n->c;
-        if (n->d)
-            out[count++] = n->d;
-        break;
-    case WF__ACCUM:
-    case WF__ATOMIC:
-    case WF__CAS:
-        tuple = n->b;
-        for (uint32_t i = 0; n->op == WF__CAS && i < wf__tuple_len(ir, n->c); ++i)
-            out[count++] = wf__tuple_at(ir, n->c)[i];
-        if (n->op != WF__CAS)
-            out[count++] = n->c;
-        if (n->d)
-            out[count++] = n->d;
-        break;
-    case WF__SETRED:
-        out[count++] = n->c;
-        break;
-    case WF__STATE:
-        out[count++] = n->b;
-        break;
-    case WF__NEXT:
-        out[count++] = n->a;
-        out[count++] = n->b;
-        break;
-    case WF__REDUCE:
-    case WF__SCAN:
-        out[count++] = n->a;
-        break;
-    case WF__VIEW:
-        tuple = n->b;
-        out[count++] = n->a;
-        if (n->c)
-            out[count++] = n->c;
-        break;
-    case WF__COLD:
-        tuple = n->d;
-        out[count++] = n->a;
-        out[count++] = n->b;
-        break;
-    default:
-        break;
+    uint32_t count = 0, tuple = 0;
+    for (const wf__field *f = wf__fields_of(n->op); f->at; ++f) {
+        unsigned form = wf__field_table[f->kind].form;
+        if (form > WF__FORM_LIST)
+            continue;
+        uint32_t x = wf__field_of(ir, n, f->at);
+        if (form != WF__FORM_LIST && x)
+            out[count++] = x;
+        else if (form == WF__FORM_LIST && f->kind != WF__PAIR_FIELD)
+            tuple = x;
+        for (uint32_t i = 0; f->kind == WF__PAIR_FIELD && i < wf__tuple_len(ir, x); ++i)
+            out[count++] = wf__tuple_at(ir, x)[i];
     }
     for (uint32_t i = 0; i < wf__tuple_len(ir, tuple); ++i)
         out[count++] = wf__tuple_at(ir, tuple)[i];
@@ -158,105 +116,141 @@ uint32_t wf__copy_tuple(const wf__ir *in, uint32_t tuple, const wf__ref *map, wf
     return wf__tuple(out, refs, n);
 }
 
-static wf__ref copy_access(const wf__ir *in, wf__ref r, uint32_t tuple, const wf__ref *map, wf__ir *out)
+/* `indices`: the tuple in place of the node's own indices, or NULL. */
+static wf__node map_node(const wf__ir *in, wf__ref r, const uint32_t *indices, const wf__ref *map, wf__ir *out)
 {
-    const wf__node *n = &in->node[r];
-    wf__slot *slot = &out->slot[n->a];
-    switch (n->op) {
-    case WF__LOAD:
-        if (slot->epoch != n->d + slot->later) { /* memory that overlaps was stored to elsewhere */
-            slot->epoch = n->d + slot->later;
-            slot->last_store = 0;
-        }
-        return wf__load_when(out, n->a, tuple, (wf_border)n->aux, map[wf__otherwise(in, n)], map[wf__when(in, n)]);
-    case WF__STORE:
-        wf__store_again(out, n, tuple, map[n->c], n->d ? map[n->d] : 0);
-        return 0;
-    case WF__ACCUM:
-        wf__accum(out, n->a, tuple, wf__node_join(n), wf__node_mode(n), map[n->c], n->d ? map[n->d] : 0);
-        return 0;
-    case WF__ATOMIC:
-        return wf__atomic(out, n->a, tuple, wf__node_join(n), map[n->c], n->d ? map[n->d] : 0);
-    default: { /* WF__CAS */
-        const wf__ref *pair = wf__tuple_at(in, n->c);
-        return wf__cas(out, n->a, tuple, map[pair[0]], map[pair[1]], n->d ? map[n->d] : 0);
+    wf__node n = in->node[r];
+    for (const wf__field *f = wf__fields_of(n.op); f->at; ++f) {
+        unsigned form = wf__field_table[f->kind].form;
+        if (form > WF__FORM_LINK)
+            continue;
+        uint32_t x = wf__field_of(in, &n, f->at);
+        if (form != WF__FORM_LIST)
+            x = x ? map[x] : 0;
+        else
+            x = indices && f->kind == WF__INDICES_FIELD ? *indices : wf__copy_tuple(in, x, map, out);
+        wf__set_field(in, &n, f->at, x);
     }
-    }
+    return n;
 }
 
-static wf__ref copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out)
+wf__node wf__map_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out)
 {
-    const wf__node *n = &in->node[r];
-    if (n->op > WF__BITCAST && wf__op_table[n->op].arity == 2 && n->op != WF__OP_complex &&
-        !wf__is_complex(wf__dtype(in, n->b)) && map[n->a] && map[n->b] && out->status == WF_OK)
-        return wf__op2_fitting(out, n->op, map[n->a], map[n->b]); /* they did when `in` was recorded */
-    switch (n->op) {
+    return map_node(in, r, NULL, map, out);
+}
+
+static wf__ref record_cold(wf__ir *out, const wf__node *n)
+{
+    wf__ref args[WF__MAX_OPERANDS]; /* the list of `out` may move */
+    uint32_t count = wf__tuple_len(out, n->d);
+    for (uint32_t i = 0; i < count; ++i)
+        args[i] = wf__tuple_at(out, n->d)[i];
+    return wf__cold(out, n->a, n->b, n->c, args, count);
+}
+
+/* A load that is as many stores later than in the original as `later` of its slot says. */
+static wf__ref record_load(wf__ir *out, const wf__node *n, wf__ref otherwise, wf__ref when)
+{
+    wf__slot *slot = &out->slot[n->a];
+    if (slot->epoch != n->d + slot->later) { /* memory that overlaps was stored to elsewhere */
+        slot->epoch = n->d + slot->later;
+        slot->last_store = 0;
+    }
+    return wf__load_when(out, n->a, n->b, (wf_border)n->aux, otherwise, when);
+}
+
+/* Records a node whose operands are nodes of `out`, by its builder. 0 for nodes that nothing refers to. */
+static wf__ref record(const wf__ir *in, const wf__node *n, wf__ir *out)
+{
+    const wf__ref *pair;
+    switch ((wf__op)n->op) {
     case WF__NOP:
+        return 0;
+    case WF__CONST:
+        return wf__const_bits(out, n->dtype, wf__bits(n));
+    case WF__PARAM:
+    case WF__INDEX:
+    case WF__EXTENT:
+    case WF__DIM:
+    case WF__ARG:
+    case WF__RED:
+    case WF__IOTA:
+    case WF__REDUCE:
+    case WF__SCAN:
+    case WF__VIEW:
+    case WF__THREAD:
+        return wf__append(out, n);
+    case WF__LOAD:
+        return record_load(out, n, wf__otherwise(in, n), wf__when(in, n));
+    case WF__STORE:
+        wf__store_again(out, n, n->b, n->c, n->d);
+        return 0;
+    case WF__ACCUM:
+        wf__accum(out, n->a, n->b, wf__node_join(n), wf__node_mode(n), n->c, n->d);
+        return 0;
+    case WF__ATOMIC:
+        return wf__atomic(out, n->a, n->b, wf__node_join(n), n->c, n->d);
+    case WF__CAS:
+        if (out->status != WF_OK)
+            return 0;
+        pair = wf__tuple_at(out, n->c);
+        return wf__cas(out, n->a, n->b, pair[0], pair[1], n->d);
+    case WF__SETRED:
+        wf__setred(out, n->a, n->b, n->c);
+        return 0;
+    case WF__COLD:
+        return record_cold(out, n);
+    case WF__LOOP:
+        return wf__loop(out, n->aux);
+    case WF__STATE:
+        return wf__state(out, n->a, n->b, n->aux);
+    case WF__NEXT:
+        wf__next(out, n->a, n->b);
+        return 0;
+    case WF__END:
+        wf__end(out, n->a);
         return 0;
     case WF__BARRIER:
         wf__barrier(out, n->aux);
         return 0;
-    case WF__CONST:
-        return wf__const_bits(out, n->dtype, wf__bits(n));
-    case WF__LOAD:
-    case WF__STORE:
-    case WF__ACCUM:
-    case WF__ATOMIC:
-    case WF__CAS:
-        return copy_access(in, r, wf__copy_tuple(in, n->b, map, out), map, out);
-    case WF__SETRED:
-        wf__setred(out, n->a, n->b, map[n->c]);
-        return 0;
-    case WF__COLD: {
-        wf__ref args[WF__MAX_OPERANDS];
-        uint32_t count = wf__tuple_len(in, n->d);
-        for (uint32_t i = 0; i < count; ++i)
-            args[i] = map[wf__tuple_at(in, n->d)[i]];
-        return wf__cold(out, map[n->a], map[n->b], n->c, args, count);
-    }
-    case WF__LOOP:
-        return wf__loop(out, n->aux);
-    case WF__STATE:
-        return wf__state(out, map[n->a], map[n->b], n->aux);
-    case WF__NEXT:
-        wf__next(out, map[n->a], map[n->b]);
-        return 0;
-    case WF__END:
-        wf__end(out, map[n->a]);
-        return 0;
     case WF__CAST:
-        return wf__cast(out, map[n->a], n->dtype);
+        return wf__cast(out, n->a, n->dtype);
     case WF__CHECK:
-        return wf__check(out, n, map[n->a], map[n->b]);
+        return wf__check(out, n, n->a, n->b);
     case WF__BITCAST:
-        return wf__bitcast(out, map[n->a], n->dtype);
-    default:
+        return wf__bitcast(out, n->a, n->dtype);
+#include "ir/case_pure.def"
         break;
-    }
-    if (!wf__op_is_pure(n->op)) { /* leaves */
-        wf__node leaf = *n;
-        return wf__append(out, &leaf);
     }
     switch (wf__op_table[n->op].arity) {
     case 1:
-        return wf__op1(out, n->op, map[n->a]);
+        return wf__op1(out, n->op, n->a);
     case 2:
-        return wf__op2(out, n->op, map[n->a], map[n->b]);
+        return wf__op2(out, n->op, n->a, n->b);
     default:
-        return wf__op3(out, n->op, map[n->a], map[n->b], map[n->c]);
+        return wf__op3(out, n->op, n->a, n->b, n->c);
     }
 }
 
 wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out)
 {
-    wf__ref copy = copy_node(in, r, map, out);
+    const wf__node *n = &in->node[r];
+    wf__ref copy;
+    if (n->op >= WF__NODES && wf__op_table[n->op].arity == 2 && n->op != WF__OP_complex &&
+        !wf__is_complex(wf__dtype(in, n->b)) && map[n->a] && map[n->b] && out->status == WF_OK)
+        copy = wf__op2_fitting(out, n->op, map[n->a], map[n->b]); /* they did when `in` was recorded */
+    else {
+        wf__node mapped = wf__map_node(in, r, map, out);
+        copy = record(in, &mapped, out);
+    }
     wf__copy_label(in, r, out, copy);
     return copy;
 }
 
 wf__ref wf__copy_access(const wf__ir *in, wf__ref r, uint32_t tuple, const wf__ref *map, wf__ir *out)
 {
-    wf__ref copy = copy_access(in, r, tuple, map, out);
+    wf__node n = map_node(in, r, &tuple, map, out);
+    wf__ref copy = record(in, &n, out);
     wf__copy_label(in, r, out, copy);
     return copy;
 }

@@ -6,7 +6,7 @@
 /* In wf__ir.flags WF_FLAG_DEAD_CODE is the other way round: a recording that no context made loses its dead code. */
 enum { WF__KEEP_DEAD = WF_FLAG_DEAD_CODE };
 enum { WF__MAX_OPERANDS = 16 };
-/* The values that a node uses, tuples included. Returns how many. */
+/* The values that a node uses, those of its lists included. Returns how many. */
 uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_OPERANDS]);
 /* Spreads the marks in live[] (one byte per node) to everything that marked nodes use. */
 void wf__mark_live(const wf__ir *ir, uint8_t *live);
@@ -20,7 +20,7 @@ void wf__forget_stores(wf__ir *ir);
 bool wf__mark_loops(const wf__ir *ir, uint8_t *live, wf__ref first, wf__ref last);
 /* The end of the outermost loop around r that has turns (a condition has none); 0: there is none. */
 wf__ref wf__turns_end(const wf__ir *ir, wf__ref r);
-/* Has the node effects, or is its index looked at in debug mode, whether somebody wants what is there or not? */
+/* True if the node has an effect, or an index that debug mode checks even if the value is unused. */
 bool wf__is_needed(const wf__ir *ir, const wf__node *n);
 /* Marks what is needed, except stores that a later one to the same place hides with no load in between. */
 void wf__mark_effects(const wf__ir *ir, uint8_t *live);
@@ -47,10 +47,12 @@ struct wf__rewriter {
 bool wf__rewrite(wf__rewriter *w);
 bool wf__rewrite_nodes(wf__rewriter *w); /* without the tables */
 void wf__rewrite_range(wf__rewriter *w, wf__ref first, wf__ref end);
+/* Node r with operands through map[] and lists of `out`, which may be `in`; not recorded. */
+wf__node wf__map_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out);
 /* Node r recorded again in `out` with operands through map[]; 0 for effects. */
 wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out);
 uint32_t wf__copy_tuple(const wf__ir *in, uint32_t tuple, const wf__ref *map, wf__ir *out);
-/* The same of an access, whose index is to be `tuple` of `out`. */
+/* The same for an access, with `tuple` of `out` as its index. */
 wf__ref wf__copy_access(const wf__ir *in, wf__ref r, uint32_t tuple, const wf__ref *map, wf__ir *out);
 /* fast.c: node r rewritten as WF_FLAG_FAST_MATH allows, recorded in `out`; 0: as it is. */
 wf__ref wf__fast(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out);

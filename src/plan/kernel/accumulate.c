@@ -82,8 +82,7 @@ static target look(const wf__plan *plan, const wf__stage *stage, const wf__ir *i
     target t = { .bind = &bind[ir->slot[n->a].object], .elements = 1, .updates = rec->n };
     for (wf__ref q = 1; q < ir->n; ++q) {
         const wf__node *m = &ir->node[q];
-        if (in_record(rec, q) || !wf__op_is_effect(m->op) || m->op == WF__SETRED || m->op == WF__BARRIER ||
-            ir->slot[m->a].spread)
+        if (in_record(rec, q) || !wf__op_is_store(m->op) || ir->slot[m->a].spread)
             continue;
         if (wf__object_overlap(plan, bind, ir->slot[n->a].object, ir->slot[m->a].object) == WF__APART)
             continue;
@@ -366,7 +365,7 @@ bool wf__plan_accumulate(wf__plan *plan, wf__stage *stage, wf__ir *ir, const wf_
     stage->expand_bytes = wf__expand_bytes(plan->recorded);
     for (wf__ref r = 1; r < ir->n; ++r) {
         any = any || ir->node[r].op == WF__ACCUM;
-        stage->updates = stage->updates || ir->node[r].op == WF__ATOMIC || ir->node[r].op == WF__CAS;
+        stage->updates = stage->updates || (wf__op_is_update(ir->node[r].op) && wf__op_has_value(ir->node[r].op));
     }
     if (any && ir->flags & WF_FLAG_DEBUG) {
         wf__plan_because(plan, "accumulate", "stage %u updates the array itself, as debug mode looks at it",

@@ -429,7 +429,7 @@ static wf__ref lay_node(wf__rewriter *w, wf__ref r)
     const layout *l = how->l;
     wf__ir *out = w->out;
     const wf__node *n = &w->in->node[r];
-    switch (n->op) {
+    switch ((wf__op)n->op) {
     case WF__INDEX:
         return l->loop_of[n->a] < 0 ? wf__const_bits(out, WF_I64, 0) : wf__index(out, l->loop_of[n->a]);
     case WF__EXTENT:
@@ -447,7 +447,28 @@ static wf__ref lay_node(wf__rewriter *w, wf__ref r)
             break;
         wf__store_again(out, n, how->everywhere, w->map[n->c], n->d ? w->map[n->d] : 0);
         return 0;
-    default:
+    case WF__NOP:
+    case WF__CONST:
+    case WF__PARAM:
+    case WF__DIM:
+    case WF__ARG:
+    case WF__ACCUM:
+    case WF__ATOMIC:
+    case WF__CAS:
+    case WF__RED:
+    case WF__SETRED:
+    case WF__COLD:
+    case WF__LOOP:
+    case WF__STATE:
+    case WF__NEXT:
+    case WF__END:
+    case WF__THREAD:
+    case WF__BARRIER:
+    case WF__CAST:
+    case WF__CHECK:
+    case WF__BITCAST:
+#include "ir/case_graphs.def"
+#include "ir/case_pure.def"
         break;
     }
     return wf__op_is_access(n->op) ? wf__copy_access(w->in, r, lay_index(l, n, w->map, out), w->map, out)

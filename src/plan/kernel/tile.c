@@ -37,7 +37,8 @@ static bool same_tuple(const tiler *t, uint32_t tuple)
 static bool is_shared(const tiler *t, wf__ref r)
 {
     const wf__node *n = &t->body->node[r];
-    switch (n->op) {
+    switch ((wf__op)n->op) {
+    case WF__NOP:
     case WF__CONST:
     case WF__PARAM:
     case WF__EXTENT:
@@ -61,14 +62,20 @@ static bool is_shared(const tiler *t, wf__ref r)
         return t->shared[n->a];
     case WF__COLD:
         return same(t, n->a) && same(t, n->b) && same_tuple(t, n->d);
+    case WF__STORE:
+    case WF__ACCUM:
+    case WF__ATOMIC:
+    case WF__CAS:
+    case WF__RED:
+    case WF__SETRED:
+#include "ir/case_graphs.def"
+        return false;
     case WF__CAST:
+    case WF__CHECK:
     case WF__BITCAST:
-        return same(t, n->a);
-    default:
+#include "ir/case_pure.def"
         break;
     }
-    if (!wf__op_is_pure(n->op))
-        return false;
     int arity = wf__op_table[n->op].arity;
     return same(t, n->a) && (arity < 2 || same(t, n->b)) && (arity < 3 || same(t, n->c));
 }
@@ -100,7 +107,7 @@ static wf__ref copy_index(tiler *t, const wf__node *n, int p)
 /* i64 arithmetic goes through the folding builder, so that index + constant + constant becomes one form. */
 static wf__ref copy_pure(tiler *t, const wf__node *n, int p)
 {
-    int arity = n->op == WF__CAST || n->op == WF__BITCAST ? 1 : wf__op_table[n->op].arity;
+    int arity = wf__op_table[n->op].arity;
     wf__ref a = at(t, n->a)[p], b = arity > 1 ? at(t, n->b)[p] : 0, c = arity > 2 ? at(t, n->c)[p] : 0;
     if (n->dtype == WF_I64 && n->op == WF__OP_add) {
         int axis;
@@ -128,7 +135,7 @@ static wf__ref *accumulator(const tiler *t, const wf__node *n)
 static wf__ref copy_node(tiler *t, const wf__node *n, int p)
 {
     wf__node copy = *n;
-    switch (n->op) {
+    switch ((wf__op)n->op) {
     case WF__INDEX:
         return copy_index(t, n, p);
     case WF__LOAD:
@@ -176,9 +183,21 @@ static wf__ref copy_node(tiler *t, const wf__node *n, int p)
     case WF__END:
         wf__end(t->out, at(t, n->a)[0]);
         return 0;
-    default:
-        if (wf__op_is_pure(n->op))
-            return copy_pure(t, n, p);
+    case WF__CAST:
+    case WF__CHECK:
+    case WF__BITCAST:
+#include "ir/case_pure.def"
+        return copy_pure(t, n, p);
+    case WF__NOP:
+    case WF__CONST:
+    case WF__PARAM:
+    case WF__EXTENT:
+    case WF__DIM:
+    case WF__ARG:
+    case WF__THREAD:
+    case WF__BARRIER:
+#include "ir/case_graphs.def"
+        break;
     }
     return wf__append(t->out, &copy);
 }

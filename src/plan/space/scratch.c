@@ -154,8 +154,7 @@ static bool settle(wf__plan *plan, wf__ir *ir, const wf__bind *bind, const scrat
 {
     for (wf__ref r = 1; r < ir->n && ir->status == WF_OK; ++r) {
         wf__node *n = &ir->node[r];
-        bool memory = wf__op_is_access(n->op);
-        if ((!memory && n->op != WF__DIM) || !ir->slot[n->a].scratch)
+        if (!wf__op_names_slot(n->op) || !ir->slot[n->a].scratch)
             continue;
         const placed *p = find(all, ir->slot[n->a].object);
         uint64_t dim = n->op == WF__DIM ? (uint64_t)bind[p->object].dim[n->b] : 0;

@@ -66,7 +66,7 @@ static void visit(seen *w, wf__ref r, bool in_block)
 {
     splitter *s = w->s;
     const wf__node *n = &s->ir->node[r];
-    bool result = (n->op == WF__ATOMIC || n->op == WF__CAS) && w->used[r];
+    bool result = wf__op_is_update(n->op) && w->used[r];
     if (!s->live[r])
         return;
     if (n->op == WF__LOAD || result)
@@ -95,7 +95,7 @@ static void visit_block(seen *w, wf__ref begin, wf__ref end)
 {
     const wf__node *node = w->s->ir->node;
     for (wf__ref r = end; r > begin; --r)
-        if (w->s->live[r] && (node[r].op == WF__LOAD || node[r].op == WF__ATOMIC || node[r].op == WF__CAS))
+        if (w->s->live[r] && wf__op_gives_element(node[r].op))
             uncover(w, object_of(w, r));
     for (wf__ref r = end; r >= begin; --r)
         visit(w, r, true);

@@ -109,7 +109,7 @@ static bool record_node(splitter *s, group *g, wf__ref r, uint32_t frame, const 
         return wf__split_state(s, g, r, frame, out);
     if (cut && n->op != WF__REDUCE && wf__has_result(s, r))
         return wf__group_element(s, g, s->result[r], n->dtype, &s->shape[r], frame, out);
-    switch (n->op) {
+    switch ((wf__op)n->op) {
     case WF__LOAD:
         return record_load(s, g, r, frame, map, out);
     case WF__DIM:
@@ -124,10 +124,28 @@ static bool record_node(splitter *s, group *g, wf__ref r, uint32_t frame, const 
         return true;
     case WF__VIEW:
         return wf__record_view(s, g, r, frame, map, out);
-    default:
+    case WF__NOP:
+    case WF__CONST:
+    case WF__PARAM:
+    case WF__STORE: /* effects outside of blocks are roots (wf__group_update) */
+    case WF__ACCUM:
+    case WF__ATOMIC:
+    case WF__CAS:
+    case WF__COLD:
+    case WF__LOOP:
+    case WF__STATE:
+    case WF__NEXT:
+    case WF__END:
+    case WF__SCAN: /* has a result */
+    case WF__CAST:
+    case WF__CHECK:
+    case WF__BITCAST:
+#include "ir/case_bodies.def"
+#include "ir/case_pure.def"
         *out = wf__copy_node(s->ir, r, map, &g->ir);
         return true;
     }
+    return false;
 }
 
 bool wf__group_record(splitter *s, group *g, wf__ref r, uint32_t frame, const wf__ref *map, wf__ref *out)

@@ -137,8 +137,7 @@ static inline bool wf__by_index(const wf__node *n) { return wf__op_is_update(n->
 /* Nodes whose values others may use, from a temporary. */
 static inline bool wf__has_result(const splitter *s, wf__ref r)
 {
-    unsigned op = s->ir->node[r].op;
-    return op == WF__REDUCE || op == WF__SCAN || op == WF__ATOMIC || op == WF__CAS || s->stored[r];
+    return wf__op_is(s->ir->node[r].op, WF__IS_ONCE) || s->stored[r];
 }
 /* Is the node computed elsewhere, as seen from what is being placed? */
 static inline bool wf__is_cut(const splitter *s, wf__ref r)

@@ -124,7 +124,7 @@ static void eval_cold(const wf__chunk *f, wf__ref r, const wf__node *n)
 static void eval_structural(const wf__chunk *f, wf__ref r, const wf__node *n)
 {
     unsigned char *out = wf__chunk_at(f, r);
-    switch (n->op) {
+    switch ((wf__op)n->op) {
     case WF__CONST:
         splat_lanes(out, n->dtype, wf__bits(n));
         break;
@@ -169,7 +169,17 @@ static void eval_structural(const wf__chunk *f, wf__ref r, const wf__node *n)
     case WF__COLD:
         eval_cold(f, r, n);
         break;
-    default:
+    case WF__NOP:
+    case WF__BARRIER: /* a thread is a block */
+    case WF__LOOP:    /* wf__chunk_walk, set_states and eval_node evaluate loops, and eval_node what computes */
+    case WF__STATE:
+    case WF__NEXT:
+    case WF__END:
+    case WF__CAST:
+    case WF__CHECK:
+    case WF__BITCAST:
+#include "ir/case_graphs.def"
+#include "ir/case_pure.def"
         break;
     }
 }
