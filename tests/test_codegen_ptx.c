@@ -43,11 +43,11 @@ static void emit(const test_case *t)
 /* ---- a plan of one stage, and one that stores the values of its reductions ---- */
 static void make_first(const test_case *t, const test_memory *memory, wf__stage *stage, uint64_t *initial)
 {
-    stage->body = t->ir;
-    stage->blocks = stage->parts = 1;
+    stage->lowered = t->ir;
+    stage->partition.boxes = stage->reduce.parts = 1;
     for (int d = 0; d < t->ir.rank; ++d) {
         stage->extent[d] = t->extent[d];
-        stage->block[d] = t->extent[d] ? t->extent[d] : 1;
+        stage->partition.box[d] = t->extent[d] ? t->extent[d] : 1;
         stage->empty = stage->empty || !t->extent[d];
     }
     for (uint32_t i = 0; i < t->ir.slot_n; ++i) {
@@ -57,12 +57,12 @@ static void make_first(const test_case *t, const test_memory *memory, wf__stage 
     }
     for (uint32_t k = 0; k < t->ir.red_n; ++k)
         initial[k] = wf__red_start(&t->ir.red[k]);
-    stage->initial = initial;
+    stage->reduce.initial = initial;
 }
 
 static void make_second(const test_case *t, wf__stage *stage)
 {
-    wf__ir *ir = &stage->body;
+    wf__ir *ir = &stage->lowered;
     wf__ir_init(ir, 1, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
     for (uint32_t i = 0; i < t->ir.param_n; ++i)
         wf__param(ir, t->ir.param[i]);
@@ -75,7 +75,7 @@ static void make_second(const test_case *t, wf__stage *stage)
         stage->mem[k] = (wf__mem_layout){ .object = t->ir.slot_n + k, .stride = { 1 }, .dim = { 1 } };
     }
     assert_int_equal(ir->status, WF_OK);
-    stage->extent[0] = stage->block[0] = stage->blocks = stage->parts = 1;
+    stage->extent[0] = stage->partition.box[0] = stage->partition.boxes = stage->reduce.parts = 1;
 }
 
 static void check(bool ok, const test_case *t, const wf__failure *f)
@@ -126,7 +126,7 @@ static bool run(const test_case *t, const test_memory *memory, uint64_t *acc)
     for (int s = 0; s < 2; ++s)
         if (atomic_load(&stage[s].code))
             wf__gpu_free_stage_code(engine, atomic_load(&stage[s].code));
-    wf__ir_free(&stage[1].body);
+    wf__ir_free(&stage[1].lowered);
     wf__str_free(&f.text);
     ++ran;
     return true;

@@ -103,17 +103,19 @@ static void cut(wf__plan *plan, int64_t size)
 {
     for (uint32_t s = 0; s < plan->stage_n; ++s) {
         wf__stage *stage = &plan->stage[s];
-        int last = stage->body.rank - 1, inner = stage->body.kept_lane ? last - 1 : last;
-        if (!stage->body.red_n || stage->empty)
+        int last = stage->lowered.rank - 1, inner = stage->lowered.kept_lane ? last - 1 : last;
+        if (!stage->lowered.red_n || stage->empty)
             continue;
-        stage->blocks = stage->parts = 1;
+        stage->partition.boxes = stage->reduce.parts = 1;
         for (int d = 0; d <= last; ++d) {
-            bool reduced = d >= stage->body.kept && d <= inner;
+            bool reduced = d >= stage->lowered.kept && d <= inner;
             if (reduced)
-                stage->block[d] = d == inner && size < stage->extent[d] ? size : d == inner ? stage->extent[d] : 1;
-            int64_t n = (stage->extent[d] + stage->block[d] - 1) / stage->block[d];
-            stage->blocks *= n;
-            stage->parts *= reduced ? n : 1;
+                stage->partition.box[d] = d == inner && size < stage->extent[d] ? size
+                                          : d == inner                          ? stage->extent[d]
+                                                                                : 1;
+            int64_t n = (stage->extent[d] + stage->partition.box[d] - 1) / stage->partition.box[d];
+            stage->partition.boxes *= n;
+            stage->reduce.parts *= reduced ? n : 1;
         }
     }
 }

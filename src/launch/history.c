@@ -49,21 +49,21 @@ static wf_mode mode_of(const wf__stage *stage)
     static const wf_mode mode[] = { WF_MODE_AUTO, WF_MODE_DIRECT, WF_MODE_LOCAL, WF_MODE_NO_CONFLICT,
                                     WF_MODE_NO_CONFLICT };
     wf__ref r = 1;
-    while (r < stage->body.n && stage->body.node[r].op != WF__ACCUM)
+    while (r < stage->lowered.n && stage->lowered.node[r].op != WF__ACCUM)
         ++r;
-    if (r >= stage->body.n)
+    if (r >= stage->lowered.n)
         return WF_MODE_AUTO;
-    for (uint32_t k = 0; k < stage->copies_n; ++k)
-        if (stage->copies[k].slot == stage->body.node[r].a)
+    for (uint32_t k = 0; k < stage->copies.n; ++k)
+        if (stage->copies.at[k].slot == stage->lowered.node[r].a)
             return WF_MODE_EXPAND;
-    return mode[wf__node_mode(&stage->body.node[r])];
+    return mode[wf__node_mode(&stage->lowered.node[r])];
 }
 
 static int64_t points_of(const wf__stage *stage)
 {
     int64_t points = 1;
     const int64_t *extent = stage->scan.on ? stage->space.dim : stage->extent;
-    for (int d = 0; d < (stage->scan.on ? stage->space.rank : stage->body.rank); ++d)
+    for (int d = 0; d < (stage->scan.on ? stage->space.rank : stage->lowered.rank); ++d)
         points *= extent[d];
     return points;
 }
@@ -71,12 +71,12 @@ static int64_t points_of(const wf__stage *stage)
 static void describe(const wf__stage *stage, const wf__note *note, wf_kernel_info *out)
 {
     out->hash = note->code == WF_CODE_NONE ? 0 : note->hash;
-    out->nodes = stage->body.n ? stage->body.n - 1 : 0;
-    out->hidden = stage->body.hidden;
-    out->unused = stage->body.unused;
-    out->invariant = stage->body.invariant;
-    out->written_out = stage->body.written_out;
-    out->in_lockstep = stage->body.in_lockstep;
+    out->nodes = stage->lowered.n ? stage->lowered.n - 1 : 0;
+    out->hidden = stage->lowered.hidden;
+    out->unused = stage->lowered.unused;
+    out->invariant = stage->lowered.invariant;
+    out->written_out = stage->lowered.written_out;
+    out->in_lockstep = stage->lowered.in_lockstep;
     out->nontemporal = note->nontemporal;
     out->single_thread = note->single_thread;
     out->baseline = note->baseline;

@@ -370,10 +370,10 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
                                                           : "");
             continue;
         }
-        bool one_point = stage->body.rank == 1 && stage->extent[0] == 1;
+        bool one_point = stage->lowered.rank == 1 && stage->extent[0] == 1;
         wf__str_addf(&request->out, "%s%s stage %u of %u: loops", s ? "\n" : "", ptx ? "//" : "#", (unsigned)s + 1,
                      (unsigned)e->plan.stage_n);
-        for (int d = 0; d < stage->body.rank; ++d)
+        for (int d = 0; d < stage->lowered.rank; ++d)
             wf__str_addf(&request->out, " %lld", (long long)stage->extent[d]);
         bool there = ptx && s && wf__consumer_of(&e->plan, stage - 1);
         wf__str_addf(&request->out, "%s\n",
@@ -382,14 +382,14 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
                                          : "");
         if (request->what == WF_DUMP_KERNELS) {
             wf__str_add(&request->out, "# after splitting\n");
-            wf__print(&stage->proto, &request->out);
+            wf__print(&stage->recorded, &request->out);
             wf__str_add(&request->out, "# after layout and lowering\n");
-            wf__print(&stage->body, &request->out);
+            wf__print(&stage->lowered, &request->out);
         } else if (ptx)
             status = dump_ptx(k, &e->plan, stage, (int)request->what >> 8, &request->out);
-        else if (!one_point &&
-                 !wf__engine_text(k->ctx->engine, &stage->body, &(wf__code_options){ .long_rows = stage->long_rows },
-                                  request->what == WF_DUMP_ASM, &request->out, &error))
+        else if (!one_point && !wf__engine_text(k->ctx->engine, &stage->lowered,
+                                                &(wf__code_options){ .long_rows = stage->promises.long_rows },
+                                                request->what == WF_DUMP_ASM, &request->out, &error))
             status = wf__error(k->ctx, WF_ERR_BACKEND, "wf_kernel_dump: %s", wf__str_get(&error));
     }
     wf__str_free(&error);

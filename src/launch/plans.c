@@ -63,8 +63,8 @@ static size_t entry_bytes(const wf__plan_entry *e)
     size_t bytes = sizeof *e + e->key_len;
     for (uint32_t s = 0; s < e->plan.stage_n; ++s) {
         const wf__stage *stage = &e->plan.stage[s];
-        bytes += sizeof *stage + ir_bytes(&stage->proto) + ir_bytes(&stage->body) +
-                 stage->body.slot_n * sizeof *stage->mem + 4096;
+        bytes += sizeof *stage + ir_bytes(&stage->recorded) + ir_bytes(&stage->lowered) +
+                 stage->lowered.slot_n * sizeof *stage->mem + 4096;
     }
     return bytes;
 }

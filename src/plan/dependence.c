@@ -173,7 +173,7 @@ const wf__slot_view *wf__view_of(const wf__slot_view *view, uint32_t n, uint32_t
 
 bool wf__owns_element(const wf__stage *stage, uint32_t slot, const wf__bind *bind)
 {
-    const wf__slot *s = &stage->proto.slot[slot];
+    const wf__slot *s = &stage->recorded.slot[slot];
     const wf__bind *b = &bind[s->object];
     const wf_shape *space = &stage->space;
     bool own = s->element && !wf__view_of(stage->view, stage->view_n, slot) && b->rank == space->rank;
@@ -184,7 +184,7 @@ bool wf__owns_element(const wf__stage *stage, uint32_t slot, const wf__bind *bin
 
 bool wf__may_change_places(const wf__plan *plan, const wf__stage *stage, const wf__stage *reader, const wf__bind *bind)
 {
-    const wf__ir *ir = &stage->proto, *other = &reader->proto;
+    const wf__ir *ir = &stage->recorded, *other = &reader->recorded;
     for (uint32_t s = 0; s < ir->slot_n; ++s)
         for (uint32_t t = 0; ir->slot[s].written && t < other->slot_n; ++t) {
             uint32_t a = ir->slot[s].object, b = other->slot[t].object;
@@ -198,9 +198,9 @@ bool wf__may_change_places(const wf__plan *plan, const wf__stage *stage, const w
 
 bool wf__stages_apart(const wf__plan *plan, const wf__stage *stage, const wf__stage *next, const wf__bind *bind)
 {
-    for (uint32_t s = 0; s < stage->body.slot_n; ++s)
-        for (uint32_t t = 0; t < next->body.slot_n; ++t)
-            if ((stage->body.slot[s].written || next->body.slot[t].written) &&
+    for (uint32_t s = 0; s < stage->lowered.slot_n; ++s)
+        for (uint32_t t = 0; t < next->lowered.slot_n; ++t)
+            if ((stage->lowered.slot[s].written || next->lowered.slot[t].written) &&
                 wf__object_overlap(plan, bind, stage->mem[s].object, next->mem[t].object) != WF__APART)
                 return false;
     return true;

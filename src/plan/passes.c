@@ -70,7 +70,7 @@ bool wf__planning_bind(wf__planning *p)
 }
 
 /* The IR of a stage as far as it has come. */
-static const wf__ir *ir_of(const wf__stage *stage) { return stage->body.node ? &stage->body : &stage->proto; }
+static const wf__ir *ir_of(const wf__stage *stage) { return stage->lowered.node ? &stage->lowered : &stage->recorded; }
 
 /* In debug builds: does the IR keep what ir.h says? If not, the plan fails, and says after which pass. */
 static bool verified(wf__plan *plan, uint32_t s, const char *pass)

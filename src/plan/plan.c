@@ -184,16 +184,16 @@ void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), vo
 {
     for (uint32_t s = 0; s < plan->stage_n; ++s) {
         wf__stage *stage = &plan->stage[s];
-        wf__ir_free(&stage->proto);
-        wf__ir_free(&stage->body);
+        wf__ir_free(&stage->recorded);
+        wf__ir_free(&stage->lowered);
         if (stage->join)
             wf__ir_free(stage->join);
         wf__free(stage->join);
-        wf__free(stage->initial);
-        wf__free(stage->result);
+        wf__free(stage->reduce.initial);
+        wf__free(stage->reduce.result);
         wf__free(stage->mem);
         wf__free(stage->view);
-        wf__free(stage->copies);
+        wf__free(stage->copies.at);
         void *code = atomic_load(&stage->code);
         if (code && free_code)
             free_code(user, code);

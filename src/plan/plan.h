@@ -119,7 +119,7 @@ static inline int64_t wf__scan_part(const wf_shape *space, int axis)
 }
 
 /* A stage without a body: object `to`, a temp in C order, becomes the scan of `from`, of the stage's space. On GPUs
- * `from` may be what the stage's proto stores in `to`, which then is computed within the scan's kernels (scan.c). */
+ * `from` may be what the recorded body stores in `to`, which then is computed within the scan's kernels (scan.c). */
 typedef struct wf__scan {
     bool on, exclusive, reversed, computed;
     uint8_t dtype, join, axis;
@@ -127,41 +127,64 @@ typedef struct wf__scan {
     int64_t from_stride[WF_MAX_RANK], to_stride[WF_MAX_RANK]; /* set when layouts are known */
 } wf__scan;
 
-/* What runs as one kernel: over extent[0..body.rank-1], in blocks. The results of its reductions are parameters
- * param_n, param_n + 1, ... of the stage after it; where axes are kept, they are in temps, without the initial values. */
+/* How the points of a kernel are cut into boxes. */
+typedef struct wf__partition {
+    int64_t box[WF_MAX_RANK]; /* extents of a box along each loop */
+    int64_t boxes;            /* the number of boxes */
+    uint64_t work;            /* points times the cost of a point */
+    wf_shape block;           /* extents of a block of the recording, for thread blocks and for one_box_per_block */
+    uint32_t block_param;     /* 1 + the first of the parameters that hold a block's number along each axis; 0 = none */
+    bool one_box_per_block;   /* each box is a block of the recording, on a processor */
+    int8_t slabs;             /* the only axis that is cut, if consecutive boxes may run as one; -1 = none */
+} wf__partition;
+
+/* What code of a kernel may rely on, or is to do. */
+typedef struct wf__promises {
+    bool streams;    /* large enough for stores past the cache, if addresses are aligned */
+    bool long_rows;  /* the promise of that name in kernel.h */
+    bool updates;    /* atomic operations, which need not be atomic on a single thread */
+    uint8_t columns; /* points that a thread does at once; 0 = chosen by cost */
+} wf__promises;
+
+/* Private copies of arrays that a kernel accumulates into. */
+typedef struct wf__stage_copies {
+    wf__private *at;      /* [n] */
+    uint32_t n;           /* accumulations into private memory */
+    uint32_t block_bytes; /* shared memory of a thread block that copies take, on a GPU */
+    uint64_t most_bytes;  /* memory that all copies together may take */
+    uint32_t groups;      /* copies in order, each for a contiguous range of boxes; 0 = as many as threads */
+    bool in_order;        /* copies belong to ranges of boxes; else to workers */
+} wf__stage_copies;
+
+/* Results of a kernel's reductions: parameters param_n, param_n + 1, ... of the next kernel. With kept axes they are in
+ * temporaries, without the initial values. */
+typedef struct wf__stage_results {
+    uint64_t *initial; /* [reductions] initial values; NULL = axes are kept */
+    wf_axes axes;      /* reduced axes of the space, if others are kept; else 0 */
+    uint32_t *result;  /* [reductions] objects of the temporaries that hold results; NULL = no axes are kept */
+    int64_t kept;      /* points of the kept axes; 0 = none are kept */
+    int64_t parts;     /* parts that the reduced axes are cut into, if others are kept */
+} wf__stage_results;
+
+/* What runs as one kernel: over extent[0..lowered.rank-1], in boxes. */
 typedef struct wf__stage {
-    wf__ir proto; /* the stage before layout */
-    wf_shape space;
-    wf__slot_view *view; /* of some slots of proto */
-    uint32_t view_n;
-    wf__scan scan;
-    wf__ir body;         /* kernel.h's promises */
-    wf__ir *join;        /* lowered: the joiner of proto and body; NULL: no custom joins */
-    uint64_t *initial;   /* [body.red_n]; NULL if axes are kept */
-    wf_axes reduce;      /* axes of the space that reductions reduce while they keep others; else 0 */
-    uint32_t *result;    /* then: [body.red_n] objects of the temps that hold the results */
-    int64_t kept, parts; /* then: points of the kept axes; into how many parts the others are cut */
-    wf_axes dropped;     /* axes of the space that arrays of a smaller rank do not have */
-    wf__mem_layout *mem; /* one per slot */
-    int64_t extent[WF_MAX_RANK], block[WF_MAX_RANK], blocks;
-    wf__team team;       /* if there is one, extents and block are those of the space */
-    bool boxed;          /* boxes are blocks, on a processor, of `box`; extents and block are those of the space */
-    wf_shape box;        /* of a team's, or then: of a block */
-    uint32_t numbers;    /* not 0: 1 + the first of the parameters, one for each axis, that say which block a box is */
-    int8_t slabs;        /* the one axis that is cut, where consecutive blocks are as good as one; else -1 */
-    bool empty;          /* no points */
-    bool streams;        /* big enough for non-temporal stores, if addresses are aligned */
-    bool long_rows;      /* code may count on the promise of that name in kernel.h */
-    wf__private *copies; /* accumulations into private memory */
-    uint32_t copies_n;
-    uint32_t private_bytes; /* on GPUs: of shared memory, the copies of a block of threads */
-    uint64_t expand_bytes;  /* that they may take, all together */
-    uint32_t groups;        /* in_order: copies, each for a contiguous range of blocks; 0: as many as threads */
-    uint8_t columns;        /* the recording's */
-    bool in_order;          /* copies belong to ranges of blocks, else to workers */
-    bool updates;           /* there are atomic operations, which one thread alone does without */
-    uint64_t work;          /* points times cost, to decide on threads */
-    _Atomic(void *) code;   /* the run layer's, NULL until needed */
+    wf__ir recorded;             /* the body before layout */
+    wf_shape space;              /* the index space of `recorded` */
+    wf_axes dropped;             /* axes of the space that arrays of a smaller rank do not have */
+    wf__slot_view *view;         /* [view_n] views of slots of `recorded` */
+    uint32_t view_n;             /* the number of views */
+    wf__scan scan;               /* the scan that the stage is instead of a kernel */
+    wf__ir lowered;              /* the body that backends get, with the promises of kernel.h */
+    wf__ir *join;                /* the lowered joiner of both bodies; NULL = no custom joins */
+    wf__mem_layout *mem;         /* [lowered.slot_n] layouts of slots */
+    int64_t extent[WF_MAX_RANK]; /* extents of loops; those of the space, if boxes or thread blocks are blocks */
+    bool empty;                  /* no points */
+    wf__team team;               /* threads of a block, on a GPU */
+    wf__partition partition;     /* boxes */
+    wf__promises promises;       /* what code may rely on */
+    wf__stage_copies copies;     /* private copies */
+    wf__stage_results reduce;    /* results of reductions */
+    _Atomic(void *) code;        /* code of the run layer; NULL = not needed yet */
 } wf__stage;
 
 typedef struct wf__temp { /* an array between stages; object number: recording's objects + index */

@@ -140,7 +140,7 @@ static void print_views(const printer *p, const wf__stage *stage)
     for (uint32_t v = 0; v < stage->view_n; ++v) {
         const wf__slot_view *view = &stage->view[v];
         wf__str_addf(p->out, "view of slot %u:", (unsigned)view->slot);
-        for (int k = 0; k < stage->proto.slot[view->slot].rank; ++k) {
+        for (int k = 0; k < stage->recorded.slot[view->slot].rank; ++k) {
             wf__str_addf(p->out, "%s %lld", k ? "," : "", (long long)view->start[k]);
             add_numbers(p, " +", view->step[k], stage->space.rank);
         }
@@ -150,35 +150,36 @@ static void print_views(const printer *p, const wf__stage *stage)
 
 static void print_loops(const printer *p, const wf__stage *stage)
 {
-    int rank = stage->body.rank;
+    int rank = stage->lowered.rank;
     wf__str_add(p->out, "loops");
     for (int d = 0; d < rank; ++d)
         wf__str_addf(p->out, " %lld", (long long)stage->extent[d]);
-    wf__str_addf(p->out, ", %lld box%s of", (long long)stage->blocks, stage->blocks == 1 ? "" : "es");
+    wf__str_addf(p->out, ", %lld box%s of", (long long)stage->partition.boxes, stage->partition.boxes == 1 ? "" : "es");
     for (int d = 0; d < rank; ++d)
-        wf__str_addf(p->out, " %lld", (long long)stage->block[d]);
-    if (stage->slabs >= 0)
-        wf__str_addf(p->out, ", slabs along %d", (int)stage->slabs);
-    add_number(p, "kept", (uint64_t)stage->kept);
-    if (stage->parts > 1)
-        add_number(p, "parts", (uint64_t)stage->parts);
-    add_number(p, "work", stage->work);
-    add_number(p, "columns", stage->columns);
+        wf__str_addf(p->out, " %lld", (long long)stage->partition.box[d]);
+    if (stage->partition.slabs >= 0)
+        wf__str_addf(p->out, ", slabs along %d", (int)stage->partition.slabs);
+    add_number(p, "kept", (uint64_t)stage->reduce.kept);
+    if (stage->reduce.parts > 1)
+        add_number(p, "parts", (uint64_t)stage->reduce.parts);
+    add_number(p, "work", stage->partition.work);
+    add_number(p, "columns", stage->promises.columns);
     add_flag(p, stage->empty, ", empty");
-    add_flag(p, stage->streams, ", streams");
-    add_flag(p, stage->long_rows, ", long rows");
+    add_flag(p, stage->promises.streams, ", streams");
+    add_flag(p, stage->promises.long_rows, ", long rows");
     wf__str_add(p->out, "\n");
 }
 
 static void print_blocks(const printer *p, const wf__stage *stage)
 {
     const wf__team *team = &stage->team;
-    if (team->threads || stage->boxed) {
+    if (team->threads || stage->partition.one_box_per_block) {
         wf__str_add(p->out, "block ");
-        add_shape(p, &stage->box);
-        add_flag(p, stage->boxed, ", each a box");
-        if (stage->numbers)
-            wf__str_addf(p->out, ", its number in parameter %u and the next", (unsigned)stage->numbers - 1);
+        add_shape(p, &stage->partition.block);
+        add_flag(p, stage->partition.one_box_per_block, ", each a box");
+        if (stage->partition.block_param)
+            wf__str_addf(p->out, ", its number in parameter %u and the next",
+                         (unsigned)stage->partition.block_param - 1);
         wf__str_add(p->out, "\n");
     }
     if (team->threads)
@@ -189,8 +190,8 @@ static void print_blocks(const printer *p, const wf__stage *stage)
 
 static void print_copies(const printer *p, const wf__stage *stage)
 {
-    for (uint32_t k = 0; k < stage->copies_n; ++k) {
-        const wf__private *c = &stage->copies[k];
+    for (uint32_t k = 0; k < stage->copies.n; ++k) {
+        const wf__private *c = &stage->copies.at[k];
         wf__str_addf(p->out, "private copies in slot %u of slot %u: %s", (unsigned)c->slot, (unsigned)c->target,
                      wf__join_names[c->join]);
         add_number(p, "elements", c->elements);
@@ -201,28 +202,28 @@ static void print_copies(const printer *p, const wf__stage *stage)
         add_flag(p, c->direct, ", direct");
         wf__str_add(p->out, "\n");
     }
-    if (stage->copies_n) {
-        wf__str_addf(p->out, "copies belong to %s", stage->in_order ? "ranges of boxes" : "workers");
-        add_number(p, "groups", stage->groups);
-        add_number(p, "bytes of a thread block", stage->private_bytes);
-        add_number(p, "bytes at most", stage->expand_bytes == WF__EXPAND_BYTES ? 0 : stage->expand_bytes);
+    if (stage->copies.n) {
+        wf__str_addf(p->out, "copies belong to %s", stage->copies.in_order ? "ranges of boxes" : "workers");
+        add_number(p, "groups", stage->copies.groups);
+        add_number(p, "bytes of a thread block", stage->copies.block_bytes);
+        add_number(p, "bytes at most", stage->copies.most_bytes == WF__EXPAND_BYTES ? 0 : stage->copies.most_bytes);
         wf__str_add(p->out, "\n");
     }
-    add_flag(p, stage->updates, "atomic operations\n");
+    add_flag(p, stage->promises.updates, "atomic operations\n");
 }
 
 static void print_reductions(const printer *p, const wf__stage *stage)
 {
-    const wf__ir *body = &stage->body;
+    const wf__ir *body = &stage->lowered;
     if (!body->red_n)
         return;
-    wf__str_add(p->out, stage->result ? "results" : "initial");
+    wf__str_add(p->out, stage->reduce.result ? "results" : "initial");
     for (uint32_t k = 0; k < body->red_n; ++k) {
         wf__str_add(p->out, k ? ", " : " ");
-        if (stage->result)
-            add_object(p, stage->result[k]);
+        if (stage->reduce.result)
+            add_object(p, stage->reduce.result[k]);
         else
-            wf__str_addf(p->out, "0x%llx", (unsigned long long)stage->initial[k]);
+            wf__str_addf(p->out, "0x%llx", (unsigned long long)stage->reduce.initial[k]);
         if (body->red[k].join == WF_JOIN_CUSTOM)
             wf__str_addf(p->out, " from 0x%llx", (unsigned long long)body->red[k].start);
     }
@@ -231,8 +232,8 @@ static void print_reductions(const printer *p, const wf__stage *stage)
 
 static void print_slots(const printer *p, const wf__stage *stage)
 {
-    for (uint32_t s = 0; s < stage->body.slot_n && stage->mem; ++s) {
-        const wf__slot *slot = &stage->body.slot[s];
+    for (uint32_t s = 0; s < stage->lowered.slot_n && stage->mem; ++s) {
+        const wf__slot *slot = &stage->lowered.slot[s];
         const wf__mem_layout *mem = &stage->mem[s];
         wf__str_addf(p->out, "slot %u: ", (unsigned)s);
         add_object(p, mem->object);
@@ -280,13 +281,13 @@ static void print_stage(const printer *p, uint32_t s)
     const wf__stage *stage = &p->plan->stage[s];
     wf__str_addf(p->out, "\nstage %u: space ", (unsigned)s);
     add_shape(p, &stage->space);
-    add_axes(p, ", reduces", stage->reduce);
+    add_axes(p, ", reduces", stage->reduce.axes);
     add_axes(p, ", drops", stage->dropped);
     wf__str_add(p->out, "\n");
     print_scan(p, stage);
     print_views(p, stage);
-    if (!stage->scan.on && !stage->body.node) { /* not laid out yet */
-        wf__print(&stage->proto, p->out);
+    if (!stage->scan.on && !stage->lowered.node) { /* not laid out yet */
+        wf__print(&stage->recorded, p->out);
         return;
     }
     if (!stage->scan.on)
@@ -295,10 +296,10 @@ static void print_stage(const printer *p, uint32_t s)
     print_reductions(p, stage);
     print_copies(p, stage);
     print_slots(p, stage);
-    print_counts(p, &stage->body);
+    print_counts(p, &stage->lowered);
     if (!stage->scan.on) {
         wf__str_add(p->out, "body\n");
-        wf__print(&stage->body, p->out);
+        wf__print(&stage->lowered, p->out);
     }
     if (stage->join) {
         wf__str_add(p->out, "join\n");

@@ -19,13 +19,15 @@
 /* ---- results of reductions ---- */
 bool wf__joins_boxes(const wf__stage *stage)
 {
-    return stage->body.red_n && (stage->empty ? !stage->reduce : (stage->reduce ? stage->parts : stage->blocks) > 1);
+    return stage->lowered.red_n &&
+           (stage->empty ? !stage->reduce.axes
+                         : (stage->reduce.axes ? stage->reduce.parts : stage->partition.boxes) > 1);
 }
 
 static bool is_result(const wf__stage *stage, uint32_t object)
 {
-    for (uint32_t k = 0; k < stage->body.red_n; ++k)
-        if (stage->result[k] == object)
+    for (uint32_t k = 0; k < stage->lowered.red_n; ++k)
+        if (stage->reduce.result[k] == object)
             return true;
     return false;
 }
@@ -34,7 +36,7 @@ static bool uses_results(const wf__stage *stage, const wf__stage *user)
 {
     if (user->scan.on)
         return is_result(stage, user->scan.from);
-    for (uint32_t s = 0; s < user->body.slot_n; ++s)
+    for (uint32_t s = 0; s < user->lowered.slot_n; ++s)
         if (is_result(stage, user->mem[s].object))
             return true;
     return false;
@@ -43,10 +45,10 @@ static bool uses_results(const wf__stage *stage, const wf__stage *user)
 /* The loops over kept axes, outermost first. */
 static int kept_extents(const wf__stage *stage, int64_t *out)
 {
-    int n = stage->body.kept;
+    int n = stage->lowered.kept;
     memcpy(out, stage->extent, (size_t)n * sizeof *out);
-    if (stage->body.kept_lane)
-        out[n++] = stage->extent[stage->body.rank - 1];
+    if (stage->lowered.kept_lane)
+        out[n++] = stage->extent[stage->lowered.rank - 1];
     return n;
 }
 
@@ -54,9 +56,9 @@ static int kept_extents(const wf__stage *stage, int64_t *out)
 static bool walks_alike(const wf__stage *stage, const wf__stage *next)
 {
     int64_t extent[WF_MAX_RANK], stride = 1;
-    int n = kept_extents(stage, extent), rank = next->body.rank;
-    if (rank == 1 && next->extent[0] == stage->kept) {
-        extent[0] = stage->kept;
+    int n = kept_extents(stage, extent), rank = next->lowered.rank;
+    if (rank == 1 && next->extent[0] == stage->reduce.kept) {
+        extent[0] = stage->reduce.kept;
         n = 1;
     }
     if (rank != n)
@@ -64,9 +66,9 @@ static bool walks_alike(const wf__stage *stage, const wf__stage *next)
     for (int d = n - 1; d >= 0; --d) {
         if (next->extent[d] != extent[d])
             return false;
-        for (uint32_t s = 0; s < next->body.slot_n; ++s)
+        for (uint32_t s = 0; s < next->lowered.slot_n; ++s)
             if (is_result(stage, next->mem[s].object) &&
-                (!next->body.slot[s].element || next->mem[s].stride[d] != stride || next->mem[s].offset))
+                (!next->lowered.slot[s].element || next->mem[s].stride[d] != stride || next->mem[s].offset))
                 return false;
         stride *= extent[d];
     }
@@ -86,8 +88,8 @@ static bool walks_in_order(const wf__stage *stage, uint32_t slot, const wf_shape
 {
     const wf__mem_layout *mem = &stage->mem[slot];
     int64_t stride = 1;
-    bool good = stage->body.slot[slot].element && mem->offset == 0;
-    for (int d = stage->body.rank - 1; d >= 0; --d) {
+    bool good = stage->lowered.slot[slot].element && mem->offset == 0;
+    for (int d = stage->lowered.rank - 1; d >= 0; --d) {
         good = good && (mem->stride[d] == stride || stage->extent[d] == 1);
         stride *= stage->extent[d];
     }
@@ -97,15 +99,15 @@ static bool walks_in_order(const wf__stage *stage, uint32_t slot, const wf_shape
 /* Are the stage's points cheap enough, or numerous enough, to be computed in the pieces of a scan? */
 static bool is_cheap(const wf__stage *stage)
 {
-    uint64_t points = (uint64_t)points_of(stage->body.rank, stage->extent);
-    return points >= WF__FUSED_MANY || stage->work / points <= WF__FUSED_CHEAP;
+    uint64_t points = (uint64_t)points_of(stage->lowered.rank, stage->extent);
+    return points >= WF__FUSED_MANY || stage->partition.work / points <= WF__FUSED_CHEAP;
 }
 
 /* Why it may not run piece by piece, each piece by any thread, with a scan of the object; NULL: it may. */
 static const char *why_in_one(const wf__stage *stage, const wf__stage *scan)
 {
-    const wf__ir *body = &stage->body;
-    if (stage->scan.on || stage->empty || body->red_n || stage->copies_n || stage->updates)
+    const wf__ir *body = &stage->lowered;
+    if (stage->scan.on || stage->empty || body->red_n || stage->copies.n || stage->promises.updates)
         return "it scans, reduces, accumulates or has no points";
     if (body->slot_n > WF__MOST_FUSED)
         return "it has too many slots";
@@ -126,7 +128,7 @@ static const char *why_not_feeding(const wf__plan *plan, const wf__stage *stage,
         return "the scan is not in place";
     const char *why = why_in_one(stage, next);
     uint32_t found = 0;
-    for (uint32_t s = 0; !why && s < stage->body.slot_n; ++s) {
+    for (uint32_t s = 0; !why && s < stage->lowered.slot_n; ++s) {
         bool target = stage->mem[s].object == scan->to;
         if (!target && wf__object_overlap(plan, bind, stage->mem[s].object, scan->to) != WF__APART)
             why = "it touches other memory that the scan writes";
@@ -138,7 +140,7 @@ static const char *why_not_feeding(const wf__plan *plan, const wf__stage *stage,
 static bool uses(const wf__stage *stage, uint32_t object)
 {
     bool found = stage->scan.on && (stage->scan.from == object || stage->scan.to == object);
-    for (uint32_t s = 0; !stage->scan.on && s < stage->body.slot_n; ++s)
+    for (uint32_t s = 0; !stage->scan.on && s < stage->lowered.slot_n; ++s)
         found = found || stage->mem[s].object == object;
     return found;
 }
@@ -147,10 +149,10 @@ static bool uses(const wf__stage *stage, uint32_t object)
 static bool is_safe(const wf__plan *plan, const wf__stage *stage, uint32_t s, const wf__stage *user,
                     const wf_shape *all, const wf__bind *bind)
 {
-    for (uint32_t t = 0; t < user->body.slot_n; ++t) {
+    for (uint32_t t = 0; t < user->lowered.slot_n; ++t) {
         uint32_t a = stage->mem[s].object, b = user->mem[t].object;
         bool alike = a == b && walks_in_order(stage, s, all) && walks_in_order(user, t, all);
-        if ((stage->body.slot[s].written || user->body.slot[t].written) &&
+        if ((stage->lowered.slot[s].written || user->lowered.slot[t].written) &&
             wf__object_overlap(plan, bind, a, b) != WF__APART && !alike)
             return false;
     }
@@ -172,16 +174,16 @@ static const char *why_not_following(const wf__plan *plan, const wf__stage *prod
     for (uint32_t s = at + 2; s < plan->stage_n; ++s)
         if (uses(&plan->stage[s], scan->to))
             return "a later stage uses the result, too";
-    for (uint32_t s = 0; producer && s < producer->body.slot_n; ++s)
+    for (uint32_t s = 0; producer && s < producer->lowered.slot_n; ++s)
         if (!is_safe(plan, producer, s, user, &stage->space, bind))
             return "it shares memory with the stage that feeds the scan";
     for (int d = 0; d < stage->space.rank; ++d) /* the scan goes through both in C order */
         if (stage->space.dim[d] > 1 && scan->from_stride[d] != scan->to_stride[d])
             return "the scan reads in another order than it writes";
-    for (uint32_t t = 0; t < user->body.slot_n; ++t) {
+    for (uint32_t t = 0; t < user->lowered.slot_n; ++t) {
         uint32_t object = user->mem[t].object;
         bool alike = object == scan->from && walks_in_order(user, t, &stage->space);
-        if (user->body.slot[t].written &&
+        if (user->lowered.slot[t].written &&
             (object == scan->to || (wf__object_overlap(plan, bind, object, scan->from) != WF__APART && !alike)))
             return "it writes what the scan reads";
     }
@@ -193,13 +195,13 @@ static const char *why_not_following(const wf__plan *plan, const wf__stage *prod
 static const char *why_not_box_by_box(const wf__plan *plan, uint32_t at, const wf__bind *bind)
 {
     const wf__stage *stage = &plan->stage[at], *next = stage + 1;
-    if (stage->parts != 1)
+    if (stage->reduce.parts != 1)
         return "the reduction is cut into parts";
     if (stage->empty || next->empty)
         return "there are no points";
-    if (next->scan.on || next->body.red_n || next->copies_n || next->updates || stage->copies_n)
+    if (next->scan.on || next->lowered.red_n || next->copies.n || next->promises.updates || stage->copies.n)
         return "one of them scans, accumulates or reduces again";
-    if (stage->body.red_n > WF__MOST_FUSED || next->body.slot_n > WF__MOST_FUSED)
+    if (stage->lowered.red_n > WF__MOST_FUSED || next->lowered.slot_n > WF__MOST_FUSED)
         return "there are too many reductions or slots";
     if (!uses_results(stage, next))
         return "it does not use the results";
@@ -225,8 +227,8 @@ static bool only_reduces(const wf__ir *ir)
 /* True if a parameter of the stage is a reduction's result. */
 static bool uses_result_parameter(const wf__plan *plan, const wf__stage *stage)
 {
-    for (wf__ref r = 1; r < stage->body.n; ++r)
-        if (stage->body.node[r].op == WF__PARAM && stage->body.node[r].a >= plan->params)
+    for (wf__ref r = 1; r < stage->lowered.n; ++r)
+        if (stage->lowered.node[r].op == WF__PARAM && stage->lowered.node[r].a >= plan->params)
             return true;
     return false;
 }
@@ -234,20 +236,20 @@ static bool uses_result_parameter(const wf__plan *plan, const wf__stage *stage)
 /* Why the kernel that completes a reduction to one value may not run the next stage as well; NULL: it may. */
 static const char *why_not_completing(const wf__plan *plan, const wf__stage *stage, const wf__stage *next)
 {
-    if (stage->body.flags & WF_FLAG_DEBUG)
+    if (stage->lowered.flags & WF_FLAG_DEBUG)
         return "debug mode runs one stage at a time";
     if (next->empty)
         return "there are no points";
-    if (next->scan.on || next->body.red_n)
+    if (next->scan.on || next->lowered.red_n)
         return "it scans, or reduces again";
     if (next->team.threads)
         return "it has thread blocks";
-    for (int d = 0; d < next->body.rank; ++d)
+    for (int d = 0; d < next->lowered.rank; ++d)
         if (next->extent[d] != 1)
             return "it has more than one point";
     if (!uses_result_parameter(plan, next))
         return "it does not use the results";
-    return wf__joins_boxes(stage) || only_reduces(&stage->body) ? NULL : "it may read what other threads write";
+    return wf__joins_boxes(stage) || only_reduces(&stage->lowered) ? NULL : "it may read what other threads write";
 }
 
 /* ---- steps ---- */
@@ -267,14 +269,15 @@ static bool has_consumer(wf__planning *p, uint32_t at)
     wf__plan *plan = p->plan;
     wf__stage *stage = &plan->stage[at], *next = stage + 1;
     const char *why_not = NULL;
-    if (at + 1 == plan->stage_n || plan->target == WF__INTERPRETER || (plan->target == WF__GPU) == (stage->reduce != 0))
+    if (at + 1 == plan->stage_n || plan->target == WF__INTERPRETER ||
+        (plan->target == WF__GPU) == (stage->reduce.axes != 0))
         return false; /* results of all axes are parameters, which a launch on the processor makes */
     if (plan->target == WF__GPU)
         explain(plan, at + 1, "in the kernel that completes", at, why_not = why_not_completing(plan, stage, next));
     else
         explain(plan, at + 1, "after each box of", at, why_not = why_not_box_by_box(plan, at, p->all));
     if (!why_not)
-        next->long_rows = false; /* boxes of the reduction cut its rows */
+        next->promises.long_rows = false; /* boxes of the reduction cut its rows */
     return !why_not;
 }
 
@@ -288,7 +291,7 @@ static bool has_scan(wf__planning *p, uint32_t at)
     const char *why_not = why_not_feeding(plan, stage, stage + 1, p->all);
     explain(plan, at, "before each part of", at + 1, why_not);
     if (!why_not)
-        stage->long_rows = stage->streams = false;
+        stage->promises.long_rows = stage->promises.streams = false;
     return !why_not;
 }
 
@@ -302,7 +305,7 @@ static bool has_scan_consumer(wf__planning *p, const wf__stage *producer, uint32
     const char *why_not = why_not_following(plan, producer, scan, p->all);
     explain(plan, scan + 1, "after each part of", scan, why_not);
     if (!why_not)
-        next->long_rows = next->streams = false;
+        next->promises.long_rows = next->promises.streams = false;
     return !why_not;
 }
 
@@ -319,7 +322,7 @@ static wf__plan_step step_from(wf__planning *p, uint32_t s)
         step.count = per_block->count;
         return step;
     }
-    if (stage->body.red_n) {
+    if (stage->lowered.red_n) {
         step.kind = WF__STEP_REDUCE;
         step.consumer = has_consumer(p, s) ? s + 1 : WF__NO_STAGE;
     } else if (stage->scan.on || has_scan(p, s)) {

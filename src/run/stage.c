@@ -10,12 +10,12 @@ bool wf__out_of_memory(wf__failure *f, const char *what)
 
 void wf__stage_mem(const wf__stage *stage, char *const *base, wf__mem *mem)
 {
-    for (uint32_t s = 0; s < stage->body.slot_n; ++s) {
+    for (uint32_t s = 0; s < stage->lowered.slot_n; ++s) {
         const wf__mem_layout *layout = &stage->mem[s];
         mem[s].base = base[layout->object];
         if (layout->offset && !stage->empty)
-            mem[s].base += layout->offset * (int64_t)wf__size(stage->body.slot[s].dtype);
-        for (int d = 0; d < stage->body.slot[s].rank; ++d) {
+            mem[s].base += layout->offset * (int64_t)wf__size(stage->lowered.slot[s].dtype);
+        for (int d = 0; d < stage->lowered.slot[s].rank; ++d) {
             mem[s].stride[d] = layout->stride[d];
             mem[s].dim[d] = layout->dim[d];
         }

@@ -132,9 +132,9 @@ static bool grow_stage(wf__plan *plan, wf__stage *stage, uint32_t slots)
     wf__mem_layout *mem = wf__realloc(stage->mem, (slots + 1) * sizeof *mem);
     if (mem)
         stage->mem = mem;
-    wf__private *copies = mem ? wf__realloc(stage->copies, (stage->copies_n + 1) * sizeof *copies) : NULL;
+    wf__private *copies = mem ? wf__realloc(stage->copies.at, (stage->copies.n + 1) * sizeof *copies) : NULL;
     if (copies)
-        stage->copies = copies;
+        stage->copies.at = copies;
     return copies || wf__plan_no_memory(plan);
 }
 
@@ -172,7 +172,7 @@ static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const reco
         return wf__plan_no_memory(plan);
     int64_t last = rec->n > 1 && ir->slot[old].record ? t->bind->dim[t->bind->rank - 1] : 0;
     ir->slot[slot].record = (uint8_t)(last <= UINT8_MAX ? last : 0);
-    wf__private *p = &stage->copies[stage->copies_n++];
+    wf__private *p = &stage->copies.at[stage->copies.n++];
     *p = (wf__private){ .slot = slot,
                         .target = old,
                         .join = (uint8_t)join,
@@ -204,7 +204,7 @@ static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const reco
 /* Can each block of threads have a copy, in the memory that its threads share? */
 static bool fits_block(const wf__plan *plan, const wf__stage *stage, const wf__ir *ir, const target *t, unsigned dtype)
 {
-    uint64_t room = WF__TEAM_MEMORY - stage->private_bytes;
+    uint64_t room = WF__TEAM_MEMORY - stage->copies.block_bytes;
     return !t->shared && !t->repeats && !ir->red_n && !plan->per_block.own.bytes && !stage->scan.on &&
            t->elements > 0 && t->elements <= t->updates && t->elements <= room / wf__size(dtype);
 }
@@ -238,8 +238,8 @@ static bool copy_in_block(wf__plan *plan, wf__stage *stage, wf__ir *ir, const re
     if (!add_private(plan, stage, ir, rec, t, 1))
         return false;
     wf__slot *slot = &ir->slot[ir->slot_n - 1];
-    slot->shared = stage->private_bytes + 1;
-    stage->private_bytes += (uint32_t)(t->elements * wf__size(slot->dtype) + ALIGN - 1) / ALIGN * ALIGN;
+    slot->shared = stage->copies.block_bytes + 1;
+    stage->copies.block_bytes += (uint32_t)(t->elements * wf__size(slot->dtype) + ALIGN - 1) / ALIGN * ALIGN;
     bool fast = wf__is_int(slot->dtype) && wf__size(slot->dtype) == 4;
     unsigned mode = fast || t->elements > WF__GPU_FEW_TARGETS ? WF__MODE_DIRECT : WF__MODE_LOCAL;
     for (uint32_t i = 0; i < rec->n; ++i) {
@@ -268,7 +268,7 @@ static const char *why_mode(const wf__plan *plan, const wf__ir *ir, const wf__no
     if (t->repeats)
         return "elements of the array overlap";
     if (plan->per_block.own.bytes)
-        return "blocks of a chain have no copies";
+        return "stages that run per block have no copies";
     if (mode == WF__MODE_EXPAND)
         return "there are enough updates for the elements";
     return bytes > limit || bytes > most_copy ? "copies would take too much memory"
@@ -295,7 +295,7 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
     const target t = look(plan, stage, ir, rec, bind);
     unsigned mode = wf__node_mode(n), join = wf__node_join(n);
     uint64_t bytes = t.elements * wf__size(n->dtype);
-    uint64_t limit = stage->expand_bytes / 2;
+    uint64_t limit = stage->copies.most_bytes / 2;
     bool fits = plan->target == WF__GPU && fits_block(plan, stage, ir, &t, wf__update_dtype(n->dtype, join));
     bool apart = !t.shared && !t.repeats && (mode == WF__MODE_ALONE || differs(stage, ir, n));
     mode = mode == WF__MODE_ALONE ? WF__MODE_AUTO : mode;
@@ -304,7 +304,8 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
         mode = WF__MODE_EXPAND;
     else if (plan->target == WF__GPU)
         mode = on_gpu(&t, ir, vary, n, mode, fits);
-    else if (t.atomic || t.repeats || (plan->per_block.own.bytes && stage->boxed)) /* no private copies per block */
+    else if (t.atomic || t.repeats ||
+             (plan->per_block.own.bytes && stage->partition.one_box_per_block)) /* no private copies per block */
         mode = mode == WF__MODE_LOCAL ? mode : WF__MODE_DIRECT;
     else if (mode == WF__MODE_AUTO)
         mode = WF__COPIED_PER_UPDATE * t.updates >= t.elements ? WF__MODE_EXPAND : WF__MODE_DIRECT;
@@ -314,7 +315,7 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
         explain_mode(plan, stage, ir, n, &t, mode, apart, limit);
     for (uint32_t i = 0; i < rec->n; ++i)
         ir->node[rec->part[i]].aux = (uint8_t)(join | mode << 4);
-    stage->updates = stage->updates || mode != WF__MODE_EXPAND;
+    stage->promises.updates = stage->promises.updates || mode != WF__MODE_EXPAND;
     if (mode != WF__MODE_EXPAND || apart)
         return true;
     if (plan->target == WF__GPU)
@@ -322,13 +323,13 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
     return add_private(plan, stage, ir, rec, &t, spread_of(&t, ir, vary, n, wf__any_order(n->dtype, join)));
 }
 
-/* How many copies there are where order counts, each for a range of blocks. */
+/* The number of copies where order counts, each for a range of boxes. */
 static void choose_groups(wf__stage *stage, const wf__ir *ir)
 {
     uint64_t bytes = 1, largest = 0, elements = 1, points = 1, updates = 1;
     bool exact = true;
-    for (uint32_t i = 0; i < stage->copies_n; ++i) {
-        const wf__private *p = &stage->copies[i];
+    for (uint32_t i = 0; i < stage->copies.n; ++i) {
+        const wf__private *p = &stage->copies.at[i];
         exact = exact && p->exact;
         uint64_t array = p->elements * wf__size(ir->slot[p->target].dtype);
         largest = array > largest && !p->exact ? array : largest;
@@ -338,8 +339,8 @@ static void choose_groups(wf__stage *stage, const wf__ir *ir)
     }
     for (int d = 0; d < ir->rank; ++d)
         points *= (uint64_t)stage->extent[d];
-    stage->groups = 0;
-    stage->in_order = !exact;
+    stage->copies.groups = 0;
+    stage->copies.in_order = !exact;
     if (exact || largest > WF__REPRODUCED_BYTES)
         return;
     uint64_t n = WF__COPIES_BYTES / bytes, most = wf__copies_worth(points * updates, elements);
@@ -347,7 +348,7 @@ static void choose_groups(wf__stage *stage, const wf__ir *ir)
     uint64_t busy = points * updates / elements / WF__UPDATES_OF_COPY;
     busy = busy < WF__LEAST_COPIES ? WF__LEAST_COPIES : busy;
     most = busy < most ? busy : most;
-    stage->groups = (uint32_t)(n < most ? n : most);
+    stage->copies.groups = (uint32_t)(n < most ? n : most);
 }
 
 /* In debug mode the array itself is watched, and whether points meet that were not to. */
@@ -356,16 +357,17 @@ static void update_directly(wf__stage *stage, wf__ir *ir)
     for (wf__ref r = 1; r < ir->n; ++r)
         if (ir->node[r].op == WF__ACCUM && wf__node_mode(&ir->node[r]) != WF__MODE_ALONE)
             ir->node[r].aux = (uint8_t)(wf__node_join(&ir->node[r]) | WF__MODE_DIRECT << 4);
-    stage->updates = true;
+    stage->promises.updates = true;
 }
 
 bool wf__plan_accumulate(wf__plan *plan, wf__stage *stage, wf__ir *ir, const wf__bind *bind)
 {
     bool any = false, ok = true;
-    stage->expand_bytes = wf__expand_bytes(plan->recorded);
+    stage->copies.most_bytes = wf__expand_bytes(plan->recorded);
     for (wf__ref r = 1; r < ir->n; ++r) {
         any = any || ir->node[r].op == WF__ACCUM;
-        stage->updates = stage->updates || (wf__op_is_update(ir->node[r].op) && wf__op_has_value(ir->node[r].op));
+        stage->promises.updates =
+            stage->promises.updates || (wf__op_is_update(ir->node[r].op) && wf__op_has_value(ir->node[r].op));
     }
     if (any && ir->flags & WF_FLAG_DEBUG) {
         wf__plan_because(plan, "accumulate", "stage %u updates the array itself, as debug mode looks at it",
@@ -394,10 +396,10 @@ bool wf__plan_accumulate(wf__plan *plan, wf__stage *stage, wf__ir *ir, const wf_
     wf__free(vary);
     if (ok)
         choose_groups(stage, ir);
-    if (ok && stage->copies_n && plan->target != WF__GPU)
+    if (ok && stage->copies.n && plan->target != WF__GPU)
         wf__plan_because(plan, "accumulate", "copies of stage %u belong to %s", wf__stage_number(plan, stage),
-                         !stage->in_order ? "workers, as joins have one result in any order"
-                         : stage->groups  ? "ranges of boxes, as many for any number of threads"
-                                          : "ranges of boxes, as many as threads, as the array is large");
+                         !stage->copies.in_order ? "workers, as joins have one result in any order"
+                         : stage->copies.groups  ? "ranges of boxes, as many for any number of threads"
+                                                 : "ranges of boxes, as many as threads, as the array is large");
     return ok;
 }

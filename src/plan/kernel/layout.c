@@ -48,7 +48,7 @@ static bool written_repeated(layout *l, uint32_t object, int axis)
 /* Strides of an array along the axes of the space, by NumPy's rule (right-aligned, extent 1 repeats). */
 static bool broadcast_strides(layout *l, uint32_t slot, int64_t *out)
 {
-    const wf__slot *s = &l->stage->proto.slot[slot];
+    const wf__slot *s = &l->stage->recorded.slot[slot];
     const wf__bind *b = &l->bind[s->object];
     bool drops = b->rank < l->space->rank; /* then reduced axes may be left out */
     bool nothing = false;                  /* there are no elements */
@@ -74,7 +74,7 @@ static bool broadcast_strides(layout *l, uint32_t slot, int64_t *out)
 /* The same of a slot with a view. */
 static void view_strides(layout *l, const wf__slot_view *v)
 {
-    const wf__bind *b = &l->bind[l->stage->proto.slot[v->slot].object];
+    const wf__bind *b = &l->bind[l->stage->recorded.slot[v->slot].object];
     int64_t *out = l->element_stride[v->slot];
     memset(out, 0, sizeof *l->element_stride);
     for (int k = 0; k < b->rank; ++k) {
@@ -87,7 +87,7 @@ static void view_strides(layout *l, const wf__slot_view *v)
 /* Marks indices that are used as values. What addressed the slots with views is dead by now. */
 static bool find_indices(layout *l)
 {
-    const wf__ir *ir = &l->stage->proto;
+    const wf__ir *ir = &l->stage->recorded;
     uint8_t *live = l->stage->view_n ? wf__alloc0(ir->n) : NULL;
     if (l->stage->view_n && !live)
         return wf__plan_no_memory(l->plan);
@@ -104,7 +104,7 @@ static bool find_indices(layout *l)
 
 static bool collect(layout *l)
 {
-    const wf__ir *ir = &l->stage->proto;
+    const wf__ir *ir = &l->stage->recorded;
     uint32_t accesses = 0;
     for (wf__ref r = 1; r < ir->n; ++r)
         accesses += wf__op_is_access(ir->node[r].op);
@@ -128,7 +128,7 @@ static bool collect(layout *l)
             continue;
         access *a = &l->at[l->access_n++];
         a->store = n->op == WF__STORE;
-        a->element = !n->b && l->stage->proto.slot[n->a].element;
+        a->element = !n->b && l->stage->recorded.slot[n->a].element;
         if (a->element)
             memcpy(a->stride, l->element_stride[n->a], sizeof a->stride);
         for (uint32_t k = 0; k < wf__tuple_len(ir, n->b); ++k) {
@@ -144,14 +144,14 @@ static bool collect(layout *l)
 /* In debug mode, so that points can be named, and where boxes are blocks, loops are those of the recording. */
 static bool as_recorded(const layout *l)
 {
-    return l->stage->team.threads || l->stage->boxed || l->stage->proto.flags & WF_FLAG_DEBUG;
+    return l->stage->team.threads || l->stage->partition.one_box_per_block || l->stage->recorded.flags & WF_FLAG_DEBUG;
 }
 
 /* An axis along which memory only ever steps back is walked from its other end: reversed views run as fast as
  * others. Not where the index is a value, nor in reductions, whose order depends on the shape alone. */
 static void flip_axes(layout *l)
 {
-    const wf__ir *ir = &l->stage->proto;
+    const wf__ir *ir = &l->stage->recorded;
     for (int d = 0; d < l->space->rank && !ir->red_n && !as_recorded(l); ++d) {
         bool back = false, forth = l->index_used[d] || l->space->dim[d] < 2;
         for (uint32_t s = 0; s < ir->slot_n; ++s) {
@@ -184,7 +184,7 @@ static bool inner(const layout *l, int p, int q)
     return p > q;
 }
 
-static bool reduced(const layout *l, int axis) { return l->stage->reduce >> axis & 1; }
+static bool reduced(const layout *l, int axis) { return l->stage->reduce.axes >> axis & 1; }
 
 static void order_axes(layout *l)
 {
@@ -205,8 +205,8 @@ static void order_axes(layout *l)
 static void order_crossing(layout *l)
 {
     int lane = l->kept - 1, across = -1;
-    for (uint32_t s = 0; s < l->stage->proto.slot_n && lane > 0 && !as_recorded(l); ++s)
-        for (int k = 0; k < lane && across < 0 && l->stage->proto.slot[s].element; ++k)
+    for (uint32_t s = 0; s < l->stage->recorded.slot_n && lane > 0 && !as_recorded(l); ++s)
+        for (int k = 0; k < lane && across < 0 && l->stage->recorded.slot[s].element; ++k)
             if (l->element_stride[s][l->order[k]] == 1 && l->space->dim[l->order[k]] > 1 &&
                 llabs(l->element_stride[s][l->order[lane]]) > 1)
                 across = k;
@@ -288,9 +288,9 @@ static void order_reduction(layout *l)
             stride[l->order[k]] = points;
             points *= l->space->dim[l->order[k]];
         }
-    l->stage->kept = points;
-    for (uint32_t k = 0; k < l->stage->proto.red_n; ++k)
-        memcpy(l->plan->temp[l->stage->result[k] - l->plan->objects].stride, stride, sizeof stride);
+    l->stage->reduce.kept = points;
+    for (uint32_t k = 0; k < l->stage->recorded.red_n; ++k)
+        memcpy(l->plan->temp[l->stage->reduce.result[k] - l->plan->objects].stride, stride, sizeof stride);
 }
 
 /* Short runs of reduced axes, between which there are kept ones: in the order of memory accumulators would be joined
@@ -363,7 +363,7 @@ static uint8_t step_of(int64_t stride)
 
 static void lay_slots(layout *l, wf__ir *out)
 {
-    const wf__ir *in = &l->stage->proto;
+    const wf__ir *in = &l->stage->recorded;
     for (uint32_t s = 0; s < in->slot_n; ++s) {
         wf__slot *slot = &out->slot[s];
         wf__mem_layout *mem = &l->stage->mem[s];
@@ -408,7 +408,7 @@ static void find_meetings(const layout *l, wf__ir *out)
  * debug mode is there to look at them. */
 static uint32_t lay_index(const layout *l, const wf__node *n, const wf__ref *map, wf__ir *out)
 {
-    const wf__ir *in = &l->stage->proto;
+    const wf__ir *in = &l->stage->recorded;
     const int64_t *dim = l->bind[in->slot[n->a].object].dim;
     bool known = !(in->flags & WF_FLAG_DEBUG || (n->op == WF__LOAD && n->aux == WF_BORDER_VALUE));
     wf__ref index[WF_MAX_RANK];
@@ -475,17 +475,17 @@ static wf__ref lay_node(wf__rewriter *w, wf__ref r)
                                    : wf__copy_node(w->in, r, w->map, out);
 }
 
-/* Fills the stage's body with its proto over loop axes, and mem with where its slots lie. */
+/* Sets `lowered` to the recorded body over loop axes, and `mem` to the layouts of its slots. */
 static bool lay_body(layout *l)
 {
-    const wf__ir *in = &l->stage->proto;
-    wf__ir *laid = &l->stage->body;
+    const wf__ir *in = &l->stage->recorded;
+    wf__ir *laid = &l->stage->lowered;
     wf__ir_init(laid, l->kept, in->flags | WF_FLAG_VALUE_NUMBERING);
     laid->hidden = in->hidden;
     wf__ir_reserve(laid, in->n + WF_MAX_RANK);
     l->stage->mem = wf__alloc0((in->slot_n + 1) * sizeof *l->stage->mem);
     bool ok = l->stage->mem && wf__copy_tables(in, laid);
-    if (ok && l->stage->reduce)
+    if (ok && l->stage->reduce.axes)
         note_kept(l, laid);
     if (ok) {
         lay_slots(l, laid);
@@ -565,17 +565,17 @@ bool wf__pass_layout(wf__planning *p, uint32_t s)
     if (ok) {
         flip_axes(&l);
         order_axes(&l);
-        if (stage->reduce)
+        if (stage->reduce.axes)
             order_reduction(&l);
-        else if (!stage->proto.red_n)
+        else if (!stage->recorded.red_n)
             order_crossing(&l);
         if (plan->why)
             explain_order(&l);
         merge_axes(&l);
         ok = lay_body(&l);
     }
-    for (uint32_t k = 0; ok && stage->reduce && k < stage->body.red_n; ++k) /* where they are is known now */
-        wf__temp_bind(&plan->temp[stage->result[k] - plan->objects], &p->all[stage->result[k]]);
+    for (uint32_t k = 0; ok && stage->reduce.axes && k < stage->lowered.red_n; ++k) /* where they are is known now */
+        wf__temp_bind(&plan->temp[stage->reduce.result[k] - plan->objects], &p->all[stage->reduce.result[k]]);
     done(&l);
     return ok;
 }

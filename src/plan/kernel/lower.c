@@ -7,20 +7,20 @@ bool wf__pass_records(wf__planning *p, uint32_t s)
 {
     wf__stage *stage = &p->plan->stage[s];
     if (!stage->scan.on)
-        wf__plan_records(&stage->body, p->all);
-    for (uint32_t k = 0; k < stage->body.slot_n && p->plan->why; ++k)
-        if (stage->body.slot[k].record)
+        wf__plan_records(&stage->lowered, p->all);
+    for (uint32_t k = 0; k < stage->lowered.slot_n && p->plan->why; ++k)
+        if (stage->lowered.slot[k].record)
             wf__plan_explain(p->plan, "records",
                              "slot %u of stage %u has records of %u elements at constant last indices", (unsigned)k,
-                             (unsigned)s, (unsigned)stage->body.slot[k].record);
+                             (unsigned)s, (unsigned)stage->lowered.slot[k].record);
     return true;
 }
 
 bool wf__pass_accumulate(wf__planning *p, uint32_t s)
 {
     wf__stage *stage = &p->plan->stage[s];
-    return stage->scan.on || wf__plan_accumulate(p->plan, stage, &stage->body, p->all) ||
-           wf__plan_fail_in(p->plan, &stage->body);
+    return stage->scan.on || wf__plan_accumulate(p->plan, stage, &stage->lowered, p->all) ||
+           wf__plan_fail_in(p->plan, &stage->lowered);
 }
 
 bool wf__pass_expand(wf__planning *p, uint32_t s)
@@ -28,30 +28,30 @@ bool wf__pass_expand(wf__planning *p, uint32_t s)
     wf__stage *stage = &p->plan->stage[s];
     if (stage->scan.on)
         return true;
-    if (!wf__pass_is_lowered(&stage->body)) {
-        wf__ir laid = stage->body;
-        stage->body = (wf__ir){ 0 };
-        bool ok = wf__pass_lower(&laid, &stage->body);
+    if (!wf__pass_is_lowered(&stage->lowered)) {
+        wf__ir laid = stage->lowered;
+        stage->lowered = (wf__ir){ 0 };
+        bool ok = wf__pass_lower(&laid, &stage->lowered);
         wf__ir_free(&laid);
         if (!ok)
-            return wf__plan_fail_in(p->plan, &stage->body);
+            return wf__plan_fail_in(p->plan, &stage->lowered);
     }
-    if (stage->body.red_n > p->plan->most_reds)
-        p->plan->most_reds = stage->body.red_n;
+    if (stage->lowered.red_n > p->plan->most_reds)
+        p->plan->most_reds = stage->lowered.red_n;
     return true;
 }
 
 bool wf__pass_counters(wf__planning *p, uint32_t s)
 {
     wf__stage *stage = &p->plan->stage[s];
-    return stage->scan.on || wf__pass_lockstep(&stage->body) || wf__plan_fail_in(p->plan, &stage->body);
+    return stage->scan.on || wf__pass_lockstep(&stage->lowered) || wf__plan_fail_in(p->plan, &stage->lowered);
 }
 
 bool wf__pass_number_arrays(wf__planning *p, uint32_t s)
 {
     wf__plan *plan = p->plan;
     wf__stage *stage = &plan->stage[s];
-    for (uint32_t k = 0; k < stage->body.slot_n && stage->mem; ++k) {
+    for (uint32_t k = 0; k < stage->lowered.slot_n && stage->mem; ++k) {
         uint32_t object = wf__plan_original(plan, stage->mem[k].object);
         stage->mem[k].number = object < plan->objects ? p->bind[object].number : 0;
     }

@@ -56,12 +56,12 @@ static bool is_number(const wf__ir *ir, wf__ref r, const uint8_t *known)
 /* Room for one more slot, which lies where the first one does. */
 static bool add_slot(wf__plan *plan, wf__stage *stage, int rank, uint32_t *slot)
 {
-    wf__mem_layout *mem = wf__alloc0((stage->body.slot_n + 1) * sizeof *mem);
+    wf__mem_layout *mem = wf__alloc0((stage->lowered.slot_n + 1) * sizeof *mem);
     if (!mem)
         return wf__plan_no_memory(plan);
-    memcpy(mem, stage->mem, stage->body.slot_n * sizeof *mem);
-    *slot = wf__slot_new(&stage->body, WF_U8, rank, false, stage->body.slot[0].object);
-    if (stage->body.status != WF_OK) {
+    memcpy(mem, stage->mem, stage->lowered.slot_n * sizeof *mem);
+    *slot = wf__slot_new(&stage->lowered, WF_U8, rank, false, stage->lowered.slot[0].object);
+    if (stage->lowered.status != WF_OK) {
         wf__free(mem);
         return wf__plan_no_memory(plan);
     }
@@ -75,7 +75,7 @@ bool wf__pass_open_extents(wf__planning *p, uint32_t s)
 {
     wf__plan *plan = p->plan;
     wf__stage *stage = &plan->stage[s];
-    wf__ir *ir = &stage->body;
+    wf__ir *ir = &stage->lowered;
     /* The launch on a processor has room for so many slots of stages that run piece by piece. */
     bool full = ir->slot_n >= WF__MOST_FUSED && plan->target == WF__PROCESSOR && wf__step_of(plan, s)->count > 1;
     if (full)

@@ -7,8 +7,8 @@
 static int64_t cut(wf__stage *stage, int axis, int64_t size)
 {
     int64_t n = stage->extent[axis];
-    stage->block[axis] = size < 1 || n < 1 ? 1 : size < n ? size : n;
-    return (n + stage->block[axis] - 1) / stage->block[axis];
+    stage->partition.box[axis] = size < 1 || n < 1 ? 1 : size < n ? size : n;
+    return (n + stage->partition.box[axis] - 1) / stage->partition.box[axis];
 }
 
 /* Number of parts that rows are cut into where lanes are kept. Parts give threads work where there are few boxes, and
@@ -16,8 +16,8 @@ static int64_t cut(wf__stage *stage, int axis, int64_t size)
 static int64_t count_parts(const wf__stage *stage, int64_t boxes, int64_t rows)
 {
     int64_t parts = boxes < WF__REDUCED_BOXES ? (WF__REDUCED_BOXES + boxes - 1) / boxes : 1,
-            fill = WF__GPU_ACCUMULATORS / stage->kept;
-    int64_t least = WF__BOX_CHAIN / stage->extent[stage->body.rank - 1];
+            fill = WF__GPU_ACCUMULATORS / stage->reduce.kept;
+    int64_t least = WF__BOX_CHAIN / stage->extent[stage->lowered.rank - 1];
     if (parts > rows / WF__LEAST_PART_ROWS)
         parts = rows / WF__LEAST_PART_ROWS;
     least = least > WF__GPU_LEAST_PART_ROWS ? least : WF__GPU_LEAST_PART_ROWS;
@@ -30,42 +30,42 @@ static int64_t count_parts(const wf__stage *stage, int64_t boxes, int64_t rows)
 static void cut_reduction(wf__stage *stage)
 {
     enum { ALIGNED = 64 };
-    const wf__ir *body = &stage->body;
+    const wf__ir *body = &stage->lowered;
     int lane = body->rank - 1, inner = body->kept_lane ? lane - 1 : lane;
     int64_t left = WF__REDUCED_BOX, chain = WF__BOX_CHAIN, rows = 1, boxes = 1;
     for (int d = body->kept; d <= inner; ++d)
         rows *= stage->extent[d];
-    stage->blocks = stage->parts = 1;
+    stage->partition.boxes = stage->reduce.parts = 1;
     if (body->kept_lane) {
         int64_t bytes = 0;
         for (uint32_t k = 0; k < body->red_n; ++k)
             bytes += wf__size(body->red[k].dtype);
         int64_t lanes = WF__ACCUMULATOR_BYTES / bytes / ALIGNED * ALIGNED;
         boxes = cut(stage, lane, lanes < ALIGNED ? ALIGNED : lanes);
-        left /= stage->block[lane] * rows;
+        left /= stage->partition.box[lane] * rows;
     } else {
         for (int d = inner; d >= body->kept; --d) {
             int64_t unit = d == lane ? WF__LANE_STEP : d == lane - 1 ? WF__ROW_STEP : 1;
-            stage->parts *= cut(stage, d, ((chain < 1 ? 1 : chain) + unit - 1) / unit * unit);
+            stage->reduce.parts *= cut(stage, d, ((chain < 1 ? 1 : chain) + unit - 1) / unit * unit);
             chain /= stage->extent[d];
             left /= stage->extent[d];
         }
     }
-    bool whole = !body->kept_lane || stage->block[lane] == stage->extent[lane];
+    bool whole = !body->kept_lane || stage->partition.box[lane] == stage->extent[lane];
     for (int d = body->kept - 1; d >= 0; --d) { /* so that a box's results are neighbours */
         boxes *= cut(stage, d, whole ? left : 1);
         left /= stage->extent[d];
-        whole = whole && stage->block[d] == stage->extent[d];
+        whole = whole && stage->partition.box[d] == stage->extent[d];
     }
     if (body->kept_lane) {
         int64_t parts = count_parts(stage, boxes, rows);
         for (int d = body->kept; d <= inner; ++d) {
             int64_t n = stage->extent[d], here = parts < 1 ? 1 : parts < n ? parts : n;
-            stage->parts *= cut(stage, d, (n + here - 1) / here);
+            stage->reduce.parts *= cut(stage, d, (n + here - 1) / here);
             parts /= n;
         }
     }
-    stage->blocks = boxes * stage->parts;
+    stage->partition.boxes = boxes * stage->reduce.parts;
 }
 
 /* Cuts stages whose neighbours in memory lie along another axis than lanes do, as in a transposition, into strips of a few
@@ -73,7 +73,7 @@ static void cut_reduction(wf__stage *stage)
 static bool cut_strips(wf__stage *stage)
 {
     enum { LINE = 64 };
-    const wf__ir *body = &stage->body;
+    const wf__ir *body = &stage->lowered;
     int lane = body->rank - 1, across = -1;
     int64_t lanes = WF__STRIP_LANES;
     for (uint32_t i = 0; i < body->slot_n; ++i) {
@@ -90,48 +90,49 @@ static bool cut_strips(wf__stage *stage)
     }
     if (across < 0 || stage->extent[lane] <= WF__STRIP_LINES)
         return false;
-    stage->blocks = cut(stage, lane, lanes);
+    stage->partition.boxes = cut(stage, lane, lanes);
     for (int d = 0; d < lane; ++d)
-        stage->blocks *= cut(stage, d, d == across ? WF__STRIP_ROWS : 1);
+        stage->partition.boxes *= cut(stage, d, d == across ? WF__STRIP_ROWS : 1);
     return true;
 }
 
-/* Blocks: boxes of about `left` points, inner axes whole first. Reductions are cut by the shape alone, everything else
+/* Boxes of about `left` points, inner axes whole first. Reductions are cut by the shape alone, everything else
  * into up to 64 parts that are worth a thread's while; lines, of which a call does several, into what a first-level
  * cache holds. true: they are strips. */
-static bool cut_blocks(wf__stage *stage)
+static bool cut_boxes(wf__stage *stage)
 {
     int64_t points = 1, left = WF__BOX_CHAIN;
-    int rank = stage->body.rank;
-    stage->blocks = stage->parts = 1;
+    int rank = stage->lowered.rank;
+    stage->partition.boxes = stage->reduce.parts = 1;
     for (int d = 0; d < rank; ++d)
         points *= stage->extent[d]; /* countable() has seen to it that this fits */
     stage->empty = points == 0;
-    if (stage->team.threads || stage->boxed) {
+    if (stage->team.threads || stage->partition.one_box_per_block) {
         for (int d = 0; d < rank; ++d)
-            stage->blocks *= cut(stage, d, stage->box.dim[d]);
+            stage->partition.boxes *= cut(stage, d, stage->partition.block.dim[d]);
         return false;
     }
-    if (stage->reduce && points) {
+    if (stage->reduce.axes && points) {
         cut_reduction(stage);
         return false;
     }
-    if (!stage->body.red_n && points) {
+    if (!stage->lowered.red_n && points) {
         if (cut_strips(stage))
             return true;
-        bool line = rank == 1 && !stage->copies_n && !stage->updates;
-        int64_t least = (int64_t)((uint64_t)(line ? WF__LINE_WORK : WF__PART_WORK) / (stage->work / (uint64_t)points));
+        bool line = rank == 1 && !stage->copies.n && !stage->promises.updates;
+        int64_t least =
+            (int64_t)((uint64_t)(line ? WF__LINE_WORK : WF__PART_WORK) / (stage->partition.work / (uint64_t)points));
         left = points / WF__MOST_PARTS_OF_STAGE > least ? points / WF__MOST_PARTS_OF_STAGE : least;
     }
     for (int d = rank - 1; d >= 0; --d) {
         int64_t n = stage->extent[d], unit = d == rank - 1 ? WF__LANE_STEP : d == rank - 2 ? WF__ROW_STEP : 1;
         int64_t size = left < 1 ? 1 : left;
         size = (size + unit - 1) / unit * unit;
-        while (d == rank - 1 && !stage->body.red_n && size < n && n % size && n % size < WF__LONG_ROW)
+        while (d == rank - 1 && !stage->lowered.red_n && size < n && n % size && n % size < WF__LONG_ROW)
             size += unit; /* rather than have a last part that is no long row */
-        stage->block[d] = size < n ? size : n > 0 ? n : 1;
+        stage->partition.box[d] = size < n ? size : n > 0 ? n : 1;
         left /= n > 0 ? n : 1;
-        stage->blocks *= n > 0 ? (n + stage->block[d] - 1) / stage->block[d] : 0;
+        stage->partition.boxes *= n > 0 ? (n + stage->partition.box[d] - 1) / stage->partition.box[d] : 0;
     }
     return false;
 }
@@ -139,11 +140,11 @@ static bool cut_blocks(wf__stage *stage)
 /* Rows so long that full vectors alone can do them, the last stepping back, as no point minds being computed twice. */
 static bool has_long_rows(const wf__stage *stage)
 {
-    const wf__ir *body = &stage->body;
+    const wf__ir *body = &stage->lowered;
     int last = body->rank - 1;
-    int64_t rest = stage->empty ? 0 : stage->extent[last] % stage->block[last];
-    if (stage->empty || body->red_n || stage->extent[last] > WF__LONGEST_ROW || stage->block[last] < WF__LONG_ROW ||
-        (rest && rest < WF__LONG_ROW))
+    int64_t rest = stage->empty ? 0 : stage->extent[last] % stage->partition.box[last];
+    if (stage->empty || body->red_n || stage->extent[last] > WF__LONGEST_ROW ||
+        stage->partition.box[last] < WF__LONG_ROW || (rest && rest < WF__LONG_ROW))
         return false;
     for (uint32_t i = 0; i < body->slot_n; ++i)
         if (body->slot[i].meets || (body->slot[i].read && body->slot[i].written))
@@ -154,14 +155,15 @@ static bool has_long_rows(const wf__stage *stage)
     return true;
 }
 
-/* The one axis that blocks divide, where it does not matter where a block ends; else -1. */
+/* The only axis that is cut, if boxes may end anywhere along it; else -1. */
 static int8_t slab_axis(const wf__stage *stage)
 {
     int8_t axis = -1;
-    if (stage->body.red_n || stage->team.threads || stage->boxed || stage->numbers || stage->blocks < 2)
+    if (stage->lowered.red_n || stage->team.threads || stage->partition.one_box_per_block ||
+        stage->partition.block_param || stage->partition.boxes < 2)
         return -1;
-    for (int8_t d = 0; d < stage->body.rank; ++d) {
-        if (stage->block[d] >= stage->extent[d])
+    for (int8_t d = 0; d < stage->lowered.rank; ++d) {
+        if (stage->partition.box[d] >= stage->extent[d])
             continue;
         if (axis >= 0)
             return -1;
@@ -197,7 +199,7 @@ static void find_rows(wf__ir *body)
 /* From the first byte to the last of what a slot names; of private memory: of a copy. */
 static uint64_t reach_of(const wf__stage *stage, uint32_t s)
 {
-    const wf__slot *slot = &stage->body.slot[s];
+    const wf__slot *slot = &stage->lowered.slot[s];
     const wf__mem_layout *mem = &stage->mem[s];
     uint64_t reach = 1; /* where there are no elements it may be anything */
     for (int d = 0; d < slot->rank; ++d)
@@ -208,8 +210,8 @@ static uint64_t reach_of(const wf__stage *stage, uint32_t s)
 /* Marks arrays so large that random accesses to them miss the caches of a core: code prefetches these accesses. */
 static void find_far(wf__stage *stage)
 {
-    for (uint32_t s = 0; s < stage->body.slot_n; ++s) {
-        wf__slot *slot = &stage->body.slot[s];
+    for (uint32_t s = 0; s < stage->lowered.slot_n; ++s) {
+        wf__slot *slot = &stage->lowered.slot[s];
         slot->far = !slot->element && !slot->scratch && !slot->shared && reach_of(stage, s) >= WF__LARGE_INDEXED;
     }
 }
@@ -217,7 +219,7 @@ static void find_far(wf__stage *stage)
 /* Is there an access of this kind whose index says another place for each lane? */
 static bool touches_apart(const wf__stage *stage, bool (*counts)(const wf__stage *stage, const wf__node *n))
 {
-    const wf__ir *body = &stage->body;
+    const wf__ir *body = &stage->lowered;
     wf__vary *vary = NULL;
     uint8_t *read = NULL;
     bool found = false, known = true;
@@ -245,7 +247,7 @@ static bool touches_apart(const wf__stage *stage, bool (*counts)(const wf__stage
 static bool picks(const wf__stage *stage, const wf__node *n)
 {
     enum { LINE = 64 };
-    const wf__slot *slot = &stage->body.slot[n->a];
+    const wf__slot *slot = &stage->lowered.slot[n->a];
     unsigned together = slot->record ? slot->record : 1;
     return n->op == WF__LOAD && together * wf__size(n->dtype) < LINE;
 }
@@ -257,7 +259,7 @@ static bool roams(const wf__stage *stage, const wf__node *n) { return reach_of(s
  * busy. */
 static void find_flows(wf__stage *stage, uint64_t points)
 {
-    wf__ir *body = &stage->body;
+    wf__ir *body = &stage->lowered;
     uint64_t bytes = 0;
     for (wf__ref r = 1; r < body->n; ++r)
         if (body->node[r].op == WF__LOAD)
@@ -271,7 +273,7 @@ static void find_flows(wf__stage *stage, uint64_t points)
 /* Sets the work of a stage, and how its code treats the caches. */
 static void estimate(wf__stage *stage)
 {
-    const wf__ir *body = &stage->body;
+    const wf__ir *body = &stage->lowered;
     uint64_t points = 1, bytes = 0;
     for (int d = 0; d < body->rank; ++d)
         points *= (uint64_t)stage->extent[d];
@@ -281,28 +283,29 @@ static void estimate(wf__stage *stage)
         if (memory && (body->slot[n->a].element || (n->op == WF__STORE && body->slot[n->a].rows)))
             bytes += wf__cost_bytes(n);
     }
-    stage->work = points * (wf__work_of_point(body) + 1);
-    stage->streams = bytes * points >= WF__STREAMED_BYTES && !touches_apart(stage, picks);
+    stage->partition.work = points * (wf__work_of_point(body) + 1);
+    stage->promises.streams = bytes * points >= WF__STREAMED_BYTES && !touches_apart(stage, picks);
     find_flows(stage, points);
 }
 
-/* Why boxes are as they are; the order of the questions is that of cut_blocks. */
+/* Why boxes are as they are; the order of the questions is that of cut_boxes. */
 static void explain_cut(wf__plan *plan, const wf__stage *stage, bool strips)
 {
     unsigned number = wf__stage_number(plan, stage);
-    if (stage->blocks != 1)
-        wf__plan_explain(plan, "partition", "stage %u has %lld boxes: %s", number, (long long)stage->blocks,
-                         stage->empty                             ? "there are no points"
-                         : stage->team.threads || stage->boxed    ? "each is a block of the recording"
-                         : stage->reduce && stage->body.kept_lane ? "accumulators of one stay in the first-level cache"
-                         : stage->reduce                          ? "the shape alone cuts the reduced axes"
-                         : stage->body.red_n                      ? "the shape alone cuts a reduction"
-                         : strips                                 ? "strips of lanes, across memory"
-                                                                  : "each is enough work for a thread");
-    if (stage->streams)
+    if (stage->partition.boxes != 1)
+        wf__plan_explain(
+            plan, "partition", "stage %u has %lld boxes: %s", number, (long long)stage->partition.boxes,
+            stage->empty                                                ? "there are no points"
+            : stage->team.threads || stage->partition.one_box_per_block ? "each is a block of the recording"
+            : stage->reduce.axes && stage->lowered.kept_lane ? "accumulators of one stay in the first-level cache"
+            : stage->reduce.axes                             ? "the shape alone cuts the reduced axes"
+            : stage->lowered.red_n                           ? "the shape alone cuts a reduction"
+            : strips                                         ? "strips of lanes, across memory"
+                                                             : "each is enough work for a thread");
+    if (stage->promises.streams)
         wf__plan_explain(plan, "partition", "stores of stage %u stream past the cache: it moves much memory, in rows",
                          number);
-    if (stage->long_rows)
+    if (stage->promises.long_rows)
         wf__plan_explain(plan, "partition", "rows of stage %u are long, and points may be computed twice", number);
 }
 
@@ -310,15 +313,15 @@ bool wf__pass_partition(wf__planning *p, uint32_t s)
 {
     wf__stage *stage = &p->plan->stage[s];
     if (!stage->scan.on) {
-        find_rows(&stage->body);
+        find_rows(&stage->lowered);
         find_far(stage);
         estimate(stage);
-        bool strips = cut_blocks(stage);
-        stage->long_rows = has_long_rows(stage);
-        stage->slabs = slab_axis(stage);
+        bool strips = cut_boxes(stage);
+        stage->promises.long_rows = has_long_rows(stage);
+        stage->partition.slabs = slab_axis(stage);
         if (p->plan->why)
             explain_cut(p->plan, stage, strips);
     }
-    stage->columns = p->rec->options.columns;
+    stage->promises.columns = p->rec->options.columns;
     return true;
 }

@@ -154,7 +154,7 @@ static bool add(maker *m, wf__ir *ir, int64_t along)
         return false;
     }
     ++m->at;
-    stage->proto = *ir;
+    stage->recorded = *ir;
     stage->space = m->space;
     stage->space.dim[m->how.axis] = along;
     return true;
@@ -356,8 +356,8 @@ static bool add_columns(maker *m)
 static bool uses(const wf__stage *stage, uint32_t object)
 {
     bool found = stage->scan.on && stage->scan.from == object;
-    for (uint32_t s = 0; s < stage->proto.slot_n; ++s)
-        found = found || stage->proto.slot[s].object == object;
+    for (uint32_t s = 0; s < stage->recorded.slot_n; ++s)
+        found = found || stage->recorded.slot[s].object == object;
     return found;
 }
 
@@ -369,10 +369,10 @@ static bool follows(const wf__plan *plan, uint32_t s, const wf__bind *bind)
     /* what else the scan's last kernels touch */
     wf__slot slot[2] = { { .object = how->from, .element = true },
                          { .object = how->to, .element = true, .written = true } };
-    wf__stage last = { .proto = { .slot = slot, .slot_n = 2 }, .space = scan->space };
+    wf__stage last = { .recorded = { .slot = slot, .slot_n = 2 }, .space = scan->space };
     return s < plan->stage_n && wf__may_be_guest(stage, &scan->space, how->to, bind) && uses(stage, how->to) &&
-           stage->proto.slot_n <= WF__SCAN_MOST_SLOTS && stage->proto.param_n <= WF__SCAN_MOST_PARAMS &&
-           wf__cost_recompute_of_all(&stage->proto) <= WF__SCAN_MOST_OPS &&
+           stage->recorded.slot_n <= WF__SCAN_MOST_SLOTS && stage->recorded.param_n <= WF__SCAN_MOST_PARAMS &&
+           wf__cost_recompute_of_all(&stage->recorded) <= WF__SCAN_MOST_OPS &&
            wf__may_change_places(plan, stage, &last, bind) && wf__may_change_places(plan, &last, stage, bind) &&
            (!how->computed || wf__may_change_places(plan, stage, scan, bind));
 }
@@ -416,7 +416,7 @@ static bool take(maker *m, wf__guest *guest, wf__stage *stage)
 static void drop_stage(wf__plan *plan, uint32_t s)
 {
     wf__stage *stage = &plan->stage[s];
-    wf__ir_free(&stage->proto);
+    wf__ir_free(&stage->recorded);
     wf__free(stage->view);
     memmove(stage, stage + 1, (plan->stage_n - s - 1) * sizeof *stage);
     --plan->stage_n;
@@ -463,9 +463,9 @@ static bool expand_scan(wf__plan *plan, uint32_t s, const wf__bind *bind)
 {
     const wf__stage *stage = &plan->stage[s];
     maker m = { .plan = plan, .at = s, .how = stage->scan, .space = stage->space, .bind = bind };
-    uint32_t hidden = stage->scan.computed ? 0 : stage->proto.hidden;
+    uint32_t hidden = stage->scan.computed ? 0 : stage->recorded.hidden;
     /* Its indices are right, and its joins are those that the processor calls. */
-    m.flags = stage->proto.flags & ~(uint32_t)(WF_FLAG_DEBUG | WF_FLAG_TRAP_NAN | WF_FLAG_FAST_MATH);
+    m.flags = stage->recorded.flags & ~(uint32_t)(WF_FLAG_DEBUG | WF_FLAG_TRAP_NAN | WF_FLAG_FAST_MATH);
     m.acc = m.how.dtype == WF_F32 ? WF_F64 : m.how.dtype;
     m.n = m.space.dim[m.how.axis];
     m.group_n = m.n / EIGHT;
@@ -473,7 +473,7 @@ static bool expand_scan(wf__plan *plan, uint32_t s, const wf__bind *bind)
     m.part_n = m.n ? (m.n - 1) / m.part + 1 : 1;
     bool ok = begin_scan(&m) && add_stages(&m);
     if (ok)
-        plan->stage[s].proto.hidden = hidden + m.feed.ir.hidden + m.then.ir.hidden;
+        plan->stage[s].recorded.hidden = hidden + m.feed.ir.hidden + m.then.ir.hidden;
     wf__guest_free(&m.feed);
     wf__guest_free(&m.then);
     return ok;
@@ -488,6 +488,6 @@ bool wf__pass_scans(wf__planning *p, uint32_t s)
         return expand_scan(p->plan, s, p->all);
     memcpy(stage->scan.from_stride, p->all[stage->scan.from].stride, sizeof stage->scan.from_stride);
     memcpy(stage->scan.to_stride, p->all[stage->scan.to].stride, sizeof stage->scan.to_stride);
-    stage->body.hidden = stage->proto.hidden;
+    stage->lowered.hidden = stage->recorded.hidden;
     return true;
 }

@@ -8,16 +8,17 @@ static bool is_access(const wf__node *n) { return n->op == WF__LOAD || n->op == 
 /* ---- which stages ---- */
 static bool fits(const wf__stage *stage, const wf__node *n)
 {
-    return is_access(n) ? n->b || stage->proto.slot[n->a].element
+    return is_access(n) ? n->b || stage->recorded.slot[n->a].element
                         : wf__op_is_pure(n->op) || n->op == WF__CONST || n->op == WF__PARAM || n->op == WF__INDEX ||
                               n->op == WF__DIM || n->op == WF__NOP;
 }
 
 bool wf__may_be_guest(const wf__stage *stage, const wf_shape *space, uint32_t object, const wf__bind *bind)
 {
-    const wf__ir *ir = &stage->proto;
+    const wf__ir *ir = &stage->recorded;
     bool good = !stage->scan.on && !ir->red_n && !ir->loops && !stage->dropped && !stage->team.threads &&
-                !stage->boxed && !(ir->flags & WF_FLAG_DEBUG) && stage->space.rank == space->rank &&
+                !stage->partition.one_box_per_block && !(ir->flags & WF_FLAG_DEBUG) &&
+                stage->space.rank == space->rank &&
                 !memcmp(stage->space.dim, space->dim, (size_t)space->rank * sizeof *space->dim);
     for (wf__ref r = 1; good && r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
@@ -67,10 +68,10 @@ static bool lower(wf__plan *plan, wf__guest *g)
 bool wf__guest_take(wf__plan *plan, wf__guest *g, wf__stage *stage)
 {
     g->on = true;
-    g->ir = stage->proto;
+    g->ir = stage->recorded;
     g->view = stage->view;
     g->view_n = stage->view_n;
-    stage->proto = (wf__ir){ 0 };
+    stage->recorded = (wf__ir){ 0 };
     stage->view = NULL;
     if (!lower(plan, g))
         return false;

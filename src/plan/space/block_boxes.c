@@ -61,7 +61,7 @@ static wf__ref number_along(wf__ir *ir, int axis, int64_t block)
 
 bool wf__number_boxes(wf__plan *plan, const wf_shape *block, wf__stage *stage)
 {
-    wf__ir *ir = &stage->proto;
+    wf__ir *ir = &stage->recorded;
     int rank = stage->space.rank;
     uint32_t first = ir->param_n;
     wf__ref number[WF_MAX_RANK] = { 0 };
@@ -80,8 +80,8 @@ bool wf__number_boxes(wf__plan *plan, const wf_shape *block, wf__stage *stage)
     if (asked)
         wf__plan_because(plan, "block boxes",
                          "the operator asks which block it is in: each is a box, with its numbers as parameters");
-    stage->numbers = asked ? first + 1 : 0;
-    stage->boxed = stage->boxed || asked;
+    stage->partition.block_param = asked ? first + 1 : 0;
+    stage->partition.one_box_per_block = stage->partition.one_box_per_block || asked;
     return ir->status == WF_OK;
 }
 
@@ -92,7 +92,7 @@ static uint8_t counts_along(const wf__stage *stage, const wf_shape *block, wf__r
     enum { DEPTH = 8 };
     wf__affine l;
     uint8_t found = 0;
-    if (!wf__as_affine(&stage->proto, r, stage->numbers, DEPTH, &l))
+    if (!wf__as_affine(&stage->recorded, r, stage->partition.block_param, DEPTH, &l))
         return 0;
     for (int d = 0; d < stage->space.rank; ++d) {
         if (!l.step[d] && !l.number[d])
@@ -108,7 +108,7 @@ static uint8_t counts_along(const wf__stage *stage, const wf_shape *block, wf__r
 /* The axis that all accesses of a slot count along in one place of their index; 0: there is none. */
 static uint8_t axis_of_all(const wf__stage *stage, const wf_shape *block, uint32_t slot, int place)
 {
-    const wf__ir *ir = &stage->proto;
+    const wf__ir *ir = &stage->recorded;
     uint8_t axis = 0;
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
@@ -127,7 +127,7 @@ static uint8_t axis_of_all(const wf__stage *stage, const wf_shape *block, uint32
 /* Copies an access; its indices count from the beginning of the space where its slot says so. */
 static wf__ref count_anew(const wf__stage *stage, const wf_shape *block, wf__ref r, const wf__ref *map, wf__ir *out)
 {
-    const wf__ir *in = &stage->proto;
+    const wf__ir *in = &stage->recorded;
     const wf__node *n = &in->node[r];
     const wf__ref *index = wf__tuple_at(in, n->b);
     wf__ref anew[WF_MAX_RANK];
@@ -145,9 +145,9 @@ static wf__ref count_anew(const wf__stage *stage, const wf_shape *block, wf__ref
 
 bool wf__shift_boxes(wf__plan *plan, const wf_shape *block, wf__stage *stage)
 {
-    wf__ir *ir = &stage->proto, out = { 0 };
+    wf__ir *ir = &stage->recorded, out = { 0 };
     bool any = false;
-    for (uint32_t s = 0; s < ir->slot_n && stage->numbers; ++s)
+    for (uint32_t s = 0; s < ir->slot_n && stage->partition.block_param; ++s)
         for (int k = 0; k < ir->slot[s].rank && ir->slot[s].shared; ++k) {
             ir->slot[s].shift[k] = axis_of_all(stage, block, s, k);
             any = any || ir->slot[s].shift[k];
@@ -199,9 +199,9 @@ void wf__set_per_block(wf__plan *plan, uint32_t first, uint32_t count, uint32_t 
     plan->per_block.main = first + main;
     for (uint32_t k = 0; k < count; ++k) {
         wf__stage *stage = &plan->stage[first + k];
-        stage->boxed = true;
-        stage->box = stage->space;
+        stage->partition.one_box_per_block = true;
+        stage->partition.block = stage->space;
         for (int d = 0; d < box->rank; ++d)
-            stage->box.dim[d] = k == main ? box->dim[d] : 1;
+            stage->partition.block.dim[d] = k == main ? box->dim[d] : 1;
     }
 }

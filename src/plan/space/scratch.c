@@ -104,7 +104,7 @@ static bool add_zeros(wf__plan *plan, uint32_t temp, unsigned dtype, const wf_sh
     wf__stage *stage = wf__plan_add_stage(plan, plan->stage_n);
     if (!stage)
         return false;
-    wf__ir *ir = &stage->proto;
+    wf__ir *ir = &stage->recorded;
     stage->space = *shape;
     wf__ir_init(ir, shape->rank, flags);
     uint32_t to = wf__slot_new(ir, dtype, shape->rank, true, temp);

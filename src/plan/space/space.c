@@ -103,7 +103,7 @@ static bool add_copy_stage(spacer *s, const wf__bind *b, uint32_t from, uint32_t
     wf__stage *stage = wf__plan_add_stage(s->plan, before ? s->copies_at++ : s->plan->stage_n);
     if (!stage)
         return false;
-    wf__ir *ir = &stage->proto;
+    wf__ir *ir = &stage->recorded;
     stage->space.rank = b->rank;
     memcpy(stage->space.dim, b->dim, sizeof b->dim);
     wf__ir_init(ir, b->rank, s->rec->ir.flags);
@@ -241,7 +241,7 @@ static wf__ref result_of(spacer *s, const wf__stage *stage, uint32_t k, wf__ir *
     for (int d = 0; d < s->space.rank; ++d)
         if (s->space.dim[d] == 0)
             return initial;
-    uint32_t slot = wf__slot_new(out, dtype, s->space.rank, true, stage->result[k]);
+    uint32_t slot = wf__slot_new(out, dtype, s->space.rank, true, stage->reduce.result[k]);
     wf__ref value = out->status == WF_OK ? wf__load(out, slot, 0, WF_BORDER_NONE, 0) : 0;
     if (ir->red[k].join == WF_JOIN_CUSTOM)
         return value; /* it began with the initial value */
@@ -280,7 +280,7 @@ static bool add_section(spacer *s, const wf__ir *in, wf_axes reduce, const wf_sh
         wf__ir_free(&ir);
         return wf__plan_no_memory(s->plan);
     }
-    post->proto = ir;
+    post->recorded = ir;
     post->space = *kept;
     post->dropped = reduce;
     return true;
@@ -290,14 +290,14 @@ static bool add_results(spacer *s, wf__stage *stage)
 {
     const wf__ir *ir = &s->rec->ir;
     wf_shape shape = wf__kept_shape(&s->space, s->reduce);
-    stage->reduce = s->reduce;
-    stage->result = wf__alloc(ir->red_n * sizeof *stage->result);
-    for (uint32_t k = 0; stage->result && k < ir->red_n; ++k) {
-        stage->result[k] = wf__plan_add_temp(s->plan, ir->red[k].dtype, &shape);
-        if (stage->result[k] == UINT32_MAX)
+    stage->reduce.axes = s->reduce;
+    stage->reduce.result = wf__alloc(ir->red_n * sizeof *stage->reduce.result);
+    for (uint32_t k = 0; stage->reduce.result && k < ir->red_n; ++k) {
+        stage->reduce.result[k] = wf__plan_add_temp(s->plan, ir->red[k].dtype, &shape);
+        if (stage->reduce.result[k] == UINT32_MAX)
             return false;
     }
-    return stage->result || wf__plan_no_memory(s->plan);
+    return stage->reduce.result || wf__plan_no_memory(s->plan);
 }
 
 static bool add_operator(spacer *s)
@@ -317,10 +317,10 @@ static bool add_operator(spacer *s)
         return false;
     }
     stage->space = s->space;
-    stage->proto = ir;
-    stage->proto.joiner = stage->join = join;
+    stage->recorded = ir;
+    stage->recorded.joiner = stage->join = join;
     if (!rec->ir.red_n) {
-        stage->box = s->box;
+        stage->partition.block = s->box;
         return !s->box.rank || (wf__number_boxes(s->plan, &rec->block, stage) &&
                                 (!s->per_block || wf__shift_boxes(s->plan, &rec->block, stage)));
     }
@@ -328,10 +328,10 @@ static bool add_operator(spacer *s)
         if (!add_results(s, stage))
             return false;
     } else {
-        stage->initial = wf__alloc(rec->ir.red_n * sizeof *stage->initial);
-        if (!stage->initial)
+        stage->reduce.initial = wf__alloc(rec->ir.red_n * sizeof *stage->reduce.initial);
+        if (!stage->reduce.initial)
             return wf__plan_no_memory(s->plan);
-        memcpy(stage->initial, rec->initial, rec->ir.red_n * sizeof *stage->initial);
+        memcpy(stage->reduce.initial, rec->initial, rec->ir.red_n * sizeof *stage->reduce.initial);
     }
     return true;
 }
@@ -405,10 +405,10 @@ static bool plan_team(spacer *s)
         wf__ir_free(&ir);
         return false;
     }
-    stage->proto = ir;
+    stage->recorded = ir;
     stage->space = s->space;
     stage->team = s->team;
-    stage->box = s->thread_box;
+    stage->partition.block = s->thread_box;
     return true;
 }
 
@@ -441,8 +441,9 @@ static bool choose_boxes(spacer *s)
     if (no_boxes && own->block.rank)
         wf__plan_because(s->plan, "block boxes", "blocks are no boxes: %s", no_boxes);
     else if (own->block.rank)
-        wf__plan_because(s->plan, "block boxes", "blocks may be boxes, and their sections are %s%s",
-                         why_not ? "no chain: " : "a chain in a worker's memory", why_not ? why_not : "");
+        wf__plan_because(s->plan, "block boxes", "blocks may be boxes, and their sections %s%s",
+                         why_not ? "do not run per block: " : "run per block, in a worker's memory",
+                         why_not ? why_not : "");
     return true;
 }
 

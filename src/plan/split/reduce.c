@@ -85,29 +85,29 @@ bool wf__split_result(splitter *s, group *g, wf__ref r, uint32_t frame, wf__ref 
 /* Later stages find the results in temps. */
 static bool finish_kept(splitter *s, const group *g, wf__stage *stage)
 {
-    stage->reduce = g->axes;
-    stage->result = wf__alloc(g->reduce_n * sizeof *stage->result);
-    for (uint32_t k = 0; stage->result && k < g->reduce_n; ++k)
-        stage->result[k] = s->result[g->reduce[k]] + is_second(g, k);
-    return stage->result || wf__plan_no_memory(s->plan);
+    stage->reduce.axes = g->axes;
+    stage->reduce.result = wf__alloc(g->reduce_n * sizeof *stage->reduce.result);
+    for (uint32_t k = 0; stage->reduce.result && k < g->reduce_n; ++k)
+        stage->reduce.result[k] = s->result[g->reduce[k]] + is_second(g, k);
+    return stage->reduce.result || wf__plan_no_memory(s->plan);
 }
 
 static bool finish_all(splitter *s, const group *g, wf__stage *stage)
 {
-    const wf__ir *body = &stage->proto;
-    stage->initial = wf__alloc(g->reduce_n * sizeof *stage->initial);
-    if (!stage->initial)
+    const wf__ir *body = &stage->recorded;
+    stage->reduce.initial = wf__alloc(g->reduce_n * sizeof *stage->reduce.initial);
+    if (!stage->reduce.initial)
         return wf__plan_no_memory(s->plan);
     for (uint32_t k = 0; k < g->reduce_n; ++k) {
         const wf__reduction *red = &body->red[k];
         bool own = red->join == WF_JOIN_CUSTOM || wf__has_points(&g->shape);
-        stage->initial[k] = own ? wf__red_start(red) : result_of_nothing((wf_join)red->join, red->dtype);
+        stage->reduce.initial[k] = own ? wf__red_start(red) : result_of_nothing((wf_join)red->join, red->dtype);
     }
     wf__stage *post = wf__plan_add_stage(s->plan, s->plan->stage_n); /* which may move the other ones */
     if (!post)
         return false;
-    body = &s->plan->stage[s->plan->stage_n - 2].proto;
-    wf__ir *ir = &post->proto;
+    body = &s->plan->stage[s->plan->stage_n - 2].recorded;
+    wf__ir *ir = &post->recorded;
     wf__ir_init(ir, 0, s->ir->flags);
     for (uint32_t p = 0; p < s->ir->param_n; ++p)
         wf__param(ir, s->ir->param[p]);
@@ -130,7 +130,7 @@ static bool add_joiner(splitter *s, const group *g, wf__stage *stage)
     wf__ir_init(&join, 0, s->ir->flags);
     bool any = false;
     for (uint32_t k = 0; k < g->reduce_n; ++k)
-        wf__red_new(&join, stage->proto.red[k].dtype, (wf_join)stage->proto.red[k].join);
+        wf__red_new(&join, stage->recorded.red[k].dtype, (wf_join)stage->recorded.red[k].join);
     for (uint32_t k = 0; k < g->reduce_n && join.status == WF_OK; ++k)
         if (is_second(g, k)) {
             any = true;
@@ -138,7 +138,7 @@ static bool add_joiner(splitter *s, const group *g, wf__stage *stage)
         }
     bool ok = join.status == WF_OK || wf__plan_no_memory(s->plan);
     if (ok && any)
-        stage->proto.joiner = stage->join = wf__plan_joiner(s->plan, &join);
+        stage->recorded.joiner = stage->join = wf__plan_joiner(s->plan, &join);
     wf__ir_free(&join);
     return ok && (!any || stage->join);
 }

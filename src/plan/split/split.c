@@ -512,7 +512,7 @@ static bool finish(splitter *s, group *g)
         wf__split_append(&g->ir, &g->store[i]);
     stage->space = g->shape;
     stage->scan = g->scan;
-    stage->proto = g->ir;
+    stage->recorded = g->ir;
     stage->view = g->view;
     stage->view_n = g->view_n;
     g->view = NULL;

@@ -6,10 +6,10 @@
 /* Writes the parameters of a box that is a block: those of the launch, then the block's number along each axis. */
 static void write_box_param(const wf__stage *stage, const uint64_t *param, const int64_t *lo, uint64_t *out)
 {
-    uint32_t first = stage->numbers - 1;
+    uint32_t first = stage->partition.block_param - 1;
     memcpy(out, param, first * sizeof *out);
-    for (int d = 0; d < stage->body.rank; ++d)
-        out[first + (uint32_t)d] = (uint64_t)(lo[d] / stage->block[d]);
+    for (int d = 0; d < stage->lowered.rank; ++d)
+        out[first + (uint32_t)d] = (uint64_t)(lo[d] / stage->partition.box[d]);
 }
 
 static void call_entry(const wf__launch *l, int64_t copy, const int64_t *lo, const int64_t *hi, uint64_t *acc)
@@ -18,7 +18,7 @@ static void call_entry(const wf__launch *l, int64_t copy, const int64_t *lo, con
     uint64_t param[WF__MOST_NUMBERED];
     if (l->copies)
         call.mem = wf__copies_use(l->copies, copy);
-    if (l->stage->numbers) {
+    if (l->stage->partition.block_param) {
         write_box_param(l->stage, call.param, lo, param);
         call.param = param;
     }
@@ -32,18 +32,18 @@ static void call_entry(const wf__launch *l, int64_t copy, const int64_t *lo, con
 static int64_t kept_point(const wf__stage *stage, const int64_t *index)
 {
     int64_t at = 0;
-    int lane = stage->body.rank - 1;
-    for (int d = 0; d < stage->body.kept; ++d)
+    int lane = stage->lowered.rank - 1;
+    for (int d = 0; d < stage->lowered.kept; ++d)
         at = at * stage->extent[d] + index[d];
-    return stage->body.kept_lane ? at * stage->extent[lane] + index[lane] : at;
+    return stage->lowered.kept_lane ? at * stage->extent[lane] + index[lane] : at;
 }
 
 /* Sets the addresses of results such that a box whose kept points begin at `first` fills the worker's part of `kept`. */
 static void redirect_results(const wf__launch *l, int worker, int64_t first, uint64_t *acc)
 {
-    for (uint32_t k = 0; k < l->stage->body.red_n; ++k) {
+    for (uint32_t k = 0; k < l->stage->lowered.red_n; ++k) {
         char *room = l->kept + (size_t)worker * l->kept_bytes + l->at[k];
-        acc[k] = (uint64_t)(uintptr_t)room - (uint64_t)first * wf__size(l->stage->body.red[k].dtype);
+        acc[k] = (uint64_t)(uintptr_t)room - (uint64_t)first * wf__size(l->stage->lowered.red[k].dtype);
     }
 }
 
@@ -54,20 +54,20 @@ static void run_consumer(const wf__launch *l, const int64_t *lo, const int64_t *
     wf__mem mem[WF__MOST_FUSED];
     wf__call call = l->consumer->call;
     int64_t from[WF_MAX_RANK], to[WF_MAX_RANK], last[WF_MAX_RANK];
-    int kept = stage->body.kept, lane = stage->body.rank - 1;
-    memcpy(mem, call.mem, next->body.slot_n * sizeof *mem);
-    for (uint32_t s = 0; s < next->body.slot_n; ++s)
-        for (uint32_t k = 0; k < stage->body.red_n; ++k)
-            if (next->mem[s].object == stage->result[k])
+    int kept = stage->lowered.kept, lane = stage->lowered.rank - 1;
+    memcpy(mem, call.mem, next->lowered.slot_n * sizeof *mem);
+    for (uint32_t s = 0; s < next->lowered.slot_n; ++s)
+        for (uint32_t k = 0; k < stage->lowered.red_n; ++k)
+            if (next->mem[s].object == stage->reduce.result[k])
                 mem[s].base = (char *)(uintptr_t)acc[k];
     call.mem = mem;
     memcpy(from, lo, (size_t)kept * sizeof *lo);
     memcpy(to, hi, (size_t)kept * sizeof *hi);
-    if (stage->body.kept_lane) {
+    if (stage->lowered.kept_lane) {
         from[kept] = lo[lane];
         to[kept] = hi[lane];
     }
-    if (next->body.rank == 1) { /* the kept points of a box are contiguous in its index space */
+    if (next->lowered.rank == 1) { /* the kept points of a box are contiguous in its index space */
         for (int d = 0; d <= lane; ++d)
             last[d] = hi[d] - 1;
         from[0] = kept_point(stage, lo);
@@ -79,15 +79,15 @@ static void run_consumer(const wf__launch *l, const int64_t *lo, const int64_t *
 int64_t wf__points_of_box(const wf__stage *stage, int64_t box, int64_t *lo, int64_t *hi)
 {
     int64_t part = 0, parts = 1;
-    for (int d = stage->body.rank - 1; d >= 0; --d) {
-        int64_t count = (stage->extent[d] + stage->block[d] - 1) / stage->block[d];
-        lo[d] = box % count * stage->block[d];
-        if (d >= stage->body.kept && !(stage->body.kept_lane && d == stage->body.rank - 1)) {
+    for (int d = stage->lowered.rank - 1; d >= 0; --d) {
+        int64_t count = (stage->extent[d] + stage->partition.box[d] - 1) / stage->partition.box[d];
+        lo[d] = box % count * stage->partition.box[d];
+        if (d >= stage->lowered.kept && !(stage->lowered.kept_lane && d == stage->lowered.rank - 1)) {
             part += box % count * parts;
             parts *= count;
         }
         box /= count;
-        hi[d] = lo[d] + stage->block[d] < stage->extent[d] ? lo[d] + stage->block[d] : stage->extent[d];
+        hi[d] = lo[d] + stage->partition.box[d] < stage->extent[d] ? lo[d] + stage->partition.box[d] : stage->extent[d];
     }
     return part;
 }
@@ -98,10 +98,10 @@ void wf__run_box(const wf__launch *l, int64_t box, int64_t copy, int worker)
     int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK], part = wf__points_of_box(stage, box, lo, hi);
     uint64_t kept[WF__MOST_FUSED];
     uint64_t *acc = l->partials.at;
-    acc = acc ? acc + (size_t)(stage->reduce ? part : box) * stage->body.red_n : NULL;
+    acc = acc ? acc + (size_t)(stage->reduce.axes ? part : box) * stage->lowered.red_n : NULL;
     if (l->consumer)
         redirect_results(l, worker, kept_point(stage, lo), acc = kept);
-    if (stage->reduce && stage->body.kept_lane)
+    if (stage->reduce.axes && stage->lowered.kept_lane)
         wf__partials_clear(stage, lo, hi, acc);
     call_entry(l, copy, lo, hi, acc);
     if (l->consumer)
@@ -123,23 +123,23 @@ int wf__threads_of(const wf__engine *e, const wf__limits *limits)
 bool wf__is_large(const wf__stage *stage, const wf__limits *limits)
 {
     int64_t points = 1;
-    for (int d = 0; limits->serial_below && d < stage->body.rank; ++d)
+    for (int d = 0; limits->serial_below && d < stage->lowered.rank; ++d)
         points *= stage->extent[d];
-    return stage->blocks > 1 &&
-           (limits->serial_below ? points >= limits->serial_below : stage->work >= WF__PARALLEL_WORK);
+    return stage->partition.boxes > 1 &&
+           (limits->serial_below ? points >= limits->serial_below : stage->partition.work >= WF__PARALLEL_WORK);
 }
 
 bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__stage *main, const wf__limits *limits)
 {
-    return wf__is_large(main, limits) && (!stage->updates || wf__threads_of(e, limits) > 1);
+    return wf__is_large(main, limits) && (!stage->promises.updates || wf__threads_of(e, limits) > 1);
 }
 
 /* In a short run, a thread's part is one call: several calls would cost more than an uneven division among threads that
  * start at different times. The duration of loops is unknown, so boxes with loops are divided one by one. */
 int64_t wf__least_of_call(const wf__stage *stage)
 {
-    uint64_t work = stage->work / (uint64_t)stage->blocks + 1;
-    return stage->body.loops ? 1 : (int64_t)(WF__CALL_WORK / work) + 1;
+    uint64_t work = stage->partition.work / (uint64_t)stage->partition.boxes + 1;
+    return stage->lowered.loops ? 1 : (int64_t)(WF__CALL_WORK / work) + 1;
 }
 
 bool wf__choose_code(wf__launch *l, wf__stage *stage, bool interpret, wf__failure *f)

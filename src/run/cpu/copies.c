@@ -10,25 +10,25 @@ static size_t elements_of(const wf__private *p) { return (size_t)p->elements * p
 /* Includes one more spread element, to which inactive lanes write. */
 static size_t bytes_of(const wf__stage *stage, const wf__private *p)
 {
-    size_t bytes = (elements_of(p) + p->spread) * wf__size(stage->body.slot[p->slot].dtype);
+    size_t bytes = (elements_of(p) + p->spread) * wf__size(stage->lowered.slot[p->slot].dtype);
     return (bytes + 2 * LINE) / LINE * LINE;
 }
 
 static size_t bytes_of_all(const wf__stage *stage)
 {
     size_t sum = 0;
-    for (uint32_t k = 0; k < stage->copies_n; ++k)
-        sum += bytes_of(stage, &stage->copies[k]);
+    for (uint32_t k = 0; k < stage->copies.n; ++k)
+        sum += bytes_of(stage, &stage->copies.at[k]);
     return sum;
 }
 
 int64_t wf__copies_most(const wf__stage *stage, int64_t wanted)
 {
-    uint64_t most = stage->expand_bytes / bytes_of_all(stage), points = 1;
-    for (int d = 0; d < stage->body.rank; ++d)
+    uint64_t most = stage->copies.most_bytes / bytes_of_all(stage), points = 1;
+    for (int d = 0; d < stage->lowered.rank; ++d)
         points *= (uint64_t)stage->extent[d];
-    for (uint32_t k = 0; k < stage->copies_n; ++k) {
-        uint64_t worth = 1 + wf__copies_worth(points * stage->copies[k].updates, elements_of(&stage->copies[k]));
+    for (uint32_t k = 0; k < stage->copies.n; ++k) {
+        uint64_t worth = 1 + wf__copies_worth(points * stage->copies.at[k].updates, elements_of(&stage->copies.at[k]));
         most = worth < most ? worth : most;
     }
     return most < 1 ? 1 : (uint64_t)wanted > most ? (int64_t)most : wanted;
@@ -36,14 +36,14 @@ int64_t wf__copies_most(const wf__stage *stage, int64_t wanted)
 
 bool wf__copies_begin(wf__copies *c, wf__mem_cache *memory, const wf__stage *stage, const wf__mem *mem, int64_t n)
 {
-    uint32_t slots = stage->body.slot_n;
+    uint32_t slots = stage->lowered.slot_n;
     *c = (wf__copies){ .stage = stage, .memory = memory, .n = n, .each = bytes_of_all(stage) };
     size_t bytes, cells;
     if (!wf__mul_size(c->each, (size_t)n, &bytes) || !wf__mul_size((size_t)n * slots, sizeof *c->mem, &cells))
         return false;
     bool needed = n > 1;
-    for (uint32_t k = 0; k < stage->copies_n; ++k)
-        needed = needed || !stage->copies[k].direct;
+    for (uint32_t k = 0; k < stage->copies.n; ++k)
+        needed = needed || !stage->copies.at[k].direct;
     c->mem = wf__alloc(cells);
     c->filled = wf__alloc0((size_t)n);
     c->base = needed ? wf__mem_alloc(memory, bytes) : NULL;
@@ -55,8 +55,8 @@ bool wf__copies_begin(wf__copies *c, wf__mem_cache *memory, const wf__stage *sta
         wf__mem *own = c->mem + (size_t)i * slots;
         size_t at = 0;
         memcpy(own, mem, slots * sizeof *mem);
-        for (uint32_t k = 0; k < stage->copies_n; ++k) {
-            const wf__private *p = &stage->copies[k];
+        for (uint32_t k = 0; k < stage->copies.n; ++k) {
+            const wf__private *p = &stage->copies.at[k];
             if (i > 0 || !p->direct)
                 own[p->slot].base = c->base + (size_t)i * c->each + at;
             at += bytes_of(stage, p);
@@ -98,14 +98,14 @@ static void fill_neutral(unsigned join, char *to, unsigned dtype, size_t n)
 const wf__mem *wf__copies_use(wf__copies *c, int64_t i)
 {
     const wf__stage *stage = c->stage;
-    const wf__mem *own = c->mem + (size_t)i * stage->body.slot_n;
+    const wf__mem *own = c->mem + (size_t)i * stage->lowered.slot_n;
     if (c->filled[i])
         return own;
     c->filled[i] = 1;
-    for (uint32_t k = 0; k < stage->copies_n; ++k) {
-        const wf__private *p = &stage->copies[k];
+    for (uint32_t k = 0; k < stage->copies.n; ++k) {
+        const wf__private *p = &stage->copies.at[k];
         if ((i > 0 || !p->direct) && p->elements)
-            fill_neutral(p->join, own[p->slot].base, stage->body.slot[p->slot].dtype, elements_of(p));
+            fill_neutral(p->join, own[p->slot].base, stage->lowered.slot[p->slot].dtype, elements_of(p));
     }
     return own;
 }
@@ -201,7 +201,7 @@ static void join_part(void *user, int64_t part, int worker)
     const joining *j = user;
     const wf__private *p = j->p;
     const wf__stage *stage = j->c->stage;
-    const wf__slot *from = &stage->body.slot[p->slot], *to = &stage->body.slot[p->target];
+    const wf__slot *from = &stage->lowered.slot[p->slot], *to = &stage->lowered.slot[p->target];
     uint64_t first = (uint64_t)part * part_of(p), left = p->elements - first;
     size_t n = left < part_of(p) ? (size_t)left : part_of(p), size = wf__size(from->dtype),
            at = first * p->spread * size;
@@ -210,7 +210,7 @@ static void join_part(void *user, int64_t part, int worker)
     for (int64_t i = p->direct; i < j->c->n; ++i) {
         if (!j->c->filled[i])
             continue;
-        char *own = j->c->mem[(size_t)i * stage->body.slot_n + p->slot].base + at;
+        char *own = j->c->mem[(size_t)i * stage->lowered.slot_n + p->slot].base + at;
         if (sum)
             join_packed(p->join, from->dtype, sum, own, n * p->spread);
         else
@@ -228,8 +228,8 @@ static void join_part(void *user, int64_t part, int worker)
 
 void wf__copies_join(wf__copies *c, wf__pool *pool, int threads, const wf__mem *mem)
 {
-    for (uint32_t k = 0; k < c->stage->copies_n; ++k) {
-        joining j = { c, &c->stage->copies[k], mem };
+    for (uint32_t k = 0; k < c->stage->copies.n; ++k) {
+        joining j = { c, &c->stage->copies.at[k], mem };
         int64_t parts = (int64_t)((j.p->elements + part_of(j.p) - 1) / part_of(j.p));
         if (parts > WF__JOINED_ALONE)
             wf__pool_run_on(pool, threads, parts, join_part, &j);

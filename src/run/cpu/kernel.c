@@ -19,7 +19,7 @@ static void run_range(void *user, int64_t first, int64_t end, int worker)
 static void run_group(void *user, int64_t group, int worker)
 {
     const wf__launch *l = user;
-    int64_t n = l->copies->n, boxes = l->stage->blocks, each = boxes / n, more = boxes % n;
+    int64_t n = l->copies->n, boxes = l->stage->partition.boxes, each = boxes / n, more = boxes % n;
     int64_t first = group * each + (group < more ? group : more), end = first + each + (group < more);
     for (int64_t box = first; box < end; ++box)
         wf__run_box(l, box, group, worker);
@@ -31,16 +31,16 @@ static void run_parallel(wf__launch *l)
     wf__pool *pool = l->engine->pool;
     int64_t least = wf__least_of_call(stage);
     if (l->consumer)
-        wf__pool_run_on(pool, l->workers, stage->blocks, run_one, l);
-    else if (l->copies && stage->in_order)
+        wf__pool_run_on(pool, l->workers, stage->partition.boxes, run_one, l);
+    else if (l->copies && stage->copies.in_order)
         wf__pool_run_on(pool, l->threads, l->copies->n, run_group, l);
     else if (l->copies)
-        wf__pool_run_on(pool, (int)l->copies->n, stage->blocks, run_one, l);
-    else if (stage->slabs >= 0)
+        wf__pool_run_on(pool, (int)l->copies->n, stage->partition.boxes, run_one, l);
+    else if (stage->partition.slabs >= 0)
         wf__run_slabs(l);
     else
-        wf__pool_run_several(pool, l->threads, stage->blocks, &(wf__several){ least, WF__MOST_OF_CALL * least, false },
-                             run_range, l);
+        wf__pool_run_several(pool, l->threads, stage->partition.boxes,
+                             &(wf__several){ least, WF__MOST_OF_CALL * least, false }, run_range, l);
 }
 
 /* Runs all boxes, on the pool or on the calling thread. */
@@ -49,11 +49,11 @@ static void run_boxes(wf__launch *l)
     const wf__stage *stage = l->stage;
     if (l->parallel && l->entry)
         run_parallel(l);
-    else if (l->copies && stage->in_order)
+    else if (l->copies && stage->copies.in_order)
         for (int64_t g = 0; g < l->copies->n; ++g)
             run_group(l, g, 0);
-    else if (stage->body.red_n || stage->boxed)
-        run_range(l, 0, stage->blocks, 0);
+    else if (stage->lowered.red_n || stage->partition.one_box_per_block)
+        run_range(l, 0, stage->partition.boxes, 0);
     else
         wf__run_all_points(l);
 }
@@ -63,9 +63,9 @@ static void run_boxes(wf__launch *l)
 static bool make_copies(wf__launch *l, wf__copies *c, wf__failure *f)
 {
     const wf__stage *stage = l->stage;
-    int64_t workers = l->parallel && (l->entry || stage->in_order) ? l->threads : 1;
-    int64_t wanted = stage->in_order && stage->groups ? stage->groups : workers;
-    wanted = wanted < stage->blocks ? wanted : stage->blocks;
+    int64_t workers = l->parallel && (l->entry || stage->copies.in_order) ? l->threads : 1;
+    int64_t wanted = stage->copies.in_order && stage->copies.groups ? stage->copies.groups : workers;
+    wanted = wanted < stage->partition.boxes ? wanted : stage->partition.boxes;
     if (!wf__copies_begin(c, l->engine->memory, stage, l->call.mem, wf__copies_most(stage, wanted)))
         return wf__out_of_memory(f, "private copies of an array");
     l->copies = c;
@@ -87,12 +87,12 @@ static bool add_consumer(wf__launch *l, wf__launch *consumer, wf__stage *next, c
     if (!consumer->entry)
         return true;
     size_t points = 1;
-    for (int d = 0; d < stage->body.rank; ++d)
-        if (d < stage->body.kept || (stage->body.kept_lane && d == stage->body.rank - 1))
-            points *= (size_t)stage->block[d];
-    for (uint32_t k = 0; k < stage->body.red_n; ++k) {
+    for (int d = 0; d < stage->lowered.rank; ++d)
+        if (d < stage->lowered.kept || (stage->lowered.kept_lane && d == stage->lowered.rank - 1))
+            points *= (size_t)stage->partition.box[d];
+    for (uint32_t k = 0; k < stage->lowered.red_n; ++k) {
         l->at[k] = l->kept_bytes;
-        l->kept_bytes += (points * wf__size(stage->body.red[k].dtype) + 63) & ~(size_t)63;
+        l->kept_bytes += (points * wf__size(stage->lowered.red[k].dtype) + 63) & ~(size_t)63;
     }
     l->workers = l->threads;
     l->kept = wf__mem_alloc(l->engine->memory, (size_t)l->workers * l->kept_bytes);
@@ -151,7 +151,7 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
                consumer;
     l.partials.stage = stage;
     double start = note ? wf__now() + wf__compiling(note, next) : 0;
-    uint32_t slots = stage->body.slot_n;
+    uint32_t slots = stage->lowered.slot_n;
     size_t scratch_bytes = 0;
     bool ok = true;
     if (slots > FEW && !(mem = wf__alloc(slots * sizeof *mem)))
@@ -170,11 +170,11 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
             if (!(l.scratch = wf__mem_alloc(e->memory, scratch_bytes)))
                 ok = wf__out_of_memory(f, "the interpreter");
         }
-        if (ok && stage->copies_n)
+        if (ok && stage->copies.n)
             ok = make_copies(&l, &copies, f);
         if (ok && next && !l.copies)
             ok = add_consumer(&l, &consumer, next, r->base, next_mem, f);
-        if (ok && stage->body.flags & WF_FLAG_DEBUG)
+        if (ok && stage->lowered.flags & WF_FLAG_DEBUG)
             ok = run_watched(&l, f);
         else if (ok)
             run_boxes(&l);
@@ -186,7 +186,7 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
             note_run(&l, next, start);
         atomic_fetch_add_explicit(&e->evaluated, 1 + (ok && l.consumer), memory_order_relaxed);
     }
-    if (ok && stage->body.red_n)
+    if (ok && stage->lowered.red_n)
         wf__partials_finish(&l.partials, r->param + r->plan->params);
     if (consumed)
         *consumed = l.consumer != NULL;

@@ -2,7 +2,10 @@
 #include "run/cpu/partials.h"
 #include "run/interp/joiner.h"
 
-static int64_t rows_of(const wf__stage *stage) { return stage->reduce ? stage->parts : stage->blocks; }
+static int64_t rows_of(const wf__stage *stage)
+{
+    return stage->reduce.axes ? stage->reduce.parts : stage->partition.boxes;
+}
 
 /* ---- neutral elements ---- */
 static void fill_elements(char *at, uint64_t bits, size_t size, size_t n)
@@ -14,7 +17,7 @@ static void fill_elements(char *at, uint64_t bits, size_t size, size_t n)
 
 void wf__partials_clear(const wf__stage *stage, const int64_t *lo, const int64_t *hi, const uint64_t *result)
 {
-    const wf__ir *body = &stage->body;
+    const wf__ir *body = &stage->lowered;
     const int64_t *extent = stage->extent;
     int64_t index[WF_MAX_RANK], lane = body->rank - 1;
     memcpy(index, lo, (size_t)body->rank * sizeof *lo);
@@ -37,14 +40,14 @@ void wf__partials_clear(const wf__stage *stage, const int64_t *lo, const int64_t
 /* The address of partial result k of a box, or of a part. */
 static void *partial_of(const wf__partials *p, int64_t row, uint32_t k)
 {
-    uint64_t *at = &p->at[(size_t)row * p->stage->body.red_n + k];
-    return p->stage->reduce ? (void *)(uintptr_t)*at : at;
+    uint64_t *at = &p->at[(size_t)row * p->stage->lowered.red_n + k];
+    return p->stage->reduce.axes ? (void *)(uintptr_t)*at : at;
 }
 
 /* Joins the partial results lo .. hi - 1 into those of lo. */
 static void join_rows(const wf__partials *p, int64_t lo, int64_t hi)
 {
-    const wf__ir *body = &p->stage->body;
+    const wf__ir *body = &p->stage->lowered;
     if (hi - lo < 2)
         return;
     int64_t mid = lo + (hi - lo) / 2;
@@ -54,7 +57,8 @@ static void join_rows(const wf__partials *p, int64_t lo, int64_t hi)
         p->pairs[k] = partial_of(p, lo, k);
         p->pairs[body->red_n + k] = partial_of(p, mid, k);
     }
-    wf__join_pairs(body, p->pairs, p->stage->reduce ? (size_t)p->stage->kept : 1, p->pairs + 2 * body->red_n);
+    wf__join_pairs(body, p->pairs, p->stage->reduce.axes ? (size_t)p->stage->reduce.kept : 1,
+                   p->pairs + 2 * body->red_n);
 }
 
 void wf__partials_finish(const wf__partials *p, uint64_t *result)
@@ -62,14 +66,14 @@ void wf__partials_finish(const wf__partials *p, uint64_t *result)
     const wf__stage *stage = p->stage;
     if (!stage->empty)
         join_rows(p, 0, rows_of(stage));
-    for (uint32_t k = 0; !stage->reduce && k < stage->body.red_n; ++k) {
-        const wf__reduction *red = &stage->body.red[k];
-        result[k] = stage->initial[k];
+    for (uint32_t k = 0; !stage->reduce.axes && k < stage->lowered.red_n; ++k) {
+        const wf__reduction *red = &stage->lowered.red[k];
+        result[k] = stage->reduce.initial[k];
         if (!stage->empty && red->join == WF_JOIN_CUSTOM)
             result[k] = p->at[k]; /* a custom join starts at the initial value */
         else if (!stage->empty)
-            wf__eval(wf__join_op((wf_join)red->join), red->dtype, &result[k], &stage->initial[k], &p->at[k], &result[k],
-                     1);
+            wf__eval(wf__join_op((wf_join)red->join), red->dtype, &result[k], &stage->reduce.initial[k], &p->at[k],
+                     &result[k], 1);
     }
 }
 
@@ -77,17 +81,18 @@ void wf__partials_finish(const wf__partials *p, uint64_t *result)
 static size_t partial_bytes(const wf__stage *stage)
 {
     size_t rows = (size_t)rows_of(stage) + 2;
-    return stage->body.red_n ? rows * stage->body.red_n * sizeof(uint64_t) + wf__join_scratch(&stage->body) : 0;
+    return stage->lowered.red_n ? rows * stage->lowered.red_n * sizeof(uint64_t) + wf__join_scratch(&stage->lowered)
+                                : 0;
 }
 
 static size_t padded_bytes(const wf__stage *stage, uint32_t k) /* of the results of a part */
 {
-    return ((size_t)stage->kept * wf__size(stage->body.red[k].dtype) + 63) & ~(size_t)63;
+    return ((size_t)stage->reduce.kept * wf__size(stage->lowered.red[k].dtype) + 63) & ~(size_t)63;
 }
 
 bool wf__partials_begin(wf__partials *p, const wf__stage *stage, wf__mem_cache *memory, char *const *base)
 {
-    const wf__ir *body = &stage->body;
+    const wf__ir *body = &stage->lowered;
     size_t rows = (size_t)rows_of(stage);
     *p = (wf__partials){ .stage = stage };
     if (!body->red_n)
@@ -95,7 +100,7 @@ bool wf__partials_begin(wf__partials *p, const wf__stage *stage, wf__mem_cache *
     if (!(p->at = wf__mem_alloc(memory, partial_bytes(stage))))
         return false;
     p->pairs = (void **)(p->at + rows * body->red_n);
-    if (!stage->reduce)
+    if (!stage->reduce.axes)
         return true;
     for (uint32_t k = 0; k < body->red_n; ++k)
         p->parts_bytes += (rows - 1) * padded_bytes(stage, k);
@@ -104,7 +109,7 @@ bool wf__partials_begin(wf__partials *p, const wf__stage *stage, wf__mem_cache *
     char *at = p->parts;
     for (size_t row = 0; row < rows; ++row)
         for (uint32_t k = 0; k < body->red_n; ++k) {
-            p->at[row * body->red_n + k] = (uint64_t)(uintptr_t)(row ? at : base[stage->result[k]]);
+            p->at[row * body->red_n + k] = (uint64_t)(uintptr_t)(row ? at : base[stage->reduce.result[k]]);
             if (row) /* for row 0, `at` may be NULL */
                 at += padded_bytes(stage, k);
         }

@@ -18,8 +18,8 @@ static void set_scratch_mem(const wf__stage *stage, int64_t block, char *own, wf
 {
     int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK];
     wf__points_of_box(stage, block, lo, hi);
-    for (uint32_t s = 0; s < stage->body.slot_n; ++s) {
-        const wf__slot *slot = &stage->body.slot[s];
+    for (uint32_t s = 0; s < stage->lowered.slot_n; ++s) {
+        const wf__slot *slot = &stage->lowered.slot[s];
         int64_t elements = 0;
         if (!slot->shared)
             continue;
@@ -40,7 +40,7 @@ static void run_block(void *user, int64_t block, int worker)
         const wf__launch *l = &c->launch[worker * c->n + k];
         set_scratch_mem(l->stage, block, own, mem);
         wf__run_box(l, block, 0, worker);
-        mem += l->stage->body.slot_n;
+        mem += l->stage->lowered.slot_n;
     }
 }
 
@@ -53,7 +53,7 @@ static void init_worker(const per_block *c, int worker, char *const *base)
         *l = c->launch[k];
         wf__stage_mem(l->stage, base, mem);
         l->call.mem = mem;
-        mem += l->stage->body.slot_n;
+        mem += l->stage->lowered.slot_n;
     }
 }
 
@@ -100,7 +100,7 @@ bool wf__run_per_block(const wf__run *r, const wf__plan_step *step)
                     .own = own };
     double start = notes ? wf__now() + wf__compiling(notes, NULL) : 0;
     for (int k = 0; k < c.n; ++k)
-        c.slots += stage[k].body.slot_n;
+        c.slots += stage[k].lowered.slot_n;
     c.launch = wf__alloc0((size_t)(c.workers * c.n) * sizeof *c.launch);
     c.mem = wf__alloc0(((size_t)c.workers * c.slots + 1) * sizeof *c.mem);
     size_t bytes = (size_t)c.workers * own->bytes;
@@ -117,7 +117,7 @@ bool wf__run_per_block(const wf__run *r, const wf__plan_step *step)
     for (int w = 1; w < c.workers && ok; ++w)
         init_worker(&c, w, r->base);
     if (ok)
-        run_blocks(&c, r, stage->blocks, notes);
+        run_blocks(&c, r, stage->partition.boxes, notes);
     if (ok && notes)
         notes->run_s = wf__now() + wf__compiling(notes, NULL) - start;
     for (int k = 0; k < c.n && c.memory; ++k)

@@ -12,22 +12,22 @@ static void run_range(void *user, int64_t first, int64_t end, int worker)
     (void)worker;
     memcpy(hi, p->call.extent, sizeof hi);
     lo[p->axis] = first * p->each;
-    if (end < p->blocks)
+    if (end < p->slabs)
         hi[p->axis] = end * p->each;
     p->entry(&p->call, lo, hi, NULL);
 }
 
 static void cut_slabs(const wf__stage *stage, wf__prepared *out)
 {
-    out->axis = stage->slabs;
-    out->blocks = stage->blocks;
-    out->each = stage->block[stage->slabs];
+    out->axis = stage->partition.slabs;
+    out->slabs = stage->partition.boxes;
+    out->each = stage->partition.box[stage->partition.slabs];
     out->least = wf__least_of_call(stage);
 }
 
 static void run_slabs(wf__engine *e, const wf__limits *limits, const wf__prepared *p, bool turned)
 {
-    wf__pool_run_several(e->pool, wf__threads_of(e, limits), p->blocks,
+    wf__pool_run_several(e->pool, wf__threads_of(e, limits), p->slabs,
                          &(wf__several){ p->least, WF__MOST_OF_CALL * p->least, turned }, run_range, (void *)p);
 }
 
@@ -47,14 +47,14 @@ void wf__cpu_prepare(wf__plan *plan, char *const *base, wf__prepared *out)
     wf__stage *stage = plan->stage;
     out->entry = NULL;
     bool shared = wf__is_large(stage, &(wf__limits){ 0 });
-    if (plan->stage_n != 1 || plan->temp_n || stage->empty || stage->body.red_n || stage->copies_n || stage->boxed ||
-        (shared && (stage->slabs < 0 || stage->updates)))
+    if (plan->stage_n != 1 || plan->temp_n || stage->empty || stage->lowered.red_n || stage->copies.n ||
+        stage->partition.one_box_per_block || (shared && (stage->partition.slabs < 0 || stage->promises.updates)))
         return;
-    if (!wf__grow(&out->mem, &out->mem_cap, stage->body.slot_n, sizeof *out->mem))
+    if (!wf__grow(&out->mem, &out->mem_cap, stage->lowered.slot_n, sizeof *out->mem))
         return;
     wf__stage_mem(stage, base, out->mem);
     out->call = (wf__call){ .mem = out->mem, .extent = stage->extent };
-    out->blocks = 0;
+    out->slabs = 0;
     if (shared)
         cut_slabs(stage, out);
     wf__variant which = wf__stage_variant(stage, out->mem, shared);
@@ -65,7 +65,7 @@ void wf__cpu_run_prepared(wf__engine *e, wf__prepared *p, const uint64_t *param,
 {
     if (p->call.param != param) /* an unchanged cache line stays valid for the workers */
         p->call.param = param;
-    if (p->blocks)
+    if (p->slabs)
         run_slabs(e, limits, p, turned);
     else
         p->entry(&p->call, (const int64_t[WF_MAX_RANK]){ 0 }, p->call.extent, NULL);

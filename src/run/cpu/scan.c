@@ -470,7 +470,7 @@ static int64_t times(int64_t n, int64_t size) { return (n + size - 1) / size; }
 /* True if threads may share columns. A producer that would run twice must write nothing but the elements. */
 static bool can_share(const scan *s)
 {
-    const wf__ir *body = s->producer ? &s->producer->stage->body : NULL;
+    const wf__ir *body = s->producer ? &s->producer->stage->lowered : NULL;
     bool once = body && s->own_from && !part_fits(s, s->each);
     for (uint32_t k = 0; once && k < body->slot_n; ++k)
         if (body->slot[k].written && s->producer->stage->mem[k].object != s->producer->object)
@@ -505,14 +505,14 @@ static bool run_scan(scan *s, wf__pool *pool, int threads)
 /* True if the producer reads the old elements of the array that it writes. */
 static bool reads_own(const wf__ranged *producer)
 {
-    const wf__ir *body = &producer->stage->body;
+    const wf__ir *body = &producer->stage->lowered;
     bool reads = false;
     for (uint32_t k = 0; k < body->slot_n; ++k)
         reads = reads || (producer->stage->mem[k].object == producer->object && body->slot[k].read);
     return reads;
 }
 
-static uint64_t work_of(const wf__ranged *ranged) { return ranged ? ranged->stage->work : 0; }
+static uint64_t work_of(const wf__ranged *ranged) { return ranged ? ranged->stage->partition.work : 0; }
 
 bool wf__scan_run(wf__pool *pool, wf__mem_cache *memory, int threads, const wf__stage *stage, char *const *base,
                   const wf__ranged *producer, const wf__ranged *consumer)

@@ -5,7 +5,7 @@
 static void run_from(const wf__ranged *f, int d, int64_t *lo, int64_t *hi, int64_t first, int64_t end)
 {
     const int64_t *extent = f->stage->extent;
-    int rank = f->stage->body.rank;
+    int rank = f->stage->lowered.rank;
     int64_t size = 1;
     for (int k = d + 1; k < rank; ++k)
         size *= extent[k];
@@ -33,7 +33,7 @@ void wf__run_range(const wf__ranged *ranged, char *base, int64_t first, int64_t 
     int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK];
     wf__mem mem[WF__MOST_FUSED];
     wf__ranged moved = *ranged;
-    uint32_t slots = ranged->stage->body.slot_n;
+    uint32_t slots = ranged->stage->lowered.slot_n;
     memcpy(mem, ranged->call.mem, slots * sizeof *mem);
     for (uint32_t s = 0; s < slots; ++s)
         if (ranged->stage->mem[s].object == ranged->object)

@@ -44,7 +44,7 @@ static stage_code *get_stage_code(wf__engine *e, wf__stage *stage)
 /* True if the addresses allow stores that bypass the cache: output rows are aligned, and no written array is read. */
 static bool may_stream(const wf__stage *stage, const wf__mem *mem)
 {
-    const wf__ir *body = &stage->body;
+    const wf__ir *body = &stage->lowered;
     bool any = false;
     for (uint32_t s = 0; s < body->slot_n; ++s) {
         const wf__slot *slot = &body->slot[s];
@@ -67,11 +67,11 @@ static bool may_stream(const wf__stage *stage, const wf__mem *mem)
 
 wf__variant wf__stage_variant(const wf__stage *stage, const wf__mem *mem, bool parallel)
 {
-    bool one_point = stage->blocks == 1 && stage->body.rank == 1 && stage->extent[0] == 1;
-    return one_point || stage->body.flags & WF_FLAG_DEBUG ? WF__VARIANTS
-           : stage->updates && !parallel                  ? WF__SINGLE_THREAD
-           : stage->streams && may_stream(stage, mem)     ? WF__NONTEMPORAL
-                                                          : WF__PLAIN;
+    bool one_point = stage->partition.boxes == 1 && stage->lowered.rank == 1 && stage->extent[0] == 1;
+    return one_point || stage->lowered.flags & WF_FLAG_DEBUG   ? WF__VARIANTS
+           : stage->promises.updates && !parallel              ? WF__SINGLE_THREAD
+           : stage->promises.streams && may_stream(stage, mem) ? WF__NONTEMPORAL
+                                                               : WF__PLAIN;
 }
 
 /* ---- compiling ---- */
@@ -89,16 +89,18 @@ static int even_rows(int64_t n, int most)
  * code generator decides. */
 static int rows_at_once(const wf__engine *e, const wf__stage *stage)
 {
-    const wf__ir *body = &stage->body;
+    const wf__ir *body = &stage->lowered;
     for (uint32_t s = 0; s < body->slot_n; ++s)
         if (wf__is_crossed(&body->slot[s]))
-            return stage->work < WF__TRANSPOSED_WORK ? 1 : even_rows(stage->block[body->rank - 2], WF__TRANSPOSED_ROWS);
-    if (!stage->reduce || !body->kept_lane || body->kept + 1 >= body->rank)
+            return stage->partition.work < WF__TRANSPOSED_WORK
+                       ? 1
+                       : even_rows(stage->partition.box[body->rank - 2], WF__TRANSPOSED_ROWS);
+    if (!stage->reduce.axes || !body->kept_lane || body->kept + 1 >= body->rank)
         return 0;
     enum { PAGE = 4096 };
     int row = body->rank - 2, best = 4;
-    int64_t n = stage->block[row];
-    for (uint32_t s = 0; stage->work >= WF__ROWS_AHEAD_WORK && s < body->slot_n; ++s) {
+    int64_t n = stage->partition.box[row];
+    for (uint32_t s = 0; stage->partition.work >= WF__ROWS_AHEAD_WORK && s < body->slot_n; ++s) {
         int64_t bytes = stage->mem[s].stride[row] * (int64_t)wf__size(body->slot[s].dtype);
         if (!body->slot[s].element || !bytes || bytes <= -PAGE || bytes >= PAGE)
             continue;
@@ -111,12 +113,13 @@ static int rows_at_once(const wf__engine *e, const wf__stage *stage)
 
 static wf__code_options options_of(const wf__engine *e, const wf__stage *stage, wf__variant which, bool baseline)
 {
-    bool plain = !stage->body.loops && !stage->body.red_n && !stage->updates && !stage->copies_n;
-    int columns = stage->columns ? stage->columns : baseline; /* 0 = the code generator decides by cost */
+    bool plain = !stage->lowered.loops && !stage->lowered.red_n && !stage->promises.updates && !stage->copies.n;
+    int columns =
+        stage->promises.columns ? stage->promises.columns : baseline; /* 0 = the code generator decides by cost */
     return (wf__code_options){ .baseline = baseline,
                                .nontemporal = which == WF__NONTEMPORAL,
                                .columns = plain ? columns : 0,
-                               .long_rows = stage->long_rows && which != WF__NONTEMPORAL,
+                               .long_rows = stage->promises.long_rows && which != WF__NONTEMPORAL,
                                .rows_at_once = rows_at_once(e, stage),
                                .single_thread = which == WF__SINGLE_THREAD };
 }
@@ -141,7 +144,7 @@ static void note_code(wf__engine *e, const wf__stage *stage, stage_code *c, wf__
     uint32_t tile = atomic_load_explicit(&c->tile[which], memory_order_relaxed);
     int rows, columns, lanes;
     wf__code_options how = options_of(e, stage, which, atomic_load(&c->baseline[which]) != NULL);
-    if (!tile && wf__engine_tile(e, &stage->body, &how, &rows, &columns, &lanes)) {
+    if (!tile && wf__engine_tile(e, &stage->lowered, &how, &rows, &columns, &lanes)) {
         tile = (uint32_t)rows | (uint32_t)columns << 8 | (uint32_t)lanes << 16;
         atomic_store_explicit(&c->tile[which], tile, memory_order_relaxed);
     }
@@ -187,13 +190,14 @@ static wf__entry *set_entry(wf__engine *e, stage_code *c, wf__variant which, wf_
 /* The work after which baseline code has lost about as much time as its compilation saved. */
 static uint64_t worth_compiling(const wf__stage *stage)
 {
-    return WF__TIER_WORK + (uint64_t)stage->body.n * WF__TIER_WORK_OF_NODE;
+    return WF__TIER_WORK + (uint64_t)stage->lowered.n * WF__TIER_WORK_OF_NODE;
 }
 
 /* True if the stage starts with baseline code. The work of loops is unknown, so stages with loops do not. */
 static bool starts_as_baseline(const wf__stage *stage)
 {
-    return stage->body.flags & WF_FLAG_TIERED && !stage->body.loops && stage->work < worth_compiling(stage);
+    return stage->lowered.flags & WF_FLAG_TIERED && !stage->lowered.loops &&
+           stage->partition.work < worth_compiling(stage);
 }
 
 /* Adds this run to the work done by baseline code. Returns true to exactly one caller, once the total justifies final
@@ -203,7 +207,8 @@ static bool has_outgrown(const wf__stage *stage, stage_code *c, wf__variant whic
     wf__executable *x = atomic_load_explicit(&c->baseline[which], memory_order_acquire);
     if (!x)
         return false;
-    uint64_t done = atomic_fetch_add_explicit(&x->work, stage->work, memory_order_relaxed) + stage->work;
+    uint64_t done =
+        atomic_fetch_add_explicit(&x->work, stage->partition.work, memory_order_relaxed) + stage->partition.work;
     return done >= worth_compiling(stage) && atomic_compare_exchange_strong(&c->baseline[which], &x, NULL);
 }
 
@@ -216,7 +221,7 @@ static wf__entry *compile_stage(wf__engine *e, const wf__stage *stage, stage_cod
     double start = note ? wf__now() : 0;
     wf__entry *entry = atomic_load(&c->entry[which]); /* of baseline code, or NULL */
     const bool again = entry != NULL;
-    wf__held *held = wf__engine_get_code(e, &stage->body, &how, baseline ? &final : NULL, &found, &error);
+    wf__held *held = wf__engine_get_code(e, &stage->lowered, &how, baseline ? &final : NULL, &found, &error);
     if (held) {
         entry = set_entry(e, c, which, held);
         atomic_store(&c->hash[which], found.hash);
@@ -267,7 +272,7 @@ const wf__interp *wf__stage_interp(wf__engine *e, wf__stage *stage, wf__failure 
     if (c) {
         wf__mutex_lock(&e->lock);
         interp = atomic_load(&c->interp);
-        if (!interp && (interp = wf__interp_new(&stage->body, &f->text)))
+        if (!interp && (interp = wf__interp_new(&stage->lowered, &f->text)))
             atomic_store_explicit(&c->interp, interp, memory_order_release);
         wf__mutex_unlock(&e->lock);
     } else

@@ -101,7 +101,7 @@ static void compile_ahead(const wf__run *r)
         return;
     uint32_t n = 0, slots = 0;
     for (uint32_t s = 0; s < plan->stage_n; ++s)
-        slots = plan->stage[s].body.slot_n > slots ? plan->stage[s].body.slot_n : slots;
+        slots = plan->stage[s].lowered.slot_n > slots ? plan->stage[s].lowered.slot_n : slots;
     ahead a = { .engine = e, .plan = plan, .notes = r->notes };
     wf__mem *mem = wf__alloc((slots + 1) * sizeof *mem);
     a.stage = wf__alloc(plan->stage_n * (sizeof *a.stage + 1));

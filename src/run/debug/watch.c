@@ -12,11 +12,11 @@ typedef struct region { /* memory that slots write; the first of them owns the r
 
 static region written_region(const wf__stage *stage, uint32_t slot, const wf__mem *mem, wf__watch_slot *s)
 {
-    for (int d = 0; d < stage->body.slot[slot].rank; ++d) {
+    for (int d = 0; d < stage->lowered.slot[slot].rank; ++d) {
         int64_t reach = mem->dim[d] > 0 ? (mem->dim[d] - 1) * mem->stride[d] : 0;
         *(reach < 0 ? &s->lowest : &s->highest) += reach;
     }
-    region r = { .size = wf__size(stage->body.slot[slot].dtype) };
+    region r = { .size = wf__size(stage->lowered.slot[slot].dtype) };
     r.lo = (uintptr_t)mem->base + (uintptr_t)(s->lowest * (int64_t)r.size);
     r.hi = (uintptr_t)mem->base + (uintptr_t)((s->highest + 1) * (int64_t)r.size);
     return r;
@@ -45,7 +45,7 @@ static bool merge_regions(wf__watch_slot *slot, region *of, uint32_t n)
 
 static bool make_tables(wf__watch *w, const wf__mem *mem, const region *of)
 {
-    for (uint32_t s = 0; s < w->stage->body.slot_n; ++s) {
+    for (uint32_t s = 0; s < w->stage->lowered.slot_n; ++s) {
         wf__watch_slot *slot = &w->slot[s];
         const region *r = &of[slot->table];
         uint64_t elements = r->size ? (r->hi - r->lo) / r->size : 0;
@@ -62,8 +62,8 @@ static bool make_tables(wf__watch *w, const wf__mem *mem, const region *of)
 
 static void find_sights(wf__watch *w, wf__engine *engine, const wf__mem *mem)
 {
-    for (uint32_t s = 0; s < w->stage->body.slot_n; ++s) {
-        wf__sight *sight = w->stage->body.slot[s].written ? wf__sight_at(engine, mem[s].base) : NULL;
+    for (uint32_t s = 0; s < w->stage->lowered.slot_n; ++s) {
+        wf__sight *sight = w->stage->lowered.slot[s].written ? wf__sight_at(engine, mem[s].base) : NULL;
         if (sight)
             sight->time = 0;
         w->slot[s].sight = sight;
@@ -72,7 +72,7 @@ static void find_sights(wf__watch *w, wf__engine *engine, const wf__mem *mem)
 
 bool wf__watch_begin(wf__watch *w, wf__engine *engine, const wf__stage *stage, const wf__mem *mem)
 {
-    const wf__ir *body = &stage->body;
+    const wf__ir *body = &stage->lowered;
     *w = (wf__watch){ .stage = stage, .nan = body->flags & WF_FLAG_TRAP_NAN };
     w->slot = wf__alloc0((body->slot_n + 1) * sizeof *w->slot);
     region *of = wf__alloc0((body->slot_n + 1) * sizeof *of);
@@ -98,7 +98,7 @@ bool wf__watch_begin(wf__watch *w, wf__engine *engine, const wf__stage *stage, c
 
 void wf__watch_end(wf__watch *w)
 {
-    for (uint32_t s = 0; w->slot && s < w->stage->body.slot_n; ++s)
+    for (uint32_t s = 0; w->slot && s < w->stage->lowered.slot_n; ++s)
         if (w->slot[s].table == s)
             wf__free(w->slot[s].writer);
     wf__free(w->slot);
@@ -121,11 +121,11 @@ static int leading_axes(const wf__slot *s) { return s->scratch && !s->shared ? s
 static void add_array(const wf__watch *w, wf__str *out, uint32_t slot)
 {
     const wf__mem_layout *layout = &w->stage->mem[slot];
-    const wf__slot *s = &w->stage->body.slot[slot];
+    const wf__slot *s = &w->stage->lowered.slot[slot];
     const int front = leading_axes(s);
     wf__bind b = { .dtype = s->dtype, .rank = (uint8_t)(s->rank - front), .number = layout->number };
     char text[WF__CALLED];
-    b.name = wf__label_of(&w->stage->body, wf__array_ref(slot));
+    b.name = wf__label_of(&w->stage->lowered, wf__array_ref(slot));
     memcpy(b.dim, layout->dim + front, (size_t)b.rank * sizeof *b.dim);
     wf__str_add(out, wf__called(&b, s->scratch ? "scratch of the recording" : "a temporary of the recording", text));
 }
@@ -133,7 +133,7 @@ static void add_array(const wf__watch *w, wf__str *out, uint32_t slot)
 static int64_t number_of(const wf__watch *w, const int64_t *point)
 {
     int64_t at = 0;
-    for (int d = 0; d < w->stage->body.rank; ++d)
+    for (int d = 0; d < w->stage->lowered.rank; ++d)
         at = at * w->stage->extent[d] + point[d];
     return at;
 }
@@ -141,17 +141,17 @@ static int64_t number_of(const wf__watch *w, const int64_t *point)
 static void add_point(const wf__watch *w, wf__str *out, int64_t number)
 {
     int64_t point[WF_MAX_RANK];
-    for (int d = w->stage->body.rank - 1; d >= 0; --d) {
+    for (int d = w->stage->lowered.rank - 1; d >= 0; --d) {
         point[d] = number % w->stage->extent[d];
         number /= w->stage->extent[d];
     }
-    add_tuple(out, point, w->stage->body.rank);
+    add_tuple(out, point, w->stage->lowered.rank);
 }
 
 /* The program's name of the value that is read or written; NULL = none. */
 static const char *name_of(const wf__watch *w, const wf__node *n)
 {
-    const wf__ir *body = &w->stage->body;
+    const wf__ir *body = &w->stage->lowered;
     bool value = n->op == WF__STORE || n->op == WF__ACCUM || n->op == WF__ATOMIC;
     return wf__label_of(body, value ? n->c : (wf__ref)(n - body->node));
 }
@@ -169,7 +169,7 @@ void wf__watch_outside(wf__watch *w, const wf__node *n, const int64_t *index, co
 {
     if (!is_first(w, WF_ERR_BOUNDS))
         return;
-    const wf__slot *slot = &w->stage->body.slot[n->a];
+    const wf__slot *slot = &w->stage->lowered.slot[n->a];
     const int front = leading_axes(slot);
     const char *name = name_of(w, n);
     wf__str_add(&w->text, wf__function_of(n));
@@ -180,14 +180,14 @@ void wf__watch_outside(wf__watch *w, const wf__node *n, const int64_t *index, co
     wf__str_add(&w->text, " is outside ");
     add_array(w, &w->text, n->a);
     wf__str_add(&w->text, ", at point ");
-    add_tuple(&w->text, point, w->stage->body.rank);
+    add_tuple(&w->text, point, w->stage->lowered.rank);
 }
 
 void wf__watch_local(wf__watch *w, const wf__node *n, int64_t index, const int64_t *point)
 {
     if (!is_first(w, WF_ERR_BOUNDS))
         return;
-    const char *name = wf__label_of(&w->stage->body, (wf__ref)(n - w->stage->body.node));
+    const char *name = wf__label_of(&w->stage->lowered, (wf__ref)(n - w->stage->lowered.node));
     wf__str_addf(&w->text, "%s: index %lld is outside ", n->aux ? "wf_write" : "wf_read", (long long)index);
     if (n->d >> 16)
         wf__str_addf(&w->text, "axis %u of ", (unsigned)(n->d >> 16));
@@ -196,7 +196,7 @@ void wf__watch_local(wf__watch *w, const wf__node *n, int64_t index, const int64
     else
         wf__str_addf(&w->text, "local array %u of the recording", (unsigned)(n->d & 0xffff) + 1);
     wf__str_addf(&w->text, ", whose length is %u%s, at point ", (unsigned)n->c, n->d >> 16 ? " there" : "");
-    add_tuple(&w->text, point, w->stage->body.rank);
+    add_tuple(&w->text, point, w->stage->lowered.rank);
 }
 
 static bool is_nan(unsigned dtype, const void *value)
@@ -217,7 +217,7 @@ void wf__watch_same(wf__watch *w, const wf__node *n, uint64_t writer, const int6
     wf__str_add(&w->text, "two points, ");
     add_point(w, &w->text, (int64_t)writer - 1);
     wf__str_add(&w->text, " and ");
-    add_tuple(&w->text, point, w->stage->body.rank);
+    add_tuple(&w->text, point, w->stage->lowered.rank);
     wf__str_add(&w->text, ", write the same element of ");
     add_array(w, &w->text, n->a);
     wf__str_add(&w->text, n->op == WF__STORE ? "; say wf_accumulate, or write different ones"
@@ -235,7 +235,7 @@ void wf__watch_nan(wf__watch *w, const wf__node *n, const int64_t *point)
     wf__str_add(&w->text, " is stored in ");
     add_array(w, &w->text, n->a);
     wf__str_add(&w->text, ", by point ");
-    add_tuple(&w->text, point, w->stage->body.rank);
+    add_tuple(&w->text, point, w->stage->lowered.rank);
 }
 
 bool wf__watch_value(wf__watch *w, const wf__node *n, unsigned dtype, const void *value, const int64_t *point)
@@ -254,7 +254,7 @@ bool wf__watch_store(wf__watch *w, const wf__node *n, int64_t offset, const void
     }
     uint64_t me = (uint64_t)number_of(w, point) + 1;
     uint64_t *writer = s->writer && offset >= s->first && offset <= s->last ? &s->writer[offset - s->first] : NULL;
-    if (writer && *writer && *writer != me && !w->stage->body.red_n)
+    if (writer && *writer && *writer != me && !w->stage->lowered.red_n)
         wf__watch_same(w, n, *writer, point);
     if (writer)
         *writer = me;
@@ -263,7 +263,7 @@ bool wf__watch_store(wf__watch *w, const wf__node *n, int64_t offset, const void
 
 void wf__watch_unset(const wf__watch *w, wf__str *out)
 {
-    const wf__ir *body = &w->stage->body;
+    const wf__ir *body = &w->stage->lowered;
     for (wf__ref r = 1; r < body->n; ++r) {
         const wf__node *n = &body->node[r];
         const wf__watch_slot *s = &w->slot[n->op == WF__STORE ? n->a : 0];
@@ -288,7 +288,7 @@ void wf__watch_unset(const wf__watch *w, wf__str *out)
 bool wf__watch_has_sights(const wf__watch *w)
 {
     bool any = false;
-    for (uint32_t s = 0; s < w->stage->body.slot_n; ++s)
+    for (uint32_t s = 0; s < w->stage->lowered.slot_n; ++s)
         any = any || w->slot[s].sight;
     return any;
 }

@@ -31,24 +31,25 @@ static int ptx_of(int driver) { return !driver || driver >= 12090 ? 88 : driver 
 wf__ptx_options wf__gpu_options(const wf__plan *plan, const wf__stage *stage, const wf__mem *mem, int arch, int driver,
                                 bool join)
 {
-    bool completes = stage->body.red_n && !stage->reduce && wf__joins_boxes(stage) == join;
-    int last = stage->body.rank - 1;
-    bool rows = stage->reduce && !stage->body.kept_lane && stage->body.kept == last && stage->parts == 1 &&
-                stage->extent[last] <= WF__GPU_SHORT_ROW && stage->kept >= WF__GPU_MANY_ROWS;
+    bool completes = stage->lowered.red_n && !stage->reduce.axes && wf__joins_boxes(stage) == join;
+    int last = stage->lowered.rank - 1;
+    bool rows = stage->reduce.axes && !stage->lowered.kept_lane && stage->lowered.kept == last &&
+                stage->reduce.parts == 1 && stage->extent[last] <= WF__GPU_SHORT_ROW &&
+                stage->reduce.kept >= WF__GPU_MANY_ROWS;
     const wf__stage *post = completes ? wf__consumer_of(plan, stage) : NULL;
     return (wf__ptx_options){ .arch = arch,
                               .ptx = ptx_of(driver),
-                              .narrow = !join && wf__ptx_is_narrow(&stage->body, mem, stage->extent),
+                              .narrow = !join && wf__ptx_is_narrow(&stage->lowered, mem, stage->extent),
                               .team = stage->team,
-                              .initial = completes ? stage->initial : NULL,
-                              .post = post ? &post->body : NULL,
+                              .initial = completes ? stage->reduce.initial : NULL,
+                              .post = post ? &post->lowered : NULL,
                               .short_rows = rows && !join ? (int)stage->extent[last] : 0,
                               .results = plan->params + 1,
-                              .columns = stage->columns,
+                              .columns = stage->promises.columns,
                               .join = join,
-                              .copies = stage->copies,
-                              .copies_n = join ? 0 : stage->copies_n,
-                              .private_bytes = join ? 0 : stage->private_bytes };
+                              .copies = stage->copies.at,
+                              .copies_n = join ? 0 : stage->copies.n,
+                              .private_bytes = join ? 0 : stage->copies.block_bytes };
 }
 
 wf_status wf__gpu_stage_ptx(const wf__plan *plan, const wf__stage *stage, int arch, bool join, wf__str *out,
@@ -57,15 +58,15 @@ wf_status wf__gpu_stage_ptx(const wf__plan *plan, const wf__stage *stage, int ar
     if (join && !wf__joins_boxes(stage))
         return WF_OK;
     wf__ptx_code *code = wf__alloc0(sizeof *code);
-    wf__mem *mem = wf__alloc0((stage->body.slot_n + 1) * sizeof *mem);
+    wf__mem *mem = wf__alloc0((stage->lowered.slot_n + 1) * sizeof *mem);
     wf_status status = WF_ERR_MEMORY;
-    for (uint32_t s = 0; mem && s < stage->body.slot_n; ++s) {
+    for (uint32_t s = 0; mem && s < stage->lowered.slot_n; ++s) {
         memcpy(mem[s].stride, stage->mem[s].stride, sizeof mem[s].stride);
         memcpy(mem[s].dim, stage->mem[s].dim, sizeof mem[s].dim);
     }
     if (code && mem) {
         const wf__ptx_options how = wf__gpu_options(plan, stage, mem, arch, 0, join);
-        status = wf__ptx_emit(&stage->body, &how, code, error);
+        status = wf__ptx_emit(&stage->lowered, &how, code, error);
         if (status == WF_OK)
             wf__str_addn(out, wf__str_get(&code->text), code->text.len);
         wf__ptx_free(code);
@@ -79,7 +80,7 @@ wf_status wf__gpu_stage_ptx(const wf__plan *plan, const wf__stage *stage, int ar
 static bool make_kernel(wf__gpu_launch *l, bool join, wf__gpu_kernel_code *out, wf__note *note)
 {
     const wf__ptx_options how = wf__gpu_options(l->plan, l->stage, l->mem, l->gpu->arch, l->gpu->driver, join);
-    wf_status status = wf__ptx_emit(&l->stage->body, &how, &out->ptx, &l->failure->text);
+    wf_status status = wf__ptx_emit(&l->stage->lowered, &how, &out->ptx, &l->failure->text);
     if (status != WF_OK)
         l->failure->status = status;
     else
@@ -117,7 +118,7 @@ bool wf__gpu_get_code(wf__gpu_launch *l)
 /* ---- the grid ---- */
 static int64_t divided(int64_t n, int64_t by) { return n / by + (n % by != 0); }
 
-static int64_t boxes_along(const wf__stage *stage, int d) { return divided(stage->extent[d], stage->block[d]); }
+static int64_t boxes_along(const wf__stage *stage, int d) { return divided(stage->extent[d], stage->partition.box[d]); }
 
 /* Threads of a block: those of the best occupancy, but fewer if there is work for few blocks. */
 static unsigned block_threads(const wf__gpu_launch *l, int64_t threads)
@@ -144,11 +145,11 @@ static void shape_rows(wf__gpu_launch *l)
 {
     enum { WARP = 32, FEW = 8 /* one of so many */ };
     const wf__stage *stage = l->stage;
-    int last = stage->body.rank - 1;
+    int last = stage->lowered.rank - 1;
     int64_t width = l->code->body.ptx.width, extent = stage->extent[last], threads = divided(extent, width);
     l->rows = 1;
     for (int d = 0; d < last; ++d)
-        l->rows *= !stage->body.red_n || d < stage->body.kept ? stage->extent[d] : boxes_along(stage, d);
+        l->rows *= !stage->lowered.red_n || d < stage->lowered.kept ? stage->extent[d] : boxes_along(stage, d);
     unsigned n = block_threads(l, threads * l->rows), best = n;
     for (unsigned x = n; last > 0 && x >= WARP; x /= 2)
         if (idle_threads(extent, width, best) > threads / FEW &&
@@ -168,9 +169,9 @@ static bool is_aligned(const wf__gpu_launch *l)
     bool aligned = true;
     for (uint32_t i = 0; i < code->wide_n; ++i) {
         const wf__mem *m = &l->mem[code->wide[i]];
-        uint64_t bytes = (uint64_t)code->width * wf__size(l->stage->body.slot[code->wide[i]].dtype);
+        uint64_t bytes = (uint64_t)code->width * wf__size(l->stage->lowered.slot[code->wide[i]].dtype);
         aligned = aligned && wf__gpu_address(m->base) % bytes == 0;
-        for (int d = 0; d < l->stage->body.rank - 1; ++d)
+        for (int d = 0; d < l->stage->lowered.rank - 1; ++d)
             aligned = aligned && (l->stage->extent[d] < 2 || m->stride[d] % code->width == 0);
     }
     return aligned;
@@ -208,7 +209,7 @@ static uint64_t field_value(const wf__gpu_launch *l, const wf__ptx_field *f)
     case WF__PTX_ROWS:
         return (uint64_t)l->rows;
     case WF__PTX_BOX:
-        return (uint64_t)stage->block[f->axis];
+        return (uint64_t)stage->partition.box[f->axis];
     case WF__PTX_BOXES:
         return (uint64_t)boxes_along(stage, f->axis);
     case WF__PTX_WARPS:
@@ -216,7 +217,7 @@ static uint64_t field_value(const wf__gpu_launch *l, const wf__ptx_field *f)
     case WF__PTX_KEPT:
         return (uint64_t)l->cells;
     case WF__PTX_RECORD:
-        return has_aligned_records(mem, &stage->body.slot[f->number & ~WF__PTX_OF_POST], f->axis);
+        return has_aligned_records(mem, &stage->lowered.slot[f->number & ~WF__PTX_OF_POST], f->axis);
     case WF__PTX_ALIGNED:
         return is_aligned(l);
     case WF__PTX_REPORT:
@@ -269,13 +270,14 @@ static int64_t blocks_with_copies(const wf__gpu_launch *l, int64_t blocks)
 {
     enum { THREADS = 2048, MEMORY = 64 << 10 }; /* of a multiprocessor, or more */
     const wf__stage *stage = l->stage;
-    int64_t by_threads = THREADS / (l->block_x * l->block_y), by_memory = MEMORY / stage->private_bytes, points = 1;
+    int64_t by_threads = THREADS / (l->block_x * l->block_y), by_memory = MEMORY / stage->copies.block_bytes,
+            points = 1;
     int64_t most = (by_threads < by_memory ? by_threads : by_memory) * l->gpu->processors;
-    for (int d = 0; d < stage->body.rank; ++d)
+    for (int d = 0; d < stage->lowered.rank; ++d)
         points *= stage->extent[d];
-    for (uint32_t i = 0; i < stage->copies_n; ++i) {
-        int64_t worth =
-            points / WF__GPU_UPDATES_OF_BLOCK_COPY * stage->copies[i].updates / (int64_t)stage->copies[i].elements;
+    for (uint32_t i = 0; i < stage->copies.n; ++i) {
+        int64_t worth = points / WF__GPU_UPDATES_OF_BLOCK_COPY * stage->copies.at[i].updates /
+                        (int64_t)stage->copies.at[i].elements;
         most = worth < most ? worth : most;
     }
     most = most < 1 ? 1 : most < blocks ? most : blocks;
@@ -291,9 +293,9 @@ bool wf__gpu_start(wf__gpu_launch *l)
     if (stage->team.threads) {
         l->block_x = (unsigned)stage->team.threads;
         l->block_y = 1;
-        blocks = stage->blocks;
-    } else if (stage->body.red_n && !stage->body.kept_lane) {
-        l->warps = stage->reduce ? stage->kept * stage->parts : stage->blocks;
+        blocks = stage->partition.boxes;
+    } else if (stage->lowered.red_n && !stage->lowered.kept_lane) {
+        l->warps = stage->reduce.axes ? stage->reduce.kept * stage->reduce.parts : stage->partition.boxes;
         int64_t warps = divided(l->warps, l->code->body.ptx.rows);
         l->block_x = block_threads(l, warps * WF__LANES);
         l->block_y = 1;
@@ -301,12 +303,12 @@ bool wf__gpu_start(wf__gpu_launch *l)
     } else {
         shape_rows(l);
         blocks = l->blocks = l->tiles * divided(l->rows, l->block_y);
-        if (stage->copies_n)
+        if (stage->copies.n)
             blocks = blocks_with_copies(l, blocks);
     }
     if (l->note)
         l->note->threads = (int32_t)(l->block_x * l->block_y);
-    if (!(stage->body.flags & WF_FLAG_DEBUG))
+    if (!(stage->lowered.flags & WF_FLAG_DEBUG))
         return start_kernel(l, &l->code->body, blocks);
     l->watch = wf__gpu_watch_begin(l->gpu, stage, l->mem, l->failure);
     bool ok = l->watch && start_kernel(l, &l->code->body, blocks) && wf__gpu_watch_look(l->watch, l->failure);
@@ -319,7 +321,7 @@ bool wf__gpu_start(wf__gpu_launch *l)
 void wf__gpu_shape_join(wf__gpu_launch *l)
 {
     enum { THREADS = 256 };
-    unsigned most = (unsigned)wf__ptx_join_threads(&l->stage->body);
+    unsigned most = (unsigned)wf__ptx_join_threads(&l->stage->lowered);
     l->block_x = l->block_y = 1;
     l->ranges = 1;
     l->depth = 0;

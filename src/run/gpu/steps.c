@@ -11,14 +11,14 @@ enum { CELL = sizeof(uint64_t) }; /* holds an element of any dtype that is reduc
 static void address_results(wf__gpu_launch *l, char *const *base)
 {
     const wf__stage *stage = l->stage;
-    for (uint32_t k = 0; k < stage->body.red_n; ++k)
-        l->result[k] = stage->reduce ? base[stage->result[k]] : l->results + (size_t)k * CELL;
+    for (uint32_t k = 0; k < stage->lowered.red_n; ++k)
+        l->result[k] = stage->reduce.axes ? base[stage->reduce.result[k]] : l->results + (size_t)k * CELL;
 }
 
 /* Allocates `lines` of all cells, for a kernel to write and a later one to join. NULL = failure. */
 static char *take_lines(wf__gpu_launch *l, int64_t lines, size_t *bytes)
 {
-    uint32_t n = l->stage->body.red_n;
+    uint32_t n = l->stage->lowered.red_n;
     int64_t cells;
     size_t plane;
     if (!wf__mul_i64(lines, l->cells, &cells) || !wf__mul_size((size_t)cells, CELL, &plane) ||
@@ -64,8 +64,8 @@ static bool run_reduction(wf__gpu_launch *l, char *const *base)
     const wf__stage *stage = l->stage;
     size_t bytes = 0;
     char *from = NULL;
-    l->cells = stage->reduce ? stage->kept : 1;
-    l->lines = stage->empty ? 0 : stage->reduce ? stage->parts : stage->blocks;
+    l->cells = stage->reduce.axes ? stage->reduce.kept : 1;
+    l->lines = stage->empty ? 0 : stage->reduce.axes ? stage->reduce.parts : stage->partition.boxes;
     if (!wf__joins_boxes(stage))
         address_results(l, base);
     else if (l->lines && !(from = take_lines(l, l->lines, &bytes)))
@@ -95,9 +95,9 @@ static bool run_kernel(wf__gpu_launch *l, const wf__plan_step *step, char *const
 static bool run_step(wf__gpu_launch *l, const wf__plan_step *step, char *const *base)
 {
     const wf__stage *stage = l->stage, *consumer = wf__consumer_of(l->plan, stage);
-    const wf__ir *body = &stage->body;
+    const wf__ir *body = &stage->lowered;
     uint32_t slots = body->slot_n + 1;
-    wf__mem *mem = wf__alloc0((slots + (consumer ? consumer->body.slot_n : 0)) * sizeof *mem);
+    wf__mem *mem = wf__alloc0((slots + (consumer ? consumer->lowered.slot_n : 0)) * sizeof *mem);
     l->result = wf__alloc0((body->red_n + 1) * sizeof *l->result);
     bool ok = (mem && l->result) || wf__out_of_memory(l->failure, "a launch");
     if (ok) {
@@ -115,7 +115,10 @@ static bool run_step(wf__gpu_launch *l, const wf__plan_step *step, char *const *
     return ok;
 }
 
-static bool has_no_work(const wf__stage *stage) { return stage->empty && (stage->reduce || !stage->body.red_n); }
+static bool has_no_work(const wf__stage *stage)
+{
+    return stage->empty && (stage->reduce.axes || !stage->lowered.red_n);
+}
 
 static bool run_steps(const wf__gpu_launch *all, wf__plan *plan, char *const *base, wf__note *notes)
 {

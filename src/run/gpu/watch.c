@@ -34,7 +34,7 @@ wf__gpu_watch *wf__gpu_watch_begin(wf__gpu *gpu, const wf__stage *stage, const w
 {
     wf__gpu_watch *w = wf__alloc0(sizeof *w);
     bool ok = w && wf__watch_begin(&w->found, NULL, stage, mem) &&
-              (w->table = wf__alloc0((stage->body.slot_n + 1) * sizeof *w->table));
+              (w->table = wf__alloc0((stage->lowered.slot_n + 1) * sizeof *w->table));
     if (!ok)
         wf__out_of_memory(f, "debug mode");
     if (w) {
@@ -42,7 +42,7 @@ wf__gpu_watch *wf__gpu_watch_begin(wf__gpu *gpu, const wf__stage *stage, const w
         w->stage = stage;
     }
     ok = ok && (w->report = alloc_zeros(gpu, REPORT_BYTES, f));
-    for (uint32_t s = 0; ok && s < stage->body.slot_n; ++s) {
+    for (uint32_t s = 0; ok && s < stage->lowered.slot_n; ++s) {
         size_t bytes = table_bytes(w, s);
         ok = !bytes || (w->table[s] = alloc_zeros(gpu, bytes, f));
     }
@@ -56,7 +56,7 @@ void wf__gpu_watch_end(wf__gpu_watch *w)
 {
     if (!w)
         return;
-    for (uint32_t s = 0; w->table && s < w->stage->body.slot_n; ++s)
+    for (uint32_t s = 0; w->table && s < w->stage->lowered.slot_n; ++s)
         wf__gpu_give(w->gpu, w->table[s], table_bytes(w, s));
     wf__gpu_give(w->gpu, w->report, REPORT_BYTES);
     wf__free(w->table);
@@ -91,7 +91,7 @@ static bool may_be_unset(const wf__ir *body)
 static bool look_for_unset(wf__gpu_watch *w, wf__failure *f)
 {
     bool ok = true;
-    for (uint32_t s = 0; ok && s < w->stage->body.slot_n; ++s)
+    for (uint32_t s = 0; ok && s < w->stage->lowered.slot_n; ++s)
         ok = !w->table[s] || fetch(w, w->found.slot[s].writer, w->table[s], table_bytes(w, s), f);
     if (ok)
         wf__watch_unset(&w->found, &f->warning);
@@ -102,7 +102,7 @@ bool wf__gpu_watch_look(wf__gpu_watch *w, wf__failure *f)
 {
     uint64_t word[WF__PTX_REPORT_WORDS];
     int64_t point[WF_MAX_RANK], index[WF_MAX_RANK];
-    const wf__ir *body = &w->stage->body;
+    const wf__ir *body = &w->stage->lowered;
     if (!fetch(w, word, w->report, sizeof word, f))
         return false;
     uint32_t what = (uint32_t)word[WF__PTX_REPORT_WHAT];
