@@ -226,3 +226,20 @@ void wf__group_free(group *g)
     wf__free(g->recorded);
     wf__free(g->view);
 }
+
+wf__ref wf__split_append(wf__ir *ir, const pending *p)
+{
+    const wf__node *n = &p->node;
+    const wf__ref *pair = wf__tuple_at(ir, n->c); /* CAS */
+    wf__ref old = 0;
+    if (n->op == WF__STORE)
+        wf__store(ir, n->a, n->b, n->c, n->d);
+    else if (n->op == WF__ACCUM)
+        wf__accum(ir, n->a, n->b, wf__node_join(n), wf__node_mode(n), n->c, n->d);
+    else
+        old = n->op == WF__CAS ? wf__cas(ir, n->a, n->b, pair[0], pair[1], n->d)
+                               : wf__atomic(ir, n->a, n->b, wf__node_join(n), n->c, n->d);
+    if (p->result)
+        wf__store(ir, p->result - 1, 0, old, 0);
+    return old;
+}

@@ -20,47 +20,7 @@ static bool is_root(const splitter *s, wf__ref r)
 
 static bool writes(const wf__node *root) { return wf__op_is_store(root->op); }
 
-/* ---- reasons ---- */
-const char *wf__split_called(const splitter *s, wf__ref r, char text[WF__CALLED])
-{
-    const wf__node *n = &s->ir->node[r];
-    char name[WF__OBJECT_NAME];
-    if (wf__op_is_access(n->op))
-        snprintf(text, WF__CALLED, "%s %s %s", wf__function_of(n), n->op == WF__LOAD ? "of" : "to",
-                 wf__plan_object_name(s->plan, s->bind, s->ir->slot[n->a].object, name));
-    else
-        snprintf(text, WF__CALLED, "%%%u (%s)", (unsigned)r, wf__function_of(n));
-    return text;
-}
-
-/* Notes what moved the bound of the root's group. */
-static void note_cause(splitter *s, const char *what, wf__ref r)
-{
-    char called[WF__CALLED];
-    if (s->plan->why)
-        snprintf(s->cause, sizeof s->cause, "%s %.100s", what, wf__split_called(s, r, called));
-}
-
-static void explain_group(const splitter *s, uint32_t g, const wf_shape *shape, bool is_new)
-{
-    char text[WF__CALLED], of[160];
-    wf_shape_text(shape, of, sizeof of);
-    if (s->root)
-        wf__split_called(s, s->root, text);
-    else
-        snprintf(text, sizeof text, "a part of block %%%u", (unsigned)s->in);
-    wf__plan_explain(s->plan, "split", "%s %s group %u, of shape %s%s%s", text, is_new ? "begins" : "joins",
-                     (unsigned)g, of, *s->cause ? "; comes after " : "", s->cause);
-}
-
 /* ---- shapes, now that formals have extents ---- */
-static wf_shape bind_shape(const wf__bind *b)
-{
-    wf_shape shape = { .rank = b->rank };
-    memcpy(shape.dim, b->dim, sizeof shape.dim);
-    return shape;
-}
-
 static bool meet(splitter *s, wf__ref r, const wf_shape *with)
 {
     wf_shape *own = &s->shape[r];
@@ -126,7 +86,7 @@ static bool infer_node(splitter *s, wf__ref r, bool *wider)
     if (n->op == WF__END)
         return infer_states(s, r, wider);
     if (n->op == WF__LOAD && !n->b)
-        s->shape[r] = bind_shape(&s->bind[s->ir->slot[n->a].object]);
+        s->shape[r] = wf__bind_shape(&s->bind[s->ir->slot[n->a].object]);
     else if (n->op == WF__IOTA)
         s->shape[r] = s->ir->shape[n->shape];
     for (uint32_t i = n->op == WF__VIEW; i < count; ++i) /* a view's first operand is the value */
@@ -137,7 +97,7 @@ static bool infer_node(splitter *s, wf__ref r, bool *wider)
     if (n->op == WF__REDUCE)
         s->shape[r] = wf__kept_shape(&s->shape[r], n->c);
     if (n->op == WF__STORE && !n->b) {
-        wf_shape target = bind_shape(&s->bind[s->ir->slot[n->a].object]), both;
+        wf_shape target = wf__bind_shape(&s->bind[s->ir->slot[n->a].object]), both;
         if (!wf__broadcast(&s->shape[r], &target, &both) || both.rank != target.rank ||
             memcmp(both.dim, target.dim, (size_t)both.rank * sizeof *both.dim)) {
             char to[WF__CALLED], have[160];
@@ -171,233 +131,6 @@ static bool infer(splitter *s)
     return true;
 }
 
-/* A stage before group `at` that copies object `from` into a new temp. */
-static uint32_t snapshot(splitter *s, uint32_t at, uint32_t from)
-{
-    const wf__bind *b = &s->bind[from];
-    wf_shape shape = bind_shape(b);
-    uint32_t temp = wf__plan_add_temp(s->plan, b->dtype, &shape), source;
-    if (temp != UINT32_MAX)
-        s->plan->temp[temp - s->plan->objects].copy_of = from + 1;
-    group *g = temp == UINT32_MAX ? NULL : wf__group_add(s, at, &shape);
-    if (!g || !wf__split_slot(s, g, from, false, b->dtype, b->rank, &source))
-        return UINT32_MAX;
-    wf__node like = { .dtype = b->dtype };
-    wf__ref value = wf__load(&g->ir, source, 0, WF_BORDER_NONE, 0);
-    return wf__split_store(s, g, temp, &like, b->rank, value) ? temp : UINT32_MAX;
-}
-
-/* ---- placing one root ---- */
-void wf__split_spread(splitter *s)
-{
-    wf__ref operand[WF__MAX_OPERANDS];
-    do {
-        for (wf__ref r = s->last; r >= 1; --r) {
-            if (!s->cone[r] || wf__is_cut(s, r))
-                continue;
-            bool view = s->ir->node[r].op == WF__VIEW;
-            uint32_t count = wf__operands(s->ir, &s->ir->node[r], operand);
-            for (uint32_t i = 0; i < count; ++i)
-                s->cone[operand[i]] |= view && i == 0 ? WF__VIEWED : s->cone[r];
-        }
-    } while (s->in && wf__mark_loops(s->ir, s->cone, s->in, s->last));
-}
-
-bool wf__split_touch(splitter *s, const touch *t)
-{
-    if (!wf__grow(&s->touch, &s->touch_cap, s->touch_n + 1, sizeof *s->touch))
-        return wf__plan_no_memory(s->plan);
-    s->touch[s->touch_n++] = *t;
-    return true;
-}
-
-static bool add_touch(splitter *s, uint32_t object, uint32_t g, wf__ref node, bool store, bool gather)
-{
-    const touch t = { .object = object, .group = g, .node = node, .store = store, .gather = gather };
-    return wf__split_touch(s, &t);
-}
-
-wf__overlap wf__split_overlap(const splitter *s, uint32_t a, uint32_t b, bool gather)
-{
-    wf__overlap o = wf__object_overlap(s->plan, s->bind, a, b);
-    return o == WF__SAME && gather ? WF__PARTIAL : o;
-}
-
-/* A load before the store `root` that sees an earlier store: the two stores must not share a stage, so that between
- * them there is a moment to save what the load saw. */
-static uint32_t after_seen_stores(splitter *s, wf__ref root, uint32_t bound)
-{
-    uint32_t target = s->ir->slot[s->ir->node[root].a].object;
-    for (wf__ref r = 1; r < root; ++r) {
-        const wf__node *m = &s->ir->node[r];
-        if (!s->live[r] || m->op != WF__LOAD ||
-            wf__split_overlap(s, target, s->ir->slot[m->a].object, false) == WF__APART)
-            continue;
-        for (uint32_t i = 0; i < s->touch_n; ++i) {
-            const touch *t = &s->touch[i];
-            if (t->store && t->node < r && t->group + 1 > bound &&
-                wf__split_overlap(s, t->object, s->ir->slot[m->a].object, false) != WF__APART) {
-                bound = t->group + 1;
-                note_cause(s, "the store that is seen by", r);
-            }
-        }
-    }
-    return bound;
-}
-
-/* Accumulations into one array by one join: in which order they come does not matter. But where no points of one meet,
- * those of the other may meet them: then each is better, and in debug mode only right, by itself. */
-static bool commute(const splitter *s, const wf__node *n, const touch *t)
-{
-    const wf__node *m = &s->ir->node[t->node];
-    if (!t->store || n->op != WF__ACCUM || m->op != WF__ACCUM || wf__node_join(n) != wf__node_join(m))
-        return false;
-    if (wf__is_alone(n) || wf__is_alone(m))
-        return wf__are_parts(s->ir, n, m);
-    return s->ir->slot[n->a].object == t->object;
-}
-
-uint32_t wf__split_bound(splitter *s)
-{
-    uint32_t bound = 0;
-    s->cause[0] = 0;
-    for (wf__ref r = 1; r <= s->last; ++r) {
-        if (!s->cone[r])
-            continue;
-        const wf__node *m = &s->ir->node[r];
-        bool elsewhere = r != s->root && wf__is_cut(s, r);
-        /* a state may be used right there */
-        uint32_t home = elsewhere ? s->home[r] + (m->op != WF__STATE || s->cone[r] & WF__VIEWED) : 0;
-        if (home > bound) {
-            bound = home;
-            note_cause(s, "the result of", r);
-        }
-        for (uint32_t i = 0; m->op == WF__LOAD && i < s->touch_n; ++i) {
-            const touch *t = &s->touch[i];
-            if (t->store && t->node < r && t->group + 1 > bound &&
-                wf__split_overlap(s, t->object, s->ir->slot[m->a].object, false) != WF__APART) {
-                bound = t->group + 1;
-                note_cause(s, "what it reads:", t->node);
-            }
-        }
-    }
-    return bound;
-}
-
-uint32_t wf__split_effect_bound(splitter *s, wf__ref effect, uint32_t bound)
-{
-    const wf__node *n = &s->ir->node[effect];
-    for (uint32_t i = 0; i < s->touch_n; ++i) {
-        const touch *t = &s->touch[i];
-        wf__overlap o = wf__split_overlap(s, t->object, s->ir->slot[n->a].object, t->gather || wf__by_index(n));
-        bool together = o == WF__SAME && !(s->in && t->store && !t->early); /* else the order would be the wrong one */
-        uint32_t least = o == WF__APART ? 0 : together || commute(s, n, t) ? t->group : t->group + 1;
-        if (least > bound) {
-            bound = least;
-            note_cause(s, t->store ? "the earlier effect" : "the earlier read", t->node);
-        }
-    }
-    return after_seen_stores(s, effect, bound);
-}
-
-/* Broadcasting can make spaces that no array has: what first has that shape is at fault. */
-static bool countable(splitter *s, const wf_shape *shape)
-{
-    int64_t points;
-    if (wf__shape_count(shape, &points))
-        return true;
-    wf__ref r = 1;
-    while (r < s->last && (!s->live[r] || s->shape[r].rank != shape->rank ||
-                           memcmp(s->shape[r].dim, shape->dim, (size_t)shape->rank * sizeof *shape->dim)))
-        ++r;
-    char text[160];
-    wf_shape_text(shape, text, sizeof text);
-    return wf__plan_fail_at(s->plan, WF_SECTION_CALL, s->ir, r, WF_ERR_SHAPE,
-                            "%s: operands broadcast to %s, which has too many points", wf__function_of(&s->ir->node[r]),
-                            text);
-}
-
-uint32_t wf__split_choose(splitter *s, uint32_t bound, const wf_shape *shape, wf__ref reduce)
-{
-    if (!countable(s, shape))
-        return UINT32_MAX;
-    for (uint32_t g = bound; g < s->group_n; ++g) {
-        const group *to = &s->group[g];
-        bool fits = !to->scan.on && (!reduce || !to->reduce_n || to->axes == s->ir->node[reduce].c);
-        if (fits && to->shape.rank == shape->rank &&
-            !memcmp(to->shape.dim, shape->dim, (size_t)shape->rank * sizeof *shape->dim)) {
-            if (s->plan->why)
-                explain_group(s, g, shape, false);
-            return g;
-        }
-    }
-    if (s->plan->why)
-        explain_group(s, s->group_n, shape, true);
-    return wf__group_add(s, s->group_n, shape) ? s->group_n - 1 : UINT32_MAX;
-}
-
-uint32_t wf__split_save_old(splitter *s, uint32_t g)
-{
-    const wf__node *n = &s->ir->node[s->root];
-    for (wf__ref r = 1; r <= s->last; ++r) {
-        const wf__node *m = &s->ir->node[r];
-        if (!s->cone[r] || m->op != WF__LOAD)
-            continue;
-        uint32_t object = s->ir->slot[m->a].object, first = UINT32_MAX;
-        if (s->in ? wf__split_reads_old(s, r)
-                  : wf__by_index(n) && wf__split_overlap(s, s->ir->slot[n->a].object, object, true) != WF__APART)
-            first = g;
-        for (uint32_t i = 0; i < s->touch_n; ++i) {
-            const touch *t = &s->touch[i];
-            if (!t->store || t->node < r || t->object >= s->plan->objects)
-                continue;
-            wf__overlap o = wf__split_overlap(s, t->object, object, wf__split_gathers(s, r) || t->gather);
-            bool behind = t->group < g || (t->early && t->group == g && !s->group[g].map[r]);
-            bool late = o == WF__PARTIAL ? t->group <= g : o == WF__SAME && behind;
-            if (late && t->group < first)
-                first = t->group;
-        }
-        if (first == UINT32_MAX)
-            continue;
-        if (s->saved[r] == UINT32_MAX) {
-            char name[WF__OBJECT_NAME];
-            wf__plan_because(s->plan, "split",
-                             "group %u becomes a copy of %s, because %%%u must see what it holds before %s",
-                             (unsigned)first, wf__plan_object_name(s->plan, s->bind, object, name), (unsigned)r,
-                             first == g ? "its own group changes it" : "an earlier group changes it");
-            s->saved[r] = snapshot(s, first, object);
-            if (s->saved[r] == UINT32_MAX || !add_touch(s, object, first, r, false, false))
-                return UINT32_MAX;
-            ++g;
-        }
-        s->redirect[r] = s->saved[r];
-    }
-    /* whatever uses a redirected load is another value than in earlier roots: mark it for recording anew */
-    wf__ref operand[WF__MAX_OPERANDS];
-    for (wf__ref r = 1; r <= s->last; ++r) {
-        if (s->cone[r] && s->redirect[r] != UINT32_MAX)
-            s->cone[r] |= WF__ANEW;
-        if (!s->cone[r] || r == s->root || wf__is_cut(s, r))
-            continue;
-        uint32_t count = wf__operands(s->ir, &s->ir->node[r], operand);
-        for (uint32_t i = 0; i < count; ++i)
-            if (s->cone[operand[i]] & WF__ANEW)
-                s->cone[r] |= WF__ANEW;
-    }
-    return g;
-}
-
-bool wf__split_note_loads(splitter *s, uint32_t g)
-{
-    for (wf__ref r = 1; r <= s->last; ++r) {
-        const wf__node *m = &s->ir->node[r];
-        if (s->cone[r] && m->op == WF__LOAD && s->redirect[r] == UINT32_MAX &&
-            !add_touch(s, s->ir->slot[m->a].object, g, r, false, wf__split_gathers(s, r)))
-            return false;
-    }
-    return true;
-}
-
 static bool overlaps_itself(const splitter *s, wf__ref root)
 {
     uint32_t target = s->ir->slot[s->ir->node[root].a].object;
@@ -417,7 +150,7 @@ static bool place_store(splitter *s, wf__ref root, uint32_t g)
     wf_shape shape = s->shape[root];
     if (!overlaps_itself(s, root))
         return wf__split_store(s, &s->group[g], slot->object, n, slot->rank, s->group[g].map[n->c]) &&
-               wf__split_note_loads(s, g) && add_touch(s, slot->object, g, root, true, false);
+               wf__split_note_loads(s, g) && wf__split_add_touch(s, slot->object, g, root, true, false);
     /* through a temporary: the whole value first, then the array */
     char called[WF__CALLED];
     wf__plan_because(s->plan, "split", "%s goes through a temporary, because it reads this memory at other elements",
@@ -431,21 +164,14 @@ static bool place_store(splitter *s, wf__ref root, uint32_t g)
         return false;
     wf__ref value = wf__load(&copy->ir, source, 0, WF_BORDER_NONE, 0);
     return wf__split_store(s, copy, slot->object, n, slot->rank, value) &&
-           add_touch(s, slot->object, g + 1, root, true, false);
+           wf__split_add_touch(s, slot->object, g + 1, root, true, false);
 }
 
 static bool place_update(splitter *s, wf__ref root, uint32_t g)
 {
     s->home[root] = g;
     return wf__group_update(s, &s->group[g], root) && wf__split_note_loads(s, g) &&
-           add_touch(s, s->ir->slot[s->ir->node[root].a].object, g, root, true, true);
-}
-
-uint32_t wf__split_record(splitter *s, uint32_t g)
-{
-    memset(s->redirect, 0xff, s->ir->n * sizeof *s->redirect);
-    g = wf__split_save_old(s, g);
-    return g != UINT32_MAX && wf__group_record_cone(s, &s->group[g]) ? g : UINT32_MAX;
+           wf__split_add_touch(s, s->ir->slot[s->ir->node[root].a].object, g, root, true, true);
 }
 
 /* A pure node that later stages find in a temp. */
@@ -486,23 +212,6 @@ static bool place(splitter *s, wf__ref root)
 }
 
 /* ---- groups become stages ---- */
-wf__ref wf__split_append(wf__ir *ir, const pending *p)
-{
-    const wf__node *n = &p->node;
-    const wf__ref *pair = wf__tuple_at(ir, n->c); /* CAS */
-    wf__ref old = 0;
-    if (n->op == WF__STORE)
-        wf__store(ir, n->a, n->b, n->c, n->d);
-    else if (n->op == WF__ACCUM)
-        wf__accum(ir, n->a, n->b, wf__node_join(n), wf__node_mode(n), n->c, n->d);
-    else
-        old = n->op == WF__CAS ? wf__cas(ir, n->a, n->b, pair[0], pair[1], n->d)
-                               : wf__atomic(ir, n->a, n->b, wf__node_join(n), n->c, n->d);
-    if (p->result)
-        wf__store(ir, p->result - 1, 0, old, 0);
-    return old;
-}
-
 static bool finish(splitter *s, group *g)
 {
     wf__stage *stage = wf__plan_add_stage(s->plan, s->plan->stage_n);

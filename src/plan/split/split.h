@@ -97,21 +97,29 @@ typedef struct splitter {
     uint32_t hidden; /* effects that nobody sees */
 } splitter;
 
-/* What reasons call an effect or value of the recording: "wf_out to a", "%3 (wf_add)". */
-const char *wf__split_called(const splitter *s, wf__ref r, char text[WF__CALLED]);
-
 static inline bool wf__split_gathers(const splitter *s, wf__ref load) /* other elements than the points' own */
 {
     return s->ir->node[load].b || s->cone[load] & WF__VIEWED;
 }
 
-/* ---- split.c ---- */
+static inline wf_shape wf__bind_shape(const wf__bind *b)
+{
+    wf_shape shape = { .rank = b->rank };
+    memcpy(shape.dim, b->dim, sizeof shape.dim);
+    return shape;
+}
+
+/* ---- group.c ---- */
 bool wf__split_slot(splitter *s, group *g, uint32_t object, bool indexed, unsigned dtype, int rank, uint32_t *out);
 /* A store of a whole value of group g, at its end. */
 bool wf__split_store(splitter *s, group *g, uint32_t object, const wf__node *like, int rank, wf__ref value);
 /* An effect with its operands as group g has them now. */
 bool wf__split_effect(splitter *s, group *g, wf__ref r, pending *out);
 wf__ref wf__split_append(wf__ir *ir, const pending *p);
+
+/* ---- choose_group.c ---- */
+/* What reasons call an effect or value of the recording: "wf_out to a", "%3 (wf_add)". */
+const char *wf__split_called(const splitter *s, wf__ref r, char text[WF__CALLED]);
 wf__overlap wf__split_overlap(const splitter *s, uint32_t a, uint32_t b, bool gather);
 /* Marks all that the marked nodes up to s->last need, without what other groups leave in temporaries. */
 void wf__split_spread(splitter *s);
@@ -124,6 +132,7 @@ uint32_t wf__split_choose(splitter *s, uint32_t bound, const wf_shape *shape, wf
  * number now. */
 uint32_t wf__split_record(splitter *s, uint32_t g);
 bool wf__split_touch(splitter *s, const touch *t);
+bool wf__split_add_touch(splitter *s, uint32_t object, uint32_t g, wf__ref node, bool store, bool gather);
 /* Loads of the cone that would see an assignment made after them read a copy saved before it. Returns the root's group,
  * which moves when stages are inserted; UINT32_MAX: without memory. */
 uint32_t wf__split_save_old(splitter *s, uint32_t g);

@@ -1,4 +1,4 @@
-/* internal.h - a GPU's state, shared by gpu.c (opening), stream.c, memory.c, foreign.c (memory of others), module.c
+/* internal.h - a GPU's state, shared by gpu.c (opening), failure.c, stream.c, memory.c, foreign.c (memory of others), module.c
  * (assembled code), launch.c (kernels of a stage), steps.c (running plans) and watch.c (debug mode). */
 #ifndef WEFT_GPU_INTERNAL_H
 #define WEFT_GPU_INTERNAL_H
@@ -68,7 +68,7 @@ bool wf__gpu_use_memory(wf__gpu *gpu, wf__gpu_use *const *use, uint32_t n, wf__f
 bool wf__gpu_open_stream(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *failure);
 void wf__gpu_close_own(wf__gpu *gpu);   /* no-op if the GPU's own stream is not open */
 void wf__gpu_settle_here(wf__gpu *gpu); /* waits for all work, and ignores failures */
-/* True if the result of a driver call is success; else sets the failure. */
+/* failure.c: true if the result of a driver call is success; else sets the failure. */
 bool wf__gpu_ok(wf__gpu *gpu, const char *what, int result, wf__failure *failure);
 char *wf__gpu_take(wf__gpu *gpu, size_t bytes, wf__failure *failure);
 void wf__gpu_give(wf__gpu *gpu, char *at, size_t bytes); /* `bytes` as taken; used by the current stream alone */
