@@ -200,6 +200,36 @@ uint32_t wf__split_choose(splitter *s, uint32_t bound, const wf_shape *shape, wf
     return wf__group_add(s, s->group_n, shape) ? s->group_n - 1 : UINT32_MAX;
 }
 
+wf__overlap wf__split_access_overlap(const splitter *s, wf__ref effect, wf__ref load)
+{
+    const wf__node *node = s->ir->node;
+    bool gather = wf__by_index(&node[effect]) || wf__split_gathers(s, load);
+    return wf__split_overlap(s, s->ir->slot[node[effect].a].object, s->ir->slot[node[load].a].object, gather);
+}
+
+/* As in an index space (space.c), but that indices are not compared: what they have in common is not known. */
+bool wf__split_reads_old(splitter *s, wf__ref load)
+{
+    bool before = s->block[load] != s->in, elsewhere = false;
+    wf__ref last =
+        wf__turns_end(s->ir, load); /* a store further down the loop comes before the load of the next turn */
+    if (last < load)
+        last = load;
+    for (wf__ref e = s->in; e <= s->last; ++e) {
+        wf__overlap o = s->live[e] && wf__op_is_effect(s->ir->node[e].op) && s->cone[e]
+                            ? wf__split_access_overlap(s, e, load)
+                            : WF__APART;
+        if (o == WF__APART)
+            continue;
+        if (s->ir->node[e].op == WF__ACCUM)
+            return true;
+        if (!before && e < last)
+            return false;
+        elsewhere = elsewhere || o != WF__SAME;
+    }
+    return elsewhere;
+}
+
 uint32_t wf__split_save_old(splitter *s, uint32_t g)
 {
     const wf__node *n = &s->ir->node[s->root];

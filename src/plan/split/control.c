@@ -48,13 +48,6 @@ static bool same_shape(const wf_shape *a, const wf_shape *b)
 
 static uint32_t object_of(const splitter *s, wf__ref r) { return s->ir->slot[s->ir->node[r].a].object; }
 
-/* How two accesses to memory meet. */
-static wf__overlap meeting(const splitter *s, wf__ref effect, wf__ref load)
-{
-    bool gather = wf__by_index(&s->ir->node[effect]) || wf__split_gathers(s, load);
-    return wf__split_overlap(s, object_of(s, effect), object_of(s, load), gather);
-}
-
 static bool refuse(splitter *s, wf__ref effect, const char *why)
 {
     const wf__bind *b = &s->bind[object_of(s, effect)];
@@ -77,7 +70,7 @@ static bool stands_alone(splitter *s, const wf_shape *shape)
         for (wf__ref r = 1; r <= s->last; ++r) {
             if (!s->cone[r] || s->ir->node[r].op != WF__LOAD)
                 continue;
-            wf__overlap o = meeting(s, e, r);
+            wf__overlap o = wf__split_access_overlap(s, e, r);
             bool shifted =
                 o == WF__PARTIAL && s->block[r] == s->in && !s->ir->node[r].b && !wf__by_index(&s->ir->node[e]);
             if (!own && o != WF__APART)
@@ -88,27 +81,6 @@ static bool stands_alone(splitter *s, const wf_shape *shape)
         }
     }
     return true;
-}
-
-/* As in an index space (space.c), but that indices are not compared: what they have in common is not known. */
-bool wf__split_reads_old(splitter *s, wf__ref load)
-{
-    bool before = s->block[load] != s->in, elsewhere = false;
-    wf__ref last =
-        wf__turns_end(s->ir, load); /* a store further down the loop comes before the load of the next turn */
-    if (last < load)
-        last = load;
-    for (wf__ref e = s->in; e <= s->last; ++e) {
-        wf__overlap o = is_effect(s, e) && s->cone[e] ? meeting(s, e, load) : WF__APART;
-        if (o == WF__APART)
-            continue;
-        if (s->ir->node[e].op == WF__ACCUM)
-            return true;
-        if (!before && e < last)
-            return false;
-        elsewhere = elsewhere || o != WF__SAME;
-    }
-    return elsewhere;
 }
 
 /* Marks the states that leave and the effects of that shape, and gives them a home. */
@@ -162,25 +134,4 @@ bool wf__split_block(splitter *s, wf__ref loop)
             return false;
     }
     return true;
-}
-
-bool wf__split_state(splitter *s, group *g, wf__ref state, uint32_t frame, wf__ref *out)
-{
-    group *home = &s->group[s->home[state]];
-    const wf__node *n = &s->ir->node[state];
-    const wf_shape *shape = &s->shape[state];
-    if (g == home && !frame) {
-        *out = g->map[state];
-        return true;
-    }
-    if (s->saved[state] == UINT32_MAX) {
-        s->saved[state] = wf__plan_add_temp(s->plan, n->dtype, shape);
-        wf__plan_because(s->plan, "split", "the last value of variable %%%u goes to temporary t%u, as it is used %s",
-                         (unsigned)state, (unsigned)s->plan->temp_n - 1,
-                         g == home ? "at other places" : "in another group");
-        if (s->saved[state] == UINT32_MAX ||
-            !wf__split_store(s, home, s->saved[state], n, shape->rank, home->map[state]))
-            return false;
-    }
-    return wf__group_element(s, g, s->saved[state], n->dtype, shape, frame, out);
 }

@@ -243,3 +243,24 @@ wf__ref wf__split_append(wf__ir *ir, const pending *p)
         wf__store(ir, p->result - 1, 0, old, 0);
     return old;
 }
+
+bool wf__split_state(splitter *s, group *g, wf__ref state, uint32_t frame, wf__ref *out)
+{
+    group *home = &s->group[s->home[state]];
+    const wf__node *n = &s->ir->node[state];
+    const wf_shape *shape = &s->shape[state];
+    if (g == home && !frame) {
+        *out = g->map[state];
+        return true;
+    }
+    if (s->saved[state] == UINT32_MAX) {
+        s->saved[state] = wf__plan_add_temp(s->plan, n->dtype, shape);
+        wf__plan_because(s->plan, "split", "the last value of variable %%%u goes to temporary t%u, as it is used %s",
+                         (unsigned)state, (unsigned)s->plan->temp_n - 1,
+                         g == home ? "at other places" : "in another group");
+        if (s->saved[state] == UINT32_MAX ||
+            !wf__split_store(s, home, s->saved[state], n, shape->rank, home->map[state]))
+            return false;
+    }
+    return wf__group_element(s, g, s->saved[state], n->dtype, shape, frame, out);
+}

@@ -119,6 +119,10 @@ static inline wf_shape wf__bind_shape(const wf__bind *b)
 const char *wf__split_called(const splitter *s, wf__ref r, char text[WF__CALLED]);
 /* Returns how the memory of objects a and b overlaps; gather: one of the two is accessed by index. */
 wf__overlap wf__split_overlap(const splitter *s, uint32_t a, uint32_t b, bool gather);
+/* Returns how the elements that an effect and a load touch overlap. */
+wf__overlap wf__split_access_overlap(const splitter *s, wf__ref effect, wf__ref load);
+/* True if a load of the part of a block being placed reads the contents from before the part's group. */
+bool wf__split_reads_old(splitter *s, wf__ref load);
 /* Marks all that the marked nodes up to s->last need, except what other groups leave in temporaries. */
 void wf__split_spread(splitter *s);
 /* Returns the first group that may hold the marked nodes, by their operands. */
@@ -162,10 +166,6 @@ static inline bool wf__is_cut(const splitter *s, wf__ref r)
 bool wf__split_find_blocks(splitter *s);         /* sets `block`; false = out of memory */
 bool wf__split_find_leaves(splitter *s);         /* sets `leaves`, after `live`; false = out of memory */
 bool wf__split_block(splitter *s, wf__ref loop); /* places all of a block; false = failure */
-/* True if a load of the part being placed reads the contents from before the part's group. */
-bool wf__split_reads_old(splitter *s, wf__ref load);
-/* Sets *out to the last value of a STATE, in group g at a frame. */
-bool wf__split_state(splitter *s, group *g, wf__ref state, uint32_t frame, wf__ref *out);
 
 /* ---- dead_effects.c ---- */
 /* Clears `live` of effects that later ones overwrite, and of what they alone need. false = out of memory. */
@@ -192,6 +192,8 @@ bool wf__group_element(splitter *s, group *g, uint32_t object, unsigned dtype, c
                        wf__ref *out);
 /* Adds an effect by index to the end of the group. */
 bool wf__group_update(splitter *s, group *g, wf__ref root);
+/* Sets *out to the last value of a STATE, in group g at a frame. */
+bool wf__split_state(splitter *s, group *g, wf__ref state, uint32_t frame, wf__ref *out);
 bool wf__has_points(const wf_shape *shape);
 
 /* ---- split/reduce.c ---- */
