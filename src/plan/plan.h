@@ -12,8 +12,9 @@
 #include <stdatomic.h>
 
 enum { WF__CALLED = 320 };
-/* In messages: "'x' (f32 of shape (3, 4))", "array 2 of the recording (in order of first use; f32 of shape (3, 4))", or
- * what it is called instead if it has neither name nor number: "an array (f32 of shape (3, 4))". */
+/* Writes the name of an array for messages: "'x' (f32 of shape (3, 4))", or "array 2 of the recording (in order of first
+ * use; f32 of shape (3, 4))". Without name and number: "an array (f32 of shape (3, 4))", with `instead` as its first
+ * words. Returns text. */
 const char *wf__called(const wf__bind *b, const char *instead, char text[WF__CALLED]);
 static inline const char *wf__bind_called(const wf__bind *b, char text[WF__CALLED])
 {
@@ -33,10 +34,10 @@ typedef enum wf__target_kind {
     WF__GPU
 } wf__target_kind;
 
-/* What planning reads of a recording besides its sections and its shapes. Part of every key, as bytes: each byte of it
- * has a value, and a new field needs no other line. */
+/* What planning reads of a recording besides its sections and its shapes. Every key holds the whole struct as bytes, so
+ * that no field can be forgotten. */
 typedef struct wf__plan_options {
-    uint64_t expand_bytes; /* that private copies may take; 0 = WF__EXPAND_BYTES */
+    uint64_t expand_bytes; /* bytes that private copies may take; 0 = WF__EXPAND_BYTES */
     uint32_t objects;      /* arrays that the recording names; slot.object is an index of them */
     wf_axes reduce;        /* axes to reduce of an index space; WF_ALL_AXES = all, whatever the rank */
     uint8_t kind;          /* wf__kind_of_graph */
@@ -49,29 +50,29 @@ typedef struct wf__plan_options {
 _Static_assert(sizeof(wf__plan_options) == 24, "a key hashes no padding");
 
 enum { WF__SECTIONS = WF_SECTION_DEINIT + 1 };
-typedef struct wf__pass_log {
-    const char *after; /* the pass whose result is written; NULL = the names and decisions of all that apply */
-    wf__str *out;
+typedef struct wf__pass_log { /* a text about the passes of a plan */
+    const char *after; /* the pass whose result is written; NULL = names and decisions of all passes that apply */
+    wf__str *out;      /* the text */
 } wf__pass_log;
 
-typedef struct wf__recording { /* a finished one; what planning reads of it stands in wf__program_key */
+typedef struct wf__recording { /* a finished recording; wf__program_key has all that planning reads of it */
     wf__plan_options options;
     union {
-        wf__ir section[WF__SECTIONS]; /* by wf_section_id; n <= 1 where nothing was recorded */
+        wf__ir section[WF__SECTIONS]; /* by wf_section_id; n <= 1 = an empty section */
         struct {                      /* the same, by name */
             wf__ir ir;                /* WF_SECTION_CALL, the operator */
-            wf__ir post;              /* rank 0: reads reduction k as parameter ir.param_n + k */
-            wf__ir join;              /* rank 0, of custom joins (wf__ir.joiner) */
-            wf__ir init;              /* over the kept axes (without reductions: once), before the operator */
-            wf__ir deinit;            /* the same, after the operator */
+            wf__ir post;              /* rank 0; reduction k is its parameter ir.param_n + k */
+            wf__ir join;              /* rank 0; custom joins (wf__ir.joiner) */
+            wf__ir init;              /* before the operator, over the kept axes; without reductions, once */
+            wf__ir deinit;            /* after the operator, over the same axes */
         };
     };
-    uint64_t *initial;    /* [ir.red_n] bits, joined in once */
-    wf_shape space;       /* of WF__SPACE */
-    wf_shape block;       /* of blocks, without .reduce; rank 0: all points are one block */
-    uint32_t team_memory; /* bytes that threads of a block can share on the GPU; 0 = as on every GPU */
-    wf__str *why;         /* where planning writes the reasons of its decisions, NULL = nowhere; no part of any key */
-    const wf__pass_log *log; /* what planning writes of its passes, NULL = nothing; no part of any key */
+    uint64_t *initial;       /* [ir.red_n] bits of initial values, which are joined once */
+    wf_shape space;          /* the index space of a WF__SPACE */
+    wf_shape block;          /* extents of a block, without .reduce; rank 0 = all points are one block */
+    uint32_t team_memory;    /* shared memory of a thread block on the GPU, in bytes; 0 = as on every GPU */
+    wf__str *why;            /* reasons of decisions, which planning appends; NULL = no reasons; no part of any key */
+    const wf__pass_log *log; /* a text about the passes; NULL = no text; no part of any key */
 } wf__recording;
 _Static_assert(WF_SECTION_CALL == 0 && WF_SECTION_POST == 1 && WF_SECTION_JOIN == 2 && WF_SECTION_INIT == 3 &&
                    WF_SECTION_DEINIT == 4,
@@ -82,14 +83,15 @@ static inline uint64_t wf__expand_bytes(const wf__recording *rec)
     return rec->options.expand_bytes ? rec->options.expand_bytes : WF__EXPAND_BYTES;
 }
 
-typedef struct wf__mem_layout { /* a slot of a stage: what wf__mem needs besides the base address */
-    uint32_t object;
-    uint32_t number; /* debug mode: which array of the recording it is, from 1; 0: scratch, or a temporary */
-    int64_t offset;  /* in elements, from element [0, ..., 0] of the object */
-    int64_t stride[WF_MAX_RANK], dim[WF_MAX_RANK];
+typedef struct wf__mem_layout {  /* the layout of a slot: what wf__mem needs besides the base address */
+    uint32_t object;             /* the array */
+    uint32_t number;             /* in debug mode, the array's number in the recording; 0 = scratch, or a temporary */
+    int64_t offset;              /* elements from element [0, ..., 0] of the object */
+    int64_t stride[WF_MAX_RANK]; /* elements between neighbours along each axis */
+    int64_t dim[WF_MAX_RANK];    /* extents */
 } wf__mem_layout;
 
-/* Most copies of so many elements that cost no more than the updates of them. */
+/* Returns the most copies of so many elements that cost no more than the updates of `points` points; at least 1. */
 static inline uint64_t wf__copies_worth(uint64_t points, uint64_t elements)
 {
     enum { MOST = WF__COPIED_PER_UPDATE };
@@ -97,17 +99,19 @@ static inline uint64_t wf__copies_worth(uint64_t points, uint64_t elements)
     return n ? n : 1;
 }
 
-/* An element slot whose elements are not those at the points' own places: at point x, index k of the object is
- * start[k] + sum of step[k][d] * x[d] over the axes of the stage's space. */
+/* An element slot with elements at other places than the points' own: at point x, index k of the object is start[k] +
+ * the sum of step[k][d] * x[d] over the axes of the space. */
 typedef struct wf__slot_view {
     uint32_t slot;
     int64_t start[WF_MAX_RANK], step[WF_MAX_RANK][WF_MAX_RANK];
 } wf__slot_view;
 
-/* Most arrays and parameters of the stages that are inlined into a scan on a GPU: one kernel has room for all (ptx.h). */
+/* Bounds on arrays and parameters of the stages that are inlined into a scan on a GPU, since one kernel holds them all
+ * (ptx.h). */
 enum { WF__SCAN_MOST_SLOTS = 8, WF__SCAN_MOST_PARAMS = 64 };
-/* Elements along the axis that are a part: of a row along the innermost axis so many; else about as many in all columns
- * together, but not too few of each. A power of two, so that code for GPUs, which has it in it, is for most extents. */
+/* Returns the elements of a part of a scan along the axis: WF__SCAN_PART along the innermost axis; else about as many in
+ * all columns together, but at least WF__SCAN_ROWS or so of each. The number is a power of two. So code for GPUs, which
+ * contains the number, serves most extents. */
 static inline int64_t wf__scan_part(const wf_shape *space, int axis)
 {
     int64_t part = WF__SCAN_PART, most = WF__SCAN_PART;
@@ -118,13 +122,17 @@ static inline int64_t wf__scan_part(const wf_shape *space, int axis)
     return part;
 }
 
-/* A stage without a body: object `to`, a temp in C order, becomes the scan of `from`, of the stage's space. On GPUs
- * `from` may be what the recorded body stores in `to`, which then is computed within the scan's kernels (scan.c). */
+/* A scan of a whole array, of the stage's space. The stage has no body. */
 typedef struct wf__scan {
-    bool on, exclusive, reversed, computed;
+    bool on;        /* the stage is a scan */
+    bool exclusive; /* each element is joined with the elements before it, without itself */
+    bool reversed;  /* from the last element to the first */
+    bool computed;  /* on a GPU, the recorded body computes the scanned elements (scan/expand_scan.c) */
     uint8_t dtype, join, axis;
-    uint32_t from, to;
-    int64_t from_stride[WF_MAX_RANK], to_stride[WF_MAX_RANK]; /* set when layouts are known */
+    uint32_t from;                    /* object that is scanned */
+    uint32_t to;                      /* object of the result, a temporary in C order */
+    int64_t from_stride[WF_MAX_RANK]; /* strides of `from`, once layouts are known */
+    int64_t to_stride[WF_MAX_RANK];   /* strides of `to`, once layouts are known */
 } wf__scan;
 
 /* How the points of a kernel are cut into boxes. */
@@ -190,9 +198,9 @@ typedef struct wf__stage {
 typedef struct wf__temp { /* an array between stages; object number: recording's objects + index */
     uint8_t dtype;
     wf_shape shape;
-    int64_t stride[WF_MAX_RANK]; /* dense, in any order */
-    bool shared;                 /* a block's own, or nobody's: needs no memory */
-    uint32_t copy_of;            /* 1 + the object of the recording whose contents it holds; 0: none's */
+    int64_t stride[WF_MAX_RANK]; /* strides, dense in any order of axes */
+    bool no_storage;             /* the data is in memory of a block, or in registers of an inlined stage */
+    uint32_t copy_of;            /* 1 + the object of the recording that it is a copy of; 0 = no copy */
 } wf__temp;
 
 /* Stages of an index space's sections that run one after the other for a block, and then for the next block. */
@@ -225,50 +233,51 @@ typedef struct wf__plan {
     uint32_t stage_n, stage_cap;
     wf__temp *temp;
     uint32_t temp_n, temp_cap;
-    uint32_t objects; /* of the recording; temps follow */
-    uint32_t params;  /* of the recording; reductions' results follow */
-    uint32_t most_reds;
-    wf__per_block per_block;
-    wf__plan_step *step; /* in the order in which they run; each stage is in one of them */
+    uint32_t objects;        /* objects of the recording; temporaries follow */
+    uint32_t params;         /* parameters of the recording; results of reductions follow */
+    uint32_t most_reds;      /* most reductions of a stage whose results are parameters */
+    wf__per_block per_block; /* stages that run per block */
+    wf__plan_step *step;     /* in the order in which they run; each stage is in one of them */
     uint32_t step_n, step_cap;
-    wf__target_kind target;
-    _Atomic bool has_run;          /* code for its stages has been asked for */
-    const wf__recording *recorded; /* while the plan is made */
-    wf__str *why;                  /* then, too: the recording's */
-    wf_status status;              /* first error */
+    wf__target_kind target;        /* what the code is for */
+    _Atomic bool has_run;          /* code of its stages has been requested */
+    const wf__recording *recorded; /* the recording, while the plan is made */
+    wf__str *why;                  /* the recording's `why`, while the plan is made */
+    wf_status status;              /* the first error */
     char error[768];
-    wf__culprit about; /* the recording's operation that the error is about, in this section of it */
-    wf_section_id section;
+    wf__culprit about;     /* the operation that the error is about */
+    wf_section_id section; /* the section of this operation */
 } wf__plan;
 
-/* passes.c, the list of passes. `bind` has the recording's objects. false: plan->status and error say why; the caller
- * frees the plan either way. */
+/* passes.c: makes a plan by the list of passes. bind: [recording's objects]. Returns false on failure, with plan->status
+ * and plan->error set. The caller frees the plan in either case. */
 bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bind *bind);
-const char *wf__pass_name(size_t i); /* of the list of passes; NULL: there are not so many */
+const char *wf__pass_name(size_t i); /* of pass i of the list; NULL = the list is shorter */
 
-/* The join of partial results as backends get it; the caller frees it. NULL: plan->status says why. */
+/* Returns the lowered joiner of partial results, which the caller frees. NULL = failure, with plan->status set. */
 wf__ir *wf__plan_joiner(wf__plan *plan, const wf__ir *recorded);
 void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), void *user);
 void wf__plan_fail(wf__plan *plan, wf_status status, const char *format, ...) WF__PRINTF(3, 4);
-/* The same about operation r of that section, or of a copy of it, which `ir` is; false. */
+/* Sets the same error about operation r of `ir`, which is that section or a copy of it. Returns false. */
 bool wf__plan_fail_at(wf__plan *plan, wf_section_id section, const wf__ir *ir, wf__ref r, wf_status status,
                       const char *format, ...) WF__PRINTF(6, 7);
-/* The same about the first wf_in of an object, or (written) wf_out to it; false. */
+/* Sets the same error about the first wf_in of an object, or (written) wf_out to the object. Returns false. */
 bool wf__plan_fail_element(wf__plan *plan, uint32_t object, bool written, wf_status status, const char *format, ...)
     WF__PRINTF(5, 6);
-bool wf__plan_no_memory(wf__plan *plan);                 /* the same for want of memory; false */
-bool wf__plan_fail_in(wf__plan *plan, const wf__ir *ir); /* the error of a recording that a pass has made; false */
+bool wf__plan_no_memory(wf__plan *plan);                 /* sets the error; returns false */
+bool wf__plan_fail_in(wf__plan *plan, const wf__ir *ir); /* sets the error of this IR; returns false */
 
 /* ---- print.c ---- */
 enum { WF__OBJECT_NAME = 64 };
-/* What texts about the plan call an object: the name of its bind (of the recording's; may be NULL), "object 2", "t0". */
+/* Writes the name of an object for texts: that of its bind, "object 2", or "t0" for a temporary. bind: [recording's
+ * objects], or NULL. Returns text. */
 const char *wf__plan_object_name(const wf__plan *plan, const wf__bind *bind, uint32_t object,
                                  char text[WF__OBJECT_NAME]);
-/* Appends what is known of stage s: of its kernel, or before that has been laid out, of what was split off for it. */
+/* Appends the text of stage s: of its kernel, or before layout, of its recorded body. */
 void wf__plan_print_stage(const wf__plan *plan, const wf__bind *bind, uint32_t s, wf__str *out);
-/* Appends the text of a finished plan. `bind`: of the recording's objects, for their names; may be NULL. */
+/* Appends the text of a finished plan. bind: [recording's objects], for their names, or NULL. */
 void wf__plan_print(const wf__plan *plan, const wf__bind *bind, wf__str *out);
-/* Adds the line "topic: reason" to what the recording's `why` collects. Evaluates its arguments only if there is one. */
+/* Appends the line "topic: reason" to plan->why. Evaluates its arguments only if plan->why is not NULL. */
 #define wf__plan_because(plan, ...) ((plan)->why ? wf__plan_explain((plan), __VA_ARGS__) : (void)0)
 static inline unsigned wf__stage_number(const wf__plan *plan, const wf__stage *stage) /* for reasons */
 {
@@ -288,22 +297,24 @@ const wf__plan_step *wf__step_of(const wf__plan *plan, uint32_t s); /* the step 
 const wf__stage *wf__consumer_of(const wf__plan *plan, const wf__stage *stage);
 
 /* ---- parts of passes that others use ---- */
-/* loop_axes.c. Loops that have all the effects of a section become axes, where their turns do not depend on each other:
- * changes the section and says their extents, of which there may be none. `bind` has the recording's objects only. */
+/* loop_axes.c: makes axes of the loops that contain all effects of a section, if their turns are independent of each
+ * other. Changes the section, and sets the extents of the axes, of which there may be none. bind: [recording's
+ * objects]. */
 bool wf__plan_turns(wf__plan *plan, const wf__bind *bind, wf__ir *section, wf_shape *axes);
-/* layout.c. Reduced axes that had better be reduced by a stage of their own, before the others; 0: there are none. */
+/* layout.c: returns the reduced axes that a stage of its own should reduce before the others; 0 = none. */
 wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
-enum { WF__MOST_NUMBERED = 64 }; /* parameters of a stage whose boxes are blocks, with their numbers */
-wf__stage *wf__plan_add_stage(wf__plan *plan, uint32_t at); /* inserted before stage `at`; NULL without memory */
-/* Object number of a new temp, or UINT32_MAX. */
+enum { WF__MOST_NUMBERED = 64 }; /* parameters of a stage with numbers of blocks, these included */
+wf__stage *wf__plan_add_stage(wf__plan *plan,
+                              uint32_t at); /* inserts a stage before stage `at`; NULL = out of memory */
+/* Adds a temporary. Returns its object number; UINT32_MAX = out of memory. */
 uint32_t wf__plan_add_temp(wf__plan *plan, unsigned dtype, const wf_shape *shape);
-/* Whose contents an object has: its own, or those of the one that it is a copy of; UINT32_MAX: of none. */
+/* Returns the recording's object that the object is, or is a copy of; UINT32_MAX = none. */
 static inline uint32_t wf__plan_original(const wf__plan *plan, uint32_t object)
 {
     return object < plan->objects ? object : plan->temp[object - plan->objects].copy_of - 1;
 }
-void wf__temp_bind(const wf__temp *temp, wf__bind *out); /* without an address */
-/* The space with extent 1 along the reduced axes. */
+void wf__temp_bind(const wf__temp *temp, wf__bind *out); /* sets all but the address */
+/* Returns the space with extent 1 along the reduced axes. */
 wf_shape wf__kept_shape(const wf_shape *space, wf_axes reduce);
 static inline bool wf__has_one_point(const wf_shape *s)
 {

@@ -109,7 +109,7 @@ static void print_temp(const printer *p, uint32_t t)
     add_shape(p, &temp->shape);
     if (!dense)
         add_numbers(p, ", strides", temp->stride, temp->shape.rank);
-    add_flag(p, temp->shared, ", without memory");
+    add_flag(p, temp->no_storage, ", without memory");
     if (temp->copy_of) {
         wf__str_add(p->out, ", a copy of ");
         add_object(p, temp->copy_of - 1);

@@ -23,7 +23,8 @@ typedef struct maker {
     uint32_t flags;
     uint32_t groups, parts; /* objects of temps: what comes before each group of its part; before each part */
     int64_t n, group_n, part, part_n;
-    wf__guest feed, then; /* what computes the elements, what uses the result */
+    wf__inlined producer; /* computes the elements */
+    wf__inlined consumer; /* uses the result */
     bool keeps;           /* the result is stored */
     uint32_t like;        /* an object that has the extents of all; UINT32_MAX: there is none */
     const wf__bind *bind;
@@ -92,16 +93,16 @@ static uint32_t extents(const maker *m, wf__ir *ir)
 /* What is scanned, and what it becomes, in a new kernel: a slot with the extents of both. */
 static uint32_t operand(maker *m, wf__ir *ir)
 {
-    if (!m->feed.on)
+    if (!m->producer.on)
         return slot(m, ir, m->how.dtype, m->how.from);
-    wf__guest_begin(&m->feed, ir);
+    wf__inline_invariants(&m->producer, ir);
     return extents(m, ir);
 }
 
 static uint32_t result(maker *m, wf__ir *ir)
 {
-    if (m->then.on)
-        wf__guest_begin(&m->then, ir);
+    if (m->consumer.on)
+        wf__inline_invariants(&m->consumer, ir);
     return m->keeps ? slot(m, ir, m->how.dtype, m->how.to) : extents(m, ir);
 }
 
@@ -116,8 +117,8 @@ static wf__ref element(const maker *m, wf__ir *ir, uint32_t of, wf__ref i)
 static wf__ref read(maker *m, wf__ir *ir, uint32_t from, wf__ref i, wf__ref when)
 {
     wf__ref at = element(m, ir, from, i);
-    wf__ref x = m->feed.on ? wf__guest_point(&m->feed, ir, at, when, 0)
-                           : wf__load_when(ir, from, place(m, ir, at), WF_BORDER_NONE, 0, when);
+    wf__ref x = m->producer.on ? wf__inline_point(&m->producer, ir, at, when, 0)
+                               : wf__load_when(ir, from, place(m, ir, at), WF_BORDER_NONE, 0, when);
     return wf__cast(ir, x, m->acc);
 }
 
@@ -130,8 +131,8 @@ static void write(maker *m, wf__ir *ir, uint32_t to, wf__ref i, wf__ref value, w
                     y);
     if (m->keeps)
         wf__store(ir, to, place(m, ir, at), y, when);
-    if (m->then.on)
-        wf__guest_point(&m->then, ir, at, when, y);
+    if (m->consumer.on)
+        wf__inline_point(&m->consumer, ir, at, when, y);
 }
 
 static wf__ir fresh(const maker *m, wf__ref *neutral)
@@ -370,7 +371,7 @@ static bool follows(const wf__plan *plan, uint32_t s, const wf__bind *bind)
     wf__slot slot[2] = { { .object = how->from, .element = true },
                          { .object = how->to, .element = true, .written = true } };
     wf__stage last = { .recorded = { .slot = slot, .slot_n = 2 }, .space = scan->space };
-    return s < plan->stage_n && wf__may_be_guest(stage, &scan->space, how->to, bind) && uses(stage, how->to) &&
+    return s < plan->stage_n && wf__may_inline(stage, &scan->space, how->to, bind) && uses(stage, how->to) &&
            stage->recorded.slot_n <= WF__SCAN_MOST_SLOTS && stage->recorded.param_n <= WF__SCAN_MOST_PARAMS &&
            wf__cost_recompute_of_all(&stage->recorded) <= WF__SCAN_MOST_OPS &&
            wf__may_change_places(plan, stage, &last, bind) && wf__may_change_places(plan, &last, stage, bind) &&
@@ -394,8 +395,8 @@ static bool has_extents(const maker *m, uint32_t object)
 
 static uint32_t find_like(const maker *m)
 {
-    const wf__ir *all[] = { &m->feed.ir, &m->then.ir };
-    if (m->keeps || !m->feed.on)
+    const wf__ir *all[] = { &m->producer.ir, &m->consumer.ir };
+    if (m->keeps || !m->producer.on)
         return m->keeps ? m->how.to : m->how.from;
     for (int k = 0; k < 2; ++k)
         for (uint32_t s = 0; s < all[k]->slot_n; ++s)
@@ -404,13 +405,13 @@ static uint32_t find_like(const maker *m)
     return UINT32_MAX;
 }
 
-static bool take(maker *m, wf__guest *guest, wf__stage *stage)
+static bool inline_stage(maker *m, wf__inlined *inlined, wf__stage *stage)
 {
-    guest->object = m->how.to;
-    guest->axis = m->how.axis;
-    guest->space = &m->space;
-    guest->bind = m->bind;
-    return wf__guest_take(m->plan, guest, stage);
+    inlined->object = m->how.to;
+    inlined->axis = m->how.axis;
+    inlined->space = &m->space;
+    inlined->bind = m->bind;
+    return wf__inline_stage(m->plan, inlined, stage);
 }
 
 static void drop_stage(wf__plan *plan, uint32_t s)
@@ -434,14 +435,14 @@ static bool begin_scan(maker *m)
                      m->how.computed ? "computed there" : "read",
                      then ? "the next stage is done where they would be stored" : "the next stage stays one of its own",
                      m->keeps ? "" : ", and they are not kept");
-    bool ok =
-        (!m->how.computed || take(m, &m->feed, &plan->stage[s])) && (!then || take(m, &m->then, &plan->stage[s + 1]));
+    bool ok = (!m->how.computed || inline_stage(m, &m->producer, &plan->stage[s])) &&
+              (!then || inline_stage(m, &m->consumer, &plan->stage[s + 1]));
     if (then)
         drop_stage(plan, s + 1);
     drop_stage(plan, s);
     m->like = ok ? find_like(m) : UINT32_MAX;
-    if (!m->keeps && (m->feed.on || m->how.from != m->how.to))
-        plan->temp[m->how.to - plan->objects].shared = true;
+    if (!m->keeps && (m->producer.on || m->how.from != m->how.to))
+        plan->temp[m->how.to - plan->objects].no_storage = true;
     return ok;
 }
 
@@ -473,9 +474,9 @@ static bool expand_scan(wf__plan *plan, uint32_t s, const wf__bind *bind)
     m.part_n = m.n ? (m.n - 1) / m.part + 1 : 1;
     bool ok = begin_scan(&m) && add_stages(&m);
     if (ok)
-        plan->stage[s].recorded.hidden = hidden + m.feed.ir.hidden + m.then.ir.hidden;
-    wf__guest_free(&m.feed);
-    wf__guest_free(&m.then);
+        plan->stage[s].recorded.hidden = hidden + m.producer.ir.hidden + m.consumer.ir.hidden;
+    wf__inlined_free(&m.producer);
+    wf__inlined_free(&m.consumer);
     return ok;
 }
 

@@ -1,5 +1,5 @@
-/* inline_point.c - stages done point by point within the kernels of another one (inline_point.h). What a guest's elements are
- * becomes explicit: a host has points of its own, so that element accesses of the guest are accesses by index there.
+/* inline_point.c - see inline_point.h. The kernel has points of its own, so that element accesses of the inlined stage
+ * become accesses by index.
  */
 #include "plan/scan/inline_point.h"
 
@@ -13,7 +13,7 @@ static bool fits(const wf__stage *stage, const wf__node *n)
                               n->op == WF__DIM || n->op == WF__NOP;
 }
 
-bool wf__may_be_guest(const wf__stage *stage, const wf_shape *space, uint32_t object, const wf__bind *bind)
+bool wf__may_inline(const wf__stage *stage, const wf_shape *space, uint32_t object, const wf__bind *bind)
 {
     const wf__ir *ir = &stage->recorded;
     bool good = !stage->scan.on && !ir->red_n && !ir->loops && !stage->dropped && !stage->team.threads &&
@@ -29,8 +29,8 @@ bool wf__may_be_guest(const wf__stage *stage, const wf_shape *space, uint32_t ob
     return good;
 }
 
-/* ---- taking one ---- */
-static int64_t step_along(const wf__guest *g, uint32_t slot, int k)
+/* ---- its body ---- */
+static int64_t step_along(const wf__inlined *g, uint32_t slot, int k)
 {
     const wf__slot *s = &g->ir.slot[slot];
     const wf__slot_view *v = wf__view_of(g->view, g->view_n, slot);
@@ -39,7 +39,7 @@ static int64_t step_along(const wf__guest *g, uint32_t slot, int k)
     return k + g->space->rank - s->rank == g->axis && g->bind[s->object].dim[k] != 1;
 }
 
-static bool moves(const wf__guest *g, const wf__node *n)
+static bool moves(const wf__inlined *g, const wf__node *n)
 {
     wf__ref operand[WF__MAX_OPERANDS];
     uint32_t count = wf__operands(&g->ir, n, operand);
@@ -52,8 +52,8 @@ static bool moves(const wf__guest *g, const wf__node *n)
     return any;
 }
 
-/* Lowered once for all its points. So fast math is done to the guest alone, not to what its hosts do besides. */
-static bool lower(wf__plan *plan, wf__guest *g)
+/* Lowers the body once for all its points, so that fast math applies to the inlined stage alone, not to the kernel. */
+static bool lower(wf__plan *plan, wf__inlined *g)
 {
     wf__ir lowered;
     bool ok = wf__pass_lower(&g->ir, &lowered);
@@ -65,7 +65,7 @@ static bool lower(wf__plan *plan, wf__guest *g)
     return ok;
 }
 
-bool wf__guest_take(wf__plan *plan, wf__guest *g, wf__stage *stage)
+bool wf__inline_stage(wf__plan *plan, wf__inlined *g, wf__stage *stage)
 {
     g->on = true;
     g->ir = stage->recorded;
@@ -85,7 +85,7 @@ bool wf__guest_take(wf__plan *plan, wf__guest *g, wf__stage *stage)
     return true;
 }
 
-void wf__guest_free(wf__guest *g)
+void wf__inlined_free(wf__inlined *g)
 {
     wf__ir_free(&g->ir);
     wf__free(g->view);
@@ -94,79 +94,79 @@ void wf__guest_free(wf__guest *g)
     wf__free(g->slot);
 }
 
-/* ---- within a host ---- */
-static uint32_t slot_of(wf__guest *g, wf__ir *host, uint32_t slot)
+/* ---- within a kernel ---- */
+static uint32_t slot_of(wf__inlined *g, wf__ir *into, uint32_t slot)
 {
     const wf__slot *s = &g->ir.slot[slot];
     if (!g->slot[slot])
-        g->slot[slot] = wf__slot_new(host, s->dtype, s->rank, !s->rank, s->object) + 1;
+        g->slot[slot] = wf__slot_new(into, s->dtype, s->rank, !s->rank, s->object) + 1;
     return g->slot[slot] - 1;
 }
 
-static wf__ref index_of(const wf__guest *g, wf__ir *host, int d, wf__ref along)
+static wf__ref index_of(const wf__inlined *g, wf__ir *into, int d, wf__ref along)
 {
-    return d == g->axis ? along : wf__index(host, d);
+    return d == g->axis ? along : wf__index(into, d);
 }
 
-/* Index k of an element slot's element. */
-static wf__ref element_index(const wf__guest *g, wf__ir *host, uint32_t slot, int k, wf__ref along)
+/* Returns index k of the element of an element slot. */
+static wf__ref element_index(const wf__inlined *g, wf__ir *into, uint32_t slot, int k, wf__ref along)
 {
     const wf__slot *s = &g->ir.slot[slot];
     const wf__slot_view *v = wf__view_of(g->view, g->view_n, slot);
     int d = k + g->space->rank - s->rank;
     if (!v)
-        return g->bind[s->object].dim[k] == 1 ? wf__const_bits(host, WF_I64, 0) : index_of(g, host, d, along);
+        return g->bind[s->object].dim[k] == 1 ? wf__const_bits(into, WF_I64, 0) : index_of(g, into, d, along);
     wf__ref at = 0;
     for (d = 0; d < g->space->rank; ++d) {
         if (!v->step[k][d])
             continue;
-        wf__ref step = wf__const_bits(host, WF_I64, (uint64_t)v->step[k][d]);
-        wf__ref x = wf__op2(host, WF__OP_mul, index_of(g, host, d, along), step);
-        at = at ? wf__op2(host, WF__OP_add, at, x) : x;
+        wf__ref step = wf__const_bits(into, WF_I64, (uint64_t)v->step[k][d]);
+        wf__ref x = wf__op2(into, WF__OP_mul, index_of(g, into, d, along), step);
+        at = at ? wf__op2(into, WF__OP_add, at, x) : x;
     }
-    wf__ref start = wf__const_bits(host, WF_I64, (uint64_t)v->start[k]);
-    return !at ? start : v->start[k] ? wf__op2(host, WF__OP_add, at, start) : at;
+    wf__ref start = wf__const_bits(into, WF_I64, (uint64_t)v->start[k]);
+    return !at ? start : v->start[k] ? wf__op2(into, WF__OP_add, at, start) : at;
 }
 
-static uint32_t place_of(const wf__guest *g, wf__ir *host, const wf__node *n, wf__ref along)
+static uint32_t place_of(const wf__inlined *g, wf__ir *into, const wf__node *n, wf__ref along)
 {
     wf__ref refs[WF_MAX_RANK];
     int rank = g->ir.slot[n->a].rank;
     if (n->b)
-        return wf__copy_tuple(&g->ir, n->b, g->map, host);
+        return wf__copy_tuple(&g->ir, n->b, g->map, into);
     for (int k = 0; k < rank; ++k)
-        refs[k] = element_index(g, host, n->a, k, along);
-    return wf__tuple(host, refs, (uint32_t)rank);
+        refs[k] = element_index(g, into, n->a, k, along);
+    return wf__tuple(into, refs, (uint32_t)rank);
 }
 
-static wf__ref both(wf__ir *host, wf__ref a, wf__ref b) { return a && b ? wf__op2(host, WF__OP_and, a, b) : a ? a : b; }
+static wf__ref both(wf__ir *into, wf__ref a, wf__ref b) { return a && b ? wf__op2(into, WF__OP_and, a, b) : a ? a : b; }
 
-static wf__ref node_of(wf__guest *g, wf__ir *host, wf__ref r, wf__ref along, wf__ref when)
+static wf__ref node_of(wf__inlined *g, wf__ir *into, wf__ref r, wf__ref along, wf__ref when)
 {
     const wf__node *n = &g->ir.node[r];
     wf__ref own = n->op == WF__LOAD ? g->map[wf__when(&g->ir, n)] : 0;
     if (n->op == WF__INDEX)
-        return index_of(g, host, (int)n->a, along);
+        return index_of(g, into, (int)n->a, along);
     if (n->op == WF__DIM)
-        return wf__dim(host, slot_of(g, host, n->a), (int)n->b);
+        return wf__dim(into, slot_of(g, into, n->a), (int)n->b);
     if (n->op != WF__LOAD)
-        return wf__copy_node(&g->ir, r, g->map, host);
-    return wf__load_when(host, slot_of(g, host, n->a), place_of(g, host, n, along), (wf_border)n->aux,
-                         g->map[wf__otherwise(&g->ir, n)], both(host, when, own));
+        return wf__copy_node(&g->ir, r, g->map, into);
+    return wf__load_when(into, slot_of(g, into, n->a), place_of(g, into, n, along), (wf_border)n->aux,
+                         g->map[wf__otherwise(&g->ir, n)], both(into, when, own));
 }
 
-void wf__guest_begin(wf__guest *g, wf__ir *host)
+void wf__inline_invariants(wf__inlined *g, wf__ir *into)
 {
     memset(g->map, 0, g->ir.n * sizeof *g->map);
     memset(g->slot, 0, g->ir.slot_n * sizeof *g->slot);
-    for (uint32_t p = host->param_n; p < g->ir.param_n; ++p)
-        wf__param(host, g->ir.param[p]);
+    for (uint32_t p = into->param_n; p < g->ir.param_n; ++p)
+        wf__param(into, g->ir.param[p]);
     for (wf__ref r = 1; r < g->ir.n; ++r)
         if (!g->moves[r])
-            g->map[r] = node_of(g, host, r, 0, 0);
+            g->map[r] = node_of(g, into, r, 0, 0);
 }
 
-wf__ref wf__guest_point(wf__guest *g, wf__ir *host, wf__ref along, wf__ref when, wf__ref given)
+wf__ref wf__inline_point(wf__inlined *g, wf__ir *into, wf__ref along, wf__ref when, wf__ref given)
 {
     wf__ref result = 0;
     for (wf__ref r = 1; r < g->ir.n; ++r) {
@@ -177,10 +177,10 @@ wf__ref wf__guest_point(wf__guest *g, wf__ir *host, wf__ref along, wf__ref when,
         if (n->op == WF__STORE && of_object && !given)
             result = g->map[n->c];
         else if (n->op == WF__STORE)
-            wf__store(host, slot_of(g, host, n->a), place_of(g, host, n, along), g->map[n->c],
-                      both(host, when, n->d ? g->map[n->d] : 0));
+            wf__store(into, slot_of(g, into, n->a), place_of(g, into, n, along), g->map[n->c],
+                      both(into, when, n->d ? g->map[n->d] : 0));
         else
-            g->map[r] = n->op == WF__LOAD && of_object && given ? given : node_of(g, host, r, along, when);
+            g->map[r] = n->op == WF__LOAD && of_object && given ? given : node_of(g, into, r, along, when);
     }
     return result;
 }

@@ -1,35 +1,35 @@
-/* inline_point.h - stages whose points are done within the kernels of another one: what a scan on a GPU scans, computed where
- * it is read, and what is made of the result, computed where it would be written. Such a guest has an element in hand
- * with its host; its other elements are those of the point at which the host asks for it.
+/* inline_point.h - inlining a stage, point by point, into the kernels of a scan on a GPU: the producer of the scanned
+ * elements, computed where the scan reads them, and the consumer of the result, computed where the scan would write it.
+ * The element of the scanned array passes between the two in a register. All other elements are those of the point.
  */
 #ifndef WEFT_PLAN_WITHIN_H
 #define WEFT_PLAN_WITHIN_H
 #include "ir/pass/pass.h"
 #include "plan/plan.h"
 
-typedef struct wf__guest {
-    bool on; /* there is one */
+typedef struct wf__inlined { /* a stage that is inlined */
+    bool on;                 /* false = there is none */
     wf__ir ir;
-    wf__slot_view *view;
+    wf__slot_view *view; /* [view_n] views of slots */
     uint32_t view_n;
-    uint32_t object; /* whose elements the guest and its hosts hand each other, instead of in memory */
-    int axis;        /* along which hosts are elsewhere than the guest's point; the indices of other axes are theirs */
+    uint32_t object; /* the array whose elements pass in registers instead of in memory */
+    int axis;        /* the axis along which the kernel says where the point is; other indices are the kernel's */
     const wf_shape *space;
     const wf__bind *bind;
-    bool *moves;    /* [node]: is it not the same all along the axis? */
-    wf__ref *map;   /* [node]: node of the host that is being made */
-    uint32_t *slot; /* [slot]: 1 + slot of that host; 0: none yet */
-} wf__guest;
+    bool *moves;    /* [nodes] true = the value changes along the axis */
+    wf__ref *map;   /* [nodes] node of the kernel */
+    uint32_t *slot; /* [slots] 1 + slot of the kernel; 0 = none yet */
+} wf__inlined;
 
-/* Is there nothing in the stage but values of its points, loads and stores, over the same space, so that its points may
- * be done anywhere? It has, of the object, elements at the points' own places only. */
-bool wf__may_be_guest(const wf__stage *stage, const wf_shape *space, uint32_t object, const wf__bind *bind);
-/* Takes the stage's recording; `axis`, space, object and bind are set. */
-bool wf__guest_take(wf__plan *plan, wf__guest *guest, wf__stage *stage);
-void wf__guest_free(wf__guest *guest);
-/* A host begins: what is the same all along the axis is computed here. */
-void wf__guest_begin(wf__guest *guest, wf__ir *host);
-/* The point with this index along the axis, where `when` holds (0: always). `given`: the object's element, if the guest
- * reads it; returned if it computes it, which then is not stored. */
-wf__ref wf__guest_point(wf__guest *guest, wf__ir *host, wf__ref along, wf__ref when, wf__ref given);
+/* True if the stage has only values of its points, loads and stores, over this space, so that a point may be computed
+ * anywhere. It must touch the object's elements at the points' own places alone. */
+bool wf__may_inline(const wf__stage *stage, const wf_shape *space, uint32_t object, const wf__bind *bind);
+/* Takes over the stage's recorded body; `axis`, `space`, `object` and `bind` are set. */
+bool wf__inline_stage(wf__plan *plan, wf__inlined *inlined, wf__stage *stage);
+void wf__inlined_free(wf__inlined *inlined);
+/* Begins a kernel: computes what does not change along the axis. */
+void wf__inline_invariants(wf__inlined *inlined, wf__ir *into);
+/* Computes the point with this index along the axis, if `when` holds (0 = always). given: the object's element, if the
+ * inlined stage reads it. Otherwise returns this element, which is not stored. */
+wf__ref wf__inline_point(wf__inlined *inlined, wf__ir *into, wf__ref along, wf__ref when, wf__ref given);
 #endif

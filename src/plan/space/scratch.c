@@ -129,7 +129,7 @@ static bool add_temps(wf__plan *plan, const wf__recording *rec, const wf__bind *
         p->temp = wf__plan_add_temp(plan, b->dtype, &shape);
         if (p->temp == UINT32_MAX)
             return false;
-        plan->temp[p->temp - plan->objects].shared = p->shared != 0;
+        plan->temp[p->temp - plan->objects].no_storage = p->shared != 0;
         wf__plan_because(plan, "scratch", "t%u is %s", (unsigned)(p->temp - plan->objects),
                          p->shared ? "memory of a block" : "a temporary with the memory of all blocks");
         if (slot->zeroed && !p->shared && !add_zeros(plan, p->temp, b->dtype, &shape, rec->ir.flags))

@@ -160,7 +160,7 @@ bool wf__cpu_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64
     for (; ok && temps < plan->temp_n; ++temps) {
         size_t bytes = wf__temp_bytes(&plan->temp[temps]);
         base[plan->objects + temps] = NULL;
-        if (plan->temp[temps].shared)
+        if (plan->temp[temps].no_storage)
             continue;
         base[plan->objects + temps] = bytes == SIZE_MAX ? NULL : wf__mem_alloc(e->memory, bytes);
         if (!base[plan->objects + temps]) {

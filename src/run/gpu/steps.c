@@ -176,7 +176,7 @@ bool wf__gpu_run(wf__gpu_on on, wf__plan *plan, const char *label, char *const *
     if (ok && plan->most_reds)
         ok = (l.results = wf__gpu_take(gpu, cells, f)) != NULL;
     for (; ok && temps < plan->temp_n; ++temps) {
-        if (plan->temp[temps].shared)
+        if (plan->temp[temps].no_storage)
             continue;
         size_t bytes = wf__temp_bytes(&plan->temp[temps]);
         char *at = bytes == SIZE_MAX ? NULL : wf__gpu_take(gpu, bytes, f);
