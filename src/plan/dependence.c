@@ -97,7 +97,7 @@ static wf__bind bind_of(const wf__memory_order *m, uint32_t object)
     return b;
 }
 
-/* Is this access to an array of the space's shape at the point's own element? */
+/* True if the access touches the point's own element of an array of the space's shape. */
 static bool at_own_element(const wf__memory_order *m, const wf__ir *ir, const wf__node *n)
 {
     if (!n->b)

@@ -69,10 +69,10 @@ bool wf__planning_bind(wf__planning *p)
     return true;
 }
 
-/* The IR of a stage as far as it has come. */
+/* The latest body of a stage. */
 static const wf__ir *ir_of(const wf__stage *stage) { return stage->lowered.node ? &stage->lowered : &stage->recorded; }
 
-/* In debug builds: does the IR keep what ir.h says? If not, the plan fails, and says after which pass. */
+/* In debug builds, verifies the IR of stage s. On failure the plan's error names the pass. */
 static bool verified(wf__plan *plan, uint32_t s, const char *pass)
 {
 #ifdef WEFT_DEBUG_CHECKS
@@ -100,7 +100,7 @@ static bool applies(const wf__pass *pass, const wf__recording *rec)
 }
 
 /* ---- what a log shows of a pass ---- */
-/* The reasons that have been written from `from` on, each a line that begins with `indent`. */
+/* Appends the reasons from `from` on, each a line that begins with `indent`. */
 static void add_reasons(const wf__planning *p, size_t from, const char *indent, wf__str *out)
 {
     const char *why = p->rec->why ? wf__str_get(p->rec->why) + from : "";
@@ -115,7 +115,7 @@ static void add_reasons(const wf__planning *p, size_t from, const char *indent, 
 
 static size_t reasons(const wf__planning *p) { return p->rec->why ? p->rec->why->len : 0; }
 
-/* After a pass over stages first to before end; `from`: where the reasons of the pass begin. */
+/* Writes the log of a pass over stages first to end - 1. from: the beginning of the pass's reasons. */
 static void log_pass(const wf__planning *p, const wf__pass *pass, uint32_t first, uint32_t end, size_t from)
 {
     const wf__pass_log *log = p->rec->log;
@@ -138,7 +138,7 @@ static void log_pass(const wf__planning *p, const wf__pass *pass, uint32_t first
     }
 }
 
-/* The passes from `first` to before `end`, all of one stage before those of the next. */
+/* Runs the passes from `first` to before `end`: all of one stage, then all of the next stage. */
 static bool run_on_stages(wf__planning *p, const wf__pass *first, const wf__pass *end)
 {
     bool ok = wf__planning_bind(p);

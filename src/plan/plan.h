@@ -235,7 +235,7 @@ typedef struct wf__plan {
     uint32_t temp_n, temp_cap;
     uint32_t objects;        /* objects of the recording; temporaries follow */
     uint32_t params;         /* parameters of the recording; results of reductions follow */
-    uint32_t most_reds;      /* most reductions of a stage whose results are parameters */
+    uint32_t most_reds;      /* most reductions of a stage */
     wf__per_block per_block; /* stages that run per block */
     wf__plan_step *step;     /* in the order in which they run; each stage is in one of them */
     uint32_t step_n, step_cap;

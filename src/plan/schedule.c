@@ -42,7 +42,7 @@ static bool uses_results(const wf__stage *stage, const wf__stage *user)
     return false;
 }
 
-/* The loops over kept axes, outermost first. */
+/* Sets the extents of loops over kept axes, outermost first. Returns their number. */
 static int kept_extents(const wf__stage *stage, int64_t *out)
 {
     int n = stage->lowered.kept;
@@ -52,7 +52,7 @@ static int kept_extents(const wf__stage *stage, int64_t *out)
     return n;
 }
 
-/* Does the next stage walk the results as they lie: axis by axis, or as one row? */
+/* True if the next stage walks the results in their order in memory: axis by axis, or as one row. */
 static bool walks_alike(const wf__stage *stage, const wf__stage *next)
 {
     int64_t extent[WF_MAX_RANK], stride = 1;
@@ -83,7 +83,7 @@ static int64_t points_of(int rank, const int64_t *extent)
     return points;
 }
 
-/* Are the slot's elements all of a dense array, in C order of the loops? */
+/* True if the slot's elements are all elements of a dense array, in C order of the loops. */
 static bool walks_in_order(const wf__stage *stage, uint32_t slot, const wf_shape *all)
 {
     const wf__mem_layout *mem = &stage->mem[slot];
@@ -96,14 +96,14 @@ static bool walks_in_order(const wf__stage *stage, uint32_t slot, const wf_shape
     return good && stride == points_of(all->rank, all->dim);
 }
 
-/* Are the stage's points cheap enough, or numerous enough, to be computed in the pieces of a scan? */
+/* True if the stage's points are cheap enough, or numerous enough, to be computed in the parts of a scan. */
 static bool is_cheap(const wf__stage *stage)
 {
     uint64_t points = (uint64_t)points_of(stage->lowered.rank, stage->extent);
     return points >= WF__FUSED_MANY || stage->partition.work / points <= WF__FUSED_CHEAP;
 }
 
-/* Why it may not run piece by piece, each piece by any thread, with a scan of the object; NULL: it may. */
+/* Why the stage may not run part by part, each part on any thread, with a scan; NULL: it may. */
 static const char *why_in_one(const wf__stage *stage, const wf__stage *scan)
 {
     const wf__ir *body = &stage->lowered;
@@ -145,7 +145,7 @@ static bool uses(const wf__stage *stage, uint32_t object)
     return found;
 }
 
-/* Is what slot s of the stage touches apart from what the user writes, or the same, element by element? */
+/* True if slot s of the stage and the slots of the user are apart, the same element by element, or only read. */
 static bool is_safe(const wf__plan *plan, const wf__stage *stage, uint32_t s, const wf__stage *user,
                     const wf_shape *all, const wf__bind *bind)
 {

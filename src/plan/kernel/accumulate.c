@@ -11,12 +11,12 @@
  */
 #include "plan/kernel/accumulate.h"
 
-/* Bytes to which copies in the memory of a block of threads are aligned. */
+/* Alignment of copies in shared memory, in bytes. */
 enum { ALIGN = 16 };
 /* Bytes of the largest copy: offsets in a copy are 32-bit numbers. */
 static const uint64_t most_copy = (uint64_t)1 << 29;
 
-/* Is the index another one for every point: does each loop axis stand in it, plus a constant? */
+/* True if every point has another index: each loop axis is one of the indices, plus a constant. */
 static bool differs(const wf__stage *stage, const wf__ir *ir, const wf__node *n)
 {
     bool seen[WF_MAX_RANK] = { false };
@@ -32,7 +32,7 @@ static bool differs(const wf__stage *stage, const wf__ir *ir, const wf__node *n)
     return true;
 }
 
-/* Accumulations that cannot meet, as they differ in a constant last index: the parts of a record. */
+/* Accumulations that never touch one element, since they differ in a constant last index: the parts of a record. */
 enum { MOST_PARTS = 64 };
 typedef struct record {
     wf__ref part[MOST_PARTS];
@@ -201,7 +201,7 @@ static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const reco
 }
 
 /* ---- on a GPU ---- */
-/* Can each block of threads have a copy, in the memory that its threads share? */
+/* True if each thread block may have a copy, in shared memory. */
 static bool fits_block(const wf__plan *plan, const wf__stage *stage, const wf__ir *ir, const target *t, unsigned dtype)
 {
     uint64_t room = WF__TEAM_MEMORY - stage->copies.block_bytes;

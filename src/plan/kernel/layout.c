@@ -170,7 +170,8 @@ static void flip_axes(layout *l)
     }
 }
 
-/* Should axis p run inside of axis q? The first access that has an opinion decides, stores first. */
+/* True if axis p should run inside of axis q. The first access with different strides along the two decides, stores
+ * before loads. */
 static bool inner(const layout *l, int p, int q)
 {
     for (int pass = 0; pass < 2; ++pass)
@@ -222,7 +223,7 @@ static void order_crossing(layout *l)
     l->order[lane - 1] = axis;
 }
 
-/* Is stepping axis p once the same as stepping axis q to its end, for every access? */
+/* True if one step along axis p is the same as all steps along axis q, for every access. */
 static bool mergeable(const layout *l, int p, int q)
 {
     if (as_recorded(l) || l->index_used[p] || l->index_used[q] || reduced(l, p) != reduced(l, q))

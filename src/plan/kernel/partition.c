@@ -216,7 +216,7 @@ static void find_far(wf__stage *stage)
     }
 }
 
-/* Is there an access of this kind whose index says another place for each lane? */
+/* True if an access of this kind has an index that names another place for each lane. */
 static bool touches_apart(const wf__stage *stage, bool (*counts)(const wf__stage *stage, const wf__node *n))
 {
     const wf__ir *body = &stage->lowered;
@@ -243,7 +243,7 @@ static bool touches_apart(const wf__stage *stage, bool (*counts)(const wf__stage
     return found;
 }
 
-/* Is the node a random read of less than a cache line? Such reads wait for the line buffers that streaming stores hold. */
+/* True for reads of less than a cache line, which wait for the line buffers that streaming stores hold. */
 static bool picks(const wf__stage *stage, const wf__node *n)
 {
     enum { LINE = 64 };
@@ -252,7 +252,7 @@ static bool picks(const wf__stage *stage, const wf__node *n)
     return n->op == WF__LOAD && together * wf__size(n->dtype) < LINE;
 }
 
-/* Is the node an access to more memory than the first-level cache keeps beside rows? */
+/* True for accesses to more memory than the first-level cache keeps beside rows. */
 static bool roams(const wf__stage *stage, const wf__node *n) { return reach_of(stage, n->a) >= WF__ROAMED_BYTES; }
 
 /* Marks rows that code prefetches. The processor prefetches rows too late where random accesses between them keep a core

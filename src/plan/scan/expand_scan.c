@@ -362,7 +362,7 @@ static bool uses(const wf__stage *stage, uint32_t object)
     return found;
 }
 
-/* May stage s, which follows a scan, be computed as the scan stores its elements? */
+/* True if stage s, which follows a scan, may be inlined where the scan stores its elements. */
 static bool follows(const wf__plan *plan, uint32_t s, const wf__bind *bind)
 {
     const wf__stage *scan = &plan->stage[s - 1], *stage = &plan->stage[s];
@@ -378,7 +378,7 @@ static bool follows(const wf__plan *plan, uint32_t s, const wf__bind *bind)
            (!how->computed || wf__may_change_places(plan, stage, scan, bind));
 }
 
-/* Is the result wanted in memory? */
+/* True if the object is an array of the recording, or a stage from `from` on uses it. */
 static bool is_kept(const wf__plan *plan, uint32_t from, uint32_t object)
 {
     bool kept = object < plan->objects;

@@ -1,7 +1,7 @@
-/* block_boxes.c - blocks of a recording as boxes of its operator's stage. Where the operator asks which block it is in, the
- * answer is the same for all points of a block: then each block is a box, which one worker runs, and the number of the
- * block along each axis is a parameter. So what is read from the block's scratch lies side by side for the points of a
- * row, which divisions of indices would hide.
+/* block_boxes.c - blocks of a recording as boxes of the operator's stage. The number of its block is the same for all
+ * points of a block. If the operator uses this number, each block becomes a box, which one worker runs, and the number
+ * along each axis becomes a parameter. So code sees that the points of a row read neighbours in the block's scratch,
+ * which divisions of indices would hide.
  *
  * Where scratch is small, the stages of all sections run per block: a worker runs them one after the other for a block,
  * with memory of its own, which stays in its cache, and then for the next block.
@@ -11,7 +11,8 @@
 #include "ir/pass/pass.h"
 #include "plan/space/thread_block.h"
 
-/* Would blocks be boxes of a good size: rows that fill vectors, enough of them, and no work for few threads? */
+/* True if blocks are boxes of a good size: with rows that fill vectors, enough points, and enough blocks for threads.
+ * Sets *box to the extents of a box. */
 static bool fits(const wf_shape *space, const wf_shape *block, wf_shape *box)
 {
     int64_t points = 1, blocks = 1;
@@ -30,7 +31,7 @@ static bool fits(const wf_shape *space, const wf_shape *block, wf_shape *box)
            (points <= WF__BLOCK_MOST_POINTS || blocks >= WF__BLOCK_MANY);
 }
 
-/* Do the bits of what is accumulated depend on the order of the boxes? */
+/* True if the bits of accumulations depend on the order of boxes. */
 static bool depends_on_order(const wf__ir *ir)
 {
     for (wf__ref r = 1; r < ir->n; ++r)
@@ -51,7 +52,7 @@ const char *wf__why_no_boxes(const wf__recording *rec, const wf_shape *space, wf
     return depends_on_order(&rec->ir) ? "bits of what is accumulated depend on the order of boxes" : NULL;
 }
 
-/* The number of a block along an axis, as it was recorded (record/thread_ids.c); 0: it was not. */
+/* Returns the node of the number of a block along an axis (record/thread_ids.c); 0 = the recording has none. */
 static wf__ref number_along(wf__ir *ir, int axis, int64_t block)
 {
     wf__ref recorded = ir->n;
@@ -86,7 +87,7 @@ bool wf__number_boxes(wf__plan *plan, const wf_shape *block, wf__stage *stage)
 }
 
 /* ---- indices that count from where the block begins ---- */
-/* Is it index - number * block + constant along one axis? Then 1 + that axis, else 0. */
+/* Returns 1 + the axis along which the value is index - number * block + constant; 0 = none. */
 static uint8_t counts_along(const wf__stage *stage, const wf_shape *block, wf__ref r, int64_t *constant)
 {
     enum { DEPTH = 8 };
@@ -105,7 +106,7 @@ static uint8_t counts_along(const wf__stage *stage, const wf_shape *block, wf__r
     return found;
 }
 
-/* The axis that all accesses of a slot count along in one place of their index; 0: there is none. */
+/* Returns 1 + the axis that all accesses of a slot count along in one place of their index; 0 = none. */
 static uint8_t axis_of_all(const wf__stage *stage, const wf_shape *block, uint32_t slot, int place)
 {
     const wf__ir *ir = &stage->recorded;
@@ -124,7 +125,7 @@ static uint8_t axis_of_all(const wf__stage *stage, const wf_shape *block, uint32
     return axis;
 }
 
-/* Copies an access; its indices count from the beginning of the space where its slot says so. */
+/* Copies an access. Its indices become relative to the beginning of the space where slot.shift is set. */
 static wf__ref count_anew(const wf__stage *stage, const wf_shape *block, wf__ref r, const wf__ref *map, wf__ir *out)
 {
     const wf__ir *in = &stage->recorded;
@@ -172,7 +173,7 @@ bool wf__shift_boxes(wf__plan *plan, const wf_shape *block, wf__stage *stage)
 }
 
 /* ---- blocks with memory of their own ---- */
-/* Are there loops left? Lanes, which are points, would have to wait for one of them. */
+/* True if loops are left, in which the lanes, which are points, would wait for each other. */
 static bool has_loops(const wf__ir *ir)
 {
     for (wf__ref r = 1; r < ir->n; ++r)

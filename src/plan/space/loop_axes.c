@@ -1,10 +1,9 @@
-/* loop_axes.c - loops of a section that runs once a block, as axes of its stage. A block's points see one another only
- * between sections, so a section is often a loop that fills scratch or empties it, whose turns have nothing to do with
- * each other: then each turn is a point of the stage, and lanes go along turns instead of blocks, with neighbours in
- * memory side by side.
+/* loop_axes.c - makes axes of the loops of a section that runs once for each block. Points of a block see each other's
+ * work only between sections. So a section is often a loop that fills scratch or empties it, with independent turns.
+ * Each turn then becomes a point of the stage. Lanes go along turns instead of blocks, and touch neighbours in memory.
  *
- * That holds for nested loops that have all the effects of the section, count from a number to a number, change nothing
- * else from turn to turn, write other elements in each turn, and write nothing that the section reads.
+ * The pass applies to nested loops that contain all effects of the section, count from a number to a number, change
+ * nothing else from turn to turn, write other elements in each turn, and write nothing that the section reads.
  */
 #include "ir/analyse/affine.h"
 #include "ir/pass/pass.h"
@@ -16,7 +15,7 @@ typedef struct level { /* a loop that becomes an axis */
     int64_t first, step, count;
 } level;
 
-typedef struct form { /* of a value: affine in the axes, but for what is the same in all turns */
+typedef struct form { /* a value as an affine function of the axes, plus a part that is the same in all turns */
     int64_t coef[WF_MAX_RANK];
     bool known;
 } form;
@@ -26,13 +25,13 @@ typedef struct turns {
     const wf__bind *bind;
     const wf__ir *in;
     uint8_t *live;
-    wf__ref *next; /* [state]: its NEXT */
-    form *form;    /* [node] */
+    wf__ref *next; /* [nodes] the NEXT of a STATE */
+    form *form;    /* [nodes] */
     level at[WF_MAX_RANK];
     int levels;
 } turns;
 
-/* What a state holds that no turn changes is what it held before. */
+/* Returns the value before the loop of a state that no turn changes; of other nodes, the node. */
 static wf__ref origin_of(const turns *t, wf__ref r)
 {
     const wf__ir *in = t->in;
@@ -54,7 +53,7 @@ static bool number_of(const turns *t, wf__ref r, int64_t *out)
     return n->op == WF__CONST;
 }
 
-/* Does it hold in every turn of the loops found so far? */
+/* True if the condition holds in every turn of the loops found so far. */
 static bool always(const turns *t, wf__ref condition)
 {
     int64_t number;
@@ -66,7 +65,7 @@ static bool always(const turns *t, wf__ref condition)
 }
 
 /* ---- finding the loops ---- */
-/* counter + step, a number: what the counter is in the next turn. */
+/* True if the state's next value is the state plus a number, the step. */
 static bool is_counter(const turns *t, wf__ref state, level *l)
 {
     const wf__ir *in = t->in;
@@ -141,7 +140,7 @@ static wf__ref only_loop(const turns *t, wf__ref from, wf__ref to)
     return found;
 }
 
-/* Is what the loop computes used in it alone? */
+/* True if nothing after the loop uses what the loop computes. */
 static bool keeps_to_itself(const turns *t, const level *l)
 {
     for (wf__ref r = l->end + 1; r < t->in->n; ++r) {
@@ -260,7 +259,7 @@ static bool writes_other_elements(const turns *t, const wf__node *n)
     return true;
 }
 
-/* Are two values the same? Both branches of a condition have nodes of their own for what they compute alike. */
+/* True if two values are the same. Both branches of a condition have nodes of their own for equal values. */
 static bool is_same(const turns *t, wf__ref x, wf__ref y, int depth)
 {
     const wf__node *a = &t->in->node[origin_of(t, x)], *b = &t->in->node[origin_of(t, y)];
@@ -292,7 +291,8 @@ static bool is_same_element(const turns *t, const wf__node *a, const wf__node *b
     return same;
 }
 
-/* May it be done for the turns in any order? What is joined in other arrays than scratch comes from several blocks. */
+/* True if the effect may run for the turns in any order. Accumulations in other arrays than scratch come from several
+ * blocks, so that their join must allow any order as well. */
 static bool is_free(const turns *t, wf__ref r)
 {
     const wf__node *n = &t->in->node[r];

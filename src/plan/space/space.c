@@ -412,7 +412,7 @@ static bool plan_team(spacer *s)
     return true;
 }
 
-/* Does a section read scratch at other elements than it has written? Then it needs a copy of it. */
+/* True if a section reads scratch at other elements than those it has written, and so needs a copy. */
 static bool copies_scratch(const spacer *s, const wf__ir *ir)
 {
     for (wf__ref r = 1; r < ir->n; ++r)

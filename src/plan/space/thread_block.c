@@ -25,7 +25,7 @@ bool wf__asks_team(const wf__recording *rec)
            (asks(&rec->init) || asks(&rec->ir) || asks(&rec->deinit) || wf__has_scratch(rec));
 }
 
-/* ---- one kernel? ---- */
+/* ---- reasons for one kernel ---- */
 static bool cross(const wf__bind *bind, const wf__ir *a, const wf__ir *b)
 {
     for (uint32_t s = 0; s < a->slot_n; ++s)

@@ -57,7 +57,8 @@ static bool refuse(splitter *s, wf__ref effect, const char *why)
                             wf__bind_called(b, called), why);
 }
 
-/* In this part, is an effect seen that is not in it, or that would be done for other points than its own? */
+/* True if this part sees only its own effects, and runs each effect for the effect's own points. Else sets the plan's
+ * error. */
 static bool stands_alone(splitter *s, const wf_shape *shape)
 {
     for (wf__ref e = s->in; e <= s->last; ++e) {
@@ -83,7 +84,7 @@ static bool stands_alone(splitter *s, const wf_shape *shape)
     return true;
 }
 
-/* Marks the states that leave and the effects of that shape, and gives them a home. */
+/* Marks the effects of that shape and the states with this shape that are used after the block, and sets their home. */
 static void mark_part(splitter *s, const wf_shape *shape)
 {
     ++s->era;

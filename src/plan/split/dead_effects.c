@@ -17,7 +17,7 @@ typedef struct seen {
 
 static uint32_t object_of(const seen *w, wf__ref r) { return w->s->ir->slot[w->s->ir->node[r].a].object; }
 
-/* Do its elements lie side by side, in any order? */
+/* True if elements fill one range of memory, in any order of axes. */
 static bool is_dense(const wf__bind *b)
 {
     int64_t step = 1;

@@ -443,7 +443,7 @@ static bool view_slot(splitter *s, group *g, uint32_t object, unsigned dtype, in
     return true;
 }
 
-/* Is it the point's own place after all? */
+/* True if the view names the points' own places. */
 static bool at_home(const group *g, const wf_shape *shape, const wf__slot_view *v)
 {
     int skip = g->shape.rank - shape->rank;

@@ -16,7 +16,7 @@ static uint64_t result_of_nothing(wf_join join, unsigned dtype)
     return join == WF_JOIN_ADD ? 0 : wf__join_neutral(join, dtype);
 }
 
-/* The dtype of what one reduction gives, and is it the second one of its node? */
+/* Returns the dtype of the result of one reduction: of a part, for complex numbers. */
 static unsigned own_dtype(const splitter *s, wf__ref root)
 {
     unsigned t = s->ir->node[root].dtype;

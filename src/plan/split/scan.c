@@ -1,10 +1,10 @@
-/* scan.c - where scans of an array graph are placed: each a stage of its own, into a temporary or, where that is
- * all that becomes of the array, right into the array that its value is assigned to.
+/* scan.c - places the scans of an array graph. Each is a stage of its own. The result goes to a temporary, or directly to
+ * the array that the value is assigned to, if nothing else changes this array afterwards.
  */
 #include "ir/cost.h"
 #include "plan/split/split.h"
 
-/* Does the array have the scan's shape and dtype, and its elements in C order? */
+/* True if the array has the scan's shape and dtype, and its elements in C order. */
 static bool has_layout(const splitter *s, uint32_t object, wf__ref scan)
 {
     const wf__bind *b = &s->bind[object];
@@ -23,7 +23,7 @@ static bool apart(const splitter *s, uint32_t object, uint32_t slot)
     return wf__split_overlap(s, object, s->ir->slot[slot].object, true) == WF__APART;
 }
 
-/* May nothing else change the array from the scan on? */
+/* True if nothing but the store changes the array from the scan on. */
 static bool stays(const splitter *s, wf__ref scan, wf__ref store)
 {
     uint32_t object = s->ir->slot[s->ir->node[store].a].object;
@@ -33,7 +33,7 @@ static bool stays(const splitter *s, wf__ref scan, wf__ref store)
     return true;
 }
 
-/* Is the array apart from what the scan needs, or the elements in the same places? */
+/* True if what the scan needs is apart from the array, or in the same places. */
 static bool unread(const splitter *s, wf__ref scan, wf__ref store)
 {
     uint32_t object = s->ir->slot[s->ir->node[store].a].object;
@@ -46,8 +46,8 @@ static bool unread(const splitter *s, wf__ref scan, wf__ref store)
     return true;
 }
 
-/* The assignment that a scan may do at once: the whole array becomes the scan and stays so. 0: there is none; nor in
- * debug mode, which looks at assignments. */
+/* Returns the assignment that a scan may make itself: the whole array becomes the scan and stays so. 0 = none. Debug
+ * mode checks assignments, so there is none in debug mode. */
 static wf__ref find_store(const splitter *s, wf__ref scan)
 {
     if (s->ir->flags & WF_FLAG_DEBUG)
@@ -119,7 +119,7 @@ static uint32_t choose_feed(splitter *s, uint32_t bound, const wf_shape *shape)
     }
 }
 
-/* ---- on GPUs: computed on the way, or stored first? ---- */
+/* ---- on GPUs: computing the elements within the scan, or storing them first ---- */
 /* A scan on a GPU reads its elements twice: for the sums of parts, and to store the result. Computing its input inline
  * therefore computes it once more than storing it, while storing costs a write and two reads of each element, and a
  * kernel. All costs are in additions of f32, of which a GPU computes half as many of 64 bits. Both ways give the same
@@ -196,7 +196,7 @@ static int64_t cost_of_value(const splitter *s, const group *g, wf__ref value)
     return ops > WF__SCAN_MOST_OPS ? INT64_MAX : cost;
 }
 
-/* Does anything else compute the value? Then it can store it, too. */
+/* True if something else computes the value, and so can store it as well. */
 static bool is_shared(const splitter *s, wf__ref scan, wf__ref value)
 {
     wf__ref used[WF__MAX_OPERANDS];
@@ -230,8 +230,8 @@ static bool is_worth_computing(const splitter *s, const group *g, wf__ref root)
     return (again - stored) * points <= (double)WF__GPU_KERNEL * BYTE;
 }
 
-/* Does the value need what an array held before an assignment that has its group? The last group could read a copy only,
- * one before that assignment does without. */
+/* True if the value needs the contents of an array before an assignment that is already in a group. The last group would
+ * need a copy of them; a group before the assignment needs none. */
 static bool sees_old(const splitter *s)
 {
     for (wf__ref r = 1; r <= s->last; ++r)
@@ -243,7 +243,8 @@ static bool sees_old(const splitter *s)
     return false;
 }
 
-/* A group of its own that computes what it scans. *done: is that what is best? Else there is none. */
+/* Gives the scan a group of its own that also computes its elements. Sets *done to false, and adds nothing, if storing
+ * the elements first is cheaper. */
 static bool compute_within(splitter *s, wf__ref root, wf__ref store, bool *done)
 {
     const wf__node *n = &s->ir->node[root];
