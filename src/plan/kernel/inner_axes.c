@@ -1,5 +1,5 @@
-/* inner_axes.c - reductions over axes that memory parts: where short inner runs of reduced axes lie between kept ones,
- * the innermost run is reduced by a stage of its own, into a temporary that another stage reduces further. */
+/* inner_axes.c - reductions over axes that kept axes separate in memory. If inner runs of reduced axes are short, a stage
+ * of its own reduces the innermost run into a temporary, which another stage reduces further. */
 #include "plan/passes.h"
 
 /* Makes two stages of a reduction: stage s reduces the inner axes only, a new one after it the others. */

@@ -1,6 +1,6 @@
-/* layout.c - turns a stage into loops: orders the axes of its space by the strides of what it touches, drops axes of
- * extent 1, walks reversed axes from their other end, merges axes that memory makes one, and gives every element access
- * its address: one index per loop axis.
+/* layout.c - turns a stage into loops. Orders the axes of its space by the strides of what it touches, drops axes of extent
+ * 1, walks reversed axes from their other end, and merges axes that are contiguous in memory. Gives every element access
+ * its address: one index for each loop axis.
  */
 #include "ir/pass/pass.h"
 #include "plan/passes.h"
@@ -45,7 +45,7 @@ static bool written_repeated(layout *l, uint32_t object, int axis)
                                  wf__bind_called(&l->bind[object], called), axis);
 }
 
-/* Strides of an array along the axes of the space, by NumPy's rule (right-aligned, extent 1 repeats). */
+/* Sets the strides of an array along the axes of the space, by NumPy's rule: aligned on the right, extent 1 repeats. */
 static bool broadcast_strides(layout *l, uint32_t slot, int64_t *out)
 {
     const wf__slot *s = &l->stage->recorded.slot[slot];
@@ -71,7 +71,7 @@ static bool broadcast_strides(layout *l, uint32_t slot, int64_t *out)
     return true;
 }
 
-/* The same of a slot with a view. */
+/* Sets the strides of a slot with a view. */
 static void view_strides(layout *l, const wf__slot_view *v)
 {
     const wf__bind *b = &l->bind[l->stage->recorded.slot[v->slot].object];
@@ -84,7 +84,7 @@ static void view_strides(layout *l, const wf__slot_view *v)
     }
 }
 
-/* Marks indices that are used as values. What addressed the slots with views is dead by now. */
+/* Marks indices that are used as values. Indices that addressed slots with views are dead here. */
 static bool find_indices(layout *l)
 {
     const wf__ir *ir = &l->stage->recorded;
@@ -141,7 +141,7 @@ static bool collect(layout *l)
     return true;
 }
 
-/* In debug mode, so that points can be named, and where boxes are blocks, loops are those of the recording. */
+/* True if loops are the recorded axes: in debug mode, which names points, and where boxes are blocks. */
 static bool as_recorded(const layout *l)
 {
     return l->stage->team.threads || l->stage->partition.one_box_per_block || l->stage->recorded.flags & WF_FLAG_DEBUG;
@@ -234,7 +234,7 @@ static bool mergeable(const layout *l, int p, int q)
     return true;
 }
 
-/* The first of the axes order[first .. last] that memory makes one. */
+/* Returns the first of the axes order[first .. last] that are contiguous in memory. */
 static int run_start(const layout *l, int last, int64_t *points)
 {
     int first = last;
@@ -343,7 +343,7 @@ static void merge_axes(layout *l)
     l->kept = rank;
 }
 
-/* Says which loop axes reductions keep. */
+/* Sets the loop axes that reductions keep. */
 static void note_kept(const layout *l, wf__ir *body)
 {
     bool is_reduced[WF_MAX_RANK] = { false };
@@ -500,7 +500,7 @@ static bool lay_body(layout *l)
     return ok || wf__plan_fail_in(l->plan, laid);
 }
 
-/* Broadcasting can make spaces that no array has. */
+/* True if the points of the space can be counted. Broadcasting can make larger spaces than any array. */
 static bool countable(layout *l)
 {
     int64_t points = 1;
@@ -537,7 +537,7 @@ wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bi
     return inner;
 }
 
-/* Which loops there are, where they are not the axes as they stand. */
+/* Explains the loops, if they are not simply the axes. */
 static void explain_order(const layout *l)
 {
     char text[WF_MAX_RANK * 4 + 1] = "";

@@ -1,6 +1,6 @@
-/* open_extents.c - large integers in the bodies of array graphs, which are extents and what follows from them, as numbers of
- * the launch: extents of a slot that nothing is read from. So code is for any shape. Small ones stay, and those that
- * code can be better for knowing: of addresses, divisions and loops.
+/* open_extents.c - makes large integers in the bodies of array graphs values of the launch. Such integers are extents, and
+ * what follows from extents. They become the extents of a slot that nothing is read from, so that code serves any shape.
+ * Small integers stay constants, and those that make code better: in addresses, divisions and loops.
  */
 #include "ir/pass/pass.h"
 #include "plan/passes.h"
@@ -27,7 +27,7 @@ static bool may_take(unsigned op)
     }
 }
 
-/* Marks what code should know. */
+/* Marks constants that make code better. */
 static void mark_known(const wf__ir *ir, uint8_t *known)
 {
     int axis;
@@ -53,7 +53,7 @@ static bool is_number(const wf__ir *ir, wf__ref r, const uint8_t *known)
     return n->op == WF__CONST && n->dtype == WF_I64 && x > WF__SMALL_EXTENT && x < LARGE && !known[r];
 }
 
-/* Room for one more slot, which lies where the first one does. */
+/* Adds a slot of the first slot's object. */
 static bool add_slot(wf__plan *plan, wf__stage *stage, int rank, uint32_t *slot)
 {
     wf__mem_layout *mem = wf__alloc0((stage->lowered.slot_n + 1) * sizeof *mem);

@@ -1,5 +1,4 @@
-/* partition.c - what a stage costs, and the boxes that it is cut into: units of work for threads, and of order for
- * reductions. */
+/* partition.c - the cost of a stage, and its cut into boxes: units of work for threads, and of order for reductions. */
 #include "ir/cost.h"
 #include "plan/passes.h"
 #include <stdlib.h>
@@ -11,8 +10,8 @@ static int64_t cut(wf__stage *stage, int axis, int64_t size)
     return (n + stage->partition.box[axis] - 1) / stage->partition.box[axis];
 }
 
-/* Number of parts that rows are cut into where lanes are kept. Parts give threads work where there are few boxes, and
- * GPUs, whose threads have one accumulator each, where there are few accumulators. */
+/* Returns the number of parts that rows are cut into, if lanes are kept. Parts are work for threads if there are few
+ * boxes. On a GPU, whose threads have one accumulator each, parts are work if there are few accumulators. */
 static int64_t count_parts(const wf__stage *stage, int64_t boxes, int64_t rows)
 {
     int64_t parts = boxes < WF__REDUCED_BOXES ? (WF__REDUCED_BOXES + boxes - 1) / boxes : 1,
@@ -25,8 +24,8 @@ static int64_t count_parts(const wf__stage *stage, int64_t boxes, int64_t rows)
     return parts > fill ? parts : fill;
 }
 
-/* Boxes of a reduction that keeps axes. Lanes reduced: the reduced axes are cut as if they were alone, by their
- * extents, and several points of the kept axes share a box. Lanes kept: accumulators stay in the first-level cache. */
+/* Cuts a reduction that keeps axes. If lanes are reduced, the extents of the reduced axes alone decide how these are cut,
+ * and several points of the kept axes share a box. If lanes are kept, accumulators stay in the first-level cache. */
 static void cut_reduction(wf__stage *stage)
 {
     enum { ALIGNED = 64 };
@@ -68,8 +67,8 @@ static void cut_reduction(wf__stage *stage)
     stage->partition.boxes = boxes * stage->reduce.parts;
 }
 
-/* Cuts stages whose neighbours in memory lie along another axis than lanes do, as in a transposition, into strips of a few
- * lanes: the cache lines that a row of a strip touches are still in the cache for the next row. */
+/* Cuts stages like transpositions, with neighbours in memory along another axis than lanes, into strips of a few lanes.
+ * The cache lines that a row of a strip touches are still in the cache for the next row. Returns false for other stages. */
 static bool cut_strips(wf__stage *stage)
 {
     enum { LINE = 64 };
@@ -96,9 +95,9 @@ static bool cut_strips(wf__stage *stage)
     return true;
 }
 
-/* Boxes of about `left` points, inner axes whole first. Reductions are cut by the shape alone, everything else
- * into up to 64 parts that are worth a thread's while; lines, of which a call does several, into what a first-level
- * cache holds. true: they are strips. */
+/* Cuts a stage into boxes, which have whole inner axes first. The shape alone decides the boxes of reductions. Other stages
+ * become at most WF__MOST_PARTS_OF_STAGE boxes, each enough work for a thread. Lines become boxes that fit the first-level
+ * cache, of which a call runs several. Returns true if the boxes are strips. */
 static bool cut_boxes(wf__stage *stage)
 {
     int64_t points = 1, left = WF__BOX_CHAIN;
@@ -137,7 +136,8 @@ static bool cut_boxes(wf__stage *stage)
     return false;
 }
 
-/* Rows so long that full vectors alone can do them, the last stepping back, as no point minds being computed twice. */
+/* True if rows are so long that full vectors alone can compute them. The last vector steps back, so that some points are
+ * computed twice, which must not change results. */
 static bool has_long_rows(const wf__stage *stage)
 {
     const wf__ir *body = &stage->lowered;
@@ -184,7 +184,7 @@ static bool is_own_place(const wf__ir *body, const wf__node *store)
     return wf__as_offset(body, index[last], &axis, &offset) && axis == body->rank - 1 && !offset;
 }
 
-/* Arrays written by index as they would be by element: they may be written past the cache, too. */
+/* Marks arrays that are written by index, with the lane axis as the last index: their rows may go past the cache, too. */
 static void find_rows(wf__ir *body)
 {
     for (uint32_t s = 0; s < body->slot_n; ++s)
@@ -196,7 +196,7 @@ static void find_rows(wf__ir *body)
     }
 }
 
-/* From the first byte to the last of what a slot names; of private memory: of a copy. */
+/* Returns the bytes from the first to the last element of a slot's array; of private memory, of a copy. */
 static uint64_t reach_of(const wf__stage *stage, uint32_t s)
 {
     const wf__slot *slot = &stage->lowered.slot[s];
@@ -288,7 +288,7 @@ static void estimate(wf__stage *stage)
     find_flows(stage, points);
 }
 
-/* Why boxes are as they are; the order of the questions is that of cut_boxes. */
+/* Explains the boxes; the order of conditions is that of cut_boxes. */
 static void explain_cut(wf__plan *plan, const wf__stage *stage, bool strips)
 {
     unsigned number = wf__stage_number(plan, stage);

@@ -1,5 +1,5 @@
-/* records.c - finds arrays of records: whose elements each point reads, writes or accumulates at constant last indices.
- * What is said of them (wf__slot.record) lets code generators move a record as one vector, whatever its other indices.
+/* records.c - finds arrays of records: each point reads, writes or accumulates their elements at constant last indices.
+ * With wf__slot.record, code generators move a record as one vector, whatever the other indices are.
  */
 #include "plan/kernel/accumulate.h"
 

@@ -1,12 +1,15 @@
-/* expand_scan.c - scans on GPUs, as stages with bodies. The same joins in the same order as the processor's (run/cpu/scan.c):
- * along the innermost axis a thread for each group of eight elements, which is joined first, then one for each part of
- * a row, which finds what comes before its groups, then one for each row, which does so for parts, then the elements;
- * along other axes a thread for each part of a row, then one for each row, then one for each part again. Extents are
- * those of the arrays: code is for any, but for the length of parts.
+/* expand_scan.c - scans on GPUs, as stages with bodies. They make the same joins in the same order as the processor
+ * (run/cpu/scan.c).
  *
- * What is scanned may be computed where it is read (split/scan.c has decided that this is cheaper than storing it): by
- * the stages for groups, or parts, and once more by the last ones. What alone follows, element by element, is computed
- * by the last ones where they would store: each element of the result once, so that it always pays.
+ * Along the innermost axis, a first kernel has a thread for each group of eight elements, and joins them. The second has
+ * a thread for each part of a row, and computes the carry into each group. The third has a thread for each row, and
+ * computes the carry into each part. The last one computes the elements. Along other axes there is a kernel with a
+ * thread for each part of a row, one for each row, and one for each part again. Kernels read extents from the arrays, so
+ * that code serves any extents. The length of parts alone is a constant in it.
+ *
+ * The kernels for groups, or for parts, and the last ones may compute the scanned elements instead of loading them, if
+ * split/scan.c has found this cheaper. If a single stage uses the result, element by element, the last kernels compute
+ * this stage where they would store. They compute each element of the result once, so that this always pays.
  */
 #include "ir/cost.h"
 #include "plan/passes.h"
@@ -16,17 +19,17 @@ enum { EIGHT = 8, GROUPS = WF__SCAN_PART / EIGHT };
 
 typedef struct maker {
     wf__plan *plan;
-    uint32_t at; /* of the next stage */
+    uint32_t at; /* position of the next stage */
     wf__scan how;
     wf_shape space;
     unsigned acc; /* dtype of joins */
     uint32_t flags;
-    uint32_t groups, parts; /* objects of temps: what comes before each group of its part; before each part */
+    uint32_t groups, parts; /* objects of temporaries: the carry into each group of a part; into each part */
     int64_t n, group_n, part, part_n;
     wf__inlined producer; /* computes the elements */
     wf__inlined consumer; /* uses the result */
     bool keeps;           /* the result is stored */
-    uint32_t like;        /* an object that has the extents of all; UINT32_MAX: there is none */
+    uint32_t like;        /* an object with the extents of the space; UINT32_MAX = none */
     const wf__bind *bind;
 } maker;
 
@@ -39,7 +42,7 @@ static wf__ref extent(const maker *m, wf__ir *ir, uint32_t slot)
     return slot == NO_SLOT ? number(ir, m->n) : wf__dim(ir, slot, m->how.axis);
 }
 
-/* The indices of the point, but this along the axis. */
+/* Returns the tuple of the point's indices, with this one along the axis. */
 static uint32_t place(const maker *m, wf__ir *ir, wf__ref along)
 {
     wf__ref refs[WF_MAX_RANK];
@@ -84,7 +87,7 @@ static uint32_t slot(const maker *m, wf__ir *ir, unsigned dtype, uint32_t object
 }
 
 /* ---- elements ---- */
-/* A slot that has the extents of all. */
+/* Adds a slot with the extents of the space. */
 static uint32_t extents(const maker *m, wf__ir *ir)
 {
     return m->like == UINT32_MAX ? NO_SLOT : slot(m, ir, m->bind[m->like].dtype, m->like);
@@ -106,7 +109,7 @@ static uint32_t result(maker *m, wf__ir *ir)
     return m->keeps ? slot(m, ir, m->how.dtype, m->how.to) : extents(m, ir);
 }
 
-/* Where element i of a row is along the axis. */
+/* Returns the index of element i of a row along the axis. */
 static wf__ref element(const maker *m, wf__ir *ir, uint32_t of, wf__ref i)
 {
     if (!m->how.reversed)
@@ -122,7 +125,7 @@ static wf__ref read(maker *m, wf__ir *ir, uint32_t from, wf__ref i, wf__ref when
     return wf__cast(ir, x, m->acc);
 }
 
-/* Element i of the result. Exclusive of everything: 0, though sums begin with -0. */
+/* Returns element i of the result. The first element of an exclusive sum is +0, though accumulators start at -0. */
 static void write(maker *m, wf__ir *ir, uint32_t to, wf__ref i, wf__ref value, wf__ref when)
 {
     wf__ref y = wf__cast(ir, value, m->how.dtype), at = element(m, ir, to, i);
@@ -213,13 +216,13 @@ static wf__ref before(const maker *m, wf__ir *ir, uint32_t of, wf__ref first, wf
     return t.acc;
 }
 
-/* The number of groups, behind which there is one more place. */
+/* Returns the number of groups, which one more slot follows. */
 static wf__ref last_group(const maker *m, wf__ir *ir, uint32_t groups)
 {
     return wf__op2(ir, WF__OP_sub, extent(m, ir, groups), number(ir, 1));
 }
 
-/* Behind the groups of the last part is what comes before the elements that fill none. */
+/* The slot after the last group holds the carry into the final, incomplete group. */
 static bool add_parts(maker *m)
 {
     wf__ref neutral;
@@ -244,7 +247,7 @@ static bool add_row_of_parts(maker *m)
     return add(m, &ir, 1);
 }
 
-/* What comes before the part that has group g. */
+/* Returns the carry into the part with group g. */
 static wf__ref carry(const maker *m, wf__ir *ir, wf__ref g, wf__ref neutral)
 {
     if (m->part_n == 1)
@@ -253,7 +256,7 @@ static wf__ref carry(const maker *m, wf__ir *ir, wf__ref g, wf__ref neutral)
     return wf__load(ir, slot(m, ir, m->acc, m->parts), place(m, ir, part), WF_BORDER_NONE, 0);
 }
 
-/* Four elements of the result, when everything before them comes to c. */
+/* Computes four elements of the result from the carry c. */
 static void put(maker *m, wf__ir *ir, uint32_t to, wf__ref g, int at, wf__ref c, const wf__ref p[4])
 {
     for (int k = 0; k < 4; ++k) {
@@ -353,7 +356,7 @@ static bool add_columns(maker *m)
     return add_temp(m, m->part_n, &m->parts) && add_part_sums(m) && add_row_of_parts(m) && add_part_elements(m);
 }
 
-/* ---- what is done on the way ---- */
+/* ---- inlined stages ---- */
 static bool uses(const wf__stage *stage, uint32_t object)
 {
     bool found = stage->scan.on && stage->scan.from == object;
@@ -423,7 +426,7 @@ static void drop_stage(wf__plan *plan, uint32_t s)
     --plan->stage_n;
 }
 
-/* Takes the scan's stage from the plan, and that which it does on the way. */
+/* Removes the scan's stage from the plan, and the stages that are inlined. */
 static bool begin_scan(maker *m)
 {
     wf__plan *plan = m->plan;
@@ -459,7 +462,7 @@ static bool add_stages(maker *m)
     return (m->group_n && m->group_n * EIGHT == m->n) || add_rest(m);
 }
 
-/* Stages with bodies in place of stage s, which scans, and of the next one, if that is done on the way. */
+/* Puts stages with bodies in the place of stage s, which scans, and of the next stage, if that is inlined. */
 static bool expand_scan(wf__plan *plan, uint32_t s, const wf__bind *bind)
 {
     const wf__stage *stage = &plan->stage[s];

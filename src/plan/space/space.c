@@ -1,11 +1,11 @@
 /* space.c - the stages of an index space: the recorded operator, then what follows its reductions.
  *
- * Points may run in any order and several at once, so what a point reads must not be what another one writes. Where
- * memory that is written is read at another element than the point's own (a stencil in place, a view shifted against
- * another), the operator reads a copy made before it instead: every point sees what was there before the launch. Only
- * reads that come after a store of the same operator to that memory read the memory itself: they are the point's own
- * business. What is accumulated into is always read as it was before; atomic operations stand in nobody's way. An
- * output whose elements are other ones of an earlier output's memory is assigned after the operator, from a temporary.
+ * Points may run in any order and at the same time, so no point may read what another one writes. If memory that is
+ * written is read at other elements than the point's own, as by a stencil in place or by a shifted view, the operator
+ * reads a copy that is made before it. So every point sees the contents from before the launch. A read after a store of
+ * the same operator to this memory reads the memory itself, because the program orders the two. Arrays that are
+ * accumulated into are always read as they were before. Atomic operations need no copy. An output that overlaps an
+ * earlier output at other elements is assigned after the operator, from a temporary.
  */
 #include "ir/pass/pass.h"
 #include "plan/passes.h"
@@ -18,20 +18,20 @@ typedef struct late { /* an output that is assigned after the operator */
 
 typedef struct spacer {
     wf__plan *plan;
-    const wf__recording *rec; /* what is split: the user's, or `own` */
-    wf__recording own;        /* with blocks: its sections are copies, which passes change */
+    const wf__recording *rec; /* the recording that is split: the user's, or `own` */
+    wf__recording own;        /* with blocks, a copy with sections that passes change */
     bool has_blocks;          /* blocks have scratch, sections or (on GPUs) threads */
-    wf_shape blocks;          /* then: the axes in front of scratch */
-    wf_shape thread_box;      /* on a GPU: of a block */
+    wf_shape blocks;          /* the axes in front of scratch, if has_blocks */
+    wf_shape thread_box;      /* extents of a block, on a GPU */
     const wf__bind *bind;
     wf_shape space;
-    wf__memory_order memory; /* of the plan, the arrays and the space */
-    wf_axes reduce;          /* axes of the space */
-    wf__team team;           /* blocks on a GPU */
-    wf_shape box;            /* of blocks on a processor; rank 0: they are no boxes */
-    bool per_block;          /* and have memory of their own */
+    wf__memory_order memory; /* the plan, the arrays and the space */
+    wf_axes reduce;          /* reduced axes of the space */
+    wf__team team;           /* thread blocks, on a GPU */
+    wf_shape box;            /* extents of a block, on a processor; rank 0 = blocks are no boxes */
+    bool per_block;          /* sections run per block */
     wf_shape turns[2];       /* axes that loops of WF_SECTION_INIT and of WF_SECTION_DEINIT have become */
-    uint32_t copies_at;      /* per block: where the next copy of an array goes, before all sections */
+    uint32_t copies_at;      /* the stage before which the next copy of an array goes, if sections run per block */
     bool keeps;              /* there are kept axes with other than one point */
     late *late;
     uint32_t late_n, late_cap;
@@ -157,7 +157,7 @@ static bool accumulates_only(spacer *s, const wf__ir *ir)
     return true;
 }
 
-/* Gives every load that needs one a slot of a copy. */
+/* Makes every load that needs a copy read a slot of the copy. */
 static bool redirect_loads(spacer *s, wf__ir *ir)
 {
     uint32_t slots = ir->slot_n;
@@ -336,7 +336,7 @@ static bool add_operator(spacer *s)
     return true;
 }
 
-/* The space of what runs once a block. */
+/* Sets the space of sections that run once for each block. */
 static bool find_blocks(spacer *s, wf_axes reduce, wf_shape *out)
 {
     const wf_shape *block = &s->rec->block;
@@ -354,7 +354,7 @@ static bool find_blocks(spacer *s, wf_axes reduce, wf_shape *out)
     return true;
 }
 
-/* The space of a section whose loops have become axes. */
+/* Returns the space of a section whose loops have become axes. */
 static wf_shape with_turns(const wf_shape *blocks, const wf_shape *turns)
 {
     wf_shape shape = *blocks;
@@ -390,7 +390,7 @@ static bool plan_sections(spacer *s)
     return !rec->ir.red_n || rec->post.n <= 1 || add_section(s, &rec->post, s->reduce, &kept, number);
 }
 
-/* One stage, all sections in its body. */
+/* Makes one stage, with all sections in its body. */
 static bool plan_team(spacer *s)
 {
     wf__recording *own = &s->own;
@@ -421,7 +421,7 @@ static bool copies_scratch(const spacer *s, const wf__ir *ir)
     return false;
 }
 
-/* Blocks on a processor. */
+/* Chooses boxes and the place of scratch for blocks on a processor. */
 static bool choose_boxes(spacer *s)
 {
     wf__recording *own = &s->own;

@@ -1,8 +1,8 @@
-/* thread_block.c - blocks on GPUs. Where a recording asks for scratch, threads or barriers, each of its blocks becomes a block
- * of threads of one kernel, a "team": what WF_SECTION_INIT, WF_SECTION_CALL and WF_SECTION_DEINIT say is one body,
- * parted by barriers, and scratch is memory that the threads share, if it fits. Where sections have to see what other
- * blocks leave, where points are reduced, or all points are one block, they are stages of their own, as on the
- * processor, with scratch in temporaries.
+/* thread_block.c - blocks on GPUs. If a recording uses scratch, threads or barriers, each of its blocks becomes a thread
+ * block of one kernel. WF_SECTION_INIT, WF_SECTION_CALL and WF_SECTION_DEINIT become one body, with barriers between
+ * them, and scratch becomes shared memory, if it fits. If sections must see the work of other blocks, if points are
+ * reduced, or if all points are one block, sections are stages of their own, as on the processor, with scratch in
+ * temporaries.
  */
 #include "ir/pass/pass.h"
 #include "plan/space/thread_block.h"
@@ -44,7 +44,7 @@ bool wf__sections_cross(const wf__recording *rec, const wf__bind *bind)
            cross(bind, &rec->ir, &rec->deinit);
 }
 
-/* Extents of a block of `space`; false: of too many points to count. */
+/* Sets the extents of a block of `space`. Returns false if it has too many points to count. */
 static bool find_box(const wf__recording *rec, const wf_shape *space, wf_shape *box, int64_t *points)
 {
     *box = *space;
@@ -73,7 +73,7 @@ static const char *why_not(const wf__recording *rec, const wf_shape *space, cons
 }
 
 /* ---- stages of their own ---- */
-/* A thread alone; barriers between stages come by themselves. */
+/* Rewrites sections for a single thread. Barriers between stages are not needed; a barrier of the operator is an error. */
 static bool part_sections(wf__plan *plan, wf__recording *rec, const char *why)
 {
     wf__ir *section[] = { &rec->init, &rec->ir, &rec->deinit };
@@ -92,7 +92,7 @@ static bool part_sections(wf__plan *plan, wf__recording *rec, const char *why)
     return true;
 }
 
-/* NULL, or why the blocks cannot be teams. */
+/* Sets the threads and the extents of a block. Returns why blocks cannot be thread blocks; NULL = they can. */
 static const char *choose_threads(const wf__recording *rec, const wf_shape *space, wf__team *team, wf_shape *box)
 {
     int64_t points;

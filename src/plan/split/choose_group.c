@@ -36,7 +36,7 @@ static void explain_group(const splitter *s, uint32_t g, const wf_shape *shape, 
 }
 
 /* ---- the earliest group ---- */
-/* A stage before group `at` that copies object `from` into a new temp. */
+/* Adds a stage before group `at` that copies object `from` into a new temporary. */
 static uint32_t snapshot(splitter *s, uint32_t at, uint32_t from)
 {
     const wf__bind *b = &s->bind[from];
@@ -87,8 +87,8 @@ wf__overlap wf__split_overlap(const splitter *s, uint32_t a, uint32_t b, bool ga
     return o == WF__SAME && gather ? WF__PARTIAL : o;
 }
 
-/* A load before the store `root` that sees an earlier store: the two stores must not share a stage, so that between
- * them there is a moment to save what the load saw. */
+/* Raises the bound of store `root` if a load before it sees an earlier store. The two stores must not share a stage, so
+ * that a copy between them can save what the load sees. */
 static uint32_t after_seen_stores(splitter *s, wf__ref root, uint32_t bound)
 {
     uint32_t target = s->ir->slot[s->ir->node[root].a].object;
@@ -109,8 +109,8 @@ static uint32_t after_seen_stores(splitter *s, wf__ref root, uint32_t bound)
     return bound;
 }
 
-/* Accumulations into one array by one join: in which order they come does not matter. But where no points of one meet,
- * those of the other may meet them: then each is better, and in debug mode only right, by itself. */
+/* True for accumulations into one array by one join, whose order does not matter. An accumulation without conflicts
+ * between points may conflict with another accumulation, and so stays in a stage of its own. */
 static bool commute(const splitter *s, const wf__node *n, const touch *t)
 {
     const wf__node *m = &s->ir->node[t->node];
@@ -130,7 +130,7 @@ uint32_t wf__split_bound(splitter *s)
             continue;
         const wf__node *m = &s->ir->node[r];
         bool elsewhere = r != s->root && wf__is_cut(s, r);
-        /* a state may be used right there */
+        /* a state may be used in the same group */
         uint32_t home = elsewhere ? s->home[r] + (m->op != WF__STATE || s->cone[r] & WF__VIEWED) : 0;
         if (home > bound) {
             bound = home;
@@ -154,7 +154,8 @@ uint32_t wf__split_effect_bound(splitter *s, wf__ref effect, uint32_t bound)
     for (uint32_t i = 0; i < s->touch_n; ++i) {
         const touch *t = &s->touch[i];
         wf__overlap o = wf__split_overlap(s, t->object, s->ir->slot[n->a].object, t->gather || wf__by_index(n));
-        bool together = o == WF__SAME && !(s->in && t->store && !t->early); /* else the order would be the wrong one */
+        bool together =
+            o == WF__SAME && !(s->in && t->store && !t->early); /* else the stage would do the two in the wrong order */
         uint32_t least = o == WF__APART ? 0 : together || commute(s, n, t) ? t->group : t->group + 1;
         if (least > bound) {
             bound = least;
@@ -164,7 +165,8 @@ uint32_t wf__split_effect_bound(splitter *s, wf__ref effect, uint32_t bound)
     return after_seen_stores(s, effect, bound);
 }
 
-/* Broadcasting can make spaces that no array has: what first has that shape is at fault. */
+/* True if the points of the shape can be counted. Broadcasting can make larger spaces than any array. Then the plan's
+ * error names the first node of this shape. */
 static bool countable(splitter *s, const wf_shape *shape)
 {
     int64_t points;
@@ -207,7 +209,7 @@ wf__overlap wf__split_access_overlap(const splitter *s, wf__ref effect, wf__ref 
     return wf__split_overlap(s, s->ir->slot[node[effect].a].object, s->ir->slot[node[load].a].object, gather);
 }
 
-/* As in an index space (space.c), but that indices are not compared: what they have in common is not known. */
+/* As wf__reads_other_points for an index space, but without comparing indices. */
 bool wf__split_reads_old(splitter *s, wf__ref load)
 {
     bool before = s->block[load] != s->in, elsewhere = false;

@@ -1,12 +1,11 @@
-/* control.c - conditions and loops of an array graph, each block with all in it a part of some stages.
+/* control.c - conditions and loops of an array graph.
  *
- * What leaves an outermost block is the last values of its states, and its effects. Those of one shape are a part: its
- * stage has the loop with what they need of it, whatever feeds it, and whatever follows with that shape; states and
- * guards of other shapes are computed again in each part that needs them, effects are not. So parts must not see each
- * other's effects.
+ * The results of an outermost block are the last values of its states, and its effects. Results of one shape are a part
+ * of the block. The stage of a part has the loop, with what the results need of it, and also the values before and after
+ * the loop that fit the stage. Each part computes the states and guards of other shapes again, but not the effects of
+ * other parts. So parts must not see each other's effects.
  *
- * In a block memory is as in an index space: the points go their ways one by one. Effects take place in the block, not
- * at the end of the stage.
+ * In a block, each point runs by itself, as in an index space. Effects happen in the block, not at the end of the stage.
  */
 #include "plan/split/split.h"
 

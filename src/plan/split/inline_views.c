@@ -1,10 +1,10 @@
-/* inline_views.c - values at other places than the point's own. A view of a value is no memory: what makes the value is
- * recorded once more with other indices, so that slices, permutations, reshapes and gathers of anything pure cost no
- * temporary. Indices that are affine in the point's own, or become so where memory is contiguous, make element slots
- * with strides of their own (wf__slot_view), as fast as views of arrays; others make loads by index.
+/* inline_views.c - values at other places than the point's own. A view of a value needs no memory: the nodes of the value
+ * are recorded again with other indices, so that slices, permutations, reshapes and gathers of pure values cost no
+ * temporary. Indices that are affine in the point's own, or become affine in contiguous memory, make element slots with
+ * strides of their own (wf__slot_view), as fast as views of arrays. Other indices make loads by index.
  *
- * What is computed more often through views than it is worth (tiles, repetitions, many shifted copies of something
- * expensive) goes to a temporary once, which is then what is viewed.
+ * A value that views would compute too often goes to a temporary, and the views are of this temporary. Examples are tiles,
+ * repetitions, and many shifted copies of an expensive value.
  */
 #include "ir/cost.h"
 #include "plan/split/places.h"
@@ -150,7 +150,7 @@ static bool remember(splitter *s, group *g, wf__ref node, uint32_t frame, wf__re
     return true;
 }
 
-/* What node r at a frame is already; 0: nothing yet. */
+/* Returns the node that r at a frame is recorded as; 0 = none yet. */
 static wf__ref known(const splitter *s, group *g, wf__ref r, uint32_t frame)
 {
     bool anew = s->cone[r] & WF__ANEW;
@@ -168,7 +168,7 @@ static bool same_lines(const wf__frame *a, const wf__frame *b)
     return same;
 }
 
-/* The number of a frame; 0 after failing. */
+/* Returns the number of a frame; 0 = failure. */
 static uint32_t frame_number(splitter *s, group *g, const wf__frame *f)
 {
     wf__ref refs[WF_MAX_RANK];
@@ -195,7 +195,7 @@ static uint32_t frame_number(splitter *s, group *g, const wf__frame *f)
     return remember(s, g, 0, tuple, number) ? number : 0;
 }
 
-/* Where a node of that shape is at a frame: its indices, said out. */
+/* Sets explicit indices of a node of that shape at a frame. */
 static void places(const splitter *s, group *g, wf__ref r, uint32_t frame, wf__place *at)
 {
     const wf_shape *shape = &s->shape[r];
@@ -208,7 +208,7 @@ static void places(const splitter *s, group *g, wf__ref r, uint32_t frame, wf__p
     }
 }
 
-/* The frame of an operand of a node at a frame, by broadcasting. */
+/* Returns the frame of an operand of a node at a frame, by broadcasting. */
 static bool operand_frame(splitter *s, group *g, wf__ref r, uint32_t frame, wf__ref operand, uint32_t *out)
 {
     const wf_shape *own = &s->shape[r], *shape = &s->shape[operand];
@@ -308,7 +308,7 @@ static bool want(splitter *s, group *g, work *w, wf__ref node, uint32_t frame, b
     return true;
 }
 
-/* Puts what is missing on the list, or leaves the operands in s->at. */
+/* Adds operands that are not recorded yet to the list. *ready: there are none, and s->at is set to all operands. */
 static bool prepare(splitter *s, group *g, work *w, task t, bool *ready)
 {
     const wf__node *n = &s->ir->node[t.node];

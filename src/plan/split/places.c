@@ -1,6 +1,6 @@
-/* places.c - from the places of a view's elements to those of the value that it is of: indices multiplied, divided and
- * added up. What is affine in the point's own indices stays so wherever it can; axes that are one in memory are
- * remembered as one (wf__place.line).
+/* places.c - from the places of a view's elements to places of the viewed value, by integer arithmetic on indices. Indices
+ * that are affine in the point's own stay affine wherever possible. Axes that are one line of memory are remembered as
+ * one (wf__place.line).
  */
 #include "plan/split/places.h"
 
@@ -23,7 +23,7 @@ bool wf__index_affine(const group *g, wf__ref index, wf__affine *out)
     return wf__as_affine(&g->ir, index, 0, DEPTH, out);
 }
 
-/* The least and most value over the points of the group. */
+/* Sets the least and the greatest value over the points of the group. */
 static bool range_of(const group *g, const wf__affine *x, int64_t *least, int64_t *most)
 {
     *least = *most = x->start;

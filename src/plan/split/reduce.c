@@ -1,16 +1,16 @@
-/* reduce.c - reductions of array graphs: in which dtype they accumulate, where their results are, and what comes
- * after them. A product of complex numbers is two reductions, of its parts, with a join of their own.
+/* reduce.c - reductions of array graphs: dtypes of accumulators, places of results, and the stages that follow. A product
+ * of complex numbers is two reductions, of the real and the imaginary part, with a custom join.
  */
 #include "plan/split/split.h"
 
-/* f32 sums and products accumulate in f64, all of f16 and bf16 in f32. */
+/* Returns the dtype of the accumulator: f64 for sums and products of f32, and f32 for every join of f16 and bf16. */
 static unsigned accumulates_in(unsigned dtype, unsigned join)
 {
     bool wide = dtype == WF_F32 && (join == WF_JOIN_ADD || join == WF_JOIN_MUL);
     return wide ? WF_F64 : wf__is_half(dtype) ? WF_F32 : dtype;
 }
 
-/* Of nothing: the neutral element; but -0 is what sums begin with, and the sum of nothing is +0. */
+/* Returns the result of a reduction of no points: the neutral element, but +0 for sums, which begin with -0. */
 static uint64_t result_of_nothing(wf_join join, unsigned dtype)
 {
     return join == WF_JOIN_ADD ? 0 : wf__join_neutral(join, dtype);
@@ -82,7 +82,7 @@ bool wf__split_result(splitter *s, group *g, wf__ref r, uint32_t frame, wf__ref 
 }
 
 /* ---- groups become stages ---- */
-/* Later stages find the results in temps. */
+/* Sets the temporaries of results, if axes are kept. */
 static bool finish_kept(splitter *s, const group *g, wf__stage *stage)
 {
     stage->reduce.axes = g->axes;
@@ -123,7 +123,7 @@ static bool finish_all(splitter *s, const group *g, wf__stage *stage)
     return ir->status == WF_OK || wf__plan_no_memory(s->plan);
 }
 
-/* Of products of complex numbers, if there are any. */
+/* Adds the joiner of products of complex numbers, if there are any. */
 static bool add_joiner(splitter *s, const group *g, wf__stage *stage)
 {
     wf__ir join;

@@ -1,13 +1,14 @@
 /* split.c - cuts an array graph into stages: kernels over one index space each.
  *
  * Roots are the assignments, updates by index and reductions, in program order. Each root joins the earliest stage of
- * its shape that comes after everything it depends on; all values between roots stay in registers (fusion). A
- * reduction's result reaches later stages through a one-element temporary, an atomic operation's through one of its
- * shape. Three memory hazards are resolved here:
- *   - a root that must see an earlier assignment goes to a later stage, one that must not see it to an earlier one or the
- *     same (every stage reads before it writes); if its dependencies forbid that, the old contents are saved in a copy;
- *   - an assignment whose operands overlap its own target shifted goes through a temporary; one by index, where points
- *     may meet in any element, has operands from a copy.
+ * its shape that comes after everything it depends on. Values between roots stay in registers, which fuses them. The
+ * result of a reduction reaches later stages through a temporary of one element, that of an atomic operation through a
+ * temporary of its shape. Memory hazards are resolved here:
+ *   - A root that must see an earlier assignment goes to a later stage. A root that must not see an assignment goes to
+ *     an earlier stage or the same one, since every stage reads before it writes. If dependencies forbid this, a copy
+ *     saves the old contents.
+ *   - An assignment with operands that overlap its target at other elements goes through a temporary.
+ *   - An assignment by index, whose points may name any element, reads its operands from a copy.
  */
 #include "plan/split/split.h"
 #include <stdio.h>
@@ -20,7 +21,7 @@ static bool is_root(const splitter *s, wf__ref r)
 
 static bool writes(const wf__node *root) { return wf__op_is_store(root->op); }
 
-/* ---- shapes, now that formals have extents ---- */
+/* ---- shapes, with the extents of arrays ---- */
 static bool meet(splitter *s, wf__ref r, const wf_shape *with)
 {
     wf_shape *own = &s->shape[r];
@@ -34,7 +35,8 @@ static bool meet(splitter *s, wf__ref r, const wf_shape *with)
                             wf__function_of(&s->ir->node[r]), a, b);
 }
 
-/* A state has the shape of all that it holds, and of the lanes that go on. *wider: one has grown. */
+/* Widens the shape of a state to that of a value that it holds, or of a condition of its loop. Sets *wider if the shape
+ * grows. */
 static bool widen(splitter *s, wf__ref state, wf__ref by, bool *wider)
 {
     const wf_shape before = s->shape[state], *now = &s->shape[state];
@@ -44,7 +46,7 @@ static bool widen(splitter *s, wf__ref state, wf__ref by, bool *wider)
     return ok;
 }
 
-/* As in loop.c: what the block does not touch may have any shape. */
+/* Widens the states of a block, as loop.c does: what the block does not change may have any shape. */
 static bool infer_states(splitter *s, wf__ref end, bool *wider)
 {
     const wf__ir *ir = s->ir;
@@ -111,7 +113,7 @@ static bool infer_node(splitter *s, wf__ref r, bool *wider)
     return true;
 }
 
-/* A block is gone through again until its states have stopped to grow. */
+/* Repeats a block until its states no longer grow. */
 static bool infer(splitter *s)
 {
     wf__ref outer = 0;
@@ -174,7 +176,7 @@ static bool place_update(splitter *s, wf__ref root, uint32_t g)
            wf__split_add_touch(s, s->ir->slot[s->ir->node[root].a].object, g, root, true, true);
 }
 
-/* A pure node that later stages find in a temp. */
+/* Places a pure node whose value goes to a temporary for later stages. */
 static bool place_stored(splitter *s, wf__ref root, uint32_t g)
 {
     const wf__node *n = &s->ir->node[root];
@@ -288,7 +290,7 @@ bool wf__pass_split(wf__planning *p)
             ok = place(s, r);
     }
     if (ok && s->group_n)
-        s->group[0].ir.hidden += s->hidden; /* those of no kernel */
+        s->group[0].ir.hidden += s->hidden; /* counted with the first kernel */
     for (uint32_t g = 0; ok && g < s->group_n; ++g)
         ok = finish(s, &s->group[g]);
     return ok;
