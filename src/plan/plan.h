@@ -300,7 +300,7 @@ const wf__stage *wf__consumer_of(const wf__plan *plan, const wf__stage *stage);
 /* loop_axes.c: makes axes of the loops that contain all effects of a section, if their turns are independent of each
  * other. Changes the section, and sets the extents of the axes, of which there may be none. bind: [recording's
  * objects]. */
-bool wf__plan_turns(wf__plan *plan, const wf__bind *bind, wf__ir *section, wf_shape *axes);
+bool wf__loops_to_axes(wf__plan *plan, const wf__bind *bind, wf__ir *section, wf_shape *axes);
 /* layout.c: returns the reduced axes that a stage of its own should reduce before the others; 0 = none. */
 wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
 enum { WF__MOST_NUMBERED = 64 }; /* parameters of a stage with numbers of blocks, these included */

@@ -350,7 +350,7 @@ static bool rewrite(turns *t, wf__ir *out)
     return wf__rewrite(&(wf__rewriter){ .in = t->in, .out = out, .visit = point_node, .user = t, .live = t->live });
 }
 
-bool wf__plan_turns(wf__plan *plan, const wf__bind *bind, wf__ir *in, wf_shape *axes)
+bool wf__loops_to_axes(wf__plan *plan, const wf__bind *bind, wf__ir *in, wf_shape *axes)
 {
     wf__ir out = { 0 };
     *axes = (wf_shape){ 0 };

@@ -471,7 +471,7 @@ static bool count_blocks(spacer *s, wf_shape *out)
 static bool has_blocks(const wf__recording *rec)
 {
     bool sections = rec->options.target == WF__PROCESSOR && (rec->block.rank || rec->init.n > 1 || rec->deinit.n > 1);
-    return rec->options.target == WF__GPU ? wf__asks_team(rec) : sections || wf__has_scratch(rec);
+    return rec->options.target == WF__GPU ? wf__uses_thread_blocks(rec) : sections || wf__has_scratch(rec);
 }
 
 /* ---- the passes ---- */
@@ -500,15 +500,15 @@ bool wf__pass_space(wf__planning *p)
 bool wf__pass_loop_axes(wf__planning *p)
 {
     spacer *s = p->space;
-    return !s->has_blocks || (wf__plan_turns(s->plan, s->bind, &s->own.init, &s->turns[0]) &&
-                              wf__plan_turns(s->plan, s->bind, &s->own.deinit, &s->turns[1]));
+    return !s->has_blocks || (wf__loops_to_axes(s->plan, s->bind, &s->own.init, &s->turns[0]) &&
+                              wf__loops_to_axes(s->plan, s->bind, &s->own.deinit, &s->turns[1]));
 }
 
 bool wf__pass_thread_blocks(wf__planning *p)
 {
     spacer *s = p->space;
     return !s->has_blocks ||
-           wf__settle_team(s->plan, &s->own, &s->space, &s->blocks, s->bind, &s->team, &s->thread_box);
+           wf__choose_thread_block(s->plan, &s->own, &s->space, &s->blocks, s->bind, &s->team, &s->thread_box);
 }
 
 bool wf__pass_block_boxes(wf__planning *p) { return !p->space->has_blocks || choose_boxes(p->space); }

@@ -19,7 +19,7 @@ static bool has_op(const wf__ir *ir, unsigned op)
 
 static bool asks(const wf__ir *ir) { return has_op(ir, WF__THREAD) || has_op(ir, WF__BARRIER); }
 
-bool wf__asks_team(const wf__recording *rec)
+bool wf__uses_thread_blocks(const wf__recording *rec)
 {
     return rec->options.target == WF__GPU &&
            (asks(&rec->init) || asks(&rec->ir) || asks(&rec->deinit) || wf__has_scratch(rec));
@@ -107,8 +107,8 @@ static const char *choose_threads(const wf__recording *rec, const wf_shape *spac
     return NULL;
 }
 
-bool wf__settle_team(wf__plan *plan, wf__recording *rec, const wf_shape *space, const wf_shape *blocks,
-                     const wf__bind *bind, wf__team *team, wf_shape *box)
+bool wf__choose_thread_block(wf__plan *plan, wf__recording *rec, const wf_shape *space, const wf_shape *blocks,
+                             const wf__bind *bind, wf__team *team, wf_shape *box)
 {
     const char *why = why_not(rec, space, bind);
     if (!why)

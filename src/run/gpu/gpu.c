@@ -9,7 +9,7 @@ static void close_gpu(wf__gpu *gpu)
 {
     wf__failure ignored = { 0 };
     if (gpu->context && gpu->has_lock && wf__gpu_enter(gpu, &ignored)) {
-        wf__gpu_settle_here(gpu);
+        wf__gpu_drain_here(gpu);
         wf__map_free(gpu->modules);
         wf__gpu_empty_cache(gpu);
         wf__gpu_close_own(gpu);

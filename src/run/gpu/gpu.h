@@ -75,7 +75,7 @@ bool wf__gpu_reached(wf__gpu *gpu, void *event, wf__failure *failure);
 bool wf__gpu_elapsed(wf__gpu *gpu, void *from, void *to, double *seconds, wf__failure *failure);
 void wf__gpu_free_event(wf__gpu *gpu, void *event);
 /* Waits for all work. A later call reports failures. */
-void wf__gpu_settle(wf__gpu *gpu);
+void wf__gpu_drain(wf__gpu *gpu);
 
 /* The place of work: the processor, or a stream of a GPU. */
 typedef struct wf__gpu_on {

@@ -66,8 +66,8 @@ bool wf__gpu_comes_after(const wf__gpu *gpu, wf__gpu_use use);
 /* Makes the current stream, which will use some memory, wait for the latest uses, and updates these. */
 bool wf__gpu_use_memory(wf__gpu *gpu, wf__gpu_use *const *use, uint32_t n, wf__failure *failure);
 bool wf__gpu_open_stream(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *failure);
-void wf__gpu_close_own(wf__gpu *gpu);   /* no-op if the GPU's own stream is not open */
-void wf__gpu_settle_here(wf__gpu *gpu); /* waits for all work, and ignores failures */
+void wf__gpu_close_own(wf__gpu *gpu);  /* no-op if the GPU's own stream is not open */
+void wf__gpu_drain_here(wf__gpu *gpu); /* waits for all work, and ignores failures */
 /* failure.c: true if the result of a driver call is success; else sets the failure. */
 bool wf__gpu_ok(wf__gpu *gpu, const char *what, int result, wf__failure *failure);
 char *wf__gpu_take(wf__gpu *gpu, size_t bytes, wf__failure *failure);

@@ -9,7 +9,7 @@ void wf__gpu_free_kernel(void *value)
 {
     wf__gpu_kernel *k = value;
     if (k->module) {
-        wf__gpu_settle_here(k->gpu); /* the kernel may be running */
+        wf__gpu_drain_here(k->gpu); /* the kernel may be running */
         k->gpu->cuda->ModuleUnload(k->module);
     }
     wf__free(k);

@@ -199,7 +199,7 @@ bool wf__gpu_wait(wf__gpu *gpu, const char *what, wf__failure *f)
     return ok;
 }
 
-void wf__gpu_settle_here(wf__gpu *gpu)
+void wf__gpu_drain_here(wf__gpu *gpu)
 {
     for (wf__gpu_stream *s = gpu->streams; s; s = s->next)
         if (!s->foreign)
@@ -208,11 +208,11 @@ void wf__gpu_settle_here(wf__gpu *gpu)
             gpu->cuda->EventSynchronize(s->done);
 }
 
-void wf__gpu_settle(wf__gpu *gpu)
+void wf__gpu_drain(wf__gpu *gpu)
 {
     wf__failure ignored = { 0 };
     if (wf__gpu_enter(gpu, &ignored)) {
-        wf__gpu_settle_here(gpu);
+        wf__gpu_drain_here(gpu);
         wf__gpu_end(gpu);
     }
     wf__str_free(&ignored.text);
