@@ -429,7 +429,7 @@ static void memory(void **state)
     const wf__plan *plan = &k->last->plan;
     int64_t bytes = 0;
     for (uint32_t t = 0; t < plan->temp_n; ++t)
-        bytes += plan->temp[t].shared ? 0 : plan->temp[t].shape.dim[0] * wf__size(plan->temp[t].dtype);
+        bytes += plan->temp[t].no_storage ? 0 : plan->temp[t].shape.dim[0] * wf__size(plan->temp[t].dtype);
     assert_int_equal(bytes, (N / 8 + 1) * 8 + 8); /* of groups, and of the one part */
     LINEAR(r, 2, 2);
     wf_kernel_free(k);
