@@ -70,7 +70,7 @@ void wf__buffer_release(wf_context *ctx, wf__buffer *b)
         wf__mem_free(wf__engine_memory(ctx->engine), b->data, b->bytes);
     else if (b->release) {
         if (b->gpu) /* launches may be under way */
-            wf__gpu_settle(b->gpu);
+            wf__gpu_drain(b->gpu);
         b->release(b->user);
     }
     wf__free(b);
