@@ -4,10 +4,10 @@
 /* ---- arrays become slots ---- */
 static bool may_overlap(const wf_array *a, const wf_array *b)
 {
-    return !a->buffer || !b->buffer || wf__array_may_meet(a, b); /* formals: whatever will be bound */
+    return !a->buffer || !b->buffer || wf__array_may_meet(a, b); /* formals: any array may be bound */
 }
 
-enum { LOOKS, READS, WRITES }; /* what a recording does with an array: bits; 0: asks for its shape */
+enum { LOOKS, READS, WRITES }; /* use of an array by a recording, as bits; LOOKS = of its shape alone */
 
 static bool acceptable(wf_graph *g, const wf_array *array, unsigned does, const char *function)
 {
@@ -37,7 +37,7 @@ static bool acceptable(wf_graph *g, const wf_array *array, unsigned does, const 
                    function, array->name);
         return false;
     }
-    if (does & READS && state == WF_STATE_LAZY && array->graph != g) { /* here it is what was kept in it */
+    if (does & READS && state == WF_STATE_LAZY && array->graph != g) { /* else the value was kept here */
         wf__poison(g, WF_ERR_ARG, "%s: the array was never computed: its recording has not run", function);
         return false;
     }
@@ -50,7 +50,8 @@ static bool acceptable(wf_graph *g, const wf_array *array, unsigned does, const 
     return true;
 }
 
-/* A recording runs where its arrays are: the first decides, unless a device was asked for. */
+/* True if the recording can run where the array is. The first array places a recording whose device is not final.
+ * False after poisoning. */
 static bool placed(wf_graph *g, const wf_array *array, const char *function)
 {
     wf__program *p = &g->program;
@@ -86,7 +87,7 @@ static uint32_t object_of(wf_graph *g, const wf_array *array, const char *functi
     return p->object_n++;
 }
 
-/* A new slot; memory stored to already through another slot makes its epoch begin at 1. */
+/* Makes a slot. Its epoch begins at 1 if its memory was already stored to through another slot. */
 static uint32_t new_slot(wf_graph *g, const wf_array *array, bool element, uint32_t object)
 {
     wf__ir *ir = wf__graph_ir(g);
@@ -110,14 +111,14 @@ static uint32_t new_slot(wf_graph *g, const wf_array *array, bool element, uint3
     return slot;
 }
 
-/* The slot of an array in the current section; false after poisoning. */
+/* Sets *out to the slot of an array in the current section. False after poisoning. */
 static bool slot_of(wf_graph *g, const wf_array *array, bool element, const char *function, uint32_t *out)
 {
     uint32_t object = object_of(g, array, function);
     if (object == UINT32_MAX)
         return false;
     wf__ir *ir = wf__graph_ir(g);
-    if (g->section != WF_SECTION_CALL) { /* few: no need to remember them */
+    if (g->section != WF_SECTION_CALL) { /* few slots, so a search is cheap */
         for (uint32_t s = 0; s < ir->slot_n; ++s)
             if (ir->slot[s].object == object && ir->slot[s].element == element) {
                 *out = s;
@@ -133,7 +134,7 @@ static bool slot_of(wf_graph *g, const wf_array *array, bool element, const char
     return ir->status == WF_OK;
 }
 
-/* A store through one slot is seen through every other slot of memory that overlaps. */
+/* Begins a new epoch of every other slot whose memory may overlap the stored one. */
 void wf__note_store(wf_graph *g, uint32_t slot)
 {
     wf__ir *ir = wf__graph_ir(g);
@@ -146,7 +147,7 @@ void wf__note_store(wf_graph *g, uint32_t slot)
 }
 
 /* ---- elements ---- */
-/* Elements belong to the operator's points. */
+/* True if wf_in and wf_out may access the array in this section. False after poisoning. */
 static bool has_elements(wf_graph *g, const wf_array *array, const char *function)
 {
     if (g->section == WF_SECTION_INIT || g->section == WF_SECTION_DEINIT)
@@ -159,8 +160,8 @@ static bool has_elements(wf_graph *g, const wf_array *array, const char *functio
     return wf__is_recording(g);
 }
 
-/* In an index space: leading axes that the space does not have are of extent 1. What other extents are, or a formal's,
- * is known at the launch. */
+/* True if the array has no more axes than the index space, apart from leading axes of extent 1. The launch checks all
+ * other extents. False after poisoning. */
 static bool fits_space(wf_graph *g, const wf_array *array, const char *function)
 {
     const wf_shape *space = &g->program.rec.space, *shape = &array->shape;
@@ -239,7 +240,7 @@ static wf_val read_at(wf_graph *g, const wf_array *array, wf_border border, wf_v
     if ((border == WF_BORDER_VALUE && !outside) || !wf__array_tuple(g, array, index, function, &tuple) ||
         !slot_of(g, array, false, function, &slot))
         return wf__no_value(g);
-    wf__ref when = border == WF_BORDER_NONE ? wf__lanes_on(g) : 0; /* elsewhere every index is right */
+    wf__ref when = border == WF_BORDER_NONE ? wf__lanes_on(g) : 0; /* with a border mode, every index is valid */
     return wf__value(g, wf__load_when(wf__graph_ir(g), slot, tuple, border, outside, when));
 }
 
@@ -303,7 +304,6 @@ void wf_write_if_n(wf_graph *g, wf_val condition, wf_array *array, wf_val v, wf_
     write_at(g, &condition, array, v, index, "wf_write_if");
 }
 
-/* Memory that points update together. */
 bool wf__update_target(wf_graph *g, const wf_array *array, wf_vals index, const char *function, uint32_t *slot,
                        uint32_t *tuple)
 {
@@ -343,7 +343,7 @@ wf_array *wf_scratch(wf_graph *g, wf_dtype dtype, wf_shape shape, bool zeroed)
             "an index space whose shape is known");
         return NULL;
     }
-    for (int d = 0; g->reducing && d < rec->space.rank; ++d) /* a block for each point of the kept axes */
+    for (int d = 0; g->reducing && d < rec->space.rank; ++d) /* one block for each point of the kept axes */
         if (!(rec->options.reduce >> d & 1))
             whole.dim[whole.rank++] = rec->space.dim[d];
     if (rec->block.rank) {
@@ -351,7 +351,7 @@ wf_array *wf_scratch(wf_graph *g, wf_dtype dtype, wf_shape shape, bool zeroed)
             wf__poison(g, WF_ERR_CONTRACT, "wf_scratch: with .block, only in a recording with an index space");
             return NULL;
         }
-        whole = (wf_shape){ .rank = 1, .dim = { 1 } }; /* one after the other */
+        whole = (wf_shape){ .rank = 1, .dim = { 1 } }; /* the blocks in linear order, along one axis */
         for (int d = 0; d < rec->block.rank; ++d)
             whole.dim[0] *= rec->space.dim[d] / rec->block.dim[d] + (rec->space.dim[d] % rec->block.dim[d] != 0);
     }

@@ -1,20 +1,20 @@
-/* call.c - calls: a traced function in line, and a table of them from which an index chooses at every point.
+/* call.c - calls of traced functions: inline, or through a table from which an index chooses at each point.
  *
- * A switch is a chain of conditions, one for each different function, whose body runs for a vector when some lane asks
- * for it. Each function is recorded once, in its condition. Where its nodes turn out to be those of an earlier one,
- * they are taken back and the earlier condition is widened: guards are nodes in front of all bodies, made to be
- * changed.
+ * A switch is a chain of conditions, one for each distinct function. The body of a condition runs for a vector if at
+ * least one lane chooses its function. Each function is recorded once, in its condition. If its nodes equal those of
+ * an earlier body, they are removed and the earlier condition is widened. For this purpose the guards are nodes in
+ * front of all bodies, and may be changed.
  */
 #include "record/record.h"
 #include "ir/pass/pass.h"
 
 typedef struct body { /* a function that some index reaches */
     const wf_function *function;
-    wf__ref wanted; /* bool: the lanes that ask for it */
-    wf__ref guard;  /* `or` of it and (at first) itself */
+    wf__ref wanted; /* bool: the lanes that choose it */
+    wf__ref guard;  /* `or` of `wanted` with itself, or after a merge with the guard merged before */
     wf__ref loop, end;
     uint32_t last; /* number of the latest body that was merged into this one, or its own */
-    bool merged;   /* into another one */
+    bool merged;   /* into an earlier body */
 } body;
 
 typedef struct table {
@@ -24,11 +24,11 @@ typedef struct table {
     const wf_function *function;
     size_t n;
     wf__ref index;
-    int64_t lo, hi; /* what the index can be */
+    int64_t lo, hi; /* range of the index */
     body *body;     /* [n] */
     uint32_t bodies;
-    wf_var *in;      /* [n_in]: what is handed over, as it is now: variables among it may be set by a function */
-    wf__ref *before; /* what variables hold before a body */
+    wf_var *in;      /* [n_in] values of the operands at the call: a function may set a variable among them */
+    wf__ref *before; /* values of the variables before a body */
     uint32_t before_cap;
 } table;
 
@@ -40,7 +40,7 @@ static bool no_memory(wf_graph *g)
     return false;
 }
 
-/* ---- what an index can be ---- */
+/* ---- range of an index ---- */
 static void range_of_dtype(unsigned t, int64_t *lo, int64_t *hi)
 {
     unsigned bits = 8 * wf__size(t) - wf__is_signed(t);
@@ -78,7 +78,7 @@ static void range_of(const wf__ir *ir, wf__ref r, int depth, int64_t *lo, int64_
 }
 
 static bool reaches(const table *t, size_t k) { return (int64_t)k >= t->lo && (int64_t)k <= t->hi; }
-/* Does every index name a function? */
+/* True if every possible index chooses a function. */
 static bool covers(const table *t) { return t->lo >= 0 && t->hi < (int64_t)t->n; }
 
 /* ---- conditions ---- */
@@ -94,7 +94,7 @@ static wf__ref where_on(table *t, wf__ref lanes)
     return on ? wf__op2(wf__graph_ir(t->g), WF__OP_and, lanes, on) : lanes;
 }
 
-/* The lanes that ask for any function. */
+/* Returns the lanes whose index chooses a function. */
 static wf__ref in_range(table *t)
 {
     wf__ir *ir = wf__graph_ir(t->g);
@@ -107,7 +107,7 @@ static wf__ref in_range(table *t)
     return where_on(t, in);
 }
 
-/* A node that has no equal, so that it may be changed. */
+/* Returns an `or` that value numbering shares with no other use, so that it may be changed. */
 static wf__ref own_or(wf__ir *ir, wf__ref a, wf__ref b)
 {
     wf__node n = { .op = WF__OP_or, .dtype = WF_BOOL, .a = a, .b = b, .shape = wf__shape_of(ir, a) };
@@ -149,16 +149,16 @@ static bool make_bodies(table *t)
     return ir->status == WF_OK;
 }
 
-/* ---- are two bodies equal? ---- */
-typedef struct pair { /* the later one's nodes have numbers higher by `apart` */
+/* ---- equality of bodies ---- */
+typedef struct pair { /* two bodies; node numbers of the later one are higher by `apart` */
     const wf__ir *ir;
     wf__ref loop, later, apart;
 } pair;
 
 static bool same_ref(const pair *p, wf__ref a, wf__ref b) { return (b >= p->later ? b - p->apart : b) == a; }
 
-/* Fields that are no operands; of those, whether they are there, and how many a list has. How often memory was stored to
- * is not the body's. */
+/* True if the fields of two nodes are equal. Of operands, compares only presence and the length of lists. Epochs may
+ * differ, since they count stores in front of the bodies, too. */
 static bool same_fields(const pair *p, const wf__node *x, const wf__node *y)
 {
     bool same = true;
@@ -188,7 +188,8 @@ static bool same_fields(const pair *p, const wf__node *x, const wf__node *y)
     return same;
 }
 
-/* The states of the two loops may begin with different values. */
+/* True if node r of the earlier body equals its counterpart in the later one. The initial values of the loops' states
+ * may differ. */
 static bool same_node(const pair *p, wf__ref r)
 {
     const wf__ir *ir = p->ir;
@@ -235,7 +236,7 @@ static wf__ref *guard_of(wf__ir *ir, wf__ref loop)
     return &ir->node[s].b;
 }
 
-/* Forgets body b, and lets the lanes that ask for it run body a. */
+/* Removes body b and lets its lanes run body a. */
 static void merge(table *t, body *a, body *b, uint32_t vars)
 {
     wf__ir *ir = wf__graph_ir(t->g);
@@ -283,7 +284,7 @@ static void record(table *t)
         return;
     uint32_t different = t->bodies;
     wf__ref any = in_range(t);
-    if (is_on(t, WF_FLAG_CALL_OPT) && t->bodies == 1 && covers(t)) { /* in line */
+    if (is_on(t, WF_FLAG_CALL_OPT) && t->bodies == 1 && covers(t)) { /* inline */
         call(t, t->body[0].function);
         return;
     }
@@ -293,7 +294,7 @@ static void record(table *t)
         different -= t->body[b].merged;
     }
     bool shaped = different && wf__shape_of(ir, any) == wf__shape_of(ir, t->body[0].guard);
-    if (different == 1 && shaped && is_on(t, WF_FLAG_CALL_OPT)) /* whoever asks for anything */
+    if (different == 1 && shaped && is_on(t, WF_FLAG_CALL_OPT)) /* the only body runs for every index in range */
         *guard_of(ir, t->body[0].loop) = any;
 }
 
@@ -316,7 +317,7 @@ static bool begin_table(table *t, wf_graph *g, const char *here, wf_vals in, wf_
     if (!t->in)
         return no_memory(g);
     for (size_t i = 0; i < in.n; ++i)
-        t->in[i] = wf_get(in.at[i].h).h; /* a value is usable as a variable that nobody sets */
+        t->in[i] = wf_get(in.at[i].h).h; /* a value serves as a variable that is never set */
     t->site = (wf_site){ .graph = g, .in = t->in, .out = out.at, .n_in = (int32_t)in.n, .n_out = (int32_t)out.n };
     return true;
 }

@@ -1,9 +1,10 @@
-/* compact.c - a recording that has been evaluated many times forgets nodes that are out of use: those that are left move
- * together, so that memory, and what an evaluation costs, do not grow with the evaluations there were.
+/* compact.c - removes the nodes that are out of use from a recording that wf_eval has run many times. The other nodes
+ * move together, so that memory and the cost of an evaluation do not grow with the number of evaluations.
  *
- * The program names values by ids, of which none comes again: node r is r at first; where nodes have moved, the first
- * g->settled of them have ids in a table, in ascending order, and later ones follow at a distance. The last of the table
- * stands for all that is out of use, as variables may hold it, and has nobody's id.
+ * Values that the program holds refer to nodes by ids, and no id is used twice. At first the id of node r is r. Once
+ * nodes have moved, g->id[] holds the ids of the first g->settled nodes, in ascending order; the id of a later node r
+ * is r + g->id_distance. The last settled node has no id: it stands for all nodes out of use, which a variable may
+ * hold.
  */
 #include "record/record.h"
 #include "ir/pass/pass.h"
@@ -42,7 +43,7 @@ static void move_labels(wf__ir *ir, const wf__ref *map, wf__ref gone)
     ir->label_n = left;
 }
 
-/* `left`: how many stay. */
+/* Moves the nodes that stay to the front; `left` is their number. Takes over `id`, and uses `map` as scratch. */
 static void move_nodes(wf_graph *g, uint32_t left, wf__ref *map, double *id)
 {
     wf__ir *ir = &g->program.rec.ir;
@@ -80,7 +81,7 @@ void wf__settle(wf_graph *g)
         return;
     wf__ref *map = wf__alloc0(ir->n * sizeof *map);
     double *id = map ? wf__alloc((left + 2) * sizeof *id) : NULL;
-    if (id) /* else another time */
+    if (id) /* without memory, the nodes stay until a later evaluation */
         move_nodes(g, left, map, id);
     wf__free(map);
 }

@@ -1,21 +1,18 @@
-/* contract.c - what a reducing recording may do with its reduced variables; those with a custom join may do anything
- * with each other. Lanes accumulate on their own and are
- * joined afterwards, in an order that nobody sees; so in WF_SECTION_CALL a reduced variable may only be joined with
- * values that do not depend on any reduced variable. Everything else (overwriting it, storing or testing what it holds
- * so far) has no meaning.
- */
+/* contract.c - checks what a reducing recording does with its reduced variables. Lanes accumulate separately and are
+ * joined afterwards, in an unspecified order. So in WF_SECTION_CALL a reduced variable may only be joined with values
+ * that depend on no reduced variable. Overwriting, storing or testing its partial value has no meaning. Variables with
+ * a custom join may be combined with each other in any way. */
 #include "record/record.h"
 #include "ir/pass/pass.h"
 
-enum { WF__RED_NONE = 0 }; /* else: reduction + 1 */
+enum { WF__RED_NONE = 0 }; /* other values: reduction + 1 */
 enum { PLAIN = 1, CUSTOM = 2 };
 
 typedef struct contract {
     const wf__ir *ir;
-    uint8_t *tainted; /* [node] depends on a reduced variable: PLAIN, one with a join of the table; CUSTOM, others */
-    uint32_t *joined; /* [node] is a reduced variable joined with untainted values: its (first) reduction + 1 */
-    uint32_t
-        *pair; /* [reduction] of a product of complex numbers: the real part's + 1, which stands for both; else 0 */
+    uint8_t *tainted; /* [node] bits: depends on a PLAIN variable (join of the table), on a CUSTOM one */
+    uint32_t *joined; /* [node] (first) reduction + 1 of a variable joined with untainted values only; else 0 */
+    uint32_t *pair;   /* [reduction] complex product: real part's reduction + 1, for both parts; else 0 */
 } contract;
 
 static bool join_allows(const contract *c, uint32_t k, unsigned op, unsigned alternative, wf_join of)
@@ -24,7 +21,8 @@ static bool join_allows(const contract *c, uint32_t k, unsigned op, unsigned alt
     return op == wf__join_op((wf_join)join) || (op == alternative && join == (unsigned)of);
 }
 
-/* A part of a product is a sum of multiples of what both parts were. */
+/* Returns the complex product of which the node is a linear combination with untainted factors, or WF__RED_NONE. Each
+ * part of a product is such a combination of its former parts. */
 static uint32_t linear(const contract *c, const wf__node *n)
 {
     const uint32_t a = c->joined[n->a], b = c->joined[n->b];
@@ -60,7 +58,7 @@ static uint32_t joined_by(const contract *c, const wf__node *n)
     if (product && n->op != WF__OP_select && !wf__op_is_parts(n->op))
         return linear(c, n);
     switch (n->op) {
-    case WF__OP_complex: /* known by its real part */
+    case WF__OP_complex: /* the real part stands for the variable */
         return b == a + !product ? a : WF__RED_NONE;
     case WF__OP_real:
         return a;
@@ -84,7 +82,7 @@ static uint32_t joined_by(const contract *c, const wf__node *n)
     return b && !ta && join_allows(c, b - 1, n->op, 0, WF_JOIN_ADD) ? b : WF__RED_NONE;
 }
 
-/* A constant that swallows whatever it is joined with: or with ones, and with zeros, times 0. */
+/* True if r is an absorbing constant of the join: all ones for OR, 0 for AND and for integer products. */
 static bool swallows(const wf__ir *ir, uint32_t k, wf__ref r)
 {
     const wf__node *n = &ir->node[r];
@@ -177,7 +175,8 @@ static void refuse_write(wf_graph *g, wf__ref accum)
                    wf__array_called(&g->program, a, a, called));
 }
 
-/* Other arrays may turn out to share memory at the launch: then the plan says so. */
+/* Fails an index space that accumulates into an array and also writes it. Other arrays may turn out to share memory at
+ * the launch; the plan checks those (plan/space/space.c). */
 void wf__check_accumulation(wf_graph *g)
 {
     const wf__ir *ir = &g->program.rec.ir;

@@ -1,14 +1,16 @@
-/* control.c - opens and closes blocks: conditions and loops while recording. Both branches are recorded, so C variables set in a block
- * are always initialised; which lanes take part is a value like any other.
+/* control.c - opens and closes blocks (conditions and loops) while recording. Both branches of a condition are
+ * recorded, so C variables set in a block are always initialised. The set of lanes that take part is a value like any
+ * other.
  *
- * Each block is a loop of the ir (a condition one that runs once at most) whose states are the variables that there are
- * when it begins. Two hidden variables belong to it: `guard`, the lanes that go on with the next turn, and `on`, those
- * that take part now. What is written to memory or to a variable from outside is written where `on` holds.
+ * Each block is a LOOP of the IR; a condition is a LOOP that runs at most once. Its states are the variables that
+ * exist when the block begins. Each block has two hidden variables: `guard` holds the lanes that take the next turn,
+ * `on` the lanes that take part now. Writes to memory, and to variables from outside the block, take place where `on`
+ * holds.
  */
 #include "record/block.h"
 #include <stdio.h>
 
-#define EVERYTHING (~(uint64_t)0) /* of wf_graph.surely_set */
+#define EVERYTHING (~(uint64_t)0) /* all bits of wf_graph.surely_set */
 
 static wf__ref and_with(wf__ir *ir, wf__ref a, wf__ref b) { return a ? wf__op2(ir, WF__OP_and, a, b) : b; }
 
@@ -40,7 +42,7 @@ static void save_state(wf_graph *g, uint32_t var, wf__ref loop, bool guard)
         *wf__holds(g, v) = s;
 }
 
-/* A block whose lanes are those where `guard` holds. */
+/* Opens a block for the lanes where `guard` holds. NULL after poisoning. */
 static wf__block *open_block(wf_graph *g, block_kind kind, const char *here, wf__ref guard)
 {
     wf__ir *ir = wf__graph_ir(g);
@@ -63,7 +65,7 @@ static wf__block *open_block(wf_graph *g, block_kind kind, const char *here, wf_
     return wf__innermost(g);
 }
 
-/* A variable that no turn changes holds after the block what it held before. */
+/* Returns what a variable holds after the block: its value from before, if no turn changes it. */
 static wf__ref after_block(const wf__ir *ir, wf__ref next, wf__ref state)
 {
     return next == state && ir->status == WF_OK ? ir->node[state].b : state;
@@ -85,19 +87,19 @@ static void close_block(wf_graph *g)
             wf__next(ir, state[i], *wf__holds(g, &g->var[i]));
     bool was_ok = ir->status == WF_OK;
     wf__end(ir, b->loop);
-    if (was_ok && ir->status != WF_OK) /* a state does not go with its next value */
+    if (was_ok && ir->status != WF_OK) /* a state and its next value do not fit */
         add_place(ir, b);
     if (ir->arrays && ir->flags & WF_FLAG_DEBUG)
         wf__shown_grow(g);
     for (uint32_t i = 0; i < g->var_n; ++i)
         if (i >= b->vars || state[i])
             *wf__holds(g, &g->var[i]) = i < b->vars ? after_block(ir, *wf__holds(g, &g->var[i]), state[i]) : 0;
-    *wf__holds(g, &g->var[b->guard]) = 0; /* nobody asks for it again */
+    *wf__holds(g, &g->var[b->guard]) = 0; /* not used after the block */
     g->state_n = b->states;
     --g->block_n;
 }
 
-/* May a block begin here? */
+/* True if a block may begin in the current section. False after poisoning. */
 bool wf__may_branch(wf_graph *g, const char *function)
 {
     if (!wf__is_recording(g))
@@ -111,7 +113,7 @@ bool wf__may_branch(wf_graph *g, const char *function)
 /* ---- conditions ---- */
 wf__ref wf__open_condition(wf_graph *g, const char *here, wf__ref lanes)
 {
-    wf__block *b = open_block(g, ELSE, here, lanes); /* one that has no other branch */
+    wf__block *b = open_block(g, ELSE, here, lanes); /* an ELSE, as no other branch follows */
     return b ? b->loop : 0;
 }
 
@@ -159,7 +161,7 @@ bool wf_loop_(wf_graph *g, const char *here)
     return true;
 }
 
-/* Lanes where `leave` holds take no more part in this turn, nor (unless `again`) in the loop. */
+/* Ends the current turn of the innermost loop for `lanes`. Unless `again`, they leave the loop, too. */
 static void leave(wf_graph *g, wf__ref lanes, bool again, const char *function)
 {
     wf__ir *ir = wf__graph_ir(g);
@@ -181,7 +183,7 @@ static void leave(wf_graph *g, wf__ref lanes, bool again, const char *function)
     g->block[k - 1].set_left &= g->surely_set;
 }
 
-/* Of what comes behind a break or continue on its path, no lane is left to see that something is not set. */
+/* Records a break or continue. On its path no lane runs the code behind it, so every output counts as set there. */
 static void leave_for_good(wf_graph *g, bool again, const char *function)
 {
     if (!wf__may_branch(g, function))
@@ -202,7 +204,7 @@ bool wf_while_(wf_graph *g, const char *here, wf_val cond)
 void wf_break(wf_graph *g) { leave_for_good(g, false, "wf_break"); }
 void wf_continue(wf_graph *g) { leave_for_good(g, true, "wf_continue"); }
 
-/* Is there a turn with this counter? */
+/* Returns the lanes that take a turn with counter i. */
 static wf__ref in_bounds(wf__ir *ir, wf__ref i, wf__ref hi, wf__ref step)
 {
     wf__ref zero = wf__const_bits(ir, wf__dtype(ir, step), 0), up = wf__op2(ir, WF__OP_gt, step, zero);
@@ -213,7 +215,7 @@ static wf__ref in_bounds(wf__ir *ir, wf__ref i, wf__ref hi, wf__ref step)
     return wf__op2(ir, WF__OP_or, wf__op2(ir, WF__OP_and, up, below), above);
 }
 
-/* The dtype of a counter: that of the first bound that is a value; i64 for numbers. */
+/* Returns the dtype of a counter: that of the first bound that is a value, or i64 if all are numbers. */
 static unsigned counter_dtype(wf_graph *g, const wf_val *bound, unsigned n)
 {
     for (unsigned i = 0; i < n; ++i) {
@@ -242,7 +244,7 @@ bool wf_for_(wf_graph *g, const char *here, wf_val *i, wf_val lo, wf_val hi, wf_
         wf__poison(g, WF_ERR_ARG, "WF_FOR: the step is 0");
     if (!first || !last || !by || !wf__is_recording(g))
         return true;
-    if (wf__size(t) < wf__size(WF_I32)) { /* i32 holds what is a step beyond the last turn */
+    if (wf__size(t) < wf__size(WF_I32)) { /* i32 also holds the counter one step after the last turn */
         first = wf__cast(ir, first, WF_I32);
         last = wf__cast(ir, last, WF_I32);
         by = wf__cast(ir, by, WF_I32);

@@ -1,10 +1,10 @@
-/* dead_arrays.c - arrays that nobody but a recording knows any more: the program has released them before it was run. What
- * it would store there nobody can read, and is not done; in debug mode it is, as that looks at what effects do.
- */
+/* dead_arrays.c - removes stores to arrays that the program released before the recording runs, since the program can
+ * no longer read them. In debug mode the stores stay, because debug mode checks effects. */
 #include "record/record.h"
 #include "ir/pass/pass.h"
 
-/* Whoever has a view, a copy or queued work of it holds the array or its memory. */
+/* True if only the recording holds the array. Views, copies and queued work hold another reference to the array or to
+ * its memory. */
 static bool is_released(const wf_graph *g, const wf_array *a)
 {
     bool kept = a->graph == g && atomic_load_explicit(&a->state, memory_order_relaxed) == WF_STATE_LAZY;
@@ -17,8 +17,8 @@ static uint32_t object_of(const wf__ir *ir, const wf__node *n) { return ir->slot
 
 enum { RELEASED = 1, READ };
 
-/* What the nodes in live[] read (NULL: any node) is needed. Effects on what is released and not needed are removed;
- * were there some? */
+/* Marks the objects that the nodes in live[] read (NULL = any node). Removes the effects on released objects that are
+ * not read. True if it removed any. */
 static bool drop(wf__ir *ir, uint8_t *object, uint32_t objects, const uint8_t *live)
 {
     bool any = false;
@@ -54,12 +54,12 @@ void wf__drop_unseen(wf_graph *g, bool goes_on)
     while (first < objects && !is_released(g, p->object[first].array))
         ++first;
     uint8_t *object = first < objects ? wf__alloc0((size_t)objects + ir->n) : NULL;
-    if (!object) /* or no memory: then it is done */
+    if (!object) /* no array is released, or there is no memory: the stores stay */
         return;
     uint8_t *live = object + objects;
     for (uint32_t i = first; i < objects; ++i)
         object[i] = is_released(g, p->object[i].array) ? RELEASED : 0;
-    do { /* what was read for something that is gone may go, too */
+    do { /* a removed store may have been the only reader of another array */
         if (!goes_on)
             mark(ir, live);
     } while (drop(ir, object, objects, goes_on ? NULL : live) && !goes_on);

@@ -1,23 +1,24 @@
-/* evaluate.c - running what an array graph has recorded so far, while it stays open.
+/* evaluate.c - runs the pending effects of an array graph that stays open.
  *
- * What is run is a recording of its own: the nodes that the pending effects need, numbered as if nothing else had been
- * recorded before, so that a loop of evaluations finds its plan again. Afterwards the effects are gone from the graph,
- * values that an array holds now are reads of it, and values that would read what has been overwritten are out of use.
+ * The part that runs is a recording of its own: the nodes that the pending effects need, numbered as if nothing had
+ * been recorded before them. So a loop of evaluations finds the same plan each time. Afterwards the effects are
+ * removed from the graph. A value that an array holds becomes a read of the array. A value that would read overwritten
+ * memory is out of use.
  */
 #include "record/record.h"
 #include "ir/pass/pass.h"
 
 typedef struct evaluation {
     wf_graph *g;
-    uint32_t n;     /* nodes of the graph, results that are kept included */
-    uint8_t *live;  /* needed by an effect; afterwards: out of use */
-    uint32_t *held; /* node -> 1 + the slot of the array that holds its value */
-    wf__ref *map;   /* node -> node of the part; afterwards: the effects */
+    uint32_t n;     /* number of nodes of the graph, including stores of kept results */
+    uint8_t *live;  /* [n] needed by an effect; afterwards: GONE, HIDDEN or 0 */
+    uint32_t *held; /* [n] 1 + slot of the array that holds the value; 0 = none */
+    wf__ref *map;   /* [n] node of the part; afterwards: list of the effects */
     uint32_t effects;
-    uint32_t *slot;   /* slot -> 1 + its number in the part that runs */
-    uint32_t *object; /* the same of objects */
-    wf__node *node;   /* the graph's, with the part's slots */
-    wf_array **array; /* of the part's objects */
+    uint32_t *slot;   /* [slot] 1 + its number in the part; 0 = none */
+    uint32_t *object; /* [object] the same */
+    wf__node *node;   /* nodes of the graph, with slots of the part */
+    wf_array **array; /* arrays of the part's objects */
     uint64_t *param;
     wf__program part;
 } evaluation;
@@ -41,7 +42,7 @@ static bool meet(const wf_graph *g, uint32_t slot_a, uint32_t slot_b)
     return a == b || wf__array_may_meet(a, b);
 }
 
-/* Does an array hold this node's value, as it is, once it is assigned? */
+/* True if the node stores a whole value, as it is, to an array of the same dtype and shape. */
 static bool assigns_all(const wf__ir *ir, const wf__node *n)
 {
     if (n->op != WF__STORE || n->b || n->d)
@@ -67,8 +68,8 @@ static bool keep_result(wf_graph *g, wf__ref result)
     return a != NULL;
 }
 
-/* What a loop leaves behind, all of it once any of it was needed: the loop itself goes. What it does not change nobody
- * asks it for, and may have nothing to do with its lanes. */
+/* Keeps the final values of all variables that a loop changes, if an effect needs any, because the loop itself is
+ * removed. Variables that no turn changes have their value from before the loop. */
 static bool keep_states(wf_graph *g, wf__ref loop, const uint8_t *stored)
 {
     const wf__ir *ir = &g->program.rec.ir;
@@ -81,7 +82,8 @@ static bool keep_states(wf_graph *g, wf__ref loop, const uint8_t *stored)
     return ok;
 }
 
-/* False without memory, which wf_last_message says; the recording is as good as it was. */
+/* Keeps the results that effects need and no array holds. False without memory: wf_last_message says so, and the
+ * recording stays valid. */
 static bool keep_results(wf_graph *g)
 {
     wf__ir *ir = &g->program.rec.ir;
@@ -121,11 +123,11 @@ static bool prepare(evaluation *e)
     e->param = wf__alloc((p->param_n + 1) * sizeof *e->param);
     e->part.object = wf__alloc0((p->object_n + 1) * sizeof *e->part.object);
     bool ok = e->live && e->held && e->map && e->slot && e->object && e->node && e->array && e->param && e->part.object;
-    /* for what is out of use afterwards: then nothing can fail */
+    /* room for the ranges out of use, so that nothing can fail after the run */
     return ok && wf__grow(&e->g->program.rec.ir.closed, &e->g->program.rec.ir.closed_cap, e->n + 1, sizeof *ir->closed);
 }
 
-/* The part's slot for one of the graph's. */
+/* Returns the part's slot for slot s of the graph. Makes it on first use. */
 static uint32_t part_slot(evaluation *e, uint32_t s)
 {
     const wf__program *p = &e->g->program;
@@ -159,7 +161,7 @@ static wf__ref record_node(wf__rewriter *w, wf__ref r)
         image = wf__append(to, &n);
     } else
         image = wf__copy_node(w->in, r, w->map, to);
-    return !image && to->n > next ? next : image; /* an effect: only messages refer to it */
+    return !image && to->n > next ? next : image; /* an effect: only messages name its node */
 }
 
 static bool record_part(evaluation *e)
@@ -211,7 +213,7 @@ static wf_status run_part(evaluation *e)
 }
 
 /* ---- afterwards ---- */
-/* Is memory of this slot changed by an effect after node r? `any`: by any effect. */
+/* True if an effect after node r (`any`: any effect) may change memory of the slot. */
 static bool changed(const evaluation *e, uint32_t slot, wf__ref r, bool any)
 {
     const wf__ir *ir = &e->g->program.rec.ir;
@@ -223,7 +225,7 @@ static bool changed(const evaluation *e, uint32_t slot, wf__ref r, bool any)
 
 static bool is_number(const wf__node *n) { return n->op == WF__CONST || n->op == WF__PARAM; }
 
-/* Made anew sooner than read: it need not be in any array, which might be overwritten. */
+/* True if the value is computed again instead of read from an array, which might be overwritten. */
 static bool is_cheap(const wf__ir *ir, wf__ref r)
 {
     const wf__node *n = &ir->node[wf__as_literal(ir, r)];
@@ -231,21 +233,21 @@ static bool is_cheap(const wf__ir *ir, wf__ref r)
     return is_number(n) || pair || n->op == WF__IOTA;
 }
 
-/* Was the array made to hold a value? */
+/* True if the array of the slot was made to hold a value. */
 static bool is_kept(const evaluation *e, uint32_t slot)
 {
     const wf__program *p = &e->g->program;
     return p->object[p->rec.ir.slot[slot].object].array->kept;
 }
 
-/* A value that was kept before, in an array that stays as it is. */
+/* True if the node reads a value that was kept before, in an array that no later effect changes. */
 static bool is_held(const evaluation *e, wf__ref r)
 {
     const wf__node *n = &e->g->program.rec.ir.node[r];
     return n->op == WF__LOAD && !n->b && is_kept(e, n->a) && !changed(e, n->a, r, false);
 }
 
-/* Which arrays hold which values now: rather those that were made for it, as others are sooner overwritten. */
+/* Finds an array that holds each value. Prefers arrays made for the value, as the program overwrites others sooner. */
 static void find_holders(evaluation *e)
 {
     const wf__ir *ir = &e->g->program.rec.ir;
@@ -257,9 +259,10 @@ static void find_holders(evaluation *e)
     }
 }
 
-enum { GONE = 1, HIDDEN }; /* hidden: of a loop that stays, seen by it alone */
+enum { GONE = 1, HIDDEN }; /* HIDDEN: in the body of a loop that stays */
 
-/* Does the node read or need what is not to be had any more, or change memory? */
+/* True if the node is an effect, reads overwritten memory, or depends on a node that is gone. Unless `done`, memory
+ * that any effect was to change counts as overwritten. */
 static bool is_lost(const evaluation *e, wf__ref r, bool done)
 {
     const wf__ir *ir = &e->g->program.rec.ir;
@@ -274,7 +277,8 @@ static bool is_lost(const evaluation *e, wf__ref r, bool done)
     return false;
 }
 
-/* A loop stays as it is, or goes as a whole; in one that stays are bodies that wf_switch has merged. Returns its end. */
+/* Marks a loop, which stays or goes as a whole. A loop that stays may have NOPs in place of bodies that wf_switch
+ * merged. Returns its END. */
 static wf__ref mark_loop(evaluation *e, wf__ref loop, bool done)
 {
     const wf__ir *ir = &e->g->program.rec.ir;
@@ -287,7 +291,7 @@ static wf__ref mark_loop(evaluation *e, wf__ref loop, bool done)
     return end;
 }
 
-/* Nodes that are gone vanish; those that an array holds become reads of it. */
+/* Removes the nodes that are gone, and replaces those that an array holds by reads of the array. */
 static void rewrite(evaluation *e)
 {
     wf__ir *ir = &e->g->program.rec.ir;
@@ -308,7 +312,8 @@ static void rewrite(evaluation *e)
     }
 }
 
-/* What is gone or hidden is closed; none where that is effects only, which nothing could name: recording stays quick. */
+/* Closes the ranges of nodes that are gone or hidden. Unless `any`, only effects are gone, which no value names. Then
+ * nothing is closed, and recording stays fast. */
 static void close_ranges(evaluation *e, bool any)
 {
     wf__ir *ir = &e->g->program.rec.ir;
@@ -322,7 +327,8 @@ static void close_ranges(evaluation *e, bool any)
     }
 }
 
-/* The graph as if its effects had been another's. `done`: they were; else what they were to change is not to be read. */
+/* Removes the effects from the graph. `done`: they have run. Otherwise values that read memory they were to change go
+ * out of use, too. */
 static void forget_effects(evaluation *e, bool done)
 {
     wf__ir *ir = &e->g->program.rec.ir;

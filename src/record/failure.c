@@ -1,4 +1,4 @@
-/* failure.c - a recording that fails: the first error of each section, and the one of them that the context gets. */
+/* failure.c - failures of a recording: the first error of each section, and which of them becomes the context's error. */
 #include "record/record.h"
 #include <stdio.h>
 

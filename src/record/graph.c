@@ -1,9 +1,9 @@
-/* graph.c - recordings: beginning and ending one, labels, and the formals and parameters that it declares. */
+/* graph.c - recordings: their beginning and end, and their labels, constants, formals and parameters. */
 #include "record/record.h"
 #include "ir/pass/pass.h"
 #include <stdio.h>
 
-/* In debug mode the label of an array's own elements is the array's, too. */
+/* In debug mode, gives the label of an array's own elements to the array, too. */
 static void name_array(wf__ir *ir, wf__ref r, const char *text)
 {
     const wf__node *n = wf__at(ir, r);
@@ -136,7 +136,7 @@ static void set_block(wf_graph *g, const wf_shape *block)
                have, rec->options.kind == WF__SPACE ? ", here " : "", rec->options.kind == WF__SPACE ? space : "");
 }
 
-/* As if nothing had been recorded in it before. */
+/* Resets a graph for a new recording. */
 static void reset_graph(wf_graph *g, wf_context *ctx, const wf_space *given)
 {
     g->ctx = ctx;
@@ -170,7 +170,7 @@ static void reset_recording(wf_context *ctx, const wf_space *given, bool indexed
     rec->space = (wf_shape){ .rank = given->shape.rank };
     memcpy(rec->space.dim, given->shape.dim, (size_t)rank * sizeof *given->shape.dim);
     rec->options.expand_bytes = wf_get_expand_bytes(ctx);
-    rec->options.expand_bytes += !rec->options.expand_bytes; /* no array fits into one byte, either */
+    rec->options.expand_bytes += !rec->options.expand_bytes; /* 0 becomes 1: no array fits into one byte, either */
     for (int k = 0; k < WF__SECTIONS; ++k)
         wf__ir_reset(&rec->section[k], k == WF_SECTION_JOIN ? 0 : rank,
                      k == WF_SECTION_JOIN ? flags & ~(uint32_t)WF_FLAG_FAST_MATH : flags);
@@ -267,7 +267,7 @@ wf_status wf__graph_finish(wf_graph *g)
         for (uint32_t k = 0; k <= pairs; ++k) {
             wf__ref value = !pairs ? var->value : k ? wf__imag(&rec->ir, var->value) : wf__real(&rec->ir, var->value);
             const wf__node *n = &rec->ir.node[value];
-            if (n->op != WF__RED || n->a != (uint32_t)var->red + k) /* what another one held, too */
+            if (n->op != WF__RED || n->a != (uint32_t)var->red + k) /* its value is no longer its own RED */
                 wf__setred(&rec->ir, (uint32_t)var->red + k, 0, value);
         }
     }
@@ -318,7 +318,8 @@ wf_array *wf_formal(wf_graph *g, const char *name, wf_dtype dtype, int rank)
     return a;
 }
 
-/* One name is one parameter, whose value at a launch is one: what it is must be said alike. */
+/* True if the declaration agrees with parameter i, which has the same name. A name denotes one parameter. False after
+ * poisoning. */
 static bool is_that_param(wf_graph *g, uint32_t i, wf_dtype dtype, double initial, uint64_t bits)
 {
     const wf__named_param *p = &g->program.param[i];
@@ -357,7 +358,7 @@ static wf__ref new_param(wf_graph *g, const char *name, wf_dtype dtype, unsigned
     return wf__param(&p->rec.ir, real);
 }
 
-/* A complex parameter's imaginary part is 0: its value at a launch is one number. */
+/* Declares a parameter. A complex one is a real parameter with an imaginary part of 0, since a launch sets one number. */
 wf_val wf_param(wf_graph *g, const char *name, wf_dtype dtype, double initial)
 {
     if (!g || wf__graph_ir(g)->status != WF_OK)

@@ -1,8 +1,9 @@
-/* index.c - indices: the tuples that accesses take, and the values that say where a point is (wf_index, wf_iota). */
+/* index.c - indices: the tuples that accesses take, and the values that locate a point (wf_index, wf_iota). */
 #include "record/record.h"
 #include <math.h>
 
-/* Indices as i64, behind those of the block that refs[] begins with. */
+/* Converts the indices to i64, puts them behind the first `block` entries of refs[], and sets *out to the tuple of
+ * all. False after poisoning. */
 static bool append_indices(wf_graph *g, wf_vals index, const char *function, wf__ref *refs, size_t block, uint32_t *out)
 {
     wf__ir *ir = wf__graph_ir(g);
@@ -29,7 +30,7 @@ static bool append_indices(wf_graph *g, wf_vals index, const char *function, wf_
     return ir->status == WF_OK;
 }
 
-/* `array` NULL: of a value. */
+/* True if n indices suit the rank. False after poisoning: the message names the array, or a value if `array` is NULL. */
 static bool as_many(wf_graph *g, size_t n, size_t rank, const wf_array *array, const char *function)
 {
     char called[WF__CALLED];
@@ -52,7 +53,7 @@ bool wf__index_tuple(wf_graph *g, wf_vals index, size_t rank, const char *functi
 bool wf__array_tuple(wf_graph *g, const wf_array *array, wf_vals index, const char *function, uint32_t *out)
 {
     wf__ref refs[WF_MAX_RANK];
-    size_t block = array->scratch ? (size_t)array->scratch - 1 : 0; /* axes that say which block's */
+    size_t block = array->scratch ? (size_t)array->scratch - 1 : 0; /* number of leading axes that select the block */
     if (!as_many(g, index.n, (size_t)array->shape.rank - block, array, function))
         return false;
     bool boxes = g->program.rec.block.rank > 0;

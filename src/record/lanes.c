@@ -1,6 +1,5 @@
-/* lanes.c - where in control flow a recording is: the lanes that take part, and what the innermost block demands of
- * values and operations. control.c opens and closes the blocks.
- */
+/* lanes.c - the place of a recording in control flow: the lanes that take part, and the conditions of the innermost
+ * block on values and operations. control.c opens and closes the blocks. */
 #include "record/block.h"
 
 wf__ref wf__lanes_on(const wf_graph *g) { return g->block_n ? *wf__holds(g, &g->var[wf__innermost(g)->on]) : 0; }
@@ -27,7 +26,8 @@ bool wf__condition_of(wf_graph *g, const wf_val *condition, const char *function
     return ir->status == WF_OK;
 }
 
-/* Does a value of that shape fit a variable (or array) of an array graph inside the innermost block? */
+/* In array graphs: true if the value, the value of `holder` and the lanes of the innermost block broadcast. False
+ * after poisoning. */
 bool wf__fits_block(wf_graph *g, wf__ref value, wf__ref holder, const char *function)
 {
     const wf__ir *ir = wf__graph_ir(g);

@@ -1,19 +1,20 @@
-/* local.c - local arrays: a few values that each point has to itself, under an index.
+/* local.c - local arrays: a few values that each point has for itself, accessed by index.
  *
- * An element is a variable of the recording, so blocks, loops and sections treat it as any other variable, and no backend
- * knows of local arrays. With an index that is a number, once loops are written out at the latest, an access is a plain
- * value. Any other index is looked up: a read halves the elements by one bit of the index at a time, a write asks each
- * element whether it is meant. Debug mode has a CHECK where an index comes in, which does not fold away with the values.
+ * Each element is a variable of the recording. So blocks, loops and sections treat it like any other variable, and no
+ * backend knows local arrays. An access with a constant index, at the latest once loops are unrolled, is a plain
+ * value. Any other index is looked up: a read halves the candidate elements for each bit of the index, and a write
+ * compares the index with the number of each element. In debug mode a CHECK tests each index, and does not fold away
+ * with the values.
  */
 #include "record/record.h"
 #include <stdio.h>
 
 enum { MOST = 256 }; /* elements */
 
-typedef struct place { /* of an access */
-    wf__ref number;    /* u32, in C order: right where `inside` holds */
-    wf__ref inside;    /* bool; 0: everywhere */
-    int64_t known;     /* the number, where it is; else -1 */
+typedef struct place { /* place of an access */
+    wf__ref number;    /* u32: number of the element in C order, valid where `inside` holds */
+    wf__ref inside;    /* bool; 0 = everywhere */
+    int64_t known;     /* number of the element, if constant and inside; else -1 */
 } place;
 
 static uint32_t first_of(const wf_array *array) { return array->local - 1; }
@@ -56,7 +57,7 @@ wf_array *(wf_local_array)(wf_graph *g, const char *name, wf_dtype dtype, wf_sha
     return wf__is_recording(g) ? a : NULL;
 }
 
-/* What messages call it. */
+/* Returns what messages call a local array, in `text`. */
 static const char *name_of(const wf_array *array, char text[96])
 {
     if (array->name)
@@ -68,7 +69,7 @@ static const char *name_of(const wf_array *array, char text[96])
 
 /* ---- indices ---- */
 _Static_assert(WF__BORDERS == 6, "how each border mode maps an index");
-/* An index that a border mode has brought into the array. */
+/* Returns the index after the border mode has brought it into the array. */
 static wf__ref bordered(wf__ir *ir, wf_border border, wf__ref i, int64_t n)
 {
     wf__ref zero = wf__const_bits(ir, WF_I64, 0), last = wf__const_bits(ir, WF_I64, (uint64_t)n - 1);
@@ -82,7 +83,7 @@ static wf__ref bordered(wf__ir *ir, wf_border border, wf__ref i, int64_t n)
     return wf__op3(ir, WF__OP_select, wf__op2(ir, WF__OP_gt, k, last), wf__op2(ir, WF__OP_sub, top, k), k);
 }
 
-/* Is the i64 index below n, and not below 0? In 32 bits where it comes from so many. */
+/* Returns the condition 0 <= i < n. Compares in 32 bits if the index was cast from at most 32 bits. */
 static wf__ref is_below(wf__ir *ir, wf__ref i, int64_t n)
 {
     const wf__node *node = wf__at(ir, i);
@@ -92,7 +93,7 @@ static wf__ref is_below(wf__ir *ir, wf__ref i, int64_t n)
     return wf__op2(ir, WF__OP_lt, x, wf__const_bits(ir, t, (uint64_t)n));
 }
 
-/* Debug mode: the index, which is to be below n where the lanes are `on`. */
+/* In debug mode, returns the index behind a CHECK that it is below n in the lanes `on` (0 = all). */
 static wf__ref checked(wf_graph *g, const wf_array *array, int axis, wf__ref i, wf__ref below, wf__ref on, bool writes)
 {
     wf__ir *ir = wf__graph_ir(g);
@@ -108,7 +109,7 @@ static wf__ref checked(wf_graph *g, const wf_array *array, int axis, wf__ref i, 
     return r;
 }
 
-/* A C number is outside: nothing but a mistake. */
+/* True after poisoning: the index is a C number outside the array. */
 static bool is_wrong(wf_graph *g, const wf_array *array, wf_val index, int axis, const char *function)
 {
     char name[96];
@@ -155,7 +156,7 @@ static bool find(wf_graph *g, const wf_array *array, wf_vals index, wf_border bo
 }
 
 /* ---- access ---- */
-/* What the elements hold now; NULL after poisoning. */
+/* Returns the variables of the elements; NULL after poisoning. */
 static wf__variable *elements(wf_graph *g, const wf_array *array, const char *function)
 {
     char name[96];

@@ -1,13 +1,13 @@
-/* message.c - what messages call a recording, its operations and its arrays.
+/* message.c - names of recordings, operations and arrays in messages.
  *
- * Whatever finds a mistake in a recording (the builder, the planner) says what is wrong, and which operation it is about
- * (wf__culprit). Here, where labels and names are known, that becomes text.
+ * Code that finds a mistake in a recording (the builder, the planner) reports the mistake and the operation concerned
+ * (wf__culprit). This file knows the labels and names, and turns the operation into text.
  */
 #include "record/record.h"
 #include "ir/pass/pass.h"
 
 /* ---- arrays ---- */
-/* Arrays are told by number, from 1, in which scratch and what wf_watch made do not count. */
+/* Returns the number of an array in messages: its position from 1, without scratch and the arrays of wf_watch. */
 static uint32_t number_of(const wf__program *p, uint32_t object)
 {
     uint32_t number = 1;
@@ -16,7 +16,7 @@ static uint32_t number_of(const wf__program *p, uint32_t object)
     return number;
 }
 
-/* Its name, or the label of what wf_in gave of it; NULL: it has none. */
+/* Returns the name of an array, or the label of its elements as wf_in returned them; NULL = none. */
 static const char *name_of(const wf__program *p, uint32_t object)
 {
     const wf__ir *ir = &p->rec.ir;
@@ -24,14 +24,14 @@ static const char *name_of(const wf__program *p, uint32_t object)
         return p->object[object].array->name;
     for (uint32_t i = 0; i < ir->label_n; ++i) {
         wf__ref r = ir->label[i].ref;
-        const wf__node *n = r < ir->n ? &ir->node[r] : ir->node; /* debug mode labels arrays, too */
+        const wf__node *n = r < ir->n ? &ir->node[r] : ir->node; /* in debug mode, arrays have labels, too */
         if (n->op == WF__LOAD && !n->b && ir->slot[n->a].object == object)
             return ir->label[i].text;
     }
     return NULL;
 }
 
-/* The object of that array; object_n: none. */
+/* Returns the object of the array; object_n = none. */
 static uint32_t object_of(const wf__program *p, const wf_array *array)
 {
     uint32_t i = 0;
@@ -40,7 +40,8 @@ static uint32_t object_of(const wf__program *p, const wf_array *array)
     return i;
 }
 
-/* In a part, numbers and names are those of the whole. One that is not in the recording yet is the next. */
+/* Sets the name and number of an array. A part takes them from the whole recording. An array that is not in the
+ * recording yet gets the next number. */
 static void name_array(const wf__program *p, const wf_array *array, wf__bind *bind)
 {
     const wf__program *of = p->whole ? p->whole : p;
@@ -75,7 +76,7 @@ static void add_array(const wf__program *p, uint32_t object, wf__str *out)
         wf__str_addf(out, "array %u", (unsigned)number_of(p, object));
 }
 
-/* What has a name is called by it, a number is that number, any other value has the number of its operation. */
+/* Adds an operand: its name, or its value if it is a constant, or the number of the operation that computes it. */
 static void add_operand(const wf__program *p, const wf__ir *ir, wf__ref r, wf__str *out)
 {
     const char *label = wf__label_of(ir, r);
@@ -107,7 +108,7 @@ static void add_operation(const wf__program *p, const wf__ir *ir, const wf__node
     wf__str_add(out, ")");
 }
 
-/* The whole's node of a part's; 0: it has none. */
+/* Returns the node of the whole recording for node r of its part; 0 = none. */
 static wf__ref in_whole(const wf__program *p, wf__ref r)
 {
     wf__ref found = p->whole->rec.ir.n;
