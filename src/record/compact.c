@@ -43,7 +43,7 @@ static void move_labels(wf__ir *ir, const wf__ref *map, wf__ref gone)
     ir->label_n = left;
 }
 
-/* Moves the nodes that stay to the front; `left` is their number. Takes over `id`, and uses `map` as scratch. */
+/* Moves the nodes that stay to the front; `left` is their number. Takes over `id`; fills `map`. */
 static void move_nodes(wf_graph *g, uint32_t left, wf__ref *map, double *id)
 {
     wf__ir *ir = &g->program.rec.ir;

@@ -23,7 +23,7 @@ typedef struct evaluation {
     wf__program part;
 } evaluation;
 
-/* Computed once, and kept, whoever uses the value. */
+/* True for nodes that are computed once and kept, however many nodes use the value. */
 static bool is_result(const wf__node *n) { return wf__op_is(n->op, WF__IS_ONCE); }
 static bool is_made_once(const wf__node *n) { return n->op == WF__STATE || is_result(n); }
 

@@ -1,4 +1,5 @@
-/* failure.c - failures of a recording: the first error of each section, and which of them becomes the context's error. */
+/* failure.c - failures of a recording: the first error of each section, and the choice of the one that the context
+ * reports. */
 #include "record/record.h"
 #include <stdio.h>
 

@@ -358,7 +358,8 @@ static wf__ref new_param(wf_graph *g, const char *name, wf_dtype dtype, unsigned
     return wf__param(&p->rec.ir, real);
 }
 
-/* Declares a parameter. A complex one is a real parameter with an imaginary part of 0, since a launch sets one number. */
+/* Declares a parameter. A complex one is a real parameter with imaginary part 0, since a launch sets one number
+ * only. */
 wf_val wf_param(wf_graph *g, const char *name, wf_dtype dtype, double initial)
 {
     if (!g || wf__graph_ir(g)->status != WF_OK)

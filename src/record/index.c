@@ -30,7 +30,8 @@ static bool append_indices(wf_graph *g, wf_vals index, const char *function, wf_
     return ir->status == WF_OK;
 }
 
-/* True if n indices suit the rank. False after poisoning: the message names the array, or a value if `array` is NULL. */
+/* True if n indices suit the rank. False after poisoning: the message names the array, or a value if `array` is
+ * NULL. */
 static bool as_many(wf_graph *g, size_t n, size_t rank, const wf_array *array, const char *function)
 {
     char called[WF__CALLED];

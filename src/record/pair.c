@@ -1,4 +1,4 @@
-/* pair.c - complex numbers made of two C numbers, which belong to no recording yet: weakly typed, as numbers are. */
+/* pair.c - complex numbers made of two C numbers. They belong to no recording and are weakly typed, as numbers are. */
 #include "record/record.h"
 #include <math.h>
 

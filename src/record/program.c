@@ -1,4 +1,4 @@
-/* program.c - what a finished recording needs to be launched: its arrays, parameters and sections. */
+/* program.c - finished recordings, with all that a launch needs: arrays, parameters and sections. */
 #include "record/record.h"
 
 void wf__program_clear(wf__program *p)

@@ -15,7 +15,7 @@ static bool joinable(wf_graph *g, wf_join join, unsigned dtype, const char *func
     return false;
 }
 
-/* A reduction with its initial value; -1 after poisoning. */
+/* Makes a reduction with an initial value. Returns its number; -1 after poisoning. */
 static int32_t new_reduction(wf_graph *g, unsigned dtype, wf__ref initial, wf_join join)
 {
     wf__recording *rec = &g->program.rec;
@@ -33,7 +33,8 @@ static int32_t new_reduction(wf_graph *g, unsigned dtype, wf__ref initial, wf_jo
     return (int32_t)k;
 }
 
-/* Sums of complex numbers are sums of their parts. The parts of a product depend on each other. Others have no meaning. */
+/* True if complex numbers have this join: sums join part by part, and products join both parts together. False after
+ * poisoning. */
 static bool joins_pairs(wf_graph *g, wf_join join, const char *function)
 {
     if (join == WF_JOIN_ADD || join == WF_JOIN_MUL)
@@ -47,7 +48,7 @@ static bool is_product(const wf__variable *var)
     return var->red >= 0 && var->join == WF_JOIN_MUL && wf__is_complex(var->dtype);
 }
 
-/* A product's partial results begin with 1; the initial value comes in WF_SECTION_POST. */
+/* Makes a complex reduced variable. Partial products begin with 1; WF_SECTION_POST multiplies by the initial value. */
 static wf_var complex_reduced(wf_graph *g, wf_dtype dtype, wf__ref initial, wf_join join)
 {
     wf__ir *ir = &g->program.rec.ir;
@@ -80,7 +81,7 @@ wf_var(wf_reduced)(wf_graph *g, wf_dtype dtype, wf_val initial, wf_join join)
         return wf__no_value(g).h;
     }
     if (wf__is_half(dtype) || dtype == WF_C32)
-        dtype = dtype == WF_C32 ? WF_C64 : WF_F32; /* a partial sum has no use for a short mantissa */
+        dtype = dtype == WF_C32 ? WF_C64 : WF_F32; /* partial sums need a longer mantissa */
     bool pairs = wf__is_complex(dtype);
     bool custom = join == WF_JOIN_CUSTOM && !pairs;
     if (!wf__computable(dtype) ||
@@ -119,7 +120,7 @@ static void begin_join(wf_graph *g)
     }
 }
 
-/* Products of complex numbers join by themselves. */
+/* Records the joins of complex products, for which the program records none. */
 static void join_products(wf_graph *g)
 {
     for (uint32_t i = 0; i < g->var_n && wf__is_recording(g); ++i)
@@ -130,7 +131,7 @@ static void join_products(wf_graph *g)
         }
 }
 
-/* What the variables hold at the end of WF_SECTION_JOIN is what was joined. */
+/* Stores as joined the values that the variables hold at the end of WF_SECTION_JOIN. */
 static void end_join(wf_graph *g)
 {
     for (uint32_t i = 0; i < g->var_n; ++i) {
@@ -164,7 +165,7 @@ static void begin_post(wf_graph *g)
         }
 }
 
-/* What follows the operator: its joins are complete. */
+/* Completes the joins of the operator. Fails if a custom join has no section WF_SECTION_JOIN. */
 static void end_call(wf_graph *g)
 {
     if (has_custom_joins(g) && !g->program.rec.join.red_n)
@@ -254,7 +255,8 @@ wf_var wf_other(wf_var reduced)
     return wf__new_variable(g, other);
 }
 
-/* What sums and products of a dtype are computed in, and are. */
+/* Returns the dtype in which a join of dtype t is computed, and of its result: 64 bits for sums and products of
+ * integers. */
 static unsigned sum_dtype(wf_join join, unsigned t)
 {
     bool sums = join == WF_JOIN_ADD || join == WF_JOIN_MUL;
@@ -293,7 +295,7 @@ static wf_val reduce(wf_join join, wf_val v, wf_axes axes, const char *function)
         return wf__no_value(g);
     shape = wf__kept_shape(&shape, axes);
     uint32_t id = wf__shape_id(ir, &shape);
-    if (!pairs || join == WF_JOIN_MUL) /* a product's parts belong together */
+    if (!pairs || join == WF_JOIN_MUL) /* the parts of a product depend on each other */
         return wf__value(g, reduce_node(ir, join, value, axes, id));
     wf__ref re = wf__real(ir, value), im = wf__imag(ir, value);
     re = re ? reduce_node(ir, join, re, axes, id) : 0;

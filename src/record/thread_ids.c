@@ -1,6 +1,6 @@
-/* thread_ids.c - where an operator runs. On the CPU a block is one thread with one point at a time, whatever vectors do:
- * ids are 0 and sizes 1, as numbers, so that code for other blocks folds away. On a GPU they are nodes (plan/space/thread_block.c).
- */
+/* thread_ids.c - ids and sizes of threads and blocks. On the CPU a block is one thread with one point at a time,
+ * even in vector code. Ids are 0 and sizes 1, as C numbers, so code for other blocks folds away. On a GPU they are
+ * nodes (plan/space/thread_block.c). */
 #include "record/record.h"
 
 static bool inside(wf_graph *g, int axis, const char *function)
@@ -17,7 +17,8 @@ static bool inside(wf_graph *g, int axis, const char *function)
     return wf__graph_ir(g)->status == WF_OK;
 }
 
-/* Sections that have threads: those that run for points, or once a block. */
+/* Returns the id of the thread, or the block size if `count`. Threads exist in sections that run for points or once
+ * a block; other sections see id 0 and size 1. */
 static wf_val thread(wf_graph *g, int axis, bool count, const char *function)
 {
     if (!inside(g, axis, function))
@@ -38,7 +39,7 @@ wf_val wf_thread_id(wf_graph *g, int axis) { return thread(g, axis, false, "wf_t
 wf_val wf_block_size(wf_graph *g, int axis) { return thread(g, axis, true, "wf_block_size"); }
 
 /* ---- blocks ---- */
-/* Does the index along this axis tell blocks apart? */
+/* True if the grid of blocks extends along the axis. */
 static bool has_blocks(const wf_graph *g, int axis)
 {
     return g->program.rec.block.rank || (g->reducing && !(g->program.rec.options.reduce >> axis & 1));
@@ -60,7 +61,7 @@ static wf__ref grid_along(wf_graph *g, int axis)
     return wf__op2(ir, WF__OP_add, whole, wf__op2(ir, WF__OP_min, rest, i64(ir, 1)));
 }
 
-/* Sections that run once a block have the blocks for their space. */
+/* Returns the index of the block along an axis. In sections that run once a block, the grid of blocks is the space. */
 static wf__ref block_along(wf_graph *g, int axis)
 {
     wf__ir *ir = wf__graph_ir(g);

@@ -1,5 +1,6 @@
-/* values.c - operations on values: C numbers, nodes and variables meet here, dtypes are brought together, and the
- * builder does the rest. Every public operation of ops.h is one call of `operation`. */
+/* values.c - operations on values. Operands are C numbers, nodes and variables. Their dtypes are made the same, and
+ * the builder does the rest. Every public operation of ops.h is one call of `operation` or of its short form for the
+ * usual case. */
 #include "record/record.h"
 #include "ir/pass/pass.h"
 #include <math.h>
@@ -13,8 +14,8 @@ wf_val wf__value(wf_graph *g, wf__ref ref)
 static wf_val number(double x) { return (wf_val){ { x, NULL } }; }
 
 /* ---- operands ---- */
-/* Says in g why an operand of another recording, or poison, is none here: what the other one failed with, if it is
- * still open. */
+/* Fails g because an operand is poison or belongs to another recording, `of`. The message includes the failure of
+ * `of` if it is still open. */
 static void refuse(wf_graph *g, const wf_graph *of, bool poison, const char *function)
 {
     wf__str why = { 0 };
@@ -59,7 +60,7 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
         return 0;
     }
     if (v.h.graph != g || v.h.num == 0) {
-        if (!wf__failed_section(g)) /* else it is known why */
+        if (!wf__failed_section(g)) /* else the earlier failure says why */
             refuse(g, v.h.graph, v.h.num == 0, function);
         return 0;
     }
@@ -86,7 +87,7 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
                 function);
         return wf__usable(g, ref, function);
     }
-    double section = g->settled ? 0 : (double)(int)(v.h.num / WF__POST_BASE); /* those that settle have one */
+    double section = g->settled ? 0 : (double)(int)(v.h.num / WF__POST_BASE); /* once nodes moved: one section */
     if (section != (double)g->section) {
         wf__poison(g, WF_ERR_CONTRACT, "%s: a value of another section is used; only reduced variables cross",
                    function);
@@ -120,7 +121,7 @@ bool wf_number_fits(double value, wf_dtype dtype)
     return value < top && value >= (wf__is_signed(dtype) ? -top : 0) && fabs(value) < 0x1p53;
 }
 
-/* `advice` ends the message. */
+/* Returns the number as a constant of `dtype`; 0 after poisoning. `advice` ends the message. */
 static wf__ref number_as(wf_graph *g, double value, unsigned dtype, const char *function, const char *advice)
 {
     const char *name = wf_dtype_name((wf_dtype)dtype);
@@ -150,7 +151,7 @@ wf__ref wf__converted(wf_graph *g, wf_val v, unsigned dtype, const char *functio
     return ref ? wf__cast(wf__graph_ir(g), ref, dtype) : 0;
 }
 
-/* Of a value that is asked about; 0: a number, or poison. */
+/* Returns the node of a value, for questions about its type; 0 = a number, or poison. */
 static wf__ref asked(wf_val v, const char *function)
 {
     bool is_number;
@@ -182,7 +183,7 @@ bool wf_val_number(wf_val v, double *re, double *im)
     return true;
 }
 
-/* Looks through `depth` operations. */
+/* True if the value is computed from constants alone, by at most `depth` nested operations. */
 static bool is_constant(const wf__ir *ir, wf__ref r, int depth)
 {
     wf__ref operand[WF__MAX_OPERANDS];
@@ -199,7 +200,7 @@ static bool is_constant(const wf__ir *ir, wf__ref r, int depth)
 
 bool wf_val_is_constant(wf_val v)
 {
-    enum { LIMIT = 8 }; /* folding leaves no more than one node of what it may fold */
+    enum { LIMIT = 8 }; /* folded values are one node; without folding, deeper ones do not count */
     wf__ref r = asked(v, "wf_val_is_constant");
     return r ? is_constant(wf__graph_ir(v.h.graph), r, LIMIT) : wf_val_number(v, NULL, NULL);
 }
@@ -210,7 +211,7 @@ static unsigned common_real(unsigned a, unsigned b)
     if (a == b)
         return a;
     if (wf__is_float(a) && wf__is_float(b))
-        return wf__is_half(a) && wf__is_half(b) ? WF_F32 : a > b ? a : b; /* neither of f16 and bf16 holds the other */
+        return wf__is_half(a) && wf__is_half(b) ? WF_F32 : a > b ? a : b; /* neither f16 nor bf16 holds the other */
     if (wf__is_float(a) || wf__is_float(b))
         return wf__is_float(a) ? a : b;
     if (a == WF_BOOL || b == WF_BOOL)
@@ -230,10 +231,10 @@ static unsigned common_dtype(unsigned a, unsigned b)
 typedef struct operand {
     wf_val v;
     wf__ref ref;
-    bool number, pair; /* a pair is no number */
+    bool number, pair; /* a C number: real or complex; both false for a value */
 } operand;
 
-/* The complex dtype of a complex number beside a value of dtype t; WF_NONE after poisoning. */
+/* Returns the complex dtype of a complex number beside a value of dtype t; WF_NONE after poisoning. */
 static unsigned beside_pair(wf_graph *g, unsigned op, unsigned t)
 {
     if (wf__is_complex(t) || wf__is_float(t))
@@ -243,9 +244,9 @@ static unsigned beside_pair(wf_graph *g, unsigned op, unsigned t)
     return WF_NONE;
 }
 
-static bool is_short(double x) { return (double)(float)x == x || x != x; } /* f32 holds it */
+static bool is_short(double x) { return (double)(float)x == x || x != x; } /* f32 holds x exactly, or x is NaN */
 
-/* The dtype in which operands first..count-1 meet; WF_NONE after poisoning. */
+/* Returns the common dtype of operands first .. count - 1; WF_NONE after poisoning. */
 static unsigned meeting_dtype(wf_graph *g, unsigned op, const operand *o, unsigned first, unsigned count)
 {
     const wf__ir *ir = wf__graph_ir(g);
@@ -265,7 +266,7 @@ static unsigned meeting_dtype(wf_graph *g, unsigned op, const operand *o, unsign
     }
     if (t != WF_NONE)
         return pairs ? beside_pair(g, op, t) : t;
-    for (unsigned i = first; i < count; ++i) /* numbers only (select): f32 where it holds them exactly */
+    for (unsigned i = first; i < count; ++i) /* numbers only (select): f32 if all are exact in f32 */
         if (!is_short(o[i].v.h.num) || (o[i].pair && !is_short(wf__pair_imag(o[i].v))))
             return pairs ? WF_C128 : WF_F64;
     return pairs ? WF_C64 : WF_F32;
@@ -285,7 +286,7 @@ static bool allowed(wf_graph *g, unsigned op, unsigned t)
     return false;
 }
 
-/* Number with number: computed in double; integer operations on integral numbers in i64. */
+/* Computes an operation on numbers: in double, or in i64 for integer operations on integral numbers. */
 static wf_val on_numbers(unsigned op, const wf_val *v)
 {
     const wf__op_info *info = &wf__op_table[op];
@@ -310,7 +311,7 @@ static wf_val on_numbers(unsigned op, const wf_val *v)
     }
     if (info->types == WF__T_FIRST_BOOL)
         return v[0].h.num != 0 ? v[1] : v[2];
-    if (info->types == WF__T_CPLX) { /* of a real number: its own */
+    if (info->types == WF__T_CPLX) { /* parts of a real number */
         const wf_val point[2] = { number(0), v[0] };
         return op == WF__OP_real || op == WF__OP_conj ? v[0]
                : op == WF__OP_imag                    ? number(0)
@@ -367,7 +368,7 @@ static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val 
             return wf__value(g, 0);
         if (!allowed(g, op, t))
             return wf__value(g, 0);
-        for (unsigned i = first; i < arity; ++i) { /* what is real stays real beside a complex number */
+        for (unsigned i = first; i < arity; ++i) { /* a real operand stays real beside a complex one */
             if (o[i].pair) {
                 o[i].ref = wf__pair_as(g, o[i].v, t, wf__function_name(op));
                 continue;
@@ -388,7 +389,8 @@ static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val 
 }
 
 /* ---- the usual case: nodes of one recording and one dtype, and numbers that meet floats ---- */
-/* The node that a value of section WF_SECTION_CALL stands for; false: a variable, poison, or of another section. */
+/* Sets *out to the node of a value of section WF_SECTION_CALL. False: a variable, poison, or a value of another
+ * section. */
 static inline bool plain(const wf__ir *ir, wf_val v, wf__ref *out)
 {
     int64_t id = (int64_t)v.h.num;
@@ -397,7 +399,7 @@ static inline bool plain(const wf__ir *ir, wf_val v, wf__ref *out)
 }
 static inline wf_val plain_value(wf_graph *g, wf__ref ref) { return (wf_val){ { (double)ref, g } }; }
 
-/* The recording in which plain operands of `g` can be combined; NULL: look closer. */
+/* Returns the IR in which plain operands of `g` can be combined; NULL = only `operation` can tell. */
 static inline wf__ir *plain_ir(wf_graph *g)
 {
     wf__ir *ir = &g->program.rec.ir;
@@ -447,7 +449,7 @@ wf_val(wf_cast)(wf_val a, wf_dtype dtype)
     wf_graph *g = wf__graph_of(a);
     bool is_number;
     if (!g)
-        return a; /* numbers have no dtype: they take the one they meet */
+        return a; /* numbers have no dtype: they take that of the other operand */
     wf__ref r = wf__resolve(g, a, "wf_cast", &is_number);
     return wf__value(g, r ? wf__cast(wf__graph_ir(g), r, dtype) : 0);
 }

@@ -69,7 +69,7 @@ static void note_set(wf_graph *g, wf__variable *x)
                    (unsigned)x->operand);
 }
 
-/* In a block, what lanes that take no part hold of a variable from outside stays. */
+/* Sets a variable. In a block, lanes that take no part keep their value of a variable from outside the block. */
 static void assign(wf_graph *g, uint32_t var, wf__ref value)
 {
     wf__variable *x = &g->var[var];

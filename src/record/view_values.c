@@ -1,5 +1,6 @@
-/* view_values.c - values of array graphs made of the elements of others: slices, permutations, reshapes, repetitions,
- * gathers. Nothing is moved: what uses such a value computes the elements that it wants (src/plan/split/inline_views.c). */
+/* view_values.c - values of array graphs that consist of elements of other values: slices, permutations, reshapes,
+ * repetitions, gathers. No element is moved: an operation on such a value computes the elements that it needs
+ * (src/plan/split/inline_views.c). */
 #include "record/record.h"
 #include <math.h>
 
@@ -44,10 +45,8 @@ static wf_val view(wf_val v, wf__ref r, unsigned kind, const int64_t *numbers, i
     return wf__value(v.h.graph, wf__view(wf__graph_ir(v.h.graph), kind, numbers, (uint32_t)n, r));
 }
 
-static wf_val nothing(wf_val v)
-{
-    return wf__graph_of(v) ? wf__no_value(v.h.graph) : v;
-} /* numbers stay what they are */
+/* Returns poison for a value, and a number unchanged. */
+static wf_val nothing(wf_val v) { return wf__graph_of(v) ? wf__no_value(v.h.graph) : v; }
 
 wf_val(wf_slice)(wf_val v, int axis, int64_t start, int64_t stop, int64_t step)
 {
@@ -87,7 +86,7 @@ wf_val(wf_permute)(wf_val v, const int *axes)
     return view(v, r, WF__VIEW_PERMUTE, numbers, shape->rank);
 }
 
-/* A view of a shape that is given. */
+/* Returns a view with the given shape; poison if the value does not fit. `want` completes the message. */
 static wf_val with_shape(wf_val v, unsigned kind, const wf_shape *shape, const char *function, const char *want)
 {
     wf__ref r = value_of(v, function);
@@ -165,7 +164,7 @@ static wf_val gather(wf_val v, wf_val other, bool borders, wf_vals index, const 
     const wf_shape *in = shape_of(v, r);
     if (in->rank == 0)
         return v;
-    bool nowhere = false; /* no index is asked for */
+    bool nowhere = false; /* there are no indices, so no element is read */
     for (size_t k = 0; k < index.n; ++k)
         nowhere = nowhere || has_extent_0(index.at[k]);
     if (!borders && !nowhere && has_extent_0(v)) {
@@ -184,8 +183,9 @@ wf_val wf_gather_n(wf_val v, wf_vals index) { return gather(v, (wf_val){ { 0, NU
 
 wf_val wf_gather_or_n(wf_val v, wf_val other, wf_vals index) { return gather(v, other, true, index, "wf_gather_or"); }
 
-/* ---- one behind the other ---- */
-/* The recording of values that must have one and the same, which is poisoned otherwise; NULL: all are numbers. */
+/* ---- concatenation ---- */
+/* Returns the recording of the values; NULL = all are numbers. Fails the recording if a value belongs to another
+ * one. */
 static wf_graph *common_graph(wf_vals values, const char *function)
 {
     wf_graph *g = NULL;
@@ -197,7 +197,7 @@ static wf_graph *common_graph(wf_vals values, const char *function)
     return g;
 }
 
-/* The element of v at the indices that of the axis clamped. */
+/* Returns the element of v at the indices, where the index along `axis` counts from `first` and is clamped. */
 static wf_val element_of(wf_val v, const wf_val *at, int rank, int axis, int64_t first)
 {
     wf_val index[WF_MAX_RANK];

@@ -1,13 +1,13 @@
-/* watch.c - wf_watch: a value is stored, where it is computed, in an array that nobody else knows, and debug mode looks
- * at that array after each store (run/debug/show.h). */
+/* watch.c - wf_watch: stores a value, where it is computed, in an array that only the recording holds. Debug mode
+ * passes that array to the callback after each store (run/debug/show.h). */
 #include "record/record.h"
 #include "run/debug/show.h"
 
-enum { MOST_SHOWN = 16 }; /* elements of a line in the log */
+enum { MOST_SHOWN = 16 }; /* most elements in a line of the log */
 
 struct wf__shown {
     wf__sight sight;
-    wf_array *value, *lanes; /* views of the memory, so that a launch under way does not hold them */
+    wf_array *value, *lanes; /* views of the memory, which a running launch does not hold */
     char *name, *here;
     wf_look *look;
     void *user;
@@ -32,7 +32,7 @@ void wf__shown_free(wf_context *ctx, wf__shown *s)
     wf__free(s);
 }
 
-/* Gives the array memory for that shape, in place of what it had. false: out of memory. */
+/* Replaces the array's memory by memory for the shape. False without memory. */
 static bool place(wf_array *a, const wf_shape *shape)
 {
     wf__shown *s = a->shown;
@@ -153,7 +153,8 @@ static wf_array *make_shown(wf_graph *g, const char *here, const char *name, uns
     return NULL;
 }
 
-/* Of the space, or in which the value and the lanes of the block broadcast. false after poisoning. */
+/* Sets *out to the shape of the stored values: the space, or in array graphs the common shape of the value and the
+ * lanes of the block. False after poisoning. */
 static bool shape_of(wf_graph *g, wf__ref value, wf_shape *out)
 {
     const wf__ir *ir = wf__graph_ir(g);
@@ -193,7 +194,7 @@ void wf_watch_(wf_graph *g, const char *here, const char *name, wf_val v, wf_loo
         return;
     for (int d = 0; d < shape.rank; ++d)
         if (!shape.dim[d])
-            return; /* nothing is ever computed */
+            return; /* no element is ever computed */
     wf_array *a = make_shown(g, here, name, wf__dtype(wf__graph_ir(g), value), &shape);
     if (!a) {
         wf__poison(g, WF_ERR_MEMORY, "wf_watch: out of memory");
@@ -202,5 +203,5 @@ void wf_watch_(wf_graph *g, const char *here, const char *name, wf_val v, wf_loo
     a->shown->look = look_at;
     a->shown->user = user;
     (wf_out)(g, a, wf__value(g, value));
-    wf_release(a); /* the recording has it */
+    wf_release(a); /* the recording retains the array */
 }
