@@ -23,13 +23,15 @@ enum { WF__NEVER_MASKED = UINT8_MAX }; /* masked: branch around the node */
 
 wf__cost_class wf__cost_class_of(const wf__node *n);
 const wf__cost *wf__cost_of(const wf__node *n);
-/* Code of an access whose lanes are neither at one place nor side by side, in units of wf__cost.code. */
+/* Returns the code size of an access whose lanes are neither at one place nor side by side, in units of
+ * wf__cost.code. */
 unsigned wf__code_apart(const wf__node *access);
-/* Bytes of memory that a node accesses at one point. */
+/* Returns the bytes of memory that a node accesses at one point. */
 unsigned wf__cost_bytes(const wf__node *n);
-/* wf__cost.recompute of a GPU, in additions of 32 bits. */
+/* Returns wf__cost.recompute for a GPU, in additions of 32 bits. */
 uint32_t wf__cost_recompute_on_gpu(const wf__node *n);
-/* Of all nodes: wf__cost.recompute, and wf__cost.work at one point with an estimate of how often loops turn. */
+/* Return sums over all nodes: of wf__cost.recompute, and of wf__cost.work at one point with an estimated number of
+ * turns of each loop. */
 uint32_t wf__cost_recompute_of_all(const wf__ir *ir);
 uint64_t wf__work_of_point(const wf__ir *ir);
 #endif

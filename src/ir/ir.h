@@ -16,11 +16,11 @@
 static inline bool wf__is_half(unsigned t) { return t == WF_F16 || t == WF_BF16; } /* computed in f32: half.c */
 static inline bool wf__is_float(unsigned t) { return t >= WF_F16 && t <= WF_F64; }
 static inline bool wf__is_complex(unsigned t) { return t >= WF_C32 && t <= WF_C128; } /* pairs of reals: complex.c */
-static inline unsigned wf__part_dtype(unsigned t) /* of a complex dtype; else WF_NONE */
+static inline unsigned wf__part_dtype(unsigned t) /* dtype of the parts of a complex dtype; WF_NONE for others */
 {
     return t == WF_C32 ? WF_F16 : t == WF_C64 ? WF_F32 : t == WF_C128 ? WF_F64 : WF_NONE;
 }
-static inline unsigned wf__complex_dtype(unsigned t) /* with parts of dtype t; WF_NONE: there is none */
+static inline unsigned wf__complex_dtype(unsigned t) /* the complex dtype with parts of dtype t; WF_NONE = none */
 {
     return t == WF_F16 ? WF_C32 : t == WF_F32 ? WF_C64 : t == WF_F64 ? WF_C128 : WF_NONE;
 }
@@ -46,11 +46,14 @@ static inline bool wf__any_order(unsigned t, unsigned join)
     return !(wf__is_float(t) || wf__is_complex(t)) || join == WF_JOIN_MIN || join == WF_JOIN_MAX;
 }
 static inline unsigned wf__align(unsigned t) { return wf__is_complex(t) ? wf__size(t) / 2 : wf__size(t); }
-static inline unsigned wf__mantissa(unsigned t) /* of a float: bits stored */
+static inline unsigned wf__mantissa(unsigned t) /* stored mantissa bits of a float dtype */
 {
     return t == WF_F16 ? 10 : t == WF_BF16 ? 7 : t == WF_F32 ? 23 : 52;
 }
-static inline unsigned wf__bias(unsigned t) { return t == WF_F16 ? 15 : t == WF_F64 ? 1023 : 127; } /* of a float */
+static inline unsigned wf__bias(unsigned t)
+{
+    return t == WF_F16 ? 15 : t == WF_F64 ? 1023 : 127;
+} /* exponent bias of a float dtype */
 bool wf__computable(wf_dtype t); /* not WF_NONE, and in range */
 /* The dtypes that each of wf__types allows, one bit per dtype. */
 extern const uint32_t wf__types_mask[];
@@ -67,7 +70,7 @@ static inline bool wf__op_allows(unsigned op, unsigned t)
 typedef uint32_t wf__ref;
 typedef struct wf__node {
     uint16_t op;
-    uint8_t dtype; /* of the value, or of what an effect changes */
+    uint8_t dtype; /* of the value, or of the element or accumulator that an effect changes */
     uint8_t aux;   /* small fields: node.def */
     uint32_t a, b, c, d;
     union {
@@ -99,28 +102,29 @@ typedef struct wf__slot { /* memory that a recording names */
     bool rows;    /* after layout: stored to by index, all lanes of a vector in one row, at the lane's index */
     bool meets;   /* after layout: another slot may alias the memory, and one of the two is written */
     uint8_t step[WF_MAX_RANK]; /* wf__step of each axis; ANY before layout */
-    /* Private memory: how many lanes have copies of their own, 0 = no private memory. Above 1, the last index is the
-     * lane's, modulo this number. Several ACCUMs of the slot differ in a constant last index only. They have mode EXPAND,
-     * unless the memory is `shared` by the threads of a block. */
+    /* Number of lanes that have private copies of the memory (0 = not private). Above 1, the last index is the
+     * lane's, modulo this number. Several ACCUMs of the slot differ in a constant last index only. They have mode
+     * EXPAND, unless the threads of a block share the memory (`shared`). */
     uint8_t spread;
-    /* After layout: how many elements of the last axis form one record, 0 = none. Constant last indices below it are in
-     * range; the elements lie side by side, and no element has two indices. Of private memory: the whole last axis. */
+    /* After layout: number of elements of the last axis that form one record (0 = none). Constant last indices below
+     * this number are in range. The elements of a record lie side by side, and no element has two indices. In private
+     * memory a record is the whole last axis. */
     uint8_t record;
     uint8_t scratch; /* 1 + leading axes that select the block, for memory of blocks; 0 = other memory */
     bool zeroed;     /* scratch memory that is 0 when its block begins */
     bool grows;      /* array graphs: the array takes the shape of its only store */
     uint32_t shared; /* 1 + offset in the block's own memory; 0 = elsewhere */
-    /* Of `shared` memory on processors: 1 + the axis of the space along which index k counts, while the memory begins
-     * where the block does; 0 = both begin together. */
+    /* For `shared` memory on processors: 1 + the axis of the space along which index k counts, if the memory begins
+     * where the block does; 0 = index and memory begin together. */
     uint8_t shift[WF_MAX_RANK];
-    uint32_t epoch;     /* stores so far to the memory */
-    uint32_t later;     /* while copying: how many epochs later the copy is than the original */
+    uint32_t epoch;     /* number of stores to the memory so far */
+    uint32_t later;     /* while copying: number of epochs by which the copy is ahead of the original */
     wf__ref last_store; /* STORE whose value a LOAD of the same tuple has; 0 = none */
     uint32_t shape;     /* array graphs: id of the array's shape */
     uint32_t object;    /* number of the array in the recording's list of objects */
 } wf__slot;
 
-/* True if lanes lie apart in the memory, and the neighbours of an element belong to the rows beside the lane's. */
+/* True if neighbouring lanes lie apart in memory, while neighbouring rows lie side by side. */
 static inline bool wf__is_crossed(const wf__slot *s)
 {
     return s->element && s->rank > 1 && s->step[s->rank - 1] == WF__STEP_ANY && s->step[s->rank - 2] == WF__STEP_UNIT &&
@@ -166,15 +170,16 @@ typedef struct wf__ir {
     /* Recording, borrowed, that joins two accumulators, for bodies with custom joins. Its nodes are pure ones, ARG k and
      * ARG red_n + k (reduction k of the one and of the other), and a SETRED for each reduction with a custom join. */
     const struct wf__ir *joiner;
-    uint8_t kept;              /* outermost axes that the reductions keep (kernel.h) */
-    bool kept_lane;            /* the reductions also keep the lane axis */
-    bool arrays;               /* an array graph: nodes have shapes, pure operations broadcast */
-    uint32_t flags;            /* some of WF__IR_FLAGS */
-    uint32_t merged;           /* functions of tables that are equal to others */
-    uint32_t folded, numbered; /* operations that became an existing value, or that had an equal, instead of a node */
-    /* Statistics of lowering: assignments that a later one hides; variables of loops that are not used, and those that no
-     * turn changes; loops written out, and conditions whose body all lanes execute; counters that are equal in all running
-     * lanes. */
+    uint8_t kept;    /* outermost axes that the reductions keep (kernel.h) */
+    bool kept_lane;  /* the reductions also keep the lane axis */
+    bool arrays;     /* an array graph: nodes have shapes, pure operations broadcast */
+    uint32_t flags;  /* some of WF__IR_FLAGS */
+    uint32_t merged; /* functions of tables that are equal to others */
+    uint32_t folded,
+        numbered; /* operations folded to an existing value; loads and operations equal to an earlier node */
+    /* Statistics of lowering. hidden: assignments that a later one hides. unused: loop variables without a use.
+     * invariant: loop variables that no turn changes. written_out: loops written out, and conditions whose body all
+     * lanes execute. in_lockstep: counters that are equal in all running lanes. */
     uint32_t hidden, unused, invariant, written_out, in_lockstep;
     wf_status status; /* first error, WF_OK = none; after an error builders return 0 */
     char error[768];
@@ -187,11 +192,11 @@ enum {
 };
 void wf__ir_init(wf__ir *ir, int rank, uint32_t flags);
 void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags); /* keeps the memory */
-/* Allocates memory for so many nodes at once. The next builder reports a failure. */
+/* Allocates memory for `nodes` nodes at once. If that fails, the next builder reports the error. */
 void wf__ir_reserve(wf__ir *ir, uint32_t nodes);
 void wf__ir_free(wf__ir *ir);
 void wf__ir_fail(wf__ir *ir, wf_status status, const char *format, ...) WF__PRINTF(3, 4); /* keeps the first error */
-/* The same, about an operation that is recorded or could not be. */
+/* As wf__ir_fail, for an error about the operation n, which need not be recorded. */
 void wf__ir_fail_at(wf__ir *ir, const wf__node *n, wf_status status, const char *format, ...) WF__PRINTF(4, 5);
 
 /* ---- builder ----
@@ -213,18 +218,20 @@ wf__ref wf__arg(wf__ir *ir, uint32_t number, unsigned dtype);
 wf__ref wf__op1(wf__ir *ir, unsigned op, wf__ref a);
 wf__ref wf__op2(wf__ir *ir, unsigned op, wf__ref a, wf__ref b);
 wf__ref wf__op3(wf__ir *ir, unsigned op, wf__ref a, wf__ref b, wf__ref c);
-/* The same without checks: no error has occurred, and the operands are of one dtype that the operation allows. */
+/* As wf__op1 and wf__op2, without checks. The caller guarantees that no error has occurred, and that the operands
+ * have one dtype that the operation allows. */
 wf__ref wf__op1_fitting(wf__ir *ir, unsigned op, wf__ref a);
 wf__ref wf__op2_fitting(wf__ir *ir, unsigned op, wf__ref a, wf__ref b);
 wf__ref wf__cast(wf__ir *ir, wf__ref a, unsigned dtype);
 wf__ref wf__bitcast(wf__ir *ir, wf__ref a, unsigned dtype);
-/* A CHECK with the fields of `like` and these operands; the index itself if `right` is the constant true. */
+/* Records a CHECK with the fields of `like` and these operands. Returns the index itself if `right` is the constant
+ * true. */
 wf__ref wf__check(wf__ir *ir, const wf__node *like, wf__ref right, wf__ref index);
 wf__ref wf__load(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other);
 wf__ref wf__load_when(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border border, wf__ref other, wf__ref when);
 void wf__store(wf__ir *ir, uint32_t slot, uint32_t tuple, wf__ref value, wf__ref predicate);
-/* Records the store `n` of another recording, and gives its slot the epoch that it has there: a later load is of that
- * epoch only if nothing, through this or another slot, is stored in between. */
+/* Records the store `n` of another recording, and gives the slot the epoch of that recording. A later load has this
+ * epoch only if no store through this or another slot lies in between. */
 void wf__store_again(wf__ir *ir, const wf__node *n, uint32_t tuple, wf__ref value, wf__ref predicate);
 void wf__accum(wf__ir *ir, uint32_t slot, uint32_t tuple, unsigned join, unsigned mode, wf__ref value,
                wf__ref predicate);
@@ -251,9 +258,11 @@ bool wf__shape_known(const wf__ir *ir, uint32_t shape);          /* no extent is
 bool wf__shape_count(const wf_shape *shape, int64_t *out);
 /* Broadcasts as NumPy does; an extent of -1 is unknown and fits any other. False if the shapes do not fit. */
 bool wf__broadcast(const wf_shape *a, const wf_shape *b, wf_shape *out);
-/* The same for interned shapes of operands of n. Shapes that do not fit are an error of the ir, and give 0. */
+/* As wf__broadcast, for interned shapes of operands of n. Shapes that do not fit are an error of the ir, and the
+ * result is 0. */
 uint32_t wf__broadcast_id(wf__ir *ir, const wf__node *n, uint32_t a, uint32_t b);
-void wf__bad_shape_text(const wf_shape *shape, char *buf, size_t cap); /* as the caller gave it: "(3, -4)" */
+void wf__bad_shape_text(const wf_shape *shape, char *buf,
+                        size_t cap); /* writes the shape as the caller gave it: "(3, -4)" */
 /* Rebuilds the table of value numbering, after nodes were changed in place. */
 void wf__renumber(wf__ir *ir);
 const char *wf__label_of(const wf__ir *ir, wf__ref r);       /* NULL = none */
@@ -269,11 +278,11 @@ bool wf__view_fits(unsigned kind, const int64_t *numbers, uint32_t n,
                    const wf_shape *in); /* true if the kind allows them */
 /* The shape of a view whose numbers fit; GATHER has none. False if extents do not fit; extents of -1 are unknown. */
 bool wf__view_shape(unsigned kind, const int64_t *numbers, uint32_t n, const wf_shape *in, wf_shape *out);
-/* Number of elements in Python's slice of n elements; *start becomes the first one. */
+/* Returns the number of elements in Python's slice of n elements. *start becomes the index of the first one. */
 int64_t wf__slice_range(int64_t n, int64_t *start, int64_t stop, int64_t step);
 /* True if both shapes have as many elements, after filling in one extent of -1. */
 bool wf__reshape_fits(const wf_shape *from, wf_shape *to);
-/* Appends a node as it is, or finds its equal. */
+/* Appends a node as it is, or returns its equal. */
 wf__ref wf__append(wf__ir *ir, const wf__node *node);
 
 /* The function that recorded the node, for messages: wf_in for a LOAD without indices, ... */
@@ -296,10 +305,10 @@ static inline wf__ref wf__otherwise(const wf__ir *ir, const wf__node *load)
 {
     return wf__when_is_c(ir, load) ? 0 : load->c;
 }
-/* The field at a wf__field_at. Setting a field that the node has not changes nothing. */
+/* Read and set the field at a wf__field_at. Setting a field that the node does not have changes nothing. */
 uint32_t wf__field_of(const wf__ir *ir, const wf__node *n, unsigned at);
 void wf__set_field(const wf__ir *ir, wf__node *n, unsigned at, uint32_t to);
-/* False for `when` or `otherwise` of a LOAD in an array graph: for the one that c does not hold. */
+/* False for one of `when` and `otherwise` of a LOAD in an array graph: the one that c does not hold. */
 bool wf__has_field(const wf__ir *ir, const wf__node *n, unsigned at);
 static inline uint64_t wf__bits(const wf__node *n) { return n->a | (uint64_t)n->b << 32; } /* of a CONST */
 static inline uint32_t wf__tuple_len(const wf__ir *ir, uint32_t t) { return t ? ir->tuple[t] : 0; }
@@ -307,8 +316,8 @@ static inline const wf__ref *wf__tuple_at(const wf__ir *ir, uint32_t t) { return
 bool wf__is_const(const wf__ir *ir, wf__ref r, double value); /* a CONST equal to value (and -0 is not 0) */
 
 /* ---- meaning ----
- * What a pure operation does to n values, for the constant folder and the interpreter. Arrays are packed; bools are
- * bytes 0 or 1. `dtype` is the operands' (the last one's for select). */
+ * Applies a pure operation to n values, for the constant folder and the interpreter. Arrays are packed. Bools are bytes
+ * 0 or 1. `dtype` is that of the operands (of the last one for select). */
 void wf__eval(unsigned op, unsigned dtype, void *out, const void *a, const void *b, const void *c, size_t n);
 void wf__eval_cast(unsigned to, unsigned from, void *out, const void *a, size_t n);
 /* The neutral element of a join as bits of dtype (add 0, mul 1, min +inf or largest, ...). */
@@ -342,7 +351,7 @@ static inline bool wf__op_is_parts(unsigned op)
 {
     return op == WF__OP_real || op == WF__OP_imag || op == WF__OP_complex;
 }
-/* complex.c: operations on complex numbers, as operations on the parts. The builder calls these itself. */
+/* complex.c: these record operations on complex numbers as operations on the parts. The builder calls them itself. */
 wf__ref wf__complex_op(wf__ir *ir, unsigned op, const wf__ref x[3]);
 wf__ref wf__complex_cast(wf__ir *ir, wf__ref z, unsigned to);
 wf__ref wf__real(wf__ir *ir, wf__ref z);
@@ -352,9 +361,9 @@ wf__ref wf__complex(wf__ir *ir, wf__ref re, wf__ref im);
  * function multiplies both by z, the second records the join in a joiner. */
 void wf__red_times(wf__ir *ir, uint32_t k, wf__ref z);
 void wf__join_product(wf__ir *joiner, uint32_t k);
-/* A node for which wf__expands is true, as other nodes (half.c, expand.c). */
+/* Records other nodes in place of a node for which wf__expands is true (half.c, expand.c). */
 wf__ref wf__expand(wf__ir *ir, unsigned op, unsigned to, const wf__ref x[3]);
-/* expand.c, math_*.c: EXPAND ops; each of f32 and f64 */
+/* Record EXPAND operations of f32 or f64 as other operations (expand.c, math/). */
 wf__ref wf__expand1(wf__ir *ir, unsigned op, wf__ref a);
 wf__ref wf__expand2(wf__ir *ir, unsigned op, wf__ref a, wf__ref b);
 wf__ref wf__expand3(wf__ir *ir, unsigned op, wf__ref a, wf__ref b, wf__ref c);
@@ -381,11 +390,12 @@ typedef enum wf__cold_id {
 wf__ref wf__cold_body(wf__ir *ir, wf__cold_id id, const wf__ref *args, uint32_t n);
 
 /* ---- passes over a whole ir ----
- * A pass initialises `out`, which the caller frees, also on failure. False: out->status says why. */
+ * A pass initialises `out`, which the caller frees, also on failure. A pass that fails returns
+ * false and sets out->status. */
 bool wf__pass_lower(const wf__ir *in, wf__ir *out); /* expands EXPAND ops; drops dead nodes and dead stores */
 bool wf__pass_is_lowered(const wf__ir *ir);         /* true if lowering would only copy */
-/* Makes counters uniform that are equal in all running lanes of a loop, in a lowered body, in place. For backends whose
- * lanes are those of vectors. */
+/* Makes counters uniform that are equal in all running lanes of a loop. Changes a lowered body in place, for backends
+ * that run lanes as vectors. */
 bool wf__pass_lockstep(wf__ir *ir);
 
 /* ---- checking, printing, parsing ---- */

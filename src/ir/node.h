@@ -1,4 +1,4 @@
-/* node.h - the kinds of node and of their fields: what node.def and ops.def list, as C. */
+/* node.h - C declarations of the nodes and fields that node.def and ops.def list. */
 #ifndef WEFT_IR_NODE_H
 #define WEFT_IR_NODE_H
 #include "base/base.h"
@@ -13,7 +13,7 @@ typedef enum wf__op {
 #undef WF_OP
 } wf__op;
 
-enum { /* how many nodes are structural (the first operation of ops.def follows them), and how many there are */
+enum { /* number of structural nodes, which the first operation of ops.def follows; number of all nodes */
        WF__NODES = 0
 #define WF_NODE(...) +1
 #include "ir/node.def"
@@ -51,7 +51,7 @@ typedef enum wf__types {
 } wf__types;
 typedef struct wf__op_info {
     const char *name;     /* in text: "add" */
-    const char *function; /* that records the node, or what else messages name: "wf_add" */
+    const char *function; /* name of the node in messages, usually the function that records it: "wf_add" */
     const char *doc;
     uint16_t is;   /* some of wf__property */
     uint8_t where; /* WF__IN_... */
@@ -62,7 +62,7 @@ typedef struct wf__op_info {
 } wf__op_info;
 extern const wf__op_info wf__op_table[WF__OP_COUNT];
 
-/* The node computes a value from its operands a, b, c alone. */
+/* True if the node computes a value from its operands a, b, c alone. */
 static inline bool wf__op_is_pure(unsigned op) { return op >= WF__CAST; }
 static inline bool wf__op_is(unsigned op, unsigned property) { return (wf__op_table[op].is & property) != 0; }
 static inline bool wf__op_is_effect(unsigned op) { return wf__op_is(op, WF__IS_EFFECT); }
@@ -70,12 +70,12 @@ static inline bool wf__op_has_value(unsigned op) { return wf__op_is(op, WF__IS_V
 static inline bool wf__op_is_store(unsigned op) { return wf__op_is(op, WF__IS_STORE); }
 static inline bool wf__op_is_update(unsigned op) { return wf__op_is(op, WF__IS_UPDATE); }
 static inline bool wf__op_is_access(unsigned op) { return wf__op_is(op, WF__IS_ACCESS); }
-bool wf__op_names_slot(unsigned op); /* in a */
-/* The value is an element of memory. */
+bool wf__op_names_slot(unsigned op); /* true if field a is a slot */
+/* True if the value is an element of memory. */
 static inline bool wf__op_gives_element(unsigned op) { return wf__op_is_access(op) && wf__op_has_value(op); }
 static inline bool wf__is_loop_op(unsigned op) { return wf__op_is(op, WF__IS_BLOCK); }
 const char *wf__function_name(unsigned op);
-int wf__op_named(const char *name, size_t len); /* -1: none. Operations of ops.def only */
+int wf__op_named(const char *name, size_t len); /* finds an operation of ops.def; -1 = none */
 
 /* ---- fields ---- */
 /* Places of a field in a node. `join` and `mode` are halves of aux. `otherwise` and `when` are fields of LOAD, which
@@ -108,8 +108,8 @@ typedef enum wf__form {
 } wf__form;
 
 enum wf__scan_flags { WF__EXCLUSIVE = 1, WF__REVERSED = 2 };
-/* X(kind, form, word, number, doc). number: the bit of a FLAG; how many values a NUMBER may have, 0 = any, where that
- * depends on nothing else. */
+/* X(kind, form, word, number, doc). number: the bit of a FLAG, or the number of values that a NUMBER may have; 0 =
+ * any, or not a fixed number. */
 #define WF__FIELD_KINDS(X)                                                                              \
     X(BITS, BITS, "", 0, "low half of a number's bits")                                                 \
     X(HIGH_BITS, HIDDEN, "", 0, "high half of a number's bits")                                         \
@@ -170,10 +170,11 @@ typedef struct wf__field_info {
     uint8_t number;
 } wf__field_info;
 extern const wf__field_info wf__field_table[];
-const char *const *wf__field_names(unsigned kind, unsigned *n); /* of a NAME, and how many; NULL else */
+const char *const *
+wf__field_names(unsigned kind, unsigned *n); /* names of a NAME field, and their number in *n; NULL for other fields */
 
 enum { WF__MOST_FIELDS = 6 };
-/* The fields of a node in the order of its text; the place behind the last one is WF__AT_NONE. */
+/* Returns the fields of a node in the order of its text. `at` of the entry behind the last one is WF__AT_NONE. */
 const wf__field *wf__fields_of(unsigned op);
 
 /* ---- lists of what fields name: enumerator, name in text ---- */
@@ -223,7 +224,7 @@ const wf__field *wf__fields_of(unsigned op);
 enum { WF__MODE_LIST(WF__ENUMERATOR) };
 typedef enum wf__view_kind { WF__VIEW_LIST(WF__ENUMERATOR) } wf__view_kind;
 typedef enum wf__step { WF__STEP_LIST(WF__ENUMERATOR) } wf__step;
-enum { /* how many */
+enum { /* lengths of the lists */
        WF__JOINS = 0 WF__JOIN_LIST(WF__ONE_MORE),
        WF__BORDERS = 0 WF__BORDER_LIST(WF__ONE_MORE),
        WF__MODES = 0 WF__MODE_LIST(WF__ONE_MORE),

@@ -3,8 +3,9 @@
  * would stall.
  *
  * An open table of groups of four entries, filled from the left, probed as one: the search ends in the first group
- * nearly always, so that no branch is mispredicted. An entry is a node's id in its low bits, as many as index the
- * table, and the upper bits of the node's hash above: most misses need no look at a node. 0: empty.
+ * nearly always, so that no branch is mispredicted. The low bits of an entry, as many as index
+ * the table, are a node's id. The bits above are the upper bits of the node's hash, so that most misses read no node.
+ * 0 = empty.
  */
 #ifndef WEFT_IR_NUMBERING_H
 #define WEFT_IR_NUMBERING_H
@@ -15,7 +16,7 @@
 
 enum { WF__GROUP = 4, WF__TABLE_MIN = 128 }; /* entries of the smallest table */
 
-typedef struct wf__key { /* all of a node */
+typedef struct wf__key { /* all fields of a node, as words */
     uint64_t word[3];
 } wf__key;
 _Static_assert(sizeof(wf__key) == sizeof(wf__node), "a node is three words without padding");
@@ -56,10 +57,11 @@ static inline bool wf__is_numbered(const wf__ir *ir, unsigned op)
     return (ir->flags & WF_FLAG_VALUE_NUMBERING) && wf__op_is(op, WF__IS_NUMBERED);
 }
 
-/* The most nodes, numbered or not, beside a table of this size: their ids fit beside the hashes. */
+/* Returns the largest number of nodes, numbered or not, for a table of this size. Their ids fit beside the hashes. */
 static inline uint32_t wf__table_most(uint32_t size) { return size - size / 3; }
 
-/* An empty table of `size` entries, a power of two; in the memory of the last one if that is large enough. */
+/* Makes an empty table of `size` entries, a power of two. Reuses the memory of the last table if that is large
+ * enough. */
 static inline bool wf__table_clear(wf__ir *ir, uint32_t size)
 {
     if (size > ir->table_cap) {
@@ -81,7 +83,7 @@ static inline uint32_t wf__table_entry(const wf__ir *ir, uint32_t hash, wf__ref 
     return (hash & ~(ir->table_size - 1)) | r;
 }
 
-/* One bit for each entry of a group: those that are empty, and those whose bits outside `mask` are those of `hash`. */
+/* Returns one bit for each empty entry of a group, and in *like one for each that equals `hash` outside `mask`. */
 static inline uint32_t wf__group_probe(const uint32_t *group, uint32_t hash, uint32_t mask, uint32_t *like)
 {
 #if defined(__SSE2__)
@@ -100,7 +102,8 @@ static inline uint32_t wf__group_probe(const uint32_t *group, uint32_t hash, uin
 #endif
 }
 
-/* The equal of a node, or 0 and in *entry where it belongs. There is room. `nodes`: NULL when none is equal. */
+/* Returns the equal of a node, or 0 and in *entry the place of the node. The table has room. `nodes`: NULL if no node
+ * is equal. */
 static inline wf__ref wf__table_find(const wf__ir *ir, const wf__node *nodes, const wf__key *k, uint32_t hash,
                                      uint32_t **entry)
 {
@@ -120,7 +123,7 @@ static inline wf__ref wf__table_find(const wf__ir *ir, const wf__node *nodes, co
     }
 }
 
-/* Room for one more node, with all that there are in it. */
+/* Makes room for one more node, and enters all nodes again. False if out of memory or of ids. */
 static inline bool wf__table_grow(wf__ir *ir)
 {
     uint32_t size = ir->table_size ? ir->table_size : WF__TABLE_MIN;

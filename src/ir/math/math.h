@@ -1,5 +1,5 @@
-/* math.h - what the files of the math expansions share: building operations on values of one float dtype, reduced
- * arguments, polynomials.
+/* math.h - declarations that the math expansions share: operations on values of one float dtype, reduced arguments,
+ * polynomials.
  *
  * Every expansion is written once for f32 and f64; tables have one entry for each, indexed by wf__math.wide. Nothing is
  * contracted: a fused multiply-add is where m_fma stands and nowhere else. An argument list makes at most one node, so
@@ -14,7 +14,7 @@ typedef struct wf__math {
     unsigned t, i; /* the float dtype, the signed integer dtype of its size */
     unsigned wide; /* 0: f32, 1: f64 */
     int mantissa;  /* bits stored: 23, 52 */
-    int bias;      /* of the exponent: 127, 1023 */
+    int bias;      /* exponent bias: 127, 1023 */
     double magic;  /* 1.5 * 2^mantissa: adding it rounds to an integer, which stands in the low bits of the sum */
 } wf__math;
 wf__math wf__math_of(wf__ir *ir, wf__ref x);
@@ -55,7 +55,7 @@ static inline wf__ref m_both(const wf__math *m, wf__ref a, wf__ref b) { return m
 wf__ref wf__m_select_k(const wf__math *m, wf__ref c, double a, double b); /* c ? a : b */
 static inline wf__ref m_bits(const wf__math *m, wf__ref a) { return wf__bitcast(m->ir, a, m->i); }
 static inline wf__ref m_float(const wf__math *m, wf__ref bits) { return wf__bitcast(m->ir, bits, m->t); }
-/* on bits, with a constant */
+/* Records an operation on bits with a constant right operand. */
 static inline wf__ref m_bit_op(const wf__math *m, unsigned op, wf__ref a, uint64_t b)
 {
     return m_op2(m, op, a, m_bits_k(m, b));
@@ -71,13 +71,13 @@ typedef struct wf__poly {
     int n;
     double c[28]; /* c[0] + c[1] x + ... + c[n-1] x^(n-1) */
 } wf__poly;
-/* Horner's scheme; long ones in blocks of four terms, which do not wait for each other, joined by x^4 for one or two
- * more multiplications (x2: x^2 where it is there already; else 0). The last steps, whose rounding counts, stay
- * Horner's. */
+/* Evaluates a polynomial by Horner's scheme. Long polynomials are split into blocks of four terms, which do not wait
+ * for each other. Powers of x^4 join the blocks, for one or two more multiplications. The last steps, whose rounding
+ * counts, remain Horner's. x2: x^2 if computed already, else 0. */
 wf__ref wf__m_poly(const wf__math *m, const wf__poly *p, wf__ref x, wf__ref x2);
 
 /* ---- pieces that several functions use ---- */
-/* y with its sign flipped where the top bit of `bits` is set. */
+/* Returns y with its sign flipped where the top bit of `bits` is set. */
 wf__ref wf__m_flip_sign(const wf__math *m, wf__ref y, wf__ref bits);
 
 /* e^r - 1 for |r| <= ln2/2 and the power of two that goes with it (exp.c). */
@@ -95,7 +95,8 @@ typedef struct wf__m_parts {
 } wf__m_parts;
 wf__m_parts wf__m_split(const wf__math *m, wf__ref x);
 wf__m_parts wf__m_split_normal(const wf__math *m, wf__ref x); /* the same without the denormals */
-/* e ln2 + log(1 + f) + extra, extra (or 0: none) about an ulp of 1 + f; 1 / (2^e (1 + f)) to 6 % for e >= 0 */
+/* wf__m_log_parts: e ln2 + log(1 + f) + extra, with extra (0 = none) about an ulp of 1 + f. wf__m_rough_inverse: 1 /
+ * (2^e (1 + f)) to 6 % for e >= 0. */
 wf__ref wf__m_log_parts(const wf__math *m, wf__m_parts a, wf__ref extra);
 wf__ref wf__m_rough_inverse(const wf__math *m, wf__m_parts a);
 
@@ -116,14 +117,17 @@ typedef struct wf__m_pair { /* an unevaluated sum, |lo| at most about an ulp of 
     wf__ref hi, lo;
 } wf__m_pair;
 wf__m_pair wf__m_log2_pair(const wf__math *m, wf__ref x); /* to about 2^-66, relative; f64 (pow.c) */
-wf__ref wf__m_log2_short(const wf__math *m, wf__ref x);   /* to 2^-35 and 2^-29: f64 nodes for what f32 needs */
-wf__ref wf__m_exp2_short(const wf__math *m, wf__ref x);   /* |x| up to 400, which is enough for f32's range */
+wf__ref
+wf__m_log2_short(const wf__math *m,
+                 wf__ref x); /* in f64 nodes, accurate enough for f32: to 2^-35, and wf__m_exp2_short to 2^-29 */
+wf__ref wf__m_exp2_short(const wf__math *m, wf__ref x); /* |x| up to 400, which is enough for f32's range */
 
-extern const double wf__half_pi[3][2], wf__inverse_pi[2][2]; /* rounded, the rest rounded, and again (atan.c) */
+extern const double wf__half_pi[3][2],
+    wf__inverse_pi[2][2]; /* the rounded constant, its rounded rest, and the rest of that (atan.c) */
 
 /* ---- the functions; scaled: in half turns, as asinpi ---- */
 wf__ref wf__m_nextafter(wf__ir *ir, wf__ref a, wf__ref b);               /* of any float dtype (expand_basic.c) */
-wf__ref wf__expand_basic(wf__ir *ir, unsigned op, wf__ref a, wf__ref b); /* what is not a math function; b may be 0 */
+wf__ref wf__expand_basic(wf__ir *ir, unsigned op, wf__ref a, wf__ref b); /* exact operations; b may be 0 */
 wf__ref wf__m_rsqrt(const wf__math *m, wf__ref x);
 wf__ref wf__m_cbrt(const wf__math *m, wf__ref x);
 wf__ref wf__m_hypot(const wf__math *m, wf__ref x, wf__ref y);
@@ -160,5 +164,5 @@ wf__ref wf__m_bessel_j(const wf__math *m, unsigned op, wf__ref x); /* j0, j1 */
 wf__ref wf__m_i0(const wf__math *m, wf__ref x);
 wf__ref wf__m_pow(const wf__math *m, wf__ref x, wf__ref y);
 wf__ref wf__m_mod(const wf__math *m, wf__ref x, wf__ref y, bool floored);
-wf__ref wf__m_mod_far(const wf__math *m, wf__ref x, wf__ref y); /* of |x| and |y|, any quotient */
+wf__ref wf__m_mod_far(const wf__math *m, wf__ref x, wf__ref y); /* remainder of |x| and |y| for any quotient */
 #endif

@@ -1,7 +1,7 @@
 /* expand.c - operations without a meaning of their own (EXPAND in ops.def) as other operations.
  *
- * What is built here is what these functions mean, everywhere: the interpreter and the constant folder evaluate the
- * same nodes that become vector code and device code, so all give the same bits. Code is free of branches (both sides
+ * The nodes built here define these functions everywhere. The interpreter and the constant folder evaluate the same
+ * nodes that become vector code and device code, so all give the same bits. Code is free of branches (both sides
  * of a select are computed); only arguments of sin, cos, tan beyond the fast reduction go through a COLD node.
  */
 #include "ir/math/math.h"
@@ -25,7 +25,7 @@ wf__ref wf__m_select_k(const wf__math *m, wf__ref c, double a, double b)
     return m_select(m, c, yes, no);
 }
 
-/* c[0] + c[1] x + ... + x^n sum; sum 0: without it. */
+/* Returns c[0] + c[1] x + ... + x^n sum. sum: 0 = without the last term. */
 static wf__ref horner(const wf__math *m, const double *c, int n, wf__ref x, wf__ref sum)
 {
     for (int i = n - 1; i >= 0; --i) {

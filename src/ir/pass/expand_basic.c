@@ -1,5 +1,5 @@
 /* expand_basic.c - expansions that are exact: signs, integer division towards minus infinity, the parts of a float and
- * its neighbours. f16 and bf16 come in as f32 (half.c), but for nextafter, whose neighbours are those of its own dtype.
+ * its neighbours. f16 and bf16 arrive as f32 (half.c), but for nextafter, whose neighbours are those of its own dtype.
  */
 #include "ir/math/math.h"
 #include <math.h>
@@ -7,7 +7,7 @@
 static wf__ref bits_k(wf__ir *ir, unsigned t, uint64_t v) { return wf__const_bits(ir, t, v); }
 static wf__ref zero_of(wf__ir *ir, unsigned t) { return wf__const_bits(ir, t, 0); }
 
-/* NaN stays NaN, a zero keeps its sign. */
+/* Returns -1, 1, or a itself for NaN and zeros, which keep their sign. */
 static wf__ref sign(wf__ir *ir, wf__ref a)
 {
     unsigned t = wf__dtype(ir, a);
@@ -30,7 +30,8 @@ static wf__ref signbit_of(wf__ir *ir, wf__ref a)
     return m_both(&m, negative, wf__op2(ir, WF__OP_eq, a, a));
 }
 
-/* The quotient is one less, and the remainder b more, where there is a remainder and the signs differ. */
+/* Rounds a quotient towards minus infinity: the quotient is one less, and the remainder b more, where there is a
+ * remainder and the signs differ. */
 static wf__ref floored(wf__ir *ir, unsigned op, wf__ref a, wf__ref b)
 {
     unsigned t = wf__dtype(ir, a);
@@ -46,9 +47,9 @@ static wf__ref floored(wf__ir *ir, unsigned op, wf__ref a, wf__ref b)
 
 /* ---- fraction and exponent ---- */
 typedef struct split {
-    wf__ref scaled;   /* a, a subnormal brought to the normal range */
+    wf__ref scaled;   /* a, with subnormals scaled to the normal range */
     wf__ref bits;     /* of scaled */
-    wf__ref regular;  /* neither 0 nor infinite nor NaN */
+    wf__ref regular;  /* true where a is neither 0 nor infinite nor NaN */
     wf__ref exponent; /* e with |a| = f * 2^e, f in [0.5, 1), an integer */
 } split;
 
@@ -86,19 +87,19 @@ static wf__ref frexp_exponent(const wf__math *m, wf__ref a)
     return m_select(m, s.regular, e, m_k(m, 0));
 }
 
-/* 2^n for n in the range of normal exponents. */
+/* Returns 2^n for n in the range of normal exponents. */
 static wf__ref power(const wf__math *m, wf__ref n)
 {
     wf__ref biased = m_bit_op(m, WF__OP_add, n, (uint64_t)m->bias);
     return m_float(m, m_shl(m, biased, m->mantissa));
 }
 
-/* Factors are powers of two; all but the last leave results that are normal, overflow for good or vanish for good,
- * so that only one product rounds. */
+/* Returns a * 2^b as a product with powers of two. After all factors but the last, the result is normal, or has
+ * overflowed or vanished for good, so that only one product rounds. */
 static wf__ref ldexp_of(const wf__math *m, wf__ref a, wf__ref b)
 {
     int top = m->bias, bottom = 1 - m->bias, up = m->bias, down = bottom + m->mantissa + 1, steps = 2;
-    double far = 3.0 * m->bias - 2 * m->mantissa - 10; /* beyond it everything overflows or vanishes */
+    double far = 3.0 * m->bias - 2 * m->mantissa - 10; /* beyond `far` every result overflows or vanishes */
     wf__ref near = m_min(m, b, far);
     near = m_max(m, near, -far);
     wf__ref n = wf__cast(m->ir, near, m->i), r = a; /* NaN: 0 */

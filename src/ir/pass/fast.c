@@ -1,5 +1,5 @@
-/* fast.c - what WF_FLAG_FAST_MATH allows, as rewriting of operations before they are lowered. Because it happens here
- * and not in a code generator, a fast kernel too has one result on every machine, for every vector width and in the
+/* fast.c - rewrites operations as WF_FLAG_FAST_MATH allows, before they are lowered. No code generator does this, so that
+ * a fast kernel too has one result on every machine, for every vector width and in the
  * interpreter.
  *
  * For f32 and f64, and only on the operations of the recording (the library's own expansions are exact where they are
@@ -41,7 +41,7 @@ static bool is_number(const fast *f, wf__ref r, double value)
 static wf__ref number(const fast *f, double value) { return wf__const_f64(f->out, f->n->dtype, value); }
 static wf__ref op2(const fast *f, unsigned op, wf__ref a, wf__ref b) { return wf__op2(f->out, op, a, b); }
 
-/* sign * (a*b) + c, where `product` is a*b. */
+/* Records sign * (a*b) + c, where `product` is a*b. */
 static wf__ref fused(const fast *f, wf__ref product, bool negative, wf__ref c)
 {
     const wf__node *p = source(f, product);
@@ -51,7 +51,7 @@ static wf__ref fused(const fast *f, wf__ref product, bool negative, wf__ref c)
 
 static bool is_product(const fast *f, wf__ref r) { return source(f, r)->op == WF__OP_mul; }
 
-/* (x op c1) op c2 with constants on the right, where builders put them. */
+/* Joins the constants of (x op c1) op c2. Builders put constants on the right. */
 static wf__ref gather_constants(const fast *f, unsigned op)
 {
     const wf__node *inner = source(f, f->n->a);
@@ -100,7 +100,8 @@ static wf__ref fast_div(const fast *f)
     double c, least = n->dtype == WF_F32 ? 0x1p-126 : 0x1p-1022;
     if (n->a == n->b)
         return number(f, 1);
-    if (!constant(f, n->b, &c) || !(fabs(c) >= least && fabs(c) <= 1 / least)) /* both it and its inverse are normal */
+    if (!constant(f, n->b, &c) ||
+        !(fabs(c) >= least && fabs(c) <= 1 / least)) /* the constant and its inverse are normal */
         return 0;
     return op2(f, WF__OP_mul, f->map[n->a], op2(f, WF__OP_div, number(f, 1), f->map[n->b]));
 }

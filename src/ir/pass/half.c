@@ -3,13 +3,14 @@
  * f32 has at least 2p + 2 bits for the p bits of either, so that add, sub, mul, div and sqrt come out correctly rounded
  * (Figueroa, "When is double rounding innocuous?"). A fused multiply-add and conversions from wider dtypes do not: they
  * round to odd first, where an inexact result has its last bit set and never looks like a tie (Boldo and Melquiond).
- * Backends see casts between f32 and these dtypes, bitcasts, selects, constants, loads and stores, and nothing else.
+ * Of these dtypes backends see only casts from and to f32, bitcasts, selects, constants, loads and stores.
  */
 #include "ir/math/math.h"
 
 static wf__ref k(wf__ir *ir, unsigned t, uint64_t bits) { return wf__const_bits(ir, t, bits); }
 
-/* `sum`, an f64 or its conversion to f32, moved to the odd neighbour on the side of what it lost. grow: away from 0. */
+/* Moves an inexact `sum` (an f64, or its conversion to f32) to the odd neighbour on the side of the exact value.
+ * grow: that side is away from 0. */
 static wf__ref to_odd(wf__ir *ir, wf__ref sum, wf__ref inexact, wf__ref grow)
 {
     unsigned t = wf__dtype(ir, sum), i = t == WF_F64 ? WF_I64 : WF_I32;
@@ -31,7 +32,8 @@ static wf__ref from_f64(wf__ir *ir, wf__ref x, unsigned to)
     return wf__cast(ir, to_odd(ir, narrow, inexact, less), to);
 }
 
-/* Beyond 2^53, bit 11 becomes the sticky bit of those below, after which f64 holds the rest. */
+/* Converts a 64-bit integer. Beyond 2^53, bit 11 becomes the sticky bit of the bits below, so that f64 holds the rest
+ * exactly. */
 static wf__ref from_wide_int(wf__ir *ir, wf__ref x)
 {
     unsigned t = wf__dtype(ir, x);
@@ -50,7 +52,7 @@ static wf__ref from_int(wf__ir *ir, wf__ref x, unsigned to)
     unsigned t = wf__dtype(ir, x);
     if (t == WF_BOOL || wf__size(t) <= 2)
         return wf__cast(ir, wf__cast(ir, x, WF_F32), to);
-    if (to == WF_F16) { /* whatever is beyond 2^17 is infinite */
+    if (to == WF_F16) { /* integers beyond 2^17 become infinite */
         wf__ref high = wf__op2(ir, WF__OP_min, x, k(ir, t, 1 << 17));
         if (wf__is_signed(t))
             high = wf__op2(ir, WF__OP_max, high, k(ir, t, ~(uint64_t)0 << 17));

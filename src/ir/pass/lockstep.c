@@ -1,27 +1,27 @@
-/* lockstep.c - what the running lanes of a loop hold alike.
+/* lockstep.c - makes loop variables uniform that are equal in all running lanes.
  *
- * A loop goes on while any lane does, and its body steps variables for the lanes that run. A counter that begins alike
- * and is stepped alike is one number for all of them; it differs only in lanes that have left, which keep theirs:
+ * A loop goes on while any lane does, and its body steps variables for the lanes that run. A counter that begins with
+ * the same value in all lanes and takes the same steps is equal in all running lanes. Lanes that have left keep theirs:
  *
  *     while (n < 256 && x*x + y*y < 4) { ...; n = n + 1; }        n = select(runs, n + 1, n)
  *
- * Such a state gets a twin that is stepped for all lanes, without a select: twin = twin + 1. It is uniform. Where only
- * running lanes matter it takes the state's place: tests of it are scalars, and what it indexes is read once for all
- * lanes. The state itself stays for what lanes have when they leave, and is dead if nobody asks for that.
+ * Such a state gets a uniform twin, which steps in all lanes, without a select: twin = twin + 1. The twin replaces the
+ * state where only running lanes matter: its tests are scalars, and elements that it indexes are read once for all
+ * lanes. The state itself remains for the value that a lane leaves with. Without a use of that value the state is dead.
  *
- * A lane runs where the loop's guard is true. A value "stops" if it is false in all other lanes, as the guard is, and
- * what it has been and-ed into; where such a value is the condition of a select or an access, other lanes do not matter.
+ * A lane runs where the loop's guard is true. A value "stops" if it is false in all other lanes: the guard, or an `and`
+ * with a value that stops. Where such a value is the condition of a select or an access, other lanes do not matter.
  */
 #include "ir/pass/pass.h"
 
-/* What is known of a node. */
+/* Results of the analysis of a node. */
 typedef struct known {
-    uint64_t all;            /* in which loops around it all lanes matter, by depth */
-    uint64_t off;            /* in which loops its condition stops */
+    uint64_t all;            /* one bit for each loop around the node, by depth: all lanes matter */
+    uint64_t off;            /* the same: the node's condition stops */
     wf__ref next;            /* of a state: its NEXT */
     wf__ref twin, own;       /* of a state, in the copy; in the analysis twin is 1 for one that may have a twin */
-    uint8_t depth;           /* of a state that gets a twin: how many loops are around it, its own included */
-    bool stops, goes, alike; /* in the loop that is looked at */
+    uint8_t depth;           /* of a state that gets a twin: number of loops around it, its own included; else 0 */
+    bool stops, goes, alike; /* of the loop under analysis */
 } known;
 
 typedef struct lockstep {
@@ -47,14 +47,14 @@ static bool stops(const lockstep *l, const part *p, wf__ref r)
         return n->dtype == WF_BOOL && (l->of[n->a].stops || l->of[n->b].stops);
     case WF__OP_select:
         return n->dtype == WF_BOOL && l->of[n->c].stops && (l->of[n->a].stops || l->of[n->b].stops);
-    case WF__STATE: /* of a loop inside; its NEXT must be such a value, too */
+    case WF__STATE: /* of an inner loop; find_stops checks that its NEXT stops, too */
         return r == p->guard || (r > p->body && n->aux && l->of[n->b].stops);
     default:
         return false;
     }
 }
 
-/* False: a loop inside has a guard that may come on where this loop's is off. */
+/* Finds the values that stop. False if an inner loop has a guard that may become true where this loop's is false. */
 static bool find_stops(lockstep *l, const part *p)
 {
     for (wf__ref r = 1; r < p->end; ++r)
@@ -76,7 +76,7 @@ static wf__ref when_of(const wf__ir *ir, const wf__node *n)
     return n->op == WF__LOAD ? wf__when(ir, n) : wf__op_is_store(n->op) ? n->d : 0;
 }
 
-/* Of a select or an access whose condition is off: is this operand looked at? */
+/* True if a select or an access whose condition is false uses this operand. */
 static bool is_looked_at(const wf__ir *ir, const wf__node *n, wf__ref operand)
 {
     if (n->op == WF__OP_select)
@@ -105,7 +105,7 @@ static void mark_operands(lockstep *l, const part *p, wf__ref r)
             matter(l, p, operand[i]);
 }
 
-/* Marks what is true wherever a lane goes on. */
+/* Marks the values that are true in every lane that goes on. */
 static void find_goes(lockstep *l, const part *p)
 {
     for (wf__ref r = 1; r < l->ir->n; ++r)
@@ -118,7 +118,7 @@ static void find_goes(lockstep *l, const part *p)
     }
 }
 
-/* The value a state is stepped to in all lanes that go on; 0: there is no such one. */
+/* Returns the next value of a state in all lanes that go on; 0 = no single such value. */
 static wf__ref step_of(const lockstep *l, wf__ref state)
 {
     const wf__node *next = &l->ir->node[l->of[state].next], *value = &l->ir->node[next->b];
@@ -126,7 +126,7 @@ static wf__ref step_of(const lockstep *l, wf__ref state)
     return steps && l->of[value->a].goes ? value->b : 0;
 }
 
-/* Alike in all running lanes, if the states are that still may have a twin. */
+/* Finds the values that are equal in all running lanes, provided that the states that may have a twin are. */
 static void find_alike(lockstep *l, const part *p)
 {
     for (wf__ref r = 1; r < p->first; ++r) {
@@ -142,14 +142,14 @@ static void find_alike(lockstep *l, const part *p)
     }
 }
 
-/* Does node r look at the operand in running lanes only? */
+/* True if node r uses the operand in running lanes only. */
 static bool runs_only(const lockstep *l, unsigned depth, wf__ref r, wf__ref operand)
 {
     return !(l->of[r].all >> depth & 1) ||
            (l->of[r].off >> depth & 1 && !is_looked_at(l->ir, &l->ir->node[r], operand));
 }
 
-/* Is a state of use to running lanes, beyond its own step? */
+/* True if running lanes use a state for more than its own step. */
 static bool is_used(const lockstep *l, const part *p, wf__ref state, wf__ref step)
 {
     for (wf__ref r = p->body; r < p->first; ++r) {
@@ -228,7 +228,7 @@ static void look_at_loops(lockstep *l)
 typedef struct copying {
     const lockstep *l;
     wf__ir *out;
-    wf__ref *map;                  /* [node]; of a state itself or its twin */
+    wf__ref *map;                  /* [node] its copy; of a state: itself or its twin */
     wf__ref open[WF__MOST_NESTED]; /* loops around */
     unsigned depth;
 } copying;
@@ -249,7 +249,7 @@ static void choose_operands(copying *c, wf__ref r)
             c->map[operand[i]] = takes_twin(c, r, operand[i]) ? c->l->of[operand[i]].twin : c->l->of[operand[i]].own;
 }
 
-/* A state's NEXT, and that of its twin: what it is stepped to. */
+/* Records a state's NEXT, and that of its twin, whose next value is the step. */
 static void copy_next(copying *c, const wf__node *next)
 {
     const lockstep *l = c->l;

@@ -1,8 +1,8 @@
-/* lower.c - a recording as backends get it: operations expanded, dead nodes and dead stores dropped, loops made simple.
+/* lower.c - lowers a recording for backends: expands operations, drops dead nodes and dead stores, simplifies loops.
  *
  * Loops: a state that no turn changes is its initial value; dead states go; a loop that never runs goes; one whose
- * number of turns is known and small is written out, and so is a condition whose body is cheaper than a branch. What
- * that uncovers is folded by the builder, and found by the next sweep.
+ * number of turns is known and small is written out, and so is a condition whose body is cheaper than a branch. The
+ * builder folds the result, and the next sweep finds further cases.
  */
 #include "ir/cost.h"
 #include "ir/pass/pass.h"
@@ -43,11 +43,11 @@ typedef struct loops {
     wf__ref *map;   /* [node] the rewriter's */
     wf__ref *next;  /* [state]: its NEXT */
     uint8_t *known; /* [node]: scratch of count_turns */
-    uint8_t *fate;  /* [node]: of what a loop may be written out to */
+    uint8_t *fate;  /* [node]: STAYS, MELTS or FIXED, if the loop is written out */
     uint64_t *bits;
     wf__vary *vary;  /* [node] */
     uint8_t *stored; /* [slot]: scratch of next_turn */
-    uint64_t size;   /* of the whole, as far as it is known, and of what has been written out */
+    uint64_t size;   /* code size of the whole, as far as known, with the loops written out so far */
 } loops;
 
 static bool known_outside(const loops *w, wf__ref r, uint64_t *bits)
@@ -79,7 +79,7 @@ static bool evaluate(loops *w, wf__ref loop, wf__ref r)
         if (a > loop)
             x[i] = w->bits[a];
     }
-    if (n->op == WF__CHECK && !x[0]) /* it is still to be told */
+    if (n->op == WF__CHECK && !x[0]) /* the error must remain to be reported */
         return false;
     if (n->op == WF__CAST)
         wf__eval_cast(n->dtype, from, &out, &x[0], 1);
@@ -93,7 +93,7 @@ static bool evaluate(loops *w, wf__ref loop, wf__ref r)
     return true;
 }
 
-/* Do the lanes of an access have places of their own, not side by side? */
+/* True if the lanes of an access may be at different places that are not side by side. */
 static bool is_scattered(const loops *w, const wf__node *n)
 {
     const wf__slot *slot = &w->in->slot[n->a];
@@ -106,7 +106,7 @@ static bool is_scattered(const loops *w, const wf__node *n)
     return false;
 }
 
-/* Nodes of compiled code, each of the cheapest kind, that the live nodes of a range come to. LLVM takes minutes for long
+/* Returns the code size of the live nodes of a range, in nodes of the cheapest kind. LLVM takes minutes for long
  * code. */
 static uint64_t code_of(const loops *w, const uint8_t *fate, wf__ref from, wf__ref to)
 {
@@ -120,7 +120,7 @@ static uint64_t code_of(const loops *w, const uint8_t *fate, wf__ref from, wf__r
     return size;
 }
 
-/* What becomes of a node when the loop is written out, as far as this can be seen without doing it. */
+/* Estimated fate of a node if its loop is written out. FIXED: becomes a constant. */
 enum { STAYS, MELTS, FIXED }; /* MELTS: folds into its operands in most turns */
 
 static unsigned fate_of(const loops *w, wf__ref loop, wf__ref r)
@@ -142,7 +142,8 @@ static unsigned fate_of(const loops *w, wf__ref loop, wf__ref r)
     return least == FIXED ? FIXED : melts ? MELTS : STAYS;
 }
 
-/* Of all nodes of a body, loops in it included: a state is fixed if what it begins with is, and all it ever becomes. */
+/* Finds the fates of all nodes of a body, inner loops included. A state is FIXED if its initial and all its next
+ * values are. */
 static void find_fates(loops *w, wf__ref loop, wf__ref body, wf__ref end)
 {
     const wf__ir *in = w->in;
@@ -168,7 +169,7 @@ static void find_fates(loops *w, wf__ref loop, wf__ref body, wf__ref end)
             }
         }
     }
-    for (wf__ref r = body; r < end; ++r) { /* a state that mostly stays what it is, goes */
+    for (wf__ref r = body; r < end; ++r) { /* a state that mostly keeps its value goes */
         const wf__node *n = &in->node[r];
         bool goes = n->op == WF__NEXT && (n->b == n->a || (n->b > loop && w->fate[n->b]));
         if (goes && n->a > body)
@@ -178,8 +179,8 @@ static void find_fates(loops *w, wf__ref loop, wf__ref body, wf__ref end)
     }
 }
 
-/* How often the body runs, as far as constants tell; -1: they do not, or too often to write it out. *all: what that
- * comes to. */
+/* Returns the number of turns if constants determine it; -1 = they do not, or writing out the loop takes too much
+ * code. *all: the code size of all turns. */
 static int count_turns(loops *w, wf__ref loop, wf__ref body, wf__ref end, uint64_t *all)
 {
     const wf__ir *in = w->in;
@@ -202,7 +203,8 @@ static int count_turns(loops *w, wf__ref loop, wf__ref body, wf__ref end, uint64
             return turns;
         for (wf__ref r = body; r < end; ++r)
             w->known[r] = w->live[r] && evaluate(w, loop, r);
-        for (wf__ref r = end; in->node[--r].op == WF__NEXT;) { /* in order, so that none sees another's */
+        for (wf__ref r = end; in->node[--r].op ==
+                              WF__NEXT;) { /* new values first, so that no NEXT reads the new value of another state */
             w->known[r] = in->node[r].b < loop ? known_outside(w, in->node[r].b, &w->bits[r]) : w->known[in->node[r].b];
             if (in->node[r].b > loop)
                 w->bits[r] = w->bits[in->node[r].b];
@@ -215,7 +217,7 @@ static int count_turns(loops *w, wf__ref loop, wf__ref body, wf__ref end, uint64
     return -1;
 }
 
-/* Is computing the body of a condition for all lanes cheaper than a branch? */
+/* True if computing the body of a condition for all lanes is cheaper than a branch. */
 static bool is_cheap(const loops *w, wf__ref body, wf__ref end)
 {
     uint32_t cost = 0;
@@ -228,7 +230,8 @@ static bool is_cheap(const loops *w, wf__ref body, wf__ref end)
     return cost <= WF__MOST_MASKED;
 }
 
-/* Memory that a turn stores to is not what it was before: reads in the next one are of later epochs than in this one. */
+/* Begins another turn: the epochs of memory that the last turn may have changed become later, so that its loads are
+ * not found again. */
 static void next_turn(loops *w, wf__ref body, wf__ref end)
 {
     const wf__ir *in = w->in;
@@ -255,7 +258,7 @@ static void next_turn(loops *w, wf__ref body, wf__ref end)
             w->out->slot[s].later += most - least + 1;
 }
 
-/* The body `turns` times, one after the other. */
+/* Records the body `turns` times, one copy after the other. */
 static void write_out(loops *w, wf__ref loop, wf__ref body, wf__ref end, int turns)
 {
     const wf__ir *in = w->in;
@@ -268,7 +271,7 @@ static void write_out(loops *w, wf__ref loop, wf__ref body, wf__ref end, int tur
         if (t)
             next_turn(w, body, first);
         wf__rewrite_range(w->rewriter, body, first);
-        for (wf__ref r = first; r < end; ++r) /* all at once */
+        for (wf__ref r = first; r < end; ++r) /* all states change together */
             w->map[r] = w->map[in->node[r].b];
         for (wf__ref r = first; r < end; ++r)
             w->map[in->node[r].a] = w->map[r];
@@ -416,7 +419,7 @@ static bool sweep(const wf__ir *in, wf__ir *out, wf__visit *visit)
     return ok && out->status == WF_OK;
 }
 
-/* Is every node live? Then there is nothing to sweep. */
+/* True if every node is live: a sweep would drop nothing. */
 static bool all_live(const wf__ir *ir)
 {
     uint8_t *live = wf__alloc0(ir->n);
@@ -430,7 +433,7 @@ static bool all_live(const wf__ir *ir)
     return all;
 }
 
-/* Is there a state left that no turn changes? */
+/* True if a state is left that no turn changes, and loops may be simplified. */
 static bool has_invariant(const wf__ir *ir)
 {
     for (wf__ref r = 1; ir->loops && r < ir->n; ++r)
@@ -455,7 +458,7 @@ bool wf__pass_settle(wf__ir *ir) { return settle(ir, false); }
 
 bool wf__pass_lower(const wf__ir *in, wf__ir *out)
 {
-    /* Drops what expansion left unused; a loop with fewer states may be one to write out. */
+    /* Drops the nodes that expansion left unused. A loop with fewer states may become one to write out. */
     return sweep(in, out, lower_node) && settle(out, in->loops && out->n != in->n);
 }
 

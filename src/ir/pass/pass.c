@@ -1,9 +1,9 @@
 /* pass.c - passes over a whole recording. Each reads one ir and records another through the builder, so folding and
- * value numbering happen again, for free, on whatever the pass uncovers. */
+ * value numbering happen again, for free, on the nodes that the pass records. */
 #include "ir/pass/pass.h"
 
 /* ---- operands ---- */
-/* Values first, then the values of lists that only say where. */
+/* Order: values, then the lists of indices. */
 uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_OPERANDS])
 {
     if (wf__op_is_pure(n->op)) {
@@ -53,7 +53,7 @@ void wf__mark_effects(const wf__ir *ir, uint8_t *live)
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
         live[r] = wf__is_needed(ir, n);
-        if (n->op != WF__STORE || n->d || ir->flags & WF_FLAG_DEBUG) /* debug mode looks at every store */
+        if (n->op != WF__STORE || n->d || ir->flags & WF_FLAG_DEBUG) /* debug mode checks every store */
             continue;
         for (wf__ref before = r; before-- > 1;) {
             const wf__node *m = &ir->node[before];
@@ -82,7 +82,7 @@ bool wf__copy_tables(const wf__ir *in, wf__ir *out)
             return false;
         wf__slot fresh = out->slot[copy], *new = &out->slot[copy];
         *new = *slot;
-        new->read = fresh.read; /* what recording into `out` finds out by itself */
+        new->read = fresh.read; /* recording into `out` sets these fields itself */
         new->epoch = fresh.epoch;
         new->later = fresh.later;
         new->last_store = fresh.last_store;
@@ -148,18 +148,18 @@ static wf__ref record_cold(wf__ir *out, const wf__node *n)
     return wf__cold(out, n->a, n->b, n->c, args, count);
 }
 
-/* A load that is as many stores later than in the original as `later` of its slot says. */
+/* Records a load, whose epoch is that of the original plus `later` of its slot. */
 static wf__ref record_load(wf__ir *out, const wf__node *n, wf__ref otherwise, wf__ref when)
 {
     wf__slot *slot = &out->slot[n->a];
-    if (slot->epoch != n->d + slot->later) { /* memory that overlaps was stored to elsewhere */
+    if (slot->epoch != n->d + slot->later) { /* a store through another slot changed the memory */
         slot->epoch = n->d + slot->later;
         slot->last_store = 0;
     }
     return wf__load_when(out, n->a, n->b, (wf_border)n->aux, otherwise, when);
 }
 
-/* Records a node whose operands are nodes of `out`, by its builder. 0 for nodes that nothing refers to. */
+/* Records a node whose operands are nodes of `out`, by its builder. Returns 0 for nodes without references to them. */
 static wf__ref record(const wf__ir *in, const wf__node *n, wf__ir *out)
 {
     const wf__ref *pair;
@@ -238,7 +238,7 @@ wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *o
     wf__ref copy;
     if (n->op >= WF__NODES && wf__op_table[n->op].arity == 2 && n->op != WF__OP_complex &&
         !wf__is_complex(wf__dtype(in, n->b)) && map[n->a] && map[n->b] && out->status == WF_OK)
-        copy = wf__op2_fitting(out, n->op, map[n->a], map[n->b]); /* they did when `in` was recorded */
+        copy = wf__op2_fitting(out, n->op, map[n->a], map[n->b]); /* the operands fit when `in` was recorded */
     else {
         wf__node mapped = wf__map_node(in, r, map, out);
         copy = record(in, &mapped, out);

@@ -1,7 +1,7 @@
 /* rewrite.c - the driver of passes that record an IR once more.
  *
- * A pass is a visitor: the driver calls it for the nodes of `in` in program order, and it records each one in `out` as
- * it is to be. The builder folds and numbers what it records, so a pass uncovers more than it does itself.
+ * A pass is a visitor: the driver calls it for the nodes of `in` in program order, and it records each one in `out` in
+ * its new form. The builder folds and numbers what it records, so a pass uncovers more than it does itself.
  */
 #include "ir/pass/pass.h"
 
