@@ -8,6 +8,7 @@
 #include "ptx/ptx.h"
 #include "ptxas.h"
 #include "run/engine.h"
+#include "plan/passes.h"
 #include "run/gpu/gpu.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -115,6 +116,7 @@ static bool run(const test_case *t, const test_memory *memory, uint64_t *acc)
     wf__plan plan = { .stage = stage, .stage_n = reds ? 2 : 1, .objects = slots + reds, .target = WF__GPU };
     plan.params = t->ir.param_n;
     plan.most_reds = reds;
+    assert_true(wf__pass_schedule(&(wf__planning){ .plan = &plan }));
     check(wf__gpu_run((wf__gpu_on){ .gpu = gpu }, &plan, t->name, base, t->param, &(wf__limits){ 0 }, NULL, &f), t, &f);
     for (uint32_t i = 0; i < slots + reds; ++i) {
         acc[i < slots ? 0 : i - slots] = i < slots ? acc[0] : 0;
@@ -127,6 +129,7 @@ static bool run(const test_case *t, const test_memory *memory, uint64_t *acc)
         if (atomic_load(&stage[s].code))
             wf__gpu_free_stage_code(engine, atomic_load(&stage[s].code));
     wf__ir_free(&stage[1].lowered);
+    wf__free(plan.step);
     wf__str_free(&f.text);
     ++ran;
     return true;
