@@ -1,9 +1,9 @@
-/* access.c - builders of nodes that touch memory: loads, stores, and updates by index. A store makes the slot's loads
- * after it others than those before (epoch), and a load of what was just stored is the value.
+/* access.c - builders of nodes that touch memory: loads, stores, and updates by index. Loads after a store have a
+ * later epoch than loads before it. A load of the element just stored is the stored value.
  */
 #include "ir/ir.h"
 
-/* Of the indices of n. */
+/* Returns the shape of the indices of n. */
 static uint32_t tuple_shape(wf__ir *ir, const wf__node *n)
 {
     uint32_t shape = 0, tuple = n->b;
@@ -20,7 +20,7 @@ wf__ref wf__load_when(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border borde
         when = 0;
     wf__slot *s = &ir->slot[slot];
     s->read = true;
-    if (s->last_store && (ir->flags & WF_FLAG_FOLD)) { /* the value just stored, if this is the same place */
+    if (s->last_store && (ir->flags & WF_FLAG_FOLD)) { /* the value just stored, if the place is the same */
         const wf__node *store = &ir->node[s->last_store];
         if (store->b == tuple && !store->d && border == WF_BORDER_NONE && !when &&
             (!ir->arrays || (ir->node[store->c].shape == s->shape && wf__shape_known(ir, s->shape))))
@@ -81,7 +81,7 @@ void wf__store_again(wf__ir *ir, const wf__node *n, uint32_t tuple, wf__ref valu
         s->last_store = 0;
 }
 
-/* Loads that come after see what it leaves. */
+/* Appends an update, after which loads of the slot have a later epoch. */
 static wf__ref update(wf__ir *ir, wf__node n, wf__ref x, wf__ref y)
 {
     if (ir->status != WF_OK)
@@ -103,7 +103,7 @@ static wf__ref update(wf__ir *ir, wf__node n, wf__ref x, wf__ref y)
     return r;
 }
 
-/* Is the value one that changes nothing? */
+/* True if an update with this value changes nothing. */
 static bool is_neutral(const wf__ir *ir, uint32_t slot, unsigned join, wf__ref value)
 {
     unsigned t = wf__update_dtype(ir->slot[slot].dtype, join);

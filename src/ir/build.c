@@ -1,5 +1,5 @@
-/* build.c - the one emit path: check -> fold (fold.c) -> value numbering -> append. Everything that enters a
- * recording goes through here, so that recording is optimising. After the first error every builder returns 0 and
+/* build.c - the one emit path: check -> fold (fold.c) -> value numbering -> append. Every node of a
+ * recording takes this path, so that recording is optimising. After the first error every builder returns 0 and
  * appends nothing. Loads, stores and updates: access.c; loops: loop.c; views: view.c.
  */
 #include "ir/build.h"
@@ -105,7 +105,7 @@ static wf__ref no_memory(wf__ir *ir)
 }
 
 /* ---- nodes ---- */
-/* A node as the words of its key. */
+/* Appends a node, given as the words of its key, or returns its equal. */
 static __attribute__((noinline)) wf__ref append_words(wf__ir *ir, uint64_t w0, uint64_t w1, uint64_t w2)
 {
     if (ir->status != WF_OK)
@@ -130,7 +130,8 @@ static __attribute__((noinline)) wf__ref append_words(wf__ir *ir, uint64_t w0, u
     return ir->n++;
 }
 
-/* The same for a constant or pure operation: a new one in a group with room, which is usual, is done at once. */
+/* As append_words, for a constant or pure operation, with a fast path for the usual case: a new node in a group with
+ * room. */
 static inline wf__ref append_pure(wf__ir *ir, uint64_t w0, uint64_t w1, uint64_t w2)
 {
     uint32_t n = ir->n;
@@ -160,7 +161,7 @@ wf__ref wf__append(wf__ir *ir, const wf__node *node) { return append(ir, node); 
 void wf__renumber(wf__ir *ir)
 {
     if (ir->flags & WF_FLAG_VALUE_NUMBERING && ir->status == WF_OK)
-        wf__table_grow(ir); /* without memory: the next node says so */
+        wf__table_grow(ir); /* if out of memory, the next node reports the error */
 }
 
 const char *wf__label_of(const wf__ir *ir, wf__ref r)
@@ -201,7 +202,7 @@ wf__ref wf__const_bits(wf__ir *ir, unsigned dtype, uint64_t bits)
 static uint64_t bits_of(unsigned dtype, double value)
 {
     uint64_t bits = 0;
-    if (dtype == WF_F32) { /* the usual case, as wf__eval_cast has it */
+    if (dtype == WF_F32) { /* the usual case, converted as wf__eval_cast would */
         float narrow = (float)value;
         memcpy(&bits, &narrow, sizeof narrow);
     } else
@@ -282,7 +283,7 @@ static inline bool beyond_folding(const wf__node *x, const wf__node *y)
            wf__is_float(x->dtype);
 }
 
-/* Every operand is live, of one allowed dtype. */
+/* True if no operand is 0 or closed, and all have one allowed dtype. */
 static inline bool operands_fit(wf__ir *ir, unsigned op, unsigned arity, wf__ref a, wf__ref b, wf__ref c)
 {
     if (ir->status != WF_OK || !a || (arity > 1 && !b) || (arity > 2 && !c)) {
@@ -298,7 +299,7 @@ static inline bool operands_fit(wf__ir *ir, unsigned op, unsigned arity, wf__ref
         ok = ok && ta == last && (arity < 3 || wf__dtype(ir, b) == last);
     if (!ok && (types == WF__T_CPLX || wf__is_complex(ta) || wf__is_complex(last) ||
                 (arity > 2 && wf__is_complex(wf__dtype(ir, b)))))
-        return false; /* not here, but in complex.c */
+        return false; /* complex.c checks these */
     if (!ok)
         wf__ir_fail_at(ir, &(wf__node){ .op = (uint16_t)op, .a = a, .b = b, .c = c }, WF_ERR_DTYPE,
                        "%s: not for dtypes %s%s%s%s%s", wf__function_name(op), wf_dtype_name((wf_dtype)ta),
@@ -313,7 +314,7 @@ static inline bool is_view(const wf__ir *ir, unsigned arity, wf__ref a, wf__ref 
                           (arity > 2 && ir->node[c].op == WF__VIEW));
 }
 
-/* The operands fit. */
+/* Records an operation whose operands fit. */
 static inline wf__ref operation(wf__ir *ir, unsigned op, unsigned arity, wf__ref a, wf__ref b, wf__ref c)
 {
     if (is_view(ir, arity, a, b, c)) {
@@ -403,7 +404,7 @@ wf__ref wf__check(wf__ir *ir, const wf__node *like, wf__ref right, wf__ref index
 {
     if (ir->status != WF_OK || !right || !index || wf__is_const(ir, right, 1))
         return ir->status == WF_OK ? index : 0;
-    wf__node n = *like; /* not folded: a constant index that is wrong is still to be told */
+    wf__node n = *like; /* not folded: the error of a wrong constant index must remain to be reported */
     n.a = right;
     n.b = index;
     n.shape = ir->arrays ? wf__broadcast_id(ir, &n, ir->node[right].shape, ir->node[index].shape) : 0;
@@ -481,7 +482,7 @@ uint32_t wf__red_new(wf__ir *ir, unsigned dtype, wf_join join)
 }
 
 /* ---- lists of refs, each once ---- */
-/* Where in the table the equal of a list is, or (0) belongs. */
+/* Returns the place in the table of the equal of a list, or the place, which holds 0, for the list. */
 static uint32_t *tuple_place(wf__ir *ir, const uint32_t *refs, uint32_t n)
 {
     uint32_t mask = ir->tuple_table_size - 1, i = (uint32_t)wf__hash64(refs, n * sizeof *refs, n) & mask;
@@ -492,7 +493,7 @@ static uint32_t *tuple_place(wf__ir *ir, const uint32_t *refs, uint32_t n)
     }
 }
 
-/* As tuple_place, with room for one more; NULL without memory. */
+/* As tuple_place, after making room for one more list. NULL if out of memory. */
 static uint32_t *find_tuple(wf__ir *ir, const wf__ref *refs, uint32_t n)
 {
     if (ir->tuple_table_size <= 2 * ir->tuples) {

@@ -1,7 +1,7 @@
 /* complex.c - complex numbers as pairs of reals. The builder calls wf__complex_op for every operation that meets one,
- * and what is recorded are operations on the parts: of complex dtypes there are only loads, stores, the conditions'
- * other sides of loads, and three nodes: `complex` joins two parts, `real` and `imag` take them apart. So folding,
- * differentiation and backends know nothing about complex arithmetic.
+ * and records operations on the parts. Only loads with their other values, stores and three nodes deal with complex
+ * numbers: `complex` joins two parts, `real` and `imag` take them apart. So folding, differentiation and backends know
+ * nothing about complex arithmetic.
  *
  * c32 is computed in f32 and rounded once. Division, absolute value, square root and logarithm of c32 and c64 are done
  * in a format with "room", in which products of parts are exact and squares neither overflow nor vanish (f32, f64);
@@ -32,7 +32,7 @@ static wf__ref part(wf__ir *ir, unsigned op, wf__ref z)
         return 0;
     const wf__node *n = &ir->node[z];
     wf__ref own = n->op == WF__OP_complex ? op == WF__OP_real ? n->a : n->b : 0;
-    uint32_t shape = ir->arrays ? n->shape : 0; /* elsewhere a load has its condition there */
+    uint32_t shape = ir->arrays ? n->shape : 0; /* bodies: the field holds a load's condition */
     if (own && (!ir->arrays || (ir->node[own].shape == shape && wf__shape_known(ir, shape))))
         return own;
     wf__node m = { .op = (uint16_t)op, .dtype = (uint8_t)wf__part_dtype(n->dtype), .a = z, .shape = shape };
@@ -55,7 +55,7 @@ wf__ref wf__complex(wf__ir *ir, wf__ref re, wf__ref im)
     return wf__append(ir, &n);
 }
 
-static pair parts(wf__ir *ir, wf__ref z) /* of a real number too */
+static pair parts(wf__ir *ir, wf__ref z) /* z may be a real number */
 {
     unsigned t = wf__dtype(ir, z);
     if (!wf__is_complex(t))
@@ -98,7 +98,7 @@ static pair product(wf__ir *ir, pair a, pair b)
     return r;
 }
 
-/* a*b + c*d without cancellation of rounding errors. */
+/* Returns a*b + c*d without cancellation of rounding errors. */
 static wf__ref two_products(wf__ir *ir, wf__ref a, wf__ref b, wf__ref c, wf__ref d, bool room)
 {
     wf__ref w = mul(ir, c, d);
@@ -111,12 +111,12 @@ static wf__ref two_products(wf__ir *ir, wf__ref a, wf__ref b, wf__ref c, wf__ref
 
 /* ---- scaling by powers of two ---- */
 typedef struct scale {
-    wf__ref down; /* times it the larger part is in [1, 4), or is infinite, zero, NaN or was subnormal */
-    wf__ref back; /* 1 / down */
+    wf__ref down; /* the larger part times `down` is in [1, 4), or is infinite, zero or NaN, or was subnormal */
+    wf__ref back; /* 1 / down; with `halve` its square root */
     wf__ref exponent;
 } scale;
 
-/* halve: the exponents of `down` are even; `back` is the square root of what it was. */
+/* halve: the exponents of `down` are even, and `back` is sqrt(1 / down). */
 static scale scale_of(wf__ir *ir, pair z, bool halve)
 {
     wf__ref re = op1(ir, WF__OP_abs, z.re), size = wf__op2(ir, WF__OP_fmax, re, op1(ir, WF__OP_abs, z.im));
@@ -163,7 +163,7 @@ static wf__ref is_zero(wf__ir *ir, pair z)
     return both(ir, re, wf__op2(ir, WF__OP_eq, z.im, zero));
 }
 
-static wf__ref norm(wf__ir *ir, pair z, bool room) /* the sum of squares */
+static wf__ref norm(wf__ir *ir, pair z, bool room) /* returns the sum of squares */
 {
     wf__ref square = mul(ir, z.im, z.im);
     return room ? add(ir, mul(ir, z.re, z.re), square) : fma_of(ir, z.re, z.re, square);
@@ -198,7 +198,7 @@ static pair quotient_numerator(wf__ir *ir, pair a, pair b, bool room) /* a times
     return r;
 }
 
-/* Where both parts came out NaN: what C's Annex G gives for zero divisors and infinite operands. */
+/* Where both parts are NaN, replaces them by the values of C's Annex G for zero divisors and infinite operands. */
 static pair mend_quotient(wf__ir *ir, pair r, pair a, pair b)
 {
     unsigned t = wf__dtype(ir, r.re);
@@ -242,7 +242,8 @@ static pair quotient(wf__ir *ir, pair a, pair b, bool room)
 }
 
 /* ---- functions ---- */
-/* The root in the right half plane; its larger part comes from a sum without cancellation, the other by division. */
+/* Returns the root in the right half plane. Its larger part comes from a sum without cancellation, the other from a
+ * division. */
 static pair square_root(wf__ir *ir, pair z, bool room)
 {
     unsigned t = wf__dtype(ir, z.re);
@@ -276,7 +277,7 @@ static pair square_root(wf__ir *ir, pair z, bool room)
     return r;
 }
 
-/* log|z|. Near the unit circle from |z|^2 - 1, which the parts give without cancellation. */
+/* Returns log|z|. Near the unit circle log|z| is computed from |z|^2 - 1, which the parts give without cancellation. */
 static wf__ref log_absolute(wf__ir *ir, pair z, bool room)
 {
     unsigned t = wf__dtype(ir, z.re);
@@ -300,7 +301,7 @@ static wf__ref log_absolute(wf__ir *ir, pair z, bool room)
     return pick(ir, any_infinite(ir, z), infinite, r);
 }
 
-/* e^re may overflow where its product with a small cosine does not: the exponent is taken in two steps. */
+/* Takes the exponent in two steps, because e^re may overflow where its product with a small cosine does not. */
 static pair exponential(wf__ir *ir, pair z)
 {
     unsigned t = wf__dtype(ir, z.re);
@@ -328,7 +329,7 @@ static pair logarithm(wf__ir *ir, pair z, bool room)
     return r;
 }
 
-/* exp(b log a); 1 for b = 0, 0 for a = 0 and a positive real part of b. */
+/* Returns exp(b log a); 1 for b = 0; 0 for a = 0 and a positive real part of b. */
 static pair power(wf__ir *ir, pair a, pair b, bool room)
 {
     unsigned t = wf__dtype(ir, a.re);
@@ -390,7 +391,7 @@ static wf__ref unary(wf__ir *ir, unsigned op, wf__ref z)
     }
 }
 
-/* With a real operand: its imaginary part is none, not 0, so that no 0 * infinity arises. */
+/* Records an operation with one real operand, without an imaginary part of 0, so that no 0 * infinity arises. */
 static wf__ref mixed(wf__ir *ir, unsigned op, wf__ref x, wf__ref y)
 {
     bool first = !wf__is_complex(wf__dtype(ir, x));
@@ -450,7 +451,7 @@ static wf__ref real_unary(wf__ir *ir, unsigned op, wf__ref x)
         return x;
     wf__ref zero = k(ir, t, 0);
     return op == WF__OP_phase ? wf__op2(ir, WF__OP_atan2, zero, x)
-                              : pick(ir, wf__op2(ir, WF__OP_eq, x, x), zero, zero); /* of x's shape */
+                              : pick(ir, wf__op2(ir, WF__OP_eq, x, x), zero, zero); /* 0 of x's shape */
 }
 
 wf__ref wf__complex_op(wf__ir *ir, unsigned op, const wf__ref x[3])
@@ -464,7 +465,7 @@ wf__ref wf__complex_op(wf__ir *ir, unsigned op, const wf__ref x[3])
         t[i] = wf__dtype(ir, x[i]);
         any = any || wf__is_complex(t[i]);
     }
-    for (unsigned i = op == WF__OP_select; i < arity; ++i) /* complex of one dtype, and its parts' */
+    for (unsigned i = op == WF__OP_select; i < arity; ++i) /* one complex dtype, or that of its parts */
         for (unsigned j = op == WF__OP_select; j < arity; ++j)
             fits = fits && (wf__is_complex(t[i]) ? t[i] : wf__complex_dtype(t[i])) ==
                                (wf__is_complex(t[j]) ? t[j] : wf__complex_dtype(t[j]));

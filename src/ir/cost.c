@@ -1,4 +1,4 @@
-/* cost.c - what the cost classes of nodes (node.def, ops.def) cost, and sums over recordings. */
+/* cost.c - costs of the cost classes of nodes (node.def, ops.def), and sums over recordings. */
 #include "ir/cost.h"
 #include "ir/thresholds.h"
 
@@ -17,7 +17,7 @@ enum { NEVER = WF__NEVER_MASKED };
         __VA_ARGS__ \
     }
 static const wf__cost cost_of_class[WF__COST_CLASSES][2] = {
-/* of other dtypes; of floats */
+/* [0]: other dtypes; [1]: floats */
 #define WF_COST(name, recompute, masked, code, work, cycles, instructions, is_long, doc)    \
     [WF__COST_##name] = { { recompute, masked, code, work, cycles, instructions, is_long }, \
                           { recompute, masked, code, work, cycles, instructions, is_long } },

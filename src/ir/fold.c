@@ -1,6 +1,6 @@
 /* fold.c - constant propagation and algebraic rules, applied to each operation before it is appended.
  *
- * A rule may only be here if it holds bit for bit for every value of every dtype it is applied to (NaN payloads aside):
+ * Every rule holds bit for bit for every value of every dtype that it is applied to (NaN payloads aside):
  * +0.0 is no identity of float addition (-0.0 is), x*0 is 0 only for integers. Constants stand right of commutative
  * operations already. The rules are grouped by operation; each returns the simpler equal node, or 0.
  */
@@ -24,8 +24,8 @@ static bool b_is(const view *v, double x) { return v->kb && wf__is_const(v->ir, 
 static bool is_pow2(uint64_t x) { return x && !(x & (x - 1)); }
 static unsigned log2_of(uint64_t x) { return (unsigned)__builtin_ctzll(x); }
 
-/* A rule may answer with an operand only where the result has the operand's shape; of open shapes nobody knows, unless
- * the other operands are scalars. */
+/* Returns operand r as the result if the result has the shape of r, else 0. Shapes that are not known yet count as
+ * equal only if the other operands are scalars. */
 static wf__ref keep(const view *v, wf__ref r)
 {
     const wf__ir *ir = v->ir;
@@ -41,7 +41,8 @@ static wf__ref keep(const view *v, wf__ref r)
     return r;
 }
 
-/* A constant result; in array graphs it keeps its shape, which must be known, by a view, which blocks do not have. */
+/* Returns a constant result. In array graphs a view gives it the result's shape: 0 if the shape is not known, or if
+ * the graph has blocks, which have no views. */
 static wf__ref constant(const view *v, unsigned dtype, uint64_t bits)
 {
     wf__ir *ir = v->ir;
@@ -165,7 +166,7 @@ static wf__ref fold_mod(view *v)
     return 0;
 }
 
-/* a & ~(a & b) is a & ~b. */
+/* Rewrites a & ~(a & b) as a & ~b. */
 static wf__ref fold_and_not(view *v, wf__ref a, wf__ref b)
 {
     const wf__node *not = def(v, b), *both = def(v, not ->a);
@@ -260,7 +261,7 @@ static wf__ref fold_fma(view *v)
     return 0;
 }
 
-/* Whether f32 node r holds a value of the half dtype t for certain, so that rounding to t changes nothing. */
+/* True if f32 node r certainly holds a value of the half dtype t, so that rounding to t changes nothing. */
 static bool holds_half(const wf__ir *ir, wf__ref r, unsigned t, int depth)
 {
     const wf__node *n = &ir->node[r];
@@ -302,10 +303,10 @@ static wf__ref fold_cast(view *v)
         return to == WF_F32 && origin == WF_F32 && holds_half(v->ir, a->a, from, 4) ? a->a : 0;
     if (wf__is_half(origin) && wf__is_float(from))
         return to == origin ? a->a : 0;
-    if (wf__is_half(to)) /* one rounding or two, as recorded; and half.c takes these detours */
+    if (wf__is_half(to)) /* casts to halves round as recorded; half.c records such pairs */
         return 0;
     bool ints = (wf__is_int(from) || from == WF_BOOL) && (wf__is_int(origin) || origin == WF_BOOL);
-    /* through an integer that holds every value of the origin: the detour is none */
+    /* a cast through an integer that holds every value of the origin changes nothing */
     bool wider = ints && from != WF_BOOL &&
                  (wf__size(from) > wf__size(origin) ? wf__is_signed(from) || !wf__is_signed(origin)
                                                     : wf__size(from) == wf__size(origin) && origin == WF_BOOL);

@@ -1,4 +1,4 @@
-/* literal.c - constants that are broadcast to a shape, in array graphs: literals like those without one.
+/* literal.c - folds constants that are broadcast to a shape, in array graphs, as constants without a shape.
  */
 #include "ir/build.h"
 

@@ -1,7 +1,7 @@
-/* loop.c - loops: recording them, and which nodes they keep from being seen.
+/* loop.c - records loops, and closes their bodies when they end.
  *
- * A condition is a loop that runs once at most. States are the only values that leave a loop, and what a body computes
- * is found again by value numbering inside it only: elsewhere it may not have been computed.
+ * A condition is a loop that runs once at most. States are the only values that leave a loop. Value numbering finds the
+ * nodes of a body inside the body only, because elsewhere they may not have been computed.
  */
 #include "ir/pass/pass.h"
 
@@ -52,7 +52,7 @@ static bool fits_into(const wf_shape *have, const wf_shape *want)
     return ok;
 }
 
-/* A variable that the block does not touch, of a shape that has nothing to do with its lanes. */
+/* True if `next` leaves its variable unchanged, and the variable's shape does not fit the guard's. */
 static bool is_left_alone(const wf__ir *ir, wf__ref next, wf__ref guard)
 {
     const wf__node *n = &ir->node[next];
@@ -69,7 +69,7 @@ static void fail_to_fit(wf__ir *ir, const wf__node *n, const wf_shape *grown)
                    wf__function_of(n), have, want);
 }
 
-/* The shape of node r, now that its operands may have grown. */
+/* Updates the shape of node r, whose operands may have grown. Returns true if a shape changed. */
 static bool widen_node(wf__ir *ir, wf__ref r)
 {
     const wf__node *n = &ir->node[r];
@@ -84,7 +84,7 @@ static bool widen_node(wf__ir *ir, wf__ref r)
                     wider |= widen(ir, ir->node[next].a, guard);
         return wider;
     }
-    bool element = (n->op == WF__LOAD || n->op == WF__STORE) && !n->b; /* these have the array's */
+    bool element = (n->op == WF__LOAD || n->op == WF__STORE) && !n->b; /* these have the array's shape */
     bool grows = element && ir->slot[n->a].grows;
     uint32_t count = wf__operands(ir, n, operand);
     for (uint32_t i = 0; i < count; ++i)
@@ -100,8 +100,8 @@ static bool widen_node(wf__ir *ir, wf__ref r)
     return wider;
 }
 
-/* States take the shape of all that they ever hold and of the lanes that go on, and what depends on them follows: it
- * was recorded with the shape of what they held at first. */
+/* Widens the states of a loop to the shapes of all their values and of the guards. Nodes that depend on the states,
+ * recorded with the shape of their initial values, are widened, too. */
 static void widen_states(wf__ir *ir, wf__ref loop, wf__ref end)
 {
     for (bool wider = true; wider && ir->status == WF_OK;) {
@@ -122,7 +122,7 @@ void wf__end(wf__ir *ir, wf__ref loop)
     wf__forget_stores(ir);
 }
 
-/* What memory holds is not known from stores before: another turn may have been in between. */
+/* Forgets the last stores, because a turn of a loop may lie between them and later loads. */
 void wf__forget_stores(wf__ir *ir)
 {
     for (uint32_t s = 0; s < ir->slot_n; ++s) {
@@ -170,7 +170,7 @@ wf__ref wf__turns_end(const wf__ir *ir, wf__ref r)
 void wf__close_range(wf__ir *ir, wf__ref first, wf__ref end)
 {
     while (ir->closed_n && ir->closed[2 * ir->closed_n - 2] > first)
-        --ir->closed_n; /* loops inside this one */
+        --ir->closed_n; /* bodies of inner loops */
     if (!wf__grow(&ir->closed, &ir->closed_cap, 2 * ir->closed_n + 2, sizeof *ir->closed)) {
         wf__ir_fail(ir, WF_ERR_MEMORY, "out of memory for a recording of %u nodes", (unsigned)ir->n);
         return;

@@ -1,5 +1,5 @@
-/* meaning.c - what every pure operation means: one loop per op and dtype, generated from the op table. It is both the
- * constant folder (n = 1) and the inner loop of the interpreter, so that the two cannot differ.
+/* meaning.c - evaluates every pure operation: one loop per op and dtype, generated from the op table. These loops are
+ * both the constant folder (n = 1) and the inner loop of the interpreter, so that the two cannot differ.
  *
  * Compiled without contraction of a*b+c; only operations that IEEE 754 rounds exactly use libm (sqrt, fma, rounding).
  */
@@ -143,7 +143,7 @@ static void select_bits(unsigned bytes, void *out, const uint8_t *a, const void 
     }
 }
 
-/* `size`: of a part. To and from pairs. */
+/* Convert to and from pairs. `size`: bytes of a part. */
 static void join_parts(size_t size, char *out, const char *re, const char *im, size_t n)
 {
     for (size_t i = 0; i < n; ++i) {
@@ -271,7 +271,7 @@ static void widen(unsigned from, float *out, const void *a, size_t n)
     }
 }
 
-/* The nearest value with `mantissa` bits stored and the given bias, ties to even. */
+/* Returns the nearest value with `mantissa` stored bits and the given bias, ties to even. */
 static uint16_t narrow(double x, unsigned mantissa, unsigned bias)
 {
     uint64_t bits;
@@ -293,7 +293,8 @@ static uint16_t narrow(double x, unsigned mantissa, unsigned bias)
     return (uint16_t)(sign | code);
 }
 
-/* Integers beyond 2^53: bit 11 becomes the sticky bit of those below, so that rounding happens once. */
+/* Casts to f16 or bf16. In integers beyond 2^53, bit 11 becomes the sticky bit of the bits below, so that rounding
+ * happens once. */
 static void cast_to_half(unsigned to, unsigned from, uint16_t *out, const void *a, size_t n)
 {
     double wide[64];

@@ -1,5 +1,5 @@
-/* shape.c - shapes of array graphs: each is stored once and has a number, 0 for scalars; an extent below 0 is not
- * known yet. */
+/* shape.c - shapes of array graphs. Each shape is stored once and has a number, 0 for scalars. An extent below 0
+ * is not known yet. */
 #include "ir/build.h"
 #include <stdio.h>
 

@@ -1,10 +1,10 @@
-/* text_dot.c - a recording as a graph for Graphviz: a box for each node, a cylinder for each array, dashed what has no
- * effect. */
+/* text_dot.c - prints a recording as a graph for Graphviz: a box for each node, a cylinder for each array, dashed lines
+ * for nodes without effect. */
 #include "ir/pass/pass.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Quotes and backslashes inside a quoted string of the language. */
+/* Adds text inside a quoted string, with quotes and backslashes escaped. */
 static void escaped(const char *text, wf__str *out)
 {
     for (; *text; ++text) {
@@ -23,7 +23,7 @@ void wf__number_text(const wf__node *n, wf__str *out)
         char text[32];
         wf__eval_cast(WF_F64, n->dtype, &x, &bits, 1);
         snprintf(text, sizeof text, "%.9g", x);
-        if (n->dtype == WF_F64 && x == x && strtod(text, NULL) != x) /* another number reads the same */
+        if (n->dtype == WF_F64 && x == x && strtod(text, NULL) != x) /* nine digits do not identify the number */
             snprintf(text, sizeof text, "%.17g", x);
         wf__str_add(out, text);
     } else if (n->dtype == WF_U64) {

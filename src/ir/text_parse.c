@@ -1,5 +1,5 @@
-/* text_parse.c - reads the text form of a recording (print.c describes it). Strict: anything unexpected is an error that
- * names the line; the result is verified, so hostile text cannot make an ir that breaks an invariant. */
+/* text_parse.c - reads the text form of a recording (text_print.c describes it). Unexpected text is
+ * an error that names the line. The result is verified, so hostile text cannot make an ir that breaks an invariant. */
 #include "ir/ir.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -206,7 +206,7 @@ static unsigned op_word(reader *r)
     return WF__NOP;
 }
 
-/* A number that fits the place; beyond, an error. */
+/* Reads a number that fits the field. A larger number is an error. */
 static uint32_t number_at(reader *r, unsigned at)
 {
     uint32_t x = number32(r);
@@ -245,7 +245,7 @@ static uint32_t field(reader *r, const wf__node *n, wf__field f)
     return wf__field_of(r->ir, n, f.at);
 }
 
-/* What the builder notes besides the node. */
+/* Updates the fields of the recording that the builder keeps besides the nodes. */
 static void note(reader *r, wf__node *n)
 {
     r->ir->loops += n->op == WF__LOOP;

@@ -1,4 +1,5 @@
-/* text_print.c - the text form of a recording. wf__parse (parse.c) reads it back: print(parse(print(x))) == print(x).
+/* text_print.c - prints the text form of a recording. wf__parse (text_parse.c) reads it back, such that
+ * print(parse(print(x))) == print(x).
  *
  *   rank 2 flags 3                            or: arrays flags 3
  *   slot 0 f32 2 element steps any unit       dtype, rank; object numbers are the api's and not printed

@@ -1,5 +1,5 @@
-/* verify.c - checks every invariant that ir.h states. Debug builds run it at the stations of planning (plan.c); the
- * parser runs it always. */
+/* verify.c - checks every invariant that ir.h states. Debug builds run the checks between passes of planning; the
+ * parser always runs them. */
 #include "ir/pass/pass.h"
 
 typedef struct checker {
@@ -17,7 +17,7 @@ static bool bad(const checker *c, const char *what)
     return false;
 }
 
-/* An operand: an earlier node that has a value. */
+/* True if r is a valid operand: an earlier node that has a value. */
 static bool value(const checker *c, wf__ref r)
 {
     if (!r || r >= c->at)
@@ -96,7 +96,7 @@ static int64_t rank_of_value(const checker *c, const wf__node *n)
     return n->a < c->at ? c->ir->shape[c->ir->node[n->a].shape].rank : 0;
 }
 
-/* A field alone, and with those in front of it in the row. */
+/* Checks a field alone, and together with the fields in front of it in the row. */
 static bool check_field(const checker *c, const wf__node *n, wf__field f)
 {
     const wf__ir *ir = c->ir;
@@ -105,7 +105,7 @@ static bool check_field(const checker *c, const wf__node *n, wf__field f)
     switch ((wf__field_kind)f.kind) {
     case WF__BITS_FIELD:
         return check_bits(c, n);
-    case WF__HIGH_BITS_FIELD: /* with BITS */
+    case WF__HIGH_BITS_FIELD: /* checked with BITS */
     case WF__EPOCH_FIELD:
     case WF__STORED_EPOCH_FIELD:
     case WF__NUMBER_FIELD:
@@ -173,13 +173,13 @@ static bool check_field(const checker *c, const wf__node *n, wf__field f)
     case WF__GUARD_FIELD:
     case WF__WRITES_FIELD:
     case WF__EXCLUSIVE_FIELD:
-    case WF__REVERSED_FIELD: /* a bit that the node has not: check_fields */
+    case WF__REVERSED_FIELD: /* check_fields rejects other bits */
         return true;
     }
     return bad(c, "unknown field");
 }
 
-/* The fields that a row has hold what they should, and all others are 0. */
+/* Checks that the fields of the row have valid values, and that all others are 0. */
 static bool check_fields(const checker *c, const wf__node *n)
 {
     wf__node rest = *n;
@@ -191,7 +191,7 @@ static bool check_fields(const checker *c, const wf__node *n)
             return false;
         wf__set_field(c->ir, &rest, f->at, flag ? rest.aux & ~(uint32_t)wf__field_table[f->kind].number : 0);
     }
-    bool when = n->op == WF__LOAD && !c->ir->arrays; /* in the place of the shape */
+    bool when = n->op == WF__LOAD && !c->ir->arrays; /* `when` shares its place with the shape */
     return !(rest.a | rest.b | rest.c | rest.d | rest.aux | (when ? rest.when : 0)) || bad(c, "a field it has not");
 }
 
@@ -256,7 +256,7 @@ static bool check_loop(checker *c, const wf__node *n)
     }
 }
 
-/* Every state has one NEXT, and the loop's guards are among them. */
+/* Checks that every state has one NEXT, and that every loop has guards among its states. */
 static bool check_nexts(const checker *c)
 {
     const wf__ir *ir = c->ir;
@@ -300,7 +300,7 @@ static bool check_view(const checker *c, const wf__node *n)
     return count <= WF_MAX_RANK && wf__view_fits(n->aux, numbers, count, in) ? true : bad(c, "its numbers");
 }
 
-/* What the fields of a node, each of which is right, must be to each other and to the nodes around. */
+/* Checks the fields of a node, each valid alone, against each other and against the nodes around. */
 static bool check_together(checker *c, const wf__node *n)
 {
     const wf__ir *ir = c->ir;

@@ -1,5 +1,6 @@
-/* view.c - values made of elements of another value: slices, permutations, reshapes, repetitions, gathers. Here is
- * which shape they have; the planner re-indexes what makes the elements (src/plan/split/inline_views.c), so that nothing is moved.
+/* view.c - values made of elements of another value: slices, permutations, reshapes, repetitions, gathers. This
+ * file finds their shapes. The planner re-indexes the code that makes the elements (src/plan/split/inline_views.c), so
+ * that no element is moved.
  */
 #include "ir/ir.h"
 #include <stdio.h>
@@ -23,7 +24,7 @@ int64_t wf__slice_range(int64_t n, int64_t *start, int64_t stop, int64_t step)
     return *start > stop ? (*start - stop - 1) / (step == INT64_MIN ? INT64_MAX : -step) + 1 : 0;
 }
 
-static int64_t count_of(const wf_shape *shape) /* -1: more than can be counted */
+static int64_t count_of(const wf_shape *shape) /* number of elements; -1 = more than an int64_t counts */
 {
     int64_t n = 1;
     for (int d = 0; d < shape->rank; ++d)
@@ -118,7 +119,7 @@ bool wf__view_shape(unsigned kind, const int64_t *p, uint32_t n, const wf_shape 
     return ok;
 }
 
-/* Are the numbers what the kind needs? Then view_shape may be asked. */
+/* True if the numbers are valid for the kind. Only then may wf__view_shape be called. */
 bool wf__view_fits(unsigned kind, const int64_t *p, uint32_t n, const wf_shape *in)
 {
     unsigned seen = 0;
@@ -162,13 +163,13 @@ wf__ref wf__view(wf__ir *ir, unsigned kind, const int64_t *p, uint32_t n, wf__re
                        wf__function_of(&node), text);
         return 0;
     }
-    bool ordered = true; /* a permutation of nothing */
+    bool ordered = true; /* true for a permutation that changes nothing */
     for (uint32_t d = 0; d < n; ++d)
         ordered = ordered && p[d] == (int64_t)d;
     bool moves = kind == WF__VIEW_PERMUTE ? !ordered : kind == WF__VIEW_SLICE ? p[3] != 1 : false;
     shape = wf__shape_id(ir, &out);
     if (wf__as_literal(ir, value) != value && wf__shape_known(ir, shape) &&
-        ir->status == WF_OK) { /* a literal stays one */
+        ir->status == WF_OK) { /* a literal remains a literal */
         node.a = wf__as_literal(ir, value);
         node.aux = WF__VIEW_BROADCAST;
         p = out.dim;

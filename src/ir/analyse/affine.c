@@ -1,4 +1,4 @@
-/* affine.c - values that are sums of multiples of a point's indices, found by looking at what they were made of. */
+/* affine.c - finds values that are sums of multiples of a point's indices, by following their operands. */
 #include "ir/analyse/affine.h"
 
 bool wf__growth(unsigned op, int64_t x, int64_t y, const int64_t *a, const int64_t *b, int64_t *out)

@@ -10,7 +10,7 @@
 typedef struct walk {
     const wf__ir *ir;
     const wf__vary *vary; /* of the nodes before */
-    uint8_t kind, level;  /* of what was seen so far: the weakest kind and the innermost level */
+    uint8_t kind, level;  /* of the operands so far: the weakest kind and the innermost level */
 } walk;
 
 static void see(walk *w, wf__ref r)
@@ -46,7 +46,7 @@ static wf__vary vary_load(const wf__ir *ir, const wf__vary *vary, const wf__node
     return (wf__vary){ .kind = w.kind, .level = w.level };
 }
 
-/* The coefficient of an affine result, or false if the op has none. Operands that are uniform count as coefficient 0. */
+/* Finds the coefficient of an affine result; false if there is none. Uniform operands have coefficient 0. */
 static bool affine_coef(const wf__ir *ir, const wf__vary *vary, const wf__node *n, int64_t *coef)
 {
     const wf__node *a = wf__at(ir, n->a), *b = wf__op_table[n->op].arity >= 2 ? wf__at(ir, n->b) : NULL;
@@ -77,7 +77,7 @@ static wf__vary vary_pure(const wf__ir *ir, const wf__vary *vary, const wf__node
     return (wf__vary){ .kind = coef ? WF__AFFINE : WF__UNIFORM, .level = w.level, .coef = coef };
 }
 
-/* A state is supposed to vary as its initial value does, until a NEXT shows that it does not. */
+/* Returns the assumption that a state varies as its initial value does, which holds until a NEXT contradicts it. */
 static wf__vary vary_state(const wf__ir *ir, const wf__vary *before, const wf__vary *initial)
 {
     wf__vary v = *initial;
@@ -87,7 +87,7 @@ static wf__vary vary_state(const wf__ir *ir, const wf__vary *before, const wf__v
     return v;
 }
 
-/* True: the state varies otherwise than supposed, and so may what depends on it. */
+/* Returns true if the state varies otherwise than assumed. Values that depend on the state may then do so, too. */
 static bool check_next(const wf__ir *ir, const wf__node *n, wf__vary *vary)
 {
     wf__vary *state = &vary[n->a];
@@ -111,7 +111,7 @@ static bool analyse_once(const wf__ir *ir, wf__vary *out, bool first)
         case WF__PARAM:
         case WF__EXTENT:
         case WF__DIM:
-        case WF__THREAD: /* of vectors: a thread is a block */
+        case WF__THREAD: /* on processors a block is one thread */
         case WF__BARRIER:
             break;
         case WF__INDEX:

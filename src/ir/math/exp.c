@@ -64,7 +64,7 @@ static sign of_constant(const wf__node *n)
 
 static sign opposite(sign s) { return s == NOT_POSITIVE ? NOT_NEGATIVE : s == NOT_NEGATIVE ? NOT_POSITIVE : UNKNOWN; }
 
-/* The sign of a * b where a is b, -b or a constant times b. */
+/* Returns the sign of a * b where a is b, -b or a constant times b. */
 static sign of_square(const wf__ir *ir, wf__ref a, wf__ref b)
 {
     const wf__node *n = wf__at(ir, a), *factor = wf__at(ir, n->b);
@@ -121,12 +121,12 @@ wf__m_power wf__m_exp_reduced(const wf__math *m, wf__ref x, wf__ref magic)
     return (wf__m_power){ .expm1 = m_fma(m, r2, p, r), .scale = scale_of(m, sum) };
 }
 
-/* How to scale: `below` holds where x < 0; 0 where that is always so. */
+/* The clamped x. below: true where x < 0; 0 = x < 0 everywhere. */
 typedef struct range {
     wf__ref x, below;
 } range;
 
-/* -x where x is a negation or the product with one; else 0. */
+/* Returns -x if x is a negation or a product with a negation, else 0. */
 static wf__ref negated(const wf__math *m, wf__ref x)
 {
     const wf__node *n = wf__at(m->ir, x), *a = wf__at(m->ir, n->a), *b = wf__at(m->ir, n->b);
@@ -137,8 +137,8 @@ static wf__ref negated(const wf__math *m, wf__ref x)
     return a->op == WF__OP_neg ? m_mul(m, a->a, n->b) : m_mul(m, n->a, b->a);
 }
 
-/* x within bounds beyond which the result is 0 or infinite whatever the exact value. A negation moves behind the bound,
- * where it is a part of the multiply-adds that follow. */
+/* Clamps x to bounds beyond which the result is 0 or infinite. A negation moves behind the clamp, where the
+ * multiply-adds that follow absorb it. */
 static range clamp(const wf__math *m, wf__ref x, const double *low, const double *high)
 {
     bool falling = never_positive(m, x);

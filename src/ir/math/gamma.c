@@ -33,12 +33,12 @@ static const double log2e_hi = 0x1.71547652b82fep+0, log2e_lo = 0x1.777d0ffda0d2
 static const double half_log2_2pi = 0x1.536439a4c6efcp+0,
                     half_log2_2pi_lo = -0x1.49e49a361efebp-54; /* log2(2 pi) / 2 */
 
-typedef struct shifted { /* of x >= 0; in f64 */
-    wf__ref large;       /* x >= 8: only then is `series` right, and only else the others */
+typedef struct shifted { /* for x >= 0; in f64 */
+    wf__ref large;       /* x >= 8: `series` is valid; else the other fields are */
     wf__ref log_gamma;   /* of 2 + u */
     wf__ref few, none;   /* c < 2, c < 1 */
     wf__ref up, down;    /* gamma(x) = gamma(2 + u) * up / down */
-    wf__ref up_lost;     /* what the products of `up` lost, where that is asked for */
+    wf__ref up_lost;     /* the rounding errors of the products of `up`; not always computed */
     wf__ref series;
 } shifted;
 
@@ -118,7 +118,7 @@ static wf__ref reflected(const wf__math *m, bool wide, wf__ref x)
     if (wide) {
         wf__m_pair v = log2_gamma(m, y, &a);
         wf__ref raised = m_sub(m, m_k(m, 128), v.hi), back = m_sub(m, raised, m_k(m, 128)), lost = m_add(m, back, v.hi);
-        wf__ref rest = m_sub(m, raised, back); /* Knuth's sum of two: which is larger is not known */
+        wf__ref rest = m_sub(m, raised, back); /* Knuth's sum of two, since either may be the larger */
         lost = m_sub(m, m_sub(m, m_k(m, 128), rest), lost);
         power = wf__m_exp2_sum(m, raised, m_sub(m, lost, v.lo));
     } else

@@ -34,15 +34,14 @@ static const double fifth = 0x1.2776c50ef9bfep-1;                               
 typedef wf__m_pair pair;
 
 /* ---- what both dtypes share ---- */
-/* y as pow needs it: any |y| beyond the limit gives the same result as the limit, and infinities become finite, so that
- * 1^inf comes out as 1. */
+/* Clamps y to a limit beyond which the result of pow stays the same. Infinities become finite, so that 1^inf is 1. */
 static wf__ref bounded(const wf__math *m, wf__ref y, double limit)
 {
     wf__ref z = m_max(m, y, -limit);
     return m_min(m, z, limit);
 }
 
-/* log2 of 0, of inf and of NaN in place of what the expansion gave for them. */
+/* Replaces y by log2 of 0, inf and NaN where ax is one of these. */
 static wf__ref with_edges(const wf__math *m, wf__ref ax, wf__ref y)
 {
     wf__ref zero = m_eq(m, ax, 0), minus_infinity = m_k(m, -INFINITY);

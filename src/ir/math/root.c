@@ -9,7 +9,7 @@ wf__ref wf__m_rsqrt(const wf__math *m, wf__ref x)
     wf__ref s = m_mul(m, x, y), minus = m_neg(m, s), s_lo = m_fma(m, x, y, minus);
     wf__ref rest = m_fma(m, minus, y, m_k(m, 1)), half = m_mulk(m, y, 0.5);
     rest = m_fma(m, m_neg(m, s_lo), y, rest);
-    wf__ref better = m_fma(m, half, rest, y), usual = m_op2(m, WF__OP_eq, rest, rest); /* not for 0 and infinity */
+    wf__ref better = m_fma(m, half, rest, y), usual = m_op2(m, WF__OP_eq, rest, rest); /* false for 0 and infinity */
     return m_select(m, usual, better, y);
 }
 

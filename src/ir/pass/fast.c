@@ -1,6 +1,5 @@
-/* fast.c - rewrites operations as WF_FLAG_FAST_MATH allows, before they are lowered. No code generator does this, so that
- * a fast kernel too has one result on every machine, for every vector width and in the
- * interpreter.
+/* fast.c - rewrites operations as WF_FLAG_FAST_MATH allows, before they are lowered. No code generator does this, so
+ * that a fast kernel too has one result on every machine, for every vector width and in the interpreter.
  *
  * For f32 and f64, and only on the operations of the recording (the library's own expansions are exact where they are
  * written to be):
