@@ -35,7 +35,7 @@ WF_API wf_array *wf_empty_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, 
 WF_API wf_array *wf_full(wf_context *ctx, wf_dtype dtype, wf_shape shape, double value);
 /* [n]: start + i*step, computed in f64 (integers: exactly) and converted. */
 WF_API wf_array *wf_array_arange(wf_context *ctx, wf_dtype dtype, int64_t n, double start, double step);
-/* An empty array with the dtype, shape and context of `array`, in C order. */
+/* An array with the dtype, shape, context and device of `array`, in C order, with undefined contents. */
 WF_API wf_array *wf_like(const wf_array *array);
 /* An array over the caller's memory, naturally aligned, without a copy.
  * Owns: `release(user)` runs once, from any thread, after the last use, also if the call fails; may be NULL.
@@ -48,7 +48,7 @@ WF_API wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_sh
 WF_API wf_array *wf_retain(const wf_array *array);
 /* Ends a reference; NULL is a no-op. */
 WF_API void wf_release(const wf_array *array);
-/* The context of the array, borrowed. */
+/* The context of the array, borrowed; NULL for NULL. */
 WF_API wf_context *wf_array_context(const wf_array *array);
 /* The dtype; WF_NONE for NULL. */
 WF_API wf_dtype wf_array_dtype(const wf_array *array);

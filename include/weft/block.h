@@ -21,7 +21,7 @@ WF_API bool wf_is_gpu(wf_graph *graph);
 /* The thread of the block along an axis; -1: the linear index. On the processor the number 0. */
 WF_API wf_val wf_thread_id(wf_graph *graph, int axis);
 /* The number of threads of the block along an axis; -1: in all. On the processor the number 1.
- * On a GPU at most 1024, with .reduce 256; larger blocks have 256, which share the points. */
+ * On a GPU at most 1024 (with .reduce 256, 1024 with a barrier); larger blocks have 256, which share the points. */
 WF_API wf_val wf_block_size(wf_graph *graph, int axis);
 /* The block along an axis of the space, i64. Axes without blocks have id 0. */
 WF_API wf_val wf_block_id(wf_graph *graph, int axis);

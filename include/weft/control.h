@@ -11,7 +11,7 @@ extern "C" {
 
 /* ---- variables --------------------------------------------------------------------------------------------------
  * Every use of a variable reads it. */
-/* A variable with a first value; it belongs to the block and section in which it is made. */
+/* A variable, which holds its value in the block and section in which it is made; a use elsewhere is an error. */
 WF_API wf_var wf_local(wf_graph *graph, wf_dtype dtype, wf_val initial);
 /* A snapshot of the variable. */
 WF_API wf_val wf_get(wf_var var);
@@ -72,7 +72,7 @@ typedef struct wf_vars {
 WF_API void wf_call_(wf_graph *graph, const char *here, wf_function function, wf_vals in, wf_vars out);
 /* Runs, at every point, the function that the index names; none: the variables keep their values.
  * Dtypes: the index is an integer or a bool.
- * Errors: each function is called once, to record; its effects take place only in the lanes that chose it.
+ * Each function is called once, to record; its effects take place only in the lanes that chose it.
  * Cost: a comparison and a branch per vector for each different function, and the bodies that are chosen.
  * Example: wf_switch(g, index, WF_FUNCTIONS({ f, NULL }, { h, &k }), WF_VALS(x), WF_VARS(r)); */
 WF_API void wf_switch_(wf_graph *graph, const char *here, wf_val index, wf_functions functions, wf_vals in,

@@ -81,13 +81,13 @@ typedef wf_status wf_look(void *user, const wf_seen *seen);
 /* Shows a value each time it has been computed, in debug mode (WF_FLAG_DEBUG); else records nothing.
  * In C say wf_watch(g, "x", x, look, user). NULL look: lines in the context's log.
  * Owns: texts are copied.
- * Errors: WF_ERR_UNSUPPORTED outside of WF_SECTION_CALL and for shapes that are not known.
+ * Errors: WF_ERR_UNSUPPORTED outside of WF_SECTION_CALL, on a GPU, and for shapes that are not known.
  * Cost: 16 bytes for each point and operation of the kernel, at most 4 GiB. */
 WF_API void wf_watch_(wf_graph *graph, const char *here, const char *name, wf_val value, wf_look *look, void *user);
 /* Appends `place`, such as a line of a front end's source, to the message of a failed recording.
  * Does nothing to a recording that has not failed. A message is cut to 767 characters. */
 WF_API void wf_fail_at(wf_graph *graph, const char *place);
-/* The context of the recording, borrowed. */
+/* The context of the recording, borrowed; NULL for NULL. */
 WF_API wf_context *wf_graph_context(const wf_graph *graph);
 /* The status that the recording has failed with, or WF_OK; WF_ERR_ARG for NULL. */
 WF_API wf_status wf_graph_status(const wf_graph *graph);
@@ -158,7 +158,7 @@ typedef enum wf_mode {
 /* Joins a value into an element for every point: array[index] = join(array[index], value).
  * Dtypes: the value is converted to the array's. Complex: WF_JOIN_ADD. Bools: WF_JOIN_AND to WF_JOIN_XOR.
  * Aliasing: in an index space wf_read sees the array as it was before the launch; no other writes are allowed.
- * Errors: an index out of range is undefined behaviour. Sums of floats depend on order unless WF_MODE_EXPAND.
+ * Errors: out of range is undefined behaviour. Sums and products of floats depend on order unless WF_MODE_EXPAND.
  * Cost: about that of a private histogram in C for each thread.
  * Example: wf_accumulate(g, WF_JOIN_ADD, histogram, 1, bin); */
 WF_API void wf_accumulate_n(wf_graph *graph, wf_join join, wf_mode mode, wf_array *array, wf_val value, wf_vals index);
@@ -174,7 +174,7 @@ WF_API wf_val wf_atomic_n(wf_graph *graph, wf_join join, wf_array *array, wf_val
 WF_API wf_val wf_atomic_if_n(wf_graph *graph, wf_val condition, wf_join join, wf_array *array, wf_val value,
                              wf_vals index); /* 0 where the condition does not hold */
 /* Sets the element to `desired` where it has the bits of `expected`; returns what it held before.
- * Dtypes: elements of up to 8 bytes. */
+ * Dtypes: all but complex numbers. */
 WF_API wf_val wf_cas_n(wf_graph *graph, wf_array *array, wf_val expected, wf_val desired, wf_vals index);
 
 #ifdef __cplusplus

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* A reduced variable, in a recording begun with .reduce. `initial` is joined in exactly once.
+/* A reduced variable, in a recording begun with .reduce. `initial`, a constant, is joined in exactly once.
  * In WF_SECTION_CALL assign x = join(x, ...); in WF_SECTION_POST the variable holds the result.
  * Dtypes: complex variables add or multiply. f16 and bf16 are computed in f32; wf_out rounds once.
  * Example: wf_var sum = wf_reduced(g, WF_F64, 0, WF_JOIN_ADD); */
@@ -25,7 +25,7 @@ typedef enum wf_section_id {
 /* Continues the recording in another section. Recording starts in WF_SECTION_CALL.
  * Values do not cross sections; reduced variables do.
  * Shapes: in WF_SECTION_POST arrays have the space's shape, with reduced axes of extent 1 or left out.
- * Errors: in WF_SECTION_POST access by index and control flow are WF_ERR_UNSUPPORTED. */
+ * Errors: in WF_SECTION_POST control flow, and access by index to other than local arrays, are WF_ERR_UNSUPPORTED. */
 WF_API void wf_section(wf_graph *graph, wf_section_id section);
 /* Another partial result of a variable of WF_JOIN_CUSTOM, in WF_SECTION_JOIN, where the variable holds one.
  * The value that the variable is set to is the merged result.
@@ -39,7 +39,7 @@ WF_API wf_var wf_other(wf_var reduced);
 WF_API wf_val wf_reduce(wf_join join, wf_val value, wf_axes axes);
 /* Array graphs: joins each element with those before it along an axis; `exclusive`: without itself,
  * and the first element is the neutral element; `reversed`: from the end.
- * Shapes: the value's. Dtypes: as wf_reduce, rounded once for each element.
+ * Shapes: the value's. Dtypes: as wf_reduce, rounded once for each element; complex: WF_JOIN_ADD only.
  * Cost: one pass over memory, in parallel. The bits depend on the shape alone.
  * Example: offsets = wf_scan(WF_JOIN_ADD, counts, 0, true, false) */
 WF_API wf_val wf_scan(wf_join join, wf_val value, int axis, bool exclusive, bool reversed);

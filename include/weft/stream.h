@@ -12,7 +12,7 @@ extern "C" {
  * The call names a stream, or the thread's current one is used. Mistakes are found before the call returns.
  * Owns: graphs, kernels and arrays may be freed at once; memory of wf_wrap lives until its release function.
  * Errors: failed work drops the work behind it; the next call with the stream, or wf_sync, reports it.
- * Waits: host access waits for queued work on the same memory; streams wait for each other by events only. */
+ * Waits: host access, and launches without a stream, wait for queued work on the same memory. Streams need events. */
 /* A new stream of a device (0 = the context's default).
  * Owns: the caller frees it.
  * Errors: NULL: no such device, no memory, no thread.
@@ -44,7 +44,7 @@ WF_API wf_status wf_stream_wait(wf_stream *stream, const wf_event *event);
 /* Blocks the caller until the event is reached. */
 WF_API wf_status wf_event_sync(const wf_event *event);
 /* Sets *seconds to the time from a to b, by the device's clock.
- * Errors: both are of streams of one GPU, or of none.
+ * Errors: WF_ERR_ARG unless both are of streams of one GPU, or both of none.
  * Waits: blocks until both are reached. */
 WF_API wf_status wf_event_elapsed(const wf_event *a, const wf_event *b, double *seconds);
 /* Frees an event, at any time; NULL is a no-op. */
