@@ -18,7 +18,8 @@ typedef struct application {
     wf_site site;
 } application;
 
-/* Outputs become variables that hold what the array holds; under the contract nobody may look. */
+/* Makes a variable of each output. It begins with the array's contents; under the contract it begins without a
+ * value, since the operator must not read it. */
 static void open_outputs(application *a)
 {
     wf_graph *g = a->g;
@@ -82,7 +83,8 @@ static void record_join(application *a)
     (op->join ? op->join : op->call)(&site);
 }
 
-/* Of a block or a result: those of kept axes. Others are what WF_SECTION_CALL has, which is refused elsewhere. */
+/* Sets the indices that a section of a block or of results may use: those of kept axes. The other indices are those
+ * of WF_SECTION_CALL, which other sections refuse. */
 static void get_indices(const application *a, wf_val index[WF_MAX_RANK])
 {
     const wf__recording *rec = &a->g->program.rec;

@@ -58,7 +58,7 @@ wf_array *(wf_compress)(wf_val v, wf_val mask)
         return NULL;
     wf_dtype dtype = wf_val_dtype(v);
     wf_freeze_refuse(g->ctx, "wf_compress", "how many elements there are is read back, and decides a shape");
-    /* What is pending may overwrite what they read. */
+    /* Pending effects may overwrite the arrays that the values read. */
     wf_array *kept = is_pending(wf__graph_ir(g)) ? (wf_keep)(v) : NULL, *on = (wf_keep)(mask);
     wf_val after = (wf_scan)(WF_JOIN_ADD, wf_cast(mask, WF_I64), 0, false, false);
     wf_array *offsets = (wf_keep)(after), *out = NULL;

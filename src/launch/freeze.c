@@ -28,13 +28,13 @@ static wf_frozen **find(wf_context *ctx) /* under the lock: where this thread's 
     return at;
 }
 
-/* What the calling thread notes; NULL: nothing. */
+/* Returns the sequence that the calling thread notes launches in; NULL = none. */
 static wf_frozen *noting(wf_context *ctx)
 {
     if (!wf__is_freezing(ctx))
         return NULL;
     wf__mutex_lock(&ctx->lock);
-    wf_frozen *f = *find(ctx); /* nobody else changes it */
+    wf_frozen *f = *find(ctx); /* only this thread changes the sequence */
     wf__mutex_unlock(&ctx->lock);
     return f;
 }
@@ -61,7 +61,7 @@ void wf__frozen_drop_aliases(wf_frozen *f)
     }
 }
 
-/* What is needed only until the sequence is complete. */
+/* Frees the state that only noting needs. */
 static void end_noting(wf_frozen *f)
 {
     wf__frozen_drop_aliases(f);
@@ -222,7 +222,8 @@ static uint32_t number_of(wf_frozen *f, wf_array *a, const char *name)
     return f->array_n++;
 }
 
-/* What the host gave an array once is not there again when a launch has changed it. */
+/* Fails if the launch changes an array that the host has filled since noting began, since a replay would not restore
+ * the contents. */
 static void check_filled(wf_frozen *f, const wf_array *written)
 {
     for (uint32_t i = 0; i < f->filled_n; ++i)
@@ -276,7 +277,8 @@ void wf__freeze_note(wf_context *ctx, const wf__program *p, wf__plan_entry *e, w
 }
 
 /* ---- what the host does in between ---- */
-/* Is the array's memory an input's, or written by a launch; or (`reads`) read by one? */
+/* True if an input or a launch's output may meet the array in memory; with `reads`, also if an array that a launch
+ * reads may. */
 static bool is_used(const wf_frozen *f, const wf_array *a, bool reads)
 {
     bool used = false;

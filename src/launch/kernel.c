@@ -32,7 +32,7 @@ bool wf__kernel_sockets(wf_kernel *k)
     return k->socket;
 }
 
-/* Is this object (they come first) or parameter of that name? */
+/* True if object i, or parameter i - objects, has that name. */
 static inline bool is_named(const wf_kernel *k, uint32_t i, const char *name)
 {
     const char *own = k->socket[i].name[0] ? k->socket[i].name : name_of(&k->program, i);
@@ -102,7 +102,7 @@ static wf_status bind_param(const wf_kernel *k, uint32_t number, const wf_arg *a
     return WF_OK;
 }
 
-/* Is the name of argument i that of an earlier one? */
+/* True if an earlier argument has the name of argument i. */
 static bool is_given(const wf_args *args, size_t i)
 {
     size_t k = 0;
@@ -199,7 +199,7 @@ static wf_status launch(const wf_kernel *k, wf_array *const *arrays, const uint6
     return wf__submit(k->ctx, &r);
 }
 
-/* Says what is wrong with a shape, and what the recorded one is. */
+/* Fails with the reason why the shape does not fit, and with the recorded shape. */
 static wf_status refuse_shape(const wf_kernel *k, const wf_shape *shape, const char *why)
 {
     const wf__recording *rec = &k->program.rec;

@@ -6,7 +6,7 @@
 #include "launch/launch.h"
 #include "ir/pass/pass.h"
 
-/* What a section begins with. */
+/* The first bytes of a section in a key. */
 typedef struct ir_head {
     uint32_t rank, flags, nodes, tuples, slots, reductions, params, shapes;
 } ir_head;
@@ -35,13 +35,14 @@ static void add_ir(const wf__ir *ir, wf__str *key)
         wf__str_addn(key, (const char *)&ir->shape[i].rank, sizeof ir->shape[i].rank);
         wf__str_addn(key, (const char *)ir->shape[i].dim, (size_t)ir->shape[i].rank * sizeof *ir->shape[i].dim);
     }
-    for (uint32_t i = 0; i < ir->label_n && ir->flags & WF_FLAG_DEBUG; ++i) { /* what is found is called by them */
+    for (uint32_t i = 0; i < ir->label_n && ir->flags & WF_FLAG_DEBUG;
+         ++i) { /* findings of debug mode name nodes by their labels */
         wf__str_addn(key, (const char *)&ir->label[i].ref, sizeof ir->label[i].ref);
         wf__str_add(key, ir->label[i].text);
     }
 }
 
-/* What a key begins with. */
+/* The first bytes of a key. */
 typedef struct head {
     wf__plan_options options;
     uint32_t sections;   /* bit k: section k has nodes */
@@ -203,8 +204,9 @@ static const char *op_name(const wf__node *n)
     return n->op == WF__CAST ? "a cast" : name ? name : "something else";
 }
 
-/* What the nodes of two recordings differ in. `strict`: other operations mean that they have nothing in common. Other
- * dtypes are news only if those of arrays are not. */
+/* Describes the first difference between the nodes of two recordings. With `strict`, returns false if an operation
+ * or its operands differ, since the recordings then have nothing in common. A dtype is mentioned only if no
+ * difference has been found before. */
 static bool compare_nodes(const unsigned char *now, const unsigned char *old, uint32_t n, bool strict, wf__str *out)
 {
     uint32_t literals = 0;

@@ -64,8 +64,8 @@ typedef struct wf__memo {
     wf__prepared call;
 } wf__memo;
 
-/* What binding has to know of an object or, after these, a parameter: side by side, as a launch finds little of what it
- * needs in the first-level cache. */
+/* An object, or after the objects a parameter, as binding needs it. The sockets lie side by side, since a launch
+ * finds little of its data in the first-level cache. */
 typedef struct wf__socket {
     char name[8];    /* "": it has none, or a longer one, as the program says */
     wf_array *array; /* the recording's own; NULL: a launch gives it */
@@ -182,7 +182,7 @@ wf_array *wf__copy_by_launch(const wf_array *from);
 bool wf__copy_into_by_launch(const wf_array *from, wf_array *to);
 
 /* ---- streams (stream.c) ---- */
-typedef struct wf__work { /* what is queued; the first member of its kinds */
+typedef struct wf__work { /* a queued piece of work; the first member of every kind of work */
     wf__task task;
     wf_stream *stream;
     uint64_t period;
@@ -196,8 +196,8 @@ struct wf_stream {
     wf__queue *queue; /* NULL: a CUDA stream of the program's */
     wf__gpu_on cuda;  /* of a GPU: where its work is done */
     wf__mutex lock;   /* of what follows */
-    /* Reports divide time into periods. What was queued in the period of a failure, or before, is dropped from then on;
-     * the report ends the period. */
+    /* Reports of failures divide time into periods. After a failure, work that was queued in its period or earlier
+     * is dropped. The report of the failure ends the period. */
     uint64_t period, failed; /* failed: period of the latest failure; 0: none */
     wf__failure error;       /* status WF_OK: none, or it was reported */
 };
@@ -207,7 +207,7 @@ void wf__stream_fail(wf__work *work, wf_status status, const char *text);
 wf_device wf__stream_device(const wf_stream *stream);
 /* The stream that this thread has chosen for a device; NULL: none. */
 wf_stream *wf__stream_current(wf_context *ctx, wf_device device);
-/* Is it one of this context, and of this device (0: any)? Else the reason. */
+/* Returns why the stream does not belong to this context, or to this device (0 = any); NULL = it belongs. */
 const char *wf__stream_misfit(const wf_stream *stream, const wf_context *ctx, wf_device device);
 void wf__streams_wait(wf_context *ctx);   /* until they have nothing to do; errors stay for later */
 void wf__streams_forget(wf_context *ctx); /* frees what threads have chosen */

@@ -62,7 +62,7 @@ static wf_status check_inputs(const wf_frozen *f, wf_arrays inputs)
     return check_pairs(f, inputs);
 }
 
-/* Are the arrays of a step laid out as its plan wants? Fills base. */
+/* Fills the addresses of a step. Fails if an array is not laid out as the step's plan requires. */
 static wf_status lay_step(const wf_frozen *f, wf__frozen_step *s, wf_array **arrays)
 {
     const wf__plan_entry *e = s->plan;
@@ -170,7 +170,7 @@ static bool is_bound(const wf_frozen *f, wf_arrays inputs)
     return same;
 }
 
-/* A replay is a launch without a stream: it comes after what is queued with any of its arrays. */
+/* Waits for queued work that uses an array of the replay. A replay is a launch without a stream. */
 static void wait_for_queued(const wf_frozen *f, wf_arrays inputs)
 {
     if (!atomic_load_explicit(&f->ctx->streaming, memory_order_acquire))

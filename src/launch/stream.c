@@ -371,7 +371,7 @@ static bool record(wf_event *e, const wf_stream *s, wf__failure *f)
     return !e->gpu || e->cuda;
 }
 
-/* Reached also if what was queued before it was dropped: nobody waits forever. */
+/* Marks the event as reached, even if the work queued before it was dropped, so that no thread waits forever. */
 static void reach(wf__work *work, bool dropped)
 {
     event_work *w = (event_work *)work;
@@ -392,7 +392,7 @@ static bool wait_for_event(const wf_event *e, wf__failure *f)
     return !e->cuda || wf__gpu_reached(e->gpu, e->cuda, f);
 }
 
-/* What comes next in a stream waits, of a GPU's on the GPU where that can be. */
+/* Lets later work of the stream wait for the event: on the GPU if both are a GPU's, else on this thread. */
 static bool let_wait(const wf_stream *s, const wf_event *e, wf__failure *f)
 {
     wf__progress_wait(&e->ctx->progress, is_reached, (void *)e);

@@ -97,7 +97,7 @@ static void let_go(wf_context *ctx, const launch *q)
     wf__progress_made(&ctx->progress);
 }
 
-/* What was written is whole now, or is not what it should be. */
+/* Marks written arrays as sound after a complete run, else as lost, or as never computed if a recording kept them. */
 static void mark_outputs(const launch *q, bool whole)
 {
     for (uint32_t i = 0; i < q->array_n; ++i) {

@@ -1,7 +1,7 @@
 /* array.c - makes and frees arrays: new ones, wrapped memory, formals. */
 #include "object/object.h"
 
-/* Is some element found under several indices, for a stride of 0? */
+/* True if several indices name one element, because a stride is 0. */
 static bool repeats(const wf_shape *shape, const int64_t *stride)
 {
     bool repeated = false, empty = false;
@@ -177,7 +177,7 @@ wf_array *wf_like(const wf_array *array)
     return wf__array_make(array->ctx, "wf_like", array->dtype, &array->shape, NULL, array->device);
 }
 
-/* Is what an array wraps memory of this GPU? Then it is the array's device. */
+/* Makes the GPU the device of an array that wraps memory. Fails if the GPU does not reach the memory. */
 static bool is_there(wf_array *a, wf_device device)
 {
     wf__failure f = { 0 };

@@ -98,8 +98,8 @@ wf__overlap wf__array_meeting(const wf_array *a, const wf_array *b)
 }
 
 /* ---- contents ---- */
-/* Of an array that its handle calls ready: are its contents being computed, or (came) will they never be? Another
- * thread may give a borrower other memory meanwhile. */
+/* True if queued work will compute the contents of an array whose state is ready. *came: false if that work failed,
+ * so that the contents never come. The share lock is held, since another thread may give a borrower other memory. */
 static bool is_coming(const wf_array *a, bool *came)
 {
     bool sharing = wf__sharing(a->ctx);

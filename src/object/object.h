@@ -30,7 +30,7 @@ typedef struct wf__thread_error { /* the first error of one thread */
 typedef struct wf__shown wf__shown;     /* record/watch.c */
 typedef struct wf__program wf__program; /* record/record.h */
 
-/* What src/launch does for objects and recordings, which know nothing of launches. */
+/* The functions that src/launch provides for objects and recordings, which know nothing of launches. */
 typedef struct wf__services {
     void (*free)(wf_context *ctx); /* the last reference is gone */
     wf_status (*evaluate)(wf_graph *g);
@@ -97,19 +97,19 @@ typedef struct wf__buffer { /* memory, shared by views */
     _Atomic bool exposed;      /* wf_map gave its address away: it is not lent any more */
     struct wf_array *borrower; /* under the share lock, as is what follows: a list of handles */
     int64_t readers;           /* through borrowers, now */
-    /* Of queued work: how much of it uses the memory; how much of that computes it as a kept array; and what became of
-     * work that failed or was dropped. */
+    /* Pieces of queued work: `pending` use the memory, `coming` of these compute it as a kept array. `fault` is the
+     * outcome of work that failed or was dropped. */
     _Atomic int64_t pending, coming;
     _Atomic int fault; /* wf__fault */
 } wf__buffer;
 typedef enum wf__fault {
     WF__SOUND,
     WF__NEVER_CAME, /* a kept array was not computed */
-    WF__LOST        /* an array was not written that should have been; until the host has been told */
+    WF__LOST        /* an array was not written as it should have been; ends when the host gets the error */
 } wf__fault;
 
-struct wf_array { /* state apart, what is here never changes, but for a borrower's memory and id (share.c) */
-    /* what each launch looks at */
+struct wf_array { /* All fields but `state` are constant, except the memory and id of a borrower (share.c). */
+    /* read by each launch */
     _Atomic int64_t refs;
     uint64_t id; /* of no other array of the context, before or after */
     wf_context *ctx;

@@ -30,7 +30,7 @@ static void unlink_borrower(wf_array *a)
     atomic_fetch_sub(&a->ctx->borrowers, 1); /* last: who sees none left sees all of what moved */
 }
 
-/* What the borrowers of a group (0: all of them) span, and how many they are. */
+/* Returns the number of borrowers of a group (0 = all groups), and the addresses that they span. */
 static int64_t span_of(const wf__buffer *b, uint64_t group, const char **lo, const char **hi)
 {
     int64_t n = 0;

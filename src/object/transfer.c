@@ -6,7 +6,7 @@
 
 bool wf__array_arrived(const wf_array *a, const char *function)
 {
-    if (!wf__array_usable(a, function)) /* which may queue what is wanted */
+    if (!wf__array_usable(a, function)) /* which may queue work that computes the array */
         return false;
     wf__array_wait(a);
     if (!wf__array_usable(a, function))
@@ -200,7 +200,7 @@ static void give_map(const wf_array *array, void **data, int64_t *strides)
         memcpy(strides, array->stride, (size_t)array->shape.rank * sizeof *strides);
 }
 
-/* What the array's GPU has got. */
+/* Waits until the array's GPU has done all work that was given to it. */
 static wf_status finish(const wf_array *array, const char *function)
 {
     wf__failure f = { 0 };
