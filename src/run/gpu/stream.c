@@ -256,7 +256,10 @@ bool wf__gpu_finish_work(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *f)
 {
     if (!stream->foreign)
         return wf__gpu_finish_stream(gpu, stream, f);
-    return !stream->work || wait_for(gpu, gpu->cuda->EventSynchronize, stream->done, f);
+    wf__mutex_lock(&gpu->lock); /* other threads may submit to the stream */
+    bool idle = !stream->work;
+    wf__mutex_unlock(&gpu->lock);
+    return idle || wait_for(gpu, gpu->cuda->EventSynchronize, stream->done, f);
 }
 
 bool wf__gpu_finish_stream(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *f)
