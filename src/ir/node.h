@@ -59,6 +59,7 @@ typedef struct wf__op_info {
     uint8_t types; /* wf__types of these operands */
     bool to_bool;
     uint8_t flags; /* WF__COMM, ... */
+    bool refers;   /* some field refers to nodes */
 } wf__op_info;
 extern const wf__op_info wf__op_table[WF__OP_COUNT];
 
@@ -158,6 +159,11 @@ typedef enum wf__field_kind {
     WF__FIELD_KINDS(X)
 #undef X
 } wf__field_kind;
+enum { /* 1: fields of the kind refer to nodes */
+#define X(kind, form, ...) WF__##kind##_REFERS = WF__FORM_##form <= WF__FORM_LINK,
+       WF__FIELD_KINDS(X)
+#undef X
+};
 
 typedef struct wf__field {
     uint8_t at;   /* wf__field_at */

@@ -8,17 +8,21 @@ const wf__op_info wf__op_table[WF__OP_COUNT] = {
 #define NO 0, WF__T_NONE, false, 0
 #define PURE(arity, types, flags) arity, WF__T_##types, false, flags
 #define P(property) | WF__IS_##property
+#define NONE
+#define F(place, kind) | WF__##kind##_REFERS
 #define WF_NODE(NAME, name, function, computes, where, cost, properties, fields, doc) \
-    [WF__##NAME] = { #name, function, doc, 0 properties, WF__IN_##where, computes },
+    [WF__##NAME] = { #name, function, doc, 0 properties, WF__IN_##where, computes, .refers = 0 fields },
 #include "ir/node.def"
 #undef WF_NODE
+#undef F
+#undef NONE
 #undef P
 #undef PURE
 #undef NO
-#define WF_OP(name, arity, types, result, flags, cost, imeaning, fmeaning, doc)                                 \
-    [WF__OP_##name] = { #name,       "wf_" #name, doc,           WF__IS_VALUE | WF__IS_NUMBERED | WF__IS_MOVES, \
-                        WF__IN_BOTH, arity,       WF__T_##types, result,                                        \
-                        flags },
+#define WF_OP(name, arity, types, result, flags, cost, imeaning, fmeaning, doc)                                   \
+    [WF__OP_##name] = { #name,       "wf_" #name,   doc,           WF__IS_VALUE | WF__IS_NUMBERED | WF__IS_MOVES, \
+                        WF__IN_BOTH, arity,         WF__T_##types, result,                                        \
+                        flags,       .refers = true },
 #include "ir/ops.def"
 #undef WF_OP
 };

@@ -4,12 +4,8 @@
 
 /* ---- operands ---- */
 /* Order: values, then the lists of indices. */
-uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_OPERANDS])
+static uint32_t operands_by_fields(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_OPERANDS])
 {
-    if (wf__op_is_pure(n->op)) {
-        out[0] = n->a, out[1] = n->b, out[2] = n->c;
-        return wf__op_table[n->op].arity;
-    }
     uint32_t count = 0, tuple = 0;
     for (const wf__field *f = wf__fields_of(n->op); f->at; ++f) {
         unsigned form = wf__field_table[f->kind].form;
@@ -26,6 +22,15 @@ uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_O
     for (uint32_t i = 0; i < wf__tuple_len(ir, tuple); ++i)
         out[count++] = wf__tuple_at(ir, tuple)[i];
     return count;
+}
+
+uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_OPERANDS])
+{
+    const wf__op_info *op = &wf__op_table[n->op];
+    if (!wf__op_is_pure(n->op))
+        return op->refers ? operands_by_fields(ir, n, out) : 0;
+    out[0] = n->a, out[1] = n->b, out[2] = n->c;
+    return op->arity;
 }
 
 void wf__mark_live(const wf__ir *ir, uint8_t *live)
@@ -120,7 +125,7 @@ uint32_t wf__copy_tuple(const wf__ir *in, uint32_t tuple, const wf__ref *map, wf
 static wf__node map_node(const wf__ir *in, wf__ref r, const uint32_t *indices, const wf__ref *map, wf__ir *out)
 {
     wf__node n = in->node[r];
-    for (const wf__field *f = wf__fields_of(n.op); f->at; ++f) {
+    for (const wf__field *f = wf__fields_of(n.op); f->at && wf__op_table[n.op].refers; ++f) {
         unsigned form = wf__field_table[f->kind].form;
         if (form > WF__FORM_LINK)
             continue;
