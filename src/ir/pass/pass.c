@@ -125,7 +125,13 @@ uint32_t wf__copy_tuple(const wf__ir *in, uint32_t tuple, const wf__ref *map, wf
 static wf__node map_node(const wf__ir *in, wf__ref r, const uint32_t *indices, const wf__ref *map, wf__ir *out)
 {
     wf__node n = in->node[r];
-    for (const wf__field *f = wf__fields_of(n.op); f->at && wf__op_table[n.op].refers; ++f) {
+    if (wf__op_is_pure(n.op)) {
+        wf__ref *operand[] = { &n.a, &n.b, &n.c };
+        for (unsigned i = 0; i < wf__op_table[n.op].arity; ++i)
+            *operand[i] = map[*operand[i]];
+        return n;
+    }
+    for (const wf__field *f = wf__fields_of(n.op); f->at; ++f) {
         unsigned form = wf__field_table[f->kind].form;
         if (form > WF__FORM_LINK)
             continue;
@@ -244,6 +250,8 @@ wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *o
     if (n->op >= WF__NODES && wf__op_table[n->op].arity == 2 && n->op != WF__OP_complex &&
         !wf__is_complex(wf__dtype(in, n->b)) && map[n->a] && map[n->b] && out->status == WF_OK)
         copy = wf__op2_fitting(out, n->op, map[n->a], map[n->b]); /* the operands fit when `in` was recorded */
+    else if (!wf__op_table[n->op].refers)
+        copy = record(in, n, out);
     else {
         wf__node mapped = wf__map_node(in, r, map, out);
         copy = record(in, &mapped, out);
