@@ -27,10 +27,31 @@
 #define WF__ASSERT(x) ((void)0)
 #endif
 
-/* ---- sizes (memory.c): an overflow returns false and leaves *out unchanged ---- */
-bool wf__mul_size(size_t a, size_t b, size_t *out);
-bool wf__add_size(size_t a, size_t b, size_t *out);
-bool wf__mul_i64(int64_t a, int64_t b, int64_t *out);
+/* ---- sizes: an overflow returns false and leaves *out unchanged ---- */
+static inline bool wf__mul_size(size_t a, size_t b, size_t *out)
+{
+    size_t r;
+    if (__builtin_mul_overflow(a, b, &r))
+        return false;
+    *out = r;
+    return true;
+}
+static inline bool wf__add_size(size_t a, size_t b, size_t *out)
+{
+    size_t r;
+    if (__builtin_add_overflow(a, b, &r))
+        return false;
+    *out = r;
+    return true;
+}
+static inline bool wf__mul_i64(int64_t a, int64_t b, int64_t *out)
+{
+    int64_t r;
+    if (__builtin_mul_overflow(a, b, &r))
+        return false;
+    *out = r;
+    return true;
+}
 
 /* ---- memory (memory.c): the contract of malloc; NULL = out of memory. In debug builds, tests make the n-th call of the
  * calling thread fail (n >= 0; -1 = none), to prove that every path survives the failure. ---- */

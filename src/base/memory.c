@@ -1,33 +1,6 @@
-/* memory.c - checked sizes, allocation, growable arrays. */
+/* memory.c - allocation, growable arrays. */
 #include "base/base.h"
 #include <stdlib.h>
-
-bool wf__mul_size(size_t a, size_t b, size_t *out)
-{
-    size_t r;
-    if (__builtin_mul_overflow(a, b, &r))
-        return false;
-    *out = r;
-    return true;
-}
-
-bool wf__add_size(size_t a, size_t b, size_t *out)
-{
-    size_t r;
-    if (__builtin_add_overflow(a, b, &r))
-        return false;
-    *out = r;
-    return true;
-}
-
-bool wf__mul_i64(int64_t a, int64_t b, int64_t *out)
-{
-    int64_t r;
-    if (__builtin_mul_overflow(a, b, &r))
-        return false;
-    *out = r;
-    return true;
-}
 
 #ifdef WEFT_DEBUG_CHECKS
 static _Thread_local long fail_after = -1;
