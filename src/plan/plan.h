@@ -269,8 +269,8 @@ bool wf__plan_fail_in(wf__plan *plan, const wf__ir *ir); /* sets the error of th
 
 /* ---- print.c ---- */
 enum { WF__OBJECT_NAME = 64 };
-/* Writes the name of an object for texts: that of its bind, "object 2", or "t0" for a temporary. bind: [recording's
- * objects], or NULL. Returns text. */
+/* Writes the name of an object for texts: that of its bind, else "array 2" as messages number arrays; "object 2" for
+ * scratch and without `bind`; "t0" for a temporary. bind: [recording's objects], or NULL. Returns text. */
 const char *wf__plan_object_name(const wf__plan *plan, const wf__bind *bind, uint32_t object,
                                  char text[WF__OBJECT_NAME]);
 /* Appends the text of stage s: of its kernel, or before layout, of its recorded body. */

@@ -26,6 +26,8 @@ const char *wf__plan_object_name(const wf__plan *plan, const wf__bind *bind, uin
         snprintf(text, WF__OBJECT_NAME, "t%u", (unsigned)(object - plan->objects));
     else if (bind && bind[object].name)
         snprintf(text, WF__OBJECT_NAME, "%s", bind[object].name);
+    else if (bind && bind[object].number)
+        snprintf(text, WF__OBJECT_NAME, "array %u", (unsigned)bind[object].number);
     else
         snprintf(text, WF__OBJECT_NAME, "object %u", (unsigned)object);
     return text;
