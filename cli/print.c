@@ -109,7 +109,7 @@ static bool print_reals(wf_context *ctx, const wf_array *a)
 {
     char buf[NUMBER_CAP];
     wf_dtype t = wf_array_dtype(a);
-    bool pairs = t >= WF_C32;
+    bool pairs = wf_dtype_kind(t) == WF_KIND_COMPLEX;
     int64_t n = wf_array_count(a);
     double *re = allocate((size_t)n, sizeof *re), *im = allocate((size_t)n, sizeof *im);
     bool ok = compute_values(ctx, a, pairs ? "v = f64(real(a))" : "v = f64(a)", n, re) &&

@@ -1,7 +1,6 @@
 /* statistics.c - extremes and moments of an array, by one reduction; absolute values; conversion to floats. */
 #include "cli.h"
 #include <math.h>
-#include <string.h>
 
 /* The first element as a double; 0 if it is not finite. Sums are of distances from this pivot, so that a large mean
  * costs no digits. */
@@ -89,7 +88,7 @@ bool compute_statistics(wf_context *ctx, const wf_array *a, statistics *out)
     *out = (statistics){ .min = NAN, .max = NAN, .mean = NAN, .std = NAN, .count = wf_array_count(a) };
     if (out->count == 0)
         return true;
-    if (wf_array_dtype(a) >= WF_C32) {
+    if (wf_dtype_kind(wf_array_dtype(a)) == WF_KIND_COMPLEX) {
         wf_array *size = magnitude(ctx, a);
         bool ok = size && compute_statistics(ctx, size, out);
         wf_release(size);

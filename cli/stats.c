@@ -71,7 +71,8 @@ static bool find_quartiles(wf_context *ctx, const wf_array *a, double *out)
 {
     static const double q[] = { 0.25, 0.5, 0.75 };
     const char *want[] = { "v" };
-    wf_array *size = wf_array_dtype(a) >= WF_C32 ? magnitude(ctx, a) : wf_retain(a), *wide = NULL;
+    wf_array *size = wf_dtype_kind(wf_array_dtype(a)) == WF_KIND_COMPLEX ? magnitude(ctx, a) : wf_retain(a),
+             *wide = NULL;
     wf_array *found = size ? wf_array_quantiles(size, q, 3, WF_ALL_AXES | WF_DROP_AXES) : NULL;
     bool ok = found && wf_text_create(ctx, "v = f64(a)", WF_ARGS(WF_ARG("a", found)), 0, want, 1, &wide) == WF_OK &&
               wf_download(wide, out, 3 * sizeof *out) == WF_OK;

@@ -281,7 +281,7 @@ static int show(view *v)
     panels p = { .ctx = v->ctx };
     progress_begin("reading");
     wf_array *a = wf_load(v->ctx, v->in, &meta);
-    if (a && wf_array_dtype(a) >= WF_C32) {
+    if (a && wf_dtype_kind(wf_array_dtype(a)) == WF_KIND_COMPLEX) {
         wf_array *size = magnitude(v->ctx, a);
         wf_release(a);
         a = size;

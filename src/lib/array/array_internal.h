@@ -23,11 +23,10 @@ wf_status wfl_array_error(const wf_context *ctx);
  * NULL. */
 bool wfl_array_known(const wf_array *array, const char *function);
 
-static inline bool wfl_is_complex_dtype(wf_dtype t) { return t >= WF_C32; }
-static inline bool wfl_is_float_dtype(wf_dtype t) { return t >= WF_F16 && t <= WF_F64; }
-/* The dtype of means, and the dtype of the parts of complex numbers; other dtypes are returned as they are. */
+static inline bool wfl_is_complex_dtype(wf_dtype t) { return wf_dtype_kind(t) == WF_KIND_COMPLEX; }
+static inline bool wfl_is_float_dtype(wf_dtype t) { return wf_dtype_kind(t) == WF_KIND_FLOAT; }
+/* Returns the dtype of means: f64 for integers and bools, else t. */
 wf_dtype wfl_mean_dtype(wf_dtype t);
-wf_dtype wfl_part_dtype(wf_dtype t);
 
 bool wfl_same_shape(const wf_shape *a, const wf_shape *b);
 int64_t wfl_axes_count(const wf_shape *shape, wf_axes axes); /* number of elements along these axes */

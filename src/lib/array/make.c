@@ -21,7 +21,7 @@ wf_status wf_array_fill_complex(wf_array *array, double re, double im)
     wf_context *ctx = wf_array_context(array);
     if (!ctx)
         return WF_ERR_ARG;
-    wf_dtype t = wf_array_dtype(array), part = wfl_part_dtype(t);
+    wf_dtype t = wf_array_dtype(array), part = wf_dtype_part(t);
     if (!wfl_is_complex_dtype(t))
         return wfl_array_fail(ctx, WF_ERR_DTYPE, "wf_array_fill_complex: the array is %s, not complex",
                               wf_dtype_name(t));

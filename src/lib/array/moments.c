@@ -44,7 +44,7 @@ wfl_moments wfl_moments_of(const wfl_reduction *r, const wf_array *array)
 {
     wf_val v = wfl_wide(wf_in(r->g, array));
     wfl_moments m = { .mean = wfl_mean_of(r, v) };
-    bool short_parts = wf_dtype_size(wfl_part_dtype(wf_array_dtype(array))) < 8;
+    bool short_parts = wf_dtype_size(wf_dtype_part(wf_array_dtype(array))) < 8;
     if (!short_parts || !wf_array_count(array) || !r->shape.rank || wf_array_state(array) != WF_STATE_READY) {
         m.squares = wf_reduce(WF_JOIN_ADD, wfl_square(wf_sub(v, m.mean)), r->axes);
         return m;

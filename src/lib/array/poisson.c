@@ -4,7 +4,6 @@
  * products and quotients, so it is the same on every machine. The processor makes it; the array's device looks up.
  */
 #include "random.h"
-#include <math.h>
 
 enum { GUIDES = 1024 };
 

@@ -38,7 +38,7 @@ wf_array *wf_array_dot(const wf_array *a, const wf_array *b, wf_axes axes)
     }
     if (!product_of(__func__, a, b, &t, &shape) || !wfl_axes_of(ctx, &shape, &axes, &drop, "wf_array_dot"))
         return NULL;
-    bool is_unsigned = t == WF_U8 || t == WF_U16 || t == WF_U32 || t == WF_U64;
+    bool is_unsigned = wf_dtype_kind(t) == WF_KIND_UNSIGNED;
     wf_dtype work = t < WF_F16 ? (is_unsigned ? WF_U64 : WF_I64) : wfl_is_complex_dtype(t) ? WF_C128 : WF_F64;
     wf_graph *g = wfl_begin(ctx, __func__);
     wf_val x = wf_cast(wf_in(g, a), work), y = wf_cast(wf_in(g, b), work);
@@ -125,7 +125,7 @@ static wf_status multiply(wf_array *c, const wf_array *a, const wf_array *b)
 {
     wf_shape sa = wf_array_shape(a), sb = wf_array_shape(b), sc = wf_array_shape(c);
     int64_t rows = sa.dim[3], lanes = sb.dim[3];
-    wf_dtype work = wf_array_dtype(c), part = wfl_part_dtype(work);
+    wf_dtype work = wf_array_dtype(c), part = wf_dtype_part(work);
     bool pairs = part != work;
     wf_graph *g = wfl_begin(wf_array_context(c), NULL, .shape = WF_SHAPE(sc.dim[0], sb.dim[1], sa.dim[1], lanes));
     wf_val batch = wf_index(g, 0), panel = wf_index(g, 1), block = wf_index(g, 2), lane = wf_index(g, 3), k;

@@ -210,7 +210,7 @@ wf_status wf_array_random_bits(wf_array *array, wf_random random)
 static bool range_fits(wf_dtype t, double lo, double hi)
 {
     int bits = 8 * (int)wf_dtype_size(t);
-    bool is_signed = t == WF_I8 || t == WF_I16 || t == WF_I32 || t == WF_I64;
+    bool is_signed = wf_dtype_kind(t) == WF_KIND_SIGNED;
     double least = is_signed ? -ldexp(1, bits - 1) : 0, most = ldexp(1, is_signed ? bits - 1 : bits);
     return lo == floor(lo) && hi == floor(hi) && lo >= least && hi <= most && fabs(lo) <= 0x1p52 &&
            fabs(hi) <= 0x1p52 && hi - lo < 0x1p53;
@@ -223,7 +223,7 @@ wf_status wf_array_random_uniform(wf_array *array, wf_random random, double lo, 
         return WF_ERR_ARG;
     if (r.dtype == WF_BOOL)
         return refuse_dtype(&r, "wf_array_random_uniform", "numbers");
-    wf_dtype part = wfl_part_dtype(r.dtype);
+    wf_dtype part = wf_dtype_part(r.dtype);
     bool wide = part == WF_F64 || part < WF_F16;
     double most = wide ? DBL_MAX : (double)FLT_MAX;
     bool fits = lo >= -most && hi <= most && hi - lo <= most && (wide ? lo < hi : (float)lo < (float)hi);

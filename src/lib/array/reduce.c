@@ -45,7 +45,7 @@ wf_array *wf_array_rmsd(const wf_array *a, const wf_array *b, wf_axes axes)
         return NULL;
     wf_val apart = wf_sub(wfl_wide(wf_in(r.g, a)), wfl_wide(wf_in(r.g, b)));
     return wfl_reduction_end(&r,
-                             wf_cast(wf_sqrt(wfl_mean_of(&r, wfl_square(apart))), wfl_part_dtype(wfl_mean_dtype(t))));
+                             wf_cast(wf_sqrt(wfl_mean_of(&r, wfl_square(apart))), wf_dtype_part(wfl_mean_dtype(t))));
 }
 
 /* ---- truth ---- */

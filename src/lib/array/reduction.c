@@ -49,7 +49,7 @@ wf_val wfl_square(wf_val v)
     return wf_add(wf_mul(re, re), wf_mul(im, im));
 }
 
-wf_dtype wfl_real_dtype(const wf_array *array) { return wfl_part_dtype(wfl_mean_dtype(wf_array_dtype(array))); }
+wf_dtype wfl_real_dtype(const wf_array *array) { return wf_dtype_part(wfl_mean_dtype(wf_array_dtype(array))); }
 
 wf_val wfl_norm_of(const wfl_reduction *r, wf_val v, wf_norm norm)
 {

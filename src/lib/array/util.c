@@ -31,8 +31,6 @@ bool wfl_array_known(const wf_array *array, const char *function)
 
 wf_dtype wfl_mean_dtype(wf_dtype t) { return t < WF_F16 ? WF_F64 : t; }
 
-wf_dtype wfl_part_dtype(wf_dtype t) { return t == WF_C32 ? WF_F16 : t == WF_C64 ? WF_F32 : t == WF_C128 ? WF_F64 : t; }
-
 bool wfl_same_shape(const wf_shape *a, const wf_shape *b)
 {
     return a->rank == b->rank && !memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim);

@@ -195,11 +195,11 @@ wf_status wfl_io_source_open(const wf_array *array, const char *path, wfl_io_sou
     int64_t size = (int64_t)wf_dtype_size(source->dtype);
     for (int d = 0; d < source->shape.rank; d++)
         strides[d] *= size;
-    if (source->dtype >= WF_C32) {
+    if (wf_dtype_kind(source->dtype) == WF_KIND_COMPLEX) {
         if (source->shape.rank == WF_MAX_RANK)
             return wfl_io_fail(source->ctx, path, WF_ERR_UNSUPPORTED,
                                "a complex array of %d axes (at most 7 can be saved)", WF_MAX_RANK);
-        source->dtype = source->dtype == WF_C32 ? WF_F16 : source->dtype == WF_C64 ? WF_F32 : WF_F64;
+        source->dtype = wf_dtype_part(source->dtype);
         size = (int64_t)wf_dtype_size(source->dtype);
         strides[source->shape.rank] = size;
         source->shape.dim[source->shape.rank++] = 2;

@@ -38,17 +38,15 @@ static wf_status shape_to_pages(const wfl_io_source *source, const wf_meta *meta
 
 static void set_page_fields(TIFF *tif, const pages *p, const wf_meta *meta, int64_t number, uint32_t strip_rows)
 {
-    wf_dtype dtype = p->type->dtype;
-    bool is_float = dtype == WF_F16 || dtype == WF_F32 || dtype == WF_F64;
-    bool is_signed = dtype == WF_I8 || dtype == WF_I16 || dtype == WF_I32 || dtype == WF_I64;
+    wf_kind kind = wf_dtype_kind(p->type->dtype);
     wfl_tiff.SetField(tif, TIFFTAG_IMAGEWIDTH, p->width);
     wfl_tiff.SetField(tif, TIFFTAG_IMAGELENGTH, p->height);
     wfl_tiff.SetField(tif, TIFFTAG_BITSPERSAMPLE, (int)(8 * p->type->bytes));
     wfl_tiff.SetField(tif, TIFFTAG_SAMPLESPERPIXEL, (int)p->samples);
     wfl_tiff.SetField(tif, TIFFTAG_SAMPLEFORMAT,
-                      is_float    ? SAMPLEFORMAT_IEEEFP
-                      : is_signed ? SAMPLEFORMAT_INT
-                                  : SAMPLEFORMAT_UINT);
+                      kind == WF_KIND_FLOAT    ? SAMPLEFORMAT_IEEEFP
+                      : kind == WF_KIND_SIGNED ? SAMPLEFORMAT_INT
+                                               : SAMPLEFORMAT_UINT);
     wfl_tiff.SetField(tif, TIFFTAG_PHOTOMETRIC, p->samples >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
     wfl_tiff.SetField(tif, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
     wfl_tiff.SetField(tif, TIFFTAG_ROWSPERSTRIP, strip_rows);
@@ -61,7 +59,7 @@ static void set_page_fields(TIFF *tif, const pages *p, const wf_meta *meta, int6
                       : meta->lzw   ? COMPRESSION_LZW
                                     : COMPRESSION_NONE);
     /* Differences of neighbours compress better. Few other programs could undo them for floats. */
-    if ((meta->deflate || meta->lzw) && !is_float)
+    if ((meta->deflate || meta->lzw) && kind != WF_KIND_FLOAT)
         wfl_tiff.SetField(tif, TIFFTAG_PREDICTOR, PREDICTOR_HORIZONTAL);
     if (p->count > 1) {
         wfl_tiff.SetField(tif, TIFFTAG_SUBFILETYPE, FILETYPE_PAGE);

@@ -20,7 +20,7 @@ wf_dtype wfl_io_loaded_as(const wfl_io_type *type)
 
 const wfl_io_type *wfl_io_type_native(wf_dtype dtype)
 {
-    if (dtype >= WF_C32)
+    if (wf_dtype_kind(dtype) == WF_KIND_COMPLEX)
         return wfl_io_type_of(dtype == WF_C128 ? WF_STORED_C128 : WF_STORED_C64);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (types[i].dtype == dtype && types[i].bytes == wf_dtype_size(dtype))
@@ -33,7 +33,7 @@ wf_status wfl_io_choose_type(const wfl_io_source *source, const wf_meta *meta, c
                              int *rank)
 {
     const wfl_io_type *chosen;
-    bool is_complex = source->array_dtype >= WF_C32;
+    bool is_complex = wf_dtype_kind(source->array_dtype) == WF_KIND_COMPLEX;
     if (meta->store_as != WF_STORED_DEFAULT) {
         chosen = wfl_io_type_of(meta->store_as);
         if (!chosen)

@@ -74,8 +74,6 @@ static void read_from(const sampler *s, int d, wf_val *index, wf_val *out)
     }
 }
 
-static bool is_real(wf_dtype t) { return t != WF_NONE && t < WF_C32; }
-
 static const char *mistake(const wf_texture *t, wf_vals position)
 {
     if (!t || !t->array)
@@ -92,7 +90,7 @@ static const char *mistake(const wf_texture *t, wf_vals position)
         return "wf_texture_read: the array has fewer channels";
     if ((int)t->filter < 0 || t->filter > WF_FILTER_CUBIC || (int)t->wrap < 0 || t->wrap > WF_BORDER_REFLECT)
         return "wf_texture_read: no such filter or wrap mode";
-    if (!is_real(wf_array_dtype(t->array)))
+    if (wf_dtype_kind(wf_array_dtype(t->array)) == WF_KIND_COMPLEX)
         return "wf_texture_read: complex arrays have no textures; read real and imaginary parts";
     return NULL;
 }
