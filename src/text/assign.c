@@ -9,9 +9,7 @@
 #include "weft/functions.h"
 #include <stdio.h>
 
-static const char here[] = "operator text"; /* the place of blocks, for messages about open ones: text closes all */
-
-/* False, with a message, if the value is a number that the dtype of what is assigned cannot hold. */
+/* False, with a message, if the value is a number that the dtype of the target cannot hold. */
 static bool check_fits(wf__recorder *r, const wf__stmt *s, wf__tval value, wf_dtype dtype)
 {
     if (r->failed || !wf__tval_is_number(value) || wf_number_fits(value.v.h.num, dtype))
@@ -356,11 +354,11 @@ static void write_at(wf__recorder *r, const wf__stmt *s)
     if (!wf__text_is_pair(value.v) && !check_fits(r, s, value, wf_array_dtype(array)))
         return;
     if (test && !r->failed)
-        wf_if_(r->graph, here, all.v);
+        wf_if_(r->graph, WF__TEXT_HERE, all.v);
     if (!r->failed)
         wf_write_n(r->graph, array, value.v, where);
     if (test && !r->failed)
-        wf_end_(r->graph, here);
+        wf_end_(r->graph, WF__TEXT_HERE);
     r->blocks += test;
     wf__text_check(r, s->at);
 }

@@ -2,7 +2,6 @@
  * before its user. To each error, whoever finds it, the place in the text is added.
  */
 #include "text/record.h"
-#include <stdio.h>
 
 /* ---- nodes of the tree ---- */
 

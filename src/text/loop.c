@@ -5,7 +5,6 @@
 #include "text/record.h"
 
 enum { MAX_BLOCKS = 4096 };
-static const char here[] = "operator text";
 
 bool wf__text_open(wf__recorder *r)
 {
@@ -20,11 +19,11 @@ bool wf__text_open(wf__recorder *r)
 /* Opens a loop that runs while the statement's value holds; without a value, until a break. */
 static void record_while(wf__recorder *r, const wf__stmt *s)
 {
-    wf_loop_(r->graph, here);
+    wf_loop_(r->graph, WF__TEXT_HERE);
     if (s->value)
         wf__text_evaluate(r, s);
     if (s->value && !r->failed)
-        wf_while_(r->graph, here, r->value[s->value].v);
+        wf_while_(r->graph, WF__TEXT_HERE, r->value[s->value].v);
     wf__text_check(r, s->at);
 }
 
@@ -171,7 +170,7 @@ static bool record_counting(wf__recorder *r, const counting *c)
         return false; /* the declaration reports the error or converts */
     first = wf__tval_is_number(lo) ? wf_const_i64(r->graph, c->dtype, (int64_t)lo.v.h.num)
                                    : wf__tval_cast(&r->convert, lo, c->dtype).v;
-    wf_for_(r->graph, here, &counter, first, last, (wf_val){ { turn, NULL } });
+    wf_for_(r->graph, WF__TEXT_HERE, &counter, first, last, (wf_val){ { turn, NULL } });
     wf__text_check(r, c->loop->at);
     wf__text_name *name = r->failed ? NULL : wf__text_new_name(r, c->begin->at, c->begin->len);
     if (name)

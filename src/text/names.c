@@ -3,7 +3,6 @@
  */
 #include "text/record.h"
 #include <math.h>
-#include <stdio.h>
 
 enum { MAX_ASSIGNED = 4096 };
 

@@ -2,9 +2,6 @@
  * the ends of blocks.
  */
 #include "text/record.h"
-#include <stdio.h>
-
-static const char here[] = "operator text"; /* the place of blocks, for messages about open ones: text closes all */
 
 /* ---- blocks ---- */
 
@@ -19,7 +16,7 @@ static void open_if(wf__recorder *r, const wf__stmt *s)
     wf__text_evaluate(r, s);
     if (r->failed || !wf__text_open(r))
         return;
-    wf_if_(r->graph, here, r->value[s->value].v);
+    wf_if_(r->graph, WF__TEXT_HERE, r->value[s->value].v);
     wf__text_check(r, s->at);
 }
 
@@ -32,7 +29,7 @@ static void close_block(wf__recorder *r)
     if (r->failed)
         return;
     if (s->kind != WF__STMT_SCOPE)
-        wf_end_(r->graph, here);
+        wf_end_(r->graph, WF__TEXT_HERE);
     wf__text_check(r, s->at);
     forget_names(r, b->outer);
     r->level--;
@@ -70,7 +67,7 @@ static uint32_t record_statement(wf__recorder *r)
         break;
     case WF__STMT_ELSE:
         forget_names(r, r->block[r->level - 1].outer);
-        wf_else_(r->graph, here);
+        wf_else_(r->graph, WF__TEXT_HERE);
         wf__text_check(r, s->at);
         break;
     case WF__STMT_WHILE:

@@ -15,7 +15,8 @@
 #define WEFT_API_TEXT_RECORD_H
 #include "text/text.h"
 
-enum { WF__TEXT_NESTED = 256 }; /* open blocks; the parser allows fewer */
+enum { WF__TEXT_NESTED = 256 };       /* open blocks; the parser allows fewer */
+#define WF__TEXT_HERE "operator text" /* the place of blocks, for messages about open ones: text closes all */
 
 typedef struct wf__text_name { /* assigned by a statement */
     uint32_t at, len;          /* in the text */
@@ -39,8 +40,8 @@ typedef struct wf__recorder {
     wf_args args;
     const char *const *want; /* names whose assignments make new arrays, even if an argument has the name */
     size_t want_n;
-    wf_array *
-        *made; /* in index spaces, the array of each wanted name; NULL until it is assigned. The caller owns them */
+    /* In index spaces, the array of each wanted name; NULL until it is assigned. The caller owns them. */
+    wf_array **made;
     wf_device device; /* of the results; 0: the device of the arrays */
     bool indexed;     /* values are lanes, not arrays */
     bool spaced;      /* the recording has an index space of a given shape */
@@ -81,6 +82,7 @@ void wf__text_assign(wf__recorder *r, const wf__stmt *s);
 void wf__text_store_locals(wf__recorder *r);
 /* Records the assignment that begins a loop or is its step, which sees the first so many names. */
 void wf__text_step(wf__recorder *r, uint32_t number, uint32_t visible);
+/* Declares the local variable or array of the statement, whose expressions have been recorded. */
 void wf__text_declare(wf__recorder *r, const wf__stmt *s, wf_dtype dtype);
 /* Writes the n values of a list, as indices, to out; false, and r has the message, if one is no integer. */
 bool wf__text_indices(wf__recorder *r, uint32_t list, uint32_t n, wf__tval *out);

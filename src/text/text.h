@@ -153,6 +153,7 @@ static inline bool wf__text_is_float(wf_dtype t) { return wf_dtype_kind(t) == WF
 static inline bool wf__text_is_complex(wf_dtype t) { return wf_dtype_kind(t) == WF_KIND_COMPLEX; }
 /* True for a complex number that belongs to no recording: wf_complex(1, 2). */
 static inline bool wf__text_is_pair(wf_val v) { return v.h.graph && wf_val_number(v, NULL, NULL); }
+/* True for a variable of a recording. */
 static inline bool wf__text_is_variable(wf_val v) { return v.h.num < 0 && !wf_val_number(v, NULL, NULL); }
 
 /* ---- the parser's parts, for statements (parse.c) ---- */

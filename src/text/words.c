@@ -3,6 +3,11 @@
  */
 #include "text/record.h"
 
+static bool is_word(const char *word, const char *name, size_t len)
+{
+    return strlen(word) == len && memcmp(word, name, len) == 0;
+}
+
 /* ---- dtypes ---- */
 
 static const struct {
@@ -14,15 +19,11 @@ static const struct {
 
 wf_dtype wf__text_dtype_named(const char *name, size_t len)
 {
-    static const wf_dtype all[] = { WF_BOOL, WF_I8,  WF_U8,   WF_I16, WF_U16, WF_I32, WF_U32, WF_I64,
-                                    WF_U64,  WF_F16, WF_BF16, WF_F32, WF_F64, WF_C32, WF_C64, WF_C128 };
-    for (size_t i = 0; i < WF__COUNT(all); i++) {
-        const char *known = wf_dtype_name(all[i]);
-        if (strlen(known) == len && memcmp(known, name, len) == 0)
-            return all[i];
-    }
+    for (int t = WF_BOOL; t <= WF_C128; t++)
+        if (is_word(wf_dtype_name((wf_dtype)t), name, len))
+            return (wf_dtype)t;
     for (size_t i = 0; i < WF__COUNT(c_types); i++)
-        if (strlen(c_types[i].name) == len && memcmp(c_types[i].name, name, len) == 0)
+        if (is_word(c_types[i].name, name, len))
             return c_types[i].dtype;
     return WF_NONE;
 }
@@ -53,7 +54,7 @@ wf_border wf__text_border_named(const char *name, size_t len)
 {
     const char *known;
     for (int b = WF_BORDER_VALUE; (known = border_name((wf_border)b)) != NULL; b++)
-        if (strlen(known) == len && memcmp(known, name, len) == 0)
+        if (is_word(known, name, len))
             return (wf_border)b;
     return WF_BORDER_NONE;
 }
@@ -74,7 +75,7 @@ const char *wf__text_fold_name(size_t i) { return i < WF__COUNT(folds) ? folds[i
 wf__text_fold wf__text_fold_named(const char *name, size_t len, uint32_t arguments)
 {
     for (size_t i = 0; i < WF__COUNT(folds); i++)
-        if (strlen(folds[i].name) == len && memcmp(folds[i].name, name, len) == 0)
+        if (is_word(folds[i].name, name, len))
             return folds[i].fold == WF__FOLD_MIN || folds[i].fold == WF__FOLD_MAX
                        ? arguments == 1 ? folds[i].fold : WF__FOLD_NONE
                        : folds[i].fold;
