@@ -29,6 +29,7 @@ static void test_kinds(void **state)
     assert_true(wf_number_fits(1, WF_BOOL) && wf_number_fits(0x1p53 - 1, WF_U64));
     assert_false(wf_number_fits(0.5, WF_I32) || wf_number_fits(128, WF_I8) || wf_number_fits(-1, WF_U8));
     assert_false(wf_number_fits(2, WF_BOOL) || wf_number_fits(0x1p53, WF_U64) || wf_number_fits((double)NAN, WF_I64));
+    assert_false(wf_number_fits(0, WF_NONE) || wf_number_fits(0, (wf_dtype)99));
 }
 
 static void test_shape_text(void **state)
@@ -42,6 +43,13 @@ static void test_shape_text(void **state)
     assert_string_equal(cut, "(3, ");
     wf_shape_text(&WF_SCALAR, text, sizeof text);
     assert_string_equal(text, "()");
+    wf_shape_text(NULL, text, sizeof text);
+    assert_string_equal(text, "()");
+    char long_text[64];
+    shape = (wf_shape){ .rank = WF_MAX_RANK + 1 };
+    wf_shape_text(&shape, long_text, sizeof long_text);
+    assert_string_equal(long_text, "(0, 0, 0, 0, 0, 0, 0, 0)");
+    wf_shape_text(&shape, NULL, 0);
 }
 
 static void test_values(void **state)
@@ -52,6 +60,7 @@ static void test_values(void **state)
     assert_true(re == 2.5 && im == 0);
     assert_true(wf_val_number(wf_complex(1, -2), &re, &im));
     assert_true(re == 1 && im == -2);
+    assert_true(wf_val_number(WF_V(2), NULL, NULL));
     wf_graph *g = wf_begin(ctx);
     wf_val c = wf_const(g, WF_F32, 3), p = wf_param(g, "p", WF_F32, 3), poison = { { 0, g } };
     assert_false(wf_val_number(c, &re, &im) || wf_val_number(poison, &re, &im));
@@ -75,14 +84,14 @@ static void test_recordings(void **state)
     wf_drop(g);
     g = wf_begin(ctx, .shape = WF_SHAPE(3, 5), .device = wf_array_device(a));
     assert_int_equal(wf_graph_device(g), wf_array_device(a));
-    assert_true(wf_graph_space(g, &shape) && wf_graph_indexed(g));
+    assert_true(wf_graph_space(g, &shape) && wf_graph_space(g, NULL) && wf_graph_indexed(g));
     assert_true(shape.rank == 2 && shape.dim[0] == 3 && shape.dim[1] == 5);
     wf_drop(g);
     g = wf_begin(ctx, .elements = true);
     assert_true(!wf_graph_space(g, &shape) && wf_graph_indexed(g));
     wf_drop(g);
     assert_int_equal(wf_graph_device(NULL), 0);
-    assert_false(wf_graph_space(NULL, &shape));
+    assert_false(wf_graph_space(NULL, &shape) || wf_graph_indexed(NULL));
     wf_release(a);
 }
 
@@ -103,6 +112,12 @@ static void test_places(void **state)
     assert_int_equal(strncmp(wf_last_message(ctx), "odd at line 3xxx", 16), 0);
     assert_int_equal(wf_graph_status(NULL), WF_ERR_ARG);
     wf_fail_at(NULL, "");
+    wf_clear_error(ctx);
+    g = wf_begin(ctx);
+    wf_fail(g, WF_ERR_SHAPE, "odd");
+    wf_fail_at(g, NULL);
+    assert_int_equal(wf_run(g), WF_ERR_SHAPE);
+    assert_int_equal(strncmp(wf_last_message(ctx), "odd", 3), 0);
     wf_clear_error(ctx);
 }
 

@@ -67,7 +67,8 @@ WF_API wf_kind wf_dtype_kind(wf_dtype dtype);
 /* The dtype of the parts of complex numbers; for other dtypes the dtype itself. */
 WF_API wf_dtype wf_dtype_part(wf_dtype dtype);
 /* True if a C number of this value can stand beside values of the dtype.
- * Floats and complex numbers take any number, integers a whole one in range and below 2^53, bools 0 and 1. */
+ * Floats and complex numbers take any number, integers a whole one in range and below 2^53, bools 0 and 1.
+ * False for WF_NONE. */
 WF_API bool wf_number_fits(double value, wf_dtype dtype);
 
 /* A device; 0 = the context's default. */
@@ -89,7 +90,7 @@ typedef struct wf_shape {
     int32_t rank, reserved;
     int64_t dim[WF_MAX_RANK];
 } wf_shape; /* frozen */
-/* Writes "(3, 4)" to buf, cut to cap bytes; "?" for an extent that a formal leaves open. */
+/* Writes "(3, 4)" to buf, cut to cap bytes; "?" for an extent that a formal leaves open, "()" for NULL. */
 WF_API void wf_shape_text(const wf_shape *shape, char *buf, size_t cap);
 /* A set of axes: bit d is set for axis d. Example: WF_AXES(0, 2) */
 typedef uint32_t wf_axes;

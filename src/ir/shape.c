@@ -43,14 +43,17 @@ bool wf__shape_known(const wf__ir *ir, uint32_t shape)
 static void shape_text(const wf_shape *shape, bool open, char *buf, size_t cap)
 {
     size_t used = (size_t)snprintf(buf, cap, "(");
-    for (int d = 0; d < shape->rank && used < cap; ++d)
+    for (int d = 0; d < shape->rank && d < WF_MAX_RANK && used < cap; ++d)
         used += (size_t)snprintf(buf + used, cap - used, open && shape->dim[d] == -1 ? "%s?" : "%s%lld", d ? ", " : "",
                                  (long long)shape->dim[d]);
     if (used < cap)
         snprintf(buf + used, cap - used, ")");
 }
 
-void wf_shape_text(const wf_shape *shape, char *buf, size_t cap) { shape_text(shape, true, buf, cap); }
+void wf_shape_text(const wf_shape *shape, char *buf, size_t cap)
+{
+    shape_text(shape ? shape : &(wf_shape){ .rank = 0 }, true, buf, cap);
+}
 
 void wf__bad_shape_text(const wf_shape *shape, char *buf, size_t cap)
 {

@@ -32,10 +32,11 @@ wf_device wf_graph_device(const wf_graph *g) { return g && g->program.placed ? g
 bool wf_graph_space(const wf_graph *g, wf_shape *shape)
 {
     bool spaced = g && g->program.rec.options.kind == WF__SPACE;
-    if (spaced)
+    if (spaced && shape)
         *shape = g->program.rec.space;
     return spaced;
 }
+
 bool wf_graph_indexed(const wf_graph *g) { return g && g->program.rec.options.kind != WF__ARRAYS; }
 
 /* ---- life ---- */

@@ -111,14 +111,16 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
 
 bool wf_number_fits(double value, wf_dtype dtype)
 {
-    if (wf__is_float(dtype) || wf__is_complex(dtype))
+    wf_kind kind = wf_dtype_kind(dtype);
+    if (kind == WF_KIND_FLOAT || kind == WF_KIND_COMPLEX)
         return true;
-    if (value != floor(value) || value != value)
+    if (kind == WF_KIND_NONE || value != floor(value) || value != value)
         return false;
-    if (dtype == WF_BOOL)
+    if (kind == WF_KIND_BOOL)
         return value == 0 || value == 1;
-    double bits = 8.0 * wf__size(dtype), top = ldexp(1, (int)(wf__is_signed(dtype) ? bits - 1 : bits));
-    return value < top && value >= (wf__is_signed(dtype) ? -top : 0) && fabs(value) < 0x1p53;
+    bool is_signed = kind == WF_KIND_SIGNED;
+    double top = ldexp(1, 8 * (int)wf__size(dtype) - is_signed);
+    return value < top && value >= (is_signed ? -top : 0) && fabs(value) < 0x1p53;
 }
 
 /* Returns the number as a constant of `dtype`; 0 after poisoning. `advice` ends the message. */

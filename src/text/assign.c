@@ -9,10 +9,11 @@
 #include "weft/functions.h"
 #include <stdio.h>
 
-/* False, with a message, if the value is a number that the dtype of the target cannot hold. */
+/* False, with a message, if the value is a number that the dtype of the target cannot hold. A target without a dtype is
+ * an array that is NULL, which wf_out reports. */
 static bool check_fits(wf__recorder *r, const wf__stmt *s, wf__tval value, wf_dtype dtype)
 {
-    if (r->failed || !wf__tval_is_number(value) || wf_number_fits(value.v.h.num, dtype))
+    if (r->failed || !wf__tval_is_number(value) || dtype == WF_NONE || wf_number_fits(value.v.h.num, dtype))
         return !r->failed;
     const char *name = wf_dtype_name(dtype);
     wf__text_mistake(r, WF_ERR_DTYPE, s->value ? r->text->node[s->value].at : s->at,
