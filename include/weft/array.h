@@ -65,7 +65,6 @@ WF_API bool wf_array_is_packed(const wf_array *array);
 typedef enum wf_state { WF_STATE_LAZY, WF_STATE_READY, WF_STATE_FORMAL } wf_state;
 WF_API wf_state wf_array_state(const wf_array *array);
 
-/* Views share memory (writes are seen by both) and keep it alive. */
 /* As `stop`: to the end in the direction of `step`. */
 #define WF_END_INDEX INT64_MIN
 /* A view of every step-th element of a range, as Python's slices: negatives count from the end.

@@ -11,7 +11,7 @@ extern "C" {
 /* Memory of the block for WF_SECTION_INIT, WF_SECTION_CALL and WF_SECTION_DEINIT, accessed by index.
  * Undefined at the start, or 0 with `zeroed`. Points of a block share it and come in any order.
  * Owns: borrowed from the graph.
- * Errors: NULL poisons.
+ * Errors: NULL: the graph is poisoned.
  * Cost: fast if it fits the shared memory of a GPU (48 KiB) or 256 KiB of a worker; see the reference. */
 WF_API wf_array *wf_scratch(wf_graph *graph, wf_dtype dtype, wf_shape shape, bool zeroed);
 

@@ -11,7 +11,9 @@ extern "C" {
 
 /* ---- variables --------------------------------------------------------------------------------------------------
  * Every use of a variable reads it. */
-/* A variable, which holds its value in the block and section in which it is made; a use elsewhere is an error. */
+/* A variable, which holds its value in the block and section in which it is made.
+ * In a section other than WF_SECTION_CALL, outside of blocks, wf_set gives it a value of that section.
+ * Errors: WF_ERR_CONTRACT for any other use outside of its block or section. */
 WF_API wf_var wf_local(wf_graph *graph, wf_dtype dtype, wf_val initial);
 /* A snapshot of the variable. */
 WF_API wf_val wf_get(wf_var var);
@@ -22,7 +24,7 @@ WF_API void wf_inc(wf_var var, wf_val value);
 
 /* A local array: up to 256 elements that each point has to itself, all `initial` at first; accessed by index.
  * Owns: borrowed from the graph.
- * Errors: reads outside give 0, writes outside do nothing; a C number outside poisons. NULL poisons.
+ * Errors: reads outside give 0, writes outside do nothing; a C number outside poisons. NULL: the graph is poisoned.
  * Cost: nothing for an index that is a number; else n operations for a read, 3 n for a write, without memory.
  * Example: wf_array *taps = wf_local_array(g, "taps", WF_F32, WF_SHAPE(9), 0); */
 WF_API wf_array *wf_local_array(wf_graph *graph, const char *name, wf_dtype dtype, wf_shape shape, wf_val initial);

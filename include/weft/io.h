@@ -13,7 +13,7 @@ typedef enum wf_format { WF_FORMAT_BY_NAME, WF_FORMAT_MRC, WF_FORMAT_NPY, WF_FOR
 
 /* How values are stored in a file. */
 typedef enum wf_stored {
-    WF_STORED_DEFAULT, /* the array's dtype if the format has it, else what wf_save documents */
+    WF_STORED_DEFAULT, /* the array's dtype if the format has it, else the type that the reference of wf_save names */
     WF_STORED_BOOL,
     WF_STORED_I8,
     WF_STORED_U8,
@@ -45,7 +45,7 @@ typedef struct wf_meta {
     bool is_stack;      /* the first axis counts images (or volumes, rank 4), it is not a z axis */
     bool lzw, deflate;  /* TIFF compression (both on saving: deflate) */
     bool durable;       /* saving: flush to the disk, so that the file survives a power failure; may be slow */
-    /* MRC: what else the header says. */
+    /* MRC: other facts of the header. */
     double angles[3]; /* alpha, beta, gamma of the cell in degrees; 0: unknown, saved as 90 */
     char labels[WF_MRC_LABELS]
                [81]; /* the file's history; "" is skipped. Saving adds Weft's own, in place of the last */
@@ -53,8 +53,8 @@ typedef struct wf_meta {
      * extents, z y x (1 y x: an image), which are the file's. Zeroed: an image or volume that is its own cell. */
     int32_t extent[3];
     int32_t cell[3];     /* samples of the cell along z, y, x: MZ, MY, MX */
-    int32_t start[3];    /* the first sample's place in the cell, z y x: NSTART. `origin` is what it amounts to, unless
-                          * the file has an ORIGIN of its own; saved as NSTART alone while that is so */
+    int32_t start[3];    /* the first sample's place in the cell, z y x: NSTART. `origin` follows from it, unless the
+                          * file has an ORIGIN of its own; saved as NSTART alone while `origin` follows from it */
     int32_t space_group; /* 1 to 230: ISPG, of stacks of volumes ISPG - 400; 0: unknown, saved as 1 */
 } wf_meta;
 

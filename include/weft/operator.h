@@ -47,9 +47,9 @@ typedef struct wf_chunk { /* filled by the library; later versions may append me
     int64_t n;            /* elements of each array, contiguous and aligned for their dtype */
     int32_t n_in, n_out;
     const void *const *in;
-    void *const *out; /* hold what the arrays hold; every element left is written back */
+    void *const *out; /* at first the contents of the arrays; on return every element is written back */
     int64_t first;    /* linear index, in C order of the outputs' shape, of the first element */
-    int32_t thread;   /* below wf_get_threads, and nobody else's at the moment: an index for private memory */
+    int32_t thread;   /* number below wf_get_threads that no other call has meanwhile: an index for private memory */
 } wf_chunk;
 /* Calls fn(chunk, user) until every element of the outputs (else of the inputs' common shape) was in one chunk.
  * Shapes: outputs have one shape, to which inputs broadcast; at most 32 arrays of any dtypes and strides.

@@ -318,7 +318,7 @@ WF_API wf_val wf_clamp(wf_val a, wf_val b, wf_val c);
     F(clamp, 3, NUM, SAME, 0)
 /* Converts to dtype. Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool: != 0. */
 WF_API wf_val wf_cast(wf_val a, wf_dtype dtype);
-/* The sine and cosine of a, in radians, which share nearly all of their work unless a is large. */
+/* The sine and cosine of a, in radians. With WF_FLAG_VALUE_NUMBERING they share nearly all work unless a is large. */
 WF_API void wf_sincos(wf_val a, wf_val *sine, wf_val *cosine);
 /* The same bits as a dtype of the same size. */
 WF_API wf_val wf_bitcast(wf_val a, wf_dtype dtype);

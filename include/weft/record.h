@@ -95,7 +95,7 @@ WF_API wf_status wf_graph_status(const wf_graph *graph);
 WF_API wf_device wf_graph_device(const wf_graph *graph);
 /* True if values are lanes of an index space, not arrays. */
 WF_API bool wf_graph_indexed(const wf_graph *graph);
-/* True for an index space of known shape, which becomes *shape.
+/* True for an index space of known shape, which becomes *shape; `shape` may be NULL.
  * False, with *shape untouched, for array graphs, recordings of elements, and NULL. */
 WF_API bool wf_graph_space(const wf_graph *graph, wf_shape *shape);
 
@@ -150,7 +150,8 @@ typedef enum wf_mode {
     WF_MODE_DIRECT, /* an atomic operation for each point */
     WF_MODE_LOCAL,  /* the points of one vector that meet are joined first */
     /* Private copies, joined at the end, in memory of up to wf_set_expand_bytes; arrays of more than half of that
-     * use WF_MODE_DIRECT. On a GPU in shared memory: up to 48 KiB and no more elements than points. */
+     * use WF_MODE_DIRECT. On a GPU in shared memory: up to 48 KiB and no more elements than points.
+     * Floats in arrays of up to 1 MiB have the same bits for any number of threads. */
     WF_MODE_EXPAND,
     /* The caller promises that no two points meet. In debug mode WF_ERR_CONTRACT if points do. */
     WF_MODE_NO_CONFLICT
@@ -158,7 +159,7 @@ typedef enum wf_mode {
 /* Joins a value into an element for every point: array[index] = join(array[index], value).
  * Dtypes: the value is converted to the array's. Complex: WF_JOIN_ADD. Bools: WF_JOIN_AND to WF_JOIN_XOR.
  * Aliasing: in an index space wf_read sees the array as it was before the launch; no other writes are allowed.
- * Errors: out of range is undefined behaviour. Sums and products of floats depend on order unless WF_MODE_EXPAND.
+ * Errors: out of range is undefined behaviour. Sums and products of floats depend on order; see WF_MODE_EXPAND.
  * Cost: about that of a private histogram in C for each thread.
  * Example: wf_accumulate(g, WF_JOIN_ADD, histogram, 1, bin); */
 WF_API void wf_accumulate_n(wf_graph *graph, wf_join join, wf_mode mode, wf_array *array, wf_val value, wf_vals index);
@@ -172,7 +173,7 @@ WF_API void wf_accumulate_if_n(wf_graph *graph, wf_val condition, wf_join join, 
 WF_API wf_val wf_atomic_n(wf_graph *graph, wf_join join, wf_array *array, wf_val value, wf_vals index);
 /* The same where `condition` is not 0; elsewhere the result is 0. */
 WF_API wf_val wf_atomic_if_n(wf_graph *graph, wf_val condition, wf_join join, wf_array *array, wf_val value,
-                             wf_vals index); /* 0 where the condition does not hold */
+                             wf_vals index);
 /* Sets the element to `desired` where it has the bits of `expected`; returns what it held before.
  * Dtypes: all but complex numbers. */
 WF_API wf_val wf_cas_n(wf_graph *graph, wf_array *array, wf_val expected, wf_val desired, wf_vals index);

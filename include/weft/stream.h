@@ -9,10 +9,10 @@ extern "C" {
 
 /* ---- streams ----------------------------------------------------------------------------------------------------
  * A stream is a queue of launches that are done one after the other. Without one a launch is done on return.
- * The call names a stream, or the thread's current one is used. Mistakes are found before the call returns.
+ * The call names a stream, else the thread's current one is used. Streams that share memory need wf_stream_wait.
  * Owns: graphs, kernels and arrays may be freed at once; memory of wf_wrap lives until its release function.
- * Errors: failed work drops the work behind it; the next call with the stream, or wf_sync, reports it.
- * Waits: host access, and launches without a stream, wait for queued work on the same memory. Streams need events. */
+ * Errors: mistakes fail the call. Failed work drops the work behind it; the next call with the stream reports it.
+ * Waits: host access, and launches without a stream, wait for queued work on the same memory. */
 /* A new stream of a device (0 = the context's default).
  * Owns: the caller frees it.
  * Errors: NULL: no such device, no memory, no thread.
@@ -21,7 +21,7 @@ WF_API wf_stream *wf_stream_new(wf_context *ctx, wf_device device);
 /* Uses a CUDA stream of the program (NULL: the default stream) on a GPU as a stream.
  * Owns: the CUDA stream must live until wf_stream_free, which does not destroy it.
  * Errors: NULL: no such device, or another CUDA context. While captured: WF_ERR_UNSUPPORTED.
- * Waits: launches come after the program's earlier work in it; Weft's arrays need no events of the program.
+ * Waits: launches come after the program's earlier work in it; arrays of Weft need no wf_stream_wait.
  * Example: wf_stream *s = wf_stream_wrap(ctx, WF_GPU(0), cuda_stream); */
 WF_API wf_stream *wf_stream_wrap(wf_context *ctx, wf_device device, void *cuda_stream);
 /* Waits and frees the stream, which is no thread's current one any more; NULL is a no-op. */

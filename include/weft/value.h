@@ -68,7 +68,7 @@ WF_API void wf_meshgrid_n(wf_vals vectors, wf_val *out);
 WF_API wf_val wf_iota(wf_graph *graph, wf_shape shape, int axis);
 /* Array graphs: the elements of a value where a mask holds, in C order, as a new array [count] that is ready.
  * Shapes: value and mask broadcast; their extents are known.
- * Errors: NULL poisons the graph, or wf_last_message says why.
+ * Errors: NULL: the graph is poisoned, or wf_last_message explains.
  * Waits: evaluates what has been recorded so far (wf_eval).
  * Cost: a scan of the mask, with 8 bytes for each element, and a scatter.
  * Example: wf_array *large = wf_compress(v, wf_gt(v, 1)); */
@@ -76,7 +76,7 @@ WF_API wf_array *wf_compress(wf_val value, wf_val mask);
 /* Array graphs: the value as a new lazy array, ready after wf_run, wf_eval, or the first access by others.
  * Aliasing: operands are read when the value is computed; a change of an operand before that changes it.
  * Owns: the caller releases the array; one that is released before it is computed is never computed.
- * Errors: NULL poisons the graph. */
+ * Errors: NULL: the graph is poisoned. */
 WF_API wf_array *wf_keep(wf_val value);
 
 #ifdef __cplusplus
