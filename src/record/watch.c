@@ -1,12 +1,12 @@
 /* watch.c - wf_watch: stores a value, where it is computed, in an array that only the recording holds. Debug mode
- * passes that array to the callback after each store (run/debug/show.h). */
+ * passes that array to the callback after each store (run/debug/watchpoint.h). */
 #include "record/record.h"
-#include "run/debug/show.h"
+#include "run/debug/watchpoint.h"
 
 enum { MOST_SHOWN = 16 }; /* most elements in a line of the log */
 
 struct wf__shown {
-    wf__sight sight;
+    wf__watchpoint watchpoint;
     wf_array *value, *lanes; /* views of the memory, which a running launch does not hold */
     char *name, *here;
     wf_look *look;
@@ -16,10 +16,10 @@ struct wf__shown {
 /* ---- memory ---- */
 static void leave_place(wf_context *ctx, wf__shown *s)
 {
-    wf__sight_remove(ctx->engine, &s->sight);
+    wf__watchpoint_remove(ctx->engine, &s->watchpoint);
     wf_release(s->value);
     wf_release(s->lanes);
-    wf__free(s->sight.on);
+    wf__free(s->watchpoint.on);
 }
 
 void wf__shown_free(wf_context *ctx, wf__shown *s)
@@ -50,14 +50,15 @@ static bool place(wf_array *a, const wf_shape *shape)
         leave_place(a->ctx, s);
         s->value = value;
         s->lanes = lanes;
-        s->sight = (wf__sight){ .base = room->base, .elements = elements, .on = on, .look = s->sight.look };
+        s->watchpoint =
+            (wf__watchpoint){ .base = room->base, .elements = elements, .on = on, .look = s->watchpoint.look };
         a->buffer = room->buffer;
         a->base = room->base;
         a->shape = room->shape;
         memcpy(a->stride, room->stride, sizeof a->stride);
         wf__array_span(a);
         room->buffer = old;
-        wf__sight_add(a->ctx->engine, &s->sight);
+        wf__watchpoint_add(a->ctx->engine, &s->watchpoint);
     } else {
         wf_release(value);
         wf_release(lanes);
@@ -105,24 +106,24 @@ static void write_line(const wf__shown *s, wf_context *ctx, int64_t stored)
     wf__str text = { 0 };
     if (!ctx->log)
         return;
-    wf__str_addf(&text, "%s: time %lld, %lld of %lld on:", s->name, (long long)s->sight.time, (long long)stored,
-                 (long long)s->sight.elements);
-    for (int64_t i = 0; i < s->sight.elements && i < MOST_SHOWN; ++i) {
+    wf__str_addf(&text, "%s: time %lld, %lld of %lld on:", s->name, (long long)s->watchpoint.time, (long long)stored,
+                 (long long)s->watchpoint.elements);
+    for (int64_t i = 0; i < s->watchpoint.elements && i < MOST_SHOWN; ++i) {
         wf__str_add(&text, " ");
-        if (s->sight.on[i])
-            add_element(&text, dtype, s->sight.base + (size_t)i * wf__size(dtype));
+        if (s->watchpoint.on[i])
+            add_element(&text, dtype, s->watchpoint.base + (size_t)i * wf__size(dtype));
         else
             wf__str_add(&text, "-");
     }
-    wf__str_addf(&text, "%s (at %s)", s->sight.elements > MOST_SHOWN ? " ..." : "", s->here);
+    wf__str_addf(&text, "%s (at %s)", s->watchpoint.elements > MOST_SHOWN ? " ..." : "", s->here);
     if (!text.failed)
         ctx->log(2, wf__str_get(&text), ctx->log_user);
     wf__str_free(&text);
 }
 
-static wf_status look(wf__sight *sight, int64_t stored)
+static wf_status look(wf__watchpoint *watchpoint, int64_t stored)
 {
-    wf__shown *s = (wf__shown *)sight;
+    wf__shown *s = (wf__shown *)watchpoint;
     if (!s->look) {
         write_line(s, s->value->ctx, stored);
         return WF_OK;
@@ -130,7 +131,7 @@ static wf_status look(wf__sight *sight, int64_t stored)
     const wf_seen seen = { .size = sizeof seen,
                            .name = s->name,
                            .here = s->here,
-                           .time = sight->time,
+                           .time = watchpoint->time,
                            .on = stored,
                            .value = s->value,
                            .lanes = s->lanes };
@@ -143,7 +144,7 @@ static wf_array *make_shown(wf_graph *g, const char *here, const char *name, uns
     wf_array *a = wf__array_handle(g->ctx, (wf_dtype)dtype, shape);
     wf__shown *s = a ? a->shown = wf__alloc0(sizeof *s) : NULL;
     if (s) {
-        s->sight.look = look;
+        s->watchpoint.look = look;
         s->name = wf__strdup(name ? name : "");
         s->here = wf__strdup(here ? here : "?");
     }

@@ -22,7 +22,7 @@ struct wf__engine {
     const wf__target *target;
     int rows_ahead; /* rows in one page that the processor prefetches at the same time */
     const wf__codegen_ops *codegen_ops;
-    wf__mutex lock; /* of the fields up to `sights`, and of the code of stages */
+    wf__mutex lock; /* of the fields up to `watchpoints`, and of the code of stages */
     bool has_lock, searched, open_failed;
     wf__codegen *codegen;
     char *llvm_path;
@@ -30,7 +30,7 @@ struct wf__engine {
     struct wf__cuda *cuda[2]; /* the driver's and the emulator's; NULL = not open */
     struct wf__gpu *gpu[2][WF__MOST_GPUS];
     void (*close_gpus)(struct wf__engine *engine); /* set with the first driver; NULL = none is open */
-    struct wf__sight *sights;                      /* debug/show.h */
+    struct wf__watchpoint *watchpoints;            /* debug/watchpoint.h */
     _Atomic bool use_disk, warned_disk;            /* warned_disk: the log has the reason why the disk keeps no code */
     _Atomic uint64_t compiled, memory_hits, disk_hits, evaluated;
     void (*log)(int level, const char *text, void *user);

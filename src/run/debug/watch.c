@@ -60,13 +60,13 @@ static bool make_tables(wf__watch *w, const wf__mem *mem, const region *of)
     return true;
 }
 
-static void find_sights(wf__watch *w, wf__engine *engine, const wf__mem *mem)
+static void find_watchpoints(wf__watch *w, wf__engine *engine, const wf__mem *mem)
 {
     for (uint32_t s = 0; s < w->stage->lowered.slot_n; ++s) {
-        wf__sight *sight = w->stage->lowered.slot[s].written ? wf__sight_at(engine, mem[s].base) : NULL;
-        if (sight)
-            sight->time = 0;
-        w->slot[s].sight = sight;
+        wf__watchpoint *watchpoint = w->stage->lowered.slot[s].written ? wf__watchpoint_at(engine, mem[s].base) : NULL;
+        if (watchpoint)
+            watchpoint->time = 0;
+        w->slot[s].watchpoint = watchpoint;
     }
 }
 
@@ -79,10 +79,10 @@ bool wf__watch_begin(wf__watch *w, wf__engine *engine, const wf__stage *stage, c
     for (uint32_t s = 0; w->slot && s < body->slot_n; ++s)
         w->slot[s].table = s;
     if (engine && w->slot)
-        find_sights(w, engine, mem);
+        find_watchpoints(w, engine, mem);
     for (wf__ref r = 1; w->slot && of && r < body->n; ++r) {
         const wf__node *n = &body->node[r];
-        bool watched = (n->op == WF__STORE || wf__is_alone(n)) && !w->slot[n->a].sight;
+        bool watched = (n->op == WF__STORE || wf__is_alone(n)) && !w->slot[n->a].watchpoint;
         bool shared = watched && stage->team.threads && body->slot[n->a].scratch; /* the slot has no memory in `mem` */
         if (watched && !of[n->a].size && !shared)
             of[n->a] = written_region(stage, n->a, &mem[n->a], &w->slot[n->a]);
@@ -248,8 +248,8 @@ bool wf__watch_value(wf__watch *w, const wf__node *n, unsigned dtype, const void
 bool wf__watch_store(wf__watch *w, const wf__node *n, int64_t offset, const void *value, const int64_t *point)
 {
     wf__watch_slot *s = &w->slot[n->a];
-    if (s->sight) {
-        s->sight->on[offset] = 1;
+    if (s->watchpoint) {
+        s->watchpoint->on[offset] = 1;
         return true;
     }
     uint64_t me = (uint64_t)number_of(w, point) + 1;
@@ -285,30 +285,49 @@ void wf__watch_unset(const wf__watch *w, wf__str *out)
 }
 
 /* ---- wf_watch ---- */
-bool wf__watch_has_sights(const wf__watch *w)
+bool wf__watch_has_watchpoints(const wf__watch *w)
 {
     bool any = false;
     for (uint32_t s = 0; s < w->stage->lowered.slot_n; ++s)
-        any = any || w->slot[s].sight;
+        any = any || w->slot[s].watchpoint;
     return any;
 }
 
-bool wf__watch_is_sight(const wf__watch *w, const wf__node *n) { return n->op == WF__STORE && w->slot[n->a].sight; }
-
-bool wf__watch_look(wf__watch *w, const wf__node *n)
+/* True if the store may run more than once: it is in a loop, or is a copy from an unrolled loop. */
+static bool may_repeat(const wf__ir *ir, wf__ref r)
 {
-    wf__sight *sight = w->slot[n->a].sight;
+    bool turns = false;
+    for (wf__ref q = 1; q < ir->n; ++q) {
+        const wf__node *n = &ir->node[q];
+        bool again = n->op == WF__STORE && n->a == ir->node[r].a && q != r;
+        turns = turns || again || (q < r && n->op == WF__LOOP && !n->aux && r < wf__loop_end(ir, q));
+    }
+    return turns;
+}
+
+/* Calls the callback after a store. Returns false if the callback ended the run, which is a finding. */
+static bool call_back(wf__watch *w, wf__watchpoint *watchpoint)
+{
     int64_t stored = 0;
-    for (int64_t i = 0; i < sight->elements; ++i)
-        stored += sight->on[i];
+    for (int64_t i = 0; i < watchpoint->elements; ++i)
+        stored += watchpoint->on[i];
     if (!stored)
         return true;
-    wf_status status = sight->look(sight, stored);
-    memset(sight->on, 0, (size_t)sight->elements);
-    ++sight->time;
+    wf_status status = watchpoint->look(watchpoint, stored);
+    memset(watchpoint->on, 0, (size_t)watchpoint->elements);
+    ++watchpoint->time;
     if (status != WF_OK && is_first(w, status))
         wf__str_add(&w->text, "wf_watch: ended by who was looking");
     return status == WF_OK;
+}
+
+bool wf__watch_show(wf__watch *w, wf__ref r, wf__shows which)
+{
+    const wf__ir *ir = &w->stage->lowered;
+    const wf__node *n = &ir->node[r];
+    wf__watchpoint *watchpoint = n->op == WF__STORE ? w->slot[n->a].watchpoint : NULL;
+    bool shown = watchpoint && (which == WF__SHOWS_ALL || may_repeat(ir, r) == (which == WF__SHOWS_REPEATED));
+    return !shown || call_back(w, watchpoint);
 }
 
 void wf__watch_no_memory(wf__watch *w, size_t most)

@@ -1,17 +1,17 @@
 /* watch.h - the checks of debug mode while a stage runs, in the interpreter or on a GPU. The first finding is kept, and
- * its access does not happen. In the interpreter, also the calls of wf_watch (show.h).
+ * its access does not happen. In the interpreter, also the calls of wf_watch (watchpoint.h).
  */
 #ifndef WEFT_WATCH_H
 #define WEFT_WATCH_H
-#include "run/debug/show.h"
+#include "run/debug/watchpoint.h"
 
 /* Slots that write overlapping memory share one table of writers. */
 typedef struct wf__watch_slot {
     uint64_t *writer;    /* for each element of the table, 1 + the number of the point that wrote it; NULL = not kept */
     int64_t first, last; /* offsets of the table's first and last element, in elements of this slot */
-    int64_t lowest, highest; /* offsets of the slot's own first and last element */
-    uint32_t table;          /* the slot that owns the table */
-    wf__sight *sight;        /* for wf_watch, without a table of writers; NULL = none */
+    int64_t lowest, highest;    /* offsets of the slot's own first and last element */
+    uint32_t table;             /* the slot that owns the table */
+    wf__watchpoint *watchpoint; /* for wf_watch, without a table of writers; NULL = none */
 } wf__watch_slot;
 
 typedef struct wf__watch {
@@ -22,7 +22,11 @@ typedef struct wf__watch {
     wf__str text;
 } wf__watch;
 
-/* engine: holds the list of sights; NULL = no wf_watch. false = out of memory. */
+/* Stores after which the callback of wf_watch runs. A store may repeat if it is in a loop, or is a copy from an unrolled
+ * loop. */
+typedef enum wf__shows { WF__SHOWS_NONE, WF__SHOWS_ALL, WF__SHOWS_REPEATED, WF__SHOWS_SINGLE } wf__shows;
+
+/* engine: holds the list of watchpoints; NULL = no wf_watch. false = out of memory. */
 bool wf__watch_begin(wf__watch *w, wf__engine *engine, const wf__stage *stage, const wf__mem *mem);
 /* Appends a text about an output that some points left unset, if there is one. */
 void wf__watch_unset(const wf__watch *w, wf__str *out);
@@ -39,11 +43,11 @@ void wf__watch_nan(wf__watch *w, const wf__node *n, const int64_t *point);
 bool wf__watch_value(wf__watch *w, const wf__node *n, unsigned dtype, const void *value, const int64_t *point);
 bool wf__watch_store(wf__watch *w, const wf__node *n, int64_t offset, const void *value, const int64_t *point);
 
-/* True if wf_watch shows any array of the stage; the store of this node. */
-bool wf__watch_has_sights(const wf__watch *w);
-bool wf__watch_is_sight(const wf__watch *w, const wf__node *n);
-/* Calls the callback after a store. false = the callback ended the run, which is a finding. */
-bool wf__watch_look(wf__watch *w, const wf__node *n);
+/* True if wf_watch shows an array that the stage stores to. */
+bool wf__watch_has_watchpoints(const wf__watch *w);
+/* Calls the callback of wf_watch if node r is a store that `which` names. Returns false if the callback ended the run,
+ * which is a finding. */
+bool wf__watch_show(wf__watch *w, wf__ref r, wf__shows which);
 /* A finding: the points of a box need more memory than there is, or more than `most` bytes. */
 void wf__watch_no_memory(wf__watch *w, size_t most);
 #endif

@@ -1,9 +1,20 @@
-/* chunk.h - the interpreter's current chunk of lanes, shared by interp.c (the walk over nodes) and memory.c. */
+/* chunk.h - the interpreter's current chunk of lanes: the walk over the nodes of an IR (chunk.c), and accesses to memory
+ * (memory.c). */
 #ifndef WEFT_CHUNK_H
 #define WEFT_CHUNK_H
-#include "plan/kernel.h"
+#include "run/debug/watch.h"
 
 enum { WF__ROW = WF__LANES * 16 }; /* bytes of a node's values */
+
+typedef struct wf__cold_path { /* the body of a COLD node, and the node of its result */
+    wf__ir ir;
+    wf__ref result;
+} wf__cold_path;
+struct wf__interp {
+    const wf__ir *body;
+    wf__cold_path *cold; /* [WF__COLD_COUNT]; all zero = unused */
+    uint32_t most_nodes_in_cold;
+};
 
 typedef struct wf__chunk { /* one evaluation of one IR over one chunk */
     const wf__interp *interp;
@@ -17,9 +28,18 @@ typedef struct wf__chunk { /* one evaluation of one IR over one chunk */
     unsigned char *cold;           /* scratch of cold bodies */
     void **pairs;                  /* [2 * reductions], then scratch of the join */
     struct wf__lockstep *lockstep; /* the chunks of the box, in lockstep; NULL = one chunk after the other */
+    wf__shows shows;               /* stores that the walk shows to wf_watch */
 } wf__chunk;
 
 static inline void *wf__chunk_at(const wf__chunk *f, wf__ref r) { return f->value + (size_t)r * WF__ROW; }
+
+/* Sets the first n elements to the value of these bits. */
+static inline void wf__splat(void *out, unsigned dtype, uint64_t bits, size_t n)
+{
+    unsigned size = wf__size(dtype);
+    for (size_t i = 0; i < n; ++i)
+        memcpy((unsigned char *)out + i * size, &bits, size); /* little-endian: the low bytes come first */
+}
 
 /* memory.c: evaluates LOAD, STORE, updates and CHECK for the chunk's live lanes. r: number of the node. */
 void wf__chunk_load(const wf__chunk *f, wf__ref r, const wf__node *n);
@@ -27,7 +47,7 @@ void wf__chunk_store(const wf__chunk *f, const wf__node *n);
 void wf__chunk_update(const wf__chunk *f, wf__ref r, const wf__node *n);
 void wf__chunk_check(const wf__chunk *f, wf__ref r, const wf__node *n);
 
-/* interp.c: evaluates the nodes from .. to - 1, each for all chunks before the next node. Returns false if a callback of
+/* chunk.c: evaluates the nodes from .. to - 1, each for all chunks before the next node. Returns false if a callback of
  * wf_watch ended the run. */
 bool wf__chunk_walk(const wf__chunk *f, size_t chunks, wf__ref from, wf__ref to);
 #endif

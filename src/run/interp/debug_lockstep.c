@@ -1,37 +1,19 @@
 /* debug_lockstep.c - see debug_lockstep.h. */
 #include "run/interp/debug_lockstep.h"
 #include "ir/pass/pass.h"
-#include "run/debug/watch.h"
 
 #define MOST_BYTES ((size_t)4 << 30) /* of values */
 
 static size_t bytes_of_chunk(const wf__ir *ir) { return (size_t)ir->n * WF__ROW; }
 
 /* ---- the two walks ---- */
-/* True if node r is inside this loop. */
-static bool is_in(const wf__ir *ir, wf__ref loop, wf__ref r)
-{
-    return ir->node[loop].op == WF__LOOP && loop < r && r < wf__loop_end(ir, loop);
-}
-
 /* The outermost loop or condition around node r, or r itself. */
 static wf__ref outermost(const wf__ir *ir, wf__ref r)
 {
     for (wf__ref l = 1; l < r; ++l)
-        if (is_in(ir, l, r))
+        if (ir->node[l].op == WF__LOOP && r < wf__loop_end(ir, l))
             return l;
     return r;
-}
-
-/* True if the store may run more than once: it is in a loop, or is a copy from an unrolled loop. */
-static bool may_repeat(const wf__ir *ir, wf__ref r)
-{
-    bool turns = false;
-    for (wf__ref q = 1; q < ir->n; ++q) {
-        bool again = ir->node[q].op == WF__STORE && ir->node[q].a == ir->node[r].a && q != r;
-        turns = turns || again || (q < r && is_in(ir, q, r) && !ir->node[q].aux);
-    }
-    return turns;
 }
 
 static wf__ref first_use_of_accumulators(const wf__ir *ir)
@@ -54,6 +36,7 @@ void wf__lockstep_begin(wf__lockstep *t, wf__chunk *f)
     *t = (wf__lockstep){ .ir = f->ir, .watch = f->call->watch, .collects = true };
     t->from = first_use_of_accumulators(t->ir);
     f->lockstep = t;
+    f->shows = WF__SHOWS_ALL;
 }
 
 void wf__lockstep_chunk(wf__lockstep *t, const wf__chunk *f)
@@ -85,23 +68,16 @@ bool wf__lockstep_run(wf__lockstep *t)
     for (uint32_t i = 0; i < t->n; ++i)
         t->chunk[i].value = t->values + i * each;
     t->over = !wf__chunk_walk(t->chunk, t->n, 1, t->from);
+    for (uint32_t i = 0; i < t->n; ++i)
+        t->chunk[i].shows = WF__SHOWS_REPEATED;
     t->collects = false;
     return !t->over && t->from < t->ir->n;
-}
-
-bool wf__lockstep_look(wf__lockstep *t, wf__ref r)
-{
-    const wf__node *n = &t->ir->node[r];
-    if (!wf__watch_is_sight(t->watch, n) || (!t->collects && !may_repeat(t->ir, r)))
-        return true;
-    return wf__watch_look(t->watch, n);
 }
 
 void wf__lockstep_end(wf__lockstep *t)
 {
     for (wf__ref r = t->from; !t->collects && !t->over && r < t->ir->n; ++r)
-        if (wf__watch_is_sight(t->watch, &t->ir->node[r]) && !may_repeat(t->ir, r))
-            t->over = !wf__watch_look(t->watch, &t->ir->node[r]);
+        t->over = !wf__watch_show(t->watch, r, WF__SHOWS_SINGLE);
     wf__free(t->values);
     wf__free(t->chunk);
 }

@@ -1,4 +1,4 @@
-/* debug_lockstep.h - for wf_watch (debug/show.h), the interpreter evaluates each node for all chunks of a box before the
+/* debug_lockstep.h - for wf_watch (debug/watchpoint.h), the interpreter evaluates each node for all chunks of a box before the
  * next node, so that all points of the box are in the same iteration of a loop.
  *
  * The interpreter walks a box twice. The first walk collects the chunks, which then run in lockstep up to the first use
@@ -24,7 +24,6 @@ typedef struct wf__lockstep {
 
 void wf__lockstep_begin(wf__lockstep *t, wf__chunk *f); /* later chunks of the box go to `t` */
 void wf__lockstep_chunk(wf__lockstep *t, const wf__chunk *f);
-bool wf__lockstep_run(wf__lockstep *t);             /* true = a second walk must follow */
-bool wf__lockstep_look(wf__lockstep *t, wf__ref r); /* after node r; false = the run is over */
+bool wf__lockstep_run(wf__lockstep *t); /* true = a second walk must follow */
 void wf__lockstep_end(wf__lockstep *t);
 #endif

@@ -1,17 +1,11 @@
 /* joiner.c - joins partial results: standard joins by wf__eval, custom ones by a walk over their body, a few elements at
  * a time. */
 #include "run/interp/joiner.h"
+#include "run/interp/chunk.h"
 
 enum { CHUNK = 32, CELL = CHUNK * 8 /* bytes of a node's values */ };
 
 size_t wf__join_scratch(const wf__ir *body) { return body->joiner ? (size_t)body->joiner->n * CELL : 0; }
-
-static void splat_elements(unsigned char *out, unsigned dtype, uint64_t bits, size_t n)
-{
-    unsigned size = wf__size(dtype);
-    for (size_t i = 0; i < n; ++i)
-        memcpy(out + i * size, &bits, size);
-}
 
 static void join_chunk(const wf__ir *body, void *const *at, size_t first, size_t n, unsigned char *value)
 {
@@ -22,7 +16,7 @@ static void join_chunk(const wf__ir *body, void *const *at, size_t first, size_t
         const unsigned char *a = value + (size_t)x->a * CELL, *b = value + (size_t)x->b * CELL,
                             *c = value + (size_t)x->c * CELL;
         if (x->op == WF__CONST)
-            splat_elements(out, x->dtype, wf__bits(x), n);
+            wf__splat(out, x->dtype, wf__bits(x), n);
         else if (x->op == WF__ARG)
             memcpy(out, (const unsigned char *)at[x->a] + first * wf__size(x->dtype), n * wf__size(x->dtype));
         else if (x->op == WF__CAST)

@@ -1,6 +1,5 @@
 /* memory.c - the interpreter's accesses to memory, lane by lane. In debug mode, debug/watch.c checks each of them. */
 #include "run/interp/chunk.h"
-#include "run/debug/watch.h"
 
 /* ---- borders ---- */
 _Static_assert(WF__BORDERS == 6, "how each border mode maps an index");
