@@ -349,6 +349,28 @@ static wf__plan_entry *gpu_plan(const wf_kernel *k, wf_array *const *arrays, wf_
     return e;
 }
 
+static void add_heading(const wf__plan *plan, uint32_t s, bool ptx, wf__str *out)
+{
+    const wf__stage *stage = &plan->stage[s];
+    const wf__plan_step *step = wf__step_of(plan, s);
+    bool one_point = stage->lowered.rank == 1 && stage->extent[0] == 1;
+    wf__str_addf(out, "%s%s stage %u of %u: ", s ? "\n" : "", ptx && !stage->scan.on ? "//" : "#", (unsigned)s + 1,
+                 (unsigned)plan->stage_n);
+    if (stage->scan.on) {
+        wf__str_addf(out, "a scan along axis %u%s\n", (unsigned)stage->scan.axis,
+                     step->producer != WF__NO_STAGE   ? ", part by part with the stage before"
+                     : step->consumer != WF__NO_STAGE ? ", part by part with the stage behind"
+                                                      : "");
+        return;
+    }
+    wf__str_add(out, "loops");
+    for (int d = 0; d < stage->lowered.rank; ++d)
+        wf__str_addf(out, " %lld", (long long)stage->extent[d]);
+    wf__str_add(out, ptx && step->consumer == s ? " (done by the kernel before)\n"
+                     : one_point && !ptx        ? " (one point: interpreted)\n"
+                                                : "\n");
+}
+
 static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const uint64_t *param, void *user)
 {
     dump_request *request = user;
@@ -361,25 +383,10 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
     wf__str error = { 0 };
     for (uint32_t s = 0; e && status == WF_OK && s < e->plan.stage_n; ++s) {
         const wf__stage *stage = &e->plan.stage[s];
-        if (stage->scan.on) {
-            const wf__plan_step *step = wf__step_of(&e->plan, s);
-            wf__str_addf(&request->out, "%s# stage %u of %u: a scan along axis %u%s\n", s ? "\n" : "", (unsigned)s + 1,
-                         (unsigned)e->plan.stage_n, (unsigned)stage->scan.axis,
-                         step->producer != WF__NO_STAGE   ? ", part by part with the stage before"
-                         : step->consumer != WF__NO_STAGE ? ", part by part with the stage behind"
-                                                          : "");
-            continue;
-        }
         bool one_point = stage->lowered.rank == 1 && stage->extent[0] == 1;
-        wf__str_addf(&request->out, "%s%s stage %u of %u: loops", s ? "\n" : "", ptx ? "//" : "#", (unsigned)s + 1,
-                     (unsigned)e->plan.stage_n);
-        for (int d = 0; d < stage->lowered.rank; ++d)
-            wf__str_addf(&request->out, " %lld", (long long)stage->extent[d]);
-        bool there = ptx && s && wf__consumer_of(&e->plan, stage - 1);
-        wf__str_addf(&request->out, "%s\n",
-                     there               ? " (done by the kernel before)"
-                     : one_point && !ptx ? " (one point: interpreted)"
-                                         : "");
+        add_heading(&e->plan, s, ptx, &request->out);
+        if (stage->scan.on)
+            continue;
         if (request->what == WF_DUMP_KERNELS) {
             wf__str_add(&request->out, "# after splitting\n");
             wf__print(&stage->recorded, &request->out);

@@ -279,7 +279,7 @@ void wf__plan_print_stage(const wf__plan *plan, const wf__bind *bind, uint32_t s
 void wf__plan_print(const wf__plan *plan, const wf__bind *bind, wf__str *out);
 /* Appends the line "topic: reason" to plan->why. Evaluates its arguments only if plan->why is not NULL. */
 #define wf__plan_because(plan, ...) ((plan)->why ? wf__plan_explain((plan), __VA_ARGS__) : (void)0)
-static inline unsigned wf__stage_number(const wf__plan *plan, const wf__stage *stage) /* for reasons */
+static inline unsigned wf__stage_number(const wf__plan *plan, const wf__stage *stage)
 {
     return (unsigned)(stage - plan->stage);
 }
@@ -293,8 +293,6 @@ void wf__plan_print_steps(const wf__plan *plan, wf__str *out);
  * points. On a GPU, a kernel of its own does this. */
 bool wf__joins_boxes(const wf__stage *stage);
 const wf__plan_step *wf__step_of(const wf__plan *plan, uint32_t s); /* the step that runs stage s */
-/* The consumer in the step whose main stage this is; NULL = none. */
-const wf__stage *wf__consumer_of(const wf__plan *plan, const wf__stage *stage);
 
 /* ---- parts of passes that others use ---- */
 /* loop_axes.c: makes axes of the loops that contain all effects of a section, if their turns are independent of each

@@ -354,9 +354,3 @@ const wf__plan_step *wf__step_of(const wf__plan *plan, uint32_t s)
         ++step;
     return step;
 }
-
-const wf__stage *wf__consumer_of(const wf__plan *plan, const wf__stage *stage)
-{
-    const wf__plan_step *step = wf__step_of(plan, (uint32_t)(stage - plan->stage));
-    return step->consumer != WF__NO_STAGE && stage == &plan->stage[step->main] ? &plan->stage[step->consumer] : NULL;
-}

@@ -40,8 +40,8 @@ bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__stag
 int64_t wf__least_of_call(const wf__stage *stage);
 /* Sets the code for the stage's slots in l->call, or the interpreter. */
 bool wf__choose_code(wf__launch *l, wf__stage *stage, bool interpret, wf__failure *f);
-/* Minus the seconds spent so far on compiling this stage, and `next` if it is not NULL. */
-double wf__compiling(const wf__note *note, const wf__stage *next);
+/* Minus the seconds spent so far on compiling the stages of these two notes. `next` may be NULL. */
+double wf__compiling(const wf__note *note, const wf__note *next);
 /* prepared.c: runs the boxes of a compiled stage that is cut along one axis (stage->slabs) on all threads. */
 void wf__run_slabs(const wf__launch *l);
 #endif

@@ -72,17 +72,17 @@ static bool make_copies(wf__launch *l, wf__copies *c, wf__failure *f)
     return true;
 }
 
-/* Makes `next` the consumer of l's boxes, if both have compiled code. Returns false on failure alone. */
-static bool add_consumer(wf__launch *l, wf__launch *consumer, wf__stage *next, char *const *base, wf__mem *mem,
-                         wf__failure *f)
+/* Makes stage s the consumer of l's boxes, if both have compiled code. Returns false on failure alone. */
+static bool add_consumer(const wf__run *r, wf__launch *l, uint32_t s, wf__launch *consumer, wf__mem *mem)
 {
     const wf__stage *stage = l->stage;
-    *consumer = (wf__launch){ .engine = l->engine, .stage = next, .note = l->note ? l->note + 1 : NULL };
+    wf__stage *next = &r->plan->stage[s];
+    *consumer = (wf__launch){ .engine = l->engine, .stage = next, .note = r->notes ? &r->notes[s] : NULL };
     consumer->call = (wf__call){ .mem = mem, .param = l->call.param, .extent = next->extent };
-    wf__stage_mem(next, base, mem);
+    wf__stage_mem(next, r->base, mem);
     if (!l->entry)
         return true;
-    if (!wf__choose_code(consumer, next, false, f))
+    if (!wf__choose_code(consumer, next, false, r->failure))
         return false;
     if (!consumer->entry)
         return true;
@@ -97,7 +97,7 @@ static bool add_consumer(wf__launch *l, wf__launch *consumer, wf__stage *next, c
     l->workers = l->threads;
     l->kept = wf__mem_alloc(l->engine->memory, (size_t)l->workers * l->kept_bytes);
     if (!l->kept)
-        return wf__out_of_memory(f, "partial results");
+        return wf__out_of_memory(r->failure, "partial results");
     l->consumer = consumer;
     return true;
 }
@@ -120,8 +120,8 @@ static bool run_watched(wf__launch *l, wf__failure *f)
     return ok;
 }
 
-/* Notes how the stage ran. `start`: the time of the start plus wf__compiling at that time. */
-static void note_run(const wf__launch *l, const wf__stage *next, double start)
+/* Notes how the stage ran. next: the note of the consumer; NULL = none. `start`: the time of the start plus wf__compiling at that time. */
+static void note_run(const wf__launch *l, const wf__note *next, double start)
 {
     wf__note *note = l->note;
     note->ran = true;
@@ -132,8 +132,8 @@ static void note_run(const wf__launch *l, const wf__stage *next, double start)
     note->copies = l->copies ? (int)l->copies->n : 0;
     note->run_s = wf__now() + wf__compiling(note, next) - start;
     if (l->consumer) {
-        note[1].ran = note[1].fused = true;
-        note[1].threads = note->threads;
+        l->consumer->note->ran = l->consumer->note->fused = true;
+        l->consumer->note->threads = note->threads;
     }
 }
 
@@ -141,8 +141,9 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
 {
     wf__engine *e = r->engine;
     wf__failure *f = r->failure;
-    wf__stage *stage = &r->plan->stage[s], *next = consumer_s == WF__NO_STAGE ? NULL : &r->plan->stage[consumer_s];
+    wf__stage *stage = &r->plan->stage[s];
     wf__note *note = r->notes ? &r->notes[s] : NULL;
+    const wf__note *next = note && consumer_s != WF__NO_STAGE ? &r->notes[consumer_s] : NULL;
     wf__mem few[FEW], *mem = few, next_mem[WF__MOST_FUSED];
     wf__launch l = { .engine = e,
                      .stage = stage,
@@ -151,10 +152,9 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
                consumer;
     l.partials.stage = stage;
     double start = note ? wf__now() + wf__compiling(note, next) : 0;
-    uint32_t slots = stage->lowered.slot_n;
     size_t scratch_bytes = 0;
     bool ok = true;
-    if (slots > FEW && !(mem = wf__alloc(slots * sizeof *mem)))
+    if (stage->lowered.slot_n > FEW && !(mem = wf__alloc(stage->lowered.slot_n * sizeof *mem)))
         return wf__out_of_memory(f, "a launch");
     wf__stage_mem(stage, r->base, mem);
     l.call.mem = mem;
@@ -172,8 +172,8 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
         }
         if (ok && stage->copies.n)
             ok = make_copies(&l, &copies, f);
-        if (ok && next && !l.copies)
-            ok = add_consumer(&l, &consumer, next, r->base, next_mem, f);
+        if (ok && consumer_s != WF__NO_STAGE && !l.copies)
+            ok = add_consumer(r, &l, consumer_s, &consumer, next_mem);
         if (ok && stage->lowered.flags & WF_FLAG_DEBUG)
             ok = run_watched(&l, f);
         else if (ok)

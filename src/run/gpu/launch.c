@@ -36,13 +36,13 @@ wf__ptx_options wf__gpu_options(const wf__plan *plan, const wf__stage *stage, co
     bool rows = stage->reduce.axes && !stage->lowered.kept_lane && stage->lowered.kept == last &&
                 stage->reduce.parts == 1 && stage->extent[last] <= WF__GPU_SHORT_ROW &&
                 stage->reduce.kept >= WF__GPU_MANY_ROWS;
-    const wf__stage *post = completes ? wf__consumer_of(plan, stage) : NULL;
+    uint32_t post = completes ? wf__step_of(plan, wf__stage_number(plan, stage))->consumer : WF__NO_STAGE;
     return (wf__ptx_options){ .arch = arch,
                               .ptx = ptx_of(driver),
                               .narrow = !join && wf__ptx_is_narrow(&stage->lowered, mem, stage->extent),
                               .team = stage->team,
                               .initial = completes ? stage->reduce.initial : NULL,
-                              .post = post ? &post->lowered : NULL,
+                              .post = post == WF__NO_STAGE ? NULL : &plan->stage[post].lowered,
                               .short_rows = rows && !join ? (int)stage->extent[last] : 0,
                               .results = plan->params + 1,
                               .columns = stage->promises.columns,

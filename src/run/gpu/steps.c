@@ -94,7 +94,8 @@ static bool run_kernel(wf__gpu_launch *l, const wf__plan_step *step, char *const
 /* Runs the step's main stage, whose last kernel runs the consumer as well. */
 static bool run_step(wf__gpu_launch *l, const wf__plan_step *step, char *const *base)
 {
-    const wf__stage *stage = l->stage, *consumer = wf__consumer_of(l->plan, stage);
+    const wf__stage *stage = l->stage;
+    const wf__stage *consumer = step->consumer == WF__NO_STAGE ? NULL : &l->plan->stage[step->consumer];
     const wf__ir *body = &stage->lowered;
     uint32_t slots = body->slot_n + 1;
     wf__mem *mem = wf__alloc0((slots + (consumer ? consumer->lowered.slot_n : 0)) * sizeof *mem);
