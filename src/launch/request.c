@@ -298,25 +298,6 @@ void wf__note_run(wf_context *ctx, const wf__plan_entry *e, wf__launch_note *not
     note->stage = NULL;
 }
 
-/* Finds or makes the plan, runs it, and fills a memo if `tag` is not 0. */
-static wf_status plan_and_execute(wf_context *ctx, const wf__request *r, uint64_t tag)
-{
-    wf__launch_note note;
-    wf_status status = WF_OK;
-    wf__plan_entry *e = wf__request_plan(ctx, r, &note, &status);
-    if (!e)
-        return status;
-    status = execute_request(ctx, r, e, note.stage);
-    wf__note_run(ctx, e, &note);
-    if (status == WF_OK)
-        wf__freeze_note(ctx, r->program, e, r->arrays, r->param);
-    if (tag && status == WF_OK)
-        fill_memo(r->kernel, r->arrays, r->space, tag, e);
-    wf__plan_release(ctx, e);
-    return status;
-}
-
-/* Runs a request on this thread, with as much as a memo has of it. */
 wf_status wf__request_run(wf_context *ctx, const wf__request *r)
 {
     wf_status status = WF_OK;
@@ -325,10 +306,21 @@ wf_status wf__request_run(wf_context *ctx, const wf__request *r)
     const wf__memo *memo = hold ? memo_of(r->kernel, hold) : NULL;
     if (memo && memo->call.entry && !r->limits.serial_below)
         run_memo(r->kernel, hold, r->param, &r->limits);
-    else if (memo)
-        status = execute_request(ctx, r, memo->entry, NULL);
-    else
-        status = plan_and_execute(ctx, r, tag);
+    else {
+        wf__launch_note note;
+        note.stage = NULL;
+        wf__plan_entry *e = memo ? memo->entry : wf__request_plan(ctx, r, &note, &status);
+        if (e)
+            status = execute_request(ctx, r, e, note.stage);
+        if (e && !memo) {
+            wf__note_run(ctx, e, &note);
+            if (status == WF_OK)
+                wf__freeze_note(ctx, r->program, e, r->arrays, r->param);
+            if (tag && status == WF_OK)
+                fill_memo(r->kernel, r->arrays, r->space, tag, e);
+            wf__plan_release(ctx, e);
+        }
+    }
     if (hold)
         unlock_memo(hold);
     return status;

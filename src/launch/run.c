@@ -1,34 +1,5 @@
-/* run.c - finished recordings become runs or kernels, and what src/object and src/record let src/launch run for them. */
+/* run.c - finished recordings become runs or kernels, and the services that src/object and src/record need for it. */
 #include "launch/launch.h"
-
-/* With the arrays and parameter values of the recording. */
-static wf_status run_recorded(wf_graph *g)
-{
-    const wf__program *p = &g->program;
-    wf__bound b;
-    wf_status status = WF_OK;
-    g->key.len = 0;
-    g->key.failed = false; /* it may have, in an earlier recording */
-    wf__program_key(p, &g->key);
-    if (!wf__bound_begin(&b, p) || g->key.failed)
-        status = wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for a launch");
-    for (uint32_t i = 0; status == WF_OK && i < p->object_n; ++i)
-        b.arrays[i] = p->object[i].array;
-    for (uint32_t i = 0; status == WF_OK && i < p->param_n; ++i)
-        b.param[i] = p->param[i].initial;
-    if (status == WF_OK)
-        status = wf__submit(g->ctx, &(wf__request){ .program = p,
-                                                    .recording_key = &g->key,
-                                                    .arrays = b.arrays,
-                                                    .param = b.param,
-                                                    .space = &p->rec.space,
-                                                    .kept = g->kept,
-                                                    .kept_n = g->kept_n,
-                                                    .stream = g->stream,
-                                                    .limits = p->limits });
-    wf__bound_end(&b);
-    return status;
-}
 
 wf_status wf_run(wf_graph *g)
 {
@@ -40,14 +11,24 @@ wf_status wf_run(wf_graph *g)
     if (status == WF_OK && g->evaluated)
         status = wf__graph_evaluate(g);
     else if (status == WF_OK) {
+        const wf__program *p = &g->program;
+        wf__bound b;
         wf__drop_unseen(g, false);
-        status = run_recorded(g);
+        if (!wf__bound_begin(&b, p))
+            status = wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for a launch");
+        for (uint32_t i = 0; status == WF_OK && i < p->object_n; ++i)
+            b.arrays[i] = p->object[i].array;
+        for (uint32_t i = 0; status == WF_OK && i < p->param_n; ++i)
+            b.param[i] = p->param[i].initial;
+        if (status == WF_OK)
+            status = wf__run_part(g, p, b.arrays, b.param);
+        wf__bound_end(&b);
     }
     wf__graph_retire(g);
     return status;
 }
 
-/* It is to run often. */
+/* Removes the tiers, since a kernel is to run often. */
 static void compile_for_good(wf__recording *rec)
 {
     for (int k = 0; k < WF__SECTIONS; ++k)
@@ -63,7 +44,7 @@ wf_kernel *wf_compile(wf_graph *g)
         k->ctx = g->ctx;
         wf__context_retain(k->ctx);
         k->program = g->program;
-        k->program.here = NULL; /* the kernel may outlive it */
+        k->program.here = NULL; /* the kernel may outlive the text */
         compile_for_good(&k->program.rec);
         g->program = (wf__program){ 0 };
         for (uint32_t i = 0; i < k->program.object_n; ++i)
@@ -94,7 +75,7 @@ wf_kernel *wf_compile(wf_graph *g)
 wf_status wf__run_part(wf_graph *g, const wf__program *part, wf_array *const *arrays, const uint64_t *param)
 {
     g->key.len = 0;
-    g->key.failed = false;
+    g->key.failed = false; /* an earlier recording's key may have failed */
     wf__program_key(part, &g->key);
     if (g->key.failed)
         return wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for a launch");
@@ -105,7 +86,8 @@ wf_status wf__run_part(wf_graph *g, const wf__program *part, wf_array *const *ar
                                               .space = &part->rec.space,
                                               .kept = g->kept,
                                               .kept_n = g->kept_n,
-                                              .stream = g->stream });
+                                              .stream = g->stream,
+                                              .limits = part->limits });
 }
 
 wf_array *wf__copy_by_launch(const wf_array *a)
