@@ -370,19 +370,19 @@ static void run_wanted(const test_case *t, sides *s)
 static wf__code *compiled(const test_case *t, int lib, const wf__target *target, code_kind kind)
 {
     wf__str error = { 0 };
-    wf__bytes object = { 0 };
+    wf__str object = { 0 };
     wf__code_options options = t->options;
     options.target = target;
     options.long_rows = kind == LONG_ROWS;
     options.baseline = kind == BASELINE;
-    bool ok = wf__llvm.object(library[lib].cg, &t->ir, &options, &object, &error);
-    wf__code *code = ok ? wf__code_load(object.at, object.n, &error) : NULL;
+    bool ok = wf__llvm.compile(library[lib].cg, &t->ir, &options, WF__OBJECT, &object, &error);
+    wf__code *code = ok ? wf__code_load(object.at, object.len, &error) : NULL;
     if (!code) {
         say(t, library[lib].major, target, wf__str_get(&error));
         show_ir(t);
     }
     assert_non_null(code);
-    wf__free(object.at);
+    wf__str_free(&object);
     wf__str_free(&error);
     return code;
 }

@@ -1,6 +1,6 @@
 /* llvm.c - the code generator behind its table: opens LLVM, emits a kernel, hands out objects and text.
  *
- * Every compilation has its own context and target machine, so any number of threads compile_body at once. Only the
+ * Every compilation has its own context and target machine, so any number of threads compile at once. Only the
  * targets are registered once per process. LLVM must neither print nor end the process: a handler takes its
  * diagnostics, and its fatal errors jump back to the compilation, which fails.
  */
@@ -256,48 +256,39 @@ static bool emit_buffer(compilation *c, int type, LLVMMemoryBufferRef *out, wf__
     return !failed && !c->diagnostics.len;
 }
 
-typedef enum product { OBJECT, ASSEMBLY, IR_TEXT } product;
-
-static bool produce_code(compilation *c, const wf__ir *body, product what, wf__bytes *bytes, wf__str *text,
-                         wf__str *error)
+static bool produce_code(compilation *c, const wf__ir *body, wf__product what, wf__str *out, wf__str *error)
 {
     int rows, columns;
     if (!choose_shape(&c->gen, body, &rows, &columns) || !open_compilation(c, error) ||
         !wf__emit_kernel(&c->gen, body, rows, columns))
         return false;
     const wf__llvm_api *L = c->gen.L;
-    if (what == IR_TEXT) {
+    if (what == WF__LLVM_IR) {
         char *ir = L->PrintModuleToString(c->gen.module);
-        wf__str_add(text, ir);
+        wf__str_add(out, ir);
         L->DisposeMessage(ir);
     }
     if (!verify_module(c, error))
         return false;
-    if (what == IR_TEXT)
+    if (what == WF__LLVM_IR)
         return true;
     LLVMMemoryBufferRef buffer = NULL;
-    if (!emit_buffer(c, what == OBJECT ? LLVMObjectFile : LLVMAssemblyFile, &buffer, error))
+    if (!emit_buffer(c, what == WF__OBJECT ? LLVMObjectFile : LLVMAssemblyFile, &buffer, error))
         return false;
     const char *at = L->GetBufferStart(buffer);
     size_t n = L->GetBufferSize(buffer);
-    bool ok = true;
-    if (what == ASSEMBLY) {
-        wf__str_addn(text, at, n);
-    } else {
-        bytes->at = wf__alloc(n);
-        bytes->n = n;
-        ok = bytes->at != NULL;
-        if (ok)
-            memcpy(bytes->at, at, n);
-        else
-            wf__str_add(error, "code generator: out of memory");
-    }
+    wf__str_addn(out, at, n);
+    bool ok = what != WF__OBJECT || !out->failed;
+    if (!ok)
+        wf__str_add(error, "code generator: out of memory");
+    else if (what == WF__OBJECT)
+        wf__log_code("object", at, n);
     L->DisposeMemoryBuffer(buffer);
     return ok;
 }
 
-static bool compile_body(wf__codegen *cg, const wf__ir *body, const wf__code_options *options, product what,
-                         wf__bytes *bytes, wf__str *text, wf__str *error)
+static bool compile(wf__codegen *cg, const wf__ir *body, const wf__code_options *options, wf__product what,
+                    wf__str *out, wf__str *error)
 {
     if (options->target->isa == WF__ISA_NONE) {
         wf__str_add(error, "code generator: no instruction set to make code for");
@@ -319,30 +310,12 @@ static bool compile_body(wf__codegen *cg, const wf__ir *body, const wf__code_opt
     if (setjmp(here.back)) {
         wf__str_addf(error, "LLVM: %s", here.text); /* the compilation may be in any state, so its memory is lost */
     } else {
-        ok = produce_code(c, body, what, bytes, text, error);
+        ok = produce_code(c, body, what, out, error);
         close_compilation(c);
     }
     current_guard = outer;
     wf__free(c);
     return ok;
-}
-
-static bool compile_object(wf__codegen *cg, const wf__ir *body, const wf__code_options *options, wf__bytes *out,
-                           wf__str *error)
-{
-    wf__bytes bytes = { 0 };
-    bool ok = compile_body(cg, body, options, OBJECT, &bytes, NULL, error);
-    if (ok) {
-        wf__log_code("object", bytes.at, bytes.n);
-        *out = bytes;
-    }
-    return ok;
-}
-
-static bool compile_text(wf__codegen *cg, const wf__ir *body, const wf__code_options *options, bool assembly,
-                         wf__str *out, wf__str *error)
-{
-    return compile_body(cg, body, options, assembly ? ASSEMBLY : IR_TEXT, NULL, out, error);
 }
 
 static bool get_tile(const wf__ir *body, const wf__code_options *options, int *rows, int *columns, int *lanes)
@@ -355,4 +328,4 @@ static bool get_tile(const wf__ir *body, const wf__code_options *options, int *r
     return ok;
 }
 
-const wf__codegen_ops wf__llvm = { open_library, get_major, compile_object, compile_text, close_library, get_tile };
+const wf__codegen_ops wf__llvm = { open_library, get_major, compile, close_library, get_tile };

@@ -105,25 +105,23 @@ typedef struct wf__code_options {
     int rows, columns;  /* the tile of points of a step of the inner loop; 0 = chosen by cost */
 } wf__code_options;
 
-typedef struct wf__bytes {
-    unsigned char *at; /* from wf__alloc */
-    size_t n;
-} wf__bytes;
-
 /* The code generator, as a table of functions, so that a build without LLVM is the same build with one folder missing.
  * Any threads may call all functions at the same time. */
 typedef struct wf__codegen wf__codegen;
+typedef enum wf__product {
+    WF__OBJECT, /* a relocatable ELF object that defines `wf_kernel` (a wf__entry) */
+    WF__ASSEMBLY,
+    WF__LLVM_IR
+} wf__product;
 typedef struct wf__codegen_ops {
     /* Opens the LLVM library at `path`. Returns false and sets `error` on failure. */
     bool (*open)(wf__codegen **out, const char *path, wf__str *error);
     int (*major)(const wf__codegen *); /* version */
-    /* A relocatable ELF object that defines `wf_kernel` (a wf__entry). */
-    bool (*object)(wf__codegen *, const wf__ir *body, const wf__code_options *, wf__bytes *out, wf__str *error);
-    /* Appends the LLVM IR, or the assembly, of the same code. */
-    bool (*text)(wf__codegen *, const wf__ir *body, const wf__code_options *, bool assembly, wf__str *out,
-                 wf__str *error);
+    /* Appends the code of a body. Returns false and sets `error` on failure. */
+    bool (*compile)(wf__codegen *, const wf__ir *body, const wf__code_options *, wf__product what, wf__str *out,
+                    wf__str *error);
     void (*free)(wf__codegen *);
-    /* The tile of points and the lanes of a vector that `object` would choose; needs no LLVM. */
+    /* The tile of points and the lanes of a vector that `compile` would choose; needs no LLVM. */
     bool (*tile)(const wf__ir *body, const wf__code_options *, int *rows, int *columns, int *lanes);
 } wf__codegen_ops;
 extern const wf__codegen_ops wf__llvm; /* src/codegen */

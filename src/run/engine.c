@@ -86,10 +86,10 @@ void wf__engine_log(wf__engine *e, int level, const char *text)
         e->log(level, text, e->log_user);
 }
 
-void wf__engine_keep(wf__engine *e, const wf__str *key, const wf__bytes *object)
+void wf__engine_keep(wf__engine *e, const wf__str *key, const void *object, size_t bytes)
 {
-    if (!e->use_disk || wf__disk_store(e->disk, key->at, key->len, object->at, object->n) ||
-        !*wf__disk_problem(e->disk) || atomic_exchange(&e->warned_disk, true))
+    if (!e->use_disk || wf__disk_store(e->disk, key->at, key->len, object, bytes) || !*wf__disk_problem(e->disk) ||
+        atomic_exchange(&e->warned_disk, true))
         return;
     wf__str text = { 0 };
     wf__str_addf(&text, "compiled kernels are not kept for the next run: %s%s%s; WEFT_CACHE=folder names one",
@@ -220,10 +220,10 @@ static size_t write_code_key(wf__engine *e, const wf__ir *body, const wf__code_o
 }
 
 /* ---- code ---- */
-static wf__executable *load_object(const wf__bytes *object, const wf__code_options *how, wf__str *error)
+static wf__executable *load_object(const void *object, size_t bytes, const wf__code_options *how, wf__str *error)
 {
     wf__executable *x = wf__alloc0(sizeof *x);
-    wf__code *code = x ? wf__code_load(object->at, object->n, error) : NULL;
+    wf__code *code = x ? wf__code_load(object, bytes, error) : NULL;
     if (!code) {
         wf__free(x);
         return NULL;
@@ -240,33 +240,11 @@ static wf__executable *load_from_disk(wf__engine *e, const wf__code_options *how
     wf__str ignored = { 0 };
     wf__executable *x = NULL;
     if (e->use_disk && wf__disk_load(e->disk, key->at, key->len, &object))
-        x = load_object(&object, how, &ignored);
+        x = load_object(object.at, object.n, how, &ignored);
     if (x)
         atomic_fetch_add(&e->disk_hits, 1);
     wf__free(object.at);
     wf__str_free(&ignored);
-    return x;
-}
-
-static wf__executable *compile_body(wf__engine *e, const wf__ir *body, const wf__code_options *how, const wf__str *key,
-                                    wf__str *error)
-{
-    wf__mutex_lock(&e->lock);
-    wf__codegen *codegen = open_llvm(e);
-    wf__mutex_unlock(&e->lock);
-    if (!codegen)
-        return NULL;
-    wf__bytes object = { 0 };
-    wf__code_options options = *how;
-    options.target = e->target;
-    wf__executable *x = NULL;
-    if (e->codegen_ops->object(codegen, body, &options, &object, error))
-        x = load_object(&object, how, error);
-    if (x) {
-        atomic_fetch_add(&e->compiled, 1);
-        wf__engine_keep(e, key, &object);
-    }
-    wf__free(object.at);
     return x;
 }
 
@@ -360,10 +338,26 @@ static wf__held *find_code(wf__engine *e, const request *s, wf__note *note)
 static wf__held *make_code(wf__engine *e, const request *s, wf__note *note, wf__str *error)
 {
     note->hash = s->hash.lo;
+    note->code = WF_CODE_NONE;
     if (note->explain)
         explain_miss(e, &s->key, s->prefix, note);
-    wf__executable *x = compile_body(e, s->body, s->how, &s->key, error);
-    note->code = x ? WF_CODE_COMPILED : WF_CODE_NONE;
+    wf__mutex_lock(&e->lock);
+    wf__codegen *codegen = open_llvm(e);
+    wf__mutex_unlock(&e->lock);
+    if (!codegen)
+        return NULL;
+    wf__str object = { 0 };
+    wf__code_options options = *s->how;
+    options.target = e->target;
+    wf__executable *x = NULL;
+    if (e->codegen_ops->compile(codegen, s->body, &options, WF__OBJECT, &object, error))
+        x = load_object(object.at, object.len, s->how, error);
+    if (x) {
+        note->code = WF_CODE_COMPILED;
+        atomic_fetch_add(&e->compiled, 1);
+        wf__engine_keep(e, &s->key, object.at, object.len);
+    }
+    wf__str_free(&object);
     return x ? keep_code(e, s, x) : NULL;
 }
 
@@ -408,5 +402,5 @@ bool wf__engine_text(wf__engine *e, const wf__ir *body, const wf__code_options *
     }
     wf__code_options options = *how;
     options.target = e->target;
-    return e->codegen_ops->text(codegen, body, &options, assembly, out, error);
+    return e->codegen_ops->compile(codegen, body, &options, assembly ? WF__ASSEMBLY : WF__LLVM_IR, out, error);
 }

@@ -39,5 +39,5 @@ struct wf__engine {
 
 void wf__engine_log(wf__engine *e, int level, const char *text);
 /* Stores an object on disk, if the engine uses the disk. The first failure goes to the log. */
-void wf__engine_keep(wf__engine *e, const wf__str *key, const wf__bytes *object);
+void wf__engine_keep(wf__engine *e, const wf__str *key, const void *object, size_t bytes);
 #endif

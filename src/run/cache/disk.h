@@ -6,7 +6,7 @@
  */
 #ifndef WEFT_CACHE_H
 #define WEFT_CACHE_H
-#include "plan/kernel.h"
+#include "base/base.h"
 
 /* Any thread may call, and any number of processes may share a folder. */
 typedef struct wf__disk wf__disk;
@@ -19,6 +19,11 @@ typedef struct wf__disk_stats {
  * file; the first store creates the folder. NULL = out of memory. */
 wf__disk *wf__disk_open(const char *dir, uint64_t max_bytes);
 void wf__disk_close(wf__disk *disk); /* NULL: no-op */
+
+typedef struct wf__bytes {
+    unsigned char *at; /* from wf__alloc */
+    size_t n;
+} wf__bytes;
 
 /* Loads the object of exactly this key. The caller frees object->at by wf__free. false = a miss. */
 bool wf__disk_load(wf__disk *disk, const void *key, size_t key_len, wf__bytes *object);

@@ -110,7 +110,7 @@ static bool make_kernel(wf__gpu *gpu, const char *ptx, size_t n, const wf__str *
     if (ok)
         atomic_fetch_add(&e->compiled, 1);
     if (ok && !key->failed && !gpu->emulated)
-        wf__engine_keep(e, key, &image);
+        wf__engine_keep(e, key, image.at, image.n);
     wf__free(image.at);
     return ok;
 }
