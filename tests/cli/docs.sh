@@ -106,6 +106,20 @@ while read -r v; do
     grep -qw "$v" "$WEFT_SOURCE/docs/environment.md" "$WEFT_SOURCE/CONTRIBUTING.md" ||
         die "CONTRIBUTING.md does not name $v"
 done < for_tests
+# every file and internal name that CONTRIBUTING.md has in quotes exists; * and <x> stand for any text
+(cd "$WEFT_SOURCE" && find . \( -path './build*' -o -path ./.git \) -prune -o -print) > tree
+awk '/^```/ { inside = !inside; next } !inside' "$WEFT_SOURCE/CONTRIBUTING.md" | tr '\n' ' ' | grep -oE '`[^`]*`' |
+    tr '` ' '\n' | sort -u > words
+grep -E '/|[a-z]\.(c|h|def|hpp|py)$' words | grep -vE '=|^build|^/' > paths
+grep -E '^wf__[a-z0-9_]*[a-z0-9]$' words > internal
+[ "$(grep -c . paths)" -gt 80 ] && [ "$(grep -c . internal)" -gt 10 ] || die 'CONTRIBUTING.md: no names found'
+while read -r path; do
+    pattern=$(sed 's/\./\\./g; s/\*/.*/g; s/<[a-z]*>/.*/g; s|/$||' <<< "$path")
+    grep -qE "/$pattern\$" tree || die "CONTRIBUTING.md names $path, which does not exist"
+done < paths
+while read -r name; do
+    grep -rqw "$name" "$WEFT_SOURCE/src" || die "CONTRIBUTING.md names $name, which does not exist"
+done < internal
 # docs/text.md names all functions of the op table, and no others
 sed -n '/^## Functions/,/^Angles/p' "$WEFT_SOURCE/docs/text.md" > functions
 for f in $(grep -oE '`[^`]*`' functions | tr -d '`' | tr ' ' '\n' | grep -E '^[a-z0-9_]+$' | sort -u); do
