@@ -19,13 +19,7 @@ static void begin_case(test_case *t, const char *name, int rank)
 }
 
 /* Lowers the body as plans do: f16 and bf16 are computed in f32. */
-static void lower(test_case *t)
-{
-    wf__ir low;
-    assert_true(wf__pass_lower(&t->ir, &low));
-    wf__ir_free(&t->ir);
-    t->ir = low;
-}
+static void lower(test_case *t) { assert_true(wf__pass_lower_in_place(&t->ir)); }
 
 static void out(test_case *t, uint32_t slot, wf__ref value) { wf__store(&t->ir, slot, test_here(t), value, 0); }
 

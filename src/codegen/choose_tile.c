@@ -11,7 +11,6 @@
  */
 #include "codegen/phases.h"
 #include "ir/cost.h"
-#include "ir/pass/pass.h"
 #include <stdlib.h>
 
 enum { MOST_SHARED = 1024 }; /* loads that are compared */

@@ -2,7 +2,6 @@
  * unless some lane needs it. Consecutive COLD nodes of the same path share the branch.
  */
 #include "codegen/emit.h"
-#include "ir/pass/pass.h"
 
 static val make_function(wf__gen *g, uint32_t id, const uint8_t *dtype, uint32_t n, int w)
 {

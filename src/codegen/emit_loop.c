@@ -5,7 +5,6 @@
  *                    header -> after
  */
 #include "codegen/emit.h"
-#include "ir/pass/pass.h"
 
 static bool is_scalar(const wf__instance *in, wf__ref r) { return in->vary[r].kind != WF__VARYING; }
 

@@ -14,7 +14,6 @@
  */
 #include "codegen/phases.h"
 #include "ir/cost.h"
-#include "ir/pass/pass.h"
 
 enum state { OUTSIDE, WAITING, DONE }; /* OUTSIDE = not a varying value of the loop */
 

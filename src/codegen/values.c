@@ -5,7 +5,6 @@
  * the loop's end. The value cache does the same for values derived from others, such as masks and sums of addresses.
  */
 #include "codegen/memory.h"
-#include "ir/pass/pass.h"
 
 bb *wf__bb_of_level(wf__instance *in, int level)
 {

@@ -186,9 +186,11 @@ typedef struct wf__ir {
     wf__culprit about;
 } wf__ir;
 
+/* Flag of wf__ir.flags: passes keep nodes without a use, and stores that later ones hide (WF_FLAG_DEAD_CODE is off). */
+enum { WF__KEEP_DEAD = 1 << 16 };
 enum {
-    WF__IR_FLAGS = WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING | WF_FLAG_CALL_OPT | WF_FLAG_DEAD_CODE | WF_FLAG_LOOP_OPT |
-                   WF_FLAG_PACKETS | WF_FLAG_FAST_MATH | WF_FLAG_DEBUG | WF_FLAG_TRAP_NAN | WF_FLAG_TIERED
+    WF__IR_FLAGS = WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING | WF_FLAG_CALL_OPT | WF_FLAG_LOOP_OPT | WF_FLAG_PACKETS |
+                   WF_FLAG_FAST_MATH | WF_FLAG_DEBUG | WF_FLAG_TRAP_NAN | WF_FLAG_TIERED | WF__KEEP_DEAD
 };
 void wf__ir_init(wf__ir *ir, int rank, uint32_t flags);
 void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags); /* keeps the memory */
@@ -248,12 +250,24 @@ void wf__next(wf__ir *ir, wf__ref state, wf__ref value);
 void wf__end(wf__ir *ir, wf__ref loop);
 bool wf__in_closed(const wf__ir *ir, wf__ref r); /* true in the body of a loop that has ended */
 static inline bool wf__is_closed(const wf__ir *ir, wf__ref r) { return ir->closed_n && wf__in_closed(ir, r); }
-wf__ref wf__loop_end(const wf__ir *ir, wf__ref loop); /* its END */
+wf__ref wf__loop_body(const wf__ir *ir, wf__ref loop); /* the first node behind its states */
+wf__ref wf__loop_end(const wf__ir *ir, wf__ref loop);  /* its END */
+/* Returns the END of the outermost loop around r that is not a condition; 0 = none. */
+wf__ref wf__turns_end(const wf__ir *ir, wf__ref r);
+/* Closes nodes first..end, the body of a loop that has ended: they are no operands of later nodes (wf__is_closed). */
+void wf__close_range(wf__ir *ir, wf__ref first, wf__ref end);
+/* Spreads marks along the loops from node first to node last. Live parts keep their loop, a live loop keeps its end
+ * and guards, and a live state its next value. Returns true if there are new marks. */
+bool wf__mark_loops(const wf__ir *ir, uint8_t *live, wf__ref first, wf__ref last);
 uint32_t wf__slot_new(wf__ir *ir, unsigned dtype, int rank, bool element, uint32_t object);
 uint32_t wf__red_new(wf__ir *ir, unsigned dtype, wf_join join);
 uint32_t wf__tuple(wf__ir *ir, const wf__ref *refs, uint32_t n); /* interned; 0 for n = 0 */
 uint32_t wf__shape_id(wf__ir *ir, const wf_shape *shape);        /* interned; 0 for rank 0 */
 bool wf__shape_known(const wf__ir *ir, uint32_t shape);          /* no extent is -1 */
+static inline bool wf__same_shape(const wf_shape *a, const wf_shape *b)
+{
+    return a->rank == b->rank && !memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim);
+}
 /* Number of elements. False if an extent is negative or there are more than 2^63 - 1. */
 bool wf__shape_count(const wf_shape *shape, int64_t *out);
 /* Broadcasts as NumPy does; an extent of -1 is unknown and fits any other. False if the shapes do not fit. */
@@ -310,6 +324,9 @@ uint32_t wf__field_of(const wf__ir *ir, const wf__node *n, unsigned at);
 void wf__set_field(const wf__ir *ir, wf__node *n, unsigned at, uint32_t to);
 /* False for one of `when` and `otherwise` of a LOAD in an array graph: the one that c does not hold. */
 bool wf__has_field(const wf__ir *ir, const wf__node *n, unsigned at);
+enum { WF__MAX_OPERANDS = 16 };
+/* Sets out[] to the values that a node uses: those of its fields, then those of its list of indices. Returns how many. */
+uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_OPERANDS]);
 static inline uint64_t wf__bits(const wf__node *n) { return n->a | (uint64_t)n->b << 32; } /* of a CONST */
 static inline uint32_t wf__tuple_len(const wf__ir *ir, uint32_t t) { return t ? ir->tuple[t] : 0; }
 static inline const wf__ref *wf__tuple_at(const wf__ir *ir, uint32_t t) { return ir->tuple + t + 1; }
@@ -393,7 +410,7 @@ wf__ref wf__cold_body(wf__ir *ir, wf__cold_id id, const wf__ref *args, uint32_t 
  * A pass initialises `out`, which the caller frees, also on failure. A pass that fails returns
  * false and sets out->status. */
 bool wf__pass_lower(const wf__ir *in, wf__ir *out); /* expands EXPAND ops; drops dead nodes and dead stores */
-bool wf__pass_is_lowered(const wf__ir *ir);         /* true if lowering would only copy */
+bool wf__pass_lower_in_place(wf__ir *ir);           /* does nothing if lowering would only copy */
 /* Makes counters uniform that are equal in all running lanes of a loop. Changes a lowered body in place, for backends
  * that run lanes as vectors. */
 bool wf__pass_lockstep(wf__ir *ir);

@@ -3,14 +3,23 @@
  * A condition is a loop that runs once at most. States are the only values that leave a loop. Value numbering finds the
  * nodes of a body inside the body only, because elsewhere they may not have been computed.
  */
-#include "ir/pass/pass.h"
+#include "ir/ir.h"
+
+/* Forgets the last stores, because a turn of a loop may lie between them and later loads. */
+static void forget_stores(wf__ir *ir)
+{
+    for (uint32_t s = 0; s < ir->slot_n; ++s) {
+        ++ir->slot[s].epoch;
+        ir->slot[s].last_store = 0;
+    }
+}
 
 wf__ref wf__loop(wf__ir *ir, bool once)
 {
     wf__node n = { .op = WF__LOOP, .dtype = WF_BOOL, .aux = once };
     wf__ref r = wf__append(ir, &n);
     ir->loops += r != 0;
-    wf__forget_stores(ir);
+    forget_stores(ir);
     return r;
 }
 
@@ -119,23 +128,14 @@ void wf__end(wf__ir *ir, wf__ref loop)
         widen_states(ir, loop, end);
     if (end)
         wf__close_range(ir, wf__loop_body(ir, loop), end);
-    wf__forget_stores(ir);
-}
-
-/* Forgets the last stores, because a turn of a loop may lie between them and later loads. */
-void wf__forget_stores(wf__ir *ir)
-{
-    for (uint32_t s = 0; s < ir->slot_n; ++s) {
-        ++ir->slot[s].epoch;
-        ir->slot[s].last_store = 0;
-    }
+    forget_stores(ir);
 }
 
 void wf__barrier(wf__ir *ir, unsigned section)
 {
     wf__node n = { .op = WF__BARRIER, .dtype = WF_BOOL, .aux = (uint8_t)section };
     wf__ref r = wf__append(ir, &n);
-    wf__forget_stores(ir);
+    forget_stores(ir);
     if (r && section)
         wf__close_range(ir, 1, r);
 }

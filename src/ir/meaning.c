@@ -1,5 +1,6 @@
 /* meaning.c - evaluates every pure operation: one loop per op and dtype, generated from the op table. These loops are
- * both the constant folder (n = 1) and the inner loop of the interpreter, so that the two cannot differ.
+ * both the constant folder (n = 1) and the inner loop of the interpreter, so that the two cannot differ. Joins apply
+ * the same loops.
  *
  * Compiled without contraction of a*b+c; only operations that IEEE 754 rounds exactly use libm (sqrt, fma, rounding).
  */
@@ -383,7 +384,34 @@ void wf__eval_cast(unsigned to, unsigned from, void *out, const void *a, size_t 
     }
 }
 
-/* ---- elements of arrays ---- */
+/* ---- joins ---- */
+static uint64_t as_bits(unsigned dtype, double value)
+{
+    uint64_t bits = 0;
+    wf__eval_cast(dtype, WF_F64, &bits, &value, 1);
+    return bits;
+}
+
+uint64_t wf__join_neutral(wf_join join, unsigned dtype)
+{
+    unsigned bits = 8 * wf__size(dtype);
+    uint64_t all = dtype == WF_BOOL ? 1 : ~(uint64_t)0 >> (64 - bits), high = (uint64_t)1 << (bits - 1);
+    switch (join) {
+    case WF_JOIN_ADD:
+        return wf__is_float(dtype) ? as_bits(dtype, -0.0) : 0; /* -0 + x is x, also for x = -0 */
+    case WF_JOIN_MUL:
+        return wf__is_float(dtype) ? as_bits(dtype, 1) : 1;
+    case WF_JOIN_MIN:
+        return wf__is_float(dtype) ? as_bits(dtype, (double)__builtin_inff()) : wf__is_signed(dtype) ? high - 1 : all;
+    case WF_JOIN_MAX:
+        return wf__is_float(dtype) ? as_bits(dtype, -(double)__builtin_inff()) : wf__is_signed(dtype) ? high : 0;
+    case WF_JOIN_AND:
+        return all;
+    default:
+        return 0;
+    }
+}
+
 static void update_real(unsigned join, unsigned t, void *element, const void *value)
 {
     uint64_t old[2] = { 0 }, new[2] = { 0 };

@@ -161,6 +161,37 @@ void wf__set_field(const wf__ir *ir, wf__node *n, unsigned at, uint32_t to)
     }
 }
 
+/* ---- operands ---- */
+/* Order: values, then the lists of indices. */
+static uint32_t operands_by_fields(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_OPERANDS])
+{
+    uint32_t count = 0, tuple = 0;
+    for (const wf__field *f = wf__fields_of(n->op); f->at; ++f) {
+        unsigned form = wf__field_table[f->kind].form;
+        if (form > WF__FORM_LIST)
+            continue;
+        uint32_t x = wf__field_of(ir, n, f->at);
+        if (form != WF__FORM_LIST && x)
+            out[count++] = x;
+        else if (form == WF__FORM_LIST && f->kind != WF__PAIR_FIELD)
+            tuple = x;
+        for (uint32_t i = 0; f->kind == WF__PAIR_FIELD && i < wf__tuple_len(ir, x); ++i)
+            out[count++] = wf__tuple_at(ir, x)[i];
+    }
+    for (uint32_t i = 0; i < wf__tuple_len(ir, tuple); ++i)
+        out[count++] = wf__tuple_at(ir, tuple)[i];
+    return count;
+}
+
+uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_OPERANDS])
+{
+    const wf__op_info *op = &wf__op_table[n->op];
+    if (!wf__op_is_pure(n->op))
+        return op->refers ? operands_by_fields(ir, n, out) : 0;
+    out[0] = n->a, out[1] = n->b, out[2] = n->c;
+    return op->arity;
+}
+
 /* ---- names of functions ---- */
 const char *wf__function_name(unsigned op) { return wf__op_table[op].function; }
 

@@ -1,4 +1,5 @@
-/* ops.c - facts of operations and joins: names, arities, dtype classes, neutral elements. Meanings are in meaning.c. */
+/* ops.c - the table of operations: names, arities and dtype classes, and the operations that joins are. Meanings are in
+ * meaning.c. */
 #include "ir/ir.h"
 
 enum { COMM = WF__COMM, ASSOC = WF__ASSOC, EXPAND = WF__EXPAND, CPLX = WF__CPLX, EXPAND_FLT = WF__EXPAND_FLT };
@@ -51,35 +52,8 @@ unsigned wf__join_op(wf_join join)
     return (unsigned)join < WF__COUNT(ops) ? ops[join] : 0;
 }
 
-static uint64_t as_bits(unsigned dtype, double value)
-{
-    uint64_t bits = 0;
-    wf__eval_cast(dtype, WF_F64, &bits, &value, 1);
-    return bits;
-}
-
 bool wf__updates(unsigned join, unsigned dtype)
 {
     unsigned op = join <= WF_JOIN_XOR ? wf__join_op((wf_join)join) : 0;
     return wf__is_complex(dtype) ? join == WF_JOIN_ADD : op && wf__types_allow(wf__op_table[op].types, dtype);
-}
-
-uint64_t wf__join_neutral(wf_join join, unsigned dtype)
-{
-    unsigned bits = 8 * wf__size(dtype);
-    uint64_t all = dtype == WF_BOOL ? 1 : ~(uint64_t)0 >> (64 - bits), high = (uint64_t)1 << (bits - 1);
-    switch (join) {
-    case WF_JOIN_ADD:
-        return wf__is_float(dtype) ? as_bits(dtype, -0.0) : 0; /* -0 + x is x, also for x = -0 */
-    case WF_JOIN_MUL:
-        return wf__is_float(dtype) ? as_bits(dtype, 1) : 1;
-    case WF_JOIN_MIN:
-        return wf__is_float(dtype) ? as_bits(dtype, (double)__builtin_inff()) : wf__is_signed(dtype) ? high - 1 : all;
-    case WF_JOIN_MAX:
-        return wf__is_float(dtype) ? as_bits(dtype, -(double)__builtin_inff()) : wf__is_signed(dtype) ? high : 0;
-    case WF_JOIN_AND:
-        return all;
-    default:
-        return 0;
-    }
 }

@@ -1,6 +1,6 @@
 /* verify.c - checks every invariant that ir.h states. Debug builds run the checks between passes of planning; the
  * parser always runs them. */
-#include "ir/pass/pass.h"
+#include "ir/ir.h"
 
 typedef struct checker {
     const wf__ir *ir;

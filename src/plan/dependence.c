@@ -4,7 +4,6 @@
  * is never looked into. Points of an index space have no order, so what matters within a body is whether an access is at
  * the point's own element.
  */
-#include "ir/pass/pass.h"
 #include "plan/plan.h"
 #include <stdlib.h>
 

@@ -6,7 +6,6 @@
  * front of all bodies, and may be changed.
  */
 #include "record/record.h"
-#include "ir/pass/pass.h"
 
 typedef struct body { /* a function that some index reaches */
     const wf_function *function;

@@ -3,7 +3,6 @@
  * that depend on no reduced variable. Overwriting, storing or testing its partial value has no meaning. Variables with
  * a custom join may be combined with each other in any way. */
 #include "record/record.h"
-#include "ir/pass/pass.h"
 
 enum { WF__RED_NONE = 0 }; /* other values: reduction + 1 */
 enum { PLAIN = 1, CUSTOM = 2 };

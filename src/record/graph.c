@@ -1,6 +1,5 @@
 /* graph.c - recordings: their beginning and end, and their labels, constants, formals and parameters. */
 #include "record/record.h"
-#include "ir/pass/pass.h"
 #include <stdio.h>
 
 /* In debug mode, gives the label of an array's own elements to the array, too. */
@@ -163,8 +162,10 @@ static bool is_ranked(const wf_space *given) { return given->shape.rank >= 0 && 
 static void reset_recording(wf_context *ctx, const wf_space *given, bool indexed, wf__recording *rec)
 {
     int rank = is_ranked(given) ? given->shape.rank : 0;
-    uint32_t flags = ((wf_get_flags(ctx) | given->flags_on) & ~given->flags_off) & WF__IR_FLAGS;
-    flags ^= WF__KEEP_DEAD;
+    uint32_t chosen = (wf_get_flags(ctx) | given->flags_on) & ~given->flags_off;
+    uint32_t flags = chosen & WF__IR_FLAGS & ~(uint32_t)WF__KEEP_DEAD;
+    if (!(chosen & WF_FLAG_DEAD_CODE))
+        flags |= WF__KEEP_DEAD;
     if (wf__is_freezing(ctx))
         flags &= ~(uint32_t)WF_FLAG_TIERED;
     rec->options.kind = indexed ? WF__SPACE : given->reduce || given->elements ? WF__ELEMENTS : WF__ARRAYS;

@@ -4,7 +4,6 @@
  * (wf__culprit). This file knows the labels and names, and turns the operation into text.
  */
 #include "record/record.h"
-#include "ir/pass/pass.h"
 
 /* ---- arrays ---- */
 /* Returns the number of an array in messages: its position from 1, without scratch and the arrays of wf_watch. */

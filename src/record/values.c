@@ -2,7 +2,6 @@
  * the builder does the rest. Every public operation of ops.h is one call of `operation` or of its short form for the
  * usual case. */
 #include "record/record.h"
-#include "ir/pass/pass.h"
 #include <math.h>
 
 wf_val wf__value(wf_graph *g, wf__ref ref)

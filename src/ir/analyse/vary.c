@@ -5,7 +5,6 @@
  * VARYING. `level` says which loop it needs: a value of level k is computed once in each turn of loop k-1.
  */
 #include "ir/analyse/affine.h"
-#include "ir/pass/pass.h"
 
 typedef struct walk {
     const wf__ir *ir;

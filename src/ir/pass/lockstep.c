@@ -321,5 +321,5 @@ bool wf__pass_lockstep(wf__ir *ir)
         wf__ir_fail(&out, WF_ERR_MEMORY, "out of memory while rewriting a recording");
     wf__ir_free(ir);
     *ir = out;
-    return out.status == WF_OK && wf__pass_settle(ir);
+    return out.status == WF_OK && wf__pass_drop_unused(ir);
 }

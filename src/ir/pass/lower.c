@@ -236,7 +236,7 @@ static void next_turn(loops *w, wf__ref body, wf__ref end)
 {
     const wf__ir *in = w->in;
     uint32_t least = UINT32_MAX, most = 0;
-    bool meets = false;
+    bool aliased = false;
     memset(w->stored, 0, in->slot_n);
     for (wf__ref r = body; r < end; ++r) {
         const wf__node *n = &in->node[r];
@@ -246,7 +246,7 @@ static void next_turn(loops *w, wf__ref body, wf__ref end)
             continue;
         if (stores) {
             w->stored[n->a] = true;
-            meets = meets || in->slot[n->a].meets;
+            aliased = aliased || in->slot[n->a].meets;
         }
         if (!wf__op_is_update(n->op)) {
             least = epoch < least ? epoch : least;
@@ -254,7 +254,7 @@ static void next_turn(loops *w, wf__ref body, wf__ref end)
         }
     }
     for (uint32_t s = 0; s < in->slot_n && least <= most; ++s)
-        if (w->stored[s] || (meets && in->slot[s].meets))
+        if (w->stored[s] || (aliased && in->slot[s].meets))
             w->out->slot[s].later += most - least + 1;
 }
 
@@ -442,7 +442,8 @@ static bool has_invariant(const wf__ir *ir)
     return false;
 }
 
-static bool settle(wf__ir *ir, bool changed)
+/* Drops unused nodes, in place, until a sweep changes nothing. changed: the IR has changed since the last sweep. */
+static bool to_fixpoint(wf__ir *ir, bool changed)
 {
     bool ok = true;
     for (int turn = 0; ok && turn < MOST_SWEEPS && (changed || !all_live(ir) || has_invariant(ir)); ++turn) {
@@ -454,15 +455,16 @@ static bool settle(wf__ir *ir, bool changed)
     return ok;
 }
 
-bool wf__pass_settle(wf__ir *ir) { return settle(ir, false); }
+bool wf__pass_drop_unused(wf__ir *ir) { return to_fixpoint(ir, false); }
 
 bool wf__pass_lower(const wf__ir *in, wf__ir *out)
 {
     /* Drops the nodes that expansion left unused. A loop with fewer states may become one to write out. */
-    return sweep(in, out, lower_node) && settle(out, in->loops && out->n != in->n);
+    return sweep(in, out, lower_node) && to_fixpoint(out, in->loops && out->n != in->n);
 }
 
-bool wf__pass_is_lowered(const wf__ir *ir)
+/* True if lowering would only copy. */
+static bool is_lowered(const wf__ir *ir)
 {
     if (ir->flags & WF_FLAG_FAST_MATH || !(ir->flags & WF_FLAG_VALUE_NUMBERING) || ir->loops)
         return false;
@@ -475,4 +477,14 @@ bool wf__pass_is_lowered(const wf__ir *ir)
             return false;
     }
     return all_live(ir);
+}
+
+bool wf__pass_lower_in_place(wf__ir *ir)
+{
+    if (is_lowered(ir))
+        return true;
+    wf__ir before = *ir;
+    bool ok = wf__pass_lower(&before, ir);
+    wf__ir_free(&before);
+    return ok;
 }

@@ -1,5 +1,4 @@
 /* lower.c - the passes of src/ir over the body of a stage, and what the stage notes of the result. */
-#include "ir/pass/pass.h"
 #include "plan/kernel/accumulate.h"
 #include "plan/passes.h"
 
@@ -28,14 +27,8 @@ bool wf__pass_expand(wf__planning *p, uint32_t s)
     wf__stage *stage = &p->plan->stage[s];
     if (stage->scan.on)
         return true;
-    if (!wf__pass_is_lowered(&stage->lowered)) {
-        wf__ir laid = stage->lowered;
-        stage->lowered = (wf__ir){ 0 };
-        bool ok = wf__pass_lower(&laid, &stage->lowered);
-        wf__ir_free(&laid);
-        if (!ok)
-            return wf__plan_fail_in(p->plan, &stage->lowered);
-    }
+    if (!wf__pass_lower_in_place(&stage->lowered))
+        return wf__plan_fail_in(p->plan, &stage->lowered);
     if (stage->lowered.red_n > p->plan->most_reds)
         p->plan->most_reds = stage->lowered.red_n;
     return true;

@@ -2,7 +2,6 @@
  * what follows from extents. They become the extents of a slot that nothing is read from, so that code serves any shape.
  * Small integers stay constants, and those that make code better: in addresses, divisions and loops.
  */
-#include "ir/pass/pass.h"
 #include "plan/passes.h"
 
 enum { LARGE = 1 << 30 }; /* code for GPUs keeps extents in 32 bits up to this */

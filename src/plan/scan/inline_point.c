@@ -2,6 +2,7 @@
  * become accesses by index.
  */
 #include "plan/scan/inline_point.h"
+#include "ir/pass/pass.h"
 
 static bool is_access(const wf__node *n) { return n->op == WF__LOAD || n->op == WF__STORE; }
 
@@ -18,8 +19,7 @@ bool wf__may_inline(const wf__stage *stage, const wf_shape *space, uint32_t obje
     const wf__ir *ir = &stage->recorded;
     bool good = !stage->scan.on && !ir->red_n && !ir->loops && !stage->dropped && !stage->team.threads &&
                 !stage->partition.one_box_per_block && !(ir->flags & WF_FLAG_DEBUG) &&
-                stage->space.rank == space->rank &&
-                !memcmp(stage->space.dim, space->dim, (size_t)space->rank * sizeof *space->dim);
+                wf__same_shape(&stage->space, space);
     for (wf__ref r = 1; good && r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
         bool own = is_access(n) && !n->b && wf__owns_element(stage, n->a, bind);
@@ -52,19 +52,6 @@ static bool moves(const wf__inlined *g, const wf__node *n)
     return any;
 }
 
-/* Lowers the body once for all its points, so that fast math applies to the inlined stage alone, not to the kernel. */
-static bool lower(wf__plan *plan, wf__inlined *g)
-{
-    wf__ir lowered;
-    bool ok = wf__pass_lower(&g->ir, &lowered);
-    if (!ok)
-        wf__plan_fail(plan, lowered.status != WF_OK ? lowered.status : WF_ERR_MEMORY, "%s",
-                      lowered.error[0] ? lowered.error : "out of memory while planning");
-    wf__ir_free(&g->ir);
-    g->ir = lowered;
-    return ok;
-}
-
 bool wf__inline_stage(wf__plan *plan, wf__inlined *g, wf__stage *stage)
 {
     g->on = true;
@@ -73,8 +60,9 @@ bool wf__inline_stage(wf__plan *plan, wf__inlined *g, wf__stage *stage)
     g->view_n = stage->view_n;
     stage->recorded = (wf__ir){ 0 };
     stage->view = NULL;
-    if (!lower(plan, g))
-        return false;
+    /* Lowered once for all points, so that fast math applies to the inlined stage alone, not to the kernel. */
+    if (!wf__pass_lower_in_place(&g->ir))
+        return wf__plan_fail_in(plan, &g->ir);
     g->moves = wf__alloc0(g->ir.n * sizeof *g->moves);
     g->map = wf__alloc0(g->ir.n * sizeof *g->map);
     g->slot = wf__alloc0((g->ir.slot_n + 1) * sizeof *g->slot);

@@ -4,7 +4,6 @@
  */
 #ifndef WEFT_PLAN_WITHIN_H
 #define WEFT_PLAN_WITHIN_H
-#include "ir/pass/pass.h"
 #include "plan/plan.h"
 
 typedef struct wf__inlined { /* a stage that is inlined */

@@ -2,7 +2,6 @@
  * one after the other; else in temporaries that have all blocks' memory, in front of whose indices stands which block it
  * is.
  */
-#include "ir/pass/pass.h"
 #include "plan/space/scratch.h"
 
 enum { ALIGNED = 64 };

@@ -1,6 +1,5 @@
 /* debug_lockstep.c - see debug_lockstep.h. */
 #include "run/interp/debug_lockstep.h"
-#include "ir/pass/pass.h"
 
 #define MOST_BYTES ((size_t)4 << 30) /* of values */
 
