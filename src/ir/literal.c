@@ -24,7 +24,7 @@ wf__ref wf__of_literals(wf__ir *ir, unsigned op, unsigned arity, const wf__ref *
             !wf__broadcast(&bare, &ir->shape[ir->node[x[i]].shape], &bare))
             return 0;
     }
-    bool same = full.rank == bare.rank && !memcmp(full.dim, bare.dim, (size_t)full.rank * sizeof *full.dim);
+    bool same = wf__same_shape(&full, &bare);
     if (!found || !(same || (all && !ir->loops))) /* views are made outside of blocks */
         return 0;
     wf__ref r = arity == 1   ? wf__op1(ir, op, x[0])

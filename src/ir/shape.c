@@ -8,8 +8,7 @@ uint32_t wf__shape_id(wf__ir *ir, const wf_shape *shape)
     if (ir->status != WF_OK || shape->rank == 0)
         return 0;
     for (uint32_t i = 1; i < ir->shape_n; ++i)
-        if (ir->shape[i].rank == shape->rank &&
-            !memcmp(ir->shape[i].dim, shape->dim, (size_t)shape->rank * sizeof *shape->dim))
+        if (wf__same_shape(&ir->shape[i], shape))
             return i;
     if (!wf__grow(&ir->shape, &ir->shape_cap, ir->shape_n + 1, sizeof *ir->shape)) {
         wf__ir_fail(ir, WF_ERR_MEMORY, "out of memory for a recording of %u nodes", (unsigned)ir->n);

@@ -67,16 +67,14 @@ static wf_status find_space(host *h, wf_arrays in, wf_arrays out)
     h->space = from->n ? from->at[0]->shape : (wf_shape){ .rank = 1 };
     for (size_t i = 1; i < from->n; ++i) {
         const wf_shape *s = &from->at[i]->shape;
-        if (out.n ? s->rank != h->space.rank || memcmp(s->dim, h->space.dim, (size_t)s->rank * sizeof *s->dim)
-                  : !wf__broadcast(&h->space, s, &h->space))
+        if (out.n ? !wf__same_shape(s, &h->space) : !wf__broadcast(&h->space, s, &h->space))
             return misfit(h, out.n ? "output" : "input", (uint32_t)i, s,
                           out.n ? "but that of the outputs before it is" : "which does not broadcast with");
     }
     for (uint32_t i = 0; i < h->n; ++i) {
         const wf_shape *s = &h->op[i].array->shape;
         wf_shape both;
-        bool fits = wf__broadcast(&h->space, s, &both) && both.rank == h->space.rank &&
-                    !memcmp(both.dim, h->space.dim, (size_t)both.rank * sizeof *both.dim);
+        bool fits = wf__broadcast(&h->space, s, &both) && wf__same_shape(&both, &h->space);
         if (!fits)
             return misfit(h, "input", i, s, "which does not broadcast to that of the outputs,");
         int skip = h->space.rank - s->rank;

@@ -41,8 +41,7 @@ static wf_status check_inputs(const wf_frozen *f, wf_arrays inputs)
         if (!wf__array_usable(a, "wf_frozen_replay"))
             return wf_last_status(f->ctx);
         wf__array_wait(a); /* what it was to be made of may have been queued just now */
-        bool same = a->dtype == was->dtype && a->shape.rank == was->shape.rank &&
-                    !memcmp(a->shape.dim, was->shape.dim, (size_t)a->shape.rank * sizeof *a->shape.dim);
+        bool same = a->dtype == was->dtype && wf__same_shape(&a->shape, &was->shape);
         if (!same)
             return misfit(f, i, a);
         for (int d = 0; was->viewed && d < a->shape.rank; ++d)

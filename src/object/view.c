@@ -164,8 +164,7 @@ wf_array *wf_view_broadcast(wf_array *array, wf_shape shape)
     wf_shape both = { 0 };
     int64_t count;
     bool ranked = shape.rank >= 0 && shape.rank <= WF_MAX_RANK, counted = wf__shape_count(&shape, &count);
-    bool ok = counted && wf__broadcast(&array->shape, &shape, &both) && both.rank == shape.rank &&
-              !memcmp(both.dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim);
+    bool ok = counted && wf__broadcast(&array->shape, &shape, &both) && wf__same_shape(&both, &shape);
     if (!ok) {
         char from[256], to[256] = "that shape";
         wf_shape_text(&array->shape, from, sizeof from);

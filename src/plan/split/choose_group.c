@@ -15,7 +15,7 @@ const char *wf__split_called(const splitter *s, wf__ref r, char text[WF__CALLED]
     return text;
 }
 
-/* Notes what moved the bound of the root's group. */
+/* Notes the reason why the root's group comes after others: `what` and the name of node r. */
 static void note_cause(splitter *s, const char *what, wf__ref r)
 {
     char called[WF__CALLED];
@@ -130,7 +130,7 @@ uint32_t wf__split_bound(splitter *s)
             continue;
         const wf__node *m = &s->ir->node[r];
         bool elsewhere = r != s->root && wf__is_cut(s, r);
-        /* a state may be used in the same group */
+        /* The group that computes a state may use the state's value. Other results are in memory, for later groups. */
         uint32_t home = elsewhere ? s->home[r] + (m->op != WF__STATE || s->cone[r] & WF__VIEWED) : 0;
         if (home > bound) {
             bound = home;
@@ -154,8 +154,8 @@ uint32_t wf__split_effect_bound(splitter *s, wf__ref effect, uint32_t bound)
     for (uint32_t i = 0; i < s->touch_n; ++i) {
         const touch *t = &s->touch[i];
         wf__overlap o = wf__split_overlap(s, t->object, s->ir->slot[n->a].object, t->gather || wf__by_index(n));
-        bool together =
-            o == WF__SAME && !(s->in && t->store && !t->early); /* else the stage would do the two in the wrong order */
+        /* A stage runs the effects of a block before the stores at its end. */
+        bool together = o == WF__SAME && !(s->in && t->store && !t->early);
         uint32_t least = o == WF__APART ? 0 : together || commute(s, n, t) ? t->group : t->group + 1;
         if (least > bound) {
             bound = least;
@@ -173,8 +173,7 @@ static bool countable(splitter *s, const wf_shape *shape)
     if (wf__shape_count(shape, &points))
         return true;
     wf__ref r = 1;
-    while (r < s->last && (!s->live[r] || s->shape[r].rank != shape->rank ||
-                           memcmp(s->shape[r].dim, shape->dim, (size_t)shape->rank * sizeof *shape->dim)))
+    while (r < s->last && (!s->live[r] || !wf__same_shape(&s->shape[r], shape)))
         ++r;
     char text[160];
     wf_shape_text(shape, text, sizeof text);
@@ -190,8 +189,7 @@ uint32_t wf__split_choose(splitter *s, uint32_t bound, const wf_shape *shape, wf
     for (uint32_t g = bound; g < s->group_n; ++g) {
         const group *to = &s->group[g];
         bool fits = !to->scan.on && (!reduce || !to->reduce_n || to->axes == s->ir->node[reduce].c);
-        if (fits && to->shape.rank == shape->rank &&
-            !memcmp(to->shape.dim, shape->dim, (size_t)shape->rank * sizeof *shape->dim)) {
+        if (fits && wf__same_shape(&to->shape, shape)) {
             if (s->plan->why)
                 explain_group(s, g, shape, false);
             return g;
@@ -209,12 +207,11 @@ wf__overlap wf__split_access_overlap(const splitter *s, wf__ref effect, wf__ref 
     return wf__split_overlap(s, s->ir->slot[node[effect].a].object, s->ir->slot[node[load].a].object, gather);
 }
 
-/* As wf__reads_other_points for an index space, but without comparing indices. */
+/* As wf__reads_other_points for an index space, but indices are not compared. */
 bool wf__split_reads_old(splitter *s, wf__ref load)
 {
     bool before = s->block[load] != s->in, elsewhere = false;
-    wf__ref last =
-        wf__turns_end(s->ir, load); /* a store further down the loop comes before the load of the next turn */
+    wf__ref last = wf__turns_end(s->ir, load); /* a store further down the loop precedes the load of the next turn */
     if (last < load)
         last = load;
     for (wf__ref e = s->in; e <= s->last; ++e) {
@@ -268,7 +265,7 @@ uint32_t wf__split_save_old(splitter *s, uint32_t g)
         }
         s->redirect[r] = s->saved[r];
     }
-    /* whatever uses a redirected load is another value than in earlier roots: mark it for recording anew */
+    /* Nodes that use a redirected load have other values than for earlier roots. They are recorded anew. */
     wf__ref operand[WF__MAX_OPERANDS];
     for (wf__ref r = 1; r <= s->last; ++r) {
         if (s->cone[r] && s->redirect[r] != UINT32_MAX)

@@ -40,11 +40,6 @@ bool wf__split_find_leaves(splitter *s)
 
 static bool is_effect(const splitter *s, wf__ref r) { return s->live[r] && wf__op_is_effect(s->ir->node[r].op); }
 
-static bool same_shape(const wf_shape *a, const wf_shape *b)
-{
-    return a->rank == b->rank && !memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim);
-}
-
 static uint32_t object_of(const splitter *s, wf__ref r) { return s->ir->slot[s->ir->node[r].a].object; }
 
 static bool refuse(splitter *s, wf__ref effect, const char *why)
@@ -63,7 +58,7 @@ static bool stands_alone(splitter *s, const wf_shape *shape)
     for (wf__ref e = s->in; e <= s->last; ++e) {
         if (!is_effect(s, e))
             continue;
-        bool own = same_shape(&s->shape[e], shape);
+        bool own = wf__same_shape(&s->shape[e], shape);
         if (s->cone[e] && !own)
             return refuse(s, e,
                           "by an atomic operation whose result is used with another shape; broadcast its indices");
@@ -89,7 +84,7 @@ static void mark_part(splitter *s, const wf_shape *shape)
     ++s->era;
     memset(s->cone, 0, s->ir->n);
     for (wf__ref r = s->in; r <= s->last; ++r)
-        if ((s->leaves[r] || is_effect(s, r)) && same_shape(&s->shape[r], shape))
+        if ((s->leaves[r] || is_effect(s, r)) && wf__same_shape(&s->shape[r], shape))
             s->cone[r] = WF__DIRECT;
     wf__split_spread(s);
 }
@@ -109,7 +104,7 @@ static bool place_part(splitter *s, const wf_shape *shape)
         bool load = s->ir->node[r].op == WF__LOAD && s->redirect[r] == UINT32_MAX, effect = is_effect(s, r);
         if (!s->cone[r])
             continue;
-        if (s->block[r] == s->in && (effect || (s->leaves[r] && same_shape(&s->shape[r], shape))))
+        if (s->block[r] == s->in && (effect || (s->leaves[r] && wf__same_shape(&s->shape[r], shape))))
             s->home[r] = g;
         const touch t = { .group = g,
                           .node = r,

@@ -1,23 +1,23 @@
-/* dead_effects.c - effects of an array graph that nobody sees: a later assignment gives all of what they change another
- * value, and nothing reads it in between. (Two assignments of one stage are its own matter: wf__mark_effects.)
+/* dead_effects.c - drops dead effects of an array graph: effects on elements that a later assignment replaces, with
+ * no read in between. (wf__mark_effects does this for the stores of one stage.)
  *
- * Backwards, with the arrays that will be assigned as a whole before anything reads them. Who hides nothing but reads
- * for what is hidden goes along, so that is repeated until nothing is found. Not in debug mode, which looks at what
- * effects do.
+ * The pass walks backwards. It keeps a list of the arrays that later nodes assign as a whole before they read them.
+ * A dropped effect may have been the only user of a read that kept another effect alive, so the walk is repeated
+ * until it drops nothing. Debug mode observes effects, and keeps all of them.
  */
 #include "plan/split/split.h"
 
 typedef struct seen {
     splitter *s;
-    uint8_t *used;    /* nodes whose values are */
-    uint32_t *covers; /* objects of assignments to come that nothing reads before */
+    uint8_t *used;    /* [nodes] 1 = some live node uses the value */
+    uint32_t *covers; /* objects that later nodes assign as a whole before they read them */
     uint32_t covers_n;
     uint32_t found;
 } seen;
 
 static uint32_t object_of(const seen *w, wf__ref r) { return w->s->ir->slot[w->s->ir->node[r].a].object; }
 
-/* True if elements fill one range of memory, in any order of axes. */
+/* True if the elements fill one range of memory, in any order of axes. */
 static bool is_dense(const wf__bind *b)
 {
     int64_t step = 1;
@@ -90,7 +90,7 @@ static void visit(seen *w, wf__ref r, bool in_block)
     mark_used(w, r);
 }
 
-/* Turns of a loop: what is read anywhere in it may be read after any of its effects. */
+/* Visits the nodes of a block. A read anywhere in a loop may follow any effect of the loop, in the next turn. */
 static void visit_block(seen *w, wf__ref begin, wf__ref end)
 {
     const wf__node *node = w->s->ir->node;
@@ -120,7 +120,7 @@ bool wf__split_hide(splitter *s)
     if (effects < 2 || s->ir->flags & (WF__KEEP_DEAD | WF_FLAG_DEBUG))
         return true;
     seen w = { .s = s, .used = wf__alloc(n), .covers = wf__alloc(effects * sizeof *w.covers) };
-    uint8_t *shown = wf__alloc(n); /* effects that are left */
+    uint8_t *shown = wf__alloc(n); /* [nodes] 1 = an effect that is left */
     bool ok = w.used && w.covers && shown;
     do {
         if (!ok)

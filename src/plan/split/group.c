@@ -1,4 +1,4 @@
-/* group.c - stages of an array graph in the making: their slots, and what roots need recorded into them. */
+/* group.c - groups, which become stages of an array graph: their slots, and recording the nodes that roots need. */
 #include "plan/split/split.h"
 
 group *wf__group_add(splitter *s, uint32_t at, const wf_shape *shape)
@@ -11,7 +11,8 @@ group *wf__group_add(splitter *s, uint32_t at, const wf_shape *shape)
     group *g = &s->group[at];
     *g = (group){ .shape = *shape };
     ++s->group_n;
-    /* Equal places that views lead to must be found to be equal: without numbering there would be ever more of them. */
+    /* Views lead to equal places in several ways. Value numbering finds that the places are equal, and so bounds
+     * their number. */
     wf__ir_init(&g->ir, shape->rank, s->ir->flags | (s->views ? WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING : 0));
     if (s->group_n == 1)
         wf__ir_reserve(&g->ir, s->ir->n);
@@ -49,7 +50,7 @@ bool wf__split_slot(splitter *s, group *g, uint32_t object, bool indexed, unsign
     return g->ir.status == WF_OK || wf__plan_no_memory(s->plan);
 }
 
-/* An element of a whole object at a frame. */
+/* Records a load of an element of a whole object at a frame. */
 bool wf__group_element(splitter *s, group *g, uint32_t object, unsigned dtype, const wf_shape *shape, uint32_t frame,
                        wf__ref *out)
 {
@@ -98,7 +99,7 @@ static bool record_node(splitter *s, group *g, wf__ref r, uint32_t frame, const 
     const wf__node *n = &s->ir->node[r];
     uint32_t at;
     bool cut = wf__is_cut(s, r);
-    if (wf__op_is_effect(n->op) && !cut) { /* in a block */
+    if (wf__op_is_effect(n->op) && !cut) { /* an effect in a block */
         pending p = { 0 };
         if (!wf__split_effect(s, g, r, &p))
             return false;
@@ -127,7 +128,7 @@ static bool record_node(splitter *s, group *g, wf__ref r, uint32_t frame, const 
     case WF__NOP:
     case WF__CONST:
     case WF__PARAM:
-    case WF__STORE: /* effects outside of blocks are roots (wf__group_update) */
+    case WF__STORE: /* outside of blocks, effects are roots (wf__group_update) */
     case WF__ACCUM:
     case WF__ATOMIC:
     case WF__CAS:
@@ -136,7 +137,7 @@ static bool record_node(splitter *s, group *g, wf__ref r, uint32_t frame, const 
     case WF__STATE:
     case WF__NEXT:
     case WF__END:
-    case WF__SCAN: /* has a result */
+    case WF__SCAN: /* handled above: it has a result */
     case WF__CAST:
     case WF__CHECK:
     case WF__BITCAST:
@@ -195,7 +196,7 @@ bool wf__split_effect(splitter *s, group *g, wf__ref r, pending *out)
     return g->ir.status == WF_OK || wf__plan_no_memory(s->plan);
 }
 
-/* An effect by index, at the end of the group. */
+/* Adds an effect by index to the end of the group. */
 bool wf__group_update(splitter *s, group *g, wf__ref root)
 {
     const wf__node *n = &s->ir->node[root];
@@ -230,7 +231,7 @@ void wf__group_free(group *g)
 wf__ref wf__split_append(wf__ir *ir, const pending *p)
 {
     const wf__node *n = &p->node;
-    const wf__ref *pair = wf__tuple_at(ir, n->c); /* CAS */
+    const wf__ref *pair = wf__tuple_at(ir, n->c); /* used for CAS only */
     wf__ref old = 0;
     if (n->op == WF__STORE)
         wf__store(ir, n->a, n->b, n->c, n->d);

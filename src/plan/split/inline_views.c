@@ -1,10 +1,12 @@
-/* inline_views.c - values at other places than the point's own. A view of a value needs no memory: the nodes of the value
- * are recorded again with other indices, so that slices, permutations, reshapes and gathers of pure values cost no
- * temporary. Indices that are affine in the point's own, or become affine in contiguous memory, make element slots with
- * strides of their own (wf__slot_view), as fast as views of arrays. Other indices make loads by index.
+/* inline_views.c - computes values at other places than the point's own.
  *
- * A value that views would compute too often goes to a temporary, and the views are of this temporary. Examples are tiles,
- * repetitions, and many shifted copies of an expensive value.
+ * A view of a value needs no memory: the nodes of the value are recorded again with other indices, so that slices,
+ * permutations, reshapes and gathers of pure values cost no temporary. Indices that are affine in the point's own,
+ * or become affine in contiguous memory, make element slots with strides of their own (wf__slot_view), as fast as
+ * views of arrays. Other indices make loads by index.
+ *
+ * A value that views would compute too often goes to a temporary, and the views are of this temporary. Examples are
+ * tiles, repetitions, and many shifted copies of an expensive value.
  */
 #include "ir/cost.h"
 #include "plan/split/places.h"
@@ -20,8 +22,9 @@ static double points_of(const wf_shape *shape)
     return n;
 }
 
-/* Views want points of their own; all others together each point once. (Without the latter, a chain of steps from a
- * value and a gather of it would double with each step.) */
+/* Sets seen[] to the number of points at which each value is needed: once each point of the value for all users that
+ * are no views, and the points of each view. (If users that are no views counted one by one, the number would double
+ * with each step of a chain that uses a value and a gather of it.) */
 static void count_wanted(const splitter *s, double *seen)
 {
     const wf__ir *ir = s->ir;
@@ -36,10 +39,10 @@ static void count_wanted(const splitter *s, double *seen)
             seen[ir->node[r].a] += points_of(&s->shape[r]);
 }
 
-/* The places at which a value is wanted, relative to the point: as many as `n` (0: none). The same id: the same ones;
- * OWN: the point's own alone. */
+/* The places, relative to the point, at which a value is needed. */
 typedef struct wanted {
-    uint32_t id, n;
+    uint32_t id; /* equal ids = the same places; OWN = the point's own alone */
+    uint32_t n;  /* number of places; 0 = none */
 } wanted;
 enum { OWN = 1 };
 
@@ -59,8 +62,8 @@ static bool is_viewable(const splitter *s, wf__ref r)
     return wf__op_is_pure(n->op) || n->op == WF__VIEW || (n->op == WF__LOAD && n->b);
 }
 
-/* Each gather of what is also used without it doubles the places at which all is wanted that both are made of, however
- * cheap it is: before these are too many to be recorded, it is stored. */
+/* Marks values as stored that would be recorded at too many places. If a value and a gather of it are both used, all
+ * its operands are needed at twice as many places, however cheap they are. */
 static void bound_places(splitter *s)
 {
     const wf__ir *ir = s->ir;
@@ -86,7 +89,8 @@ static void bound_places(splitter *s)
     wf__free(at);
 }
 
-/* Costs are those of trees: too much for what is used twice, but then it is not cheap either. */
+/* The cost of a value is the sum over its tree of operands. A node that is used twice counts twice. That is too
+ * much, but such a value is not cheap either. */
 void wf__choose_stored(splitter *s)
 {
     const wf__ir *ir = s->ir;
@@ -95,13 +99,13 @@ void wf__choose_stored(splitter *s)
         any = s->live[r] && ir->node[r].op == WF__VIEW;
     s->views = any;
     uint32_t *cost = any ? wf__alloc0(ir->n * sizeof *cost) : NULL;
-    double *seen = any ? wf__alloc0(ir->n * sizeof *seen) : NULL; /* points that are wanted, at other places or there */
+    double *seen = any ? wf__alloc0(ir->n * sizeof *seen) : NULL; /* [nodes] points at which the value is needed */
     if (cost && seen)
         count_wanted(s, seen);
     for (wf__ref r = 1; cost && seen && r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
         wf__ref operand[WF__MAX_OPERANDS];
-        bool nothing = wf__has_result(s, r) || n->op == WF__STATE; /* seen from behind its block */
+        bool nothing = wf__has_result(s, r) || n->op == WF__STATE; /* a STATE counts as its value after the block */
         uint32_t count = nothing ? 0 : wf__operands(ir, n, operand);
         cost[r] = nothing ? 0 : wf__cost_of(n)->recompute;
         for (uint32_t i = 0; i < count; ++i)
@@ -229,8 +233,8 @@ static bool operand_frame(splitter *s, group *g, wf__ref r, uint32_t frame, wf__
 }
 
 /* ---- views ---- */
-/* The frame at which a view wants its source; operands, in map[], are recorded. Of a GATHER with a value outside,
- * *inside is where that is not wanted (0: everywhere). */
+/* Sets *out to the frame at which a view needs its source. map[] has the view's recorded operands. For a GATHER with
+ * a value for indices out of range, sets *inside to the condition that the indices are in range (0 = always). */
 static bool source_frame(splitter *s, group *g, wf__ref r, uint32_t frame, const wf__ref *map, uint32_t *out,
                          wf__ref *inside)
 {
@@ -254,8 +258,8 @@ static bool source_frame(splitter *s, group *g, wf__ref r, uint32_t frame, const
     return *out != 0;
 }
 
-/* A view without elements, which may be a reshape that no index could be found for: what stands for it is never
- * computed. */
+/* True for a view without elements. The node recorded for such a view is never computed. A reshape of nothing may
+ * have no indices. */
 static bool stands_for_nothing(const splitter *s, wf__ref view) { return !wf__has_points(&s->shape[view]); }
 
 static wf__ref nothing_of(wf__ir *ir, unsigned dtype)
@@ -308,7 +312,8 @@ static bool want(splitter *s, group *g, work *w, wf__ref node, uint32_t frame, b
     return true;
 }
 
-/* Adds operands that are not recorded yet to the list. *ready: there are none, and s->at is set to all operands. */
+/* Adds the operands of a task that are not recorded yet to the list. If there are none, sets *ready, and s->at[] to
+ * the operands. */
 static bool prepare(splitter *s, group *g, work *w, task t, bool *ready)
 {
     const wf__node *n = &s->ir->node[t.node];
@@ -373,7 +378,8 @@ bool wf__record_at(splitter *s, group *g, wf__ref r, uint32_t frame, wf__ref *ou
 }
 
 /* ---- elements ---- */
-/* Strides of memory whose strides are known now; results of reductions lie as their stage's loops want. */
+/* Sets the strides of an object. Returns false if they are not known yet: the loops of a reduction's stage decide
+ * how its results lie in memory. */
 static bool strides_of(const splitter *s, uint32_t object, const wf_shape *shape, int64_t *stride)
 {
     if (object < s->plan->objects) {
@@ -388,7 +394,7 @@ static bool strides_of(const splitter *s, uint32_t object, const wf_shape *shape
     return true;
 }
 
-/* Indices of axes that are one in memory become one index, along the innermost. */
+/* Merges the indices of axes that are contiguous in memory into one index, along the innermost of these axes. */
 static void merge_places(splitter *s, group *g, uint32_t object, const wf_shape *shape, wf__place *at)
 {
     int64_t stride[WF_MAX_RANK];
@@ -414,20 +420,20 @@ static void merge_places(splitter *s, group *g, uint32_t object, const wf_shape 
 
 static bool view_of(splitter *s, group *g, const wf__place *at, const wf_shape *shape, wf__slot_view *v)
 {
-    bool ok = !(s->ir->flags & WF_FLAG_DEBUG); /* which looks at indices */
+    bool ok = !(s->ir->flags & WF_FLAG_DEBUG); /* debug mode checks indices */
     for (int k = 0; ok && k < shape->rank; ++k) {
         wf__affine a;
         ok = wf__index_affine(g, at[k].index, &a);
         v->start[k] = a.start;
         memcpy(v->step[k], a.step, sizeof a.step);
-        for (int d = 0; d < WF_MAX_RANK; ++d) /* a step that is never taken */
+        for (int d = 0; d < WF_MAX_RANK; ++d) /* axes of one point take no step */
             if (d >= g->shape.rank || g->shape.dim[d] <= 1)
                 v->step[k][d] = 0;
     }
     return ok;
 }
 
-/* The slot of such elements of an object; every other one of the group is another. */
+/* Sets v->slot to the group's slot for these elements of an object. Different elements have different slots. */
 static bool view_slot(splitter *s, group *g, uint32_t object, unsigned dtype, int rank, wf__slot_view *v)
 {
     for (uint32_t i = 0; i < g->view_n; ++i) {
@@ -443,7 +449,7 @@ static bool view_slot(splitter *s, group *g, uint32_t object, unsigned dtype, in
     return true;
 }
 
-/* True if the view names the points' own places. */
+/* True if the elements are those at the points' own places. */
 static bool at_home(const group *g, const wf_shape *shape, const wf__slot_view *v)
 {
     int skip = g->shape.rank - shape->rank;

@@ -1,7 +1,6 @@
-/* places.c - from the places of a view's elements to places of the viewed value, by integer arithmetic on indices. Indices
- * that are affine in the point's own stay affine wherever possible. Axes that are one line of memory are remembered as
- * one (wf__place.line).
- */
+/* places.c - converts places in a view to places in the viewed value, by integer arithmetic on indices. Indices that
+ * are affine in the point's own stay affine wherever possible. A place remembers which of its axes are parts of one
+ * line (wf__place.line). */
 #include "plan/split/places.h"
 
 /* ---- integer arithmetic on indices ---- */
@@ -45,7 +44,8 @@ static wf__ref record_affine(group *g, const wf__affine *x)
     return r;
 }
 
-/* x as a multiple of `unit` and a rest from 0 to unit - 1, each affine. */
+/* Divides an affine x into a multiple of `unit` and a rest, both affine. Returns false if the rest is not always
+ * from 0 to unit - 1. */
 static bool parted(const group *g, const wf__affine *x, int64_t unit, wf__affine *high, wf__affine *low)
 {
     *high = *low = (wf__affine){ 0 };
@@ -60,9 +60,13 @@ static bool parted(const group *g, const wf__affine *x, int64_t unit, wf__affine
     return range_of(g, low, &least, &most) && least >= 0 && most < unit;
 }
 
-/* The quotient of small x by m as a product, shifted: faster than vectors divide, and open_extents.c makes it code for any m.
- * Below LIMIT, with `high` 2^b and LIMIT, 2^b the next power from m on: the factor is above high / m by at most the
- * high-th part of LIMIT, which no x makes a whole. Powers of two are quick as they are. */
+/* Records the quotient of x by m as a product and a shift, if 0 <= x < LIMIT. Vectors multiply faster than they
+ * divide, and open_extents.c makes the factor a number of the launch, so that code serves any m.
+ *
+ * With 2^bits >= m, the factor exceeds 2^(BITS + bits) / m by at most 1. The product therefore exceeds its exact
+ * value by at most x < 2^BITS, and the quotient by less than 2^-bits <= 1 / m, which is too little to reach the next
+ * integer. Returns false for powers of two, whose division is fast.
+ */
 static bool divide_by_product(group *g, wf__ref x, const wf__affine *a, int64_t m, wf__ref *quotient)
 {
     enum { BITS = 28, LIMIT = 1 << BITS };
@@ -77,7 +81,7 @@ static bool divide_by_product(group *g, wf__ref x, const wf__affine *a, int64_t 
     return true;
 }
 
-/* quotient and remainder of x >= 0 by m >= 1 */
+/* Records quotient and remainder of x >= 0 by m >= 1. */
 static void divide(group *g, wf__ref x, int64_t m, wf__ref *quotient, wf__ref *remainder)
 {
     wf__affine a, high, low;
@@ -92,7 +96,7 @@ static void divide(group *g, wf__ref x, int64_t m, wf__ref *quotient, wf__ref *r
         *remainder = record_affine(g, &low);
         return;
     }
-    for (int d = 0; is_affine && d < g->shape.rank; ++d) { /* a unit of both makes it a smaller division */
+    for (int d = 0; is_affine && d < g->shape.rank; ++d) { /* a common divisor makes the division smaller */
         int64_t unit = a.step[d] < 0 ? -a.step[d] : a.step[d];
         if (unit < 2 || m % unit || !parted(g, &a, unit, &high, &low))
             continue;
@@ -122,11 +126,11 @@ bool wf__place_absorb(group *g, const wf__place *outer, wf__place *inner)
     return true;
 }
 
-/* Axes first .. last, of these extents, counted as one in C order. */
+/* Returns the index into axes first .. last as one line, in C order. */
 static wf__ref line_of(group *g, const wf__place *at, const wf_shape *shape, int first, int last)
 {
     wf__ref line = 0;
-    int64_t weight = 1, inner = 1; /* of the run, and of what comes before it */
+    int64_t weight = 1, inner = 1; /* elements of the line per step of `run`, and per step of axis k */
     wf__place run = { 0 };
     for (int k = last; k >= first; --k) {
         if (shape->dim[k] == 1)
@@ -144,7 +148,7 @@ static wf__ref line_of(group *g, const wf__place *at, const wf_shape *shape, int
     return line ? line : whole(g, 0);
 }
 
-/* Indices of one axis made those of axes first .. last. */
+/* Sets the indices of axes first .. last to those of element `line` of these axes in C order. */
 static void spread_line(group *g, wf__ref line, wf__place *at, const wf_shape *shape, int first, int last)
 {
     int64_t div = 1;
@@ -174,7 +178,7 @@ static void spread_line(group *g, wf__ref line, wf__place *at, const wf_shape *s
 
 static void reshape(group *g, const wf__place *here, const wf_shape *from, wf__place *at, const wf_shape *to)
 {
-    int i = 0, o = 0; /* groups of axes with equally many elements are reshaped on their own */
+    int i = 0, o = 0; /* groups of axes with equally many elements are reshaped separately */
     while (i < from->rank && o < to->rank) {
         int i1 = i + 1, o1 = o + 1;
         int64_t in = from->dim[i], out = to->dim[o];
@@ -234,7 +238,7 @@ void wf__through_view(const splitter *s, group *g, wf__ref r, wf__place *at)
                 divide(g, here[k].index, in->dim[k], &rest, &at[k].index);
             }
         break;
-    default: /* REPEAT */
+    default: /* WF__VIEW_REPEAT */
         if (p[1] > 1) {
             wf__place *axis = &at[p[0]];
             divide(g, here[p[0]].index, p[1], &axis->index, &rest);

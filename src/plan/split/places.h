@@ -1,4 +1,4 @@
-/* places.h - from the places of a view's elements to places of the viewed value (places.c). */
+/* places.h - conversion of places in a view to places in the viewed value (places.c). */
 #ifndef WEFT_PLAN_PLACES_H
 #define WEFT_PLAN_PLACES_H
 #include "ir/analyse/affine.h"

@@ -103,7 +103,7 @@ static bool finish_all(splitter *s, const group *g, wf__stage *stage)
         bool own = red->join == WF_JOIN_CUSTOM || wf__has_points(&g->shape);
         stage->reduce.initial[k] = own ? wf__red_start(red) : result_of_nothing((wf_join)red->join, red->dtype);
     }
-    wf__stage *post = wf__plan_add_stage(s->plan, s->plan->stage_n); /* which may move the other ones */
+    wf__stage *post = wf__plan_add_stage(s->plan, s->plan->stage_n); /* adding may move the other stages */
     if (!post)
         return false;
     body = &s->plan->stage[s->plan->stage_n - 2].recorded;

@@ -33,7 +33,7 @@ static bool stays(const splitter *s, wf__ref scan, wf__ref store)
     return true;
 }
 
-/* True if what the scan needs is apart from the array, or in the same places. */
+/* True if the scan's operands do not overlap the store's array, or are its elements at the same places. */
 static bool unread(const splitter *s, wf__ref scan, wf__ref store)
 {
     uint32_t object = s->ir->slot[s->ir->node[store].a].object;
@@ -61,7 +61,7 @@ static wf__ref find_store(const splitter *s, wf__ref scan)
     return 0;
 }
 
-/* Group `at` becomes the one that scans object `from`. */
+/* Makes group `at` the one that scans object `from`. */
 static void set_scan(splitter *s, wf__ref root, uint32_t at, uint32_t from, bool computed)
 {
     const wf__node *n = &s->ir->node[root];
@@ -77,7 +77,7 @@ static void set_scan(splitter *s, wf__ref root, uint32_t at, uint32_t from, bool
                                     .to = s->result[root] };
 }
 
-/* A group that scans object `from`, before group `at`. */
+/* Adds a group before group `at`, which scans object `from`. */
 static bool add_scan(splitter *s, wf__ref root, uint32_t at, uint32_t from)
 {
     if (!wf__group_add(s, at, &s->shape[root]))
@@ -86,7 +86,8 @@ static bool add_scan(splitter *s, wf__ref root, uint32_t at, uint32_t from)
     return true;
 }
 
-/* Its result: a temp or, of the assignment `store`, the array. Sets *g to the first group that may come. */
+/* Sets the object of the result: the array of the assignment `store`, or a new temporary if there is none. Raises *g
+ * to the first group that may write it. */
 static bool find_place(splitter *s, wf__ref root, wf__ref store, uint32_t *g)
 {
     if (store) {
@@ -104,8 +105,8 @@ static bool touch_array(splitter *s, wf__ref root, wf__ref store, uint32_t g)
     return !store || wf__split_touch(s, &t);
 }
 
-/* The group that computes what is scanned. On the processor a scan has one of its own, which it follows part by
- * part: to compute operands of several scans together would be to store them. */
+/* Returns the group that computes the scanned elements. On the processor, each scan has a group of its own for them,
+ * and runs part by part with it. A common group of several scans would have to store the elements. */
 static uint32_t choose_feed(splitter *s, uint32_t bound, const wf_shape *shape)
 {
     for (;;) {
@@ -126,10 +127,11 @@ static uint32_t choose_feed(splitter *s, uint32_t bound, const wf_shape *shape)
  * bits. */
 enum {
     BYTE = WF__GPU_OPERATIONS_OF_BYTE,
-    SECTOR = 32 * BYTE /* the least that one read takes from memory */
+    SECTOR = 32 * BYTE /* cost of the fewest bytes that memory transfers */
 };
 
-/* Elements of memory from one point to the next one along the innermost axis, where neighbouring threads are. */
+/* Returns how many elements apart in memory neighbouring threads read: points that are neighbours along the
+ * innermost axis. */
 static int64_t step_of(const group *g, uint32_t slot, const wf__bind *b)
 {
     int inner = g->shape.rank - 1, k;
@@ -146,7 +148,7 @@ static int64_t step_of(const group *g, uint32_t slot, const wf__bind *b)
     return k >= 0 && b->dim[k] != 1 ? b->stride[k] : 0;
 }
 
-/* Cost of reading one element. */
+/* Returns the cost of reading one element. */
 static int64_t cost_of_load(const splitter *s, const group *g, const wf__node *load)
 {
     const wf__slot *slot = &g->ir.slot[load->a];
@@ -165,8 +167,8 @@ static int64_t cost_of_load(const splitter *s, const group *g, const wf__node *l
     return step >= SECTOR / size ? SECTOR : step * size;
 }
 
-/* Cost of computing an element of the value in group g once more. Of each array the dearest read counts, as the others
- * find the line in the cache. INT64_MAX = not allowed. */
+/* Returns the cost of computing an element of the value in group g once more. Only the dearest read of each array
+ * counts, because the others find the line in the cache. INT64_MAX = too large for the kernels of a scan. */
 static int64_t cost_of_value(const splitter *s, const group *g, wf__ref value)
 {
     const wf__ir *ir = &g->ir;
@@ -185,7 +187,7 @@ static int64_t cost_of_value(const splitter *s, const group *g, wf__ref value)
         cost += wf__cost_recompute_on_gpu(n);
         if (n->op != WF__LOAD)
             continue;
-        uint32_t first = 0; /* of the array's slots */
+        uint32_t first = 0; /* first slot of the same array */
         while (ir->slot[first].object != ir->slot[n->a].object)
             ++first;
         int64_t read = cost_of_load(s, g, n);
@@ -196,7 +198,7 @@ static int64_t cost_of_value(const splitter *s, const group *g, wf__ref value)
     return ops > WF__SCAN_MOST_OPS ? INT64_MAX : cost;
 }
 
-/* True if something else computes the value, and so can store it as well. */
+/* True if another node uses the value, so that its stage can store it as well. */
 static bool is_shared(const splitter *s, wf__ref scan, wf__ref value)
 {
     wf__ref used[WF__MAX_OPERANDS];
@@ -281,8 +283,8 @@ static bool scan_value(splitter *s, wf__ref root, wf__ref store, uint32_t bound)
            touch_array(s, root, store, g + 1);
 }
 
-/* Arrays are scanned where they are; other values, where they are not computed on the way, go to what then becomes the
- * result. */
+/* An array is scanned where it is. Another value is computed within the scan's kernels, or is first stored in the
+ * memory of the result. */
 bool wf__split_scan(splitter *s, wf__ref root, uint32_t bound)
 {
     const wf__node *value = &s->ir->node[s->ir->node[root].a];
@@ -296,7 +298,7 @@ bool wf__split_scan(splitter *s, wf__ref root, uint32_t bound)
                            : ": no assignment of it to a whole array in C order may take place at once");
     if (value->op != WF__LOAD || value->b)
         return scan_value(s, root, store, bound);
-    s->cone[s->ir->node[root].a] |= WF__VIEWED; /* in an order of its own */
+    s->cone[s->ir->node[root].a] |= WF__VIEWED; /* a scan reads its elements in another order */
     memset(s->redirect, 0xff, s->ir->n * sizeof *s->redirect);
     if (wf__split_save_old(s, s->group_n) == UINT32_MAX)
         return false;

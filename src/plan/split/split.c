@@ -25,7 +25,7 @@ static bool writes(const wf__node *root) { return wf__op_is_store(root->op); }
 static bool meet(splitter *s, wf__ref r, const wf_shape *with)
 {
     wf_shape *own = &s->shape[r];
-    bool same = own->rank == with->rank && !memcmp(own->dim, with->dim, (size_t)own->rank * sizeof *own->dim);
+    bool same = wf__same_shape(own, with);
     if (same || wf__broadcast(own, with, own))
         return true;
     char a[160], b[160];
@@ -41,12 +41,11 @@ static bool widen(splitter *s, wf__ref state, wf__ref by, bool *wider)
 {
     const wf_shape before = s->shape[state], *now = &s->shape[state];
     bool ok = meet(s, state, &s->shape[by]);
-    *wider =
-        *wider || before.rank != now->rank || memcmp(before.dim, now->dim, (size_t)before.rank * sizeof *before.dim);
+    *wider = *wider || !wf__same_shape(&before, now);
     return ok;
 }
 
-/* Widens the states of a block, as loop.c does: what the block does not change may have any shape. */
+/* Widens the states of a block, as loop.c does. A state that the block does not change may have any shape. */
 static bool infer_states(splitter *s, wf__ref end, bool *wider)
 {
     const wf__ir *ir = s->ir;
@@ -91,7 +90,8 @@ static bool infer_node(splitter *s, wf__ref r, bool *wider)
         s->shape[r] = wf__bind_shape(&s->bind[s->ir->slot[n->a].object]);
     else if (n->op == WF__IOTA)
         s->shape[r] = s->ir->shape[n->shape];
-    for (uint32_t i = n->op == WF__VIEW; i < count; ++i) /* a view's first operand is the value */
+    /* The first operand of a view is the value, which may have another shape. */
+    for (uint32_t i = n->op == WF__VIEW; i < count; ++i)
         if (!meet(s, r, &s->shape[operand[i]]))
             return false;
     if (n->op == WF__VIEW && !infer_view(s, r))
@@ -100,8 +100,7 @@ static bool infer_node(splitter *s, wf__ref r, bool *wider)
         s->shape[r] = wf__kept_shape(&s->shape[r], n->c);
     if (n->op == WF__STORE && !n->b) {
         wf_shape target = wf__bind_shape(&s->bind[s->ir->slot[n->a].object]), both;
-        if (!wf__broadcast(&s->shape[r], &target, &both) || both.rank != target.rank ||
-            memcmp(both.dim, target.dim, (size_t)both.rank * sizeof *both.dim)) {
+        if (!wf__broadcast(&s->shape[r], &target, &both) || !wf__same_shape(&both, &target)) {
             char to[WF__CALLED], have[160];
             wf_shape_text(&s->shape[r], have, sizeof have);
             return wf__plan_fail_at(s->plan, WF_SECTION_CALL, s->ir, r, WF_ERR_SHAPE,
@@ -153,7 +152,7 @@ static bool place_store(splitter *s, wf__ref root, uint32_t g)
     if (!overlaps_itself(s, root))
         return wf__split_store(s, &s->group[g], slot->object, n, slot->rank, s->group[g].map[n->c]) &&
                wf__split_note_loads(s, g) && wf__split_add_touch(s, slot->object, g, root, true, false);
-    /* through a temporary: the whole value first, then the array */
+    /* The whole value goes to a temporary first, and then to the array. */
     char called[WF__CALLED];
     wf__plan_because(s->plan, "split", "%s goes through a temporary, because it reads this memory at other elements",
                      wf__split_called(s, root, called));
@@ -290,7 +289,7 @@ bool wf__pass_split(wf__planning *p)
             ok = place(s, r);
     }
     if (ok && s->group_n)
-        s->group[0].ir.hidden += s->hidden; /* counted with the first kernel */
+        s->group[0].ir.hidden += s->hidden; /* the first kernel's statistics have them */
     for (uint32_t g = 0; ok && g < s->group_n; ++g)
         ok = finish(s, &s->group[g]);
     return ok;

@@ -1,6 +1,7 @@
-/* split.h - what the files that cut an array graph into stages share: split.c (roots and shapes), choose_group.c (the
- * group of a root), group.c (recording into a group), control.c (conditions and loops), scan.c, reduce.c, dead_effects.c
- * (effects that later ones overwrite), inline_views.c and places.c (elements at other places). */
+/* split.h - declarations that the files share which cut an array graph into stages: split.c (roots and shapes),
+ * choose_group.c (the group of a root), group.c (recording into a group), control.c (conditions and loops), scan.c,
+ * reduce.c, dead_effects.c (effects that later ones overwrite), inline_views.c and places.c (elements at other
+ * places). */
 #ifndef WEFT_PLAN_SPLIT_H
 #define WEFT_PLAN_SPLIT_H
 #include "ir/pass/pass.h"
@@ -90,7 +91,7 @@ typedef struct splitter {
     wf__ref *block;     /* [nodes] the outermost LOOP around the node, its END included; 0 = none */
     uint8_t *leaves;    /* STATE: 1 = its last value is used after the outermost block */
     wf__ref root;       /* the root being placed; 0 = a part of a block */
-    wf__ref last;       /* the end of what is being placed */
+    wf__ref last;       /* the last node of the root or block that is being placed */
     wf__ref in;         /* the block whose part is being placed */
     group *group;
     uint32_t group_n, group_cap;
@@ -123,7 +124,8 @@ wf__overlap wf__split_overlap(const splitter *s, uint32_t a, uint32_t b, bool ga
 wf__overlap wf__split_access_overlap(const splitter *s, wf__ref effect, wf__ref load);
 /* True if a load of the part of a block being placed reads the contents from before the part's group. */
 bool wf__split_reads_old(splitter *s, wf__ref load);
-/* Marks all that the marked nodes up to s->last need, except what other groups leave in temporaries. */
+/* Marks all nodes that the marked ones up to s->last need, except those whose values other groups leave in
+ * temporaries. */
 void wf__split_spread(splitter *s);
 /* Returns the first group that may hold the marked nodes, by their operands. */
 uint32_t wf__split_bound(splitter *s);
@@ -132,16 +134,16 @@ uint32_t wf__split_effect_bound(splitter *s, wf__ref effect, uint32_t bound);
 /* Returns the first group from `bound` on of that shape, or a new one. reduce: the REDUCE node that it is for; 0 = none.
  * UINT32_MAX = failure. */
 uint32_t wf__split_choose(splitter *s, uint32_t bound, const wf_shape *shape, wf__ref reduce);
-/* Records the marked nodes before s->last in group g, with copies of what changes too early. Returns the number of the
- * group, which insertions change; UINT32_MAX = out of memory. */
+/* Records the marked nodes before s->last in group g. Where memory changes before a marked load reads it, adds a
+ * copy. Returns the number of the group, which insertions change; UINT32_MAX = out of memory. */
 uint32_t wf__split_record(splitter *s, uint32_t g);
-/* These add an access to what placed roots touch. false = out of memory. */
+/* Add an access to the list of those of placed roots. false = out of memory. */
 bool wf__split_touch(splitter *s, const touch *t);
 bool wf__split_add_touch(splitter *s, uint32_t object, uint32_t g, wf__ref node, bool store, bool gather);
 /* Makes loads of the cone that would see a later assignment read a copy that is saved before it. Returns the number of
  * the root's group, which insertions change; UINT32_MAX = out of memory. */
 uint32_t wf__split_save_old(splitter *s, uint32_t g);
-/* Adds the loads of the cone, which is in group g, to what placed roots touch. false = out of memory. */
+/* Adds the loads of the cone, which is in group g, to the list of accesses of placed roots. false = out of memory. */
 bool wf__split_note_loads(splitter *s, uint32_t g);
 
 /* ---- split/scan.c ---- */
@@ -155,7 +157,7 @@ static inline bool wf__has_result(const splitter *s, wf__ref r)
 {
     return wf__op_is(s->ir->node[r].op, WF__IS_ONCE) || s->stored[r];
 }
-/* True if the node is not computed in the group of what is being placed. */
+/* True if the group of the root or block that is being placed does not compute the node. */
 static inline bool wf__is_cut(const splitter *s, wf__ref r)
 {
     wf__ref in = s->block ? s->block[r] : 0;
@@ -165,10 +167,10 @@ static inline bool wf__is_cut(const splitter *s, wf__ref r)
 /* ---- split/control.c ---- */
 bool wf__split_find_blocks(splitter *s);         /* sets `block`; false = out of memory */
 bool wf__split_find_leaves(splitter *s);         /* sets `leaves`, after `live`; false = out of memory */
-bool wf__split_block(splitter *s, wf__ref loop); /* places all of a block; false = failure */
+bool wf__split_block(splitter *s, wf__ref loop); /* places all parts of a block; false = failure */
 
 /* ---- dead_effects.c ---- */
-/* Clears `live` of effects that later ones overwrite, and of what they alone need. false = out of memory. */
+/* Clears `live` of effects that later ones overwrite, and of nodes that only these need. false = out of memory. */
 bool wf__split_hide(splitter *s);
 
 /* ---- group.c ---- */
