@@ -10,7 +10,7 @@ typedef struct place {
     uint64_t offset, size, address;
     emu_memory *memory; /* allocation in global memory; NULL = another space */
     uint8_t *state;     /* state of bytes in shared memory; NULL = another space */
-    uint64_t *bits;     /* in global and local memory: bit `offset` on say what is written; NULL = everything */
+    uint64_t *bits;     /* in global and local memory: from bit `offset` on, the bytes written so far; NULL = all */
 } place;
 
 static const char *const verbs[] = { "", "read of", "write of", "atomic operation on" };

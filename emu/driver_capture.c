@@ -33,7 +33,7 @@ void wfe_release_graph(CUgraph g)
     wf__free(g);
 }
 
-/* ---- what is not allowed ---- */
+/* ---- forbidden calls ---- */
 static bool is_captured(const struct CUstream_st *s) { return s->capture != NULL; }
 
 typedef bool chosen(const struct CUstream_st *s, CUcontext c);

@@ -230,7 +230,7 @@ EMU_EXPORT CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevi
     return cuMemAdvise(address, bytes, 0, device);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 EMU_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr address)
 {
     CUcontext c;

@@ -194,8 +194,7 @@ void wfe_order_free(emu_order *o)
     *o = (emu_order){ 0 };
 }
 
-/* ---- what an operation uses ---- */
-/* ---- what is remembered of it ---- */
+/* ---- uses of memory by operations ---- */
 /* True if the host has waited for the operation. */
 static bool is_over(const emu_op *op) { return time_of(&order()->host, op->line) >= op->time; }
 

@@ -23,7 +23,7 @@ typedef struct emu_order {
     uint32_t n, cap, threads;
     emu_clock host; /* operations that the host has waited for */
     uint64_t operations;
-    bool on; /* false: not asked for, or out of memory */
+    bool on; /* false: EMU_FIND_ORDER is off, or memory ran out */
 } emu_order;
 
 /* ---- operations: begun, then done, then ended with the memory that they have used ---- */

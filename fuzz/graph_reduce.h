@@ -126,7 +126,7 @@ static void join_custom(const custom *c, wf_val x, wf_val y)
 {
     wf_val a = wf_get(c->a), b = wf_get(c->b), first, second;
     switch (c->form) {
-    case 0: { /* the largest, and of its partners the largest; no partner is negative, but of what is not there yet */
+    case 0: { /* the largest x, and its largest partner y; a negative y marks that there is no value yet */
         wf_val better = wf_and(wf_ge(y, 0), wf_or(wf_lt(b, 0), wf_or(wf_gt(x, a), wf_and(wf_eq(x, a), wf_gt(y, b)))));
         first = wf_select(better, x, a);
         second = wf_select(better, y, b);

@@ -1,5 +1,5 @@
 /* loop.c - the loops of operator text. A `for` that counts to a bound which its body does not change is recorded by
- * wf_for, which the library can unroll. Any other loop is a general one, whose step is recorded at the end of the body
+ * wf_for_, which the library can unroll. Any other loop is a general one, whose step is recorded at the end of the body
  * and at each `continue`.
  */
 #include "text/record.h"
@@ -43,7 +43,7 @@ typedef struct counting {
 
 static bool same_name(const wf__text *t, const wf__stmt *s, uint32_t at, uint32_t len)
 {
-    return s->len == len && memcmp(t->src + s->at, t->src + at, len) == 0;
+    return wf__text_same(t, s->at, s->len, at, len);
 }
 
 /* True if the body may change the value of this name. Any write to an array changes all arrays: they may share memory.

@@ -1,6 +1,4 @@
-/* mistake.c - what is wrong with an operator text, as the error of its recording: the message, and the place in the
- * text.
- */
+/* mistake.c - makes a mistake of an operator text the error of its recording, with the place in the text. */
 #include "text/record.h"
 
 wf__tval wf__text_poison(const wf__recorder *r)

@@ -19,7 +19,7 @@ const wf_arg *wf__text_arg(const wf__recorder *r, uint32_t at, uint32_t len)
 wf__text_name *wf__text_assigned(const wf__recorder *r, uint32_t at, uint32_t len)
 {
     for (uint32_t i = r->visible; i-- > 0;)
-        if (r->name[i].len == len && memcmp(r->text->src + r->name[i].at, r->text->src + at, len) == 0)
+        if (wf__text_same(r->text, r->name[i].at, r->name[i].len, at, len))
             return &r->name[i];
     return NULL;
 }
@@ -330,8 +330,8 @@ static bool was_forgotten(const wf__recorder *r, const wf__tree *node)
     const wf__text *t = r->text;
     for (uint32_t i = 0; i < r->now && t->program; i++) {
         const wf__stmt *s = &t->stmt[i];
-        if ((s->kind == WF__STMT_ASSIGN || s->kind == WF__STMT_LOCAL) && s->len == node->len &&
-            memcmp(t->src + s->at, t->src + node->at, s->len) == 0)
+        if ((s->kind == WF__STMT_ASSIGN || s->kind == WF__STMT_LOCAL) &&
+            wf__text_same(t, s->at, s->len, node->at, node->len))
             return true;
     }
     return false;

@@ -31,7 +31,7 @@ typedef struct wf__text_block { /* an open block */
     uint32_t stmt;              /* its first statement; for an ELSE, that of the IF */
     uint32_t outer;             /* number of names outside of it */
     uint32_t inner;             /* number of names that its step sees: those outside and the counter */
-    bool stepped;               /* a FOR whose step is recorded here, because wf_for does not do it */
+    bool stepped;               /* a FOR whose step is recorded here, because wf_for_ does not do it */
 } wf__text_block;
 
 typedef struct wf__recorder {

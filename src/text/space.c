@@ -89,7 +89,7 @@ static bool name_moves(const search *s, const wf__tree *n)
 {
     const wf__text *t = s->r->text;
     for (uint32_t i = 0; i < s->moving_n; i++)
-        if (s->moving[i]->len == n->len && memcmp(t->src + s->moving[i]->at, t->src + n->at, n->len) == 0)
+        if (wf__text_same(t, s->moving[i]->at, s->moving[i]->len, n->at, n->len))
             return true;
     return !wf__text_arg(s->r, n->at, n->len) && wf__text_coordinate(t, n->at, n->len);
 }

@@ -156,8 +156,7 @@ typedef struct scopes { /* the typed locals that are visible at a statement */
 static int depth_of(const scopes *c, const wf__stmt *name)
 {
     for (uint32_t i = c->n; i-- > 0;)
-        if (c->local[i]->len == name->len &&
-            memcmp(c->text->src + c->local[i]->at, c->text->src + name->at, name->len) == 0)
+        if (wf__text_same(c->text, c->local[i]->at, c->local[i]->len, name->at, name->len))
             return c->depth[i];
     return -1;
 }

@@ -140,6 +140,12 @@ static inline bool wf__text_is(const wf__text *t, uint32_t at, uint32_t len, con
     return strlen(name) == len && memcmp(t->src + at, name, len) == 0;
 }
 
+/* True if the texts at both places are equal. */
+static inline bool wf__text_same(const wf__text *t, uint32_t at, uint32_t len, uint32_t other, uint32_t other_len)
+{
+    return len == other_len && memcmp(t->src + at, t->src + other, len) == 0;
+}
+
 /* The length at which messages cut a name. */
 static inline int wf__text_shown(uint32_t len) { return len < 40 ? (int)len : 40; }
 

@@ -1,5 +1,5 @@
-/* blas.c - matrix products by a BLAS, through the Fortran interface that each BLAS has. It stores matrices by columns,
- * so for matrices by rows it is asked for the transposed product, b^T a^T.
+/* blas.c - matrix products by a BLAS, through the Fortran interface that each BLAS has. A BLAS stores matrices by
+ * columns, so matrices by rows are multiplied as the transposed product, b^T a^T.
  *
  * Integers are passed by address, as 64 bits. A library with 32-bit integers reads the lower half, which comes first on
  * little-endian machines. Other machines use no BLAS.
