@@ -39,8 +39,6 @@ int wf__tval_function(const char *name, size_t len)
     return -1;
 }
 
-static const function *function_named(const char *name) { return &functions[wf__tval_function(name, strlen(name))]; }
-
 int wf__tval_arity(int f) { return functions[f].arity; }
 
 const char *wf__tval_function_name(int f)
@@ -388,7 +386,7 @@ static wf__tval apply_power(wf__tval a, wf__tval b)
 
 static wf__tval apply_remainder(wf__tctx *c, wf__tval *ab)
 {
-    if (!pairs_allowed(function_named("mod"), ab))
+    if (any_pair(ab, 2))
         return poison_value(c, "% is not for complex numbers");
     if (all_numbers(ab, 2)) {
         bool zero =
@@ -498,7 +496,8 @@ wf__tval wf__tval_binary(wf__tctx *c, int op, wf__tval a, wf__tval b)
         break;
     }
     to_common(ab, 2, !arithmetic);
-    if (!pairs_allowed(function_named(name), ab))
+    int f = wf__tval_function(name, strlen(name));
+    if (!pairs_allowed(&functions[f], ab))
         return poison_value(c, "complex numbers have no order");
-    return apply_named(name, ab);
+    return apply_function(f, ab);
 }
