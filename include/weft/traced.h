@@ -26,7 +26,7 @@ WF_API wf_val wf_pcg32_f32(wf_pcg32 *rng);
 /* The next number, f64: 0 <= x < 1, a multiple of 2^-53, from two draws, the first one the upper half. */
 WF_API wf_val wf_pcg32_f64(wf_pcg32 *rng);
 /* The generator after `n` more numbers, converted to u64, so that -1 is one step back.
- * Cost: 64 steps of a few operations for a value, two operations for a number. Source: Brown's method. */
+ * Cost: 64 steps of a few operations for a value, three operations for a number. Source: Brown's method. */
 WF_API wf_pcg32 wf_pcg32_advance(wf_pcg32 rng, wf_val n);
 
 /* ---- textures ---------------------------------------------------------------------------------------------------
