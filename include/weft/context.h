@@ -1,4 +1,4 @@
-/* context.h - contexts: flags, configuration, and what a machine offers.
+/* context.h - contexts: flags, configuration, and properties of the machine.
  * Reference: docs/reference/context.md */
 #ifndef WF_CONTEXT_H
 #define WF_CONTEXT_H
@@ -22,7 +22,7 @@ enum {
     WF_FLAG_FAST_MATH = 32,
     /* Debug mode: recordings run in the interpreter, on one thread, or checked on their GPU. Off by default.
      * Errors: WF_ERR_BOUNDS for an index out of range, WF_ERR_CONTRACT for two points that write one element.
-     * Cost: 8 bytes for each element of what is written. */
+     * Cost: 8 bytes for each element of arrays that are written. */
     WF_FLAG_DEBUG = 64,
     /* With WF_FLAG_DEBUG: storing or accumulating a NaN, or one as a part, is WF_ERR_ARG. */
     WF_FLAG_TRAP_NAN = 128,
@@ -76,7 +76,7 @@ WF_API void wf_set_flags(wf_context *ctx, uint32_t on, uint32_t off);
 /* The flags of the context; 0 for NULL. */
 WF_API uint32_t wf_get_flags(const wf_context *ctx);
 
-/* What this machine and context offer. */
+/* Properties of this machine and context. */
 typedef struct wf_info {
     size_t size; /* sizeof(wf_info), set by the caller */
     /* Instruction set of generated code: "avx512", "avx2", "sse4.2", "neon". "none": the interpreter computes. */

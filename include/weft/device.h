@@ -1,4 +1,4 @@
-/* device.h - devices by name, and what each one offers.
+/* device.h - devices by name, and their properties.
  * Reference: docs/reference/device.md */
 #ifndef WF_DEVICE_H
 #define WF_DEVICE_H

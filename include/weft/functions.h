@@ -37,7 +37,7 @@ WF_API wf_array *wf_array_iota(wf_context *ctx, wf_dtype dtype, wf_shape shape, 
 /* Axis d of the result is axes[d] of the array: wf_view_permute and a copy. */
 WF_API wf_array *wf_array_permute(const wf_array *array, const int *axes);
 /* The region of extents `shape` whose first element is at `offset` ([rank], any sign).
- * `border` gives what lies outside: `value` (as wf_const; WF_BORDER_VALUE), or elements found by index.
+ * `border` gives the values outside: `value` (as wf_const; WF_BORDER_VALUE), or elements found by index.
  * Errors: WF_BORDER_NONE: the region must lie inside, else WF_ERR_BOUNDS. */
 WF_API wf_array *wf_array_extract(const wf_array *array, wf_shape shape, const int64_t *offset, wf_border border,
                                   double value);

@@ -1,4 +1,4 @@
-/* history.h - what ran: the kernels of a context, noted under WF_FLAG_HISTORY.
+/* history.h - the kernels of a context that ran, noted under WF_FLAG_HISTORY.
  * Reference: docs/reference/history.md */
 #ifndef WF_HISTORY_H
 #define WF_HISTORY_H

@@ -34,7 +34,7 @@ typedef enum wf_stored {
 enum { WF_MRC_LABELS = 10 };
 
 /* Facts beside the values. A zeroed struct with `size` set is right for both directions.
- * What wf_load filled in may be given to wf_save unchanged, for any array and format. */
+ * A struct that wf_load has filled in may be given to wf_save unchanged, for any array and format. */
 typedef struct wf_meta {
     size_t size;        /* sizeof(wf_meta), set by the caller */
     wf_format format;   /* loading: the file's format. Saving: used only if the suffix of the path names no format */

@@ -12,8 +12,8 @@ typedef struct wf_launch_opts {
     size_t size;
     wf_shape shape;        /* another index space, of the same rank; rank 0: the recorded one */
     wf_stream *stream;     /* NULL: the current one, if any */
-    int32_t threads;       /* as in wf_space; 0: what the recording said */
-    int64_t serial_below;  /* as in wf_space; 0: what the recording said */
+    int32_t threads;       /* as in wf_space; 0: that of the recording */
+    int64_t serial_below;  /* likewise */
     int32_t block_threads; /* likewise */
 } wf_launch_opts;
 /* Launches a kernel. Arguments bind formals and parameter values by name, each once; others keep initial values.
@@ -24,11 +24,11 @@ WF_API wf_status wf_launch_with(const wf_kernel *kernel, wf_args args, const wf_
 /* Frees a kernel; NULL is a no-op. */
 WF_API void wf_kernel_free(wf_kernel *kernel);
 typedef enum wf_dump {
-    WF_DUMP_TRACE,   /* what was recorded */
+    WF_DUMP_TRACE,   /* the recording */
     WF_DUMP_KERNELS, /* the IR of each kernel after splitting and after lowering */
     WF_DUMP_LLVM,    /* LLVM IR */
     WF_DUMP_ASM,     /* assembly for this machine */
-    WF_DUMP_DOT,     /* what was recorded, as a graph for Graphviz */
+    WF_DUMP_DOT,     /* the recording, as a graph for Graphviz */
     WF_DUMP_PTX,     /* for NVIDIA GPUs of compute capability 7.0 and later; on any machine */
     WF_DUMP_PASSES,  /* the passes of planning that apply, each with its decisions and their reasons */
     WF_DUMP_PLAN,    /* the finished plan: kernels, loops, memory, temporaries */

@@ -64,15 +64,15 @@ WF_API void wf_drop(wf_graph *graph);
 WF_API wf_kernel *wf_compile(wf_graph *graph);
 /* Poisons the recording from user code; the first mistake wins. */
 WF_API void wf_fail(wf_graph *graph, wf_status status, const char *text);
-/* What a wf_watch has seen, given to its wf_look. */
+/* A value that a wf_watch has seen, for its wf_look. */
 typedef struct wf_seen {
     size_t size;      /* sizeof(wf_seen) */
-    const char *name; /* what wf_watch was given; "" for NULL */
+    const char *name; /* name given to wf_watch; "" for NULL */
     const char *here; /* the source line of wf_watch */
     int64_t time;     /* how often it was seen before in this run */
     int64_t on;       /* points at which it was computed, one or more */
     /* Borrowed, not to be written; wf_copy keeps them. The value has the shape of the space.
-     * `lanes`: a bool for each element, true if it was computed now; others hold what was seen last, at first 0. */
+     * `lanes`: a bool for each element, true if it was computed now; others hold the value seen last, at first 0. */
     const wf_array *value, *lanes;
 } wf_seen;
 /* Looks at a value of wf_watch; any status but WF_OK ends the run, which fails with that status.
@@ -107,7 +107,7 @@ WF_API wf_val wf_in(wf_graph *graph, const wf_array *array);
  * Waits: the array changes when the recording runs. */
 WF_API void wf_out(wf_graph *graph, wf_array *array, wf_val value);
 
-/* What lies outside of an array, for reads by index. */
+/* The values outside of an array, for reads by index. */
 typedef enum wf_border {
     WF_BORDER_NONE,     /* the caller guarantees the range */
     WF_BORDER_VALUE,    /* `other` outside              k k k | a b c d | k k k */
@@ -123,7 +123,7 @@ typedef enum wf_border {
 WF_API wf_val wf_read_n(wf_graph *graph, const wf_array *array, wf_vals index);
 /* Reads an element by index; `other` outside. */
 WF_API wf_val wf_read_or_n(wf_graph *graph, const wf_array *array, wf_val other, wf_vals index);
-/* Reads an element by index; the border mode gives what lies outside, and every index is right. */
+/* Reads an element by index; the border mode gives the values outside, and every index is right. */
 WF_API wf_val wf_read_border_n(wf_graph *graph, const wf_array *array, wf_border border, wf_val other, wf_vals index);
 /* Writes an element by index; in array graphs a scatter.
  * Aliasing: no two points may write one element, nor one point of a space write what another one reads.

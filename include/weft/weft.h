@@ -9,7 +9,7 @@
 #include "weft/types.h"    /* dtypes, devices, shapes, joins, handles and values */
 #include "weft/error.h"    /* status codes, the last error */
 #include "weft/context.h"  /* contexts, flags */
-#include "weft/device.h"   /* devices by name, what they offer */
+#include "weft/device.h"   /* devices by name, their properties */
 #include "weft/array.h"    /* arrays: memory, views, copies, contents */
 #include "weft/record.h"   /* recordings, elements, access by index */
 #include "weft/value.h"    /* constants, parameters, elements of other values */
@@ -19,7 +19,7 @@
 #include "weft/control.h"  /* variables, local arrays, conditions, loops, calls */
 #include "weft/kernel.h"   /* prepared kernels, frozen sequences */
 #include "weft/stream.h"   /* queues of launches, events */
-#include "weft/history.h"  /* what ran */
+#include "weft/history.h"  /* kernels that ran */
 #include "weft/text.h"     /* operators as text */
 #include "weft/operator.h" /* operators as hooks, and those that cannot be traced */
 #endif
