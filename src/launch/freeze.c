@@ -13,14 +13,15 @@ int64_t wf__frozen_distance(const wf_array *a, const wf_array *b)
 {
     if (!wf__array_may_meet(a, b))
         return WF__FROZEN_APART;
-    wf__mutex_lock(&a->ctx->share_lock); /* who writes a copy may move both */
+    wf__mutex_lock(&a->ctx->share_lock); /* a write to a copy may move both */
     int64_t way = (int64_t)((uintptr_t)a->base - (uintptr_t)b->base);
     wf__mutex_unlock(&a->ctx->share_lock);
     return way;
 }
 
 /* ---- noting ---- */
-static wf_frozen **find(wf_context *ctx) /* under the lock: where this thread's is, or the end */
+/* Returns the place of this thread's sequence in the list, or the end of the list. Under the lock. */
+static wf_frozen **find(wf_context *ctx)
 {
     wf_frozen **at = &ctx->launcher->freezing;
     while (*at && !wf__thread_is_this((*at)->thread))
@@ -173,13 +174,13 @@ wf_status wf_freeze_begin(wf_context *ctx, wf_arrays inputs)
     return wf__error(ctx, WF_ERR_ARG, "wf_freeze_begin: this thread is freezing a sequence already");
 }
 
-/* Notes that the array after those of the table is a view of an input. false: it is not, or more than that. */
+/* Notes that the array to be added to the table is a view of an input. False = it is not, or it reaches further. */
 static bool note_alias(wf_frozen *f, const wf_array *a, uint32_t input)
 {
     const wf_array *of = f->array[input];
     wf__frozen_alias v = { f->array_n, input, 0, a->dtype, a->shape, { 0 }, a->read_only };
     memcpy(v.stride, a->stride, sizeof v.stride);
-    wf__mutex_lock(&f->ctx->share_lock); /* who writes a copy may move both */
+    wf__mutex_lock(&f->ctx->share_lock); /* a write to a copy may move both */
     bool inside = a->buffer == of->buffer && a->lo >= of->lo && a->hi <= of->hi;
     v.offset = inside ? a->base - of->base : 0;
     wf__mutex_unlock(&f->ctx->share_lock);
@@ -195,7 +196,7 @@ static bool note_alias(wf_frozen *f, const wf_array *a, uint32_t input)
     return true;
 }
 
-/* The number of an array in the table; UINT32_MAX: the sequence cannot be frozen. */
+/* Returns the number of an array in the table, added if it is new; UINT32_MAX = the sequence cannot be frozen. */
 static uint32_t number_of(wf_frozen *f, wf_array *a, const char *name)
 {
     for (uint32_t i = 0; i < f->array_n; ++i)
@@ -243,8 +244,8 @@ static void note(wf_frozen *f, const wf__program *p, wf__plan_entry *e, wf_array
     }
     wf__frozen_step *s = &f->step[f->step_n];
     *s = (wf__frozen_step){ .interpret = p->device == WF_INTERP };
-    s->gpu =
-        wf__is_gpu(p->device) ? wf__gpu_of(f->ctx, "wf_freeze_end", p->device) : NULL; /* it is open: it ran there */
+    s->gpu = wf__is_gpu(p->device) ? wf__gpu_of(f->ctx, "wf_freeze_end", p->device)
+                                   : NULL; /* the launch has opened the GPU */
     s->array = wf__alloc((n + 1) * sizeof *s->array);
     s->written = wf__alloc(n + 1);
     s->param = wf__alloc((p->param_n + 1) * sizeof *s->param);
@@ -276,7 +277,7 @@ void wf__freeze_note(wf_context *ctx, const wf__program *p, wf__plan_entry *e, w
         note(f, p, e, arrays, param);
 }
 
-/* ---- what the host does in between ---- */
+/* ---- accesses of the host between launches ---- */
 /* True if an input or a launch's output may meet the array in memory; with `reads`, also if an array that a launch
  * reads may. */
 static bool is_used(const wf_frozen *f, const wf_array *a, bool reads)

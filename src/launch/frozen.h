@@ -13,7 +13,7 @@ typedef struct wf__frozen_step { /* one launch */
     uint32_t *array; /* number of its array in wf_frozen.array */
     bool *written;
     uint64_t *param; /* bits of the parameters */
-    /* by replay.c, for the arrays bound now */
+    /* for the arrays that are bound now (replay.c) */
     char **base;
     wf__prepared call;
 } wf__frozen_step;
@@ -28,7 +28,7 @@ typedef struct wf__frozen_input { /* properties that an input of a replay must h
 } wf__frozen_input;
 
 typedef struct wf__frozen_alias { /* a view of an input; each replay with other inputs makes it anew */
-    uint32_t number, input;       /* its number, and that of the input, in wf_frozen.array */
+    uint32_t number, input;       /* numbers of the view and of the input in wf_frozen.array */
     int64_t offset;               /* bytes from the input's first element */
     wf_dtype dtype;
     wf_shape shape;
@@ -57,11 +57,11 @@ struct wf_frozen {
     wf__frozen_alias *alias;
     uint32_t alias_n, alias_cap;
 
-    /* of the latest replay, under `lock` (replay.c) */
+    /* state of the latest replay, under `lock` (replay.c) */
     wf__mutex lock;
     uint64_t *id; /* ids of the inputs bound now; 0 = none */
     bool bound;   /* calls and addresses of the steps hold for these inputs */
-    bool turned;  /* see wf__cpu_run_prepared */
+    bool turned;  /* `turned` of the latest replay, see wf__cpu_run_prepared */
 };
 
 enum { WF__FROZEN_APART = INT64_MIN }; /* a distance: the two share no memory */

@@ -49,7 +49,7 @@ static wf_status check_array(host *h, const wf_array *a, bool out, uint32_t i)
     snprintf(where, sizeof where, "wf_host_apply: %s %u", role, (unsigned)i);
     if (!wf__array_holds(a, where))
         return WF_ERR_ARG;
-    if (!wf__array_settle(a, NULL))
+    if (!wf__array_evaluate(a, NULL))
         return wf_last_status(h->ctx);
     wf__array_wait(a);
     if (wf_array_state(a) != WF_STATE_READY)

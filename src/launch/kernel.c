@@ -1,4 +1,4 @@
-/* kernel.c - prepared kernels: binding by name, launching, looking inside. */
+/* kernel.c - prepared kernels: binding by name, launching, dumps. */
 #include "launch/launch.h"
 #include "ptx/ptx.h"
 #include <stdio.h>
@@ -39,7 +39,7 @@ static inline bool is_named(const wf_kernel *k, uint32_t i, const char *name)
     return own && same_name(own, name);
 }
 
-/* The object or parameter of that name; their number: none. */
+/* Returns the object or parameter of that name; the number of all = none. */
 static uint32_t find_name(const wf_kernel *k, const char *name)
 {
     uint32_t n = k->program.object_n + k->program.param_n, i = 0;
@@ -119,7 +119,7 @@ static wf_status bind_all(const wf_kernel *k, wf_args args, wf_array **arrays, u
     for (uint32_t i = 0; i < p->param_n; ++i)
         param[i] = p->param[i].initial;
     uint32_t n = p->object_n + p->param_n, next = 0;
-    uint64_t seen = 0; /* of the first 64 */
+    uint64_t seen = 0; /* a bit for each of the first 64 that is given */
     for (size_t i = 0; i < args.n; ++i) {
         const wf_arg *arg = &args.at[i];
         uint32_t at = next; /* things are often named in the order of declaration */
@@ -158,8 +158,8 @@ static wf_status with_bindings(const wf_kernel *k, wf_args args, const char *fun
     return status;
 }
 
-typedef struct launching {      /* what the caller of a launch says beside the bindings */
-    const wf_launch_opts *opts; /* NULL: nothing */
+typedef struct launching {      /* arguments of a launch besides the bindings */
+    const wf_launch_opts *opts; /* NULL = none */
     const wf_shape *space;
 } launching;
 
@@ -183,7 +183,7 @@ static wf_status launch(const wf_kernel *k, wf_array *const *arrays, const uint6
                       .arrays = arrays,
                       .param = param,
                       .space = l->space,
-                      .kernel = (wf_kernel *)k, /* its memos are all that changes */
+                      .kernel = (wf_kernel *)k, /* a launch changes its memos, `last` and `noted` */
                       .kept = k->kept,
                       .kept_n = k->kept_n,
                       .stream = o ? o->stream : NULL,
@@ -259,7 +259,7 @@ void wf_kernel_free(wf_kernel *k)
     wf__context_release(ctx);
 }
 
-/* ---- looking inside ---- */
+/* ---- dumps ---- */
 typedef struct dump_request {
     wf_dump what;
     wf__str out;
@@ -315,7 +315,7 @@ static void dump_dot(const wf_kernel *k, wf__str *out)
     wf__str_add(out, "}\n");
 }
 
-/* The kernels of a stage as PTX for GPUs of this compute capability (0: the oldest). */
+/* Appends the kernels of a stage as PTX for GPUs of this compute capability (0 = the oldest). */
 static wf_status dump_ptx(const wf_kernel *k, const wf__plan *plan, const wf__stage *stage, int arch, wf__str *out)
 {
     wf__str error = { 0 }, join = { 0 };
@@ -334,7 +334,7 @@ static wf_status dump_ptx(const wf_kernel *k, const wf__plan *plan, const wf__st
     return status;
 }
 
-/* The plan that the kernel has on a GPU, whatever its device is. */
+/* Returns the plan of the kernel for a GPU, on any device. */
 static wf__plan_entry *gpu_plan(const wf_kernel *k, wf_array *const *arrays, wf_status *status)
 {
     wf__program p = k->program;
@@ -404,7 +404,7 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
     return status;
 }
 
-/* Copies the text out, unless something failed. */
+/* Copies the text out, unless there was a failure. */
 static wf_status give_text(const wf_kernel *k, wf_status status, wf__str *text, char *buf, size_t cap, size_t *len)
 {
     if (status == WF_OK && text->failed)

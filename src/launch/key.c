@@ -1,4 +1,4 @@
-/* key.c - what a plan depends on, as bytes, and what makes one key another.
+/* key.c - keys of plans, which hold all that a plan depends on, and differences between two keys.
  *
  * The key of a plan has two parts: the recording (nodes and all, built once per kernel, or per wf_run) and the layouts
  * of the arrays with the way they overlap. Keys are compared in full.
@@ -45,7 +45,7 @@ static void add_ir(const wf__ir *ir, wf__str *key)
 typedef struct head {
     wf__plan_options options;
     uint32_t sections;   /* bit k: section k has nodes */
-    uint32_t block_rank; /* whose extents follow */
+    uint32_t block_rank; /* rank of the block; its extents follow */
 } head;
 _Static_assert(sizeof(head) == sizeof(wf__plan_options) + 8, "a key hashes no padding");
 
@@ -69,7 +69,7 @@ size_t wf__most_layout_words(uint32_t objects)
     return 1 + WF_MAX_RANK + objects * (2 + 2 * WF_MAX_RANK + (size_t)objects / 32);
 }
 
-/* Copies that have not been separated are not written by this launch: to it they are apart. */
+/* Returns the overlap. Copies that still share memory count as apart, since the launch does not write to them. */
 static wf__overlap overlap_of(const wf_array *a, const wf_array *b, bool sharing)
 {
     return sharing && a->group != b->group ? WF__APART : wf__array_overlap(a, b);
@@ -106,7 +106,7 @@ size_t wf__write_layouts(wf_array *const *arrays, uint32_t n, const wf_shape *sp
 }
 
 /* ---- why another plan ---- */
-/* The next reason's place in the text. */
+/* Separates a reason from the one before it, and returns the text. */
 static wf__str *reason(wf__str *out)
 {
     if (out->len)
@@ -123,7 +123,7 @@ static void add_name(const wf__program *p, uint32_t object, wf__str *out)
         wf__str_addf(out, "array %u", (unsigned)object);
 }
 
-/* Every `step`-th word from `at` on as a shape. */
+/* Appends every `step`-th word from `at` on, as a shape. */
 static void add_words(const uint64_t *at, uint64_t rank, int step, wf__str *out)
 {
     for (uint64_t d = 0; d < rank; ++d)
@@ -146,7 +146,7 @@ static bool differ(const uint64_t *a, const uint64_t *b, uint64_t rank, int step
     return false;
 }
 
-/* The first difference between the arrays of two launches of as many; as wf__write_layouts writes them. */
+/* Appends the differences between the layouts of two launches of equally many arrays (wf__write_layouts). */
 static void compare_layouts(const wf__program *p, const uint64_t *now, const uint64_t *old, wf__str *out)
 {
     if (now[0] != old[0] || differ(now + 1, old + 1, now[0], 1)) {
@@ -320,7 +320,7 @@ bool wf__why_another(const wf__plan_entry *old, const wf__program *p, const wf__
         wf__free(words);
     } else if (alike)
         wf__str_addf(reason(out), "it names %u arrays, not %u", (unsigned)a->objects, (unsigned)b->objects);
-    bool shapes = out->len > 0; /* then nodes of other shapes are no news */
+    bool shapes = out->len > 0; /* nodes of other shapes are a consequence */
     if (alike && now.left >= (n - 1) * sizeof(wf__node))
         alike = compare_nodes(now.node, old_one.node, least - 1, strict && !shapes, out);
     if (alike && !out->len)

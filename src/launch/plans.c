@@ -191,7 +191,7 @@ wf__plan_entry *wf__plan_look_up(wf_context *ctx, const wf__program *p, const wf
     e->why = explain(ctx, p, &k);
     wf__lru_entry *removed = NULL;
     wf__mutex_lock(&ctx->lock);
-    if (!find_entry(t, hash, &k) && wf__lru_add(&t->lru, &e->lru, hash)) { /* else e serves this launch only */
+    if (!find_entry(t, hash, &k) && wf__lru_add(&t->lru, &e->lru, hash)) { /* else only this launch uses e */
         e->lru.bytes = entry_bytes(e);
         wf__lru_enlist(&t->lru, &e->lru);
         atomic_fetch_add(&e->users, 1);

@@ -3,7 +3,8 @@
  */
 #include "launch/frozen.h"
 
-/* Each launch sees how its own arrays overlap; what goes from launch to launch depends on this. */
+/* Checks that each two inputs overlap as before. Launches check their own arrays, but results go from one to
+ * another. */
 static wf_status check_pairs(const wf_frozen *f, wf_arrays inputs)
 {
     for (uint32_t i = 1; i < f->inputs; ++i)
@@ -40,7 +41,7 @@ static wf_status check_inputs(const wf_frozen *f, wf_arrays inputs)
                              a ? "another context's" : "NULL");
         if (!wf__array_usable(a, "wf_frozen_replay"))
             return wf_last_status(f->ctx);
-        wf__array_wait(a); /* what it was to be made of may have been queued just now */
+        wf__array_wait(a); /* wf__array_usable may have queued the work that computes it */
         bool same = a->dtype == was->dtype && wf__same_shape(&a->shape, &was->shape);
         if (!same)
             return misfit(f, i, a);
@@ -99,7 +100,7 @@ static wf_status run_frozen_step(wf_frozen *f, wf__frozen_step *s)
     return status;
 }
 
-/* Views of the inputs that are in the table now. */
+/* Makes the views of the inputs that are in the table now. */
 static wf_status make_aliases(wf_frozen *f)
 {
     for (uint32_t i = 0; i < f->alias_n; ++i) {
@@ -118,7 +119,7 @@ static wf_status make_aliases(wf_frozen *f)
     return WF_OK;
 }
 
-/* With arrays that may be others than last time. While there are copies on write, addresses hold for one run only. */
+/* Replays with inputs that are not bound. While there are copies on write, addresses hold for one run only. */
 static wf_status replay_anew(wf_frozen *f, wf_arrays inputs)
 {
     bool sharing = wf__sharing(f->ctx);
@@ -174,7 +175,8 @@ static void wait_for_queued(const wf_frozen *f, wf_arrays inputs)
 {
     if (!atomic_load_explicit(&f->ctx->streaming, memory_order_acquire))
         return;
-    for (uint32_t i = 0; i < f->array_n; ++i) { /* views of inputs are not there now, and are of their memory */
+    for (uint32_t i = 0; i < f->array_n;
+         ++i) { /* views of inputs are not in the table now, and use memory of the inputs */
         const wf_array *a = i < f->inputs ? inputs.at[i] : f->array[i];
         if (a)
             wf__array_wait(a);

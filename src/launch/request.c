@@ -1,10 +1,11 @@
-/* request.c - runs a request on this thread: finds its plan or makes it, and keeps a memo of what depends on the arrays.
+/* request.c - runs a request on this thread: finds its plan or makes it, and keeps a memo of what depends on the
+ * arrays.
  */
 #include "launch/launch.h"
 
 enum { FEW = 12 };
 
-/* The plan of the kernel's latest launch, used, if it fits these layouts; else NULL. */
+/* Returns the plan of the kernel's latest launch, which the caller releases, if it fits these layouts; else NULL. */
 static wf__plan_entry *same_as_last(wf_kernel *k, const wf__piece *layouts)
 {
     wf__mutex_lock(&k->lock);
@@ -27,7 +28,7 @@ static void remember(wf_kernel *k, wf__plan_entry *e)
     wf__plan_release(k->ctx, old);
 }
 
-/* Finds or makes the plan by the arrays' layouts. Returns it used; NULL = failure, in *status. */
+/* Finds or makes the plan by the arrays' layouts. The caller releases it. NULL = failure, in *status. */
 static wf__plan_entry *find_plan(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
                                  wf_array *const *arrays, const wf_shape *space, wf_kernel *kernel, bool *made,
                                  wf_status *status)

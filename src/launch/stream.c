@@ -1,24 +1,25 @@
-/* stream.c - streams and events. A stream of the processor is a queue with a thread of its own (src/run/thread/queue.c), which
- * launches kernels as any caller does: large ones use the context's pool. Streams of GPUs that are Weft's are such
- * queues, too, whose thread gives everything to a CUDA stream without waiting for it. A CUDA stream of the program's has
- * no queue: what it gets is given to the driver at once. Events in both are the driver's.
+/* stream.c - streams and events. A stream of the processor is a queue with a thread of its own (run/thread/queue.c).
+ * The thread launches kernels as any caller does, and large kernels use the context's pool. Weft's own streams of GPUs
+ * are such queues, too; their thread gives everything to a CUDA stream without waiting for it. A CUDA stream that the
+ * program made has no queue: its work goes to the driver at once. Events of both kinds on GPUs are events of the
+ * driver.
  */
 #include "launch/launch.h"
 
 struct wf_event {
     _Atomic int64_t refs; /* the owner, the stream that will reach it, streams that wait for it */
     wf_context *ctx;
-    _Atomic bool reached; /* by the queue's thread; of one of a GPU's: then it has been recorded there */
-    double at;            /* wf__now: then */
-    wf__gpu *gpu;         /* of one of a GPU's stream; else NULL */
-    void *cuda;           /* then: the driver's; NULL: it could not be recorded */
+    _Atomic bool reached; /* the queue's thread has come to the event; on a GPU, it has recorded the driver's event */
+    double at;            /* time of wf__now when it was reached */
+    wf__gpu *gpu;         /* GPU of the stream; NULL = the processor */
+    void *cuda;           /* the driver's event, once it was reached; NULL = it could not be recorded */
 };
 
-struct wf__current { /* of one thread, for one device */
+struct wf__current { /* the stream that a thread has chosen for a device */
     wf__current *next;
     uint64_t thread;
     wf_device device;
-    wf_stream *stream; /* NULL: none, any more */
+    wf_stream *stream; /* NULL = none now */
 };
 
 /* ---- life ---- */
@@ -52,8 +53,8 @@ static wf_stream *new_stream(wf_context *ctx, const char *function, wf_device de
     return s;
 }
 
-/* The context's error, or WF_OK; empties the failure. */
-static wf_status said(wf_context *ctx, const char *function, bool ok, wf__failure *f)
+/* Makes the failure the context's error unless `ok`, and empties it. Returns the status. */
+static wf_status report_failure(wf_context *ctx, const char *function, bool ok, wf__failure *f)
 {
     wf_status status = ok ? WF_OK : wf__error(ctx, f->status, "%s: %s", function, wf__str_get(&f->text));
     wf__str_free(&f->text);
@@ -70,7 +71,7 @@ wf_stream *wf_stream_new(wf_context *ctx, wf_device device)
     if (wf__is_gpu(device)) {
         on.gpu = wf__gpu_of(ctx, "wf_stream_new", device);
         on.stream = on.gpu ? wf__gpu_new_stream(on.gpu, &f) : NULL;
-        if (!on.gpu || said(ctx, "wf_stream_new", on.stream != NULL, &f) != WF_OK)
+        if (!on.gpu || report_failure(ctx, "wf_stream_new", on.stream != NULL, &f) != WF_OK)
             return NULL;
     } else if (device != WF_CPU && device != WF_INTERP) {
         wf__error(ctx, WF_ERR_DEVICE, "wf_stream_new: there is no device %d here", (int)device);
@@ -91,7 +92,7 @@ wf_stream *wf_stream_wrap(wf_context *ctx, wf_device device, void *cuda_stream)
     }
     wf__gpu_on on = { .gpu = wf__gpu_of(ctx, "wf_stream_wrap", device) };
     on.stream = on.gpu ? wf__gpu_wrap_stream(on.gpu, cuda_stream, &f) : NULL;
-    if (!on.gpu || said(ctx, "wf_stream_wrap", on.stream != NULL, &f) != WF_OK)
+    if (!on.gpu || report_failure(ctx, "wf_stream_wrap", on.stream != NULL, &f) != WF_OK)
         return NULL;
     return new_stream(ctx, "wf_stream_wrap", device, on, false);
 }
@@ -120,7 +121,8 @@ static void release_stream(wf_stream *s)
     wf__context_release(ctx);
 }
 
-static void nobodys_current(wf_stream *s)
+/* Makes the stream no thread's current one. */
+static void unchoose(wf_stream *s)
 {
     wf__mutex_lock(&s->ctx->lock);
     for (wf__current *c = s->ctx->launcher->current; c; c = c->next)
@@ -141,7 +143,7 @@ void wf__stream_fail(wf__work *work, wf_status status, const char *text)
     wf__mutex_unlock(&s->lock);
 }
 
-/* Under the stream's lock: reports what failed, if something did, and begins a new period. */
+/* Reports the failure of queued work, if there is one, and begins a new period. Under the stream's lock. */
 static wf_status report(wf_stream *s, const char *function)
 {
     wf_status status = s->error.status;
@@ -193,7 +195,7 @@ void wf_stream_free(wf_stream *s)
 {
     if (!s)
         return;
-    nobodys_current(s);
+    unchoose(s);
     if (s->queue)
         wf__queue_wait(s->queue);
     wf__mutex_lock(&s->lock);
@@ -218,11 +220,11 @@ wf_status wf_stream_sync(wf_stream *s)
         status = report_locked(s, "wf_stream_sync");
     }
     if (s->cuda.gpu && status == WF_OK)
-        status = said(s->ctx, "wf_stream_sync", wf__gpu_finish_stream(s->cuda.gpu, s->cuda.stream, &f), &f);
+        status = report_failure(s->ctx, "wf_stream_sync", wf__gpu_finish_stream(s->cuda.gpu, s->cuda.stream, &f), &f);
     return status;
 }
 
-/* The stream after `s`, or the first; retained. It stays in the list as long as it is. */
+/* Returns the stream after `s`, or the first one, retained. A retained stream stays in the list. */
 static wf_stream *next_stream(wf_context *ctx, wf_stream *s)
 {
     wf__mutex_lock(&ctx->lock);
@@ -385,7 +387,7 @@ static void reach(wf__work *work, bool dropped)
 
 static bool is_reached(void *event) { return atomic_load(&((wf_event *)event)->reached); }
 
-/* false: work before it failed, which the failure says. */
+/* Waits until the event is reached. False = work before it failed, with the failure set. */
 static bool wait_for_event(const wf_event *e, wf__failure *f)
 {
     wf__progress_wait(&e->ctx->progress, is_reached, (void *)e);
@@ -414,7 +416,7 @@ static void await(wf__work *work, bool dropped)
 static wf_event *record_at_once(wf_stream *s, wf_event *e)
 {
     wf__failure f = { 0 };
-    if (said(s->ctx, "wf_event_record", record(e, s, &f), &f) == WF_OK)
+    if (report_failure(s->ctx, "wf_event_record", record(e, s, &f), &f) == WF_OK)
         return e;
     wf_event_free(e);
     return NULL;
@@ -453,7 +455,7 @@ wf_status wf_stream_wait(wf_stream *s, const wf_event *event)
                          event ? "the event belongs to another context" : "the event is NULL");
     if (!s->queue) {
         wf__failure f = { 0 };
-        return said(s->ctx, "wf_stream_wait", let_wait(s, event, &f), &f);
+        return report_failure(s->ctx, "wf_stream_wait", let_wait(s, event, &f), &f);
     }
     event_work *w = new_event_work((wf_event *)event, await);
     if (!w)
@@ -467,7 +469,7 @@ wf_status wf_stream_wait(wf_stream *s, const wf_event *event)
 wf_status wf_event_sync(const wf_event *e)
 {
     wf__failure f = { 0 };
-    return e ? said(e->ctx, "wf_event_sync", wait_for_event(e, &f), &f) : WF_ERR_ARG;
+    return e ? report_failure(e->ctx, "wf_event_sync", wait_for_event(e, &f), &f) : WF_ERR_ARG;
 }
 
 wf_status wf_event_elapsed(const wf_event *a, const wf_event *b, double *seconds)
@@ -480,9 +482,9 @@ wf_status wf_event_elapsed(const wf_event *a, const wf_event *b, double *seconds
     if (a->gpu != b->gpu)
         return wf__error(a->ctx, WF_ERR_ARG, "wf_event_elapsed: the two events have no clock in common");
     if (!wait_for_event(a, &f) || !wait_for_event(b, &f))
-        return said(a->ctx, "wf_event_elapsed", false, &f);
+        return report_failure(a->ctx, "wf_event_elapsed", false, &f);
     if (a->cuda && b->cuda)
-        return said(a->ctx, "wf_event_elapsed", wf__gpu_elapsed(a->gpu, a->cuda, b->cuda, seconds, &f), &f);
+        return report_failure(a->ctx, "wf_event_elapsed", wf__gpu_elapsed(a->gpu, a->cuda, b->cuda, seconds, &f), &f);
     *seconds = b->at - a->at;
     return WF_OK;
 }

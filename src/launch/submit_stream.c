@@ -1,6 +1,7 @@
-/* submit_stream.c - launches in a stream. Everything is checked, planned and copied on the caller; what is queued holds its
- * plan and its arrays, and needs neither the recording nor the kernel any more. Code is compiled by the stream's
- * thread, and temporaries are made there. What a GPU has got counts as done: whatever the host asks of it comes after.
+/* submit_stream.c - launches in a stream. Everything is checked, planned and copied on the caller; what is queued holds
+ * its plan and its arrays, and needs neither the recording nor the kernel any more. The stream's thread compiles code
+ * and allocates temporaries. Work is done for the queue once the GPU has it, since later calls of the host come after
+ * it.
  */
 #include "launch/launch.h"
 #include <stdio.h>
@@ -11,12 +12,12 @@ typedef struct launch {
     wf__launch_note note;
     wf__limits limits;
     bool interpret;
-    const char *name, *where; /* of the recording, NULL: it has none; in messages */
+    const char *name, *where; /* name of the recording (NULL = none), and its place for messages */
     uint32_t array_n, kept_n;
     wf_array **array, **kept; /* retained */
     bool *written;            /* [array_n] */
-    wf__buffer **pinned;      /* [array_n]: of copies that share memory until it is written */
-    wf__gpu_use **use;        /* [array_n] of a GPU's */
+    wf__buffer **pinned;      /* [array_n]: buffers that are pinned (wf__arrays_begin) */
+    wf__gpu_use **use;        /* [array_n]: uses of the buffers by work on a GPU */
     char **base;
     uint64_t *param;
 } launch;
@@ -28,7 +29,7 @@ static void *part(char **at, size_t bytes)
     return p;
 }
 
-/* In one piece of memory. NULL: there is none. */
+/* Makes a launch in one piece of memory. NULL = out of memory. */
 static launch *new_launch(const wf__request *r)
 {
     const wf__program *p = r->program;
@@ -78,7 +79,7 @@ static void free_launch(wf_context *ctx, launch *q)
     wf__free(q);
 }
 
-/* From here to let_go the buffers are in use. */
+/* Marks the buffers as in use until let_go. */
 static void hold(const launch *q)
 {
     for (uint32_t i = 0; i < q->array_n; ++i)
@@ -134,7 +135,7 @@ static void run(wf__work *work, bool dropped)
     free_launch(ctx, q);
 }
 
-/* Memory is where it stays until the work is done; *status says why it is not. */
+/* Makes a launch whose memory does not move until the work is done. NULL = failure, in *status. */
 static launch *begin(wf_context *ctx, const wf__request *r, wf_status *status)
 {
     launch *q = new_launch(r);
@@ -164,7 +165,7 @@ wf_status wf__request_queue(wf_context *ctx, const wf__request *r)
         return status;
     wf__plan_entry *plan = q->plan = wf__request_plan(ctx, r, &q->note, &status);
     if (plan) {
-        atomic_fetch_add(&plan->users, 1); /* the work may be done, and gone, at once */
+        atomic_fetch_add(&plan->users, 1); /* the work may be done and freed at once */
         status = wf__stream_put(r->stream, &q->work, r->kernel ? "wf_launch" : "wf_run");
         if (status == WF_OK)
             wf__freeze_note(ctx, r->program, plan, r->arrays, r->param);
@@ -175,7 +176,7 @@ wf_status wf__request_queue(wf_context *ctx, const wf__request *r)
         free_launch(ctx, q);
     }
     for (uint32_t i = 0; status == WF_OK && i < r->kept_n; ++i)
-        atomic_store(&r->kept[i]->state, WF_STATE_READY); /* as soon as it has come */
+        atomic_store(&r->kept[i]->state, WF_STATE_READY); /* readers wait for the queued work */
     if (status == WF_OK)
         wf__note_written(r);
     return status;

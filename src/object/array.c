@@ -33,13 +33,13 @@ static bool acceptable(wf_context *ctx, const char *function, wf_dtype dtype, co
     return true;
 }
 
-/* Whose driver makes shared memory. */
+/* The GPU whose driver makes the shared memory of the array. */
 static wf_device maker_of(const wf_array *a)
 {
     return wf__is_gpu(a->device) ? a->device : wf__is_gpu(a->ctx->device) ? a->ctx->device : WF_GPU(0);
 }
 
-/* Memory of a new array; a->device says where. */
+/* Allocates the memory of a new array, on a->device. */
 static bool make_buffer(wf_array *a, const char *function, wf_memory memory, size_t bytes)
 {
     char text[256];

@@ -1,4 +1,4 @@
-/* handle.c - what the handle of an array says: its dtype and shape, the memory that it spans, and whether it has
+/* handle.c - properties in the handle of an array: its dtype and shape, the memory that it spans, and whether it has
  * contents. array.c makes and frees arrays.
  */
 #include "object/object.h"
@@ -122,7 +122,7 @@ static wf_state state_of(const wf_array *a, bool promised)
 wf_state wf__array_promised(const wf_array *a) { return state_of(a, true); }
 wf_state wf_array_state(const wf_array *a) { return state_of(a, false); }
 
-bool wf__array_settle(const wf_array *a, const wf_graph *by)
+bool wf__array_evaluate(const wf_array *a, const wf_graph *by)
 {
     return !a->graph || a->graph == by || wf__array_promised(a) != WF_STATE_LAZY ||
            a->ctx->services->evaluate(a->graph) == WF_OK;
@@ -146,7 +146,7 @@ bool wf__array_usable(const wf_array *a, const char *function)
 {
     if (!a)
         return false;
-    if (!wf__array_settle(a, NULL))
+    if (!wf__array_evaluate(a, NULL))
         return false;
     wf_state state = wf__array_promised(a);
     if (wf__array_holds(a, function) && state == WF_STATE_LAZY)

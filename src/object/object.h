@@ -5,7 +5,7 @@
  * below (tools/check_circles holds this against the objects of a build).
  *
  *     context device buffer     errors, devices, memory
- *     handle                    what an array says of itself
+ *     handle                    properties of an array: dtype, shape, span, state
  *     share                     copies on write
  *     array view                arrays are made, viewed and freed
  *     transfer                  contents on the host
@@ -30,19 +30,20 @@ typedef struct wf__thread_error { /* the first error of one thread */
 typedef struct wf__shown wf__shown;     /* record/watch.c */
 typedef struct wf__program wf__program; /* record/record.h */
 
-/* The functions that src/launch provides for objects and recordings, which know nothing of launches. */
+/* The functions of src/launch that src/object and src/record call, since they stand below it. */
 typedef struct wf__services {
-    void (*free)(wf_context *ctx); /* the last reference is gone */
+    void (*free)(wf_context *ctx); /* called when the last reference is gone */
     wf_status (*evaluate)(wf_graph *g);
-    /* The elements of an array by a launch: in a new array (NULL: the context's error is set), or in `to`. */
+    /* Copy the elements of an array by a launch: into a new array (NULL = the context's error is set), or into `to`. */
     wf_array *(*copy)(const wf_array *from);
     bool (*copy_into)(const wf_array *from, wf_array *to);
     void (*free_shown)(wf_context *ctx, wf__shown *shown);
-    /* Runs a part of a recording with these arrays and parameters; `g` has the key's memory, kept arrays and stream. */
+    /* Runs a part of a recording with these arrays and parameters, in the stream of `g`. Its kept arrays are then
+     * ready. */
     wf_status (*run_part)(wf_graph *g, const wf__program *part, wf_array *const *arrays, const uint64_t *param);
     const char *(*stream_misfit)(const wf_stream *stream, const wf_context *ctx, wf_device device);
     wf_device (*stream_device)(const wf_stream *stream);
-    /* The observer of a sequence of launches that is being frozen. */
+    /* observers of the sequence of launches that a thread freezes (launch/freeze.c) */
     bool (*freezes)(wf_context *ctx); /* true if this thread notes its launches */
     void (*on_host_access)(const wf_array *array, bool fills, const char *function);
     void (*on_error)(wf_context *ctx, wf_status status, const char *text);
@@ -64,7 +65,7 @@ struct wf_context {
     _Atomic uint64_t expand_bytes;
     void (*log)(int level, const char *text, void *user);
     void *log_user;
-    wf__progress progress; /* of queued work */
+    wf__progress progress; /* signalled when queued work has made progress */
     wf__mutex lock;        /* guards the errors, and the state of src/record and src/launch */
     wf__thread_error *errors;
     wf__mutex share_lock; /* guards everything about borrowers (share.c) */
@@ -73,12 +74,12 @@ struct wf_context {
 void wf__context_retain(wf_context *ctx);
 void wf__context_release(wf_context *ctx);
 wf_status wf__error(wf_context *ctx, wf_status status, const char *format, ...) WF__PRINTF(3, 4); /* returns status */
-uint64_t wf__this_thread(void); /* a number that no other thread has or had */
+uint64_t wf__this_thread(void); /* returns a number that no other thread has or had */
 static inline bool wf__has_history(const wf_context *ctx)
 {
     return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & WF_FLAG_HISTORY;
 }
-enum { WF__FREEZING = 1 << 30 }; /* a flag of the context: some thread notes its launches */
+enum { WF__FREEZING = 1 << 30 }; /* flag of a context in which a thread notes its launches */
 static inline bool wf__is_freezing(const wf_context *ctx)
 {
     return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & WF__FREEZING;
@@ -88,15 +89,16 @@ static inline bool wf__is_freezing(const wf_context *ctx)
 typedef struct wf__buffer { /* memory, shared by views */
     _Atomic int64_t refs;
     char *data;
-    wf__gpu *gpu;            /* whose memory it is; NULL: the processor's */
-    wf__gpu_use use;         /* then; under its lock */
-    size_t bytes;            /* from the context's allocator; 0: the caller's memory */
-    void (*release)(void *); /* the caller's memory */
+    wf__gpu *gpu;            /* the GPU that owns the memory; NULL = memory of the processor */
+    wf__gpu_use use;         /* uses by work on the GPU, under the GPU's lock */
+    size_t bytes;            /* size of memory from the context's allocator; 0 = memory of the caller */
+    void (*release)(void *); /* releases memory of the caller, with `user` */
     void *user;
-    uint64_t id;               /* of no other buffer of the context */
-    _Atomic bool exposed;      /* wf_map gave its address away: it is not lent any more */
-    struct wf_array *borrower; /* under the share lock, as is what follows: a list of handles */
-    int64_t readers;           /* through borrowers, now */
+    uint64_t id;          /* unique among the buffers of the context */
+    _Atomic bool exposed; /* wf_map has returned the address, so the memory has no new borrowers */
+    /* under the share lock (share.c) */
+    struct wf_array *borrower; /* list of the handles that borrow the memory */
+    int64_t readers;           /* running readers through borrowers */
     /* Pieces of queued work: `pending` use the memory, `coming` of these compute it as a kept array. `fault` is the
      * outcome of work that failed or was dropped. */
     _Atomic int64_t pending, coming;
@@ -111,28 +113,28 @@ typedef enum wf__fault {
 struct wf_array { /* All fields but `state` are constant, except the memory and id of a borrower (share.c). */
     /* read by each launch */
     _Atomic int64_t refs;
-    uint64_t id; /* of no other array of the context, before or after */
+    uint64_t id; /* never used for another array of the context */
     wf_context *ctx;
-    char *name;       /* of a formal, a local array; else NULL */
-    wf_device device; /* WF_CPU or a GPU; of a formal: 0 */
+    char *name;       /* name of a formal or local array; else NULL */
+    wf_device device; /* WF_CPU or a GPU; 0 = a formal */
     wf_dtype dtype;
     _Atomic int state; /* wf_state */
     bool read_only;
     bool kept;      /* made by wf_keep, to hold a value */
-    bool zeroed;    /* of scratch: before each run */
-    wf_shape shape; /* the rank, too */
-    /* and what it does not */
+    bool zeroed;    /* scratch that is zero at the start of each run */
+    wf_shape shape; /* launches read only the rank */
+    /* not read by each launch */
     int64_t stride[WF_MAX_RANK];
-    wf__buffer *buffer;    /* NULL: a formal */
-    char *base;            /* element [0, ..., 0] */
-    const char *lo, *hi;   /* the bytes it spans */
-    uint64_t group;        /* of a copy that borrows, and its views; 0: it does not */
+    wf__buffer *buffer;    /* NULL = a formal */
+    char *base;            /* address of element [0, ..., 0] */
+    const char *lo, *hi;   /* bounds of the bytes that the array spans */
+    uint64_t group;        /* common number of a borrowing copy and its views; 0 = the array does not borrow */
     wf_array *next, *prev; /* borrowers of the buffer */
-    int scratch;           /* of scratch: 1 + the number of axes before those that the operator gives; else 0 */
-    uint32_t local;        /* of a local array: 1 + the first of its variables; else 0 */
-    uint32_t number;       /* of a local array: how many were made before it */
-    wf__shown *shown;      /* of wf_watch; else NULL */
-    wf_graph *graph; /* of formals and scratch, until the recording is finished; of a lazy array, until it has run */
+    int scratch;           /* 1 + the number of axes before those that the operator gives; 0 = no scratch */
+    uint32_t local;        /* 1 + the first variable of a local array; 0 = no local array */
+    uint32_t number;       /* number of local arrays that were made before this one */
+    wf__shown *shown;      /* state of wf_watch (record/watch.c); NULL = the array is not watched */
+    wf_graph *graph; /* recording of a formal or scratch until it is finished, or of a lazy array until it has run */
 };
 
 /* ---- device.c ---- */
@@ -150,8 +152,9 @@ const char *wf__device_name(wf_device device, char text[32]); /* "cuda:0" */
 wf__gpu *wf__gpu_of(wf_context *ctx, const char *function, wf_device device);
 
 /* ---- buffer.c ---- */
-wf__buffer *wf__buffer_new(wf_context *ctx, size_t bytes); /* with one reference; NULL = out of memory */
-/* The same in a GPU's memory, and in memory of its driver that the processor reaches. NULL = *f says why. */
+/* Returns a buffer with one reference; NULL = out of memory. */
+wf__buffer *wf__buffer_new(wf_context *ctx, size_t bytes);
+/* Return a buffer in a GPU's memory, or in memory of its driver that the processor reaches. NULL = failure, in *f. */
 wf__buffer *wf__buffer_on_gpu(wf_context *ctx, wf__gpu *gpu, size_t bytes, wf__failure *f);
 wf__buffer *wf__buffer_shared(wf_context *ctx, wf__gpu *gpu, bool managed, size_t bytes, wf__failure *f);
 /* Returns new memory on the device of `like`, with a copy of the bytes at `from` there. NULL = no memory, or the device
@@ -171,7 +174,8 @@ wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shap
 void wf__array_drop_handle(wf_array *a);                                            /* frees the handle alone */
 void wf__array_span(wf_array *a); /* sets lo and hi from base, shape and strides */
 void wf__array_bind(const wf_array *a, wf__bind *out);
-wf__overlap wf__array_meeting(const wf_array *a, const wf_array *b); /* of arrays whose spans meet */
+/* Returns the overlap of two arrays whose spans meet. */
+wf__overlap wf__array_meeting(const wf_array *a, const wf_array *b);
 static inline wf__overlap wf__array_overlap(const wf_array *a, const wf_array *b)
 {
     return a->hi <= b->lo || b->hi <= a->lo ? WF__APART : wf__array_meeting(a, b);
@@ -179,36 +183,38 @@ static inline wf__overlap wf__array_overlap(const wf_array *a, const wf_array *b
 static inline bool wf__sharing(const wf_context *ctx) { return atomic_load(&((wf_context *)ctx)->borrowers) != 0; }
 /* Returns wf_array_state, except that an array which queued work computes is ready: recordings may use it. */
 wf_state wf__array_promised(const wf_array *a);
-/* Evaluates the open recording that keeps the array, unless it is `by`; for an array that the host (`by` NULL) or a
- * recording is about to use. False if that failed: the context's error is set. */
-bool wf__array_settle(const wf_array *a, const wf_graph *by);
-/* True if the array is neither a formal nor scratch; else the context's error is set. */
+/* Evaluates the open recording that keeps the array, unless it is `by`, since the host (`by` = NULL) or the
+ * recording `by` is about to use the array. Returns false on failure, with the context's error set. */
+bool wf__array_evaluate(const wf_array *a, const wf_graph *by);
+/* True if the array is neither a formal nor scratch; else sets the context's error. */
 bool wf__array_holds(const wf_array *a, const char *function);
-/* Settles the array. True if its contents are there or promised; else the context's error is set. */
+/* Evaluates the open recording that keeps the array. True if its contents are there or promised; else sets the
+ * context's error. */
 bool wf__array_usable(const wf_array *a, const char *function);
 
 /* ---- share.c: copies on write ---- */
-/* Before reading: the memory stays where it is until the buffer is unpinned. NULL = nothing to unpin. */
+/* Keeps the array's memory from moving until the buffer is unpinned, for a reader. NULL = nothing to unpin. */
 wf__buffer *wf__array_pin(const wf_array *a);
 void wf__array_unpin(wf_context *ctx, wf__buffer *pinned);
-void wf__array_wait(const wf_array *a); /* for queued work on it */
-/* Before writing: the memory becomes the array's own (and its views'). False: out of memory, which is reported. */
+void wf__array_wait(const wf_array *a); /* waits for queued work on the array */
+/* Separates the array and its views from copies that share their memory, before a write. False = out of memory, with
+ * the context's error set. */
 bool wf__array_own(wf_array *a, const char *function);
-bool wf__array_expose(wf_array *a); /* the same for wf_map, for good */
-/* Pin and own the arrays of a launch, while there are borrowers. */
+bool wf__array_expose(wf_array *a); /* the same for wf_map; the memory has no new borrowers afterwards */
+/* Owns the arrays that a launch writes, then pins all its arrays, while there are borrowers. wf__arrays_end unpins. */
 bool wf__arrays_begin(wf_context *ctx, wf_array *const *arrays, uint32_t n, const bool *written, wf__buffer **pinned,
                       const char *function);
 void wf__arrays_end(wf_context *ctx, uint32_t n, wf__buffer *const *pinned);
-/* Gives a view its memory, which stays where it is until wf__view_end, which computes the span. */
+/* Gives a view its memory, which does not move until wf__view_end. wf__view_end computes the span. */
 void wf__view_begin(wf_array *view, const wf_array *of);
 wf_array *wf__view_end(wf_array *view);
-void wf__array_leave(wf_array *a); /* before its handle goes */
+void wf__array_leave(wf_array *a); /* ends its borrowing, before its handle is freed */
 /* True if the arrays name common memory, also after copies on write have moved. */
 bool wf__array_may_meet(const wf_array *a, const wf_array *b);
 
 /* ---- array.c ---- */
-/* Returns an array with memory of its own. strides NULL = C order; device 0 = the context's. `function` names the caller
- * in messages. */
+/* Returns an array with memory of its own. strides NULL = C order; device 0 = the context's. `function` names the
+ * caller in messages. */
 wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,
                          const int64_t *strides, wf_device device);
 /* Returns an array without memory, in WF_STATE_FORMAL: each plan places it. */
@@ -217,7 +223,7 @@ wf_array *wf__array_planned(wf_context *ctx, const char *function, wf_dtype dtyp
 wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int rank);
 
 /* ---- transfer.c ---- */
-/* Waits for the contents, before the host uses them. False: there are none, or work that should have written them
- * failed, which is reported once. */
+/* Waits for the contents, before the host uses them. False = there are none, or the work that should have written them
+ * failed; this failure is reported once. */
 bool wf__array_arrived(const wf_array *a, const char *function);
 #endif

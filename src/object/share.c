@@ -1,11 +1,11 @@
 /* share.c - copies on write. A copy borrows the memory of what it was copied from until either is written.
  *
- * The memory of an array that borrows nothing never moves: whoever is about to write it first moves the borrowers to
- * memory of their own (own_lender), and a borrower that is about to be written moves itself (own_borrower), or takes
- * the memory over if nobody else is left. Handles that move together, a copy and its views, have one `group`; other
- * handles have 0. What moves gets new ids, so that no memo of a launch fits it. Readers through borrowers are counted
- * while they run: what is being read does not move. All of this is under the context's share lock, which nobody takes
- * while there is no borrower.
+ * The memory of an array that borrows nothing never moves. A write to it first moves the borrowers to memory of their
+ * own (own_lender). A write to a borrower first moves that borrower (own_borrower), unless it is the only user of the
+ * memory, which is then its own. Handles that move together, a copy and its views, have one `group`; other handles have
+ * 0. Handles that move get new ids, so that no memo of a launch fits them. Memory does not move while readers through
+ * borrowers run; they are counted. All of this is under the context's share lock, which is not taken while there is no
+ * borrower.
  */
 #include "object/object.h"
 
@@ -27,7 +27,7 @@ static void unlink_borrower(wf_array *a)
     if (a->next)
         a->next->prev = a->prev;
     a->next = a->prev = NULL;
-    atomic_fetch_sub(&a->ctx->borrowers, 1); /* last: who sees none left sees all of what moved */
+    atomic_fetch_sub(&a->ctx->borrowers, 1); /* last, so that a thread that reads 0 sees all moves */
 }
 
 /* Returns the number of borrowers of a group (0 = all groups), and the addresses that they span. */
@@ -95,7 +95,7 @@ static bool own_borrower(wf_array *a)
     const char *lo, *hi;
     if (span_of(b, a->group, &lo, &hi) != atomic_load_explicit(&b->refs, memory_order_acquire))
         return move_group(a->ctx, b, a->group);
-    for (wf_array *x = b->borrower, *next; x; x = next) { /* nobody else is left */
+    for (wf_array *x = b->borrower, *next; x; x = next) { /* the group is the only user of the memory */
         next = x->next;
         unlink_borrower(x);
         x->group = 0;
@@ -178,7 +178,7 @@ bool wf__arrays_begin(wf_context *ctx, wf_array *const *arrays, uint32_t n, cons
 {
     bool ok = true, sharing = wf__sharing(ctx);
     for (uint32_t i = 0; i < n && ok && sharing;
-         ++i) /* before anything is pinned: two launches never wait for one another */
+         ++i) /* before pinning, so that two launches never wait for each other */
         ok = !written[i] || wf__array_own(arrays[i], function);
     for (uint32_t i = 0; i < n; ++i)
         pinned[i] = ok && sharing ? wf__array_pin(arrays[i]) : NULL;

@@ -65,7 +65,8 @@ bool wf_array_is_packed(const wf_array *a)
     return packed || (a && !step);
 }
 
-/* The array's axes by the size of their strides, largest first, without those of one element: as many as this returns. */
+/* The array's axes by the size of their strides, largest first, without those of one element: as many as this
+ * returns. */
 static int by_stride(const wf_array *a, int *order)
 {
     int n = 0;
@@ -158,7 +159,7 @@ wf_status wf_upload(wf_array *array, const void *src, size_t bytes)
     if (array->read_only)
         return wf__error(array->ctx, WF_ERR_ARG,
                          "wf_upload: the array is read-only: a broadcast view, or an axis has stride 0");
-    if (!wf__array_settle(array, NULL))
+    if (!wf__array_evaluate(array, NULL))
         return wf_last_status(array->ctx);
     wf__array_wait(array);
     array->ctx->services->on_host_access(array, true, "wf_upload");

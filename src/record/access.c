@@ -24,7 +24,7 @@ static bool acceptable(wf_graph *g, const wf_array *array, unsigned does, const 
         wf__poison(g, WF_ERR_ARG, "%s: the array belongs to another context", function);
         return false;
     }
-    if (does && !wf__array_settle(array, g)) {
+    if (does && !wf__array_evaluate(array, g)) {
         wf__poison(g, WF_ERR_ARG, "%s: the array was never computed: its recording failed", function);
         return false;
     }

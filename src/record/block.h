@@ -7,14 +7,16 @@ typedef enum block_kind { IF, ELSE, LOOP, FOR } block_kind;
 
 struct wf__block {
     block_kind kind;
-    const char *here;
-    wf__ref loop, condition;       /* condition: of an IF, for its ELSE */
-    uint32_t vars, states;         /* variables that there were before; where their states begin in g->state */
-    uint32_t guard, on;            /* numbers of variables */
-    uint32_t counter;              /* FOR: the variable */
-    uint64_t set_before, set_then; /* wf_graph.surely_set before it; of an ELSE, after its IF */
-    uint64_t set_left;             /* LOOP: what all lanes had set that have left so far */
-    wf__ref hi, step;
+    const char *here;              /* place in the caller's source */
+    wf__ref loop;                  /* the LOOP node */
+    wf__ref condition;             /* condition of an IF, for its ELSE */
+    uint32_t vars;                 /* number of variables that are older than the block */
+    uint32_t states;               /* place in g->state where their states begin */
+    uint32_t guard, on;            /* hidden variables: lanes that take the next turn; lanes that take part now */
+    uint32_t counter;              /* counting variable of a FOR */
+    uint64_t set_before, set_then; /* wf_graph.surely_set before the block, and for an ELSE, after its IF */
+    uint64_t set_left;             /* outputs that all lanes which have left the LOOP so far had set */
+    wf__ref hi, step;              /* end and step of a FOR */
 };
 
 /* Returns the innermost open block; NULL = none. */

@@ -135,11 +135,11 @@ static bool make_bodies(table *t)
         while (b < t->bodies && !(is_on(t, WF_FLAG_CALL_OPT) && t->body[b].function->call == f->call &&
                                   t->body[b].function->user == f->user))
             ++b;
-        wf__ref asked = equals(t, k);
+        wf__ref selected = equals(t, k);
         if (b < t->bodies)
-            t->body[b].wanted = wf__op2(ir, WF__OP_or, t->body[b].wanted, asked);
+            t->body[b].wanted = wf__op2(ir, WF__OP_or, t->body[b].wanted, selected);
         else
-            t->body[t->bodies++] = (body){ .function = f, .wanted = asked, .last = b };
+            t->body[t->bodies++] = (body){ .function = f, .wanted = selected, .last = b };
     }
     for (uint32_t b = 0; b < t->bodies; ++b)
         t->body[b].wanted = where_on(t, t->body[b].wanted);

@@ -2,8 +2,8 @@
  * move together, so that memory and the cost of an evaluation do not grow with the number of evaluations.
  *
  * Values that the program holds refer to nodes by ids, and no id is used twice. At first the id of node r is r. Once
- * nodes have moved, g->id[] holds the ids of the first g->settled nodes, in ascending order; the id of a later node r
- * is r + g->id_distance. The last settled node has no id: it stands for all nodes out of use, which a variable may
+ * nodes have moved, g->id[] holds the ids of the first g->moved nodes, in ascending order; the id of a later node r is
+ * r + g->id_distance. The last of the moved nodes has no id. It stands for all nodes out of use, which a variable may
  * hold.
  */
 #include "record/record.h"
@@ -11,13 +11,13 @@
 
 enum { LEAST = 256 };
 
-double wf__id_of(const wf_graph *g, wf__ref r) { return r < g->settled ? g->id[r] : (double)r + g->id_distance; }
+double wf__id_of(const wf_graph *g, wf__ref r) { return r < g->moved ? g->id[r] : (double)r + g->id_distance; }
 
 wf__ref wf__node_of(const wf_graph *g, double id)
 {
-    if (id - g->id_distance >= g->settled)
+    if (id - g->id_distance >= g->moved)
         return id - g->id_distance < UINT32_MAX ? (wf__ref)(id - g->id_distance) : UINT32_MAX;
-    uint32_t lo = 1, gone = g->settled - 1, hi = gone;
+    uint32_t lo = 1, gone = g->moved - 1, hi = gone;
     while (lo < hi) {
         uint32_t middle = lo + (hi - lo) / 2;
         if (g->id[middle] < id)
@@ -59,7 +59,7 @@ static void move_nodes(wf_graph *g, uint32_t left, wf__ref *map, double *id)
     g->id_distance += (double)ir->n - (double)(gone + 1);
     wf__free(g->id);
     g->id = id;
-    g->settled = ir->n = gone + 1;
+    g->moved = ir->n = gone + 1;
     ir->closed[0] = ir->closed[1] = gone;
     ir->closed_n = 1;
     for (uint32_t i = 0; i < g->var_n; ++i)
@@ -68,7 +68,7 @@ static void move_nodes(wf_graph *g, uint32_t left, wf__ref *map, double *id)
     move_labels(ir, map, gone);
 }
 
-void wf__settle(wf_graph *g)
+void wf__compact(wf_graph *g)
 {
     const wf__ir *ir = &g->program.rec.ir;
     uint32_t left = 0;

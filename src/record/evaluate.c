@@ -350,7 +350,7 @@ static void forget_effects(evaluation *e, bool done)
     }
     rewrite(e);
     close_ranges(e, any);
-    wf__settle(e->g);
+    wf__compact(e->g);
     wf__renumber(ir);
 }
 

@@ -146,7 +146,7 @@ static void reset_graph(wf_graph *g, wf_context *ctx, const wf_space *given)
     g->var_n = g->block_n = g->state_n = 0;
     g->surely_set = 0;
     g->evaluated = g->accumulates = false;
-    g->settled = 0;
+    g->moved = 0;
     g->id_distance = 0;
     g->section = WF_SECTION_CALL;
     g->reducing = given->reduce != 0;

@@ -18,41 +18,41 @@
 
 typedef struct wf__graphs { /* the recordings of a context, under its lock */
     wf_graph *open;         /* in progress */
-    wf_graph *spare;        /* empty ones, kept for their memory */
+    wf_graph *spare;        /* empty recordings, kept for their memory */
     uint32_t spares;
 } wf__graphs;
 
 /* ---- recordings ---- */
 typedef struct wf__object {    /* an array named by a recording */
     wf_array *array;           /* retained */
-    uint32_t element, indexed; /* slot + 1 */
+    uint32_t element, indexed; /* 1 + the slot of accesses of that kind; 0 = none */
 } wf__object;
 
 enum { WF__CONTRACT_INPUT = 1, WF__CONTRACT_OUTPUT = 2 };
 typedef struct wf__variable {
     uint8_t dtype, join;
     uint8_t contract;                 /* WF__CONTRACT_INPUT or _OUTPUT of an operator that declared it, else 0 */
-    bool set;                         /* since it was made */
-    uint32_t operand;                 /* its number, for messages; of an output, its bit in wf_graph.surely_set */
-    int32_t red;                      /* reduction number, or -1 */
-    wf__ref value;                    /* in the section it was last set in */
-    uint64_t initial[2];              /* of a product of complex numbers: bits of its parts */
-    wf__ref other[WF_SECTION_DEINIT]; /* its values in the other sections, from WF_SECTION_POST on */
+    bool set;                         /* a path of the recording has set the variable */
+    uint32_t operand;                 /* number for messages, and bit of an output in wf_graph.surely_set */
+    int32_t red;                      /* number of the reduction; -1 = no reduction */
+    wf__ref value;                    /* node in WF_SECTION_CALL; 0 = none */
+    uint64_t initial[2];              /* bits of the initial parts of a product of complex numbers */
+    wf__ref other[WF_SECTION_DEINIT]; /* nodes in the other sections, from WF_SECTION_POST on */
 } wf__variable;
 
 typedef struct wf__named_param {
     char *name;
     uint64_t initial; /* bits */
-    wf_dtype dtype;   /* as it was asked for: a complex parameter is a real one with an imaginary part of 0 */
+    wf_dtype dtype;   /* dtype that the caller named. A complex parameter is recorded as a real one */
 } wf__named_param;
 
-struct wf__program { /* what a finished recording needs to be launched */
+struct wf__program { /* a finished recording, with all that launches need */
     wf__recording rec;
     wf__object *object;
     uint32_t object_n, object_cap;
     wf__named_param *param;
     uint32_t param_n, param_cap;
-    uint32_t initial_cap; /* room of rec.initial */
+    uint32_t initial_cap; /* capacity of rec.initial */
 
     /* where and how it runs */
     wf_device device;
@@ -64,8 +64,8 @@ struct wf__program { /* what a finished recording needs to be launched */
     const char *here; /* place in the caller's source, borrowed; NULL in a kernel */
     double record_s;  /* seconds of recording, with WF_FLAG_HISTORY; else 0 */
 
-    /* of a part that wf_eval runs; else NULL */
-    const struct wf__program *whole; /* the recording that the part is of */
+    /* if wf_eval runs the program as a part of a recording; else NULL */
+    const struct wf__program *whole; /* the whole recording */
     const wf__ref *part_of;          /* node of `whole` -> node of the part */
 };
 
@@ -80,7 +80,7 @@ struct wf_graph {
     const char *here;  /* place in the caller's source, borrowed; NULL = unknown */
     wf_stream *stream; /* stream of the caller; NULL = the thread's current one, if any */
     double begun;      /* time of the beginning, with WF_FLAG_HISTORY; else 0 */
-    bool reducing;     /* it reduces axes of its space */
+    bool reducing;     /* the recording reduces axes of its space */
 
     /* where recording is now */
     wf_section_id section;
@@ -91,25 +91,25 @@ struct wf_graph {
     wf__ref *state; /* states of the variables in the open blocks */
     uint32_t state_n, state_cap;
     uint64_t surely_set; /* outputs of an operator with a contract that every path to here sets, one bit each */
-    bool accumulates;    /* it accumulates into an array by index (update.c) */
+    bool accumulates;    /* the recording accumulates into an array by index (update.c) */
 
-    /* arrays that it makes */
+    /* arrays that the recording makes */
     wf_array **kept; /* retained; ready once the recording has run */
     uint32_t kept_n, kept_cap;
     wf_array **scratch; /* scratch of blocks and local arrays; retained */
     uint32_t scratch_n, scratch_cap;
     uint32_t locals; /* number of local arrays */
 
-    /* evaluation on the way */
-    bool evaluated;   /* wf_eval has run; the nodes are not all that was recorded */
-    uint32_t settled; /* number of nodes whose ids stand in `id` (compact.c); 0 = no node has moved */
-    double *id;
-    double id_distance; /* id minus node, of later nodes */
+    /* evaluations while recording goes on */
+    bool evaluated;     /* wf_eval has run, and has taken nodes out of use */
+    uint32_t moved;     /* number of nodes whose ids are in `id` (compact.c); 0 = no node has moved */
+    double *id;         /* [moved] ids of the first nodes */
+    double id_distance; /* id of a later node minus its number */
 
     wf__str key; /* scratch of wf_run */
 };
 
-/* ---- small questions ---- */
+/* ---- the state of a recording ---- */
 /* Returns the IR of the current section. */
 static inline wf__ir *wf__graph_ir(wf_graph *g) { return &g->program.rec.section[g->section]; }
 /* Returns where a variable's value in the current section is kept; the value 0 = none. */
@@ -134,20 +134,20 @@ wf_status wf__program_error(wf_context *ctx, const wf__program *p, wf_status sta
 void wf__add_where(const wf__program *p, wf__str *out);
 /* Sets the names and numbers of bind[0 .. object_n - 1], by which plans call the arrays. */
 void wf__name_arrays(const wf__program *p, wf__bind *bind);
-/* Writes wf__called of an array into `text` and returns it. `as` is the array bound to it, or the same one. The
- * recording need not have the array yet. */
+/* Writes the name of an array for messages into `text`, as wf__called does, and returns `text`. `as` is the array bound
+ * to it, or the same one. The recording need not have the array yet. */
 const char *wf__array_called(const wf__program *p, const wf_array *array, const wf_array *as, char text[WF__CALLED]);
 
 /* ---- program.c ---- */
 void wf__program_clear(wf__program *p); /* releases the arrays, keeps the IR's memory */
 void wf__program_free(wf__program *p);
-bool wf__program_writes(const wf__program *p, uint32_t object);
+bool wf__program_writes(const wf__program *p, uint32_t object); /* true if the program stores to the object */
 
 /* ---- compact.c: ids of nodes ---- */
 #define WF__POST_BASE 2147483648.0 /* ids of values of section s begin at s times this */
 double wf__id_of(const wf_graph *g, wf__ref r);
 wf__ref wf__node_of(const wf_graph *g, double id);
-void wf__settle(wf_graph *g); /* removes the nodes that are out of use */
+void wf__compact(wf_graph *g); /* removes the nodes that are out of use */
 
 /* ---- dead_arrays.c ---- */
 /* Removes effects on arrays that the program has released. `goes_on`: recording continues and may use any value. */
@@ -184,13 +184,14 @@ wf__ref wf__pair_as(wf_graph *g, wf_val v, unsigned dtype, const char *function)
 wf_val wf__value(wf_graph *g, wf__ref ref); /* ref 0 = poison */
 /* Returns the node of a value; 0 after poisoning, and for a number, with *number = true: v.h.num is the number. */
 wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *number);
-wf__ref wf__usable(wf_graph *g, wf__ref ref, const char *function); /* of a variable; 0 if wf_eval put it out of use */
+/* Returns the node of a variable; 0 after poisoning, if wf_eval has put the node out of use. */
+wf__ref wf__usable(wf_graph *g, wf__ref ref, const char *function);
 wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *function); /* must fit the dtype */
 /* Returns a value or number converted to `dtype`; 0 after poisoning. */
 wf__ref wf__converted(wf_graph *g, wf_val v, unsigned dtype, const char *function);
 
 /* ---- lanes.c ---- */
-wf__ref wf__lanes_on(const wf_graph *g);            /* bool: the lanes that take part now; 0 = all */
+wf__ref wf__lanes_on(const wf_graph *g);            /* the lanes that take part now, as a bool; 0 = all */
 bool wf__is_outer(const wf_graph *g, uint32_t var); /* a variable declared outside the innermost block */
 /* Returns a value as a condition: true if it is not 0, as in C (NaN is true). 0 after poisoning. */
 wf__ref wf__truth(wf_graph *g, wf_val v, const char *function);
@@ -202,7 +203,8 @@ bool wf__fits_block(wf_graph *g, wf__ref value, wf__ref holder, const char *func
 bool wf__no_block(wf_graph *g, const char *function, const char *instead); /* no block is open; false after poisoning */
 
 /* ---- thread_ids.c ---- */
-bool wf__decides_gpu(wf_graph *g);              /* true if it runs on a GPU; the device is final from then on */
+/* Makes the device of the recording final. True if it is a GPU. */
+bool wf__decides_gpu(wf_graph *g);
 wf__ref wf__block_index(wf_graph *g, int axis); /* index of the point's block along an axis; axis -1 = linear */
 
 /* ---- index.c ---- */
@@ -216,14 +218,14 @@ bool wf__axis_of(wf_graph *g, int *axis, int rank, const char *function);
 /* ---- variable.c ---- */
 wf__variable *wf__variable_of(wf_var var);              /* NULL = not a variable */
 wf_var wf__new_variable(wf_graph *g, wf__variable var); /* poison without memory */
-/* The contract of an operator (launch/apply.c). */
+/* The contract of an operator (launch/apply.c): sets it for a variable; true if a path, or every path, has set one. */
 void wf__set_contract(wf_var var, uint8_t contract, uint32_t operand);
 bool wf__was_set(wf_var var);
 bool wf__surely_set(wf_var var);
 
 /* ---- view_values.c ---- */
 /* Returns the node of a value in an array graph, outside of blocks; 0 after poisoning, and for numbers. `elsewhere` and
- * `block` end the messages, by saying what to do instead. */
+ * `block` are the ends of the messages, with what to do instead. */
 wf__ref wf__whole_value(wf_val v, const char *function, const char *elsewhere, const char *block);
 
 /* ---- local.c: access of a local array ---- */
@@ -245,7 +247,7 @@ wf_array *wf__keep_value(wf_graph *g, wf__ref value, const char *function);
 
 /* ---- watch.c ---- */
 void wf__shown_free(wf_context *ctx, wf__shown *shown); /* NULL: no-op */
-/* At the end of a block, gives what is watched the shape that it has by then. */
+/* Gives watched arrays the shape of their values at the end of a block. */
 void wf__shown_grow(wf_graph *g);
 
 /* ---- control.c ---- */
@@ -258,12 +260,12 @@ void wf__check_blocks(wf_graph *g); /* fails the recording if a block is open */
 void wf__end_section(wf_graph *g, bool last); /* checks the section, and finishes what WF_SECTION_JOIN records */
 
 /* ---- graph.c ---- */
-/* Ends recording before a run: reduced variables hand their values over, and what the operator promised is checked. */
+/* Ends recording before a run: reduced variables hand over their values, and the contract of an operator is checked. */
 wf_status wf__graph_finish(wf_graph *g);
-bool wf__graph_launchable(wf_graph *g, const char *function); /* false, with an error: it names a formal */
+bool wf__graph_launchable(wf_graph *g, const char *function); /* false = it names a formal, which is an error */
 void wf__release_kept(wf_graph *g);
-void wf__graph_retire(wf_graph *g); /* takes it off the open ones and keeps its memory for the next recording */
-void wf__graph_free(wf_graph *g);   /* of a graph that is in no list */
+void wf__graph_retire(wf_graph *g); /* closes the graph, and keeps its memory for the next recording */
+void wf__graph_free(wf_graph *g);   /* the graph must be in no list */
 
 /* ---- evaluate.c ---- */
 /* Runs the pending effects. The graph must not have failed, nor name a formal. */

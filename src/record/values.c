@@ -86,7 +86,7 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
                 function);
         return wf__usable(g, ref, function);
     }
-    double section = g->settled ? 0 : (double)(int)(v.h.num / WF__POST_BASE); /* once nodes moved: one section */
+    double section = g->moved ? 0 : (double)(int)(v.h.num / WF__POST_BASE); /* once nodes moved: one section */
     if (section != (double)g->section) {
         wf__poison(g, WF_ERR_CONTRACT, "%s: a value of another section is used; only reduced variables cross",
                    function);
@@ -152,8 +152,8 @@ wf__ref wf__converted(wf_graph *g, wf_val v, unsigned dtype, const char *functio
     return ref ? wf__cast(wf__graph_ir(g), ref, dtype) : 0;
 }
 
-/* Returns the node of a value, for questions about its type; 0 = a number, or poison. */
-static wf__ref asked(wf_val v, const char *function)
+/* Returns the node of a value whose properties the program queries; 0 = a number, or poison. */
+static wf__ref queried_node(wf_val v, const char *function)
 {
     bool is_number;
     return v.h.num != 0 && wf__is_recording(wf__graph_of(v)) ? wf__resolve(v.h.graph, v, function, &is_number) : 0;
@@ -161,13 +161,13 @@ static wf__ref asked(wf_val v, const char *function)
 
 wf_dtype wf_val_dtype(wf_val v)
 {
-    wf__ref ref = asked(v, "wf_val_dtype");
+    wf__ref ref = queried_node(v, "wf_val_dtype");
     return ref ? (wf_dtype)wf__dtype(wf__graph_ir(v.h.graph), ref) : WF_NONE;
 }
 
 wf_shape wf_val_shape(wf_val v)
 {
-    wf__ref ref = asked(v, "wf_val_shape");
+    wf__ref ref = queried_node(v, "wf_val_shape");
     const wf__ir *ir = ref ? wf__graph_ir(v.h.graph) : NULL;
     return ref ? ir->shape[wf__shape_of(ir, ref)] : (wf_shape){ 0 };
 }
@@ -202,7 +202,7 @@ static bool is_constant(const wf__ir *ir, wf__ref r, int depth)
 bool wf_val_is_constant(wf_val v)
 {
     enum { LIMIT = 8 }; /* folded values are one node; without folding, deeper ones do not count */
-    wf__ref r = asked(v, "wf_val_is_constant");
+    wf__ref r = queried_node(v, "wf_val_is_constant");
     return r ? is_constant(wf__graph_ir(v.h.graph), r, LIMIT) : wf_val_number(v, NULL, NULL);
 }
 
