@@ -18,7 +18,7 @@ typedef struct record {
 static record now;
 
 /* NaNs have one sign and payload. */
-static inline void settle_nans(unsigned char *data, size_t bytes, wf_dtype dtype)
+static inline void unify_nans(unsigned char *data, size_t bytes, wf_dtype dtype)
 {
     const float f = NAN;
     const double d = (double)NAN;
@@ -51,7 +51,7 @@ static inline void take_at(wf_array *array, wf_device device, int line)
     note(&dtype, sizeof dtype);
     note(&shape.rank, sizeof shape.rank);
     note(shape.dim, (size_t)shape.rank * sizeof *shape.dim);
-    settle_nans(data, bytes, dtype);
+    unify_nans(data, bytes, dtype);
     note(data, bytes);
     free(data);
     wf_release(array);

@@ -23,9 +23,9 @@ static bool assigned(void)
     return v && assign(a, v);
 }
 
-typedef struct scatter { /* which value goes where, if a condition holds */
+typedef struct scatter { /* a write by index */
     places at;
-    const value *v, *condition;
+    const value *v, *condition; /* written values; where not 0 the write takes place, NULL = everywhere */
 } scatter;
 
 static bool find_scatter(scatter *s, const array *a, bool may_meet)
@@ -39,7 +39,7 @@ static bool find_scatter(scatter *s, const array *a, bool may_meet)
         free(s->at.at);
         return false;
     }
-    if (s->condition) { /* elsewhere the index may be anything */
+    if (s->condition) { /* where it is 0, the index may lie outside */
         bool outside = rarely(2);
         for (int64_t k = 0, n = count(&s->at.shape); k < n; ++k)
             s->at.at[k] = s->condition->at[spread(&s->condition->shape, &s->at.shape, k)] ? s->at.at[k] : -1;
@@ -80,7 +80,7 @@ static int64_t sum_of_abs(const int64_t *at, int64_t n)
     return sum;
 }
 
-/* Sums of floats are to be exact, in any order. */
+/* Returns a join for which results do not depend on the order: floats are added only if sums are exact. */
 static wf_join some_join(const array *a, const scatter *s)
 {
     wf_dtype t = memory_of(a)->dtype;
@@ -142,7 +142,7 @@ static bool exchanged(void)
     }
     value *before = new_value(t, s.at.shape);
     before->read[a->memory] = ++p->clock;
-    if (is_promised(a))
+    if (is_pending(a))
         merge(before->read, memory_of(a)->read);
     before->v = which == 3    ? wf_cas_n(graph(), a->a, wf_const(graph(), t, 1), wf_cast(s.v->v, t), index)
                 : s.condition ? wf_atomic_if_n(graph(), s.condition->v, join, a->a, s.v->v, index)
@@ -172,7 +172,7 @@ static bool kept(void)
         return false;
     array *a = add_array(wf_keep(v->v), m, v->shape);
     say("a%d = wf_keep(v%d);\n", a->id, v->id);
-    if (!a->a) { /* what is poisoned says so when it runs */
+    if (!a->a) { /* the recording is poisoned, and reports it when it runs */
         --p->arrays;
         end_and_begin();
         return true;
@@ -227,7 +227,8 @@ static void fill(memory *m, void *raw)
     }
 }
 
-/* Of the library's memory in C order or any other, or of the program's, with gaps and backwards. */
+/* Makes an array: in memory of the library, in C order or another one; or in memory of the program, with gaps and
+ * reversed axes. */
 static bool new_array(void)
 {
     wf_dtype t = plain_dtypes[below(PLAIN_DTYPES)];
@@ -286,8 +287,8 @@ static bool viewed(void)
     int64_t n = from->shape.dim[axis], start = below(n), stop = start + 1 + below(n - start), step = 1 + below(2);
     if (!n)
         return false;
-    settle(from);
-    if (which == 4) { /* an axis is parted, or becomes one with the next if its elements lie on as that one's do */
+    run_writes_to(from);
+    if (which == 4) { /* an axis merges with the next one if their strides allow it, else it becomes two axes */
         bool joins =
             axis + 1 < from->shape.rank && from->stride[axis] == from->stride[axis + 1] * from->shape.dim[axis + 1];
         int last = from->shape.rank - 1;
@@ -315,7 +316,7 @@ static bool viewed(void)
         }
         to.a = wf_view_reshape(from->a, to.shape);
     } else if (which == 0) {
-        if (rarely(3)) { /* backwards to the beginning */
+        if (rarely(3)) { /* reversed, down to element 0 */
             start = n - 1 - below(n > 3 ? 3 : n);
             step = -step, stop = WF_END_INDEX;
         }
@@ -349,16 +350,16 @@ static bool viewed(void)
             to.stride[d] = of < 0 || from->shape.dim[of] == 1 ? 0 : from->stride[of];
         }
     }
-    if (!to.a && which == 4 && strstr(wf_last_message(ctx), "would need a copy")) { /* copies are as what they are of */
+    if (!to.a && which == 4 && strstr(wf_last_message(ctx), "would need a copy")) { /* of a lazy copy */
         wf_clear_error(ctx);
-        asked_for(from);
+        note_evaluation(from);
         return true;
     }
     if (!to.a) {
         did(wf_last_status(ctx));
         return true;
     }
-    asked_for(from);
+    note_evaluation(from);
     to.id = ++p->ids;
     to.lazy = 0;
     to.is_view = true;
@@ -375,7 +376,7 @@ static bool copied(void)
     array *from = p->arrays < ARRAYS ? any_array() : NULL;
     if (!from)
         return false;
-    settle(from);
+    run_writes_to(from);
     int m = p->refused ? -1 : new_memory(memory_of(from)->dtype, count(&from->shape));
     if (m < 0)
         return false;
@@ -389,7 +390,7 @@ static bool copied(void)
         did(wf_last_status(ctx));
         return true;
     }
-    asked_for(from);
+    note_evaluation(from);
     return true;
 }
 
@@ -407,7 +408,7 @@ static bool released(void)
     return true;
 }
 
-/* Writes by the host, at once: pending reads of the array run first. */
+/* Uploads elements to an array. Pending reads of the array run first. */
 static bool uploaded(void)
 {
     array *a = any_array();
@@ -429,7 +430,7 @@ static bool uploaded(void)
             *element(a, k) = fresh.at[k];
         evaluated(0);
         m->written = m->other[0] = ++p->clock;
-        evaluated(0); /* what read it has had its time */
+        evaluated(0); /* values that read the old contents are forgotten */
         if (ends)
             end_and_begin();
     }
@@ -443,21 +444,21 @@ static bool looked_at(void)
     const array *a = any_array();
     if (!a || p->depth)
         return false;
-    settle(a);
+    run_writes_to(a);
     if (!p->refused) {
         check(a);
-        asked_for(a);
+        note_evaluation(a);
     }
     return true;
 }
 
-/* The place of the largest along an axis, by a function of arrays. */
+/* Makes the array of the places of the largest elements along an axis, by wf_array_argmax. */
 static bool largest(void)
 {
     const array *a = any_array();
     if (!a || p->depth || !a->shape.rank || memory_of(a)->dtype == WF_BOOL || !count(&a->shape))
         return false;
-    settle(a);
+    run_writes_to(a);
     int axis = (int)below(a->shape.rank);
     wf_shape shape = a->shape;
     shape.dim[axis] = 1;
@@ -469,7 +470,7 @@ static bool largest(void)
         did(wf_last_status(ctx));
         return true;
     }
-    asked_for(a);
+    note_evaluation(a);
     say("wf_array_argmax(a%d, axis %d);\n", a->id, axis);
     for (int64_t k = 0; k < count(&a->shape); ++k) {
         int64_t index[AXES] = { 0 }, *best = &p->memory[m].at[spread(&shape, &a->shape, k)];

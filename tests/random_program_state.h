@@ -14,22 +14,25 @@ typedef struct value {
     wf_dtype dtype;
     wf_shape shape;
     int64_t n, *at;
-    int id, kept, kept_when; /* in which memory, or -1 */
-    int read[MEMORIES];      /* when it read each memory first, or something it is made of did; 0: not */
+    int id;
+    int kept, kept_when; /* memory of the array that holds it, or -1; the time since then */
+    int read[MEMORIES];  /* time of the first read of each memory, by it or by its operands; 0 = none */
 } value;
 
 typedef struct memory {
     wf_dtype dtype;
     int64_t n, *at;
-    void *own;                 /* of the program's; NULL: the library's */
-    int written, other[2];     /* when last; and when last by anything but recording 0 or 1 */
-    int read[MEMORIES];        /* what was kept in it, or written to it, did: see value */
-    unsigned pending, touched; /* bit d: by effects of recording d that have not run; in it at all */
+    void *own;             /* memory that the program has allocated; NULL = memory of the library */
+    int written, other[2]; /* times of the last write, and of the last one by anything but recording 0 or 1 */
+    int read[MEMORIES];    /* reads by the values that were kept in it or written to it, as in `value` */
+    unsigned pending;      /* bit d: effects of recording d on it have not run */
+    unsigned touched;      /* bit d: recording d has written it or keeps it */
 } memory;
 
 typedef struct array {
     wf_array *a;
-    int memory, id, lazy; /* 1 + the recording that it is kept in */
+    int memory, id;
+    int lazy; /* 1 + the recording that keeps it; 0 = it has contents */
     wf_shape shape;
     int64_t start, stride[AXES];
     bool is_view, read_only;
@@ -46,11 +49,13 @@ static struct program {
     int depth, ids, clock, memories, arrays;
     memory memory[MEMORIES];
     array array[ARRAYS];
-    value *chosen; /* to be taken next; or NULL */
-    wf_shape base; /* which many arrays have */
+    value *chosen; /* the next result of any_value, or NULL */
+    wf_shape base; /* the shape of many arrays */
     int64_t most;
     int number;
-    bool dares, inner_wrote, refused; /* by a value that has become invalid */
+    bool dares;       /* values stay in use although their recording has overwritten an array that they read */
+    bool inner_wrote; /* the inner recording has written an array */
+    bool refused;     /* a call failed, because a value has become invalid */
     size_t length;
     char text[1 << 16];
 } * p;
@@ -90,8 +95,9 @@ static void must(bool ok, const char *what)
              what, p->number);
 }
 
-/* A value is out of use where an array has been overwritten that it reads, which wf_eval may have made of it. The inner
- * recording hears of it where it reads what the outer one keeps; the outer one says why, when it ends. */
+/* True if the call succeeded. A call may fail because a value is invalid: wf_eval has stored it, or what it is made of, in
+ * an array that has been overwritten since. The inner recording only finds that an array which the outer one keeps has
+ * no contents; the outer recording reports the reason when it ends. Any other failure ends the test. */
 static bool did(wf_status status)
 {
     const char *why = wf_last_message(ctx);
@@ -115,7 +121,8 @@ static void forget(recording *r, int i)
     memmove(&r->v[i], &r->v[i + 1], (size_t)(--r->n - i) * sizeof *r->v);
 }
 
-static value *any_value(void) /* one of the last, mostly */
+/* Returns a value of the current recording, mostly one of the last three. */
+static value *any_value(void)
 {
     recording *r = now();
     value *chosen = p->chosen;
@@ -136,17 +143,19 @@ static value *new_value(wf_dtype dtype, wf_shape shape)
     return v;
 }
 
-static void merge(int to[MEMORIES], const int read[MEMORIES]) /* what came first */
+/* Keeps the earlier of the two times of each memory. */
+static void merge(int to[MEMORIES], const int read[MEMORIES])
 {
     for (int m = 0; m < MEMORIES; ++m)
         if (read[m] && (!to[m] || read[m] < to[m]))
             to[m] = read[m];
 }
 
-/* What wf_select wants. */
+/* Returns the value as a condition of wf_select. */
 static wf_val condition(const value *v) { return v->dtype == WF_BOOL ? v->v : wf_ne(v->v, 0); }
 
-/* Takes the value; what is large becomes small, so that sums of it are exact. */
+/* Adds the value, made of a, b and c (NULL = none), to the current recording. Large elements become small, so that sums
+ * of them are exact. */
 static void add_value(value *v, const value *a, const value *b, const value *c)
 {
     recording *r = now();
@@ -184,7 +193,7 @@ static wf_shape shape_of_most(int64_t n)
     return shape;
 }
 
-/* The base, or something that broadcasts to it, or any. */
+/* Returns the base, a shape that broadcasts to it, or any other shape. */
 static wf_shape some_shape(void)
 {
     if (rarely(4))
@@ -197,7 +206,8 @@ static wf_shape some_shape(void)
     return shape;
 }
 
-static wf_shape shape_of(int64_t n) /* of so many elements */
+/* Returns a shape of n elements. */
+static wf_shape shape_of(int64_t n)
 {
     wf_shape shape = { 0 };
     while (n && shape.rank < AXES - 1 && below(3)) {
@@ -211,7 +221,8 @@ static wf_shape shape_of(int64_t n) /* of so many elements */
     return shape;
 }
 
-static value *fitting(const wf_shape *shape) /* a value that broadcasts to it, or NULL */
+/* Returns a value that broadcasts to the shape, or NULL. */
+static value *fitting(const wf_shape *shape)
 {
     for (int tries = 0; tries < 8; ++tries) {
         value *v = any_value();
@@ -275,7 +286,7 @@ static void constant(void)
     add_value(v, NULL, NULL, NULL);
 }
 
-/* Recording d has been evaluated: of its values those are left that arrays hold, or that read what is still there. */
+/* Called after an evaluation of recording d. Values stay that an array holds, or whose operands were not overwritten. */
 static void evaluated(int d)
 {
     recording *r = &p->at[d];
@@ -286,7 +297,7 @@ static void evaluated(int d)
         p->memory[m].pending &= ~(1u << d);
     for (int i = r->n - 1; i >= 0; --i) {
         value *v = r->v[i];
-        bool old = false; /* its own changes a recording knows: values are as they were, or refused */
+        bool old = false; /* with `dares`, writes by the recording itself do not count */
         for (int m = 0; m < p->memories; ++m)
             old = old || (v->read[m] && (p->dares ? p->memory[m].other[d] : p->memory[m].written) > v->read[m]);
         if (v->kept >= 0 && p->memory[v->kept].written <= v->kept_when && is_seen(v->kept)) {
@@ -295,7 +306,7 @@ static void evaluated(int d)
         } else if (old)
             forget(r, i);
     }
-    if (!r->n && r->g) { /* there is always one */
+    if (!r->n && r->g) { /* any_value needs a value */
         int depth = p->depth;
         p->depth = d;
         constant();
@@ -326,7 +337,8 @@ static void begin(void)
     constant();
 }
 
-static void end(void) /* the recording runs, and its values are gone */
+/* Runs the current recording, and forgets its values. */
+static void end(void)
 {
     int d = p->depth;
     say("wf_run(g%d);\n", d);
@@ -346,22 +358,22 @@ static void end_and_begin(void)
     begin();
 }
 
-/* Called before the array is read otherwise than by the innermost recording: pending writes to it run. */
-static void settle(const array *a)
+/* Runs pending writes to the array. Called before anything but the innermost recording reads it. */
+static void run_writes_to(const array *a)
 {
     for (int d = 0; d <= p->depth; ++d)
         if (memory_of(a)->pending >> d & 1)
             evaluate(d);
 }
 /* Called after a step that evaluates the recording which keeps the array. */
-static void asked_for(const array *a)
+static void note_evaluation(const array *a)
 {
     if (a->lazy)
         evaluated(a->lazy - 1);
 }
 
 static array *any_array(void) { return p->arrays ? &p->array[below(p->arrays)] : NULL; }
-/* One for the recording to read. */
+/* Returns an array for the recording to read, or NULL. */
 static array *to_read(void)
 {
     array *a = any_array();
@@ -369,7 +381,7 @@ static array *to_read(void)
         evaluate(0);
     return p->refused ? NULL : a;
 }
-/* Returns an array for the recording to write. The inner recording writes no array of the outer one, whose effects
+/* Returns an array for the recording to write, or NULL. The inner recording writes no array of the outer one, whose effects
  * run first. */
 static array *to_write(void)
 {
@@ -380,15 +392,16 @@ static array *to_write(void)
         evaluate(0);
     return p->refused ? NULL : a;
 }
-/* True if its contents are not computed yet. */
-static bool is_promised(const array *a) { return a->lazy == p->depth + 1 || memory_of(a)->pending >> p->depth & 1; }
+/* True if the contents of the array are not computed yet. */
+static bool is_pending(const array *a) { return a->lazy == p->depth + 1 || memory_of(a)->pending >> p->depth & 1; }
 
-/* With what is made of these, or NULL. */
+/* Called after the current recording has written a value, under a condition and at an index (each may be NULL), to the
+ * array. */
 static void written(const array *a, const value *v, const value *condition, const value *index)
 {
     memory *m = memory_of(a);
     const value *of[] = { v, condition, index };
-    if (!is_promised(a))
+    if (!is_pending(a))
         memset(m->read, 0, sizeof m->read);
     for (int i = 0; i < 3; ++i)
         if (of[i])

@@ -195,7 +195,7 @@ static bool reshaped(void)
     return true;
 }
 
-/* Along an axis: tiled, repeated, reversed, rolled (concatenated with itself or another one). */
+/* Rearranges a value along an axis: tiled, repeated, reversed, rolled, concatenated with itself or another value. */
 static bool rearranged(void)
 {
     const value *from = any_value(), *other = from;
@@ -238,7 +238,7 @@ static bool rearranged(void)
 }
 
 /* ---- reductions and scans ---- */
-/* What comes of u8 goes on as i64; f32 is joined in f64 and rounded once. */
+/* Gives the result of a join its dtype: u64, as of u8, is cast to i64; f32 is joined in f64 and rounded once. */
 static value *cast_down(value *v, wf_dtype *dtype)
 {
     for (int64_t k = 0; k < v->n && *dtype == WF_F32; ++k)
@@ -263,14 +263,14 @@ static bool reduced(void)
     for (int d = 0; d < shape.rank; ++d)
         shape.dim[d] = axes >> d & 1 ? 1 : shape.dim[d];
     value *v = new_value(t, shape);
-    if (!v) /* of nothing, many */
+    if (!v) /* an empty array may have too large a result */
         return false;
     say("v = wf_reduce(%s, v%d, %#x)", join_name[join], from->id, axes);
     v->v = wf_reduce(join, from->v, axes);
     for (int64_t k = 0; k < v->n; ++k)
         v->at[k] = neutral(join, t);
-    for (int64_t k = 0; k < from->n && is_float(t) && join != WF_JOIN_ADD;
-         ++k) /* any of them: there is none that is neutral */
+    bool begins_with_element = is_float(t) && join != WF_JOIN_ADD; /* floats have no neutral element here */
+    for (int64_t k = 0; k < from->n && begins_with_element; ++k)
         v->at[spread(&shape, &from->shape, k)] = from->at[k];
     for (int64_t k = 0; k < from->n; ++k) {
         int64_t *to = &v->at[spread(&shape, &from->shape, k)];
@@ -331,11 +331,11 @@ static bool block_reduced(void)
 }
 
 /* ---- places by index ---- */
-typedef struct places { /* in something of shape `in`, one for each element of `shape` */
+typedef struct places { /* elements of an array or value, one for each element of `shape` */
     wf_shape shape;
     wf_val index[AXES];
-    int64_t *at;          /* in C order; -1: none */
-    const value *made_of; /* or NULL */
+    int64_t *at;          /* numbers of the elements in C order; -1 = none */
+    const value *made_of; /* the value that gives the indices, or NULL */
 } places;
 
 static wf_val cut_index(wf_val linear, const wf_shape *in, int d)
@@ -347,7 +347,7 @@ static wf_val cut_index(wf_val linear, const wf_shape *in, int d)
     return d ? wf_mod(q, (double)in->dim[d]) : q;
 }
 
-/* Axis by axis: start + step i. False: it is too small for the shape. */
+/* Sets index start + step i along each axis. Returns false if an extent of `in` is too small. */
 static bool affine_places(places *to, const wf_shape *in)
 {
     int64_t start[AXES], step[AXES];
@@ -379,7 +379,7 @@ static bool affine_places(places *to, const wf_shape *in)
     return true;
 }
 
-/* No two are one: of all elements, element (a + b k) mod n. */
+/* Sets places that are all different: element k has place (a + b k) mod n. */
 static void spread_places(places *to, const wf_shape *in)
 {
     int64_t n = count(in), m = count(&to->shape), a = below(n), b = 1 + below(n), x = b, y = n;
@@ -398,8 +398,8 @@ static void spread_places(places *to, const wf_shape *in)
         to->index[d] = cut_index(linear, in, d);
 }
 
-/* Places that a value gives. */
-static void said_places(places *to, const wf_shape *in, const value *v)
+/* Sets the places that the value names, modulo the number of elements. */
+static void places_named_by(places *to, const wf_shape *in, const value *v)
 {
     int64_t n = count(in);
     wf_val linear = wf_floor_mod(wf_cast(v->v, WF_I64), (double)n);
@@ -421,7 +421,7 @@ static bool find_places(places *to, const wf_shape *in, wf_shape shape, bool may
     to->at = malloc((size_t)(m + 1) * sizeof *to->at);
     assert_non_null(to->at);
     if (v)
-        said_places(to, in, v);
+        places_named_by(to, in, v);
     else if (rarely(2) || !affine_places(to, in))
         spread_places(to, in);
     return true;
@@ -438,7 +438,7 @@ static bool gathered(void)
     bool or_other = rarely(2);
     int64_t other = below(2);
     value *v = new_value(from->dtype, at.shape);
-    if (or_other && rarely(2)) { /* some of them outside */
+    if (or_other && rarely(2)) { /* some places lie outside */
         at.index[0] = wf_sub(at.index[0], 1);
         int64_t row = from->n / from->shape.dim[0];
         for (int64_t k = 0; k < v->n; ++k)
@@ -484,7 +484,7 @@ static wf_val read_around(const array *a, places *at, wf_dtype t)
 static void add_read(value *v, const array *a, const value *index)
 {
     v->read[a->memory] = ++p->clock;
-    if (is_promised(a))
+    if (is_pending(a))
         merge(v->read, memory_of(a)->read);
     add_value(v, index, NULL, NULL);
     if (p->depth && a->lazy == 1)

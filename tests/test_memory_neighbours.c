@@ -78,14 +78,14 @@ static void test_elements_beyond_32_bits(void **state)
 }
 
 /* ---- the log may use the context that logs ---- */
-static int told;
+static int logged;
 
 static void use_context(int level, const char *text, void *user)
 {
     (void)level;
     (void)text;
     wf_context *own = *(wf_context **)user;
-    if (!own || told++)
+    if (!own || logged++)
         return;
     wf_info about = { .size = sizeof about };
     wf_kernel_info kernels[4] = { { .size = sizeof *kernels } };
@@ -108,10 +108,10 @@ static void test_log_uses_context(void **state)
                          .flags_on = WF_FLAG_NO_DISK_CACHE | WF_FLAG_HISTORY | WF_FLAG_DEBUG,
                          .log = use_context,
                          .log_user = &own };
-    told = 0;
+    logged = 0;
     own = wf_context_new(&config);
     wf_array *a = wf_array_arange(own, WF_F32, 8, 0, 1), *b = wf_empty(own, WF_F32, WF_SHAPE(8));
-    for (int i = 0; i < 4 && !told; ++i) { /* an output that is not set at all points is a warning */
+    for (int i = 0; i < 4 && !logged; ++i) { /* an output that is not set at all points is a warning */
         wf_graph *g = wf_begin(own, .elements = true);
         wf_val x = wf_in(g, a);
         WF_IF (g, wf_gt(x, 4)) {
@@ -121,7 +121,7 @@ static void test_log_uses_context(void **state)
         OK(own, wf_run(g));
     }
     wf_release(a), wf_release(b);
-    assert_true(told > 0);
+    assert_true(logged > 0);
     wf_context_free(own);
 }
 

@@ -97,16 +97,6 @@ static float *element(const operand *o, const wf_shape *space, const int64_t *in
     return p;
 }
 
-static bool advance(const wf_shape *shape, int64_t *index)
-{
-    for (int d = shape->rank - 1; d >= 0; --d) {
-        if (++index[d] < shape->dim[d])
-            return true;
-        index[d] = 0;
-    }
-    return false;
-}
-
 /* c = a * 2 + b, d = a - b */
 static void one(wf_device device, bool indexed)
 {

@@ -67,14 +67,14 @@ static void some_steps(int n)
         size_t length = p->length;
         if (!steps[i].run() && !p->refused && p->length > length && p->text[p->length - 1] != '\n')
             say(": not\n");
-        if (!p->depth && rarely(30) && !p->refused) { /* another recording, from begin to run */
+        if (!p->depth && rarely(30) && !p->refused) { /* a recording inside the first one */
             p->depth = 1;
             p->inner_wrote = false;
             begin();
             some_steps(2 + (int)below(5));
             end();
             p->depth = 0;
-            if (p->inner_wrote) /* which it did after all of the outer one */
+            if (p->inner_wrote) /* values of the outer recording that read what was overwritten are out of use */
                 evaluated(0);
         }
     }

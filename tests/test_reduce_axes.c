@@ -26,16 +26,6 @@ static int64_t points(const wf_shape *s)
     return n;
 }
 
-static bool advance(const wf_shape *shape, int64_t *index)
-{
-    for (int d = shape->rank - 1; d >= 0; --d) {
-        if (++index[d] < shape->dim[d])
-            return true;
-        index[d] = 0;
-    }
-    return false;
-}
-
 static wf_shape random_shape(int rank)
 {
     static const int64_t dims[] = { 1, 1, 2, 3, 4, 5, 7, 9, 15, 16, 17, 31, 32, 33, 65, 130, 300, 1000, 0 };

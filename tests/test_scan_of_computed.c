@@ -127,7 +127,7 @@ static void test_values(void **state)
     (void)state;
     static const scan_case cases[] = {
         { { .rank = 1, .dim = { 70001 } }, 0, plain, false },       /* parts of one row */
-        { { .rank = 2, .dim = { 2, 33000 } }, 1, with_row, false }, /* of two */
+        { { .rank = 2, .dim = { 2, 33000 } }, 1, with_row, false }, /* parts of two rows */
         { { .rank = 2, .dim = { 9001, 7 } }, 1, with_row, false },  /* short rows */
         { { .rank = 2, .dim = { 30, 2500 } }, 0, plain, false },    /* columns, in pieces */
         { { .rank = 2, .dim = { 2500, 30 } }, 0, with_row, false }, /* in one piece */

@@ -1,7 +1,7 @@
 /* test_threads_recordings.c - every kind of recording traced, compiled and run in several threads at the same time, in
  * contexts of their own and in one: array graphs with scatters, scans, views, loops, calls and evaluations, index
- * spaces, prepared kernels, frozen sequences, streams, the history. All results are known. The thread sanitizer should
- * run this test, too.
+ * spaces, prepared kernels, frozen sequences, streams, the history. All results are known. No stage of .ci/run runs
+ * this test with the thread sanitizer; `ctest --preset tsan -R test_threads_recordings` does.
  */
 #include "side_by_side.h"
 #include "weft/functions.h"

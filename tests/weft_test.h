@@ -175,4 +175,14 @@ static inline uint64_t test_random(uint64_t *state)
     z = (z ^ z >> 27) * 0x94D049BB133111EBu;
     return z ^ z >> 31;
 }
+/* Advances the index in C order. Returns false after the last element; then the index is that of the first one. */
+static inline bool advance(const wf_shape *shape, int64_t *index)
+{
+    for (int d = shape->rank - 1; d >= 0; --d) {
+        if (++index[d] < shape->dim[d])
+            return true;
+        index[d] = 0;
+    }
+    return false;
+}
 #endif
