@@ -118,6 +118,7 @@ static void test_mistakes(void **state)
     EXPECT(ctx, wf_text_n(ctx, "null[0,0,0,0,0,0,0,0,0,0,0,0,0] = a", none), WF_ERR_ARG);
     EXPECT(ctx, wf_text_n(ctx, "int k = 0; a = null", none), WF_ERR_ARG);
     REFUSED(ctx, wf_text_n(ctx, "a = null[x-1]", none), WF_ERR_ARG, "null: the array is NULL");
+    REFUSED(ctx, wf_text_n(ctx, "null = 0.5", none), WF_ERR_ARG, "wf_out: the array is NULL");
     wf_release(out[0]);
     wf_release(out[1]);
     wf_release(a);
