@@ -62,7 +62,7 @@ bool parse_shape(const char *text, wf_shape *out)
 
 wf_dtype parse_dtype(const char *text)
 {
-    for (int t = WF_BOOL; t <= WF_C128; t++)
+    for (int t = WF_BOOL; wf_dtype_size((wf_dtype)t); t++)
         if (strcmp(text, wf_dtype_name((wf_dtype)t)) == 0)
             return (wf_dtype)t;
     return WF_NONE;

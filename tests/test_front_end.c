@@ -25,6 +25,7 @@ static void test_kinds(void **state)
         assert_int_equal(wf_dtype_kind(all[i].dtype), all[i].kind);
         assert_int_equal(wf_dtype_part(all[i].dtype), all[i].part);
     }
+    assert_true(wf_dtype_size(WF_C128) == 16 && !wf_dtype_size(WF_NONE) && !wf_dtype_size((wf_dtype)(WF_C128 + 1)));
     assert_true(wf_number_fits(0.5, WF_F16) && wf_number_fits(1e30, WF_C64) && wf_number_fits(-128, WF_I8));
     assert_true(wf_number_fits(1, WF_BOOL) && wf_number_fits(0x1p53 - 1, WF_U64));
     assert_false(wf_number_fits(0.5, WF_I32) || wf_number_fits(128, WF_I8) || wf_number_fits(-1, WF_U8));

@@ -52,7 +52,7 @@ typedef enum wf_dtype {
 } wf_dtype;
 /* A name such as "f32"; never NULL. */
 WF_API const char *wf_dtype_name(wf_dtype dtype);
-/* Bytes of an element; 0 for WF_NONE. */
+/* Bytes of an element; 0 for WF_NONE and past the last dtype. */
 WF_API size_t wf_dtype_size(wf_dtype dtype);
 typedef enum wf_kind {
     WF_KIND_NONE,

@@ -320,7 +320,7 @@ static void consider_functions(nearest *best)
         consider_name(best, name, strlen(name));
     for (size_t i = 0; (name = wf__text_fold_name(i)) != NULL; i++)
         consider_name(best, name, strlen(name));
-    for (int t = WF_BOOL; t <= WF_C128; t++)
+    for (int t = WF_BOOL; wf_dtype_size((wf_dtype)t); t++)
         consider_name(best, wf_dtype_name((wf_dtype)t), strlen(wf_dtype_name((wf_dtype)t)));
 }
 

@@ -19,7 +19,7 @@ static const struct {
 
 wf_dtype wf__text_dtype_named(const char *name, size_t len)
 {
-    for (int t = WF_BOOL; t <= WF_C128; t++)
+    for (int t = WF_BOOL; wf_dtype_size((wf_dtype)t); t++)
         if (is_word(wf_dtype_name((wf_dtype)t), name, len))
             return (wf_dtype)t;
     for (size_t i = 0; i < WF__COUNT(c_types); i++)
