@@ -80,7 +80,7 @@ static inline int on_gpu(void **state)
 }
 
 static inline bool is_on_gpu(void) { return wf_context_device(ctx) >= WF_GPU(0); }
-/* Of extents and counts: the emulator is some thousand times slower than what it emulates. */
+/* Returns the extent or count n, or on the emulator, which is some thousand times slower than a GPU, the smaller one. */
 static inline int64_t sized(int64_t n, int64_t emulated)
 {
     return wf_context_device(ctx) >= WF_GPU_EMU(0) ? emulated : n;
@@ -88,7 +88,18 @@ static inline int64_t sized(int64_t n, int64_t emulated)
 
 #define RUN_ON(device, tests, setup) (is_chosen(device) ? cmocka_run_group_tests_name(device, tests, setup, off) : 0)
 #define RUN_ON_CPU(tests) (RUN_ON("cpu", tests, on_cpu) + RUN_ON("interp", tests, on_interpreter))
+/* Returns 1, and prints why, if WEFT_TEST_DEVICES names none of the devices; else 0. */
+static inline int has_no_device(void)
+{
+    const char *all = getenv("WEFT_TEST_DEVICES");
+    if (!all || is_chosen("cpu") || is_chosen("interp") || is_chosen("cuda-emu") || is_chosen("cuda:0"))
+        return 0;
+    print_error("WEFT_TEST_DEVICES=%s names none of cpu, interp, cuda-emu, cuda:0\n", all);
+    return 1;
+}
+
 /* What main returns. A file that uses it has the line " * ctest: devices" in its first comment: then ctest runs the
  * emulated GPU as a test of its own, cuda_<x>. */
-#define RUN_ON_ALL(tests) (RUN_ON_CPU(tests) + RUN_ON("cuda-emu", tests, on_emulator) + RUN_ON("cuda:0", tests, on_gpu))
+#define RUN_ON_ALL(tests) \
+    (has_no_device() + RUN_ON_CPU(tests) + RUN_ON("cuda-emu", tests, on_emulator) + RUN_ON("cuda:0", tests, on_gpu))
 #endif

@@ -1,7 +1,7 @@
 # Documents: every command of docs/cli.md and every text of docs/text.md works. docs/guide.md begins with the first
 # example, and all other C in README.md, docs/guide.md, docs/gpu.md and docs/reference compiles. The reference has a
 # section for every function and macro, and comments of headers are short. Pages name every environment variable, and
-# weft.hpp has every function.
+# weft.hpp has every function. Files and internal names in CONTRIBUTING.md exist.
 . "$(dirname "$0")/lib.bash" || exit 1
 
 block() { # block LANGUAGE FILE: the contents of all such code blocks
