@@ -1,4 +1,7 @@
-/* test_front_end.c - what a front end, such as operator text, asks of values, dtypes and recordings. */
+/* test_front_end.c - what a front end, such as operator text, asks of values, dtypes and recordings.
+ *
+ * ctest: devices
+ */
 #include "on_devices.h"
 #include <math.h>
 
