@@ -74,7 +74,6 @@ void wf__gen_unlikely(wf__gen *g, val branch); /* the first target of a conditio
  * `known` may be NULL. */
 val wf__gen_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3], const uint64_t *const known[3]);
 val wf__gen_float_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3], const uint64_t *const known[3]);
-val wf__gen_idiv(wf__gen *g, unsigned op, unsigned dtype, int w, val a, val b, const uint64_t *known_b); /* idiv, mod */
 val wf__gen_cast(wf__gen *g, unsigned to, unsigned from, int w, val a);
 val wf__gen_bitcast(wf__gen *g, unsigned to, unsigned from, int w, val a);
 /* A pure node, CAST and BITCAST included, from the values of its operands. */

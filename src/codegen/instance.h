@@ -129,7 +129,6 @@ bool wf__match_lane_index(const wf__instance *in, wf__ref r, int64_t *coef, int6
 val wf__get_scalar(wf__instance *in, wf__ref r); /* of a uniform or affine node; else of lane 0 */
 val wf__get_vector(wf__instance *in, wf__ref r);
 bb *wf__bb_of_level(wf__instance *in, int level);
-void wf__note_made(wf__instance *in, val *where);                               /* *where was made on demand */
 val wf__find_cached(wf__instance *in, int kind, val a, val b, val c);           /* NULL = not made yet */
 val wf__cache_value(wf__instance *in, int kind, val a, val b, val c, val made); /* returns `made` */
 void wf__drop_cached(wf__instance *in, uint32_t n);                             /* all but the first n */

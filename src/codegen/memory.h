@@ -60,7 +60,6 @@ val wf__map_index(wf__gen *g, unsigned border, val index, val dim, int w);
 
 /* ---- vector_memory.c. A mask of NULL means all lanes; values are as in memory (bools are bytes). ---- */
 bool wf__has_masked(const wf__gen *g, unsigned dtype); /* true if the processor masks such loads and stores */
-bool wf__has_gather(const wf__gen *g, unsigned dtype);
 val wf__load_masked(wf__gen *g, LLVMTypeRef vector, val p, unsigned align, val mask, val other);
 void wf__store_masked(wf__gen *g, val v, val p, unsigned align, val mask);
 /* other: value of the inactive lanes. dummy: memory that inactive lanes may read. */

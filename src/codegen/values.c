@@ -47,7 +47,8 @@ val wf__cache_value(wf__instance *in, int kind, val a, val b, val c, val made)
     return made;
 }
 
-void wf__note_made(wf__instance *in, val *where)
+/* Notes that *where was made on demand. */
+static void note_made(wf__instance *in, val *where)
 {
     if (!in->loops.depth)
         return;
@@ -87,7 +88,7 @@ val wf__get_scalar(wf__instance *in, wf__ref r)
             wf__gen_fail(in->g, "code generator: node %u is used before it is made", r);
         if (!in->scalar[r])
             in->scalar[r] = wf__gen_const(in->g, n->dtype, 1, 0);
-        wf__note_made(in, &in->scalar[r]);
+        note_made(in, &in->scalar[r]);
     }
     return in->scalar[r];
 }
@@ -130,6 +131,6 @@ val wf__get_vector(wf__instance *in, wf__ref r)
         wf__gen_fail(g, "code generator: node %u is used before it is made", r);
         v = wf__gen_const(g, n->dtype, g->width, 0);
     }
-    wf__note_made(in, &in->vector[r]);
+    note_made(in, &in->vector[r]);
     return in->vector[r] = v;
 }

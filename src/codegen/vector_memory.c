@@ -11,7 +11,7 @@ bool wf__has_masked(const wf__gen *g, unsigned dtype)
     return (g->isa == WF__ISA_AVX512 || (g->isa == WF__ISA_AVX2 && wf__size(dtype) >= 4)) && wf__size(dtype) <= 8;
 }
 
-bool wf__has_gather(const wf__gen *g, unsigned dtype)
+static bool has_gather(const wf__gen *g, unsigned dtype)
 {
     return g->isa == WF__ISA_AVX512 && wf__size(dtype) >= 4 && wf__size(dtype) <= 8;
 }
@@ -122,7 +122,7 @@ val wf__load_vector(wf__gen *g, unsigned dtype, const wf__address *at, val mask,
     if (at->pattern == WF__ONE_ELEMENT)
         return load_lanes(g, dtype, at, mask, other, dummy);
     if (at->pattern == WF__STRIDED || at->pattern == WF__SCATTERED)
-        return wf__has_gather(g, dtype) && (mask || at->pattern == WF__SCATTERED)
+        return has_gather(g, dtype) && (mask || at->pattern == WF__SCATTERED)
                    ? gather_lanes(g, dtype, at, mask, other)
                    : load_lanes(g, dtype, at, mask, other, dummy);
     val p = descending ? lowest_address(g, dtype, at->base) : at->base;
@@ -184,7 +184,7 @@ void wf__store_vector(wf__instance *in, unsigned dtype, const wf__address *at, v
     wf__gen *g = in->g;
     bool descending = at->pattern == WF__DESCENDING;
     if (at->pattern == WF__STRIDED || at->pattern == WF__SCATTERED) {
-        if (wf__has_gather(g, dtype))
+        if (has_gather(g, dtype))
             scatter_lanes(in, dtype, at, mask, v);
         else
             store_lanes(in, dtype, at, mask, v);

@@ -37,7 +37,7 @@ static val in_range(const place *p, val i, val dim)
 }
 
 _Static_assert(WF__BORDERS == 6, "how each border mode maps an index");
-/* Maps index i along an axis of extent n as wf__border_index (src/run/interp/memory.c) does. The result is arbitrary if
+/* Maps index i along an axis of extent n as border_index (src/run/interp/memory.c) does. The result is arbitrary if
  * n is 0. */
 static val apply_border(const place *p, val i, val n)
 {

@@ -4,7 +4,7 @@
 
 _Static_assert(sizeof(void *) == sizeof(double), "the imaginary part of a number stands where an address would");
 
-wf_val wf__pair(double re, double im)
+static wf_val make_pair(double re, double im)
 {
     uint64_t bits;
     if (isnan(im))
@@ -65,7 +65,7 @@ wf_val wf__on_pairs(unsigned op, const wf_val *v)
     double re = 0, im = 0;
     if (r && wf__is_complex(wf__dtype(&ir, r))) {
         if (constant(&ir, wf__real(&ir, r), &re) && constant(&ir, wf__imag(&ir, r), &im))
-            result = wf__pair(re, im);
+            result = make_pair(re, im);
     } else if (constant(&ir, r, &re)) {
         result.h.num = re;
     }

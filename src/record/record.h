@@ -174,7 +174,6 @@ wf_status wf__graph_failure(wf_graph *g, const wf__ir *failed);
 static inline bool wf__is_pair(wf_val v) { return (uint64_t)(uintptr_t)v.h.graph >> 48 != 0; }
 /* Returns the recording of a value; NULL for a number or a pair. */
 static inline wf_graph *wf__graph_of(wf_val v) { return wf__is_pair(v) ? NULL : v.h.graph; }
-wf_val wf__pair(double re, double im);
 double wf__pair_imag(wf_val v);
 /* Computes an operation of numbers and pairs in c128. Returns NaN where the operation has no complex form. */
 wf_val wf__on_pairs(unsigned op, const wf_val *v);

@@ -1,5 +1,5 @@
-/* boxes.h - a kernel in flight, and running one of its boxes (boxes.c). Used by what runs all boxes of a kernel (kernel.c,
- * prepared.c) or those of several kernels (per_block.c). */
+/* boxes.h - a kernel in flight, and running one of its boxes (boxes.c). Used by what runs all boxes of a kernel
+ * (kernel.c, prepared.c) or those of several kernels (per_block.c). */
 #ifndef WEFT_CPU_BOXES_H
 #define WEFT_CPU_BOXES_H
 #include "run/cpu/copies.h"
@@ -22,8 +22,8 @@ typedef struct wf__launch { /* a kernel in flight */
     int workers;               /* parts of `kept` */
     int threads;               /* at most */
     bool parallel;             /* compiled code runs on several threads */
-    wf__copies *copies;        /* one for each group of boxes if stage->in_order, else for each worker; NULL = none */
-    wf__note *note;            /* or NULL */
+    wf__copies *copies; /* one for each group of boxes if stage->copies.in_order, else for each worker; NULL = none */
+    wf__note *note;     /* or NULL */
 } wf__launch;
 
 /* Sets the bounds of the points of a box. Returns the number of the box's part of the reduced axes. */
@@ -42,6 +42,6 @@ int64_t wf__least_of_call(const wf__stage *stage);
 bool wf__choose_code(wf__launch *l, wf__stage *stage, bool interpret, wf__failure *f);
 /* Minus the seconds spent so far on compiling the stages of these two notes. `next` may be NULL. */
 double wf__compiling(const wf__note *note, const wf__note *next);
-/* prepared.c: runs the boxes of a compiled stage that is cut along one axis (stage->slabs) on all threads. */
+/* prepared.c: runs the boxes of a compiled stage that is cut along one axis (stage->partition.slabs) on all threads. */
 void wf__run_slabs(const wf__launch *l);
 #endif

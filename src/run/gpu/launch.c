@@ -28,8 +28,10 @@ void wf__gpu_free_stage_code(void *engine, void *code)
 /* The newest useful PTX version that a driver knows. */
 static int ptx_of(int driver) { return !driver || driver >= 12090 ? 88 : driver >= 12010 ? 81 : 78; }
 
-wf__ptx_options wf__gpu_options(const wf__plan *plan, const wf__stage *stage, const wf__mem *mem, int arch, int driver,
-                                bool join)
+/* The options of code generation for a stage's kernel, or for the kernel that joins. driver: version; 0 = the
+ * newest. */
+static wf__ptx_options options_of(const wf__plan *plan, const wf__stage *stage, const wf__mem *mem, int arch,
+                                  int driver, bool join)
 {
     bool completes = stage->lowered.red_n && !stage->reduce.axes && wf__joins_boxes(stage) == join;
     int last = stage->lowered.rank - 1;
@@ -65,7 +67,7 @@ wf_status wf__gpu_stage_ptx(const wf__plan *plan, const wf__stage *stage, int ar
         memcpy(mem[s].dim, stage->mem[s].dim, sizeof mem[s].dim);
     }
     if (code && mem) {
-        const wf__ptx_options how = wf__gpu_options(plan, stage, mem, arch, 0, join);
+        const wf__ptx_options how = options_of(plan, stage, mem, arch, 0, join);
         status = wf__ptx_emit(&stage->lowered, &how, code, error);
         if (status == WF_OK)
             wf__str_addn(out, wf__str_get(&code->text), code->text.len);
@@ -79,7 +81,7 @@ wf_status wf__gpu_stage_ptx(const wf__plan *plan, const wf__stage *stage, int ar
 
 static bool make_kernel(wf__gpu_launch *l, bool join, wf__gpu_kernel_code *out, wf__note *note)
 {
-    const wf__ptx_options how = wf__gpu_options(l->plan, l->stage, l->mem, l->gpu->arch, l->gpu->driver, join);
+    const wf__ptx_options how = options_of(l->plan, l->stage, l->mem, l->gpu->arch, l->gpu->driver, join);
     wf_status status = wf__ptx_emit(&l->stage->lowered, &how, &out->ptx, &l->failure->text);
     if (status != WF_OK)
         l->failure->status = status;

@@ -37,9 +37,6 @@ typedef struct wf__gpu_launch {
     unsigned block_x, block_y;
 } wf__gpu_launch;
 
-/* The options of code generation for a stage's kernel, or for the kernel that joins. driver: version; 0 = the newest. */
-wf__ptx_options wf__gpu_options(const wf__plan *plan, const wf__stage *stage, const wf__mem *mem, int arch, int driver,
-                                bool join);
 /* Sets l->code. */
 bool wf__gpu_get_code(wf__gpu_launch *l);
 bool wf__gpu_start(wf__gpu_launch *l);

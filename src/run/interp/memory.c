@@ -3,7 +3,7 @@
 
 /* ---- borders ---- */
 _Static_assert(WF__BORDERS == 6, "how each border mode maps an index");
-int64_t wf__border_index(wf_border border, int64_t i, int64_t n)
+static int64_t border_index(wf_border border, int64_t i, int64_t n)
 {
     if (i >= 0 && i < n)
         return i;
@@ -74,7 +74,7 @@ static bool find_offset(const wf__chunk *f, const wf__node *n, uint32_t l, int64
         if (n->op == WF__LOAD && n->aux > WF_BORDER_VALUE) {
             if (m->dim[k] <= 0)
                 return false; /* an empty array: the lane gets the border value, or 0 */
-            i = wf__border_index((wf_border)n->aux, i, m->dim[k]);
+            i = border_index((wf_border)n->aux, i, m->dim[k]);
         }
         if (k + 1 == rank && f->ir->slot[n->a].spread > 1)
             i %= f->ir->slot[n->a].spread;
