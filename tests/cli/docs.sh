@@ -108,8 +108,8 @@ while read -r v; do
 done < for_tests
 # every file and internal name that CONTRIBUTING.md has in quotes exists; * and <x> stand for any text
 (cd "$WEFT_SOURCE" && find . \( -path './build*' -o -path ./.git \) -prune -o -print) > tree
-awk '/^```/ { inside = !inside; next } !inside' "$WEFT_SOURCE/CONTRIBUTING.md" | tr '\n' ' ' | grep -oE '`[^`]*`' |
-    tr '` ' '\n' | sort -u > words
+awk '/^```/ { inside = !inside; next } !inside' "$WEFT_SOURCE/CONTRIBUTING.md" | tr -s '\n ' ' ' > prose
+grep -oE '`[^`]*`' prose | tr '` ' '\n' | sort -u > words
 grep -E '/|[a-z]\.(c|h|def|hpp|py)$' words | grep -vE '=|^build|^/' > paths
 grep -E '^wf__[a-z0-9_]*[a-z0-9]$' words > internal
 [ "$(grep -c . paths)" -gt 80 ] && [ "$(grep -c . internal)" -gt 10 ] || die 'CONTRIBUTING.md: no names found'
@@ -120,6 +120,12 @@ done < paths
 while read -r name; do
     grep -rqw "$name" "$WEFT_SOURCE/src" || die "CONTRIBUTING.md names $name, which does not exist"
 done < internal
+grep -oE '`[a-z_0-9]+` in `[^` *<]+\.[a-z]+`' prose | tr -d '`' | sed 's/ in / /' > places
+[ "$(grep -c . places)" -gt 10 ] || die 'CONTRIBUTING.md: no places found'
+while read -r name path; do
+    (cd "$WEFT_SOURCE" && grep "/$path\$" "$OLDPWD/tree" | xargs grep -qw -- "$name") ||
+        die "CONTRIBUTING.md: there is no $name in $path"
+done < places
 # docs/text.md names all functions of the op table, and no others
 sed -n '/^## Functions/,/^Angles/p' "$WEFT_SOURCE/docs/text.md" > functions
 for f in $(grep -oE '`[^`]*`' functions | tr -d '`' | tr ' ' '\n' | grep -E '^[a-z0-9_]+$' | sort -u); do
