@@ -170,7 +170,7 @@ static wf__ref plus(test_case *t, wf__ref a, int64_t v) { return wf__op2(&t->ir,
 static void make_far(test_case *t, bool far)
 {
     for (uint32_t s = 0; s < t->ir.slot_n; s++)
-        t->ir.slot[s].far = far && !t->ir.slot[s].element;
+        t->ir.slot[s].large_indexed = far && !t->ir.slot[s].element;
 }
 
 /* Contiguous, shifted, reversed, strided, broadcast along either axis, transposed, gathered, scattered. */

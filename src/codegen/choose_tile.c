@@ -76,7 +76,7 @@ static bool add_shared_load(study *s, const wf__node *n)
         }
     }
     if (along_lane != 1 || along_row > 1 || s->load_n == MOST_SHARED || s->body->slot[n->a].written ||
-        s->body->slot[n->a].meets)
+        s->body->slot[n->a].may_alias)
         return false;
     while (l.group < s->group_n && memcmp(&s->group[l.group], &key, sizeof key) != 0)
         l.group++;
@@ -273,7 +273,7 @@ static bool is_stencil(const study *s) { return s->load_n - s->group_n >= s->wei
 static bool prefetches(const wf__ir *body)
 {
     for (uint32_t i = 0; i < body->slot_n; i++)
-        if (body->slot[i].far)
+        if (body->slot[i].large_indexed)
             return true;
     return false;
 }

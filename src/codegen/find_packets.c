@@ -103,7 +103,7 @@ static bool belongs_to(const wf__instance *in, const wf__packet *p, const wf__no
 /* True if two nodes may touch the same memory. */
 static bool may_alias(const wf__ir *ir, const wf__node *a, const wf__node *b)
 {
-    return a->a == b->a || (ir->slot[a->a].meets && ir->slot[b->a].meets);
+    return a->a == b->a || (ir->slot[a->a].may_alias && ir->slot[b->a].may_alias);
 }
 
 /* True if two packets of stores, which may be one record, keep the order of equal parts. */

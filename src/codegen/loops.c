@@ -60,7 +60,7 @@ static void split_row(nest *t)
 static bool may_step_back(const wf__kernel_emitter *kernel)
 {
     for (uint32_t i = 0; i < kernel->body->slot_n; i++)
-        if (kernel->body->slot[i].meets || (kernel->body->slot[i].read && kernel->body->slot[i].written))
+        if (kernel->body->slot[i].may_alias || (kernel->body->slot[i].read && kernel->body->slot[i].written))
             return false;
     return !kernel->body->red_n && !kernel->g->options->nontemporal;
 }

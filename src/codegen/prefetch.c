@@ -91,7 +91,7 @@ bool wf__find_prefetches(const wf__ir *body, wf__ir *out)
     bool far = false;
     int prefetches = 0;
     for (uint32_t i = 0; i < body->slot_n; ++i)
-        far = far || body->slot[i].far;
+        far = far || body->slot[i].large_indexed;
     wf__ir_init(out, body->rank, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
     if (!far || body->loops)
         return true;
@@ -107,7 +107,7 @@ bool wf__find_prefetches(const wf__ir *body, wf__ir *out)
     s.vary = vary;
     for (wf__ref r = 1; ok && r < body->n && prefetches < WF__PREFETCH_PLACES; ++r) {
         const wf__node *n = wf__at(body, r);
-        if (wf__op_is_access(n->op) && body->slot[n->a].far && wf__is_scattered(body, vary, read, n->b))
+        if (wf__op_is_access(n->op) && body->slot[n->a].large_indexed && wf__is_scattered(body, vary, read, n->b))
             prefetches += add_prefetch(&s, n);
     }
     wf__free(vary);
@@ -168,7 +168,7 @@ void wf__prefetch_row(wf__instance *in, const wf__node *load, const wf__address 
     int64_t offset = 0;
     uint32_t rank = wf__tuple_len(in->ir, load->b);
     if (in->kind == WF__BORDER || in->kind == WF__PREFETCH || at->pattern != WF__ASCENDING ||
-        !in->ir->slot[load->a].flows)
+        !in->ir->slot[load->a].prefetch_rows)
         return;
     if (rank && !wf__as_offset(in->ir, wf__tuple_at(in->ir, load->b)[rank - 1], &axis, &offset))
         return;

@@ -260,7 +260,7 @@ static bool may_reorder(const wf__instance *in)
 {
     for (uint32_t i = 0; i < in->ir->slot_n; i++) {
         const wf__slot *slot = &in->ir->slot[i];
-        if (slot->epoch > 1 || (slot->read && slot->written) || slot->meets)
+        if (slot->epoch > 1 || (slot->read && slot->written) || slot->may_alias)
             return false;
     }
     return true;

@@ -18,7 +18,7 @@ void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags)
     ir->n = ir->tuple_n = ir->slot_n = ir->red_n = ir->param_n = ir->shape_n = ir->tuples = 0;
     ir->loops = ir->closed_n = 0;
     ir->folded = ir->numbered = ir->merged = ir->label_n = 0;
-    ir->hidden = ir->unused = ir->invariant = ir->written_out = 0;
+    ir->hidden = ir->unused = ir->invariant = ir->written_out = ir->in_lockstep = 0;
     ir->joiner = NULL;
     ir->rank = rank;
     ir->kept = 0;

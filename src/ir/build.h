@@ -1,6 +1,6 @@
 /* build.h - declarations that the files of the builder share. */
-#ifndef WEFT_IR_BUILDER_H
-#define WEFT_IR_BUILDER_H
+#ifndef WEFT_IR_BUILD_H
+#define WEFT_IR_BUILD_H
 #include "ir/ir.h"
 
 /* Returns a simpler equal of the pure operation `n`, whose operands are in canonical order. 0 = none: the caller

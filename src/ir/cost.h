@@ -1,4 +1,4 @@
-/* cost.h - what a node costs: one table for planning, rewriting and code generation. The numbers are estimates that
+/* cost.h - the costs of nodes: one table for planning, rewriting and code generation. The numbers are estimates that
  * decide between ways to compute the same bits. */
 #ifndef WEFT_IR_COST_H
 #define WEFT_IR_COST_H

@@ -50,10 +50,10 @@ static inline unsigned wf__mantissa(unsigned t) /* stored mantissa bits of a flo
 {
     return t == WF_F16 ? 10 : t == WF_BF16 ? 7 : t == WF_F32 ? 23 : 52;
 }
-static inline unsigned wf__bias(unsigned t)
+static inline unsigned wf__bias(unsigned t) /* exponent bias of a float dtype */
 {
     return t == WF_F16 ? 15 : t == WF_F64 ? 1023 : 127;
-} /* exponent bias of a float dtype */
+}
 bool wf__computable(wf_dtype t); /* not WF_NONE, and in range */
 /* The dtypes that each of wf__types allows, one bit per dtype. */
 extern const uint32_t wf__types_mask[];
@@ -94,34 +94,39 @@ typedef struct wf__culprit {
 /* A new field that code depends on also belongs into the keys (add_ir in launch/key.c, body_key in run/engine.c) and
  * into the text (text_print.c, text_parse.c). wf__copy_tables copies every field but those that it resets. */
 typedef struct wf__slot { /* memory that a recording names */
+    /* ---- declaration ---- */
+    uint32_t object; /* number of the array in the recording's list of objects */
+    uint32_t shape;  /* array graphs: id of the array's shape */
     uint8_t dtype, rank;
-    bool read, written;
-    bool element; /* accessed with tuple 0; after lowering, by the indices of the point */
-    bool far;     /* after layout: accessed by index, and larger than the caches of one core */
-    bool flows;   /* after layout: read in rows, by code that accesses other memory at random places */
-    bool rows;    /* after layout: stored to by index, all lanes of a vector in one row, at the lane's index */
-    bool meets;   /* after layout: another slot may alias the memory, and one of the two is written */
+    bool element;    /* accessed with tuple 0; after lowering, by the indices of the point */
+    bool grows;      /* array graphs: the array takes the shape of its only store */
+    bool zeroed;     /* scratch memory that is 0 when its block begins */
+    uint8_t scratch; /* 1 + leading axes that select the block, for memory of blocks; 0 = other memory */
+
+    /* ---- state of recording ---- */
+    bool read, written; /* accessed by a node so far */
+    uint32_t epoch;     /* number of stores to the memory so far */
+    uint32_t later;     /* while copying: number of epochs by which the copy is ahead of the original */
+    wf__ref last_store; /* STORE whose value a LOAD of the same tuple has; 0 = none */
+
+    /* ---- layout ---- */
     uint8_t step[WF_MAX_RANK]; /* wf__step of each axis; ANY before layout */
+    bool may_alias;            /* another slot may name the same memory, and one of the two is written */
+    bool large_indexed;        /* accessed by index, and larger than the caches of one core */
+    bool prefetch_rows;        /* read in rows, by code that accesses other memory at random places */
+    bool rows;                 /* stored to by index, all lanes of a vector in one row, at the lane's index */
     /* Number of lanes that have private copies of the memory (0 = not private). Above 1, the last index is the
      * lane's, modulo this number. Several ACCUMs of the slot differ in a constant last index only. They have mode
      * EXPAND, unless the threads of a block share the memory (`shared`). */
     uint8_t spread;
-    /* After layout: number of elements of the last axis that form one record (0 = none). Constant last indices below
-     * this number are in range. The elements of a record lie side by side, and no element has two indices. In private
-     * memory a record is the whole last axis. */
+    /* Number of elements of the last axis that form one record (0 = none). Constant last indices below this number
+     * are in range. The elements of a record lie side by side, and no element has two indices. In private memory a
+     * record is the whole last axis. */
     uint8_t record;
-    uint8_t scratch; /* 1 + leading axes that select the block, for memory of blocks; 0 = other memory */
-    bool zeroed;     /* scratch memory that is 0 when its block begins */
-    bool grows;      /* array graphs: the array takes the shape of its only store */
-    uint32_t shared; /* 1 + offset in the block's own memory; 0 = elsewhere */
     /* For `shared` memory on processors: 1 + the axis of the space along which index k counts, if the memory begins
      * where the block does; 0 = index and memory begin together. */
     uint8_t shift[WF_MAX_RANK];
-    uint32_t epoch;     /* number of stores to the memory so far */
-    uint32_t later;     /* while copying: number of epochs by which the copy is ahead of the original */
-    wf__ref last_store; /* STORE whose value a LOAD of the same tuple has; 0 = none */
-    uint32_t shape;     /* array graphs: id of the array's shape */
-    uint32_t object;    /* number of the array in the recording's list of objects */
+    uint32_t shared; /* 1 + offset in the block's own memory; 0 = elsewhere */
 } wf__slot;
 
 /* True if neighbouring lanes lie apart in memory, while neighbouring rows lie side by side. */
@@ -163,25 +168,28 @@ typedef struct wf__ir {
     uint8_t *param; /* dtype of each run-time parameter */
     uint32_t param_n, param_cap;
     wf_shape *shape; /* shape[0] is rank 0 */
+    uint32_t shape_n, shape_cap;
     wf__label *label;
     uint32_t label_n, label_cap;
-    uint32_t shape_n, shape_cap;
     int32_t rank; /* axes of the index space; array graphs: 0 */
     /* Recording, borrowed, that joins two accumulators, for bodies with custom joins. Its nodes are pure ones, ARG k and
      * ARG red_n + k (reduction k of the one and of the other), and a SETRED for each reduction with a custom join. */
     const struct wf__ir *joiner;
-    uint8_t kept;    /* outermost axes that the reductions keep (kernel.h) */
-    bool kept_lane;  /* the reductions also keep the lane axis */
-    bool arrays;     /* an array graph: nodes have shapes, pure operations broadcast */
-    uint32_t flags;  /* some of WF__IR_FLAGS */
-    uint32_t merged; /* functions of tables that are equal to others */
-    uint32_t folded,
-        numbered; /* operations folded to an existing value; loads and operations equal to an earlier node */
-    /* Statistics of lowering. hidden: assignments that a later one hides. unused: loop variables without a use.
-     * invariant: loop variables that no turn changes. written_out: loops written out, and conditions whose body all
-     * lanes execute. in_lockstep: counters that are equal in all running lanes. */
-    uint32_t hidden, unused, invariant, written_out, in_lockstep;
-    wf_status status; /* first error, WF_OK = none; after an error builders return 0 */
+    uint8_t kept;   /* outermost axes that the reductions keep (kernel.h) */
+    bool kept_lane; /* the reductions also keep the lane axis */
+    bool arrays;    /* an array graph: nodes have shapes, pure operations broadcast */
+    uint32_t flags; /* some of WF__IR_FLAGS */
+    /* Statistics of recording. */
+    uint32_t merged;   /* functions of tables that are equal to others */
+    uint32_t folded;   /* operations that became an existing value */
+    uint32_t numbered; /* loads and operations that are equal to an earlier node */
+    /* Statistics of lowering. */
+    uint32_t hidden;      /* stores that a later one hides */
+    uint32_t unused;      /* loop variables without a use */
+    uint32_t invariant;   /* loop variables that no turn changes */
+    uint32_t written_out; /* loops written out, and conditions with a body that all lanes execute */
+    uint32_t in_lockstep; /* counters that are equal in all running lanes */
+    wf_status status;     /* first error, WF_OK = none; after an error builders return 0 */
     char error[768];
     wf__culprit about;
 } wf__ir;
@@ -275,8 +283,8 @@ bool wf__broadcast(const wf_shape *a, const wf_shape *b, wf_shape *out);
 /* As wf__broadcast, for interned shapes of operands of n. Shapes that do not fit are an error of the ir, and the
  * result is 0. */
 uint32_t wf__broadcast_id(wf__ir *ir, const wf__node *n, uint32_t a, uint32_t b);
-void wf__bad_shape_text(const wf_shape *shape, char *buf,
-                        size_t cap); /* writes the shape as the caller gave it: "(3, -4)" */
+/* Writes the shape as the caller gave it: "(3, -4)". */
+void wf__bad_shape_text(const wf_shape *shape, char *buf, size_t cap);
 /* Rebuilds the table of value numbering, after nodes were changed in place. */
 void wf__renumber(wf__ir *ir);
 const char *wf__label_of(const wf__ir *ir, wf__ref r);       /* NULL = none */
@@ -288,8 +296,8 @@ wf__ref wf__view(wf__ir *ir, unsigned kind, const int64_t *numbers, uint32_t n, 
 wf__ref wf__gather(wf__ir *ir, wf__ref value, uint32_t tuple, wf__ref other);
 wf__ref wf__as_literal(const wf__ir *ir, wf__ref r); /* the CONST if r broadcasts one, else r */
 uint32_t wf__view_numbers(const wf__ir *ir, const wf__node *view, int64_t out[WF_MAX_RANK]); /* returns how many */
-bool wf__view_fits(unsigned kind, const int64_t *numbers, uint32_t n,
-                   const wf_shape *in); /* true if the kind allows them */
+/* True if the numbers are valid for a view of this kind. */
+bool wf__view_fits(unsigned kind, const int64_t *numbers, uint32_t n, const wf_shape *in);
 /* The shape of a view whose numbers fit; GATHER has none. False if extents do not fit; extents of -1 are unknown. */
 bool wf__view_shape(unsigned kind, const int64_t *numbers, uint32_t n, const wf_shape *in, wf_shape *out);
 /* Returns the number of elements in Python's slice of n elements. *start becomes the index of the first one. */
@@ -407,10 +415,11 @@ typedef enum wf__cold_id {
 wf__ref wf__cold_body(wf__ir *ir, wf__cold_id id, const wf__ref *args, uint32_t n);
 
 /* ---- passes over a whole ir ----
- * A pass initialises `out`, which the caller frees, also on failure. A pass that fails returns
- * false and sets out->status. */
-bool wf__pass_lower(const wf__ir *in, wf__ir *out); /* expands EXPAND ops; drops dead nodes and dead stores */
-bool wf__pass_lower_in_place(wf__ir *ir);           /* does nothing if lowering would only copy */
+ * A pass initialises `out`, which the caller frees, also on failure. A pass that fails returns false and sets
+ * out->status. A pass in place replaces the ir, and sets the status of the ir that it leaves. */
+/* Replaces the operations for which wf__expands is true by others, simplifies loops, and drops dead nodes and stores. */
+bool wf__pass_lower(const wf__ir *in, wf__ir *out);
+bool wf__pass_lower_in_place(wf__ir *ir); /* does nothing if lowering would only copy */
 /* Makes counters uniform that are equal in all running lanes of a loop. Changes a lowered body in place, for backends
  * that run lanes as vectors. */
 bool wf__pass_lockstep(wf__ir *ir);

@@ -35,7 +35,7 @@ static void header(const wf__ir *ir, wf__str *out)
         const wf__slot *slot = &ir->slot[s];
         wf__str_addf(out, "slot %u %s %u%s", (unsigned)s, type(slot->dtype), (unsigned)slot->rank,
                      slot->element ? " element" : "");
-        wf__str_add(out, slot->meets ? " meets" : "");
+        wf__str_add(out, slot->may_alias ? " meets" : "");
         if (slot->spread)
             wf__str_addf(out, " spread %u", (unsigned)slot->spread);
         if (slot->record)

@@ -7,8 +7,8 @@
  * the table, are a node's id. The bits above are the upper bits of the node's hash, so that most misses read no node.
  * 0 = empty.
  */
-#ifndef WEFT_IR_NUMBERING_H
-#define WEFT_IR_NUMBERING_H
+#ifndef WEFT_IR_VALUE_NUMBERING_H
+#define WEFT_IR_VALUE_NUMBERING_H
 #include "ir/ir.h"
 #if defined(__SSE2__)
 #include <emmintrin.h>

@@ -86,7 +86,7 @@ static bool make_plan(wf_context *ctx, wf__plan *plan, const wf__program *p, wf_
     rec.log = log;
     rec.why = log ? &why : NULL;
     const wf__gpu *gpu = wf__is_gpu(p->device) ? wf__gpu_of(ctx, "wf_run", p->device) : NULL;
-    rec.team_memory = gpu ? wf__gpu_team_memory(gpu) : 0;
+    rec.shared_memory = gpu ? wf__gpu_shared_memory(gpu) : 0;
     bool ok = wf__plan_make(plan, &rec, bind);
     if (ok && log && log->after && !strcmp(log->after, WF__FINISHED))
         wf__plan_print(plan, bind, log->out);

@@ -81,7 +81,7 @@ static wf_status ask_gpu(wf_context *ctx, wf_device device, wf_device_info *out)
                                  .memory_bytes = facts.memory_bytes,
                                  .memory_free = facts.memory_free,
                                  .memory_kept = facts.memory_kept,
-                                 .block_memory = facts.team_memory };
+                                 .block_memory = facts.shared_memory };
     else
         status = wf__error(ctx, f.status, "wf_get_device_info: %s", wf__str_get(&f.text));
     wf__str_free(&f.text);

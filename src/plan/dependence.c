@@ -1,8 +1,8 @@
-/* dependence.c - answers to "may these touch the same memory?" for arrays, for the accesses of one body, and for stages.
+/* dependence.c - decides whether two arrays, two accesses of a body, or two stages may touch the same memory.
  *
- * Arrays are compared by the bytes that they span: two of them are apart, the same, or overlap in some other way, which
- * is never looked into. Points of an index space have no order, so what matters within a body is whether an access is at
- * the point's own element.
+ * Arrays are compared by the bytes that they span. Two of them are apart, the same, or overlap in some other way,
+ * which is not examined further. Points of an index space have no order, so the question within a body is whether an
+ * access is at the point's own element.
  */
 #include "plan/plan.h"
 #include <stdlib.h>
@@ -48,7 +48,7 @@ wf__overlap wf__object_overlap(const wf__plan *plan, const wf__bind *bind, uint3
     return a >= plan->objects || b >= plan->objects ? WF__APART : wf__bind_overlap(&bind[a], &bind[b]);
 }
 
-/* No element of the one has a byte of the other, though their spans meet: every second element, say. */
+/* True if the two share no byte though their spans overlap, such as even and odd elements. */
 static bool interleave(const wf__bind *a, const wf__bind *b)
 {
     const wf__bind *of[] = { a, b };
@@ -117,7 +117,7 @@ bool wf__reads_other_points(const wf__memory_order *m, const wf__ir *ir, wf__ref
 {
     const wf__node *load = &ir->node[r];
     uint32_t source = ir->slot[load->a].object;
-    wf__ref last = wf__turns_end(ir, r); /* a store further down the loop comes before the load of the next turn */
+    wf__ref last = wf__turns_end(ir, r); /* a store further down the loop precedes the load of the next turn */
     bool elsewhere = false;
     if (last < r)
         last = r;
@@ -131,7 +131,7 @@ bool wf__reads_other_points(const wf__memory_order *m, const wf__ir *ir, wf__ref
             return true;
         if (meet != WF__APART && q < last)
             return false;
-        if (atomic) /* later ones see, and are seen by, what is there at the moment */
+        if (atomic) /* effects of atomic operations are visible at once: no copy */
             continue;
         bool same = store->b == load->b || (at_own_element(m, ir, store) && at_own_element(m, ir, load));
         elsewhere = elsewhere || meet == WF__PARTIAL || (meet == WF__SAME && !same);
@@ -154,7 +154,7 @@ bool wf__overwrites_output(const wf__memory_order *m, const wf__ir *ir, wf__ref 
             continue;
         const wf__bind *other = &m->bind[ir->slot[n->a].object];
         if (r > q && wf__bind_overlap(b, other) != WF__APART)
-            return false; /* what comes after it sees it */
+            return false; /* a later access sees the assigned elements */
         meets = meets || (r < q && n->op == WF__STORE && !n->b && wf__bind_overlap(b, other) == WF__PARTIAL &&
                           !interleave(b, other));
     }

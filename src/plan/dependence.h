@@ -1,5 +1,5 @@
-/* dependence.h - may two accesses touch the same memory, and which of them has to come first: the one answer for all
- * passes. */
+/* dependence.h - whether two accesses may touch the same memory, and which of them must come first. All passes use
+ * these functions. */
 #ifndef WEFT_PLAN_DEPENDENCE_H
 #define WEFT_PLAN_DEPENDENCE_H
 #include "ir/ir.h"
@@ -16,8 +16,14 @@ typedef struct wf__bind {
     int64_t dim[WF_MAX_RANK], stride[WF_MAX_RANK]; /* strides in elements */
     uint8_t dtype, rank;
     const char *name; /* for messages; may be NULL */
-    uint32_t number;  /* the same: which of the recording's arrays it is, from 1; 0: scratch, or nobody knows */
+    uint32_t number;  /* for messages: number of the array in the recording, from 1; 0 = scratch, or unknown */
 } wf__bind;
+static inline wf_shape wf__bind_shape(const wf__bind *b)
+{
+    wf_shape shape = { .rank = b->rank };
+    memcpy(shape.dim, b->dim, sizeof shape.dim);
+    return shape;
+}
 
 /* How the memory of two arrays overlaps. */
 typedef enum wf__overlap {
@@ -25,7 +31,7 @@ typedef enum wf__overlap {
     WF__SAME,   /* same place, shape, strides and dtype */
     WF__PARTIAL /* any other way */
 } wf__overlap;
-wf__overlap wf__bind_meeting(const wf__bind *a, const wf__bind *b); /* of two that span common bytes */
+wf__overlap wf__bind_meeting(const wf__bind *a, const wf__bind *b); /* for two that span common bytes */
 static inline wf__overlap wf__bind_overlap(const wf__bind *a, const wf__bind *b)
 {
     return a->hi <= b->lo || b->hi <= a->lo ? WF__APART : wf__bind_meeting(a, b);
@@ -54,7 +60,7 @@ bool wf__reads_other_points(const wf__memory_order *m, const wf__ir *ir, wf__ref
 bool wf__overwrites_output(const wf__memory_order *m, const wf__ir *ir, wf__ref q);
 
 /* ---- stages; `bind` has temporaries, too ---- */
-/* The view of a slot; NULL: elements are at the points' own places. */
+/* Returns the view of a slot; NULL = elements are at the points' own places. */
 const struct wf__slot_view *wf__view_of(const struct wf__slot_view *view, uint32_t n, uint32_t slot);
 /* True if each point of the stage has one element of the slot's array to itself, at its own place. */
 bool wf__owns_element(const struct wf__stage *stage, uint32_t slot, const wf__bind *bind);

@@ -71,13 +71,13 @@ typedef struct wf__own_memory {
 /* Bodies whose blocks are thread blocks of a GPU (space/thread_block.c), with nodes THREAD and BARRIER, and slots in shared
  * memory. Two barriers divide the body into three sections: before the points of a block, with the indices of its first
  * point, for each point, and after the points. A single thread runs sections without THREAD nodes. */
-enum { WF__TEAM_MEMORY = 48 << 10 }; /* shared memory of a thread block on every GPU without an option, in bytes */
-typedef struct wf__team {
+enum { WF__SHARED_MEMORY = 48 << 10 }; /* shared memory of a thread block on every GPU without an option, in bytes */
+typedef struct wf__thread_block {
     int threads;        /* threads of a block; 0 = no thread blocks */
     int axis;           /* axis along which threads go, if they have several points */
     bool single;        /* each thread has at most one point, so that barriers may stand among its nodes */
     wf__own_memory own; /* shared memory */
-} wf__team;
+} wf__thread_block;
 
 /* Target of code generation. Widest first. */
 typedef enum wf__isa { WF__ISA_AVX512, WF__ISA_AVX2, WF__ISA_SSE42, WF__ISA_NEON, WF__ISA_NONE } wf__isa;

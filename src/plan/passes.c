@@ -1,9 +1,9 @@
-/* passes.c - THE list of passes: what planning does, in this order, for each kind of recording and target.
+/* passes.c - the list of all passes of planning, in their order, for each kind of recording and target.
  *
- * A recording is first cut into stages, one index space each: array graphs by the passes of src/plan/split, index spaces
- * by those of src/plan/space. Then each stage becomes a kernel, by the passes of src/plan/scan and src/plan/kernel: all
- * of them for one stage, then for the next, because the layout of a stage decides how the temporaries lie that the
- * following ones read. At last stages become steps.
+ * A recording is first cut into stages, one index space each: array graphs by the passes of src/plan/split, index
+ * spaces by those of src/plan/space. Then each stage becomes a kernel, by the passes of src/plan/scan and
+ * src/plan/kernel. All of them run for one stage before the next, because the layout of a stage decides the layouts
+ * of temporaries that later stages read. Finally, stages become steps.
  *
  * In debug builds the IR is verified after each pass.
  */
@@ -34,7 +34,7 @@ static const wf__pass passes[] = {
     /* name              on                     function                          afterwards */
     { "shapes",          ARRAYS | TARGETS,      .plan = wf__pass_shapes },        /* every node has its extents */
     { "dead-effects",    ARRAYS | TARGETS,      .plan = wf__pass_dead_effects },  /* no live effect is hidden by a later one */
-    { "stored-views",    ARRAYS | TARGETS,      .plan = wf__pass_stored_views },  /* what views would compute too often is marked */
+    { "stored-views",    ARRAYS | TARGETS,      .plan = wf__pass_stored_views },  /* values that views would compute too often are marked */
     { "split",           ARRAYS | TARGETS,      .plan = wf__pass_split },         /* stages: no VIEW, REDUCE, SCAN, IOTA is left */
     { "space",           SPACES | TARGETS,      .plan = wf__pass_space },         /* the space and its reduced axes are known */
     { "loop-axes",       SPACES | COMPILED,     .plan = wf__pass_loop_axes },     /* independent turns of a section are points */
@@ -99,7 +99,7 @@ static bool applies(const wf__pass *pass, const wf__recording *rec)
            (!(pass->on & DEBUG) || rec->ir.flags & WF_FLAG_DEBUG);
 }
 
-/* ---- what a log shows of a pass ---- */
+/* ---- the log ---- */
 /* Appends the reasons from `from` on, each a line that begins with `indent`. */
 static void add_reasons(const wf__planning *p, size_t from, const char *indent, wf__str *out)
 {

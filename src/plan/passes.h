@@ -1,4 +1,4 @@
-/* passes.h - the passes of planning, as passes.c lists them, and what they hand to each other. */
+/* passes.h - the passes of planning, as passes.c lists them, and the data that they share. */
 #ifndef WEFT_PLAN_PASSES_H
 #define WEFT_PLAN_PASSES_H
 #include "plan/plan.h"
@@ -19,7 +19,7 @@ bool wf__pass_shapes(wf__planning *p);
 bool wf__pass_dead_effects(wf__planning *p);
 bool wf__pass_stored_views(wf__planning *p);
 bool wf__pass_split(wf__planning *p);
-void wf__split_print(const wf__planning *p, wf__str *out); /* the recording: shapes, and what is dead or stored */
+void wf__split_print(const wf__planning *p, wf__str *out); /* the recording: shapes, dead nodes and stored values */
 void wf__split_end(wf__planning *p);
 /* ---- index spaces: src/plan/space ---- */
 bool wf__pass_space(wf__planning *p);

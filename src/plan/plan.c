@@ -1,5 +1,4 @@
-/* plan.c - what all passes share of a plan: its errors, stages and temporaries, and how the memory of two arrays
- * overlaps. */
+/* plan.c - functions of a plan for all passes: errors, stages, temporaries, joiners. */
 #include "plan/plan.h"
 #include <stdio.h>
 
@@ -22,7 +21,8 @@ void wf__plan_fail(wf__plan *plan, wf_status status, const char *format, ...)
     va_end(args);
 }
 
-/* A copy may have other numbers: those of equal nodes are right. */
+/* Sets the node that an error is about. `ir` may be a copy with other numbers of nodes, so the equal node of the
+ * section is found. */
 static void blame(wf__plan *plan, wf_section_id section, const wf__ir *ir, wf__ref r)
 {
     const wf__ir *of = &plan->recorded->section[section];
@@ -135,7 +135,7 @@ wf_shape wf__kept_shape(const wf_shape *space, wf_axes reduce)
     return shape;
 }
 
-/* The first function of a joiner that expands to something with a COLD node; 0: none does. */
+/* Returns the first function of a joiner whose expansion has a COLD node; 0 = none. */
 static wf__ref rare_path(const wf__ir *recorded)
 {
     wf__ref found = 0;

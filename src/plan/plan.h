@@ -27,15 +27,15 @@ typedef enum wf__kind_of_graph {
     WF__ELEMENTS /* an index space whose shape is that of its operands */
 } wf__kind_of_graph;
 
-/* What the code of a plan is for. */
+/* The target of a plan's code. */
 typedef enum wf__target_kind {
     WF__INTERPRETER, /* the reference interpreter; debug mode on a processor, too */
     WF__PROCESSOR,   /* compiled code */
     WF__GPU
 } wf__target_kind;
 
-/* What planning reads of a recording besides its sections and its shapes. Every key holds the whole struct as bytes, so
- * that no field can be forgotten. */
+/* The part of a recording that planning reads besides sections and shapes. Every key holds the whole struct as
+ * bytes, so that no field can be forgotten. */
 typedef struct wf__plan_options {
     uint64_t expand_bytes; /* bytes that private copies may take; 0 = WF__EXPAND_BYTES */
     uint32_t objects;      /* arrays that the recording names; slot.object is an index of them */
@@ -70,7 +70,7 @@ typedef struct wf__recording { /* a finished recording; wf__program_key has all 
     uint64_t *initial;       /* [ir.red_n] bits of initial values, which are joined once */
     wf_shape space;          /* the index space of a WF__SPACE */
     wf_shape block;          /* extents of a block, without .reduce; rank 0 = all points are one block */
-    uint32_t team_memory;    /* shared memory of a thread block on the GPU, in bytes; 0 = as on every GPU */
+    uint32_t shared_memory;  /* shared memory of a thread block on the GPU, in bytes; 0 = as on every GPU */
     wf__str *why;            /* reasons of decisions, which planning appends; NULL = no reasons; no part of any key */
     const wf__pass_log *log; /* a text about the passes; NULL = no text; no part of any key */
 } wf__recording;
@@ -83,7 +83,7 @@ static inline uint64_t wf__expand_bytes(const wf__recording *rec)
     return rec->options.expand_bytes ? rec->options.expand_bytes : WF__EXPAND_BYTES;
 }
 
-typedef struct wf__mem_layout {  /* the layout of a slot: what wf__mem needs besides the base address */
+typedef struct wf__mem_layout {  /* the layout of a slot: all of wf__mem but the base address */
     uint32_t object;             /* the array */
     uint32_t number;             /* in debug mode, the array's number in the recording; 0 = scratch, or a temporary */
     int64_t offset;              /* elements from element [0, ..., 0] of the object */
@@ -146,7 +146,7 @@ typedef struct wf__partition {
     int8_t slabs;             /* the only axis that is cut, if consecutive boxes may run as one; -1 = none */
 } wf__partition;
 
-/* What code of a kernel may rely on, or is to do. */
+/* Properties that code of a kernel may rely on, and choices that it follows. */
 typedef struct wf__promises {
     bool streams;    /* large enough for stores past the cache, if addresses are aligned */
     bool long_rows;  /* the promise of that name in kernel.h */
@@ -174,25 +174,25 @@ typedef struct wf__stage_results {
     int64_t parts;     /* parts that the reduced axes are cut into, if others are kept */
 } wf__stage_results;
 
-/* What runs as one kernel: over extent[0..lowered.rank-1], in boxes. */
+/* A stage runs as one kernel, over extent[0..lowered.rank-1], in boxes. */
 typedef struct wf__stage {
-    wf__ir recorded;             /* the body before layout */
-    wf_shape space;              /* the index space of `recorded` */
-    wf_axes dropped;             /* axes of the space that arrays of a smaller rank do not have */
-    wf__slot_view *view;         /* [view_n] views of slots of `recorded` */
-    uint32_t view_n;             /* the number of views */
-    wf__scan scan;               /* the scan that the stage is instead of a kernel */
-    wf__ir lowered;              /* the body that backends get, with the promises of kernel.h */
-    wf__ir *join;                /* the lowered joiner of both bodies; NULL = no custom joins */
-    wf__mem_layout *mem;         /* [lowered.slot_n] layouts of slots */
-    int64_t extent[WF_MAX_RANK]; /* extents of loops; those of the space, if boxes or thread blocks are blocks */
-    bool empty;                  /* no points */
-    wf__team team;               /* threads of a block, on a GPU */
-    wf__partition partition;     /* boxes */
-    wf__promises promises;       /* what code may rely on */
-    wf__stage_copies copies;     /* private copies */
-    wf__stage_results reduce;    /* results of reductions */
-    _Atomic(void *) code;        /* code of the run layer; NULL = not needed yet */
+    wf__ir recorded;               /* the body before layout */
+    wf_shape space;                /* the index space of `recorded` */
+    wf_axes dropped;               /* axes of the space that arrays of a smaller rank do not have */
+    wf__slot_view *view;           /* [view_n] views of slots of `recorded` */
+    uint32_t view_n;               /* the number of views */
+    wf__scan scan;                 /* the scan that the stage is instead of a kernel */
+    wf__ir lowered;                /* the body that backends get, with the promises of kernel.h */
+    wf__ir *join;                  /* the lowered joiner of both bodies; NULL = no custom joins */
+    wf__mem_layout *mem;           /* [lowered.slot_n] layouts of slots */
+    int64_t extent[WF_MAX_RANK];   /* extents of loops; those of the space, if boxes or thread blocks are blocks */
+    bool empty;                    /* no points */
+    wf__thread_block thread_block; /* threads of a block, on a GPU */
+    wf__partition partition;       /* boxes */
+    wf__promises promises;         /* properties that code may rely on */
+    wf__stage_copies copies;       /* private copies */
+    wf__stage_results reduce;      /* results of reductions */
+    _Atomic(void *) code;          /* code of the run layer; NULL = not needed yet */
 } wf__stage;
 
 typedef struct wf__temp { /* an array between stages; object number: recording's objects + index */
@@ -239,7 +239,7 @@ typedef struct wf__plan {
     wf__per_block per_block; /* stages that run per block */
     wf__plan_step *step;     /* in the order in which they run; each stage is in one of them */
     uint32_t step_n, step_cap;
-    wf__target_kind target;        /* what the code is for */
+    wf__target_kind target;        /* the target of the code */
     _Atomic bool has_run;          /* code of its stages has been requested */
     const wf__recording *recorded; /* the recording, while the plan is made */
     wf__str *why;                  /* the recording's `why`, while the plan is made */

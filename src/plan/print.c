@@ -11,7 +11,7 @@
  *   loops 12, boxes 12, work 108
  *   slot 0: a, strides (1)                           `offset` in elements; `dims` of arrays accessed by index
  *   body
- *   rank 1 flags 3611                                as ir/print.c writes it
+ *   rank 1 flags 3611                                as ir/text_print.c writes it
  *   ...
  */
 #include "plan/plan.h"
@@ -174,8 +174,8 @@ static void print_loops(const printer *p, const wf__stage *stage)
 
 static void print_blocks(const printer *p, const wf__stage *stage)
 {
-    const wf__team *team = &stage->team;
-    if (team->threads || stage->partition.one_box_per_block) {
+    const wf__thread_block *thread_block = &stage->thread_block;
+    if (thread_block->threads || stage->partition.one_box_per_block) {
         wf__str_add(p->out, "block ");
         add_shape(p, &stage->partition.block);
         add_flag(p, stage->partition.one_box_per_block, ", each a box");
@@ -184,10 +184,10 @@ static void print_blocks(const printer *p, const wf__stage *stage)
                          (unsigned)stage->partition.block_param - 1);
         wf__str_add(p->out, "\n");
     }
-    if (team->threads)
-        wf__str_addf(p->out, "thread block of %d along axis %d%s\n", team->threads, team->axis,
-                     team->single ? ", a point each" : "");
-    add_own(p, &team->own, "memory of a thread block");
+    if (thread_block->threads)
+        wf__str_addf(p->out, "thread block of %d along axis %d%s\n", thread_block->threads, thread_block->axis,
+                     thread_block->single ? ", a point each" : "");
+    add_own(p, &thread_block->own, "memory of a thread block");
 }
 
 static void print_copies(const printer *p, const wf__stage *stage)
@@ -247,8 +247,8 @@ static void print_slots(const printer *p, const wf__stage *stage)
         add_number(p, "number", mem->number);
         add_flag(p, slot->read && slot->written, ", read and written");
         add_flag(p, !slot->read && slot->written, ", written");
-        add_flag(p, slot->far, ", far");
-        add_flag(p, slot->flows, ", flows");
+        add_flag(p, slot->large_indexed, ", far");
+        add_flag(p, slot->prefetch_rows, ", flows");
         add_flag(p, slot->rows, ", rows");
         add_flag(p, slot->zeroed, ", zeroed");
         add_number(p, "scratch", slot->scratch);

@@ -103,7 +103,7 @@ static bool is_cheap(const wf__stage *stage)
     return points >= WF__FUSED_MANY || stage->partition.work / points <= WF__FUSED_CHEAP;
 }
 
-/* Why the stage may not run part by part, each part on any thread, with a scan; NULL: it may. */
+/* Returns why the stage may not run part by part with a scan, each part on any thread; NULL = it may. */
 static const char *why_in_one(const wf__stage *stage, const wf__stage *scan)
 {
     const wf__ir *body = &stage->lowered;
@@ -119,7 +119,7 @@ static const char *why_in_one(const wf__stage *stage, const wf__stage *scan)
     return NULL;
 }
 
-/* Why the stage may not compute the elements of the scan after it; NULL: it may. */
+/* Returns why the stage may not compute the elements of the scan after it; NULL = it may. */
 static const char *why_not_feeding(const wf__plan *plan, const wf__stage *stage, const wf__stage *next,
                                    const wf__bind *bind)
 {
@@ -159,7 +159,8 @@ static bool is_safe(const wf__plan *plan, const wf__stage *stage, uint32_t s, co
     return true;
 }
 
-/* Why the stage after scan `at` may not take the result; NULL: it may. producer: of the scan, or NULL. */
+/* Returns why the stage after scan `at` may not use the result part by part; NULL = it may. producer: the scan's
+ * producer, or NULL. */
 static const char *why_not_following(const wf__plan *plan, const wf__stage *producer, uint32_t at, const wf__bind *bind)
 {
     const wf__stage *stage = &plan->stage[at], *user = stage + 1;
@@ -177,7 +178,7 @@ static const char *why_not_following(const wf__plan *plan, const wf__stage *prod
     for (uint32_t s = 0; producer && s < producer->lowered.slot_n; ++s)
         if (!is_safe(plan, producer, s, user, &stage->space, bind))
             return "it shares memory with the stage that feeds the scan";
-    for (int d = 0; d < stage->space.rank; ++d) /* the scan goes through both in C order */
+    for (int d = 0; d < stage->space.rank; ++d) /* the scan walks both in C order */
         if (stage->space.dim[d] > 1 && scan->from_stride[d] != scan->to_stride[d])
             return "the scan reads in another order than it writes";
     for (uint32_t t = 0; t < user->lowered.slot_n; ++t) {
@@ -191,7 +192,7 @@ static const char *why_not_following(const wf__plan *plan, const wf__stage *prod
 }
 
 /* ---- consumers of reductions ---- */
-/* Why the next stage may not run after each box of a reduction that keeps axes; NULL: it may. */
+/* Returns why the next stage may not run after each box of a reduction that keeps axes; NULL = it may. */
 static const char *why_not_box_by_box(const wf__plan *plan, uint32_t at, const wf__bind *bind)
 {
     const wf__stage *stage = &plan->stage[at], *next = stage + 1;
@@ -233,7 +234,7 @@ static bool uses_result_parameter(const wf__plan *plan, const wf__stage *stage)
     return false;
 }
 
-/* Why the kernel that completes a reduction to one value may not run the next stage as well; NULL: it may. */
+/* Returns why the kernel that completes a reduction to one value may not run the next stage as well; NULL = it may. */
 static const char *why_not_completing(const wf__plan *plan, const wf__stage *stage, const wf__stage *next)
 {
     if (stage->lowered.flags & WF_FLAG_DEBUG)
@@ -242,7 +243,7 @@ static const char *why_not_completing(const wf__plan *plan, const wf__stage *sta
         return "there are no points";
     if (next->scan.on || next->lowered.red_n)
         return "it scans, or reduces again";
-    if (next->team.threads)
+    if (next->thread_block.threads)
         return "it has thread blocks";
     for (int d = 0; d < next->lowered.rank; ++d)
         if (next->extent[d] != 1)
@@ -253,7 +254,7 @@ static const char *why_not_completing(const wf__plan *plan, const wf__stage *sta
 }
 
 /* ---- steps ---- */
-/* `how` stage a runs with stage b, or why it does not. */
+/* Explains `how` stage a runs with stage b, or why it does not. */
 static void explain(wf__plan *plan, uint32_t a, const char *how, uint32_t b, const char *why_not)
 {
     if (why_not)
@@ -271,13 +272,13 @@ static bool has_consumer(wf__planning *p, uint32_t at)
     const char *why_not = NULL;
     if (at + 1 == plan->stage_n || plan->target == WF__INTERPRETER ||
         (plan->target == WF__GPU) == (stage->reduce.axes != 0))
-        return false; /* results of all axes are parameters, which a launch on the processor makes */
+        return false; /* on the processor, a result of all axes is a parameter, which the launch sets */
     if (plan->target == WF__GPU)
         explain(plan, at + 1, "in the kernel that completes", at, why_not = why_not_completing(plan, stage, next));
     else
         explain(plan, at + 1, "after each box of", at, why_not = why_not_box_by_box(plan, at, p->all));
     if (!why_not)
-        next->promises.long_rows = false; /* boxes of the reduction cut its rows */
+        next->promises.long_rows = false; /* boxes of the reduction cut the consumer's rows */
     return !why_not;
 }
 
@@ -309,7 +310,7 @@ static bool has_scan_consumer(wf__planning *p, const wf__stage *producer, uint32
     return !why_not;
 }
 
-/* The step that begins with stage s. */
+/* Returns the step that begins with stage s. */
 static wf__plan_step step_from(wf__planning *p, uint32_t s)
 {
     const wf__plan *plan = p->plan;

@@ -9,23 +9,23 @@ static int version_of(int arch)
 
 static void write_module(gen *g)
 {
-    const wf__team *team = &g->options->team;
+    const wf__thread_block *thread_block = &g->options->thread_block;
     bool join = g->options->join;
-    uint32_t shared = join ? wf__ptx_join_shared(g->ir) : team->own.bytes + g->options->private_bytes;
+    uint32_t shared = join ? wf__ptx_join_shared(g->ir) : thread_block->own.bytes + g->options->private_bytes;
     wf__str *out = &g->code->text;
     uint32_t bytes = 8 * (g->code->fields ? g->code->fields : 1);
     int version = version_of(g->options->arch);
     version = version > g->code->version ? version : g->code->version;
     wf__str_addf(out, ".version %d.%d\n.target sm_%d\n.address_size 64\n\n", version / 10, version % 10,
                  g->options->arch);
-    if (shared > WF__TEAM_MEMORY) /* dynamic: the launch gives the size */
+    if (shared > WF__SHARED_MEMORY) /* dynamic: the launch gives the size */
         wf__str_add(out, ".extern .shared .align 16 .b8 weft_shared[];\n");
     wf__str_addf(out, ".visible .entry weft_kernel(.param .align 8 .b8 weft[%u])\n.maxntid %d, 1, 1\n{\n",
                  (unsigned)bytes,
-                 join            ? wf__ptx_join_threads(g->ir)
-                 : team->threads ? team->threads
-                                 : 256);
-    if (shared && shared <= WF__TEAM_MEMORY)
+                 join                    ? wf__ptx_join_threads(g->ir)
+                 : thread_block->threads ? thread_block->threads
+                                         : 256);
+    if (shared && shared <= WF__SHARED_MEMORY)
         wf__str_addf(out, "\t.shared .align 16 .b8 weft_shared[%u];\n", (unsigned)shared);
     static const char *const names[] = { [V_P] = "pred %p", [V_H] = "b16 %h", [V_R] = "b32 %r", [V_D] = "b64 %d" };
     for (int k = V_P; k <= V_D; ++k)
@@ -53,7 +53,7 @@ static void emit_kernel(gen *g)
 {
     val exit = wf__ptx_new_label(g);
     const wf__ir *ir = g->ir;
-    if (g->options->team.threads)
+    if (g->options->thread_block.threads)
         wf__ptx_emit_thread_block(g, exit);
     else if (g->options->join)
         wf__ptx_emit_join(g);
@@ -77,7 +77,8 @@ wf_status wf__ptx_emit(const wf__ir *body, const wf__ptx_options *options, wf__p
     }
     *g = (gen){ .ir = body, .options = options, .code = out, .error = error };
     g->out = &g->body;
-    g->width = out->width = options->team.threads || options->join ? 1 : wf__ptx_width(body, options->columns, out);
+    g->width = out->width =
+        options->thread_block.threads || options->join ? 1 : wf__ptx_width(body, options->columns, out);
     g->node = wf__alloc0(body->n * sizeof *g->node);
     g->widened = wf__alloc0(body->n * sizeof *g->widened);
     g->acc = wf__alloc0((body->red_n + 1) * sizeof *g->acc);

@@ -181,7 +181,7 @@ static bool is_updated(const wf__ir *ir, const wf__slot *slot)
 {
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__slot *to = wf__op_is_update(ir->node[r].op) ? &ir->slot[ir->node[r].a] : NULL;
-        if (to && (to->object == slot->object || (to->meets && slot->meets)))
+        if (to && (to->object == slot->object || (to->may_alias && slot->may_alias)))
             return true;
     }
     return false;
@@ -189,7 +189,7 @@ static bool is_updated(const wf__ir *ir, const wf__slot *slot)
 
 const char *wf__ptx_read_space(const wf__ir *ir, const wf__slot *slot)
 {
-    if (!slot->written && !slot->meets)
+    if (!slot->written && !slot->may_alias)
         return slot->shared ? "shared" : "global.nc"; /* read-only while the kernel runs */
     if (is_updated(ir, slot))                         /* a strong read, ordered with the atomic operations */
         return slot->shared ? "volatile.shared" : "volatile.global";

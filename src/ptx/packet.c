@@ -136,7 +136,7 @@ static void close_conflicting(gen *g, record *open, uint32_t *n, wf__ref r)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < *n; ++i) {
         const wf__node *first = wf__at(ir, open[i].part[0]);
-        bool same = m->a == first->a || (ir->slot[m->a].meets && ir->slot[first->a].meets);
+        bool same = m->a == first->a || (ir->slot[m->a].may_alias && ir->slot[first->a].may_alias);
         bool reads = m->op == WF__LOAD && first->op == WF__LOAD;
         if (same && !reads && !belongs_to(ir, &open[i], r))
             close_record(g, &open[i]);

@@ -79,7 +79,7 @@ typedef struct wf__ptx_options {
     int arch;    /* compute capability, times 10: 70, 75, 80, 86, 89, 90, 100, ... */
     int ptx;     /* newest PTX version that the driver knows, times 10 */
     bool narrow; /* result of wf__ptx_is_narrow */
-    wf__team team;
+    wf__thread_block thread_block;
     /* Initial values of reductions of all axes, in the kernel that makes the final results; else NULL. */
     const uint64_t *initial;
     /* A body of one point that uses the final results as parameters, appended to the kernel that makes them; NULL =

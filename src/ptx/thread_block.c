@@ -27,7 +27,7 @@ static void emit_barrier(gen *g) { EMIT(g, "bar.sync $0", v_int(0)); }
 /* Finds the bounds of this thread block's points, the number of its threads with work, and the number of this one. */
 static void find_thread(gen *g, wf__ptx_span *s, val exit)
 {
-    const wf__team *team = &g->options->team;
+    const wf__thread_block *thread_block = &g->options->thread_block;
     int rank = g->ir->rank;
     val rest = wf__ptx_block_number(g), type = wf__ptx_index_type(g), size[WF_MAX_RANK], n = v_int(1);
     wf__ptx_find_box(g, &rest, 0, rank, s);
@@ -45,12 +45,12 @@ static void find_thread(gen *g, wf__ptx_span *s, val exit)
     g->thread[WF_MAX_RANK][1] = count;
     val left = tid;
     for (int d = rank - 1; d >= 0; --d)
-        if (team->single) {
+        if (thread_block->single) {
             g->thread[d][0] = d ? wf__ptx_take_digit(g, &left, size[d]) : left;
             g->thread[d][1] = size[d];
         } else {
-            g->thread[d][0] = d == team->axis ? tid : v_int(0);
-            g->thread[d][1] = d == team->axis ? count : v_int(1);
+            g->thread[d][0] = d == thread_block->axis ? tid : v_int(0);
+            g->thread[d][1] = d == thread_block->axis ? count : v_int(1);
         }
 }
 
@@ -59,7 +59,8 @@ static void zero_shared(gen *g)
     enum { STEP = 8 };
     val zeros = wf__ptx_reg(g, V_D), at = wf__ptx_reg(g, V_D);
     EMIT(g, "mov.b64 $0, $1", zeros, v_int(0));
-    wf__ptx_loop t = wf__ptx_begin_loop(g, g->thread[WF_MAX_RANK][0], v_int(g->options->team.own.zeroed / STEP));
+    wf__ptx_loop t =
+        wf__ptx_begin_loop(g, g->thread[WF_MAX_RANK][0], v_int(g->options->thread_block.own.zeroed / STEP));
     EMIT(g, g->options->narrow ? "mad.wide.u32 $0, $1, $2, $3" : "mad.lo.u64 $0, $1, $2, $3", at, t.i, v_int(STEP),
          wf__ptx_shared(g));
     EMIT(g, "st.shared.b64 [$0], $1", at, zeros);
@@ -99,7 +100,7 @@ static void set_indices(gen *g, const wf__ptx_span *s, val i)
 static void emit_points(gen *g, const wf__ptx_span *s, wf__ref from, wf__ref to)
 {
     val type = wf__ptx_index_type(g), n = v_int(1);
-    if (g->options->team.single) {
+    if (g->options->thread_block.single) {
         for (int d = 0; d < g->ir->rank; ++d)
             EMIT(g, "add.$1 $0, $2, $3", g->index[d], type, s->lo[d], g->thread[d][0]);
         wf__ptx_walk(g, from, to);
@@ -127,15 +128,15 @@ void wf__ptx_emit_thread_block(gen *g, val exit)
     find_thread(g, &s, exit);
     for (int d = 0; d < ir->rank; ++d)
         g->index[d] = wf__ptx_new_index(g);
-    if (g->options->team.own.zeroed)
+    if (g->options->thread_block.own.zeroed)
         zero_shared(g);
-    if (g->options->team.own.zeroed && opens)
+    if (g->options->thread_block.own.zeroed && opens)
         emit_barrier(g);
     if (opens)
         emit_once(g, &s, 1, before);
     else
         wf__ptx_walk(g, 1, before); /* index nodes that the points use */
-    if (opens || g->options->team.own.zeroed)
+    if (opens || g->options->thread_block.own.zeroed)
         emit_barrier(g);
     emit_points(g, &s, before + 1, after);
     if (closes) {

@@ -36,9 +36,9 @@ static bool is_plain(const wf__ir *ir)
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
         const wf__slot *slot = n->op == WF__LOAD || n->op == WF__STORE ? &ir->slot[n->a] : NULL;
-        bool good = n->op == WF__STORE ? !slot->meets
+        bool good = n->op == WF__STORE ? !slot->may_alias
                     : n->op == WF__LOAD
-                        ? !slot->meets && (!slot->written || (wf__ptx_is_wide(ir, n) && !n->d))
+                        ? !slot->may_alias && (!slot->written || (wf__ptx_is_wide(ir, n) && !n->d))
                         : wf__op_is_pure(n->op) || n->op == WF__CONST || n->op == WF__PARAM || n->op == WF__INDEX ||
                               n->op == WF__EXTENT || n->op == WF__DIM || n->op == WF__NOP;
         if (!good)

@@ -142,7 +142,8 @@ val wf__ptx_watch_store(gen *g, const wf__node *n, val address, val when, val re
     val over = wf__ptx_new_label(g), good = begin_check(g, when, over);
     if (n->op == WF__STORE)
         watch_nan(g, n, n->dtype, re, im, good, over);
-    if (!g->options->team.threads || !g->ir->slot[n->a].scratch) /* threads may reuse scratch between barriers */
+    if (!g->options->thread_block.threads ||
+        !g->ir->slot[n->a].scratch) /* threads may reuse scratch between barriers */
         watch_writers(g, n, address, good, over);
     wf__ptx_place_label(g, over);
     return good;

@@ -40,7 +40,7 @@ static wf__vary vary_load(const wf__ir *ir, const wf__vary *vary, const wf__node
             see(&w, wf__tuple_at(ir, n->b)[i]);
     see(&w, n->c);
     see(&w, wf__when(ir, n));
-    if (slot->written || slot->meets || n->when || w.kind != WF__UNIFORM)
+    if (slot->written || slot->may_alias || n->when || w.kind != WF__UNIFORM)
         w.level = (uint8_t)ir->rank;
     return (wf__vary){ .kind = w.kind, .level = w.level };
 }

@@ -246,7 +246,7 @@ static void next_turn(loops *w, wf__ref body, wf__ref end)
             continue;
         if (stores) {
             w->stored[n->a] = true;
-            aliased = aliased || in->slot[n->a].meets;
+            aliased = aliased || in->slot[n->a].may_alias;
         }
         if (!wf__op_is_update(n->op)) {
             least = epoch < least ? epoch : least;
@@ -254,7 +254,7 @@ static void next_turn(loops *w, wf__ref body, wf__ref end)
         }
     }
     for (uint32_t s = 0; s < in->slot_n && least <= most; ++s)
-        if (w->stored[s] || (aliased && in->slot[s].meets))
+        if (w->stored[s] || (aliased && in->slot[s].may_alias))
             w->out->slot[s].later += most - least + 1;
 }
 

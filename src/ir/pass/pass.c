@@ -61,7 +61,7 @@ bool wf__copy_tables(const wf__ir *in, wf__ir *out)
         new->epoch = fresh.epoch;
         new->later = fresh.later;
         new->last_store = fresh.last_store;
-        new->flows = fresh.flows;
+        new->prefetch_rows = fresh.prefetch_rows;
         new->grows = fresh.grows;
         wf__copy_label(in, wf__array_ref(s), out, wf__array_ref(copy));
     }

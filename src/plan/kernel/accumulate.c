@@ -1,13 +1,12 @@
-/* accumulate.c - chooses, for every accumulation of a stage, how points that meet in one element are kept apart.
+/* accumulate.c - chooses, for every accumulation of a stage, how points are kept apart that update the same element.
  *
- *   alone     the index differs from point to point, or the program says that no points meet: mode EXPAND, on the array
- *             itself
- *   EXPAND    private copies of the array, joined with it after the stage by the run layer. Code is a plain
- *             read-modify-write. Small arrays are spread: neighbouring lanes have elements of their own even within a copy,
- *             so that an addition does not wait for the one before it
- *   DIRECT, LOCAL   atomic operations; on GPUs always, where points may meet
+ *   EXPAND          Private copies of the array, which the run layer joins with it after the stage. Code is a plain
+ *                   read-modify-write. Small arrays are spread: neighbouring lanes have elements of their own even within
+ *                   a copy, so that an addition does not wait for the one before it. If the index differs from point to
+ *                   point, or if the program promises that no points conflict, the array itself is updated in this mode.
+ *   DIRECT, LOCAL   Atomic operations. GPUs always use them where points may conflict.
  *
- * All of this depends on shapes and layouts only, so that the order in which floats are joined does.
+ * The choice depends on shapes and layouts alone, and so does the order in which floats are joined.
  */
 #include "plan/kernel/accumulate.h"
 
@@ -16,7 +15,7 @@ enum { ALIGN = 16 };
 /* Bytes of the largest copy: offsets in a copy are 32-bit numbers. */
 static const uint64_t most_copy = (uint64_t)1 << 29;
 
-/* True if every point has another index: each loop axis is one of the indices, plus a constant. */
+/* True if no two points have the same index: each loop axis is one of the indices, plus a constant. */
 static bool differs(const wf__stage *stage, const wf__ir *ir, const wf__node *n)
 {
     bool seen[WF_MAX_RANK] = { false };
@@ -32,7 +31,8 @@ static bool differs(const wf__stage *stage, const wf__ir *ir, const wf__node *n)
     return true;
 }
 
-/* Accumulations that never touch one element, since they differ in a constant last index: the parts of a record. */
+/* The parts of a record: accumulations that differ in a constant last index, so that no two of them touch one
+ * element. */
 enum { MOST_PARTS = 64 };
 typedef struct record {
     wf__ref part[MOST_PARTS];
@@ -112,10 +112,11 @@ static unsigned spread_of(const target *t, const wf__ir *ir, const wf__vary *var
     unsigned spread = WF__MOST_SPREAD;
     while (spread > 1 && (bytes * spread > most || t->updates < WF__SPREAD_POINTS * t->elements * spread))
         spread /= 2;
-    return kind == WF__UNIFORM && spread < WF__MOST_SPREAD ? 1 : spread; /* vectors of neighbours or nothing */
+    /* A uniform index is spread over whole vectors, or not at all. */
+    return kind == WF__UNIFORM && spread < WF__MOST_SPREAD ? 1 : spread;
 }
 
-/* The index and, behind it, that along the lane axis, which layout records before anything else. */
+/* Returns the tuple with the index along the lane axis appended. Layout records this index before all other nodes. */
 static uint32_t with_lane(wf__ir *ir, uint32_t tuple)
 {
     wf__ref refs[WF_MAX_RANK], lane = 1;
@@ -138,8 +139,8 @@ static bool grow_stage(wf__plan *plan, wf__stage *stage, uint32_t slots)
     return copies || wf__plan_no_memory(plan);
 }
 
-/* Strides of private memory: C order, but that spread copies of an element, or of the `together` elements of a last
- * axis, lie side by side. */
+/* Sets the strides of private memory: C order, except that spread copies of an element lie side by side. With
+ * `together`, so do spread copies of the last axis as a whole. */
 static void lay_private(const target *t, const wf__private *p, wf__slot *slot, wf__mem_layout *mem)
 {
     int rank = t->bind->rank;
@@ -157,7 +158,7 @@ static void lay_private(const target *t, const wf__private *p, wf__slot *slot, w
     }
 }
 
-/* The record's own slot, private memory in the shape of the target. */
+/* Gives a record a slot of its own: private memory in the shape of the target. */
 static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *rec, const target *t,
                         unsigned spread)
 {
@@ -204,14 +205,16 @@ static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const reco
 /* True if each thread block may have a copy, in shared memory. */
 static bool fits_block(const wf__plan *plan, const wf__stage *stage, const wf__ir *ir, const target *t, unsigned dtype)
 {
-    uint64_t room = WF__TEAM_MEMORY - stage->copies.block_bytes;
+    uint64_t room = WF__SHARED_MEMORY - stage->copies.block_bytes;
     return !t->shared && !t->repeats && !ir->red_n && !plan->per_block.own.bytes && !stage->scan.on &&
            t->elements > 0 && t->elements <= t->updates && t->elements <= room / wf__size(dtype);
 }
 
-/* Where lanes of a warp often meet, joining them first costs less than as many atomic operations: at one place for all
- * lanes; at few places; at more of them where an operation is a loop. In shared memory those of integers are fast, and
- * blocks do not wait for one another: arrays that fit there, and get much more than they hold, are copied for each. */
+/* Returns the mode of an accumulation on a GPU. If lanes of a warp often update the same element, joining the lanes
+ * first costs less than one atomic operation for each. This is so if all lanes have one index, or if the array is
+ * small; if the atomic operation is a loop, also for larger arrays. Atomic operations on integers in shared memory
+ * are fast, and blocks do not wait for each other there. So each block has a copy of an array that fits and gets
+ * many updates for each element. */
 static unsigned on_gpu(const target *t, const wf__ir *ir, const wf__vary *vary, const wf__node *n, unsigned asked,
                        bool fits)
 {
@@ -231,8 +234,9 @@ static unsigned on_gpu(const target *t, const wf__ir *ir, const wf__vary *vary, 
     return often ? WF__MODE_LOCAL : WF__MODE_DIRECT;
 }
 
-/* Blocks join their copies with the array by atomic operations (ptx/private.c). In shared memory, too, threads meet:
- * those of floats and of 64 bits in loops of compare-and-swap, so that at few places they are joined first. */
+/* Gives each thread block a copy in shared memory. Blocks join their copies with the array by atomic operations
+ * (ptx/private.c). Threads of a block may update the same element of a copy. Updates of floats and of 64 bits are
+ * loops of compare-and-swap, so that lanes are joined first if the copy is small. */
 static bool copy_in_block(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *rec, const target *t)
 {
     if (!add_private(plan, stage, ir, rec, t, 1))
@@ -299,13 +303,14 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
     bool fits = plan->target == WF__GPU && fits_block(plan, stage, ir, &t, wf__update_dtype(n->dtype, join));
     bool apart = !t.shared && !t.repeats && (mode == WF__MODE_ALONE || differs(stage, ir, n));
     mode = mode == WF__MODE_ALONE ? WF__MODE_AUTO : mode;
-    apart = apart || (ir->slot[n->a].shared && plan->target != WF__GPU && !t.atomic); /* one worker's, point by point */
+    /* On a processor, one worker runs the points of a block one by one. */
+    apart = apart || (ir->slot[n->a].shared && plan->target != WF__GPU && !t.atomic);
+    bool no_copies = plan->per_block.own.bytes && stage->partition.one_box_per_block;
     if (apart)
         mode = WF__MODE_EXPAND;
     else if (plan->target == WF__GPU)
         mode = on_gpu(&t, ir, vary, n, mode, fits);
-    else if (t.atomic || t.repeats ||
-             (plan->per_block.own.bytes && stage->partition.one_box_per_block)) /* no private copies per block */
+    else if (t.atomic || t.repeats || no_copies)
         mode = mode == WF__MODE_LOCAL ? mode : WF__MODE_DIRECT;
     else if (mode == WF__MODE_AUTO)
         mode = WF__COPIED_PER_UPDATE * t.updates >= t.elements ? WF__MODE_EXPAND : WF__MODE_DIRECT;
@@ -323,7 +328,7 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
     return add_private(plan, stage, ir, rec, &t, spread_of(&t, ir, vary, n, wf__any_order(n->dtype, join)));
 }
 
-/* The number of copies where order counts, each for a range of boxes. */
+/* Sets the number of copies. If the order of joins matters, each copy belongs to a range of boxes. */
 static void choose_groups(wf__stage *stage, const wf__ir *ir)
 {
     uint64_t bytes = 1, largest = 0, elements = 1, points = 1, updates = 1;
@@ -351,7 +356,8 @@ static void choose_groups(wf__stage *stage, const wf__ir *ir)
     stage->copies.groups = (uint32_t)(n < most ? n : most);
 }
 
-/* In debug mode the array itself is watched, and whether points meet that were not to. */
+/* Makes all accumulations atomic, except those that the program promises to be without conflicts. Debug mode checks
+ * this promise, and observes the array itself. */
 static void update_directly(wf__stage *stage, wf__ir *ir)
 {
     for (wf__ref r = 1; r < ir->n; ++r)

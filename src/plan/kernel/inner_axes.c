@@ -2,7 +2,8 @@
  * of its own reduces the innermost run into a temporary, which another stage reduces further. */
 #include "plan/passes.h"
 
-/* Makes two stages of a reduction: stage s reduces the inner axes only, a new one after it the others. */
+/* Splits a reduction into two stages: stage s reduces the inner axes only, and a new stage after it reduces the
+ * others. */
 static bool divide(wf__plan *plan, uint32_t s, wf_axes inner)
 {
     wf__stage *next = wf__plan_add_stage(plan, s + 1), *stage = &plan->stage[s];

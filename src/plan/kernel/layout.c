@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef struct access { /* how far memory moves per step along each axis of the space */
+typedef struct access { /* an array's strides along the axes of the space */
     bool element, store;
     int64_t stride[WF_MAX_RANK];
 } access;
@@ -50,7 +50,7 @@ static bool broadcast_strides(layout *l, uint32_t slot, int64_t *out)
 {
     const wf__slot *s = &l->stage->recorded.slot[slot];
     const wf__bind *b = &l->bind[s->object];
-    bool drops = b->rank < l->space->rank; /* then reduced axes may be left out */
+    bool drops = b->rank < l->space->rank; /* an array of a smaller rank may lack the reduced axes */
     bool nothing = false;                  /* there are no elements */
     for (int k = 0; k < b->rank; ++k)
         nothing = nothing || b->dim[k] == 0;
@@ -144,7 +144,8 @@ static bool collect(layout *l)
 /* True if loops are the recorded axes: in debug mode, which names points, and where boxes are blocks. */
 static bool as_recorded(const layout *l)
 {
-    return l->stage->team.threads || l->stage->partition.one_box_per_block || l->stage->recorded.flags & WF_FLAG_DEBUG;
+    return l->stage->thread_block.threads || l->stage->partition.one_box_per_block ||
+           l->stage->recorded.flags & WF_FLAG_DEBUG;
 }
 
 /* An axis along which memory only ever steps back is walked from its other end: reversed views run as fast as
@@ -202,7 +203,8 @@ static void order_axes(layout *l)
     }
 }
 
-/* Where memory's neighbours lie along another axis than the innermost one, that axis goes next to it: a transposition. */
+/* Orders the loops of a transposition. If neighbours in an array's memory lie along another axis than the innermost
+ * one, this axis becomes the second innermost. */
 static void order_crossing(layout *l)
 {
     int lane = l->kept - 1, across = -1;
@@ -244,8 +246,9 @@ static int run_start(const layout *l, int last, int64_t *points)
     return first;
 }
 
-/* Which run of axes lanes go along where reductions keep some axes: the innermost one that fills vectors. Along reduced
- * axes that takes more points, as lanes are joined for each point of the kept ones. Sets its end; gives its start. */
+/* Chooses the run of axes that lanes go along, if reductions keep some axes: the innermost run that fills vectors. A
+ * run of reduced axes needs more points, because lanes are joined for each point of the kept axes. Returns the start
+ * of the run, and sets its end. */
 static int lane_run(const layout *l, int *end)
 {
     int64_t most = -1;
@@ -267,7 +270,8 @@ static int lane_run(const layout *l, int *end)
     return first;
 }
 
-/* Reductions that keep axes: kept axes outside, reduced ones inside of them, innermost those that lanes go along. */
+/* Orders the axes of a reduction that keeps axes: kept axes outside, reduced axes inside, and innermost those that
+ * lanes go along. */
 static void order_reduction(layout *l)
 {
     int end, start = l->kept ? lane_run(l, &end) : 0, n = 0, order[WF_MAX_RANK];
@@ -282,7 +286,7 @@ static void order_reduction(layout *l)
         wf__plan_because(l->plan, "layout", "lanes of stage %u go along %s axis %d",
                          wf__stage_number(l->plan, l->stage), reduced(l, order[n - 1]) ? "the reduced" : "the kept",
                          order[n - 1]);
-    /* results lie in the order of the loops */
+    /* Results lie in memory in the order of the loops. */
     int64_t stride[WF_MAX_RANK] = { 0 }, points = 1;
     for (int k = l->kept - 1; k >= 0; --k)
         if (!reduced(l, l->order[k])) {
@@ -294,8 +298,9 @@ static void order_reduction(layout *l)
         memcpy(l->plan->temp[l->stage->reduce.result[k] - l->plan->objects].stride, stride, sizeof stride);
 }
 
-/* Short runs of reduced axes, between which there are kept ones: in the order of memory accumulators would be joined
- * too often, in any other order memory is read in pieces. So the innermost run is reduced first. */
+/* Returns the innermost run of reduced axes if it is short, and kept axes lie between it and others; else 0. In the
+ * order of memory, accumulators would be joined too often. Any other order reads memory in pieces. So a stage of its
+ * own reduces this run first. */
 static wf_axes inner_axes(const layout *l)
 {
     int64_t points = 1, run = 1;
@@ -329,7 +334,7 @@ static void merge_axes(layout *l)
                              "axes %d and %d of stage %u are one loop: memory goes on from one to the other",
                              l->order[k - 1], axis, wf__stage_number(l->plan, l->stage));
             extent[rank - 1] *= l->space->dim[axis];
-            /* an inner axis carries the merged loop's stride */
+            /* The stride of a merged loop is that of its inner axis. */
             for (int d = 0; d < l->space->rank; ++d)
                 if (l->loop_of[d] == rank - 1)
                     l->loop_of[d] = -1;
@@ -393,7 +398,7 @@ static void lay_slots(layout *l, wf__ir *out)
     }
 }
 
-/* Slots that name memory of one another, where one of the two is written. */
+/* Marks slots that may alias another slot, if one of the two is written. */
 static void find_meetings(const layout *l, wf__ir *out)
 {
     for (uint32_t s = 0; s < out->slot_n; ++s)
@@ -401,12 +406,12 @@ static void find_meetings(const layout *l, wf__ir *out)
             const wf__slot *a = &out->slot[s], *b = &out->slot[t];
             bool meet = wf__object_overlap(l->plan, l->bind, a->object, b->object) != WF__APART;
             if (meet && (a->written || b->written))
-                out->slot[s].meets = out->slot[t].meets = true;
+                out->slot[s].may_alias = out->slot[t].may_alias = true;
         }
 }
 
-/* The index of an access. Along an axis of one element it is 0, whatever it is computed from, as others are out of range;
- * debug mode is there to look at them. */
+/* Returns the index tuple of an access. The index along an axis of one element is 0, because any other is out of
+ * range. Debug mode keeps all indices, to check them. */
 static uint32_t lay_index(const layout *l, const wf__node *n, const wf__ref *map, wf__ir *out)
 {
     const wf__ir *in = &l->stage->recorded;
@@ -575,7 +580,8 @@ bool wf__pass_layout(wf__planning *p, uint32_t s)
         merge_axes(&l);
         ok = lay_body(&l);
     }
-    for (uint32_t k = 0; ok && stage->reduce.axes && k < stage->lowered.red_n; ++k) /* where they are is known now */
+    /* The loops decide the strides of results. */
+    for (uint32_t k = 0; ok && stage->reduce.axes && k < stage->lowered.red_n; ++k)
         wf__temp_bind(&plan->temp[stage->reduce.result[k] - plan->objects], &p->all[stage->reduce.result[k]]);
     done(&l);
     return ok;

@@ -1,4 +1,5 @@
-/* lower.c - the passes of src/ir over the body of a stage, and what the stage notes of the result. */
+/* lower.c - passes over the body of a stage that src/ir or other files do: records, accumulations, lowering,
+ * lockstep, numbers of arrays. */
 #include "plan/kernel/accumulate.h"
 #include "plan/passes.h"
 

@@ -1,7 +1,7 @@
-/* open_extents.c - makes large integers in the bodies of array graphs values of the launch. Such integers are extents, and
- * what follows from extents. They become the extents of a slot that nothing is read from, so that code serves any shape.
- * Small integers stay constants, and those that make code better: in addresses, divisions and loops.
- */
+/* open_extents.c - makes large integers in the bodies of array graphs values of the launch, so that code serves any
+ * shape. Such integers are extents, and numbers computed from extents. They become the extents of a slot that
+ * nothing reads or writes. Small integers stay constants, as do those that make code better: in addresses, divisions
+ * and loops. */
 #include "plan/passes.h"
 
 enum { LARGE = 1 << 30 }; /* code for GPUs keeps extents in 32 bits up to this */
@@ -39,7 +39,7 @@ static void mark_known(const wf__ir *ir, uint8_t *known)
             const wf__node *of = &ir->node[operand[i]];
             known[operand[i]] = 1;
             if (!wf__op_is_pure(n->op) && may_take(of->op) &&
-                wf__as_offset(ir, operand[i], &axis, &offset)) /* an address, maybe */
+                wf__as_offset(ir, operand[i], &axis, &offset)) /* the operand may be part of an address */
                 known[of->a] = known[of->b] = 1;
         }
     }
@@ -75,7 +75,7 @@ bool wf__pass_open_extents(wf__planning *p, uint32_t s)
     wf__plan *plan = p->plan;
     wf__stage *stage = &plan->stage[s];
     wf__ir *ir = &stage->lowered;
-    /* The launch on a processor has room for so many slots of stages that run piece by piece. */
+    /* A launch on a processor has room for WF__MOST_FUSED slots of stages that run together. */
     bool full = ir->slot_n >= WF__MOST_FUSED && plan->target == WF__PROCESSOR && wf__step_of(plan, s)->count > 1;
     if (full)
         wf__plan_because(plan, "open extents", "stage %u keeps its extents: it is fused, and has no slot to spare",

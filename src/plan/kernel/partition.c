@@ -51,7 +51,7 @@ static void cut_reduction(wf__stage *stage)
         }
     }
     bool whole = !body->kept_lane || stage->partition.box[lane] == stage->extent[lane];
-    for (int d = body->kept - 1; d >= 0; --d) { /* so that a box's results are neighbours */
+    for (int d = body->kept - 1; d >= 0; --d) { /* results of a box are neighbours in memory */
         boxes *= cut(stage, d, whole ? left : 1);
         left /= stage->extent[d];
         whole = whole && stage->partition.box[d] == stage->extent[d];
@@ -104,9 +104,9 @@ static bool cut_boxes(wf__stage *stage)
     int rank = stage->lowered.rank;
     stage->partition.boxes = stage->reduce.parts = 1;
     for (int d = 0; d < rank; ++d)
-        points *= stage->extent[d]; /* countable() has seen to it that this fits */
+        points *= stage->extent[d]; /* countable() in layout.c has checked for overflow */
     stage->empty = points == 0;
-    if (stage->team.threads || stage->partition.one_box_per_block) {
+    if (stage->thread_block.threads || stage->partition.one_box_per_block) {
         for (int d = 0; d < rank; ++d)
             stage->partition.boxes *= cut(stage, d, stage->partition.block.dim[d]);
         return false;
@@ -128,7 +128,7 @@ static bool cut_boxes(wf__stage *stage)
         int64_t size = left < 1 ? 1 : left;
         size = (size + unit - 1) / unit * unit;
         while (d == rank - 1 && !stage->lowered.red_n && size < n && n % size && n % size < WF__LONG_ROW)
-            size += unit; /* rather than have a last part that is no long row */
+            size += unit; /* otherwise the last part would be no long row */
         stage->partition.box[d] = size < n ? size : n > 0 ? n : 1;
         left /= n > 0 ? n : 1;
         stage->partition.boxes *= n > 0 ? (n + stage->partition.box[d] - 1) / stage->partition.box[d] : 0;
@@ -147,7 +147,7 @@ static bool has_long_rows(const wf__stage *stage)
         stage->partition.box[last] < WF__LONG_ROW || (rest && rest < WF__LONG_ROW))
         return false;
     for (uint32_t i = 0; i < body->slot_n; ++i)
-        if (body->slot[i].meets || (body->slot[i].read && body->slot[i].written))
+        if (body->slot[i].may_alias || (body->slot[i].read && body->slot[i].written))
             return false;
     for (wf__ref r = 1; r < body->n; ++r)
         if (body->node[r].op == WF__LOAD && body->node[r].aux != WF_BORDER_NONE)
@@ -159,7 +159,7 @@ static bool has_long_rows(const wf__stage *stage)
 static int8_t slab_axis(const wf__stage *stage)
 {
     int8_t axis = -1;
-    if (stage->lowered.red_n || stage->team.threads || stage->partition.one_box_per_block ||
+    if (stage->lowered.red_n || stage->thread_block.threads || stage->partition.one_box_per_block ||
         stage->partition.block_param || stage->partition.boxes < 2)
         return -1;
     for (int8_t d = 0; d < stage->lowered.rank; ++d) {
@@ -201,7 +201,7 @@ static uint64_t reach_of(const wf__stage *stage, uint32_t s)
 {
     const wf__slot *slot = &stage->lowered.slot[s];
     const wf__mem_layout *mem = &stage->mem[s];
-    uint64_t reach = 1; /* where there are no elements it may be anything */
+    uint64_t reach = 1; /* without elements, the value is not used */
     for (int d = 0; d < slot->rank; ++d)
         reach += ((uint64_t)mem->dim[d] - 1) * (uint64_t)llabs(mem->stride[d]);
     return reach * wf__size(slot->dtype);
@@ -212,7 +212,8 @@ static void find_far(wf__stage *stage)
 {
     for (uint32_t s = 0; s < stage->lowered.slot_n; ++s) {
         wf__slot *slot = &stage->lowered.slot[s];
-        slot->far = !slot->element && !slot->scratch && !slot->shared && reach_of(stage, s) >= WF__LARGE_INDEXED;
+        slot->large_indexed =
+            !slot->element && !slot->scratch && !slot->shared && reach_of(stage, s) >= WF__LARGE_INDEXED;
     }
 }
 
@@ -243,7 +244,7 @@ static bool touches_apart(const wf__stage *stage, bool (*counts)(const wf__stage
     return found;
 }
 
-/* True for reads of less than a cache line, which wait for the line buffers that streaming stores hold. */
+/* True for reads of less than a cache line. They wait for the line buffers that streaming stores occupy. */
 static bool picks(const wf__stage *stage, const wf__node *n)
 {
     enum { LINE = 64 };
@@ -252,7 +253,7 @@ static bool picks(const wf__stage *stage, const wf__node *n)
     return n->op == WF__LOAD && together * wf__size(n->dtype) < LINE;
 }
 
-/* True for accesses to more memory than the first-level cache keeps beside rows. */
+/* True for accesses to more memory than stays in the first-level cache beside rows. */
 static bool roams(const wf__stage *stage, const wf__node *n) { return reach_of(stage, n->a) >= WF__ROAMED_BYTES; }
 
 /* Marks rows that code prefetches. The processor prefetches rows too late where random accesses between them keep a core
@@ -267,7 +268,7 @@ static void find_flows(wf__stage *stage, uint64_t points)
     if (bytes < WF__PREFETCHED_ROWS || body->loops || !touches_apart(stage, roams))
         return;
     for (uint32_t s = 0; s < body->slot_n; ++s)
-        body->slot[s].flows = body->slot[s].read;
+        body->slot[s].prefetch_rows = body->slot[s].read;
 }
 
 /* Sets the work of a stage, and how its code treats the caches. */
@@ -288,15 +289,15 @@ static void estimate(wf__stage *stage)
     find_flows(stage, points);
 }
 
-/* Explains the boxes; the order of conditions is that of cut_boxes. */
+/* Explains the boxes. The conditions have the order of those in cut_boxes. */
 static void explain_cut(wf__plan *plan, const wf__stage *stage, bool strips)
 {
     unsigned number = wf__stage_number(plan, stage);
     if (stage->partition.boxes != 1)
         wf__plan_explain(
             plan, "partition", "stage %u has %lld boxes: %s", number, (long long)stage->partition.boxes,
-            stage->empty                                                ? "there are no points"
-            : stage->team.threads || stage->partition.one_box_per_block ? "each is a block of the recording"
+            stage->empty                                                        ? "there are no points"
+            : stage->thread_block.threads || stage->partition.one_box_per_block ? "each is a block of the recording"
             : stage->reduce.axes && stage->lowered.kept_lane ? "accumulators of one stay in the first-level cache"
             : stage->reduce.axes                             ? "the shape alone cuts the reduced axes"
             : stage->lowered.red_n                           ? "the shape alone cuts a reduction"

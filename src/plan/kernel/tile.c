@@ -1,9 +1,11 @@
-/* tile.c - a body copied for a tile of rows x columns points, so that value numbering merges what neighbours share.
+/* tile.c - copies a body for a tile of rows x columns points, so that value numbering merges the nodes that
+ * neighbours share.
  *
- * The copy is node by node: each node for every point before the next node, which leaves independent chains side by
- * side. Where columns share accumulators (more columns than instances) columns go in groups that do not, one group
- * after the other, so that every accumulator meets its lanes in ascending order; where rows share them (the lane axis
- * is kept), row after row. `in_turn`, every column is a group. A node whose operands are the same for all points is copied once.
+ * A node is copied for every point of a group before the next node, which leaves independent chains side by side.
+ * Accumulators must take their lanes in ascending order. So if columns share accumulators (there are more columns
+ * than instances), the columns of a group are as many as the instances, and one group follows the other. If rows
+ * share accumulators (the lane axis is kept), each row is a group. With `in_turn`, each column is a group. A node
+ * whose operands are the same for all points is copied once.
  */
 #include "plan/kernel.h"
 
@@ -12,10 +14,10 @@ typedef struct tiler {
     wf__ir *out;
     wf__ref *map;        /* [node][point of the group] */
     bool *shared;        /* [node]: one copy serves all points */
-    wf__vary *vary;      /* where there are loops */
-    wf__ref *value;      /* [reduction][instance]: what its accumulator holds by now, once it was set */
-    int rows, first_row; /* of the group */
-    int group, first;    /* columns in it; its first one */
+    wf__vary *vary;      /* [node] only for bodies with loops */
+    wf__ref *value;      /* [reduction][instance]: the accumulator's latest value; 0 = not set yet */
+    int rows, first_row; /* rows of a group; the group's first row */
+    int group, first;    /* columns of a group; the group's first column */
     int width, instances;
     bool interior;
 } tiler;
@@ -56,7 +58,7 @@ static bool is_shared(const tiler *t, wf__ref r)
     case WF__LOOP:
     case WF__END:
         return true;
-    case WF__STATE: /* uniform along the lane axis: so it is for all columns, and there are no rows */
+    case WF__STATE: /* a state that is uniform along the lane axis is the same for all columns */
         return t->vary[r].kind == WF__UNIFORM;
     case WF__NEXT:
         return t->shared[n->a];
@@ -104,7 +106,7 @@ static wf__ref copy_index(tiler *t, const wf__node *n, int p)
     return offset ? wf__op2(t->out, WF__OP_add, r, wf__const_bits(t->out, WF_I64, (uint64_t)offset)) : r;
 }
 
-/* i64 arithmetic goes through the folding builder, so that index + constant + constant becomes one form. */
+/* Records a pure operation. Sums of i64 are folded, so that index + constant + constant has one form. */
 static wf__ref copy_pure(tiler *t, const wf__node *n, int p)
 {
     int arity = wf__op_table[n->op].arity;

@@ -93,7 +93,8 @@ static uint32_t extents(const maker *m, wf__ir *ir)
     return m->like == UINT32_MAX ? NO_SLOT : slot(m, ir, m->bind[m->like].dtype, m->like);
 }
 
-/* What is scanned, and what it becomes, in a new kernel: a slot with the extents of both. */
+/* Add the scanned array, or the result, to a new kernel, or begin the stage that is inlined in its place. Return a
+ * slot with the extents of the space. */
 static uint32_t operand(maker *m, wf__ir *ir)
 {
     if (!m->producer.on)
@@ -125,7 +126,7 @@ static wf__ref read(maker *m, wf__ir *ir, uint32_t from, wf__ref i, wf__ref when
     return wf__cast(ir, x, m->acc);
 }
 
-/* Returns element i of the result. The first element of an exclusive sum is +0, though accumulators start at -0. */
+/* Stores element i of the result. The first element of an exclusive sum is +0, though accumulators start at -0. */
 static void write(maker *m, wf__ir *ir, uint32_t to, wf__ref i, wf__ref value, wf__ref when)
 {
     wf__ref y = wf__cast(ir, value, m->how.dtype), at = element(m, ir, to, i);
@@ -146,7 +147,7 @@ static wf__ir fresh(const maker *m, wf__ref *neutral)
     return ir;
 }
 
-/* The next stage, over the space with so many points along the axis; it takes the ir. */
+/* Adds the next stage, with `along` points along the axis. The stage takes over the ir. */
 static bool add(maker *m, wf__ir *ir, int64_t along)
 {
     bool good = ir->status == WF_OK;
@@ -164,13 +165,13 @@ static bool add(maker *m, wf__ir *ir, int64_t along)
     return true;
 }
 
-/* From end to end, one by one. */
+/* Adds a kernel with a thread for each row, which scans the row element by element. */
 static bool add_rows(maker *m)
 {
     wf__ref neutral;
     wf__ir ir = fresh(m, &neutral);
     uint32_t from = operand(m, &ir), to = result(m, &ir);
-    /* short loops are written out */
+    /* a loop of a short constant length is written out */
     wf__ref n = m->n <= EIGHT ? number(&ir, m->n) : extent(m, &ir, from);
     turns t = begin(&ir, number(&ir, 0), n, neutral);
     wf__ref all = joined(m, &ir, t.acc, read(m, &ir, from, t.i, t.on));
@@ -179,7 +180,7 @@ static bool add_rows(maker *m)
     return add(m, &ir, 1);
 }
 
-/* p[k]: the first k + 1 of four elements from number 8 g + `at` on. */
+/* Sets p[k] to the join of the first k + 1 of four elements from number 8 g + `at` on. */
 static void four(maker *m, wf__ir *ir, uint32_t from, wf__ref g, int at, wf__ref p[4])
 {
     wf__ref x[4];
@@ -205,7 +206,7 @@ static bool add_groups(maker *m)
     return add(m, &ir, m->group_n);
 }
 
-/* In place, what comes before each of first .. last - 1; returns what all of them come to. */
+/* Replaces each of elements first .. last - 1 by the join of those before it. Returns the join of all. */
 static wf__ref before(const maker *m, wf__ir *ir, uint32_t of, wf__ref first, wf__ref last, wf__ref neutral)
 {
     turns t = begin(ir, first, last, neutral);
@@ -222,7 +223,8 @@ static wf__ref last_group(const maker *m, wf__ir *ir, uint32_t groups)
     return wf__op2(ir, WF__OP_sub, extent(m, ir, groups), number(ir, 1));
 }
 
-/* The slot after the last group holds the carry into the final, incomplete group. */
+/* Adds the kernel that computes the carry into each group of a part, and the join of each part. The slot after the
+ * last group holds the carry into the final, incomplete group. */
 static bool add_parts(maker *m)
 {
     wf__ref neutral;
@@ -282,7 +284,7 @@ static bool add_elements(maker *m)
     return add(m, &ir, m->group_n);
 }
 
-/* Elements that fill no group: fewer than eight. */
+/* Adds the kernel for the elements that fill no group: fewer than eight of each row. */
 static bool add_rest(maker *m)
 {
     wf__ref neutral;
@@ -316,7 +318,7 @@ static bool add_temp(maker *m, int64_t along, uint32_t *object)
 static bool add_temps(maker *m) { return add_temp(m, m->group_n + 1, &m->groups) && add_temp(m, m->part_n, &m->parts); }
 
 /* ---- along other axes ---- */
-/* The elements of the point's part. */
+/* Begins a loop over the elements of the point's part. */
 static turns begin_part(const maker *m, wf__ir *ir, uint32_t from, wf__ref neutral)
 {
     wf__ref part = number(ir, m->part), first = wf__op2(ir, WF__OP_mul, wf__index(ir, m->how.axis), part);
@@ -370,7 +372,7 @@ static bool follows(const wf__plan *plan, uint32_t s, const wf__bind *bind)
 {
     const wf__stage *scan = &plan->stage[s - 1], *stage = &plan->stage[s];
     const wf__scan *how = &scan->scan;
-    /* what else the scan's last kernels touch */
+    /* arrays that the scan's last kernels touch besides the stage's own */
     wf__slot slot[2] = { { .object = how->from, .element = true },
                          { .object = how->to, .element = true, .written = true } };
     wf__stage last = { .recorded = { .slot = slot, .slot_n = 2 }, .space = scan->space };
@@ -468,7 +470,8 @@ static bool expand_scan(wf__plan *plan, uint32_t s, const wf__bind *bind)
     const wf__stage *stage = &plan->stage[s];
     maker m = { .plan = plan, .at = s, .how = stage->scan, .space = stage->space, .bind = bind };
     uint32_t hidden = stage->scan.computed ? 0 : stage->recorded.hidden;
-    /* Its indices are right, and its joins are those that the processor calls. */
+    /* The new kernels need no debug checks, as their indices are in range. They join as the processor does, without
+     * fast math. */
     m.flags = stage->recorded.flags & ~(uint32_t)(WF_FLAG_DEBUG | WF_FLAG_TRAP_NAN | WF_FLAG_FAST_MATH);
     m.acc = m.how.dtype == WF_F32 ? WF_F64 : m.how.dtype;
     m.n = m.space.dim[m.how.axis];

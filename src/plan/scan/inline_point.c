@@ -17,7 +17,7 @@ static bool fits(const wf__stage *stage, const wf__node *n)
 bool wf__may_inline(const wf__stage *stage, const wf_shape *space, uint32_t object, const wf__bind *bind)
 {
     const wf__ir *ir = &stage->recorded;
-    bool good = !stage->scan.on && !ir->red_n && !ir->loops && !stage->dropped && !stage->team.threads &&
+    bool good = !stage->scan.on && !ir->red_n && !ir->loops && !stage->dropped && !stage->thread_block.threads &&
                 !stage->partition.one_box_per_block && !(ir->flags & WF_FLAG_DEBUG) &&
                 wf__same_shape(&stage->space, space);
     for (wf__ref r = 1; good && r < ir->n; ++r) {

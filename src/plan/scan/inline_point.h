@@ -2,8 +2,8 @@
  * elements, computed where the scan reads them, and the consumer of the result, computed where the scan would write it.
  * The element of the scanned array passes between the two in a register. All other elements are those of the point.
  */
-#ifndef WEFT_PLAN_WITHIN_H
-#define WEFT_PLAN_WITHIN_H
+#ifndef WEFT_PLAN_INLINE_POINT_H
+#define WEFT_PLAN_INLINE_POINT_H
 #include "plan/plan.h"
 
 typedef struct wf__inlined { /* a stage that is inlined */
@@ -12,7 +12,7 @@ typedef struct wf__inlined { /* a stage that is inlined */
     wf__slot_view *view; /* [view_n] views of slots */
     uint32_t view_n;
     uint32_t object; /* the array whose elements pass in registers instead of in memory */
-    int axis;        /* the axis along which the kernel says where the point is; other indices are the kernel's */
+    int axis;        /* the axis along which the kernel gives the point's index; other indices are the kernel's own */
     const wf_shape *space;
     const wf__bind *bind;
     bool *moves;    /* [nodes] true = the value changes along the axis */

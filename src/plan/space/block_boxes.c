@@ -125,23 +125,30 @@ static uint8_t axis_of_all(const wf__stage *stage, const wf_shape *block, uint32
     return axis;
 }
 
-/* Copies an access. Its indices become relative to the beginning of the space where slot.shift is set. */
-static wf__ref count_anew(const wf__stage *stage, const wf_shape *block, wf__ref r, const wf__ref *map, wf__ir *out)
+typedef struct shift {
+    const wf__stage *stage;
+    const wf_shape *block;
+} shift;
+
+/* Copies a node. Indices of accesses become relative to the beginning of the space where slot.shift is set. */
+static wf__ref shift_node(wf__rewriter *w, wf__ref r)
 {
-    const wf__ir *in = &stage->recorded;
-    const wf__node *n = &in->node[r];
-    const wf__ref *index = wf__tuple_at(in, n->b);
+    const shift *s = w->user;
+    const wf__node *n = &w->in->node[r];
+    if (!wf__op_is_access(n->op) || !n->b)
+        return wf__copy_node(w->in, r, w->map, w->out);
+    const wf__ref *index = wf__tuple_at(w->in, n->b);
     wf__ref anew[WF_MAX_RANK];
-    uint32_t len = wf__tuple_len(in, n->b);
+    uint32_t len = wf__tuple_len(w->in, n->b);
     for (uint32_t k = 0; k < len; ++k) {
         int64_t constant = 0;
-        uint8_t shift = out->slot[n->a].shift[k];
-        anew[k] = map[index[k]];
-        if (shift && counts_along(stage, block, index[k], &constant))
-            anew[k] =
-                wf__op2(out, WF__OP_add, wf__index(out, shift - 1), wf__const_bits(out, WF_I64, (uint64_t)constant));
+        uint8_t axis = w->out->slot[n->a].shift[k];
+        anew[k] = w->map[index[k]];
+        if (axis && counts_along(s->stage, s->block, index[k], &constant))
+            anew[k] = wf__op2(w->out, WF__OP_add, wf__index(w->out, axis - 1),
+                              wf__const_bits(w->out, WF_I64, (uint64_t)constant));
     }
-    return wf__copy_access(in, r, wf__tuple(out, anew, len), map, out);
+    return wf__copy_access(w->in, r, wf__tuple(w->out, anew, len), w->map, w->out);
 }
 
 bool wf__shift_boxes(wf__plan *plan, const wf_shape *block, wf__stage *stage)
@@ -156,24 +163,15 @@ bool wf__shift_boxes(wf__plan *plan, const wf_shape *block, wf__stage *stage)
     if (!any)
         return true;
     wf__ir_init(&out, ir->rank, ir->flags);
-    wf__ref *map = wf__alloc0(ir->n * sizeof *map);
-    bool ok = map && wf__copy_tables(ir, &out);
-    for (wf__ref r = 1; ok && r < ir->n && out.status == WF_OK; ++r) {
-        const wf__node *n = &ir->node[r];
-        map[r] =
-            wf__op_is_access(n->op) && n->b ? count_anew(stage, block, r, map, &out) : wf__copy_node(ir, r, map, &out);
-    }
-    wf__free(map);
-    ok = ok && out.status == WF_OK;
+    shift s = { .stage = stage, .block = block };
+    bool ok = wf__rewrite(&(wf__rewriter){ .in = ir, .out = &out, .visit = shift_node, .user = &s });
     wf__ir_free(ir);
     *ir = out;
-    if (!ok)
-        wf__plan_no_memory(plan);
-    return ok;
+    return ok || wf__plan_no_memory(plan);
 }
 
 /* ---- blocks with memory of their own ---- */
-/* True if loops are left, in which the lanes, which are points, would wait for each other. */
+/* True if a loop is left, in which lanes would wait for each other: each lane is a point. */
 static bool has_loops(const wf__ir *ir)
 {
     for (wf__ref r = 1; r < ir->n; ++r)

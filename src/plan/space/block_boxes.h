@@ -1,6 +1,6 @@
 /* block_boxes.h - blocks of recordings as boxes of a processor's stages (block_boxes.c). */
-#ifndef WEFT_PLAN_BOXES_H
-#define WEFT_PLAN_BOXES_H
+#ifndef WEFT_PLAN_BLOCK_BOXES_H
+#define WEFT_PLAN_BLOCK_BOXES_H
 #include "plan/plan.h"
 
 /* Returns why blocks cannot be boxes of the operator's stage. NULL = they can, and `box` is set to the extents of one. */

@@ -78,7 +78,8 @@ static bool is_counter(const turns *t, wf__ref state, level *l)
            number_of(t, in->node[state].b, &l->first) && l->step > 0;
 }
 
-/* The guard holds in the next turn if it does in this one and the counter then is below a number. */
+/* Sets *last to the number that the counter stays below: the guard holds in the next turn if it holds in this one
+ * and the next value of the counter is less. Returns false for other guards. */
 static bool counts_to(const turns *t, const level *l, int64_t *last)
 {
     const wf__ir *in = t->in;
@@ -117,7 +118,7 @@ static bool describe(turns *t, wf__ref loop, level *l)
     return true;
 }
 
-/* The loop that has all effects from `from` to `to`; 0: there is none. */
+/* Returns the loop that contains all effects from `from` to `to`; 0 = none. */
 static wf__ref only_loop(const turns *t, wf__ref from, wf__ref to)
 {
     wf__ref found = 0;
@@ -140,7 +141,7 @@ static wf__ref only_loop(const turns *t, wf__ref from, wf__ref to)
     return found;
 }
 
-/* True if nothing after the loop uses what the loop computes. */
+/* True if nothing after the loop uses a value that the loop computes. */
 static bool keeps_to_itself(const turns *t, const level *l)
 {
     for (wf__ref r = l->end + 1; r < t->in->n; ++r) {
@@ -176,7 +177,8 @@ static bool is_same_in_all(const turns *t, wf__ref r)
     return same;
 }
 
-/* Operands that are all the same in all turns make a result that is; for others it depends on the operation. */
+/* Finds the form of a pure operation. The result is the same in all turns if all operands are. Otherwise the
+ * operation must be affine. */
 static void find_form(const turns *t, wf__ref r)
 {
     const wf__node *n = &t->in->node[r];
@@ -223,7 +225,8 @@ static void find_forms(turns *t)
 
 static int64_t size_of(int64_t coef) { return coef == INT64_MIN ? INT64_MAX : llabs(coef); }
 
-/* Marks the axes that an index tells apart: as digits, each of which is worth more than all smaller ones together. */
+/* Marks the axes along which an index never repeats. It is like a number whose digits are the axes: each coefficient
+ * exceeds the range of all smaller ones together. */
 static void tell_apart(const turns *t, const form *f, bool *apart)
 {
     bool counted[WF_MAX_RANK] = { false };

@@ -1,7 +1,6 @@
-/* scratch.c - memory of blocks (wf_scratch) gets a place: where a block has one worker or its threads share some, there,
- * one after the other; else in temporaries that have all blocks' memory, in front of whose indices stands which block it
- * is.
- */
+/* scratch.c - places scratch (wf_scratch), the memory of blocks. If a worker runs a block alone, or if a block's
+ * threads share memory, scratch lies there, one array after the other. Otherwise temporaries hold the scratch of all
+ * blocks, and their first indices select the block. */
 #include "plan/space/scratch.h"
 
 enum { ALIGNED = 64 };
@@ -20,7 +19,7 @@ bool wf__has_scratch(const wf__recording *rec)
 }
 
 typedef struct placed {
-    uint32_t object, temp; /* of the recording, and what it becomes */
+    uint32_t object, temp; /* object of the recording, and of the temporary that replaces it */
     uint32_t shared;       /* wf__slot.shared */
 } placed;
 
@@ -59,7 +58,7 @@ static const wf__slot *slot_of(const wf__recording *rec, uint32_t object)
     return NULL;
 }
 
-/* One block's, with `front` before it. */
+/* Returns the shape of one block's scratch, behind the axes of `front`. */
 static wf_shape shape_of(const wf__bind *b, const wf__slot *slot, const wf_shape *front)
 {
     int first = slot->scratch - 1;
@@ -69,7 +68,8 @@ static wf_shape shape_of(const wf__bind *b, const wf__slot *slot, const wf_shape
     return shape;
 }
 
-/* Places what begins as zeros first, as far as there is room; else nothing is shared. */
+/* Places all scratch in `most` bytes of block memory, with arrays that begin as zeros first. Returns false if there
+ * is not enough room. */
 static bool share(const wf__recording *rec, const wf__bind *bind, scratches *all, size_t most, wf__own_memory *own)
 {
     const wf_shape nothing = { 0 };
@@ -80,7 +80,7 @@ static bool share(const wf__recording *rec, const wf__bind *bind, scratches *all
             const wf__bind *b = &bind[all->at[i].object];
             wf_shape shape = shape_of(b, slot, &nothing);
             int64_t n;
-            bool first = slot->zeroed || wf__size(b->dtype) < 4; /* updates read whole words */
+            bool first = slot->zeroed || wf__size(b->dtype) < 4; /* small elements are updated in whole words */
             if (first != (zeroed != 0))
                 continue;
             if (shape.rank == 0 || !wf__shape_count(&shape, &n) || n == 0 || (size_t)n > most)
@@ -97,7 +97,7 @@ static bool share(const wf__recording *rec, const wf__bind *bind, scratches *all
     return true;
 }
 
-/* A stage that sets a temp to 0. */
+/* Adds a stage that sets a temporary to 0. */
 static bool add_zeros(wf__plan *plan, uint32_t temp, unsigned dtype, const wf_shape *shape, uint32_t flags)
 {
     wf__stage *stage = wf__plan_add_stage(plan, plan->stage_n);
@@ -137,7 +137,7 @@ static bool add_temps(wf__plan *plan, const wf__recording *rec, const wf__bind *
     return true;
 }
 
-/* Accesses to shared memory say no more which block's they are. */
+/* Drops the indices that select the block from an access to block memory. */
 static void strip(wf__ir *ir, wf__ref r)
 {
     wf__node *n = &ir->node[r];
@@ -149,7 +149,8 @@ static void strip(wf__ir *ir, wf__ref r)
     ir->node[r].b = tuple;
 }
 
-static bool settle(wf__plan *plan, wf__ir *ir, const wf__bind *bind, const scratches *all)
+/* Makes the accesses of a section to scratch accesses to its temporaries, and extents of scratch constants. */
+static bool replace_scratch(wf__plan *plan, wf__ir *ir, const wf__bind *bind, const scratches *all)
 {
     for (wf__ref r = 1; r < ir->n && ir->status == WF_OK; ++r) {
         wf__node *n = &ir->node[r];
@@ -189,7 +190,7 @@ bool wf__place_scratch(wf__plan *plan, wf__recording *rec, const wf_shape *block
     }
     ok = ok && add_temps(plan, rec, bind, blocks, &all);
     for (size_t i = 0; ok && i < WF__COUNT(section); ++i)
-        ok = settle(plan, section[i], bind, &all);
+        ok = replace_scratch(plan, section[i], bind, &all);
     wf__free(all.at);
     return ok;
 }

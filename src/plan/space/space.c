@@ -25,19 +25,20 @@ typedef struct spacer {
     wf_shape thread_box;      /* extents of a block, on a GPU */
     const wf__bind *bind;
     wf_shape space;
-    wf__memory_order memory; /* the plan, the arrays and the space */
-    wf_axes reduce;          /* reduced axes of the space */
-    wf__team team;           /* thread blocks, on a GPU */
-    wf_shape box;            /* extents of a block, on a processor; rank 0 = blocks are no boxes */
-    bool per_block;          /* sections run per block */
-    wf_shape turns[2];       /* axes that loops of WF_SECTION_INIT and of WF_SECTION_DEINIT have become */
-    uint32_t copies_at;      /* the stage before which the next copy of an array goes, if sections run per block */
-    bool keeps;              /* there are kept axes with other than one point */
+    wf__memory_order memory;       /* the plan, the arrays and the space */
+    wf_axes reduce;                /* reduced axes of the space */
+    wf__thread_block thread_block; /* thread blocks, on a GPU */
+    wf_shape box;                  /* extents of a block, on a processor; rank 0 = blocks are no boxes */
+    bool per_block;                /* sections run per block */
+    wf_shape turns[2];             /* axes that loops of WF_SECTION_INIT and of WF_SECTION_DEINIT have become */
+    uint32_t copies_at; /* the stage before which the next copy of an array goes, if sections run per block */
+    bool keeps;         /* there are kept axes with other than one point */
     late *late;
     uint32_t late_n, late_cap;
 } spacer;
 
-/* `all`: the shape of the operands before, or if they meet, with this one. */
+/* Sets the error of an operand that does not broadcast with those before it (meet = false), or makes too many points
+ * with them. all: the shape of the operands before it, or of all. */
 static bool misfit(spacer *s, const wf__slot *slot, bool meet, const wf_shape *all)
 {
     char called[WF__CALLED], shape[160];
@@ -58,10 +59,9 @@ static bool find_space(spacer *s)
     const wf__ir *ir = &s->rec->ir;
     for (uint32_t k = 0; k < ir->slot_n; ++k) {
         const wf__bind *b = &s->bind[ir->slot[k].object];
-        wf_shape shape = { .rank = b->rank };
-        memcpy(shape.dim, b->dim, sizeof shape.dim);
         if (!ir->slot[k].element)
             continue;
+        const wf_shape shape = wf__bind_shape(b);
         int64_t points;
         bool meets = wf__broadcast(&s->space, &shape, &s->space);
         if (!meets || !wf__shape_count(&s->space, &points))
@@ -86,7 +86,7 @@ static bool find_axes(spacer *s)
     return false;
 }
 
-/* Of an object of the recording, or a temp for scratch. */
+/* Returns the memory of an object of the recording, or of a temporary for scratch. */
 static wf__bind bind_of(const spacer *s, uint32_t object)
 {
     wf__bind b;
@@ -96,7 +96,7 @@ static wf__bind bind_of(const spacer *s, uint32_t object)
     return b;
 }
 
-/* A stage that copies all elements of one object to another, both laid out like `b`. */
+/* Adds a stage that copies all elements of one object to another. Both have the shape and dtype of `b`. */
 static bool add_copy_stage(spacer *s, const wf__bind *b, uint32_t from, uint32_t to)
 {
     bool before = s->per_block && to >= s->plan->objects;
@@ -104,8 +104,7 @@ static bool add_copy_stage(spacer *s, const wf__bind *b, uint32_t from, uint32_t
     if (!stage)
         return false;
     wf__ir *ir = &stage->recorded;
-    stage->space.rank = b->rank;
-    memcpy(stage->space.dim, b->dim, sizeof b->dim);
+    stage->space = wf__bind_shape(b);
     wf__ir_init(ir, b->rank, s->rec->ir.flags);
     uint32_t source = wf__slot_new(ir, b->dtype, b->rank, true, from);
     uint32_t target = wf__slot_new(ir, b->dtype, b->rank, true, to);
@@ -116,12 +115,11 @@ static bool add_copy_stage(spacer *s, const wf__bind *b, uint32_t from, uint32_t
 
 static uint32_t temp_like(spacer *s, const wf__bind *b)
 {
-    wf_shape shape = { .rank = b->rank };
-    memcpy(shape.dim, b->dim, sizeof b->dim);
+    const wf_shape shape = wf__bind_shape(b);
     return wf__plan_add_temp(s->plan, b->dtype, &shape);
 }
 
-/* A new temp, and a stage that copies object `from` into it. UINT32_MAX: failed. */
+/* Adds a temporary, and a stage that copies object `from` into it. Returns the temporary; UINT32_MAX = failure. */
 static uint32_t add_copy(spacer *s, uint32_t from)
 {
     const wf__bind b = bind_of(s, from);
@@ -139,7 +137,7 @@ static bool copy_ir(spacer *s, const wf__ir *in, int rank, wf__ir *out)
     return out->status == WF_OK;
 }
 
-/* Nothing has a meaning that is accumulated and assigned by one operator. */
+/* True if the operator assigns no array that it accumulates into. The order of the two would have no meaning. */
 static bool accumulates_only(spacer *s, const wf__ir *ir)
 {
     for (wf__ref q = 1; q < ir->n; ++q)
@@ -166,12 +164,13 @@ static bool redirect_loads(spacer *s, wf__ir *ir)
     for (wf__ref r = 1; ok && r < ir->n; ++r) {
         wf__node *load = &ir->node[r];
         const wf__slot *slot = load->op == WF__LOAD ? &ir->slot[load->a] : NULL;
-        bool of_array = slot && (slot->object < s->rec->options.objects || slot->scratch); /* else: results */
-        if (!of_array || ((s->team.threads || s->per_block) && slot->scratch) ||
+        /* Temporaries other than scratch are results. */
+        bool of_array = slot && (slot->object < s->rec->options.objects || slot->scratch);
+        if (!of_array || ((s->thread_block.threads || s->per_block) && slot->scratch) ||
             !wf__reads_other_points(&s->memory, ir, r))
             continue;
         uint32_t k = load->a, object = ir->slot[k].object;
-        for (uint32_t other = 0; other < slots; ++other) /* another slot of the same array may have one already */
+        for (uint32_t other = 0; other < slots; ++other) /* another slot of the same array may have a copy already */
             if (ir->slot[other].object == object && copy_of[other])
                 copy_of[k] = copy_of[other];
         char name[WF__OBJECT_NAME];
@@ -194,7 +193,8 @@ static bool redirect_loads(spacer *s, wf__ir *ir)
 }
 
 /* ---- outputs that share memory ---- */
-/* Gives them slots of temporaries; s->late says what is to be assigned from these, the last one first. */
+/* Makes outputs that overwrite elements of earlier ones stores to temporaries, and notes in s->late, last output
+ * first, the arrays to assign from these. */
 static bool separate_outputs(spacer *s, wf__ir *ir)
 {
     if (ir->red_n || s->rec->deinit.n > 1)
@@ -232,7 +232,7 @@ static bool assign_outputs(spacer *s)
 }
 
 /* ---- what follows the reductions ---- */
-/* Reduction k: the result in its temp, joined with the initial value. */
+/* Returns the result of reduction k from its temporary, joined with the initial value. */
 static wf__ref result_of(spacer *s, const wf__stage *stage, uint32_t k, wf__ir *out)
 {
     const wf__ir *ir = &s->rec->ir;
@@ -244,14 +244,14 @@ static wf__ref result_of(spacer *s, const wf__stage *stage, uint32_t k, wf__ir *
     uint32_t slot = wf__slot_new(out, dtype, s->space.rank, true, stage->reduce.result[k]);
     wf__ref value = out->status == WF_OK ? wf__load(out, slot, 0, WF_BORDER_NONE, 0) : 0;
     if (ir->red[k].join == WF_JOIN_CUSTOM)
-        return value; /* it began with the initial value */
+        return value; /* the reduction began with the initial value */
     return wf__op2(out, wf__join_op((wf_join)ir->red[k].join), initial, value);
 }
 
 typedef struct section_of {
     spacer *s;
     wf_axes reduce;  /* axes along which the section has one point */
-    uint32_t number; /* of the stage whose results WF_SECTION_POST uses */
+    uint32_t number; /* the stage whose results WF_SECTION_POST uses */
 } section_of;
 
 static wf__ref section_node(wf__rewriter *w, wf__ref r)
@@ -261,13 +261,12 @@ static wf__ref section_node(wf__rewriter *w, wf__ref r)
     const wf__node *n = &w->in->node[r];
     if (n->op == WF__PARAM && n->a >= s->rec->ir.param_n && s->keeps)
         return result_of(s, &s->plan->stage[of->number], n->a - s->rec->ir.param_n, w->out);
-    if (n->op == WF__EXTENT && of->reduce >> n->a & 1) /* the space of this stage has 1 there */
+    if (n->op == WF__EXTENT && of->reduce >> n->a & 1) /* the stage's own space has extent 1 along the axis */
         return wf__const_bits(w->out, WF_I64, (uint64_t)s->space.dim[n->a]);
     return wf__copy_node(w->in, r, w->map, w->out);
 }
 
-/* A stage over the points of the kept axes (what `kept` has); `number`: of the stage whose results WF_SECTION_POST
- * uses. */
+/* Adds a stage for a section, over the space `kept`. number: the stage whose results WF_SECTION_POST uses. */
 static bool add_section(spacer *s, const wf__ir *in, wf_axes reduce, const wf_shape *kept, uint32_t number)
 {
     wf__ir ir;
@@ -367,7 +366,8 @@ static bool plan_sections(spacer *s)
 {
     const wf__recording *rec = s->rec;
     wf_shape blocks, kept = wf__kept_shape(&s->space, s->reduce);
-    wf_axes block = rec->options.reduce ? s->reduce : (1u << s->space.rank) - 1; /* what a block's points differ in */
+    /* Axes along which the points of a block differ. */
+    wf_axes block = rec->options.reduce ? s->reduce : (1u << s->space.rank) - 1;
     bool begins = rec->init.n > 1, ends = rec->deinit.n > 1;
     if (!find_blocks(s, block, &blocks))
         return false;
@@ -391,7 +391,7 @@ static bool plan_sections(spacer *s)
 }
 
 /* Makes one stage, with all sections in its body. */
-static bool plan_team(spacer *s)
+static bool plan_thread_blocks(spacer *s)
 {
     wf__recording *own = &s->own;
     wf__ir *const section[] = { &own->init, &own->ir, &own->deinit };
@@ -407,7 +407,7 @@ static bool plan_team(spacer *s)
     }
     stage->recorded = ir;
     stage->space = s->space;
-    stage->team = s->team;
+    stage->thread_block = s->thread_block;
     stage->partition.block = s->thread_box;
     return true;
 }
@@ -447,7 +447,7 @@ static bool choose_boxes(spacer *s)
     return true;
 }
 
-/* The axes in front of scratch that say which block's it is: those of kept points; or one, block by block. */
+/* Sets the axes in front of scratch that select the block: the kept axes, or one axis that counts the blocks. */
 static bool count_blocks(spacer *s, wf_shape *out)
 {
     wf_shape blocks;
@@ -508,7 +508,7 @@ bool wf__pass_thread_blocks(wf__planning *p)
 {
     spacer *s = p->space;
     return !s->has_blocks ||
-           wf__choose_thread_block(s->plan, &s->own, &s->space, &s->blocks, s->bind, &s->team, &s->thread_box);
+           wf__choose_thread_block(s->plan, &s->own, &s->space, &s->blocks, s->bind, &s->thread_block, &s->thread_box);
 }
 
 bool wf__pass_block_boxes(wf__planning *p) { return !p->space->has_blocks || choose_boxes(p->space); }
@@ -518,7 +518,7 @@ bool wf__pass_sections(wf__planning *p)
     spacer *s = p->space;
     if (s->has_blocks)
         s->rec = &s->own;
-    return s->team.threads ? plan_team(s) : plan_sections(s);
+    return s->thread_block.threads ? plan_thread_blocks(s) : plan_sections(s);
 }
 
 void wf__space_print(const wf__planning *p, wf__str *out)

@@ -93,38 +93,41 @@ static bool part_sections(wf__plan *plan, wf__recording *rec, const char *why)
 }
 
 /* Sets the threads and the extents of a block. Returns why blocks cannot be thread blocks; NULL = they can. */
-static const char *choose_threads(const wf__recording *rec, const wf_shape *space, wf__team *team, wf_shape *box)
+static const char *choose_threads(const wf__recording *rec, const wf_shape *space, wf__thread_block *thread_block,
+                                  wf_shape *box)
 {
     int64_t points;
     bool waits = has_op(&rec->ir, WF__BARRIER), counted = find_box(rec, space, box, &points);
     bool single = counted && points <= (rec->block.rank || waits ? MOST_THREADS : WF__BLOCK_THREADS);
     if (waits && !single)
         return "a block has more than 1024 points";
-    *team =
-        (wf__team){ .threads = single ? (int)points : WF__BLOCK_THREADS, .axis = space->rank - 1, .single = single };
-    while (team->axis > 0 && box->dim[team->axis] == 1)
-        --team->axis;
+    *thread_block = (wf__thread_block){ .threads = single ? (int)points : WF__BLOCK_THREADS,
+                                        .axis = space->rank - 1,
+                                        .single = single };
+    while (thread_block->axis > 0 && box->dim[thread_block->axis] == 1)
+        --thread_block->axis;
     return NULL;
 }
 
 bool wf__choose_thread_block(wf__plan *plan, wf__recording *rec, const wf_shape *space, const wf_shape *blocks,
-                             const wf__bind *bind, wf__team *team, wf_shape *box)
+                             const wf__bind *bind, wf__thread_block *thread_block, wf_shape *box)
 {
     const char *why = why_not(rec, space, bind);
     if (!why)
-        why = choose_threads(rec, space, team, box);
+        why = choose_threads(rec, space, thread_block, box);
     if (why)
         wf__plan_because(plan, "thread blocks", "sections are stages of their own: %s", why);
     else
-        wf__plan_because(plan, "thread blocks", "blocks have %d threads along axis %d, %s", team->threads, team->axis,
-                         team->single ? "one for each point" : "which share the points");
-    size_t most = !team->threads ? 0 : rec->team_memory ? rec->team_memory : WF__TEAM_MEMORY;
-    return (team->threads || part_sections(plan, rec, why)) &&
-           wf__place_scratch(plan, rec, blocks, bind, most, &team->own);
+        wf__plan_because(plan, "thread blocks", "blocks have %d threads along axis %d, %s", thread_block->threads,
+                         thread_block->axis, thread_block->single ? "one for each point" : "which share the points");
+    size_t most = !thread_block->threads ? 0 : rec->shared_memory ? rec->shared_memory : WF__SHARED_MEMORY;
+    return (thread_block->threads || part_sections(plan, rec, why)) &&
+           wf__place_scratch(plan, rec, blocks, bind, most, &thread_block->own);
 }
 
 /* ---- one body ---- */
-/* Slots of a section as slots of `out`: by object, and whether elements are meant. */
+/* Replaces the slots of a section by slots of `out` with the same object and the same kind of access, which it adds
+ * if necessary. */
 static bool renumber(wf__ir *section, wf__ir *out)
 {
     for (wf__ref r = 1; r < section->n; ++r) {
@@ -147,8 +150,9 @@ static bool renumber(wf__ir *section, wf__ir *out)
     return true;
 }
 
-/* The space of WF_SECTION_INIT and WF_SECTION_DEINIT is the blocks; of their points these sections see the first. */
-static wf__ref team_node(wf__rewriter *w, wf__ref r)
+/* Records a node of a section. WF_SECTION_INIT and WF_SECTION_DEINIT have an index space of blocks. Their index is
+ * that of the block's first point, divided by the block's extent. */
+static wf__ref block_node(wf__rewriter *w, wf__ref r)
 {
     const wf__node *n = &w->in->node[r];
     const wf_shape *block = w->user;
@@ -161,7 +165,7 @@ static wf__ref team_node(wf__rewriter *w, wf__ref r)
 static bool append_section(wf__ir *section, wf_shape block, wf__ir *out)
 {
     return renumber(section, out) &&
-           wf__rewrite_nodes(&(wf__rewriter){ .in = section, .out = out, .visit = team_node, .user = &block });
+           wf__rewrite_nodes(&(wf__rewriter){ .in = section, .out = out, .visit = block_node, .user = &block });
 }
 
 bool wf__join_sections(wf__plan *plan, wf__recording *rec, wf__ir *out)

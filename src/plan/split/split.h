@@ -108,13 +108,6 @@ static inline bool wf__split_gathers(const splitter *s, wf__ref load)
     return s->ir->node[load].b || s->cone[load] & WF__VIEWED;
 }
 
-static inline wf_shape wf__bind_shape(const wf__bind *b)
-{
-    wf_shape shape = { .rank = b->rank };
-    memcpy(shape.dim, b->dim, sizeof shape.dim);
-    return shape;
-}
-
 /* ---- choose_group.c ---- */
 /* Writes the name of an effect or value of the recording, for reasons: "wf_out to a", "%3 (wf_add)". Returns text. */
 const char *wf__split_called(const splitter *s, wf__ref r, char text[WF__CALLED]);

@@ -37,9 +37,9 @@ static bool start_gpu(wf__gpu *gpu, int n, wf__failure *f)
         return false;
     if (c->DeviceGetAttribute(&gpu->processors, WF__CUDA_MULTIPROCESSORS, gpu->device))
         gpu->processors = 1;
-    if (c->DeviceGetAttribute(&gpu->team_memory, WF__CUDA_BLOCK_MEMORY, gpu->device) ||
-        gpu->team_memory < WF__TEAM_MEMORY)
-        gpu->team_memory = WF__TEAM_MEMORY;
+    if (c->DeviceGetAttribute(&gpu->shared_memory, WF__CUDA_BLOCK_MEMORY, gpu->device) ||
+        gpu->shared_memory < WF__SHARED_MEMORY)
+        gpu->shared_memory = WF__SHARED_MEMORY;
     c->DeviceGetName(gpu->model, (int)sizeof gpu->model, gpu->device);
     c->DriverGetVersion(&gpu->driver);
     gpu->arch = 10 * major + minor;
@@ -143,14 +143,14 @@ bool wf__gpu_ask(wf__gpu *gpu, wf__gpu_facts *out, wf__failure *f)
                             .processors = gpu->processors,
                             .capability = gpu->arch,
                             .driver = gpu->driver,
-                            .team_memory = (size_t)gpu->team_memory,
+                            .shared_memory = (size_t)gpu->shared_memory,
                             .memory_kept = gpu->idle_bytes };
     bool ok = wf__gpu_ok(gpu, "asking for its memory", gpu->cuda->MemGetInfo(&out->memory_free, &out->memory_bytes), f);
     wf__gpu_end(gpu);
     return ok;
 }
 
-uint32_t wf__gpu_team_memory(const wf__gpu *gpu) { return (uint32_t)gpu->team_memory; }
+uint32_t wf__gpu_shared_memory(const wf__gpu *gpu) { return (uint32_t)gpu->shared_memory; }
 
 void wf__engine_finish_gpus(wf__engine *e, wf__failure *f)
 {

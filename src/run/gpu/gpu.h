@@ -19,16 +19,16 @@ wf__gpu *wf__engine_gpu(wf__engine *engine, int n, bool emulated, wf__failure *f
 /* The number of GPUs. Opens the driver; 0 and a failure without one. */
 int wf__engine_gpu_count(wf__engine *engine, bool emulated, wf__failure *failure);
 typedef struct wf__gpu_facts {
-    const char *model;  /* owned by the GPU */
-    int processors;     /* multiprocessors */
-    int capability;     /* 10 * major + minor */
-    int driver;         /* version of the driver */
-    size_t team_memory; /* shared memory of a thread block, in bytes */
+    const char *model;    /* owned by the GPU */
+    int processors;       /* multiprocessors */
+    int capability;       /* 10 * major + minor */
+    int driver;           /* version of the driver */
+    size_t shared_memory; /* shared memory of a thread block, in bytes */
     size_t memory_bytes, memory_free;
     size_t memory_kept; /* free memory that Weft keeps for later arrays */
 } wf__gpu_facts;
 bool wf__gpu_ask(wf__gpu *gpu, wf__gpu_facts *out, wf__failure *failure);
-uint32_t wf__gpu_team_memory(const wf__gpu *gpu); /* shared memory of a thread block, in bytes */
+uint32_t wf__gpu_shared_memory(const wf__gpu *gpu); /* shared memory of a thread block, in bytes */
 
 /* The latest use of some memory: the stream, and the time. All zero = unused. */
 typedef struct wf__gpu_use {

@@ -27,9 +27,9 @@ struct wf__gpu_stream {
 struct wf__gpu {
     wf__engine *engine;
     const wf__cuda *cuda;
-    int device, arch; /* arch: compute capability times 10 */
-    int processors;   /* multiprocessors */
-    int team_memory;  /* shared memory of a thread block, in bytes */
+    int device, arch;  /* arch: compute capability times 10 */
+    int processors;    /* multiprocessors */
+    int shared_memory; /* shared memory of a thread block, in bytes */
     void *context;
     wf__gpu_stream own;      /* for work that names no stream */
     wf__gpu_stream *now;     /* the current stream, between begin and end */

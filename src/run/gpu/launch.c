@@ -42,7 +42,7 @@ static wf__ptx_options options_of(const wf__plan *plan, const wf__stage *stage, 
     return (wf__ptx_options){ .arch = arch,
                               .ptx = ptx_of(driver),
                               .narrow = !join && wf__ptx_is_narrow(&stage->lowered, mem, stage->extent),
-                              .team = stage->team,
+                              .thread_block = stage->thread_block,
                               .initial = completes ? stage->reduce.initial : NULL,
                               .post = post == WF__NO_STAGE ? NULL : &plan->stage[post].lowered,
                               .short_rows = rows && !join ? (int)stage->extent[last] : 0,
@@ -257,7 +257,7 @@ static bool start_kernel(wf__gpu_launch *l, const wf__gpu_kernel_code *code, int
     for (uint32_t i = 0; i < code->ptx.fields; ++i)
         values[i] = field_value(l, &code->ptx.field[i]);
     const wf__gpu_kernel *kernel = wf__held_value(code->module);
-    uint32_t own = l->stage->team.own.bytes, shared = own > WF__TEAM_MEMORY ? own : 0;
+    uint32_t own = l->stage->thread_block.own.bytes, shared = own > WF__SHARED_MEMORY ? own : 0;
     const wf__cuda *c = l->gpu->cuda;
     int result = shared ? c->FuncSetAttribute(kernel->function, WF__CUDA_FUNCTION_MEMORY, (int)shared) : 0;
     if (!wf__gpu_ok(l->gpu, "giving a kernel shared memory", result, l->failure))
@@ -292,8 +292,8 @@ bool wf__gpu_start(wf__gpu_launch *l)
 {
     const wf__stage *stage = l->stage;
     int64_t blocks;
-    if (stage->team.threads) {
-        l->block_x = (unsigned)stage->team.threads;
+    if (stage->thread_block.threads) {
+        l->block_x = (unsigned)stage->thread_block.threads;
         l->block_y = 1;
         blocks = stage->partition.boxes;
     } else if (stage->lowered.red_n && !stage->lowered.kept_lane) {
