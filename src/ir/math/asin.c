@@ -30,7 +30,7 @@ static half fold(const wf__math *m, wf__ref ax)
     return h;
 }
 
-/* base + asin v, z = v^2, in radians or half turns (base_lo: then not used); base is 0 or at least |v| */
+/* Returns base + base_lo + asin v in radians, or base + asin v / pi if scaled. z: v^2. base is 0 or at least |v|. */
 static wf__ref sum_asin(const wf__math *m, bool scaled, wf__ref v, wf__ref z, wf__ref base, wf__ref base_lo)
 {
     const double *inverse_pi[2] = { &wf__inverse_pi[0][m->wide], &wf__inverse_pi[1][m->wide] };
@@ -54,7 +54,7 @@ wf__ref wf__m_asin(const wf__math *m, wf__ref x, bool scaled)
     return m_op2(m, WF__OP_copysign, sum_asin(m, scaled, v, h.z, base, base_lo), x);
 }
 
-/* pi/2 - asin x for small x; 2 asin s for x > 1/2; pi - 2 asin s for x < -1/2 */
+/* acos x is pi/2 - asin x for |x| <= 1/2, 2 asin s for x > 1/2, and pi - 2 asin s for x < -1/2. */
 wf__ref wf__m_acos(const wf__math *m, wf__ref x, bool scaled)
 {
     half h = fold(m, m_abs(m, x));

@@ -26,12 +26,12 @@ const double wf__half_pi[3][2] = { { 0x1.921fb6p+0, 0x1.921fb54442d18p+0 },
 const double wf__inverse_pi[2][2] = { { 0x1.45f306p-2, 0x1.45f306dc9c883p-2 },
                                       { 0x1.b9391p-27, -0x1.6b01ec5417056p-56 } };
 
-/* base + base_lo + atan z for |z| <= 1; in half turns without base_lo */
+/* Returns base + base_lo + atan z in radians, or base + atan z / pi if scaled, for |z| <= 1. */
 static wf__ref sum_atan(const wf__math *m, bool scaled, wf__ref z, wf__ref base, wf__ref base_lo)
 {
     unsigned w = m->wide;
     wf__ref s = m_mul(m, z, z), p = wf__m_poly(m, &atan_poly[w], s, 0);
-    if (scaled) { /* z/pi as a sum of two, times 1 + s p */
+    if (scaled) { /* z/pi is a sum of two, and is multiplied by 1 + s p */
         wf__ref hi = m_mulk(m, z, wf__inverse_pi[0][w]), lo = m_fmak(m, z, wf__inverse_pi[0][w], m_neg(m, hi));
         wf__ref sp = m_mul(m, s, p);
         lo = m_fmak(m, z, wf__inverse_pi[1][w], lo);
@@ -39,7 +39,7 @@ static wf__ref sum_atan(const wf__math *m, bool scaled, wf__ref z, wf__ref base,
         return m_add(m, base, m_add(m, hi, lo));
     }
     wf__ref cube = m_mul(m, z, s);
-    wf__ref hi = m_add(m, base, z), lost = m_sub(m, base, hi); /* what that rounding lost: base is 0 or above |z| */
+    wf__ref hi = m_add(m, base, z), lost = m_sub(m, base, hi); /* exact: base is 0 or above |z| */
     lost = m_add(m, m_add(m, lost, z), base_lo);
     return m_add(m, hi, m_fma(m, cube, p, lost));
 }
@@ -54,14 +54,15 @@ wf__ref wf__m_atan(const wf__math *m, wf__ref x, bool scaled)
     return m_op2(m, WF__OP_copysign, sum_atan(m, scaled, z, hi, lo), x);
 }
 
-/* Quadrants: x > 0: 0 + atan(y/x) or, for |y| > |x|, pi/2 - atan(x/y); x < 0: pi - ..., pi/2 + ...; |y| in place of y. */
+/* The angle is computed for |y|. For x > 0 it is atan(|y|/x) or, if |y| > x, pi/2 - atan(x/|y|). For x < 0 it is pi
+ * minus, or pi/2 plus, the angle of -x. */
 wf__ref wf__m_atan2(const wf__math *m, wf__ref y, wf__ref x, bool scaled)
 {
     double base = scaled ? 0.5 : wf__half_pi[0][m->wide], base_lo = scaled ? 0 : wf__half_pi[1][m->wide];
     wf__ref ay = m_abs(m, y), ax = m_abs(m, x), steep = m_op2(m, WF__OP_gt, ay, ax);
     wf__ref num = m_select(m, steep, ax, ay), den = m_select(m, steep, ay, ax), z = m_div(m, num, den);
     wf__ref zero = m_eq(m, ay, 0), equal = m_op2(m, WF__OP_eq, ay, ax), unit = wf__m_select_k(m, zero, 0, 1);
-    z = m_select(m, equal, unit, z);                                                   /* 0/0 and inf/inf too */
+    z = m_select(m, equal, unit, z);                                                   /* also for 0/0 and inf/inf */
     wf__ref x_bits = m_bits(m, x), left = m_op2(m, WF__OP_lt, x_bits, m_bits_k(m, 0)); /* x < 0 or -0 */
     wf__ref steep_bits = m_bits_k(m, m_sign_mask(m)), flat_bits = m_bits_k(m, 0);
     z = wf__m_flip_sign(m, z, m_op2(m, WF__OP_xor, x_bits, m_select(m, steep, steep_bits, flat_bits)));

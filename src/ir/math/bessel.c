@@ -118,7 +118,7 @@ static wf__ref bessel_j(const wf__math *m, bool wide, unsigned op, wf__ref x)
     bool one = op == WF__OP_j1;
     wf__ref ax = m_abs(m, x), b = m_min(m, ax, 8), square = m_mul(m, b, b);
     wf__ref y;
-    if (wide) { /* polynomials of shifted arguments cancel less, the smaller their range is */
+    if (wide) { /* the smaller the range of a shifted argument, the less its polynomial cancels */
         wf__ref near = wf__m_poly(m, one ? &j1_near : &j0_near, square, 0);
         near = m_fma(m, square, near, m_k(m, one ? 0.5 : 1));
         wf__ref low_part = wf__m_poly(m, one ? &j1_low : &j0_low, m_subk(m, b, 3.875), 0);
@@ -130,7 +130,7 @@ static wf__ref bessel_j(const wf__math *m, bool wide, unsigned op, wf__ref x)
         y = wf__m_poly(m, one ? &j1_short : &j0_short, m_add(m, m_subk(m, square, 32), low), 0);
         y = one ? m_mul(m, y, ax) : y;
     }
-    /* 2^20 / (pi x), which is not denormal; what it rounds counts in the root only */
+    /* `raised` is 2^20 / (pi x), which is not denormal. Its rounding error counts in the root only. */
     wf__ref raised = m_div(m, m_k(m, 0x1.45f306dc9c883p+18), m_max(m, ax, 8));
     wf__ref inverse = m_mulk(m, raised, 0x1.921fb54442d18p-19);
     wf__ref z = m_mul(m, inverse, inverse);
@@ -140,7 +140,7 @@ static wf__ref bessel_j(const wf__math *m, bool wide, unsigned op, wf__ref x)
             difference = m_sub(m, s, c), lead = one ? difference : sum;
     q = m_mul(m, q, inverse);
     q = m_mul(m, q, one ? sum : m_neg(m, difference));
-    if (wide) { /* what `lead` lost (Knuth); p is nearly 1 */
+    if (wide) { /* the rounding error of `lead` (Knuth); p is nearly 1 */
         c = one ? m_neg(m, c) : c;
         wf__ref back = m_sub(m, lead, s), s_lost = m_sub(m, s, m_sub(m, lead, back)), c_lost = m_sub(m, c, back);
         q = m_add(m, q, m_add(m, s_lost, c_lost));
@@ -167,14 +167,15 @@ wf__ref wf__m_i0(const wf__math *m, wf__ref x)
     enum { DOWN = 32 };
     wf__ref ax = m_min(m, m_abs(m, x), most[m->wide]), half = m_mulk(m, ax, 0.5), z = m_mul(m, half, half);
     wf__ref near = m_fma(m, z, wf__m_poly(m, &i0_poly[m->wide], z, 0), m_k(m, 1));
-    /* what z lost counts up to 3.7 times: d log i0 / dz is 0.72 - 0.062 x to 15 % where that matters */
+    /* The rounding error of z counts up to 3.7 times. It is corrected by d log i0 / dz, which is 0.72 - 0.062 x to
+     * 15 % where the error matters. */
     wf__ref lost = m_fma(m, half, half, m_neg(m, z)), slope = m_fmak(m, ax, -0.062, m_k(m, 0.72));
     near = m_fma(m, near, m_mul(m, lost, slope), near);
     wf__m_power e = wf__m_exp_reduced(m, ax, m_k(m, m->magic + m->bias - DOWN));
     wf__ref inverse = m_div(m, m_k(m, 1), m_max(m, ax, 8));
     wf__ref factor =
         m_mul(m, m_op1(m, WF__OP_sqrt, inverse), wf__m_poly(m, &i0_large[m->wide], m_subk(m, inverse, 0.0625), 0));
-    wf__ref far = m_mul(m, m_fma(m, e.expm1, factor, factor), e.scale); /* exact: a power of two */
+    wf__ref far = m_mul(m, m_fma(m, e.expm1, factor, factor), e.scale); /* exact: scale is a power of two */
     far = m_mulk(m, far, 0x1p32);
     wf__ref small = m_lt(m, ax, 8);
     return m_select(m, small, near, far);

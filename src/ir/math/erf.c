@@ -65,7 +65,7 @@ static const wf__poly erfinv_far = {
           0x1.46b9492bbbb8fp-34, 0x1.062c6464fadb2p-36,  -0x1.781d50c5396c3p-36, 0x1.9b915c374ccbbp-38 }
 };
 
-/* erfc |x| times 2^(up + 8): a normal number where erfc is denormal */
+/* The result is computed times 2^(up + 8), as a normal number where erfc is denormal. */
 static const double lift[2] = { 24 + 8, 53 + 8 }, unlift[2] = { 0x1p-32, 0x1p-61 };
 
 static wf__ref erfc_lifted(const wf__math *m, wf__ref ax)
@@ -78,7 +78,7 @@ static wf__ref erfc_lifted(const wf__math *m, wf__ref ax)
     wf__ref e1 = m_fma(m, m_neg(m, square_lo), m_addk(m, e.expm1, 1), e.expm1);
     wf__ref num = m_subk(m, x, k[w]), den = m_addk(m, x, k[w]), line = m_fmak(m, x, 2, m_k(m, 1));
     wf__ref q = wf__m_poly(m, &erfc_poly[w], m_div(m, num, den), 0);
-    wf__ref product = m_mul(m, m_fma(m, e1, q, q), e.scale); /* exact: a power of two */
+    wf__ref product = m_mul(m, m_fma(m, e1, q, q), e.scale); /* exact: scale is a power of two */
     return m_div(m, product, line);
 }
 

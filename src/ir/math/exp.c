@@ -25,7 +25,8 @@ static const wf__poly exp_poly[2] = {
         0x1.ad7efcdea06afp-26 } }
 };
 
-/* (2^r - 1 - r ln2) / r^2 on |r| <= 1/2, with ln2 rounded. Minimax, relative to 2^r: 2^-28.3 and 2^-57.1; found alike. */
+/* (2^r - 1 - r ln2) / r^2 on |r| <= 1/2, with ln2 rounded. Minimax, relative to 2^r: 2^-28.3 and 2^-57.1; found in
+ * the same way. */
 static const wf__poly exp2_poly[2] = {
     { 5, { 0x1.ebfbdcp-3, 0x1.c6af7ap-5, 0x1.3b2ddcp-7, 0x1.5f098ap-10, 0x1.417146p-13 } },
     { 10,
@@ -53,7 +54,7 @@ static const double log2_10[2] = { 0x1.a934fp+1, 0x1.a934f0979a371p+1 },
 static const double log10_2_hi[2] = { 0x1.344136p-2, 0x1.34413509f79ffp-2 };
 static const double log10_2_lo[2] = { -0x1.ec10cp-27, -0x1.9dc1da994fd21p-59 };
 
-/* ---- signs: exp(-x*x) and the like need no care for large results ---- */
+/* ---- signs: functions of arguments like -x*x have no large results ---- */
 typedef enum sign { UNKNOWN, NOT_NEGATIVE, NOT_POSITIVE } sign; /* NaN aside */
 
 static sign of_constant(const wf__node *n)
@@ -121,7 +122,7 @@ wf__m_power wf__m_exp_reduced(const wf__math *m, wf__ref x, wf__ref magic)
     return (wf__m_power){ .expm1 = m_fma(m, r2, p, r), .scale = scale_of(m, sum) };
 }
 
-/* The clamped x. below: true where x < 0; 0 = x < 0 everywhere. */
+/* The clamped x. below: true where x < 0; 0 = x is negative everywhere. */
 typedef struct range {
     wf__ref x, below;
 } range;
@@ -174,7 +175,7 @@ wf__ref wf__m_exp(const wf__math *m, wf__ref x)
 
 static const double exp2_low[2] = { -151, -1076 }, exp2_high[2] = { 129, 1025 };
 
-/* 2^(r.x + lo) */
+/* Returns 2^(a.x + lo). */
 static wf__ref exp2_sum(const wf__math *m, range a, wf__ref lo)
 {
     wf__ref magic = biased_magic(m, a), sum = m_add(m, a.x, magic), k = m_sub(m, sum, magic), r = m_sub(m, a.x, k);
@@ -216,8 +217,8 @@ wf__m_residue wf__m_ln2_residue(const wf__math *m, wf__ref x, double magic)
     return a;
 }
 
-/* e^x - 1 = (2^k - 1) + 2^k r + 2^k (e^r - 1 - r): the first sum with its rounding error. All 2^8 times smaller, as
- * in exp. */
+/* e^x - 1 = (2^k - 1) + 2^k r + 2^k (e^r - 1 - r). The first sum is computed with its rounding error. All terms are
+ * 2^8 times smaller, as in exp. */
 wf__ref wf__m_expm1(const wf__math *m, wf__ref x)
 {
     static const double low[2] = { -18, -38 }, high[2] = { 89, 710 };
@@ -225,10 +226,10 @@ wf__ref wf__m_expm1(const wf__math *m, wf__ref x)
     within = m_min(m, within, high[m->wide]);
     wf__m_residue a = wf__m_ln2_residue(m, within, m->magic + m->bias - DOWN);
     wf__ref scale = scale_of(m, a.sum), base = m_subk(m, scale, 0x1p-8), lead = m_mul(m, a.r, scale);
-    wf__ref hi = m_add(m, base, lead), lost = m_sub(m, base, hi); /* base is 0 or above |lead| */
+    wf__ref hi = m_add(m, base, lead), lost = m_sub(m, base, hi); /* exact: base is 0 or above |lead| */
     lost = m_add(m, lost, lead);
     wf__ref r2 = m_mul(m, a.r, a.r), small = m_fma(m, r2, wf__m_poly(m, &exp_poly[m->wide], a.r, r2), a.r_lo);
     wf__ref y = m_mulk(m, m_add(m, hi, m_fma(m, scale, small, lost)), 0x1p8);
-    wf__ref tiny = m_lt(m, m_abs(m, x), 0x1p-60); /* y may have been denormal */
+    wf__ref tiny = m_lt(m, m_abs(m, x), 0x1p-60); /* y may be denormal */
     return m_select(m, tiny, x, y);
 }

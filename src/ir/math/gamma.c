@@ -65,7 +65,7 @@ static shifted shift(const wf__math *m, bool wide, bool careful, wf__ref x)
     return a;
 }
 
-/* log2 gamma(x) for x >= 8, else log2 gamma(2 + u), as a sum of two */
+/* Returns log2 gamma(x) for x >= 8, else log2 gamma(2 + u), as a sum of two. */
 static wf__m_pair log2_gamma(const wf__math *m, wf__ref x, const shifted *a)
 {
     wf__ref b = m_max(m, x, 8);
@@ -85,7 +85,7 @@ static wf__m_pair log2_gamma(const wf__math *m, wf__ref x, const shifted *a)
     return (wf__m_pair){ .hi = m_select(m, a->large, sum, near), .lo = m_select(m, a->large, v_lo, near_lo) };
 }
 
-/* The same for f32: one float of f64 is enough. */
+/* As log2_gamma, for f32: one number of f64 is accurate enough. */
 static wf__ref log2_gamma_short(const wf__math *m, wf__ref x, const shifted *a)
 {
     wf__ref b = m_max(m, x, 8);
@@ -104,13 +104,13 @@ static wf__ref not_negative(const wf__math *m, bool wide, wf__ref x)
         power = wf__m_exp2_sum(m, v.hi, v.lo);
     } else
         power = wf__m_exp2_short(m, log2_gamma_short(m, x, &a));
-    wf__ref lost = m_select(m, a.large, m_k(m, 0), m_mul(m, power, a.up_lost)); /* 0 unless down is 1 */
+    wf__ref lost = m_select(m, a.large, m_k(m, 0), m_mul(m, power, a.up_lost)); /* up_lost is 0 unless down is 1 */
     wf__ref y = wide ? m_fma(m, power, factor, lost) : m_mul(m, power, factor), number = m_op2(m, WF__OP_eq, x, x);
     return m_select(m, number, y, x);
 }
 
-/* gamma(-y) = -pi / (y sin(pi y) gamma(y)). 2^128 times as much until the end: gamma(y) may overflow where this does
- * not vanish. */
+/* Returns gamma(-y) = -pi / (y sin(pi y) gamma(y)). The result is 2^128 times as large until the end, because
+ * gamma(y) may overflow where the result is not 0. */
 static wf__ref reflected(const wf__math *m, bool wide, wf__ref x)
 {
     wf__ref y = m_neg(m, x), sine = wf__m_trigpi(m, WF__OP_sinpi, y), power, whole = m_eq(m, sine, 0);
@@ -124,11 +124,11 @@ static wf__ref reflected(const wf__math *m, bool wide, wf__ref x)
     } else
         power = wf__m_exp2_short(m, m_sub(m, m_k(m, 128), log2_gamma_short(m, y, &a)));
     wf__ref near = m_lt(m, y, 0x1p-60), one = m_k(m, 1),
-            den = m_mul(m, m_select(m, a.few, one, y), sine); /* y / down: 1 for c = 1, 1 / (y + 1) for c = 0 */
+            den = m_mul(m, m_select(m, a.few, one, y), sine); /* y / down is 1 for c = 1, and 1 / (y + 1) for c = 0 */
     wf__ref lost = m_mul(m, den, m_select(m, a.large, m_k(m, 0), a.up_lost));
     den = m_fma(m, den, m_select(m, a.large, one, a.up), lost);
     wf__ref num = m_select(m, a.none, m_addk(m, y, 1), one), num_lo = m_mulk(m, num, -0x1.1a62633145c07p-53);
-    num = m_fmak(m, num, -0x1.921fb54442d18p+1, num_lo); /* times pi */
+    num = m_fmak(m, num, -0x1.921fb54442d18p+1, num_lo); /* multiplies by pi */
     wf__ref result = m_mulk(m, m_mul(m, power, m_div(m, num, den)), 0x1p-128);
     result = m_select(m, near, m_div(m, one, x), result); /* y sin(pi y) may vanish */
     wf__ref nan = m_k(m, NAN), pole = m_both(m, whole, m_op2(m, WF__OP_ge, y, m_k(m, 1)));
@@ -180,7 +180,7 @@ wf__ref wf__m_lgamma(const wf__math *m, wf__ref x)
     return wf__cold(m->ir, negative, y, m->wide ? WF__COLD_LGAMMA_F64 : WF__COLD_LGAMMA_F32, &x, 1);
 }
 
-/* log(pi / (y |sin(pi y)|)) - lgamma(y); inf at the poles */
+/* Returns log(pi / (y |sin(pi y)|)) - lgamma(y); inf at the poles. */
 wf__ref wf__m_lgamma_negative(const wf__math *m, wf__ref x)
 {
     wf__ref v;

@@ -55,23 +55,23 @@ wf__ref wf__m_sinh_cosh(const wf__math *m, unsigned op, wf__ref x)
     wf__ref down = m_float(m, m_shl(m, m_bits(m, m_sub(m, m_k(m, magic), few)), m->mantissa));
     wf__ref sum = m_add(m, up, down), difference = m_sub(m, up, down);
     wf__ref z = m_mul(m, a.r, a.r), cube = m_mul(m, a.r, z);
-    wf__ref s = m_fma(m, cube, wf__m_poly(m, &sinh_poly[m->wide], z, 0), a.r_lo); /* sinh - r */
-    wf__ref c = m_mul(m, z, wf__m_poly(m, &cosh_poly[m->wide], z, 0));            /* cosh - 1 */
+    wf__ref s = m_fma(m, cube, wf__m_poly(m, &sinh_poly[m->wide], z, 0), a.r_lo); /* sinh r - r */
+    wf__ref c = m_mul(m, z, wf__m_poly(m, &cosh_poly[m->wide], z, 0));            /* cosh r - 1 */
     wf__ref p = op == WF__OP_sinh ? difference : sum, q = op == WF__OP_sinh ? sum : difference, p_lo = m_sub(m, p, up);
-    p_lo = op == WF__OP_sinh ? m_add(m, p_lo, down) : m_sub(m, p_lo, down); /* what p's rounding added */
+    p_lo = op == WF__OP_sinh ? m_add(m, p_lo, down) : m_sub(m, p_lo, down); /* the rounding error of p */
     wf__ref lead = m_mul(m, q, a.r), minus = m_neg(m, lead), lead_lo = m_fma(m, q, a.r, minus);
-    wf__ref hi = m_add(m, p, lead), lost = m_sub(m, p, hi); /* p is 0 or above |lead| */
+    wf__ref hi = m_add(m, p, lead), lost = m_sub(m, p, hi); /* exact: p is 0 or above |lead| */
     lost = m_add(m, lost, lead);
     wf__ref small = m_fma(m, p, c, m_sub(m, lead_lo, p_lo));
     small = m_fma(m, q, s, small);
     wf__ref y = m_mulk(m, m_add(m, hi, m_add(m, lost, small)), 0x1p8);
     if (op == WF__OP_cosh)
         return y;
-    wf__ref tiny = m_lt(m, ax, 0x1p-30); /* y may have been denormal */
+    wf__ref tiny = m_lt(m, ax, 0x1p-30); /* y may be denormal */
     return m_select(m, tiny, x, m_op2(m, WF__OP_copysign, y, x));
 }
 
-/* x + x^3 p(x^2) */
+/* Returns x + x^3 p(x^2). */
 static wf__ref odd(const wf__math *m, const wf__poly *p, wf__ref x)
 {
     wf__ref z = m_mul(m, x, x), cube = m_mul(m, x, z);
@@ -93,7 +93,7 @@ static wf__ref log_of_sum(const wf__math *m, wf__ref u, wf__ref lo, wf__ref half
     return wf__m_log_parts(m, a, m_mul(m, lo, inverse));
 }
 
-/* asinh |x| = log(|x| + sqrt(x^2 + 1)), everything as a sum of two; far out log(2 |x|). */
+/* asinh |x| = log(|x| + sqrt(x^2 + 1)), with all terms as sums of two. For large |x| it is log(2 |x|). */
 wf__ref wf__m_asinh(const wf__math *m, wf__ref x)
 {
     static const double far[2] = { 0x1p15, 0x1p30 };
@@ -112,7 +112,7 @@ wf__ref wf__m_asinh(const wf__math *m, wf__ref x)
     return m_select(m, finite, m_op2(m, WF__OP_copysign, y, x), x);
 }
 
-/* acosh x = log(x + sqrt(x^2 - 1)); near 1 sqrt(2 t + 2 t^2 p(t)) with t = x - 1. */
+/* acosh x = log(x + sqrt(x^2 - 1)). Near 1 it is sqrt(2 t + 2 t^2 p(t)) with t = x - 1. */
 wf__ref wf__m_acosh(const wf__math *m, wf__ref x)
 {
     static const double far[2] = { 0x1p15, 0x1p30 };
@@ -142,7 +142,7 @@ wf__ref wf__m_atanh(const wf__math *m, wf__ref x)
     num_lo = m_sub(m, ax, num_lo);
     wf__ref q = m_div(m, num, den), rest = m_fma(m, m_neg(m, q), den, num);
     rest = m_add(m, rest, num_lo);
-    wf__ref extra = m_mul(m, rest, m_fmak(m, ax, -1. / 3, m_k(m, 0.827))); /* 1 / (1 + |x|), about */
+    wf__ref extra = m_mul(m, rest, m_fmak(m, ax, -1. / 3, m_k(m, 0.827))); /* 1 / (1 + |x|), approximately */
     wf__ref large = m_mulk(m, wf__m_log_parts(m, wf__m_split_normal(m, q), extra), 0.5), small = m_lt(m, ax, 0.5);
     wf__ref y = m_select(m, small, odd(m, atanh_poly, ax), large), edge = m_eq(m, ax, 1);
     wf__ref inside = m_lt(m, ax, 1), outside = wf__m_select_k(m, edge, INFINITY, NAN);

@@ -55,12 +55,12 @@ static const double log10_2_hi[2] = { 0x1.3442p-2,
                                       0x1.34413509f78p-2 }; /* to 16 and 42 bits: products with e are exact */
 static const double log10_2_lo[2] = { -0x1.95ec1p-19, 0x1.fef311f12bp-46 };
 
-/* e of d = e * 2^mantissa + (less than 2^mantissa), as a float. */
+/* Returns e of d = e * 2^mantissa + (less than 2^mantissa), as a float. */
 static wf__ref exponent_of(const wf__math *m, wf__ref d)
 {
     if (!m->wide)
         return wf__cast(m->ir, m_bit_op(m, WF__OP_shr, d, 23), m->t);
-    /* before AVX-512 there is no conversion from 64-bit integers: through the bits of 2^52 + (e + 2048) */
+    /* Processors before AVX-512 cannot convert 64-bit integers. e is taken from the bits of 2^52 + (e + 2048). */
     wf__ref up = wf__bitcast(m->ir, m_bit_op(m, WF__OP_xor, d, m_sign_mask(m)), WF_U64);
     wf__ref count = wf__op2(m->ir, WF__OP_shr, up, wf__const_bits(m->ir, WF_U64, 52));
     count = wf__op2(m->ir, WF__OP_or, count, wf__const_bits(m->ir, WF_U64, 0x4330000000000000));
@@ -69,7 +69,7 @@ static wf__ref exponent_of(const wf__math *m, wf__ref d)
 
 static const uint64_t half_root[2] = { 0x3f3504f3, 0x3fe6a09e667f3bcd }; /* bits of sqrt(1/2) */
 
-/* From the bits of x * 2^k and those of sqrt(1/2) times 2^k. */
+/* Returns e and f of x from the bits of x * 2^k and those of sqrt(1/2) * 2^k. */
 static wf__m_parts parts_of(const wf__math *m, wf__ref bits, wf__ref root_up)
 {
     uint64_t low = ((uint64_t)1 << m->mantissa) - 1;
@@ -93,7 +93,7 @@ wf__m_parts wf__m_split_normal(const wf__math *m, wf__ref x)
     return parts_of(m, m_bits(m, x), m_bits_k(m, half_root[m->wide]));
 }
 
-/* y where x is positive and finite; else what a logarithm is there. */
+/* Returns y where x is positive and finite; elsewhere the value of a logarithm for 0, inf, NaN or x < 0. */
 static wf__ref with_specials(const wf__math *m, wf__ref x, wf__ref y)
 {
     wf__ref zero = m_eq(m, x, 0), other = wf__m_select_k(m, zero, -INFINITY, NAN);
@@ -105,8 +105,8 @@ static wf__ref with_specials(const wf__math *m, wf__ref x, wf__ref y)
 
 wf__ref wf__m_log_parts(const wf__math *m, wf__m_parts a, wf__ref extra)
 {
-    wf__ref small = extra; /* e times the rest of ln2 is small, too; in f32 it is below 2^-4 of an ulp */
-    if (m->wide)
+    wf__ref small = extra;
+    if (m->wide) /* in f32, e times the rest of ln2 is below 2^-4 of an ulp */
         small = extra ? m_fmak(m, a.e, ln2_lo, extra) : m_mulk(m, a.e, ln2_lo);
     wf__ref y = with_bend(m, natural, a.f, a.f, small ? small : a.f);
     if (small)
@@ -119,7 +119,8 @@ wf__ref wf__m_log(const wf__math *m, wf__ref x)
     return with_specials(m, x, wf__m_log_parts(m, wf__m_split(m, x), 0));
 }
 
-/* log2(1 + f) is a sum of three: the rounded 1/ln2 times f, exactly; the constant's rest times f; and the bend. */
+/* log2(1 + f) is a sum of three: the exact product of f and the rounded 1/ln2, f times the rest of this constant,
+ * and the bend. */
 wf__ref wf__m_log2(const wf__math *m, wf__ref x)
 {
     wf__m_parts a = wf__m_split(m, x);
@@ -142,7 +143,7 @@ wf__ref wf__m_log10(const wf__math *m, wf__ref x)
     return with_specials(m, x, m_add(m, sum, m_add(m, lost, small)));
 }
 
-/* 1/(1 + f) is 1.06 - f to 6 % */
+/* 1/(1 + f) is 1.06 - f to 6 %. */
 wf__ref wf__m_rough_inverse(const wf__math *m, wf__m_parts a)
 {
     double magic = m->magic + m->bias;
@@ -151,7 +152,8 @@ wf__ref wf__m_rough_inverse(const wf__math *m, wf__m_parts a)
     return m_mul(m, scale, line);
 }
 
-/* log(u) + c/u where u = 1 + x rounded and c what that lost; where u's e is 0, f is x itself. */
+/* log1p x = log u + c / u, where u is 1 + x rounded, and c its rounding error. If the exponent e of u is 0, f is x
+ * itself. */
 wf__ref wf__m_log1p(const wf__math *m, wf__ref x)
 {
     wf__ref u = m_addk(m, x, 1), back = m_subk(m, u, 1), x_lost = m_sub(m, x, back);

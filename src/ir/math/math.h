@@ -12,8 +12,8 @@
 typedef struct wf__math {
     wf__ir *ir;
     unsigned t, i; /* the float dtype, the signed integer dtype of its size */
-    unsigned wide; /* 0: f32, 1: f64 */
-    int mantissa;  /* bits stored: 23, 52 */
+    unsigned wide; /* 0 = f32, 1 = f64; index of tables */
+    int mantissa;  /* stored bits of the mantissa: 23, 52 */
     int bias;      /* exponent bias: 127, 1023 */
     double magic;  /* 1.5 * 2^mantissa: adding it rounds to an integer, which stands in the low bits of the sum */
 } wf__math;
@@ -95,8 +95,8 @@ typedef struct wf__m_parts {
 } wf__m_parts;
 wf__m_parts wf__m_split(const wf__math *m, wf__ref x);
 wf__m_parts wf__m_split_normal(const wf__math *m, wf__ref x); /* the same without the denormals */
-/* wf__m_log_parts: e ln2 + log(1 + f) + extra, with extra (0 = none) about an ulp of 1 + f. wf__m_rough_inverse: 1 /
- * (2^e (1 + f)) to 6 % for e >= 0. */
+/* wf__m_log_parts returns e ln2 + log(1 + f) + extra, with extra (0 = none) about an ulp of 1 + f.
+ * wf__m_rough_inverse returns 1 / (2^e (1 + f)) to 6 %, for e >= 0. */
 wf__ref wf__m_log_parts(const wf__math *m, wf__m_parts a, wf__ref extra);
 wf__ref wf__m_rough_inverse(const wf__math *m, wf__m_parts a);
 

@@ -8,7 +8,7 @@
 #include "ir/math/math.h"
 #include <math.h>
 
-/* a mod b for a quotient below 2^24 or 2^53; a, b >= 0 */
+/* Returns a mod b for a quotient below 2^24 or 2^53, and a, b >= 0. */
 static wf__ref step(const wf__math *m, wf__ref a, wf__ref b, wf__ref quotient)
 {
     wf__ref q = m_op1(m, WF__OP_trunc, quotient), r = m_fma(m, m_neg(m, q), b, a);
@@ -43,16 +43,16 @@ static float_parts parts_of(const wf__math *d, wf__ref v)
     return (float_parts){ m_float(d, m_bit_op(d, WF__OP_or, rest, 0x3ff0000000000000)), e };
 }
 
-/* 2^n, n whole and in the range of normal exponents */
+/* Returns 2^n for an integer n in the range of normal exponents. */
 static wf__ref power_of_two(const wf__math *d, wf__ref n)
 {
     return m_float(d, m_shl(d, m_bits(d, m_addk(d, n, d->magic + d->bias)), 52));
 }
 
-/* a 2^k mod b for k = 0, 52, 104, ... up to the difference of the exponents, each from the one before */
+/* Computes a 2^k mod b for k = 0, 52, 104, ... up to the difference of the exponents, each from the one before. */
 wf__ref wf__m_mod_far(const wf__math *m, wf__ref x, wf__ref y)
 {
-    enum { BITS = 52, F32_STEPS = 6, F64_STEPS = 41 }; /* exponents differ by up to 276, 2097 */
+    enum { BITS = 52, F32_STEPS = 6, F64_STEPS = 41 }; /* exponents differ by up to 276 and 2097 */
     wf__ref v = m->wide ? x : wf__cast(m->ir, x, WF_F64), w = m->wide ? y : wf__cast(m->ir, y, WF_F64);
     wf__math wide = wf__math_of(m->ir, v), *d = &wide;
     float_parts a = parts_of(d, v), b = parts_of(d, w);
@@ -64,7 +64,7 @@ wf__ref wf__m_mod_far(const wf__math *m, wf__ref x, wf__ref y)
         r = step(d, raised, b.fraction, m_div(d, raised, b.fraction));
     }
     wf__ref half = m_op1(d, WF__OP_floor, m_mulk(d, b.exponent, 0.5)), rest = m_sub(d, b.exponent, half);
-    r = m_mul(d, m_mul(d, r, power_of_two(d, half)), power_of_two(d, rest)); /* both exact */
+    r = m_mul(d, m_mul(d, r, power_of_two(d, half)), power_of_two(d, rest)); /* both products are exact */
     wf__ref number = m_both(d, m_lt(d, v, INFINITY), m_gt(d, w, 0));
     r = m_select(d, number, r, m_k(d, NAN));
     return m->wide ? r : wf__cast(m->ir, r, WF_F32);

@@ -33,7 +33,7 @@ static const double fifth = 0x1.2776c50ef9bfep-1;                               
 
 typedef wf__m_pair pair;
 
-/* ---- what both dtypes share ---- */
+/* ---- for both dtypes ---- */
 /* Clamps y to a limit beyond which the result of pow stays the same. Infinities become finite, so that 1^inf is 1. */
 static wf__ref bounded(const wf__math *m, wf__ref y, double limit)
 {
@@ -50,7 +50,8 @@ static wf__ref with_edges(const wf__math *m, wf__ref ax, wf__ref y)
     return m_select(m, finite, y, ax);
 }
 
-/* power: |x|^y. The sign for odd integers y; NaN for x < 0 and y no integer; 1 for x = 1 and for y = 0, also with NaN. */
+/* Returns x^y from power = |x|^y: with the sign of x for odd integers y; NaN if x < 0 and y is no integer; 1 if x =
+ * 1 or y = 0, even if the other is NaN. */
 static wf__ref with_signs(const wf__math *m, wf__ref x, wf__ref y, wf__ref ax, wf__ref power)
 {
     wf__ref rounded = m_op1(m, WF__OP_round, y), whole = m_op2(m, WF__OP_eq, rounded, y), half = m_mulk(m, y, 0.5);
@@ -100,7 +101,7 @@ static wf__ref pow_f32(const wf__math *m, wf__ref x, wf__ref y)
 }
 
 /* ---- f64 ---- */
-/* a + b for |a| >= |b| or a = 0, b's rest given: the sum of the two with its rounding error */
+/* Returns a + b + b_lo as a sum of two, for |a| >= |b| or a = 0. */
 static pair fast_sum(const wf__math *m, wf__ref a, wf__ref b, wf__ref b_lo)
 {
     wf__ref hi = m_add(m, a, b), lost = m_sub(m, a, hi);
@@ -115,7 +116,7 @@ static pair product(const wf__math *m, pair a, pair b)
     return (pair){ .hi = hi, .lo = m_fma(m, a.lo, b.hi, lo) };
 }
 
-/* f / (2 + f); 2 + f has a rounding error too. */
+/* Returns f / (2 + f), with the rounding error of 2 + f taken into account. */
 static pair atanh_argument(const wf__math *m, wf__ref f)
 {
     wf__ref den = m_addk(m, f, 2), den_lo = m_subk(m, den, 2);

@@ -2,7 +2,7 @@
 #include "ir/math/math.h"
 #include <math.h>
 
-/* 1/sqrt(x), corrected by its residual 1 - x y^2. */
+/* Returns y = 1/sqrt(x), corrected by its residual 1 - x y^2. */
 wf__ref wf__m_rsqrt(const wf__math *m, wf__ref x)
 {
     wf__ref root = m_op1(m, WF__OP_sqrt, x), y = m_div(m, m_k(m, 1), root);
@@ -21,8 +21,8 @@ static const wf__poly cbrt_poly[2] = {
         -0x1.2178193bae921p-3, 0x1.7e16fcbf8ca91p-4 } }
 };
 
-/* x = 2^(3k) t with t in [sqrt(1/8), sqrt(8)]: r = t^(-1/3) by a polynomial and one step of an iteration without
- * division, then y = t r^2 is improved by y^3 - t, computed without cancellation. */
+/* x = 2^(3k) t with t in [sqrt(1/8), sqrt(8)]. r = t^(-1/3) comes from a polynomial and one step of an iteration
+ * without division. Then y = t r^2 is corrected by y^3 - t, which is computed without cancellation. */
 wf__ref wf__m_cbrt(const wf__math *m, wf__ref x)
 {
     double magic = m->magic + m->bias;
@@ -48,7 +48,7 @@ wf__ref wf__m_cbrt(const wf__math *m, wf__ref x)
     return m_select(m, m_both(m, finite, positive), m_op2(m, WF__OP_copysign, y, x), x);
 }
 
-/* sqrt(x^2 + y^2) with both scaled by the power of two of the larger, so that neither overflows. */
+/* Returns sqrt(x^2 + y^2). Both are scaled by the power of two of the larger one, so that no square overflows. */
 wf__ref wf__m_hypot(const wf__math *m, wf__ref x, wf__ref y)
 {
     static const double least[2] = { 0x1p-126, 0x1p-1022 }, most[2] = { 0x1p126, 0x1p1022 };

@@ -55,7 +55,7 @@ static wf__ref is_odd(const wf__math *m, wf__ref q)
 static wf__ref sin_or_cos(const wf__math *m, unsigned op, wf__m_angle a, wf__ref x)
 {
     wf__ref s = m_mul(m, a.hi, a.hi), p = wf__m_poly(m, &sin_poly[m->wide], s, 0), cube = m_mul(m, a.hi, s);
-    /* cos(hi + lo) = 1 + hi (hi q - lo), about: hi itself, not s with its rounding error, is the outer factor */
+    /* cos(hi + lo) is about 1 + hi (hi q - lo). The outer factor is hi itself, not s with its rounding error. */
     wf__ref q = wf__m_poly(m, &cos_poly[m->wide], s, 0), minus_lo = m_neg(m, a.lo);
     wf__ref inner = m_fma(m, a.hi, q, minus_lo), cosine = m_fma(m, a.hi, inner, m_k(m, 1));
     wf__ref odd = is_odd(m, a.q), sign = m_shl(m, a.q, m->wide ? 62 : 30), y; /* negative for n = 2 and 3 */
@@ -70,7 +70,7 @@ static wf__ref sin_or_cos(const wf__math *m, unsigned op, wf__m_angle a, wf__ref
     return wf__m_flip_sign(m, y, sign);
 }
 
-/* num / den, each a sum of two: the quotient of the larger parts, corrected by its residual. */
+/* Returns num / den, each a sum of two: the quotient of the larger parts, corrected by its residual. */
 static wf__ref quotient(const wf__math *m, wf__ref num, wf__ref num_lo, wf__ref den, wf__ref den_lo)
 {
     wf__ref inverse = m_div(m, m_k(m, 1), den), q = m_mul(m, num, inverse), minus = m_neg(m, q);
@@ -80,14 +80,15 @@ static wf__ref quotient(const wf__math *m, wf__ref num, wf__ref num_lo, wf__ref 
     return m_fma(m, residual, inverse, q);
 }
 
-/* With c = r cot r, whose series converges twice as fast as that of tan: r / c for even n, else -c / r. */
+/* Returns the tangent from c = r cot r, whose series converges twice as fast as that of tan: r / c for even n, else
+ * -c / r. */
 static wf__ref tangent(const wf__math *m, wf__m_angle a, wf__ref x)
 {
     wf__ref hi = m_add(m, a.hi, a.lo); /* near multiples of pi/2, lo may be more than an ulp of hi */
     a.lo = m_add(m, m_sub(m, a.hi, hi), a.lo);
     a.hi = hi;
     wf__ref s = m_mul(m, a.hi, a.hi), p = wf__m_poly(m, &cot_poly[m->wide], s, 0), less = m_mul(m, s, p);
-    wf__ref slope = m_mulk(m, a.hi, 2. / 3); /* of `less`, about, for what lo changes */
+    wf__ref slope = m_mulk(m, a.hi, 2. / 3); /* approximate derivative of `less`, for the effect of lo */
     less = m_fma(m, slope, a.lo, less);
     wf__ref one = m_k(m, 1), c = m_sub(m, one, less), c_lo = m_sub(m, one, c);
     c_lo = m_sub(m, c_lo, less);
@@ -117,7 +118,7 @@ wf__ref wf__m_trig_big(const wf__math *m, unsigned op, wf__ref x)
     return m_select(m, finite, y, m_k(m, NAN));
 }
 
-/* ---- of pi x ---- */
+/* ---- functions of pi x ---- */
 static const double pi[2][2] = { { 0x1.921fb6p+1, 0x1.921fb54442d18p+1 }, { -0x1.777a5cp-24, 0x1.1a62633145c07p-53 } };
 
 typedef struct turns { /* pi |x| = quadrant * pi/2 + pi r; r exactly */

@@ -31,7 +31,7 @@ static wf__ref constant(const words *w, uint64_t v) { return wf__const_bits(w->i
 static wf__ref op(const words *w, unsigned o, wf__ref a, wf__ref b) { return wf__op2(w->ir, o, a, b); }
 static wf__ref op_k(const words *w, unsigned o, wf__ref a, uint64_t b) { return wf__op2(w->ir, o, a, constant(w, b)); }
 
-/* out[0..3] = the table's words from `at` on. level[k] is the table shifted by a multiple of 2^k words. */
+/* Sets out[0..3] to the table's words from `at` on. level[k] is the table shifted by a multiple of 2^k words. */
 static void pick_words(const words *w, wf__ref *table, int n, wf__ref at, int levels, wf__ref out[4])
 {
     for (int k = levels - 1; k >= 0; --k) {
@@ -46,12 +46,12 @@ static void pick_words(const words *w, wf__ref *table, int n, wf__ref at, int le
         out[j] = table[j];
 }
 
-/* The three words that begin `position` bits into the table. */
+/* Sets out[] to the three words that begin `position` bits into the table. */
 static void window(const words *w, wf__ref *table, int n, int levels, wf__ref position, wf__ref out[3])
 {
     wf__ref four[4], shift = op_k(w, WF__OP_and, position, (uint64_t)w->bits - 1);
     wf__ref at = op_k(w, WF__OP_shr, position, w->bits == 64 ? 6 : 5);
-    wf__ref rest = op(w, WF__OP_sub, constant(w, (uint64_t)w->bits), shift); /* the width: shifted out altogether */
+    wf__ref rest = op(w, WF__OP_sub, constant(w, (uint64_t)w->bits), shift); /* a shift by the width gives 0 */
     pick_words(w, table, n, at, levels, four);
     for (int j = 0; j < 3; ++j) {
         wf__ref left = op(w, WF__OP_shl, four[j], shift), right = op(w, WF__OP_shr, four[j + 1], rest);
@@ -72,14 +72,14 @@ static wf__m_angle reduce_f32(const wf__math *m, wf__ref ax)
     wf__ref integer = op_k(&w, WF__OP_and, bits, 0x7fffff), exponent = op_k(&w, WF__OP_shr, bits, 23);
     integer = to_u64(m, op_k(&w, WF__OP_or, integer, 0x800000));
     window(&w, table, 8, 3, op_k(&w, WF__OP_sub, exponent, 120), part);
-    /* the top 64 of the product's low 96 bits */
+    /* The top 64 of the low 96 bits of the product. */
     wf__ref high = op(&w64, WF__OP_mul, to_u64(m, part[0]), integer), middle = to_u64(m, part[1]),
             low = to_u64(m, part[2]);
     high = op_k(&w64, WF__OP_shl, high, 32);
     high = op(&w64, WF__OP_add, high, op(&w64, WF__OP_mul, middle, integer));
     low = op_k(&w64, WF__OP_shr, op(&w64, WF__OP_mul, low, integer), 32);
     high = op(&w64, WF__OP_add, high, low);
-    /* nearest quadrant and signed fraction */
+    /* The nearest quadrant, and the signed fraction. */
     wf__ref q = op_k(&w64, WF__OP_shr, op_k(&w64, WF__OP_add, high, (uint64_t)1 << 61), 62);
     wf__ref fraction = op(&w64, WF__OP_sub, high, op_k(&w64, WF__OP_shl, q, 62));
     wf__ref r = wf__cast(m->ir, wf__bitcast(m->ir, fraction, WF_I64), WF_F64);
@@ -103,13 +103,13 @@ static fixed product_f64(const words *w, const wf__ref part[3], wf__ref integer)
     return (fixed){ .top = top, .low = low };
 }
 
-/* A positive or negative fraction, |f| <= 1/2, times pi/2 as a sum of two floats. */
+/* Returns a signed fraction, |f| <= 1/2, times pi/2 as a sum of two floats. */
 static wf__m_angle scale_f64(const wf__math *m, const words *w, fixed f, wf__ref q)
 {
     wf__ref sign = wf__bitcast(m->ir, f.top, WF_I64);
     sign = wf__op2(m->ir, WF__OP_shr, sign, wf__const_bits(m->ir, WF_I64, 63));
     sign = wf__bitcast(m->ir, sign, WF_U64);
-    wf__ref top = op(w, WF__OP_xor, f.top, sign), low = op(w, WF__OP_xor, f.low, sign); /* -f, but for 2^-126 */
+    wf__ref top = op(w, WF__OP_xor, f.top, sign), low = op(w, WF__OP_xor, f.low, sign); /* -f, except for 2^-126 */
     wf__ref zeros = wf__op1(m->ir, WF__OP_clz, top), rest = op(w, WF__OP_sub, constant(w, 64), zeros);
     wf__ref left = op(w, WF__OP_shl, top, zeros), right = op(w, WF__OP_shr, low, rest);
     wf__ref digits = op(w, WF__OP_or, left, right);                          /* the fraction's 64 leading bits */
