@@ -11,7 +11,7 @@
 typedef struct wf__lru_entry {
     struct wf__lru_entry *chain;         /* the next entry of the same bucket, or of a list of removed entries */
     struct wf__lru_entry *newer, *older; /* neighbours in the order of use */
-    uint64_t hash;                       /* of the key */
+    uint64_t hash;                       /* hash of the key */
     size_t bytes;                        /* approximate memory, set by the caller before the entry is in the order */
 } wf__lru_entry;
 
@@ -31,10 +31,10 @@ wf__lru_entry *wf__lru_find(const wf__lru *lru, uint64_t hash, wf__lru_same *sam
 /* Puts an entry that is not in the table there, outside the order. Returns false, and changes nothing, if memory ran
  * out. */
 bool wf__lru_add(wf__lru *lru, wf__lru_entry *entry, uint64_t hash);
-void wf__lru_enlist(wf__lru *lru, wf__lru_entry *entry); /* into the order, as the newest */
-void wf__lru_delist(wf__lru *lru, wf__lru_entry *entry); /* out of the order */
-/* Removes the oldest entries of the order until at most `most_bytes` and `most_entries` remain in the order. Returns the
- * removed entries, linked by `chain`. */
+void wf__lru_enlist(wf__lru *lru, wf__lru_entry *entry); /* puts the entry into the order, as the newest */
+void wf__lru_delist(wf__lru *lru, wf__lru_entry *entry); /* takes the entry out of the order */
+/* Removes the oldest entries of the order until at most `most_bytes` and `most_entries` remain in the order. Returns
+ * the removed entries, linked by `chain`. */
 wf__lru_entry *wf__lru_shrink(wf__lru *lru, size_t most_bytes, size_t most_entries);
 /* Removes all entries, also those outside the order, and frees the buckets. Returns the entries, linked by `chain`. */
 wf__lru_entry *wf__lru_empty(wf__lru *lru);

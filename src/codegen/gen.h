@@ -28,14 +28,14 @@ typedef struct wf__gen {
     LLVMModuleRef module;
     LLVMBuilderRef b;
     LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr, nothing;
-    val function; /* being emitted */
+    val function; /* the function that is being emitted */
     /* functions and metadata made on demand; NULL = not made yet */
     val cold[WF__COLD_COUNT][2];               /* rare paths, by width: scalar, vector */
     val edge[WF_C128 + 1][WF__BORDERS];        /* loads at the ends of rows, by dtype and border mode */
     val updater[WF_C128 + 1][WF_JOIN_XOR + 1]; /* atomic joins that processors lack, by dtype and join */
     val wrap;                                  /* periodic indices far outside */
     val nontemporal, likely;                   /* metadata */
-    wf__intrinsic intrinsic[8];                /* the last ones used */
+    wf__intrinsic intrinsic[8];                /* the latest intrinsics */
     unsigned intrinsic_n;
     wf__str *error;
     bool failed;

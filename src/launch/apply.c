@@ -1,9 +1,9 @@
 /* apply.c - operators as hooks: a thin layer over recording, for functions that are handed an operator. Hooks run while
- * wf_apply records; what they see of an operand is a variable, and what they leave in it goes back to memory.
+ * wf_apply records. A hook sees an operand as a variable, and the value that it leaves there is stored to memory.
  *
- * The contract (vectorize): inputs are only read; outputs are set on every path and not read before. It is checked
- * while recording; so that both branches of a condition count, outputs that are set for certain are a set of bits,
- * which blocks keep (control.c).
+ * The contract (vectorize): inputs are only read; outputs are set on every path and not read before. Recording checks
+ * it. The outputs that every path has set are a set of bits, which blocks keep, so that both branches of a condition
+ * count (record/control.c).
  */
 #include "launch/launch.h"
 
@@ -18,8 +18,8 @@ typedef struct application {
     wf_site site;
 } application;
 
-/* Makes a variable of each output. It begins with the array's contents; under the contract it begins without a
- * value, since the operator must not read it. */
+/* Makes a variable of each output. Its first value is the array's contents. Under the contract it has none, since the
+ * operator must not read it. */
 static void open_outputs(application *a)
 {
     wf_graph *g = a->g;
@@ -42,7 +42,7 @@ static void close_outputs(application *a)
     }
 }
 
-/* Likewise inputs, and in a recording that does not reduce outputs. */
+/* Makes variables of the inputs, and with `outputs` of the outputs. */
 static void open_operands(application *a, bool outputs)
 {
     wf_graph *g = a->g;
@@ -64,7 +64,8 @@ static void close_operands(application *a, bool outputs)
         close_outputs(a);
 }
 
-/* Without a join, the call merges: other partial results in place of the inputs. */
+/* Records how partial results are joined. Without a join hook, the call hook joins: its inputs are the other
+ * results. */
 static void record_join(application *a)
 {
     const wf_op *op = a->op;
@@ -72,7 +73,7 @@ static void record_join(application *a)
     for (int r = 0; r < op->n_reduced; ++r)
         custom = custom || op->reduced[r].join == WF_JOIN_CUSTOM;
     if (!op->join && (!custom || a->in.n != (size_t)op->n_reduced))
-        return; /* not needed, or said to be missing */
+        return; /* no join is needed, or record/reduce.c reports that it is missing */
     wf_section(a->g, WF_SECTION_JOIN);
     for (int r = 0; r < op->n_reduced; ++r)
         if (op->reduced[r].join == WF_JOIN_CUSTOM)
@@ -112,7 +113,7 @@ static void record_post(application *a)
     close_outputs(a);
 }
 
-/* A hook that runs once a block: there are no operands. */
+/* Calls a hook that runs once for each block, without operands. */
 static void call_once(application *a, wf_hook *hook)
 {
     wf_val index[WF_MAX_RANK];

@@ -1,5 +1,5 @@
-/* compress.c - the elements of a value where a mask holds. How many there are decides a shape, so what has been
- * recorded is evaluated first, as far as where each element goes; then they go there.
+/* compress.c - the elements of a value where a mask holds. Their number is the extent of the result. So wf_compress
+ * first evaluates the recording up to the place of each element in the result, and then moves the elements there.
  */
 #include "launch/launch.h"
 
@@ -11,7 +11,7 @@ static bool is_pending(const wf__ir *ir)
     return false;
 }
 
-/* Value and mask as lines of one length, which is known. */
+/* Makes value and mask lines of one length, and sets the length. */
 static bool as_lines(wf_graph *g, wf_val *v, wf_val *mask, int64_t *n)
 {
     const wf_shape a = wf_val_shape(*v), b = wf_val_shape(*mask);

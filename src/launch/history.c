@@ -1,5 +1,5 @@
-/* history.c - which kernels ran, what became of their recordings on the way, and why any was compiled again: a ring of
- * the latest ones, with WF_FLAG_HISTORY.
+/* history.c - the history of a context, with WF_FLAG_HISTORY: a ring of the kernels that ran last, with the sizes of
+ * their recordings before and after planning, and the reason of each new compilation.
  */
 #include "launch/launch.h"
 #include "ir/pass/pass.h"
@@ -7,12 +7,12 @@
 
 enum { MOST = 4096 };
 
-struct wf__history {   /* under the context's lock */
+struct wf__history {   /* guarded by the context's lock */
     uint64_t first, n; /* at[first % MOST] is the oldest of n */
     wf_kernel_info at[MOST];
 };
 
-/* ---- what a recording came to ---- */
+/* ---- counts of a recording ---- */
 static bool is_operation(const wf__node *n)
 {
     return n->op == WF__LOAD || wf__op_is_pure(n->op) || wf__op_is_effect(n->op) || n->op == WF__REDUCE;
@@ -100,7 +100,7 @@ static void explain(const wf__plan_entry *e, bool plan_hit, const wf__note *note
     snprintf(out->why, sizeof out->why, "%s%s%s", plan, both ? "; " : "", note->why);
 }
 
-static void tell(wf_context *ctx, const wf_kernel_info *info)
+static void log_compilation(wf_context *ctx, const wf_kernel_info *info)
 {
     char text[512];
     if (!ctx->log || info->code != WF_CODE_COMPILED || !info->why[0])
@@ -153,7 +153,7 @@ void wf__history_add(wf_context *ctx, const wf__plan_entry *e, const wf__launch_
         if (keep && ctx->launcher->history)
             push(ctx, &info);
         wf__mutex_unlock(&ctx->lock);
-        tell(ctx, &info);
+        log_compilation(ctx, &info);
     }
 }
 

@@ -8,7 +8,7 @@ enum { MOST = 32, RUN = 4096 /* elements of a packed run */, MOST_RUN = 1 << 16,
 
 typedef struct operand {
     const wf_array *array;
-    int64_t stride[WF_MAX_RANK]; /* in bytes; 0: repeated */
+    int64_t stride[WF_MAX_RANK]; /* bytes between neighbours; 0 = the element repeats */
     size_t size;
 } operand;
 
@@ -18,8 +18,8 @@ typedef struct host {
     void *user;
     operand op[MOST]; /* inputs, then outputs */
     uint32_t n, n_in;
-    wf_shape space;              /* as given, then merged */
-    int64_t points, run, pieces; /* pieces of a row of the last axis; 0: runs go over rows, all packed */
+    wf_shape space;              /* common shape of the operands, with axes merged (merge_axes) */
+    int64_t points, run, pieces; /* pieces: runs of a row of the last axis; 0 = runs span rows, all packed */
     _Atomic bool no_memory;
 } host;
 
@@ -201,7 +201,7 @@ static void do_run(void *user, int64_t block, int worker)
         at[i] = own[i] = wf__alloc((size_t)n * h->op[i].size);
         ok = own[i] != NULL;
         if (ok)
-            move(h, i, first, n, own[i], true); /* outputs too: what the function leaves stays */
+            move(h, i, first, n, own[i], true); /* outputs too, since the function may leave elements unset */
     }
     if (ok) {
         wf_chunk chunk = { .n = n,
@@ -244,7 +244,7 @@ static bool any_on_gpu(const host *h)
     return any;
 }
 
-/* Copies of them on the processor take part; outputs are written back. */
+/* Applies the function to copies on the processor, and writes the outputs back. */
 static wf_status apply_to_copies(host *h)
 {
     wf_array *copy[MOST] = { NULL };

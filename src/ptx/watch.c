@@ -1,6 +1,6 @@
-/* watch.c - debug mode: kernels check every index, NaNs if asked, and that no two points write one element. The first
- * finding claims the report in device memory by a compare-and-swap and describes itself there; the host turns the
- * report into text (run/gpu/watch.c). An access with a finding does not take place.
+/* watch.c - debug mode: kernels check every index, and that no two points write one element. With WF_FLAG_TRAP_NAN they
+ * check for NaNs, too. The first finding claims the report in device memory by a compare-and-swap and describes itself
+ * there; the host turns the report into text (run/gpu/watch.c). An access with a finding does not take place.
  */
 #include "ptx/gen.h"
 
@@ -128,10 +128,10 @@ static void watch_writers(gen *g, const wf__node *n, val address, val good, val 
     EMIT(g, "atom.global.exch.b64 $0, [$1], $2", was, at, me);
     if (g->ir->red_n) /* several points write one element by design */
         return;
-    val another = wf__ptx_reg(g, V_P), somebody = wf__ptx_reg(g, V_P);
-    EMIT(g, "setp.ne.s64 $0, $1, 0", somebody, was);
+    val another = wf__ptx_reg(g, V_P), written = wf__ptx_reg(g, V_P);
+    EMIT(g, "setp.ne.s64 $0, $1, 0", written, was);
     EMIT(g, "setp.ne.s64 $0, $1, $2", another, was, me);
-    EMIT(g, "and.pred $0, $0, $1", another, somebody);
+    EMIT(g, "and.pred $0, $0, $1", another, written);
     EMIT(g, "@!$0 bra $1", another, over);
     emit_report(g, n, WF__PTX_SAME, was);
     EMIT(g, "not.pred $0, $0", good);

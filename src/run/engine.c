@@ -295,7 +295,7 @@ static void explain_miss(wf__engine *e, const wf__str *key, size_t prefix, wf__n
     wf__str_free(&old);
 }
 
-typedef struct request { /* for the code of a body, by options */
+typedef struct request { /* a request for the code of a body with these options */
     const wf__ir *body;
     const wf__code_options *how;
     wf__str key;

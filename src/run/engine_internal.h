@@ -10,7 +10,8 @@ typedef struct wf__executable {
     wf__code *code;
     wf__entry *entry;
     bool baseline;
-    _Atomic uint64_t work; /* of all runs of baseline code, of all plans that use it; in units of wf__partition.work */
+    _Atomic uint64_t
+        work; /* work of all runs of baseline code, in all plans that use it, in units of wf__partition.work */
 } wf__executable;
 
 enum { WF__MOST_GPUS = 64 };
@@ -22,7 +23,7 @@ struct wf__engine {
     const wf__target *target;
     int rows_ahead; /* rows in one page that the processor prefetches at the same time */
     const wf__codegen_ops *codegen_ops;
-    wf__mutex lock; /* of the fields up to `watchpoints`, and of the code of stages */
+    wf__mutex lock; /* guards the fields up to `watchpoints`, and the code of stages */
     bool has_lock, searched, open_failed;
     wf__codegen *codegen;
     char *llvm_path;

@@ -36,7 +36,7 @@ struct wf__disk {
     char *dir;    /* NULL = none */
     bool in_home; /* `dir` is the default in HOME */
     uint64_t max_bytes;
-    atomic_int fd;         /* of the folder; -1 = not open */
+    atomic_int fd;         /* handle of the folder; -1 = not open */
     atomic_bool off;       /* there is no usable folder */
     atomic_bool read_only; /* stores have failed, and no more are tried */
     atomic_uint_fast64_t hits, misses, stores;

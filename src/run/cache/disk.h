@@ -1,8 +1,8 @@
 /* disk.h - compiled objects on disk, by key.
  *
- * A key is a string of bytes that holds everything the code depends on. Keys are compared in full; a hash only names the
- * file. The disk is neither trusted nor needed: a file that is damaged, foreign, of another version or of another key is
- * a miss, and a full or read-only disk keeps nothing.
+ * A key is a string of bytes that holds everything the code depends on. Keys are compared in full; a hash only names
+ * the file. The disk is neither trusted nor needed: a file that is damaged, foreign, of another version or of another
+ * key is a miss, and a full or read-only disk keeps nothing.
  */
 #ifndef WEFT_CACHE_H
 #define WEFT_CACHE_H
@@ -11,12 +11,12 @@
 /* Any thread may call, and any number of processes may share a folder. */
 typedef struct wf__disk wf__disk;
 typedef struct wf__disk_stats {
-    uint64_t bytes, entries;       /* on disk now, of all processes */
-    uint64_t hits, misses, stores; /* of this handle */
+    uint64_t bytes, entries;       /* on disk now, from all processes */
+    uint64_t hits, misses, stores; /* counted by this handle */
 } wf__disk_stats;
 
-/* dir: NULL = the default: WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. max_bytes: 0 = 256 MiB. Accesses no
- * file; the first store creates the folder. NULL = out of memory. */
+/* dir: NULL = the default: WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. max_bytes: 0 = 256 MiB.
+ * Accesses no file; the first store creates the folder. NULL = out of memory. */
 wf__disk *wf__disk_open(const char *dir, uint64_t max_bytes);
 void wf__disk_close(wf__disk *disk); /* NULL: no-op */
 

@@ -5,20 +5,20 @@
 
 enum { WF__LLVM_MIN = 15, WF__LLVM_MAX = 22 };
 typedef struct wf__llvm_library {
-    char *path;    /* from wf__alloc; links are not resolved */
+    char *path;    /* path, from wf__alloc; links are not resolved */
     int major;     /* version by the file's name; 0 = unknown */
-    uint64_t size; /* of the file; size and mtime_ns distinguish builds */
+    uint64_t size; /* bytes of the file; size and mtime_ns distinguish builds */
     int64_t mtime_ns;
     uint64_t device, inode; /* the file's identity */
 } wf__llvm_library;
 
 typedef struct wf__llvm_list {
-    wf__llvm_library *at; /* in the order of preference: 19 to 22, then 18 and older */
+    wf__llvm_library *at; /* libraries in the order of preference: 19 to 22, then 18 and older */
     uint32_t n, cap;
 } wf__llvm_list;
 
-/* Finds at most `most` libraries. WEFT_LLVM, if set and not empty, names the only candidate ("none" = no candidate). Else
- * the candidates have the usual names in the usual folders. false = out of memory; an empty list is no failure. */
+/* Finds at most `most` libraries. WEFT_LLVM, if set and not empty, names the only candidate ("none" = no candidate).
+ * Else the candidates have the usual names in the usual folders. false = out of memory; an empty list is no failure. */
 bool wf__llvm_find(wf__llvm_list *out, uint32_t most);
 void wf__llvm_list_free(wf__llvm_list *list);
 /* The reason why wf__llvm_find found no library: a literal, or a text in `text`. */

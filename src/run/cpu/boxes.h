@@ -12,7 +12,7 @@ typedef struct wf__launch { /* a kernel in flight */
     const wf__stage *stage;
     wf__entry *entry; /* NULL = interpret */
     const wf__interp *interp;
-    void *scratch; /* of the interpreter */
+    void *scratch; /* scratch of the interpreter */
     wf__call call;
     wf__partials partials;
     struct wf__launch *consumer; /* the consumer of the step, which runs after each box; NULL = none */
@@ -20,7 +20,7 @@ typedef struct wf__launch { /* a kernel in flight */
     size_t kept_bytes;
     size_t at[WF__MOST_FUSED]; /* offset of reduction k in a worker's part of `kept` */
     int workers;               /* parts of `kept` */
-    int threads;               /* at most */
+    int threads;               /* most threads of a run */
     bool parallel;             /* compiled code runs on several threads */
     wf__copies *copies; /* one for each group of boxes if stage->copies.in_order, else for each worker; NULL = none */
     wf__note *note;     /* or NULL */

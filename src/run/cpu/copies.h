@@ -10,7 +10,7 @@ typedef struct wf__copies {
     wf__mem_cache *memory;
     int64_t n;       /* copies; different threads may use different copies at the same time */
     size_t each;     /* bytes of one copy */
-    char *base;      /* of the first copy, 64-byte aligned; NULL = the array itself is the only copy */
+    char *base;      /* the first copy, 64-byte aligned; NULL = the array itself is the only copy */
     wf__mem *mem;    /* [n][slots] */
     uint8_t *filled; /* [n]: 1 = holds neutral elements or sums */
 } wf__copies;

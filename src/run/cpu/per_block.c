@@ -6,8 +6,8 @@
 
 typedef struct per_block {
     wf__launch *launch; /* [workers][n] */
-    int n, workers;     /* n: stages */
-    uint32_t slots;     /* of all stages */
+    int n, workers;     /* n: number of stages */
+    uint32_t slots;     /* slots of all stages together */
     wf__mem *mem;       /* [workers][slots] */
     char *memory;       /* [workers][own->bytes] */
     const wf__own_memory *own;

@@ -1,10 +1,10 @@
 /* scan.c - the stages of a plan that scan: every element is joined with those before it along one axis.
  *
- * Along the innermost axis of the result, rows are cut into parts of fixed length. Each element is joined with the carry,
- * the join of all parts before its own, and with the join of the elements before it in its part; eight elements depend
- * on one join. So the bits depend on the shape alone. Several threads can share one row in one pass over memory: a
- * thread joins its part, receives the carry from the part before, passes its own carry on, and scans the part, which is
- * still in its cache. Along other axes, adjacent columns are scanned together and cut into parts in the same way;
+ * Along the innermost axis of the result, rows are cut into parts of fixed length. Each element is joined with the
+ * carry, the join of all parts before its own, and with the join of the elements before it in its part; eight elements
+ * depend on one join. So the bits depend on the shape alone. Several threads can share one row in one pass over memory:
+ * a thread joins its part, receives the carry from the part before, passes its own carry on, and scans the part, which
+ * is still in its cache. Along other axes, adjacent columns are scanned together and cut into parts in the same way;
  * threads share columns if there are too few for all threads. f32 is joined in f64 and rounded once.
  *
  * The stage before the scan may produce the elements in pieces that stay in the cache. If the stage after the scan is
@@ -99,7 +99,7 @@ typedef struct scan {
     char *from, *to;
     char *local;           /* [workers][PART] elements */
     bool own_from, own_to; /* elements, results are in `local` */
-    int64_t size;          /* of an element */
+    int64_t size;          /* bytes of an element */
     int rank, axis,
         lane; /* after contiguous axes are merged. lane: the axis of adjacent columns; -1 = rows are scanned */
     int64_t dim[WF_MAX_RANK], from_stride[WF_MAX_RANK], to_stride[WF_MAX_RANK];
@@ -333,7 +333,7 @@ static void scan_part(void *user, int64_t index, int worker)
 }
 
 /* ---- columns ---- */
-typedef struct columns { /* of a task: a chunk of the columns of a row */
+typedef struct columns { /* a chunk of the columns of a row, for one task */
     const scan *s;
     int64_t row, first, width;
     int64_t from, to; /* offsets of the first elements */
@@ -359,8 +359,8 @@ static int64_t number_of_columns(const columns *c, int64_t begin, int64_t end)
 /* True if the worker's memory holds all elements of a part at once. */
 static bool part_fits(const scan *s, int64_t width) { return width >= s->dim[s->lane] && s->part * width <= PART; }
 
-/* Runs a pass over the elements begin .. end - 1 of the columns, piece by piece. `where`: a piece for all of them; NULL =
- * each piece reuses the worker's memory. `produces`: produces the elements first. */
+/* Runs a pass over the elements begin .. end - 1 of the columns, piece by piece. `where`: a piece for all of them;
+ * NULL = each piece reuses the worker's memory. `produces`: produces the elements first. */
 static void pass_columns(const columns *c, scan_pass pass, int64_t begin, int64_t end, const piece *where,
                          bool produces, const void *carry, void *acc)
 {

@@ -9,9 +9,9 @@ enum { BASELINE, FINAL, TIERS };
 typedef struct stage_code {
     _Atomic(wf__entry *) entry[WF__VARIANTS];
     _Atomic(wf__executable *) baseline[WF__VARIANTS]; /* the entry's code while it is baseline code; else NULL */
-    wf__held *held[WF__VARIANTS][TIERS];              /* under the engine's lock */
+    wf__held *held[WF__VARIANTS][TIERS];              /* code in use, under the engine's lock */
     _Atomic bool no_entry[WF__VARIANTS];              /* the compilation failed: interpret */
-    _Atomic uint64_t hash[WF__VARIANTS];              /* of the code's key */
+    _Atomic uint64_t hash[WF__VARIANTS];              /* hash of the code's key */
     _Atomic uint32_t tile[WF__VARIANTS];              /* rows | columns << 8 | lanes << 16; 0 = unknown */
     _Atomic(wf__interp *) interp;
 } stage_code;

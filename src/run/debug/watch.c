@@ -2,12 +2,12 @@
 #include "run/debug/watch.h"
 #include <math.h>
 
-enum { MOST_ELEMENTS = 1 << 27 }; /* of an array whose writers are kept */
+enum { MOST_ELEMENTS = 1 << 27 }; /* most elements of an array whose writers are kept */
 
 /* ---- writers ---- */
 typedef struct region { /* memory that slots write; the first of them owns the region */
     uintptr_t lo, hi;
-    unsigned size; /* of an element; 0 = no slot writes */
+    unsigned size; /* bytes of an element; 0 = no slot writes */
 } region;
 
 static region written_region(const wf__stage *stage, uint32_t slot, const wf__mem *mem, wf__watch_slot *s)

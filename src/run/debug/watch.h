@@ -11,19 +11,19 @@ typedef struct wf__watch_slot {
     int64_t first, last; /* offsets of the table's first and last element, in elements of this slot */
     int64_t lowest, highest;    /* offsets of the slot's own first and last element */
     uint32_t table;             /* the slot that owns the table */
-    wf__watchpoint *watchpoint; /* for wf_watch, without a table of writers; NULL = none */
+    wf__watchpoint *watchpoint; /* the array, if wf_watch shows it, which has no table of writers; else NULL */
 } wf__watch_slot;
 
 typedef struct wf__watch {
     const wf__stage *stage;
     wf__watch_slot *slot; /* [slots] */
-    bool nan;             /* a stored NaN is a finding */
-    wf_status status;     /* of the first finding; WF_OK = none */
+    bool nan;             /* stored NaNs are findings */
+    wf_status status;     /* status of the first finding; WF_OK = none */
     wf__str text;
 } wf__watch;
 
-/* Stores after which the callback of wf_watch runs. A store may repeat if it is in a loop, or is a copy from an unrolled
- * loop. */
+/* Stores after which the callback of wf_watch runs. A store may repeat if it is in a loop, or is a copy from an
+ * unrolled loop. */
 typedef enum wf__shows { WF__SHOWS_NONE, WF__SHOWS_ALL, WF__SHOWS_REPEATED, WF__SHOWS_SINGLE } wf__shows;
 
 /* engine: holds the list of watchpoints; NULL = no wf_watch. false = out of memory. */

@@ -1,9 +1,9 @@
 /* gpu.h - NVIDIA GPUs: opening a GPU, its memory, running plans.
  *
- * Weft shares the driver's primary context with the rest of the program. Each call restores the calling thread's current
- * context. Any thread may call any function. One thread at a time submits work to a GPU, and the GPU does the work of one
- * stream in this order. Copies are complete when the call returns. Launches may run later; a later call then reports
- * their failures.
+ * Weft shares the driver's primary context with the rest of the program. Each call restores the calling thread's
+ * current context. Any thread may call any function. One thread at a time submits work to a GPU, and the GPU does the
+ * work of one stream in this order. Copies are complete when the call returns. Launches may run later; a later call
+ * then reports their failures.
  */
 #ifndef WEFT_GPU_H
 #define WEFT_GPU_H
@@ -39,8 +39,8 @@ typedef struct wf__gpu_use {
  * failure. */
 char *wf__gpu_alloc(wf__gpu *gpu, size_t bytes, wf__gpu_use *use, wf__failure *failure);
 void wf__gpu_free(wf__gpu *gpu, char *at, size_t bytes, wf__gpu_use use); /* `bytes` as allocated; NULL: no-op */
-/* Memory that both the processor and GPUs reach: page-locked memory of the processor, or managed memory. No work may use
- * the memory when it is freed. NULL = failure. */
+/* Memory that both the processor and GPUs reach: page-locked memory of the processor, or managed memory. No work may
+ * use the memory when it is freed. NULL = failure. */
 char *wf__gpu_alloc_shared(wf__gpu *gpu, size_t bytes, bool managed, wf__failure *failure);
 void wf__gpu_free_shared(wf__gpu *gpu, char *at, bool managed);
 bool wf__gpu_is_shared(wf__gpu *gpu,
@@ -49,7 +49,7 @@ bool wf__gpu_is_shared(wf__gpu *gpu,
 bool wf__gpu_upload(wf__gpu *gpu, char *to, wf__gpu_use *use, const void *from, size_t bytes, wf__failure *failure);
 /* Rows that are contiguous in the processor's memory and apart in the GPU's. */
 typedef struct wf__gpu_rows {
-    size_t bytes; /* of a row */
+    size_t bytes; /* bytes of a row */
     int axes;
     int64_t dim[WF_MAX_RANK], step[WF_MAX_RANK]; /* rows along each axis, bytes > 0 between them; innermost last */
 } wf__gpu_rows;

@@ -1,5 +1,6 @@
-/* internal.h - a GPU's state, shared by gpu.c (opening), failure.c, stream.c, memory.c, foreign.c (memory of others), module.c
- * (assembled code), launch.c (kernels of a stage), steps.c (running plans) and watch.c (debug mode). */
+/* internal.h - a GPU's state, shared by gpu.c (opening), failure.c, stream.c, memory.c, foreign.c (memory of
+ * others), module.c (assembled code), launch.c (kernels of a stage), steps.c (running plans) and watch.c (debug
+ * mode). */
 #ifndef WEFT_GPU_INTERNAL_H
 #define WEFT_GPU_INTERNAL_H
 #include "ptx/ptx.h"
@@ -31,7 +32,7 @@ struct wf__gpu {
     int processors;    /* multiprocessors */
     int shared_memory; /* shared memory of a thread block, in bytes */
     void *context;
-    wf__gpu_stream own;      /* for work that names no stream */
+    wf__gpu_stream own;      /* stream of work that names no stream */
     wf__gpu_stream *now;     /* the current stream, between begin and end */
     int capture_mode;        /* the calling thread's mode, restored at the end */
     wf__gpu_stream *streams; /* all streams */
@@ -52,7 +53,7 @@ struct wf__gpu {
 typedef struct wf__gpu_kernel { /* one module */
     wf__gpu *gpu;
     void *module, *function;
-    int threads; /* of a block: the power of two that occupies a multiprocessor best */
+    int threads; /* threads of a block: the power of two that occupies a multiprocessor best */
 } wf__gpu_kernel;
 
 /* Each of these calls locks the GPU and makes its context current, until wf__gpu_end. */

@@ -270,7 +270,7 @@ static bool start_kernel(wf__gpu_launch *l, const wf__gpu_kernel_code *code, int
 /* The number of blocks with private copies of arrays: as many as run at once, if each has enough work. */
 static int64_t blocks_with_copies(const wf__gpu_launch *l, int64_t blocks)
 {
-    enum { THREADS = 2048, MEMORY = 64 << 10 }; /* of a multiprocessor, or more */
+    enum { THREADS = 2048, MEMORY = 64 << 10 }; /* what a multiprocessor has, at least */
     const wf__stage *stage = l->stage;
     int64_t by_threads = THREADS / (l->block_x * l->block_y), by_memory = MEMORY / stage->copies.block_bytes,
             points = 1;

@@ -2,8 +2,8 @@
  *
  * Free blocks are kept by size class, up to a bound. The stream that has used a block last, or one that runs after it,
  * can reuse the block at once; any other stream waits first, on the GPU. If memory runs out, all free blocks return to
- * the driver before the call fails. An emulator gets blocks of exactly the size asked for, and gets them back at once,
- * so that it notices accesses past the end and after the release.
+ * the driver before the call fails. In an emulator, blocks have exactly the requested size and are freed at once, so
+ * that it notices accesses past the end and after the release.
  */
 #include "run/gpu/internal.h"
 

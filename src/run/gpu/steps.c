@@ -32,7 +32,8 @@ static char *take_lines(wf__gpu_launch *l, int64_t lines, size_t *bytes)
     return at;
 }
 
-/* Joins l->lines of all cells, at `from`, into the results. Repeats while there are too many lines for a thread block. */
+/* Joins l->lines of all cells, at `from`, into the results. Repeats while there are too many lines for a thread
+ * block. */
 static bool join_lines(wf__gpu_launch *l, char *const *base, char *from, size_t bytes)
 {
     for (bool ok = true, last = false; ok && !last;) {
@@ -85,7 +86,7 @@ static bool run_kernel(wf__gpu_launch *l, const wf__plan_step *step, char *const
     case WF__STEP_REDUCE:
         return run_reduction(l, base);
     case WF__STEP_SCAN:
-    case WF__STEP_PER_BLOCK: /* of plans for the processor alone */
+    case WF__STEP_PER_BLOCK: /* only plans for the processor have these steps */
         break;
     }
     return false;

@@ -1,5 +1,5 @@
-/* chunk.h - the interpreter's current chunk of lanes: the walk over the nodes of an IR (chunk.c), and accesses to memory
- * (memory.c). */
+/* chunk.h - the interpreter's current chunk of lanes: the walk over the nodes of an IR (chunk.c), and accesses to
+ * memory (memory.c). */
 #ifndef WEFT_CHUNK_H
 #define WEFT_CHUNK_H
 #include "run/debug/watch.h"
@@ -21,7 +21,7 @@ typedef struct wf__chunk { /* one evaluation of one IR over one chunk */
     const wf__ir *ir;
     unsigned char *value; /* [node][WF__ROW] */
     const wf__call *call;
-    int64_t index[WF_MAX_RANK];    /* of the chunk's first lane */
+    int64_t index[WF_MAX_RANK];    /* indices of the chunk's first lane */
     uint32_t first, n;             /* lanes first .. first + n - 1 are live */
     unsigned char *acc;            /* [reduction][WF__ROW] */
     const void *const *arg;        /* arguments of cold bodies */

@@ -1,7 +1,7 @@
 /* debug_lockstep.c - see debug_lockstep.h. */
 #include "run/interp/debug_lockstep.h"
 
-#define MOST_BYTES ((size_t)4 << 30) /* of values */
+#define MOST_BYTES ((size_t)4 << 30) /* most bytes of values */
 
 static size_t bytes_of_chunk(const wf__ir *ir) { return (size_t)ir->n * WF__ROW; }
 

@@ -1,10 +1,10 @@
-/* debug_lockstep.h - for wf_watch (debug/watchpoint.h), the interpreter evaluates each node for all chunks of a box before the
- * next node, so that all points of the box are in the same iteration of a loop.
+/* debug_lockstep.h - for wf_watch (debug/watchpoint.h), the interpreter evaluates each node for all chunks of a box
+ * before the next node, so that all points of the box are in the same iteration of a loop.
  *
  * The interpreter walks a box twice. The first walk collects the chunks, which then run in lockstep up to the first use
  * of the accumulators of reductions. Accumulators depend on the order of chunks, so the second walk runs the rest one
- * chunk after the other. In this rest, stores inside loops are shown for each chunk, and stores outside loops at the end
- * of the box.
+ * chunk after the other. In this rest, stores inside loops are shown for each chunk, and stores outside loops at the
+ * end of the box.
  */
 #ifndef WEFT_DEBUG_LOCKSTEP_H
 #define WEFT_DEBUG_LOCKSTEP_H
@@ -15,7 +15,7 @@ typedef struct wf__lockstep {
     struct wf__watch *watch;
     wf__chunk *chunk;
     uint32_t n, cap, next;
-    unsigned char *values; /* of all chunks */
+    unsigned char *values; /* values of the nodes of all chunks */
     wf__ref from;          /* the first node of the second walk */
     bool collects;         /* the first walk */
     bool failed;           /* out of memory */

@@ -1,11 +1,11 @@
 /* code_memory.c - arenas of executable memory, shared by all contexts of the process.
  *
- * The pages of an arena are mapped twice: code is written at one address and runs at the other. So new code needs no call
- * of the system, which would take long and interrupt the threads on other processors.
+ * The pages of an arena are mapped twice: code is written at one address and runs at the other. So new code needs no
+ * call of the system, which would take long and interrupt the threads on other processors.
  *
  * A piece of an arena is used once: instructions at an address never change, for pipelines and emulators that remember
- * them. Once an arena is used up, each page is released with its last code, and the arena with its last page. The child of
- * a fork runs code in its parent's arenas, but allocates from its own.
+ * them. Once an arena is used up, each page is released with its last code, and the arena with its last page. The child
+ * of a fork runs code in its parent's arenas, but allocates from its own.
  *
  * If the system refuses such pages, or another thread is allocating, code gets a mapping of its own.
  */
@@ -32,9 +32,9 @@ typedef struct wf__code_arena {
 } arena;
 
 static wf__mutex forking = WF__MUTEX_INIT; /* held while this process forks */
-static uint64_t forks;                     /* of this process and its ancestors; under `forking` */
+static uint64_t forks;                     /* number of forks of this process and its ancestors, under `forking` */
 static wf__mutex lock = WF__MUTEX_INIT;
-static arena *current;  /* under the lock */
+static arena *current;  /* arena of new code, under the lock */
 static bool impossible; /* the system refuses to map pages twice; under the lock */
 
 static void free_arena(arena *a)

@@ -1,5 +1,5 @@
-/* loader.c - a linker for one relocatable object: lays the sections out in one piece of memory, applies relocations, and
- * makes stubs for the functions of libc and libm that generated code may call.
+/* loader.c - a linker for one relocatable object: lays the sections out in one piece of memory, applies relocations,
+ * and makes stubs for the functions of libc and libm that generated code may call.
  *
  * Every offset, size, index and name in the object is checked before it is used.
  */
@@ -194,7 +194,7 @@ static bool resolve_symbol(const linker *k, uint64_t i, uint64_t *address, bool 
 typedef struct patch {
     unsigned char *at; /* the bytes to change */
     uint64_t room;     /* bytes up to the end of the section */
-    uint64_t address;  /* of these bytes when the code runs */
+    uint64_t address;  /* address of these bytes when the code runs */
     uint64_t value;    /* symbol + addend */
     uint64_t slot;     /* address of the stub's jump address, for an external symbol; else 0 */
     unsigned type;

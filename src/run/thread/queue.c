@@ -43,8 +43,8 @@ static bool spin_until(bool may_spin, bool (*until)(void *user), void *user)
     return yes;
 }
 
-/* A waiter counts itself in `waiting`, then checks the condition. A thread that changes the condition does so, then reads
- * `waiting`. Both orders are sequentially consistent, so at least one of the two sees the other. */
+/* A waiter counts itself in `waiting`, then checks the condition. A thread that changes the condition does so, then
+ * reads `waiting`. Both orders are sequentially consistent, so at least one of the two sees the other. */
 void wf__progress_wait(wf__progress *p, bool (*until)(void *user), void *user)
 {
     if (spin_until(p->may_spin, until, user) || atomic_load(&p->process) != wf__process_id())
@@ -71,7 +71,7 @@ struct wf__queue {
     wf__progress *progress;
     wf__thread thread;
     int64_t process;
-    wf__mutex lock; /* of what follows */
+    wf__mutex lock; /* guards the fields below */
     wf__cond more;
     wf__task *first, **last;
     bool asleep, quit;
