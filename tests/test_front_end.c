@@ -82,7 +82,7 @@ static void test_recordings(void **state)
     wf_graph *g = wf_begin(ctx);
     assert_int_equal(wf_graph_device(g), 0);
     wf_in(g, a);
-    assert_int_equal(wf_graph_device(g), wf_context_device(ctx)); /* which is where `a` is, or reads its memory */
+    assert_int_equal(wf_graph_device(g), wf_context_device(ctx)); /* the device of `a`, or the interpreter */
     assert_false(wf_graph_space(g, &shape) || wf_graph_indexed(g));
     assert_true(shape.dim[0] == 9);
     wf_drop(g);
@@ -125,7 +125,8 @@ static void test_places(void **state)
     wf_clear_error(ctx);
 }
 
-/* The list has every function of one recording, with its number of operands. */
+/* The list of operations has their numbers of operands and their dtypes, shown by two of them. The list is generated
+ * from the op table. */
 static void test_list(void **state)
 {
     (void)state;
