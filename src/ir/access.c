@@ -20,7 +20,7 @@ wf__ref wf__load_when(wf__ir *ir, uint32_t slot, uint32_t tuple, wf_border borde
         when = 0;
     wf__slot *s = &ir->slot[slot];
     s->read = true;
-    if (s->last_store && (ir->flags & WF_FLAG_FOLD)) { /* the value just stored, if the place is the same */
+    if (s->last_store && (ir->flags & WF_FLAG_FOLD)) { /* the value just stored, if the indices are the same */
         const wf__node *store = &ir->node[s->last_store];
         if (store->b == tuple && !store->d && border == WF_BORDER_NONE && !when &&
             (!ir->arrays || (ir->node[store->c].shape == s->shape && wf__shape_known(ir, s->shape))))

@@ -14,7 +14,7 @@ void wf__ir_init(wf__ir *ir, int rank, uint32_t flags)
 
 void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags)
 {
-    uint32_t used = ir->n, size = ir->table_size; /* the next recording is likely to be about as large */
+    uint32_t used = ir->n, size = ir->table_size; /* the table keeps about the size that the last recording needed */
     ir->n = ir->tuple_n = ir->slot_n = ir->red_n = ir->param_n = ir->shape_n = ir->tuples = 0;
     ir->loops = ir->closed_n = 0;
     ir->folded = ir->numbered = ir->merged = ir->label_n = 0;
@@ -174,7 +174,7 @@ const char *wf__label_of(const wf__ir *ir, wf__ref r)
 
 void wf__set_label(wf__ir *ir, wf__ref r, const char *text)
 {
-    wf__label label = { .ref = r }; /* the text may be another label's, which growing moves */
+    wf__label label = { .ref = r }; /* the text may be that of another label, which wf__grow moves */
     if (ir->status != WF_OK || !r || !text)
         return;
     snprintf(label.text, sizeof label.text, "%s", text);
@@ -367,7 +367,7 @@ static __attribute__((noinline)) wf__ref operation2(wf__ir *ir, unsigned op, wf_
 wf__ref wf__op2_fitting(wf__ir *ir, unsigned op, wf__ref a, wf__ref b)
 {
     const wf__node *x = &ir->node[a], *y = &ir->node[b];
-    uint32_t shape = ir->arrays ? x->shape : 0; /* elsewhere a load has its condition there */
+    uint32_t shape = ir->arrays ? x->shape : 0; /* in index spaces, the field of a load is its condition */
     if (!beyond_folding(x, y) || (ir->arrays && y->shape != shape))
         return operation2(ir, op, a, b);
     const wf__op_info *info = &wf__op_table[op]; /* the usual case */
@@ -482,7 +482,7 @@ uint32_t wf__red_new(wf__ir *ir, unsigned dtype, wf_join join)
 }
 
 /* ---- lists of refs, each once ---- */
-/* Returns the place in the table of the equal of a list, or the place, which holds 0, for the list. */
+/* Returns the entry of the table for a list: that of an equal list, or an empty one (0). */
 static uint32_t *tuple_place(wf__ir *ir, const uint32_t *refs, uint32_t n)
 {
     uint32_t mask = ir->tuple_table_size - 1, i = (uint32_t)wf__hash64(refs, n * sizeof *refs, n) & mask;

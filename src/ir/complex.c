@@ -32,7 +32,7 @@ static wf__ref part(wf__ir *ir, unsigned op, wf__ref z)
         return 0;
     const wf__node *n = &ir->node[z];
     wf__ref own = n->op == WF__OP_complex ? op == WF__OP_real ? n->a : n->b : 0;
-    uint32_t shape = ir->arrays ? n->shape : 0; /* bodies: the field holds a load's condition */
+    uint32_t shape = ir->arrays ? n->shape : 0; /* in index spaces, the field of a load is its condition */
     if (own && (!ir->arrays || (ir->node[own].shape == shape && wf__shape_known(ir, shape))))
         return own;
     wf__node m = { .op = (uint16_t)op, .dtype = (uint8_t)wf__part_dtype(n->dtype), .a = z, .shape = shape };
@@ -116,7 +116,7 @@ typedef struct scale {
     wf__ref exponent;
 } scale;
 
-/* halve: the exponents of `down` are even, and `back` is sqrt(1 / down). */
+/* Returns the scale of z. halve: the exponents of `down` are even, and `back` is sqrt(1 / down). */
 static scale scale_of(wf__ir *ir, pair z, bool halve)
 {
     wf__ref re = op1(ir, WF__OP_abs, z.re), size = wf__op2(ir, WF__OP_fmax, re, op1(ir, WF__OP_abs, z.im));
@@ -183,14 +183,14 @@ static wf__ref absolute(wf__ir *ir, pair z, bool room)
 }
 
 /* ---- division ---- */
-static wf__ref unit_of_infinity(wf__ir *ir, wf__ref a) /* +-1 for an infinity, else +-0 */
+static wf__ref unit_of_infinity(wf__ir *ir, wf__ref a) /* returns +-1 for an infinity, else +-0 */
 {
     unsigned t = wf__dtype(ir, a);
     wf__ref one = k(ir, t, 1), zero = k(ir, t, 0), size = pick(ir, op1(ir, WF__OP_isinf, a), one, zero);
     return wf__op2(ir, WF__OP_copysign, size, a);
 }
 
-static pair quotient_numerator(wf__ir *ir, pair a, pair b, bool room) /* a times the conjugate of b */
+static pair quotient_numerator(wf__ir *ir, pair a, pair b, bool room) /* returns a times the conjugate of b */
 {
     pair r;
     r.re = two_products(ir, a.re, b.re, a.im, b.im, room);
@@ -465,7 +465,8 @@ wf__ref wf__complex_op(wf__ir *ir, unsigned op, const wf__ref x[3])
         t[i] = wf__dtype(ir, x[i]);
         any = any || wf__is_complex(t[i]);
     }
-    for (unsigned i = op == WF__OP_select; i < arity; ++i) /* one complex dtype, or that of its parts */
+    /* Each operand has the complex dtype, or that of its parts. */
+    for (unsigned i = op == WF__OP_select; i < arity; ++i)
         for (unsigned j = op == WF__OP_select; j < arity; ++j)
             fits = fits && (wf__is_complex(t[i]) ? t[i] : wf__complex_dtype(t[i])) ==
                                (wf__is_complex(t[j]) ? t[j] : wf__complex_dtype(t[j]));

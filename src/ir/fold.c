@@ -136,7 +136,8 @@ static wf__ref fold_div(view *v) /* floats */
         return 0;
     if (b_is(v, 1))
         return keep(v, v->a);
-    /* by a power of two whose reciprocal is exact and normal: the product rounds the same real number */
+    /* If the reciprocal of a power of two is exact and normal, the product rounds the same real number as the
+     * quotient. */
     unsigned mantissa = wf__mantissa(v->t), bias = wf__bias(v->t);
     uint64_t exponent = v->vb >> mantissa & (2 * bias + 1), fraction = v->vb & (((uint64_t)1 << mantissa) - 1);
     if (fraction || exponent == 0 || exponent >= 2 * bias)
@@ -299,14 +300,14 @@ static wf__ref fold_cast(view *v)
     if (a->op != WF__CAST)
         return 0;
     unsigned origin = v->ir->node[a->a].dtype;
-    if (wf__is_half(from)) /* x, rounded, in f32 again */
+    if (wf__is_half(from)) /* the result is x rounded, as f32 */
         return to == WF_F32 && origin == WF_F32 && holds_half(v->ir, a->a, from, 4) ? a->a : 0;
     if (wf__is_half(origin) && wf__is_float(from))
         return to == origin ? a->a : 0;
     if (wf__is_half(to)) /* casts to halves round as recorded; half.c records such pairs */
         return 0;
     bool ints = (wf__is_int(from) || from == WF_BOOL) && (wf__is_int(origin) || origin == WF_BOOL);
-    /* a cast through an integer that holds every value of the origin changes nothing */
+    /* A cast through an integer that can hold all values of the first dtype changes nothing. */
     bool wider = ints && from != WF_BOOL &&
                  (wf__size(from) > wf__size(origin) ? wf__is_signed(from) || !wf__is_signed(origin)
                                                     : wf__size(from) == wf__size(origin) && origin == WF_BOOL);

@@ -102,8 +102,8 @@ static inline uint32_t wf__group_probe(const uint32_t *group, uint32_t hash, uin
 #endif
 }
 
-/* Returns the equal of a node, or 0 and in *entry the place of the node. The table has room. `nodes`: NULL if no node
- * is equal. */
+/* Returns the equal of a node; 0 = none, and *entry is set to the empty entry for the node. The table has room.
+ * nodes: NULL if no node is equal. */
 static inline wf__ref wf__table_find(const wf__ir *ir, const wf__node *nodes, const wf__key *k, uint32_t hash,
                                      uint32_t **entry)
 {
@@ -123,7 +123,7 @@ static inline wf__ref wf__table_find(const wf__ir *ir, const wf__node *nodes, co
     }
 }
 
-/* Makes room for one more node, and enters all nodes again. False if out of memory or of ids. */
+/* Makes room for one more node, and enters all nodes again. Returns false if memory or ids are exhausted. */
 static inline bool wf__table_grow(wf__ir *ir)
 {
     uint32_t size = ir->table_size ? ir->table_size : WF__TABLE_MIN;

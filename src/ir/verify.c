@@ -7,7 +7,7 @@ typedef struct checker {
     wf__str *error;
     wf__ref at;
     wf__ir closed;                 /* only its list of bodies that have ended */
-    wf__ref open[WF__MOST_NESTED]; /* loops around */
+    wf__ref open[WF__MOST_NESTED]; /* the LOOPs around the node */
     uint32_t depth;
 } checker;
 

@@ -63,9 +63,8 @@ bool wf__plan_fail_element(wf__plan *plan, uint32_t object, bool written, wf_sta
 
 const char *wf__called(const wf__bind *b, const char *instead, char text[WF__CALLED])
 {
-    wf_shape shape = { .rank = b->rank };
+    const wf_shape shape = wf__bind_shape(b);
     char of[192];
-    memcpy(shape.dim, b->dim, sizeof shape.dim);
     wf_shape_text(&shape, of, sizeof of);
     const char *dtype = wf_dtype_name((wf_dtype)b->dtype);
     if (b->name)

@@ -48,9 +48,9 @@ static wf__ref floored(wf__ir *ir, unsigned op, wf__ref a, wf__ref b)
 /* ---- fraction and exponent ---- */
 typedef struct split {
     wf__ref scaled;   /* a, with subnormals scaled to the normal range */
-    wf__ref bits;     /* of scaled */
+    wf__ref bits;     /* bits of `scaled` */
     wf__ref regular;  /* true where a is neither 0 nor infinite nor NaN */
-    wf__ref exponent; /* e with |a| = f * 2^e, f in [0.5, 1), an integer */
+    wf__ref exponent; /* an integer e with |a| = f * 2^e, f in [0.5, 1) */
 } split;
 
 static split split_of(const wf__math *m, wf__ref a)
@@ -129,7 +129,7 @@ wf__ref wf__m_nextafter(wf__ir *ir, wf__ref a, wf__ref b)
     moved = wf__op3(ir, WF__OP_select, wf__op2(ir, WF__OP_eq, x, zero), least, moved);
     wf__ref r = wf__bitcast(ir, moved, t);
     r = wf__op3(ir, WF__OP_select, wf__op2(ir, WF__OP_eq, x, y), b, r);
-    r = wf__op3(ir, WF__OP_select, wf__op2(ir, WF__OP_eq, y, y), r, b); /* a NaN, whichever */
+    r = wf__op3(ir, WF__OP_select, wf__op2(ir, WF__OP_eq, y, y), r, b); /* if either is a NaN, the result is one */
     return wf__op3(ir, WF__OP_select, wf__op2(ir, WF__OP_eq, x, x), r, a);
 }
 

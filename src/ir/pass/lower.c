@@ -38,7 +38,7 @@ typedef struct loops {
     const wf__ir *in;
     wf__ir *out;
     const uint8_t *live;
-    wf__visit *visit; /* of nodes that are no loop */
+    wf__visit *visit; /* visits nodes that belong to no loop's frame */
     wf__rewriter *rewriter;
     wf__ref *map;   /* [node] the rewriter's */
     wf__ref *next;  /* [state]: its NEXT */
@@ -47,7 +47,7 @@ typedef struct loops {
     uint64_t *bits;
     wf__vary *vary;  /* [node] */
     uint8_t *stored; /* [slot]: scratch of next_turn */
-    uint64_t size;   /* code size of the whole, as far as known, with the loops written out so far */
+    uint64_t size;   /* code size of the whole body, including the loops written out so far */
 } loops;
 
 static bool known_outside(const loops *w, wf__ref r, uint64_t *bits)
@@ -79,7 +79,7 @@ static bool evaluate(loops *w, wf__ref loop, wf__ref r)
         if (a > loop)
             x[i] = w->bits[a];
     }
-    if (n->op == WF__CHECK && !x[0]) /* the error must remain to be reported */
+    if (n->op == WF__CHECK && !x[0]) /* the check must remain, so that its error is reported */
         return false;
     if (n->op == WF__CAST)
         wf__eval_cast(n->dtype, from, &out, &x[0], 1);
@@ -203,8 +203,8 @@ static int count_turns(loops *w, wf__ref loop, wf__ref body, wf__ref end, uint64
             return turns;
         for (wf__ref r = body; r < end; ++r)
             w->known[r] = w->live[r] && evaluate(w, loop, r);
-        for (wf__ref r = end; in->node[--r].op ==
-                              WF__NEXT;) { /* new values first, so that no NEXT reads the new value of another state */
+        /* All new values are found before a state changes, so that no NEXT reads the new value of another state. */
+        for (wf__ref r = end; in->node[--r].op == WF__NEXT;) {
             w->known[r] = in->node[r].b < loop ? known_outside(w, in->node[r].b, &w->bits[r]) : w->known[in->node[r].b];
             if (in->node[r].b > loop)
                 w->bits[r] = w->bits[in->node[r].b];

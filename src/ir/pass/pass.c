@@ -57,7 +57,7 @@ bool wf__copy_tables(const wf__ir *in, wf__ir *out)
             return false;
         wf__slot fresh = out->slot[copy], *new = &out->slot[copy];
         *new = *slot;
-        new->read = fresh.read; /* recording into `out` sets these fields itself */
+        new->read = fresh.read; /* recording into `out` sets these fields */
         new->epoch = fresh.epoch;
         new->later = fresh.later;
         new->last_store = fresh.last_store;
@@ -122,7 +122,7 @@ wf__node wf__map_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *o
 
 static wf__ref record_cold(wf__ir *out, const wf__node *n)
 {
-    wf__ref args[WF__MAX_OPERANDS]; /* the list of `out` may move */
+    wf__ref args[WF__MAX_OPERANDS]; /* recording may move the list in `out` */
     uint32_t count = wf__tuple_len(out, n->d);
     for (uint32_t i = 0; i < count; ++i)
         args[i] = wf__tuple_at(out, n->d)[i];

@@ -3,7 +3,7 @@
  */
 #include "plan/kernel/accumulate.h"
 
-enum { QUAD = 4 }; /* elements that may be read beyond those that are wanted, where the array has them */
+enum { QUAD = 4 }; /* a record has a multiple of this many elements, if the array is so long */
 
 void wf__plan_records(wf__ir *ir, const wf__bind *bind)
 {
