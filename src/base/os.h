@@ -18,7 +18,7 @@ typedef pthread_cond_t wf__cond;
 bool wf__mutex_init(wf__mutex *m);
 void wf__mutex_free(wf__mutex *m);
 void wf__mutex_lock(wf__mutex *m);
-bool wf__mutex_try(wf__mutex *m); /* false: another thread holds the lock */
+bool wf__mutex_try(wf__mutex *m); /* false = another thread holds the lock */
 void wf__mutex_unlock(wf__mutex *m);
 bool wf__cond_init(wf__cond *c);
 void wf__cond_free(wf__cond *c);

@@ -123,7 +123,7 @@ static val plain_divide(wf__gen *g, unsigned op, unsigned dtype, val a, val b)
 }
 
 /* Division by 0 gives 0; division by -1 wraps. Both divisors are replaced by 1 before, and the results afterwards. */
-static val divide(wf__gen *g, unsigned op, unsigned dtype, int w, val a, val b, const uint64_t *known)
+static val emit_divide(wf__gen *g, unsigned op, unsigned dtype, int w, val a, val b, const uint64_t *known)
 {
     LLVMTypeRef lane = lane_type(g, dtype);
     unsigned bits = 8 * wf__size(dtype);
@@ -194,7 +194,7 @@ static val int_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3]
         return emit_mulhi(g, dtype, w, a, b);
     case WF__OP_idiv:
     case WF__OP_mod:
-        return divide(g, op, dtype, w, a, b, known ? known[1] : NULL);
+        return emit_divide(g, op, dtype, w, a, b, known ? known[1] : NULL);
     case WF__OP_min:
     case WF__OP_fmin:
         return int_min_max(g, true, dtype, a, b);

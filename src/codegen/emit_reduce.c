@@ -88,7 +88,7 @@ void wf__locate_results(wf__instance *in)
         in->red.row[i] = result_address(kernel, i, at);
 }
 
-/* Where the results of the current vector lie, or of the vector `column` steps further. */
+/* Returns the address of the results of the vector `column` steps after the current one. */
 static wf__address lane_results_address(wf__instance *in, uint32_t red, uint32_t column)
 {
     wf__gen *g = in->g;

@@ -10,7 +10,7 @@
 #include "codegen/instance.h"
 
 /* ---- address.c ---- */
-/* Where the elements of the lanes lie: one element for all lanes, neighbours in ascending or descending order, one
+/* Places of the elements of the lanes: one element for all lanes, neighbours in ascending or descending order, one
  * stride from lane to lane, or an offset per lane. */
 typedef enum wf__lane_pattern {
     WF__ONE_ELEMENT,

@@ -26,7 +26,7 @@ wf__update_op wf__describe_update(wf__instance *in, wf__ref r);
 val wf__join_values(wf__gen *g, unsigned join, unsigned dtype, int w, val old, val value);
 val wf__load_element(wf__gen *g, unsigned dtype, val p);
 void wf__store_element(wf__gen *g, unsigned dtype, val p, val v);
-/* These return the old element. */
+/* Update an element, and return its old value. */
 val wf__update_element(wf__gen *g, unsigned join, unsigned dtype, val p, val value);
 val wf__update_atomically(wf__gen *g, unsigned join, unsigned dtype, val p, val value);
 val wf__exchange_element(wf__gen *g, bool plain, unsigned dtype, val p, val expected, val desired); /* CAS */

@@ -133,8 +133,9 @@ static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, wf_arra
 /* ---- why a plan was made ---- */
 static uint64_t label_of(const wf__program *p) { return p->name ? wf__hash64(p->name, strlen(p->name), 1) : 0; }
 
-/* How the recording differs from the most similar plan: the same recording for other arrays, else the latest one of the
- * same label, else the latest one with a key of the same length. NULL = no log and no history, or no such plan. */
+/* Returns the difference of the recording from the most similar plan as a text. That is a plan of the same recording
+ * for other arrays, else the latest one of the same label, else the latest one with a key of the same length. NULL =
+ * no log and no history, or no such plan. */
 static char *explain(wf_context *ctx, const wf__program *p, const key *k)
 {
     enum { MOST = 512 };

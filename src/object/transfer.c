@@ -23,7 +23,8 @@ bool wf__array_arrived(const wf_array *a, const char *function)
     return false;
 }
 
-/* Copies the elements, the first at `base`, in C order to or from packed memory. stride NULL: the array's. */
+/* Copies the elements, the first at `base`, in C order to or from packed memory. stride NULL = the strides of the
+ * array. */
 static void walk(const wf_array *a, const int64_t *stride, char *base, char *packed, bool to_array)
 {
     size_t size = wf_dtype_size(a->dtype);

@@ -197,7 +197,8 @@ wf__ref wf__truth(wf_graph *g, wf_val v, const char *function);
 /* Sets *out to the lanes where an effect takes place: `condition` (NULL = none) and the block's lanes; 0 = everywhere.
  * False after poisoning. */
 bool wf__condition_of(wf_graph *g, const wf_val *condition, const char *function, wf__ref *out);
-/* In array graphs: true if a value, what a variable holds and the block's lanes broadcast. False after poisoning. */
+/* True if a value, that of `holder` and the block's lanes broadcast, and outside of blocks and of array graphs. False
+ * after poisoning. */
 bool wf__fits_block(wf_graph *g, wf__ref value, wf__ref holder, const char *function);
 bool wf__no_block(wf_graph *g, const char *function, const char *instead); /* no block is open; false after poisoning */
 

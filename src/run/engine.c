@@ -260,7 +260,8 @@ bool wf__engine_tile(const wf__engine *e, const wf__ir *body, const wf__code_opt
 }
 
 /* ---- why the disk had no code ---- */
-/* How two keys of the same body differ, by the order of write_code_key. `old` ends before the body's part. */
+/* Returns the difference of two keys of the same body, by the order of write_code_key. `old` ends before the body's
+ * part. */
 static const char *describe_difference(const wf__str *old, const char *now)
 {
     static const char *const what[] = { "",

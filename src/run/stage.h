@@ -4,9 +4,9 @@
 #include "plan/plan.h"
 #include "run/note.h"
 
-/* How many threads a launch may use. Results do not depend on it. */
+/* Limits on the threads of a launch. Results do not depend on them. */
 typedef struct wf__limits {
-    int32_t threads;       /* at most; 0 = all of the context */
+    int32_t threads;       /* most threads; 0 = all of the context */
     int64_t serial_below;  /* a kernel with fewer points runs on one thread; 0 = decided by its work */
     int32_t block_threads; /* threads of a GPU's block; 0 = by occupancy */
 } wf__limits;
@@ -20,7 +20,7 @@ typedef struct wf__failure {
 } wf__failure;
 
 bool wf__out_of_memory(wf__failure *failure, const char *what); /* sets the failure; returns false */
-/* The memory of a stage's slots. base: addresses of all objects. */
+/* Sets the memory of a stage's slots. base: addresses of all objects. */
 void wf__stage_mem(const wf__stage *stage, char *const *base, wf__mem *mem);
-size_t wf__temp_bytes(const wf__temp *temp); /* SIZE_MAX = overflow */
+size_t wf__temp_bytes(const wf__temp *temp); /* bytes of a temporary; SIZE_MAX = overflow */
 #endif

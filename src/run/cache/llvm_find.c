@@ -79,7 +79,7 @@ static int major_of(const char *path)
     return major;
 }
 
-/* In the order of preference: of the tested versions, 19 compiles fastest. */
+/* Versions in the order of preference: of the tested versions, 19 compiles fastest. */
 static const uint8_t majors[] = { 19, 20, 21, 22, 18, 17, 16, 15 };
 
 /* Appends the libraries of one version, until the list is full. */

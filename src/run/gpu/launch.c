@@ -30,8 +30,8 @@ static int ptx_of(int driver) { return !driver || driver >= 12090 ? 88 : driver 
 
 /* The options of code generation for a stage's kernel, or for the kernel that joins. driver: version; 0 = the
  * newest. */
-static wf__ptx_options options_of(const wf__plan *plan, const wf__stage *stage, const wf__mem *mem, int arch,
-                                  int driver, bool join)
+static wf__ptx_options ptx_options_of(const wf__plan *plan, const wf__stage *stage, const wf__mem *mem, int arch,
+                                      int driver, bool join)
 {
     bool completes = stage->lowered.red_n && !stage->reduce.axes && wf__joins_boxes(stage) == join;
     int last = stage->lowered.rank - 1;
@@ -67,7 +67,7 @@ wf_status wf__gpu_stage_ptx(const wf__plan *plan, const wf__stage *stage, int ar
         memcpy(mem[s].dim, stage->mem[s].dim, sizeof mem[s].dim);
     }
     if (code && mem) {
-        const wf__ptx_options how = options_of(plan, stage, mem, arch, 0, join);
+        const wf__ptx_options how = ptx_options_of(plan, stage, mem, arch, 0, join);
         status = wf__ptx_emit(&stage->lowered, &how, code, error);
         if (status == WF_OK)
             wf__str_addn(out, wf__str_get(&code->text), code->text.len);
@@ -81,7 +81,7 @@ wf_status wf__gpu_stage_ptx(const wf__plan *plan, const wf__stage *stage, int ar
 
 static bool make_kernel(wf__gpu_launch *l, bool join, wf__gpu_kernel_code *out, wf__note *note)
 {
-    const wf__ptx_options how = options_of(l->plan, l->stage, l->mem, l->gpu->arch, l->gpu->driver, join);
+    const wf__ptx_options how = ptx_options_of(l->plan, l->stage, l->mem, l->gpu->arch, l->gpu->driver, join);
     wf_status status = wf__ptx_emit(&l->stage->lowered, &how, &out->ptx, &l->failure->text);
     if (status != WF_OK)
         l->failure->status = status;

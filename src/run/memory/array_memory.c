@@ -1,7 +1,7 @@
 /* array_memory.c - see array_memory.h.
  *
- * There are 8 size classes per doubling, so at most 1/8 is wasted. A free block holds its own list entry. One lock is held
- * for a few instructions; calls of the system happen outside the lock.
+ * There are 8 size classes per doubling, so at most 1/8 is wasted. A free block holds its own list entry. One lock is
+ * held for a few instructions; calls of the system happen outside the lock.
  */
 #include "run/memory/array_memory.h"
 #include "base/os.h"
@@ -44,7 +44,7 @@ struct wf__mem_cache {
     size_class classes[CLASSES];
 };
 
-/* With u units of 64 bytes, u = m * 2^e, 8 <= m < 16 (e = 0 and any m for small u), the class is 8 e + m. */
+/* Returns the class of a size of u units of 64 bytes: 8 e + m, where u = m * 2^e and 8 <= m < 16 (small u: e = 0). */
 static uint32_t class_of(size_t bytes)
 {
     uint64_t units = bytes ? ((uint64_t)bytes + 63) / 64 : 1;

@@ -1,27 +1,28 @@
 /* pool.c - the threads of one context.
  *
- * The cost of a short run is cache lines that move between cores. So a run uses few: the caller announces the run on one
- * line, `state`, and each worker has a line of its own, its share, on which it enters the run, takes blocks and leaves.
+ * The cost of a short run is cache lines that move between cores. So a run uses few: the caller announces the run on
+ * one line, `state`, and each worker has a line of its own, its share, on which it enters the run, takes blocks and
+ * leaves.
  *
  * `state` holds the number of the run, the number of its workers, and whether the run is open; the job's fields are on
  * the same line. A share counts the blocks taken from the worker's part, by the worker itself or by others, and holds
- * whether the worker has entered and left. A share carries the number of its run. The number of an earlier run means that
- * nothing has happened yet, so the caller need not write the shares before a run.
+ * whether the worker has entered and left. A share carries the number of its run. The number of an earlier run means
+ * that nothing has happened yet, so the caller need not write the shares before a run.
  *
  * A worker enters by marking its share while the share has blocks left: a run cannot end before all blocks are taken. A
- * worker whose blocks are all taken enters late, by counting itself in `state`, to help the others. The caller waits for
- * the workers that have entered. If a worker has not, the caller closes the run to late workers and waits for those
- * inside. So the job's fields do not change while a worker is inside, a worker that is too late misses the run, and a run
- * completes even if no worker enters: workers may sleep, may have failed to start, or may not exist in the child of a
- * fork.
+ * worker whose blocks are all taken enters late, by counting itself in `state`, to help the others. The caller waits
+ * for the workers that have entered. If a worker has not, the caller closes the run to late workers and waits for those
+ * inside. So the job's fields do not change while a worker is inside, a worker that is too late misses the run, and a
+ * run completes even if no worker enters: workers may sleep, may have failed to start, or may not exist in the child of
+ * a fork.
  *
- * Sleep: a worker sets `asleep`, then reads the state again; the caller changes the state, then reads `asleep`. A caller
- * sets CALLER_SLEEPS in the state, then reads the shares; a worker marks its share as left, then reads the state. These
- * orders are sequentially consistent, so at least one of the two sees the other. Workers wake each other as a tree: each
- * wakes the two below it, so the caller wakes two at most.
+ * Sleep: a worker sets `asleep`, then reads the state again; the caller changes the state, then reads `asleep`. A
+ * caller sets CALLER_SLEEPS in the state, then reads the shares; a worker marks its share as left, then reads the
+ * state. These orders are sequentially consistent, so at least one of the two sees the other. Workers wake each other
+ * as a tree: each wakes the two below it, so the caller wakes two at most.
  *
- * The system may place a woken worker on the core of the thread that woke it. There the worker would wait for the caller
- * while another core is idle, and would be woken on the same core again. So the worker moves to another core.
+ * The system may place a woken worker on the core of the thread that woke it. There the worker would wait for the
+ * caller while another core is idle, and would be woken on the same core again. So the worker moves to another core.
  */
 #include "run/thread/pool.h"
 #include "base/os.h"
@@ -48,8 +49,8 @@ static uint32_t number_of(uint64_t word) { return (uint32_t)(word >> NUMBER_SHIF
 
 static bool is_inside(uint64_t share) { return (share & (ENTERED | LEFT)) == ENTERED; }
 
-/* Seconds of spinning before sleep. Waking a thread takes about SPIN_MOST, so longer spinning does not pay. A worker that
- * spun without success spins less the next time. */
+/* Seconds of spinning before sleep. Waking a thread takes about SPIN_MOST, so longer spinning does not pay. A worker
+ * that spun without success spins less the next time. */
 #define SPIN_MOST 50e-6
 #define SPIN_LEAST 4e-6
 #define CALLER_SPIN 200e-6     /* while the last blocks run */
@@ -81,7 +82,7 @@ struct wf__pool {
     _Alignas(128) atomic_bool owned; /* a run is in progress */
     atomic_int waiting;              /* callers that run their blocks alone until they get the workers */
     _Atomic(const void *) last;      /* the latest owner, see this_thread */
-    /* For a caller that sleeps. */
+    /* wake a caller that sleeps until its run is done */
     wf__mutex done_lock;
     wf__cond done;
     /* Fields that seldom change. */
@@ -210,8 +211,8 @@ static bool enter_late(wf__pool *pool, uint32_t number)
     return true;
 }
 
-/* Takes part in the run of `state`, if it is not over. A worker must not do so twice in one run: the caller does not wait
- * for a worker that has left. */
+/* Takes part in the run of `state`, if it is not over. A worker must not do so twice in one run: the caller does not
+ * wait for a worker that has left. */
 static void join_run(worker *w, uint64_t state)
 {
     wf__pool *pool = w->pool;
@@ -523,8 +524,8 @@ void wf__pool_run_several(wf__pool *pool, int workers, int64_t blocks, const wf_
             fn(user, 0, blocks, 0);
         return;
     }
-    /* While another run has the workers, this thread runs its blocks alone. So does a run from inside a block, whose own
-     * run has the workers. */
+    /* While another run has the workers, this thread runs its blocks alone. So does a run from inside a block, whose
+     * own run has the workers. */
     bool waits = false;
     for (int64_t block = 0; block < blocks; block++) {
         if (workers > 1 && blocks - block > 1 && take_workers(pool, &waits)) {
