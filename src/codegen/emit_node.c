@@ -34,9 +34,6 @@ static void emit_uniform(wf__instance *in, wf__ref r)
     case WF__COLD:
         wf__emit_cold(in, &r, 1);
         break;
-    case WF__CAST:
-    case WF__CHECK:
-    case WF__BITCAST:
 #include "ir/case_pure.def"
         in->scalar[r] = wf__emit_pure_scalar(in, r);
         break;
@@ -110,9 +107,6 @@ static void emit_varying(wf__instance *in, wf__ref r)
     case WF__END:
         wf__emit_loop(in, r);
         break;
-    case WF__CAST:
-    case WF__CHECK:
-    case WF__BITCAST:
 #include "ir/case_pure.def"
         in->vector[r] = wf__is_narrow(in, r) ? wf__emit_narrow(in, r) : emit_vector(in, r);
         break;

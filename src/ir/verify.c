@@ -343,7 +343,7 @@ static bool check_together(checker *c, const wf__node *n)
         return (wf__size(wf__dtype(ir, n->a)) == wf__size(n->dtype) && wf__dtype(ir, n->a) != WF_BOOL &&
                 n->dtype != WF_BOOL) ||
                bad(c, "sizes differ");
-#include "ir/case_pure.def"
+#include "ir/case_ops.def"
         return check_pure(c, n);
     }
     return bad(c, "unknown node");

@@ -317,9 +317,6 @@ static void emit_structural(gen *g, wf__ref r)
     case WF__STATE:
     case WF__NEXT:
     case WF__END:
-    case WF__CAST:
-    case WF__CHECK:
-    case WF__BITCAST:
 #include "ir/case_graphs.def"
 #include "ir/case_pure.def"
         break;

@@ -151,9 +151,6 @@ static bool analyse_once(const wf__ir *ir, wf__vary *out, bool first)
 #include "ir/case_graphs.def"
             v = (wf__vary){ .kind = WF__VARYING, .level = rank };
             break;
-        case WF__CAST:
-        case WF__CHECK:
-        case WF__BITCAST:
 #include "ir/case_pure.def"
             v = vary_pure(ir, out, n);
             break;

@@ -200,7 +200,7 @@ static wf__ref record(const wf__ir *in, const wf__node *n, wf__ir *out)
         return wf__check(out, n, n->a, n->b);
     case WF__BITCAST:
         return wf__bitcast(out, n->a, n->dtype);
-#include "ir/case_pure.def"
+#include "ir/case_ops.def"
         break;
     }
     switch (wf__op_table[n->op].arity) {

@@ -470,9 +470,6 @@ static wf__ref lay_node(wf__rewriter *w, wf__ref r)
     case WF__END:
     case WF__THREAD:
     case WF__BARRIER:
-    case WF__CAST:
-    case WF__CHECK:
-    case WF__BITCAST:
 #include "ir/case_graphs.def"
 #include "ir/case_pure.def"
         break;

@@ -72,9 +72,6 @@ static bool is_shared(const tiler *t, wf__ref r)
     case WF__SETRED:
 #include "ir/case_graphs.def"
         return false;
-    case WF__CAST:
-    case WF__CHECK:
-    case WF__BITCAST:
 #include "ir/case_pure.def"
         break;
     }
@@ -185,9 +182,6 @@ static wf__ref copy_node(tiler *t, const wf__node *n, int p)
     case WF__END:
         wf__end(t->out, at(t, n->a)[0]);
         return 0;
-    case WF__CAST:
-    case WF__CHECK:
-    case WF__BITCAST:
 #include "ir/case_pure.def"
         return copy_pure(t, n, p);
     case WF__NOP:

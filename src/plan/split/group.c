@@ -138,9 +138,6 @@ static bool record_node(splitter *s, group *g, wf__ref r, uint32_t frame, const 
     case WF__NEXT:
     case WF__END:
     case WF__SCAN: /* handled above: it has a result */
-    case WF__CAST:
-    case WF__CHECK:
-    case WF__BITCAST:
 #include "ir/case_bodies.def"
 #include "ir/case_pure.def"
         *out = wf__copy_node(s->ir, r, map, &g->ir);

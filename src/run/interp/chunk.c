@@ -91,9 +91,6 @@ static void eval_structural(const wf__chunk *f, wf__ref r, const wf__node *n)
     case WF__STATE:
     case WF__NEXT:
     case WF__END:
-    case WF__CAST:
-    case WF__CHECK:
-    case WF__BITCAST:
 #include "ir/case_graphs.def"
 #include "ir/case_pure.def"
         break;
