@@ -48,11 +48,7 @@ static void free_context(wf_context *ctx)
     wf__plans_free(ctx);
     wf__free(ctx->launcher->history);
     wf__engine_free(ctx->engine);
-    while (ctx->errors) {
-        wf__thread_error *e = ctx->errors;
-        ctx->errors = e->next;
-        wf__free(e);
-    }
+    wf__errors_free(ctx);
     wf__streams_forget(ctx);
     wf__progress_free(&ctx->progress);
     wf__mutex_free(&ctx->lock);

@@ -52,8 +52,8 @@ bool wf__execute_plan(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char
 /* A memo of a launch holds all that depends on its arrays, for later launches with the same arrays. A launch runs
  * without the memo while another thread holds it. */
 enum { WF__MEMOS = 4, WF__MEMO_ARRAYS = 8 };
-typedef struct
-    wf__hold { /* the lock of a memo. Launches write to it, so it is apart from the memo, which workers read */
+/* The lock of a memo. Launches write to it, so it is apart from the memo, which workers read. */
+typedef struct wf__hold {
     _Atomic uint64_t tag; /* hash of array ids and space, a hint that is read without the lock; 0 = empty */
     _Atomic bool held;
     bool turned; /* `turned` of the latest launch, see wf__cpu_run_prepared */
@@ -61,31 +61,36 @@ typedef struct
 typedef struct wf__memo {
     uint64_t id[WF__MEMO_ARRAYS]; /* ids of the arrays */
     int64_t dim[WF_MAX_RANK];     /* extents of the space */
-    wf__plan_entry *entry;        /* the memo is a user of the plan; NULL = empty */
+    wf__plan_entry *entry;        /* plan, of which the memo is a user; NULL = empty */
     wf__prepared call;
 } wf__memo;
 
 /* An object, or after the objects a parameter, as binding needs it. The sockets are adjacent in memory, since a launch
  * finds little of its data in the first-level cache. */
 typedef struct wf__socket {
-    char name[8];    /* a short name; "" = no name, or a longer one, which is in the program */
-    wf_array *array; /* array of the recording; NULL = a launch gives the array */
-    uint8_t dtype, rank;
+    char name[8];        /* a name of up to 7 characters; "" = no name, or a longer one, which is in the program */
+    wf_array *array;     /* array of the recording; NULL = a launch gives the array */
+    uint8_t dtype, rank; /* rank: 0 for a parameter */
 } wf__socket;
 
 struct wf_kernel {
+    /* read by each launch */
     wf_context *ctx;
-    wf__socket *socket;
-    wf_array **kept;
+    wf__socket *socket; /* [objects + parameters] */
+    wf_array **kept;    /* [kept_n] lazy arrays that the recording has made; retained; ready after the first launch */
     uint32_t kept_n;
-    wf__hold hold[WF__MEMOS];
+    wf__hold hold[WF__MEMOS]; /* locks of `memo` */
+
+    /* the recording, constant */
     wf__program program;
-    wf__str recording_key;
+    wf__str recording_key; /* the recording's part of plan keys */
+
+    /* results of earlier launches (request.c) */
     wf__mutex lock;
-    wf__plan_entry *last; /* plan of the latest launch that found no memo, under the lock */
+    wf__plan_entry *last; /* plan of the latest launch that found no memo, under `lock` */
     wf__memo memo[WF__MEMOS];
     _Atomic uint32_t next_memo; /* number of the memo to overwrite next, modulo WF__MEMOS */
-    _Atomic bool noted;         /* a launch is in the history */
+    _Atomic bool noted;         /* the note of a launch has the time of recording */
 };
 
 /* ---- key.c: the key of a plan has a part for the recording, and one for the layouts and overlaps of its arrays

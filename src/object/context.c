@@ -34,6 +34,13 @@ static const char *status_text(wf_status status)
 wf_device wf_context_device(const wf_context *ctx) { return ctx ? ctx->device : 0; }
 
 /* ---- errors: the first of each thread ---- */
+struct wf__thread_error {
+    wf__thread_error *next;
+    uint64_t thread; /* number of the thread (wf__this_thread) */
+    wf_status status;
+    char text[1024];
+};
+
 /* An error that a thread leaves behind never becomes another's. */
 uint64_t wf__this_thread(void)
 {
@@ -120,6 +127,15 @@ void wf_clear_error(wf_context *ctx)
         e->text[0] = 0;
     }
     wf__mutex_unlock(&ctx->lock);
+}
+
+void wf__errors_free(wf_context *ctx)
+{
+    while (ctx->errors) {
+        wf__thread_error *e = ctx->errors;
+        ctx->errors = e->next;
+        wf__free(e);
+    }
 }
 
 /* ---- references ---- */

@@ -20,15 +20,9 @@
 #include <stdatomic.h>
 
 /* ---- context ---- */
-typedef struct wf__thread_error { /* the first error of one thread */
-    struct wf__thread_error *next;
-    uint64_t thread;
-    wf_status status;
-    char text[1024];
-} wf__thread_error;
-
-typedef struct wf__shown wf__shown;     /* record/watch.c */
-typedef struct wf__program wf__program; /* record/record.h */
+typedef struct wf__thread_error wf__thread_error; /* context.c */
+typedef struct wf__shown wf__shown;               /* record/watch.c */
+typedef struct wf__program wf__program;           /* record/record.h */
 
 /* The functions of src/launch that src/object and src/record call, since they stand below it. */
 typedef struct wf__services {
@@ -51,26 +45,38 @@ typedef struct wf__services {
 
 struct wf_context {
     /* read by each launch */
-    wf__engine *engine;
-    _Atomic uint32_t flags;
+    wf__engine *engine;        /* threads, memory and code of runs */
+    _Atomic uint32_t flags;    /* the context's WF_FLAG_*, and WF__FREEZING */
     _Atomic bool streaming;    /* true from the creation of the first stream on */
-    _Atomic int64_t borrowers; /* arrays that share memory until it is written */
-    /* not read by each launch */
-    const wf__services *services;
-    struct wf__graphs *graphs;     /* the state of src/record */
-    struct wf__launcher *launcher; /* the state of src/launch */
-    _Atomic int64_t refs;          /* the owner, arrays, graphs, kernels, streams and events */
-    _Atomic uint64_t last_array;   /* the newest id of an array or buffer */
-    wf_device device;
-    _Atomic uint64_t expand_bytes;
-    void (*log)(int level, const char *text, void *user);
-    void *log_user;
-    wf__progress progress; /* signalled when queued work has made progress */
-    wf__mutex lock;        /* guards the errors, and the state of src/record and src/launch */
-    wf__thread_error *errors;
-    wf__mutex share_lock; /* guards everything about borrowers (share.c) */
-    wf__cond unread;      /* signalled when a buffer's last reader leaves */
+    _Atomic int64_t borrowers; /* number of arrays that share memory until it is written (share.c) */
+
+    /* the folders above, constant */
+    const wf__services *services;  /* functions of src/launch and src/record */
+    struct wf__graphs *graphs;     /* state of src/record, under `lock` */
+    struct wf__launcher *launcher; /* state of src/launch, under `lock` */
+
+    /* counters */
+    _Atomic int64_t refs;        /* number of references: the owner, arrays, graphs, kernels, streams and events */
+    _Atomic uint64_t last_array; /* the newest id of an array or buffer */
+
+    /* settings of the program; only `expand_bytes` changes */
+    wf_device device;                                     /* default device of arrays and recordings */
+    _Atomic uint64_t expand_bytes;                        /* most bytes that private copies take in a launch */
+    void (*log)(int level, const char *text, void *user); /* receiver of warnings and notes; NULL = none */
+    void *log_user;                                       /* last argument of `log` */
+
+    /* progress of queued work; any thread waits for it */
+    wf__progress progress;
+
+    /* under `lock` */
+    wf__mutex lock;
+    wf__thread_error *errors; /* first error of each thread (context.c) */
+
+    /* copies on write (share.c) */
+    wf__mutex share_lock; /* lock of the lists of borrowers, and of what moves with them */
+    wf__cond unread;      /* signal that the last reader of a buffer has left */
 };
+void wf__errors_free(wf_context *ctx);
 void wf__context_retain(wf_context *ctx);
 void wf__context_release(wf_context *ctx);
 wf_status wf__error(wf_context *ctx, wf_status status, const char *format, ...) WF__PRINTF(3, 4); /* returns status */
