@@ -6,9 +6,9 @@
 /* A text with every element that a text can have. */
 static const char lanes[] = "rank 2 flags 3\n"
                             "slot 0 f32 2 element steps any unit\n"
-                            "slot 1 u8 1 meets steps zero\n"
+                            "slot 1 u8 1 may-alias steps zero\n"
                             "slot 2 f64 0\n"
-                            "slot 3 u32 2 spread 32 record 4 steps any unit\n"
+                            "slot 3 u32 2 private 32 record 4 steps any unit\n"
                             "slot 4 f16 1 steps any\n"
                             "slot 5 i64 1 shared 17 steps unit\n"
                             "param 0 f32\n"

@@ -83,7 +83,10 @@ enum { WF__MOST_SPREAD = 32 };
 enum { WF__EPOCH_LATE = 255 };
 static inline unsigned wf__node_join(const wf__node *n) { return n->aux & 15; }
 static inline unsigned wf__node_mode(const wf__node *n) { return n->aux >> 4; }
-static inline bool wf__is_alone(const wf__node *n) { return n->op == WF__ACCUM && wf__node_mode(n) == WF__MODE_ALONE; }
+static inline bool wf__has_no_conflict(const wf__node *n)
+{
+    return n->op == WF__ACCUM && wf__node_mode(n) == WF__MODE_NO_CONFLICT;
+}
 
 /* The operation that an error is about. */
 typedef struct wf__culprit {

@@ -201,13 +201,13 @@ const wf__field *wf__fields_of(unsigned op);
     X(WF_BORDER_PERIODIC, "periodic") \
     X(WF_BORDER_MIRROR, "mirror")     \
     X(WF_BORDER_REFLECT, "reflect")
-/* Modes of ACCUM. In a lowered body there is no AUTO, and ALONE in debug mode only. */
+/* Modes of ACCUM. In a lowered body there is no AUTO, and NO_CONFLICT in debug mode only. */
 #define WF__MODE_LIST(X)         \
     X(WF__MODE_AUTO, "auto")     \
     X(WF__MODE_DIRECT, "direct") \
     X(WF__MODE_LOCAL, "local")   \
     X(WF__MODE_EXPAND, "expand") \
-    X(WF__MODE_ALONE, "alone")
+    X(WF__MODE_NO_CONFLICT, "no-conflict")
 /* Kinds of VIEW, with the function that records each; b holds the numbers that the comment lists. The extents of the
  * result follow from those of the value (view.c). */
 #define WF__VIEW_LIST(X)                                                                                             \

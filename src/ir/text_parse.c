@@ -165,8 +165,8 @@ static void declare_slot(reader *r)
     uint32_t s = wf__slot_new(r->ir, t, (int)rank, element, 0);
     if (r->ir->status != WF_OK)
         return;
-    r->ir->slot[s].may_alias = word(r, "meets");
-    uint32_t spread = word(r, "spread") ? number32(r) : 0;
+    r->ir->slot[s].may_alias = word(r, "may-alias");
+    uint32_t spread = word(r, "private") ? number32(r) : 0;
     if (spread > WF__MOST_SPREAD || (spread & (spread - 1)))
         fail(r, "a power of two up to 32");
     else

@@ -2,14 +2,15 @@
  * print(parse(print(x))) == print(x).
  *
  *   rank 2 flags 3                            or: arrays flags 3
- *   slot 0 f32 2 element steps any unit       dtype, rank; object numbers are the api's and not printed
+ *   slot 0 f32 2 element steps any unit       dtype, rank; wf__step along each axis; no number of the object
+ *   slot 1 u32 1 may-alias private 32 record 4    fields of wf__slot; `private` is the field `spread`
  *   param 0 f32
  *   red 0 f64 add 1
  *   %1 = const f32 0x3f800000                 bits; the value follows as a comment
  *   %2 = index 0
  *   %5 = load f32 s0 [%2 %3] border value other %1 epoch 0
  *   %6 = add f32 %5 %1
- *   accum u32 s1 [%2] add auto %6 if %7       join, mode; the slot line has `spread 32` for private memory, `record 4`
+ *   accum u32 s1 [%2] add auto %6 if %7       join, mode
  *   store s1 [%2 %3] %6                       effects have ids too, as all nodes, but nothing refers to them
  *   %9 = loop bool once                       `once`: a condition
  *   %10 = state bool %9 %8 guard
@@ -35,9 +36,9 @@ static void header(const wf__ir *ir, wf__str *out)
         const wf__slot *slot = &ir->slot[s];
         wf__str_addf(out, "slot %u %s %u%s", (unsigned)s, type(slot->dtype), (unsigned)slot->rank,
                      slot->element ? " element" : "");
-        wf__str_add(out, slot->may_alias ? " meets" : "");
+        wf__str_add(out, slot->may_alias ? " may-alias" : "");
         if (slot->spread)
-            wf__str_addf(out, " spread %u", (unsigned)slot->spread);
+            wf__str_addf(out, " private %u", (unsigned)slot->spread);
         if (slot->record)
             wf__str_addf(out, " record %u", (unsigned)slot->record);
         if (slot->shared)

@@ -3,13 +3,14 @@
  * The text has everything that running the plan depends on, and nothing that differs between two runs of the planner:
  * no addresses, no hashes. What is 0, false or the usual case is left out.
  *
- *   plan for cpu: 2 objects, 1 temporary, 2 stages
+ *   plan for cpu: 2 objects, temporaries 1, stages 2
  *   temporary t0: f32 (3, 4)                         C order; else `strides (1, 3)` follows
  *   step 0: map stage 0                              what runs together, in order
  *
  *   stage 0: space (3, 4)
- *   loops 12, boxes 12, work 108
- *   slot 0: a, strides (1)                           `offset` in elements; `dims` of arrays accessed by index
+ *   loops 12, 1 box of 12, work 108
+ *   slot 0: a, strides (1)                           `offset` in elements; `dims` of arrays accessed by index;
+ *                                                    other words are those of the comments in plan.h, kernel.h, ir.h
  *   body
  *   rank 1 flags 3611                                as ir/text_print.c writes it
  *   ...
@@ -94,7 +95,7 @@ static void add_own(const printer *p, const wf__own_memory *own, const char *who
     if (!own->bytes)
         return;
     wf__str_addf(p->out, "%s: %u bytes", whose, (unsigned)own->bytes);
-    add_number(p, "zeroed", own->zeroed);
+    add_number(p, "bytes set to zero", own->zeroed);
     wf__str_add(p->out, "\n");
 }
 
@@ -111,7 +112,7 @@ static void print_temp(const printer *p, uint32_t t)
     add_shape(p, &temp->shape);
     if (!dense)
         add_numbers(p, ", strides", temp->stride, temp->shape.rank);
-    add_flag(p, temp->no_storage, ", without memory");
+    add_flag(p, temp->no_storage, ", without storage");
     if (temp->copy_of) {
         wf__str_add(p->out, ", a copy of ");
         add_object(p, temp->copy_of - 1);
@@ -131,9 +132,9 @@ static void print_scan(const printer *p, const wf__stage *stage)
     add_object(p, scan->to);
     add_flag(p, scan->exclusive, ", exclusive");
     add_flag(p, scan->reversed, ", reversed");
-    add_flag(p, scan->computed, ", computed on the way");
-    add_numbers(p, ", strides", scan->from_stride, stage->space.rank);
-    add_numbers(p, " to", scan->to_stride, stage->space.rank);
+    add_flag(p, scan->computed, ", input computed inline");
+    add_numbers(p, ", input strides", scan->from_stride, stage->space.rank);
+    add_numbers(p, ", result strides", scan->to_stride, stage->space.rank);
     wf__str_add(p->out, "\n");
 }
 
@@ -160,14 +161,14 @@ static void print_loops(const printer *p, const wf__stage *stage)
     for (int d = 0; d < rank; ++d)
         wf__str_addf(p->out, " %lld", (long long)stage->partition.box[d]);
     if (stage->partition.slabs >= 0)
-        wf__str_addf(p->out, ", slabs along %d", (int)stage->partition.slabs);
-    add_number(p, "kept", (uint64_t)stage->reduce.kept);
+        wf__str_addf(p->out, ", boxes merge along axis %d", (int)stage->partition.slabs);
+    add_number(p, "kept points", (uint64_t)stage->reduce.kept);
     if (stage->reduce.parts > 1)
-        add_number(p, "parts", (uint64_t)stage->reduce.parts);
+        add_number(p, "parts of the reduced axes", (uint64_t)stage->reduce.parts);
     add_number(p, "work", stage->partition.work);
-    add_number(p, "columns", stage->promises.columns);
+    add_number(p, "points of a thread at once", stage->promises.columns);
     add_flag(p, stage->empty, ", empty");
-    add_flag(p, stage->promises.streams, ", streams");
+    add_flag(p, stage->promises.nontemporal, ", non-temporal stores");
     add_flag(p, stage->promises.long_rows, ", long rows");
     wf__str_add(p->out, "\n");
 }
@@ -178,16 +179,16 @@ static void print_blocks(const printer *p, const wf__stage *stage)
     if (thread_block->threads || stage->partition.one_box_per_block) {
         wf__str_add(p->out, "block ");
         add_shape(p, &stage->partition.block);
-        add_flag(p, stage->partition.one_box_per_block, ", each a box");
+        add_flag(p, stage->partition.one_box_per_block, ", one box per block");
         if (stage->partition.block_param)
-            wf__str_addf(p->out, ", its number in parameter %u and the next",
+            wf__str_addf(p->out, ", block numbers in parameters from %u on",
                          (unsigned)stage->partition.block_param - 1);
         wf__str_add(p->out, "\n");
     }
     if (thread_block->threads)
-        wf__str_addf(p->out, "thread block of %d along axis %d%s\n", thread_block->threads, thread_block->axis,
-                     thread_block->single ? ", a point each" : "");
-    add_own(p, &thread_block->own, "memory of a thread block");
+        wf__str_addf(p->out, "thread block of %d threads along axis %d%s\n", thread_block->threads, thread_block->axis,
+                     thread_block->single ? ", one point per thread" : "");
+    add_own(p, &thread_block->own, "shared memory of a thread block");
 }
 
 static void print_copies(const printer *p, const wf__stage *stage)
@@ -197,17 +198,17 @@ static void print_copies(const printer *p, const wf__stage *stage)
         wf__str_addf(p->out, "private copies in slot %u of slot %u: %s", (unsigned)c->slot, (unsigned)c->target,
                      wf__join_names[c->join]);
         add_number(p, "elements", c->elements);
-        add_number(p, "spread", c->spread > 1 ? c->spread : 0);
-        add_number(p, "together", c->together > 1 ? c->together : 0);
-        add_number(p, "updates", c->updates > 1 ? c->updates : 0);
-        add_flag(p, c->exact, ", exact");
-        add_flag(p, c->direct, ", direct");
+        add_number(p, "lanes with copies", c->spread > 1 ? c->spread : 0);
+        add_number(p, "neighbours in a copy", c->together > 1 ? c->together : 0);
+        add_number(p, "updates of a point", c->updates > 1 ? c->updates : 0);
+        add_flag(p, c->exact, ", joined in any order");
+        add_flag(p, c->direct, ", one copy may be the array");
         wf__str_add(p->out, "\n");
     }
     if (stage->copies.n) {
-        wf__str_addf(p->out, "copies belong to %s", stage->copies.in_order ? "ranges of boxes" : "workers");
-        add_number(p, "groups", stage->copies.groups);
-        add_number(p, "bytes of a thread block", stage->copies.block_bytes);
+        wf__str_addf(p->out, "one copy per %s", stage->copies.in_order ? "range of boxes" : "worker");
+        add_number(p, "ranges", stage->copies.groups);
+        add_number(p, "shared bytes of a thread block", stage->copies.block_bytes);
         add_number(p, "bytes at most", stage->copies.most_bytes == WF__EXPAND_BYTES ? 0 : stage->copies.most_bytes);
         wf__str_add(p->out, "\n");
     }
@@ -219,7 +220,7 @@ static void print_reductions(const printer *p, const wf__stage *stage)
     const wf__ir *body = &stage->lowered;
     if (!body->red_n)
         return;
-    wf__str_add(p->out, stage->reduce.result ? "results" : "initial");
+    wf__str_add(p->out, stage->reduce.result ? "results" : "initial values");
     for (uint32_t k = 0; k < body->red_n; ++k) {
         wf__str_add(p->out, k ? ", " : " ");
         if (stage->reduce.result)
@@ -227,7 +228,7 @@ static void print_reductions(const printer *p, const wf__stage *stage)
         else
             wf__str_addf(p->out, "0x%llx", (unsigned long long)stage->reduce.initial[k]);
         if (body->red[k].join == WF_JOIN_CUSTOM)
-            wf__str_addf(p->out, " from 0x%llx", (unsigned long long)body->red[k].start);
+            wf__str_addf(p->out, " starting from 0x%llx", (unsigned long long)body->red[k].start);
     }
     wf__str_add(p->out, "\n");
 }
@@ -244,17 +245,18 @@ static void print_slots(const printer *p, const wf__stage *stage)
         add_numbers(p, ", strides", mem->stride, slot->rank);
         if (!slot->element)
             add_numbers(p, ", dims", mem->dim, slot->rank);
-        add_number(p, "number", mem->number);
+        add_number(p, "array number", mem->number);
         add_flag(p, slot->read && slot->written, ", read and written");
         add_flag(p, !slot->read && slot->written, ", written");
-        add_flag(p, slot->large_indexed, ", far");
-        add_flag(p, slot->prefetch_rows, ", flows");
-        add_flag(p, slot->rows, ", rows");
+        add_flag(p, slot->large_indexed, ", large and accessed by index");
+        add_flag(p, slot->prefetch_rows, ", rows prefetched");
+        add_flag(p, slot->rows, ", stored in rows");
         add_flag(p, slot->zeroed, ", zeroed");
-        add_number(p, "scratch", slot->scratch);
+        if (slot->scratch)
+            wf__str_addf(p->out, ", scratch with %u block indices", slot->scratch - 1u);
         for (int k = 0; k < slot->rank; ++k)
             if (slot->shift[k])
-                wf__str_addf(p->out, ", index %d from the block's beginning along %d", k, slot->shift[k] - 1);
+                wf__str_addf(p->out, ", index %d counts from the block's start along axis %d", k, slot->shift[k] - 1);
         wf__str_add(p->out, "\n");
     }
 }
@@ -264,15 +266,15 @@ static void print_counts(const printer *p, const wf__ir *body)
     const struct {
         const char *name;
         uint32_t n;
-    } count[] = { { "hidden", body->hidden },
-                  { "unused", body->unused },
-                  { "invariant", body->invariant },
-                  { "written out", body->written_out },
-                  { "in lockstep", body->in_lockstep } };
+    } count[] = { { "dead stores", body->hidden },
+                  { "unused variables", body->unused },
+                  { "invariant variables", body->invariant },
+                  { "loops written out", body->written_out },
+                  { "lockstep counters", body->in_lockstep } };
     bool any = false;
     for (size_t i = 0; i < WF__COUNT(count); ++i)
         if (count[i].n) {
-            wf__str_addf(p->out, "%s %s %u", any ? "," : "counted:", count[i].name, (unsigned)count[i].n);
+            wf__str_addf(p->out, "%s %s %u", any ? "," : "lowering:", count[i].name, (unsigned)count[i].n);
             any = true;
         }
     wf__str_add(p->out, any ? "\n" : "");
@@ -283,8 +285,8 @@ static void print_stage(const printer *p, uint32_t s)
     const wf__stage *stage = &p->plan->stage[s];
     wf__str_addf(p->out, "\nstage %u: space ", (unsigned)s);
     add_shape(p, &stage->space);
-    add_axes(p, ", reduces", stage->reduce.axes);
-    add_axes(p, ", drops", stage->dropped);
+    add_axes(p, ", reduced axes", stage->reduce.axes);
+    add_axes(p, ", arrays lack axes", stage->dropped);
     wf__str_add(p->out, "\n");
     print_scan(p, stage);
     print_views(p, stage);
@@ -329,7 +331,7 @@ static void print_step(const wf__plan *plan, const wf__plan_step *step, wf__str 
             wf__str_addf(out, ", stage %u after each part", (unsigned)step->consumer);
         break;
     case WF__STEP_PER_BLOCK:
-        wf__str_addf(out, "per block stages %u to %u, of which %u is the operator's", (unsigned)step->first,
+        wf__str_addf(out, "per block stages %u to %u, stage %u is the operator", (unsigned)step->first,
                      (unsigned)(step->first + step->count - 1), (unsigned)step->main);
         break;
     }
@@ -360,7 +362,7 @@ void wf__plan_print(const wf__plan *plan, const wf__bind *bind, wf__str *out)
     add_number(&p, "parameters", plan->params);
     add_number(&p, "temporaries", plan->temp_n);
     add_number(&p, "stages", plan->stage_n);
-    add_number(&p, "reductions of a stage at most", plan->most_reds);
+    add_number(&p, "most reductions of a stage", plan->most_reds);
     wf__str_add(out, "\n");
     for (uint32_t t = 0; t < plan->temp_n; ++t)
         print_temp(&p, t);

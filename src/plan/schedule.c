@@ -108,14 +108,14 @@ static const char *why_in_one(const wf__stage *stage, const wf__stage *scan)
 {
     const wf__ir *body = &stage->lowered;
     if (stage->scan.on || stage->empty || body->red_n || stage->copies.n || stage->promises.updates)
-        return "it scans, reduces, accumulates or has no points";
+        return "the stage to fuse scans, reduces, accumulates or has no points";
     if (body->slot_n > WF__MOST_FUSED)
-        return "it has too many slots";
+        return "the stage to fuse has too many slots";
     if (!is_cheap(stage))
-        return "its elements are expensive";
+        return "elements of the stage to fuse are expensive";
     for (uint32_t s = 0; s < body->slot_n; ++s)
         if (stage->mem[s].object == scan->scan.to && !walks_in_order(stage, s, &scan->space))
-            return "it does not walk the scan's elements in C order";
+            return "the stage to fuse does not walk the scan's elements in C order";
     return NULL;
 }
 
@@ -125,16 +125,16 @@ static const char *why_not_feeding(const wf__plan *plan, const wf__stage *stage,
 {
     const wf__scan *scan = &next->scan;
     if (scan->from != scan->to)
-        return "the scan is not in place";
+        return "the scan has its input and its result in different arrays";
     const char *why = why_in_one(stage, next);
     uint32_t found = 0;
     for (uint32_t s = 0; !why && s < stage->lowered.slot_n; ++s) {
         bool target = stage->mem[s].object == scan->to;
         if (!target && wf__object_overlap(plan, bind, stage->mem[s].object, scan->to) != WF__APART)
-            why = "it touches other memory that the scan writes";
+            why = "the producer uses another array that overlaps the scan's result";
         found += target;
     }
-    return why ? why : found != 1 ? "it does not compute what is scanned" : NULL;
+    return why ? why : found != 1 ? "the producer does not compute the scan's input" : NULL;
 }
 
 static bool uses(const wf__stage *stage, uint32_t object)
@@ -166,18 +166,18 @@ static const char *why_not_following(const wf__plan *plan, const wf__stage *prod
     const wf__stage *stage = &plan->stage[at], *user = stage + 1;
     const wf__scan *scan = &stage->scan;
     if (scan->to < plan->objects)
-        return "the result is an array of the recording";
+        return "the result of the scan is an array of the recording";
     const char *why = why_in_one(user, stage);
     if (why)
         return why;
     if (!uses(user, scan->to))
-        return "it does not use the result";
+        return "the consumer does not use the result";
     for (uint32_t s = at + 2; s < plan->stage_n; ++s)
         if (uses(&plan->stage[s], scan->to))
-            return "a later stage uses the result, too";
+            return "a later stage also uses the result";
     for (uint32_t s = 0; producer && s < producer->lowered.slot_n; ++s)
         if (!is_safe(plan, producer, s, user, &stage->space, bind))
-            return "it shares memory with the stage that feeds the scan";
+            return "the consumer shares memory with the producer of the scan's input";
     for (int d = 0; d < stage->space.rank; ++d) /* the scan walks both in C order */
         if (stage->space.dim[d] > 1 && scan->from_stride[d] != scan->to_stride[d])
             return "the scan reads in another order than it writes";
@@ -186,7 +186,7 @@ static const char *why_not_following(const wf__plan *plan, const wf__stage *prod
         bool alike = object == scan->from && walks_in_order(user, t, &stage->space);
         if (user->lowered.slot[t].written &&
             (object == scan->to || (wf__object_overlap(plan, bind, object, scan->from) != WF__APART && !alike)))
-            return "it writes what the scan reads";
+            return "the consumer writes memory that the scan reads";
     }
     return NULL;
 }
@@ -199,20 +199,20 @@ static const char *why_not_box_by_box(const wf__plan *plan, uint32_t at, const w
     if (stage->reduce.parts != 1)
         return "the reduction is cut into parts";
     if (stage->empty || next->empty)
-        return "there are no points";
+        return "one of the stages has no points";
     if (next->scan.on || next->lowered.red_n || next->copies.n || next->promises.updates || stage->copies.n)
-        return "one of them scans, accumulates or reduces again";
+        return "the consumer scans, reduces or accumulates, or the reduction also accumulates";
     if (stage->lowered.red_n > WF__MOST_FUSED || next->lowered.slot_n > WF__MOST_FUSED)
-        return "there are too many reductions or slots";
+        return "the two stages have too many reductions or slots";
     if (!uses_results(stage, next))
-        return "it does not use the results";
+        return "the consumer does not use the results";
     if (!walks_alike(stage, next))
-        return "it walks other points than the results";
+        return "the points of the consumer are not those of the results";
     if (!wf__stages_apart(plan, stage, next, bind))
-        return "one writes what the other one touches";
+        return "one of the stages writes memory that the other one uses";
     for (uint32_t i = at + 2; i < plan->stage_n; ++i)
         if (uses_results(stage, &plan->stage[i]))
-            return "a later stage uses the results, too";
+            return "a later stage also uses the results";
     return NULL;
 }
 
@@ -240,17 +240,19 @@ static const char *why_not_completing(const wf__plan *plan, const wf__stage *sta
     if (stage->lowered.flags & WF_FLAG_DEBUG)
         return "debug mode runs one stage at a time";
     if (next->empty)
-        return "there are no points";
+        return "the consumer has no points";
     if (next->scan.on || next->lowered.red_n)
-        return "it scans, or reduces again";
+        return "the consumer scans or reduces";
     if (next->thread_block.threads)
-        return "it has thread blocks";
+        return "the consumer has thread blocks";
     for (int d = 0; d < next->lowered.rank; ++d)
         if (next->extent[d] != 1)
-            return "it has more than one point";
+            return "the consumer has more than one point";
     if (!uses_result_parameter(plan, next))
-        return "it does not use the results";
-    return wf__joins_boxes(stage) || only_reduces(&stage->lowered) ? NULL : "it may read what other threads write";
+        return "the consumer does not use the results";
+    return wf__joins_boxes(stage) || only_reduces(&stage->lowered)
+               ? NULL
+               : "the consumer may read memory that other threads write";
 }
 
 /* ---- steps ---- */
@@ -258,8 +260,8 @@ static const char *why_not_completing(const wf__plan *plan, const wf__stage *sta
 static void explain(wf__plan *plan, uint32_t a, const char *how, uint32_t b, const char *why_not)
 {
     if (why_not)
-        wf__plan_because(plan, "schedule", "stage %u does not run %s stage %u: %s", (unsigned)a, how, (unsigned)b,
-                         why_not);
+        wf__plan_because(plan, "schedule", "stage %u does not run %s stage %u, because %s", (unsigned)a, how,
+                         (unsigned)b, why_not);
     else
         wf__plan_because(plan, "schedule", "stage %u runs %s stage %u", (unsigned)a, how, (unsigned)b);
 }
@@ -292,7 +294,7 @@ static bool has_scan(wf__planning *p, uint32_t at)
     const char *why_not = why_not_feeding(plan, stage, stage + 1, p->all);
     explain(plan, at, "before each part of", at + 1, why_not);
     if (!why_not)
-        stage->promises.long_rows = stage->promises.streams = false;
+        stage->promises.long_rows = stage->promises.nontemporal = false;
     return !why_not;
 }
 
@@ -306,7 +308,7 @@ static bool has_scan_consumer(wf__planning *p, const wf__stage *producer, uint32
     const char *why_not = why_not_following(plan, producer, scan, p->all);
     explain(plan, scan + 1, "after each part of", scan, why_not);
     if (!why_not)
-        next->promises.long_rows = next->promises.streams = false;
+        next->promises.long_rows = next->promises.nontemporal = false;
     return !why_not;
 }
 

@@ -260,7 +260,7 @@ void wf__ptx_update(gen *g, wf__ref r)
     u.address = wf__ptx_address(g, n, &u.when);
     if (wf__ptx_watches(g) && g->ir->flags & WF_FLAG_TRAP_NAN && u.join != WF_JOIN_INC)
         u.when = wf__ptx_watch_update(g, n, wf__dtype(g->ir, from), u.when, value, g->node[from].more);
-    if (wf__is_alone(n) && wf__ptx_watches(g))
+    if (wf__has_no_conflict(n) && wf__ptx_watches(g))
         u.when = wf__ptx_watch_store(g, n, u.address, u.when, value, g->node[from].more);
     if (wf__is_complex(u.dtype))
         update_complex(&u, value, g->node[from].more);

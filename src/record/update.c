@@ -1,7 +1,8 @@
 /* update.c - elements that many points change: accumulation, atomic operations, compare and exchange. */
 #include "record/record.h"
 
-_Static_assert((int)WF_MODE_EXPAND == WF__MODE_EXPAND && (int)WF_MODE_NO_CONFLICT == WF__MODE_ALONE, "one numbering");
+_Static_assert((int)WF_MODE_EXPAND == WF__MODE_EXPAND && (int)WF_MODE_NO_CONFLICT == WF__MODE_NO_CONFLICT,
+               "one numbering");
 
 static bool joins(wf_graph *g, unsigned join, unsigned dtype, const char *function)
 {

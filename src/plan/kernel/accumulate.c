@@ -259,35 +259,36 @@ static const char *why_mode(const wf__plan *plan, const wf__ir *ir, const wf__no
     uint64_t bytes = t->elements * wf__size(n->dtype);
     unsigned asked = wf__node_mode(n);
     if (apart)
-        return ir->slot[n->a].shared ? "one worker alone has this memory" : "no two points meet";
+        return ir->slot[n->a].shared ? "only one worker uses this memory" : "no two points update the same element";
     if (asked != WF__MODE_AUTO && asked == mode)
-        return "the recording says so";
+        return "the recording chooses this mode";
     if (plan->target == WF__GPU)
-        return asked == WF__MODE_EXPAND  ? "blocks of threads have no room for copies"
-               : mode == WF__MODE_EXPAND ? "blocks of threads have room for copies, which get many updates"
-               : mode == WF__MODE_LOCAL  ? "lanes of a warp often meet"
-                                         : "lanes of a warp seldom meet, or the operation is fast";
+        return asked == WF__MODE_EXPAND  ? "shared memory has no room for copies"
+               : mode == WF__MODE_EXPAND ? "shared memory has room for copies, and each copy gets many updates"
+               : mode == WF__MODE_LOCAL
+                   ? "lanes of a warp often update the same element"
+                   : "lanes of a warp seldom update the same element, or the atomic operation is fast";
     if (t->atomic)
         return "other operations on this memory are atomic";
     if (t->repeats)
-        return "elements of the array overlap";
+        return "several elements of the array share memory";
     if (plan->per_block.own.bytes)
         return "stages that run per block have no copies";
     if (mode == WF__MODE_EXPAND)
-        return "there are enough updates for the elements";
-    return bytes > limit || bytes > most_copy ? "copies would take too much memory"
-                                              : "there are few updates for the elements";
+        return "there are enough updates to make up for joining so many elements";
+    return bytes > limit || bytes > most_copy ? "private copies would take too much memory"
+                                              : "there are too few updates to make up for joining so many elements";
 }
 
 static void explain_mode(wf__plan *plan, const wf__stage *stage, const wf__ir *ir, const wf__node *n, const target *t,
                          unsigned mode, bool apart, uint64_t limit)
 {
-    wf__plan_explain(plan, "accumulate", "slot %u of stage %u, of %llu elements, gets %llu updates by %s: %s",
-                     (unsigned)n->a, wf__stage_number(plan, stage), (unsigned long long)t->elements,
-                     (unsigned long long)t->updates,
+    wf__plan_explain(plan, "accumulate", "%llu updates of slot %u of stage %u (%llu elements) run as %s, because %s",
+                     (unsigned long long)t->updates, (unsigned)n->a, wf__stage_number(plan, stage),
+                     (unsigned long long)t->elements,
                      apart                     ? "plain code on the array itself"
                      : mode == WF__MODE_EXPAND ? "plain code on private copies"
-                     : mode == WF__MODE_LOCAL  ? "atomic operations of lanes joined first"
+                     : mode == WF__MODE_LOCAL  ? "atomic operations, after lanes with the same element are joined"
                                                : "atomic operations",
                      why_mode(plan, ir, n, t, mode, apart, limit));
 }
@@ -301,8 +302,8 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
     uint64_t bytes = t.elements * wf__size(n->dtype);
     uint64_t limit = stage->copies.most_bytes / 2;
     bool fits = plan->target == WF__GPU && fits_block(plan, stage, ir, &t, wf__update_dtype(n->dtype, join));
-    bool apart = !t.shared && !t.repeats && (mode == WF__MODE_ALONE || differs(stage, ir, n));
-    mode = mode == WF__MODE_ALONE ? WF__MODE_AUTO : mode;
+    bool apart = !t.shared && !t.repeats && (mode == WF__MODE_NO_CONFLICT || differs(stage, ir, n));
+    mode = mode == WF__MODE_NO_CONFLICT ? WF__MODE_AUTO : mode;
     /* On a processor, one worker runs the points of a block one by one. */
     apart = apart || (ir->slot[n->a].shared && plan->target != WF__GPU && !t.atomic);
     bool no_copies = plan->per_block.own.bytes && stage->partition.one_box_per_block;
@@ -361,7 +362,7 @@ static void choose_groups(wf__stage *stage, const wf__ir *ir)
 static void update_directly(wf__stage *stage, wf__ir *ir)
 {
     for (wf__ref r = 1; r < ir->n; ++r)
-        if (ir->node[r].op == WF__ACCUM && wf__node_mode(&ir->node[r]) != WF__MODE_ALONE)
+        if (ir->node[r].op == WF__ACCUM && wf__node_mode(&ir->node[r]) != WF__MODE_NO_CONFLICT)
             ir->node[r].aux = (uint8_t)(wf__node_join(&ir->node[r]) | WF__MODE_DIRECT << 4);
     stage->promises.updates = true;
 }
@@ -376,7 +377,8 @@ bool wf__plan_accumulate(wf__plan *plan, wf__stage *stage, wf__ir *ir, const wf_
             stage->promises.updates || (wf__op_is_update(ir->node[r].op) && wf__op_has_value(ir->node[r].op));
     }
     if (any && ir->flags & WF_FLAG_DEBUG) {
-        wf__plan_because(plan, "accumulate", "stage %u updates the array itself, as debug mode looks at it",
+        wf__plan_because(plan, "accumulate",
+                         "stage %u updates the array itself, because debug mode checks accesses to this array",
                          wf__stage_number(plan, stage));
         update_directly(stage, ir);
     }
@@ -403,9 +405,10 @@ bool wf__plan_accumulate(wf__plan *plan, wf__stage *stage, wf__ir *ir, const wf_
     if (ok)
         choose_groups(stage, ir);
     if (ok && stage->copies.n && plan->target != WF__GPU)
-        wf__plan_because(plan, "accumulate", "copies of stage %u belong to %s", wf__stage_number(plan, stage),
-                         !stage->copies.in_order ? "workers, as joins have one result in any order"
-                         : stage->copies.groups  ? "ranges of boxes, as many for any number of threads"
-                                                 : "ranges of boxes, as many as threads, as the array is large");
+        wf__plan_because(plan, "accumulate", "stage %u has a private copy for each %s", wf__stage_number(plan, stage),
+                         !stage->copies.in_order ? "worker, because joins give the same bits in any order"
+                         : stage->copies.groups
+                             ? "range of boxes, because the order of joins must not depend on threads"
+                             : "range of boxes, one per thread, because the array is large");
     return ok;
 }

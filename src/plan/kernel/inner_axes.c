@@ -41,8 +41,8 @@ bool wf__pass_inner_axes(wf__planning *p, uint32_t s)
         return false;
     if (inner)
         wf__plan_because(p->plan, "reductions",
-                         "stage %u reduces the inner axes (mask 0x%x) only, the next one the "
-                         "others: runs are short, with kept axes between them",
+                         "stage %u reduces only the inner axes (mask 0x%x) and the next stage the other ones, because "
+                         "kept axes cut the reduced axes into short runs",
                          (unsigned)s, (unsigned)inner);
     return true;
 }

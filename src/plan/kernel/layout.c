@@ -160,7 +160,8 @@ static void flip_axes(layout *l)
             forth = forth || l->element_stride[s][d] > 0;
         }
         if (back && !forth)
-            wf__plan_because(l->plan, "layout", "stage %u walks axis %d from its other end, as memory steps back there",
+            wf__plan_because(l->plan, "layout",
+                             "stage %u walks axis %d backwards, because strides along it are negative",
                              wf__stage_number(l->plan, l->stage), d);
         for (uint32_t s = 0; s < ir->slot_n && back && !forth; ++s) {
             l->offset[s] += (l->space->dim[d] - 1) * l->element_stride[s][d];
@@ -217,9 +218,10 @@ static void order_crossing(layout *l)
         return;
     int axis = l->order[across];
     if (across != lane - 1)
-        wf__plan_because(l->plan, "layout",
-                         "stage %u has axis %d next to the innermost one: memory has its neighbours there",
-                         wf__stage_number(l->plan, l->stage), axis);
+        wf__plan_because(
+            l->plan, "layout",
+            "axis %d of stage %u becomes the second innermost loop, because an array is contiguous along it", axis,
+            wf__stage_number(l->plan, l->stage));
     for (int k = across; k < lane - 1; ++k)
         l->order[k] = l->order[k + 1];
     l->order[lane - 1] = axis;
@@ -283,9 +285,11 @@ static void order_reduction(layout *l)
         }
     memcpy(l->order, order, (size_t)n * sizeof *order);
     if (l->kept)
-        wf__plan_because(l->plan, "layout", "lanes of stage %u go along %s axis %d",
-                         wf__stage_number(l->plan, l->stage), reduced(l, order[n - 1]) ? "the reduced" : "the kept",
-                         order[n - 1]);
+        wf__plan_because(
+            l->plan, "layout",
+            "lanes of stage %u run along %s axis %d, because its run of axes is the innermost with enough points, "
+            "or the longest",
+            wf__stage_number(l->plan, l->stage), reduced(l, order[n - 1]) ? "the reduced" : "the kept", order[n - 1]);
     /* Results lie in memory in the order of the loops. */
     int64_t stride[WF_MAX_RANK] = { 0 }, points = 1;
     for (int k = l->kept - 1; k >= 0; --k)
@@ -330,9 +334,10 @@ static void merge_axes(layout *l)
     for (int k = 0; k < l->kept; ++k) {
         int axis = l->order[k];
         if (rank > 0 && mergeable(l, l->order[k - 1], axis)) {
-            wf__plan_because(l->plan, "layout",
-                             "axes %d and %d of stage %u are one loop: memory goes on from one to the other",
-                             l->order[k - 1], axis, wf__stage_number(l->plan, l->stage));
+            wf__plan_because(
+                l->plan, "layout",
+                "axes %d and %d of stage %u become one loop, because every access is contiguous across them",
+                l->order[k - 1], axis, wf__stage_number(l->plan, l->stage));
             extent[rank - 1] *= l->space->dim[axis];
             /* The stride of a merged loop is that of its inner axis. */
             for (int d = 0; d < l->space->rank; ++d)
@@ -550,11 +555,15 @@ static void explain_order(const layout *l)
         other = other || l->order[k] != k;
     }
     if (as_recorded(l))
-        wf__plan_explain(l->plan, "layout", "loops of stage %u are as recorded: blocks, or debug mode, count on them",
+        wf__plan_explain(l->plan, "layout",
+                         "loops of stage %u stay as recorded, because blocks or debug mode depend on their order",
                          number);
     else if (other)
-        wf__plan_explain(l->plan, "layout", "loops of stage %u run over %s%s: larger strides outside, none of extent 1",
-                         number, l->kept ? "axes" : "one point", text);
+        wf__plan_explain(l->plan, "layout",
+                         l->kept
+                             ? "loops of stage %u are axes%s, in order of falling strides and without axes of extent 1"
+                             : "stage %u has no loop axes, because it has one point%s",
+                         number, text);
 }
 
 bool wf__pass_layout(wf__planning *p, uint32_t s)

@@ -10,9 +10,10 @@ bool wf__pass_records(wf__planning *p, uint32_t s)
         wf__plan_records(&stage->lowered, p->all);
     for (uint32_t k = 0; k < stage->lowered.slot_n && p->plan->why; ++k)
         if (stage->lowered.slot[k].record)
-            wf__plan_explain(p->plan, "records",
-                             "slot %u of stage %u has records of %u elements at constant last indices", (unsigned)k,
-                             (unsigned)s, (unsigned)stage->lowered.slot[k].record);
+            wf__plan_explain(
+                p->plan, "records",
+                "slot %u of stage %u has records of %u elements, because its accesses have constant last indices",
+                (unsigned)k, (unsigned)s, (unsigned)stage->lowered.slot[k].record);
     return true;
 }
 

@@ -78,7 +78,8 @@ bool wf__pass_open_extents(wf__planning *p, uint32_t s)
     /* A launch on a processor has room for WF__MOST_FUSED slots of stages that run together. */
     bool full = ir->slot_n >= WF__MOST_FUSED && plan->target == WF__PROCESSOR && wf__step_of(plan, s)->count > 1;
     if (full)
-        wf__plan_because(plan, "open extents", "stage %u keeps its extents: it is fused, and has no slot to spare",
+        wf__plan_because(plan, "open extents",
+                         "stage %u keeps its extents as constants, because it is fused and has no free slot",
                          (unsigned)s);
     if (stage->scan.on || full || !ir->slot_n || ir->loops || ir->flags & WF_FLAG_DEBUG)
         return true;
@@ -97,8 +98,9 @@ bool wf__pass_open_extents(wf__planning *p, uint32_t s)
         return true;
     if (!add_slot(plan, stage, n, &slot))
         return false;
-    wf__plan_because(plan, "open extents", "%d large number%s of stage %u: each is an extent of slot %u now", n,
-                     n == 1 ? "" : "s", (unsigned)(stage - plan->stage), (unsigned)slot);
+    wf__plan_because(plan, "open extents",
+                     "%d large constant%s of stage %u become%s extents of slot %u, so that other sizes share its code",
+                     n, n == 1 ? "" : "s", (unsigned)(stage - plan->stage), n == 1 ? "s" : "", (unsigned)slot);
     for (int k = 0; k < n; ++k) {
         wf__node *node = &ir->node[number[k]];
         stage->mem[slot].dim[k] = (int64_t)wf__bits(node);

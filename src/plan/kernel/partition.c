@@ -208,7 +208,7 @@ static uint64_t reach_of(const wf__stage *stage, uint32_t s)
 }
 
 /* Marks arrays so large that random accesses to them miss the caches of a core: code prefetches these accesses. */
-static void find_far(wf__stage *stage)
+static void find_large_indexed(wf__stage *stage)
 {
     for (uint32_t s = 0; s < stage->lowered.slot_n; ++s) {
         wf__slot *slot = &stage->lowered.slot[s];
@@ -245,7 +245,7 @@ static bool touches_apart(const wf__stage *stage, bool (*counts)(const wf__stage
 }
 
 /* True for reads of less than a cache line. They wait for the line buffers that streaming stores occupy. */
-static bool picks(const wf__stage *stage, const wf__node *n)
+static bool reads_part_of_line(const wf__stage *stage, const wf__node *n)
 {
     enum { LINE = 64 };
     const wf__slot *slot = &stage->lowered.slot[n->a];
@@ -254,18 +254,21 @@ static bool picks(const wf__stage *stage, const wf__node *n)
 }
 
 /* True for accesses to more memory than stays in the first-level cache beside rows. */
-static bool roams(const wf__stage *stage, const wf__node *n) { return reach_of(stage, n->a) >= WF__ROAMED_BYTES; }
+static bool leaves_first_level(const wf__stage *stage, const wf__node *n)
+{
+    return reach_of(stage, n->a) >= WF__ROAMED_BYTES;
+}
 
 /* Marks rows that code prefetches. The processor prefetches rows too late where random accesses between them keep a core
  * busy. */
-static void find_flows(wf__stage *stage, uint64_t points)
+static void find_prefetched_rows(wf__stage *stage, uint64_t points)
 {
     wf__ir *body = &stage->lowered;
     uint64_t bytes = 0;
     for (wf__ref r = 1; r < body->n; ++r)
         if (body->node[r].op == WF__LOAD)
             bytes += points * wf__cost_bytes(&body->node[r]);
-    if (bytes < WF__PREFETCHED_ROWS || body->loops || !touches_apart(stage, roams))
+    if (bytes < WF__PREFETCHED_ROWS || body->loops || !touches_apart(stage, leaves_first_level))
         return;
     for (uint32_t s = 0; s < body->slot_n; ++s)
         body->slot[s].prefetch_rows = body->slot[s].read;
@@ -285,8 +288,8 @@ static void estimate(wf__stage *stage)
             bytes += wf__cost_bytes(n);
     }
     stage->partition.work = points * (wf__work_of_point(body) + 1);
-    stage->promises.streams = bytes * points >= WF__STREAMED_BYTES && !touches_apart(stage, picks);
-    find_flows(stage, points);
+    stage->promises.nontemporal = bytes * points >= WF__STREAMED_BYTES && !touches_apart(stage, reads_part_of_line);
+    find_prefetched_rows(stage, points);
 }
 
 /* Explains the boxes. The conditions have the order of those in cut_boxes. */
@@ -295,19 +298,22 @@ static void explain_cut(wf__plan *plan, const wf__stage *stage, bool strips)
     unsigned number = wf__stage_number(plan, stage);
     if (stage->partition.boxes != 1)
         wf__plan_explain(
-            plan, "partition", "stage %u has %lld boxes: %s", number, (long long)stage->partition.boxes,
-            stage->empty                                                        ? "there are no points"
-            : stage->thread_block.threads || stage->partition.one_box_per_block ? "each is a block of the recording"
-            : stage->reduce.axes && stage->lowered.kept_lane ? "accumulators of one stay in the first-level cache"
-            : stage->reduce.axes                             ? "the shape alone cuts the reduced axes"
-            : stage->lowered.red_n                           ? "the shape alone cuts a reduction"
-            : strips                                         ? "strips of lanes, across memory"
-                                                             : "each is enough work for a thread");
-    if (stage->promises.streams)
-        wf__plan_explain(plan, "partition", "stores of stage %u stream past the cache: it moves much memory, in rows",
-                         number);
+            plan, "partition", "stage %u has %lld boxes, %s", number, (long long)stage->partition.boxes,
+            stage->empty                                                        ? "because it has no points"
+            : stage->thread_block.threads || stage->partition.one_box_per_block ? "one for each block of the recording"
+            : stage->reduce.axes && stage->lowered.kept_lane
+                ? "so that accumulators of a box stay in the first-level cache"
+            : stage->reduce.axes   ? "cut along the reduced axes by the shape alone, which fixes the order of joins"
+            : stage->lowered.red_n ? "cut by the shape alone, which fixes the order of joins"
+            : strips               ? "cut into strips of lanes, because an array is contiguous along another axis"
+                                   : "each with enough work for a thread");
+    if (stage->promises.nontemporal)
+        wf__plan_explain(plan, "partition",
+                         "stage %u uses non-temporal stores, because it moves more memory than caches hold", number);
     if (stage->promises.long_rows)
-        wf__plan_explain(plan, "partition", "rows of stage %u are long, and points may be computed twice", number);
+        wf__plan_explain(plan, "partition",
+                         "stage %u needs no masked tails, because its rows are long and points may be computed twice",
+                         number);
 }
 
 bool wf__pass_partition(wf__planning *p, uint32_t s)
@@ -315,7 +321,7 @@ bool wf__pass_partition(wf__planning *p, uint32_t s)
     wf__stage *stage = &p->plan->stage[s];
     if (!stage->scan.on) {
         find_rows(&stage->lowered);
-        find_far(stage);
+        find_large_indexed(stage);
         estimate(stage);
         bool strips = cut_boxes(stage);
         stage->promises.long_rows = has_long_rows(stage);

@@ -435,11 +435,10 @@ static bool begin_scan(maker *m)
     uint32_t s = m->at;
     bool then = follows(plan, s + 1, m->bind);
     m->keeps = !then || is_kept(plan, s + 2, m->how.to);
-    wf__plan_because(plan, "scan", "stage %u is done by %s kernels of a GPU; its elements are %s, %s%s", (unsigned)s,
-                     m->part_n > 1 ? "the part-by-part" : "the single-part",
-                     m->how.computed ? "computed there" : "read",
-                     then ? "the next stage is done where they would be stored" : "the next stage stays one of its own",
-                     m->keeps ? "" : ", and they are not kept");
+    wf__plan_because(
+        plan, "scan", "the scan of stage %u becomes kernels for %s, which %s its input; the next stage %s%s",
+        (unsigned)s, m->part_n > 1 ? "several parts" : "a single part", m->how.computed ? "compute" : "read",
+        then ? "is inlined into them" : "stays a stage of its own", m->keeps ? "" : ", and the result is not stored");
     bool ok = (!m->how.computed || inline_stage(m, &m->producer, &plan->stage[s])) &&
               (!then || inline_stage(m, &m->consumer, &plan->stage[s + 1]));
     if (then)

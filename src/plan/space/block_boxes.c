@@ -44,12 +44,12 @@ const char *wf__why_no_boxes(const wf__recording *rec, const wf_shape *space, wf
 {
     if (rec->options.target != WF__PROCESSOR || !rec->block.rank || rec->block.rank != space->rank ||
         rec->options.reduce || rec->ir.red_n)
-        return "the recording is not for compiled code of the processor, has no blocks, or reduces";
+        return "the recording reduces, has no blocks, or is not for compiled code of a processor";
     if (rec->ir.param_n + (uint32_t)space->rank > WF__MOST_NUMBERED)
-        return "there are too many parameters";
+        return "the recording has too many parameters";
     if (!fits(space, &rec->block, box))
-        return "their rows are short, or they have too few points, or too many";
-    return depends_on_order(&rec->ir) ? "bits of what is accumulated depend on the order of boxes" : NULL;
+        return "blocks have short rows, too few points or too many points";
+    return depends_on_order(&rec->ir) ? "the bits of accumulated values depend on the order of boxes" : NULL;
 }
 
 /* Returns the node of the number of a block along an axis (record/thread_ids.c); 0 = the recording has none. */
@@ -79,8 +79,9 @@ bool wf__number_boxes(wf__plan *plan, const wf_shape *block, wf__stage *stage)
     if (ir->status != WF_OK)
         wf__plan_no_memory(plan);
     if (asked)
-        wf__plan_because(plan, "block boxes",
-                         "the operator asks which block it is in: each is a box, with its numbers as parameters");
+        wf__plan_because(
+            plan, "block boxes",
+            "each block becomes a box with its number as parameters, because the operator uses this number");
     stage->partition.block_param = asked ? first + 1 : 0;
     stage->partition.one_box_per_block = stage->partition.one_box_per_block || asked;
     return ir->status == WF_OK;
@@ -183,11 +184,11 @@ static bool has_loops(const wf__ir *ir)
 const char *wf__why_not_per_block(const wf__recording *rec, const wf__bind *bind)
 {
     if (!wf__has_scratch(rec))
-        return "there is no scratch";
+        return "the recording has no scratch";
     if (has_loops(&rec->init) || has_loops(&rec->deinit))
-        return "loops of sections are left";
+        return "`init` or `deinit` has loops";
     if (depends_on_order(&rec->init) || depends_on_order(&rec->deinit))
-        return "bits of what sections accumulate depend on the order of blocks";
+        return "the bits of accumulated values depend on the order of blocks";
     return wf__sections_cross(rec, bind) ? "an array is written in one section and used in another" : NULL;
 }
 

@@ -376,11 +376,11 @@ bool wf__loops_to_axes(wf__plan *plan, const wf__bind *bind, wf__ir *in, wf_shap
         find_forms(&t);
     bool independent = ok && t.levels && are_free(&t);
     if (ok)
-        wf__plan_because(plan, "loops to axes", "%s %d axes",
-                         independent ? "loops of a section, whose turns are independent, become"
-                         : t.levels  ? "loops stay, as turns may depend on each other; else they were"
-                                     : "no loop counts to a number and has all effects of its section:",
-                         t.levels);
+        wf__plan_because(plan, "loops to axes",
+                         independent ? "%d nested loop%s of a section become axes, because turns are independent"
+                         : t.levels ? "%d nested loop%s of a section stay loops, because turns may depend on each other"
+                                    : "%d loop%s of a section become axes, because no counted loop has all its effects",
+                         t.levels, t.levels == 1 ? "" : "s");
     if (independent) {
         ok = rewrite(&t, &out);
         for (int k = 0; k < t.levels; ++k)

@@ -129,8 +129,9 @@ static bool add_temps(wf__plan *plan, const wf__recording *rec, const wf__bind *
         if (p->temp == UINT32_MAX)
             return false;
         plan->temp[p->temp - plan->objects].no_storage = p->shared != 0;
-        wf__plan_because(plan, "scratch", "t%u is %s", (unsigned)(p->temp - plan->objects),
-                         p->shared ? "memory of a block" : "a temporary with the memory of all blocks");
+        wf__plan_because(plan, "scratch", "scratch t%u is %s", (unsigned)(p->temp - plan->objects),
+                         p->shared ? "memory of one block, which is reused for the next block"
+                                   : "an array with the memory of all blocks");
         if (slot->zeroed && !p->shared && !add_zeros(plan, p->temp, b->dtype, &shape, rec->ir.flags))
             return false;
     }

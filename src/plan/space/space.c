@@ -174,8 +174,9 @@ static bool redirect_loads(spacer *s, wf__ir *ir)
             if (ir->slot[other].object == object && copy_of[other])
                 copy_of[k] = copy_of[other];
         char name[WF__OBJECT_NAME];
-        wf__plan_because(s->plan, "hazards", "%%%u reads a copy of %s: points write elements that others read",
-                         (unsigned)r, wf__plan_object_name(s->plan, s->bind, object, name));
+        wf__plan_because(s->plan, "hazards",
+                         "%%%u reads a copy of %s, because points write elements that other points read", (unsigned)r,
+                         wf__plan_object_name(s->plan, s->bind, object, name));
         if (!copy_of[k])
             copy_of[k] = add_copy(s, object) + 1;
         ok = copy_of[k] != 0;
@@ -207,7 +208,7 @@ static bool separate_outputs(spacer *s, wf__ir *ir)
         uint32_t object = ir->slot[store->a].object, temp = temp_like(s, &s->bind[object]);
         char name[WF__OBJECT_NAME];
         wf__plan_because(s->plan, "hazards",
-                         "%s is assigned after the operator: it shares memory with an earlier output",
+                         "%s is assigned after the operator, because it shares memory with an earlier output",
                          wf__plan_object_name(s->plan, s->bind, object, name));
         if (temp == UINT32_MAX || !wf__grow(&s->late, &s->late_cap, s->late_n + 1, sizeof *s->late))
             return wf__plan_no_memory(s->plan);
@@ -372,13 +373,13 @@ static bool plan_sections(spacer *s)
     if (!find_blocks(s, block, &blocks))
         return false;
     wf_shape before = with_turns(&blocks, &s->turns[0]), after = with_turns(&blocks, &s->turns[1]);
-    wf__plan_because(s->plan, "sections", "%s%s%s%s%s", begins ? "a stage of blocks begins, then " : "",
-                     "the operator has a stage", ends ? ", then a stage of blocks ends" : "",
+    wf__plan_because(s->plan, "sections", "%s%s%s%s%s", begins ? "`init` becomes a stage over the blocks, " : "",
+                     "the operator becomes a stage", ends ? ", `deinit` becomes a stage over the blocks" : "",
                      s->per_block ? "; each block runs all of them" : "",
                      !rec->ir.red_n     ? ""
-                     : rec->post.n <= 1 ? "; nothing follows its results"
-                     : s->keeps         ? "; a stage over the kept axes follows, with results in temporaries"
-                                        : "; a stage of one point follows, with results as parameters");
+                     : rec->post.n <= 1 ? "; no stage uses its results"
+                     : s->keeps         ? "; a stage over the kept axes reads its results from temporaries"
+                                        : "; a stage of one point gets its results as parameters");
     s->copies_at = s->plan->stage_n;
     if ((begins && !add_section(s, &rec->init, block, &before, 0)) || !add_operator(s))
         return false;
@@ -431,7 +432,7 @@ static bool choose_boxes(spacer *s)
         s->box = (wf_shape){ 0 };
     const char *why_not = no_boxes ? no_boxes : wf__why_not_per_block(own, s->bind);
     if (!why_not && (copies_scratch(s, &own->init) || copies_scratch(s, &own->ir) || copies_scratch(s, &own->deinit)))
-        why_not = "a section reads scratch at other elements than it has written";
+        why_not = "a section reads other elements of scratch than it has written";
     s->per_block = !why_not;
     if (!wf__place_scratch(s->plan, own, blocks, s->bind, s->per_block ? WF__BLOCK_MEMORY : 0, &s->plan->per_block.own))
         return false;
@@ -439,10 +440,11 @@ static bool choose_boxes(spacer *s)
     if (!why_not && !s->per_block)
         why_not = "scratch is too large for a worker's cache";
     if (no_boxes && own->block.rank)
-        wf__plan_because(s->plan, "block boxes", "blocks are no boxes: %s", no_boxes);
+        wf__plan_because(s->plan, "block boxes", "blocks do not become boxes, because %s", no_boxes);
     else if (own->block.rank)
-        wf__plan_because(s->plan, "block boxes", "blocks may be boxes, and their sections %s%s",
-                         why_not ? "do not run per block: " : "run per block, in a worker's memory",
+        wf__plan_because(s->plan, "block boxes", "%s%s",
+                         why_not ? "blocks may become boxes; their sections do not run block by block, because "
+                                 : "blocks become boxes; their sections run block by block in the memory of a worker",
                          why_not ? why_not : "");
     return true;
 }

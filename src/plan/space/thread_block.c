@@ -116,10 +116,11 @@ bool wf__choose_thread_block(wf__plan *plan, wf__recording *rec, const wf_shape 
     if (!why)
         why = choose_threads(rec, space, thread_block, box);
     if (why)
-        wf__plan_because(plan, "thread blocks", "sections are stages of their own: %s", why);
+        wf__plan_because(plan, "thread blocks", "sections become stages of their own, because %s", why);
     else
-        wf__plan_because(plan, "thread blocks", "blocks have %d threads along axis %d, %s", thread_block->threads,
-                         thread_block->axis, thread_block->single ? "one for each point" : "which share the points");
+        wf__plan_because(plan, "thread blocks", "thread blocks have %d threads along axis %d, %s",
+                         thread_block->threads, thread_block->axis,
+                         thread_block->single ? "one for each point" : "which share the points");
     size_t most = !thread_block->threads ? 0 : rec->shared_memory ? rec->shared_memory : WF__SHARED_MEMORY;
     return (thread_block->threads || part_sections(plan, rec, why)) &&
            wf__place_scratch(plan, rec, blocks, bind, most, &thread_block->own);

@@ -15,12 +15,12 @@ const char *wf__split_called(const splitter *s, wf__ref r, char text[WF__CALLED]
     return text;
 }
 
-/* Notes the reason why the root's group comes after others: `what` and the name of node r. */
-static void note_cause(splitter *s, const char *what, wf__ref r)
+/* Notes why the root cannot be in an earlier group: `before`, the name of node r, and `after`. */
+static void note_cause(splitter *s, const char *before, wf__ref r, const char *after)
 {
     char called[WF__CALLED];
     if (s->plan->why)
-        snprintf(s->cause, sizeof s->cause, "%s %.100s", what, wf__split_called(s, r, called));
+        snprintf(s->cause, sizeof s->cause, "%s %.100s%s", before, wf__split_called(s, r, called), after);
 }
 
 static void explain_group(const splitter *s, uint32_t g, const wf_shape *shape, bool is_new)
@@ -31,8 +31,8 @@ static void explain_group(const splitter *s, uint32_t g, const wf_shape *shape, 
         wf__split_called(s, s->root, text);
     else
         snprintf(text, sizeof text, "a part of block %%%u", (unsigned)s->in);
-    wf__plan_explain(s->plan, "split", "%s %s group %u, of shape %s%s%s", text, is_new ? "begins" : "joins",
-                     (unsigned)g, of, *s->cause ? "; comes after " : "", s->cause);
+    wf__plan_explain(s->plan, "split", "%s %s group %u, of shape %s%s%s", text, is_new ? "starts" : "joins",
+                     (unsigned)g, of, *s->cause ? "; it cannot run earlier, because " : "", s->cause);
 }
 
 /* ---- the earliest group ---- */
@@ -102,7 +102,7 @@ static uint32_t after_seen_stores(splitter *s, wf__ref root, uint32_t bound)
             if (t->store && t->node < r && t->group + 1 > bound &&
                 wf__split_overlap(s, t->object, s->ir->slot[m->a].object, false) != WF__APART) {
                 bound = t->group + 1;
-                note_cause(s, "the store that is seen by", r);
+                note_cause(s, "it changes memory from which", r, " reads an earlier store");
             }
         }
     }
@@ -116,7 +116,7 @@ static bool commute(const splitter *s, const wf__node *n, const touch *t)
     const wf__node *m = &s->ir->node[t->node];
     if (!t->store || n->op != WF__ACCUM || m->op != WF__ACCUM || wf__node_join(n) != wf__node_join(m))
         return false;
-    if (wf__is_alone(n) || wf__is_alone(m))
+    if (wf__has_no_conflict(n) || wf__has_no_conflict(m))
         return wf__are_parts(s->ir, n, m);
     return s->ir->slot[n->a].object == t->object;
 }
@@ -134,14 +134,14 @@ uint32_t wf__split_bound(splitter *s)
         uint32_t home = elsewhere ? s->home[r] + (m->op != WF__STATE || s->cone[r] & WF__VIEWED) : 0;
         if (home > bound) {
             bound = home;
-            note_cause(s, "the result of", r);
+            note_cause(s, "it uses the result of", r, "");
         }
         for (uint32_t i = 0; m->op == WF__LOAD && i < s->touch_n; ++i) {
             const touch *t = &s->touch[i];
             if (t->store && t->node < r && t->group + 1 > bound &&
                 wf__split_overlap(s, t->object, s->ir->slot[m->a].object, false) != WF__APART) {
                 bound = t->group + 1;
-                note_cause(s, "what it reads:", t->node);
+                note_cause(s, "it reads memory that", t->node, " changes");
             }
         }
     }
@@ -159,7 +159,7 @@ uint32_t wf__split_effect_bound(splitter *s, wf__ref effect, uint32_t bound)
         uint32_t least = o == WF__APART ? 0 : together || commute(s, n, t) ? t->group : t->group + 1;
         if (least > bound) {
             bound = least;
-            note_cause(s, t->store ? "the earlier effect" : "the earlier read", t->node);
+            note_cause(s, "it changes memory that", t->node, t->store ? " changes first" : " reads first");
         }
     }
     return after_seen_stores(s, effect, bound);
@@ -255,9 +255,9 @@ uint32_t wf__split_save_old(splitter *s, uint32_t g)
         if (s->saved[r] == UINT32_MAX) {
             char name[WF__OBJECT_NAME];
             wf__plan_because(s->plan, "split",
-                             "group %u becomes a copy of %s, because %%%u must see what it holds before %s",
+                             "group %u copies %s to a temporary, because %%%u needs elements that %s overwrites",
                              (unsigned)first, wf__plan_object_name(s->plan, s->bind, object, name), (unsigned)r,
-                             first == g ? "its own group changes it" : "an earlier group changes it");
+                             first == g ? "its own group" : "an earlier group");
             s->saved[r] = snapshot(s, first, object);
             if (s->saved[r] == UINT32_MAX || !wf__split_add_touch(s, object, first, r, false, false))
                 return UINT32_MAX;

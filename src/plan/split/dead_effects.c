@@ -75,9 +75,10 @@ static void visit(seen *w, wf__ref r, bool in_block)
         uint32_t object = object_of(w, r);
         if (is_covered(w, object)) {
             char called[WF__CALLED];
-            wf__plan_because(s->plan, "dead effects",
-                             "%s is left out: a later assignment covers it, and nothing reads it before",
-                             wf__split_called(s, r, called));
+            wf__plan_because(
+                s->plan, "dead effects",
+                "%s is removed, because a later assignment overwrites all of it and nothing reads it in between",
+                wf__split_called(s, r, called));
             s->live[r] = 0;
             ++w->found;
             return;

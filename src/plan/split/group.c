@@ -253,9 +253,9 @@ bool wf__split_state(splitter *s, group *g, wf__ref state, uint32_t frame, wf__r
     }
     if (s->saved[state] == UINT32_MAX) {
         s->saved[state] = wf__plan_add_temp(s->plan, n->dtype, shape);
-        wf__plan_because(s->plan, "split", "the last value of variable %%%u goes to temporary t%u, as it is used %s",
+        wf__plan_because(s->plan, "split", "the last value of variable %%%u is stored in temporary t%u, because %s",
                          (unsigned)state, (unsigned)s->plan->temp_n - 1,
-                         g == home ? "at other places" : "in another group");
+                         g == home ? "a view reads it at other points" : "another group reads it");
         if (s->saved[state] == UINT32_MAX ||
             !wf__split_store(s, home, s->saved[state], n, shape->rank, home->map[state]))
             return false;

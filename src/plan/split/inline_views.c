@@ -76,8 +76,8 @@ static void bound_places(splitter *s)
             continue;
         bool blocked = s->block && s->block[r];
         if (at[r].n > WF__MOST_PLACES && is_viewable(s, r) && !blocked && !wf__has_one_point(&s->shape[r])) {
-            wf__plan_because(s->plan, "split", "%%%u is stored: it would be recorded at %u places", (unsigned)r,
-                             (unsigned)at[r].n);
+            wf__plan_because(s->plan, "split", "%%%u is stored, because its views would inline it %u times",
+                             (unsigned)r, (unsigned)at[r].n);
             s->stored[r] = 1;
         }
         if (!at[r].n || blocked || s->stored[r] || !is_viewable(s, r))
@@ -114,8 +114,10 @@ void wf__choose_stored(splitter *s)
         double more = seen[r] - points_of(&s->shape[r]);
         if (is_viewable(s, r) && more > 0 && more * cost[r] > WF__WORTH_STORING * points_of(&s->shape[r]) &&
             !wf__has_one_point(&s->shape[r])) {
-            wf__plan_because(s->plan, "split", "%%%u is stored: views want it at %.0f points more, of cost %u",
-                             (unsigned)r, more, (unsigned)cost[r]);
+            wf__plan_because(
+                s->plan, "split",
+                "%%%u is stored, because its views would compute it at %.0f more points, each at a cost of %u",
+                (unsigned)r, more, (unsigned)cost[r]);
             s->stored[r] = 1;
         }
     }
@@ -477,9 +479,10 @@ bool wf__load_at(splitter *s, group *g, uint32_t object, unsigned dtype, const w
         } else if (!view_slot(s, g, object, dtype, shape->rank, &v))
             return false;
         char name[WF__OBJECT_NAME];
-        wf__plan_because(s->plan, "split", "elements of %s are read through %s slot %u, whose indices are affine",
-                         wf__plan_object_name(s->plan, s->bind, object, name),
-                         at_home(g, shape, &v) ? "its own" : "strides of", (unsigned)v.slot);
+        wf__plan_because(s->plan, "split", "%s is read through slot %u %s",
+                         wf__plan_object_name(s->plan, s->bind, object, name), (unsigned)v.slot,
+                         at_home(g, shape, &v) ? "element by element, because its indices are those of the point"
+                                               : "with the strides of a view, because its indices are affine");
         *out = wf__load(&g->ir, v.slot, 0, WF_BORDER_NONE, 0);
         return true;
     }
@@ -489,7 +492,7 @@ bool wf__load_at(splitter *s, group *g, uint32_t object, unsigned dtype, const w
     if (!wf__split_slot(s, g, object, true, dtype, shape->rank, &slot))
         return false;
     char name[WF__OBJECT_NAME];
-    wf__plan_because(s->plan, "split", "elements of %s are read by index, as their indices are not affine",
+    wf__plan_because(s->plan, "split", "%s is read by index, because its indices are not affine",
                      wf__plan_object_name(s->plan, s->bind, object, name));
     *out = wf__load(&g->ir, slot, wf__tuple(&g->ir, refs, (uint32_t)shape->rank), WF_BORDER_NONE, 0);
     return true;

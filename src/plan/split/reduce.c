@@ -43,10 +43,10 @@ bool wf__split_reduce(splitter *s, wf__ref root, uint32_t at)
     uint32_t k = g->ir.red_n;
     s->home[root] = at;
     s->wide[root] = (uint8_t)dtype;
-    wf__plan_because(s->plan, "split", "%%%u accumulates in %s%s; its result is %s", (unsigned)root,
-                     wf_dtype_name((wf_dtype)dtype), pairs ? " pairs, by a join of its own" : "",
-                     wf__has_one_point(&s->shape[root]) ? "one element, which the next stage stores"
-                                                        : "a temporary, which keeps axes");
+    wf__plan_because(s->plan, "split", "reduction %%%u accumulates in %s%s; its results are %s", (unsigned)root,
+                     wf_dtype_name((wf_dtype)dtype), pairs ? " pairs with a custom join" : "",
+                     wf__has_one_point(&s->shape[root]) ? "one element, which a later stage stores"
+                                                        : "an array, because it keeps axes");
     for (int p = 0; p <= pairs; ++p) {
         uint32_t temp = wf__plan_add_temp(s->plan, wf__has_one_point(&s->shape[root]) ? own : dtype, &s->shape[root]);
         if (temp == UINT32_MAX || !add_reduction(s, g, root, dtype, join))

@@ -114,8 +114,10 @@ static uint32_t choose_feed(splitter *s, uint32_t bound, const wf_shape *shape)
         bool feeds = g != UINT32_MAX && g + 1 < s->group_n && s->group[g + 1].scan.on;
         if (!feeds || s->plan->target == WF__GPU)
             return g;
-        wf__plan_because(s->plan, "scan", "group %u feeds another scan already: this one has a group of its own",
-                         (unsigned)g);
+        wf__plan_because(
+            s->plan, "scan",
+            "the scan's input gets a group of its own, because group %u computes the input of another scan",
+            (unsigned)g);
         bound = g + 1;
     }
 }
@@ -217,18 +219,20 @@ static bool is_worth_computing(const splitter *s, const group *g, wf__ref root)
     int64_t once = cost_of_value(s, g, g->map[value]);
     if (once == INT64_MAX || !wf__has_points(&g->shape)) {
         wf__plan_because(s->plan, "scan", "%s",
-                         once == INT64_MAX ? "what is scanned is too large for the scan's kernels"
-                                           : "nothing is scanned");
+                         once == INT64_MAX
+                             ? "the scan's kernels do not compute their input, because its code is too large"
+                             : "the scan's kernels do not compute their input, because it has no points");
         return false;
     }
     double points = 1, again = (double)once * (is_shared(s, root, value) ? 2 : 1);
     double stored = 3.0 * BYTE * wf__size(s->ir->node[root].dtype);
     for (int d = 0; d < g->shape.rank; ++d)
         points *= (double)g->shape.dim[d];
-    wf__plan_because(s->plan, "scan",
-                     "for each element it costs %.0f to compute it on the way, %.0f to store it before, and a kernel "
-                     "costs %.0f for all",
-                     again, stored, (double)WF__GPU_KERNEL * BYTE);
+    wf__plan_because(
+        s->plan, "scan",
+        "computing an input element in the scan's kernels costs %.0f, and storing it first costs %.0f; one "
+        "more kernel costs %.0f",
+        again, stored, (double)WF__GPU_KERNEL * BYTE);
     return (again - stored) * points <= (double)WF__GPU_KERNEL * BYTE;
 }
 
@@ -271,8 +275,9 @@ static bool scan_value(splitter *s, wf__ref root, wf__ref store, uint32_t bound)
     bool may = s->plan->target == WF__GPU && !(s->ir->flags & WF_FLAG_DEBUG) && !sees_old(s);
     if (may && !compute_within(s, root, store, &done))
         return false;
-    wf__plan_because(s->plan, "scan", "what is scanned is %s",
-                     done ? "computed within the scan's kernels" : "stored where the scan then is");
+    wf__plan_because(s->plan, "scan", "%s",
+                     done ? "the scan's kernels compute their input"
+                          : "a stage before the scan stores the input in the memory of the result");
     if (done)
         return true;
     uint32_t g = choose_feed(s, bound, &s->shape[root]);
@@ -292,10 +297,10 @@ bool wf__split_scan(splitter *s, wf__ref root, uint32_t bound)
     if (!find_place(s, root, store, &bound))
         return false;
     char name[WF__OBJECT_NAME];
-    wf__plan_because(s->plan, "scan", "the scan %%%u goes to %s%s", (unsigned)root,
+    wf__plan_because(s->plan, "scan", "scan %%%u writes its result to %s, because %s", (unsigned)root,
                      wf__plan_object_name(s->plan, s->bind, s->result[root], name),
-                     store ? ", which becomes the scan and nothing else"
-                           : ": no assignment of it to a whole array in C order may take place at once");
+                     store ? "an assignment stores exactly this result there"
+                           : "the result has no direct assignment to a whole array in C order");
     if (value->op != WF__LOAD || value->b)
         return scan_value(s, root, store, bound);
     s->cone[s->ir->node[root].a] |= WF__VIEWED; /* a scan reads its elements in another order */

@@ -154,7 +154,8 @@ static bool place_store(splitter *s, wf__ref root, uint32_t g)
                wf__split_note_loads(s, g) && wf__split_add_touch(s, slot->object, g, root, true, false);
     /* The whole value goes to a temporary first, and then to the array. */
     char called[WF__CALLED];
-    wf__plan_because(s->plan, "split", "%s goes through a temporary, because it reads this memory at other elements",
+    wf__plan_because(s->plan, "split",
+                     "%s goes through a temporary, because its value reads other elements of the same memory",
                      wf__split_called(s, root, called));
     uint32_t temp = wf__plan_add_temp(s->plan, n->dtype, &shape), source;
     if (temp == UINT32_MAX || !wf__split_store(s, &s->group[g], temp, n, slot->rank, s->group[g].map[n->c]) ||

@@ -97,7 +97,7 @@ typedef struct splitter {
     uint32_t group_n, group_cap;
     touch *touch;
     uint32_t touch_n, touch_cap;
-    char cause[160]; /* the reason why the root comes after other groups, if plan->why collects reasons; "" = none */
+    char cause[160]; /* why the root cannot be in an earlier group, if plan->why collects reasons; "" = it can */
     bool views;      /* the recording has views */
     uint32_t hidden; /* the number of effects that later ones overwrite */
 } splitter;

@@ -82,7 +82,7 @@ bool wf__watch_begin(wf__watch *w, wf__engine *engine, const wf__stage *stage, c
         find_watchpoints(w, engine, mem);
     for (wf__ref r = 1; w->slot && of && r < body->n; ++r) {
         const wf__node *n = &body->node[r];
-        bool watched = (n->op == WF__STORE || wf__is_alone(n)) && !w->slot[n->a].watchpoint;
+        bool watched = (n->op == WF__STORE || wf__has_no_conflict(n)) && !w->slot[n->a].watchpoint;
         bool shared =
             watched && stage->thread_block.threads && body->slot[n->a].scratch; /* the slot has no memory in `mem` */
         if (watched && !of[n->a].size && !shared)

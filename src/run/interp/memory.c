@@ -130,7 +130,7 @@ void wf__chunk_update(const wf__chunk *f, wf__ref r, const wf__node *n)
             continue;
         if (join != WF_JOIN_INC && !may_join(f, n, l, dtype, value + l * step))
             continue;
-        if (wf__is_alone(n) && !may_store(f, n, l, offset, value + l * step))
+        if (wf__has_no_conflict(n) && !may_store(f, n, l, offset, value + l * step))
             continue;
         char *element = f->call->mem[n->a].base + offset * (int64_t)size;
         memcpy(old + l * size, element, size);
