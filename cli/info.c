@@ -8,14 +8,15 @@ const char help_info[] =
     "  weft info                  version, devices, vector unit, LLVM, cache\n"
     "  weft info vol.map          shape, type and pixel size, from the header alone; volume, stack or colour, if the\n"
     "                             format says so; angles and space group of a crystal\n\n"
-    "Kernels are compiled by a libLLVM of version 15 to 22; WEFT_LLVM=path names one. Compiled kernels are kept in\n"
-    "WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. WEFT_THREADS sets the number of threads.\n";
+    "Kernels are compiled by a libLLVM of version 15 to 22; WEFT_LLVM=path or WEFT_LLVM=19 names one. Compiled\n"
+    "kernels are kept in WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. WEFT_THREADS sets the number of threads.\n";
 
 static const option options[] = { { NULL, 0, false } };
 
 static void print_gpus(wf_context *ctx)
 {
     wf_device_info g = { .size = sizeof g };
+    const char *emulator = getenv("WEFT_CUDA_EMU");
     int n = wf_device_count(ctx, WF_GPU(0));
     for (int i = 0; i < n; ++i)
         if (wf_get_device_info(ctx, WF_GPU(i), &g) == WF_OK)
@@ -26,6 +27,11 @@ static void print_gpus(wf_context *ctx)
             printf("          cuda:%d cannot be used: %s\n", i, wf_last_message(ctx));
     if (wf_device_count(ctx, WF_GPU_EMU(0)))
         printf("          cuda-emu (an emulated GPU, with checks)\n");
+    else if (emulator && *emulator)
+        printf("          cuda-emu cannot be used: WEFT_CUDA_EMU is %s\n", emulator);
+    else
+        printf("          cuda-emu is missing: `make` builds libweft_cuda_emu.so beside the tool; WEFT_CUDA_EMU=path "
+               "names it\n");
 }
 
 static int machine(wf_context *ctx)
@@ -48,7 +54,7 @@ static int machine(wf_context *ctx)
     else if (named && *named)
         printf("LLVM      not found (WEFT_LLVM is %s): the interpreter computes\n", named);
     else
-        printf("LLVM      not found (15 to 22; WEFT_LLVM=path names one): the interpreter computes\n");
+        printf("LLVM      not found (15 to 22; WEFT_LLVM=path or a version names one): the interpreter computes\n");
     if (*i.cache_problem)
         printf("cache     %s%s%s; WEFT_CACHE=folder names one\n", i.cache_dir, *i.cache_dir ? ": " : "",
                i.cache_problem);

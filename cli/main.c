@@ -51,12 +51,15 @@ static int unknown(const char *name)
     return EXIT_USAGE;
 }
 
+static bool is_help(const char *text) { return strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0; }
+
 static int run_help(const command *self, int argc, char **argv)
 {
     if (argc > 2)
         return misused(self, "help on one command at a time");
-    const command *c = argc == 2 && strcmp(argv[1], "--help") != 0 ? find(argv[1]) : NULL;
-    if (argc == 2 && strcmp(argv[1], "--help") != 0 && !c)
+    bool on_help = argc == 2 && is_help(argv[1]);
+    const command *c = argc == 2 && !on_help ? find(argv[1]) : NULL;
+    if (argc == 2 && !on_help && !c)
         return unknown(argv[1]);
     if (c)
         print_help(c);
@@ -79,7 +82,7 @@ int main(int argc, char **argv)
         printf("weft %s\n", wf_version());
         return EXIT_OK;
     }
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+    if (is_help(name))
         name = "help";
     const command *c = find(name);
     if (!c)

@@ -25,16 +25,35 @@ typedef struct report {
     char low[NUMBER_CAP], high[NUMBER_CAP]; /* exact extremes of i64 and u64; empty for other dtypes */
 } report;
 
+/* Returns the bytes of the UTF-8 character at `s`; 0 = the bytes are not UTF-8. */
+static int utf8_length(const char *s)
+{
+    const unsigned char *u = (const unsigned char *)s;
+    int n = u[0] < 0x80 ? 1 : u[0] < 0xC2 ? 0 : u[0] < 0xE0 ? 2 : u[0] < 0xF0 ? 3 : u[0] < 0xF5 ? 4 : 0;
+    for (int i = 1; i < n; i++)
+        if ((u[i] & 0xC0) != 0x80)
+            return 0;
+    bool too_long = (u[0] == 0xE0 && u[1] < 0xA0) || (u[0] == 0xF0 && u[1] < 0x90);
+    bool no_character = (u[0] == 0xED && u[1] > 0x9F) || (u[0] == 0xF4 && u[1] > 0x8F);
+    return too_long || no_character ? 0 : n;
+}
+
+/* Prints a string of JSON, which is UTF-8. A byte that is not becomes \udc80 to \udcff, as Python reads names of files.
+ */
 static void print_json_string(const char *s)
 {
     putchar('"');
-    for (; *s; s++) {
+    while (*s) {
+        int n = utf8_length(s);
         if (*s == '"' || *s == '\\')
             printf("\\%c", *s);
         else if ((unsigned char)*s < ' ')
             printf("\\u%04x", (unsigned)*s);
+        else if (n == 0)
+            printf("\\udc%02x", (unsigned)(unsigned char)*s);
         else
-            putchar(*s);
+            fwrite(s, 1, (size_t)n, stdout);
+        s += n ? n : 1;
     }
     putchar('"');
 }

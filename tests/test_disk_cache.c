@@ -355,6 +355,13 @@ static void unwritable_check(void)
     wf__disk_get_stats(d, &stats);
     CHECK(strstr(wf__disk_problem(d), "cannot be written"));
     wf__disk_close(d);
+    char below[200], expected[240];
+    snprintf(below, sizeof below, "%s/below//it/", folder);
+    d = wf__disk_open(below, 0);
+    wf__disk_get_stats(d, &stats);
+    snprintf(expected, sizeof expected, "the folder cannot be made in %s: Permission denied", folder);
+    CHECK(!strcmp(wf__disk_problem(d), expected));
+    wf__disk_close(d);
 }
 
 static void test_disk_read_only(void **state)

@@ -3,6 +3,8 @@
 #include "on_devices.h"
 #include "weft/functions.h"
 #include <dlfcn.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static int *calls;
 
@@ -115,6 +117,35 @@ static void test_missing(void **state)
     wf_release(a);
 }
 
+/* The program that test_set_user_id starts: WEFT_BLAS, which names no library, must have no effect. */
+static int set_user_id_program(void)
+{
+    wf_context *own = wf_context_new(NULL);
+    wf_array *a = wf_full(own, WF_F32, WF_SHAPE(33, 33), 1), *c = wf_array_matmul(a, a);
+    return getuid() == geteuid() ? 2 : c ? 0 : 1;
+}
+
+/* Runs a copy of this program as another user, which only root can prepare. */
+static void test_set_user_id(void **state)
+{
+    (void)state;
+    enum { NOBODY = 65534 };
+    char path[] = "/tmp/weft-set-user-id-XXXXXX", command[128];
+    int fd = getuid() == 0 ? mkstemp(path) : -1;
+    if (fd < 0)
+        skip();
+    close(fd);
+    snprintf(command, sizeof command, "cp /proc/%d/exe %s", (int)getpid(), path);
+    assert_int_equal(system(command), 0);
+    bool changed = chown(path, NOBODY, NOBODY) == 0 && chmod(path, 04755) == 0;
+    snprintf(command, sizeof command, "WEFT_BLAS=/no/such/library.so WEFT_CACHE= %s set-user-id", path);
+    int status = changed ? system(command) : 0x200;
+    unlink(path);
+    if (WEXITSTATUS(status) == 2) /* a folder mounted without such programs */
+        skip();
+    assert_int_equal(status, 0);
+}
+
 /* On the processor where a GPU is the default. */
 static void test_off_default(void **state)
 {
@@ -138,14 +169,16 @@ static void test_off_default(void **state)
     ctx = usual;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1 && !strcmp(argv[1], "set-user-id"))
+        return set_user_id_program();
     void *library = dlopen(WEFT_FAKE_BLAS, RTLD_NOW);
     calls = library ? dlsym(library, "fake_blas_calls") : NULL;
     if (!calls)
         return 1;
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_products), cmocka_unit_test(test_layouts),
-                                        cmocka_unit_test(test_not_frozen), cmocka_unit_test(test_missing),
-                                        cmocka_unit_test(test_off_default) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_products),    cmocka_unit_test(test_layouts),
+                                        cmocka_unit_test(test_not_frozen),  cmocka_unit_test(test_missing),
+                                        cmocka_unit_test(test_off_default), cmocka_unit_test(test_set_user_id) };
     return cmocka_run_group_tests(tests, on_cpu, off);
 }

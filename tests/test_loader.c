@@ -411,6 +411,17 @@ static void test_find(void **state)
         for (uint32_t k = 0; k < i; k++)
             assert_string_not_equal(list.at[k].path, list.at[i].path);
     }
+    if (list.n) { /* by its version */
+        char version[16];
+        int major = list.at[0].major;
+        wf__llvm_list_free(&list);
+        snprintf(version, sizeof version, "%d", major);
+        setenv("WEFT_LLVM", version, 1);
+        assert_true(wf__llvm_find(&list, 16));
+        assert_true(list.n > 0);
+        for (uint32_t i = 0; i < list.n; i++)
+            assert_int_equal(list.at[i].major, major);
+    }
     wf__llvm_list_free(&list);
     setenv("WEFT_LLVM", "none", 1);
     assert_true(wf__llvm_find(&list, 16));

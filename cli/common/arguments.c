@@ -64,7 +64,7 @@ static int shared_option(arguments *a, int i)
         break;
     case 1:
         if (!parse_int(a->value, 0, MOST_CLI_THREADS, &n)) {
-            misused(a->command, "--threads %s: not a number of threads", a->value);
+            misused(a->command, "--threads %s: give a number from 0 (all cores) to %d", a->value, MOST_CLI_THREADS);
             return ARG_BAD;
         }
         a->threads = (int)n;
@@ -96,7 +96,7 @@ int next_argument(arguments *a)
     bool letter = text[1] != '-';
     const char *name = text + (letter ? 1 : 2), *equals = letter ? NULL : strchr(name, '=');
     size_t len = equals ? (size_t)(equals - name) : strlen(name);
-    const char *attached = letter ? (name[1] ? name + 1 : NULL) : equals ? equals + 1 : NULL;
+    const char *attached = equals ? equals + 1 : letter && name[1] ? name + 1 + (name[1] == '=') : NULL;
     int own = match(a->options, name, len, letter), shared = own < 0 ? match(shared_options, name, len, letter) : -1;
     const option *o = own >= 0 ? &a->options[own] : shared >= 0 ? &shared_options[shared] : NULL;
     if (a->text_wanted && letter && (!o || (attached && !o->takes_value)))

@@ -60,10 +60,10 @@ typedef struct arguments {
     bool history;   /* WF_FLAG_HISTORY */
     bool host_only; /* a GPU is refused */
 } arguments;
-enum { MOST_CLI_THREADS = 4096 }; /* for --threads and WEFT_THREADS */
+enum { MOST_CLI_THREADS = 1024 }; /* for --threads and WEFT_THREADS; the library starts no more */
 enum { ARG_END = -1, ARG_OPERAND = -2, ARG_BAD = -3, ARG_HELP = -4 };
 /* The next option of the command, as an index into `options`, or one of the above. Options may stand anywhere, as
- * --name value, --name=value, -n value or -nvalue. ARG_BAD and ARG_HELP have printed their text: return ended(). */
+ * --name value, --name=value, -n value, -nvalue or -n=value. ARG_BAD and ARG_HELP have printed their text: return ended(). */
 int next_argument(arguments *a);
 static inline int ended(int argument) { return argument == ARG_BAD ? EXIT_USAGE : EXIT_OK; }
 bool parse_int(const char *text, long low, long high, long *out); /* the whole text is a number of the range */

@@ -17,7 +17,8 @@ static bool bad_environment(const arguments *a)
     const char *threads = getenv("WEFT_THREADS");
     if (!threads || !*threads || parse_int(threads, 0, MOST_CLI_THREADS, &n))
         return false;
-    misused(a->command, "WEFT_THREADS is '%s', in the environment: not a number of threads", threads);
+    misused(a->command, "WEFT_THREADS is '%s' in the environment: give a number from 0 (all cores) to %d", threads,
+            MOST_CLI_THREADS);
     return true;
 }
 

@@ -87,6 +87,9 @@ bool wf__dl_own_folder(wf__str *out);
 
 /* Creates a folder and its parents with mode 0700, as far as they are missing. */
 bool wf__make_dirs(const char *path);
+/* True if wf__make_dirs is likely to succeed, by the permissions of the nearest folder that exists, whose name goes to
+ * `nearest`. Else the reason is in errno. */
+bool wf__dirs_possible(const char *path, char *nearest, size_t cap);
 int wf__dir_open(const char *path); /* -1 = failure, in errno */
 void wf__fd_close(int fd);
 

@@ -31,6 +31,35 @@ bool wf__make_dirs(const char *path)
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
+bool wf__dirs_possible(const char *path, char *nearest, size_t cap)
+{
+    struct stat s;
+    size_t n = strlen(path);
+    if (n == 0 || n >= cap) {
+        errno = n ? ENAMETOOLONG : ENOENT;
+        return false;
+    }
+    memcpy(nearest, path, n + 1);
+    while (stat(nearest, &s) != 0) {
+        if (errno != ENOENT)
+            return false;
+        while (n > 1 && nearest[n - 1] == '/')
+            n--;
+        while (n > 0 && nearest[n - 1] != '/')
+            n--;
+        while (n > 1 && nearest[n - 1] == '/')
+            n--;
+        if (n == 0) /* a relative path */
+            nearest[n++] = '.';
+        nearest[n] = 0;
+    }
+    if (!S_ISDIR(s.st_mode)) {
+        errno = ENOTDIR;
+        return false;
+    }
+    return faccessat(AT_FDCWD, nearest, W_OK | X_OK, AT_EACCESS) == 0;
+}
+
 int wf__dir_open(const char *path) { return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); }
 
 void wf__fd_close(int fd)

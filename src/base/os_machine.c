@@ -195,7 +195,7 @@ const char *wf__getenv(const char *name)
 #if defined(__GLIBC__)
     const char *value = secure_getenv(name);
 #else
-    const char *value = getuid() == geteuid() ? getenv(name) : NULL;
+    const char *value = getuid() == geteuid() && getgid() == getegid() ? getenv(name) : NULL;
 #endif
     return value && *value ? value : NULL;
 }

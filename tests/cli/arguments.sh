@@ -23,7 +23,7 @@ refuses 2 "there is a text already, 'a'" "$WEFT" calc a -f text.weft a=a.npy
 
 mkdir folder-of-text
 refuses 1 '^weft: folder-of-text: cannot read: .' "$WEFT" calc -f folder-of-text
-refuses 2 'calc: --threads -1: not a number of threads' "$WEFT" calc a a=a.npy --threads -1
+refuses 2 'calc: --threads -1: give a number from 0 (all cores) to 1024' "$WEFT" calc a a=a.npy --threads -1
 refuses 2 'calc: --dtype says how a file stores values' "$WEFT" calc a a=a.npy --dtype u8
 
 # --- numbers
@@ -80,6 +80,9 @@ cmp in.mrc same.mrc || die 'view changed its input'
 # --- the environment
 refuses 2 "WEFT_THREADS is 'abc'" env WEFT_THREADS=abc "$WEFT" calc 1
 refuses 2 "WEFT_THREADS is '-5'" env WEFT_THREADS=-5 "$WEFT" stats a.npy
+refuses 2 "WEFT_THREADS is '1025' in the environment: give a number from 0 (all cores) to 1024" \
+    env WEFT_THREADS=1025 "$WEFT" calc 1
+refuses 2 '--threads 1025: give a number from 0 (all cores) to 1024' "$WEFT" calc 1 --threads 1025
 prints 1 env WEFT_THREADS=2 "$WEFT" calc 1
 prints 1 env WEFT_THREADS= "$WEFT" calc 1
 WEFT_LLVM=$PWD/folder "$WEFT" info > out 2> err
@@ -88,6 +91,10 @@ if "$WEFT" info | grep -q '^LLVM      [0-9]'; then
     grep -q 'WEFT_LLVM names .*/folder, a folder, not an LLVM library' err || die "WEFT_LLVM: $(cat err)"
     WEFT_LLVM=/no/such.so "$WEFT" info 2>&1 > out | grep -q 'WEFT_LLVM names /no/such.so, which is not there' ||
         die 'WEFT_LLVM: no such file'
+    major=$("$WEFT" info | sed -nE 's/^LLVM      ([0-9]+),.*/\1/p')
+    WEFT_LLVM=$major "$WEFT" info | grep -q "^LLVM      $major, " || die "WEFT_LLVM=$major"
+    WEFT_LLVM=9 "$WEFT" info 2>&1 > out | grep -q 'WEFT_LLVM is 9, but a version must be from 15 to 22' ||
+        die 'WEFT_LLVM: a version that is too old'
 fi
 WEFT_ISA=none "$WEFT" info > out 2> err
 grep -q '^LLVM      not looked for: .* (WEFT_ISA=none)' out || die "info without code generation: $(cat out)"

@@ -4,6 +4,7 @@
 "$WEFT" --version | grep -qE '^weft [0-9]+\.[0-9]+\.[0-9]+$' || die '--version'
 "$WEFT" help | grep -q 'weft calc' || die help
 "$WEFT" --help | grep -q 'Exit codes' || die --help
+"$WEFT" help -h | grep -q 'Exit codes' || die 'help -h'
 for command in calc stats view sample info dump bench; do
     "$WEFT" help "$command" > one
     "$WEFT" "$command" --help > two
@@ -48,9 +49,28 @@ head -c 1500 v.mrc > short.mrc
 refuses 1 'short.mrc' "$WEFT" info short.mrc
 refuses 1 'short.mrc' "$WEFT" stats short.mrc
 
+cp "$WEFT" lonely
+WEFT_CUDA_EMU= ./lonely info > out
+grep -q 'cuda-emu (an emulated GPU' out || grep -q '^          cuda-emu is missing: `make` builds libweft_cuda_emu.so' out ||
+    die "info without the emulator: $(cat out)"
+WEFT_CUDA_EMU=/no/such.so ./lonely info | grep -qx '          cuda-emu cannot be used: WEFT_CUDA_EMU is /no/such.so' ||
+    die 'info with a wrong WEFT_CUDA_EMU'
+
+# --- names of files that are not UTF-8 are valid strings of JSON: each such byte is a low surrogate, as in Python
+name=$(printf 'caf\303\251-\351-\355\240\200-\364\217\277\277.npy')
+cp rank3.npy "$name"
+prints "\"$(printf 'caf\303\251')-\\udce9-\\udced\\udca0\\udc80-$(printf '\364\217\277\277').npy\"" json_value file "$name"
+
 # --- info names a cache folder that cannot be used; commands that compile warn once; results are the same
 echo > file
 WEFT_CACHE=$work/file/below "$WEFT" info | grep -q "^cache     $work/file/below: .*; WEFT_CACHE=folder names one" || die 'info of the cache'
+if [ "$(id -u)" != 0 ]; then
+    mkdir closed
+    chmod 555 closed
+    WEFT_CACHE=$work/closed/a/b "$WEFT" info |
+        grep -q ": the folder cannot be made in $work/closed: Permission denied; WEFT_CACHE=folder names one" ||
+        die 'info of a cache that cannot be made'
+fi
 if "$WEFT" info | grep -q '^LLVM      [0-9]'; then
     for place in "$work/file" "$work/file/below"; do
         WEFT_CACHE=$place "$WEFT" calc 'b = sum(x * 3); b + sum(f32(x))' --shape 4 > out 2> err || die "without a cache: $place"

@@ -29,6 +29,8 @@ grep -Eq '^ *[0-9]+ +1 of 1 +[0-9a-f]{16} .* 64  new ' history.txt || die 'histo
 
 # --- arrays from coordinates; every format keeps the values
 "$WEFT" calc 'x + 10*y' --shape 7,9 -o ramp.npy
+"$WEFT" calc 'x + 10*y' --shape 7,9 -o=same.npy
+cmp ramp.npy same.npy || die '-o=FILE'
 prints '[7,9]' json_value shape ramp.npy
 prints '"i64"' json_value dtype ramp.npy
 prints 68 json_value max ramp.npy

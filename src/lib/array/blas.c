@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef void gemm(const char *trans_a, const char *trans_b, const int64_t *m, const int64_t *n, const int64_t *k,
                   const void *alpha, const void *a, const int64_t *lda, const void *b, const int64_t *ldb,
@@ -77,12 +78,23 @@ static void open_named(blas *b)
     }
 }
 
+/* Returns the value of the variable; "" if it is unset, or in a set-user-id program, whose caller must not choose the
+ * libraries that it loads. */
+static const char *environment(const char *name)
+{
+#if defined(__GLIBC__)
+    const char *value = secure_getenv(name);
+#else
+    const char *value = getuid() == geteuid() && getgid() == getegid() ? getenv(name) : NULL;
+#endif
+    return value ? value : "";
+}
+
 /* Returns the function, or NULL and why there is none. A new value of WEFT_BLAS opens another library; earlier ones
  * stay open. */
 static gemm *multiply_of(int kind, char *name, char *why)
 {
-    const char *wanted = getenv("WEFT_BLAS");
-    wanted = wanted ? wanted : "";
+    const char *wanted = environment("WEFT_BLAS");
     pthread_mutex_lock(&lock);
     blas *b = &the_blas;
     if (!b->tried || strncmp(b->name, wanted, sizeof b->name - 1) != 0) {

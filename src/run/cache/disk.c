@@ -9,6 +9,7 @@
 #include "run/cache/disk.h"
 #include "base/os.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,6 +139,22 @@ static int open_folder(wf__disk *d, bool create)
     return wf__make_dirs(d->dir) ? wf__dir_open(d->dir) : -1;
 }
 
+/* Under the lock. Notes why the folder cannot be opened, or made: `error`, and the folder whose permissions forbid it. */
+static void set_folder_problem(wf__disk *d, int error)
+{
+    char nearest[PATH_MAX] = "", text[320];
+    if (error != ENOENT && error != EACCES && error != EROFS) {
+        set_problem(d, "the folder cannot be used", error);
+        return;
+    }
+    bool possible = wf__dirs_possible(d->dir, nearest, sizeof nearest);
+    if (!possible)
+        error = errno;
+    bool below = *nearest && strcmp(nearest, d->dir) != 0;
+    snprintf(text, sizeof text, "the folder cannot be %s%.256s", below ? "made in " : "used", below ? nearest : "");
+    set_problem(d, text, error);
+}
+
 /* The handle of the folder; -1 = none. */
 static int get_folder(wf__disk *d, bool create)
 {
@@ -152,7 +169,7 @@ static int get_folder(wf__disk *d, bool create)
         if (fd >= 0) {
             atomic_store_explicit(&d->fd, fd, memory_order_release);
         } else if (create || error != ENOENT) {
-            set_problem(d, "the folder cannot be used", error);
+            set_folder_problem(d, error);
             atomic_store_explicit(&d->off, true, memory_order_relaxed);
         }
     }
@@ -365,6 +382,12 @@ void wf__disk_get_stats(wf__disk *d, wf__disk_stats *out)
         wf__mutex_lock(&d->lock);
         if (!wf__dir_writable(dir))
             set_problem(d, UNWRITABLE, errno);
+        wf__mutex_unlock(&d->lock);
+    } else if (d->dir && !atomic_load_explicit(&d->off, memory_order_relaxed)) {
+        char nearest[PATH_MAX];
+        wf__mutex_lock(&d->lock);
+        if (!wf__dirs_possible(d->dir, nearest, sizeof nearest))
+            set_folder_problem(d, errno);
         wf__mutex_unlock(&d->lock);
     }
     *out = (wf__disk_stats){ .bytes = s.bytes,

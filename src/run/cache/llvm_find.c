@@ -96,6 +96,14 @@ static bool add_version(wf__llvm_list *list, int major, uint32_t most)
     return ok;
 }
 
+/* Returns the version if `text` is a number such as "19", else 0. */
+static int version_named(const char *text)
+{
+    char *end;
+    long major = strtol(text, &end, 10);
+    return *text >= '0' && *text <= '9' && !*end && major <= WF__LLVM_MAX ? (int)major : 0;
+}
+
 bool wf__llvm_find(wf__llvm_list *out, uint32_t most)
 {
     wf__llvm_list list = { 0 };
@@ -103,7 +111,10 @@ bool wf__llvm_find(wf__llvm_list *out, uint32_t most)
     bool ok = true;
     if (forced) {
         char real[PATH_MAX];
-        if (strcmp(forced, "none") != 0)
+        int major = version_named(forced);
+        if (major >= WF__LLVM_MIN)
+            ok = add_version(&list, major, most);
+        else if (strcmp(forced, "none") != 0)
             ok = add_file(&list, forced, major_of(realpath(forced, real) ? real : forced));
     } else {
         for (size_t i = 0; ok && list.n < most && i < WF__COUNT(majors); i++)
@@ -133,6 +144,12 @@ const char *wf__llvm_missing(char *text, size_t cap)
         return "no LLVM library (15 to 22) was found; install one (Debian, Ubuntu: libllvm19) or set WEFT_LLVM";
     if (strcmp(forced, "none") == 0)
         return "WEFT_LLVM is none";
+    if (strspn(forced, "0123456789") == strlen(forced) && stat(forced, &st)) {
+        bool known = version_named(forced) >= WF__LLVM_MIN;
+        snprintf(text, cap, "WEFT_LLVM is %s, %s", forced,
+                 known ? "and no library of that version was found" : "but a version must be from 15 to 22");
+        return text;
+    }
     const char *what = stat(forced, &st)     ? "which is not there or cannot be reached"
                        : S_ISDIR(st.st_mode) ? "a folder, not an LLVM library"
                                              : "which is no LLVM library";
