@@ -152,7 +152,9 @@ static void test_upload_and_download(void **state)
     wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(2, 3), x);
     REFUSED(ctx, wf_upload(a, x, sizeof x - 1), WF_ERR_ARG, "23 bytes given for an array of 24");
     REFUSED(ctx, wf_download(a, y, sizeof y + 4), WF_ERR_ARG, "28 bytes");
-    REFUSED(ctx, wf_download(a, NULL, sizeof y), WF_ERR_ARG, "wf_download");
+    REFUSED(ctx, wf_upload(a, NULL, sizeof x), WF_ERR_ARG, "wf_upload: the program's memory is NULL");
+    REFUSED(ctx, wf_download(a, NULL, sizeof y), WF_ERR_ARG, "wf_download: the program's memory is NULL");
+    REFUSED(ctx, (wf_copy_to(a, 77), wf_last_status(ctx)), WF_ERR_DEVICE, "wf_copy_to: there is no device 77 here");
     assert_int_equal(wf_upload(NULL, x, 0), WF_ERR_ARG);
     assert_int_equal(wf_download(NULL, y, 0), WF_ERR_ARG);
     const int swap[] = { 1, 0 };

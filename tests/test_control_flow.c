@@ -396,6 +396,16 @@ static void test_mistakes(void **state)
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "WF_ELSE");
 
     g = wf_begin(ctx, .shape = WF_SHAPE(8));
+    wf_while_(g, WF_HERE, wf_lt(wf_index(g, 0), 3));
+    REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "WF_WHILE: there is no loop around");
+
+    g = wf_begin(ctx, .shape = WF_SHAPE(8));
+    wf_for_(g, WF_HERE, NULL, WF_V(0), WF_V(4), WF_V(1)); /* a counter that the caller does not want */
+    wf_write(g, out, 1, wf_index(g, 0));
+    WF_END(g);
+    OK(ctx, wf_run(g));
+
+    g = wf_begin(ctx, .shape = WF_SHAPE(8));
     wf_break(g);
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, "no loop around");
 

@@ -151,6 +151,26 @@ static void test_misfits(void **state)
         wf_release(all[i]);
 }
 
+/* Arrays of another context are refused, also where their ids are those of the latest inputs. */
+static void test_foreign_inputs(void **state)
+{
+    (void)state;
+    wf_context *own = test_context(WF_INTERP, 1), *other = test_context(WF_INTERP, 1);
+    wf_array *in = wf_empty(own, WF_F32, WF_SHAPE(3)), *foreign = wf_empty(other, WF_F32, WF_SHAPE(3));
+    OK(own, wf_freeze_begin(own, WF_ARRAYS(in)));
+    wf_graph *g = wf_begin(own);
+    wf_out(g, in, 1);
+    OK(own, wf_run(g));
+    wf_frozen *f = wf_freeze_end(own);
+    OK(own, wf_frozen_replay(f, WF_ARRAYS(in)));
+    REFUSED(own, wf_frozen_replay(f, WF_ARRAYS(foreign)), WF_ERR_ARG, "input 0 is another context's");
+    wf_frozen_free(f);
+    wf_release(in);
+    wf_release(foreign);
+    wf_context_free(own);
+    wf_context_free(other);
+}
+
 /* ---- other parts of a sequence than launches by the program, and errors ---- */
 /* Copies, and arrays that are filled, are made again. */
 static void test_copies_are_launches(void **state)
@@ -650,6 +670,7 @@ int main(void)
         cmocka_unit_test(test_constants),        cmocka_unit_test(test_errors),
         cmocka_unit_test(test_threads),          cmocka_unit_test(test_finding_names_launch),
         cmocka_unit_test(test_copy_of_a_result), cmocka_unit_test(test_nothing_ran),
+        cmocka_unit_test(test_foreign_inputs),
     };
     return RUN_ON_ALL(tests);
 }

@@ -339,6 +339,14 @@ static void test_refused_formals(void **state)
     assert_null(wf_formal(g, "a", WF_F32, 2));
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "a formal 'a' already");
     g = wf_begin(ctx);
+    wf_formal(g, "a", WF_F32, 1);
+    wf_param(g, "a", WF_F32, 1);
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "wf_param: there is a formal 'a' already");
+    g = wf_begin(ctx);
+    wf_param(g, "a", WF_F32, 1);
+    assert_null(wf_formal(g, "a", WF_F32, 1));
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "wf_formal: there is a parameter 'a' already");
+    g = wf_begin(ctx);
     assert_null(wf_formal(g, "a", WF_F32, 9));
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "rank");
     g = wf_begin(ctx);

@@ -411,6 +411,11 @@ static void test_refused_reductions(void **state)
     wf_graph *g = wf_begin(ctx);
     wf_reduced(g, WF_F32, 0, WF_JOIN_ADD);
     REFUSED(ctx, wf_run(g), WF_ERR_CONTRACT, ".reduce");
+    for (int custom = 0; custom < 2; ++custom) {
+        g = wf_begin(ctx, .reduce = WF_ALL_AXES);
+        wf_reduced(g, custom ? (wf_dtype)99 : WF_NONE, 0, custom ? WF_JOIN_CUSTOM : WF_JOIN_ADD);
+        REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "wf_reduced: dtype");
+    }
     g = wf_begin(ctx);
     wf_reduce(WF_JOIN_AND, wf_in(g, a), WF_ALL_AXES);
     REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, "and does not reduce f32");
@@ -508,6 +513,16 @@ static void assigned(int how, bool accepted)
     RELEASE(a, s);
 }
 
+/* A number is a value of one element without axes. */
+static void test_numbers(void **state)
+{
+    (void)state;
+    double sum = 0, scan = 0, blocks = 0;
+    assert_true(wf_val_number(wf_sum(3, WF_ALL_AXES), &sum, NULL) && sum == 3);
+    assert_true(wf_val_number(wf_scan(WF_JOIN_ADD, 3, 0, false, false), &scan, NULL) && scan != scan);
+    assert_true(wf_val_number(wf_block_reduce(WF_JOIN_ADD, 3, 2), &blocks, NULL) && blocks != blocks);
+}
+
 static void test_misused_variables(void **state)
 {
     (void)state;
@@ -532,6 +547,7 @@ int main(void)
         cmocka_unit_test(test_fused_difference),
         cmocka_unit_test(test_refused_reductions),
         cmocka_unit_test(test_misused_variables),
+        cmocka_unit_test(test_numbers),
     };
     return RUN_ON_ALL(tests);
 }

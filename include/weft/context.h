@@ -39,13 +39,13 @@ enum {
     WF_FLAG_TIERED = 2048
 };
 typedef struct wf_config {
-    size_t size;           /* sizeof(wf_config) */
-    int32_t threads;       /* 0: WEFT_THREADS from the environment, else all cores */
-    wf_device device;      /* 0: WF_CPU. Of arrays and recordings that name none. A number that is no device's:
+    size_t size;                  /* sizeof(wf_config) */
+    int32_t threads;              /* 0: WEFT_THREADS from the environment, else all cores; at most 1024 */
+    wf_device device;             /* 0: WF_CPU. Of arrays and recordings that name none. A number that is no device's:
                             * WF_CPU, and wf_last_status says WF_ERR_DEVICE */
-    const char *cache_dir; /* NULL: WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft */
-    uint64_t cache_bytes;  /* bound of the object cache on disk; 0: 256 MiB */
-    uint32_t flags_on, flags_off;
+    const char *cache_dir;        /* NULL: WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft */
+    uint64_t cache_bytes;         /* bound of the object cache on disk; 0: 256 MiB */
+    uint32_t flags_on, flags_off; /* flags set, then cleared, beside the defaults */
     void (*log)(int level, const char *text, void *user); /* warnings (1) and notes (2); NULL: dropped. Any thread */
     void *log_user;
 } wf_config;
@@ -54,20 +54,23 @@ typedef struct wf_config {
  * Owns: the caller frees it.
  * Threads: contexts share no lock on the hot path; each is used from any thread. */
 WF_API wf_context *wf_context_new(const wf_config *config);
-/* Frees a context. Arrays, kernels, streams and events must have been released before.
- * Waits: for queued work. Graphs that were never run are freed. */
+/* Ends the ownership of a context, which lives until its last array, kernel, stream, event or frozen sequence is freed.
+ * Graphs that were never run are freed, with a warning to the log. NULL is a no-op.
+ * Waits: for queued work. */
 WF_API void wf_context_free(wf_context *ctx);
 /* The device of arrays and recordings that name none; 0 for NULL. */
 WF_API wf_device wf_context_device(const wf_context *ctx);
-/* The number of threads of the context. */
+/* The number of threads of the context, the calling one included; 0 for NULL. */
 WF_API int wf_get_threads(const wf_context *ctx);
-/* Sets the number of threads; 0 = all cores. Results do not depend on it.
+/* Sets the number of threads, at most 1024; 0 = all cores. Results do not depend on it.
  * Threads: not while another thread launches.
  * Waits: for queued work. */
 WF_API void wf_set_threads(wf_context *ctx, int threads);
 /* Bytes that the private copies of WF_MODE_EXPAND may take in a launch: 1 GiB at first; 0 = no copies.
- * Holds for recordings begun later. Sums of floats may then be joined in another order. */
+ * Holds for recordings begun later. Sums of floats may then be joined in another order.
+ * Threads: from any thread. */
 WF_API void wf_set_expand_bytes(wf_context *ctx, uint64_t bytes);
+/* The setting of wf_set_expand_bytes; 0 for NULL. */
 WF_API uint64_t wf_get_expand_bytes(const wf_context *ctx);
 /* Sets the flags `on`, then clears `off`, for recordings begun later, by any thread.
  * WF_FLAG_NO_DISK_CACHE and WF_FLAG_HISTORY change at once.
@@ -81,17 +84,20 @@ typedef struct wf_info {
     size_t size; /* sizeof(wf_info), set by the caller */
     /* Instruction set of generated code: "avx512", "avx2", "sse4.2", "neon". "none": the interpreter computes. */
     const char *isa;
-    int32_t vector_bits;
-    int32_t threads;
-    const char *llvm_path;                                /* library that is or would be opened; "" if none was found */
-    int32_t llvm_major;                                   /* 0: not opened (yet) */
-    const char *cache_dir;                                /* "" if there is none */
-    uint64_t cache_bytes, cache_entries;                  /* on disk now */
-    uint64_t compiled, memory_hits, disk_hits, evaluated; /* kernels since the context was made */
+    int32_t vector_bits;                 /* width of a vector register */
+    int32_t threads;                     /* as wf_get_threads */
+    const char *llvm_path;               /* library that is or would be opened; "" if none was found */
+    int32_t llvm_major;                  /* 0: not opened (yet) */
+    const char *cache_dir;               /* "" if there is none */
+    uint64_t cache_bytes, cache_entries; /* on disk now */
+    /* Since the context was made: how often the code of a kernel was compiled, was in memory, was on disk; and the
+     * number of kernels that ran on the processor. */
+    uint64_t compiled, memory_hits, disk_hits, evaluated;
     const char *cache_problem; /* why nothing is kept there, as far as known; "" if nothing is wrong */
 } wf_info;
 /* Fills `info`; `open_llvm`: opens LLVM now, so that llvm_major is known.
- * Owns: strings are borrowed from the context. */
+ * Owns: strings are borrowed from the context.
+ * Errors: WF_ERR_ARG for NULL. */
 WF_API wf_status wf_get_info(wf_context *ctx, bool open_llvm, wf_info *info);
 
 /* The version of the linked library: "0.1.0". */

@@ -28,17 +28,18 @@ typedef enum wf_status {
         WF_STATUS_INT32 = 0x7fffffff
 } wf_status;
 
-/* A name such as "WF_ERR_SHAPE"; never NULL. */
+/* A name such as "WF_ERR_SHAPE"; "WF_ERR_UNKNOWN" for a number that is no status. Never NULL. */
 WF_API const char *wf_status_name(wf_status status);
 /* The calling thread's first error since its last wf_clear_error on this context; "" if none.
  * NULL (a context that could not be made): "out of memory".
- * Owns: borrowed until the thread's next wf_clear_error. */
+ * Owns: borrowed until the thread's next wf_clear_error, or the end of the context. */
 WF_API const char *wf_last_message(const wf_context *ctx);
-/* The status that belongs to wf_last_message. */
+/* The status that belongs to wf_last_message; WF_ERR_MEMORY for NULL. */
 WF_API wf_status wf_last_status(const wf_context *ctx);
-/* Forgets the calling thread's error. */
+/* Forgets the calling thread's error; NULL is a no-op. */
 WF_API void wf_clear_error(wf_context *ctx);
-/* Sets the calling thread's error if it has none yet, and returns `status`; for libraries on top of Weft. */
+/* Sets the calling thread's error if it has none yet, and returns `status`; for libraries on top of Weft.
+ * `text` is copied; NULL or "": the text of WF_STATUS_MAP. WF_OK and a NULL context set nothing. */
 WF_API wf_status wf_error(wf_context *ctx, wf_status status, const char *text);
 
 #ifdef __cplusplus

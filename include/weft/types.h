@@ -50,7 +50,7 @@ typedef enum wf_dtype {
     WF_C64,
     WF_C128
 } wf_dtype;
-/* A name such as "f32"; never NULL. */
+/* A name such as "f32"; "unknown" past the last dtype. Never NULL. */
 WF_API const char *wf_dtype_name(wf_dtype dtype);
 /* Bytes of an element; 0 for WF_NONE and past the last dtype. */
 WF_API size_t wf_dtype_size(wf_dtype dtype);
@@ -62,16 +62,16 @@ typedef enum wf_kind {
     WF_KIND_FLOAT,
     WF_KIND_COMPLEX
 } wf_kind;
-/* The kind of a dtype. */
+/* The kind of a dtype; WF_KIND_NONE for WF_NONE and past the last dtype. */
 WF_API wf_kind wf_dtype_kind(wf_dtype dtype);
 /* The dtype of the parts of complex numbers; for other dtypes the dtype itself. */
 WF_API wf_dtype wf_dtype_part(wf_dtype dtype);
 /* True if a C number of this value can stand beside values of the dtype.
- * Floats and complex numbers take any number, integers a whole one in range and below 2^53, bools 0 and 1.
+ * Floats and complex numbers take any number, integers a whole one in range, its magnitude below 2^53, bools 0 and 1.
  * False for WF_NONE. */
 WF_API bool wf_number_fits(double value, wf_dtype dtype);
 
-/* A device; 0 = the context's default. */
+/* A device; 0 = the context's default, for wf_wrap WF_CPU. */
 typedef int32_t wf_device;
 /* The processor. */
 #define WF_CPU ((wf_device)1)

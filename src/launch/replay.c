@@ -166,7 +166,7 @@ static bool is_bound(const wf_frozen *f, wf_arrays inputs)
 {
     bool same = f->bound && !wf__sharing(f->ctx);
     for (uint32_t i = 0; i < f->inputs && same; ++i)
-        same = inputs.at[i] && inputs.at[i]->id == f->id[i];
+        same = inputs.at[i] && inputs.at[i]->id == f->id[i] && inputs.at[i]->ctx == f->ctx;
     return same;
 }
 

@@ -145,23 +145,12 @@ wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int 
     return a;
 }
 
-static bool known_device(wf_context *ctx, const char *function, const wf_place *place)
-{
-    if (!place || place->device == 0 || place->device == WF_CPU || place->device == WF_INTERP ||
-        (wf__is_gpu(place->device) && wf__gpu_of(ctx, function, place->device)))
-        return true;
-    if (wf__is_gpu(place->device))
-        return false;
-    wf__error(ctx, WF_ERR_DEVICE, "%s: there is no device %d here", function, (int)place->device);
-    return false;
-}
-
 wf_array *wf_empty_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, const wf_place *place)
 {
     wf_place given = { 0 };
     if (place) /* an older caller's struct may be shorter */
         memcpy(&given, place, place->size < sizeof given ? place->size : sizeof given);
-    if (!ctx || !known_device(ctx, "wf_empty", &given))
+    if (!ctx || !wf__device_known(ctx, "wf_empty", given.device))
         return NULL;
     if ((unsigned)given.memory > WF_MEMORY_MANAGED) {
         wf__error(ctx, WF_ERR_ARG, "wf_empty: there is no kind of memory %d", (int)given.memory);
@@ -196,7 +185,8 @@ wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape sha
 {
     int64_t count, lo, hi;
     wf_array *a = NULL;
-    if (ctx && known_device(ctx, "wf_wrap", place) && acceptable(ctx, "wf_wrap", dtype, &shape, &count)) {
+    if (ctx && wf__device_known(ctx, "wf_wrap", place ? place->device : 0) &&
+        acceptable(ctx, "wf_wrap", dtype, &shape, &count)) {
         if (!data && count)
             wf__error(ctx, WF_ERR_ARG, "wf_wrap: data is NULL");
         else if ((uintptr_t)data % wf_dtype_size(dtype))

@@ -56,6 +56,16 @@ wf__gpu *wf__gpu_of(wf_context *ctx, const char *function, wf_device device)
     return gpu;
 }
 
+bool wf__device_known(wf_context *ctx, const char *function, wf_device device)
+{
+    if (wf__is_gpu(device))
+        return wf__gpu_of(ctx, function, device);
+    if (device == 0 || device == WF_CPU || device == WF_INTERP)
+        return true;
+    wf__error(ctx, WF_ERR_DEVICE, "%s: there is no device %d here", function, (int)device);
+    return false;
+}
+
 /* ---- queries ---- */
 int wf_device_count(wf_context *ctx, wf_device kind)
 {

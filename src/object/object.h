@@ -156,6 +156,8 @@ void wf__set_target(wf__recording *rec, wf_device device);    /* sets the device
 const char *wf__device_name(wf_device device, char text[32]); /* "cuda:0" */
 /* Returns the GPU, opened; NULL = the context's error is set. */
 wf__gpu *wf__gpu_of(wf_context *ctx, const char *function, wf_device device);
+/* True if there is such a device, or it is 0. Opens a GPU. False = the context's error is set. */
+bool wf__device_known(wf_context *ctx, const char *function, wf_device device);
 
 /* ---- buffer.c ---- */
 /* Returns a buffer with one reference; NULL = out of memory. */

@@ -146,6 +146,10 @@ static bool exact_bytes(const wf_array *a, const void *p, size_t bytes, const ch
     size_t want = (size_t)wf_array_count(a) * wf_dtype_size(a->dtype);
     if (bytes == want && (p || !bytes))
         return true;
+    if (!p && bytes) {
+        wf__error(a->ctx, WF_ERR_ARG, "%s: the program's memory is NULL", function);
+        return false;
+    }
     wf__error(a->ctx, WF_ERR_ARG, "%s: %llu bytes given for an array of %llu", function, (unsigned long long)bytes,
               (unsigned long long)want);
     return false;
@@ -271,8 +275,9 @@ wf_array *wf_copy_to(const wf_array *array, wf_device device)
     if (!array || !wf__array_usable(array, "wf_copy_to"))
         return NULL;
     size_t bytes = (size_t)wf_array_count(array) * wf_dtype_size(array->dtype);
-    wf_array *copy = wf_empty_with(array->ctx, array->dtype, array->shape,
-                                   &(wf_place){ .size = sizeof(wf_place), .device = device });
+    wf_array *copy = wf__device_known(array->ctx, "wf_copy_to", device)
+                         ? wf__array_make(array->ctx, "wf_copy_to", array->dtype, &array->shape, NULL, device)
+                         : NULL;
     bool host = copy && !wf__is_gpu(copy->device);
     bool stays = copy && !host && copy->device == array->device && bytes;
     bool gaps = stays && !wf_array_is_packed(array);

@@ -196,8 +196,8 @@ bool wf_while_(wf_graph *g, const char *here, wf_val cond)
 {
     (void)here;
     wf__ref c = wf__may_branch(g, "WF_WHILE") ? wf__truth(g, cond, "WF_WHILE") : 0;
-    if (c && g->block_n)
-        leave(g, without(wf__graph_ir(g), wf__lanes_on(g), c), false, "WF_WHILE");
+    if (c)
+        leave(g, g->block_n ? without(wf__graph_ir(g), wf__lanes_on(g), c) : 0, false, "WF_WHILE");
     return true;
 }
 
@@ -233,6 +233,8 @@ static unsigned counter_dtype(wf_graph *g, const wf_val *bound, unsigned n)
 
 bool wf_for_(wf_graph *g, const char *here, wf_val *i, wf_val lo, wf_val hi, wf_val step)
 {
+    wf_val ignored;
+    i = i ? i : &ignored;
     *i = (wf_val){ { 0, g } };
     if (!wf__may_branch(g, "WF_FOR"))
         return true;

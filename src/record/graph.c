@@ -309,6 +309,11 @@ wf_array *wf_formal(wf_graph *g, const char *name, wf_dtype dtype, int rank)
             wf__poison(g, WF_ERR_ARG, "wf_formal: there is a formal '%s' already", name);
             return NULL;
         }
+    for (uint32_t i = 0; i < p->param_n; ++i)
+        if (!strcmp(p->param[i].name, name)) {
+            wf__poison(g, WF_ERR_ARG, "wf_formal: there is a parameter '%s' already", name);
+            return NULL;
+        }
     wf_array *a = wf__formal_new(g->ctx, name, dtype, rank);
     if (!a || !wf__grow(&p->object, &p->object_cap, p->object_n + 1, sizeof *p->object)) {
         wf_release(a);
@@ -350,6 +355,11 @@ static wf__ref new_param(wf_graph *g, const char *name, wf_dtype dtype, unsigned
         wf__poison(g, WF_ERR_CONTRACT, "wf_param: '%s' must be declared in section WF_SECTION_CALL", name);
         return 0;
     }
+    for (uint32_t i = 0; i < p->object_n; ++i)
+        if (p->object[i].array->name && !strcmp(p->object[i].array->name, name)) {
+            wf__poison(g, WF_ERR_ARG, "wf_param: there is a formal '%s' already", name);
+            return 0;
+        }
     char *own = wf__strdup(name);
     if (!own || !wf__grow(&p->param, &p->param_cap, p->param_n + 1, sizeof *p->param)) {
         wf__free(own);

@@ -1,5 +1,6 @@
 /* reduce.c - reduced variables, the sections of a recording that reduces, and reductions of lazy arrays. */
 #include "record/record.h"
+#include <math.h>
 
 /* ---- reductions ---- */
 static bool joinable(wf_graph *g, wf_join join, unsigned dtype, const char *function)
@@ -84,7 +85,9 @@ wf_var(wf_reduced)(wf_graph *g, wf_dtype dtype, wf_val initial, wf_join join)
         dtype = dtype == WF_C32 ? WF_C64 : WF_F32; /* partial sums need a longer mantissa */
     bool pairs = wf__is_complex(dtype);
     bool custom = join == WF_JOIN_CUSTOM && !pairs;
-    if (!wf__computable(dtype) ||
+    if (!wf__computable(dtype))
+        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_reduced: dtype %s is not supported", wf_dtype_name(dtype));
+    if (!wf__is_recording(g) ||
         !(custom || (pairs ? joins_pairs(g, join, "wf_reduced") : joinable(g, join, dtype, "wf_reduced"))))
         return wf__no_value(g).h;
     wf__ref first = wf__converted(g, initial, dtype, "wf_reduced");
@@ -275,7 +278,7 @@ static wf_val reduce(wf_join join, wf_val v, wf_axes axes, const char *function)
     wf_graph *g = wf__graph_of(v);
     wf__ref value = wf__whole_value(v, function, "; elsewhere say wf_reduced", "reduce a variable before or after it");
     if (!value)
-        return wf__no_value(g);
+        return g ? wf__no_value(g) : v; /* a number is a value of one element */
     wf__ir *ir = wf__graph_ir(g);
     wf_shape shape = ir->shape[wf__shape_of(ir, value)];
     if (wf__axes_beyond(axes, shape.rank) || (!axes && shape.rank)) {
@@ -305,6 +308,9 @@ static wf_val reduce(wf_join join, wf_val v, wf_axes axes, const char *function)
 
 wf_val(wf_reduce)(wf_join join, wf_val v, wf_axes axes) { return reduce(join, v, axes, "wf_reduce"); }
 
+/* Returns what stands for the missing result of an axis: poison, or NaN for a number, which has no axes. */
+static wf_val no_axes(wf_graph *g) { return g ? wf__no_value(g) : (wf_val){ { NAN, NULL } }; }
+
 static wf__ref scan_real(wf__ir *ir, wf_join join, wf__ref value, int axis, unsigned flags)
 {
     unsigned t = wf__dtype(ir, value);
@@ -323,7 +329,7 @@ wf_val(wf_scan)(wf_join join, wf_val v, int axis, bool exclusive, bool reversed)
     wf_graph *g = wf__graph_of(v);
     wf__ref value = wf__whole_value(v, "wf_scan", "", "scan a variable before or after it");
     if (!value)
-        return wf__no_value(g);
+        return no_axes(g);
     wf__ir *ir = wf__graph_ir(g);
     int given = axis, rank = ir->shape[wf__shape_of(ir, value)].rank;
     axis += axis < 0 ? rank : 0;
@@ -350,7 +356,7 @@ wf_val(wf_block_reduce)(wf_join join, wf_val v, int64_t block)
 {
     wf_graph *g = wf__graph_of(v);
     if (!wf__whole_value(v, "wf_block_reduce", "", "reduce a variable before or after it"))
-        return wf__no_value(g);
+        return no_axes(g);
     wf_shape shape = wf_val_shape(v);
     int last = shape.rank - 1;
     if (last < 0 || last + 1 >= WF_MAX_RANK || block < 1 || shape.dim[last] < 0) {
