@@ -27,16 +27,16 @@ static void emit(const test_case *t)
     for (size_t i = 0; i < WF__COUNT(arch); ++i)
         for (int narrow = (int)i; narrow < 2; ++narrow) {
             wf__ptx_code *code = calloc(1, sizeof *code);
-            wf__str error = { 0 };
+            wf__failure failure = { 0 };
             assert_non_null(code);
             wf__ptx_options how = { .arch = arch[i], .narrow = narrow };
-            wf_status status = wf__ptx_emit(&t->ir, &how, code, &error);
-            if (status != WF_OK)
-                print_error("%s: %s\n", t->name, wf__str_get(&error));
-            assert_int_equal(status, WF_OK);
+            bool ok = wf__ptx_emit(&t->ir, &how, code, &failure);
+            if (!ok)
+                print_error("%s: %s\n", t->name, wf__str_get(&failure.text));
+            assert_true(ok);
             ptxas_add(t->name, arch[i], wf__str_get(&code->text));
             wf__ptx_free(code);
-            wf__str_free(&error);
+            wf__str_free(&failure.text);
             free(code);
             ++generated;
         }

@@ -318,20 +318,20 @@ static void dump_dot(const wf_kernel *k, wf__str *out)
 /* Appends the kernels of a stage as PTX for GPUs of this compute capability (0 = the oldest). */
 static wf_status dump_ptx(const wf_kernel *k, const wf__plan *plan, const wf__stage *stage, int arch, wf__str *out)
 {
-    wf__str error = { 0 }, join = { 0 };
+    wf__failure f = { 0 };
+    wf__str join = { 0 };
     arch = arch ? arch : WF__PTX_OLDEST;
-    wf_status status = wf__gpu_stage_ptx(plan, stage, arch, false, out, &error);
-    if (status == WF_OK)
-        status = wf__gpu_stage_ptx(plan, stage, arch, true, &join, &error);
-    if (status == WF_OK && join.len)
+    bool ok =
+        wf__gpu_stage_ptx(plan, stage, arch, false, out, &f) && wf__gpu_stage_ptx(plan, stage, arch, true, &join, &f);
+    if (ok && join.len)
         wf__str_addf(out, "\n// stage %u of %u: what joins its parts\n%s", (unsigned)(stage - plan->stage) + 1,
                      (unsigned)plan->stage_n, wf__str_get(&join));
     out->failed = out->failed || join.failed;
     wf__str_free(&join);
-    if (status != WF_OK)
-        wf__error(k->ctx, status, "wf_kernel_dump: %s", wf__str_get(&error));
-    wf__str_free(&error);
-    return status;
+    if (!ok)
+        wf__error(k->ctx, f.status, "wf_kernel_dump: %s", wf__str_get(&f.text));
+    wf__str_free(&f.text);
+    return f.status;
 }
 
 /* Returns the plan of the kernel for a GPU, on any device. */

@@ -79,6 +79,13 @@ typedef struct wf__thread_block {
     wf__own_memory own; /* shared memory */
 } wf__thread_block;
 
+/* The failure of a backend or of a run, all zero at first. The owner makes it the context's error, and frees the texts. */
+typedef struct wf__failure {
+    wf_status status; /* status of the first failure; WF_OK = none */
+    wf__str text;     /* reason of the failure */
+    wf__str warning;  /* findings of debug mode in a run that did not fail */
+} wf__failure;
+
 /* Target of code generation. Widest first. */
 typedef enum wf__isa { WF__ISA_AVX512, WF__ISA_AVX2, WF__ISA_SSE42, WF__ISA_NEON, WF__ISA_NONE } wf__isa;
 typedef struct wf__target {

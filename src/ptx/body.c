@@ -327,7 +327,7 @@ void wf__ptx_walk(gen *g, wf__ref from, wf__ref to)
 {
     loop open[WF__MOST_NESTED + 1];
     int depth = 0;
-    for (wf__ref r = from; r < to && g->status == WF_OK; ++r) {
+    for (wf__ref r = from; r < to && wf__ptx_is_sound(g); ++r) {
         unsigned op = g->ir->node[r].op;
         if (op == WF__LOOP)
             open_loop(g, r, &open[depth++]);

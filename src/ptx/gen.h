@@ -50,11 +50,12 @@ typedef struct wf__ptx_gen {
     struct wf__ptx_packet *packets;    /* packet.c */
     uint32_t *packet_of, packets_n;    /* packet_of: 1 + packet of a node; 0 = none */
     wf__str list;                      /* text of the last register list */
-    wf_status status;
-    wf__str *error;
+    wf__failure *failure;
 } gen;
 
 /* ---- text.c ---- */
+static inline bool wf__ptx_is_sound(const gen *g) { return g->failure->status == WF_OK; }
+void wf__ptx_fail(gen *g, wf_status status, const char *format, ...) WF__PRINTF(3, 4); /* keeps the first failure */
 static inline val v_int(int64_t x) { return (val){ .kind = V_INT, .bits = (uint64_t)x }; }
 static inline val v_text(const char *t) { return (val){ .kind = V_TEXT, .text = t }; }
 val wf__ptx_reg(gen *g, wf__ptx_kind kind);
@@ -63,7 +64,6 @@ void wf__ptx_place_label(gen *g, val label);
 /* Writes one instruction. $0 to $9 in the template stand for the values. */
 void wf__ptx_line(gen *g, const char *template, const val *v);
 #define EMIT(g, template, ...) wf__ptx_line(g, template, (const val[]){ __VA_ARGS__ })
-void wf__ptx_fail(gen *g, wf_status status, const char *format, ...) WF__PRINTF(3, 4);
 /* A field of the kernel's parameter, loaded once, in the head. */
 val wf__ptx_field_value(gen *g, wf__ptx_what what, uint32_t number, int axis, bool narrow);
 

@@ -68,14 +68,15 @@ static void emit_kernel(gen *g)
     wf__ptx_place_label(g, exit);
 }
 
-wf_status wf__ptx_emit(const wf__ir *body, const wf__ptx_options *options, wf__ptx_code *out, wf__str *error)
+bool wf__ptx_emit(const wf__ir *body, const wf__ptx_options *options, wf__ptx_code *out, wf__failure *failure)
 {
     gen *g = wf__alloc0(sizeof *g);
     if (!g) {
-        wf__str_add(error, "out of memory for PTX");
-        return WF_ERR_MEMORY;
+        failure->status = WF_ERR_MEMORY;
+        wf__str_add(&failure->text, "out of memory for PTX");
+        return false;
     }
-    *g = (gen){ .ir = body, .options = options, .code = out, .error = error };
+    *g = (gen){ .ir = body, .options = options, .code = out, .failure = failure };
     g->out = &g->body;
     g->width = out->width =
         options->thread_block.threads || options->join ? 1 : wf__ptx_width(body, options->columns, out);
@@ -85,14 +86,14 @@ wf_status wf__ptx_emit(const wf__ir *body, const wf__ptx_options *options, wf__p
     check_support(g);
     if (!g->node || !g->widened || !g->acc || !wf__ptx_ranges(g))
         wf__ptx_fail(g, WF_ERR_MEMORY, "out of memory for PTX");
-    if (g->status == WF_OK)
+    if (wf__ptx_is_sound(g))
         wf__ptx_find_packets(g);
-    if (g->status == WF_OK)
+    if (wf__ptx_is_sound(g))
         emit_kernel(g);
-    if (g->status == WF_OK)
+    if (wf__ptx_is_sound(g))
         write_module(g);
-    wf_status status = g->status;
-    if (status == WF_OK)
+    bool ok = wf__ptx_is_sound(g);
+    if (ok)
         wf__log_code("ptx", out->text.at, out->text.len);
     wf__free(g->node);
     wf__free(g->widened);
@@ -103,5 +104,5 @@ wf_status wf__ptx_emit(const wf__ir *body, const wf__ptx_options *options, wf__p
     wf__str_free(&g->head);
     wf__str_free(&g->body);
     wf__free(g);
-    return status;
+    return ok;
 }

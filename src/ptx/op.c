@@ -18,7 +18,7 @@ typedef struct call {
 /* ---- bools are predicates ---- */
 static bool op_bool(const call *c)
 {
-    val t = c->g->status == WF_OK ? wf__ptx_reg(c->g, V_P) : c->d;
+    val t = wf__ptx_is_sound(c->g) ? wf__ptx_reg(c->g, V_P) : c->d;
     switch (c->op) {
     case WF__OP_not:
         LINE(c, "not.pred $0, $1");

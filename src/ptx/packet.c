@@ -159,7 +159,7 @@ void wf__ptx_find_packets(gen *g)
     if (!open || !g->packet_of)
         wf__ptx_fail(g, WF_ERR_MEMORY, "out of memory for PTX");
     uint32_t n = 0;
-    for (wf__ref r = 1; r < ir->n && g->status == WF_OK; ++r) {
+    for (wf__ref r = 1; r < ir->n && wf__ptx_is_sound(g); ++r) {
         const wf__node *m = wf__at(ir, r);
         bool touches = wf__op_is_access(m->op);
         if (m->op == WF__BARRIER || (wf__is_loop_op(m->op) && m->op != WF__STATE && m->op != WF__NEXT))
@@ -177,7 +177,7 @@ void wf__ptx_find_packets(gen *g)
             open[n++] = (record){ .n = 0 };
         open[i].part[open[i].n++] = r;
     }
-    if (g->status == WF_OK)
+    if (wf__ptx_is_sound(g))
         close_all(g, open, &n);
     wf__free(open);
 }

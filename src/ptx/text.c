@@ -4,12 +4,12 @@
 
 void wf__ptx_fail(gen *g, wf_status status, const char *format, ...)
 {
-    if (g->status != WF_OK)
+    if (!wf__ptx_is_sound(g))
         return;
-    g->status = status;
+    g->failure->status = status;
     va_list args;
     va_start(args, format);
-    wf__str_addv(g->error, format, args);
+    wf__str_addv(&g->failure->text, format, args);
     va_end(args);
 }
 

@@ -1,4 +1,4 @@
-/* stage.h - what running a stage takes on any device: limits, failures, the memory of slots and temporaries. */
+/* stage.h - what running a stage takes on any device: limits, the memory of slots and temporaries. */
 #ifndef WEFT_STAGE_H
 #define WEFT_STAGE_H
 #include "plan/plan.h"
@@ -12,12 +12,6 @@ typedef struct wf__limits {
 } wf__limits;
 
 static inline bool wf__is_block_threads(int32_t n) { return !n || (n >= 32 && n <= 256 && !(n & (n - 1))); }
-
-typedef struct wf__failure {
-    wf_status status;
-    wf__str text;
-    wf__str warning; /* findings of debug mode in a run that did not fail */
-} wf__failure;
 
 bool wf__out_of_memory(wf__failure *failure, const char *what); /* sets the failure; returns false */
 /* Sets the memory of a stage's slots. base: addresses of all objects. */

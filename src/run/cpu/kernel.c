@@ -105,16 +105,13 @@ static bool add_consumer(const wf__run *r, wf__launch *l, uint32_t s, wf__launch
 static bool run_watched(wf__launch *l, wf__failure *f)
 {
     wf__watch watch;
-    if (!wf__watch_begin(&watch, l->engine, l->stage, l->call.mem))
+    if (!wf__watch_begin(&watch, l->engine, l->stage, l->call.mem, f))
         return wf__out_of_memory(f, "debug mode");
     l->call.watch = &watch;
     run_boxes(l);
     l->call.watch = NULL;
-    bool ok = watch.status == WF_OK;
-    if (!ok) {
-        f->status = watch.status;
-        wf__str_add(&f->text, wf__str_get(&watch.text));
-    } else
+    bool ok = f->status == WF_OK;
+    if (ok)
         wf__watch_unset(&watch, &f->warning);
     wf__watch_end(&watch);
     return ok;

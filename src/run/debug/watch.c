@@ -70,10 +70,10 @@ static void find_watchpoints(wf__watch *w, wf__engine *engine, const wf__mem *me
     }
 }
 
-bool wf__watch_begin(wf__watch *w, wf__engine *engine, const wf__stage *stage, const wf__mem *mem)
+bool wf__watch_begin(wf__watch *w, wf__engine *engine, const wf__stage *stage, const wf__mem *mem, wf__failure *failure)
 {
     const wf__ir *body = &stage->lowered;
-    *w = (wf__watch){ .stage = stage, .nan = body->flags & WF_FLAG_TRAP_NAN };
+    *w = (wf__watch){ .stage = stage, .nan = body->flags & WF_FLAG_TRAP_NAN, .failure = failure };
     w->slot = wf__alloc0((body->slot_n + 1) * sizeof *w->slot);
     region *of = wf__alloc0((body->slot_n + 1) * sizeof *of);
     for (uint32_t s = 0; w->slot && s < body->slot_n; ++s)
@@ -103,7 +103,6 @@ void wf__watch_end(wf__watch *w)
         if (w->slot[s].table == s)
             wf__free(w->slot[s].writer);
     wf__free(w->slot);
-    wf__str_free(&w->text);
     *w = (wf__watch){ 0 };
 }
 
@@ -158,46 +157,49 @@ static const char *name_of(const wf__watch *w, const wf__node *n)
 }
 
 /* ---- findings ---- */
-static bool is_first(wf__watch *w, wf_status status)
+/* Makes a finding the failure of the run. Returns where its text goes; NULL = there is an earlier finding. */
+static wf__str *begin_finding(wf__watch *w, wf_status status)
 {
-    if (w->status != WF_OK)
-        return false;
-    w->status = status;
-    return true;
+    if (w->failure->status != WF_OK)
+        return NULL;
+    w->failure->status = status;
+    return &w->failure->text;
 }
 
 void wf__watch_outside(wf__watch *w, const wf__node *n, const int64_t *index, const int64_t *point)
 {
-    if (!is_first(w, WF_ERR_BOUNDS))
+    wf__str *out = begin_finding(w, WF_ERR_BOUNDS);
+    if (!out)
         return;
     const wf__slot *slot = &w->stage->lowered.slot[n->a];
     const int front = leading_axes(slot);
     const char *name = name_of(w, n);
-    wf__str_add(&w->text, wf__function_of(n));
+    wf__str_add(out, wf__function_of(n));
     if (name)
-        wf__str_addf(&w->text, "%s'%s'", n->op == WF__LOAD ? " " : " of ", name);
-    wf__str_add(&w->text, ": index ");
-    add_tuple(&w->text, index + front, slot->rank - front);
-    wf__str_add(&w->text, " is outside ");
-    add_array(w, &w->text, n->a);
-    wf__str_add(&w->text, ", at point ");
-    add_tuple(&w->text, point, w->stage->lowered.rank);
+        wf__str_addf(out, "%s'%s'", n->op == WF__LOAD ? " " : " of ", name);
+    wf__str_add(out, ": index ");
+    add_tuple(out, index + front, slot->rank - front);
+    wf__str_add(out, " is outside ");
+    add_array(w, out, n->a);
+    wf__str_add(out, ", at point ");
+    add_tuple(out, point, w->stage->lowered.rank);
 }
 
 void wf__watch_local(wf__watch *w, const wf__node *n, int64_t index, const int64_t *point)
 {
-    if (!is_first(w, WF_ERR_BOUNDS))
+    wf__str *out = begin_finding(w, WF_ERR_BOUNDS);
+    if (!out)
         return;
     const char *name = wf__label_of(&w->stage->lowered, (wf__ref)(n - w->stage->lowered.node));
-    wf__str_addf(&w->text, "%s: index %lld is outside ", n->aux ? "wf_write" : "wf_read", (long long)index);
+    wf__str_addf(out, "%s: index %lld is outside ", n->aux ? "wf_write" : "wf_read", (long long)index);
     if (n->d >> 16)
-        wf__str_addf(&w->text, "axis %u of ", (unsigned)(n->d >> 16));
+        wf__str_addf(out, "axis %u of ", (unsigned)(n->d >> 16));
     if (name)
-        wf__str_addf(&w->text, "the local array '%s'", name);
+        wf__str_addf(out, "the local array '%s'", name);
     else
-        wf__str_addf(&w->text, "local array %u of the recording", (unsigned)(n->d & 0xffff) + 1);
-    wf__str_addf(&w->text, ", whose length is %u%s, at point ", (unsigned)n->c, n->d >> 16 ? " there" : "");
-    add_tuple(&w->text, point, w->stage->lowered.rank);
+        wf__str_addf(out, "local array %u of the recording", (unsigned)(n->d & 0xffff) + 1);
+    wf__str_addf(out, ", whose length is %u%s, at point ", (unsigned)n->c, n->d >> 16 ? " there" : "");
+    add_tuple(out, point, w->stage->lowered.rank);
 }
 
 static bool is_nan(unsigned dtype, const void *value)
@@ -213,37 +215,39 @@ static bool is_nan(unsigned dtype, const void *value)
 
 void wf__watch_same(wf__watch *w, const wf__node *n, uint64_t writer, const int64_t *point)
 {
-    if (!is_first(w, WF_ERR_CONTRACT))
+    wf__str *out = begin_finding(w, WF_ERR_CONTRACT);
+    if (!out)
         return;
-    wf__str_add(&w->text, "two points, ");
-    add_point(w, &w->text, (int64_t)writer - 1);
-    wf__str_add(&w->text, " and ");
-    add_tuple(&w->text, point, w->stage->lowered.rank);
-    wf__str_add(&w->text, ", write the same element of ");
-    add_array(w, &w->text, n->a);
-    wf__str_add(&w->text, n->op == WF__STORE ? "; say wf_accumulate, or write different ones"
-                                             : " by wf_accumulate, which is told that none do (WF_MODE_NO_CONFLICT)");
+    wf__str_add(out, "two points, ");
+    add_point(w, out, (int64_t)writer - 1);
+    wf__str_add(out, " and ");
+    add_tuple(out, point, w->stage->lowered.rank);
+    wf__str_add(out, ", write the same element of ");
+    add_array(w, out, n->a);
+    wf__str_add(out, n->op == WF__STORE ? "; say wf_accumulate, or write different ones"
+                                        : " by wf_accumulate, which is told that none do (WF_MODE_NO_CONFLICT)");
 }
 
 void wf__watch_nan(wf__watch *w, const wf__node *n, const int64_t *point)
 {
-    if (!is_first(w, WF_ERR_ARG))
+    wf__str *out = begin_finding(w, WF_ERR_ARG);
+    if (!out)
         return;
     const char *name = name_of(w, n);
-    wf__str_add(&w->text, "a NaN");
+    wf__str_add(out, "a NaN");
     if (name)
-        wf__str_addf(&w->text, ", '%s',", name);
-    wf__str_add(&w->text, " is stored in ");
-    add_array(w, &w->text, n->a);
-    wf__str_add(&w->text, ", by point ");
-    add_tuple(&w->text, point, w->stage->lowered.rank);
+        wf__str_addf(out, ", '%s',", name);
+    wf__str_add(out, " is stored in ");
+    add_array(w, out, n->a);
+    wf__str_add(out, ", by point ");
+    add_tuple(out, point, w->stage->lowered.rank);
 }
 
 bool wf__watch_value(wf__watch *w, const wf__node *n, unsigned dtype, const void *value, const int64_t *point)
 {
     if (w->nan && is_nan(dtype, value))
         wf__watch_nan(w, n, point);
-    return w->status == WF_OK;
+    return w->failure->status == WF_OK;
 }
 
 bool wf__watch_store(wf__watch *w, const wf__node *n, int64_t offset, const void *value, const int64_t *point)
@@ -259,7 +263,7 @@ bool wf__watch_store(wf__watch *w, const wf__node *n, int64_t offset, const void
         wf__watch_same(w, n, *writer, point);
     if (writer)
         *writer = me;
-    return n->op == WF__STORE ? wf__watch_value(w, n, n->dtype, value, point) : w->status == WF_OK;
+    return n->op == WF__STORE ? wf__watch_value(w, n, n->dtype, value, point) : w->failure->status == WF_OK;
 }
 
 void wf__watch_unset(const wf__watch *w, wf__str *out)
@@ -317,8 +321,9 @@ static bool call_back(wf__watch *w, wf__watchpoint *watchpoint)
     wf_status status = watchpoint->look(watchpoint, stored);
     memset(watchpoint->on, 0, (size_t)watchpoint->elements);
     ++watchpoint->time;
-    if (status != WF_OK && is_first(w, status))
-        wf__str_add(&w->text, "wf_watch: ended by who was looking");
+    wf__str *out = status != WF_OK ? begin_finding(w, status) : NULL;
+    if (out)
+        wf__str_add(out, "wf_watch: ended by who was looking");
     return status == WF_OK;
 }
 
@@ -333,8 +338,9 @@ bool wf__watch_show(wf__watch *w, wf__ref r, wf__shows which)
 
 void wf__watch_no_memory(wf__watch *w, size_t most)
 {
-    if (is_first(w, WF_ERR_MEMORY))
-        wf__str_addf(&w->text,
+    wf__str *out = begin_finding(w, WF_ERR_MEMORY);
+    if (out)
+        wf__str_addf(out,
                      "wf_watch: no memory for all points to take their turns together, or more than %zu GiB would be "
                      "needed; give it fewer points",
                      most >> 30);

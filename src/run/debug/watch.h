@@ -18,8 +18,7 @@ typedef struct wf__watch {
     const wf__stage *stage;
     wf__watch_slot *slot; /* [slots] */
     bool nan;             /* stored NaNs are findings */
-    wf_status status;     /* status of the first finding; WF_OK = none */
-    wf__str text;
+    wf__failure *failure; /* failure of the run, which the first finding becomes */
 } wf__watch;
 
 /* Stores after which the callback of wf_watch runs. A store may repeat if it is in a loop, or is a copy from an
@@ -27,7 +26,8 @@ typedef struct wf__watch {
 typedef enum wf__shows { WF__SHOWS_NONE, WF__SHOWS_ALL, WF__SHOWS_REPEATED, WF__SHOWS_SINGLE } wf__shows;
 
 /* engine: holds the list of watchpoints; NULL = no wf_watch. false = out of memory. */
-bool wf__watch_begin(wf__watch *w, wf__engine *engine, const wf__stage *stage, const wf__mem *mem);
+bool wf__watch_begin(wf__watch *w, wf__engine *engine, const wf__stage *stage, const wf__mem *mem,
+                     wf__failure *failure);
 /* Appends a text about an output that some points left unset, if there is one. */
 void wf__watch_unset(const wf__watch *w, wf__str *out);
 void wf__watch_end(wf__watch *w);

@@ -88,8 +88,8 @@ bool wf__gpu_run(wf__gpu_on on, wf__plan *plan, const char *label, char *const *
                  const wf__limits *limits, wf__note *notes, wf__failure *failure);
 /* Appends the PTX of a stage for GPUs of compute capability arch/10 and later. `join`: of the kernel that joins the
  * stage's partial results; nothing if there is no such kernel. */
-wf_status wf__gpu_stage_ptx(const wf__plan *plan, const wf__stage *stage, int arch, bool join, wf__str *out,
-                            wf__str *error);
+bool wf__gpu_stage_ptx(const wf__plan *plan, const wf__stage *stage, int arch, bool join, wf__str *out,
+                       wf__failure *failure);
 bool wf__gpu_finish(wf__gpu *gpu, wf__failure *failure);               /* waits for all work */
 void wf__engine_finish_gpus(wf__engine *engine, wf__failure *failure); /* of all open GPUs, up to the first failure */
 void wf__gpu_free_stage_code(void *engine, void *code);                /* for wf__plan_free of plans for GPUs */

@@ -96,7 +96,7 @@ typedef struct wf__gpu_watch wf__gpu_watch;
 wf__gpu_watch *wf__gpu_watch_begin(wf__gpu *gpu, const wf__stage *stage, const wf__mem *mem, wf__failure *failure);
 uint64_t wf__gpu_watch_field(const wf__gpu_watch *watch, const wf__ptx_field *field);
 /* After the launch: a finding becomes the failure, and false is returned. Unset outputs become the warning. */
-bool wf__gpu_watch_look(wf__gpu_watch *watch, wf__failure *failure);
+bool wf__gpu_watch_look(wf__gpu_watch *watch);
 void wf__gpu_watch_end(wf__gpu_watch *watch); /* NULL: no-op */
 static inline uint64_t wf__gpu_address(const char *at) { return (uint64_t)(uintptr_t)at; }
 #endif

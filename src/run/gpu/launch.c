@@ -54,38 +54,34 @@ static wf__ptx_options ptx_options_of(const wf__plan *plan, const wf__stage *sta
                               .private_bytes = join ? 0 : stage->copies.block_bytes };
 }
 
-wf_status wf__gpu_stage_ptx(const wf__plan *plan, const wf__stage *stage, int arch, bool join, wf__str *out,
-                            wf__str *error)
+bool wf__gpu_stage_ptx(const wf__plan *plan, const wf__stage *stage, int arch, bool join, wf__str *out, wf__failure *f)
 {
     if (join && !wf__joins_boxes(stage))
-        return WF_OK;
+        return true;
     wf__ptx_code *code = wf__alloc0(sizeof *code);
     wf__mem *mem = wf__alloc0((stage->lowered.slot_n + 1) * sizeof *mem);
-    wf_status status = WF_ERR_MEMORY;
+    bool ok = code && mem;
     for (uint32_t s = 0; mem && s < stage->lowered.slot_n; ++s) {
         memcpy(mem[s].stride, stage->mem[s].stride, sizeof mem[s].stride);
         memcpy(mem[s].dim, stage->mem[s].dim, sizeof mem[s].dim);
     }
-    if (code && mem) {
+    if (ok) {
         const wf__ptx_options how = ptx_options_of(plan, stage, mem, arch, 0, join);
-        status = wf__ptx_emit(&stage->lowered, &how, code, error);
-        if (status == WF_OK)
+        ok = wf__ptx_emit(&stage->lowered, &how, code, f);
+        if (ok)
             wf__str_addn(out, wf__str_get(&code->text), code->text.len);
         wf__ptx_free(code);
     } else
-        wf__str_add(error, "out of memory for PTX");
+        wf__out_of_memory(f, "PTX");
     wf__free(mem);
     wf__free(code);
-    return status;
+    return ok;
 }
 
 static bool make_kernel(wf__gpu_launch *l, bool join, wf__gpu_kernel_code *out, wf__note *note)
 {
     const wf__ptx_options how = ptx_options_of(l->plan, l->stage, l->mem, l->gpu->arch, l->gpu->driver, join);
-    wf_status status = wf__ptx_emit(&l->stage->lowered, &how, &out->ptx, &l->failure->text);
-    if (status != WF_OK)
-        l->failure->status = status;
-    else
+    if (wf__ptx_emit(&l->stage->lowered, &how, &out->ptx, l->failure))
         out->module = wf__gpu_module(l->gpu, wf__str_get(&out->ptx.text), out->ptx.text.len, note, l->failure);
     return out->module != NULL;
 }
@@ -313,7 +309,7 @@ bool wf__gpu_start(wf__gpu_launch *l)
     if (!(stage->lowered.flags & WF_FLAG_DEBUG))
         return start_kernel(l, &l->code->body, blocks);
     l->watch = wf__gpu_watch_begin(l->gpu, stage, l->mem, l->failure);
-    bool ok = l->watch && start_kernel(l, &l->code->body, blocks) && wf__gpu_watch_look(l->watch, l->failure);
+    bool ok = l->watch && start_kernel(l, &l->code->body, blocks) && wf__gpu_watch_look(l->watch);
     wf__gpu_watch_end(l->watch);
     return ok;
 }

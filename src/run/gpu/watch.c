@@ -33,7 +33,7 @@ static char *alloc_zeros(wf__gpu *gpu, size_t bytes, wf__failure *f)
 wf__gpu_watch *wf__gpu_watch_begin(wf__gpu *gpu, const wf__stage *stage, const wf__mem *mem, wf__failure *f)
 {
     wf__gpu_watch *w = wf__alloc0(sizeof *w);
-    bool ok = w && wf__watch_begin(&w->found, NULL, stage, mem) &&
+    bool ok = w && wf__watch_begin(&w->found, NULL, stage, mem, f) &&
               (w->table = wf__alloc0((stage->lowered.slot_n + 1) * sizeof *w->table));
     if (!ok)
         wf__out_of_memory(f, "debug mode");
@@ -72,8 +72,9 @@ uint64_t wf__gpu_watch_field(const wf__gpu_watch *w, const wf__ptx_field *f)
     return table ? wf__gpu_address(table) - 8 * (uint64_t)w->found.slot[f->number].first : 0;
 }
 
-static bool fetch(const wf__gpu_watch *w, void *to, const char *from, size_t bytes, wf__failure *f)
+static bool fetch(const wf__gpu_watch *w, void *to, const char *from, size_t bytes)
 {
+    wf__failure *f = w->found.failure;
     wf__gpu *gpu = w->gpu;
     int result = gpu->cuda->MemcpyDtoH(to, wf__gpu_address(from), bytes, gpu->now->stream);
     return wf__gpu_ok(gpu, "debug mode", result, f) && wf__gpu_wait(gpu, "running a kernel", f);
@@ -88,26 +89,26 @@ static bool may_be_unset(const wf__ir *body)
     return false;
 }
 
-static bool look_for_unset(wf__gpu_watch *w, wf__failure *f)
+static bool look_for_unset(wf__gpu_watch *w)
 {
     bool ok = true;
     for (uint32_t s = 0; ok && s < w->stage->lowered.slot_n; ++s)
-        ok = !w->table[s] || fetch(w, w->found.slot[s].writer, w->table[s], table_bytes(w, s), f);
+        ok = !w->table[s] || fetch(w, w->found.slot[s].writer, w->table[s], table_bytes(w, s));
     if (ok)
-        wf__watch_unset(&w->found, &f->warning);
+        wf__watch_unset(&w->found, &w->found.failure->warning);
     return ok;
 }
 
-bool wf__gpu_watch_look(wf__gpu_watch *w, wf__failure *f)
+bool wf__gpu_watch_look(wf__gpu_watch *w)
 {
     uint64_t word[WF__PTX_REPORT_WORDS];
     int64_t point[WF_MAX_RANK], index[WF_MAX_RANK];
     const wf__ir *body = &w->stage->lowered;
-    if (!fetch(w, word, w->report, sizeof word, f))
+    if (!fetch(w, word, w->report, sizeof word))
         return false;
     uint32_t what = (uint32_t)word[WF__PTX_REPORT_WHAT];
     if (!what)
-        return !may_be_unset(body) || look_for_unset(w, f);
+        return !may_be_unset(body) || look_for_unset(w);
     const wf__node *n = &body->node[word[WF__PTX_REPORT_NODE]];
     memcpy(point, word + WF__PTX_REPORT_POINT, sizeof point);
     memcpy(index, word + WF__PTX_REPORT_INDEX, sizeof index);
@@ -119,7 +120,5 @@ bool wf__gpu_watch_look(wf__gpu_watch *w, wf__failure *f)
         wf__watch_same(&w->found, n, word[WF__PTX_REPORT_OTHER], point);
     else
         wf__watch_nan(&w->found, n, point);
-    f->status = w->found.status;
-    wf__str_add(&f->text, wf__str_get(&w->found.text));
     return false;
 }
