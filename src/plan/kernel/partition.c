@@ -187,9 +187,12 @@ static bool is_own_place(const wf__ir *body, const wf__node *store)
 /* Marks arrays that are written by index, with the lane axis as the last index: their rows may go past the cache, too. */
 static void find_rows(wf__ir *body)
 {
-    for (uint32_t s = 0; s < body->slot_n; ++s)
+    bool any = false;
+    for (uint32_t s = 0; s < body->slot_n; ++s) {
         body->slot[s].rows = body->slot[s].written && !body->slot[s].element && body->slot[s].rank;
-    for (wf__ref r = 1; r < body->n; ++r) {
+        any = any || body->slot[s].rows;
+    }
+    for (wf__ref r = 1; any && r < body->n; ++r) {
         const wf__node *n = &body->node[r];
         if (wf__op_is_update(n->op) || (n->op == WF__STORE && body->slot[n->a].rows && !is_own_place(body, n)))
             body->slot[n->a].rows = false;
@@ -260,15 +263,11 @@ static bool leaves_first_level(const wf__stage *stage, const wf__node *n)
 }
 
 /* Marks rows that code prefetches. The processor prefetches rows too late where random accesses between them keep a core
- * busy. */
-static void find_prefetched_rows(wf__stage *stage, uint64_t points)
+ * busy. loaded: the bytes that all points load. */
+static void find_prefetched_rows(wf__stage *stage, uint64_t loaded)
 {
     wf__ir *body = &stage->lowered;
-    uint64_t bytes = 0;
-    for (wf__ref r = 1; r < body->n; ++r)
-        if (body->node[r].op == WF__LOAD)
-            bytes += points * wf__cost_bytes(&body->node[r]);
-    if (bytes < WF__PREFETCHED_ROWS || body->loops || !touches_apart(stage, leaves_first_level))
+    if (loaded < WF__PREFETCHED_ROWS || body->loops || !touches_apart(stage, leaves_first_level))
         return;
     for (uint32_t s = 0; s < body->slot_n; ++s)
         body->slot[s].prefetch_rows = body->slot[s].read;
@@ -278,18 +277,21 @@ static void find_prefetched_rows(wf__stage *stage, uint64_t points)
 static void estimate(wf__stage *stage)
 {
     const wf__ir *body = &stage->lowered;
-    uint64_t points = 1, bytes = 0;
+    uint64_t points = 1, in_rows = 0, loaded = 0; /* bytes of a point */
     for (int d = 0; d < body->rank; ++d)
         points *= (uint64_t)stage->extent[d];
     for (wf__ref r = 1; r < body->n; ++r) {
         const wf__node *n = &body->node[r];
-        bool memory = n->op == WF__LOAD || n->op == WF__STORE;
-        if (memory && (body->slot[n->a].element || (n->op == WF__STORE && body->slot[n->a].rows)))
-            bytes += wf__cost_bytes(n);
+        if (n->op != WF__LOAD && n->op != WF__STORE)
+            continue;
+        if (body->slot[n->a].element || (n->op == WF__STORE && body->slot[n->a].rows))
+            in_rows += wf__cost_bytes(n);
+        if (n->op == WF__LOAD)
+            loaded += wf__cost_bytes(n);
     }
     stage->partition.work = points * (wf__work_of_point(body) + 1);
-    stage->promises.nontemporal = bytes * points >= WF__STREAMED_BYTES && !touches_apart(stage, reads_part_of_line);
-    find_prefetched_rows(stage, points);
+    stage->promises.nontemporal = in_rows * points >= WF__STREAMED_BYTES && !touches_apart(stage, reads_part_of_line);
+    find_prefetched_rows(stage, points * loaded);
 }
 
 /* Explains the boxes. The conditions have the order of those in cut_boxes. */

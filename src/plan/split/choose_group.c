@@ -232,6 +232,7 @@ bool wf__split_reads_old(splitter *s, wf__ref load)
 uint32_t wf__split_save_old(splitter *s, uint32_t g)
 {
     const wf__node *n = &s->ir->node[s->root];
+    bool redirected = false;
     for (wf__ref r = 1; r <= s->last; ++r) {
         const wf__node *m = &s->ir->node[r];
         if (!s->cone[r] || m->op != WF__LOAD)
@@ -264,10 +265,11 @@ uint32_t wf__split_save_old(splitter *s, uint32_t g)
             ++g;
         }
         s->redirect[r] = s->saved[r];
+        redirected = true;
     }
     /* Nodes that use a redirected load have other values than for earlier roots. They are recorded anew. */
     wf__ref operand[WF__MAX_OPERANDS];
-    for (wf__ref r = 1; r <= s->last; ++r) {
+    for (wf__ref r = 1; redirected && r <= s->last; ++r) {
         if (s->cone[r] && s->redirect[r] != UINT32_MAX)
             s->cone[r] |= WF__ANEW;
         if (!s->cone[r] || r == s->root || wf__is_cut(s, r))

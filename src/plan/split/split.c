@@ -235,6 +235,29 @@ static bool finish(splitter *s, group *g)
 }
 
 /* ---- the passes ---- */
+/* Allocates the tables that have an entry for each node, as one block. */
+static bool new_tables(splitter *s, uint32_t n)
+{
+    const struct {
+        void *table; /* address of a pointer */
+        size_t size; /* of an entry; the largest alignment comes first */
+    } tables[] = {
+#define TABLE(name) { &s->name, sizeof *s->name }
+        TABLE(shape), TABLE(home), TABLE(result), TABLE(redirect), TABLE(saved),  TABLE(at),
+        TABLE(live),  TABLE(cone), TABLE(wide),   TABLE(stored),   TABLE(placed),
+#undef TABLE
+    };
+    size_t bytes = 0;
+    for (size_t i = 0; i < WF__COUNT(tables); ++i)
+        bytes += tables[i].size * n;
+    char *at = s->tables = wf__alloc0(bytes);
+    for (size_t i = 0; at && i < WF__COUNT(tables); ++i) {
+        memcpy(tables[i].table, &at, sizeof at);
+        at += tables[i].size * n;
+    }
+    return at != NULL;
+}
+
 bool wf__pass_shapes(wf__planning *p)
 {
     splitter *s = p->split = wf__alloc0(sizeof *s);
@@ -242,19 +265,7 @@ bool wf__pass_shapes(wf__planning *p)
     if (!s)
         return wf__plan_no_memory(p->plan);
     *s = (splitter){ .plan = p->plan, .rec = p->rec, .ir = &p->rec->ir, .bind = p->bind };
-    s->live = wf__alloc0(n);
-    s->shape = wf__alloc0(n * sizeof *s->shape);
-    s->cone = wf__alloc0(n);
-    s->home = wf__alloc(n * sizeof *s->home);
-    s->result = wf__alloc0(n * sizeof *s->result);
-    s->wide = wf__alloc0(n);
-    s->redirect = wf__alloc(n * sizeof *s->redirect);
-    s->saved = wf__alloc(n * sizeof *s->saved);
-    s->stored = wf__alloc0(n);
-    s->placed = wf__alloc0(n);
-    s->at = wf__alloc0(n * sizeof *s->at);
-    if (!s->live || !s->shape || !s->cone || !s->home || !s->result || !s->wide || !s->redirect || !s->saved ||
-        !s->stored || !s->placed || !s->at)
+    if (!new_tables(s, n))
         return wf__plan_no_memory(p->plan);
     memset(s->home, 0xff, n * sizeof *s->home);
     memset(s->saved, 0xff, n * sizeof *s->saved);
@@ -320,19 +331,9 @@ void wf__split_end(wf__planning *p)
         wf__group_free(&s->group[g]);
     wf__free(s->group);
     wf__free(s->touch);
-    wf__free(s->shape);
-    wf__free(s->cone);
-    wf__free(s->home);
-    wf__free(s->result);
-    wf__free(s->wide);
-    wf__free(s->redirect);
-    wf__free(s->saved);
-    wf__free(s->live);
+    wf__free(s->tables);
     wf__free(s->block);
     wf__free(s->leaves);
-    wf__free(s->stored);
-    wf__free(s->placed);
-    wf__free(s->at);
     wf__free(s);
     p->split = NULL;
 }

@@ -76,6 +76,7 @@ typedef struct splitter {
     const wf__recording *rec;
     const wf__ir *ir;
     const wf__bind *bind;
+    void *tables;    /* the block of all [nodes] tables but `block` */
     wf_shape *shape; /* [nodes] shapes, with the extents of the arrays */
     uint8_t *cone;   /* [nodes] scratch: bits above of what the current root needs */
     uint32_t era;    /* number of the current root */
