@@ -164,7 +164,7 @@ wf__ir *wf__plan_joiner(wf__plan *plan, const wf__ir *recorded)
     if (!join)
         wf__plan_no_memory(plan);
     else if (!ok)
-        wf__plan_fail(plan, join->status, "%s", join->error);
+        wf__plan_fail_in(plan, join);
     for (wf__ref r = 1; ok && r < join->n; ++r)
         if (join->node[r].op == WF__COLD) {
             wf__ref culprit = rare_path(recorded);

@@ -153,7 +153,7 @@ static bool add(maker *m, wf__ir *ir, int64_t along)
     bool good = ir->status == WF_OK;
     wf__stage *stage = good ? wf__plan_add_stage(m->plan, m->at) : NULL;
     if (!good)
-        wf__plan_fail(m->plan, ir->status, "%s", ir->error);
+        wf__plan_fail_in(m->plan, ir);
     if (!stage) {
         wf__ir_free(ir);
         return false;

@@ -391,8 +391,5 @@ bool wf__loops_to_axes(wf__plan *plan, const wf__bind *bind, wf__ir *in, wf_shap
     wf__free(t.live);
     wf__free(t.next);
     wf__free(t.form);
-    if (!ok)
-        wf__plan_fail(plan, in->status != WF_OK ? in->status : WF_ERR_MEMORY, "%s",
-                      in->error[0] ? in->error : "out of memory while planning");
-    return ok;
+    return ok || wf__plan_fail_in(plan, in);
 }

@@ -132,9 +132,7 @@ static uint32_t add_copy(spacer *s, uint32_t from)
 static bool copy_ir(spacer *s, const wf__ir *in, int rank, wf__ir *out)
 {
     wf__ir_init(out, rank, in->flags);
-    if (!wf__rewrite(&(wf__rewriter){ .in = in, .out = out }))
-        wf__plan_fail(s->plan, out->status, "%s", out->error);
-    return out->status == WF_OK;
+    return wf__rewrite(&(wf__rewriter){ .in = in, .out = out }) || wf__plan_fail_in(s->plan, out);
 }
 
 /* True if the operator assigns no array that it accumulates into. The order of the two would have no meaning. */

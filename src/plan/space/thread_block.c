@@ -177,7 +177,5 @@ bool wf__join_sections(wf__plan *plan, wf__recording *rec, wf__ir *out)
     ok = ok && append_section(&rec->ir, (wf_shape){ 0 }, out);
     wf__barrier(out, 2);
     ok = ok && append_section(&rec->deinit, rec->block, out) && out->status == WF_OK;
-    if (!ok && out->status != WF_OK)
-        wf__plan_fail(plan, out->status, "%s", out->error);
-    return ok || wf__plan_no_memory(plan);
+    return ok || wf__plan_fail_in(plan, out);
 }

@@ -163,9 +163,7 @@ bool wf__group_record_cone(splitter *s, group *g)
         if (!(view ? wf__record_at(s, g, r, 0, &g->map[r]) : wf__group_record(s, g, r, 0, g->map, &g->map[r])))
             return false;
     }
-    if (g->ir.status != WF_OK)
-        wf__plan_fail(s->plan, g->ir.status, "%s", g->ir.error);
-    return g->ir.status == WF_OK;
+    return g->ir.status == WF_OK || wf__plan_fail_in(s->plan, &g->ir);
 }
 
 bool wf__split_store(splitter *s, group *g, uint32_t object, const wf__node *like, int rank, wf__ref value)

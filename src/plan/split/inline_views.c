@@ -182,7 +182,7 @@ static uint32_t frame_number(splitter *s, group *g, const wf__frame *f)
         refs[k] = f->at[k].index;
     uint32_t tuple = wf__tuple(&g->ir, refs, (uint32_t)f->rank);
     if (g->ir.status != WF_OK) {
-        wf__plan_fail(s->plan, g->ir.status, "%s", g->ir.error);
+        wf__plan_fail_in(s->plan, &g->ir);
         return 0;
     }
     const wf__recorded *e = g->recorded_size ? find(g, 0, tuple) : NULL;
