@@ -85,13 +85,13 @@ static void hold(const launch *q)
     for (uint32_t i = 0; i < q->array_n; ++i)
         atomic_fetch_add(&q->array[i]->buffer->pending, 1);
     for (uint32_t i = 0; i < q->kept_n; ++i)
-        atomic_fetch_add(&q->kept[i]->buffer->coming, 1);
+        atomic_fetch_add(&q->kept[i]->buffer->computing, 1);
 }
 
 static void let_go(wf_context *ctx, const launch *q)
 {
     for (uint32_t i = 0; i < q->kept_n; ++i)
-        atomic_fetch_sub(&q->kept[i]->buffer->coming, 1);
+        atomic_fetch_sub(&q->kept[i]->buffer->computing, 1);
     for (uint32_t i = 0; i < q->array_n; ++i)
         atomic_fetch_sub(&q->array[i]->buffer->pending, 1);
     wf__arrays_end(ctx, q->array_n, q->pinned);
@@ -109,7 +109,7 @@ static void mark_outputs(const launch *q, bool whole)
             atomic_compare_exchange_strong(&q->array[i]->buffer->fault, &sound, WF__LOST);
     }
     for (uint32_t i = 0; i < q->kept_n; ++i)
-        atomic_store(&q->kept[i]->buffer->fault, whole ? WF__SOUND : WF__NEVER_CAME);
+        atomic_store(&q->kept[i]->buffer->fault, whole ? WF__SOUND : WF__NOT_COMPUTED);
 }
 
 static void run(wf__work *work, bool dropped)

@@ -98,25 +98,25 @@ wf__overlap wf__array_meeting(const wf_array *a, const wf_array *b)
 }
 
 /* ---- contents ---- */
-/* True if queued work will compute the contents of an array whose state is ready. *came: false if that work failed,
- * so that the contents never come. The share lock is held, since another thread may give a borrower other memory. */
-static bool is_coming(const wf_array *a, bool *came)
+/* True if queued work will compute the contents of an array whose state is ready. Sets *failed if that work has failed,
+ * so that the array has no contents. The share lock is held, since another thread may give a borrower other memory. */
+static bool is_queued(const wf_array *a, bool *failed)
 {
     bool sharing = wf__sharing(a->ctx);
     if (sharing)
         wf__mutex_lock(&a->ctx->share_lock);
-    bool coming = a->buffer && atomic_load(&a->buffer->coming) > 0;
-    *came = coming || !a->buffer || atomic_load(&a->buffer->fault) != WF__NEVER_CAME;
+    bool queued = a->buffer && atomic_load(&a->buffer->computing) > 0;
+    *failed = !queued && a->buffer && atomic_load(&a->buffer->fault) == WF__NOT_COMPUTED;
     if (sharing)
         wf__mutex_unlock(&a->ctx->share_lock);
-    return coming;
+    return queued;
 }
 
 static wf_state state_of(const wf_array *a, bool promised)
 {
     wf_state state = a ? (wf_state)atomic_load(&((wf_array *)a)->state) : WF_STATE_LAZY;
-    bool came = true, coming = state == WF_STATE_READY && is_coming(a, &came);
-    return state == WF_STATE_READY && (!came || (coming && !promised)) ? WF_STATE_LAZY : state;
+    bool failed = false, queued = state == WF_STATE_READY && is_queued(a, &failed);
+    return state == WF_STATE_READY && (failed || (queued && !promised)) ? WF_STATE_LAZY : state;
 }
 
 wf_state wf__array_promised(const wf_array *a) { return state_of(a, true); }

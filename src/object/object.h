@@ -24,7 +24,7 @@ typedef struct wf__thread_error wf__thread_error; /* context.c */
 typedef struct wf__shown wf__shown;               /* record/watch.c */
 typedef struct wf__program wf__program;           /* record/record.h */
 
-/* The functions of src/launch that src/object and src/record call, since they stand below it. */
+/* Functions of src/launch and src/record that files below them call. */
 typedef struct wf__services {
     void (*free)(wf_context *ctx); /* called when the last reference is gone */
     wf_status (*evaluate)(wf_graph *g);
@@ -105,15 +105,15 @@ typedef struct wf__buffer { /* memory, shared by views */
     /* under the share lock (share.c) */
     struct wf_array *borrower; /* list of the handles that borrow the memory */
     int64_t readers;           /* running readers through borrowers */
-    /* Pieces of queued work: `pending` use the memory, `coming` of these compute it as a kept array. `fault` is the
-     * outcome of work that failed or was dropped. */
-    _Atomic int64_t pending, coming;
-    _Atomic int fault; /* wf__fault */
+    /* queued work */
+    _Atomic int64_t pending;   /* pieces of work that use the memory */
+    _Atomic int64_t computing; /* pieces of work that compute it as a kept array */
+    _Atomic int fault;         /* wf__fault: outcome of work that failed or was dropped */
 } wf__buffer;
 typedef enum wf__fault {
     WF__SOUND,
-    WF__NEVER_CAME, /* a kept array was not computed */
-    WF__LOST        /* an array was not written as it should have been; ends when the host gets the error */
+    WF__NOT_COMPUTED, /* a kept array was not computed */
+    WF__LOST          /* an array was not written as it should have been; ends when the host gets the error */
 } wf__fault;
 
 struct wf_array { /* All fields but `state` are constant, except the memory and id of a borrower (share.c). */
@@ -153,7 +153,7 @@ static inline int wf__gpu_number(wf_device device)
     return device - (wf__is_emulated(device) ? WF_GPU_EMU(0) : WF_GPU(0));
 }
 void wf__set_target(wf__recording *rec, wf_device device);    /* sets the device that plans of the recording are for */
-const char *wf__device_name(wf_device device, char text[32]); /* "cuda:0" */
+const char *wf__device_name(wf_device device, char text[32]); /* returns "cuda:0", for example */
 /* Returns the GPU, opened; NULL = the context's error is set. */
 wf__gpu *wf__gpu_of(wf_context *ctx, const char *function, wf_device device);
 /* True if there is such a device, or it is 0. Opens a GPU. False = the context's error is set. */
@@ -178,7 +178,7 @@ static inline uint64_t wf__new_array_id(wf_context *ctx)
 void wf__c_order(const wf_shape *shape, int64_t *stride);
 /* Sets the smallest and largest element offsets. False on overflow. */
 bool wf__reach(const wf_shape *shape, const int64_t *stride, int64_t *lo, int64_t *hi);
-wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shape); /* without memory */
+wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shape); /* makes an array without memory */
 void wf__array_drop_handle(wf_array *a);                                            /* frees the handle alone */
 void wf__array_span(wf_array *a); /* sets lo and hi from base, shape and strides */
 void wf__array_bind(const wf_array *a, wf__bind *out);
@@ -208,7 +208,7 @@ void wf__array_wait(const wf_array *a); /* waits for queued work on the array */
 /* Separates the array and its views from copies that share their memory, before a write. False = out of memory, with
  * the context's error set. */
 bool wf__array_own(wf_array *a, const char *function);
-bool wf__array_expose(wf_array *a); /* the same for wf_map; the memory has no new borrowers afterwards */
+bool wf__array_expose(wf_array *a); /* as wf__array_own, for wf_map; the memory has no new borrowers afterwards */
 /* Owns the arrays that a launch writes, then pins all its arrays, while there are borrowers. wf__arrays_end unpins. */
 bool wf__arrays_begin(wf_context *ctx, wf_array *const *arrays, uint32_t n, const bool *written, wf__buffer **pinned,
                       const char *function);
@@ -216,7 +216,7 @@ void wf__arrays_end(wf_context *ctx, uint32_t n, wf__buffer *const *pinned);
 /* Gives a view its memory, which does not move until wf__view_end. wf__view_end computes the span. */
 void wf__view_begin(wf_array *view, const wf_array *of);
 wf_array *wf__view_end(wf_array *view);
-void wf__array_leave(wf_array *a); /* ends its borrowing, before its handle is freed */
+void wf__array_leave(wf_array *a); /* ends the borrowing of an array, before its handle is freed */
 /* True if the arrays name common memory, also after copies on write have moved. */
 bool wf__array_may_meet(const wf_array *a, const wf_array *b);
 
