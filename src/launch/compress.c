@@ -11,7 +11,7 @@ static bool is_pending(const wf__ir *ir)
     return false;
 }
 
-/* Makes value and mask lines of one length, and sets the length. */
+/* Broadcasts value and mask, flattens both to one axis, and sets its length. False after poisoning. */
 static bool as_lines(wf_graph *g, wf_val *v, wf_val *mask, int64_t *n)
 {
     const wf_shape a = wf_val_shape(*v), b = wf_val_shape(*mask);
@@ -33,7 +33,7 @@ static bool as_lines(wf_graph *g, wf_val *v, wf_val *mask, int64_t *n)
     return wf__is_recording(g);
 }
 
-/* The last element of [n] offsets. */
+/* Reads the last of n offsets. Returns false on failure, with the context's error set. */
 static bool read_last(const wf_array *offsets, int64_t n, int64_t *out)
 {
     wf_array *last = wf_view_at((wf_array *)(uintptr_t)offsets, 0, n - 1);

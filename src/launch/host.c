@@ -9,7 +9,7 @@ enum { MOST = 32, RUN = 4096 /* elements of a packed run */, MOST_RUN = 1 << 16,
 typedef struct operand {
     const wf_array *array;
     int64_t stride[WF_MAX_RANK]; /* bytes between neighbours; 0 = the element repeats */
-    size_t size;
+    size_t size;                 /* bytes of an element */
 } operand;
 
 typedef struct host {
@@ -94,7 +94,8 @@ static wf_status check_outputs(host *h)
     return WF_OK;
 }
 
-/* An input that overlaps an output otherwise than exactly is read from a copy, which the caller releases. */
+/* Replaces each input that overlaps an output, except one that equals the output, by a copy. The caller releases the
+ * copies. */
 static wf_status copy_overlapping(host *h, wf_array **copy)
 {
     for (uint32_t i = 0; i < h->n_in; ++i)
@@ -120,7 +121,7 @@ static wf_status copy_overlapping(host *h, wf_array **copy)
 }
 
 /* ---- runs ---- */
-/* Axes that are one for every operand are made one; the order stays. */
+/* Merges neighbouring axes that are contiguous in every operand, and drops axes of extent 1. Their order stays. */
 static void merge_axes(host *h)
 {
     wf_shape *s = &h->space;
@@ -251,7 +252,7 @@ static wf_status apply_to_copies(host *h)
     wf_status status = check_outputs(h);
     for (uint32_t i = 0; i < h->n && status == WF_OK; ++i) {
         copy[i] = wf__is_gpu(h->op[i].array->device) ? wf_copy_to(h->op[i].array, WF_CPU) : wf_retain(h->op[i].array);
-        if (!copy[i]) /* the error may not have found memory */
+        if (!copy[i]) /* without memory, the context may have no error */
             status = wf_last_status(h->ctx) != WF_OK ? wf_last_status(h->ctx) : WF_ERR_MEMORY;
     }
     if (status == WF_OK)

@@ -48,7 +48,7 @@ static uint32_t find_name(const wf_kernel *k, const char *name)
     return i;
 }
 
-/* The usual case, without the search for a reason. */
+/* True if the array fits the object for certain. If not, bind_odd_array decides, and names the reason of a misfit. */
 static inline bool fits(const wf_kernel *k, uint32_t object, const wf_array *a)
 {
     return a->ctx == k->ctx && a->device == wf__memory_of(k->program.device) && a->dtype == k->socket[object].dtype &&
@@ -119,10 +119,10 @@ static wf_status bind_all(const wf_kernel *k, wf_args args, wf_array **arrays, u
     for (uint32_t i = 0; i < p->param_n; ++i)
         param[i] = p->param[i].initial;
     uint32_t n = p->object_n + p->param_n, next = 0;
-    uint64_t seen = 0; /* a bit for each of the first 64 that is given */
+    uint64_t seen = 0; /* bit i: object or parameter i is given; for the first 64 */
     for (size_t i = 0; i < args.n; ++i) {
         const wf_arg *arg = &args.at[i];
-        uint32_t at = next; /* things are often named in the order of declaration */
+        uint32_t at = next; /* callers often name arguments in the order of declaration */
         if (at >= n || !arg->name || !is_named(k, at, arg->name))
             at = arg->name ? find_name(k, arg->name) : n;
         next = at + 1;

@@ -45,7 +45,7 @@ struct wf__launcher { /* the launches of a context, under its lock */
 };
 typedef struct wf__launcher wf__launcher;
 
-/* Runs a plan on the processor or on a GPU. Warnings go to the log, followed by `where`. */
+/* Runs a plan on the processor or on a GPU. Writes a warning to the log, followed by `where`. */
 bool wf__execute_plan(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, const char *where,
                       char *const *base, const uint64_t *param, const wf__limits *limits, bool interpret,
                       wf__note *notes, wf__failure *failure);
@@ -93,11 +93,10 @@ struct wf_kernel {
     _Atomic bool noted;         /* the note of a launch has the time of recording */
 };
 
-/* ---- key.c: the key of a plan has a part for the recording, and one for the layouts and overlaps of its arrays
- * ---- */
+/* ---- key.c: keys of plans: the recording's part, then the part of layouts and overlaps of the arrays ---- */
 void wf__program_key(const wf__program *p, wf__str *key);
-size_t wf__most_layout_words(uint32_t objects); /* bound on the 64-bit words of the layouts' part */
-/* Writes the layouts' part. Returns its bytes. */
+size_t wf__most_layout_words(uint32_t objects); /* returns a bound on the 64-bit words of the layouts' part */
+/* Writes the layouts' part. Returns the number of its bytes. */
 size_t wf__write_layouts(wf_array *const *arrays, uint32_t n, const wf_shape *space, uint64_t *word);
 /* Appends the differences of the recording and layouts of a new plan from those of an old one. False = they have
  * nothing in common. */
@@ -182,7 +181,7 @@ wf_status wf__request_arrays(wf_context *ctx, const wf__request *r, bool wait);
 void wf__note_written(const wf__request *r); /* makes the arrays ready that the request has written first */
 
 /* ---- submit_stream.c, submit.c ---- */
-wf_status wf__request_queue(wf_context *ctx, const wf__request *r); /* queues it in its stream */
+wf_status wf__request_queue(wf_context *ctx, const wf__request *r); /* queues the request in its stream */
 /* Runs a request, or queues it in its stream. Kept arrays are then ready, or queued work computes them. */
 wf_status wf__submit(wf_context *ctx, const wf__request *r);
 
@@ -199,7 +198,7 @@ typedef struct wf__work { /* a queued piece of work; the first member of every k
     void (*run)(struct wf__work *work, bool dropped); /* frees it */
 } wf__work;
 struct wf_stream {
-    _Atomic int64_t refs; /* the owner, wf_sync */
+    _Atomic int64_t refs; /* number of references: the owner, threads that wait for all streams */
     wf_context *ctx;
     wf_stream *next, *prev; /* neighbours in wf__launcher.streams, under the context's lock */
     wf_device device;
@@ -228,11 +227,12 @@ wf__plan_entry *wf__plan_look_up(wf_context *ctx, const wf__program *p, const wf
                                  wf_status *status);
 wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
                              wf_array *const *arrays, wf_status *status);
-/* Plans once more, for what planning writes of its passes (plan.h); "plan" as a pass stands for the finished plan. */
+/* Plans once more, and writes the text about the passes that the log requests (plan.h). The name of pass WF__FINISHED
+ * stands for the finished plan. */
 #define WF__FINISHED "plan"
 wf_status wf__plan_log(wf_context *ctx, const wf__program *p, wf_array *const *arrays, const wf__pass_log *log);
 void wf__plan_release(wf_context *ctx, wf__plan_entry *entry);
 void wf__plans_free(wf_context *ctx);
 void wf__memo_free(wf_context *ctx, wf__memo *memo);
-bool wf__kernel_sockets(wf_kernel *kernel); /* makes the sockets of its program; false = out of memory */
+bool wf__kernel_sockets(wf_kernel *kernel); /* makes the sockets; false = out of memory */
 #endif

@@ -57,7 +57,7 @@ static size_t ir_bytes(const wf__ir *ir)
            ir->shape_cap * sizeof *ir->shape;
 }
 
-/* Approximate memory of an entry. Each stage counts 4096 bytes for its code. */
+/* Returns the approximate memory of an entry. Each stage counts 4096 bytes for its code. */
 static size_t entry_bytes(const wf__plan_entry *e)
 {
     size_t bytes = sizeof *e + e->key_len;

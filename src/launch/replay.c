@@ -3,8 +3,8 @@
  */
 #include "launch/frozen.h"
 
-/* Checks that each two inputs overlap as before. Launches check their own arrays, but results go from one to
- * another. */
+/* Checks that each two inputs overlap as they did when the sequence was noted. Each step checks the overlaps of its
+ * own arrays only, but a result of one step may be read by another. */
 static wf_status check_pairs(const wf_frozen *f, wf_arrays inputs)
 {
     for (uint32_t i = 1; i < f->inputs; ++i)
@@ -100,7 +100,7 @@ static wf_status run_frozen_step(wf_frozen *f, wf__frozen_step *s)
     return status;
 }
 
-/* Makes the views of the inputs that are in the table now. */
+/* Makes views, as the sequence uses them, of the inputs that are in the table now. */
 static wf_status make_aliases(wf_frozen *f)
 {
     for (uint32_t i = 0; i < f->alias_n; ++i) {

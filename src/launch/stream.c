@@ -7,19 +7,20 @@
 #include "launch/launch.h"
 
 struct wf_event {
-    _Atomic int64_t refs; /* the owner, the stream that will reach it, streams that wait for it */
+    _Atomic int64_t
+        refs; /* number of references: the owner, the stream that will reach the event, streams that wait for it */
     wf_context *ctx;
-    _Atomic bool reached; /* the queue's thread has come to the event; on a GPU, it has recorded the driver's event */
-    double at;            /* time of wf__now when it was reached */
+    _Atomic bool reached; /* the queue's thread has reached the event; on a GPU, it has recorded the driver's event */
+    double at;            /* time, by wf__now, at which the event was reached */
     wf__gpu *gpu;         /* GPU of the stream; NULL = the processor */
-    void *cuda;           /* the driver's event, once it was reached; NULL = it could not be recorded */
+    void *cuda;           /* the driver's event, once `reached`; NULL = it could not be recorded */
 };
 
 struct wf__current { /* the stream that a thread has chosen for a device */
     wf__current *next;
     uint64_t thread;
     wf_device device;
-    wf_stream *stream; /* NULL = none now */
+    wf_stream *stream; /* NULL = the thread has none any more */
 };
 
 /* ---- life ---- */

@@ -1,7 +1,7 @@
 /* submit.c - runs a request on this thread, or queues it in its stream. */
 #include "launch/launch.h"
 
-/* Written arrays are complete again after an earlier failure. */
+/* Marks the arrays that the request has written as sound: they are complete again after an earlier failure. */
 static void note_whole(const wf__request *r)
 {
     for (uint32_t i = 0; i < r->program->object_n; ++i)

@@ -33,7 +33,7 @@ static bool acceptable(wf_context *ctx, const char *function, wf_dtype dtype, co
     return true;
 }
 
-/* The GPU whose driver makes the shared memory of the array. */
+/* Returns the GPU whose driver makes the shared memory of the array. */
 static wf_device maker_of(const wf_array *a)
 {
     return wf__is_gpu(a->device) ? a->device : wf__is_gpu(a->ctx->device) ? a->ctx->device : WF_GPU(0);

@@ -41,7 +41,8 @@ struct wf__thread_error {
     char text[1024];
 };
 
-/* An error that a thread leaves behind never becomes another's. */
+/* Numbers threads in the order of their first call. A number is never used again, so no thread gets the error of one
+ * that has ended. */
 uint64_t wf__this_thread(void)
 {
     static _Atomic uint64_t threads;

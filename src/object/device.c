@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 /* ---- names ---- */
-/* ":7" after `head`: 7, nothing: 0; else -1. */
+/* Returns the number behind `head` in a name: 7 for ":7", 0 for nothing, -1 for anything else. */
 static int numbered(const char *name, const char *head)
 {
     size_t len = strlen(head);

@@ -52,7 +52,8 @@ static bool several_groups(const wf__buffer *b)
     return false;
 }
 
-/* The borrowers of a group (0: all) get a copy of what they span. One group alone owns it. */
+/* Moves the borrowers of a group (0 = all groups) to a copy of the memory that they span. If they are one group, they
+ * own the copy; else they borrow it. */
 static bool move_group(wf_context *ctx, wf__buffer *b, uint64_t group)
 {
     const char *lo = NULL, *hi = NULL;

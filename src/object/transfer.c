@@ -66,8 +66,8 @@ bool wf_array_is_packed(const wf_array *a)
     return packed || (a && !step);
 }
 
-/* The array's axes by the size of their strides, largest first, without those of one element: as many as this
- * returns. */
+/* Sets order[] to the axes with more than one element, by the size of their strides, the largest first. Returns their
+ * number. */
 static int by_stride(const wf_array *a, int *order)
 {
     int n = 0;
@@ -83,7 +83,7 @@ static int by_stride(const wf_array *a, int *order)
     return n;
 }
 
-/* Elements in the order of their addresses, then rows of them that lie together. */
+/* Uploads to an array with gaps: sorts the elements by address, then copies rows of contiguous elements. */
 static bool upload_apart(const wf_array *a, char *packed, wf__failure *f)
 {
     int64_t stride[WF_MAX_RANK] = { 0 }, first = 0, step = 1, size = (int64_t)wf_dtype_size(a->dtype);
@@ -113,7 +113,7 @@ static bool upload_apart(const wf_array *a, char *packed, wf__failure *f)
     return ok;
 }
 
-/* The same of an array in a GPU's memory; with gaps, all the bytes that it spans are downloaded. */
+/* Copies between packed elements and an array in a GPU's memory. Downloads all bytes that an array with gaps spans. */
 static wf_status walk_gpu(const wf_array *a, const char *function, char *packed, bool to_array)
 {
     wf__gpu *gpu = a->buffer->gpu;
@@ -269,7 +269,7 @@ static bool copied_there(const wf_array *array, const wf_array *copy)
     return ok;
 }
 
-/* By way of packed elements of the processor, but for what stays on a GPU. */
+/* Copies through packed elements in the processor's memory, unless the contents stay on one GPU. */
 wf_array *wf_copy_to(const wf_array *array, wf_device device)
 {
     if (!array || !wf__array_usable(array, "wf_copy_to"))

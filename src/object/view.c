@@ -89,7 +89,8 @@ wf_array *wf_view_permute(wf_array *array, const int *axes)
     return v ? wf__view_end(v) : NULL;
 }
 
-/* Strides of the new shape over the same memory; false if it would need a copy. Walks groups of axes of equal size. */
+/* Sets the strides of the new shape over the same memory. Walks groups of axes of equal size. False = the shape needs
+ * a copy. */
 static bool restride(const wf_array *a, const wf_shape *shape, int64_t *stride)
 {
     int64_t dim[WF_MAX_RANK], old[WF_MAX_RANK];

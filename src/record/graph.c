@@ -2,7 +2,7 @@
 #include "record/record.h"
 #include <stdio.h>
 
-/* In debug mode, gives the label of an array's own elements to the array, too. */
+/* Gives the label of an array's own elements to the array, too, in debug mode. */
 static void name_array(wf__ir *ir, wf__ref r, const char *text)
 {
     const wf__node *n = wf__at(ir, r);

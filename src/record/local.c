@@ -93,7 +93,7 @@ static wf__ref is_below(wf__ir *ir, wf__ref i, int64_t n)
     return wf__op2(ir, WF__OP_lt, x, wf__const_bits(ir, t, (uint64_t)n));
 }
 
-/* In debug mode, returns the index behind a CHECK that it is below n in the lanes `on` (0 = all). */
+/* Returns the index behind a CHECK, for debug mode, that `below` holds in the lanes `on` (0 = all). */
 static wf__ref checked(wf_graph *g, const wf_array *array, int axis, wf__ref i, wf__ref below, wf__ref on, bool writes)
 {
     wf__ir *ir = wf__graph_ir(g);

@@ -180,18 +180,19 @@ wf_val wf__on_pairs(unsigned op, const wf_val *v);
 wf__ref wf__pair_as(wf_graph *g, wf_val v, unsigned dtype, const char *function); /* 0 after poisoning */
 
 /* ---- values.c ---- */
-wf_val wf__value(wf_graph *g, wf__ref ref); /* ref 0 = poison */
+wf_val wf__value(wf_graph *g, wf__ref ref); /* returns the value of a node; ref 0 = poison */
 /* Returns the node of a value; 0 after poisoning, and for a number, with *number = true: v.h.num is the number. */
 wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *number);
 /* Returns the node of a variable; 0 after poisoning, if wf_eval has put the node out of use. */
 wf__ref wf__usable(wf_graph *g, wf__ref ref, const char *function);
-wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *function); /* must fit the dtype */
+/* Returns a number as a constant of `dtype`, which it must fit. */
+wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *function); /* 0 after poisoning */
 /* Returns a value or number converted to `dtype`; 0 after poisoning. */
 wf__ref wf__converted(wf_graph *g, wf_val v, unsigned dtype, const char *function);
 
 /* ---- lanes.c ---- */
-wf__ref wf__lanes_on(const wf_graph *g);            /* the lanes that take part now, as a bool; 0 = all */
-bool wf__is_outer(const wf_graph *g, uint32_t var); /* a variable declared outside the innermost block */
+wf__ref wf__lanes_on(const wf_graph *g);            /* returns the lanes that take part now, as a bool; 0 = all */
+bool wf__is_outer(const wf_graph *g, uint32_t var); /* true for a variable from outside the innermost block */
 /* Returns a value as a condition: true if it is not 0, as in C (NaN is true). 0 after poisoning. */
 wf__ref wf__truth(wf_graph *g, wf_val v, const char *function);
 /* Sets *out to the lanes where an effect takes place: `condition` (NULL = none) and the block's lanes; 0 = everywhere.
@@ -200,17 +201,19 @@ bool wf__condition_of(wf_graph *g, const wf_val *condition, const char *function
 /* True if a value, that of `holder` and the block's lanes broadcast, and outside of blocks and of array graphs. False
  * after poisoning. */
 bool wf__fits_block(wf_graph *g, wf__ref value, wf__ref holder, const char *function);
-bool wf__no_block(wf_graph *g, const char *function, const char *instead); /* no block is open; false after poisoning */
+bool wf__no_block(wf_graph *g, const char *function,
+                  const char *instead); /* true if no block is open; false after poisoning */
 
 /* ---- thread_ids.c ---- */
 /* Makes the device of the recording final. True if it is a GPU. */
 bool wf__decides_gpu(wf_graph *g);
-wf__ref wf__block_index(wf_graph *g, int axis); /* index of the point's block along an axis; axis -1 = linear */
+wf__ref wf__block_index(wf_graph *g, int axis); /* returns the index of the point's block; axis -1 = linear */
 
 /* ---- index.c ---- */
 /* Sets *out to the tuple of a value's indices, one for each axis. False after poisoning. */
 bool wf__index_tuple(wf_graph *g, wf_vals index, size_t rank, const char *function, uint32_t *out);
-/* The same for an array; indices of a block's scratch follow those of the block. */
+/* Sets *out to the tuple of an array's indices; in a block's scratch, behind those of the block. False after
+ * poisoning. */
 bool wf__array_tuple(wf_graph *g, const wf_array *array, wf_vals index, const char *function, uint32_t *out);
 /* Makes a negative axis count from the end. False after poisoning: there is no such axis. */
 bool wf__axis_of(wf_graph *g, int *axis, int rank, const char *function);
@@ -218,7 +221,8 @@ bool wf__axis_of(wf_graph *g, int *axis, int rank, const char *function);
 /* ---- variable.c ---- */
 wf__variable *wf__variable_of(wf_var var);              /* NULL = not a variable */
 wf_var wf__new_variable(wf_graph *g, wf__variable var); /* poison without memory */
-/* The contract of an operator (launch/apply.c): sets it for a variable; true if a path, or every path, has set one. */
+/* The contract of an operator (launch/apply.c). wf__set_contract makes a variable part of it. wf__was_set: true if a
+ * path has set the variable; wf__surely_set: true if every path to here has. */
 void wf__set_contract(wf_var var, uint8_t contract, uint32_t operand);
 bool wf__was_set(wf_var var);
 bool wf__surely_set(wf_var var);
@@ -231,7 +235,7 @@ wf__ref wf__whole_value(wf_val v, const char *function, const char *elsewhere, c
 /* ---- local.c: access of a local array ---- */
 wf_val wf__local_read(wf_graph *g, const wf_array *array, wf_border border, wf_val other, wf_vals index,
                       const char *function);
-/* join 0 = the value replaces the element */
+/* Joins the value to an element; join 0 = the value replaces the element. */
 void wf__local_write(wf_graph *g, const wf_val *condition, unsigned join, const wf_array *array, wf_val v,
                      wf_vals index, const char *function);
 

@@ -1,4 +1,4 @@
-/* engine_internal.h - the state of an engine, for the rooms of src/run. */
+/* engine_internal.h - the state of an engine, for the folders of src/run. */
 #ifndef WEFT_ENGINE_INTERNAL_H
 #define WEFT_ENGINE_INTERNAL_H
 #include "base/os.h"

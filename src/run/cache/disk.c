@@ -59,7 +59,7 @@ static void set_problem(wf__disk *d, const char *what, int error)
     atomic_store_explicit(&d->has_problem, true, memory_order_release);
 }
 
-/* The folder by the rules of wf__disk_open. NULL = out of memory, or no folder, with the reason in *none. */
+/* Returns the folder by the rules of wf__disk_open. NULL = out of memory, or no folder, with the reason in *none. */
 static char *choose_dir(const char *dir, bool *in_home, const char **none)
 {
     const char *tail = "";
@@ -155,7 +155,7 @@ static void set_folder_problem(wf__disk *d, int error)
     set_problem(d, text, error);
 }
 
-/* The handle of the folder; -1 = none. */
+/* Returns the handle of the folder; -1 = none. */
 static int get_folder(wf__disk *d, bool create)
 {
     int fd = atomic_load_explicit(&d->fd, memory_order_acquire);
@@ -315,7 +315,7 @@ bool wf__disk_kin(wf__disk *d, const void *key, size_t key_len, size_t prefix, w
     return s.dir >= 0 && wf__dir_list(s.dir, look_for_kin, &s) && s.found && !out->failed;
 }
 
-/* The size on disk, in blocks of the file system. */
+/* Returns the size on disk, in whole blocks of the file system. */
 static uint64_t disk_size(uint64_t size) { return (size + 4095) / 4096 * 4096; }
 
 static bool scan_entry(void *user, const wf__dir_entry *e)

@@ -15,8 +15,8 @@ typedef struct wf__disk_stats {
     uint64_t hits, misses, stores; /* counted by this handle */
 } wf__disk_stats;
 
-/* dir: NULL = the default: WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. max_bytes: 0 = 256 MiB.
- * Accesses no file; the first store creates the folder. NULL = out of memory. */
+/* Makes the handle of a folder, but accesses no file; the first store creates the folder. dir: NULL = the default:
+ * WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. max_bytes: 0 = 256 MiB. NULL = out of memory. */
 wf__disk *wf__disk_open(const char *dir, uint64_t max_bytes);
 void wf__disk_close(wf__disk *disk); /* NULL: no-op */
 
@@ -27,7 +27,7 @@ typedef struct wf__bytes {
 
 /* Loads the object of exactly this key. The caller frees object->at by wf__free. false = a miss. */
 bool wf__disk_load(wf__disk *disk, const void *key, size_t key_len, wf__bytes *object);
-/* After a miss: true if there is a file for this key, which is then damaged. */
+/* True if there is a file for this key. After a miss, such a file is damaged. */
 bool wf__disk_damaged(wf__disk *disk, const void *key, size_t key_len);
 /* Finds an entry whose key ends like this key from `prefix` on, and appends the beginning of its key to `out`. Reads at
  * most a few hundred entries of the folder. */

@@ -65,7 +65,7 @@ static bool add_folder(wf__llvm_list *list, const char *folder, int major, uint3
     return true;
 }
 
-/* 19 for "libLLVM-19.so" and "libLLVM.so.19.1"; 0 = unknown. */
+/* Returns the major version in a file's name: 19 for "libLLVM-19.so" and "libLLVM.so.19.1"; 0 = unknown. */
 static int major_of(const char *path)
 {
     const char *name = strrchr(path, '/');

@@ -21,6 +21,6 @@ typedef struct wf__llvm_list {
  * as "19", to which the search is then limited, or "none". Else the candidates have the usual names in the usual folders. false = out of memory; an empty list is no failure. */
 bool wf__llvm_find(wf__llvm_list *out, uint32_t most);
 void wf__llvm_list_free(wf__llvm_list *list);
-/* The reason why wf__llvm_find found no library: a literal, or a text in `text`. */
+/* Returns the reason why wf__llvm_find found no library: a literal, or a text in `text`. */
 const char *wf__llvm_missing(char *text, size_t cap);
 #endif

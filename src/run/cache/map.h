@@ -11,10 +11,11 @@
 typedef struct wf__map wf__map;
 typedef struct wf__held wf__held; /* a value and one use of it, which ends with wf__map_let_go */
 
-/* most_bytes: the bound on keys and values without users. free_value may be NULL. NULL = out of memory. */
+/* Makes an empty map. most_bytes: the bound on keys and values without users. free_value may be NULL. NULL = out of
+ * memory. */
 wf__map *wf__map_new(size_t most_bytes, void (*free_value)(void *value));
 void wf__map_free(wf__map *map); /* no value may have users; NULL: no-op */
-/* The value with this key, used; NULL = none. `hash` is wf__hash_128(key, key_len). */
+/* Returns the value with this key, used; NULL = none. `hash` is wf__hash_128(key, key_len). */
 wf__held *wf__map_get(wf__map *map, wf__hash128 hash, const void *key, size_t key_len);
 /* Copies the key and takes `value` (not NULL) of about `bytes` bytes. Returns the map's value for the key, used: either
  * `value`, or the value that another thread put first. NULL = out of memory. Unless the map took `value`, the caller

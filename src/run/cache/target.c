@@ -36,7 +36,7 @@ static cpuid query_cpuid(unsigned leaf)
     return r;
 }
 
-/* The registers that the operating system saves for each thread (XCR0); 0 = no XSAVE. */
+/* Returns the registers that the operating system saves for each thread (XCR0); 0 = no XSAVE. */
 static unsigned saved_state(unsigned features)
 {
     if (!(features & bit_OSXSAVE))

@@ -28,7 +28,7 @@ static void call_entry(const wf__launch *l, int64_t copy, const int64_t *lo, con
         wf__interp_run(l->interp, l->scratch, &call, lo, hi, acc);
 }
 
-/* The number of a point of the kept axes. */
+/* Returns the number, in C order, of a point of the kept axes. */
 static int64_t kept_point(const wf__stage *stage, const int64_t *index)
 {
     int64_t at = 0;

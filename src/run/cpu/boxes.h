@@ -36,12 +36,15 @@ int wf__threads_of(const wf__engine *e, const wf__limits *limits);
 bool wf__is_large(const wf__stage *stage, const wf__limits *limits);
 /* True if compiled code of the stage runs on several threads. main: the stage whose size decides, see wf__plan_step. */
 bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__stage *main, const wf__limits *limits);
-/* The least number of boxes that one call to a worker's function runs; the most is WF__MOST_OF_CALL times as many. */
+/* Returns the least number of boxes that one call of a worker's function runs. The most is WF__MOST_OF_CALL times as
+ * many. */
 int64_t wf__least_of_call(const wf__stage *stage);
 /* Sets the code for the stage's slots in l->call, or the interpreter. */
 bool wf__choose_code(wf__launch *l, wf__stage *stage, bool interpret, wf__failure *f);
-/* Minus the seconds spent so far on compiling the stages of these two notes. `next` may be NULL. */
+/* Returns minus the seconds spent so far on compiling the stages of these two notes. `next` may be NULL. */
 double wf__compiling(const wf__note *note, const wf__note *next);
-/* prepared.c: runs the boxes of a compiled stage that is cut along one axis (stage->partition.slabs) on all threads. */
+/* Runs the boxes of a compiled stage that is cut along one axis (stage->partition.slabs) on all threads (prepared.c).
+ * Runs the boxes of a compiled stage that is cut along one axis (stage->partition.slabs) on all threads
+ * (prepared.c). */
 void wf__run_slabs(const wf__launch *l);
 #endif

@@ -7,7 +7,7 @@ enum { LINE = 128 /* two cache lines: the processor fetches them in pairs */, SO
 
 static size_t elements_of(const wf__private *p) { return (size_t)p->elements * p->spread; }
 
-/* Includes one more spread element, to which inactive lanes write. */
+/* Returns the bytes of a copy, with one more spread element, to which inactive lanes write. */
 static size_t bytes_of(const wf__stage *stage, const wf__private *p)
 {
     size_t bytes = (elements_of(p) + p->spread) * wf__size(stage->lowered.slot[p->slot].dtype);
@@ -111,7 +111,7 @@ const wf__mem *wf__copies_use(wf__copies *c, int64_t i)
 }
 
 /* ---- joining ---- */
-/* a = join(a, b) for n packed elements; f16 and bf16 by way of f32. */
+/* Sets a = join(a, b) for n packed elements. Elements of f16 and bf16 are joined in f32. */
 static void join_packed(unsigned join, unsigned dtype, char *a, const char *b, size_t n)
 {
     unsigned part = wf__part_dtype(dtype), t = part ? part : dtype, op = wf__join_op((wf_join)join);
@@ -187,7 +187,7 @@ static void join_spread(const wf__private *p, unsigned dtype, char *at, size_t e
     }
 }
 
-/* The number of elements joined at a time: whole records. */
+/* Returns the number of elements joined at a time: whole records. */
 static size_t part_of(const wf__private *p) { return WF__JOINED_PART / (size_t)p->together * p->together; }
 
 typedef struct joining {

@@ -15,11 +15,11 @@ typedef struct wf__copies {
     uint8_t *filled; /* [n]: 1 = holds neutral elements or sums */
 } wf__copies;
 
-/* The number of copies, at least 1 and at most `wanted`, that are worth their memory. */
+/* Returns the number of copies, at least 1 and at most `wanted`, that are worth their memory. */
 int64_t wf__copies_most(const wf__stage *stage, int64_t wanted);
-/* mem: of the stage's slots. false = out of memory. */
+/* Allocates n copies. mem: memory of the stage's slots. false = out of memory. */
 bool wf__copies_begin(wf__copies *c, wf__mem_cache *memory, const wf__stage *stage, const wf__mem *mem, int64_t n);
-/* The slots of copy i, which its first use fills. */
+/* Returns the slots of copy i. The first use of a copy fills it. */
 const wf__mem *wf__copies_use(wf__copies *c, int64_t i);
 /* Joins the copies in their order, then the arrays with the results. */
 void wf__copies_join(wf__copies *c, wf__pool *pool, int threads, const wf__mem *mem);

@@ -15,7 +15,7 @@ static void run_range(void *user, int64_t first, int64_t end, int worker)
         wf__run_box(user, box, worker, worker);
 }
 
-/* Consecutive boxes that share a copy. */
+/* Runs consecutive boxes that share a copy. */
 static void run_group(void *user, int64_t group, int worker)
 {
     const wf__launch *l = user;

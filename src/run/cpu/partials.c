@@ -37,7 +37,7 @@ void wf__partials_clear(const wf__stage *stage, const int64_t *lo, const int64_t
 }
 
 /* ---- joining ---- */
-/* The address of partial result k of a box, or of a part. */
+/* Returns the address of partial result k of a box, or of a part. */
 static void *partial_of(const wf__partials *p, int64_t row, uint32_t k)
 {
     uint64_t *at = &p->at[(size_t)row * p->stage->lowered.red_n + k];

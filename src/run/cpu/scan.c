@@ -113,7 +113,7 @@ typedef struct scan {
     _Atomic int64_t next;    /* the next part to begin */
 } scan;
 
-/* Sums and products of i64 wrap, as those of u64 do. */
+/* Returns the loop of a scan. Sums and products of i64 wrap, so they use the loop of u64. */
 static run_fn *kernel_of(const wf__scan *how)
 {
     bool wraps = how->join == WF_JOIN_ADD || how->join == WF_JOIN_MUL;
@@ -149,7 +149,7 @@ static void fill(void *acc, uint64_t bits, size_t size, int64_t n)
 
 static size_t acc_size(const scan *s) { return s->how->dtype == WF_F32 ? sizeof(double) : (size_t)s->size; }
 
-/* The first element of an exclusive sum is +0; accumulators start at -0, the additive identity. */
+/* Sets the first element of an exclusive sum to +0. Accumulators start at -0, the additive identity. */
 static void set_first_of_sum(const scan *s, char *to)
 {
     if (s->how->exclusive && s->how->join == WF_JOIN_ADD)
@@ -163,7 +163,7 @@ typedef struct piece { /* the addresses that element 0 would have */
     char *from, *to;
 } piece;
 
-/* A piece whose elements from `at` on, in C order, are in the worker's memory. */
+/* Returns a piece whose elements from `at` on, in C order, are in the worker's memory. */
 static piece piece_at(const scan *s, int64_t at, int worker)
 {
     char *own = (char *)((uintptr_t)s->local + (uintptr_t)((worker * (int64_t)PART - at) * s->size));
@@ -185,7 +185,7 @@ static void consume(const scan *s, const piece *p, int64_t at, int64_t n)
 }
 
 /* ---- rows ---- */
-/* The loop over n elements of a row from `first` on, in the order of the scan. */
+/* Returns the loop over n elements of a row from `first` on, in the order of the scan. */
 static scan_loop row_loop(const scan *s, const piece *p, int64_t row, int64_t first, int64_t n, void *acc)
 {
     int64_t from, to;
@@ -199,7 +199,7 @@ static scan_loop row_loop(const scan *s, const piece *p, int64_t row, int64_t fi
                         .exclusive = s->how->exclusive };
 }
 
-/* The number in C order of the first of these elements. */
+/* Returns the number in C order of the first of these elements. */
 static int64_t number_of(const scan *s, int64_t row, int64_t first, int64_t n)
 {
     return row * s->n + (s->how->reversed ? s->n - first - n : first);
@@ -350,7 +350,7 @@ static columns find_columns(const scan *s, int64_t chain, int worker)
     return c;
 }
 
-/* The number in C order of the first of the elements begin .. end - 1 of the columns. */
+/* Returns the number in C order of the first of the elements begin .. end - 1 of the columns. */
 static int64_t number_of_columns(const columns *c, int64_t begin, int64_t end)
 {
     return number_of(c->s, c->row, begin, end - begin) * c->s->dim[c->s->lane] + c->first;

@@ -26,7 +26,7 @@ void wf__cpu_free_stage_code(void *engine, void *code)
     wf__free(c);
 }
 
-/* The code of a stage, made now if there is none. NULL = out of memory. */
+/* Returns the code of a stage, made now if there is none. NULL = out of memory. */
 static stage_code *get_stage_code(wf__engine *e, wf__stage *stage)
 {
     stage_code *c = atomic_load_explicit(&stage->code, memory_order_acquire);
@@ -75,7 +75,7 @@ wf__variant wf__stage_variant(const wf__stage *stage, const wf__mem *mem, bool p
 }
 
 /* ---- compiling ---- */
-/* The number of rows, `most` or fewer, that leaves the fewest remaining rows: these run more slowly. */
+/* Returns the number of rows, `most` or fewer, that leaves the fewest remaining rows, which run more slowly. */
 static int even_rows(int64_t n, int most)
 {
     int best = most;
@@ -85,8 +85,8 @@ static int even_rows(int64_t n, int most)
     return n > 1 ? best : 1;
 }
 
-/* The number of rows to run together if rows share accumulators, or if rows, not lanes, are adjacent in memory. 0 = the
- * code generator decides. */
+/* Returns the number of rows to run together if rows share accumulators, or if rows, not lanes, are adjacent in
+ * memory. 0 = the code generator decides. */
 static int rows_at_once(const wf__engine *e, const wf__stage *stage)
 {
     const wf__ir *body = &stage->lowered;
@@ -187,7 +187,7 @@ static wf__entry *set_entry(wf__engine *e, stage_code *c, wf__variant which, wf_
 }
 
 /* ---- tiers ---- */
-/* The work after which baseline code has lost about as much time as its compilation saved. */
+/* Returns the work after which baseline code has lost about as much time as its compilation saved. */
 static uint64_t worth_compiling(const wf__stage *stage)
 {
     return WF__TIER_WORK + (uint64_t)stage->lowered.n * WF__TIER_WORK_OF_NODE;

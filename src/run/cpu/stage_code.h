@@ -10,11 +10,11 @@ typedef enum wf__variant {
     WF__VARIANTS       /* no code: the stage is interpreted */
 } wf__variant;
 
-/* The variant for these slots. `parallel`: several threads may run the stage. */
+/* Returns the variant for these slots. `parallel`: several threads may run the stage. */
 wf__variant wf__stage_variant(const wf__stage *stage, const wf__mem *mem, bool parallel);
-/* The code of a variant. Compiles it at its first use, and replaces baseline code by final code after enough work.
- * note: receives where the code came from, or NULL. NULL = the compilation failed, which the log reports. Any thread may
- * call. */
+/* Returns the code of a variant. Compiles it at its first use, and replaces baseline code by final code after enough
+ * work. note: receives the source of the code; or NULL. NULL = the compilation failed, which the log reports. Any
+ * thread may call. */
 wf__entry *wf__stage_entry(wf__engine *engine, wf__stage *stage, wf__variant which, wf__note *note);
 wf__entry *wf__stage_ready_entry(const wf__stage *stage, wf__variant which); /* NULL = there is no final code yet */
 const wf__interp *wf__stage_interp(wf__engine *engine, wf__stage *stage, wf__failure *failure); /* NULL = no memory */

@@ -44,7 +44,7 @@ static bool run_parts(const wf__run *r, const wf__plan_step *step, const wf__ran
     return true;
 }
 
-/* Fallback: a producer or consumer without compiled code runs as a kernel of its own. */
+/* Runs a scan. A producer or consumer without compiled code runs as a kernel of its own. */
 static bool run_scan(const wf__run *r, const wf__plan_step *step)
 {
     wf__mem mem[2][WF__MOST_FUSED];
@@ -59,7 +59,7 @@ static bool run_scan(const wf__run *r, const wf__plan_step *step)
            (!has_consumer || consumes || wf__run_kernel(r, step->consumer, WF__NO_STAGE, NULL));
 }
 
-/* Fallback: a consumer runs as a kernel of its own if it, or the reduction, has no compiled code. */
+/* Runs a reduction. A consumer runs as a kernel of its own if it, or the reduction, has no compiled code. */
 static bool run_reduction(const wf__run *r, const wf__plan_step *step)
 {
     bool consumed = false;
@@ -84,7 +84,7 @@ static void compile_one(void *user, int64_t i, int worker)
     wf__stage_entry(a->engine, &a->plan->stage[s], (wf__variant)a->which[i], a->notes ? &a->notes[s] : NULL);
 }
 
-/* The stage whose size decides on the threads of stage s. */
+/* Returns the stage whose size decides on the threads of stage s. */
 static const wf__stage *main_of(const wf__plan *plan, uint32_t s)
 {
     const wf__plan_step *step = wf__step_of(plan, s);

@@ -115,7 +115,7 @@ static void add_tuple(wf__str *out, const int64_t *x, int n)
     wf__str_add(out, n == 1 ? ",)" : ")");
 }
 
-/* The number of leading axes of scratch that select the block, which messages leave out. */
+/* Returns the number of leading axes of scratch that select the block. Messages leave these out. */
 static int leading_axes(const wf__slot *s) { return s->scratch && !s->shared ? s->scratch - 1 : 0; }
 
 static void add_array(const wf__watch *w, wf__str *out, uint32_t slot)
@@ -148,7 +148,7 @@ static void add_point(const wf__watch *w, wf__str *out, int64_t number)
     add_tuple(out, point, w->stage->lowered.rank);
 }
 
-/* The program's name of the value that is read or written; NULL = none. */
+/* Returns the program's name of the value that is read or written; NULL = none. */
 static const char *name_of(const wf__watch *w, const wf__node *n)
 {
     const wf__ir *body = &w->stage->lowered;

@@ -25,18 +25,18 @@ typedef struct wf__watch {
  * unrolled loop. */
 typedef enum wf__shows { WF__SHOWS_NONE, WF__SHOWS_ALL, WF__SHOWS_REPEATED, WF__SHOWS_SINGLE } wf__shows;
 
-/* engine: holds the list of watchpoints; NULL = no wf_watch. false = out of memory. */
+/* Begins the checks of a stage. engine: holds the list of watchpoints; NULL = no wf_watch. false = out of memory. */
 bool wf__watch_begin(wf__watch *w, wf__engine *engine, const wf__stage *stage, const wf__mem *mem,
                      wf__failure *failure);
 /* Appends a text about an output that some points left unset, if there is one. */
 void wf__watch_unset(const wf__watch *w, wf__str *out);
 void wf__watch_end(wf__watch *w);
 
-/* A finding: `index` is outside the array of the access. */
+/* Each of the functions up to wf__watch_nan reports a finding. `index` is outside the array of the access. */
 void wf__watch_outside(wf__watch *w, const wf__node *n, const int64_t *index, const int64_t *point);
-/* A finding: an index of a local array is outside. */
+/* The index of a local array is outside. */
 void wf__watch_local(wf__watch *w, const wf__node *n, int64_t index, const int64_t *point);
-/* Findings of stores: another point has written the element (writer: 1 + its number); the value is a NaN. */
+/* Of stores: another point has written the element (writer: 1 + its number); the value is a NaN. */
 void wf__watch_same(wf__watch *w, const wf__node *n, uint64_t writer, const int64_t *point);
 void wf__watch_nan(wf__watch *w, const wf__node *n, const int64_t *point);
 /* Check a value that is stored or joined, and a store to `offset`. false = the access must not happen. */
@@ -48,6 +48,6 @@ bool wf__watch_has_watchpoints(const wf__watch *w);
 /* Calls the callback of wf_watch if node r is a store that `which` names. Returns false if the callback ended the run,
  * which is a finding. */
 bool wf__watch_show(wf__watch *w, wf__ref r, wf__shows which);
-/* A finding: the points of a box need more memory than there is, or more than `most` bytes. */
+/* Reports a finding: the points of a box need more memory than there is, or more than `most` bytes. */
 void wf__watch_no_memory(wf__watch *w, size_t most);
 #endif

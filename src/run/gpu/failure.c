@@ -11,7 +11,7 @@ static bool ends_context(int result)
     return is;
 }
 
-/* A failure of a kernel appears at a later call. Appends the labels of the launches since the last wait. */
+/* Appends the labels of the launches since the last wait, since a failure of a kernel appears at a later call. */
 static void name_recent(const wf__gpu *gpu, wf__str *out)
 {
     unsigned n = gpu->recent_n, first = n > WF__GPU_RECENT ? n - WF__GPU_RECENT : 0;

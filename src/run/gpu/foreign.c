@@ -23,7 +23,8 @@ static bool is_everywhere(const wf__gpu *gpu, const char *at, unsigned type)
     return type == WF__CUDA_MEMORY_HOST || (get_attribute(gpu, WF__CUDA_POINTER_IS_MANAGED, at, &managed) && managed);
 }
 
-/* Memory of pools has no context and belongs to its device. */
+/* True if the GPU can reach the memory; else sets the failure. Memory of pools has no context, so only its device
+ * counts. */
 static bool is_within_reach(const wf__gpu *gpu, const char *at, wf__failure *f)
 {
     unsigned type = 0;

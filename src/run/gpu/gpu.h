@@ -12,11 +12,11 @@
 typedef struct wf__gpu wf__gpu;
 typedef struct wf__gpu_stream wf__gpu_stream;
 
-/* GPU number n of this machine, or of the emulator. The first call opens it, wf__engine_free closes it. NULL =
- * failure. */
+/* Returns GPU number n of this machine, or of the emulator. The first call opens the GPU, wf__engine_free closes it.
+ * NULL = failure. */
 wf__gpu *wf__engine_gpu(wf__engine *engine, int n, bool emulated, wf__failure *failure);
 
-/* The number of GPUs. Opens the driver; 0 and a failure without one. */
+/* Returns the number of GPUs. Opens the driver; without one, returns 0 and sets the failure. */
 int wf__engine_gpu_count(wf__engine *engine, bool emulated, wf__failure *failure);
 typedef struct wf__gpu_facts {
     const char *model;    /* owned by the GPU */
@@ -28,7 +28,7 @@ typedef struct wf__gpu_facts {
     size_t memory_kept; /* free memory that Weft keeps for later arrays */
 } wf__gpu_facts;
 bool wf__gpu_ask(wf__gpu *gpu, wf__gpu_facts *out, wf__failure *failure);
-uint32_t wf__gpu_shared_memory(const wf__gpu *gpu); /* shared memory of a thread block, in bytes */
+uint32_t wf__gpu_shared_memory(const wf__gpu *gpu); /* returns the shared memory of a thread block, in bytes */
 
 /* The latest use of some memory: the stream, and the time. All zero = unused. */
 typedef struct wf__gpu_use {
@@ -39,13 +39,13 @@ typedef struct wf__gpu_use {
  * failure. */
 char *wf__gpu_alloc(wf__gpu *gpu, size_t bytes, wf__gpu_use *use, wf__failure *failure);
 void wf__gpu_free(wf__gpu *gpu, char *at, size_t bytes, wf__gpu_use use); /* `bytes` as allocated; NULL: no-op */
-/* Memory that both the processor and GPUs reach: page-locked memory of the processor, or managed memory. No work may
- * use the memory when it is freed. NULL = failure. */
+/* Allocate and free memory that both the processor and GPUs reach: page-locked memory of the processor, or managed
+ * memory. No work may use the memory when it is freed. NULL = failure. */
 char *wf__gpu_alloc_shared(wf__gpu *gpu, size_t bytes, bool managed, wf__failure *failure);
 void wf__gpu_free_shared(wf__gpu *gpu, char *at, bool managed);
 bool wf__gpu_is_shared(wf__gpu *gpu,
                        const char *at); /* also memory that the program allocated, if the driver knows it */
-/* A copy runs after the latest use of each memory, and becomes the latest use. */
+/* Copy memory. A copy runs after the latest use of each memory, and becomes the latest use. */
 bool wf__gpu_upload(wf__gpu *gpu, char *to, wf__gpu_use *use, const void *from, size_t bytes, wf__failure *failure);
 /* Rows that are contiguous in the processor's memory and apart in the GPU's. */
 typedef struct wf__gpu_rows {
@@ -61,7 +61,7 @@ bool wf__gpu_copy(wf__gpu *gpu, char *to, wf__gpu_use *to_use, const char *from,
 
 /* True if kernels on this GPU can reach the program's memory from lo to hi - 1, as far as the driver knows. */
 bool wf__gpu_reaches(wf__gpu *gpu, const char *lo, const char *hi, wf__failure *failure);
-/* Streams besides the GPU's own stream: new ones, and CUDA streams of the program. NULL = failure. */
+/* Make streams besides the GPU's own stream: a new one, and one for a CUDA stream of the program. NULL = failure. */
 wf__gpu_stream *wf__gpu_new_stream(wf__gpu *gpu, wf__failure *failure);
 wf__gpu_stream *wf__gpu_wrap_stream(wf__gpu *gpu, void *stream, wf__failure *failure);
 void wf__gpu_free_stream(wf__gpu *gpu, wf__gpu_stream *stream); /* no work may follow; NULL: no-op */

@@ -69,7 +69,7 @@ bool wf__gpu_use_memory(wf__gpu *gpu, wf__gpu_use *const *use, uint32_t n, wf__f
 bool wf__gpu_open_stream(wf__gpu *gpu, wf__gpu_stream *stream, wf__failure *failure);
 void wf__gpu_close_own(wf__gpu *gpu);  /* no-op if the GPU's own stream is not open */
 void wf__gpu_drain_here(wf__gpu *gpu); /* waits for all work, and ignores failures */
-/* failure.c: true if the result of a driver call is success; else sets the failure. */
+/* True if the result of a driver call is success; else sets the failure (failure.c). */
 bool wf__gpu_ok(wf__gpu *gpu, const char *what, int result, wf__failure *failure);
 char *wf__gpu_take(wf__gpu *gpu, size_t bytes, wf__failure *failure);
 void wf__gpu_give(wf__gpu *gpu, char *at, size_t bytes); /* `bytes` as taken; used by the current stream alone */
@@ -88,14 +88,15 @@ typedef struct wf__gpu_copying {
 bool wf__gpu_begin_copy(wf__gpu *gpu, wf__gpu_use *const *use, uint32_t n, wf__gpu_copying *copying,
                         wf__failure *failure);
 bool wf__gpu_end_copy(const wf__gpu_copying *copying, const char *what, int result, wf__failure *failure);
-/* The kernel of a PTX text, used until wf__map_let_go. note: or NULL. */
+/* Returns the kernel of a PTX text, used until wf__map_let_go. note: or NULL. NULL = failure. */
 wf__held *wf__gpu_module(wf__gpu *gpu, const char *ptx, size_t n, wf__note *note, wf__failure *failure);
 void wf__gpu_free_kernel(void *kernel);
 /* ---- debug mode (watch.c), between begin and end ---- */
 typedef struct wf__gpu_watch wf__gpu_watch;
 wf__gpu_watch *wf__gpu_watch_begin(wf__gpu *gpu, const wf__stage *stage, const wf__mem *mem, wf__failure *failure);
 uint64_t wf__gpu_watch_field(const wf__gpu_watch *watch, const wf__ptx_field *field);
-/* After the launch: a finding becomes the failure, and false is returned. Unset outputs become the warning. */
+/* Reads the report after the launch. Returns false if there is a finding, which becomes the failure. Unset outputs
+ * become the warning. */
 bool wf__gpu_watch_look(wf__gpu_watch *watch);
 void wf__gpu_watch_end(wf__gpu_watch *watch); /* NULL: no-op */
 static inline uint64_t wf__gpu_address(const char *at) { return (uint64_t)(uintptr_t)at; }

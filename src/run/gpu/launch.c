@@ -25,10 +25,10 @@ void wf__gpu_free_stage_code(void *engine, void *code)
     wf__free(c);
 }
 
-/* The newest useful PTX version that a driver knows. */
+/* Returns the newest useful PTX version that a driver knows. */
 static int ptx_of(int driver) { return !driver || driver >= 12090 ? 88 : driver >= 12010 ? 81 : 78; }
 
-/* The options of code generation for a stage's kernel, or for the kernel that joins. driver: version; 0 = the
+/* Returns the options of code generation for a stage's kernel, or for the kernel that joins. driver: version; 0 = the
  * newest. */
 static wf__ptx_options ptx_options_of(const wf__plan *plan, const wf__stage *stage, const wf__mem *mem, int arch,
                                       int driver, bool join)
@@ -118,7 +118,8 @@ static int64_t divided(int64_t n, int64_t by) { return n / by + (n % by != 0); }
 
 static int64_t boxes_along(const wf__stage *stage, int d) { return divided(stage->extent[d], stage->partition.box[d]); }
 
-/* Threads of a block: those of the best occupancy, but fewer if there is work for few blocks. */
+/* Returns the threads of a block: the limit of the launch, else those of the best occupancy, but fewer if there is
+ * work for few blocks. */
 static unsigned block_threads(const wf__gpu_launch *l, int64_t threads)
 {
     enum { LEAST = 32 };
@@ -131,14 +132,14 @@ static unsigned block_threads(const wf__gpu_launch *l, int64_t threads)
     return n;
 }
 
-/* The number of idle threads in the last block of a row, with x threads along rows. */
+/* Returns the number of idle threads in the last block of a row, with x threads along rows. */
 static int64_t idle_threads(int64_t extent, int64_t width, unsigned x)
 {
     return divided(extent, x * width) * x - divided(extent, width);
 }
 
-/* x goes along the lane axis. Blocks are as long as leaves few threads idle at the ends of rows; short rows share a
- * block. */
+/* Sets the grid of a kernel over rows; x goes along the lane axis. Blocks are as long as leaves few threads idle at
+ * the ends of rows. Short rows share a block. */
 static void shape_rows(wf__gpu_launch *l)
 {
     enum { WARP = 32, FEW = 8 /* one of so many */ };
@@ -263,7 +264,7 @@ static bool start_kernel(wf__gpu_launch *l, const wf__gpu_kernel_code *code, int
     return wf__gpu_ok(l->gpu, "launching a kernel", result, l->failure);
 }
 
-/* The number of blocks with private copies of arrays: as many as run at once, if each has enough work. */
+/* Returns the number of blocks with private copies of arrays: as many as run at once, if each has enough work. */
 static int64_t blocks_with_copies(const wf__gpu_launch *l, int64_t blocks)
 {
     enum { THREADS = 2048, MEMORY = 64 << 10 }; /* what a multiprocessor has, at least */
@@ -315,7 +316,7 @@ bool wf__gpu_start(wf__gpu_launch *l)
 }
 
 /* ---- joins ---- */
-/* Threads along y take one line each; threads along x take cells. */
+/* Gives threads along y one line each, and threads along x cells. */
 void wf__gpu_shape_join(wf__gpu_launch *l)
 {
     enum { THREADS = 256 };

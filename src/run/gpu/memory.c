@@ -15,7 +15,7 @@ struct wf__gpu_idle {
     wf__gpu_use use;
 };
 
-/* Eight classes for each power of two. */
+/* Returns the size of the blocks of a size class. There are eight classes for each power of two. */
 static size_t class_size(size_t bytes)
 {
     size_t step = ALIGN;
@@ -121,7 +121,7 @@ void wf__gpu_give(wf__gpu *gpu, char *at, size_t bytes)
     give_block(gpu, at, bytes, (wf__gpu_use){ gpu->now->number, gpu->clock });
 }
 
-/* Atomic updates of small elements write whole words. Clears the bytes behind the last element in its word. */
+/* Clears the bytes behind the last element in its word, since atomic updates of small elements write whole words. */
 static void fill_word(wf__gpu *gpu, const char *at, size_t bytes)
 {
     if (bytes % 4)

@@ -15,7 +15,7 @@ void wf__gpu_free_kernel(void *value)
     wf__free(k);
 }
 
-/* The largest block size with the best occupancy of a multiprocessor. */
+/* Returns the largest block size with the best occupancy of a multiprocessor. */
 static int best_threads(const wf__gpu *gpu, void *function)
 {
     int best = WF__GPU_MOST_THREADS, most = 0, blocks = 0;

@@ -95,7 +95,8 @@ bool wf__gpu_comes_after(const wf__gpu *gpu, wf__gpu_use use)
            (use.stream == now->after.stream && use.time <= now->after.time);
 }
 
-/* NULL = the stream was freed; its work runs before later work of the GPU's own stream. */
+/* Returns the stream with this number. NULL = the stream was freed; its work runs before later work of the GPU's own
+ * stream. */
 static wf__gpu_stream *find_stream(const wf__gpu *gpu, uint32_t number)
 {
     wf__gpu_stream *s = gpu->streams;
@@ -303,7 +304,7 @@ bool wf__gpu_open_stream(wf__gpu *gpu, wf__gpu_stream *s, wf__failure *f)
     return true;
 }
 
-/* false = the stream is not in the list. */
+/* Removes the stream from the list. false = the stream is not in the list. */
 static bool unlink_stream(wf__gpu *gpu, wf__gpu_stream *s)
 {
     wf__gpu_stream **at = &gpu->streams;

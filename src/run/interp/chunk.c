@@ -119,7 +119,7 @@ static void set_states(const wf__chunk *f, wf__ref r, wf__ref loop)
         memcpy(wf__chunk_at(f, node[n].a), wf__chunk_at(f, n), WF__ROW);
 }
 
-/* The node that follows LOOP or END. */
+/* Returns the node that follows LOOP or END, after it has set the states of all chunks. */
 static wf__ref next_after(const wf__chunk *f, size_t chunks, wf__ref r)
 {
     const wf__ir *ir = f->ir;

@@ -41,13 +41,13 @@ static inline void wf__splat(void *out, unsigned dtype, uint64_t bits, size_t n)
         memcpy((unsigned char *)out + i * size, &bits, size); /* little-endian: the low bytes come first */
 }
 
-/* memory.c: evaluates LOAD, STORE, updates and CHECK for the chunk's live lanes. r: number of the node. */
+/* Evaluate a LOAD, a STORE, an update or a CHECK for the chunk's live lanes (memory.c). r: number of the node. */
 void wf__chunk_load(const wf__chunk *f, wf__ref r, const wf__node *n);
 void wf__chunk_store(const wf__chunk *f, const wf__node *n);
 void wf__chunk_update(const wf__chunk *f, wf__ref r, const wf__node *n);
 void wf__chunk_check(const wf__chunk *f, wf__ref r, const wf__node *n);
 
-/* chunk.c: evaluates the nodes from .. to - 1, each for all chunks before the next node. Returns false if a callback of
- * wf_watch ended the run. */
+/* Evaluates the nodes from .. to - 1, each for all chunks before the next node (chunk.c). Returns false if a callback
+ * of wf_watch ended the run. */
 bool wf__chunk_walk(const wf__chunk *f, size_t chunks, wf__ref from, wf__ref to);
 #endif

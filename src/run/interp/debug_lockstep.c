@@ -6,7 +6,7 @@
 static size_t bytes_of_chunk(const wf__ir *ir) { return (size_t)ir->n * WF__ROW; }
 
 /* ---- the two walks ---- */
-/* The outermost loop or condition around node r, or r itself. */
+/* Returns the outermost loop or condition around node r, or r itself. */
 static wf__ref outermost(const wf__ir *ir, wf__ref r)
 {
     for (wf__ref l = 1; l < r; ++l)

@@ -103,7 +103,8 @@ static void join_lanes(const wf__chunk *f)
     }
 }
 
-/* The address of reduction k's result for the current point of the kept axes. lane: index along a kept lane axis. */
+/* Returns the address of reduction k's result for the current point of the kept axes. lane: index along a kept lane
+ * axis. */
 static unsigned char *result_at(const wf__chunk *f, const uint64_t *acc, uint32_t k, int64_t lane)
 {
     const int64_t *extent = f->call->extent;

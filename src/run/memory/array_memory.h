@@ -18,12 +18,12 @@ typedef struct wf__mem_stats {
     uint64_t reused; /* allocations from the cache */
 } wf__mem_stats;
 
-/* max_cached: 0 = the lesser of 1 GiB and an eighth of the memory; UINT64_MAX = no bound. */
+/* Makes a cache. max_cached: 0 = the lesser of 1 GiB and an eighth of the memory; UINT64_MAX = no bound. */
 wf__mem_cache *wf__mem_new(uint64_t max_cached);
 void wf__mem_free_all(wf__mem_cache *cache); /* all blocks must have been freed; NULL: no-op */
 
-/* Uninitialised memory, aligned to 64 bytes; from 2 MiB on aligned to 2 MiB, in huge pages. 0 bytes are as good as 1.
- * NULL = out of memory, after all kept blocks have returned to the system. Any thread may call. */
+/* Allocates uninitialised memory, aligned to 64 bytes; from 2 MiB on aligned to 2 MiB, in huge pages. 0 bytes are as
+ * good as 1. NULL = out of memory, after all kept blocks have returned to the system. Any thread may call. */
 void *wf__mem_alloc(wf__mem_cache *cache, size_t bytes);
 void wf__mem_free(wf__mem_cache *cache, void *p, size_t bytes); /* `bytes` as allocated; p NULL: no-op */
 void wf__mem_trim(wf__mem_cache *cache);                        /* returns all kept blocks to the system */

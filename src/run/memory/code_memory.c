@@ -88,7 +88,8 @@ static void before_fork(void)
 }
 static void after_fork(void) { wf__mutex_unlock(&forking); }
 
-/* A file without a name; -1 = none. A limit on file sizes would end the program by a signal, so it is checked first. */
+/* Opens a file without a name; -1 = none. Checks the limit on file sizes first, since the limit would end the program
+ * by a signal. */
 static int anonymous_file(void)
 {
     struct rlimit limit;
@@ -104,7 +105,7 @@ static int anonymous_file(void)
     return fd;
 }
 
-/* The number of forks so far, counted from the first call on; UINT64_MAX = unknown. Under the lock. */
+/* Returns the number of forks so far, counted from the first call on; UINT64_MAX = unknown. Under the lock. */
 static uint64_t count_forks(void)
 {
     static bool counted;

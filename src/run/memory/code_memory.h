@@ -14,6 +14,6 @@ typedef struct wf__code_memory {
 bool wf__code_memory_new(wf__code_memory *m, size_t bytes, size_t align);
 /* Makes the written code executable. false = the system refuses. */
 bool wf__code_memory_finish(wf__code_memory *m);
-/* No thread may be inside the code. All zero: no-op. */
+/* Frees the memory. No thread may be inside the code. All zero: no-op. */
 void wf__code_memory_free(wf__code_memory *m);
 #endif

@@ -65,7 +65,7 @@ static Elf64_Sym symbol(const linker *k, uint64_t i)
     return s;
 }
 
-/* A zero-terminated name in the string table; NULL = none. */
+/* Returns a zero-terminated name in the string table; NULL = none. */
 static const char *name_at(const linker *k, uint32_t offset)
 {
     if (offset >= k->names_n || !memchr(k->names + offset, 0, k->names_n - offset))

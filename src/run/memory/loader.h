@@ -10,6 +10,6 @@ typedef struct wf__code wf__code;
  * may be freed afterwards. NULL = failure, with `error` set. */
 wf__code *wf__code_load(const void *object, size_t n, wf__str *error);
 wf__entry *wf__code_entry(const wf__code *code);
-size_t wf__code_size(const wf__code *code); /* bytes of memory */
+size_t wf__code_size(const wf__code *code); /* returns the bytes of memory */
 void wf__code_free(wf__code *code);         /* no thread may be inside the code; NULL: no-op */
 #endif

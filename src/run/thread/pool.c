@@ -323,7 +323,7 @@ static int clamp_threads(int threads, int cores)
     return threads < WF__POOL_MAX ? threads : WF__POOL_MAX;
 }
 
-/* Zeroed memory on cache lines of its own; free releases it. */
+/* Allocates zeroed memory on cache lines of its own; free releases it. */
 static void *alloc_lines(size_t bytes)
 {
     void *p = wf__alloc_fails() ? NULL : aligned_alloc(128, (bytes + 127) & ~(size_t)127);

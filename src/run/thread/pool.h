@@ -15,7 +15,7 @@ typedef void wf__blocks_fn(void *user, int64_t first, int64_t end, int worker);
 
 enum { WF__POOL_MAX = 1024 }; /* threads, the caller included */
 
-/* threads <= 0 = one for each core that this process may use. NULL = out of memory. */
+/* Makes a pool. threads <= 0 = one for each core that this process may use. NULL = out of memory. */
 wf__pool *wf__pool_new(int threads);
 void wf__pool_free(wf__pool *pool); /* no run may be in progress; NULL: no-op */
 
@@ -27,11 +27,12 @@ void wf__pool_set_threads(wf__pool *pool, int threads); /* any thread may call; 
  * call at the same time. A run from inside a block runs all its blocks on the calling thread. */
 void wf__pool_run(wf__pool *pool, int64_t blocks, wf__block_fn *fn, void *user);
 
-/* The same with at most `workers` workers: worker < workers. */
+/* As wf__pool_run, with at most `workers` workers: worker < workers. */
 void wf__pool_run_on(wf__pool *pool, int workers, int64_t blocks, wf__block_fn *fn, void *user);
 
-/* The same for small blocks: one call runs the blocks first .. end - 1. A call takes half of the rest of a part, but at
- * most `most` blocks, and the whole rest if it is less than 2 * least. A single worker takes all blocks by one call. */
+/* As wf__pool_run_on, for small blocks: one call runs the blocks first .. end - 1. A call takes half of the rest of a
+ * part, but at most `most` blocks, and the whole rest if it is less than 2 * least. A single worker takes all blocks
+ * by one call. */
 typedef struct wf__several {
     int64_t least, most; /* blocks of one call; 1 <= least <= most */
     bool turned;         /* run parts of one call roughly from their end: alternating runs find more in the caches */
