@@ -1,8 +1,8 @@
 /* object.h - what programs hold by a handle and what is neither a recording nor a launch: contexts with their errors,
  * devices, arrays and their memory.
  *
- * The files of src/object, from the bottom to the top. A file calls files to its left or above it, never to its right or
- * below (tools/check_circles holds this against the objects of a build).
+ * The files of src/object, from the bottom to the top. A file calls files to its left or above it, never to its right
+ * or below (tools/check_circles holds this against the objects of a build).
  *
  *     context device buffer     errors, devices, memory
  *     handle                    properties of an array: dtype, shape, span, state

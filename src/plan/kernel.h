@@ -79,7 +79,8 @@ typedef struct wf__thread_block {
     wf__own_memory own; /* shared memory */
 } wf__thread_block;
 
-/* The failure of a backend or of a run, all zero at first. The owner makes it the context's error, and frees the texts. */
+/* The failure of a backend or of a run, all zero at first. The owner makes it the context's error, and frees the
+ * texts. */
 typedef struct wf__failure {
     wf_status status; /* status of the first failure; WF_OK = none */
     wf__str text;     /* reason of the failure */

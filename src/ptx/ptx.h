@@ -109,8 +109,8 @@ typedef struct wf__ptx_code {
 
 /* True if index arithmetic in 32 bits cannot overflow for these arrays and extents. */
 bool wf__ptx_is_narrow(const wf__ir *body, const wf__mem *mem, const int64_t *extent);
-/* Emits a kernel. Returns false and sets the failure, WF_ERR_UNSUPPORTED or WF_ERR_MEMORY. The caller zeroes `out` first
- * and frees it in either case. */
+/* Emits a kernel. Returns false and sets the failure, WF_ERR_UNSUPPORTED or WF_ERR_MEMORY. The caller zeroes `out`
+ * first and frees it in either case. */
 bool wf__ptx_emit(const wf__ir *body, const wf__ptx_options *options, wf__ptx_code *out, wf__failure *failure);
 /* The most threads of a block of the joining kernel. A block has x times y threads, both powers of two: x along cells,
  * y along ranges of at most one row each. */

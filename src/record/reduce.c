@@ -220,8 +220,8 @@ void wf_section(wf_graph *g, wf_section_id section)
     if (!may_begin(g, section)) {
         wf__poison(
             g, WF_ERR_CONTRACT,
-            "wf_section: WF_SECTION_INIT and WF_SECTION_DEINIT, once each, are for index spaces and elements; in a recording "
-            "begun with .reduce, WF_SECTION_JOIN may follow WF_SECTION_CALL, and WF_SECTION_POST comes last, once");
+            "wf_section: WF_SECTION_INIT and WF_SECTION_DEINIT, once each, are for index spaces and elements; in a "
+            "recording begun with .reduce, WF_SECTION_JOIN may follow WF_SECTION_CALL, and WF_SECTION_POST comes last, once");
         return;
     }
     if (section == WF_SECTION_JOIN && !has_custom_joins(g)) {

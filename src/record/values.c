@@ -80,8 +80,8 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
             wf__poison(
                 g, WF_ERR_CONTRACT,
                 g->section != WF_SECTION_CALL
-                    ? "%s: a variable of section WF_SECTION_CALL is used in another section; only reduced ones cross (and "
-                      "only those with a custom join into WF_SECTION_JOIN)"
+                    ? "%s: a variable of section WF_SECTION_CALL is used in another section; only reduced ones cross "
+                      "(and only those with a custom join into WF_SECTION_JOIN)"
                     : "%s: a variable declared in a block that has ended is used",
                 function);
         return wf__usable(g, ref, function);

@@ -2,9 +2,9 @@
  *
  * The folder holds one file per entry, named by the hash of the key:
  *     header | key | object | XXH3-128 of everything before
- * Files appear by a rename and never change, so a reader sees a whole file or none. A damaged file is a miss, and the next
- * store replaces it. A use updates the time of a file, at most hourly, and the oldest files leave first. Only files of
- * this user with the name of an entry are read, counted or removed.
+ * Files appear by a rename and never change, so a reader sees a whole file or none. A damaged file is a miss, and the
+ * next store replaces it. A use updates the time of a file, at most hourly, and the oldest files leave first. Only
+ * files of this user with the name of an entry are read, counted or removed.
  */
 #include "run/cache/disk.h"
 #include "base/os.h"
@@ -139,7 +139,8 @@ static int open_folder(wf__disk *d, bool create)
     return wf__make_dirs(d->dir) ? wf__dir_open(d->dir) : -1;
 }
 
-/* Under the lock. Notes why the folder cannot be opened, or made: `error`, and the folder whose permissions forbid it. */
+/* Under the lock. Notes why the folder cannot be opened, or made: `error`, and the folder whose permissions forbid
+ * it. */
 static void set_folder_problem(wf__disk *d, int error)
 {
     char nearest[PATH_MAX] = "", text[320];

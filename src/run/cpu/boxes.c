@@ -38,7 +38,8 @@ static int64_t kept_point(const wf__stage *stage, const int64_t *index)
     return stage->lowered.kept_lane ? at * stage->extent[lane] + index[lane] : at;
 }
 
-/* Sets the addresses of results such that a box whose kept points begin at `first` fills the worker's part of `kept`. */
+/* Sets the addresses of results such that a box whose kept points begin at `first` fills the worker's part of
+ * `kept`. */
 static void redirect_results(const wf__launch *l, int worker, int64_t first, uint64_t *acc)
 {
     for (uint32_t k = 0; k < l->stage->lowered.red_n; ++k) {

@@ -43,8 +43,6 @@ int64_t wf__least_of_call(const wf__stage *stage);
 bool wf__choose_code(wf__launch *l, wf__stage *stage, bool interpret, wf__failure *f);
 /* Returns minus the seconds spent so far on compiling the stages of these two notes. `next` may be NULL. */
 double wf__compiling(const wf__note *note, const wf__note *next);
-/* Runs the boxes of a compiled stage that is cut along one axis (stage->partition.slabs) on all threads (prepared.c).
- * Runs the boxes of a compiled stage that is cut along one axis (stage->partition.slabs) on all threads
- * (prepared.c). */
+/* Runs the boxes of a compiled stage, cut along one axis (stage->partition.slabs), on all threads (prepared.c). */
 void wf__run_slabs(const wf__launch *l);
 #endif

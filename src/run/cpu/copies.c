@@ -1,5 +1,5 @@
-/* copies.c - private copies of arrays that are accumulated into. The user of a copy fills it, so that its pages and cache
- * lines are local. Copies are joined part by part, in parallel, each part in the order of the copies.
+/* copies.c - private copies of arrays that are accumulated into. The user of a copy fills it, so that its pages and
+ * cache lines are local. Copies are joined part by part, in parallel, each part in the order of the copies.
  */
 #include "run/cpu/copies.h"
 

@@ -117,7 +117,8 @@ static bool run_watched(wf__launch *l, wf__failure *f)
     return ok;
 }
 
-/* Notes how the stage ran. next: the note of the consumer; NULL = none. `start`: the time of the start plus wf__compiling at that time. */
+/* Notes how the stage ran. next: the note of the consumer; NULL = none. `start`: the time of the start plus
+ * wf__compiling at that time. */
 static void note_run(const wf__launch *l, const wf__note *next, double start)
 {
     wf__note *note = l->note;

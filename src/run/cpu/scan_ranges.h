@@ -12,7 +12,7 @@ typedef struct wf__ranged {
     wf__call call;
 } wf__ranged;
 
-/* Runs the stage on the elements first .. end - 1, in C order. base: the address that element 0 of the array would have.
- * Any thread may call. */
+/* Runs the stage on the elements first .. end - 1, in C order. base: the address that element 0 of the array would
+ * have. Any thread may call. */
 void wf__run_range(const wf__ranged *ranged, char *base, int64_t first, int64_t end);
 #endif

@@ -1,5 +1,5 @@
-/* steps.h - running the steps of a plan on the processor (steps.c), and what steps are made of: a kernel (kernel.c), and
- * kernels that run per block (per_block.c). */
+/* steps.h - running the steps of a plan on the processor (steps.c), and what steps are made of: a kernel (kernel.c),
+ * and kernels that run per block (per_block.c). */
 #ifndef WEFT_CPU_STEPS_H
 #define WEFT_CPU_STEPS_H
 #include "run/cpu/cpu.h"

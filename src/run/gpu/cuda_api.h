@@ -52,9 +52,9 @@ enum {
     WF__CUDA_MEMORY_DEVICE = 2
 };
 
-/* Opens and starts a driver: the library that WEFT_CUDA names, else NVIDIA's. `emulated`: the library that WEFT_CUDA_EMU
- * names, else libweft_cuda_emu.so beside this library or program, in the installation, or on the library path. A failure
- * returns false and sets `error`, which has failed if memory ran out. */
+/* Opens and starts a driver: the library that WEFT_CUDA names, else NVIDIA's. `emulated`: the library that
+ * WEFT_CUDA_EMU names, else libweft_cuda_emu.so beside this library or program, in the installation, or on the library
+ * path. A failure returns false and sets `error`, which has failed if memory ran out. */
 bool wf__cuda_open(wf__cuda *out, bool emulated, wf__str *error);
 void wf__cuda_close(wf__cuda *cuda);
 /* Appends, for example, "cuMemAlloc: out of memory (CUDA_ERROR_OUT_OF_MEMORY)". */

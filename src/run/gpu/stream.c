@@ -2,10 +2,10 @@
  *
  * Streams run in parallel, with two exceptions. The GPU's own stream, for work that names no stream, runs after all
  * earlier work of the other streams, and their later work runs after it. And work that uses an array runs after the
- * stream that has used the array last. A stream waits for another on the GPU, by an event at the end of the other's work.
- * A stream of the program records this event after each submission, since the program may submit more work of its own.
- * Weft's streams record the event when another stream first needs it. The clock counts submissions; `waited` is the time
- * up to which a stream runs after all others.
+ * stream that has used the array last. A stream waits for another on the GPU, by an event at the end of the other's
+ * work. A stream of the program records this event after each submission, since the program may submit more work of its
+ * own. Weft's streams record the event when another stream first needs it. The clock counts submissions; `waited` is
+ * the time up to which a stream runs after all others.
  */
 #include "run/gpu/internal.h"
 

@@ -1,5 +1,5 @@
-/* watch.c - debug mode on a GPU: kernels write reports to device memory (ptx/watch.c), which are read after each launch.
- * Messages are those of the interpreter.
+/* watch.c - debug mode on a GPU: kernels write reports to device memory (ptx/watch.c), which are read after each
+ * launch. Messages are those of the interpreter.
  */
 #include "run/gpu/internal.h"
 #include "run/debug/watch.h"

@@ -1,4 +1,5 @@
-/* chunk.c - the walk over the nodes of an IR for a chunk of lanes, with one loop over the lanes for each node (wf__eval).
+/* chunk.c - the walk over the nodes of an IR for a chunk of lanes, with one loop over the lanes for each node
+ * (wf__eval).
  */
 #include "run/interp/chunk.h"
 

@@ -1,5 +1,5 @@
-/* joiner.c - joins partial results: standard joins by wf__eval, custom ones by a walk over their body, a few elements at
- * a time. */
+/* joiner.c - joins partial results: standard joins by wf__eval, custom ones by a walk over their body, a few elements
+ * at a time. */
 #include "run/interp/joiner.h"
 #include "run/interp/chunk.h"
 

@@ -1,7 +1,7 @@
 /* array_memory.h - memory of arrays: 64-byte aligned blocks, which are kept for reuse after they are freed.
  *
- * Fresh pages cost more than most kernels: the system zeroes them, and maps them one by one. So freed blocks stay in lists
- * by size class, at most `max_cached` bytes. Blocks of the least recently used class leave first.
+ * Fresh pages cost more than most kernels: the system zeroes them, and maps them one by one. So freed blocks stay in
+ * lists by size class, at most `max_cached` bytes. Blocks of the least recently used class leave first.
  */
 #ifndef WEFT_MEMORY_H
 #define WEFT_MEMORY_H
