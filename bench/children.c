@@ -1,6 +1,7 @@
 /* children.c - the jobs of weft-bench as a child process: weft-bench --child=JOB CACHE_DIR does one small job and ends. */
 #include "bench.h"
 #include "program.h"
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,17 +22,13 @@ static long status_kib(const char *key)
     return value;
 }
 
-static bool llvm_is_mapped(void)
+static int is_llvm(struct dl_phdr_info *library, size_t size, void *user)
 {
-    char line[1024];
-    bool found = false;
-    FILE *f = fopen("/proc/self/maps", "r");
-    while (f && fgets(line, sizeof line, f))
-        found = found || strstr(line, "libLLVM");
-    if (f)
-        fclose(f);
-    return found;
+    (void)size;
+    (void)user;
+    return library->dlpi_name && strstr(library->dlpi_name, "libLLVM");
 }
+static bool llvm_is_mapped(void) { return dl_iterate_phdr(is_llvm, NULL) != 0; }
 
 /* Computes out = a*b + c on 1024 elements, by one kernel. */
 static bool triad(wf_context *ctx)

@@ -88,16 +88,15 @@ wf_context *wf_context_new(const wf_config *config)
     ctx->log = given.log;
     ctx->log_user = given.log_user;
     bool locked = wf__mutex_init(&ctx->lock) && wf__mutex_init(&ctx->share_lock) && wf__cond_init(&ctx->unread);
-    bool progress = wf__progress_init(&ctx->progress);
-    ctx->engine = locked && progress ? new_engine(&given) : NULL;
-    if (!ctx->engine) {
+    ctx->engine = locked ? new_engine(&given) : NULL;
+    bool progress = ctx->engine && wf__progress_init(&ctx->progress, wf__pool_cores(wf__engine_pool(ctx->engine)) > 1);
+    if (!progress) {
+        wf__engine_free(ctx->engine);
         if (locked) {
             wf__mutex_free(&ctx->lock);
             wf__mutex_free(&ctx->share_lock);
             wf__cond_free(&ctx->unread);
         }
-        if (progress)
-            wf__progress_free(&ctx->progress);
         wf__free(w);
         return NULL;
     }

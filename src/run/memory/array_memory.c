@@ -39,7 +39,8 @@ typedef struct size_class {
 
 struct wf__mem_cache {
     wf__mutex lock;
-    uint64_t max_cached, clock;
+    uint64_t max_cached; /* 0 = not yet read from the system */
+    uint64_t clock;
     wf__mem_stats stats;
     size_class classes[CLASSES];
 };
@@ -90,11 +91,25 @@ static void release_list(block *b)
     }
 }
 
+/* Returns the most bytes that may be cached. Reading the memory of the system takes tens of microseconds, so a process
+ * that wants to cache little does not. Under the lock. */
+static uint64_t bound_for(wf__mem_cache *cache, uint64_t wanted)
+{
+    const uint64_t little = (uint64_t)1 << 20, most = (uint64_t)1 << 30;
+    if (!cache->max_cached && wanted <= little)
+        return little;
+    if (!cache->max_cached) {
+        uint64_t part = wf__ram_bytes() / 8;
+        cache->max_cached = part < little ? little : part < most ? part : most;
+    }
+    return cache->max_cached;
+}
+
 /* Removes blocks from the cache until `more` bytes fit under the bound, the least recently used classes first. */
-static block *evict(wf__mem_cache *cache, uint64_t more)
+static block *evict(wf__mem_cache *cache, uint64_t more, uint64_t bound)
 {
     block *out = NULL;
-    while (cache->stats.cached > 0 && cache->stats.cached + more > cache->max_cached) {
+    while (cache->stats.cached > 0 && cache->stats.cached + more > bound) {
         uint32_t oldest = 0;
         for (uint32_t i = 1; i < CLASSES; i++)
             if (cache->classes[i].free &&
@@ -116,10 +131,6 @@ wf__mem_cache *wf__mem_new(uint64_t max_cached)
     wf__mem_cache *cache = wf__alloc0(sizeof *cache);
     if (!cache)
         return NULL;
-    if (max_cached == 0) {
-        uint64_t part = wf__ram_bytes() / 8;
-        max_cached = part < (uint64_t)1 << 30 ? part : (uint64_t)1 << 30;
-    }
     cache->max_cached = max_cached;
     wf__mutex_init(&cache->lock);
     return cache;
@@ -178,17 +189,18 @@ void wf__mem_free(wf__mem_cache *cache, void *p, size_t bytes)
         return;
     uint32_t class = class_of(bytes);
     size_t size = class_bytes(class);
-    bool keep = size <= cache->max_cached;
     block *b = p, *out = NULL;
     UNPOISON(p, size);
     b->class = class;
     POISON((char *)p + sizeof *b, size - sizeof *b);
     wf__mutex_lock(&cache->lock);
     cache->stats.in_use -= bytes;
+    uint64_t bound = bound_for(cache, cache->stats.cached + size);
+    bool keep = size <= bound;
     if (keep) {
         size_class *c = &cache->classes[class];
-        if (size > cache->max_cached - cache->stats.cached)
-            out = evict(cache, size);
+        if (size > bound - cache->stats.cached)
+            out = evict(cache, size, bound);
         b->next = c->free;
         c->free = b;
         c->used = ++cache->clock;

@@ -18,7 +18,7 @@ typedef struct wf__mem_stats {
     uint64_t reused; /* allocations from the cache */
 } wf__mem_stats;
 
-/* Makes a cache. max_cached: 0 = the lesser of 1 GiB and an eighth of the memory; UINT64_MAX = no bound. */
+/* Makes a cache. max_cached: 0 = an eighth of the memory, but at least 1 MiB and at most 1 GiB; UINT64_MAX = no bound. */
 wf__mem_cache *wf__mem_new(uint64_t max_cached);
 void wf__mem_free_all(wf__mem_cache *cache); /* all blocks must have been freed; NULL: no-op */
 

@@ -372,6 +372,7 @@ void wf__pool_free(wf__pool *pool)
     free(pool);
 }
 
+int wf__pool_cores(const wf__pool *pool) { return atomic_load_explicit(&pool->cores, memory_order_relaxed); }
 int wf__pool_threads(const wf__pool *pool) { return atomic_load_explicit(&pool->threads, memory_order_relaxed); }
 
 void wf__pool_set_threads(wf__pool *pool, int threads)

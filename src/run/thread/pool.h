@@ -17,7 +17,8 @@ enum { WF__POOL_MAX = 1024 }; /* threads, the caller included */
 
 /* Makes a pool. threads <= 0 = one for each core that this process may use. NULL = out of memory. */
 wf__pool *wf__pool_new(int threads);
-void wf__pool_free(wf__pool *pool); /* no run may be in progress; NULL: no-op */
+int wf__pool_cores(const wf__pool *pool); /* the processors of the process */
+void wf__pool_free(wf__pool *pool);       /* no run may be in progress; NULL: no-op */
 
 int wf__pool_threads(const wf__pool *pool);
 void wf__pool_set_threads(wf__pool *pool, int threads); /* any thread may call; for later runs */

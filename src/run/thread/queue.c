@@ -8,11 +8,11 @@
 enum { PAUSES_PER_LOOK = 16 };
 
 /* ---- progress ---- */
-bool wf__progress_init(wf__progress *p)
+bool wf__progress_init(wf__progress *p, bool may_spin)
 {
     atomic_init(&p->waiting, 0);
     atomic_init(&p->process, 0);
-    p->may_spin = wf__cpu_count() > 1;
+    p->may_spin = may_spin;
     if (!wf__mutex_init(&p->lock))
         return false;
     if (wf__cond_init(&p->made))

@@ -12,7 +12,7 @@ typedef struct wf__progress {
     bool may_spin;
     _Atomic int64_t process; /* the process of the latest queue; 0 = none */
 } wf__progress;
-bool wf__progress_init(wf__progress *p);
+bool wf__progress_init(wf__progress *p, bool may_spin);
 void wf__progress_free(wf__progress *p);
 /* Returns once until(user) is true, which must read atomic variables with sequential consistency. Without
  * a queue in this process, as in the child of a fork, returns after a short spin in any case. */
