@@ -118,7 +118,7 @@ static uint64_t count_forks(void)
 
 static unsigned char *map_arena(int fd, int protection)
 {
-    void *at = mmap(NULL, ARENA, protection, MAP_SHARED | MAP_POPULATE, fd, 0);
+    void *at = mmap(NULL, ARENA, protection, MAP_SHARED, fd, 0);
     return at == MAP_FAILED ? NULL : at;
 }
 
