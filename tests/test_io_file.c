@@ -91,6 +91,8 @@ static void test_recognised(void **state)
     wf_clear_error(ctx);
     assert_int_equal(wf_format_named(ctx, NULL, &format), WF_ERR_ARG);
     wf_clear_error(ctx);
+    assert_int_equal(wf_format_named(ctx, "x.png", NULL), WF_ERR_ARG);
+    wf_clear_error(ctx);
     save_refused(array, "x.dat2", NULL, "the suffix names no format (known: .mrc");
     save_refused(array, "mrc", NULL, "the suffix names no format");
     save_refused(array, "./.mrc", NULL, "the suffix names no format");

@@ -247,6 +247,13 @@ static void test_masks(void **state)
     assert_null(wf_array_mean(a, WF_AXES(3)));
     REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "rank 3");
     assert_null(wf_array_mean(NULL, WF_AXES(0)));
+    assert_null(wf_array_norm(a, (wf_norm)(WF_NORM_MAX + 1), WF_AXES(0)));
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "wf_array_norm: `norm`");
+    REFUSED(ctx, wf_array_min_max(a, WF_AXES(0), &low, NULL), WF_ERR_ARG, "wf_array_min_max: min or max is NULL");
+    REFUSED(ctx, wf_array_mean_variance(a, WF_AXES(0), 0, NULL, &high), WF_ERR_ARG, "mean or variance is NULL");
+    REFUSED(ctx, wf_array_all_close(a, a, 0, 0, false, NULL), WF_ERR_ARG, "wf_array_all_close: close is NULL");
+    assert_null(wf_array_compress(a, NULL));
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "wf_array_compress: array or mask is NULL");
     wf_array *none = numbers(WF_F64, WF_SHAPE(2, 0), 1);
     assert_int_equal(wf_array_min_max(none, WF_AXES(1), &low, &high), WF_ERR_SHAPE);
     assert_true(!low && !high);

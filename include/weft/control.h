@@ -24,7 +24,8 @@ WF_API void wf_inc(wf_var var, wf_val value);
 
 /* A local array: up to 256 elements that each point has to itself, all `initial` at first; accessed by index.
  * Owns: borrowed from the graph.
- * Errors: reads outside give 0, writes outside do nothing; a C number outside poisons. NULL: the graph is poisoned.
+ * Errors: reads outside give 0, writes outside do nothing; a C number outside is WF_ERR_BOUNDS.
+ * NULL: the graph is poisoned.
  * Cost: nothing for an index that is a number; else n operations for a read, 3 n for a write, without memory.
  * Example: wf_array *taps = wf_local_array(g, "taps", WF_F32, WF_SHAPE(9), 0); */
 WF_API wf_array *wf_local_array(wf_graph *graph, const char *name, wf_dtype dtype, wf_shape shape, wf_val initial);
@@ -41,17 +42,17 @@ WF_API bool wf_if_(wf_graph *graph, const char *here, wf_val cond);
 WF_API bool wf_else_(wf_graph *graph, const char *here);
 /* Begins a loop until wf_break. */
 WF_API bool wf_loop_(wf_graph *graph, const char *here);
-/* Leaves the innermost loop where the condition does not hold. */
+/* Leaves the innermost loop where the condition does not hold. WF_ERR_CONTRACT without a loop. */
 WF_API bool wf_while_(wf_graph *graph, const char *here, wf_val cond);
 /* Begins a loop with *i = lo, lo + step, ... below hi (above it for a negative step); bounds are computed once.
- * Dtypes: hi's, else lo's, else step's integer dtype; i64 if all are numbers.
- * Errors: counters of 32 and 64 bits wrap if the dtype ends less than a step beyond hi. */
+ * Dtypes: hi's, else lo's, else step's integer dtype; i64 if all are numbers. `i` may be NULL.
+ * Errors: WF_ERR_ARG: the step is the number 0. Counters of 32 and 64 bits wrap if the dtype ends less than a step beyond hi. */
 WF_API bool wf_for_(wf_graph *graph, const char *here, wf_val *i, wf_val lo, wf_val hi, wf_val step);
-/* Ends the innermost block. */
+/* Ends the innermost block; WF_ERR_CONTRACT if none is open. */
 WF_API void wf_end_(wf_graph *graph, const char *here);
-/* Leaves the innermost loop of the recording. */
+/* Leaves the innermost loop of the recording; WF_ERR_CONTRACT if there is none. */
 WF_API void wf_break(wf_graph *graph);
-/* Goes on with the next turn of the innermost loop. */
+/* Goes on with the next turn of the innermost loop; WF_ERR_CONTRACT if there is none. */
 WF_API void wf_continue(wf_graph *graph);
 
 /* ---- calls ------------------------------------------------------------------------------------------------------
@@ -70,6 +71,7 @@ typedef struct wf_vars {
     size_t n;
 } wf_vars;
 /* Records the function here.
+ * Errors: WF_ERR_ARG: a NULL function, or a result that is no variable of this recording.
  * Example: wf_call(g, f, WF_VALS(x), WF_VARS(y)); */
 WF_API void wf_call_(wf_graph *graph, const char *here, wf_function function, wf_vals in, wf_vars out);
 /* Runs, at every point, the function that the index names; none: the variables keep their values.

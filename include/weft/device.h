@@ -7,9 +7,10 @@
 extern "C" {
 #endif
 
-/* The device of a name: "cpu", "interp", "cuda:0" (or "cuda"), "cuda-emu"; 0 if there is none. Opens nothing. */
+/* The device of a name: "cpu", "interp", "cuda:0" (or "cuda"), "cuda-emu"; 0 for NULL and others. Opens nothing. */
 WF_API wf_device wf_device_named(const char *name);
-/* Number of devices of a kind: WF_GPU(0) or WF_GPU_EMU(0); 0 where there is no driver or no emulator. */
+/* Number of devices of a kind: WF_GPU(0) or WF_GPU_EMU(0); 0 where there is no driver or no emulator.
+ * WF_CPU and WF_INTERP: 1. Sets no error. */
 WF_API int wf_device_count(wf_context *ctx, wf_device kind);
 typedef struct wf_device_info {
     size_t size;           /* sizeof(wf_device_info), set by the caller */

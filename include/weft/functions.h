@@ -17,7 +17,8 @@ extern "C" {
 WF_API wf_status wf_array_fill(wf_array *array, double value);
 /* Sets every element of a complex array to re + i im. */
 WF_API wf_status wf_array_fill_complex(wf_array *array, double re, double im);
-/* to = from, broadcast to the shape of `to` and converted as a cast. They may overlap. */
+/* to = from, broadcast to the shape of `to` and converted as a cast. They may overlap.
+ * Errors: complex to real is WF_ERR_DTYPE. */
 WF_API wf_status wf_array_assign(wf_array *to, const wf_array *from);
 /* The same elements in C order. */
 WF_API wf_array *wf_array_copy(const wf_array *array);
@@ -26,7 +27,8 @@ WF_API wf_array *wf_array_cast(const wf_array *array, wf_dtype dtype);
 /* The array itself, retained, where it is in C order without gaps; else a copy. */
 WF_API wf_array *wf_array_contiguous(wf_array *array);
 /* [n]: start + i (stop - start) / (n - 1), or / n without `endpoint`; computed in f64 and converted.
- * With `endpoint` the last is `stop` itself. *step, unless NULL, becomes the distance; NaN of n = 1 with endpoint. */
+ * With `endpoint` the last is `stop` itself. *step, unless NULL, becomes the distance: NaN for n = 0,
+ * and for n = 1 with `endpoint`. */
 WF_API wf_array *wf_array_linspace(wf_context *ctx, wf_dtype dtype, int64_t n, double start, double stop, bool endpoint,
                                    double *step);
 /* The linear index of each element in C order, within tiles of extents tile[rank] (> 0) that repeat.
@@ -85,6 +87,7 @@ typedef enum wf_norm {
     WF_NORM_L2, /* square root of the sum of |x|^2; squares beyond f64 give infinity */
     WF_NORM_MAX /* largest |x|; NaN if there is one; of nothing 0 */
 } wf_norm;
+/* A norm over the axes. Dtypes: real, of the array's parts, as a mean. */
 WF_API wf_array *wf_array_norm(const wf_array *array, wf_norm norm, wf_axes axes);
 /* Root of the mean of |a - b|^2, a and b broadcast; of no elements NaN. Dtypes: follows that of a - b. */
 WF_API wf_array *wf_array_rmsd(const wf_array *a, const wf_array *b, wf_axes axes);
@@ -144,7 +147,7 @@ WF_API wf_array *wf_array_quantiles(const wf_array *array, const double *q, int6
  * Dtypes: as wf_array_sum; floats and complex numbers add in f64, rounded once. */
 WF_API wf_array *wf_array_cumsum(const wf_array *array, int axis, bool exclusive);
 /* i64 [count]: the linear indices, in C order, of the elements of `mask` that are not 0, ascending.
- * Dtypes: the mask is not complex. Cost: three passes, in parallel. */
+ * Dtypes: a mask of any dtype. Waits: for the mask. Cost: three passes, in parallel. */
 WF_API wf_array *wf_array_where(const wf_array *mask);
 /* [count]: the elements of `array` there, in the same order. Shapes: one shape. */
 WF_API wf_array *wf_array_compress(const wf_array *array, const wf_array *mask);

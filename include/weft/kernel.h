@@ -17,6 +17,7 @@ typedef struct wf_launch_opts {
     int32_t block_threads; /* likewise */
 } wf_launch_opts;
 /* Launches a kernel. Arguments bind formals and parameter values by name, each once; others keep initial values.
+ * Errors: nothing ran if the arguments do not bind; the reference lists the statuses.
  * Threads: from any thread.
  * Waits: done on return, or queued in a stream.
  * Example: wf_launch(kernel, WF_NAMED(src, dst, gain)); */
@@ -36,8 +37,9 @@ typedef enum wf_dump {
 } wf_dump;
 /* The PTX for GPUs of compute capability arch/10 and later: 70, 75, 80, 86, 90, 100, ... */
 #define WF_DUMP_PTX_FOR(arch) ((wf_dump)(WF_DUMP_PTX + 256 * (arch)))
-/* Writes a text about the kernel, for the layouts of `args`.
- * At most cap bytes with the final 0 are written to buf; *len is the full length without it. */
+/* Writes a text about the kernel, for the layouts of `args` (WF_DUMP_TRACE and WF_DUMP_DOT need none).
+ * At most cap bytes with the final 0 are written to buf; *len is the full length without it. `len` may be NULL.
+ * Errors: WF_ERR_BACKEND: no compiler. buf and *len are then untouched. */
 WF_API wf_status wf_kernel_dump(const wf_kernel *kernel, wf_args args, wf_dump what, char *buf, size_t cap,
                                 size_t *len);
 /* The name of pass i of planning, from 0, in order; NULL past the last one. */

@@ -54,7 +54,7 @@ typedef struct wf_chunk { /* filled by the library; later versions may append me
 /* Calls fn(chunk, user) until every element of the outputs (else of the inputs' common shape) was in one chunk.
  * Shapes: outputs have one shape, to which inputs broadcast; at most 32 arrays of any dtypes and strides.
  * Aliasing: an output may be an input; inputs that overlap it otherwise are read as they were before.
- * Errors: on failure arrays of GPUs stay as they were.
+ * Errors: WF_ERR_ARG and WF_ERR_SHAPE: fn was not called. On failure arrays of GPUs stay as they were.
  * Waits: synchronous.
  * Cost: contiguous arrays are not copied; arrays of GPUs are downloaded, and outputs uploaded. */
 WF_API wf_status wf_host_apply(wf_context *ctx, wf_arrays in, wf_arrays out,

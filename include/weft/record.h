@@ -25,7 +25,7 @@ typedef struct wf_space {
     /* Flags set and cleared for this recording, beside the context's:
      * all but WF_FLAG_NO_DISK_CACHE and WF_FLAG_HISTORY. */
     uint32_t flags_on, flags_off;
-    /* Stream; NULL = the current one, if any. The stream must outlive wf_run.
+    /* Stream; NULL = the current one of the thread that runs it, if any. The stream must outlive wf_run.
      * If `device` is 0, the stream's device is used. */
     wf_stream *stream;
     /* Largest number of threads; 0 = all of the context's. Results do not depend on it. */
@@ -43,26 +43,28 @@ typedef struct wf_space {
 } wf_space;
 /* Begins a recording. In C say wf_begin(ctx, .shape = ...), whose options are the fields of wf_space.
  * Owns: wf_run, wf_compile or wf_drop consumes the graph.
+ * Errors: NULL without a context or memory; wrong options poison the graph.
  * Threads: one thread records.
  * Example: wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(h, w)); */
 WF_API wf_graph *wf_begin_with(wf_context *ctx, const wf_space *space);
 /* Runs the recording and consumes it; kept arrays become ready.
- * Errors: the first mistake of the recording, or of the run.
+ * Errors: the first mistake of the recording, or of the run; WF_ERR_ARG for NULL and where there are formals.
  * Waits: the work is done on return, or queued if there is a stream. */
 WF_API wf_status wf_run(wf_graph *graph);
 /* Runs what an array graph has recorded so far and leaves it open; kept arrays become ready.
  * Values that an array holds now are not computed again; values that read an overwritten array are refused.
  * Errors: after a failed run the graph goes on without its assignments; a mistake in the recording stays.
+ * WF_ERR_UNSUPPORTED: no array graph, or inside a block of control flow.
  * Waits: as wf_run.
  * Cost: grows with the arrays that the graph keeps. */
 WF_API wf_status wf_eval(wf_graph *graph);
-/* Consumes the recording; nothing runs. */
+/* Consumes the recording; nothing runs. NULL is a no-op. */
 WF_API void wf_drop(wf_graph *graph);
 /* Prepares the recording for launches (kernel.h) and consumes it.
- * Errors: NULL.
+ * Errors: NULL: the first mistake of the recording, or no memory.
  * Owns: the caller frees the kernel. */
 WF_API wf_kernel *wf_compile(wf_graph *graph);
-/* Poisons the recording from user code; the first mistake wins. */
+/* Poisons the recording from user code; the first mistake wins. WF_OK counts as WF_ERR_ARG, a NULL text as "". */
 WF_API void wf_fail(wf_graph *graph, wf_status status, const char *text);
 /* A value that a wf_watch has seen, for its wf_look. */
 typedef struct wf_seen {
@@ -85,24 +87,25 @@ typedef wf_status wf_look(void *user, const wf_seen *seen);
  * Cost: 16 bytes for each point and operation of the kernel, at most 4 GiB. */
 WF_API void wf_watch_(wf_graph *graph, const char *here, const char *name, wf_val value, wf_look *look, void *user);
 /* Appends `place`, such as a line of a front end's source, to the message of a failed recording.
- * Does nothing to a recording that has not failed. A message is cut to 767 characters. */
+ * Does nothing to a recording that has not failed. A message is cut to 767 bytes. */
 WF_API void wf_fail_at(wf_graph *graph, const char *place);
 /* The context of the recording, borrowed; NULL for NULL. */
 WF_API wf_context *wf_graph_context(const wf_graph *graph);
 /* The status that the recording has failed with, or WF_OK; WF_ERR_ARG for NULL. */
 WF_API wf_status wf_graph_status(const wf_graph *graph);
-/* The device that the recording runs on; 0 while neither wf_space nor an array has decided it. */
+/* The device that the recording runs on; 0 for NULL, and while neither wf_space nor an array has decided it. */
 WF_API wf_device wf_graph_device(const wf_graph *graph);
-/* True if values are lanes of an index space, not arrays. */
+/* True if values are elements, in an index space or of operands; false for array graphs and NULL. */
 WF_API bool wf_graph_indexed(const wf_graph *graph);
-/* True for an index space of known shape, which becomes *shape; `shape` may be NULL.
+/* True for an index space, whose shape becomes *shape; `shape` may be NULL.
  * False, with *shape untouched, for array graphs, recordings of elements, and NULL. */
 WF_API bool wf_graph_space(const wf_graph *graph, wf_shape *shape);
 
-/* The element at the current point, broadcast to the space; in an array graph the whole array. */
+/* The element at the current point, broadcast to the space; in an array graph the whole array.
+ * Errors: WF_ERR_DEVICE: the array is not in the memory of the recording's device. */
 WF_API wf_val wf_in(wf_graph *graph, const wf_array *array);
 /* Assigns a value to the element at the current point, or to the whole array, and converts it.
- * Shapes: the array has the broadcast shape of the value, or of the space.
+ * Shapes: array graphs: the value broadcasts to the array; else the array has the shape of the space.
  * Aliasing: every operand is read before the array changes; of outputs that share memory the later one stays.
  * Waits: the array changes when the recording runs. */
 WF_API void wf_out(wf_graph *graph, wf_array *array, wf_val value);
@@ -117,13 +120,14 @@ typedef enum wf_border {
     WF_BORDER_REFLECT   /* edges not repeated           d c b | a b c d | c b a */
 } wf_border;
 /* Reads an element by index: one integer index for each axis. In array graphs indices are arrays: a gather.
- * Dtypes: indices are converted to i64.
+ * Dtypes: indices are converted to i64; floats and bools are WF_ERR_DTYPE.
  * Errors: an index out of range is undefined behaviour; WF_FLAG_DEBUG reports it.
  * Example: wf_val up = wf_read(g, a, wf_sub(i, 1), j); */
 WF_API wf_val wf_read_n(wf_graph *graph, const wf_array *array, wf_vals index);
 /* Reads an element by index; `other` outside. */
 WF_API wf_val wf_read_or_n(wf_graph *graph, const wf_array *array, wf_val other, wf_vals index);
-/* Reads an element by index; the border mode gives the values outside, and every index is right. */
+/* Reads an element by index; the border mode gives the values outside, and every index is right.
+ * `other` is for WF_BORDER_VALUE. An array without elements reads as 0 with the other modes. */
 WF_API wf_val wf_read_border_n(wf_graph *graph, const wf_array *array, wf_border border, wf_val other, wf_vals index);
 /* Writes an element by index; in array graphs a scatter.
  * Aliasing: no two points may write one element, nor one point of a space write what another one reads.
@@ -140,8 +144,9 @@ WF_API wf_val wf_extent(wf_graph *graph, int axis);
 /* The extent of the array along an axis, i64. */
 WF_API wf_val wf_dim(wf_graph *graph, const wf_array *array, int axis);
 
-/* An array that each launch binds by name; every extent is open.
- * Owns: borrowed from the graph. */
+/* An array that each launch binds by name; every extent is open. Formals and parameters have different names.
+ * Owns: borrowed from the graph, then from its kernel.
+ * Errors: NULL: the graph is poisoned. */
 WF_API wf_array *wf_formal(wf_graph *graph, const char *name, wf_dtype dtype, int rank);
 
 /* How points that meet in one element are joined. */
@@ -175,7 +180,7 @@ WF_API wf_val wf_atomic_n(wf_graph *graph, wf_join join, wf_array *array, wf_val
 WF_API wf_val wf_atomic_if_n(wf_graph *graph, wf_val condition, wf_join join, wf_array *array, wf_val value,
                              wf_vals index);
 /* Sets the element to `desired` where it has the bits of `expected`; returns what it held before.
- * Dtypes: all but complex numbers. */
+ * Dtypes: all but complex numbers; both values are converted to the array's. */
 WF_API wf_val wf_cas_n(wf_graph *graph, wf_array *array, wf_val expected, wf_val desired, wf_vals index);
 
 #ifdef __cplusplus

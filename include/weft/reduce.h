@@ -13,14 +13,13 @@ extern "C" {
  * Dtypes: complex variables add or multiply. f16 and bf16 are computed in f32; wf_out rounds once.
  * Example: wf_var sum = wf_reduced(g, WF_F64, 0, WF_JOIN_ADD); */
 WF_API wf_var wf_reduced(wf_graph *graph, wf_dtype dtype, wf_val initial, wf_join join);
-/* Sections of a recording: for each point; for each kept point after a reduction; to merge partial results;
- * once for each block, before and after its points (block.h). */
+/* Sections of a recording, by when they run. */
 typedef enum wf_section_id {
-    WF_SECTION_CALL,
-    WF_SECTION_POST,
-    WF_SECTION_JOIN,
-    WF_SECTION_INIT,
-    WF_SECTION_DEINIT
+    WF_SECTION_CALL,  /* for each point */
+    WF_SECTION_POST,  /* for each point of the kept axes, after the reduction */
+    WF_SECTION_JOIN,  /* merges two partial results of WF_JOIN_CUSTOM */
+    WF_SECTION_INIT,  /* once for each block, before its points (block.h) */
+    WF_SECTION_DEINIT /* once for each block, after its points */
 } wf_section_id;
 /* Continues the recording in another section. Recording starts in WF_SECTION_CALL.
  * Values do not cross sections; reduced variables do.
@@ -32,7 +31,7 @@ WF_API void wf_section(wf_graph *graph, wf_section_id section);
  * Errors: only such variables, numbers and operations are allowed in WF_SECTION_JOIN.
  * The operator must be associative and commutative up to rounding, and `initial` neutral. */
 WF_API wf_var wf_other(wf_var reduced);
-/* Array graphs: reduces axes, WF_AXES(...) or WF_ALL_AXES. Over no elements: the neutral element.
+/* Array graphs: reduces axes, WF_AXES(...) or WF_ALL_AXES. Over no elements: the neutral element. A number stays.
  * Shapes: the value's rank, with extent 1 along reduced axes.
  * Dtypes: f32 accumulates in f64, f16 and bf16 in f32, rounded once; integers give i64 or u64.
  * Example: wf_sub(v, wf_div(wf_sum(v, WF_AXES(1)), width)) */
@@ -58,9 +57,13 @@ WF_API wf_val wf_block_reduce(wf_join join, wf_val value, int64_t block);
 #define wf_reduce(join, v, axes) wf_reduce(join, WF_V(v), axes)
 #define wf_scan(join, v, ...) wf_scan(join, WF_V(v), __VA_ARGS__)
 #define wf_block_reduce(join, v, block) wf_block_reduce(join, WF_V(v), block)
+/* The sum over axes. */
 #define wf_sum(v, axes) wf_reduce(WF_JOIN_ADD, v, axes)
+/* The sum of all products a * b. */
 #define wf_dot(a, b) wf_sum(wf_mul(a, b), WF_ALL_AXES)
-#define wf_all(v, axes) wf_reduce(WF_JOIN_AND, v, axes) /* of bools */
+/* True where all bools along the axes are; for integers the bits that all have. */
+#define wf_all(v, axes) wf_reduce(WF_JOIN_AND, v, axes)
+/* True where any bool along the axes is; for integers the bits that any has. */
 #define wf_any(v, axes) wf_reduce(WF_JOIN_OR, v, axes)
 #endif
 #endif

@@ -24,13 +24,15 @@ WF_API wf_stream *wf_stream_new(wf_context *ctx, wf_device device);
  * Waits: launches come after the program's earlier work in it; arrays of Weft need no wf_stream_wait.
  * Example: wf_stream *s = wf_stream_wrap(ctx, WF_GPU(0), cuda_stream); */
 WF_API wf_stream *wf_stream_wrap(wf_context *ctx, wf_device device, void *cuda_stream);
-/* Waits and frees the stream, which is no thread's current one any more; NULL is a no-op. */
+/* Waits and frees the stream, which is no thread's current one any more; NULL is a no-op.
+ * Errors: a failure that no call has reported goes to the context's log. */
 WF_API void wf_stream_free(wf_stream *stream);
-/* Waits for work that was queued before; reports a failure. */
+/* Waits for work that was queued before; reports a failure. WF_ERR_ARG for NULL. */
 WF_API wf_status wf_stream_sync(wf_stream *stream);
 /* Waits for all streams and GPUs of the context; reports the first failure and forgets others. */
 WF_API wf_status wf_sync(wf_context *ctx);
 /* Sets the calling thread's current stream of a device (0 = the context's default); NULL, as at first: none.
+ * Errors: WF_ERR_DEVICE: a stream of another device or context.
  * Threads: each thread has its own; a stream must not be freed while another thread uses it. */
 WF_API wf_status wf_set_stream(wf_context *ctx, wf_device device, wf_stream *stream);
 /* The calling thread's current stream of a device, borrowed; NULL: none. */
@@ -39,9 +41,10 @@ WF_API wf_stream *wf_get_stream(wf_context *ctx, wf_device device);
  * Owns: the caller frees it; it is independent of the stream's life.
  * Errors: NULL: an error, perhaps one of earlier work. */
 WF_API wf_event *wf_event_record(wf_stream *stream);
-/* Makes later work of the stream wait for an event of any stream of the context. Does not block. */
+/* Makes later work of the stream wait for an event of any stream of the context.
+ * Waits: does not block, except with a stream of wf_stream_wrap, until the event's stream has come to the event. */
 WF_API wf_status wf_stream_wait(wf_stream *stream, const wf_event *event);
-/* Blocks the caller until the event is reached. */
+/* Blocks the caller until the event is reached, also if work before it failed, which its stream reports. */
 WF_API wf_status wf_event_sync(const wf_event *event);
 /* Sets *seconds to the time from a to b, by the device's clock.
  * Errors: WF_ERR_ARG unless both are of streams of one GPU, or both of none.

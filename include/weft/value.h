@@ -21,13 +21,13 @@ WF_API bool wf_val_is_constant(wf_val value);
  * The label of a wf_in names the array, too. */
 WF_API wf_val wf_label(wf_val value, const char *text);
 
-/* A constant of a given dtype. */
+/* A constant of a given dtype; WF_ERR_DTYPE if the number does not fit. */
 WF_API wf_val wf_const(wf_graph *graph, wf_dtype dtype, double value);
 /* The constant re + i im of a complex dtype; 2.0 + 3.0 * I would lose its imaginary part on the way. */
 WF_API wf_val wf_const_complex(wf_graph *graph, wf_dtype dtype, double re, double im);
 /* An integer constant, also beyond 2^53; a u64 is given as its bits. */
 WF_API wf_val wf_const_i64(wf_graph *graph, wf_dtype dtype, int64_t bits);
-/* A run-time parameter, which launches may change; a change never recompiles. A name is one parameter.
+/* A run-time parameter, which launches may change; a change never recompiles. A name is one parameter, and no formal.
  * Errors: WF_ERR_DTYPE or WF_ERR_ARG for the same name with another dtype or initial value. */
 WF_API wf_val wf_param(wf_graph *graph, const char *name, wf_dtype dtype, double initial);
 
@@ -58,7 +58,8 @@ WF_API wf_val wf_gather_or_n(wf_val value, wf_val other, wf_vals index);
  * Dtypes: one dtype. Shapes: known extents.
  * Cost: a comparison and two gathers for each element. */
 WF_API wf_val wf_concat_n(wf_vals values, int axis);
-/* Equal steps from first to last, both included: [n], computed in f64 and converted. */
+/* [n]: first + i (last - first) / (n - 1), computed in f64 and converted; n = 1: first.
+ * The last element is `last` up to rounding. */
 WF_API wf_val wf_linspace(wf_graph *graph, wf_dtype dtype, int64_t n, double first, double last);
 /* The points of a grid: [n], [m], ... become n values of shape [n, m, ...]; out[k] is vector k along axis k.
  * Cost: no memory; the results are broadcast.
@@ -76,7 +77,7 @@ WF_API wf_array *wf_compress(wf_val value, wf_val mask);
 /* Array graphs: the value as a new lazy array, ready after wf_run, wf_eval, or the first access by others.
  * Aliasing: operands are read when the value is computed; a change of an operand before that changes it.
  * Owns: the caller releases the array; one that is released before it is computed is never computed.
- * Errors: NULL: the graph is poisoned. */
+ * Errors: NULL: the graph is poisoned; a number has none. */
 WF_API wf_array *wf_keep(wf_val value);
 
 #ifdef __cplusplus

@@ -31,6 +31,8 @@ wf_status wf_array_all_close(const wf_array *a, const wf_array *b, double rtol, 
     wf_context *ctx = wf_array_context(a ? a : b);
     if (!ctx)
         return WF_ERR_ARG;
+    if (!close)
+        return wfl_array_fail(ctx, WF_ERR_ARG, "wf_array_all_close: close is NULL");
     wf_freeze_refuse(ctx, "wf_array_all_close", "the result is read back");
     wf_graph *g = wfl_begin(ctx, __func__);
     wf_val v = close_of(g, a, b, rtol, atol, nan_equal);

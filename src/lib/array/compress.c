@@ -27,9 +27,9 @@ wf_array *wf_array_compress(const wf_array *array, const wf_array *mask)
 {
     wf_shape a = wf_array_shape(array), m = wf_array_shape(mask);
     if (!array || !mask || !wfl_same_shape(&a, &m)) {
-        if (mask)
-            wfl_array_fail(wf_array_context(mask), WF_ERR_SHAPE,
-                           "wf_array_compress: array and mask must have one shape");
+        bool both = array && mask;
+        wfl_array_fail(wf_array_context(mask ? mask : array), both ? WF_ERR_SHAPE : WF_ERR_ARG, "wf_array_compress: %s",
+                       both ? "array and mask must have one shape" : "array or mask is NULL");
         return NULL;
     }
     return chosen(array, mask, "wf_array_compress");

@@ -35,6 +35,8 @@ wf_array *wf_array_max(const wf_array *array, wf_axes axes)
 wf_status wf_array_min_max(const wf_array *array, wf_axes axes, wf_array **min, wf_array **max)
 {
     wfl_reduction r;
+    if (!min || !max)
+        return wfl_array_fail(wf_array_context(array), WF_ERR_ARG, "wf_array_min_max: min or max is NULL");
     *min = *max = NULL;
     if (!check_extreme(&r, array, axes, "wf_array_min_max"))
         return array ? wfl_array_error(r.ctx) : WF_ERR_ARG;

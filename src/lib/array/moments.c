@@ -96,6 +96,8 @@ wf_array *wf_array_stddev(const wf_array *array, wf_axes axes, double ddof)
 wf_status wf_array_mean_variance(const wf_array *array, wf_axes axes, double ddof, wf_array **mean, wf_array **variance)
 {
     wfl_reduction r;
+    if (!mean || !variance)
+        return wfl_array_fail(wf_array_context(array), WF_ERR_ARG, "wf_array_mean_variance: mean or variance is NULL");
     *mean = *variance = NULL;
     if (!wfl_reduction_begin(&r, array, axes, "wf_array_mean_variance"))
         return array ? wfl_array_error(r.ctx) : WF_ERR_ARG;

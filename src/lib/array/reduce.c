@@ -23,6 +23,8 @@ wf_array *wf_array_norm(const wf_array *array, wf_norm norm, wf_axes axes)
     wfl_reduction r;
     if (!wfl_reduction_begin(&r, array, axes, "wf_array_norm"))
         return NULL;
+    if ((unsigned)norm > WF_NORM_MAX)
+        wf_fail(r.g, WF_ERR_ARG, "wf_array_norm: `norm` is no value of wf_norm");
     return wfl_reduction_end(&r, wf_cast(wfl_norm_of(&r, wfl_wide(wf_in(r.g, array)), norm), wfl_real_dtype(array)));
 }
 

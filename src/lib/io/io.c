@@ -236,6 +236,8 @@ wf_status wf_format_named(wf_context *ctx, const char *path, wf_format *format)
     const wfl_io_format *named = status == WF_OK ? format_by_suffix(path) : NULL;
     if (status != WF_OK || !named)
         return status != WF_OK ? status : fail_suffix(ctx, path);
+    if (!format)
+        return wf_error(ctx, WF_ERR_ARG, "wf_format_named: format is NULL");
     *format = named->format;
     return WF_OK;
 }
