@@ -28,7 +28,7 @@ wf_status wf_run(wf_graph *g)
     return status;
 }
 
-/* Removes the tiers, since a kernel is to run often. */
+/* Turns off baseline code, since a kernel usually runs often. */
 static void compile_for_good(wf__recording *rec)
 {
     for (int k = 0; k < WF__SECTIONS; ++k)

@@ -1,8 +1,7 @@
-/* submit_stream.c - launches in a stream. Everything is checked, planned and copied on the caller; what is queued holds
- * its plan and its arrays, and needs neither the recording nor the kernel any more. The stream's thread compiles code
- * and allocates temporaries. Work is done for the queue once the GPU has it, since later calls of the host come after
- * it.
- */
+/* submit_stream.c - launches in a stream. The calling thread checks and plans a launch, and copies what it needs. The
+ * queued work holds its plan and its arrays, and needs neither the recording nor the kernel. The stream's thread
+ * compiles code and allocates temporaries. For the queue, work is complete once it has been submitted to the GPU,
+ * since the GPU runs what the host submits later after it. */
 #include "launch/launch.h"
 #include <stdio.h>
 

@@ -11,7 +11,7 @@ struct wf__block {
     wf__ref loop;                  /* the LOOP node */
     wf__ref condition;             /* condition of an IF, for its ELSE */
     uint32_t vars;                 /* number of variables that are older than the block */
-    uint32_t states;               /* place in g->state where their states begin */
+    uint32_t states;               /* index in g->state of the first state of these variables */
     uint32_t guard, on;            /* hidden variables: lanes that take the next turn; lanes that take part now */
     uint32_t counter;              /* counting variable of a FOR */
     uint64_t set_before, set_then; /* wf_graph.surely_set before the block, and for an ELSE, after its IF */

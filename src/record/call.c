@@ -13,7 +13,7 @@ typedef struct body { /* a function that some index reaches */
     wf__ref guard;  /* `or` of `wanted` with itself, or after a merge with the guard merged before */
     wf__ref loop, end;
     uint32_t last; /* number of the latest body that was merged into this one, or its own */
-    bool merged;   /* into an earlier body */
+    bool merged;   /* true after a merge into an earlier body */
 } body;
 
 typedef struct table {

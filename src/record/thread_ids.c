@@ -1,6 +1,7 @@
-/* thread_ids.c - ids and sizes of threads and blocks. On the CPU a block is one thread with one point at a time,
- * even in vector code. Ids are 0 and sizes 1, as C numbers, so code for other blocks folds away. On a GPU they are
- * nodes (plan/space/thread_block.c). */
+/* thread_ids.c - ids of threads and blocks, and their numbers. On the CPU a block has one thread with one point at a
+ * time, even in vector code: the id of a thread is 0 and the size of a block 1, as C numbers, so code for other
+ * threads folds away. On a GPU both are nodes (plan/space/thread_block.c). Ids of blocks and sizes of the grid are
+ * nodes on every device. */
 #include "record/record.h"
 
 static bool inside(wf_graph *g, int axis, const char *function)

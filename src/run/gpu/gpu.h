@@ -2,8 +2,8 @@
  *
  * Weft shares the driver's primary context with the rest of the program. Each call restores the calling thread's
  * current context. Any thread may call any function. One thread at a time submits work to a GPU, and the GPU does the
- * work of one stream in this order. Copies are complete when the call returns. Launches may run later; a later call
- * then reports their failures.
+ * work of a stream in the order of submission. Copies are complete when the call returns. Launches may run later; a
+ * later call then reports their failures.
  */
 #ifndef WEFT_GPU_H
 #define WEFT_GPU_H
