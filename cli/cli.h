@@ -22,6 +22,9 @@ bool same_file(const char *a, const char *b);
 /* EXIT_OK if wf_save can write to `path`; otherwise prints why not. `only`: the one format allowed, 0 = any. */
 int check_output(const arguments *a, wf_context *ctx, const char *path, wf_format only);
 
+/* True if images of the format may have channels, as the last axis of the array. */
+bool has_channels(wf_format format);
+
 /* ---- print.c: values as text ---- */
 enum { NUMBER_CAP = 32, STATISTICS_CAP = 5 * NUMBER_CAP };
 const char *shape_text(wf_shape shape, char buf[static 256]);             /* "512 x 512" */

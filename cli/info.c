@@ -69,9 +69,8 @@ enum { KIND_CAP = 64 };
 static const char *kind_text(const wf_meta *m, wf_shape shape, char text[static KIND_CAP])
 {
     static const char *const channels[] = { [2] = "grey and alpha", [3] = "colour", [4] = "colour and alpha" };
-    bool picture = m->format == WF_FORMAT_PNG || m->format == WF_FORMAT_TIFF;
     *text = 0;
-    if (picture && shape.rank == 3 + m->is_stack) {
+    if (has_channels(m->format) && shape.rank == 3 + m->is_stack) {
         int64_t n = shape.dim[shape.rank - 1];
         snprintf(text, KIND_CAP, ", %s%s", m->is_stack ? "stack of images: " : "",
                  n >= 2 && n <= 4 ? channels[n] : "channels");

@@ -78,3 +78,17 @@ int check_output(const arguments *a, wf_context *ctx, const char *path, wf_forma
     free(whole);
     return problem ? failed("-o %s: %s", path, problem) : EXIT_OK;
 }
+
+bool has_channels(wf_format format)
+{
+    switch (format) { /* no default: compilers find a missing format */
+    case WF_FORMAT_PNG:
+    case WF_FORMAT_TIFF:
+        return true;
+    case WF_FORMAT_BY_NAME:
+    case WF_FORMAT_MRC:
+    case WF_FORMAT_NPY:
+        break;
+    }
+    return false;
+}

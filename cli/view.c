@@ -222,9 +222,9 @@ static const char *take_images(const view *v, wf_array *a, panels *p)
 /* Number of channels of images in colour or with alpha; 0 = the last axis has no channels. */
 static int find_channels(const view *v, wf_shape shape, const wf_meta *meta)
 {
-    bool picture = meta->format == WF_FORMAT_PNG || meta->format == WF_FORMAT_TIFF, pages = shape.rank == 4;
+    bool pages = shape.rank == 4;
     int64_t last = shape.rank ? shape.dim[shape.rank - 1] : 0;
-    if (!picture || shape.rank != 3 + meta->is_stack || last > 4)
+    if (!has_channels(meta->format) || shape.rank != 3 + meta->is_stack || last > 4)
         return 0;
     return !v->kind || (pages && v->kind == STACK) ? (int)last : 0;
 }

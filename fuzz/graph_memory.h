@@ -94,7 +94,7 @@ static void add_read(recorder *r)
     if (!readable(r, k) || r->set.buffer[a->buffer].writer || a->shape.rank == 0 || !may_load(r, k, false))
         return;
     r->set.buffer[a->buffer].read = true;
-    wf_border border = (wf_border)take(r, 6);
+    wf_border border = (wf_border)take(r, WF__BORDERS);
     wf_val index[WF_MAX_RANK];
     wf_shape shape = { 0 };
     for (int d = 0; d < a->shape.rank; ++d) {

@@ -292,6 +292,25 @@ static void all_have_bounds(void **state)
     }
 }
 
+/* Every function with an error bound has rows for NaN and an infinity among the special values. */
+static void all_have_special_values(void **state)
+{
+    bool nan[WF__OP_COUNT] = { false }, infinity[WF__OP_COUNT] = { false };
+    (void)state;
+    for (size_t i = 0; i < WF__COUNT(special_rows) + WF__COUNT(angle_rows); ++i) {
+        bool angle = i >= WF__COUNT(special_rows);
+        const row *r = angle ? &angle_rows[i - WF__COUNT(special_rows)] : &special_rows[i];
+        nan[r->op] |= isnan(r->x) || isnan(r->y);
+        infinity[r->op] |= isinf(r->x) || isinf(r->y);
+    }
+    for (unsigned op = 0; op < WF__OP_COUNT; ++op)
+        if (functions[op].bound > 0 && !(nan[op] && infinity[op])) {
+            print_error("%s: no row in test_math_rows.h for %s\n", wf__op_table[op].name,
+                        nan[op] ? "an infinity" : "NaN");
+            fail();
+        }
+}
+
 /* ---- structure ---- */
 static void symmetry_and_range(void **state)
 {
@@ -516,10 +535,19 @@ static int close_context(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(special_values),      cmocka_unit_test(hard_values),        cmocka_unit_test(error_bounds),
-        cmocka_unit_test(error_bounds_of_two), cmocka_unit_test(symmetry_and_range), cmocka_unit_test(exact_powers),
-        cmocka_unit_test(exact_others),        cmocka_unit_test(monotonic),          cmocka_unit_test(folded),
-        cmocka_unit_test(negated_squares),     cmocka_unit_test(sine_and_cosine),    cmocka_unit_test(all_have_bounds),
+        cmocka_unit_test(special_values),
+        cmocka_unit_test(hard_values),
+        cmocka_unit_test(error_bounds),
+        cmocka_unit_test(error_bounds_of_two),
+        cmocka_unit_test(symmetry_and_range),
+        cmocka_unit_test(exact_powers),
+        cmocka_unit_test(exact_others),
+        cmocka_unit_test(monotonic),
+        cmocka_unit_test(folded),
+        cmocka_unit_test(negated_squares),
+        cmocka_unit_test(sine_and_cosine),
+        cmocka_unit_test(all_have_bounds),
+        cmocka_unit_test(all_have_special_values),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

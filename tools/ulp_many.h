@@ -5,7 +5,7 @@
 
 /* y[i] = f(x[i]) in double, for arguments that are floats; true to some units of double's last place. */
 typedef void ulp_many(const double *x, double *y, size_t n);
-ulp_many *ulp_many_of(const char *function); /* NULL: there is none */
+ulp_many *ulp_many_of(const char *function); /* NULL: ulp calls the function for one argument at a time */
 
 /* error[i] = what sign * got[i] is off exact[i], in units of the last place of f32 (of size[i] where that is larger;
  * size may be NULL); HUGE_VALF where only one is NaN, or where a zero should be another one or none. Returns the

@@ -40,7 +40,7 @@ typedef struct wf_texture {
     const wf_array *array; /* 1 to 3 axes of positions and, if `channels` is not 0, one of at least so many channels */
     int32_t channels;      /* 0: without such an axis, one channel; up to 64 */
     wf_filter filter;
-    wf_border wrap; /* WF_BORDER_PERIODIC (repeat), _CLAMP, _MIRROR, _REFLECT, or _VALUE: 0 outside; 0 is _CLAMP */
+    wf_border wrap; /* what lies outside; 0 = WF_BORDER_CLAMP. WF_BORDER_VALUE: 0 lies outside */
     bool pixels;    /* element k is at k; else positions are relative, as Dr.Jit's: element k of n at (k + 0.5) / n */
 } wf_texture;
 /* Sets out[c], for each channel, to the texture at the position: one value for each axis, in the order (y, x).

@@ -284,18 +284,27 @@ static val gen_table_op(wf__gen *g, const wf__ir *ir, const wf__node *n, int w, 
 
 val wf__gen_pure(wf__gen *g, const wf__ir *ir, const wf__node *n, int w, const val x[3])
 {
-    if (n->op == WF__CAST)
+    switch ((wf__op)n->op) {
+    case WF__CAST:
         return wf__gen_cast(g, n->dtype, wf__dtype(ir, n->a), w, x[0]);
-    if (n->op == WF__BITCAST)
+    case WF__CHECK:
+        return x[1];
+    case WF__BITCAST:
         return wf__gen_bitcast(g, n->dtype, wf__dtype(ir, n->a), w, x[0]);
-    return gen_table_op(g, ir, n, w, x);
+#include "ir/case_ops.def"
+        return gen_table_op(g, ir, n, w, x);
+#include "ir/case_not_pure.def"
+        break;
+    }
+    wf__gen_fail(g, "code generator: %s computes nothing", wf__op_table[n->op].name);
+    return x[0];
 }
 
 /* The values of a node's operands. */
 static void get_operands(const wf__node *n, const val *value, val x[3])
 {
     const wf__ref operand[3] = { n->a, n->b, n->c };
-    unsigned arity = n->op == WF__CAST || n->op == WF__BITCAST ? 1 : wf__op_table[n->op].arity;
+    unsigned arity = wf__op_table[n->op].arity;
     for (unsigned i = 0; i < 3; i++)
         x[i] = i < arity ? value[operand[i]] : NULL;
 }

@@ -62,19 +62,14 @@ static bool all_const(const wf__ir *ir, const wf__node *n, unsigned arity)
 
 static wf__ref evaluate(wf__ir *ir, const wf__node *n, unsigned arity)
 {
-    unsigned last = wf__dtype(ir, arity == 3 ? n->c : arity == 2 ? n->b : n->a);
+    unsigned last = wf__dtype(ir, wf__last_operand(n));
     if (n->op != WF__CAST && wf__expands(n->op, last, n->dtype)) {
         const wf__ref x[3] = { n->a, n->b, n->c };
         return wf__expand(ir, n->op, n->dtype, x);
     }
     uint64_t a = bits_of(ir, n->a), b = arity > 1 ? bits_of(ir, n->b) : 0, c = arity > 2 ? bits_of(ir, n->c) : 0,
              out = 0;
-    if (n->op == WF__CAST)
-        wf__eval_cast(n->dtype, ir->node[n->a].dtype, &out, &a, 1);
-    else if (n->op == WF__BITCAST)
-        out = a;
-    else
-        wf__eval(n->op, last, &out, &a, &b, &c, 1);
+    wf__eval_node(n, last, &out, &a, &b, &c, 1);
     return wf__const_bits(ir, n->dtype, out);
 }
 
@@ -325,7 +320,7 @@ wf__ref wf__fold(wf__ir *ir, wf__node *n)
     if (all_const(ir, n, arity))
         return evaluate(ir, n, arity);
     view v = { .ir = ir, .n = n, .a = n->a, .b = n->b, .c = n->c };
-    v.t = wf__dtype(ir, arity == 3 ? n->c : arity == 2 ? n->b : n->a);
+    v.t = wf__dtype(ir, wf__last_operand(n));
     v.flt = wf__is_float(v.t);
     v.kb = arity > 1 && is_const(ir, n->b);
     v.kc = arity > 2 && is_const(ir, n->c);

@@ -341,12 +341,21 @@ uint32_t wf__operands(const wf__ir *ir, const wf__node *n, wf__ref out[WF__MAX_O
 static inline uint64_t wf__bits(const wf__node *n) { return n->a | (uint64_t)n->b << 32; } /* of a CONST */
 static inline uint32_t wf__tuple_len(const wf__ir *ir, uint32_t t) { return t ? ir->tuple[t] : 0; }
 static inline const wf__ref *wf__tuple_at(const wf__ir *ir, uint32_t t) { return ir->tuple + t + 1; }
+/* Returns the last value operand of a node that computes. */
+static inline wf__ref wf__last_operand(const wf__node *n)
+{
+    unsigned arity = wf__op_table[n->op].arity;
+    return arity == 3 ? n->c : arity == 2 ? n->b : n->a;
+}
 bool wf__is_const(const wf__ir *ir, wf__ref r, double value); /* a CONST equal to value (and -0 is not 0) */
 
 /* ---- meaning ----
  * Applies a pure operation to n values, for the constant folder and the interpreter. Arrays are packed. Bools are bytes
  * 0 or 1. `dtype` is that of the operands (of the last one for select). */
 void wf__eval(unsigned op, unsigned dtype, void *out, const void *a, const void *b, const void *c, size_t n);
+/* Evaluates a node that computes and that lowering leaves as it is. `from` is the dtype of its last operand. */
+void wf__eval_node(const wf__node *node, unsigned from, void *out, const void *a, const void *b, const void *c,
+                   size_t n);
 void wf__eval_cast(unsigned to, unsigned from, void *out, const void *a, size_t n);
 /* The neutral element of a join as bits of dtype (add 0, mul 1, min +inf or largest, ...). */
 uint64_t wf__join_neutral(wf_join join, unsigned dtype);

@@ -384,6 +384,27 @@ void wf__eval_cast(unsigned to, unsigned from, void *out, const void *a, size_t 
     }
 }
 
+void wf__eval_node(const wf__node *node, unsigned from, void *out, const void *a, const void *b, const void *c,
+                   size_t n)
+{
+    switch ((wf__op)node->op) {
+    case WF__CAST:
+        wf__eval_cast(node->dtype, from, out, a, n);
+        break;
+    case WF__CHECK:
+        memcpy(out, b, n * wf__size(node->dtype));
+        break;
+    case WF__BITCAST:
+        memcpy(out, a, n * wf__size(node->dtype));
+        break;
+#include "ir/case_ops.def"
+        wf__eval(node->op, from, out, a, b, c, n);
+        break;
+#include "ir/case_not_pure.def"
+        break;
+    }
+}
+
 /* ---- joins ---- */
 static uint64_t as_bits(unsigned dtype, double value)
 {

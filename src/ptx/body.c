@@ -24,10 +24,17 @@ static bool is_narrow_op(const gen *g, const wf__node *n, unsigned dtype)
     return compares || n->dtype == WF_I64;
 }
 
+static void select_complex(gen *g, wf__ref r, unsigned part, const val x[3])
+{
+    const wf__node *n = wf__at(g->ir, r);
+    g->node[r].v = wf__ptx_select(g, part, x[0], x[1], x[2]);
+    g->node[r].more = wf__ptx_select(g, part, x[0], g->node[n->b].more, g->node[n->c].more);
+}
+
 static void emit_pure(gen *g, wf__ref r)
 {
     const wf__node *n = wf__at(g->ir, r);
-    unsigned arity = n->op == WF__CAST || n->op == WF__BITCAST ? 1 : wf__op_table[n->op].arity;
+    unsigned arity = wf__op_table[n->op].arity;
     const wf__ref from[3] = { n->a, n->b, n->c };
     unsigned dtype = wf__dtype(g->ir, from[arity - 1]);
     bool head = true, narrow = g->node[r].narrow;
@@ -49,16 +56,23 @@ static void emit_pure(gen *g, wf__ref r)
     for (unsigned i = 0; i < arity; ++i)
         x[i] = low ? g->node[from[i]].v : wf__ptx_use(g, from[i]);
     dtype = low ? WF_I32 : dtype;
-    if (n->op == WF__CAST)
+    switch ((wf__op)n->op) {
+    case WF__CAST:
         g->node[r].v = wf__ptx_cast(g, narrow ? WF_I32 : n->dtype, dtype, x[0]);
-    else if (n->op == WF__BITCAST)
+        break;
+    case WF__BITCAST:
         g->node[r].v = wf__ptx_bitcast(g, n->dtype, dtype, x[0]);
-    else if (n->op == WF__OP_select && wf__is_complex(dtype)) {
-        unsigned part = wf__part_dtype(dtype);
-        g->node[r].v = wf__ptx_select(g, part, x[0], x[1], x[2]);
-        g->node[r].more = wf__ptx_select(g, part, x[0], g->node[n->b].more, g->node[n->c].more);
-    } else
-        g->node[r].v = wf__ptx_op(g, n->op, dtype, x);
+        break;
+#include "ir/case_ops.def"
+        if (n->op == WF__OP_select && wf__is_complex(dtype))
+            select_complex(g, r, wf__part_dtype(dtype), x);
+        else
+            g->node[r].v = wf__ptx_op(g, n->op, dtype, x);
+        break;
+    case WF__CHECK: /* emit_check */
+#include "ir/case_not_pure.def"
+        break;
+    }
     g->out = out;
 }
 

@@ -133,8 +133,15 @@ void wf__text_fail(wf__text *t, wf_status status, uint32_t at, const char *forma
 void wf__text_caret(const wf__text *t, uint32_t at, wf__str *out);
 /* Returns the dtype of that name, or of that name in C; WF_NONE: there is none. */
 wf_dtype wf__text_dtype_named(const char *name, size_t len);
-#define WF__TEXT_BORDERS "zero, clamp, mirror, reflect, periodic" /* for messages */
-wf_border wf__text_border_named(const char *name, size_t len);    /* WF_BORDER_NONE: it names none */
+/* Border modes by their names in text, in the order of messages; WF_BORDER_VALUE without a value is "zero". */
+#define WF__TEXT_BORDER_LIST(X)     \
+    X(WF_BORDER_CLAMP, "clamp")     \
+    X(WF_BORDER_MIRROR, "mirror")   \
+    X(WF_BORDER_REFLECT, "reflect") \
+    X(WF_BORDER_PERIODIC, "periodic")
+#define WF__TEXT_AND_BORDER(border, name) ", " name
+#define WF__TEXT_BORDERS "zero" WF__TEXT_BORDER_LIST(WF__TEXT_AND_BORDER) /* for messages */
+wf_border wf__text_border_named(const char *name, size_t len);            /* WF_BORDER_NONE: it names none */
 static inline bool wf__text_is(const wf__text *t, uint32_t at, uint32_t len, const char *name)
 {
     return strlen(name) == len && memcmp(t->src + at, name, len) == 0;

@@ -30,22 +30,19 @@ wf_dtype wf__text_dtype_named(const char *name, size_t len)
 
 /* ---- borders ---- */
 
-/* NULL: WF_BORDER_NONE and numbers beyond the last. A new mode also goes into WF__TEXT_BORDERS. */
+/* Returns NULL for WF_BORDER_NONE and numbers beyond the last. */
 static const char *border_name(wf_border border)
 {
-    switch (border) { /* no default: compilers find a missing mode */
+    switch (border) { /* no default: compilers find a mode that WF__TEXT_BORDER_LIST lacks */
     case WF_BORDER_NONE:
         return NULL;
     case WF_BORDER_VALUE:
         return "zero";
-    case WF_BORDER_CLAMP:
-        return "clamp";
-    case WF_BORDER_PERIODIC:
-        return "periodic";
-    case WF_BORDER_MIRROR:
-        return "mirror";
-    case WF_BORDER_REFLECT:
-        return "reflect";
+#define X(mode, name) \
+    case mode:        \
+        return name;
+        WF__TEXT_BORDER_LIST(X)
+#undef X
     }
     return NULL;
 }

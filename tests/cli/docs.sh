@@ -1,7 +1,8 @@
 # Documents: every command of docs/cli.md and every text of docs/text.md works. docs/guide.md begins with the first
 # example, and all other C in README.md, docs/guide.md, docs/gpu.md and docs/reference compiles. The reference has a
 # section for every function and macro, and comments of headers are short. Pages name every environment variable, and
-# weft.hpp has every function. Files and internal names in CONTRIBUTING.md exist.
+# weft.hpp has every function. Files and internal names in CONTRIBUTING.md exist. Tables of functions, file formats and
+# border modes are complete.
 . "$(dirname "$0")/lib.bash" || exit 1
 
 block() { # block LANGUAGE FILE: the contents of all such code blocks
@@ -137,4 +138,33 @@ for f in $table; do
     grep -qw "$f" functions || [ "$f" = cast ] || [ "$f" = bitcast ] || die "docs/text.md does not name $f"
     grep -qw "wf_$f" "$WEFT_SOURCE/include/weft/weft.hpp" || die "weft.hpp does not have $f"
 done
+# tools/ulp.c and docs/accuracy.md have every function that tests/test_math.c has an error bound for
+sed -nE 's/^ *\[WF__OP_([a-z0-9_]+)\] = \{ .*\.bound = .*/\1/p' "$WEFT_SOURCE/tests/test_math.c" > functions
+[ "$(grep -c . functions)" -gt 40 ] || die 'no functions found in tests/test_math.c'
+while read -r f; do
+    grep -q "{ \"$f\", " "$WEFT_SOURCE/tools/ulp.c" || die "tools/ulp.c has no row for $f"
+    for dtype in f32 f64; do
+        grep -q "^| $f | $dtype |" "$WEFT_SOURCE/docs/accuracy.md" ||
+            die "docs/accuracy.md has no row for $f of $dtype: build/ulp --markdown $f"
+    done
+done < functions
+# what lists file formats or border modes lists all of them
+every() { # every WHAT COUNT PAGE...: each line of the file "names", which has at least COUNT, is a word of each page
+    local what=$1 page
+    [ "$(grep -c . names)" -ge "$2" ] || die "no names of a $what found"
+    for page in "${@:3}"; do
+        while read -r name; do
+            grep -qw "$name" "$page" || die "${page#"$WEFT_SOURCE"/} does not name the $what $name"
+        done < names
+    done
+}
+weft help > help 2>&1
+weft help calc > help.calc 2>&1
+cat "$WEFT_SOURCE"/src/lib/io/*.c | sed -nE 's/.*\.name = "([A-Z]+)",$/\1/p' > names
+every 'file format' 4 help help.calc "$WEFT_SOURCE"/{README.md,include/weft/io.h,docs/cli.md,docs/reference/io.md,cli/weft.1}
+sed -nE 's/^ *X\(WF_BORDER_[A-Z]+, "([a-z]+)"\).*/\1/p' "$WEFT_SOURCE/src/text/text.h" > names
+sed -n '/^## Neighbours/,/^Only arrays/p' "$WEFT_SOURCE/docs/text.md" > docs.text.neighbours
+every 'border mode' 4 help.calc docs.text.neighbours
+sed -nE 's/^ *(WF_BORDER_[A-Z]+).*/\1/p' "$WEFT_SOURCE/include/weft/record.h" > names
+every 'border mode' 6 "$WEFT_SOURCE/docs/reference/record.md"
 echo ok

@@ -81,14 +81,7 @@ static bool evaluate(loops *w, wf__ref loop, wf__ref r)
     }
     if (n->op == WF__CHECK && !x[0]) /* the check must remain, so that its error is reported */
         return false;
-    if (n->op == WF__CAST)
-        wf__eval_cast(n->dtype, from, &out, &x[0], 1);
-    else if (n->op == WF__CHECK)
-        out = x[1];
-    else if (n->op == WF__BITCAST)
-        out = x[0];
-    else
-        wf__eval(n->op, from, &out, &x[0], &x[1], &x[2], 1);
+    wf__eval_node(n, from, &out, &x[0], &x[1], &x[2], 1);
     w->bits[r] = out;
     return true;
 }

@@ -32,7 +32,8 @@ struct wf__rewriter {
 /* Copies the tables of `in`, then visits its nodes. `out` has been initialised. On failure returns false, and
  * out->status is set. */
 bool wf__rewrite(wf__rewriter *w);
-bool wf__rewrite_nodes(wf__rewriter *w); /* as wf__rewrite, without the tables */
+/* As wf__rewrite, without the tables: for an `out` that wf__pass_begin has begun. */
+bool wf__rewrite_nodes(wf__rewriter *w);
 void wf__rewrite_range(wf__rewriter *w, wf__ref first, wf__ref end);
 /* Returns node r with its operands mapped by map[] and its lists in `out`, which may be `in`. Does not record the
  * node. */

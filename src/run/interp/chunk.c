@@ -142,20 +142,13 @@ static void eval_node(const wf__chunk *f, wf__ref r, const wf__node *n)
 {
     if (n->op == WF__NEXT)
         memcpy(wf__chunk_at(f, r), wf__chunk_at(f, n->b), WF__ROW);
-    else if (n->op == WF__CAST)
-        wf__eval_cast(n->dtype, wf__dtype(f->ir, n->a), wf__chunk_at(f, r), wf__chunk_at(f, n->a), WF__LANES);
     else if (n->op == WF__CHECK)
         wf__chunk_check(f, r, n);
-    else if (n->op == WF__BITCAST)
-        memcpy(wf__chunk_at(f, r), wf__chunk_at(f, n->a), (size_t)WF__LANES * wf__size(n->dtype));
     else if (!wf__op_is_pure(n->op))
         eval_structural(f, r, n);
-    else {
-        unsigned arity = wf__op_table[n->op].arity;
-        wf__ref last = arity == 3 ? n->c : arity == 2 ? n->b : n->a;
-        wf__eval(n->op, wf__dtype(f->ir, last), wf__chunk_at(f, r), wf__chunk_at(f, n->a), wf__chunk_at(f, n->b),
-                 wf__chunk_at(f, n->c), WF__LANES);
-    }
+    else
+        wf__eval_node(n, wf__dtype(f->ir, wf__last_operand(n)), wf__chunk_at(f, r), wf__chunk_at(f, n->a),
+                      wf__chunk_at(f, n->b), wf__chunk_at(f, n->c), WF__LANES);
 }
 
 bool wf__chunk_walk(const wf__chunk *f, size_t chunks, wf__ref from, wf__ref to)

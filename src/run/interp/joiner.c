@@ -19,14 +19,8 @@ static void join_chunk(const wf__ir *body, void *const *at, size_t first, size_t
             wf__splat(out, x->dtype, wf__bits(x), n);
         else if (x->op == WF__ARG)
             memcpy(out, (const unsigned char *)at[x->a] + first * wf__size(x->dtype), n * wf__size(x->dtype));
-        else if (x->op == WF__CAST)
-            wf__eval_cast(x->dtype, wf__dtype(ir, x->a), out, a, n);
-        else if (x->op == WF__BITCAST)
-            memcpy(out, a, n * wf__size(x->dtype));
-        else if (wf__op_is_pure(x->op)) {
-            unsigned arity = wf__op_table[x->op].arity;
-            wf__eval(x->op, wf__dtype(ir, arity == 3 ? x->c : arity == 2 ? x->b : x->a), out, a, b, c, n);
-        }
+        else if (wf__op_is_pure(x->op))
+            wf__eval_node(x, wf__dtype(ir, wf__last_operand(x)), out, a, b, c, n);
     }
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *x = &ir->node[r];
