@@ -520,11 +520,11 @@ static bool judge_many(job *j, const program *p, many *m, float sign, float sign
     return true;
 }
 
-static void exact_values(const function *f, ulp_many *many, const double *x, double *exact, size_t n)
+static void exact_values(const function *f, ulp_many *vectors, const double *x, double *exact, size_t n)
 {
-    if (many)
-        many(x, exact, n);
-    for (size_t i = 0; i < n && !many; ++i)
+    if (vectors)
+        vectors(x, exact, n);
+    for (size_t i = 0; i < n && !vectors; ++i)
         exact[i] = f->d1(x[i]);
 }
 
