@@ -74,6 +74,16 @@ static void test_values(void **state)
     wf_drop(g);
 }
 
+static void test_sincos(void **state)
+{
+    (void)state;
+    double sine = 1, cosine = 0;
+    wf_val s, c;
+    wf_sincos(0, &s, NULL);
+    wf_sincos(0, NULL, &c);
+    assert_true(wf_val_number(s, &sine, NULL) && wf_val_number(c, &cosine, NULL) && sine == 0 && cosine == 1);
+}
+
 static void test_recordings(void **state)
 {
     (void)state;
@@ -156,6 +166,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kinds),      cmocka_unit_test(test_shape_text), cmocka_unit_test(test_values),
         cmocka_unit_test(test_recordings), cmocka_unit_test(test_places),     cmocka_unit_test(test_list),
+        cmocka_unit_test(test_sincos),
     };
     return RUN_ON_ALL(tests);
 }

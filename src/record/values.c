@@ -467,6 +467,8 @@ wf_val(wf_bitcast)(wf_val a, wf_dtype dtype)
 
 void(wf_sincos)(wf_val a, wf_val *sine, wf_val *cosine)
 {
-    *sine = wf_sin(a);
-    *cosine = wf_cos(a);
+    if (sine)
+        *sine = wf_sin(a);
+    if (cosine)
+        *cosine = wf_cos(a);
 }
