@@ -28,7 +28,8 @@ const char help_calc[] =
     "                while (c) {...}; for (int k = 0; k < 5; k++) {...}; break; continue; out[y, x] = s;\n"
     "                docs/text.md describes all of it\n\n"
     "  -o FILE, -o NAME=FILE  stores the last result, or the result of that name. The suffix selects MRC, NPY, TIFF\n"
-    "                         or PNG. Pixel size, labels and the like are those of the first input. Without -o the\n"
+    "                         or PNG. Pixel size, labels and the like are those of the first input; so is the extended\n"
+    "                         header of an MRC file, if the result has its shape. Without -o the\n"
     "                         last result is printed. Up to 16 values: integers exactly, other numbers with the\n"
     "                         fewest digits that read back as the same value. More values: dtype, shape and\n"
     "                         statistics.\n"
@@ -247,6 +248,8 @@ static int load_inputs(calc *c)
         if (!array)
             return failed_in(c->ctx);
         c->arg[i] = WF_ARG(c->name[i], array);
+        if (first && meta.extended_bytes)
+            meta.extended_from = c->path[i];
         if (first)
             c->meta = meta;
         first = false;

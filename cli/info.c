@@ -119,6 +119,9 @@ static int header(wf_context *ctx, const char *path)
     if (m.origin[0] != 0 || m.origin[1] != 0 || m.origin[2] != 0)
         printf("  origin  %.6g %.6g %.6g A (z y x)\n", m.origin[0], m.origin[1], m.origin[2]);
     print_cell(&m);
+    if (m.extended_bytes)
+        printf("  extended header of %d bytes%s%s\n", (int)m.extended_bytes, *m.extended_type ? ": " : "",
+               m.extended_type);
     return EXIT_OK;
 }
 

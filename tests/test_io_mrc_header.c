@@ -70,6 +70,86 @@ static void test_extended_header(void **state)
     wf_release(array);
 }
 
+/* Saves `array` with the extended header of `from`; returns the bytes of the new one, or -1 if it differs. */
+static int32_t saved_extended(const wf_array *array, const char *from, const char *path)
+{
+    wf_meta meta = { .size = sizeof meta, .extended_from = from }, got = { .size = sizeof got };
+    save(array, path, &meta);
+    wf_array *again = load(path, &got);
+    assert_same_values(again, array);
+    wf_release(again);
+    assert_null(got.extended_from);
+    size_t n, m;
+    uint8_t *a = read_file(from, &n), *b = read_file(path, &m);
+    bool same = got.extended_bytes == 0 || (memcmp(a + 1024, b + 1024, (size_t)got.extended_bytes) == 0 &&
+                                            memcmp(a + NSYMBT, b + NSYMBT, 4) == 0 && memcmp(a + 104, b + 104, 4) == 0);
+    free(a);
+    free(b);
+    return same ? got.extended_bytes : -1;
+}
+
+/* A new file has the extended header of another one if that fits: the extents, and, unless it is text, byte order and
+ * order of axes. */
+static void test_extended_kept(void **state)
+{
+    (void)state;
+    enum { BYTES = 2500000 }; /* more than one piece */
+    uint8_t head[1024], *body = calloc(BYTES + 24 * 4, 1);
+    wf_array *volume = make(WF_F32, SHAPE(4, 2, 3)), *other = make(WF_F32, SHAPE(4, 3, 2)),
+             *stack = make(WF_F32, SHAPE(2, 2, 2, 3));
+    assert_non_null(body);
+    for (int text = 0; text < 2; text++) {
+        for (size_t i = 0; i < BYTES; i++)
+            body[i] = text ? (uint8_t)(' ' + i % 90) : (uint8_t)(i % 251);
+        make_header(head, 3, 2, 4, 2);
+        put_i(head, NSYMBT, BYTES);
+        memcpy(head + 104, text ? "CCP4" : "SERI", 4);
+        put_i(head, 128, 0x00070012); /* bytes of a section, and flags */
+        write_mrc("e.mrc", head, body, BYTES + 24 * 4);
+        wf_meta meta = { .size = sizeof meta };
+        assert_int_equal(wf_probe(ctx, "e.mrc", &meta, NULL, NULL), WF_OK);
+        assert_int_equal(meta.extended_bytes, BYTES);
+        assert_string_equal(meta.extended_type, text ? "CCP4" : "SERI");
+        assert_int_equal(saved_extended(volume, "e.mrc", "f.mrc"), BYTES);
+        assert_int_equal(saved_extended(volume, "f.mrc", "f.mrc"), BYTES); /* in place */
+        size_t n;
+        uint8_t *saved = read_file("f.mrc", &n);
+        assert_int_equal(n, 1024 + BYTES + 24 * 4);
+        assert_memory_equal(saved + 128, head + 128, 4);
+        free(saved);
+        assert_int_equal(saved_extended(volume, "e.mrc", "f.mrcs"), BYTES);
+        assert_int_equal(saved_extended(other, "e.mrc", "g.mrc"), 0);
+        assert_int_equal(saved_extended(stack, "e.mrc", "g.mrc"), 0);
+        put_i(head, MAPC, 2); /* the axes of the file are y, x, z */
+        put_i(head, MAPC + 4, 1);
+        write_mrc("p.mrc", head, body, BYTES + 24 * 4);
+        assert_int_equal(saved_extended(other, "p.mrc", "g.mrc"), text ? BYTES : 0);
+        make_header(head, 3, 2, 4, 2);
+        put_i(head, NSYMBT, BYTES);
+        swap_words(head, 56, 4);
+        memcpy(head + 208, "MAP \x11\x11\0", 8);
+        write_mrc("s.mrc", head, body, BYTES + 24 * 4);
+        assert_int_equal(wf_probe(ctx, "s.mrc", &meta, NULL, NULL), WF_OK);
+        assert_int_equal(meta.extended_bytes, BYTES);
+        assert_string_equal(meta.extended_type, "");
+        wf_meta swapped = { .size = sizeof swapped, .extended_from = "s.mrc" };
+        save(volume, "g.mrc", &swapped);
+        assert_int_equal(wf_probe(ctx, "g.mrc", &meta, NULL, NULL), WF_OK);
+        assert_int_equal(meta.extended_bytes, text ? BYTES : 0);
+    }
+    wf_meta wrong = { .size = sizeof wrong, .extended_from = "nothing.mrc" };
+    assert_int_equal(wf_save(volume, "h.mrc", &wrong), WF_ERR_IO);
+    assert_error("nothing.mrc", "cannot open");
+    write_file("cut.mrc", body, 1000);
+    wrong.extended_from = "cut.mrc";
+    assert_int_equal(wf_save(volume, "h.mrc", &wrong), WF_ERR_IO);
+    assert_error("cut.mrc", "header is cut");
+    wf_release(volume);
+    wf_release(other);
+    wf_release(stack);
+    free(body);
+}
+
 static void test_stacks(void **state)
 {
     (void)state;
@@ -542,13 +622,13 @@ static void test_real_axes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_axis_order),     cmocka_unit_test(test_extended_header),
-        cmocka_unit_test(test_stacks),         cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_geometry),       cmocka_unit_test(test_cell),
-        cmocka_unit_test(test_labels),         cmocka_unit_test(test_imod),
-        cmocka_unit_test(test_hostile_fields), cmocka_unit_test(test_all_fields),
-        cmocka_unit_test(test_truncated),      cmocka_unit_test(test_real_files),
-        cmocka_unit_test(test_real_axes),
+        cmocka_unit_test(test_axis_order),    cmocka_unit_test(test_extended_header),
+        cmocka_unit_test(test_extended_kept), cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_statistics),    cmocka_unit_test(test_geometry),
+        cmocka_unit_test(test_cell),          cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_imod),          cmocka_unit_test(test_hostile_fields),
+        cmocka_unit_test(test_all_fields),    cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_real_files),    cmocka_unit_test(test_real_axes),
     };
     return IO_TESTS(tests);
 }

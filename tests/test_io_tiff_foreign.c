@@ -332,7 +332,14 @@ static void test_hostile_fields(void **state)
     make_plain(&f);
     put(&f, 4, 0x7fffffff, 4);
     write_file("h.tif", f.at, f.n);
-    assert_refused("h.tif", "TIFF: cannot read a page");
+    assert_refused("h.tif", "TIFF: cannot read the directory (IFD) of page 1: ");
+    /* the directory of a second page is not in the file: the fields of the first page are not reported as its own */
+    make_plain(&f);
+    size_t first = (size_t)(f.at[4] | f.at[5] << 8),
+           next = first + 2 + 12 * (size_t)(f.at[first] | f.at[first + 1] << 8);
+    put(&f, next, 0x7fffff, 4);
+    write_file("h.tif", f.at, f.n);
+    assert_refused("h.tif", "TIFF: cannot read the directory (IFD) of page 2: ");
     /* a field of an unknown tag and type is skipped: the error names the missing data */
     make_plain(&f);
     put(&f, find_value(&f, WIDTH) - 8, 9937, 2);

@@ -56,6 +56,12 @@ typedef struct wf_meta {
     int32_t start[3];    /* the first sample's place in the cell, z y x: NSTART. `origin` follows from it, unless the
                           * file has an ORIGIN of its own; saved as NSTART alone while `origin` follows from it */
     int32_t space_group; /* 1 to 230: ISPG, of stacks of volumes ISPG - 400; 0: unknown, saved as 1 */
+    /* MRC: the extended header, which is not loaded. */
+    int32_t extended_bytes; /* loading: its size */
+    char extended_type[5];  /* loading: EXTTYP, such as "SERI"; "" if the file does not say it */
+    const char
+        *extended_from; /* saving: the MRC file whose extended header is copied if the extents are the same; NULL:
+                                * none. Loading: NULL */
 } wf_meta;
 
 /* Loads a file as a new array in C order: [h,w], [n,h,w], [d,h,w], [n,d,h,w]; with c > 1 channels [..,h,w,c].

@@ -44,6 +44,18 @@ for channels in 'grey and alpha' colour 'colour and alpha'; do
 done
 "$WEFT" calc 'x + z' --shape 2,5,6,3 --dtype u8 -o pages.tif
 "$WEFT" info pages.tif | grep -q '2 x 5 x 6 x 3 u8, stack of images: colour$' || die 'info of pages of colour'
+{
+    head -c 92 v.mrc
+    printf '\120\0\0\0' # NSYMBT is 80
+    tail -c +97 v.mrc | head -c 8
+    printf CCP4
+    tail -c +109 v.mrc | head -c 916
+    printf '%-80s' 'X,  Y,  Z'
+    tail -c +1025 v.mrc
+} > symmetry.mrc
+"$WEFT" info symmetry.mrc | grep -qx '  extended header of 80 bytes: CCP4' || die 'info of an extended header'
+"$WEFT" calc '2*a' a=symmetry.mrc -o twice.mrc
+"$WEFT" info twice.mrc | grep -qx '  extended header of 80 bytes: CCP4' || die 'the extended header is lost'
 refuses 1 'nothing.mrc' "$WEFT" info nothing.mrc
 head -c 1500 v.mrc > short.mrc
 refuses 1 'short.mrc' "$WEFT" info short.mrc

@@ -3,10 +3,18 @@
  * The reader opens regular files only and knows their length, so that every format can compare what a header claims
  * with what is there before it allocates anything.
  *
- * The writer's file has no name until it is complete (O_TMPFILE): even a process that is killed leaves nothing behind.
- * Where the file system cannot do that, the file has a hidden temporary name in the same folder. The data is flushed to
- * the disk before the rename only with meta.durable, which protects from a power failure. Flushing can take longer than
- * everything else.
+ * The writer's file has no name until it is complete (O_TMPFILE), so that a process that is killed leaves nothing
+ * behind. Then the file gets the name of the target, if that is free. A file that replaces another one has a temporary
+ * name for a moment, since only a rename replaces a name. Where the file system has no files without names, the file has
+ * its temporary name from the beginning.
+ *
+ * Temporary names are numbered slots: ".weft-<machine>-<slot>.tmp". A writer locks its file (flock) as long as the file
+ * has a temporary name. The system ends the lock of a process that dies, so that a later writer on this machine can
+ * remove the file. A name says on which machine its writer runs, since some network file systems keep locks to
+ * themselves.
+ *
+ * The data is flushed to the disk before the file appears only with meta.durable, which protects from a power failure.
+ * Flushing can take longer than everything else.
  */
 #include "io_internal.h"
 #include <errno.h>
@@ -14,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -193,6 +202,18 @@ static char *resolve(const char *path, int *code)
     return NULL;
 }
 
+/* Returns a number for the name of this machine. */
+static uint32_t machine_id(void)
+{
+    char name[256] = "";
+    uint32_t id = 2166136261u;
+    if (gethostname(name, sizeof name - 1) != 0)
+        return 0;
+    for (const char *c = name; *c; c++)
+        id = (id ^ (uint8_t)*c) * 16777619u;
+    return id;
+}
+
 /* Returns a name in the folder of writer->target that is unlikely to exist. */
 static char *new_temp_name(const wfl_io_writer *writer, const char *folder, unsigned attempt)
 {
@@ -207,26 +228,70 @@ static char *new_temp_name(const wfl_io_writer *writer, const char *folder, unsi
     return name;
 }
 
-/* Creates the file under a new temporary name, or links the file without a name to one. Returns 0 or an errno. */
+/* True if `path` is the file that is open as `fd`. */
+static bool is_file(const char *path, int fd)
+{
+    struct stat named, opened;
+    return lstat(path, &named) == 0 && fstat(fd, &opened) == 0 && named.st_dev == opened.st_dev &&
+           named.st_ino == opened.st_ino;
+}
+
+/* Removes a temporary file that a process of this user left behind when it died: a file that no process has locked.
+ * Meanwhile no process gives the name to another file, since that takes the lock. */
+static void remove_left(const char *path)
+{
+    int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    struct stat info;
+    bool dead = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
+                (info.st_uid == geteuid() || geteuid() == 0) && flock(fd, LOCK_EX | LOCK_NB) == 0 && is_file(path, fd);
+    if (dead)
+        unlink(path);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Creates a file under the name writer->temp and locks it, or links the file without a name to it. Returns 0 or an
+ * errno; EEXIST = the name is taken. */
+static int make_at(wfl_io_writer *writer, const char *link_from)
+{
+    if (link_from)
+        return linkat(AT_FDCWD, link_from, AT_FDCWD, writer->temp, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+    int fd = open(writer->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return errno;
+    bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if ((!locked && errno == EWOULDBLOCK) || (locked && !is_file(writer->temp, fd))) {
+        close(fd); /* another writer took the file for one left behind, before it was locked */
+        return EEXIST;
+    }
+    writer->fd = fd; /* without a lock where the file system has none; then no writer removes files left behind */
+    return 0;
+}
+
+/* Creates the file under a temporary name, or links the file without a name to one: the first slot that is free, or else
+ * a random name. Removes the files in slots whose processes have died. Returns 0 or an errno. */
 static int make_named(wfl_io_writer *writer, const char *folder, const char *link_from)
 {
-    for (unsigned attempt = 0; attempt < 64; attempt++) {
+    enum { SLOTS = 16, ATTEMPTS = 64 };
+    size_t cap = strlen(folder) + 40;
+    writer->temp = malloc(cap);
+    int code = writer->temp ? EEXIST : ENOMEM;
+    for (int pass = 0; pass < 2;
+         pass++) /* what is left goes first, so that the new name is in use for a shorter time */
+        for (unsigned slot = 0; slot < SLOTS && code == EEXIST; slot++) {
+            snprintf(writer->temp, cap, "%s.weft-%08x-%02u.tmp", folder, (unsigned)machine_id(), slot);
+            if (pass == 0)
+                remove_left(writer->temp);
+            else
+                code = make_at(writer, link_from);
+        }
+    for (unsigned attempt = 0; attempt < ATTEMPTS && code == EEXIST; attempt++) {
         free(writer->temp);
         writer->temp = new_temp_name(writer, folder, attempt);
-        if (!writer->temp)
-            return ENOMEM;
-        int got;
-        if (link_from)
-            got = linkat(AT_FDCWD, link_from, AT_FDCWD, writer->temp, AT_SYMLINK_FOLLOW);
-        else
-            got = writer->fd = open(writer->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        writer->named = got >= 0;
-        if (writer->named)
-            return 0;
-        if (errno != EEXIST)
-            return errno;
+        code = writer->temp ? make_at(writer, link_from) : ENOMEM;
     }
-    return EEXIST;
+    writer->named = code == 0;
+    return code;
 }
 
 static void proc_name(int fd, char text[40]) { snprintf(text, 40, "/proc/self/fd/%d", fd); }
@@ -239,6 +304,7 @@ static int open_temp(wfl_io_writer *writer, const char *folder)
     if (writer->fd >= 0) {
         char link_from[40];
         proc_name(writer->fd, link_from);
+        flock(writer->fd, LOCK_EX | LOCK_NB); /* before it can have a temporary name */
         if (access(link_from, F_OK) == 0)
             return 0;
         close(writer->fd); /* without /proc the file could not be linked to a name */
@@ -340,29 +406,43 @@ int64_t wfl_io_read_back(wfl_io_writer *writer, void *to, size_t bytes)
     return got;
 }
 
-/* Flushes the file if it is durable, names, closes and renames it. Returns 0 or an errno. */
+/* Closes the file, which may be the first call to report a full disk, and gives it the target's name. Returns 0 or an
+ * errno. */
+static int close_and_rename(wfl_io_writer *writer)
+{
+    int fd = writer->fd, lock = fcntl(fd, F_DUPFD_CLOEXEC, 0), code = 0;
+    writer->fd = -1;
+    if (close(fd) != 0 && errno != EINTR)
+        code = errno;
+    if (!code && rename(writer->temp, writer->target) != 0)
+        code = errno;
+    if (code)
+        unlink(writer->temp);
+    writer->named = false;
+    if (lock >= 0)
+        close(lock);
+    return code;
+}
+
+/* Flushes the file if it is durable, and makes it appear. Returns 0 or an errno. */
 static int publish(wfl_io_writer *writer)
 {
     if (writer->durable && fsync(writer->fd) != 0 && errno != EINVAL && errno != ENOSYS)
         return errno;
-    int code = 0;
     if (!writer->named) {
         char link_from[40];
         proc_name(writer->fd, link_from);
+        if (linkat(AT_FDCWD, link_from, AT_FDCWD, writer->target, AT_SYMLINK_FOLLOW) == 0)
+            return 0; /* it replaces no file */
+        if (errno != EEXIST)
+            return errno;
         char *folder = folder_of(writer->target);
-        code = folder ? make_named(writer, folder, link_from) : ENOMEM;
+        int code = folder ? make_named(writer, folder, link_from) : ENOMEM;
         free(folder);
         if (code)
             return code;
     }
-    int fd = writer->fd;
-    writer->fd = -1;
-    if (close(fd) != 0 && errno != EINTR)
-        return errno;
-    if (rename(writer->temp, writer->target) != 0)
-        return errno;
-    writer->named = false;
-    return 0;
+    return close_and_rename(writer);
 }
 
 wf_status wfl_io_finish(wfl_io_writer *writer, wf_status status)
@@ -374,10 +454,10 @@ wf_status wfl_io_finish(wfl_io_writer *writer, wf_status status)
         if (status == WF_OK)
             status = failed;
     }
+    if (writer->named)
+        unlink(writer->temp); /* while it is locked */
     if (writer->fd >= 0)
         close(writer->fd);
-    if (writer->named)
-        unlink(writer->temp);
     free(writer->temp);
     free(writer->target);
     *writer = (wfl_io_writer){ .fd = -1 };

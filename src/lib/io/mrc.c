@@ -1,6 +1,6 @@
 /* mrc.c - MRC files: the CCP4/EMDB map format, its MRC2014 revision and IMOD's additions.
  *
- * A file is a header of 1024 bytes, an extended header of NSYMBT bytes (skipped), and the sections. Column, row and
+ * A file is a header of 1024 bytes, an extended header of NSYMBT bytes (only copied), and the sections. Column, row and
  * section are the file's axes; MAPC, MAPR and MAPS say which of x, y, z each of them is.
  * References: Cheng et al. 2015, J. Struct. Biol. 192, 146 (MRC2014); ccpem.ac.uk/mrc_format/mrc2014.php;
  * bio3d.colorado.edu/imod/doc/mrc_format.txt.
@@ -31,7 +31,9 @@ enum {
     AT_DMEAN = 84,
     AT_ISPG = 88,
     AT_NSYMBT = 92,
+    AT_EXTTYP = 104,
     AT_NVERSION = 108,
+    AT_NINT = 128, /* with NREAL: two i16 that describe the sections of an extended header */
     AT_IMOD_STAMP = 152,
     AT_IMOD_FLAGS = 156,
     AT_ORIGIN = 196,
@@ -342,6 +344,18 @@ static void plan(const header *h, wfl_io_image *image, wfl_io_layout *layout)
     }
 }
 
+/* Reads the size and the type of the extended header. Bytes of the type that are not printable become spaces. */
+static void read_extended(const header *h, wf_meta *meta)
+{
+    meta->extended_bytes = get_i32(h, AT_NSYMBT);
+    for (int i = 0; i < 4 && meta->extended_bytes; i++) {
+        uint8_t c = h->bytes[AT_EXTTYP + i];
+        meta->extended_type[i] = c > ' ' && c < 127 ? (char)c : ' ';
+    }
+    for (int i = 3; i >= 0 && (meta->extended_type[i] == ' '); i--)
+        meta->extended_type[i] = 0;
+}
+
 static wf_status examine(wfl_io_reader *r, wfl_io_image *image, wfl_io_layout *layout)
 {
     header h;
@@ -352,6 +366,7 @@ static wf_status examine(wfl_io_reader *r, wfl_io_image *image, wfl_io_layout *l
     read_geometry(&h, &image->meta);
     read_cell(&h, &image->meta);
     read_labels(&h, &image->meta);
+    read_extended(&h, &image->meta);
     return WF_OK;
 }
 
@@ -462,10 +477,10 @@ static void put_labels(uint8_t *bytes, const wf_meta *meta)
     }
 }
 
+/* Fills in a header, which is zero but for the fields of the extended header. */
 static void fill_header(uint8_t bytes[HEADER_BYTES], const geometry *g, const wfl_io_type *type, const wf_meta *meta,
                         const wfl_io_stats *stats)
 {
-    memset(bytes, 0, HEADER_BYTES);
     for (int i = 0; i < MODES; i++)
         if (modes[i].stored == type->stored)
             put_i32(bytes, AT_MODE, modes[i].mode);
@@ -518,6 +533,83 @@ static bool write_samples(wfl_io_writer *writer, const wfl_io_source *source, co
     return true;
 }
 
+/* ---- extended headers ---- */
+
+/* The extended header that a saved file takes over from another one. */
+typedef struct extended {
+    wfl_io_reader from;
+    header of;     /* the header of that file */
+    int32_t bytes; /* 0 = none: `from` is not open */
+    bool text;     /* it has no byte order */
+} extended;
+
+/* True if all bytes of the extended header are text, such as the symmetry operators of a crystal. */
+static wf_status is_text(wfl_io_reader *r, int32_t bytes, uint8_t *buffer, bool *text)
+{
+    *text = true;
+    for (int64_t at = 0; at < bytes && *text;) {
+        size_t n = bytes - at < (int64_t)IO_CHUNK ? (size_t)(bytes - at) : IO_CHUNK;
+        wf_status status = wfl_io_read_at(r, HEADER_BYTES + at, buffer, n);
+        if (status != WF_OK)
+            return status;
+        for (size_t i = 0; i < n && *text; i++)
+            *text = (buffer[i] >= ' ' && buffer[i] < 127) || buffer[i] == 0 || (buffer[i] >= '\t' && buffer[i] <= '\r');
+        at += (int64_t)n;
+    }
+    return WF_OK;
+}
+
+/* Opens the file that meta->extended_from names, if its extended header belongs into the new file: the extents are the
+ * same, and the numbers in it have the byte order and count the sections of the new file. Text depends on neither. */
+static wf_status open_extended(const wfl_io_source *source, const wf_meta *meta, const geometry *g, int rank,
+                               uint8_t *buffer, extended *e)
+{
+    *e = (extended){ 0 };
+    if (!meta->extended_from)
+        return WF_OK;
+    wf_status status = wfl_io_open(source->ctx, meta->extended_from, &e->from);
+    if (status != WF_OK)
+        return status;
+    status = read_header(&e->from, &e->of);
+    const header *h = &e->of;
+    bool same = status == WF_OK && (rank == 4) == (h->volumes > 0) && (rank != 4 || h->m[2] == g->m[2]),
+         in_order = true;
+    for (int i = 0; i < 3 && same; i++) {
+        same = h->n[i] == g->n[h->axis[i]];
+        in_order = in_order && h->axis[i] == i;
+    }
+    int32_t bytes = same ? get_i32(h, AT_NSYMBT) : 0;
+    if (bytes)
+        status = is_text(&e->from, bytes, buffer, &e->text);
+    if (status == WF_OK && (e->text || (in_order && !h->swap)))
+        e->bytes = bytes;
+    if (!e->bytes)
+        wfl_io_close(&e->from);
+    return status;
+}
+
+/* Copies the extended header to the writer, and what the header says of it to `head`. Closes the file. */
+static wf_status copy_extended(extended *e, wfl_io_writer *writer, uint8_t *buffer, uint8_t head[HEADER_BYTES])
+{
+    wf_status status = WF_OK;
+    writer->pos = HEADER_BYTES;
+    for (int64_t at = 0; at < e->bytes && status == WF_OK;) {
+        size_t n = e->bytes - at < (int64_t)IO_CHUNK ? (size_t)(e->bytes - at) : IO_CHUNK;
+        status = wfl_io_read_at(&e->from, HEADER_BYTES + at, buffer, n);
+        if (status == WF_OK && !wfl_io_write(writer, buffer, n))
+            break; /* wfl_io_finish reports it */
+        at += (int64_t)n;
+    }
+    if (e->bytes) {
+        put_i32(head, AT_NSYMBT, e->bytes);
+        memcpy(head + AT_EXTTYP, e->of.bytes + AT_EXTTYP, 4);
+        if (!e->of.swap)
+            memcpy(head + AT_NINT, e->of.bytes + AT_NINT, 4);
+        wfl_io_close(&e->from);
+    }
+    return status;
+}
+
 static wf_status mrc_save(const wfl_io_source *source, const wf_meta *meta)
 {
     const wfl_io_type *type;
@@ -537,17 +629,24 @@ static wf_status mrc_save(const wfl_io_source *source, const wf_meta *meta)
     uint8_t *buffer = malloc(IO_CHUNK), head[HEADER_BYTES];
     if (!buffer)
         return wfl_io_fail_memory(source->ctx, source->path, (int64_t)IO_CHUNK);
+    extended e;
     wfl_io_writer writer;
-    status = wfl_io_create(source->ctx, source->path, meta, &writer);
+    status = open_extended(source, meta, &g, rank, buffer, &e);
+    if (status == WF_OK) {
+        status = wfl_io_create(source->ctx, source->path, meta, &writer);
+        if (status != WF_OK && e.bytes)
+            wfl_io_close(&e.from);
+    }
     if (status == WF_OK) {
         wfl_io_stats stats = { 0 };
-        writer.pos = HEADER_BYTES;
-        if (write_samples(&writer, source, type, g.n[0], buffer, &stats)) {
+        memset(head, 0, HEADER_BYTES);
+        status = copy_extended(&e, &writer, buffer, head);
+        if (status == WF_OK && write_samples(&writer, source, type, g.n[0], buffer, &stats)) {
             fill_header(head, &g, type, meta, &stats);
             writer.pos = 0;
             wfl_io_write(&writer, head, HEADER_BYTES);
         }
-        status = wfl_io_finish(&writer, WF_OK);
+        status = wfl_io_finish(&writer, status);
     }
     free(buffer);
     return status;

@@ -131,6 +131,11 @@ static void read_spacing(const wfl_tiff_job *j, file_info *info)
 /* Reads the next directory, which is number `number`, from 1. */
 static wf_status next_directory(wfl_tiff_job *j, int64_t number)
 {
+    if (number > 1) { /* libtiff may fail before it forgets the fields of the directory before, which are not to be
+                       * reported as those of this one */
+        wfl_tiff.SetField(j->tif, TIFFTAG_IMAGEWIDTH, (uint32_t)0);
+        wfl_tiff.SetField(j->tif, TIFFTAG_IMAGELENGTH, (uint32_t)0);
+    }
     if (wfl_tiff.ReadDirectory(j->tif)) {
         j->text[0] = 0; /* a message about a field that libtiff ignored would not explain a later failure */
         return WF_OK;
@@ -148,8 +153,12 @@ static wf_status next_directory(wfl_tiff_job *j, int64_t number)
     wfl_tiff.GetField(j->tif, TIFFTAG_IMAGEWIDTH, &width);
     wfl_tiff.GetField(j->tif, TIFFTAG_IMAGELENGTH, &height);
     wfl_tiff.GetFieldDefaulted(j->tif, TIFFTAG_BITSPERSAMPLE, &bits);
-    snprintf(doing, sizeof doing, "cannot read a page (ImageWidth is %u, ImageLength is %u, BitsPerSample is %u)",
-             width, height, bits);
+    if (width || height)
+        snprintf(doing, sizeof doing,
+                 "cannot read page %lld (ImageWidth is %u, ImageLength is %u, BitsPerSample is %u)", (long long)number,
+                 width, height, bits);
+    else
+        snprintf(doing, sizeof doing, "cannot read the directory (IFD) of page %lld", (long long)number);
     return wfl_tiff_fail(j, doing);
 }
 
