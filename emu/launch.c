@@ -1,6 +1,7 @@
 /* launch.c - runs a grid of thread blocks. A thread block runs until it ends. One that runs long gives way to the next,
  * so that thread blocks which wait for one another make progress.
  */
+#include "base/floats.h"
 #include "base/os.h"
 #include "emu/run.h"
 
@@ -257,6 +258,7 @@ emu_fault wfe_run(emu_launch *l)
                    "a grid of more than 2^32 blocks is too much for the emulator");
         return r->fault;
     }
+    wf__floats floats = wf__floats_begin();
     r->reg_rows = l->func->n_regs;
     r->local_bytes = (l->func->local_bytes + (l->func->calls ? STACK : 0) + 63) / 64 * 64;
     if (make_states(&g) && (!(l->find & EMU_FIND_RACES) || wfe_races_new(r) || no_memory(r))) {
@@ -271,5 +273,6 @@ emu_fault wfe_run(emu_launch *l)
     wf__free(g.states[0]);
     wf__free(g.states[1]);
     wfe_races_free(r);
+    wf__floats_end(floats);
     return r->fault;
 }

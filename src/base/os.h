@@ -26,7 +26,7 @@ void wf__cond_wait(wf__cond *c, wf__mutex *m);
 void wf__cond_signal(wf__cond *c);
 void wf__cond_broadcast(wf__cond *c);
 
-/* Starts a thread that receives no signals. */
+/* Starts a thread that receives no signals, in the default floating-point environment (floats.h). */
 bool wf__thread_start(wf__thread *out, void *(*fn)(void *), void *user);
 void wf__thread_name(const char *name); /* names the calling thread, for debuggers; at most 15 characters */
 void wf__thread_join(wf__thread t);

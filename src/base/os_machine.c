@@ -1,5 +1,6 @@
 /* os_machine.c - the machine and the process: clocks, processors, memory limits, environment. */
 #include "base/os.h"
+#include "base/floats.h"
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
@@ -12,11 +13,16 @@
 #endif
 
 /* ---- clocks ---- */
+static WF__APART double to_seconds(struct timespec t) { return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec; }
+
 double wf__now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    wf__floats floats = wf__floats_begin(); /* the sum is inexact, which may trap */
+    double now = to_seconds(t);
+    wf__floats_end(floats);
+    return now;
 }
 
 int64_t wf__wall_clock(void)

@@ -1,5 +1,6 @@
 /* os_thread.c - threads, mutexes and conditions: pthread under shorter names. */
 #include "base/os.h"
+#include "base/floats.h"
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -33,7 +34,9 @@ bool wf__thread_start(wf__thread *out, void *(*fn)(void *), void *user)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     wf__thread t;
+    wf__all_floats floats = wf__all_floats_begin(); /* a new thread inherits the environment */
     int error = pthread_create(&t, NULL, fn, user);
+    wf__all_floats_end(floats);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (error) {
         errno = error;

@@ -3,6 +3,7 @@
  * appends nothing. Loads, stores and updates: access.c; loops: loop.c; views: view.c.
  */
 #include "ir/build.h"
+#include "base/floats.h"
 #include "ir/value_numbering.h"
 #include <stdio.h>
 
@@ -199,14 +200,24 @@ wf__ref wf__const_bits(wf__ir *ir, unsigned dtype, uint64_t bits)
     return append_pure(ir, WF__CONST | (uint64_t)dtype << 16 | bits << 32, bits >> 32, 0);
 }
 
+static WF__APART void convert(unsigned dtype, uint64_t *bits, const double *value)
+{
+    wf__floats floats = wf__floats_begin();
+    wf__eval_cast(dtype, WF_F64, bits, value, 1);
+    wf__floats_end(floats);
+}
+
 static uint64_t bits_of(unsigned dtype, double value)
 {
-    uint64_t bits = 0;
-    if (dtype == WF_F32) { /* the usual case, converted as wf__eval_cast would */
-        float narrow = (float)value;
-        memcpy(&bits, &narrow, sizeof narrow);
-    } else
-        wf__eval_cast(dtype, WF_F64, &bits, &value, 1);
+    enum { REST = (1 << 29) - 1, LOWER = 1023 - 127 }; /* bits that f32 lacks; difference of the exponents */
+    uint64_t bits = 0, wide;
+    memcpy(&wide, &value, sizeof wide);
+    if (dtype == WF_F64)
+        return wide;
+    uint64_t sign = wide >> 63 << 31, size = wide << 1 >> 30; /* exponent and fraction, cut to those of f32 */
+    if (dtype == WF_F32 && (wide & REST) == 0 && size - ((uint64_t)(LOWER + 1) << 23) < (uint64_t)254 << 23)
+        return sign | (size - ((uint64_t)LOWER << 23)); /* the usual case: a normal f32 */
+    convert(dtype, &bits, &value);
     return bits;
 }
 

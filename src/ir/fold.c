@@ -5,6 +5,7 @@
  * operations already. The rules are grouped by operation; each returns the simpler equal node, or 0.
  */
 #include "ir/build.h"
+#include "base/floats.h"
 
 typedef struct view { /* the operation under consideration, unpacked */
     wf__ir *ir;
@@ -314,7 +315,7 @@ static wf__ref fold_cast(view *v)
 
 static wf__ref fold_shift(view *v) { return v->kb && v->vb == 0 ? keep(v, v->a) : 0; }
 
-wf__ref wf__fold(wf__ir *ir, wf__node *n)
+static wf__ref fold(wf__ir *ir, wf__node *n)
 {
     unsigned arity = wf__op_table[n->op].arity;
     if (all_const(ir, n, arity))
@@ -369,4 +370,15 @@ wf__ref wf__fold(wf__ir *ir, wf__node *n)
     default:
         return 0;
     }
+}
+
+wf__ref wf__fold(wf__ir *ir, wf__node *n)
+{
+    unsigned arity = wf__op_table[n->op].arity;
+    if (!is_const(ir, n->a) && (arity < 2 || !is_const(ir, n->b)) && (arity < 3 || !is_const(ir, n->c)))
+        return fold(ir, n); /* without constants there is nothing to compute */
+    wf__floats floats = wf__floats_begin();
+    wf__ref r = fold(ir, n);
+    wf__floats_end(floats);
+    return r;
 }

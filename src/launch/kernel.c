@@ -1,5 +1,6 @@
 /* kernel.c - prepared kernels: binding by name, launching, dumps. */
 #include "launch/launch.h"
+#include "base/floats.h"
 #include "ptx/ptx.h"
 #include <stdio.h>
 
@@ -149,12 +150,14 @@ typedef wf_status bound_fn(const wf_kernel *k, wf_array *const *arrays, const ui
 static wf_status with_bindings(const wf_kernel *k, wf_args args, const char *function, bound_fn *then, void *user)
 {
     wf__bound b;
+    wf__floats floats = wf__floats_begin(); /* for parameters, too */
     wf_status status = wf__bound_begin(&b, &k->program)
                            ? bind_all(k, args, b.arrays, b.param, function)
                            : wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a launch");
     if (status == WF_OK)
         status = then(k, b.arrays, b.param, user);
     wf__bound_end(&b);
+    wf__floats_end(floats);
     return status;
 }
 

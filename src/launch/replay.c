@@ -2,6 +2,7 @@
  * others, everything is checked before anything runs.
  */
 #include "launch/frozen.h"
+#include "base/floats.h"
 
 /* Checks that each two inputs overlap as they did when the sequence was noted. Each step checks the overlaps of its
  * own arrays only, but a result of one step may be read by another. */
@@ -194,6 +195,7 @@ wf_status wf_frozen_replay(wf_frozen *f, wf_arrays inputs)
     wf_freeze_refuse(f->ctx, "wf_frozen_replay", "its launches are not noted again");
     wf__mutex_lock(&f->lock);
     wait_for_queued(f, inputs);
+    wf__floats floats = wf__floats_begin();
     if (is_bound(f, inputs)) {
         f->turned = !f->turned;
         for (uint32_t k = 0; k < f->step_n && status == WF_OK; ++k) {
@@ -205,6 +207,7 @@ wf_status wf_frozen_replay(wf_frozen *f, wf_arrays inputs)
         }
     } else
         status = replay_anew(f, inputs);
+    wf__floats_end(floats);
     wf__mutex_unlock(&f->lock);
     return status;
 }

@@ -1,10 +1,27 @@
 /* run.c - finished recordings become runs or kernels, and the services that src/object and src/record need for it. */
 #include "launch/launch.h"
+#include "base/floats.h"
 
-wf_status wf_run(wf_graph *g)
+static wf_status run_part(wf_graph *g, const wf__program *part, wf_array *const *arrays, const uint64_t *param)
 {
-    if (!g)
-        return WF_ERR_ARG;
+    g->key.len = 0;
+    g->key.failed = false; /* an earlier recording's key may have failed */
+    wf__program_key(part, &g->key);
+    if (g->key.failed)
+        return wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for a launch");
+    return wf__submit(g->ctx, &(wf__request){ .program = part,
+                                              .recording_key = &g->key,
+                                              .arrays = arrays,
+                                              .param = param,
+                                              .space = &part->rec.space,
+                                              .kept = g->kept,
+                                              .kept_n = g->kept_n,
+                                              .stream = g->stream,
+                                              .limits = part->limits });
+}
+
+static wf_status run(wf_graph *g)
+{
     wf_status status = wf__graph_finish(g);
     if (status == WF_OK && !wf__graph_launchable(g, "wf_run"))
         status = WF_ERR_ARG;
@@ -21,10 +38,20 @@ wf_status wf_run(wf_graph *g)
         for (uint32_t i = 0; status == WF_OK && i < p->param_n; ++i)
             b.param[i] = p->param[i].initial;
         if (status == WF_OK)
-            status = wf__run_part(g, p, b.arrays, b.param);
+            status = run_part(g, p, b.arrays, b.param);
         wf__bound_end(&b);
     }
     wf__graph_retire(g);
+    return status;
+}
+
+wf_status wf_run(wf_graph *g)
+{
+    if (!g)
+        return WF_ERR_ARG;
+    wf__floats floats = wf__floats_begin();
+    wf_status status = run(g);
+    wf__floats_end(floats);
     return status;
 }
 
@@ -74,20 +101,10 @@ wf_kernel *wf_compile(wf_graph *g)
 /* ---- services (object.h) ---- */
 wf_status wf__run_part(wf_graph *g, const wf__program *part, wf_array *const *arrays, const uint64_t *param)
 {
-    g->key.len = 0;
-    g->key.failed = false; /* an earlier recording's key may have failed */
-    wf__program_key(part, &g->key);
-    if (g->key.failed)
-        return wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for a launch");
-    return wf__submit(g->ctx, &(wf__request){ .program = part,
-                                              .recording_key = &g->key,
-                                              .arrays = arrays,
-                                              .param = param,
-                                              .space = &part->rec.space,
-                                              .kept = g->kept,
-                                              .kept_n = g->kept_n,
-                                              .stream = g->stream,
-                                              .limits = part->limits });
+    wf__floats floats = wf__floats_begin(); /* an evaluation may be the caller */
+    wf_status status = run_part(g, part, arrays, param);
+    wf__floats_end(floats);
+    return status;
 }
 
 wf_array *wf__copy_by_launch(const wf_array *a)

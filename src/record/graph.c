@@ -1,5 +1,6 @@
 /* graph.c - recordings: their beginning and end, and their labels, constants, formals and parameters. */
 #include "record/record.h"
+#include "base/floats.h"
 #include <stdio.h>
 
 /* Gives the label of an array's own elements to the array, too, in debug mode. */
@@ -387,7 +388,9 @@ wf_val wf_param(wf_graph *g, const char *name, wf_dtype dtype, double initial)
     }
     unsigned part = wf__part_dtype(dtype), real = part ? part : dtype;
     uint64_t bits = 0;
+    wf__floats floats = wf__floats_begin();
     wf__eval_cast(real, WF_F64, &bits, &initial, 1);
+    wf__floats_end(floats);
     const wf__program *p = &g->program;
     uint32_t i = 0;
     while (i < p->param_n && strcmp(p->param[i].name, name) != 0)

@@ -1,6 +1,5 @@
 /* index.c - indices: the tuples that accesses take, and the values that locate a point (wf_index, wf_iota). */
 #include "record/record.h"
-#include <math.h>
 
 /* Converts the indices to i64, puts them behind the first `block` entries of refs[], and sets *out to the tuple of
  * all. False after poisoning. */
@@ -11,7 +10,7 @@ static bool append_indices(wf_graph *g, wf_vals index, const char *function, wf_
         bool number;
         wf__ref ref = wf__resolve(g, index.at[k], function, &number);
         const double value = number ? index.at[k].h.num : 0;
-        if (value != trunc(value)) {
+        if (!wf__is_whole(value)) {
             wf__poison(g, WF_ERR_DTYPE, "%s: index %u is %.17g, not an integer", function, (unsigned)k, value);
             return false;
         }

@@ -2,6 +2,7 @@
  * the builder does the rest. Every public operation of ops.h is one call of `operation` or of its short form for the
  * usual case. */
 #include "record/record.h"
+#include "base/floats.h"
 #include <math.h>
 
 wf_val wf__value(wf_graph *g, wf__ref ref)
@@ -86,7 +87,8 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
                 function);
         return wf__usable(g, ref, function);
     }
-    double section = g->moved ? 0 : (double)(int)(v.h.num / WF__POST_BASE); /* once nodes moved: one section */
+    double section =
+        g->moved ? 0 : (double)((int64_t)v.h.num / (int64_t)WF__POST_BASE); /* once nodes moved: one section */
     if (section != (double)g->section) {
         wf__poison(g, WF_ERR_CONTRACT, "%s: a value of another section is used; only reduced variables cross",
                    function);
@@ -108,7 +110,7 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
     return 0;
 }
 
-bool wf_number_fits(double value, wf_dtype dtype)
+static WF__APART bool fits(double value, wf_dtype dtype)
 {
     wf_kind kind = wf_dtype_kind(dtype);
     if (kind == WF_KIND_FLOAT || kind == WF_KIND_COMPLEX)
@@ -122,11 +124,32 @@ bool wf_number_fits(double value, wf_dtype dtype)
     return value < top && value >= (is_signed ? -top : 0) && fabs(value) < 0x1p53;
 }
 
-/* Returns the number as a constant of `dtype`; 0 after poisoning. `advice` ends the message. */
-static wf__ref number_as(wf_graph *g, double value, unsigned dtype, const char *function, const char *advice)
+static WF__APART bool is_whole(double value) { return value == trunc(value); }
+
+bool wf__is_whole(double value)
+{
+    wf__floats floats = wf__floats_begin();
+    bool ok = is_whole(value);
+    wf__floats_end(floats);
+    return ok;
+}
+
+bool wf_number_fits(double value, wf_dtype dtype)
+{
+    wf_kind kind = wf_dtype_kind(dtype);
+    if (kind == WF_KIND_FLOAT || kind == WF_KIND_COMPLEX)
+        return true;
+    wf__floats floats = wf__floats_begin();
+    bool ok = fits(value, dtype);
+    wf__floats_end(floats);
+    return ok;
+}
+
+static WF__APART wf__ref to_constant(wf_graph *g, double value, unsigned dtype, const char *function,
+                                     const char *advice)
 {
     const char *name = wf_dtype_name((wf_dtype)dtype);
-    if (wf_number_fits(value, dtype))
+    if (fits(value, dtype))
         return wf__const_f64(wf__graph_ir(g), dtype, value);
     if (fabs(value) >= 0x1p53)
         wf__poison(g, WF_ERR_DTYPE, "%s: %.17g is too large for a number; say wf_const_i64 (for %s)", function, value,
@@ -134,6 +157,15 @@ static wf__ref number_as(wf_graph *g, double value, unsigned dtype, const char *
     else
         wf__poison(g, WF_ERR_DTYPE, "%s: the number %.17g does not fit %s%s", function, value, name, advice);
     return 0;
+}
+
+/* Returns the number as a constant of `dtype`; 0 after poisoning. `advice` ends the message. */
+static wf__ref number_as(wf_graph *g, double value, unsigned dtype, const char *function, const char *advice)
+{
+    wf__floats floats = wf__floats_begin();
+    wf__ref r = to_constant(g, value, dtype, function, advice);
+    wf__floats_end(floats);
+    return r;
 }
 
 wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *function)
@@ -245,7 +277,16 @@ static unsigned beside_pair(wf_graph *g, unsigned op, unsigned t)
     return WF_NONE;
 }
 
-static bool is_short(double x) { return (double)(float)x == x || x != x; } /* f32 holds x exactly, or x is NaN */
+static WF__APART bool is_exact(double x) { return (double)(float)x == x || x != x; }
+
+/* True if f32 holds x exactly, or x is NaN. */
+static bool is_short(double x)
+{
+    wf__floats floats = wf__floats_begin();
+    bool ok = is_exact(x);
+    wf__floats_end(floats);
+    return ok;
+}
 
 /* Returns the common dtype of operands first .. count - 1; WF_NONE after poisoning. */
 static unsigned meeting_dtype(wf_graph *g, unsigned op, const operand *o, unsigned first, unsigned count)
@@ -287,8 +328,7 @@ static bool allowed(wf_graph *g, unsigned op, unsigned t)
     return false;
 }
 
-/* Computes an operation on numbers: in double, or in i64 for integer operations on integral numbers. */
-static wf_val on_numbers(unsigned op, const wf_val *v)
+static WF__APART wf_val of_numbers(unsigned op, const wf_val *v)
 {
     const wf__op_info *info = &wf__op_table[op];
     bool pairs = op == WF__OP_complex || op == WF__OP_polar;
@@ -316,7 +356,7 @@ static wf_val on_numbers(unsigned op, const wf_val *v)
         const wf_val point[2] = { number(0), v[0] };
         return op == WF__OP_real || op == WF__OP_conj ? v[0]
                : op == WF__OP_imag                    ? number(0)
-                                                      : on_numbers(WF__OP_atan2, point);
+                                                      : of_numbers(WF__OP_atan2, point);
     }
     unsigned t = integer ? WF_I64 : WF_F64;
     if (wf__op_expands(op, t)) {
@@ -338,6 +378,15 @@ static wf_val on_numbers(unsigned op, const wf_val *v)
     memcpy(&x, &out, sizeof x);
     memcpy(&whole, &out, sizeof whole);
     return number(integer ? (double)whole : x);
+}
+
+/* Computes an operation on numbers: in double, or in i64 for integer operations on integral numbers. */
+static wf_val on_numbers(unsigned op, const wf_val *v)
+{
+    wf__floats floats = wf__floats_begin();
+    wf_val result = of_numbers(op, v);
+    wf__floats_end(floats);
+    return result;
 }
 
 static wf_val operation(unsigned op, unsigned arity, wf_val a, wf_val b, wf_val c)

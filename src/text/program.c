@@ -2,6 +2,7 @@
  * the ends of blocks.
  */
 #include "text/record.h"
+#include "base/floats.h"
 
 /* ---- blocks ---- */
 
@@ -89,7 +90,7 @@ static uint32_t record_statement(wf__recorder *r)
     return r->now + 1;
 }
 
-void wf__text_record(wf__recorder *r)
+static void record(wf__recorder *r)
 {
     const wf__text *t = r->text;
     r->indexed = wf_graph_indexed(r->graph);
@@ -114,6 +115,13 @@ void wf__text_record(wf__recorder *r)
         r->now = record_statement(r);
     if (t->program && !r->failed)
         wf__text_store_locals(r);
+}
+
+void wf__text_record(wf__recorder *r)
+{
+    wf__floats floats = wf__floats_begin(); /* for numbers that are computed here */
+    record(r);
+    wf__floats_end(floats);
 }
 
 void wf__text_recorder_free(wf__recorder *r)

@@ -2,6 +2,7 @@
  * statement of a block holds what recording the block needs: where it ends, and the parts of a `for`.
  */
 #include "text/text.h"
+#include "base/floats.h"
 
 enum { MAX_TEXT = 1 << 24, MAX_LOCALS = 1000 };
 
@@ -430,7 +431,7 @@ static void parse_last_expression(wf__text *t, const wf__text *begin)
 
 /* ---- the whole ---- */
 
-bool wf__text_parse(wf__text *t, const char *src, bool expression)
+static bool parse(wf__text *t, const char *src, bool expression)
 {
     *t = (wf__text){ .src = src, .expression = expression };
     size_t len = strlen(src);
@@ -460,6 +461,14 @@ bool wf__text_parse(wf__text *t, const char *src, bool expression)
     if (!expression && t->stmt_n == 0)
         wf__text_expected(t, "a statement like: name = value");
     return t->status == WF_OK;
+}
+
+bool wf__text_parse(wf__text *t, const char *src, bool expression)
+{
+    wf__all_floats floats = wf__all_floats_begin(); /* for strtod */
+    bool ok = parse(t, src, expression);
+    wf__all_floats_end(floats);
+    return ok;
 }
 
 void wf__text_free(wf__text *t)

@@ -5,6 +5,7 @@
  * little-endian machines. Other machines use no BLAS.
  */
 #include "blas.h"
+#include "../floats.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -173,10 +174,13 @@ static wf_array *by_blas(gemm *multiply, const operand *a, const operand *b, con
     for (int d = 0; d < out->rank - 2; ++d)
         batch *= out->dim[d];
     size_t size = wf_dtype_size(dtype);
+    fenv_t floats;
+    wfl_floats_begin(&floats);
     for (int64_t i = 0; i < batch; ++i)
         multiply(&b->trans, &a->trans, &n, &m, &k, wide ? (const void *)one : short_one, matrix_at(b, out, i, size),
                  &b->ld, matrix_at(a, out, i, size), &a->ld, wide ? (const void *)zero : short_zero,
                  (char *)data + (size_t)(i * m * n) * size, &n, 1, 1);
+    wfl_floats_end(&floats);
     return c;
 }
 

@@ -4,6 +4,7 @@
  * products and quotients, so it is the same on every machine. The processor makes it; the array's device looks up.
  */
 #include "random.h"
+#include "../floats.h"
 
 enum { GUIDES = 1024 };
 
@@ -27,7 +28,7 @@ static wf_array *moved(wf_array *array, wf_device device)
     return there;
 }
 
-static bool make_table(table *t, wf_context *ctx, double mean, wf_device device)
+static WFL_APART bool make_table(table *t, wf_context *ctx, double mean, wf_device device)
 {
     const double tiny = 0x1p-70;
     int64_t mode = (int64_t)mean, low = mode, high = mode;
@@ -95,7 +96,10 @@ wf_status wf_array_random_poisson(wf_array *array, wf_random random, double mean
     if (mean == 0)
         return wf_array_fill(array, 0);
     table t = { .first = 0 };
+    fenv_t floats;
+    wfl_floats_begin(&floats);
     bool made = make_table(&t, ctx, mean, wf_array_device(array));
+    wfl_floats_end(&floats);
     wf_status status = made ? wfl_array_random_mapped(array, random, look_up, &t) : wfl_array_error(ctx);
     free_table(&t);
     return status;

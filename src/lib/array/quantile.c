@@ -3,6 +3,7 @@
  * between them.
  */
 #include "keys.h"
+#include "../floats.h"
 #include "rows.h"
 #include <math.h>
 
@@ -137,7 +138,7 @@ static bool record_sorted(const selection *s, const wfl_rows *rows, wf_graph *g,
 }
 
 /* Where quantiles of `length` elements lie: `at` and `part`. */
-static bool place_quantiles(selection *s, const double *q, int64_t length)
+static WFL_APART bool place_quantiles(selection *s, const double *q, int64_t length)
 {
     void *rank = NULL, *between = NULL;
     wf_array *at = wf_empty(s->ctx, WF_I64, WF_SHAPE(s->n, 1), .device = WF_CPU);
@@ -168,8 +169,11 @@ static wf_status find_quantiles(selection *s, const wf_array *array, wf_axes axe
     wf_array *to = wf_view_reshape(out, WF_SHAPE(s->n, rows.rows));
     wf_graph *g = wfl_begin(s->ctx, NULL, .flags_off = WF_FLAG_FAST_MATH);
     wf_val value;
-    bool ok = to && place_quantiles(s, q, rows.length) &&
-              (gpu ? record_sorted(s, &rows, g, &value) : record_selected(s, &rows, g, &value));
+    fenv_t floats;
+    wfl_floats_begin(&floats);
+    bool placed = to && place_quantiles(s, q, rows.length);
+    wfl_floats_end(&floats);
+    bool ok = placed && (gpu ? record_sorted(s, &rows, g, &value) : record_selected(s, &rows, g, &value));
     if (ok)
         wf_out(g, to, value);
     wf_status status = ok ? wf_run(g) : wfl_array_error(s->ctx);

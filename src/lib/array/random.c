@@ -2,6 +2,7 @@
  * rows of 64 elements with contiguous stores, no word is wasted, and the place of an element determines its counter.
  */
 #include "random.h"
+#include "../floats.h"
 #include <float.h>
 #include <math.h>
 
@@ -62,6 +63,14 @@ static wf_val unit_value(const generator *r, const wf_val *w, bool open)
                 : wf_mul(wf_cast(wf_shr(w[0], 8), WF_F32), 0x1p-24);
 }
 
+static WFL_APART double difference(double a, double b) { return a - b; }
+
+/* Returns the largest number below hi, to which the sum of lo and a part of the range may round up. */
+static WFL_APART double below(const generator *r, double hi)
+{
+    return r->wide ? nextafter(hi, r->a) : (double)nextafterf((float)hi, (float)r->a);
+}
+
 static wf_val uniform_value(wf_graph *g, const generator *r, const wf_val *w)
 {
     if (r->dtype < WF_F16) { /* bits * range / 2^64 */
@@ -69,9 +78,11 @@ static wf_val uniform_value(wf_graph *g, const generator *r, const wf_val *w)
         return wf_add(wf_cast(wf_mulhi(wide_word(w[0], w[1]), range), WF_I64), lo);
     }
     wf_dtype t = r->wide ? WF_F64 : WF_F32;
-    double last =
-        r->wide ? nextafter(r->b, r->a) : (double)nextafterf((float)r->b, (float)r->a); /* the sum may round up to hi */
-    wf_val scaled = wf_mul(unit_value(r, w, false), wf_param(g, "range", t, r->b - r->a));
+    fenv_t floats;
+    wfl_floats_begin(&floats);
+    double last = below(r, r->b), range = difference(r->b, r->a);
+    wfl_floats_end(&floats);
+    wf_val scaled = wf_mul(unit_value(r, w, false), wf_param(g, "range", t, range));
     return wf_min(wf_add(scaled, wf_param(g, "lo", t, r->a)), wf_param(g, "last", t, last));
 }
 
@@ -216,7 +227,7 @@ static bool range_fits(wf_dtype t, double lo, double hi)
            fabs(hi) <= 0x1p52 && hi - lo < 0x1p53;
 }
 
-wf_status wf_array_random_uniform(wf_array *array, wf_random random, double lo, double hi)
+static WFL_APART wf_status fill_uniform(wf_array *array, wf_random random, double lo, double hi)
 {
     generator r;
     if (begin_random(&r, array, random, UNIFORM, lo, hi) != WF_OK)
@@ -231,6 +242,15 @@ wf_status wf_array_random_uniform(wf_array *array, wf_random random, double lo, 
         return wfl_array_fail(r.ctx, WF_ERR_ARG, "wf_array_random_uniform: %s has no values from %g to below %g",
                               wf_dtype_name(r.dtype), lo, hi);
     return fill_random(&r, array);
+}
+
+wf_status wf_array_random_uniform(wf_array *array, wf_random random, double lo, double hi)
+{
+    fenv_t floats;
+    wfl_floats_begin(&floats);
+    wf_status status = fill_uniform(array, random, lo, hi);
+    wfl_floats_end(&floats);
+    return status;
 }
 
 static wf_status fill_normal(wf_array *array, wf_random random, kind what, double mean, double deviation,

@@ -5,6 +5,7 @@
  * mark, may need its suffix. Writing takes the format of the suffix first, so that a file named .png is a PNG file.
  */
 #include "io_internal.h"
+#include "../floats.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -133,7 +134,7 @@ static wf_status recognise(wfl_io_reader *reader, const wfl_io_format **format)
     return WF_OK;
 }
 
-wf_array *wf_load(wf_context *ctx, const char *path, wf_meta *meta)
+static WFL_APART wf_array *load(wf_context *ctx, const char *path, wf_meta *meta)
 {
     wfl_io_reader reader;
     if (check_arguments(ctx, path, meta) != WF_OK || wfl_io_open(ctx, path, &reader) != WF_OK)
@@ -154,7 +155,16 @@ wf_array *wf_load(wf_context *ctx, const char *path, wf_meta *meta)
     return array;
 }
 
-wf_status wf_probe(wf_context *ctx, const char *path, wf_meta *meta, wf_dtype *dtype, wf_shape *shape)
+wf_array *wf_load(wf_context *ctx, const char *path, wf_meta *meta)
+{
+    fenv_t floats;
+    wfl_floats_begin(&floats);
+    wf_array *array = load(ctx, path, meta);
+    wfl_floats_end(&floats);
+    return array;
+}
+
+static WFL_APART wf_status probe(wf_context *ctx, const char *path, wf_meta *meta, wf_dtype *dtype, wf_shape *shape)
 {
     wfl_io_reader reader;
     wf_status status = check_arguments(ctx, path, meta);
@@ -180,6 +190,15 @@ wf_status wf_probe(wf_context *ctx, const char *path, wf_meta *meta, wf_dtype *d
     return WF_OK;
 }
 
+wf_status wf_probe(wf_context *ctx, const char *path, wf_meta *meta, wf_dtype *dtype, wf_shape *shape)
+{
+    fenv_t floats;
+    wfl_floats_begin(&floats);
+    wf_status status = probe(ctx, path, meta, dtype, shape);
+    wfl_floats_end(&floats);
+    return status;
+}
+
 static wf_status check_meta(wf_context *ctx, const char *path, const wf_meta *meta)
 {
     for (int axis = 0; axis < 3; axis++) {
@@ -201,7 +220,7 @@ static wf_status check_meta(wf_context *ctx, const char *path, const wf_meta *me
     return WF_OK;
 }
 
-wf_status wf_save(const wf_array *array, const char *path, const wf_meta *given)
+static WFL_APART wf_status save(const wf_array *array, const char *path, const wf_meta *given)
 {
     wf_context *ctx = wf_array_context(array);
     wf_status status = check_arguments(ctx, path, given);
@@ -227,6 +246,15 @@ wf_status wf_save(const wf_array *array, const char *path, const wf_meta *given)
     if (status == WF_OK)
         status = format->save(&source, &meta);
     wf_release(here);
+    return status;
+}
+
+wf_status wf_save(const wf_array *array, const char *path, const wf_meta *meta)
+{
+    fenv_t floats;
+    wfl_floats_begin(&floats);
+    wf_status status = save(array, path, meta);
+    wfl_floats_end(&floats);
     return status;
 }
 
