@@ -370,6 +370,15 @@ static void test_wrap(void **state)
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "stride 0");
     assert_true(x[0] == 0 && x[1] == 1);
     wf_release(a);
+    /* strides whose elements can be counted, but whose bytes have no addresses */
+    static const int64_t far[] = { INT64_MAX / 2, INT64_MAX / 4 + 1, (int64_t)1 << 61, -((int64_t)1 << 60),
+                                   INT64_MIN / 4 };
+    for (size_t i = 0; i < sizeof far / sizeof *far; ++i) {
+        released = 0;
+        assert_null(wf_wrap(ctx, x, WF_F32, WF_SHAPE(2), count_release, &released, .strides = &far[i]));
+        REFUSED(ctx, wf_last_status(ctx), WF_ERR_SHAPE, "the strides reach beyond the address space");
+        assert_int_equal(released, 1);
+    }
 }
 
 static void test_messages(void **state)

@@ -180,10 +180,20 @@ static bool is_there(wf_array *a, wf_device device)
     return ok;
 }
 
+/* True if all bytes of the elements have addresses. */
+static bool has_addresses(const wf_shape *shape, const int64_t *stride, wf_dtype dtype, const void *data)
+{
+    int64_t lo, hi, size = (int64_t)wf_dtype_size(dtype);
+    uintptr_t base = (uintptr_t)data, end;
+    return wf__reach(shape, stride, &lo, &hi) && hi < INT64_MAX && wf__mul_i64(lo, size, &lo) &&
+           wf__mul_i64(hi + 1, size, &hi) && base >= -(uintptr_t)lo &&
+           !__builtin_add_overflow(base, (uintptr_t)hi, &end);
+}
+
 wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape shape, const wf_place *place,
                        void (*release)(void *user), void *user)
 {
-    int64_t count, lo, hi;
+    int64_t count;
     wf_array *a = NULL;
     if (ctx && wf__device_known(ctx, "wf_wrap", place ? place->device : 0) &&
         acceptable(ctx, "wf_wrap", dtype, &shape, &count)) {
@@ -198,7 +208,7 @@ wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape sha
         memcpy(a->stride, place->strides, (size_t)shape.rank * sizeof *place->strides);
     else if (a)
         wf__c_order(&a->shape, a->stride);
-    if (a && !wf__reach(&a->shape, a->stride, &lo, &hi)) {
+    if (a && !has_addresses(&a->shape, a->stride, dtype, data)) {
         wf__error(ctx, WF_ERR_SHAPE, "wf_wrap: the strides reach beyond the address space");
         wf__array_drop_handle(a);
         a = NULL;
