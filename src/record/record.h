@@ -187,7 +187,8 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *number);
 wf__ref wf__usable(wf_graph *g, wf__ref ref, const char *function);
 /* Returns a number as a constant of `dtype`, which it must fit. */
 wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *function); /* 0 after poisoning */
-bool wf__is_whole(double value); /* true for an integer */
+/* True for an integer. */
+bool wf__is_whole(double value);
 /* Returns a value or number converted to `dtype`; 0 after poisoning. */
 wf__ref wf__converted(wf_graph *g, wf_val v, unsigned dtype, const char *function);
 
