@@ -5,9 +5,10 @@
 #include <string.h>
 
 const char help_info[] =
-    "  weft info                  version, devices, vector unit, LLVM, cache\n"
-    "  weft info vol.map          shape, type and pixel size, from the header alone; volume, stack or colour, if the\n"
-    "                             format says so; angles and space group of a crystal\n\n"
+    "  weft info                  this machine: version, devices, vector unit, LLVM, cache\n"
+    "  weft info vol.map *.tif    what the headers of files say: shape, type, pixel size and origin; whether the file is\n"
+    "                             a volume, a stack or in colour; angles and space group of a crystal; the size of an\n"
+    "                             extended header\n\n"
     "Kernels are compiled by a libLLVM of version 15 to 22; WEFT_LLVM=path or WEFT_LLVM=19 names one. Compiled\n"
     "kernels are kept in WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. WEFT_THREADS sets the number of threads.\n";
 

@@ -38,6 +38,7 @@ static void overview(FILE *to)
                 "  weft sample -o micrograph.mrc\n"
                 "  weft view micrograph.mrc -o micrograph.png\n"
                 "  weft calc 'out = img - mean(img)' img=micrograph.mrc -o flat.mrc\n"
+                "  weft calc a a=flat.mrc -o flat.tif                    (another format)\n"
                 "  weft help calc\n\n"
                 "Files: MRC, NPY, TIFF, PNG, by suffix. Exit codes: 0 done, 1 failed, 2 wrong command line.\n");
 }

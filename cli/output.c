@@ -68,12 +68,12 @@ int check_output(const arguments *a, wf_context *ctx, const char *path, wf_forma
         return misused(a->command, "-o -: results go to files, not to standard output");
     wf_status status = wf_format_named(ctx, path, &format);
     if (only && format != only)
-        return misused(a->command, "-o %s: give a .png", path);
+        return misused(a->command, "-o %s: the picture is a PNG; give a name that ends in .png", path);
     if (status != WF_OK)
         return misused(a->command, "-o %s", wf_last_message(ctx));
     char *whole = whole_path(path);
     if (!whole)
-        return failed("-o %s: there is no such folder, or no way to it", path);
+        return failed("-o %s: the folder does not exist, or cannot be entered", path);
     const char *problem = unwritable(whole);
     free(whole);
     return problem ? failed("-o %s: %s", path, problem) : EXIT_OK;

@@ -9,10 +9,10 @@ const char help_stats[] =
     "  weft stats micrograph.mrc\n"
     "  weft stats *.mrc\n"
     "  weft stats --json vol.npy\n\n"
-    "Shape, dtype, minimum, maximum, mean and standard deviation, from one pass over each file. Values that are not\n"
-    "finite are left out and counted. Complex values count by their absolute value.\n\n"
-    "  --median               the median and the quartiles, too; \"nan\" if a value is NaN\n"
-    "  --json                 one JSON object per line, with all digits\n"
+    "Prints shape, dtype, minimum, maximum, mean and standard deviation of each file. NaN and infinities are left out,\n"
+    "and their number is printed. The statistics of complex values are those of their absolute values.\n\n"
+    "  --median               the median and the quartiles, too; they are nan if a value is NaN\n"
+    "  --json                 one JSON object for each file, on one line, with all digits\n"
     "  --device NAME          where to compute: cpu, interp, cuda:0, cuda-emu\n"
     "  --threads N            0: all cores (the default)\n";
 

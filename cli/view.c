@@ -14,24 +14,25 @@ const char help_view[] =
     "  weft view image.npy -o image.png --range 0,255 --scale 1\n"
     "  weft view weak.mrc -o weak.png --sigma 2 --invert --gamma 0.8\n\n"
     "The picture is a PNG: FILE.png. PNG and TIFF images with channels stay in colour; alpha is shown as it is.\n\n"
-    "Contrast (at most one of these three; default: --percentiles 0.5,99.5):\n"
-    "  --percentiles LO,HI    black and white at these percentiles\n"
-    "  --range LO,HI          at these values\n"
-    "  --sigma S              at mean - S*std and mean + S*std\n"
-    "and\n"
-    "  --each                 each image of a montage has a contrast of its own\n"
-    "  --gamma G              out = in ** G; below 1 brightens\n"
+    "Contrast, one of these three:\n"
+    "  --percentiles LO,HI    black and white are these percentiles of the values (default: 0.5,99.5)\n"
+    "  --range LO,HI          black and white are these values\n"
+    "  --sigma S              black and white are mean - S*std and mean + S*std\n"
+    "and, with each of them:\n"
+    "  --each                 each image of a montage has its own black and white\n"
+    "  --gamma G              out = in ** G, of values from 0 (black) to 1 (white); below 1 brightens\n"
     "  --invert               low values are white\n"
-    "Parts:\n"
-    "  --slice z,y,x          the axes along which a volume is cut, each at its centre or at an index (z=20,y=0)\n"
+    "Parts of stacks and volumes:\n"
+    "  --slice z,y,x          sections of a volume across these axes, each at its centre, or at an index: z=20,y=0\n"
     "  --images A:B           images A to B - 1 of a stack (default: the first 100)\n"
     "  --columns N            columns of the montage\n"
-    "  --stack, --volume      the meaning of the first axis, if the file does not say it\n"
+    "  --stack, --volume      what the first axis is, if the file does not say it\n"
     "Size:\n"
-    "  --scale S              below 1: averages squares of 1/S x 1/S pixels; 2, 3, ...: enlarges\n"
-    "  --size N               longest side of the picture; averages as much as needed (default 2048)\n"
-    "                         Pixels at the right and lower edge that fill no square are not shown.\n"
-    "  --device cpu|interp, --threads    as in weft calc\n";
+    "  --scale S              0.5, 0.25, ...: one pixel is the mean of 2 x 2, 4 x 4, ... pixels; 2, 3, ...: enlarges\n"
+    "  --size N               longest side of the picture; larger images are averaged (default: 2048)\n"
+    "                         Pixels at the right and lower edge that do not fill a square are not shown.\n"
+    "  --device cpu|interp    where to compute\n"
+    "  --threads N            0: all cores (the default)\n";
 
 enum { OUT, PERCENTILES, RANGE, SIGMA, EACH, GAMMA, INVERT, SLICE, IMAGES, COLUMNS, STACK, VOLUME, SCALE, SIZE };
 static const option options[] = { { "output", 'o', true }, { "percentiles", 0, true }, { "range", 0, true },
@@ -170,7 +171,7 @@ static int read_arguments(view *v, arguments *a)
     if (!v->in)
         return misused(v->self, "no file");
     if (!v->out)
-        return misused(v->self, "-o FILE.png says where to");
+        return misused(v->self, "no output: -o FILE.png names the picture");
     if (same_file(v->in, v->out))
         return misused(v->self, "-o %s: the picture would replace the file that is shown", v->out);
     return -1;

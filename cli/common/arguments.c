@@ -79,6 +79,16 @@ static int shared_option(arguments *a, int i)
     return next_argument(a);
 }
 
+static bool is_option(const arguments *a, const char *text)
+{
+    bool letter = text[0] == '-' && text[1] && text[1] != '-';
+    const char *name = text + (letter ? 1 : 2);
+    size_t len = strcspn(name, "=");
+    if (text[0] != '-' || !text[1])
+        return false;
+    return match(a->options, name, len, letter) >= 0 || match(shared_options, name, len, letter) >= 0;
+}
+
 int next_argument(arguments *a)
 {
     if (a->at == 0)
@@ -87,6 +97,11 @@ int next_argument(arguments *a)
         return ARG_END;
     const char *text = a->argv[a->at++];
     a->value = text;
+    a->has_text = a->has_text || a->text_wanted;
+    if (a->operands_only && a->has_text && !a->text_wanted && is_option(a, text)) {
+        misused(a->command, "'%s': options stand before '--'", text); /* the other operands are name=... */
+        return ARG_BAD;
+    }
     if (a->operands_only || text[0] != '-' || text[1] == 0)
         return ARG_OPERAND;
     if (strcmp(text, "--") == 0) {

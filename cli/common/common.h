@@ -51,6 +51,7 @@ typedef struct arguments {
     /* state of next_argument */
     int at;
     bool operands_only; /* after "--" */
+    bool has_text;      /* the command has a text: all operands after it are inputs, name=... */
     const char *value;  /* of the last option, or the last operand */
     /* options of all commands that compute */
     const char *device;

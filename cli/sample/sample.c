@@ -22,24 +22,25 @@ const char help_sample[] =
     "  weft sample -o micrograph.mrc --size 4096 --pixel 0.8 --defocus 1.2 --carbon\n"
     "  weft sample -o particles.mrcs --stack 200 --box 160\n"
     "  weft sample -o particle.mrc --volume --box 128\n\n"
-    "Makes a micrograph of a barrel-shaped protein of 115 x 115 x 150 Angstrom in ice, in random directions, or a stack\n"
-    "of single particles, or the particle as a volume. Images have phase contrast with the transfer function of the\n"
-    "microscope, and the noise of ice and of counting electrons. The same seed gives the same image.\n\n"
-    "  -o FILE                .mrc (with pixel size), .mrcs, .npy, .tif; weft view makes a PNG of it\n"
+    "Makes a micrograph of many particles in ice, or a stack of images of single particles, or the particle as a volume.\n"
+    "The particle is a barrel-shaped protein of 115 x 115 x 150 Angstrom, in random directions. Images have the phase\n"
+    "contrast of an electron microscope, and the noise of ice and of counted electrons. The same seed gives the same\n"
+    "image.\n\n"
+    "  -o FILE                .mrc (with the pixel size), .mrcs, .npy or .tif; `weft view` then makes a PNG\n"
     "  --size N               side of the micrograph in pixels, 64 to 4096 (default 2048)\n"
-    "  --particles N          particles of the micrograph (default: by its area)\n"
+    "  --particles N          number of particles in the micrograph (default: in proportion to its area)\n"
     "  --stack N              a stack of N single particles, each centred, with a defocus within 0.2 um of --defocus\n"
     "  --volume               a volume: the potential of the particle, in volts\n"
     "  --box N                side of a particle's image or volume (default: 1.5 times the particle)\n"
     "  --pixel A              Angstrom per pixel (default 1.5)\n"
     "  --defocus UM           micrometres, positive is underfocus (default 1.5)\n"
-    "  --voltage KV           (default 300)\n"
+    "  --voltage KV           acceleration of the electrons (default 300)\n"
     "  --cs MM                spherical aberration (default 2.7)\n"
     "  --contrast A           amplitude contrast (default 0.07)\n"
-    "  --bfactor B            of the envelope, Angstrom^2 (default 60)\n"
+    "  --bfactor B            fall of the contrast towards high frequencies, Angstrom^2 (default 60)\n"
     "  --dose D               electrons per square Angstrom (default 40); 0: no noise\n"
-    "  --carbon               with the edge of the carbon film\n"
-    "  --seed N               (default 1)\n";
+    "  --carbon               the micrograph shows the edge of the carbon film\n"
+    "  --seed N               number that selects the random values (default 1)\n";
 
 enum { OUT, SIZE_, PARTICLES, STACK, VOLUME, BOX, PIXEL, DEFOCUS, VOLTAGE, CS, CONTRAST, BFACTOR, DOSE, CARBON, SEED };
 static const option options[] = { { "output", 'o', true }, { "size", 0, true },     { "particles", 0, true },
@@ -396,7 +397,7 @@ int run_sample(const command *self, int argc, char **argv)
     arguments a = { .command = self, .options = options, .argc = argc, .argv = argv };
     for (int o = next_argument(&a); o != ARG_END; o = next_argument(&a)) {
         if (o == ARG_OPERAND)
-            return misused(self, "'%s': -o FILE says where to", a.value);
+            return misused(self, "'%s': the name of the output comes after -o", a.value);
         if (o < 0)
             return ended(o);
         const char *text = a.value, *expected = take_option(&s, o, text);
@@ -404,7 +405,7 @@ int run_sample(const command *self, int argc, char **argv)
             return misused(self, "--%s %s: give %s", options[o].name, text, expected);
     }
     if (!s.path)
-        return misused(self, "-o FILE says where to");
+        return misused(self, "no output: -o FILE names it");
     if (s.volume && s.stack)
         return misused(self, "--volume or --stack, not both");
     if (!s.box)

@@ -47,7 +47,7 @@ prints 18 "$WEFT" calc 'sum(p) + 3*sum(q) - sum(2*p + q)' p=one.npy q=folder/one
 refuses 2 'the file of -o p=one.npy, too' "$WEFT" calc 'p = a; q = 2*a' a=a.npy -o p=one.npy -o link.npy
 ln -s later.npy to_later.npy # a link to what is not there yet
 refuses 2 'the file of -o p=later.npy, too' "$WEFT" calc 'p = a; q = 2*a' a=a.npy -o p=later.npy -o q=to_later.npy
-refuses 1 'nowhere/two.npy: there is no such folder, or no way to it' "$WEFT" calc 'p = a; q = 2*a' a=a.npy -o p=first.npy -o q=nowhere/two.npy
+refuses 1 'nowhere/two.npy: the folder does not exist, or cannot be entered' "$WEFT" calc 'p = a; q = 2*a' a=a.npy -o p=first.npy -o q=nowhere/two.npy
 [ ! -e first.npy ] || die 'one of two results was written'
 "$WEFT" calc 'x + y' --shape 4,4 --dtype f32 -o in.mrc
 refuses 2 'out.tiif: the suffix names no format (known: .mrc .* .tiff.*)' "$WEFT" calc a a=in.mrc -o out.tiif
@@ -72,10 +72,15 @@ refuses 2 '--dtype float: no such type in files; there are bool i8 .* u4$' "$WEF
 # --- pictures are PNG, and never replace the file that they show
 cp in.mrc same.mrc
 refuses 2 'would replace the file that is shown' "$WEFT" view in.mrc -o ./in.mrc
-refuses 2 'in2.mrc: give a .png' "$WEFT" view in.mrc -o in2.mrc
-refuses 2 'picture: give a .png' "$WEFT" view in.mrc -o picture
-refuses 2 'picture.jpg: give a .png' "$WEFT" view in.mrc -o picture.jpg
+refuses 2 'in2.mrc: the picture is a PNG; give a name that ends in .png' "$WEFT" view in.mrc -o in2.mrc
+refuses 2 'picture: the picture is a PNG' "$WEFT" view in.mrc -o picture
+refuses 2 'picture.jpg: the picture is a PNG' "$WEFT" view in.mrc -o picture.jpg
 cmp in.mrc same.mrc || die 'view changed its input'
+
+# --- options stand before "--"
+refuses 2 "'-o': options stand before '--'" "$WEFT" calc -- '-a' a=a.npy -o minus.npy
+refuses 2 "'--threads=2': options stand before '--'" "$WEFT" calc -- '-a' a=a.npy --threads=2
+"$WEFT" calc -o minus.npy -- '-a' a=a.npy || die 'options before --'
 
 # --- the environment
 refuses 2 "WEFT_THREADS is 'abc'" env WEFT_THREADS=abc "$WEFT" calc 1

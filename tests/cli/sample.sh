@@ -27,7 +27,7 @@ inside='(y - ny/2)**2 + (x - nx/2)**2 < 100'
 "$WEFT" calc 'm = sum(v); abs(sum(v * (x - 32)) / m) < 0.1 && abs(sum(v * (z - 32)) / m) < 0.1' v=v.mrc | grep -qx 1 || die centred
 "$WEFT" calc 'max(abs(v - v[64-z, 64-y, x])) < 0.01 * max(v)' v=v.mrc | grep -qx 1 || die 'two-fold axis'
 
-refuses 2 'says where' "$WEFT" sample
+refuses 2 'no output: -o' "$WEFT" sample
 refuses 2 '64 to 4096' "$WEFT" sample -o x.mrc --size 9
 refuses 2 '--voltage 1: give 20 to 1500 kV' "$WEFT" sample -o x.mrc --voltage 1
 refuses 2 'not both' "$WEFT" sample -o x.mrc --volume --stack 3

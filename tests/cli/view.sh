@@ -106,7 +106,7 @@ refuses 1 '--slice is for volumes, and this is a stack; --volume' "$WEFT" view s
 refuses 1 '--slice is for volumes, and this is an image' "$WEFT" view grid.npy -o x.png --slice z
 "$WEFT" view v.mrc -o m.png --stack --images 0:4 --columns 2
 prints '[68,68]' json_value shape m.png
-refuses 2 'says where' "$WEFT" view s.mrcs
+refuses 2 'no output: -o' "$WEFT" view s.mrcs
 refuses 2 'no file' "$WEFT" view -o x.png
 refuses 2 'is a second' "$WEFT" view s.mrcs v.mrc -o x.png
 refuses 2 'give two' "$WEFT" view s.mrcs -o x.png --range 3
