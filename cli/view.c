@@ -2,6 +2,7 @@
  */
 #include "picture.h"
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,7 @@ typedef struct view {
     int kind;                  /* STACK or VOLUME; 0 = as the file says */
     int contrast;              /* PERCENTILES, RANGE or SIGMA; 0 = not given */
     bool sliced;               /* true if --slice is given */
+    char problem[128];         /* see problem_of */
 } view;
 
 /* Reads "z,y=3". */
@@ -179,6 +181,15 @@ static int read_arguments(view *v, arguments *a)
 
 /* ---- panels ---- */
 
+static PRINTF_LIKE(2, 3) const char *problem_of(view *v, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(v->problem, sizeof v->problem, format, args);
+    va_end(args);
+    return v->problem;
+}
+
 static const char *take_slices(view *v, const wf_array *a, panels *p)
 {
     wf_shape shape = wf_array_shape(a);
@@ -186,7 +197,8 @@ static const char *take_slices(view *v, const wf_array *a, panels *p)
         int axis = shape.rank - 1 - v->slice_axis[i];
         int64_t n = shape.dim[axis], at = v->slice_at[i] < 0 ? n / 2 : v->slice_at[i];
         if (at >= n)
-            return "--slice: the index is beyond the volume";
+            return problem_of(v, "--slice %c=%lld: the volume has %lld sections there, 0 to %lld",
+                              "xyz"[v->slice_axis[i]], (long long)at, (long long)n, (long long)n - 1);
         if (!panels_add(p, wf_view_at((wf_array *)a, axis, at)))
             return "";
     }
@@ -205,12 +217,13 @@ static bool add_image(panels *p, wf_array *image)
     return ok;
 }
 
-static const char *take_images(const view *v, wf_array *a, panels *p)
+static const char *take_images(view *v, wf_array *a, panels *p)
 {
     enum { DEFAULT_IMAGES = 100 };
     int64_t n = wf_array_shape(a).dim[0], last = v->last ? v->last : v->first + DEFAULT_IMAGES;
     if (v->first >= n)
-        return "--images: the stack has fewer images";
+        return problem_of(v, "--images %ld: the stack has %lld images, 0 to %lld", v->first, (long long)n,
+                          (long long)n - 1);
     for (int64_t i = v->first; i < last && i < n; i++)
         if (!add_image(p, wf_view_at(a, 0, i)))
             return "";
@@ -263,7 +276,8 @@ static const char *take_panels(view *v, wf_array *a, const wf_meta *meta, panels
         return add_image(p, wf_retain(a)) ? NULL : "";
     if (shape.rank == 4 && !p->channels) { /* the first volume of a stack */
         if (v->first >= shape.dim[0])
-            return "--images: the stack has fewer volumes";
+            return problem_of(v, "--images %ld: the stack has %lld volumes, 0 to %lld", v->first,
+                              (long long)shape.dim[0], (long long)shape.dim[0] - 1);
         wf_array *first = wf_view_at(a, 0, v->first);
         problem = first ? take_slices(v, first, p) : "";
         wf_release(first);

@@ -111,8 +111,8 @@ refuses 2 'no file' "$WEFT" view -o x.png
 refuses 2 'is a second' "$WEFT" view s.mrcs v.mrc -o x.png
 refuses 2 'give two' "$WEFT" view s.mrcs -o x.png --range 3
 refuses 2 'give axes' "$WEFT" view v.mrc -o x.png --slice q
-refuses 1 'beyond' "$WEFT" view v.mrc -o x.png --slice z=99
-refuses 1 'fewer images' "$WEFT" view s.mrcs -o x.png --images 9
+refuses 1 'slice z=99: the volume has [0-9]* sections there, 0 to' "$WEFT" view v.mrc -o x.png --slice z=99
+refuses 1 'images 9: the stack has [0-9]* images, 0 to' "$WEFT" view s.mrcs -o x.png --images 9
 refuses 1 'missing' "$WEFT" view missing.mrc -o x.png
 [ ! -e x.png ] || die 'a failed command left a file'
 echo ok
