@@ -6,7 +6,7 @@
 #include "weft_test.h"
 #include "../src/lib/array/keys.h"
 
-enum { MOST = 5000, PATTERNS = 8 };
+enum { MOST = 5000, PATTERNS = 8, ENOUGH = 60 };
 
 typedef struct pair {
     uint64_t key;
@@ -68,13 +68,14 @@ static void check(int64_t n, int pattern, int splits)
             key32[n] = room32[n] = 12345;
             key[n] = room[n] = 12345;
             qsort(want, (size_t)n, sizeof *want, by_key);
-            if (splits >= 0 && width == 32)
-                wfl_sort_avx512_32(key32, room32, n, splits);
-            else if (splits >= 0)
-                wfl_sort_avx512_64(key, room, n, splits);
-            else if (width == 32)
+            bool done = splits >= 0 && width == 32 ? wfl_sort_avx512_32(key32, room32, n, splits)
+                        : splits >= 0              ? wfl_sort_avx512_64(key, room, n, splits)
+                                                   : false;
+            assert_true(done || splits < ENOUGH);
+            /* Too many partitions leave the same keys in any order. */
+            if (!done && width == 32)
                 wfl_sort32(key32, room32, indices ? index : NULL, room_index, n, 32);
-            else
+            else if (!done)
                 wfl_sort64(key, room, indices ? index : NULL, room_index, n, 64);
             for (int64_t i = 0; i < n; ++i) {
                 assert_true((width == 32 ? key32[i] : key[i]) == want[i].key);
@@ -105,7 +106,7 @@ static void test_avx512(void **state)
     (void)state;
     if (!wfl_has_avx512())
         skip();
-    const int splits[] = { 0, 1, 2, 5, 60 };
+    const int splits[] = { 0, 1, 2, 5, ENOUGH };
     for (size_t i = 0; i < sizeof splits / sizeof *splits; ++i)
         each(splits[i]);
 }

@@ -19,14 +19,11 @@ static inline uint64_t wfl_largest_key(wf_dtype t) { return ~(uint64_t)0 >> (64 
  * becomes the original place of key i. */
 void wfl_sort32(uint32_t *key, uint32_t *other, int64_t *index, int64_t *other_index, int64_t n, int bits);
 void wfl_sort64(uint64_t *key, uint64_t *other, int64_t *index, int64_t *other_index, int64_t n, int bits);
-/* Sort n keys by digits. */
-void wfl_sort_digits32(uint32_t *key, uint32_t *other, int64_t n);
-void wfl_sort_digits64(uint64_t *key, uint64_t *other, int64_t n);
-/* keys_avx512.c: sort n keys by comparison, for processors with AVX-512. splits: the most nested partitions, after which
- * digits sort the rest. */
+/* keys_avx512.c: sort n keys by comparison, for processors with AVX-512. Return false, with the keys in any order, if
+ * that takes more nested partitions than `splits`. */
 bool wfl_has_avx512(void);
-void wfl_sort_avx512_32(uint32_t *key, uint32_t *other, int64_t n, int splits);
-void wfl_sort_avx512_64(uint64_t *key, uint64_t *other, int64_t n, int splits);
+bool wfl_sort_avx512_32(uint32_t *key, uint32_t *other, int64_t n, int splits);
+bool wfl_sort_avx512_64(uint64_t *key, uint64_t *other, int64_t n, int splits);
 /* Returns the key of rank k in ascending order (0: the least); keys of `bits` bits. `other` has room for n and is
  * overwritten. */
 uint32_t wfl_select32(const uint32_t *key, uint32_t *other, int64_t n, int64_t k, int bits);

@@ -14,17 +14,20 @@ static int most_splits(int64_t n)
     return splits;
 }
 
-/* Sorts keys with their indices as numbers of 64 bits, in `room`. Such numbers differ, so the order is stable. */
-static void sort_pairs(uint32_t *key, int64_t *index, int64_t *room, int64_t n)
+/* Sorts keys with their indices as numbers of 64 bits, in `room`. Such numbers differ, so the order is stable.
+ * Returns false, with the keys as they were, if that takes too many partitions. */
+static bool sort_pairs(uint32_t *key, int64_t *index, int64_t *room, int64_t n)
 {
     uint64_t *pair = (uint64_t *)room;
     for (int64_t i = 0; i < n; ++i)
         pair[i] = (uint64_t)key[i] << 32 | (uint64_t)i;
-    wfl_sort_avx512_64(pair, (uint64_t *)index, n, most_splits(n));
+    if (!wfl_sort_avx512_64(pair, (uint64_t *)index, n, most_splits(n)))
+        return false;
     for (int64_t i = 0; i < n; ++i) {
         index[i] = (int64_t)(pair[i] & UINT32_MAX);
         key[i] = (uint32_t)(pair[i] >> 32);
     }
+    return true;
 }
 
 #define KEY uint32_t
