@@ -88,7 +88,7 @@ typedef wf_status wf_look(void *user, const wf_seen *seen);
 WF_API void wf_watch_(wf_graph *graph, const char *here, const char *name, wf_val value, wf_look *look, void *user);
 /* Appends `place`, such as a line of a front end's source, to the message of a failed recording.
  * Does nothing to a recording that has not failed. A message is cut to 767 bytes. */
-WF_API void wf_fail_at(wf_graph *graph, const char *place);
+WF_API void wf_append_error_place(wf_graph *graph, const char *place);
 /* The context of the recording, borrowed; NULL for NULL. */
 WF_API wf_context *wf_graph_context(const wf_graph *graph);
 /* The status that the recording has failed with, or WF_OK; WF_ERR_ARG for NULL. */

@@ -32,7 +32,7 @@ const wf__ir *wf__failed_section(const wf_graph *g)
     return NULL;
 }
 
-void wf_fail_at(wf_graph *g, const char *place)
+void wf_append_error_place(wf_graph *g, const char *place)
 {
     const wf__ir *failed = g && place ? wf__failed_section(g) : NULL;
     if (!failed)

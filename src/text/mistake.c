@@ -28,7 +28,7 @@ void wf__text_check(wf__recorder *r, uint32_t at)
         return;
     wf__str s = { 0 };
     wf__text_caret(r->text, at, &s);
-    wf_fail_at(r->graph, wf__str_get(&s));
+    wf_append_error_place(r->graph, wf__str_get(&s));
     wf__str_free(&s);
     r->failed = true;
 }
