@@ -507,8 +507,9 @@ static bool lay_body(layout *l)
     return ok || wf__plan_fail_in(l->plan, laid);
 }
 
-/* True if the points of the space can be counted. Broadcasting can make larger spaces than any array. */
-static bool countable(layout *l)
+/* Returns false, and sets the plan's error, if the stage has too many points to count. A stage with an extent of 0 has no
+ * points, however large the other extents are. */
+static bool check_points_of_stage(layout *l)
 {
     int64_t points = 1;
     bool fits = true;
@@ -536,7 +537,7 @@ static void done(layout *l)
 wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bind)
 {
     layout l = { .plan = plan, .stage = stage, .space = &stage->space, .bind = bind };
-    bool ok = countable(&l) && collect(&l);
+    bool ok = check_points_of_stage(&l) && collect(&l);
     if (ok)
         order_axes(&l);
     wf_axes inner = ok ? inner_axes(&l) : 0;
@@ -573,7 +574,7 @@ bool wf__pass_layout(wf__planning *p, uint32_t s)
     if (stage->scan.on)
         return true;
     layout l = { .plan = plan, .stage = stage, .space = &stage->space, .bind = p->all };
-    bool ok = countable(&l) && collect(&l);
+    bool ok = check_points_of_stage(&l) && collect(&l);
     if (ok) {
         flip_axes(&l);
         order_axes(&l);

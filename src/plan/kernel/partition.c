@@ -104,7 +104,7 @@ static bool cut_boxes(wf__stage *stage)
     int rank = stage->lowered.rank;
     stage->partition.boxes = stage->reduce.parts = 1;
     for (int d = 0; d < rank; ++d)
-        points *= stage->extent[d]; /* countable() in layout.c has checked for overflow */
+        points *= stage->extent[d]; /* layout.c has checked for overflow */
     stage->empty = points == 0;
     if (stage->thread_block.threads || stage->partition.one_box_per_block) {
         for (int d = 0; d < rank; ++d)

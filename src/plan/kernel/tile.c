@@ -7,12 +7,13 @@
  * share accumulators (the lane axis is kept), each row is a group. With `in_turn`, each column is a group. A node
  * whose operands are the same for all points is copied once.
  */
+#include "ir/pass/pass.h"
 #include "plan/kernel.h"
 
 typedef struct tiler {
     const wf__ir *body;
     wf__ir *out;
-    wf__ref *map;        /* [node][point of the group] */
+    wf__ref *map;        /* [point of the group][node] */
     bool *shared;        /* [node]: one copy serves all points */
     wf__vary *vary;      /* [node] only for bodies with loops */
     wf__ref *value;      /* [reduction][instance]: the accumulator's latest value; 0 = not set yet */
@@ -22,16 +23,17 @@ typedef struct tiler {
     bool interior;
 } tiler;
 
-static wf__ref *at(const tiler *t, wf__ref r) { return t->map + (size_t)r * (size_t)(t->rows * t->group); }
+/* Returns the nodes of the tile by the nodes of the body, for point p of the group. */
+static wf__ref *map_of(const tiler *t, int p) { return t->map + (size_t)p * t->body->n; }
 static int point_row(const tiler *t, int p) { return t->first_row + p / t->group; }
 static int point_column(const tiler *t, int p) { return t->first + p % t->group; }
 
-static bool same(const tiler *t, wf__ref r) { return !r || t->shared[r]; }
-
-static bool same_tuple(const tiler *t, uint32_t tuple)
+static bool has_shared_operands(const tiler *t, wf__ref r)
 {
-    for (uint32_t i = 0; i < wf__tuple_len(t->body, tuple); i++)
-        if (!same(t, wf__tuple_at(t->body, tuple)[i]))
+    wf__ref operand[WF__MAX_OPERANDS];
+    uint32_t count = wf__operands(t->body, &t->body->node[r], operand);
+    for (uint32_t i = 0; i < count; i++)
+        if (!t->shared[operand[i]])
             return false;
     return true;
 }
@@ -53,8 +55,6 @@ static bool is_shared(const tiler *t, wf__ref r)
         int axis = (int)n->a, rank = t->body->rank;
         return axis + 1 != rank && (axis + 2 != rank || t->rows == 1);
     }
-    case WF__LOAD:
-        return same_tuple(t, n->b) && same(t, n->c) && same(t, n->when);
     case WF__LOOP:
     case WF__END:
         return true;
@@ -62,8 +62,6 @@ static bool is_shared(const tiler *t, wf__ref r)
         return t->vary[r].kind == WF__UNIFORM;
     case WF__NEXT:
         return t->shared[n->a];
-    case WF__COLD:
-        return same(t, n->a) && same(t, n->b) && same_tuple(t, n->d);
     case WF__STORE:
     case WF__ACCUM:
     case WF__ATOMIC:
@@ -72,24 +70,12 @@ static bool is_shared(const tiler *t, wf__ref r)
     case WF__SETRED:
 #include "ir/case_graphs.def"
         return false;
+    case WF__LOAD:
+    case WF__COLD:
 #include "ir/case_pure.def"
         break;
     }
-    int arity = wf__op_table[n->op].arity;
-    return same(t, n->a) && (arity < 2 || same(t, n->b)) && (arity < 3 || same(t, n->c));
-}
-
-static uint32_t map_tuple(tiler *t, uint32_t tuple, int p)
-{
-    wf__ref refs[64];
-    uint32_t n = wf__tuple_len(t->body, tuple);
-    if (n > WF__COUNT(refs)) {
-        wf__ir_fail(t->out, WF_ERR_UNSUPPORTED, "a tuple of %u values", n);
-        return 0;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        refs[i] = at(t, wf__tuple_at(t->body, tuple)[i])[p];
-    return wf__tuple(t->out, refs, n);
+    return has_shared_operands(t, r);
 }
 
 static wf__ref copy_index(tiler *t, const wf__node *n, int p)
@@ -103,27 +89,18 @@ static wf__ref copy_index(tiler *t, const wf__node *n, int p)
     return offset ? wf__op2(t->out, WF__OP_add, r, wf__const_bits(t->out, WF_I64, (uint64_t)offset)) : r;
 }
 
-/* Records a pure operation. Sums of i64 are folded, so that index + constant + constant has one form. */
-static wf__ref copy_pure(tiler *t, const wf__node *n, int p)
+/* Records a sum of i64. The builder folds it, and index + constant + constant gets one form. */
+static wf__ref copy_sum(tiler *t, wf__ref a, wf__ref b)
 {
-    int arity = wf__op_table[n->op].arity;
-    wf__ref a = at(t, n->a)[p], b = arity > 1 ? at(t, n->b)[p] : 0, c = arity > 2 ? at(t, n->c)[p] : 0;
-    if (n->dtype == WF_I64 && n->op == WF__OP_add) {
-        int axis;
-        int64_t x, y;
-        const wf__node *k = wf__at(t->out, b);
-        if (k->op == WF__CONST && wf__as_offset(t->out, a, &axis, &x) && axis >= 0 &&
-            !__builtin_add_overflow(x, (int64_t)wf__bits(k), &y)) {
-            wf__ref index = wf__index(t->out, axis);
-            return y ? wf__op2(t->out, WF__OP_add, index, wf__const_bits(t->out, WF_I64, (uint64_t)y)) : index;
-        }
-        return wf__op2(t->out, n->op, a, b);
+    int axis;
+    int64_t x, y;
+    const wf__node *k = wf__at(t->out, b);
+    if (k->op == WF__CONST && wf__as_offset(t->out, a, &axis, &x) && axis >= 0 &&
+        !__builtin_add_overflow(x, (int64_t)wf__bits(k), &y)) {
+        wf__ref index = wf__index(t->out, axis);
+        return y ? wf__op2(t->out, WF__OP_add, index, wf__const_bits(t->out, WF_I64, (uint64_t)y)) : index;
     }
-    wf__node copy = *n;
-    copy.a = a;
-    copy.b = b;
-    copy.c = n->op == WF__CHECK ? n->c : c;
-    return wf__append(t->out, &copy);
+    return wf__op2(t->out, WF__OP_add, a, b);
 }
 
 static wf__ref *accumulator(const tiler *t, const wf__node *n)
@@ -131,32 +108,19 @@ static wf__ref *accumulator(const tiler *t, const wf__node *n)
     return &t->value[n->a * (uint32_t)t->instances + n->b];
 }
 
-static wf__ref copy_node(tiler *t, const wf__node *n, int p)
+/* Records node r of the body for point p. */
+static wf__ref copy_node(tiler *t, wf__ref r, int p)
 {
-    wf__node copy = *n;
-    switch ((wf__op)n->op) {
-    case WF__INDEX:
+    const wf__node *n = &t->body->node[r];
+    if (n->op == WF__INDEX)
         return copy_index(t, n, p);
+    wf__node copy = wf__map_node(t->body, r, map_of(t, p), t->out);
+    switch (n->op) {
     case WF__LOAD:
-        copy.b = map_tuple(t, n->b, p);
-        copy.c = n->c ? at(t, n->c)[p] : 0;
-        copy.when = n->when ? at(t, n->when)[p] : 0;
         if (t->interior && wf__load_splits(t->body, n)) {
             copy.aux = WF_BORDER_NONE;
             copy.c = n->when ? copy.c : 0;
         }
-        break;
-    case WF__STORE:
-        copy.b = map_tuple(t, n->b, p);
-        copy.c = at(t, n->c)[p];
-        copy.d = n->d ? at(t, n->d)[p] : 0;
-        break;
-    case WF__ACCUM:
-    case WF__ATOMIC:
-    case WF__CAS:
-        copy.b = map_tuple(t, n->b, p);
-        copy.c = n->op == WF__CAS ? map_tuple(t, n->c, p) : at(t, n->c)[p];
-        copy.d = n->d ? at(t, n->d)[p] : 0;
         break;
     case WF__RED:
         copy.b = (uint32_t)(point_column(t, p) % t->instances);
@@ -165,34 +129,23 @@ static wf__ref copy_node(tiler *t, const wf__node *n, int p)
         break;
     case WF__SETRED:
         copy.b = (uint32_t)(point_column(t, p) % t->instances);
-        copy.c = *accumulator(t, &copy) = at(t, n->c)[p];
-        break;
-    case WF__COLD:
-        copy.a = at(t, n->a)[p];
-        copy.b = at(t, n->b)[p];
-        copy.d = map_tuple(t, n->d, p);
+        *accumulator(t, &copy) = copy.c;
         break;
     case WF__LOOP:
-        return wf__loop(t->out, n->aux);
+        return wf__loop(t->out, copy.aux);
     case WF__STATE:
-        return wf__state(t->out, at(t, n->a)[0], at(t, n->b)[p], n->aux);
+        return wf__state(t->out, copy.a, copy.b, copy.aux);
     case WF__NEXT:
-        wf__next(t->out, at(t, n->a)[p], at(t, n->b)[p]);
+        wf__next(t->out, copy.a, copy.b);
         return 0;
     case WF__END:
-        wf__end(t->out, at(t, n->a)[0]);
+        wf__end(t->out, copy.a);
         return 0;
-#include "ir/case_pure.def"
-        return copy_pure(t, n, p);
-    case WF__NOP:
-    case WF__CONST:
-    case WF__PARAM:
-    case WF__EXTENT:
-    case WF__DIM:
-    case WF__ARG:
-    case WF__THREAD:
-    case WF__BARRIER:
-#include "ir/case_graphs.def"
+    case WF__OP_add:
+        if (n->dtype == WF_I64)
+            return copy_sum(t, copy.a, copy.b);
+        break;
+    default:
         break;
     }
     return wf__append(t->out, &copy);
@@ -200,21 +153,12 @@ static wf__ref copy_node(tiler *t, const wf__node *n, int p)
 
 static bool copy_tables(const wf__ir *in, wf__ir *out, int instances)
 {
-    if (!wf__grow(&out->slot, &out->slot_cap, in->slot_n, sizeof *in->slot) ||
-        !wf__grow(&out->red, &out->red_cap, in->red_n, sizeof *in->red) ||
-        !wf__grow(&out->param, &out->param_cap, in->param_n, sizeof *in->param))
+    if (!wf__copy_tables(in, out))
         return false;
-    if (in->slot_n)
+    if (in->slot_n) /* nodes are appended as they are, so that slots also keep what recording has set */
         memcpy(out->slot, in->slot, in->slot_n * sizeof *in->slot);
-    if (in->param_n)
-        memcpy(out->param, in->param, in->param_n * sizeof *in->param);
-    for (uint32_t i = 0; i < in->red_n; i++) {
-        out->red[i] = in->red[i];
+    for (uint32_t i = 0; i < in->red_n; i++)
         out->red[i].instances = (uint8_t)instances;
-    }
-    out->slot_n = in->slot_n;
-    out->red_n = in->red_n;
-    out->param_n = in->param_n;
     return true;
 }
 
@@ -222,14 +166,15 @@ static void copy_group(tiler *t)
 {
     int points = t->rows * t->group;
     for (uint32_t i = 1; i < t->body->n && !t->out->status; i++) {
-        const wf__node *n = &t->body->node[i];
-        wf__ref *image = at(t, i);
-        if (n->op == WF__NOP)
+        if (t->body->node[i].op == WF__NOP)
             continue;
         t->shared[i] = is_shared(t, i);
-        image[0] = copy_node(t, n, 0);
-        for (int p = 1; p < points; p++)
-            image[p] = t->shared[i] ? image[0] : copy_node(t, n, p);
+        wf__ref first = copy_node(t, i, 0);
+        map_of(t, 0)[i] = first;
+        for (int p = 1; p < points; p++) {
+            wf__ref image = t->shared[i] ? first : copy_node(t, i, p);
+            map_of(t, p)[i] = image;
+        }
     }
 }
 
@@ -257,8 +202,6 @@ bool wf__tile(const wf__ir *body, int rows, int columns, int width, bool interio
         wf__ir_fail(out, WF_ERR_MEMORY, "out of memory");
     else if (body->loops)
         wf__analyse(body, t.vary);
-    out->kept = body->kept;
-    out->kept_lane = body->kept_lane;
     for (t.first_row = 0; t.first_row < rows && !out->status; t.first_row += t.rows)
         for (t.first = 0; t.first < columns && !out->status; t.first += group)
             copy_group(&t);

@@ -165,9 +165,9 @@ uint32_t wf__split_effect_bound(splitter *s, wf__ref effect, uint32_t bound)
     return after_seen_stores(s, effect, bound);
 }
 
-/* True if the points of the shape can be counted. Broadcasting can make larger spaces than any array. Then the plan's
- * error names the first node of this shape. */
-static bool countable(splitter *s, const wf_shape *shape)
+/* Returns false, and sets the plan's error, if a group of this shape has too many points to count. Broadcasting can make
+ * larger spaces than any array. The error names the first node of this shape. */
+static bool check_points_of_group(splitter *s, const wf_shape *shape)
 {
     int64_t points;
     if (wf__shape_count(shape, &points))
@@ -184,7 +184,7 @@ static bool countable(splitter *s, const wf_shape *shape)
 
 uint32_t wf__split_choose(splitter *s, uint32_t bound, const wf_shape *shape, wf__ref reduce)
 {
-    if (!countable(s, shape))
+    if (!check_points_of_group(s, shape))
         return UINT32_MAX;
     for (uint32_t g = bound; g < s->group_n; ++g) {
         const group *to = &s->group[g];
