@@ -15,9 +15,9 @@ extern "C" {
 #endif
 /* -a; integers wrap. Numbers. */
 WF_API wf_val wf_neg(wf_val a);
-/* |a|; of the smallest integer: itself. Numbers. */
+/* |a|; the smallest integer stays as it is. Numbers. */
 WF_API wf_val wf_abs(wf_val a);
-/* bitwise not; of a bool: logical. Bools and integers. */
+/* bitwise not; logical not of bools. Bools and integers. */
 WF_API wf_val wf_not(wf_val a);
 /* square root, correctly rounded; NaN for a < 0. Floats. */
 WF_API wf_val wf_sqrt(wf_val a);
@@ -39,13 +39,13 @@ WF_API wf_val wf_trunc(wf_val a);
 WF_API wf_val wf_isnan(wf_val a);
 /* true for an infinity. Numbers. */
 WF_API wf_val wf_isinf(wf_val a);
-/* true for neither NaN nor infinity. Numbers. */
+/* false for NaN and infinities, else true. Numbers. */
 WF_API wf_val wf_isfinite(wf_val a);
 /* number of bits set. Integers. */
 WF_API wf_val wf_popcount(wf_val a);
-/* leading zeros; the width for 0. Integers. */
+/* number of leading zero bits; the width for 0. Integers. */
 WF_API wf_val wf_clz(wf_val a);
-/* trailing zeros; the width for 0. Integers. */
+/* number of trailing zero bits; the width for 0. Integers. */
 WF_API wf_val wf_ctz(wf_val a);
 /* e to the a. Floats. */
 WF_API wf_val wf_exp(wf_val a);
@@ -97,11 +97,11 @@ WF_API wf_val wf_cosh(wf_val a);
 WF_API wf_val wf_tanh(wf_val a);
 /* error function. Floats. */
 WF_API wf_val wf_erf(wf_val a);
-/* 1 - erf(a); accurate where that is small. Floats. */
+/* 1 - erf(a); accurate also where the result is small. Floats. */
 WF_API wf_val wf_erfc(wf_val a);
 /* inverse error function; NaN for |a| > 1. Floats. */
 WF_API wf_val wf_erfinv(wf_val a);
-/* gamma function; NaN for negative integers, the sign of a zero for its infinity. Floats. */
+/* gamma function; NaN for negative integers; inf for 0, -inf for -0. Floats. */
 WF_API wf_val wf_tgamma(wf_val a);
 /* logarithm of |gamma(a)|; inf for 0 and negative integers. Floats. */
 WF_API wf_val wf_lgamma(wf_val a);
@@ -111,13 +111,13 @@ WF_API wf_val wf_j0(wf_val a);
 WF_API wf_val wf_j1(wf_val a);
 /* modified Bessel function of the first kind, order 0. Floats. */
 WF_API wf_val wf_i0(wf_val a);
-/* -1, 0 or 1; of a zero or NaN: itself. Numbers. */
+/* -1, 0 or 1; zeros and NaN stay as they are. Numbers. */
 WF_API wf_val wf_sign(wf_val a);
-/* true for what is negative and for -0; false for NaN. Numbers. */
+/* true for negative numbers and -0; false for NaN. Numbers. */
 WF_API wf_val wf_signbit(wf_val a);
 /* bits in reverse order. Integers. */
 WF_API wf_val wf_brev(wf_val a);
-/* fraction f of a = f * 2^e, 0.5 <= |f| < 1; 0, infinities and NaN: themselves. Floats. */
+/* fraction f of a = f * 2^e, 0.5 <= |f| < 1; 0, infinities and NaN stay as they are. Floats. */
 WF_API wf_val wf_frexp(wf_val a);
 /* exponent e of a = f * 2^e, 0.5 <= |f| < 1, as a float; 0 for 0, infinities and NaN. Floats. */
 WF_API wf_val wf_frexp_exp(wf_val a);
@@ -127,9 +127,9 @@ WF_API wf_val wf_asinh(wf_val a);
 WF_API wf_val wf_acosh(wf_val a);
 /* inverse hyperbolic tangent; NaN for |a| > 1. Floats. */
 WF_API wf_val wf_atanh(wf_val a);
-/* real part, of the parts' dtype; of a real number: itself. Any dtype. */
+/* real part, of the parts' dtype; a real number stays as it is. Any dtype. */
 WF_API wf_val wf_real(wf_val a);
-/* imaginary part, of the parts' dtype; of a real number: 0. Any dtype. */
+/* imaginary part, of the parts' dtype; 0 for a real number. Any dtype. */
 WF_API wf_val wf_imag(wf_val a);
 /* complex conjugate. Any dtype. */
 WF_API wf_val wf_conj(wf_val a);
@@ -143,23 +143,23 @@ WF_API wf_val wf_sub(wf_val a, wf_val b);
 WF_API wf_val wf_mul(wf_val a, wf_val b);
 /* upper half of the double-width product. Integers. */
 WF_API wf_val wf_mulhi(wf_val a, wf_val b);
-/* a / b; integers: see idiv. Floats. */
+/* a / b; idiv divides integers. Floats. */
 WF_API wf_val wf_div(wf_val a, wf_val b);
-/* a / b truncated; 0 for b = 0; wraps. Integers. */
+/* a / b rounded towards zero; 0 for b = 0; wraps. Integers. */
 WF_API wf_val wf_idiv(wf_val a, wf_val b);
-/* remainder with the sign of a, exact; for b = 0: 0, of floats NaN. Numbers. */
+/* exact remainder with the sign of a; b = 0 gives 0 for integers, NaN for floats. Numbers. */
 WF_API wf_val wf_mod(wf_val a, wf_val b);
 /* a / b rounded down; 0 for b = 0; wraps. Integers. */
 WF_API wf_val wf_floor_div(wf_val a, wf_val b);
-/* remainder with the sign of b, rounded once; for b = 0: 0, of floats NaN. Numbers. */
+/* remainder with the sign of b, rounded once; b = 0 gives 0 for integers, NaN for floats. Numbers. */
 WF_API wf_val wf_floor_mod(wf_val a, wf_val b);
-/* smaller; NaN if either is NaN; -0 < +0. Numbers. */
+/* smaller of a and b; NaN if either is NaN; -0 < +0. Numbers. */
 WF_API wf_val wf_min(wf_val a, wf_val b);
-/* larger; NaN if either is NaN; -0 < +0. Numbers. */
+/* larger of a and b; NaN if either is NaN; -0 < +0. Numbers. */
 WF_API wf_val wf_max(wf_val a, wf_val b);
-/* smaller; a NaN is ignored. Numbers. */
+/* smaller of a and b; a NaN is ignored. Numbers. */
 WF_API wf_val wf_fmin(wf_val a, wf_val b);
-/* larger; a NaN is ignored. Numbers. */
+/* larger of a and b; a NaN is ignored. Numbers. */
 WF_API wf_val wf_fmax(wf_val a, wf_val b);
 /* a to the b, special values as in C. Floats. */
 WF_API wf_val wf_pow(wf_val a, wf_val b);
@@ -167,27 +167,27 @@ WF_API wf_val wf_pow(wf_val a, wf_val b);
 WF_API wf_val wf_atan2(wf_val a, wf_val b);
 /* atan2(a, b) / pi, special values as in C23. Floats. */
 WF_API wf_val wf_atan2pi(wf_val a, wf_val b);
-/* sqrt(a a + b b) without overflow on the way; inf if either is infinite. Floats. */
+/* sqrt(a a + b b) without intermediate overflow; inf if either is infinite. Floats. */
 WF_API wf_val wf_hypot(wf_val a, wf_val b);
 /* |a| with the sign of b. Floats. */
 WF_API wf_val wf_copysign(wf_val a, wf_val b);
-/* the value next to a on the way to b; b if they are equal. Floats. */
+/* the next value after a in the direction of b; b if they are equal. Floats. */
 WF_API wf_val wf_nextafter(wf_val a, wf_val b);
-/* a * 2^b rounded once; b truncated to an integer. Floats. */
+/* a * 2^b rounded once; b is truncated to an integer. Floats. */
 WF_API wf_val wf_ldexp(wf_val a, wf_val b);
 /* the complex number a + i b. Any dtype. */
 WF_API wf_val wf_complex(wf_val a, wf_val b);
 /* the complex number of absolute value a and angle b in radians. Any dtype. */
 WF_API wf_val wf_polar(wf_val a, wf_val b);
-/* bitwise and; of bools: logical. Bools and integers. */
+/* bitwise and; logical and of bools. Bools and integers. */
 WF_API wf_val wf_and(wf_val a, wf_val b);
-/* bitwise or; of bools: logical. Bools and integers. */
+/* bitwise or; logical or of bools. Bools and integers. */
 WF_API wf_val wf_or(wf_val a, wf_val b);
 /* bitwise exclusive or. Bools and integers. */
 WF_API wf_val wf_xor(wf_val a, wf_val b);
 /* a shifted left by b; 0 for b outside 0..width-1. Integers. */
 WF_API wf_val wf_shl(wf_val a, wf_val b);
-/* a shifted right by b, with the sign; only sign bits for b outside 0..width-1. Integers. */
+/* a shifted right by b, filled with the sign; only sign bits for b outside 0..width-1. Integers. */
 WF_API wf_val wf_shr(wf_val a, wf_val b);
 /* bits rotated left by b modulo the width. Integers. */
 WF_API wf_val wf_rotl(wf_val a, wf_val b);
@@ -207,7 +207,7 @@ WF_API wf_val wf_gt(wf_val a, wf_val b);
 WF_API wf_val wf_ge(wf_val a, wf_val b);
 /* a * b + c with one rounding. Numbers. */
 WF_API wf_val wf_fma(wf_val a, wf_val b, wf_val c);
-/* a ? b : c; both are evaluated. Any dtype. */
+/* a ? b : c; b and c are both evaluated. Any dtype. */
 WF_API wf_val wf_select(wf_val a, wf_val b, wf_val c);
 /* min(max(a, b), c). Numbers. */
 WF_API wf_val wf_clamp(wf_val a, wf_val b, wf_val c);
