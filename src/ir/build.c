@@ -1,204 +1,10 @@
-/* build.c - the one emit path: check -> fold (fold.c) -> value numbering -> append. Every node of a
- * recording takes this path, so that recording is optimising. After the first error every builder returns 0 and
- * appends nothing. Loads, stores and updates: access.c; loops: loop.c; views: view.c.
+/* build.c - the path of an operation into a recording: check, fold (fold.c), value numbering, append (ir.c). So
+ * recording optimises. After the first error every builder returns 0 and appends nothing. access.c has the builders of
+ * loads, stores and updates, loop.c those of loops, view.c those of views.
  */
 #include "ir/build.h"
 #include "base/floats.h"
 #include "ir/value_numbering.h"
-#include <stdio.h>
-
-void wf__ir_init(wf__ir *ir, int rank, uint32_t flags)
-{
-    *ir = (wf__ir){ 0 };
-    wf__ir_reset(ir, rank, flags);
-}
-
-void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags)
-{
-    uint32_t used = ir->n, size = ir->table_size; /* the table keeps about the size that the last recording needed */
-    ir->n = ir->tuple_n = ir->slot_n = ir->red_n = ir->param_n = ir->shape_n = ir->tuples = 0;
-    ir->loops = ir->closed_n = 0;
-    ir->folded = ir->numbered = ir->merged = ir->label_n = 0;
-    ir->hidden = ir->unused = ir->invariant = ir->written_out = ir->in_lockstep = 0;
-    ir->joiner = NULL;
-    ir->rank = rank;
-    ir->kept = 0;
-    ir->arrays = ir->kept_lane = false;
-    ir->flags = flags;
-    ir->status = WF_OK;
-    ir->error[0] = 0;
-    ir->about = (wf__culprit){ 0 };
-    while (size > WF__TABLE_MIN && size / 4 >= used)
-        size /= 2;
-    if (size)
-        wf__table_clear(ir, size);
-    if (ir->tuple_table_size)
-        memset(ir->tuple_table, 0, ir->tuple_table_size * sizeof *ir->tuple_table);
-    if (!wf__grow(&ir->node, &ir->node_cap, 64, sizeof *ir->node) ||
-        !wf__grow(&ir->tuple, &ir->tuple_cap, 16, sizeof *ir->tuple) ||
-        !wf__grow(&ir->shape, &ir->shape_cap, 4, sizeof *ir->shape)) {
-        wf__ir_fail(ir, WF_ERR_MEMORY, "out of memory for a recording");
-        return;
-    }
-    ir->node[0] = (wf__node){ 0 };
-    ir->tuple[0] = 0;
-    ir->shape[0] = (wf_shape){ 0 };
-    ir->n = ir->tuple_n = ir->shape_n = 1;
-}
-
-void wf__ir_reserve(wf__ir *ir, uint32_t nodes)
-{
-    uint32_t size = WF__TABLE_MIN;
-    wf__grow(&ir->node, &ir->node_cap, nodes, sizeof *ir->node);
-    while (nodes >= wf__table_most(size) && size < (uint32_t)1 << 31)
-        size *= 2;
-    if (ir->n == 1 && size > ir->table_size)
-        wf__table_clear(ir, size);
-}
-
-void wf__ir_free(wf__ir *ir)
-{
-    wf__free(ir->node);
-    wf__free(ir->table);
-    wf__free(ir->tuple);
-    wf__free(ir->tuple_table);
-    wf__free(ir->closed);
-    wf__free(ir->slot);
-    wf__free(ir->red);
-    wf__free(ir->param);
-    wf__free(ir->shape);
-    wf__free(ir->label);
-    *ir = (wf__ir){ 0 };
-}
-
-static void fail(wf__ir *ir, const wf__node *n, wf_status status, const char *format, va_list args)
-{
-    if (ir->status != WF_OK)
-        return;
-    ir->status = status;
-    ir->table_most = 0;
-    vsnprintf(ir->error, sizeof ir->error, format, args);
-    bool recorded = ir->n && n >= ir->node && n < ir->node + ir->n;
-    if (n)
-        ir->about = (wf__culprit){ recorded ? (wf__ref)(n - ir->node) : 0, *n };
-}
-
-void wf__ir_fail(wf__ir *ir, wf_status status, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    fail(ir, NULL, status, format, args);
-    va_end(args);
-}
-
-void wf__ir_fail_at(wf__ir *ir, const wf__node *n, wf_status status, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    fail(ir, n, status, format, args);
-    va_end(args);
-}
-
-static wf__ref no_memory(wf__ir *ir)
-{
-    wf__ir_fail(ir, WF_ERR_MEMORY, "out of memory for a recording of %u nodes", (unsigned)ir->n);
-    return 0;
-}
-
-/* ---- nodes ---- */
-/* Appends a node, given as the words of its key, or returns its equal. */
-static __attribute__((noinline)) wf__ref append_words(wf__ir *ir, uint64_t w0, uint64_t w1, uint64_t w2)
-{
-    if (ir->status != WF_OK)
-        return 0;
-    wf__key key = { { w0, w1, w2 } };
-    uint32_t hash = 0, *entry = NULL;
-    if (wf__is_numbered(ir, (uint16_t)w0)) {
-        if (ir->n >= ir->table_most && !wf__table_grow(ir))
-            return no_memory(ir);
-        hash = wf__key_hash(&key);
-        wf__ref equal = wf__table_find(ir, ir->node, &key, hash, &entry);
-        if (equal) {
-            ir->numbered += (uint16_t)w0 == WF__LOAD || wf__op_is_pure((uint16_t)w0);
-            return equal;
-        }
-    }
-    if (ir->n == ir->node_cap && !wf__grow(&ir->node, &ir->node_cap, ir->n + 1, sizeof *ir->node))
-        return no_memory(ir);
-    ir->node[ir->n] = wf__key_node(&key);
-    if (entry)
-        *entry = wf__table_entry(ir, hash, ir->n);
-    return ir->n++;
-}
-
-/* As append_words, for a constant or pure operation, with a fast path for the usual case: a new node in a group with
- * room. */
-static inline wf__ref append_pure(wf__ir *ir, uint64_t w0, uint64_t w1, uint64_t w2)
-{
-    uint32_t n = ir->n;
-    if (n < ir->table_most && n < ir->node_cap) {
-        const wf__key key = { { w0, w1, w2 } };
-        uint32_t hash = wf__key_hash(&key), mask = ir->table_size - 1, like;
-        uint32_t *group = &ir->table[hash & mask & ~(uint32_t)(WF__GROUP - 1)];
-        uint32_t empty = wf__group_probe(group, hash, mask, &like);
-        if (empty && !(like & ~empty)) {
-            ir->node[n] = wf__key_node(&key);
-            group[__builtin_ctz(empty)] = wf__table_entry(ir, hash, n);
-            ir->n = n + 1;
-            return n;
-        }
-    }
-    return append_words(ir, w0, w1, w2);
-}
-
-static inline wf__ref append(wf__ir *ir, const wf__node *node)
-{
-    wf__key k = wf__key_of(node);
-    return append_words(ir, k.word[0], k.word[1], k.word[2]);
-}
-
-wf__ref wf__append(wf__ir *ir, const wf__node *node) { return append(ir, node); }
-
-void wf__renumber(wf__ir *ir)
-{
-    if (ir->flags & WF_FLAG_VALUE_NUMBERING && ir->status == WF_OK)
-        wf__table_grow(ir); /* if out of memory, the next node reports the error */
-}
-
-const char *wf__label_of(const wf__ir *ir, wf__ref r)
-{
-    for (uint32_t i = ir->label_n; i-- > 0;)
-        if (ir->label[i].ref == r)
-            return ir->label[i].text;
-    return NULL;
-}
-
-void wf__set_label(wf__ir *ir, wf__ref r, const char *text)
-{
-    wf__label label = { .ref = r }; /* the text may be that of another label, which wf__grow moves */
-    if (ir->status != WF_OK || !r || !text)
-        return;
-    snprintf(label.text, sizeof label.text, "%s", text);
-    if (!wf__grow(&ir->label, &ir->label_cap, ir->label_n + 1, sizeof *ir->label)) {
-        no_memory(ir);
-        return;
-    }
-    ir->label[ir->label_n++] = label;
-}
-
-void wf__copy_label(const wf__ir *in, wf__ref from, wf__ir *out, wf__ref to)
-{
-    if (in->label_n && out->flags & WF_FLAG_DEBUG && to)
-        wf__set_label(out, to, wf__label_of(in, from));
-}
-
-/* ---- leaves ---- */
-wf__ref wf__const_bits(wf__ir *ir, unsigned dtype, uint64_t bits)
-{
-    if (wf__size(dtype) < 8)
-        bits &= ((uint64_t)1 << 8 * wf__size(dtype)) - 1;
-    return append_pure(ir, WF__CONST | (uint64_t)dtype << 16 | bits << 32, bits >> 32, 0);
-}
 
 static WF__APART void convert(unsigned dtype, uint64_t *bits, const double *value)
 {
@@ -227,42 +33,8 @@ wf__ref wf__const_f64(wf__ir *ir, unsigned dtype, double value)
         wf__ref re = wf__const_f64(ir, wf__part_dtype(dtype), value);
         return wf__complex(ir, re, wf__const_bits(ir, wf__part_dtype(dtype), 0));
     }
-    return wf__const_bits(ir, dtype, bits_of(dtype, value));
+    return wf__append_const(ir, dtype, bits_of(dtype, value));
 }
-
-wf__ref wf__param(wf__ir *ir, unsigned dtype)
-{
-    if (ir->status != WF_OK)
-        return 0;
-    if (!wf__grow(&ir->param, &ir->param_cap, ir->param_n + 1, sizeof *ir->param)) {
-        no_memory(ir);
-        return 0;
-    }
-    ir->param[ir->param_n] = (uint8_t)dtype;
-    return wf__param_at(ir, ir->param_n++);
-}
-
-wf__ref wf__param_at(wf__ir *ir, uint32_t number)
-{
-    wf__node n = { .op = WF__PARAM, .dtype = ir->param[number], .a = number };
-    return wf__append(ir, &n);
-}
-
-static wf__ref leaf(wf__ir *ir, wf__op op, unsigned dtype, uint32_t a, uint32_t b)
-{
-    wf__node n = { .op = (uint16_t)op, .dtype = (uint8_t)dtype, .a = a, .b = b };
-    return wf__append(ir, &n);
-}
-
-wf__ref wf__index(wf__ir *ir, int axis) { return leaf(ir, WF__INDEX, WF_I64, (uint32_t)axis, 0); }
-wf__ref wf__extent(wf__ir *ir, int axis) { return leaf(ir, WF__EXTENT, WF_I64, (uint32_t)axis, 0); }
-wf__ref wf__thread_of(wf__ir *ir, int axis, bool count)
-{
-    wf__node n = { .op = WF__THREAD, .dtype = WF_I64, .aux = count, .a = (uint32_t)axis };
-    return wf__append(ir, &n);
-}
-wf__ref wf__dim(wf__ir *ir, uint32_t slot, int axis) { return leaf(ir, WF__DIM, WF_I64, slot, (uint32_t)axis); }
-wf__ref wf__arg(wf__ir *ir, uint32_t number, unsigned dtype) { return leaf(ir, WF__ARG, dtype, number, 0); }
 
 /* ---- pure operations ---- */
 static wf__ref emit(wf__ir *ir, wf__node *n)
@@ -284,7 +56,7 @@ static wf__ref emit(wf__ir *ir, wf__node *n)
         return r;
     }
     wf__key k = wf__key_of(n);
-    return append_pure(ir, k.word[0], k.word[1], k.word[2]);
+    return wf__append_pure(ir, k.word[0], k.word[1], k.word[2]);
 }
 
 /* No rule of fold.c applies to two different float operands that are no constants, of whatever shape. */
@@ -385,7 +157,7 @@ wf__ref wf__op2_fitting(wf__ir *ir, unsigned op, wf__ref a, wf__ref b)
     bool swap = (info->flags & WF__COMM) && a > b;
     wf__ref left = swap ? b : a, right = swap ? a : b;
     unsigned t = info->to_bool ? WF_BOOL : y->dtype;
-    return append_pure(ir, op | t << 16 | (uint64_t)left << 32, right, (uint64_t)shape << 32);
+    return wf__append_pure(ir, op | t << 16 | (uint64_t)left << 32, right, (uint64_t)shape << 32);
 }
 
 wf__ref wf__cast(wf__ir *ir, wf__ref a, unsigned dtype)
@@ -440,18 +212,6 @@ wf__ref wf__bitcast(wf__ir *ir, wf__ref a, unsigned dtype)
     return emit(ir, &n);
 }
 
-/* ---- reductions, cold paths, tables ---- */
-wf__ref wf__red(wf__ir *ir, uint32_t red, uint32_t instance)
-{
-    return leaf(ir, WF__RED, ir->red[red].dtype, red, instance);
-}
-
-void wf__setred(wf__ir *ir, uint32_t red, uint32_t instance, wf__ref value)
-{
-    wf__node n = { .op = WF__SETRED, .dtype = ir->red[red].dtype, .a = red, .b = instance, .c = value };
-    wf__append(ir, &n);
-}
-
 wf__ref wf__cold(wf__ir *ir, wf__ref condition, wf__ref otherwise, uint32_t cold_id, const wf__ref *args, uint32_t n)
 {
     if (ir->status != WF_OK || !condition || !otherwise)
@@ -465,89 +225,6 @@ wf__ref wf__cold(wf__ir *ir, wf__ref condition, wf__ref otherwise, uint32_t cold
     node.d = wf__tuple(ir, args, n);
     node.shape = ir->arrays ? ir->node[otherwise].shape : 0;
     return wf__append(ir, &node);
-}
-
-uint32_t wf__slot_new(wf__ir *ir, unsigned dtype, int rank, bool element, uint32_t object)
-{
-    if (ir->status != WF_OK)
-        return 0;
-    if (!wf__grow(&ir->slot, &ir->slot_cap, ir->slot_n + 1, sizeof *ir->slot)) {
-        no_memory(ir);
-        return 0;
-    }
-    ir->slot[ir->slot_n] =
-        (wf__slot){ .dtype = (uint8_t)dtype, .rank = (uint8_t)rank, .element = element, .object = object };
-    return ir->slot_n++;
-}
-
-uint32_t wf__red_new(wf__ir *ir, unsigned dtype, wf_join join)
-{
-    if (ir->status != WF_OK)
-        return 0;
-    if (!wf__grow(&ir->red, &ir->red_cap, ir->red_n + 1, sizeof *ir->red)) {
-        no_memory(ir);
-        return 0;
-    }
-    ir->red[ir->red_n] = (wf__reduction){ .dtype = (uint8_t)dtype, .join = (uint8_t)join, .instances = 1 };
-    return ir->red_n++;
-}
-
-/* ---- lists of refs, each once ---- */
-/* Returns the entry of the table for a list: that of an equal list, or an empty one (0). */
-static uint32_t *tuple_place(wf__ir *ir, const uint32_t *refs, uint32_t n)
-{
-    uint32_t mask = ir->tuple_table_size - 1, i = (uint32_t)wf__hash64(refs, n * sizeof *refs, n) & mask;
-    for (;; i = (i + 1) & mask) {
-        const uint32_t *known = ir->tuple + ir->tuple_table[i];
-        if (!ir->tuple_table[i] || (*known == n && !memcmp(known + 1, refs, n * sizeof *refs)))
-            return &ir->tuple_table[i];
-    }
-}
-
-/* As tuple_place, after making room for one more list. NULL if out of memory. */
-static uint32_t *find_tuple(wf__ir *ir, const wf__ref *refs, uint32_t n)
-{
-    if (ir->tuple_table_size <= 2 * ir->tuples) {
-        uint32_t size = ir->tuple_table_size ? 2 * ir->tuple_table_size : 16;
-        uint32_t *table = size ? wf__alloc0(size * sizeof *table) : NULL;
-        if (!table)
-            return NULL;
-        wf__free(ir->tuple_table);
-        ir->tuple_table = table;
-        ir->tuple_table_size = size;
-        for (uint32_t t = 1; t < ir->tuple_n; t += ir->tuple[t] + 1)
-            *tuple_place(ir, ir->tuple + t + 1, ir->tuple[t]) = t;
-    }
-    return tuple_place(ir, refs, n);
-}
-
-uint32_t wf__tuple(wf__ir *ir, const wf__ref *refs, uint32_t n)
-{
-    if (ir->status != WF_OK || n == 0)
-        return 0;
-    for (uint32_t i = 0; i < n; ++i)
-        if (!refs[i]) {
-            wf__ir_fail(ir, WF_ERR_ARG, "an index is missing");
-            return 0;
-        }
-    uint32_t *place = find_tuple(ir, refs, n);
-    if (!place) {
-        no_memory(ir);
-        return 0;
-    }
-    if (*place)
-        return *place;
-    if (!wf__grow(&ir->tuple, &ir->tuple_cap, ir->tuple_n + n + 1, sizeof *ir->tuple)) {
-        no_memory(ir);
-        return 0;
-    }
-    uint32_t t = ir->tuple_n;
-    ir->tuple[t] = n;
-    memcpy(ir->tuple + t + 1, refs, n * sizeof *refs);
-    ir->tuple_n += n + 1;
-    ++ir->tuples;
-    *place = t;
-    return t;
 }
 
 bool wf__is_const(const wf__ir *ir, wf__ref r, double value)

@@ -2,14 +2,6 @@
  */
 #include "ir/build.h"
 
-wf__ref wf__as_literal(const wf__ir *ir, wf__ref r)
-{
-    const wf__node *n = &ir->node[r];
-    bool literal = n->op == WF__VIEW && n->aux == WF__VIEW_BROADCAST && ir->node[n->a].op == WF__CONST &&
-                   ir->flags & WF_FLAG_FOLD && wf__shape_known(ir, n->shape);
-    return literal ? n->a : r;
-}
-
 wf__ref wf__of_literals(wf__ir *ir, unsigned op, unsigned arity, const wf__ref *operand)
 {
     wf__ref x[3] = { 0 };

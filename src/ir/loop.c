@@ -167,32 +167,6 @@ wf__ref wf__turns_end(const wf__ir *ir, wf__ref r)
     return 0;
 }
 
-void wf__close_range(wf__ir *ir, wf__ref first, wf__ref end)
-{
-    while (ir->closed_n && ir->closed[2 * ir->closed_n - 2] > first)
-        --ir->closed_n; /* bodies of inner loops */
-    if (!wf__grow(&ir->closed, &ir->closed_cap, 2 * ir->closed_n + 2, sizeof *ir->closed)) {
-        wf__ir_fail(ir, WF_ERR_MEMORY, "out of memory for a recording of %u nodes", (unsigned)ir->n);
-        return;
-    }
-    ir->closed[2 * ir->closed_n] = first;
-    ir->closed[2 * ir->closed_n + 1] = end;
-    ++ir->closed_n;
-}
-
-bool wf__in_closed(const wf__ir *ir, wf__ref r)
-{
-    uint32_t lo = 0, hi = ir->closed_n; /* the ranges before lo begin at r or before */
-    while (lo < hi) {
-        uint32_t middle = lo + (hi - lo) / 2;
-        if (ir->closed[2 * middle] <= r)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
-    return lo && r <= ir->closed[2 * lo - 1];
-}
-
 /* ---- liveness ---- */
 static bool mark(uint8_t *live, wf__ref r, bool keep)
 {

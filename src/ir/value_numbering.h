@@ -1,6 +1,6 @@
-/* value_numbering.h - value numbering: the table in which the builder finds a node's equal. Inlined into build.c, where the
- * fields of a node made just now are still in registers: written to memory one by one and read back as words, they
- * would stall.
+/* value_numbering.h - value numbering: the table in which the builder finds a node's equal. Inlined into ir.c and
+ * build.c, where the fields of a node made just now are still in registers: written to memory one by one and read back
+ * as words, they would stall.
  *
  * An open table of groups of four entries, filled from the left, probed as one: the search ends in the first group
  * nearly always, so that no branch is mispredicted. The low bits of an entry, as many as index
@@ -143,4 +143,33 @@ static inline bool wf__table_grow(wf__ir *ir)
     return true;
 }
 
+/* ir.c: appends a node, given as the words of its key, or returns its equal. */
+wf__ref wf__append_words(wf__ir *ir, uint64_t w0, uint64_t w1, uint64_t w2);
+/* As wf__append_words, for a constant or pure operation, with a fast path for the usual case: a new node in a group with
+ * room. */
+static inline wf__ref wf__append_pure(wf__ir *ir, uint64_t w0, uint64_t w1, uint64_t w2)
+{
+    uint32_t n = ir->n;
+    if (n < ir->table_most && n < ir->node_cap) {
+        const wf__key key = { { w0, w1, w2 } };
+        uint32_t hash = wf__key_hash(&key), mask = ir->table_size - 1, like;
+        uint32_t *group = &ir->table[hash & mask & ~(uint32_t)(WF__GROUP - 1)];
+        uint32_t empty = wf__group_probe(group, hash, mask, &like);
+        if (empty && !(like & ~empty)) {
+            ir->node[n] = wf__key_node(&key);
+            group[__builtin_ctz(empty)] = wf__table_entry(ir, hash, n);
+            ir->n = n + 1;
+            return n;
+        }
+    }
+    return wf__append_words(ir, w0, w1, w2);
+}
+
+/* Appends a constant, or returns its equal. */
+static inline wf__ref wf__append_const(wf__ir *ir, unsigned dtype, uint64_t bits)
+{
+    if (wf__size(dtype) < 8)
+        bits &= ((uint64_t)1 << 8 * wf__size(dtype)) - 1;
+    return wf__append_pure(ir, WF__CONST | (uint64_t)dtype << 16 | bits << 32, bits >> 32, 0);
+}
 #endif

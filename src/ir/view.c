@@ -5,6 +5,14 @@
 #include "ir/ir.h"
 #include <stdio.h>
 
+wf__ref wf__as_literal(const wf__ir *ir, wf__ref r)
+{
+    const wf__node *n = &ir->node[r];
+    bool literal = n->op == WF__VIEW && n->aux == WF__VIEW_BROADCAST && ir->node[n->a].op == WF__CONST &&
+                   ir->flags & WF_FLAG_FOLD && wf__shape_known(ir, n->shape);
+    return literal ? n->a : r;
+}
+
 static int64_t clip(int64_t i, int64_t n, int64_t lo, int64_t hi)
 {
     if (i < 0)
