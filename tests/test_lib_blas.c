@@ -122,13 +122,20 @@ static int set_user_id_program(void)
 {
     wf_context *own = wf_context_new(NULL);
     wf_array *a = wf_full(own, WF_F32, WF_SHAPE(33, 33), 1), *c = wf_array_matmul(a, a);
-    return getuid() == geteuid() ? 2 : c ? 0 : 1;
+    int result = getuid() == geteuid() ? 2 : c ? 0 : 1;
+    wf_release(a);
+    wf_release(c);
+    wf_context_free(own);
+    return result;
 }
 
 /* Runs a copy of this program as another user, which only root can prepare. */
 static void test_set_user_id(void **state)
 {
     (void)state;
+#if defined(__SANITIZE_ADDRESS__)
+    skip(); /* the leak sanitizer does not work in such programs */
+#endif
     enum { NOBODY = 65534 };
     char path[] = "/tmp/weft-set-user-id-XXXXXX", command[128];
     int fd = getuid() == 0 ? mkstemp(path) : -1;
@@ -138,7 +145,7 @@ static void test_set_user_id(void **state)
     snprintf(command, sizeof command, "cp /proc/%d/exe %s", (int)getpid(), path);
     assert_int_equal(system(command), 0);
     bool changed = chown(path, NOBODY, NOBODY) == 0 && chmod(path, 04755) == 0;
-    snprintf(command, sizeof command, "WEFT_BLAS=/no/such/library.so WEFT_CACHE= %s set-user-id", path);
+    snprintf(command, sizeof command, "WEFT_BLAS=/no/such/library.so %s set-user-id", path);
     int status = changed ? system(command) : 0x200;
     unlink(path);
     if (WEXITSTATUS(status) == 2) /* a folder mounted without such programs */
