@@ -1,5 +1,6 @@
 /* driver_stream.c - streams and events. Work is done when it is submitted, so waits and queries only tell order.c that
  * the host knows of the end of work. */
+#include "base/floats.h"
 #include "emu/driver.h"
 
 /* ---- streams ---- */
@@ -162,6 +163,8 @@ EMU_EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned f
         wfe_order_wait(c, stream, &event->before);
     return wfe_leave(status);
 }
+static WF__APART float milliseconds(double start, double end) { return (float)((end - start) * 1e3); }
+
 EMU_EXPORT CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 {
     CUresult status = ms ? wait_for_event(start) : CUDA_ERROR_INVALID_VALUE;
@@ -171,7 +174,9 @@ EMU_EXPORT CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
     wf__mutex_lock(&wfe_driver.lock);
     if (!start->recorded || !end->recorded || (start->flags & 2) || (end->flags & 2) || start->context != end->context)
         return wfe_leave(CUDA_ERROR_INVALID_HANDLE);
-    *ms = (float)((end->time - start->time) * 1e3);
+    wf__floats floats = wf__floats_begin();
+    *ms = milliseconds(start->time, end->time);
+    wf__floats_end(floats);
     return wfe_leave(CUDA_SUCCESS);
 }
 EMU_EXPORT CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)

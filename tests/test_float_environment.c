@@ -239,7 +239,7 @@ static wf_context *new_context(int threads)
     return wf_context_new(&(wf_config){ .size = sizeof(wf_config),
                                         .device = wf_context_device(ctx),
                                         .threads = threads,
-                                        .flags_on = WF_FLAG_NO_DISK_CACHE,
+                                        .flags_on = WF_FLAG_NO_DISK_CACHE | (threads > 1 ? WF_FLAG_HISTORY : 0u),
                                         .flags_off = WF_FLAG_TIERED });
 }
 
@@ -288,8 +288,15 @@ static void launch_prepared(bytes *out)
     }
     wf_frozen_free(f);
     wf_stream *s = wf_stream_new(own, 0);
+    wf_event *begun = wf_event_record(s);
+    double seconds = 0;
     wf_launch(k, WF_ARGS(WF_ARG("y", y), WF_ARG("x", x), WF_ARG("by", 0.9)), .stream = s);
+    wf_event *done = wf_event_record(s);
     wf_stream_sync(s);
+    wf_status timed = wf_event_elapsed(begun, done, &seconds);
+    put(out, &timed, sizeof timed);
+    wf_event_free(begun);
+    wf_event_free(done);
     put_array(out, own, wf_retain(y));
     wf_stream_free(s);
     wf_kernel_free(k);

@@ -5,6 +5,7 @@
  * driver.
  */
 #include "launch/launch.h"
+#include "base/floats.h"
 
 struct wf_event {
     _Atomic int64_t
@@ -484,8 +485,12 @@ wf_status wf_event_elapsed(const wf_event *a, const wf_event *b, double *seconds
         return wf__error(a->ctx, WF_ERR_ARG, "wf_event_elapsed: the two events have no clock in common");
     if (!wait_for_event(a, &f) || !wait_for_event(b, &f))
         return report_failure(a->ctx, "wf_event_elapsed", false, &f);
+    wf__floats floats = wf__floats_begin();
+    bool ok = true;
     if (a->cuda && b->cuda)
-        return report_failure(a->ctx, "wf_event_elapsed", wf__gpu_elapsed(a->gpu, a->cuda, b->cuda, seconds, &f), &f);
-    *seconds = b->at - a->at;
-    return WF_OK;
+        ok = wf__gpu_elapsed(a->gpu, a->cuda, b->cuda, seconds, &f);
+    else
+        *seconds = b->at - a->at;
+    wf__floats_end(floats);
+    return report_failure(a->ctx, "wf_event_elapsed", ok, &f);
 }
