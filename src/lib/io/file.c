@@ -272,19 +272,20 @@ static int make_at(wfl_io_writer *writer, const char *link_from)
  * a random name. Removes the files in slots whose processes have died. Returns 0 or an errno. */
 static int make_named(wfl_io_writer *writer, const char *folder, const char *link_from)
 {
-    enum { SLOTS = 16, ATTEMPTS = 64 };
+    enum { SLOTS = 16, SLOTS_OF_LINKS = 4, ATTEMPTS = 64 };
+    const unsigned slots = link_from ? SLOTS_OF_LINKS : SLOTS; /* a link is in use for some microseconds only */
     size_t cap = strlen(folder) + 40;
     writer->temp = malloc(cap);
     int code = writer->temp ? EEXIST : ENOMEM;
-    for (int pass = 0; pass < 2;
-         pass++) /* what is left goes first, so that the new name is in use for a shorter time */
-        for (unsigned slot = 0; slot < SLOTS && code == EEXIST; slot++) {
-            snprintf(writer->temp, cap, "%s.weft-%08x-%02u.tmp", folder, (unsigned)machine_id(), slot);
-            if (pass == 0)
-                remove_left(writer->temp);
-            else
-                code = make_at(writer, link_from);
-        }
+    const unsigned machine = machine_id();
+    /* What is left goes first, so that the new name is in use for a shorter time. */
+    for (unsigned turn = 0; turn < 2 * slots && code == EEXIST; turn++) {
+        snprintf(writer->temp, cap, "%s.weft-%08x-%02u.tmp", folder, machine, turn % slots);
+        if (turn < slots)
+            remove_left(writer->temp);
+        else
+            code = make_at(writer, link_from);
+    }
     for (unsigned attempt = 0; attempt < ATTEMPTS && code == EEXIST; attempt++) {
         free(writer->temp);
         writer->temp = new_temp_name(writer, folder, attempt);
