@@ -1,6 +1,5 @@
 /* calc.c - weft calc: operator text on files. */
-#include "cli.h"
-#include <errno.h>
+#include "calc.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +12,13 @@ const char help_calc[] =
     "  weft calc 'n = (a - mean(a)) / std(a); m = n > 3' a=vol.mrc -o n=n.mrc -o m=mask.mrc\n"
     "  weft calc 'e = a[y, x+1; clamp] - a[y, x-1; clamp]' a=photo.png -o edges.npy\n"
     "  weft calc 'hypot = sqrt((x-nx/2)**2 + (y-ny/2)**2)' --shape 512,512 -o cone.npy\n"
+    "  weft calc 'out = (a[2*y, 2*x] + a[2*y+1, 2*x] + a[2*y, 2*x+1] + a[2*y+1, 2*x+1])/4' --shape 20,25 a=m.mrc -o b.mrc\n"
     "  weft calc 'f32 s = 0; for (int k = -4; k <= 4; k++) s += a[y, x+k]; out = s/9' a=photo.png -o blurred.npy\n"
     "  weft calc 'max(a) - min(a)' a=vol.mrc            prints the number\n\n"
     "The text is statements 'name = expression', separated by ';' or new lines. The last may be an expression.\n"
+    "A line that begins with an operator goes on the line before it.\n"
     "The text may begin with '-'. Put '--' before a text that begins with an option: -o, -f or -h.\n"
-    "Arguments name files (name=file) and numbers (name=2.5, nan, -inf). All arrays broadcast, as in NumPy.\n\n"
+    "Arguments name files (name=file) and numbers (name=2.5, nan, -inf). Arrays broadcast, as in NumPy.\n\n"
     "  operators     ?: || && | ^ & == != < <= > >= << >> + - * / % ** ! ~   as in C; ** is the power\n"
     "  coordinates   x y z (last, second-last, third-last axis), sizes nx ny nz; i0 i1 ..., n0 n1 ... by number\n"
     "  neighbours    a[y-1, x]  outside is zero; a[y-1, x; clamp], or mirror, reflect, periodic, or a value\n"
@@ -29,13 +30,14 @@ const char help_calc[] =
     "                docs/text.md describes all of it\n\n"
     "  -o FILE, -o NAME=FILE  stores the last result, or the result of that name. The suffix selects MRC, NPY, TIFF\n"
     "                         or PNG. Pixel size, labels and the like are those of the first input; so is the extended\n"
-    "                         header of an MRC file, if the result has its shape. Without -o the\n"
-    "                         last result is printed. Up to 16 values: integers exactly, other numbers with the\n"
-    "                         fewest digits that read back as the same value. More values: dtype, shape and\n"
-    "                         statistics.\n"
+    "                         header of an MRC file, if the result has its shape.\n"
+    "                         Without -o the last result is printed. Results of up to 16 values are printed value by\n"
+    "                         value: integers with all digits, other numbers with the fewest digits that read back\n"
+    "                         as the same value. Of larger results dtype, shape and statistics are printed.\n"
     "  -f, --file FILE        the text is in FILE\n"
     "  --dtype TYPE           the type of values in the file: u8 i16 u16 f16 f32 ...; rounded, cut to the range\n"
-    "  --shape Y,X            the shape of coordinates and programs; other texts broadcast it with the inputs\n"
+    "  --shape Y,X            the shape of coordinates and programs; inputs of other shapes are read by index.\n"
+    "                         Without it, the shape follows from the inputs\n"
     "  --device NAME          where to compute: cpu, interp, cuda:0 (an NVIDIA GPU), cuda-emu (emulated, with checks)\n"
     "  --threads N            0: all cores (the default)\n"
     "  --fast-math            fused multiply-add, division by constants as multiplication; NaN and inf may be lost\n"
@@ -97,19 +99,16 @@ static bool add_input(calc *c, const char *text)
             misused(c->self, "'%s' is given twice", name);
             return false;
         }
-    double value;
     if (text[len + 1] == 0) {
         misused(c->self, "'%s': a file or a number follows '='", text);
         return false;
     }
-    number_kind kind = parse_number(text + len + 1, &value);
+    number_kind kind = number_argument(name, text + len + 1, &c->arg[c->args]);
     if (kind == NUMBER_TOO_LARGE) {
         misused(c->self, "'%s': the number is too large; infinity is inf", text);
         return false;
     }
-    if (kind == NUMBER)
-        c->arg[c->args] = WF_ARG(name, value);
-    else
+    if (kind == NUMBER_NONE)
         c->path[c->args] = text + len + 1;
     c->args++;
     return true;
@@ -193,27 +192,6 @@ static int read_arguments(calc *c, arguments *a)
     return -1;
 }
 
-static int read_text_file(calc *c)
-{
-    enum { MAX_BYTES = 1 << 24 };
-    FILE *f = fopen(c->file, "rb");
-    if (!f)
-        return failed("%s: cannot open: %s", c->file, strerror(errno));
-    char *text = allocate(MAX_BYTES + 1, 1);
-    size_t n = fread(text, 1, MAX_BYTES, f);
-    int code = ferror(f) ? errno : 0;
-    bool bad = code || !feof(f);
-    fclose(f);
-    c->owned_text = text;
-    c->text = text + (strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0); /* a byte order mark */
-    if (bad)
-        return code ? failed("%s: cannot read: %s", c->file, strerror(code))
-                    : failed("%s: not a text of at most %d bytes", c->file, MAX_BYTES);
-    if (strlen(text) != n)
-        return failed("%s: a NUL byte at offset %zu; a text is UTF-8", c->file, strlen(text));
-    return EXIT_OK;
-}
-
 /* Gives outputs without a name the result that the text assigns last. */
 static int name_results(calc *c)
 {
@@ -257,24 +235,17 @@ static int load_inputs(calc *c)
     return EXIT_OK;
 }
 
-/* Adds an argument that gives the space its shape and that the text cannot name: one element, broadcast. */
-static int add_shape(calc *c)
-{
-    wf_array *one = wf_full(c->ctx, WF_U8, WF_SHAPE(1), 0), *all = wf_view_broadcast(one, c->shape);
-    wf_release(one);
-    if (!all)
-        return failed_in(c->ctx);
-    c->arg[c->args++] = WF_ARG("", all);
-    return EXIT_OK;
-}
-
 static int compute(calc *c)
 {
     const char *want[MAX_OUTPUTS];
     for (size_t i = 0; i < c->outs; i++)
         want[i] = c->out[i].name;
-    if (c->shape.rank && add_shape(c) != EXIT_OK)
-        return EXIT_FAILED;
+    if (c->shape.rank) {
+        c->arg[c->args] = shape_argument(c->ctx, c->shape);
+        if (!c->arg[c->args].as.array)
+            return failed_in(c->ctx);
+        c->args++;
+    }
     wf_status status = wf_text_create(c->ctx, c->text, (wf_args){ c->arg, c->args }, 0, want, c->outs, c->result);
     return status == WF_OK ? EXIT_OK : failed_in(c->ctx);
 }
@@ -352,7 +323,7 @@ int run_calc(const command *self, int argc, char **argv)
             if ((result = check_output(&a, c->ctx, c->out[i].path, 0)) != EXIT_OK)
                 goto done;
         if (c->ctx)
-            result = c->file ? read_text_file(c) : EXIT_OK;
+            result = c->file ? read_text(c->file, &c->owned_text, &c->text) : EXIT_OK;
         if (c->ctx && result == EXIT_OK)
             result = name_results(c);
         if (c->ctx && result == EXIT_OK)

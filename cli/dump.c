@@ -1,5 +1,5 @@
 /* dump.c - weft dump: the stages of an expression, from the recording to assembly. */
-#include "cli.h"
+#include "calc.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@ const char help_dump[] =
     "  weft dump 'out = sqrt(gx*gx + gy*gy)' gx=f32[512,512] gy=f32[512,512]\n"
     "  weft dump 'a*b + c' a=f32[4096] b=f32[4096] c=f32[4096] --asm\n"
     "  weft dump 'a[y, x+1] - a[y, x-1]' a=photo.png --kernels --llvm\n\n"
-    "Arguments are files, numbers, or arrays of zeros declared by dtype and shape. Put '--' before a text that begins\n"
-    "with an option: -o or -h.\n\n"
+    "Arguments are files, numbers, or arrays declared by dtype and shape. Nothing runs: declared arrays and results have\n"
+    "addresses, but use no memory. Put '--' before a text that begins with an option: -o, -f or -h.\n\n"
     "  --trace                the recording (the default)\n"
     "  --passes               the passes that planning runs, each with its decisions; without a text: all passes\n"
     "  --after PASS           the state of planning after that pass\n"
@@ -23,18 +23,22 @@ const char help_dump[] =
     "  --ptx                  PTX for NVIDIA GPUs; works without a GPU\n"
     "  --arch sm_80           PTX for this compute capability and later ones (default: sm_70)\n"
     "  -o NAME                the result to dump (default: the last assigned)\n"
+    "  -f, --file FILE        the text is in FILE\n"
+    "  --shape Y,X            the shape of coordinates and programs, as for weft calc\n"
     "  --threads N, --device cpu|interp, --fast-math\n";
 
-enum { TRACE, PASSES, PLAN, KERNELS, LLVM, ASM, DOT, PTX, KINDS, AFTER = KINDS, OUT, ARCH };
+enum { TRACE, PASSES, PLAN, KERNELS, LLVM, ASM, DOT, PTX, KINDS, AFTER = KINDS, OUT, ARCH, TEXT_FILE, SHAPE };
 static const option options[] = { { "trace", 0, false },   { "passes", 0, false }, { "plan", 0, false },
                                   { "kernels", 0, false }, { "llvm", 0, false },   { "asm", 0, false },
                                   { "dot", 0, false },     { "ptx", 0, false },    { "after", 0, true },
-                                  { "output", 'o', true }, { "arch", 0, true },    { NULL, 0, false } };
+                                  { "output", 'o', true }, { "arch", 0, true },    { "file", 'f', true },
+                                  { "shape", 0, true },    { NULL, 0, false } };
 
 typedef struct dump {
     const command *self;
     wf_context *ctx;
-    const char *text, *want;
+    const char *text, *file, *want;
+    char *owned_text;
     char last[NAME_CAP];
     const char *spec[MAX_INPUTS]; /* text after the '=' of an argument */
     char name[MAX_INPUTS][NAME_CAP];
@@ -42,6 +46,7 @@ typedef struct dump {
     size_t args;
     bool show[KINDS];
     const char *after; /* pass of --after, or NULL */
+    wf_shape shape;    /* of --shape; rank 0 = not given */
     int arch;          /* compute capability, 80 for sm_80; 0 = default */
 } dump;
 
@@ -82,7 +87,24 @@ static bool lists_passes(const dump *d)
     int shown = 0;
     for (int i = 0; i < KINDS; i++)
         shown += d->show[i];
-    return !d->text && !d->after && shown == 1 && d->show[PASSES];
+    return !d->text && !d->file && !d->after && shown == 1 && d->show[PASSES];
+}
+
+static int add_input(dump *d, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    size_t len = equals ? (size_t)(equals - text) : 0;
+    if (len >= NAME_CAP || !is_name(text, len) || !equals[1])
+        return misused(d->self, "'%s': arguments are name=file, name=number or name=f32[512,512]; the text is '%s'",
+                       text, d->text ? d->text : d->file);
+    if (d->args == MAX_INPUTS)
+        return misused(d->self, "more than %d arguments", MAX_INPUTS);
+    memcpy(d->name[d->args], text, len);
+    for (size_t i = 0; i < d->args; i++)
+        if (strcmp(d->name[i], d->name[d->args]) == 0)
+            return misused(d->self, "'%s' is given twice", d->name[i]);
+    d->spec[d->args++] = equals + 1;
+    return EXIT_OK;
 }
 
 static int read_arguments(dump *d, arguments *a)
@@ -93,53 +115,53 @@ static int read_arguments(dump *d, arguments *a)
             d->want = a->value;
         else if (o == AFTER)
             d->after = a->value;
-        else if (o == ARCH) {
+        else if (o == TEXT_FILE) {
+            d->file = a->value;
+            a->text_wanted = false;
+        } else if (o == SHAPE) {
+            if (!parse_shape(a->value, &d->shape))
+                return misused(d->self, "--shape %s: give extents as 512,512", a->value);
+        } else if (o == ARCH) {
             if (!parse_arch(a->value, &d->arch))
                 return misused(d->self, "'%s': an architecture is sm_70, sm_80, sm_90, ...", a->value);
         } else if (o >= 0)
             d->show[o] = true;
         else if (o != ARG_OPERAND)
             return ended(o);
-        else if (!d->text) {
+        else if (!d->text && !d->file) {
             d->text = a->value;
             a->text_wanted = false;
-        } else {
-            const char *equals = strchr(a->value, '=');
-            size_t len = equals ? (size_t)(equals - a->value) : 0;
-            if (len >= NAME_CAP || !is_name(a->value, len) || !equals[1] || d->args == MAX_INPUTS)
-                return misused(d->self,
-                               "'%s': arguments are name=file, name=number or name=f32[512,512]; the text is '%s'",
-                               a->value, d->text);
-            memcpy(d->name[d->args], a->value, len);
-            d->spec[d->args++] = equals + 1;
-        }
+        } else if (add_input(d, a->value) != EXIT_OK)
+            return EXIT_USAGE;
     }
-    return d->text || lists_passes(d) ? -1 : misused(d->self, "no text");
+    if (d->text && d->file)
+        return misused(d->self, "-f %s: there is a text already, '%s'", d->file, d->text);
+    return d->text || d->file || lists_passes(d) ? -1 : misused(d->self, "no text");
 }
 
 static int make_inputs(dump *d)
 {
     for (size_t i = 0; i < d->args; i++) {
-        double number;
         wf_dtype dtype;
         wf_shape shape;
         const char *problem = NULL;
-        number_kind kind = parse_number(d->spec[i], &number);
-        if (kind == NUMBER) {
-            d->arg[i] = WF_ARG(d->name[i], number);
+        number_kind kind = number_argument(d->name[i], d->spec[i], &d->arg[i]);
+        if (kind == NUMBER)
             continue;
-        }
         bool declared = parse_declaration(d->spec[i], &dtype, &shape, &problem);
         if (kind == NUMBER_TOO_LARGE)
             problem = "the number is too large; infinity is inf";
         if (problem)
             return misused(d->self, "'%s=%s': %s", d->name[i], d->spec[i], problem);
-        wf_array *a = declared ? wf_full(d->ctx, dtype, shape, 0) : wf_load(d->ctx, d->spec[i], NULL);
+        wf_array *a = declared ? wf_empty(d->ctx, dtype, shape) : wf_load(d->ctx, d->spec[i], NULL);
         if (!a)
             return failed_in(d->ctx);
         d->arg[i] = WF_ARG(d->name[i], a);
     }
-    return EXIT_OK;
+    if (!d->shape.rank)
+        return EXIT_OK;
+    d->arg[d->args] = shape_argument(d->ctx, d->shape);
+    return d->arg[d->args++].as.array ? EXIT_OK : failed_in(d->ctx);
 }
 
 static void name_result(dump *d)
@@ -202,29 +224,14 @@ static int print_all(dump *d, const wf_kernel *k)
     return result;
 }
 
-/* Computes the text once, which gives dtype and shape of the result, then records a kernel that writes such an array.
- */
 static int show(dump *d)
 {
     wf_array *out = NULL;
     const char *want[] = { d->want };
-    if (wf_text_create(d->ctx, d->text, (wf_args){ d->arg, d->args }, 0, want, 1, &out) != WF_OK)
-        return failed_in(d->ctx);
-    size_t at = d->args;
-    for (size_t i = 0; i < d->args; i++) /* the result replaces an input of its name */
-        if (strcmp(d->name[i], d->want) == 0 && d->arg[i].kind == 1) {
-            at = i;
-            wf_release(d->arg[i].as.array);
-        }
-    d->arg[at] = WF_ARG(d->want, out);
-    if (at == d->args)
-        d->args++;
-    wf_args args = { d->arg, d->args };
-    wf_graph *g = wf_text_begin(d->ctx, d->text, args, &(wf_space){ .size = sizeof(wf_space), .name = "dump" });
-    wf_text_record_n(g, d->text, args);
-    wf_kernel *k = wf_compile(g);
+    wf_kernel *k = wf_text_compile(d->ctx, d->text, (wf_args){ d->arg, d->args }, 0, want, 1, &out);
     int result = k ? print_all(d, k) : failed_in(d->ctx);
     wf_kernel_free(k);
+    wf_release(out);
     return result;
 }
 
@@ -241,7 +248,11 @@ int run_dump(const command *self, int argc, char **argv)
     } else if (result < 0) {
         a.host_only = true;
         d->ctx = open_context(&a);
-        result = d->ctx ? make_inputs(d) : EXIT_USAGE;
+        result = d->ctx ? EXIT_OK : EXIT_USAGE;
+        if (result == EXIT_OK && d->file)
+            result = read_text(d->file, &d->owned_text, &d->text);
+        if (result == EXIT_OK)
+            result = make_inputs(d);
         if (result == EXIT_OK)
             name_result(d);
         if (result == EXIT_OK)
@@ -252,6 +263,7 @@ int run_dump(const command *self, int argc, char **argv)
             wf_release(d->arg[i].as.array);
     if (d->ctx)
         wf_context_free(d->ctx);
+    free(d->owned_text);
     free(d);
     return result;
 }

@@ -79,12 +79,25 @@ static inline wf_arg wf__arg_array(const char *s, const wf_array *a)
 static inline wf_arg wf__arg_val(const char *s, wf_val v) { return (wf_arg){ s, 2, 0, { .val = v } }; }
 static inline wf_arg wf__arg_var(const char *s, wf_var v) { return (wf_arg){ s, 2, 0, { .val = { v } } }; }
 static inline wf_arg wf__arg_num(const char *s, double d) { return (wf_arg){ s, 3, 0, { .num = d } }; }
+static inline wf_arg wf__arg_i64(const char *s, int64_t n)
+{
+    bool exact = n > -(INT64_C(1) << 53) && n < INT64_C(1) << 53;
+    return exact ? wf__arg_num(s, (double)n) : (wf_arg){ s, 4, 0, { .i64 = n } };
+}
+static inline wf_arg wf__arg_u64(const char *s, uint64_t n)
+{
+    return n < UINT64_C(1) << 53 ? wf__arg_num(s, (double)n) : (wf_arg){ s, 5, 0, { .u64 = n } };
+}
 #define WF_ARG(name, x) \
     _Generic((x),                                                                                                      \
         wf_array *: wf__arg_array,                                                                                     \
         const wf_array *: wf__arg_array,                                                                               \
         wf_val: wf__arg_val,                                                                                           \
         wf_var: wf__arg_var,                                                                                           \
+        long: wf__arg_i64,                                                                                             \
+        long long: wf__arg_i64,                                                                                        \
+        unsigned long: wf__arg_u64,                                                                                    \
+        unsigned long long: wf__arg_u64,                                                                               \
         default: wf__arg_num)(name, x)
 #define WF__NAMED1(x) WF_ARG(#x, x)
 #define WF_ARGS(...) ((wf_args){ (wf_arg[]){ __VA_ARGS__ }, WF__N(__VA_ARGS__) })

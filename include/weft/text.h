@@ -27,6 +27,12 @@ WF_API wf_status wf_text_n(wf_context *ctx, const char *text, wf_args args);
  * Errors: all are NULL. */
 WF_API wf_status wf_text_create(wf_context *ctx, const char *text, wf_args args, wf_device device,
                                 const char *const *want, size_t n, wf_array **out);
+/* Records as wf_text_create and prepares the recording (kernel.h); nothing runs.
+ * out[i] becomes a new array with undefined contents, which launches write.
+ * Owns: the caller releases the arrays and frees the kernel.
+ * Errors: NULL, and all arrays are NULL. */
+WF_API wf_kernel *wf_text_compile(wf_context *ctx, const char *text, wf_args args, wf_device device,
+                                  const char *const *want, size_t n, wf_array **out);
 /* As `i` of wf_text_target: the last statement. */
 #define WF_LAST_TARGET ((size_t)-1)
 /* Copies the name that statement `i` assigns to buf, cut to cap; false past the last one or on a syntax error.

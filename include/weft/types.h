@@ -134,11 +134,13 @@ typedef struct wf_arrays {
 } wf_arrays;
 typedef struct wf_arg {
     const char *name;
-    int32_t kind, reserved; /* 1 array, 2 val, 3 num */
+    int32_t kind, reserved; /* 1 array, 2 val, 3 num; 4 i64 and 5 u64: an integer that a double would round */
     union {
         wf_array *array;
         wf_val val;
         double num;
+        int64_t i64;
+        uint64_t u64;
     } as;
 } wf_arg;
 typedef struct wf_args {

@@ -88,9 +88,28 @@ static inline wf_status bind_array(const wf_kernel *k, uint32_t object, const wf
     return a && fits(k, object, a) ? WF_OK : bind_odd_array(k, object, a, function);
 }
 
+/* An integer of more than 53 bits, which only 64 bits hold. */
+static wf_status bind_integer(const wf_kernel *k, uint32_t number, const wf_arg *arg, uint64_t *out,
+                              const char *function)
+{
+    unsigned dtype = k->socket[k->program.object_n + number].dtype;
+    bool negative = arg->kind == 4 && arg->as.i64 < 0, large = arg->kind == 5 && arg->as.u64 > INT64_MAX;
+    if ((dtype != WF_I64 || large) && (dtype != WF_U64 || negative))
+        return wf__error(k->ctx, WF_ERR_DTYPE, "%s: %s%llu does not fit parameter '%s' of dtype %s", function,
+                         negative ? "-" : "", (unsigned long long)(negative ? 0 - (uint64_t)arg->as.i64 : arg->as.u64),
+                         k->program.param[number].name, wf_dtype_name((wf_dtype)dtype));
+    *out = arg->as.u64;
+    return WF_OK;
+}
+
 static wf_status bind_param(const wf_kernel *k, uint32_t number, const wf_arg *arg, uint64_t *out, const char *function)
 {
-    double value = arg->kind == 2 ? arg->as.val.h.num : arg->as.num;
+    if (arg->kind > 3 && wf_dtype_kind((wf_dtype)k->socket[k->program.object_n + number].dtype) != WF_KIND_FLOAT)
+        return bind_integer(k, number, arg, out, function);
+    double value = arg->kind == 4   ? (double)arg->as.i64
+                   : arg->kind == 5 ? (double)arg->as.u64
+                   : arg->kind == 2 ? arg->as.val.h.num
+                                    : arg->as.num;
     if (arg->kind == 1 || (arg->kind == 2 && arg->as.val.h.graph))
         return wf__error(k->ctx, WF_ERR_ARG, "%s: parameter '%s' needs a number", function,
                          k->program.param[number].name);

@@ -126,6 +126,7 @@ static wf_array *make_result(wf__recorder *r, int w, uint32_t at, wf__tval value
     wf_dtype t = wf__text_result_dtype(r, value);
     wf_device device = wf__text_result_device(r);
     bool fresh = !r->made[w] && !r->failed;
+    everywhere |= r->prepares;
     if (fresh)
         r->made[w] = wf_empty(ctx, t, r->space, .device = device);
     if (r->made[w] && fresh && !everywhere && wf_array_fill(r->made[w], 0) != WF_OK) {
@@ -249,6 +250,8 @@ static wf__tval test_inside(wf__recorder *r, const wf__stmt *s, const wf_array *
 static wf_array *copy_array(wf__recorder *r, const wf_array *array)
 {
     wf_array *copy = wf_like(array);
+    if (r->prepares)
+        return copy;
     wf_graph *g =
         wf_begin_with(wf_graph_context(r->graph), &(wf_space){ .size = sizeof(wf_space), .device = r->device });
     wf_out(g, copy, wf_in(g, array));

@@ -209,9 +209,27 @@ static bool line_goes_on(int kind)
     }
 }
 
+/* True if the next line that is not empty begins with an operator that needs a value before it, so that the line goes
+ * on a statement. The signs count as such operators; ++k and --k are statements. */
+static bool next_line_goes_on(const wf__text *t)
+{
+    uint32_t i = t->at;
+    for (bool comment = false; i < t->len; i++) {
+        int c = t->src[i];
+        comment = c == '#' || (comment && c != '\n');
+        if (!comment && c != ' ' && c != '\t' && c != '\r' && c != '\n')
+            break;
+    }
+    int c = i < t->len ? t->src[i] : 0, next = i + 1 < t->len ? t->src[i + 1] : 0;
+    bool step = (c == '+' || c == '-') && next == c;
+    return c && !step && (strchr("+-*/%&|^<>?:", c) || ((c == '!' || c == '=') && next == '='));
+}
+
 static void skip_blanks(wf__text *t)
 {
-    bool lines = t->expression || t->nesting > 0 || line_goes_on(t->before);
+    int before = t->before;
+    bool value = before == WF__TOK_NUMBER || before == WF__TOK_NAME || before == ')' || before == ']';
+    bool lines = t->expression || t->nesting > 0 || line_goes_on(before) || (value && next_line_goes_on(t));
     for (;;) {
         int c = peek(t, 0);
         if (c == '#') {

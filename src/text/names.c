@@ -16,6 +16,23 @@ const wf_arg *wf__text_arg(const wf__recorder *r, uint32_t at, uint32_t len)
     return NULL;
 }
 
+bool wf__text_args_differ(wf__recorder *r)
+{
+    for (size_t i = 1; i < r->args.n; i++)
+        for (size_t k = 0; k < i; k++) {
+            const char *name = r->args.at[i].name;
+            if (!name || !r->args.at[k].name || strcmp(name, r->args.at[k].name) != 0)
+                continue;
+            wf__str s = { 0 };
+            wf__str_addf(&s, "operator text: two arguments have the name '%s'", name);
+            wf_fail(r->graph, WF_ERR_ARG, wf__str_get(&s));
+            wf__str_free(&s);
+            r->failed = true;
+            return false;
+        }
+    return true;
+}
+
 wf__text_name *wf__text_assigned(const wf__recorder *r, uint32_t at, uint32_t len)
 {
     for (uint32_t i = r->visible; i-- > 0;)
@@ -135,8 +152,10 @@ static wf__tval fail_axis(wf__recorder *r, uint32_t at)
 static wf__tval check_axis(wf__recorder *r, uint32_t at, int from_end)
 {
     if (!r->fits)
-        return wf__text_mistake(r, WF_ERR_SHAPE, at,
-                                "the shapes of the array arguments do not broadcast, so a point has no coordinates");
+        return wf__text_mistake(
+            r, WF_ERR_SHAPE, at,
+            "the shapes of the array arguments do not broadcast, so nothing gives the shape of the coordinates: "
+            "give it by an argument named \"\" (weft calc: --shape)");
     if (from_end < 1 || from_end > r->common.rank)
         return fail_axis(r, at);
     for (int d = 0; d < r->common.rank; d++)
@@ -249,6 +268,8 @@ wf__tval wf__text_lookup(wf__recorder *r, const wf__tree *node)
     const wf_arg *arg = wf__text_arg(r, node->at, node->len);
     if (arg && arg->kind == 3)
         return wf__tval_number(arg->as.num, false);
+    if (arg && arg->kind > 3) /* its bits are those of as.i64 for both */
+        return wf__tval_node(wf_const_i64(r->graph, arg->kind == 4 ? WF_I64 : WF_U64, arg->as.i64));
     if (arg && arg->kind == 1)
         return element_value(r, node, arg->as.array);
     if (arg && wf__text_is_variable(arg->as.val))

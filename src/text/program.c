@@ -103,12 +103,14 @@ static void record(wf__recorder *r)
             "wf_text_begin");
         return;
     }
+    if (!wf__text_args_differ(r))
+        return;
     r->value = wf__alloc0(t->n * sizeof *r->value);
     if (!r->value) {
         wf__text_mistake(r, WF_ERR_MEMORY, 0, "out of memory");
         return;
     }
-    wf__text_common_shape(r);
+    wf__text_array_shape(r);
     if (t->expression)
         wf__text_evaluate(r, &t->stmt[0]);
     for (r->now = 0; r->now < t->stmt_n && !t->expression && !r->failed;)

@@ -43,13 +43,14 @@ typedef struct wf__recorder {
     /* In index spaces, the array of each wanted name; NULL until it is assigned. The caller owns them. */
     wf_array **made;
     wf_device device; /* of the results; 0: the device of the arrays */
+    bool prepares;    /* nothing runs: results begin with undefined contents */
     bool indexed;     /* values are lanes, not arrays */
     bool spaced;      /* the recording has an index space of a given shape */
     wf_shape space;   /* that shape; else rank 0 */
     bool failed, stepping;
     wf__tctx convert;
-    wf_shape common; /* of all array arguments, broadcast; array recordings only */
-    bool fits;       /* the array arguments broadcast */
+    wf_shape common; /* shape of coordinates in array recordings */
+    bool fits;       /* there is such a shape: the array arguments broadcast, or something else gives it */
     int32_t shaped;  /* number of arguments that have a shape */
     wf__text_name *name;
     uint32_t name_n, name_cap;
@@ -101,8 +102,12 @@ bool wf__text_same_shape(const wf_shape *a, const wf_shape *b);
 /* Broadcasts *common and s into *common; false if they do not broadcast. An extent below 0 is open (a formal). */
 bool wf__text_join_shape(wf_shape *common, wf_shape s);
 
+/* Sets r->common to the broadcast shape of all array arguments. */
 void wf__text_common_shape(wf__recorder *r);
+/* Sets r->common to the shape of coordinates in an array recording. */
+void wf__text_array_shape(wf__recorder *r);
 const wf_arg *wf__text_arg(const wf__recorder *r, uint32_t at, uint32_t len); /* NULL: none of that name */
+bool wf__text_args_differ(wf__recorder *r); /* false: two arguments have one name, and the recording has failed */
 wf__text_name *wf__text_assigned(const wf__recorder *r, uint32_t at, uint32_t len);
 int wf__text_wanted(const wf__recorder *r, uint32_t at, uint32_t len);  /* its index in r->want, or -1 */
 bool wf__text_coordinate(const wf__text *t, uint32_t at, uint32_t len); /* x, y, z, i0 ... */

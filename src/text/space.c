@@ -15,6 +15,7 @@ typedef struct search {
     uint8_t *moves; /* [node]: a coordinate takes part in its value */
     const wf__stmt **moving;
     uint32_t moving_n; /* number of statements that give such a value to a name */
+    bool whole;        /* values are whole arrays: a reduction has no coordinates */
 } search;
 
 bool wf__text_same_shape(const wf_shape *a, const wf_shape *b)
@@ -102,12 +103,30 @@ static bool node_moves(const search *s, const wf__tree *n)
         return name_moves(s, n);
     if (n->kind != WF__TREE_CALL && n->kind != WF__TREE_READ)
         return s->moves[n->a] || s->moves[n->b] || s->moves[n->c];
+    if (s->whole && n->kind == WF__TREE_CALL && wf__text_fold_named(s->r->text->src + n->at, n->len, n->n))
+        return false;
+    if (s->whole && n->kind == WF__TREE_READ) {
+        const wf_array *a = array_named(s, n->at, n->len);
+        any = a && wf_array_shape(a).rank > (int)n->n; /* the point's own index along the first axes */
+    }
     for (uint32_t k = 0; k < n->n; k++)
         any |= s->moves[list[n->a + k]] != 0;
     return any;
 }
 
-static void search_index_reads(search *s)
+/* An assignment in an array graph gives the name another value, which may have no coordinates. */
+static void forget_moving(search *s, const wf__stmt *w)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s->moving_n; i++)
+        if (!wf__text_same(s->r->text, s->moving[i]->at, s->moving[i]->len, w->at, w->len))
+            s->moving[kept++] = s->moving[i];
+    s->moving_n = kept;
+}
+
+/* Sets s->moves of all nodes. Joins the shape of each array that a node reads by an index made of coordinates; in array
+ * graphs instead that of each array argument that is assigned a value made of them. */
+static void search_moves(search *s)
 {
     enum { MAX_MOVING = 1000 };
     const wf__text *t = s->r->text;
@@ -120,11 +139,17 @@ static void search_index_reads(search *s)
         for (uint32_t k = w->first; k < w->last && !s->r->failed; k++) {
             const wf__tree *n = &t->node[k];
             s->moves[k] = node_moves(s, n);
-            const wf_array *a = n->kind == WF__TREE_READ && s->moves[k] ? array_named(s, n->at, n->len) : NULL;
+            bool reads = n->kind == WF__TREE_READ && s->moves[k] && !s->whole;
+            const wf_array *a = reads ? array_named(s, n->at, n->len) : NULL;
             if (a)
                 join_space(s, n->at, a);
         }
         bool gives = (w->kind == WF__STMT_ASSIGN || w->kind == WF__STMT_LOCAL) && w->value && s->moves[w->value];
+        const wf_array *target = gives && s->whole ? array_named(s, w->at, w->len) : NULL;
+        if (target)
+            join_space(s, w->at, target);
+        if (s->whole && !w->op)
+            forget_moving(s, w);
         if (gives && s->moving_n < MAX_MOVING)
             s->moving[s->moving_n++] = w;
     }
@@ -132,16 +157,38 @@ static void search_index_reads(search *s)
     wf__free(s->moving);
 }
 
+/* The argument that gives a shape and has no name; NULL if there is none. */
+static const wf_array *shape_argument(const wf__recorder *r)
+{
+    for (size_t i = 0; i < r->args.n; i++)
+        if (r->args.at[i].kind == 1 && r->args.at[i].name && !*r->args.at[i].name)
+            return r->args.at[i].as.array;
+    return NULL;
+}
+
+void wf__text_array_shape(wf__recorder *r)
+{
+    const wf_array *given = shape_argument(r);
+    search s = { .r = r, .whole = true };
+    wf__text_common_shape(r);
+    if (!given && !r->text->expression)
+        search_moves(&s);
+    if (!given && !s.found)
+        return;
+    r->common = given ? wf_array_shape(given) : s.shape;
+    r->fits = true;
+}
+
 bool wf__text_space(wf__recorder *r, wf_shape *shape)
 {
     search s = { .r = r };
-    for (size_t i = 0; i < r->args.n && !s.found; i++)
-        if (r->args.at[i].kind == 1 && r->args.at[i].name && !*r->args.at[i].name) {
-            s.shape = wf_array_shape(r->args.at[i].as.array);
-            s.found = true;
-        }
+    const wf_array *given = shape_argument(r);
+    if (given) {
+        s.shape = wf_array_shape(given);
+        s.found = true;
+    }
     if (!s.found && !search_outputs(&s, false) && !search_outputs(&s, true) && !search_point_reads(&s) && !r->failed)
-        search_index_reads(&s);
+        search_moves(&s);
     wf__text_common_shape(r);
     if (!s.found && !r->failed && r->shaped && r->fits) {
         s.shape = r->common;

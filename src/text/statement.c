@@ -46,7 +46,7 @@ static bool take_twice(wf__text *t, int16_t *op)
         return false;
     *op = (int16_t)c;
     wf__text_next(t);
-    t->token.kind = ')'; /* as after a complete statement, so that a line end is a token */
+    t->token.kind = ';'; /* as after a complete statement, so that a line end is a token */
     wf__text_next(t);
     return true;
 }

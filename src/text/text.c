@@ -108,38 +108,67 @@ static wf_array *keep_result(wf__recorder *r, size_t w)
     return NULL;
 }
 
-wf_status wf_text_create(wf_context *ctx, const char *text, wf_args args, wf_device device, const char *const *want,
-                         size_t n, wf_array **out)
+/* Records the text, with results as new arrays, into the recording that it needs. NULL only without memory. */
+static wf_graph *record_results(wf_context *ctx, const char *text, wf__recorder *r, wf_array **out,
+                                const char *function)
 {
     wf__text t;
-    wf__recorder r = { .text = &t, .args = args, .want = want, .want_n = n, .made = out, .device = device };
-    size_t missing = 0;
+    size_t missing = 0, n = r->want_n;
+    r->text = &t;
+    r->made = out;
     for (size_t i = 0; i < n; i++) {
         out[i] = NULL;
-        missing += !want[i];
+        missing += !r->want[i];
     }
     if (missing) {
-        r.want = NULL;
-        r.want_n = 0;
+        r->want = NULL;
+        r->want_n = 0;
     }
     bool parsed = wf__text_parse(&t, text ? text : "", false);
-    wf_graph *graph = r.graph = begin_recording(ctx, &r, &(wf_space){ .size = sizeof(wf_space), .device = device });
-    if (missing)
-        wf_fail(graph, WF_ERR_ARG, "wf_text_create: a wanted name is NULL");
+    wf_graph *graph = r->graph = begin_recording(ctx, r, &(wf_space){ .size = sizeof(wf_space), .device = r->device });
+    if (missing) {
+        wf__str s = { 0 };
+        wf__str_addf(&s, "%s: a wanted name is NULL", function);
+        wf_fail(graph, WF_ERR_ARG, wf__str_get(&s));
+        wf__str_free(&s);
+    }
     if (graph && !parsed)
-        wf__text_mistake(&r, t.status, t.error_at, "%s", t.error);
+        wf__text_mistake(r, t.status, t.error_at, "%s", t.error);
     else if (graph && !has_failed(graph))
-        wf__text_record(&r);
-    for (size_t i = 0; i < n && graph && !r.failed && !has_failed(graph); i++)
-        out[i] = keep_result(&r, i);
-    wf__text_recorder_free(&r);
+        wf__text_record(r);
+    for (size_t i = 0; i < n && graph && !r->failed && !has_failed(graph); i++)
+        out[i] = keep_result(r, i);
+    wf__text_recorder_free(r);
     wf__text_free(&t);
-    wf_status status = wf_run(graph);
-    for (size_t i = 0; i < n && status != WF_OK; i++) {
+    return graph;
+}
+
+static void release_all(wf_array **out, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
         wf_release(out[i]);
         out[i] = NULL;
     }
+}
+
+wf_status wf_text_create(wf_context *ctx, const char *text, wf_args args, wf_device device, const char *const *want,
+                         size_t n, wf_array **out)
+{
+    wf__recorder r = { .args = args, .want = want, .want_n = n, .device = device };
+    wf_status status = wf_run(record_results(ctx, text, &r, out, "wf_text_create"));
+    if (status != WF_OK)
+        release_all(out, n);
     return status;
+}
+
+wf_kernel *wf_text_compile(wf_context *ctx, const char *text, wf_args args, wf_device device, const char *const *want,
+                           size_t n, wf_array **out)
+{
+    wf__recorder r = { .args = args, .want = want, .want_n = n, .device = device, .prepares = true };
+    wf_kernel *kernel = wf_compile(record_results(ctx, text, &r, out, "wf_text_compile"));
+    if (!kernel)
+        release_all(out, n);
+    return kernel;
 }
 
 /* ---- the names of results ---- */

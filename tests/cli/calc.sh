@@ -22,6 +22,14 @@ refuses 1 'shape' "$WEFT" calc 'int k = 1; out = k'
 "$WEFT" dump 'sqrt(a*a + 1)' 'a=f32[8]' --dot > graph.dot
 grep -q '^digraph weft {$' graph.dot && grep -q 'label="sqrt' graph.dot && grep -q -e '->' graph.dot || die 'dump: no graph'
 
+# --- dump: no memory for declared arrays; a shape, a text from a file
+"$WEFT" dump 'out = a + 1' 'a=f32[30000,30000]' | grep -q 'store f32 (30000, 30000)' || die 'dump: a large array'
+printf 'out = a[2*y, 2*x]\n    + 1\n' > half.weft
+"$WEFT" dump -f half.weft 'a=f32[8,8]' --shape 4,4 | grep -q 'store f32 (4, 4)' || die 'dump: -f and --shape'
+refuses 2 "there is a text already, 'a'" "$WEFT" dump a -f half.weft 'a=f32[8,8]'
+refuses 2 "'a' is given twice" "$WEFT" dump a 'a=f32[8,8]' a=3
+refuses 2 'give extents' "$WEFT" dump x --shape 0
+
 # --- the history of kernels
 "$WEFT" calc 'f32(x) * 2 - 2 + x*0' --shape 64 --history -o history.npy 2> history.txt
 grep -q '^launch  kernel  hash' history.txt || die 'history: no table'
@@ -80,6 +88,26 @@ prints 62 "$WEFT" calc 'argmax(a)' a=ramp.npy
 "$WEFT" calc '0.5 * x' --shape 9 -o row.npy
 "$WEFT" calc 'a + r' a=ramp.npy r=row.npy -o sum.npy
 prints '[7,9]' json_value shape sum.npy
+
+# --- results of another shape than the inputs, which are read by index: bin, crop, pad, project
+prints '5.5 7.5 25.5 27.5' "$WEFT" calc '0.25*(a[2*y,2*x] + a[2*y+1,2*x] + a[2*y,2*x+1] + a[2*y+1,2*x+1])' a=ramp.npy \
+    --shape 2,2
+prints '53 54 55' "$WEFT" calc 'a[5, x+3]' a=ramp.npy --shape 3
+"$WEFT" calc 'a[y-1, x-1; clamp]' a=ramp.npy --shape 9,11 -o padded.npy
+prints '[9,11]' json_value shape padded.npy
+prints '0 0 1' "$WEFT" calc 'p[1, x]' p=padded.npy --shape 3
+prints '210 217' "$WEFT" calc 'f32 s = 0; for (int k = 0; k < 7; k++) s += a[k, x]; out = s' a=ramp.npy --shape 2
+
+# --- integers keep their digits
+prints 9007199254740993 "$WEFT" calc n n=9007199254740993
+prints '9007199254740994 9007199254740995' "$WEFT" calc 'x + n + 1' n=9007199254740993 --shape 2
+prints 18446744073709551615 "$WEFT" calc n n=0xFFFFFFFFFFFFFFFF
+prints -9223372036854775808 "$WEFT" calc n n=-9223372036854775808
+prints 1.8446744073709552e+19 "$WEFT" calc 'n' n=18446744073709551616
+
+# --- a line that begins with an operator goes on the line before it
+prints 7 "$WEFT" calc 'out = a
+    + b' a=3 b=4
 
 # --- a shape without inputs leaves the dtype to the text; a shape that is too large is an error
 "$WEFT" calc pi --shape 3 -o pi.npy

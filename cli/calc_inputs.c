@@ -1,0 +1,55 @@
+/* calc_inputs.c - operator text from files, and the arguments of a text that are no files. */
+#include "calc.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int read_text(const char *path, char **owned, const char **text)
+{
+    enum { MAX_BYTES = 1 << 24 };
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return failed("%s: cannot open: %s", path, strerror(errno));
+    char *all = allocate(MAX_BYTES + 1, 1);
+    size_t n = fread(all, 1, MAX_BYTES, f);
+    int code = ferror(f) ? errno : 0;
+    bool bad = code || !feof(f);
+    fclose(f);
+    *owned = all;
+    *text = all + (strncmp(all, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0); /* a byte order mark */
+    if (bad)
+        return code ? failed("%s: cannot read: %s", path, strerror(code))
+                    : failed("%s: not a text of at most %d bytes", path, MAX_BYTES);
+    if (strlen(all) != n)
+        return failed("%s: a NUL byte at offset %zu; a text is UTF-8", path, strlen(all));
+    return EXIT_OK;
+}
+
+number_kind number_argument(const char *name, const char *text, wf_arg *out)
+{
+    double value;
+    number_kind kind = parse_number(text, &value);
+    const char *digits = text + (*text == '-' || *text == '+');
+    int base = digits[0] == '0' && (digits[1] | 0x20) == 'x' ? 16 : 10;
+    char *end;
+    errno = 0;
+    unsigned long long whole = strtoull(digits, &end, base);
+    bool negative = *text == '-';
+    if (kind != NUMBER)
+        return kind;
+    *out = WF_ARG(name, value);
+    if (*digits < '0' || *digits > '9' || *end || errno == ERANGE || (negative && whole > (uint64_t)INT64_MAX + 1))
+        return kind; /* no integer, or one of more than 64 bits */
+    *out = negative ? WF_ARG(name, whole > INT64_MAX ? INT64_MIN : -(int64_t)whole) : WF_ARG(name, whole);
+    if (!negative && whole <= INT64_MAX)
+        *out = WF_ARG(name, (int64_t)whole);
+    return kind;
+}
+
+wf_arg shape_argument(wf_context *ctx, wf_shape shape)
+{
+    wf_array *one = wf_full(ctx, WF_U8, WF_SHAPE(1), 0), *all = wf_view_broadcast(one, shape);
+    wf_release(one);
+    return WF_ARG("", all);
+}
