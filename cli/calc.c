@@ -11,6 +11,7 @@ const char help_calc[] =
     "  weft calc 'img * gain - dark' img=raw.tif dark=dark.tif gain=1.7 -o clean.mrc\n"
     "  weft calc 'n = (a - mean(a)) / std(a); m = n > 3' a=vol.mrc -o n=n.mrc -o m=mask.mrc\n"
     "  weft calc 'e = a[y, x+1; clamp] - a[y, x-1; clamp]' a=photo.png -o edges.npy\n"
+    "  weft calc 'n = (a - mean(a))/std(a); out = (n[y, x-1] + 2*n + n[y, x+1])/4' a=photo.png -o smooth.npy\n"
     "  weft calc 'hypot = sqrt((x-nx/2)**2 + (y-ny/2)**2)' --shape 512,512 -o cone.npy\n"
     "  weft calc 'out = (a[2*y, 2*x] + a[2*y+1, 2*x] + a[2*y, 2*x+1] + a[2*y+1, 2*x+1])/4' --shape 20,25 a=m.mrc -o b.mrc\n"
     "  weft calc 'f32 s = 0; for (int k = -4; k <= 4; k++) s += a[y, x+k]; out = s/9' a=photo.png -o blurred.npy\n"
@@ -24,9 +25,11 @@ const char help_calc[] =
     "  neighbours    a[y-1, x]  outside is zero; a[y-1, x; clamp], or mirror, reflect, periodic, or a value\n"
     "  functions     sqrt exp log sin cos tan atan2 tanh pow abs min max clamp floor round select ...\n"
     "  whole arrays  sum prod mean var std min max argmin argmax any all count; along axes: mean(a; 0, -1)\n"
+    "                median(a), quantile(a, 0.99), histogram(a, 64); along one axis: cumsum(a; -1) sort argsort ...\n"
     "  conversions   f32(a) i16(a) u8(a) bool(a) ...;   constants: pi inf nan true false\n"
     "  programs      as in C, at every point: f32 s = 0; int n; s += a; n++; if (c) {...} else {...};\n"
     "                while (c) {...}; for (int k = 0; k < 5; k++) {...}; break; continue; out[y, x] = s;\n"
+    "                global i32 h[256]; h[i64(a)]++   one array for all points\n"
     "                docs/text.md describes all of it\n\n"
     "  -o FILE, -o NAME=FILE  stores the last result, or the result of that name. The suffix selects MRC, NPY, TIFF\n"
     "                         or PNG. Pixel size, labels and the like are those of the first input; so is the extended\n"
@@ -263,12 +266,31 @@ static int print_result(calc *c, const wf_array *a)
     return EXIT_OK;
 }
 
-static int save_results(calc *c)
+/* Returns the facts of the first file for result number `i`. Along an axis on which its elements lie `step` samples of
+ * the file apart, the spacing is that of the file times `step`. */
+static wf_meta result_meta(const calc *c, size_t i)
 {
     wf_meta meta = c->meta;
+    size_t first = 0;
     meta.size = sizeof meta;
     meta.store_as = c->store_as;
+    while (first < c->args && !c->path[first])
+        first++;
+    for (int axis = -3; axis < 0 && first < c->args; axis++) {
+        int of;
+        double step;
+        bool found = wf_text_step(c->ctx, c->text, (wf_args){ c->arg, c->args }, c->out[i].name, c->name[first], axis,
+                                  &of, &step);
+        if (found && of >= -3)
+            meta.spacing[3 + axis] = step * c->meta.spacing[3 + of];
+    }
+    return meta;
+}
+
+static int save_results(calc *c)
+{
     for (size_t i = 0; i < c->outs; i++) {
+        wf_meta meta = result_meta(c, i);
         if (!c->out[i].path)
             return print_result(c, c->result[i]);
         if (wf_save(c->result[i], c->out[i].path, &meta) != WF_OK)

@@ -38,6 +38,17 @@ static void enter(void)
 
 static bool loops(const char *text) { return strstr(text, "while") || strstr(text, "for"); }
 
+/* True if the text may make large arrays: it has a number of more than four digits beside words that make arrays. */
+static bool is_large(const char *text)
+{
+    int digits = 0, most = 0;
+    for (const char *c = text; *c; c++) {
+        digits = strchr("0123456789abcdefABCDEFx", *c) ? digits + 1 : 0;
+        most = digits > most ? digits : most;
+    }
+    return (strstr(text, "global") || strstr(text, "histogram")) && (most > 4 || strpbrk(text, "*<eE"));
+}
+
 /* Records the text in the recording that it needs, and plans that. */
 static void as_recording(const char *text, const wf_space *options)
 {
@@ -66,7 +77,7 @@ static void as_statements(const char *text)
         n++;
     if (n > 0 && strlen(name) == sizeof name - 1)
         return; /* the name may be cut */
-    if (loops(text))
+    if (loops(text) || is_large(text))
         return;
     wf_args args = WF_ARGS(WF_ARG("a", a), WF_ARG("m", m), WF_ARG("g", 2.5), WF_ARG("k", 3));
     wf_status status = wf_text_create(ctx, text, args, 0, want, n > 0, &made);

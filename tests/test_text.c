@@ -451,9 +451,9 @@ static const struct {
     { "out = a * gian", "unknown name 'gian'; did you mean 'gain'?", 10, WF_ERR_SYNTAX },
     { "out = sqr(a)", "did you mean 'sqrt'?", 6, WF_ERR_SYNTAX },
     { "out = a + meen(a)", "did you mean 'mean'?", 10, WF_ERR_SYNTAX },
-    { "out = a - median(a)", "wf_array_median", 10, WF_ERR_SYNTAX },
+    { "out = a - percentile(a)", "write quantile(a, q)", 10, WF_ERR_SYNTAX },
     { "out = std(a, a)", "ddof", 6, WF_ERR_SYNTAX },
-    { "out = std(a, 1, 2)", "std takes 1 argument", 6, WF_ERR_SYNTAX },
+    { "out = std(a, 1, 2)", "std takes 1 to 2 arguments", 6, WF_ERR_SYNTAX },
     { "out = mean(a, 1)", "mean takes 1 argument, not 2; axes follow a semicolon: (a; 0, -1)", 6, WF_ERR_SYNTAX },
     { "out = a[y, x; wrap ]", "unknown name 'wrap'; outside is zero, clamp, mirror", 14, WF_ERR_SYNTAX },
     { "out = 2 * argmax(a; 5)", "does not have", 10, WF_ERR_SYNTAX },
@@ -501,7 +501,6 @@ static const struct {
     { "out = sin", "sin is a function: write sin(...)", 6, WF_ERR_SYNTAX },
     { "out = a(1)", "a is no function", 6, WF_ERR_SYNTAX },
     { "out = gain[x]", "gain is no array", 6, WF_ERR_SYNTAX },
-    { "t = a; out = t[x]", "t is computed here", 13, WF_ERR_SYNTAX },
     { "out = (a+b)[x]", "only an array by its name", 11, WF_ERR_SYNTAX },
     { "out = a[y, x; mirorr]", "unknown name 'mirorr'", 14, WF_ERR_SYNTAX },
     { "out = a[y, x-1, clamp]", "a border mode follows a semicolon: a[y, x-1; clamp]", 16, WF_ERR_SYNTAX },
@@ -548,7 +547,8 @@ static void shapes(void **state)
     wf_array *other = wf_full(ctx, WF_F32, WF_SHAPE(7), 1), *out = NULL;
     const char *want[] = { "out" };
     assert_int_equal(wf_text_create(ctx, "out = a +\n other", WF_NAMED(a, other), 0, want, 1, &out), WF_ERR_SHAPE);
-    assert_non_null(strstr(wf_last_message(ctx), "line 1:\n  out = a +\n          ^"));
+    if (!strstr(wf_last_message(ctx), "line 1:\n  out = a +\n          ^"))
+        fail_msg("%s", wf_last_message(ctx));
     wf_clear_error(ctx);
     assert_int_equal(wf_text_create(ctx, "out = a + x", WF_NAMED(a, other), 0, want, 1, &out), WF_ERR_SHAPE);
     wf_clear_error(ctx);

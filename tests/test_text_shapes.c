@@ -197,11 +197,63 @@ static void test_prepared(void **state)
     wf_release(a);
 }
 
+/* How results follow the array `a`: for x and y of the result, the axis of `a` (0: unknown) and the step. */
+static const struct {
+    const char *text;
+    int x_of;
+    double x_step;
+    int y_of;
+    double y_step;
+} steps[] = {
+    { "out = a[2*y, 3*x]", -1, 3, -2, 2 },
+    { "out = a + 1", -1, 1, -2, 1 },
+    { "out = 0.25*(a[2*y,2*x] + a[2*y+1,2*x] + a[2*y,2*x+1] + a[1 + y*2, (x<<1) + 1])", -1, 2, -2, 2 },
+    { "t = 2*x; u = t + 5; out = a[n*y - 7, u; clamp]", -1, 2, -2, 4 },
+    { "out = a[x, -y]", -2, 1, -1, 1 },
+    { "out = a[y, idiv(x, 2)]", -1, 0.5, -2, 1 },
+    { "out = a[i64(round(y/4)), i64(x*0.25)]", -1, 0.25, -2, 0.25 },
+    { "b = a[y, 2*x]; out = b[3*y, 2*x; mirror]", -1, 4, -2, 3 },
+    { "b = a[y, 2*x]; b = b / max(b); out = b", -1, 2, -2, 1 },
+    { "f32 s = 0; for (int k = 0; k < 3; k++) for (int l = -1; l < 3; ++l) s += a[2*y+k, 2*x+l]; out = s/9", -1, 2, -2,
+      2 },
+    { "f32 s = 0; i64 i = 4*x; while (i < 4*x) { s += a[y, i]; i++; } out = s", -1, 4, -2, 1 },
+    { "out[2*y, x] = a", -1, 1, -2, 0.5 },
+    { "out[x, y] = a[y, 3*x]", -2, 1, -1, 3 },
+    { "out = clamp(a[clamp(2*y, 0, 5), min(x, 3)], 0, 1)", -1, 1, -2, 2 },
+    { "out = a[2*y, x] + a[3*y, x]", -1, 1, 0, 0 },
+    { "out = a[y, x*x]", 0, 0, -2, 1 },
+    { "out = a[y, x] + a[y, nx-1-x]", 0, 0, -2, 1 },
+    { "out = a[5, x]", -1, 1, 0, 0 },
+    { "out = x", 0, 0, 0, 0 },
+    { "out = a[i64(b), x]", -1, 1, 0, 0 },
+    { "m = max(a); out = a[2*y, 2*x] - m", -1, 2, -2, 2 },
+    { "out = cumsum(a[2*y, 2*x]; 0)", -1, 2, -2, 2 },
+    { "other = a[2*y, 2*x]; out = b", 0, 0, 0, 0 },
+};
+
+static void test_steps(void **state)
+{
+    (void)state;
+    wf_array *a = make_ramp(), *b = wf_like(a);
+    wf_args args = WF_ARGS(WF_ARG("a", a), WF_ARG("b", b), WF_ARG("n", 4));
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        int of[2] = { 0, 0 };
+        double step[2] = { 0, 0 };
+        for (int k = 0; k < 2; k++)
+            wf_text_step(ctx, steps[i].text, args, "out", "a", -1 - k, &of[k], &step[k]);
+        if (of[0] != steps[i].x_of || step[0] != steps[i].x_step || of[1] != steps[i].y_of ||
+            step[1] != steps[i].y_step)
+            fail_msg("%s: x of %d by %g, y of %d by %g", steps[i].text, of[0], step[0], of[1], step[1]);
+    }
+    wf_release(a);
+    wf_release(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_outputs), cmocka_unit_test(test_given),    cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_lines),   cmocka_unit_test(test_prepared),
+        cmocka_unit_test(test_lines),   cmocka_unit_test(test_prepared), cmocka_unit_test(test_steps),
     };
     return RUN_ON_ALL(tests);
 }

@@ -19,7 +19,8 @@ WF_API wf_val wf_expr_n(wf_graph *graph, const char *text, wf_args args);
 WF_API wf_graph *wf_text_begin(wf_context *ctx, const char *text, wf_args args, const wf_space *options);
 /* Records statements into an array graph or, at every point, into an index space. */
 WF_API void wf_text_record_n(wf_graph *graph, const char *text, wf_args args);
-/* Records statements and runs them. Example: wf_text(ctx, "out = a - mean(a)", a, out); */
+/* Records statements and runs them, in several recordings where a later statement needs all elements of earlier ones.
+ * Example: wf_text(ctx, "out = a - mean(a)", a, out); */
 WF_API wf_status wf_text_n(wf_context *ctx, const char *text, wf_args args);
 /* Records and runs, on `device` (0 = that of the arrays, else the context's default), and makes arrays:
  * out[i] becomes a new array there that holds the value assigned to want[i].
@@ -40,6 +41,11 @@ WF_API wf_kernel *wf_text_compile(wf_context *ctx, const char *text, wf_args arg
 WF_API bool wf_text_target(wf_context *ctx, const char *text, size_t i, char *buf, size_t cap);
 /* True if a statement assigns to that name, so that it may be a result; false also on a syntax error. */
 WF_API bool wf_text_assigns(wf_context *ctx, const char *text, const char *name);
+/* Sets *step to the distance, along axis *of of the argument `array`, of the elements that one element of `result` and the
+ * next one along `axis` come from: 2 for x, -1 and -1 in "out = a[2*y, 2*x]". Axes count from the end, from -1.
+ * False, with both untouched, if the text does not show it, or not one distance. Cost: parses the text. */
+WF_API bool wf_text_step(wf_context *ctx, const char *text, wf_args args, const char *result, const char *array,
+                         int axis, int *of, double *step);
 
 #ifdef __cplusplus
 }

@@ -70,6 +70,69 @@ void wf__text_declare(wf__recorder *r, const wf__stmt *s, wf_dtype dtype)
         entry->value.v = wf_get(var);
 }
 
+/* Returns the shape of the global array `dtype name[list]`. */
+static wf_shape global_shape(wf__recorder *r, const wf__stmt *s)
+{
+    wf_shape shape = { .rank = (int32_t)s->n };
+    if (s->n > WF_MAX_RANK)
+        wf__text_mistake(r, WF_ERR_SHAPE, s->at, "%.*s has %u axes; at most %d are possible", wf__text_shown(s->len),
+                         r->text->src + s->at, s->n, WF_MAX_RANK);
+    for (uint32_t k = 0; k < s->n && !r->failed; k++) {
+        const double most = 1099511627776.0;
+        const wf__tree *node = &r->text->node[r->text->list[s->a + k]];
+        double n = 0;
+        if (!wf__text_number(r, node, r->value[r->text->list[s->a + k]], "an extent", &n))
+            break;
+        if (!(n >= 1 && n <= most) || n != (double)(int64_t)n)
+            wf__text_mistake(r, WF_ERR_SHAPE, node->at, "an extent is a whole number from 1 to %.0f, not %.10g", most,
+                             n);
+        else
+            shape.dim[k] = (int64_t)n;
+    }
+    return shape;
+}
+
+/* Declares the global array `dtype name[list] = value`, whose elements belong to all points. */
+static void declare_global(wf__recorder *r, const wf__stmt *s)
+{
+    const char *name = r->text->src + s->at;
+    wf_dtype dtype = (wf_dtype)s->dtype;
+    if (r->indexed)
+        wf__text_mistake(r, WF_ERR_UNSUPPORTED, s->at,
+                         "a global array is made before the program runs: wf_text and wf_text_create do that (weft "
+                         "calc); a recording of your own or a dump cannot");
+    else if (wf__text_assigned(r, s->at, s->len))
+        wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is declared already", wf__text_shown(s->len), name);
+    else if (wf__text_arg(r, s->at, s->len))
+        wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is an argument already", wf__text_shown(s->len), name);
+    if (r->failed)
+        return;
+    wf_shape shape = global_shape(r, s);
+    wf__tval value = s->value ? r->value[s->value] : wf__tval_number(0, false);
+    if (r->failed || !check_fits(r, s, value, dtype))
+        return;
+    wf_array *array = wf_empty(wf_graph_context(r->graph), dtype, shape, .device = wf__text_result_device(r));
+    if (array && !wf_val_number(value.v, NULL, NULL)) {
+        wf_shape have = wf_val_shape(value.v);
+        bool one = true;
+        for (int d = 0; d < have.rank; d++)
+            one &= have.dim[d] == 1;
+        value.v = wf_broadcast(one && have.rank ? wf_reshape(value.v, WF_SHAPE(1)) : value.v, shape);
+    }
+    wf__text_name *entry = array ? wf__text_new_name(r, s->at, s->len) : NULL;
+    if (!entry) {
+        wf_release(array);
+        if (!r->failed)
+            wf__text_mistake(r, WF_ERR_MEMORY, s->at, "out of memory for %.*s", wf__text_shown(s->len), name);
+        return;
+    }
+    entry->whole = array;
+    entry->stored = entry->own = true;
+    r->written = true;
+    wf_out(r->graph, array, value.v);
+    wf__text_check(r, s->at);
+}
+
 /* ---- values ---- */
 
 /* Returns the value, or `old op value` for an assignment like +=. An integer variable divided by an integer stays an
@@ -154,6 +217,7 @@ static void store_element(wf__recorder *r, wf_array *array, const wf__stmt *s, w
                          r->text->src + s->at);
         return;
     }
+    r->written = true;
     if (check_fits(r, s, value, wf_array_dtype(array)))
         wf_out(r->graph, array, value.v);
     wf__text_check(r, s->at);
@@ -162,7 +226,9 @@ static void store_element(wf__recorder *r, wf_array *array, const wf__stmt *s, w
 static void rename_value(wf__recorder *r, const wf__stmt *s, wf__text_name *entry)
 {
     if (entry && entry->level < r->level) {
-        wf_dtype t = wf__tval_is_number(entry->value) ? WF_F32 : wf_val_dtype(entry->value.v);
+        wf_dtype t = entry->stored                      ? wf_array_dtype(entry->whole)
+                     : wf__tval_is_number(entry->value) ? WF_F32
+                                                        : wf_val_dtype(entry->value.v);
         wf__text_mistake(r, WF_ERR_SYNTAX, s->at,
                          "%.*s stands for one value outside of this block: to change it here, declare it with a type, "
                          "like: %s %.*s = ...",
@@ -177,8 +243,9 @@ static void rename_value(wf__recorder *r, const wf__stmt *s, wf__text_name *entr
     wf__tval value = combine_values(r, s, old_value(r, s), WF_NONE);
     if (!entry)
         entry = r->failed ? NULL : wf__text_new_name(r, s->at, s->len);
-    if (!r->failed)
-        *entry = (wf__text_name){ .at = s->at, .len = s->len, .level = r->level, .value = value };
+    if (r->failed || !wf__text_hold(r, entry->whole, s->at))
+        return;
+    *entry = (wf__text_name){ .at = s->at, .len = s->len, .level = r->level, .value = value };
 }
 
 static void assign_name(wf__recorder *r, const wf__stmt *s)
@@ -186,7 +253,9 @@ static void assign_name(wf__recorder *r, const wf__stmt *s)
     const wf_arg *arg = wf__text_arg(r, s->at, s->len);
     wf__text_name *entry = wf__text_assigned(r, s->at, s->len);
     int w = wf__text_wanted(r, s->at, s->len);
-    if (entry && entry->array) {
+    if (entry && entry->gone) {
+        wf__text_lookup(r, &(wf__tree){ .at = s->at, .len = s->len });
+    } else if (entry && entry->array) {
         wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is a local array: assign its elements, %.*s[...] = ...",
                          wf__text_shown(s->len), r->text->src + s->at, wf__text_shown(s->len), r->text->src + s->at);
     } else if (entry && entry->constant) {
@@ -266,7 +335,22 @@ static wf_array *written_array(wf__recorder *r, const wf__stmt *s)
     const wf_arg *arg = wf__text_arg(r, s->at, s->len);
     int w = wf__text_wanted(r, s->at, s->len);
     const char *name = r->text->src + s->at;
-    if (wf__text_assigned(r, s->at, s->len)) {
+    wf__text_name *entry = wf__text_assigned(r, s->at, s->len);
+    if (entry && entry->stored && entry->dtype == WF_NONE) {
+        wf_array *mine = entry->own ? entry->whole : wf_copy(entry->whole);
+        if (!mine)
+            wf__text_mistake(r, WF_ERR_MEMORY, s->at, "out of memory for %.*s", wf__text_shown(s->len), name);
+        if (mine && !entry->own)
+            wf_release(entry->whole);
+        entry->whole = mine ? mine : entry->whole;
+        entry->own = mine != NULL;
+        return mine;
+    }
+    if (entry && entry->gone) {
+        wf__text_lookup(r, &(wf__tree){ .at = s->at, .len = s->len });
+        return NULL;
+    }
+    if (entry) {
         wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is no array: it has no elements", wf__text_shown(s->len), name);
         return NULL;
     }
@@ -374,6 +458,8 @@ void wf__text_assign(wf__recorder *r, const wf__stmt *s)
         return;
     if (s->kind == WF__STMT_ASSIGN)
         assign_name(r, s);
+    else if (s->kind == WF__STMT_GLOBAL)
+        declare_global(r, s);
     else if (s->kind == WF__STMT_LOCAL)
         wf__text_declare(r, s, (wf_dtype)s->dtype);
     else
@@ -397,17 +483,20 @@ void wf__text_step(wf__recorder *r, uint32_t number, uint32_t visible)
     r->stepping = false;
 }
 
-void wf__text_store_locals(wf__recorder *r)
+void wf__text_store_locals(wf__recorder *r, bool results)
 {
     for (uint32_t i = 0; i < r->name_n && !r->failed; i++) {
         const wf__text_name *n = &r->name[i];
         const wf_arg *arg = wf__text_arg(r, n->at, n->len);
         int w = wf__text_wanted(r, n->at, n->len);
-        if (n->dtype == WF_NONE || (w < 0 && !arg))
+        if (n->dtype == WF_NONE || n->stored || n->gone || (w >= 0 ? !results : !arg))
             continue;
         if (n->array) {
-            wf__text_mistake(r, WF_ERR_SYNTAX, n->at, "%.*s is a local array, which cannot be a result",
-                             wf__text_shown(n->len), r->text->src + n->at);
+            wf__text_mistake(
+                r, WF_ERR_SYNTAX, n->at,
+                "%.*s is a local array, which belongs to one point and cannot be a result; 'global' before its type "
+                "makes one array for all points",
+                wf__text_shown(n->len), r->text->src + n->at);
             return;
         }
         wf__stmt s = { .at = n->at, .len = n->len };

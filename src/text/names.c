@@ -54,6 +54,35 @@ wf__text_name *wf__text_new_name(wf__recorder *r, uint32_t at, uint32_t len)
     return &r->name[r->name_n++];
 }
 
+bool wf__text_hold(wf__recorder *r, wf_array *array, uint32_t at)
+{
+    bool room = !array || wf__grow(&r->held, &r->held_cap, r->held_n + 1, sizeof *r->held);
+    if (!room)
+        wf_release(array);
+    if (!room && !r->failed)
+        wf__text_mistake(r, WF_ERR_MEMORY, at, "out of memory");
+    if (room && array)
+        r->held[r->held_n++] = array;
+    return !r->failed;
+}
+
+const wf__stmt *wf__text_change(const wf__text *t, uint32_t first, uint32_t end, uint32_t at, uint32_t len)
+{
+    for (uint32_t i = end; i-- > first;)
+        if (wf__stmt_assigns(&t->stmt[i]) && wf__text_same(t, t->stmt[i].at, t->stmt[i].len, at, len))
+            return &t->stmt[i];
+    return NULL;
+}
+
+bool wf__text_changes(const wf__recorder *r, uint32_t at, uint32_t len)
+{
+    const wf__text *t = r->text;
+    if (!r->indexed || t->expression)
+        return false;
+    uint32_t end = r->level ? t->stmt[r->block[0].stmt].end : r->now;
+    return wf__text_change(t, r->first, end, at, len) != NULL;
+}
+
 int wf__text_wanted(const wf__recorder *r, uint32_t at, uint32_t len)
 {
     for (size_t i = 0; i < r->want_n; i++)
@@ -227,8 +256,7 @@ static wf__tval builtin_value(wf__recorder *r, const wf__tree *node, bool *found
     return wf__tval_number(0, false);
 }
 
-/* The element of the array at the point; in an array graph, the whole array. */
-static wf__tval element_value(wf__recorder *r, const wf__tree *node, const wf_array *array)
+wf__tval wf__text_element(wf__recorder *r, uint32_t at, uint32_t length, const wf_array *array)
 {
     wf_shape shape = array ? wf_array_shape(array) : WF_SCALAR;
     const wf_shape *space = &r->space;
@@ -242,11 +270,11 @@ static wf__tval element_value(wf__recorder *r, const wf__tree *node, const wf_ar
     char have[160], want[160];
     wf_shape_text(&shape, have, sizeof have);
     wf_shape_text(space, want, sizeof want);
-    int len = wf__text_shown(node->len);
+    int len = wf__text_shown(length);
     return wf__text_mistake(
-        r, WF_ERR_SHAPE, node->at,
+        r, WF_ERR_SHAPE, at,
         "%.*s has shape %s and does not broadcast to the index space %s; read it by index: %.*s[...]", len,
-        r->text->src + node->at, have, want, len, r->text->src + node->at);
+        r->text->src + at, have, want, len, r->text->src + at);
 }
 
 wf__tval wf__text_lookup(wf__recorder *r, const wf__tree *node)
@@ -258,20 +286,29 @@ wf__tval wf__text_lookup(wf__recorder *r, const wf__tree *node)
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s is a local array: say which element, %.*s[...]", len,
                                 name, len, name);
     }
+    if (assigned && assigned->gone) {
+        wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
+                         "%.*s is a local array of one point, which ends where a statement needs all points: declare "
+                         "it after that statement, or as global",
+                         wf__text_shown(node->len), r->text->src + node->at);
+        return wf__text_poison(r);
+    }
+    if (assigned && assigned->stored)
+        return wf__text_element(r, node->at, node->len, assigned->whole);
     if (assigned && assigned->dtype != WF_NONE && !assigned->constant)
         return wf__tval_node(wf_get(assigned->value.v.h));
     if (assigned)
         return assigned->value;
     int w = r->made ? wf__text_wanted(r, node->at, node->len) : -1;
     if (w >= 0 && r->made[w])
-        return element_value(r, node, r->made[w]);
+        return wf__text_element(r, node->at, node->len, r->made[w]);
     const wf_arg *arg = wf__text_arg(r, node->at, node->len);
     if (arg && arg->kind == 3)
         return wf__tval_number(arg->as.num, false);
     if (arg && arg->kind > 3) /* its bits are those of as.i64 for both */
         return wf__tval_node(wf_const_i64(r->graph, arg->kind == 4 ? WF_I64 : WF_U64, arg->as.i64));
     if (arg && arg->kind == 1)
-        return element_value(r, node, arg->as.array);
+        return wf__text_element(r, node->at, node->len, arg->as.array);
     if (arg && wf__text_is_variable(arg->as.val))
         return wf__tval_node(wf_get(arg->as.val.h));
     if (arg)
@@ -390,13 +427,9 @@ wf__tval wf__text_unknown(wf__recorder *r, const wf__tree *node, bool call)
     if (!call && was_forgotten(r, node))
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
                                 "%.*s belongs to a block that has ended: declare it before the block", len, name);
-    static const char *const sorting[] = { "median", "quantile", "percentile", "sort", "argsort" };
-    for (size_t i = 0; i < WF__COUNT(sorting) && call; i++)
-        if (wf__text_is(r->text, node->at, node->len, sorting[i]))
-            return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
-                                    "%.*s needs sorting, which text cannot do; use wf_array_sort, wf_array_median or "
-                                    "wf_array_quantile in C, `weft stats --median` at a shell",
-                                    len, name);
+    if (call && wf__text_is(r->text, node->at, node->len, "percentile"))
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
+                                "unknown function 'percentile': write quantile(a, q) with q from 0 to 1");
     nearest best = { .name = name,
                      .len = node->len,
                      .distance = node->len < 2   ? 1

@@ -58,6 +58,7 @@ static uint32_t record_statement(wf__recorder *r)
     case WF__STMT_ASSIGN:
     case WF__STMT_LOCAL:
     case WF__STMT_WRITE:
+    case WF__STMT_GLOBAL:
         wf__text_assign(r, s);
         break;
     case WF__STMT_SCOPE:
@@ -90,33 +91,68 @@ static uint32_t record_statement(wf__recorder *r)
     return r->now + 1;
 }
 
+/* Declares the typed locals of earlier parts that this part uses again. */
+static void declare_again(wf__recorder *r)
+{
+    const wf__text *t = r->text;
+    for (uint32_t i = 0; i < r->name_n && !r->failed; i++) {
+        wf__text_name *n = &r->name[i];
+        bool used = false;
+        if (!n->stored || n->dtype == WF_NONE || n->constant)
+            continue;
+        for (uint32_t k = r->first; k < r->end && !used; k++) {
+            const wf__stmt *s = &t->stmt[k];
+            used = wf__text_same(t, s->at, s->len, n->at, n->len);
+            for (uint32_t j = s->first; j < s->last && !used; j++)
+                used =
+                    t->node[j].kind == WF__TREE_NAME && wf__text_same(t, t->node[j].at, t->node[j].len, n->at, n->len);
+        }
+        if (!used)
+            continue;
+        wf__tval value = wf__text_element(r, n->at, n->len, n->whole);
+        if (!r->failed)
+            n->value.v.h = wf_local(r->graph, (wf_dtype)n->dtype, value.v);
+        n->stored = false;
+        wf__text_check(r, n->at);
+    }
+}
+
+bool wf__text_enter(wf__recorder *r)
+{
+    r->indexed = wf_graph_indexed(r->graph);
+    r->space = (wf_shape){ .rank = 0 };
+    r->spaced = wf_graph_space(r->graph, &r->space);
+    r->convert.graph = r->graph;
+    r->written = false;
+    if (!wf__text_args_differ(r))
+        return false;
+    r->value = r->value ? r->value : wf__alloc0(r->text->n * sizeof *r->value);
+    if (r->value)
+        wf__text_array_shape(r);
+    else
+        wf__text_mistake(r, WF_ERR_MEMORY, 0, "out of memory");
+    return !r->failed;
+}
+
 static void record(wf__recorder *r)
 {
     const wf__text *t = r->text;
-    r->indexed = wf_graph_indexed(r->graph);
-    r->spaced = wf_graph_space(r->graph, &r->space);
-    r->convert.graph = r->graph;
-    if (t->program && !r->indexed) {
+    uint32_t end = r->end ? r->end : t->stmt_n;
+    if (t->program && !wf_graph_indexed(r->graph) && !r->part_n)
         wf__text_mistake(
             r, WF_ERR_CONTRACT, t->program_at,
             "typed locals, blocks and writes by index need an index space: wf_begin(ctx, .shape = ...), or "
             "wf_text_begin");
+    if (r->failed || !wf__text_enter(r))
         return;
-    }
-    if (!wf__text_args_differ(r))
-        return;
-    r->value = wf__alloc0(t->n * sizeof *r->value);
-    if (!r->value) {
-        wf__text_mistake(r, WF_ERR_MEMORY, 0, "out of memory");
-        return;
-    }
-    wf__text_array_shape(r);
     if (t->expression)
         wf__text_evaluate(r, &t->stmt[0]);
-    for (r->now = 0; r->now < t->stmt_n && !t->expression && !r->failed;)
+    if (r->indexed)
+        declare_again(r);
+    for (r->now = r->first; r->now < end && !t->expression && !r->failed;)
         r->now = record_statement(r);
-    if (t->program && !r->failed)
-        wf__text_store_locals(r);
+    if (t->program && r->indexed && !r->failed)
+        wf__text_store_locals(r, r->part_n < 2);
 }
 
 void wf__text_record(wf__recorder *r)
@@ -128,6 +164,15 @@ void wf__text_record(wf__recorder *r)
 
 void wf__text_recorder_free(wf__recorder *r)
 {
+    for (uint32_t i = 0; i < r->name_n; i++)
+        wf_release(r->name[i].whole);
+    for (uint32_t i = 0; i < r->held_n; i++)
+        wf_release(r->held[i]);
+    for (uint32_t i = 0; i < r->ready_n; i++)
+        wf_release(r->ready[i].array);
     wf__free(r->value);
     wf__free(r->name);
+    wf__free(r->held);
+    wf__free(r->ready);
+    wf__free(r->part);
 }

@@ -3,12 +3,16 @@
  *   mistake.c   errors with their place in the text
  *   words.c     the words of the language: dtypes, borders, reductions
  *   names.c     arguments, assigned names, coordinates, constants
- *   fold.c      reductions of whole arrays
+ *   order.c     functions of whole arrays whose elements are computed first: sorting, histograms
+ *   fold.c      functions of whole arrays
+ *   read.c      elements by index
  *   eval.c      expressions
  *   space.c     the index space of a text
  *   assign.c    assignments, declarations, writes by index
  *   loop.c      loops
  *   program.c   all statements
+ *   parts.c     the recordings that a text needs
+ *   run.c       runs them one after the other
  *   text.c      the public functions
  */
 #ifndef WEFT_API_TEXT_RECORD_H
@@ -25,7 +29,21 @@ typedef struct wf__text_name { /* assigned by a statement */
     bool constant;
     wf__tval value;  /* its value; of a typed local that is not constant, the variable */
     wf_array *array; /* the local array of this name; NULL: it is none */
+    wf_array *whole; /* its elements after an earlier part of the text, owned; NULL: there are none */
+    bool stored;     /* `whole` has its value in this part; else `value` */
+    bool own;        /* no other name has the memory of `whole` */
+    bool gone;       /* a local array of an earlier part */
 } wf__text_name;
+
+typedef struct wf__text_part { /* statements [first, end) run as one recording */
+    uint32_t first, end;
+    bool points; /* in an index space */
+} wf__text_part;
+
+typedef struct wf__text_ready { /* the value of a node that an earlier recording has computed; owned */
+    uint32_t first, node;       /* the node, and the first one of its operands */
+    wf_array *array;
+} wf__text_ready;
 
 typedef struct wf__text_block { /* an open block */
     uint32_t stmt;              /* its first statement; for an ELSE, that of the IF */
@@ -42,6 +60,17 @@ typedef struct wf__recorder {
     size_t want_n;
     /* In index spaces, the array of each wanted name; NULL until it is assigned. The caller owns them. */
     wf_array **made;
+    /* Parts of the text; empty: the text is recorded as one. */
+    wf__text_part *part;
+    uint32_t part_n, part_cap;
+    uint32_t first, end; /* statements of the present part */
+    wf__text_ready *ready;
+    uint32_t ready_n, ready_cap;
+    wf_array **held; /* arrays that the recording uses; owned */
+    uint32_t held_n, held_cap;
+    bool runs;        /* the recorder may evaluate the recording */
+    bool older_error; /* the context had an error before the text was run */
+    bool written;     /* the recording has assigned an array since it was evaluated */
     wf_device device; /* of the results; 0: the device of the arrays */
     bool prepares;    /* nothing runs: results begin with undefined contents */
     bool indexed;     /* values are lanes, not arrays */
@@ -69,18 +98,49 @@ wf__tval wf__text_mistake(wf__recorder *r, wf_status status, uint32_t at, const 
 void wf__text_check(wf__recorder *r, uint32_t at);
 wf__tval wf__text_poison(const wf__recorder *r);
 
+/* Cuts the text into r->part. False: r has the message. */
+bool wf__text_cut(wf__recorder *r);
+/* True if a statement of the present part calls a function of whole arrays. */
+bool wf__text_has_calls(const wf__recorder *r);
+/* Records the functions of whole arrays of the present part, whose values become r->ready. */
+void wf__text_compute_calls(wf__recorder *r);
+/* Returns the last statement of [first, end) that changes the name; NULL: none does. */
+const wf__stmt *wf__text_change(const wf__text *t, uint32_t first, uint32_t end, uint32_t at, uint32_t len);
+/* True in an index space where the part changes the name, up to the end of the present block. */
+bool wf__text_changes(const wf__recorder *r, uint32_t at, uint32_t len);
+/* Runs the parsed text r->text, part by part, and makes the wanted results. */
+wf_status wf__text_run(wf_context *ctx, wf__recorder *r, const char *function);
+/* Prepares the parsed text, which must be one recording, and makes arrays for the results. NULL: the context has the
+ * error. */
+wf_kernel *wf__text_prepare(wf_context *ctx, wf__recorder *r, const char *function);
+/* Begins the recording of the part [r->first, r->end) as r->graph. A failed one, with the message in r, if the part needs
+ * an index space and none is found. NULL only without memory. */
+wf_graph *wf__text_begin(wf_context *ctx, wf__recorder *r, bool points, const wf_space *options);
+
+/* The value that an earlier recording has computed for this node and its operands; NULL: none. */
+static inline const wf__text_ready *wf__text_ready_at(const wf__recorder *r, uint32_t node)
+{
+    for (uint32_t i = 0; i < r->ready_n; i++)
+        if (r->ready[i].first == node)
+            return &r->ready[i];
+    return NULL;
+}
+
 /* Records the nodes of a statement into r->value. */
 void wf__text_evaluate(wf__recorder *r, const wf__stmt *s);
 /* The device and dtype of a new array for this value. */
 wf_device wf__text_result_device(const wf__recorder *r);
 wf_dtype wf__text_result_dtype(const wf__recorder *r, wf__tval value);
-/* Records all statements. Afterwards r->name holds the last value of each name. */
+/* Begins to record into r->graph. False: r has the message. */
+bool wf__text_enter(wf__recorder *r);
+/* Records the statements [r->first, r->end), with r->end 0 all. Afterwards r->name holds the last value of each name. */
 void wf__text_record(wf__recorder *r);
 void wf__text_recorder_free(wf__recorder *r);
 /* Records an assignment, a declaration or a write by index. */
 void wf__text_assign(wf__recorder *r, const wf__stmt *s);
-/* At the end: a local with the name of a result or of an array argument is stored as the point's element of it. */
-void wf__text_store_locals(wf__recorder *r);
+/* At the end: a local with the name of an array argument, or with `results` of a result, is stored as the point's element
+ * of it. */
+void wf__text_store_locals(wf__recorder *r, bool results);
 /* Records the assignment that begins a loop or is its step, which sees the first so many names. */
 void wf__text_step(wf__recorder *r, uint32_t number, uint32_t visible);
 /* Declares the local variable or array of the statement, whose expressions have been recorded. */
@@ -95,6 +155,9 @@ wf__text_name *wf__text_new_name(wf__recorder *r, uint32_t at, uint32_t len);
 bool wf__text_open(wf__recorder *r);
 void wf__text_while(wf__recorder *r, const wf__stmt *s);
 uint32_t wf__text_for(wf__recorder *r, const wf__stmt *s); /* returns the first statement of the body */
+
+/* Owns the array until the part of the text has run; NULL is fine where nothing has failed. False: r has the message. */
+bool wf__text_hold(wf__recorder *r, wf_array *array, uint32_t at);
 
 /* Sets *shape to the index space of a text that needs one; false, and r has the message, if nothing gives it. */
 bool wf__text_space(wf__recorder *r, wf_shape *shape);
@@ -112,6 +175,10 @@ wf__text_name *wf__text_assigned(const wf__recorder *r, uint32_t at, uint32_t le
 int wf__text_wanted(const wf__recorder *r, uint32_t at, uint32_t len);  /* its index in r->want, or -1 */
 bool wf__text_coordinate(const wf__text *t, uint32_t at, uint32_t len); /* x, y, z, i0 ... */
 
+/* Returns the element of the array at the point; in an array recording, the whole array. The name stands in messages. */
+wf__tval wf__text_element(wf__recorder *r, uint32_t at, uint32_t len, const wf_array *array);
+/* Returns a[y-1, x], of an array, a local array or a value. */
+wf__tval wf__text_read(wf__recorder *r, const wf__tree *node);
 /* Returns the value of a name: an assigned one, an argument, or a built-in (pi, x, nx, i0, ...). */
 wf__tval wf__text_lookup(wf__recorder *r, const wf__tree *node);
 /* Returns the index along an axis of the common shape or space; `from_end` 1 is the last axis. */
@@ -119,7 +186,7 @@ wf__tval wf__text_own_index(wf__recorder *r, uint32_t at, int from_end);
 /* Fails with "unknown ...; did you mean ...?"; `call`: the name stands for a function. */
 wf__tval wf__text_unknown(wf__recorder *r, const wf__tree *node, bool call);
 
-/* Reductions of whole arrays. */
+/* Functions of whole arrays. */
 typedef enum wf__text_fold {
     WF__FOLD_NONE,
     WF__FOLD_SUM,
@@ -131,12 +198,34 @@ typedef enum wf__text_fold {
     WF__FOLD_COUNT,
     WF__FOLD_ARGMIN,
     WF__FOLD_ARGMAX,
-    WF__FOLD_MEAN, /* from here on: divided by the number of elements */
+    WF__FOLD_MEAN, /* from here to STD: divided by the number of elements */
     WF__FOLD_VAR,
-    WF__FOLD_STD
+    WF__FOLD_STD,
+    WF__FOLD_CUMSUM, /* from here on: along one axis */
+    WF__FOLD_CUMPROD,
+    WF__FOLD_CUMMIN,
+    WF__FOLD_CUMMAX,
+    WF__FOLD_SORT, /* from here on: of elements that are computed before the recording goes on */
+    WF__FOLD_ARGSORT,
+    WF__FOLD_MEDIAN, /* along any axes */
+    WF__FOLD_QUANTILE,
+    WF__FOLD_HISTOGRAM /* of all elements */
 } wf__text_fold;
+/* The function of whole arrays that this name and number of arguments calls; WF__FOLD_NONE: none. */
 wf__text_fold wf__text_fold_named(const char *name, size_t len, uint32_t arguments);
+/* True if the function of whole arrays takes so many arguments; sets the least and the largest number. */
+bool wf__text_fold_takes(const char *name, size_t len, uint32_t arguments, int *least, int *most);
 const char *wf__text_fold_name(size_t i); /* NULL past the last */
-static inline bool wf__text_fold_has_ddof(wf__text_fold kind) { return kind >= WF__FOLD_VAR; }
+/* True if the result has the shape of the operand. */
+static inline bool wf__text_fold_keeps(wf__text_fold kind)
+{
+    return kind >= WF__FOLD_CUMSUM && kind <= WF__FOLD_ARGSORT;
+}
 wf__tval wf__text_fold_value(wf__recorder *r, wf__text_fold kind, const wf__tree *node, const wf__tval *args);
+/* Sets *number to a number, or to the value of one element, which is computed now. False: r has the message; `what` names
+ * the number. */
+bool wf__text_number(wf__recorder *r, const wf__tree *node, wf__tval value, const char *what, double *number);
+/* The functions of elements that must be computed first: sorting, histograms. */
+wf__tval wf__text_order_value(wf__recorder *r, wf__text_fold kind, const wf__tree *node, const wf__tval *args,
+                              wf_axes axes);
 #endif

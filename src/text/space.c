@@ -26,6 +26,9 @@ bool wf__text_same_shape(const wf_shape *a, const wf_shape *b)
     return same;
 }
 
+/* The end of the statements of the present part. */
+static uint32_t end_of(const wf__recorder *r) { return r->end ? r->end : r->text->stmt_n; }
+
 static void fail_disagreement(search *s, uint32_t at, const wf_shape *other, const char *how)
 {
     char first[160], second[160];
@@ -35,8 +38,15 @@ static void fail_disagreement(search *s, uint32_t at, const wf_shape *other, con
                      how);
 }
 
+/* Returns the array of that name: of an earlier part, or an argument. NULL: there is none. */
 static const wf_array *array_named(const search *s, uint32_t at, uint32_t len)
 {
+    const wf__text_name *name = s->whole ? NULL : wf__text_assigned(s->r, at, len);
+    int w = s->whole || name ? -1 : wf__text_wanted(s->r, at, len);
+    if (name)
+        return name->stored ? name->whole : NULL;
+    if (w >= 0 && s->r->made && s->r->made[w])
+        return s->r->made[w];
     const wf_arg *arg = wf__text_arg(s->r, at, len);
     return arg && arg->kind == 1 && wf__text_wanted(s->r, at, len) < 0 ? arg->as.array : NULL;
 }
@@ -45,13 +55,15 @@ static bool search_outputs(search *s, bool by_index)
 {
     const wf__text *t = s->r->text;
     int level = 0;
-    for (uint32_t i = 0; i < t->stmt_n && !s->r->failed; i++) {
+    for (uint32_t i = s->r->first; i < end_of(s->r) && !s->r->failed; i++) {
         const wf__stmt *w = &t->stmt[i];
         level += wf__stmt_opens(w);
         bool whole = w->kind == WF__STMT_ASSIGN || (w->kind == WF__STMT_LOCAL && level == 0);
         if (by_index ? w->kind != WF__STMT_WRITE || w->op : !whole)
             continue;
-        const wf_array *a = array_named(s, w->at, w->len);
+        const wf__text_name *name = wf__text_assigned(s->r, w->at, w->len);
+        bool value = name && name->dtype == WF_NONE && !by_index; /* the name is going to stand for something else */
+        const wf_array *a = value ? NULL : array_named(s, w->at, w->len);
         wf_shape shape = a ? wf_array_shape(a) : WF_SCALAR;
         if (a && s->found && !wf__text_same_shape(&shape, &s->shape))
             fail_disagreement(s, w->at, &shape, "all arrays that a text assigns have one shape");
@@ -75,11 +87,29 @@ static void join_space(search *s, uint32_t at, const wf_array *a)
 static bool search_point_reads(search *s)
 {
     const wf__text *t = s->r->text;
-    for (uint32_t i = 1; i < t->n && !s->r->failed; i++) {
+    uint32_t first = t->n, end = 1;
+    for (uint32_t i = s->r->first; i < end_of(s->r); i++) {
+        const wf__stmt *w = &t->stmt[i];
+        first = w->first < w->last && w->first < first ? w->first : first;
+        end = w->first < w->last && w->last > end ? w->last : end;
+    }
+    for (uint32_t i = first; i < end && !s->r->failed; i++) {
         const wf__tree *n = &t->node[i];
+        const wf__text_ready *ready = wf__text_ready_at(s->r, i);
+        if (ready) { /* the nodes before it have been computed */
+            i = ready->node;
+            continue;
+        }
+        const wf__text_name *name = n->kind == WF__TREE_NAME ? wf__text_assigned(s->r, n->at, n->len) : NULL;
         const wf_arg *arg = n->kind == WF__TREE_NAME ? wf__text_arg(s->r, n->at, n->len) : NULL;
-        if (arg && arg->kind == 1 && wf_array_count(arg->as.array) != 1)
-            join_space(s, n->at, arg->as.array);
+        int w = n->kind == WF__TREE_NAME && s->r->made && !name ? wf__text_wanted(s->r, n->at, n->len) : -1;
+        const wf_array *a = arg && arg->kind == 1 ? arg->as.array : NULL;
+        if (name)
+            a = name->stored ? name->whole : NULL;
+        else if (w >= 0 && s->r->made[w])
+            a = s->r->made[w];
+        if (a && wf_array_count(a) != 1)
+            join_space(s, n->at, a);
     }
     return s->found;
 }
@@ -103,8 +133,11 @@ static bool node_moves(const search *s, const wf__tree *n)
         return name_moves(s, n);
     if (n->kind != WF__TREE_CALL && n->kind != WF__TREE_READ)
         return s->moves[n->a] || s->moves[n->b] || s->moves[n->c];
-    if (s->whole && n->kind == WF__TREE_CALL && wf__text_fold_named(s->r->text->src + n->at, n->len, n->n))
-        return false;
+    if (s->whole && n->kind == WF__TREE_CALL) {
+        wf__text_fold kind = wf__text_fold_named(s->r->text->src + n->at, n->len, n->n);
+        if (kind != WF__FOLD_NONE && !wf__text_fold_keeps(kind))
+            return false;
+    }
     if (s->whole && n->kind == WF__TREE_READ) {
         const wf_array *a = array_named(s, n->at, n->len);
         any = a && wf_array_shape(a).rank > (int)n->n; /* the point's own index along the first axes */
@@ -131,10 +164,10 @@ static void search_moves(search *s)
     enum { MAX_MOVING = 1000 };
     const wf__text *t = s->r->text;
     s->moves = wf__alloc0(t->n);
-    s->moving = wf__alloc0(MAX_MOVING * sizeof *s->moving);
+    s->moving = wf__alloc0((t->stmt_n < MAX_MOVING ? t->stmt_n : MAX_MOVING) * sizeof *s->moving);
     if (!s->moves || !s->moving)
         wf__text_mistake(s->r, WF_ERR_MEMORY, 0, "out of memory");
-    for (uint32_t i = 0; i < t->stmt_n && !s->r->failed; i++) {
+    for (uint32_t i = s->whole ? 0 : s->r->first; i < (s->whole ? t->stmt_n : end_of(s->r)) && !s->r->failed; i++) {
         const wf__stmt *w = &t->stmt[i];
         for (uint32_t k = w->first; k < w->last && !s->r->failed; k++) {
             const wf__tree *n = &t->node[k];
@@ -166,12 +199,24 @@ static const wf_array *shape_argument(const wf__recorder *r)
     return NULL;
 }
 
+/* True if all array arguments have the common shape: then no other rule gives another one. */
+static bool is_uniform(const wf__recorder *r)
+{
+    bool same = r->fits;
+    for (size_t i = 0; i < r->args.n && same; i++) {
+        const wf_arg *arg = &r->args.at[i];
+        wf_shape shape = arg->kind == 1 ? wf_array_shape(arg->as.array) : r->common;
+        same = wf__text_same_shape(&shape, &r->common);
+    }
+    return same;
+}
+
 void wf__text_array_shape(wf__recorder *r)
 {
     const wf_array *given = shape_argument(r);
     search s = { .r = r, .whole = true };
     wf__text_common_shape(r);
-    if (!given && !r->text->expression)
+    if (!given && !r->text->expression && !is_uniform(r))
         search_moves(&s);
     if (!given && !s.found)
         return;

@@ -96,18 +96,21 @@ static void parse_write(wf__text *t, wf__stmt *s)
         parse_assignment(t, s);
 }
 
-/* Parses what follows a type: names, with or without values. */
-static void parse_declaration(wf__text *t, wf_dtype dtype, bool constant)
+/* Parses what follows a type: names, with or without values. `kind` is LOCAL or GLOBAL. */
+static void parse_declaration(wf__text *t, wf__stmt_kind kind, wf_dtype dtype, bool constant)
 {
     for (;;) {
-        wf__stmt s = { .kind = WF__STMT_LOCAL, .dtype = (uint8_t)dtype, .constant = constant, .at = t->token.at };
+        wf__stmt s = { .kind = (uint8_t)kind, .dtype = (uint8_t)dtype, .constant = constant, .at = t->token.at };
         s.len = t->token.len;
         s.first = t->n;
-        needs_space(t, s.at);
+        if (kind == WF__STMT_LOCAL)
+            needs_space(t, s.at);
         if (++t->locals > MAX_LOCALS)
             wf__text_fail(t, WF_ERR_UNSUPPORTED, s.at, "more than %d typed locals", (int)MAX_LOCALS);
         if (!wf__text_take(t, WF__TOK_NAME, "the name of a local after its type"))
             return;
+        if (kind == WF__STMT_GLOBAL && t->token.kind != '[')
+            wf__text_expected(t, "'[' and the extents of a global array");
         if (t->token.kind == '[' && constant)
             wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "an array is no constant");
         if (t->token.kind == '[' && !parse_bracketed(t, &s, "the number of elements", "an array has no border"))
@@ -131,15 +134,20 @@ static void parse_declaration(wf__text *t, wf_dtype dtype, bool constant)
 /* Parses a statement that begins with two names: the first must be a type or `const`. */
 static void parse_typed(wf__text *t, wf__token type)
 {
-    bool constant = token_is(t, &type, "const");
-    if (constant) {
+    bool constant = token_is(t, &type, "const"), global = token_is(t, &type, "global");
+    if (global && t->blocks)
+        wf__text_fail(t, WF_ERR_SYNTAX, type.at, "a global array is declared outside of blocks");
+    if (constant || global) {
         type = t->token;
         wf__text_next(t);
     }
     wf_dtype dtype = wf__text_dtype_named(t->src + type.at, type.len);
     int len = wf__text_shown(type.len);
     if (dtype != WF_NONE)
-        parse_declaration(t, dtype, constant);
+        parse_declaration(t, global ? WF__STMT_GLOBAL : WF__STMT_LOCAL, dtype, constant);
+    else if (global)
+        wf__text_fail(t, WF_ERR_SYNTAX, type.at, "expected a type after global, not '%.*s': global f32 h[256]", len,
+                      t->src + type.at);
     else if (token_is(t, &type, "else"))
         wf__text_fail(t, WF_ERR_SYNTAX, type.at, "this else belongs to no if");
     else
@@ -194,6 +202,7 @@ static void skip_line_ends(wf__text *t)
 static void parse_braces(wf__text *t)
 {
     uint32_t open = t->token.at;
+    t->blocks++;
     wf__text_next(t);
     while (t->token.kind != '}' && t->status == WF_OK) {
         if (t->token.kind == WF__TOK_END)
@@ -203,6 +212,7 @@ static void parse_braces(wf__text *t)
         else
             parse_statement(t);
     }
+    t->blocks--;
     if (t->status == WF_OK)
         wf__text_next(t);
 }
@@ -215,8 +225,11 @@ static void parse_body(wf__text *t)
         parse_braces(t);
     else if (t->token.kind == ';')
         wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "this ';' would be the whole block; an empty block is {}");
-    else
+    else {
+        t->blocks++;
         parse_statement(t);
+        t->blocks--;
+    }
 }
 
 static void end_block(wf__text *t, uint32_t begin)

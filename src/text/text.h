@@ -66,6 +66,7 @@ typedef enum wf__stmt_kind {
     WF__STMT_ASSIGN, /* name = value, or name op= value */
     WF__STMT_LOCAL,  /* dtype name = value; no value: 0. With a list: dtype name[list] = value, an array */
     WF__STMT_WRITE,  /* name[list] = value, or op= */
+    WF__STMT_GLOBAL, /* global dtype name[list] = value; no value: 0 */
     WF__STMT_SCOPE,  /* { of no other statement */
     WF__STMT_IF,     /* value: the condition */
     WF__STMT_ELSE,
@@ -85,7 +86,7 @@ typedef struct wf__stmt {
     uint32_t op_at;       /* where the operator stands */
     uint32_t first, last; /* nodes of its expressions: [first, last) */
     uint32_t value;       /* node; 0: none */
-    uint32_t a, n;        /* WRITE: index list; LOCAL: of extents */
+    uint32_t a, n;        /* WRITE: index list; LOCAL, GLOBAL: of extents */
     uint32_t step, body, end;
 } wf__stmt;
 
@@ -95,6 +96,13 @@ static inline int wf__stmt_opens(const wf__stmt *s)
     return s->kind == WF__STMT_END                                                            ? -1
            : s->kind >= WF__STMT_SCOPE && s->kind <= WF__STMT_FOR && s->kind != WF__STMT_ELSE ? 1
                                                                                               : 0;
+}
+
+/* True if the statement gives a name, or an element of it, a value. */
+static inline bool wf__stmt_assigns(const wf__stmt *s)
+{
+    return s->kind == WF__STMT_ASSIGN || s->kind == WF__STMT_LOCAL || s->kind == WF__STMT_WRITE ||
+           s->kind == WF__STMT_GLOBAL;
 }
 
 typedef struct wf__text {
@@ -111,7 +119,7 @@ typedef struct wf__text {
     bool program;        /* it has typed locals, blocks or writes by index, which need an index space */
     uint32_t program_at; /* the place of the first of these */
     /* scanning */
-    uint32_t at, nesting, depth, loops;
+    uint32_t at, nesting, depth, loops, blocks;
     bool expression; /* the text is one expression, in which line ends are blanks */
     wf__token token; /* the next token, not yet taken */
     int before;      /* the kind of the token before it */

@@ -60,21 +60,49 @@ wf_border wf__text_border_named(const char *name, size_t len)
 
 static const struct {
     const char *name;
-    wf__text_fold fold;
-} folds[] = { { "sum", WF__FOLD_SUM },       { "prod", WF__FOLD_PROD },    { "mean", WF__FOLD_MEAN },
-              { "var", WF__FOLD_VAR },       { "variance", WF__FOLD_VAR }, { "std", WF__FOLD_STD },
-              { "stddev", WF__FOLD_STD },    { "any", WF__FOLD_ANY },      { "all", WF__FOLD_ALL },
-              { "count", WF__FOLD_COUNT },   { "min", WF__FOLD_MIN },      { "max", WF__FOLD_MAX },
-              { "argmin", WF__FOLD_ARGMIN }, { "argmax", WF__FOLD_ARGMAX } };
+    uint8_t fold, least, most; /* number of arguments */
+} folds[] = { { "sum", WF__FOLD_SUM, 1, 1 },
+              { "prod", WF__FOLD_PROD, 1, 1 },
+              { "mean", WF__FOLD_MEAN, 1, 1 },
+              { "var", WF__FOLD_VAR, 1, 2 },
+              { "variance", WF__FOLD_VAR, 1, 2 },
+              { "std", WF__FOLD_STD, 1, 2 },
+              { "stddev", WF__FOLD_STD, 1, 2 },
+              { "any", WF__FOLD_ANY, 1, 1 },
+              { "all", WF__FOLD_ALL, 1, 1 },
+              { "count", WF__FOLD_COUNT, 1, 1 },
+              { "min", WF__FOLD_MIN, 1, 1 },
+              { "max", WF__FOLD_MAX, 1, 1 },
+              { "argmin", WF__FOLD_ARGMIN, 1, 1 },
+              { "argmax", WF__FOLD_ARGMAX, 1, 1 },
+              { "cumsum", WF__FOLD_CUMSUM, 1, 1 },
+              { "cumprod", WF__FOLD_CUMPROD, 1, 1 },
+              { "cummin", WF__FOLD_CUMMIN, 1, 1 },
+              { "cummax", WF__FOLD_CUMMAX, 1, 1 },
+              { "median", WF__FOLD_MEDIAN, 1, 1 },
+              { "quantile", WF__FOLD_QUANTILE, 2, 2 },
+              { "sort", WF__FOLD_SORT, 1, 1 },
+              { "argsort", WF__FOLD_ARGSORT, 1, 1 },
+              { "histogram", WF__FOLD_HISTOGRAM, 2, 4 } };
 
 const char *wf__text_fold_name(size_t i) { return i < WF__COUNT(folds) ? folds[i].name : NULL; }
 
 wf__text_fold wf__text_fold_named(const char *name, size_t len, uint32_t arguments)
 {
     for (size_t i = 0; i < WF__COUNT(folds); i++)
-        if (is_word(folds[i].name, name, len))
-            return folds[i].fold == WF__FOLD_MIN || folds[i].fold == WF__FOLD_MAX
-                       ? arguments == 1 ? folds[i].fold : WF__FOLD_NONE
-                       : folds[i].fold;
+        if (is_word(folds[i].name, name, len)) {
+            bool elementwise = folds[i].fold == WF__FOLD_MIN || folds[i].fold == WF__FOLD_MAX;
+            return elementwise && arguments != 1 ? WF__FOLD_NONE : (wf__text_fold)folds[i].fold;
+        }
     return WF__FOLD_NONE;
+}
+
+bool wf__text_fold_takes(const char *name, size_t len, uint32_t arguments, int *least, int *most)
+{
+    for (size_t i = 0; i < WF__COUNT(folds); i++)
+        if (is_word(folds[i].name, name, len)) {
+            *least = folds[i].least;
+            *most = folds[i].most;
+        }
+    return (int)arguments >= *least && (int)arguments <= *most;
 }

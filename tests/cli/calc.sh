@@ -130,6 +130,31 @@ near 0 "$WEFT" calc 'max(abs(f - 2*a - 1))' a=ramp.npy f=f.npy
 "$WEFT" info twice.mrc | grep -q 'stack of images' || die 'still a stack'
 "$WEFT" info twice.mrc | grep -q 'spacing .* 6 6 A' || die 'still 6 A'
 
+"$WEFT" sample --size 64 --pixel 3 -o image.mrc
+"$WEFT" calc '0.25*(a[2*y,2*x] + a[2*y+1,2*x] + a[2*y,2*x+1] + a[2*y+1,2*x+1])' a=image.mrc --shape 32,32 -o bin.mrc
+"$WEFT" info bin.mrc | grep -q 'spacing .* 6 6 A' || die "binned: $("$WEFT" info bin.mrc)"
+"$WEFT" calc 'n = (a - mean(a)) / std(a); out = n[k*y, x]' a=image.mrc k=4 --shape 16,64 -o rows.mrc
+"$WEFT" info rows.mrc | grep -q 'spacing .* 12 3 A' || die "every fourth row: $("$WEFT" info rows.mrc)"
+"$WEFT" calc 'a[y+8, x+8]' a=image.mrc --shape 16,16 -o crop.mrc
+"$WEFT" info crop.mrc | grep -q 'spacing .* 3 3 A' || die "cropped: $("$WEFT" info crop.mrc)"
+
+# --- whole arrays and programs in one text
+"$WEFT" calc 'm = mean(a); s = std(a); n = (a - m)/s; out = 0.25*(n[y,x-1] + 2*n[y,x] + n[y,x+1])' a=ramp.npy -o once.npy
+"$WEFT" calc '(a - mean(a)) / std(a)' a=ramp.npy -o n.npy
+"$WEFT" calc '0.25*(n[y,x-1] + 2*n[y,x] + n[y,x+1])' n=n.npy -o twice.npy
+near 0 "$WEFT" calc 'max(abs(a - b))' a=once.npy b=twice.npy
+prints '7 7 7 7 7 7 7 7 7 0' "$WEFT" calc 'global i32 h[10]; h[a % 10]++' a=ramp.npy
+prints '63' "$WEFT" calc 'global i32 h[10]; h[a % 10]++; sum(h)' a=ramp.npy
+prints '16 15 15 17' "$WEFT" calc 'histogram(a, 4)' a=ramp.npy
+prints 34 "$WEFT" calc 'median(a)' a=ramp.npy
+prints '4 14 24 34 44 54 64' "$WEFT" calc 'median(a; 1)' a=ramp.npy
+prints '0 1 3' "$WEFT" calc 'cumsum(x)' --shape 3
+"$WEFT" calc 'f32 r = 0; for (int k = -1; k <= 1; k++) r += a[y, x+k]; f32 t = 0; for (int k = -1; k <= 1; k++) t += r[y+k, x]
+out = t/9' a=ramp.npy -o box.npy
+near 11 "$WEFT" calc 'b[1, 1] + 0' b=box.npy
+refuses 1 "'global' before its type" "$WEFT" calc 'f32 h[8]; h[1] += 1' a=ramp.npy
+refuses 1 'a recording of your own or a dump cannot' "$WEFT" dump 'median(a)' 'a=f32[8]'
+
 # --- devices and threads agree to the bit
 "$WEFT" calc 'sin(a*0.1) + exp(-a/100)' a=ramp.npy -o one.npy --threads 1
 "$WEFT" calc 'sin(a*0.1) + exp(-a/100)' a=ramp.npy -o two.npy --threads 2
