@@ -1,0 +1,798 @@
+/* test_random_threads.c - random programs of several threads, which share contexts, arrays, prepared kernels, frozen
+ * sequences and streams, as the pages of docs/reference allow. Each thread runs operations of a table in random order.
+ * Every result that does not depend on the order of the threads is compared with plain C. The thread sanitizer runs
+ * this test, too; it sees the elements of contexts on the interpreter.
+ *
+ * An array that threads share is never written again, so that it needs no order. WEFT_RANDOM_PROGRAMS=COUNT,FIRST runs
+ * COUNT programs from number FIRST on; of a single program the operations are printed.
+ *
+ * ctest: threads
+ */
+#include "side_by_side.h"
+#include "weft/functions.h"
+#include "weft/io.h"
+#include <time.h>
+#include <unistd.h>
+
+enum { CONTEXTS = 2, THREADS = 4, SLOTS = 6, KERNELS = 4, STREAMS = 2, SUMS = 2, MOST = 20000, KINDS = 5 };
+
+/* An array with the elements base + step * i. */
+typedef struct item {
+    wf_array *a;
+    int c; /* number of its context */
+    int n;
+    uint32_t base, step;
+} item;
+
+/* A kernel or a sequence that several threads use. The last one frees it. */
+typedef struct shared {
+    wf_kernel *kernel;
+    wf_frozen *frozen;
+    atomic_int users;
+    int c, n, kind; /* n: elements of the inputs of a sequence */
+    uint32_t k;
+} shared;
+
+/* Work without the number of threads being set, and the setting of this number, exclude one another. */
+typedef struct group_lock {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int launching, setting;
+} group_lock;
+
+static struct program {
+    int number;
+    bool printed;
+    wf_context *ctx[CONTEXTS];
+    group_lock lock[CONTEXTS];
+    pthread_mutex_t mutex; /* of the slots */
+    item array[SLOTS];
+    wf_array *lazy[SLOTS];     /* kept arrays, which another thread computes */
+    shared *prepared[KERNELS]; /* NULL = none yet */
+    shared *frozen[KERNELS];
+    wf_stream *left_stream[SLOTS]; /* streams and events that another thread frees */
+    wf_event *left_event[SLOTS];
+    wf_stream *stream[CONTEXTS][STREAMS];
+    wf_array *sum[CONTEXTS][STREAMS]; /* only work in this stream uses it */
+    atomic_uint summed[CONTEXTS][STREAMS];
+} p;
+static long operations;
+
+typedef struct worker {
+    uint64_t seed;
+    int number, c;
+    const char *operation;
+    wf_context *ctx; /* p.ctx[c] */
+} worker;
+
+static uint32_t below(worker *w, uint32_t n) { return (uint32_t)(test_random(&w->seed) % n); }
+static bool rarely(worker *w, uint32_t n) { return below(w, n) == 0; }
+
+static void check(worker *w, bool ok, const char *what)
+{
+    if (ok)
+        return;
+    char text[1400];
+    snprintf(text, sizeof text, "program %d, thread %d, %s: %s (%s)", p.number, w->number, w->operation, what,
+             w->ctx ? wf_last_message(w->ctx) : "no context");
+    must(false, text);
+    if (w->ctx)
+        wf_clear_error(w->ctx);
+}
+
+/* ---- arrays ---- */
+static int some_length(worker *w)
+{
+    static const int length[] = { 1, 5, 64, 100, 1000, 3000 };
+    return rarely(w, 40) ? MOST : length[below(w, 6)];
+}
+
+static item new_item(worker *w, int n)
+{
+    item x = { .c = w->c, .n = n, .base = below(w, 1000), .step = below(w, 9) };
+    if (rarely(w, 3)) {
+        uint32_t *at = malloc((size_t)n * sizeof *at);
+        for (int i = 0; at && i < n; ++i)
+            at[i] = x.base + x.step * (uint32_t)i;
+        x.a = wf_empty(w->ctx, WF_I32, WF_SHAPE(n));
+        check(w, at && wf_upload(x.a, at, (size_t)n * sizeof *at) == WF_OK, "an upload");
+        free(at);
+    } else
+        x.a = wf_array_arange(w->ctx, WF_I32, n, x.base, x.step);
+    check(w, x.a != NULL, "an array");
+    return x;
+}
+
+static bool is_ramp(wf_array *a, int n, uint32_t base, uint32_t step)
+{
+    uint32_t *at = malloc((size_t)n * sizeof *at);
+    bool ok = at && wf_array_count(a) == n && wf_download(a, at, (size_t)n * sizeof *at) == WF_OK;
+    for (int i = 0; ok && i < n; ++i)
+        ok = at[i] == base + step * (uint32_t)i;
+    free(at);
+    return ok;
+}
+
+static bool has_elements(wf_array *a, const uint32_t *want, int n)
+{
+    uint32_t *at = malloc((size_t)n * sizeof *at);
+    bool ok = at && wf_download(a, at, (size_t)n * sizeof *at) == WF_OK && !memcmp(at, want, (size_t)n * sizeof *at);
+    free(at);
+    return ok;
+}
+
+/* A reference to a shared array of this context, or to a new one. */
+static item borrow(worker *w)
+{
+    item found = { 0 };
+    pthread_mutex_lock(&p.mutex);
+    for (uint32_t i = 0, at = below(w, SLOTS); i < SLOTS && !found.a; ++i)
+        if (p.array[(at + i) % SLOTS].a && p.array[(at + i) % SLOTS].c == w->c) {
+            found = p.array[(at + i) % SLOTS];
+            wf_retain(found.a);
+        }
+    pthread_mutex_unlock(&p.mutex);
+    return found.a ? found : new_item(w, some_length(w));
+}
+
+/* Gives the array to all threads. */
+static void publish(worker *w, item x)
+{
+    pthread_mutex_lock(&p.mutex);
+    item *slot = &p.array[below(w, SLOTS)], old = *slot;
+    *slot = x;
+    pthread_mutex_unlock(&p.mutex);
+    wf_release(old.a);
+}
+
+static void publish_or_release(worker *w, item x)
+{
+    if (rarely(w, 3))
+        publish(w, x);
+    else
+        wf_release(x.a);
+}
+
+/* ---- kernels, in plain C as well ---- */
+static void plain(int kind, item x, uint32_t gain, uint32_t k, uint32_t *out)
+{
+    uint32_t all = 0;
+    for (int i = 0; i < x.n; ++i)
+        all += x.base + x.step * (uint32_t)i;
+    for (int i = 0; i < x.n; ++i)
+        out[i] = 0;
+    for (int i = 0; i < x.n; ++i) {
+        uint32_t v = x.base + x.step * (uint32_t)i;
+        if (kind == 0)
+            out[i] = v * gain + k;
+        else if (kind == 1)
+            out[x.n - 1 - i] = v + k;
+        else if (kind == 2)
+            out[i] = (i ? out[i - 1] : 0) + v;
+        else if (kind == 3)
+            out[i] = v - all + gain;
+        else
+            out[i / 2] += v * k;
+    }
+}
+
+static void operate(wf_graph *g, int kind, wf_array *x, wf_array *y, wf_val gain, uint32_t k)
+{
+    wf_val i;
+    switch (kind) {
+    case 0:
+        wf_out(g, y, wf_add(wf_mul(wf_in(g, x), gain), k));
+        break;
+    case 1:
+        i = wf_index(g, 0);
+        wf_write(g, y, wf_add(wf_read(g, x, i), k), wf_sub(wf_sub(wf_extent(g, 0), 1), i));
+        break;
+    case 2:
+        wf_out(g, y, wf_scan(WF_JOIN_ADD, wf_in(g, x), 0, false, false));
+        break;
+    case 3:
+        wf_out(g, y, wf_add(wf_sub(wf_in(g, x), wf_cast(wf_sum(wf_in(g, x), WF_ALL_AXES), WF_I32)), gain));
+        break;
+    default:
+        i = wf_index(g, 0);
+        wf_accumulate_mode(g, WF_JOIN_ADD, k % 2 ? WF_MODE_EXPAND : WF_MODE_AUTO, y, wf_mul(wf_read(g, x, i), k),
+                           wf_idiv(i, 2));
+        break;
+    }
+}
+
+static bool by_index(int kind) { return kind == 1 || kind == 4; }
+
+static wf_graph *begin(worker *w, int kind, int n, wf_stream *stream)
+{
+    wf_space space = { .size = sizeof space, .stream = stream, .serial_below = rarely(w, 2), .here = WF_HERE };
+    if (by_index(kind))
+        space.shape = WF_SHAPE(n);
+    return wf_begin_with(w->ctx, &space);
+}
+
+static shared *new_kernel(worker *w)
+{
+    shared *s = calloc(1, sizeof *s);
+    s->c = w->c, s->kind = (int)below(w, KINDS), s->k = below(w, 3);
+    atomic_init(&s->users, 1);
+    wf_graph *g = begin(w, s->kind, 10, NULL);
+    wf_array *x = wf_formal(g, "x", WF_I32, 1), *y = wf_formal(g, "y", WF_I32, 1);
+    operate(g, s->kind, x, y, wf_param(g, "gain", WF_I32, 1), s->k);
+    s->kernel = wf_compile(g);
+    check(w, s->kernel != NULL, "a kernel");
+    return s;
+}
+
+static shared *new_sequence(worker *w)
+{
+    shared *s = calloc(1, sizeof *s);
+    s->c = w->c, s->kind = (int)below(w, KINDS), s->k = below(w, 3), s->n = some_length(w);
+    atomic_init(&s->users, 1);
+    item x = new_item(w, s->n);
+    wf_array *y = wf_like(x.a), *z = wf_like(x.a);
+    check(w, wf_freeze_begin(w->ctx, WF_ARRAYS(x.a, y)) == WF_OK, "freezing");
+    wf_graph *g = wf_begin(w->ctx);
+    wf_out(g, z, wf_mul(wf_in(g, x.a), 1 + s->k));
+    check(w, wf_array_fill(y, 0) == WF_OK && wf_run(g) == WF_OK, "the launches of a sequence");
+    g = begin(w, s->kind, s->n, NULL);
+    operate(g, s->kind, z, y, wf_const(g, WF_I32, 7), s->k);
+    check(w, wf_run(g) == WF_OK, "the last launch of a sequence");
+    s->frozen = wf_freeze_end(w->ctx);
+    check(w, s->frozen != NULL, "a sequence");
+    wf_release(x.a), wf_release(y), wf_release(z);
+    return s;
+}
+
+static void give_up(shared *s)
+{
+    if (s && atomic_fetch_sub(&s->users, 1) == 1) {
+        wf_kernel_free(s->kernel);
+        wf_frozen_free(s->frozen);
+        free(s);
+    }
+}
+
+/* One of the table for this context, in whose place a new one may come. */
+static shared *one_of(worker *w, shared **table, shared *(*make)(worker *))
+{
+    shared *found = NULL, *old = NULL;
+    uint32_t at = below(w, KERNELS);
+    pthread_mutex_lock(&p.mutex);
+    for (int i = 0; i < KERNELS && !found; ++i) {
+        shared *s = table[(at + (uint32_t)i) % KERNELS];
+        if (s && s->c == w->c) {
+            found = s;
+            atomic_fetch_add(&s->users, 1);
+        }
+    }
+    pthread_mutex_unlock(&p.mutex);
+    if (found && !rarely(w, 6))
+        return found;
+    give_up(found);
+    found = make(w);
+    atomic_fetch_add(&found->users, 1);
+    pthread_mutex_lock(&p.mutex);
+    old = table[at];
+    table[at] = found;
+    pthread_mutex_unlock(&p.mutex);
+    give_up(old);
+    return found;
+}
+
+/* A stream of the context: none, a shared one, or *own, a new one. */
+static wf_stream *some_stream(worker *w, wf_stream **own)
+{
+    *own = NULL;
+    if (!rarely(w, 3))
+        return rarely(w, 2) ? NULL : p.stream[w->c][below(w, STREAMS)];
+    *own = wf_stream_new(w->ctx, 0);
+    check(w, *own != NULL, "a stream");
+    return *own;
+}
+
+/* As borrow. An array that another stream may still compute has been computed before work of `stream` uses it. */
+static item borrow_for(worker *w, wf_stream *stream)
+{
+    item x = borrow(w);
+    if (stream && wf_array_state(x.a) == WF_STATE_LAZY)
+        check(w, wf_sync(w->ctx) == WF_OK, "a wait for all streams");
+    return x;
+}
+
+/* ---- operations ---- */
+static void record(worker *w)
+{
+    wf_stream *own, *stream = some_stream(w, &own);
+    item x = borrow_for(w, stream);
+    wf_array *y = wf_array_arange(w->ctx, WF_I32, x.n, 0, 0);
+    int kind = (int)below(w, KINDS);
+    uint32_t k = below(w, 3), gain = below(w, 100), *want = malloc((size_t)x.n * sizeof *want);
+    plain(kind, x, gain, k, want);
+    wf_graph *g = begin(w, kind, x.n, stream);
+    operate(g, kind, x.a, y, wf_const(g, WF_I32, gain), k);
+    check(w, wf_run(g) == WF_OK, "a recording");
+    if (rarely(w, 2)) /* the array may go while its work is queued */
+        wf_release(x.a), x.a = NULL;
+    check(w, has_elements(y, want, x.n), "a recording's elements");
+    wf_release(x.a), wf_release(y);
+    wf_stream_free(own);
+    free(want);
+}
+
+static void launch(worker *w)
+{
+    wf_stream *own, *stream = some_stream(w, &own);
+    shared *s = one_of(w, p.prepared, new_kernel);
+    item x = borrow_for(w, stream);
+    wf_array *y = wf_array_arange(w->ctx, WF_I32, x.n, 0, 0);
+    uint32_t gain = below(w, 100), *want = malloc((size_t)x.n * sizeof *want);
+    plain(s->kind, x, gain, s->k, want);
+    wf_launch_opts opts = { .size = sizeof opts, .stream = stream, .threads = (int32_t)below(w, 3) };
+    if (by_index(s->kind))
+        opts.shape = WF_SHAPE(x.n);
+    wf_args args = WF_ARGS(WF_ARG("x", x.a), WF_ARG("y", y), WF_ARG("gain", gain));
+    check(w, wf_launch_with(s->kernel, args, &opts) == WF_OK, "a launch");
+    give_up(s);
+    wf_release(x.a);
+    if (own && rarely(w, 2))
+        check(w, wf_stream_sync(own) == WF_OK, "a wait for a stream");
+    check(w, has_elements(y, want, x.n), "a launch's elements");
+    wf_release(y);
+    wf_stream_free(own);
+    free(want);
+}
+
+/* Writes to a copy of a shared array, which other threads copy, read and release. */
+static void copy_and_write(worker *w)
+{
+    item x = borrow(w), y = x;
+    y.a = rarely(w, 3) ? wf_array_copy(x.a) : wf_copy(x.a);
+    check(w, y.a != NULL, "a copy");
+    item again = y;
+    again.a = wf_copy(y.a);
+    wf_graph *g = wf_begin(w->ctx);
+    wf_out(g, y.a, wf_add(wf_in(g, y.a), 3));
+    check(w, wf_run(g) == WF_OK, "a write to a copy");
+    if (rarely(w, 2)) {
+        wf_array *view = wf_view_slice(y.a, 0, 0, 1, 1);
+        check(w, wf_upload(view, &(int32_t){ (int32_t)y.base + 3 }, 4) == WF_OK, "an upload to a view of a copy");
+        wf_release(view);
+    }
+    y.base += 3;
+    check(w, is_ramp(x.a, x.n, x.base, x.step), "an array whose copy was written");
+    check(w, is_ramp(y.a, y.n, y.base, y.step), "a copy");
+    check(w, is_ramp(again.a, again.n, again.base, again.step), "a copy of a copy");
+    wf_release(x.a);
+    publish_or_release(w, again);
+    publish_or_release(w, y);
+}
+
+/* An array that may still be computed when other threads use it. */
+static void share_new(worker *w)
+{
+    wf_stream *stream = rarely(w, 2) ? p.stream[w->c][below(w, STREAMS)] : NULL;
+    item x = borrow_for(w, stream);
+    wf_graph *g = wf_begin(w->ctx, .stream = stream);
+    uint32_t k = 1 + below(w, 5);
+    item y = { NULL, x.c, x.n, x.base * k, x.step * k };
+    y.a = wf_keep(wf_mul(wf_in(g, x.a), k));
+    check(w, wf_run(g) == WF_OK && y.a, "a kept array");
+    wf_release(x.a);
+    publish(w, y);
+}
+
+static void view(worker *w)
+{
+    item x = borrow(w);
+    int from = (int)below(w, (uint32_t)x.n);
+    wf_array *tail = wf_view_slice(x.a, 0, from, WF_END_INDEX, 1);
+    check(w, wf_shares(tail, x.a) && wf_array_data_id(tail) == wf_array_data_id(x.a), "memory of a view");
+    wf_release(x.a);
+    check(w, is_ramp(tail, x.n - from, x.base + x.step * (uint32_t)from, x.step), "a view");
+    item rest = { tail, x.c, x.n - from, x.base + x.step * (uint32_t)from, x.step };
+    publish_or_release(w, rest);
+}
+
+static void make_errors(worker *w)
+{
+    check(w, wf_last_status(w->ctx) == WF_OK && !*wf_last_message(w->ctx), "another thread's error");
+    char text[40];
+    snprintf(text, sizeof text, "of thread %d", w->number);
+    wf_error(w->ctx, WF_ERR_IO, text);
+    wf_error(w->ctx, WF_ERR_ARG, "later");
+    check(w, wf_last_status(w->ctx) == WF_ERR_IO && !strcmp(wf_last_message(w->ctx), text), "its own error");
+    wf_clear_error(w->ctx);
+    wf_array *none = wf_empty(w->ctx, WF_I32, WF_SHAPE(-5));
+    check(w, !none && wf_last_status(w->ctx) == WF_ERR_SHAPE, "a refused shape");
+    wf_clear_error(w->ctx);
+}
+
+static void set_flags(worker *w)
+{
+    static const uint32_t flags[] = {
+        WF_FLAG_FOLD,      WF_FLAG_VALUE_NUMBERING, WF_FLAG_NO_DISK_CACHE, WF_FLAG_LOOP_OPT,
+        WF_FLAG_PACKETS,   WF_FLAG_FAST_MATH,       WF_FLAG_HISTORY,       WF_FLAG_CALL_OPT,
+        WF_FLAG_DEAD_CODE, WF_FLAG_TIERED,          WF_FLAG_DEBUG
+    };
+    uint32_t flag = flags[below(w, rarely(w, 5) ? 11 : 10)];
+    wf_set_flags(w->ctx, rarely(w, 2) ? flag : 0, rarely(w, 2) ? flag : WF_FLAG_DEBUG);
+    if (rarely(w, 3))
+        wf_set_expand_bytes(w->ctx, rarely(w, 2) ? (uint64_t)1 << 30 : 4096);
+    check(w, (wf_get_flags(w->ctx) & ~0xfffu) == 0, "flags");
+}
+
+static void set_threads(worker *w)
+{
+    wf_set_threads(w->ctx, 1 + (int)below(w, 4));
+    int n = wf_get_threads(w->ctx);
+    check(w, n >= 1 && n <= 4, "the number of threads");
+}
+
+static void ask(worker *w)
+{
+    wf_info info = { .size = sizeof info };
+    check(w, wf_get_info(w->ctx, rarely(w, 8), &info) == WF_OK && info.threads > 0 && info.isa,
+          "what a context offers");
+    wf_kernel_info note[4] = { { .size = sizeof *note } };
+    size_t n = wf_history(w->ctx, note, 4);
+    for (size_t i = 0; i < n; ++i)
+        check(w, note[i].stages > 0 && note[i].stage < note[i].stages, "a note of the history");
+    check(w, wf_get_expand_bytes(w->ctx) > 0 && wf_context_device(w->ctx) != 0, "a setting");
+    item x = borrow(w);
+    check(w, wf_array_dtype(x.a) == WF_I32 && wf_array_count(x.a) == x.n && wf_array_context(x.a) == w->ctx,
+          "an array");
+    wf_array_state(x.a);
+    wf_release(x.a);
+}
+
+static void synchronise(worker *w) { check(w, wf_sync(w->ctx) == WF_OK, "a wait for all streams"); }
+
+/* Adds to an array by way of a stream that several threads use. */
+static void add_in_stream(worker *w)
+{
+    uint32_t s = below(w, STREAMS), k = below(w, 50);
+    wf_stream *stream = p.stream[w->c][s];
+    bool current = rarely(w, 2);
+    if (current)
+        check(w, wf_set_stream(w->ctx, 0, stream) == WF_OK && wf_get_stream(w->ctx, 0) == stream, "a current stream");
+    for (int i = 0; i < 3; ++i) {
+        wf_graph *g = wf_begin(w->ctx, .stream = current ? NULL : stream);
+        wf_out(g, p.sum[w->c][s], wf_add(wf_in(g, p.sum[w->c][s]), k));
+        check(w, wf_run(g) == WF_OK, "work in a stream");
+        atomic_fetch_add(&p.summed[w->c][s], k);
+    }
+    if (current)
+        check(w, wf_set_stream(w->ctx, 0, NULL) == WF_OK, "no current stream");
+    wf_event *e = wf_event_record(stream);
+    check(w, e != NULL, "an event");
+    if (rarely(w, 2))
+        check(w, wf_event_sync(e) == WF_OK, "a wait for an event");
+    wf_event_free(e);
+}
+
+/* Two streams, one of which waits for the other; stream and event are left to another thread. */
+static void chain_streams(worker *w)
+{
+    wf_stream *s = wf_stream_new(w->ctx, 0), *t = rarely(w, 2) ? p.stream[w->c][0] : wf_stream_new(w->ctx, 0);
+    check(w, s && t, "streams");
+    item x = borrow_for(w, s);
+    wf_array *y = wf_like(x.a), *z = wf_like(x.a);
+    wf_graph *g = wf_begin(w->ctx, .stream = s);
+    wf_out(g, y, wf_add(wf_in(g, x.a), 1));
+    check(w, wf_run(g) == WF_OK, "work in the first stream");
+    wf_event *e = wf_event_record(s);
+    check(w, wf_stream_wait(t, e) == WF_OK, "a wait of a stream");
+    g = wf_begin(w->ctx, .stream = t);
+    wf_out(g, z, wf_mul(wf_in(g, y), 2));
+    check(w, wf_run(g) == WF_OK, "work in the second stream");
+    wf_release(x.a), wf_release(y);
+    pthread_mutex_lock(&p.mutex);
+    uint32_t slot = below(w, SLOTS);
+    wf_stream *old_stream = p.left_stream[slot];
+    wf_event *old_event = p.left_event[slot];
+    p.left_stream[slot] = s;
+    p.left_event[slot] = e;
+    pthread_mutex_unlock(&p.mutex);
+    wf_event_free(old_event);
+    wf_stream_free(old_stream);
+    check(w, is_ramp(z, x.n, 2 * x.base + 2, 2 * x.step), "what two streams computed");
+    wf_release(z);
+    if (t != p.stream[w->c][0])
+        wf_stream_free(t);
+}
+
+static void replay(worker *w)
+{
+    shared *s = one_of(w, p.frozen, new_sequence);
+    item x = new_item(w, s->n), scaled = x;
+    scaled.base *= 1 + s->k, scaled.step *= 1 + s->k;
+    wf_array *y = wf_like(x.a);
+    uint32_t *want = malloc((size_t)s->n * sizeof *want);
+    plain(s->kind, scaled, 7, s->k, want);
+    for (uint32_t i = 0; i <= below(w, 3); ++i)
+        check(w, wf_frozen_replay(s->frozen, WF_ARRAYS(x.a, y)) == WF_OK, "a replay");
+    check(w, has_elements(y, want, s->n), "a replay's elements");
+    wf_release(x.a), wf_release(y);
+    free(want);
+    give_up(s);
+}
+
+static void add_two(const wf_chunk *c, void *user)
+{
+    (void)user;
+    for (int64_t i = 0; i < c->n; ++i)
+        ((uint32_t *)c->out[0])[i] = ((const uint32_t *)c->in[0])[i] + 2;
+}
+
+static void by_host(worker *w)
+{
+    item x = borrow(w);
+    wf_array *y = wf_like(x.a);
+    check(w, wf_host_apply(w->ctx, WF_ARRAYS(x.a), WF_ARRAYS(y), add_two, NULL) == WF_OK, "a function of the host");
+    wf_release(x.a);
+    check(w, is_ramp(y, x.n, x.base + 2, x.step), "what the host computed");
+    wf_release(y);
+}
+
+static void of_text(worker *w)
+{
+    item x = borrow(w);
+    wf_array *a = x.a, *out = wf_like(x.a);
+    check(w, wf_text(w->ctx, "t = a + 1; out = t * 3", a, out) == WF_OK, "a text");
+    wf_release(x.a);
+    check(w, is_ramp(out, x.n, 3 * x.base + 3, 3 * x.step), "what a text computed");
+    wf_release(out);
+}
+
+static void functions(worker *w)
+{
+    item x = borrow(w);
+    wf_array *sorted = wf_array_sort(x.a, 0, true), *all = wf_array_max(x.a, WF_ALL_AXES);
+    check(w, sorted && all, "functions of arrays");
+    check(w,
+          is_ramp(sorted, x.n, x.base + x.step * (uint32_t)(x.n - 1), 0 - x.step) || (int32_t)x.base < 0 ||
+              x.base > 1u << 24,
+          "a sorted array");
+    wf_release(x.a), wf_release(sorted), wf_release(all);
+}
+
+static void files(worker *w)
+{
+    char path[64];
+    snprintf(path, sizeof path, "threads-%ld-%d.npy", (long)getpid(), rarely(w, 2) ? 99 : w->number);
+    item x = borrow(w);
+    check(w, wf_save(x.a, path, NULL) == WF_OK, "saving");
+    wf_array *y = wf_load(w->ctx, path, NULL);
+    check(w, y != NULL, "loading");
+    if (!strstr(path, "-99"))
+        check(w, is_ramp(y, x.n, x.base, x.step), "what was saved");
+    wf_release(x.a), wf_release(y);
+}
+
+/* A kept array, whose handle other threads hold before it is computed. */
+static void keep_later(worker *w)
+{
+    item x = borrow(w);
+    wf_graph *g = wf_begin(w->ctx);
+    wf_array *kept = wf_keep(wf_add(wf_in(g, x.a), 5)), *mine = wf_retain(kept);
+    pthread_mutex_lock(&p.mutex);
+    uint32_t slot = below(w, SLOTS);
+    wf_array *old = p.lazy[slot];
+    p.lazy[slot] = kept;
+    pthread_mutex_unlock(&p.mutex);
+    wf_array_state(old);
+    wf_release(old);
+    check(w, wf_run(g) == WF_OK, "a recording");
+    check(w, is_ramp(mine, x.n, x.base + 5, x.step), "a kept array");
+    wf_release(mine), wf_release(x.a);
+}
+
+static void look_at_kept(worker *w)
+{
+    wf_array *a[SLOTS];
+    pthread_mutex_lock(&p.mutex);
+    for (int i = 0; i < SLOTS; ++i) {
+        a[i] = wf_retain(p.lazy[i]);
+        wf_release(p.lazy[i]);
+        p.lazy[i] = NULL;
+    }
+    pthread_mutex_unlock(&p.mutex);
+    for (int i = 0; i < SLOTS; ++i) {
+        check(w, wf_array_state(a[i]) != WF_STATE_FORMAL, "the state of a kept array");
+        wf_release(a[i]);
+    }
+}
+
+/* A context of this thread alone, beside the others. */
+static void own_context(worker *w)
+{
+    worker own = *w;
+    wf_config config = { .size = sizeof config, .device = rarely(w, 3) ? WF_CPU : WF_INTERP, .threads = 2 };
+    own.ctx = wf_context_new(&config);
+    own.seed += 5;
+    check(&own, own.ctx != NULL, "a context");
+    item x = new_item(&own, 50);
+    wf_graph *g = wf_begin(own.ctx);
+    wf_array *kept = wf_keep(wf_add(wf_in(g, x.a), 1));
+    check(&own, wf_run(g) == WF_OK, "a recording of a context");
+    if (rarely(w, 2)) {
+        wf_context_free(own.ctx); /* the context lives on with its arrays */
+        own.ctx = NULL;
+    }
+    check(&own, is_ramp(kept, 50, x.base + 1, x.step), "an array of a context");
+    wf_release(kept), wf_release(x.a);
+    wf_context_free(own.ctx);
+}
+
+/* What an operation excludes. */
+typedef enum excludes { NOTHING, SETTING, LAUNCHES } excludes;
+static const struct {
+    const char *name;
+    void (*run)(worker *);
+    excludes excludes;
+    uint32_t weight;
+} table[] = {
+    { "record", record, SETTING, 6 },
+    { "launch", launch, SETTING, 8 },
+    { "copy_and_write", copy_and_write, SETTING, 6 },
+    { "share_new", share_new, SETTING, 5 },
+    { "view", view, SETTING, 3 },
+    { "make_errors", make_errors, NOTHING, 2 },
+    { "set_flags", set_flags, NOTHING, 3 },
+    { "set_threads", set_threads, LAUNCHES, 2 },
+    { "ask", ask, SETTING, 3 },
+    { "synchronise", synchronise, NOTHING, 1 },
+    { "add_in_stream", add_in_stream, SETTING, 5 },
+    { "chain_streams", chain_streams, SETTING, 4 },
+    { "replay", replay, SETTING, 5 },
+    { "by_host", by_host, SETTING, 2 },
+    { "of_text", of_text, SETTING, 2 },
+    { "functions", functions, SETTING, 1 },
+    { "files", files, SETTING, 1 },
+    { "keep_later", keep_later, SETTING, 3 },
+    { "look_at_kept", look_at_kept, NOTHING, 3 },
+    { "own_context", own_context, NOTHING, 1 },
+};
+enum { OPERATIONS = sizeof table / sizeof *table };
+
+static void enter(group_lock *l, excludes what)
+{
+    if (what == NOTHING)
+        return;
+    pthread_mutex_lock(&l->mutex);
+    while (what == SETTING ? l->setting : l->launching)
+        pthread_cond_wait(&l->changed, &l->mutex);
+    ++*(what == SETTING ? &l->launching : &l->setting);
+    pthread_mutex_unlock(&l->mutex);
+}
+
+static void leave(group_lock *l, excludes what)
+{
+    if (what == NOTHING)
+        return;
+    pthread_mutex_lock(&l->mutex);
+    --*(what == SETTING ? &l->launching : &l->setting);
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->mutex);
+}
+
+static void *run_thread(void *user)
+{
+    worker *w = user;
+    uint32_t all = 0;
+    for (int i = 0; i < OPERATIONS; ++i)
+        all += table[i].weight;
+    for (int k = 4 + (int)below(w, 14); k > 0; --k) {
+        uint32_t at = below(w, all);
+        int i = 0;
+        for (; at >= table[i].weight; ++i)
+            at -= table[i].weight;
+        w->c = (int)below(w, CONTEXTS);
+        w->ctx = p.ctx[w->c];
+        w->operation = table[i].name;
+        if (p.printed)
+            fprintf(stderr, "thread %d: %s, context %d\n", w->number, table[i].name, w->c);
+        enter(&p.lock[w->c], table[i].excludes);
+        table[i].run(w);
+        check(w, wf_last_status(w->ctx) == WF_OK, "an error is left");
+        leave(&p.lock[w->c], table[i].excludes);
+    }
+    return NULL;
+}
+
+/* All threads release what is left, after the program has freed the contexts. */
+static void *release_left(void *user)
+{
+    (void)user;
+    for (int i = 0; i < SLOTS; ++i) {
+        pthread_mutex_lock(&p.mutex);
+        wf_array *a = p.array[i].a, *lazy = p.lazy[i];
+        wf_event *e = p.left_event[i];
+        wf_stream *s = p.left_stream[i];
+        p.array[i].a = p.lazy[i] = NULL, p.left_event[i] = NULL, p.left_stream[i] = NULL;
+        pthread_mutex_unlock(&p.mutex);
+        wf_release(a), wf_release(lazy);
+        wf_event_free(e);
+        wf_stream_free(s);
+    }
+    for (int i = 0; i < KERNELS; ++i) {
+        pthread_mutex_lock(&p.mutex);
+        shared *k = p.prepared[i], *f = p.frozen[i];
+        p.prepared[i] = p.frozen[i] = NULL;
+        pthread_mutex_unlock(&p.mutex);
+        give_up(k), give_up(f);
+    }
+    return NULL;
+}
+
+static void one(int number)
+{
+    worker w[THREADS], first = { .seed = (uint64_t)number * 0x9E3779B97F4A7C15u + 77, .operation = "main" };
+    memset(&p, 0, sizeof p);
+    p.number = number;
+    p.printed = operations < 0;
+    pthread_mutex_init(&p.mutex, NULL);
+    for (int c = 0; c < CONTEXTS; ++c) {
+        pthread_mutex_init(&p.lock[c].mutex, NULL);
+        pthread_cond_init(&p.lock[c].changed, NULL);
+        wf_device device = rarely(&first, 2) ? WF_INTERP : WF_CPU;
+        wf_config config = { .size = sizeof config, .device = device, .threads = 1 + (int32_t)below(&first, 4) };
+        first.c = c;
+        first.ctx = p.ctx[c] = wf_context_new(&config);
+        assert_non_null(first.ctx);
+        for (int s = 0; s < STREAMS; ++s) {
+            p.stream[c][s] = wf_stream_new(p.ctx[c], 0);
+            assert_non_null(p.stream[c][s]);
+            p.sum[c][s] = wf_full(p.ctx[c], WF_I32, WF_SHAPE(SUMS), 0);
+        }
+    }
+    for (int i = 0; i < SLOTS; ++i) {
+        first.c = i % CONTEXTS;
+        first.ctx = p.ctx[first.c];
+        p.array[i] = new_item(&first, some_length(&first));
+    }
+    size_t threads = 2 + below(&first, THREADS - 1);
+    for (size_t i = 0; i < threads; ++i)
+        w[i] = (worker){ .seed = test_random(&first.seed), .number = (int)i };
+    run_at_once(threads, run_thread, w, sizeof *w);
+    for (int c = 0; c < CONTEXTS; ++c)
+        for (int s = 0; s < STREAMS; ++s) {
+            if (!is_ramp(p.sum[c][s], SUMS, atomic_load(&p.summed[c][s]), 0))
+                fail_msg("program %d: a sum of all threads is wrong", number);
+            wf_stream_free(p.stream[c][s]);
+            wf_release(p.sum[c][s]);
+        }
+    for (int c = 0; c < CONTEXTS; ++c)
+        wf_context_free(p.ctx[c]);
+    run_at_once(threads, release_left, w, sizeof *w);
+}
+
+static void remove_files(void)
+{
+    char path[64];
+    static const int names[] = { 0, 1, 2, 3, 99 };
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+        snprintf(path, sizeof path, "threads-%ld-%d.npy", (long)getpid(), names[i]);
+        remove(path);
+    }
+}
+
+static void test_programs(void **state)
+{
+    (void)state;
+    const char *asked = getenv("WEFT_RANDOM_PROGRAMS"), *comma = asked ? strchr(asked, ',') : NULL;
+    int programs = asked ? atoi(asked) : 60 / TEST_EVERY, first = comma ? atoi(comma + 1) : 0;
+    operations = programs == 1 ? -1 : 0;
+    for (int i = 0; i < programs; ++i)
+        one(first + i);
+    if (asked)
+        fprintf(stderr, "%d programs\n", programs);
+    remove_files();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_programs) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
