@@ -18,7 +18,6 @@ static void link_borrower(wf_array *a)
     if (a->next)
         a->next->prev = a;
     b->borrower = a;
-    atomic_fetch_add(&a->ctx->borrowers, 1);
 }
 
 static void unlink_borrower(wf_array *a)
@@ -27,8 +26,11 @@ static void unlink_borrower(wf_array *a)
     if (a->next)
         a->next->prev = a->prev;
     a->next = a->prev = NULL;
-    atomic_fetch_sub(&a->ctx->borrowers, 1); /* last, so that a thread that reads 0 sees all moves */
 }
+
+/* Changes the number of borrowers of the context. A thread that reads 0 uses its arrays without the lock. So a borrower
+ * is counted before other threads know it, and until its memory and group are final. */
+static void count_borrowers(wf_context *ctx, int64_t change) { atomic_fetch_add(&ctx->borrowers, change); }
 
 /* Returns the number of borrowers of a group (0 = all groups), and the addresses that they span. */
 static int64_t span_of(const wf__buffer *b, uint64_t group, const char **lo, const char **hi)
@@ -80,6 +82,8 @@ static bool move_group(wf_context *ctx, wf__buffer *b, uint64_t group)
         else
             a->group = 0;
     }
+    if (!lend)
+        count_borrowers(ctx, -n);
     atomic_fetch_sub_explicit(&b->refs, n, memory_order_acq_rel); /* the lender, or another group, is left */
     return true;
 }
@@ -94,13 +98,15 @@ static bool own_borrower(wf_array *a)
 {
     wf__buffer *b = a->buffer;
     const char *lo, *hi;
-    if (span_of(b, a->group, &lo, &hi) != atomic_load_explicit(&b->refs, memory_order_acquire))
+    int64_t n = span_of(b, a->group, &lo, &hi);
+    if (n != atomic_load_explicit(&b->refs, memory_order_acquire))
         return move_group(a->ctx, b, a->group);
     for (wf_array *x = b->borrower, *next; x; x = next) { /* the group is the only user of the memory */
         next = x->next;
         unlink_borrower(x);
         x->group = 0;
     }
+    count_borrowers(a->ctx, -n);
     return true;
 }
 
@@ -211,6 +217,7 @@ void wf__view_begin(wf_array *view, const wf_array *of)
     share_memory(view, of);
     view->group = of->group;
     if (view->group) {
+        count_borrowers(ctx, 1);
         link_borrower(view);
         ++view->buffer->readers;
     }
@@ -231,8 +238,10 @@ void wf__array_leave(wf_array *a)
     if (!wf__sharing(a->ctx))
         return;
     wf__mutex_lock(&a->ctx->share_lock);
-    if (a->group)
+    if (a->group) {
         unlink_borrower(a);
+        count_borrowers(a->ctx, -1);
+    }
     wf__mutex_unlock(&a->ctx->share_lock);
 }
 
@@ -272,6 +281,7 @@ wf_array *wf_copy(const wf_array *array)
         copy->device = array->device;
         share_memory(copy, array);
         copy->group = copy->id;
+        count_borrowers(ctx, 1);
         link_borrower(copy);
     }
     wf__mutex_unlock(&ctx->share_lock);
