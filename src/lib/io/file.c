@@ -142,9 +142,16 @@ wf_status wfl_io_read_at(wfl_io_reader *reader, int64_t offset, void *to, size_t
 int64_t wfl_io_read_some(wfl_io_reader *reader, void *to, size_t bytes)
 {
     int64_t got = read_fully(reader->fd, reader->pos, to, bytes);
+    if (got < 0 && !reader->code)
+        reader->code = errno;
     if (got > 0)
         reader->pos += got;
     return got;
+}
+
+wf_status wfl_io_read_status(const wfl_io_reader *reader)
+{
+    return reader->code ? fail_errno(reader->ctx, reader->path, "read", reader->code) : WF_OK;
 }
 
 /* ---- writing ---- */
@@ -188,11 +195,14 @@ static char *resolve(const char *path, int *code)
         struct stat info;
         char *real = realpath(now, NULL), *next = NULL;
         *code = real ? 0 : errno;
-        if (*code == ENOENT && (lstat(now, &info) != 0 || !S_ISLNK(info.st_mode)))
+        bool missing = *code == ENOENT, is_there = missing && lstat(now, &info) == 0;
+        if (missing && !is_there)
+            *code = errno;
+        if ((missing && !is_there && *code == ENOENT) || (is_there && !S_ISLNK(info.st_mode)))
             return now; /* no such file yet: it is going to have this name */
-        if (*code == ENOENT && links < MOST_LINKS)
+        if (is_there && links < MOST_LINKS)
             next = link_target(now, code);
-        else if (*code == ENOENT)
+        else if (is_there)
             *code = ELOOP;
         free(now);
         if (real)
@@ -320,7 +330,7 @@ static wf_status check_target(wfl_io_writer *writer, struct stat *old, bool *exi
 {
     *exists = stat(writer->target, old) == 0;
     if (!*exists)
-        return WF_OK;
+        return errno == ENOENT ? WF_OK : fail_errno(writer->ctx, writer->path, "write", errno);
     if (S_ISDIR(old->st_mode))
         return fail_errno(writer->ctx, writer->path, "write", EISDIR);
     if (!S_ISREG(old->st_mode))

@@ -76,6 +76,7 @@ typedef struct wfl_io_reader {
     const char *path;
     int fd;
     int64_t size, pos; /* pos: the place of wfl_io_read_some */
+    int code;          /* errno of the first wfl_io_read_some that failed */
 } wfl_io_reader;
 
 /* Opens a regular file. Nothing to close on error. */
@@ -84,8 +85,10 @@ void wfl_io_close(wfl_io_reader *reader);
 /* Reads `bytes` bytes at `offset`; fewer are an error. */
 wf_status wfl_io_read_at(wfl_io_reader *reader, int64_t offset, void *to, size_t bytes);
 /* Reads up to `bytes` bytes at reader->pos, which moves; fewer only at the end of the file. Returns their number, or -1
- * on error, without a message. */
+ * on error, with reader->code set and no message yet. */
 int64_t wfl_io_read_some(wfl_io_reader *reader, void *to, size_t bytes);
+/* Reports the first failure of wfl_io_read_some; WF_OK: none has failed. */
+wf_status wfl_io_read_status(const wfl_io_reader *reader);
 
 /* The place of samples in a file and in an array: the file's axes, slowest first, each with its stride in the array. */
 typedef struct wfl_io_layout {

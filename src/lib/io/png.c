@@ -80,7 +80,7 @@ static void on_read(png_structp png, png_bytep to, size_t bytes)
 {
     job *j = libpng.get_io_ptr(png);
     if (wfl_io_read_some(j->reader, to, bytes) != (int64_t)bytes)
-        libpng.error(png, "the file ends in the middle of a chunk");
+        libpng.error(png, j->reader->code ? "cannot read" : "the file ends in the middle of a chunk");
 }
 
 static void on_write(png_structp png, png_bytep from, size_t bytes)
@@ -93,6 +93,12 @@ static void on_write(png_structp png, png_bytep from, size_t bytes)
 static void on_flush(png_structp png) { (void)png; }
 
 /* ---- loading ---- */
+
+static wf_status fail_reading(const job *j)
+{
+    wf_status status = wfl_io_read_status(j->reader);
+    return status == WF_OK ? wfl_io_fail(j->reader->ctx, j->reader->path, WF_ERR_IO, "PNG: %s", j->text) : status;
+}
 
 static wf_status bad_field(const wfl_io_reader *r, const char *field, long long value, const char *must)
 {
@@ -204,7 +210,7 @@ static wf_status begin_png(job *j)
     if (!j->info)
         return wfl_io_fail_memory(j->reader->ctx, j->reader->path, 0);
     if (!read_info(j))
-        return wfl_io_fail(j->reader->ctx, j->reader->path, WF_ERR_IO, "PNG: %s", j->text);
+        return fail_reading(j);
     wfl_io_image *image = j->image;
     image->dtype = j->type->dtype;
     image->meta.stored = j->type->stored;
@@ -242,7 +248,7 @@ static wf_array *png_load(wfl_io_reader *r, wfl_io_image *image)
     if (array) {
         j.rows = data;
         if (!read_rows(&j)) {
-            wfl_io_fail(r->ctx, r->path, WF_ERR_IO, "PNG: %s", j.text);
+            fail_reading(&j);
             wf_release(array);
             array = NULL;
         }

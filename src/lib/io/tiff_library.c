@@ -27,8 +27,9 @@ static tmsize_t on_read(thandle_t handle, void *to, tmsize_t bytes)
     wfl_tiff_job *j = handle;
     if (bytes < 0)
         return -1;
-    return (tmsize_t)(j->reader ? wfl_io_read_some(j->reader, to, (size_t)bytes)
-                                : wfl_io_read_back(j->writer, to, (size_t)bytes));
+    int64_t got =
+        j->reader ? wfl_io_read_some(j->reader, to, (size_t)bytes) : wfl_io_read_back(j->writer, to, (size_t)bytes);
+    return got > 0 ? (tmsize_t)got : 0; /* for -1 libtiff would write in front of its buffer */
 }
 
 static tmsize_t on_write(thandle_t handle, void *from, tmsize_t bytes)
@@ -91,6 +92,8 @@ wf_status wfl_tiff_fail(const wfl_tiff_job *j, const char *doing)
 {
     if (j->writer && j->writer->code)
         return WF_ERR_IO; /* wfl_io_finish has a better message */
+    if (j->reader && j->reader->code)
+        return wfl_io_read_status(j->reader);
     const char *text = j->text[0] ? j->text : "unknown error";
     size_t n = strlen(j->path);
     if (strncmp(text, j->path, n) == 0 && text[n] == ':')

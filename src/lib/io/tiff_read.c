@@ -138,8 +138,10 @@ static wf_status next_directory(wfl_tiff_job *j, int64_t number)
     }
     if (wfl_tiff.ReadDirectory(j->tif)) {
         j->text[0] = 0; /* a message about a field that libtiff ignored would not explain a later failure */
-        return WF_OK;
+        return wfl_io_read_status(j->reader); /* libtiff ignores some fields that it could not read */
     }
+    if (j->reader->code)
+        return wfl_io_read_status(j->reader);
     if (!j->text[0] && number == 1) /* libtiff gives no message for this */
         return wfl_io_fail(j->ctx, j->path, WF_ERR_IO,
                            "TIFF header: the offset of the first directory (IFD) is 0: there is no image");
@@ -323,7 +325,7 @@ static wf_status read_all(wfl_tiff_job *j, const file_info *info, char *to)
         if (status != WF_OK)
             return status;
     }
-    return WF_OK;
+    return wfl_io_read_status(j->reader);
 }
 
 static wf_status begin_tiff(wfl_tiff_job *j, wfl_io_reader *r, wfl_io_image *image, file_info *info)
