@@ -782,7 +782,7 @@ static void test_programs(void **state)
 {
     (void)state;
     const char *asked = getenv("WEFT_RANDOM_PROGRAMS"), *comma = asked ? strchr(asked, ',') : NULL;
-    int programs = asked ? atoi(asked) : 400 / TEST_EVERY, first = comma ? atoi(comma + 1) : 0;
+    int programs = asked ? atoi(asked) : 200 / TEST_EVERY, first = comma ? atoi(comma + 1) : 0;
     operations = programs == 1 ? -1 : 0;
     for (int i = 0; i < programs; ++i)
         one(first + i);
