@@ -362,6 +362,13 @@ static void unwritable_check(void)
     snprintf(expected, sizeof expected, "the folder cannot be made in %s: Permission denied", folder);
     CHECK(!strcmp(wf__disk_problem(d), expected));
     wf__disk_close(d);
+    unsetenv("WEFT_CACHE");
+    unsetenv("XDG_CACHE_HOME");
+    setenv("HOME", "/", 1); /* of root */
+    d = wf__disk_open(NULL, 0);
+    wf__disk_get_stats(d, &stats);
+    CHECK(!strcmp(wf__disk_problem(d), "the folder is not made, because HOME is no folder of this user"));
+    wf__disk_close(d);
 }
 
 static void test_disk_read_only(void **state)

@@ -122,6 +122,13 @@ void wf__disk_close(wf__disk *d)
     wf__free(d);
 }
 
+/* True if the default folder would be made in the home of another user, who could not use it: under sudo, for example. */
+static bool is_foreign_home(const wf__disk *d)
+{
+    const char *home = d->in_home ? wf__getenv("HOME") : NULL;
+    return home && !wf__owns(home);
+}
+
 static int open_folder(wf__disk *d, bool create)
 {
     int fd = wf__dir_open(d->dir);
@@ -131,8 +138,7 @@ static int open_folder(wf__disk *d, bool create)
         errno = ENOENT;
         return -1;
     }
-    const char *home = d->in_home ? wf__getenv("HOME") : NULL;
-    if (home && !wf__owns(home)) { /* under sudo, the user could not use a new folder */
+    if (is_foreign_home(d)) {
         errno = EPERM;
         return -1;
     }
@@ -144,6 +150,10 @@ static int open_folder(wf__disk *d, bool create)
 static void set_folder_problem(wf__disk *d, int error)
 {
     char nearest[PATH_MAX] = "", text[320];
+    if (error == EPERM && is_foreign_home(d)) {
+        set_problem(d, "the folder is not made, because HOME is no folder of this user", 0);
+        return;
+    }
     if (error != ENOENT && error != EACCES && error != EROFS) {
         set_problem(d, "the folder cannot be used", error);
         return;
@@ -387,7 +397,9 @@ void wf__disk_get_stats(wf__disk *d, wf__disk_stats *out)
     } else if (d->dir && !atomic_load_explicit(&d->off, memory_order_relaxed)) {
         char nearest[PATH_MAX];
         wf__mutex_lock(&d->lock);
-        if (!wf__dirs_possible(d->dir, nearest, sizeof nearest))
+        if (is_foreign_home(d))
+            set_folder_problem(d, EPERM);
+        else if (!wf__dirs_possible(d->dir, nearest, sizeof nearest))
             set_folder_problem(d, errno);
         wf__mutex_unlock(&d->lock);
     }
