@@ -263,6 +263,23 @@ static void test_written(void **state)
     wf_release(b);
 }
 
+/* Names whose elements a program writes by index. */
+static void test_elements(void **state)
+{
+    (void)state;
+    double want[N];
+    wf_release(make_array());
+    for (int i = 0; i < N; i++)
+        want[i] = i / W == 2 ? 7 : 2 * av[i];
+    check("n = 2*a; n[2, x] = 7; out = n", want, N);
+    check("n = 2*a; n[2, x] = 7; out = n[y, x] + 0*a", want, N);
+    check("n = a; n = n + a; if (y == 2) n[y, x] = 7; m = n; out = m", want, N);
+    check("n = 2*a; m = n; n[2, x] = 7; out = n + 0*m", want, N);
+    for (int i = 0; i < N; i++)
+        want[i] = 2 * av[i];
+    check("n = 2*a; m = n; n[2, x] = 7; out = m + 0*n", want, N);
+}
+
 /* Several results of several parts. */
 static void test_results(void **state)
 {
@@ -383,9 +400,10 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_neighbours), cmocka_unit_test(test_borders),  cmocka_unit_test(test_global),
-        cmocka_unit_test(test_histograms), cmocka_unit_test(test_order),    cmocka_unit_test(test_written),
-        cmocka_unit_test(test_results),    cmocka_unit_test(test_mistakes), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_neighbours), cmocka_unit_test(test_borders), cmocka_unit_test(test_global),
+        cmocka_unit_test(test_histograms), cmocka_unit_test(test_order),   cmocka_unit_test(test_written),
+        cmocka_unit_test(test_elements),   cmocka_unit_test(test_results), cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_no_memory),
     };
     return RUN_ON_ALL(tests);
 }

@@ -2,8 +2,8 @@
  *
  * Statements about whole arrays belong into an array recording, those of a program (typed locals, blocks, writes by
  * index) into an index space. A text may have both. Its outermost statements are units of three kinds:
- *   ARRAY   an assignment without a type whose expression has a function of whole arrays, or whose name is read by
- *           index later; a global array
+ *   ARRAY   an assignment without a type whose expression has a function of whole arrays, or whose name is read or
+ *           written by index later; a global array
  *   POINTS  a typed local, a block, a write by index, an assignment to a typed local
  *   EITHER  any other assignment
  * A part is a run of units of one kind and of EITHER. A part of points also ends where a unit needs all elements of a
@@ -102,12 +102,27 @@ static bool has_call(const cutter *c, const unit *u)
     return false;
 }
 
-/* True if a later statement reads elements of the name by index. */
-static bool is_read_later(const cutter *c, const unit *u)
+/* True if the elements of this name must be in an array before a program writes them by index: a name that is neither an
+ * argument nor a result. */
+static bool is_written(const cutter *c, uint32_t first, const wf__stmt *name)
+{
+    if (wf__text_arg(c->r, name->at, name->len) || wf__text_wanted(c->r, name->at, name->len) >= 0)
+        return false;
+    for (uint32_t i = first; i < c->t->stmt_n; i++)
+        if (c->t->stmt[i].kind == WF__STMT_WRITE &&
+            wf__text_same(c->t, c->t->stmt[i].at, c->t->stmt[i].len, name->at, name->len))
+            return true;
+    return false;
+}
+
+/* True if a later statement reads or writes elements of the name by index. */
+static bool is_indexed_later(const cutter *c, const unit *u)
 {
     const wf__stmt *s = &c->t->stmt[u->first];
     if (is_argument(c, s->at, s->len))
         return false;
+    if (is_written(c, u->end, s))
+        return true;
     for (uint32_t k = u->node_end; k < c->t->n; k++)
         if (c->t->node[k].kind == WF__TREE_READ &&
             wf__text_same(c->t, c->t->node[k].at, c->t->node[k].len, s->at, s->len))
@@ -122,7 +137,7 @@ static unit_kind kind_of(const cutter *c, const unit *u)
         return ARRAY;
     if (s->kind != WF__STMT_ASSIGN || is_typed(c, s))
         return POINTS;
-    return has_call(c, u) || is_read_later(c, u) ? ARRAY : EITHER;
+    return has_call(c, u) || is_indexed_later(c, u) ? ARRAY : EITHER;
 }
 
 /* True if the node, of unit `u` of this kind, needs all elements that the unit `before` gives its name. */
@@ -218,9 +233,17 @@ static bool is_mixed(const cutter *c)
     uint64_t work = 0, most = 100000000; /* a longer search is not worth it: the text has one part */
     if (!t->program)
         return false;
-    for (uint32_t i = 0; i < t->stmt_n; i++)
-        if (t->stmt[i].kind == WF__STMT_GLOBAL)
+    for (uint32_t i = 0; i < t->stmt_n && work < most; i++) {
+        const wf__stmt *s = &t->stmt[i];
+        if (s->kind == WF__STMT_GLOBAL)
             return true;
+        if (s->kind != WF__STMT_WRITE || wf__text_arg(c->r, s->at, s->len) || wf__text_wanted(c->r, s->at, s->len) >= 0)
+            continue;
+        work += i;
+        const wf__stmt *change = wf__text_change(t, 0, i, s->at, s->len);
+        if (change && change->kind == WF__STMT_ASSIGN)
+            return true;
+    }
     for (uint32_t k = 1; k < t->n && work < most; k++) {
         const wf__tree *n = &t->node[k];
         if (is_whole_call(t, n))
