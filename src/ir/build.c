@@ -23,6 +23,8 @@ static uint64_t bits_of(unsigned dtype, double value)
     uint64_t sign = wide >> 63 << 31, size = wide << 1 >> 30; /* exponent and fraction, cut to those of f32 */
     if (dtype == WF_F32 && (wide & REST) == 0 && size - ((uint64_t)(LOWER + 1) << 23) < (uint64_t)254 << 23)
         return sign | (size - ((uint64_t)LOWER << 23)); /* the usual case: a normal f32 */
+    if (dtype == WF_F32 && wide << 1 == 0)
+        return sign;
     convert(dtype, &bits, &value);
     return bits;
 }

@@ -70,7 +70,9 @@ static wf__ref evaluate(wf__ir *ir, const wf__node *n, unsigned arity)
     }
     uint64_t a = bits_of(ir, n->a), b = arity > 1 ? bits_of(ir, n->b) : 0, c = arity > 2 ? bits_of(ir, n->c) : 0,
              out = 0;
+    wf__floats floats = wf__floats_begin();
     wf__eval_node(n, last, &out, &a, &b, &c, 1);
+    wf__floats_end(floats);
     return wf__const_bits(ir, n->dtype, out);
 }
 
@@ -265,8 +267,10 @@ static bool holds_half(const wf__ir *ir, wf__ref r, unsigned t, int depth)
     switch (n->op) {
     case WF__CONST: {
         uint64_t bits = wf__bits(n), narrow = 0, back = 0;
+        wf__floats floats = wf__floats_begin();
         wf__eval_cast(t, WF_F32, &narrow, &bits, 1);
         wf__eval_cast(WF_F32, t, &back, &narrow, 1);
+        wf__floats_end(floats);
         return back == bits;
     }
     case WF__CAST:
@@ -315,7 +319,7 @@ static wf__ref fold_cast(view *v)
 
 static wf__ref fold_shift(view *v) { return v->kb && v->vb == 0 ? keep(v, v->a) : 0; }
 
-static wf__ref fold(wf__ir *ir, wf__node *n)
+wf__ref wf__fold(wf__ir *ir, wf__node *n)
 {
     unsigned arity = wf__op_table[n->op].arity;
     if (all_const(ir, n, arity))
@@ -370,15 +374,4 @@ static wf__ref fold(wf__ir *ir, wf__node *n)
     default:
         return 0;
     }
-}
-
-wf__ref wf__fold(wf__ir *ir, wf__node *n)
-{
-    unsigned arity = wf__op_table[n->op].arity;
-    if (!is_const(ir, n->a) && (arity < 2 || !is_const(ir, n->b)) && (arity < 3 || !is_const(ir, n->c)))
-        return fold(ir, n); /* without constants there is nothing to compute */
-    wf__floats floats = wf__floats_begin();
-    wf__ref r = fold(ir, n);
-    wf__floats_end(floats);
-    return r;
 }

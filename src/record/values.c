@@ -162,6 +162,8 @@ static WF__APART wf__ref to_constant(wf_graph *g, double value, unsigned dtype, 
 /* Returns the number as a constant of `dtype`; 0 after poisoning. `advice` ends the message. */
 static wf__ref number_as(wf_graph *g, double value, unsigned dtype, const char *function, const char *advice)
 {
+    if (wf__is_float(dtype)) /* the usual case: any number fits */
+        return wf__const_f64(wf__graph_ir(g), dtype, value);
     wf__floats floats = wf__floats_begin();
     wf__ref r = to_constant(g, value, dtype, function, advice);
     wf__floats_end(floats);

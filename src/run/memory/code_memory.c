@@ -116,25 +116,28 @@ static uint64_t count_forks(void)
     return n;
 }
 
-static unsigned char *map_arena(int fd, int protection)
+static unsigned char *map_arena(int fd, int protection, int populate)
 {
-    void *at = mmap(NULL, ARENA, protection, MAP_SHARED, fd, 0);
+    void *at = mmap(NULL, ARENA, protection, MAP_SHARED | populate, fd, 0);
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* Under the lock. NULL = out of memory, or arenas are impossible. */
+/* Under the lock. NULL = out of memory, or arenas are impossible. The pages of the first arena become memory one by one,
+ * since most processes run few kernels; those of later arenas all at once. */
 static arena *new_arena(void)
 {
+    static bool later;
     arena *a = wf__alloc0(sizeof *a);
     if (!a)
         return NULL;
     int fd = anonymous_file();
     if (fd >= 0) {
-        a->write = map_arena(fd, PROT_READ | PROT_WRITE);
-        a->run = map_arena(fd, PROT_READ | PROT_EXEC);
+        a->write = map_arena(fd, PROT_READ | PROT_WRITE, later ? MAP_POPULATE : 0);
+        a->run = map_arena(fd, PROT_READ | PROT_EXEC, later ? MAP_POPULATE : 0);
         close(fd);
     }
     if (a->write && a->run) {
+        later = true;
         a->process = wf__process_id();
         a->forks = count_forks();
         atomic_init(&a->users, 1);
