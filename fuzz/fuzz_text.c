@@ -77,9 +77,15 @@ static void as_statements(const char *text)
         n++;
     if (n > 0 && strlen(name) == sizeof name - 1)
         return; /* the name may be cut */
+    wf_args args = WF_ARGS(WF_ARG("a", a), WF_ARG("m", m), WF_ARG("g", 2.5), WF_ARG("k", 3));
+    for (int axis = -4; axis < 0 && n > 0; axis++) {
+        int of = 0;
+        double step = 0;
+        if (wf_text_step(ctx, text, args, name, "a", axis, &of, &step) && (of > -1 || of < -4 || !(step > 0)))
+            abort();
+    }
     if (loops(text) || is_large(text))
         return;
-    wf_args args = WF_ARGS(WF_ARG("a", a), WF_ARG("m", m), WF_ARG("g", 2.5), WF_ARG("k", 3));
     wf_status status = wf_text_create(ctx, text, args, 0, want, n > 0, &made);
     if (n == 0 && status == WF_OK && !strpbrk(text, "{(")) /* an empty block is fine */
         abort();

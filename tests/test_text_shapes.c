@@ -132,7 +132,7 @@ static void test_arguments(void **state)
     wf_release(u);
 }
 
-/* A line that begins with an operator goes on the statement before it. */
+/* A line that begins with an operator continues the statement before it. */
 static void test_lines(void **state)
 {
     (void)state;

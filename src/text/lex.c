@@ -209,8 +209,8 @@ static bool line_goes_on(int kind)
     }
 }
 
-/* True if the next line that is not empty begins with an operator that needs a value before it, so that the line goes
- * on a statement. The signs count as such operators; ++k and --k are statements. */
+/* True if the next line that is not empty begins with an operator that needs a value before it, so that the line
+ * continues a statement. The signs count as such operators; ++k and --k are statements. */
 static bool next_line_goes_on(const wf__text *t)
 {
     uint32_t i = t->at;

@@ -307,7 +307,7 @@ bool wf_text_step(wf_context *ctx, const char *text, wf_args args, const char *r
             continue;
         for (int k = AXES - 1; k >= 0; k--) {
             affine at = s.name[i].of[k];
-            if (at.known != KNOWN || at.axis != -axis)
+            if (at.known != KNOWN || at.axis == 0 || at.axis != -axis || !isfinite(at.k) || at.k == 0)
                 continue;
             *of = -k - 1;
             *step = fabs(at.k);

@@ -105,7 +105,7 @@ prints 18446744073709551615 "$WEFT" calc n n=0xFFFFFFFFFFFFFFFF
 prints -9223372036854775808 "$WEFT" calc n n=-9223372036854775808
 prints 1.8446744073709552e+19 "$WEFT" calc 'n' n=18446744073709551616
 
-# --- a line that begins with an operator goes on the line before it
+# --- a line that begins with an operator continues the line before it
 prints 7 "$WEFT" calc 'out = a
     + b' a=3 b=4
 
