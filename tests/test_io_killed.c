@@ -41,7 +41,7 @@ ssize_t pwrite(int fd, const void *from, size_t bytes, off_t at)
     return syscall(SYS_pwrite64, fd, from, bytes, at);
 }
 
-enum { SIDE = 96 }; /* files of some kilobytes take longer to write than to name */
+enum { SIDE = 96 };
 static const char *const names[] = { "k.mrc", "k.npy", "k.tif", "k.png" };
 enum { NAMES = sizeof names / sizeof *names };
 
@@ -55,7 +55,8 @@ static wf_array *full(uint8_t value)
     return a;
 }
 
-/* Saves pictures of one value, 0 to 255 in turn, until the process is killed. */
+/* Saves a picture of ones and a picture of twos in turn, until the process is killed. `anew`: without replacing a file.
+ */
 static void save_forever(const char *path, bool anew, int ready)
 {
     wf_meta meta = { .size = sizeof meta, .store_as = WF_STORED_U8 };
