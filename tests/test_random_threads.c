@@ -545,28 +545,53 @@ static void of_text(worker *w)
     wf_release(out);
 }
 
+/* Functions of arrays, some of which open libraries, as several threads may do for the first time at once. */
 static void functions(worker *w)
 {
+    static const char *const suffixes[] = { "npy", "tif" };
     item x = borrow(w);
-    wf_array *sorted = wf_array_sort(x.a, 0, true), *all = wf_array_max(x.a, WF_ALL_AXES);
-    check(w, sorted && all, "functions of arrays");
-    check(w,
-          is_ramp(sorted, x.n, x.base + x.step * (uint32_t)(x.n - 1), 0 - x.step) || (int32_t)x.base < 0 ||
-              x.base > 1u << 24,
-          "a sorted array");
-    wf_release(x.a), wf_release(sorted), wf_release(all);
+    wf_array *a = NULL, *b = NULL;
+    if (rarely(w, 2)) {
+        a = wf_array_sort(x.a, 0, true);
+        b = a ? wf_array_max(a, WF_ALL_AXES) : NULL;
+        check(w, a && b, "a sorted array and its largest element");
+        wf_array *first = wf_view_slice(a, 0, 0, 1, 1);
+        uint32_t largest[1] = { 0 };
+        check(w, wf_download(first, largest, 4) == WF_OK && has_elements(b, largest, 1), "the largest element");
+        wf_release(first);
+    } else if (rarely(w, 2)) {
+        a = wf_full(w->ctx, WF_F32, WF_SHAPE(6, 9), 2);
+        wf_array *c = wf_full(w->ctx, WF_F32, WF_SHAPE(9, 5), 3);
+        b = a && c ? wf_array_matmul(a, c) : NULL;
+        float at[30] = { 0 };
+        check(w, b && wf_download(b, at, sizeof at) == WF_OK && at[0] == 54 && at[29] == 54, "a matrix product");
+        wf_release(c);
+    } else {
+        char path[64];
+        bool common = rarely(w, 2);
+        snprintf(path, sizeof path, "threads-%ld-%d.%s", (long)getpid(), common ? 99 : w->number,
+                 suffixes[below(w, 2)]);
+        a = wf_view_reshape(x.a, WF_SHAPE(1, x.n));
+        check(w, a && wf_save(a, path, NULL) == WF_OK, "saving");
+        b = wf_load(w->ctx, path, NULL);
+        check(w, b != NULL, "loading");
+        check(w, common || is_ramp(b, x.n, x.base, x.step), "what was saved");
+    }
+    wf_release(x.a), wf_release(a), wf_release(b);
 }
 
-static void files(worker *w)
+static void dump(worker *w)
 {
-    char path[64];
-    snprintf(path, sizeof path, "threads-%ld-%d.npy", (long)getpid(), rarely(w, 2) ? 99 : w->number);
+    static const wf_dump dumps[] = { WF_DUMP_TRACE, WF_DUMP_PLAN, WF_DUMP_PASSES };
+    shared *s = one_of(w, p.prepared, new_kernel);
     item x = borrow(w);
-    check(w, wf_save(x.a, path, NULL) == WF_OK, "saving");
-    wf_array *y = wf_load(w->ctx, path, NULL);
-    check(w, y != NULL, "loading");
-    if (!strstr(path, "-99"))
-        check(w, is_ramp(y, x.n, x.base, x.step), "what was saved");
+    wf_array *y = wf_like(x.a);
+    char text[200];
+    size_t length = 0;
+    wf_args args = WF_ARGS(WF_ARG("x", x.a), WF_ARG("y", y));
+    check(w, wf_kernel_dump(s->kernel, args, dumps[below(w, 3)], text, sizeof text, &length) == WF_OK && length,
+          "a text about a kernel");
+    give_up(s);
     wf_release(x.a), wf_release(y);
 }
 
@@ -648,8 +673,8 @@ static const struct {
     { "replay", replay, SETTING, 5 },
     { "by_host", by_host, SETTING, 2 },
     { "of_text", of_text, SETTING, 2 },
-    { "functions", functions, SETTING, 1 },
-    { "files", files, SETTING, 1 },
+    { "functions", functions, SETTING, 3 },
+    { "dump", dump, SETTING, 1 },
     { "keep_later", keep_later, SETTING, 3 },
     { "look_at_kept", look_at_kept, NOTHING, 3 },
     { "own_context", own_context, NOTHING, 1 },
@@ -774,6 +799,8 @@ static void remove_files(void)
     static const int names[] = { 0, 1, 2, 3, 99 };
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
         snprintf(path, sizeof path, "threads-%ld-%d.npy", (long)getpid(), names[i]);
+        remove(path);
+        snprintf(path, sizeof path, "threads-%ld-%d.tif", (long)getpid(), names[i]);
         remove(path);
     }
 }
