@@ -58,6 +58,11 @@
     X(readlink, EIO, EACCES)              \
     X(realpath, EIO, ENOMEM)              \
     X(fchmod, EPERM, EIO)                 \
+    X(fstatat, EIO, ENOMEM)               \
+    X(access, EACCES, EIO)                \
+    X(faccessat, EROFS, EIO)              \
+    X(fdopendir, ENOMEM, EMFILE)          \
+    X(unlinkat, EACCES, EIO)              \
     X(pthread_create, EAGAIN, EPERM)      \
     X(pthread_mutex_init, ENOMEM, EAGAIN) \
     X(pthread_cond_init, ENOMEM, EAGAIN)
@@ -266,6 +271,36 @@ int fchmod(int fd, mode_t mode)
     UNLESS_FAILED(fchmod, -1);
     return real(fd, mode);
 }
+int fstatat(int dir, const char *restrict path, struct stat *restrict out, int flags)
+{
+    REAL(fstatat);
+    UNLESS_FAILED(fstatat, -1);
+    return real(dir, path, out, flags);
+}
+int access(const char *path, int mode)
+{
+    REAL(access);
+    UNLESS_FAILED(access, -1);
+    return real(path, mode);
+}
+int faccessat(int dir, const char *path, int mode, int flags)
+{
+    REAL(faccessat);
+    UNLESS_FAILED(faccessat, -1);
+    return real(dir, path, mode, flags);
+}
+DIR *fdopendir(int fd)
+{
+    REAL(fdopendir);
+    UNLESS_FAILED(fdopendir, NULL);
+    return real(fd);
+}
+int unlinkat(int dir, const char *path, int flags)
+{
+    REAL(unlinkat);
+    UNLESS_FAILED(unlinkat, -1);
+    return real(dir, path, flags);
+}
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*call)(void *), void *user)
 {
     REAL(pthread_create);
@@ -373,6 +408,21 @@ static int run_with(wf_device device, int threads, uint32_t flags, int64_t n)
     wf_clear_error(ctx);
     if (result == FAILED && computes(ctx, n) != RIGHT)
         wrong("the context does not recover", report->text);
+    wf_context_free(ctx);
+    return result;
+}
+
+/* Small enough for the folder of the cache to be scanned, and entries to be removed, at each store. */
+static int small_cache(void)
+{
+    wf_config config = { .size = sizeof config, .threads = 1, .cache_dir = "cache/small", .cache_bytes = 64 << 10 };
+    wf_context *ctx = wf_context_new(&config);
+    if (!ctx)
+        return FAILED;
+    int result = computes(ctx, 100);
+    wf_info info = { .size = sizeof info };
+    if (wf_get_info(ctx, true, &info) != WF_OK || !info.cache_problem || !info.llvm_path)
+        wrong("wf_get_info", wf_last_message(ctx));
     wf_context_free(ctx);
     return result;
 }
@@ -690,17 +740,29 @@ static int leave_folder(void **state)
 int main(void)
 {
     static const scenario scenarios[] = {
-        { "contexts", contexts, NULL, false },           { "interpreted", interpreted, NULL, false },
-        { "first_run", first_run, NULL, false },         { "first_run_with_cache", cached_run, NULL, true },
-        { "second_run", cached_run, NULL, false },       { "several_threads", several_threads, NULL, false },
-        { "large_arrays", large_arrays, NULL, false },   { "streams", streams, NULL, false },
-        { "text_and_host", text_and_host, NULL, false }, { "save_new_mrc", save_new, "a.mrc", false },
-        { "save_new_npy", save_new, "a.npy", false },    { "save_new_tiff", save_new, "a.tif", false },
-        { "save_new_png", save_new, "a.png", false },    { "save_over_mrc", save_over, "a.mrc", false },
-        { "save_over_npy", save_over, "a.npy", false },  { "save_over_tiff", save_over, "a.tif", false },
-        { "save_over_png", save_over, "a.png", false },  { "load_mrc", load_file, "b.mrc", false },
-        { "load_npy", load_file, "b.npy", false },       { "load_tiff", load_file, "b.tif", false },
-        { "load_png", load_file, "b.png", false },       { "save_through_link", save_through_link, NULL, false },
+        { "contexts", contexts, NULL, false },
+        { "interpreted", interpreted, NULL, false },
+        { "first_run", first_run, NULL, false },
+        { "first_run_with_cache", cached_run, NULL, true },
+        { "second_run", cached_run, NULL, false },
+        { "small_cache", small_cache, NULL, true },
+        { "several_threads", several_threads, NULL, false },
+        { "large_arrays", large_arrays, NULL, false },
+        { "streams", streams, NULL, false },
+        { "text_and_host", text_and_host, NULL, false },
+        { "save_new_mrc", save_new, "a.mrc", false },
+        { "save_new_npy", save_new, "a.npy", false },
+        { "save_new_tiff", save_new, "a.tif", false },
+        { "save_new_png", save_new, "a.png", false },
+        { "save_over_mrc", save_over, "a.mrc", false },
+        { "save_over_npy", save_over, "a.npy", false },
+        { "save_over_tiff", save_over, "a.tif", false },
+        { "save_over_png", save_over, "a.png", false },
+        { "load_mrc", load_file, "b.mrc", false },
+        { "load_npy", load_file, "b.npy", false },
+        { "load_tiff", load_file, "b.tif", false },
+        { "load_png", load_file, "b.png", false },
+        { "save_through_link", save_through_link, NULL, false },
         { "save_to_pipe", save_to_pipe, NULL, false },
     };
     enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
