@@ -160,6 +160,12 @@ refuses 1 'a recording of your own or a dump cannot' "$WEFT" dump 'median(a)' 'a
 "$WEFT" calc 'sin(a*0.1) + exp(-a/100)' a=ramp.npy -o two.npy --threads 2
 "$WEFT" calc 'sin(a*0.1) + exp(-a/100)' a=ramp.npy -o three.npy --device interp
 cmp one.npy two.npy && cmp one.npy three.npy || die 'devices differ'
+parts='n = (a - mean(a))/std(a); b = n[y, x-1; mirror] + n[y+1, x; reflect]; global i64 h[32]; c = clamp(i64(b*4) + 16, 0, 31)
+h[c]++; h = cumsum(h); f32 s = b; for (int k = -2; k <= 2; k++) s += b[y, x+k; periodic] * h[k+16]; s -= median(s); out = s'
+"$WEFT" calc "$parts" a=f32.npy -o one.npy --threads 1
+"$WEFT" calc "$parts" a=f32.npy -o two.npy --threads 2
+"$WEFT" calc "$parts" a=f32.npy -o three.npy --device interp
+cmp one.npy two.npy && cmp one.npy three.npy || die 'devices differ in a text of several parts'
 "$WEFT" calc --time 'a + 1' a=ramp.npy -o t.npy 2> times
 grep -q '^compute .* ms' times || die '--time'
 
