@@ -274,7 +274,7 @@ static val gen_table_op(wf__gen *g, const wf__ir *ir, const wf__node *n, int w, 
     const wf__ref operand[3] = { n->a, n->b, n->c };
     uint64_t bits[3];
     const uint64_t *known[3] = { NULL };
-    for (unsigned i = 0; i < wf__op_table[n->op].arity; i++)
+    for (unsigned i = 0; i < wf__arity(n->op); i++)
         if (wf__at(ir, operand[i])->op == WF__CONST) {
             bits[i] = wf__bits(wf__at(ir, operand[i]));
             known[i] = &bits[i];
@@ -304,7 +304,7 @@ val wf__gen_pure(wf__gen *g, const wf__ir *ir, const wf__node *n, int w, const v
 static void get_operands(const wf__node *n, const val *value, val x[3])
 {
     const wf__ref operand[3] = { n->a, n->b, n->c };
-    unsigned arity = wf__op_table[n->op].arity;
+    unsigned arity = wf__arity(n->op);
     for (unsigned i = 0; i < 3; i++)
         x[i] = i < arity ? value[operand[i]] : NULL;
 }

@@ -65,7 +65,7 @@ static val emit_pure(wf__instance *in, const wf__node *n, int w)
     val x[3] = { NULL };
     if (n->op == WF__CHECK)
         return w > 1 ? wf__get_vector(in, n->b) : wf__get_scalar(in, n->b);
-    unsigned arity = wf__op_table[n->op].arity;
+    unsigned arity = wf__arity(n->op);
     for (unsigned i = 0; i < arity; i++)
         x[i] = w > 1 ? wf__get_vector(in, operand[i]) : wf__get_scalar(in, operand[i]);
     return wf__gen_pure(in->g, in->ir, n, w, x);

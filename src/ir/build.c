@@ -42,7 +42,7 @@ wf__ref wf__const_f64(wf__ir *ir, unsigned dtype, double value)
 static wf__ref emit(wf__ir *ir, wf__node *n)
 {
     if (ir->arrays) {
-        unsigned arity = wf__op_table[n->op].arity;
+        unsigned arity = wf__arity(n->op);
         n->shape = ir->node[n->a].shape;
         if (arity > 1 && ir->node[n->b].shape != n->shape)
             n->shape = wf__broadcast_id(ir, n, n->shape, ir->node[n->b].shape);
@@ -116,9 +116,7 @@ static inline wf__ref operation(wf__ir *ir, unsigned op, unsigned arity, wf__ref
             wf__ref t = a;
             a = b;
             b = t;
-            const wf__node *z = x;
-            x = y;
-            y = z;
+            y = x;
         }
     }
     unsigned t = info->to_bool ? WF_BOOL : arity == 3 ? wf__dtype(ir, c) : y->dtype;

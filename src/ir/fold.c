@@ -36,7 +36,7 @@ static wf__ref keep(const view *v, wf__ref r)
         return 0;
     const wf__ref operand[3] = { v->a, v->b, v->c };
     bool known = wf__shape_known(ir, v->n->shape);
-    for (unsigned i = 0; !known && i < wf__op_table[v->n->op].arity; ++i)
+    for (unsigned i = 0; !known && i < wf__arity(v->n->op); ++i)
         if (operand[i] != r && ir->node[operand[i]].shape)
             return 0;
     return r;
@@ -321,7 +321,7 @@ static wf__ref fold_shift(view *v) { return v->kb && v->vb == 0 ? keep(v, v->a) 
 
 wf__ref wf__fold(wf__ir *ir, wf__node *n)
 {
-    unsigned arity = wf__op_table[n->op].arity;
+    unsigned arity = wf__arity(n->op);
     if (all_const(ir, n, arity))
         return evaluate(ir, n, arity);
     view v = { .ir = ir, .n = n, .a = n->a, .b = n->b, .c = n->c };

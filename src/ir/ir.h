@@ -344,7 +344,7 @@ static inline const wf__ref *wf__tuple_at(const wf__ir *ir, uint32_t t) { return
 /* Returns the last value operand of a node that computes. */
 static inline wf__ref wf__last_operand(const wf__node *n)
 {
-    unsigned arity = wf__op_table[n->op].arity;
+    unsigned arity = wf__arity(n->op);
     return arity == 3 ? n->c : arity == 2 ? n->b : n->a;
 }
 bool wf__is_const(const wf__ir *ir, wf__ref r, double value); /* a CONST equal to value (and -0 is not 0) */

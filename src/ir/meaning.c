@@ -185,7 +185,7 @@ void wf__eval(unsigned op, unsigned dtype, void *out, const void *a, const void 
         select_bits(wf__size(dtype), out, a, b, c, n);
         return;
     }
-    unsigned arity = wf__op_table[op].arity;
+    unsigned arity = wf__arity(op);
     table[op](dtype, out, a, arity > 1 ? b : a, arity > 2 ? c : a, n);
 }
 
@@ -272,9 +272,11 @@ static void widen(unsigned from, float *out, const void *a, size_t n)
     }
 }
 
-/* Returns the nearest value with `mantissa` stored bits and the given bias, ties to even. */
-static uint16_t narrow(double x, unsigned mantissa, unsigned bias)
+/* Returns the value of f16 or bf16 that is nearest to x, ties to even. */
+static uint16_t narrow(double x, unsigned to)
 {
+    WF__ASSERT(wf__is_half(to));
+    unsigned mantissa = wf__mantissa(to), bias = wf__bias(to);
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     unsigned sign = (unsigned)(bits >> 63) << 15, infinite = (2 * bias + 1) << mantissa;
@@ -311,7 +313,7 @@ static void cast_to_half(unsigned to, unsigned from, uint16_t *out, const void *
         } else
             wf__eval_cast(WF_F64, from, wide, a, part);
         for (size_t i = 0; i < part; ++i)
-            out[i] = narrow(wide[i], wf__mantissa(to), wf__bias(to));
+            out[i] = narrow(wide[i], to);
         out += part;
         a = (const char *)a + part * wf__size(from);
         n -= part;

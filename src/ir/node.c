@@ -99,7 +99,7 @@ const wf__field *wf__fields_of(unsigned op)
                                              { OPERAND(a), OPERAND(b), { 0 } },
                                              { OPERAND(a), OPERAND(b), OPERAND(c), { 0 } } };
 #undef OPERAND
-    return op < WF__NODES ? structural[op] : operands[wf__op_table[op].arity];
+    return op < WF__NODES ? structural[op] : operands[wf__arity(op)];
 }
 
 bool wf__op_names_slot(unsigned op) { return wf__fields_of(op)->kind == WF__SLOT_FIELD; }

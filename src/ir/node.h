@@ -65,6 +65,13 @@ extern const wf__op_info wf__op_table[WF__OP_COUNT];
 
 /* True if the node computes a value from its operands a, b, c alone. */
 static inline bool wf__op_is_pure(unsigned op) { return op >= WF__CAST; }
+/* Returns the number of value operands in a, b and c. */
+static inline unsigned wf__arity(unsigned op)
+{
+    unsigned arity = wf__op_table[op].arity;
+    WF__ASSERT(arity <= 3 && (arity > 0) == wf__op_is_pure(op));
+    return arity;
+}
 static inline bool wf__op_is(unsigned op, unsigned property) { return (wf__op_table[op].is & property) != 0; }
 static inline bool wf__op_is_effect(unsigned op) { return wf__op_is(op, WF__IS_EFFECT); }
 static inline bool wf__op_has_value(unsigned op) { return wf__op_is(op, WF__IS_VALUE); }

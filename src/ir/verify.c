@@ -210,7 +210,7 @@ static bool check_pure(const checker *c, const wf__node *n)
     const wf__ir *ir = c->ir;
     const wf__op_info *info = &wf__op_table[n->op];
     const wf__ref refs[3] = { n->a, n->b, n->c };
-    unsigned last = ir->node[refs[info->arity - 1]].dtype;
+    unsigned arity = wf__arity(n->op), last = wf__dtype(ir, wf__last_operand(n));
     if (wf__op_is_parts(n->op)) {
         bool pair = n->op == WF__OP_complex;
         unsigned whole = pair ? n->dtype : last, own = wf__part_dtype(whole);
@@ -219,7 +219,7 @@ static bool check_pure(const checker *c, const wf__node *n)
     if (!wf__types_allow(info->types, last) || n->dtype != (info->to_bool ? WF_BOOL : last))
         return bad(c, "dtype");
     bool first_bool = info->types == WF__T_FIRST_BOOL;
-    for (unsigned i = 0; i < info->arity; ++i)
+    for (unsigned i = 0; i < arity; ++i)
         if (ir->node[refs[i]].dtype != (first_bool && i == 0 ? WF_BOOL : last))
             return bad(c, "operand dtypes differ");
     return true;

@@ -141,8 +141,8 @@ static wf__ref rare_path(const wf__ir *recorded)
     for (wf__ref r = 1; r < recorded->n && !found; ++r) {
         const wf__node *n = &recorded->node[r];
         const wf__ref operand[3] = { n->a, n->b, n->c };
-        unsigned arity = wf__op_is_pure(n->op) ? wf__op_table[n->op].arity : 0;
-        if (!arity || !wf__expands(n->op, wf__dtype(recorded, operand[arity - 1]), n->dtype))
+        unsigned arity = wf__arity(n->op);
+        if (!arity || !wf__expands(n->op, wf__dtype(recorded, wf__last_operand(n)), n->dtype))
             continue;
         wf__ir alone;
         wf__ref x[3] = { 0 };

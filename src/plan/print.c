@@ -18,8 +18,6 @@
 #include "plan/plan.h"
 #include <stdio.h>
 
-extern const char *const wf__join_names[];
-
 const char *wf__plan_object_name(const wf__plan *plan, const wf__bind *bind, uint32_t object,
                                  char text[WF__OBJECT_NAME])
 {

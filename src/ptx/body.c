@@ -13,7 +13,7 @@ static val copy_value(gen *g, unsigned dtype, val v)
 /* ---- pure operations ---- */
 static bool is_narrow_op(const gen *g, const wf__node *n, unsigned dtype)
 {
-    unsigned arity = wf__op_table[n->op].arity;
+    unsigned arity = wf__arity(n->op);
     const wf__ref x[3] = { n->a, n->b, n->c };
     bool compares = n->op >= WF__OP_eq && n->op <= WF__OP_ge;
     if (dtype != WF_I64)
@@ -34,9 +34,9 @@ static void select_complex(gen *g, wf__ref r, unsigned part, const val x[3])
 static void emit_pure(gen *g, wf__ref r)
 {
     const wf__node *n = wf__at(g->ir, r);
-    unsigned arity = wf__op_table[n->op].arity;
+    unsigned arity = wf__arity(n->op);
     const wf__ref from[3] = { n->a, n->b, n->c };
-    unsigned dtype = wf__dtype(g->ir, from[arity - 1]);
+    unsigned dtype = wf__dtype(g->ir, wf__last_operand(n));
     bool head = true, narrow = g->node[r].narrow;
     val x[3];
     for (unsigned i = 0; i < arity; ++i)

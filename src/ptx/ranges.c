@@ -77,7 +77,7 @@ static range of_products(range a, range b)
 /* Known ranges lie within 32 bits, so their sums cannot overflow 64. */
 static range of_op(const gen *g, const wf__node *n, const range *of)
 {
-    range a = of[n->a], b = wf__op_table[n->op].arity > 1 ? of[n->b] : unknown;
+    range a = of[n->a], b = wf__arity(n->op) > 1 ? of[n->b] : unknown;
     bool both = a.known && b.known;
     switch (n->op) {
     case WF__CAST:

@@ -49,7 +49,7 @@ static uint32_t joined_by(const contract *c, const wf__node *n)
         return c->joined[n->b];
     if (!wf__op_is_pure(n->op))
         return WF__RED_NONE;
-    const unsigned arity = wf__op_table[n->op].arity;
+    const unsigned arity = wf__arity(n->op);
     const uint32_t a = c->joined[n->a], b = arity > 1 ? c->joined[n->b] : 0, x = arity > 2 ? c->joined[n->c] : 0;
     const bool ta = c->tainted[n->a], tb = arity > 1 && c->tainted[n->b];
     const uint32_t any = a ? a : b ? b : x;

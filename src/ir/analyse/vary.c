@@ -48,7 +48,7 @@ static wf__vary vary_load(const wf__ir *ir, const wf__vary *vary, const wf__node
 /* Finds the coefficient of an affine result; false if there is none. Uniform operands have coefficient 0. */
 static bool affine_coef(const wf__ir *ir, const wf__vary *vary, const wf__node *n, int64_t *coef)
 {
-    const wf__node *a = wf__at(ir, n->a), *b = wf__op_table[n->op].arity >= 2 ? wf__at(ir, n->b) : NULL;
+    const wf__node *a = wf__at(ir, n->a), *b = wf__arity(n->op) >= 2 ? wf__at(ir, n->b) : NULL;
     if (n->op == WF__CAST || n->op == WF__BITCAST) {
         *coef = vary[n->a].coef;
         return wf__size(a->dtype) == 8 && wf__is_int(a->dtype);
@@ -62,9 +62,9 @@ static wf__vary vary_pure(const wf__ir *ir, const wf__vary *vary, const wf__node
 {
     walk w = { .ir = ir, .vary = vary, .kind = WF__UNIFORM };
     const wf__ref operand[3] = { n->a, n->b, n->c };
-    int arity = wf__op_table[n->op].arity;
+    unsigned arity = wf__arity(n->op);
     bool varying = false;
-    for (int i = 0; i < arity; i++) {
+    for (unsigned i = 0; i < arity; i++) {
         see(&w, operand[i]);
         varying |= vary[operand[i]].kind == WF__VARYING;
     }

@@ -90,12 +90,13 @@ static sign sign_of(const wf__ir *ir, wf__ref x, int depth)
     case WF__OP_neg:
         return opposite(sign_of(ir, n->a, depth - 1));
     case WF__OP_mul:
-        a = of_square(ir, n->a, n->b);
-        if (a == UNKNOWN)
+    case WF__OP_div:
+        if (n->op == WF__OP_mul)
+            a = of_square(ir, n->a, n->b);
+        if (n->op == WF__OP_mul && a == UNKNOWN)
             a = of_square(ir, n->b, n->a);
         if (a != UNKNOWN)
-            return a; /* fallthrough */
-    case WF__OP_div:
+            return a;
         a = sign_of(ir, n->a, depth - 1);
         b = sign_of(ir, n->b, depth - 1);
         return b == NOT_POSITIVE ? opposite(a) : b == NOT_NEGATIVE ? a : UNKNOWN;

@@ -72,8 +72,7 @@ wf__ref wf__expand2(wf__ir *ir, unsigned op, wf__ref a, wf__ref b)
     case WF__OP_mod:
         return wf__m_mod(&math, a, b, false);
     case WF__OP_floor_mod:
-        if (wf__is_float(wf__dtype(ir, a)))
-            return wf__m_mod(&math, a, b, true); /* fallthrough */
+        return wf__is_float(wf__dtype(ir, a)) ? wf__m_mod(&math, a, b, true) : wf__expand_basic(ir, op, a, b);
     default:
         return wf__expand_basic(ir, op, a, b);
     }

@@ -118,6 +118,7 @@ static wf__ref ldexp_of(const wf__math *m, wf__ref a, wf__ref b)
 wf__ref wf__m_nextafter(wf__ir *ir, wf__ref a, wf__ref b)
 {
     unsigned t = wf__dtype(ir, a), i = t == WF_F64 ? WF_I64 : t == WF_F32 ? WF_I32 : WF_I16;
+    WF__ASSERT(wf__is_float(t));
     wf__ref x = wf__is_half(t) ? wf__cast(ir, a, WF_F32) : a, y = wf__is_half(t) ? wf__cast(ir, b, WF_F32) : b;
     uint64_t top = (uint64_t)1 << (8 * wf__size(t) - 1);
     wf__ref zero = zero_of(ir, wf__dtype(ir, x)), bits = wf__bitcast(ir, a, i), one = bits_k(ir, i, 1);

@@ -89,7 +89,7 @@ static wf__ref fma_of(wf__ir *ir, const wf__ref x[3])
 
 wf__ref wf__expand(wf__ir *ir, unsigned op, unsigned to, const wf__ref x[3])
 {
-    unsigned arity = wf__op_table[op].arity;
+    unsigned arity = wf__arity(op);
     bool expand = wf__op_expands(op, wf__dtype(ir, x[arity - 1]));
     if (ir->status != WF_OK)
         return 0;

@@ -22,8 +22,8 @@ static wf__ref lower_node(wf__rewriter *w, wf__ref r)
         return fast;
     }
     const wf__ref operand[3] = { n->a, n->b, n->c };
-    unsigned arity = wf__op_table[n->op].arity;
-    if (!wf__expands(n->op, wf__dtype(in, operand[arity - 1]), n->dtype))
+    unsigned arity = wf__arity(n->op);
+    if (!wf__expands(n->op, wf__dtype(in, wf__last_operand(n)), n->dtype))
         return wf__copy_node(in, r, w->map, w->out);
     wf__ref x[3] = { 0 };
     for (unsigned i = 0; i < arity; ++i)
@@ -69,7 +69,7 @@ static bool evaluate(loops *w, wf__ref loop, wf__ref r)
     }
     if (!wf__op_is_pure(n->op) || wf__is_complex(n->dtype) || wf__is_half(n->dtype))
         return false;
-    unsigned arity = wf__op_table[n->op].arity, from = wf__dtype(in, operand[arity - 1]);
+    unsigned arity = wf__arity(n->op), from = wf__dtype(in, wf__last_operand(n));
     if (wf__expands(n->op, from, n->dtype) || wf__is_complex(from) || wf__is_half(from))
         return false;
     for (unsigned i = 0; i < arity; ++i) {
@@ -120,7 +120,7 @@ static unsigned fate_of(const loops *w, wf__ref loop, wf__ref r)
 {
     const wf__node *n = &w->in->node[r];
     const wf__ref operand[3] = { n->a, n->b, n->c };
-    unsigned arity = wf__op_table[n->op].arity, least = FIXED, most = STAYS, first = STAYS;
+    unsigned arity = wf__arity(n->op), least = FIXED, most = STAYS, first = STAYS;
     if (!wf__op_is_pure(n->op))
         return n->op == WF__CONST ? FIXED : STAYS;
     for (unsigned i = 0; i < arity; ++i) {
@@ -463,10 +463,7 @@ static bool is_lowered(const wf__ir *ir)
         return false;
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
-        if (!wf__op_is_pure(n->op))
-            continue;
-        const wf__ref operand[3] = { n->a, n->b, n->c };
-        if (wf__expands(n->op, wf__dtype(ir, operand[wf__op_table[n->op].arity - 1]), n->dtype))
+        if (wf__op_is_pure(n->op) && wf__expands(n->op, wf__dtype(ir, wf__last_operand(n)), n->dtype))
             return false;
     }
     return all_live(ir);

@@ -97,7 +97,7 @@ static wf__node map_node(const wf__ir *in, wf__ref r, const uint32_t *indices, c
     wf__node n = in->node[r];
     if (wf__op_is_pure(n.op)) {
         wf__ref *operand[] = { &n.a, &n.b, &n.c };
-        for (unsigned i = 0; i < wf__op_table[n.op].arity; ++i)
+        for (unsigned i = 0; i < wf__arity(n.op); ++i)
             *operand[i] = map[*operand[i]];
         return n;
     }
@@ -203,7 +203,7 @@ static wf__ref record(const wf__ir *in, const wf__node *n, wf__ir *out)
 #include "ir/case_ops.def"
         break;
     }
-    switch (wf__op_table[n->op].arity) {
+    switch (wf__arity(n->op)) {
     case 1:
         return wf__op1(out, n->op, n->a);
     case 2:
@@ -217,7 +217,7 @@ wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *o
 {
     const wf__node *n = &in->node[r];
     wf__ref copy;
-    if (n->op >= WF__NODES && wf__op_table[n->op].arity == 2 && n->op != WF__OP_complex &&
+    if (n->op >= WF__NODES && wf__arity(n->op) == 2 && n->op != WF__OP_complex &&
         !wf__is_complex(wf__dtype(in, n->b)) && map[n->a] && map[n->b] && out->status == WF_OK)
         copy = wf__op2_fitting(out, n->op, map[n->a], map[n->b]); /* the operands fit when `in` was recorded */
     else if (!wf__op_table[n->op].refers)

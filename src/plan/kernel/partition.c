@@ -37,6 +37,7 @@ static void cut_reduction(wf__stage *stage)
     stage->partition.boxes = stage->reduce.parts = 1;
     if (body->kept_lane) {
         int64_t bytes = 0;
+        WF__ASSERT(body->red_n > 0);
         for (uint32_t k = 0; k < body->red_n; ++k)
             bytes += wf__size(body->red[k].dtype);
         int64_t lanes = WF__ACCUMULATOR_BYTES / bytes / ALIGNED * ALIGNED;
