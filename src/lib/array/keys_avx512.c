@@ -5,12 +5,15 @@
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #include <immintrin.h>
-#define AVX512 __attribute__((target("avx512f,popcnt")))
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #if defined(__clang__)
 #define UNROLL _Pragma("unroll")
+/* clang takes minutes to compile the networks with checks; gcc compiles them with checks. */
+#define AVX512 \
+    __attribute__((target("avx512f,popcnt"), no_sanitize("address", "undefined", "coverage", "thread", "memory")))
 #else
 #define UNROLL _Pragma("GCC unroll 16")
+#define AVX512 __attribute__((target("avx512f,popcnt")))
 #endif
 enum { FEW = 8 };
 #define VECTOR __m512i
