@@ -370,6 +370,11 @@ static void test_wrap(void **state)
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "stride 0");
     assert_true(x[0] == 0 && x[1] == 1);
     wf_release(a);
+    /* options of an older caller: what is behind its struct is not read */
+    a = wf_wrap_with(ctx, x, WF_F32, WF_SHAPE(2, 2),
+                     &(wf_place){ .size = offsetof(wf_place, strides), .strides = repeat }, NULL, NULL);
+    EXPECT_F32(a, 0, 1, 2, 3);
+    wf_release(a);
     /* strides whose elements can be counted, but whose bytes have no addresses */
     static const int64_t far[] = { INT64_MAX / 2, INT64_MAX / 4 + 1, (int64_t)1 << 61, -((int64_t)1 << 60),
                                    INT64_MIN / 4 };

@@ -145,11 +145,18 @@ wf_array *wf__formal_new(wf_context *ctx, const char *name, wf_dtype dtype, int 
     return a;
 }
 
-wf_array *wf_empty_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, const wf_place *place)
+/* Returns the options of a caller, whose struct may be older and shorter. NULL = none. */
+static wf_place whole_place(const wf_place *place)
 {
     wf_place given = { 0 };
-    if (place) /* an older caller's struct may be shorter */
+    if (place)
         memcpy(&given, place, place->size < sizeof given ? place->size : sizeof given);
+    return given;
+}
+
+wf_array *wf_empty_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, const wf_place *place)
+{
+    const wf_place given = whole_place(place);
     if (!ctx || !wf__device_known(ctx, "wf_empty", given.device))
         return NULL;
     if ((unsigned)given.memory > WF_MEMORY_MANAGED) {
@@ -195,8 +202,8 @@ wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape sha
 {
     int64_t count;
     wf_array *a = NULL;
-    if (ctx && wf__device_known(ctx, "wf_wrap", place ? place->device : 0) &&
-        acceptable(ctx, "wf_wrap", dtype, &shape, &count)) {
+    const wf_place given = whole_place(place);
+    if (ctx && wf__device_known(ctx, "wf_wrap", given.device) && acceptable(ctx, "wf_wrap", dtype, &shape, &count)) {
         if (!data && count)
             wf__error(ctx, WF_ERR_ARG, "wf_wrap: data is NULL");
         else if ((uintptr_t)data % wf_dtype_size(dtype))
@@ -204,8 +211,8 @@ wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape sha
         else
             a = wf__array_handle(ctx, dtype, &shape);
     }
-    if (a && place && place->strides)
-        memcpy(a->stride, place->strides, (size_t)shape.rank * sizeof *place->strides);
+    if (a && given.strides)
+        memcpy(a->stride, given.strides, (size_t)shape.rank * sizeof *given.strides);
     else if (a)
         wf__c_order(&a->shape, a->stride);
     if (a && !has_addresses(&a->shape, a->stride, dtype, data)) {
@@ -223,7 +230,7 @@ wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape sha
         a->read_only = repeats(&a->shape, a->stride);
         wf__array_span(a);
     }
-    if (a && place && wf__is_gpu(place->device) && !is_there(a, place->device)) {
+    if (a && wf__is_gpu(given.device) && !is_there(a, given.device)) {
         wf__buffer_release(ctx, a->buffer);
         wf__array_drop_handle(a);
         a = NULL;

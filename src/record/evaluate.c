@@ -88,9 +88,10 @@ static bool keep_results(wf_graph *g)
 {
     wf__ir *ir = &g->program.rec.ir;
     uint32_t n = ir->n;
-    uint8_t *live = wf__alloc0(2 * (size_t)n), *stored = live + n;
+    uint8_t *live = wf__alloc0(2 * (size_t)n);
     if (!live)
         return false;
+    uint8_t *stored = live + n;
     mark(ir, live);
     for (wf__ref r = 1; r < n; ++r)
         if (assigns_all(ir, &ir->node[r]) && is_made_once(&ir->node[ir->node[r].c]) && !is_overwritten(g, r))
