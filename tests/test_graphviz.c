@@ -130,7 +130,7 @@ static void test_any_names(void **state)
         wf_graph *g = wf_begin(ctx, .name = hostile[k]);
         wf_array *in = wf_formal(g, k ? hostile[k] : "in", WF_F32, 1), *out = wf_formal(g, "out", WF_F32, 1);
         wf_val x = wf_label(wf_in(g, in), hostile[k]);
-        wf_out(g, out, wf_mul(x, wf_param(g, k ? hostile[k] : "p", WF_F32, 1)));
+        wf_out(g, out, wf_mul(x, wf_param(g, k > 1 ? hostile[k - 1] : "p", WF_F32, 1)));
         assert_int_equal(drawn(g, "cylinder"), 2);
     }
 }
