@@ -116,7 +116,10 @@ for ((round = 0; round < rounds; round++)); do
     : > stop
     wait "$changer" || true
     rm -rf stop away cache
-    (ulimit -f 0 && check "$work/cache" 'a cache without room') || die 'a cache without room'
+    # The thread sanitizer writes a file of its own when a program begins.
+    if (ulimit -f 0 && "$WEFT" --version) > /dev/null 2>&1; then
+        (ulimit -f 0 && check "$work/cache" 'a cache without room') || die 'a cache without room'
+    fi
 done
 
 # --- caches: 8 processes on one folder, most of which are killed
