@@ -58,7 +58,7 @@ static const wf__slot *slot_of(const wf__recording *rec, uint32_t object)
     return NULL;
 }
 
-/* Returns the shape of one block's scratch, behind the axes of `front`. */
+/* Returns the shape of a scratch array: the axes of `front`, then those of one block's scratch. */
 static wf_shape shape_of(const wf__bind *b, const wf__slot *slot, const wf_shape *front)
 {
     int first = slot->scratch - 1;

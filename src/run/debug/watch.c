@@ -225,7 +225,7 @@ void wf__watch_same(wf__watch *w, const wf__node *n, uint64_t writer, const int6
     wf__str_add(out, ", write the same element of ");
     add_array(w, out, n->a);
     wf__str_add(out, n->op == WF__STORE ? "; say wf_accumulate, or write different ones"
-                                        : " by wf_accumulate, which is told that none do (WF_MODE_NO_CONFLICT)");
+                                        : " by wf_accumulate, whose mode WF_MODE_NO_CONFLICT promises that no two do");
 }
 
 void wf__watch_nan(wf__watch *w, const wf__node *n, const int64_t *point)

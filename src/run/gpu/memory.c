@@ -121,7 +121,7 @@ void wf__gpu_give(wf__gpu *gpu, char *at, size_t bytes)
     give_block(gpu, at, bytes, (wf__gpu_use){ gpu->now->number, gpu->clock });
 }
 
-/* Clears the bytes behind the last element in its word, since atomic updates of small elements write whole words. */
+/* Clears the rest of the word that holds the last element. Atomic updates of small elements write whole words. */
 static void fill_word(wf__gpu *gpu, const char *at, size_t bytes)
 {
     if (bytes % 4)
