@@ -4,8 +4,7 @@
  * ctest: devices
  */
 #include <math.h>
-#include "base/base.h"
-#include "on_devices.h"
+#include "text_memory.h"
 
 enum { H = 11, W = 13, N = H * W };
 static double av[N]; /* values that f32 holds */
@@ -378,22 +377,11 @@ static void test_mistakes(void **state)
 static void test_no_memory(void **state)
 {
     (void)state;
-    wf_array *a = make_array(), *out = NULL;
-    const char *want[] = { "out" };
-    for (long n = 0; n < 6000 && !out; n++) {
-        wf__alloc_fail_after(n);
-        wf_status status = wf_text_create(ctx,
-                                          "m = median(a); n = a - m; global i32 h[5]; h[i64(abs(n)) % 5]++\n"
-                                          "f32 s = sum(h); for (int k = 0; k < 3; k++) s += n[y, x+k] - mean(n)\n"
-                                          "c = cumsum(h); out = s[y-1, x] + c[x % 5]",
-                                          WF_NAMED(a), 0, want, 1, &out);
-        wf__alloc_fail_after(-1);
-        if (status != (out ? WF_OK : WF_ERR_MEMORY))
-            fail_msg("allocation %ld: %s: %s", n, wf_status_name(status), wf_last_message(ctx));
-        wf_clear_error(ctx);
-    }
-    assert_non_null(out);
-    wf_release(out);
+    wf_array *a = make_array();
+    make_out_without_memory("m = median(a); n = a - m; global i32 h[5]; h[i64(abs(n)) % 5]++\n"
+                            "f32 s = sum(h); for (int k = 0; k < 3; k++) s += n[y, x+k] - mean(n)\n"
+                            "c = cumsum(h); out = s[y-1, x] + c[x % 5]",
+                            WF_NAMED(a), 6000);
     wf_release(a);
 }
 

@@ -3,8 +3,7 @@
  *
  * ctest: devices values
  */
-#include "base/base.h"
-#include "on_devices.h"
+#include "text_memory.h"
 
 static wf_array *make_array(void) { return wf_full(ctx, WF_F32, WF_SHAPE(13, 21), 1.5); }
 static wf_array *broadcast(wf_array *a) { return wf_view_broadcast(a, wf_array_shape(a)); }
@@ -200,22 +199,11 @@ static void test_depth(void **state)
 static void test_no_memory(void **state)
 {
     (void)state;
-    wf_array *a = make_array(), *out = NULL;
-    const char *want[] = { "out" };
-    for (long n = 0; n < 3000 && !out; n++) {
-        wf__alloc_fail_after(n);
-        wf_status status = wf_text_create(
-            ctx,
-            "f32 s = 0; for (int k = 0; k < 3 + x % 2; k++) { if (a > k) continue; i64 i = x + k; s += a[y, i] }\n"
-            "for (f32 v = 0; v < 2; v += 1) { s += v; out[y, x] = s }",
-            WF_NAMED(a), 0, want, 1, &out);
-        wf__alloc_fail_after(-1);
-        if (status != (out ? WF_OK : WF_ERR_MEMORY))
-            fail_msg("allocation %ld: %s: %s", n, wf_status_name(status), wf_last_message(ctx));
-        wf_clear_error(ctx);
-    }
-    assert_non_null(out);
-    wf_release(out);
+    wf_array *a = make_array();
+    make_out_without_memory(
+        "f32 s = 0; for (int k = 0; k < 3 + x % 2; k++) { if (a > k) continue; i64 i = x + k; s += a[y, i] }\n"
+        "for (f32 v = 0; v < 2; v += 1) { s += v; out[y, x] = s }",
+        WF_NAMED(a), 3000);
     wf_release(a);
 }
 
