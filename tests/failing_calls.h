@@ -116,6 +116,41 @@ static int failure_of(int call, const void *from)
         va_end(args);                                            \
     }
 
+/* Defines a function that fails or calls that of libc. */
+#define FAILING_CALL(type, name, failed, parameters, arguments) \
+    type name parameters                                        \
+    {                                                           \
+        REAL(name);                                             \
+        UNLESS_FAILED(name, failed);                            \
+        return real arguments;                                  \
+    }
+/* clang-format off */
+FAILING_CALL(void *, mmap, MAP_FAILED, (void *at, size_t bytes, int protection, int flags, int fd, off_t offset),
+             (at, bytes, protection, flags, fd, offset))
+FAILING_CALL(int, mprotect, -1, (void *at, size_t bytes, int protection), (at, bytes, protection))
+FAILING_CALL(int, ftruncate, -1, (int fd, off_t bytes), (fd, bytes))
+FAILING_CALL(int, memfd_create, -1, (const char *name, unsigned flags), (name, flags))
+FAILING_CALL(int, rename, -1, (const char *from, const char *to), (from, to))
+FAILING_CALL(int, renameat, -1, (int from_dir, const char *from, int to_dir, const char *to),
+             (from_dir, from, to_dir, to))
+FAILING_CALL(int, linkat, -1, (int from_dir, const char *from, int to_dir, const char *to, int flags),
+             (from_dir, from, to_dir, to, flags))
+FAILING_CALL(int, fsync, -1, (int fd), (fd))
+FAILING_CALL(int, mkdir, -1, (const char *path, mode_t mode), (path, mode))
+FAILING_CALL(int, stat, -1, (const char *path, struct stat *out), (path, out))
+FAILING_CALL(int, lstat, -1, (const char *path, struct stat *out), (path, out))
+FAILING_CALL(int, fstat, -1, (int fd, struct stat *out), (fd, out))
+FAILING_CALL(ssize_t, readlink, -1, (const char *path, char *to, size_t bytes), (path, to, bytes))
+FAILING_CALL(char *, realpath, NULL, (const char *path, char *to), (path, to))
+FAILING_CALL(int, fchmod, -1, (int fd, mode_t mode), (fd, mode))
+FAILING_CALL(int, fstatat, -1, (int dir, const char *restrict path, struct stat *restrict out, int flags),
+             (dir, path, out, flags))
+FAILING_CALL(int, access, -1, (const char *path, int mode), (path, mode))
+FAILING_CALL(int, faccessat, -1, (int dir, const char *path, int mode, int flags), (dir, path, mode, flags))
+FAILING_CALL(DIR *, fdopendir, NULL, (int fd), (fd))
+FAILING_CALL(int, unlinkat, -1, (int dir, const char *path, int flags), (dir, path, flags))
+/* clang-format on */
+
 int open(const char *path, int flags, ...)
 {
     REAL(open);
@@ -129,18 +164,6 @@ int openat(int dir, const char *path, int flags, ...)
     MODE(flags);
     UNLESS_FAILED(openat, -1);
     return real(dir, path, flags, mode);
-}
-void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
-{
-    REAL(mmap);
-    UNLESS_FAILED(mmap, MAP_FAILED);
-    return real(at, bytes, protection, flags, fd, offset);
-}
-int mprotect(void *at, size_t bytes, int protection)
-{
-    REAL(mprotect);
-    UNLESS_FAILED(mprotect, -1);
-    return real(at, bytes, protection);
 }
 
 #define TRANSFER(name)         \
@@ -171,120 +194,12 @@ ssize_t pread(int fd, void *to, size_t bytes, off_t at)
     TRANSFER(pread);
     return real(fd, to, bytes, at);
 }
-int ftruncate(int fd, off_t bytes)
-{
-    REAL(ftruncate);
-    UNLESS_FAILED(ftruncate, -1);
-    return real(fd, bytes);
-}
-int memfd_create(const char *name, unsigned flags)
-{
-    REAL(memfd_create);
-    UNLESS_FAILED(memfd_create, -1);
-    return real(name, flags);
-}
-int rename(const char *from, const char *to)
-{
-    REAL(rename);
-    UNLESS_FAILED(rename, -1);
-    return real(from, to);
-}
-int renameat(int from_dir, const char *from, int to_dir, const char *to)
-{
-    REAL(renameat);
-    UNLESS_FAILED(renameat, -1);
-    return real(from_dir, from, to_dir, to);
-}
-int linkat(int from_dir, const char *from, int to_dir, const char *to, int flags)
-{
-    REAL(linkat);
-    UNLESS_FAILED(linkat, -1);
-    return real(from_dir, from, to_dir, to, flags);
-}
 int close(int fd) /* the handle is closed also where the call fails */
 {
     REAL(close);
     int result = real(fd);
     UNLESS_FAILED(close, -1);
     return result;
-}
-int fsync(int fd)
-{
-    REAL(fsync);
-    UNLESS_FAILED(fsync, -1);
-    return real(fd);
-}
-int mkdir(const char *path, mode_t mode)
-{
-    REAL(mkdir);
-    UNLESS_FAILED(mkdir, -1);
-    return real(path, mode);
-}
-int stat(const char *path, struct stat *out)
-{
-    REAL(stat);
-    UNLESS_FAILED(stat, -1);
-    return real(path, out);
-}
-int lstat(const char *path, struct stat *out)
-{
-    REAL(lstat);
-    UNLESS_FAILED(lstat, -1);
-    return real(path, out);
-}
-int fstat(int fd, struct stat *out)
-{
-    REAL(fstat);
-    UNLESS_FAILED(fstat, -1);
-    return real(fd, out);
-}
-ssize_t readlink(const char *path, char *to, size_t bytes)
-{
-    REAL(readlink);
-    UNLESS_FAILED(readlink, -1);
-    return real(path, to, bytes);
-}
-char *realpath(const char *path, char *to)
-{
-    REAL(realpath);
-    UNLESS_FAILED(realpath, NULL);
-    return real(path, to);
-}
-int fchmod(int fd, mode_t mode)
-{
-    REAL(fchmod);
-    UNLESS_FAILED(fchmod, -1);
-    return real(fd, mode);
-}
-int fstatat(int dir, const char *restrict path, struct stat *restrict out, int flags)
-{
-    REAL(fstatat);
-    UNLESS_FAILED(fstatat, -1);
-    return real(dir, path, out, flags);
-}
-int access(const char *path, int mode)
-{
-    REAL(access);
-    UNLESS_FAILED(access, -1);
-    return real(path, mode);
-}
-int faccessat(int dir, const char *path, int mode, int flags)
-{
-    REAL(faccessat);
-    UNLESS_FAILED(faccessat, -1);
-    return real(dir, path, mode, flags);
-}
-DIR *fdopendir(int fd)
-{
-    REAL(fdopendir);
-    UNLESS_FAILED(fdopendir, NULL);
-    return real(fd);
-}
-int unlinkat(int dir, const char *path, int flags)
-{
-    REAL(unlinkat);
-    UNLESS_FAILED(unlinkat, -1);
-    return real(dir, path, flags);
 }
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*call)(void *), void *user)
 {
