@@ -164,7 +164,7 @@ cat "$WEFT_SOURCE"/src/lib/io/*.c | sed -nE 's/.*\.name = "([A-Z]+)",$/\1/p' > n
 every 'file format' 4 help help.calc "$WEFT_SOURCE"/{README.md,include/weft/io.h,docs/cli.md,docs/reference/io.md,cli/weft.1}
 sed -nE 's/^ *X\(WF_BORDER_[A-Z]+, "([a-z]+)"\).*/\1/p' "$WEFT_SOURCE/src/text/text.h" > names
 mkdir docs
-sed -n '/^## Neighbours/,/^Only arrays/p' "$WEFT_SOURCE/docs/text.md" > docs/text.md
+sed -n '/^## Neighbours/,/^## Programs/p' "$WEFT_SOURCE/docs/text.md" > docs/text.md
 every 'border mode' 4 help.calc docs/text.md
 sed -nE 's/^ *(WF_BORDER_[A-Z]+).*/\1/p' "$WEFT_SOURCE/include/weft/record.h" > names
 every 'border mode' 6 "$WEFT_SOURCE/docs/reference/record.md"
