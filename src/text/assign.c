@@ -22,14 +22,20 @@ static bool check_fits(wf__recorder *r, const wf__stmt *s, wf__tval value, wf_dt
     return false;
 }
 
+/* Fails if a declared array has more axes than arrays can have. */
+static void check_rank(wf__recorder *r, const wf__stmt *s)
+{
+    if (s->n > WF_MAX_RANK)
+        wf__text_mistake(r, WF_ERR_SHAPE, s->at, "%.*s has %u axes; at most %d are possible", wf__text_shown(s->len),
+                         r->text->src + s->at, s->n, WF_MAX_RANK);
+}
+
 /* Declares the local array `dtype name[list] = value`. */
 static wf_array *make_array(wf__recorder *r, const wf__stmt *s, wf_dtype dtype, wf__tval value)
 {
     wf_shape shape = { .rank = (int32_t)s->n };
     char name[64];
-    if (s->n > WF_MAX_RANK)
-        wf__text_mistake(r, WF_ERR_SHAPE, s->at, "%.*s has %u axes; at most %d are possible", wf__text_shown(s->len),
-                         r->text->src + s->at, s->n, WF_MAX_RANK);
+    check_rank(r, s);
     for (uint32_t k = 0; k < s->n && !r->failed; k++) {
         uint32_t node = r->text->list[s->a + k];
         wf__tval n = r->value[node];
@@ -74,9 +80,7 @@ void wf__text_declare(wf__recorder *r, const wf__stmt *s, wf_dtype dtype)
 static wf_shape global_shape(wf__recorder *r, const wf__stmt *s)
 {
     wf_shape shape = { .rank = (int32_t)s->n };
-    if (s->n > WF_MAX_RANK)
-        wf__text_mistake(r, WF_ERR_SHAPE, s->at, "%.*s has %u axes; at most %d are possible", wf__text_shown(s->len),
-                         r->text->src + s->at, s->n, WF_MAX_RANK);
+    check_rank(r, s);
     for (uint32_t k = 0; k < s->n && !r->failed; k++) {
         const double most = 1099511627776.0;
         const wf__tree *node = &r->text->node[r->text->list[s->a + k]];
@@ -254,7 +258,7 @@ static void assign_name(wf__recorder *r, const wf__stmt *s)
     wf__text_name *entry = wf__text_assigned(r, s->at, s->len);
     int w = wf__text_wanted(r, s->at, s->len);
     if (entry && entry->gone) {
-        wf__text_lookup(r, &(wf__tree){ .at = s->at, .len = s->len });
+        wf__text_gone(r, s->at, s->len);
     } else if (entry && entry->array) {
         wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is a local array: assign its elements, %.*s[...] = ...",
                          wf__text_shown(s->len), r->text->src + s->at, wf__text_shown(s->len), r->text->src + s->at);
@@ -347,7 +351,7 @@ static wf_array *written_array(wf__recorder *r, const wf__stmt *s)
         return mine;
     }
     if (entry && entry->gone) {
-        wf__text_lookup(r, &(wf__tree){ .at = s->at, .len = s->len });
+        wf__text_gone(r, s->at, s->len);
         return NULL;
     }
     if (entry) {
@@ -466,7 +470,7 @@ void wf__text_assign(wf__recorder *r, const wf__stmt *s)
         write_at(r, s);
 }
 
-void wf__text_step(wf__recorder *r, uint32_t number, uint32_t visible)
+void wf__text_loop_step(wf__recorder *r, uint32_t number, uint32_t visible)
 {
     enum { MAX_REPEATED = 1 << 16 };
     const wf__stmt *s = &r->text->stmt[number];

@@ -10,16 +10,16 @@ static wf__tval evaluate_call(wf__recorder *r, const wf__tree *node)
     const char *name = r->text->src + node->at;
     wf_dtype cast = wf__text_dtype_named(name, node->len);
     wf__text_fold kind = wf__text_fold_named(name, node->len, node->n);
-    int f = wf__tval_function(name, node->len);
-    if (cast == WF_NONE && kind == WF__FOLD_NONE && f < 0)
-        return wf__text_unknown(r, node, true);
-    int least = cast != WF_NONE || kind != WF__FOLD_NONE ? 1 : wf__tval_arity(f), most = least;
     bool whole = kind != WF__FOLD_NONE;
+    int f = wf__tval_function(name, node->len);
+    if (cast == WF_NONE && !whole && f < 0)
+        return wf__text_unknown(r, node, true);
+    int least = cast != WF_NONE || whole ? 1 : wf__tval_arity(f), most = least;
     if (whole ? !wf__text_fold_takes(name, node->len, node->n, &least, &most) : (int)node->n != least)
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s takes %d%s%.0d argument%s, not %u%s", (int)node->len,
                                 name, least, most > least ? " to " : "", most > least ? most : 0, most == 1 ? "" : "s",
                                 node->n, whole && node->n ? "; axes follow a semicolon: (a; 0, -1)" : "");
-    if ((node->b || node->c) && kind == WF__FOLD_NONE)
+    if ((node->b || node->c) && !whole)
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
                                 "%.*s has no axes: only functions of whole arrays (sum, mean, ...) do", (int)node->len,
                                 name);
@@ -28,7 +28,7 @@ static wf__tval evaluate_call(wf__recorder *r, const wf__tree *node)
         args[i] = r->value[r->text->list[node->a + i]];
     if (cast != WF_NONE)
         return wf__tval_cast(&r->convert, args[0], cast);
-    if (kind != WF__FOLD_NONE)
+    if (whole)
         return wf__text_fold_value(r, kind, node, args);
     return wf__tval_call(&r->convert, f, args);
 }

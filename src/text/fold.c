@@ -73,10 +73,7 @@ static wf_val find_place(wf_graph *g, bool largest, wf_val v, const wf_shape *sh
 
 static wf__tval scan_value(wf_join join, wf_val v, wf_axes axes)
 {
-    int axis = 0;
-    while (axis < WF_MAX_RANK - 1 && !(axes >> axis & 1))
-        axis++;
-    return wf__tval_node(wf_scan(join, v, axis, false, false));
+    return wf__tval_node(wf_scan(join, v, wf__text_first_axis(axes), false, false));
 }
 
 static wf__tval fold_value(wf_graph *g, wf__text_fold kind, wf_val v, const wf_shape *shape, wf_axes axes, double ddof)

@@ -192,7 +192,7 @@ uint32_t wf__text_for(wf__recorder *r, const wf__stmt *s)
         if (!r->failed)
             wf__text_declare(r, begin, begin->kind == WF__STMT_LOCAL ? (wf_dtype)begin->dtype : WF_I64);
     } else if (s->step > first) {
-        wf__text_step(r, first, r->name_n);
+        wf__text_loop_step(r, first, r->name_n);
     }
     b->inner = r->name_n;
     b->stepped = s->body > s->step;

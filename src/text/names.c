@@ -83,56 +83,28 @@ bool wf__text_changes(const wf__recorder *r, uint32_t at, uint32_t len)
     return wf__text_change(t, r->first, end, at, len) != NULL;
 }
 
+bool wf__text_has_name(const wf__text *t, uint32_t first, uint32_t end, const wf__text_name *name, bool reads)
+{
+    for (uint32_t i = first; i < end; i++) {
+        const wf__stmt *s = &t->stmt[i];
+        bool found = wf__text_same(t, s->at, s->len, name->at, name->len);
+        for (uint32_t k = s->first; k < s->last && !found; k++) {
+            const wf__tree *n = &t->node[k];
+            found = (n->kind == WF__TREE_NAME || (reads && n->kind == WF__TREE_READ)) &&
+                    wf__text_same(t, n->at, n->len, name->at, name->len);
+        }
+        if (found)
+            return true;
+    }
+    return false;
+}
+
 int wf__text_wanted(const wf__recorder *r, uint32_t at, uint32_t len)
 {
     for (size_t i = 0; i < r->want_n; i++)
         if (wf__text_is(r->text, at, len, r->want[i]))
             return (int)i;
     return -1;
-}
-
-/* ---- the common shape ---- */
-
-bool wf__text_join_shape(wf_shape *common, wf_shape s)
-{
-    int rank = s.rank > common->rank ? s.rank : common->rank;
-    wf_shape out = { .rank = rank };
-    for (int k = 1; k <= rank; k++) {
-        int64_t a = k <= common->rank ? common->dim[common->rank - k] : 1;
-        int64_t b = k <= s.rank ? s.dim[s.rank - k] : 1;
-        if (a != b && a != 1 && b != 1 && a >= 0 && b >= 0)
-            return false;
-        out.dim[rank - k] = a == 1 || (a < 0 && b != 1) ? b : a;
-    }
-    *common = out;
-    return true;
-}
-
-void wf__text_common_shape(wf__recorder *r)
-{
-    r->fits = true;
-    r->common = (wf_shape){ .rank = 0 };
-    bool operands = false, wide = false;
-    for (size_t i = 0; i < r->args.n; i++) {
-        const wf_arg *arg = &r->args.at[i];
-        wf_shape s = { .rank = 0 };
-        wf_dtype t = WF_NONE;
-        if (arg->kind == 1 && arg->as.array) {
-            s = wf_array_shape(arg->as.array);
-            t = wf_array_dtype(arg->as.array);
-            operands |= arg->name && *arg->name; /* the argument named "" gives only its shape */
-            r->shaped++;
-        } else if (arg->kind == 2 && !wf_val_number(arg->as.val, NULL, NULL)) {
-            s = wf_val_shape(arg->as.val);
-            t = wf_val_dtype(arg->as.val);
-            operands = true;
-            r->shaped++;
-        }
-        wide |= t == WF_F64;
-        if (!wf__text_join_shape(&r->common, s))
-            r->fits = false;
-    }
-    r->convert.real = wide || !operands ? WF_F64 : WF_F32;
 }
 
 /* ---- built-in names ---- */
@@ -170,7 +142,7 @@ bool wf__text_coordinate(const wf__text *t, uint32_t at, uint32_t len)
 
 static wf__tval fail_axis(wf__recorder *r, uint32_t at)
 {
-    if (r->shaped == 0)
+    if (!r->shaped)
         return wf__text_mistake(r, WF_ERR_SYNTAX, at,
                                 "coordinates and sizes need an array argument, which gives the shape (or `weft calc "
                                 "--shape`)");
@@ -277,6 +249,15 @@ wf__tval wf__text_element(wf__recorder *r, uint32_t at, uint32_t length, const w
         r->text->src + at, have, want, len, r->text->src + at);
 }
 
+wf__tval wf__text_gone(wf__recorder *r, uint32_t at, uint32_t len)
+{
+    return wf__text_mistake(
+        r, WF_ERR_SYNTAX, at,
+        "%.*s is a local array of one point, which ends where a statement needs all points: declare "
+        "it after that statement, or as global",
+        wf__text_shown(len), r->text->src + at);
+}
+
 wf__tval wf__text_lookup(wf__recorder *r, const wf__tree *node)
 {
     const wf__text_name *assigned = wf__text_assigned(r, node->at, node->len);
@@ -286,13 +267,8 @@ wf__tval wf__text_lookup(wf__recorder *r, const wf__tree *node)
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s is a local array: say which element, %.*s[...]", len,
                                 name, len, name);
     }
-    if (assigned && assigned->gone) {
-        wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
-                         "%.*s is a local array of one point, which ends where a statement needs all points: declare "
-                         "it after that statement, or as global",
-                         wf__text_shown(node->len), r->text->src + node->at);
-        return wf__text_poison(r);
-    }
+    if (assigned && assigned->gone)
+        return wf__text_gone(r, node->at, node->len);
     if (assigned && assigned->stored)
         return wf__text_element(r, node->at, node->len, assigned->whole);
     if (assigned && assigned->dtype != WF_NONE && !assigned->constant)

@@ -115,18 +115,16 @@ static wf_array *find_histogram(wf__recorder *r, const wf__tree *node, const wf_
     return wf_array_histogram(array, (int64_t)bins, lo, hi);
 }
 
-static wf_array *make_result(wf__recorder *r, wf__text_fold kind, const wf__tree *node, const wf__tval *args,
-                             wf_axes axes, const wf_array *array)
+/* Calls the function of weft/functions.h. NULL: the context or r has the message. */
+static wf_array *call_function(wf__recorder *r, wf__text_fold kind, const wf__tree *node, const wf__tval *args,
+                               wf_axes axes, const wf_array *array)
 {
     double q;
-    int axis = 0;
-    while (axis < WF_MAX_RANK - 1 && !(axes >> axis & 1))
-        axis++;
     switch (kind) {
     case WF__FOLD_SORT:
-        return wf_array_sort(array, axis, false);
+        return wf_array_sort(array, wf__text_first_axis(axes), false);
     case WF__FOLD_ARGSORT:
-        return wf_array_argsort(array, axis, false);
+        return wf_array_argsort(array, wf__text_first_axis(axes), false);
     case WF__FOLD_MEDIAN:
         return wf_array_median(array, axes);
     case WF__FOLD_QUANTILE:
@@ -153,7 +151,7 @@ wf__tval wf__text_order_value(wf__recorder *r, wf__text_fold kind, const wf__tre
     const wf_array *array = a.v.h.num == args[0].v.h.num ? named_argument(r, node) : NULL;
     if (array ? !evaluate_now(r, node) : (array = compute(r, node, a)) == NULL)
         return wf__text_poison(r);
-    wf_array *result = make_result(r, kind, node, args, axes, array);
+    wf_array *result = call_function(r, kind, node, args, axes, array);
     if (!result && !r->failed)
         fail_as_context(r, node->at);
     result = hold(r, result, node->at);

@@ -284,6 +284,8 @@ bool wf__text_cut(wf__recorder *r)
             c.inside[i] = true;
     if (!r->failed)
         find_parts(&c);
+    if (r->part_n > 1 && r->part[r->part_n - 1].points && r->want_n)
+        add_part(r, t->stmt_n, t->stmt_n, false); /* no statements: the arrays of the results alone */
     wf__free(c.inside);
     return !r->failed;
 }

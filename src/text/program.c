@@ -26,7 +26,7 @@ static void close_block(wf__recorder *r)
     const wf__text_block *b = &r->block[r->level - 1];
     const wf__stmt *s = &r->text->stmt[b->stmt];
     if (b->stepped)
-        wf__text_step(r, s->step, b->inner);
+        wf__text_loop_step(r, s->step, b->inner);
     if (r->failed)
         return;
     if (s->kind != WF__STMT_SCOPE)
@@ -44,7 +44,7 @@ static void record_continue(wf__recorder *r, const wf__stmt *s)
         k--;
     const wf__text_block *loop = &r->block[k ? k - 1 : 0];
     if (loop->stepped)
-        wf__text_step(r, r->text->stmt[loop->stmt].step, loop->inner);
+        wf__text_loop_step(r, r->text->stmt[loop->stmt].step, loop->inner);
     if (!r->failed)
         wf_continue(r->graph);
     wf__text_check(r, s->at);
@@ -94,20 +94,9 @@ static uint32_t record_statement(wf__recorder *r)
 /* Declares the typed locals of earlier parts that this part uses again. */
 static void declare_again(wf__recorder *r)
 {
-    const wf__text *t = r->text;
     for (uint32_t i = 0; i < r->name_n && !r->failed; i++) {
         wf__text_name *n = &r->name[i];
-        bool used = false;
-        if (!n->stored || n->dtype == WF_NONE || n->constant)
-            continue;
-        for (uint32_t k = r->first; k < r->end && !used; k++) {
-            const wf__stmt *s = &t->stmt[k];
-            used = wf__text_same(t, s->at, s->len, n->at, n->len);
-            for (uint32_t j = s->first; j < s->last && !used; j++)
-                used =
-                    t->node[j].kind == WF__TREE_NAME && wf__text_same(t, t->node[j].at, t->node[j].len, n->at, n->len);
-        }
-        if (!used)
+        if (!n->stored || n->dtype == WF_NONE || n->constant || !wf__text_has_name(r->text, r->first, r->end, n, false))
             continue;
         wf__tval value = wf__text_element(r, n->at, n->len, n->whole);
         if (!r->failed)
@@ -137,7 +126,7 @@ bool wf__text_enter(wf__recorder *r)
 static void record(wf__recorder *r)
 {
     const wf__text *t = r->text;
-    uint32_t end = r->end ? r->end : t->stmt_n;
+    uint32_t end = wf__text_end(r);
     if (t->program && !wf_graph_indexed(r->graph) && !r->part_n)
         wf__text_mistake(
             r, WF_ERR_CONTRACT, t->program_at,
@@ -162,14 +151,20 @@ void wf__text_record(wf__recorder *r)
     wf__floats_end(floats);
 }
 
-void wf__text_recorder_free(wf__recorder *r)
+void wf__text_end_part(wf__recorder *r)
 {
-    for (uint32_t i = 0; i < r->name_n; i++)
-        wf_release(r->name[i].whole);
     for (uint32_t i = 0; i < r->held_n; i++)
         wf_release(r->held[i]);
     for (uint32_t i = 0; i < r->ready_n; i++)
         wf_release(r->ready[i].array);
+    r->held_n = r->ready_n = 0;
+}
+
+void wf__text_recorder_free(wf__recorder *r)
+{
+    wf__text_end_part(r);
+    for (uint32_t i = 0; i < r->name_n; i++)
+        wf_release(r->name[i].whole);
     wf__free(r->value);
     wf__free(r->name);
     wf__free(r->held);

@@ -148,11 +148,11 @@ static wf__tval read_value(wf__recorder *r, const wf__tree *node, wf__tval value
 static const wf_array *array_of(const wf__recorder *r, const wf__tree *node, const wf__text_name *assigned)
 {
     int w = r->made ? wf__text_wanted(r, node->at, node->len) : -1;
-    bool changes = wf__text_changes(r, node->at, node->len); /* other points are changing the elements */
-    if (assigned)
-        return assigned->whole && (assigned->stored || !changes) ? assigned->whole : NULL;
-    if (w >= 0 && r->made[w])
-        return r->indexed && changes ? NULL : r->made[w];
+    const wf_array *array = assigned ? assigned->whole : w >= 0 ? r->made[w] : NULL;
+    if (array && !(assigned && assigned->stored) && wf__text_changes(r, node->at, node->len))
+        return NULL; /* other points are changing the elements */
+    if (assigned || array)
+        return array;
     const wf_arg *arg = wf__text_arg(r, node->at, node->len);
     return arg && arg->kind == 1 ? arg->as.array : NULL;
 }
@@ -164,7 +164,7 @@ wf__tval wf__text_read(wf__recorder *r, const wf__tree *node)
     int len = wf__text_shown(node->len);
     const char *name = r->text->src + node->at;
     if (assigned && assigned->gone)
-        return wf__text_lookup(r, node);
+        return wf__text_gone(r, node->at, node->len);
     if (assigned && assigned->array)
         return read_local(r, node, assigned->array);
     const wf_array *array = array_of(r, node, assigned);

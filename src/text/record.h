@@ -11,9 +11,15 @@
  *   assign.c    assignments, declarations, writes by index
  *   loop.c      loops
  *   program.c   all statements
- *   parts.c     the recordings that a text needs
- *   run.c       runs them one after the other
- *   text.c      the public functions
+ *   parts.c     cuts a text into parts, each of which is one recording
+ *   run.c       runs the parts one after the other
+ *   step.c      wf_text_step: how far a result goes on in an array
+ *   text.c      the other public functions
+ *
+ * A run of a text goes through them from the end of the list to its beginning. text.c calls run.c, which calls parts.c
+ * once. Then, for each part, run.c calls parts.c for the functions of whole arrays inside of a program, space.c for the
+ * shape, and program.c. This file walks the statements: loop.c and assign.c record them, eval.c records their
+ * expressions, and read.c, fold.c, order.c and names.c record what stands in these.
  */
 #ifndef WEFT_API_TEXT_RECORD_H
 #define WEFT_API_TEXT_RECORD_H
@@ -28,16 +34,16 @@ typedef struct wf__text_name { /* assigned by a statement */
     uint8_t dtype;             /* of a typed local; else NONE */
     bool constant;
     wf__tval value;  /* its value; of a typed local that is not constant, the variable */
-    wf_array *array; /* the local array of this name; NULL: it is none */
-    wf_array *whole; /* its elements after an earlier part of the text, owned; NULL: there are none */
-    bool stored;     /* `whole` has its value in this part; else `value` */
-    bool own;        /* no other name has the memory of `whole` */
-    bool gone;       /* a local array of an earlier part */
+    wf_array *array; /* the local array of this name; NULL: the name has none */
+    wf_array *whole; /* all its elements: those of a global array, or those after an earlier part; owned; NULL: none */
+    bool stored;     /* true if `whole` is its value in this part; else `value` is */
+    bool own;        /* true if no other name has the memory of `whole` */
+    bool gone;       /* the name of a local array that ended with an earlier part */
 } wf__text_name;
 
 typedef struct wf__text_part { /* statements [first, end) run as one recording */
     uint32_t first, end;
-    bool points; /* in an index space */
+    bool points; /* true: the part needs an index space; false: an array recording */
 } wf__text_part;
 
 typedef struct wf__text_ready { /* the value of a node that an earlier recording has computed; owned */
@@ -63,24 +69,24 @@ typedef struct wf__recorder {
     /* Parts of the text; empty: the text is recorded as one. */
     wf__text_part *part;
     uint32_t part_n, part_cap;
-    uint32_t first, end; /* statements of the present part */
+    uint32_t first, end; /* statements of the present part; both 0 = the whole text (see wf__text_end) */
     wf__text_ready *ready;
     uint32_t ready_n, ready_cap;
     wf_array **held; /* arrays that the recording uses; owned */
     uint32_t held_n, held_cap;
-    bool runs;        /* the recorder may evaluate the recording */
-    bool older_error; /* the context had an error before the text was run */
-    bool written;     /* the recording has assigned an array since it was evaluated */
+    bool runs;        /* true if elements may be computed while the text is recorded */
+    bool older_error; /* true if the context had an error before the text was run */
+    bool written;     /* true if the recording has assigned an array since it was last evaluated */
     wf_device device; /* of the results; 0: the device of the arrays */
-    bool prepares;    /* nothing runs: results begin with undefined contents */
-    bool indexed;     /* values are lanes, not arrays */
-    bool spaced;      /* the recording has an index space of a given shape */
-    wf_shape space;   /* that shape; else rank 0 */
+    bool prepares;    /* true if nothing runs: results begin with undefined contents */
+    bool indexed;     /* true if values are elements at a point, not arrays */
+    bool spaced;      /* true if the recording has an index space of a given shape */
+    wf_shape space;   /* the shape of the index space; rank 0 = none */
     bool failed, stepping;
     wf__tctx convert;
     wf_shape common; /* shape of coordinates in array recordings */
-    bool fits;       /* there is such a shape: the array arguments broadcast, or something else gives it */
-    int32_t shaped;  /* number of arguments that have a shape */
+    bool fits;       /* true if there is such a shape: the array arguments broadcast, or something else gives it */
+    bool shaped;     /* true if an argument has a shape */
     wf__text_name *name;
     uint32_t name_n, name_cap;
     uint32_t visible; /* number of names, from the first, that a lookup finds */
@@ -90,101 +96,16 @@ typedef struct wf__recorder {
     uint32_t now;                     /* the current statement */
 } wf__recorder;
 
+/* ---- mistake.c ---- */
+
 /* Fails the recording with the message, the source line and a caret under `at`; the first failure is kept. Returns
  * poison. */
 wf__tval wf__text_mistake(wf__recorder *r, wf_status status, uint32_t at, const char *format, ...) WF__PRINTF(4, 5);
-
 /* If the recording has failed since the last check, adds this place to its message. */
 void wf__text_check(wf__recorder *r, uint32_t at);
 wf__tval wf__text_poison(const wf__recorder *r);
 
-/* Cuts the text into r->part. False: r has the message. */
-bool wf__text_cut(wf__recorder *r);
-/* True if a statement of the present part calls a function of whole arrays. */
-bool wf__text_has_calls(const wf__recorder *r);
-/* Records the functions of whole arrays of the present part, whose values become r->ready. */
-void wf__text_compute_calls(wf__recorder *r);
-/* Returns the last statement of [first, end) that changes the name; NULL: none does. */
-const wf__stmt *wf__text_change(const wf__text *t, uint32_t first, uint32_t end, uint32_t at, uint32_t len);
-/* True in an index space where the part changes the name, up to the end of the present block. */
-bool wf__text_changes(const wf__recorder *r, uint32_t at, uint32_t len);
-/* Runs the parsed text r->text, part by part, and makes the wanted results. */
-wf_status wf__text_run(wf_context *ctx, wf__recorder *r, const char *function);
-/* Prepares the parsed text, which must be one recording, and makes arrays for the results. NULL: the context has the
- * error. */
-wf_kernel *wf__text_prepare(wf_context *ctx, wf__recorder *r, const char *function);
-/* Begins the recording of the part [r->first, r->end) as r->graph. A failed one, with the message in r, if the part needs
- * an index space and none is found. NULL only without memory. */
-wf_graph *wf__text_begin(wf_context *ctx, wf__recorder *r, bool points, const wf_space *options);
-
-/* The value that an earlier recording has computed for this node and its operands; NULL: none. */
-static inline const wf__text_ready *wf__text_ready_at(const wf__recorder *r, uint32_t node)
-{
-    for (uint32_t i = 0; i < r->ready_n; i++)
-        if (r->ready[i].first == node)
-            return &r->ready[i];
-    return NULL;
-}
-
-/* Records the nodes of a statement into r->value. */
-void wf__text_evaluate(wf__recorder *r, const wf__stmt *s);
-/* The device and dtype of a new array for this value. */
-wf_device wf__text_result_device(const wf__recorder *r);
-wf_dtype wf__text_result_dtype(const wf__recorder *r, wf__tval value);
-/* Begins to record into r->graph. False: r has the message. */
-bool wf__text_enter(wf__recorder *r);
-/* Records the statements [r->first, r->end), with r->end 0 all. Afterwards r->name holds the last value of each name. */
-void wf__text_record(wf__recorder *r);
-void wf__text_recorder_free(wf__recorder *r);
-/* Records an assignment, a declaration or a write by index. */
-void wf__text_assign(wf__recorder *r, const wf__stmt *s);
-/* At the end: a local with the name of an array argument, or with `results` of a result, is stored as the point's element
- * of it. */
-void wf__text_store_locals(wf__recorder *r, bool results);
-/* Records the assignment that begins a loop or is its step, which sees the first so many names. */
-void wf__text_step(wf__recorder *r, uint32_t number, uint32_t visible);
-/* Declares the local variable or array of the statement, whose expressions have been recorded. */
-void wf__text_declare(wf__recorder *r, const wf__stmt *s, wf_dtype dtype);
-/* Writes the n values of a list, as indices, to out; false, and r has the message, if one is no integer. */
-bool wf__text_indices(wf__recorder *r, uint32_t list, uint32_t n, wf__tval *out);
-/* True if `n` indices are as many as the array has axes; false: r has the message. */
-bool wf__text_as_many(wf__recorder *r, uint32_t at, uint32_t len, const wf_array *array, uint32_t n);
-wf__text_name *wf__text_new_name(wf__recorder *r, uint32_t at, uint32_t len);
-/* Describes the block that the current statement opens in r->block; false, and r has the message, if there are too
- * many. */
-bool wf__text_open(wf__recorder *r);
-void wf__text_while(wf__recorder *r, const wf__stmt *s);
-uint32_t wf__text_for(wf__recorder *r, const wf__stmt *s); /* returns the first statement of the body */
-
-/* Owns the array until the part of the text has run; NULL is fine where nothing has failed. False: r has the message. */
-bool wf__text_hold(wf__recorder *r, wf_array *array, uint32_t at);
-
-/* Sets *shape to the index space of a text that needs one; false, and r has the message, if nothing gives it. */
-bool wf__text_space(wf__recorder *r, wf_shape *shape);
-bool wf__text_same_shape(const wf_shape *a, const wf_shape *b);
-/* Broadcasts *common and s into *common; false if they do not broadcast. An extent below 0 is open (a formal). */
-bool wf__text_join_shape(wf_shape *common, wf_shape s);
-
-/* Sets r->common to the broadcast shape of all array arguments. */
-void wf__text_common_shape(wf__recorder *r);
-/* Sets r->common to the shape of coordinates in an array recording. */
-void wf__text_array_shape(wf__recorder *r);
-const wf_arg *wf__text_arg(const wf__recorder *r, uint32_t at, uint32_t len); /* NULL: none of that name */
-bool wf__text_args_differ(wf__recorder *r); /* false: two arguments have one name, and the recording has failed */
-wf__text_name *wf__text_assigned(const wf__recorder *r, uint32_t at, uint32_t len);
-int wf__text_wanted(const wf__recorder *r, uint32_t at, uint32_t len);  /* its index in r->want, or -1 */
-bool wf__text_coordinate(const wf__text *t, uint32_t at, uint32_t len); /* x, y, z, i0 ... */
-
-/* Returns the element of the array at the point; in an array recording, the whole array. The name stands in messages. */
-wf__tval wf__text_element(wf__recorder *r, uint32_t at, uint32_t len, const wf_array *array);
-/* Returns a[y-1, x], of an array, a local array or a value. */
-wf__tval wf__text_read(wf__recorder *r, const wf__tree *node);
-/* Returns the value of a name: an assigned one, an argument, or a built-in (pi, x, nx, i0, ...). */
-wf__tval wf__text_lookup(wf__recorder *r, const wf__tree *node);
-/* Returns the index along an axis of the common shape or space; `from_end` 1 is the last axis. */
-wf__tval wf__text_own_index(wf__recorder *r, uint32_t at, int from_end);
-/* Fails with "unknown ...; did you mean ...?"; `call`: the name stands for a function. */
-wf__tval wf__text_unknown(wf__recorder *r, const wf__tree *node, bool call);
+/* ---- words.c ---- */
 
 /* Functions of whole arrays. */
 typedef enum wf__text_fold {
@@ -211,7 +132,7 @@ typedef enum wf__text_fold {
     WF__FOLD_QUANTILE,
     WF__FOLD_HISTOGRAM /* of all elements */
 } wf__text_fold;
-/* The function of whole arrays that this name and number of arguments calls; WF__FOLD_NONE: none. */
+/* Returns the function of whole arrays that this name and number of arguments calls; WF__FOLD_NONE: none. */
 wf__text_fold wf__text_fold_named(const char *name, size_t len, uint32_t arguments);
 /* True if the function of whole arrays takes so many arguments; sets the least and the largest number. */
 bool wf__text_fold_takes(const char *name, size_t len, uint32_t arguments, int *least, int *most);
@@ -221,11 +142,139 @@ static inline bool wf__text_fold_keeps(wf__text_fold kind)
 {
     return kind >= WF__FOLD_CUMSUM && kind <= WF__FOLD_ARGSORT;
 }
-wf__tval wf__text_fold_value(wf__recorder *r, wf__text_fold kind, const wf__tree *node, const wf__tval *args);
+
+/* ---- names.c ---- */
+
+bool wf__text_args_differ(wf__recorder *r); /* false: two arguments have one name, and the recording has failed */
+const wf_arg *wf__text_arg(const wf__recorder *r, uint32_t at, uint32_t len); /* NULL: none of that name */
+wf__text_name *wf__text_assigned(const wf__recorder *r, uint32_t at, uint32_t len);
+wf__text_name *wf__text_new_name(wf__recorder *r, uint32_t at, uint32_t len);
+int wf__text_wanted(const wf__recorder *r, uint32_t at, uint32_t len);  /* its index in r->want, or -1 */
+bool wf__text_coordinate(const wf__text *t, uint32_t at, uint32_t len); /* x, y, z, i0 ... */
+/* Returns the end of the statements of the present part. */
+static inline uint32_t wf__text_end(const wf__recorder *r) { return r->end ? r->end : r->text->stmt_n; }
+/* Returns the last statement of [first, end) that changes the name; NULL: none does. */
+const wf__stmt *wf__text_change(const wf__text *t, uint32_t first, uint32_t end, uint32_t at, uint32_t len);
+/* True in an index space where the part changes the name, up to the end of the present block. */
+bool wf__text_changes(const wf__recorder *r, uint32_t at, uint32_t len);
+/* True if a statement of [first, end) assigns the name or has it in an expression; reads by index count with `reads`. */
+bool wf__text_has_name(const wf__text *t, uint32_t first, uint32_t end, const wf__text_name *name, bool reads);
+/* Returns the value of a name: an assigned one, an argument, or a built-in (pi, x, nx, i0, ...). */
+wf__tval wf__text_lookup(wf__recorder *r, const wf__tree *node);
+/* Returns the element of the array at the point; in an array recording, the whole array. The name stands in messages. */
+wf__tval wf__text_element(wf__recorder *r, uint32_t at, uint32_t len, const wf_array *array);
+/* Returns the index along an axis of the common shape or space; `from_end` 1 is the last axis. */
+wf__tval wf__text_own_index(wf__recorder *r, uint32_t at, int from_end);
+/* Fails with "unknown ...; did you mean ...?"; `call`: the name stands for a function. */
+wf__tval wf__text_unknown(wf__recorder *r, const wf__tree *node, bool call);
+/* Fails because the name is that of a local array which ended with an earlier part. */
+wf__tval wf__text_gone(wf__recorder *r, uint32_t at, uint32_t len);
+/* Owns the array until the part of the text has run; NULL is fine where nothing has failed. False: r has the message. */
+bool wf__text_hold(wf__recorder *r, wf_array *array, uint32_t at);
+
+/* ---- order.c ---- */
+
 /* Sets *number to a number, or to the value of one element, which is computed now. False: r has the message; `what` names
  * the number. */
 bool wf__text_number(wf__recorder *r, const wf__tree *node, wf__tval value, const char *what, double *number);
-/* The functions of elements that must be computed first: sorting, histograms. */
+/* Records a function whose elements must be computed first: sorting, medians, quantiles, histograms. */
 wf__tval wf__text_order_value(wf__recorder *r, wf__text_fold kind, const wf__tree *node, const wf__tval *args,
                               wf_axes axes);
+
+/* ---- fold.c ---- */
+
+/* Records a function of whole arrays. */
+wf__tval wf__text_fold_value(wf__recorder *r, wf__text_fold kind, const wf__tree *node, const wf__tval *args);
+/* Returns the first of the axes. */
+static inline int wf__text_first_axis(wf_axes axes)
+{
+    int axis = 0;
+    while (axis < WF_MAX_RANK - 1 && !(axes >> axis & 1))
+        axis++;
+    return axis;
+}
+
+/* ---- read.c ---- */
+
+/* Records a read by index, a[y-1, x], of an array, a local array or a value. */
+wf__tval wf__text_read(wf__recorder *r, const wf__tree *node);
+/* Writes the n values of a list, as indices, to out; false, and r has the message, if one is no integer. */
+bool wf__text_indices(wf__recorder *r, uint32_t list, uint32_t n, wf__tval *out);
+/* True if `n` indices are as many as the array has axes; false: r has the message. */
+bool wf__text_as_many(wf__recorder *r, uint32_t at, uint32_t len, const wf_array *array, uint32_t n);
+
+/* ---- eval.c ---- */
+
+/* Records the nodes of a statement into r->value. */
+void wf__text_evaluate(wf__recorder *r, const wf__stmt *s);
+/* Returns the value that an earlier recording has computed for the call whose nodes begin with this one; NULL: none. */
+static inline const wf__text_ready *wf__text_ready_at(const wf__recorder *r, uint32_t node)
+{
+    for (uint32_t i = 0; i < r->ready_n; i++)
+        if (r->ready[i].first == node)
+            return &r->ready[i];
+    return NULL;
+}
+
+/* ---- space.c ---- */
+
+/* Sets *shape to the index space of a text that needs one; false, and r has the message, if nothing gives it. */
+bool wf__text_space(wf__recorder *r, wf_shape *shape);
+/* Sets r->common to the shape of coordinates in an array recording. */
+void wf__text_array_shape(wf__recorder *r);
+/* True if both shapes are the same. An extent below 0 is open (a formal). */
+bool wf__text_same_shape(const wf_shape *a, const wf_shape *b);
+
+/* ---- assign.c ---- */
+
+/* Records an assignment, a declaration or a write by index. */
+void wf__text_assign(wf__recorder *r, const wf__stmt *s);
+/* Declares the local variable or array of the statement, whose expressions have been recorded. */
+void wf__text_declare(wf__recorder *r, const wf__stmt *s, wf_dtype dtype);
+/* Records statement `number`, the assignment that begins a loop or is its step. Only the first `visible` names are seen. */
+void wf__text_loop_step(wf__recorder *r, uint32_t number, uint32_t visible);
+/* Stores, at the end, each local with the name of an array argument as the point's element of that argument. With
+ * `results`, does the same for locals with the name of a result. */
+void wf__text_store_locals(wf__recorder *r, bool results);
+/* Return the device and the dtype of a new array for this value. */
+wf_device wf__text_result_device(const wf__recorder *r);
+wf_dtype wf__text_result_dtype(const wf__recorder *r, wf__tval value);
+
+/* ---- loop.c ---- */
+
+/* Describes the block that the current statement opens in r->block; false, and r has the message, if there are too
+ * many. */
+bool wf__text_open(wf__recorder *r);
+void wf__text_while(wf__recorder *r, const wf__stmt *s);
+uint32_t wf__text_for(wf__recorder *r, const wf__stmt *s); /* returns the first statement of the body */
+
+/* ---- program.c ---- */
+
+/* Begins to record into r->graph. False: r has the message. */
+bool wf__text_enter(wf__recorder *r);
+/* Records the statements of the present part. Afterwards r->name holds the last value of each name. */
+void wf__text_record(wf__recorder *r);
+/* Releases the arrays that only the present part needs. */
+void wf__text_end_part(wf__recorder *r);
+void wf__text_recorder_free(wf__recorder *r);
+
+/* ---- parts.c ---- */
+
+/* Cuts the text into r->part. False: r has the message. */
+bool wf__text_cut(wf__recorder *r);
+/* True if a statement of the present part calls a function of whole arrays. */
+bool wf__text_has_calls(const wf__recorder *r);
+/* Records the functions of whole arrays of the present part, whose values become r->ready. */
+void wf__text_compute_calls(wf__recorder *r);
+
+/* ---- run.c ---- */
+
+/* Begins the recording of the part [r->first, r->end) as r->graph. If the part needs an index space and none is found,
+ * the recording has failed, with the message in r. NULL only without memory. */
+wf_graph *wf__text_begin(wf_context *ctx, wf__recorder *r, bool points, const wf_space *options);
+/* Runs the parsed text r->text, part by part, and makes the wanted results. */
+wf_status wf__text_run(wf_context *ctx, wf__recorder *r, const char *function);
+/* Prepares the parsed text, which must be one recording, and makes arrays for the results. NULL: the context has the
+ * error. */
+wf_kernel *wf__text_prepare(wf_context *ctx, wf__recorder *r, const char *function);
 #endif

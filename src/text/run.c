@@ -99,15 +99,8 @@ static bool clear_results(wf__recorder *r)
 /* True if a statement from `first` on has the name, or it is the name of a result. */
 static bool is_needed(const wf__recorder *r, const wf__text_name *name, uint32_t first)
 {
-    const wf__text *t = r->text;
-    bool needed = wf__text_wanted(r, name->at, name->len) >= 0;
-    for (uint32_t i = first; i < t->stmt_n && !needed; i++) {
-        needed = wf__text_same(t, t->stmt[i].at, t->stmt[i].len, name->at, name->len);
-        for (uint32_t k = t->stmt[i].first; k < t->stmt[i].last && !needed; k++)
-            needed = (t->node[k].kind == WF__TREE_NAME || t->node[k].kind == WF__TREE_READ) &&
-                     wf__text_same(t, t->node[k].at, t->node[k].len, name->at, name->len);
-    }
-    return needed;
+    return wf__text_wanted(r, name->at, name->len) >= 0 ||
+           wf__text_has_name(r->text, first, r->text->stmt_n, name, true);
 }
 
 static void store_name(wf__recorder *r, wf__text_name *n)
@@ -167,15 +160,6 @@ static void adopt_results(wf__recorder *r)
     }
 }
 
-static void end_part(wf__recorder *r)
-{
-    for (uint32_t i = 0; i < r->held_n; i++)
-        wf_release(r->held[i]);
-    for (uint32_t i = 0; i < r->ready_n; i++)
-        wf_release(r->ready[i].array);
-    r->held_n = r->ready_n = 0;
-}
-
 /* ---- parts ---- */
 
 /* Computes the functions of whole arrays that stand in a part of points. */
@@ -190,27 +174,24 @@ static wf_status run_calls(wf_context *ctx, wf__recorder *r)
 static wf_status run_part(wf_context *ctx, wf__recorder *r, uint32_t number)
 {
     wf__text_part part = r->part[number];
-    bool last = number + 1 == r->part_n, single = r->part_n == 1;
     wf_status status = WF_OK;
     r->first = part.first;
     r->end = part.end;
-    if (part.points && !single)
+    if (part.points)
         adopt_results(r);
     if (part.points && wf__text_has_calls(r))
         status = run_calls(ctx, r);
     if (status != WF_OK)
         return status;
     begin_part(ctx, r, part.points);
-    if (r->graph && is_fine(r))
+    if (is_fine(r))
         wf__text_record(r);
-    if (r->graph && is_fine(r)) {
-        if (last && (single || !part.points))
-            make_results(r);
-        else
-            store_names(r, part.end);
-    }
+    if (number + 1 == r->part_n)
+        make_results(r);
+    else if (is_fine(r))
+        store_names(r, part.end);
     status = wf_run(r->graph);
-    end_part(r);
+    wf__text_end_part(r);
     return status;
 }
 
@@ -247,14 +228,6 @@ wf_status wf__text_run(wf_context *ctx, wf__recorder *r, const char *function)
     wf_status status = cut ? WF_OK : wf_run(r->graph);
     for (uint32_t i = 0; i < r->part_n && cut && status == WF_OK; i++)
         status = run_part(ctx, r, i);
-    if (cut && status == WF_OK && r->part_n > 1 && r->part[r->part_n - 1].points && n) {
-        r->first = r->end = r->text->stmt_n; /* no statements: arrays of the results alone */
-        begin_part(ctx, r, false);
-        if (r->graph)
-            wf__text_record(r);
-        make_results(r);
-        status = wf_run(r->graph);
-    }
     if (status != WF_OK && n)
         release_results(r, n);
     wf__text_recorder_free(r);
@@ -267,10 +240,9 @@ wf_kernel *wf__text_prepare(wf_context *ctx, wf__recorder *r, const char *functi
     bool cut = find_parts(ctx, r, clear_results(r), function);
     if (cut) {
         begin_part(ctx, r, r->text->program);
-        if (r->graph && is_fine(r))
+        if (is_fine(r))
             wf__text_record(r);
-        if (r->graph)
-            make_results(r);
+        make_results(r);
     }
     wf_kernel *kernel = wf_compile(r->graph);
     if (!kernel && n)

@@ -7,16 +7,7 @@
  */
 #include "text/record.h"
 
-typedef struct search {
-    wf__recorder *r;
-    wf_shape shape;
-    uint32_t at; /* the place in the text that gave the shape */
-    bool found;
-    uint8_t *moves; /* [node]: a coordinate takes part in its value */
-    const wf__stmt **moving;
-    uint32_t moving_n; /* number of statements that give such a value to a name */
-    bool whole;        /* values are whole arrays: a reduction has no coordinates */
-} search;
+/* ---- shapes ---- */
 
 bool wf__text_same_shape(const wf_shape *a, const wf_shape *b)
 {
@@ -26,8 +17,62 @@ bool wf__text_same_shape(const wf_shape *a, const wf_shape *b)
     return same;
 }
 
-/* The end of the statements of the present part. */
-static uint32_t end_of(const wf__recorder *r) { return r->end ? r->end : r->text->stmt_n; }
+/* Broadcasts *common and s into *common; false if they do not broadcast. An extent below 0 is open (a formal). */
+static bool join_shape(wf_shape *common, wf_shape s)
+{
+    int rank = s.rank > common->rank ? s.rank : common->rank;
+    wf_shape out = { .rank = rank };
+    for (int k = 1; k <= rank; k++) {
+        int64_t a = k <= common->rank ? common->dim[common->rank - k] : 1;
+        int64_t b = k <= s.rank ? s.dim[s.rank - k] : 1;
+        if (a != b && a != 1 && b != 1 && a >= 0 && b >= 0)
+            return false;
+        out.dim[rank - k] = a == 1 || (a < 0 && b != 1) ? b : a;
+    }
+    *common = out;
+    return true;
+}
+
+/* Sets r->common to the broadcast shape of all array arguments, and r->convert.real to the dtype of numbers alone. */
+static void find_common_shape(wf__recorder *r)
+{
+    r->fits = true;
+    r->shaped = false;
+    r->common = (wf_shape){ .rank = 0 };
+    bool operands = false, wide = false;
+    for (size_t i = 0; i < r->args.n; i++) {
+        const wf_arg *arg = &r->args.at[i];
+        wf_shape s = { .rank = 0 };
+        wf_dtype t = WF_NONE;
+        if (arg->kind == 1 && arg->as.array) {
+            s = wf_array_shape(arg->as.array);
+            t = wf_array_dtype(arg->as.array);
+            operands |= arg->name && *arg->name; /* the argument named "" gives only its shape */
+            r->shaped = true;
+        } else if (arg->kind == 2 && !wf_val_number(arg->as.val, NULL, NULL)) {
+            s = wf_val_shape(arg->as.val);
+            t = wf_val_dtype(arg->as.val);
+            operands = true;
+            r->shaped = true;
+        }
+        wide |= t == WF_F64;
+        if (!join_shape(&r->common, s))
+            r->fits = false;
+    }
+    r->convert.real = wide || !operands ? WF_F64 : WF_F32;
+}
+
+/* ---- the search ---- */
+
+typedef struct search {
+    wf__recorder *r;
+    wf_shape shape;
+    bool found;
+    uint8_t *moves; /* [node]: a coordinate takes part in its value */
+    const wf__stmt **moving;
+    uint32_t moving_n; /* number of statements that give such a value to a name */
+    bool whole;        /* values are whole arrays: a reduction has no coordinates */
+} search;
 
 static void fail_disagreement(search *s, uint32_t at, const wf_shape *other, const char *how)
 {
@@ -38,24 +83,25 @@ static void fail_disagreement(search *s, uint32_t at, const wf_shape *other, con
                      how);
 }
 
-/* Returns the array of that name: of an earlier part, or an argument. NULL: there is none. */
-static const wf_array *array_named(const search *s, uint32_t at, uint32_t len)
+/* Returns the array of that name: of an earlier part, or an argument. NULL: there is none. With `old`, an argument that
+ * a result replaces is such an array, too. */
+static const wf_array *array_named(const search *s, uint32_t at, uint32_t len, bool old)
 {
     const wf__text_name *name = s->whole ? NULL : wf__text_assigned(s->r, at, len);
-    int w = s->whole || name ? -1 : wf__text_wanted(s->r, at, len);
     if (name)
         return name->stored ? name->whole : NULL;
-    if (w >= 0 && s->r->made && s->r->made[w])
+    int w = wf__text_wanted(s->r, at, len);
+    if (w >= 0 && !s->whole && s->r->made && s->r->made[w])
         return s->r->made[w];
     const wf_arg *arg = wf__text_arg(s->r, at, len);
-    return arg && arg->kind == 1 && wf__text_wanted(s->r, at, len) < 0 ? arg->as.array : NULL;
+    return arg && arg->kind == 1 && (w < 0 || old) ? arg->as.array : NULL;
 }
 
 static bool search_outputs(search *s, bool by_index)
 {
     const wf__text *t = s->r->text;
     int level = 0;
-    for (uint32_t i = s->r->first; i < end_of(s->r) && !s->r->failed; i++) {
+    for (uint32_t i = s->r->first; i < wf__text_end(s->r) && !s->r->failed; i++) {
         const wf__stmt *w = &t->stmt[i];
         level += wf__stmt_opens(w);
         bool whole = w->kind == WF__STMT_ASSIGN || (w->kind == WF__STMT_LOCAL && level == 0);
@@ -63,7 +109,7 @@ static bool search_outputs(search *s, bool by_index)
             continue;
         const wf__text_name *name = wf__text_assigned(s->r, w->at, w->len);
         bool value = name && name->dtype == WF_NONE && !by_index; /* the name is going to stand for something else */
-        const wf_array *a = value ? NULL : array_named(s, w->at, w->len);
+        const wf_array *a = value ? NULL : array_named(s, w->at, w->len, false);
         wf_shape shape = a ? wf_array_shape(a) : WF_SCALAR;
         if (a && s->found && !wf__text_same_shape(&shape, &s->shape))
             fail_disagreement(s, w->at, &shape, "all arrays that a text assigns have one shape");
@@ -77,7 +123,7 @@ static bool search_outputs(search *s, bool by_index)
 static void join_space(search *s, uint32_t at, const wf_array *a)
 {
     wf_shape shape = wf_array_shape(a), both = s->shape;
-    if (!wf__text_join_shape(&both, shape))
+    if (!join_shape(&both, shape))
         fail_disagreement(s, at, &shape,
                           "they do not broadcast; give the shape (weft calc: --shape), or read it by index");
     s->shape = both;
@@ -88,7 +134,7 @@ static bool search_point_reads(search *s)
 {
     const wf__text *t = s->r->text;
     uint32_t first = t->n, end = 1;
-    for (uint32_t i = s->r->first; i < end_of(s->r); i++) {
+    for (uint32_t i = s->r->first; i < wf__text_end(s->r); i++) {
         const wf__stmt *w = &t->stmt[i];
         first = w->first < w->last && w->first < first ? w->first : first;
         end = w->first < w->last && w->last > end ? w->last : end;
@@ -100,14 +146,7 @@ static bool search_point_reads(search *s)
             i = ready->node;
             continue;
         }
-        const wf__text_name *name = n->kind == WF__TREE_NAME ? wf__text_assigned(s->r, n->at, n->len) : NULL;
-        const wf_arg *arg = n->kind == WF__TREE_NAME ? wf__text_arg(s->r, n->at, n->len) : NULL;
-        int w = n->kind == WF__TREE_NAME && s->r->made && !name ? wf__text_wanted(s->r, n->at, n->len) : -1;
-        const wf_array *a = arg && arg->kind == 1 ? arg->as.array : NULL;
-        if (name)
-            a = name->stored ? name->whole : NULL;
-        else if (w >= 0 && s->r->made[w])
-            a = s->r->made[w];
+        const wf_array *a = n->kind == WF__TREE_NAME ? array_named(s, n->at, n->len, true) : NULL;
         if (a && wf_array_count(a) != 1)
             join_space(s, n->at, a);
     }
@@ -139,7 +178,7 @@ static bool node_moves(const search *s, const wf__tree *n)
             return false;
     }
     if (s->whole && n->kind == WF__TREE_READ) {
-        const wf_array *a = array_named(s, n->at, n->len);
+        const wf_array *a = array_named(s, n->at, n->len, false);
         any = a && wf_array_shape(a).rank > (int)n->n; /* the point's own index along the first axes */
     }
     for (uint32_t k = 0; k < n->n; k++)
@@ -167,18 +206,19 @@ static void search_moves(search *s)
     s->moving = wf__alloc0((t->stmt_n < MAX_MOVING ? t->stmt_n : MAX_MOVING) * sizeof *s->moving);
     if (!s->moves || !s->moving)
         wf__text_mistake(s->r, WF_ERR_MEMORY, 0, "out of memory");
-    for (uint32_t i = s->whole ? 0 : s->r->first; i < (s->whole ? t->stmt_n : end_of(s->r)) && !s->r->failed; i++) {
+    for (uint32_t i = s->whole ? 0 : s->r->first; i < (s->whole ? t->stmt_n : wf__text_end(s->r)) && !s->r->failed;
+         i++) {
         const wf__stmt *w = &t->stmt[i];
         for (uint32_t k = w->first; k < w->last && !s->r->failed; k++) {
             const wf__tree *n = &t->node[k];
             s->moves[k] = node_moves(s, n);
             bool reads = n->kind == WF__TREE_READ && s->moves[k] && !s->whole;
-            const wf_array *a = reads ? array_named(s, n->at, n->len) : NULL;
+            const wf_array *a = reads ? array_named(s, n->at, n->len, false) : NULL;
             if (a)
                 join_space(s, n->at, a);
         }
         bool gives = (w->kind == WF__STMT_ASSIGN || w->kind == WF__STMT_LOCAL) && w->value && s->moves[w->value];
-        const wf_array *target = gives && s->whole ? array_named(s, w->at, w->len) : NULL;
+        const wf_array *target = gives && s->whole ? array_named(s, w->at, w->len, false) : NULL;
         if (target)
             join_space(s, w->at, target);
         if (s->whole && !w->op)
@@ -215,7 +255,7 @@ void wf__text_array_shape(wf__recorder *r)
 {
     const wf_array *given = shape_argument(r);
     search s = { .r = r, .whole = true };
-    wf__text_common_shape(r);
+    find_common_shape(r);
     if (!given && !r->text->expression && !is_uniform(r))
         search_moves(&s);
     if (!given && !s.found)
@@ -234,7 +274,7 @@ bool wf__text_space(wf__recorder *r, wf_shape *shape)
     }
     if (!s.found && !search_outputs(&s, false) && !search_outputs(&s, true) && !search_point_reads(&s) && !r->failed)
         search_moves(&s);
-    wf__text_common_shape(r);
+    find_common_shape(r);
     if (!s.found && !r->failed && r->shaped && r->fits) {
         s.shape = r->common;
         s.found = true;
