@@ -20,50 +20,26 @@ enum { FEW = 8 };
 
 bool wfl_has_avx512(void) { return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("popcnt"); }
 
-#define KEY uint32_t
-#define NAME(x) x##32
+/* Names of the width: types, functions, and the vector instructions of signed and unsigned lanes. */
+#define JOIN(a, b, c) a##b##c
+#define JOINED(a, b, c) JOIN(a, b, c)
+#define KEY JOINED(uint, WIDTH, _t)
+#define NAME(x) JOINED(x, WIDTH, )
+#define SIGNED(x) JOINED(_mm512_##x##_epi, WIDTH, )
+#define UNSIGNED(x) JOINED(_mm512_##x##_epu, WIDTH, )
+#define COMPARE(x) JOINED(_mm512_##x##_epu, WIDTH, _mask)
+
+#define WIDTH 32
 #define MASK __mmask16
 #define LANE_IDS _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
-#define SET1(x) _mm512_set1_epi32((int)(x))
-#define PERMUTE _mm512_permutexvar_epi32
-#define MIN _mm512_min_epu32
-#define MAX _mm512_max_epu32
-#define MASK_MAX _mm512_mask_max_epu32
-#define MASK_LOAD _mm512_mask_loadu_epi32
-#define MASK_STORE _mm512_mask_storeu_epi32
-#define LESS _mm512_cmplt_epu32_mask
-#define LESS_OR_EQUAL _mm512_cmple_epu32_mask
-#define COMPRESS _mm512_maskz_compress_epi32
 #include "keys_avx512.inc"
-#undef KEY
-#undef NAME
+#undef WIDTH
 #undef MASK
 #undef LANE_IDS
-#undef SET1
-#undef PERMUTE
-#undef MIN
-#undef MAX
-#undef MASK_MAX
-#undef MASK_LOAD
-#undef MASK_STORE
-#undef LESS
-#undef LESS_OR_EQUAL
-#undef COMPRESS
 
-#define KEY uint64_t
-#define NAME(x) x##64
+#define WIDTH 64
 #define MASK __mmask8
 #define LANE_IDS _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0)
-#define SET1(x) _mm512_set1_epi64((long long)(x))
-#define PERMUTE _mm512_permutexvar_epi64
-#define MIN _mm512_min_epu64
-#define MAX _mm512_max_epu64
-#define MASK_MAX _mm512_mask_max_epu64
-#define MASK_LOAD _mm512_mask_loadu_epi64
-#define MASK_STORE _mm512_mask_storeu_epi64
-#define LESS _mm512_cmplt_epu64_mask
-#define LESS_OR_EQUAL _mm512_cmple_epu64_mask
-#define COMPRESS _mm512_maskz_compress_epi64
 #include "keys_avx512.inc"
 #else
 bool wfl_has_avx512(void) { return false; }
