@@ -24,6 +24,7 @@ static const struct {
     const char *name;
     environment set;
 } environments[] = {
+    { "to nearest, without past exceptions", { 0x1F80, 0x37F } },
     { "to nearest, with past exceptions", { 0x1FBF, 0x37F } },
     { "flushed subnormals", { 0x9FC0, 0x37F } },
     { "downwards", { 0x3F80, 0x77F } },

@@ -1,7 +1,7 @@
-/* floats.h - the default floating-point environment for what the libraries compute on the host themselves. Recordings
- * and launches see to it on their own (src/base/floats.h).
+/* floats.h - the default floating-point environment, for computations of the libraries on the host. Recordings and
+ * launches set it themselves (src/base/floats.h, which the libraries cannot include).
  *
- * Compilers may move operations on values in registers across these functions. So an operation belongs into a function of
+ * Compilers may move operations on values in registers across these functions. So such an operation is in a function of
  * its own that is not inlined (WFL_APART). */
 #ifndef WEFT_LIB_FLOATS_H
 #define WEFT_LIB_FLOATS_H
