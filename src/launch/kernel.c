@@ -88,24 +88,24 @@ static inline wf_status bind_array(const wf_kernel *k, uint32_t object, const wf
     return a && fits(k, object, a) ? WF_OK : bind_odd_array(k, object, a, function);
 }
 
-/* An integer of more than 53 bits, which only 64 bits hold. */
-static wf_status bind_integer(const wf_kernel *k, uint32_t number, const wf_arg *arg, uint64_t *out,
+/* Binds an integer that a double would round. Only a parameter of 64 bits holds it. */
+static wf_status bind_integer(const wf_kernel *k, uint32_t number, wf_dtype dtype, const wf_arg *arg, uint64_t *out,
                               const char *function)
 {
-    unsigned dtype = k->socket[k->program.object_n + number].dtype;
     bool negative = arg->kind == 4 && arg->as.i64 < 0, large = arg->kind == 5 && arg->as.u64 > INT64_MAX;
     if ((dtype != WF_I64 || large) && (dtype != WF_U64 || negative))
         return wf__error(k->ctx, WF_ERR_DTYPE, "%s: %s%llu does not fit parameter '%s' of dtype %s", function,
                          negative ? "-" : "", (unsigned long long)(negative ? 0 - (uint64_t)arg->as.i64 : arg->as.u64),
-                         k->program.param[number].name, wf_dtype_name((wf_dtype)dtype));
+                         k->program.param[number].name, wf_dtype_name(dtype));
     *out = arg->as.u64;
     return WF_OK;
 }
 
 static wf_status bind_param(const wf_kernel *k, uint32_t number, const wf_arg *arg, uint64_t *out, const char *function)
 {
-    if (arg->kind > 3 && wf_dtype_kind((wf_dtype)k->socket[k->program.object_n + number].dtype) != WF_KIND_FLOAT)
-        return bind_integer(k, number, arg, out, function);
+    wf_dtype dtype = (wf_dtype)k->socket[k->program.object_n + number].dtype;
+    if (arg->kind > 3 && wf_dtype_kind(dtype) != WF_KIND_FLOAT)
+        return bind_integer(k, number, dtype, arg, out, function);
     double value = arg->kind == 4   ? (double)arg->as.i64
                    : arg->kind == 5 ? (double)arg->as.u64
                    : arg->kind == 2 ? arg->as.val.h.num
@@ -113,10 +113,9 @@ static wf_status bind_param(const wf_kernel *k, uint32_t number, const wf_arg *a
     if (arg->kind == 1 || (arg->kind == 2 && arg->as.val.h.graph))
         return wf__error(k->ctx, WF_ERR_ARG, "%s: parameter '%s' needs a number", function,
                          k->program.param[number].name);
-    unsigned dtype = k->socket[k->program.object_n + number].dtype;
-    if (!wf_number_fits(value, dtype))
+    if (!wf__number_fits(value, dtype))
         return wf__error(k->ctx, WF_ERR_DTYPE, "%s: %.17g does not fit parameter '%s' of dtype %s", function, value,
-                         k->program.param[number].name, wf_dtype_name((wf_dtype)dtype));
+                         k->program.param[number].name, wf_dtype_name(dtype));
     *out = 0;
     wf__eval_cast(dtype, WF_F64, out, &value, 1);
     return WF_OK;
@@ -169,7 +168,7 @@ typedef wf_status bound_fn(const wf_kernel *k, wf_array *const *arrays, const ui
 static wf_status with_bindings(const wf_kernel *k, wf_args args, const char *function, bound_fn *then, void *user)
 {
     wf__bound b;
-    wf__floats floats = wf__floats_begin(); /* for parameters, too */
+    wf__floats floats = wf__floats_begin(); /* for the conversion of parameters, too */
     wf_status status = wf__bound_begin(&b, &k->program)
                            ? bind_all(k, args, b.arrays, b.param, function)
                            : wf__error(k->ctx, WF_ERR_MEMORY, "out of memory for a launch");

@@ -187,8 +187,9 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *number);
 wf__ref wf__usable(wf_graph *g, wf__ref ref, const char *function);
 /* Returns a number as a constant of `dtype`, which it must fit. */
 wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *function); /* 0 after poisoning */
-/* True for an integer. */
-bool wf__is_whole(double value);
+bool wf__number_fits(double value,
+                     wf_dtype dtype); /* wf_number_fits, for callers in the default environment of floats */
+bool wf__is_whole(double value);      /* true for an integer */
 /* Returns a value or number converted to `dtype`; 0 after poisoning. */
 wf__ref wf__converted(wf_graph *g, wf_val v, unsigned dtype, const char *function);
 

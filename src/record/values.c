@@ -110,7 +110,7 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
     return 0;
 }
 
-static WF__APART bool fits(double value, wf_dtype dtype)
+WF__APART bool wf__number_fits(double value, wf_dtype dtype)
 {
     wf_kind kind = wf_dtype_kind(dtype);
     if (kind == WF_KIND_FLOAT || kind == WF_KIND_COMPLEX)
@@ -136,11 +136,8 @@ bool wf__is_whole(double value)
 
 bool wf_number_fits(double value, wf_dtype dtype)
 {
-    wf_kind kind = wf_dtype_kind(dtype);
-    if (kind == WF_KIND_FLOAT || kind == WF_KIND_COMPLEX)
-        return true;
     wf__floats floats = wf__floats_begin();
-    bool ok = fits(value, dtype);
+    bool ok = wf__number_fits(value, dtype);
     wf__floats_end(floats);
     return ok;
 }
@@ -149,7 +146,7 @@ static WF__APART wf__ref to_constant(wf_graph *g, double value, unsigned dtype, 
                                      const char *advice)
 {
     const char *name = wf_dtype_name((wf_dtype)dtype);
-    if (fits(value, dtype))
+    if (wf__number_fits(value, (wf_dtype)dtype))
         return wf__const_f64(wf__graph_ir(g), dtype, value);
     if (fabs(value) >= 0x1p53)
         wf__poison(g, WF_ERR_DTYPE, "%s: %.17g is too large for a number; say wf_const_i64 (for %s)", function, value,
@@ -341,11 +338,11 @@ static WF__APART wf_val of_numbers(unsigned op, const wf_val *v)
     uint64_t bits[3] = { 0 }, out = 0;
     bool remainder = op == WF__OP_mod || op == WF__OP_floor_mod;
     bool integer = info->types == WF__T_INT || info->types == WF__T_BITS ||
-                   (remainder && wf_number_fits(v[0].h.num, WF_I64) && wf_number_fits(v[1].h.num, WF_I64));
+                   (remainder && wf__number_fits(v[0].h.num, WF_I64) && wf__number_fits(v[1].h.num, WF_I64));
     for (unsigned i = 0; i < info->arity; ++i) {
         int64_t whole = 0;
         if (integer) {
-            if (!wf_number_fits(v[i].h.num, WF_I64))
+            if (!wf__number_fits(v[i].h.num, WF_I64))
                 return number(NAN);
             whole = (int64_t)v[i].h.num;
             memcpy(&bits[i], &whole, sizeof whole);

@@ -63,14 +63,7 @@ static wf_val unit_value(const generator *r, const wf_val *w, bool open)
                 : wf_mul(wf_cast(wf_shr(w[0], 8), WF_F32), 0x1p-24);
 }
 
-static WFL_APART double difference(double a, double b) { return a - b; }
-
-/* Returns the largest number below hi, to which the sum of lo and a part of the range may round up. */
-static WFL_APART double below(const generator *r, double hi)
-{
-    return r->wide ? nextafter(hi, r->a) : (double)nextafterf((float)hi, (float)r->a);
-}
-
+/* Runs in the default floating-point environment (wf_array_random_uniform). */
 static wf_val uniform_value(wf_graph *g, const generator *r, const wf_val *w)
 {
     if (r->dtype < WF_F16) { /* bits * range / 2^64 */
@@ -78,11 +71,9 @@ static wf_val uniform_value(wf_graph *g, const generator *r, const wf_val *w)
         return wf_add(wf_cast(wf_mulhi(wide_word(w[0], w[1]), range), WF_I64), lo);
     }
     wf_dtype t = r->wide ? WF_F64 : WF_F32;
-    fenv_t floats;
-    wfl_floats_begin(&floats);
-    double last = below(r, r->b), range = difference(r->b, r->a);
-    wfl_floats_end(&floats);
-    wf_val scaled = wf_mul(unit_value(r, w, false), wf_param(g, "range", t, range));
+    /* `last`: the largest number below hi, to which the sum may round up */
+    double last = r->wide ? nextafter(r->b, r->a) : (double)nextafterf((float)r->b, (float)r->a);
+    wf_val scaled = wf_mul(unit_value(r, w, false), wf_param(g, "range", t, r->b - r->a));
     return wf_min(wf_add(scaled, wf_param(g, "lo", t, r->a)), wf_param(g, "last", t, last));
 }
 
