@@ -195,15 +195,14 @@ static char *resolve(const char *path, int *code)
         struct stat info;
         char *real = realpath(now, NULL), *next = NULL;
         *code = real ? 0 : errno;
-        bool missing = *code == ENOENT, is_there = missing && lstat(now, &info) == 0;
-        if (missing && !is_there)
-            *code = errno;
-        if ((missing && !is_there && *code == ENOENT) || (is_there && !S_ISLNK(info.st_mode)))
-            return now; /* no such file yet: it is going to have this name */
-        if (is_there && links < MOST_LINKS)
-            next = link_target(now, code);
-        else if (is_there)
-            *code = ELOOP;
+        if (*code == ENOENT) {
+            bool is_there = lstat(now, &info) == 0;
+            if (is_there ? !S_ISLNK(info.st_mode) : errno == ENOENT)
+                return now; /* the new file is going to have this name */
+            *code = is_there ? ELOOP : errno;
+            if (is_there && links < MOST_LINKS)
+                next = link_target(now, code);
+        }
         free(now);
         if (real)
             return real;
@@ -224,18 +223,13 @@ static uint32_t machine_id(void)
     return id;
 }
 
-/* Returns a name in the folder of writer->target that is unlikely to exist. */
-static char *new_temp_name(const wfl_io_writer *writer, const char *folder, unsigned attempt)
+/* Returns a number that is unlikely to be in the name of a file yet. */
+static uint64_t random_number(const wfl_io_writer *writer, unsigned attempt)
 {
     struct timespec now = { 0 };
     clock_gettime(CLOCK_REALTIME, &now);
     uint64_t id = (uint64_t)now.tv_sec * 1000000007u ^ (uint64_t)now.tv_nsec << 20 ^ (uint64_t)getpid() << 40;
-    id = (id ^ (uint64_t)(uintptr_t)writer ^ attempt) * 0x9E3779B97F4A7C15u;
-    size_t cap = strlen(folder) + 40;
-    char *name = malloc(cap);
-    if (name)
-        snprintf(name, cap, "%s.weft-%016llx.tmp", folder, (unsigned long long)id);
-    return name;
+    return (id ^ (uint64_t)(uintptr_t)writer ^ attempt) * 0x9E3779B97F4A7C15u;
 }
 
 /* True if `path` is the file that is open as `fd`. */
@@ -246,8 +240,8 @@ static bool is_file(const char *path, int fd)
            named.st_ino == opened.st_ino;
 }
 
-/* Removes a temporary file that a process of this user left behind when it died: a file that no process has locked.
- * Meanwhile no process gives the name to another file, since that takes the lock. */
+/* Removes a temporary file that a process of this user left behind when it died, which is a file without a lock. The
+ * lock taken here keeps other processes from removing or renaming the file, since they lock it first. */
 static void remove_left(const char *path)
 {
     int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -288,7 +282,7 @@ static int make_named(wfl_io_writer *writer, const char *folder, const char *lin
     writer->temp = malloc(cap);
     int code = writer->temp ? EEXIST : ENOMEM;
     const unsigned machine = machine_id();
-    /* What is left goes first, so that the new name is in use for a shorter time. */
+    /* First removes the files left behind, so that the new name is in use for a shorter time. */
     for (unsigned turn = 0; turn < 2 * slots && code == EEXIST; turn++) {
         snprintf(writer->temp, cap, "%s.weft-%08x-%02u.tmp", folder, machine, turn % slots);
         if (turn < slots)
@@ -297,9 +291,8 @@ static int make_named(wfl_io_writer *writer, const char *folder, const char *lin
             code = make_at(writer, link_from);
     }
     for (unsigned attempt = 0; attempt < ATTEMPTS && code == EEXIST; attempt++) {
-        free(writer->temp);
-        writer->temp = new_temp_name(writer, folder, attempt);
-        code = writer->temp ? make_at(writer, link_from) : ENOMEM;
+        snprintf(writer->temp, cap, "%s.weft-%016llx.tmp", folder, (unsigned long long)random_number(writer, attempt));
+        code = make_at(writer, link_from);
     }
     writer->named = code == 0;
     return code;

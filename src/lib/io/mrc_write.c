@@ -174,7 +174,7 @@ static wf_status is_text(wfl_io_reader *r, int32_t bytes, uint8_t *buffer, bool 
     return WF_OK;
 }
 
-/* Opens the file that meta->extended_from names, if its extended header belongs into the new file: the extents are the
+/* Opens the file that meta->extended_from names, if its extended header fits the new file: the extents are the
  * same, and the numbers in it have the byte order and count the sections of the new file. Text depends on neither. */
 static wf_status open_extended(const wfl_io_source *source, const wf_meta *meta, const geometry *g, int rank,
                                uint8_t *buffer, extended *e)
