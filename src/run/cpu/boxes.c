@@ -156,7 +156,7 @@ bool wf__choose_code(wf__launch *l, wf__stage *stage, bool interpret, wf__failur
     return l->interp != NULL;
 }
 
-double wf__compiling(const wf__note *note, const wf__note *next)
+double wf__compile_seconds(const wf__note *note, const wf__note *next)
 {
-    return -note->compile_s - (next ? next->compile_s : 0);
+    return note->compile_s + (next ? next->compile_s : 0);
 }

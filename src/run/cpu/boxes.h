@@ -41,8 +41,8 @@ bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__stag
 int64_t wf__least_of_call(const wf__stage *stage);
 /* Sets the code for the stage's slots in l->call, or the interpreter. */
 bool wf__choose_code(wf__launch *l, wf__stage *stage, bool interpret, wf__failure *f);
-/* Returns minus the seconds spent so far on compiling the stages of these two notes. `next` may be NULL. */
-double wf__compiling(const wf__note *note, const wf__note *next);
+/* Returns the seconds spent so far on compiling the stages of these two notes. `next` may be NULL. */
+double wf__compile_seconds(const wf__note *note, const wf__note *next);
 /* Runs the boxes of a compiled stage, cut along one axis (stage->partition.slabs), on all threads (prepared.c). */
 void wf__run_slabs(const wf__launch *l);
 #endif

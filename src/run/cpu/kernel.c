@@ -117,8 +117,8 @@ static bool run_watched(wf__launch *l, wf__failure *f)
     return ok;
 }
 
-/* Notes how the stage ran. next: the note of the consumer; NULL = none. `start`: the time of the start plus
- * wf__compiling at that time. */
+/* Notes how the stage ran. next: the note of the consumer; NULL = none. `start`: the time of the start less
+ * wf__compile_seconds at that time. */
 static void note_run(const wf__launch *l, const wf__note *next, double start)
 {
     wf__note *note = l->note;
@@ -128,7 +128,7 @@ static void note_run(const wf__launch *l, const wf__note *next, double start)
                     : l->copies               ? (int)l->copies->n
                                               : l->threads;
     note->copies = l->copies ? (int)l->copies->n : 0;
-    note->run_s = wf__now() + wf__compiling(note, next) - start;
+    note->run_s = wf__now() - wf__compile_seconds(note, next) - start;
     if (l->consumer) {
         l->consumer->note->ran = l->consumer->note->fused = true;
         l->consumer->note->threads = note->threads;
@@ -149,7 +149,7 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
                      .note = note },
                consumer;
     l.partials.stage = stage;
-    double start = note ? wf__now() + wf__compiling(note, next) : 0;
+    double start = note ? wf__now() - wf__compile_seconds(note, next) : 0;
     size_t scratch_bytes = 0;
     bool ok = true;
     if (stage->lowered.slot_n > FEW && !(mem = wf__alloc(stage->lowered.slot_n * sizeof *mem)))

@@ -98,7 +98,7 @@ bool wf__run_per_block(const wf__run *r, const wf__plan_step *step)
     per_block c = { .n = (int)step->count,
                     .workers = wf__is_large(main, r->limits) ? wf__threads_of(e, r->limits) : 1,
                     .own = own };
-    double start = notes ? wf__now() + wf__compiling(notes, NULL) : 0;
+    double start = notes ? wf__now() - wf__compile_seconds(notes, NULL) : 0;
     for (int k = 0; k < c.n; ++k)
         c.slots += stage[k].lowered.slot_n;
     c.launch = wf__alloc0((size_t)(c.workers * c.n) * sizeof *c.launch);
@@ -119,7 +119,7 @@ bool wf__run_per_block(const wf__run *r, const wf__plan_step *step)
     if (ok)
         run_blocks(&c, r, stage->partition.boxes, notes);
     if (ok && notes)
-        notes->run_s = wf__now() + wf__compiling(notes, NULL) - start;
+        notes->run_s = wf__now() - wf__compile_seconds(notes, NULL) - start;
     for (int k = 0; k < c.n && c.memory; ++k)
         if (c.launch[k].scratch)
             wf__mem_free(e->memory, c.launch[k].scratch, wf__interp_scratch(c.launch[k].interp));
