@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_INPUTS = 64, MAX_OUTPUTS = 16, NAME_CAP = 128, PRINTED = 16 };
+enum { MAX_OUTPUTS = 16, PRINTED = 16 };
 
 const char help_calc[] =
     "  weft calc 'out = sqrt(gx*gx + gy*gy)' gx=a.mrc gy=b.mrc -o out.mrc\n"
@@ -74,14 +74,6 @@ typedef struct calc {
     bool time, history;
 } calc;
 
-/* "name=rest": the length of the name, or 0. */
-static size_t name_before_equals(const char *text)
-{
-    const char *equals = strchr(text, '=');
-    size_t len = equals ? (size_t)(equals - text) : 0;
-    return len < NAME_CAP && is_name(text, len) ? len : 0;
-}
-
 /* ---- command line ---- */
 
 static bool add_input(calc *c, const char *text)
@@ -96,19 +88,13 @@ static bool add_input(calc *c, const char *text)
         misused(c->self, "more than %d inputs", MAX_INPUTS);
         return false;
     }
-    char *name = c->name[c->args];
-    memcpy(name, text, len);
-    name[len] = 0;
-    for (size_t i = 0; i < c->args; i++)
-        if (strcmp(c->name[i], name) == 0) {
-            misused(c->self, "'%s' is given twice", name);
-            return false;
-        }
+    if (!take_name(c->self, text, len, c->name, c->args))
+        return false;
     if (text[len + 1] == 0) {
         misused(c->self, "'%s': a file or a number follows '='", text);
         return false;
     }
-    number_kind kind = number_argument(name, text + len + 1, &c->arg[c->args]);
+    number_kind kind = number_argument(c->name[c->args], text + len + 1, &c->arg[c->args]);
     if (kind == NUMBER_TOO_LARGE) {
         misused(c->self, "'%s': the number is too large; infinity is inf", text);
         return false;

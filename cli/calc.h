@@ -1,11 +1,17 @@
-/* calc.h - what the commands that take operator text share: calc and dump. */
+/* calc.h - operator text and its arguments, for the commands that take them: calc and dump. */
 #ifndef WEFT_CLI_CALC_H
 #define WEFT_CLI_CALC_H
 #include "cli.h"
 
+enum { MAX_INPUTS = 64, NAME_CAP = 128 };
+
+/* "name=rest": the length of the name, or 0. */
+size_t name_before_equals(const char *text);
+/* Copies the name of "name=rest", of `len` bytes, to name[n]. False, with a message, if an earlier name is the same. */
+bool take_name(const command *self, const char *text, size_t len, char (*name)[NAME_CAP], size_t n);
 /* Reads the text of a file, which the caller frees by free(*owned), also after an error. Returns an exit code. */
 int read_text(const char *path, char **owned, const char **text);
-/* Makes an argument of a text that is a number; integers of 64 bits keep all digits. */
+/* Sets *out to the argument `name` of a text that is a number; integers of 64 bits keep all digits. */
 number_kind number_argument(const char *name, const char *text, wf_arg *out);
 /* Returns an argument that gives a text its shape and that the text cannot name: one element, broadcast. The array is
  * NULL without memory. */

@@ -1,9 +1,28 @@
-/* calc_inputs.c - operator text from files, and the arguments of a text that are no files. */
+/* calc_inputs.c - operator text from files; names of arguments, and arguments that are no files. */
 #include "calc.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+size_t name_before_equals(const char *text)
+{
+    const char *equals = strchr(text, '=');
+    size_t len = equals ? (size_t)(equals - text) : 0;
+    return len < NAME_CAP && is_name(text, len) ? len : 0;
+}
+
+bool take_name(const command *self, const char *text, size_t len, char (*name)[NAME_CAP], size_t n)
+{
+    memcpy(name[n], text, len);
+    name[n][len] = 0;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(name[i], name[n]) == 0) {
+            misused(self, "'%s' is given twice", name[n]);
+            return false;
+        }
+    return true;
+}
 
 int read_text(const char *path, char **owned, const char **text)
 {

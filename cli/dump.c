@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_INPUTS = 64, NAME_CAP = 128 };
-
 const char help_dump[] =
     "  weft dump 'out = sqrt(gx*gx + gy*gy)' gx=f32[512,512] gy=f32[512,512]\n"
     "  weft dump 'a*b + c' a=f32[4096] b=f32[4096] c=f32[4096] --asm\n"
@@ -92,18 +90,15 @@ static bool lists_passes(const dump *d)
 
 static int add_input(dump *d, const char *text)
 {
-    const char *equals = strchr(text, '=');
-    size_t len = equals ? (size_t)(equals - text) : 0;
-    if (len >= NAME_CAP || !is_name(text, len) || !equals[1])
+    size_t len = name_before_equals(text);
+    if (len == 0 || text[len + 1] == 0)
         return misused(d->self, "'%s': arguments are name=file, name=number or name=f32[512,512]; the text is '%s'",
                        text, d->text ? d->text : d->file);
     if (d->args == MAX_INPUTS)
         return misused(d->self, "more than %d arguments", MAX_INPUTS);
-    memcpy(d->name[d->args], text, len);
-    for (size_t i = 0; i < d->args; i++)
-        if (strcmp(d->name[i], d->name[d->args]) == 0)
-            return misused(d->self, "'%s' is given twice", d->name[i]);
-    d->spec[d->args++] = equals + 1;
+    if (!take_name(d->self, text, len, d->name, d->args))
+        return EXIT_USAGE;
+    d->spec[d->args++] = text + len + 1;
     return EXIT_OK;
 }
 

@@ -38,8 +38,8 @@ static int utf8_length(const char *s)
     return too_long || no_character ? 0 : n;
 }
 
-/* Prints a string of JSON, which is UTF-8. A byte that is not becomes \udc80 to \udcff, as Python reads names of files.
- */
+/* Prints a string of JSON, which is UTF-8. A byte that is no UTF-8 is printed as \udc80 to \udcff, which Python reads as
+ * this byte of a file name. */
 static void print_json_string(const char *s)
 {
     putchar('"');

@@ -54,7 +54,7 @@ typedef struct view {
     int kind;                  /* STACK or VOLUME; 0 = as the file says */
     int contrast;              /* PERCENTILES, RANGE or SIGMA; 0 = not given */
     bool sliced;               /* true if --slice is given */
-    char problem[128];         /* see problem_of */
+    char problem[128];         /* a message that has numbers in it */
 } view;
 
 /* Reads "z,y=3". */

@@ -79,14 +79,23 @@ static int shared_option(arguments *a, int i)
     return next_argument(a);
 }
 
-static bool is_option(const arguments *a, const char *text)
+/* Finds the option that `text`, which begins with '-', names: *own among those of the command, or else *shared among
+ * those of all commands. Both are -1 if there is none. */
+static void find_option(const arguments *a, const char *text, int *own, int *shared)
 {
-    bool letter = text[0] == '-' && text[1] && text[1] != '-';
+    bool letter = text[1] != '-';
     const char *name = text + (letter ? 1 : 2);
     size_t len = strcspn(name, "=");
-    if (text[0] != '-' || !text[1])
-        return false;
-    return match(a->options, name, len, letter) >= 0 || match(shared_options, name, len, letter) >= 0;
+    *own = match(a->options, name, len, letter);
+    *shared = *own < 0 ? match(shared_options, name, len, letter) : -1;
+}
+
+static bool is_option(const arguments *a, const char *text)
+{
+    int own = -1, shared = -1;
+    if (text[0] == '-' && text[1])
+        find_option(a, text, &own, &shared);
+    return own >= 0 || shared >= 0;
 }
 
 int next_argument(arguments *a)
@@ -110,9 +119,9 @@ int next_argument(arguments *a)
     }
     bool letter = text[1] != '-';
     const char *name = text + (letter ? 1 : 2), *equals = letter ? NULL : strchr(name, '=');
-    size_t len = equals ? (size_t)(equals - name) : strlen(name);
     const char *attached = equals ? equals + 1 : letter && name[1] ? name + 1 + (name[1] == '=') : NULL;
-    int own = match(a->options, name, len, letter), shared = own < 0 ? match(shared_options, name, len, letter) : -1;
+    int own, shared;
+    find_option(a, text, &own, &shared);
     const option *o = own >= 0 ? &a->options[own] : shared >= 0 ? &shared_options[shared] : NULL;
     if (a->text_wanted && letter && (!o || (attached && !o->takes_value)))
         return ARG_OPERAND; /* "-a * 2" */
