@@ -7,7 +7,7 @@
 #include "text_memory.h"
 
 enum { H = 11, W = 13, N = H * W };
-static double av[N]; /* values that f32 holds */
+static double av[N]; /* elements of the array `a`, which make_array sets; f32 holds them */
 
 static wf_array *make_array(void)
 {
@@ -289,10 +289,25 @@ static void test_results(void **state)
         "five = 5; m = mean(a); n = a - m; global i32 h[3]; h[i64(abs(n)) % 3] += 1; f32 s = n; s += sum(h)";
     OK(ctx, wf_text_create(ctx, text, WF_NAMED(a), 0, want, 5, out));
     int64_t count[5] = { 1, N, 3, N, N };
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 5; i++)
         assert_int_equal(wf_array_count(out[i]), count[i]);
-        wf_release(out[i]);
+    float m, n[N], s[N], five[N];
+    int32_t h[3], counted[3] = { 0 };
+    OK(ctx, wf_download(out[0], &m, sizeof m));
+    OK(ctx, wf_download(out[1], n, sizeof n));
+    OK(ctx, wf_download(out[2], h, sizeof h));
+    OK(ctx, wf_download(out[3], s, sizeof s));
+    OK(ctx, wf_download(out[4], five, sizeof five));
+    assert_true(fabs((double)m - mean_of(av)) < 1e-5);
+    for (int i = 0; i < N; i++) {
+        counted[(int)fabsf(n[i]) % 3]++;
+        assert_true(fabs((double)n[i] - (av[i] - mean_of(av))) < 1e-5);
+        assert_true(fabs((double)(s[i] - n[i]) - N) < 1e-4 && five[i] == 5);
     }
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(h[i], counted[i]);
+    for (int i = 0; i < 5; i++)
+        wf_release(out[i]);
     REFUSED(ctx, wf_text_create(ctx, "m = mean(a); f32 s = m; n = s", WF_NAMED(a), 0, want, 3, out), WF_ERR_SYNTAX,
             "no statement assigns 'h'");
     assert_true(!out[0] && !out[1] && !out[2]);
@@ -332,11 +347,11 @@ static const struct {
     { "out = median(complex(a, a))", "which have no order", 6 },
     { "out = quantile(a)", "quantile takes 2 arguments, not 1", 6 },
     { "out = quantile(a, a)", "the fraction is one number", 6 },
-    { "out = quantile(a, 2)", "", 6 },
+    { "out = quantile(a, 2)", "quantiles are from 0 to 1", 6 },
     { "out = histogram(a)", "histogram takes 2 to 4 arguments, not 1", 6 },
     { "out = histogram(a, 0)", "the number of bins is a whole number from 1", 6 },
     { "out = histogram(a, 3; 0)", "it takes no axes", 6 },
-    { "out = histogram(a, 3, 2, 1)", "", 6 },
+    { "out = histogram(a, 3, 2, 1)", "with 3 bins from 2 to 1", 6 },
     { "out = percentile(a, 5)", "write quantile(a, q)", 6 },
 };
 

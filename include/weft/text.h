@@ -41,9 +41,9 @@ WF_API wf_kernel *wf_text_compile(wf_context *ctx, const char *text, wf_args arg
 WF_API bool wf_text_target(wf_context *ctx, const char *text, size_t i, char *buf, size_t cap);
 /* True if a statement assigns to that name, so that it may be a result; false also on a syntax error. */
 WF_API bool wf_text_assigns(wf_context *ctx, const char *text, const char *name);
-/* Sets *step to the distance, along axis *of of the argument `array`, of the elements that one element of `result` and the
- * next one along `axis` come from: 2 for x, -1 and -1 in "out = a[2*y, 2*x]". Axes count from the end, from -1.
- * False, with both untouched, if the text does not show it, or not one distance. Cost: parses the text. */
+/* Sets *of and *step: neighbours along `axis` of `result` come from elements of the argument `array` that lie *step apart
+ * along its axis *of. "out = a[2*y, 3*x]" has -1 and 3 for axis -1. Axes count from the end, from -1.
+ * False, with both untouched, if the text does not show one such distance. Cost: parses the text. */
 WF_API bool wf_text_step(wf_context *ctx, const char *text, wf_args args, const char *result, const char *array,
                          int axis, int *of, double *step);
 

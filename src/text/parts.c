@@ -12,7 +12,7 @@
 #include "text/record.h"
 #include "base/floats.h"
 
-enum { MAX_STATEMENTS = 4096, MAX_NODES = 1 << 16, MAX_TYPED = 1000 };
+enum { MAX_STATEMENTS = 4096, MAX_NODES = 1 << 16 };
 typedef enum unit_kind { EITHER, ARRAY, POINTS } unit_kind;
 
 typedef struct unit {
@@ -23,9 +23,9 @@ typedef struct unit {
 typedef struct cutter {
     wf__recorder *r;
     const wf__text *t;
-    uint32_t first; /* of the part that is being made */
-    unit_kind kind; /* of that part */
-    const wf__stmt *typed[MAX_TYPED];
+    uint32_t first;                         /* of the part that is being made */
+    unit_kind kind;                         /* of that part */
+    const wf__stmt *typed[WF__TEXT_LOCALS]; /* the declarations of typed locals outside of blocks so far */
     uint32_t typed_n;
     bool *inside; /* [node]: the node is the operand of a function of whole arrays, or the call itself */
 } cutter;
@@ -39,6 +39,7 @@ static bool is_argument(const cutter *c, uint32_t at, uint32_t len)
     return arg && arg->kind == 1 && wf__text_wanted(c->r, at, len) < 0;
 }
 
+/* True if the statement is about a typed local that was declared outside of blocks. */
 static bool is_typed(const cutter *c, const wf__stmt *s)
 {
     for (uint32_t i = 0; i < c->typed_n; i++)
@@ -219,7 +220,7 @@ static void find_parts(cutter *c)
         if (kind == ARRAY)
             last_array = u.end;
         const wf__stmt *s = &c->t->stmt[u.first];
-        if (s->kind == WF__STMT_LOCAL && c->typed_n < MAX_TYPED)
+        if (s->kind == WF__STMT_LOCAL && !is_typed(c, s) && c->typed_n < WF__TEXT_LOCALS)
             c->typed[c->typed_n++] = s;
         i = u.end;
     }
@@ -253,10 +254,11 @@ static bool is_mixed(const cutter *c)
         work += t->stmt_n;
         for (uint32_t i = 0; i < t->stmt_n; i++) {
             const wf__stmt *s = &t->stmt[i];
-            bool local = s->kind == WF__STMT_LOCAL && s->n; /* its elements are those of one point */
-            if (wf__stmt_assigns(s) && wf__text_same(t, s->at, s->len, n->at, n->len) && local)
-                break;
-            if (wf__stmt_assigns(s) && wf__text_same(t, s->at, s->len, n->at, n->len) && s->last <= k)
+            if (!wf__stmt_assigns(s) || !wf__text_same(t, s->at, s->len, n->at, n->len))
+                continue;
+            if (s->kind == WF__STMT_LOCAL && s->n)
+                break; /* a local array, whose elements belong to one point */
+            if (s->last <= k)
                 return true;
         }
     }

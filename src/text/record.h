@@ -13,7 +13,7 @@
  *   program.c   all statements
  *   parts.c     cuts a text into parts, each of which is one recording
  *   run.c       runs the parts one after the other
- *   step.c      wf_text_step: how far a result goes on in an array
+ *   step.c      wf_text_step: the steps of indices by which a result reads an array
  *   text.c      the other public functions
  *
  * A run of a text goes through them from the end of the list to its beginning. text.c calls run.c, which calls parts.c

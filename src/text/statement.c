@@ -4,7 +4,7 @@
 #include "text/text.h"
 #include "base/floats.h"
 
-enum { MAX_TEXT = 1 << 24, MAX_LOCALS = 1000 };
+enum { MAX_TEXT = 1 << 24 };
 
 static void parse_statement(wf__text *t);
 
@@ -105,8 +105,8 @@ static void parse_declaration(wf__text *t, wf__stmt_kind kind, wf_dtype dtype, b
         s.first = t->n;
         if (kind == WF__STMT_LOCAL)
             needs_space(t, s.at);
-        if (++t->locals > MAX_LOCALS)
-            wf__text_fail(t, WF_ERR_UNSUPPORTED, s.at, "more than %d typed locals", (int)MAX_LOCALS);
+        if (++t->locals > WF__TEXT_LOCALS)
+            wf__text_fail(t, WF_ERR_UNSUPPORTED, s.at, "more than %d typed locals", (int)WF__TEXT_LOCALS);
         if (!wf__text_take(t, WF__TOK_NAME, "the name of a local after its type"))
             return;
         if (kind == WF__STMT_GLOBAL && t->token.kind != '[')

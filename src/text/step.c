@@ -1,14 +1,14 @@
-/* step.c - wf_text_step: how far a text goes on in an array from one element of a result to the next one.
+/* step.c - wf_text_step: how far apart in an array the elements lie from which neighbours in a result come.
  *
- * Of each node two things are derived. Its value as an index: k times a coordinate plus something that does not depend
- * on coordinates. And as elements of the array: for each axis of the array the coordinate and the step of its index.
- * What differs between the operands of a node, or between the assignments to a name, is unknown.
+ * Two things are derived for each node. The first is its value as an index: k times a coordinate plus a part that does
+ * not depend on coordinates. The second is how its elements follow the array: for each axis of the array, a coordinate
+ * and a step. If the operands of a node disagree, or the assignments to a name, the result is unknown.
  */
 #include <math.h>
 #include "text/record.h"
 
 enum { AXES = 4, MAX_STATEMENTS = 1000, MAX_NODES = 1 << 16, PASSES = 3 };
-typedef enum known { NOTHING, KNOWN, UNKNOWN } known;
+typedef enum known { NOTHING, KNOWN, UNKNOWN } known; /* NOTHING: no statement has given a value yet */
 
 /* k times the coordinate `axis` (from the end, 1 is x; 0: none) plus something. Without a coordinate, k is the value, or
  * NaN. */
@@ -36,7 +36,7 @@ static affine constant(double value) { return (affine){ KNOWN, 0, value }; }
 
 /* ---- joining ---- */
 
-/* What is true of both; NOTHING is neutral. */
+/* Returns the value that both have; UNKNOWN if they differ. NOTHING is neutral. */
 static affine join(affine a, affine b)
 {
     if (a.known == NOTHING || b.known == NOTHING)
@@ -65,7 +65,7 @@ static affine scaled(affine a, double by)
     return a.known == KNOWN && isfinite(by) && by != 0 ? (affine){ KNOWN, a.axis, a.k * by } : unknown;
 }
 
-/* True if nothing is known of an operand yet: a later statement assigns it. */
+/* True if an operand has no value yet, because a later statement assigns it. */
 static bool is_open(affine a, affine b) { return a.known == NOTHING || b.known == NOTHING; }
 
 static affine sum(affine a, affine b, double sign)
@@ -106,7 +106,7 @@ static affine binary(int op, affine a, affine b)
     }
 }
 
-/* The index that a function makes of indices: rounding and limits keep the step. */
+/* Returns the index that a function computes from indices. Rounding and limits keep the step. */
 static affine call(const wf__text *t, const wf__tree *n, const affine *a)
 {
     static const char *const keeping[] = {
@@ -169,7 +169,7 @@ static meaning of_name(const stepper *s, const wf__tree *n)
     return m;
 }
 
-/* Elements of a name by index. */
+/* Returns the meaning of a read by index. */
 static meaning of_read(const stepper *s, const wf__tree *n)
 {
     meaning whole = of_name(s, n), m = { .index = unknown };
@@ -238,7 +238,8 @@ static meaning of_node(const stepper *s, const wf__tree *n)
 
 /* ---- statements ---- */
 
-/* The elements that out[list] = value writes: the axis of `out` in place of the coordinate of its index. */
+/* Returns the meaning of `out` after out[list] = value: where an index is made of a coordinate, its axis of `out` takes
+ * the place of that coordinate. */
 static meaning written(const stepper *s, const wf__stmt *w, meaning value)
 {
     const wf__text *t = s->r.text;
@@ -299,7 +300,7 @@ bool wf_text_step(wf_context *ctx, const char *text, wf_args args, const char *r
         s.node = wf__alloc0(t.n * sizeof *s.node);
         s.name = wf__alloc0(t.stmt_n * sizeof *s.name);
     }
-    for (int pass = 0; pass < PASSES && s.node && s.name; pass++) /* loops use what a later statement assigns */
+    for (int pass = 0; pass < PASSES && s.node && s.name; pass++) /* a loop uses names that later statements assign */
         walk(&s);
     for (uint32_t i = 0; i < t.stmt_n && s.node && s.name; i++) {
         const wf__stmt *w = &t.stmt[i];

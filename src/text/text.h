@@ -11,6 +11,8 @@
 #include "base/base.h"
 #include "weft/weft.h"
 
+enum { WF__TEXT_LOCALS = 1000 }; /* the most typed locals and global arrays of a text */
+
 /* Tokens: an operator of one character is that character; the others: */
 enum {
     WF__TOK_END = 256,
@@ -115,7 +117,8 @@ typedef struct wf__text {
     uint32_t *list; /* the arguments and indices of all nodes */
     uint32_t list_n, list_cap;
     wf__stmt *stmt;
-    uint32_t stmt_n, stmt_cap, locals;
+    uint32_t stmt_n, stmt_cap;
+    uint32_t locals;     /* number of typed locals and global arrays */
     bool program;        /* it has typed locals, blocks or writes by index, which need an index space */
     uint32_t program_at; /* the place of the first of these */
     /* scanning */
