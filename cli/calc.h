@@ -5,7 +5,7 @@
 
 enum { MAX_INPUTS = 64, NAME_CAP = 128 };
 
-/* "name=rest": the length of the name, or 0. */
+/* Returns the length of the name in "name=rest"; 0 = the text has another form. */
 size_t name_before_equals(const char *text);
 /* Copies the name of "name=rest", of `len` bytes, to name[n]. False, with a message, if an earlier name is the same. */
 bool take_name(const command *self, const char *text, size_t len, char (*name)[NAME_CAP], size_t n);

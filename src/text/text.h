@@ -1,5 +1,6 @@
 /* text.h - operator text inside the library: text -> tokens (lex.c) -> trees (parse.c) in statements (statement.c) ->
- * recording calls (record.h). It stands on the public headers and src/base alone. docs/text.md describes the language.
+ * recording calls (record.h). words.c has the names of dtypes and border modes, for parsing too; value.c has the rules of
+ * operands. All of it uses only the public headers and src/base. docs/text.md describes the language.
  *
  * Trees are one flat array in which operands stand before their users, and statements another in which blocks are
  * marked by their beginning and end, so recording is a loop, not a recursion: long texts need no stack. Only nesting
