@@ -23,8 +23,8 @@ typedef struct unit {
 typedef struct cutter {
     wf__recorder *r;
     const wf__text *t;
-    uint32_t first;                         /* of the part that is being made */
-    unit_kind kind;                         /* of that part */
+    uint32_t first;                         /* first statement of the part that is being made */
+    unit_kind kind;                         /* kind of that part */
     const wf__stmt *typed[WF__TEXT_LOCALS]; /* the declarations of typed locals outside of blocks so far */
     uint32_t typed_n;
     bool *inside; /* [node]: the node is the operand of a function of whole arrays, or the call itself */
