@@ -132,12 +132,8 @@ static bool is_foreign_home(const wf__disk *d)
 static int open_folder(wf__disk *d, bool create)
 {
     int fd = wf__dir_open(d->dir);
-    if (fd >= 0 || errno != ENOENT)
+    if (fd >= 0 || errno != ENOENT || !create)
         return fd;
-    if (!create) {
-        errno = ENOENT;
-        return -1;
-    }
     if (is_foreign_home(d)) {
         errno = EPERM;
         return -1;
