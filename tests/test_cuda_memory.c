@@ -72,7 +72,7 @@ static void test_running_out(void **state)
         assert_non_null(a[i] = wf_empty(ctx, WF_U8, WF_SHAPE(14 * MIB)));
     assert_null(wf_empty(ctx, WF_U8, WF_SHAPE(14 * MIB)));
     REFUSED(ctx, wf_last_status(ctx), WF_ERR_MEMORY,
-            "cuda:0: out of memory: 14680064 bytes asked for, 8388608 of 67108864 are");
+            "cuda:0: out of memory: 14680064 bytes requested, 8388608 of 67108864 are");
     for (int i = 0; i < 4; ++i)
         wf_release(a[i]);
     assert_int_equal(gpu->idle_bytes, 14 * MIB);

@@ -143,7 +143,7 @@ static void test_end(void **state)
     }
     WF_END(g);
     wf_array *kept = wf_keep(x);
-    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "ended by who was looking");
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "the callback ended the run");
     assert_int_equal(f.n, 5);
     for (int t = 0; t < 5; ++t)
         for (int i = 0; i < 40; ++i)

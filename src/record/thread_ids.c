@@ -117,7 +117,7 @@ void wf_barrier(wf_graph *g)
         return;
     if (wf__lanes_on(g))
         wf__poison(g, WF_ERR_CONTRACT,
-                   "wf_barrier: inside a condition or loop, where not all threads of a block may come");
+                   "wf_barrier: inside a condition or loop, which not all threads of a block may reach");
     else if (g->section != WF_SECTION_POST && g->section != WF_SECTION_JOIN && wf__decides_gpu(g))
         wf__barrier(wf__graph_ir(g), 0);
 }

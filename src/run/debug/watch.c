@@ -83,8 +83,8 @@ bool wf__watch_begin(wf__watch *w, wf__engine *engine, const wf__stage *stage, c
     for (wf__ref r = 1; w->slot && of && r < body->n; ++r) {
         const wf__node *n = &body->node[r];
         bool watched = (n->op == WF__STORE || wf__has_no_conflict(n)) && !w->slot[n->a].watchpoint;
-        bool shared =
-            watched && stage->thread_block.threads && body->slot[n->a].scratch; /* the slot has no memory in `mem` */
+        /* scratch of a thread block has no memory in `mem` */
+        bool shared = watched && stage->thread_block.threads && body->slot[n->a].scratch;
         if (watched && !of[n->a].size && !shared)
             of[n->a] = written_region(stage, n->a, &mem[n->a], &w->slot[n->a]);
     }
@@ -323,7 +323,7 @@ static bool call_back(wf__watch *w, wf__watchpoint *watchpoint)
     ++watchpoint->time;
     wf__str *out = status != WF_OK ? begin_finding(w, status) : NULL;
     if (out)
-        wf__str_add(out, "wf_watch: ended by who was looking");
+        wf__str_add(out, "wf_watch: the callback ended the run");
     return status == WF_OK;
 }
 

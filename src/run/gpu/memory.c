@@ -53,7 +53,7 @@ static bool no_memory(wf__gpu *gpu, size_t bytes, wf__failure *f)
 {
     size_t left = 0, total = 0;
     f->status = WF_ERR_MEMORY;
-    wf__str_addf(&f->text, "%s: out of memory: %llu bytes asked for", gpu->name, (unsigned long long)bytes);
+    wf__str_addf(&f->text, "%s: out of memory: %llu bytes requested", gpu->name, (unsigned long long)bytes);
     if (!gpu->cuda->MemGetInfo(&left, &total))
         wf__str_addf(&f->text, ", %llu of %llu are free", (unsigned long long)left, (unsigned long long)total);
     return false;
