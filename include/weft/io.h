@@ -47,8 +47,8 @@ typedef struct wf_meta {
     bool durable;       /* saving: flush to the disk, so that the file survives a power failure; may be slow */
     /* MRC: other facts of the header. */
     double angles[3]; /* alpha, beta, gamma of the cell in degrees; 0: unknown, saved as 90 */
-    char labels[WF_MRC_LABELS]
-               [81]; /* the file's history; "" is skipped. Saving adds Weft's own, in place of the last */
+    /* The file's history; "" is skipped. Saving adds Weft's own, in place of the last. */
+    char labels[WF_MRC_LABELS][81];
     /* MRC, but for stacks of images: where the samples lie in a crystal's unit cell. Saved only with an array of these
      * extents, z y x (1 y x: an image), which are the file's. Zeroed: an image or volume that is its own cell. */
     int32_t extent[3];
@@ -59,9 +59,8 @@ typedef struct wf_meta {
     /* MRC: the extended header, which is not loaded. */
     int32_t extended_bytes; /* loading: its size */
     char extended_type[5];  /* loading: EXTTYP, such as "SERI"; "" if the file does not say it */
-    const char
-        *extended_from; /* saving: the MRC file whose extended header is copied if the extents are the same; NULL:
-                                * none. Loading: NULL */
+    /* Saving: the MRC file whose extended header is copied if the extents are the same; NULL: none. Loading: NULL. */
+    const char *extended_from;
 } wf_meta;
 
 /* Loads a file as a new array in C order: [h,w], [n,h,w], [d,h,w], [n,d,h,w]; with c > 1 channels [..,h,w,c].

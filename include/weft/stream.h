@@ -42,7 +42,7 @@ WF_API wf_stream *wf_get_stream(wf_context *ctx, wf_device device);
  * Errors: NULL: an error, perhaps one of earlier work. */
 WF_API wf_event *wf_event_record(wf_stream *stream);
 /* Makes later work of the stream wait for an event of any stream of the context.
- * Waits: does not block, except with a stream of wf_stream_wrap, until the event's stream has come to the event. */
+ * Waits: does not block, except with a stream of wf_stream_wrap, until the event's stream has reached the event. */
 WF_API wf_status wf_stream_wait(wf_stream *stream, const wf_event *event);
 /* Blocks the caller until the event is reached, also if work before it failed, which its stream reports. */
 WF_API wf_status wf_event_sync(const wf_event *event);

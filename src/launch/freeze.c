@@ -244,8 +244,8 @@ static void note(wf_frozen *f, const wf__program *p, wf__plan_entry *e, wf_array
     }
     wf__frozen_step *s = &f->step[f->step_n];
     *s = (wf__frozen_step){ .interpret = p->device == WF_INTERP };
-    s->gpu = wf__is_gpu(p->device) ? wf__gpu_of(f->ctx, "wf_freeze_end", p->device)
-                                   : NULL; /* the launch has opened the GPU */
+    if (wf__is_gpu(p->device))
+        s->gpu = wf__gpu_of(f->ctx, "wf_freeze_end", p->device); /* the launch has opened the GPU */
     s->array = wf__alloc((n + 1) * sizeof *s->array);
     s->written = wf__alloc(n + 1);
     s->param = wf__alloc((p->param_n + 1) * sizeof *s->param);

@@ -176,8 +176,8 @@ static void wait_for_queued(const wf_frozen *f, wf_arrays inputs)
 {
     if (!atomic_load_explicit(&f->ctx->streaming, memory_order_acquire))
         return;
-    for (uint32_t i = 0; i < f->array_n;
-         ++i) { /* views of inputs are not in the table now, and use memory of the inputs */
+    /* Views of inputs are not in the table now, and use memory of the inputs. */
+    for (uint32_t i = 0; i < f->array_n; ++i) {
         const wf_array *a = i < f->inputs ? inputs.at[i] : f->array[i];
         if (a)
             wf__array_wait(a);

@@ -8,8 +8,8 @@
 #include "base/floats.h"
 
 struct wf_event {
-    _Atomic int64_t
-        refs; /* number of references: the owner, the stream that will reach the event, streams that wait for it */
+    /* number of references: the owner, the stream that will reach the event, streams that wait for it */
+    _Atomic int64_t refs;
     wf_context *ctx;
     _Atomic bool reached; /* the queue's thread has reached the event; on a GPU, it has recorded the driver's event */
     double at;            /* time, by wf__now, at which the event was reached */

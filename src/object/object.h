@@ -1,4 +1,4 @@
-/* object.h - what programs hold by a handle and what is neither a recording nor a launch: contexts with their errors,
+/* object.h - objects that programs hold by a handle, except recordings and launches: contexts with their errors,
  * devices, arrays and their memory.
  *
  * The files of src/object, from the bottom to the top. A file calls files to its left or above it, never to its right

@@ -184,8 +184,8 @@ bool wf__arrays_begin(wf_context *ctx, wf_array *const *arrays, uint32_t n, cons
                       const char *function)
 {
     bool ok = true, sharing = wf__sharing(ctx);
-    for (uint32_t i = 0; i < n && ok && sharing;
-         ++i) /* before pinning, so that two launches never wait for each other */
+    /* Owns before it pins, so that two launches never wait for each other. */
+    for (uint32_t i = 0; i < n && ok && sharing; ++i)
         ok = !written[i] || wf__array_own(arrays[i], function);
     for (uint32_t i = 0; i < n; ++i)
         pinned[i] = ok && sharing ? wf__array_pin(arrays[i]) : NULL;

@@ -26,8 +26,6 @@ bool wf__condition_of(wf_graph *g, const wf_val *condition, const char *function
     return ir->status == WF_OK;
 }
 
-/* True if the value, the value of `holder` and the lanes of the innermost block broadcast, and outside of blocks and of
- * array graphs. False after poisoning. */
 bool wf__fits_block(wf_graph *g, wf__ref value, wf__ref holder, const char *function)
 {
     const wf__ir *ir = wf__graph_ir(g);

@@ -185,11 +185,11 @@ wf_val wf__value(wf_graph *g, wf__ref ref); /* returns the value of a node; ref 
 wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *number);
 /* Returns the node of a variable; 0 after poisoning, if wf_eval has put the node out of use. */
 wf__ref wf__usable(wf_graph *g, wf__ref ref, const char *function);
-/* Returns a number as a constant of `dtype`, which it must fit. */
-wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *function); /* 0 after poisoning */
-bool wf__number_fits(double value,
-                     wf_dtype dtype); /* wf_number_fits, for callers in the default environment of floats */
-bool wf__is_whole(double value);      /* true for an integer */
+/* Returns a number as a constant of `dtype`; 0 after poisoning, if it does not fit. */
+wf__ref wf__number(wf_graph *g, double value, unsigned dtype, const char *function);
+/* wf_number_fits, for callers in the default floating-point environment. */
+bool wf__number_fits(double value, wf_dtype dtype);
+bool wf__is_whole(double value); /* true for an integer */
 /* Returns a value or number converted to `dtype`; 0 after poisoning. */
 wf__ref wf__converted(wf_graph *g, wf_val v, unsigned dtype, const char *function);
 
@@ -201,11 +201,11 @@ wf__ref wf__truth(wf_graph *g, wf_val v, const char *function);
 /* Sets *out to the lanes where an effect takes place: `condition` (NULL = none) and the block's lanes; 0 = everywhere.
  * False after poisoning. */
 bool wf__condition_of(wf_graph *g, const wf_val *condition, const char *function, wf__ref *out);
-/* True if a value, that of `holder` and the block's lanes broadcast, and outside of blocks and of array graphs. False
- * after poisoning. */
+/* True if a value, that of `holder` and the block's lanes broadcast. Always true outside of blocks, and in recordings
+ * that are not array graphs. False after poisoning. */
 bool wf__fits_block(wf_graph *g, wf__ref value, wf__ref holder, const char *function);
-bool wf__no_block(wf_graph *g, const char *function,
-                  const char *instead); /* true if no block is open; false after poisoning */
+/* True if no block is open. False after poisoning. */
+bool wf__no_block(wf_graph *g, const char *function, const char *instead);
 
 /* ---- thread_ids.c ---- */
 /* Makes the device of the recording final. True if it is a GPU. */

@@ -87,8 +87,8 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
                 function);
         return wf__usable(g, ref, function);
     }
-    double section =
-        g->moved ? 0 : (double)((int64_t)v.h.num / (int64_t)WF__POST_BASE); /* once nodes moved: one section */
+    /* Nodes move only in recordings of one section. */
+    double section = g->moved ? 0 : (double)((int64_t)v.h.num / (int64_t)WF__POST_BASE);
     if (section != (double)g->section) {
         wf__poison(g, WF_ERR_CONTRACT, "%s: a value of another section is used; only reduced variables cross",
                    function);

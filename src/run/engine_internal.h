@@ -10,8 +10,7 @@ typedef struct wf__executable {
     wf__code *code;
     wf__entry *entry;
     bool baseline;
-    _Atomic uint64_t
-        work; /* work of all runs of baseline code, in all plans that use it, in units of wf__partition.work */
+    _Atomic uint64_t work; /* of all runs of baseline code, in all plans that use it; unit: wf__partition.work */
 } wf__executable;
 
 enum { WF__MOST_GPUS = 64 };

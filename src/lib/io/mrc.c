@@ -1,5 +1,5 @@
-/* mrc.c - the row of MRC files in the table of formats: the CCP4/EMDB map format, its MRC2014 revision and IMOD's
- * additions. mrc_read.c and mrc_write.c know what a file holds.
+/* mrc.c - the entry of MRC files in the table of formats: the CCP4/EMDB map format, its MRC2014 revision and IMOD's
+ * additions.
  */
 #include "mrc.h"
 #include <string.h>

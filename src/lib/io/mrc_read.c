@@ -1,5 +1,5 @@
-/* mrc_read.c - reads MRC files: the header in either byte order, checked, and what it means; the samples in every order
- * of axes.
+/* mrc_read.c - reads MRC files: checks the header, in either byte order, and interprets it; reads the samples in every
+ * order of axes.
  */
 #include "mrc.h"
 #include <math.h>
@@ -188,7 +188,7 @@ wf_status wfl_mrc_read_header(wfl_io_reader *r, wfl_mrc_header *h)
     return status;
 }
 
-/* ---- what the header means ---- */
+/* ---- meaning of the header ---- */
 
 /* Reads the labels below NLABL: printable text, without the spaces at its end. */
 static void read_labels(const wfl_mrc_header *h, wf_meta *meta)

@@ -6,8 +6,8 @@
 
 typedef struct wf__partials {
     const wf__stage *stage;
-    uint64_t
-        *at; /* [boxes][reductions]; with kept axes [parts][reductions] addresses of results; NULL = no reductions */
+    /* [boxes][reductions]; with kept axes [parts][reductions] addresses of results; NULL = no reductions */
+    uint64_t *at;
     void **pairs; /* [2 * reductions], then scratch of the join */
     char *parts;  /* the results of all parts but the first */
     size_t parts_bytes;

@@ -100,8 +100,8 @@ typedef struct scan {
     char *local;           /* [workers][PART] elements */
     bool own_from, own_to; /* elements, results are in `local` */
     int64_t size;          /* bytes of an element */
-    int rank, axis,
-        lane; /* after contiguous axes are merged. lane: the axis of adjacent columns; -1 = rows are scanned */
+    /* after contiguous axes are merged. lane: the axis of adjacent columns; -1 = rows are scanned */
+    int rank, axis, lane;
     int64_t dim[WF_MAX_RANK], from_stride[WF_MAX_RANK], to_stride[WF_MAX_RANK];
     int64_t n, from_step, to_step;
     int64_t part, rows, parts, chunks; /* elements of a part; parts and chunks (of columns) of a row */

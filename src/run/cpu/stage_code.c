@@ -114,8 +114,8 @@ static int rows_at_once(const wf__engine *e, const wf__stage *stage)
 static wf__code_options options_of(const wf__engine *e, const wf__stage *stage, wf__variant which, bool baseline)
 {
     bool plain = !stage->lowered.loops && !stage->lowered.red_n && !stage->promises.updates && !stage->copies.n;
-    int columns =
-        stage->promises.columns ? stage->promises.columns : baseline; /* 0 = the code generator decides by cost */
+    /* 0 = the code generator decides by cost */
+    int columns = stage->promises.columns ? stage->promises.columns : baseline;
     return (wf__code_options){ .baseline = baseline,
                                .nontemporal = which == WF__NONTEMPORAL,
                                .columns = plain ? columns : 0,

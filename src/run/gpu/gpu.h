@@ -43,8 +43,8 @@ void wf__gpu_free(wf__gpu *gpu, char *at, size_t bytes, wf__gpu_use use); /* `by
  * memory. No work may use the memory when it is freed. NULL = failure. */
 char *wf__gpu_alloc_shared(wf__gpu *gpu, size_t bytes, bool managed, wf__failure *failure);
 void wf__gpu_free_shared(wf__gpu *gpu, char *at, bool managed);
-bool wf__gpu_is_shared(wf__gpu *gpu,
-                       const char *at); /* also memory that the program allocated, if the driver knows it */
+/* True for memory that both reach, including memory that the program has allocated, if the driver knows it. */
+bool wf__gpu_is_shared(wf__gpu *gpu, const char *at);
 /* Copy memory. A copy runs after the latest use of each memory, and becomes the latest use. */
 bool wf__gpu_upload(wf__gpu *gpu, char *to, wf__gpu_use *use, const void *from, size_t bytes, wf__failure *failure);
 /* Rows that are contiguous in the processor's memory and apart in the GPU's. */
