@@ -99,8 +99,8 @@ bool wf__pass_open_extents(wf__planning *p, uint32_t s)
     if (!add_slot(plan, stage, n, &slot))
         return false;
     wf__plan_because(plan, "open extents",
-                     "%d large constant%s of stage %u become%s extents of slot %u, so that other sizes share its code",
-                     n, n == 1 ? "" : "s", (unsigned)(stage - plan->stage), n == 1 ? "s" : "", (unsigned)slot);
+                     "large constants of stage %u (%d) become extents of slot %u, so that other sizes share its code",
+                     (unsigned)(stage - plan->stage), n, (unsigned)slot);
     for (int k = 0; k < n; ++k) {
         wf__node *node = &ir->node[number[k]];
         stage->mem[slot].dim[k] = (int64_t)wf__bits(node);

@@ -375,12 +375,14 @@ bool wf__loops_to_axes(wf__plan *plan, const wf__bind *bind, wf__ir *in, wf_shap
     if (ok && t.levels)
         find_forms(&t);
     bool independent = ok && t.levels && are_free(&t);
-    if (ok)
-        wf__plan_because(plan, "loops to axes",
-                         independent ? "%d nested loop%s of a section become axes, because turns are independent"
-                         : t.levels ? "%d nested loop%s of a section stay loops, because turns may depend on each other"
-                                    : "%d loop%s of a section become axes, because no counted loop has all its effects",
-                         t.levels, t.levels == 1 ? "" : "s");
+    if (ok && !t.levels)
+        wf__plan_because(
+            plan, "loops to axes",
+            "no loop of a section becomes an axis, because no counted loop has all effects of the section");
+    else if (ok)
+        wf__plan_because(plan, "loops to axes", "nested loops of a section (%d) %s", t.levels,
+                         independent ? "become axes, because their turns are independent"
+                                     : "stay loops, because their turns may depend on each other");
     if (independent) {
         ok = rewrite(&t, &out);
         for (int k = 0; k < t.levels; ++k)

@@ -371,8 +371,8 @@ static bool plan_sections(spacer *s)
     if (!find_blocks(s, block, &blocks))
         return false;
     wf_shape before = with_turns(&blocks, &s->turns[0]), after = with_turns(&blocks, &s->turns[1]);
-    wf__plan_because(s->plan, "sections", "%s%s%s%s%s", begins ? "`init` becomes a stage over the blocks, " : "",
-                     "the operator becomes a stage", ends ? ", `deinit` becomes a stage over the blocks" : "",
+    wf__plan_because(s->plan, "sections", "%s%s%s%s%s", begins ? "`init` becomes a stage over the blocks; " : "",
+                     "the operator becomes a stage", ends ? "; `deinit` becomes a stage over the blocks" : "",
                      s->per_block ? "; each block runs all of them" : "",
                      !rec->ir.red_n     ? ""
                      : rec->post.n <= 1 ? "; no stage uses its results"
