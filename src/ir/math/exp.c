@@ -65,6 +65,9 @@ static sign of_constant(const wf__node *n)
 
 static sign opposite(sign s) { return s == NOT_POSITIVE ? NOT_NEGATIVE : s == NOT_NEGATIVE ? NOT_POSITIVE : UNKNOWN; }
 
+/* Returns the sign of a product or quotient. */
+static sign of_factors(sign a, sign b) { return b == NOT_POSITIVE ? opposite(a) : b == NOT_NEGATIVE ? a : UNKNOWN; }
+
 /* Returns the sign of a * b where a is b, -b or a constant times b. */
 static sign of_square(const wf__ir *ir, wf__ref a, wf__ref b)
 {
@@ -90,16 +93,12 @@ static sign sign_of(const wf__ir *ir, wf__ref x, int depth)
     case WF__OP_neg:
         return opposite(sign_of(ir, n->a, depth - 1));
     case WF__OP_mul:
-    case WF__OP_div:
-        if (n->op == WF__OP_mul)
-            a = of_square(ir, n->a, n->b);
-        if (n->op == WF__OP_mul && a == UNKNOWN)
+        a = of_square(ir, n->a, n->b);
+        if (a == UNKNOWN)
             a = of_square(ir, n->b, n->a);
-        if (a != UNKNOWN)
-            return a;
-        a = sign_of(ir, n->a, depth - 1);
-        b = sign_of(ir, n->b, depth - 1);
-        return b == NOT_POSITIVE ? opposite(a) : b == NOT_NEGATIVE ? a : UNKNOWN;
+        return a != UNKNOWN ? a : of_factors(sign_of(ir, n->a, depth - 1), sign_of(ir, n->b, depth - 1));
+    case WF__OP_div:
+        return of_factors(sign_of(ir, n->a, depth - 1), sign_of(ir, n->b, depth - 1));
     case WF__OP_add:
         a = sign_of(ir, n->a, depth - 1);
         b = sign_of(ir, n->b, depth - 1);
