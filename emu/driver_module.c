@@ -301,7 +301,7 @@ EMU_EXPORT CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfu
     if (!grid || !block)
         return CUDA_ERROR_INVALID_VALUE;
     for (int size = (most + EMU_LANES - 1) / EMU_LANES * EMU_LANES; size > 0; size -= EMU_LANES) {
-        int threads = size > most ? most : size, n;
+        int threads = size > most ? most : size, n = 0;
         CUresult status = cuOccupancyMaxActiveBlocksPerMultiprocessor(&n, f, threads, need ? need(threads) : dynamic);
         if (status != CUDA_SUCCESS)
             return status;

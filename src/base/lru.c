@@ -66,8 +66,10 @@ wf__lru_entry *wf__lru_shrink(wf__lru *lru, size_t most_bytes, size_t most_entri
     wf__lru_entry *removed = NULL;
     while (lru->bytes > most_bytes || lru->ordered > most_entries) {
         wf__lru_entry *e = lru->oldest, **at = bucket_of(lru, e->hash);
-        while (*at != e)
+        while (*at != e) {
+            WF__ASSERT(*at); /* an entry of the list is in its bucket, too */
             at = &(*at)->chain;
+        }
         *at = e->chain;
         wf__lru_delist(lru, e);
         --lru->count;

@@ -30,6 +30,7 @@ static val int_to_int(wf__gen *g, unsigned to, unsigned from, int w, val a)
 static val to_narrow_int(wf__gen *g, unsigned to, unsigned from, int w, val a)
 {
     unsigned bits = 8 * wf__size(to);
+    WF__ASSERT(bits > 0 && bits <= 32);
     bool is_signed = wf__is_signed(to);
     double low = is_signed ? -(double)((uint64_t)1 << (bits - 1)) : 0;
     double high = (double)((uint64_t)1 << (bits - (is_signed ? 1 : 0))) - 1;

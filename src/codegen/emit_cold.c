@@ -68,6 +68,7 @@ static site describe_site(wf__instance *in, const wf__node *n, bool uniform, uin
 /* One branch for all sites: if any lane of any site needs the path, each site calls it. */
 static void emit_sites(wf__gen *g, val function, site *s, uint32_t n, int w, val *result)
 {
+    WF__ASSERT(n > 0);
     val any = s[0].condition, mixed[WF__MOST_SITES];
     for (uint32_t i = 1; i < n; i++)
         any = g_or(g, any, s[i].condition);

@@ -38,6 +38,7 @@ static void lower_limit(const wf__instance *in, wf__ref r, int64_t *least)
     if (!is_narrow_index(in, r, &coef, &constant))
         return;
     int64_t most = INT32_MAX - 1 - (constant < 0 ? -constant : constant), step = coef < 0 ? -coef : coef;
+    WF__ASSERT(step > 0); /* an index with coefficient 0 is uniform */
     if (most / step < *least)
         *least = most / step;
 }

@@ -122,6 +122,7 @@ static val interleave_vectors(wf__gen *g, val a, val b, int lanes, int held, boo
 static void transpose_vectors(wf__gen *g, val *v, int lanes, int held)
 {
     val w[PIECE];
+    WF__ASSERT(held >= 2);
     for (int s = 1; s < held; s *= 2) {
         for (int k = 0; k < held / 2; k++) {
             w[2 * k] = interleave_vectors(g, v[k], v[k + held / 2], lanes, held, false);
@@ -135,6 +136,7 @@ static void transpose_vectors(wf__gen *g, val *v, int lanes, int held)
 static val concatenate_vectors(wf__gen *g, val *v, int n, int each)
 {
     val lane[WF__LANES];
+    WF__ASSERT(n > 0);
     for (; n > 1; n /= 2, each *= 2) {
         for (int e = 0; e < 2 * each; e++)
             lane[e] = g_i32(g, e);

@@ -345,9 +345,10 @@ void wf__ptx_walk(gen *g, wf__ref from, wf__ref to)
         unsigned op = g->ir->node[r].op;
         if (op == WF__LOOP)
             open_loop(g, r, &open[depth++]);
-        else if (op == WF__END)
+        else if (op == WF__END) {
+            WF__ASSERT(depth > 0);
             close_loop(g, r, &open[--depth]);
-        else if (op == WF__STATE || op == WF__NEXT || op == WF__NOP || g->node[r].in_head)
+        } else if (op == WF__STATE || op == WF__NEXT || op == WF__NOP || g->node[r].in_head)
             continue; /* open_loop, close_loop or an earlier walk has emitted it */
         else if (op == WF__CHECK)
             emit_check(g, r);

@@ -81,6 +81,7 @@ static void close_block(wf_graph *g)
 {
     wf__ir *ir = wf__graph_ir(g);
     wf__block *b = wf__innermost(g);
+    WF__ASSERT(b);
     const wf__ref *state = g->state + b->states;
     for (uint32_t i = 0; i < b->vars; ++i)
         if (state[i])

@@ -179,6 +179,7 @@ wf_val wf__local_read(wf_graph *g, const wf_array *array, wf_border border, wf_v
         !find(g, array, index, border, wf__lanes_on(g), false, function, &p))
         return wf__no_value(g);
     uint32_t first = p.known >= 0 ? (uint32_t)p.known : 0, n = p.known >= 0 ? 1 : count_of(array);
+    WF__ASSERT(n > 0);
     for (uint32_t k = 0; k < n; ++k) {
         value[k] = wf__usable(g, *wf__holds(g, &var[first + k]), function);
         if (!value[k])

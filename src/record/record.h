@@ -111,7 +111,11 @@ struct wf_graph {
 
 /* ---- the state of a recording ---- */
 /* Returns the IR of the current section. */
-static inline wf__ir *wf__graph_ir(wf_graph *g) { return &g->program.rec.section[g->section]; }
+static inline wf__ir *wf__graph_ir(wf_graph *g)
+{
+    WF__ASSERT(g);
+    return &g->program.rec.section[g->section];
+}
 /* Returns where a variable's value in the current section is kept; the value 0 = none. */
 static inline wf__ref *wf__holds(const wf_graph *g, wf__variable *var)
 {

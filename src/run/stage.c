@@ -1,11 +1,10 @@
 /* stage.c - see stage.h. */
 #include "run/stage.h"
 
-bool wf__out_of_memory(wf__failure *f, const char *what)
+void wf__set_out_of_memory(wf__failure *f, const char *what)
 {
     f->status = WF_ERR_MEMORY;
     wf__str_addf(&f->text, "out of memory for %s", what);
-    return false;
 }
 
 void wf__stage_mem(const wf__stage *stage, char *const *base, wf__mem *mem)

@@ -13,7 +13,13 @@ typedef struct wf__limits {
 
 static inline bool wf__is_block_threads(int32_t n) { return !n || (n >= 32 && n <= 256 && !(n & (n - 1))); }
 
-bool wf__out_of_memory(wf__failure *failure, const char *what); /* sets the failure; returns false */
+void wf__set_out_of_memory(wf__failure *failure, const char *what);
+/* Sets the failure, and returns false. */
+static inline bool wf__out_of_memory(wf__failure *failure, const char *what)
+{
+    wf__set_out_of_memory(failure, what);
+    return false;
+}
 /* Sets the memory of a stage's slots. base: addresses of all objects. */
 void wf__stage_mem(const wf__stage *stage, char *const *base, wf__mem *mem);
 size_t wf__temp_bytes(const wf__temp *temp); /* bytes of a temporary; SIZE_MAX = overflow */

@@ -20,9 +20,10 @@ wf_val wf_expr_n(wf_graph *graph, const char *text, wf_args args)
     wf_val result = { { 0, graph } };
     if (!graph || wf_graph_status(graph) != WF_OK)
         return result;
-    if (parse_text(graph, &t, text, true))
+    bool parsed = parse_text(graph, &t, text, true);
+    if (parsed)
         wf__text_record(&r);
-    if (!r.failed && t.stmt_n == 1)
+    if (parsed && !r.failed)
         result = r.value[t.stmt[0].value].v;
     wf__text_recorder_free(&r);
     wf__text_free(&t);

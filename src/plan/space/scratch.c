@@ -61,6 +61,7 @@ static const wf__slot *slot_of(const wf__recording *rec, uint32_t object)
 /* Returns the shape of a scratch array: the axes of `front`, then those of one block's scratch. */
 static wf_shape shape_of(const wf__bind *b, const wf__slot *slot, const wf_shape *front)
 {
+    WF__ASSERT(slot); /* each scratch array is a slot of a section */
     int first = slot->scratch - 1;
     wf_shape shape = *front;
     for (int d = first; d < b->rank; ++d)

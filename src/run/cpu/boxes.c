@@ -56,6 +56,7 @@ static void run_consumer(const wf__launch *l, const int64_t *lo, const int64_t *
     wf__call call = l->consumer->call;
     int64_t from[WF_MAX_RANK], to[WF_MAX_RANK], last[WF_MAX_RANK];
     int kept = stage->lowered.kept, lane = stage->lowered.rank - 1;
+    WF__ASSERT(acc);
     memcpy(mem, call.mem, next->lowered.slot_n * sizeof *mem);
     for (uint32_t s = 0; s < next->lowered.slot_n; ++s)
         for (uint32_t k = 0; k < stage->lowered.red_n; ++k)

@@ -532,6 +532,7 @@ bool wf__scan_run(wf__pool *pool, wf__mem_cache *memory, int threads, const wf__
     s.from = base[how->from];
     s.to = base[how->to];
     s.n = s.dim[s.axis];
+    WF__ASSERT(s.n > 0);
     s.from_step = sign * s.from_stride[s.axis];
     s.to_step = sign * s.to_stride[s.axis];
     s.neutral = wf__join_neutral((wf_join)how->join, how->dtype == WF_F32 ? WF_F64 : how->dtype);
