@@ -68,7 +68,6 @@ static site describe_site(wf__instance *in, const wf__node *n, bool uniform, uin
 /* One branch for all sites: if any lane of any site needs the path, each site calls it. */
 static void emit_sites(wf__gen *g, val function, site *s, uint32_t n, int w, val *result)
 {
-    WF__ASSERT(n > 0);
     val any = s[0].condition, mixed[WF__MOST_SITES];
     for (uint32_t i = 1; i < n; i++)
         any = g_or(g, any, s[i].condition);
@@ -110,6 +109,7 @@ uint32_t wf__count_cold_run(const wf__instance *in, const uint32_t *order, uint3
 
 void wf__emit_cold(wf__instance *in, const uint32_t *order, uint32_t n)
 {
+    WF__ASSERT(n > 0);
     wf__gen *g = in->g;
     const wf__node *first = wf__at(in->ir, order[0]);
     bool uniform = in->vary[order[0]].kind == WF__UNIFORM;

@@ -163,7 +163,9 @@ static int lanes_together(const packet_state *m, int held)
 {
     int lanes = m->g->options->target->vector_bits / 8 / (int)m->size;
     lanes = lanes > held ? lanes : held;
-    return lanes < m->g->width ? lanes : m->g->width;
+    lanes = lanes < m->g->width ? lanes : m->g->width;
+    WF__ASSERT(lanes % held == 0 && m->g->width % lanes == 0); /* all are powers of two */
+    return lanes;
 }
 
 /* From pieces, one per lane, to vectors of all lanes: out[k] has element k of each piece. */

@@ -21,6 +21,7 @@ bool wf__has_scratch(const wf__recording *rec)
 typedef struct placed {
     uint32_t object, temp; /* object of the recording, and of the temporary that replaces it */
     uint32_t shared;       /* wf__slot.shared */
+    const wf__slot *slot;  /* the first slot of the object */
 } placed;
 
 typedef struct scratches {
@@ -43,25 +44,14 @@ static bool collect(wf__plan *plan, const wf__ir *ir, scratches *all)
             continue;
         if (!wf__grow(&all->at, &all->cap, all->n + 1, sizeof *all->at))
             return wf__plan_no_memory(plan);
-        all->at[all->n++] = (placed){ .object = ir->slot[s].object };
+        all->at[all->n++] = (placed){ .object = ir->slot[s].object, .slot = &ir->slot[s] };
     }
     return true;
-}
-
-static const wf__slot *slot_of(const wf__recording *rec, uint32_t object)
-{
-    const wf__ir *section[] = { &rec->init, &rec->ir, &rec->deinit };
-    for (size_t i = 0; i < WF__COUNT(section); ++i)
-        for (uint32_t s = 0; s < section[i]->slot_n; ++s)
-            if (section[i]->slot[s].scratch && section[i]->slot[s].object == object)
-                return &section[i]->slot[s];
-    return NULL;
 }
 
 /* Returns the shape of a scratch array: the axes of `front`, then those of one block's scratch. */
 static wf_shape shape_of(const wf__bind *b, const wf__slot *slot, const wf_shape *front)
 {
-    WF__ASSERT(slot); /* each scratch array is a slot of a section */
     int first = slot->scratch - 1;
     wf_shape shape = *front;
     for (int d = first; d < b->rank; ++d)
@@ -71,13 +61,13 @@ static wf_shape shape_of(const wf__bind *b, const wf__slot *slot, const wf_shape
 
 /* Places all scratch in `most` bytes of block memory, with arrays that begin as zeros first. Returns false if there
  * is not enough room. */
-static bool share(const wf__recording *rec, const wf__bind *bind, scratches *all, size_t most, wf__own_memory *own)
+static bool share(const wf__bind *bind, scratches *all, size_t most, wf__own_memory *own)
 {
     const wf_shape nothing = { 0 };
     size_t at = 0;
     for (int zeroed = 1; zeroed >= 0; --zeroed) {
         for (uint32_t i = 0; i < all->n; ++i) {
-            const wf__slot *slot = slot_of(rec, all->at[i].object);
+            const wf__slot *slot = all->at[i].slot;
             const wf__bind *b = &bind[all->at[i].object];
             wf_shape shape = shape_of(b, slot, &nothing);
             int64_t n;
@@ -123,7 +113,7 @@ static bool add_temps(wf__plan *plan, const wf__recording *rec, const wf__bind *
     const wf_shape nothing = { 0 };
     for (uint32_t i = 0; i < all->n; ++i) {
         placed *p = &all->at[i];
-        const wf__slot *slot = slot_of(rec, p->object);
+        const wf__slot *slot = p->slot;
         const wf__bind *b = &bind[p->object];
         wf_shape shape = shape_of(b, slot, p->shared ? &nothing : blocks);
         p->temp = wf__plan_add_temp(plan, b->dtype, &shape);
@@ -159,6 +149,7 @@ static bool replace_scratch(wf__plan *plan, wf__ir *ir, const wf__bind *bind, co
         if (!wf__op_names_slot(n->op) || !ir->slot[n->a].scratch)
             continue;
         const placed *p = find(all, ir->slot[n->a].object);
+        WF__ASSERT(p);
         uint64_t dim = n->op == WF__DIM ? (uint64_t)bind[p->object].dim[n->b] : 0;
         if (n->op == WF__DIM)
             *n = (wf__node){ .op = WF__CONST, .dtype = WF_I64, .a = (uint32_t)dim, .b = (uint32_t)(dim >> 32) };
@@ -168,6 +159,7 @@ static bool replace_scratch(wf__plan *plan, wf__ir *ir, const wf__bind *bind, co
     for (uint32_t s = 0; s < ir->slot_n; ++s)
         if (ir->slot[s].scratch) {
             const placed *p = find(all, ir->slot[s].object);
+            WF__ASSERT(p);
             ir->slot[s].object = p->temp;
             ir->slot[s].shared = p->shared;
             if (p->shared)
@@ -185,7 +177,7 @@ bool wf__place_scratch(wf__plan *plan, wf__recording *rec, const wf_shape *block
     *own = (wf__own_memory){ 0 };
     for (size_t i = 0; ok && i < WF__COUNT(section); ++i)
         ok = collect(plan, section[i], &all);
-    if (ok && !share(rec, bind, &all, most, own)) {
+    if (ok && !share(bind, &all, most, own)) {
         for (uint32_t i = 0; i < all.n; ++i)
             all.at[i].shared = 0;
         *own = (wf__own_memory){ 0 };

@@ -269,9 +269,9 @@ static int64_t blocks_with_copies(const wf__gpu_launch *l, int64_t blocks)
 {
     enum { THREADS = 2048, MEMORY = 64 << 10 }; /* what a multiprocessor has, at least */
     const wf__stage *stage = l->stage;
-    WF__ASSERT(stage->copies.block_bytes > 0);
-    int64_t by_threads = THREADS / (l->block_x * l->block_y), by_memory = MEMORY / stage->copies.block_bytes,
-            points = 1;
+    unsigned threads = l->block_x * l->block_y;
+    WF__ASSERT(threads > 0 && stage->copies.block_bytes > 0);
+    int64_t by_threads = THREADS / threads, by_memory = MEMORY / stage->copies.block_bytes, points = 1;
     int64_t most = (by_threads < by_memory ? by_threads : by_memory) * l->gpu->processors;
     for (int d = 0; d < stage->lowered.rank; ++d)
         points *= stage->extent[d];
