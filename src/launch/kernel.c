@@ -370,11 +370,13 @@ static wf__plan_entry *gpu_plan(const wf_kernel *k, wf_array *const *arrays, wf_
     return e;
 }
 
+/* True for a stage of one point, which the processor interprets (wf__stage_variant). */
+static bool is_one_point(const wf__stage *stage) { return stage->lowered.rank == 1 && stage->extent[0] == 1; }
+
 static void add_heading(const wf__plan *plan, uint32_t s, bool ptx, wf__str *out)
 {
     const wf__stage *stage = &plan->stage[s];
     const wf__plan_step *step = wf__step_of(plan, s);
-    bool one_point = stage->lowered.rank == 1 && stage->extent[0] == 1;
     wf__str_addf(out, "%s%s stage %u of %u: ", s ? "\n" : "", ptx && !stage->scan.on ? "//" : "#", (unsigned)s + 1,
                  (unsigned)plan->stage_n);
     if (stage->scan.on) {
@@ -387,9 +389,9 @@ static void add_heading(const wf__plan *plan, uint32_t s, bool ptx, wf__str *out
     wf__str_add(out, "loops");
     for (int d = 0; d < stage->lowered.rank; ++d)
         wf__str_addf(out, " %lld", (long long)stage->extent[d]);
-    wf__str_add(out, ptx && step->consumer == s ? " (done by the kernel before)\n"
-                     : one_point && !ptx        ? " (one point: interpreted)\n"
-                                                : "\n");
+    wf__str_add(out, ptx && step->consumer == s    ? " (done by the kernel before)\n"
+                     : is_one_point(stage) && !ptx ? " (one point: interpreted)\n"
+                                                   : "\n");
 }
 
 static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const uint64_t *param, void *user)
@@ -404,7 +406,6 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
     wf__str error = { 0 };
     for (uint32_t s = 0; e && status == WF_OK && s < e->plan.stage_n; ++s) {
         const wf__stage *stage = &e->plan.stage[s];
-        bool one_point = stage->lowered.rank == 1 && stage->extent[0] == 1;
         add_heading(&e->plan, s, ptx, &request->out);
         if (stage->scan.on)
             continue;
@@ -415,9 +416,9 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
             wf__print(&stage->lowered, &request->out);
         } else if (ptx)
             status = dump_ptx(k, &e->plan, stage, (int)request->what >> 8, &request->out);
-        else if (!one_point && !wf__engine_text(k->ctx->engine, &stage->lowered,
-                                                &(wf__code_options){ .long_rows = stage->promises.long_rows },
-                                                request->what == WF_DUMP_ASM, &request->out, &error))
+        else if (!is_one_point(stage) && !wf__engine_text(k->ctx->engine, &stage->lowered,
+                                                          &(wf__code_options){ .long_rows = stage->promises.long_rows },
+                                                          request->what == WF_DUMP_ASM, &request->out, &error))
             status = wf__error(k->ctx, WF_ERR_BACKEND, "wf_kernel_dump: %s", wf__str_get(&error));
     }
     wf__str_free(&error);
