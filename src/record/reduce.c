@@ -308,7 +308,7 @@ static wf_val reduce(wf_join join, wf_val v, wf_axes axes, const char *function)
 
 wf_val(wf_reduce)(wf_join join, wf_val v, wf_axes axes) { return reduce(join, v, axes, "wf_reduce"); }
 
-/* Returns what stands for the missing result of an axis: poison, or NaN for a number, which has no axes. */
+/* Returns the result for an axis that the value does not have: poison, or NaN for a number, which has no axes. */
 static wf_val no_axes(wf_graph *g) { return g ? wf__no_value(g) : (wf_val){ { NAN, NULL } }; }
 
 static wf__ref scan_real(wf__ir *ir, wf_join join, wf__ref value, int axis, unsigned flags)

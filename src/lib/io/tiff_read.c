@@ -131,8 +131,8 @@ static void read_spacing(const wfl_tiff_job *j, file_info *info)
 /* Reads the next directory, which is number `number`, from 1. */
 static wf_status next_directory(wfl_tiff_job *j, int64_t number)
 {
-    if (number > 1) { /* libtiff may fail before it forgets the fields of the directory before, which are not to be
-                       * reported as those of this one */
+    /* libtiff may fail before it forgets the fields of the previous directory. Messages must not report these. */
+    if (number > 1) {
         wfl_tiff.SetField(j->tif, TIFFTAG_IMAGEWIDTH, (uint32_t)0);
         wfl_tiff.SetField(j->tif, TIFFTAG_IMAGELENGTH, (uint32_t)0);
     }

@@ -88,7 +88,7 @@ static void eval_structural(const wf__chunk *f, wf__ref r, const wf__node *n)
         break;
     case WF__NOP:
     case WF__BARRIER: /* a thread is a block */
-    case WF__LOOP:    /* wf__chunk_walk, set_states and eval_node evaluate loops, and eval_node what computes */
+    case WF__LOOP:    /* wf__chunk_walk, set_states and eval_node evaluate loops and pure nodes */
     case WF__STATE:
     case WF__NEXT:
     case WF__END:
