@@ -2,7 +2,6 @@
  * repetitions, gathers. No element is moved: an operation on such a value computes the elements that it needs
  * (src/plan/split/inline_views.c). */
 #include "record/record.h"
-#include "base/floats.h"
 #include <math.h>
 
 wf__ref wf__whole_value(wf_val v, const char *function, const char *elsewhere, const char *block)
@@ -286,11 +285,6 @@ void wf_meshgrid_n(wf_vals vectors, wf_val *out)
     }
 }
 
-static WF__APART double step_of(int64_t n, double first, double last)
-{
-    return n > 1 ? (last - first) / (double)(n - 1) : 0;
-}
-
 wf_val wf_linspace(wf_graph *g, wf_dtype dtype, int64_t n, double first, double last)
 {
     if (wf__is_recording(g) && g->program.rec.options.kind != WF__ARRAYS)
@@ -298,8 +292,6 @@ wf_val wf_linspace(wf_graph *g, wf_dtype dtype, int64_t n, double first, double 
     else if (n < 0)
         wf__poison(g, WF_ERR_SHAPE, "wf_linspace: there are no arrays of %lld elements", (long long)n);
     wf_val i = wf_cast(wf_iota(g, (wf_shape){ .rank = 1, .dim = { n } }, 0), WF_F64);
-    wf__floats floats = wf__floats_begin();
-    double step = step_of(n, first, last);
-    wf__floats_end(floats);
+    wf_val step = n > 1 ? wf_div(wf_sub(last, first), (double)(n - 1)) : (wf_val){ { 0, NULL } };
     return wf_cast(wf_add(wf_mul(i, step), first), dtype);
 }

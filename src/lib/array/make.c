@@ -1,6 +1,5 @@
 /* make.c - fills, copies and ranges. */
 #include "array_internal.h"
-#include "../floats.h"
 #include <math.h>
 
 wf_status wf_array_fill(wf_array *array, double value)
@@ -78,21 +77,16 @@ wf_array *wf_array_contiguous(wf_array *array)
     return wf_array_is_packed(array) ? wf_retain(array) : wf_array_copy(array);
 }
 
-static WFL_APART double step_of(double parts, double start, double stop)
-{
-    return parts > 0 ? (stop - start) / parts : (double)NAN;
-}
-
 wf_array *wf_array_linspace(wf_context *ctx, wf_dtype dtype, int64_t n, double start, double stop, bool endpoint,
                             double *step)
 {
     if (!ctx)
         return NULL;
     wf_shape shape = { .rank = 1, .dim = { n } };
-    fenv_t floats;
-    wfl_floats_begin(&floats);
-    double by = step_of((double)(endpoint ? n - 1 : n), start, stop);
-    wfl_floats_end(&floats);
+    int64_t parts = endpoint ? n - 1 : n;
+    double by = (double)NAN;
+    if (parts > 0)
+        wf_val_number(wf_div(wf_sub(stop, start), (double)parts), &by, NULL);
     wf_graph *g = wfl_begin(ctx, __func__);
     wf_val i = wf_iota(g, shape, 0), first = wf_param(g, "start", WF_F64, start);
     wf_val x = wf_add(first, wf_mul(wf_cast(i, WF_F64), wf_param(g, "step", WF_F64, n > 1 ? by : 0)));

@@ -7,7 +7,6 @@
  * read twice, first for the mean.
  */
 #include "reduction.h"
-#include "../floats.h"
 #include <math.h>
 
 /* Returns, for each point of the kept axes, the first, middle or last element along the reduced ones (part 0, 1, 2). */
@@ -57,14 +56,10 @@ wfl_moments wfl_moments_of(const wfl_reduction *r, const wf_array *array)
     return m;
 }
 
-static WFL_APART double difference(double a, double b) { return a - b; }
-
 wf_val wfl_variance_of(const wfl_reduction *r, const wfl_moments *m, double ddof)
 {
-    fenv_t floats;
-    wfl_floats_begin(&floats);
-    double divisor = difference((double)r->n, ddof);
-    wfl_floats_end(&floats);
+    double divisor;
+    wf_val_number(wf_sub((double)r->n, ddof), &divisor, NULL);
     if (divisor > 0)
         return wf_div(m->squares, wf_param(r->g, "divisor", WF_F64, divisor));
     return wf_add(m->squares, wf_const(r->g, WF_F64, (double)NAN));
