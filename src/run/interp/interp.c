@@ -1,8 +1,8 @@
 /* interp.c - the reference interpreter: runs the points of a box, chunk by chunk (chunk.c), and joins its reductions.
  * Tests compare every other backend with the interpreter, and machines without LLVM use it.
  *
- * A chunk has WF__LANES lanes and begins at a multiple of WF__LANES of the lane index, so that lane l of a chunk is
- * virtual accumulator l of the reduction contract (kernel.h).
+ * A chunk begins at a multiple of WF__LANES of the lane index, so that lane l of a chunk of WF__LANES lanes is virtual
+ * accumulator l of the reduction contract (kernel.h).
  */
 #include "run/interp/chunk.h"
 #include "run/interp/joiner.h"
@@ -30,6 +30,43 @@ static bool prepare_cold(wf__interp *interp, const wf__node *n, wf__str *error)
     return true;
 }
 
+/* True if a body gives the same bits for chunks of any width: each element is accessed by one point alone, or all
+ * accesses of points to the elements of others are stores of one node, which come in the order of the points. */
+static bool is_pointwise(const wf__ir *body)
+{
+    bool scatters = false;
+    if (body->red_n || body->loops || body->flags & WF_FLAG_DEBUG)
+        return false;
+    for (uint32_t s = 0; s < body->slot_n; ++s)
+        scatters = scatters || (body->slot[s].written && !body->slot[s].element);
+    uint32_t stores = 0;
+    for (wf__ref r = 1; r < body->n; ++r) {
+        const wf__node *n = &body->node[r];
+        stores += n->op == WF__STORE;
+        if ((wf__op_is_effect(n->op) && n->op != WF__STORE) ||
+            (scatters && n->op == WF__LOAD && (body->slot[n->a].written || body->slot[n->a].may_alias)))
+            return false;
+    }
+    return !scatters || stores < 2;
+}
+
+/* Sets the most lanes of a chunk: wide ones take CACHED bytes for the values of all nodes. */
+static void choose_width(wf__interp *interp)
+{
+    enum { CACHED = 128 << 10, MOST = 256 };
+    const wf__ir *body = interp->body;
+    interp->lanes = WF__LANES;
+    interp->width = WF__ROW / WF__LANES;
+    if (!is_pointwise(body))
+        return;
+    interp->width = sizeof(int64_t);
+    for (wf__ref r = 1; r < body->n; ++r)
+        if (body->node[r].dtype && wf__size(body->node[r].dtype) > interp->width)
+            interp->width = wf__size(body->node[r].dtype);
+    while (interp->lanes < MOST && (size_t)body->n * 2 * interp->lanes * interp->width <= CACHED)
+        interp->lanes *= 2;
+}
+
 wf__interp *wf__interp_new(const wf__ir *body, wf__str *error)
 {
     wf__interp *interp = wf__alloc0(sizeof *interp);
@@ -46,6 +83,7 @@ wf__interp *wf__interp_new(const wf__ir *body, wf__str *error)
             wf__interp_free(interp);
             return NULL;
         }
+    choose_width(interp);
     return interp;
 }
 
@@ -59,20 +97,27 @@ void wf__interp_free(wf__interp *interp)
     wf__free(interp);
 }
 
-size_t wf__interp_scratch(const wf__interp *interp)
+/* Returns the bytes of scratch for chunks of that many lanes. */
+static size_t scratch_bytes(const wf__interp *interp, uint32_t lanes)
 {
     const wf__ir *body = interp->body;
     size_t pointers = (2 * (size_t)body->red_n * sizeof(void *) + WF__ROW - 1) / WF__ROW;
-    return ((size_t)body->n + body->red_n + interp->most_nodes_in_cold + pointers) * WF__ROW + wf__join_scratch(body);
+    return (size_t)body->n * lanes * interp->width +
+           ((size_t)body->red_n + interp->most_nodes_in_cold + pointers) * WF__ROW + wf__join_scratch(body);
 }
+
+size_t wf__interp_scratch(const wf__interp *interp) { return scratch_bytes(interp, interp->lanes); }
 
 /* ---- rows ---- */
 static void run_row(wf__chunk *f, int64_t lo, int64_t hi)
 {
     int64_t *j = &f->index[f->ir->rank - 1];
-    for (*j = lo - lo % WF__LANES; *j < hi; *j += WF__LANES) {
+    const int64_t most = (int64_t)(f->row / f->interp->width);
+    for (*j = lo - lo % WF__LANES; *j < hi; *j += f->lanes) {
+        int64_t left = hi - *j < most ? hi - *j : most;
         f->first = *j < lo ? (uint32_t)(lo - *j) : 0;
-        f->n = (uint32_t)((hi - *j < WF__LANES ? hi - *j : WF__LANES)) - f->first;
+        f->n = (uint32_t)left - f->first;
+        f->lanes = (uint32_t)(left + WF__LANES - 1) / WF__LANES * WF__LANES;
         if (f->lockstep)
             wf__lockstep_chunk(f->lockstep, f);
         else
@@ -189,16 +234,33 @@ static void run_points(wf__chunk *f, const int64_t *lo, const int64_t *hi, uint6
     } while (d >= 0);
 }
 
+/* Returns the lanes of a chunk, which are no more than a row of the box has. */
+static uint32_t lanes_of(const wf__interp *interp, int64_t lo, int64_t hi)
+{
+    int64_t row = hi - (lo - lo % WF__LANES);
+    uint32_t lanes = interp->lanes;
+    while (lanes > WF__LANES && row <= lanes / 2)
+        lanes /= 2;
+    return lanes;
+}
+
 void wf__interp_run(const wf__interp *interp, void *scratch, const wf__call *call, const int64_t *lo, const int64_t *hi,
                     uint64_t *acc)
 {
     const wf__ir *body = interp->body;
-    wf__chunk f = { .interp = interp, .ir = body, .value = scratch, .call = call };
-    f.acc = f.value + (size_t)body->n * WF__ROW;
+    const uint32_t lanes = lanes_of(interp, lo[body->rank - 1], hi[body->rank - 1]);
+    wf__chunk f = { .interp = interp,
+                    .ir = body,
+                    .value = scratch,
+                    .row = (size_t)lanes * interp->width,
+                    .call = call,
+                    .lanes = lanes };
+    f.acc = f.value + (size_t)body->n * f.row;
     f.cold = f.acc + (size_t)body->red_n * WF__ROW;
     f.pairs = (void **)(f.cold + (size_t)interp->most_nodes_in_cold * WF__ROW);
-    memset(scratch, 0, wf__interp_scratch(interp));
+    memset(scratch, 0, scratch_bytes(interp, lanes));
     if (!call->watch || !wf__watch_has_watchpoints(call->watch)) {
+        wf__chunk_constants(&f);
         run_points(&f, lo, hi, acc);
         return;
     }

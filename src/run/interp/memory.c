@@ -1,4 +1,5 @@
-/* memory.c - the interpreter's accesses to memory, lane by lane. In debug mode, debug/watch.c checks each of them. */
+/* memory.c - the interpreter's accesses to memory, lane by lane, except for rows of equally spaced elements. In debug
+ * mode, debug/watch.c checks each access. */
 #include "run/interp/chunk.h"
 
 /* ---- borders ---- */
@@ -84,7 +85,55 @@ static bool find_offset(const wf__chunk *f, const wf__node *n, uint32_t l, int64
     return true;
 }
 
-void wf__chunk_load(const wf__chunk *f, wf__ref r, const wf__node *n)
+/* ---- rows of equally spaced elements ---- */
+/* Sets the address of the first live lane's element and the bytes to that of the next lane, if they are known without
+ * a look at each lane. Returns false if they are not, or if lanes need checks. */
+static bool find_row(const wf__chunk *f, const wf__node *n, char **at, int64_t *step)
+{
+    const wf__mem *m = &f->call->mem[n->a];
+    const wf__ref *index = wf__tuple_at(f->ir, n->b);
+    uint32_t rank = wf__tuple_len(f->ir, n->b);
+    int64_t offset = 0, each = 0, size = (int64_t)wf__size(n->dtype);
+    if (f->call->watch || f->ir->slot[n->a].spread > 1 || (n->op == WF__LOAD && (n->when || n->aux != WF_BORDER_NONE)))
+        return false;
+    for (uint32_t k = 0; k < rank; ++k) {
+        const wf__node *i = &f->ir->node[index[k]];
+        if (i->op != WF__INDEX && !wf__is_constant_of_run(i))
+            return false;
+        offset += ((const int64_t *)wf__chunk_at(f, index[k]))[f->first] * m->stride[k];
+        if (i->op == WF__INDEX && (int)i->a == f->ir->rank - 1)
+            each += m->stride[k];
+    }
+    *at = m->base + offset * size;
+    *step = each * size;
+    return true;
+}
+
+#define COPY_STEPS(bytes)                                                \
+    case bytes:                                                          \
+        for (size_t i = 0; i < n; ++i, to += to_step, from += from_step) \
+            memcpy(to, from, bytes);                                     \
+        break;
+/* Copies n elements one after the other. The steps are bytes. */
+static void copy_row(char *to, int64_t to_step, const char *from, int64_t from_step, size_t n, unsigned size)
+{
+    if (to_step == (int64_t)size && from_step == (int64_t)size) {
+        memcpy(to, from, n * size);
+        return;
+    }
+    switch (size) {
+        COPY_STEPS(1)
+        COPY_STEPS(2)
+        COPY_STEPS(4)
+        COPY_STEPS(8)
+        COPY_STEPS(16)
+    default:
+        break;
+    }
+}
+
+/* ---- nodes ---- */
+static void load_lanes(const wf__chunk *f, wf__ref r, const wf__node *n)
 {
     unsigned size = wf__size(n->dtype);
     unsigned char *out = wf__chunk_at(f, r);
@@ -97,6 +146,18 @@ void wf__chunk_load(const wf__chunk *f, wf__ref r, const wf__node *n)
         else
             memset(out + l * size, 0, size);
     }
+}
+
+void wf__chunk_load(const wf__chunk *f, wf__ref r, const wf__node *n)
+{
+    const unsigned size = wf__size(n->dtype);
+    unsigned char *out = wf__chunk_at(f, r);
+    char *from;
+    int64_t step;
+    if (f->n && find_row(f, n, &from, &step))
+        copy_row((char *)out + (size_t)f->first * size, size, from, step, f->n, size);
+    else
+        load_lanes(f, r, n);
     if (n->dtype == WF_BOOL)
         for (uint32_t l = f->first; l < f->first + f->n; ++l)
             out[l] = out[l] != 0;
@@ -106,6 +167,12 @@ void wf__chunk_store(const wf__chunk *f, const wf__node *n)
 {
     unsigned size = wf__size(n->dtype);
     const unsigned char *value = wf__chunk_at(f, n->c), *keep = n->d ? wf__chunk_at(f, n->d) : NULL;
+    char *to;
+    int64_t step;
+    if (f->n && !keep && find_row(f, n, &to, &step)) {
+        copy_row(to, step, (const char *)value + (size_t)f->first * size, size, f->n, size);
+        return;
+    }
     for (uint32_t l = f->first; l < f->first + f->n; ++l) {
         int64_t offset;
         if ((!keep || keep[l]) && find_offset(f, n, l, &offset) && may_store(f, n, l, offset, value + l * size))
@@ -149,7 +216,7 @@ void wf__chunk_check(const wf__chunk *f, wf__ref r, const wf__node *n)
     const unsigned char *right = wf__chunk_at(f, n->a);
     const int64_t *index = wf__chunk_at(f, n->b);
     int64_t point[WF_MAX_RANK];
-    memcpy(wf__chunk_at(f, r), index, WF__LANES * sizeof *index);
+    memcpy(wf__chunk_at(f, r), index, f->lanes * sizeof *index);
     for (uint32_t l = f->first; f->call->watch && l < f->first + f->n; ++l)
         if (!right[l])
             wf__watch_local(f->call->watch, n, index[l], point_of(f, l, point));
