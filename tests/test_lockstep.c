@@ -26,9 +26,10 @@ static void renumber(const char *text, wf__str *out)
 }
 
 /* A loop over x while x < y: `states` and `body` are put into it, %8 is the guard, %20 says which lanes run, what
- * follows the loop is `after`. Returns how many states are uniform, and how many there are, guards not counted. */
+ * follows the loop is `after`. Returns how many states are uniform, how many there are, guards not counted, and how many
+ * nodes keep the values of lanes that do not run. */
 typedef struct counted {
-    int uniform, all;
+    int uniform, all, selects;
 } counted;
 
 static counted count_states(const char *states, const char *body, const char *after)
@@ -62,6 +63,7 @@ static counted count_states(const char *states, const char *body, const char *af
         bool is_state = wf__at(&ir, r)->op == WF__STATE && !wf__at(&ir, r)->aux;
         c.all += is_state;
         c.uniform += is_state && vary[r].kind == WF__UNIFORM;
+        c.selects += wf__at(&ir, r)->op == WF__OP_select;
     }
     free(vary);
     wf__ir_free(&ir);
@@ -77,6 +79,13 @@ static void expect(const char *states, const char *body, const char *after, int 
     if (c.uniform != uniform || c.all != all)
         fail_msg("%d of %d states are uniform, not %d of %d, in\n%s%s%s", c.uniform, c.all, uniform, all, states, body,
                  after);
+}
+
+static void expect_selects(const char *states, const char *body, const char *after, int selects)
+{
+    counted c = count_states(states, body, after);
+    if (c.selects != selects)
+        fail_msg("%d selects, not %d, in\n%s%s%s", c.selects, selects, states, body, after);
 }
 
 #define COUNTER "%9 = state i32 %6 %1\n"
@@ -122,6 +131,35 @@ static void test_twins(void **state)
            RUNS HALVE "%26 = select i32 %21 %10 %9\n%27 = select i32 %21 %9 %10\n"
                       "next i32 %7 %23\nnext bool %8 %21\nnext i32 %9 %26\nnext i32 %10 %27\n",
            "store i32 s0 %7\n", 2, 3);
+}
+
+static void test_free_states(void **state)
+{
+    (void)state;
+    /* A count is the result: x runs free, and the count is kept. */
+    expect_selects(COUNTER, RUNS HALVE STEP NEXT, "store i32 s0 %9\n", 1);
+    /* x is the result. The counter has a uniform twin. */
+    expect_selects(COUNTER, RUNS HALVE STEP NEXT, "store i32 s0 %7\n", 1);
+    /* Both are. */
+    expect_selects(COUNTER, RUNS HALVE STEP NEXT, "store i32 s0 %7\nstore i32 s0 %9\n", 2);
+    /* x is an index of reads, which may not run free. */
+    expect_selects(COUNTER,
+                   RUNS HALVE "%30 = cast i64 %7\n%31 = load i32 s1 [%30] if %21\n%32 = add i32 %9 %31\n"
+                              "%33 = select i32 %21 %32 %9\nnext i32 %7 %23\nnext bool %8 %21\nnext i32 %9 %33\n",
+                   "store i32 s0 %9\n", 2);
+    /* Lanes that have left add x to another state. */
+    expect_selects(COUNTER "%10 = state i32 %6 %1\n",
+                   RUNS HALVE STEP "%26 = add i32 %10 %7\n" NEXT "next i32 %10 %26\n",
+                   "store i32 s0 %10\nstore i32 s0 %9\n", 2);
+    /* Lanes that have left add the next value of x. */
+    expect_selects(COUNTER "%10 = state i32 %6 %1\n",
+                   RUNS HALVE STEP "%26 = add i32 %10 %23\n" NEXT "next i32 %10 %26\n",
+                   "store i32 s0 %10\nstore i32 s0 %9\n", 2);
+    /* x keeps its value in some of the running lanes. */
+    expect_selects(COUNTER,
+                   RUNS "%26 = eq bool %7 %3\n%27 = and bool %21 %26\n%22 = shr i32 %7 %2\n"
+                        "%23 = select i32 %27 %22 %7\n" STEP NEXT,
+                   "store i32 s0 %9\n", 2);
 }
 
 /* ---- operators whose lanes leave at different turns ---- */
@@ -218,6 +256,30 @@ static int32_t plain_nested(int32_t x)
     return sum - n;
 }
 
+/* Only the number of turns leaves the loop, so that the values run free: they overflow in lanes that have left. */
+static wf_val record_turns(wf_graph *g, wf_val x, wf_array *values)
+{
+    (void)values;
+    wf_var n = wf_local(g, WF_I32, 0), v = wf_local(g, WF_I32, x), f = wf_local(g, WF_F32, wf_cast(x, WF_F32));
+    WF_WHILE (g, wf_and(wf_lt(n, 50), wf_and(wf_lt(v, 5000), wf_lt(f, 1e6)))) {
+        wf_val next = wf_mod(wf_add(wf_mul(v, 3), n), 7001);
+        wf_set(f, wf_add(wf_mul(f, 2), wf_cast(v, WF_F32)));
+        wf_set(v, next);
+        wf_inc(n, 1);
+    }
+    WF_END(g);
+    return wf_get(n);
+}
+static int32_t plain_turns(int32_t x)
+{
+    int32_t n = 0, v = x;
+    for (float f = (float)x; n < 50 && v < 5000 && f < 1e6f; ++n) {
+        f = f * 2 + (float)v;
+        v = (v * 3 + n) % 7001;
+    }
+    return n;
+}
+
 /* Two counters, of which one advances the other, and one that only some lanes advance. */
 static wf_val record_several(wf_graph *g, wf_val x, wf_array *values)
 {
@@ -248,6 +310,7 @@ static int32_t plain_several(int32_t x)
 static const operator_case operators[] = { { "sums", record_sums, plain_sums },
                                            { "breaks", record_breaks, plain_breaks },
                                            { "nested", record_nested, plain_nested },
+                                           { "turns", record_turns, plain_turns },
                                            { "several", record_several, plain_several } };
 
 static void test_operators(void **state)
@@ -276,7 +339,7 @@ static void test_operators(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest analysis[] = { cmocka_unit_test(test_twins) };
+    const struct CMUnitTest analysis[] = { cmocka_unit_test(test_twins), cmocka_unit_test(test_free_states) };
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_operators) };
     return cmocka_run_group_tests_name("which", analysis, NULL, NULL) + RUN_ON_ALL(tests);
 }

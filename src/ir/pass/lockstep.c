@@ -1,4 +1,4 @@
-/* lockstep.c - makes loop variables uniform that are equal in all running lanes.
+/* lockstep.c - makes loop variables uniform that are equal in all running lanes, and lets others run free.
  *
  * A loop goes on while any lane does, and its body steps variables for the lanes that run. A counter that begins with
  * the same value in all lanes and takes the same steps is equal in all running lanes. Lanes that have left keep theirs:
@@ -8,6 +8,13 @@
  * Such a state gets a uniform twin, which steps in all lanes, without a select: twin = twin + 1. The twin replaces the
  * state where only running lanes matter: its tests are scalars, and elements that it indexes are read once for all
  * lanes. The state itself remains for the value that a lane leaves with. Without a use of that value the state is dead.
+ *
+ * Other states get a twin that is not uniform, if the loop computes without accesses and neither the code behind the
+ * loop nor the other lanes use the state. Such a twin runs free: lanes that have left go on with values that do not
+ * matter. The next turn then does not wait for the guard of this one.
+ *
+ * The select of a counter that remains steps the counter itself where the step is an addition. A step of the twin would
+ * be moved from a scalar to a vector in each turn.
  *
  * A lane runs where the loop's guard is true. A value "stops" if it is false in all other lanes: the guard, or an `and`
  * with a value that stops. Where such a value is the condition of a select or an access, other lanes do not matter.
@@ -20,7 +27,10 @@ typedef struct known {
     uint64_t off;            /* the same: the node's condition stops */
     wf__ref next;            /* of a state: its NEXT */
     wf__ref twin, own;       /* of a state, in the copy; in the analysis twin is 1 for one that may have a twin */
+    wf__ref keeps;           /* of a select that is the next value of a state: the state; else 0 */
     uint8_t depth;           /* of a state that gets a twin: number of loops around it, its own included; else 0 */
+    bool free;               /* of a state that gets a twin: the twin runs free */
+    bool kept;               /* of a state: a lane that has left needs its value */
     bool stops, goes, alike; /* of the loop under analysis */
 } known;
 
@@ -162,11 +172,61 @@ static bool is_used(const lockstep *l, const part *p, wf__ref state, wf__ref ste
     return false;
 }
 
+/* True if the nodes of the body compute, without accesses, rare paths and inner loops. */
+static bool only_computes(const wf__ir *ir, const part *p)
+{
+    for (wf__ref r = p->body; r < p->first; ++r)
+        switch (ir->node[r].op) {
+        case WF__CONST:
+        case WF__PARAM:
+        case WF__INDEX:
+        case WF__EXTENT:
+        case WF__DIM:
+            break;
+        default:
+            if (!wf__op_is_pure(ir->node[r].op))
+                return false;
+        }
+    return true;
+}
+
+/* Marks the states whose values matter after a lane has left: behind the loop, and in nodes that matter in all lanes
+ * other than the select that keeps the value. */
+static void find_kept(lockstep *l, const part *p)
+{
+    for (wf__ref r = p->body; r < l->ir->n; ++r) {
+        wf__ref operand[WF__MAX_OPERANDS];
+        uint32_t count = wf__operands(l->ir, &l->ir->node[r], operand);
+        for (uint32_t i = 0; i < count; ++i) {
+            wf__ref x = operand[i], s = l->of[x].keeps;
+            if (s && r != l->of[s].next)
+                l->of[s].kept = true; /* another node uses the select */
+            bool state = x > p->loop && x < p->body && r != l->of[x].next && l->of[r].keeps != x;
+            if (state && (r > p->end || !runs_only(l, p->depth, r, x)))
+                l->of[x].kept = true;
+        }
+    }
+}
+
+static void find_free(lockstep *l, const part *p)
+{
+    if (!only_computes(l->ir, p))
+        return;
+    find_kept(l, p);
+    for (wf__ref s = p->loop + 1; s < p->body; ++s)
+        if (l->of[s].next && s != p->guard && !l->of[s].twin && l->vary[s].kind == WF__VARYING && step_of(l, s) &&
+            !l->of[s].kept)
+            l->of[s].twin = l->of[s].free = true;
+}
+
 static void find_twins(lockstep *l, const part *p)
 {
     find_goes(l, p);
     for (wf__ref r = p->end; r-- > p->body;)
         mark_operands(l, p, r);
+    for (wf__ref s = p->loop + 1; s < p->body; ++s)
+        if (l->of[s].next && step_of(l, s))
+            l->of[l->ir->node[l->of[s].next].b].keeps = s;
     for (wf__ref s = p->loop + 1; s < p->body; ++s) {
         wf__ref step = l->of[s].next && s != p->guard && l->vary[s].kind == WF__VARYING &&
                                l->vary[l->ir->node[s].b].kind == WF__UNIFORM
@@ -183,6 +243,7 @@ static void find_twins(lockstep *l, const part *p)
                 changed = true;
             }
     }
+    find_free(l, p);
     for (wf__ref s = p->loop + 1; s < p->body; ++s)
         if (l->of[s].twin) {
             l->of[s].depth = (uint8_t)(p->depth + 1);
@@ -259,6 +320,31 @@ static void copy_next(copying *c, const wf__node *next)
         wf__next(c->out, l->of[next->a].twin, l->of[step].depth ? l->of[step].twin : c->map[step]);
 }
 
+/* True if the step of a state is the sum or difference of the state and a uniform value. */
+static bool is_addition(const lockstep *l, wf__ref state, wf__ref step)
+{
+    const wf__node *n = &l->ir->node[step];
+    wf__ref other = n->a == state ? n->b : n->a;
+    return (n->op == WF__OP_add || n->op == WF__OP_sub) && (n->a == state || n->b == state) &&
+           l->vary[other].kind == WF__UNIFORM;
+}
+
+/* Copies the select that keeps the value of a state. The step of a counter is copied again, on the counter itself. */
+static wf__ref copy_select(copying *c, const wf__rewriter *w, wf__ref r)
+{
+    const lockstep *l = c->l;
+    wf__ref state = l->of[r].keeps, step = state ? l->ir->node[r].b : 0;
+    if (!state || !l->of[state].depth || l->of[state].free || !is_addition(l, state, step))
+        return wf__copy_node(w->in, r, w->map, w->out);
+    wf__ref was = c->map[state], of_twin = c->map[step];
+    c->map[state] = l->of[state].own;
+    c->map[step] = wf__copy_node(w->in, step, w->map, w->out);
+    wf__ref copy = wf__copy_node(w->in, r, w->map, w->out);
+    c->map[step] = of_twin;
+    c->map[state] = was;
+    return copy;
+}
+
 static wf__ref copy_twice(wf__rewriter *w, wf__ref r)
 {
     copying *c = w->user;
@@ -270,10 +356,10 @@ static wf__ref copy_twice(wf__rewriter *w, wf__ref r)
     }
     c->depth -= n->op == WF__END;
     choose_operands(c, r);
-    l->of[r].own = w->map[r] = wf__copy_node(w->in, r, w->map, w->out);
+    l->of[r].own = w->map[r] = copy_select(c, w, r);
     if (l->of[r].depth) {
         l->of[r].twin = wf__state(w->out, w->map[n->a], w->map[n->b], false);
-        ++w->out->in_lockstep;
+        w->out->in_lockstep += !l->of[r].free;
     }
     if (n->op == WF__LOOP)
         c->open[c->depth++] = r;
@@ -321,5 +407,7 @@ bool wf__pass_lockstep(wf__ir *ir)
         wf__ir_fail(&out, WF_ERR_MEMORY, "out of memory while rewriting a recording");
     wf__ir_free(ir);
     *ir = out;
-    return out.status == WF_OK && wf__pass_drop_unused(ir);
+    ok = out.status == WF_OK && wf__pass_drop_unused(ir);
+    ir->unused = out.unused; /* states that twins replace are no unused variables of the recording */
+    return ok;
 }
