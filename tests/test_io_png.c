@@ -3,6 +3,7 @@
  *
  * ctest: no_kernels
  */
+#include <sys/resource.h>
 #include "test_io_util.h"
 
 typedef struct file {
@@ -273,6 +274,29 @@ static void test_hostile_headers(void **state)
     }
 }
 
+/* A chunk beside the image takes no memory of the length that it claims to have. */
+static void test_long_chunks(void **state)
+{
+    (void)state;
+    static const char *const types[] = { "gAMA", "tEXt", "zTXt", "iTXt", "iCCP", "eXIf", "sPLT", "hIST",
+                                         "pCAL", "sCAL", "tIME", "bKGD", "pHYs", "sBIT", "vpAg" };
+    enum { MOST_GROWTH = 128 << 10 /* KiB */ };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        file f;
+        struct rusage before, after;
+        begin_png(&f, 2, 2, 8, 0, plain);
+        add_u32(&f, 0x40000000);
+        add_bytes(&f, types[i], 4);
+        add_bytes(&f, "a\0\0bcd", 6);
+        write_file("l.png", f.at, f.n);
+        assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+        assert_refused("l.png", "PNG: the file ends in the middle of a chunk");
+        assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+        if (after.ru_maxrss - before.ru_maxrss > MOST_GROWTH)
+            fail_msg("%s took %ld KiB", types[i], after.ru_maxrss - before.ru_maxrss);
+    }
+}
+
 static void test_damaged(void **state)
 {
     (void)state;
@@ -298,11 +322,11 @@ static void test_damaged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_bool),
-        cmocka_unit_test(test_conversion), cmocka_unit_test(test_shapes_refused),
-        cmocka_unit_test(test_strides),    cmocka_unit_test(test_foreign),
-        cmocka_unit_test(test_interlaced), cmocka_unit_test(test_hostile_headers),
-        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_bool),
+        cmocka_unit_test(test_conversion),  cmocka_unit_test(test_shapes_refused),
+        cmocka_unit_test(test_strides),     cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_interlaced),  cmocka_unit_test(test_hostile_headers),
+        cmocka_unit_test(test_long_chunks), cmocka_unit_test(test_damaged),
     };
     return IO_TESTS(tests);
 }

@@ -1,8 +1,10 @@
 /* png.c - PNG images through libpng.
  *
  * libpng is set to give whole bytes: it expands palettes and transparent colours, scales grey of fewer than 8 bits, and
- * gives 16 bits in the machine's order. It reports errors through on_error, which calls longjmp. So every function that
- * calls setjmp keeps its state in a struct `job` and changes no local variable afterwards.
+ * gives 16 bits in the machine's order. It skips texts, profiles and whatever else the pixels do not need, since it
+ * would allocate as many bytes as such a chunk claims to have, up to 2 GiB. It reports errors through on_error, which
+ * calls longjmp. So every function that calls setjmp keeps its state in a struct `job` and changes no local variable
+ * afterwards.
  */
 #include "foreign.h"
 #include <png.h>
@@ -13,8 +15,6 @@
 
 /* Deflate cannot expand beyond 1032:1. */
 #define MAX_RATIO 1032
-/* The memory limit of a chunk of text, a profile or another one beside the image. */
-#define MAX_CHUNK ((png_alloc_size_t)8 << 20)
 
 static const uint8_t signature[8] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n' };
 
@@ -43,7 +43,7 @@ static bool png_match(const uint8_t *head, size_t bytes) { return bytes >= 8 && 
     F(create_info_struct) F(create_read_struct) F(create_write_struct) F(destroy_read_struct) \
     F(destroy_write_struct) F(error) F(get_bit_depth) F(get_channels) F(get_error_ptr) F(get_image_height) \
     F(get_image_width) F(get_io_ptr) F(get_rowbytes) F(read_end) F(read_info) F(read_row) F(read_update_info) \
-    F(set_IHDR) F(set_chunk_cache_max) F(set_chunk_malloc_max) F(set_expand) F(set_interlace_handling) \
+    F(set_IHDR) F(set_expand) F(set_interlace_handling) F(set_keep_unknown_chunks) \
     F(set_packing) F(set_read_fn) F(set_swap) F(set_user_limits) F(set_write_fn) F(write_end) F(write_info) \
     F(write_row)
 /* clang-format on */
@@ -167,8 +167,7 @@ static bool read_info(job *j)
         return false;
     libpng.set_read_fn(j->png, j, on_read);
     libpng.set_user_limits(j->png, 0x7fffffff, 0x7fffffff);
-    libpng.set_chunk_malloc_max(j->png, MAX_CHUNK);
-    libpng.set_chunk_cache_max(j->png, 64);
+    libpng.set_keep_unknown_chunks(j->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1); /* only IHDR, PLTE, tRNS, IDAT, IEND */
     libpng.read_info(j->png, j->info);
     libpng.set_expand(j->png); /* palette, small grey, transparent colours */
     if (wfl_io_little_endian())
