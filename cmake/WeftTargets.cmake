@@ -3,8 +3,10 @@
 # weft_soname(out target): sets `out` to the name that finds the shared library of an imported target at run time.
 
 function(weft_flags target)
-    set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
-                                               C_VISIBILITY_PRESET hidden)
+    set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
+    if(NOT WEFT_TESTS_SHARED)
+        set_target_properties(${target} PROPERTIES C_VISIBILITY_PRESET hidden)
+    endif()
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Werror=switch)
     # Constant folding, the interpreter and generated code agree to the bit, so the compiler must not fuse a*b + c.
     target_compile_options(${target} PRIVATE -ffp-contract=off)

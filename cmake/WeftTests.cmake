@@ -93,7 +93,7 @@ endmacro()
 function(weft_internal target)
     weft_flags(${target})
     target_include_directories(${target} PRIVATE ${source}/src ${source} ${XXHASH_INCLUDE_DIR})
-    target_link_libraries(${target} PRIVATE weft_static m)
+    target_link_libraries(${target} PRIVATE ${weft_internal_library} m)
 endfunction()
 
 if(WEFT_TESTS)
