@@ -290,13 +290,26 @@ static int loop_columns(const study *s)
     return columns;
 }
 
+/* The columns for a body with updates, which run lane after lane. The operations of a column run beside the updates of
+ * the columns before it, as far as these are written one after the other. */
+static int update_columns(const study *s, uint32_t updates)
+{
+    int columns = 4;
+    if (moves_records(s->body))
+        return 1;
+    if (s->weight > WF__TILE_LIGHT_NODES || (uint32_t)(columns * s->g->width) * updates > WF__MANY_UPDATES_WRITTEN)
+        columns = 2;
+    return columns;
+}
+
 void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const uint8_t *live, int *rows, int *columns)
 {
     int r = g->options->rows, c = g->options->columns, best_r = 1, best_c = 1;
-    bool in_order = body->red_n > 0, updates = false;
+    bool in_order = body->red_n > 0;
+    uint32_t updates = 0;
     for (uint32_t i = 1; i < body->n; i++)
-        updates |= wf__op_is_update(body->node[i].op); /* lanes and rows of updates run one after the other */
-    in_order |= updates;
+        updates += wf__op_is_update(body->node[i].op); /* lanes and rows of updates run one after the other */
+    in_order |= updates > 0;
     study *s = r > 0 && c > 0 ? NULL : wf__alloc0(sizeof *s);
     uint32_t *work = s ? wf__alloc0(2 * body->n * sizeof *work) : NULL;
     if (s && work) {
@@ -312,7 +325,7 @@ void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const
             best_c = updates ? 1 : loop_columns(s);
         } else if (updates) {
             best_r = 1;
-            best_c = moves_records(body) ? 1 : 2;
+            best_c = update_columns(s, updates);
         } else if (s->light && s->weight > WF__TILE_ONE_COPY && !s->bordered && !is_stencil(s)) {
             if (g->options->long_rows)
                 best_r = 1; /* then INTERIOR is enough */
