@@ -130,7 +130,7 @@ static void trace_launch(const launches *w, const fz_both *both)
             w->again.literal ? ", as constants anew" : "");
     for (size_t i = 0; i < w->args.n; ++i) {
         const wf_array *a = w->args.at[i].as.array;
-        if (w->args.at[i].kind != 1) {
+        if (w->args.at[i].kind != WF_ARG_ARRAY) {
             fprintf(stderr, "%s: %.17g\n", w->args.at[i].name, w->args.at[i].as.val.h.num);
             continue;
         }

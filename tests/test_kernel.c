@@ -373,6 +373,40 @@ static void test_refused_formals(void **state)
     REFUSED(ctx, wf_last_status(ctx), WF_ERR_DTYPE, "wf_sqrt");
 }
 
+/* An integer that a double does not hold is rounded to the parameter's dtype once. */
+static void test_long_integers(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t value;
+        float f;
+        double d;
+    } rows[] = { { (INT64_C(1) << 60) + (INT64_C(1) << 36) + 1, 0x1.000002p60f, 0x1.000001p60 },
+                 { -(INT64_C(1) << 60) - (INT64_C(1) << 36) - 1, -0x1.000002p60f, -0x1.000001p60 },
+                 { (INT64_C(1) << 60) + (INT64_C(1) << 36), 0x1p60f, 0x1.000001p60 },
+                 { (INT64_C(1) << 60) + 1, 0x1p60f, 0x1p60 },
+                 { INT64_MAX, 0x1p63f, 0x1p63 } };
+    wf_array *f = wf_full(ctx, WF_F32, WF_SHAPE(3), 0), *d = wf_full(ctx, WF_F64, WF_SHAPE(3), 0);
+    wf_graph *g = wf_begin(ctx);
+    wf_out(g, f, wf_param(g, "f", WF_F32, 0));
+    wf_out(g, d, wf_param(g, "d", WF_F64, 0));
+    wf_kernel *k = wf_compile(g);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
+        for (int wide = 0; wide < (rows[i].value > 0 ? 2 : 1); ++wide) {
+            float got_f[3];
+            double got_d[3];
+            uint64_t u = (uint64_t)rows[i].value;
+            OK(ctx, wide ? wf_launch(k, WF_ARGS(WF_ARG("f", u), WF_ARG("d", u)))
+                         : wf_launch(k, WF_ARGS(WF_ARG("f", rows[i].value), WF_ARG("d", rows[i].value))));
+            OK(ctx, wf_download(f, got_f, sizeof got_f));
+            OK(ctx, wf_download(d, got_d, sizeof got_d));
+            if (got_f[2] != rows[i].f || got_d[2] != rows[i].d)
+                fail_msg("%lld: %a %a", (long long)rows[i].value, (double)got_f[2], got_d[2]);
+        }
+    wf_kernel_free(k);
+    wf_release(f), wf_release(d);
+}
+
 /* One name is one parameter in all sections. A declaration with another dtype or initial value reports an error. */
 static void test_parameters_twice(void **state)
 {
@@ -513,6 +547,7 @@ int main(void)
         cmocka_unit_test(test_refused_launches),
         cmocka_unit_test(test_parameters),
         cmocka_unit_test(test_parameters_twice),
+        cmocka_unit_test(test_long_integers),
         cmocka_unit_test(test_other_spaces),
         cmocka_unit_test(test_overlap_at_launch),
         cmocka_unit_test(test_open_shapes),

@@ -74,19 +74,19 @@ _Static_assert(sizeof(wf_val) == 8 + sizeof(void *) || sizeof(void *) < 8, "two 
  * piece: gcc copies a local through the stack, and stalls.) */
 static inline wf_arg wf__arg_array(const char *s, const wf_array *a)
 {
-    return (wf_arg){ s, 1, 0, { .array = (wf_array *)a } };
+    return (wf_arg){ s, WF_ARG_ARRAY, 0, { .array = (wf_array *)a } };
 }
-static inline wf_arg wf__arg_val(const char *s, wf_val v) { return (wf_arg){ s, 2, 0, { .val = v } }; }
-static inline wf_arg wf__arg_var(const char *s, wf_var v) { return (wf_arg){ s, 2, 0, { .val = { v } } }; }
-static inline wf_arg wf__arg_num(const char *s, double d) { return (wf_arg){ s, 3, 0, { .num = d } }; }
+static inline wf_arg wf__arg_val(const char *s, wf_val v) { return (wf_arg){ s, WF_ARG_VALUE, 0, { .val = v } }; }
+static inline wf_arg wf__arg_var(const char *s, wf_var v) { return (wf_arg){ s, WF_ARG_VALUE, 0, { .val = { v } } }; }
+static inline wf_arg wf__arg_num(const char *s, double d) { return (wf_arg){ s, WF_ARG_NUMBER, 0, { .num = d } }; }
 static inline wf_arg wf__arg_i64(const char *s, int64_t n)
 {
     bool exact = n > -(INT64_C(1) << 53) && n < INT64_C(1) << 53;
-    return exact ? wf__arg_num(s, (double)n) : (wf_arg){ s, 4, 0, { .i64 = n } };
+    return exact ? wf__arg_num(s, (double)n) : (wf_arg){ s, WF_ARG_I64, 0, { .i64 = n } };
 }
 static inline wf_arg wf__arg_u64(const char *s, uint64_t n)
 {
-    return n < UINT64_C(1) << 53 ? wf__arg_num(s, (double)n) : (wf_arg){ s, 5, 0, { .u64 = n } };
+    return n < UINT64_C(1) << 53 ? wf__arg_num(s, (double)n) : (wf_arg){ s, WF_ARG_U64, 0, { .u64 = n } };
 }
 #define WF_ARG(name, x) \
     _Generic((x),                                                                                                      \

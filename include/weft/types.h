@@ -132,9 +132,17 @@ typedef struct wf_arrays {
     wf_array *const *at;
     size_t n;
 } wf_arrays;
+/* The member of wf_arg.as that holds an argument. */
+typedef enum wf_arg_kind {
+    WF_ARG_ARRAY = 1,
+    WF_ARG_VALUE = 2,
+    WF_ARG_NUMBER = 3,
+    WF_ARG_I64 = 4, /* an integer that a double would round */
+    WF_ARG_U64 = 5
+} wf_arg_kind;
 typedef struct wf_arg {
     const char *name;
-    int32_t kind, reserved; /* 1 array, 2 val, 3 num; 4 i64 and 5 u64: an integer that a double would round */
+    int32_t kind, reserved; /* wf_arg_kind; 0 */
     union {
         wf_array *array;
         wf_val val;

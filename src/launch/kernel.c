@@ -83,7 +83,7 @@ static wf_status bind_odd_array(const wf_kernel *k, uint32_t object, const wf_ar
 static inline wf_status bind_array(const wf_kernel *k, uint32_t object, const wf_arg *arg, wf_array **out,
                                    const char *function)
 {
-    wf_array *a = arg->kind == 1 ? arg->as.array : NULL;
+    wf_array *a = arg->kind == WF_ARG_ARRAY ? arg->as.array : NULL;
     *out = a;
     return a && fits(k, object, a) ? WF_OK : bind_odd_array(k, object, a, function);
 }
@@ -92,7 +92,8 @@ static inline wf_status bind_array(const wf_kernel *k, uint32_t object, const wf
 static wf_status bind_integer(const wf_kernel *k, uint32_t number, wf_dtype dtype, const wf_arg *arg, uint64_t *out,
                               const char *function)
 {
-    bool negative = arg->kind == 4 && arg->as.i64 < 0, large = arg->kind == 5 && arg->as.u64 > INT64_MAX;
+    bool negative = arg->kind == WF_ARG_I64 && arg->as.i64 < 0,
+         large = arg->kind == WF_ARG_U64 && arg->as.u64 > INT64_MAX;
     if ((dtype != WF_I64 || large) && (dtype != WF_U64 || negative))
         return wf__error(k->ctx, WF_ERR_DTYPE, "%s: %s%llu does not fit parameter '%s' of dtype %s", function,
                          negative ? "-" : "", (unsigned long long)(negative ? 0 - (uint64_t)arg->as.i64 : arg->as.u64),
@@ -104,20 +105,23 @@ static wf_status bind_integer(const wf_kernel *k, uint32_t number, wf_dtype dtyp
 static wf_status bind_param(const wf_kernel *k, uint32_t number, const wf_arg *arg, uint64_t *out, const char *function)
 {
     wf_dtype dtype = (wf_dtype)k->socket[k->program.object_n + number].dtype;
-    if (arg->kind > 3 && wf_dtype_kind(dtype) != WF_KIND_FLOAT)
+    if (arg->kind > WF_ARG_NUMBER && wf_dtype_kind(dtype) != WF_KIND_FLOAT)
         return bind_integer(k, number, dtype, arg, out, function);
-    double value = arg->kind == 4   ? (double)arg->as.i64
-                   : arg->kind == 5 ? (double)arg->as.u64
-                   : arg->kind == 2 ? arg->as.val.h.num
-                                    : arg->as.num;
-    if (arg->kind == 1 || (arg->kind == 2 && arg->as.val.h.graph))
+    double value = arg->kind == WF_ARG_I64     ? (double)arg->as.i64
+                   : arg->kind == WF_ARG_U64   ? (double)arg->as.u64
+                   : arg->kind == WF_ARG_VALUE ? arg->as.val.h.num
+                                               : arg->as.num;
+    if (arg->kind == WF_ARG_ARRAY || (arg->kind == WF_ARG_VALUE && arg->as.val.h.graph))
         return wf__error(k->ctx, WF_ERR_ARG, "%s: parameter '%s' needs a number", function,
                          k->program.param[number].name);
     if (!wf__number_fits(value, dtype))
         return wf__error(k->ctx, WF_ERR_DTYPE, "%s: %.17g does not fit parameter '%s' of dtype %s", function, value,
                          k->program.param[number].name, wf_dtype_name(dtype));
     *out = 0;
-    wf__eval_cast(dtype, WF_F64, out, &value, 1);
+    if (arg->kind > WF_ARG_NUMBER) /* rounded once, from all digits */
+        wf__eval_cast(dtype, arg->kind == WF_ARG_I64 ? WF_I64 : WF_U64, out, &arg->as, 1);
+    else
+        wf__eval_cast(dtype, WF_F64, out, &value, 1);
     return WF_OK;
 }
 

@@ -59,7 +59,7 @@ void wf__text_declare(wf__recorder *r, const wf__stmt *s, wf_dtype dtype)
     int w = r->made ? wf__text_wanted(r, s->at, s->len) : -1;
     if ((other && other->level == r->level) || (w >= 0 && r->made[w]))
         wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is declared already", wf__text_shown(s->len), name);
-    else if (arg && (arg->kind != 1 || r->level > 0 || s->n))
+    else if (arg && (arg->kind != WF_ARG_ARRAY || r->level > 0 || s->n))
         wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is an argument already", wf__text_shown(s->len), name);
     wf__tval value = s->value ? r->value[s->value] : wf__tval_number(0, false);
     wf_array *array = s->n && !r->failed ? make_array(r, s, dtype, value) : NULL;
@@ -180,7 +180,7 @@ wf_device wf__text_result_device(const wf__recorder *r)
 {
     wf_device device = wf_graph_device(r->graph);
     for (size_t i = 0; i < r->args.n && !device; i++) /* the first array will decide */
-        if (r->args.at[i].kind == 1)
+        if (r->args.at[i].kind == WF_ARG_ARRAY)
             device = wf_array_device(r->args.at[i].as.array);
     return device;
 }
@@ -275,9 +275,9 @@ static void assign_name(wf__recorder *r, const wf__stmt *s)
         wf__tval value = combine_values(r, s, old_value(r, s), WF_NONE);
         wf_array *array = make_result(r, w, s->at, value, r->level == 0);
         store_element(r, array, s, value);
-    } else if (w < 0 && arg && arg->kind == 1) {
+    } else if (w < 0 && arg && arg->kind == WF_ARG_ARRAY) {
         store_element(r, arg->as.array, s, combine_values(r, s, old_value(r, s), WF_NONE));
-    } else if (w < 0 && arg && arg->kind == 2 && wf__text_is_variable(arg->as.val)) {
+    } else if (w < 0 && arg && arg->kind == WF_ARG_VALUE && wf__text_is_variable(arg->as.val)) {
         wf__tval value = combine_values(r, s, old_value(r, s), wf_val_dtype(arg->as.val));
         if (check_fits(r, s, value, wf_val_dtype(arg->as.val)))
             wf_set(arg->as.val.h, value.v);
@@ -358,7 +358,7 @@ static wf_array *written_array(wf__recorder *r, const wf__stmt *s)
         wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is no array: it has no elements", wf__text_shown(s->len), name);
         return NULL;
     }
-    if (w >= 0 && !r->made[w] && arg && arg->kind == 1) {
+    if (w >= 0 && !r->made[w] && arg && arg->kind == WF_ARG_ARRAY) {
         r->made[w] = copy_array(r, arg->as.array);
         if (!r->made[w])
             wf__text_mistake(r, WF_ERR_MEMORY, s->at, "out of memory for a result");
@@ -369,9 +369,9 @@ static wf_array *written_array(wf__recorder *r, const wf__stmt *s)
                          wf__text_shown(s->len), name);
     if (w >= 0)
         return make_result(r, w, s->at, r->value[s->value], false);
-    if (arg && arg->kind == 1 && arg->as.array)
+    if (arg && arg->kind == WF_ARG_ARRAY && arg->as.array)
         return arg->as.array;
-    if (arg && arg->kind == 1)
+    if (arg && arg->kind == WF_ARG_ARRAY)
         wf__text_mistake(r, WF_ERR_ARG, s->at, "%.*s is NULL", wf__text_shown(s->len), name);
     else if (arg)
         wf__text_mistake(r, WF_ERR_SYNTAX, s->at, "%.*s is no array: it has no elements", wf__text_shown(s->len), name);

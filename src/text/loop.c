@@ -76,7 +76,8 @@ static bool nodes_stay(const wf__recorder *r, const wf__stmt *loop, uint32_t fir
         if (n->kind != WF__TREE_NAME && n->kind != WF__TREE_READ)
             continue;
         const wf_arg *arg = wf__text_arg(r, n->at, n->len);
-        bool array = n->kind == WF__TREE_READ || (arg && arg->kind == 1) || wf__text_wanted(r, n->at, n->len) >= 0;
+        bool array =
+            n->kind == WF__TREE_READ || (arg && arg->kind == WF_ARG_ARRAY) || wf__text_wanted(r, n->at, n->len) >= 0;
         if (body_changes(r, loop, n->at, n->len, array))
             return false;
     }

@@ -60,7 +60,7 @@ static const wf_array *named_argument(const wf__recorder *r, const wf__tree *nod
     const wf_arg *arg = operand->kind == WF__TREE_NAME ? wf__text_arg(r, operand->at, operand->len) : NULL;
     bool hidden = arg && (wf__text_assigned(r, operand->at, operand->len) ||
                           (r->made && wf__text_wanted(r, operand->at, operand->len) >= 0));
-    return arg && arg->kind == 1 && !hidden ? arg->as.array : NULL;
+    return arg && arg->kind == WF_ARG_ARRAY && !hidden ? arg->as.array : NULL;
 }
 
 bool wf__text_number(wf__recorder *r, const wf__tree *node, wf__tval value, const char *what, double *number)

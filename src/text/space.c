@@ -44,12 +44,12 @@ static void find_common_shape(wf__recorder *r)
         const wf_arg *arg = &r->args.at[i];
         wf_shape s = { .rank = 0 };
         wf_dtype t = WF_NONE;
-        if (arg->kind == 1 && arg->as.array) {
+        if (arg->kind == WF_ARG_ARRAY && arg->as.array) {
             s = wf_array_shape(arg->as.array);
             t = wf_array_dtype(arg->as.array);
             operands |= arg->name && *arg->name; /* the argument named "" gives only its shape */
             r->shaped = true;
-        } else if (arg->kind == 2 && !wf_val_number(arg->as.val, NULL, NULL)) {
+        } else if (arg->kind == WF_ARG_VALUE && !wf_val_number(arg->as.val, NULL, NULL)) {
             s = wf_val_shape(arg->as.val);
             t = wf_val_dtype(arg->as.val);
             operands = true;
@@ -94,7 +94,7 @@ static const wf_array *array_named(const search *s, uint32_t at, uint32_t len, b
     if (w >= 0 && !s->whole && s->r->made && s->r->made[w])
         return s->r->made[w];
     const wf_arg *arg = wf__text_arg(s->r, at, len);
-    return arg && arg->kind == 1 && (w < 0 || old) ? arg->as.array : NULL;
+    return arg && arg->kind == WF_ARG_ARRAY && (w < 0 || old) ? arg->as.array : NULL;
 }
 
 static bool search_outputs(search *s, bool by_index)
@@ -234,7 +234,7 @@ static void search_moves(search *s)
 static const wf_array *shape_argument(const wf__recorder *r)
 {
     for (size_t i = 0; i < r->args.n; i++)
-        if (r->args.at[i].kind == 1 && r->args.at[i].name && !*r->args.at[i].name)
+        if (r->args.at[i].kind == WF_ARG_ARRAY && r->args.at[i].name && !*r->args.at[i].name)
             return r->args.at[i].as.array;
     return NULL;
 }
@@ -245,7 +245,7 @@ static bool is_uniform(const wf__recorder *r)
     bool same = r->fits;
     for (size_t i = 0; i < r->args.n && same; i++) {
         const wf_arg *arg = &r->args.at[i];
-        wf_shape shape = arg->kind == 1 ? wf_array_shape(arg->as.array) : r->common;
+        wf_shape shape = arg->kind == WF_ARG_ARRAY ? wf_array_shape(arg->as.array) : r->common;
         same = wf__text_same_shape(&shape, &r->common);
     }
     return same;

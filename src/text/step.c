@@ -157,7 +157,7 @@ static meaning of_name(const stepper *s, const wf__tree *n)
         for (int i = 0; i < AXES; i++)
             m.of[i] = (affine){ KNOWN, i + 1, 1 };
     if (assigned || arg) {
-        if (arg && arg->kind == 3 && !assigned)
+        if (arg && arg->kind == WF_ARG_NUMBER && !assigned)
             m.index = constant(arg->as.num);
         return m;
     }
