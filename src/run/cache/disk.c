@@ -22,7 +22,7 @@
 #define SECOND INT64_C(1000000000)
 #define STAMP_EVERY (3600 * SECOND)
 #define TEMP_LIFE (3600 * SECOND) /* the process of an older temporary file has died */
-enum { NAME = 32 + sizeof SUFFIX, FORMAT = 1, MAX_FAILURES = 3 };
+enum { NAME = 32 + sizeof SUFFIX, FORMAT = 1, MAX_FAILURES = 3, SKIP = 32 };
 
 typedef struct header {
     char magic[8];
@@ -39,7 +39,9 @@ struct wf__disk {
     uint64_t max_bytes;
     atomic_int fd;         /* handle of the folder; -1 = not open */
     atomic_bool off;       /* there is no usable folder */
-    atomic_bool read_only; /* stores have failed, and no more are tried */
+    atomic_bool read_only; /* entries may not be stored */
+    atomic_int skip;       /* the folder could not be opened: number of uses until it is tried again */
+    atomic_int skip_store; /* MAX_FAILURES stores in a row have failed: number of stores until one is tried again */
     atomic_uint_fast64_t hits, misses, stores;
     wf__mutex lock;
     uint64_t since_scan; /* bytes stored since the last scan of the folder */
@@ -162,11 +164,25 @@ static void set_folder_problem(wf__disk *d, int error)
     set_problem(d, text, error);
 }
 
+/* True for an error that may end while the process runs: no handle or memory is left, or no space on the disk. */
+static bool is_transient(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOSPC || error == EDQUOT ||
+           error == EINTR || error == EAGAIN || error == EIO;
+}
+
+/* True if this use is one of those that are not tried; counts it. */
+static bool is_skipped(atomic_int *skip)
+{
+    return atomic_load_explicit(skip, memory_order_relaxed) > 0 &&
+           atomic_fetch_sub_explicit(skip, 1, memory_order_relaxed) > 0;
+}
+
 /* Returns the handle of the folder; -1 = none. */
 static int get_folder(wf__disk *d, bool create)
 {
     int fd = atomic_load_explicit(&d->fd, memory_order_acquire);
-    if (fd >= 0 || atomic_load_explicit(&d->off, memory_order_relaxed))
+    if (fd >= 0 || atomic_load_explicit(&d->off, memory_order_relaxed) || is_skipped(&d->skip))
         return fd;
     wf__mutex_lock(&d->lock);
     fd = atomic_load_explicit(&d->fd, memory_order_relaxed);
@@ -177,7 +193,10 @@ static int get_folder(wf__disk *d, bool create)
             atomic_store_explicit(&d->fd, fd, memory_order_release);
         } else if (create || error != ENOENT) {
             set_folder_problem(d, error);
-            atomic_store_explicit(&d->off, true, memory_order_relaxed);
+            if (is_transient(error))
+                atomic_store_explicit(&d->skip, SKIP, memory_order_relaxed);
+            else
+                atomic_store_explicit(&d->off, true, memory_order_relaxed);
         }
     }
     wf__mutex_unlock(&d->lock);
@@ -447,8 +466,10 @@ static bool note_store(wf__disk *d, bool ok, int error, uint64_t bytes)
             d->since_scan = 0;
     } else if (error != ENOMEM) {
         set_problem(d, UNWRITABLE, error);
-        if (++d->failures >= MAX_FAILURES || error == EROFS || error == EACCES)
+        if (error == EROFS || error == EACCES)
             atomic_store_explicit(&d->read_only, true, memory_order_relaxed);
+        if (++d->failures >= MAX_FAILURES)
+            atomic_store_explicit(&d->skip_store, SKIP, memory_order_relaxed);
     }
     wf__mutex_unlock(&d->lock);
     return due;
@@ -458,7 +479,7 @@ bool wf__disk_store(wf__disk *d, const void *key, size_t key_len, const void *ob
 {
     if (key_len > MAX_KEY || object_len == 0 || object_len > MAX_OBJECT ||
         disk_size(sizeof(header) + key_len + object_len + sizeof(wf__hash128)) > d->max_bytes / 8 ||
-        atomic_load_explicit(&d->read_only, memory_order_relaxed))
+        atomic_load_explicit(&d->read_only, memory_order_relaxed) || is_skipped(&d->skip_store))
         return false;
     int dir = get_folder(d, true);
     if (dir < 0)

@@ -20,6 +20,7 @@
 #endif
 
 enum { ARENA = 128 << 10, LARGE = ARENA / 4, LINE = 64, PAGE = 4096, PAGES = ARENA / PAGE };
+enum { SKIP = 64 }; /* pieces with mappings of their own between two requests for an arena that the system refuses */
 
 typedef struct wf__code_arena {
     unsigned char *write, *run;
@@ -34,8 +35,8 @@ typedef struct wf__code_arena {
 static wf__mutex forking = WF__MUTEX_INIT; /* held while this process forks */
 static uint64_t forks;                     /* number of forks of this process and its ancestors, under `forking` */
 static wf__mutex lock = WF__MUTEX_INIT;
-static arena *current;  /* arena of new code, under the lock */
-static bool impossible; /* the system refuses to map pages twice; under the lock */
+static arena *current; /* arena of new code, under the lock */
+static int skip;       /* the system refused an arena: number of pieces until it is asked again; under the lock */
 
 static void free_arena(arena *a)
 {
@@ -122,7 +123,7 @@ static unsigned char *map_arena(int fd, int protection, int populate)
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* Under the lock. NULL = out of memory, or arenas are impossible. The pages of the first arena become memory one by one,
+/* Under the lock. NULL = out of memory, or the system refuses an arena. The pages of the first arena become memory one by one,
  * since most processes run few kernels; those of later arenas all at once. */
 static arena *new_arena(void)
 {
@@ -143,7 +144,7 @@ static arena *new_arena(void)
         atomic_init(&a->users, 1);
         return a;
     }
-    impossible = true;
+    skip = SKIP;
     free_arena(a);
     return NULL;
 }
@@ -187,7 +188,10 @@ bool wf__code_memory_new(wf__code_memory *m, size_t bytes, size_t align)
     bool taken = false;
     /* Never waits: in the child of a fork, the thread that holds the lock may not exist. */
     if (bytes <= LARGE && wf__mutex_try(&lock)) {
-        taken = !impossible && alloc_piece(m, (bytes + LINE - 1) & ~(size_t)(LINE - 1), align < LINE ? LINE : align);
+        if (skip)
+            skip--;
+        else
+            taken = alloc_piece(m, (bytes + LINE - 1) & ~(size_t)(LINE - 1), align < LINE ? LINE : align);
         wf__mutex_unlock(&lock);
     }
     return taken || alloc_mapping(m, bytes);

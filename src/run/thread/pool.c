@@ -42,6 +42,7 @@
 #define ENTERED 0x40000000u /* the worker takes part */
 #define LEFT 0x80000000u    /* the worker has left */
 enum { ROUND = 1 << 28 };   /* most blocks of one run, for TAKEN */
+enum { SKIP = 256 };        /* runs between two requests for a thread that the system refuses */
 
 static unsigned width_of(uint64_t state) { return (unsigned)(state >> WIDTH_SHIFT) & 0x7FFFu; }
 
@@ -88,7 +89,7 @@ struct wf__pool {
     /* Fields that seldom change. */
     _Alignas(128) atomic_int threads;
     atomic_int cores;
-    atomic_bool no_more; /* the system refused a thread */
+    atomic_uint skip; /* the system refused a thread: number of runs until it is asked again; 0 = now */
     atomic_bool quit;
     unsigned room;    /* length of `workers`; this field and the next belong to the owner */
     unsigned started; /* threads: workers 1 .. started exist */
@@ -340,7 +341,7 @@ wf__pool *wf__pool_new(int threads)
     atomic_init(&pool->threads, clamp_threads(threads, cores));
     atomic_init(&pool->cores, cores);
     atomic_init(&pool->quit, false);
-    atomic_init(&pool->no_more, false);
+    atomic_init(&pool->skip, 0);
     atomic_init(&pool->owned, false);
     pool->process = wf__process_id();
     wf__mutex_init(&pool->done_lock);
@@ -380,7 +381,7 @@ void wf__pool_set_threads(wf__pool *pool, int threads)
     int cores = wf__cpu_count();
     atomic_store(&pool->cores, cores);
     atomic_store(&pool->threads, clamp_threads(threads, cores));
-    atomic_store(&pool->no_more, false);
+    atomic_store(&pool->skip, 0);
 }
 
 /* ---- runs; the owner calls these functions ---- */
@@ -424,9 +425,12 @@ static unsigned ready_workers(wf__pool *pool, unsigned width)
 {
     if (!make_room(pool, width))
         width = pool->room;
-    while (pool->started + 1 < width && !atomic_load_explicit(&pool->no_more, memory_order_relaxed))
+    unsigned skip = pool->started + 1 < width ? atomic_load_explicit(&pool->skip, memory_order_relaxed) : 0;
+    if (skip) /* fails, and costs nothing but a run without skipping, if the number of threads has just been set */
+        atomic_compare_exchange_strong(&pool->skip, &skip, skip - 1);
+    while (!skip && pool->started + 1 < width)
         if (!start_worker(pool))
-            atomic_store(&pool->no_more, true);
+            atomic_store(&pool->skip, skip = SKIP);
     return width <= pool->started + 1 ? width : pool->started + 1;
 }
 
