@@ -46,6 +46,12 @@ static void test_zero(void **state)
     REFUSED(ctx, wf_apply(ctx, WF_NO_ARRAYS, WF_ARRAYS(b), WF_OPERATOR(.call = increment, .vectorize = true)),
             WF_ERR_CONTRACT, "reads output 0");
     REFUSED(ctx, wf_apply(ctx, WF_NO_ARRAYS, WF_ARRAYS(b), WF_OPERATOR(.call = NULL)), WF_ERR_ARG, "no call");
+    for (int vectorize = 0; vectorize < 2; ++vectorize) {
+        REFUSED(ctx, wf_apply(ctx, WF_NO_ARRAYS, WF_ARRAYS(b, NULL), WF_OPERATOR(.call = zero, .vectorize = vectorize)),
+                WF_ERR_ARG, "wf_apply: output 1 is NULL");
+        REFUSED(ctx, wf_apply(ctx, WF_ARRAYS(NULL), WF_ARRAYS(b), WF_OPERATOR(.call = zero, .vectorize = vectorize)),
+                WF_ERR_ARG, "wf_apply: input 0 is NULL");
+    }
     expect_all(b, 7);
     wf_release(a), wf_release(b);
 }

@@ -87,6 +87,16 @@ static void test_extract(void **state)
     EXPECT(ctx, wf_last_status(ctx), WF_ERR_SHAPE);
     assert_null(wf_array_extract_regions(a, WF_SHAPE(2, 2), NULL, WF_BORDER_NONE, 0));
     EXPECT(ctx, wf_last_status(ctx), WF_ERR_ARG);
+    /* a number that is no border mode, also if no element is outside */
+    const int64_t zero[2] = { 0, 0 };
+    for (int k = -1; k <= (int)WF__BORDERS; k += (int)WF__BORDERS + 1) {
+        assert_null(wf_array_extract(a, WF_SHAPE(2, 2), zero, (wf_border)k, 0));
+        REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "wf_array_extract: there is no border mode");
+        assert_null(wf_array_resize(a, zero, zero, (wf_border)k, 0));
+        REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "wf_array_resize: there is no border mode");
+        assert_null(wf_array_extract_regions(a, WF_SHAPE(2, 2), o, (wf_border)k, 0));
+        REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "wf_array_extract_regions: there is no border mode");
+    }
     wf_array *all[] = { a, c, u, p, o };
     for (int i = 0; i < 5; ++i)
         wf_release(all[i]);

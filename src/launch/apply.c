@@ -163,6 +163,10 @@ wf_status wf_apply_with(wf_context *ctx, wf_arrays in, wf_arrays out, const wf_o
         return wf__error(ctx, WF_ERR_ARG, "wf_apply: the operator has no call");
     if (in.n > MOST || out.n > MOST || op.n_reduced < 0 || op.n_reduced > MOST || (op.n_reduced && !op.reduced))
         return wf__error(ctx, WF_ERR_ARG, "wf_apply: at most %d inputs, outputs and reduced values", (int)MOST);
+    for (size_t i = 0; i < in.n + out.n; ++i)
+        if (!(i < in.n ? in.at[i] : out.at[i - in.n]))
+            return wf__error(ctx, WF_ERR_ARG, "wf_apply: %s %zu is NULL", i < in.n ? "input" : "output",
+                             i < in.n ? i : i - in.n);
     wf_space own = { .size = sizeof own };
     if (space)
         memcpy(&own, space, space->size < sizeof own ? space->size : sizeof own);

@@ -22,6 +22,8 @@ wf_status wfl_array_error(const wf_context *ctx);
 /* False, with WF_ERR_ARG, for a formal or scratch; functions that look at shapes before they record call this. True for
  * NULL. */
 bool wfl_array_known(const wf_array *array, const char *function);
+/* False, with WF_ERR_ARG, for a number that is no border mode. */
+bool wfl_border_known(wf_context *ctx, wf_border border, const char *function);
 
 static inline bool wfl_is_complex_dtype(wf_dtype t) { return wf_dtype_kind(t) == WF_KIND_COMPLEX; }
 static inline bool wfl_is_float_dtype(wf_dtype t) { return wf_dtype_kind(t) == WF_KIND_FLOAT; }

@@ -40,6 +40,8 @@ static wf_array *extract(const wf_array *array, const wf_shape *shape, const int
 {
     wf_context *ctx = wf_array_context(array);
     wf_shape whole = wf_array_shape(array);
+    if (!wfl_border_known(ctx, border, function))
+        return NULL;
     for (int d = 0; d < shape->rank; ++d)
         if (shape->dim[d] < 0 || offset[d] > FAR || offset[d] < -FAR) {
             wfl_array_fail(ctx, WF_ERR_SHAPE, "%s: the region has extent %lld at %lld along axis %d", function,

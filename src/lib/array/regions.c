@@ -79,7 +79,7 @@ wf_array *wf_array_extract_regions(const wf_array *array, wf_shape shape, const 
         return NULL;
     wf_shape all = all_regions(&p);
     wf_dtype t = wf_array_dtype(array);
-    wf_array *out = wfl_array_beside(array, t, &all);
+    wf_array *out = wfl_border_known(p.ctx, border, __func__) ? wfl_array_beside(array, t, &all) : NULL;
     bool ok = out != NULL, nothing = ok && !wf_array_count(out);
     for (int64_t i = 0; ok && !nothing && border == WF_BORDER_NONE && i < p.n; ++i)
         if (!is_inside(&p, i)) {

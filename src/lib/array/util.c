@@ -20,6 +20,14 @@ wf_status wfl_array_error(const wf_context *ctx)
     return status == WF_OK ? WF_ERR_MEMORY : status;
 }
 
+bool wfl_border_known(wf_context *ctx, wf_border border, const char *function)
+{
+    if ((unsigned)border <= WF_BORDER_REFLECT)
+        return true;
+    wfl_array_fail(ctx, WF_ERR_ARG, "%s: there is no border mode %d", function, (int)border);
+    return false;
+}
+
 bool wfl_array_known(const wf_array *array, const char *function)
 {
     if (!array || wf_array_state(array) != WF_STATE_FORMAL)
