@@ -43,6 +43,8 @@ const char help_calc[] =
     "  --dtype TYPE           the type of values in the file: u8 i16 u16 f16 f32 ...; rounded, cut to the range\n"
     "  --shape Y,X            the shape of coordinates and programs; inputs of other shapes are read by index.\n"
     "                         Without it, the shape follows from the inputs\n"
+    "  --pixel A              the pixel size of results in Angstrom: 1.2, or 1.2,1.3 (y, x), or 2,1.2,1.2 (z, y, x)\n"
+    "  --stack, --volume      what the first of three axes of a result is, if the first input does not say it\n"
     "  --device NAME          where to compute: cpu, interp, cuda:0 (an NVIDIA GPU), cuda-emu (emulated, with checks)\n"
     "  --threads N            0: all cores (the default)\n"
     "  --fast-math            fused multiply-add, division by constants as multiplication; NaN and inf may be lost\n"
@@ -69,9 +71,10 @@ typedef struct calc {
     size_t outs;
     wf_array *result[MAX_OUTPUTS];
     wf_stored store_as;
-    wf_shape shape; /* of --shape; rank 0 = not given */
-    wf_meta meta;   /* of the first file */
-    bool time, history;
+    wf_shape shape;    /* of --shape; rank 0 = not given */
+    wf_meta meta;      /* of the first file */
+    double spacing[3]; /* of --pixel, along z, y, x; 0 = not given */
+    bool time, history, stack, volume;
 } calc;
 
 /* ---- command line ---- */
@@ -129,9 +132,10 @@ static bool add_output(calc *c, const char *text)
     return true;
 }
 
-enum { OUT, TEXT_FILE, DTYPE, SHAPE, TIME, HISTORY };
+enum { OUT, TEXT_FILE, DTYPE, SHAPE, PIXEL, STACK, VOLUME, TIME, HISTORY };
 static const option options[] = { { "output", 'o', true }, { "file", 'f', true }, { "dtype", 0, true },
-                                  { "shape", 0, true },    { "time", 0, false },  { "history", 0, false },
+                                  { "shape", 0, true },    { "pixel", 0, true },  { "stack", 0, false },
+                                  { "volume", 0, false },  { "time", 0, false },  { "history", 0, false },
                                   { NULL, 0, false } };
 
 /* Returns an exit code, or -1 = go on. */
@@ -157,6 +161,16 @@ static int read_arguments(calc *c, arguments *a)
             if (!parse_shape(a->value, &c->shape))
                 return misused(c->self, "--shape %s: give extents as 512,512", a->value);
             break;
+        case PIXEL:
+            if (!parse_spacing(a->value, c->spacing))
+                return misused(c->self, "--pixel %s: give Angstrom above 0, as 1.2 or 1.2,1.2 or 2,1.2,1.2", a->value);
+            break;
+        case STACK:
+            c->stack = true;
+            break;
+        case VOLUME:
+            c->volume = true;
+            break;
         case HISTORY:
             a->history = c->history = c->time = true;
             break;
@@ -178,9 +192,30 @@ static int read_arguments(calc *c, arguments *a)
         return misused(c->self, "no text to compute");
     if (c->store_as && !c->outs)
         return misused(c->self, "--dtype says how a file stores values; -o names one");
+    if (c->stack && c->volume)
+        return misused(c->self, "--stack or --volume, not both");
+    if ((c->stack || c->volume || c->spacing[0] > 0) && !c->outs)
+        return misused(c->self, "--pixel, --stack and --volume are for files; -o names one");
     if (c->text && c->file)
         return misused(c->self, "-f %s: there is a text already, '%s'", c->file, c->text);
     return -1;
+}
+
+/* Checks that the file of an output can hold what the options say. */
+static int check_facts(const calc *c, const char *path)
+{
+    wf_format format = WF_FORMAT_BY_NAME;
+    if (wf_format_named(c->ctx, path, &format) != WF_OK)
+        return failed_in(c->ctx);
+    const char *dot = strrchr(path, '.');
+    bool of_stacks = dot && (strcmp(dot, ".mrcs") == 0 || strcmp(dot, ".st") == 0 || strcmp(dot, ".ali") == 0);
+    if (c->spacing[0] > 0 && format != WF_FORMAT_MRC && format != WF_FORMAT_TIFF)
+        return misused(c->self, "--pixel: %s has no place for a pixel size; MRC and TIFF files have", path);
+    if ((c->stack || c->volume) && format != WF_FORMAT_MRC)
+        return misused(c->self, "--%s: only MRC files say that, and %s is none", c->stack ? "stack" : "volume", path);
+    if (c->volume && of_stacks)
+        return misused(c->self, "--volume: the suffix %s is that of a stack", dot);
+    return EXIT_OK;
 }
 
 /* Gives outputs without a name the result that the text assigns last. */
@@ -262,6 +297,7 @@ static wf_meta result_meta(const calc *c, size_t i)
     size_t first = 0;
     meta.size = sizeof meta;
     meta.store_as = c->store_as;
+    meta.is_stack = (meta.is_stack || c->stack) && !c->volume;
     while (first < c->args && !c->path[first])
         first++;
     for (int axis = -3; axis < 0 && first < c->args; axis++) {
@@ -272,6 +308,8 @@ static wf_meta result_meta(const calc *c, size_t i)
         if (found && of >= -3)
             meta.spacing[3 + axis] = step * c->meta.spacing[3 + of];
     }
+    if (c->spacing[0] > 0)
+        memcpy(meta.spacing, c->spacing, sizeof meta.spacing);
     return meta;
 }
 
@@ -330,7 +368,8 @@ int run_calc(const command *self, int argc, char **argv)
         result = EXIT_USAGE;
         c->ctx = open_context(&a);
         for (size_t i = 0; c->ctx && i < c->outs; i++)
-            if ((result = check_output(&a, c->ctx, c->out[i].path, 0)) != EXIT_OK)
+            if ((result = check_output(&a, c->ctx, c->out[i].path, 0)) != EXIT_OK ||
+                (result = check_facts(c, c->out[i].path)) != EXIT_OK)
                 goto done;
         if (c->ctx)
             result = c->file ? read_text(c->file, &c->owned_text, &c->text) : EXIT_OK;
@@ -343,7 +382,7 @@ done:
     for (size_t i = 0; i < c->outs; i++)
         wf_release(c->result[i]);
     for (size_t i = 0; i < c->args; i++)
-        if (c->arg[i].kind == 1)
+        if (c->arg[i].kind == WF_ARG_ARRAY)
             wf_release(c->arg[i].as.array);
     if (c->ctx)
         wf_context_free(c->ctx);

@@ -11,8 +11,11 @@ typedef enum number_kind { NUMBER_NONE, NUMBER, NUMBER_TOO_LARGE } number_kind;
 number_kind parse_number(const char *text, double *out); /* "nan" and "-inf" are numbers */
 bool parse_two(const char *text, double *a, double *b);  /* "1,2.5" */
 bool parse_shape(const char *text, wf_shape *out);       /* "512,512"; extents are at least 1 */
-wf_dtype parse_dtype(const char *text);                  /* WF_NONE = no such dtype */
-wf_stored parse_stored(const char *text);                /* WF_STORED_DEFAULT = no such type in files */
+/* Reads "1.2", "1.2,1.3" (y, x) or "2,1.2,1.2" (z, y, x) as the spacing along z, y, x. One number is that of all axes;
+ * without z, it is that of y. */
+bool parse_spacing(const char *text, double out[3]);
+wf_dtype parse_dtype(const char *text);   /* WF_NONE = no such dtype */
+wf_stored parse_stored(const char *text); /* WF_STORED_DEFAULT = no such type in files */
 /* The message for --dtype `text`; returns EXIT_USAGE. */
 int no_such_stored(const command *c, const char *text);
 

@@ -42,6 +42,27 @@ bool parse_two(const char *text, double *a, double *b)
     return true;
 }
 
+bool parse_spacing(const char *text, double out[3])
+{
+    double v[3];
+    int n = 0;
+    for (const char *at = text;; at++) {
+        char *end;
+        if (n == 3)
+            return false;
+        v[n] = strtod(at, &end);
+        if (end == at || !isfinite(v[n]) || v[n] <= 0 || (*end && *end != ','))
+            return false;
+        n++;
+        at = end;
+        if (!*at)
+            break;
+    }
+    for (int d = 0; d < 3; d++)
+        out[d] = n == 1 ? v[0] : d < 3 - n ? v[0] : v[d - (3 - n)];
+    return true;
+}
+
 bool parse_shape(const char *text, wf_shape *out)
 {
     wf_shape s = { .rank = 0 };
