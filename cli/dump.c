@@ -219,14 +219,31 @@ static int print_all(dump *d, const wf_kernel *k)
     return result;
 }
 
-static int show(dump *d)
+/* Prepares recording number `part` of the text. NULL: there are fewer, or the context has the error. */
+static wf_kernel *prepare(dump *d, size_t part)
 {
     wf_array *out = NULL;
     const char *want[] = { d->want };
-    wf_kernel *k = wf_text_compile(d->ctx, d->text, (wf_args){ d->arg, d->args }, 0, want, 1, &out);
-    int result = k ? print_all(d, k) : failed_in(d->ctx);
-    wf_kernel_free(k);
+    wf_kernel *k =
+        wf_text_compile_part(d->ctx, d->text, (wf_args){ d->arg, d->args }, 0, want, 1, part, &out); /* k keeps it */
     wf_release(out);
+    return k;
+}
+
+/* Dumps the recordings of the text, each under its number if there are several. */
+static int show(dump *d)
+{
+    wf_kernel *k = prepare(d, 0), *next = NULL;
+    int result = k ? EXIT_OK : failed_in(d->ctx);
+    for (size_t part = 0; k && result == EXIT_OK; part++) {
+        next = prepare(d, part + 1);
+        if (next || part)
+            printf("%s==== recording %zu ====\n", part ? "\n" : "", part + 1);
+        result = !next && wf_last_status(d->ctx) != WF_OK ? failed_in(d->ctx) : print_all(d, k);
+        wf_kernel_free(k);
+        k = next;
+    }
+    wf_kernel_free(k);
     return result;
 }
 
@@ -254,7 +271,7 @@ int run_dump(const command *self, int argc, char **argv)
             result = show(d);
     }
     for (size_t i = 0; i < d->args; i++)
-        if (d->arg[i].kind == 1)
+        if (d->arg[i].kind == WF_ARG_ARRAY)
             wf_release(d->arg[i].as.array);
     if (d->ctx)
         wf_context_free(d->ctx);

@@ -416,7 +416,7 @@ static void last_expressions(void **state)
     assert_int_equal(wf_text(ctx, "2 * a", other, a), WF_ERR_SYNTAX);
     assert_non_null(strstr(wf_last_message(ctx),
                            "an expression at the end is assigned to 'out', which is no argument here; write "
-                           "name = ...\nline 1:\n  2 * a\n  ^"));
+                           "name = ...\nline 1, column 1:\n  2 * a\n  ^"));
     wf_clear_error(ctx);
     wf_release(out), wf_release(other);
 }
@@ -468,8 +468,8 @@ static const struct {
     { "out = sum(a; 0, -2)", "names one of the 2 axes twice", 6, WF_ERR_SYNTAX },
     { "out = foo(a)", "unknown function 'foo'\n", 6, WF_ERR_SYNTAX },
     { "out = q", "unknown name 'q'\n", 6, WF_ERR_SYNTAX },
-    { "t = a\n q", "unknown name 'q'\nline 2:\n   q\n", 1, WF_ERR_SYNTAX },
-    { "t = q; t", "line 1:\n  t = q; t\n", 4, WF_ERR_SYNTAX },
+    { "t = a\n q", "unknown name 'q'\nline 2, column 2:\n   q\n", 1, WF_ERR_SYNTAX },
+    { "t = q; t", "line 1, column 5:\n  t = q; t\n", 4, WF_ERR_SYNTAX },
     { "t = a; t +* 2", "expected a value, not '*'", 10, WF_ERR_SYNTAX },
     { "m + 300", "does not fit u8", 2, WF_ERR_DTYPE },
     { "t = a; t > 0; t = 2", "expected '=' after the name, not '>'", 9, WF_ERR_SYNTAX },
@@ -536,7 +536,7 @@ static void mistakes(void **state)
     }
     assert_non_null(strstr(wf_last_message(ctx), "out"));
     assert_null(create("t = b\nout = a +\n  t * nn"));
-    assert_non_null(strstr(wf_last_message(ctx), "line 3:\n    t * nn\n"));
+    assert_non_null(strstr(wf_last_message(ctx), "line 3, column 7:\n    t * nn\n"));
     wf_clear_error(ctx);
 }
 
@@ -547,7 +547,7 @@ static void shapes(void **state)
     wf_array *other = wf_full(ctx, WF_F32, WF_SHAPE(7), 1), *out = NULL;
     const char *want[] = { "out" };
     assert_int_equal(wf_text_create(ctx, "out = a +\n other", WF_NAMED(a, other), 0, want, 1, &out), WF_ERR_SHAPE);
-    if (!strstr(wf_last_message(ctx), "line 1:\n  out = a +\n          ^"))
+    if (!strstr(wf_last_message(ctx), "line 1, column 9:\n  out = a +\n          ^"))
         fail_msg("%s", wf_last_message(ctx));
     wf_clear_error(ctx);
     assert_int_equal(wf_text_create(ctx, "out = a + x", WF_NAMED(a, other), 0, want, 1, &out), WF_ERR_SHAPE);

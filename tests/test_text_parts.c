@@ -355,6 +355,84 @@ static const struct {
     { "out = percentile(a, 5)", "write quantile(a, q)", 6 },
 };
 
+/* A program that writes an argument by index and reads elements of other points afterwards has two parts. In a recording
+ * of the caller, the read is refused; a read of the point's own element is not. */
+static void test_written_arguments(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int shift; /* out[y, x] = 2 a[y, x + shift] */
+        bool one;  /* the text is one part */
+    } texts[] = { { "b[y, x] = 2*a; out = b[y, x-1]", -1, false },
+                  { "b = 2*a; f32 s = b[y, x+2]; out = s", 2, false },
+                  { "b[y, x+1] = 2*a; out = b[y, x]", -1, false },
+                  { "b[y, x] = 2*a; if (x >= 0) { out = b[y, x+3]; }", 3, false },
+                  { "f32 t = 2*a; b[y, x] = t; out = b[y, x]; out = b[y, x-1]", -1, false },
+                  { "b[y, x] = a; b[y, x] = 2*b[y, x]; out = b[y, x]", 0, true },
+                  { "b = 2*a; f32 s[1]; s[0] = b[y, x]; out = s[0]", 0, true } };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        wf_array *a = make_array(), *b = wf_full(ctx, WF_F32, WF_SHAPE(H, W), 0), *out = wf_like(b);
+        float got[N];
+        const char *text = texts[i].text;
+        if (wf_text(ctx, text, a, b, out) != WF_OK || wf_download(out, got, sizeof got) != WF_OK)
+            fail_msg("%s: %s", text, wf_last_message(ctx));
+        for (int p = 0; p < N; p++)
+            if (got[p] != (float)(2 * at(av, p / W, p % W + texts[i].shift)))
+                fail_msg("%s: element %d is %g", text, p, (double)got[p]);
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(H, W));
+        wf_text_record(g, text, a, b, out);
+        wf_status status = wf_run(g);
+        if (texts[i].one ? status != WF_OK
+                         : status != WF_ERR_CONTRACT || !strstr(wf_last_message(ctx), "run such a text in two parts"))
+            fail_msg("%s in a recording: %s %s", text, wf_status_name(status), wf_last_message(ctx));
+        wf_clear_error(ctx);
+        wf_release(a), wf_release(b), wf_release(out);
+    }
+}
+
+/* Each recording of a text can be prepared. Arrays have the names of the text in its plan. */
+static void test_prepared_parts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t parts;
+        const char *says[4]; /* in the plan of each part */
+    } texts[] = { { "out = 2*a", 1, { "out," } },
+                  { "out = a - mean(a)", 1, { "out," } },
+                  { "n = a - mean(a); f32 s = n[y, x-1]; out = s", 2, { ": n,", ": n," } },
+                  { "f32 s = a[y, x-1]; out = s - mean(a)", 2, { ": a,", "out," } },
+                  { "n = a*a; f32 s = n[y, x-1]; out = s + 1 - max(s)", 3, { ": n,", ": n,", "out," } },
+                  { "global f32 h[3]; h[i64(a)] += 1; out = h", 3, { ": h,", ": h,", ": h," } } };
+    wf_array *a = make_array();
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (size_t part = 0; part <= texts[i].parts; part++) {
+            const char *want[] = { "out" };
+            char plan[20000] = "";
+            wf_array *out = NULL;
+            size_t len;
+            wf_kernel *k = wf_text_compile_part(ctx, texts[i].text, WF_NAMED(a), 0, want, 1, part, &out);
+            if (!k != (part == texts[i].parts) || !out != (part + 1 != texts[i].parts))
+                fail_msg("%s, recording %d: %s%s%s", texts[i].text, (int)part, wf_last_message(ctx),
+                         k ? " a kernel" : "", out ? " an array" : "");
+            OK(ctx, wf_last_status(ctx));
+            if (k) {
+                OK(ctx, wf_kernel_dump(k, WF_NO_ARGS, WF_DUMP_PLAN, plan, sizeof plan, &len));
+                if (!strstr(plan, texts[i].says[part]))
+                    fail_msg("%s, recording %d: no '%s' in %s", texts[i].text, (int)part, texts[i].says[part], plan);
+            }
+            wf_kernel_free(k);
+            wf_release(out);
+        }
+    const char *want[] = { "out" };
+    wf_array *out = a;
+    assert_null(wf_text_compile_part(ctx, "b = a; out = median(b)", WF_NAMED(a), 0, want, 1, 0, &out));
+    assert_null(out);
+    REFUSED(ctx, wf_last_status(ctx), WF_ERR_UNSUPPORTED, "median needs elements");
+    wf_release(a);
+}
+
 static void test_mistakes(void **state)
 {
     (void)state;
@@ -365,7 +443,9 @@ static void test_mistakes(void **state)
         wf_clear_error(ctx);
         wf_status status = wf_text_create(ctx, wrong[i].text, WF_NAMED(a), 0, want, 1, &out);
         const char *message = wf_last_message(ctx), *caret = strrchr(message, '\n');
-        if (status == WF_OK || out || !strstr(message, wrong[i].says) || !strstr(message, "line 1:") || !caret ||
+        char where[32];
+        snprintf(where, sizeof where, "line 1, column %d:", wrong[i].column + 1);
+        if (status == WF_OK || out || !strstr(message, wrong[i].says) || !strstr(message, where) || !caret ||
             (int)strlen(caret) != wrong[i].column + 4)
             fail_msg("%s\ngives %s: %s", wrong[i].text, wf_status_name(status), message);
     }
@@ -403,10 +483,18 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_neighbours), cmocka_unit_test(test_borders), cmocka_unit_test(test_global),
-        cmocka_unit_test(test_histograms), cmocka_unit_test(test_order),   cmocka_unit_test(test_written),
-        cmocka_unit_test(test_elements),   cmocka_unit_test(test_results), cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_borders),
+        cmocka_unit_test(test_global),
+        cmocka_unit_test(test_histograms),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_written),
+        cmocka_unit_test(test_elements),
+        cmocka_unit_test(test_results),
+        cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_written_arguments),
+        cmocka_unit_test(test_prepared_parts),
     };
     return RUN_ON_ALL(tests);
 }

@@ -98,7 +98,7 @@ static void test_mistakes(void **state)
         wf_status status = wf_text_create(ctx, text, args, 0, want, 1, &out);
         char where[32], *message = strdup(wf_last_message(ctx));
         const char *caret = strrchr(message, '\n');
-        snprintf(where, sizeof where, "line %d:", wrong[i].line);
+        snprintf(where, sizeof where, "line %d, column %d:", wrong[i].line, wrong[i].column + 1);
         if (status != wrong[i].status || out || !strstr(message, wrong[i].says) || !strstr(message, where) || !caret ||
             (int)strlen(caret) != wrong[i].column + 4)
             fail_msg("%s\ngives %s: %s", text, wf_status_name(status), message);

@@ -169,7 +169,7 @@ static void test_lines(void **state)
     const char *want[] = { "out" };
     wf_array *out = NULL;
     REFUSED(ctx, wf_text_create(ctx, "out = a\n +* 2", WF_NAMED(a), 0, want, 1, &out), WF_ERR_SYNTAX,
-            "line 2:\n   +* 2\n    ^");
+            "line 2, column 3:\n   +* 2\n    ^");
     REFUSED(ctx, wf_text_create(ctx, "out = a\n && \n", WF_NAMED(a), 0, want, 1, &out), WF_ERR_SYNTAX,
             "expected a value, not the end of the text");
     wf_release(a);

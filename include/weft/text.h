@@ -11,7 +11,7 @@ extern "C" {
  * Statements `name = expression`, separated by ';' or new lines; docs/text.md describes the language.
  * Names of `args` are arrays, values or numbers. Assigning to an array's name writes it; other names are temporaries.
  * Typed locals, blocks and writes by index make an index space: of the arrays that the text assigns, else reads.
- * Errors: WF_ERR_SYNTAX, or the operation's own, with the line and a caret under the place. */
+ * Errors: WF_ERR_SYNTAX, or the operation's own, with line, column and a caret under the place. */
 /* Records one expression, in any recording, and returns its value. */
 WF_API wf_val wf_expr_n(wf_graph *graph, const char *text, wf_args args);
 /* Begins the recording that the text needs, empty. `options` may be NULL; a shape in it is used as it is.
@@ -34,6 +34,11 @@ WF_API wf_status wf_text_create(wf_context *ctx, const char *text, wf_args args,
  * Errors: NULL, and all arrays are NULL. */
 WF_API wf_kernel *wf_text_compile(wf_context *ctx, const char *text, wf_args args, wf_device device,
                                   const char *const *want, size_t n, wf_array **out);
+/* As wf_text_compile, of one of the recordings in which wf_text_create runs the text, counted from 0. Nothing runs:
+ * arrays of earlier recordings have undefined contents. `out` is filled with the last recording, else NULL.
+ * Errors: NULL; past the last recording NULL without an error. */
+WF_API wf_kernel *wf_text_compile_part(wf_context *ctx, const char *text, wf_args args, wf_device device,
+                                       const char *const *want, size_t n, size_t part, wf_array **out);
 /* As `i` of wf_text_target: the last statement. */
 #define WF_LAST_TARGET ((size_t)-1)
 /* Copies the name that statement `i` assigns to buf, cut to cap; false past the last one or on a syntax error.

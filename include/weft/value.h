@@ -20,6 +20,8 @@ WF_API bool wf_val_is_constant(wf_val value);
 /* Names a value for dumps and messages, and returns it. At most 59 characters; the rest is cut.
  * The label of a wf_in names the array, too. */
 WF_API wf_val wf_label(wf_val value, const char *text);
+/* Names an array for dumps and messages, once the recording has read or written it; the first label counts. */
+WF_API void wf_label_array(wf_graph *graph, const wf_array *array, const char *text);
 
 /* A constant of a given dtype; WF_ERR_DTYPE if the number does not fit. */
 WF_API wf_val wf_const(wf_graph *graph, wf_dtype dtype, double value);

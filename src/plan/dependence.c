@@ -139,6 +139,21 @@ bool wf__reads_other_points(const wf__memory_order *m, const wf__ir *ir, wf__ref
     return elsewhere;
 }
 
+bool wf__reads_what_points_write(const wf__memory_order *m, const wf__ir *ir, wf__ref r)
+{
+    const wf__node *load = &ir->node[r];
+    wf__ref last = wf__turns_end(ir, r);
+    for (wf__ref q = 1; q < ir->n && (q < r || q < last); ++q) {
+        const wf__node *store = &ir->node[q];
+        if (store->op != WF__STORE ||
+            wf__object_overlap(m->plan, m->bind, ir->slot[store->a].object, ir->slot[load->a].object) == WF__APART)
+            continue;
+        if (store->b != load->b && !(at_own_element(m, ir, store) && at_own_element(m, ir, load)))
+            return true;
+    }
+    return false;
+}
+
 bool wf__overwrites_output(const wf__memory_order *m, const wf__ir *ir, wf__ref q)
 {
     const wf__node *store = &ir->node[q];

@@ -55,6 +55,9 @@ typedef struct wf__memory_order {
 } wf__memory_order;
 /* True if load r of the body may see what another point stores, so that it has to read a copy made before. */
 bool wf__reads_other_points(const wf__memory_order *m, const wf__ir *ir, wf__ref r);
+/* True if load r reads by another index than a store that runs before it writes the same memory. Other points may write
+ * the element, in any order. */
+bool wf__reads_what_points_write(const wf__memory_order *m, const wf__ir *ir, wf__ref r);
 /* True if the assignment q may leave another point's value of an earlier output in its place, so that it has to go
  * through a temporary. */
 bool wf__overwrites_output(const wf__memory_order *m, const wf__ir *ir, wf__ref q);

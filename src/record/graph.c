@@ -25,6 +25,19 @@ wf_val wf_label(wf_val v, const char *text)
     return v;
 }
 
+void wf_label_array(wf_graph *g, const wf_array *array, const char *text)
+{
+    uint32_t object = 0;
+    if (!wf__is_recording(g) || !array || !text)
+        return;
+    while (object < g->program.object_n && g->program.object[object].array != array)
+        ++object;
+    wf__ir *ir = wf__graph_ir(g);
+    for (uint32_t s = 0; s < ir->slot_n; ++s)
+        if (ir->slot[s].object == object && !wf__label_of(ir, wf__array_ref(s)))
+            wf__set_label(ir, wf__array_ref(s), text);
+}
+
 wf_context *wf_graph_context(const wf_graph *g) { return g ? g->ctx : NULL; }
 
 wf_device wf_graph_device(const wf_graph *g) { return g && g->program.placed ? g->program.device : 0; }

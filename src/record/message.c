@@ -15,7 +15,7 @@ static uint32_t number_of(const wf__program *p, uint32_t object)
     return number;
 }
 
-/* Returns the name of an array, or the label of its elements as wf_in returned them; NULL = none. */
+/* Returns the name of an array, its label, or the label of its elements as wf_in returned them; NULL = none. */
 static const char *name_of(const wf__program *p, uint32_t object)
 {
     const wf__ir *ir = &p->rec.ir;
@@ -23,7 +23,9 @@ static const char *name_of(const wf__program *p, uint32_t object)
         return p->object[object].array->name;
     for (uint32_t i = 0; i < ir->label_n; ++i) {
         wf__ref r = ir->label[i].ref;
-        const wf__node *n = r < ir->n ? &ir->node[r] : ir->node; /* in debug mode, arrays have labels, too */
+        if (r >= wf__array_ref(0) && ir->slot[r - wf__array_ref(0)].object == object)
+            return ir->label[i].text;
+        const wf__node *n = r < ir->n ? &ir->node[r] : ir->node;
         if (n->op == WF__LOAD && !n->b && ir->slot[n->a].object == object)
             return ir->label[i].text;
     }

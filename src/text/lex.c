@@ -27,7 +27,7 @@ void wf__text_fail(wf__text *t, wf_status status, uint32_t at, const char *forma
 
 void wf__text_caret(const wf__text *t, uint32_t at, wf__str *out)
 {
-    uint32_t line = 1, begin = 0, end;
+    uint32_t line = 1, column = 1, begin = 0, end;
     if (at > t->len)
         at = t->own ? t->bare_at : t->len;
     for (uint32_t i = 0; i < at; i++)
@@ -35,6 +35,8 @@ void wf__text_caret(const wf__text *t, uint32_t at, wf__str *out)
             line++;
             begin = i + 1;
         }
+    for (uint32_t i = begin; i < at; i++) /* a UTF-8 character is one column */
+        column += ((unsigned char)t->src[i] & 0xC0) != 0x80;
     for (end = at; end < t->len && t->src[end] != '\n';)
         end++;
     bool cut_left = at - begin > PICTURE_WIDTH * 3 / 4;
@@ -47,7 +49,7 @@ void wf__text_caret(const wf__text *t, uint32_t at, wf__str *out)
         end = begin + PICTURE_WIDTH;
     while (cut_right && end > at && ((unsigned char)t->src[end] & 0xC0) == 0x80)
         end--;
-    wf__str_addf(out, "\nline %u:\n  %s", line, cut_left ? "..." : "");
+    wf__str_addf(out, "\nline %u, column %u:\n  %s", line, column, cut_left ? "..." : "");
     for (uint32_t i = begin; i < end; i++) {
         char c = t->src[i];
         if ((unsigned char)c < ' ' && c != '\t')
@@ -55,7 +57,7 @@ void wf__text_caret(const wf__text *t, uint32_t at, wf__str *out)
         wf__str_addn(out, &c, 1);
     }
     wf__str_addf(out, "%s\n  %s", cut_right ? "..." : "", cut_left ? "   " : "");
-    for (uint32_t i = begin; i < at; i++) /* tabs stay tabs, and a UTF-8 character is one column */
+    for (uint32_t i = begin; i < at; i++) /* tabs stay tabs */
         if (t->src[i] == '\t')
             wf__str_add(out, "\t");
         else if (((unsigned char)t->src[i] & 0xC0) != 0x80)

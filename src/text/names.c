@@ -3,6 +3,7 @@
  */
 #include "text/record.h"
 #include <math.h>
+#include <stdio.h>
 
 enum { MAX_ASSIGNED = 4096 };
 
@@ -279,11 +280,11 @@ wf__tval wf__text_lookup(wf__recorder *r, const wf__tree *node)
     if (w >= 0 && r->made[w])
         return wf__text_element(r, node->at, node->len, r->made[w]);
     const wf_arg *arg = wf__text_arg(r, node->at, node->len);
-    if (arg && arg->kind == 3)
+    if (arg && arg->kind == WF_ARG_NUMBER)
         return wf__tval_number(arg->as.num, false);
-    if (arg && arg->kind > 3) /* its bits are those of as.i64 for both */
-        return wf__tval_node(wf_const_i64(r->graph, arg->kind == 4 ? WF_I64 : WF_U64, arg->as.i64));
-    if (arg && arg->kind == 1)
+    if (arg && arg->kind > WF_ARG_NUMBER) /* its bits are those of as.i64 for both */
+        return wf__tval_node(wf_const_i64(r->graph, arg->kind == WF_ARG_I64 ? WF_I64 : WF_U64, arg->as.i64));
+    if (arg && arg->kind == WF_ARG_ARRAY)
         return wf__text_element(r, node->at, node->len, arg->as.array);
     if (arg && wf__text_is_variable(arg->as.val))
         return wf__tval_node(wf_get(arg->as.val.h));
@@ -292,6 +293,103 @@ wf__tval wf__text_lookup(wf__recorder *r, const wf__tree *node)
     bool found;
     wf__tval value = builtin_value(r, node, &found);
     return found ? value : wf__text_unknown(r, node, false);
+}
+
+wf_array *wf__text_keep(wf__recorder *r, wf_val value)
+{
+    if (!r->prepares)
+        return wf_keep(value);
+    wf_array *array = wf_empty(wf_graph_context(r->graph), wf_val_dtype(value), wf_val_shape(value),
+                               .device = wf_graph_device(r->graph));
+    if (array)
+        wf_out(r->graph, array, value);
+    return array;
+}
+
+void wf__text_label(const wf__recorder *r, const wf__text_name *name)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%.*s", wf__text_shown(name->len), r->text->src + name->at);
+    wf_label_array(r->graph, name->whole, text);
+}
+
+/* ---- elements that are written and read ---- */
+
+uint32_t wf__text_first_node(const wf__text *t, uint32_t node)
+{
+    for (;;) {
+        const wf__tree *n = &t->node[node];
+        switch ((wf__tree_kind)n->kind) {
+        case WF__TREE_CALL:
+        case WF__TREE_READ:
+            if (n->n == 0)
+                return node;
+            node = t->list[n->a];
+            break;
+        case WF__TREE_UNARY:
+        case WF__TREE_BINARY:
+        case WF__TREE_SELECT:
+            node = n->a;
+            break;
+        default:
+            return node;
+        }
+    }
+}
+
+/* Splits an index that is a coordinate, or a coordinate plus or minus a number. *from_end: 1 = the last axis. */
+static bool split_index(const wf__recorder *r, uint32_t node, int *from_end, double *shift)
+{
+    const wf__text *t = r->text;
+    const wf__tree *n = &t->node[node], *name = n;
+    *shift = 0;
+    if (n->kind == WF__TREE_BINARY && (n->op == '+' || n->op == '-')) {
+        const wf__tree *a = &t->node[n->a], *b = &t->node[n->b];
+        bool turned = n->op == '+' && a->kind == WF__TREE_NUMBER;
+        const wf__tree *number = turned ? a : b;
+        name = turned ? b : a;
+        if (number->kind != WF__TREE_NUMBER)
+            return false;
+        *shift = n->op == '-' ? -number->number.value : number->number.value;
+    }
+    *from_end = 0;
+    for (int i = 0; i < 3 && name->kind == WF__TREE_NAME; i++)
+        if (wf__text_is(t, name->at, name->len, (const char *const[]){ "x", "y", "z" }[i]))
+            *from_end = i + 1;
+    return *from_end && !wf__text_arg(r, name->at, name->len) && !wf__text_assigned(r, name->at, name->len);
+}
+
+/* True if both subtrees have the same nodes. */
+static bool is_same_tree(const wf__text *t, uint32_t a, uint32_t b)
+{
+    uint32_t first_a = wf__text_first_node(t, a), first_b = wf__text_first_node(t, b);
+    bool same = a - first_a == b - first_b;
+    for (uint32_t i = 0; i <= a - first_a && same; i++) {
+        const wf__tree *m = &t->node[first_a + i], *n = &t->node[first_b + i];
+        bool named = m->kind == WF__TREE_NAME || m->kind == WF__TREE_CALL || m->kind == WF__TREE_READ;
+        same = m->kind == n->kind && m->op == n->op && m->n == n->n && m->border == n->border &&
+               m->number.bits == n->number.bits && m->number.value == n->number.value &&
+               (!named || wf__text_same(t, m->at, m->len, n->at, n->len));
+    }
+    return same;
+}
+
+wf__text_place wf__text_place_of(const wf__recorder *r, const wf__stmt *write, const wf__tree *read)
+{
+    const wf__text *t = r->text;
+    bool by_index = write->kind == WF__STMT_WRITE;
+    wf__text_place place = by_index && write->n != read->n ? WF__TEXT_ANY_ELEMENT : WF__TEXT_SAME_ELEMENT;
+    for (uint32_t k = 0; k < read->n && !(by_index && write->n != read->n); k++) {
+        uint32_t index = t->list[read->a + k], other = by_index ? t->list[write->a + k] : 0;
+        int axis, own = (int)(read->n - k);
+        double shift, stored = 0;
+        bool known = split_index(r, index, &axis, &shift) && (!by_index || split_index(r, other, &own, &stored));
+        if (known && axis == own && shift != stored)
+            return WF__TEXT_OTHER_ELEMENT;
+        if (known ? axis != own : !by_index || !is_same_tree(t, index, other))
+            place = WF__TEXT_ANY_ELEMENT;
+    }
+    return place;
 }
 
 /* ---- the nearest name ---- */

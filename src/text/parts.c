@@ -32,11 +32,11 @@ typedef struct cutter {
 
 /* ---- names ---- */
 
-/* True for an array argument that is no result: reads by index in a program see its old elements. */
+/* True for an array argument that is no result. */
 static bool is_argument(const cutter *c, uint32_t at, uint32_t len)
 {
     const wf_arg *arg = wf__text_arg(c->r, at, len);
-    return arg && arg->kind == 1 && wf__text_wanted(c->r, at, len) < 0;
+    return arg && arg->kind == WF_ARG_ARRAY && wf__text_wanted(c->r, at, len) < 0;
 }
 
 /* True if the statement is about a typed local that was declared outside of blocks. */
@@ -53,29 +53,6 @@ static bool is_typed(const cutter *c, const wf__stmt *s)
 static bool is_whole_call(const wf__text *t, const wf__tree *n)
 {
     return n->kind == WF__TREE_CALL && wf__text_fold_named(t->src + n->at, n->len, n->n) != WF__FOLD_NONE;
-}
-
-/* Returns the first node of the subtree: operands stand before their users, the first one first. */
-static uint32_t first_node(const wf__text *t, uint32_t node)
-{
-    for (;;) {
-        const wf__tree *n = &t->node[node];
-        switch ((wf__tree_kind)n->kind) {
-        case WF__TREE_CALL:
-        case WF__TREE_READ:
-            if (n->n == 0)
-                return node;
-            node = t->list[n->a];
-            break;
-        case WF__TREE_UNARY:
-        case WF__TREE_BINARY:
-        case WF__TREE_SELECT:
-            node = n->a;
-            break;
-        default:
-            return node;
-        }
-    }
 }
 
 static unit unit_at(const wf__text *t, uint32_t i)
@@ -156,9 +133,12 @@ static bool needs_elements(const cutter *c, const unit *u, unit_kind kind, uint3
             return false; /* another variable, of this block */
     if (kind == ARRAY || c->inside[node])
         return true;
+    bool single = before->end == before->first + 1;
     if (n->kind == WF__TREE_READ)
-        return !is_argument(c, n->at, n->len) && !(change->kind == WF__STMT_LOCAL && change->n) &&
-               !(change->kind == WF__STMT_WRITE && is_typed(c, change));
+        return !(change->kind == WF__STMT_LOCAL && change->n) &&
+               !(change->kind == WF__STMT_WRITE && is_typed(c, change)) &&
+               !(single && is_argument(c, n->at, n->len) &&
+                 wf__text_place_of(c->r, change, n) == WF__TEXT_SAME_ELEMENT);
     return change->kind == WF__STMT_WRITE && !wf__text_arg(c->r, n->at, n->len) && !is_typed(c, change);
 }
 
@@ -249,7 +229,7 @@ static bool is_mixed(const cutter *c)
         const wf__tree *n = &t->node[k];
         if (is_whole_call(t, n))
             return true;
-        if (n->kind != WF__TREE_READ || is_argument(c, n->at, n->len))
+        if (n->kind != WF__TREE_READ)
             continue;
         work += t->stmt_n;
         for (uint32_t i = 0; i < t->stmt_n; i++) {
@@ -282,7 +262,8 @@ bool wf__text_cut(wf__recorder *r)
     if (!c.inside && !r->failed)
         wf__text_mistake(r, WF_ERR_MEMORY, 0, "out of memory");
     for (uint32_t k = t->n; k-- > 1 && !r->failed;)
-        for (uint32_t i = is_whole_call(t, &t->node[k]) && !c.inside[k] ? first_node(t, k) : k + 1; i <= k; i++)
+        for (uint32_t i = is_whole_call(t, &t->node[k]) && !c.inside[k] ? wf__text_first_node(t, k) : k + 1; i <= k;
+             i++)
             c.inside[i] = true;
     if (!r->failed)
         find_parts(&c);
@@ -314,12 +295,12 @@ static bool depends_on_unit(wf__recorder *r, const unit *u, uint32_t first, uint
 static void compute_call(wf__recorder *r, const unit *u, uint32_t node)
 {
     const wf__tree *n = &r->text->node[node];
-    uint32_t first = first_node(r->text, node);
+    uint32_t first = wf__text_first_node(r->text, node);
     if (depends_on_unit(r, u, first, node))
         return;
     r->now = u->first;
     wf__text_evaluate(r, &(wf__stmt){ .first = first, .last = node + 1 });
-    wf_array *array = r->failed ? NULL : wf_keep(r->value[node].v);
+    wf_array *array = r->failed ? NULL : wf__text_keep(r, r->value[node].v);
     wf__text_check(r, n->at);
     if (array && wf__grow(&r->ready, &r->ready_cap, r->ready_n + 1, sizeof *r->ready)) {
         r->ready[r->ready_n++] = (wf__text_ready){ first, node, array };
@@ -349,7 +330,7 @@ void wf__text_compute_calls(wf__recorder *r)
         for (uint32_t k = u.node_end; k-- > u.node && !r->failed;)
             if (is_whole_call(t, &t->node[k])) {
                 compute_call(r, &u, k);
-                k = first_node(t, k);
+                k = wf__text_first_node(t, k);
             }
         i = u.end;
     }

@@ -123,6 +123,19 @@ bool wf__text_enter(wf__recorder *r)
     return !r->failed;
 }
 
+/* Gives the arrays of the recording their names in the text, for messages and dumps. */
+static void name_arrays(const wf__recorder *r)
+{
+    for (size_t i = 0; i < r->args.n; i++)
+        if (r->args.at[i].kind == WF_ARG_ARRAY && r->args.at[i].name && *r->args.at[i].name)
+            wf_label_array(r->graph, r->args.at[i].as.array, r->args.at[i].name);
+    for (uint32_t i = 0; i < r->name_n; i++)
+        if (r->name[i].stored)
+            wf__text_label(r, &r->name[i]);
+    for (size_t w = 0; w < r->want_n && r->made; w++)
+        wf_label_array(r->graph, r->made[w], r->want[w]);
+}
+
 static void record(wf__recorder *r)
 {
     const wf__text *t = r->text;
@@ -142,6 +155,7 @@ static void record(wf__recorder *r)
         r->now = record_statement(r);
     if (t->program && r->indexed && !r->failed)
         wf__text_store_locals(r, r->part_n < 2);
+    name_arrays(r);
 }
 
 void wf__text_record(wf__recorder *r)

@@ -154,7 +154,25 @@ static const wf_array *array_of(const wf__recorder *r, const wf__tree *node, con
     if (assigned || array)
         return array;
     const wf_arg *arg = wf__text_arg(r, node->at, node->len);
-    return arg && arg->kind == 1 ? arg->as.array : NULL;
+    return arg && arg->kind == WF_ARG_ARRAY ? arg->as.array : NULL;
+}
+
+/* True if an earlier statement outside of blocks writes the array, and the node reads an element that another point
+ * writes there. */
+static bool is_changed_elsewhere(const wf__recorder *r, const wf__tree *node)
+{
+    const wf__text *t = r->text;
+    uint32_t end = r->level ? r->block[0].stmt : r->now;
+    for (uint32_t i = r->first; i < end && !t->expression; i++) {
+        const wf__stmt *s = &t->stmt[i];
+        if (wf__stmt_opens(s) > 0)
+            i = s->end;
+        else if ((s->kind == WF__STMT_ASSIGN || s->kind == WF__STMT_WRITE) &&
+                 wf__text_same(t, s->at, s->len, node->at, node->len) &&
+                 wf__text_place_of(r, s, node) == WF__TEXT_OTHER_ELEMENT)
+            return true;
+    }
+    return false;
 }
 
 wf__tval wf__text_read(wf__recorder *r, const wf__tree *node)
@@ -168,9 +186,15 @@ wf__tval wf__text_read(wf__recorder *r, const wf__tree *node)
     if (assigned && assigned->array)
         return read_local(r, node, assigned->array);
     const wf_array *array = array_of(r, node, assigned);
+    if (array && arg && r->indexed && is_changed_elsewhere(r, node))
+        return wf__text_mistake(
+            r, WF_ERR_CONTRACT, node->at,
+            "other points write these elements of %.*s at the same time: wf_text and wf_text_create run such a text in "
+            "two parts (weft calc); a recording of your own cannot",
+            len, name);
     if (array)
         return read_array(r, node, array);
-    bool value = arg && arg->kind == 2 && !wf__text_is_variable(arg->as.val);
+    bool value = arg && arg->kind == WF_ARG_VALUE && !wf__text_is_variable(arg->as.val);
     if (!r->indexed && (assigned || value))
         return read_value(r, node, assigned ? assigned->value : wf__tval_node(arg->as.val));
     int w = r->made ? wf__text_wanted(r, node->at, node->len) : -1;
@@ -179,7 +203,7 @@ wf__tval wf__text_read(wf__recorder *r, const wf__tree *node)
                                 "%.*s is computed here: other points have no elements of it yet", len, name);
     if (!arg)
         return wf__text_unknown(r, node, wf__tval_function(name, node->len) >= 0);
-    if (arg->kind == 1)
+    if (arg->kind == WF_ARG_ARRAY)
         return wf__text_mistake(r, WF_ERR_ARG, node->at, "%.*s: the array is NULL", len, name);
     return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s is no array: it has no neighbours", len, name);
 }

@@ -74,14 +74,16 @@ typedef struct wf__recorder {
     uint32_t ready_n, ready_cap;
     wf_array **held; /* arrays that the recording uses; owned */
     uint32_t held_n, held_cap;
-    bool runs;        /* true if elements may be computed while the text is recorded */
-    bool older_error; /* true if the context had an error before the text was run */
-    bool written;     /* true if the recording has assigned an array since it was last evaluated */
-    wf_device device; /* of the results; 0: the device of the arrays */
-    bool prepares;    /* true if nothing runs: results begin with undefined contents */
-    bool indexed;     /* true if values are elements at a point, not arrays */
-    bool spaced;      /* true if the recording has an index space of a given shape */
-    wf_shape space;   /* the shape of the index space; rank 0 = none */
+    bool runs;         /* true if elements may be computed while the text is recorded */
+    bool older_error;  /* true if the context had an error before the text was run */
+    bool written;      /* true if the recording has assigned an array since it was last evaluated */
+    wf_device device;  /* of the results; 0: the device of the arrays */
+    bool prepares;     /* true if nothing runs: results begin with undefined contents */
+    size_t before;     /* with `prepares`: number of recordings until the one whose kernel is wanted */
+    wf_kernel *kernel; /* that kernel; NULL: not reached yet */
+    bool indexed;      /* true if values are elements at a point, not arrays */
+    bool spaced;       /* true if the recording has an index space of a given shape */
+    wf_shape space;    /* the shape of the index space; rank 0 = none */
     bool failed, stepping;
     wf__tctx convert;
     wf_shape common; /* shape of coordinates in array recordings */
@@ -155,6 +157,12 @@ bool wf__text_coordinate(const wf__text *t, uint32_t at, uint32_t len); /* x, y,
 static inline uint32_t wf__text_end(const wf__recorder *r) { return r->end ? r->end : r->text->stmt_n; }
 /* Returns the last statement of [first, end) that changes the name; NULL: none does. */
 const wf__stmt *wf__text_change(const wf__text *t, uint32_t first, uint32_t end, uint32_t at, uint32_t len);
+/* Returns the first node of the subtree: operands stand before their users, the first one first. */
+uint32_t wf__text_first_node(const wf__text *t, uint32_t node);
+typedef enum wf__text_place { WF__TEXT_SAME_ELEMENT, WF__TEXT_OTHER_ELEMENT, WF__TEXT_ANY_ELEMENT } wf__text_place;
+/* Returns which element of an array the node reads by index, compared with the one that the statement writes at the same
+ * point: ANY if indices of other forms than a coordinate plus a number differ. */
+wf__text_place wf__text_place_of(const wf__recorder *r, const wf__stmt *write, const wf__tree *read);
 /* True in an index space where the part changes the name, up to the end of the present block. */
 bool wf__text_changes(const wf__recorder *r, uint32_t at, uint32_t len);
 /* True if a statement of [first, end) assigns the name or has it in an expression; reads by index count with `reads`. */
@@ -169,6 +177,11 @@ wf__tval wf__text_own_index(wf__recorder *r, uint32_t at, int from_end);
 wf__tval wf__text_unknown(wf__recorder *r, const wf__tree *node, bool call);
 /* Fails because the name is that of a local array which ended with an earlier part. */
 wf__tval wf__text_gone(wf__recorder *r, uint32_t at, uint32_t len);
+/* Gives the array `whole` of a name that name, for messages and dumps. */
+void wf__text_label(const wf__recorder *r, const wf__text_name *name);
+/* Returns the value as an array, which the recording computes. If nothing runs, later recordings can read the array all
+ * the same. */
+wf_array *wf__text_keep(wf__recorder *r, wf_val value);
 /* Owns the array until the part of the text has run; NULL is fine where nothing has failed. False: r has the message. */
 bool wf__text_hold(wf__recorder *r, wf_array *array, uint32_t at);
 
@@ -274,6 +287,9 @@ void wf__text_compute_calls(wf__recorder *r);
 wf_graph *wf__text_begin(wf_context *ctx, wf__recorder *r, bool points, const wf_space *options);
 /* Runs the parsed text r->text, part by part, and makes the wanted results. */
 wf_status wf__text_run(wf_context *ctx, wf__recorder *r, const char *function);
+/* Prepares the recordings of the parsed text up to the one after r->before others, and returns its kernel. Makes the
+ * wanted results if that is the last one. NULL: the context has the error, or there are fewer recordings. */
+wf_kernel *wf__text_prepare_part(wf_context *ctx, wf__recorder *r, const char *function);
 /* Prepares the parsed text, which must be one recording, and makes arrays for the results. NULL: the context has the
  * error. */
 wf_kernel *wf__text_prepare(wf_context *ctx, wf__recorder *r, const char *function);

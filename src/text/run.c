@@ -55,6 +55,7 @@ static void make_result(wf__recorder *r, size_t w)
             continue;
         wf_release(r->made[w]);
         r->made[w] = keep_value(r, &r->name[i]);
+        wf_label_array(r->graph, r->made[w], name);
         return;
     }
     if (r->made[w])
@@ -114,13 +115,14 @@ static void store_name(wf__recorder *r, wf__text_name *n)
         array = wf_empty(wf_graph_context(r->graph), wf_val_dtype(v), r->space, .device = wf__text_result_device(r));
         wf_out(r->graph, array, v);
     } else {
-        array = wf_keep(v);
+        array = wf__text_keep(r, v);
     }
     wf__text_check(r, n->at);
     if (!wf__text_hold(r, n->whole, n->at))
         return wf_release(array);
     n->whole = array;
     n->stored = n->own = true;
+    wf__text_label(r, n);
 }
 
 /* Makes arrays of the values that statements from `first` on need. */
@@ -162,13 +164,29 @@ static void adopt_results(wf__recorder *r)
 
 /* ---- parts ---- */
 
+/* Runs the recording, or prepares it. Recordings of no statements, which only make arrays of results, do not count. */
+static wf_status finish(wf_context *ctx, wf__recorder *r, bool counts)
+{
+    if (!r->prepares)
+        return wf_run(r->graph);
+    wf_kernel *kernel = wf_compile(r->graph);
+    if (!kernel)
+        return wf_last_status(ctx) != WF_OK ? wf_last_status(ctx) : WF_ERR_MEMORY;
+    if (counts && r->before == 0)
+        r->kernel = kernel;
+    else
+        wf_kernel_free(kernel);
+    r->before -= counts && r->before > 0;
+    return WF_OK;
+}
+
 /* Computes the functions of whole arrays that stand in a part of points. */
 static wf_status run_calls(wf_context *ctx, wf__recorder *r)
 {
     begin_part(ctx, r, false);
     if (r->graph && wf__text_enter(r))
         wf__text_compute_calls(r);
-    return wf_run(r->graph);
+    return finish(ctx, r, true);
 }
 
 static wf_status run_part(wf_context *ctx, wf__recorder *r, uint32_t number)
@@ -181,7 +199,7 @@ static wf_status run_part(wf_context *ctx, wf__recorder *r, uint32_t number)
         adopt_results(r);
     if (part.points && wf__text_has_calls(r))
         status = run_calls(ctx, r);
-    if (status != WF_OK)
+    if (status != WF_OK || r->kernel)
         return status;
     begin_part(ctx, r, part.points);
     if (is_fine(r))
@@ -190,7 +208,7 @@ static wf_status run_part(wf_context *ctx, wf__recorder *r, uint32_t number)
         make_results(r);
     else if (is_fine(r))
         store_names(r, part.end);
-    status = wf_run(r->graph);
+    status = finish(ctx, r, part.first < part.end);
     wf__text_end_part(r);
     return status;
 }
@@ -232,6 +250,26 @@ wf_status wf__text_run(wf_context *ctx, wf__recorder *r, const char *function)
         release_results(r, n);
     wf__text_recorder_free(r);
     return status;
+}
+
+wf_kernel *wf__text_prepare_part(wf_context *ctx, wf__recorder *r, const char *function)
+{
+    size_t n = r->want_n;
+    bool last = false, cut = find_parts(ctx, r, clear_results(r), function);
+    wf_status status = cut ? WF_OK : wf_run(r->graph);
+    for (uint32_t i = 0; i < r->part_n && cut && status == WF_OK && !r->kernel; i++) {
+        status = run_part(ctx, r, i);
+        last = r->kernel && i + 1 == r->part_n;
+    }
+    uint32_t rest = r->part_n - 1;
+    if (r->kernel && !last && r->part[rest].first == r->part[rest].end && r->end == r->part[rest].first) {
+        status = run_part(ctx, r, rest);
+        last = status == WF_OK;
+    }
+    if (!r->kernel || !last)
+        release_results(r, n);
+    wf__text_recorder_free(r);
+    return r->kernel;
 }
 
 wf_kernel *wf__text_prepare(wf_context *ctx, wf__recorder *r, const char *function)

@@ -86,6 +86,19 @@ wf_kernel *wf_text_compile(wf_context *ctx, const char *text, wf_args args, wf_d
     return kernel;
 }
 
+wf_kernel *wf_text_compile_part(wf_context *ctx, const char *text, wf_args args, wf_device device,
+                                const char *const *want, size_t n, size_t part, wf_array **out)
+{
+    wf__text t;
+    wf__recorder r = { .text = &t, .args = args, .want = want, .want_n = n, .made = out, .device = device };
+    r.prepares = true;
+    r.before = part;
+    wf__text_parse(&t, text ? text : "", false);
+    wf_kernel *kernel = wf__text_prepare_part(ctx, &r, "wf_text_compile_part");
+    wf__text_free(&t);
+    return kernel;
+}
+
 /* ---- the names of results ---- */
 
 typedef struct scopes { /* the typed locals that are visible at a statement */

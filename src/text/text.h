@@ -141,7 +141,7 @@ void wf__text_free(wf__text *t);
 /* Reads the next token into t->token. */
 void wf__text_next(wf__text *t);
 void wf__text_fail(wf__text *t, wf_status status, uint32_t at, const char *format, ...) WF__PRINTF(4, 5);
-/* Appends "line 3:", the source line, and a caret under `at`, on three lines. */
+/* Appends "line 3, column 7:", the source line, and a caret under `at`, on three lines. */
 void wf__text_caret(const wf__text *t, uint32_t at, wf__str *out);
 /* Returns the dtype of that name, or of that name in C; WF_NONE: there is none. */
 wf_dtype wf__text_dtype_named(const char *name, size_t len);

@@ -189,6 +189,39 @@ far=9223372036854775807
 prints 0 "$WEFT" calc "sum(abs(a[y, x+$far])) + sum(abs(a[y-$far, x+1]))" a=f32.npy
 prints 0 "$WEFT" calc "max(a[y, x-$far; clamp] - a[y, 0*x])" a=f32.npy
 
+# --- pixel size, stacks and volumes
+"$WEFT" calc 'x + y + z' --shape 3,4,5 --pixel 1.5 -o pixel.mrc --dtype f32
+"$WEFT" info pixel.mrc | grep -q 'spacing 1.5 1.5 1.5 A' || die "--pixel: $("$WEFT" info pixel.mrc)"
+"$WEFT" info pixel.mrc | grep -q 'volume' || die 'no volume'
+"$WEFT" calc a[2*z,2*y,x] --shape 2,2,5 a=pixel.mrc --pixel 2,1,1.25 --stack -o pixel2.mrc
+"$WEFT" info pixel2.mrc | grep -q 'stack of images' || die "--stack: $("$WEFT" info pixel2.mrc)"
+"$WEFT" info pixel2.mrc | grep -q 'spacing .* 1 1.25 A' || die "--pixel: $("$WEFT" info pixel2.mrc)"
+"$WEFT" calc a a=pixel2.mrc --volume --pixel 4,3 -o pixel3.mrc
+"$WEFT" info pixel3.mrc | grep -q 'volume' || die "--volume: $("$WEFT" info pixel3.mrc)"
+"$WEFT" info pixel3.mrc | grep -q 'spacing 4 4 3 A' || die "--pixel y,x: $("$WEFT" info pixel3.mrc)"
+"$WEFT" calc a a=pixel3.mrc --pixel 2 -o pixel.tif
+"$WEFT" info pixel.tif | grep -q 'spacing .* 2 2 A' || die "--pixel of a TIFF: $("$WEFT" info pixel.tif)"
+for wrong in 0 -1 1,2,3,4 nan inf x 1, ,1; do
+    refuses 2 'give Angstrom' "$WEFT" calc a a=pixel.mrc --pixel "$wrong" -o wrong.mrc
+done
+refuses 2 'not both' "$WEFT" calc a a=pixel.mrc --volume --stack -o wrong.mrc
+refuses 2 'are for files' "$WEFT" calc a a=pixel.mrc --pixel 2
+refuses 2 'no place for a pixel size' "$WEFT" calc a a=pixel.mrc --pixel 2 -o wrong.npy
+refuses 2 'only MRC files' "$WEFT" calc a a=pixel.mrc --stack -o wrong.tif
+refuses 2 'that of a stack' "$WEFT" calc a a=pixel.mrc --volume -o wrong.mrcs
+[ ! -e wrong.mrc ] || die 'a refused command left a file'
+
+# --- a dump of a text of several parts; names of arrays in reasons
+"$WEFT" dump 'n = a - mean(a); f32 s = n[y, x-1]; out = s' 'a=f32[8,8]' --passes > parts.txt
+[ "$(grep -c '^==== recording' parts.txt)" = 2 ] || die "dump of two parts: $(cat parts.txt)"
+grep -q 'wf_out to n starts group' parts.txt || die "no name of an array: $(cat parts.txt)"
+"$WEFT" dump 'b[y, x] = a; out = b[y, x-1]' 'a=f32[8,8]' 'b=f32[8,8]' > parts.txt
+[ "$(grep -c '^==== recording' parts.txt)" = 2 ] || die "dump of a write and a read: $(cat parts.txt)"
+"$WEFT" dump 'if (a > 0) { b[y, x] = a; out = b[y, x-1]; }' 'a=f32[8,8]' 'b=f32[8,8]' --passes > parts.txt
+grep -q 'reads elements of b that this stage writes before' parts.txt || die "no note of a race: $(cat parts.txt)"
+"$WEFT" dump 'if (a > 0) { b[y, x] = a; out = b[y, x] + 1; }' 'a=f32[8,8]' 'b=f32[8,8]' --passes > parts.txt
+grep -q 'reads elements' parts.txt && die "a note of a race that is none: $(cat parts.txt)"
+
 # --- errors and their messages
 refuses 1 "number of an axis, not 'x'" "$WEFT" calc 'sum(a; x)' a=ramp.npy
 refuses 1 '^  sum(a; x)$' "$WEFT" calc 'sum(a; x)' a=ramp.npy
@@ -196,7 +229,7 @@ refuses 1 'not the end of the text' "$WEFT" calc 't = a; t +' a=ramp.npy
 refuses 1 'needed, 1 is given' "$WEFT" calc 'f32 q = a[x]; out = q' a=ramp.npy --shape 9
 refuses 1 "did you mean 'gain'" "$WEFT" calc 'out = a * gian' a=ramp.npy gain=2 -o x.npy
 refuses 1 '^            ^$' "$WEFT" calc 'out = a * gian' a=ramp.npy gain=2 -o x.npy
-refuses 1 'line 2' "$WEFT" calc 'out = a
+refuses 1 'line 2, column 12:' "$WEFT" calc 'out = a
 out = out +* 2' a=ramp.npy
 refuses 1 'missing.mrc' "$WEFT" calc 'a' a=missing.mrc -o x.npy
 refuses 1 'no/such' "$WEFT" calc 'a' a=ramp.npy -o no/such/folder.npy

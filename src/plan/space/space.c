@@ -153,6 +153,17 @@ static bool accumulates_only(spacer *s, const wf__ir *ir)
     return true;
 }
 
+/* Notes that the result may depend on the order of points. */
+static void explain_race(spacer *s, const wf__ir *ir, wf__ref r)
+{
+    char name[WF__OBJECT_NAME];
+    if (s->plan->why && wf__reads_what_points_write(&s->memory, ir, r))
+        wf__plan_because(s->plan, "hazards",
+                         "%%%u reads elements of %s that this stage writes before: those of other points may not be "
+                         "written yet; if the operator needs them, it needs a second recording",
+                         (unsigned)r, wf__plan_object_name(s->plan, s->bind, ir->slot[ir->node[r].a].object, name));
+}
+
 /* Makes every load that needs a copy read a slot of the copy. */
 static bool redirect_loads(spacer *s, wf__ir *ir)
 {
@@ -165,8 +176,11 @@ static bool redirect_loads(spacer *s, wf__ir *ir)
         /* Temporaries other than scratch are results. */
         bool of_array = slot && (slot->object < s->rec->options.objects || slot->scratch);
         if (!of_array || ((s->thread_block.threads || s->per_block) && slot->scratch) ||
-            !wf__reads_other_points(&s->memory, ir, r))
+            !wf__reads_other_points(&s->memory, ir, r)) {
+            if (of_array && !slot->scratch)
+                explain_race(s, ir, r);
             continue;
+        }
         uint32_t k = load->a, object = ir->slot[k].object;
         for (uint32_t other = 0; other < slots; ++other) /* another slot of the same array may have a copy already */
             if (ir->slot[other].object == object && copy_of[other])
