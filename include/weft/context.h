@@ -36,7 +36,10 @@ enum {
     WF_FLAG_DEAD_CODE = 1024,
     /* Kernels of little work are compiled quickly at first, and again for good when they have run for long enough.
      * Results are the same. On by default, unless WEFT_TIERED is 0 in the environment. */
-    WF_FLAG_TIERED = 2048
+    WF_FLAG_TIERED = 2048,
+    /* The first runs of a kernel of little work are interpreted, while a thread of the context compiles it.
+     * Results are the same. On by default, unless WEFT_TIERED is 0 or 1 in the environment. */
+    WF_FLAG_INTERPRET_FIRST = 4096
 };
 typedef struct wf_config {
     size_t size;                  /* sizeof(wf_config) */

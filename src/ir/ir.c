@@ -68,6 +68,56 @@ void wf__ir_free(wf__ir *ir)
     *ir = (wf__ir){ 0 };
 }
 
+/* ---- copies ---- */
+/* Replaces a table by a copy of its first n elements. false = out of memory, and the pointer is NULL. */
+static bool own(void *at, uint32_t n, uint32_t *cap, size_t size)
+{
+    void *from, *to;
+    memcpy(&from, at, sizeof from);
+    to = from && n ? wf__alloc(n * size) : NULL;
+    memcpy(at, &to, sizeof to);
+    *cap = to ? n : 0;
+    if (to)
+        memcpy(to, from, n * size);
+    return to || !from || !n;
+}
+
+bool wf__ir_copy(const wf__ir *body, wf__ir *copy)
+{
+    *copy = *body;
+    copy->table = copy->tuple_table = NULL;
+    copy->table_size = copy->table_cap = copy->table_most = copy->tuple_table_size = copy->tuples = 0;
+    copy->label = NULL;
+    copy->label_n = copy->label_cap = 0;
+    copy->joiner = NULL;
+    bool ok = own(&copy->node, copy->n, &copy->node_cap, sizeof *copy->node);
+    ok &= own(&copy->tuple, copy->tuple_n, &copy->tuple_cap, sizeof *copy->tuple);
+    ok &= own(&copy->closed, 2 * copy->closed_n, &copy->closed_cap, sizeof *copy->closed);
+    ok &= own(&copy->slot, copy->slot_n, &copy->slot_cap, sizeof *copy->slot);
+    ok &= own(&copy->red, copy->red_n, &copy->red_cap, sizeof *copy->red);
+    ok &= own(&copy->param, copy->param_n, &copy->param_cap, sizeof *copy->param);
+    ok &= own(&copy->shape, copy->shape_n, &copy->shape_cap, sizeof *copy->shape);
+    wf__ir *joiner = body->joiner && ok ? wf__alloc(sizeof *joiner) : NULL;
+    if (joiner) {
+        ok = wf__ir_copy(body->joiner, joiner);
+        copy->joiner = joiner;
+    } else
+        ok = ok && !body->joiner;
+    if (!ok)
+        wf__ir_free_copy(copy);
+    return ok;
+}
+
+void wf__ir_free_copy(wf__ir *copy)
+{
+    wf__ir *joiner = (wf__ir *)(uintptr_t)copy->joiner;
+    if (joiner)
+        wf__ir_free_copy(joiner);
+    wf__free(joiner);
+    wf__ir_free(copy);
+}
+
+/* ---- the first error ---- */
 static void fail(wf__ir *ir, const wf__node *n, wf_status status, const char *format, va_list args)
 {
     if (ir->status != WF_OK)

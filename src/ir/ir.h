@@ -201,13 +201,18 @@ typedef struct wf__ir {
 enum { WF__KEEP_DEAD = 1 << 16 };
 enum {
     WF__IR_FLAGS = WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING | WF_FLAG_CALL_OPT | WF_FLAG_LOOP_OPT | WF_FLAG_PACKETS |
-                   WF_FLAG_FAST_MATH | WF_FLAG_DEBUG | WF_FLAG_TRAP_NAN | WF_FLAG_TIERED | WF__KEEP_DEAD
+                   WF_FLAG_FAST_MATH | WF_FLAG_DEBUG | WF_FLAG_TRAP_NAN | WF_FLAG_TIERED | WF_FLAG_INTERPRET_FIRST |
+                   WF__KEEP_DEAD
 };
 void wf__ir_init(wf__ir *ir, int rank, uint32_t flags);
 void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags); /* keeps the memory */
 /* Allocates memory for `nodes` nodes at once. If that fails, the next builder reports the error. */
 void wf__ir_reserve(wf__ir *ir, uint32_t nodes);
 void wf__ir_free(wf__ir *ir);
+/* Copies a finished body with its joiner, without the tables of value numbering: nothing can be recorded into the copy.
+ * wf__ir_free_copy frees it. false = out of memory, with an empty copy. */
+bool wf__ir_copy(const wf__ir *body, wf__ir *copy);
+void wf__ir_free_copy(wf__ir *copy);
 void wf__ir_fail(wf__ir *ir, wf_status status, const char *format, ...) WF__PRINTF(3, 4); /* keeps the first error */
 /* As wf__ir_fail, for an error about the operation n, which need not be recorded. */
 void wf__ir_fail_at(wf__ir *ir, const wf__node *n, wf_status status, const char *format, ...) WF__PRINTF(4, 5);

@@ -19,10 +19,13 @@ static int threads_from_environment(void)
     return text && !*text ? n : 0;
 }
 
-static bool tiers_from_environment(void)
+/* Returns the flags of what comes before code that is compiled for good: 0 = neither, 1 = baseline code. */
+static uint32_t tiers_from_environment(void)
 {
     const char *text = wf__getenv("WEFT_TIERED");
-    return !text || strcmp(text, "0") != 0;
+    return text && !strcmp(text, "0")   ? 0
+           : text && !strcmp(text, "1") ? WF_FLAG_TIERED
+                                        : WF_FLAG_TIERED | WF_FLAG_INTERPRET_FIRST;
 }
 
 static wf__engine *new_engine(const wf_config *config)
@@ -101,8 +104,7 @@ wf_context *wf_context_new(const wf_config *config)
         return NULL;
     }
     atomic_init(&ctx->flags, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING | WF_FLAG_LOOP_OPT | WF_FLAG_PACKETS |
-                                 WF_FLAG_CALL_OPT | WF_FLAG_DEAD_CODE |
-                                 (tiers_from_environment() ? WF_FLAG_TIERED : 0u));
+                                 WF_FLAG_CALL_OPT | WF_FLAG_DEAD_CODE | tiers_from_environment());
     wf_set_expand_bytes(ctx, WF__EXPAND_BYTES);
     wf_set_flags(ctx, given.flags_on, given.flags_off);
     if (given.device && given.device != ctx->device)

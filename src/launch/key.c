@@ -251,11 +251,17 @@ static void compare_flags(uint32_t now, uint32_t old, wf__str *out)
     static const struct {
         uint32_t flag;
         const char *name;
-    } flags[] = { { WF_FLAG_FOLD, "WF_FLAG_FOLD" },           { WF_FLAG_VALUE_NUMBERING, "WF_FLAG_VALUE_NUMBERING" },
-                  { WF_FLAG_LOOP_OPT, "WF_FLAG_LOOP_OPT" },   { WF_FLAG_PACKETS, "WF_FLAG_PACKETS" },
-                  { WF_FLAG_CALL_OPT, "WF_FLAG_CALL_OPT" },   { WF__KEEP_DEAD, "WF_FLAG_DEAD_CODE" },
-                  { WF_FLAG_FAST_MATH, "WF_FLAG_FAST_MATH" }, { WF_FLAG_DEBUG, "WF_FLAG_DEBUG" },
-                  { WF_FLAG_TRAP_NAN, "WF_FLAG_TRAP_NAN" },   { WF_FLAG_TIERED, "WF_FLAG_TIERED" } };
+    } flags[] = { { WF_FLAG_FOLD, "WF_FLAG_FOLD" },
+                  { WF_FLAG_VALUE_NUMBERING, "WF_FLAG_VALUE_NUMBERING" },
+                  { WF_FLAG_LOOP_OPT, "WF_FLAG_LOOP_OPT" },
+                  { WF_FLAG_PACKETS, "WF_FLAG_PACKETS" },
+                  { WF_FLAG_CALL_OPT, "WF_FLAG_CALL_OPT" },
+                  { WF__KEEP_DEAD, "WF_FLAG_DEAD_CODE" },
+                  { WF_FLAG_FAST_MATH, "WF_FLAG_FAST_MATH" },
+                  { WF_FLAG_DEBUG, "WF_FLAG_DEBUG" },
+                  { WF_FLAG_TRAP_NAN, "WF_FLAG_TRAP_NAN" },
+                  { WF_FLAG_TIERED, "WF_FLAG_TIERED" },
+                  { WF_FLAG_INTERPRET_FIRST, "WF_FLAG_INTERPRET_FIRST" } };
     uint32_t left = now ^ old;
     now ^= WF__KEEP_DEAD; /* the only one of these bits that is set while its flag is off */
     for (size_t i = 0; i < WF__COUNT(flags); ++i)

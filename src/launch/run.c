@@ -55,11 +55,11 @@ wf_status wf_run(wf_graph *g)
     return status;
 }
 
-/* Turns off baseline code, since a kernel usually runs often. */
+/* Turns off the interpreter and baseline code, since a kernel usually runs often. */
 static void compile_for_good(wf__recording *rec)
 {
     for (int k = 0; k < WF__SECTIONS; ++k)
-        rec->section[k].flags &= ~(uint32_t)WF_FLAG_TIERED;
+        rec->section[k].flags &= ~(uint32_t)(WF_FLAG_TIERED | WF_FLAG_INTERPRET_FIRST);
 }
 
 wf_kernel *wf_compile(wf_graph *g)

@@ -30,7 +30,7 @@ static wf_stream *new_stream(wf_context *ctx, const char *function, wf_device de
     wf_stream *s = wf__alloc0(sizeof *s);
     bool locked = s && wf__mutex_init(&s->lock);
     if (locked && queued)
-        s->queue = wf__queue_new(&ctx->progress);
+        s->queue = wf__queue_new(&ctx->progress, "weft-stream");
     if (!locked || (!s->queue && queued)) {
         if (locked)
             wf__mutex_free(&s->lock);

@@ -181,7 +181,7 @@ static void reset_recording(wf_context *ctx, const wf_space *given, bool indexed
     if (!(chosen & WF_FLAG_DEAD_CODE))
         flags |= WF__KEEP_DEAD;
     if (wf__is_freezing(ctx))
-        flags &= ~(uint32_t)WF_FLAG_TIERED;
+        flags &= ~(uint32_t)(WF_FLAG_TIERED | WF_FLAG_INTERPRET_FIRST);
     rec->options.kind = indexed ? WF__SPACE : given->reduce || given->elements ? WF__ELEMENTS : WF__ARRAYS;
     rec->space = (wf_shape){ .rank = given->shape.rank };
     memcpy(rec->space.dim, given->shape.dim, (size_t)rank * sizeof *given->shape.dim);

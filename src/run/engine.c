@@ -6,6 +6,7 @@
 #include "run/engine_internal.h"
 #include "run/cache/llvm_find.h"
 #include "run/memory/loader.h"
+#include "run/thread/background.h"
 #include <limits.h>
 #include <stdio.h>
 #ifdef WEFT_HAVE_CODE_ID
@@ -41,10 +42,12 @@ wf__engine *wf__engine_new(const wf__engine_config *config)
     e->disk = wf__disk_open(config->cache_dir, config->cache_bytes);
     e->code = wf__map_new(IDLE_CODE_BYTES, free_executable);
     e->has_lock = wf__mutex_init(&e->lock);
-    if (!e->pool || !e->memory || !e->disk || !e->code || !e->has_lock) {
+    e->has_later_progress = wf__progress_init(&e->later_progress, false);
+    if (!e->pool || !e->memory || !e->disk || !e->code || !e->has_lock || !e->has_later_progress) {
         wf__engine_free(e);
         return NULL;
     }
+    wf__background_guard(); /* often in the main thread, which another thread's work outlives */
     return e;
 }
 
@@ -52,6 +55,8 @@ void wf__engine_free(wf__engine *e)
 {
     if (!e)
         return;
+    atomic_store(&e->closing, true);
+    wf__queue_free(e->later);
     if (e->close_gpus)
         e->close_gpus(e);
     wf__pool_free(e->pool);
@@ -61,6 +66,8 @@ void wf__engine_free(wf__engine *e)
     if (e->codegen)
         e->codegen_ops->free(e->codegen);
     wf__free(e->llvm_path);
+    if (e->has_later_progress)
+        wf__progress_free(&e->later_progress);
     if (e->has_lock)
         wf__mutex_free(&e->lock);
     wf__free(e);
@@ -72,8 +79,19 @@ wf__disk *wf__engine_disk(wf__engine *e) { return e->disk; }
 void wf__engine_use_disk(wf__engine *e, bool use) { e->use_disk = use; }
 const wf__target *wf__engine_target(const wf__engine *e) { return e->target; }
 
-wf__engine_counts wf__engine_count(const wf__engine *e)
+/* Waits for the compilations beside the program. One of them may be the caller, by the program's log. */
+static void wait_for_later(wf__engine *e)
 {
+    wf__mutex_lock(&e->lock);
+    wf__queue *q = e->later;
+    wf__mutex_unlock(&e->lock);
+    if (q && !wf__queue_is_this(q))
+        wf__queue_wait(q);
+}
+
+wf__engine_counts wf__engine_count(wf__engine *e)
+{
+    wait_for_later(e);
     return (wf__engine_counts){ .compiled = atomic_load(&e->compiled),
                                 .memory_hits = atomic_load(&e->memory_hits),
                                 .disk_hits = atomic_load(&e->disk_hits),
@@ -362,15 +380,18 @@ static wf__held *make_code(wf__engine *e, const request *s, wf__note *note, wf__
     return x ? keep_code(e, s, x) : NULL;
 }
 
-wf__held *wf__engine_get_code(wf__engine *e, const wf__ir *body, const wf__code_options *how,
-                              const wf__code_options *instead, wf__note *note, wf__str *error)
+bool wf__engine_may_compile(wf__engine *e)
 {
-    if (!e->codegen_ops || e->target->isa == WF__ISA_NONE) {
-        wf__mutex_lock(&e->lock);
-        open_llvm(e); /* logs the reason, once */
-        wf__mutex_unlock(&e->lock);
-        return NULL;
-    }
+    wf__mutex_lock(&e->lock);
+    bool may = e->codegen_ops && e->target->isa != WF__ISA_NONE && !e->open_failed;
+    wf__mutex_unlock(&e->lock);
+    return may;
+}
+
+/* Returns the code of a body. Compiles only if `error` is not NULL. */
+static wf__held *get_code(wf__engine *e, const wf__ir *body, const wf__code_options *how,
+                          const wf__code_options *instead, wf__note *note, wf__str *error)
+{
     wf__mutex_lock(&e->lock);
     find_llvm(e);
     wf__mutex_unlock(&e->lock);
@@ -382,12 +403,30 @@ wf__held *wf__engine_get_code(wf__engine *e, const wf__ir *body, const wf__code_
         code = find_code(e, &wanted, note);
         if (!code && instead && make_request(e, body, instead, &other))
             code = find_code(e, &other, note);
-        if (!code)
+        if (!code && error)
             code = make_code(e, &wanted, note, error);
     }
     wf__str_free(&other.key);
     wf__str_free(&wanted.key);
     return code;
+}
+
+wf__held *wf__engine_get_code(wf__engine *e, const wf__ir *body, const wf__code_options *how,
+                              const wf__code_options *instead, wf__note *note, wf__str *error)
+{
+    if (e->codegen_ops && e->target->isa != WF__ISA_NONE)
+        return get_code(e, body, how, instead, note, error);
+    wf__mutex_lock(&e->lock);
+    open_llvm(e); /* logs the reason, once */
+    wf__mutex_unlock(&e->lock);
+    return NULL;
+}
+
+wf__held *wf__engine_find_code(wf__engine *e, const wf__ir *body, const wf__code_options *how,
+                               const wf__code_options *instead, wf__note *note)
+{
+    bool none = !e->use_disk && !wf__map_count(e->code);
+    return none ? NULL : get_code(e, body, how, instead, note, NULL);
 }
 
 bool wf__engine_text(wf__engine *e, const wf__ir *body, const wf__code_options *how, bool assembly, wf__str *out,

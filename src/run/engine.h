@@ -34,7 +34,8 @@ int wf__engine_llvm_major(wf__engine *engine, bool open); /* 0 = not open */
 typedef struct wf__engine_counts {
     uint64_t compiled, memory_hits, disk_hits, evaluated;
 } wf__engine_counts;
-wf__engine_counts wf__engine_count(const wf__engine *engine);
+/* Returns the counts, after it has waited for the compilations beside the program (later.h). */
+wf__engine_counts wf__engine_count(wf__engine *engine);
 
 /* Returns the code of one body, used until wf__map_let_go; its value is a wf__executable. `how`: all options but the
  * target, which is the engine's. `instead`: options of other code that serves as well, if it exists; or NULL. `note`:
@@ -42,6 +43,10 @@ wf__engine_counts wf__engine_count(const wf__engine *engine);
  * `error` set. */
 wf__held *wf__engine_get_code(wf__engine *engine, const wf__ir *body, const wf__code_options *how,
                               const wf__code_options *instead, wf__note *note, wf__str *error);
+/* As wf__engine_get_code, but compiles nothing: NULL = neither memory nor disk has the code. */
+wf__held *wf__engine_find_code(wf__engine *engine, const wf__ir *body, const wf__code_options *how,
+                               const wf__code_options *instead, wf__note *note);
+bool wf__engine_may_compile(wf__engine *engine); /* false = everything is interpreted */
 /* Sets the tile that code generation chooses. false = no code generator. */
 bool wf__engine_tile(const wf__engine *engine, const wf__ir *body, const wf__code_options *how, int *rows, int *columns,
                      int *lanes);

@@ -4,6 +4,7 @@
 #include "base/os.h"
 #include "run/engine.h"
 #include "run/memory/loader.h"
+#include "run/thread/queue.h"
 #include <stdatomic.h>
 
 typedef struct wf__executable {
@@ -23,7 +24,7 @@ struct wf__engine {
     int rows_ahead; /* rows in one page that the processor prefetches at the same time */
     const wf__codegen_ops *codegen_ops;
     wf__mutex lock; /* guards the fields up to `watchpoints`, and the code of stages */
-    bool has_lock, searched, open_failed;
+    bool has_lock, has_later_progress, searched, open_failed;
     wf__codegen *codegen;
     char *llvm_path;
     uint64_t llvm_identity;
@@ -31,7 +32,12 @@ struct wf__engine {
     struct wf__gpu *gpu[2][WF__MOST_GPUS];
     void (*close_gpus)(struct wf__engine *engine); /* set with the first driver; NULL = none is open */
     struct wf__watchpoint *watchpoints;            /* debug/watchpoint.h */
-    _Atomic bool use_disk, warned_disk;            /* warned_disk: the log has the reason why the disk keeps no code */
+    wf__queue *later;      /* compilations beside the program (later.c), under the lock; NULL = no thread yet */
+    int64_t later_process; /* the process of this queue */
+    wf__progress later_progress;
+    _Atomic int waiting;                /* compilations that are queued or run */
+    _Atomic bool closing;               /* no launch will use code any more */
+    _Atomic bool use_disk, warned_disk; /* warned_disk: the log has the reason why the disk keeps no code */
     _Atomic uint64_t compiled, memory_hits, disk_hits, evaluated;
     void (*log)(int level, const char *text, void *user);
     void *log_user;

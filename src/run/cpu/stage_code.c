@@ -1,6 +1,8 @@
-/* stage_code.c - the code of stages in variants, which the engine compiles at their first use, and in two tiers. */
+/* stage_code.c - the code of stages in variants, which the engine compiles at their first use, and in two tiers. Small
+ * stages are interpreted until the first code is there. */
 #include "run/cpu/stage_code.h"
 #include "run/engine_internal.h"
+#include "run/later.h"
 #include <stdio.h>
 
 /* stage->code, made at the stage's first run. An entry changes at most once, from baseline to final code. Both stay as
@@ -13,15 +15,18 @@ typedef struct stage_code {
     _Atomic bool no_entry[WF__VARIANTS];              /* the compilation failed: interpret */
     _Atomic uint64_t hash[WF__VARIANTS];              /* hash of the code's key */
     _Atomic uint32_t tile[WF__VARIANTS];              /* rows | columns << 8 | lanes << 16; 0 = unknown */
+    _Atomic(wf__later *) later[WF__VARIANTS];         /* compilation beside the program; NULL = none was begun */
     _Atomic(wf__interp *) interp;
 } stage_code;
 
 void wf__cpu_free_stage_code(void *engine, void *code)
 {
     stage_code *c = code;
-    for (int i = 0; i < WF__VARIANTS; ++i)
+    for (int i = 0; i < WF__VARIANTS; ++i) {
+        wf__later_release(atomic_load(&c->later[i]));
         for (int t = 0; t < TIERS; ++t)
             wf__map_let_go(((wf__engine *)engine)->code, c->held[i][t]);
+    }
     wf__interp_free(atomic_load(&c->interp));
     wf__free(c);
 }
@@ -241,6 +246,71 @@ static wf__entry *compile_stage(wf__engine *e, const wf__stage *stage, stage_cod
     return entry;
 }
 
+/* ---- interpreting first ---- */
+bool wf__stage_interprets_first(const wf__stage *stage)
+{
+    const wf__ir *body = &stage->lowered;
+    const uint64_t nodes = body->n, most = (WF__FIRST_WORK + nodes * WF__FIRST_WORK_OF_NODE) / nodes;
+    uint64_t points = 1;
+    if (!(body->flags & WF_FLAG_INTERPRET_FIRST) || body->loops || stage->promises.updates || stage->copies.n)
+        return false;
+    for (int d = 0; d < body->rank && points <= most; ++d)
+        points *= (uint64_t)stage->extent[d];
+    return points <= most;
+}
+
+/* Begins the compilation beside the program. Returns the code if memory or disk have it. *later is NULL if there is no
+ * compilation. */
+static wf__entry *begin_later(wf__engine *e, const wf__stage *stage, stage_code *c, wf__variant which,
+                              wf__later **later)
+{
+    const bool baseline = starts_as_baseline(stage);
+    const wf__code_options how = options_of(e, stage, which, baseline), final = options_of(e, stage, which, false);
+    const wf__code_options *instead = baseline ? &final : NULL;
+    wf__note found = { 0 };
+    *later = NULL;
+    if (!wf__engine_may_compile(e))
+        return NULL;
+    wf__held *held = wf__engine_find_code(e, &stage->lowered, &how, instead, &found);
+    if (held) {
+        atomic_store(&c->hash[which], found.hash);
+        return set_entry(e, c, which, held);
+    }
+    wf__later *new = wf__later_new(e, &stage->lowered, &how, instead);
+    if (!new || atomic_compare_exchange_strong(&c->later[which], later, new))
+        *later = new;
+    else
+        wf__later_release(new); /* another thread was first */
+    return NULL;
+}
+
+/* Returns the code of a stage that has none. NULL = the stage is interpreted. The history shows what is compiled, so
+ * that a launch with a note compiles at once. */
+static wf__entry *first_entry(wf__engine *e, const wf__stage *stage, stage_code *c, wf__variant which, wf__note *note)
+{
+    const bool interprets = !note && wf__stage_interprets_first(stage);
+    wf__later *later = atomic_load(&c->later[which]);
+    wf__entry *entry = interprets && !later ? begin_later(e, stage, c, which, &later) : NULL;
+    if (entry)
+        return entry;
+    if (later && !wf__later_is_lost(later)) {
+        if (interprets && !wf__later_is_done(later))
+            return NULL;
+        wf__later_finish(later);
+        uint64_t hash;
+        wf__held *held = wf__later_take(later, &hash);
+        if (held) {
+            atomic_store(&c->hash[which], hash);
+            return set_entry(e, c, which, held);
+        }
+        if (wf__later_failed(later)) {
+            atomic_store(&c->no_entry[which], true);
+            return NULL;
+        }
+    }
+    return compile_stage(e, stage, c, which, starts_as_baseline(stage), note);
+}
+
 wf__entry *wf__stage_entry(wf__engine *e, wf__stage *stage, wf__variant which, wf__note *note)
 {
     stage_code *c = get_stage_code(e, stage);
@@ -250,7 +320,9 @@ wf__entry *wf__stage_entry(wf__engine *e, wf__stage *stage, wf__variant which, w
     if (entry && has_outgrown(stage, c, which))
         entry = compile_stage(e, stage, c, which, false, note);
     else if (!entry && c && !atomic_load(&c->no_entry[which]))
-        entry = compile_stage(e, stage, c, which, starts_as_baseline(stage), note);
+        entry = first_entry(e, stage, c, which, note);
+    if (entry && note && note->code == WF_CODE_NONE) /* compiled beside an earlier launch */
+        note->code = WF_CODE_READY;
     if (entry && note)
         note_code(e, stage, c, which, note);
     return entry;

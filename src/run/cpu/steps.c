@@ -108,7 +108,7 @@ static void compile_ahead(const wf__run *r)
     a.which = a.stage ? (uint8_t *)(a.stage + plan->stage_n) : NULL;
     for (uint32_t s = 0; mem && a.stage && s < plan->stage_n; ++s) {
         const wf__stage *stage = &plan->stage[s];
-        if (stage->empty || stage->scan.on)
+        if (stage->empty || stage->scan.on || (!r->notes && wf__stage_interprets_first(stage)))
             continue;
         wf__stage_mem(stage, r->base, mem);
         wf__variant which = wf__stage_variant(stage, mem, wf__is_parallel(e, stage, main_of(plan, s), r->limits));

@@ -69,6 +69,7 @@ void wf__progress_made(wf__progress *p)
 /* ---- queues ---- */
 struct wf__queue {
     wf__progress *progress;
+    const char *name;
     wf__thread thread;
     int64_t process;
     wf__mutex lock; /* guards the fields below */
@@ -104,7 +105,7 @@ static wf__task *take_tasks(wf__queue *q)
 static void *run_tasks(void *user)
 {
     wf__queue *q = user;
-    wf__thread_name("weft-stream");
+    wf__thread_name(q->name);
     for (wf__task *task; (task = take_tasks(q));)
         for (wf__task *next; task; task = next) {
             next = task->next;
@@ -115,12 +116,13 @@ static void *run_tasks(void *user)
     return NULL;
 }
 
-wf__queue *wf__queue_new(wf__progress *progress)
+wf__queue *wf__queue_new(wf__progress *progress, const char *name)
 {
     wf__queue *q = wf__alloc0(sizeof *q);
     if (!q)
         return NULL;
     q->progress = progress;
+    q->name = name;
     q->process = wf__process_id();
     atomic_store(&progress->process, q->process);
     q->last = &q->first;
@@ -165,6 +167,8 @@ void wf__queue_wait(wf__queue *q)
     mark m = { q, atomic_load(&q->put) };
     wf__progress_wait(q->progress, is_done, &m);
 }
+
+bool wf__queue_is_this(const wf__queue *q) { return q->process == wf__process_id() && wf__thread_is_this(q->thread); }
 
 void wf__queue_free(wf__queue *q)
 {

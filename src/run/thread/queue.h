@@ -27,9 +27,11 @@ typedef struct wf__task { /* the first member of a queued struct */
     void (*run)(struct wf__task *task); /* runs and frees the task */
 } wf__task;
 
-/* Starts the thread. NULL = no memory, or no thread. `progress` must outlive the queue. */
-wf__queue *wf__queue_new(wf__progress *progress);
+/* Starts the thread, with this name for debuggers, a literal. NULL = no memory, or no thread. `progress` must outlive
+ * the queue. */
+wf__queue *wf__queue_new(wf__progress *progress, const char *name);
 void wf__queue_put(wf__queue *queue, wf__task *task); /* any thread may call */
 void wf__queue_wait(wf__queue *queue);                /* returns when all tasks put before have run */
+bool wf__queue_is_this(const wf__queue *queue);       /* true in a task of the queue */
 void wf__queue_free(wf__queue *queue);                /* runs the remaining tasks first; no task may call it */
 #endif
