@@ -91,6 +91,11 @@ static void test_compression(void **state)
         struct stat info;
         assert_int_equal(stat("c.tif", &info), 0);
         assert_true(compression ? info.st_size < 500000 : info.st_size >= 2000000);
+        static const uint8_t predictor[] = { 0x3d, 1, 3, 0, 1, 0, 0, 0, 2, 0, 0, 0 }; /* tag 317, a short, is 2 */
+        size_t n;
+        uint8_t *bytes = read_file("c.tif", &n);
+        assert_true((memmem(bytes, n, predictor, sizeof predictor) != NULL) == (compression > 0));
+        free(bytes);
     }
     wf_release(array);
     wf_release(row);

@@ -203,6 +203,8 @@ static void test_integers(void **state)
     }
     assert_true(low < -0.99 * 0x1p52 && high > 0.99 * 0x1p52 && low >= -0x1p52 && high < 0x1p52);
     free(x);
+    assert_int_equal(wf_array_random_uniform(i, here, -0x1p52, 0x1p52), WF_ERR_ARG); /* 2^53 numbers */
+    wf_clear_error(ctx);
 }
 
 /* The same numbers in a GPU's memory and in the processor's. */

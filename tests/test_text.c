@@ -113,6 +113,7 @@ static void operators(void **state)
     CHECK("out = b ** 2.5", WF_F32, powf(B, 2.5f));
     CHECK("out = k ** 3", WF_I32, K * K * K);
     CHECK("out = k % 7", WF_I32, K % 7);
+    CHECK("out = k + 7.0 % 4", WF_F64, K + 3.0);
     CHECK("out = a % b", WF_F32, fmodf(A, B));
     CHECK("out = k << 2 | 1", WF_I32, (int)((unsigned)K << 2) | 1);
     CHECK("out = k >> 1 & 0x0F ^ 0b11", WF_I32, ((K >> 1) & 0x0F) ^ 3);
