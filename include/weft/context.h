@@ -61,6 +61,13 @@ WF_API wf_context *wf_context_new(const wf_config *config);
  * Graphs that were never run are freed, with a warning to the log. NULL is a no-op.
  * Waits: for queued work. */
 WF_API void wf_context_free(wf_context *ctx);
+/* The object that a library keeps with a context under a key, an address that only this library uses: kernels, tables.
+ * The first call makes it by make(ctx); NULL, which make may return, is not kept. wf_context_free calls release(object).
+ * Owns: the object may own arrays and kernels of the context.
+ * Errors: NULL: nothing was made, no memory, or wf_context_free has been called, which arrays may outlive.
+ * Threads: from any thread; if two make it at once, one object is released again. */
+WF_API void *wf_context_object(wf_context *ctx, const void *key, void *(*make)(wf_context *ctx),
+                               void (*release)(void *object));
 /* The device of arrays and recordings that name none; 0 for NULL. */
 WF_API wf_device wf_context_device(const wf_context *ctx);
 /* The number of threads of the context, the calling one included; 0 for NULL. */

@@ -66,14 +66,34 @@ static void add_offset(builder *a, val vector, val stride, bool unit)
 /* Bytes from element to element along an axis of the slot; 0 = known at run time only. */
 static int64_t known_bytes(const builder *a, int axis)
 {
-    unsigned step = a->in->ir->slot[a->slot].step[axis];
-    return step == WF__STEP_UNIT ? a->size : step == WF__STEP_BACK ? -a->size : 0;
+    const wf__slot *slot = &a->in->ir->slot[a->slot];
+    unsigned step = slot->step[axis];
+    return step == WF__STEP_UNIT ? a->size : step == WF__STEP_BACK ? -a->size : slot->stride[axis] * a->size;
 }
 
 static val stride_of(builder *a, int axis)
 {
     int64_t known = known_bytes(a, axis);
     return known ? g_i64(a->in->g, known) : wf__load_stride(a->in->kernel, a->slot, axis);
+}
+
+/* Adds the uniform terms of an index. */
+static void push_terms(builder *a, const wf__linear *l, val stride)
+{
+    wf__instance *in = a->in;
+    wf__gen *g = in->g;
+    for (int i = 0; i < l->n; i++) {
+        int level = in->level[l->term[i]];
+        val index = wf__get_scalar(in, l->term[i]);
+        if (l->scale[i] != 1) {
+            bb back = g->L->GetInsertBlock(g->b);
+            if (level < in->kernel->rank)
+                wf__gen_at(g, *wf__bb_of_level(in, level));
+            index = g_mul(g, index, g_i64(g, l->scale[i]));
+            wf__gen_at(g, back);
+        }
+        push_term(a, index, stride, level);
+    }
 }
 
 static void add_affine(builder *a, wf__ref r, int axis)
@@ -87,18 +107,7 @@ static void add_affine(builder *a, wf__ref r, int axis)
         !wf__mul_i64(l.constant, a->size, &bytes)) {
         push_term(a, wf__get_scalar(in, r), stride, in->kernel->rank);
     } else {
-        for (int i = 0; i < l.n; i++) {
-            int level = in->level[l.term[i]];
-            val index = wf__get_scalar(in, l.term[i]);
-            if (l.scale[i] != 1) {
-                bb back = g->L->GetInsertBlock(g->b);
-                if (level < in->kernel->rank)
-                    wf__gen_at(g, *wf__bb_of_level(in, level));
-                index = g_mul(g, index, g_i64(g, l.scale[i]));
-                wf__gen_at(g, back);
-            }
-            push_term(a, index, stride, level);
-        }
+        push_terms(a, &l, stride);
         if (known)
             a->bytes += l.constant * known;
         else if (l.constant)
@@ -139,9 +148,11 @@ static void add_index(builder *a, int axis, wf__ref r, const val *mapped, const 
     switch (in->vary[r].kind) {
     case WF__UNIFORM: {
         const wf__node *n = wf__at(in->ir, r);
-        if (n->op == WF__CONST && known && wf__mul_i64((int64_t)wf__bits(n), known, &bytes))
+        wf__linear l = wf__split_index(in, r);
+        if (known && !l.failed && wf__mul_i64(l.constant, known, &bytes)) {
+            push_terms(a, &l, stride_of(a, axis));
             a->bytes += bytes;
-        else if (n->op != WF__CONST || wf__bits(n))
+        } else if (n->op != WF__CONST || wf__bits(n))
             push_term(a, wf__get_scalar(in, r), stride_of(a, axis), in->level[r]);
         break;
     }

@@ -114,6 +114,8 @@ typedef struct wf__slot { /* memory that a recording names */
 
     /* ---- layout ---- */
     uint8_t step[WF_MAX_RANK]; /* wf__step of each axis; ANY before layout */
+    /* Strides in elements that are constants of the code; 0 = the code reads the stride from the call. */
+    int32_t stride[WF_MAX_RANK];
     bool may_alias;            /* another slot may name the same memory, and one of the two is written */
     bool large_indexed;        /* accessed by index, and larger than the caches of one core */
     bool prefetch_rows;        /* read in rows, by code that accesses other memory at random places */

@@ -87,6 +87,7 @@ wf_context *wf_context_new(const wf_config *config)
     ctx->graphs = &w->graphs;
     ctx->launcher = &w->launcher;
     atomic_init(&ctx->refs, 1);
+    ctx->owned = true;
     ctx->device = given.device == WF_INTERP || wf__is_gpu(given.device) ? given.device : WF_CPU;
     ctx->log = given.log;
     ctx->log_user = given.log_user;
@@ -127,6 +128,7 @@ void wf_context_free(wf_context *ctx)
         }
         wf_drop(g);
     }
+    wf__kept_free(ctx);
     wf__context_release(ctx);
 }
 

@@ -139,6 +139,69 @@ void wf__errors_free(wf_context *ctx)
     }
 }
 
+/* ---- objects of libraries ---- */
+typedef struct wf__kept {
+    struct wf__kept *next;
+    const void *key;
+    void *object;
+    void (*release)(void *object);
+} wf__kept;
+
+static void *find_kept(const wf_context *ctx, const void *key) /* under the lock */
+{
+    for (const wf__kept *k = ctx->kept; k; k = k->next)
+        if (k->key == key)
+            return k->object;
+    return NULL;
+}
+
+void *wf_context_object(wf_context *ctx, const void *key, void *(*make)(wf_context *ctx), void (*release)(void *object))
+{
+    if (!ctx || !make || !release)
+        return NULL;
+    wf__mutex_lock(&ctx->lock);
+    void *found = find_kept(ctx, key);
+    bool owned = ctx->owned;
+    wf__mutex_unlock(&ctx->lock);
+    if (found || !owned)
+        return found;
+    wf__kept *mine = wf__alloc0(sizeof *mine);
+    void *object = mine ? make(ctx) : NULL;
+    if (!object) {
+        wf__free(mine);
+        return NULL;
+    }
+    *mine = (wf__kept){ .key = key, .object = object, .release = release };
+    wf__mutex_lock(&ctx->lock);
+    found = find_kept(ctx, key); /* another thread may have been faster */
+    bool keeps = !found && ctx->owned;
+    if (keeps) {
+        mine->next = ctx->kept;
+        ctx->kept = mine;
+    }
+    wf__mutex_unlock(&ctx->lock);
+    if (keeps)
+        return object;
+    release(object);
+    wf__free(mine);
+    return found;
+}
+
+void wf__kept_free(wf_context *ctx)
+{
+    wf__mutex_lock(&ctx->lock);
+    wf__kept *list = ctx->kept;
+    ctx->kept = NULL;
+    ctx->owned = false;
+    wf__mutex_unlock(&ctx->lock);
+    while (list) {
+        wf__kept *k = list;
+        list = k->next;
+        k->release(k->object);
+        wf__free(k);
+    }
+}
+
 /* ---- references ---- */
 void wf__context_retain(wf_context *ctx) { atomic_fetch_add_explicit(&ctx->refs, 1, memory_order_relaxed); }
 

@@ -71,12 +71,16 @@ struct wf_context {
     /* under `lock` */
     wf__mutex lock;
     wf__thread_error *errors; /* first error of each thread (context.c) */
+    struct wf__kept *kept;    /* objects of libraries (wf_context_object) */
+    bool owned;               /* wf_context_free has not been called */
 
     /* copies on write (share.c) */
     wf__mutex share_lock; /* lock of the lists of borrowers, and of what moves with them */
     wf__cond unread;      /* signal that the last reader of a buffer has left */
 };
 void wf__errors_free(wf_context *ctx);
+/* Releases the objects of libraries, and refuses new ones from now on. */
+void wf__kept_free(wf_context *ctx);
 void wf__context_retain(wf_context *ctx);
 void wf__context_release(wf_context *ctx);
 wf_status wf__error(wf_context *ctx, wf_status status, const char *format, ...) WF__PRINTF(3, 4); /* returns status */

@@ -11,9 +11,18 @@
 #include "ir/pass/pass.h"
 #include "plan/space/thread_block.h"
 
-/* True if blocks are boxes of a good size: with rows that fill vectors, enough points, and enough blocks for threads.
- * Sets *box to the extents of a box. */
-static bool fits(const wf_shape *space, const wf_shape *block, wf_shape *box)
+/* True if a loop is left, in which lanes would wait for each other: each lane is a point. */
+static bool has_loops(const wf__ir *ir)
+{
+    for (wf__ref r = 1; r < ir->n; ++r)
+        if (ir->node[r].op == WF__LOOP && !ir->node[r].aux)
+            return true;
+    return false;
+}
+
+/* True if blocks are boxes of a good size: with rows that fill vectors, enough points, unless a point is a loop, and
+ * enough blocks for threads. Sets *box to the extents of a box. */
+static bool fits(const wf_shape *space, const wf_shape *block, wf_shape *box, bool loops)
 {
     int64_t points = 1, blocks = 1;
     *box = *block;
@@ -27,7 +36,7 @@ static bool fits(const wf_shape *space, const wf_shape *block, wf_shape *box)
             return false;
     }
     int64_t row = box->dim[space->rank - 1];
-    return row >= WF__BLOCK_LEAST_LANES && points >= WF__BLOCK_LEAST_POINTS &&
+    return row >= WF__BLOCK_LEAST_LANES && (loops || points >= WF__BLOCK_LEAST_POINTS) &&
            (points <= WF__BLOCK_MOST_POINTS || blocks >= WF__BLOCK_MANY);
 }
 
@@ -47,7 +56,7 @@ const char *wf__why_no_boxes(const wf__recording *rec, const wf_shape *space, wf
         return "the recording reduces, has no blocks, or is not for compiled code of a processor";
     if (rec->ir.param_n + (uint32_t)space->rank > WF__MOST_NUMBERED)
         return "the recording has too many parameters";
-    if (!fits(space, &rec->block, box))
+    if (!fits(space, &rec->block, box, has_loops(&rec->ir)))
         return "blocks have short rows, too few points or too many points";
     return depends_on_order(&rec->ir) ? "the bits of accumulated values depend on the order of boxes" : NULL;
 }
@@ -172,15 +181,6 @@ bool wf__shift_boxes(wf__plan *plan, const wf_shape *block, wf__stage *stage)
 }
 
 /* ---- blocks with memory of their own ---- */
-/* True if a loop is left, in which lanes would wait for each other: each lane is a point. */
-static bool has_loops(const wf__ir *ir)
-{
-    for (wf__ref r = 1; r < ir->n; ++r)
-        if (ir->node[r].op == WF__LOOP && !ir->node[r].aux)
-            return true;
-    return false;
-}
-
 const char *wf__why_not_per_block(const wf__recording *rec, const wf__bind *bind)
 {
     if (!wf__has_scratch(rec))

@@ -1,0 +1,45 @@
+/* fft.h - discrete Fourier transforms of arrays.
+ * Forward: X[k] = sum of x[j] exp(-2 pi i j k / n); inverse: the same with +. Any axes, any length from 1 on.
+ * A new array is in C order, of the input's context and on its device; the caller releases it.
+ * Dtypes: computed in f32, from f64, c128 and integers of 32 or 64 bits on in f64; f16 and c32 give c32.
+ * Errors: NULL or a status; wf_last_message explains.
+ * Threads: from any thread, with all threads of the context; the same bits for any number of threads.
+ * Waits: done on return, or queued in the current stream.
+ * Cost: one pass over memory for each axis; a length whose prime factors are small is best (wf_fft_fast_size).
+ * Reference: docs/reference/fft.md */
+#ifndef WF_FFT_H
+#define WF_FFT_H
+#include "weft/functions.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Which transforms are scaled. n: the number of elements along the axes. */
+typedef enum wf_fft_norm {
+    WF_FFT_BACKWARD, /* the inverse by 1/n, as NumPy */
+    WF_FFT_FORWARD,  /* the forward one by 1/n */
+    WF_FFT_ORTHO,    /* both by 1/sqrt(n) */
+    WF_FFT_NONE      /* neither */
+} wf_fft_norm;
+/* The transform of all elements along axes (WF_AXES or WF_ALL_AXES), of real or complex arrays: complex, of x's shape.
+ * Example: wf_array *spectra = wf_fft_c2c(images, WF_AXES(1, 2), false, WF_FFT_BACKWARD); */
+WF_API wf_array *wf_fft_c2c(const wf_array *x, wf_axes axes, bool inverse, wf_fft_norm norm);
+/* The forward transform of real elements, without the half that follows by symmetry:
+ * the last of the axes has extent n/2 + 1 in the result. */
+WF_API wf_array *wf_fft_r2c(const wf_array *x, wf_axes axes, wf_fft_norm norm);
+/* The inverse of wf_fft_r2c: real, of extent `last` along the last of the axes (-1: 2 (n - 1)).
+ * Elements that symmetry makes real count with their real part along the last axis.
+ * Errors: WF_ERR_SHAPE: x's extent there is not last/2 + 1. */
+WF_API wf_array *wf_fft_c2r(const wf_array *x, int64_t last, wf_axes axes, wf_fft_norm norm);
+/* A transform into an array. Real to complex is wf_fft_r2c if the shapes say so, complex to real wf_fft_c2r (`inverse`
+ * is then implied), others wf_fft_c2c; converted as a cast.
+ * Aliasing: `out` may be `x` (in place); other overlaps are copied first. Any views but broadcast ones. */
+WF_API wf_status wf_fft_into(wf_array *out, const wf_array *x, wf_axes axes, bool inverse, wf_fft_norm norm);
+
+/* The smallest length from n on, even if asked for, with no prime factor above 7; -1 beyond 2^40. */
+WF_API int64_t wf_fft_fast_size(int64_t n, bool even);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,511 @@
+/* pass.c - the kernel of a pass: how elements come from an array to a line, and back.
+ *
+ * Where neighbouring lines are neighbours in memory, the first and the last step of a line access the arrays. Where the
+ * elements of a line are neighbours (rows), they are copied to scratch and back in chunks, which are transposed in
+ * registers. A real line of even length is a complex line of half the length, whose result is untangled.
+ *
+ * Kernels and tables are kept with the context.
+ */
+#include "pass.h"
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK_BYTES = 64, MOST_CHUNK = 16, SCRATCH_BYTES = 1 << 20 };
+
+wfl_lengths wfl_lengths_of(const wfl_pass *pass)
+{
+    wfl_lengths l = { .untangled = pass->kind != WFL_FFT_C2C && pass->n % 2 == 0 };
+    l.core = l.steps = (int32_t)(l.untangled ? pass->n / 2 : pass->n);
+    if (!wfl_fft_radices(l.core, &l.radices)) {
+        l.steps = (int32_t)wfl_fft_convolution(l.core);
+        wfl_fft_radices(l.steps, &l.radices);
+    }
+    return l;
+}
+
+int64_t wfl_pass_lanes(wf_context *ctx, wf_dtype part, wf_device device)
+{
+    enum { LEAST = 8, OF_WARP = 32 };
+    wf_info info = { .size = sizeof info };
+    if (device >= WF_GPU(0) || wf_get_info(ctx, false, &info) != WF_OK)
+        return OF_WARP;
+    int64_t lanes = info.vector_bits / (8 * (int64_t)wf_dtype_size(part));
+    return lanes < LEAST ? LEAST : lanes;
+}
+
+static bool needs_other(const wfl_pass *pass)
+{
+    return pass->rows_in || pass->rows_out || pass->kind == WFL_FFT_R2C;
+}
+
+static int32_t elements_in(const wfl_pass *p) { return (int32_t)(p->kind == WFL_FFT_C2R ? p->n / 2 + 1 : p->n); }
+static int32_t elements_out(const wfl_pass *p) { return (int32_t)(p->kind == WFL_FFT_R2C ? p->n / 2 + 1 : p->n); }
+
+static int32_t largest_looped(const wfl_radices *radices)
+{
+    int32_t most = 0;
+    for (int i = 0; i < radices->n; ++i)
+        if (radices->at[i] > WFL_FFT_UNROLLED && radices->at[i] > most)
+            most = radices->at[i];
+    return most;
+}
+
+bool wfl_pass_fits(wf_context *ctx, const wfl_pass *pass)
+{
+    if (pass->n > SCRATCH_BYTES)
+        return false;
+    wfl_lengths l = wfl_lengths_of(pass);
+    int64_t pairs = l.steps + (needs_other(pass) ? l.core + 1 : 0) + largest_looped(&l.radices);
+    int64_t each = 2 * (int64_t)wf_dtype_size((wf_dtype)pass->part) * wfl_pass_lanes(ctx, (wf_dtype)pass->part, pass->device);
+    return pairs <= SCRATCH_BYTES / each;
+}
+
+/* ---- recording ---- */
+typedef struct pass_line {
+    wfl_line line;
+    const wfl_pass *pass;
+    wfl_lengths length;
+    wf_val outer, inner, scale;
+    wf_array *x, *y;           /* formals: [outer, n, inner], or in chunks [outer, inner, n / chunk, chunk] */
+    wf_array *x_rest, *y_rest; /* elements of rows behind the last chunk, [outer, inner, n % chunk]; NULL = none */
+    wf_array *twist;
+} pass_line;
+
+static const pass_line *of(wfl_line *line) { return line->user; }
+
+static wfl_pair parts(const pass_line *l, wf_val v)
+{
+    wf_dtype part = l->line.part;
+    if (wf_dtype_kind(wf_val_dtype(v)) != WF_KIND_COMPLEX)
+        return (wfl_pair){ wf_cast(v, part), wf_const(l->line.g, part, 0) };
+    return (wfl_pair){ wf_cast(wf_real(v), part), wf_cast(wf_imag(v), part) };
+}
+
+static wf_val scaled(const pass_line *l, wf_val v) { return l->pass->scaled ? wf_mul(v, l->scale) : v; }
+static wf_val complex_of(const pass_line *l, wfl_pair v)
+{
+    return wf_complex(scaled(l, v.re), scaled(l, v.im));
+}
+
+static wfl_pair swapped_if(bool yes, wfl_pair v) { return yes ? wfl_pair_swapped(v) : v; }
+
+/* Element k of the line as it is in x, or as it was copied from there. */
+static wfl_pair read_in(const pass_line *l, wf_val k)
+{
+    if (l->pass->rows_in)
+        return wfl_line_get(&l->line, l->line.other, k);
+    return parts(l, wf_read(l->line.g, l->x, l->outer, k, l->inner));
+}
+
+static wfl_pair read_complex(wfl_line *line, wf_val k)
+{
+    return swapped_if(of(line)->pass->inverse, read_in(of(line), k));
+}
+
+/* Two real elements as one complex one. */
+static wfl_pair read_two_real(wfl_line *line, wf_val k)
+{
+    const pass_line *l = of(line);
+    if (l->pass->rows_in)
+        return wfl_line_get(line, line->other, k);
+    wf_val even = wf_mul(k, 2);
+    return (wfl_pair){ read_in(l, even).re, read_in(l, wf_add(even, 1)).re };
+}
+
+/* Without the imaginary part of element 0, which symmetry makes real. */
+static wfl_pair real_at_0(wf_val k, wfl_pair v) { return (wfl_pair){ v.re, wf_select(wf_eq(k, 0), 0, v.im) }; }
+
+/* Element k of the half-length transform of a real line, from elements k and core - k of its spectrum. */
+static wfl_pair read_tangled(wfl_line *line, wf_val k)
+{
+    const pass_line *l = of(line);
+    wfl_pair a = real_at_0(k, read_in(l, k)), b = real_at_0(k, read_in(l, wf_sub(l->length.core, k)));
+    wfl_pair root = wfl_line_table(line, wf_add(k, line->at.real));
+    wfl_pair sum = { wf_add(a.re, b.re), wf_sub(a.im, b.im) }, difference = { wf_sub(a.re, b.re), wf_add(a.im, b.im) };
+    wfl_pair turned = wfl_pair_mul(difference, (wfl_pair){ root.re, wf_neg(root.im) });
+    return (wfl_pair){ wf_add(sum.im, turned.re), wf_sub(sum.re, turned.im) }; /* parts swapped */
+}
+
+/* Element k of a Hermitian line of odd length, of which elements up to n/2 are there. */
+static wfl_pair read_hermitian(wfl_line *line, wf_val k)
+{
+    const pass_line *l = of(line);
+    int32_t n = l->length.core;
+    wf_val mirrored = wf_gt(k, n / 2);
+    wfl_pair v = real_at_0(k, read_in(l, wf_select(mirrored, wf_sub(n, k), k)));
+    return (wfl_pair){ wf_select(mirrored, wf_neg(v.im), v.im), v.re }; /* parts swapped */
+}
+
+static wfl_read *reader_of(const pass_line *l)
+{
+    switch ((wfl_fft_kind)l->pass->kind) {
+    case WFL_FFT_R2C:
+        return l->length.untangled ? read_two_real : read_complex;
+    case WFL_FFT_C2R:
+        return l->length.untangled ? read_tangled : read_hermitian;
+    default:
+        return read_complex;
+    }
+}
+
+static void write_other(wfl_line *line, wf_val k, wf_val place, wfl_pair v)
+{
+    (void)place;
+    wfl_line_put(line, line->other, k, v);
+}
+
+/* Writes results, with parts as the transform leaves them, to an array with neighbouring lines. */
+static void write_out(wfl_line *line, wf_val k, wf_val place, wfl_pair v)
+{
+    const pass_line *l = of(line);
+    (void)place;
+    if (l->twist)
+        v = wfl_pair_mul(v, (wfl_pair){ wf_read(line->g, l->twist, k, 0, l->inner),
+                                        wf_read(line->g, l->twist, k, 1, l->inner) });
+    v = swapped_if(l->pass->inverse, v);
+    if (l->pass->kind == WFL_FFT_C2C) {
+        wf_write(line->g, l->y, complex_of(l, v), l->outer, k, l->inner);
+    } else if (l->length.untangled) {
+        wf_val even = wf_mul(k, 2);
+        wf_write(line->g, l->y, scaled(l, v.re), l->outer, even, l->inner);
+        wf_write(line->g, l->y, scaled(l, v.im), l->outer, wf_add(even, 1), l->inner);
+    } else {
+        wf_write(line->g, l->y, scaled(l, v.re), l->outer, k, l->inner);
+    }
+}
+
+/* Element k of the spectrum of a real line, from elements k and core - k of the half-length transform. */
+static wfl_pair untangled(const pass_line *l, wf_val k)
+{
+    const wfl_line *line = &l->line;
+    wfl_pair a = wfl_line_get(line, line->other, k), b = wfl_line_get(line, line->other, wf_sub(l->length.core, k));
+    wfl_pair root = wfl_line_table(line, wf_add(k, line->at.real));
+    wfl_pair sum = { wf_add(a.re, b.re), wf_sub(a.im, b.im) }, difference = { wf_sub(a.re, b.re), wf_add(a.im, b.im) };
+    wfl_pair turned = wfl_pair_mul(difference, root);
+    return (wfl_pair){ wf_mul(wf_add(sum.re, turned.im), 0.5), wf_mul(wf_sub(sum.im, turned.re), 0.5) };
+}
+
+/* Element k of the result, from line.other, as y has it. `odd`: whether k is odd, where that matters. */
+static wf_val result(const pass_line *l, wf_val k, bool odd)
+{
+    if (l->pass->kind == WFL_FFT_R2C && l->length.untangled)
+        return complex_of(l, untangled(l, k));
+    if (l->pass->kind == WFL_FFT_C2R && l->length.untangled) {
+        wfl_pair v = wfl_line_get(&l->line, l->line.other, wf_idiv(odd ? wf_sub(k, 1) : k, 2));
+        return scaled(l, odd ? v.re : v.im); /* parts are swapped */
+    }
+    wfl_pair v = swapped_if(l->pass->inverse, wfl_line_get(&l->line, l->line.other, k));
+    return l->pass->kind == WFL_FFT_C2R ? scaled(l, v.re) : complex_of(l, v);
+}
+
+/* Elements of a row that are moved at once. */
+static int32_t chunk_of(wf_dtype dtype)
+{
+    int32_t n = CHUNK_BYTES / (int32_t)wf_dtype_size(dtype);
+    return n < MOST_CHUNK ? n : MOST_CHUNK;
+}
+
+/* Copies `n` elements, from `first` on, of a row of x to scratch. at[2]: indices before the last one. */
+static void copy_in(const pass_line *l, const wf_array *from, wf_vals at, wf_val first, int32_t n)
+{
+    bool two = l->pass->kind == WFL_FFT_R2C && l->length.untangled;
+    wf_val index[4] = { at.at[0], at.at[1], at.n > 2 ? at.at[2] : WF_V(0) };
+    wfl_pair v[MOST_CHUNK];
+    for (int32_t c = 0; c < n; ++c) {
+        index[at.n] = WF_V(c);
+        v[c] = parts(l, wf_read_n(l->line.g, from, (wf_vals){ index, at.n + 1 }));
+    }
+    for (int32_t c = 0; c < n; c += two ? 2 : 1) {
+        wf_val k = two ? wf_idiv(wf_add(first, c), 2) : wf_add(first, c);
+        wfl_line_put(&l->line, l->line.other, k, two ? (wfl_pair){ v[c].re, v[c + 1].re } : v[c]);
+    }
+}
+
+static void copy_rows_in(const pass_line *l)
+{
+    wf_graph *g = l->line.g;
+    int32_t chunk = chunk_of((wf_dtype)l->pass->in), n = elements_in(l->pass), chunks = n / chunk;
+    if (chunks) {
+        wf_val b;
+        WF_FOR (g, b, 0, chunks, 1) { copy_in(l, l->x, WF_VALS(l->outer, l->inner, b), wf_mul(b, chunk), chunk); }
+        WF_END(g);
+    }
+    if (l->x_rest)
+        copy_in(l, l->x_rest, WF_VALS(l->outer, l->inner), WF_V(chunks * chunk), n - chunks * chunk);
+}
+
+static void copy_rows_out(const pass_line *l)
+{
+    wf_graph *g = l->line.g;
+    int32_t chunk = chunk_of((wf_dtype)l->pass->out), n = elements_out(l->pass), chunks = n / chunk;
+    if (chunks) {
+        wf_val b;
+        WF_FOR (g, b, 0, chunks, 1) {
+            for (int32_t c = 0; c < chunk; ++c)
+                wf_write(g, l->y, result(l, wf_add(wf_mul(b, chunk), c), c % 2), l->outer, l->inner, b, c);
+        }
+        WF_END(g);
+    }
+    for (int32_t c = 0; l->y_rest && c < n - chunks * chunk; ++c)
+        wf_write(g, l->y_rest, result(l, WF_V(chunks * chunk + c), c % 2), l->outer, l->inner, c);
+}
+
+/* Writes the spectra of real lines that are neighbours. */
+static void copy_spectra_out(const pass_line *l)
+{
+    wf_graph *g = l->line.g;
+    wf_val k;
+    WF_FOR (g, k, 0, elements_out(l->pass), 1) { wf_write(g, l->y, result(l, k, false), l->outer, k, l->inner); }
+    WF_END(g);
+}
+
+static void record_line(pass_line *l)
+{
+    wfl_line *line = &l->line;
+    bool through_other = l->pass->rows_out || l->pass->kind == WFL_FFT_R2C;
+    wfl_write *write = through_other ? write_other : write_out;
+    if (l->pass->rows_in)
+        copy_rows_in(l);
+    if (l->length.steps == l->length.core)
+        wfl_line_forward(line, &l->length.radices, reader_of(l), write);
+    else
+        wfl_line_bluestein(line, l->length.core, l->length.steps, &l->length.radices, reader_of(l), write);
+    if (l->pass->kind == WFL_FFT_R2C && l->length.untangled)
+        wfl_line_put(line, line->other, WF_V(l->length.core), wfl_line_get(line, line->other, WF_V(0)));
+    if (l->pass->rows_out)
+        copy_rows_out(l);
+    else if (through_other)
+        copy_spectra_out(l);
+}
+
+static void formal_rows(wf_graph *g, bool rows, wf_dtype dtype, int64_t n, const char *name, const char *rest_name,
+                        wf_array **whole, wf_array **rest)
+{
+    int64_t chunk = chunk_of(dtype);
+    *rest = rows && n % chunk ? wf_formal(g, rest_name, dtype, 3) : NULL;
+    *whole = !rows || n >= chunk ? wf_formal(g, name, dtype, rows ? 4 : 3) : NULL;
+}
+
+static wf_kernel *compile(wf_context *ctx, const wfl_pass *pass, const wfl_table *at, const char *function)
+{
+    int32_t lanes = (int32_t)wfl_pass_lanes(ctx, (wf_dtype)pass->part, pass->device);
+    wf_graph *g = wf_begin_with(ctx, &(wf_space){ .size = sizeof(wf_space),
+                                                  .name = function,
+                                                  .shape = WF_SHAPE(1, lanes),
+                                                  .block = WF_SHAPE(1, lanes),
+                                                  .device = pass->device });
+    pass_line l = { .pass = pass, .length = wfl_lengths_of(pass) };
+    wf_dtype part = (wf_dtype)pass->part;
+    l.line = (wfl_line){ .g = g, .part = part, .at = *at, .user = &l };
+    l.outer = wf_index(g, 0);
+    l.inner = wf_index(g, 1);
+    l.line.lane = wf_sub(l.inner, wf_mul(wf_block_id(g, 1), lanes));
+    formal_rows(g, pass->rows_out, (wf_dtype)pass->out, elements_out(pass), "y", "y_rest", &l.y, &l.y_rest);
+    if (pass->in_place) {
+        l.x = l.y;
+        l.x_rest = l.y_rest;
+    } else {
+        formal_rows(g, pass->rows_in, (wf_dtype)pass->in, elements_in(pass), "x", "x_rest", &l.x, &l.x_rest);
+    }
+    if (at->pairs)
+        l.line.table = wf_formal(g, "table", part, 2);
+    if (pass->twist)
+        l.twist = wf_formal(g, "twist", part, 3);
+    if (pass->scaled)
+        l.scale = wf_param(g, "scale", part, 1);
+    if (l.length.radices.n > 1 || l.length.steps != l.length.core)
+        l.line.work = wf_scratch(g, part, WF_SHAPE(l.length.steps, 2, lanes), false);
+    if (needs_other(pass))
+        l.line.other = wf_scratch(g, part, WF_SHAPE(l.length.core + 1, 2, lanes), false);
+    int32_t looped = largest_looped(&l.length.radices);
+    if (looped)
+        l.line.looped = wf_scratch(g, part, WF_SHAPE(looped, 2, lanes), false);
+    record_line(&l);
+    return wf_compile(g);
+}
+
+/* ---- what is kept with a context ---- */
+typedef struct entry {
+    struct entry *next;
+    wfl_pass pass;
+    wf_kernel *kernel;
+    wf_array *table; /* part [pairs, 2]; NULL = none */
+    wf_array *twist; /* part [n, 2, pass.twist]; NULL = none */
+} entry;
+
+typedef struct store {
+    _Atomic(entry *) first;
+    atomic_int count;
+} store;
+
+enum { MOST_KEPT = 512 };
+
+static void free_entry(entry *e)
+{
+    wf_kernel_free(e->kernel);
+    wf_release(e->table);
+    wf_release(e->twist);
+    free(e);
+}
+
+static void *make_store(wf_context *ctx)
+{
+    (void)ctx;
+    return calloc(1, sizeof(store));
+}
+
+static void free_store(void *object)
+{
+    store *s = object;
+    for (entry *e = atomic_load(&s->first), *next; e; e = next) {
+        next = e->next;
+        free_entry(e);
+    }
+    free(s);
+}
+
+/* Returns an array of the pass's part dtype with these values, which are consumed (NULL: there was no memory). */
+static wf_array *array_of(wf_context *ctx, const wfl_pass *pass, wf_shape shape, double *values)
+{
+    wf_dtype part = (wf_dtype)pass->part;
+    wf_array *array = values ? wf_empty(ctx, part, shape, .device = pass->device >= WF_GPU(0) ? pass->device : WF_CPU)
+                             : NULL;
+    size_t n = array ? (size_t)wf_array_count(array) : 0;
+    for (size_t i = 0; i < n && part == WF_F32; ++i)
+        ((float *)values)[i] = (float)values[i];
+    bool ok = array && wf_upload(array, values, n * wf_dtype_size(part)) == WF_OK;
+    if (!values)
+        wf_error(ctx, WF_ERR_MEMORY, "out of memory for the roots of unity of a Fourier transform");
+    free(values);
+    if (ok)
+        return array;
+    wf_release(array);
+    return NULL;
+}
+
+static wf_array *make_table(wf_context *ctx, const wfl_pass *pass, const wfl_lengths *l, const wfl_table *at)
+{
+    double *values = malloc((size_t)at->pairs * 2 * sizeof *values);
+    if (values && !wfl_table_fill(l, at, values)) {
+        free(values);
+        values = NULL;
+    }
+    return array_of(ctx, pass, WF_SHAPE(at->pairs, 2), values);
+}
+
+static wf_array *make_twist(wf_context *ctx, const wfl_pass *pass)
+{
+    int64_t lines = pass->twist, all = pass->n * lines;
+    double *values = malloc((size_t)all * 2 * sizeof *values);
+    for (int64_t k = 0; k < pass->n && values; ++k)
+        for (int64_t i = 0; i < lines; ++i) {
+            double *at = values + 2 * k * lines + i;
+            wfl_fft_root(k * i, all, &at[0], &at[lines]);
+            at[lines] = -at[lines];
+        }
+    return array_of(ctx, pass, WF_SHAPE(pass->n, 2, lines), values);
+}
+
+static entry *make_entry(wf_context *ctx, const wfl_pass *pass, const char *function)
+{
+    wfl_lengths l = wfl_lengths_of(pass);
+    wfl_table at = wfl_table_of(&l);
+    entry *e = calloc(1, sizeof *e);
+    if (!e) {
+        wf_error(ctx, WF_ERR_MEMORY, "out of memory for a Fourier transform");
+        return NULL;
+    }
+    e->pass = *pass;
+    e->kernel = compile(ctx, pass, &at, function);
+    e->table = e->kernel && at.pairs ? make_table(ctx, pass, &l, &at) : NULL;
+    e->twist = e->kernel && pass->twist ? make_twist(ctx, pass) : NULL;
+    if (e->kernel && (e->table || !at.pairs) && (e->twist || !pass->twist))
+        return e;
+    free_entry(e);
+    return NULL;
+}
+
+/* Returns the entry of the pass; *kept: it belongs to the store, else to the caller. NULL: an error. */
+static entry *find(wf_context *ctx, const wfl_pass *pass, const char *function, bool *kept)
+{
+    static const char key;
+    store *s = wf_context_object(ctx, &key, make_store, free_store);
+    *kept = true;
+    for (entry *e = s ? atomic_load(&s->first) : NULL; e; e = e->next)
+        if (!memcmp(&e->pass, pass, sizeof *pass))
+            return e;
+    entry *e = make_entry(ctx, pass, function);
+    *kept = e && s && atomic_fetch_add(&s->count, 1) < MOST_KEPT;
+    if (*kept) {
+        e->next = atomic_load(&s->first);
+        while (!atomic_compare_exchange_weak(&s->first, &e->next, e)) {
+        }
+    }
+    return e;
+}
+
+/* ---- launching ---- */
+typedef struct bound {
+    wf_arg arg[8];
+    wf_array *view[8];
+    size_t n;
+    bool failed;
+} bound;
+
+static void bind(bound *b, const char *name, wf_array *array)
+{
+    if (!array) {
+        b->failed = true;
+        return;
+    }
+    b->view[b->n] = array;
+    b->arg[b->n++] = wf__arg_array(name, array);
+}
+
+/* Binds an array, or rows as chunks and what is left behind them. */
+static void bind_lines(bound *b, bool rows, wf_array *array, const char *name, const char *rest_name)
+{
+    wf_shape shape = wf_array_shape(array);
+    int64_t chunk = chunk_of(wf_array_dtype(array)), n = shape.dim[2], whole = n / chunk * chunk;
+    if (!rows) {
+        bind(b, name, wf_retain(array));
+        return;
+    }
+    if (whole) {
+        wf_array *part = wf_view_slice(array, 2, 0, whole, 1);
+        bind(b, name,
+             part ? wf_view_reshape(part, WF_SHAPE(shape.dim[0], shape.dim[1], whole / chunk, chunk)) : NULL);
+        wf_release(part);
+    }
+    if (whole < n)
+        bind(b, rest_name, wf_view_slice(array, 2, whole, n, 1));
+}
+
+wf_status wfl_pass_run(const wfl_pass *pass, wf_array *y, const wf_array *x, double scale, const char *function)
+{
+    wf_context *ctx = wf_array_context(y);
+    bool kept;
+    entry *e = find(ctx, pass, function, &kept);
+    if (!e)
+        return wf_last_status(ctx);
+    wf_shape shape = wf_array_shape(x);
+    bound b = { .n = 0 };
+    bind_lines(&b, pass->rows_out, y, "y", "y_rest");
+    if (!pass->in_place)
+        bind_lines(&b, pass->rows_in, (wf_array *)x, "x", "x_rest");
+    if (e->table)
+        bind(&b, "table", wf_retain(e->table));
+    if (e->twist)
+        bind(&b, "twist", wf_retain(e->twist));
+    if (pass->scaled)
+        b.arg[b.n] = wf__arg_num("scale", scale);
+    wf_launch_opts how = { .size = sizeof how, .shape = WF_SHAPE(shape.dim[0], shape.dim[pass->rows_in ? 1 : 2]) };
+    wf_args args = { b.arg, b.n + (pass->scaled ? 1 : 0) };
+    wf_status status = b.failed ? wf_last_status(ctx) : wf_launch_with(e->kernel, args, &how);
+    for (size_t i = 0; i < b.n; ++i)
+        wf_release(b.view[i]);
+    if (!kept)
+        free_entry(e);
+    return status;
+}

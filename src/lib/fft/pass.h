@@ -1,0 +1,45 @@
+/* pass.h - passes: the transforms of all lines along one axis. */
+#ifndef WEFT_FFT_PASS_H
+#define WEFT_FFT_PASS_H
+#include "fft_internal.h"
+#include "lib/array/array_internal.h"
+
+typedef enum wfl_fft_kind { WFL_FFT_C2C, WFL_FFT_R2C, WFL_FFT_C2R } wfl_fft_kind;
+
+/* What the code of a pass depends on. Bytes that no field uses are 0, so that descriptions compare as bytes. */
+typedef struct wfl_pass {
+    int64_t n;            /* length of the lines in space: of real elements, where there are any */
+    int64_t twist;        /* second length b of n b = N: results are multiplied by exp(-2 pi i k line / N); 0 = not */
+    int32_t device;       /* of the recording */
+    uint8_t kind;         /* wfl_fft_kind */
+    uint8_t in, out;      /* dtypes of the arrays */
+    uint8_t part;         /* dtype of the computation: f32 or f64 */
+    uint8_t inverse;      /* bool; parts are swapped on the way in and on the way out */
+    uint8_t scaled;       /* bool */
+    uint8_t rows_in;      /* elements of a line are neighbours in x; else the elements of neighbouring lines are */
+    uint8_t rows_out;     /* the same of y */
+    uint8_t in_place;     /* x is y */
+    uint8_t reserved[3];
+} wfl_pass;
+
+/* The lengths of a line that fits into scratch (wfl_pass_fits). */
+typedef struct wfl_lengths {
+    int32_t core;        /* of the complex transform: n, or n/2 of even n beside real elements */
+    int32_t steps;       /* product of the radices: `core`, or the longer convolution of Bluestein's algorithm */
+    bool untangled;      /* real elements are the parts of complex ones, even ones real */
+    wfl_radices radices; /* of `steps` */
+} wfl_lengths;
+wfl_lengths wfl_lengths_of(const wfl_pass *pass);
+/* True if a line of the pass fits into scratch. */
+bool wfl_pass_fits(wf_context *ctx, const wfl_pass *pass);
+/* Lines that a vector transforms side by side. */
+int64_t wfl_pass_lanes(wf_context *ctx, wf_dtype part, wf_device device);
+
+wfl_table wfl_table_of(const wfl_lengths *lengths);
+/* Writes at->pairs pairs. False: no memory. */
+bool wfl_table_fill(const wfl_lengths *lengths, const wfl_table *at, double *out);
+
+/* Runs a pass. x and y: [outer, n, inner] in C order, n the extent in x and in y; with rows, inner lines of n elements:
+ * [outer, inner, n]. */
+wf_status wfl_pass_run(const wfl_pass *pass, wf_array *y, const wf_array *x, double scale, const char *function);
+#endif

@@ -1,0 +1,492 @@
+/* transform.c - transforms of several axes as passes, one axis each, the last one first. Lengths that do not fit into
+ * the scratch of a line are two passes n = a b, or a convolution of arrays.
+ */
+#include "pass.h"
+#include <math.h>
+#include <string.h>
+
+typedef struct plan { /* a whole transform */
+    wf_context *ctx;
+    const char *function;
+    wf_fft_norm norm;
+    bool inverse;
+    wf_dtype part;
+} plan;
+
+static wf_dtype complex_dtype(wf_dtype part) { return part == WF_F64 ? WF_C128 : WF_C64; }
+
+/* The dtype of the spectrum of an array. */
+static wf_dtype spectrum_dtype(wf_dtype t)
+{
+    switch (t) {
+    case WF_I32:
+    case WF_U32:
+    case WF_I64:
+    case WF_U64:
+    case WF_F64:
+    case WF_C128:
+        return WF_C128;
+    case WF_F16:
+    case WF_C32:
+        return WF_C32;
+    default:
+        return WF_C64;
+    }
+}
+
+static wf_dtype part_of(wf_dtype t) { return spectrum_dtype(t) == WF_C128 ? WF_F64 : WF_F32; }
+
+static double scale_of(const plan *p, double n)
+{
+    switch (p->norm) {
+    case WF_FFT_FORWARD:
+        return p->inverse ? 1 : 1 / n;
+    case WF_FFT_ORTHO:
+        return 1 / sqrt(n);
+    case WF_FFT_NONE:
+        return 1;
+    default:
+        return p->inverse ? 1 / n : 1;
+    }
+}
+
+/* The device that recordings of passes over the array name. */
+static wf_device device_of(const wf_array *x)
+{
+    wf_device device = wf_array_device(x);
+    if (device >= WF_GPU(0))
+        return device;
+    return wf_context_device(wf_array_context(x)) == WF_INTERP ? WF_INTERP : WF_CPU;
+}
+
+static wf_array *new_beside(const wf_array *x, wf_dtype dtype, wf_shape shape)
+{
+    return wfl_array_beside(x, dtype, &shape);
+}
+
+/* ---- one axis. x and y: [outer, n, inner] in C order ---- */
+typedef struct axis_pass {
+    const plan *plan;
+    wfl_fft_kind kind;
+    int64_t n; /* length of the lines in space */
+    double scale;
+} axis_pass;
+
+static wf_status transform_axis(const axis_pass *a, wf_array *y, const wf_array *x);
+
+static wfl_pass describe(const axis_pass *a, const wf_array *y, const wf_array *x)
+{
+    wfl_pass pass;
+    memset(&pass, 0, sizeof pass);
+    pass.n = a->n;
+    pass.device = device_of(y);
+    pass.kind = (uint8_t)a->kind;
+    pass.in = (uint8_t)wf_array_dtype(x);
+    pass.out = (uint8_t)wf_array_dtype(y);
+    pass.part = (uint8_t)a->plan->part;
+    pass.inverse = a->plan->inverse;
+    pass.scaled = a->scale != 1;
+    pass.in_place = x == y;
+    return pass;
+}
+
+/* Runs a pass over rows: x [outer, n, 1], y likewise. */
+static wf_status run_rows(const axis_pass *a, wf_array *y, const wf_array *x, const wfl_pass *pass)
+{
+    wf_shape in = wf_array_shape(x), out = wf_array_shape(y);
+    wf_array *from = wf_view_reshape((wf_array *)x, WF_SHAPE(1, in.dim[0], in.dim[1]));
+    wf_array *to = x == y ? wf_retain(from) : wf_view_reshape(y, WF_SHAPE(1, out.dim[0], out.dim[1]));
+    wf_status status =
+        from && to ? wfl_pass_run(pass, to, from, a->scale, a->plan->function) : wfl_array_error(a->plan->ctx);
+    wf_release(from);
+    wf_release(to);
+    return status;
+}
+
+/* n = first * second: transforms of `first` elements that lie `second` apart, roots, transforms of `second` elements. */
+static wf_status run_twice(const axis_pass *a, wf_array *y, const wf_array *x, int64_t first, int64_t second)
+{
+    const plan *p = a->plan;
+    int64_t outer = wf_array_shape(x).dim[0];
+    wf_array *columns = wf_view_reshape((wf_array *)x, WF_SHAPE(outer, first, second));
+    wf_array *middle = new_beside(x, complex_dtype(p->part), WF_SHAPE(outer, first, second));
+    wf_array *result = wf_view_reshape(y, WF_SHAPE(outer, second, first));
+    wf_status status = columns && middle && result ? WF_OK : wfl_array_error(p->ctx);
+    if (status == WF_OK) {
+        wfl_pass pass = describe(&(axis_pass){ p, WFL_FFT_C2C, first, 1 }, middle, columns);
+        pass.twist = second;
+        status = wfl_pass_run(&pass, middle, columns, 1, p->function);
+    }
+    if (status == WF_OK) {
+        wfl_pass pass = describe(&(axis_pass){ p, WFL_FFT_C2C, second, a->scale }, result, middle);
+        pass.rows_in = true;
+        status = wfl_pass_run(&pass, result, middle, a->scale, p->function);
+    }
+    wf_array *spent[] = { columns, middle, result };
+    for (int i = 0; i < 3; ++i)
+        wf_release(spent[i]);
+    return status;
+}
+
+/* Transforms rows of a copy with the axis last. */
+static wf_status run_transposed(const axis_pass *a, wf_array *y, const wf_array *x)
+{
+    const int order[] = { 0, 2, 1 };
+    wf_shape in = wf_array_shape(x), out = wf_array_shape(y);
+    int64_t lines = in.dim[0] * in.dim[2];
+    wf_array *turned = wf_array_permute(x, order);
+    wf_array *rows = turned ? wf_view_reshape(turned, WF_SHAPE(lines, in.dim[1], 1)) : NULL;
+    wf_array *results = new_beside(x, wf_array_dtype(y), WF_SHAPE(lines, out.dim[1], 1));
+    wf_array *back = results ? wf_view_reshape(results, WF_SHAPE(out.dim[0], out.dim[2], out.dim[1])) : NULL;
+    wf_array *view = back ? wf_view_permute(back, order) : NULL;
+    wf_status status = rows && view ? transform_axis(a, results, rows) : wfl_array_error(a->plan->ctx);
+    if (status == WF_OK)
+        status = wf_array_assign(y, view);
+    wf_array *spent[] = { turned, rows, results, back, view };
+    for (int i = 0; i < 5; ++i)
+        wf_release(spent[i]);
+    return status;
+}
+
+/* ---- long lines without a pass of their own ---- */
+/* exp(-i pi k^2 / n), k an i64. */
+static wf_val chirp_of(wf_dtype part, wf_val k, int64_t n)
+{
+    wf_val half_turns = wf_div(wf_cast(wf_mod(wf_mul(k, k), 2 * (double)n), WF_F64), (double)n);
+    return wf_complex(wf_cast(wf_cospi(half_turns), part), wf_cast(wf_neg(wf_sinpi(half_turns)), part));
+}
+
+/* The transformed filter of Bluestein's algorithm, [1, m, 1]. */
+static wf_array *filter_of(const plan *p, const wf_array *x, int64_t n, int64_t m)
+{
+    wf_array *filter = new_beside(x, complex_dtype(p->part), WF_SHAPE(1, m, 1));
+    wf_graph *g = wfl_begin(p->ctx, p->function);
+    wf_val k = wf_iota(g, WF_SHAPE(1, m, 1), 1), away = wf_min(k, wf_sub((double)m, k));
+    wf_val chirp = wf_conj(chirp_of(p->part, away, n));
+    if (filter)
+        wf_out(g, filter, wf_select(wf_lt(away, (double)n), chirp, 0));
+    plan forward = *p;
+    forward.inverse = false;
+    if (wf_run(g) == WF_OK && filter &&
+        transform_axis(&(axis_pass){ &forward, WFL_FFT_C2C, m, 1.0 / (double)m }, filter, filter) == WF_OK)
+        return filter;
+    wf_release(filter);
+    return NULL;
+}
+
+/* A convolution of arrays, for a length with a large prime factor. */
+static wf_status run_bluestein(const axis_pass *a, wf_array *y, const wf_array *x)
+{
+    const plan *p = a->plan;
+    int64_t n = a->n, m = wfl_fft_convolution(n), outer = wf_array_shape(x).dim[0];
+    plan forward = *p, inverse = *p;
+    forward.inverse = false;
+    inverse.inverse = true;
+    wf_array *filter = filter_of(p, x, n, m), *work = new_beside(x, complex_dtype(p->part), WF_SHAPE(outer, m, 1));
+    wf_array *used = work ? wf_view_slice(work, 1, 0, n, 1) : NULL;
+    wf_status status = filter && used ? WF_OK : wfl_array_error(p->ctx);
+    if (status == WF_OK)
+        status = wf_array_fill(work, 0);
+    if (status == WF_OK) {
+        wf_graph *g = wfl_begin(p->ctx, p->function);
+        wf_val v = wf_cast(wf_in(g, x), complex_dtype(p->part)), k = wf_iota(g, WF_SHAPE(1, n, 1), 1);
+        wf_out(g, used, wf_mul(p->inverse ? wf_conj(v) : v, chirp_of(p->part, k, n)));
+        status = wf_run(g);
+    }
+    if (status == WF_OK)
+        status = transform_axis(&(axis_pass){ &forward, WFL_FFT_C2C, m, 1 }, work, work);
+    if (status == WF_OK) {
+        wf_graph *g = wfl_begin(p->ctx, p->function);
+        wf_out(g, work, wf_mul(wf_in(g, work), wf_in(g, filter)));
+        status = wf_run(g);
+    }
+    if (status == WF_OK)
+        status = transform_axis(&(axis_pass){ &inverse, WFL_FFT_C2C, m, 1 }, work, work);
+    if (status == WF_OK) {
+        wf_graph *g = wfl_begin(p->ctx, p->function);
+        wf_val k = wf_iota(g, WF_SHAPE(1, n, 1), 1), v = wf_mul(wf_in(g, used), chirp_of(p->part, k, n));
+        v = p->inverse ? wf_conj(v) : v;
+        wf_out(g, y, a->scale != 1 ? wf_mul(v, a->scale) : v);
+        status = wf_run(g);
+    }
+    wf_release(filter);
+    wf_release(work);
+    wf_release(used);
+    return status;
+}
+
+/* A long line with real elements, as a complex one. */
+static wf_status run_as_complex(const axis_pass *a, wf_array *y, const wf_array *x)
+{
+    const plan *p = a->plan;
+    wf_shape shape = wf_array_shape(x);
+    shape.dim[1] = a->n;
+    wf_array *whole = new_beside(x, complex_dtype(p->part), shape), *half = NULL;
+    axis_pass c2c = { p, WFL_FFT_C2C, a->n, a->scale };
+    wf_status status = whole ? WF_OK : wfl_array_error(p->ctx);
+    if (status == WF_OK && a->kind == WFL_FFT_R2C) {
+        status = wf_array_assign(whole, x);
+        if (status == WF_OK)
+            status = transform_axis(&c2c, whole, whole);
+        half = status == WF_OK ? wf_view_slice(whole, 1, 0, a->n / 2 + 1, 1) : NULL;
+        if (status == WF_OK)
+            status = half ? wf_array_assign(y, half) : wfl_array_error(p->ctx);
+    } else if (status == WF_OK) {
+        wf_graph *g = wfl_begin(p->ctx, p->function, .shape = shape);
+        wf_val k = wf_index(g, 1), mirrored = wf_gt(k, (double)(a->n / 2));
+        wf_val v = wf_read(g, x, wf_index(g, 0), wf_select(mirrored, wf_sub((double)a->n, k), k), wf_index(g, 2));
+        wf_val real = wf_or(wf_eq(k, 0), wf_eq(wf_mul(k, 2), (double)a->n)), im = wf_select(real, 0, wf_imag(v));
+        wf_out(g, whole, wf_complex(wf_real(v), wf_select(mirrored, wf_neg(im), im)));
+        status = wf_run(g);
+        if (status == WF_OK)
+            status = transform_axis(&c2c, whole, whole);
+        if (status == WF_OK) {
+            g = wfl_begin(p->ctx, p->function);
+            wf_out(g, y, wf_real(wf_in(g, whole)));
+            status = wf_run(g);
+        }
+    }
+    wf_release(half);
+    wf_release(whole);
+    return status;
+}
+
+/* ---- the way of an axis ---- */
+static bool fits(const axis_pass *a, int64_t n, wfl_fft_kind kind, const wf_array *y, const wf_array *x, bool rows)
+{
+    axis_pass other = { a->plan, kind, n, a->scale };
+    wfl_pass pass = describe(&other, y, x);
+    pass.rows_in = pass.rows_out = rows;
+    return wfl_pass_fits(a->plan->ctx, &pass);
+}
+
+static wf_status transform_axis(const axis_pass *a, wf_array *y, const wf_array *x)
+{
+    enum { SHORT = 256, LEAST_HALF = 8 };
+    wf_context *ctx = a->plan->ctx;
+    wfl_pass pass = describe(a, y, x);
+    wf_shape shape = wf_array_shape(x);
+    int64_t outer = shape.dim[0], inner = shape.dim[2], first, second;
+    int64_t lanes = wfl_pass_lanes(ctx, a->plan->part, pass.device);
+    bool rows = inner == 1, fit = fits(a, a->n, a->kind, y, x, rows);
+    if (!outer || !inner)
+        return WF_OK;
+    if (!rows && (!fit || (2 * inner <= lanes && outer > 1)))
+        return run_transposed(a, y, x);
+    bool few = rows && 2 * outer <= lanes && a->n >= SHORT;
+    if (a->kind == WFL_FFT_C2C && (!fit || few)) {
+        wfl_fft_halves(a->n, &first, &second);
+        if (first >= LEAST_HALF && fits(a, first, WFL_FFT_C2C, y, x, false) &&
+            fits(a, second, WFL_FFT_C2C, y, x, true))
+            return run_twice(a, y, x, first, second);
+    }
+    if (!fit)
+        return a->kind == WFL_FFT_C2C ? run_bluestein(a, y, x) : run_as_complex(a, y, x);
+    pass.rows_in = pass.rows_out = rows;
+    return rows ? run_rows(a, y, x, &pass) : wfl_pass_run(&pass, y, x, a->scale, a->plan->function);
+}
+
+/* ---- all axes ---- */
+/* Views [outer, n, inner] of an array in C order, around an axis. */
+static wf_array *around(const wf_array *array, int axis)
+{
+    wf_shape s = wf_array_shape(array);
+    int64_t outer = 1, inner = 1;
+    for (int d = 0; d < s.rank; ++d)
+        if (d != axis)
+            *(d < axis ? &outer : &inner) *= s.dim[d];
+    return wf_view_reshape((wf_array *)array, WF_SHAPE(outer, s.dim[axis], inner));
+}
+
+static wf_status run_axis(const plan *p, wfl_fft_kind kind, int axis, int64_t n, double scale, wf_array *y,
+                          const wf_array *x)
+{
+    wf_array *to = around(y, axis), *from = x == y ? wf_retain(to) : around(x, axis);
+    wf_status status =
+        to && from ? transform_axis(&(axis_pass){ p, kind, n, scale }, to, from) : wfl_array_error(p->ctx);
+    wf_release(to);
+    wf_release(from);
+    return status;
+}
+
+static int last_of(wf_axes axes)
+{
+    int last = 0;
+    while (axes >> (last + 1))
+        ++last;
+    return last;
+}
+
+/* Transforms along all axes, from x to y, then in y; x and y in C order. The last pass scales. */
+static wf_status run_c2c(const plan *p, wf_axes axes, double scale, wf_array *y, const wf_array *x)
+{
+    wf_shape shape = wf_array_shape(x);
+    wf_status status = WF_OK;
+    for (wf_axes left = axes; left && status == WF_OK;) {
+        int axis = last_of(left);
+        left &= ~(1u << axis);
+        status = run_axis(p, WFL_FFT_C2C, axis, shape.dim[axis], left ? 1 : scale, y, x);
+        x = y;
+    }
+    return status;
+}
+
+static wf_status run_r2c(const plan *p, wf_axes axes, double scale, wf_array *y, const wf_array *x)
+{
+    int half = last_of(axes);
+    wf_axes others = axes & ~(1u << half);
+    wf_status status = run_axis(p, WFL_FFT_R2C, half, wf_array_shape(x).dim[half], others ? 1 : scale, y, x);
+    return status == WF_OK ? run_c2c(p, others, scale, y, y) : status;
+}
+
+static wf_status run_c2r(const plan *p, wf_axes axes, double scale, wf_array *y, const wf_array *x)
+{
+    int half = last_of(axes);
+    wf_axes others = axes & ~(1u << half);
+    wf_array *middle = others ? new_beside(x, complex_dtype(p->part), wf_array_shape(x)) : NULL;
+    wf_status status = !others ? WF_OK : middle ? run_c2c(p, others, 1, middle, x) : wfl_array_error(p->ctx);
+    if (status == WF_OK)
+        status = run_axis(p, WFL_FFT_C2R, half, wf_array_shape(y).dim[half], scale, y, middle ? middle : x);
+    wf_release(middle);
+    return status;
+}
+
+/* ---- functions ---- */
+/* The kind of a transform between arrays of these dtypes and shapes. */
+static bool kind_of(const plan *p, const wf_array *y, const wf_array *x, wf_axes axes, wfl_fft_kind *kind)
+{
+    wf_shape in = wf_array_shape(x), out = wf_array_shape(y), half = in, whole = out;
+    bool to_real = !wfl_is_complex_dtype(wf_array_dtype(y)), from_real = !wfl_is_complex_dtype(wf_array_dtype(x));
+    int last = last_of(axes);
+    half.dim[last] = in.dim[last] / 2 + 1;
+    whole.dim[last] = out.dim[last] / 2 + 1;
+    if (!to_real && wfl_same_shape(&in, &out))
+        *kind = WFL_FFT_C2C;
+    else if (!to_real && from_real && wfl_same_shape(&half, &out))
+        *kind = WFL_FFT_R2C;
+    else if (to_real && !from_real && in.rank == out.rank && wfl_same_shape(&whole, &in))
+        *kind = WFL_FFT_C2R;
+    else {
+        char a[160], b[160];
+        wf_shape_text(&in, a, sizeof a);
+        wf_shape_text(&out, b, sizeof b);
+        wfl_array_fail(p->ctx, WF_ERR_SHAPE, "%s: %s%s does not transform into %s%s", p->function,
+                       wf_dtype_name(wf_array_dtype(x)), a, wf_dtype_name(wf_array_dtype(y)), b);
+        return false;
+    }
+    return true;
+}
+
+/* Checks the axes and extents of a transform; `spectrum`: the last axis has half of the elements. */
+static bool checked(const plan *p, const wf_array *x, wf_axes *axes, const char *what)
+{
+    wf_shape shape = wf_array_shape(x);
+    bool drop;
+    if (!wfl_array_known(x, p->function) || !wfl_axes_of(p->ctx, &shape, axes, &drop, p->function))
+        return false;
+    if (drop || !*axes) {
+        wfl_array_fail(p->ctx, WF_ERR_ARG, drop ? "%s: WF_DROP_AXES is for reductions" : "%s: %s has no axes",
+                       p->function, what);
+        return false;
+    }
+    for (int d = 0; d < shape.rank; ++d)
+        if (*axes >> d & 1 && !shape.dim[d]) {
+            wfl_array_fail(p->ctx, WF_ERR_SHAPE, "%s: axis %d of %s has no elements", p->function, d, what);
+            return false;
+        }
+    return true;
+}
+
+static wf_status run(plan *p, wfl_fft_kind kind, wf_axes axes, wf_array *y, const wf_array *x)
+{
+    wf_shape in = wf_array_shape(x), out = wf_array_shape(y);
+    p->inverse = p->inverse || kind == WFL_FFT_C2R;
+    double scale = scale_of(p, (double)wfl_axes_count(kind == WFL_FFT_C2R ? &out : &in, axes));
+    wf_array *from = wf_array_contiguous((wf_array *)x);
+    if (!from)
+        return wfl_array_error(p->ctx);
+    wf_status status = kind == WFL_FFT_C2C   ? run_c2c(p, axes, scale, y, from == x ? x : from)
+                       : kind == WFL_FFT_R2C ? run_r2c(p, axes, scale, y, from)
+                                             : run_c2r(p, axes, scale, y, from);
+    wf_release(from);
+    return status;
+}
+
+/* A new array with the transform of x. */
+static wf_array *transformed(plan *p, wfl_fft_kind kind, wf_axes axes, wf_dtype dtype, const wf_shape *shape,
+                             const wf_array *x)
+{
+    wf_array *y = wfl_array_beside(x, dtype, shape);
+    if (!y || run(p, kind, axes, y, x) == WF_OK)
+        return y;
+    wf_release(y);
+    return NULL;
+}
+
+wf_array *wf_fft_c2c(const wf_array *x, wf_axes axes, bool inverse, wf_fft_norm norm)
+{
+    plan p = { wf_array_context(x), __func__, norm, inverse, part_of(wf_array_dtype(x)) };
+    wf_shape shape = wf_array_shape(x);
+    if (!x || !checked(&p, x, &axes, "the array"))
+        return NULL;
+    return transformed(&p, WFL_FFT_C2C, axes, spectrum_dtype(wf_array_dtype(x)), &shape, x);
+}
+
+wf_array *wf_fft_r2c(const wf_array *x, wf_axes axes, wf_fft_norm norm)
+{
+    plan p = { wf_array_context(x), __func__, norm, false, part_of(wf_array_dtype(x)) };
+    wf_shape shape = wf_array_shape(x);
+    if (!x || !checked(&p, x, &axes, "the array"))
+        return NULL;
+    if (wfl_is_complex_dtype(wf_array_dtype(x))) {
+        wfl_array_fail(p.ctx, WF_ERR_DTYPE, "wf_fft_r2c: the array is complex; wf_fft_c2c transforms it");
+        return NULL;
+    }
+    int last = last_of(axes);
+    shape.dim[last] = shape.dim[last] / 2 + 1;
+    return transformed(&p, WFL_FFT_R2C, axes, spectrum_dtype(wf_array_dtype(x)), &shape, x);
+}
+
+wf_array *wf_fft_c2r(const wf_array *x, int64_t last, wf_axes axes, wf_fft_norm norm)
+{
+    plan p = { wf_array_context(x), __func__, norm, true, part_of(wf_array_dtype(x)) };
+    wf_shape shape = wf_array_shape(x);
+    if (!x || !checked(&p, x, &axes, "the spectrum"))
+        return NULL;
+    if (!wfl_is_complex_dtype(wf_array_dtype(x))) {
+        wfl_array_fail(p.ctx, WF_ERR_DTYPE, "wf_fft_c2r: the spectrum is real");
+        return NULL;
+    }
+    int axis = last_of(axes);
+    int64_t half = shape.dim[axis];
+    shape.dim[axis] = last == -1 ? 2 * (half - 1) : last;
+    if (shape.dim[axis] < 1 || shape.dim[axis] / 2 + 1 != half) {
+        wfl_array_fail(p.ctx, WF_ERR_SHAPE,
+                       "wf_fft_c2r: %lld elements along axis %d have a spectrum of %lld, but it has %lld",
+                       (long long)shape.dim[axis], axis, (long long)(shape.dim[axis] / 2 + 1), (long long)half);
+        return NULL;
+    }
+    return transformed(&p, WFL_FFT_C2R, axes, wf_dtype_part(wf_array_dtype(x)), &shape, x);
+}
+
+wf_status wf_fft_into(wf_array *out, const wf_array *x, wf_axes axes, bool inverse, wf_fft_norm norm)
+{
+    wf_dtype wider = part_of(wf_array_dtype(out)) == WF_F64 ? wf_array_dtype(out) : wf_array_dtype(x);
+    plan p = { wf_array_context(x ? x : out), __func__, norm, inverse, part_of(wider) };
+    wfl_fft_kind kind;
+    if (!x || !out)
+        return wf_error(p.ctx, WF_ERR_ARG, "wf_fft_into: an array is NULL");
+    if (!checked(&p, x, &axes, "the input") || !checked(&p, out, &axes, "the output") ||
+        !wfl_array_together(out, x, p.function) || !kind_of(&p, out, x, axes, &kind))
+        return wf_last_status(p.ctx);
+    wf_array *from = out != x && wf_shares(out, x) ? wf_array_copy(x) : wf_retain(x);
+    bool direct = wf_array_is_packed(out);
+    wf_shape shape = wf_array_shape(out);
+    wf_array *to = direct ? wf_retain(out) : wfl_array_beside(out, wf_array_dtype(out), &shape);
+    wf_status status = from && to ? run(&p, kind, axes, to, from) : wfl_array_error(p.ctx);
+    if (status == WF_OK && !direct)
+        status = wf_array_assign(out, to);
+    wf_release(from);
+    wf_release(to);
+    return status;
+}
