@@ -116,10 +116,10 @@ typedef struct wf__slot { /* memory that a recording names */
     uint8_t step[WF_MAX_RANK]; /* wf__step of each axis; ANY before layout */
     /* Strides in elements that are constants of the code; 0 = the code reads the stride from the call. */
     int32_t stride[WF_MAX_RANK];
-    bool may_alias;            /* another slot may name the same memory, and one of the two is written */
-    bool large_indexed;        /* accessed by index, and larger than the caches of one core */
-    bool prefetch_rows;        /* read in rows, by code that accesses other memory at random places */
-    bool rows;                 /* stored to by index, all lanes of a vector in one row, at the lane's index */
+    bool may_alias;     /* another slot may name the same memory, and one of the two is written */
+    bool large_indexed; /* accessed by index, and larger than the caches of one core */
+    bool prefetch_rows; /* read in rows, by code that accesses other memory at random places */
+    bool rows;          /* stored to by index, all lanes of a vector in one row, at the lane's index */
     /* Number of lanes that have private copies of the memory (0 = not private). Above 1, the last index is the
      * lane's, modulo this number. Several ACCUMs of the slot differ in a constant last index only. They have mode
      * EXPAND, unless the threads of a block share the memory (`shared`). */

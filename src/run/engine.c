@@ -195,10 +195,12 @@ static void add_body_key(const wf__ir *ir, wf__str *key)
     add(key, ir->tuple, ir->tuple_n * sizeof *ir->tuple);
     for (uint32_t s = 0; s < ir->slot_n; ++s) {
         const wf__slot *slot = &ir->slot[s];
-        uint8_t bytes[5 + WF_MAX_RANK + sizeof slot->stride] = { slot->dtype, slot->rank,
-                                           (uint8_t)(slot->read | slot->written << 1 | slot->may_alias << 2 |
-                                                     slot->large_indexed << 3 | slot->prefetch_rows << 4),
-                                           (uint8_t)(slot->element | slot->spread << 1), slot->record };
+        uint8_t bytes[5 + WF_MAX_RANK + sizeof slot->stride] = {
+            slot->dtype, slot->rank,
+            (uint8_t)(slot->read | slot->written << 1 | slot->may_alias << 2 | slot->large_indexed << 3 |
+                      slot->prefetch_rows << 4),
+            (uint8_t)(slot->element | slot->spread << 1), slot->record
+        };
         memcpy(bytes + 5, slot->step, WF_MAX_RANK);
         memcpy(bytes + 5 + WF_MAX_RANK, slot->stride, sizeof slot->stride);
         add(key, bytes, sizeof bytes);

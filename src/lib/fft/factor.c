@@ -4,8 +4,8 @@
 /* Operations of an element of a step, measured in vector instructions: arithmetic, roots, and memory of the scratch. */
 static double step_cost(int64_t radix)
 {
-    static const double written_out[WFL_FFT_UNROLLED + 1] = { 0,  0,  8,  10, 8.5, 13, 12, 16, 11,
-                                                              15, 16, 22, 15, 26, 18, 20, 16.5 };
+    static const double written_out[WFL_FFT_UNROLLED + 1] = { 0,  0,  8,  10, 8.5, 13, 12, 16,  11,
+                                                              15, 16, 22, 15, 26,  18, 20, 16.5 };
     return radix <= WFL_FFT_UNROLLED ? written_out[radix] : 12 + 1.3 * (double)radix;
 }
 

@@ -109,8 +109,7 @@ static void looped_results(const step *s, wf_val k, int n)
     for (int i = 0; i < n; ++i) {
         wf_val at = wf_add(k, i);
         put(s, at, false, (wfl_pair){ wf_add(even_re[i], odd_im[i]), wf_sub(even_im[i], odd_re[i]) });
-        put(s, wf_sub(s->radix, at), false,
-            (wfl_pair){ wf_sub(even_re[i], odd_im[i]), wf_add(even_im[i], odd_re[i]) });
+        put(s, wf_sub(s->radix, at), false, (wfl_pair){ wf_sub(even_re[i], odd_im[i]), wf_add(even_im[i], odd_re[i]) });
     }
 }
 
@@ -135,7 +134,9 @@ static void looped(const step *s)
     WF_END(g);
     put(s, WF_V(0), true, (wfl_pair){ wf_get(re), wf_get(im) });
     if (half >= AT_ONCE) {
-        WF_FOR (g, k, 1, half - left + 1, AT_ONCE) { looped_results(s, k, AT_ONCE); }
+        WF_FOR (g, k, 1, half - left + 1, AT_ONCE) {
+            looped_results(s, k, AT_ONCE);
+        }
         WF_END(g);
     }
     if (left)
@@ -152,7 +153,8 @@ static void record_step(step *s, const wfl_radices *radices)
     for (int d = 0; d < s->number && s->write; ++d) { /* digits, so that k and place are sums of counters */
         wf_val digit;
         extent /= radices->at[d];
-        WF_FOR (g, digit, 0, radices->at[d], 1) {}
+        WF_FOR (g, digit, 0, radices->at[d], 1) {
+        }
         ++nest;
         s->start = wf_add(s->start, wf_mul(digit, extent));
         s->k = wf_add(s->k, wf_mul(digit, weight));
@@ -160,12 +162,14 @@ static void record_step(step *s, const wfl_radices *radices)
     }
     if (!s->write && s->done > 1) {
         wf_val b;
-        WF_FOR (g, b, 0, s->done, 1) {}
+        WF_FOR (g, b, 0, s->done, 1) {
+        }
         ++nest;
         s->start = wf_mul(b, piece);
     }
     if (s->distance > 1) {
-        WF_FOR (g, s->j, 0, s->distance, 1) {}
+        WF_FOR (g, s->j, 0, s->distance, 1) {
+        }
         ++nest;
         s->start = wf_add(s->start, s->j);
     }

@@ -13,6 +13,7 @@
 
 enum { CHUNK_BYTES = 64, MOST_CHUNK = 16, SCRATCH_BYTES = 1 << 20 };
 
+/* ---- lengths ---- */
 wfl_lengths wfl_lengths_of(const wfl_pass *pass)
 {
     wfl_lengths l = { .untangled = pass->kind != WFL_FFT_C2C && pass->n % 2 == 0 };
@@ -24,20 +25,72 @@ wfl_lengths wfl_lengths_of(const wfl_pass *pass)
     return l;
 }
 
+/* ---- what is kept with a context ---- */
+typedef struct entry {
+    struct entry *next;
+    wfl_pass pass;
+    wf_kernel *kernel;
+    wf_array *table; /* part [pairs, 2]; NULL = none */
+    wf_array *twist; /* part [n, 2, pass.twist]; NULL = none */
+} entry;
+
+typedef struct store {
+    _Atomic(entry *) first;
+    atomic_int count;
+    int32_t vector_bits; /* of the processor */
+} store;
+
+enum { MOST_KEPT = 512 };
+
+static void free_entry(entry *e)
+{
+    wf_kernel_free(e->kernel);
+    wf_release(e->table);
+    wf_release(e->twist);
+    free(e);
+}
+
+static int32_t vector_bits(wf_context *ctx)
+{
+    wf_info info = { .size = sizeof info };
+    return wf_get_info(ctx, false, &info) == WF_OK ? info.vector_bits : 0;
+}
+
+static void *make_store(wf_context *ctx)
+{
+    store *s = calloc(1, sizeof *s);
+    if (s)
+        s->vector_bits = vector_bits(ctx);
+    return s;
+}
+
+static void free_store(void *object)
+{
+    store *s = object;
+    for (entry *e = atomic_load(&s->first), *next; e; e = next) {
+        next = e->next;
+        free_entry(e);
+    }
+    free(s);
+}
+
+static store *store_of(wf_context *ctx)
+{
+    static const char key;
+    return wf_context_object(ctx, &key, make_store, free_store);
+}
+
 int64_t wfl_pass_lanes(wf_context *ctx, wf_dtype part, wf_device device)
 {
     enum { LEAST = 8, OF_WARP = 32 };
-    wf_info info = { .size = sizeof info };
-    if (device >= WF_GPU(0) || wf_get_info(ctx, false, &info) != WF_OK)
+    if (device >= WF_GPU(0))
         return OF_WARP;
-    int64_t lanes = info.vector_bits / (8 * (int64_t)wf_dtype_size(part));
+    const store *s = store_of(ctx);
+    int64_t lanes = (s ? s->vector_bits : vector_bits(ctx)) / (8 * (int64_t)wf_dtype_size(part));
     return lanes < LEAST ? LEAST : lanes;
 }
 
-static bool needs_other(const wfl_pass *pass)
-{
-    return pass->rows_in || pass->rows_out || pass->kind == WFL_FFT_R2C;
-}
+static bool needs_other(const wfl_pass *pass) { return pass->rows_in || pass->rows_out || pass->kind == WFL_FFT_R2C; }
 
 static int32_t elements_in(const wfl_pass *p) { return (int32_t)(p->kind == WFL_FFT_C2R ? p->n / 2 + 1 : p->n); }
 static int32_t elements_out(const wfl_pass *p) { return (int32_t)(p->kind == WFL_FFT_R2C ? p->n / 2 + 1 : p->n); }
@@ -57,7 +110,8 @@ bool wfl_pass_fits(wf_context *ctx, const wfl_pass *pass)
         return false;
     wfl_lengths l = wfl_lengths_of(pass);
     int64_t pairs = l.steps + (needs_other(pass) ? l.core + 1 : 0) + largest_looped(&l.radices);
-    int64_t each = 2 * (int64_t)wf_dtype_size((wf_dtype)pass->part) * wfl_pass_lanes(ctx, (wf_dtype)pass->part, pass->device);
+    int64_t each =
+        2 * (int64_t)wf_dtype_size((wf_dtype)pass->part) * wfl_pass_lanes(ctx, (wf_dtype)pass->part, pass->device);
     return pairs <= SCRATCH_BYTES / each;
 }
 
@@ -83,10 +137,7 @@ static wfl_pair parts(const pass_line *l, wf_val v)
 }
 
 static wf_val scaled(const pass_line *l, wf_val v) { return l->pass->scaled ? wf_mul(v, l->scale) : v; }
-static wf_val complex_of(const pass_line *l, wfl_pair v)
-{
-    return wf_complex(scaled(l, v.re), scaled(l, v.im));
-}
+static wf_val complex_of(const pass_line *l, wfl_pair v) { return wf_complex(scaled(l, v.re), scaled(l, v.im)); }
 
 static wfl_pair swapped_if(bool yes, wfl_pair v) { return yes ? wfl_pair_swapped(v) : v; }
 
@@ -161,8 +212,8 @@ static void write_out(wfl_line *line, wf_val k, wf_val place, wfl_pair v)
     const pass_line *l = of(line);
     (void)place;
     if (l->twist)
-        v = wfl_pair_mul(v, (wfl_pair){ wf_read(line->g, l->twist, k, 0, l->inner),
-                                        wf_read(line->g, l->twist, k, 1, l->inner) });
+        v = wfl_pair_mul(
+            v, (wfl_pair){ wf_read(line->g, l->twist, k, 0, l->inner), wf_read(line->g, l->twist, k, 1, l->inner) });
     v = swapped_if(l->pass->inverse, v);
     if (l->pass->kind == WFL_FFT_C2C) {
         wf_write(line->g, l->y, complex_of(l, v), l->outer, k, l->inner);
@@ -228,7 +279,9 @@ static void copy_rows_in(const pass_line *l)
     int32_t chunk = chunk_of((wf_dtype)l->pass->in), n = elements_in(l->pass), chunks = n / chunk;
     if (chunks) {
         wf_val b;
-        WF_FOR (g, b, 0, chunks, 1) { copy_in(l, l->x, WF_VALS(l->outer, l->inner, b), wf_mul(b, chunk), chunk); }
+        WF_FOR (g, b, 0, chunks, 1) {
+            copy_in(l, l->x, WF_VALS(l->outer, l->inner, b), wf_mul(b, chunk), chunk);
+        }
         WF_END(g);
     }
     if (l->x_rest)
@@ -256,7 +309,9 @@ static void copy_spectra_out(const pass_line *l)
 {
     wf_graph *g = l->line.g;
     wf_val k;
-    WF_FOR (g, k, 0, elements_out(l->pass), 1) { wf_write(g, l->y, result(l, k, false), l->outer, k, l->inner); }
+    WF_FOR (g, k, 0, elements_out(l->pass), 1) {
+        wf_write(g, l->y, result(l, k, false), l->outer, k, l->inner);
+    }
     WF_END(g);
 }
 
@@ -325,52 +380,13 @@ static wf_kernel *compile(wf_context *ctx, const wfl_pass *pass, const wfl_table
     return wf_compile(g);
 }
 
-/* ---- what is kept with a context ---- */
-typedef struct entry {
-    struct entry *next;
-    wfl_pass pass;
-    wf_kernel *kernel;
-    wf_array *table; /* part [pairs, 2]; NULL = none */
-    wf_array *twist; /* part [n, 2, pass.twist]; NULL = none */
-} entry;
-
-typedef struct store {
-    _Atomic(entry *) first;
-    atomic_int count;
-} store;
-
-enum { MOST_KEPT = 512 };
-
-static void free_entry(entry *e)
-{
-    wf_kernel_free(e->kernel);
-    wf_release(e->table);
-    wf_release(e->twist);
-    free(e);
-}
-
-static void *make_store(wf_context *ctx)
-{
-    (void)ctx;
-    return calloc(1, sizeof(store));
-}
-
-static void free_store(void *object)
-{
-    store *s = object;
-    for (entry *e = atomic_load(&s->first), *next; e; e = next) {
-        next = e->next;
-        free_entry(e);
-    }
-    free(s);
-}
-
+/* ---- making ---- */
 /* Returns an array of the pass's part dtype with these values, which are consumed (NULL: there was no memory). */
 static wf_array *array_of(wf_context *ctx, const wfl_pass *pass, wf_shape shape, double *values)
 {
     wf_dtype part = (wf_dtype)pass->part;
-    wf_array *array = values ? wf_empty(ctx, part, shape, .device = pass->device >= WF_GPU(0) ? pass->device : WF_CPU)
-                             : NULL;
+    wf_array *array =
+        values ? wf_empty(ctx, part, shape, .device = pass->device >= WF_GPU(0) ? pass->device : WF_CPU) : NULL;
     size_t n = array ? (size_t)wf_array_count(array) : 0;
     for (size_t i = 0; i < n && part == WF_F32; ++i)
         ((float *)values)[i] = (float)values[i];
@@ -429,8 +445,7 @@ static entry *make_entry(wf_context *ctx, const wfl_pass *pass, const char *func
 /* Returns the entry of the pass; *kept: it belongs to the store, else to the caller. NULL: an error. */
 static entry *find(wf_context *ctx, const wfl_pass *pass, const char *function, bool *kept)
 {
-    static const char key;
-    store *s = wf_context_object(ctx, &key, make_store, free_store);
+    store *s = store_of(ctx);
     *kept = true;
     for (entry *e = s ? atomic_load(&s->first) : NULL; e; e = e->next)
         if (!memcmp(&e->pass, pass, sizeof *pass))
@@ -474,8 +489,7 @@ static void bind_lines(bound *b, bool rows, wf_array *array, const char *name, c
     }
     if (whole) {
         wf_array *part = wf_view_slice(array, 2, 0, whole, 1);
-        bind(b, name,
-             part ? wf_view_reshape(part, WF_SHAPE(shape.dim[0], shape.dim[1], whole / chunk, chunk)) : NULL);
+        bind(b, name, part ? wf_view_reshape(part, WF_SHAPE(shape.dim[0], shape.dim[1], whole / chunk, chunk)) : NULL);
         wf_release(part);
     }
     if (whole < n)

@@ -8,17 +8,17 @@ typedef enum wfl_fft_kind { WFL_FFT_C2C, WFL_FFT_R2C, WFL_FFT_C2R } wfl_fft_kind
 
 /* What the code of a pass depends on. Bytes that no field uses are 0, so that descriptions compare as bytes. */
 typedef struct wfl_pass {
-    int64_t n;            /* length of the lines in space: of real elements, where there are any */
-    int64_t twist;        /* second length b of n b = N: results are multiplied by exp(-2 pi i k line / N); 0 = not */
-    int32_t device;       /* of the recording */
-    uint8_t kind;         /* wfl_fft_kind */
-    uint8_t in, out;      /* dtypes of the arrays */
-    uint8_t part;         /* dtype of the computation: f32 or f64 */
-    uint8_t inverse;      /* bool; parts are swapped on the way in and on the way out */
-    uint8_t scaled;       /* bool */
-    uint8_t rows_in;      /* elements of a line are neighbours in x; else the elements of neighbouring lines are */
-    uint8_t rows_out;     /* the same of y */
-    uint8_t in_place;     /* x is y */
+    int64_t n;        /* length of the lines in space: of real elements, where there are any */
+    int64_t twist;    /* second length b of n b = N: results are multiplied by exp(-2 pi i k line / N); 0 = not */
+    int32_t device;   /* of the recording */
+    uint8_t kind;     /* wfl_fft_kind */
+    uint8_t in, out;  /* dtypes of the arrays */
+    uint8_t part;     /* dtype of the computation: f32 or f64 */
+    uint8_t inverse;  /* bool; parts are swapped on the way in and on the way out */
+    uint8_t scaled;   /* bool */
+    uint8_t rows_in;  /* elements of a line are neighbours in x; else the elements of neighbouring lines are */
+    uint8_t rows_out; /* the same of y */
+    uint8_t in_place; /* x is y */
     uint8_t reserved[3];
 } wfl_pass;
 

@@ -9,10 +9,10 @@ void wfl_fft_root(int64_t i, int64_t n, double *re, double *im)
     i %= n;
     /* By symmetry the angle is at most an eighth of a turn, where rounding it costs little. */
     bool below = 2 * i > n;
-    int64_t up = below ? n - i : i;   /* up to half a turn */
-    bool left = 4 * up > n;           /* beyond a quarter */
+    int64_t up = below ? n - i : i;             /* up to half a turn */
+    bool left = 4 * up > n;                     /* beyond a quarter */
     int64_t right = left ? n - 2 * up : 2 * up; /* in units of 1 / (2 n) of a turn */
-    bool steep = 4 * right > n;       /* beyond an eighth */
+    bool steep = 4 * right > n;                 /* beyond an eighth */
     double angle = two_pi * (double)(steep ? n - 2 * right : 2 * right) / (4 * (double)n);
     double c = steep ? sin(angle) : cos(angle), s = steep ? cos(angle) : sin(angle);
     *re = left ? -c : c;

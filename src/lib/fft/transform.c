@@ -276,8 +276,7 @@ static wf_status transform_axis(const axis_pass *a, wf_array *y, const wf_array 
     bool few = rows && 2 * outer <= lanes && a->n >= SHORT;
     if (a->kind == WFL_FFT_C2C && (!fit || few)) {
         wfl_fft_halves(a->n, &first, &second);
-        if (first >= LEAST_HALF && fits(a, first, WFL_FFT_C2C, y, x, false) &&
-            fits(a, second, WFL_FFT_C2C, y, x, true))
+        if (first >= LEAST_HALF && fits(a, first, WFL_FFT_C2C, y, x, false) && fits(a, second, WFL_FFT_C2C, y, x, true))
             return run_twice(a, y, x, first, second);
     }
     if (!fit)

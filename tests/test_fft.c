@@ -1,0 +1,450 @@
+/* test_fft.c - Fourier transforms beside the sums that define them: short and long lengths, small and large prime
+ * factors, all axes, real and complex, f32 and f64, scaled in four ways, in place, into views, replayed; and mistakes.
+ *
+ * ctest: devices threads
+ */
+#include "on_devices.h"
+#include "weft/fft.h"
+#include <complex.h>
+
+typedef double complex number;
+
+static bool compiled(void) { return wf_context_device(ctx) == WF_CPU; }
+
+static double between(uint64_t *seed) { return (double)(test_random(seed) >> 12) / 4503599627370496.0 - 0.5; }
+
+/* Returns an array of these elements, which are rounded to the dtype. */
+static wf_array *numbers_as(wf_dtype t, wf_shape shape, number *x)
+{
+    wf_array *a = wf_empty_with(ctx, t, shape, NULL);
+    assert_non_null(a);
+    int64_t n = wf_array_count(a);
+    char *p = malloc((size_t)n * 16 + 1);
+    for (int64_t i = 0; i < n; ++i) {
+        float complex narrow = (float complex)x[i];
+        if (t == WF_C64)
+            memcpy(p + 8 * i, &narrow, 8);
+        else if (t == WF_F32)
+            ((float *)p)[i] = crealf(narrow);
+        else if (t == WF_F64)
+            ((double *)p)[i] = creal(x[i]);
+        else
+            memcpy(p + 16 * i, &x[i], 16);
+        x[i] = t == WF_C64 ? (number)narrow : t == WF_F32 ? crealf(narrow) : t == WF_F64 ? creal(x[i]) : x[i];
+    }
+    OK(ctx, wf_upload(a, p, (size_t)n * wf_dtype_size(t)));
+    free(p);
+    return a;
+}
+
+static number *numbers_of(const wf_array *a)
+{
+    wf_array *wide = wf_array_cast(a, WF_C128);
+    assert_non_null(wide);
+    size_t n = (size_t)wf_array_count(a);
+    number *x = malloc((n + 1) * sizeof *x);
+    OK(ctx, wf_download(wide, x, n * sizeof *x));
+    wf_release(wide);
+    return x;
+}
+
+static number *random_numbers(int64_t n, uint64_t seed)
+{
+    number *x = malloc((size_t)(n + 1) * sizeof *x);
+    for (int64_t i = 0; i < n; ++i) {
+        double re = between(&seed), im = between(&seed);
+        x[i] = re + I * im;
+    }
+    return x;
+}
+
+/* The transform along an axis by its definition; x is [outer, n, inner]. */
+static void define(number *x, int64_t outer, int64_t n, int64_t inner, double sign)
+{
+    number *root = malloc((size_t)n * sizeof *root), *line = malloc((size_t)n * sizeof *line);
+    for (int64_t k = 0; k < n; ++k)
+        root[k] = cos(2 * M_PI * (double)k / (double)n) + sign * I * sin(2 * M_PI * (double)k / (double)n);
+    for (int64_t l = 0; l < outer * inner; ++l) {
+        number *at = x + l / inner * n * inner + l % inner;
+        for (int64_t k = 0; k < n; ++k) {
+            line[k] = 0;
+            for (int64_t j = 0; j < n; ++j)
+                line[k] += at[j * inner] * root[j * k % n];
+        }
+        for (int64_t k = 0; k < n; ++k)
+            at[k * inner] = line[k];
+    }
+    free(root);
+    free(line);
+}
+
+static void define_axes(number *x, wf_shape shape, wf_axes axes, double sign)
+{
+    for (int d = 0; d < shape.rank; ++d) {
+        int64_t outer = 1, inner = 1;
+        for (int e = 0; e < shape.rank; ++e)
+            if (e != d)
+                *(e < d ? &outer : &inner) *= shape.dim[e];
+        if (axes >> d & 1)
+            define(x, outer, shape.dim[d], inner, sign);
+    }
+}
+
+/* The relative distance of two arrays, in the Euclidean norm. */
+static double distance(const number *a, const number *b, int64_t n)
+{
+    double error = 0, norm = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        error += pow(cabs(a[i] - b[i]), 2);
+        norm += pow(cabs(b[i]), 2);
+    }
+    return norm > 0 ? sqrt(error / norm) : sqrt(error);
+}
+
+static double tolerance(wf_dtype t) { return t == WF_C128 || t == WF_F64 ? 3e-15 : 5e-7; }
+
+static void check_near(const wf_array *y, const number *expected, double most, const char *what, int64_t n)
+{
+    assert_non_null(y);
+    number *found = numbers_of(y);
+    double error = distance(found, expected, wf_array_count(y));
+    if (!(error <= most))
+        print_error("%s of length %lld: the error is %g\n", what, (long long)n, error);
+    assert_true(error <= most);
+    free(found);
+}
+
+/* Complex, real to complex and back along the middle axis. */
+static void check_lengths(int64_t outer, int64_t n, int64_t inner, wf_dtype t)
+{
+    wf_shape shape = WF_SHAPE(outer, n, inner);
+    int64_t all = outer * n * inner, half = n / 2 + 1;
+    wf_dtype real = wf_dtype_part(t);
+    number *x = random_numbers(all, (uint64_t)all), *y = malloc((size_t)(all + 1) * sizeof *y);
+    wf_array *a = numbers_as(t, shape, x);
+    for (int inverse = 0; inverse < 2; ++inverse) {
+        memcpy(y, x, (size_t)all * sizeof *y);
+        define(y, outer, n, inner, inverse ? 1 : -1);
+        wf_array *b = wf_fft_c2c(a, WF_AXES(1), inverse, WF_FFT_NONE);
+        check_near(b, y, tolerance(t), inverse ? "inverse" : "forward", n);
+        wf_release(b);
+    }
+    wf_release(a);
+    a = numbers_as(real, shape, x);
+    memcpy(y, x, (size_t)all * sizeof *y);
+    define(y, outer, n, inner, -1);
+    for (int64_t o = 0; o < outer; ++o) /* the half that r2c has, in place */
+        memmove(y + o * half * inner, y + o * n * inner, (size_t)(half * inner) * sizeof *y);
+    wf_array *spectrum = wf_fft_r2c(a, WF_AXES(1), WF_FFT_NONE);
+    check_near(spectrum, y, tolerance(t), "real", n);
+    wf_array *back = wf_fft_c2r(spectrum, n, WF_AXES(1), WF_FFT_BACKWARD);
+    check_near(back, x, tolerance(t), "back to real", n);
+    wf_array *given[] = { a, spectrum, back };
+    for (int i = 0; i < 3; ++i)
+        wf_release(given[i]);
+    free(x);
+    free(y);
+}
+
+static void test_lengths(void **state)
+{
+    (void)state;
+    static const int many[] = { 1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,  16,  17,  18,  20,  21, 22,
+                                24, 25, 26, 27, 30, 31, 32, 34, 37, 48, 53, 60, 64, 96, 101, 127, 131, 139, 240, 262 },
+                     few[] = { 1, 2, 7, 16, 30, 34, 64 };
+    const int *n = compiled() || is_on_gpu() ? few : many;
+    size_t count = n == few ? sizeof few / sizeof *few : sizeof many / sizeof *many;
+    for (size_t i = 0; i < count; ++i) {
+        check_lengths(3, n[i], 1, WF_C64);
+        check_lengths(2, n[i], 17, i % 2 ? WF_C64 : WF_C128);
+    }
+}
+
+/* Lengths of several steps, of large primes, and those that do not fit into scratch. */
+static void test_long(void **state)
+{
+    (void)state;
+    if (is_on_gpu())
+        return;
+    check_lengths(1, 1000, 1, WF_C64);
+    check_lengths(17, 262, 1, WF_C64);
+    check_lengths(1, 139, 18, WF_C128);
+    if (!compiled())
+        check_lengths(1, 12000, 1, WF_C64);
+    if (!compiled())
+        check_lengths(1, 8209, 1, WF_C64); /* a prime */
+}
+
+static void test_axes(void **state)
+{
+    (void)state;
+    wf_shape shape = WF_SHAPE(3, 4, 6, 5);
+    int64_t all = 360;
+    number *x = random_numbers(all, 7), *y = malloc(360 * sizeof *y);
+    wf_array *a = numbers_as(WF_C64, shape, x);
+    wf_axes step = compiled() ? 6 : 1;
+    for (wf_axes axes = 1; axes < 16; axes += step) {
+        memcpy(y, x, 360 * sizeof *y);
+        define_axes(y, shape, axes, -1);
+        wf_array *b = wf_fft_c2c(a, axes, false, WF_FFT_BACKWARD), *c = wf_fft_c2c(b, axes, true, WF_FFT_BACKWARD);
+        check_near(b, y, 5e-7, "axes", axes);
+        check_near(c, x, 5e-7, "axes back", axes);
+        wf_release(b);
+        wf_release(c);
+    }
+    wf_release(a);
+    a = numbers_as(WF_F32, shape, x);
+    wf_array *s = wf_fft_r2c(a, WF_AXES(0, 2, 3), WF_FFT_ORTHO),
+             *full = wf_fft_c2c(a, WF_AXES(0, 2, 3), false, WF_FFT_ORTHO);
+    wf_array *half = wf_view_slice(full, 3, 0, 3, 1), *back = wf_fft_c2r(s, 5, WF_AXES(0, 2, 3), WF_FFT_ORTHO);
+    number *expected = numbers_of(half);
+    check_near(s, expected, 5e-7, "half", 5);
+    check_near(back, x, 5e-7, "three axes", 5);
+    wf_array *given[] = { a, s, full, half, back };
+    for (int i = 0; i < 5; ++i)
+        wf_release(given[i]);
+    free(expected);
+    free(x);
+    free(y);
+}
+
+static void test_norms(void **state)
+{
+    (void)state;
+    static const struct {
+        wf_fft_norm norm;
+        double forward, inverse;
+    } rows[] = { { WF_FFT_BACKWARD, 1, 1.0 / 24 },
+                 { WF_FFT_FORWARD, 1.0 / 24, 1 },
+                 { WF_FFT_ORTHO, 0.20412414523193150818, 0.20412414523193150818 },
+                 { WF_FFT_NONE, 1, 1 } };
+    wf_shape shape = WF_SHAPE(4, 6);
+    number *x = random_numbers(24, 3), y[24], z[24];
+    wf_array *a = numbers_as(WF_C128, shape, x);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        wf_array *f = wf_fft_c2c(a, WF_ALL_AXES, false, rows[i].norm),
+                 *b = wf_fft_c2c(a, WF_ALL_AXES, true, rows[i].norm);
+        for (int k = 0; k < 24; ++k)
+            y[k] = x[k] * rows[i].forward, z[k] = x[k] * rows[i].inverse;
+        define_axes(y, shape, 3, -1);
+        define_axes(z, shape, 3, 1);
+        check_near(f, y, 1e-15, "norm", (int64_t)i);
+        check_near(b, z, 1e-15, "norm back", (int64_t)i);
+        wf_release(f);
+        wf_release(b);
+    }
+    wf_release(a);
+    free(x);
+}
+
+/* The imaginary parts that the symmetry of a real line forbids do not count. */
+static void test_hermitian(void **state)
+{
+    (void)state;
+    for (int n = 6; n < 8; ++n) {
+        number x[4] = { 1 + 5 * I, 2 - 1 * I, 0.5 + 3 * I, 4 + 7 * I }, full[7];
+        wf_array *a = numbers_as(WF_C64, WF_SHAPE(4), x), *b = wf_fft_c2r(a, n, WF_AXES(0), WF_FFT_NONE);
+        for (int k = 0; k < n; ++k)
+            full[k] = k == 0 || 2 * k == n ? creal(x[k]) : 2 * k < n ? x[k] : conj(x[n - k]);
+        define(full, 1, n, 1, 1);
+        check_near(b, full, 5e-7, "hermitian", n);
+        wf_release(a);
+        wf_release(b);
+    }
+}
+
+static void test_into(void **state)
+{
+    (void)state;
+    wf_shape shape = WF_SHAPE(4, 6, 5);
+    number *x = random_numbers(120, 9), *y = malloc(120 * sizeof *y);
+    wf_array *a = numbers_as(WF_C64, shape, x);
+    memcpy(y, x, 120 * sizeof *y);
+    define_axes(y, shape, 6, -1);
+    wf_array *wide = wf_full(ctx, WF_C64, WF_SHAPE(4, 6, 10), 0), *view = wf_view_slice(wide, 2, 9, WF_END_INDEX, -2);
+    OK(ctx, wf_fft_into(view, a, WF_AXES(1, 2), false, WF_FFT_BACKWARD)); /* a reversed view */
+    check_near(view, y, 5e-7, "into a view", 6);
+    wf_array *from = wf_full(ctx, WF_C64, WF_SHAPE(4, 6, 10), 0), *gaps = wf_view_slice(from, 2, 0, WF_END_INDEX, 2);
+    OK(ctx, wf_array_assign(gaps, a));
+    wf_array *b = wf_fft_c2c(gaps, WF_AXES(1, 2), false, WF_FFT_BACKWARD); /* from a view */
+    check_near(b, y, 5e-7, "from a view", 6);
+    OK(ctx, wf_fft_into(gaps, gaps, WF_AXES(1, 2), false, WF_FFT_BACKWARD)); /* in place, with gaps */
+    check_near(gaps, y, 5e-7, "in place with gaps", 6);
+    wf_array *whole = wf_view_slice(from, 2, 1, WF_END_INDEX, 2);
+    number *others = numbers_of(whole);
+    for (int i = 0; i < 120; ++i)
+        assert_true(others[i] == 0); /* elements between those of the view keep their values */
+    free(others);
+    OK(ctx, wf_fft_into(a, a, WF_AXES(1, 2), false, WF_FFT_BACKWARD)); /* in place */
+    check_near(a, y, 5e-7, "in place", 6);
+    wf_array *given[] = { a, b, wide, view, from, gaps, whole };
+    for (int i = 0; i < 7; ++i)
+        wf_release(given[i]);
+    free(x);
+    free(y);
+}
+
+/* A batch has the bits of its parts; so have all numbers of threads. */
+static void test_same_bits(void **state)
+{
+    (void)state;
+    enum { N = 48, LINES = 37 };
+    number *x = random_numbers(N * LINES, 4);
+    wf_array *a = numbers_as(WF_C64, WF_SHAPE(LINES, N), x), *b = wf_fft_c2c(a, WF_AXES(1), false, WF_FFT_BACKWARD);
+    wf_set_threads(ctx, 1);
+    wf_array *c = wf_fft_c2c(a, WF_AXES(1), false, WF_FFT_BACKWARD);
+    wf_set_threads(ctx, 2);
+    float one[2 * N * LINES], other[2 * N * LINES];
+    OK(ctx, wf_download(b, one, sizeof one));
+    OK(ctx, wf_download(c, other, sizeof other));
+    assert_memory_equal(one, other, sizeof one);
+    for (int i = 0; i < LINES; i += 9) {
+        wf_array *line = wf_view_slice(a, 0, i, i + 1, 1), *d = wf_fft_c2c(line, WF_AXES(1), false, WF_FFT_BACKWARD);
+        OK(ctx, wf_download(d, other, 8 * N));
+        assert_memory_equal(one + 2 * N * i, other, 8 * N);
+        wf_release(line);
+        wf_release(d);
+    }
+    wf_release(a);
+    wf_release(b);
+    wf_release(c);
+    free(x);
+}
+
+static void test_frozen(void **state)
+{
+    (void)state;
+    number *x = random_numbers(5 * 24, 1), *z = random_numbers(5 * 24, 2);
+    wf_array *a = numbers_as(WF_F32, WF_SHAPE(5, 24), x), *y = wf_full(ctx, WF_C64, WF_SHAPE(5, 13), 0);
+    OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a)));
+    OK(ctx, wf_fft_into(y, a, WF_AXES(0, 1), false, WF_FFT_BACKWARD));
+    wf_frozen *frozen = wf_freeze_end(ctx);
+    if (!frozen)
+        print_error("%s\n", wf_last_message(ctx));
+    assert_non_null(frozen);
+    wf_array *b = numbers_as(WF_F32, WF_SHAPE(5, 24), z);
+    OK(ctx, wf_frozen_replay(frozen, WF_ARRAYS(b)));
+    wf_array *c = wf_fft_r2c(b, WF_AXES(0, 1), WF_FFT_BACKWARD);
+    number *expected = numbers_of(c);
+    check_near(y, expected, 0, "replay", 24);
+    wf_frozen_free(frozen);
+    wf_array *given[] = { a, b, c, y };
+    for (int i = 0; i < 4; ++i)
+        wf_release(given[i]);
+    free(expected);
+    free(x);
+    free(z);
+}
+
+static void test_other_dtypes(void **state)
+{
+    (void)state;
+    static const struct {
+        wf_dtype in, c2c;
+    } rows[] = { { WF_BOOL, WF_C64 }, { WF_U8, WF_C64 },  { WF_I16, WF_C64 },  { WF_I32, WF_C128 },
+                 { WF_U64, WF_C128 }, { WF_F16, WF_C32 }, { WF_BF16, WF_C64 }, { WF_F32, WF_C64 },
+                 { WF_F64, WF_C128 }, { WF_C32, WF_C32 }, { WF_C64, WF_C64 },  { WF_C128, WF_C128 } };
+    number values[] = { 1, 0, 1, 1, 0, 0 }, expected[6];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        wf_array *wide = numbers_as(WF_F64, WF_SHAPE(6), values), *a = wf_array_cast(wide, rows[i].in);
+        wf_array *b = wf_fft_c2c(a, WF_AXES(0), false, WF_FFT_BACKWARD);
+        memcpy(expected, values, sizeof expected);
+        define(expected, 1, 6, 1, -1);
+        check_near(b, expected, rows[i].c2c == WF_C32 ? 1e-3 : 1e-6, wf_dtype_name(rows[i].in), 6);
+        assert_int_equal(wf_array_dtype(b), rows[i].c2c);
+        if (wf_dtype_kind(rows[i].in) != WF_KIND_COMPLEX) {
+            wf_array *c = wf_fft_r2c(a, WF_AXES(0), WF_FFT_BACKWARD),
+                     *d = wf_fft_c2r(c, -1, WF_AXES(0), WF_FFT_BACKWARD);
+            assert_int_equal(wf_array_dtype(d), wf_dtype_part(rows[i].c2c));
+            check_near(d, values, rows[i].c2c == WF_C32 ? 1e-3 : 1e-6, "and back", 6);
+            wf_release(c);
+            wf_release(d);
+        }
+        wf_release(wide);
+        wf_release(a);
+        wf_release(b);
+    }
+}
+
+static void test_empty(void **state)
+{
+    (void)state;
+    wf_array *a = wf_empty(ctx, WF_C64, WF_SHAPE(0, 5, 0)), *b = wf_fft_c2c(a, WF_AXES(1), false, WF_FFT_BACKWARD);
+    assert_non_null(b);
+    assert_int_equal(wf_array_count(b), 0);
+    wf_release(a);
+    wf_release(b);
+}
+
+/* The status of a call that returns no array. */
+static wf_status of_null(const wf_array *none)
+{
+    assert_null(none);
+    return wf_last_status(ctx);
+}
+
+static void test_mistakes(void **state)
+{
+    (void)state;
+    wf_array *a = wf_full(ctx, WF_C64, WF_SHAPE(4, 6), 1), *r = wf_full(ctx, WF_F32, WF_SHAPE(4, 6), 1),
+             *none = wf_empty(ctx, WF_F32, WF_SHAPE(4, 0));
+    REFUSED(ctx, of_null(wf_fft_c2c(a, 0, false, WF_FFT_BACKWARD)), WF_ERR_ARG, "names no axis");
+    REFUSED(ctx, of_null(wf_fft_c2c(a, WF_AXES(3), false, WF_FFT_BACKWARD)), WF_ERR_ARG, "beyond the array's rank 2");
+    REFUSED(ctx, of_null(wf_fft_c2c(a, WF_AXES(1) | WF_DROP_AXES, false, WF_FFT_BACKWARD)), WF_ERR_ARG, "WF_DROP_AXES");
+    REFUSED(ctx, of_null(wf_fft_r2c(a, WF_AXES(1), WF_FFT_BACKWARD)), WF_ERR_DTYPE, "wf_fft_r2c: the array is complex");
+    REFUSED(ctx, of_null(wf_fft_c2r(r, 10, WF_AXES(1), WF_FFT_BACKWARD)), WF_ERR_DTYPE,
+            "wf_fft_c2r: the spectrum is real");
+    REFUSED(ctx, of_null(wf_fft_c2r(a, 12, WF_AXES(1), WF_FFT_BACKWARD)), WF_ERR_SHAPE,
+            "12 elements along axis 1 have a spectrum of 7, but it has 6");
+    REFUSED(ctx, of_null(wf_fft_r2c(none, WF_AXES(1), WF_FFT_BACKWARD)), WF_ERR_SHAPE,
+            "axis 1 of the array has no elements");
+    REFUSED(ctx, (wf_fft_into(r, a, WF_AXES(1), false, WF_FFT_BACKWARD)), WF_ERR_SHAPE,
+            "c64(4, 6) does not transform into f32(4, 6)");
+    REFUSED(ctx, (wf_fft_into(NULL, a, WF_AXES(1), false, WF_FFT_BACKWARD)), WF_ERR_ARG, "an array is NULL");
+    assert_null(wf_fft_c2c(NULL, WF_AXES(0), false, WF_FFT_BACKWARD));
+    wf_release(a);
+    wf_release(r);
+    wf_release(none);
+}
+
+static void test_fast_size(void **state)
+{
+    (void)state;
+    static const int64_t rows[][3] = { { -3, 1, 2 },   { 1, 1, 2 },       { 11, 12, 12 },       { 13, 14, 14 },
+                                       { 15, 15, 16 }, { 121, 125, 126 }, { 3711, 3750, 3750 }, { 4097, 4116, 4116 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        assert_int_equal(wf_fft_fast_size(rows[i][0], false), rows[i][1]);
+        assert_int_equal(wf_fft_fast_size(rows[i][0], true), rows[i][2]);
+    }
+    assert_int_equal(wf_fft_fast_size(INT64_MAX, false), -1);
+}
+
+/* An array may outlive the call of wf_context_free, after which kernels are no longer kept. */
+static void test_after_context(void **state)
+{
+    (void)state;
+    wf_context *mine = test_context(wf_context_device(ctx), 1);
+    wf_array *a = wf_full(mine, WF_C64, WF_SHAPE(3, 8), 1), *b = wf_fft_c2c(a, WF_AXES(1), false, WF_FFT_BACKWARD);
+    wf_context_free(mine);
+    wf_array *c = wf_fft_c2c(b, WF_AXES(1), true, WF_FFT_BACKWARD);
+    assert_non_null(c);
+    float x[48];
+    assert_int_equal(wf_download(c, x, sizeof x), WF_OK);
+    for (int i = 0; i < 48; ++i)
+        assert_true(x[i] == (i % 2 ? 0 : 1));
+    wf_release(a);
+    wf_release(b);
+    wf_release(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lengths),       cmocka_unit_test(test_long),      cmocka_unit_test(test_axes),
+        cmocka_unit_test(test_norms),         cmocka_unit_test(test_hermitian), cmocka_unit_test(test_into),
+        cmocka_unit_test(test_same_bits),     cmocka_unit_test(test_frozen),    cmocka_unit_test(test_other_dtypes),
+        cmocka_unit_test(test_empty),         cmocka_unit_test(test_mistakes),  cmocka_unit_test(test_fast_size),
+        cmocka_unit_test(test_after_context),
+    };
+    return RUN_ON_ALL(tests);
+}
