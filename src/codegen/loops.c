@@ -455,12 +455,14 @@ static val is_empty(wf__kernel_emitter *kernel)
     return empty;
 }
 
-/* True if INTERIOR is right everywhere, in rows as long as the caller promises. */
+/* True if INTERIOR is right everywhere, in rows as the caller promises. */
 static bool is_interior_enough(const nest *t)
 {
     const wf__kernel_emitter *kernel = t->kernel;
-    if (!t->interior || !t->g->options->long_rows || !t->steps_back || kernel->rows > 1 ||
-        kernel->columns * t->g->width > WF__LONG_ROW)
+    int step = kernel->columns * t->g->width;
+    bool whole_steps = t->g->options->row_points && t->g->options->row_points % step == 0;
+    bool steps_back = t->g->options->long_rows && t->steps_back && step <= WF__LONG_ROW;
+    if (!t->interior || kernel->rows > 1 || !(whole_steps || steps_back))
         return false;
     for (int d = 0; d < kernel->rank; d++)
         if (kernel->interior_lo[d] || kernel->interior_hi[d])

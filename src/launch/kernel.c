@@ -420,9 +420,11 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
             wf__print(&stage->lowered, &request->out);
         } else if (ptx)
             status = dump_ptx(k, &e->plan, stage, (int)request->what >> 8, &request->out);
-        else if (!is_one_point(stage) && !wf__engine_text(k->ctx->engine, &stage->lowered,
-                                                          &(wf__code_options){ .long_rows = stage->promises.long_rows },
-                                                          request->what == WF_DUMP_ASM, &request->out, &error))
+        else if (!is_one_point(stage) &&
+                 !wf__engine_text(k->ctx->engine, &stage->lowered,
+                                  &(wf__code_options){ .long_rows = stage->promises.long_rows,
+                                                       .row_points = stage->promises.row_points },
+                                  request->what == WF_DUMP_ASM, &request->out, &error))
             status = wf__error(k->ctx, WF_ERR_BACKEND, "wf_kernel_dump: %s", wf__str_get(&error));
     }
     wf__str_free(&error);

@@ -107,6 +107,7 @@ typedef struct wf__code_options {
      * 64-byte aligned in every row at multiples of the vector width. The kernel ends with a store fence. */
     bool nontemporal;
     bool long_rows;     /* boxes are not empty, and have rows as above */
+    uint8_t row_points; /* points that each box has along the lane axis; 0 = unknown, or more than WF__LANES */
     int rows_at_once;   /* rows of a tile, for light bodies with kept_lane and for transpositions; 0 = unknown */
     bool single_thread; /* no other thread runs this stage, so that updates need not be atomic */
     bool baseline;      /* fast compilation, of slower code */

@@ -148,10 +148,11 @@ typedef struct wf__partition {
 
 /* Properties that code of a kernel may rely on, and choices that it follows. */
 typedef struct wf__promises {
-    bool nontemporal; /* enough memory is moved for stores past the cache, if addresses are aligned */
-    bool long_rows;   /* the promise of that name in kernel.h */
-    bool updates;     /* atomic operations, which need not be atomic on a single thread */
-    uint8_t columns;  /* points that a thread does at once; 0 = chosen by cost */
+    bool nontemporal;   /* enough memory is moved for stores past the cache, if addresses are aligned */
+    bool long_rows;     /* the promise of that name in kernel.h */
+    uint8_t row_points; /* likewise */
+    bool updates;       /* atomic operations, which need not be atomic on a single thread */
+    uint8_t columns;    /* points that a thread does at once; 0 = chosen by cost */
 } wf__promises;
 
 /* Private copies of arrays that a kernel accumulates into. */

@@ -223,7 +223,8 @@ static size_t write_code_key(wf__engine *e, const wf__ir *body, const wf__code_o
 {
     uint32_t head[HEAD_BYTES / sizeof(uint32_t)] = {
         how->nontemporal | (uint32_t)how->long_rows << 1 | (uint32_t)how->single_thread << 2 |
-            (uint32_t)how->columns << 3 | (uint32_t)how->rows_at_once << 8 | (uint32_t)how->baseline << 16,
+            (uint32_t)how->columns << 3 | (uint32_t)how->rows_at_once << 8 | (uint32_t)how->baseline << 16 |
+            (uint32_t)how->row_points << 17,
         (uint32_t)e->target->isa, (uint32_t)e->target->vector_bits
     };
     const char *words[] = {

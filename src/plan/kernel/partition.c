@@ -156,6 +156,15 @@ static bool has_long_rows(const wf__stage *stage)
     return true;
 }
 
+/* The points of each box along the lane axis, if all boxes are blocks with short rows of one extent; else 0. */
+static uint8_t points_of_rows(const wf__stage *stage)
+{
+    int last = stage->lowered.rank - 1;
+    int64_t points = stage->partition.box[last];
+    bool same = !stage->empty && stage->partition.one_box_per_block && stage->extent[last] % points == 0;
+    return same && points <= WF__LANES ? (uint8_t)points : 0;
+}
+
 /* The only axis that is cut, if boxes may end anywhere along it; else -1. */
 static int8_t slab_axis(const wf__stage *stage)
 {
@@ -328,6 +337,7 @@ bool wf__pass_partition(wf__planning *p, uint32_t s)
         estimate(stage);
         bool strips = cut_boxes(stage);
         stage->promises.long_rows = has_long_rows(stage);
+        stage->promises.row_points = points_of_rows(stage);
         stage->partition.slabs = slab_axis(stage);
         if (p->plan->why)
             explain_cut(p->plan, stage, strips);

@@ -125,6 +125,7 @@ static wf__code_options options_of(const wf__engine *e, const wf__stage *stage, 
                                .nontemporal = which == WF__NONTEMPORAL,
                                .columns = plain ? columns : 0,
                                .long_rows = stage->promises.long_rows && which != WF__NONTEMPORAL,
+                               .row_points = stage->promises.row_points,
                                .rows_at_once = rows_at_once(e, stage),
                                .single_thread = which == WF__SINGLE_THREAD };
 }
