@@ -50,6 +50,7 @@ sed 1d "$WEFT_SOURCE/examples/00_first.c" | cmp - first.c || die 'docs/guide.md:
 cat > before.h << 'END'
 #include <math.h>
 #include <stdio.h>
+#include <weft/fft.h>
 #include <weft/functions.h>
 #include <weft/io.h>
 #include <weft/traced.h>
