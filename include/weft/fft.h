@@ -1,10 +1,7 @@
 /* fft.h - discrete Fourier transforms of arrays.
  * Forward: X[k] = sum of x[j] exp(-2 pi i j k / n); inverse: the same with +. Any axes, any length from 1 on.
- * A new array is in C order, of the input's context and on its device; the caller releases it.
  * Dtypes: computed in f32, from f64, c128 and integers of 32 or 64 bits on in f64; f16 and c32 give c32.
- * Errors: NULL or a status; wf_last_message explains.
- * Threads: from any thread, with all threads of the context; the same bits for any number of threads.
- * Waits: done on return, or queued in the current stream.
+ * Owns, Errors, Threads, Waits: as the functions of functions.h.
  * Cost: one pass over memory for each axis; a length whose prime factors are small is best (wf_fft_fast_size).
  * Reference: docs/reference/fft.md */
 #ifndef WF_FFT_H

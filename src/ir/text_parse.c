@@ -180,6 +180,9 @@ static void declare_slot(reader *r)
     if (word(r, "steps"))
         for (uint32_t k = 0; k < rank; ++k)
             r->ir->slot[s].step[k] = (uint8_t)named(r, wf__step_names, WF__STEPS, "a step");
+    if (word(r, "strides"))
+        for (uint32_t k = 0; k < rank; ++k)
+            r->ir->slot[s].stride[k] = (int32_t)number32(r);
 }
 
 static void declare_red(reader *r)

@@ -4,6 +4,7 @@
  *   rank 2 flags 3                            or: arrays flags 3
  *   slot 0 f32 2 element steps any unit       dtype, rank; wf__step along each axis; no number of the object
  *   slot 1 u32 1 may-alias private 32 record 4    fields of wf__slot; `private` is the field `spread`
+ *   slot 2 f32 2 shared 1 steps any unit strides 16 1     the last list if any stride is a constant of the code
  *   param 0 f32
  *   red 0 f64 add 1
  *   %1 = const f32 0x3f800000                 bits; the value follows as a comment
@@ -46,6 +47,12 @@ static void header(const wf__ir *ir, wf__str *out)
         wf__str_add(out, slot->rank ? " steps" : "");
         for (int k = 0; k < slot->rank; ++k)
             wf__str_addf(out, " %s", wf__step_names[slot->step[k]]);
+        bool known = false;
+        for (int k = 0; k < slot->rank; ++k)
+            known = known || slot->stride[k];
+        wf__str_add(out, known ? " strides" : "");
+        for (int k = 0; k < slot->rank && known; ++k)
+            wf__str_addf(out, " %d", (int)slot->stride[k]);
         wf__str_add(out, "\n");
     }
     for (uint32_t p = 0; p < ir->param_n; ++p)

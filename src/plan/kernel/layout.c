@@ -390,8 +390,8 @@ static void lay_slots(layout *l, wf__ir *out)
         } else {
             memcpy(mem->stride, b->stride, sizeof mem->stride);
             memcpy(mem->dim, b->dim, sizeof mem->dim);
-            for (int k = 0; k < slot->rank && slot->scratch; ++k)
-                slot->stride[k] = (int32_t)mem->stride[k];
+            for (int k = slot->scratch - 1; slot->scratch && k < slot->rank; ++k) /* independent of the space */
+                slot->stride[k] = mem->stride[k] <= INT32_MAX ? (int32_t)mem->stride[k] : 0;
         }
         for (int k = 0; k < slot->rank; ++k)
             slot->step[k] = step_of(mem->stride[k]);
