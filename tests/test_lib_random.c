@@ -203,8 +203,10 @@ static void test_integers(void **state)
     }
     assert_true(low < -0.99 * 0x1p52 && high > 0.99 * 0x1p52 && low >= -0x1p52 && high < 0x1p52);
     free(x);
+    i = wf_empty(ctx, WF_I64, WF_SHAPE(5000));
     assert_int_equal(wf_array_random_uniform(i, here, -0x1p52, 0x1p52), WF_ERR_ARG); /* 2^53 numbers */
     wf_clear_error(ctx);
+    wf_release(i);
 }
 
 /* The same numbers in a GPU's memory and in the processor's. */

@@ -5,8 +5,9 @@
 #include "base/os.h"
 #include "run/engine_internal.h"
 #include "run/cache/llvm_find.h"
+#include "run/later.h"
 #include "run/memory/loader.h"
-#include "run/thread/background.h"
+#include "run/later.h"
 #include <limits.h>
 #include <stdio.h>
 #ifdef WEFT_HAVE_CODE_ID
@@ -47,7 +48,7 @@ wf__engine *wf__engine_new(const wf__engine_config *config)
         wf__engine_free(e);
         return NULL;
     }
-    wf__background_guard(); /* often in the main thread, which another thread's work outlives */
+    wf__later_guard(); /* often in the main thread, which another thread's work outlives */
     return e;
 }
 

@@ -106,11 +106,23 @@ static int anonymous_file(void)
     return fd;
 }
 
-/* Returns the number of forks so far, counted from the first call on; UINT64_MAX = unknown. Under the lock. */
+bool wf__code_memory_guard(void)
+{
+    static wf__mutex registering = WF__MUTEX_INIT;
+    static atomic_bool registered;
+    if (atomic_load(&registered))
+        return true;
+    wf__mutex_lock(&registering);
+    if (!atomic_load(&registered))
+        atomic_store(&registered, pthread_atfork(before_fork, after_fork, after_fork) == 0);
+    wf__mutex_unlock(&registering);
+    return atomic_load(&registered);
+}
+
+/* Returns the number of forks so far, counted from the first call on; UINT64_MAX = unknown. */
 static uint64_t count_forks(void)
 {
-    static bool counted;
-    counted = counted || pthread_atfork(before_fork, after_fork, after_fork) == 0;
+    bool counted = wf__code_memory_guard();
     wf__mutex_lock(&forking);
     uint64_t n = counted ? forks : UINT64_MAX;
     wf__mutex_unlock(&forking);

@@ -10,6 +10,9 @@ typedef struct wf__code_memory {
     struct wf__code_arena *arena; /* NULL = a mapping of its own */
 } wf__code_memory;
 
+/* Guards forks. false = out of memory. Handlers of forks that wait for threads which allocate code must be registered
+ * later: handlers run in reverse order, and this one takes a lock that such threads need. */
+bool wf__code_memory_guard(void);
 /* Allocates `bytes` aligned to `align`, a power of two <= 4096. Any thread may call; no thread waits for another. */
 bool wf__code_memory_new(wf__code_memory *m, size_t bytes, size_t align);
 /* Makes the written code executable. false = the system refuses. */
