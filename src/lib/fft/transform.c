@@ -221,14 +221,14 @@ static wf_status run_as_complex(const axis_pass *a, wf_array *y, const wf_array 
     const plan *p = a->plan;
     wf_shape shape = wf_array_shape(x);
     shape.dim[1] = a->n;
-    wf_array *whole = new_beside(x, complex_dtype(p->part), shape), *half = NULL;
+    wf_array *full = new_beside(x, complex_dtype(p->part), shape), *half = NULL;
     axis_pass c2c = { p, WFL_FFT_C2C, a->n, a->scale };
-    wf_status status = whole ? WF_OK : wfl_array_error(p->ctx);
+    wf_status status = full ? WF_OK : wfl_array_error(p->ctx);
     if (status == WF_OK && a->kind == WFL_FFT_R2C) {
-        status = wf_array_assign(whole, x);
+        status = wf_array_assign(full, x);
         if (status == WF_OK)
-            status = transform_axis(&c2c, whole, whole);
-        half = status == WF_OK ? wf_view_slice(whole, 1, 0, a->n / 2 + 1, 1) : NULL;
+            status = transform_axis(&c2c, full, full);
+        half = status == WF_OK ? wf_view_slice(full, 1, 0, a->n / 2 + 1, 1) : NULL;
         if (status == WF_OK)
             status = half ? wf_array_assign(y, half) : wfl_array_error(p->ctx);
     } else if (status == WF_OK) {
@@ -236,18 +236,18 @@ static wf_status run_as_complex(const axis_pass *a, wf_array *y, const wf_array 
         wf_val k = wf_index(g, 1), mirrored = wf_gt(k, (double)(a->n / 2));
         wf_val v = wf_read(g, x, wf_index(g, 0), wf_select(mirrored, wf_sub((double)a->n, k), k), wf_index(g, 2));
         wf_val real = wf_or(wf_eq(k, 0), wf_eq(wf_mul(k, 2), (double)a->n)), im = wf_select(real, 0, wf_imag(v));
-        wf_out(g, whole, wf_complex(wf_real(v), wf_select(mirrored, wf_neg(im), im)));
+        wf_out(g, full, wf_complex(wf_real(v), wf_select(mirrored, wf_neg(im), im)));
         status = wf_run(g);
         if (status == WF_OK)
-            status = transform_axis(&c2c, whole, whole);
+            status = transform_axis(&c2c, full, full);
         if (status == WF_OK) {
             g = wfl_begin(p->ctx, p->function);
-            wf_out(g, y, wf_real(wf_in(g, whole)));
+            wf_out(g, y, wf_real(wf_in(g, full)));
             status = wf_run(g);
         }
     }
     wf_release(half);
-    wf_release(whole);
+    wf_release(full);
     return status;
 }
 
@@ -316,37 +316,100 @@ static int last_of(wf_axes axes)
     return last;
 }
 
-/* Transforms along all axes, from x to y, then in y; x and y in C order. The last pass scales. */
-static wf_status run_c2c(const plan *p, wf_axes axes, double scale, wf_array *y, const wf_array *x)
+static int first_of(wf_axes axes)
 {
-    wf_shape shape = wf_array_shape(x);
-    wf_status status = WF_OK;
-    for (wf_axes left = axes; left && status == WF_OK;) {
-        int axis = last_of(left);
-        left &= ~(1u << axis);
-        status = run_axis(p, WFL_FFT_C2C, axis, shape.dim[axis], left ? 1 : scale, y, x);
-        x = y;
-    }
+    int first = 0;
+    while (!(axes >> first & 1))
+        ++first;
+    return first;
+}
+
+/* A transform of several axes: x and y in C order. The last pass scales. */
+typedef struct whole {
+    const plan *plan;
+    wfl_fft_kind kind;
+    wf_axes axes;
+    double scale;
+} whole;
+
+static wf_status run_whole(const whole *w, wf_array *y, const wf_array *x);
+
+/* Transforms of the other axes, whose kind they have, then of the first one in y. */
+static wf_status run_forwards(const whole *w, wf_array *y, const wf_array *x)
+{
+    int first = first_of(w->axes);
+    whole others = { w->plan, w->kind, w->axes & ~(1u << first), 1 };
+    if (!others.axes)
+        return run_axis(w->plan, w->kind, first, wf_array_shape(x).dim[first], w->scale, y, x);
+    wf_status status = run_whole(&others, y, x);
+    return status == WF_OK ? run_axis(w->plan, WFL_FFT_C2C, first, wf_array_shape(y).dim[first], w->scale, y, y)
+                           : status;
+}
+
+/* Transforms of all axes but the last one in an array between, then of the last one to real elements. */
+static wf_status run_to_real(const whole *w, wf_array *y, const wf_array *x)
+{
+    int half = last_of(w->axes);
+    whole others = { w->plan, WFL_FFT_C2C, w->axes & ~(1u << half), 1 };
+    wf_array *middle = others.axes ? new_beside(x, complex_dtype(w->plan->part), wf_array_shape(x)) : NULL;
+    wf_status status = !others.axes ? WF_OK : middle ? run_whole(&others, middle, x) : wfl_array_error(w->plan->ctx);
+    if (status == WF_OK)
+        status = run_axis(w->plan, WFL_FFT_C2R, half, wf_array_shape(y).dim[half], w->scale, y, middle ? middle : x);
+    wf_release(middle);
     return status;
 }
 
-static wf_status run_r2c(const plan *p, wf_axes axes, double scale, wf_array *y, const wf_array *x)
+static wf_status run_part(const whole *w, wf_array *y, const wf_array *x)
 {
-    int half = last_of(axes);
-    wf_axes others = axes & ~(1u << half);
-    wf_status status = run_axis(p, WFL_FFT_R2C, half, wf_array_shape(x).dim[half], others ? 1 : scale, y, x);
-    return status == WF_OK ? run_c2c(p, others, scale, y, y) : status;
+    return w->kind == WFL_FFT_C2R ? run_to_real(w, y, x) : run_forwards(w, y, x);
 }
 
-static wf_status run_c2r(const plan *p, wf_axes axes, double scale, wf_array *y, const wf_array *x)
+static double bytes_of(const wf_array *a)
 {
-    int half = last_of(axes);
-    wf_axes others = axes & ~(1u << half);
-    wf_array *middle = others ? new_beside(x, complex_dtype(p->part), wf_array_shape(x)) : NULL;
-    wf_status status = !others ? WF_OK : middle ? run_c2c(p, others, 1, middle, x) : wfl_array_error(p->ctx);
-    if (status == WF_OK)
-        status = run_axis(p, WFL_FFT_C2R, half, wf_array_shape(y).dim[half], scale, y, middle ? middle : x);
-    wf_release(middle);
+    return (double)wf_array_count(a) * (double)wf_dtype_size(wf_array_dtype(a));
+}
+
+/* The extents from an axis on, behind one of all elements before it. */
+static wf_array *batch_of(const wf_array *array, int axis)
+{
+    wf_shape s = wf_array_shape(array), batch = { .rank = 1 };
+    batch.dim[0] = 1;
+    for (int d = 0; d < s.rank; ++d)
+        if (d < axis)
+            batch.dim[0] *= s.dim[d];
+        else
+            batch.dim[batch.rank++] = s.dim[d];
+    return wf_view_reshape((wf_array *)array, batch);
+}
+
+/* Transforms several axes of a batch. Passes over so many of its parts as caches hold come one after the other, so that
+ * only the first pass reads memory, and only the last one writes it. */
+static wf_status run_whole(const whole *w, wf_array *y, const wf_array *x)
+{
+    enum { OF_CORE = 1 << 20, OF_ALL = 16 << 20 }; /* bytes */
+    int first = first_of(w->axes);
+    wf_shape shape = wf_array_shape(x);
+    int64_t lead = 1;
+    for (int d = 0; d < first; ++d)
+        lead *= shape.dim[d];
+    double each = lead ? (bytes_of(x) + bytes_of(y)) / (double)lead : 0;
+    double room = (double)OF_CORE * wf_get_threads(w->plan->ctx);
+    int64_t count = each < room ? (int64_t)(room / (each + 1)) + 1 : 1;
+    bool in_caches = w->axes & (w->axes - 1) && each <= OF_ALL && wf_array_device(x) < WF_GPU(0);
+    if (!in_caches || lead <= count)
+        return run_part(w, y, x);
+    wf_array *from = batch_of(x, first), *to = x == y ? wf_retain(from) : batch_of(y, first);
+    whole part = { w->plan, w->kind, w->axes >> first << 1, w->scale };
+    wf_status status = from && to ? WF_OK : wfl_array_error(w->plan->ctx);
+    for (int64_t i = 0; i < lead && status == WF_OK; i += count) {
+        int64_t end = i + count < lead ? i + count : lead;
+        wf_array *a = wf_view_slice(from, 0, i, end, 1), *b = x == y ? wf_retain(a) : wf_view_slice(to, 0, i, end, 1);
+        status = a && b ? run_part(&part, b, a) : wfl_array_error(w->plan->ctx);
+        wf_release(a);
+        wf_release(b);
+    }
+    wf_release(from);
+    wf_release(to);
     return status;
 }
 
@@ -354,16 +417,16 @@ static wf_status run_c2r(const plan *p, wf_axes axes, double scale, wf_array *y,
 /* The kind of a transform between arrays of these dtypes and shapes. */
 static bool kind_of(const plan *p, const wf_array *y, const wf_array *x, wf_axes axes, wfl_fft_kind *kind)
 {
-    wf_shape in = wf_array_shape(x), out = wf_array_shape(y), half = in, whole = out;
+    wf_shape in = wf_array_shape(x), out = wf_array_shape(y), half = in, full = out;
     bool to_real = !wfl_is_complex_dtype(wf_array_dtype(y)), from_real = !wfl_is_complex_dtype(wf_array_dtype(x));
     int last = last_of(axes);
     half.dim[last] = in.dim[last] / 2 + 1;
-    whole.dim[last] = out.dim[last] / 2 + 1;
+    full.dim[last] = out.dim[last] / 2 + 1;
     if (!to_real && wfl_same_shape(&in, &out))
         *kind = WFL_FFT_C2C;
     else if (!to_real && from_real && wfl_same_shape(&half, &out))
         *kind = WFL_FFT_R2C;
-    else if (to_real && !from_real && in.rank == out.rank && wfl_same_shape(&whole, &in))
+    else if (to_real && !from_real && in.rank == out.rank && wfl_same_shape(&full, &in))
         *kind = WFL_FFT_C2R;
     else {
         char a[160], b[160];
@@ -404,9 +467,7 @@ static wf_status run(plan *p, wfl_fft_kind kind, wf_axes axes, wf_array *y, cons
     wf_array *from = wf_array_contiguous((wf_array *)x);
     if (!from)
         return wfl_array_error(p->ctx);
-    wf_status status = kind == WFL_FFT_C2C   ? run_c2c(p, axes, scale, y, from == x ? x : from)
-                       : kind == WFL_FFT_R2C ? run_r2c(p, axes, scale, y, from)
-                                             : run_c2r(p, axes, scale, y, from);
+    wf_status status = run_whole(&(whole){ p, kind, axes, scale }, y, from);
     wf_release(from);
     return status;
 }
