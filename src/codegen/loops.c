@@ -459,7 +459,7 @@ static val is_empty(wf__kernel_emitter *kernel)
 static bool is_interior_enough(const nest *t)
 {
     const wf__kernel_emitter *kernel = t->kernel;
-    int step = kernel->columns * t->g->width;
+    int step = t->interior ? kernel->columns * t->g->width : WF__LANES;
     bool whole_steps = t->g->options->row_points && t->g->options->row_points % step == 0;
     bool steps_back = t->g->options->long_rows && t->steps_back && step <= WF__LONG_ROW;
     if (!t->interior || kernel->rows > 1 || !(whole_steps || steps_back))

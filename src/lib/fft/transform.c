@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { CACHE_OF_CORE = 1 << 20, CACHE_OF_ALL = 16 << 20 }; /* bytes that stay in caches for the next pass */
+
 typedef struct plan { /* a whole transform */
     wf_context *ctx;
     const char *function;
@@ -103,26 +105,53 @@ static wf_status run_rows(const axis_pass *a, wf_array *y, const wf_array *x, co
     return status;
 }
 
-/* n = first * second: transforms of `first` elements that lie `second` apart, roots, transforms of `second` elements. */
+/* Elements that lie `second` apart, roots, and rows of `second` elements, through an array between. */
+static wf_status run_halves(const axis_pass *a, wf_array *y, wf_array *between, const wf_array *x)
+{
+    const plan *p = a->plan;
+    wf_shape shape = wf_array_shape(x);
+    wfl_pass one = describe(&(axis_pass){ p, WFL_FFT_C2C, shape.dim[1], 1 }, between, x);
+    one.twist = shape.dim[2];
+    wf_status status = wfl_pass_run(&one, between, x, 1, p->function);
+    if (status != WF_OK)
+        return status;
+    wfl_pass two = describe(&(axis_pass){ p, WFL_FFT_C2C, shape.dim[2], a->scale }, y, between);
+    two.rows_in = true;
+    return wfl_pass_run(&two, y, between, a->scale, p->function);
+}
+
+/* How many parts of a batch, of so many bytes each, the caches of all threads hold. */
+static int64_t held_in_caches(const plan *p, double each)
+{
+    double room = (double)CACHE_OF_CORE * wf_get_threads(p->ctx);
+    return each < room ? (int64_t)(room / (each + 1)) + 1 : 1;
+}
+
+/* Elements i to i + n of the first axis, which has more. */
+static wf_array *some(wf_array *array, int64_t i, int64_t n) { return wf_view_slice(array, 0, i, i + n, 1); }
+
+/* n = first * second in two passes, for so many lines at once that the array between stays in caches. */
 static wf_status run_twice(const axis_pass *a, wf_array *y, const wf_array *x, int64_t first, int64_t second)
 {
     const plan *p = a->plan;
-    int64_t outer = wf_array_shape(x).dim[0];
+    wf_dtype dtype = complex_dtype(p->part);
+    int64_t outer = wf_array_shape(x).dim[0], count = outer;
+    if (wf_array_device(x) < WF_GPU(0))
+        count = held_in_caches(p, 3 * (double)a->n * (double)wf_dtype_size(dtype));
+    count = count < outer ? count : outer;
     wf_array *columns = wf_view_reshape((wf_array *)x, WF_SHAPE(outer, first, second));
-    wf_array *middle = new_beside(x, complex_dtype(p->part), WF_SHAPE(outer, first, second));
+    wf_array *between = new_beside(x, dtype, WF_SHAPE(count, first, second));
     wf_array *result = wf_view_reshape(y, WF_SHAPE(outer, second, first));
-    wf_status status = columns && middle && result ? WF_OK : wfl_array_error(p->ctx);
-    if (status == WF_OK) {
-        wfl_pass pass = describe(&(axis_pass){ p, WFL_FFT_C2C, first, 1 }, middle, columns);
-        pass.twist = second;
-        status = wfl_pass_run(&pass, middle, columns, 1, p->function);
+    wf_status status = columns && between && result ? WF_OK : wfl_array_error(p->ctx);
+    for (int64_t i = 0; i < outer && status == WF_OK; i += count) {
+        int64_t n = i + count < outer ? count : outer - i;
+        wf_array *from = some(columns, i, n), *to = some(result, i, n), *middle = some(between, 0, n);
+        status = from && to && middle ? run_halves(a, to, middle, from) : wfl_array_error(p->ctx);
+        wf_array *spent[] = { from, to, middle };
+        for (int k = 0; k < 3; ++k)
+            wf_release(spent[k]);
     }
-    if (status == WF_OK) {
-        wfl_pass pass = describe(&(axis_pass){ p, WFL_FFT_C2C, second, a->scale }, result, middle);
-        pass.rows_in = true;
-        status = wfl_pass_run(&pass, result, middle, a->scale, p->function);
-    }
-    wf_array *spent[] = { columns, middle, result };
+    wf_array *spent[] = { columns, between, result };
     for (int i = 0; i < 3; ++i)
         wf_release(spent[i]);
     return status;
@@ -386,16 +415,14 @@ static wf_array *batch_of(const wf_array *array, int axis)
  * only the first pass reads memory, and only the last one writes it. */
 static wf_status run_whole(const whole *w, wf_array *y, const wf_array *x)
 {
-    enum { OF_CORE = 1 << 20, OF_ALL = 16 << 20 }; /* bytes */
     int first = first_of(w->axes);
     wf_shape shape = wf_array_shape(x);
     int64_t lead = 1;
     for (int d = 0; d < first; ++d)
         lead *= shape.dim[d];
     double each = lead ? (bytes_of(x) + bytes_of(y)) / (double)lead : 0;
-    double room = (double)OF_CORE * wf_get_threads(w->plan->ctx);
-    int64_t count = each < room ? (int64_t)(room / (each + 1)) + 1 : 1;
-    bool in_caches = w->axes & (w->axes - 1) && each <= OF_ALL && wf_array_device(x) < WF_GPU(0);
+    int64_t count = held_in_caches(w->plan, each);
+    bool in_caches = w->axes & (w->axes - 1) && each <= CACHE_OF_ALL && wf_array_device(x) < WF_GPU(0);
     if (!in_caches || lead <= count)
         return run_part(w, y, x);
     wf_array *from = batch_of(x, first), *to = x == y ? wf_retain(from) : batch_of(y, first);
@@ -403,7 +430,7 @@ static wf_status run_whole(const whole *w, wf_array *y, const wf_array *x)
     wf_status status = from && to ? WF_OK : wfl_array_error(w->plan->ctx);
     for (int64_t i = 0; i < lead && status == WF_OK; i += count) {
         int64_t end = i + count < lead ? i + count : lead;
-        wf_array *a = wf_view_slice(from, 0, i, end, 1), *b = x == y ? wf_retain(a) : wf_view_slice(to, 0, i, end, 1);
+        wf_array *a = some(from, i, end - i), *b = x == y ? wf_retain(a) : some(to, i, end - i);
         status = a && b ? run_part(&part, b, a) : wfl_array_error(w->plan->ctx);
         wf_release(a);
         wf_release(b);
