@@ -311,6 +311,74 @@ static void test_same_bits(void **state)
     free(x);
 }
 
+/* A filter that depends on all indices of the spectrum, and reads an array. */
+typedef struct response {
+    const wf_array *weight; /* f32 [extent of the last axis in the spectrum] */
+} response;
+
+static void respond(const wf_site *site)
+{
+    const response *r = site->user;
+    wf_val w = wf_read(site->graph, r->weight, site->index[site->rank - 1]), re = WF_V(1), im = WF_V(0.5);
+    for (int d = 0; d < site->rank - 1; ++d)
+        im = wf_add(im, wf_mul(wf_cast(site->index[d], WF_F32), 0.125 * (d + 1)));
+    wf_set(site->out[0], wf_mul(site->in[0], wf_complex(wf_mul(w, re), wf_mul(w, im))));
+}
+
+static void check_filter(wf_shape shape, wf_axes axes)
+{
+    int64_t n = 1, half = 1;
+    wf_shape spectrum = shape;
+    int last = shape.rank - 1;
+    spectrum.dim[last] = shape.dim[last] / 2 + 1;
+    for (int d = 0; d < shape.rank; ++d) {
+        n *= shape.dim[d];
+        half *= spectrum.dim[d];
+    }
+    number weights[64], *x = random_numbers(n, 11);
+    for (int k = 0; k < 64; ++k)
+        weights[k] = 1.0 / (k + 1);
+    wf_array *a = numbers_as(WF_F32, shape, x), *w = numbers_as(WF_F32, WF_SHAPE(64), weights), *out = wf_like(a);
+    OK(ctx, wf_fft_filter(out, a, axes, respond, &(response){ .weight = w }));
+    wf_array *s = wf_fft_r2c(a, axes, WF_FFT_BACKWARD); /* the same in three steps */
+    number *f = numbers_of(s);
+    for (int64_t i = 0; i < half; ++i) {
+        int64_t at = i / spectrum.dim[last];
+        double im = 0.5;
+        for (int d = last - 1; d >= 0; --d) {
+            im += (double)(at % spectrum.dim[d]) * 0.125 * (d + 1);
+            at /= spectrum.dim[d];
+        }
+        f[i] *= weights[i % spectrum.dim[last]] * (1 + I * im);
+    }
+    wf_array *filtered = numbers_as(WF_C64, spectrum, f),
+             *back = wf_fft_c2r(filtered, shape.dim[last], axes, WF_FFT_BACKWARD);
+    number *expected = numbers_of(back);
+    check_near(out, expected, 1e-6, "filter", n);
+    OK(ctx, wf_fft_filter(a, a, axes, respond, &(response){ .weight = w })); /* in place */
+    check_near(a, expected, 1e-6, "filter in place", n);
+    wf_array *given[] = { a, w, out, s, filtered, back };
+    for (int i = 0; i < 6; ++i)
+        wf_release(given[i]);
+    free(f);
+    free(x);
+    free(expected);
+}
+
+static void test_filter(void **state)
+{
+    (void)state;
+    check_filter(WF_SHAPE(12, 10), WF_AXES(0, 1));
+    check_filter(WF_SHAPE(40), WF_AXES(0));
+    if (compiled() || is_on_gpu())
+        return;
+    check_filter(WF_SHAPE(3, 17, 9), WF_AXES(1, 2));
+    check_filter(WF_SHAPE(2, 4, 6, 5), WF_AXES(1, 2, 3));
+    check_filter(WF_SHAPE(131, 6), WF_AXES(0, 1)); /* a length that takes a convolution */
+    check_filter(WF_SHAPE(1, 7, 1), WF_AXES(1, 2));
+    check_filter(WF_SHAPE(40, 64, 64), WF_AXES(1, 2)); /* more than caches hold */
+}
+
 static void test_frozen(void **state)
 {
     (void)state;
@@ -400,6 +468,10 @@ static void test_mistakes(void **state)
             "axis 1 of the array has no elements");
     REFUSED(ctx, (wf_fft_into(r, a, WF_AXES(1), false, WF_FFT_BACKWARD)), WF_ERR_SHAPE,
             "c64(4, 6) does not transform into f32(4, 6)");
+    REFUSED(ctx, wf_fft_filter(r, a, WF_AXES(1), respond, NULL), WF_ERR_DTYPE,
+            "wf_fft_filter: the arrays must be real");
+    REFUSED(ctx, wf_fft_filter(none, r, WF_AXES(1), respond, NULL), WF_ERR_SHAPE, "another shape");
+    REFUSED(ctx, wf_fft_filter(r, r, WF_AXES(1), NULL, NULL), WF_ERR_ARG, "the filter is NULL");
     REFUSED(ctx, (wf_fft_into(NULL, a, WF_AXES(1), false, WF_FFT_BACKWARD)), WF_ERR_ARG, "an array is NULL");
     assert_null(wf_fft_c2c(NULL, WF_AXES(0), false, WF_FFT_BACKWARD));
     wf_release(a);
@@ -440,11 +512,11 @@ static void test_after_context(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lengths),       cmocka_unit_test(test_long),      cmocka_unit_test(test_axes),
-        cmocka_unit_test(test_norms),         cmocka_unit_test(test_hermitian), cmocka_unit_test(test_into),
-        cmocka_unit_test(test_same_bits),     cmocka_unit_test(test_frozen),    cmocka_unit_test(test_other_dtypes),
-        cmocka_unit_test(test_empty),         cmocka_unit_test(test_mistakes),  cmocka_unit_test(test_fast_size),
-        cmocka_unit_test(test_after_context),
+        cmocka_unit_test(test_lengths),      cmocka_unit_test(test_long),          cmocka_unit_test(test_axes),
+        cmocka_unit_test(test_norms),        cmocka_unit_test(test_hermitian),     cmocka_unit_test(test_into),
+        cmocka_unit_test(test_same_bits),    cmocka_unit_test(test_filter),        cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_other_dtypes), cmocka_unit_test(test_empty),         cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_fast_size),    cmocka_unit_test(test_after_context),
     };
     return RUN_ON_ALL(tests);
 }

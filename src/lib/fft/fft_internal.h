@@ -75,9 +75,9 @@ wfl_pair wfl_line_get(const wfl_line *line, const wf_array *scratch, wf_val k);
 void wfl_line_put(const wfl_line *line, wf_array *scratch, wf_val k, wfl_pair v);
 /* Forward transform, decimated in frequency: from `read` to `write`, in line->work between them. */
 void wfl_line_forward(wfl_line *line, const wfl_radices *radices, wfl_read *read, wfl_write *write);
-/* Turns what wfl_line_forward leaves in line->work at `place`, with parts swapped, back into natural order: the inverse
- * transform, unscaled, with parts swapped. */
-void wfl_line_backward(wfl_line *line, const wfl_radices *radices);
+/* Transforms what is in line->work at `place`, with parts swapped, back into natural order: the inverse transform,
+ * unscaled, with parts swapped, to `write`. NULL: to line->work. */
+void wfl_line_backward(wfl_line *line, const wfl_radices *radices, wfl_write *write);
 /* Forward transform of any n through a convolution of length m, by Bluestein's algorithm. */
 void wfl_line_bluestein(wfl_line *line, int32_t n, int32_t m, const wfl_radices *radices, wfl_read *read,
                         wfl_write *write);

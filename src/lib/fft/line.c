@@ -34,7 +34,7 @@ typedef struct step {
     wf_val j;          /* its number within the piece; the number 0 where pieces have one element afterwards */
     wf_val k;          /* last step: the frequency of the first result */
     wfl_read *read;    /* of the first step forward; NULL = the scratch */
-    wfl_write *write;  /* of the last step forward; NULL = the scratch */
+    wfl_write *write;  /* of the last step; NULL = the scratch */
     bool backward;
 } step;
 
@@ -61,7 +61,7 @@ static void put(const step *s, wf_val q, bool first, wfl_pair v)
 {
     wf_val place = place_of(s, q);
     if (s->write)
-        s->write(s->line, wf_add(s->k, wf_mul(q, s->length / s->radix)), place, v);
+        s->write(s->line, s->backward ? place : wf_add(s->k, wf_mul(q, s->length / s->radix)), place, v);
     else
         wfl_line_put(s->line, s->line->work, place, s->backward || first ? v : times_root(s, q, v));
 }
@@ -150,7 +150,8 @@ static void record_step(step *s, const wfl_radices *radices)
     int32_t piece = s->distance * s->radix, weight = 1, extent = s->length;
     int nest = 0;
     s->start = s->j = s->k = WF_V(0);
-    for (int d = 0; d < s->number && s->write; ++d) { /* digits, so that k and place are sums of counters */
+    bool by_digits = s->write && !s->backward;
+    for (int d = 0; d < s->number && by_digits; ++d) { /* digits, so that k and place are sums of counters */
         wf_val digit;
         extent /= radices->at[d];
         WF_FOR (g, digit, 0, radices->at[d], 1) {
@@ -160,7 +161,7 @@ static void record_step(step *s, const wfl_radices *radices)
         s->k = wf_add(s->k, wf_mul(digit, weight));
         weight *= radices->at[d];
     }
-    if (!s->write && s->done > 1) {
+    if (!by_digits && s->done > 1) {
         wf_val b;
         WF_FOR (g, b, 0, s->done, 1) {
         }
@@ -208,7 +209,7 @@ void wfl_line_forward(wfl_line *line, const wfl_radices *radices, wfl_read *read
         write(line, WF_V(0), WF_V(0), read(line, WF_V(0)));
 }
 
-void wfl_line_backward(wfl_line *line, const wfl_radices *radices)
+void wfl_line_backward(wfl_line *line, const wfl_radices *radices, wfl_write *write)
 {
     int32_t length = product(radices), distance = 1;
     for (int i = radices->n - 1; i >= 0; --i) {
@@ -218,10 +219,13 @@ void wfl_line_backward(wfl_line *line, const wfl_radices *radices)
                    .distance = distance,
                    .radix = radices->at[i],
                    .number = i,
+                   .write = i ? NULL : write,
                    .backward = true };
         record_step(&s, radices);
         distance *= radices->at[i];
     }
+    if (!radices->n && write)
+        write(line, WF_V(0), WF_V(0), wfl_line_get(line, line->work, WF_V(0)));
 }
 
 /* ---- Bluestein's algorithm ---- */
@@ -250,7 +254,7 @@ void wfl_line_bluestein(wfl_line *line, int32_t n, int32_t m, const wfl_radices 
     }
     WF_END(g);
     wfl_line_forward(line, radices, read_work, write_filtered);
-    wfl_line_backward(line, radices);
+    wfl_line_backward(line, radices, NULL);
     WF_FOR (g, k, 0, n, 1) {
         wfl_pair chirp = wfl_line_table(line, wf_add(k, line->at.chirp));
         write(line, k, k, wfl_pair_mul(wfl_pair_swapped(read_work(line, k)), chirp));

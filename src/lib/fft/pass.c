@@ -124,6 +124,7 @@ typedef struct pass_line {
     wf_array *x, *y;           /* formals: [outer, n, inner], or in chunks [outer, inner, n / chunk, chunk] */
     wf_array *x_rest, *y_rest; /* elements of rows behind the last chunk, [outer, inner, n % chunk]; NULL = none */
     wf_array *twist;
+    const wfl_filter *filter; /* NULL = none */
 } pass_line;
 
 static const pass_line *of(wfl_line *line) { return line->user; }
@@ -315,8 +316,56 @@ static void copy_spectra_out(const pass_line *l)
     WF_END(g);
 }
 
+/* ---- filters ---- */
+wf_val wfl_filter_call(wf_graph *g, const wfl_filter *filter, wf_val outer, wf_val k, wf_val inner, wf_val v)
+{
+    wf_val index[WF_MAX_RANK];
+    const wf_shape *s = &filter->shape;
+    for (int d = filter->axis - 1; d >= 0; --d) {
+        index[d] = d ? wf_mod(outer, (double)s->dim[d]) : outer;
+        outer = wf_idiv(outer, (double)s->dim[d]);
+    }
+    index[filter->axis] = k;
+    for (int d = s->rank - 1; d > filter->axis; --d) {
+        index[d] = d > filter->axis + 1 ? wf_mod(inner, (double)s->dim[d]) : inner;
+        inner = wf_idiv(inner, (double)s->dim[d]);
+    }
+    for (int d = 0; d < s->rank; ++d)
+        index[d] = wf_cast(index[d], WF_I64);
+    wf_var in = wf_local(g, wf_val_dtype(v), v), out = wf_local(g, wf_val_dtype(v), v);
+    filter->hook(&(wf_site){ .graph = g,
+                             .user = filter->user,
+                             .index = index,
+                             .in = &in,
+                             .out = &out,
+                             .rank = s->rank,
+                             .n_in = 1,
+                             .n_out = 1 });
+    return wf_get(out);
+}
+
+static void write_filtered(wfl_line *line, wf_val k, wf_val place, wfl_pair v)
+{
+    const pass_line *l = of(line);
+    wf_val filtered = wfl_filter_call(line->g, l->filter, l->outer, k, l->inner, wf_complex(v.re, v.im));
+    wfl_pair result = parts(l, wf_cast(filtered, line->part == WF_F64 ? WF_C128 : WF_C64));
+    wfl_line_put(line, line->work, place, wfl_pair_swapped(result));
+}
+
+static void write_back(wfl_line *line, wf_val k, wf_val place, wfl_pair v)
+{
+    (void)place;
+    const pass_line *l = of(line);
+    wf_write(line->g, l->y, complex_of(l, wfl_pair_swapped(v)), l->outer, k, l->inner);
+}
+
 static void record_line(pass_line *l)
 {
+    if (l->filter) {
+        wfl_line_forward(&l->line, &l->length.radices, read_complex, write_filtered);
+        wfl_line_backward(&l->line, &l->length.radices, write_back);
+        return;
+    }
     wfl_line *line = &l->line;
     bool through_other = l->pass->rows_out || l->pass->kind == WFL_FFT_R2C;
     wfl_write *write = through_other ? write_other : write_out;
@@ -342,7 +391,8 @@ static void formal_rows(wf_graph *g, bool rows, wf_dtype dtype, int64_t n, const
     *whole = !rows || n >= chunk ? wf_formal(g, name, dtype, rows ? 4 : 3) : NULL;
 }
 
-static wf_kernel *compile(wf_context *ctx, const wfl_pass *pass, const wfl_table *at, const char *function)
+static wf_kernel *compile(wf_context *ctx, const wfl_pass *pass, const wfl_table *at, const wfl_filter *filter,
+                          const char *function)
 {
     int32_t lanes = (int32_t)wfl_pass_lanes(ctx, (wf_dtype)pass->part, pass->device);
     wf_graph *g = wf_begin_with(ctx, &(wf_space){ .size = sizeof(wf_space),
@@ -350,7 +400,7 @@ static wf_kernel *compile(wf_context *ctx, const wfl_pass *pass, const wfl_table
                                                   .shape = WF_SHAPE(1, lanes),
                                                   .block = WF_SHAPE(1, lanes),
                                                   .device = pass->device });
-    pass_line l = { .pass = pass, .length = wfl_lengths_of(pass) };
+    pass_line l = { .pass = pass, .length = wfl_lengths_of(pass), .filter = filter };
     wf_dtype part = (wf_dtype)pass->part;
     l.line = (wfl_line){ .g = g, .part = part, .at = *at, .user = &l };
     l.outer = wf_index(g, 0);
@@ -369,7 +419,7 @@ static wf_kernel *compile(wf_context *ctx, const wfl_pass *pass, const wfl_table
         l.twist = wf_formal(g, "twist", part, 3);
     if (pass->scaled)
         l.scale = wf_param(g, "scale", part, 1);
-    if (l.length.radices.n > 1 || l.length.steps != l.length.core)
+    if (l.length.radices.n > 1 || l.length.steps != l.length.core || filter)
         l.line.work = wf_scratch(g, part, WF_SHAPE(l.length.steps, 2, lanes), false);
     if (needs_other(pass))
         l.line.other = wf_scratch(g, part, WF_SHAPE(l.length.core + 1, 2, lanes), false);
@@ -423,7 +473,7 @@ static wf_array *make_twist(wf_context *ctx, const wfl_pass *pass)
     return array_of(ctx, pass, WF_SHAPE(pass->n, 2, lines), values);
 }
 
-static entry *make_entry(wf_context *ctx, const wfl_pass *pass, const char *function)
+static entry *make_entry(wf_context *ctx, const wfl_pass *pass, const wfl_filter *filter, const char *function)
 {
     wfl_lengths l = wfl_lengths_of(pass);
     wfl_table at = wfl_table_of(&l);
@@ -433,7 +483,7 @@ static entry *make_entry(wf_context *ctx, const wfl_pass *pass, const char *func
         return NULL;
     }
     e->pass = *pass;
-    e->kernel = compile(ctx, pass, &at, function);
+    e->kernel = compile(ctx, pass, &at, filter, function);
     e->table = e->kernel && at.pairs ? make_table(ctx, pass, &l, &at) : NULL;
     e->twist = e->kernel && pass->twist ? make_twist(ctx, pass) : NULL;
     if (e->kernel && (e->table || !at.pairs) && (e->twist || !pass->twist))
@@ -450,7 +500,7 @@ static entry *find(wf_context *ctx, const wfl_pass *pass, const char *function, 
     for (entry *e = s ? atomic_load(&s->first) : NULL; e; e = e->next)
         if (!memcmp(&e->pass, pass, sizeof *pass))
             return e;
-    entry *e = make_entry(ctx, pass, function);
+    entry *e = make_entry(ctx, pass, NULL, function);
     *kept = e && s && atomic_fetch_add(&s->count, 1) < MOST_KEPT;
     if (*kept) {
         e->next = atomic_load(&s->first);
@@ -496,13 +546,9 @@ static void bind_lines(bound *b, bool rows, wf_array *array, const char *name, c
         bind(b, rest_name, wf_view_slice(array, 2, whole, n, 1));
 }
 
-wf_status wfl_pass_run(const wfl_pass *pass, wf_array *y, const wf_array *x, double scale, const char *function)
+static wf_status launch(const entry *e, wf_array *y, const wf_array *x, double scale)
 {
-    wf_context *ctx = wf_array_context(y);
-    bool kept;
-    entry *e = find(ctx, pass, function, &kept);
-    if (!e)
-        return wf_last_status(ctx);
+    const wfl_pass *pass = &e->pass;
     wf_shape shape = wf_array_shape(x);
     bound b = { .n = 0 };
     bind_lines(&b, pass->rows_out, y, "y", "y_rest");
@@ -516,10 +562,33 @@ wf_status wfl_pass_run(const wfl_pass *pass, wf_array *y, const wf_array *x, dou
         b.arg[b.n] = wf__arg_num("scale", scale);
     wf_launch_opts how = { .size = sizeof how, .shape = WF_SHAPE(shape.dim[0], shape.dim[pass->rows_in ? 1 : 2]) };
     wf_args args = { b.arg, b.n + (pass->scaled ? 1 : 0) };
-    wf_status status = b.failed ? wf_last_status(ctx) : wf_launch_with(e->kernel, args, &how);
+    wf_status status = b.failed ? wfl_array_error(wf_array_context(y)) : wf_launch_with(e->kernel, args, &how);
     for (size_t i = 0; i < b.n; ++i)
         wf_release(b.view[i]);
+    return status;
+}
+
+wf_status wfl_pass_run(const wfl_pass *pass, wf_array *y, const wf_array *x, double scale, const char *function)
+{
+    wf_context *ctx = wf_array_context(y);
+    bool kept;
+    entry *e = find(ctx, pass, function, &kept);
+    if (!e)
+        return wfl_array_error(ctx);
+    wf_status status = launch(e, y, x, scale);
     if (!kept)
         free_entry(e);
+    return status;
+}
+
+wf_status wfl_pass_filter(const wfl_pass *pass, wf_array *y, double scale, const wfl_filter *filter,
+                          const char *function)
+{
+    wf_context *ctx = wf_array_context(y);
+    entry *e = make_entry(ctx, pass, filter, function);
+    if (!e)
+        return wfl_array_error(ctx);
+    wf_status status = launch(e, y, y, scale);
+    free_entry(e);
     return status;
 }

@@ -19,7 +19,8 @@ typedef struct wfl_pass {
     uint8_t rows_in;  /* elements of a line are neighbours in x; else the elements of neighbouring lines are */
     uint8_t rows_out; /* the same of y */
     uint8_t in_place; /* x is y */
-    uint8_t reserved[3];
+    uint8_t filtered; /* forward, a filter, and back; x and y are columns */
+    uint8_t reserved[2];
 } wfl_pass;
 
 /* The lengths of a line that fits into scratch (wfl_pass_fits). */
@@ -42,4 +43,17 @@ bool wfl_table_fill(const wfl_lengths *lengths, const wfl_table *at, double *out
 /* Runs a pass. x and y: [outer, n, inner] in C order, n the extent in x and in y; with rows, inner lines of n elements:
  * [outer, inner, n]. */
 wf_status wfl_pass_run(const wfl_pass *pass, wf_array *y, const wf_array *x, double scale, const char *function);
+
+/* What a filter multiplies, or whatever it does, by frequency. */
+typedef struct wfl_filter {
+    wf_hook *hook; /* in[0]: an element of the spectrum; out[0]: the result; index: of the spectrum */
+    void *user;
+    wf_shape shape; /* of the spectrum */
+    int axis;       /* of the pass */
+} wfl_filter;
+/* Records the filter at this element, whose indices along the axes before and behind the pass's are in C order. */
+wf_val wfl_filter_call(wf_graph *g, const wfl_filter *filter, wf_val outer, wf_val k, wf_val inner, wf_val v);
+/* Runs a filtered pass in y, [outer, n, inner]. */
+wf_status wfl_pass_filter(const wfl_pass *pass, wf_array *y, double scale, const wfl_filter *filter,
+                          const char *function);
 #endif

@@ -577,3 +577,102 @@ wf_status wf_fft_into(wf_array *out, const wf_array *x, wf_axes axes, bool inver
     wf_release(to);
     return status;
 }
+
+/* ---- filters ---- */
+/* The filter as a pass over the spectrum of its own. */
+static wf_status filter_alone(const plan *p, wf_array *spectrum, const wfl_filter *filter)
+{
+    wf_array *view = around(spectrum, filter->axis);
+    wf_shape shape = wf_array_shape(view);
+    wf_graph *g = wfl_begin(p->ctx, p->function, .shape = shape);
+    wf_val outer = wf_index(g, 0), k = wf_index(g, 1), inner = wf_index(g, 2);
+    wf_val v = wf_in(g, view);
+    wf_out(g, view, wfl_filter_call(g, filter, outer, k, inner, v));
+    wf_status status = view ? wf_run(g) : wfl_array_error(p->ctx);
+    if (!view)
+        wf_drop(g);
+    wf_release(view);
+    return status;
+}
+
+/* Forward along the first axis, the filter, and back, in one pass where lines are columns. */
+static wf_status filter_along(const plan *p, wf_array *spectrum, int64_t n, double scale, const wfl_filter *filter)
+{
+    int axis = filter->axis;
+    wf_array *view = around(spectrum, axis);
+    if (!view)
+        return wfl_array_error(p->ctx);
+    plan forward = *p;
+    forward.inverse = false;
+    axis_pass a = { &forward, WFL_FFT_C2C, n, scale };
+    wfl_pass pass = describe(&a, view, view);
+    pass.filtered = true;
+    wfl_lengths l = wfl_pass_fits(p->ctx, &pass) ? wfl_lengths_of(&pass) : (wfl_lengths){ .core = 0, .steps = 1 };
+    bool fused = l.core == l.steps && wf_array_shape(view).dim[2] > 1;
+    wf_status status;
+    if (fused) {
+        status = wfl_pass_filter(&pass, view, scale, filter, p->function);
+    } else {
+        plan inverse = *p;
+        inverse.inverse = true;
+        a.scale = 1;
+        status = transform_axis(&a, view, view);
+        if (status == WF_OK)
+            status = filter_alone(p, spectrum, filter);
+        if (status == WF_OK)
+            status = transform_axis(&(axis_pass){ &inverse, WFL_FFT_C2C, n, scale }, view, view);
+    }
+    wf_release(view);
+    return status;
+}
+
+static wf_status run_filter(const plan *p, wf_axes axes, wf_array *y, const wf_array *x, const wfl_filter *how)
+{
+    int first = first_of(axes), half = last_of(axes);
+    wf_shape real = wf_array_shape(x), shape = real;
+    double scale = 1 / (double)wfl_axes_count(&real, axes);
+    shape.dim[half] = shape.dim[half] / 2 + 1;
+    wf_axes others = axes & ~(1u << first);
+    wf_array *spectrum = new_beside(x, complex_dtype(p->part), shape);
+    wfl_filter filter = { how->hook, how->user, shape, first };
+    plan forward = *p, inverse = *p;
+    forward.inverse = false;
+    inverse.inverse = true;
+    whole there = { &forward, WFL_FFT_R2C, others ? others : axes, 1 },
+          back = { &inverse, WFL_FFT_C2R, others ? others : axes, others ? 1 : scale };
+    wf_status status = spectrum ? run_whole(&there, spectrum, x) : wfl_array_error(p->ctx);
+    if (status == WF_OK)
+        status =
+            others ? filter_along(p, spectrum, shape.dim[first], scale, &filter) : filter_alone(p, spectrum, &filter);
+    if (status == WF_OK)
+        status = run_whole(&back, y, spectrum);
+    wf_release(spectrum);
+    return status;
+}
+
+wf_status wf_fft_filter(wf_array *out, const wf_array *x, wf_axes axes, wf_hook *filter, void *user)
+{
+    plan p = { wf_array_context(x ? x : out), __func__, WF_FFT_BACKWARD, false, part_of(wf_array_dtype(x)) };
+    if (!x || !out || !filter)
+        return wf_error(p.ctx, WF_ERR_ARG,
+                        x && out ? "wf_fft_filter: the filter is NULL" : "wf_fft_filter: an array is NULL");
+    if (!checked(&p, x, &axes, "the input") || !wfl_array_known(out, p.function) ||
+        !wfl_array_together(out, x, p.function))
+        return wfl_array_error(p.ctx);
+    wf_shape in = wf_array_shape(x), shape = wf_array_shape(out);
+    if (wfl_is_complex_dtype(wf_array_dtype(x)) || wfl_is_complex_dtype(wf_array_dtype(out)))
+        return wf_error(p.ctx, WF_ERR_DTYPE, "wf_fft_filter: the arrays must be real");
+    if (!wfl_same_shape(&in, &shape))
+        return wf_error(p.ctx, WF_ERR_SHAPE, "wf_fft_filter: the output has another shape than the input");
+    if (!wf_array_count(x))
+        return WF_OK;
+    wf_array *from = wf_array_contiguous((wf_array *)x);
+    wf_array *to = wf_array_is_packed(out) ? wf_retain(out) : wfl_array_beside(out, wf_array_dtype(out), &shape);
+    wf_status status = from && to ? run_filter(&p, axes, to, from, &(wfl_filter){ .hook = filter, .user = user })
+                                  : wfl_array_error(p.ctx);
+    if (status == WF_OK && to != out)
+        status = wf_array_assign(out, to);
+    wf_release(from);
+    wf_release(to);
+    return status;
+}
