@@ -26,8 +26,8 @@ wfl_lengths wfl_lengths_of(const wfl_pass *pass)
 }
 
 /* ---- what is kept with a context ---- */
-typedef struct entry {
-    struct entry *next;
+typedef struct wfl_prepared {
+    struct wfl_prepared *next;
     wfl_pass pass;
     wf_kernel *kernel;
     wf_array *table; /* part [pairs, 2]; NULL = none */
@@ -125,6 +125,7 @@ typedef struct pass_line {
     wf_array *x_rest, *y_rest; /* elements of rows behind the last chunk, [outer, inner, n % chunk]; NULL = none */
     wf_array *twist;
     const wfl_filter *filter; /* NULL = none */
+    wf_val first;             /* of the filter */
 } pass_line;
 
 static const pass_line *of(wfl_line *line) { return line->user; }
@@ -347,7 +348,8 @@ wf_val wfl_filter_call(wf_graph *g, const wfl_filter *filter, wf_val outer, wf_v
 static void write_filtered(wfl_line *line, wf_val k, wf_val place, wfl_pair v)
 {
     const pass_line *l = of(line);
-    wf_val filtered = wfl_filter_call(line->g, l->filter, l->outer, k, l->inner, wf_complex(v.re, v.im));
+    wf_val outer = wf_add(l->outer, l->first);
+    wf_val filtered = wfl_filter_call(line->g, l->filter, outer, k, l->inner, wf_complex(v.re, v.im));
     wfl_pair result = parts(l, wf_cast(filtered, line->part == WF_F64 ? WF_C128 : WF_C64));
     wfl_line_put(line, line->work, place, wfl_pair_swapped(result));
 }
@@ -418,7 +420,9 @@ static wf_kernel *compile(wf_context *ctx, const wfl_pass *pass, const wfl_table
     if (pass->twist)
         l.twist = wf_formal(g, "twist", part, 3);
     if (pass->scaled)
-        l.scale = wf_param(g, "scale", part, 1);
+        l.scale = wf_param(g, "fft scale", part, 1);
+    if (filter)
+        l.first = wf_param(g, "fft first", WF_I64, 0);
     if (l.length.radices.n > 1 || l.length.steps != l.length.core || filter)
         l.line.work = wf_scratch(g, part, WF_SHAPE(l.length.steps, 2, lanes), false);
     if (needs_other(pass))
@@ -546,7 +550,7 @@ static void bind_lines(bound *b, bool rows, wf_array *array, const char *name, c
         bind(b, rest_name, wf_view_slice(array, 2, whole, n, 1));
 }
 
-static wf_status launch(const entry *e, wf_array *y, const wf_array *x, double scale)
+static wf_status launch(const entry *e, wf_array *y, const wf_array *x, double scale, int64_t first)
 {
     const wfl_pass *pass = &e->pass;
     wf_shape shape = wf_array_shape(x);
@@ -558,10 +562,13 @@ static wf_status launch(const entry *e, wf_array *y, const wf_array *x, double s
         bind(&b, "table", wf_retain(e->table));
     if (e->twist)
         bind(&b, "twist", wf_retain(e->twist));
+    size_t n = b.n;
     if (pass->scaled)
-        b.arg[b.n] = wf__arg_num("scale", scale);
+        b.arg[n++] = wf__arg_num("fft scale", scale);
+    if (pass->filtered)
+        b.arg[n++] = wf__arg_i64("fft first", first);
     wf_launch_opts how = { .size = sizeof how, .shape = WF_SHAPE(shape.dim[0], shape.dim[pass->rows_in ? 1 : 2]) };
-    wf_args args = { b.arg, b.n + (pass->scaled ? 1 : 0) };
+    wf_args args = { b.arg, n };
     wf_status status = b.failed ? wfl_array_error(wf_array_context(y)) : wf_launch_with(e->kernel, args, &how);
     for (size_t i = 0; i < b.n; ++i)
         wf_release(b.view[i]);
@@ -575,20 +582,24 @@ wf_status wfl_pass_run(const wfl_pass *pass, wf_array *y, const wf_array *x, dou
     entry *e = find(ctx, pass, function, &kept);
     if (!e)
         return wfl_array_error(ctx);
-    wf_status status = launch(e, y, x, scale);
+    wf_status status = launch(e, y, x, scale, 0);
     if (!kept)
         free_entry(e);
     return status;
 }
 
-wf_status wfl_pass_filter(const wfl_pass *pass, wf_array *y, double scale, const wfl_filter *filter,
-                          const char *function)
+wfl_prepared *wfl_pass_prepare(wf_context *ctx, const wfl_pass *pass, const wfl_filter *filter, const char *function)
 {
-    wf_context *ctx = wf_array_context(y);
-    entry *e = make_entry(ctx, pass, filter, function);
-    if (!e)
-        return wfl_array_error(ctx);
-    wf_status status = launch(e, y, y, scale);
-    free_entry(e);
-    return status;
+    return make_entry(ctx, pass, filter, function);
+}
+
+wf_status wfl_prepared_run(const wfl_prepared *prepared, wf_array *y, double scale, int64_t first)
+{
+    return launch(prepared, y, y, scale, first);
+}
+
+void wfl_prepared_free(wfl_prepared *prepared)
+{
+    if (prepared)
+        free_entry(prepared);
 }

@@ -53,7 +53,11 @@ typedef struct wfl_filter {
 } wfl_filter;
 /* Records the filter at this element, whose indices along the axes before and behind the pass's are in C order. */
 wf_val wfl_filter_call(wf_graph *g, const wfl_filter *filter, wf_val outer, wf_val k, wf_val inner, wf_val v);
-/* Runs a filtered pass in y, [outer, n, inner]. */
-wf_status wfl_pass_filter(const wfl_pass *pass, wf_array *y, double scale, const wfl_filter *filter,
-                          const char *function);
+/* A prepared pass. */
+typedef struct wfl_prepared wfl_prepared;
+/* Prepares a filtered pass; NULL: an error. */
+wfl_prepared *wfl_pass_prepare(wf_context *ctx, const wfl_pass *pass, const wfl_filter *filter, const char *function);
+/* Runs a filtered pass in y, [outer, n, inner]. The filter sees indices from `first` on along the outer axis. */
+wf_status wfl_prepared_run(const wfl_prepared *prepared, wf_array *y, double scale, int64_t first);
+void wfl_prepared_free(wfl_prepared *prepared);
 #endif

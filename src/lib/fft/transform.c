@@ -579,74 +579,129 @@ wf_status wf_fft_into(wf_array *out, const wf_array *x, wf_axes axes, bool inver
 }
 
 /* ---- filters ---- */
+/* A filter of a batch: x, spectrum and y are [lead, ...], and the first axis of the transform is axis 1. */
+typedef struct filtering {
+    const plan *plan;
+    wf_axes axes; /* of the arrays of the batch */
+    int64_t n;    /* extent of axis 1, in space */
+    double scale;
+    const wfl_filter *filter;
+    wfl_prepared *fused; /* forward along axis 1, the filter, and back; NULL = one after the other */
+} filtering;
+
 /* The filter as a pass over the spectrum of its own. */
-static wf_status filter_alone(const plan *p, wf_array *spectrum, const wfl_filter *filter)
+static wf_status filter_alone(const filtering *f, wf_array *spectrum, int64_t first)
 {
-    wf_array *view = around(spectrum, filter->axis);
-    wf_shape shape = wf_array_shape(view);
-    wf_graph *g = wfl_begin(p->ctx, p->function, .shape = shape);
-    wf_val outer = wf_index(g, 0), k = wf_index(g, 1), inner = wf_index(g, 2);
-    wf_val v = wf_in(g, view);
-    wf_out(g, view, wfl_filter_call(g, filter, outer, k, inner, v));
-    wf_status status = view ? wf_run(g) : wfl_array_error(p->ctx);
+    wf_array *view = around(spectrum, 1);
     if (!view)
-        wf_drop(g);
+        return wfl_array_error(f->plan->ctx);
+    wf_shape shape = wf_array_shape(view);
+    wf_graph *g = wfl_begin(f->plan->ctx, f->plan->function, .shape = shape);
+    wf_val outer = wf_add(wf_index(g, 0), wf_param(g, "fft first", WF_I64, (double)first));
+    wf_out(g, view, wfl_filter_call(g, f->filter, outer, wf_index(g, 1), wf_index(g, 2), wf_in(g, view)));
     wf_release(view);
-    return status;
+    return wf_run(g);
 }
 
-/* Forward along the first axis, the filter, and back, in one pass where lines are columns. */
-static wf_status filter_along(const plan *p, wf_array *spectrum, int64_t n, double scale, const wfl_filter *filter)
+/* Forward along axis 1, the filter, and back. */
+static wf_status filter_along(const filtering *f, wf_array *spectrum, int64_t first)
 {
-    int axis = filter->axis;
-    wf_array *view = around(spectrum, axis);
+    wf_array *view = around(spectrum, 1);
     if (!view)
-        return wfl_array_error(p->ctx);
-    plan forward = *p;
-    forward.inverse = false;
-    axis_pass a = { &forward, WFL_FFT_C2C, n, scale };
-    wfl_pass pass = describe(&a, view, view);
-    pass.filtered = true;
-    wfl_lengths l = wfl_pass_fits(p->ctx, &pass) ? wfl_lengths_of(&pass) : (wfl_lengths){ .core = 0, .steps = 1 };
-    bool fused = l.core == l.steps && wf_array_shape(view).dim[2] > 1;
+        return wfl_array_error(f->plan->ctx);
+    plan forward = *f->plan, inverse = forward;
+    inverse.inverse = true;
     wf_status status;
-    if (fused) {
-        status = wfl_pass_filter(&pass, view, scale, filter, p->function);
+    if (f->fused) {
+        status = wfl_prepared_run(f->fused, view, f->scale, first);
     } else {
-        plan inverse = *p;
-        inverse.inverse = true;
-        a.scale = 1;
-        status = transform_axis(&a, view, view);
+        status = transform_axis(&(axis_pass){ &forward, WFL_FFT_C2C, f->n, 1 }, view, view);
         if (status == WF_OK)
-            status = filter_alone(p, spectrum, filter);
+            status = filter_alone(f, spectrum, first);
         if (status == WF_OK)
-            status = transform_axis(&(axis_pass){ &inverse, WFL_FFT_C2C, n, scale }, view, view);
+            status = transform_axis(&(axis_pass){ &inverse, WFL_FFT_C2C, f->n, f->scale }, view, view);
     }
     wf_release(view);
     return status;
 }
 
-static wf_status run_filter(const plan *p, wf_axes axes, wf_array *y, const wf_array *x, const wfl_filter *how)
+/* The parts of the batch from `first` on. */
+static wf_status filter_part(const filtering *f, wf_array *y, wf_array *spectrum, const wf_array *x, int64_t first)
+{
+    wf_axes others = f->axes & ~WF_AXES(1);
+    plan forward = *f->plan, inverse = forward;
+    inverse.inverse = true;
+    whole there = { &forward, WFL_FFT_R2C, others ? others : f->axes, 1 };
+    whole back = { &inverse, WFL_FFT_C2R, others ? others : f->axes, others ? 1 : f->scale };
+    wf_status status = run_whole(&there, spectrum, x);
+    if (status == WF_OK)
+        status = others ? filter_along(f, spectrum, first) : filter_alone(f, spectrum, first);
+    return status == WF_OK ? run_whole(&back, y, spectrum) : status;
+}
+
+/* Prepares the fused pass, if lines are columns that fit into scratch and need no convolution. */
+static wf_status prepare(filtering *f, const wf_array *spectrum)
+{
+    wf_array *view = around(spectrum, 1);
+    if (!view)
+        return wfl_array_error(f->plan->ctx);
+    wfl_pass pass = describe(&(axis_pass){ f->plan, WFL_FFT_C2C, f->n, f->scale }, view, view);
+    pass.filtered = true;
+    bool columns = f->axes & ~WF_AXES(1) && wf_array_shape(view).dim[2] > 1;
+    wf_status status = WF_OK;
+    if (columns && wfl_pass_fits(f->plan->ctx, &pass)) {
+        wfl_lengths l = wfl_lengths_of(&pass);
+        if (l.core == l.steps) {
+            f->fused = wfl_pass_prepare(f->plan->ctx, &pass, f->filter, f->plan->function);
+            status = f->fused ? WF_OK : wfl_array_error(f->plan->ctx);
+        }
+    }
+    wf_release(view);
+    return status;
+}
+
+/* Filters a batch, x and y [lead, ...], in parts that caches hold. */
+static wf_status filter_batch(filtering *f, wf_array *y, const wf_array *x)
+{
+    wf_shape real = wf_array_shape(x), half = real;
+    half.dim[last_of(f->axes)] = half.dim[last_of(f->axes)] / 2 + 1;
+    int64_t lead = real.dim[0], count = lead;
+    double each = bytes_of(x) / (double)lead * 4;
+    if (each <= CACHE_OF_ALL && wf_array_device(x) < WF_GPU(0))
+        count = held_in_caches(f->plan, each);
+    count = count < lead ? count : lead;
+    half.dim[0] = count;
+    wf_array *spectra = new_beside(x, complex_dtype(f->plan->part), half);
+    wf_status status = spectra ? prepare(f, spectra) : wfl_array_error(f->plan->ctx);
+    for (int64_t i = 0; i < lead && status == WF_OK; i += count) {
+        int64_t n = i + count < lead ? count : lead - i;
+        wf_array *from = some((wf_array *)x, i, n), *to = some(y, i, n), *spectrum = some(spectra, 0, n);
+        status = from && to && spectrum ? filter_part(f, to, spectrum, from, i) : wfl_array_error(f->plan->ctx);
+        wf_array *spent[] = { from, to, spectrum };
+        for (int k = 0; k < 3; ++k)
+            wf_release(spent[k]);
+    }
+    wf_release(spectra);
+    wfl_prepared_free(f->fused);
+    return status;
+}
+
+static wf_status run_filter(const plan *p, wf_axes axes, wf_array *y, const wf_array *x, wfl_filter *filter)
 {
     int first = first_of(axes), half = last_of(axes);
-    wf_shape real = wf_array_shape(x), shape = real;
-    double scale = 1 / (double)wfl_axes_count(&real, axes);
+    wf_shape shape = wf_array_shape(x);
+    filtering f = { .plan = p,
+                    .axes = axes >> first << 1,
+                    .n = shape.dim[first],
+                    .scale = 1 / (double)wfl_axes_count(&shape, axes),
+                    .filter = filter };
     shape.dim[half] = shape.dim[half] / 2 + 1;
-    wf_axes others = axes & ~(1u << first);
-    wf_array *spectrum = new_beside(x, complex_dtype(p->part), shape);
-    wfl_filter filter = { how->hook, how->user, shape, first };
-    plan forward = *p, inverse = *p;
-    forward.inverse = false;
-    inverse.inverse = true;
-    whole there = { &forward, WFL_FFT_R2C, others ? others : axes, 1 },
-          back = { &inverse, WFL_FFT_C2R, others ? others : axes, others ? 1 : scale };
-    wf_status status = spectrum ? run_whole(&there, spectrum, x) : wfl_array_error(p->ctx);
-    if (status == WF_OK)
-        status =
-            others ? filter_along(p, spectrum, shape.dim[first], scale, &filter) : filter_alone(p, spectrum, &filter);
-    if (status == WF_OK)
-        status = run_whole(&back, y, spectrum);
-    wf_release(spectrum);
+    filter->shape = shape;
+    filter->axis = first;
+    wf_array *from = batch_of(x, first), *to = batch_of(y, first);
+    wf_status status = from && to ? filter_batch(&f, to, from) : wfl_array_error(p->ctx);
+    wf_release(from);
+    wf_release(to);
     return status;
 }
 
