@@ -21,12 +21,14 @@ static const char usage[] =
 
 extern const bench_row bench_triad_1k_prepared, bench_triad_1k_traced, bench_triad_64k, bench_triad_64m, bench_full_64m,
     bench_chained_64k, bench_math_16m, bench_sum_64m, bench_sqdiff_64m, bench_conv_4096, bench_conv_scratch_4096,
-    bench_mandelbrot, bench_launch_prepared, bench_launch_traced, bench_launch_queued, bench_replay, bench_tracing,
-    bench_node_bytes, bench_cold_10, bench_cold_100, bench_cold_1000, bench_cold_several, bench_first_10,
-    bench_first_100, bench_disk_10, bench_disk_100, bench_disk_1000, bench_process_start, bench_process_memory,
-    bench_argmax_16m, bench_variance_16m, bench_histogram_16m, bench_histogram_rows, bench_histogram_scratch,
-    bench_transpose_4096, bench_scan_16m, bench_scan_expr_16m, bench_copy_64m, bench_layout_f, bench_layout_transposed,
-    bench_layout_padded, bench_layout_broadcast, bench_layout_reversed, bench_sort_4096, bench_matmul_2048;
+    bench_fft_r2c_4096, bench_fft_r2c_3838, bench_fft_r2c_256_3, bench_fft_r2c_320_3, bench_fft_r2c_1000_256,
+    bench_fft_c2c_1024, bench_fft_c2c_16k, bench_fft_c2c_1m, bench_fft_c2c_1009, bench_fft_c2c_3710, bench_mandelbrot,
+    bench_launch_prepared, bench_launch_traced, bench_launch_queued, bench_replay, bench_tracing, bench_node_bytes,
+    bench_cold_10, bench_cold_100, bench_cold_1000, bench_cold_several, bench_first_10, bench_first_100, bench_disk_10,
+    bench_disk_100, bench_disk_1000, bench_process_start, bench_process_memory, bench_argmax_16m, bench_variance_16m,
+    bench_histogram_16m, bench_histogram_rows, bench_histogram_scratch, bench_transpose_4096, bench_scan_16m,
+    bench_scan_expr_16m, bench_copy_64m, bench_layout_f, bench_layout_transposed, bench_layout_padded,
+    bench_layout_broadcast, bench_layout_reversed, bench_sort_4096, bench_matmul_2048;
 #define X(name) extern const bench_row bench_sum_##name;
 BENCH_AXES_ROWS(X)
 #undef X
@@ -50,6 +52,16 @@ const bench_row *const bench_rows[] = {
     &bench_sqdiff_64m,
     BENCH_AXES_ROWS(X) & bench_conv_4096,
     &bench_conv_scratch_4096,
+    &bench_fft_r2c_4096,
+    &bench_fft_r2c_3838,
+    &bench_fft_r2c_256_3,
+    &bench_fft_r2c_320_3,
+    &bench_fft_r2c_1000_256,
+    &bench_fft_c2c_1024,
+    &bench_fft_c2c_16k,
+    &bench_fft_c2c_1m,
+    &bench_fft_c2c_1009,
+    &bench_fft_c2c_3710,
     &bench_mandelbrot,
     &bench_argmax_16m,
     &bench_variance_16m,
