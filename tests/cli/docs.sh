@@ -53,6 +53,7 @@ cat > before.h << 'END'
 #include <weft/fft.h>
 #include <weft/functions.h>
 #include <weft/io.h>
+#include <weft/signal.h>
 #include <weft/traced.h>
 extern wf_context *ctx;
 extern wf_graph *g;

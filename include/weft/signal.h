@@ -1,0 +1,106 @@
+/* signal.h - spectra, filters, contrast transfer functions, shells and correlation, for electron microscopy and others.
+ * First functions of values, as traced.h: they record into the graph of their operands, for index spaces and array
+ * graphs, and mistakes poison the graph. Then functions of arrays, as functions.h.
+ * Axes are in the order (z, y, x); frequencies are in cycles/pixel unless a function says 1/Angstrom.
+ * Reference: docs/reference/signal.md */
+#ifndef WF_SIGNAL_H
+#define WF_SIGNAL_H
+#include "weft/functions.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- spectra ----------------------------------------------------------------------------------------------------
+ * The order of the elements along the axes of a spectrum. */
+typedef enum wf_layout {
+    WF_LAYOUT_H,  /* half, as wf_fft_r2c: the last axis has n/2 + 1 elements */
+    WF_LAYOUT_HC, /* half; frequency 0 of all axes but the last is at n/2 */
+    WF_LAYOUT_F,  /* full, as wf_fft_c2c */
+    WF_LAYOUT_FC  /* full; frequency 0 is at n/2 */
+} wf_layout;
+/* A description of the last `rank` axes of an array that holds a spectrum. */
+typedef struct wf_spectrum {
+    wf_layout layout;
+    wf_dtype dtype;  /* of frequencies: WF_F32 or WF_F64; 0 = WF_F32 */
+    int32_t rank;    /* 1 to 3 */
+    int64_t size[3]; /* logical extents, those of the image, 1 to 2^30 */
+} wf_spectrum;
+/* The frequency at an index along an axis, correctly rounded: k/n, from -0.5 to below 0.5.
+ * The last axis of half layouts goes from 0 to 0.5, so Nyquist is +0.5 there and -0.5 elsewhere.
+ * Example: wf_val kx = wf_freq(g, &(wf_spectrum){ WF_LAYOUT_H, WF_F32, 2, { h, w } }, 1, wf_index(g, 1)); */
+WF_API wf_val wf_freq(wf_graph *graph, const wf_spectrum *spectrum, int axis, wf_val index);
+/* |k|: the length of the frequency vector at an index, one for each axis of the spectrum. */
+WF_API wf_val wf_freq_norm(wf_graph *graph, const wf_spectrum *spectrum, wf_vals index);
+/* How many elements of the full spectrum the element stands for, of the spectrum's dtype: 2 in half layouts except at
+ * frequency 0 and Nyquist of the last axis; else 1. */
+WF_API wf_val wf_hermitian_weight(wf_graph *graph, const wf_spectrum *spectrum, wf_vals index);
+
+/* ---- filters ----------------------------------------------------------------------------------------------------
+ * Factors as functions of r = |k|. Operands are values or numbers; only numbers are checked. */
+/* 1 up to the cutoff, 0 from cutoff + width on, a cosine between; width 0: 1 for r <= cutoff. */
+WF_API wf_val wf_lowpass(wf_val r, wf_val cutoff, wf_val width);
+/* 0 up to cutoff - width, 1 from the cutoff on, a cosine between; width 0: 1 for r >= cutoff. */
+WF_API wf_val wf_highpass(wf_val r, wf_val cutoff, wf_val width);
+/* wf_highpass(r, low, low_width) times wf_lowpass(r, high, high_width). */
+WF_API wf_val wf_bandpass(wf_val r, wf_val low, wf_val low_width, wf_val high, wf_val high_width);
+/* exp(-r^2 / (2 sigma^2)); sigma > 0, in the unit of r. */
+WF_API wf_val wf_gaussian(wf_val r, wf_val sigma);
+/* 1 / sqrt(1 + (r/cutoff)^(2 order)); both > 0. */
+WF_API wf_val wf_butterworth(wf_val r, wf_val cutoff, wf_val order);
+/* exp(b r^2 / 4), r in 1/Angstrom, b in Angstrom^2: a negative b damps. */
+WF_API wf_val wf_bfactor(wf_val r, wf_val b);
+/* The critical dose of a frequency r, both in Angstrom: scale (0.245 r^-1.665 + 2.81) e/A^2.
+ * scale: 1 at 300 kV, 0.8 at 200 kV. Source: Grant and Grigorieff 2015. */
+WF_API wf_val wf_critical_dose(wf_val r, wf_val scale);
+/* exp(-dose / (2 wf_critical_dose(r, scale))), the dose that the specimen has received, in e/A^2, >= 0. */
+WF_API wf_val wf_dose_weight(wf_val r, wf_val dose, wf_val scale);
+/* 1 for distance <= 0, 0 from `width` on, a cosine between: the edge of a mask by signed distance. */
+WF_API wf_val wf_soft_edge(wf_val distance, wf_val width);
+/* exp(-2 pi i shift . k), which moves an image by `shift` pixels to higher indices; both have one value for each axis.
+ * An axis at Nyquist, |k| = 0.5, has the factor cos(pi shift), so that real images stay real.
+ * Dtypes: c128 if a k is f64, else c64; phases are computed in f64. */
+WF_API wf_val wf_phase_shift(wf_graph *graph, wf_vals shift, wf_vals k);
+
+/* ---- contrast transfer function ---------------------------------------------------------------------------------
+ * Members are values or numbers: .defocus = WF_V(1.5). Those left out are 0. */
+typedef struct wf_ctf {
+    wf_val voltage;     /* kV, > 0 */
+    wf_val cs;          /* spherical aberration, mm */
+    wf_val amplitude;   /* amplitude contrast, -1 to 1 */
+    wf_val defocus;     /* mean of both, micrometres; positive is underfocus */
+    wf_val astigmatism; /* half the difference of both, micrometres */
+    wf_val angle;       /* of the larger defocus, radians, from x towards y */
+    wf_val phase_shift; /* radians */
+    wf_val bfactor;     /* Angstrom^2; negative damps */
+    wf_val scale;       /* factor; the number 0 = 1 */
+} wf_ctf;
+/* The electron's wavelength in Angstrom; voltage in kV. Dtypes: f64. */
+WF_API wf_val wf_electron_wavelength(wf_val voltage);
+/* The phase at the frequency (gy, gx) in 1/Angstrom, in turns: 1 = 2 pi. Dtypes: f64. */
+WF_API wf_val wf_ctf_phase(const wf_ctf *ctf, wf_val gy, wf_val gx);
+/* -sin(2 pi wf_ctf_phase) exp(bfactor g^2 / 4) scale; at 0, without a phase shift, `amplitude`.
+ * Dtypes: f64 if gy or gx is, else f32. The phase is in f64; frequencies of f32 limit its digits. */
+WF_API wf_val wf_ctf_value(const wf_ctf *ctf, wf_val gy, wf_val gx);
+
+#ifdef __cplusplus
+}
+#else
+#if defined(__GNUC__)
+#pragma GCC system_header /* operands elide braces on purpose */
+#endif
+#define wf_freq(graph, spectrum, axis, index) wf_freq(graph, spectrum, axis, WF_V(index))
+#define wf_lowpass(r, cutoff, width) wf_lowpass(WF_V(r), WF_V(cutoff), WF_V(width))
+#define wf_highpass(r, cutoff, width) wf_highpass(WF_V(r), WF_V(cutoff), WF_V(width))
+#define wf_bandpass(r, low, low_width, high, high_width) \
+    wf_bandpass(WF_V(r), WF_V(low), WF_V(low_width), WF_V(high), WF_V(high_width))
+#define wf_gaussian(r, sigma) wf_gaussian(WF_V(r), WF_V(sigma))
+#define wf_butterworth(r, cutoff, order) wf_butterworth(WF_V(r), WF_V(cutoff), WF_V(order))
+#define wf_bfactor(r, b) wf_bfactor(WF_V(r), WF_V(b))
+#define wf_critical_dose(r, scale) wf_critical_dose(WF_V(r), WF_V(scale))
+#define wf_dose_weight(r, dose, scale) wf_dose_weight(WF_V(r), WF_V(dose), WF_V(scale))
+#define wf_soft_edge(distance, width) wf_soft_edge(WF_V(distance), WF_V(width))
+#define wf_electron_wavelength(voltage) wf_electron_wavelength(WF_V(voltage))
+#define wf_ctf_phase(ctf, gy, gx) wf_ctf_phase(ctf, WF_V(gy), WF_V(gx))
+#define wf_ctf_value(ctf, gy, gx) wf_ctf_value(ctf, WF_V(gy), WF_V(gx))
+#endif
+#endif
