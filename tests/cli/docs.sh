@@ -55,6 +55,7 @@ cat > before.h << 'END'
 #include <weft/io.h>
 #include <weft/signal.h>
 #include <weft/traced.h>
+#include <weft/xform.h>
 extern wf_context *ctx;
 extern wf_graph *g;
 extern wf_array *a, *b, *count, *img, *mean, *out, *start, *top;

@@ -1,0 +1,105 @@
+/* xform.h - interpolation, rotations and shapes as functions of values; geometric transforms of arrays.
+ * Positions and matrices are in the order of the axes (z, y, x). Element k of an axis is at coordinate k.
+ * Functions of values: as those of traced.h. Functions of arrays: Owns, Errors, Threads, Waits as in functions.h.
+ * Reference: docs/reference/xform.md */
+#ifndef WF_XFORM_H
+#define WF_XFORM_H
+#include "weft/functions.h"
+#include "weft/signal.h" /* wf_soft_edge */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- interpolation ---------------------------------------------------------------------------------------------- */
+typedef enum wf_interpolation {
+    WF_INTERPOLATE_NEAREST, /* halves go up */
+    WF_INTERPOLATE_LINEAR,
+    WF_INTERPOLATE_CUBIC,    /* Keys' with a = -1/2 (Catmull-Rom) */
+    WF_INTERPOLATE_BSPLINE,  /* cubic B-spline; the elements are coefficients (wf_spline_filter) */
+    WF_INTERPOLATE_LANCZOS4, /* windowed sinc of 4, 6 or 8 elements along each axis, the weights' sum made 1 */
+    WF_INTERPOLATE_LANCZOS6,
+    WF_INTERPOLATE_LANCZOS8
+} wf_interpolation;
+typedef struct wf_interp {
+    wf_interpolation interpolation;
+    wf_border border; /* what lies outside; 0 = WF_BORDER_VALUE */
+    double outside;   /* the value of WF_BORDER_VALUE */
+    /* Axes at the end that have positions, 1 to 3; the others have an index each. 0 = as the function says. */
+    int32_t axes;
+    bool
+        prefiltered; /* WF_INTERPOLATE_BSPLINE, functions of arrays: the array holds coefficients; else they make them */
+} wf_interp;
+/* The array at a position: one value for each axis; of an axis without positions (see `axes`; 0 = none) an index.
+ * Dtypes: the position's own; weights and sums are f64 for arrays of f64, c128 and integers of 32 and 64 bits, else f32.
+ * Cost: 1, 2, 4, 4, 4, 6 or 8 elements along each axis.
+ * Example: wf_val v = wf_interpolate(g, img, &(wf_interp){ .interpolation = WF_INTERPOLATE_CUBIC }, WF_VALS(y, x)); */
+WF_API wf_val wf_interpolate(wf_graph *graph, const wf_array *array, const wf_interp *how, wf_vals position);
+/* The transpose of wf_interpolate: adds `value`, times its weight, to each element that would be read.
+ * What lies outside by WF_BORDER_VALUE gets nothing.
+ * Dtypes: arrays of floats and complex numbers. Aliasing: as wf_accumulate_n.
+ * Example: wf_splat(g, volume, &(wf_interp){ .interpolation = WF_INTERPOLATE_LINEAR }, v, WF_VALS(z, y, x)); */
+WF_API void wf_splat(wf_graph *graph, wf_array *array, const wf_interp *how, wf_val value, wf_vals position);
+
+/* ---- rotations -------------------------------------------------------------------------------------------------- */
+/* Axes of three right-handed rotations, which turn with the object (intrinsic) or stay (| WF_EULER_EXTRINSIC). */
+typedef enum wf_euler {
+    WF_EULER_XYX,
+    WF_EULER_XZX,
+    WF_EULER_YXY,
+    WF_EULER_YZY,
+    WF_EULER_ZXZ,
+    WF_EULER_ZYZ,
+    WF_EULER_XYZ,
+    WF_EULER_XZY,
+    WF_EULER_YXZ,
+    WF_EULER_YZX,
+    WF_EULER_ZXY,
+    WF_EULER_ZYX,
+    WF_EULER_EXTRINSIC = 16,
+    WF_EULER_RELION = 32, /* rlnAngleRot, Tilt, Psi: takes the reference into the particle's frame */
+    WF_EULER_EMAN2,       /* az, alt, phi: the same */
+    WF_EULER_DYNAMO,      /* tdrot, tilt, narot: the same */
+    WF_EULER_IMOD         /* slicer angles about x, y, z: applied about z, then y, then x */
+} wf_euler;
+/* Sets m to the 3x3 matrix, row by row, that rotates positions (z, y, x) by angles in radians, in the order of the axes.
+ * Errors: a poisoned matrix for an unknown order.
+ * Example: wf_euler_matrix(g, WF_EULER_ZYZ, rot, tilt, psi, m); */
+WF_API void wf_euler_matrix(wf_graph *graph, wf_euler order, wf_val first, wf_val second, wf_val third, wf_val m[9]);
+
+/* ---- shapes -----------------------------------------------------------------------------------------------------
+ * Signed distances from a surface around the origin, negative inside. Positions have 1 to 3 coordinates.
+ * Example: wf_val mask = wf_soft_edge(wf_sdf_sphere(g, WF_VALS(z, y, x), 40), 6); */
+WF_API wf_val wf_sdf_sphere(wf_graph *graph, wf_vals position, wf_val radius);
+/* Radii along the axes, as many as coordinates. The distance is right on the surface and to first order near it. */
+WF_API wf_val wf_sdf_ellipsoid(wf_graph *graph, wf_vals position, wf_vals radii);
+/* Half of the extents along the axes, as many as coordinates. */
+WF_API wf_val wf_sdf_box(wf_graph *graph, wf_vals position, wf_vals half);
+/* A cylinder along the first of 2 or 3 axes, of 2 * half elements. */
+WF_API wf_val wf_sdf_cylinder(wf_graph *graph, wf_vals position, wf_val radius, wf_val half);
+
+/* ---- arrays ------------------------------------------------------------------------------------------------------ */
+/* The coefficients of the cubic B-spline through the elements, along axes: wf_interpolate of them, with the same border,
+ * has the elements' values at their places. WF_BORDER_NONE is WF_BORDER_VALUE, with `outside`.
+ * Dtypes: f64 or c128 for f64, c128 and integers of 32 and 64 bits, else f32 or c64.
+ * Cost: two passes along each axis. */
+WF_API wf_array *wf_spline_filter(const wf_array *x, wf_axes axes, wf_border border, double outside);
+/* out[p] = x at (inverse p): `inverse` is [..., d, d + 1], real, and takes output positions (z, y, x, 1) to those in x,
+ * for the last d = 1 to 3 axes. x and `inverse` broadcast along the axes before.
+ * Shapes: the broadcast batch, then `shape` (of rank d; rank 0: as x).
+ * Dtypes: x's, but integers: f32, from 32 bits on f64; positions in the dtype of `inverse`, integers in f64.
+ * Example: wf_array *turned = wf_transform(img, WF_SCALAR, inverse, &(wf_interp){ .interpolation = WF_INTERPOLATE_BSPLINE }); */
+WF_API wf_array *wf_transform(const wf_array *x, wf_shape shape, const wf_array *inverse, const wf_interp *how);
+
+#ifdef __cplusplus
+}
+#else
+#if defined(__GNUC__)
+#pragma GCC system_header /* operands elide braces on purpose */
+#endif
+#define wf_splat(g, a, how, v, position) wf_splat(g, a, how, WF_V(v), position)
+#define wf_euler_matrix(g, order, first, second, third, m) \
+    wf_euler_matrix(g, order, WF_V(first), WF_V(second), WF_V(third), m)
+#define wf_sdf_sphere(g, position, radius) wf_sdf_sphere(g, position, WF_V(radius))
+#define wf_sdf_cylinder(g, position, radius, half) wf_sdf_cylinder(g, position, WF_V(radius), WF_V(half))
+#endif
+#endif

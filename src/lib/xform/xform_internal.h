@@ -1,0 +1,24 @@
+/* xform_internal.h - what the geometric functions share. Order: interpolate and the functions of values; spline;
+ * transform. */
+#ifndef WEFT_XFORM_INTERNAL_H
+#define WEFT_XFORM_INTERNAL_H
+#include "weft/xform.h"
+#include "lib/array/array_internal.h"
+
+enum { WFL_MOST_POSITIONS = 3 };
+
+/* Poisons the graph with a formatted message. */
+void wfl_xform_fail(wf_graph *graph, wf_status status, const char *format, ...) ARRAY_PRINTF(3, 4);
+/* Returns the border mode with the default in place of WF_BORDER_NONE. */
+static inline wf_border wfl_border_of(wf_border border) { return border ? border : WF_BORDER_VALUE; }
+/* True if weights for elements of this dtype are f64. */
+bool wfl_weights_wide(wf_dtype t);
+/* Returns the dtype of interpolated elements: that of weights, complex for complex elements. */
+wf_dtype wfl_interpolated_dtype(wf_dtype t);
+/* Returns the dtype of a transformed array: x's own, but that of interpolated elements for integers and bools. */
+wf_dtype wfl_transformed_dtype(wf_dtype t);
+/* False, with an error, if *how is not valid for an array with this number of axes with positions. */
+bool wfl_interp_known(wf_context *ctx, const wf_interp *how, const char *function);
+/* Returns x, retained, or its coefficients if *how interpolates B-splines and x has none yet. */
+wf_array *wfl_coefficients(const wf_array *x, const wf_interp *how, int axes);
+#endif
