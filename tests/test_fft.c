@@ -379,6 +379,86 @@ static void test_filter(void **state)
     check_filter(WF_SHAPE(40, 64, 64), WF_AXES(1, 2)); /* more than caches hold */
 }
 
+/* Frequency f of n elements, or 0 beyond; w: what counts of the highest frequency of an even extent. */
+static number term(const number *x, int64_t n, int64_t m, int64_t f)
+{
+    int64_t least = n < m ? n : m, size = f < 0 ? -f : f;
+    double weight = 2 * size > least ? 0 : 2 * size == least && n < m ? 0.5 : 1;
+    return n == m && 2 * f == n ? 0 : weight * x[(f + n) % n];
+}
+
+/* m samples of the trigonometric polynomial of n elements, whose spectrum is x. */
+static void interpolate(const number *x, int64_t n, int64_t m, number *out)
+{
+    for (int64_t j = 0; j < m; ++j) {
+        out[j] = 0;
+        for (int64_t f = -(n / 2); f <= n / 2; ++f) {
+            double angle = 2 * M_PI * (double)(f * j % m) / (double)m;
+            out[j] += term(x, n, m, f) * (cos(angle) + I * sin(angle)) / (double)n;
+        }
+    }
+}
+
+static void test_resize(void **state)
+{
+    (void)state;
+    int64_t step = compiled() ? 3 : 1;
+    for (int64_t n = 1; n <= 9; n += step)
+        for (int64_t m = 1; m <= 9; m += step) {
+            number *x = random_numbers(n, (uint64_t)(10 * n + m)), spectrum[9], expected[9];
+            wf_array *a = numbers_as(WF_C128, WF_SHAPE(n), x), *s = wf_fft_c2c(a, WF_AXES(0), false, WF_FFT_BACKWARD);
+            memcpy(spectrum, x, (size_t)n * sizeof *x);
+            define(spectrum, 1, n, 1, -1);
+            interpolate(spectrum, n, m, expected);
+            wf_array *t = wf_fft_resize(s, WF_SHAPE(n), WF_SHAPE(m), WF_AXES(0));
+            wf_array *b = wf_fft_c2c(t, WF_AXES(0), true, WF_FFT_BACKWARD);
+            check_near(b, expected, 1e-14, "resized", 100 * n + m);
+            wf_array *given[] = { a, s, t, b };
+            for (int i = 0; i < 4; ++i)
+                wf_release(given[i]);
+            free(x);
+        }
+}
+
+/* A half spectrum becomes the half of what the whole one becomes. */
+static void test_resize_half(void **state)
+{
+    (void)state;
+    static const int64_t rows[][6] = {
+        { 2, 4, 6, 2, 3, 9 }, { 2, 5, 8, 2, 8, 4 }, { 1, 6, 9, 1, 4, 6 }, { 1, 4, 6, 1, 4, 6 }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        wf_shape from = WF_SHAPE(rows[i][0], rows[i][1], rows[i][2]), to = WF_SHAPE(rows[i][3], rows[i][4], rows[i][5]);
+        number *x = random_numbers(from.dim[0] * from.dim[1] * from.dim[2], i);
+        wf_array *a = numbers_as(WF_F64, from, x);
+        wf_array *s = wf_fft_r2c(a, WF_AXES(1, 2), WF_FFT_BACKWARD),
+                 *whole = wf_fft_c2c(a, WF_AXES(1, 2), false, WF_FFT_BACKWARD);
+        wf_array *t = wf_fft_resize(s, from, to, WF_AXES(1, 2)), *u = wf_fft_resize(whole, from, to, WF_AXES(1, 2));
+        wf_array *b = wf_fft_c2r(t, to.dim[2], WF_AXES(1, 2), WF_FFT_BACKWARD),
+                 *c = wf_fft_c2c(u, WF_AXES(1, 2), true, WF_FFT_BACKWARD);
+        number *expected = numbers_of(c);
+        check_near(b, expected, 1e-14, "half resized", (int64_t)i);
+        wf_array *given[] = { a, s, whole, t, u, b, c };
+        for (int k = 0; k < 7; ++k)
+            wf_release(given[k]);
+        free(expected);
+        free(x);
+    }
+}
+
+static void test_shift(void **state)
+{
+    (void)state;
+    number x[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 }, shifted[] = { 8, 9, 5, 6, 7, 3, 4, 0, 1, 2 };
+    wf_array *a = numbers_as(WF_F32, WF_SHAPE(2, 5), x), *b = wf_fft_shift(a, WF_ALL_AXES, false),
+             *c = wf_fft_shift(b, WF_AXES(0, 1), true);
+    check_near(b, shifted, 0, "shift", 5);
+    check_near(c, x, 0, "shift back", 5);
+    wf_release(a);
+    wf_release(b);
+    wf_release(c);
+}
+
 static void test_frozen(void **state)
 {
     (void)state;
@@ -468,6 +548,9 @@ static void test_mistakes(void **state)
             "axis 1 of the array has no elements");
     REFUSED(ctx, (wf_fft_into(r, a, WF_AXES(1), false, WF_FFT_BACKWARD)), WF_ERR_SHAPE,
             "c64(4, 6) does not transform into f32(4, 6)");
+    REFUSED(ctx, of_null(wf_fft_resize(a, WF_SHAPE(4, 8), WF_SHAPE(4, 4), WF_AXES(1))), WF_ERR_SHAPE,
+            "a spectrum (4, 6) of (4, 8) cannot become one of (4, 4)");
+    REFUSED(ctx, of_null(wf_fft_resize(a, WF_SHAPE(4, 6), WF_SHAPE(3, 6), WF_AXES(1))), WF_ERR_SHAPE, "cannot become");
     REFUSED(ctx, wf_fft_filter(r, a, WF_AXES(1), respond, NULL), WF_ERR_DTYPE,
             "wf_fft_filter: the arrays must be real");
     REFUSED(ctx, wf_fft_filter(none, r, WF_AXES(1), respond, NULL), WF_ERR_SHAPE, "another shape");
@@ -514,7 +597,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lengths),      cmocka_unit_test(test_long),          cmocka_unit_test(test_axes),
         cmocka_unit_test(test_norms),        cmocka_unit_test(test_hermitian),     cmocka_unit_test(test_into),
-        cmocka_unit_test(test_same_bits),    cmocka_unit_test(test_filter),        cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_same_bits),    cmocka_unit_test(test_filter),        cmocka_unit_test(test_resize),
+        cmocka_unit_test(test_resize_half),  cmocka_unit_test(test_shift),         cmocka_unit_test(test_frozen),
         cmocka_unit_test(test_other_dtypes), cmocka_unit_test(test_empty),         cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_fast_size),    cmocka_unit_test(test_after_context),
     };

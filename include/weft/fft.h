@@ -40,6 +40,15 @@ WF_API wf_status wf_fft_into(wf_array *out, const wf_array *x, wf_axes axes, boo
  * Cost: the filter is part of the pass along the first of several axes, unless large primes divide its extent. */
 WF_API wf_status wf_fft_filter(wf_array *out, const wf_array *x, wf_axes axes, wf_hook *filter, void *user);
 
+/* Spectra with frequency 0 in the middle: element k moves to (k + n/2) mod n along the axes, as NumPy's fftshift;
+ * `inverse`: back, as ifftshift. Any dtype. */
+WF_API wf_array *wf_fft_shift(const wf_array *x, wf_axes axes, bool inverse);
+/* Crops or pads a spectrum of arrays of shape `from` to one of arrays of shape `to`, in the order of wf_fft_c2c or, where
+ * the extents say so, wf_fft_r2c. Scaled, so that the inverse transform interpolates; the element of an even extent's
+ * highest frequency is split in two, or two are added.
+ * Errors: WF_ERR_SHAPE: extents that do not belong together. */
+WF_API wf_array *wf_fft_resize(const wf_array *spectrum, wf_shape from, wf_shape to, wf_axes axes);
+
 /* The smallest length from n on, even if asked for, with no prime factor above 7; -1 beyond 2^40. */
 WF_API int64_t wf_fft_fast_size(int64_t n, bool even);
 
