@@ -5,7 +5,6 @@
 #include "base/os.h"
 #include "run/engine_internal.h"
 #include "run/cache/llvm_find.h"
-#include "run/later.h"
 #include "run/memory/loader.h"
 #include "run/later.h"
 #include <limits.h>

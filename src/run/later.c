@@ -2,8 +2,6 @@
  * launch needs at once, and that has not begun, is done by that launch. */
 #include "run/later.h"
 #include "run/engine_internal.h"
-#include "run/memory/code_memory.h"
-#include "run/thread/background.h"
 
 enum { MOST_WAITING = 64 };
 enum { WAITING, BEGUN, CANCELLED, DONE, FAILED }; /* ended from CANCELLED on */
@@ -84,8 +82,6 @@ static void run(wf__task *task)
 }
 
 /* ---- the thread ---- */
-bool wf__later_guard(void) { return wf__code_memory_guard() && wf__background_guard(); } /* in this order */
-
 /* Starts the thread if there is none. NULL = no thread in this process. */
 static wf__queue *get_queue(wf__engine *e)
 {

@@ -2,11 +2,16 @@
 #ifndef WEFT_LATER_H
 #define WEFT_LATER_H
 #include "run/engine.h"
+#include "run/memory/code_memory.h"
+#include "run/thread/background.h"
 
 typedef struct wf__later wf__later; /* one compilation */
 
 /* Guards forks and the end of the calling thread, as wf__background_guard. */
-bool wf__later_guard(void);
+static inline bool wf__later_guard(void)
+{
+    return wf__code_memory_guard() && wf__background_guard(); /* in this order */
+}
 /* Begins the compilation of a body, with the options of wf__engine_get_code. Starts the thread at the first call. NULL =
  * out of memory, no thread, or too many compilations wait. */
 wf__later *wf__later_new(wf__engine *engine, const wf__ir *body, const wf__code_options *how,
