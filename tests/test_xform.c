@@ -1,5 +1,6 @@
-/* test_xform.c - interpolation and its transpose beside plain C, for all interpolations, border modes, ranks and dtypes;
- * coefficients of B-splines beside a dense solution; rotations, shapes, and transforms of arrays; mistakes.
+/* test_xform.c - interpolation and its transpose beside plain C: all interpolations, border modes, ranks, dtypes;
+ * coefficients of B-splines beside a dense solution; rotations, shapes; transforms, fields of positions, polar grids,
+ * bins and symmetries of arrays; mistakes.
  *
  * ctest: devices
  */
@@ -402,7 +403,7 @@ static void test_quarter_turns(void **state)
     free(x);
 }
 
-/* Polynomials of degree 1, 2 (Keys) and 3 (B-spline, away from the ends) are met between the elements, constants by all. */
+/* Between the elements, polynomials of degree 1, 2 (Keys), 3 (B-spline, away from the ends) are met, constants by all. */
 static void test_polynomials(void **state)
 {
     (void)state;
@@ -584,6 +585,161 @@ static void test_shapes(void **state)
     wf_release(p);
 }
 
+/* ---- fields of positions, polar grids, bins, groups ---- */
+/* Positions of a stack beside plain C, and one image at many. */
+static void test_warp(void **state)
+{
+    (void)state;
+    double *x = random_numbers(2 * 35, 11), *p = random_numbers(2 * 2 * POINTS, 12), at[2], expected[2 * POINTS];
+    image m = image_of(2, 0, WF_INTERPOLATE_CUBIC, WF_BORDER_CLAMP, x);
+    for (int i = 0; i < 4 * POINTS; ++i)
+        p[i] = (double)(float)(3 + 9 * p[i]);
+    for (int i = 0; i < 2 * POINTS; ++i) {
+        at[0] = p[i], at[1] = p[2 * POINTS + i];
+        m.x = x + i / POINTS * 35;
+        expected[i] = visit(&m, at, NULL, 0);
+    }
+    wf_array *stack = numbers_as(WF_F32, WF_SHAPE(2, 5, 7), x), *field = numbers_as(WF_F32, WF_SHAPE(2, 2, 6, 8), p);
+    wf_array *y = wf_warp(stack, field, &m.how);
+    assert_non_null(y);
+    assert_int_equal(wf_array_shape(y).rank, 3);
+    check_near(y, expected, 2e-6, "warp", 0);
+    wf_array *one = wf_view_at(stack, 0, 0), *z = wf_warp(one, field, &m.how);
+    wf_array *first = wf_view_at(z, 0, 0);
+    check_near(first, expected, 2e-6, "warp of one image", 0);
+    wf_array *spent[] = { stack, field, y, one, z, first };
+    for (int i = 0; i < 6; ++i)
+        wf_release(spent[i]);
+    free(x);
+    free(p);
+}
+
+static void test_polar(void **state)
+{
+    (void)state;
+    enum { H = 11, W = 14, ANGLES = 8, RADII = 5 };
+    double *x = random_numbers(H * W, 13), expected[ANGLES * RADII];
+    wf_array *a = numbers_as(WF_F32, WF_SHAPE(H, W), x);
+    for (int logarithmic = 0; logarithmic < 2; ++logarithmic) {
+        image m = { x, 2, { H, W }, { .interpolation = WF_INTERPOLATE_LINEAR, .border = WF_BORDER_VALUE } };
+        for (int i = 0; i < ANGLES * RADII; ++i) {
+            double t = 2 * M_PI * (i / RADII) / ANGLES, f = (double)(i % RADII) / (RADII - 1);
+            double r = logarithmic ? exp(log(0.5) + f * (log(6) - log(0.5))) : 5 * f;
+            double at[2] = { 5 + r * sin(t), (logarithmic ? 6.5 : 7) + r * cos(t) };
+            expected[i] = visit(&m, at, NULL, 0);
+        }
+        wf_polar_grid grid = { .angles = ANGLES, .radii = RADII };
+        if (logarithmic)
+            grid = (wf_polar_grid){ .angles = ANGLES,
+                                    .radii = RADII,
+                                    .first_radius = 0.5,
+                                    .last_radius = 6,
+                                    .center = { 5, 6.5 },
+                                    .centered = true,
+                                    .logarithmic = true };
+        wf_array *y = wf_to_polar(a, &grid, &m.how);
+        check_near(y, expected, 1e-6, "polar", logarithmic);
+        wf_release(y);
+    }
+    wf_release(a);
+    free(x);
+}
+
+static void test_bins(void **state)
+{
+    (void)state;
+    double x[2 * 5 * 7], expected[2 * 2 * 3];
+    for (int i = 0; i < 70; ++i)
+        x[i] = i * i % 50;
+    for (int i = 0; i < 12; ++i) {
+        int at = i / 6 * 35 + i % 6 / 3 * 14 + i % 3 * 2;
+        expected[i] = (x[at] + x[at + 1] + x[at + 7] + x[at + 8]) / 4;
+    }
+    wf_array *a = numbers_as(WF_F32, WF_SHAPE(2, 5, 7), x), *y = wf_bin(a, 2, WF_AXES(1, 2));
+    check_near(y, expected, 0, "bin", 2);
+    wf_array *deep = wf_view_reshape(a, WF_SHAPE(1, 1, 1, 1, 2, 5, 7)), *z = wf_bin(deep, 2, WF_AXES(5, 6));
+    check_near(z, expected, 1e-6, "bin of rank", 7); /* one axis after the other */
+    wf_array *same = wf_bin(a, 1, WF_ALL_AXES);
+    check_near(same, x, 0, "bin", 1);
+    wf_array *none = wf_bin(a, 6, WF_AXES(1));
+    assert_non_null(none);
+    assert_int_equal(wf_array_count(none), 0);
+    wf_array *spent[] = { a, y, deep, z, same, none };
+    for (int i = 0; i < 6; ++i)
+        wf_release(spent[i]);
+}
+
+/* The average of z^2 (D4), x^2 (the others) or x^4 (I) about the center of a cube; NAN: not tested there. */
+static double average_of(const char *symmetry, double z, double y, double x)
+{
+    double r2 = z * z + y * y + x * x;
+    switch (symmetry[0]) {
+    case 'C':
+        return (x * x + y * y) / 2;
+    case 'D':
+        return z * z;
+    case 'I':
+        return r2 * r2 / 5;
+    default:
+        return r2 / 3;
+    }
+}
+
+static void test_groups(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "C3", "C4", "D4", "T", "O", "I" };
+    enum { N = 17, C = N / 2 };
+    double *x = malloc(N * N * N * sizeof *x);
+    for (int s = 0; s < 6; ++s) {
+        if (is_on_gpu() && s != 2)
+            continue;
+        for (int i = 0; i < N * N * N; ++i) {
+            double at[3] = { i / (N * N) - C, i / N % N - C, i % N - C };
+            x[i] = names[s][0] == 'D' ? at[0] * at[0] : names[s][0] == 'I' ? pow(at[2], 4) : at[2] * at[2];
+        }
+        wf_array *a = numbers_as(WF_F64, WF_SHAPE(N, N, N), x);
+        wf_interp how = { .interpolation = names[s][0] == 'I' ? WF_INTERPOLATE_BSPLINE : WF_INTERPOLATE_CUBIC,
+                          .border = WF_BORDER_REFLECT };
+        wf_array *y = wf_symmetrize(a, names[s], 3, NULL, &how);
+        double *found = numbers_of(y, 0);
+        for (int i = 0; i < N * N * N; ++i) {
+            double at[3] = { i / (N * N) - C, i / N % N - C, i % N - C };
+            if (at[0] * at[0] + at[1] * at[1] + at[2] * at[2] > 25)
+                continue; /* what is read stays away from the border */
+            double most = names[s][0] == 'I' ? 1.5 : 1e-10, expected = average_of(names[s], at[0], at[1], at[2]);
+            if (!(fabs(found[i] - expected) <= most))
+                print_error("%s: %g, not %g\n", names[s], found[i], expected);
+            assert_true(fabs(found[i] - expected) <= most);
+        }
+        free(found);
+        wf_release(a);
+        wf_release(y);
+    }
+    free(x);
+}
+
+/* Quarter turns in the plane are permutations, so averages are those of plain C; also about a point that is given. */
+static void test_plane_groups(void **state)
+{
+    (void)state;
+    double *x = random_numbers(2 * 64, 21), expected[98];
+    for (int i = 0; i < 98; ++i) {
+        const double *p = x + i / 49 * 49;
+        int u = i % 49 / 7, v = i % 7;
+        expected[i] = (p[7 * u + v] + p[7 * v + 6 - u] + p[7 * (6 - u) + 6 - v] + p[7 * (6 - v) + u]) / 4;
+    }
+    for (int given = 0; given < 2; ++given) {
+        wf_array *a = numbers_as(given ? WF_C128 : WF_F64, WF_SHAPE(2, 7, 7), x);
+        wf_array *y = wf_symmetrize(a, "C4", 2, given ? (double[]){ 3, 3 } : NULL,
+                                    &(wf_interp){ .interpolation = WF_INTERPOLATE_LINEAR });
+        check_near(y, expected, 1e-15, "C4", given);
+        wf_release(y);
+        wf_release(a);
+    }
+    free(x);
+}
+
 /* ---- mistakes ---- */
 static void refused(wf_status status, wf_status expected, const char *text)
 {
@@ -650,6 +806,23 @@ static void test_mistakes(void **state)
     refused(wf_last_status(ctx), WF_ERR_ARG, "wf_spline_filter: the mask 0x4 names axes beyond the array's rank 2");
     assert_null(wf_spline_filter(a, WF_AXES(0), (wf_border)8, 0));
     refused(wf_last_status(ctx), WF_ERR_ARG, "wf_spline_filter: there is no border mode 8");
+    assert_null(wf_warp(a, square, &how));
+    refused(wf_last_status(ctx), WF_ERR_SHAPE, "wf_warp: `positions` is (3, 3), `x` is (4, 4); needed are");
+    assert_null(wf_to_polar(a, &(wf_polar_grid){ .angles = 3 }, &how));
+    refused(wf_last_status(ctx), WF_ERR_ARG, "wf_to_polar: 3 angles and 0 radii");
+    assert_null(wf_to_polar(a, &(wf_polar_grid){ .angles = 3, .radii = 3, .logarithmic = true }, &how));
+    refused(wf_last_status(ctx), WF_ERR_ARG, "wf_to_polar: radii from 0 to 1 have no logarithms");
+    assert_null(wf_bin(a, 0, WF_ALL_AXES));
+    refused(wf_last_status(ctx), WF_ERR_ARG, "wf_bin: `k` is 0; it must be 1 or more");
+    static const char *const unknown[] = { "", "C", "C0", "C513", "C-1", "C4 ", "X", "I1", "c4" };
+    for (int i = 0; i < 9; ++i) {
+        assert_null(wf_symmetrize(two, unknown[i], 3, NULL, &how));
+        refused(wf_last_status(ctx), WF_ERR_ARG, "wf_symmetrize: there is no group \"");
+    }
+    assert_null(wf_symmetrize(a, "D2", 2, NULL, &how));
+    refused(wf_last_status(ctx), WF_ERR_ARG, "wf_symmetrize: there is no group \"D2\" in 2 dimensions");
+    assert_null(wf_symmetrize(a, "C2", 3, NULL, &how));
+    refused(wf_last_status(ctx), WF_ERR_ARG, "wf_symmetrize: `axes` is 3; 2 or 3 of x's 2 axes are possible");
     const wf_array *spent[] = { a, bytes, inverse, square, batch, two };
     for (int i = 0; i < 6; ++i)
         wf_release(spent[i]);
@@ -658,9 +831,13 @@ static void test_mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_interpolations), cmocka_unit_test(test_splats),   cmocka_unit_test(test_operands),
-        cmocka_unit_test(test_coefficients),   cmocka_unit_test(test_identity), cmocka_unit_test(test_quarter_turns),
-        cmocka_unit_test(test_polynomials),    cmocka_unit_test(test_batches),  cmocka_unit_test(test_euler),
+        cmocka_unit_test(test_interpolations), cmocka_unit_test(test_splats),
+        cmocka_unit_test(test_operands),       cmocka_unit_test(test_coefficients),
+        cmocka_unit_test(test_identity),       cmocka_unit_test(test_quarter_turns),
+        cmocka_unit_test(test_polynomials),    cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_euler),          cmocka_unit_test(test_warp),
+        cmocka_unit_test(test_polar),          cmocka_unit_test(test_bins),
+        cmocka_unit_test(test_groups),         cmocka_unit_test(test_plane_groups),
         cmocka_unit_test(test_shapes),         cmocka_unit_test(test_mistakes),
     };
     return RUN_ON_ALL(tests);

@@ -30,7 +30,7 @@ typedef struct wf_interp {
         prefiltered; /* WF_INTERPOLATE_BSPLINE, functions of arrays: the array holds coefficients; else they make them */
 } wf_interp;
 /* The array at a position: one value for each axis; of an axis without positions (see `axes`; 0 = none) an index.
- * Dtypes: the position's own; weights and sums are f64 for arrays of f64, c128 and integers of 32 and 64 bits, else f32.
+ * Dtypes: coordinates keep theirs; sums are f64 for arrays of f64, c128 and integers of 32 and 64 bits, else f32.
  * Cost: 1, 2, 4, 4, 4, 6 or 8 elements along each axis.
  * Example: wf_val v = wf_interpolate(g, img, &(wf_interp){ .interpolation = WF_INTERPOLATE_CUBIC }, WF_VALS(y, x)); */
 WF_API wf_val wf_interpolate(wf_graph *graph, const wf_array *array, const wf_interp *how, wf_vals position);
@@ -61,7 +61,7 @@ typedef enum wf_euler {
     WF_EULER_DYNAMO,      /* tdrot, tilt, narot: the same */
     WF_EULER_IMOD         /* slicer angles about x, y, z: applied about z, then y, then x */
 } wf_euler;
-/* Sets m to the 3x3 matrix, row by row, that rotates positions (z, y, x) by angles in radians, in the order of the axes.
+/* Sets m to the 3x3 matrix, row by row, that rotates positions (z, y, x); angles in radians, first axis first.
  * Errors: a poisoned matrix for an unknown order.
  * Example: wf_euler_matrix(g, WF_EULER_ZYZ, rot, tilt, psi, m); */
 WF_API void wf_euler_matrix(wf_graph *graph, wf_euler order, wf_val first, wf_val second, wf_val third, wf_val m[9]);
@@ -78,8 +78,8 @@ WF_API wf_val wf_sdf_box(wf_graph *graph, wf_vals position, wf_vals half);
 WF_API wf_val wf_sdf_cylinder(wf_graph *graph, wf_vals position, wf_val radius, wf_val half);
 
 /* ---- arrays ------------------------------------------------------------------------------------------------------ */
-/* The coefficients of the cubic B-spline through the elements, along axes: wf_interpolate of them, with the same border,
- * has the elements' values at their places. WF_BORDER_NONE is WF_BORDER_VALUE, with `outside`.
+/* The coefficients of the cubic B-spline through the elements, along axes: wf_interpolate of them, with the same
+ * border, has the elements' values at their places. WF_BORDER_NONE is WF_BORDER_VALUE, with `outside`.
  * Dtypes: f64 or c128 for f64, c128 and integers of 32 and 64 bits, else f32 or c64.
  * Cost: two passes along each axis. */
 WF_API wf_array *wf_spline_filter(const wf_array *x, wf_axes axes, wf_border border, double outside);
@@ -87,8 +87,34 @@ WF_API wf_array *wf_spline_filter(const wf_array *x, wf_axes axes, wf_border bor
  * for the last d = 1 to 3 axes. x and `inverse` broadcast along the axes before.
  * Shapes: the broadcast batch, then `shape` (of rank d; rank 0: as x).
  * Dtypes: x's, but integers: f32, from 32 bits on f64; positions in the dtype of `inverse`, integers in f64.
- * Example: wf_array *turned = wf_transform(img, WF_SCALAR, inverse, &(wf_interp){ .interpolation = WF_INTERPOLATE_BSPLINE }); */
+ * Example: wf_array *turned = wf_transform(img, WF_SCALAR, inverse, &how); */
 WF_API wf_array *wf_transform(const wf_array *x, wf_shape shape, const wf_array *inverse, const wf_interp *how);
+/* out[i, ...] = x at positions[:, i, ...], a coordinate for each of the last d axes of x; `positions` is [d, ...].
+ * Shapes: those of `positions` without the first axis, which begin with x's other axes (extent 1 there: repeated).
+ * Dtypes: as wf_transform. Example: wf_array *warped = wf_warp(img, field, &how); */
+WF_API wf_array *wf_warp(const wf_array *x, const wf_array *positions, const wf_interp *how);
+
+/* A grid of polar coordinates: angle i of n is first + i (last - first) / n, radii include first and last. */
+typedef struct wf_polar_grid {
+    int64_t angles, radii;            /* extents of the result's last axes */
+    double first_radius, last_radius; /* last: 0 = of the largest circle around the center that is inside */
+    double first_angle, last_angle;   /* radians, from x towards y; both 0 = a full turn */
+    double center[2];                 /* (y, x), if `centered`; else (h/2, w/2), integer divisions */
+    bool centered, logarithmic;       /* logarithmic: radii are equidistant in their logarithm */
+} wf_polar_grid;
+/* x at polar coordinates of its last two axes: y = cy + r sin(angle), x = cx + r cos(angle).
+ * Shapes: [..., angles, radii]. Dtypes: as wf_transform; positions in f64. */
+WF_API wf_array *wf_to_polar(const wf_array *x, const wf_polar_grid *grid, const wf_interp *how);
+/* Means of blocks of k neighbours along axes; what is left at the end of an axis is dropped.
+ * Dtypes: as wf_array_mean. Shapes: extents n / k along the axes; rank 7 at most.
+ * Example: wf_array *half = wf_bin(img, 2, WF_ALL_AXES); */
+WF_API wf_array *wf_bin(const wf_array *x, int64_t k, wf_axes axes);
+/* The average over the rotations of a point group of the last 2 or 3 `axes`, about `center` (a coordinate for each;
+ * NULL: n/2, integer division): "C5" (about z), "D7" (2-fold about x), "T", "O", "I" (2-fold axes are z, y, x; 3-fold x = y = z).
+ * Dtypes: as wf_transform; positions in f64.
+ * Errors: WF_ERR_ARG: no such group, such as "D2" in two dimensions; above 512-fold. */
+WF_API wf_array *wf_symmetrize(const wf_array *x, const char *symmetry, int axes, const double *center,
+                               const wf_interp *how);
 
 #ifdef __cplusplus
 }
