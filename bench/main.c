@@ -24,11 +24,11 @@ extern const bench_row bench_triad_1k_prepared, bench_triad_1k_traced, bench_tri
     bench_fft_r2c_4096, bench_fft_r2c_3838, bench_fft_r2c_256_3, bench_fft_r2c_320_3, bench_fft_r2c_1000_256,
     bench_fft_c2c_1024, bench_fft_c2c_16k, bench_fft_c2c_1m, bench_fft_c2c_1009, bench_fft_c2c_3710, bench_mandelbrot,
     bench_launch_prepared, bench_launch_traced, bench_launch_queued, bench_replay, bench_tracing, bench_node_bytes,
-    bench_cold_10, bench_cold_100, bench_cold_1000, bench_cold_several, bench_first_10, bench_first_100, bench_disk_10,
-    bench_disk_100, bench_disk_1000, bench_process_start, bench_process_memory, bench_argmax_16m, bench_variance_16m,
-    bench_histogram_16m, bench_histogram_rows, bench_histogram_scratch, bench_transpose_4096, bench_scan_16m,
-    bench_scan_expr_16m, bench_copy_64m, bench_layout_f, bench_layout_transposed, bench_layout_padded,
-    bench_layout_broadcast, bench_layout_reversed, bench_sort_4096, bench_matmul_2048;
+    bench_cold_10, bench_cold_100, bench_cold_1000, bench_cold_20000, bench_cold_several, bench_first_10,
+    bench_first_100, bench_disk_10, bench_disk_100, bench_disk_1000, bench_process_start, bench_process_memory,
+    bench_argmax_16m, bench_variance_16m, bench_histogram_16m, bench_histogram_rows, bench_histogram_scratch,
+    bench_transpose_4096, bench_scan_16m, bench_scan_expr_16m, bench_copy_64m, bench_layout_f, bench_layout_transposed,
+    bench_layout_padded, bench_layout_broadcast, bench_layout_reversed, bench_sort_4096, bench_matmul_2048;
 #define X(name) extern const bench_row bench_sum_##name;
 BENCH_AXES_ROWS(X)
 #undef X
@@ -82,6 +82,7 @@ const bench_row *const bench_rows[] = {
     &bench_cold_10,
     &bench_cold_100,
     &bench_cold_1000,
+    &bench_cold_20000,
     &bench_first_10,
     &bench_first_100,
     &bench_cold_several,

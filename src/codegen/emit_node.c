@@ -132,18 +132,56 @@ static void emit_node(wf__instance *in, wf__ref r)
         emit_varying(in, r);
 }
 
+/* Emits in->order[from .. to): one node, or COLD nodes that share a branch. Returns `to`. */
+static uint32_t emit_next(wf__instance *in, uint32_t from)
+{
+    const uint32_t *order = in->order + from;
+    if (in->ir->node[order[0]].op != WF__COLD) {
+        emit_node(in, order[0]);
+        return from + 1;
+    }
+    uint32_t run = wf__count_cold_run(in, order, in->order_n - from);
+    wf__emit_cold(in, order, run);
+    return from + run;
+}
+
+/* Emits a long body as several basic blocks, as the time of LLVM grows by the square of a block's length. Values of a
+ * block that a later block uses stay where they are: LLVM would move most of a chain into the last block. */
+static bool emit_in_blocks(wf__instance *in)
+{
+    uint32_t *last = wf__alloc0(in->ir->n * sizeof *last); /* 1 + the position of each node's last user */
+    val *kept = wf__alloc(WF__LONG_BODY_BLOCK * 2 * sizeof(val));
+    wf__ref operand[WF__MAX_OPERANDS];
+    for (uint32_t i = 0; last && i < in->order_n; i++)
+        for (uint32_t n = wf__operands(in->ir, wf__at(in->ir, in->order[i]), operand), k = 0; k < n; k++)
+            last[operand[k]] = i + 1;
+    for (uint32_t begin = 0, i = 0; last && kept && i < in->order_n;) {
+        if (i - begin >= WF__LONG_BODY_BLOCK) {
+            uint32_t n = 0;
+            for (; begin < i; begin++) {
+                wf__ref r = in->order[begin];
+                val v = in->vector[r] ? in->vector[r] : in->scalar[r];
+                if (v && last[r] > i)
+                    kept[n++] = v;
+            }
+            wf__cut_block(in->kernel, kept, n);
+        }
+        i = emit_next(in, i);
+    }
+    bool ok = last && kept;
+    wf__free(last);
+    wf__free(kept);
+    return ok;
+}
+
 void wf__emit_level(wf__instance *in, int level)
 {
     if (level == in->kernel->rank) {
-        for (uint32_t i = 0; i < in->order_n;) {
-            bool cold = in->ir->node[in->order[i]].op == WF__COLD;
-            uint32_t run = cold ? wf__count_cold_run(in, in->order + i, in->order_n - i) : 1;
-            if (cold)
-                wf__emit_cold(in, in->order + i, run);
-            else
-                emit_node(in, in->order[i]);
-            i += run;
-        }
+        if (in->order_n <= WF__LONG_BODY)
+            for (uint32_t i = 0; i < in->order_n;)
+                i = emit_next(in, i);
+        else if (!emit_in_blocks(in))
+            wf__gen_fail(in->g, "code generator: out of memory");
         return;
     }
     wf__gen_at(in->g, *wf__bb_of_level(in, level));

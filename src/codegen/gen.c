@@ -215,6 +215,13 @@ val wf__gen_any(wf__gen *g, val mask, int w)
     return g_icmp(g, LLVMIntNE, g_bits(g, mask, bits), g->L->ConstNull(bits));
 }
 
+val wf__gen_opaque_zero(wf__gen *g)
+{
+    LLVMTypeRef type = g->L->FunctionType(g->i64, &g->i64, 1, 0);
+    val same = g->L->GetInlineAsm(type, "", 0, "=r,0", 4, 0, 0, LLVMInlineAsmDialectATT, 0), zero = g_i64(g, 0);
+    return g->L->BuildCall2(g->b, type, same, &zero, 1, "");
+}
+
 void wf__gen_unlikely(wf__gen *g, val branch)
 {
     if (!g->likely) {

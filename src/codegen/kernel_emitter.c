@@ -89,12 +89,7 @@ val wf__load_param(wf__kernel_emitter *kernel, uint32_t number, unsigned dtype)
 /* The address of the table, plus a 0 that LLVM cannot see through. The memory is still constant, so loads need no
  * order. But LLVM does not know that a load stays inside the table, so it does not hoist the load out of the loop,
  * where too many constants would fill the registers. */
-static val table_address(wf__gen *g, val table)
-{
-    LLVMTypeRef type = g->L->FunctionType(g->i64, &g->i64, 1, 0);
-    val same = g->L->GetInlineAsm(type, "", 0, "=r,0", 4, 0, 0, LLVMInlineAsmDialectATT, 0), zero = g_i64(g, 0);
-    return g_gep(g, g->i8, table, g->L->BuildCall2(g->b, type, same, &zero, 1, ""));
-}
+static val table_address(wf__gen *g, val table) { return g_gep(g, g->i8, table, wf__gen_opaque_zero(g)); }
 
 /* A vector constant costs LLVM more time than any instruction. A scalar in memory, broadcast by the instruction that
  * uses it, runs as fast and compiles much faster. */
@@ -158,4 +153,32 @@ val wf__get_dummy(wf__kernel_emitter *kernel)
         bytes = record > bytes ? record : bytes;
     }
     return kernel->dummy = wf__add_alloca(kernel, kernel->g->L->ArrayType(kernel->g->i64, (bytes + 7) / 8));
+}
+
+/* ---- blocks ---- */
+/* A store of each value, in front of a return. Volatile, so that each stays. */
+static bb emit_never(wf__kernel_emitter *kernel, const val *kept, uint32_t n)
+{
+    wf__gen *g = kernel->g;
+    bb back = g->L->GetInsertBlock(g->b), never = wf__gen_bb(g, "never");
+    if (!kernel->never_room) /* for a vector of the largest elements */
+        kernel->never_room = wf__add_alloca(kernel, g->L->ArrayType(g->i64, (unsigned)g->width * 2));
+    wf__gen_at(g, never);
+    for (uint32_t i = 0; i < n; i++) {
+        val store = g->L->BuildStore(g->b, kept[i], kernel->never_room);
+        g->L->SetAlignment(store, 1);
+        g->L->SetVolatile(store, 1);
+    }
+    g->L->BuildRetVoid(g->b);
+    wf__gen_at(g, back);
+    return never;
+}
+
+void wf__cut_block(wf__kernel_emitter *kernel, const val *kept, uint32_t n)
+{
+    wf__gen *g = kernel->g;
+    bb next = wf__gen_bb(g, "next"), never = emit_never(kernel, kept, n);
+    val taken = g_icmp(g, LLVMIntNE, wf__gen_opaque_zero(g), g_i64(g, 0));
+    wf__gen_unlikely(g, g->L->BuildCondBr(g->b, taken, never, next));
+    wf__gen_at(g, next);
 }

@@ -25,6 +25,7 @@ typedef struct wf__kernel_emitter {
     int64_t narrow_limit;                                   /* lane indices below it fit INTERIOR's 32-bit arithmetic */
     bb entry, top;                                          /* first basic block; level 0 */
     bb level[WF_MAX_RANK];                                  /* the shared levels 0 .. rank-2 */
+    val never_room;                                         /* see wf__cut_block; NULL = no block was cut so far */
 
     /* kernel_emitter.c: values loaded so far; NULL = not loaded yet */
     wf__slot_values *slot;
@@ -57,6 +58,10 @@ bool wf__fill_constants(wf__kernel_emitter *kernel);
 /* ---- stack ---- */
 val wf__add_alloca(wf__kernel_emitter *kernel, LLVMTypeRef type);
 val wf__get_dummy(wf__kernel_emitter *kernel); /* as large as the largest element or record */
+/* ---- blocks ---- */
+/* Ends the current basic block and continues in a new one, which LLVM neither joins to it nor moves `kept` into: in
+ * between is a branch that is never taken, to a place that stores these values and returns. LLVM does not know that. */
+void wf__cut_block(wf__kernel_emitter *kernel, const val *kept, uint32_t n);
 
 static inline bool wf__keeps_lane(const wf__kernel_emitter *kernel)
 {
