@@ -1,69 +1,9 @@
-/* test_signal.c - frequencies, filters, contrast transfer functions and phase shifts beside formulas in f64, for extents
- * of 1 to 9; and mistakes.
+/* test_signal.c - frequencies, filters, contrast transfer functions and phase shifts as values beside formulas in f64,
+ * for extents of 1 to 9; and mistakes.
  *
  * ctest: devices
  */
-#include "on_devices.h"
-#include "weft/fft.h"
-#include "weft/signal.h"
-#include <complex.h>
-
-typedef double complex number;
-
-/* Returns the frequency by the definition of the layouts. */
-static double frequency(const wf_spectrum *s, int axis, int64_t index)
-{
-    int64_t n = s->size[axis], k = index;
-    bool half = s->layout == WF_LAYOUT_H || s->layout == WF_LAYOUT_HC;
-    if (half && axis == s->rank - 1)
-        return (double)index / (double)n;
-    if (s->layout == WF_LAYOUT_HC || s->layout == WF_LAYOUT_FC)
-        k = index - n / 2;
-    else if (2 * index >= n && n > 1)
-        k = index - n;
-    if (n % 2 && 2 * index == n - 1 && (s->layout == WF_LAYOUT_H || s->layout == WF_LAYOUT_F))
-        k = index;
-    return (double)k / (double)n;
-}
-
-static wf_shape shape_of(const wf_spectrum *s)
-{
-    wf_shape shape = { .rank = s->rank };
-    for (int d = 0; d < s->rank; ++d)
-        shape.dim[d] = s->size[d];
-    if (s->layout == WF_LAYOUT_H || s->layout == WF_LAYOUT_HC)
-        shape.dim[s->rank - 1] = s->size[s->rank - 1] / 2 + 1;
-    return shape;
-}
-
-static double *download(const wf_array *a)
-{
-    wf_array *wide = wf_array_cast(a, WF_F64);
-    assert_non_null(wide);
-    size_t n = (size_t)wf_array_count(a);
-    double *x = malloc((n + 1) * sizeof *x);
-    OK(ctx, wf_download(wide, x, n * sizeof *x));
-    wf_release(wide);
-    return x;
-}
-
-static number *download_complex(const wf_array *a)
-{
-    wf_array *wide = wf_array_cast(a, WF_C128);
-    assert_non_null(wide);
-    size_t n = (size_t)wf_array_count(a);
-    number *x = malloc((n + 1) * sizeof *x);
-    OK(ctx, wf_download(wide, x, n * sizeof *x));
-    wf_release(wide);
-    return x;
-}
-
-static void near(double found, double expected, double most, const char *what)
-{
-    if (!(fabs(found - expected) <= most))
-        print_error("%s: %.17g, not %.17g\n", what, found, expected);
-    assert_true(fabs(found - expected) <= most);
-}
+#include "signal_formulas.h"
 
 /* ---- frequencies ---- */
 static void check_frequencies(const wf_spectrum *s)
@@ -270,30 +210,6 @@ static void test_numbers(void **state)
 }
 
 /* ---- contrast transfer function ---- */
-typedef struct optics {
-    double kv, cs, w, dz, a, angle, shift, b, scale;
-} optics;
-
-/* The formula with angles, as the literature has it. */
-static double expected_ctf(const optics *o, double gy, double gx, double *turns)
-{
-    const long double pi = 3.141592653589793238462643L, c = 299792458.0L, h = 6.62607015e-34L, e = 1.602176634e-19L,
-                      m = 9.1093837015e-31L;
-    long double ev = o->kv * 1e3L * e, lambda = h * c / sqrtl(ev * (2 * m * c * c + ev)) * 1e10L;
-    long double gg = (long double)gx * gx + (long double)gy * gy, phi = atan2l(gy, gx);
-    long double z = (o->dz + o->a * cosl(2 * (phi - o->angle))) * 1e4L;
-    long double phase = -pi * lambda * z * gg + pi / 2 * o->cs * 1e7L * lambda * lambda * lambda * gg * gg - o->shift -
-                        atanl(o->w / sqrtl(1 - (long double)o->w * o->w));
-    *turns = (double)(phase / (2 * pi));
-    return (double)(-sinl(phase) * expl(o->b * gg / 4) * (o->scale != 0 ? o->scale : 1));
-}
-
-static const optics microscopes[] = { { 300, 2.7, 0.1, 2.5, 0, 0, 0, 0, 0 },
-                                      { 300, 2.7, 0.07, 5, 0.25, 0.7, 0, -20, 0 },
-                                      { 200, 0.01, 0.1, 1.2, -0.1, -1.2, 1.5, -80, 2 },
-                                      { 100, 0, 0, -0.8, 0.05, 3, 0, 0, 0 },
-                                      { 300, 2.7, -0.3, 0.3, 0, 1, -0.2, 0, 0.5 } };
-
 static wf_ctf as_numbers(const optics *o)
 {
     return (wf_ctf){ .voltage = WF_V(o->kv),
@@ -384,13 +300,6 @@ static void test_ctf_properties(void **state)
 }
 
 /* ---- phase shifts ---- */
-/* The factor of an axis: by the definition, or its real part at Nyquist. */
-static number shift_factor(double k, double s)
-{
-    number f = cos(2 * M_PI * k * s) - I * sin(2 * M_PI * k * s);
-    return fabs(k) == 0.5 ? creal(f) : f;
-}
-
 static wf_array *shifted(const wf_array *image, int h, int w, double sy, double sx)
 {
     wf_array *f = wf_fft_r2c(image, WF_AXES(0, 1), WF_FFT_BACKWARD);

@@ -82,6 +82,47 @@ WF_API wf_val wf_ctf_phase(const wf_ctf *ctf, wf_val gy, wf_val gx);
  * Dtypes: f64 if gy or gx is, else f32. The phase is in f64; frequencies of f32 limit its digits. */
 WF_API wf_val wf_ctf_value(const wf_ctf *ctf, wf_val gy, wf_val gx);
 
+/* ---- functions of arrays ----------------------------------------------------------------------------------------
+ * As the functions of functions.h. Axes before those of the spectrum are a batch; each is worked on by itself.
+ * `out` becomes x times a factor, or, if x is NULL, the factor itself, converted as a cast.
+ * Shapes: x and out have one shape, whose last axes are the spectrum's. Aliasing: `out` may be x. */
+/* Returns the factor, real or complex, at the frequency k (.n = rank) in cycles/pixel, of the spectrum's dtype. */
+typedef wf_val wf_response(wf_graph *graph, wf_vals k, void *user);
+/* Multiplies by a function of frequency, which is called once, to record. */
+WF_API wf_status wf_spectrum_filter(wf_array *out, const wf_array *x, const wf_spectrum *spectrum,
+                                    wf_response *response, void *user);
+/* Moves images by wf_phase_shift. shifts: real, [rank], or [batch..., rank] for each one. */
+WF_API wf_status wf_spectrum_shift(wf_array *out, const wf_array *x, const wf_spectrum *spectrum,
+                                   const wf_array *shifts);
+#define WF_CTF_MEMBERS 9
+/* Multiplies by wf_ctf_value, of 1 or 2 axes; pixel: its size in Angstrom, > 0.
+ * parameters: real, [WF_CTF_MEMBERS] or [batch..., WF_CTF_MEMBERS]: the members of wf_ctf; a scale of 0 is 0. */
+WF_API wf_status wf_spectrum_ctf(wf_array *out, const wf_array *x, const wf_spectrum *spectrum,
+                                 const wf_array *parameters, double pixel);
+
+/* The number of shells: n/2 + 1, n being the smallest extent above 1; -1 for a description that no spectrum has.
+ * An element belongs to shell floor(n |k| + 0.5); those beyond the last shell do not count. */
+WF_API int64_t wf_shell_count(const wf_spectrum *spectrum);
+/* f64 [batch..., shells]: the mean of x, or of |x|^2 if it is complex, over each shell, with Hermitian weights.
+ * Sums are in f64. */
+WF_API wf_array *wf_radial_average(const wf_array *x, const wf_spectrum *spectrum);
+/* f64 [batch..., shells]: the Fourier shell (or ring) correlation of a and b, of one shape: the sum of Re(a conj b)
+ * over the root of the sum of |a|^2 times that of |b|^2, with Hermitian weights; 0 where one of them is 0. */
+WF_API wf_array *wf_fsc(const wf_array *a, const wf_array *b, const wf_spectrum *spectrum);
+
+/* How the products p of two spectra are weighted. */
+typedef enum wf_correlation {
+    WF_CORRELATION_CONVENTIONAL, /* p */
+    WF_CORRELATION_PHASE,        /* p / |p|; 0 stays 0 */
+    WF_CORRELATION_MUTUAL        /* p / sqrt(|p|) */
+} wf_correlation;
+/* The periodic correlation of real arrays along their last `rank` axes, 1 to 3: element l is, for the conventional one,
+ * the sum over x of a[x + l] b[x]. It is largest where b, moved by l, matches a. Lag 0 is at 0. */
+WF_API wf_array *wf_correlate_map(const wf_array *a, const wf_array *b, int rank, wf_correlation how);
+/* f64 [batch..., rank + 1]: the lag of the largest element of each map, from -n/2 on, refined along each axis by the
+ * parabola through it and its neighbours, which wrap; then the value at the top. */
+WF_API wf_array *wf_correlate_peak(const wf_array *map, int rank);
+
 #ifdef __cplusplus
 }
 #else

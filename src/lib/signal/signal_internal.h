@@ -19,7 +19,7 @@ static inline int64_t wfl_spectrum_extent(const wf_spectrum *s, int axis)
 wf_graph *wfl_graph_of(const wf_val *v, int n);
 /* Returns a result of a mistake: poison of the graph, or NaN without one. */
 wf_val wfl_no_value(wf_graph *g);
-/* Returns false, and poisons the graph, for a number below `least` (or equal to it, unless `equal`). True for values. */
+/* Returns false, and poisons the graph, for a number below `least`, or equal to it unless `equal`. True for values. */
 bool wfl_number_from(wf_graph *g, const char *function, const char *argument, wf_val v, double least, bool equal);
 /* Converts a value; a number stays as it is. */
 static inline wf_val wfl_as(wf_val v, wf_dtype t) { return v.h.graph ? wf_cast(v, t) : v; }

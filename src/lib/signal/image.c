@@ -1,0 +1,170 @@
+/* image.c - spectra multiplied by factors: a user's filter, shifts, contrast transfer functions; batches of them. */
+#include "spectra.h"
+
+bool wfl_spectrum_last(const wf_array *a, const wf_spectrum *s, const char *function, const char *argument)
+{
+    wf_context *ctx = wf_array_context(a);
+    char text[WFL_SIGNAL_TEXT], found[96], needed[96];
+    if (!wfl_array_known(a, function))
+        return false;
+    if (!wfl_spectrum_valid(s, function, text)) {
+        wf_error(ctx, WF_ERR_ARG, text);
+        return false;
+    }
+    wf_shape shape = wf_array_shape(a), last = { .rank = s->rank };
+    bool right = shape.rank >= s->rank;
+    for (int d = 0; d < s->rank; ++d) {
+        last.dim[d] = wfl_spectrum_extent(s, d);
+        right = right && shape.dim[shape.rank - s->rank + d] == last.dim[d];
+    }
+    if (right)
+        return true;
+    wf_shape_text(&shape, found, sizeof found);
+    wf_shape_text(&last, needed, sizeof needed);
+    wfl_array_fail(ctx, WF_ERR_SHAPE, "%s: `%s` is %s%s, but the spectrum's elements are %s", function, argument,
+                   wf_dtype_name(wf_array_dtype(a)), found, needed);
+    return false;
+}
+
+bool wfl_spectrum_batch(const wf_array *a, const wf_shape *shape, int rank, int64_t last, const char *function,
+                        const char *argument)
+{
+    wf_shape one = WF_SHAPE(last), all = *shape, given = wf_array_shape(a);
+    char found[96], needed[96];
+    if (!wfl_array_known(a, function))
+        return false;
+    all.rank -= rank - 1;
+    all.dim[all.rank - 1] = last;
+    if (wfl_same_shape(&given, &one) || wfl_same_shape(&given, &all))
+        return true;
+    wf_shape_text(&given, found, sizeof found);
+    wf_shape_text(&all, needed, sizeof needed);
+    wfl_array_fail(wf_array_context(a), WF_ERR_SHAPE, "%s: `%s` is %s%s, not (%lld) or %s", function, argument,
+                   wf_dtype_name(wf_array_dtype(a)), found, (long long)last, needed);
+    return false;
+}
+
+typedef struct job {
+    wf_graph *g;
+    wf_array *out;
+    const wf_array *x;
+    const wf_spectrum *s;
+    wf_shape shape;
+    int batch; /* number of axes before those of the spectrum */
+} job;
+
+/* Begins the recording; an error is reported and returned. */
+static wf_status begin(job *j, const char *function)
+{
+    wf_context *ctx = wf_array_context(j->out);
+    if (!j->out)
+        return wfl_array_fail(wf_array_context(j->x), WF_ERR_ARG, "%s: `out` is NULL", function);
+    if (!wfl_spectrum_last(j->out, j->s, function, "out"))
+        return wfl_array_error(ctx);
+    j->shape = wf_array_shape(j->out);
+    j->batch = j->shape.rank - j->s->rank;
+    wf_shape other = j->x ? wf_array_shape(j->x) : j->shape;
+    if (!wfl_array_known(j->x, function))
+        return WF_ERR_ARG;
+    if (!wfl_same_shape(&other, &j->shape)) {
+        char found[96], needed[96];
+        wf_shape_text(&other, found, sizeof found);
+        wf_shape_text(&j->shape, needed, sizeof needed);
+        return wfl_array_fail(ctx, WF_ERR_SHAPE, "%s: `x` is %s, but `out` is %s", function, found, needed);
+    }
+    j->g = wfl_begin(ctx, function, .shape = j->shape, .device = wfl_on_gpu(j->out) ? wf_array_device(j->out) : 0);
+    return j->g ? WF_OK : wfl_array_error(ctx);
+}
+
+/* Assigns x times the factor, or the factor, and runs. */
+static wf_status finish(job *j, wf_val factor)
+{
+    wf_out(j->g, j->out, j->x ? wf_mul(wf_in(j->g, j->x), factor) : factor);
+    return wf_run(j->g);
+}
+
+/* Sets k[d] to the frequencies of the current point. */
+static void frequencies(const job *j, wf_dtype t, wf_val *k)
+{
+    wf_spectrum s = *j->s;
+    s.dtype = t;
+    for (int d = 0; d < s.rank; ++d)
+        k[d] = wf_freq(j->g, &s, d, wf_index(j->g, j->batch + d));
+}
+
+/* Reads component c of a vector that belongs to the batch of the current point, or to all, as f64. */
+static wf_val component(const job *j, const wf_array *a, int c)
+{
+    wf_val index[WF_MAX_RANK];
+    int n = wf_array_shape(a).rank - 1;
+    for (int d = 0; d < n; ++d)
+        index[d] = wf_index(j->g, d);
+    index[n] = wf_const_i64(j->g, WF_I64, c);
+    return wf_cast(wf_read_n(j->g, a, (wf_vals){ index, (size_t)n + 1 }), WF_F64);
+}
+
+/* The dtype of real factors: f64 where the result has 64 bits, else f32. */
+static wf_dtype part_of(const job *j) { return wf_dtype_part(wf_array_dtype(j->out)) == WF_F64 ? WF_F64 : WF_F32; }
+
+wf_status wf_spectrum_filter(wf_array *out, const wf_array *x, const wf_spectrum *spectrum, wf_response *response,
+                             void *user)
+{
+    job j = { .out = out, .x = x, .s = spectrum };
+    if (!response)
+        return wfl_array_fail(wf_array_context(out), WF_ERR_ARG, "wf_spectrum_filter: `response` is NULL");
+    wf_status status = begin(&j, "wf_spectrum_filter");
+    if (status != WF_OK)
+        return status;
+    wf_val k[WFL_SPECTRUM_AXES];
+    frequencies(&j, spectrum->dtype, k);
+    return finish(&j, response(j.g, (wf_vals){ k, (size_t)spectrum->rank }, user));
+}
+
+wf_status wf_spectrum_shift(wf_array *out, const wf_array *x, const wf_spectrum *spectrum, const wf_array *shifts)
+{
+    static const char name[] = "wf_spectrum_shift";
+    job j = { .out = out, .x = x, .s = spectrum };
+    wf_status status = shifts ? WF_OK : wfl_array_fail(wf_array_context(out), WF_ERR_ARG, "%s: `shifts` is NULL", name);
+    status = status == WF_OK ? begin(&j, name) : status;
+    if (status != WF_OK)
+        return status;
+    if (!wfl_spectrum_batch(shifts, &j.shape, spectrum->rank, spectrum->rank, name, "shifts")) {
+        wf_drop(j.g);
+        return wfl_array_error(wf_array_context(out));
+    }
+    wf_val k[WFL_SPECTRUM_AXES], shift[WFL_SPECTRUM_AXES];
+    frequencies(&j, WF_F64, k);
+    for (int d = 0; d < spectrum->rank; ++d)
+        shift[d] = component(&j, shifts, d);
+    wf_vals by = { shift, (size_t)spectrum->rank }, at = { k, (size_t)spectrum->rank };
+    return finish(&j, wfl_phase_shift_as(j.g, by, at, part_of(&j)));
+}
+
+wf_status wf_spectrum_ctf(wf_array *out, const wf_array *x, const wf_spectrum *spectrum, const wf_array *parameters,
+                          double pixel)
+{
+    static const char name[] = "wf_spectrum_ctf";
+    wf_context *ctx = wf_array_context(out);
+    job j = { .out = out, .x = x, .s = spectrum };
+    if (!parameters)
+        return wfl_array_fail(ctx, WF_ERR_ARG, "%s: `parameters` is NULL", name);
+    if (!(pixel > 0))
+        return wfl_array_fail(ctx, WF_ERR_ARG, "%s: `pixel` is %g, not above 0", name, pixel);
+    if (spectrum && spectrum->rank > 2)
+        return wfl_array_fail(ctx, WF_ERR_ARG, "%s: spectrum.rank is %d, not 1 or 2", name, (int)spectrum->rank);
+    wf_status status = begin(&j, name);
+    if (status != WF_OK)
+        return status;
+    if (!wfl_spectrum_batch(parameters, &j.shape, spectrum->rank, WF_CTF_MEMBERS, name, "parameters")) {
+        wf_drop(j.g);
+        return wfl_array_error(ctx);
+    }
+    wf_val k[WFL_SPECTRUM_AXES], p[WF_CTF_MEMBERS], zero = { { 0, NULL } };
+    frequencies(&j, WF_F64, k);
+    for (int i = 0; i < WF_CTF_MEMBERS; ++i)
+        p[i] = component(&j, parameters, i);
+    for (int d = 0; d < spectrum->rank; ++d)
+        k[d] = wf_div(k[d], wf_param(j.g, "pixel", WF_F64, pixel));
+    wf_ctf c = { p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8] };
+    return finish(&j, wfl_ctf_as(&c, spectrum->rank == 2 ? k[0] : zero, k[spectrum->rank - 1], part_of(&j)));
+}
