@@ -403,7 +403,7 @@ static void test_quarter_turns(void **state)
     free(x);
 }
 
-/* Between the elements, polynomials of degree 1, 2 (Keys), 3 (B-spline, away from the ends) are met, constants by all. */
+/* Between elements, polynomials of degree 1, 2 (Keys), 3 (B-spline, away from the ends) are met; constants by all. */
 static void test_polynomials(void **state)
 {
     (void)state;

@@ -26,8 +26,7 @@ typedef struct wf_interp {
     double outside;   /* the value of WF_BORDER_VALUE */
     /* Axes at the end that have positions, 1 to 3; the others have an index each. 0 = as the function says. */
     int32_t axes;
-    bool
-        prefiltered; /* WF_INTERPOLATE_BSPLINE, functions of arrays: the array holds coefficients; else they make them */
+    bool prefiltered; /* functions of arrays: B-spline coefficients are in the array; false = they are computed */
 } wf_interp;
 /* The array at a position: one value for each axis; of an axis without positions (see `axes`; 0 = none) an index.
  * Dtypes: coordinates keep theirs; sums are f64 for arrays of f64, c128 and integers of 32 and 64 bits, else f32.
@@ -110,7 +109,8 @@ WF_API wf_array *wf_to_polar(const wf_array *x, const wf_polar_grid *grid, const
  * Example: wf_array *half = wf_bin(img, 2, WF_ALL_AXES); */
 WF_API wf_array *wf_bin(const wf_array *x, int64_t k, wf_axes axes);
 /* The average over the rotations of a point group of the last 2 or 3 `axes`, about `center` (a coordinate for each;
- * NULL: n/2, integer division): "C5" (about z), "D7" (2-fold about x), "T", "O", "I" (2-fold axes are z, y, x; 3-fold x = y = z).
+ * NULL: n/2, integer division): "C5" (about z), "D7" (2-fold about x), "T", "O", "I" (2-fold about z, y, x; 3-fold
+ * about x = y = z).
  * Dtypes: as wf_transform; positions in f64.
  * Errors: WF_ERR_ARG: no such group, such as "D2" in two dimensions; above 512-fold. */
 WF_API wf_array *wf_symmetrize(const wf_array *x, const char *symmetry, int axes, const double *center,
