@@ -37,8 +37,8 @@ static wf_val square_of(wf_val v) /* |v|^2 */
 {
     if (!wf__text_is_complex(wf_val_dtype(v)))
         return wf_mul(v, v);
-    wf_val re = wf_real(v), im = wf_imag(v);
-    return wf_add(wf_mul(re, re), wf_mul(im, im));
+    wf_val re = wf_real(v), im = wf_imag(v), im2 = wf_mul(im, im);
+    return wf_add(wf_mul(re, re), im2);
 }
 
 static wf_val fold_moment(wf_graph *g, wf__text_fold kind, wf_val v, wf_axes axes, double n, double ddof)
@@ -47,7 +47,7 @@ static wf_val fold_moment(wf_graph *g, wf__text_fold kind, wf_val v, wf_axes axe
     wf_dtype result = t == WF_F64 || t == WF_C64 || t == WF_C128 ? t : wf__text_is_complex(t) ? WF_C64 : WF_F32;
     if (!wf__text_is_complex(t) && !wf__text_is_float(t))
         result = WF_F64;
-    wf_val x = wf_cast(v, wide), mean = wf_div(wf_reduce(WF_JOIN_ADD, x, axes), wf_const(g, WF_F64, n));
+    wf_val x = wf_cast(v, wide), count = wf_const(g, WF_F64, n), mean = wf_div(wf_reduce(WF_JOIN_ADD, x, axes), count);
     if (kind == WF__FOLD_MEAN)
         return wf_cast(mean, t == WF_C32 ? t : result);
     wf_val sum = wf_reduce(WF_JOIN_ADD, square_of(wf_sub(x, mean)), axes);
@@ -66,8 +66,10 @@ static wf_val find_place(wf_graph *g, bool largest, wf_val v, const wf_shape *sh
     if (wf__text_is_float(wf_val_dtype(v)))
         hit = wf_or(hit, wf_isnan(v));
     for (int d = 0; d < shape->rank; d++)
-        if (axes >> d & 1)
-            at = wf_add(wf_mul(at, wf_const_i64(g, WF_I64, shape->dim[d])), wf_iota(g, *shape, d));
+        if (axes >> d & 1) {
+            wf_val index = wf_iota(g, *shape, d);
+            at = wf_add(wf_mul(at, wf_const_i64(g, WF_I64, shape->dim[d])), index);
+        }
     return wf_reduce(WF_JOIN_MIN, wf_select(hit, at, wf_const_i64(g, WF_I64, INT64_MAX)), axes);
 }
 

@@ -115,7 +115,8 @@ static wf__ref element(const maker *m, wf__ir *ir, uint32_t of, wf__ref i)
 {
     if (!m->how.reversed)
         return i;
-    return wf__op2(ir, WF__OP_sub, wf__op2(ir, WF__OP_sub, extent(m, ir, of), number(ir, 1)), i);
+    wf__ref one = number(ir, 1);
+    return wf__op2(ir, WF__OP_sub, wf__op2(ir, WF__OP_sub, extent(m, ir, of), one), i);
 }
 
 static wf__ref read(maker *m, wf__ir *ir, uint32_t from, wf__ref i, wf__ref when)
@@ -130,9 +131,10 @@ static wf__ref read(maker *m, wf__ir *ir, uint32_t from, wf__ref i, wf__ref when
 static void write(maker *m, wf__ir *ir, uint32_t to, wf__ref i, wf__ref value, wf__ref when)
 {
     wf__ref y = wf__cast(ir, value, m->how.dtype), at = element(m, ir, to, i);
-    if (m->how.exclusive && m->how.join == WF_JOIN_ADD)
-        y = wf__op3(ir, WF__OP_select, wf__op2(ir, WF__OP_eq, i, number(ir, 0)), wf__const_bits(ir, m->how.dtype, 0),
-                    y);
+    if (m->how.exclusive && m->how.join == WF_JOIN_ADD) {
+        wf__ref nothing = wf__const_bits(ir, m->how.dtype, 0);
+        y = wf__op3(ir, WF__OP_select, wf__op2(ir, WF__OP_eq, i, number(ir, 0)), nothing, y);
+    }
     if (m->keeps)
         wf__store(ir, to, place(m, ir, at), y, when);
     if (m->consumer.on)
@@ -185,7 +187,8 @@ static void four(maker *m, wf__ir *ir, uint32_t from, wf__ref g, int at, wf__ref
 {
     wf__ref x[4];
     for (int k = 0; k < 4; ++k) {
-        wf__ref i = wf__op2(ir, WF__OP_add, wf__op2(ir, WF__OP_mul, g, number(ir, EIGHT)), number(ir, at + k));
+        wf__ref offset = number(ir, at + k);
+        wf__ref i = wf__op2(ir, WF__OP_add, wf__op2(ir, WF__OP_mul, g, number(ir, EIGHT)), offset);
         x[k] = read(m, ir, from, i, 0);
     }
     p[0] = x[0];
@@ -202,7 +205,8 @@ static bool add_groups(maker *m)
     wf__ref g = wf__index(&ir, m->how.axis);
     four(m, &ir, from, g, 0, p);
     four(m, &ir, from, g, 4, q);
-    wf__store(&ir, groups, place(m, &ir, g), joined(m, &ir, p[3], q[3]), 0);
+    wf__ref all = joined(m, &ir, p[3], q[3]);
+    wf__store(&ir, groups, place(m, &ir, g), all, 0);
     return add(m, &ir, m->group_n);
 }
 
@@ -220,7 +224,8 @@ static wf__ref before(const maker *m, wf__ir *ir, uint32_t of, wf__ref first, wf
 /* Returns the number of groups, which one more slot follows. */
 static wf__ref last_group(const maker *m, wf__ir *ir, uint32_t groups)
 {
-    return wf__op2(ir, WF__OP_sub, extent(m, ir, groups), number(ir, 1));
+    wf__ref one = number(ir, 1);
+    return wf__op2(ir, WF__OP_sub, extent(m, ir, groups), one);
 }
 
 /* Adds the kernel that computes the carry into each group of a part, and the join of each part. The slot after the
@@ -236,7 +241,8 @@ static bool add_parts(maker *m)
     wf__ref sum = before(m, &ir, groups, first, last, neutral);
     wf__store(&ir, parts, place(m, &ir, part), sum, 0);
     wf__ref next = wf__op2(&ir, WF__OP_add, part, number(&ir, 1));
-    wf__store(&ir, groups, place(m, &ir, all), sum, wf__op2(&ir, WF__OP_eq, next, extent(m, &ir, parts)));
+    wf__ref is_last = wf__op2(&ir, WF__OP_eq, next, extent(m, &ir, parts));
+    wf__store(&ir, groups, place(m, &ir, all), sum, is_last);
     return add(m, &ir, m->part_n);
 }
 
@@ -245,7 +251,8 @@ static bool add_row_of_parts(maker *m)
     wf__ref neutral;
     wf__ir ir = fresh(m, &neutral);
     uint32_t parts = slot(m, &ir, m->acc, m->parts);
-    before(m, &ir, parts, number(&ir, 0), extent(m, &ir, parts), neutral);
+    wf__ref end = extent(m, &ir, parts);
+    before(m, &ir, parts, number(&ir, 0), end, neutral);
     return add(m, &ir, 1);
 }
 
@@ -255,14 +262,16 @@ static wf__ref carry(const maker *m, wf__ir *ir, wf__ref g, wf__ref neutral)
     if (m->part_n == 1)
         return neutral;
     wf__ref part = wf__op2(ir, WF__OP_idiv, g, number(ir, GROUPS));
-    return wf__load(ir, slot(m, ir, m->acc, m->parts), place(m, ir, part), WF_BORDER_NONE, 0);
+    uint32_t at = place(m, ir, part);
+    return wf__load(ir, slot(m, ir, m->acc, m->parts), at, WF_BORDER_NONE, 0);
 }
 
 /* Computes four elements of the result from the carry c. */
 static void put(maker *m, wf__ir *ir, uint32_t to, wf__ref g, int at, wf__ref c, const wf__ref p[4])
 {
     for (int k = 0; k < 4; ++k) {
-        wf__ref i = wf__op2(ir, WF__OP_add, wf__op2(ir, WF__OP_mul, g, number(ir, EIGHT)), number(ir, at + k));
+        wf__ref offset = number(ir, at + k);
+        wf__ref i = wf__op2(ir, WF__OP_add, wf__op2(ir, WF__OP_mul, g, number(ir, EIGHT)), offset);
         int last = k - m->how.exclusive;
         write(m, ir, to, i, last < 0 ? c : joined(m, ir, c, p[last]), 0);
     }
@@ -322,7 +331,8 @@ static bool add_temps(maker *m) { return add_temp(m, m->group_n + 1, &m->groups)
 static turns begin_part(const maker *m, wf__ir *ir, uint32_t from, wf__ref neutral)
 {
     wf__ref part = number(ir, m->part), first = wf__op2(ir, WF__OP_mul, wf__index(ir, m->how.axis), part);
-    wf__ref last = wf__op2(ir, WF__OP_min, wf__op2(ir, WF__OP_add, first, part), extent(m, ir, from));
+    wf__ref end = extent(m, ir, from);
+    wf__ref last = wf__op2(ir, WF__OP_min, wf__op2(ir, WF__OP_add, first, part), end);
     return begin(ir, first, last, neutral);
 }
 

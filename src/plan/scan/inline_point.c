@@ -139,8 +139,10 @@ static wf__ref node_of(wf__inlined *g, wf__ir *into, wf__ref r, wf__ref along, w
         return wf__dim(into, slot_of(g, into, n->a), (int)n->b);
     if (n->op != WF__LOAD)
         return wf__copy_node(&g->ir, r, g->map, into);
-    return wf__load_when(into, slot_of(g, into, n->a), place_of(g, into, n, along), (wf_border)n->aux,
-                         g->map[wf__otherwise(&g->ir, n)], both(into, when, own));
+    wf__ref condition = both(into, when, own);
+    uint32_t place = place_of(g, into, n, along);
+    return wf__load_when(into, slot_of(g, into, n->a), place, (wf_border)n->aux, g->map[wf__otherwise(&g->ir, n)],
+                         condition);
 }
 
 void wf__inline_invariants(wf__inlined *g, wf__ir *into)
@@ -162,13 +164,15 @@ wf__ref wf__inline_point(wf__inlined *g, wf__ir *into, wf__ref along, wf__ref wh
         bool of_object = is_access(n) && g->ir.slot[n->a].object == g->object;
         if (!g->moves[r])
             continue;
-        if (n->op == WF__STORE && of_object && !given)
+        if (n->op == WF__STORE && of_object && !given) {
             result = g->map[n->c];
-        else if (n->op == WF__STORE)
-            wf__store(into, slot_of(g, into, n->a), place_of(g, into, n, along), g->map[n->c],
-                      both(into, when, n->d ? g->map[n->d] : 0));
-        else
+        } else if (n->op == WF__STORE) {
+            wf__ref condition = both(into, when, n->d ? g->map[n->d] : 0);
+            uint32_t place = place_of(g, into, n, along);
+            wf__store(into, slot_of(g, into, n->a), place, g->map[n->c], condition);
+        } else {
             g->map[r] = n->op == WF__LOAD && of_object && given ? given : node_of(g, into, r, along, when);
+        }
     }
     return result;
 }

@@ -65,7 +65,8 @@ const char *wf__why_no_boxes(const wf__recording *rec, const wf_shape *space, wf
 static wf__ref number_along(wf__ir *ir, int axis, int64_t block)
 {
     wf__ref recorded = ir->n;
-    wf__ref number = wf__op2(ir, WF__OP_idiv, wf__index(ir, axis), wf__const_bits(ir, WF_I64, (uint64_t)block));
+    wf__ref size = wf__const_bits(ir, WF_I64, (uint64_t)block);
+    wf__ref number = wf__op2(ir, WF__OP_idiv, wf__index(ir, axis), size);
     return number < recorded ? number : 0;
 }
 
@@ -154,9 +155,10 @@ static wf__ref shift_node(wf__rewriter *w, wf__ref r)
         int64_t constant = 0;
         uint8_t axis = w->out->slot[n->a].shift[k];
         anew[k] = w->map[index[k]];
-        if (axis && counts_along(s->stage, s->block, index[k], &constant))
-            anew[k] = wf__op2(w->out, WF__OP_add, wf__index(w->out, axis - 1),
-                              wf__const_bits(w->out, WF_I64, (uint64_t)constant));
+        if (axis && counts_along(s->stage, s->block, index[k], &constant)) {
+            wf__ref offset = wf__const_bits(w->out, WF_I64, (uint64_t)constant);
+            anew[k] = wf__op2(w->out, WF__OP_add, wf__index(w->out, axis - 1), offset);
+        }
     }
     return wf__copy_access(w->in, r, wf__tuple(w->out, anew, len), w->map, w->out);
 }

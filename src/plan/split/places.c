@@ -101,7 +101,8 @@ static void divide(group *g, wf__ref x, int64_t m, wf__ref *quotient, wf__ref *r
         if (unit < 2 || m % unit || !parted(g, &a, unit, &high, &low))
             continue;
         divide(g, record_affine(g, &high), m / unit, quotient, remainder);
-        *remainder = plus(g, times(g, *remainder, unit), record_affine(g, &low));
+        wf__ref rest = record_affine(g, &low);
+        *remainder = plus(g, times(g, *remainder, unit), rest);
         return;
     }
     if (is_affine && divide_by_product(g, x, &a, m, quotient)) {
@@ -204,7 +205,8 @@ static void slice_place(group *g, const wf_shape *in, const int64_t *p, wf__plac
             at[p[0]].line = 0;
         return;
     }
-    at[p[0]] = (wf__place){ .index = plus(g, times(g, at[p[0]].index, n > 1 ? p[3] : 1), whole(g, start)) };
+    wf__ref first = whole(g, start);
+    at[p[0]] = (wf__place){ .index = plus(g, times(g, at[p[0]].index, n > 1 ? p[3] : 1), first) };
 }
 
 void wf__through_view(const splitter *s, group *g, wf__ref r, wf__place *at)
@@ -260,5 +262,6 @@ wf__ref wf__index_clamped(group *g, wf__ref index, int64_t n, wf__ref *inside)
     wf__ref low = wf__op2(ir, WF__OP_ge, index, whole(g, 0)), high = wf__op2(ir, WF__OP_lt, index, whole(g, n));
     wf__ref both = wf__op2(ir, WF__OP_and, low, high);
     *inside = *inside ? wf__op2(ir, WF__OP_and, *inside, both) : both;
-    return wf__op2(ir, WF__OP_max, wf__op2(ir, WF__OP_min, index, whole(g, n - 1)), whole(g, 0));
+    wf__ref zero = whole(g, 0);
+    return wf__op2(ir, WF__OP_max, wf__op2(ir, WF__OP_min, index, whole(g, n - 1)), zero);
 }
