@@ -1,0 +1,74 @@
+/* transform.h - transforms of one axis (axis.c), of several axes (transform.c), and filters between them (filter.c). */
+#ifndef WEFT_FFT_TRANSFORM_H
+#define WEFT_FFT_TRANSFORM_H
+#include "pass.h"
+
+enum { WFL_CACHE_OF_CORE = 1 << 20, WFL_CACHE_OF_ALL = 16 << 20 }; /* bytes that stay in caches for the next pass */
+
+typedef struct wfl_plan { /* a whole transform */
+    wf_context *ctx;
+    const char *function;
+    wf_fft_norm norm;
+    bool inverse;
+    wf_dtype part;
+} wfl_plan;
+
+static inline wf_dtype wfl_complex_dtype(wf_dtype part) { return part == WF_F64 ? WF_C128 : WF_C64; }
+
+/* The dtype of the computation for an array's dtype. */
+wf_dtype wfl_part_of(wf_dtype dtype);
+static inline wf_array *wfl_new_beside(const wf_array *x, wf_dtype dtype, wf_shape shape)
+{
+    return wfl_array_beside(x, dtype, &shape);
+}
+/* Elements i to i + n of the first axis. */
+static inline wf_array *wfl_some(wf_array *array, int64_t i, int64_t n) { return wf_view_slice(array, 0, i, i + n, 1); }
+static inline int wfl_first_of(wf_axes axes)
+{
+    int first = 0;
+    while (!(axes >> first & 1))
+        ++first;
+    return first;
+}
+
+static inline int wfl_last_of(wf_axes axes)
+{
+    int last = 0;
+    while (axes >> (last + 1))
+        ++last;
+    return last;
+}
+
+static inline double wfl_bytes_of(const wf_array *a)
+{
+    return (double)wf_array_count(a) * (double)wf_dtype_size(wf_array_dtype(a));
+}
+
+/* ---- one axis. x and y: [outer, n, inner] in C order ---- */
+typedef struct wfl_axis_pass {
+    const wfl_plan *plan;
+    wfl_fft_kind kind;
+    int64_t n; /* length of the lines in space */
+    double scale;
+} wfl_axis_pass;
+wfl_pass wfl_describe(const wfl_axis_pass *a, const wf_array *y, const wf_array *x);
+wf_status wfl_transform_axis(const wfl_axis_pass *a, wf_array *y, const wf_array *x);
+/* How many parts of a batch, of so many bytes each, the caches of all threads hold; at least 1. */
+int64_t wfl_held_in_caches(const wfl_plan *p, double each);
+
+/* ---- all axes ---- */
+/* A transform of several axes: x and y in C order. The last pass scales. */
+typedef struct wfl_whole {
+    const wfl_plan *plan;
+    wfl_fft_kind kind;
+    wf_axes axes;
+    double scale;
+} wfl_whole;
+wf_status wfl_run_whole(const wfl_whole *w, wf_array *y, const wf_array *x);
+/* Views [outer, n, inner] of an array in C order, around an axis. */
+wf_array *wfl_around(const wf_array *array, int axis);
+/* The extents from an axis on, behind one of all elements before it. */
+wf_array *wfl_batch_of(const wf_array *array, int axis);
+/* Checks the axes and extents of a transform. `what` names the array in messages. */
+bool wfl_checked(const wfl_plan *p, const wf_array *x, wf_axes *axes, const char *what);
+#endif
