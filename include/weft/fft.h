@@ -33,7 +33,7 @@ WF_API wf_array *wf_fft_c2r(const wf_array *x, int64_t last, wf_axes axes, wf_ff
  * Aliasing: `out` may be `x` (in place); other overlaps are copied first. Any views but broadcast ones. */
 WF_API wf_status wf_fft_into(wf_array *out, const wf_array *x, wf_axes axes, bool inverse, wf_fft_norm norm);
 
-/* Multiplies spectra, or whatever `filter` does: out = the inverse transform of filter(the transform of x), real.
+/* Transforms x, applies `filter` to each element of the spectrum, and transforms back. Arrays are real.
  * filter: in[0] is an element of the half spectrum (wf_fft_r2c, unscaled), index its indices; it sets out[0]. It is
  * called once, to record, in an index space of the library's own, and may read arrays by index.
  * Aliasing: `out` has x's shape; it may be `x`, or any other view but a broadcast one.

@@ -9,9 +9,9 @@
  * state where only running lanes matter: its tests are scalars, and elements that it indexes are read once for all
  * lanes. The state itself remains for the value that a lane leaves with. Without a use of that value the state is dead.
  *
- * Other states get a twin that is not uniform, if the loop computes without accesses and neither the code behind the
- * loop nor the other lanes use the state. Such a twin runs free: lanes that have left go on with values that do not
- * matter. The next turn then does not wait for the guard of this one.
+ * Other states get a twin that is not uniform, if the loop has no accesses and neither the code after the loop nor the
+ * other lanes use the state. Such a twin steps in all lanes, too: in lanes that have left, its values are never used. So
+ * the next turn does not wait for the guard of this one.
  *
  * The select of a counter that remains steps the counter itself where the step is an addition. A step of the twin would
  * be moved from a scalar to a vector in each turn.
@@ -190,8 +190,8 @@ static bool only_computes(const wf__ir *ir, const part *p)
     return true;
 }
 
-/* Marks the states whose values matter after a lane has left: behind the loop, and in nodes that matter in all lanes
- * other than the select that keeps the value. */
+/* Marks the states whose values are used after a lane has left: by code after the loop, or by nodes that all lanes need,
+ * except the select that keeps the value. */
 static void find_kept(lockstep *l, const part *p)
 {
     for (wf__ref r = p->body; r < l->ir->n; ++r) {

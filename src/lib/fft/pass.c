@@ -122,7 +122,7 @@ typedef struct pass_line {
     wfl_lengths length;
     wf_val outer, inner, scale;
     wf_array *x, *y;           /* formals: [outer, n, inner], or in chunks [outer, inner, n / chunk, chunk] */
-    wf_array *x_rest, *y_rest; /* elements of rows behind the last chunk, [outer, inner, n % chunk]; NULL = none */
+    wf_array *x_rest, *y_rest; /* elements of rows after the last chunk, [outer, inner, n % chunk]; NULL = none */
     wf_array *twist;
     const wfl_filter *filter; /* NULL = none */
     wf_val first;             /* of the filter */
@@ -532,7 +532,7 @@ static void bind(bound *b, const char *name, wf_array *array)
     b->arg[b->n++] = wf__arg_array(name, array);
 }
 
-/* Binds an array, or rows as chunks and what is left behind them. */
+/* Binds an array. Rows are bound as two views: whole chunks, and the elements after them. */
 static void bind_lines(bound *b, bool rows, wf_array *array, const char *name, const char *rest_name)
 {
     wf_shape shape = wf_array_shape(array);

@@ -44,14 +44,15 @@ bool wfl_table_fill(const wfl_lengths *lengths, const wfl_table *at, double *out
  * [outer, inner, n]. */
 wf_status wfl_pass_run(const wfl_pass *pass, wf_array *y, const wf_array *x, double scale, const char *function);
 
-/* What a filter multiplies, or whatever it does, by frequency. */
+/* A function of each element of a spectrum. */
 typedef struct wfl_filter {
     wf_hook *hook; /* in[0]: an element of the spectrum; out[0]: the result; index: of the spectrum */
     void *user;
     wf_shape shape; /* of the spectrum */
     int axis;       /* of the pass */
 } wfl_filter;
-/* Records the filter at this element, whose indices along the axes before and behind the pass's are in C order. */
+/* Records the filter for element k of the pass's axis. `outer` and `inner` are linear indices, in C order, over the axes
+ * before and after it. Returns the result. */
 wf_val wfl_filter_call(wf_graph *g, const wfl_filter *filter, wf_val outer, wf_val k, wf_val inner, wf_val v);
 /* A prepared pass. */
 typedef struct wfl_prepared wfl_prepared;

@@ -67,7 +67,7 @@ typedef struct wfl_whole {
 wf_status wfl_run_whole(const wfl_whole *w, wf_array *y, const wf_array *x);
 /* Views [outer, n, inner] of an array in C order, around an axis. */
 wf_array *wfl_around(const wf_array *array, int axis);
-/* The extents from an axis on, behind one of all elements before it. */
+/* Views the array with all axes before `axis` merged into one. */
 wf_array *wfl_batch_of(const wf_array *array, int axis);
 /* Checks the axes and extents of a transform. `what` names the array in messages. */
 bool wfl_checked(const wfl_plan *p, const wf_array *x, wf_axes *axes, const char *what);
