@@ -11,13 +11,11 @@ static const wf_border borders[] = { WF_BORDER_VALUE, WF_BORDER_CLAMP, WF_BORDER
 enum { BORDERS = 5, INTERPOLATIONS = 7, POINTS = 48 };
 static const int taps_of[INTERPOLATIONS] = { 1, 2, 4, 4, 4, 6, 8 };
 
-static inline double between(uint64_t *seed) { return (double)(test_random(seed) >> 12) / 4503599627370496.0 - 0.5; }
-
 static inline double *random_numbers(int64_t n, uint64_t seed)
 {
     double *x = malloc((size_t)(n + 1) * sizeof *x);
     for (int64_t i = 0; i < n; ++i)
-        x[i] = (double)(float)between(&seed);
+        x[i] = (double)(float)test_random_number(&seed);
     return x;
 }
 
@@ -40,14 +38,9 @@ static inline wf_array *numbers_as(wf_dtype t, wf_shape shape, const double *x)
 static inline double *numbers_of(const wf_array *a, int part)
 {
     assert_non_null(a);
-    wf_array *wide = wf_array_cast(a, WF_C128);
-    assert_non_null(wide);
-    size_t n = (size_t)wf_array_count(a);
-    double *x = malloc((2 * n + 1) * sizeof *x);
-    OK(ctx, wf_download(wide, x, 2 * n * sizeof *x));
-    for (size_t i = 0; i < n; ++i)
-        x[i] = x[2 * i + (size_t)part];
-    wf_release(wide);
+    double *x = contents_as(a, WF_C128);
+    for (int64_t i = 0; i < wf_array_count(a); ++i)
+        x[i] = x[2 * i + part];
     return x;
 }
 

@@ -34,27 +34,8 @@ static inline wf_shape shape_of(const wf_spectrum *s)
     return shape;
 }
 
-static inline double *download(const wf_array *a)
-{
-    wf_array *wide = wf_array_cast(a, WF_F64);
-    assert_non_null(wide);
-    size_t n = (size_t)wf_array_count(a);
-    double *x = malloc((n + 1) * sizeof *x);
-    OK(ctx, wf_download(wide, x, n * sizeof *x));
-    wf_release(wide);
-    return x;
-}
-
-static inline number *download_complex(const wf_array *a)
-{
-    wf_array *wide = wf_array_cast(a, WF_C128);
-    assert_non_null(wide);
-    size_t n = (size_t)wf_array_count(a);
-    number *x = malloc((n + 1) * sizeof *x);
-    OK(ctx, wf_download(wide, x, n * sizeof *x));
-    wf_release(wide);
-    return x;
-}
+static inline double *download(const wf_array *a) { return contents_as(a, WF_F64); }
+static inline number *download_complex(const wf_array *a) { return contents_as(a, WF_C128); }
 
 static inline void near(double found, double expected, double most, const char *what)
 {

@@ -11,8 +11,6 @@ typedef double complex number;
 
 static bool compiled(void) { return wf_context_device(ctx) == WF_CPU; }
 
-static double between(uint64_t *seed) { return (double)(test_random(seed) >> 12) / 4503599627370496.0 - 0.5; }
-
 /* Returns an array of these elements, which are rounded to the dtype. */
 static wf_array *numbers_as(wf_dtype t, wf_shape shape, number *x)
 {
@@ -37,22 +35,13 @@ static wf_array *numbers_as(wf_dtype t, wf_shape shape, number *x)
     return a;
 }
 
-static number *numbers_of(const wf_array *a)
-{
-    wf_array *wide = wf_array_cast(a, WF_C128);
-    assert_non_null(wide);
-    size_t n = (size_t)wf_array_count(a);
-    number *x = malloc((n + 1) * sizeof *x);
-    OK(ctx, wf_download(wide, x, n * sizeof *x));
-    wf_release(wide);
-    return x;
-}
+static number *numbers_of(const wf_array *a) { return contents_as(a, WF_C128); }
 
 static number *random_numbers(int64_t n, uint64_t seed)
 {
     number *x = malloc((size_t)(n + 1) * sizeof *x);
     for (int64_t i = 0; i < n; ++i) {
-        double re = between(&seed), im = between(&seed);
+        double re = test_random_number(&seed), im = test_random_number(&seed);
         x[i] = re + I * im;
     }
     return x;

@@ -4,6 +4,7 @@
  *
  * ctest: threads
  */
+#include "literal_kernels.h"
 #include "base/base.h"
 #include "object/object.h"
 #include "memory_fails.h"
@@ -68,26 +69,12 @@ static wf_array *numbers(wf_context *ctx, int64_t n)
     return a;
 }
 
-/* out = a function of a and the literal: another kernel for each literal. */
-static void record(wf_graph *g, wf_array *a, wf_array *out, double literal)
-{
-    wf_val x = wf_in(g, a);
-    wf_out(g, out, wf_add(wf_exp(wf_mul(x, literal)), wf_sqrt(wf_abs(x))));
-}
-
-static void run(wf_context *ctx, wf_array *a, wf_array *out, double literal)
-{
-    wf_graph *g = wf_begin(ctx);
-    record(g, a, out, literal);
-    OK(ctx, wf_run(g));
-}
-
 /* Checks that the array has the elements that the interpreter computes. */
 static void check(wf_array *out, int64_t n, double literal)
 {
     wf_context *ctx = test_context(WF_INTERP, 1);
     wf_array *a = numbers(ctx, n), *want = wf_like(a);
-    run(ctx, a, want, literal);
+    run_literal(ctx, a, want, literal);
     void *w = contents(want), *got = contents(out);
     assert_memory_equal(got, w, (size_t)n * sizeof(float));
     free(w);
@@ -105,7 +92,7 @@ static void test_interpreted_then_compiled(void **state)
     wf_array *a = numbers(ctx, N), *out = wf_like(a);
     assert_true(wf__background_begin());
     for (int i = 0; i < 3; ++i) {
-        run(ctx, a, out, 3);
+        run_literal(ctx, a, out, 3);
         check(out, N, 3);
         assert_int_equal(compiled_so_far(ctx), 0);
     }
@@ -113,7 +100,7 @@ static void test_interpreted_then_compiled(void **state)
     assert_int_equal(compiled_in_the_end(ctx), 1);
     wf_array *again = wf_like(a);
     assert_true(wf__background_begin());
-    run(ctx, a, again, 3);
+    run_literal(ctx, a, again, 3);
     check(again, N, 3);
     wf__background_end();
     assert_int_equal(compiled_in_the_end(ctx), 1);
@@ -131,16 +118,16 @@ static void test_larger_runs_compile(void **state)
     wf_context *ctx = context_with(FLAGS, NULL);
     wf_array *a = numbers(ctx, N), *out = wf_like(a), *large = numbers(ctx, 1 << 20), *large_out = wf_like(large);
     assert_true(wf__background_begin());
-    run(ctx, large, large_out, 4);
+    run_literal(ctx, large, large_out, 4);
     assert_int_equal(compiled_so_far(ctx), 1);
     check(large_out, 1 << 20, 4);
-    run(ctx, a, out, 4); /* the code is there */
+    run_literal(ctx, a, out, 4); /* the code is there */
     assert_int_equal(compiled_so_far(ctx), 1);
 
-    run(ctx, a, out, 5);
+    run_literal(ctx, a, out, 5);
     assert_int_equal(compiled_so_far(ctx), 1);
     wf_set_flags(ctx, WF_FLAG_HISTORY, 0); /* a launch that is noted takes over the compilation */
-    run(ctx, a, out, 5);
+    run_literal(ctx, a, out, 5);
     assert_int_equal(compiled_so_far(ctx), 2);
     wf_set_flags(ctx, 0, WF_FLAG_HISTORY);
     check(out, N, 5);
@@ -163,7 +150,7 @@ static void test_not_interpreted(void **state)
     assert_true(wf__background_begin());
 
     wf_graph *g = wf_begin(ctx);
-    record(g, a, out, 6);
+    record_literal(g, a, out, 6);
     wf_kernel *k = wf_compile(g);
     assert_non_null(k);
     OK(ctx, wf_launch(k, WF_NO_ARGS));
@@ -171,7 +158,7 @@ static void test_not_interpreted(void **state)
     wf_kernel_free(k);
 
     OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a)));
-    run(ctx, a, out, 7);
+    run_literal(ctx, a, out, 7);
     wf_frozen *f = wf_freeze_end(ctx);
     assert_non_null(f);
     assert_int_equal(compiled_so_far(ctx), ++want);
@@ -179,7 +166,7 @@ static void test_not_interpreted(void **state)
 
     wf_space off = { .size = sizeof off, .flags_off = WF_FLAG_INTERPRET_FIRST };
     g = wf_begin_with(ctx, &off);
-    record(g, a, out, 8);
+    record_literal(g, a, out, 8);
     OK(ctx, wf_run(g));
     assert_int_equal(compiled_so_far(ctx), ++want);
 
@@ -195,7 +182,7 @@ static void test_not_interpreted(void **state)
     wf__background_end();
 
     wf_set_flags(ctx, WF_FLAG_HISTORY, 0);
-    run(ctx, a, out, 9);
+    run_literal(ctx, a, out, 9);
     wf_kernel_info last[8];
     last->size = sizeof *last;
     assert_int_equal(wf_history(ctx, last, 8), 1);
@@ -264,7 +251,7 @@ static void test_many(void **state)
     wf_array *a = numbers(ctx, N), *out = wf_like(a);
     assert_true(wf__background_begin());
     for (int i = 0; i < KERNELS; ++i)
-        run(ctx, a, out, 20 + i);
+        run_literal(ctx, a, out, 20 + i);
     uint64_t at_once = compiled_so_far(ctx);
     wf__background_end();
     assert_in_range(at_once, 1, KERNELS - 1);
@@ -285,7 +272,7 @@ static void test_on_disk(void **state)
     for (int round = 0; round < 2; ++round) {
         wf_context *ctx = context_with(FLAGS, dir);
         wf_array *a = numbers(ctx, N), *out = wf_like(a);
-        run(ctx, a, out, 3);
+        run_literal(ctx, a, out, 3);
         check(out, N, 3);
         wf_release(a);
         wf_release(out);
@@ -316,16 +303,16 @@ static void test_fork(void **state)
     need_llvm();
     wf_context *ctx = context_with(FLAGS, NULL);
     wf_array *a = numbers(ctx, N), *out = wf_like(a), *other = wf_like(a);
-    run(ctx, a, out, 2);
+    run_literal(ctx, a, out, 2);
     assert_int_equal(compiled_in_the_end(ctx), 1);
     assert_true(wf__background_begin());
-    run(ctx, a, out, 3);
+    run_literal(ctx, a, out, 3);
     pid_t child = fork();
     if (!child) {
         bool ok = true;
         for (int i = 0; i < 2; ++i) { /* a kernel whose compilation waits in the parent, and another one */
             wf_graph *g = wf_begin(ctx);
-            record(g, a, other, 3 + i);
+            record_literal(g, a, other, 3 + i);
             ok = ok && wf_run(g) == WF_OK;
         }
         ok = ok && compiled_so_far(ctx) == 3;
@@ -358,7 +345,7 @@ static void test_exit(void **state)
             a = numbers(ctx, N);
             out = wf_like(a);
             wf_graph *g = wf_begin(ctx);
-            record(g, a, out, 3);
+            record_literal(g, a, out, 3);
             bool ok = wf_run(g) == WF_OK;
             usleep((unsigned)i * 500);
             exit(!ok);
@@ -378,7 +365,7 @@ static void test_fork_while_compiling(void **state)
             alarm(120); /* so that a deadlock ends the test */
             wf_context *ctx = context_with(FLAGS, NULL);
             wf_array *a = numbers(ctx, N), *out = wf_like(a);
-            run(ctx, a, out, 3);
+            run_literal(ctx, a, out, 3);
             usleep((unsigned)i * 250);
             pid_t grandchild = fork();
             if (!grandchild)
@@ -403,7 +390,7 @@ static void *run_often(void *data)
     wf_array *a = numbers(ctx, N), *out = wf_like(a);
     for (int i = 0; i < 40; ++i) {
         wf_graph *g = wf_begin(ctx);
-        record(g, a, out, 3 + i % 5);
+        record_literal(g, a, out, 3 + i % 5);
         must(wf_run(g) == WF_OK, "wf_run");
     }
     must(got && wf_download(out, got, N * sizeof *got) == WF_OK, "wf_download");
@@ -447,7 +434,7 @@ static void test_memory_fails(void **state)
         wf_graph *g = wf_begin(ctx);
         wf_status status = g ? WF_OK : missing(ctx);
         if (g) {
-            record(g, a, out, 3);
+            record_literal(g, a, out, 3);
             status = wf_run(g);
         }
         compiled_in_the_end(ctx);
@@ -455,7 +442,7 @@ static void test_memory_fails(void **state)
         wf__alloc_fail_after(-1);
         assert_true(status == WF_OK || (more && status == WF_ERR_MEMORY));
         wf_clear_error(ctx);
-        run(ctx, a, out, 3);
+        run_literal(ctx, a, out, 3);
         check(out, N, 3);
         wf_release(a);
         wf_release(out);

@@ -4,7 +4,7 @@
  * ctest: long
  */
 #include "memory_fails.h"
-#include "weft/functions.h"
+#include "weft/fft.h"
 
 /* The results of a scenario, as bytes, and its results when nothing failed. */
 enum { MOST = 1 << 16 };
@@ -206,6 +206,34 @@ static wf_status order_on_gpu(wf_context *ctx)
     return finish();
 }
 
+/* Roots, a convolution, two passes, several axes, and a filter. */
+static void half(const wf_site *site) { wf_set(site->out[0], wf_mul(site->in[0], 0.5)); }
+
+static wf_status fourier(wf_context *ctx)
+{
+    start(ctx);
+    wf_array *a = input(ctx, WF_F32, WF_SHAPE(6, 34)), *prime = input(ctx, WF_F32, WF_SHAPE(131)),
+             *line = input(ctx, WF_C64, WF_SHAPE(256)), *out = wf_empty(ctx, WF_F32, WF_SHAPE(6, 34));
+    if (a && prime && line && out) {
+        wf_array *spectrum = wf_fft_r2c(a, WF_AXES(0, 1), WF_FFT_BACKWARD);
+        if (spectrum)
+            take(ctx, wf_fft_c2r(spectrum, 34, WF_AXES(0, 1), WF_FFT_BACKWARD));
+        take(ctx, spectrum);
+        take(ctx, wf_fft_c2c(prime, WF_AXES(0), false, WF_FFT_BACKWARD));
+        take(ctx, wf_fft_c2c(line, WF_AXES(0), true, WF_FFT_ORTHO));
+        note(ctx, wf_fft_filter(out, a, WF_AXES(0, 1), half, NULL));
+    } else
+        note(ctx, missing(ctx));
+    wf_release(a);
+    wf_release(prime);
+    wf_release(line);
+    if (now.status == WF_OK)
+        take(ctx, out);
+    else
+        wf_release(out);
+    return finish();
+}
+
 static wf_status long_rows(wf_context *ctx)
 {
     start(ctx);
@@ -280,6 +308,7 @@ int main(void)
         EACH(order),
         EACH(numbers),
         EACH(products),
+        { "fourier", fourier, WF_INTERP, 7 },
         { "long rows", long_rows, WF_INTERP, 3 },
         { "order on a GPU", order_on_gpu, WF_GPU_EMU(0), 101 },
     };

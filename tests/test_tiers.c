@@ -3,6 +3,7 @@
  *
  * ctest: threads
  */
+#include "literal_kernels.h"
 #include "run/cache/disk.h"
 #include "side_by_side.h"
 #include <unistd.h>
@@ -47,20 +48,6 @@ static wf_kernel_info last(wf_context *of)
 
 static wf_array *numbers(wf_context *of, int64_t n) { return wf_array_arange(of, WF_F32, n, -1, 2.0 / (double)n); }
 
-/* out = a function of a and the literal: another kernel for each literal. */
-static void record(wf_graph *g, wf_array *a, wf_array *out, double literal)
-{
-    wf_val x = wf_in(g, a);
-    wf_out(g, out, wf_add(wf_exp(wf_mul(x, literal)), wf_sqrt(wf_abs(x))));
-}
-
-static void run(wf_context *of, wf_array *a, wf_array *out, double literal)
-{
-    wf_graph *g = wf_begin(of);
-    record(g, a, out, literal);
-    OK(of, wf_run(g));
-}
-
 static uint64_t compiled(wf_context *of)
 {
     wf_info info = { .size = sizeof info };
@@ -74,7 +61,7 @@ static void test_compiled_twice(void **state)
     need_llvm();
     wf_array *a = numbers(ctx, N), *out = wf_like(a);
     uint64_t before = compiled(ctx);
-    run(ctx, a, out, 3);
+    run_literal(ctx, a, out, 3);
     wf_kernel_info first = last(ctx), second = { 0 };
     assert_true(first.baseline);
     assert_int_equal(first.code, WF_CODE_COMPILED);
@@ -82,7 +69,7 @@ static void test_compiled_twice(void **state)
     void *want = contents(out);
     int runs = 1, again = 0;
     for (; runs < MANY; ++runs) {
-        run(ctx, a, out, 3);
+        run_literal(ctx, a, out, 3);
         wf_kernel_info k = last(ctx);
         assert_int_equal(k.baseline, again == 0 && k.code == WF_CODE_READY);
         if (k.code == WF_CODE_COMPILED) {
@@ -111,8 +98,8 @@ static void test_shapes_count_together(void **state)
     int again = 0;
     for (int runs = 0; runs < MANY; ++runs) {
         wf_array *a = numbers(ctx, N + 32 * runs), *out = wf_like(a);
-        run(ctx, a, out, 5);
-        run(ctx, a, out, 5);
+        run_literal(ctx, a, out, 5);
+        run_literal(ctx, a, out, 5);
         wf_kernel_info k = last(ctx);
         again += k.code == WF_CODE_COMPILED;
         if (runs == MANY - 1)
@@ -135,7 +122,7 @@ static void run_expecting(wf_space space, wf_array *a, wf_array *out, double lit
 {
     space.size = sizeof space;
     wf_graph *g = wf_begin_with(ctx, &space);
-    record(g, a, out, literal);
+    record_literal(g, a, out, literal);
     OK(ctx, wf_run(g));
     expect(baseline);
 }
@@ -162,7 +149,7 @@ static void test_not_tiered(void **state)
     expect(false);
 
     g = wf_begin(ctx);
-    record(g, a, out, 9);
+    record_literal(g, a, out, 9);
     wf_kernel *k = wf_compile(g);
     assert_non_null(k);
     OK(ctx, wf_launch(k, WF_NO_ARGS));
@@ -170,7 +157,7 @@ static void test_not_tiered(void **state)
     wf_kernel_free(k);
 
     OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a)));
-    run(ctx, a, out, 10);
+    run_literal(ctx, a, out, 10);
     wf_frozen *f = wf_freeze_end(ctx);
     assert_non_null(f);
     expect(false);
@@ -198,7 +185,7 @@ static wf_kernel_info found(const char *dir, int64_t n, int runs, uint32_t flags
     wf_set_flags(of, 0, flags_off);
     wf_array *a = numbers(of, n), *out = wf_like(a);
     for (int i = 0; i < runs; ++i)
-        run(of, a, out, 3);
+        run_literal(of, a, out, 3);
     wf_kernel_info k = last(of);
     wf_release(a);
     wf_release(out);
@@ -242,7 +229,7 @@ static void *run_often(void *data)
     wf_array *a = data, *out = wf_like(a);
     for (int i = 0; i < MANY; ++i) {
         wf_graph *g = wf_begin(ctx);
-        record(g, a, out, 13);
+        record_literal(g, a, out, 13);
         must(wf_run(g) == WF_OK, "wf_run");
     }
     float *got = malloc(N * sizeof *got);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "weft/weft.h"
+#include "weft/functions.h"
 
 static const wf_dtype test_dtypes[] = { WF_BOOL, WF_I8,  WF_U8,  WF_I16,  WF_U16, WF_I32, WF_U32,
                                         WF_I64,  WF_U64, WF_F16, WF_BF16, WF_F32, WF_F64 };
@@ -168,12 +168,27 @@ static inline void expect_f32(wf_array *a, const float *want, int64_t n, const c
     expect_f32(a, (const float[]){ __VA_ARGS__ }, (int64_t)(sizeof((const float[]){ __VA_ARGS__ }) / sizeof(float)), \
                __FILE__, __LINE__)
 
+/* Returns the elements as another dtype, in C order; the caller frees them. */
+static inline void *contents_as(const wf_array *array, wf_dtype dtype)
+{
+    wf_array *cast = wf_array_cast(array, dtype);
+    assert_non_null(cast);
+    void *elements = contents(cast);
+    wf_release(cast);
+    return elements;
+}
+
 static inline uint64_t test_random(uint64_t *state)
 {
     uint64_t z = *state += 0x9E3779B97F4A7C15u;
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
     z = (z ^ z >> 27) * 0x94D049BB133111EBu;
     return z ^ z >> 31;
+}
+/* Returns the next number between -0.5 and 0.5. */
+static inline double test_random_number(uint64_t *state)
+{
+    return (double)(test_random(state) >> 12) / 4503599627370496.0 - 0.5;
 }
 /* Advances the index in C order. Returns false after the last element; then the index is that of the first one. */
 static inline bool advance(const wf_shape *shape, int64_t *index)

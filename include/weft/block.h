@@ -12,7 +12,7 @@ extern "C" {
  * Undefined at the start, or 0 with `zeroed`. Points of a block share it and come in any order.
  * Owns: borrowed from the graph.
  * Errors: NULL: the graph is poisoned. The call fixes the device, as wf_is_gpu.
- * Cost: fast if it fits the shared memory of a GPU (48 KiB) or 256 KiB of a worker; see the reference. */
+ * Cost: fast if it fits the shared memory of a GPU (48 KiB) or 1 MiB of a worker; see the reference. */
 WF_API wf_array *wf_scratch(wf_graph *graph, wf_dtype dtype, wf_shape shape, bool zeroed);
 
 /* True if the recording runs on a GPU: a C bool, to choose while recording. False for NULL.

@@ -168,6 +168,7 @@ static void print_loops(const printer *p, const wf__stage *stage)
     add_flag(p, stage->empty, ", empty");
     add_flag(p, stage->promises.nontemporal, ", non-temporal stores");
     add_flag(p, stage->promises.long_rows, ", long rows");
+    add_number(p, "points in a row", stage->promises.row_points);
     wf__str_add(p->out, "\n");
 }
 

@@ -31,6 +31,8 @@ static inline bool wfl_is_float_dtype(wf_dtype t) { return wf_dtype_kind(t) == W
 wf_dtype wfl_mean_dtype(wf_dtype t);
 
 bool wfl_same_shape(const wf_shape *a, const wf_shape *b);
+/* False, with WF_ERR_SHAPE, for arrays of two shapes, which messages call `a` and `b`. */
+bool wfl_have_one_shape(const wf_array *a, const wf_array *b, const char *function);
 int64_t wfl_axes_count(const wf_shape *shape, wf_axes axes); /* number of elements along these axes */
 /* Removes WF_DROP_AXES and axes beyond the rank from *axes, and sets *drop. False, with an error, for a bad mask. */
 bool wfl_axes_of(wf_context *ctx, const wf_shape *shape, wf_axes *axes, bool *drop, const char *function);

@@ -44,6 +44,18 @@ bool wfl_same_shape(const wf_shape *a, const wf_shape *b)
     return a->rank == b->rank && !memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim);
 }
 
+bool wfl_have_one_shape(const wf_array *a, const wf_array *b, const char *function)
+{
+    wf_shape one = wf_array_shape(a), other = wf_array_shape(b);
+    char first[96], second[96];
+    if (wfl_same_shape(&one, &other))
+        return true;
+    wf_shape_text(&one, first, sizeof first);
+    wf_shape_text(&other, second, sizeof second);
+    wfl_array_fail(wf_array_context(a), WF_ERR_SHAPE, "%s: `a` is %s, but `b` is %s", function, first, second);
+    return false;
+}
+
 int64_t wfl_axes_count(const wf_shape *shape, wf_axes axes)
 {
     int64_t n = 1;

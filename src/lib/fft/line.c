@@ -182,27 +182,24 @@ static void record_step(step *s, const wfl_radices *radices)
         WF_END(g);
 }
 
-static int32_t product(const wfl_radices *radices)
+/* Step i of a transform, from and to the scratch. */
+static step step_of(wfl_line *line, const wfl_radices *radices, int i)
 {
-    int32_t n = 1;
-    for (int i = 0; i < radices->n; ++i)
-        n *= radices->at[i];
-    return n;
+    step s = { .line = line, .length = 1, .done = 1, .distance = 1, .radix = radices->at[i], .number = i };
+    for (int k = 0; k < radices->n; ++k) {
+        s.length *= radices->at[k];
+        s.done *= k < i ? radices->at[k] : 1;
+        s.distance *= k > i ? radices->at[k] : 1;
+    }
+    return s;
 }
 
 void wfl_line_forward(wfl_line *line, const wfl_radices *radices, wfl_read *read, wfl_write *write)
 {
-    int32_t length = product(radices), distance = length;
     for (int i = 0; i < radices->n; ++i) {
-        distance /= radices->at[i];
-        step s = { .line = line,
-                   .length = length,
-                   .done = length / distance / radices->at[i],
-                   .distance = distance,
-                   .radix = radices->at[i],
-                   .number = i,
-                   .read = i ? NULL : read,
-                   .write = i + 1 < radices->n ? NULL : write };
+        step s = step_of(line, radices, i);
+        s.read = i ? NULL : read;
+        s.write = i + 1 < radices->n ? NULL : write;
         record_step(&s, radices);
     }
     if (!radices->n)
@@ -211,18 +208,11 @@ void wfl_line_forward(wfl_line *line, const wfl_radices *radices, wfl_read *read
 
 void wfl_line_backward(wfl_line *line, const wfl_radices *radices, wfl_write *write)
 {
-    int32_t length = product(radices), distance = 1;
     for (int i = radices->n - 1; i >= 0; --i) {
-        step s = { .line = line,
-                   .length = length,
-                   .done = length / distance / radices->at[i],
-                   .distance = distance,
-                   .radix = radices->at[i],
-                   .number = i,
-                   .write = i ? NULL : write,
-                   .backward = true };
+        step s = step_of(line, radices, i);
+        s.backward = true;
+        s.write = i ? NULL : write;
         record_step(&s, radices);
-        distance *= radices->at[i];
     }
     if (!radices->n && write)
         write(line, WF_V(0), WF_V(0), wfl_line_get(line, line->work, WF_V(0)));

@@ -169,14 +169,21 @@ static wfl_pair read_two_real(wfl_line *line, wf_val k)
 /* Without the imaginary part of element 0, which symmetry makes real. */
 static wfl_pair real_at_0(wf_val k, wfl_pair v) { return (wfl_pair){ v.re, wf_select(wf_eq(k, 0), 0, v.im) }; }
 
+/* Sets *sum = a + conj b and *turned = (a - conj b) times the root exp(-2 pi i k / n), or `back` its conjugate. */
+static void combine(const wfl_line *line, wf_val k, wfl_pair a, wfl_pair b, bool back, wfl_pair *sum, wfl_pair *turned)
+{
+    wfl_pair root = wfl_line_table(line, wf_add(k, line->at.real));
+    wfl_pair difference = { wf_sub(a.re, b.re), wf_add(a.im, b.im) };
+    *sum = (wfl_pair){ wf_add(a.re, b.re), wf_sub(a.im, b.im) };
+    *turned = wfl_pair_mul(difference, (wfl_pair){ root.re, back ? wf_neg(root.im) : root.im });
+}
+
 /* Element k of the half-length transform of a real line, from elements k and core - k of its spectrum. */
 static wfl_pair read_tangled(wfl_line *line, wf_val k)
 {
     const pass_line *l = of(line);
-    wfl_pair a = real_at_0(k, read_in(l, k)), b = real_at_0(k, read_in(l, wf_sub(l->length.core, k)));
-    wfl_pair root = wfl_line_table(line, wf_add(k, line->at.real));
-    wfl_pair sum = { wf_add(a.re, b.re), wf_sub(a.im, b.im) }, difference = { wf_sub(a.re, b.re), wf_add(a.im, b.im) };
-    wfl_pair turned = wfl_pair_mul(difference, (wfl_pair){ root.re, wf_neg(root.im) });
+    wfl_pair a = real_at_0(k, read_in(l, k)), b = real_at_0(k, read_in(l, wf_sub(l->length.core, k))), sum, turned;
+    combine(line, k, a, b, true, &sum, &turned);
     return (wfl_pair){ wf_add(sum.im, turned.re), wf_sub(sum.re, turned.im) }; /* parts swapped */
 }
 
@@ -233,9 +240,8 @@ static wfl_pair untangled(const pass_line *l, wf_val k)
 {
     const wfl_line *line = &l->line;
     wfl_pair a = wfl_line_get(line, line->other, k), b = wfl_line_get(line, line->other, wf_sub(l->length.core, k));
-    wfl_pair root = wfl_line_table(line, wf_add(k, line->at.real));
-    wfl_pair sum = { wf_add(a.re, b.re), wf_sub(a.im, b.im) }, difference = { wf_sub(a.re, b.re), wf_add(a.im, b.im) };
-    wfl_pair turned = wfl_pair_mul(difference, root);
+    wfl_pair sum, turned;
+    combine(line, k, a, b, false, &sum, &turned);
     return (wfl_pair){ wf_mul(wf_add(sum.re, turned.im), 0.5), wf_mul(wf_sub(sum.im, turned.re), 0.5) };
 }
 
@@ -435,20 +441,15 @@ static wf_kernel *compile(wf_context *ctx, const wfl_pass *pass, const wfl_table
 }
 
 /* ---- making ---- */
-/* Returns an array of the pass's part dtype with these values, which are consumed (NULL: there was no memory). */
+/* Returns an array of the pass's part dtype with these values, which become that dtype. */
 static wf_array *array_of(wf_context *ctx, const wfl_pass *pass, wf_shape shape, double *values)
 {
     wf_dtype part = (wf_dtype)pass->part;
-    wf_array *array =
-        values ? wf_empty(ctx, part, shape, .device = pass->device >= WF_GPU(0) ? pass->device : WF_CPU) : NULL;
-    size_t n = array ? (size_t)wf_array_count(array) : 0;
+    wf_array *array = wf_empty(ctx, part, shape, .device = pass->device >= WF_GPU(0) ? pass->device : WF_CPU);
+    size_t n = (size_t)wf_array_count(array);
     for (size_t i = 0; i < n && part == WF_F32; ++i)
         ((float *)values)[i] = (float)values[i];
-    bool ok = array && wf_upload(array, values, n * wf_dtype_size(part)) == WF_OK;
-    if (!values)
-        wf_error(ctx, WF_ERR_MEMORY, "out of memory for the roots of unity of a Fourier transform");
-    free(values);
-    if (ok)
+    if (array && wf_upload(array, values, n * wf_dtype_size(part)) == WF_OK)
         return array;
     wf_release(array);
     return NULL;
@@ -456,25 +457,30 @@ static wf_array *array_of(wf_context *ctx, const wfl_pass *pass, wf_shape shape,
 
 static wf_array *make_table(wf_context *ctx, const wfl_pass *pass, const wfl_lengths *l, const wfl_table *at)
 {
-    double *values = malloc((size_t)at->pairs * 2 * sizeof *values);
-    if (values && !wfl_table_fill(l, at, values)) {
-        free(values);
-        values = NULL;
-    }
-    return array_of(ctx, pass, WF_SHAPE(at->pairs, 2), values);
+    void *values;
+    wf_array *room = wfl_array_scratch(ctx, at->pairs + wfl_table_room(l), 2 * sizeof(double), &values);
+    if (!room)
+        return NULL;
+    wfl_table_fill(l, at, values);
+    wf_array *table = array_of(ctx, pass, WF_SHAPE(at->pairs, 2), values);
+    wf_release(room);
+    return table;
 }
 
 static wf_array *make_twist(wf_context *ctx, const wfl_pass *pass)
 {
     int64_t lines = pass->twist, all = pass->n * lines;
-    double *values = malloc((size_t)all * 2 * sizeof *values);
-    for (int64_t k = 0; k < pass->n && values; ++k)
+    void *values;
+    wf_array *room = wfl_array_scratch(ctx, all, 2 * sizeof(double), &values);
+    for (int64_t k = 0; k < pass->n && room; ++k)
         for (int64_t i = 0; i < lines; ++i) {
-            double *at = values + 2 * k * lines + i;
+            double *at = (double *)values + 2 * k * lines + i;
             wfl_fft_root(k * i, all, &at[0], &at[lines]);
             at[lines] = -at[lines];
         }
-    return array_of(ctx, pass, WF_SHAPE(pass->n, 2, lines), values);
+    wf_array *twist = room ? array_of(ctx, pass, WF_SHAPE(pass->n, 2, lines), values) : NULL;
+    wf_release(room);
+    return twist;
 }
 
 static entry *make_entry(wf_context *ctx, const wfl_pass *pass, const wfl_filter *filter, const char *function)

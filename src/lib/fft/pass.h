@@ -37,8 +37,10 @@ bool wfl_pass_fits(wf_context *ctx, const wfl_pass *pass);
 int64_t wfl_pass_lanes(wf_context *ctx, wf_dtype part, wf_device device);
 
 wfl_table wfl_table_of(const wfl_lengths *lengths);
-/* Writes at->pairs pairs. False: no memory. */
-bool wfl_table_fill(const wfl_lengths *lengths, const wfl_table *at, double *out);
+/* Pairs that wfl_table_fill needs after those of the table. */
+int64_t wfl_table_room(const wfl_lengths *lengths);
+/* Writes at->pairs pairs. */
+void wfl_table_fill(const wfl_lengths *lengths, const wfl_table *at, double *out);
 
 /* Runs a pass. x and y: [outer, n, inner] in C order, n the extent in x and in y; with rows, inner lines of n elements:
  * [outer, inner, n]. */

@@ -1,7 +1,7 @@
 /* table.c - roots of unity and the other constants of a length, computed in f64 and rounded once. */
 #include "pass.h"
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
 void wfl_fft_root(int64_t i, int64_t n, double *re, double *im)
 {
@@ -75,11 +75,11 @@ static void chirp(int64_t k, int64_t n, double *re, double *im)
     *im = -*im;
 }
 
-static bool fill_bluestein(const wfl_lengths *l, const wfl_table *at, double *out)
+/* room: of 4 l->steps numbers. */
+static void fill_bluestein(const wfl_lengths *l, const wfl_table *at, double *out, double *room)
 {
-    double re, im, *b = calloc((size_t)l->steps * 4, sizeof *b);
-    if (!b)
-        return false;
+    double re, im, *b = room;
+    memset(b, 0, (size_t)l->steps * 2 * sizeof *b);
     for (int64_t k = 0; k < l->core; ++k) {
         chirp(k, l->core, &re, &im);
         out[2 * (at->chirp + k)] = re;
@@ -95,8 +95,6 @@ static bool fill_bluestein(const wfl_lengths *l, const wfl_table *at, double *ou
         filter[2 * place] = transformed[2 * k];
         filter[2 * place + 1] = transformed[2 * k + 1];
     }
-    free(b);
-    return true;
 }
 
 static void fill_roots(double *out, int64_t count, int64_t n)
@@ -140,7 +138,9 @@ wfl_table wfl_table_of(const wfl_lengths *l)
     return at;
 }
 
-bool wfl_table_fill(const wfl_lengths *l, const wfl_table *at, double *out)
+int64_t wfl_table_room(const wfl_lengths *l) { return l->steps == l->core ? 0 : 2 * (int64_t)l->steps; }
+
+void wfl_table_fill(const wfl_lengths *l, const wfl_table *at, double *out)
 {
     if (l->radices.n > 1)
         fill_roots(out + 2 * at->root, l->steps, l->steps);
@@ -149,5 +149,6 @@ bool wfl_table_fill(const wfl_lengths *l, const wfl_table *at, double *out)
             fill_looped(out + 2 * at->looped[i], l->radices.at[i]);
     if (l->untangled)
         fill_roots(out + 2 * at->real, l->core + 1, 2 * l->core);
-    return l->steps == l->core || fill_bluestein(l, at, out);
+    if (l->steps != l->core)
+        fill_bluestein(l, at, out, out + 2 * at->pairs);
 }

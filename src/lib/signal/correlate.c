@@ -31,7 +31,7 @@ wf_array *wf_correlate_map(const wf_array *a, const wf_array *b, int rank, wf_co
 {
     static const char name[] = "wf_correlate_map";
     wf_context *ctx = wf_array_context(a);
-    wf_shape one = wf_array_shape(a), other = wf_array_shape(b);
+    wf_shape one = wf_array_shape(a);
     wf_axes axes = a && b ? last_axes(a, rank, name) : 0;
     if (!axes || !last_axes(b, rank, name))
         return NULL;
@@ -39,13 +39,8 @@ wf_array *wf_correlate_map(const wf_array *a, const wf_array *b, int rank, wf_co
         wfl_array_fail(ctx, WF_ERR_ARG, "%s: `how` is %d, which is no wf_correlation", name, (int)how);
         return NULL;
     }
-    if (!wfl_same_shape(&one, &other)) {
-        char first[96], second[96];
-        wf_shape_text(&one, first, sizeof first);
-        wf_shape_text(&other, second, sizeof second);
-        wfl_array_fail(ctx, WF_ERR_SHAPE, "%s: `a` is %s, but `b` is %s", name, first, second);
+    if (!wfl_have_one_shape(a, b, name))
         return NULL;
-    }
     wf_array *f = wf_fft_r2c(a, axes, WF_FFT_BACKWARD), *h = f ? wf_fft_r2c(b, axes, WF_FFT_BACKWARD) : NULL,
              *map = NULL;
     if (h) {

@@ -102,14 +102,8 @@ wf_array *wf_fsc(const wf_array *a, const wf_array *b, const wf_spectrum *spectr
     wf_context *ctx = wf_array_context(a);
     if (!a || !b || !wfl_spectrum_last(a, spectrum, name, "a") || !wfl_spectrum_last(b, spectrum, name, "b"))
         return NULL;
-    wf_shape one = wf_array_shape(a), other = wf_array_shape(b);
-    if (!wfl_same_shape(&one, &other)) {
-        char first[96], second[96];
-        wf_shape_text(&one, first, sizeof first);
-        wf_shape_text(&other, second, sizeof second);
-        wfl_array_fail(ctx, WF_ERR_SHAPE, "%s: `a` is %s, but `b` is %s", name, first, second);
+    if (!wfl_have_one_shape(a, b, name))
         return NULL;
-    }
     if (!begin(&r, a, spectrum, 3, name))
         return NULL;
     wf_val x = as_wide(r.g, a), y = as_wide(r.g, b);
