@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* SCRATCH_BYTES: as much scratch as stays with a worker (wf_scratch). */
 enum { CHUNK_BYTES = 64, MOST_CHUNK = 16, SCRATCH_BYTES = 1 << 20 };
 
 /* ---- lengths ---- */
