@@ -40,6 +40,16 @@ WF_API wf_status wf_fft_into(wf_array *out, const wf_array *x, wf_axes axes, boo
  * Cost: the filter is part of the pass along the first of several axes, unless large primes divide its extent. */
 WF_API wf_status wf_fft_filter(wf_array *out, const wf_array *x, wf_axes axes, wf_hook *filter, void *user);
 
+/* Discrete cosine transforms of real arrays, of type 1 to 4, unscaled as SciPy: type 2 is y[k] = 2 sum of
+ * x[j] cos(pi k (2j + 1) / 2n). `inverse`: the transform back (of type 3 for type 2), scaled.
+ * norm: n is 2 (n - 1) for type 1 and 2n for others; WF_FFT_ORTHO makes the transform orthogonal.
+ * Errors: complex arrays are WF_ERR_DTYPE; type 1 of one element is WF_ERR_SHAPE. Source: Makhoul (1980).
+ * Cost: a transform of n real elements and two passes over the array for each axis. */
+WF_API wf_array *wf_dct(const wf_array *x, int type, wf_axes axes, bool inverse, wf_fft_norm norm);
+/* Discrete sine transforms, likewise: type 2 is y[k] = 2 sum of x[j] sin(pi (k + 1) (2j + 1) / 2n).
+ * norm: n is 2 (n + 1) for type 1. */
+WF_API wf_array *wf_dst(const wf_array *x, int type, wf_axes axes, bool inverse, wf_fft_norm norm);
+
 /* Spectra with frequency 0 in the middle: element k moves to (k + n/2) mod n along the axes, as NumPy's fftshift;
  * `inverse`: back, as ifftshift. Any dtype. */
 WF_API wf_array *wf_fft_shift(const wf_array *x, wf_axes axes, bool inverse);

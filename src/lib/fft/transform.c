@@ -23,17 +23,17 @@ static wf_dtype spectrum_dtype(wf_dtype t)
 
 wf_dtype wfl_part_of(wf_dtype t) { return spectrum_dtype(t) == WF_C128 ? WF_F64 : WF_F32; }
 
-static double scale_of(const wfl_plan *p, double n)
+double wfl_scale_of(wf_fft_norm norm, bool inverse, double n)
 {
-    switch (p->norm) {
+    switch (norm) {
     case WF_FFT_FORWARD:
-        return p->inverse ? 1 : 1 / n;
+        return inverse ? 1 : 1 / n;
     case WF_FFT_ORTHO:
         return 1 / sqrt(n);
     case WF_FFT_NONE:
         return 1;
     default:
-        return p->inverse ? 1 / n : 1;
+        return inverse ? 1 / n : 1;
     }
 }
 
@@ -181,7 +181,8 @@ static wf_status run(wfl_plan *p, wfl_fft_kind kind, wf_axes axes, wf_array *y, 
 {
     wf_shape in = wf_array_shape(x), out = wf_array_shape(y);
     p->inverse = p->inverse || kind == WFL_FFT_C2R;
-    double scale = scale_of(p, (double)wfl_axes_count(kind == WFL_FFT_C2R ? &out : &in, axes));
+    double n = (double)wfl_axes_count(kind == WFL_FFT_C2R ? &out : &in, axes);
+    double scale = wfl_scale_of(p->norm, p->inverse, n);
     wf_array *from = wf_array_contiguous((wf_array *)x);
     if (!from)
         return wfl_array_error(p->ctx);

@@ -1,4 +1,5 @@
-/* transform.h - transforms of one axis (axis.c), of several axes (transform.c), and filters between them (filter.c). */
+/* transform.h - transforms of one axis (axis.c), of several axes (transform.c), filters between them (filter.c), and
+ * cosine and sine transforms (cosine.c). */
 #ifndef WEFT_FFT_TRANSFORM_H
 #define WEFT_FFT_TRANSFORM_H
 #include "pass.h"
@@ -15,6 +16,8 @@ typedef struct wfl_plan { /* a whole transform */
 
 static inline wf_dtype wfl_complex_dtype(wf_dtype part) { return part == WF_F64 ? WF_C128 : WF_C64; }
 
+/* The factor of a transform of n elements. */
+double wfl_scale_of(wf_fft_norm norm, bool inverse, double n);
 /* The dtype of the computation for an array's dtype. */
 wf_dtype wfl_part_of(wf_dtype dtype);
 static inline wf_array *wfl_new_beside(const wf_array *x, wf_dtype dtype, wf_shape shape)
