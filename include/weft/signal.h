@@ -123,6 +123,48 @@ WF_API wf_array *wf_correlate_map(const wf_array *a, const wf_array *b, int rank
  * parabola through it and its neighbours, which wrap; then the value at the top. */
 WF_API wf_array *wf_correlate_peak(const wf_array *map, int rank);
 
+/* ---- window filters ---------------------------------------------------------------------------------------------
+ * Each element of the result is made of those in a window around its place, along `axes` (WF_AXES or WF_ALL_AXES), all
+ * other axes being a batch. `size` has an extent for each of the axes, in their order; a window begins n/2 elements
+ * before the place. `border` gives what lies outside: `outside` (WF_BORDER_VALUE; also WF_BORDER_NONE), or elements.
+ * Dtypes: sums of f16, bf16 and c32 are in f32, those of integers exact or in f64, others in the array's dtype. */
+/* out[p] = sum over j of kernel[j] x[p + n/2 - j]: `kernel` has an axis of some extent n for each of the axes.
+ * Dtypes: that of x times the kernel, as a mean. Cost: a multiplication for each element of the kernel.
+ * Example: wf_array *smooth = wf_convolve(img, kernel, WF_AXES(0, 1), WF_BORDER_MIRROR, 0); */
+WF_API wf_array *wf_convolve(const wf_array *x, const wf_array *kernel, wf_axes axes, wf_border border, double outside);
+/* wf_convolve with the outer product of lines: one array [n] for each of the axes, or one for all of them.
+ * Dtypes: as wf_convolve; between axes that of sums. Cost: one pass for each axis.
+ * Example: wf_array *smooth = wf_convolve_separable(img, WF_ARRAYS(line), WF_AXES(0, 1), WF_BORDER_MIRROR, 0); */
+WF_API wf_array *wf_convolve_separable(const wf_array *x, wf_arrays kernels, wf_axes axes, wf_border border,
+                                       double outside);
+/* Convolution with Gaussians up to int(4 sigma + 0.5) elements away, their sums made 1; one sigma for each of the axes,
+ * 0 to 2^26. Dtypes: as a mean. */
+WF_API wf_array *wf_gaussian_filter(const wf_array *x, const double *sigma, wf_axes axes, wf_border border,
+                                    double outside);
+/* The mean of the window. Dtypes: as a mean. Cost: for each axis 2 sqrt(n) additions at most. */
+WF_API wf_array *wf_uniform_filter(const wf_array *x, const int64_t *size, wf_axes axes, wf_border border,
+                                   double outside);
+/* Element n/2, of the n elements of the window in ascending order; NaN if there is one; -0 and +0 are equal.
+ * Dtypes: x's; not complex.
+ * Cost: a sorting network; of more than 81 elements, 256 in arrays of 2^20 and more, a pass over the window for each
+ * bit of an element. */
+WF_API wf_array *wf_median_filter(const wf_array *x, const int64_t *size, wf_axes axes, wf_border border,
+                                  double outside);
+/* The same with element `rank` from 0 on; negative ones count from the largest, -1. */
+WF_API wf_array *wf_rank_filter(const wf_array *x, int64_t rank, const int64_t *size, wf_axes axes, wf_border border,
+                                double outside);
+/* Erosion by a flat window: the smallest element; of bools `and`. NaN if there is one; -0 is less than +0.
+ * WF_BORDER_CLAMP counts only what is inside. Dtypes: x's; not complex. Cost: for each axis 2 sqrt(n) comparisons. */
+WF_API wf_array *wf_erode(const wf_array *x, const int64_t *size, wf_axes axes, wf_border border, double outside);
+/* Dilation: the largest element of the mirrored window, which begins (n - 1)/2 before; else as wf_erode. */
+WF_API wf_array *wf_dilate(const wf_array *x, const int64_t *size, wf_axes axes, wf_border border, double outside);
+/* Opening: erosion, then dilation, which removes what is smaller than the window. */
+WF_API wf_array *wf_morphology_open(const wf_array *x, const int64_t *size, wf_axes axes, wf_border border,
+                                    double outside);
+/* Closing: dilation, then erosion, which fills holes that are smaller than the window. */
+WF_API wf_array *wf_morphology_close(const wf_array *x, const int64_t *size, wf_axes axes, wf_border border,
+                                     double outside);
+
 #ifdef __cplusplus
 }
 #else
