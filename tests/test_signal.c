@@ -413,11 +413,68 @@ static void test_mistakes(void **state)
     WRONG(wf_dose_weight(r, -1, 1), "wf_dose_weight: `dose` is -1");
     WRONG(wf_dose_weight(r, 1, 0), "wf_dose_weight: `scale` is 0");
     WRONG(wf_soft_edge(r, -2), "wf_soft_edge: `width` is -2");
+    WRONG(wf_kaiser(r, -2), "wf_kaiser: `beta` is -2");
+    WRONG(wf_tukey(r, -0.5), "wf_tukey: `alpha` is -0.5");
+    WRONG(wf_tukey(r, 1.5), "wf_tukey: `alpha` is 1.5, not at most 1");
     WRONG(wf_phase_shift(g, WF_VALS(1, 2), WF_VALS(r)), "wf_phase_shift: `shift` has 2 values and `k` 1");
     wf_ctf none = { .defocus = WF_V(1) }, contrast = { .voltage = WF_V(300), .amplitude = WF_V(1.5) };
     WRONG(wf_ctf_value(&none, r, 0), "wf_ctf_value: `ctf.voltage` is 0, not above 0");
     WRONG(wf_ctf_phase(&contrast, r, 0), "wf_ctf_phase: `ctf.amplitude` is 1.5, not -1 to 1");
     WRONG(wf_ctf_value(NULL, r, 0), "wf_ctf_value: `ctf` is NULL");
+}
+
+/* ---- window functions ----
+ * The first five of nine elements of scipy.signal.windows (SciPy 1.17), symmetric; the rest mirrors them. */
+typedef wf_val taper(wf_val x);
+static wf_val hann(wf_val x) { return wf_hann(x); }
+static wf_val hamming(wf_val x) { return wf_hamming(x); }
+static wf_val blackman(wf_val x) { return wf_blackman(x); }
+static wf_val cosine(wf_val x) { return wf_cosine(wf_mul(x, 8.0 / 9)); } /* of half samples */
+static wf_val kaiser(wf_val x) { return wf_kaiser(x, 5.5); }
+static wf_val kaiser_14(wf_val x) { return wf_kaiser(x, 14); }
+static wf_val tukey(wf_val x) { return wf_tukey(x, 0.5); }
+static wf_val tukey_03(wf_val x) { return wf_tukey(x, 0.3); }
+static wf_val tukey_1(wf_val x) { return wf_tukey(x, 1); }
+static wf_val tukey_0(wf_val x) { return wf_tukey(x, 0); }
+static const struct {
+    taper *call;
+    double value[5];
+} tapers[] = {
+    { hann, { 0, 0.14644660940672627, 0.5, 0.85355339059327373, 1 } },
+    { hamming, { 0.08, 0.21473088065418822, 0.54, 0.86526911934581197, 1 } },
+    { blackman, { 0, 0.06644660940672624, 0.34, 0.77355339059327377, 1 } },
+    { cosine, { 0.17364817766693033, 0.5, 0.76604444311897801, 0.93969262078590832, 1 } },
+    { kaiser, { 0.023422141030646812, 0.19416127572185266, 0.51668372515083061, 0.8542285356181426, 1 } },
+    { kaiser_14, { 7.7268668352703676e-06, 0.01080066848590914, 0.16493218754795197, 0.65174185924728945, 1 } },
+    { tukey, { 0, 0.5, 1, 1, 1 } },
+    { tukey_03, { 0, 0.93301270189221941, 1, 1, 1 } },
+    { tukey_1, { 0, 0.14644660940672627, 0.5, 0.85355339059327373, 1 } },
+    { tukey_0, { 1, 1, 1, 1, 1 } },
+};
+
+static void test_tapers(void **state)
+{
+    (void)state;
+    enum { SYMMETRIC = 9, BEYOND = 2, N = SYMMETRIC + 2 * BEYOND };
+    for (size_t t = 0; t < sizeof tapers / sizeof *tapers; ++t)
+        for (int wide = 0; wide < 2; ++wide) {
+            wf_array *out = wf_empty(ctx, wide ? WF_F64 : WF_F32, WF_SHAPE(N));
+            wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
+            wf_val i = wf_cast(wf_index(g, 0), wide ? WF_F64 : WF_F32);
+            wf_out(g, out, tapers[t].call(wf_sub(wf_mul(i, 0.25), 1 + 0.25 * BEYOND)));
+            OK(ctx, wf_run(g));
+            double *v = download(out);
+            for (int k = 0; k < N; ++k) {
+                int at = k - BEYOND, from_edge = at <= 4 ? at : 8 - at;
+                if (tapers[t].call != cosine || from_edge >= 0)
+                    near(v[k], from_edge < 0 ? 0 : tapers[t].value[from_edge], wide ? 2e-15 : 5e-6, "window");
+                double alone, x = 0.25 * at - 1;
+                assert_true(wf_val_number(tapers[t].call(WF_V(x)), &alone, NULL));
+                near(v[k], alone, wide ? 1e-15 : 5e-6, "window of a number");
+            }
+            free(v);
+            wf_release(out);
+        }
 }
 
 int main(void)
@@ -426,6 +483,7 @@ int main(void)
         cmocka_unit_test(test_frequencies), cmocka_unit_test(test_parseval),      cmocka_unit_test(test_filters),
         cmocka_unit_test(test_numbers),     cmocka_unit_test(test_ctf),           cmocka_unit_test(test_ctf_properties),
         cmocka_unit_test(test_shift_rolls), cmocka_unit_test(test_shift_factors), cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_tapers),
     };
     return RUN_ON_ALL(tests);
 }

@@ -56,6 +56,16 @@ WF_API wf_val wf_critical_dose(wf_val r, wf_val scale);
 WF_API wf_val wf_dose_weight(wf_val r, wf_val dose, wf_val scale);
 /* 1 for distance <= 0, 0 from `width` on, a cosine between: the edge of a mask by signed distance. */
 WF_API wf_val wf_soft_edge(wf_val distance, wf_val width);
+/* Window functions of a position x: 1 at 0 (wf_tukey: up to 1 - alpha), falling to the edges at -1 and 1, 0 beyond.
+ * Of element i of n: x = 2 i/(n - 1) - 1, periodic 2 i/n - 1; of a disc: r/radius. */
+WF_API wf_val wf_hann(wf_val x);     /* (1 + cos(pi x)) / 2 */
+WF_API wf_val wf_hamming(wf_val x);  /* 0.54 + 0.46 cos(pi x) */
+WF_API wf_val wf_blackman(wf_val x); /* 0.42 + 0.5 cos(pi x) + 0.08 cos(2 pi x) */
+WF_API wf_val wf_cosine(wf_val x);   /* cos(pi x / 2) */
+/* I0(beta sqrt(1 - x^2)) / I0(beta), beta >= 0; up to about 85 in f32, 700 in f64. Source: Kaiser and Schafer 1980. */
+WF_API wf_val wf_kaiser(wf_val x, wf_val beta);
+/* 1, and along the last `alpha` of the way, 0 to 1, a cosine: alpha 1 is wf_hann. */
+WF_API wf_val wf_tukey(wf_val x, wf_val alpha);
 /* exp(-2 pi i shift . k), which moves an image by `shift` pixels to higher indices; both have one value for each axis.
  * An axis at Nyquist, |k| = 0.5, has the factor cos(pi shift), so that real images stay real.
  * Dtypes: c128 if a k is f64, else c64; phases are computed in f64. */
@@ -182,6 +192,12 @@ WF_API wf_array *wf_morphology_close(const wf_array *x, const int64_t *size, wf_
 #define wf_critical_dose(r, scale) wf_critical_dose(WF_V(r), WF_V(scale))
 #define wf_dose_weight(r, dose, scale) wf_dose_weight(WF_V(r), WF_V(dose), WF_V(scale))
 #define wf_soft_edge(distance, width) wf_soft_edge(WF_V(distance), WF_V(width))
+#define wf_hann(x) wf_hann(WF_V(x))
+#define wf_hamming(x) wf_hamming(WF_V(x))
+#define wf_blackman(x) wf_blackman(WF_V(x))
+#define wf_cosine(x) wf_cosine(WF_V(x))
+#define wf_kaiser(x, beta) wf_kaiser(WF_V(x), WF_V(beta))
+#define wf_tukey(x, alpha) wf_tukey(WF_V(x), WF_V(alpha))
 #define wf_electron_wavelength(voltage) wf_electron_wavelength(WF_V(voltage))
 #define wf_ctf_phase(ctf, gy, gx) wf_ctf_phase(ctf, WF_V(gy), WF_V(gx))
 #define wf_ctf_value(ctf, gy, gx) wf_ctf_value(ctf, WF_V(gy), WF_V(gx))
