@@ -471,6 +471,32 @@ static void test_conversions(void **state)
             }
 }
 
+/* Two parts of one number, in their order, are that number. All other pairs of parts are a new one. */
+static void test_pairs_of_parts(void **state)
+{
+    (void)state;
+    const double x[] = { 1, 2, 3, 4 }, y[] = { 5, 6, 7, 8 };
+    wf_array *a = from_f64(WF_C128, WF_SHAPE(2), x), *b = from_f64(WF_C128, WF_SHAPE(2), y);
+    wf_graph *g = wf_begin(ctx);
+    wf_val v = wf_in(g, a), w = wf_in(g, b);
+    assert_true(wf_complex(wf_real(v), wf_imag(v)).h.num == v.h.num);
+    wf_val pair[] = { wf_complex(wf_real(v), wf_imag(w)), wf_complex(wf_real(v), wf_real(v)),
+                      wf_complex(wf_imag(v), wf_imag(v)), wf_complex(wf_imag(v), wf_real(v)) };
+    const double want[][4] = { { 1, 6, 3, 8 }, { 1, 1, 3, 3 }, { 2, 2, 4, 4 }, { 2, 1, 4, 3 } };
+    wf_array *kept[4];
+    for (int i = 0; i < 4; ++i)
+        kept[i] = wf_keep(pair[i]);
+    OK(ctx, wf_run(g));
+    for (int i = 0; i < 4; ++i) {
+        double got[4];
+        OK(ctx, wf_download(kept[i], got, sizeof got));
+        assert_memory_equal(got, want[i], sizeof got);
+        wf_release(kept[i]);
+    }
+    wf_release(a);
+    wf_release(b);
+}
+
 static void test_reductions(void **state)
 {
     (void)state;
@@ -574,9 +600,10 @@ static void test_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_operations), cmocka_unit_test(test_range),     cmocka_unit_test(test_special_values),
-        cmocka_unit_test(test_values),     cmocka_unit_test(test_promotion), cmocka_unit_test(test_conversions),
-        cmocka_unit_test(test_reductions), cmocka_unit_test(test_memory),    cmocka_unit_test(test_text),
+        cmocka_unit_test(test_operations),     cmocka_unit_test(test_range),      cmocka_unit_test(test_special_values),
+        cmocka_unit_test(test_values),         cmocka_unit_test(test_promotion),  cmocka_unit_test(test_conversions),
+        cmocka_unit_test(test_pairs_of_parts), cmocka_unit_test(test_reductions), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_text),
     };
     return cmocka_run_group_tests(tests, on_default, off);
 }

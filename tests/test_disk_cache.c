@@ -8,10 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -464,6 +466,17 @@ static void full_disk_check(void)
     CHECK(*wf__disk_problem(d));
     sigset_t pending;
     CHECK(sigpending(&pending) == 0 && !sigismember(&pending, SIGXFSZ));
+    sigset_t xfsz;
+    sigemptyset(&xfsz);
+    sigaddset(&xfsz, SIGXFSZ);
+    CHECK(sigprocmask(SIG_BLOCK, &xfsz, NULL) == 0 && raise(SIGXFSZ) == 0); /* a signal of the program's own stays */
+    for (size_t n = 1; n <= sizeof object; n += sizeof object - 1) {
+        int dir = wf__dir_open(folder);
+        CHECK(wf__publish(dir, "own", &(wf__piece){ object, n }, 1, false) == (n == 1));
+        CHECK(sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ));
+        CHECK(wf__unlink(dir, "own") == (n == 1));
+        wf__fd_close(dir);
+    }
     wf__disk_close(d);
 }
 
@@ -593,6 +606,32 @@ static void test_publish(void **state)
     wf__fd_close(dir);
 }
 
+static void test_nearest_folder(void **state)
+{
+    (void)state;
+    char path[200], nearest[200], cwd[200];
+    assert_true(wf__dirs_possible(folder, nearest, sizeof nearest));
+    assert_string_equal(nearest, folder);
+    static const char *const below[] = { "/a", "/a/", "//a//b", "/a/b/c//" };
+    for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
+        snprintf(path, sizeof path, "%s%s", folder, below[i]);
+        assert_true(wf__dirs_possible(path, nearest, sizeof nearest));
+        assert_string_equal(nearest, folder);
+        assert_false(wf__dirs_possible(path, nearest, strlen(path))); /* the final 0 has no room */
+        assert_int_equal(errno, ENAMETOOLONG);
+        assert_true(wf__dirs_possible(path, nearest, strlen(path) + 1));
+    }
+    wf__dirs_possible("/no-such-folder-of-weft", nearest, sizeof nearest);
+    assert_string_equal(nearest, "/");
+    assert_non_null(getcwd(cwd, sizeof cwd));
+    assert_int_equal(chdir(folder), 0);
+    assert_true(wf__dirs_possible("no/such", nearest, sizeof nearest));
+    assert_string_equal(nearest, ".");
+    assert_int_equal(chdir(cwd), 0);
+    assert_false(wf__dirs_possible("", nearest, sizeof nearest));
+    assert_int_equal(errno, ENOENT);
+}
+
 #define DISK_TEST(f) cmocka_unit_test_setup_teardown(f, new_folder, remove_folder)
 int main(void)
 {
@@ -612,6 +651,7 @@ int main(void)
         DISK_TEST(test_disk_processes),
         DISK_TEST(test_disk_threads),
         DISK_TEST(test_disk_out_of_memory),
+        DISK_TEST(test_nearest_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

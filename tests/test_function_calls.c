@@ -395,6 +395,15 @@ static void test_mistakes(void **state)
     wf_switch(g, i, WF_FUNCTIONS({ call_root, NULL }), WF_VALS(1), ((wf_vars){ &i.h, 1 }));
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "not a variable");
     g = begin(false, 0, &i);
+    wf_set(i.h, 1);
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "wf_set: not a variable");
+    g = begin(false, 0, &i);
+    wf_inc(i.h, 1);
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "wf_inc: not a variable");
+    g = begin(false, 0, &i);
+    wf_inc(((wf_var){ 0, g }), 1); /* the number 0 */
+    REFUSED(ctx, wf_run(g), WF_ERR_ARG, "wf_inc: not a variable");
+    g = begin(false, 0, &i);
     wf_call(g, ((wf_function){ NULL, NULL }), WF_VALS(1), WF_NO_VARS);
     REFUSED(ctx, wf_run(g), WF_ERR_ARG, "test_function_calls.c:");
     wf_switch(NULL, 0, WF_FUNCTIONS({ call_root, NULL }), WF_VALS(1), WF_NO_VARS);

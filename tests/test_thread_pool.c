@@ -8,7 +8,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/os.h"
@@ -441,11 +443,31 @@ static void test_after_fork(void **state)
 }
 #endif
 
+/* True if this cgroup or one of its parents limits memory. */
+static bool limits_memory(void)
+{
+    char line[128] = "";
+    FILE *p = popen("d=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup);"
+                    "while [ \"$d\" != /sys/fs ]; do cat \"$d/memory.max\"; d=${d%/*}; done 2> /dev/null",
+                    "r");
+    bool limited = false;
+    assert_non_null(p);
+    while (fgets(line, sizeof line, p))
+        limited |= strcmp(line, "max\n") != 0;
+    pclose(p);
+    return limited;
+}
+
 static void test_machine(void **state)
 {
     (void)state;
     assert_true(wf__cpu_count() >= 1);
     assert_true(wf__ram_bytes() > 1 << 20);
+    long pages = sysconf(_SC_PHYS_PAGES);
+    if (pages > 0) {
+        uint64_t installed = (uint64_t)pages * wf__page_size();
+        assert_true(limits_memory() ? wf__ram_bytes() <= installed : wf__ram_bytes() == installed);
+    }
     assert_true(wf__page_size() >= 4096);
     double a = wf__now(), b = wf__now();
     assert_true(b >= a);

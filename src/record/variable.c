@@ -90,15 +90,20 @@ static void assign(wf_graph *g, uint32_t var, wf__ref value)
     *now = value;
 }
 
+static bool can_assign(wf_var var, const char *what)
+{
+    if (!wf__is_recording(var.graph))
+        return false;
+    if (var.num >= 0)
+        wf__poison(var.graph, WF_ERR_ARG, "%s: not a variable", what);
+    return var.num < 0;
+}
+
 void(wf_set)(wf_var var, wf_val v)
 {
     wf_graph *g = var.graph;
-    if (!wf__is_recording(g))
+    if (!can_assign(var, "wf_set"))
         return;
-    if (var.num >= 0) {
-        wf__poison(g, WF_ERR_ARG, "wf_set: not a variable");
-        return;
-    }
     wf__ref value = wf__converted(g, v, g->var[(uint32_t)(-var.num) - 1].dtype, "wf_set");
     if (value)
         assign(g, (uint32_t)(-var.num) - 1, value);
@@ -107,7 +112,7 @@ void(wf_set)(wf_var var, wf_val v)
 void(wf_inc)(wf_var var, wf_val v)
 {
     wf_graph *g = var.graph;
-    if (!wf__is_recording(g) || var.num >= 0)
+    if (!can_assign(var, "wf_inc"))
         return;
     bool number;
     uint32_t x = (uint32_t)(-var.num) - 1;
