@@ -124,7 +124,8 @@ WF_API wf_array *wf_fsc(const wf_array *a, const wf_array *b, const wf_spectrum 
 typedef enum wf_correlation {
     WF_CORRELATION_CONVENTIONAL, /* p */
     WF_CORRELATION_PHASE,        /* p / |p|; 0 stays 0 */
-    WF_CORRELATION_MUTUAL        /* p / sqrt(|p|) */
+    WF_CORRELATION_MUTUAL,       /* p / sqrt(|p|) */
+    WF_CORRELATION_DOUBLE_PHASE  /* p^2 / |p|, whose lags are twice as large */
 } wf_correlation;
 /* The periodic correlation of real arrays along their last `rank` axes, 1 to 3: element l is, for the conventional one,
  * the sum over x of a[x + l] b[x]. It is largest where b, moved by l, matches a. Lag 0 is at 0. */
@@ -132,6 +133,36 @@ WF_API wf_array *wf_correlate_map(const wf_array *a, const wf_array *b, int rank
 /* f64 [batch..., rank + 1]: the lag of the largest element of each map, from -n/2 on, refined along each axis by the
  * parabola through it and its neighbours, which wrap; then the value at the top. */
 WF_API wf_array *wf_correlate_peak(const wf_array *map, int rank);
+/* How the place of a peak between elements is found. Along an axis of extent 1 or 2 it is that of the element. */
+typedef enum wf_peak_fit {
+    WF_PEAK_PARABOLA,  /* the top of a parabola along each axis */
+    WF_PEAK_GAUSSIAN,  /* of a Gaussian: the same of logarithms; of parabolas where elements are not above 0 */
+    WF_PEAK_QUADRATIC, /* of the quadratic form of all second differences; of parabolas where it has none */
+    WF_PEAK_WHOLE      /* that of the element */
+} wf_peak_fit;
+typedef struct wf_peak_search {
+    int64_t count;       /* peaks of each map; 0 = 1 */
+    double max_lag[3];   /* half axes of the ellipsoid around lag 0 that is searched; 0 = no limit along this axis */
+    double min_distance; /* of two peaks of a map, in elements */
+    wf_peak_fit fit;
+    bool places; /* the map does not wrap; results are indices, and max_lag is around index n/2 */
+} wf_peak_search;
+/* f64 [batch..., count, rank + 1]: the lags and values of the largest peaks of each map, in descending order of their
+ * elements, as wf_correlate_peak. Peaks after the first are elements that no neighbour exceeds, at least min_distance
+ * from all before; NaN where there are no more. `search` may be NULL.
+ * Waits: for more than one peak, for the result; the host chooses. */
+WF_API wf_array *wf_correlate_peaks(const wf_array *map, int rank, const wf_peak_search *search);
+/* What a score of two arrays is. */
+typedef enum wf_score {
+    WF_SCORE_COEFFICIENT, /* normalised cross-correlation: -1 to 1, means subtracted */
+    WF_SCORE_COSINE,      /* the same without subtraction of means */
+    WF_SCORE_PRODUCT      /* sum of Re(a conj b) */
+} wf_score;
+/* f64: a score over axes, WF_AXES or WF_ALL_AXES, as reductions; a and b broadcast. mask: real weights that broadcast,
+ * or NULL. 0 where one of them has no variation; NaN where all weights are 0. Sums are in f64.
+ * Example: wf_array *scores = wf_correlate_score(particles, reference, mask, WF_AXES(1, 2), WF_SCORE_COEFFICIENT); */
+WF_API wf_array *wf_correlate_score(const wf_array *a, const wf_array *b, const wf_array *mask, wf_axes axes,
+                                    wf_score how);
 
 /* ---- window filters ---------------------------------------------------------------------------------------------
  * Each element of the result is made of those in a window around its place, along `axes` (WF_AXES or WF_ALL_AXES), all

@@ -1,9 +1,9 @@
-/* correlate.c - maps of the correlation of images by Fourier transforms, and their peaks. */
-#include "signal_internal.h"
+/* correlate.c - correlation of arrays: scores, and maps over all lags by Fourier transforms. */
+#include "lib/array/reduction.h"
+#include "maps.h"
 #include "weft/fft.h"
 
-/* Returns the mask of the last `rank` axes; 0, with an error. */
-static wf_axes last_axes(const wf_array *a, int rank, const char *function)
+wf_axes wfl_map_axes(const wf_array *a, int rank, const char *function)
 {
     wf_shape shape = wf_array_shape(a);
     if (!wfl_array_known(a, function))
@@ -20,11 +20,14 @@ static wf_axes last_axes(const wf_array *a, int rank, const char *function)
     return 0;
 }
 
-/* Returns p with its absolute value replaced by 1, or by its square root; 0 stays. */
-static wf_val whitened(wf_val p, wf_correlation how)
+/* Returns p weighted; 0 stays. */
+static wf_val weighted(wf_val p, wf_correlation how)
 {
-    wf_val size = wf_abs(p), by = how == WF_CORRELATION_PHASE ? size : wf_sqrt(size);
-    return wf_div(p, wf_select(wf_eq(size, 0), 1, by));
+    if (how == WF_CORRELATION_CONVENTIONAL)
+        return p;
+    wf_val size = wf_abs(p), by = how == WF_CORRELATION_MUTUAL ? wf_sqrt(size) : size;
+    wf_val unit = wf_div(p, wf_select(wf_eq(size, 0), 1, by));
+    return how == WF_CORRELATION_DOUBLE_PHASE ? wf_mul(unit, p) : unit;
 }
 
 wf_array *wf_correlate_map(const wf_array *a, const wf_array *b, int rank, wf_correlation how)
@@ -32,10 +35,10 @@ wf_array *wf_correlate_map(const wf_array *a, const wf_array *b, int rank, wf_co
     static const char name[] = "wf_correlate_map";
     wf_context *ctx = wf_array_context(a);
     wf_shape one = wf_array_shape(a);
-    wf_axes axes = a && b ? last_axes(a, rank, name) : 0;
-    if (!axes || !last_axes(b, rank, name))
+    wf_axes axes = a && b ? wfl_map_axes(a, rank, name) : 0;
+    if (!axes || !wfl_map_axes(b, rank, name))
         return NULL;
-    if ((unsigned)how > WF_CORRELATION_MUTUAL) {
+    if ((unsigned)how > WF_CORRELATION_DOUBLE_PHASE) {
         wfl_array_fail(ctx, WF_ERR_ARG, "%s: `how` is %d, which is no wf_correlation", name, (int)how);
         return NULL;
     }
@@ -46,7 +49,7 @@ wf_array *wf_correlate_map(const wf_array *a, const wf_array *b, int rank, wf_co
     if (h) {
         wf_graph *g = wfl_begin(ctx, name);
         wf_val p = wf_mul(wf_in(g, f), wf_conj(wf_in(g, h)));
-        wf_array *product = wf_keep(how == WF_CORRELATION_CONVENTIONAL ? p : whitened(p, how));
+        wf_array *product = wf_keep(weighted(p, how));
         product = wfl_array_run(g, product);
         map = product ? wf_fft_c2r(product, one.dim[one.rank - 1], axes, WF_FFT_BACKWARD) : NULL;
         wf_release(product);
@@ -56,74 +59,80 @@ wf_array *wf_correlate_map(const wf_array *a, const wf_array *b, int rank, wf_co
     return map;
 }
 
-/* Returns, as i64, where each map is largest: its linear index. */
-static wf_array *largest(const wf_array *map, int rank)
+/* ---- scores ---- */
+/* The sums of a score that is being recorded. */
+typedef struct score {
+    wfl_reduction r;
+    wf_val weight, total; /* `total`: of the weights */
+    bool weighted;
+} score;
+
+static wf_val sum(const score *s, wf_val v) { return wf_reduce(WF_JOIN_ADD, v, s->r.axes); }
+static wf_val weigh(const score *s, wf_val v) { return s->weighted ? wf_mul(v, s->weight) : v; }
+
+/* Returns Re(a conj b). */
+static wf_val product(wf_val a, wf_val b)
 {
-    wf_shape flat = wf_array_shape(map);
-    for (int d = 1; d < rank; ++d)
-        flat.dim[flat.rank - rank] *= flat.dim[flat.rank - rank + d];
-    flat.rank -= rank - 1;
-    wf_array *packed = wf_array_contiguous((wf_array *)map), *lines = packed ? wf_view_reshape(packed, flat) : NULL;
-    wf_array *place = lines ? wf_array_argmax(lines, (1u << (flat.rank - 1)) | WF_DROP_AXES) : NULL;
-    wf_release(packed);
-    wf_release(lines);
-    return place;
+    if (!wfl_is_complex_dtype(wf_val_dtype(a)))
+        return wf_mul(a, b);
+    return wf_add(wf_mul(wf_real(a), wf_real(b)), wf_mul(wf_imag(a), wf_imag(b)));
 }
 
-/* Reads the map `step` elements from `at` along axis d. */
-static wf_val beside(wf_graph *g, const wf_array *map, const wf_val *at, int d, int step)
+/* Subtracts the mean from *v. Returns the mean of squares below which what is left is rounding. */
+static wf_val center(const score *s, wf_val *v)
 {
-    wf_val index[WF_MAX_RANK];
-    int n = wf_array_shape(map).rank;
-    for (int e = 0; e < n; ++e)
-        index[e] = e == d ? wf_add(at[e], step) : at[e];
-    wf_vals all = { index, (size_t)n };
-    wf_val none = wf_const(g, wf_array_dtype(map), 0);
-    return wf_cast(step ? wf_read_border_n(g, map, WF_BORDER_PERIODIC, none, all) : wf_read_n(g, map, all), WF_F64);
+    wf_val mean = wf_div(sum(s, weigh(s, *v)), s->total);
+    *v = wf_sub(*v, mean);
+    return wf_mul(product(mean, mean), 1e-28);
 }
 
-static wf_status record_peaks(wf_array *peaks, const wf_array *map, const wf_array *place, int rank)
+static wf_val record_score(score *s, wf_val a, wf_val b, wf_score how)
 {
-    wf_shape shape = wf_array_shape(map), batch = shape;
-    batch.rank -= rank;
-    wf_graph *g = wfl_begin(wf_array_context(map), "wf_correlate_peak", .shape = batch, .indexed = true);
-    wf_val at[WF_MAX_RANK], rest = wf_in(g, place), to[WF_MAX_RANK];
-    for (int d = 0; d < batch.rank; ++d)
-        to[d] = at[d] = wf_index(g, d);
-    for (int d = shape.rank - 1; d >= batch.rank; --d) {
-        wf_val n = wf_const_i64(g, WF_I64, shape.dim[d]);
-        at[d] = wf_mod(rest, n);
-        rest = wf_idiv(rest, n);
+    wf_val rounding[2] = { WF_V(0), WF_V(0) };
+    if (how == WF_SCORE_COEFFICIENT) {
+        rounding[0] = wf_mul(center(s, &a), s->total);
+        rounding[1] = wf_mul(center(s, &b), s->total);
     }
-    wf_vals where = { to, (size_t)batch.rank + 1 };
-    wf_val middle = beside(g, map, at, 0, 0), top = middle;
-    for (int d = batch.rank; d < shape.rank; ++d) {
-        wf_val before = beside(g, map, at, d, -1), after = beside(g, map, at, d, 1), slope = wf_sub(before, after);
-        wf_val bend = wf_sub(wf_add(before, after), wf_mul(middle, 2)), round = wf_lt(bend, 0);
-        wf_val offset = wf_select(round, wf_div(slope, wf_mul(bend, 2)), 0);
-        top = wf_sub(top, wf_select(round, wf_div(wf_mul(slope, slope), wf_mul(bend, 8)), 0));
-        wf_val far = wf_ge(at[d], wf_const_i64(g, WF_I64, (shape.dim[d] + 1) / 2)); /* a negative lag */
-        wf_val lag = wf_select(far, wf_sub(at[d], wf_const_i64(g, WF_I64, shape.dim[d])), at[d]);
-        to[batch.rank] = wf_const_i64(g, WF_I64, d - batch.rank);
-        wf_write_n(g, peaks, wf_add(wf_cast(lag, WF_F64), offset), where);
-    }
-    to[batch.rank] = wf_const_i64(g, WF_I64, rank);
-    wf_write_n(g, peaks, top, where);
-    return wf_run(g);
+    wf_val ab = sum(s, weigh(s, product(a, b)));
+    if (how == WF_SCORE_PRODUCT)
+        return ab;
+    wf_val aa = sum(s, weigh(s, product(a, a))), bb = sum(s, weigh(s, product(b, b)));
+    wf_val none = wf_or(wf_le(aa, rounding[0]), wf_le(bb, rounding[1]));
+    return wf_select(none, 0, wf_div(ab, wf_mul(wf_sqrt(aa), wf_sqrt(bb))));
 }
 
-wf_array *wf_correlate_peak(const wf_array *map, int rank)
+wf_array *wf_correlate_score(const wf_array *a, const wf_array *b, const wf_array *mask, wf_axes axes, wf_score how)
 {
-    if (!map || !last_axes(map, rank, "wf_correlate_peak"))
+    static const char name[] = "wf_correlate_score";
+    wf_context *ctx = wf_array_context(a);
+    if (!a || !b)
         return NULL;
-    wf_shape shape = wf_array_shape(map);
-    shape.rank -= rank - 1;
-    shape.dim[shape.rank - 1] = rank + 1;
-    wf_array *place = largest(map, rank), *peaks = place ? wfl_array_beside(map, WF_F64, &shape) : NULL;
-    if (peaks && record_peaks(peaks, map, place, rank) != WF_OK) {
-        wf_release(peaks);
-        peaks = NULL;
+    if ((unsigned)how > WF_SCORE_PRODUCT) {
+        wfl_array_fail(ctx, WF_ERR_ARG, "%s: `how` is %d, which is no wf_score", name, (int)how);
+        return NULL;
     }
-    wf_release(place);
-    return peaks;
+    if (mask && wfl_is_complex_dtype(wf_array_dtype(mask))) {
+        wfl_array_fail(ctx, WF_ERR_DTYPE, "%s: `mask` is %s, not real", name, wf_dtype_name(wf_array_dtype(mask)));
+        return NULL;
+    }
+    wf_graph *probe = wfl_begin(ctx, name); /* finds the common shape, or reports that there is none */
+    wf_val common = wf_mul(wf_in(probe, a), wf_in(probe, b));
+    if (mask)
+        common = wf_mul(common, wf_in(probe, mask));
+    wf_shape shape = wf_val_shape(common);
+    bool is_complex = wfl_is_complex_dtype(wf_val_dtype(common));
+    if (wf_val_dtype(common) == WF_NONE) {
+        wf_run(probe);
+        return NULL;
+    }
+    wf_drop(probe);
+    score s = { .weighted = mask != NULL };
+    if (!wfl_reduction_begin_shape(&s.r, ctx, &shape, axes, name))
+        return NULL;
+    wf_graph *g = s.r.g;
+    s.weight = mask ? wf_cast(wf_broadcast(wf_in(g, mask), shape), WF_F64) : wf_const(g, WF_F64, 1);
+    s.total = mask ? sum(&s, s.weight) : wf_param(g, "n", WF_F64, (double)s.r.n);
+    wf_dtype work = is_complex ? WF_C128 : WF_F64;
+    wf_val x = wf_cast(wf_broadcast(wf_in(g, a), shape), work), y = wf_cast(wf_broadcast(wf_in(g, b), shape), work);
+    return wfl_reduction_end(&s.r, record_score(&s, x, y, how));
 }
