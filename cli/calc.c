@@ -201,20 +201,29 @@ static int read_arguments(calc *c, arguments *a)
     return -1;
 }
 
+static bool has_suffix(const char *path, const char *suffix)
+{
+    size_t n = strlen(path), m = strlen(suffix);
+    return n > m && strcmp(path + n - m, suffix) == 0;
+}
+
 /* Checks that the file of an output can hold what the options say. */
 static int check_facts(const calc *c, const char *path)
 {
     wf_format format = WF_FORMAT_BY_NAME;
     if (wf_format_named(c->ctx, path, &format) != WF_OK)
         return failed_in(c->ctx);
-    const char *dot = strrchr(path, '.');
-    bool of_stacks = dot && (strcmp(dot, ".mrcs") == 0 || strcmp(dot, ".st") == 0 || strcmp(dot, ".ali") == 0);
+    static const char *const stack_suffixes[] = { ".mrcs", ".st", ".ali", ".mrcs.gz", ".st.gz", ".ali.gz" };
+    const char *of_stacks = NULL;
+    for (size_t i = 0; i < sizeof stack_suffixes / sizeof *stack_suffixes; i++)
+        if (has_suffix(path, stack_suffixes[i]))
+            of_stacks = stack_suffixes[i];
     if (c->spacing[0] > 0 && format != WF_FORMAT_MRC && format != WF_FORMAT_TIFF)
         return misused(c->self, "--pixel: %s has no place for a pixel size; MRC and TIFF files have", path);
     if ((c->stack || c->volume) && format != WF_FORMAT_MRC)
         return misused(c->self, "--%s: only MRC files say that, and %s is none", c->stack ? "stack" : "volume", path);
     if (c->volume && of_stacks)
-        return misused(c->self, "--volume: the suffix %s is that of a stack", dot);
+        return misused(c->self, "--volume: the suffix %s is that of a stack", of_stacks);
     return EXIT_OK;
 }
 

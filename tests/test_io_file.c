@@ -98,10 +98,16 @@ static void test_recognised(void **state)
     save_refused(array, "./.mrc", NULL, "the suffix names no format");
     write_file("text.txt", "hello, this is some text", 24);
     assert_refused("text.txt", "neither the content nor the suffix is of a known format (.mrc");
-    write_file("map.gz", "\x1f\x8b\x08\0\0\0\0\0", 8);
-    assert_refused("map.gz", "the file is compressed by gzip: unpack it first");
-    write_file("packed.map", "\x1f\x8b\x08\0\0\0\0\0", 8); /* under the suffix of a format that has no mark */
-    assert_refused("packed.map", "the file is compressed by gzip");
+    write_file("map.xz",
+               "\xfd"
+               "7zXZ\0\0\0",
+               8);
+    assert_refused("map.xz", "the file is compressed by xz: unpack it first");
+    write_file("packed.map",
+               "\xfd"
+               "7zXZ\0\0\0",
+               8); /* under the suffix of a format that has no mark */
+    assert_refused("packed.map", "the file is compressed by xz");
     write_file("arrays.npz", "PK\3\4", 4);
     assert_refused("arrays.npz", "the file is a ZIP archive, as .npz is one");
     wf_release(array);

@@ -42,7 +42,7 @@ ssize_t pwrite(int fd, const void *from, size_t bytes, off_t at)
 }
 
 enum { SIDE = 96 };
-static const char *const names[] = { "k.mrc", "k.npy", "k.tif", "k.png" };
+static const char *const names[] = { "k.mrc", "k.npy", "k.tif", "k.png", "k.mrc.gz" };
 enum { NAMES = sizeof names / sizeof *names };
 
 static wf_array *full(uint8_t value)

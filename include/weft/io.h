@@ -1,4 +1,4 @@
-/* io.h - image and volume files as arrays: MRC, NPY, PNG, TIFF and BigTIFF.
+/* io.h - image and volume files as arrays: MRC and NPY, also in gzip, PNG, TIFF and BigTIFF.
  * Errors: a truncated or hostile header names file, field and value; no memory beyond what the length allows.
  * Threads: from any thread. Waits: synchronous.
  * Reference: docs/reference/io.md */
@@ -64,7 +64,7 @@ typedef struct wf_meta {
 } wf_meta;
 
 /* Loads a file as a new array in C order: [h,w], [n,h,w], [d,h,w], [n,d,h,w]; with c > 1 channels [..,h,w,c].
- * The format is recognised by content, else by suffix. `meta` may be NULL; it is untouched on failure.
+ * The format is recognised by content, also in gzip, else by suffix. `meta` may be NULL; it is untouched on failure.
  * Dtypes: the stored one, except that U4 becomes u8.
  * Owns: the caller releases the array.
  * Errors: NULL.
@@ -72,7 +72,7 @@ typedef struct wf_meta {
 WF_API wf_array *wf_load(wf_context *ctx, const char *path, wf_meta *meta);
 
 /* Reads only the header: fills meta, dtype and shape (each may be NULL) as wf_load would.
- * Errors: also a file shorter than its header claims; the results are untouched. */
+ * Errors: also a file shorter than its header claims (in gzip: than it can be); the results are untouched. */
 WF_API wf_status wf_probe(wf_context *ctx, const char *path, wf_meta *meta, wf_dtype *dtype, wf_shape *shape);
 
 /* Writes `array` to a file that appears whole or not at all. The suffix of `path`, else meta->format, names the format.

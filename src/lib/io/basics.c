@@ -1,10 +1,14 @@
-/* basics.c - the basics under all other files here: errors that name the file, checked products, suffixes, and the
- * array that a file is loaded into.
+/* basics.c - the basics under all other files here: errors that name the file, checked products, suffixes, whole
+ * transfers of bytes, and the array that a file is loaded into.
  */
 #include "io_internal.h"
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+#define MAX_TRANSFER ((size_t)1 << 30) /* some systems transfer at most 2 GiB in one call */
 
 wf_status wfl_io_fail(wf_context *ctx, const char *path, wf_status status, const char *format, ...)
 {
@@ -44,15 +48,102 @@ bool wfl_io_mul(int64_t a, int64_t b, int64_t *out)
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
 
+bool wfl_io_named_gzip(const char *path)
+{
+    size_t n = strlen(path);
+    return n > 3 && path[n - 3] == '.' && lower(path[n - 2]) == 'g' && lower(path[n - 1]) == 'z';
+}
+
 bool wfl_io_suffix_is(const char *path, const char *suffix)
 {
-    size_t n = strlen(path), m = strlen(suffix);
+    size_t n = strlen(path) - (wfl_io_named_gzip(path) ? 3 : 0), m = strlen(suffix);
     if (n <= m || path[n - m - 1] == '/')
         return false;
     for (size_t i = 0; i < m; i++)
         if (lower(path[n - m + i]) != suffix[i])
             return false;
     return true;
+}
+
+const char *wfl_io_errno_text(int code)
+{
+    switch (code) {
+    case EACCES:
+    case EPERM:
+        return "permission denied";
+    case EDQUOT:
+        return "disk quota exceeded";
+    case EEXIST:
+        return "the file exists";
+    case EFBIG:
+        return "file too large";
+    case EIO:
+        return "input/output error";
+    case EISDIR:
+        return "is a directory";
+    case ELOOP:
+        return "too many symbolic links";
+    case EMFILE:
+    case ENFILE:
+        return "too many open files";
+    case ENAMETOOLONG:
+        return "file name too long";
+    case ENODEV:
+    case ENXIO:
+        return "not a regular file";
+    case ENOENT:
+        return "no such file or directory";
+    case ENOMEM:
+        return "out of memory";
+    case ENOSPC:
+        return "no space left on device";
+    case ENOTDIR:
+        return "a part of the path is not a directory";
+    case EROFS:
+        return "read-only file system";
+    case ETXTBSY:
+        return "the file is being executed";
+    default:
+        return "system error";
+    }
+}
+
+wf_status wfl_io_fail_errno(wf_context *ctx, const char *path, const char *what, int code)
+{
+    return wfl_io_fail(ctx, path, code == ENOMEM ? WF_ERR_MEMORY : WF_ERR_IO, "cannot %s: %s (errno %d)", what,
+                       wfl_io_errno_text(code), code);
+}
+
+int64_t wfl_io_pread(int fd, int64_t offset, void *to, size_t bytes)
+{
+    size_t done = 0;
+    while (done < bytes) {
+        size_t part = bytes - done < MAX_TRANSFER ? bytes - done : MAX_TRANSFER;
+        ssize_t n = pread(fd, (char *)to + done, part, (off_t)(offset + (int64_t)done));
+        if (n == 0)
+            break;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        done += (size_t)n;
+    }
+    return (int64_t)done;
+}
+
+int wfl_io_pwrite(int fd, int64_t offset, const void *from, size_t bytes, size_t *written)
+{
+    *written = 0;
+    while (*written < bytes) {
+        size_t part = bytes - *written < MAX_TRANSFER ? bytes - *written : MAX_TRANSFER;
+        ssize_t n = pwrite(fd, (const char *)from + *written, part, (off_t)(offset + (int64_t)*written));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? errno : ENOSPC;
+        *written += (size_t)n;
+    }
+    return 0;
 }
 
 /* Puts the file's name before the context's message, which a function of the library has set. */
@@ -66,10 +157,10 @@ static void name_file(wf_context *ctx, const char *path)
         wfl_io_fail(ctx, path, status, "%s", text);
 }
 
-wf_array *wfl_io_new_array(wfl_io_reader *reader, const wfl_io_image *image, void **data)
+wf_array *wfl_io_new_array(wfl_io_reader *reader, wf_dtype dtype, wf_shape shape, void **data)
 {
     bool first = wf_last_status(reader->ctx) == WF_OK; /* else the context keeps an earlier error */
-    wf_array *array = wf_empty(reader->ctx, image->dtype, image->shape, .device = WF_CPU);
+    wf_array *array = wf_empty(reader->ctx, dtype, shape, .device = WF_CPU);
     if (array && wf_map(array, data, NULL) == WF_OK)
         return array;
     if (first)

@@ -1,7 +1,8 @@
 /* file.c - the bounded reader and the atomic writer under all formats.
  *
  * The reader opens regular files only and knows their length, so that every format can compare what a header claims
- * with what is there before it allocates anything.
+ * with what is there before it allocates anything. Of a file that gzip has compressed it reads the unpacked bytes, and
+ * knows the greatest length that they can have.
  *
  * The writer's file has no name until it is complete (O_TMPFILE), so that a process that is killed leaves nothing
  * behind. Then the file gets the name of the target, if that is free. A file that replaces another one has a temporary
@@ -12,6 +13,9 @@
  * has a temporary name. The system ends the lock of a process that dies, so that a later writer on this machine can
  * remove the file. A name says on which machine its writer runs, since some network file systems keep locks to
  * themselves.
+ *
+ * What becomes a gzip file is written to a file that never keeps a name, as headers are written last. When it is
+ * complete, the compressed file is made of it, and appears as any other.
  *
  * The data is flushed to the disk before the file appears only with meta.durable, which protects from a power failure.
  * Flushing can take longer than everything else.
@@ -27,121 +31,73 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_TRANSFER ((size_t)1 << 30) /* some systems transfer at most 2 GiB in one call */
-
-const char *wfl_io_errno_text(int code)
-{
-    switch (code) {
-    case EACCES:
-    case EPERM:
-        return "permission denied";
-    case EDQUOT:
-        return "disk quota exceeded";
-    case EEXIST:
-        return "the file exists";
-    case EFBIG:
-        return "file too large";
-    case EIO:
-        return "input/output error";
-    case EISDIR:
-        return "is a directory";
-    case ELOOP:
-        return "too many symbolic links";
-    case EMFILE:
-    case ENFILE:
-        return "too many open files";
-    case ENAMETOOLONG:
-        return "file name too long";
-    case ENODEV:
-    case ENXIO:
-        return "not a regular file";
-    case ENOENT:
-        return "no such file or directory";
-    case ENOMEM:
-        return "out of memory";
-    case ENOSPC:
-        return "no space left on device";
-    case ENOTDIR:
-        return "a part of the path is not a directory";
-    case EROFS:
-        return "read-only file system";
-    case ETXTBSY:
-        return "the file is being executed";
-    default:
-        return "system error";
-    }
-}
-
-static wf_status fail_errno(wf_context *ctx, const char *path, const char *what, int code)
-{
-    return wfl_io_fail(ctx, path, code == ENOMEM ? WF_ERR_MEMORY : WF_ERR_IO, "cannot %s: %s (errno %d)", what,
-                       wfl_io_errno_text(code), code);
-}
-
 /* ---- reading ---- */
 
 wf_status wfl_io_open(wf_context *ctx, const char *path, wfl_io_reader *reader)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not wait for its writer */
     if (fd < 0)
-        return fail_errno(ctx, path, "open", errno);
+        return wfl_io_fail_errno(ctx, path, "open", errno);
     struct stat info;
     wf_status status = WF_OK;
     if (fstat(fd, &info) != 0)
-        status = fail_errno(ctx, path, "open", errno);
+        status = wfl_io_fail_errno(ctx, path, "open", errno);
     else if (S_ISDIR(info.st_mode))
-        status = fail_errno(ctx, path, "open", EISDIR);
+        status = wfl_io_fail_errno(ctx, path, "open", EISDIR);
     else if (!S_ISREG(info.st_mode))
         status = wfl_io_fail(ctx, path, WF_ERR_IO, "cannot open: not a regular file");
     else if (info.st_size == 0)
         status = wfl_io_fail(ctx, path, WF_ERR_IO, "the file is empty");
+    wfl_io_reader r = { .ctx = ctx, .path = path, .fd = fd, .size = (int64_t)info.st_size };
+    if (status == WF_OK)
+        status = wfl_gzip_open(ctx, path, fd, &r.size, &r.gzip);
     if (status != WF_OK) {
         close(fd);
         return status;
     }
-    *reader = (wfl_io_reader){ .ctx = ctx, .path = path, .fd = fd, .size = (int64_t)info.st_size };
+    *reader = r;
     return WF_OK;
 }
 
 void wfl_io_close(wfl_io_reader *reader)
 {
+    wfl_gzip_close(reader->gzip);
     close(reader->fd);
+    reader->gzip = NULL;
     reader->fd = -1;
 }
 
-/* Returns the number of bytes read, fewer than `bytes` only at the end of the file; -1 with errno set. */
-static int64_t read_fully(int fd, int64_t offset, void *to, size_t bytes)
+const char *wfl_io_holds(const wfl_io_reader *reader)
 {
-    size_t done = 0;
-    while (done < bytes) {
-        size_t part = bytes - done < MAX_TRANSFER ? bytes - done : MAX_TRANSFER;
-        ssize_t n = pread(fd, (char *)to + done, part, (off_t)(offset + (int64_t)done));
-        if (n == 0)
-            break;
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -1;
-        done += (size_t)n;
-    }
-    return (int64_t)done;
+    return reader->gzip ? "the compressed file holds at most" : "the file holds";
+}
+
+wf_status wfl_io_read_most(wfl_io_reader *reader, int64_t offset, void *to, size_t bytes, size_t *got)
+{
+    int64_t n =
+        reader->gzip ? wfl_gzip_read(reader->gzip, offset, to, bytes) : wfl_io_pread(reader->fd, offset, to, bytes);
+    if (n < 0)
+        return reader->gzip ? wfl_gzip_fail(reader->gzip) : wfl_io_fail_errno(reader->ctx, reader->path, "read", errno);
+    *got = (size_t)n;
+    return WF_OK;
 }
 
 wf_status wfl_io_read_at(wfl_io_reader *reader, int64_t offset, void *to, size_t bytes)
 {
-    int64_t got = read_fully(reader->fd, offset, to, bytes);
-    if (got < 0)
-        return fail_errno(reader->ctx, reader->path, "read", errno);
-    if (got < (int64_t)bytes)
+    size_t got = 0;
+    wf_status status = wfl_io_read_most(reader, offset, to, bytes, &got);
+    if (status == WF_OK && got < bytes)
         return wfl_io_fail(reader->ctx, reader->path, WF_ERR_IO,
-                           "the file ends at byte %lld, in the middle of what it should hold",
-                           (long long)(offset + got));
-    return WF_OK;
+                           "the %sfile ends at byte %lld, in the middle of what it should hold",
+                           reader->gzip ? "unpacked " : "", (long long)(offset + (int64_t)got));
+    return status;
 }
+
+wf_status wfl_io_read_end(wfl_io_reader *reader) { return reader->gzip ? wfl_gzip_end(reader->gzip) : WF_OK; }
 
 int64_t wfl_io_read_some(wfl_io_reader *reader, void *to, size_t bytes)
 {
-    int64_t got = read_fully(reader->fd, reader->pos, to, bytes);
+    int64_t got = wfl_io_pread(reader->fd, reader->pos, to, bytes);
     if (got < 0 && !reader->code)
         reader->code = errno;
     if (got > 0)
@@ -151,7 +107,7 @@ int64_t wfl_io_read_some(wfl_io_reader *reader, void *to, size_t bytes)
 
 wf_status wfl_io_read_status(const wfl_io_reader *reader)
 {
-    return reader->code ? fail_errno(reader->ctx, reader->path, "read", reader->code) : WF_OK;
+    return reader->code ? wfl_io_fail_errno(reader->ctx, reader->path, "read", reader->code) : WF_OK;
 }
 
 /* ---- writing ---- */
@@ -323,14 +279,33 @@ static wf_status check_target(wfl_io_writer *writer, struct stat *old, bool *exi
 {
     *exists = stat(writer->target, old) == 0;
     if (!*exists)
-        return errno == ENOENT ? WF_OK : fail_errno(writer->ctx, writer->path, "write", errno);
+        return errno == ENOENT ? WF_OK : wfl_io_fail_errno(writer->ctx, writer->path, "write", errno);
     if (S_ISDIR(old->st_mode))
-        return fail_errno(writer->ctx, writer->path, "write", EISDIR);
+        return wfl_io_fail_errno(writer->ctx, writer->path, "write", EISDIR);
     if (!S_ISREG(old->st_mode))
         return wfl_io_fail(writer->ctx, writer->path, WF_ERR_IO, "cannot write: not a regular file");
     if (faccessat(AT_FDCWD, writer->target, W_OK, AT_EACCESS) != 0)
-        return fail_errno(writer->ctx, writer->path, "write", errno);
+        return wfl_io_fail_errno(writer->ctx, writer->path, "write", errno);
     return WF_OK;
+}
+
+/* The new file takes over owner and permissions of the old one; only root can change the owner. */
+static void take_over(int fd, const struct stat *old)
+{
+    if (fchown(fd, old->st_uid, old->st_gid) != 0)
+        errno = 0;
+    if (fchmod(fd, old->st_mode & 0777) != 0)
+        errno = 0;
+}
+
+/* Makes the writer's file one without a name, which ends with the writer. */
+static void forget_name(wfl_io_writer *writer)
+{
+    if (writer->named)
+        unlink(writer->temp);
+    free(writer->temp);
+    writer->temp = NULL;
+    writer->named = false;
 }
 
 wf_status wfl_io_create(wf_context *ctx, const char *path, const wf_meta *meta, wfl_io_writer *writer)
@@ -340,12 +315,12 @@ wf_status wfl_io_create(wf_context *ctx, const char *path, const wf_meta *meta, 
     wf_status status = WF_OK;
     size_t length = strlen(path);
     if (path[length - 1] == '/')
-        return fail_errno(ctx, path, "write", EISDIR);
+        return wfl_io_fail_errno(ctx, path, "write", EISDIR);
 
     int code;
     writer->target = resolve(path, &code);
     if (!writer->target) {
-        status = fail_errno(ctx, path, "write", code);
+        status = wfl_io_fail_errno(ctx, path, "write", code);
         goto done;
     }
     folder = folder_of(writer->target);
@@ -356,21 +331,21 @@ wf_status wfl_io_create(wf_context *ctx, const char *path, const wf_meta *meta, 
     struct stat old;
     bool exists;
     status = check_target(writer, &old, &exists);
+    writer->gzip = wfl_io_named_gzip(path);
+    if (status == WF_OK && writer->gzip)
+        status = wfl_gzip_library(ctx, path);
     if (status != WF_OK)
         goto done;
     code = open_temp(writer, folder);
     if (code) {
         writer->fd = -1;
-        status = fail_errno(ctx, path, "write", code);
+        status = wfl_io_fail_errno(ctx, path, "write", code);
         goto done;
     }
-    if (exists) {
-        /* The new file takes over owner and permissions of the old one; only root can change the owner. */
-        if (fchown(writer->fd, old.st_uid, old.st_gid) != 0)
-            errno = 0;
-        if (fchmod(writer->fd, old.st_mode & 0777) != 0)
-            errno = 0;
-    }
+    if (exists)
+        take_over(writer->fd, &old);
+    if (writer->gzip)
+        forget_name(writer);
 done:
     free(folder);
     if (status != WF_OK)
@@ -380,29 +355,19 @@ done:
 
 bool wfl_io_write(wfl_io_writer *writer, const void *from, size_t bytes)
 {
-    size_t done = 0;
-    while (done < bytes && !writer->code) {
-        size_t part = bytes - done < MAX_TRANSFER ? bytes - done : MAX_TRANSFER;
-        ssize_t n = pwrite(writer->fd, (const char *)from + done, part, (off_t)writer->pos);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            writer->code = errno;
-        if (n == 0)
-            writer->code = ENOSPC;
-        if (n <= 0)
-            break;
-        done += (size_t)n;
-        writer->pos += n;
-        if (writer->pos > writer->size)
-            writer->size = writer->pos;
-    }
+    if (writer->code)
+        return false;
+    size_t written;
+    writer->code = wfl_io_pwrite(writer->fd, writer->pos, from, bytes, &written);
+    writer->pos += (int64_t)written;
+    if (writer->pos > writer->size)
+        writer->size = writer->pos;
     return !writer->code;
 }
 
 int64_t wfl_io_read_back(wfl_io_writer *writer, void *to, size_t bytes)
 {
-    int64_t got = read_fully(writer->fd, writer->pos, to, bytes);
+    int64_t got = wfl_io_pread(writer->fd, writer->pos, to, bytes);
     if (got < 0 && !writer->code)
         writer->code = errno;
     if (got > 0)
@@ -449,12 +414,36 @@ static int publish(wfl_io_writer *writer)
     return close_and_rename(writer);
 }
 
+/* Puts a compressed file in place of the writer's, which has no name. Returns 0 or an errno. */
+static int pack(wfl_io_writer *writer)
+{
+    struct stat info;
+    int plain = writer->fd;
+    char *folder = folder_of(writer->target);
+    int code = !folder ? ENOMEM : fstat(plain, &info) != 0 ? errno : 0;
+    writer->fd = -1;
+    if (!code) {
+        code = open_temp(writer, folder);
+        if (code)
+            writer->fd = -1;
+    }
+    if (!code) {
+        take_over(writer->fd, &info);
+        code = wfl_gzip_pack(plain, writer->size, writer->fd);
+    }
+    free(folder);
+    close(plain);
+    return code;
+}
+
 wf_status wfl_io_finish(wfl_io_writer *writer, wf_status status)
 {
+    if (status == WF_OK && !writer->code && writer->gzip)
+        writer->code = pack(writer);
     if (status == WF_OK && !writer->code)
         writer->code = publish(writer);
     if (writer->code) {
-        wf_status failed = fail_errno(writer->ctx, writer->path, "write", writer->code);
+        wf_status failed = wfl_io_fail_errno(writer->ctx, writer->path, "write", writer->code);
         if (status == WF_OK)
             status = failed;
     }

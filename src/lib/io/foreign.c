@@ -1,4 +1,4 @@
-/* foreign.c - opens the libraries behind PNG and TIFF. */
+/* foreign.c - opens the libraries behind PNG, TIFF and gzip. */
 #include "foreign.h"
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* foreign.h - the libraries behind PNG and TIFF, which the first such file opens. A program that touches no such file
+/* foreign.h - the libraries behind PNG, TIFF and gzip, which the first such file opens. A program that touches no such file
  * starts without them, and without the dozen libraries behind libtiff, and runs where they are not installed.
  *
  * A format lists the functions that it uses as FUNCTIONS(F) F(name) ... and gets a table with the types of the

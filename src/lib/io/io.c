@@ -24,7 +24,7 @@ static const wfl_io_format *format_by_suffix(const char *path)
 {
     for (int f = 0; f < FORMATS; f++)
         for (size_t i = 0; suffix_of(formats[f], i); i++)
-            if (wfl_io_suffix_is(path, suffix_of(formats[f], i)))
+            if (wfl_io_suffix_is(path, suffix_of(formats[f], i)) && (formats[f]->gzip || !wfl_io_named_gzip(path)))
                 return formats[f];
     return NULL;
 }
@@ -80,7 +80,8 @@ static const char *list_formats(char list[LIST])
 static wf_status fail_suffix(wf_context *ctx, const char *path)
 {
     char known[LIST];
-    return wfl_io_fail(ctx, path, WF_ERR_UNSUPPORTED, "the suffix names no format (known: %s)", list_suffixes(known));
+    return wfl_io_fail(ctx, path, WF_ERR_UNSUPPORTED,
+                       "the suffix names no format (known: %s; .gz after one of MRC or NPY)", list_suffixes(known));
 }
 
 /* Says what a file is that begins like this, if it is of a common format that is not read; NULL: unknown. */
@@ -91,7 +92,6 @@ static const char *foreign_content(const uint8_t *head, size_t bytes)
         size_t bytes;
         const char *what;
     } known[] = {
-        { "\x1f\x8b\x08", 3, "compressed by gzip: unpack it first" },
         { "BZh", 3, "compressed by bzip2: unpack it first" },
         { "\xfd"
           "7zXZ",
@@ -110,8 +110,8 @@ static const char *foreign_content(const uint8_t *head, size_t bytes)
 static wf_status recognise(wfl_io_reader *reader, const wfl_io_format **format)
 {
     uint8_t head[IO_HEAD_BYTES];
-    size_t bytes = reader->size < IO_HEAD_BYTES ? (size_t)reader->size : IO_HEAD_BYTES;
-    wf_status status = wfl_io_read_at(reader, 0, head, bytes);
+    size_t bytes = 0;
+    wf_status status = wfl_io_read_most(reader, 0, head, IO_HEAD_BYTES, &bytes);
     if (status != WF_OK)
         return status;
     const wfl_io_format *named = format_by_suffix(reader->path);
@@ -130,28 +130,76 @@ static wf_status recognise(wfl_io_reader *reader, const wfl_io_format **format)
         return wfl_io_fail(reader->ctx, reader->path, WF_ERR_UNSUPPORTED,
                            "neither the content nor the suffix is of a known format (%s)", list_suffixes(known));
     }
+    if (reader->gzip && !found->gzip)
+        return wfl_io_fail(reader->ctx, reader->path, WF_ERR_UNSUPPORTED,
+                           "the file is %s compressed by gzip: unpack it first (MRC and NPY files are read in gzip)",
+                           found->name);
     *format = found;
     return WF_OK;
 }
 
-static WFL_APART wf_array *load(wf_context *ctx, const char *path, wf_meta *meta)
+wf_status wfl_io_input_open(wf_context *ctx, const char *path, wfl_io_input *in)
 {
-    wfl_io_reader reader;
-    if (check_arguments(ctx, path, meta) != WF_OK || wfl_io_open(ctx, path, &reader) != WF_OK)
+    *in = (wfl_io_input){ .image = { .meta = { .size = sizeof in->image.meta } } };
+    wf_status status = wfl_io_open(ctx, path, &in->reader);
+    if (status != WF_OK)
+        return status;
+    status = recognise(&in->reader, &in->format);
+    if (status == WF_OK)
+        status = in->format->open(in);
+    if (status == WF_OK)
+        in->image.meta.format = in->format->format;
+    else
+        wfl_io_input_close(in);
+    return status;
+}
+
+void wfl_io_input_close(wfl_io_input *in)
+{
+    if (in->format && in->format->close)
+        in->format->close(in);
+    wfl_io_close(&in->reader);
+}
+
+wf_array *wfl_io_input_read(wfl_io_input *in, const wf_shape *first, const wf_shape *count)
+{
+    void *data;
+    wf_array *array = wfl_io_new_array(&in->reader, in->image.dtype, *count, &data);
+    if (!array)
         return NULL;
-    wfl_io_image image = { .meta = { .size = sizeof image.meta } };
-    const wfl_io_format *format = NULL;
-    wf_array *array = recognise(&reader, &format) == WF_OK ? format->load(&reader, &image) : NULL;
-    wfl_io_close(&reader);
-    if (array && wf_context_device(ctx) >= WF_GPU(0)) {
+    wf_status status = WF_OK;
+    if (in->format->read && wf_array_count(array) > 0) {
+        status = in->format->read(in, first, count, data);
+    } else if (!in->format->read) {
+        wfl_io_layout layout = in->layout;
+        wfl_io_layout_box(&layout, first, count);
+        status = wfl_io_read_samples(&in->reader, &layout, data);
+    }
+    if (status == WF_OK && wf_context_device(in->reader.ctx) >= WF_GPU(0)) {
         wf_array *there = wf_copy_to(array, 0);
         wf_release(array);
-        array = there;
+        return there;
     }
-    if (array && meta) {
-        image.meta.format = format->format;
-        copy_meta(meta, meta->size, &image.meta, sizeof image.meta);
+    if (status == WF_OK)
+        return array;
+    wf_release(array);
+    return NULL;
+}
+
+static WFL_APART wf_array *load(wf_context *ctx, const char *path, wf_meta *meta)
+{
+    wfl_io_input in;
+    if (check_arguments(ctx, path, meta) != WF_OK || wfl_io_input_open(ctx, path, &in) != WF_OK)
+        return NULL;
+    const wf_shape zero = { .rank = in.image.shape.rank };
+    wf_array *array = wfl_io_input_read(&in, &zero, &in.image.shape);
+    if (array && wfl_io_read_end(&in.reader) != WF_OK) {
+        wf_release(array);
+        array = NULL;
     }
+    wfl_io_input_close(&in);
+    if (array && meta)
+        copy_meta(meta, meta->size, &in.image.meta, sizeof in.image.meta);
     return array;
 }
 
@@ -166,27 +214,19 @@ wf_array *wf_load(wf_context *ctx, const char *path, wf_meta *meta)
 
 static WFL_APART wf_status probe(wf_context *ctx, const char *path, wf_meta *meta, wf_dtype *dtype, wf_shape *shape)
 {
-    wfl_io_reader reader;
+    wfl_io_input in;
     wf_status status = check_arguments(ctx, path, meta);
     if (status == WF_OK)
-        status = wfl_io_open(ctx, path, &reader);
+        status = wfl_io_input_open(ctx, path, &in);
     if (status != WF_OK)
         return status;
-    wfl_io_image image = { .meta = { .size = sizeof image.meta } };
-    const wfl_io_format *format = NULL;
-    status = recognise(&reader, &format);
-    if (status == WF_OK)
-        status = format->probe(&reader, &image);
-    wfl_io_close(&reader);
-    if (status != WF_OK)
-        return status;
-    image.meta.format = format->format;
+    wfl_io_input_close(&in);
     if (meta)
-        copy_meta(meta, meta->size, &image.meta, sizeof image.meta);
+        copy_meta(meta, meta->size, &in.image.meta, sizeof in.image.meta);
     if (dtype)
-        *dtype = image.dtype;
+        *dtype = in.image.dtype;
     if (shape)
-        *shape = image.shape;
+        *shape = in.image.shape;
     return WF_OK;
 }
 

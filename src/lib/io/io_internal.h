@@ -1,8 +1,8 @@
 /* io_internal.h - what the file formats share. Each of these uses only those before it: errors and small helpers
- * (basics.c), the types that files store (types.c), the bounded reader and the atomic writer (file.c), runs of samples
- * (convert.c), whole arrays of them (samples.c), the formats, and their table (io.c).
+ * (basics.c), the types that files store (types.c), libraries that are opened when they are needed (foreign.c),
+ * compressed files (gzip.c), the bounded reader and the atomic writer (file.c), runs of samples (convert.c), whole arrays of them (samples.c), the formats, and their table (io.c).
  *
- * A new format is one file with `match`, `probe`, `load` and `save` functions and one row in the table of io.c.
+ * A new format is one file with `match`, `open`, `read` and `save` functions and one row in the table of io.c.
  */
 #ifndef WEFT_IO_INTERNAL_H
 #define WEFT_IO_INTERNAL_H
@@ -72,7 +72,35 @@ const char *wfl_io_errno_text(int code);
 bool wfl_io_little_endian(void);
 /* Sets *out to a * b, for a, b >= 0; false on overflow. */
 bool wfl_io_mul(int64_t a, int64_t b, int64_t *out);
-bool wfl_io_suffix_is(const char *path, const char *suffix); /* suffix: ".mrc"; letter case does not matter */
+/* True if the name ends with `suffix`, such as ".mrc", or that and ".gz". Letter case does not matter. */
+bool wfl_io_suffix_is(const char *path, const char *suffix);
+bool wfl_io_named_gzip(const char *path); /* the name ends with ".gz" */
+/* Sets the context's error "path: cannot `what`: reason". */
+wf_status wfl_io_fail_errno(wf_context *ctx, const char *path, const char *what, int code);
+/* Reads at an offset of a file. Returns the number of bytes, fewer only at the end of the file; -1 with errno set. */
+int64_t wfl_io_pread(int fd, int64_t offset, void *to, size_t bytes);
+/* Writes all bytes at an offset of a file. Returns 0 or an errno; *written: how many were written. */
+int wfl_io_pwrite(int fd, int64_t offset, const void *from, size_t bytes, size_t *written);
+
+/* ---- compressed files ------------------------------------------------------------------------------------------- */
+
+/* The unpacked bytes of a file that is compressed by gzip. */
+typedef struct wfl_gzip wfl_gzip;
+/* If the file is compressed by gzip, opens *gzip over it, and sets *size, its length, to the greatest length that the
+ * unpacked bytes can have. Else *gzip is NULL. */
+wf_status wfl_gzip_open(wf_context *ctx, const char *path, int fd, int64_t *size, wfl_gzip **gzip);
+void wfl_gzip_close(wfl_gzip *gzip); /* NULL: does nothing */
+/* Reads as wfl_io_pread does. Going back in the file begins anew at its start. -1: see wfl_gzip_fail. */
+int64_t wfl_gzip_read(wfl_gzip *gzip, int64_t offset, void *to, size_t bytes);
+/* Sets the error of the read that failed. */
+wf_status wfl_gzip_fail(const wfl_gzip *gzip);
+/* Reads what follows, which must be short, to check the checksum. */
+wf_status wfl_gzip_end(wfl_gzip *gzip);
+/* Opens the library of gzip. */
+wf_status wfl_gzip_library(wf_context *ctx, const char *path);
+/* Compresses the first `size` bytes of a file to another one, which is empty. The library must be open. Returns 0 or an
+ * errno. */
+int wfl_gzip_pack(int from, int64_t size, int to);
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
@@ -80,13 +108,21 @@ typedef struct wfl_io_reader {
     wf_context *ctx;
     const char *path;
     int fd;
-    int64_t size, pos; /* pos: the place of wfl_io_read_some */
-    int code;          /* errno of the first wfl_io_read_some that failed */
+    wfl_gzip *gzip; /* NULL: a plain file */
+    int64_t size;   /* of a compressed file: the greatest length that the unpacked bytes can have */
+    int64_t pos;    /* the place of wfl_io_read_some, which is for plain files only */
+    int code;       /* errno of the first wfl_io_read_some that failed */
 } wfl_io_reader;
 
 /* Opens a regular file. Nothing to close on error. */
 wf_status wfl_io_open(wf_context *ctx, const char *path, wfl_io_reader *reader);
 void wfl_io_close(wfl_io_reader *reader);
+/* Returns what messages say before a length that derives from reader->size: "the file holds". */
+const char *wfl_io_holds(const wfl_io_reader *reader);
+/* Reads up to `bytes` bytes at `offset`; fewer only at the end of the file. */
+wf_status wfl_io_read_most(wfl_io_reader *reader, int64_t offset, void *to, size_t bytes, size_t *got);
+/* Checks what can be checked only at the end of the file, after all values were read. */
+wf_status wfl_io_read_end(wfl_io_reader *reader);
 /* Reads `bytes` bytes at `offset`; fewer are an error. */
 wf_status wfl_io_read_at(wfl_io_reader *reader, int64_t offset, void *to, size_t bytes);
 /* Reads up to `bytes` bytes at reader->pos, which moves; fewer only at the end of the file. Returns their number, or -1
@@ -95,17 +131,26 @@ int64_t wfl_io_read_some(wfl_io_reader *reader, void *to, size_t bytes);
 /* Reports the first failure of wfl_io_read_some; WF_OK: none has failed. */
 wf_status wfl_io_read_status(const wfl_io_reader *reader);
 
-/* The place of samples in a file and in an array: the file's axes, slowest first, each with its stride in the array. */
+/* The place of samples in a file and in an array: the file's axes, slowest first. */
+enum { WFL_NO_AXIS = -1 };
 typedef struct wfl_io_layout {
     const wfl_io_type *type;
     bool swap;      /* the byte order differs from the machine's */
-    int64_t offset; /* of the first sample; the others follow without gaps (U4: lines start at whole bytes) */
+    bool odd;       /* U4: lines begin in the high half of a byte */
+    int64_t offset; /* of the first sample */
     int rank;
     int64_t extent[WF_MAX_RANK];
-    int64_t stride[WF_MAX_RANK]; /* in elements of the array */
+    int64_t step[WF_MAX_RANK];   /* in bytes of the file; 0 for the last axis of U4, whose lines start at whole bytes */
+    int64_t stride[WF_MAX_RANK]; /* in elements (of complex values: in parts) of the array */
+    int axis[WF_MAX_RANK];       /* of the array; WFL_NO_AXIS: parts, or an axis of extent 1 that the array lacks */
 } wfl_io_layout;
-/* Sets the layout of a file whose samples are in C order, as the array's elements are. */
+/* Sets step[], for samples without gaps, from extent[]. */
+void wfl_io_layout_dense(wfl_io_layout *layout);
+/* Sets rank, extent[], axis[] and step[] for a file whose samples are in C order. Uses `type`. */
 void wfl_io_layout_c(wfl_io_layout *layout, const wf_shape *shape);
+/* Turns the layout of a whole file into that of the box of `count` elements at `first`, to be read into an array in C
+ * order: sets stride[], offset, odd and extent[]. */
+void wfl_io_layout_box(wfl_io_layout *layout, const wf_shape *first, const wf_shape *count);
 wf_status wfl_io_read_samples(wfl_io_reader *reader, const wfl_io_layout *layout, void *to);
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
@@ -117,6 +162,7 @@ typedef struct wfl_io_writer {
     char *temp;       /* in the same folder */
     bool durable;     /* the data is flushed to the disk at the end */
     bool named;       /* temp exists in the folder; else the file gets that name at the end */
+    bool gzip;        /* wfl_io_finish compresses the file */
     int fd;
     int64_t pos, size;
     int code; /* errno of the first failure */
@@ -182,26 +228,45 @@ void wfl_io_stats_add(wfl_io_stats *stats, const wfl_io_type *type, const void *
 
 /* ---- formats ---------------------------------------------------------------------------------------------------- */
 
-/* The contents of a header. `probe` and `load` find meta zeroed; io.c sets meta.format and meta.size afterwards. */
+/* The contents of a header. `open` finds meta zeroed; io.c sets meta.format and meta.size afterwards. */
 typedef struct wfl_io_image {
     wf_meta meta;
     wf_dtype dtype;
     wf_shape shape;
 } wfl_io_image;
 
+/* A file that is read. */
+typedef struct wfl_io_input {
+    wfl_io_reader reader;
+    const struct wfl_io_format *format;
+    wfl_io_image image;
+    wfl_io_layout layout; /* of the whole file, for formats without `read` */
+    void *state;          /* of the format */
+} wfl_io_input;
+
 typedef struct wfl_io_format {
     wf_format format;
     const char *name;
     const char *suffixes[8];                          /* NULL behind the last, if there are fewer */
+    bool gzip;                                        /* files may be compressed by gzip as a whole */
     bool (*match)(const uint8_t *head, size_t bytes); /* true if a file that begins like this is of the format */
-    wf_status (*probe)(wfl_io_reader *reader, wfl_io_image *image);
-    wf_array *(*load)(wfl_io_reader *reader, wfl_io_image *image);
+    /* Reads the header and sets `image` and either `layout` or `state`. After an error `close` is called, too. */
+    wf_status (*open)(wfl_io_input *in);
+    /* Reads the box of `count` elements at `first` to memory in C order. NULL: wfl_io_read_samples does it. */
+    wf_status (*read)(wfl_io_input *in, const wf_shape *first, const wf_shape *count, void *to);
+    void (*close)(wfl_io_input *in); /* frees `state`; NULL: there is none */
     wf_status (*save)(const wfl_io_source *source, const wf_meta *meta);
 } wfl_io_format;
 #define IO_HEAD_BYTES 216 /* bytes that `match` gets, if the file is that long */
 
-/* Returns a new array of image->dtype and image->shape, in C order, and its memory in *data; NULL on error. */
-wf_array *wfl_io_new_array(wfl_io_reader *reader, const wfl_io_image *image, void **data);
+/* Returns a new array in C order, and its memory in *data; NULL on error. */
+wf_array *wfl_io_new_array(wfl_io_reader *reader, wf_dtype dtype, wf_shape shape, void **data);
+
+/* Opens a file and reads its header. Nothing to close on error. */
+wf_status wfl_io_input_open(wf_context *ctx, const char *path, wfl_io_input *in);
+void wfl_io_input_close(wfl_io_input *in);
+/* Reads a box into a new array on the context's default device; NULL on error. */
+wf_array *wfl_io_input_read(wfl_io_input *in, const wf_shape *first, const wf_shape *count);
 
 extern const wfl_io_format wfl_io_mrc, wfl_io_npy, wfl_io_png, wfl_io_tiff;
 #endif

@@ -12,7 +12,7 @@ static bool mrc_match(const uint8_t *head, size_t bytes)
 const wfl_io_format wfl_io_mrc = { .format = WF_FORMAT_MRC,
                                    .name = "MRC",
                                    .suffixes = { ".mrc", ".mrcs", ".map", ".rec", ".st", ".ali", ".ccp4" },
+                                   .gzip = true,
                                    .match = mrc_match,
-                                   .probe = wfl_mrc_probe,
-                                   .load = wfl_mrc_load,
+                                   .open = wfl_mrc_open,
                                    .save = wfl_mrc_save };

@@ -67,7 +67,6 @@ int32_t wfl_mrc_i32(const wfl_mrc_header *h, size_t at);
 /* Reads and checks the header. */
 wf_status wfl_mrc_read_header(wfl_io_reader *r, wfl_mrc_header *h);
 
-wf_status wfl_mrc_probe(wfl_io_reader *r, wfl_io_image *image);
-wf_array *wfl_mrc_load(wfl_io_reader *r, wfl_io_image *image);
+wf_status wfl_mrc_open(wfl_io_input *in);
 wf_status wfl_mrc_save(const wfl_io_source *source, const wf_meta *meta);
 #endif

@@ -154,8 +154,8 @@ static wf_status check_size(wfl_io_reader *r, wfl_mrc_header *h)
         snprintf(amount, sizeof amount, "%lld", (long long)needed);
     return wfl_io_fail(r->ctx, r->path, WF_ERR_IO,
                        "MRC header fields NX, NY, NZ are %d, %d, %d in mode %d: that is %s bytes of data, "
-                       "but the file holds %lld",
-                       h->n[0], h->n[1], h->n[2], h->mode, amount, (long long)present);
+                       "but %s %lld",
+                       h->n[0], h->n[1], h->n[2], h->mode, amount, wfl_io_holds(r), (long long)present);
 }
 
 wf_status wfl_mrc_read_header(wfl_io_reader *r, wfl_mrc_header *h)
@@ -247,39 +247,36 @@ static void read_geometry(const wfl_mrc_header *h, wf_meta *meta)
     meta->stored = h->type->stored;
 }
 
-/* Sets the array's shape, and the stride of each of the file's axes (sections, rows, columns, parts) in it. */
+/* Sets the array's shape, and which of its axes each of the file's is: volumes, sections, rows, columns, parts. */
 static void plan(const wfl_mrc_header *h, wfl_io_image *image, wfl_io_layout *layout)
 {
-    int parts = h->type->parts;
-    int64_t extent[3], stride[3], step = parts; /* of x, y, z */
+    int64_t extent[3]; /* of x, y, z */
     for (int i = 0; i < 3; i++)
         extent[h->axis[i]] = h->n[i];
-    for (int x = 0; x < 3; x++) {
-        stride[x] = step;
-        step *= extent[x];
-    }
     wf_shape *shape = &image->shape;
     *shape = (wf_shape){ 0 };
+    *layout = (wfl_io_layout){ .type = h->type, .swap = h->swap, .offset = h->data_at };
     if (h->volumes) {
+        extent[2] /= h->volumes;
         shape->dim[shape->rank++] = h->volumes;
-        shape->dim[shape->rank++] = extent[2] / h->volumes;
-    } else if (extent[2] > 1) {
-        shape->dim[shape->rank++] = extent[2];
+        layout->axis[layout->rank] = 0;
+        layout->extent[layout->rank++] = h->volumes;
     }
+    if (h->volumes || extent[2] > 1)
+        shape->dim[shape->rank++] = extent[2];
     shape->dim[shape->rank++] = extent[1];
     shape->dim[shape->rank++] = extent[0];
     image->dtype = wfl_io_loaded_as(h->type);
-
-    *layout = (wfl_io_layout){ .type = h->type, .swap = h->swap, .offset = h->data_at, .rank = 3 };
-    for (int i = 0; i < 3; i++) {
-        layout->extent[2 - i] = h->n[i];
-        layout->stride[2 - i] = stride[h->axis[i]];
+    for (int i = 2; i >= 0; i--) {
+        int x = h->axis[i];
+        layout->axis[layout->rank] = shape->rank - 1 - x; /* -1 for z of an image */
+        layout->extent[layout->rank++] = extent[x];
     }
-    if (parts > 1) {
-        layout->extent[3] = parts;
-        layout->stride[3] = 1;
-        layout->rank = 4;
+    if (h->type->parts > 1) {
+        layout->axis[layout->rank] = WFL_NO_AXIS;
+        layout->extent[layout->rank++] = h->type->parts;
     }
+    wfl_io_layout_dense(layout);
 }
 
 /* Reads the size and the type of the extended header. Bytes of the type that are not printable become spaces. */
@@ -294,36 +291,16 @@ static void read_extended(const wfl_mrc_header *h, wf_meta *meta)
         meta->extended_type[i] = 0;
 }
 
-static wf_status examine(wfl_io_reader *r, wfl_io_image *image, wfl_io_layout *layout)
+wf_status wfl_mrc_open(wfl_io_input *in)
 {
     wfl_mrc_header h;
-    wf_status status = wfl_mrc_read_header(r, &h);
+    wf_status status = wfl_mrc_read_header(&in->reader, &h);
     if (status != WF_OK)
         return status;
-    plan(&h, image, layout);
-    read_geometry(&h, &image->meta);
-    read_cell(&h, &image->meta);
-    read_labels(&h, &image->meta);
-    read_extended(&h, &image->meta);
+    plan(&h, &in->image, &in->layout);
+    read_geometry(&h, &in->image.meta);
+    read_cell(&h, &in->image.meta);
+    read_labels(&h, &in->image.meta);
+    read_extended(&h, &in->image.meta);
     return WF_OK;
-}
-
-wf_status wfl_mrc_probe(wfl_io_reader *r, wfl_io_image *image)
-{
-    wfl_io_layout layout;
-    return examine(r, image, &layout);
-}
-
-wf_array *wfl_mrc_load(wfl_io_reader *r, wfl_io_image *image)
-{
-    wfl_io_layout layout;
-    void *data;
-    if (examine(r, image, &layout) != WF_OK)
-        return NULL;
-    wf_array *array = wfl_io_new_array(r, image, &data);
-    if (array && wfl_io_read_samples(r, &layout, data) != WF_OK) {
-        wf_release(array);
-        array = NULL;
-    }
-    return array;
 }

@@ -204,9 +204,8 @@ static wf_status check_size(const wfl_io_reader *r, const header *h)
     char amount[32] = "more than 2^63";
     if (fits)
         snprintf(amount, sizeof amount, "%lld", (long long)bytes);
-    return wfl_io_fail(r->ctx, r->path, WF_ERR_IO,
-                       "NPY header field shape asks for %s bytes of data, but the file holds %lld", amount,
-                       (long long)present);
+    return wfl_io_fail(r->ctx, r->path, WF_ERR_IO, "NPY header field shape asks for %s bytes of data, but %s %lld",
+                       amount, wfl_io_holds(r), (long long)present);
 }
 
 static wf_status read_header(wfl_io_reader *r, header *h)
@@ -256,42 +255,24 @@ static void describe(const header *h, wfl_io_image *image)
     memcpy(image->shape.dim, h->dim, sizeof h->dim);
 }
 
-static wf_status npy_probe(wfl_io_reader *r, wfl_io_image *image)
+static wf_status npy_open(wfl_io_input *in)
 {
     header h;
-    wf_status status = read_header(r, &h);
-    if (status == WF_OK)
-        describe(&h, image);
-    return status;
-}
-
-static wf_array *npy_load(wfl_io_reader *r, wfl_io_image *image)
-{
-    header h;
-    if (read_header(r, &h) != WF_OK)
-        return NULL;
-    describe(&h, image);
-    void *data;
-    wf_array *array = wfl_io_new_array(r, image, &data);
-    if (!array)
-        return NULL;
-    wfl_io_layout layout = { .type = h.type, .swap = h.swap, .offset = h.data_at };
-    wf_shape shape = image->shape; /* of parts */
-    if (h.type->parts > 1)
-        shape.dim[shape.rank++] = h.type->parts;
-    wfl_io_layout_c(&layout, &shape);
-    if (h.fortran) /* the first axis varies fastest; the parts of a complex number stay together */
-        for (int low = 0, high = h.rank - 1; low < high; low++, high--) {
-            int64_t extent = layout.extent[low], stride = layout.stride[low];
-            layout.extent[low] = layout.extent[high];
-            layout.stride[low] = layout.stride[high];
-            layout.extent[high] = extent;
-            layout.stride[high] = stride;
+    wf_status status = read_header(&in->reader, &h);
+    if (status != WF_OK)
+        return status;
+    describe(&h, &in->image);
+    wfl_io_layout *l = &in->layout;
+    *l = (wfl_io_layout){ .type = h.type, .swap = h.swap, .offset = h.data_at };
+    wfl_io_layout_c(l, &in->image.shape);
+    if (h.fortran) { /* the first axis varies fastest; the parts of a complex number stay together */
+        for (int d = 0; d < h.rank; d++) {
+            l->axis[d] = h.rank - 1 - d;
+            l->extent[d] = h.dim[l->axis[d]];
         }
-    if (wfl_io_read_samples(r, &layout, data) == WF_OK)
-        return array;
-    wf_release(array);
-    return NULL;
+        wfl_io_layout_dense(l);
+    }
+    return WF_OK;
 }
 
 /* ---- saving ---- */
@@ -350,7 +331,7 @@ static wf_status npy_save(const wfl_io_source *source, const wf_meta *meta)
 const wfl_io_format wfl_io_npy = { .format = WF_FORMAT_NPY,
                                    .name = "NPY",
                                    .suffixes = { ".npy" },
+                                   .gzip = true,
                                    .match = npy_match,
-                                   .probe = npy_probe,
-                                   .load = npy_load,
+                                   .open = npy_open,
                                    .save = npy_save };

@@ -229,31 +229,49 @@ static void end_png(job *j)
         libpng.destroy_read_struct(&j->png, &j->info, NULL);
 }
 
-static wf_status png_probe(wfl_io_reader *r, wfl_io_image *image)
+static wf_status png_open(wfl_io_input *in)
 {
-    job j = { .reader = r, .image = image };
+    job j = { .reader = &in->reader, .image = &in->image };
     wf_status status = begin_png(&j);
     end_png(&j);
     return status;
 }
 
-static wf_array *png_load(wfl_io_reader *r, wfl_io_image *image)
+/* Copies the box of a whole picture. */
+static void copy_box(const job *j, const wf_shape *first, const wf_shape *count, const uint8_t *from, uint8_t *to)
 {
-    job j = { .reader = r, .image = image };
-    wf_array *array = NULL;
-    void *data;
-    if (begin_png(&j) == WF_OK)
-        array = wfl_io_new_array(r, image, &data);
-    if (array) {
-        j.rows = data;
-        if (!read_rows(&j)) {
-            fail_reading(&j);
-            wf_release(array);
-            array = NULL;
-        }
+    bool channels = count->rank == 3;
+    size_t part = j->type->bytes, pixel = part * (size_t)j->channels;
+    size_t parts = part * (size_t)(channels ? count->dim[2] : 1);
+    from += (size_t)first->dim[0] * j->row_bytes + (size_t)first->dim[1] * pixel;
+    from += channels ? (size_t)first->dim[2] * part : 0;
+    for (int64_t y = 0; y < count->dim[0]; y++, from += j->row_bytes)
+        for (int64_t x = 0; x < count->dim[1]; x++, to += parts)
+            memcpy(to, from + (size_t)x * pixel, parts);
+}
+
+/* Decodes the whole picture, also for a part of it. */
+static wf_status png_read(wfl_io_input *in, const wf_shape *first, const wf_shape *count, void *to)
+{
+    wfl_io_image image = { 0 };
+    job j = { .reader = &in->reader, .image = &image };
+    uint8_t *all = NULL;
+    in->reader.pos = 0;
+    wf_status status = begin_png(&j);
+    if (status == WF_OK && memcmp(&image.shape, count, sizeof *count) != 0) {
+        size_t bytes = j.row_bytes * (size_t)j.height;
+        all = malloc(bytes);
+        if (!all)
+            status = wfl_io_fail_memory(in->reader.ctx, in->reader.path, (int64_t)bytes);
     }
+    j.rows = all ? all : to;
+    if (status == WF_OK && !read_rows(&j))
+        status = fail_reading(&j);
+    if (status == WF_OK && all)
+        copy_box(&j, first, count, all, to);
     end_png(&j);
-    return array;
+    free(all);
+    return status;
 }
 
 /* ---- saving ---- */
@@ -352,6 +370,6 @@ const wfl_io_format wfl_io_png = { .format = WF_FORMAT_PNG,
                                    .name = "PNG",
                                    .suffixes = { ".png" },
                                    .match = png_match,
-                                   .probe = png_probe,
-                                   .load = png_load,
+                                   .open = png_open,
+                                   .read = png_read,
                                    .save = png_save };

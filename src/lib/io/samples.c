@@ -1,78 +1,138 @@
-/* samples.c - reads the values of a whole file into an array, and gathers those of an array of any strides in a file's
- * order.
+/* samples.c - reads the values of a box of a file into an array, and gathers those of an array of any strides in a
+ * file's order.
  *
- * Axes are merged first, so that loops run over lines that are as long as possible. Where lines of the file lie across
+ * Axes are merged first, so that loops run over lines that are as long as possible. Places of the file are read in
+ * ascending order. Where lines of the file lie across
  * those of the array, blocks of several lines are moved in tiles that fit the cache.
  */
 #include "io_internal.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- reading samples ---- */
+/* ---- where samples are ---- */
 
-void wfl_io_layout_c(wfl_io_layout *layout, const wf_shape *shape)
+void wfl_io_layout_dense(wfl_io_layout *l)
 {
-    layout->rank = shape->rank;
-    int64_t stride = 1;
-    for (int d = shape->rank - 1; d >= 0; d--) {
-        layout->extent[d] = shape->dim[d];
-        layout->stride[d] = stride;
-        stride *= shape->dim[d];
+    int64_t step = (int64_t)l->type->bytes;
+    int d = l->rank - 1;
+    if (l->type->stored == WF_STORED_U4) {
+        l->step[d] = 0;
+        step = (l->extent[d--] + 1) / 2;
+    }
+    for (; d >= 0; d--) {
+        l->step[d] = step;
+        if (!wfl_io_mul(step, l->extent[d], &step))
+            step = INT64_MAX;
     }
 }
 
-/* Merges axes that follow each other without a gap in the array, as they do in the file. Drops axes of extent 1. */
+void wfl_io_layout_c(wfl_io_layout *l, const wf_shape *shape)
+{
+    l->rank = 0;
+    for (int d = 0; d < shape->rank; d++, l->rank++) {
+        l->extent[d] = shape->dim[d];
+        l->axis[d] = d;
+    }
+    if (l->type->parts > 1) {
+        l->extent[l->rank] = l->type->parts;
+        l->axis[l->rank++] = WFL_NO_AXIS;
+    }
+    wfl_io_layout_dense(l);
+}
+
+void wfl_io_layout_box(wfl_io_layout *l, const wf_shape *first, const wf_shape *count)
+{
+    int64_t stride[WF_MAX_RANK], elements = l->type->parts;
+    for (int d = count->rank - 1; d >= 0; d--) {
+        stride[d] = elements;
+        elements *= count->dim[d];
+    }
+    l->odd = false;
+    for (int d = 0; d < l->rank; d++) {
+        int axis = l->axis[d];
+        l->stride[d] = 1; /* the parts of a complex number; axes of extent 1 that the array does not have */
+        if (axis == WFL_NO_AXIS)
+            continue;
+        bool packed = l->type->stored == WF_STORED_U4 && d == l->rank - 1;
+        l->offset += packed ? first->dim[axis] / 2 : first->dim[axis] * l->step[d];
+        l->odd = packed && first->dim[axis] % 2;
+        l->extent[d] = count->dim[axis];
+        l->stride[d] = stride[axis];
+    }
+}
+
+/* Merges axes that follow each other without a gap both in the file and in the array, and drops axes of extent 1. The
+ * last axis becomes one of samples that follow each other in the file. */
 static void merge_axes(wfl_io_layout *l)
 {
-    int kept = 0;
-    bool lines = l->type->stored == WF_STORED_U4; /* the last axis stays: its lines are padded */
-    for (int d = 0; d < l->rank; d++) {
-        bool last_line = lines && d == l->rank - 1;
-        if (l->extent[d] == 1 && !last_line)
+    int64_t bytes = (int64_t)l->type->bytes;
+    bool packed = l->type->stored == WF_STORED_U4; /* the last axis stays: its lines are padded */
+    int at = WF_MAX_RANK;                          /* the axes that are kept stand at the end of the list */
+    wfl_io_layout m = *l;
+    for (int d = l->rank - 1; d >= 0; d--) {
+        bool line = packed && d == l->rank - 1, only = at == WF_MAX_RANK;
+        if (l->extent[d] == 1 && !line)
             continue;
-        bool joins = kept > 0 && !last_line && l->stride[kept - 1] == l->stride[d] * l->extent[d];
-        if (!joins)
-            kept++;
-        l->extent[kept - 1] = joins ? l->extent[kept - 1] * l->extent[d] : l->extent[d];
-        l->stride[kept - 1] = l->stride[d];
-    }
-    if (!kept) {
-        l->extent[0] = l->stride[0] = 1;
-        kept = 1;
-    }
-    l->rank = kept;
-}
-
-/* A reader that reads ahead in pieces of IO_CHUNK, so that short lines do not make short reads. */
-typedef struct stream {
-    wfl_io_reader *reader;
-    int64_t at, left; /* the bytes not yet read from the file */
-    uint8_t *buffer;
-    size_t begin, end;
-} stream;
-
-/* Returns the next `bytes` bytes, at most IO_CHUNK, valid until the next call; NULL on error. */
-static uint8_t *take_bytes(stream *s, size_t bytes)
-{
-    if (s->end - s->begin < bytes) {
-        memmove(s->buffer, s->buffer + s->begin, s->end - s->begin);
-        s->end -= s->begin;
-        s->begin = 0;
-        size_t room = IO_CHUNK - s->end;
-        size_t part = s->left < (int64_t)room ? (size_t)s->left : room;
-        if (wfl_io_read_at(s->reader, s->at, s->buffer + s->end, part) != WF_OK)
-            return NULL;
-        s->at += (int64_t)part;
-        s->left -= (int64_t)part;
-        s->end += part;
-        if (s->end - s->begin < bytes) {
-            wfl_io_fail(s->reader->ctx, s->reader->path, WF_ERR_IO, "the file ends in the middle of its data");
-            return NULL;
+        if (only && !line && l->step[d] != bytes) { /* a line is a single sample */
+            at--;
+            m.extent[at] = m.stride[at] = 1;
+            m.step[at] = bytes;
+            only = false;
+        }
+        bool first_line = packed && at == WF_MAX_RANK - 1;
+        if (!only && !first_line && l->step[d] == m.step[at] * m.extent[at] &&
+            (l->stride[d] == m.stride[at] * m.extent[at] || m.extent[at] == 1)) {
+            if (m.extent[at] == 1)
+                m.stride[at] = l->stride[d];
+            m.extent[at] *= l->extent[d];
+        } else {
+            at--;
+            m.extent[at] = l->extent[d];
+            m.stride[at] = l->stride[d];
+            m.step[at] = l->step[d];
         }
     }
-    uint8_t *got = s->buffer + s->begin;
-    s->begin += bytes;
-    return got;
+    if (at == WF_MAX_RANK) {
+        at--;
+        m.extent[at] = m.stride[at] = 1;
+        m.step[at] = bytes;
+    }
+    l->rank = WF_MAX_RANK - at;
+    for (int d = 0; d < l->rank; d++) {
+        l->extent[d] = m.extent[at + d];
+        l->stride[d] = m.stride[at + d];
+        l->step[d] = m.step[at + d];
+    }
+}
+
+/* ---- reading samples ---- */
+
+/* A reader that reads ahead in pieces of up to IO_CHUNK, so that short lines do not make short reads. It reads over
+ * gaps of up to GAP bytes, and nothing beyond `end`. */
+typedef struct stream {
+    wfl_io_reader *reader;
+    uint8_t *buffer;
+    int64_t at, end; /* the place of the buffer in the file; the end of the block of lines */
+    size_t bytes;    /* in the buffer */
+} stream;
+enum { GAP = 16384 };
+
+/* Returns the `bytes` bytes, at most IO_CHUNK, at an offset of the file, valid until the next call; NULL on error. */
+static uint8_t *take_bytes(stream *s, int64_t offset, size_t bytes)
+{
+    int64_t have = s->at + (int64_t)s->bytes;
+    if (offset >= s->at && offset + (int64_t)bytes <= have)
+        return s->buffer + (offset - s->at);
+    size_t kept = offset >= s->at && offset < have ? (size_t)(have - offset) : 0;
+    memmove(s->buffer, s->buffer + (s->bytes - kept), kept);
+    s->at = offset;
+    s->bytes = kept;
+    int64_t ahead = s->end - offset - (int64_t)kept;
+    size_t room = IO_CHUNK - kept, part = ahead < (int64_t)room ? (size_t)ahead : room;
+    if (wfl_io_read_at(s->reader, offset + (int64_t)kept, s->buffer + kept, part) != WF_OK)
+        return NULL;
+    s->bytes += part;
+    return s->buffer;
 }
 
 /* Reads one contiguous run of samples that need no conversion straight into the array. */
@@ -92,9 +152,9 @@ static wf_status read_direct(wfl_io_reader *reader, const wfl_io_layout *l, void
     return WF_OK;
 }
 
-/* Stores `lines` lines of `n` samples each, in tiles, so that the cache lines of a transposed array stay in the cache.
- */
-static void place_block(const wfl_io_layout *l, const uint8_t *from, int64_t lines, int64_t n, char *to)
+/* Stores `lines` lines of `n` samples each, which lie `step` bytes apart, in tiles, so that the cache lines of a
+ * transposed array stay in the cache. */
+static void place_block(const wfl_io_layout *l, const uint8_t *from, int64_t step, int64_t lines, int64_t n, char *to)
 {
     enum { TILE = 512 };
     int64_t size = (int64_t)wf_dtype_size(l->type->dtype), bytes = (int64_t)l->type->bytes;
@@ -103,34 +163,58 @@ static void place_block(const wfl_io_layout *l, const uint8_t *from, int64_t lin
     for (int64_t i = 0; i < n; i += tile) {
         int64_t part = n - i < tile ? n - i : tile;
         for (int64_t line = 0; line < lines; line++)
-            wfl_io_scatter(l->type, from + (line * n + i) * bytes, part, to + line * line_step + i * stride * size,
+            wfl_io_scatter(l->type, from + line * step + i * bytes, part, to + line * line_step + i * stride * size,
                            stride);
     }
 }
 
-/* Reads the lines of one plane (the last two axes), in batches that fit the buffer. `nibbles`: room for unpacked lines.
- */
-static wf_status read_plane(stream *s, const wfl_io_layout *l, uint8_t *nibbles, char *to)
+/* Reads one line of 4-bit values, which begins at `offset`. `unpacked`: room for IO_CHUNK values. */
+static wf_status read_packed(stream *s, const wfl_io_layout *l, int64_t offset, uint8_t *unpacked, char *to)
+{
+    const int64_t chunk = (int64_t)IO_CHUNK / 2; /* even, so that two pieces share no byte */
+    int64_t n = l->extent[l->rank - 1], stride = l->stride[l->rank - 1], odd = l->odd;
+    for (int64_t i = 0; i < odd + n; i += chunk) { /* counted from the begin of the first byte */
+        int64_t part = odd + n - i < chunk ? odd + n - i : chunk, skip = i ? 0 : odd;
+        uint8_t *from = take_bytes(s, offset + i / 2, (size_t)(part + 1) / 2);
+        if (!from)
+            return WF_ERR_IO;
+        wfl_io_unpack4(from, part, unpacked);
+        place_block(l, unpacked + skip, 0, 1, part - skip, to + (i + skip - odd) * stride);
+    }
+    return WF_OK;
+}
+
+/* Reads the lines of one plane (the last two axes), which begins at `offset`, in batches that fit the buffer.
+ * `unpacked`: room for 4-bit values. `run`: bytes of a line. `apart`: each line is a block of its own. */
+static wf_status read_plane(stream *s, const wfl_io_layout *l, int64_t offset, int64_t run, bool apart,
+                            uint8_t *unpacked, char *to)
 {
     int64_t lines = l->rank > 1 ? l->extent[l->rank - 2] : 1, n = l->extent[l->rank - 1];
+    int64_t step = l->rank > 1 ? l->step[l->rank - 2] : run;
     int64_t size = (int64_t)wf_dtype_size(l->type->dtype), bytes = (int64_t)l->type->bytes;
     int64_t line_step = l->rank > 1 ? l->stride[l->rank - 2] * size : 0, stride = l->stride[l->rank - 1];
-    const int64_t chunk = (int64_t)IO_CHUNK / bytes / 2; /* samples; even, so that two batches of U4 share no byte */
-    int64_t batch = n < chunk && !nibbles ? chunk / n : 1;
+    const int64_t chunk = (int64_t)IO_CHUNK / bytes / 2; /* samples */
+    int64_t batch = n < chunk && !unpacked && !apart && step <= (int64_t)IO_CHUNK / 2 ? chunk * bytes / step : 1;
+    if (batch < 1)
+        batch = 1;
     for (int64_t line = 0; line < lines; line += batch) {
-        int64_t now = lines - line < batch ? lines - line : batch;
+        int64_t now = lines - line < batch ? lines - line : batch, place = offset + line * step;
+        if (apart)
+            s->end = place + run;
+        if (unpacked) {
+            wf_status status = read_packed(s, l, place, unpacked, to + line * line_step);
+            if (status != WF_OK)
+                return status;
+            continue;
+        }
         for (int64_t i = 0; i < n; i += chunk) {
-            int64_t part = n - i < chunk ? n - i : chunk;
-            uint8_t *from = take_bytes(s, (size_t)(nibbles ? (part + 1) / 2 : now * part * bytes));
+            int64_t part = n - i < chunk ? n - i : chunk, span = (now - 1) * step + part * bytes;
+            uint8_t *from = take_bytes(s, place + i * bytes, (size_t)span);
             if (!from)
                 return WF_ERR_IO;
-            if (nibbles) {
-                wfl_io_unpack4(from, part, nibbles);
-                from = nibbles;
-            }
             if (l->swap)
-                wfl_io_swap(from, now * part, l->type->bytes);
-            place_block(l, from, now, part, to + line * line_step + i * stride * size);
+                wfl_io_swap(from, span / bytes, l->type->bytes);
+            place_block(l, from, step, now, part, to + line * line_step + i * stride * size);
         }
     }
     return WF_OK;
@@ -151,22 +235,33 @@ wf_status wfl_io_read_samples(wfl_io_reader *reader, const wfl_io_layout *given,
     uint8_t *buffer = malloc(packed ? 2 * IO_CHUNK : IO_CHUNK);
     if (!buffer)
         return wfl_io_fail_memory(reader->ctx, reader->path, (int64_t)IO_CHUNK);
-    stream s = { .reader = reader, .at = l.offset, .buffer = buffer };
-    s.left = reader->size - l.offset;
+    int64_t n = l.extent[l.rank - 1], run = packed ? (l.odd + n + 1) / 2 : n * (int64_t)l.type->bytes;
+    int64_t block = run; /* bytes of a block of lines without large gaps: the axes from `level` on */
+    int level = l.rank - 1;
+    for (; level > 0 && l.step[level - 1] - block <= GAP; level--)
+        block += l.step[level - 1] * (l.extent[level - 1] - 1);
+    stream s = { .reader = reader, .buffer = buffer };
     int planes = l.rank > 2 ? l.rank - 2 : 0; /* number of axes outside the plane */
-    int64_t index[WF_MAX_RANK] = { 0 }, place = 0;
+    int64_t index[WF_MAX_RANK] = { 0 }, place = 0, offset = l.offset;
     wf_status status;
     for (;;) {
-        status = read_plane(&s, &l, packed ? buffer + IO_CHUNK : NULL,
+        bool begins = true; /* a block of lines */
+        for (int d = level; d < planes; d++)
+            begins = begins && index[d] == 0;
+        if (begins)
+            s.end = offset + block;
+        status = read_plane(&s, &l, offset, run, level == l.rank - 1, packed ? buffer + IO_CHUNK : NULL,
                             (char *)to + place * (int64_t)wf_dtype_size(l.type->dtype));
         if (status != WF_OK)
             break;
         int d = planes - 1;
         for (; d >= 0; d--) {
             place += l.stride[d];
+            offset += l.step[d];
             if (++index[d] < l.extent[d])
                 break;
             place -= l.stride[d] * l.extent[d];
+            offset -= l.step[d] * l.extent[d];
             index[d] = 0;
         }
         if (d < 0)

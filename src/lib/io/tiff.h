@@ -36,7 +36,8 @@ void wfl_tiff_close(wfl_tiff_job *j); /* j->tif NULL: does nothing */
 /* Fails with libtiff's first message. */
 wf_status wfl_tiff_fail(const wfl_tiff_job *j, const char *doing);
 
-wf_status wfl_tiff_probe(wfl_io_reader *r, wfl_io_image *image);
-wf_array *wfl_tiff_load(wfl_io_reader *r, wfl_io_image *image);
+wf_status wfl_tiff_open_file(wfl_io_input *in);
+wf_status wfl_tiff_read_box(wfl_io_input *in, const wf_shape *first, const wf_shape *count, void *to);
+void wfl_tiff_close_file(wfl_io_input *in);
 wf_status wfl_tiff_save(const wfl_io_source *source, const wf_meta *meta);
 #endif

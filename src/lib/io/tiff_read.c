@@ -225,6 +225,13 @@ static void describe(const file_info *info, wfl_io_image *image)
 
 /* ---- reading pixels ---- */
 
+/* A box of one page, and the memory that it is read to, in C order. */
+typedef struct target {
+    int64_t x, y, sample; /* the first */
+    int64_t width, height, samples;
+    char *to;
+} target;
+
 /* A strip or tile: its place in the page, and its contents. */
 typedef struct block {
     uint32_t x, y, width, height; /* inside the page */
@@ -232,19 +239,29 @@ typedef struct block {
     uint16_t plane, samples;      /* samples: of a line; plane: the number of the first sample */
 } block;
 
-static void place_block(const page *p, const block *b, const char *from, char *to)
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Stores what the block and the target have in common. */
+static void place_block(const page *p, const block *b, const target *t, const char *from)
 {
-    int64_t size = (int64_t)wf_dtype_size(p->type->dtype), stride = b->samples == p->samples ? 1 : p->samples;
-    int64_t line = (int64_t)b->line * b->samples * (int64_t)p->type->bytes;
-    for (uint32_t row = 0; row < b->height; row++) {
-        int64_t place = (((int64_t)b->y + row) * p->width + b->x) * p->samples + b->plane;
-        wfl_io_scatter(p->type, from + row * line, (int64_t)b->width * b->samples, to + place * size, stride);
-    }
+    int64_t size = (int64_t)wf_dtype_size(p->type->dtype), bytes = (int64_t)p->type->bytes;
+    int64_t line = (int64_t)b->line * b->samples;
+    int64_t y0 = most(b->y, t->y), y1 = least((int64_t)b->y + b->height, t->y + t->height);
+    int64_t x0 = most(b->x, t->x), x1 = least((int64_t)b->x + b->width, t->x + t->width);
+    int64_t s0 = most(b->plane, t->sample), s1 = least((int64_t)b->plane + b->samples, t->sample + t->samples);
+    bool whole = b->samples == t->samples; /* then the samples of a line follow each other in both */
+    int64_t n = whole ? (x1 - x0) * b->samples : s1 - s0, stride = 1;
+    for (int64_t y = y0; y < y1 && x0 < x1 && s0 < s1; y++)
+        for (int64_t x = x0; x < x1; x += whole ? x1 - x0 : 1) {
+            int64_t at = (y - b->y) * line + (x - b->x) * b->samples + (s0 - b->plane);
+            int64_t place = ((y - t->y) * t->width + (x - t->x)) * t->samples + (s0 - t->sample);
+            wfl_io_scatter(p->type, from + at * bytes, n, t->to + place * size, stride);
+        }
 }
 
-/* Reads the current page into memory of [height, width, samples]. `limit`: bytes of the buffer for one strip or tile.
- */
-static wf_status read_pixels(wfl_tiff_job *j, const page *p, int64_t number, double limit, char *to)
+/* Reads a box of the current page. `limit`: bytes of the buffer for one strip or tile. */
+static wf_status read_pixels(wfl_tiff_job *j, const page *p, int64_t number, double limit, const target *t)
 {
     uint16_t planar = PLANARCONFIG_CONTIG;
     wfl_tiff.GetFieldDefaulted(j->tif, TIFFTAG_PLANARCONFIG, &planar);
@@ -269,8 +286,10 @@ static wf_status read_pixels(wfl_tiff_job *j, const page *p, int64_t number, dou
         return wfl_io_fail_memory(j->ctx, j->path, (int64_t)bytes);
     wf_status status = WF_OK;
     for (b.plane = 0; b.plane < planes && status == WF_OK; b.plane++)
-        for (uint64_t y = 0; y < p->height && status == WF_OK; y += height)
-            for (uint64_t x = 0; x < p->width && status == WF_OK; x += width) {
+        for (int64_t y = t->y / height * height; y < t->y + t->height && status == WF_OK; y += height)
+            for (int64_t x = t->x / width * width; x < t->x + t->width && status == WF_OK; x += width) {
+                if (planes > 1 && (b.plane < t->sample || b.plane >= t->sample + t->samples))
+                    continue;
                 b.x = (uint32_t)x;
                 b.y = (uint32_t)y;
                 b.width = p->width - b.x < width ? p->width - b.x : width;
@@ -293,75 +312,92 @@ static wf_status read_pixels(wfl_tiff_job *j, const page *p, int64_t number, dou
                     snprintf(doing, sizeof doing, "page %lld, row %u", (long long)number, b.y);
                     status = wfl_tiff_fail(j, doing);
                 } else {
-                    place_block(p, &b, buffer, to);
+                    place_block(p, &b, t, buffer);
                 }
             }
     free(buffer);
     return status;
 }
 
-static wf_status read_all(wfl_tiff_job *j, const file_info *info, char *to)
+/* A file that is open: libtiff is at directory `number`, from 1, which is page `page` of the pages that are no
+ * thumbnails, from 0, or comes before it. */
+typedef struct tiff_file {
+    wfl_tiff_job job;
+    file_info info;
+    int64_t number, page;
+} tiff_file;
+
+/* Goes to the given page and checks it again. *ratio becomes the ratio of its compression. */
+static wf_status go_to_page(tiff_file *f, int64_t wanted, double *ratio)
 {
-    const page *p = &info->first;
-    size_t bytes = (size_t)p->width * p->height * p->samples * wf_dtype_size(p->type->dtype);
-    if (wfl_tiff.CurrentDirectory(j->tif) != 0 && !wfl_tiff.SetDirectory(j->tif, 0))
-        return wfl_tiff_fail(j, "cannot return to the first page");
-    int64_t number = 1;
-    for (int64_t done = 0; done < info->pages; number++) {
-        if (is_page(j)) {
-            page now;
-            double ratio;
-            wf_status status = read_page(j, number, &now, &ratio);
-            if (status == WF_OK)
-                status = compare_pages(j, number, p, &now);
-            if (status == WF_OK)
-                status = read_pixels(j, p, number, ratio * (double)j->reader->size, to);
-            if (status != WF_OK)
-                return status;
-            to += bytes;
-            done++;
+    wfl_tiff_job *j = &f->job;
+    if (f->number < 1 || wanted < f->page) {
+        if (wfl_tiff.CurrentDirectory(j->tif) != 0 && !wfl_tiff.SetDirectory(j->tif, 0))
+            return wfl_tiff_fail(j, "cannot return to the first page");
+        f->number = 1;
+        f->page = 0;
+    }
+    while (f->page < wanted || !is_page(j)) {
+        bool counts = is_page(j);
+        wf_status status = next_directory(j, f->number + 1);
+        if (status != WF_OK) {
+            f->number = 0;
+            return status;
         }
-        wf_status status = done < info->pages ? next_directory(j, number + 1) : WF_OK;
+        f->number++;
+        f->page += counts;
+    }
+    page now;
+    wf_status status = read_page(j, f->number, &now, ratio);
+    return status == WF_OK ? compare_pages(j, f->number, &f->info.first, &now) : status;
+}
+
+wf_status wfl_tiff_open_file(wfl_io_input *in)
+{
+    tiff_file *f = in->state = calloc(1, sizeof *f);
+    wfl_io_reader *r = &in->reader;
+    if (!f)
+        return wfl_io_fail_memory(r->ctx, r->path, (int64_t)sizeof *f);
+    f->job = (wfl_tiff_job){ .reader = r, .ctx = r->ctx, .path = r->path };
+    wf_status status =
+        wfl_tiff_open(&f->job, "rmh", ((int64_t)16 << 20) + (r->size < INT64_MAX / 8 ? 4 * r->size : r->size));
+    if (status == WF_OK)
+        status = next_directory(&f->job, 1);
+    if (status == WF_OK)
+        status = examine_pages(&f->job, &f->info);
+    if (status == WF_OK)
+        describe(&f->info, &in->image);
+    return status;
+}
+
+wf_status wfl_tiff_read_box(wfl_io_input *in, const wf_shape *first, const wf_shape *count, void *to)
+{
+    tiff_file *f = in->state;
+    const page *p = &f->info.first;
+    int axis = f->info.pages > 1; /* of rows */
+    target t = { .y = first->dim[axis], .height = count->dim[axis], .x = first->dim[axis + 1], .to = to };
+    t.width = count->dim[axis + 1];
+    t.sample = p->samples > 1 ? first->dim[axis + 2] : 0;
+    t.samples = p->samples > 1 ? count->dim[axis + 2] : 1;
+    int64_t begin = axis ? first->dim[0] : 0, pages = axis ? count->dim[0] : 1;
+    f->job.reader->code = 0;
+    f->job.text[0] = 0;
+    for (int64_t k = 0; k < pages; k++) {
+        double ratio = 0;
+        wf_status status = go_to_page(f, begin + k, &ratio);
+        if (status == WF_OK)
+            status = read_pixels(&f->job, p, f->number, ratio * (double)f->job.reader->size, &t);
         if (status != WF_OK)
             return status;
+        t.to += (size_t)(t.width * t.height * t.samples) * wf_dtype_size(p->type->dtype);
     }
-    return wfl_io_read_status(j->reader);
+    return wfl_io_read_status(f->job.reader);
 }
 
-static wf_status begin_tiff(wfl_tiff_job *j, wfl_io_reader *r, wfl_io_image *image, file_info *info)
+void wfl_tiff_close_file(wfl_io_input *in)
 {
-    *j = (wfl_tiff_job){ .reader = r, .ctx = r->ctx, .path = r->path };
-    wf_status status = wfl_tiff_open(j, "rmh", ((int64_t)16 << 20) + (r->size < INT64_MAX / 8 ? 4 * r->size : r->size));
-    if (status == WF_OK)
-        status = next_directory(j, 1);
-    if (status == WF_OK)
-        status = examine_pages(j, info);
-    if (status == WF_OK)
-        describe(info, image);
-    return status;
-}
-
-wf_status wfl_tiff_probe(wfl_io_reader *r, wfl_io_image *image)
-{
-    wfl_tiff_job j;
-    file_info info;
-    wf_status status = begin_tiff(&j, r, image, &info);
-    wfl_tiff_close(&j);
-    return status;
-}
-
-wf_array *wfl_tiff_load(wfl_io_reader *r, wfl_io_image *image)
-{
-    wfl_tiff_job j;
-    file_info info;
-    void *data;
-    wf_array *array = NULL;
-    if (begin_tiff(&j, r, image, &info) == WF_OK)
-        array = wfl_io_new_array(r, image, &data);
-    if (array && read_all(&j, &info, data) != WF_OK) {
-        wf_release(array);
-        array = NULL;
-    }
-    wfl_tiff_close(&j);
-    return array;
+    tiff_file *f = in->state;
+    if (f)
+        wfl_tiff_close(&f->job);
+    free(f);
 }
