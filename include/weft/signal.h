@@ -164,6 +164,14 @@ typedef enum wf_score {
 WF_API wf_array *wf_correlate_score(const wf_array *a, const wf_array *b, const wf_array *mask, wf_axes axes,
                                     wf_score how);
 
+/* Template matching: the normalised cross-correlation coefficient of `pattern`, [t...] of `rank` axes, with each part of
+ * x, [batch..., n...]: [batch..., n - t + 1...]. Templates [k, t...] give [batch..., k, n - t + 1...]. mask: weights >= 0
+ * of a template, [t...], or NULL. 0 where the image or the template does not vary.
+ * Dtypes: real; f64 of f64 and integers of 32 and 64 bits, else f32. Sums of squares are in f64.
+ * Cost: beyond 400 elements, transforms of the image and two for each template.
+ * Example: wf_array *scores = wf_match_template(micrograph, particle, NULL, 2); */
+WF_API wf_array *wf_match_template(const wf_array *x, const wf_array *pattern, const wf_array *mask, int rank);
+
 /* ---- window filters ---------------------------------------------------------------------------------------------
  * Each element of the result is made of those in a window around its place, along `axes` (WF_AXES or WF_ALL_AXES), all
  * other axes being a batch. `size` has an extent for each of the axes, in their order; a window begins n/2 elements

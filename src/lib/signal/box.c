@@ -10,7 +10,8 @@ typedef enum box_join { SUM, LEAST, LARGEST } box_join;
 typedef struct box {
     wfl_window w;
     box_join join;
-    wf_dtype dtype; /* of joined elements */
+    wf_dtype dtype;          /* of joined elements */
+    const wf_array *squared; /* elements of this array are squared when they are read */
 } box;
 
 /* Up to so many elements are joined by one pass: reading and writing the array once more costs as much. */
@@ -50,6 +51,7 @@ static wf_val join_line(const box *b, const wfl_slide *s, int axis, int64_t n, i
     for (int64_t i = 0; i < n; ++i) {
         offset[axis] = first + i * step < last ? first + i * step : last;
         wf_val x = wfl_slide_read(s, offset);
+        x = s->x == b->squared ? wf_mul(x, x) : x;
         v = i ? join(b, v, x) : x;
     }
     return v;
@@ -131,6 +133,20 @@ wf_array *wf_uniform_filter(const wf_array *x, const int64_t *size, wf_axes axes
         n *= (double)b.w.size[d];
     b.dtype = sum_dtype(t, wfl_window_count(&b.w));
     return boxes(&b, x, n, wfl_mean_dtype(t));
+}
+
+wf_array *wfl_box_means(const wf_array *x, const int64_t *size, wf_axes axes, bool squares)
+{
+    box b = { .join = SUM, .dtype = WF_F64, .squared = squares ? x : NULL };
+    if (!wfl_window_over(&b.w, x, axes, WF_BORDER_VALUE, 0, "wf_match_template") ||
+        !wfl_window_set_all(&b.w, wf_array_context(x), size))
+        return NULL;
+    if (wfl_window_count(&b.w) > 1)
+        return boxes(&b, x, (double)wfl_window_count(&b.w), WF_F64);
+    wf_graph *g = wfl_begin(wf_array_context(x), "wf_match_template");
+    wf_val v = wf_cast(wf_in(g, x), WF_F64);
+    wf_array *out = wf_keep(squares ? wf_mul(v, v) : v);
+    return wfl_array_run(g, out);
 }
 
 static wf_array *extreme(const wf_array *x, box_join how, const int64_t *size, wf_axes axes, wf_border border,

@@ -49,4 +49,7 @@ wf_val wfl_slide_read(const wfl_slide *s, const int64_t *offset);
 wf_dtype wfl_window_dtype(wf_dtype t);
 /* Steps through the elements of a window of extents `size` in C order; at first *at is all 0. False after the last. */
 bool wfl_window_next(const int64_t *size, int rank, int64_t *at);
+
+/* box.c: the means of the windows of x, or of its squares, in f64, as wf_uniform_filter with 0 outside. */
+wf_array *wfl_box_means(const wf_array *x, const int64_t *size, wf_axes axes, bool squares);
 #endif
