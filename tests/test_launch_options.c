@@ -104,12 +104,41 @@ static void test_scratch(void **state)
     wf_write(g, out, wf_add(wf_mul(wf_read(g, mine, 1), 100), wf_read(g, mine, 0)), wf_block_id(g, 0),
              wf_block_id(g, 1));
     OK(ctx, wf_run(g));
+    assert_int_equal(wf_array_shape(mine).dim[0], GH * GW);
     int64_t want[GH * GW] = { 0 };
     for (int k = 0; k < H * W; ++k)
         want[k / W / BH * GW + k % W / BW] += 100 * k;
     for (int b = 0; b < GH * GW; ++b)
         want[b] += b;
     assert_true(holds_i64(out, want, GH * GW));
+}
+
+/* One block for each whole or started box. */
+static void test_scratch_of_edges(void **state)
+{
+    (void)state;
+    static const int64_t blocks[][2] = { { 31, 2 }, { 32, 2 }, { 33, 3 }, { 1, 1 } };
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) {
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(blocks[i][0]), .block = WF_SHAPE(16));
+        wf_array *mine = wf_scratch(g, WF_I64, WF_SHAPE(2), false);
+        assert_int_equal(wf_array_shape(mine).dim[0], blocks[i][1]);
+        wf_drop(g);
+    }
+}
+
+/* A program that was compiled with an older version of the header passes a shorter struct. */
+static void test_shorter_options(void **state)
+{
+    (void)state;
+    wf_array *out = zeros(WF_I64, WF_SHAPE(4));
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(4));
+    wf_write(g, out, wf_add(wf_index(g, 0), 1), wf_index(g, 0));
+    wf_kernel *k = wf_compile(g);
+    wf_launch_opts opts = { .shape = WF_SHAPE(2), .stream = (wf_stream *)(uintptr_t)64, .threads = -1 };
+    opts.size = offsetof(wf_launch_opts, stream);
+    OK(ctx, wf_launch_with(k, WF_NO_ARGS, &opts));
+    wf_kernel_free(k);
+    assert_true(holds_i64(out, (const int64_t[]){ 1, 2, 0, 0 }, 4));
 }
 
 /* Reductions: kept axes are the grid, in every section. */
@@ -294,10 +323,16 @@ static void test_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hook_counts),   cmocka_unit_test(test_blocks_of_elements), cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_scratch),       cmocka_unit_test(test_ids_of_reductions),  cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_small_kernels), cmocka_unit_test(test_block_threads),      cmocka_unit_test(test_refused)
-    };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_hook_counts),
+                                        cmocka_unit_test(test_blocks_of_elements),
+                                        cmocka_unit_test(test_ids),
+                                        cmocka_unit_test(test_scratch),
+                                        cmocka_unit_test(test_scratch_of_edges),
+                                        cmocka_unit_test(test_shorter_options),
+                                        cmocka_unit_test(test_ids_of_reductions),
+                                        cmocka_unit_test(test_threads),
+                                        cmocka_unit_test(test_small_kernels),
+                                        cmocka_unit_test(test_block_threads),
+                                        cmocka_unit_test(test_refused) };
     return RUN_ON_ALL(tests);
 }

@@ -200,6 +200,10 @@ static void test_bindings(void **state)
     float *got = contents(y);
     assert_true(got[0] == 4);
     free(got);
+    OK(ctx, wf_launch(k, WF_ARGS(WF_ARG("in", x), WF_ARG("out", y), WF_ARG("q60", 2), WF_ARG("q61", 3)))); /* 64th */
+    got = contents(y);
+    assert_true(got[0] == 7);
+    free(got);
     wf_kernel_free(k);
     wf_release(x);
     wf_release(y);

@@ -4,6 +4,7 @@
  *
  * ctest: devices baseline sm_70 sm_100
  */
+#include "launch/launch.h"
 #include "accumulate.h"
 
 enum { POINTS = 300, RECORDS = 64, MOST = 24 };
@@ -226,9 +227,33 @@ static void test_wide_accesses(void **state)
     expect_ptx(2, 4, 80, 0, "red.global.add.v4.f32", false);
 }
 
+/* Code that moves records of one size is not run for another size: the same two elements of longer records. */
+static void test_code_of_each_size(void **state)
+{
+    (void)state;
+    if (is_on_gpu() || !wf__engine_llvm_major(ctx->engine, true))
+        skip();
+    uint32_t compiled[9] = { 0 };
+    for (int size = 2; size < 9; ++size) {
+        wf_array *base, *from = records(WF_F32, RECORDS, &(layout){ size, 0, size }, 3, &base);
+        wf_array *out = wf_full(ctx, WF_F32, WF_SHAPE(2, RECORDS), 0);
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(RECORDS), .device = WF_CPU);
+        wf_val p = wf_index(g, 0);
+        for (int k = 0; k < 2; ++k)
+            wf_write(g, out, wf_read(g, from, wf_mod(wf_mul(p, 37), RECORDS), k), k, p);
+        uint64_t before = wf__engine_count(ctx->engine).compiled;
+        OK(ctx, wf_run(g));
+        compiled[size] = (uint32_t)(wf__engine_count(ctx->engine).compiled - before);
+        wf_release(from), wf_release(base), wf_release(out);
+    }
+    for (int size = 2; size < 9; ++size)
+        assert_int_equal(compiled[size], size <= 4); /* from 4 on, records of 4 elements are moved */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_sizes), cmocka_unit_test(test_dtypes_of_records),
-                                        cmocka_unit_test(test_order), cmocka_unit_test(test_wide_accesses) };
+                                        cmocka_unit_test(test_order), cmocka_unit_test(test_wide_accesses),
+                                        cmocka_unit_test(test_code_of_each_size) };
     return RUN_ON_ALL(tests);
 }

@@ -9,6 +9,7 @@
  */
 #include "text/text.h"
 #include <math.h>
+#include <stdio.h>
 
 /* ---- the op table, callable ---- */
 
@@ -78,10 +79,8 @@ static bool any_pair(const wf__tval *a, int n)
 
 static wf__tval poison_value(wf__tctx *c, const char *why)
 {
-    if (why && !c->why[0]) {
-        strncpy(c->why, why, sizeof c->why - 1);
-        c->why[sizeof c->why - 1] = 0;
-    }
+    if (why && !c->why[0])
+        snprintf(c->why, sizeof c->why, "%s", why);
     wf__tval a = { 0 };
     a.v.h.graph = c->graph;
     return a;
