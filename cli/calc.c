@@ -43,6 +43,8 @@ const char help_calc[] =
     "  --dtype TYPE           the type of values in the file: u8 i16 u16 f16 f32 ...; rounded, cut to the range\n"
     "  --shape Y,X            the shape of coordinates and programs; inputs of other shapes are read by index.\n"
     "                         Without it, the shape follows from the inputs\n"
+    "  --chunk N              computes N images of a stack at a time, as if there were no others, so that stacks may be\n"
+    "                         larger than memory. Sums over whole arrays, z and nz are those of the N images\n"
     "  --pixel A              the pixel size of results in Angstrom: 1.2, or 1.2,1.3 (y, x), or 2,1.2,1.2 (z, y, x)\n"
     "  --stack, --volume      what the first of three axes of a result is, if the first input does not say it\n"
     "  --device NAME          where to compute: cpu, interp, cuda:0 (an NVIDIA GPU), cuda-emu (emulated, with checks)\n"
@@ -72,6 +74,7 @@ typedef struct calc {
     wf_array *result[MAX_OUTPUTS];
     wf_stored store_as;
     wf_shape shape;    /* of --shape; rank 0 = not given */
+    int64_t chunk;     /* images at a time; 0 = all */
     wf_meta meta;      /* of the first file */
     double spacing[3]; /* of --pixel, along z, y, x; 0 = not given */
     bool time, history, stack, volume;
@@ -132,11 +135,11 @@ static bool add_output(calc *c, const char *text)
     return true;
 }
 
-enum { OUT, TEXT_FILE, DTYPE, SHAPE, PIXEL, STACK, VOLUME, TIME, HISTORY };
-static const option options[] = { { "output", 'o', true }, { "file", 'f', true }, { "dtype", 0, true },
-                                  { "shape", 0, true },    { "pixel", 0, true },  { "stack", 0, false },
-                                  { "volume", 0, false },  { "time", 0, false },  { "history", 0, false },
-                                  { NULL, 0, false } };
+enum { OUT, TEXT_FILE, DTYPE, SHAPE, CHUNK, PIXEL, STACK, VOLUME, TIME, HISTORY };
+static const option options[] = { { "output", 'o', true }, { "file", 'f', true },  { "dtype", 0, true },
+                                  { "shape", 0, true },    { "chunk", 0, true },   { "pixel", 0, true },
+                                  { "stack", 0, false },   { "volume", 0, false }, { "time", 0, false },
+                                  { "history", 0, false }, { NULL, 0, false } };
 
 /* Returns an exit code, or -1 = go on. */
 static int read_arguments(calc *c, arguments *a)
@@ -160,6 +163,10 @@ static int read_arguments(calc *c, arguments *a)
         case SHAPE:
             if (!parse_shape(a->value, &c->shape))
                 return misused(c->self, "--shape %s: give extents as 512,512", a->value);
+            break;
+        case CHUNK:
+            if (!parse_count(a->value, &c->chunk))
+                return misused(c->self, "--chunk %s: give a number of images, as 8", a->value);
             break;
         case PIXEL:
             if (!parse_spacing(a->value, c->spacing))
@@ -196,6 +203,10 @@ static int read_arguments(calc *c, arguments *a)
         return misused(c->self, "--stack or --volume, not both");
     if ((c->stack || c->volume || c->spacing[0] > 0) && !c->outs)
         return misused(c->self, "--pixel, --stack and --volume are for files; -o names one");
+    if (c->chunk && c->shape.rank)
+        return misused(c->self, "--chunk or --shape, not both");
+    if (c->chunk && !c->outs)
+        return misused(c->self, "--chunk writes stacks; -o names one");
     if (c->text && c->file)
         return misused(c->self, "-f %s: there is a text already, '%s'", c->file, c->text);
     return -1;
@@ -250,6 +261,14 @@ static int name_results(calc *c)
 
 /* ---- work ---- */
 
+/* Keeps the facts of the first file for results. */
+static void keep_facts(calc *c, const char *path, const wf_meta *meta)
+{
+    c->meta = *meta;
+    if (meta->extended_bytes)
+        c->meta.extended_from = path;
+}
+
 static int load_inputs(calc *c)
 {
     bool first = true;
@@ -261,10 +280,8 @@ static int load_inputs(calc *c)
         if (!array)
             return failed_in(c->ctx);
         c->arg[i] = WF_ARG(c->name[i], array);
-        if (first && meta.extended_bytes)
-            meta.extended_from = c->path[i];
         if (first)
-            c->meta = meta;
+            keep_facts(c, c->path[i], &meta);
         first = false;
     }
     return EXIT_OK;
@@ -334,6 +351,132 @@ static int save_results(calc *c)
     return EXIT_OK;
 }
 
+/* ---- a stack in chunks ---- */
+
+typedef struct chunks {
+    wf_file *in[MAX_INPUTS]; /* inputs that are cut along their first axis */
+    wf_shape shape[MAX_INPUTS];
+    wf_file *out[MAX_OUTPUTS];
+    int64_t length; /* images of the stacks */
+    double times[3];
+} chunks;
+
+/* Opens the inputs of the highest rank, which are the stacks, and loads the others. */
+static int open_inputs(calc *c, chunks *s)
+{
+    int rank = 0;
+    bool first = true;
+    for (size_t i = 0; i < c->args; i++) {
+        if (!c->path[i])
+            continue;
+        wf_meta meta = { .size = sizeof meta };
+        if (wf_probe(c->ctx, c->path[i], &meta, NULL, &s->shape[i]) != WF_OK)
+            return failed_in(c->ctx);
+        if (s->shape[i].rank > rank)
+            rank = s->shape[i].rank;
+        if (first)
+            keep_facts(c, c->path[i], &meta);
+        first = false;
+    }
+    if (rank < 3)
+        return failed("--chunk: no input is a stack of images");
+    for (size_t i = 0; i < c->args; i++) {
+        if (!c->path[i])
+            continue;
+        int64_t n = s->shape[i].rank == rank ? s->shape[i].dim[0] : 1;
+        if (n > 1 && s->length > 1 && n != s->length)
+            return failed("--chunk: %s has %lld images, another stack has %lld", c->path[i], (long long)n,
+                          (long long)s->length);
+        if (n > 1) {
+            s->length = n;
+            s->in[i] = wf_file_open(c->ctx, c->path[i], NULL, NULL, NULL);
+        } else {
+            wf_array *array = wf_load(c->ctx, c->path[i], NULL);
+            if (array)
+                c->arg[i] = WF_ARG(c->name[i], array);
+        }
+        if (wf_last_status(c->ctx) != WF_OK)
+            return failed_in(c->ctx);
+    }
+    return s->length > 1 ? EXIT_OK : failed("--chunk: no input is a stack of more than one image");
+}
+
+static int read_chunk(calc *c, chunks *s, int64_t at, int64_t n)
+{
+    for (size_t i = 0; i < c->args; i++) {
+        if (!s->in[i])
+            continue;
+        wf_shape offset = { .rank = s->shape[i].rank, .dim = { at } }, box = s->shape[i];
+        box.dim[0] = n;
+        if (c->arg[i].kind == WF_ARG_ARRAY)
+            wf_release(c->arg[i].as.array);
+        c->arg[i] = (wf_arg){ 0 };
+        wf_array *array = wf_file_read(s->in[i], offset, box);
+        if (!array)
+            return failed_in(c->ctx);
+        c->arg[i] = WF_ARG(c->name[i], array);
+    }
+    return EXIT_OK;
+}
+
+static int write_chunk(calc *c, chunks *s, int64_t at, int64_t n)
+{
+    for (size_t k = 0; k < c->outs; k++) {
+        char text[256];
+        wf_shape shape = wf_array_shape(c->result[k]), offset = { .rank = shape.rank, .dim = { at } };
+        if (shape.rank < 1 || shape.dim[0] != n)
+            return failed("--chunk: %s of %lld images is %s: the first axis of a result must be that of the stacks",
+                          c->out[k].name, (long long)n, shape.rank ? shape_text(shape, text) : "one value");
+        if (!s->out[k]) {
+            wf_meta meta = result_meta(c, k);
+            shape.dim[0] = s->length;
+            s->out[k] = wf_file_create(c->ctx, c->out[k].path, wf_array_dtype(c->result[k]), shape, &meta);
+            if (!s->out[k])
+                return failed_in(c->ctx);
+        }
+        wf_status status = wf_file_write(s->out[k], c->result[k], offset);
+        wf_release(c->result[k]);
+        c->result[k] = NULL;
+        if (status != WF_OK)
+            return failed_in(c->ctx);
+    }
+    return EXIT_OK;
+}
+
+/* Does the steps for each chunk, and adds up their times. */
+static int run_chunks(calc *c, double times[4])
+{
+    chunks *s = allocate(1, sizeof *s);
+    int result = open_inputs(c, s);
+    for (int64_t at = 0; at < s->length && result == EXIT_OK; at += c->chunk) {
+        int64_t n = s->length - at < c->chunk ? s->length - at : c->chunk;
+        double t[4] = { seconds(), 0, 0, 0 };
+        result = read_chunk(c, s, at, n);
+        t[1] = seconds();
+        if (result == EXIT_OK)
+            result = compute(c);
+        t[2] = seconds();
+        if (result == EXIT_OK)
+            result = write_chunk(c, s, at, n);
+        t[3] = seconds();
+        for (int k = 0; k < 3; k++)
+            s->times[k] += t[k + 1] - t[k];
+    }
+    double begin = seconds();
+    for (size_t k = 0; k < c->outs; k++) {
+        if (result == EXIT_OK && wf_file_finish(s->out[k]) != WF_OK)
+            result = failed_in(c->ctx);
+        wf_file_free(s->out[k]);
+    }
+    s->times[2] += seconds() - begin;
+    for (int k = 0; k < 3; k++)
+        times[k + 1] = times[k] + s->times[k];
+    for (size_t i = 0; i < c->args; i++)
+        wf_file_free(s->in[i]);
+    free(s);
+    return result;
+}
+
 static void print_times(const calc *c, const double t[4])
 {
     wf_info info = { .size = sizeof info };
@@ -348,17 +491,22 @@ static void print_times(const calc *c, const double t[4])
 static int run_steps(calc *c)
 {
     double t[4] = { seconds(), 0, 0, 0 };
-    progress_begin("reading");
-    int result = load_inputs(c);
-    t[1] = seconds();
-    progress_begin("computing");
-    if (result == EXIT_OK)
-        result = compute(c);
-    t[2] = seconds();
-    progress_begin("writing");
-    if (result == EXIT_OK)
-        result = save_results(c);
-    t[3] = seconds();
+    int result;
+    progress_begin(c->chunk ? "computing" : "reading");
+    if (c->chunk) {
+        result = run_chunks(c, t);
+    } else {
+        result = load_inputs(c);
+        t[1] = seconds();
+        progress_begin("computing");
+        if (result == EXIT_OK)
+            result = compute(c);
+        t[2] = seconds();
+        progress_begin("writing");
+        if (result == EXIT_OK)
+            result = save_results(c);
+        t[3] = seconds();
+    }
     progress_end();
     if (c->time && result == EXIT_OK)
         print_times(c, t);

@@ -81,6 +81,15 @@ bool parse_shape(const char *text, wf_shape *out)
     return true;
 }
 
+bool parse_count(const char *text, int64_t *out)
+{
+    wf_shape s;
+    if (!parse_shape(text, &s) || s.rank != 1)
+        return false;
+    *out = s.dim[0];
+    return true;
+}
+
 wf_dtype parse_dtype(const char *text)
 {
     for (int t = WF_BOOL; wf_dtype_size((wf_dtype)t); t++)

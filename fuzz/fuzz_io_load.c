@@ -1,5 +1,5 @@
 /* fuzz_io_load.c - takes any bytes as an image file. wf_load and wf_probe must agree, and give an array or an error
- * that names the file. A loaded array can be saved, and is the same when loaded again. What wf_save makes of it in
+ * that names the file. A loaded array can be saved, and is the same when loaded again; so is a box of the file. What wf_save makes of it in
  * another format, with the meta data of the file, can be loaded, too.
  *
  * The content decides the format, so the files of the corpus are plain files. Bytes without a known mark are taken as
@@ -89,6 +89,36 @@ static void check_saved(const wf_array *array, const wf_meta *meta, const char *
     wf_clear_error(ctx);
 }
 
+/* Compares a box of the file, which `choice` selects, with the whole. */
+static void check_box(const wf_array *array, const char *name, uint32_t choice)
+{
+    wf_shape whole = wf_array_shape(array), first = { .rank = whole.rank }, box = { .rank = whole.rank };
+    for (int d = 0; d < whole.rank; d++) {
+        if (whole.dim[d] == 0)
+            return;
+        box.dim[d] = 1 + (int64_t)(choice % (uint32_t)whole.dim[d]);
+        choice = choice * 1664525u + 1013904223u;
+        first.dim[d] = (int64_t)(choice >> 8) % (whole.dim[d] - box.dim[d] + 1);
+        choice = choice * 1664525u + 1013904223u;
+    }
+    wf_array *part = wf_load_region(ctx, name, first, box, NULL);
+    require(part != NULL, "a box cannot be loaded");
+    void *a, *b;
+    require(wf_map(array, &a, NULL) == WF_OK && wf_map(part, &b, NULL) == WF_OK, "no memory");
+    size_t size = wf_dtype_size(wf_array_dtype(array));
+    for (int64_t i = 0; i < wf_array_count(part); i++) {
+        int64_t place = 0, step = 1, rest = i;
+        for (int d = whole.rank - 1; d >= 0; d--) {
+            place += (first.dim[d] + rest % box.dim[d]) * step;
+            rest /= box.dim[d];
+            step *= whole.dim[d];
+        }
+        require(memcmp((char *)a + (size_t)place * size, (char *)b + (size_t)i * size, size) == 0,
+                "a box has other values");
+    }
+    wf_release(part);
+}
+
 /* Loads the file and checks what it gives. `choice` selects the further checks of this input. */
 static bool load(const char *name, uint32_t choice)
 {
@@ -108,6 +138,7 @@ static bool load(const char *name, uint32_t choice)
         require(memcmp(&meta, &probed, sizeof meta) == 0, "wf_probe disagrees about the meta data");
         if (wf_array_count(array) < MOST) {
             check_copy(array);
+            check_box(array, name, choice);
             if (choice & 1)
                 meta.store_as = (wf_stored)(choice / 2 % 16); /* the formats refuse some, and unknown ones */
             if (choice & 32)

@@ -81,6 +81,37 @@ WF_API wf_status wf_probe(wf_context *ctx, const char *path, wf_meta *meta, wf_d
  * `meta` may be NULL: all defaults. The reference lists the types and shapes of each format. */
 WF_API wf_status wf_save(const wf_array *array, const char *path, const wf_meta *meta);
 
+/* Loads the box of `shape` elements at `offset` of what wf_load gives. Reads little of what lies outside of it.
+ * Errors: NULL: as wf_load; WF_ERR_SHAPE: another rank, or a box that is not inside of the file.
+ * Owns, Dtypes, meta: as wf_load.
+ * Example: wf_array *a = wf_load_region(ctx, "movie.mrc", WF_SHAPE(3, 0, 0), WF_SHAPE(1, 4092, 5760), NULL); */
+WF_API wf_array *wf_load_region(wf_context *ctx, const char *path, wf_shape offset, wf_shape shape, wf_meta *meta);
+
+/* A file that is read or written in parts, so that it may be larger than memory. Used by one thread at a time. */
+typedef struct wf_file wf_file;
+
+/* Opens a file for wf_file_read and fills meta, dtype and shape (each may be NULL) as wf_probe does.
+ * Owns: the caller frees it (wf_file_free) before the context.
+ * Errors: NULL, as wf_load. */
+WF_API wf_file *wf_file_open(wf_context *ctx, const char *path, wf_meta *meta, wf_dtype *dtype, wf_shape *shape);
+/* Loads the box of `shape` elements at `offset` as a new array, which the caller releases.
+ * Cost: MRC, NPY: what is read lies in the box or close to it; in gzip from the start on, or from where the last read
+ * ended if it lies before the box. TIFF: the strips and tiles that the box touches. PNG: all.
+ * Errors: NULL; WF_ERR_SHAPE: another rank, or a box that is not inside of the file. */
+WF_API wf_array *wf_file_read(wf_file *file, wf_shape offset, wf_shape shape);
+
+/* Begins a file as wf_save would write it for an array of this dtype and shape. What is never written is zero.
+ * Owns: the caller frees it (wf_file_free) before the context.
+ * Errors: NULL, as wf_save. */
+WF_API wf_file *wf_file_create(wf_context *ctx, const char *path, wf_dtype dtype, wf_shape shape, const wf_meta *meta);
+/* Stores an array, of the file's dtype, at `offset`. MRC, NPY: any box; TIFF: whole pages, in order; PNG: all at once.
+ * Errors: WF_ERR_SHAPE, WF_ERR_DTYPE, WF_ERR_UNSUPPORTED (such parts); wf_file_finish reports a full disk. */
+WF_API wf_status wf_file_write(wf_file *file, const wf_array *array, wf_shape offset);
+/* Makes a created file appear, as wf_save does. Only wf_file_free may follow. */
+WF_API wf_status wf_file_finish(wf_file *file);
+/* Closes a file; a created one that is not finished never appears. NULL: does nothing. */
+WF_API void wf_file_free(wf_file *file);
+
 /* Gives the format that the suffix of `path` names, as wf_save would choose it. Opens nothing.
  * Errors: WF_ERR_UNSUPPORTED, with a message that lists the suffixes; *format is untouched. */
 WF_API wf_status wf_format_named(wf_context *ctx, const char *path, wf_format *format);

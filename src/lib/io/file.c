@@ -365,6 +365,15 @@ bool wfl_io_write(wfl_io_writer *writer, const void *from, size_t bytes)
     return !writer->code;
 }
 
+void wfl_io_extend(wfl_io_writer *writer, int64_t size)
+{
+    if (writer->code || writer->size >= size)
+        return;
+    if (ftruncate(writer->fd, (off_t)size) != 0)
+        writer->code = errno;
+    writer->size = size;
+}
+
 int64_t wfl_io_read_back(wfl_io_writer *writer, void *to, size_t bytes)
 {
     int64_t got = wfl_io_pread(writer->fd, writer->pos, to, bytes);

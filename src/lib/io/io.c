@@ -31,14 +31,13 @@ static const wfl_io_format *format_by_suffix(const char *path)
 
 /* ---- the public functions ---- */
 
-/* Copies the fields that both versions of wf_meta have: a newer one has more at its end. */
-static void copy_meta(wf_meta *to, size_t to_size, const wf_meta *from, size_t from_size)
+void wfl_io_copy_meta(wf_meta *to, size_t to_size, const wf_meta *from, size_t from_size)
 {
     memcpy(to, from, to_size < from_size ? to_size : from_size);
     to->size = to_size;
 }
 
-static wf_status check_arguments(wf_context *ctx, const char *path, const wf_meta *meta)
+wf_status wfl_io_check_arguments(wf_context *ctx, const char *path, const wf_meta *meta)
 {
     if (!ctx)
         return WF_ERR_ARG;
@@ -189,7 +188,7 @@ wf_array *wfl_io_input_read(wfl_io_input *in, const wf_shape *first, const wf_sh
 static WFL_APART wf_array *load(wf_context *ctx, const char *path, wf_meta *meta)
 {
     wfl_io_input in;
-    if (check_arguments(ctx, path, meta) != WF_OK || wfl_io_input_open(ctx, path, &in) != WF_OK)
+    if (wfl_io_check_arguments(ctx, path, meta) != WF_OK || wfl_io_input_open(ctx, path, &in) != WF_OK)
         return NULL;
     const wf_shape zero = { .rank = in.image.shape.rank };
     wf_array *array = wfl_io_input_read(&in, &zero, &in.image.shape);
@@ -199,7 +198,7 @@ static WFL_APART wf_array *load(wf_context *ctx, const char *path, wf_meta *meta
     }
     wfl_io_input_close(&in);
     if (array && meta)
-        copy_meta(meta, meta->size, &in.image.meta, sizeof in.image.meta);
+        wfl_io_copy_meta(meta, meta->size, &in.image.meta, sizeof in.image.meta);
     return array;
 }
 
@@ -215,14 +214,14 @@ wf_array *wf_load(wf_context *ctx, const char *path, wf_meta *meta)
 static WFL_APART wf_status probe(wf_context *ctx, const char *path, wf_meta *meta, wf_dtype *dtype, wf_shape *shape)
 {
     wfl_io_input in;
-    wf_status status = check_arguments(ctx, path, meta);
+    wf_status status = wfl_io_check_arguments(ctx, path, meta);
     if (status == WF_OK)
         status = wfl_io_input_open(ctx, path, &in);
     if (status != WF_OK)
         return status;
     wfl_io_input_close(&in);
     if (meta)
-        copy_meta(meta, meta->size, &in.image.meta, sizeof in.image.meta);
+        wfl_io_copy_meta(meta, meta->size, &in.image.meta, sizeof in.image.meta);
     if (dtype)
         *dtype = in.image.dtype;
     if (shape)
@@ -260,31 +259,44 @@ static wf_status check_meta(wf_context *ctx, const char *path, const wf_meta *me
     return WF_OK;
 }
 
+wf_status wfl_io_check_saving(wf_context *ctx, const char *path, const wf_meta *given, wf_meta *meta,
+                              const wfl_io_format **format)
+{
+    wf_status status = wfl_io_check_arguments(ctx, path, given);
+    if (status != WF_OK)
+        return status;
+    *meta = (wf_meta){ .size = sizeof *meta };
+    if (given)
+        wfl_io_copy_meta(meta, sizeof *meta, given, given->size);
+    status = check_meta(ctx, path, meta);
+    if (status != WF_OK)
+        return status;
+    *format = format_by_suffix(path);
+    for (int f = 0; f < FORMATS && !*format; f++)
+        if (formats[f]->format == meta->format)
+            *format = formats[f];
+    return *format ? WF_OK : fail_suffix(ctx, path);
+}
+
 static WFL_APART wf_status save(const wf_array *array, const char *path, const wf_meta *given)
 {
     wf_context *ctx = wf_array_context(array);
-    wf_status status = check_arguments(ctx, path, given);
+    const wfl_io_format *format;
+    wf_meta meta;
+    wf_status status = wfl_io_check_saving(ctx, path, given, &meta, &format);
     if (status != WF_OK)
         return status;
     wf_freeze_refuse(ctx, "wf_save", "a replay would not write the file again");
-    wf_meta meta = { .size = sizeof meta };
-    if (given)
-        copy_meta(&meta, sizeof meta, given, given->size);
-    status = check_meta(ctx, path, &meta);
-    if (status != WF_OK)
-        return status;
-
-    const wfl_io_format *format = format_by_suffix(path);
-    for (int f = 0; f < FORMATS && !format; f++)
-        if (formats[f]->format == meta.format)
-            format = formats[f];
-    if (!format)
-        return fail_suffix(ctx, path);
     wfl_io_source source;
+    wfl_io_output out;
     wf_array *here = wf_array_device(array) >= WF_GPU(0) ? wf_copy_to(array, WF_CPU) : wf_retain(array);
     status = here ? wfl_io_source_open(here, path, &source) : wf_last_status(ctx);
     if (status == WF_OK)
-        status = format->save(&source, &meta);
+        status = wfl_io_output_open(&source, format, &meta, &out);
+    if (status == WF_OK) {
+        const wf_shape zero = { .rank = source.shape.rank };
+        status = wfl_io_output_close(&out, wfl_io_output_write(&out, &source, &zero));
+    }
     wf_release(here);
     return status;
 }
@@ -300,7 +312,7 @@ wf_status wf_save(const wf_array *array, const char *path, const wf_meta *meta)
 
 wf_status wf_format_named(wf_context *ctx, const char *path, wf_format *format)
 {
-    wf_status status = check_arguments(ctx, path, NULL);
+    wf_status status = wfl_io_check_arguments(ctx, path, NULL);
     const wfl_io_format *named = status == WF_OK ? format_by_suffix(path) : NULL;
     if (status != WF_OK || !named)
         return status != WF_OK ? status : fail_suffix(ctx, path);

@@ -1,8 +1,9 @@
 /* io_internal.h - what the file formats share. Each of these uses only those before it: errors and small helpers
  * (basics.c), the types that files store (types.c), libraries that are opened when they are needed (foreign.c),
- * compressed files (gzip.c), the bounded reader and the atomic writer (file.c), runs of samples (convert.c), whole arrays of them (samples.c), the formats, and their table (io.c).
+ * compressed files (gzip.c), the bounded reader and the atomic writer (file.c), runs of samples (convert.c), whole arrays of them (samples.c), what is
+ * common to all files that are written (output.c), the formats, their table (io.c), and parts of files (parts.c).
  *
- * A new format is one file with `match`, `open`, `read` and `save` functions and one row in the table of io.c.
+ * A new format is one file with the functions of wfl_io_format and one row in the table of io.c.
  */
 #ifndef WEFT_IO_INTERNAL_H
 #define WEFT_IO_INTERNAL_H
@@ -151,6 +152,8 @@ void wfl_io_layout_c(wfl_io_layout *layout, const wf_shape *shape);
 /* Turns the layout of a whole file into that of the box of `count` elements at `first`, to be read into an array in C
  * order: sets stride[], offset, odd and extent[]. */
 void wfl_io_layout_box(wfl_io_layout *layout, const wf_shape *first, const wf_shape *count);
+/* Returns the place in the file behind the last sample of a dense layout. */
+int64_t wfl_io_layout_end(const wfl_io_layout *layout);
 wf_status wfl_io_read_samples(wfl_io_reader *reader, const wfl_io_layout *layout, void *to);
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
@@ -173,6 +176,8 @@ wf_status wfl_io_create(wf_context *ctx, const char *path, const wf_meta *meta, 
 /* Write or read back at writer->pos, which moves. False on failure, with writer->code set and no message yet. */
 bool wfl_io_write(wfl_io_writer *writer, const void *from, size_t bytes);
 int64_t wfl_io_read_back(wfl_io_writer *writer, void *to, size_t bytes);
+/* Makes the file at least `size` bytes long, with zeros at the end. */
+void wfl_io_extend(wfl_io_writer *writer, int64_t size);
 /* With status WF_OK makes the file appear; otherwise, or if that fails, removes it. Frees the writer in any case.
  * Reports a failed write (writer->code). Returns the final status. */
 wf_status wfl_io_finish(wfl_io_writer *writer, wf_status status);
@@ -194,6 +199,9 @@ typedef struct wfl_io_source {
 } wfl_io_source;
 
 wf_status wfl_io_source_open(const wf_array *array, const char *path, wfl_io_source *source);
+/* Sets what of a source is known without an array: dtype, shape, count. */
+wf_status wfl_io_source_describe(wf_context *ctx, const char *path, wf_dtype dtype, const wf_shape *shape,
+                                 wfl_io_source *source);
 /* Chooses the type to save as: meta->store_as, which must be among the bits of `allowed`; else the native type if it is
  * among those of `defaults`; else `fallback` (DEFAULT: an error). Sets *type, and *rank to the number of axes without
  * that of complex parts. `advice` ends the error's message. */
@@ -244,6 +252,20 @@ typedef struct wfl_io_input {
     void *state;          /* of the format */
 } wfl_io_input;
 
+/* A file that is written. */
+typedef struct wfl_io_output {
+    wfl_io_source what; /* dtype and shape of the whole array; no data */
+    wf_meta meta;
+    const struct wfl_io_format *format;
+    wfl_io_writer writer;
+    bool is_open;         /* the writer is */
+    uint8_t *buffer;      /* IO_CHUNK bytes */
+    wfl_io_layout layout; /* C order; for formats without `write` */
+    wfl_io_stats *stats;  /* of the values stored; NULL: not wanted */
+    int64_t next;         /* so many values were stored in order, and are in `stats` */
+    void *state;          /* of the format */
+} wfl_io_output;
+
 typedef struct wfl_io_format {
     wf_format format;
     const char *name;
@@ -255,13 +277,41 @@ typedef struct wfl_io_format {
     /* Reads the box of `count` elements at `first` to memory in C order. NULL: wfl_io_read_samples does it. */
     wf_status (*read)(wfl_io_input *in, const wf_shape *first, const wf_shape *count, void *to);
     void (*close)(wfl_io_input *in); /* frees `state`; NULL: there is none */
-    wf_status (*save)(const wfl_io_source *source, const wf_meta *meta);
+    /* Checks dtype and shape, sets `state` and, without `write`, the layout; then calls wfl_io_output_create and may
+     * write. After an error `finish` is called, too. */
+    wf_status (*create)(wfl_io_output *out);
+    /* Stores an array at `first`. NULL: wfl_io_write_box does it. */
+    wf_status (*write)(wfl_io_output *out, const wfl_io_source *source, const wf_shape *first);
+    /* With status WF_OK completes the file. Frees `state`. Returns the status. NULL: there is nothing to do. */
+    wf_status (*finish)(wfl_io_output *out, wf_status status);
 } wfl_io_format;
 #define IO_HEAD_BYTES 216 /* bytes that `match` gets, if the file is that long */
+
+/* Begins to write a file as `what` and `meta` describe it. Nothing to close on error. */
+wf_status wfl_io_output_open(const wfl_io_source *what, const wfl_io_format *format, const wf_meta *meta,
+                             wfl_io_output *out);
+/* Opens the writer; for `create`. */
+wf_status wfl_io_output_create(wfl_io_output *out);
+/* Stores an array at `first` (parts of complex values are an axis). Failed writes are reported by wfl_io_output_close.
+ */
+wf_status wfl_io_output_write(wfl_io_output *out, const wfl_io_source *source, const wf_shape *first);
+/* The same for formats without a function for that. */
+wf_status wfl_io_write_box(wfl_io_output *out, const wfl_io_source *source, const wf_shape *first);
+/* Reads the file back for out->stats, unless all of it was written in order. */
+wf_status wfl_io_output_stats(wfl_io_output *out);
+/* With status WF_OK makes the file appear. Ends the writer in any case. Returns the final status. */
+wf_status wfl_io_output_close(wfl_io_output *out, wf_status status);
 
 /* Returns a new array in C order, and its memory in *data; NULL on error. */
 wf_array *wfl_io_new_array(wfl_io_reader *reader, wf_dtype dtype, wf_shape shape, void **data);
 
+/* What functions with a path and a wf_meta check. */
+wf_status wfl_io_check_arguments(wf_context *ctx, const char *path, const wf_meta *meta);
+/* Checks what functions that save are given; copies meta and chooses the format. */
+wf_status wfl_io_check_saving(wf_context *ctx, const char *path, const wf_meta *given, wf_meta *meta,
+                              const wfl_io_format **format);
+/* Copies the fields that both versions of wf_meta have: a newer one has more at its end. */
+void wfl_io_copy_meta(wf_meta *to, size_t to_size, const wf_meta *from, size_t from_size);
 /* Opens a file and reads its header. Nothing to close on error. */
 wf_status wfl_io_input_open(wf_context *ctx, const char *path, wfl_io_input *in);
 void wfl_io_input_close(wfl_io_input *in);

@@ -15,4 +15,5 @@ const wfl_io_format wfl_io_mrc = { .format = WF_FORMAT_MRC,
                                    .gzip = true,
                                    .match = mrc_match,
                                    .open = wfl_mrc_open,
-                                   .save = wfl_mrc_save };
+                                   .create = wfl_mrc_create,
+                                   .finish = wfl_mrc_finish };

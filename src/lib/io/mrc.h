@@ -68,5 +68,6 @@ int32_t wfl_mrc_i32(const wfl_mrc_header *h, size_t at);
 wf_status wfl_mrc_read_header(wfl_io_reader *r, wfl_mrc_header *h);
 
 wf_status wfl_mrc_open(wfl_io_input *in);
-wf_status wfl_mrc_save(const wfl_io_source *source, const wf_meta *meta);
+wf_status wfl_mrc_create(wfl_io_output *out);
+wf_status wfl_mrc_finish(wfl_io_output *out, wf_status status);
 #endif

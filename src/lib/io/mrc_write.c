@@ -1,4 +1,4 @@
-/* mrc_write.c - writes MRC files: the samples first, then the header, which has their statistics. An extended header is
+/* mrc_write.c - writes MRC files: the header comes after the samples, as it has their statistics. An extended header is
  * copied from another file.
  */
 #include "mrc.h"
@@ -126,28 +126,6 @@ static void fill_header(uint8_t bytes[HEADER_BYTES], const geometry *g, const wf
     put_labels(bytes, meta);
 }
 
-/* Writes the samples in pieces, and adds up the statistics of the stored values. */
-static bool write_samples(wfl_io_writer *writer, const wfl_io_source *source, const wfl_io_type *type, int64_t width,
-                          uint8_t *buffer, wfl_io_stats *stats)
-{
-    bool packed = type->stored == WF_STORED_U4;
-    int64_t chunk = (int64_t)(IO_CHUNK / type->bytes);
-    for (int64_t at = 0; at < source->count;) {
-        int64_t n = source->count - at < chunk ? source->count - at : chunk;
-        if (packed && n > width - at % width)
-            n = width - at % width; /* each line starts at a whole byte */
-        wfl_io_gather(source, at, n, type, buffer);
-        if (type->parts == 1)
-            wfl_io_stats_add(stats, type, buffer, n);
-        if (packed)
-            wfl_io_pack4(buffer, n, buffer);
-        if (!wfl_io_write(writer, buffer, packed ? (size_t)(n + 1) / 2 : (size_t)n * type->bytes))
-            return false;
-        at += n;
-    }
-    return true;
-}
-
 /* ---- extended headers ---- */
 
 /* The extended header that a saved file takes over from another one. */
@@ -225,44 +203,59 @@ static wf_status copy_extended(extended *e, wfl_io_writer *writer, uint8_t *buff
     return status;
 }
 
-wf_status wfl_mrc_save(const wfl_io_source *source, const wf_meta *meta)
+/* ---- the file ---- */
+
+typedef struct mrc_output {
+    geometry g;
+    wfl_io_stats stats;
+    uint8_t head[HEADER_BYTES];
+} mrc_output;
+
+wf_status wfl_mrc_create(wfl_io_output *out)
 {
+    const wfl_io_source *what = &out->what;
     const wfl_io_type *type;
     int rank;
-    geometry g = { 0 };
+    mrc_output *m = out->state = calloc(1, sizeof *m);
+    if (!m)
+        return wfl_io_fail_memory(what->ctx, what->path, (int64_t)sizeof *m);
     uint32_t allowed = 0;
     for (int i = 0; i < MODES; i++)
         allowed |= 1u << mrc_modes[i].stored;
     wf_status status = wfl_io_choose_type(
-        source, meta, "MRC", allowed, IO_BIT(I8) | IO_BIT(I16) | IO_BIT(U16) | IO_BIT(F16) | IO_BIT(F32),
-        source->dtype == WF_BOOL || source->dtype == WF_U8 ? WF_STORED_U16 : WF_STORED_F32,
+        what, &out->meta, "MRC", allowed, IO_BIT(I8) | IO_BIT(I16) | IO_BIT(U16) | IO_BIT(F16) | IO_BIT(F32),
+        what->dtype == WF_BOOL || what->dtype == WF_U8 ? WF_STORED_U16 : WF_STORED_F32,
         " (modes: i8, u8, i16, u16, f16, f32, c64, u4)", &type, &rank);
     if (status == WF_OK)
-        status = shape_to_geometry(source, meta, rank, &g);
+        status = shape_to_geometry(what, &out->meta, rank, &m->g);
+    extended e = { 0 };
+    if (status == WF_OK)
+        status = open_extended(what, &out->meta, &m->g, rank, out->buffer, &e);
     if (status != WF_OK)
         return status;
-    uint8_t *buffer = malloc(IO_CHUNK), head[HEADER_BYTES];
-    if (!buffer)
-        return wfl_io_fail_memory(source->ctx, source->path, (int64_t)IO_CHUNK);
-    extended e;
-    wfl_io_writer writer;
-    status = open_extended(source, meta, &g, rank, buffer, &e);
-    if (status == WF_OK) {
-        status = wfl_io_create(source->ctx, source->path, meta, &writer);
-        if (status != WF_OK && e.bytes)
-            wfl_io_close(&e.from);
+    wf_shape shape = what->shape;
+    shape.rank = rank;
+    out->stats = &m->stats;
+    out->layout = (wfl_io_layout){ .type = type, .offset = HEADER_BYTES + (int64_t)e.bytes };
+    wfl_io_layout_c(&out->layout, &shape);
+    status = wfl_io_output_create(out);
+    if (status == WF_OK)
+        return copy_extended(&e, &out->writer, out->buffer, m->head);
+    if (e.bytes)
+        wfl_io_close(&e.from);
+    return status;
+}
+
+wf_status wfl_mrc_finish(wfl_io_output *out, wf_status status)
+{
+    mrc_output *m = out->state;
+    if (status == WF_OK && !out->writer.code)
+        status = wfl_io_output_stats(out);
+    if (status == WF_OK && !out->writer.code) {
+        fill_header(m->head, &m->g, out->layout.type, &out->meta, &m->stats);
+        out->writer.pos = 0;
+        wfl_io_write(&out->writer, m->head, HEADER_BYTES);
     }
-    if (status == WF_OK) {
-        wfl_io_stats stats = { 0 };
-        memset(head, 0, HEADER_BYTES);
-        status = copy_extended(&e, &writer, buffer, head);
-        if (status == WF_OK && write_samples(&writer, source, type, g.n[0], buffer, &stats)) {
-            fill_header(head, &g, type, meta, &stats);
-            writer.pos = 0;
-            wfl_io_write(&writer, head, HEADER_BYTES);
-        }
-        status = wfl_io_finish(&writer, status);
-    }
-    free(buffer);
+    free(m);
     return status;
 }

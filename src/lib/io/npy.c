@@ -298,33 +298,25 @@ static size_t make_header(const wfl_io_source *source, const wfl_io_type *type, 
     return length;
 }
 
-static wf_status npy_save(const wfl_io_source *source, const wf_meta *meta)
+static wf_status npy_create(wfl_io_output *out)
 {
     const wfl_io_type *type;
     int rank;
     uint32_t allowed = 0;
     for (int i = 0; i < DESCRS; i++)
         allowed |= 1u << descrs[i].stored;
-    wf_status status = wfl_io_choose_type(source, meta, "NPY", allowed, allowed, WF_STORED_F32, "", &type, &rank);
+    wf_status status =
+        wfl_io_choose_type(&out->what, &out->meta, "NPY", allowed, allowed, WF_STORED_F32, "", &type, &rank);
     if (status != WF_OK)
         return status;
-    void *buffer = malloc(IO_CHUNK);
-    if (!buffer)
-        return wfl_io_fail_memory(source->ctx, source->path, (int64_t)IO_CHUNK);
-    wfl_io_writer writer;
-    status = wfl_io_create(source->ctx, source->path, meta, &writer);
-    if (status == WF_OK) {
-        char head[512];
-        bool good = wfl_io_write(&writer, head, make_header(source, type, rank, head));
-        int64_t chunk = (int64_t)(IO_CHUNK / type->bytes);
-        for (int64_t at = 0; at < source->count && good; at += chunk) {
-            int64_t n = source->count - at < chunk ? source->count - at : chunk;
-            wfl_io_gather(source, at, n, type, buffer);
-            good = wfl_io_write(&writer, buffer, (size_t)n * type->bytes);
-        }
-        status = wfl_io_finish(&writer, WF_OK);
-    }
-    free(buffer);
+    char head[512];
+    wf_shape shape = out->what.shape;
+    shape.rank = rank;
+    out->layout = (wfl_io_layout){ .type = type, .offset = (int64_t)make_header(&out->what, type, rank, head) };
+    wfl_io_layout_c(&out->layout, &shape);
+    status = wfl_io_output_create(out);
+    if (status == WF_OK)
+        wfl_io_write(&out->writer, head, (size_t)out->layout.offset);
     return status;
 }
 
@@ -334,4 +326,4 @@ const wfl_io_format wfl_io_npy = { .format = WF_FORMAT_NPY,
                                    .gzip = true,
                                    .match = npy_match,
                                    .open = npy_open,
-                                   .save = npy_save };
+                                   .create = npy_create };

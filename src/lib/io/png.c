@@ -28,6 +28,7 @@ typedef struct job {
     wfl_io_image *image;
     uint8_t *rows; /* the array's memory */
     size_t row_bytes;
+    bool is_written;
     const wfl_io_source *source;
     const wfl_io_type *type;
     png_uint_32 width, height;
@@ -326,43 +327,59 @@ static wf_status check_shape(const wfl_io_source *source, const wfl_io_type *typ
     return WF_OK;
 }
 
-static wf_status png_save(const wfl_io_source *source, const wf_meta *meta)
+static wf_status png_create(wfl_io_output *out)
 {
-    job j = { .source = source };
-    wfl_io_writer writer;
+    const wfl_io_source *what = &out->what;
+    job *j = out->state = calloc(1, sizeof *j);
+    if (!j)
+        return wfl_io_fail_memory(what->ctx, what->path, (int64_t)sizeof *j);
     int rank;
     uint32_t held = IO_BIT(BOOL) | IO_BIT(U8) | IO_BIT(U16);
-    wf_status status = wfl_io_choose_type(source, meta, "PNG", held, held, WF_STORED_DEFAULT,
+    wf_status status = wfl_io_choose_type(what, &out->meta, "PNG", held, held, WF_STORED_DEFAULT,
                                           ", only u8, u16 and bool: convert it, or use `weft view`, which stretches "
                                           "the contrast",
-                                          &j.type, &rank);
+                                          &j->type, &rank);
     if (status == WF_OK)
-        status = check_shape(source, j.type, &j);
+        status = check_shape(what, j->type, j);
     if (status == WF_OK)
-        status = wfl_foreign_open(&library, source->ctx, source->path);
+        status = wfl_foreign_open(&library, what->ctx, what->path);
     if (status != WF_OK)
         return status;
+    j->writer = &out->writer;
+    size_t row = (size_t)j->width * (size_t)j->channels * j->type->bytes;
+    j->rows = malloc(row);
+    j->png = libpng.create_write_struct(PNG_LIBPNG_VER_STRING, j, on_error, on_warning);
+    if (j->png)
+        j->info = libpng.create_info_struct(j->png);
+    return j->rows && j->info ? wfl_io_output_create(out) : wfl_io_fail_memory(what->ctx, what->path, (int64_t)row);
+}
 
-    size_t row = (size_t)j.width * (size_t)j.channels * j.type->bytes;
-    j.rows = malloc(row);
-    j.png = libpng.create_write_struct(PNG_LIBPNG_VER_STRING, &j, on_error, on_warning);
-    if (j.png)
-        j.info = libpng.create_info_struct(j.png);
-    if (!j.rows || !j.info) {
-        status = wfl_io_fail_memory(source->ctx, source->path, (int64_t)row);
-    } else {
-        status = wfl_io_create(source->ctx, source->path, meta, &writer);
-        if (status == WF_OK) {
-            j.writer = &writer;
-            bool good = write_image(&j);
-            if (!good && !writer.code)
-                status = wfl_io_fail(source->ctx, source->path, WF_ERR_IO, "PNG: %s", j.text);
-            status = wfl_io_finish(&writer, status);
-        }
-    }
-    if (j.png)
-        libpng.destroy_write_struct(&j.png, &j.info);
-    free(j.rows);
+static wf_status png_write(wfl_io_output *out, const wfl_io_source *source, const wf_shape *first)
+{
+    job *j = out->state;
+    (void)first; /* zeros, of a whole picture */
+    if (source->count != out->what.count || j->is_written)
+        return wfl_io_fail(out->what.ctx, out->what.path, WF_ERR_UNSUPPORTED,
+                           "%lld of %lld values: PNG files are written as a whole, once", (long long)source->count,
+                           (long long)out->what.count);
+    j->source = source;
+    j->is_written = true;
+    if (write_image(j) || j->writer->code)
+        return WF_OK; /* wfl_io_finish reports a failed write */
+    return wfl_io_fail(out->what.ctx, out->what.path, WF_ERR_IO, "PNG: %s", j->text);
+}
+
+static wf_status png_finish(wfl_io_output *out, wf_status status)
+{
+    job *j = out->state;
+    if (!j)
+        return status;
+    if (status == WF_OK && !j->is_written)
+        status = wfl_io_fail(out->what.ctx, out->what.path, WF_ERR_ARG, "no picture was written");
+    if (j->png)
+        libpng.destroy_write_struct(&j->png, &j->info);
+    free(j->rows);
+    free(j);
     return status;
 }
 
@@ -372,4 +389,6 @@ const wfl_io_format wfl_io_png = { .format = WF_FORMAT_PNG,
                                    .match = png_match,
                                    .open = png_open,
                                    .read = png_read,
-                                   .save = png_save };
+                                   .create = png_create,
+                                   .write = png_write,
+                                   .finish = png_finish };

@@ -26,6 +26,20 @@ void wfl_io_layout_dense(wfl_io_layout *l)
     }
 }
 
+int64_t wfl_io_layout_end(const wfl_io_layout *l)
+{
+    int64_t end = l->offset;
+    bool packed = l->type->stored == WF_STORED_U4;
+    if (l->rank == 0)
+        return end + (int64_t)l->type->bytes;
+    for (int d = 0; d < l->rank; d++)
+        if (l->extent[d] == 0)
+            return end;
+    for (int d = 0; d < l->rank; d++)
+        end += (l->extent[d] - 1) * l->step[d];
+    return end + (packed ? (l->extent[l->rank - 1] + 1) / 2 : (int64_t)l->type->bytes);
+}
+
 void wfl_io_layout_c(wfl_io_layout *l, const wf_shape *shape)
 {
     l->rank = 0;
@@ -273,32 +287,45 @@ wf_status wfl_io_read_samples(wfl_io_reader *reader, const wfl_io_layout *given,
 
 /* ---- gathering an array ---- */
 
+wf_status wfl_io_source_describe(wf_context *ctx, const char *path, wf_dtype dtype, const wf_shape *shape,
+                                 wfl_io_source *source)
+{
+    *source = (wfl_io_source){ .ctx = ctx, .path = path, .dtype = dtype, .array_dtype = dtype, .shape = *shape };
+    if (wf_dtype_kind(dtype) == WF_KIND_COMPLEX) {
+        if (shape->rank == WF_MAX_RANK)
+            return wfl_io_fail(ctx, path, WF_ERR_UNSUPPORTED, "a complex array of %d axes (at most 7 can be saved)",
+                               WF_MAX_RANK);
+        source->dtype = wf_dtype_part(dtype);
+        source->shape.dim[source->shape.rank++] = 2;
+    }
+    source->count = 1;
+    for (int d = 0; d < source->shape.rank; d++)
+        if (source->shape.dim[d] == 0)
+            source->count = 0;
+    for (int d = 0; d < source->shape.rank && source->count; d++)
+        if (!wfl_io_mul(source->count, source->shape.dim[d], &source->count) || source->count > INT64_MAX / 16)
+            return wfl_io_fail(ctx, path, WF_ERR_SHAPE, "the shape has 2^59 elements or more");
+    return WF_OK;
+}
+
 wf_status wfl_io_source_open(const wf_array *array, const char *path, wfl_io_source *source)
 {
     void *data = NULL;
     int64_t strides[WF_MAX_RANK] = { 0 };
-    *source = (wfl_io_source){ .ctx = wf_array_context(array),
-                               .path = path,
-                               .dtype = wf_array_dtype(array),
-                               .array_dtype = wf_array_dtype(array),
-                               .shape = wf_array_shape(array),
-                               .count = wf_array_count(array) };
+    wf_shape shape = wf_array_shape(array);
+    wf_dtype dtype = wf_array_dtype(array);
     wf_status status = wf_map(array, &data, strides);
+    if (status == WF_OK)
+        status = wfl_io_source_describe(wf_array_context(array), path, dtype, &shape, source);
     if (status != WF_OK)
         return status;
     source->data = data;
-    int64_t size = (int64_t)wf_dtype_size(source->dtype);
-    for (int d = 0; d < source->shape.rank; d++)
+    int64_t size = (int64_t)wf_dtype_size(dtype);
+    for (int d = 0; d < shape.rank; d++)
         strides[d] *= size;
-    if (wf_dtype_kind(source->dtype) == WF_KIND_COMPLEX) {
-        if (source->shape.rank == WF_MAX_RANK)
-            return wfl_io_fail(source->ctx, path, WF_ERR_UNSUPPORTED,
-                               "a complex array of %d axes (at most 7 can be saved)", WF_MAX_RANK);
-        source->dtype = wf_dtype_part(source->dtype);
+    if (source->shape.rank > shape.rank) {
         size = (int64_t)wf_dtype_size(source->dtype);
-        strides[source->shape.rank] = size;
-        source->shape.dim[source->shape.rank++] = 2;
-        source->count *= 2;
+        strides[shape.rank] = size;
     }
     for (int d = 0; d < source->shape.rank; d++) {
         int64_t extent = source->shape.dim[d], step = strides[d];

@@ -20,4 +20,6 @@ const wfl_io_format wfl_io_tiff = { .format = WF_FORMAT_TIFF,
                                     .open = wfl_tiff_open_file,
                                     .read = wfl_tiff_read_box,
                                     .close = wfl_tiff_close_file,
-                                    .save = wfl_tiff_save };
+                                    .create = wfl_tiff_create,
+                                    .write = wfl_tiff_write,
+                                    .finish = wfl_tiff_finish };

@@ -39,5 +39,7 @@ wf_status wfl_tiff_fail(const wfl_tiff_job *j, const char *doing);
 wf_status wfl_tiff_open_file(wfl_io_input *in);
 wf_status wfl_tiff_read_box(wfl_io_input *in, const wf_shape *first, const wf_shape *count, void *to);
 void wfl_tiff_close_file(wfl_io_input *in);
-wf_status wfl_tiff_save(const wfl_io_source *source, const wf_meta *meta);
+wf_status wfl_tiff_create(wfl_io_output *out);
+wf_status wfl_tiff_write(wfl_io_output *out, const wfl_io_source *source, const wf_shape *first);
+wf_status wfl_tiff_finish(wfl_io_output *out, wf_status status);
 #endif

@@ -76,24 +76,6 @@ static void set_page_fields(TIFF *tif, const pages *p, const wf_meta *meta, int6
     wfl_tiff.SetField(tif, TIFFTAG_SOFTWARE, software);
 }
 
-static wf_status write_pages(wfl_tiff_job *j, const wfl_io_source *source, const pages *p, const wf_meta *meta,
-                             void *buffer, uint32_t strip_rows)
-{
-    int64_t row = (int64_t)p->width * p->samples;
-    for (int64_t n = 0; n < p->count; n++) {
-        set_page_fields(j->tif, p, meta, n, strip_rows);
-        for (uint32_t y = 0, strip = 0; y < p->height; y += strip_rows, strip++) {
-            uint32_t rows = p->height - y < strip_rows ? p->height - y : strip_rows;
-            wfl_io_gather(source, (n * p->height + y) * row, rows * row, p->type, buffer);
-            if (wfl_tiff.WriteEncodedStrip(j->tif, strip, buffer, (tmsize_t)(rows * row * (int64_t)p->type->bytes)) < 0)
-                return WF_ERR_IO;
-        }
-        if (!wfl_tiff.WriteDirectory(j->tif))
-            return WF_ERR_IO;
-    }
-    return WF_OK;
-}
-
 /* True if an offset may need more than 32 bits. Data that does not compress grows by up to a half with LZW. */
 static bool needs_bigtiff(const pages *p, const wf_meta *meta, int64_t strip_rows)
 {
@@ -102,38 +84,93 @@ static bool needs_bigtiff(const pages *p, const wf_meta *meta, int64_t strip_row
     return (double)p->count * (page_bytes * (meta->lzw || meta->deflate ? 1.5 : 1.0) + directory) > 4.0e9;
 }
 
-wf_status wfl_tiff_save(const wfl_io_source *source, const wf_meta *meta)
+typedef struct tiff_output {
+    wfl_tiff_job job;
+    pages p;
+    int64_t next; /* the page that is written next */
+    uint32_t strip_rows;
+    void *strip;
+} tiff_output;
+
+wf_status wfl_tiff_create(wfl_io_output *out)
 {
-    pages p = { 0 };
+    const wfl_io_source *what = &out->what;
+    tiff_output *t = out->state = calloc(1, sizeof *t);
+    if (!t)
+        return wfl_io_fail_memory(what->ctx, what->path, (int64_t)sizeof *t);
+    pages *p = &t->p;
     int rank;
     uint32_t held = IO_BIT(I8) | IO_BIT(U8) | IO_BIT(I16) | IO_BIT(U16) | IO_BIT(I32) | IO_BIT(U32) | IO_BIT(I64) |
                     IO_BIT(U64) | IO_BIT(F16) | IO_BIT(F32) | IO_BIT(F64);
     wf_status status =
-        wfl_io_choose_type(source, meta, "TIFF", held, held, source->dtype == WF_BF16 ? WF_STORED_F32 : WF_STORED_U8,
-                           " (it stores i8 to u64, f16, f32, f64)", &p.type, &rank);
+        wfl_io_choose_type(what, &out->meta, "TIFF", held, held, what->dtype == WF_BF16 ? WF_STORED_F32 : WF_STORED_U8,
+                           " (it stores i8 to u64, f16, f32, f64)", &p->type, &rank);
     if (status == WF_OK)
-        status = shape_to_pages(source, meta, &p);
+        status = shape_to_pages(what, &out->meta, p);
     if (status != WF_OK)
         return status;
 
-    int64_t row_bytes = (int64_t)p.width * p.samples * (int64_t)p.type->bytes;
+    int64_t row_bytes = (int64_t)p->width * p->samples * (int64_t)p->type->bytes;
     int64_t strip_rows = (int64_t)(IO_CHUNK / 4) / row_bytes;
-    strip_rows = strip_rows < 1 ? 1 : strip_rows > p.height ? p.height : strip_rows;
-    void *buffer = malloc((size_t)(strip_rows * row_bytes));
-    if (!buffer)
-        return wfl_io_fail_memory(source->ctx, source->path, strip_rows * row_bytes);
-    wfl_io_writer writer;
-    status = wfl_io_create(source->ctx, source->path, meta, &writer);
-    if (status == WF_OK) {
-        wfl_tiff_job j = { .writer = &writer, .ctx = source->ctx, .path = source->path };
-        status = wfl_tiff_open(&j, needs_bigtiff(&p, meta, strip_rows) ? "w8" : "w", 0);
-        if (status == WF_OK)
-            status = write_pages(&j, source, &p, meta, buffer, (uint32_t)strip_rows);
-        if (status != WF_OK)
-            wfl_tiff_fail(&j, "cannot write");
-        wfl_tiff_close(&j);
-        status = wfl_io_finish(&writer, status);
+    strip_rows = strip_rows < 1 ? 1 : strip_rows > p->height ? p->height : strip_rows;
+    t->strip_rows = (uint32_t)strip_rows;
+    t->strip = malloc((size_t)(strip_rows * row_bytes));
+    if (!t->strip)
+        return wfl_io_fail_memory(what->ctx, what->path, strip_rows * row_bytes);
+    status = wfl_io_output_create(out);
+    if (status != WF_OK)
+        return status;
+    t->job = (wfl_tiff_job){ .writer = &out->writer, .ctx = what->ctx, .path = what->path };
+    return wfl_tiff_open(&t->job, needs_bigtiff(p, &out->meta, strip_rows) ? "w8" : "w", 0);
+}
+
+static bool write_page(tiff_output *t, const wf_meta *meta, const wfl_io_source *source, int64_t n)
+{
+    const pages *p = &t->p;
+    int64_t row = (int64_t)p->width * p->samples;
+    set_page_fields(t->job.tif, p, meta, t->next, t->strip_rows);
+    for (uint32_t y = 0, strip = 0; y < p->height; y += t->strip_rows, strip++) {
+        uint32_t rows = p->height - y < t->strip_rows ? p->height - y : t->strip_rows;
+        tmsize_t bytes = (tmsize_t)(rows * row * (int64_t)p->type->bytes);
+        wfl_io_gather(source, (n * p->height + y) * row, rows * row, p->type, t->strip);
+        if (wfl_tiff.WriteEncodedStrip(t->job.tif, strip, t->strip, bytes) < 0)
+            return false;
     }
-    free(buffer);
+    t->next++;
+    return wfl_tiff.WriteDirectory(t->job.tif) != 0;
+}
+
+wf_status wfl_tiff_write(wfl_io_output *out, const wfl_io_source *source, const wf_shape *first)
+{
+    tiff_output *t = out->state;
+    const wf_shape *box = &source->shape, *whole = &out->what.shape;
+    bool several = t->p.count > 1;
+    int64_t begin = several ? first->dim[0] : t->next, count = several ? box->dim[0] : 1;
+    for (int d = several; d < whole->rank; d++)
+        if (box->dim[d] != whole->dim[d])
+            return wfl_io_fail(out->what.ctx, out->what.path, WF_ERR_UNSUPPORTED,
+                               "axis %d: %lld of %lld elements: TIFF files are written in whole pages", d,
+                               (long long)box->dim[d], (long long)whole->dim[d]);
+    if (begin != t->next || begin + count > t->p.count)
+        return wfl_io_fail(out->what.ctx, out->what.path, WF_ERR_UNSUPPORTED,
+                           "page %lld is written after %lld pages: those of TIFF files are written once, in order",
+                           (long long)begin, (long long)t->next);
+    for (int64_t n = 0; n < count; n++)
+        if (!write_page(t, &out->meta, source, n))
+            return wfl_tiff_fail(&t->job, "cannot write");
+    return WF_OK;
+}
+
+wf_status wfl_tiff_finish(wfl_io_output *out, wf_status status)
+{
+    tiff_output *t = out->state;
+    if (!t)
+        return status;
+    if (status == WF_OK && !out->writer.code && t->next < t->p.count)
+        status = wfl_io_fail(out->what.ctx, out->what.path, WF_ERR_ARG, "%lld of %lld pages were written",
+                             (long long)t->next, (long long)t->p.count);
+    wfl_tiff_close(&t->job);
+    free(t->strip);
+    free(t);
     return status;
 }
