@@ -8,8 +8,9 @@
 
 static const wf_border borders[] = { WF_BORDER_VALUE, WF_BORDER_CLAMP, WF_BORDER_PERIODIC, WF_BORDER_MIRROR,
                                      WF_BORDER_REFLECT };
-enum { BORDERS = 5, INTERPOLATIONS = 7, POINTS = 48 };
-static const int taps_of[INTERPOLATIONS] = { 1, 2, 4, 4, 4, 6, 8 };
+/* KERNELS: with those of windows, which do not go through the elements */
+enum { BORDERS = 5, INTERPOLATIONS = 7, KERNELS = 9, POINTS = 48 };
+static const int taps_of[KERNELS] = { 1, 2, 4, 4, 4, 6, 8, 4, 6 };
 
 static inline double *random_numbers(int64_t n, uint64_t seed)
 {
@@ -58,6 +59,17 @@ static inline void check_near(const wf_array *a, const double *expected, double 
 /* ---- interpolation in plain C ---- */
 static inline double sinc(double x) { return x == 0 ? 1 : sin(M_PI * x) / (M_PI * x); }
 
+/* I0 as an integral, by the trapezoidal rule. */
+static inline double bessel_i0(double x)
+{
+    double sum = 0;
+    for (int i = 0; i < 64; ++i)
+        sum += exp(x * cos(2 * M_PI * i / 64)) / 64;
+    return sum;
+}
+
+static inline double kaiser_beta(int taps) { return M_PI * sqrt(taps * taps / 4.0 * 2.25 - 0.8); }
+
 static inline double weight(wf_interpolation how, double distance)
 {
     double d = fabs(distance), a = taps_of[how] / 2.0;
@@ -70,6 +82,11 @@ static inline double weight(wf_interpolation how, double distance)
         return d < 1 ? (1.5 * d - 2.5) * d * d + 1 : d < 2 ? ((-0.5 * d + 2.5) * d - 4) * d + 2 : 0;
     case WF_INTERPOLATE_BSPLINE:
         return d < 1 ? 2.0 / 3 - d * d + d * d * d / 2 : d < 2 ? (2 - d) * (2 - d) * (2 - d) / 6 : 0;
+    case WF_INTERPOLATE_KAISER4:
+    case WF_INTERPOLATE_KAISER6: {
+        double beta = kaiser_beta(taps_of[how]);
+        return d < a ? beta / (2 * a * sinh(beta)) * bessel_i0(beta * sqrt(1 - d * d / (a * a))) : 0;
+    }
     default:
         return d < a ? sinc(d) * sinc(d / a) : 0;
     }
@@ -85,7 +102,8 @@ static inline int64_t weights_at(wf_interpolation how, double x, double w[10])
     if (how == WF_INTERPOLATE_NEAREST)
         for (int k = 0; k < 10; ++k)
             w[k] = first + k == (int64_t)floor(x + 0.5);
-    for (int k = 0; k < 10 && how >= WF_INTERPOLATE_LANCZOS4; ++k)
+    bool normalized = how >= WF_INTERPOLATE_LANCZOS4 && how <= WF_INTERPOLATE_LANCZOS8;
+    for (int k = 0; k < 10 && normalized; ++k)
         w[k] /= sum;
     return first;
 }

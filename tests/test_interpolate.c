@@ -44,7 +44,7 @@ static void check_interpolation(int axes, int which, wf_interpolation how, wf_bo
 static void test_interpolations(void **state)
 {
     (void)state;
-    for (int how = 0; how < INTERPOLATIONS; ++how)
+    for (int how = 0; how < KERNELS; ++how)
         for (int b = 0; b < BORDERS; ++b) {
             if (is_on_gpu() && (how + b) % 3)
                 continue;
@@ -98,7 +98,7 @@ static void check_splat(int axes, int which, wf_interpolation how, wf_border bor
 static void test_splats(void **state)
 {
     (void)state;
-    for (int how = 0; how < INTERPOLATIONS; ++how)
+    for (int how = 0; how < KERNELS; ++how)
         for (int b = 0; b < BORDERS; ++b) {
             if (is_on_gpu() && (how + b) % 3)
                 continue;

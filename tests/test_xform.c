@@ -417,7 +417,7 @@ static void test_mistakes(void **state)
         const char *text;
     } calls[] = {
         { NULL, { 0 }, 2, "wf_interpolate: `array` is NULL" },
-        { a, { .interpolation = (wf_interpolation)7 }, 2, "wf_interpolate: there is no interpolation 7" },
+        { a, { .interpolation = (wf_interpolation)9 }, 2, "wf_interpolate: there is no interpolation 9" },
         { a, { .border = (wf_border)9 }, 2, "wf_interpolate: there is no border mode 9" },
         { a, { .axes = 3 }, 2, "wf_interpolate: 3 axes with positions" },
         { a, { .axes = -1 }, 2, "wf_interpolate: -1 axes with positions" },

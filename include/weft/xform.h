@@ -18,7 +18,9 @@ typedef enum wf_interpolation {
     WF_INTERPOLATE_BSPLINE,  /* cubic B-spline; the elements are coefficients (wf_spline_filter) */
     WF_INTERPOLATE_LANCZOS4, /* windowed sinc of 4, 6 or 8 elements along each axis, the weights' sum made 1 */
     WF_INTERPOLATE_LANCZOS6,
-    WF_INTERPOLATE_LANCZOS8
+    WF_INTERPOLATE_LANCZOS8,
+    WF_INTERPOLATE_KAISER4, /* Kaiser-Bessel window of 4 or 6 elements, for spectra of padded images: it does not go */
+    WF_INTERPOLATE_KAISER6  /* through the elements, and wf_correct_gridding corrects the image */
 } wf_interpolation;
 typedef struct wf_interp {
     wf_interpolation interpolation;
@@ -30,7 +32,7 @@ typedef struct wf_interp {
 } wf_interp;
 /* The array at a position: one value for each axis; of an axis without positions (see `axes`; 0 = none) an index.
  * Dtypes: coordinates keep theirs; sums are f64 for arrays of f64, c128 and integers of 32 and 64 bits, else f32.
- * Cost: 1, 2, 4, 4, 4, 6 or 8 elements along each axis.
+ * Cost: 1, 2, 4, 4, 4, 6, 8, 4 or 6 elements along each axis.
  * Example: wf_val v = wf_interpolate(g, img, &(wf_interp){ .interpolation = WF_INTERPOLATE_CUBIC }, WF_VALS(y, x)); */
 WF_API wf_val wf_interpolate(wf_graph *graph, const wf_array *array, const wf_interp *how, wf_vals position);
 /* The transpose of wf_interpolate: adds `value`, times its weight, to each element that would be read.
@@ -38,6 +40,20 @@ WF_API wf_val wf_interpolate(wf_graph *graph, const wf_array *array, const wf_in
  * Dtypes: arrays of floats and complex numbers. Aliasing: as wf_accumulate_n.
  * Example: wf_splat(g, volume, &(wf_interp){ .interpolation = WF_INTERPOLATE_LINEAR }, v, WF_VALS(z, y, x)); */
 WF_API void wf_splat(wf_graph *graph, wf_array *array, const wf_interp *how, wf_val value, wf_vals position);
+
+/* ---- spectra between their elements ------------------------------------------------------------------------------ */
+/* A spectrum at a frequency in cycles/pixel: one value for each axis; of an axis before them an index. Half layouts are
+ * spectra of real images: the missing half is the conjugate of the other. The image's center is at element 0.
+ * Borders: WF_BORDER_VALUE: 0 beyond Nyquist, which counts on both sides; WF_BORDER_PERIODIC; no others.
+ * Dtypes: floats and complex numbers; as wf_interpolate.
+ * Example: wf_val f = wf_spectrum_read(g, volume, &half, &how, WF_VALS(kz, ky, kx)); */
+WF_API wf_val wf_spectrum_read(wf_graph *graph, const wf_array *array, const wf_spectrum *spectrum,
+                               const wf_interp *how, wf_vals at);
+/* The transpose: adds `value` to the elements around a frequency, each times its weight, and, in half layouts, its
+ * conjugate around the opposite frequency. `weights`, floats of the array's shape, gets `weight` likewise; may be NULL.
+ * Aliasing: as wf_accumulate_n. */
+WF_API void wf_spectrum_splat(wf_graph *graph, wf_array *array, wf_array *weights, const wf_spectrum *spectrum,
+                              const wf_interp *how, wf_val value, wf_val weight, wf_vals at);
 
 /* ---- rotations -------------------------------------------------------------------------------------------------- */
 /* Axes of three right-handed rotations, which turn with the object (intrinsic) or stay (| WF_EULER_EXTRINSIC). */
@@ -123,6 +139,8 @@ WF_API wf_array *wf_symmetrize(const wf_array *x, const char *symmetry, int axes
 #pragma GCC system_header /* operands elide braces on purpose */
 #endif
 #define wf_splat(g, a, how, v, position) wf_splat(g, a, how, WF_V(v), position)
+#define wf_spectrum_splat(g, a, weights, spectrum, how, v, weight, at) \
+    wf_spectrum_splat(g, a, weights, spectrum, how, WF_V(v), WF_V(weight), at)
 #define wf_euler_matrix(g, order, first, second, third, m) \
     wf_euler_matrix(g, order, WF_V(first), WF_V(second), WF_V(third), m)
 #define wf_sdf_sphere(g, position, radius) wf_sdf_sphere(g, position, WF_V(radius))

@@ -15,6 +15,8 @@ static inline int64_t wfl_spectrum_extent(const wf_spectrum *s, int axis)
     return half && axis == s->rank - 1 ? s->size[axis] / 2 + 1 : s->size[axis];
 }
 
+/* Returns k n, the frequency at an index in whole numbers, i64. */
+wf_val wfl_signed_index(wf_graph *g, const wf_spectrum *s, int axis, wf_val index);
 /* Returns the first graph among n values; NULL if all are numbers. */
 wf_graph *wfl_graph_of(const wf_val *v, int n);
 /* Returns a result of a mistake: poison of the graph, or NaN without one. */

@@ -63,15 +63,22 @@ static wf_val as_index(wf_graph *g, wf_val index)
     return wf_val_number(index, &x, NULL) ? wf_const(g, WF_I64, x) : wf_cast(index, WF_I64);
 }
 
-static wf_val frequency(wf_graph *g, const wf_spectrum *s, int axis, wf_val given)
+wf_val wfl_signed_index(wf_graph *g, const wf_spectrum *s, int axis, wf_val given)
 {
     int64_t n = s->size[axis];
-    wf_val index = as_index(g, given), k = index, size = wf_const_i64(g, WF_I64, n);
-    bool last_half = is_half(s) && axis == s->rank - 1;
-    if (!last_half && (s->layout == WF_LAYOUT_HC || s->layout == WF_LAYOUT_FC))
-        k = wf_sub(index, wf_const_i64(g, WF_I64, n / 2));
-    else if (!last_half)
-        k = wf_select(wf_ge(index, wf_const_i64(g, WF_I64, (n + 1) / 2)), wf_sub(index, size), index);
+    wf_val index = as_index(g, given);
+    if (is_half(s) && axis == s->rank - 1)
+        return index;
+    if (s->layout == WF_LAYOUT_HC || s->layout == WF_LAYOUT_FC)
+        return wf_sub(index, wf_const_i64(g, WF_I64, n / 2));
+    wf_val size = wf_const_i64(g, WF_I64, n);
+    return wf_select(wf_ge(index, wf_const_i64(g, WF_I64, (n + 1) / 2)), wf_sub(index, size), index);
+}
+
+static wf_val frequency(wf_graph *g, const wf_spectrum *s, int axis, wf_val index)
+{
+    int64_t n = s->size[axis];
+    wf_val k = wfl_signed_index(g, s, axis, index);
     /* both are exact in f32 up to 2^24, so the quotient is rounded once */
     wf_dtype t = s->dtype ? s->dtype : WF_F32, exact = n <= 1 << 24 ? t : WF_F64;
     return wf_cast(wf_div(wf_cast(k, exact), wf_const(g, exact, (double)n)), t);

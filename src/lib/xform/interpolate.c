@@ -1,15 +1,9 @@
-/* interpolate.c - reads and sums between elements: finds, for each axis, the elements around a position and their
- * weights, then visits all combinations. wf_interpolate reads them, wf_splat adds to them.
+/* interpolate.c - reads and sums between elements: visits all combinations of the elements around a position along each
+ * axis (taps.c). wf_interpolate reads them, wf_splat adds to them.
  */
 #include "xform_internal.h"
 #include <stdarg.h>
 #include <stdio.h>
-
-enum { MOST_TAPS = 8 };
-
-typedef struct axis_taps {
-    wf_val index[MOST_TAPS], weight[MOST_TAPS];
-} axis_taps;
 
 typedef struct sampler {
     wf_graph *g;
@@ -19,7 +13,7 @@ typedef struct sampler {
     wf_dtype dtype; /* of weights */
     int batch, axes, taps;
     bool complex;
-    axis_taps axis[WFL_MOST_POSITIONS];
+    wfl_taps axis[WFL_MOST_POSITIONS];
     wf_val index[WF_MAX_RANK];
 } sampler;
 
@@ -49,84 +43,6 @@ wf_dtype wfl_transformed_dtype(wf_dtype t)
     return wfl_is_complex_dtype(t) || wfl_is_float_dtype(t) ? t : wfl_interpolated_dtype(t);
 }
 
-static int taps_of(wf_interpolation how)
-{
-    static const uint8_t taps[] = { 1, 2, 4, 4, 4, 6, 8 };
-    return taps[how];
-}
-
-/* ---- weights of the elements at first, first + 1, ...; t is the distance from element 0, 0 <= t < 1 ---- */
-static void keys_weights(wf_val t, wf_val *w)
-{
-    wf_val s = wf_sub(1, t), t2 = wf_mul(t, t), s2 = wf_mul(s, s);
-    w[0] = wf_mul(wf_mul(t, s2), -0.5);
-    w[1] = wf_add(wf_mul(t2, wf_sub(wf_mul(t, 1.5), 2.5)), 1);
-    w[2] = wf_add(wf_mul(s2, wf_sub(wf_mul(s, 1.5), 2.5)), 1);
-    w[3] = wf_mul(wf_mul(s, t2), -0.5);
-}
-
-static void bspline_weights(wf_val t, wf_val *w)
-{
-    wf_val s = wf_sub(1, t), t2 = wf_mul(t, t), s2 = wf_mul(s, s);
-    w[0] = wf_mul(wf_mul(s2, s), 1.0 / 6);
-    w[1] = wf_add(wf_mul(wf_mul(t2, wf_sub(t, 2)), 0.5), 2.0 / 3);
-    w[2] = wf_add(wf_mul(wf_mul(s2, wf_sub(s, 2)), 0.5), 2.0 / 3);
-    w[3] = wf_mul(wf_mul(t2, t), 1.0 / 6);
-}
-
-/* sinc(x) sinc(x / a) at distances x from -a to a, where t = 0 has exact weights 0 and 1. */
-static void lanczos_weights(wf_val t, int taps, wf_val *w)
-{
-    double a = taps / 2.0;
-    wf_val sum = { { 0, NULL } };
-    for (int k = 0; k < taps; ++k) {
-        wf_val x = wf_sub(t, (double)(k + 1 - taps / 2));
-        w[k] = wf_mul(wf_sinc(x), wf_sinc(wf_mul(x, 1 / a)));
-        sum = k ? wf_add(sum, w[k]) : w[k];
-    }
-    wf_val scale = wf_div(1, sum);
-    for (int k = 0; k < taps; ++k)
-        w[k] = wf_mul(w[k], scale);
-}
-
-/* Returns the position as a value of f32 or f64; numbers and integers become f64. */
-static wf_val position_of(wf_graph *g, wf_val position)
-{
-    double number;
-    if (wf_val_number(position, &number, NULL))
-        return wf_const(g, WF_F64, number);
-    wf_dtype t = wf_val_dtype(position);
-    return t == WF_F32 || t == WF_F64 ? position : wf_cast(position, wfl_is_float_dtype(t) ? WF_F32 : WF_F64);
-}
-
-static void look_around(sampler *s, int d, wf_val position)
-{
-    axis_taps *a = &s->axis[d];
-    wf_val x = position_of(s->g, position), below = wf_floor(x), part = wf_sub(x, below), at = wf_cast(below, WF_I64);
-    if (s->how->interpolation == WF_INTERPOLATE_NEAREST) {
-        a->index[0] = wf_add(at, wf_cast(wf_ge(part, 0.5), WF_I64));
-        return;
-    }
-    int first = 1 - s->taps / 2;
-    for (int k = 0; k < s->taps; ++k)
-        a->index[k] = first + k ? wf_add(at, first + k) : at;
-    wf_val t = wf_cast(part, s->dtype);
-    switch (s->how->interpolation) {
-    case WF_INTERPOLATE_LINEAR:
-        a->weight[0] = wf_sub(1, t);
-        a->weight[1] = t;
-        break;
-    case WF_INTERPOLATE_CUBIC:
-        keys_weights(t, a->weight);
-        break;
-    case WF_INTERPOLATE_BSPLINE:
-        bspline_weights(t, a->weight);
-        break;
-    default:
-        lanczos_weights(t, s->taps, a->weight);
-    }
-}
-
 /* Returns a message about a mistake, in `text`, with its status; WF_OK: none. */
 static wf_status mistake(const wf_array *array, const wf_interp *how, size_t positions, const char *function,
                          char text[256])
@@ -134,7 +50,7 @@ static wf_status mistake(const wf_array *array, const wf_interp *how, size_t pos
     int rank = array ? wf_array_shape(array).rank : 0, axes = how && how->axes ? how->axes : rank;
     if (!array || !how)
         snprintf(text, 256, "%s: `%s` is NULL", function, array ? "how" : "array");
-    else if ((unsigned)how->interpolation > WF_INTERPOLATE_LANCZOS8)
+    else if ((unsigned)how->interpolation > WFL_LAST_INTERPOLATION)
         snprintf(text, 256, "%s: there is no interpolation %d", function, (int)how->interpolation);
     else if ((unsigned)how->border > WF_BORDER_REFLECT)
         snprintf(text, 256, "%s: there is no border mode %d", function, (int)how->border);
@@ -160,14 +76,14 @@ static bool prepare(sampler *s, wf_vals position, const char *function)
     wf_dtype t = wf_array_dtype(s->array);
     s->axes = s->how->axes ? s->how->axes : (int)position.n;
     s->batch = (int)position.n - s->axes;
-    s->taps = taps_of(s->how->interpolation);
+    s->taps = wfl_taps_of(s->how->interpolation);
     s->border = wfl_border_of(s->how->border);
     s->dtype = wfl_weights_wide(t) ? WF_F64 : WF_F32;
     s->complex = wfl_is_complex_dtype(t);
     for (int d = 0; d < s->batch; ++d)
         s->index[d] = position.at[d];
     for (int d = 0; d < s->axes; ++d)
-        look_around(s, d, position.at[s->batch + d]);
+        wfl_taps_at(s->g, s->how->interpolation, s->dtype, position.at[s->batch + d], &s->axis[d]);
     return true;
 }
 
@@ -283,7 +199,7 @@ bool wfl_interp_known(wf_context *ctx, const wf_interp *how, const char *functio
 {
     if (!how)
         wfl_array_fail(ctx, WF_ERR_ARG, "%s: `how` is NULL", function);
-    else if ((unsigned)how->interpolation > WF_INTERPOLATE_LANCZOS8)
+    else if ((unsigned)how->interpolation > WFL_LAST_INTERPOLATION)
         wfl_array_fail(ctx, WF_ERR_ARG, "%s: there is no interpolation %d", function, (int)how->interpolation);
     else
         return wfl_border_known(ctx, how->border, function);

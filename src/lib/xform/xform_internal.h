@@ -1,11 +1,24 @@
-/* xform_internal.h - what the geometric functions share. Order: interpolate and the functions of values; spline;
- * transform. */
+/* xform_internal.h - what the geometric functions share. Order: taps; interpolate, spectral and the functions of values;
+ * spline; the functions of arrays. */
 #ifndef WEFT_XFORM_INTERNAL_H
 #define WEFT_XFORM_INTERNAL_H
 #include "weft/xform.h"
 #include "lib/array/array_internal.h"
 
-enum { WFL_MOST_POSITIONS = 3 };
+enum { WFL_MOST_POSITIONS = 3, WFL_MOST_TAPS = 8, WFL_LAST_INTERPOLATION = WF_INTERPOLATE_KAISER6 };
+
+/* The elements of one axis around a position, and their weights. */
+typedef struct wfl_taps {
+    wf_val index[WFL_MOST_TAPS], weight[WFL_MOST_TAPS]; /* WF_INTERPOLATE_NEAREST has no weight */
+} wfl_taps;
+/* Returns the number of elements along an axis. */
+int wfl_taps_of(wf_interpolation how);
+/* Returns the position as a value of f32 or f64; numbers and integers become f64. */
+wf_val wfl_position(wf_graph *g, wf_val position);
+/* Sets *taps for a position; weights have the dtype t, f32 or f64. */
+void wfl_taps_at(wf_graph *g, wf_interpolation how, wf_dtype t, wf_val position, wfl_taps *taps);
+/* Returns the Fourier transform of the kernel, whose weights are those of wfl_taps_at, at u cycles per element. */
+double wfl_kernel_transform(wf_interpolation how, double u);
 
 /* Poisons the graph with a formatted message. */
 void wfl_xform_fail(wf_graph *graph, wf_status status, const char *format, ...) ARRAY_PRINTF(3, 4);
