@@ -40,6 +40,17 @@ WF_API wf_status wf_normalize_sums(wf_array *out, const wf_array *sums, const wf
 WF_API wf_status wf_correct_gridding(wf_array *out, const wf_array *x, const wf_spectrum *spectrum,
                                      wf_interpolation interpolation);
 
+/* ---- real space --------------------------------------------------------------------------------------------------
+ * [n, shape] (rank 0: the volume's last extents): sums of the volume, interpolated, at points one element apart along
+ * rays through it; outside it is 0. Integer volumes: as wf_transform. B-splines: coefficients, as of wf_transform.
+ * Example: wf_array *sinogram = wf_project(img, WF_SCALAR, rotations, NULL, &linear); [n, 2, 2] for an image */
+WF_API wf_array *wf_project(const wf_array *volume, wf_shape shape, const wf_array *rotations, const wf_array *shifts,
+                            const wf_interp *how);
+/* The transpose: adds the images [n, ...] to the volume along their rays; to coefficients of B-splines.
+ * Aliasing: as wf_accumulate_n. */
+WF_API wf_status wf_back_project(wf_array *volume, const wf_array *images, const wf_array *rotations,
+                                 const wf_array *shifts, const wf_interp *how);
+
 #ifdef __cplusplus
 }
 #endif
