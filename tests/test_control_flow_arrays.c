@@ -528,7 +528,9 @@ static void test_mistakes(void **state)
         wf_set(x, wf_in(g, b));
     }
     WF_END(g);
-    REFUSED(ctx, wf_run(g), WF_ERR_SHAPE, "test_control_flow_arrays.c:");
+    REFUSED(
+        ctx, wf_run(g), WF_ERR_SHAPE,
+        "wf_set: a value of shape (7), a variable of shape (10) and lanes of shape (10) do not broadcast, in the block");
 
     g = wf_begin(ctx); /* fits at first, but not after it has grown */
     wf_var one = wf_local(g, WF_I32, 0), two = wf_local(g, WF_I32, 0);

@@ -627,6 +627,9 @@ static void test_nearest_folder(void **state)
     assert_int_equal(chdir(folder), 0);
     assert_true(wf__dirs_possible("no/such", nearest, sizeof nearest));
     assert_string_equal(nearest, ".");
+    assert_true(wf__make_dirs("no/such/one")); /* none of the three exists */
+    assert_int_equal(access("no/such/one", W_OK | X_OK), 0);
+    assert_int_equal(rmdir("no/such/one") | rmdir("no/such") | rmdir("no"), 0);
     assert_int_equal(chdir(cwd), 0);
     assert_false(wf__dirs_possible("", nearest, sizeof nearest));
     assert_int_equal(errno, ENOENT);

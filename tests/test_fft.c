@@ -5,6 +5,7 @@
  */
 #include "on_devices.h"
 #include "weft/fft.h"
+#include "lib/fft/fft_internal.h"
 #include <complex.h>
 
 typedef double complex number;
@@ -680,6 +681,22 @@ static void test_mistakes(void **state)
     wf_release(none);
 }
 
+/* Roots of unity have small relative errors in both parts, also where a part is small. */
+static void test_roots(void **state)
+{
+    (void)state;
+    const long double two_pi = 2 * acosl(-1);
+    for (int64_t n = 1; n <= 200; ++n)
+        for (int64_t i = 0; i <= 2 * n; ++i) {
+            double re, im;
+            wfl_fft_root(i, n, &re, &im);
+            long double c = cosl(two_pi * (long double)(i % n) / (long double)n),
+                        s = sinl(two_pi * (long double)(i % n) / (long double)n);
+            if (fabsl(re - c) > 0x1p-51L * fabsl(c) + 1e-18L || fabsl(im - s) > 0x1p-51L * fabsl(s) + 1e-18L)
+                fail_msg("root %d of %d is %.17g, %.17g", (int)i, (int)n, re, im);
+        }
+}
+
 static void test_fast_size(void **state)
 {
     (void)state;
@@ -713,13 +730,13 @@ static void test_after_context(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lengths),       cmocka_unit_test(test_long),      cmocka_unit_test(test_axes),
-        cmocka_unit_test(test_norms),         cmocka_unit_test(test_hermitian), cmocka_unit_test(test_into),
-        cmocka_unit_test(test_same_bits),     cmocka_unit_test(test_filter),    cmocka_unit_test(test_resize),
-        cmocka_unit_test(test_resize_half),   cmocka_unit_test(test_shift),     cmocka_unit_test(test_frozen),
-        cmocka_unit_test(test_other_dtypes),  cmocka_unit_test(test_empty),     cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_fast_size),     cmocka_unit_test(test_cosine),    cmocka_unit_test(test_cosine_axes),
-        cmocka_unit_test(test_after_context),
+        cmocka_unit_test(test_lengths),      cmocka_unit_test(test_long),          cmocka_unit_test(test_axes),
+        cmocka_unit_test(test_norms),        cmocka_unit_test(test_hermitian),     cmocka_unit_test(test_into),
+        cmocka_unit_test(test_same_bits),    cmocka_unit_test(test_filter),        cmocka_unit_test(test_resize),
+        cmocka_unit_test(test_resize_half),  cmocka_unit_test(test_shift),         cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_other_dtypes), cmocka_unit_test(test_empty),         cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_roots),        cmocka_unit_test(test_fast_size),     cmocka_unit_test(test_cosine),
+        cmocka_unit_test(test_cosine_axes),  cmocka_unit_test(test_after_context),
     };
     return RUN_ON_ALL(tests);
 }

@@ -390,6 +390,19 @@ static void test_constants(void **state)
     assert_null(wf_freeze_end(ctx));
     REFUSED(ctx, wf_last_status(ctx), WF_ERR_UNSUPPORTED,
             "wf_upload cannot be in a frozen sequence: it gives the host access");
+    for (int before = 0; before < 2; ++before) { /* the host may write to mapped memory */
+        void *data;
+        OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(a)));
+        g = wf_begin(ctx);
+        wf_out(g, before ? apart : out, wf_in(g, before ? out : apart));
+        if (!before)
+            OK(ctx, wf_run(g));
+        OK(ctx, is_on_gpu() ? wf_map_device(apart, &data, NULL) : wf_map(apart, &data, NULL));
+        if (before)
+            OK(ctx, wf_run(g));
+        assert_null(wf_freeze_end(ctx));
+        REFUSED(ctx, wf_last_status(ctx), WF_ERR_UNSUPPORTED, "wf_map");
+    }
     wf_array *all[] = { a, b, out, apart, table };
     for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
         wf_release(all[i]);

@@ -77,13 +77,13 @@ static void test_overlap(void **state)
 {
     (void)state;
     int64_t n = 100000;
-    wf_array *a = wf_array_arange(ctx, WF_I32, n, 0, 1);
+    wf_array *a = wf_array_arange(ctx, WF_I32, n, 0, 3);
     OK(ctx, wf_host_apply(ctx, WF_ARRAYS(a), WF_ARRAYS(a), add_one, NULL));
     wf_array *low = wf_view_slice(a, 0, 0, n - 1, 1), *high = wf_view_slice(a, 0, 1, n, 1);
     OK(ctx, wf_host_apply(ctx, WF_ARRAYS(low), WF_ARRAYS(high), add_one, NULL)); /* a[i + 1] = old a[i] + 1 */
     int32_t *x = contents(a);
     for (int32_t i = 0; i < n; ++i)
-        assert_true(x[i] == (i ? i + 1 : 1));
+        assert_true(x[i] == (i ? 3 * (i - 1) + 2 : 1));
     free(x);
     REFUSED(ctx, wf_host_apply(ctx, WF_ARRAYS(low), WF_ARRAYS(low, high), add_one, NULL), WF_ERR_ARG, "overlaps");
     REFUSED(ctx, wf_host_apply(ctx, WF_ARRAYS(low), WF_ARRAYS(a), add_one, NULL), WF_ERR_SHAPE, "input 0");

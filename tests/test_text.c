@@ -466,6 +466,7 @@ static const struct {
     { "out = sum(a; -3)", "rank 2 does not have", 6, WF_ERR_SYNTAX },
     { "out = sum(a; x)", "expected the number of an axis, not 'x'", 13, WF_ERR_SYNTAX },
     { "out = sum(a; 0, 0)", "each axis can be named once", 16, WF_ERR_SYNTAX },
+    { "out = sum(a; 1, -1)", "names one of the 2 axes twice", 6, WF_ERR_SYNTAX },
     { "out = sum(a; 0, -2)", "names one of the 2 axes twice", 6, WF_ERR_SYNTAX },
     { "out = foo(a)", "unknown function 'foo'\n", 6, WF_ERR_SYNTAX },
     { "out = q", "unknown name 'q'\n", 6, WF_ERR_SYNTAX },

@@ -118,6 +118,11 @@ static void test_mistakes(void **state)
     EXPECT(ctx, wf_text_n(ctx, "int k = 0; a = null", none), WF_ERR_ARG);
     REFUSED(ctx, wf_text_n(ctx, "a = null[x-1]", none), WF_ERR_ARG, "null: the array is NULL");
     REFUSED(ctx, wf_text_n(ctx, "null = 0.5", none), WF_ERR_ARG, "wf_out: the array is NULL");
+    char line[300] = "a = zz + 1", part[120]; /* of a long line, the message shows the part around the mistake */
+    while (strlen(line) < 200)
+        strcat(line, " + 1");
+    snprintf(part, sizeof part, "column 5:\n  %.96s...\n      ^", line);
+    REFUSED(ctx, wf_text_n(ctx, line, WF_ARGS(WF_ARG("a", a))), WF_ERR_SYNTAX, part);
     wf_release(out[0]);
     wf_release(out[1]);
     wf_release(a);

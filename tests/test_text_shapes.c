@@ -55,6 +55,12 @@ static void test_outputs(void **state)
     OK(ctx, wf_text(ctx, "one = same[0, 1] - same[5, 7]", same, one));
     expect("one", one, (float[]){ -506 }, 1);
     REFUSED(ctx, wf_text(ctx, "half = a[y, x]; row = a[y, x]", a, half, row), WF_ERR_SHAPE, "row");
+    wf_array *none = wf_empty(ctx, WF_F32, WF_SHAPE(0, 3));
+    REFUSED(ctx, wf_text(ctx, "row = argmin(none; 0)", none, row), WF_ERR_SHAPE, "argmin of no elements");
+    REFUSED(ctx, wf_text(ctx, "one = argmax(none)", none, one), WF_ERR_SHAPE, "argmax of no elements");
+    OK(ctx, wf_text(ctx, "row = sum(none; 0)", none, row));
+    expect("sum of no elements", row, (float[]){ 0, 0, 0 }, 3);
+    wf_release(none);
     wf_array *all[] = { a, half, row, one, same };
     for (size_t i = 0; i < 5; i++)
         wf_release(all[i]);

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <dlfcn.h>
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -472,6 +474,16 @@ static void test_machine(void **state)
     double a = wf__now(), b = wf__now();
     assert_true(b >= a);
     assert_true(wf__random64() != wf__random64());
+    char text[64];
+    assert_non_null(strstr(wf__errno_text(ENOENT, text, sizeof text), "No such file"));
+    assert_non_null(strstr(wf__errno_text(99999, text, sizeof text), "99999"));
+    Dl_info info; /* of the library or program with the function's code */
+    wf__str folder = { 0 };
+    assert_true(wf__dl_own_folder(&folder));
+    if (dladdr((void *)(uintptr_t)wf__dl_own_folder, &info) && *info.dli_fname == '/')
+        assert_true(!strncmp(info.dli_fname, wf__str_get(&folder), folder.len) &&
+                    !strchr(info.dli_fname + folder.len, '/'));
+    wf__str_free(&folder);
     wf__str error = { 0 };
     assert_null(wf__dl_open("libdoes-not-exist.so.77", &error));
     assert_non_null(strstr(wf__str_get(&error), "libdoes-not-exist"));

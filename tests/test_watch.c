@@ -339,14 +339,16 @@ static void test_log(void **state)
     WF_END(g);
     wf_watch(g, "z", wf_complex(wf_cast(x, WF_F32), wf_neg(wf_cast(x, WF_F32))), NULL, NULL);
     wf_watch(g, NULL, wf_gt(wf_iota(g, WF_SHAPE(100), 0), 1), NULL, NULL);
+    wf_watch(g, "w", wf_div(wf_cast(x, WF_F64), 8), NULL, NULL);
     wf_array *kept = wf_keep(x);
     OK(ctx, wf_run(g));
-    assert_int_equal(lines, 5);
+    assert_int_equal(lines, 6);
     assert_int_equal(strncmp(logged[0], "x: time 0, 3 of 5 on: 1 2 3 - - (at ", 35), 0);
     assert_int_equal(strncmp(logged[2], "x: time 2, 1 of 5 on: 3 - - - - (at ", 35), 0);
     assert_int_equal(strncmp(logged[3], "z: time 0, 5 of 5 on: 3-3i 3-3i 3-3i 3-3i 4-4i (at ", 50), 0);
-    assert_non_null(strstr(logged[4], "100 of 100 on: 0 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 ... (at "));
-    assert_non_null(strstr(logged[4], "test_watch.c:"));
+    assert_non_null(strstr(logged[5], "100 of 100 on: 0 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 ... (at "));
+    assert_non_null(strstr(logged[5], "test_watch.c:"));
+    assert_int_equal(strncmp(logged[4], "w: time 0, 5 of 5 on: 0.375 0.375 0.375 0.375 0.5 (at ", 54), 0);
     wf_release(kept);
 }
 

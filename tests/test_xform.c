@@ -437,6 +437,12 @@ static void test_mistakes(void **state)
     g = wf_begin(ctx, .shape = WF_SHAPE(2));
     wf_euler_matrix(g, (wf_euler)12, 0, 0, 0, m);
     refused(wf_run(g), WF_ERR_ARG, "wf_euler_matrix: there is no order 12");
+    g = wf_begin(ctx);
+    wf_euler_matrix(g, (wf_euler)-64, 0, 0, 0, m);
+    refused(wf_run(g), WF_ERR_ARG, "wf_euler_matrix: there is no order -64");
+    g = wf_begin(ctx);
+    wf_euler_matrix(g, WF_EULER_ZYX, 0, 0, 0, NULL);
+    refused(wf_run(g), WF_ERR_ARG, "wf_euler_matrix: `m` is NULL");
     g = wf_begin(ctx, .shape = WF_SHAPE(2));
     wf_sdf_box(g, WF_VALS(1, 2), WF_VALS(1));
     refused(wf_run(g), WF_ERR_ARG, "wf_sdf_box: 1 lengths for a position of 2 coordinates");
