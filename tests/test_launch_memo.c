@@ -188,6 +188,39 @@ static void test_copies(void **state)
     wf_kernel_free(kernel);
 }
 
+/* Sums of all elements and of rows, and kernels without points, launched again with the same arrays. */
+static void test_reductions_again(void **state)
+{
+    (void)state;
+    static const wf_axes axes[] = { WF_ALL_AXES, WF_AXES(1), WF_AXES(0) };
+    for (size_t way = 0; way < WF__COUNT(axes); ++way)
+        for (int64_t h = 0; h < 4; h += 3) {
+            int64_t rest = way == 0 ? 1 : way == 1 ? h : 5;
+            wf_graph *g = wf_begin(ctx);
+            wf_array *in = wf_formal(g, "in", WF_I32, 2), *out = wf_formal(g, "out", WF_I32, 2);
+            wf_out(g, out, wf_sum(wf_in(g, in), axes[way]));
+            wf_kernel *kernel = wf_compile(g);
+            assert_non_null(kernel);
+            in = wf_full(ctx, WF_I32, WF_SHAPE(h, 5), 0);
+            out = wf_full(ctx, WF_I32, WF_SHAPE(way == 1 ? h : 1, way == 2 ? 5 : 1), -1);
+            for (int round = 0; round < 6; ++round) {
+                int32_t x[15], sums[5] = { 0 };
+                for (int i = 0; i < 5 * h; ++i) {
+                    x[i] = (i + 1) * (round + 1);
+                    sums[way == 0 ? 0 : way == 1 ? i / 5 : i % 5] += x[i];
+                }
+                OK(ctx, wf_upload(in, x, (size_t)h * 5 * sizeof *x));
+                OK(ctx, wf_launch(kernel, WF_NAMED(in, out)));
+                int32_t *got = contents(out);
+                assert_memory_equal(got, sums, (size_t)rest * sizeof *sums);
+                free(got);
+            }
+            wf_kernel_free(kernel);
+            wf_release(in);
+            wf_release(out);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +229,7 @@ int main(void)
         cmocka_unit_test(test_shapes_in_turn),
         cmocka_unit_test(test_copies),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_reductions_again),
     };
     return RUN_ON_ALL(tests);
 }

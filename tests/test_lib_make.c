@@ -154,6 +154,13 @@ static void test_ranges(void **state)
         assert_true(fabs(p[i] - i / 7.) <= 0x1p-53 * 2 && (i < 7 || p[i] == 1));
     free(p);
     wf_release(a);
+    for (int64_t n = 2; n < 40; ++n) { /* the last element is exact, whatever the step is rounded to */
+        a = wf_array_linspace(ctx, WF_F64, n, 0.1, 0.7, true, NULL);
+        p = contents(a);
+        assert_true(p[0] == 0.1 && p[n - 1] == 0.7);
+        free(p);
+        wf_release(a);
+    }
     WANT_ONCE(wf_array_linspace(ctx, WF_F32, 9, 3, 40, true, &step), 3, 7.625, 12.25, 16.875, 21.5, 26.125, 30.75,
               35.375, 40);
     assert_true(step == 4.625);
