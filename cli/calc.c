@@ -72,12 +72,11 @@ typedef struct calc {
     output out[MAX_OUTPUTS];
     size_t outs;
     wf_array *result[MAX_OUTPUTS];
-    wf_stored store_as;
-    wf_shape shape;    /* of --shape; rank 0 = not given */
-    int64_t chunk;     /* images at a time; 0 = all */
-    wf_meta meta;      /* of the first file */
-    double spacing[3]; /* of --pixel, along z, y, x; 0 = not given */
-    bool time, history, stack, volume;
+    facts facts;
+    wf_shape shape; /* of --shape; rank 0 = not given */
+    int64_t chunk;  /* images at a time; 0 = all */
+    wf_meta meta;   /* of the first file */
+    bool time, history;
 } calc;
 
 /* ---- command line ---- */
@@ -135,10 +134,9 @@ static bool add_output(calc *c, const char *text)
     return true;
 }
 
-enum { OUT, TEXT_FILE, DTYPE, SHAPE, CHUNK, PIXEL, STACK, VOLUME, TIME, HISTORY };
-static const option options[] = { { "output", 'o', true }, { "file", 'f', true },  { "dtype", 0, true },
-                                  { "shape", 0, true },    { "chunk", 0, true },   { "pixel", 0, true },
-                                  { "stack", 0, false },   { "volume", 0, false }, { "time", 0, false },
+enum { OUT, TEXT_FILE, FACT, SHAPE = FACT + FACT_COUNT, CHUNK, TIME, HISTORY };
+static const option options[] = { { "output", 'o', true }, { "file", 'f', true }, FACT_OPTIONS,
+                                  { "shape", 0, true },    { "chunk", 0, true },  { "time", 0, false },
                                   { "history", 0, false }, { NULL, 0, false } };
 
 /* Returns an exit code, or -1 = go on. */
@@ -155,10 +153,12 @@ static int read_arguments(calc *c, arguments *a)
             c->file = a->value;
             a->text_wanted = false;
             break;
-        case DTYPE:
-            c->store_as = parse_stored(a->value);
-            if (c->store_as == WF_STORED_DEFAULT)
-                return no_such_stored(c->self, a->value);
+        case FACT + FACT_DTYPE:
+        case FACT + FACT_PIXEL:
+        case FACT + FACT_STACK:
+        case FACT + FACT_VOLUME:
+            if (take_fact(c->self, &c->facts, o - FACT, a->value) != EXIT_OK)
+                return EXIT_USAGE;
             break;
         case SHAPE:
             if (!parse_shape(a->value, &c->shape))
@@ -167,16 +167,6 @@ static int read_arguments(calc *c, arguments *a)
         case CHUNK:
             if (!parse_count(a->value, &c->chunk))
                 return misused(c->self, "--chunk %s: give a number of images, as 8", a->value);
-            break;
-        case PIXEL:
-            if (!parse_spacing(a->value, c->spacing))
-                return misused(c->self, "--pixel %s: give Angstrom above 0, as 1.2 or 1.2,1.2 or 2,1.2,1.2", a->value);
-            break;
-        case STACK:
-            c->stack = true;
-            break;
-        case VOLUME:
-            c->volume = true;
             break;
         case HISTORY:
             a->history = c->history = c->time = true;
@@ -197,11 +187,10 @@ static int read_arguments(calc *c, arguments *a)
     }
     if (!c->text && !c->file)
         return misused(c->self, "no text to compute");
-    if (c->store_as && !c->outs)
+    const facts *f = &c->facts;
+    if (f->store_as && !c->outs)
         return misused(c->self, "--dtype says how a file stores values; -o names one");
-    if (c->stack && c->volume)
-        return misused(c->self, "--stack or --volume, not both");
-    if ((c->stack || c->volume || c->spacing[0] > 0) && !c->outs)
+    if ((f->stack || f->volume || f->spacing[0] > 0) && !c->outs)
         return misused(c->self, "--pixel, --stack and --volume are for files; -o names one");
     if (c->chunk && c->shape.rank)
         return misused(c->self, "--chunk or --shape, not both");
@@ -210,32 +199,6 @@ static int read_arguments(calc *c, arguments *a)
     if (c->text && c->file)
         return misused(c->self, "-f %s: there is a text already, '%s'", c->file, c->text);
     return -1;
-}
-
-static bool has_suffix(const char *path, const char *suffix)
-{
-    size_t n = strlen(path), m = strlen(suffix);
-    return n > m && strcmp(path + n - m, suffix) == 0;
-}
-
-/* Checks that the file of an output can hold what the options say. */
-static int check_facts(const calc *c, const char *path)
-{
-    wf_format format = WF_FORMAT_BY_NAME;
-    if (wf_format_named(c->ctx, path, &format) != WF_OK)
-        return failed_in(c->ctx);
-    static const char *const stack_suffixes[] = { ".mrcs", ".st", ".ali", ".mrcs.gz", ".st.gz", ".ali.gz" };
-    const char *of_stacks = NULL;
-    for (size_t i = 0; i < sizeof stack_suffixes / sizeof *stack_suffixes; i++)
-        if (has_suffix(path, stack_suffixes[i]))
-            of_stacks = stack_suffixes[i];
-    if (c->spacing[0] > 0 && format != WF_FORMAT_MRC && format != WF_FORMAT_TIFF)
-        return misused(c->self, "--pixel: %s has no place for a pixel size; MRC and TIFF files have", path);
-    if ((c->stack || c->volume) && format != WF_FORMAT_MRC)
-        return misused(c->self, "--%s: only MRC files say that, and %s is none", c->stack ? "stack" : "volume", path);
-    if (c->volume && of_stacks)
-        return misused(c->self, "--volume: the suffix %s is that of a stack", of_stacks);
-    return EXIT_OK;
 }
 
 /* Gives outputs without a name the result that the text assigns last. */
@@ -321,9 +284,6 @@ static wf_meta result_meta(const calc *c, size_t i)
 {
     wf_meta meta = c->meta;
     size_t first = 0;
-    meta.size = sizeof meta;
-    meta.store_as = c->store_as;
-    meta.is_stack = (meta.is_stack || c->stack) && !c->volume;
     while (first < c->args && !c->path[first])
         first++;
     for (int axis = -3; axis < 0 && first < c->args; axis++) {
@@ -334,8 +294,7 @@ static wf_meta result_meta(const calc *c, size_t i)
         if (found && of >= -3)
             meta.spacing[3 + axis] = step * c->meta.spacing[3 + of];
     }
-    if (c->spacing[0] > 0)
-        memcpy(meta.spacing, c->spacing, sizeof meta.spacing);
+    apply_facts(&c->facts, &meta);
     return meta;
 }
 
@@ -526,7 +485,7 @@ int run_calc(const command *self, int argc, char **argv)
         c->ctx = open_context(&a);
         for (size_t i = 0; c->ctx && i < c->outs; i++)
             if ((result = check_output(&a, c->ctx, c->out[i].path, 0)) != EXIT_OK ||
-                (result = check_facts(c, c->out[i].path)) != EXIT_OK)
+                (result = check_facts(self, c->ctx, &c->facts, c->out[i].path)) != EXIT_OK)
                 goto done;
         if (c->ctx)
             result = c->file ? read_text(c->file, &c->owned_text, &c->text) : EXIT_OK;

@@ -17,14 +17,29 @@ bool parse_shape(const char *text, wf_shape *out);       /* "512,512"; extents a
 bool parse_spacing(const char *text, double out[3]);
 wf_dtype parse_dtype(const char *text);   /* WF_NONE = no such dtype */
 wf_stored parse_stored(const char *text); /* WF_STORED_DEFAULT = no such type in files */
-/* The message for --dtype `text`; returns EXIT_USAGE. */
-int no_such_stored(const command *c, const char *text);
 
 /* ---- output.c ---- */
 /* True if both paths name one file, which need not exist yet. */
 bool same_file(const char *a, const char *b);
 /* EXIT_OK if wf_save can write to `path`; otherwise prints why not. `only`: the one format allowed, 0 = any. */
 int check_output(const arguments *a, wf_context *ctx, const char *path, wf_format only);
+
+/* What options of a command say of the files that it writes. */
+typedef struct facts {
+    wf_stored store_as;
+    double spacing[3]; /* along z, y, x, in Angstrom; 0 = not given */
+    bool stack, volume;
+} facts;
+/* The options of facts, for tables of options, and their numbers after the first of them. */
+#define FACT_OPTIONS \
+    { "dtype", 0, true }, { "pixel", 0, true }, { "stack", 0, false }, { "volume", 0, false }
+enum { FACT_DTYPE, FACT_PIXEL, FACT_STACK, FACT_VOLUME, FACT_COUNT };
+/* Takes one option. Returns an exit code. */
+int take_fact(const command *self, facts *f, int fact, const char *text);
+/* Returns EXIT_OK if a file of this name can hold what was given; otherwise prints why not. */
+int check_facts(const command *self, wf_context *ctx, const facts *f, const char *path);
+/* Changes what is to be saved by what was given. */
+void apply_facts(const facts *f, wf_meta *meta);
 
 /* True if images of the format may have channels, as the last axis of the array. */
 bool has_channels(wf_format format);
@@ -65,5 +80,19 @@ int run_info(const command *, int argc, char **argv);
 int run_dump(const command *, int argc, char **argv);
 int run_sample(const command *, int argc, char **argv);
 int run_bench(const command *, int argc, char **argv);
+/* those of images/ */
+int run_filter(const command *, int argc, char **argv);
+//int run_ctf(const command *, int argc, char **argv);
+int run_transform(const command *, int argc, char **argv);
+int run_bin(const command *, int argc, char **argv);
+int run_radial(const command *, int argc, char **argv);
+int run_fsc(const command *, int argc, char **argv);
+int run_correlate(const command *, int argc, char **argv);
+int run_symmetrize(const command *, int argc, char **argv);
+int run_mask(const command *, int argc, char **argv);
+int run_convert(const command *, int argc, char **argv);
+int run_align(const command *, int argc, char **argv);
+extern const char help_filter[], help_ctf[], help_transform[], help_bin[], help_radial[], help_fsc[], help_correlate[],
+    help_symmetrize[], help_mask[], help_convert[], help_align[];
 extern const char help_calc[], help_stats[], help_view[], help_info[], help_dump[], help_sample[];
 #endif

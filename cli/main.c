@@ -13,6 +13,16 @@ static const command commands[] = {
     { "calc", "compute on files: 'out = sqrt(gx*gx + gy*gy)'", help_calc, run_calc },
     { "stats", "shape, dtype, min, max, mean and standard deviation of files", help_stats, run_stats },
     { "view", "an image, stack or volume as a PNG", help_view, run_view },
+    { "filter", "low-, high- and band-pass, Gaussian, B factor of images and volumes", help_filter, run_filter },
+    { "bin", "fewer or more pixels: means of blocks, or by Fourier cropping", help_bin, run_bin },
+    { "transform", "rotate, shift, scale, crop and pad images and volumes", help_transform, run_transform },
+    { "symmetrize", "the average over a point group", help_symmetrize, run_symmetrize },
+    { "mask", "what is inside a ball, box or cylinder with a soft edge", help_mask, run_mask },
+    { "radial", "power spectra and values averaged over shells, as a table or plot", help_radial, run_radial },
+    { "fsc", "Fourier shell correlation of two volumes or images", help_fsc, run_fsc },
+    { "correlate", "the shift of one image against another", help_correlate, run_correlate },
+    { "align", "the frames of a movie moved onto each other and added", help_align, run_align },
+    { "convert", "another format, type of values or pixel size", help_convert, run_convert },
     { "sample", "make a realistic micrograph or particle stack to work on", help_sample, run_sample },
     { "info", "this machine as Weft sees it; headers of files", help_info, run_info },
     { "dump", "what an expression becomes: trace, passes, LLVM IR, assembly", help_dump, run_dump },
@@ -33,12 +43,12 @@ static void overview(FILE *to)
 {
     fprintf(to, "weft %s - computes on images and volumes: traced, fused, compiled to vector code\n\n", wf_version());
     for (const command *c = commands; c->name; c++)
-        fprintf(to, "  weft %-8s %s\n", c->name, c->summary);
+        fprintf(to, "  weft %-10s %s\n", c->name, c->summary);
     fprintf(to, "\nTo begin:\n"
                 "  weft sample -o micrograph.mrc\n"
                 "  weft view micrograph.mrc -o micrograph.png\n"
                 "  weft calc 'out = img - mean(img)' img=micrograph.mrc -o flat.mrc\n"
-                "  weft calc a a=flat.mrc -o flat.tif                    (another format)\n"
+                "  weft filter micrograph.mrc --lowpass 20 -o smooth.mrc\n"
                 "  weft help calc\n\n"
                 "Files: MRC, NPY, TIFF, PNG, by suffix. Exit codes: 0 done, 1 failed, 2 wrong command line.\n");
 }

@@ -1,4 +1,4 @@
-/* output.c - whether a result can be written to a path, before the work begins. */
+/* output.c - whether a result can be written to a path, before the work begins, and what options say of it. */
 #include "cli.h"
 #include <limits.h>
 #include <stdio.h>
@@ -79,6 +79,73 @@ int check_output(const arguments *a, wf_context *ctx, const char *path, wf_forma
     return problem ? failed("-o %s: %s", path, problem) : EXIT_OK;
 }
 
+/* ---- facts ---- */
+/* The message for --dtype `text`; returns EXIT_USAGE. */
+static int no_such_stored(const command *c, const char *text)
+{
+    char *names = NULL;
+    for (int s = WF_STORED_DEFAULT + 1; wf_stored_name((wf_stored)s); s++)
+        names = append(names, "%s%s", names ? " " : "", wf_stored_name((wf_stored)s));
+    misused(c, "--dtype %s: no such type in files; there are %s", text, names);
+    free(names);
+    return EXIT_USAGE;
+}
+
+int take_fact(const command *self, facts *f, int fact, const char *text)
+{
+    switch (fact) {
+    case FACT_DTYPE:
+        f->store_as = parse_stored(text);
+        return f->store_as == WF_STORED_DEFAULT ? no_such_stored(self, text) : EXIT_OK;
+    case FACT_PIXEL:
+        if (!parse_spacing(text, f->spacing))
+            return misused(self, "--pixel %s: give Angstrom above 0, as 1.2 or 1.2,1.2 or 2,1.2,1.2", text);
+        return EXIT_OK;
+    case FACT_STACK:
+        f->stack = true;
+        break;
+    default:
+        f->volume = true;
+        break;
+    }
+    return f->stack && f->volume ? misused(self, "--stack or --volume, not both") : EXIT_OK;
+}
+
+static bool has_suffix(const char *path, const char *suffix)
+{
+    size_t n = strlen(path), m = strlen(suffix);
+    return n > m && strcmp(path + n - m, suffix) == 0;
+}
+
+int check_facts(const command *self, wf_context *ctx, const facts *f, const char *path)
+{
+    wf_format format = WF_FORMAT_BY_NAME;
+    if (wf_format_named(ctx, path, &format) != WF_OK)
+        return failed_in(ctx);
+    static const char *const stack_suffixes[] = { ".mrcs", ".st", ".ali", ".mrcs.gz", ".st.gz", ".ali.gz" };
+    const char *of_stacks = NULL;
+    for (size_t i = 0; i < sizeof stack_suffixes / sizeof *stack_suffixes; i++)
+        if (has_suffix(path, stack_suffixes[i]))
+            of_stacks = stack_suffixes[i];
+    if (f->spacing[0] > 0 && format != WF_FORMAT_MRC && format != WF_FORMAT_TIFF)
+        return misused(self, "--pixel: %s has no place for a pixel size; MRC and TIFF files have", path);
+    if ((f->stack || f->volume) && format != WF_FORMAT_MRC)
+        return misused(self, "--%s: only MRC files say that, and %s is none", f->stack ? "stack" : "volume", path);
+    if (f->volume && of_stacks)
+        return misused(self, "--volume: the suffix %s is that of a stack", of_stacks);
+    return EXIT_OK;
+}
+
+void apply_facts(const facts *f, wf_meta *meta)
+{
+    meta->size = sizeof *meta;
+    meta->store_as = f->store_as;
+    meta->is_stack = (meta->is_stack || f->stack) && !f->volume;
+    if (f->spacing[0] > 0)
+        memcpy(meta->spacing, f->spacing, sizeof meta->spacing);
+}
+
+/* ---- formats ---- */
 bool has_channels(wf_format format)
 {
     switch (format) { /* no default: compilers find a missing format */

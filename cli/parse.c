@@ -105,13 +105,3 @@ wf_stored parse_stored(const char *text)
             return (wf_stored)s;
     return WF_STORED_DEFAULT;
 }
-
-int no_such_stored(const command *c, const char *text)
-{
-    char *names = NULL;
-    for (int s = WF_STORED_DEFAULT + 1; wf_stored_name((wf_stored)s); s++)
-        names = append(names, "%s%s", names ? " " : "", wf_stored_name((wf_stored)s));
-    misused(c, "--dtype %s: no such type in files; there are %s", text, names);
-    free(names);
-    return EXIT_USAGE;
-}

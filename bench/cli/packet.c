@@ -2,7 +2,7 @@
  * of records. Contenders are Weft with and without WF_FLAG_PACKETS, plain loops in C, and Dr.Jit.
  */
 #include "measure.h"
-#include "plot.h"
+#include "common/plot.h"
 #include "bench_cli.h"
 #include <stdio.h>
 #include <stdlib.h>

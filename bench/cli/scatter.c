@@ -3,7 +3,7 @@
  */
 #include "bench_cli.h"
 #include "measure.h"
-#include "plot.h"
+#include "common/plot.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* raster.h - lines and small texts in pixels, for plots. One unit of the drawing is RASTER_SCALE pixels. */
-#ifndef BENCH_CLI_RASTER_H
-#define BENCH_CLI_RASTER_H
-#include "common/common.h"
+#ifndef WEFT_CLI_RASTER_H
+#define WEFT_CLI_RASTER_H
+#include "common.h"
 
 enum { RASTER_SCALE = 2 };
 typedef struct raster {

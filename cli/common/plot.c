@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { LEFT = 64, TOP = 58, WIDTH = 330, HEIGHT = 260, BETWEEN = 84, LEGEND = 150, ACROSS = 3, GREY = 0xdddddd };
 
@@ -39,50 +40,107 @@ static void draw_text(const canvas *c, double x, double y, int anchor, unsigned 
 
 typedef struct frame {
     double left, top;      /* of the chart in the drawing */
-    double x0, x1, y0, y1; /* range of the axes, as decadic logarithms */
+    double x0, x1, y0, y1; /* range of the axes; of logarithmic ones, as decadic logarithms */
+    bool linear;
 } frame;
+
+static bool is_point(const plot *p, double y) { return p->linear ? isfinite(y) : y > 0; }
+static double on_axis(const frame *f, double v) { return f->linear ? v : log10(v); }
 
 static double x_of(const frame *f, double x)
 {
-    return f->left + WIDTH * (f->x1 > f->x0 ? (log10(x) - f->x0) / (f->x1 - f->x0) : 0);
+    return f->left + WIDTH * (f->x1 > f->x0 ? (on_axis(f, x) - f->x0) / (f->x1 - f->x0) : 0);
 }
 
-static double y_of(const frame *f, double y) { return f->top + HEIGHT - HEIGHT * (log10(y) - f->y0) / (f->y1 - f->y0); }
+static double y_of(const frame *f, double y)
+{
+    double at = fmin(fmax(on_axis(f, y), f->y0), f->y1);
+    return f->top + HEIGHT - HEIGHT * (at - f->y0) / (f->y1 - f->y0);
+}
 
-/* Sets the range of the axes; y covers whole decades, at least one. */
+/* Sets the range of the axes. A logarithmic y axis covers whole decades, at least one. */
 static void find_range(const plot *p, const chart *c, frame *f)
 {
-    double low = INFINITY, high = 0;
+    double low = INFINITY, high = -INFINITY;
     for (int s = 0; s < p->series; s++)
         for (int k = 0; k < p->points; k++)
-            if (c->y[s][k] > 0) {
+            if (is_point(p, c->y[s][k])) {
                 low = c->y[s][k] < low ? c->y[s][k] : low;
                 high = c->y[s][k] > high ? c->y[s][k] : high;
             }
-    f->y0 = high > 0 ? floor(log10(low)) : 0;
-    f->y1 = high > 0 ? ceil(log10(high)) : 1;
+    bool any = high >= low;
+    f->linear = p->linear;
+    f->x0 = on_axis(f, p->x[0]);
+    f->x1 = on_axis(f, p->x[p->points - 1]);
+    if (p->linear) {
+        f->y0 = p->high > p->low ? p->low : any ? low : 0;
+        f->y1 = p->high > p->low ? p->high : any ? high : 1;
+    } else {
+        f->y0 = any ? floor(log10(low)) : 0;
+        f->y1 = any ? ceil(log10(high)) : 1;
+    }
     f->y1 = f->y1 > f->y0 ? f->y1 : f->y0 + 1;
-    f->x0 = log10(p->x[0]);
-    f->x1 = log10(p->x[p->points - 1]);
 }
 
-static void draw_axes(const canvas *to, const plot *p, const chart *c, const frame *f)
+/* The distance of about five marks over a range: 1, 2 or 5 times a power of ten. */
+static double mark_distance(double range)
+{
+    double step = pow(10, floor(log10(range / 5))), times = range / 5 / step;
+    return step * (times < 1.5 ? 1 : times < 3.5 ? 2 : times < 7.5 ? 5 : 10);
+}
+
+static void draw_mark_y(const canvas *to, const plot *p, const frame *f, double y)
+{
+    char text[64];
+    draw_line(to, f->left, y_of(f, y), f->left + WIDTH, y_of(f, y), GREY, 1, false);
+    snprintf(text, sizeof text, "%.6g%s%s", y, *p->y_unit ? " " : "", p->y_unit);
+    draw_text(to, f->left - 6, y_of(f, y) + 4, END, 0, text);
+}
+
+static void draw_mark_x(const canvas *to, const frame *f, double x, const char *text)
+{
+    draw_line(to, x_of(f, x), f->top, x_of(f, x), f->top + HEIGHT, 0xeeeeee, 1, false);
+    draw_text(to, x_of(f, x), f->top + HEIGHT + 18, MIDDLE, 0, text);
+}
+
+static void draw_linear_marks(const canvas *to, const plot *p, const frame *f)
+{
+    char text[64];
+    double step = mark_distance(f->y1 - f->y0);
+    for (double k = ceil(f->y0 / step - 1e-9); k * step <= f->y1 + 1e-9 * step; k++)
+        draw_mark_y(to, p, f, k * step + 0.0);
+    step = f->x1 > f->x0 ? mark_distance(f->x1 - f->x0) : 1;
+    for (double k = ceil(f->x0 / step - 1e-9); k * step <= f->x1 + 1e-9 * step; k++) {
+        if (p->reciprocal && k == 0)
+            snprintf(text, sizeof text, "inf");
+        else
+            snprintf(text, sizeof text, "%.3g", p->reciprocal ? 1 / (k * step) : k * step);
+        draw_mark_x(to, f, k * step, text);
+    }
+}
+
+static void draw_decades(const canvas *to, const plot *p, const frame *f)
 {
     char text[64];
     for (double d = f->y0; d <= f->y1; d++) {
         for (int k = 2; k < 10 && d < f->y1; k++)
             draw_line(to, f->left, y_of(f, k * pow(10, d)), f->left + WIDTH, y_of(f, k * pow(10, d)), 0xf2f2f2, 1,
                       false);
-        draw_line(to, f->left, y_of(f, pow(10, d)), f->left + WIDTH, y_of(f, pow(10, d)), GREY, 1, false);
-        snprintf(text, sizeof text, "%g %s", pow(10, d), p->y_unit);
-        draw_text(to, f->left - 6, y_of(f, pow(10, d)) + 4, END, 0, text);
+        draw_mark_y(to, p, f, pow(10, d));
     }
     for (int k = 0; k < p->points; k++) {
-        draw_line(to, x_of(f, p->x[k]), f->top, x_of(f, p->x[k]), f->top + HEIGHT, 0xeeeeee, 1, false);
         snprintf(text, sizeof text, p->decades && p->x[k] > 1000 ? "1e%.0f" : "%.0f",
                  p->decades && p->x[k] > 1000 ? log10(p->x[k]) : p->x[k]);
-        draw_text(to, x_of(f, p->x[k]), f->top + HEIGHT + 18, MIDDLE, 0, text);
+        draw_mark_x(to, f, p->x[k], text);
     }
+}
+
+static void draw_axes(const canvas *to, const plot *p, const chart *c, const frame *f)
+{
+    if (p->linear)
+        draw_linear_marks(to, p, f);
+    else
+        draw_decades(to, p, f);
     draw_text(to, f->left + WIDTH / 2.0, f->top + HEIGHT + 38, MIDDLE, 0, p->x_title);
     if (c->title)
         draw_text(to, f->left + WIDTH / 2.0, f->top - 10, MIDDLE, 0, c->title);
@@ -93,7 +151,7 @@ static void draw_series(const canvas *to, const plot *p, const chart *c, const f
     for (int s = 0; s < p->series; s++) {
         int before = -1;
         for (int k = 0; k < p->points; k++) {
-            if (!(c->y[s][k] > 0))
+            if (!is_point(p, c->y[s][k]))
                 continue;
             if (before >= 0)
                 draw_line(to, x_of(f, p->x[before]), y_of(f, c->y[s][before]), x_of(f, p->x[k]), y_of(f, c->y[s][k]),
@@ -107,7 +165,7 @@ static bool is_measured(const plot *p, int s)
 {
     for (int c = 0; c < p->charts; c++)
         for (int k = 0; k < p->points; k++)
-            if (p->chart[c].y[s][k] > 0)
+            if (is_point(p, p->chart[c].y[s][k]))
                 return true;
     return false;
 }
@@ -136,16 +194,24 @@ static void draw_all(const canvas *to, const plot *p)
 
 static int write_svg(const plot *p, const char *path)
 {
-    FILE *f = fopen(path, "w");
-    if (!f)
+    char *temporary = append(NULL, "%s.%ld.tmp", path, (long)getpid());
+    FILE *f = fopen(temporary, "w");
+    if (!f) {
+        free(temporary);
         return failed("%s: cannot be written", path);
+    }
     fprintf(f,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"monospace\" "
             "font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
             wide(p), high(p));
     draw_all(&(canvas){ .svg = f }, p);
     fprintf(f, "</svg>\n");
-    return fclose(f) == 0 ? EXIT_OK : failed("%s: cannot be written", path);
+    bool whole = !ferror(f);
+    whole = fclose(f) == 0 && whole && rename(temporary, path) == 0;
+    if (!whole)
+        remove(temporary);
+    free(temporary);
+    return whole ? EXIT_OK : failed("%s: cannot be written", path);
 }
 
 static int write_png(wf_context *ctx, const plot *p, const char *path)
@@ -159,10 +225,17 @@ static int write_png(wf_context *ctx, const plot *p, const char *path)
     return status == WF_OK ? EXIT_OK : failed_in(ctx);
 }
 
+int plot_save(wf_context *ctx, const plot *p, const char *path)
+{
+    size_t n = strlen(path);
+    bool svg = n > 4 && strcmp(path + n - 4, ".svg") == 0;
+    return svg ? write_svg(p, path) : write_png(ctx, p, path);
+}
+
 int plot_write(wf_context *ctx, const plot *p, const char *name)
 {
     char *svg = append(NULL, "%s.svg", name), *png = append(NULL, "%s.png", name);
-    int one = write_svg(p, svg), other = write_png(ctx, p, png);
+    int one = plot_save(ctx, p, svg), other = plot_save(ctx, p, png);
     free(svg), free(png);
     return one == EXIT_OK ? other : one;
 }

@@ -1,0 +1,253 @@
+/* images.c - reads the command line and the files of the commands for images and volumes, and writes their results. */
+#include "images.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int job_next(job *j)
+{
+    for (;;) {
+        int o = next_argument(&j->a);
+        const char *text = j->a.value;
+        if (o == ARG_OPERAND && j->ins == j->most) {
+            misused(j->a.command, "'%s': %s", text, j->most == 1 ? "one file at a time" : "too many files");
+            return ARG_BAD;
+        }
+        if (o == ARG_OPERAND)
+            j->in[j->ins++] = text;
+        else if (o == IMAGE_OUT)
+            j->out = text;
+        else if (o >= IMAGE_FACT && o < IMAGE_OWN) {
+            if (take_fact(j->a.command, &j->facts, o - IMAGE_FACT, text) != EXIT_OK)
+                return ARG_BAD;
+        } else
+            return o;
+    }
+}
+
+/* Facts that say how to read the input are no demands on the output. */
+static int check_target(job *j)
+{
+    facts stored = { .store_as = j->facts.store_as };
+    int result = check_output(&j->a, j->ctx, j->out, 0);
+    return result == EXIT_OK ? check_facts(j->a.command, j->ctx, &stored, j->out) : result;
+}
+
+int job_begin(job *j, int least, bool output)
+{
+    if (j->ins < least)
+        return misused(j->a.command, j->ins ? "a second file is missing" : "no file");
+    if (output && !j->out)
+        return misused(j->a.command, "no output: -o FILE names the result");
+    j->ctx = open_context(&j->a);
+    if (!j->ctx)
+        return EXIT_USAGE;
+    return output ? check_target(j) : EXIT_OK;
+}
+
+int job_end(job *j, int result)
+{
+    progress_end();
+    if (j->ctx)
+        wf_context_free(j->ctx);
+    return result;
+}
+
+int job_load(job *j, int i, image *out) { return job_load_path(j, j->in[i], out); }
+
+int job_load_path(job *j, const char *path, image *out)
+{
+    *out = (image){ .meta = { .size = sizeof out->meta }, .path = path };
+    progress_begin("reading");
+    wf_array *a = wf_load(j->ctx, path, &out->meta);
+    progress_begin("computing");
+    if (!a)
+        return failed_in(j->ctx);
+    if (out->meta.extended_bytes)
+        out->meta.extended_from = path;
+    wf_shape shape = wf_array_shape(a);
+    bool stack = (out->meta.is_stack || j->facts.stack) && !j->facts.volume;
+    const char *problem = NULL;
+    if (shape.rank < 2 || shape.rank > 4)
+        problem = "images, stacks and volumes have 2 to 4 axes";
+    else if (has_channels(out->meta.format) && shape.rank == 3 + out->meta.is_stack)
+        problem = "the image has channels; weft calc 'a[y, x, 0]' takes one of them";
+    else if (wf_dtype_kind(wf_array_dtype(a)) == WF_KIND_COMPLEX)
+        problem = "the values are complex; weft calc 'real(a)' or 'abs(a)' makes them real";
+    else if (wf_array_count(a) == 0)
+        problem = "the file has no values";
+    out->data = problem ? NULL : to_floats(j->ctx, a);
+    wf_release(a);
+    if (problem)
+        return failed("%s: %s", out->path, problem);
+    if (!out->data)
+        return failed_in(j->ctx);
+    out->rank = shape.rank == 2 || (shape.rank == 3 && stack) ? 2 : 3;
+    apply_facts(&(facts){ .stack = j->facts.stack, .volume = j->facts.volume }, &out->meta);
+    if (j->facts.spacing[0] > 0)
+        memcpy(out->meta.spacing, j->facts.spacing, sizeof out->meta.spacing);
+    memcpy(out->pixel, out->meta.spacing, sizeof out->pixel);
+    return EXIT_OK;
+}
+
+int job_save(job *j, wf_array *result, const image *from)
+{
+    progress_begin("writing");
+    wf_meta meta = from->meta;
+    meta.store_as = j->facts.store_as;
+    bool ok = result && wf_save(result, j->out, &meta) == WF_OK;
+    wf_release(result);
+    return ok ? EXIT_OK : failed_in(j->ctx);
+}
+
+void scale_spacing(image *i, int d, double factor)
+{
+    i->meta.spacing[3 - i->rank + d] *= factor;
+    if (i->rank == 2 && d == 0)
+        i->meta.spacing[0] *= factor; /* MRC files of images repeat that of y */
+}
+
+int same_shape(const image *a, const image *b)
+{
+    wf_shape s = wf_array_shape(a->data), t = wf_array_shape(b->data);
+    char one[256], other[256];
+    if (s.rank == t.rank && memcmp(s.dim, t.dim, (size_t)s.rank * sizeof *s.dim) == 0)
+        return EXIT_OK;
+    return failed("%s is %s and %s is %s", a->path, shape_text(s, one), b->path, shape_text(t, other));
+}
+
+wf_axes image_axes(const wf_array *array, int rank)
+{
+    return ((1u << rank) - 1) << (wf_array_shape(array).rank - rank);
+}
+
+int64_t image_count(const wf_array *array, int rank)
+{
+    wf_shape s = wf_array_shape(array);
+    int64_t n = 1;
+    for (int d = 0; d < s.rank - rank; d++)
+        n *= s.dim[d];
+    return n;
+}
+
+wf_spectrum image_spectrum(const image *i)
+{
+    wf_shape s = wf_array_shape(i->data);
+    wf_spectrum spectrum = { .layout = WF_LAYOUT_H, .dtype = WF_F32, .rank = i->rank };
+    for (int d = 0; d < i->rank; d++)
+        spectrum.size[d] = s.dim[s.rank - i->rank + d];
+    return spectrum;
+}
+
+double pixel_along(const image *i, int d)
+{
+    double pixel = i->pixel[3 - i->rank + d];
+    return pixel > 0 ? pixel : 1;
+}
+
+wf_val image_frequency(const image *i, wf_vals k)
+{
+    wf_val squares = WF_V(0);
+    for (int d = 0; d < i->rank; d++) {
+        wf_val along = wf_div(k.at[d], pixel_along(i, d));
+        squares = d ? wf_add(squares, wf_mul(along, along)) : wf_mul(along, along);
+    }
+    return wf_sqrt(squares);
+}
+
+/* ---- filters ---- */
+typedef struct filtering {
+    wf_response *response;
+    void *user;
+    wf_spectrum spectrum;
+} filtering;
+
+static void apply(const wf_site *site)
+{
+    const filtering *f = site->user;
+    wf_val k[3];
+    int n = f->spectrum.rank;
+    for (int d = 0; d < n; d++)
+        k[d] = wf_freq(site->graph, &f->spectrum, d, site->index[site->rank - n + d]);
+    wf_val factor = f->response(site->graph, (wf_vals){ k, (size_t)n }, f->user);
+    wf_set(site->out[0], wf_mul(site->in[0], factor));
+}
+
+wf_status filter_image(image *i, wf_response *response, void *user)
+{
+    filtering f = { response, user, image_spectrum(i) };
+    return wf_fft_filter(i->data, i->data, image_axes(i->data, i->rank), apply, &f);
+}
+
+/* ---- numbers ---- */
+int parse_list(const char *text, double *out, int most)
+{
+    for (int n = 0; n < most; n++) {
+        char *end;
+        out[n] = strtod(text, &end);
+        if (end == text || !isfinite(out[n]) || (*end && *end != ','))
+            return 0;
+        if (!*end)
+            return n + 1;
+        text = end + 1;
+    }
+    return 0;
+}
+
+int parse_period(const job *j, const image *i, const char *name, const char *text, double *frequency)
+{
+    char *end;
+    double period = strtod(text, &end), pixel = i->pixel[2];
+    bool pixels = strcmp(end, "px") == 0;
+    if (end == text || !(period > 0) || !isfinite(period) || (*end && !pixels))
+        return misused(j->a.command, "--%s %s: give a resolution in Angstrom, as 20, or in pixels, as 8px", name, text);
+    if (!pixels && !(pixel > 0))
+        return misused(
+            j->a.command,
+            "--%s %s: the pixel size of %s is unknown; --pixel gives it, or the resolution is in pixels, as 8px", name,
+            text, i->path);
+    *frequency = pixels && pixel > 0 ? 1 / (period * pixel) : 1 / period;
+    return EXIT_OK;
+}
+
+/* ---- geometry ---- */
+int take_interpolation(const job *j, wf_interp *how, int o, const char *text)
+{
+    static const char *const names[] = { "nearest", "linear", "cubic", "bspline", "lanczos4", "lanczos6", "lanczos8" };
+    static const struct {
+        const char *name;
+        wf_border border;
+    } borders[] = { { "clamp", WF_BORDER_CLAMP },
+                    { "mirror", WF_BORDER_MIRROR },
+                    { "reflect", WF_BORDER_REFLECT },
+                    { "periodic", WF_BORDER_PERIODIC } };
+    if (o == 0) {
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            if (strcmp(text, names[k]) == 0) {
+                how->interpolation = (wf_interpolation)k;
+                return EXIT_OK;
+            }
+        return misused(j->a.command,
+                       "--interpolation %s: nearest, linear, cubic, bspline, lanczos4, lanczos6 or lanczos8", text);
+    }
+    for (size_t k = 0; k < sizeof borders / sizeof *borders; k++)
+        if (strcmp(text, borders[k].name) == 0) {
+            how->border = borders[k].border;
+            return EXIT_OK;
+        }
+    how->border = WF_BORDER_VALUE;
+    return parse_real(text, &how->outside)
+               ? EXIT_OK
+               : misused(j->a.command, "--border %s: a value, clamp, mirror, reflect or periodic", text);
+}
+
+int read_center(const job *j, const image *i, const char *text, double out[3])
+{
+    wf_spectrum s = image_spectrum(i);
+    for (int d = 0; d < i->rank && !text; d++)
+        out[d] = (double)(s.size[d] / 2);
+    if (text && parse_list(text, out, i->rank) != i->rank)
+        return misused(j->a.command, "--center %s: give %s in pixels", text, i->rank == 2 ? "y,x" : "z,y,x");
+    return EXIT_OK;
+}

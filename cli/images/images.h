@@ -1,0 +1,96 @@
+/* images.h - what the commands share that work on images and volumes: their options, reading, writing, frequencies.
+ *
+ * A command calls job_next until ARG_END, job_begin, job_load, its work, job_save, and job_end in any case.
+ * Axes before those of an image or volume are a batch. */
+#ifndef WEFT_CLI_IMAGES_H
+#define WEFT_CLI_IMAGES_H
+#include "cli.h"
+#include "weft/fft.h"
+#include "weft/functions.h"
+#include "weft/signal.h"
+#include "weft/xform.h"
+
+enum { MOST_FILES = 3 };
+typedef struct job {
+    arguments a; /* set by the command: command, options, argc, argv */
+    wf_context *ctx;
+    facts facts;
+    const char *in[MOST_FILES];
+    int ins, most; /* files given; files the command takes */
+    const char *out;
+} job;
+
+/* The first options of each command, and the number of the first one of its own. */
+#define IMAGE_OPTIONS { "output", 'o', true }, FACT_OPTIONS
+enum { IMAGE_OUT, IMAGE_FACT, IMAGE_OWN = IMAGE_FACT + FACT_COUNT };
+/* The help of these options. */
+#define IMAGE_HELP                                                                                                       \
+    "  -o FILE                the result; the suffix selects MRC, NPY, TIFF or PNG\n"                                    \
+    "  --dtype TYPE           the type of values in the file: u8 i16 u16 f16 f32 ...; rounded, cut to the range\n"       \
+    "  --pixel A              the pixel size in Angstrom, in place of that of the file: 1.2, or y,x, or z,y,x\n"         \
+    "  --stack, --volume      what the first of three axes is, if the file does not say it\n"                            \
+    "  --device NAME          where to compute: cpu, interp, cuda:0 (an NVIDIA GPU), cuda-emu (emulated, with checks)\n" \
+    "  --threads N            0: all cores (the default)\n"
+static inline job job_of(const command *self, const option *options, int argc, char **argv, int most)
+{
+    return (job){ .a = { .command = self, .options = options, .argc = argc, .argv = argv }, .most = most };
+}
+
+/* Takes files and the first options. Returns the command's next option of its own, whose text is job->a.value, or
+ * ARG_END; ARG_BAD or ARG_HELP after a message: the command returns ended(). */
+int job_next(job *j);
+/* Checks that there are at least `least` files, and an output if `output`; opens the context. Returns an exit code. */
+int job_begin(job *j, int least, bool output);
+int job_end(job *j, int result);
+
+typedef struct image {
+    wf_array *data; /* f32 or f64, in C order */
+    wf_meta meta;
+    const char *path;
+    int rank;        /* 2: images, 3: volumes; axes before are a batch */
+    double pixel[3]; /* Angstrom along z, y, x; 0 = unknown */
+} image;
+/* Reads file number i. Returns an exit code. */
+int job_load(job *j, int i, image *out);
+/* The same, of a file that an option names. */
+int job_load_path(job *j, const char *path, image *out);
+/* Writes a result, which it releases, with the facts of the image that it comes from. Returns an exit code; NULL is an
+ * error of the context. */
+int job_save(job *j, wf_array *result, const image *from);
+/* Multiplies the pixel size along axis d, from 0 to rank - 1, of what job_save writes. */
+void scale_spacing(image *i, int d, double factor);
+/* A message unless both have one shape. Returns an exit code. */
+int same_shape(const image *a, const image *b);
+
+/* The last `rank` axes of an array. */
+wf_axes image_axes(const wf_array *array, int rank);
+/* The half spectrum of an image. */
+wf_spectrum image_spectrum(const image *i);
+/* The number of images or volumes of the array. */
+int64_t image_count(const wf_array *array, int rank);
+/* The image's axis d, from 0 to rank - 1: its pixel size, or 1 if that is unknown. */
+double pixel_along(const image *i, int d);
+/* The length of the frequency vector: in 1/Angstrom, or in 1/pixel if the pixel size is unknown. */
+wf_val image_frequency(const image *i, wf_vals k);
+
+/* Multiplies the transform of each image by a function of frequency (signal.h), in place. */
+wf_status filter_image(image *i, wf_response *response, void *user);
+
+/* Reads a period, "20" in Angstrom or "8px" in pixels, as a frequency in the unit of image_frequency. Returns an exit
+ * code; the message names the option. */
+int parse_period(const job *j, const image *i, const char *name, const char *text, double *frequency);
+/* Reads up to `most` numbers, separated by commas. Returns how many; 0 = the text has another form. */
+int parse_list(const char *text, double *out, int most);
+
+/* ---- options of geometry ---- */
+/* Takes --interpolation and --border, which stand in that order, as options 0 and 1. Returns an exit code. */
+int take_interpolation(const job *j, wf_interp *how, int o, const char *text);
+#define INTERPOLATION_OPTIONS \
+    { "interpolation", 0, true }, { "border", 0, true }
+enum { INTERPOLATION_COUNT = 2 };
+#define INTERPOLATION_HELP                                                                                   \
+    "  --interpolation HOW    nearest, linear, cubic, bspline (the default), lanczos4, lanczos6, lanczos8\n" \
+    "  --border HOW           what lies outside: a value (default: 0), clamp, mirror, reflect, periodic\n"
+/* Reads a coordinate for each axis into `out`, or puts the centre n/2 there if `text` is NULL. Returns an exit code. */
+int read_center(const job *j, const image *i, const char *text, double out[3]);
+#endif

@@ -1,0 +1,164 @@
+/* mask.c - weft mask: images and volumes inside a shape with a soft edge. */
+#include "images.h"
+#include <stdlib.h>
+#include <string.h>
+
+const char help_mask[] =
+    "  weft mask vol.map --sphere 40 --edge 6 -o masked.map\n"
+    "  weft mask particles.mrcs --sphere 90A --outside mean -o masked.mrcs\n"
+    "  weft mask vol.map --cylinder 30,50 --only -o mask.map\n"
+    "  weft mask image.tif --box 100,60 --invert -o hole.tif\n\n"
+    "Multiplies by 1 inside the shape, 0 outside, and a cosine between, which begins at the surface.\n"
+    "Lengths are in pixels, or with A in Angstrom.\n\n"
+    "  --sphere R             a ball; a disc of images\n"
+    "  --ellipsoid RZ,RY,RX   radii along the axes; RY,RX of images\n"
+    "  --box HZ,HY,HX         half extents along the axes; HY,HX of images\n"
+    "  --cylinder R,H         around the z axis, 2 H long\n"
+    "  --edge W               width of the edge (default: 5 pixels)\n"
+    "  --center Y,X or Z,Y,X  in pixels (default: n/2, rounded down)\n"
+    "  --invert               the outside is kept\n"
+    "  --outside V            what replaces the outside: a value (default: 0), or mean, of each image\n"
+    "  --only                 writes the mask itself\n" IMAGE_HELP;
+
+enum { SPHERE = IMAGE_OWN, ELLIPSOID, BOX, CYLINDER, EDGE, CENTER, INVERT, OUTSIDE, ONLY };
+static const option options[] = { IMAGE_OPTIONS,         { "sphere", 0, true },   { "ellipsoid", 0, true },
+                                  { "box", 0, true },    { "cylinder", 0, true }, { "edge", 0, true },
+                                  { "center", 0, true }, { "invert", 0, false },  { "outside", 0, true },
+                                  { "only", 0, false },  { NULL, 0, false } };
+
+typedef struct mask {
+    int shape; /* SPHERE to CYLINDER; 0 = none */
+    const char *lengths, *edge, *center;
+    bool invert, only, mean;
+    double outside;
+    double length[3], width, middle[3];
+} mask;
+
+/* Reads lengths in pixels or Angstrom. Returns how many, 0 = the text has another form or the pixel size is unknown. */
+static int read_lengths(const image *in, const char *text, double *out, int most)
+{
+    size_t n = strlen(text);
+    bool angstrom = n > 1 && text[n - 1] == 'A';
+    char *numbers = append(NULL, "%.*s", (int)(n - angstrom), text);
+    int found = parse_list(numbers, out, most);
+    free(numbers);
+    for (int k = 0; k < found && angstrom; k++) {
+        if (!(in->pixel[2] > 0))
+            return 0;
+        out[k] /= in->pixel[2];
+    }
+    return found;
+}
+
+static int read_shape(const job *j, mask *m, const image *in)
+{
+    int wanted = m->shape == SPHERE ? 1 : m->shape == CYLINDER ? 2 : in->rank;
+    if (m->shape == CYLINDER && in->rank == 2)
+        return misused(j->a.command, "--cylinder is for volumes, and %s has images", in->path);
+    if (read_lengths(in, m->lengths, m->length, 3) != wanted)
+        return misused(j->a.command,
+                       "--%s %s: give %d length%s in pixels, or with A in Angstrom (of a known pixel size)",
+                       options[m->shape].name, m->lengths, wanted, wanted == 1 ? "" : "s");
+    if (m->edge && (read_lengths(in, m->edge, &m->width, 1) != 1 || m->width < 0))
+        return misused(j->a.command, "--edge %s: give a width in pixels, or with A in Angstrom (of a known pixel size)",
+                       m->edge);
+    return read_center(j, in, m->center, m->middle);
+}
+
+static wf_val distance(wf_graph *g, const mask *m, wf_vals position)
+{
+    wf_val length[3] = { WF_V(m->length[0]), WF_V(m->length[1]), WF_V(m->length[2]) };
+    switch (m->shape) {
+    case SPHERE:
+        return wf_sdf_sphere(g, position, m->length[0]);
+    case ELLIPSOID:
+        return wf_sdf_ellipsoid(g, position, (wf_vals){ length, position.n });
+    case BOX:
+        return wf_sdf_box(g, position, (wf_vals){ length, position.n });
+    default:
+        return wf_sdf_cylinder(g, position, m->length[0], m->length[1]);
+    }
+}
+
+/* The image inside the mask, or the mask. Weights and result are f32 or f64, as the image. */
+static wf_array *apply(const mask *m, const image *in)
+{
+    wf_context *ctx = wf_array_context(in->data);
+    wf_dtype t = wf_array_dtype(in->data);
+    wf_shape shape = wf_array_shape(in->data);
+    wf_axes axes = image_axes(in->data, in->rank);
+    wf_array *out = wf_full(ctx, t, shape, 0), *mean = m->mean ? wf_array_mean(in->data, axes) : NULL;
+    wf_graph *g = wf_begin(ctx);
+    wf_val position[3];
+    for (int d = 0; d < in->rank; d++)
+        position[d] = wf_sub(wf_cast(wf_iota(g, shape, shape.rank - in->rank + d), t), m->middle[d]);
+    wf_val weight = wf_soft_edge(distance(g, m, (wf_vals){ position, (size_t)in->rank }), m->width);
+    if (m->invert)
+        weight = wf_sub(1, weight);
+    wf_val outside = m->mean ? wf_in(g, mean) : wf_const(g, t, m->outside), v = wf_in(g, in->data);
+    if (out)
+        wf_out(g, out, m->only ? weight : wf_add(outside, wf_mul(weight, wf_sub(v, outside))));
+    bool ok = wf_run(g) == WF_OK && out;
+    wf_release(mean);
+    if (ok)
+        return out;
+    wf_release(out);
+    return NULL;
+}
+
+static int take_option(const job *j, mask *m, int o, const char *text)
+{
+    switch (o) {
+    case SPHERE:
+    case ELLIPSOID:
+    case BOX:
+    case CYLINDER:
+        if (m->shape)
+            return misused(j->a.command, "--%s or --%s, not both", options[m->shape].name, options[o].name);
+        m->shape = o;
+        m->lengths = text;
+        break;
+    case EDGE:
+        m->edge = text;
+        break;
+    case CENTER:
+        m->center = text;
+        break;
+    case INVERT:
+        m->invert = true;
+        break;
+    case OUTSIDE:
+        m->mean = strcmp(text, "mean") == 0;
+        if (!m->mean && !parse_real(text, &m->outside))
+            return misused(j->a.command, "--outside %s: a value, or mean", text);
+        break;
+    default:
+        m->only = true;
+        break;
+    }
+    return EXIT_OK;
+}
+
+int run_mask(const command *self, int argc, char **argv)
+{
+    job j = job_of(self, options, argc, argv, 1);
+    mask m = { .width = 5 };
+    image in = { .rank = 0 };
+    for (int o = job_next(&j); o != ARG_END; o = job_next(&j)) {
+        if (o < 0)
+            return ended(o);
+        if (take_option(&j, &m, o, j.a.value) != EXIT_OK)
+            return EXIT_USAGE;
+    }
+    if (!m.shape)
+        return misused(self, "no shape: --sphere, --ellipsoid, --box or --cylinder");
+    int result = job_begin(&j, 1, true);
+    if (result == EXIT_OK)
+        result = job_load(&j, 0, &in);
+    if (result == EXIT_OK)
+        result = read_shape(&j, &m, &in);
+    if (result == EXIT_OK)
+        result = job_save(&j, apply(&m, &in), &in);
+    wf_release(in.data);
+    return job_end(&j, result);
+}

@@ -1,0 +1,227 @@
+/* transform.c - weft transform: images and volumes rotated, shifted and scaled; weft symmetrize: their averages over a
+ * point group. */
+#include "images.h"
+#include <math.h>
+#include <string.h>
+
+const char help_transform[] =
+    "  weft transform image.mrc --rotate 30 -o turned.mrc             degrees, from x towards y, about n/2\n"
+    "  weft transform image.mrc --shift 2.5,-1 -o moved.mrc           pixels, y,x: content moves to higher y\n"
+    "  weft transform vol.map --rotate 30,45,60 --order relion -o view.map\n"
+    "  weft transform vol.map --scale 1.05 --interpolation lanczos8 -o scaled.map\n"
+    "  weft transform image.mrc --shape 512,512 -o cropped.mrc        cropped or padded about the centre\n\n"
+    "Scales, then rotates about the centre, then shifts, in one interpolation.\n\n"
+    "  --rotate A             of images: the angle in degrees\n"
+    "  --rotate A,B,C         of volumes: angles in degrees, in the order of --order\n"
+    "  --order ORDER          zyz (the default), zxz, xyz, ... of axes that turn with the volume; relion (rot, tilt,\n"
+    "                         psi), eman2 (az, alt, phi), dynamo (tdrot, tilt, narot), imod (x, y, z)\n"
+    "  --shift Y,X or Z,Y,X   in pixels\n"
+    "  --scale S              above 1 enlarges; the pixel size stays\n"
+    "  --center Y,X or Z,Y,X  of rotation, in pixels (default: n/2, rounded down)\n"
+    "  --shape Y,X or Z,Y,X   extents of the result; the centre comes to its centre\n" INTERPOLATION_HELP IMAGE_HELP;
+
+enum { ROTATE = IMAGE_OWN, ORDER, SHIFT, SCALE, CENTER, SHAPE, HOW };
+static const option options[] = { IMAGE_OPTIONS,        { "rotate", 0, true }, { "order", 0, true },
+                                  { "shift", 0, true }, { "scale", 0, true },  { "center", 0, true },
+                                  { "shape", 0, true }, INTERPOLATION_OPTIONS, { NULL, 0, false } };
+
+typedef struct transform {
+    const char *rotate, *shift, *center; /* as on the command line; NULL = not given */
+    wf_euler order;
+    wf_shape shape; /* rank 0 = that of the image */
+    double scale;
+    wf_interp how;
+} transform;
+
+static bool parse_order(const char *text, wf_euler *out)
+{
+    static const struct {
+        const char *name;
+        wf_euler order;
+    } orders[] = { { "xyx", WF_EULER_XYX },       { "xzx", WF_EULER_XZX },     { "yxy", WF_EULER_YXY },
+                   { "yzy", WF_EULER_YZY },       { "zxz", WF_EULER_ZXZ },     { "zyz", WF_EULER_ZYZ },
+                   { "xyz", WF_EULER_XYZ },       { "xzy", WF_EULER_XZY },     { "yxz", WF_EULER_YXZ },
+                   { "yzx", WF_EULER_YZX },       { "zxy", WF_EULER_ZXY },     { "zyx", WF_EULER_ZYX },
+                   { "relion", WF_EULER_RELION }, { "eman2", WF_EULER_EMAN2 }, { "dynamo", WF_EULER_DYNAMO },
+                   { "imod", WF_EULER_IMOD } };
+    for (size_t k = 0; k < sizeof orders / sizeof *orders; k++)
+        if (strcmp(text, orders[k].name) == 0) {
+            *out = orders[k].order;
+            return true;
+        }
+    return false;
+}
+
+/* The matrix of Euler angles in degrees, which the library records. */
+static bool euler_matrix(wf_context *ctx, wf_euler order, const double degrees[3], double out[9])
+{
+    wf_graph *g = wf_begin(ctx);
+    wf_val angle[3], m[9];
+    wf_array *element[9];
+    bool ok = true;
+    for (int k = 0; k < 3; k++)
+        angle[k] = wf_const(g, WF_F64, degrees[k] * (3.14159265358979323846 / 180));
+    wf_euler_matrix(g, order, angle[0], angle[1], angle[2], m);
+    for (int k = 0; k < 9; k++) {
+        element[k] = wf_full(ctx, WF_F64, WF_SHAPE(1), 0);
+        ok = ok && element[k];
+        if (element[k])
+            wf_out(g, element[k], m[k]);
+    }
+    ok = wf_run(g) == WF_OK && ok;
+    for (int k = 0; k < 9; k++) {
+        ok = ok && wf_download(element[k], &out[k], sizeof out[k]) == WF_OK;
+        wf_release(element[k]);
+    }
+    return ok;
+}
+
+/* Sets m to the rotation of positions (z, y, x) or (y, x). */
+static int read_rotation(const job *j, const transform *t, int rank, double *m)
+{
+    double angle[3] = { 0, 0, 0 };
+    if (t->rotate && parse_list(t->rotate, angle, 3) != (rank == 2 ? 1 : 3))
+        return misused(j->a.command, "--rotate %s: give %s in degrees", t->rotate,
+                       rank == 2 ? "one angle" : "three angles");
+    if (rank == 3)
+        return euler_matrix(j->ctx, t->order, angle, m) ? EXIT_OK : failed_in(j->ctx);
+    double a = angle[0] * (3.14159265358979323846 / 180);
+    m[0] = m[3] = cos(a);
+    m[1] = sin(a);
+    m[2] = -sin(a);
+    return EXIT_OK;
+}
+
+/* Sets `inverse` [rank, rank + 1] to what takes positions of the result to those of the image. */
+static int find_inverse(const job *j, const transform *t, const image *in, double *inverse)
+{
+    int n = in->rank, result;
+    double m[9], center[3], to[3], shift[3] = { 0, 0, 0 };
+    if ((result = read_rotation(j, t, n, m)) != EXIT_OK || (result = read_center(j, in, t->center, center)) != EXIT_OK)
+        return result;
+    if (t->shift && parse_list(t->shift, shift, n) != n)
+        return misused(j->a.command, "--shift %s: give %s in pixels", t->shift, n == 2 ? "y,x" : "z,y,x");
+    for (int d = 0; d < n; d++)
+        to[d] = (t->shape.rank ? (double)(t->shape.dim[d] / 2) : center[d]) + shift[d];
+    for (int d = 0; d < n; d++) {
+        double *row = inverse + d * (n + 1);
+        row[n] = center[d];
+        for (int e = 0; e < n; e++) {
+            row[e] = m[e * n + d] / t->scale;
+            row[n] -= row[e] * to[e];
+        }
+    }
+    return EXIT_OK;
+}
+
+static int transform_image(job *j, const transform *t, const image *in)
+{
+    double inverse[12];
+    int result = find_inverse(j, t, in, inverse);
+    if (result != EXIT_OK)
+        return result;
+    size_t bytes = (size_t)(in->rank * (in->rank + 1)) * sizeof *inverse;
+    wf_array *matrix = wf_full(j->ctx, WF_F64, WF_SHAPE(in->rank, in->rank + 1), 0), *out = NULL;
+    if (matrix && wf_upload(matrix, inverse, bytes) == WF_OK)
+        out = wf_transform(in->data, t->shape, matrix, &t->how);
+    wf_release(matrix);
+    return job_save(j, out, in);
+}
+
+static int take_option(const job *j, transform *t, int o, const char *text)
+{
+    switch (o) {
+    case ROTATE:
+        t->rotate = text;
+        break;
+    case ORDER:
+        if (!parse_order(text, &t->order))
+            return misused(j->a.command, "--order %s: zyz, zxz, xyz, ..., relion, eman2, dynamo or imod", text);
+        break;
+    case SHIFT:
+        t->shift = text;
+        break;
+    case SCALE:
+        if (!parse_real(text, &t->scale) || t->scale <= 0)
+            return misused(j->a.command, "--scale %s: give a number above 0", text);
+        break;
+    case CENTER:
+        t->center = text;
+        break;
+    case SHAPE:
+        if (!parse_shape(text, &t->shape))
+            return misused(j->a.command, "--shape %s: give extents as 512,512", text);
+        break;
+    default:
+        return take_interpolation(j, &t->how, o - HOW, text);
+    }
+    return EXIT_OK;
+}
+
+int run_transform(const command *self, int argc, char **argv)
+{
+    job j = job_of(self, options, argc, argv, 1);
+    transform t = { .order = WF_EULER_ZYZ,
+                    .scale = 1,
+                    .how = { .interpolation = WF_INTERPOLATE_BSPLINE, .border = WF_BORDER_VALUE } };
+    image in = { .rank = 0 };
+    for (int o = job_next(&j); o != ARG_END; o = job_next(&j)) {
+        if (o < 0)
+            return ended(o);
+        if (take_option(&j, &t, o, j.a.value) != EXIT_OK)
+            return EXIT_USAGE;
+    }
+    int result = job_begin(&j, 1, true);
+    if (result == EXIT_OK)
+        result = job_load(&j, 0, &in);
+    if (result == EXIT_OK && t.shape.rank && t.shape.rank != in.rank)
+        result =
+            misused(self, "--shape: give %d extents, those of %s", in.rank, in.rank == 2 ? "an image" : "a volume");
+    if (result == EXIT_OK)
+        result = transform_image(&j, &t, &in);
+    wf_release(in.data);
+    return job_end(&j, result);
+}
+
+/* ---- symmetrize ---- */
+const char help_symmetrize[] =
+    "  weft symmetrize vol.map --symmetry D7 -o averaged.map\n"
+    "  weft symmetrize class.mrc --symmetry C4 -o averaged.mrc\n\n"
+    "The average over the rotations of a point group, about the centre.\n\n"
+    "  -s, --symmetry GROUP   C5 (about z), D7 (2-fold about x), T, O, I (2-fold about z, y, x); C alone for images\n"
+    "  --center Y,X or Z,Y,X  in pixels (default: n/2, rounded down)\n" INTERPOLATION_HELP IMAGE_HELP;
+
+enum { SYMMETRY = IMAGE_OWN, MIDDLE, SYMMETRY_HOW };
+static const option symmetry_options[] = {
+    IMAGE_OPTIONS, { "symmetry", 's', true }, { "center", 0, true }, INTERPOLATION_OPTIONS, { NULL, 0, false }
+};
+
+int run_symmetrize(const command *self, int argc, char **argv)
+{
+    job j = job_of(self, symmetry_options, argc, argv, 1);
+    wf_interp how = { .interpolation = WF_INTERPOLATE_BSPLINE, .border = WF_BORDER_VALUE };
+    const char *group = NULL, *middle = NULL;
+    image in = { .rank = 0 };
+    for (int o = job_next(&j); o != ARG_END; o = job_next(&j)) {
+        if (o < 0)
+            return ended(o);
+        if (o == SYMMETRY)
+            group = j.a.value;
+        else if (o == MIDDLE)
+            middle = j.a.value;
+        else if (take_interpolation(&j, &how, o - SYMMETRY_HOW, j.a.value) != EXIT_OK)
+            return EXIT_USAGE;
+    }
+    if (!group)
+        return misused(self, "no symmetry: --symmetry C4, D7, T, O, I");
+    double center[3];
+    int result = job_begin(&j, 1, true);
+    if (result == EXIT_OK)
+        result = job_load(&j, 0, &in);
+    if (result == EXIT_OK)
+        result = read_center(&j, &in, middle, center);
+    if (result == EXIT_OK)
+        result = job_save(&j, wf_symmetrize(in.data, group, in.rank, center, &how), &in);
+    wf_release(in.data);
+    return job_end(&j, result);
+}

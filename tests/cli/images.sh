@@ -1,0 +1,174 @@
+# weft filter, bin, transform, symmetrize, mask, radial, fsc, correlate, align, convert: what they do to waves, discs and
+# shifted images whose results are known, pixel sizes, and refused command lines.
+. "$(dirname "$0")/lib.bash" || exit 1
+
+calc() { "$WEFT" calc "$@"; }
+# below LIMIT COMMAND...: the command prints a number that is smaller in size
+below() {
+    local limit=$1 got
+    shift
+    got=$("$@") || die "$* (exit code $?)"
+    awk -v a="$got" -v b="$limit" 'BEGIN { a = a < 0 ? -a : a; exit !(a < b) }' || die "$*: printed '$got', not below $limit"
+}
+pixel_is() { # pixel_is 'Z Y X' FILE
+    "$WEFT" info "$2" | grep -q "spacing $1 A" || die "$2: $("$WEFT" info "$2")"
+}
+
+coarse='cos(2*pi*4*x/64)'
+fine='cos(2*pi*20*x/64 + 1)'
+calc "3 + $coarse + $fine" --shape 48,64 -o waves.mrc --pixel 2
+
+# --- filter: a wave of 32 A stays, one of 6.4 A goes; both ways of naming a resolution
+"$WEFT" filter waves.mrc --lowpass 16 -o low.mrc
+below 1e-5 calc "max(abs(a - 3 - $coarse))" a=low.mrc
+pixel_is '2 2 2' low.mrc
+"$WEFT" filter waves.mrc --lowpass 8px,7px -o low.mrc
+below 1e-5 calc "max(abs(a - 3 - $coarse))" a=low.mrc
+"$WEFT" filter waves.mrc --highpass 16 -o high.mrc
+below 1e-5 calc "max(abs(a - $fine))" a=high.mrc
+"$WEFT" filter waves.mrc --blur 1.5 -o blur.mrc
+below 1e-5 calc "s = -2*(pi*1.5)**2; max(abs(a - 3 - exp(s/256)*$coarse - exp(s*(20./64)**2)*$fine))" a=blur.mrc
+"$WEFT" filter waves.mrc --bfactor -100 --lowpass 16 -o sharp.mrc
+below 1e-5 calc "max(abs(a - 3 - exp(25./32**2)*$coarse))" a=sharp.mrc
+"$WEFT" filter waves.mrc --gaussian 16 -o gauss.mrc
+below 1e-5 calc "max(abs(a - 3 - exp(-0.5*(16./32)**2)*$coarse - exp(-0.5*(16*20./128)**2)*$fine))" a=gauss.mrc
+"$WEFT" filter waves.mrc --butterworth 16,2 --invert -o butter.mrc
+below 1e-5 calc "max(abs(a + 3 + $coarse/sqrt(1 + (16./32)**4) + $fine/sqrt(1 + (16*20./128)**4)))" a=butter.mrc
+calc '(z + 1) * (x + 3)' --shape 3,8,8 --stack -o stack.mrcs
+"$WEFT" filter stack.mrcs --normalize -o same.mrcs
+below 1e-6 calc 'max(abs(mean(a; 1, 2)))' a=same.mrcs
+below 1e-6 calc 'max(abs(std(a; 1, 2) - 1))' a=same.mrcs
+"$WEFT" filter waves.mrc --lowpass 16 --device cuda-emu --dtype f16 -o emulated.mrc
+below 2e-3 calc 'max(abs(a - b))' a=emulated.mrc b=low.mrc
+calc 'x + y' --shape 8,8 -o plain.npy
+refuses 2 'the pixel size of plain.npy is unknown' "$WEFT" filter plain.npy --lowpass 20 -o out.npy
+refuses 2 'give a resolution' "$WEFT" filter waves.mrc --lowpass -3 -o out.mrc
+refuses 2 'must be the finer one' "$WEFT" filter waves.mrc --lowpass 16,20 -o out.mrc
+refuses 2 'must be the coarser one' "$WEFT" filter waves.mrc --highpass 16,10 -o out.mrc
+refuses 2 'no filter' "$WEFT" filter waves.mrc -o out.mrc
+refuses 2 'no output' "$WEFT" filter waves.mrc --blur 2
+refuses 2 'one file at a time' "$WEFT" filter waves.mrc low.mrc --blur 2 -o out.mrc
+refuses 1 'cannot open' "$WEFT" filter none.mrc --blur 2 -o out.mrc
+[ ! -e out.mrc ] && [ ! -e out.npy ] || die 'a refused command wrote a file'
+
+# --- bin
+"$WEFT" bin waves.mrc --by 2 -o half.mrc
+below 1e-6 calc 'max(abs(b - 0.25*(a[2*y, 2*x] + a[2*y+1, 2*x] + a[2*y, 2*x+1] + a[2*y+1, 2*x+1])))' --shape 24,32 \
+    a=waves.mrc b=half.mrc
+pixel_is '4 4 4' half.mrc
+"$WEFT" bin waves.mrc --by 2 --fourier -o half.mrc
+below 1e-5 calc "max(abs(a - 3 - cos(2*pi*4*x/32)))" a=half.mrc
+"$WEFT" bin waves.mrc --to 1 -o twice.mrc
+below 1e-5 calc "max(abs(a - 3 - cos(2*pi*4*x/128) - cos(2*pi*20*x/128 + 1)))" a=twice.mrc
+pixel_is '1 1 1' twice.mrc
+"$WEFT" bin stack.mrcs --by 4 -o quarter.mrcs
+prints '[3,2,2]' json_value shape quarter.mrcs
+refuses 2 'one of them' "$WEFT" bin waves.mrc -o out.mrc
+refuses 2 'pixel size of plain.npy is unknown' "$WEFT" bin plain.npy --to 3 -o out.npy
+
+# --- transform: turns by right angles, whole shifts and crops are exact
+calc '(x*7 + y*13 + x*y) % 17 * 1.0' --shape 33,33 -o odd.mrc --pixel 1.5
+"$WEFT" transform odd.mrc --rotate 90 --interpolation nearest -o turned.mrc
+prints 0 calc 'i32(max(abs(b - a[32 - x, y])))' a=odd.mrc b=turned.mrc
+"$WEFT" transform odd.mrc --shift 3,-2 --interpolation linear --border periodic -o moved.mrc
+prints 0 calc 'i32(max(abs(b - a[y - 3, x + 2; periodic])))' a=odd.mrc b=moved.mrc
+"$WEFT" transform odd.mrc --shape 20,41 --interpolation nearest --border -5 -o cropped.mrc
+prints 0 calc 'i32(max(abs(b - a[y + 6, x - 4; -5.0])))' --shape 20,41 a=odd.mrc b=cropped.mrc
+pixel_is '1.5 1.5 1.5' cropped.mrc
+calc "exp(-((x-32)**2 + (y-24)**2)/50.)" --shape 48,64 -o spot.npy
+"$WEFT" transform spot.npy --scale 2 --center 24,32 -o wide.npy
+below 2e-3 calc "max(abs(a - exp(-((x-32)**2 + (y-24)**2)/200.)))" a=wide.npy
+calc "exp(-((x-16)**2 + (y-20)**2 + (z-16)**2)/20.)" --shape 32,32,32 -o ball.npy
+"$WEFT" transform ball.npy --rotate 90,0,0 --order zyz -o ball2.npy
+below 2e-3 calc "max(abs(a - exp(-((x-12)**2 + (y-16)**2 + (z-16)**2)/20.)))" a=ball2.npy
+refuses 2 'give three angles' "$WEFT" transform ball.npy --rotate 90 -o out.npy
+refuses 2 'give one angle' "$WEFT" transform spot.npy --rotate 90,0,0 -o out.npy
+refuses 2 'no such\|zyz, zxz' "$WEFT" transform ball.npy --rotate 1,2,3 --order zyy -o out.npy
+refuses 2 'nearest, linear' "$WEFT" transform spot.npy --interpolation soft -o out.npy
+refuses 2 'give 2 extents' "$WEFT" transform spot.npy --shape 8,8,8 -o out.npy
+
+# --- symmetrize: the result is its own rotation, with the mean of the four
+"$WEFT" symmetrize odd.mrc -s C4 --interpolation nearest -o c4.mrc
+below 1e-5 calc 'max(abs(b - 0.25*(a + a[x, 32 - y] + a[32 - y, 32 - x] + a[32 - x, y])))' a=odd.mrc b=c4.mrc
+refuses 1 'D2' "$WEFT" symmetrize odd.mrc -s D2 -o out.mrc
+refuses 2 'no symmetry' "$WEFT" symmetrize odd.mrc -o out.mrc
+
+# --- mask
+"$WEFT" mask waves.mrc --sphere 10 --edge 0 --only -o disc.mrc
+prints 0 calc 'r2 = (x-32)**2 + (y-24)**2; i32(max(abs(a - (r2 <= 100 ? 1 : 0))))' a=disc.mrc
+"$WEFT" mask waves.mrc --sphere 20A --edge 0 --invert --outside mean -o hole.mrc
+below 1e-5 calc 'r2 = (x-32)**2 + (y-24)**2; max(abs(b - (r2 <= 100 ? mean(a) : a)))' a=waves.mrc b=hole.mrc
+"$WEFT" mask ball.npy --box 3,4,5 --edge 0 --only -o box.npy
+prints 693 calc 'i32(sum(a))' a=box.npy
+"$WEFT" mask ball.npy --cylinder 4,6 --edge 3 -o cylinder.npy
+below 1e-6 calc 'max(abs(b - (hypot(x-16., y-16.) < 4 && abs(z-16) < 6 ? a : b)))' a=ball.npy b=cylinder.npy
+refuses 2 'for volumes' "$WEFT" mask waves.mrc --cylinder 4,6 -o out.mrc
+refuses 2 'known pixel size' "$WEFT" mask ball.npy --sphere 20A -o out.npy
+refuses 2 'not both' "$WEFT" mask ball.npy --sphere 20 --box 1,1,1 -o out.npy
+
+# --- radial: a wave has its power in its shell, |F|^2 / N summed over the shell's two elements; values by distance
+"$WEFT" radial waves.mrc > power.txt
+[ "$(grep -vc '^#' power.txt)" = 25 ] || die 'radial: not a line for each shell'
+awk '!/^#/ && $1 == 3 { exit !($2 > 31.9 && $2 < 32.1 && $3 > 30) }' power.txt || die "radial: $(cat power.txt)"
+awk '!/^#/ && $1 == 9 { exit !($3 < 1e-6) }' power.txt || die "radial: $(cat power.txt)"
+calc 'sqrt((x-16.)**2 + (y-16.)**2)' --shape 32,32 -o cone.npy
+"$WEFT" radial cone.npy --values | awk '!/^#/ && $1 > 2 && ($2 - $1 > 0.25 || $1 - $2 > 0.25) { exit 1 }' || die 'radial --values'
+"$WEFT" radial waves.mrc --log -o power.svg && grep -q '^<svg' power.svg && grep -q '</svg>' power.svg || die 'radial: svg'
+"$WEFT" radial waves.mrc -o power.png
+prints '"u8"' json_value dtype power.png
+refuses 2 'ends in .svg or .png' "$WEFT" radial waves.mrc -o power.mrc
+
+# --- fsc: of a file with itself 1; of independent noise small; the mask counts
+calc "f32 n = 0; i64 h = x*7919 + y*104729 + z*1299709; h = (h ^ (h >> 13)) * 1274126177 % 65536; n = h; out = n/65536 - 0.5" \
+    --shape 32,32,32 -o noise.npy
+calc "f32 n = 0; i64 h = x*15485863 + y*32452843 + z*49979687 + 77; h = (h ^ (h >> 11)) * 1103515245 % 65536; n = h; out = n/65536 - 0.5" \
+    --shape 32,32,32 -o other.npy
+calc 'a*20 + n' a=ball.npy n=noise.npy -o one.npy
+calc 'a*20 + n' a=ball.npy n=other.npy -o two.npy
+"$WEFT" fsc one.npy one.npy | grep -q 'stays above 0.143' || die 'fsc of a file with itself'
+"$WEFT" fsc one.npy two.npy --pixel 2 > fsc.txt
+grep -q '^# resolution [0-9.]* A at FSC 0.143' fsc.txt || die "fsc: $(head -3 fsc.txt)"
+awk '$1 == 1 { exit !($3 > 0.95) }' fsc.txt && awk '$1 == 15 { exit !($3 < 0.3) }' fsc.txt || die "fsc: $(cat fsc.txt)"
+"$WEFT" fsc one.npy two.npy --mask ball.npy --threshold 0.5 -o fsc.svg | grep -q 'at FSC 0.5$' || die 'fsc --mask'
+grep -q '</svg>' fsc.svg || die 'fsc: svg'
+refuses 1 'cone.npy is 32 x 32' "$WEFT" fsc one.npy cone.npy
+refuses 2 'second file is missing' "$WEFT" fsc one.npy
+
+# --- correlate: the shift that transform made
+"$WEFT" transform odd.mrc --shift 4,-3 --border periodic --interpolation nearest -o moved.mrc
+"$WEFT" correlate moved.mrc odd.mrc > peak.txt
+awk '{ a = $2 - 4; b = $3 + 3; exit !(a*a + b*b < 0.01 && $4 > 0.99) }' peak.txt || die "correlate: $(cat peak.txt)"
+"$WEFT" correlate moved.mrc odd.mrc --mutual -o map.mrc > peak.txt
+prints 1 calc 'i32(argmax(a) == (16 + 4)*33 + 16 - 3)' a=map.mrc
+"$WEFT" correlate stack.mrcs stack.mrcs | awk '$2 != 0 || $4 < 0.999 { exit 1 }' || die 'correlate: a stack with itself'
+refuses 2 'not both' "$WEFT" correlate odd.mrc odd.mrc --phase --mutual
+
+# --- align: a movie of one image, moved by known fractions of pixels
+calc "f32 n = 0; i64 h = x*7919 + y*104729; h = (h ^ (h >> 13)) * 1274126177 % 65536; n = h; out = n/65536 - 0.5" \
+    --shape 128,128 -o grain.npy
+"$WEFT" filter grain.npy --blur 2 -o soft.npy
+frames=''
+for i in 0 1 2 3 4; do
+    "$WEFT" transform soft.npy --shift "$(awk "BEGIN { print 0.7*$i }"),$(awk "BEGIN { print -1.2*$i }")" --border periodic \
+        --interpolation lanczos8 -o "frame$i.npy"
+    frames="$frames f$i=frame$i.npy"
+done
+calc 'z == 0 ? f0[y, x] : z == 1 ? f1[y, x] : z == 2 ? f2[y, x] : z == 3 ? f3[y, x] : f4[y, x]' --shape 5,128,128 $frames \
+    --stack --pixel 2 -o movie.mrc
+"$WEFT" align movie.mrc -o sum.mrc > shifts.txt
+awk '{ a = $2 - 0.7*$1; b = $3 + 1.2*$1; if (a*a + b*b > 0.0025) exit 1 }' shifts.txt || die "align: $(cat shifts.txt)"
+below 0.02 calc 'max(abs(b - 5*a)) / max(b)' a=soft.npy b=sum.mrc
+pixel_is '2 2 2' sum.mrc
+"$WEFT" align movie.mrc --no-align --bin 2 --dose 1 --gain soft.npy -o small.mrc > /dev/null
+pixel_is '4 4 4' small.mrc
+refuses 1 'gain odd.mrc is 33 x 33' "$WEFT" align movie.mrc --gain odd.mrc -o out.mrc
+refuses 1 'a movie has frames' "$WEFT" align soft.npy -o out.mrc
+refuses 2 'give electrons' "$WEFT" align movie.mrc --dose -1 -o out.mrc
+
+# --- convert
+"$WEFT" convert odd.mrc odd.tif --dtype u8 --deflate
+"$WEFT" convert odd.tif back.mrc --pixel 3
+prints 0 calc 'i32(max(abs(a - b)))' a=odd.mrc b=back.mrc
+pixel_is '3 3 3' back.mrc
+refuses 2 'two files are needed' "$WEFT" convert odd.mrc
+[ ! -e out.mrc ] && [ ! -e out.npy ] || die 'a refused command wrote a file'
