@@ -1,5 +1,5 @@
 /* convert.c - weft convert: a file in another format, type of values or pixel size. */
-#include "cli.h"
+#include "../cli.h"
 
 const char help_convert[] =
     "  weft convert image.tif image.mrc\n"

@@ -4,7 +4,7 @@
  * Axes before those of an image or volume are a batch. */
 #ifndef WEFT_CLI_IMAGES_H
 #define WEFT_CLI_IMAGES_H
-#include "cli.h"
+#include "../cli.h"
 #include "weft/fft.h"
 #include "weft/functions.h"
 #include "weft/signal.h"

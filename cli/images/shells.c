@@ -1,6 +1,6 @@
 /* shells.c - weft radial: averages over shells; weft fsc: the correlation of two volumes or images by resolution. Both
  * print a table or draw a plot. */
-#include "common/plot.h"
+#include "../common/plot.h"
 #include "images.h"
 #include <math.h>
 #include <stdlib.h>
