@@ -161,12 +161,27 @@ static void test_list(void **state)
     assert_int_equal(seen, 2);
 }
 
+/* A number beyond all values of a recording, such as that of a value of an earlier one, is refused. */
+static void test_values_beyond(void **state)
+{
+    (void)state;
+    for (int by = 1; by < 3; ++by) {
+        wf_array *a = wf_full(ctx, WF_F32, WF_SHAPE(3), 1);
+        wf_graph *g = wf_begin(ctx);
+        wf_val x = wf_sin(wf_in(g, a));
+        x.h.num += by;
+        wf_out(g, a, x);
+        REFUSED(ctx, wf_run(g), WF_ERR_ARG, "a value of a recording that has ended is used");
+        wf_release(a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds),      cmocka_unit_test(test_shape_text), cmocka_unit_test(test_values),
-        cmocka_unit_test(test_recordings), cmocka_unit_test(test_places),     cmocka_unit_test(test_list),
-        cmocka_unit_test(test_sincos),
+        cmocka_unit_test(test_kinds),      cmocka_unit_test(test_shape_text),    cmocka_unit_test(test_values),
+        cmocka_unit_test(test_recordings), cmocka_unit_test(test_places),        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_sincos),     cmocka_unit_test(test_values_beyond),
     };
     return RUN_ON_ALL(tests);
 }

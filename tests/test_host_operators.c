@@ -94,6 +94,22 @@ static void test_overlap(void **state)
     wf_release(wide), wf_release(low), wf_release(high), wf_release(a);
 }
 
+/* Once the operator has run, arrays that share memory with its operands may be written. */
+static void test_shared_memory(void **state)
+{
+    (void)state;
+    wf_array *a = wf_array_arange(ctx, WF_I32, 100, 0, 3), *copy = wf_copy(a), *out = wf_like(a);
+    OK(ctx, wf_host_apply(ctx, WF_ARRAYS(copy), WF_ARRAYS(out), add_one, NULL));
+    wf_graph *g = wf_begin(ctx);
+    wf_out(g, a, 7);
+    OK(ctx, wf_run(g));
+    int32_t *x = contents(copy), *y = contents(out), *z = contents(a);
+    for (int i = 0; i < 100; ++i)
+        assert_true(x[i] == 3 * i && y[i] == 3 * i + 1 && z[i] == 7);
+    free(x), free(y), free(z);
+    wf_release(a), wf_release(copy), wf_release(out);
+}
+
 static void count_only(const wf_chunk *c, void *user)
 {
     if (c->n_out == 0)
@@ -115,6 +131,6 @@ static void test_no_outputs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_strides), cmocka_unit_test(test_overlap),
-                                        cmocka_unit_test(test_no_outputs) };
+                                        cmocka_unit_test(test_shared_memory), cmocka_unit_test(test_no_outputs) };
     return RUN_ON_ALL(tests);
 }

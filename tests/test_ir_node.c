@@ -230,6 +230,14 @@ static void test_wrong_fields_are_refused(void **state)
     (void)state;
     refuse_wrong_fields(body);
     refuse_wrong_fields(graph);
+    wf__ir ir; /* a reduction that keeps all axes */
+    wf__str why = { 0 };
+    parse(body, &ir);
+    ir.kept = (uint8_t)ir.rank;
+    assert_false(wf__verify(&ir, &why));
+    assert_string_equal(wf__str_get(&why), "no axis is reduced");
+    wf__str_free(&why);
+    wf__ir_free(&ir);
 }
 
 /* ---- names of what fields hold ---- */

@@ -367,16 +367,54 @@ static void test_refused_spaces(void **state)
     RELEASE(a, wide);
 }
 
+/* Constants of all lengths, as values and as distances between elements. */
+static void test_numbers(void **state)
+{
+    (void)state;
+    static const int32_t number[] = {
+        0, 9, 10, 11, 90, 99, 100, 101, 109, 990, 999, 1000, 1001, 9899, 9900, 9999, 10000
+    };
+    enum { COUNT = sizeof number / sizeof *number, N = 5 };
+    uint8_t in[10000 + N];
+    for (int k = 0; k < 10000 + N; ++k)
+        in[k] = (uint8_t)(k % 251);
+    wf_array *x = array_of(ctx, WF_U8, WF_SHAPE(10000 + N), in), *out = wf_full(ctx, WF_I64, WF_SHAPE(2, COUNT, N), 0);
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
+    wf_val i = wf_index(g, 0);
+    for (int k = 0; k < COUNT; ++k) {
+        wf_write(g, out, wf_cast(wf_read(g, x, wf_add(i, number[k])), WF_I64), 0, k, i);
+        wf_write(g, out, wf_mul(wf_add(i, 1), number[k]), 1, k, i);
+    }
+    OK(ctx, wf_run(g));
+    int64_t *got = contents(out);
+    for (int k = 0; k < COUNT; ++k)
+        for (int n = 0; n < N; ++n) {
+            assert_int_equal(got[k * N + n], (number[k] + n) % 251);
+            assert_int_equal(got[(COUNT + k) * N + n], (n + 1) * number[k]);
+        }
+    free(got);
+    wf_release(x);
+    wf_release(out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_positions),          cmocka_unit_test(test_borders),
-        cmocka_unit_test(test_far_outside),        cmocka_unit_test(test_reading_nothing),
-        cmocka_unit_test(test_stencils),           cmocka_unit_test(test_shifted_views),
-        cmocka_unit_test(test_own_order),          cmocka_unit_test(test_in_place_without_a_copy),
-        cmocka_unit_test(test_exchange),           cmocka_unit_test(test_scatter),
-        cmocka_unit_test(test_elements_in_spaces), cmocka_unit_test(test_one_point),
-        cmocka_unit_test(test_eight_axes),         cmocka_unit_test(test_refused_spaces),
+        cmocka_unit_test(test_positions),
+        cmocka_unit_test(test_borders),
+        cmocka_unit_test(test_far_outside),
+        cmocka_unit_test(test_reading_nothing),
+        cmocka_unit_test(test_stencils),
+        cmocka_unit_test(test_shifted_views),
+        cmocka_unit_test(test_own_order),
+        cmocka_unit_test(test_in_place_without_a_copy),
+        cmocka_unit_test(test_exchange),
+        cmocka_unit_test(test_scatter),
+        cmocka_unit_test(test_elements_in_spaces),
+        cmocka_unit_test(test_one_point),
+        cmocka_unit_test(test_eight_axes),
+        cmocka_unit_test(test_refused_spaces),
+        cmocka_unit_test(test_numbers),
     };
     return RUN_ON_ALL(tests);
 }
