@@ -575,6 +575,42 @@ static void test_fast_math(void **state)
     }
 }
 
+/* Bits as another dtype of the same size are the same bytes. */
+static void test_bits(void **state)
+{
+    (void)state;
+    enum { N = 600 };
+    for (int to = 0; to < 2; ++to) {
+        wf_array *truth = wf_full(ctx, to ? WF_U8 : WF_BOOL, WF_SHAPE(N), 1);
+        wf_graph *g = wf_begin(ctx);
+        wf_bitcast(wf_in(g, truth), to ? WF_BOOL : WF_I8);
+        REFUSED(ctx, wf_run(g), WF_ERR_DTYPE, to ? "u8 to bool: bool has no bits" : "bool to i8: bool has no bits");
+        wf_release(truth);
+    }
+    for (int from = WF_BOOL + 1; from < WF_C32; ++from)
+        for (int to = WF_BOOL + 1; to < WF_C32; ++to) {
+            size_t size = wf_dtype_size((wf_dtype)from);
+            if (size != wf_dtype_size((wf_dtype)to) || size == 0)
+                continue;
+            uint8_t x[N * 8];
+            uint64_t random = 1;
+            for (size_t i = 0; i < N * size; ++i) {
+                random = random * 6364136223846793005u + 1442695040888963407u;
+                x[i] = (uint8_t)(random >> 56);
+            }
+            wf_array *a = array_of(ctx, (wf_dtype)from, WF_SHAPE(N), x);
+            wf_graph *g = wf_begin(ctx);
+            wf_array *b = wf_keep(wf_bitcast(wf_in(g, a), (wf_dtype)to));
+            OK(ctx, wf_run(g));
+            uint8_t *got = contents(b);
+            if (memcmp(got, x, N * size) != 0)
+                fail_msg("%s as %s", wf_dtype_name((wf_dtype)from), wf_dtype_name((wf_dtype)to));
+            free(got);
+            wf_release(a);
+            wf_release(b);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -602,6 +638,7 @@ int main(void)
         cmocka_unit_test(test_forgotten_graphs),
         cmocka_unit_test(test_flags),
         cmocka_unit_test(test_fast_math),
+        cmocka_unit_test(test_bits),
     };
     return RUN_ON_ALL(tests);
 }

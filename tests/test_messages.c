@@ -201,6 +201,7 @@ static void test_bindings(void **state)
     assert_true(got[0] == 4);
     free(got);
     OK(ctx, wf_launch(k, WF_ARGS(WF_ARG("in", x), WF_ARG("out", y), WF_ARG("q60", 2), WF_ARG("q61", 3)))); /* 64th */
+    OK(ctx, wf_launch(k, WF_ARGS(WF_ARG("q61", 3), WF_ARG("q60", 2), WF_ARG("out", y), WF_ARG("in", x))));
     got = contents(y);
     assert_true(got[0] == 7);
     free(got);

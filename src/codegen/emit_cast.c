@@ -158,10 +158,3 @@ val wf__gen_cast(wf__gen *g, unsigned to, unsigned from, int w, val a)
     unsigned exact = from == WF_F32 ? 2 : 4; /* bytes of the widest integer whose limits the float holds exactly */
     return wf__size(to) <= exact ? to_narrow_int(g, to, from, w, a) : to_wide_int(g, to, from, w, a);
 }
-
-val wf__gen_bitcast(wf__gen *g, unsigned to, unsigned from, int w, val a)
-{
-    if (to == WF_BOOL || from == WF_BOOL)
-        return wf__gen_cast(g, to, from, w, a);
-    return g_bits(g, a, wf__gen_type(g, to, w));
-}

@@ -290,7 +290,7 @@ val wf__gen_pure(wf__gen *g, const wf__ir *ir, const wf__node *n, int w, const v
     case WF__CHECK:
         return x[1];
     case WF__BITCAST:
-        return wf__gen_bitcast(g, n->dtype, wf__dtype(ir, n->a), w, x[0]);
+        return g_bits(g, x[0], wf__gen_type(g, n->dtype, w));
 #include "ir/case_ops.def"
         return gen_table_op(g, ir, n, w, x);
 #include "ir/case_not_pure.def"

@@ -76,7 +76,6 @@ void wf__gen_unlikely(wf__gen *g, val branch); /* the first target of a conditio
 val wf__gen_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3], const uint64_t *const known[3]);
 val wf__gen_float_op(wf__gen *g, unsigned op, unsigned dtype, int w, const val x[3], const uint64_t *const known[3]);
 val wf__gen_cast(wf__gen *g, unsigned to, unsigned from, int w, val a);
-val wf__gen_bitcast(wf__gen *g, unsigned to, unsigned from, int w, val a);
 /* A pure node, CAST and BITCAST included, from the values of its operands. */
 val wf__gen_pure(wf__gen *g, const wf__ir *ir, const wf__node *n, int w, const val x[3]);
 /* All nodes of an IR with pure nodes only. arg: values of ARG nodes. value: receives those of all nodes. */

@@ -204,9 +204,10 @@ wf__ref wf__bitcast(wf__ir *ir, wf__ref a, unsigned dtype)
     unsigned from = wf__dtype(ir, a);
     if (from == dtype)
         return a;
-    if (from == WF_BOOL || dtype == WF_BOOL || !wf__computable((wf_dtype)dtype) || wf__size(from) != wf__size(dtype)) {
-        wf__ir_fail_at(ir, &n, WF_ERR_DTYPE, "wf_bitcast: %s to %s: the sizes differ", wf_dtype_name((wf_dtype)from),
-                       wf_dtype_name((wf_dtype)dtype));
+    bool truth = from == WF_BOOL || dtype == WF_BOOL;
+    if (truth || !wf__computable((wf_dtype)dtype) || wf__size(from) != wf__size(dtype)) {
+        wf__ir_fail_at(ir, &n, WF_ERR_DTYPE, "wf_bitcast: %s to %s: %s", wf_dtype_name((wf_dtype)from),
+                       wf_dtype_name((wf_dtype)dtype), truth ? "bool has no bits; say wf_cast" : "the sizes differ");
         return 0;
     }
     return emit(ir, &n);

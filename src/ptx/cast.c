@@ -114,11 +114,7 @@ val wf__ptx_bitcast(gen *g, unsigned to, unsigned from, val x)
 {
     wf__ptx_kind a = wf__ptx_class(from), b = wf__ptx_class(to);
     val r = wf__ptx_new(g, to);
-    if (to == WF_BOOL && from != WF_BOOL)
-        EMIT(g, "setp.ne.s32 $0, $1, 0", r, x);
-    else if (from == WF_BOOL && to != WF_BOOL)
-        EMIT(g, "selp.b32 $0, 1, 0, $1", r, x);
-    else if (a == V_H && b == V_R)
+    if (a == V_H && b == V_R)
         EMIT(g, "cvt.u32.u16 $0, $1", r, x);
     else if (a == V_R && b == V_H)
         EMIT(g, "cvt.u16.u32 $0, $1", r, x);
