@@ -211,6 +211,35 @@ static void test_search(void **state)
                     }
 }
 
+/* Of two neighbours with the same value, also over the edges, the first is a peak. */
+static void test_equal_neighbours(void **state)
+{
+    (void)state;
+    enum { H = 4, W = 5 };
+    for (int places = 0; places < 2; ++places)
+        for (int first = 0; first < H * W; ++first)
+            for (int n = 0; n < 9; ++n) {
+                int row = first / W + n / 3 - 1, column = first % W + n % 3 - 1;
+                bool inside = row >= 0 && row < H && column >= 0 && column < W;
+                int second = (row + H) % H * W + (column + W) % W, least = first < second ? first : second;
+                if (n == 4 || (places && !inside))
+                    continue;
+                float map[H * W] = { 0 };
+                map[first] = map[second] = 1;
+                wf_array *a = array_of(ctx, WF_F32, WF_SHAPE(H, W), map);
+                wf_array *peaks =
+                    wf_correlate_peaks(a, 2, &(wf_peak_search){ .count = 2, .fit = WF_PEAK_WHOLE, .places = places });
+                double *p = download(peaks);
+                int64_t at[2] = { least / W, least % W };
+                if (!places)
+                    at[0] -= 2 * at[0] < H ? 0 : H, at[1] -= 2 * at[1] < W ? 0 : W;
+                assert_true(p[0] == (double)at[0] && p[1] == (double)at[1] && p[2] == 1 && !(p[5] == 1));
+                free(p);
+                wf_release(a);
+                wf_release(peaks);
+            }
+}
+
 /* Tops between elements of a function that the fit represents exactly, over edges and in small and negative maps. */
 static void check_fit(wf_peak_fit fit, int rank, const double *top, bool places, double scale)
 {
@@ -313,8 +342,13 @@ static void test_mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scores), cmocka_unit_test(test_score_properties), cmocka_unit_test(test_search),
-        cmocka_unit_test(test_fits),   cmocka_unit_test(test_fits_at_edges),    cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_scores),
+        cmocka_unit_test(test_score_properties),
+        cmocka_unit_test(test_equal_neighbours),
+        cmocka_unit_test(test_search),
+        cmocka_unit_test(test_fits),
+        cmocka_unit_test(test_fits_at_edges),
+        cmocka_unit_test(test_mistakes),
     };
     return RUN_ON_ALL(tests);
 }
