@@ -82,7 +82,7 @@ int run_sample(const command *, int argc, char **argv);
 int run_bench(const command *, int argc, char **argv);
 /* those of images/ */
 int run_filter(const command *, int argc, char **argv);
-//int run_ctf(const command *, int argc, char **argv);
+int run_ctf(const command *, int argc, char **argv);
 int run_transform(const command *, int argc, char **argv);
 int run_bin(const command *, int argc, char **argv);
 int run_radial(const command *, int argc, char **argv);

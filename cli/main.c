@@ -14,6 +14,7 @@ static const command commands[] = {
     { "stats", "shape, dtype, min, max, mean and standard deviation of files", help_stats, run_stats },
     { "view", "an image, stack or volume as a PNG", help_view, run_view },
     { "filter", "low-, high- and band-pass, Gaussian, B factor of images and volumes", help_filter, run_filter },
+    { "ctf", "contrast transfer functions: found in images, corrected, drawn", help_ctf, run_ctf },
     { "bin", "fewer or more pixels: means of blocks, or by Fourier cropping", help_bin, run_bin },
     { "transform", "rotate, shift, scale, crop and pad images and volumes", help_transform, run_transform },
     { "symmetrize", "the average over a point group", help_symmetrize, run_symmetrize },

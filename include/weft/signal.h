@@ -120,6 +120,23 @@ WF_API wf_array *wf_radial_average(const wf_array *x, const wf_spectrum *spectru
  * over the root of the sum of |a|^2 times that of |b|^2, with Hermitian weights; 0 where one of them is 0. */
 WF_API wf_array *wf_fsc(const wf_array *a, const wf_array *b, const wf_spectrum *spectrum);
 
+/* f32, or f64 of f64 [batch..., n, n/2 + 1]: the mean of |F|^2 over windows of n x n pixels of images, the last two axes.
+ * Windows overlap by half or more; each has its mean taken away and is multiplied by a Hann window. White noise of
+ * variance v gives v. Errors: WF_ERR_SHAPE: images smaller than a window. Source: Welch 1967. */
+WF_API wf_array *wf_power_spectrum(const wf_array *images, int64_t n);
+/* What is known of a CTF, and where it is searched. */
+typedef struct wf_ctf_search {
+    double voltage, cs, amplitude, phase_shift; /* known, as in wf_ctf */
+    double pixel;                               /* Angstrom, > 0 */
+    double low, high;   /* resolutions in Angstrom that are compared; 0 = 30, and 5 or 2.4 pixels */
+    double least, most; /* mean defocus in micrometres; both 0 = 0.2 to 5 */
+    double astigmatism; /* the largest in micrometres; 0 = there is none */
+} wf_ctf_search;
+/* f64 [batch..., 4]: the defocus, astigmatism and angle (wf_ctf) that fit power spectra [batch..., n, n/2 + 1] best, and
+ * the correlation coefficient of |CTF| and the spectrum's contrast. Waits: at once. Not within frozen sequences.
+ * Source: Rohou and Grigorieff 2015. Example: wf_array *found = wf_ctf_fit(wf_power_spectrum(img, 512), &search); */
+WF_API wf_array *wf_ctf_fit(const wf_array *power, const wf_ctf_search *search);
+
 /* How the products p of two spectra are weighted. */
 typedef enum wf_correlation {
     WF_CORRELATION_CONVENTIONAL, /* p */

@@ -172,3 +172,23 @@ prints 0 calc 'i32(max(abs(a - b)))' a=odd.mrc b=back.mrc
 pixel_is '3 3 3' back.mrc
 refuses 2 'two files are needed' "$WEFT" convert odd.mrc
 [ ! -e out.mrc ] && [ ! -e out.npy ] || die 'a refused command wrote a file'
+
+# --- ctf: found in the sample micrograph; flipping twice changes nothing but the sign that flips; the function drawn
+"$WEFT" sample -o micrograph.mrc --size 1024 --pixel 1.3 --defocus 1.6
+"$WEFT" ctf micrograph.mrc --fit --amplitude 0.07 > fit.txt
+awk '{ d = $3 - 1.6; exit !(d*d < 0.0009 && $6 < 0.02 && $12 > 0.1) }' fit.txt || die "ctf --fit: $(cat fit.txt)"
+"$WEFT" ctf micrograph.mrc --defocus 1.6,0.05,0 -o flipped.mrc
+"$WEFT" ctf flipped.mrc --defocus 1.6,0.05,0 --flip -o twice.mrc
+below 1e-3 calc 'max(abs(a - b))' a=micrograph.mrc b=twice.mrc
+"$WEFT" ctf --size 64 --pixel 1.3 --defocus 1.6 --amplitude 0.1 -o function.mrc
+near 0.1 calc 'sum(x == 32 && y == 32 ? a : 0)' a=function.mrc
+"$WEFT" ctf --size 64 --pixel 1.3 --defocus 1.6 --amplitude 0.1 --multiply -o square.mrc
+below 1e-6 calc 'max(abs(b - a*a))' a=function.mrc b=square.mrc
+"$WEFT" ctf micrograph.mrc --fit --wiener 0.1 --range 1,2 --resolution 25,4 --window 256 -o wiener.mrc > fit.txt
+awk '{ d = $3 - 1.6; exit !(d*d < 0.0025) }' fit.txt || die "ctf --fit: $(cat fit.txt)"
+refuses 2 'no defocus' "$WEFT" ctf micrograph.mrc -o out.mrc
+refuses 2 'not both' "$WEFT" ctf micrograph.mrc --fit --flip --multiply
+refuses 2 'pixel gives the pixel size' "$WEFT" ctf --size 64 --defocus 1 -o out.mrc
+refuses 2 'pixel size of odd.npy is unknown' bash -c "'$WEFT' calc a a=odd.mrc -o odd.npy && '$WEFT' ctf odd.npy --fit"
+refuses 1 'this is a volume' "$WEFT" ctf ball.npy --pixel 1 --fit
+[ ! -e out.mrc ] || die 'a refused command wrote a file'

@@ -1,0 +1,264 @@
+/* ctf.c - weft ctf: contrast transfer functions, drawn, found in images, and corrected. */
+#include "images.h"
+#include <math.h>
+#include <stdlib.h>
+
+const char help_ctf[] =
+    "  weft ctf micrograph.mrc --fit                          prints defocus, astigmatism, angle, correlation\n"
+    "  weft ctf micrograph.mrc --defocus 1.5 -o flipped.mrc   phases flipped where the CTF is negative\n"
+    "  weft ctf particles.mrcs --fit --wiener 0.1 -o corrected.mrcs\n"
+    "  weft ctf map.mrc --defocus 1.2,0.05,30 --multiply -o imaged.mrc\n"
+    "  weft ctf --size 512 --pixel 1.2 --defocus 1.5 -o ctf.mrc      the function itself, frequency 0 in the middle\n\n"
+    "  --defocus D[,A,DEG]    mean defocus and half the difference of the two in micrometres, positive is underfocus;\n"
+    "                         angle of the larger one in degrees, from x towards y\n"
+    "  --fit                  finds these from the power spectrum, for each image\n"
+    "  --range LOW,HIGH       defoci of the search (default: 0.2,5)\n"
+    "  --astigmatism A        the largest of the search (default: 0.1; 0: none)\n"
+    "  --resolution LOW,HIGH  of the search, in Angstrom (default: 30, and 5 or 2.4 pixels)\n"
+    "  --window N             pixels of the power spectrum's windows (default: 512, or the image)\n"
+    "  --voltage KV           (default: 300)\n"
+    "  --cs MM                spherical aberration (default: 2.7)\n"
+    "  --amplitude A          amplitude contrast (default: 0.1)\n"
+    "  --phase DEG            shift of a phase plate\n"
+    "What is done, one of these:\n"
+    "  --flip                 changes the sign where the CTF is negative (the default)\n"
+    "  --multiply             multiplies by the CTF\n"
+    "  --wiener S             multiplies by CTF / (CTF^2 + S), S the noise over the signal\n"
+    "  --size N               an image of the function, N pixels wide, without a file; with --multiply its square\n" IMAGE_HELP;
+
+enum {
+    DEFOCUS = IMAGE_OWN,
+    FIT,
+    RANGE,
+    ASTIGMATISM,
+    RESOLUTION,
+    WINDOW,
+    VOLTAGE,
+    CS,
+    AMPLITUDE,
+    PHASE,
+    FLIP,
+    MULTIPLY,
+    WIENER,
+    SIZE
+};
+static const option options[] = { IMAGE_OPTIONS,
+                                  { "defocus", 0, true },
+                                  { "fit", 0, false },
+                                  { "range", 0, true },
+                                  { "astigmatism", 0, true },
+                                  { "resolution", 0, true },
+                                  { "window", 0, true },
+                                  { "voltage", 0, true },
+                                  { "cs", 0, true },
+                                  { "amplitude", 0, true },
+                                  { "phase", 0, true },
+                                  { "flip", 0, false },
+                                  { "multiply", 0, false },
+                                  { "wiener", 0, true },
+                                  { "size", 0, true },
+                                  { NULL, 0, false } };
+static const double degrees = 3.14159265358979323846 / 180;
+
+typedef struct correction {
+    wf_ctf_search search;
+    double defocus[3]; /* mean, half the difference, angle in radians */
+    double wiener;
+    long window, size;
+    int how; /* FLIP, MULTIPLY or WIENER */
+    bool given, fit;
+    const image *image;
+} correction;
+
+static wf_val value_at(const correction *c, wf_val gy, wf_val gx)
+{
+    wf_ctf ctf = { .voltage = WF_V(c->search.voltage),
+                   .cs = WF_V(c->search.cs),
+                   .amplitude = WF_V(c->search.amplitude),
+                   .phase_shift = WF_V(c->search.phase_shift),
+                   .defocus = WF_V(c->defocus[0]),
+                   .astigmatism = WF_V(c->defocus[1]),
+                   .angle = WF_V(c->defocus[2]) };
+    return wf_ctf_value(&ctf, gy, gx);
+}
+
+static wf_val respond(wf_graph *g, wf_vals k, void *user)
+{
+    const correction *c = user;
+    (void)g;
+    wf_val v = value_at(c, wf_div(k.at[0], pixel_along(c->image, 0)), wf_div(k.at[1], pixel_along(c->image, 1)));
+    switch (c->how) {
+    case MULTIPLY:
+        return v;
+    case WIENER:
+        return wf_div(v, wf_add(wf_mul(v, v), c->wiener));
+    default:
+        return wf_select(wf_lt(v, 0), wf_const(v.h.graph, WF_F32, -1), 1);
+    }
+}
+
+/* ---- search ---- */
+/* Sets `found` [images, 4] to what the search finds. */
+static int find(job *j, correction *c, double *found)
+{
+    const image *in = c->image;
+    wf_spectrum s = image_spectrum(in);
+    int64_t least = s.size[0] < s.size[1] ? s.size[0] : s.size[1], n = image_count(in->data, 2);
+    int64_t window = c->window && c->window < least ? c->window : least < 512 ? least : c->window ? c->window : 512;
+    window = least < window ? least : window;
+    c->search.pixel = in->pixel[2];
+    wf_array *power = wf_power_spectrum(in->data, window), *fit = power ? wf_ctf_fit(power, &c->search) : NULL;
+    bool ok = fit && wf_download(fit, found, (size_t)n * 4 * sizeof *found) == WF_OK;
+    wf_release(power);
+    wf_release(fit);
+    return ok ? EXIT_OK : failed_in(j->ctx);
+}
+
+/* Corrects each image by its own function, in place. */
+static int correct(job *j, correction *c, image *in, const double *found)
+{
+    int64_t n = image_count(in->data, 2);
+    wf_spectrum s = image_spectrum(in);
+    wf_array *flat = wf_view_reshape(in->data, WF_SHAPE(-1, s.size[0], s.size[1]));
+    bool ok = flat != NULL;
+    for (int64_t i = 0; i < (found ? n : 1) && ok; i++) {
+        image one = *in;
+        for (int k = 0; k < 3 && found; k++)
+            c->defocus[k] = found[4 * i + k];
+        one.data = found ? wf_view_at(flat, 0, i) : wf_retain(in->data);
+        ok = one.data && filter_image(&one, respond, c) == WF_OK;
+        wf_release(one.data);
+    }
+    wf_release(flat);
+    return ok ? job_save(j, wf_retain(in->data), in) : failed_in(j->ctx);
+}
+
+static int work_on_file(job *j, correction *c)
+{
+    image in = { .rank = 0 };
+    int result = job_load(j, 0, &in);
+    double *found = NULL;
+    c->image = &in;
+    if (result == EXIT_OK && in.rank != 2)
+        result =
+            failed("%s: the CTF is that of images, and this is a volume; --stack says that it is a stack", in.path);
+    if (result == EXIT_OK && !(in.pixel[2] > 0))
+        result = misused(j->a.command, "the pixel size of %s is unknown; --pixel gives it", in.path);
+    int64_t n = result == EXIT_OK ? image_count(in.data, 2) : 0;
+    if (result == EXIT_OK && c->fit) {
+        found = allocate((size_t)n * 4, sizeof *found);
+        result = find(j, c, found);
+    }
+    if (result == EXIT_OK && j->out)
+        result = correct(j, c, &in, found);
+    progress_end();
+    for (int64_t i = 0; i < n && found && result == EXIT_OK; i++) {
+        const double *f = found + 4 * i;
+        printf("%lld  defocus %.4f um  astigmatism %.4f um  angle %.1f deg  correlation %.3f\n", (long long)i, f[0],
+               f[1], f[2] / degrees, f[3]);
+    }
+    wf_release(in.data);
+    free(found);
+    return result;
+}
+
+/* An image of the function, or of its square. */
+static int draw_function(job *j, const correction *c)
+{
+    const double *pixel = j->facts.spacing;
+    wf_shape shape = WF_SHAPE(c->size, c->size);
+    wf_spectrum s = { .layout = WF_LAYOUT_FC, .dtype = WF_F64, .rank = 2, .size = { c->size, c->size } };
+    image none = { .meta = { .size = sizeof none.meta } };
+    wf_array *out = wf_full(j->ctx, WF_F32, shape, 0);
+    wf_graph *g = wf_begin(j->ctx);
+    wf_val y = wf_freq(g, &s, 0, wf_iota(g, shape, 0)), x = wf_freq(g, &s, 1, wf_iota(g, shape, 1));
+    wf_val v = value_at(c, wf_div(y, pixel[1]), wf_div(x, pixel[2]));
+    if (out)
+        wf_out(g, out, c->how == MULTIPLY ? wf_mul(v, v) : v);
+    bool ok = wf_run(g) == WF_OK && out;
+    if (!ok) {
+        wf_release(out);
+        out = NULL;
+    }
+    return job_save(j, out, &none);
+}
+
+/* ---- command line ---- */
+static int take_option(const job *j, correction *c, int o, const char *text)
+{
+    const command *self = j->a.command;
+    wf_ctf_search *s = &c->search;
+    struct {
+        int o;
+        double *value, least, most;
+    } numbers[] = { { ASTIGMATISM, &s->astigmatism, 0, 10 },
+                    { VOLTAGE, &s->voltage, 1, 3000 },
+                    { CS, &s->cs, 0, 100 },
+                    { AMPLITUDE, &s->amplitude, -1, 1 },
+                    { PHASE, &s->phase_shift, -360, 360 },
+                    { WIENER, &c->wiener, 1e-9, 1e9 } };
+    if (o == FLIP || o == MULTIPLY || o == WIENER) {
+        if (c->how && c->how != o)
+            return misused(self, "--%s or --%s, not both", options[c->how].name, options[o].name);
+        c->how = o;
+    }
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+        if (numbers[k].o == o && (!parse_real(text, numbers[k].value) || *numbers[k].value < numbers[k].least ||
+                                  *numbers[k].value > numbers[k].most))
+            return misused(self, "--%s %s: give a number from %g to %g", options[o].name, text, numbers[k].least,
+                           numbers[k].most);
+    int n;
+    switch (o) {
+    case DEFOCUS:
+        n = parse_list(text, c->defocus, 3);
+        if (n != 1 && n != 3)
+            return misused(self, "--defocus %s: give micrometres, as 1.5 or 1.5,0.05,30", text);
+        c->defocus[2] *= degrees;
+        c->given = true;
+        break;
+    case FIT:
+        c->fit = true;
+        break;
+    case PHASE:
+        s->phase_shift *= degrees;
+        break;
+    case RANGE:
+        return parse_two(text, &s->least, &s->most) && s->least < s->most
+                   ? EXIT_OK
+                   : misused(self, "--range %s: give two defoci in micrometres, as 0.5,3", text);
+    case RESOLUTION:
+        return parse_two(text, &s->low, &s->high) && s->low > s->high && s->high > 0
+                   ? EXIT_OK
+                   : misused(self, "--resolution %s: give two resolutions in Angstrom, as 30,5", text);
+    case WINDOW:
+        return parse_int(text, 16, 1 << 14, &c->window) ? EXIT_OK
+                                                        : misused(self, "--window %s: give pixels, from 16", text);
+    case SIZE:
+        return parse_int(text, 1, 1 << 15, &c->size) ? EXIT_OK : misused(self, "--size %s: give pixels", text);
+    default:
+        break;
+    }
+    return EXIT_OK;
+}
+
+int run_ctf(const command *self, int argc, char **argv)
+{
+    job j = job_of(self, options, argc, argv, 1);
+    correction c = { .search = { .voltage = 300, .cs = 2.7, .amplitude = 0.1, .astigmatism = 0.1 } };
+    for (int o = job_next(&j); o != ARG_END; o = job_next(&j)) {
+        if (o < 0)
+            return ended(o);
+        if (take_option(&j, &c, o, j.a.value) != EXIT_OK)
+            return EXIT_USAGE;
+    }
+    if (c.given == c.fit)
+        return misused(self, c.fit ? "--defocus or --fit, not both" : "no defocus: --defocus gives it, --fit finds it");
+    if (c.size && (j.ins || c.fit))
+        return misused(self, "--size is for the function of --defocus, without a file");
+    if (c.size && !(j.facts.spacing[0] > 0))
+        return misused(self, "--size: --pixel gives the pixel size");
+    int result = job_begin(&j, c.size ? 0 : 1, c.given || j.out);
+    if (result == EXIT_OK)
+        result = c.size ? draw_function(&j, &c) : work_on_file(&j, &c);
+    return job_end(&j, result);
+}
