@@ -90,9 +90,11 @@ int run_fsc(const command *, int argc, char **argv);
 int run_correlate(const command *, int argc, char **argv);
 int run_symmetrize(const command *, int argc, char **argv);
 int run_mask(const command *, int argc, char **argv);
+int run_project(const command *, int argc, char **argv);
+int run_pick(const command *, int argc, char **argv);
 int run_convert(const command *, int argc, char **argv);
 int run_align(const command *, int argc, char **argv);
 extern const char help_filter[], help_ctf[], help_transform[], help_bin[], help_radial[], help_fsc[], help_correlate[],
-    help_symmetrize[], help_mask[], help_convert[], help_align[];
+    help_symmetrize[], help_mask[], help_convert[], help_align[], help_project[], help_pick[];
 extern const char help_calc[], help_stats[], help_view[], help_info[], help_dump[], help_sample[];
 #endif

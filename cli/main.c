@@ -23,6 +23,8 @@ static const command commands[] = {
     { "fsc", "Fourier shell correlation of two volumes or images", help_fsc, run_fsc },
     { "correlate", "the shift of one image against another", help_correlate, run_correlate },
     { "align", "the frames of a movie moved onto each other and added", help_align, run_align },
+    { "pick", "particles found by templates, and cut out", help_pick, run_pick },
+    { "project", "images of a volume from given or evenly spread directions", help_project, run_project },
     { "convert", "another format, type of values or pixel size", help_convert, run_convert },
     { "sample", "make a realistic micrograph or particle stack to work on", help_sample, run_sample },
     { "info", "this machine as Weft sees it; headers of files", help_info, run_info },

@@ -251,3 +251,45 @@ int read_center(const job *j, const image *i, const char *text, double out[3])
         return misused(j->a.command, "--center %s: give %s in pixels", text, i->rank == 2 ? "y,x" : "z,y,x");
     return EXIT_OK;
 }
+
+int parse_order(const job *j, const char *text, wf_euler *out)
+{
+    static const struct {
+        const char *name;
+        wf_euler order;
+    } orders[] = { { "xyx", WF_EULER_XYX },       { "xzx", WF_EULER_XZX },     { "yxy", WF_EULER_YXY },
+                   { "yzy", WF_EULER_YZY },       { "zxz", WF_EULER_ZXZ },     { "zyz", WF_EULER_ZYZ },
+                   { "xyz", WF_EULER_XYZ },       { "xzy", WF_EULER_XZY },     { "yxz", WF_EULER_YXZ },
+                   { "yzx", WF_EULER_YZX },       { "zxy", WF_EULER_ZXY },     { "zyx", WF_EULER_ZYX },
+                   { "relion", WF_EULER_RELION }, { "eman2", WF_EULER_EMAN2 }, { "dynamo", WF_EULER_DYNAMO },
+                   { "imod", WF_EULER_IMOD } };
+    for (size_t k = 0; k < sizeof orders / sizeof *orders; k++)
+        if (strcmp(text, orders[k].name) == 0) {
+            *out = orders[k].order;
+            return EXIT_OK;
+        }
+    return misused(j->a.command, "--order %s: zyz, zxz, xyz, ..., relion, eman2, dynamo or imod", text);
+}
+
+bool euler_matrix(wf_context *ctx, wf_euler order, const double degrees[3], double out[9])
+{
+    wf_graph *g = wf_begin(ctx);
+    wf_val angle[3], m[9];
+    wf_array *element[9];
+    bool ok = true;
+    for (int k = 0; k < 3; k++)
+        angle[k] = wf_const(g, WF_F64, degrees[k] * (3.14159265358979323846 / 180));
+    wf_euler_matrix(g, order, angle[0], angle[1], angle[2], m);
+    for (int k = 0; k < 9; k++) {
+        element[k] = wf_full(ctx, WF_F64, WF_SHAPE(1), 0);
+        ok = ok && element[k];
+        if (element[k])
+            wf_out(g, element[k], m[k]);
+    }
+    ok = wf_run(g) == WF_OK && ok;
+    for (int k = 0; k < 9; k++) {
+        ok = ok && wf_download(element[k], &out[k], sizeof out[k]) == WF_OK;
+        wf_release(element[k]);
+    }
+    return ok;
+}

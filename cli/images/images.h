@@ -93,4 +93,8 @@ enum { INTERPOLATION_COUNT = 2 };
     "  --border HOW           what lies outside: a value (default: 0), clamp, mirror, reflect, periodic\n"
 /* Reads a coordinate for each axis into `out`, or puts the centre n/2 there if `text` is NULL. Returns an exit code. */
 int read_center(const job *j, const image *i, const char *text, double out[3]);
+/* Reads the name of an order of Euler angles. Returns an exit code. */
+int parse_order(const job *j, const char *text, wf_euler *out);
+/* The matrix of Euler angles in degrees, which the library records. False: the context has the error. */
+bool euler_matrix(wf_context *ctx, wf_euler order, const double degrees[3], double out[9]);
 #endif

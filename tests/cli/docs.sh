@@ -10,7 +10,7 @@ block() { # block LANGUAGE FILE: the contents of all such code blocks
 }
 
 weft() { "$WEFT" "$@"; }
-block sh "$WEFT_SOURCE/docs/cli.md" | sed 's/--count [0-9]*/--count 100000/' > commands # less, for the interpreter
+block sh "$WEFT_SOURCE/docs/cli.md" | sed '/weft bench/s/--count [0-9]*/--count 100000/' > commands # less, for the interpreter
 [ "$(grep -c '^weft' commands)" -gt 15 ] || die 'no commands found in docs/cli.md'
 . ./commands > /dev/null 2> errors || die "docs/cli.md: $(cat errors)"
 ! grep -qv '^weft: warning' errors || die "docs/cli.md: $(cat errors)"

@@ -1,5 +1,5 @@
-# weft filter, bin, transform, symmetrize, mask, radial, fsc, correlate, align, convert: what they do to waves, discs and
-# shifted images whose results are known, pixel sizes, and refused command lines.
+# weft filter, bin, transform, symmetrize, mask, radial, fsc, correlate, align, convert, ctf, project, pick: what they do
+# to waves, discs and shifted images whose results are known, pixel sizes, and refused command lines.
 . "$(dirname "$0")/lib.bash" || exit 1
 
 calc() { "$WEFT" calc "$@"; }
@@ -192,3 +192,31 @@ refuses 2 'pixel gives the pixel size' "$WEFT" ctf --size 64 --defocus 1 -o out.
 refuses 2 'pixel size of odd.npy is unknown' bash -c "'$WEFT' calc a a=odd.mrc -o odd.npy && '$WEFT' ctf odd.npy --fit"
 refuses 1 'this is a volume' "$WEFT" ctf ball.npy --pixel 1 --fit
 [ ! -e out.mrc ] || die 'a refused command wrote a file'
+
+# --- project: the sum of the turned volume, of which its box cuts off the corners
+"$WEFT" sample -o barrel.mrc --volume --box 32 --pixel 6
+"$WEFT" project barrel.mrc --rotate 30,45,60 --order relion -o view.mrc
+"$WEFT" transform barrel.mrc --rotate 30,45,60 --order relion --interpolation linear -o turned.mrc
+below 1e-3 calc 'max(abs(sum(a; 0) - b)) / max(b)' a=turned.mrc b=view.mrc
+pixel_is '6 6 6' view.mrc
+"$WEFT" project barrel.mrc --count 5 -o views.mrcs > angles.txt
+prints '[5,32,32]' json_value shape views.mrcs
+"$WEFT" project barrel.mrc --rotate "$(awk '$1 == 3 { print $2 "," $3 "," $4 }' angles.txt)" -o view.mrc
+below 1e-3 calc 'max(abs(a[3, y, x] - b)) / max(b)' --shape 32,32 a=views.mrcs b=view.mrc
+refuses 2 'one of them' "$WEFT" project barrel.mrc -o out.mrc
+refuses 2 'angles of --count are zyz' "$WEFT" project barrel.mrc --count 3 --order zxz -o out.mrc
+refuses 1 'a volume has 3 axes' "$WEFT" project view.mrc --count 3 -o out.mrc
+
+# --- pick: three spots of another contrast on grains, the best first; a turned template is found by its rotations
+calc 'f32 s = 0; s += 9*exp(-(pow(x-30., 2)/40 + pow(y-20., 2)/10)); s += 6*exp(-(pow(x-90., 2)/40 + pow(y-35., 2)/10))
+s += 4*exp(-(pow(x-60., 2)/40 + pow(y-70., 2)/10)); out = n[y, x] - s' --shape 100,128 n=grain.npy -o spots.npy
+calc 'exp(-(pow(x-10., 2)/10 + pow(y-10., 2)/40))' --shape 21,21 -o spot.npy # turned by 90 degrees
+"$WEFT" pick spots.npy spot.npy --rotations 4 --invert --threshold 0.75 -o spots.npy.mrcs --box 16 > picks.txt
+prints '20 30;35 90;70 60;' awk '{ printf "%d %d;", $1, $2 }' picks.txt
+prints '[3,16,16]' json_value shape spots.npy.mrcs
+below 1e-6 calc 'max(abs(b[0, y, x] - a[y + 12, x + 22]))' --shape 16,16 a=spots.npy b=spots.npy.mrcs
+[ "$("$WEFT" pick spots.npy spot.npy --rotations 4 --invert --count 2 | wc -l)" = 2 ] || die 'pick --count'
+refuses 1 'no place has a correlation' "$WEFT" pick spots.npy spot.npy --threshold 0.99 -o out.mrcs
+refuses 2 'give a correlation' "$WEFT" pick spots.npy spot.npy --threshold 3
+refuses 1 'one micrograph at a time' "$WEFT" pick views.mrcs spot.npy
+[ ! -e out.mrc ] && [ ! -e out.mrcs ] || die 'a refused command wrote a file'

@@ -1,0 +1,179 @@
+/* pick.c - weft pick: particles found by templates, and cut out. */
+#include "images.h"
+#include <math.h>
+#include <stdlib.h>
+
+const char help_pick[] =
+    "  weft pick micrograph.mrc template.mrc --count 200\n"
+    "  weft pick micrograph.mrc views.mrcs --rotations 36 --invert --threshold 0.3 -o particles.mrcs --box 96\n\n"
+    "Finds the places where the normalised cross-correlation with the template, or the best of a stack of templates, is\n"
+    "largest. Prints for each its centre in pixels (y x) and its correlation, the best first. Both files have pixels of\n"
+    "one size.\n\n"
+    "  --rotations N          each template turned in the plane by N angles of 360/N degrees (default: 1)\n"
+    "  --invert               the particles are dark where the templates are bright\n"
+    "  --count N              the most that are wanted (default: 100)\n"
+    "  --distance D           of two centres, in pixels (default: half of the template)\n"
+    "  --threshold T          the least correlation (default: 0.2)\n"
+    "  --box N                pixels of the images of -o (default: as the template); what lies outside is mirrored\n"
+    "  -o FILE                a stack of the particles\n"
+    "  --dtype TYPE           the type of values in the file: u8 i16 u16 f16 f32 ...; rounded, cut to the range\n"
+    "  --pixel A              the pixel size in Angstrom, in place of that of the file\n"
+    "  --device NAME          where to compute: cpu, interp, cuda:0, cuda-emu\n"
+    "  --threads N            0: all cores (the default)\n";
+
+enum { COUNT = IMAGE_OWN, DISTANCE, THRESHOLD, BOX, ROTATIONS, INVERT };
+static const option options[] = { IMAGE_OPTIONS,           { "count", 0, true },
+                                  { "distance", 0, true }, { "threshold", 0, true },
+                                  { "box", 0, true },      { "rotations", 0, true },
+                                  { "invert", 0, false },  { NULL, 0, false } };
+
+typedef struct pick {
+    long count, box, rotations;
+    double distance, threshold;
+    bool invert;
+    double *found; /* [n, 3]: y, x, correlation, of centres n/2 */
+    int64_t n;
+} pick;
+
+/* Replaces templates [h, w] or [k, h, w] by all their rotations in the plane, about n/2, [n k, h, w]. */
+static bool rotate(const pick *p, image *templates)
+{
+    wf_shape t = wf_array_shape(templates->data);
+    int64_t h = t.dim[t.rank - 2], w = t.dim[t.rank - 1], n = p->rotations;
+    double *m = allocate((size_t)n * 6, sizeof *m), cy = (double)(h / 2), cx = (double)(w / 2);
+    for (int64_t i = 0; i < n; i++) {
+        double a = 2 * 3.14159265358979323846 * (double)i / (double)n, c = cos(a), s = sin(a);
+        double rows[6] = { c, -s, cy - c * cy + s * cx, s, c, cx - s * cy - c * cx };
+        for (int k = 0; k < 6; k++)
+            m[6 * i + k] = rows[k];
+    }
+    wf_context *ctx = wf_array_context(templates->data);
+    wf_interp how = { .interpolation = WF_INTERPOLATE_CUBIC, .border = WF_BORDER_CLAMP };
+    wf_array *inverse = wf_full(ctx, WF_F64, WF_SHAPE(n, 1, 2, 3), 0), *all = NULL, *flat = NULL;
+    wf_array *stack = wf_view_reshape(templates->data, WF_SHAPE(1, -1, h, w));
+    if (stack && inverse && wf_upload(inverse, m, (size_t)n * 6 * sizeof *m) == WF_OK)
+        all = wf_transform(stack, WF_SCALAR, inverse, &how);
+    flat = all ? wf_view_reshape(all, WF_SHAPE(-1, h, w)) : NULL;
+    wf_release(inverse);
+    wf_release(stack);
+    wf_release(all);
+    free(m);
+    if (flat) {
+        wf_release(templates->data);
+        templates->data = flat;
+    }
+    return flat != NULL;
+}
+
+static bool invert(image *templates)
+{
+    wf_graph *g = wf_begin(wf_array_context(templates->data));
+    wf_out(g, templates->data, wf_neg(wf_in(g, templates->data)));
+    return wf_run(g) == WF_OK;
+}
+
+/* The largest score of all templates at each place. */
+static wf_array *best_scores(const wf_array *micrograph, const wf_array *templates)
+{
+    wf_array *scores = wf_match_template(micrograph, templates, NULL, 2), *best = NULL;
+    if (!scores || wf_array_shape(scores).rank == 2)
+        return scores;
+    best = wf_array_max(scores, WF_AXES(0) | WF_DROP_AXES);
+    wf_release(scores);
+    return best;
+}
+
+static int find(job *j, pick *p, const image *micrograph, const image *templates)
+{
+    wf_shape t = wf_array_shape(templates->data);
+    int64_t size[2] = { t.dim[t.rank - 2], t.dim[t.rank - 1] };
+    double distance = p->distance > 0 ? p->distance : 0.5 * (double)(size[0] < size[1] ? size[0] : size[1]);
+    wf_array *scores = best_scores(micrograph->data, templates->data);
+    wf_peak_search search = { .count = p->count, .min_distance = distance, .fit = WF_PEAK_WHOLE, .places = true };
+    wf_array *peaks = scores ? wf_correlate_peaks(scores, 2, &search) : NULL;
+    p->found = allocate((size_t)p->count * 3, sizeof *p->found);
+    bool ok = peaks && wf_download(peaks, p->found, (size_t)p->count * 3 * sizeof *p->found) == WF_OK;
+    wf_release(scores);
+    wf_release(peaks);
+    if (!ok)
+        return failed_in(j->ctx);
+    while (p->n < p->count && p->found[3 * p->n + 2] >= p->threshold) {
+        for (int d = 0; d < 2; d++)
+            p->found[3 * p->n + d] += (double)(size[d] / 2);
+        p->n++;
+    }
+    return EXIT_OK;
+}
+
+/* Cuts boxes around the centres. */
+static int cut(job *j, const pick *p, image *micrograph, const image *templates)
+{
+    wf_shape t = wf_array_shape(templates->data);
+    int64_t size[2] = { t.dim[t.rank - 2], t.dim[t.rank - 1] }, *at = allocate((size_t)p->n * 2, sizeof *at);
+    for (int d = 0; d < 2; d++)
+        size[d] = p->box ? p->box : size[d];
+    for (int64_t i = 0; i < p->n; i++)
+        for (int d = 0; d < 2; d++)
+            at[2 * i + d] = (int64_t)p->found[3 * i + d] - size[d] / 2;
+    wf_array *offsets = wf_empty(j->ctx, WF_I64, WF_SHAPE(p->n, 2)), *out = NULL;
+    if (offsets && wf_upload(offsets, at, (size_t)p->n * 2 * sizeof *at) == WF_OK)
+        out = wf_array_extract_regions(micrograph->data, WF_SHAPE(size[0], size[1]), offsets, WF_BORDER_MIRROR, 0);
+    wf_release(offsets);
+    free(at);
+    micrograph->meta.is_stack = true;
+    micrograph->meta.extended_from = NULL;
+    return job_save(j, out, micrograph);
+}
+
+static int pick_particles(job *j, pick *p)
+{
+    image micrograph = { .rank = 0 }, templates = { .rank = 0 };
+    int result = job_load(j, 0, &micrograph);
+    if (result == EXIT_OK)
+        result = job_load(j, 1, &templates);
+    if (result == EXIT_OK && wf_array_shape(micrograph.data).rank != 2)
+        result = failed("%s: one micrograph at a time, and this has %d axes", micrograph.path,
+                        (int)wf_array_shape(micrograph.data).rank);
+    if (result == EXIT_OK && wf_array_shape(templates.data).rank > 3)
+        result = failed("%s: templates are an image or a stack", templates.path);
+    if (result == EXIT_OK && ((p->invert && !invert(&templates)) || (p->rotations > 1 && !rotate(p, &templates))))
+        result = failed_in(j->ctx);
+    if (result == EXIT_OK)
+        result = find(j, p, &micrograph, &templates);
+    if (result == EXIT_OK && j->out && !p->n)
+        result = failed("%s: no place has a correlation of %g", micrograph.path, p->threshold);
+    else if (result == EXIT_OK && j->out)
+        result = cut(j, p, &micrograph, &templates);
+    progress_end();
+    for (int64_t i = 0; i < p->n && result == EXIT_OK; i++)
+        printf("%.0f %.0f %.4f\n", p->found[3 * i], p->found[3 * i + 1], p->found[3 * i + 2]);
+    wf_release(micrograph.data);
+    wf_release(templates.data);
+    return result;
+}
+
+int run_pick(const command *self, int argc, char **argv)
+{
+    job j = job_of(self, options, argc, argv, 2);
+    pick p = { .count = 100, .threshold = 0.2 };
+    for (int o = job_next(&j); o != ARG_END; o = job_next(&j)) {
+        if (o < 0)
+            return ended(o);
+        if (o == COUNT && !parse_int(j.a.value, 1, 1 << 20, &p.count))
+            return misused(self, "--count %s: give a number of particles", j.a.value);
+        if (o == DISTANCE && (!parse_real(j.a.value, &p.distance) || p.distance <= 0))
+            return misused(self, "--distance %s: give pixels", j.a.value);
+        if (o == THRESHOLD && (!parse_real(j.a.value, &p.threshold) || fabs(p.threshold) > 1))
+            return misused(self, "--threshold %s: give a correlation from -1 to 1", j.a.value);
+        if (o == BOX && !parse_int(j.a.value, 1, 1 << 15, &p.box))
+            return misused(self, "--box %s: give pixels", j.a.value);
+        if (o == ROTATIONS && !parse_int(j.a.value, 1, 3600, &p.rotations))
+            return misused(self, "--rotations %s: give a number of angles", j.a.value);
+        p.invert = p.invert || o == INVERT;
+    }
+    int result = job_begin(&j, 2, j.out != NULL);
+    if (result == EXIT_OK)
+        result = pick_particles(&j, &p);
+    free(p.found);
+    return job_end(&j, result);
+}

@@ -1,0 +1,102 @@
+/* project.c - weft project: images of a volume seen from given or evenly spread directions. */
+#include "images.h"
+#include "weft/project.h"
+#include <math.h>
+#include <stdlib.h>
+
+const char help_project[] =
+    "  weft project vol.map --rotate 30,45,60 --order relion -o view.mrc\n"
+    "  weft project vol.map --count 100 -o views.mrcs     directions spread evenly over the sphere\n\n"
+    "Sums of the volume along z after it is rotated about n/2, as weft transform rotates.\n\n"
+    "  --rotate A,B,C         angles in degrees, in the order of --order\n"
+    "  --order ORDER          zyz (the default), zxz, xyz, ..., relion, eman2, dynamo, imod\n"
+    "  --count N              N directions of a spiral over the sphere; prints their angles (--order zyz)\n"
+    "  --interpolation HOW    nearest, linear (the default), cubic, bspline, lanczos4, lanczos6, lanczos8\n" IMAGE_HELP;
+
+enum { ROTATE = IMAGE_OWN, ORDER, COUNT, HOW };
+static const option options[] = { IMAGE_OPTIONS,        { "rotate", 0, true },        { "order", 0, true },
+                                  { "count", 0, true }, { "interpolation", 0, true }, { NULL, 0, false } };
+
+/* Angles of directions in equal areas, along a spiral, in degrees. */
+static void spread(double *angle, long n)
+{
+    const double golden = 180 * (3 - sqrt(5)), degrees = 180 / 3.14159265358979323846;
+    for (long i = 0; i < n; i++) {
+        angle[3 * i] = fmod(golden * (double)i, 360);
+        angle[3 * i + 1] = acos(1 - (2 * (double)i + 1) / (double)n) * degrees;
+        angle[3 * i + 2] = 0;
+    }
+}
+
+static int project(job *j, image *in, wf_euler order, const double *angle, long n, bool stack, const wf_interp *how)
+{
+    double *m = allocate((size_t)n * 9, sizeof *m);
+    bool ok = true;
+    for (long i = 0; i < n && ok; i++) {
+        double turn[9]; /* of the volume; its inverse takes an image's positions to the volume's */
+        ok = euler_matrix(j->ctx, order, angle + 3 * i, turn);
+        for (int k = 0; k < 9 && ok; k++)
+            m[9 * i + k] = turn[k % 3 * 3 + k / 3];
+    }
+    wf_array *rotations = ok ? wf_full(j->ctx, WF_F64, WF_SHAPE(n, 3, 3), 0) : NULL, *out = NULL, *one = NULL;
+    if (rotations && wf_upload(rotations, m, (size_t)n * 9 * sizeof *m) == WF_OK)
+        out = wf_project(in->data, WF_SCALAR, rotations, NULL, how);
+    if (out && !stack) {
+        one = wf_view_at(out, 0, 0);
+        wf_release(out);
+        out = one;
+    }
+    wf_release(rotations);
+    free(m);
+    in->meta.is_stack = stack;
+    in->meta.extended_from = NULL;
+    int result = job_save(j, out, in);
+    progress_end();
+    for (long i = 0; i < n && stack && result == EXIT_OK; i++)
+        printf("%ld %.3f %.3f %.3f\n", i, angle[3 * i], angle[3 * i + 1], angle[3 * i + 2]);
+    return result;
+}
+
+int run_project(const command *self, int argc, char **argv)
+{
+    job j = job_of(self, options, argc, argv, 1);
+    wf_interp how = { .interpolation = WF_INTERPOLATE_LINEAR, .border = WF_BORDER_VALUE };
+    wf_euler order = WF_EULER_ZYZ;
+    double given[3], *angle;
+    bool rotate = false, ordered = false;
+    long count = 0;
+    image in = { .rank = 0 };
+    for (int o = job_next(&j); o != ARG_END; o = job_next(&j)) {
+        if (o < 0)
+            return ended(o);
+        if (o == ROTATE && parse_list(j.a.value, given, 3) != 3)
+            return misused(self, "--rotate %s: give three angles in degrees", j.a.value);
+        if (o == ORDER && parse_order(&j, j.a.value, &order) != EXIT_OK)
+            return EXIT_USAGE;
+        if (o == COUNT && !parse_int(j.a.value, 1, 1 << 24, &count))
+            return misused(self, "--count %s: give a number of directions", j.a.value);
+        if (o == HOW && take_interpolation(&j, &how, 0, j.a.value) != EXIT_OK)
+            return EXIT_USAGE;
+        rotate = rotate || o == ROTATE;
+        ordered = ordered || o == ORDER;
+    }
+    if (rotate == (count > 0))
+        return misused(self, "give --rotate or --count, one of them");
+    if (count && ordered)
+        return misused(self, "--order is for --rotate; the angles of --count are zyz");
+    int result = job_begin(&j, 1, true);
+    if (result == EXIT_OK)
+        result = job_load(&j, 0, &in);
+    if (result == EXIT_OK && wf_array_shape(in.data).rank != 3)
+        result = failed("%s: a volume has 3 axes, and this has %d", in.path, (int)wf_array_shape(in.data).rank);
+    if (result == EXIT_OK) {
+        angle = count ? allocate((size_t)count * 3, sizeof *angle) : given;
+        if (count)
+            spread(angle, count);
+        result = project(&j, &in, order, angle, count ? count : 1, count > 0, &how);
+        if (count)
+            free(angle);
+    }
+    wf_release(in.data);
+    return job_end(&j, result);
+}
