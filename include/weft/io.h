@@ -81,6 +81,13 @@ WF_API wf_status wf_probe(wf_context *ctx, const char *path, wf_meta *meta, wf_d
  * `meta` may be NULL: all defaults. The reference lists the types and shapes of each format. */
 WF_API wf_status wf_save(const wf_array *array, const char *path, const wf_meta *meta);
 
+/* Appends an image, or several (a first axis more), to an MRC stack, or elements along the first axis to an NPY array, in
+ * place. Converts to the file's type. Without a file writes one, as wf_save; meta (may be NULL) is used for that only.
+ * Errors: after an error the file is as it was. WF_ERR_SHAPE; WF_ERR_UNSUPPORTED: a volume, gzip, another byte order.
+ * Threads, processes: calls for one file wait for each other.
+ * Example: for (int i = 0; i < n; i++) wf_append(image[i], "particles.mrcs", NULL); */
+WF_API wf_status wf_append(const wf_array *array, const char *path, const wf_meta *meta);
+
 /* Loads the box of `shape` elements at `offset` of what wf_load gives. Reads little of what lies outside of it.
  * Errors: NULL: as wf_load; WF_ERR_SHAPE: another rank, or a box that is not inside of the file.
  * Owns, Dtypes, meta: as wf_load.

@@ -412,7 +412,7 @@ static int publish(wfl_io_writer *writer)
         proc_name(writer->fd, link_from);
         if (linkat(AT_FDCWD, link_from, AT_FDCWD, writer->target, AT_SYMLINK_FOLLOW) == 0)
             return 0; /* it replaces no file */
-        if (errno != EEXIST)
+        if (errno != EEXIST || writer->exclusive)
             return errno;
         char *folder = folder_of(writer->target);
         int code = folder ? make_named(writer, folder, link_from) : ENOMEM;
@@ -420,6 +420,8 @@ static int publish(wfl_io_writer *writer)
         if (code)
             return code;
     }
+    if (writer->exclusive) /* wfl_io_finish removes the temporary name */
+        return linkat(AT_FDCWD, writer->temp, AT_FDCWD, writer->target, 0) == 0 ? 0 : errno;
     return close_and_rename(writer);
 }
 

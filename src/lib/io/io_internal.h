@@ -1,7 +1,8 @@
 /* io_internal.h - what the file formats share. Each of these uses only those before it: errors and small helpers
  * (basics.c), the types that files store (types.c), libraries that are opened when they are needed (foreign.c),
  * compressed files (gzip.c), the bounded reader and the atomic writer (file.c), runs of samples (convert.c), whole arrays of them (samples.c), what is
- * common to all files that are written (output.c), the formats, their table (io.c), and parts of files (parts.c).
+ * common to all files that are written (output.c), the formats, their table (io.c), parts of files (parts.c), and
+ * files that grow (append.c).
  *
  * A new format is one file with the functions of wfl_io_format and one row in the table of io.c.
  */
@@ -166,6 +167,7 @@ typedef struct wfl_io_writer {
     bool durable;     /* the data is flushed to the disk at the end */
     bool named;       /* temp exists in the folder; else the file gets that name at the end */
     bool gzip;        /* wfl_io_finish compresses the file */
+    bool exclusive;   /* the file replaces none */
     int fd;
     int64_t pos, size;
     int code; /* errno of the first failure */
@@ -284,6 +286,9 @@ typedef struct wfl_io_format {
     wf_status (*write)(wfl_io_output *out, const wfl_io_source *source, const wf_shape *first);
     /* With status WF_OK completes the file. Frees `state`. Returns the status. NULL: there is nothing to do. */
     wf_status (*finish)(wfl_io_output *out, wf_status status);
+    /* Sets the first *bytes bytes of a file, at most 12 + 65536, that gets `count` more images (elements along the first
+     * axis), whose values have the given statistics. NULL: files of the format do not grow. */
+    wf_status (*grow)(wfl_io_input *in, int64_t count, const wfl_io_stats *stats, uint8_t *head, size_t *bytes);
 } wfl_io_format;
 #define IO_HEAD_BYTES 216 /* bytes that `match` gets, if the file is that long */
 

@@ -16,4 +16,5 @@ const wfl_io_format wfl_io_mrc = { .format = WF_FORMAT_MRC,
                                    .match = mrc_match,
                                    .open = wfl_mrc_open,
                                    .create = wfl_mrc_create,
-                                   .finish = wfl_mrc_finish };
+                                   .finish = wfl_mrc_finish,
+                                   .grow = wfl_mrc_grow };

@@ -64,10 +64,12 @@ typedef struct wfl_mrc_header {
 bool wfl_mrc_suffix_is_stack(const char *path);
 /* Returns the field at an offset of the header. */
 int32_t wfl_mrc_i32(const wfl_mrc_header *h, size_t at);
+double wfl_mrc_f32(const wfl_mrc_header *h, size_t at); /* 0 for NaN and infinities, which damaged headers hold */
 /* Reads and checks the header. */
 wf_status wfl_mrc_read_header(wfl_io_reader *r, wfl_mrc_header *h);
 
 wf_status wfl_mrc_open(wfl_io_input *in);
 wf_status wfl_mrc_create(wfl_io_output *out);
 wf_status wfl_mrc_finish(wfl_io_output *out, wf_status status);
+wf_status wfl_mrc_grow(wfl_io_input *in, int64_t count, const wfl_io_stats *stats, uint8_t *head, size_t *bytes);
 #endif

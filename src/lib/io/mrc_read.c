@@ -22,8 +22,7 @@ int32_t wfl_mrc_i32(const wfl_mrc_header *h, size_t at)
     return value;
 }
 
-/* Returns a field as f64; 0 for NaN and infinities, which damaged headers hold. */
-static double get_f32(const wfl_mrc_header *h, size_t at)
+double wfl_mrc_f32(const wfl_mrc_header *h, size_t at)
 {
     float value;
     int32_t bits = wfl_mrc_i32(h, at);
@@ -211,7 +210,7 @@ static void read_labels(const wfl_mrc_header *h, wf_meta *meta)
 static void read_cell(const wfl_mrc_header *h, wf_meta *meta)
 {
     for (size_t i = 0; i < 3; i++) {
-        double angle = get_f32(h, AT_CELLB + 4 * i);
+        double angle = wfl_mrc_f32(h, AT_CELLB + 4 * i);
         meta->angles[i] = angle > 0 && angle < 180 ? angle : 0;
     }
     if (h->stack && !h->volumes)
@@ -232,9 +231,9 @@ static void read_geometry(const wfl_mrc_header *h, wf_meta *meta)
     bool imod_origin = wfl_mrc_i32(h, AT_IMOD_STAMP) == IMOD_STAMP && wfl_mrc_i32(h, AT_NVERSION) == 0 &&
                        !(wfl_mrc_i32(h, AT_IMOD_FLAGS) & IMOD_STANDARD_ORIGIN);
     for (size_t x = 0; x < 3; x++) {
-        double cell = get_f32(h, AT_CELLA + 4 * x);
+        double cell = wfl_mrc_f32(h, AT_CELLA + 4 * x);
         meta->spacing[2 - x] = cell > 0 && h->m[x] > 0 ? cell / h->m[x] : 0;
-        origin[x] = get_f32(h, AT_ORIGIN + 4 * x);
+        origin[x] = wfl_mrc_f32(h, AT_ORIGIN + 4 * x);
         if (imod_origin && origin[x] != 0)
             origin[x] = -origin[x];
     }

@@ -259,3 +259,56 @@ wf_status wfl_mrc_finish(wfl_io_output *out, wf_status status)
     free(m);
     return status;
 }
+
+/* ---- a file that grows ---- */
+
+/* Joins the statistics of the values in the file with those of the new ones. A header that says that its own are not
+ * determined stays as it is. */
+static void join_stats(const wfl_mrc_header *h, double before, const wfl_io_stats *stats, uint8_t *head)
+{
+    double min = wfl_mrc_f32(h, AT_DMIN), max = wfl_mrc_f32(h, AT_DMAX), mean = wfl_mrc_f32(h, AT_DMEAN);
+    double rms = wfl_mrc_f32(h, AT_RMS), added = (double)stats->count;
+    if (max < min || !stats->count)
+        return;
+    put_f32(head, AT_DMIN, stats->min < min ? stats->min : min);
+    put_f32(head, AT_DMAX, stats->max > max ? stats->max : max);
+    if (mean < min || mean > max)
+        return;
+    double all = before + added, apart = stats->mean - mean;
+    put_f32(head, AT_DMEAN, mean + apart * added / all);
+    if (rms >= 0)
+        put_f32(head, AT_RMS, sqrt((before * rms * rms + stats->m2 + apart * apart * before * added / all) / all));
+}
+
+wf_status wfl_mrc_grow(wfl_io_input *in, int64_t count, const wfl_io_stats *stats, uint8_t *head, size_t *bytes)
+{
+    wfl_io_reader *r = &in->reader;
+    wfl_mrc_header h;
+    wf_status status = wfl_mrc_read_header(r, &h);
+    if (status != WF_OK)
+        return status;
+    if (!h.stack && h.n[2] > 1)
+        return wfl_io_fail(r->ctx, r->path, WF_ERR_UNSUPPORTED,
+                           "nothing can be appended: the file holds a volume, not a stack: MRC header field ISPG is %d "
+                           "(0: a stack), and the suffix is not .mrcs, .st or .ali",
+                           wfl_mrc_i32(&h, AT_ISPG));
+    int64_t sections;
+    bool fits = wfl_io_mul(count, h.volumes ? h.m[2] : 1, &sections) && sections <= INT32_MAX - h.n[2];
+    if (!fits)
+        return wfl_io_fail(r->ctx, r->path, WF_ERR_SHAPE,
+                           "%lld more images or volumes are more sections than MRC holds (NZ is %d, at most 2^31-1)",
+                           (long long)count, h.n[2]);
+    memcpy(head, h.bytes, HEADER_BYTES);
+    int32_t nz = h.n[2] + (int32_t)sections;
+    put_i32(head, AT_NZ, nz);
+    if (!h.volumes && h.n[2] == 1) {
+        put_i32(head, AT_ISPG, 0);               /* an image becomes a stack */
+    } else if (!h.volumes && h.m[2] == h.n[2]) { /* a stack whose header says that z counts sections */
+        put_i32(head, AT_M + 8, nz);
+        put_f32(head, AT_CELLA + 8, wfl_mrc_f32(&h, AT_CELLA + 8) * nz / h.n[2]);
+    }
+    if (h.type->parts == 1)
+        join_stats(&h, (double)h.n[0] * h.n[1] * h.n[2], stats, head);
+    *bytes = HEADER_BYTES;
+    return WF_OK;
+}

@@ -277,20 +277,30 @@ static wf_status npy_open(wfl_io_input *in)
 
 /* ---- saving ---- */
 
-/* Writes a header of version 1.0, after which the data begins at a multiple of 64. Returns its length. */
-static size_t make_header(const wfl_io_source *source, const wfl_io_type *type, int rank, char head[512])
+/* Writes the dictionary, without spaces at its end. Returns its length. */
+static size_t make_dictionary(const wf_shape *shape, const wfl_io_type *type, int rank, char text[400])
 {
     const char *descr = "";
     for (int i = 0; i < DESCRS; i++)
         if (descrs[i].stored == type->stored)
             descr = descrs[i].descr;
     char order = type->bytes == 1 ? '|' : wfl_io_little_endian() ? '<' : '>';
-    int used = 10 + snprintf(head + 10, 400, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", order, descr);
+    int used = snprintf(text, 100, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", order, descr);
     for (int d = 0; d < rank; d++)
-        used += snprintf(head + used, 32, d ? ", %lld" : "%lld", (long long)source->shape.dim[d]);
-    used += snprintf(head + used, 32, rank == 1 ? ",), }" : "), }");
-    size_t length = ((size_t)used + 1 + 63) / 64 * 64;
-    memset(head + used, ' ', length - (size_t)used);
+        used += snprintf(text + used, 32, d ? ", %lld" : "%lld", (long long)shape->dim[d]);
+    used += snprintf(text + used, 32, rank == 1 ? ",), }" : "), }");
+    return (size_t)used;
+}
+
+/* Writes a header of version 1.0, after which the data begins at a multiple of 64, with room for a first extent of 20
+ * digits, as NumPy does. Returns its length. */
+static size_t make_header(const wfl_io_source *source, const wfl_io_type *type, int rank, char head[512])
+{
+    size_t used = 10 + make_dictionary(&source->shape, type, rank, head + 10), room = 20;
+    for (int64_t n = rank ? source->shape.dim[0] : 0; n > 0 && room > 0; n /= 10)
+        room--;
+    size_t length = (used + room + 1 + 63) / 64 * 64;
+    memset(head + used, ' ', length - used);
     head[length - 1] = '\n';
     memcpy(head, "\x93NUMPY\x01\x00", 8);
     head[8] = (char)((length - 10) & 255);
@@ -320,10 +330,34 @@ static wf_status npy_create(wfl_io_output *out)
     return status;
 }
 
+static wf_status npy_grow(wfl_io_input *in, int64_t count, const wfl_io_stats *stats, uint8_t *head, size_t *bytes)
+{
+    wfl_io_reader *r = &in->reader;
+    char text[400];
+    wf_shape shape = in->image.shape;
+    (void)stats;
+    shape.dim[0] += count;
+    size_t used = make_dictionary(&shape, in->layout.type, shape.rank, text), all = (size_t)in->layout.offset;
+    wf_status status = wfl_io_read_at(r, 0, head, all);
+    if (status != WF_OK)
+        return status;
+    size_t at = head[6] == 1 ? 10 : 12, room = all - at;
+    if (used + 1 > room)
+        return wfl_io_fail(r->ctx, r->path, WF_ERR_UNSUPPORTED,
+                           "NPY header length is %zu: it has no room for shape[0] = %lld: save the file anew", room,
+                           (long long)shape.dim[0]);
+    memset(head + at, ' ', room);
+    memcpy(head + at, text, used);
+    head[all - 1] = '\n';
+    *bytes = all;
+    return WF_OK;
+}
+
 const wfl_io_format wfl_io_npy = { .format = WF_FORMAT_NPY,
                                    .name = "NPY",
                                    .suffixes = { ".npy" },
                                    .gzip = true,
                                    .match = npy_match,
                                    .open = npy_open,
-                                   .create = npy_create };
+                                   .create = npy_create,
+                                   .grow = npy_grow };
