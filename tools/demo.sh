@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes a micrograph, processes it by weft calc, and writes pictures of each step to demo/. `make demo` runs this script.
+# Makes a micrograph, a movie and a volume, processes them by the tool, and writes pictures of each step to demo/. `make demo`
+# runs this script.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 WEFT=${WEFT:-$PWD/build/weft}
@@ -91,9 +92,55 @@ if "$WEFT" info | grep -q '^LLVM      [0-9]'; then
         head -n 8 | sed 's/^/    /'
 fi
 
-say "8. How fast, beside plain C"
+say "8. A movie: 8 frames of a drifting specimen with the noise of counted electrons, aligned and added"
+run sample -o still.mrc --size 1024 --pixel 2 --defocus 1.8 --dose 5000
+frames=() pick=
+for i in 0 1 2 3 4 5 6 7; do
+    shift=$(awk -v i=$i 'BEGIN { printf "%.2f,%.2f", 6 * sqrt(i), -1.3 * i }')
+    "$WEFT" transform still.mrc --shift "$shift" --border mirror -o "frame$i.mrc"
+    frames+=("f$i=frame$i.mrc")
+    pick+="z == $i ? f$i[y, x] : "
+done
+noise='i64 h = x + 1024*(y + 1024*z) + 1; for (int k = 0; k < 3; k++) { h = h ^ h >> 16; h = h * 73244475 % 4294967296; }
+f32 u = (h % 65536 + 0.5)/65536; f32 v = (h / 65536)/65536.0
+f32 m = ('"$pick"'0) / 5000
+out = m + 0.35*sqrt(-2*log(u))*cos(2*pi*v)'
+run calc "$noise" --shape 8,1024,1024 "${frames[@]}" --stack --pixel 2 -o movie.mrcs
+rm -f frame?.mrc
+run align movie.mrcs -o sum.mrc
+run align movie.mrcs --no-align -o blurred.mrc
+run calc 'x < nx/2 ? b : a' a=sum.mrc b=blurred.mrc -o halves.mrc
+run filter halves.mrc --lowpass 14 -o halves.mrc
+run view halves.mrc -o 9-frames-added-and-aligned.png --sigma 3
+
+say "9. The microscope: its contrast transfer function, found in the power spectrum (recorded at 1.8 um) and corrected"
+run ctf sum.mrc --fit --amplitude 0.07 --resolution 40,6 -o flipped.mrc
+run radial sum.mrc --log -o 10-power.png
+run filter flipped.mrc --lowpass 16 --highpass 400 -o clear.mrc
+
+say "10. Particles, found by projections of the volume in 8 directions and 18 rotations"
+run bin particle.mrc --to 2 -o coarse.mrc
+run mask coarse.mrc --sphere 44 -o masked.mrc
+run project masked.mrc --count 8 -o views.mrcs
+run pick clear.mrc views.mrcs --rotations 18 --invert --distance 40 --count 60 --box 96 -o picked.mrcs | awk 'NR <= 6'
+echo '    ... the best of 60: y, x, correlation'
+run view picked.mrcs -o 11-picked.png --columns 15
+
+say "11. The resolution of two volumes with independent noise, before and after averaging over the symmetry D7"
+run bin particle.mrc --by 2 --fourier -o small.mrc
+for half in 1 2; do
+    noise='i64 h = x + 64*(y + 64*z) + 1000000*'$half'; for (int k = 0; k < 3; k++) { h = h ^ h >> 16; h = h * 73244475 % 4294967296; }
+f32 u = (h % 65536 + 0.5)/65536; f32 v = (h / 65536)/65536.0
+out = p[z, y, x] + 2*sqrt(-2*log(u))*cos(2*pi*v)'
+    run calc "$noise" --shape 64,64,64 p=small.mrc -o "half$half.mrc"
+    run symmetrize "half$half.mrc" --symmetry D7 -o "averaged$half.mrc"
+done
+run fsc half1.mrc half2.mrc -o 12-fsc.png
+run fsc averaged1.mrc averaged2.mrc -o 13-fsc-averaged.png
+
+say "12. How fast, beside plain C"
 run bench --quick
 
 say "Done in $(($(date +%s) - begin)) s. Look at:"
 for picture in *.png; do printf '  demo/%s\n' "$picture"; done
-printf '\n  weft help calc      more of it\n  docs/text.md        the language\n'
+printf '\n  weft help           all commands\n  weft help calc      more of one of them\n  docs/text.md        the language\n'
