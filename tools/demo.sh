@@ -99,7 +99,7 @@ for i in 0 1 2 3 4 5 6 7; do
     shift=$(awk -v i=$i 'BEGIN { printf "%.2f,%.2f", 6 * sqrt(i), -1.3 * i }')
     "$WEFT" transform still.mrc --shift "$shift" --border mirror -o "frame$i.mrc"
     frames+=("f$i=frame$i.mrc")
-    pick+="z == $i ? f$i[y, x] : "
+    pick+="z == $i ? f${i}[y, x] : "
 done
 noise='i64 h = x + 1024*(y + 1024*z) + 1; for (int k = 0; k < 3; k++) { h = h ^ h >> 16; h = h * 73244475 % 4294967296; }
 f32 u = (h % 65536 + 0.5)/65536; f32 v = (h / 65536)/65536.0
