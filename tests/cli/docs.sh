@@ -53,6 +53,7 @@ cat > before.h << 'END'
 #include <weft/fft.h>
 #include <weft/functions.h>
 #include <weft/io.h>
+#include <weft/linalg.h>
 #include <weft/project.h>
 #include <weft/signal.h>
 #include <weft/traced.h>
