@@ -230,7 +230,7 @@ static wf_ctf as_values(wf_graph *g, const optics *o)
     wf_val v[9];
     for (int i = 0; i < 9; ++i)
         v[i] = wf_param(g, names[i], WF_F64, x[i]);
-    return (wf_ctf){ v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8] };
+    return (wf_ctf){ v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], WF_V(0) };
 }
 
 /* Up to Nyquist of a pixel of 0.5 Angstrom, where the phase has hundreds of turns. */

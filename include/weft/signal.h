@@ -54,6 +54,16 @@ WF_API wf_val wf_bfactor(wf_val r, wf_val b);
 WF_API wf_val wf_critical_dose(wf_val r, wf_val scale);
 /* exp(-dose / (2 wf_critical_dose(r, scale))), the dose that the specimen has received, in e/A^2, >= 0. */
 WF_API wf_val wf_dose_weight(wf_val r, wf_val dose, wf_val scale);
+/* sqrt(2 fsc / (1 + fsc)), 0 below 0: how well a map made of both halves correlates with a perfect one, and the weight
+ * of its spectrum. Source: Rosenthal and Henderson 2003. */
+WF_API wf_val wf_fsc_weight(wf_val fsc);
+/* 2 fsc / (1 - fsc), 0 below 0: the spectral signal-to-noise ratio of a map made of both halves. */
+WF_API wf_val wf_fsc_snr(wf_val fsc);
+/* (masked - randomised) / (1 - randomised): the correlation without what a mask adds to it, by that of maps whose phases
+ * were randomised. Source: Chen and others 2013. */
+WF_API wf_val wf_fsc_unmasked(wf_val masked, wf_val randomised);
+/* ctf snr / (ctf^2 snr + 1): Wiener's filter, which undoes a transfer function as far as noise permits; snr >= 0. */
+WF_API wf_val wf_wiener(wf_val ctf, wf_val snr);
 /* 1 for distance <= 0, 0 from `width` on, a cosine between: the edge of a mask by signed distance. */
 WF_API wf_val wf_soft_edge(wf_val distance, wf_val width);
 /* Window functions of a position x: 1 at 0 (wf_tukey: up to 1 - alpha), falling to the edges at -1 and 1, 0 beyond.
@@ -83,6 +93,7 @@ typedef struct wf_ctf {
     wf_val phase_shift; /* radians */
     wf_val bfactor;     /* Angstrom^2; negative damps */
     wf_val scale;       /* factor; the number 0 = 1 */
+    wf_val aberration;  /* added to the phase, turns: even terms of higher order, such as of wf_zernike */
 } wf_ctf;
 /* The electron's wavelength in Angstrom; voltage in kV. Dtypes: f64. */
 WF_API wf_val wf_electron_wavelength(wf_val voltage);
@@ -91,6 +102,19 @@ WF_API wf_val wf_ctf_phase(const wf_ctf *ctf, wf_val gy, wf_val gx);
 /* -sin(2 pi wf_ctf_phase) exp(bfactor g^2 / 4) scale; at 0, without a phase shift, `amplitude`.
  * Dtypes: f64 if gy or gx is, else f32. The phase is in f64; frequencies of f32 limit its digits. */
 WF_API wf_val wf_ctf_value(const wf_ctf *ctf, wf_val gy, wf_val gx);
+/* The phase that a tilt of the beam by (tilt_y, tilt_x) milliradians adds to a spectrum: cs lambda^2 g^2 (g . tilt), in
+ * turns, f64; it has opposite signs at g and -g. Other members than voltage and cs are not used.
+ * Source: Zemlin and others 1978. */
+WF_API wf_val wf_ctf_beam_tilt(const wf_ctf *ctf, wf_val tilt_y, wf_val tilt_x, wf_val gy, wf_val gx);
+/* Damping by a source that illuminates under angles of deviation `semi_angle`, in milliradians:
+ * exp(-pi^2 a^2 (cs lambda^2 g^3 - z(g) g)^2). Dtypes: as wf_ctf_value. Source: Frank 1973. */
+WF_API wf_val wf_ctf_spatial_envelope(const wf_ctf *ctf, wf_val semi_angle, wf_val gy, wf_val gx);
+/* Damping by a defocus that varies with the deviation `spread`, in micrometres: exp(-(pi lambda spread g^2)^2 / 2).
+ * Dtypes: as wf_ctf_value. Source: Wade and Frank 1977. */
+WF_API wf_val wf_ctf_temporal_envelope(const wf_ctf *ctf, wf_val spread, wf_val gy, wf_val gx);
+/* The Zernike polynomial R(r) cos(m phi), or for m < 0 R(r) sin(-m phi), of a point (y, x); phi from x towards y.
+ * n is 0 to 20, n - |m| even and not negative. Not normalised: R(1) = 1. */
+WF_API wf_val wf_zernike(int n, int m, wf_val y, wf_val x);
 
 /* ---- functions of arrays ----------------------------------------------------------------------------------------
  * As the functions of functions.h. Axes before those of the spectrum are a batch; each is worked on by itself.
@@ -109,6 +133,13 @@ WF_API wf_status wf_spectrum_shift(wf_array *out, const wf_array *x, const wf_sp
  * parameters: real, [WF_CTF_MEMBERS] or [batch..., WF_CTF_MEMBERS]: the members of wf_ctf; a scale of 0 is 0. */
 WF_API wf_status wf_spectrum_ctf(wf_array *out, const wf_array *x, const wf_spectrum *spectrum,
                                  const wf_array *parameters, double pixel);
+/* Multiplies by a curve of frequency: its element i is at |k| = i step cycles/pixel, between them it is linear, beyond
+ * the last constant. curve: real, [n] or [batch..., n]. Example: the elements of wf_fsc have step 1/n. */
+WF_API wf_status wf_spectrum_curve(wf_array *out, const wf_array *x, const wf_spectrum *spectrum, const wf_array *curve,
+                                   double step);
+/* Divides by the root of the mean of |x|^2 over the shell (wf_radial_average), so that noise becomes white; corners by
+ * that of the last shell. Shells of 0 stay. x is complex. */
+WF_API wf_status wf_spectrum_whiten(wf_array *out, const wf_array *x, const wf_spectrum *spectrum);
 
 /* The number of shells: n/2 + 1, n being the smallest extent above 1; -1 for a description that no spectrum has.
  * An element belongs to shell floor(n |k| + 0.5); those beyond the last shell do not count. */
@@ -119,6 +150,11 @@ WF_API wf_array *wf_radial_average(const wf_array *x, const wf_spectrum *spectru
 /* f64 [batch..., shells]: the Fourier shell (or ring) correlation of a and b, of one shape: the sum of Re(a conj b)
  * over the root of the sum of |a|^2 times that of |b|^2, with Hermitian weights; 0 where one of them is 0. */
 WF_API wf_array *wf_fsc(const wf_array *a, const wf_array *b, const wf_spectrum *spectrum);
+/* f64 [batch..., n, shells]: the same within cones: of the elements less than half_angle from a line through 0, in
+ * radians, up to pi/2. directions: real, [n, rank], of the lines, (z, y, x), of any length.
+ * Cost: as wf_fsc, and a comparison for each element and cone. */
+WF_API wf_array *wf_fsc_conical(const wf_array *a, const wf_array *b, const wf_spectrum *spectrum,
+                                const wf_array *directions, double half_angle);
 
 /* f32, or f64 of f64 [batch..., n, n/2 + 1]: the mean of |F|^2 over windows of n x n pixels of images, the last two axes.
  * Windows overlap by half or more; each has its mean taken away and is multiplied by a Hann window. White noise of
@@ -247,6 +283,10 @@ WF_API wf_array *wf_morphology_close(const wf_array *x, const int64_t *size, wf_
 #define wf_bfactor(r, b) wf_bfactor(WF_V(r), WF_V(b))
 #define wf_critical_dose(r, scale) wf_critical_dose(WF_V(r), WF_V(scale))
 #define wf_dose_weight(r, dose, scale) wf_dose_weight(WF_V(r), WF_V(dose), WF_V(scale))
+#define wf_fsc_weight(fsc) wf_fsc_weight(WF_V(fsc))
+#define wf_fsc_snr(fsc) wf_fsc_snr(WF_V(fsc))
+#define wf_fsc_unmasked(masked, randomised) wf_fsc_unmasked(WF_V(masked), WF_V(randomised))
+#define wf_wiener(ctf, snr) wf_wiener(WF_V(ctf), WF_V(snr))
 #define wf_soft_edge(distance, width) wf_soft_edge(WF_V(distance), WF_V(width))
 #define wf_hann(x) wf_hann(WF_V(x))
 #define wf_hamming(x) wf_hamming(WF_V(x))
@@ -257,5 +297,11 @@ WF_API wf_array *wf_morphology_close(const wf_array *x, const int64_t *size, wf_
 #define wf_electron_wavelength(voltage) wf_electron_wavelength(WF_V(voltage))
 #define wf_ctf_phase(ctf, gy, gx) wf_ctf_phase(ctf, WF_V(gy), WF_V(gx))
 #define wf_ctf_value(ctf, gy, gx) wf_ctf_value(ctf, WF_V(gy), WF_V(gx))
+#define wf_ctf_beam_tilt(ctf, tilt_y, tilt_x, gy, gx) \
+    wf_ctf_beam_tilt(ctf, WF_V(tilt_y), WF_V(tilt_x), WF_V(gy), WF_V(gx))
+#define wf_ctf_spatial_envelope(ctf, semi_angle, gy, gx) \
+    wf_ctf_spatial_envelope(ctf, WF_V(semi_angle), WF_V(gy), WF_V(gx))
+#define wf_ctf_temporal_envelope(ctf, spread, gy, gx) wf_ctf_temporal_envelope(ctf, WF_V(spread), WF_V(gy), WF_V(gx))
+#define wf_zernike(n, m, y, x) wf_zernike(n, m, WF_V(y), WF_V(x))
 #endif
 #endif

@@ -77,6 +77,25 @@ wf_val(wf_dose_weight)(wf_val r, wf_val dose, wf_val scale)
     return wf_exp(wf_mul(wf_div(dose, critical_dose(r, scale)), -0.5));
 }
 
+wf_val(wf_fsc_weight)(wf_val fsc)
+{
+    wf_val known = wf_max(fsc, 0);
+    return wf_sqrt(wf_div(wf_mul(known, 2), wf_add(known, 1)));
+}
+
+wf_val(wf_fsc_snr)(wf_val fsc)
+{
+    wf_val known = wf_max(fsc, 0);
+    return wf_div(wf_mul(known, 2), wf_sub(1, known));
+}
+
+wf_val(wf_fsc_unmasked)(wf_val masked, wf_val randomised)
+{
+    return wf_div(wf_sub(masked, randomised), wf_sub(1, randomised));
+}
+
+wf_val(wf_wiener)(wf_val ctf, wf_val snr) { return wf_div(wf_mul(ctf, snr), wf_add(wf_mul(wf_mul(ctf, ctf), snr), 1)); }
+
 wf_val(wf_soft_edge)(wf_val distance, wf_val width)
 {
     wf_graph *g = wfl_graph_of((wf_val[]){ distance, width }, 2);

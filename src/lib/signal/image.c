@@ -1,49 +1,6 @@
 /* image.c - spectra multiplied by factors: a user's filter, shifts, contrast transfer functions; batches of them. */
 #include "spectra.h"
 
-bool wfl_spectrum_last(const wf_array *a, const wf_spectrum *s, const char *function, const char *argument)
-{
-    wf_context *ctx = wf_array_context(a);
-    char text[WFL_SIGNAL_TEXT], found[96], needed[96];
-    if (!wfl_array_known(a, function))
-        return false;
-    if (!wfl_spectrum_valid(s, function, text)) {
-        wf_error(ctx, WF_ERR_ARG, text);
-        return false;
-    }
-    wf_shape shape = wf_array_shape(a), last = { .rank = s->rank };
-    bool right = shape.rank >= s->rank;
-    for (int d = 0; d < s->rank; ++d) {
-        last.dim[d] = wfl_spectrum_extent(s, d);
-        right = right && shape.dim[shape.rank - s->rank + d] == last.dim[d];
-    }
-    if (right)
-        return true;
-    wf_shape_text(&shape, found, sizeof found);
-    wf_shape_text(&last, needed, sizeof needed);
-    wfl_array_fail(ctx, WF_ERR_SHAPE, "%s: `%s` is %s%s, but the spectrum's elements are %s", function, argument,
-                   wf_dtype_name(wf_array_dtype(a)), found, needed);
-    return false;
-}
-
-bool wfl_spectrum_batch(const wf_array *a, const wf_shape *shape, int rank, int64_t last, const char *function,
-                        const char *argument)
-{
-    wf_shape one = WF_SHAPE(last), all = *shape, given = wf_array_shape(a);
-    char found[96], needed[96];
-    if (!wfl_array_known(a, function))
-        return false;
-    all.rank -= rank - 1;
-    all.dim[all.rank - 1] = last;
-    if (wfl_same_shape(&given, &one) || wfl_same_shape(&given, &all))
-        return true;
-    wf_shape_text(&given, found, sizeof found);
-    wf_shape_text(&all, needed, sizeof needed);
-    wfl_array_fail(wf_array_context(a), WF_ERR_SHAPE, "%s: `%s` is %s%s, not (%lld) or %s", function, argument,
-                   wf_dtype_name(wf_array_dtype(a)), found, (long long)last, needed);
-    return false;
-}
-
 typedef struct job {
     wf_graph *g;
     wf_array *out;
@@ -165,6 +122,77 @@ wf_status wf_spectrum_ctf(wf_array *out, const wf_array *x, const wf_spectrum *s
         p[i] = component(&j, parameters, i);
     for (int d = 0; d < spectrum->rank; ++d)
         k[d] = wf_div(k[d], wf_param(j.g, "pixel", WF_F64, pixel));
-    wf_ctf c = { p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8] };
+    wf_ctf c = { p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], zero };
     return finish(&j, wfl_ctf_as(&c, spectrum->rank == 2 ? k[0] : zero, k[spectrum->rank - 1], part_of(&j)));
+}
+
+/* Returns |k| of the current point, f64. */
+static wf_val radius(const job *j)
+{
+    wf_val at[WFL_SPECTRUM_AXES];
+    wf_spectrum exact = *j->s;
+    exact.dtype = WF_F64;
+    for (int d = 0; d < exact.rank; ++d)
+        at[d] = wf_index(j->g, j->batch + d);
+    return wf_freq_norm(j->g, &exact, (wf_vals){ at, (size_t)exact.rank });
+}
+
+/* Reads an element of a curve that belongs to the batch of the current point, or to all, as f64. */
+static wf_val element(const job *j, const wf_array *curve, wf_val at)
+{
+    wf_val index[WF_MAX_RANK];
+    int n = wf_array_shape(curve).rank - 1;
+    for (int d = 0; d < n; ++d)
+        index[d] = wf_index(j->g, d);
+    index[n] = at;
+    return wf_cast(wf_read_n(j->g, curve, (wf_vals){ index, (size_t)n + 1 }), WF_F64);
+}
+
+wf_status wf_spectrum_curve(wf_array *out, const wf_array *x, const wf_spectrum *spectrum, const wf_array *curve,
+                            double step)
+{
+    static const char name[] = "wf_spectrum_curve";
+    wf_context *ctx = wf_array_context(out);
+    job j = { .out = out, .x = x, .s = spectrum };
+    wf_shape shape = wf_array_shape(curve);
+    int64_t n = shape.rank ? shape.dim[shape.rank - 1] : 0;
+    if (!curve || !wfl_array_known(curve, name) || n < 1 || wfl_is_complex_dtype(wf_array_dtype(curve)))
+        return wfl_array_fail(ctx, WF_ERR_ARG, "%s: `curve` is NULL, complex or without elements", name);
+    if (!(step > 0))
+        return wfl_array_fail(ctx, WF_ERR_ARG, "%s: `step` is %g, not above 0", name, step);
+    wf_status status = begin(&j, name);
+    if (status != WF_OK)
+        return status;
+    if (!wfl_spectrum_batch(curve, &j.shape, spectrum->rank, n, name, "curve")) {
+        wf_drop(j.g);
+        return wfl_array_error(ctx);
+    }
+    wf_val end = wf_const_i64(j.g, WF_I64, n - 1);
+    wf_val at = wf_min(wf_div(radius(&j), wf_param(j.g, "step", WF_F64, step)), (double)(n - 1)), below = wf_floor(at);
+    wf_val first = wf_cast(below, WF_I64), second = wf_min(wf_add(first, 1), end), past = wf_sub(at, below);
+    wf_val a = element(&j, curve, first), b = element(&j, curve, second);
+    return finish(&j, wf_cast(wf_add(a, wf_mul(past, wf_sub(b, a))), part_of(&j)));
+}
+
+wf_status wf_spectrum_whiten(wf_array *out, const wf_array *x, const wf_spectrum *spectrum)
+{
+    static const char name[] = "wf_spectrum_whiten";
+    wf_context *ctx = wf_array_context(out);
+    job j = { .out = out, .x = x, .s = spectrum };
+    if (!x || !wfl_is_complex_dtype(wf_array_dtype(x)))
+        return wfl_array_fail(ctx, x ? WF_ERR_DTYPE : WF_ERR_ARG, "%s: `x` is %s, not a complex array", name,
+                              x ? wf_dtype_name(wf_array_dtype(x)) : "NULL");
+    wf_status status = begin(&j, name);
+    if (status != WF_OK)
+        return status;
+    wf_array *power = wf_radial_average(x, spectrum);
+    if (!power) {
+        wf_drop(j.g);
+        return wfl_array_error(ctx);
+    }
+    wf_val shell = wf_cast(wf_floor(wf_add(wf_mul(radius(&j), (double)wfl_shell_extent(spectrum)), 0.5)), WF_I64);
+    wf_val p = element(&j, power, wf_min(shell, wf_const_i64(j.g, WF_I64, wf_shell_count(spectrum) - 1)));
+    status = finish(&j, wf_cast(wf_select(wf_eq(p, 0), 0, wf_rsqrt(p)), part_of(&j)));
+    wf_release(power);
+    return status;
 }

@@ -9,4 +9,6 @@ bool wfl_spectrum_last(const wf_array *a, const wf_spectrum *s, const char *func
  * whose last `rank` axes are those of a spectrum. */
 bool wfl_spectrum_batch(const wf_array *a, const wf_shape *shape, int rank, int64_t last, const char *function,
                         const char *argument);
+/* shell.c: the extent n of a valid spectrum by which shells are counted: the smallest above 1, or 1. */
+int64_t wfl_shell_extent(const wf_spectrum *s);
 #endif
