@@ -1,6 +1,7 @@
 /* view.c - weft view: reads the command line, cuts a file into 2-d panels, and saves the picture that picture.c draws.
  */
 #include "picture.h"
+#include "weft/fft.h"
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,8 +14,10 @@ const char help_view[] =
     "  weft view vol.map --slice z=20 -o z20.png\n"
     "  weft view particles.mrcs -o montage.png --images 0:50 --columns 10\n"
     "  weft view image.npy -o image.png --range 0,255 --scale 1\n"
-    "  weft view weak.mrc -o weak.png --sigma 2 --invert --gamma 0.8\n\n"
+    "  weft view weak.mrc -o weak.png --sigma 2 --invert --gamma 0.8\n"
+    "  weft view micrograph.mrc -o rings.png --spectrum\n\n"
     "The picture is a PNG: FILE.png. PNG and TIFF images with channels stay in colour; alpha is shown as it is.\n\n"
+    "  --spectrum             the logarithm of the power spectrum, with frequency 0 in the middle\n\n"
     "Contrast, one of these three:\n"
     "  --percentiles LO,HI    black and white are these percentiles of the values (default: 0.5,99.5)\n"
     "  --range LO,HI          black and white are these values\n"
@@ -35,12 +38,29 @@ const char help_view[] =
     "  --device cpu|interp    where to compute\n"
     "  --threads N            0: all cores (the default)\n";
 
-enum { OUT, PERCENTILES, RANGE, SIGMA, EACH, GAMMA, INVERT, SLICE, IMAGES, COLUMNS, STACK, VOLUME, SCALE, SIZE };
+enum {
+    OUT,
+    PERCENTILES,
+    RANGE,
+    SIGMA,
+    EACH,
+    GAMMA,
+    INVERT,
+    SLICE,
+    IMAGES,
+    COLUMNS,
+    STACK,
+    VOLUME,
+    SCALE,
+    SIZE,
+    SPECTRUM
+};
 static const option options[] = { { "output", 'o', true }, { "percentiles", 0, true }, { "range", 0, true },
                                   { "sigma", 0, true },    { "each", 0, false },       { "gamma", 0, true },
                                   { "invert", 0, false },  { "slice", 0, true },       { "images", 0, true },
                                   { "columns", 0, true },  { "stack", 0, false },      { "volume", 0, false },
-                                  { "scale", 0, true },    { "size", 0, true },        { NULL, 0, false } };
+                                  { "scale", 0, true },    { "size", 0, true },        { "spectrum", 0, false },
+                                  { NULL, 0, false } };
 
 typedef struct view {
     const command *self;
@@ -54,7 +74,8 @@ typedef struct view {
     int kind;                  /* STACK or VOLUME; 0 = as the file says */
     int contrast;              /* PERCENTILES, RANGE or SIGMA; 0 = not given */
     bool sliced;               /* true if --slice is given */
-    char problem[128];         /* a message that has numbers in it */
+    bool spectrum;
+    char problem[128]; /* a message that has numbers in it */
 } view;
 
 /* Reads "z,y=3". */
@@ -135,6 +156,9 @@ static const char *take_option(view *v, int o, const char *text)
         return parse_images(v, text) ? NULL : "images as 0:50";
     case COLUMNS:
         return parse_int(text, 1, 1000, &v->plan.columns) ? NULL : "a number of columns";
+    case SPECTRUM:
+        v->spectrum = true;
+        return NULL;
     case STACK:
     case VOLUME:
         v->kind = o;
@@ -290,12 +314,37 @@ static const char *take_panels(view *v, wf_array *a, const wf_meta *meta, panels
     return take_slices(v, a, p);
 }
 
+/* log |F|^2 of each image or volume, with frequency 0 at n/2. Releases the array; NULL: the context has the error. */
+static wf_array *log_power(view *v, wf_array *a, const wf_meta *meta)
+{
+    wf_shape shape = wf_array_shape(a);
+    bool stack = v->kind ? v->kind == STACK : meta->is_stack;
+    int rank = shape.rank < 3 || (shape.rank == 3 && stack) ? 2 : 3;
+    rank = rank < shape.rank ? rank : shape.rank;
+    wf_axes axes = ((1u << rank) - 1) << (shape.rank - rank);
+    const char *want[] = { "p" };
+    wf_array *f = wf_fft_c2c(a, axes, false, WF_FFT_ORTHO), *p = NULL, *centred = NULL;
+    if (f && wf_text_create(v->ctx, "m = abs(f); p = log(max(m*m, 1e-30))", WF_ARGS(WF_ARG("f", f)), 0, want, 1, &p) ==
+                 WF_OK)
+        centred = wf_fft_shift(p, axes, false);
+    wf_release(a);
+    wf_release(f);
+    wf_release(p);
+    return centred;
+}
+
 static int show(view *v)
 {
     wf_meta meta = { .size = sizeof meta };
     panels p = { .ctx = v->ctx };
     progress_begin("reading");
     wf_array *a = wf_load(v->ctx, v->in, &meta);
+    if (a && v->spectrum && (wf_array_count(a) == 0 || find_channels(v, wf_array_shape(a), &meta))) {
+        wf_release(a);
+        return failed("%s: --spectrum is for images of one channel that have values", v->in);
+    }
+    if (a && v->spectrum)
+        a = log_power(v, a, &meta);
     if (a && wf_dtype_kind(wf_array_dtype(a)) == WF_KIND_COMPLEX) {
         wf_array *size = magnitude(v->ctx, a);
         wf_release(a);

@@ -104,10 +104,17 @@ refuses 1 '--images is for stacks, and this is none$' "$WEFT" view grid.npy -o x
 refuses 1 '--images is for stacks' "$WEFT" view c.png -o x.png --images 0
 refuses 1 '--slice is for volumes, and this is a stack; --volume' "$WEFT" view s.mrcs -o x.png --slice z
 refuses 1 '--slice is for volumes, and this is an image' "$WEFT" view grid.npy -o x.png --slice z
+# a wave of 4 periods: its power is at 4 pixels from the middle, on both sides, and nowhere else
+"$WEFT" calc 'cos(2*pi*4*x/64)' --shape 48,64 -o wave.npy
+"$WEFT" view wave.npy -o rings.png --spectrum --range=-5,5
+prints 2 "$WEFT" calc 'sum(i32(a > 200))' a=rings.png
+prints '1 1' "$WEFT" calc 'i32(a[24, 32 + 8*x - 4] == 255)' --shape 2 a=rings.png
+"$WEFT" view v.mrc -o rings.png --spectrum --slice z
 "$WEFT" view v.mrc -o m.png --stack --images 0:4 --columns 2
 prints '[68,68]' json_value shape m.png
 refuses 2 'no output: -o' "$WEFT" view s.mrcs
 refuses 2 'no file' "$WEFT" view -o x.png
+refuses 1 'images of one channel' "$WEFT" view c.png -o x.png --spectrum
 refuses 2 'is a second' "$WEFT" view s.mrcs v.mrc -o x.png
 refuses 2 'give two' "$WEFT" view s.mrcs -o x.png --range 3
 refuses 2 'give axes' "$WEFT" view v.mrc -o x.png --slice q
