@@ -156,9 +156,9 @@ WF_API wf_array *wf_fsc(const wf_array *a, const wf_array *b, const wf_spectrum 
 WF_API wf_array *wf_fsc_conical(const wf_array *a, const wf_array *b, const wf_spectrum *spectrum,
                                 const wf_array *directions, double half_angle);
 
-/* f32, or f64 of f64 [batch..., n, n/2 + 1]: the mean of |F|^2 over windows of n x n pixels of images, the last two axes.
- * Windows overlap by half or more; each has its mean taken away and is multiplied by a Hann window. White noise of
- * variance v gives v. Errors: WF_ERR_SHAPE: images smaller than a window. Source: Welch 1967. */
+/* f32, or f64 of f64 [batch..., n, n/2 + 1]: the mean of |F|^2 over windows of n x n pixels, n >= 3, of images, the last
+ * two axes. Windows overlap by half or more; each has its mean taken away and is multiplied by a Hann window. White noise
+ * of variance v gives v. Errors: WF_ERR_SHAPE: images smaller than a window. Source: Welch 1967. */
 WF_API wf_array *wf_power_spectrum(const wf_array *images, int64_t n);
 /* What is known of a CTF, and where it is searched. */
 typedef struct wf_ctf_search {

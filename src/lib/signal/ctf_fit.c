@@ -46,7 +46,7 @@ static wf_status image_power(wf_array *out, const wf_array *image, int64_t n)
     wf_shape shape = wf_array_shape(image);
     int64_t count[2], step[2];
     for (int d = 0; d < 2; ++d) { /* windows overlap by half or more, and reach from edge to edge */
-        count[d] = n > 1 ? (shape.dim[d] - n + n / 2 - 1) / (n / 2) + 1 : shape.dim[d];
+        count[d] = (shape.dim[d] - n + n / 2 - 1) / (n / 2) + 1;
         step[d] = count[d] > 1 ? shape.dim[d] - n : 0;
     }
     double norm = pow(0.375 * (double)n, 2) * (double)(count[0] * count[1]); /* of a squared Hann window: 3/8 n */
@@ -118,11 +118,11 @@ wf_array *wf_power_spectrum(const wf_array *images, int64_t n)
                        wf_dtype_name(wf_array_dtype(images)));
         return NULL;
     }
-    if (shape.rank < 2 || n < 1 || shape.dim[shape.rank - 1] < n || shape.dim[shape.rank - 2] < n) {
+    if (shape.rank < 2 || n < 3 || shape.dim[shape.rank - 1] < n || shape.dim[shape.rank - 2] < n) {
         char text[160];
         wf_shape_text(&shape, text, sizeof text);
-        wfl_array_fail(ctx, WF_ERR_SHAPE, "%s: images %s have no windows of %lld x %lld", __func__, text, (long long)n,
-                       (long long)n);
+        wfl_array_fail(ctx, WF_ERR_SHAPE, "%s: images %s have no windows of %lld x %lld, from 3 x 3 on", __func__, text,
+                       (long long)n, (long long)n);
         return NULL;
     }
     wf_array *x = wf_array_contiguous((wf_array *)images);
@@ -293,7 +293,7 @@ static wf_status find_contrast(contrast *c, const wf_ctf_search *s, const wf_arr
     wf_shape shape = wf_array_shape(power);
     wf_spectrum spectrum = { WF_LAYOUT_H, WF_F32, 2, { shape.dim[0], shape.dim[0] } };
     *c = (contrast){ .n = shape.dim[0], .shells = wf_shell_count(&spectrum) };
-    double *mean = calloc((size_t)c->shells * 2, sizeof *mean), *under = mean + c->shells;
+    double *mean = calloc((size_t)c->shells * 2, sizeof *mean), *under = mean ? mean + c->shells : NULL;
     wf_graph *g = wfl_begin(ctx, "wf_ctf_fit");
     wf_array *amplitude = wf_keep(wf_sqrt(wf_in(g, power))), *background, *values, *plane = NULL;
     amplitude = wfl_array_run(g, amplitude);
