@@ -55,15 +55,30 @@ uint32_t wf__cost_recompute_of_all(const wf__ir *ir)
     return cost;
 }
 
+/* Returns how often nodes behind `n` run at a point, if n itself runs `times` times. */
+static uint64_t turns_behind(const wf__ir *ir, const wf__node *n, uint64_t times)
+{
+    if (n->op == WF__LOOP && !n->aux && times < WF__TURNS_OF_LOOP * WF__TURNS_OF_LOOP)
+        return times * WF__TURNS_OF_LOOP;
+    if (n->op == WF__END && !ir->node[n->a].aux && times > 1)
+        return times / WF__TURNS_OF_LOOP;
+    return times;
+}
+
+uint64_t wf__turns_of(const wf__ir *ir, wf__ref r)
+{
+    uint64_t times = 1;
+    for (wf__ref q = 1; q < r; ++q)
+        times = turns_behind(ir, &ir->node[q], times);
+    return times;
+}
+
 uint64_t wf__work_of_point(const wf__ir *ir)
 {
     uint64_t work = 0, times = 1;
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
-        if (n->op == WF__LOOP && !n->aux && times < WF__TURNS_OF_LOOP * WF__TURNS_OF_LOOP)
-            times *= WF__TURNS_OF_LOOP;
-        if (n->op == WF__END && !ir->node[n->a].aux && times > 1)
-            times /= WF__TURNS_OF_LOOP;
+        times = turns_behind(ir, n, times);
         work += times * wf__cost_of(n)->work;
     }
     return work;

@@ -30,6 +30,8 @@ unsigned wf__code_apart(const wf__node *access);
 unsigned wf__cost_bytes(const wf__node *n);
 /* Returns wf__cost.recompute for a GPU, in additions of 32 bits. */
 uint32_t wf__cost_recompute_on_gpu(const wf__node *n);
+/* Returns how often a node runs at one point, with an estimated number of turns of each loop around it. */
+uint64_t wf__turns_of(const wf__ir *ir, wf__ref r);
 /* Return sums over all nodes: of wf__cost.recompute, and of wf__cost.work at one point with an estimated number of
  * turns of each loop. */
 uint32_t wf__cost_recompute_of_all(const wf__ir *ir);

@@ -9,6 +9,7 @@
  * The choice depends on shapes and layouts alone, and so does the order in which floats are joined.
  */
 #include "plan/kernel/accumulate.h"
+#include "ir/cost.h"
 
 /* Alignment of copies in shared memory, in bytes. */
 enum { ALIGN = 16 };
@@ -72,7 +73,7 @@ typedef struct target {
     bool shared; /* other nodes change the same memory */
     bool atomic; /* some of them atomically */
     bool repeats;
-    uint64_t elements, updates;
+    uint64_t elements, updates; /* updates: an estimate where they are in loops */
 } target;
 
 static target look(const wf__plan *plan, const wf__stage *stage, const wf__ir *ir, const record *rec,
@@ -94,6 +95,8 @@ static target look(const wf__plan *plan, const wf__stage *stage, const wf__ir *i
         t.elements *= (uint64_t)t.bind->dim[d];
     for (int d = 0; d < ir->rank; ++d)
         t.updates *= (uint64_t)stage->extent[d];
+    uint64_t turns = wf__turns_of(ir, rec->part[0]), most = UINT64_MAX / WF__COPIED_PER_UPDATE / turns;
+    t.updates = (t.updates < most ? t.updates : most) * turns;
     return t;
 }
 
