@@ -103,8 +103,8 @@ static void test_scratch(void **state)
     wf_section(g, WF_SECTION_DEINIT);
     wf_write(g, out, wf_add(wf_mul(wf_read(g, mine, 1), 100), wf_read(g, mine, 0)), wf_block_id(g, 0),
              wf_block_id(g, 1));
-    OK(ctx, wf_run(g));
     assert_int_equal(wf_array_shape(mine).dim[0], GH * GW);
+    OK(ctx, wf_run(g));
     int64_t want[GH * GW] = { 0 };
     for (int k = 0; k < H * W; ++k)
         want[k / W / BH * GW + k % W / BW] += 100 * k;
