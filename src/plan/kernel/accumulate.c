@@ -73,7 +73,7 @@ typedef struct target {
     bool shared; /* other nodes change the same memory */
     bool atomic; /* some of them atomically */
     bool repeats;
-    uint64_t elements, updates; /* updates: an estimate where they are in loops */
+    uint64_t elements, updates; /* updates: on a processor, an estimate where they are in loops */
 } target;
 
 static target look(const wf__plan *plan, const wf__stage *stage, const wf__ir *ir, const record *rec,
@@ -95,7 +95,8 @@ static target look(const wf__plan *plan, const wf__stage *stage, const wf__ir *i
         t.elements *= (uint64_t)t.bind->dim[d];
     for (int d = 0; d < ir->rank; ++d)
         t.updates *= (uint64_t)stage->extent[d];
-    uint64_t turns = wf__turns_of(ir, rec->part[0]), most = UINT64_MAX / WF__COPIED_PER_UPDATE / turns;
+    uint64_t turns = plan->target == WF__GPU ? 1 : wf__turns_of(ir, rec->part[0]);
+    uint64_t most = UINT64_MAX / WF__COPIED_PER_UPDATE / turns;
     t.updates = (t.updates < most ? t.updates : most) * turns;
     return t;
 }
