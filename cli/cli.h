@@ -41,6 +41,8 @@ int check_facts(const command *self, wf_context *ctx, const facts *f, const char
 /* Changes what is to be saved by what was given. */
 void apply_facts(const facts *f, wf_meta *meta);
 
+/* The axes of one image or volume among those of an array of 2 to 4: 2 for images and stacks of them, else 3. */
+int image_rank(wf_shape shape, bool stack);
 /* True if images of the format may have channels, as the last axis of the array. */
 bool has_channels(wf_format format);
 

@@ -111,12 +111,6 @@ int take_fact(const command *self, facts *f, int fact, const char *text)
     return f->stack && f->volume ? misused(self, "--stack or --volume, not both") : EXIT_OK;
 }
 
-static bool has_suffix(const char *path, const char *suffix)
-{
-    size_t n = strlen(path), m = strlen(suffix);
-    return n > m && strcmp(path + n - m, suffix) == 0;
-}
-
 int check_facts(const command *self, wf_context *ctx, const facts *f, const char *path)
 {
     wf_format format = WF_FORMAT_BY_NAME;
@@ -146,6 +140,8 @@ void apply_facts(const facts *f, wf_meta *meta)
 }
 
 /* ---- formats ---- */
+int image_rank(wf_shape shape, bool stack) { return shape.rank <= 2 || (shape.rank == 3 && stack) ? 2 : 3; }
+
 bool has_channels(wf_format format)
 {
     switch (format) { /* no default: compilers find a missing format */

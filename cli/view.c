@@ -281,11 +281,13 @@ static const char *check_parts(const view *v, int rank, bool stack, bool colour)
     return NULL;
 }
 
+static bool is_stack(const view *v, const wf_meta *meta) { return v->kind ? v->kind == STACK : meta->is_stack; }
+
 /* Adds the 2-d parts of the file as views. Returns NULL or a message; "" = the context has the error. */
 static const char *take_panels(view *v, wf_array *a, const wf_meta *meta, panels *p)
 {
     wf_shape shape = wf_array_shape(a);
-    bool stack = v->kind ? v->kind == STACK : meta->is_stack;
+    bool stack = is_stack(v, meta);
     if (wf_array_count(a) == 0)
         return "the file has no values";
     p->channels = find_channels(v, shape, meta);
@@ -318,9 +320,8 @@ static const char *take_panels(view *v, wf_array *a, const wf_meta *meta, panels
 static wf_array *log_power(view *v, wf_array *a, const wf_meta *meta)
 {
     wf_shape shape = wf_array_shape(a);
-    bool stack = v->kind ? v->kind == STACK : meta->is_stack;
-    int rank = shape.rank < 3 || (shape.rank == 3 && stack) ? 2 : 3;
-    rank = rank < shape.rank ? rank : shape.rank;
+    int rank = image_rank(shape, is_stack(v, meta));
+    rank = rank < shape.rank ? rank : shape.rank; /* a line has one axis */
     wf_axes axes = ((1u << rank) - 1) << (shape.rank - rank);
     const char *want[] = { "p" };
     wf_array *f = wf_fft_c2c(a, axes, false, WF_FFT_ORTHO), *p = NULL, *centred = NULL;

@@ -86,6 +86,13 @@ static inline int64_t sized(int64_t n, int64_t emulated)
     return wf_context_device(ctx) >= WF_GPU_EMU(0) ? emulated : n;
 }
 
+/* The status of a call that returns no array. */
+static inline wf_status of_null(const wf_array *none)
+{
+    assert_null(none);
+    return wf_last_status(ctx);
+}
+
 #define RUN_ON(device, tests, setup) (is_chosen(device) ? cmocka_run_group_tests_name(device, tests, setup, off) : 0)
 #define RUN_ON_CPU(tests) (RUN_ON("cpu", tests, on_cpu) + RUN_ON("interp", tests, on_interpreter))
 /* Returns 1, and prints why, if WEFT_TEST_DEVICES names none of the devices; else 0. */

@@ -441,9 +441,40 @@ static void test_in_place(void **state)
     wf_release(a);
 }
 
+/* Blocks with scratch that accumulate into an array of all blocks, which the program asks to be kept in copies: the
+ * scratch and copies in shared memory must not meet. */
+static void test_scratch_and_copies(void **state)
+{
+    (void)state;
+    enum { H = 12, W = 20, B = 4 };
+    int32_t bins[BINS] = { 0 }, sums[H / B * (W / B)] = { 0 };
+    wf_array *count = wf_full(ctx, WF_I32, WF_SHAPE(BINS), 0),
+             *sum = wf_full(ctx, WF_I32, WF_SHAPE(H / B * (W / B)), 0);
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(H, W), .block = WF_SHAPE(B, B));
+    wf_array *mine = wf_scratch(g, WF_I32, WF_SHAPE(1), true);
+    wf_val place = wf_add(wf_mul(wf_index(g, 0), W), wf_index(g, 1));
+    wf_accumulate(g, WF_JOIN_ADD, mine, wf_cast(place, WF_I32), 0);
+    wf_accumulate_if_n(g, (wf_val){ { 1, NULL } }, WF_JOIN_ADD, WF_MODE_EXPAND, count, WF_V(1),
+                       WF_VALS(wf_mod(place, BINS)));
+    wf_section(g, WF_SECTION_DEINIT);
+    wf_write(g, sum, wf_read(g, mine, 0), wf_block_id(g, -1));
+    OK(ctx, wf_run(g));
+    for (int i = 0; i < H * W; ++i) {
+        ++bins[i % BINS];
+        sums[i / W / B * (W / B) + i % W / B] += i;
+    }
+    int32_t *found = contents(count), *found_sums = contents(sum);
+    assert_memory_equal(found, bins, sizeof bins);
+    assert_memory_equal(found_sums, sums, sizeof sums);
+    free(found), free(found_sums);
+    wf_release(count);
+    wf_release(sum);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_operators), cmocka_unit_test(test_block_by_block),
-                                        cmocka_unit_test(test_not_block_by_block), cmocka_unit_test(test_in_place) };
+                                        cmocka_unit_test(test_not_block_by_block), cmocka_unit_test(test_in_place),
+                                        cmocka_unit_test(test_scratch_and_copies) };
     return RUN_ON_ALL(tests);
 }

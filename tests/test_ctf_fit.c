@@ -163,12 +163,6 @@ static void test_batch(void **state)
     wf_release(fit);
 }
 
-static wf_status of_null(const wf_array *none)
-{
-    assert_null(none);
-    return wf_last_status(ctx);
-}
-
 static void test_mistakes(void **state)
 {
     (void)state;

@@ -97,7 +97,7 @@ static void test_others(void **state)
     assert_shape(wf_array_shape(got), SHAPE(10));
     assert_true(value_at(got, 7) == value_at(line, 2));
     wf_release(got);
-    /* what a killed process left behind the samples is written over */
+    /* bytes that a killed process wrote after the samples are overwritten */
     append(bytes, "k.mrcs");
     size_t n, m;
     uint8_t *file = read_file("k.mrcs", &n), longer[4096] = { 0 };

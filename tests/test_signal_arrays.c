@@ -361,12 +361,6 @@ static void test_peaks(void **state)
             }
 }
 
-static wf_status of_null(const wf_array *none)
-{
-    assert_null(none);
-    return wf_last_status(ctx);
-}
-
 static void test_array_mistakes(void **state)
 {
     (void)state;

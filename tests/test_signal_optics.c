@@ -368,12 +368,6 @@ static void test_cones(void **state)
         REFUSED(ctx, wf_run(g), WF_ERR_ARG, text);         \
     } while (0)
 
-static wf_status of_null(const wf_array *none)
-{
-    assert_null(none);
-    return wf_last_status(ctx);
-}
-
 static void test_mistakes(void **state)
 {
     (void)state;

@@ -300,12 +300,6 @@ static void test_fits_at_edges(void **state)
     wf_release(a);
 }
 
-static wf_status of_null(const wf_array *none)
-{
-    assert_null(none);
-    return wf_last_status(ctx);
-}
-
 static void test_mistakes(void **state)
 {
     (void)state;

@@ -174,12 +174,6 @@ static void test_dtypes_of_scores(void **state)
     wf_release(wide);
 }
 
-static wf_status of_null(const wf_array *none)
-{
-    assert_null(none);
-    return wf_last_status(ctx);
-}
-
 static void test_mistakes(void **state)
 {
     (void)state;

@@ -16,6 +16,12 @@ bool is_name(const char *text, size_t len)
     return len > 0;
 }
 
+bool has_suffix(const char *text, const char *suffix)
+{
+    size_t n = strlen(text), m = strlen(suffix);
+    return n > m && strcmp(text + n - m, suffix) == 0;
+}
+
 static const option shared_options[] = {
     { "device", 0, true }, { "threads", 0, true }, { "fast-math", 0, false }, { "help", 'h', false }, { NULL, 0, false }
 };

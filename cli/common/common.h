@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define PI 3.14159265358979323846
+
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 typedef struct command {
@@ -69,6 +71,7 @@ int next_argument(arguments *a);
 static inline int ended(int argument) { return argument == ARG_BAD ? EXIT_USAGE : EXIT_OK; }
 bool parse_int(const char *text, long low, long high, long *out); /* the whole text is a number of the range */
 bool is_name(const char *text, size_t len);                       /* a name of operator text */
+bool has_suffix(const char *text, const char *suffix);            /* and something before it */
 
 /* ---- context.c ---- */
 /* NULL after a message. The caller frees the context. */

@@ -227,9 +227,7 @@ static int write_png(wf_context *ctx, const plot *p, const char *path)
 
 int plot_save(wf_context *ctx, const plot *p, const char *path)
 {
-    size_t n = strlen(path);
-    bool svg = n > 4 && strcmp(path + n - 4, ".svg") == 0;
-    return svg ? write_svg(p, path) : write_png(ctx, p, path);
+    return has_suffix(path, ".svg") ? write_svg(p, path) : write_png(ctx, p, path);
 }
 
 int plot_write(wf_context *ctx, const plot *p, const char *name)

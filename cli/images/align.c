@@ -140,12 +140,9 @@ static wf_array *correlate(const align *a, const comparison *c, double bfactor)
     bool ok = moved && wf_spectrum_shift(moved, moved, &c->layout, c->shifts) == WF_OK;
     sum = ok ? wf_array_sum(moved, WF_AXES(0)) : NULL;
     wf_graph *g = wf_begin(ctx);
-    wf_val x = wf_in(g, moved), others = wf_sub(wf_in(g, sum), x), squares = WF_V(0);
-    for (int d = 0; d < 2; d++) {
-        wf_val k = wf_freq(g, &c->layout, d, wf_iota(g, shape, 1 + d));
-        squares = d ? wf_add(squares, wf_mul(k, k)) : wf_mul(k, k);
-    }
-    wf_val damped = wf_exp(wf_mul(squares, -0.5 * bfactor)), zero = wf_eq(squares, 0);
+    wf_val x = wf_in(g, moved), others = wf_sub(wf_in(g, sum), x);
+    wf_val k = wf_freq_norm(g, &c->layout, WF_VALS(wf_iota(g, shape, 1), wf_iota(g, shape, 2)));
+    wf_val damped = wf_exp(wf_mul(wf_mul(k, k), -0.5 * bfactor)), zero = wf_eq(k, 0);
     if (sum)
         wf_out(g, moved, wf_mul(wf_mul(x, wf_conj(others)), wf_select(zero, 0, damped)));
     if (wf_run(g) == WF_OK && sum)

@@ -58,7 +58,7 @@ static const option options[] = { IMAGE_OPTIONS,
                                   { "wiener", 0, true },
                                   { "size", 0, true },
                                   { NULL, 0, false } };
-static const double degrees = 3.14159265358979323846 / 180;
+static const double degrees = PI / 180;
 
 typedef struct correction {
     wf_ctf_search search;

@@ -53,12 +53,8 @@ static wf_val respond(wf_graph *g, wf_vals k, void *user)
         factor = wf_mul(factor, wf_butterworth(r, f->cutoff, f->order));
     if (f->has_bfactor)
         factor = wf_mul(factor, wf_bfactor(r, -f->bfactor));
-    if (f->blur > 0) {
-        wf_val turns = WF_V(0);
-        for (size_t d = 0; d < k.n; d++)
-            turns = d ? wf_add(turns, wf_mul(k.at[d], k.at[d])) : wf_mul(k.at[d], k.at[d]);
-        factor = wf_mul(factor, wf_gaussian(wf_sqrt(turns), 0.5 / 3.14159265358979323846 / f->blur));
-    }
+    if (f->blur > 0)
+        factor = wf_mul(factor, wf_gaussian(vector_length(k), 0.5 / PI / f->blur));
     return factor;
 }
 

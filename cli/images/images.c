@@ -83,7 +83,7 @@ int job_load_path(job *j, const char *path, image *out)
         return failed("%s: %s", out->path, problem);
     if (!out->data)
         return failed_in(j->ctx);
-    out->rank = shape.rank == 2 || (shape.rank == 3 && stack) ? 2 : 3;
+    out->rank = image_rank(shape, stack);
     apply_facts(&(facts){ .stack = j->facts.stack, .volume = j->facts.volume }, &out->meta);
     if (j->facts.spacing[0] > 0)
         memcpy(out->meta.spacing, j->facts.spacing, sizeof out->meta.spacing);
@@ -146,14 +146,20 @@ double pixel_along(const image *i, int d)
     return pixel > 0 ? pixel : 1;
 }
 
+wf_val vector_length(wf_vals v)
+{
+    wf_val squares = wf_mul(v.at[0], v.at[0]);
+    for (size_t d = 1; d < v.n; d++)
+        squares = wf_add(squares, wf_mul(v.at[d], v.at[d]));
+    return wf_sqrt(squares);
+}
+
 wf_val image_frequency(const image *i, wf_vals k)
 {
-    wf_val squares = WF_V(0);
-    for (int d = 0; d < i->rank; d++) {
-        wf_val along = wf_div(k.at[d], pixel_along(i, d));
-        squares = d ? wf_add(squares, wf_mul(along, along)) : wf_mul(along, along);
-    }
-    return wf_sqrt(squares);
+    wf_val along[3];
+    for (int d = 0; d < i->rank; d++)
+        along[d] = wf_div(k.at[d], pixel_along(i, d));
+    return vector_length((wf_vals){ along, (size_t)i->rank });
 }
 
 /* ---- filters ---- */
@@ -278,7 +284,7 @@ bool euler_matrix(wf_context *ctx, wf_euler order, const double degrees[3], doub
     wf_array *element[9];
     bool ok = true;
     for (int k = 0; k < 3; k++)
-        angle[k] = wf_const(g, WF_F64, degrees[k] * (3.14159265358979323846 / 180));
+        angle[k] = wf_const(g, WF_F64, degrees[k] * (PI / 180));
     wf_euler_matrix(g, order, angle[0], angle[1], angle[2], m);
     for (int k = 0; k < 9; k++) {
         element[k] = wf_full(ctx, WF_F64, WF_SHAPE(1), 0);

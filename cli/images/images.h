@@ -23,14 +23,15 @@ typedef struct job {
 /* The first options of each command, and the number of the first one of its own. */
 #define IMAGE_OPTIONS { "output", 'o', true }, FACT_OPTIONS
 enum { IMAGE_OUT, IMAGE_FACT, IMAGE_OWN = IMAGE_FACT + FACT_COUNT };
-/* The help of these options. */
-#define IMAGE_HELP                                                                                                       \
-    "  -o FILE                the result; the suffix selects MRC, NPY, TIFF or PNG\n"                                    \
-    "  --dtype TYPE           the type of values in the file: u8 i16 u16 f16 f32 ...; rounded, cut to the range\n"       \
+/* The help of these options: those of the input and the computation, and all. */
+#define INPUT_HELP                                                                                                       \
     "  --pixel A              the pixel size in Angstrom, in place of that of the file: 1.2, or y,x, or z,y,x\n"         \
     "  --stack, --volume      what the first of three axes is, if the file does not say it\n"                            \
     "  --device NAME          where to compute: cpu, interp, cuda:0 (an NVIDIA GPU), cuda-emu (emulated, with checks)\n" \
     "  --threads N            0: all cores (the default)\n"
+#define IMAGE_HELP                                                                    \
+    "  -o FILE                the result; the suffix selects MRC, NPY, TIFF or PNG\n" \
+    "  --dtype TYPE           the type of values in the file: u8 i16 u16 f16 f32 ...; rounded, cut to the range\n" INPUT_HELP
 static inline job job_of(const command *self, const option *options, int argc, char **argv, int most)
 {
     return (job){ .a = { .command = self, .options = options, .argc = argc, .argv = argv }, .most = most };
@@ -70,6 +71,8 @@ wf_spectrum image_spectrum(const image *i);
 int64_t image_count(const wf_array *array, int rank);
 /* The image's axis d, from 0 to rank - 1: its pixel size, or 1 if that is unknown. */
 double pixel_along(const image *i, int d);
+/* The length of a vector. */
+wf_val vector_length(wf_vals v);
 /* The length of the frequency vector: in 1/Angstrom, or in 1/pixel if the pixel size is unknown. */
 wf_val image_frequency(const image *i, wf_vals k);
 

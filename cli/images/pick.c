@@ -42,7 +42,7 @@ static bool rotate(const pick *p, image *templates)
     int64_t h = t.dim[t.rank - 2], w = t.dim[t.rank - 1], n = p->rotations;
     double *m = allocate((size_t)n * 6, sizeof *m), cy = (double)(h / 2), cx = (double)(w / 2);
     for (int64_t i = 0; i < n; i++) {
-        double a = 2 * 3.14159265358979323846 * (double)i / (double)n, c = cos(a), s = sin(a);
+        double a = 2 * PI * (double)i / (double)n, c = cos(a), s = sin(a);
         double rows[6] = { c, -s, cy - c * cy + s * cx, s, c, cx - s * cy - c * cx };
         for (int k = 0; k < 6; k++)
             m[6 * i + k] = rows[k];

@@ -20,7 +20,7 @@ static const option options[] = { IMAGE_OPTIONS,        { "rotate", 0, true },  
 /* Angles of directions in equal areas, along a spiral, in degrees. */
 static void spread(double *angle, long n)
 {
-    const double golden = 180 * (3 - sqrt(5)), degrees = 180 / 3.14159265358979323846;
+    const double golden = 180 * (3 - sqrt(5)), degrees = 180 / PI;
     for (long i = 0; i < n; i++) {
         angle[3 * i] = fmod(golden * (double)i, 360);
         angle[3 * i + 1] = acos(1 - (2 * (double)i + 1) / (double)n) * degrees;

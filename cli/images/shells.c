@@ -89,15 +89,9 @@ static void add_level(plot *p, double y, const char *name, unsigned colour)
         p->chart[0].y[s][k] = k == 0 || k == p->points - 1 ? y : NAN;
 }
 
-static bool is_plot(const char *path)
-{
-    size_t n = strlen(path);
-    return n > 4 && (strcmp(path + n - 4, ".svg") == 0 || strcmp(path + n - 4, ".png") == 0);
-}
-
 static int check_plot(const job *j)
 {
-    if (j->out && !is_plot(j->out))
+    if (j->out && !has_suffix(j->out, ".svg") && !has_suffix(j->out, ".png"))
         return misused(j->a.command, "-o %s: the plot is a picture; give a name that ends in .svg or .png", j->out);
     return EXIT_OK;
 }
@@ -124,11 +118,7 @@ const char help_radial[] =
     "values. Of a stack it is the mean of all images. Lines of the table: shell, resolution, value.\n\n"
     "  --values               the mean of the values over circles or spheres around n/2\n"
     "  --log                  10 log10 of the mean\n"
-    "  -o FILE                a plot, SVG or PNG, in place of the table\n"
-    "  --pixel A              the pixel size in Angstrom, in place of that of the file\n"
-    "  --stack, --volume      what the first of three axes is, if the file does not say it\n"
-    "  --device NAME          where to compute: cpu, interp, cuda:0, cuda-emu\n"
-    "  --threads N            0: all cores (the default)\n";
+    "  -o FILE                a plot, SVG or PNG, in place of the table\n" INPUT_HELP;
 
 enum { VALUES = IMAGE_OWN, LOG };
 static const option radial_options[] = {
@@ -194,11 +184,7 @@ const char help_fsc[] =
     "resolution, correlation. Of stacks it is the mean of all pairs.\n\n"
     "  --mask FILE            both are multiplied by it before\n"
     "  --threshold T          (default: 0.143)\n"
-    "  -o FILE                a plot, SVG or PNG, in place of the table\n"
-    "  --pixel A              the pixel size in Angstrom, in place of that of the file\n"
-    "  --stack, --volume      what the first of three axes is, if the file does not say it\n"
-    "  --device NAME          where to compute: cpu, interp, cuda:0, cuda-emu\n"
-    "  --threads N            0: all cores (the default)\n";
+    "  -o FILE                a plot, SVG or PNG, in place of the table\n" INPUT_HELP;
 
 enum { MASK = IMAGE_OWN, THRESHOLD };
 static const option fsc_options[] = {

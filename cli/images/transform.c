@@ -42,7 +42,7 @@ static int read_rotation(const job *j, const transform *t, int rank, double *m)
                        rank == 2 ? "one angle" : "three angles");
     if (rank == 3)
         return euler_matrix(j->ctx, t->order, angle, m) ? EXIT_OK : failed_in(j->ctx);
-    double a = angle[0] * (3.14159265358979323846 / 180);
+    double a = angle[0] * (PI / 180);
     m[0] = m[3] = cos(a);
     m[1] = sin(a);
     m[2] = -sin(a);

@@ -1,6 +1,7 @@
 /* fft.c - a radix-2 Fourier transform in f32. Several columns are transformed at a time, through a buffer, so that memory
  * is read in whole cache lines. */
 #include "fft.h"
+#include "../common/common.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -24,7 +25,7 @@ static bool table_init(table *t, int n, bool inverse)
     if (!t->twiddle)
         return false;
     for (int k = 0; k < n / 2; k++) {
-        double angle = (inverse ? 2 : -2) * 3.14159265358979323846 * k / n;
+        double angle = (inverse ? 2 : -2) * PI * k / n;
         t->twiddle[k] = (complex_f32){ (float)cos(angle), (float)sin(angle) };
     }
     return true;

@@ -15,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PI 3.14159265358979323846
-
 const char help_sample[] =
     "  weft sample -o micrograph.mrc                        2048 x 2048, 1.5 A per pixel\n"
     "  weft sample -o micrograph.mrc --size 4096 --pixel 0.8 --defocus 1.2 --carbon\n"

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 
 enum { RINGS = 4, FOLD = 7, PER_SUBUNIT = 64, REACH_MAX = 160 };
-#define PI 3.14159265358979323846
-
 void specimen_init(specimen *s, random_state *r)
 {
     static const struct {

@@ -117,7 +117,7 @@ static wf_status grow_file(growth *g, wfl_io_source *source, bool durable)
         wfl_io_write(w, head, bytes);
         int64_t end = wfl_io_layout_end(&out->layout);
         if (!w->code && end < old_size && ftruncate(w->fd, (off_t)end) != 0)
-            w->code = errno; /* what another process left behind the samples */
+            w->code = errno; /* bytes of another process after the samples */
         if (!w->code && durable && fdatasync(w->fd) != 0)
             w->code = errno;
     }
@@ -242,7 +242,7 @@ static WFL_APART wf_status append(const wf_array *array, const char *path, const
     if (status != WF_OK)
         return status;
     wf_freeze_refuse(ctx, "wf_append", "a replay would not write the file again");
-    wf_array *here = wf_array_device(array) >= WF_GPU(0) ? wf_copy_to(array, WF_CPU) : wf_retain((wf_array *)array);
+    wf_array *here = wfl_io_on_processor(array);
     status = here ? append_here(here, path, format, &meta) : wf_last_status(ctx);
     wf_release(here);
     return status;

@@ -289,7 +289,7 @@ static WFL_APART wf_status save(const wf_array *array, const char *path, const w
     wf_freeze_refuse(ctx, "wf_save", "a replay would not write the file again");
     wfl_io_source source;
     wfl_io_output out;
-    wf_array *here = wf_array_device(array) >= WF_GPU(0) ? wf_copy_to(array, WF_CPU) : wf_retain(array);
+    wf_array *here = wfl_io_on_processor(array);
     status = here ? wfl_io_source_open(here, path, &source) : wf_last_status(ctx);
     if (status == WF_OK)
         status = wfl_io_output_open(&source, format, &meta, &out);

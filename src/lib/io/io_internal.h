@@ -153,7 +153,7 @@ void wfl_io_layout_c(wfl_io_layout *layout, const wf_shape *shape);
 /* Turns the layout of a whole file into that of the box of `count` elements at `first`, to be read into an array in C
  * order: sets stride[], offset, odd and extent[]. */
 void wfl_io_layout_box(wfl_io_layout *layout, const wf_shape *first, const wf_shape *count);
-/* Returns the place in the file behind the last sample of a dense layout. */
+/* Returns the place in the file at which the last sample of a dense layout ends. */
 int64_t wfl_io_layout_end(const wfl_io_layout *layout);
 wf_status wfl_io_read_samples(wfl_io_reader *reader, const wfl_io_layout *layout, void *to);
 
@@ -312,6 +312,11 @@ wf_array *wfl_io_new_array(wfl_io_reader *reader, wf_dtype dtype, wf_shape shape
 
 /* What functions with a path and a wf_meta check. */
 wf_status wfl_io_check_arguments(wf_context *ctx, const char *path, const wf_meta *meta);
+/* Returns the array, retained, or a copy of it in the processor's memory. */
+static inline wf_array *wfl_io_on_processor(const wf_array *array)
+{
+    return wf_array_device(array) >= WF_GPU(0) ? wf_copy_to(array, WF_CPU) : wf_retain((wf_array *)array);
+}
 /* Checks what functions that save are given; copies meta and chooses the format. */
 wf_status wfl_io_check_saving(wf_context *ctx, const char *path, const wf_meta *given, wf_meta *meta,
                               const wfl_io_format **format);

@@ -177,7 +177,7 @@ static WFL_APART wf_status write_file(wf_file *file, const wf_array *array, cons
     wf_status status = check_box(file->ctx, file->path, &file->shape, first, &count);
     if (status != WF_OK)
         return status;
-    wf_array *here = wf_array_device(array) >= WF_GPU(0) ? wf_copy_to(array, WF_CPU) : wf_retain((wf_array *)array);
+    wf_array *here = wfl_io_on_processor(array);
     wfl_io_source source;
     wf_shape place = *first;
     status = here ? wfl_io_source_open(here, file->path, &source) : wf_last_status(file->ctx);

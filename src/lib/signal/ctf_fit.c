@@ -102,6 +102,19 @@ static wf_status for_each(wf_array *out, int out_rank, const wf_array *in, int i
     return status;
 }
 
+/* A new array of this shape, [batch..., the last out_rank axes], of the results of `one`. NULL, with an error. */
+static wf_array *of_each(const wf_array *in, int in_rank, wf_dtype dtype, const wf_shape *shape, int out_rank,
+                         each *one, const void *user)
+{
+    wf_array *x = wf_array_contiguous((wf_array *)in), *out = x ? wfl_array_beside(x, dtype, shape) : NULL;
+    bool done = out && for_each(out, out_rank, x, in_rank, one, user) == WF_OK;
+    wf_release(x);
+    if (done)
+        return out;
+    wf_release(out);
+    return NULL;
+}
+
 static wf_status power_of_one(wf_array *out, const wf_array *image, const void *n)
 {
     return image_power(out, image, *(const int64_t *)n);
@@ -125,17 +138,10 @@ wf_array *wf_power_spectrum(const wf_array *images, int64_t n)
                        (long long)n, (long long)n);
         return NULL;
     }
-    wf_array *x = wf_array_contiguous((wf_array *)images);
     shape.dim[shape.rank - 2] = n;
     shape.dim[shape.rank - 1] = n / 2 + 1;
     wf_dtype t = wf_array_dtype(images) == WF_F64 ? WF_F64 : WF_F32;
-    wf_array *out = x ? wfl_array_beside(x, t, &shape) : NULL;
-    wf_status status = out ? for_each(out, 2, x, 2, power_of_one, &n) : WF_ERR_MEMORY;
-    wf_release(x);
-    if (status == WF_OK)
-        return out;
-    wf_release(out);
-    return NULL;
+    return of_each(images, 2, t, &shape, 2, power_of_one, &n);
 }
 
 /* ---- comparison with candidates ---- */
@@ -454,14 +460,7 @@ wf_array *wf_ctf_fit(const wf_array *power, const wf_ctf_search *search)
     }
     if (!complete(ctx, &s))
         return NULL;
-    wf_array *x = wf_array_contiguous((wf_array *)power);
     shape.rank = last;
     shape.dim[last - 1] = 4;
-    wf_array *out = x ? wfl_array_beside(x, WF_F64, &shape) : NULL;
-    wf_status status = out ? for_each(out, 1, x, 2, fit_one, &s) : WF_ERR_MEMORY;
-    wf_release(x);
-    if (status == WF_OK)
-        return out;
-    wf_release(out);
-    return NULL;
+    return of_each(power, 2, WF_F64, &shape, 1, fit_one, &s);
 }

@@ -17,7 +17,8 @@ int64_t wf_shell_count(const wf_spectrum *spectrum)
     return wfl_spectrum_valid(spectrum, "wf_shell_count", text) ? wfl_shell_extent(spectrum) / 2 + 1 : -1;
 }
 
-/* Returns a little less than cos(angle), so that elements on the surface of a cone count whatever their rounding. */
+/* Returns a little less than cos(angle): elements on the surface of a cone belong to it, also where their cosine is
+ * rounded down. */
 WFL_APART static double narrowed(double angle) { return cos(angle) - 1e-12; }
 
 static double cosine_of(double angle)

@@ -87,37 +87,15 @@ static bool prepare(sampler *s, wf_vals position, const char *function)
     return true;
 }
 
-typedef struct parts {
-    wf_val re, im;
-} parts;
-
-/* Returns the sum of the weighted elements over all combinations of the axes from d on. */
-static parts read_from(sampler *s, int d)
+/* Reads the element at s->index. */
+static wf_val read_element(const void *sampled)
 {
-    parts sum = { { { 0, s->g } }, { { 0, s->g } } };
-    if (d >= s->axes || d >= WFL_MOST_POSITIONS) {
-        wf_dtype t = wf_array_dtype(s->array);
-        wf_vals at = { s->index, (size_t)(s->batch + s->axes) };
-        double other = s->border == WF_BORDER_VALUE ? s->how->outside : 0;
-        wf_val v = wf_read_border_n(s->g, s->array, s->border, wf_const(s->g, t, other), at);
-        v = wf_cast(v, wfl_interpolated_dtype(t));
-        sum.re = s->complex ? wf_real(v) : v;
-        sum.im = s->complex ? wf_imag(v) : v;
-        return sum;
-    }
-    for (int k = 0; k < s->taps; ++k) {
-        s->index[s->batch + d] = s->axis[d].index[k];
-        parts part = read_from(s, d + 1);
-        if (s->how->interpolation == WF_INTERPOLATE_NEAREST)
-            return part;
-        wf_val re = wf_mul(part.re, s->axis[d].weight[k]);
-        sum.re = k ? wf_add(sum.re, re) : re;
-        if (s->complex) {
-            wf_val im = wf_mul(part.im, s->axis[d].weight[k]);
-            sum.im = k ? wf_add(sum.im, im) : im;
-        }
-    }
-    return sum;
+    const sampler *s = sampled;
+    wf_dtype t = wf_array_dtype(s->array);
+    wf_vals at = { s->index, (size_t)(s->batch + s->axes) };
+    double other = s->border == WF_BORDER_VALUE ? s->how->outside : 0;
+    wf_val v = wf_read_border_n(s->g, s->array, s->border, wf_const(s->g, t, other), at);
+    return wf_cast(v, wfl_interpolated_dtype(t));
 }
 
 wf_val wf_interpolate(wf_graph *graph, const wf_array *array, const wf_interp *how, wf_vals position)
@@ -130,7 +108,8 @@ wf_val wf_interpolate(wf_graph *graph, const wf_array *array, const wf_interp *h
                        how->outside, wf_dtype_name(wf_array_dtype(array)));
         return (wf_val){ { 0, graph } };
     }
-    parts sum = read_from(&s, 0);
+    wfl_reader reader = { how->interpolation, s.complex, s.index + s.batch, read_element, &s };
+    wfl_parts sum = wfl_read_around(&reader, s.axis, s.axes);
     return s.complex ? wf_complex(sum.re, sum.im) : sum.re;
 }
 

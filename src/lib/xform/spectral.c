@@ -124,41 +124,31 @@ static bool prepare(sampler *s, wf_vals at, bool elements, const char *function)
     return true;
 }
 
-typedef struct parts {
-    wf_val re, im;
-} parts;
-
 static wf_val negated_if(wf_val condition, wf_val v) { return wf_select(condition, wf_neg(v), v); }
 
 /* ---- reads ---- */
-/* Returns the sum of the weighted elements over the axes from d to the one before the last. Index of the last axis is
- * set; where `opposite` holds (NULL: nowhere) the elements are those of the opposite position. */
-static parts read_from(sampler *s, int d, const wf_val *opposite)
+/* Reads the element at s->index. */
+static wf_val read_element(const void *sampled)
 {
-    parts sum = { { { 0, s->g } }, { { 0, s->g } } };
-    if (d >= s->last || d >= WFL_SPECTRUM_AXES) {
-        wf_dtype t = wf_array_dtype(s->array);
-        wf_vals at = { s->index, (size_t)(s->batch + s->last + 1) };
-        wf_val v = s->wraps ? wf_read_n(s->g, s->array, at) : wf_read_or_n(s->g, s->array, wf_const(s->g, t, 0), at);
-        v = wf_cast(v, wfl_interpolated_dtype(t));
-        sum.re = s->complex ? wf_real(v) : v;
-        sum.im = s->complex ? wf_imag(v) : v;
-        return sum;
+    const sampler *s = sampled;
+    wf_dtype t = wf_array_dtype(s->array);
+    wf_vals at = { s->index, (size_t)(s->batch + s->last + 1) };
+    wf_val v = s->wraps ? wf_read_n(s->g, s->array, at) : wf_read_or_n(s->g, s->array, wf_const(s->g, t, 0), at);
+    return wf_cast(v, wfl_interpolated_dtype(t));
+}
+
+/* Returns the sum of the weighted elements over all axes but the last, whose index is set; where `opposite` holds (NULL:
+ * nowhere) the elements are those of the opposite position. */
+static wfl_parts read_section(sampler *s, const wf_val *opposite)
+{
+    wfl_reader reader = { s->how->interpolation, s->complex, s->index + s->batch, read_element, s };
+    wfl_taps axis[WFL_SPECTRUM_AXES];
+    for (int d = 0; d < s->last; ++d) {
+        axis[d] = s->axis[d];
+        for (int k = 0; k < s->taps; ++k)
+            axis[d].index[k] = opposite ? wf_select(*opposite, s->mirror[d][k], s->place[d][k]) : s->place[d][k];
     }
-    for (int k = 0; k < s->taps; ++k) {
-        wf_val place = s->place[d][k];
-        s->index[s->batch + d] = opposite ? wf_select(*opposite, s->mirror[d][k], place) : place;
-        parts part = read_from(s, d + 1, opposite);
-        if (s->how->interpolation == WF_INTERPOLATE_NEAREST)
-            return part;
-        wf_val re = wf_mul(part.re, s->axis[d].weight[k]);
-        sum.re = k ? wf_add(sum.re, re) : re;
-        if (s->complex) {
-            wf_val im = wf_mul(part.im, s->axis[d].weight[k]);
-            sum.im = k ? wf_add(sum.im, im) : im;
-        }
-    }
-    return sum;
+    return wfl_read_around(&reader, axis, s->last);
 }
 
 /* Sets the places of the elements of all axes but the last; the index -1 is outside. */
@@ -183,13 +173,13 @@ wf_val wfl_spectrum_read(wf_graph *graph, const wf_array *array, const wf_spectr
     if (!prepare(&s, at, elements, "wf_spectrum_read"))
         return (wf_val){ { 0, graph } };
     find_places(&s);
-    parts sum = { { { 0, graph } }, { { 0, graph } } };
+    wfl_parts sum = { { { 0, graph } }, { { 0, graph } } };
     for (int k = 0; k < s.taps; ++k) {
         wf_val inside, opposite, place, j = s.axis[s.last].index[k];
         bool may = s.half && (s.wraps || k < s.taps / 2 - 1); /* others are from 0 on */
         place = s.half ? half_place_of(&s, j, &inside, &opposite) : place_of(&s, s.last, j, &inside);
         s.index[s.batch + s.last] = wf_select(inside, place, i64(graph, -1));
-        parts part = read_from(&s, 0, may ? &opposite : NULL);
+        wfl_parts part = read_section(&s, may ? &opposite : NULL);
         if (may && s.complex)
             part.im = negated_if(opposite, part.im);
         if (s.how->interpolation != WF_INTERPOLATE_NEAREST) {

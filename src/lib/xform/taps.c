@@ -1,5 +1,5 @@
-/* taps.c - the elements of one axis around a position and their weights, for each interpolation; the Fourier transforms
- * of the kernels that these weights are samples of.
+/* taps.c - the elements of one axis around a position and their weights, for each interpolation; their sums over several
+ * axes; the Fourier transforms of the kernels that these weights are samples of.
  */
 #include "xform_internal.h"
 #include <math.h>
@@ -115,6 +115,34 @@ void wfl_taps_at(wf_graph *g, wf_interpolation how, wf_dtype t, wf_val position,
         taps->index[k] = first + k ? wf_add(at, first + k) : at;
     weights_at(how, wf_cast(part, t), t == WF_F64, taps->weight);
 }
+
+/* The sum over the axes from d on. */
+static wfl_parts read_from(const wfl_reader *r, const wfl_taps *axis, int d, int axes)
+{
+    wfl_parts sum = { { { 0, NULL } }, { { 0, NULL } } };
+    if (d >= axes || d >= WFL_MOST_POSITIONS) {
+        wf_val v = r->read(r->sampler);
+        sum.re = r->complex ? wf_real(v) : v;
+        sum.im = r->complex ? wf_imag(v) : v;
+        return sum;
+    }
+    int taps = wfl_taps_of(r->interpolation);
+    for (int k = 0; k < taps; ++k) {
+        r->index[d] = axis[d].index[k];
+        wfl_parts part = read_from(r, axis, d + 1, axes);
+        if (r->interpolation == WF_INTERPOLATE_NEAREST)
+            return part;
+        wf_val re = wf_mul(part.re, axis[d].weight[k]);
+        sum.re = k ? wf_add(sum.re, re) : re;
+        if (r->complex) {
+            wf_val im = wf_mul(part.im, axis[d].weight[k]);
+            sum.im = k ? wf_add(sum.im, im) : im;
+        }
+    }
+    return sum;
+}
+
+wfl_parts wfl_read_around(const wfl_reader *r, const wfl_taps *axis, int axes) { return read_from(r, axis, 0, axes); }
 
 double wfl_kernel_transform(wf_interpolation how, double u)
 {

@@ -17,6 +17,20 @@ int wfl_taps_of(wf_interpolation how);
 wf_val wfl_position(wf_graph *g, wf_val position);
 /* Sets *taps for a position; weights have the dtype t, f32 or f64. */
 void wfl_taps_at(wf_graph *g, wf_interpolation how, wf_dtype t, wf_val position, wfl_taps *taps);
+/* A value in parts; `im` counts for complex elements only. */
+typedef struct wfl_parts {
+    wf_val re, im;
+} wfl_parts;
+/* How elements around a position are read. */
+typedef struct wfl_reader {
+    wf_interpolation interpolation;
+    bool complex;
+    wf_val *index;                       /* of the axes with positions, set before each read */
+    wf_val (*read)(const void *sampler); /* the element at `index` */
+    const void *sampler;
+} wfl_reader;
+/* Returns the sum of the elements times their weights over all combinations of the taps of so many axes, at most 3. */
+wfl_parts wfl_read_around(const wfl_reader *r, const wfl_taps *axis, int axes);
 /* Returns the Fourier transform of the kernel, whose weights are those of wfl_taps_at, at u cycles per element. */
 double wfl_kernel_transform(wf_interpolation how, double u);
 

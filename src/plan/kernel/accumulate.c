@@ -73,7 +73,7 @@ typedef struct target {
     bool shared; /* other nodes change the same memory */
     bool atomic; /* some of them atomically */
     bool repeats;
-    uint64_t elements, updates; /* updates: on a processor, an estimate where they are in loops */
+    uint64_t elements, updates; /* updates: an estimate where they are in loops */
 } target;
 
 static target look(const wf__plan *plan, const wf__stage *stage, const wf__ir *ir, const record *rec,
@@ -95,8 +95,7 @@ static target look(const wf__plan *plan, const wf__stage *stage, const wf__ir *i
         t.elements *= (uint64_t)t.bind->dim[d];
     for (int d = 0; d < ir->rank; ++d)
         t.updates *= (uint64_t)stage->extent[d];
-    uint64_t turns = plan->target == WF__GPU ? 1 : wf__turns_of(ir, rec->part[0]);
-    uint64_t most = UINT64_MAX / WF__COPIED_PER_UPDATE / turns;
+    uint64_t turns = wf__turns_of(ir, rec->part[0]), most = UINT64_MAX / WF__COPIED_PER_UPDATE / turns;
     t.updates = (t.updates < most ? t.updates : most) * turns;
     return t;
 }
@@ -206,12 +205,14 @@ static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const reco
 }
 
 /* ---- on a GPU ---- */
-/* True if each thread block may have a copy, in shared memory. */
+/* True if each thread block may have a copy, in shared memory. Thread blocks that are blocks of the recording have none,
+ * because their sections use that memory (ptx/thread_block.c). */
 static bool fits_block(const wf__plan *plan, const wf__stage *stage, const wf__ir *ir, const target *t, unsigned dtype)
 {
     uint64_t room = WF__SHARED_MEMORY - stage->copies.block_bytes;
     return !t->shared && !t->repeats && !ir->red_n && !plan->per_block.own.bytes && !stage->scan.on &&
-           t->elements > 0 && t->elements <= t->updates && t->elements <= room / wf__size(dtype);
+           !stage->thread_block.threads && t->elements > 0 && t->elements <= t->updates &&
+           t->elements <= room / wf__size(dtype);
 }
 
 /* Returns the mode of an accumulation on a GPU. If lanes of a warp often update the same element, joining the lanes
@@ -267,7 +268,8 @@ static const char *why_mode(const wf__plan *plan, const wf__ir *ir, const wf__no
     if (asked != WF__MODE_AUTO && asked == mode)
         return "the recording chooses this mode";
     if (plan->target == WF__GPU)
-        return asked == WF__MODE_EXPAND  ? "shared memory has no room for copies"
+        return asked == WF__MODE_EXPAND
+                   ? "shared memory has no room for copies, or belongs to the blocks of the recording"
                : mode == WF__MODE_EXPAND ? "shared memory has room for copies, and each copy gets many updates"
                : mode == WF__MODE_LOCAL
                    ? "lanes of a warp often update the same element"
