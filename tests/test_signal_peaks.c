@@ -333,6 +333,27 @@ static void test_mistakes(void **state)
         wf_release(given[i]);
 }
 
+/* A batch of as many axes as arrays have, less one. */
+static void test_many_axes(void **state)
+{
+    (void)state;
+    static const float x[10] = { 0, 1, 4, 1, 0, 2, 0, 0, 0, 1 };
+    wf_array *flat = wf_empty_with(ctx, WF_F32, WF_SHAPE(1, 2, 1, 1, 1, 1, 1, 5), NULL);
+    OK(ctx, wf_upload(flat, x, sizeof x));
+    wf_array *peaks = wf_correlate_peak(flat, 1);
+    assert_non_null(peaks);
+    wf_shape shape = wf_array_shape(peaks);
+    assert_int_equal(shape.rank, 8);
+    assert_int_equal(shape.dim[1], 2);
+    assert_int_equal(shape.dim[7], 2);
+    double *found = contents(peaks);
+    assert_true(found[0] == 2 && found[1] == 4);
+    assert_true(found[2] < 0 && found[2] > -0.5 && found[3] > 2);
+    free(found);
+    wf_release(flat);
+    wf_release(peaks);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_fits),
         cmocka_unit_test(test_fits_at_edges),
         cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_many_axes),
     };
     return RUN_ON_ALL(tests);
 }

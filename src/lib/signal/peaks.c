@@ -434,9 +434,23 @@ wf_array *wf_correlate_peaks(const wf_array *map, int rank, const wf_peak_search
     return begin(&s, map, rank, how, "wf_correlate_peaks") ? peaks_of(&s, map) : NULL;
 }
 
+/* All axes of the batch are one, since arrays have no axis for both `count` and a batch of WF_MAX_RANK - 1 axes. */
 wf_array *wf_correlate_peak(const wf_array *map, int rank)
 {
     search s;
-    wf_array *peaks = begin(&s, map, rank, NULL, "wf_correlate_peak") ? peaks_of(&s, map) : NULL;
-    return peaks ? wfl_without_axes(peaks, 1u << s.batch) : NULL;
+    if (!begin(&s, map, rank, NULL, "wf_correlate_peak"))
+        return NULL;
+    wf_shape one = { .rank = rank + 1, .dim = { s.maps } }, out = s.shape;
+    for (int d = 0; d < rank; ++d)
+        one.dim[1 + d] = s.shape.dim[s.batch + d];
+    out.rank = s.batch + 1;
+    out.dim[s.batch] = rank + 1;
+    s.shape = one;
+    s.batch = 1;
+    wf_array *packed = wf_array_contiguous((wf_array *)map), *maps = packed ? wf_view_reshape(packed, one) : NULL;
+    wf_array *peaks = maps ? peaks_of(&s, maps) : NULL, *result = peaks ? wf_view_reshape(peaks, out) : NULL;
+    wf_array *spent[] = { packed, maps, peaks };
+    for (int i = 0; i < 3; ++i)
+        wf_release(spent[i]);
+    return result;
 }
