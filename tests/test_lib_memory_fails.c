@@ -221,6 +221,8 @@ static wf_status fourier(wf_context *ctx)
         take(ctx, spectrum);
         take(ctx, wf_fft_c2c(prime, WF_AXES(0), false, WF_FFT_BACKWARD));
         take(ctx, wf_fft_c2c(line, WF_AXES(0), true, WF_FFT_ORTHO));
+        take(ctx, wf_czt(a, 0, &(wf_czt_points){ 5, .first = 0.1, .step = 0.01 }));
+        take(ctx, wf_czt(line, 0, &(wf_czt_points){ 3000, .first = 0.1, .step = 0.001, .growth = 1.0001 }));
         note(ctx, wf_fft_filter(out, a, WF_AXES(0, 1), half, NULL));
     } else
         note(ctx, missing(ctx));

@@ -50,6 +50,19 @@ WF_API wf_array *wf_dct(const wf_array *x, int type, wf_axes axes, bool inverse,
  * norm: n is 2 (n + 1) for type 1. */
 WF_API wf_array *wf_dst(const wf_array *x, int type, wf_axes axes, bool inverse, wf_fft_norm norm);
 
+/* Points z[k] = a w^-k of a transform, in polar coordinates: |z[k]| = radius growth^k, and the angle of z[k] is
+ * first + k step cycles. For a piece of the spectrum, `first` and `step` are frequencies in cycles per element. */
+typedef struct wf_czt_points {
+    int64_t count;         /* > 0 */
+    double first, step;    /* any sign; used exactly, even if long lines multiply them by large numbers */
+    double radius, growth; /* > 0; 0 = 1, on the unit circle */
+} wf_czt_points;
+/* Chirp z-transform along an axis: y[k] = sum of x[j] z[k]^-j, complex, unscaled; the axis has extent count. With
+ * { n, 0, 1.0 / n } it is wf_fft_c2c, with other points a spectrum seen as closely as wanted (zoom FFT).
+ * Cost: two transforms of at least n + count - 1 elements in one pass. Source: Rabiner, Schafer and Rader (1969).
+ * Example: wf_czt(x, -1, &(wf_czt_points){ .count = 64, .first = 0.1, .step = 1e-4 }) */
+WF_API wf_array *wf_czt(const wf_array *x, int axis, const wf_czt_points *points);
+
 /* Spectra with frequency 0 in the middle: element k moves to (k + n/2) mod n along the axes, as NumPy's fftshift;
  * `inverse`: back, as ifftshift. Any dtype. */
 WF_API wf_array *wf_fft_shift(const wf_array *x, wf_axes axes, bool inverse);

@@ -60,7 +60,7 @@ cat > before.h << 'END'
 #include <weft/xform.h>
 extern wf_context *ctx;
 extern wf_graph *g;
-extern wf_array *a, *b, *count, *img, *mean, *out, *start, *top;
+extern wf_array *a, *b, *count, *img, *lines, *mean, *out, *start, *top;
 extern wf_val i, j, material, x, y;
 extern wf_var n;
 extern int64_t h, w, mine;

@@ -26,8 +26,15 @@ wfl_pass wfl_describe(const wfl_axis_pass *a, const wf_array *y, const wf_array 
     pass.inverse = a->plan->inverse;
     pass.scaled = a->scale != 1;
     pass.in_place = x == y;
+    if (a->kind == WFL_FFT_CHIRP) {
+        pass.results = wf_array_shape(y).dim[1];
+        pass.chirp = a->chirp;
+        pass.started = a->start != NULL;
+    }
     return pass;
 }
+
+static wfl_with with_of(const wfl_axis_pass *a) { return (wfl_with){ .scale = a->scale, .start = a->start }; }
 
 /* Runs a pass over rows: x [outer, n, 1], y likewise. */
 static wf_status run_rows(const wfl_axis_pass *a, wf_array *y, const wf_array *x, const wfl_pass *pass)
@@ -36,7 +43,7 @@ static wf_status run_rows(const wfl_axis_pass *a, wf_array *y, const wf_array *x
     wf_array *from = wf_view_reshape((wf_array *)x, WF_SHAPE(1, in.dim[0], in.dim[1]));
     wf_array *to = x == y ? wf_retain(from) : wf_view_reshape(y, WF_SHAPE(1, out.dim[0], out.dim[1]));
     wf_status status =
-        from && to ? wfl_pass_run(pass, to, from, a->scale, a->plan->function) : wfl_array_error(a->plan->ctx);
+        from && to ? wfl_pass_run(pass, to, from, with_of(a), a->plan->function) : wfl_array_error(a->plan->ctx);
     wf_release(from);
     wf_release(to);
     return status;
@@ -47,14 +54,16 @@ static wf_status run_halves(const wfl_axis_pass *a, wf_array *y, wf_array *betwe
 {
     const wfl_plan *p = a->plan;
     wf_shape shape = wf_array_shape(x);
-    wfl_pass one = wfl_describe(&(wfl_axis_pass){ p, WFL_FFT_C2C, shape.dim[1], 1 }, between, x);
+    wfl_pass one =
+        wfl_describe(&(wfl_axis_pass){ .plan = p, .kind = WFL_FFT_C2C, .n = shape.dim[1], .scale = 1 }, between, x);
     one.twist = shape.dim[2];
-    wf_status status = wfl_pass_run(&one, between, x, 1, p->function);
+    wf_status status = wfl_pass_run(&one, between, x, (wfl_with){ .scale = 1 }, p->function);
     if (status != WF_OK)
         return status;
-    wfl_pass two = wfl_describe(&(wfl_axis_pass){ p, WFL_FFT_C2C, shape.dim[2], a->scale }, y, between);
+    wfl_pass two = wfl_describe(
+        &(wfl_axis_pass){ .plan = p, .kind = WFL_FFT_C2C, .n = shape.dim[2], .scale = a->scale }, y, between);
     two.rows_in = true;
-    return wfl_pass_run(&two, y, between, a->scale, p->function);
+    return wfl_pass_run(&two, y, between, with_of(a), p->function);
 }
 
 int64_t wfl_held_in_caches(const wfl_plan *p, double each)
@@ -111,70 +120,135 @@ static wf_status run_transposed(const wfl_axis_pass *a, wf_array *y, const wf_ar
 }
 
 /* ---- long lines without a pass of their own ---- */
-/* exp(-i pi k^2 / n), k an i64. */
-static wf_val chirp_of(wf_dtype part, wf_val k, int64_t n)
+wf_val wfl_turns_of(double step, wf_val k)
 {
-    wf_val half_turns = wf_div(wf_cast(wf_mod(wf_mul(k, k), 2 * (double)n), WF_F64), (double)n);
-    return wf_complex(wf_cast(wf_cospi(half_turns), part), wf_cast(wf_neg(wf_sinpi(half_turns)), part));
+    wf_val product = wf_mul(k, step);
+    return wf_fma(k, step, wf_neg(wf_floor(product))); /* one rounding, after the whole numbers are gone */
 }
 
-/* The transformed filter of Bluestein's algorithm, [1, m, 1]. */
-static wf_array *filter_of(const wfl_plan *p, const wf_array *x, int64_t n, int64_t m)
+/* Chirp k, an i64 below 2^31. */
+static wf_val chirp_of(wf_dtype part, wf_val k, const wfl_chirp *c)
 {
-    wf_array *filter = wfl_new_beside(x, wfl_complex_dtype(p->part), WF_SHAPE(1, m, 1));
+    const double low_bits = 1 << 26;
+    wf_val square = wf_mul(k, k), half_turns, size;
+    if (c->turn) {
+        half_turns = wf_div(wf_cast(wf_mod(square, 2 * (double)c->turn), WF_F64), (double)c->turn);
+    } else {
+        wf_val high = wf_idiv(square, low_bits), low = wf_sub(square, wf_mul(high, low_bits));
+        wf_val turns = wf_add(wfl_turns_of(c->step / 2 * low_bits, wf_cast(high, WF_F64)),
+                              wfl_turns_of(c->step / 2, wf_cast(low, WF_F64)));
+        half_turns = wf_mul(turns, 2);
+    }
+    wf_val re = wf_cospi(half_turns), im = wf_neg(wf_sinpi(half_turns));
+    if (c->log2_growth != 0) {
+        size = wf_exp2(wf_mul(wf_cast(square, WF_F64), -0.5 * c->log2_growth));
+        re = wf_mul(re, size);
+        im = wf_mul(im, size);
+    }
+    return wf_complex(wf_cast(re, part), wf_cast(im, part));
+}
+
+/* The algorithm of Bluestein over arrays. */
+typedef struct bluestein {
+    const wfl_axis_pass *a;
+    wfl_chirp chirp;
+    int64_t n, results, m; /* elements, results, and the length of the convolution */
+    wf_array *filter;      /* transformed, [1, m, 1] */
+    wf_array *work;        /* [outer, m, 1] */
+    wf_array *in, *out;    /* elements and results in it */
+} bluestein;
+
+/* The transformed filter, which has the inverse of each chirp. */
+static wf_array *filter_of(const bluestein *b, const wf_array *x)
+{
+    const wfl_plan *p = b->a->plan;
+    wf_array *filter = wfl_new_beside(x, wfl_complex_dtype(p->part), WF_SHAPE(1, b->m, 1));
     wf_graph *g = wfl_begin(p->ctx, p->function);
-    wf_val k = wf_iota(g, WF_SHAPE(1, m, 1), 1), away = wf_min(k, wf_sub((double)m, k));
-    wf_val chirp = wf_conj(chirp_of(p->part, away, n));
+    wf_val k = wf_iota(g, WF_SHAPE(1, b->m, 1), 1), back = wf_sub((double)b->m, k);
+    wf_val forth = wf_lt(k, (double)b->results), inside = wf_or(forth, wf_lt(back, (double)b->n));
+    wfl_chirp inverse = b->chirp;
+    inverse.log2_growth = -inverse.log2_growth;
+    wf_val chirp = wf_conj(chirp_of(p->part, wf_select(inside, wf_select(forth, k, back), 0), &inverse));
     if (filter)
-        wf_out(g, filter, wf_select(wf_lt(away, (double)n), chirp, 0));
+        wf_out(g, filter, wf_select(inside, chirp, 0));
     wfl_plan forward = *p;
     forward.inverse = false;
-    if (wf_run(g) == WF_OK && filter &&
-        wfl_transform_axis(&(wfl_axis_pass){ &forward, WFL_FFT_C2C, m, 1.0 / (double)m }, filter, filter) == WF_OK)
+    wfl_axis_pass whole = { .plan = &forward, .kind = WFL_FFT_C2C, .n = b->m, .scale = 1.0 / (double)b->m };
+    if (wf_run(g) == WF_OK && filter && wfl_transform_axis(&whole, filter, filter) == WF_OK)
         return filter;
     wf_release(filter);
     return NULL;
 }
 
-/* A convolution of arrays, for a length with a large prime factor. */
-static wf_status run_bluestein(const wfl_axis_pass *a, wf_array *y, const wf_array *x)
+/* Writes the elements times the start and the chirp. */
+static wf_status write_elements(const bluestein *b, const wf_array *x)
 {
+    const wfl_axis_pass *a = b->a;
     const wfl_plan *p = a->plan;
-    int64_t n = a->n, m = wfl_fft_convolution(n), outer = wf_array_shape(x).dim[0];
+    wf_array *start = a->start ? wf_view_reshape((wf_array *)a->start, WF_SHAPE(1, b->n, 1)) : NULL;
+    if (a->start && !start)
+        return wfl_array_error(p->ctx);
+    wf_graph *g = wfl_begin(p->ctx, p->function);
+    wf_val v = wf_cast(wf_in(g, x), wfl_complex_dtype(p->part)), k = wf_iota(g, WF_SHAPE(1, b->n, 1), 1);
+    v = p->inverse ? wf_conj(v) : v;
+    if (start)
+        v = wf_mul(v, wf_in(g, start));
+    wf_out(g, b->in, wf_mul(v, chirp_of(p->part, k, &b->chirp)));
+    wf_status status = wf_run(g);
+    wf_release(start);
+    return status;
+}
+
+/* Convolves what is in b->work with the filter. */
+static wf_status convolve(const bluestein *b)
+{
+    const wfl_plan *p = b->a->plan;
     wfl_plan forward = *p, inverse = *p;
     forward.inverse = false;
     inverse.inverse = true;
-    wf_array *filter = filter_of(p, x, n, m),
-             *work = wfl_new_beside(x, wfl_complex_dtype(p->part), WF_SHAPE(outer, m, 1));
-    wf_array *used = work ? wf_view_slice(work, 1, 0, n, 1) : NULL;
-    wf_status status = filter && used ? WF_OK : wfl_array_error(p->ctx);
+    wfl_axis_pass there = { .plan = &forward, .kind = WFL_FFT_C2C, .n = b->m, .scale = 1 }, back = there;
+    back.plan = &inverse;
+    wf_status status = wfl_transform_axis(&there, b->work, b->work);
+    if (status != WF_OK)
+        return status;
+    wf_graph *g = wfl_begin(p->ctx, p->function);
+    wf_out(g, b->work, wf_mul(wf_in(g, b->work), wf_in(g, b->filter)));
+    status = wf_run(g);
+    return status == WF_OK ? wfl_transform_axis(&back, b->work, b->work) : status;
+}
+
+static wf_status write_results(const bluestein *b, wf_array *y)
+{
+    const wfl_plan *p = b->a->plan;
+    wf_graph *g = wfl_begin(p->ctx, p->function);
+    wf_val k = wf_iota(g, WF_SHAPE(1, b->results, 1), 1);
+    wf_val v = wf_mul(wf_in(g, b->out), chirp_of(p->part, k, &b->chirp));
+    v = p->inverse ? wf_conj(v) : v;
+    wf_out(g, y, b->a->scale != 1 ? wf_mul(v, b->a->scale) : v);
+    return wf_run(g);
+}
+
+/* A convolution of arrays, for a length with a large prime factor and for points on a spiral. */
+static wf_status run_bluestein(const wfl_axis_pass *a, wf_array *y, const wf_array *x)
+{
+    const wfl_plan *p = a->plan;
+    bluestein b = { .a = a, .n = a->n, .results = wf_array_shape(y).dim[1] };
+    b.chirp = a->kind == WFL_FFT_CHIRP ? a->chirp : (wfl_chirp){ .turn = a->n };
+    b.m = wfl_fft_convolution(b.n + b.results - 1);
+    b.filter = filter_of(&b, x);
+    b.work = wfl_new_beside(x, wfl_complex_dtype(p->part), WF_SHAPE(wf_array_shape(x).dim[0], b.m, 1));
+    b.in = b.work ? wf_view_slice(b.work, 1, 0, b.n, 1) : NULL;
+    b.out = b.work ? wf_view_slice(b.work, 1, 0, b.results, 1) : NULL;
+    wf_status status = b.filter && b.in && b.out ? wf_array_fill(b.work, 0) : wfl_array_error(p->ctx);
     if (status == WF_OK)
-        status = wf_array_fill(work, 0);
-    if (status == WF_OK) {
-        wf_graph *g = wfl_begin(p->ctx, p->function);
-        wf_val v = wf_cast(wf_in(g, x), wfl_complex_dtype(p->part)), k = wf_iota(g, WF_SHAPE(1, n, 1), 1);
-        wf_out(g, used, wf_mul(p->inverse ? wf_conj(v) : v, chirp_of(p->part, k, n)));
-        status = wf_run(g);
-    }
+        status = write_elements(&b, x);
     if (status == WF_OK)
-        status = wfl_transform_axis(&(wfl_axis_pass){ &forward, WFL_FFT_C2C, m, 1 }, work, work);
-    if (status == WF_OK) {
-        wf_graph *g = wfl_begin(p->ctx, p->function);
-        wf_out(g, work, wf_mul(wf_in(g, work), wf_in(g, filter)));
-        status = wf_run(g);
-    }
+        status = convolve(&b);
     if (status == WF_OK)
-        status = wfl_transform_axis(&(wfl_axis_pass){ &inverse, WFL_FFT_C2C, m, 1 }, work, work);
-    if (status == WF_OK) {
-        wf_graph *g = wfl_begin(p->ctx, p->function);
-        wf_val k = wf_iota(g, WF_SHAPE(1, n, 1), 1), v = wf_mul(wf_in(g, used), chirp_of(p->part, k, n));
-        v = p->inverse ? wf_conj(v) : v;
-        wf_out(g, y, a->scale != 1 ? wf_mul(v, a->scale) : v);
-        status = wf_run(g);
-    }
-    wf_release(filter);
-    wf_release(work);
-    wf_release(used);
+        status = write_results(&b, y);
+    wf_array *spent[] = { b.filter, b.work, b.in, b.out };
+    for (int i = 0; i < 4; ++i)
+        wf_release(spent[i]);
     return status;
 }
 
@@ -185,7 +259,7 @@ static wf_status run_as_complex(const wfl_axis_pass *a, wf_array *y, const wf_ar
     wf_shape shape = wf_array_shape(x);
     shape.dim[1] = a->n;
     wf_array *full = wfl_new_beside(x, wfl_complex_dtype(p->part), shape), *half = NULL;
-    wfl_axis_pass c2c = { p, WFL_FFT_C2C, a->n, a->scale };
+    wfl_axis_pass c2c = { .plan = p, .kind = WFL_FFT_C2C, .n = a->n, .scale = a->scale };
     wf_status status = full ? WF_OK : wfl_array_error(p->ctx);
     if (status == WF_OK && a->kind == WFL_FFT_R2C) {
         status = wf_array_assign(full, x);
@@ -217,7 +291,9 @@ static wf_status run_as_complex(const wfl_axis_pass *a, wf_array *y, const wf_ar
 /* ---- the way of an axis ---- */
 static bool fits(const wfl_axis_pass *a, int64_t n, wfl_fft_kind kind, const wf_array *y, const wf_array *x, bool rows)
 {
-    wfl_axis_pass other = { a->plan, kind, n, a->scale };
+    wfl_axis_pass other = *a;
+    other.kind = kind;
+    other.n = n;
     wfl_pass pass = wfl_describe(&other, y, x);
     pass.rows_in = pass.rows_out = rows;
     return wfl_pass_fits(a->plan->ctx, &pass);
@@ -243,7 +319,7 @@ wf_status wfl_transform_axis(const wfl_axis_pass *a, wf_array *y, const wf_array
             return run_twice(a, y, x, first, second);
     }
     if (!fit)
-        return a->kind == WFL_FFT_C2C ? run_bluestein(a, y, x) : run_as_complex(a, y, x);
+        return a->kind == WFL_FFT_C2C || a->kind == WFL_FFT_CHIRP ? run_bluestein(a, y, x) : run_as_complex(a, y, x);
     pass.rows_in = pass.rows_out = rows;
-    return rows ? run_rows(a, y, x, &pass) : wfl_pass_run(&pass, y, x, a->scale, a->plan->function);
+    return rows ? run_rows(a, y, x, &pass) : wfl_pass_run(&pass, y, x, with_of(a), a->plan->function);
 }

@@ -200,7 +200,7 @@ static wf_status run_axis(cosine *c, wf_array *y, const wf_array *x)
     wf_status status = tables && a && b ? fill(c, a, x, table[0], before) : wfl_array_error(c->plan->ctx);
     c->plan->inverse = m.inverse;
     if (status == WF_OK)
-        status = wfl_transform_axis(&(wfl_axis_pass){ c->plan, m.kind, m.n, 1 }, b, a);
+        status = wfl_transform_axis(&(wfl_axis_pass){ .plan = c->plan, .kind = m.kind, .n = m.n, .scale = 1 }, b, a);
     if (status == WF_OK)
         status = fill(c, y, b, table[1], after);
     wf_array *spent[] = { table[0], table[1], a, b };

@@ -72,7 +72,7 @@ double wfl_fft_cost(int64_t n)
     wfl_radices r;
     double cost = 0;
     if (!wfl_fft_radices(n, &r)) {
-        int64_t m = wfl_fft_convolution(n);
+        int64_t m = wfl_fft_convolution(2 * n - 1);
         return (2 * wfl_fft_cost(m) + 12) * (double)m / (double)n;
     }
     for (int i = 0; i < r.n; ++i)
@@ -93,9 +93,9 @@ static int64_t smooth(int64_t n, int64_t step)
     }
 }
 
-int64_t wfl_fft_convolution(int64_t n)
+int64_t wfl_fft_convolution(int64_t least)
 {
-    int64_t best = smooth(2 * n - 1, 1);
+    int64_t best = smooth(least, 1);
     for (int64_t m = best, tries = 0; tries < 6; ++tries, m = smooth(m + 1, 1))
         if (wfl_fft_cost(m) * (double)m < wfl_fft_cost(best) * (double)best)
             best = m;

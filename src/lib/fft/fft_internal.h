@@ -27,8 +27,9 @@ typedef struct wfl_radices {
 bool wfl_fft_radices(int64_t n, wfl_radices *out);
 /* The estimated number of operations of each element; of any n. */
 double wfl_fft_cost(int64_t n);
-/* The length of the cyclic convolution of Bluestein's algorithm for n: the cheapest one from 2 n - 1 on. */
-int64_t wfl_fft_convolution(int64_t n);
+/* The cheapest length of a cyclic convolution from `least` on. Bluestein's algorithm needs n + m - 1, for n elements and
+ * m results. */
+int64_t wfl_fft_convolution(int64_t least);
 /* Sets *a * *b = n, as close to each other as n's factors allow; *a = 1 if n is prime. */
 void wfl_fft_halves(int64_t n, int64_t *a, int64_t *b);
 
@@ -46,8 +47,15 @@ void wfl_butterfly(wf_graph *g, wf_dtype part, wfl_pair *x, int n);
 /* ---- table.c: constants of a length ---- */
 /* cos and sin of 2 pi i / n, each rounded once from more than f64's precision needs. */
 void wfl_fft_root(int64_t i, int64_t n, double *re, double *im);
+/* The numbers growth^(-k^2 / 2) exp(-i pi k^2 step). */
+typedef struct wfl_chirp {
+    int64_t turn;       /* step is 1/turn, exactly, and growth 1; 0 = `step` is the number */
+    double step;        /* cycles */
+    double log2_growth; /* 0 = on the unit circle */
+} wfl_chirp;
 /* A table of pairs: the roots exp(-2 pi i k / n) for k < n; for each looped radix p, (p - 1)^2 / 4 values cos, sin of
- * 2 pi j k / p, 1 <= j, k <= (p - 1) / 2; for Bluestein's algorithm n chirps and the transformed filter. */
+ * 2 pi j k / p, 1 <= j, k <= (p - 1) / 2; for Bluestein's algorithm as many chirps as elements or results, and the
+ * transformed filter. */
 typedef struct wfl_table {
     int32_t pairs;
     int32_t root, looped[WFL_FFT_MOST_STEPS], chirp, filter, real; /* where each part begins */
@@ -78,7 +86,8 @@ void wfl_line_forward(wfl_line *line, const wfl_radices *radices, wfl_read *read
 /* Transforms what is in line->work at `place`, with parts swapped, back into natural order: the inverse transform,
  * unscaled, with parts swapped, to `write`. NULL: to line->work. */
 void wfl_line_backward(wfl_line *line, const wfl_radices *radices, wfl_write *write);
-/* Forward transform of any n through a convolution of length m, by Bluestein's algorithm. */
-void wfl_line_bluestein(wfl_line *line, int32_t n, int32_t m, const wfl_radices *radices, wfl_read *read,
+/* Sums of n elements times powers of points, of which the table has the chirps, through a convolution of the length
+ * that `radices` have, by Bluestein's algorithm. */
+void wfl_line_bluestein(wfl_line *line, int32_t n, int32_t results, const wfl_radices *radices, wfl_read *read,
                         wfl_write *write);
 #endif

@@ -37,11 +37,13 @@ static wf_status filter_along(const filtering *f, wf_array *spectrum, int64_t fi
     if (f->fused) {
         status = wfl_prepared_run(f->fused, view, f->scale, first);
     } else {
-        status = wfl_transform_axis(&(wfl_axis_pass){ &forward, WFL_FFT_C2C, f->n, 1 }, view, view);
+        status = wfl_transform_axis(&(wfl_axis_pass){ .plan = &forward, .kind = WFL_FFT_C2C, .n = f->n, .scale = 1 },
+                                    view, view);
         if (status == WF_OK)
             status = filter_alone(f, spectrum, first);
         if (status == WF_OK)
-            status = wfl_transform_axis(&(wfl_axis_pass){ &inverse, WFL_FFT_C2C, f->n, f->scale }, view, view);
+            status = wfl_transform_axis(
+                &(wfl_axis_pass){ .plan = &inverse, .kind = WFL_FFT_C2C, .n = f->n, .scale = f->scale }, view, view);
     }
     wf_release(view);
     return status;
@@ -67,7 +69,8 @@ static wf_status prepare(filtering *f, const wf_array *spectrum)
     wf_array *view = wfl_around(spectrum, 1);
     if (!view)
         return wfl_array_error(f->plan->ctx);
-    wfl_pass pass = wfl_describe(&(wfl_axis_pass){ f->plan, WFL_FFT_C2C, f->n, f->scale }, view, view);
+    wfl_pass pass = wfl_describe(&(wfl_axis_pass){ .plan = f->plan, .kind = WFL_FFT_C2C, .n = f->n, .scale = f->scale },
+                                 view, view);
     pass.filtered = true;
     bool columns = f->axes & ~WF_AXES(1) && wf_array_shape(view).dim[2] > 1;
     wf_status status = WF_OK;

@@ -228,11 +228,14 @@ static void write_filtered(wfl_line *line, wf_val k, wf_val place, wfl_pair v)
     wfl_line_put(line, line->work, place, wfl_pair_swapped(wfl_pair_mul(v, f)));
 }
 
-void wfl_line_bluestein(wfl_line *line, int32_t n, int32_t m, const wfl_radices *radices, wfl_read *read,
+void wfl_line_bluestein(wfl_line *line, int32_t n, int32_t results, const wfl_radices *radices, wfl_read *read,
                         wfl_write *write)
 {
     wf_graph *g = line->g;
     wf_val k;
+    int32_t m = 1;
+    for (int i = 0; i < radices->n; ++i)
+        m *= radices->at[i];
     WF_FOR (g, k, 0, n, 1) {
         wfl_pair chirp = wfl_line_table(line, wf_add(k, line->at.chirp));
         wfl_line_put(line, line->work, k, wfl_pair_mul(read(line, k), chirp));
@@ -245,7 +248,7 @@ void wfl_line_bluestein(wfl_line *line, int32_t n, int32_t m, const wfl_radices 
     WF_END(g);
     wfl_line_forward(line, radices, read_work, write_filtered);
     wfl_line_backward(line, radices, NULL);
-    WF_FOR (g, k, 0, n, 1) {
+    WF_FOR (g, k, 0, results, 1) {
         wfl_pair chirp = wfl_line_table(line, wf_add(k, line->at.chirp));
         write(line, k, k, wfl_pair_mul(wfl_pair_swapped(read_work(line, k)), chirp));
     }

@@ -17,12 +17,16 @@ enum { CHUNK_BYTES = 64, MOST_CHUNK = 16, SCRATCH_BYTES = 1 << 20 };
 /* ---- lengths ---- */
 wfl_lengths wfl_lengths_of(const wfl_pass *pass)
 {
-    wfl_lengths l = { .untangled = pass->kind != WFL_FFT_C2C && pass->n % 2 == 0 };
-    l.core = l.steps = (int32_t)(l.untangled ? pass->n / 2 : pass->n);
-    if (!wfl_fft_radices(l.core, &l.radices)) {
-        l.steps = (int32_t)wfl_fft_convolution(l.core);
-        wfl_fft_radices(l.steps, &l.radices);
-    }
+    wfl_lengths l = { .untangled = (pass->kind == WFL_FFT_R2C || pass->kind == WFL_FFT_C2R) && pass->n % 2 == 0 };
+    bool chirp = pass->kind == WFL_FFT_CHIRP;
+    l.core = l.steps = l.results = (int32_t)(l.untangled ? pass->n / 2 : pass->n);
+    if (!chirp && wfl_fft_radices(l.core, &l.radices))
+        return l;
+    l.results = chirp ? (int32_t)pass->results : l.core;
+    l.chirp = chirp ? pass->chirp : (wfl_chirp){ .turn = l.core };
+    l.chirps = l.core > l.results ? l.core : l.results;
+    l.steps = (int32_t)wfl_fft_convolution(l.core + l.results - 1);
+    wfl_fft_radices(l.steps, &l.radices);
     return l;
 }
 
@@ -94,7 +98,13 @@ int64_t wfl_pass_lanes(wf_context *ctx, wf_dtype part, wf_device device)
 static bool needs_other(const wfl_pass *pass) { return pass->rows_in || pass->rows_out || pass->kind == WFL_FFT_R2C; }
 
 static int32_t elements_in(const wfl_pass *p) { return (int32_t)(p->kind == WFL_FFT_C2R ? p->n / 2 + 1 : p->n); }
-static int32_t elements_out(const wfl_pass *p) { return (int32_t)(p->kind == WFL_FFT_R2C ? p->n / 2 + 1 : p->n); }
+static int32_t elements_out(const wfl_pass *p)
+{
+    return (int32_t)(p->kind == WFL_FFT_CHIRP ? p->results : p->kind == WFL_FFT_R2C ? p->n / 2 + 1 : p->n);
+}
+
+/* Pairs of the scratch of elements in natural order. */
+static int32_t other_room(const wfl_lengths *l) { return (l->core > l->results ? l->core : l->results) + 1; }
 
 static int32_t largest_looped(const wfl_radices *radices)
 {
@@ -107,10 +117,10 @@ static int32_t largest_looped(const wfl_radices *radices)
 
 bool wfl_pass_fits(wf_context *ctx, const wfl_pass *pass)
 {
-    if (pass->n > SCRATCH_BYTES)
+    if (pass->n > SCRATCH_BYTES || pass->results > SCRATCH_BYTES)
         return false;
     wfl_lengths l = wfl_lengths_of(pass);
-    int64_t pairs = l.steps + (needs_other(pass) ? l.core + 1 : 0) + largest_looped(&l.radices);
+    int64_t pairs = l.steps + (needs_other(pass) ? other_room(&l) : 0) + largest_looped(&l.radices);
     int64_t each =
         2 * (int64_t)wf_dtype_size((wf_dtype)pass->part) * wfl_pass_lanes(ctx, (wf_dtype)pass->part, pass->device);
     return pairs <= SCRATCH_BYTES / each;
@@ -124,7 +134,7 @@ typedef struct pass_line {
     wf_val outer, inner, scale;
     wf_array *x, *y;           /* formals: [outer, n, inner], or in chunks [outer, inner, n / chunk, chunk] */
     wf_array *x_rest, *y_rest; /* elements of rows after the last chunk, [outer, inner, n % chunk]; NULL = none */
-    wf_array *twist;
+    wf_array *twist, *start;
     const wfl_filter *filter; /* NULL = none */
     wf_val first;             /* of the filter */
 } pass_line;
@@ -155,6 +165,13 @@ static wfl_pair read_in(const pass_line *l, wf_val k)
 static wfl_pair read_complex(wfl_line *line, wf_val k)
 {
     return swapped_if(of(line)->pass->inverse, read_in(of(line), k));
+}
+
+static wfl_pair read_started(wfl_line *line, wf_val k)
+{
+    const pass_line *l = of(line);
+    wfl_pair v = read_in(l, k);
+    return l->start ? wfl_pair_mul(v, parts(l, wf_read(line->g, l->start, k))) : v;
 }
 
 /* Two real elements as one complex one. */
@@ -205,6 +222,8 @@ static wfl_read *reader_of(const pass_line *l)
         return l->length.untangled ? read_two_real : read_complex;
     case WFL_FFT_C2R:
         return l->length.untangled ? read_tangled : read_hermitian;
+    case WFL_FFT_CHIRP:
+        return read_started;
     default:
         return read_complex;
     }
@@ -225,7 +244,7 @@ static void write_out(wfl_line *line, wf_val k, wf_val place, wfl_pair v)
         v = wfl_pair_mul(
             v, (wfl_pair){ wf_read(line->g, l->twist, k, 0, l->inner), wf_read(line->g, l->twist, k, 1, l->inner) });
     v = swapped_if(l->pass->inverse, v);
-    if (l->pass->kind == WFL_FFT_C2C) {
+    if (l->pass->kind != WFL_FFT_C2R) {
         wf_write(line->g, l->y, complex_of(l, v), l->outer, k, l->inner);
     } else if (l->length.untangled) {
         wf_val even = wf_mul(k, 2);
@@ -380,10 +399,10 @@ static void record_line(pass_line *l)
     wfl_write *write = through_other ? write_other : write_out;
     if (l->pass->rows_in)
         copy_rows_in(l);
-    if (l->length.steps == l->length.core)
-        wfl_line_forward(line, &l->length.radices, reader_of(l), write);
+    if (l->length.chirps)
+        wfl_line_bluestein(line, l->length.core, l->length.results, &l->length.radices, reader_of(l), write);
     else
-        wfl_line_bluestein(line, l->length.core, l->length.steps, &l->length.radices, reader_of(l), write);
+        wfl_line_forward(line, &l->length.radices, reader_of(l), write);
     if (l->pass->kind == WFL_FFT_R2C && l->length.untangled)
         wfl_line_put(line, line->other, WF_V(l->length.core), wfl_line_get(line, line->other, WF_V(0)));
     if (l->pass->rows_out)
@@ -426,14 +445,16 @@ static wf_kernel *compile(wf_context *ctx, const wfl_pass *pass, const wfl_table
         l.line.table = wf_formal(g, "table", part, 2);
     if (pass->twist)
         l.twist = wf_formal(g, "twist", part, 3);
+    if (pass->started)
+        l.start = wf_formal(g, "start", part == WF_F64 ? WF_C128 : WF_C64, 1);
     if (pass->scaled)
         l.scale = wf_param(g, "fft scale", part, 1);
     if (filter)
         l.first = wf_param(g, "fft first", WF_I64, 0);
-    if (l.length.radices.n > 1 || l.length.steps != l.length.core || filter)
+    if (l.length.radices.n > 1 || l.length.chirps || filter)
         l.line.work = wf_scratch(g, part, WF_SHAPE(l.length.steps, 2, lanes), false);
     if (needs_other(pass))
-        l.line.other = wf_scratch(g, part, WF_SHAPE(l.length.core + 1, 2, lanes), false);
+        l.line.other = wf_scratch(g, part, WF_SHAPE(other_room(&l.length), 2, lanes), false);
     int32_t looped = largest_looped(&l.length.radices);
     if (looped)
         l.line.looped = wf_scratch(g, part, WF_SHAPE(looped, 2, lanes), false);
@@ -557,7 +578,7 @@ static void bind_lines(bound *b, bool rows, wf_array *array, const char *name, c
         bind(b, rest_name, wf_view_slice(array, 2, whole, n, 1));
 }
 
-static wf_status launch(const entry *e, wf_array *y, const wf_array *x, double scale, int64_t first)
+static wf_status launch(const entry *e, wf_array *y, const wf_array *x, wfl_with with)
 {
     const wfl_pass *pass = &e->pass;
     wf_shape shape = wf_array_shape(x);
@@ -569,11 +590,13 @@ static wf_status launch(const entry *e, wf_array *y, const wf_array *x, double s
         bind(&b, "table", wf_retain(e->table));
     if (e->twist)
         bind(&b, "twist", wf_retain(e->twist));
+    if (pass->started)
+        bind(&b, "start", wf_retain((wf_array *)with.start));
     size_t n = b.n;
     if (pass->scaled)
-        b.arg[n++] = wf__arg_num("fft scale", scale);
+        b.arg[n++] = wf__arg_num("fft scale", with.scale);
     if (pass->filtered)
-        b.arg[n++] = wf__arg_i64("fft first", first);
+        b.arg[n++] = wf__arg_i64("fft first", with.first);
     wf_launch_opts how = { .size = sizeof how, .shape = WF_SHAPE(shape.dim[0], shape.dim[pass->rows_in ? 1 : 2]) };
     wf_args args = { b.arg, n };
     wf_status status = b.failed ? wfl_array_error(wf_array_context(y)) : wf_launch_with(e->kernel, args, &how);
@@ -582,14 +605,14 @@ static wf_status launch(const entry *e, wf_array *y, const wf_array *x, double s
     return status;
 }
 
-wf_status wfl_pass_run(const wfl_pass *pass, wf_array *y, const wf_array *x, double scale, const char *function)
+wf_status wfl_pass_run(const wfl_pass *pass, wf_array *y, const wf_array *x, wfl_with with, const char *function)
 {
     wf_context *ctx = wf_array_context(y);
     bool kept;
     entry *e = find(ctx, pass, function, &kept);
     if (!e)
         return wfl_array_error(ctx);
-    wf_status status = launch(e, y, x, scale, 0);
+    wf_status status = launch(e, y, x, with);
     if (!kept)
         free_entry(e);
     return status;
@@ -602,7 +625,7 @@ wfl_prepared *wfl_pass_prepare(wf_context *ctx, const wfl_pass *pass, const wfl_
 
 wf_status wfl_prepared_run(const wfl_prepared *prepared, wf_array *y, double scale, int64_t first)
 {
-    return launch(prepared, y, y, scale, first);
+    return launch(prepared, y, y, (wfl_with){ .scale = scale, .first = first });
 }
 
 void wfl_prepared_free(wfl_prepared *prepared)

@@ -4,12 +4,19 @@
 #include "fft_internal.h"
 #include "lib/array/array_internal.h"
 
-typedef enum wfl_fft_kind { WFL_FFT_C2C, WFL_FFT_R2C, WFL_FFT_C2R } wfl_fft_kind;
+typedef enum wfl_fft_kind {
+    WFL_FFT_C2C,
+    WFL_FFT_R2C,
+    WFL_FFT_C2R,
+    WFL_FFT_CHIRP /* sums over the elements times powers of points on a spiral, by Bluestein's algorithm */
+} wfl_fft_kind;
 
 /* What the code of a pass depends on. Bytes that no field uses are 0, so that descriptions compare as bytes. */
 typedef struct wfl_pass {
     int64_t n;        /* length of the lines in space: of real elements, where there are any */
     int64_t twist;    /* second length b of n b = N: results are multiplied by exp(-2 pi i k line / N); 0 = not */
+    int64_t results;  /* of a line of WFL_FFT_CHIRP; else 0 */
+    wfl_chirp chirp;  /* of WFL_FFT_CHIRP */
     int32_t device;   /* of the recording */
     uint8_t kind;     /* wfl_fft_kind */
     uint8_t in, out;  /* dtypes of the arrays */
@@ -20,13 +27,17 @@ typedef struct wfl_pass {
     uint8_t rows_out; /* the same of y */
     uint8_t in_place; /* x is y */
     uint8_t filtered; /* forward, a filter, and back; x and y are columns */
-    uint8_t reserved[2];
+    uint8_t started;  /* elements are multiplied by those of `start` before all else */
+    uint8_t reserved[1];
 } wfl_pass;
 
 /* The lengths of a line that fits into scratch (wfl_pass_fits). */
 typedef struct wfl_lengths {
-    int32_t core;        /* of the complex transform: n, or n/2 of even n beside real elements */
-    int32_t steps;       /* product of the radices: `core`, or the longer convolution of Bluestein's algorithm */
+    int32_t core;    /* of the complex transform: n, or n/2 of even n beside real elements */
+    int32_t results; /* `core`; of WFL_FFT_CHIRP as the pass says */
+    int32_t chirps;  /* of Bluestein's algorithm: the larger one of `core` and `results`; 0 = not this algorithm */
+    int32_t steps;   /* product of the radices: `core`, or the longer convolution of Bluestein's algorithm */
+    wfl_chirp chirp;
     bool untangled;      /* real elements are the parts of complex ones, even ones real */
     wfl_radices radices; /* of `steps` */
 } wfl_lengths;
@@ -42,9 +53,15 @@ int64_t wfl_table_room(const wfl_lengths *lengths);
 /* Writes at->pairs pairs. */
 void wfl_table_fill(const wfl_lengths *lengths, const wfl_table *at, double *out);
 
+/* What a pass is run with, besides its arrays. */
+typedef struct wfl_with {
+    double scale;
+    const wf_array *start; /* complex [n]; NULL = none */
+    int64_t first;         /* index of the first line along the outer axis, for filters */
+} wfl_with;
 /* Runs a pass. x and y: [outer, n, inner] in C order, n the extent in x and in y; with rows, inner lines of n elements:
  * [outer, inner, n]. */
-wf_status wfl_pass_run(const wfl_pass *pass, wf_array *y, const wf_array *x, double scale, const char *function);
+wf_status wfl_pass_run(const wfl_pass *pass, wf_array *y, const wf_array *x, wfl_with with, const char *function);
 
 /* A function of each element of a spectrum. */
 typedef struct wfl_filter {

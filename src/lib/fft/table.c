@@ -68,10 +68,23 @@ static int32_t place_of(int32_t k, const wfl_radices *radices)
     return place;
 }
 
-/* The chirp exp(-i pi k^2 / n). */
-static void chirp(int64_t k, int64_t n, double *re, double *im)
+/* step * square without whole numbers: the product is rounded once, after they are taken away. */
+static double fraction(double step, double square) { return fma(step, square, -floor(step * square)); }
+
+/* Chirp k of Bluestein's algorithm, k < 2^26. */
+static void chirp(const wfl_chirp *c, int64_t k, double *re, double *im)
 {
-    wfl_fft_root((int64_t)((uint64_t)k * (uint64_t)k % (uint64_t)(2 * n)), 2 * n, re, im);
+    static const double two_pi = 6.28318530717958647693;
+    if (c->turn) {
+        wfl_fft_root((int64_t)((uint64_t)k * (uint64_t)k % (uint64_t)(2 * c->turn)), 2 * c->turn, re, im);
+    } else {
+        double square = (double)k * (double)k, size = exp2(-0.5 * square * c->log2_growth);
+        double turns = fraction(c->step / 2, square), quarters = floor(4 * turns + 0.5);
+        double angle = two_pi * (turns - quarters / 4), x = size * cos(angle), y = size * sin(angle);
+        int turned = (int)quarters % 4;
+        *re = turned == 0 ? x : turned == 1 ? -y : turned == 2 ? -x : y;
+        *im = turned == 0 ? y : turned == 1 ? x : turned == 2 ? -y : -x;
+    }
     *im = -*im;
 }
 
@@ -80,13 +93,19 @@ static void fill_bluestein(const wfl_lengths *l, const wfl_table *at, double *ou
 {
     double re, im, *b = room;
     memset(b, 0, (size_t)l->steps * 2 * sizeof *b);
-    for (int64_t k = 0; k < l->core; ++k) {
-        chirp(k, l->core, &re, &im);
+    for (int64_t k = 0; k < l->chirps; ++k) {
+        chirp(&l->chirp, k, &re, &im);
         out[2 * (at->chirp + k)] = re;
         out[2 * (at->chirp + k) + 1] = im;
-        int64_t mirrored = k ? l->steps - k : 0;
-        b[2 * k] = b[2 * mirrored] = re / (double)l->steps;
-        b[2 * k + 1] = b[2 * mirrored + 1] = -im / (double)l->steps;
+        double scale = 1 / ((re * re + im * im) * (double)l->steps); /* b has the inverse of each chirp */
+        if (k < l->results) {
+            b[2 * k] = re * scale;
+            b[2 * k + 1] = -im * scale;
+        }
+        if (k && k < l->core) {
+            b[2 * (l->steps - k)] = re * scale;
+            b[2 * (l->steps - k) + 1] = -im * scale;
+        }
     }
     double *transformed = b + 2 * l->steps, *filter = out + 2 * at->filter;
     host_transform(b, 1, transformed, l->steps);
@@ -126,10 +145,10 @@ wfl_table wfl_table_of(const wfl_lengths *l)
             at.looped[i] = at.pairs;
             at.pairs += half * half;
         }
-    if (l->steps != l->core) {
+    if (l->chirps) {
         at.chirp = at.pairs;
-        at.filter = at.pairs + l->core;
-        at.pairs += l->core + l->steps;
+        at.filter = at.pairs + l->chirps;
+        at.pairs += l->chirps + l->steps;
     }
     if (l->untangled) {
         at.real = at.pairs;
@@ -138,7 +157,7 @@ wfl_table wfl_table_of(const wfl_lengths *l)
     return at;
 }
 
-int64_t wfl_table_room(const wfl_lengths *l) { return l->steps == l->core ? 0 : 2 * (int64_t)l->steps; }
+int64_t wfl_table_room(const wfl_lengths *l) { return l->chirps ? 2 * (int64_t)l->steps : 0; }
 
 void wfl_table_fill(const wfl_lengths *l, const wfl_table *at, double *out)
 {
@@ -149,6 +168,6 @@ void wfl_table_fill(const wfl_lengths *l, const wfl_table *at, double *out)
             fill_looped(out + 2 * at->looped[i], l->radices.at[i]);
     if (l->untangled)
         fill_roots(out + 2 * at->real, l->core + 1, 2 * l->core);
-    if (l->steps != l->core)
+    if (l->chirps)
         fill_bluestein(l, at, out, out + 2 * at->pairs);
 }

@@ -2,8 +2,7 @@
 #include "transform.h"
 #include <math.h>
 
-/* The dtype of the spectrum of an array. */
-static wf_dtype spectrum_dtype(wf_dtype t)
+wf_dtype wfl_spectrum_dtype(wf_dtype t)
 {
     switch (t) {
     case WF_I32:
@@ -21,7 +20,7 @@ static wf_dtype spectrum_dtype(wf_dtype t)
     }
 }
 
-wf_dtype wfl_part_of(wf_dtype t) { return spectrum_dtype(t) == WF_C128 ? WF_F64 : WF_F32; }
+wf_dtype wfl_part_of(wf_dtype t) { return wfl_spectrum_dtype(t) == WF_C128 ? WF_F64 : WF_F32; }
 
 double wfl_scale_of(wf_fft_norm norm, bool inverse, double n)
 {
@@ -53,7 +52,8 @@ static wf_status run_axis(const wfl_plan *p, wfl_fft_kind kind, int axis, int64_
 {
     wf_array *to = wfl_around(y, axis), *from = x == y ? wf_retain(to) : wfl_around(x, axis);
     wf_status status =
-        to && from ? wfl_transform_axis(&(wfl_axis_pass){ p, kind, n, scale }, to, from) : wfl_array_error(p->ctx);
+        to && from ? wfl_transform_axis(&(wfl_axis_pass){ .plan = p, .kind = kind, .n = n, .scale = scale }, to, from)
+                   : wfl_array_error(p->ctx);
     wf_release(to);
     wf_release(from);
     return status;
@@ -208,7 +208,7 @@ wf_array *wf_fft_c2c(const wf_array *x, wf_axes axes, bool inverse, wf_fft_norm 
     wf_shape shape = wf_array_shape(x);
     if (!x || !wfl_checked(&p, x, &axes, "the array"))
         return NULL;
-    return transformed(&p, WFL_FFT_C2C, axes, spectrum_dtype(wf_array_dtype(x)), &shape, x);
+    return transformed(&p, WFL_FFT_C2C, axes, wfl_spectrum_dtype(wf_array_dtype(x)), &shape, x);
 }
 
 wf_array *wf_fft_r2c(const wf_array *x, wf_axes axes, wf_fft_norm norm)
@@ -223,7 +223,7 @@ wf_array *wf_fft_r2c(const wf_array *x, wf_axes axes, wf_fft_norm norm)
     }
     int last = wfl_last_of(axes);
     shape.dim[last] = shape.dim[last] / 2 + 1;
-    return transformed(&p, WFL_FFT_R2C, axes, spectrum_dtype(wf_array_dtype(x)), &shape, x);
+    return transformed(&p, WFL_FFT_R2C, axes, wfl_spectrum_dtype(wf_array_dtype(x)), &shape, x);
 }
 
 wf_array *wf_fft_c2r(const wf_array *x, int64_t last, wf_axes axes, wf_fft_norm norm)

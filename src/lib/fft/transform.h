@@ -1,5 +1,5 @@
-/* transform.h - transforms of one axis (axis.c), of several axes (transform.c), filters between them (filter.c), and
- * cosine and sine transforms (cosine.c). */
+/* transform.h - transforms of one axis (axis.c), of several axes (transform.c), filters between them (filter.c), cosine
+ * and sine transforms (cosine.c), and transforms at points of a spiral (chirp.c). */
 #ifndef WEFT_FFT_TRANSFORM_H
 #define WEFT_FFT_TRANSFORM_H
 #include "pass.h"
@@ -18,7 +18,8 @@ static inline wf_dtype wfl_complex_dtype(wf_dtype part) { return part == WF_F64 
 
 /* The factor of a transform of n elements. */
 double wfl_scale_of(wf_fft_norm norm, bool inverse, double n);
-/* The dtype of the computation for an array's dtype. */
+/* The dtype of the spectrum of an array of this dtype, and that of the computation. */
+wf_dtype wfl_spectrum_dtype(wf_dtype dtype);
 wf_dtype wfl_part_of(wf_dtype dtype);
 static inline wf_array *wfl_new_beside(const wf_array *x, wf_dtype dtype, wf_shape shape)
 {
@@ -53,11 +54,16 @@ typedef struct wfl_axis_pass {
     wfl_fft_kind kind;
     int64_t n; /* length of the lines in space */
     double scale;
+    wfl_chirp chirp;       /* of WFL_FFT_CHIRP */
+    const wf_array *start; /* complex [n], multiplied with the elements of WFL_FFT_CHIRP; NULL = none */
 } wfl_axis_pass;
 wfl_pass wfl_describe(const wfl_axis_pass *a, const wf_array *y, const wf_array *x);
 wf_status wfl_transform_axis(const wfl_axis_pass *a, wf_array *y, const wf_array *x);
 /* How many parts of a batch, of so many bytes each, the caches of all threads hold; at least 1. */
 int64_t wfl_held_in_caches(const wfl_plan *p, double each);
+
+/* The fraction of step * k in a recording, f64; k: a whole number below 2^53, f64. */
+wf_val wfl_turns_of(double step, wf_val k);
 
 /* ---- all axes ---- */
 /* A transform of several axes: x and y in C order. The last pass scales. */

@@ -1,0 +1,99 @@
+/* chirp.c - the chirp z-transform: sums of elements times powers of points on a spiral, among them a piece of the
+ * spectrum as closely as wanted. Source: Rabiner, Schafer and Rader, "The chirp z-transform algorithm" (1969).
+ *
+ * With z[k] = a w^-k, z[k]^-j = a^-j w^(j k), where j k = (j^2 + k^2 - (k - j)^2) / 2: elements times a^-j w^(j^2/2)
+ * are convolved with w^(-d^2/2), and results multiplied by w^(k^2/2). This is Bluestein's algorithm with other chirps and
+ * with a number of results of its own (axis.c, pass.c). Phases are fractions of turns of a product that is rounded once,
+ * so that they are as right for long lines as for short ones. */
+#include "transform.h"
+#include <math.h>
+
+/* a^-j for j < n. NULL: an error. */
+static wf_array *start_of(const wfl_plan *p, const wf_array *x, int64_t n, const wf_czt_points *points)
+{
+    wf_array *start = wfl_new_beside(x, wfl_complex_dtype(p->part), WF_SHAPE(n));
+    if (!start)
+        return NULL;
+    wf_graph *g = wfl_begin(p->ctx, p->function);
+    wf_val j = wf_cast(wf_iota(g, WF_SHAPE(n), 0), WF_F64);
+    wf_val half_turns = wf_mul(wfl_turns_of(points->first, j), 2);
+    wf_val re = wf_cospi(half_turns), im = wf_neg(wf_sinpi(half_turns));
+    if (points->radius != 1) {
+        wf_val size = wf_exp2(wf_mul(j, -log2(points->radius)));
+        re = wf_mul(re, size);
+        im = wf_mul(im, size);
+    }
+    wf_out(g, start, wf_complex(wf_cast(re, p->part), wf_cast(im, p->part)));
+    return wfl_array_run(g, start);
+}
+
+/* Fills in the defaults of *points. */
+static bool check_points(const wfl_plan *p, wf_czt_points *points, int64_t n)
+{
+    const int64_t most = INT64_C(1) << 31;
+    if (points->radius == 0)
+        points->radius = 1;
+    if (points->growth == 0)
+        points->growth = 1;
+    if (points->count < 1 || points->count > most || n > most) {
+        wfl_array_fail(p->ctx, WF_ERR_SHAPE, "%s: %lld points of %lld elements, not 1 to 2^31 of at most 2^31",
+                       p->function, (long long)points->count, (long long)n);
+        return false;
+    }
+    if (!isfinite(points->first) || !isfinite(points->step)) {
+        wfl_array_fail(p->ctx, WF_ERR_ARG, "%s: the points begin at %g with steps of %g; needed are numbers of cycles",
+                       p->function, points->first, points->step);
+        return false;
+    }
+    if (!(points->radius > 0 && isfinite(points->radius) && points->growth > 0 && isfinite(points->growth))) {
+        wfl_array_fail(p->ctx, WF_ERR_ARG, "%s: a radius of %g with a growth of %g; needed are numbers above 0",
+                       p->function, points->radius, points->growth);
+        return false;
+    }
+    return true;
+}
+
+static wf_status run(const wfl_plan *p, wf_array *y, const wf_array *x, int axis, const wf_czt_points *points)
+{
+    int64_t n = wf_array_shape(x).dim[axis];
+    wf_array *from = wfl_around(x, axis), *to = wfl_around(y, axis), *start = NULL;
+    wf_status status = from && to ? WF_OK : wfl_array_error(p->ctx);
+    if (status == WF_OK && (points->first != 0 || points->radius != 1) && !(start = start_of(p, x, n, points)))
+        status = wfl_array_error(p->ctx);
+    wfl_axis_pass a = { .plan = p, .kind = WFL_FFT_CHIRP, .n = n, .scale = 1, .start = start };
+    a.chirp.step = points->step;
+    a.chirp.log2_growth = log2(points->growth);
+    if (status == WF_OK)
+        status = wfl_transform_axis(&a, to, from);
+    wf_array *spent[] = { from, to, start };
+    for (int i = 0; i < 3; ++i)
+        wf_release(spent[i]);
+    return status;
+}
+
+wf_array *wf_czt(const wf_array *x, int axis, const wf_czt_points *points)
+{
+    wfl_plan p = { wf_array_context(x), __func__, WF_FFT_NONE, false, wfl_part_of(wf_array_dtype(x)) };
+    wf_shape shape = wf_array_shape(x);
+    if (!x || !wfl_array_known(x, p.function) || !wfl_axis_of(p.ctx, &shape, &axis, p.function))
+        return NULL;
+    if (!points) {
+        wfl_array_fail(p.ctx, WF_ERR_ARG, "%s: `points` is NULL", p.function);
+        return NULL;
+    }
+    wf_czt_points all = *points;
+    wf_axes axes = WF_AXES(axis);
+    if (!wfl_checked(&p, x, &axes, "the array") || !check_points(&p, &all, shape.dim[axis]))
+        return NULL;
+    if (all.growth != 1 || all.radius != 1)
+        p.part = WF_F64; /* sizes of factors differ by more than f32 has */
+    shape.dim[axis] = all.count;
+    wf_array *from = wf_array_contiguous((wf_array *)x);
+    wf_array *y = from ? wfl_array_beside(x, wfl_spectrum_dtype(wf_array_dtype(x)), &shape) : NULL;
+    if (y && wf_array_count(y) && run(&p, y, from, axis, &all) != WF_OK) {
+        wf_release(y);
+        y = NULL;
+    }
+    wf_release(from);
+    return y;
+}
