@@ -132,6 +132,19 @@ WF_API wf_array *wf_bin(const wf_array *x, int64_t k, wf_axes axes);
 WF_API wf_array *wf_symmetrize(const wf_array *x, const char *symmetry, int axes, const double *center,
                                const wf_interp *how);
 
+/* ---- spectra of arrays -------------------------------------------------------------------------------------------
+ * out(k) = x at (inverse k), times exp(-2 pi i shift . k): the spectra of images with their centers at element 0 that are
+ * rotated, then moved by shifts, in pixels. `inverse`, real [..., rank, rank], takes frequencies of the result, (z, y, x)
+ * in cycles/pixel, to those of x; shifts: real [..., rank]; NULL: none. All broadcast along the axes before.
+ * cutoff: the result is 0 beyond this frequency, in cycles/pixel; 0 = there is none. `how` as of wf_spectrum_read.
+ * Shapes: the broadcast batch, then the spectrum. Dtypes: x's, complex; without shifts floats, too. */
+WF_API wf_array *wf_transform_spectrum(const wf_array *x, const wf_spectrum *spectrum, const wf_array *inverse,
+                                       const wf_array *shifts, const wf_interp *how, double cutoff);
+/* The average over the rotations of a point group, named as of wf_symmetrize: the spectrum of the symmetrised images,
+ * whose centers are at element 0. Spectra have 2 or 3 axes. Dtypes: x's, complex or floats. */
+WF_API wf_array *wf_symmetrize_spectrum(const wf_array *x, const wf_spectrum *spectrum, const char *symmetry,
+                                        const wf_interp *how);
+
 #ifdef __cplusplus
 }
 #else

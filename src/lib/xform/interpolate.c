@@ -43,6 +43,12 @@ wf_dtype wfl_transformed_dtype(wf_dtype t)
     return wfl_is_complex_dtype(t) || wfl_is_float_dtype(t) ? t : wfl_interpolated_dtype(t);
 }
 
+wf_dtype wfl_positions_dtype(const wf_array *matrix)
+{
+    wf_dtype t = wf_array_dtype(matrix);
+    return wfl_is_float_dtype(t) && t != WF_F64 ? WF_F32 : WF_F64;
+}
+
 /* Returns a message about a mistake, in `text`, with its status; WF_OK: none. */
 static wf_status mistake(const wf_array *array, const wf_interp *how, size_t positions, const char *function,
                          char text[256])

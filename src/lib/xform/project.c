@@ -35,7 +35,7 @@ static bool complete(job *j, const wf_interp *how)
     else if (wfl_rotations_fit(j->rotations, j->shifts, j->axes, j->function)) {
         j->how = *how;
         j->how.axes = j->axes;
-        j->dtype = wfl_rotations_dtype(j->rotations);
+        j->dtype = wfl_positions_dtype(j->rotations);
         return true;
     }
     return false;

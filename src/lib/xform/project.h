@@ -6,6 +6,4 @@
 
 /* False, with an error, unless `rotations` is real, [n, axes, axes], and `shifts` NULL or real, [n, axes - 1]. */
 bool wfl_rotations_fit(const wf_array *rotations, const wf_array *shifts, int axes, const char *function);
-/* Returns the dtype of positions: f32 for rotations of f32 and narrower floats, else f64. */
-wf_dtype wfl_rotations_dtype(const wf_array *rotations);
 #endif

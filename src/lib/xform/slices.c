@@ -43,12 +43,6 @@ bool wfl_rotations_fit(const wf_array *rotations, const wf_array *shifts, int ax
     return false;
 }
 
-wf_dtype wfl_rotations_dtype(const wf_array *rotations)
-{
-    wf_dtype t = wf_array_dtype(rotations);
-    return wfl_is_float_dtype(t) && t != WF_F64 ? WF_F32 : WF_F64;
-}
-
 /* Completes the job. False, with an error: something does not fit. */
 static bool complete(job *j)
 {
@@ -60,7 +54,7 @@ static bool complete(job *j)
         return false;
     }
     if (!wfl_spectrum_last(j->volume, &s->volume, j->function, "volume") ||
-        !wfl_interp_known(ctx, &s->how, j->function))
+        !wfl_spectral_interp_known(ctx, &s->how, j->function, "slices.how"))
         return false;
     j->axes = s->volume.rank;
     if (!wfl_spectrum_valid(&s->image, j->function, text))
@@ -76,14 +70,9 @@ static bool complete(job *j)
     else if (!(s->cutoff >= 0) || !(s->window >= 0) || !(s->sinc >= 0))
         wfl_array_fail(ctx, WF_ERR_ARG, "%s: slices.cutoff is %g, .window %g, .sinc %g; none may be negative",
                        j->function, s->cutoff, s->window, s->sinc);
-    else if (s->how.border > WF_BORDER_VALUE && s->how.border != WF_BORDER_PERIODIC)
-        wfl_array_fail(ctx, WF_ERR_ARG,
-                       "%s: slices.how.border is %d, but spectra have WF_BORDER_VALUE or "
-                       "WF_BORDER_PERIODIC",
-                       j->function, (int)s->how.border);
     else if (wfl_rotations_fit(j->rotations, j->shifts, j->axes, j->function)) {
         j->cutoff = s->cutoff > 0 ? s->cutoff : 0.5;
-        j->dtype = wfl_rotations_dtype(j->rotations);
+        j->dtype = wfl_positions_dtype(j->rotations);
         return true;
     }
     return false;
@@ -143,15 +132,9 @@ static wf_val moves(const job *j, wf_val i, const wf_val *k, double direction, w
     return wfl_phase_shift_as(j->g, (wf_vals){ shift, (size_t)n }, (wf_vals){ k, (size_t)n }, part);
 }
 
-/* Returns true where the frequency is up to the cutoff. */
 static wf_val within(const job *j, const wf_val *k)
 {
-    wf_val sum = wf_mul(k[0], k[0]);
-    for (int d = 1; d < j->axes - 1; ++d)
-        sum = wf_add(sum, wf_mul(k[d], k[d]));
-    /* The roundings of k count for nothing. */
-    double most = j->cutoff * j->cutoff * (1 + 1e-6);
-    return wf_le(sum, wf_param(j->g, "cutoff", j->dtype, most));
+    return wfl_within_cutoff(j->g, (wf_vals){ k, (size_t)j->axes - 1 }, j->dtype, j->cutoff);
 }
 
 static wf_dtype part_of(wf_dtype t) { return wf_dtype_part(wfl_interpolated_dtype(t)); }

@@ -200,6 +200,26 @@ wf_val wf_spectrum_read(wf_graph *graph, const wf_array *array, const wf_spectru
     return wfl_spectrum_read(graph, array, spectrum, how, at, false);
 }
 
+wf_val wfl_within_cutoff(wf_graph *graph, wf_vals k, wf_dtype dtype, double cutoff)
+{
+    wf_val sum = wf_mul(k.at[0], k.at[0]);
+    for (size_t d = 1; d < k.n; ++d)
+        sum = wf_add(sum, wf_mul(k.at[d], k.at[d]));
+    /* The roundings of k count for nothing. */
+    return wf_le(sum, wf_param(graph, "cutoff", dtype, cutoff * cutoff * (1 + 1e-6)));
+}
+
+bool wfl_spectral_interp_known(wf_context *ctx, const wf_interp *how, const char *function, const char *name)
+{
+    if (!wfl_interp_known(ctx, how, function))
+        return false;
+    if (how->border <= WF_BORDER_VALUE || how->border == WF_BORDER_PERIODIC)
+        return true;
+    wfl_array_fail(ctx, WF_ERR_ARG, "%s: %s.border is %d, but spectra have WF_BORDER_VALUE or WF_BORDER_PERIODIC",
+                   function, name, (int)how->border);
+    return false;
+}
+
 /* ---- sums ---- */
 /* What is added: a value and a weight, of which the last axes' weights are factors. */
 typedef struct addend {

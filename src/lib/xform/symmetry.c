@@ -118,8 +118,7 @@ static void record_average(wf_graph *g, wf_array *y, const job *j)
     wf_out(g, y, wf_mul(wf_get(sum), wf_div(wf_const(g, part, 1), wf_cast(n, part))));
 }
 
-/* Returns the rotations of the last `axes` axes as an array [n, axes, axes] beside x. NULL: an error. */
-static wf_array *rotation_array(const wf_array *x, const char *symmetry, int axes)
+wf_array *wfl_group_rotations(const wf_array *x, const char *symmetry, int axes, const char *function)
 {
     rotation *all = malloc(MOST_ROTATIONS * sizeof *all);
     wf_context *ctx = wf_array_context(x);
@@ -128,7 +127,7 @@ static wf_array *rotation_array(const wf_array *x, const char *symmetry, int axe
     if (!all)
         wf_error(ctx, WF_ERR_MEMORY, NULL);
     else if (!n || (axes == 2 && symmetry[0] != 'C'))
-        wfl_array_fail(ctx, WF_ERR_ARG, "wf_symmetrize: there is no group \"%.20s\" in %d dimensions",
+        wfl_array_fail(ctx, WF_ERR_ARG, "%s: there is no group \"%.20s\" in %d dimensions", function,
                        symmetry ? symmetry : "", axes);
     else {
         double *packed = (double *)all; /* the last 2 of 3 axes in place, as reads are ahead of writes */
@@ -158,7 +157,7 @@ wf_array *wf_symmetrize(const wf_array *x, const char *symmetry, int axes, const
                        (int)shape.rank);
         return NULL;
     }
-    wf_array *rotations = rotation_array(x, symmetry, axes);
+    wf_array *rotations = wfl_group_rotations(x, symmetry, axes, function);
     wf_array *source = rotations ? wfl_coefficients(x, how, axes) : NULL;
     wf_array *y = source ? wfl_array_beside(x, wfl_transformed_dtype(wf_array_dtype(x)), &shape) : NULL;
     if (y) {

@@ -2,23 +2,22 @@
 #include "xform_internal.h"
 #include <string.h>
 
-/* Sets *batch to what the axes before the last `keep` ones of two shapes broadcast to. False: they do not. */
-static bool broadcast_batch(const wf_shape *a, int keep_a, const wf_shape *b, int keep_b, wf_shape *batch)
+bool wfl_batch_broadcast(const wf_shape *a, int keep_a, const wf_shape *b, int keep_b, wf_shape *batch)
 {
     int na = a->rank - keep_a, nb = b->rank - keep_b;
-    *batch = (wf_shape){ .rank = na > nb ? na : nb };
-    for (int d = 0; d < batch->rank; ++d) {
-        int64_t x = d < batch->rank - na ? 1 : a->dim[d - (batch->rank - na)];
-        int64_t y = d < batch->rank - nb ? 1 : b->dim[d - (batch->rank - nb)];
+    wf_shape all = { .rank = na > nb ? na : nb };
+    for (int d = 0; d < all.rank; ++d) {
+        int64_t x = d < all.rank - na ? 1 : a->dim[d - (all.rank - na)];
+        int64_t y = d < all.rank - nb ? 1 : b->dim[d - (all.rank - nb)];
         if (x != y && x != 1 && y != 1)
             return false;
-        batch->dim[d] = x == 1 ? y : x;
+        all.dim[d] = x == 1 ? y : x;
     }
+    *batch = all;
     return true;
 }
 
-/* Sets the indices of the batch for an array with `own` such axes of a batch of `all`; an axis of extent 1 has 0. */
-static void batch_indices(wf_graph *g, const wf_array *a, int own, int all, wf_val *index)
+void wfl_batch_indices(wf_graph *g, const wf_array *a, int own, int all, wf_val *index)
 {
     wf_shape shape = wf_array_shape(a);
     for (int d = 0; d < own; ++d)
@@ -35,10 +34,10 @@ static void record_transform(wf_graph *g, wf_array *y, const job *j)
 {
     wf_val at[WF_MAX_RANK + 2], position[WF_MAX_RANK];
     int own = wf_array_shape(j->inverse).rank - 2;
-    wf_dtype t = wf_array_dtype(j->inverse), as = wfl_is_float_dtype(t) && t != WF_F64 ? WF_F32 : WF_F64;
-    batch_indices(g, j->inverse, own, j->batch, at);
+    wf_dtype as = wfl_positions_dtype(j->inverse);
+    wfl_batch_indices(g, j->inverse, own, j->batch, at);
     int before = wf_array_shape(j->x).rank - j->axes;
-    batch_indices(g, j->x, before, j->batch, position);
+    wfl_batch_indices(g, j->x, before, j->batch, position);
     for (int d = 0; d < j->axes; ++d) {
         wf_val sum = { { 0, g } };
         for (int e = j->axes; e >= 0; --e) {
@@ -73,7 +72,7 @@ static bool output_shape(job *j, wf_shape shape, wf_shape *out, const char *func
     else if (shape.rank && shape.rank != j->axes)
         wfl_array_fail(ctx, WF_ERR_SHAPE, "%s: `shape` has rank %d, but `inverse` is for %d axes", function,
                        (int)shape.rank, j->axes);
-    else if (!broadcast_batch(&x, j->axes, &m, 2, out) || out->rank + j->axes > WF_MAX_RANK)
+    else if (!wfl_batch_broadcast(&x, j->axes, &m, 2, out) || out->rank + j->axes > WF_MAX_RANK)
         wfl_array_fail(ctx, WF_ERR_SHAPE, "%s: the batches of `x`, %s, and `inverse`, %s, do not broadcast", function,
                        text[0], text[1]);
     else {

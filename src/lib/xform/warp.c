@@ -2,14 +2,6 @@
 #include "xform_internal.h"
 #include <math.h>
 
-/* Sets the indices of the axes before the last ones, with positions, of x in a space that begins with them. */
-static void batch_indices(wf_graph *g, const wf_array *x, int batch, wf_val *index)
-{
-    wf_shape shape = wf_array_shape(x);
-    for (int d = 0; d < batch; ++d)
-        index[d] = shape.dim[d] == 1 ? wf_const_i64(g, WF_I64, 0) : wf_index(g, d);
-}
-
 /* False, with an error: the positions do not belong to x. */
 static bool positions_fit(const wf_array *x, const wf_array *positions)
 {
@@ -58,7 +50,7 @@ wf_array *wf_warp(const wf_array *x, const wf_array *positions, const wf_interp 
         wf_val at[WF_MAX_RANK], index[WF_MAX_RANK];
         wf_interp with = *how;
         with.axes = axes;
-        batch_indices(g, x, batch, index);
+        wfl_batch_indices(g, x, batch, batch, index);
         for (int d = 0; d < out.rank; ++d)
             at[d + 1] = wf_index(g, d);
         for (int d = 0; d < axes; ++d) {
@@ -109,7 +101,7 @@ static void record_polar(wf_graph *g, wf_array *y, const wf_array *x, const wf_p
     wf_val radius =
         wf_add(wf_mul(j, wf_param(g, "radius_step", as, (to - from) / steps)), wf_param(g, "from", as, from));
     radius = map->logarithmic ? wf_exp(radius) : radius;
-    batch_indices(g, x, batch, index);
+    wfl_batch_indices(g, x, batch, batch, index);
     index[batch] = wf_add(wf_mul(radius, wf_sin(angle)), wf_param(g, "y", as, map->center[0]));
     index[batch + 1] = wf_add(wf_mul(radius, wf_cos(angle)), wf_param(g, "x", as, map->center[1]));
     wf_interp with = *how;
