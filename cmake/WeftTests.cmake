@@ -3,7 +3,7 @@
 #   tests/test_<x>.c    A cmocka program, which may use internal headers. The other files of tests/ are helpers and are
 #   emu/tests/          linked into each of these programs. A test that includes <mpfr.h> is linked with MPFR. Files
 #                       named codegen_* and test_codegen* are left out of builds without LLVM.
-#   tests/blas/         Libraries that test_lib_blas opens.
+#   tests/blas/         Libraries that test_lib_blas and test_linalg_arrays open.
 #   tests/cli/<x>.sh    A script that bash runs as cli_<x>, in an empty folder, with the tool in WEFT and this tree in
 #                       WEFT_SOURCE. bench/cli/test.sh runs likewise, as cli_bench.
 #   fuzz/fuzz_<x>.c     With WEFT_FUZZ a libFuzzer program. Else, with fuzz/replay_main.c, two tests: fuzz_<x> reads
@@ -168,12 +168,14 @@ if(WEFT_TESTS)
         endforeach()
     endforeach()
 
-    # A BLAS, and a library that is none, for test_lib_blas to name.
+    # A BLAS, and a library that is none, for tests to name.
     add_library(fake_blas MODULE ${source}/tests/blas/fake_blas.c)
     add_library(no_blas MODULE ${source}/tests/blas/no_blas.c)
     add_dependencies(test_lib_blas fake_blas no_blas)
     target_compile_definitions(test_lib_blas PRIVATE WEFT_FAKE_BLAS="$<TARGET_FILE:fake_blas>"
                                                      WEFT_NO_BLAS="$<TARGET_FILE:no_blas>")
+    add_dependencies(test_linalg_arrays no_blas)
+    target_compile_definitions(test_linalg_arrays PRIVATE WEFT_NO_BLAS="$<TARGET_FILE:no_blas>")
 
     if(TARGET weft)
         file(GLOB scripts CONFIGURE_DEPENDS ${source}/tests/cli/*.sh)

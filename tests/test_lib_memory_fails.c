@@ -1,10 +1,11 @@
-/* test_lib_memory_fails.c - every function of weft/functions.h with the first, second, ... allocation failing. It
+/* test_lib_memory_fails.c - functions of weft/functions.h and others with the first, second, ... allocation failing. It
  * returns WF_ERR_MEMORY and no result, or the result that it has with all memory; nothing leaks.
  *
  * ctest: long
  */
 #include "memory_fails.h"
 #include "weft/fft.h"
+#include "weft/linalg.h"
 
 /* The results of a scenario, as bytes, and its results when nothing failed. */
 enum { MOST = 1 << 16 };
@@ -15,6 +16,7 @@ typedef struct record {
     unsigned char bytes[MOST];
 } record;
 static record now, whole;
+static bool has_lapack;
 
 static void note(wf_context *ctx, wf_status status)
 {
@@ -289,6 +291,64 @@ static wf_status products(wf_context *ctx)
     return finish();
 }
 
+/* Small matrices by functions of values; large ones, where there is a LAPACK. */
+static wf_status decompositions(wf_context *ctx)
+{
+    start(ctx);
+    wf_array *a = input(ctx, WF_F32, WF_SHAPE(2, 3, 3)), *b = input(ctx, WF_F64, WF_SHAPE(3, 1)), *w = NULL, *v = NULL;
+    wf_array *big = input(ctx, WF_C64, WF_SHAPE(8, 8)), *right = input(ctx, WF_C64, WF_SHAPE(8, 2)), *s = NULL;
+    wf_graph *g = a && big ? wf_begin(ctx) : NULL;
+    if (g) { /* symmetric, and larger on the diagonal */
+        double eye[64];
+        for (int i = 0; i < 64; ++i)
+            eye[i] = i % 9 ? 0 : 100;
+        wf_array *large = wf_empty(ctx, WF_F64, WF_SHAPE(8, 8));
+        note(ctx, large ? wf_upload(large, eye, sizeof eye) : missing(ctx));
+        wf_out(g, big, wf_cast(wf_in(g, large), WF_C64));
+        wf_out(g, a, wf_cast(wf_slice(wf_slice(wf_in(g, large), 0, 0, 3, 1), 1, 0, 3, 1), WF_F32));
+        note(ctx, wf_run(g));
+        wf_release(large);
+    } else
+        note(ctx, missing(ctx));
+    if (b && right && now.status == WF_OK) {
+        take(ctx, wf_solve(a, b));
+        take(ctx, wf_solve(a, NULL));
+        take(ctx, wf_cholesky(a));
+        wf_status status = wf_eigh(a, &w, &v);
+        take_two(ctx, status, w, v);
+    }
+    if (b && right && now.status == WF_OK && has_lapack) {
+        take(ctx, wf_solve(big, right));
+        take(ctx, wf_cholesky(big));
+        w = v = NULL;
+        wf_status status = wf_eigh(big, &w, &v);
+        take_two(ctx, status, w, v);
+        w = v = NULL;
+        status = wf_svd(big, &w, &s, &v);
+        take_two(ctx, status, w, v);
+        if (status == WF_OK)
+            take(ctx, s);
+        take(ctx, wf_lstsq(big, right, 0));
+    }
+    wf_array *all[] = { a, b, big, right };
+    for (int i = 0; i < 4; ++i)
+        wf_release(all[i]);
+    return finish();
+}
+
+static bool find_lapack(void)
+{
+    wf_context *ctx = test_context(WF_CPU, 1);
+    wf_array *a = wf_full(ctx, WF_C64, WF_SHAPE(1, 1), 1), *l = wf_cholesky(a);
+    bool found = l != NULL;
+    if (!found)
+        print_message("%s\n", wf_last_message(ctx));
+    wf_release(a);
+    wf_release(l);
+    wf_context_free(ctx);
+    return found;
+}
+
 static int forget(void **state)
 {
     (void)state;
@@ -310,9 +370,11 @@ int main(void)
         EACH(order),
         EACH(numbers),
         EACH(products),
+        { "decompositions", decompositions, WF_INTERP, 3 },
         { "fourier", fourier, WF_INTERP, 7 },
         { "long rows", long_rows, WF_INTERP, 3 },
         { "order on a GPU", order_on_gpu, WF_GPU_EMU(0), 101 },
     };
+    has_lapack = find_lapack();
     return run_memory_cases(cases, WF__COUNT(cases), forget);
 }

@@ -1,15 +1,17 @@
-/* linalg.h - linear algebra on small matrices of values, which records into the user's own kernel and needs no memory.
- * Matrices are arrays of real values or numbers, row by row, of 1 to 6 rows and columns; results may be the operands.
- * Singular matrices are no errors: all results are NaN. Functions work as those of traced.h; a size that is not possible
- * poisons the graph. Dtypes: those of operations on the operands; numbers as in ops.h.
+/* linalg.h - linear algebra: on small matrices of values, and on arrays of matrices of any size.
  * Reference: docs/reference/linalg.md */
 #ifndef WF_LINALG_H
 #define WF_LINALG_H
-#include "weft/weft.h"
+#include "weft/functions.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* ---- matrices of values -----------------------------------------------------------------------------------------
+ * They record into the user's own kernel and need no memory. Matrices are C arrays of real values or numbers, row by
+ * row, of 1 to 6 rows and columns; results may be the operands. Singular matrices are no errors: all results are NaN.
+ * Functions work as those of traced.h; a size that is not possible poisons the graph.
+ * Dtypes: those of operations on the operands; numbers as in ops.h. */
 #define WF_MAT_MOST 6
 /* Sets x, [n, columns], to the solution of a x = b; a is [n, n]. Source: Gauss's elimination with partial pivoting.
  * NaN: a pivot is 0. Example: wf_mat_solve(g, 2, a, 1, b, x); */
@@ -30,6 +32,32 @@ WF_API void wf_mat_eigh(wf_graph *graph, int n, const wf_val *a, wf_val *values,
 /* Sets x, [n], to what makes |a x - b| least; a is [m, n], n <= m <= 16. Source: Householder's reflections.
  * NaN: the columns are linearly dependent, exactly. */
 WF_API void wf_mat_lstsq(wf_graph *graph, int m, int n, const wf_val *a, const wf_val *b, wf_val *x);
+
+/* ---- arrays of matrices -----------------------------------------------------------------------------------------
+ * As functions.h, of the last two axes; axes before are a batch. Real matrices of up to WF_MAT_MOST rows are computed by
+ * the functions above, on the arrays' device, others one by one by a LAPACK, which the first use opens: OpenBLAS, MKL,
+ * libflame or liblapack, or what WEFT_LAPACK names. Dtypes: f64, c128; f32, c64 also of f16, bf16, c32; f64 of integers.
+ * Errors: a matrix without a result or with an element that is not finite is WF_ERR_ARG, and the message names it;
+ * WF_ERR_UNSUPPORTED: no LAPACK. Waits: for the result. Not within frozen sequences. */
+/* x of a x = b: a is [..., n, n], b [..., n, k], whose batches broadcast; b NULL: the identity, for the inverse.
+ * Errors: a singular matrix. Source: LU factors with partial pivoting (LAPACK getrf, getrs).
+ * Example: wf_array *x = wf_solve(a, b); */
+WF_API wf_array *wf_solve(const wf_array *a, const wf_array *b);
+/* The lower triangular l with l l^H = a, [..., n, n], which is symmetric or Hermitian; its lower triangle is read.
+ * Errors: a matrix that is not positive definite. Source: LAPACK potrf. */
+WF_API wf_array *wf_cholesky(const wf_array *a);
+/* Eigenvalues [..., n] of symmetric or Hermitian matrices [..., n, n], in rising order and real; the lower triangle is
+ * read. Column j of *vectors, [..., n, n], belongs to value j and has length 1; `vectors` may be NULL.
+ * Source: LAPACK syevd, heevd. Example: wf_status status = wf_eigh(covariance, &values, &vectors); */
+WF_API wf_status wf_eigh(const wf_array *a, wf_array **values, wf_array **vectors);
+/* Singular values a = u diag(s) vh of [..., m, n]: *s is real, [..., k], in falling order, k the least of m and n; *u is
+ * [..., m, k] and *vh [..., k, n], or both pointers are NULL. Source: LAPACK gesdd.
+ * Example: wf_status status = wf_svd(images, &u, &s, &vh); */
+WF_API wf_status wf_svd(const wf_array *a, wf_array **u, wf_array **s, wf_array **vh);
+/* x, [..., n, k], that makes the length of each column of a x - b least: a is [..., m, n], b [..., m, k]; of several
+ * the shortest. Singular values up to `tolerance`, at most 1, of the largest count as 0; a tolerance of 0 or less is the
+ * precision times the larger of m and n. Source: LAPACK gelsd, for every size. */
+WF_API wf_array *wf_lstsq(const wf_array *a, const wf_array *b, double tolerance);
 
 #ifdef __cplusplus
 }
