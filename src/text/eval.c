@@ -23,7 +23,7 @@ static wf__tval evaluate_call(wf__recorder *r, const wf__tree *node)
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
                                 "%.*s has no axes: only functions of whole arrays (sum, mean, ...) do", (int)node->len,
                                 name);
-    wf__tval args[4];
+    wf__tval args[WF__TEXT_ARGUMENTS];
     for (uint32_t i = 0; i < node->n; i++)
         args[i] = r->value[r->text->list[node->a + i]];
     if (cast != WF_NONE)

@@ -122,7 +122,7 @@ static bool find_axes(wf__recorder *r, wf__text_fold kind, const wf__tree *node,
 {
     const char *name = r->text->src + node->at;
     int len = (int)node->len, rank = (int)shape->rank;
-    bool one = wf__text_fold_keeps(kind);
+    bool one = kind < WF__FOLD_LIBRARY && wf__text_fold_keeps(kind);
     switch (fold_axes(node, rank, axes)) {
     case BEYOND:
         wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s of axes that an array of rank %d does not have", len, name,
@@ -186,6 +186,9 @@ wf__tval wf__text_fold_value(wf__recorder *r, wf__text_fold kind, const wf__tree
                                 name);
     wf_shape shape = wf_val_shape(a.v);
     wf_axes axes;
+    if (kind > WF__FOLD_LIBRARY)
+        return find_axes(r, kind, node, &shape, &axes) ? wf__text_library_value(r, kind, node, args, axes)
+                                                       : wf__text_poison(r);
     if (!find_axes(r, kind, node, &shape, &axes) || !check_operand(r, kind, node, a.v, &shape, axes))
         return wf__text_poison(r);
     if (kind >= WF__FOLD_SORT)

@@ -44,23 +44,49 @@ static bool evaluate_now(wf__recorder *r, const wf__tree *node)
     return !r->failed;
 }
 
-/* Returns the value as an array whose elements are computed. NULL: r has the message. */
-static wf_array *compute(wf__recorder *r, const wf__tree *node, wf__tval value)
+/* Returns the argument that operand i of the call names; NULL if the operand is something else. */
+static const wf_array *named_argument(const wf__recorder *r, const wf__tree *node, uint32_t i)
 {
-    wf_array *array = wf_keep(value.v);
-    wf__text_check(r, node->at);
-    array = hold(r, array, node->at);
-    return !r->failed && evaluate_now(r, node) ? array : NULL;
-}
-
-/* Returns the argument that the operand of the call names; NULL if the operand is something else. */
-static const wf_array *named_argument(const wf__recorder *r, const wf__tree *node)
-{
-    const wf__tree *operand = &r->text->node[r->text->list[node->a]];
+    const wf__tree *operand = &r->text->node[r->text->list[node->a + i]];
     const wf_arg *arg = operand->kind == WF__TREE_NAME ? wf__text_arg(r, operand->at, operand->len) : NULL;
     bool hidden = arg && (wf__text_assigned(r, operand->at, operand->len) ||
                           (r->made && wf__text_wanted(r, operand->at, operand->len) >= 0));
     return arg && arg->kind == WF_ARG_ARRAY && !hidden ? arg->as.array : NULL;
+}
+
+/* Returns the value as an array, which the recording is going to compute. NULL: r has the message. */
+static wf_array *array_of_value(wf__recorder *r, const wf__tree *node, wf__tval value)
+{
+    wf_array *array = wf_keep(value.v);
+    wf__text_check(r, node->at);
+    return hold(r, array, node->at);
+}
+
+bool wf__text_elements(wf__recorder *r, const wf__tree *node, const wf__tval *operand, uint32_t n,
+                       const wf_array **array)
+{
+    if (!r->runs) {
+        wf__text_mistake(r, WF_ERR_UNSUPPORTED, node->at,
+                         "%.*s needs elements that are computed before the recording goes on: wf_text and "
+                         "wf_text_create do that (weft calc); a recording of your own or a dump cannot",
+                         (int)node->len, r->text->src + node->at);
+        return false;
+    }
+    for (uint32_t i = 0; i < n && !r->failed; i++) {
+        bool converted = operand[i].v.h.num != r->value[r->text->list[node->a + i]].v.h.num;
+        array[i] = converted ? NULL : named_argument(r, node, i);
+        if (!array[i])
+            array[i] = array_of_value(r, node, operand[i]);
+    }
+    return !r->failed && evaluate_now(r, node);
+}
+
+wf__tval wf__text_made(wf__recorder *r, const wf__tree *node, wf_array *result)
+{
+    if (!result && !r->failed)
+        fail_as_context(r, node->at);
+    result = hold(r, result, node->at);
+    return r->failed ? wf__text_poison(r) : wf__tval_node(wf_in(r->graph, result));
 }
 
 bool wf__text_number(wf__recorder *r, const wf__tree *node, wf__tval value, const char *what, double *number)
@@ -86,8 +112,8 @@ bool wf__text_number(wf__recorder *r, const wf__tree *node, wf__tval value, cons
         return false;
     }
     wf__tval wide = wf__tval_cast(&r->convert, value, WF_F64);
-    wf_array *one = compute(r, node, wide);
-    if (one && wf_download(one, number, sizeof *number) != WF_OK)
+    wf_array *one = array_of_value(r, node, wide);
+    if (one && evaluate_now(r, node) && wf_download(one, number, sizeof *number) != WF_OK)
         fail_as_context(r, node->at);
     return !r->failed;
 }
@@ -138,22 +164,13 @@ wf__tval wf__text_order_value(wf__recorder *r, wf__text_fold kind, const wf__tre
                               wf_axes axes)
 {
     wf__tval a = args[0];
-    if (!r->runs)
-        return wf__text_mistake(r, WF_ERR_UNSUPPORTED, node->at,
-                                "%.*s needs elements that are computed before the recording goes on: wf_text and "
-                                "wf_text_create do that (weft calc); a recording of your own or a dump cannot",
-                                (int)node->len, r->text->src + node->at);
+    const wf_array *array;
     wf_dtype t = wf_val_dtype(a.v);
     if (kind >= WF__FOLD_MEDIAN && (t == WF_F16 || t == WF_BF16))
         a = wf__tval_cast(&r->convert, a, WF_F32);
     else if (t == WF_BOOL)
         a = wf__tval_cast(&r->convert, a, WF_I32);
-    const wf_array *array = a.v.h.num == args[0].v.h.num ? named_argument(r, node) : NULL;
-    if (array ? !evaluate_now(r, node) : (array = compute(r, node, a)) == NULL)
+    if (!wf__text_elements(r, node, &a, 1, &array))
         return wf__text_poison(r);
-    wf_array *result = call_function(r, kind, node, args, axes, array);
-    if (!result && !r->failed)
-        fail_as_context(r, node->at);
-    result = hold(r, result, node->at);
-    return r->failed ? wf__text_poison(r) : wf__tval_node(wf_in(r->graph, result));
+    return wf__text_made(r, node, call_function(r, kind, node, args, axes, array));
 }

@@ -88,12 +88,11 @@ bool wf__text_deeper(wf__text *t)
 /* The items are collected on the stack first, because nested lists append to t->list meanwhile. */
 uint32_t wf__text_list(wf__text *t, int close, uint32_t *count)
 {
-    enum { MAX_ARGUMENTS = 16 };
-    uint32_t item[MAX_ARGUMENTS], n = 0;
+    uint32_t item[WF__TEXT_ARGUMENTS], n = 0;
     *count = 0;
     while (t->token.kind != close && t->token.kind != ';' && t->status == WF_OK) {
-        if (n == MAX_ARGUMENTS) {
-            wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "more than %d arguments", (int)MAX_ARGUMENTS);
+        if (n == WF__TEXT_ARGUMENTS) {
+            wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "more than %d arguments", (int)WF__TEXT_ARGUMENTS);
             return 0;
         }
         item[n++] = wf__text_expression(t);

@@ -4,6 +4,7 @@
  *   words.c     the words of the language: dtypes, borders, reductions
  *   names.c     arguments, assigned names, coordinates, constants
  *   order.c     functions of whole arrays whose elements are computed first: sorting, histograms
+ *   library.c   functions of whole arrays of the libraries: transforms, filters, geometry
  *   fold.c      functions of whole arrays
  *   read.c      elements by index
  *   eval.c      expressions
@@ -19,7 +20,7 @@
  * A run of a text goes through them from the end of the list to its beginning. text.c calls run.c, which calls parts.c
  * once. Then, for each part, run.c calls parts.c for the functions of whole arrays inside of a program, space.c for the
  * shape, and program.c. This file walks the statements: loop.c and assign.c record them, eval.c records their
- * expressions, and read.c, fold.c, order.c and names.c record what stands in these.
+ * expressions, and read.c, fold.c, library.c, order.c and names.c record what stands in these.
  */
 #ifndef WEFT_API_TEXT_RECORD_H
 #define WEFT_API_TEXT_RECORD_H
@@ -132,18 +133,18 @@ typedef enum wf__text_fold {
     WF__FOLD_ARGSORT,
     WF__FOLD_MEDIAN, /* along any axes */
     WF__FOLD_QUANTILE,
-    WF__FOLD_HISTOGRAM /* of all elements */
+    WF__FOLD_HISTOGRAM, /* of all elements */
+    WF__FOLD_LIBRARY,   /* none; those of library.def follow */
+#define FUNCTION(name, arrays, least, most, axes, keeps, bools) WF__FOLD_##name,
+#include "text/library.def"
+#undef FUNCTION
 } wf__text_fold;
 /* Returns the function of whole arrays that this name and number of arguments calls; WF__FOLD_NONE: none. */
 wf__text_fold wf__text_fold_named(const char *name, size_t len, uint32_t arguments);
 /* True if the function of whole arrays takes so many arguments; sets the least and the largest number. */
 bool wf__text_fold_takes(const char *name, size_t len, uint32_t arguments, int *least, int *most);
-const char *wf__text_fold_name(size_t i); /* NULL past the last */
-/* True if the result has the shape of the operand. */
-static inline bool wf__text_fold_keeps(wf__text_fold kind)
-{
-    return kind >= WF__FOLD_CUMSUM && kind <= WF__FOLD_ARGSORT;
-}
+const char *wf__text_fold_name(size_t i);     /* NULL past the last */
+bool wf__text_fold_keeps(wf__text_fold kind); /* true if the result has the shape of the operand */
 
 /* ---- names.c ---- */
 
@@ -190,9 +191,21 @@ bool wf__text_hold(wf__recorder *r, wf_array *array, uint32_t at);
 /* Sets *number to a number, or to the value of one element, which is computed now. False: r has the message; `what` names
  * the number. */
 bool wf__text_number(wf__recorder *r, const wf__tree *node, wf__tval value, const char *what, double *number);
+/* Sets array[n] to arrays that hold the first n operands of a call, computed now; operand[n] are their values, which may
+ * have been converted. False: r has the message. */
+bool wf__text_elements(wf__recorder *r, const wf__tree *node, const wf__tval *operand, uint32_t n,
+                       const wf_array **array);
+/* Returns the result of a call as a value, and owns it. NULL: r or the context has the message. */
+wf__tval wf__text_made(wf__recorder *r, const wf__tree *node, wf_array *result);
 /* Records a function whose elements must be computed first: sorting, medians, quantiles, histograms. */
 wf__tval wf__text_order_value(wf__recorder *r, wf__text_fold kind, const wf__tree *node, const wf__tval *args,
                               wf_axes axes);
+
+/* ---- library.c ---- */
+
+/* Calls a function of library.def with arrays and numbers; axes: those that the call names, or WF_ALL_AXES. */
+wf__tval wf__text_library_value(wf__recorder *r, wf__text_fold kind, const wf__tree *node, const wf__tval *args,
+                                wf_axes axes);
 
 /* ---- fold.c ---- */
 
