@@ -368,7 +368,7 @@ static bool is_same_tree(const wf__text *t, uint32_t a, uint32_t b)
         const wf__tree *m = &t->node[first_a + i], *n = &t->node[first_b + i];
         bool named = m->kind == WF__TREE_NAME || m->kind == WF__TREE_CALL || m->kind == WF__TREE_READ;
         same = m->kind == n->kind && m->op == n->op && m->n == n->n && m->border == n->border &&
-               m->number.bits == n->number.bits && m->number.value == n->number.value &&
+               m->between == n->between && m->number.bits == n->number.bits && m->number.value == n->number.value &&
                (!named || wf__text_same(t, m->at, m->len, n->at, n->len));
     }
     return same;
@@ -378,6 +378,8 @@ wf__text_place wf__text_place_of(const wf__recorder *r, const wf__stmt *write, c
 {
     const wf__text *t = r->text;
     bool by_index = write->kind == WF__STMT_WRITE;
+    if (read->between) /* it reads neighbours, too */
+        return WF__TEXT_OTHER_ELEMENT;
     wf__text_place place = by_index && write->n != read->n ? WF__TEXT_ANY_ELEMENT : WF__TEXT_SAME_ELEMENT;
     for (uint32_t k = 0; k < read->n && !(by_index && write->n != read->n); k++) {
         uint32_t index = t->list[read->a + k], other = by_index ? t->list[write->a + k] : 0;
@@ -495,6 +497,10 @@ wf__tval wf__text_unknown(wf__recorder *r, const wf__tree *node, bool call)
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
                                 "%.*s is no value; a border mode follows a semicolon: a[y, x-1; %.*s]", len, name, len,
                                 name);
+    if (!call && wf__text_interpolation_named(name, node->len))
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
+                                "%.*s is no value; an interpolation follows a semicolon: a[y + 0.5, x; %.*s]", len,
+                                name, len, name);
     if (!call && is_function)
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s is a function: write %.*s(...)", len, name, len,
                                 name);

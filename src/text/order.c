@@ -62,17 +62,27 @@ static wf_array *array_of_value(wf__recorder *r, const wf__tree *node, wf__tval 
     return hold(r, array, node->at);
 }
 
-bool wf__text_elements(wf__recorder *r, const wf__tree *node, const wf__tval *operand, uint32_t n,
-                       const wf_array **array)
+/* True if elements may be computed now; false: r has the message. */
+static bool may_compute(wf__recorder *r, const wf__tree *node)
 {
-    if (!r->runs) {
+    if (!r->runs)
         wf__text_mistake(r, WF_ERR_UNSUPPORTED, node->at,
                          "%.*s needs elements that are computed before the recording goes on: wf_text and "
                          "wf_text_create do that (weft calc); a recording of your own or a dump cannot",
                          (int)node->len, r->text->src + node->at);
-        return false;
-    }
-    for (uint32_t i = 0; i < n && !r->failed; i++) {
+    return !r->failed;
+}
+
+const wf_array *wf__text_computed(wf__recorder *r, const wf__tree *node, wf__tval value)
+{
+    const wf_array *array = may_compute(r, node) ? array_of_value(r, node, value) : NULL;
+    return array && evaluate_now(r, node) ? array : NULL;
+}
+
+bool wf__text_elements(wf__recorder *r, const wf__tree *node, const wf__tval *operand, uint32_t n,
+                       const wf_array **array)
+{
+    for (uint32_t i = 0; may_compute(r, node) && i < n; i++) {
         bool converted = operand[i].v.h.num != r->value[r->text->list[node->a + i]].v.h.num;
         array[i] = converted ? NULL : named_argument(r, node, i);
         if (!array[i])
@@ -112,8 +122,8 @@ bool wf__text_number(wf__recorder *r, const wf__tree *node, wf__tval value, cons
         return false;
     }
     wf__tval wide = wf__tval_cast(&r->convert, value, WF_F64);
-    wf_array *one = array_of_value(r, node, wide);
-    if (one && evaluate_now(r, node) && wf_download(one, number, sizeof *number) != WF_OK)
+    const wf_array *one = wf__text_computed(r, node, wide);
+    if (one && wf_download(one, number, sizeof *number) != WF_OK)
         fail_as_context(r, node->at);
     return !r->failed;
 }

@@ -151,10 +151,18 @@ static uint32_t parse_call(wf__text *t, wf__tree node)
     return wf__text_add_node(t, node);
 }
 
-/* Parses what follows the ';' of a read: the name of a border mode, or the value outside. */
+/* Parses what follows the ';' of a read: the name of an interpolation, then the name of a border mode, or the value
+ * outside. */
 static void parse_border(wf__text *t, wf__tree *node)
 {
     const wf__token *k = &t->token;
+    node->between = k->kind == WF__TOK_NAME ? wf__text_interpolation_named(t->src + k->at, k->len) : 0;
+    if (node->between) {
+        wf__text_next(t);
+        if (k->kind != ',')
+            return;
+        wf__text_next(t);
+    }
     wf_border named = k->kind == WF__TOK_NAME ? wf__text_border_named(t->src + k->at, k->len) : WF_BORDER_NONE;
     if (named) {
         node->border = (uint8_t)named;

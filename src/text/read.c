@@ -1,6 +1,8 @@
-/* read.c - elements by index in operator text: of arrays, of local arrays, and in array recordings of values.
+/* read.c - elements by index in operator text: of arrays, of local arrays, and in array recordings of values. Positions
+ * between elements are interpolated.
  */
 #include "text/record.h"
+#include "weft/xform.h"
 
 bool wf__text_indices(wf__recorder *r, uint32_t list, uint32_t n, wf__tval *out)
 {
@@ -32,14 +34,27 @@ static wf__tval read_local(wf__recorder *r, const wf__tree *node, const wf_array
     for (uint32_t k = 0; k < node->n; k++)
         index[k] = at[k].v;
     wf_vals where = { index, node->n };
+    if (node->between)
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s is a local array: it is read by indices",
+                                wf__text_shown(node->len), r->text->src + node->at);
     if (node->border == WF_BORDER_VALUE && !node->b) /* 0 outside; debug mode reports it */
         return wf__tval_node(wf_read_n(r->graph, array, where));
     wf_val outside = node->b ? r->value[node->b].v : wf__tval_number(0, false).v;
     return wf__tval_node(wf_read_border_n(r->graph, array, (wf_border)node->border, outside, where));
 }
 
-/* Sets index[rank] to the indices of a read. If there are fewer indices than axes, they are those of the last axes, and
- * the point's own indices stand for the first ones. False: r has the message. */
+/* Returns a position between elements: a float, or a number. */
+static wf__tval position_value(wf__recorder *r, wf__tval v)
+{
+    if (wf__tval_is_number(v) || wf__text_is_float(wf_val_dtype(v.v)))
+        return v;
+    if (wf__text_is_int(wf_val_dtype(v.v)))
+        return wf__tval_cast(&r->convert, v, wf__tval_real(&r->convert, v));
+    return wf__tval_integer(&r->convert, v); /* which has the message for bools and complex numbers */
+}
+
+/* Sets index[rank] to the indices of a read, or positions. If there are fewer than axes, they are those of the last axes,
+ * and the point's own indices stand for the first ones. False: r has the message. */
 static bool find_indices(wf__recorder *r, const wf__tree *node, const wf_shape *shape, wf__tval *index)
 {
     const char *name = r->text->src + node->at;
@@ -53,9 +68,10 @@ static bool find_indices(wf__recorder *r, const wf__tree *node, const wf_shape *
                          "%d indices are needed, %u %s given",
                          len, name, (int)shape->rank, space, (int)shape->rank, node->n, node->n == 1 ? "is" : "are");
     for (int k = 0; k < shape->rank && !r->failed; k++)
-        if (k >= own)
-            index[k] = wf__tval_integer(&r->convert, r->value[r->text->list[node->a + (uint32_t)(k - own)]]);
-        else if (shape->dim[k] == 1)
+        if (k >= own) {
+            wf__tval given = r->value[r->text->list[node->a + (uint32_t)(k - own)]];
+            index[k] = node->between ? position_value(r, given) : wf__tval_integer(&r->convert, given);
+        } else if (shape->dim[k] == 1)
             index[k] = wf__tval_number(0, false); /* the axis is broadcast */
         else
             index[k] = wf__text_own_index(r, node->at, shape->rank - k);
@@ -72,8 +88,33 @@ static bool find_outside(wf__recorder *r, const wf__tree *node, wf_dtype dtype, 
     return !r->failed;
 }
 
+/* Records a read between elements. */
+static wf__tval interpolate(wf__recorder *r, const wf__tree *node, const wf_array *array)
+{
+    wf_shape shape = wf_array_shape(array);
+    wf__tval index[WF_MAX_RANK], outside;
+    wf_val at[WF_MAX_RANK];
+    if (!find_indices(r, node, &shape, index) || !find_outside(r, node, wf_array_dtype(array), &outside))
+        return wf__text_poison(r);
+    if (!wf__tval_is_number(outside))
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
+                                "the value outside of elements that are interpolated is a number");
+    if (node->n > 3)
+        return wf__text_mistake(r, WF_ERR_UNSUPPORTED, node->at, "interpolation along %u axes: 3 are possible",
+                                node->n);
+    for (int k = 0; k < shape.rank; k++)
+        at[k] = index[k].v;
+    wf_interp how = { .interpolation = (wf_interpolation)(node->between - 1),
+                      .border = (wf_border)node->border,
+                      .outside = outside.v.h.num,
+                      .axes = (int32_t)node->n };
+    return wf__tval_node(wf_interpolate(r->graph, array, &how, (wf_vals){ at, (size_t)shape.rank }));
+}
+
 static wf__tval read_array(wf__recorder *r, const wf__tree *node, const wf_array *array)
 {
+    if (node->between)
+        return interpolate(r, node, array);
     wf_shape shape = wf_array_shape(array);
     wf__tval index[WF_MAX_RANK], outside;
     wf_val at[WF_MAX_RANK];
@@ -121,6 +162,10 @@ static wf__tval read_value(wf__recorder *r, const wf__tree *node, wf__tval value
     int len = wf__text_shown(node->len);
     if (wf__tval_is_number(value) || wf__text_is_pair(value.v))
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s is a number: it has no elements", len, name);
+    if (node->between) {
+        const wf_array *array = wf__text_computed(r, node, value);
+        return array ? interpolate(r, node, array) : wf__text_poison(r);
+    }
     wf_shape shape = wf_val_shape(value.v);
     wf__tval index[WF_MAX_RANK], outside;
     wf_val at[WF_MAX_RANK];

@@ -195,6 +195,8 @@ bool wf__text_number(wf__recorder *r, const wf__tree *node, wf__tval value, cons
  * have been converted. False: r has the message. */
 bool wf__text_elements(wf__recorder *r, const wf__tree *node, const wf__tval *operand, uint32_t n,
                        const wf_array **array);
+/* Returns the value as an array whose elements are computed now. NULL: r has the message. */
+const wf_array *wf__text_computed(wf__recorder *r, const wf__tree *node, wf__tval value);
 /* Returns the result of a call as a value, and owns it. NULL: r or the context has the message. */
 wf__tval wf__text_made(wf__recorder *r, const wf__tree *node, wf_array *result);
 /* Records a function whose elements must be computed first: sorting, medians, quantiles, histograms. */

@@ -185,19 +185,32 @@ static meaning of_read(const stepper *s, const wf__tree *n)
     return m;
 }
 
+/* Multiplies the steps along the axes that bin(a, k) shortens. */
+static void bin_elements(const stepper *s, const wf__tree *n, meaning *m)
+{
+    affine k = s->node[s->r.text->list[n->a + 1]].index;
+    *m = s->node[s->r.text->list[n->a]];
+    for (int i = 0; i < AXES; i++)
+        if (n->b || k.known != KNOWN || k.axis)
+            m->of[i] = unknown; /* the rank, which would tell what an axis from the front is, is not known */
+        else if (!n->c || n->c >> i & 1)
+            m->of[i] = scaled(m->of[i], k.k);
+}
+
 static meaning of_call(const stepper *s, const wf__tree *n)
 {
     const wf__text *t = s->r.text;
     meaning m = { .index = unknown };
     affine a[16];
     wf__text_fold kind = wf__text_fold_named(t->src + n->at, n->len, n->n);
-    bool in_place =
-        kind == WF__FOLD_NONE || wf__text_fold_keeps(kind) || (kind != WF__FOLD_HISTOGRAM && (n->b || n->c));
+    bool in_place = kind == WF__FOLD_NONE || wf__text_fold_keeps(kind) || (kind < WF__FOLD_HISTOGRAM && (n->b || n->c));
     for (uint32_t i = 0; i < n->n && i < WF__COUNT(a); i++) {
         a[i] = s->node[t->list[n->a + i]].index;
         if (in_place)
             join_elements(&m, &s->node[t->list[n->a + i]]);
     }
+    if (kind == WF__FOLD_bin && n->n == 2)
+        bin_elements(s, n, &m);
     m.index = kind == WF__FOLD_NONE ? call(t, n, a) : unknown;
     return m;
 }

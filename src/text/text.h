@@ -58,7 +58,8 @@ typedef enum wf__tree_kind {
 
 typedef struct wf__tree {
     uint8_t kind, border;
-    bool enclosed; /* it stands in brackets */
+    uint8_t between; /* READ: how positions between elements are read, a wf_interpolation plus 1; 0: they are indices */
+    bool enclosed;   /* it stands in brackets */
     int16_t op;
     uint32_t at, len; /* the operator or name in the text: where a caret points */
     uint32_t a, b, c, n;
@@ -154,6 +155,16 @@ wf_dtype wf__text_dtype_named(const char *name, size_t len);
 #define WF__TEXT_AND_BORDER(border, name) ", " name
 #define WF__TEXT_BORDERS "zero" WF__TEXT_BORDER_LIST(WF__TEXT_AND_BORDER) /* for messages */
 wf_border wf__text_border_named(const char *name, size_t len);            /* WF_BORDER_NONE: it names none */
+/* Interpolations by their names in text. */
+#define WF__TEXT_INTERPOLATION_LIST(X)     \
+    X(WF_INTERPOLATE_NEAREST, "nearest")   \
+    X(WF_INTERPOLATE_LINEAR, "linear")     \
+    X(WF_INTERPOLATE_CUBIC, "cubic")       \
+    X(WF_INTERPOLATE_BSPLINE, "bspline")   \
+    X(WF_INTERPOLATE_LANCZOS4, "lanczos4") \
+    X(WF_INTERPOLATE_LANCZOS6, "lanczos6") \
+    X(WF_INTERPOLATE_LANCZOS8, "lanczos8")
+uint8_t wf__text_interpolation_named(const char *name, size_t len); /* plus 1; 0: it names none */
 static inline bool wf__text_is(const wf__text *t, uint32_t at, uint32_t len, const char *name)
 {
     return strlen(name) == len && memcmp(t->src + at, name, len) == 0;

@@ -2,6 +2,7 @@
  * reductions.
  */
 #include "text/record.h"
+#include "weft/xform.h"
 
 static bool is_word(const char *word, const char *name, size_t len)
 {
@@ -54,6 +55,16 @@ wf_border wf__text_border_named(const char *name, size_t len)
         if (is_word(known, name, len))
             return (wf_border)b;
     return WF_BORDER_NONE;
+}
+
+uint8_t wf__text_interpolation_named(const char *name, size_t len)
+{
+#define X(mode, known)             \
+    if (is_word(known, name, len)) \
+        return (uint8_t)mode + 1;
+    WF__TEXT_INTERPOLATION_LIST(X)
+#undef X
+    return 0;
 }
 
 /* ---- reductions ---- */

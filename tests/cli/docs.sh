@@ -133,11 +133,18 @@ while read -r name path; do
         die "CONTRIBUTING.md: there is no $name in $path"
 done < places
 # docs/text.md names all functions of the op table, and no others
-sed -n '/^## Functions/,/^Angles/p' "$WEFT_SOURCE/docs/text.md" > functions
+sed -n '/^## Functions$/,/^Angles/p' "$WEFT_SOURCE/docs/text.md" > functions
 for f in $(grep -oE '`[^`]*`' functions | tr -d '`' | tr ' ' '\n' | grep -E '^[a-z0-9_]+$' | sort -u); do
     weft calc "$f()" 2> err || true
     grep -q "takes [0-9] argument" err || die "docs/text.md: there is no function $f: $(cat err)"
 done
+# and all functions of the libraries
+sed -n '/^## Functions of the libraries/,/^## Errors/p' "$WEFT_SOURCE/docs/text.md" > functions
+sed -nE 's/^FUNCTION\(([a-z_]+),.*/\1/p' "$WEFT_SOURCE/src/text/library.def" > names
+[ "$(grep -c . names)" -gt 30 ] || die 'no functions found in library.def'
+while read -r f; do
+    grep -q "\`$f(" functions || die "docs/text.md does not name $f"
+done < names
 table=$(sed -nE 's/^WF_API wf_val wf_([a-z0-9_]+)\(wf_val.*/\1/p' "$WEFT_SOURCE/include/weft/ops.h")
 for f in $table; do
     grep -qw "$f" functions || [ "$f" = cast ] || [ "$f" = bitcast ] || die "docs/text.md does not name $f"
