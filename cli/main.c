@@ -17,7 +17,7 @@ static const command commands[] = {
     { "ctf", "contrast transfer functions: found in images, corrected, drawn", help_ctf, run_ctf },
     { "bin", "fewer or more pixels: means of blocks, or by Fourier cropping", help_bin, run_bin },
     { "transform", "rotate, shift, scale, crop and pad images and volumes", help_transform, run_transform },
-    { "symmetrize", "the average over a point group", help_symmetrize, run_symmetrize },
+    { "symmetrize", "the average over a point group or a helix", help_symmetrize, run_symmetrize },
     { "mask", "what is inside a ball, box or cylinder with a soft edge", help_mask, run_mask },
     { "radial", "power spectra and values averaged over shells, as a table or plot", help_radial, run_radial },
     { "fsc", "Fourier shell correlation of two volumes or images", help_fsc, run_fsc },

@@ -201,6 +201,21 @@ int parse_list(const char *text, double *out, int most)
     return 0;
 }
 
+int parse_lengths(const image *i, const char *text, double *out, int most)
+{
+    size_t n = strlen(text);
+    bool angstrom = n > 1 && text[n - 1] == 'A';
+    char *numbers = append(NULL, "%.*s", (int)(n - angstrom), text);
+    int found = parse_list(numbers, out, most);
+    free(numbers);
+    for (int k = 0; k < found && angstrom; k++) {
+        if (!(i->pixel[2] > 0))
+            return 0;
+        out[k] /= i->pixel[2];
+    }
+    return found;
+}
+
 int parse_period(const job *j, const image *i, const char *name, const char *text, double *frequency)
 {
     char *end;

@@ -84,6 +84,9 @@ wf_status filter_image(image *i, wf_response *response, void *user);
 int parse_period(const job *j, const image *i, const char *name, const char *text, double *frequency);
 /* Reads up to `most` numbers, separated by commas. Returns how many; 0 = the text has another form. */
 int parse_list(const char *text, double *out, int most);
+/* Reads lengths in pixels, or with A in Angstrom, as pixels. Returns how many; 0 = the text has another form, or the
+ * pixel size is unknown. */
+int parse_lengths(const image *i, const char *text, double *out, int most);
 
 /* ---- options of geometry ---- */
 /* Takes --interpolation and --border, which stand in that order, as options 0 and 1. Returns an exit code. */

@@ -34,32 +34,16 @@ typedef struct mask {
     double length[3], width, middle[3];
 } mask;
 
-/* Reads lengths in pixels or Angstrom. Returns how many, 0 = the text has another form or the pixel size is unknown. */
-static int read_lengths(const image *in, const char *text, double *out, int most)
-{
-    size_t n = strlen(text);
-    bool angstrom = n > 1 && text[n - 1] == 'A';
-    char *numbers = append(NULL, "%.*s", (int)(n - angstrom), text);
-    int found = parse_list(numbers, out, most);
-    free(numbers);
-    for (int k = 0; k < found && angstrom; k++) {
-        if (!(in->pixel[2] > 0))
-            return 0;
-        out[k] /= in->pixel[2];
-    }
-    return found;
-}
-
 static int read_shape(const job *j, mask *m, const image *in)
 {
     int wanted = m->shape == SPHERE ? 1 : m->shape == CYLINDER ? 2 : in->rank;
     if (m->shape == CYLINDER && in->rank == 2)
         return misused(j->a.command, "--cylinder is for volumes, and %s has images", in->path);
-    if (read_lengths(in, m->lengths, m->length, 3) != wanted)
+    if (parse_lengths(in, m->lengths, m->length, 3) != wanted)
         return misused(j->a.command,
                        "--%s %s: give %d length%s in pixels, or with A in Angstrom (of a known pixel size)",
                        options[m->shape].name, m->lengths, wanted, wanted == 1 ? "" : "s");
-    if (m->edge && (read_lengths(in, m->edge, &m->width, 1) != 1 || m->width < 0))
+    if (m->edge && (parse_lengths(in, m->edge, &m->width, 1) != 1 || m->width < 0))
         return misused(j->a.command, "--edge %s: give a width in pixels, or with A in Angstrom (of a known pixel size)",
                        m->edge);
     return read_center(j, in, m->center, m->middle);

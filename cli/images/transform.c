@@ -1,5 +1,5 @@
 /* transform.c - weft transform: images and volumes rotated, shifted and scaled; weft symmetrize: their averages over a
- * point group. */
+ * point group or a helix. */
 #include "images.h"
 #include <math.h>
 #include <string.h>
@@ -141,42 +141,108 @@ int run_transform(const command *self, int argc, char **argv)
 /* ---- symmetrize ---- */
 const char help_symmetrize[] =
     "  weft symmetrize vol.map --symmetry D7 -o averaged.map\n"
-    "  weft symmetrize class.mrc --symmetry C4 -o averaged.mrc\n\n"
-    "The average over the rotations of a point group, about the centre.\n\n"
+    "  weft symmetrize class.mrc --symmetry C4 -o averaged.mrc\n"
+    "  weft symmetrize filament.map --rise 4.75A --twist -1.2 -o averaged.map\n"
+    "  weft symmetrize filament.map --rise 27.5A --twist -166.7 --symmetry C2 --part 0.5 -o averaged.map\n\n"
+    "The average over the rotations of a point group about the centre, or over the units of a helix about z.\n\n"
     "  -s, --symmetry GROUP   C5 (about z), D7 (2-fold about x), T, O, I (2-fold about z, y, x); C alone for images\n"
+    "                         and helices\n"
+    "  --rise R               of a helix: from one unit to the next along z, in pixels, or with A in Angstrom\n"
+    "  --twist T              the angle between them in degrees; above 0: right-handed\n"
+    "  --part P               the middle part of z that is averaged, up to 1 (default: 0.3); the ends are made from it\n"
     "  --center Y,X or Z,Y,X  in pixels (default: n/2, rounded down)\n" INTERPOLATION_HELP IMAGE_HELP;
 
-enum { SYMMETRY = IMAGE_OWN, MIDDLE, SYMMETRY_HOW };
-static const option symmetry_options[] = {
-    IMAGE_OPTIONS, { "symmetry", 's', true }, { "center", 0, true }, INTERPOLATION_OPTIONS, { NULL, 0, false }
-};
+enum { SYMMETRY = IMAGE_OWN, RISE, TWIST, PART, MIDDLE, SYMMETRY_HOW };
+static const option symmetry_options[] = { IMAGE_OPTIONS,         { "symmetry", 's', true }, { "rise", 0, true },
+                                           { "twist", 0, true },  { "part", 0, true },       { "center", 0, true },
+                                           INTERPOLATION_OPTIONS, { NULL, 0, false } };
+
+typedef struct symmetry {
+    const char *group, *rise, *middle; /* as on the command line; NULL = not given */
+    wf_helix helix;
+    bool twisted; /* --twist was given */
+    wf_interp how;
+} symmetry;
+
+static int take_symmetry(const job *j, symmetry *s, int o, const char *text)
+{
+    switch (o) {
+    case SYMMETRY:
+        s->group = text;
+        break;
+    case RISE:
+        s->rise = text;
+        break;
+    case TWIST:
+        s->twisted = true;
+        if (!parse_real(text, &s->helix.twist))
+            return misused(j->a.command, "--twist %s: give an angle in degrees", text);
+        break;
+    case PART:
+        if (!parse_real(text, &s->helix.fraction) || !(s->helix.fraction > 0 && s->helix.fraction <= 1))
+            return misused(j->a.command, "--part %s: give a number above 0 and up to 1", text);
+        break;
+    case MIDDLE:
+        s->middle = text;
+        break;
+    default:
+        return take_interpolation(j, &s->how, o - SYMMETRY_HOW, text);
+    }
+    return EXIT_OK;
+}
+
+/* Checks which options were given. */
+static int know_symmetry(const job *j, symmetry *s)
+{
+    if (!s->rise && (s->twisted || s->helix.fraction > 0))
+        return misused(j->a.command, "--%s is of a helix; give --rise, too", s->twisted ? "twist" : "part");
+    if (s->rise && !s->twisted)
+        return misused(j->a.command, "--rise needs --twist");
+    if (!s->rise && !s->group)
+        return misused(j->a.command, "no symmetry: --symmetry C4, D7, T, O, I, or --rise and --twist of a helix");
+    if (!s->rise || !s->group)
+        return EXIT_OK;
+    double n = 0;
+    if (s->group[0] != 'C' || !parse_real(s->group + 1, &n) || n < 1 || n > 512 || n != floor(n))
+        return misused(j->a.command, "--symmetry %s: of a helix only C and a number, up to 512", s->group);
+    s->helix.cyclic = (int32_t)n;
+    return EXIT_OK;
+}
+
+static int symmetrize_image(job *j, symmetry *s, const image *in)
+{
+    double center[3];
+    int result = read_center(j, in, s->middle, center);
+    if (result != EXIT_OK)
+        return result;
+    if (!s->rise)
+        return job_save(j, wf_symmetrize(in->data, s->group, in->rank, center, &s->how), in);
+    if (in->rank != 3)
+        return misused(j->a.command, "--rise is for volumes, and %s has images", in->path);
+    if (parse_lengths(in, s->rise, &s->helix.rise, 1) != 1 || !(s->helix.rise > 0))
+        return misused(j->a.command,
+                       "--rise %s: give a length in pixels, or with A in Angstrom (of a known pixel size)", s->rise);
+    return job_save(j, wf_symmetrize_helix(in->data, &s->helix, center, &s->how), in);
+}
 
 int run_symmetrize(const command *self, int argc, char **argv)
 {
     job j = job_of(self, symmetry_options, argc, argv, 1);
-    wf_interp how = { .interpolation = WF_INTERPOLATE_BSPLINE, .border = WF_BORDER_VALUE };
-    const char *group = NULL, *middle = NULL;
+    symmetry s = { .how = { .interpolation = WF_INTERPOLATE_BSPLINE, .border = WF_BORDER_VALUE } };
     image in = { .rank = 0 };
     for (int o = job_next(&j); o != ARG_END; o = job_next(&j)) {
         if (o < 0)
             return ended(o);
-        if (o == SYMMETRY)
-            group = j.a.value;
-        else if (o == MIDDLE)
-            middle = j.a.value;
-        else if (take_interpolation(&j, &how, o - SYMMETRY_HOW, j.a.value) != EXIT_OK)
+        if (take_symmetry(&j, &s, o, j.a.value) != EXIT_OK)
             return EXIT_USAGE;
     }
-    if (!group)
-        return misused(self, "no symmetry: --symmetry C4, D7, T, O, I");
-    double center[3];
+    if (know_symmetry(&j, &s) != EXIT_OK)
+        return EXIT_USAGE;
     int result = job_begin(&j, 1, true);
     if (result == EXIT_OK)
         result = job_load(&j, 0, &in);
     if (result == EXIT_OK)
-        result = read_center(&j, &in, middle, center);
-    if (result == EXIT_OK)
-        result = job_save(&j, wf_symmetrize(in.data, group, in.rank, center, &how), &in);
+        result = symmetrize_image(&j, &s, &in);
     wf_release(in.data);
     return job_end(&j, result);
 }

@@ -131,6 +131,20 @@ WF_API wf_array *wf_bin(const wf_array *x, int64_t k, wf_axes axes);
  * Errors: WF_ERR_ARG: no such group, such as "D2" in two dimensions; above 512-fold. */
 WF_API wf_array *wf_symmetrize(const wf_array *x, const char *symmetry, int axes, const double *center,
                                const wf_interp *how);
+/* A helix about z: each unit is the one before, turned by `twist` and moved by `rise`. */
+typedef struct wf_helix {
+    double rise;     /* > 0, in elements, or in Angstrom if `pixel` is given */
+    double twist;    /* degrees, from x towards y; above 0 for right-handed helices */
+    double pixel;    /* its size in Angstrom; 0 = `rise` is in elements */
+    double fraction; /* the part of z around the center that is averaged, up to 1; 0 = 0.3 */
+    int32_t cyclic;  /* each unit is also n-fold about z; 0 = 1 */
+} wf_helix;
+/* The average over the units of a helix, of the last 3 axes of x, about z through `center` (z, y, x; NULL: n/2): each
+ * element takes from all units that the helix moves into the central part. So the whole of z is made from that part.
+ * Dtypes: as wf_symmetrize. Errors: WF_ERR_ARG: the central part is shorter than the rise.
+ * Cost: one interpolation for each unit in the central part, and each of its rotations. */
+WF_API wf_array *wf_symmetrize_helix(const wf_array *x, const wf_helix *helix, const double *center,
+                                     const wf_interp *how);
 
 /* ---- spectra of arrays -------------------------------------------------------------------------------------------
  * out(k) = x at (inverse k), times exp(-2 pi i shift . k): the spectra of images with their centers at element 0 that are

@@ -92,6 +92,16 @@ refuses 2 'give 2 extents' "$WEFT" transform spot.npy --shape 8,8,8 -o out.npy
 below 1e-5 calc 'max(abs(b - 0.25*(a + a[x, 32 - y] + a[32 - y, 32 - x] + a[32 - x, y])))' a=odd.mrc b=c4.mrc
 refuses 1 'D2' "$WEFT" symmetrize odd.mrc -s D2 -o out.mrc
 refuses 2 'no symmetry' "$WEFT" symmetrize odd.mrc -o out.mrc
+# a helix: planes one rise apart are the same, turned by the twist about n/2
+"$WEFT" symmetrize ball.npy --rise 4 --twist 90 --part 0.5 --interpolation linear -o helix.npy
+below 1e-6 calc 'max(z < 28 && x > 0 && y > 0 ? abs(a - a[z + 4, x, 32 - y]) : 0)' a=helix.npy
+prints 1 calc 'max(z > 29 ? a : 0) > 0.1' a=helix.npy
+refuses 2 'is of a helix' "$WEFT" symmetrize ball.npy --twist 3 -o out.npy
+refuses 2 'needs --twist' "$WEFT" symmetrize ball.npy --rise 3 -o out.npy
+refuses 2 'only C and a number' "$WEFT" symmetrize ball.npy --rise 3 --twist 3 -s D2 -o out.npy
+refuses 2 'known pixel size' "$WEFT" symmetrize ball.npy --rise 3A --twist 3 -o out.npy
+refuses 2 'for volumes' "$WEFT" symmetrize odd.mrc --rise 3 --twist 3 -o out.mrc
+refuses 1 'shorter than the rise' "$WEFT" symmetrize ball.npy --rise 30 --twist 3 -o out.npy
 
 # --- mask
 "$WEFT" mask waves.mrc --sphere 10 --edge 0 --only -o disc.mrc
