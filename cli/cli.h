@@ -3,6 +3,7 @@
 #define WEFT_CLI_H
 #include "common/common.h"
 #include "weft/io.h"
+#include "weft/star.h"
 #include <stdio.h>
 
 /* ---- parse.c: values of options and operands. Each takes the whole text ---- */
@@ -74,6 +75,9 @@ const char *statistics_text(const statistics *s, const char *gap, char buf[stati
 wf_array *magnitude(wf_context *ctx, const wf_array *a); /* absolute values */
 wf_array *to_floats(wf_context *ctx, const wf_array *a); /* f32, or f64 where f32 has too few digits; in C order */
 
+/* ---- star.c ---- */
+void print_star(const wf_star *star, const char *path); /* tables and columns */
+
 /* ---- the commands ---- */
 int run_calc(const command *, int argc, char **argv);
 int run_stats(const command *, int argc, char **argv);
@@ -81,6 +85,7 @@ int run_view(const command *, int argc, char **argv);
 int run_info(const command *, int argc, char **argv);
 int run_dump(const command *, int argc, char **argv);
 int run_sample(const command *, int argc, char **argv);
+int run_star(const command *, int argc, char **argv);
 int run_bench(const command *, int argc, char **argv);
 /* those of images/ */
 int run_filter(const command *, int argc, char **argv);
@@ -98,5 +103,5 @@ int run_convert(const command *, int argc, char **argv);
 int run_align(const command *, int argc, char **argv);
 extern const char help_filter[], help_ctf[], help_transform[], help_bin[], help_radial[], help_fsc[], help_correlate[],
     help_symmetrize[], help_mask[], help_convert[], help_align[], help_project[], help_pick[];
-extern const char help_calc[], help_stats[], help_view[], help_info[], help_dump[], help_sample[];
+extern const char help_calc[], help_stats[], help_view[], help_info[], help_dump[], help_sample[], help_star[];
 #endif

@@ -8,7 +8,8 @@ const char help_info[] =
     "  weft info                  this machine: version, devices, vector unit, LLVM, cache\n"
     "  weft info vol.map *.tif    what the headers of files say: shape, type, pixel size and origin; whether the file is\n"
     "                             a volume, a stack or in colour; angles and space group of a crystal; the size of an\n"
-    "                             extended header\n\n"
+    "                             extended header\n"
+    "  weft info run_data.star    the tables of a STAR file, and their columns\n\n"
     "Kernels are compiled by a libLLVM of version 15 to 22; WEFT_LLVM=path or WEFT_LLVM=19 names one. Compiled\n"
     "kernels are kept in WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. WEFT_THREADS sets the number of threads.\n";
 
@@ -100,8 +101,22 @@ static void print_cell(const wf_meta *m)
     putchar('\n');
 }
 
+static int tables(wf_context *ctx, const char *path)
+{
+    wf_star *star = wf_star_load(ctx, path);
+    if (star)
+        print_star(star, path);
+    else
+        failed_in(ctx);
+    wf_star_free(star);
+    wf_clear_error(ctx);
+    return star ? EXIT_OK : EXIT_FAILED;
+}
+
 static int header(wf_context *ctx, const char *path)
 {
+    if (has_suffix(path, ".star") || has_suffix(path, ".star.gz"))
+        return tables(ctx, path);
     char buf[256], kind[KIND_CAP];
     wf_meta m = { .size = sizeof m };
     wf_dtype dtype;

@@ -26,6 +26,7 @@ static const command commands[] = {
     { "pick", "particles found by templates, and cut out", help_pick, run_pick },
     { "project", "images of a volume from given or evenly spread directions", help_project, run_project },
     { "convert", "another format, type of values or pixel size", help_convert, run_convert },
+    { "star", "tables of STAR files: what they hold, columns as text or arrays", help_star, run_star },
     { "sample", "make a realistic micrograph or particle stack to work on", help_sample, run_sample },
     { "info", "this machine as Weft sees it; headers of files", help_info, run_info },
     { "dump", "what an expression becomes: trace, passes, LLVM IR, assembly", help_dump, run_dump },

@@ -56,6 +56,7 @@ cat > before.h << 'END'
 #include <weft/linalg.h>
 #include <weft/project.h>
 #include <weft/signal.h>
+#include <weft/star.h>
 #include <weft/traced.h>
 #include <weft/xform.h>
 extern wf_context *ctx;

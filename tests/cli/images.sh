@@ -1,4 +1,4 @@
-# weft filter, bin, transform, symmetrize, mask, radial, fsc, correlate, align, convert, ctf, project, pick: what they do
+# weft filter, bin, transform, symmetrize, mask, radial, fsc, correlate, align, convert, ctf, project, pick, star: what they do
 # to waves, discs and shifted images whose results are known, pixel sizes, and refused command lines.
 . "$(dirname "$0")/lib.bash" || exit 1
 
@@ -229,4 +229,34 @@ below 1e-6 calc 'max(abs(b[0, y, x] - a[y + 12, x + 22]))' --shape 16,16 a=spots
 refuses 1 'no place has a correlation' "$WEFT" pick spots.npy spot.npy --threshold 0.99 -o out.mrcs
 refuses 2 'give a correlation' "$WEFT" pick spots.npy spot.npy --threshold 3
 refuses 1 'one micrograph at a time' "$WEFT" pick views.mrcs spot.npy
-[ ! -e out.mrc ] && [ ! -e out.mrcs ] || die 'a refused command wrote a file'
+# --- STAR files of picks: what is written is read again, and cuts the same boxes
+"$WEFT" pick spots.npy spot.npy --rotations 4 --invert --threshold 0.75 --pixel 1.5 -o star.mrcs --box 16 \
+    --star picks.star > again.txt
+cmp picks.txt again.txt || die 'pick --star'
+prints '30 20;90 35;60 70;' awk '/mrcs/ { printf "%d %d;", $1, $2 }' picks.star
+prints "$(printf '000001@star.mrcs\tspots.npy\n000002@star.mrcs\tspots.npy')" \
+    "$WEFT" star picks.star --columns rlnImageName,_rlnMicrographName --rows 2
+prints '1.5' "$WEFT" star picks.star --table optics --columns rlnImagePixelSize
+"$WEFT" star picks.star --columns rlnCoordinateY,rlnCoordinateX,rlnAutopickFigureOfMerit -o picks.npy
+prints '[3,3]' json_value shape picks.npy
+below 1e-9 calc 'abs(a[1, 0] - 35) + abs(a[1, 1] - 90)' --shape 1 a=picks.npy
+"$WEFT" star picks.star > listed
+"$WEFT" info picks.star | cmp - listed || die 'weft info of a STAR file'
+grep -q '^picks.star: STAR, 2 tables$' listed || die "$(cat listed)"
+grep -q '^  data_particles: 3 rows, 6 columns: rlnCoordinateX rlnCoordinateY ' listed || die "$(cat listed)"
+"$WEFT" pick spots.npy --coordinates picks.star --box 16 -o cut.mrcs > again.txt
+cmp picks.txt again.txt || die 'pick --coordinates'
+below 1e-9 calc 'max(abs(a - b))' a=cut.mrcs b=star.mrcs
+printf 'data_\nloop_\n_rlnMicrographName\n_rlnCoordinateX\n_rlnCoordinateY\nm/a.mrc 1 2\nm/spots.npy 30.4 19.6\n' > two.star
+prints '20 30' "$WEFT" pick spots.npy --coordinates two.star --box 16 -o cut.mrcs
+below 1e-9 calc 'max(abs(a[y, x] - b[0, y, x]))' --shape 16,16 a=cut.mrcs b=star.mrcs
+refuses 1 'no particle has the rlnMicrographName spot.npy' "$WEFT" pick spot.npy --coordinates two.star
+printf 'data_x\n_a 1\n' > mixed.star
+refuses 1 'no table has rlnCoordinateX' "$WEFT" pick spots.npy --coordinates mixed.star
+refuses 2 'box gives the size' "$WEFT" pick spots.npy --coordinates two.star -o out.mrcs
+refuses 2 "'spot.npy' is not needed" "$WEFT" pick spots.npy spot.npy --coordinates two.star
+refuses 1 'no table has the columns rlnX' "$WEFT" star two.star --columns rlnX
+refuses 1 'no table data_optics' "$WEFT" star two.star --table optics
+refuses 1 "line 6: rlnMicrographName of table data_ is 'm/a.mrc'" "$WEFT" star two.star -o out.npy
+refuses 2 'names separated by commas' "$WEFT" star two.star --columns a,,b
+[ ! -e out.mrc ] && [ ! -e out.mrcs ] && [ ! -e out.npy ] || die 'a refused command wrote a file'
