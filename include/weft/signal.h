@@ -243,6 +243,11 @@ WF_API wf_array *wf_convolve_separable(const wf_array *x, wf_arrays kernels, wf_
  * 0 to 2^26. Dtypes: as a mean. */
 WF_API wf_array *wf_gaussian_filter(const wf_array *x, const double *sigma, wf_axes axes, wf_border border,
                                     double outside);
+/* The same with derivatives of Gaussians: order[d], 0 to 10, along each of the axes, per element; NULL: all 0. A
+ * derivative needs a sigma above 0. As scipy.ndimage.gaussian_filter(order=...).
+ * Example: wf_array *slope = wf_gaussian_derivative(img, (double[]){ 2, 2 }, (int[]){ 0, 1 }, WF_AXES(0, 1), 0, 0); */
+WF_API wf_array *wf_gaussian_derivative(const wf_array *x, const double *sigma, const int *order, wf_axes axes,
+                                        wf_border border, double outside);
 /* The mean of the window. Dtypes: as a mean. Cost: for each axis 2 sqrt(n) additions at most. */
 WF_API wf_array *wf_uniform_filter(const wf_array *x, const int64_t *size, wf_axes axes, wf_border border,
                                    double outside);
@@ -266,6 +271,20 @@ WF_API wf_array *wf_morphology_open(const wf_array *x, const int64_t *size, wf_a
 /* Closing: dilation, then erosion, which fills holes that are smaller than the window. */
 WF_API wf_array *wf_morphology_close(const wf_array *x, const int64_t *size, wf_axes axes, wf_border border,
                                      double outside);
+/* The same filters over a footprint: of the window with its extents, one for each of the axes, the elements where
+ * `footprint`, real, is not 0. Errors: no such element. Waits: the processor reads the footprint. Not within frozen
+ * sequences. wf_rank_filter, of as many elements as the footprint counts. Cost: as there, of the whole window. */
+WF_API wf_array *wf_rank_footprint(const wf_array *x, int64_t rank, const wf_array *footprint, wf_axes axes,
+                                   wf_border border, double outside);
+/* wf_median_filter over a footprint. */
+WF_API wf_array *wf_median_footprint(const wf_array *x, const wf_array *footprint, wf_axes axes, wf_border border,
+                                     double outside);
+typedef enum wf_morph { WF_MORPH_ERODE, WF_MORPH_DILATE, WF_MORPH_OPEN, WF_MORPH_CLOSE } wf_morph;
+/* wf_erode, wf_dilate, opening and closing over a footprint, which dilation mirrors.
+ * Cost: 2 comparisons for each run of elements along the footprint's last axis, and a pass for each power of 2 in it.
+ * Example: wf_array *grown = wf_morphology(mask, WF_MORPH_DILATE, ball, WF_ALL_AXES, WF_BORDER_VALUE, 0); */
+WF_API wf_array *wf_morphology(const wf_array *x, wf_morph how, const wf_array *footprint, wf_axes axes,
+                               wf_border border, double outside);
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@
 #include "../floats.h"
 #include "window.h"
 #include <math.h>
+#include <string.h>
 
 /* Returns the dtype of the product of elements of x and of the kernels, as a mean; WF_NONE: error. */
 static wf_dtype product_dtype(const wf_array *x, wf_arrays kernels, const char *function)
@@ -210,19 +211,42 @@ wf_array *wf_convolve_separable(const wf_array *x, wf_arrays kernels, wf_axes ax
     return t ? convolve_lines(x, &w, of, t) : NULL;
 }
 
-WFL_APART static void fill_gaussian(double *weight, double sigma, int64_t radius)
+enum { MOST_ORDER = 10 };
+
+/* Sets q to the coefficients of the polynomial by which derivative `order` of a Gaussian is a multiple of it. */
+WFL_APART static void hermite(double q[MOST_ORDER + 1], double sigma, int order)
 {
-    double total = 0;
-    for (int64_t i = -radius; i <= radius; ++i) {
-        double at = (double)i / sigma;
-        total += weight[i + radius] = exp(-0.5 * at * at);
+    for (int n = 0; n < order; ++n) { /* (q g)' = (q' - x q / sigma^2) g */
+        double next[MOST_ORDER + 1] = { 0 };
+        for (int i = 0; i <= n; ++i) {
+            if (i)
+                next[i - 1] += i * q[i];
+            next[i + 1] -= q[i] / (sigma * sigma);
+        }
+        memcpy(q, next, sizeof next);
     }
-    for (int64_t i = 0; i < 2 * radius + 1; ++i)
-        weight[i] /= total;
 }
 
-/* Returns a Gaussian of 2 radius + 1 elements whose sum is 1, f64. NULL: error. */
-static wf_array *gaussian(const wf_array *x, double sigma, int64_t radius)
+/* The Gaussian has the sum 1; its derivative is that of the function, at the elements' places. */
+WFL_APART static void fill_gaussian(double *weight, double sigma, int64_t radius, int order)
+{
+    double total = 0, q[MOST_ORDER + 1] = { 1 };
+    for (int64_t i = -radius; i <= radius; ++i) {
+        double at = (double)i / sigma;
+        total += weight[i + radius] = radius ? exp(-0.5 * at * at) : 1;
+    }
+    if (order)
+        hermite(q, sigma, order);
+    for (int64_t i = 0; i < 2 * radius + 1; ++i) {
+        double factor = q[order];
+        for (int n = order - 1; n >= 0; --n)
+            factor = factor * (double)(i - radius) + q[n];
+        weight[i] = weight[i] / total * factor;
+    }
+}
+
+/* Returns a Gaussian of 2 radius + 1 elements, or its derivative, f64. NULL: error. */
+static wf_array *gaussian(const wf_array *x, double sigma, int64_t radius, int order)
 {
     int64_t n = 2 * radius + 1;
     void *weight;
@@ -231,7 +255,7 @@ static wf_array *gaussian(const wf_array *x, double sigma, int64_t radius)
         return NULL;
     fenv_t saved;
     wfl_floats_begin(&saved);
-    fill_gaussian(weight, sigma, radius);
+    fill_gaussian(weight, sigma, radius, order);
     wfl_floats_end(&saved);
     wf_array *line = wfl_array_beside(x, WF_F64, &WF_SHAPE(n));
     if (line && wf_upload(line, weight, (size_t)n * sizeof(double)) != WF_OK) {
@@ -242,12 +266,29 @@ static wf_array *gaussian(const wf_array *x, double sigma, int64_t radius)
     return line;
 }
 
-wf_array *wf_gaussian_filter(const wf_array *x, const double *sigma, wf_axes axes, wf_border border, double outside)
+/* True if the numbers are possible; else with an error. */
+static bool possible(const wfl_window *w, wf_context *ctx, int axis, double sigma, int order)
 {
-    static const char name[] = "wf_gaussian_filter";
+    const double widest = 1 << 26;
+    if (!(sigma >= 0 && sigma <= widest))
+        wfl_array_fail(ctx, WF_ERR_ARG, "%s: `sigma` of axis %d is %g, not 0 to 2^26", w->function, axis, sigma);
+    else if (order < 0 || order > MOST_ORDER)
+        wfl_array_fail(ctx, WF_ERR_ARG, "%s: `order` of axis %d is %d, not 0 to %d", w->function, axis, order,
+                       (int)MOST_ORDER);
+    else if (order && sigma == 0)
+        wfl_array_fail(ctx, WF_ERR_ARG, "%s: `sigma` of axis %d is 0, but a derivative needs a width", w->function,
+                       axis);
+    else
+        return true;
+    return false;
+}
+
+/* order: one for each of the axes; NULL: 0. */
+static wf_array *by_gaussians(const wf_array *x, const double *sigma, const int *order, wf_axes axes, wf_border border,
+                              double outside, const char *name)
+{
     wf_context *ctx = wf_array_context(x);
     wf_array *of[WF_MAX_RANK] = { NULL }, *out = NULL;
-    const double widest = 1 << 26;
     wfl_window w;
     if (!wfl_window_over(&w, x, axes, border, outside, name))
         return NULL;
@@ -258,12 +299,11 @@ wf_array *wf_gaussian_filter(const wf_array *x, const double *sigma, wf_axes axe
     for (int d = 0; d < w.shape.rank; ++d)
         if (w.axes >> d & 1) {
             double width = *sigma++;
-            if (!(width >= 0 && width <= widest)) {
-                wfl_array_fail(ctx, WF_ERR_ARG, "%s: `sigma` of axis %d is %g, not 0 to 2^26", name, d, width);
+            int n = order ? *order++ : 0;
+            if (!possible(&w, ctx, d, width, n))
                 goto done;
-            }
             int64_t radius = (int64_t)(4 * width + 0.5);
-            if (radius && (!(of[d] = gaussian(x, width, radius)) || !set(&w, of[d], d, 2 * radius + 1)))
+            if ((radius || n) && (!(of[d] = gaussian(x, width, radius, n)) || !set(&w, of[d], d, 2 * radius + 1)))
                 goto done;
         }
     out = convolve_lines(x, &w, (const wf_array *const *)of, wfl_mean_dtype(wf_array_dtype(x)));
@@ -271,4 +311,15 @@ done:
     for (int d = 0; d < w.shape.rank; ++d)
         wf_release(of[d]);
     return out;
+}
+
+wf_array *wf_gaussian_filter(const wf_array *x, const double *sigma, wf_axes axes, wf_border border, double outside)
+{
+    return by_gaussians(x, sigma, NULL, axes, border, outside, "wf_gaussian_filter");
+}
+
+wf_array *wf_gaussian_derivative(const wf_array *x, const double *sigma, const int *order, wf_axes axes,
+                                 wf_border border, double outside)
+{
+    return by_gaussians(x, sigma, order, axes, border, outside, "wf_gaussian_derivative");
 }

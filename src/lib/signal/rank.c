@@ -3,7 +3,7 @@
  * from the highest, by counting the smaller keys.
  */
 #include "lib/array/keys.h"
-#include "window.h"
+#include "footprint.h"
 #include <math.h>
 
 /* Windows of up to SMALL elements are sorted by a network. So are those of up to NETWORK elements of arrays with at least
@@ -40,14 +40,17 @@ static void sort(wf_val *v, int n)
 /* Returns NaN if `has` is true, else v. */
 static wf_val or_nan(wf_graph *g, wf_val v, wf_val has) { return wf_select(has, wf_const(g, wf_val_dtype(v), NAN), v); }
 
-static wf_array *by_network(const wf_array *x, const wfl_window *w, int rank, wf_array *out)
+static wf_array *by_network(const wf_array *x, const wfl_window *w, const wfl_footprint *f, int rank, wf_array *out)
 {
     wf_dtype t = wf_array_dtype(x);
     wfl_slide s = wfl_slide_begin(w, x, out, t == WF_BOOL ? WF_U8 : wfl_window_dtype(t));
     int64_t at[WF_MAX_RANK] = { 0 }, offset[WF_MAX_RANK];
     wf_val v[NETWORK], has = { { 0, NULL } };
     int n = 0;
+    int64_t element = 0;
     do {
+        if (f && !f->in[element++])
+            continue;
         for (int d = 0; d < s.rank; ++d)
             offset[d] = at[d] - w->before[d];
         v[n] = wfl_slide_read(&s, offset);
@@ -74,34 +77,50 @@ static wf_array *keys_of(wf_array *x)
     return keys;
 }
 
-/* Returns, as u32, how many keys of the point's window are below `limit`. Recurses along the axes from d on. */
-static void add_smaller(const wfl_slide *s, const wfl_window *w, int d, wf_val *place, wf_val limit, wf_var found)
+/* The window of larger ranks: its elements and, unless NULL, which of them count. */
+typedef struct counted {
+    const wfl_slide *s;
+    const wfl_window *w;
+    const wf_array *in;
+} counted;
+
+/* Adds to `found`, u32, how many keys of the point's window are below `limit`. Recurses along the axes from d on; step:
+ * the place within the window. */
+static void add_smaller(const counted *c, int d, wf_val *place, wf_val *step, wf_val limit, wf_var found)
 {
+    const wfl_slide *s = c->s;
+    const wfl_window *w = c->w;
     static const char *const names[WF_MAX_RANK] = { "n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7" };
-    for (; d < s->rank && !(w->axes >> d & 1); ++d)
+    for (; d < s->rank && !(w->axes >> d & 1); ++d) {
         place[d] = s->index[d];
+        step[d] = wf_const_i64(s->g, WF_I64, 0);
+    }
     if (d == s->rank) {
-        wf_val key = wf_read_n(s->g, s->x, (wf_vals){ place, (size_t)d });
-        wf_inc(found, wf_cast(wf_lt(key, limit), WF_U32));
+        wf_val key = wf_read_n(s->g, s->x, (wf_vals){ place, (size_t)d }), less = wf_lt(key, limit);
+        if (c->in)
+            less = wf_and(less, wf_read_n(s->g, c->in, (wf_vals){ step, (size_t)d }));
+        wf_inc(found, wf_cast(less, WF_U32));
         return;
     }
     wf_val i, n = wf_param(s->g, names[d], WF_I64, (double)w->size[d]);
     WF_FOR (s->g, i, wf_const_i64(s->g, WF_I64, 0), n, 1) {
         place[d] = wf_add(s->index[d], i);
-        add_smaller(s, w, d + 1, place, limit, found);
+        step[d] = i;
+        add_smaller(c, d + 1, place, step, limit, found);
     }
     WF_END(s->g);
 }
 
-static wf_val smaller(const wfl_slide *s, const wfl_window *w, wf_val limit)
+static wf_val smaller(const counted *c, wf_val limit)
 {
-    wf_val place[WF_MAX_RANK];
-    wf_var found = wf_local(s->g, WF_U32, wf_const(s->g, WF_U32, 0));
-    add_smaller(s, w, 0, place, limit, found);
+    wf_val place[WF_MAX_RANK], step[WF_MAX_RANK];
+    wf_var found = wf_local(c->s->g, WF_U32, wf_const(c->s->g, WF_U32, 0));
+    add_smaller(c, 0, place, step, limit, found);
     return wf_get(found);
 }
 
-static wf_array *by_bits(const wf_array *x, const wfl_window *window, int64_t rank, wf_array *out)
+static wf_array *by_bits(const wf_array *x, const wfl_window *window, const wfl_footprint *f, int64_t rank,
+                         wf_array *out)
 {
     wf_dtype t = wf_array_dtype(x), key = wfl_key_dtype(t);
     wfl_window w = *window;
@@ -115,19 +134,20 @@ static wf_array *by_bits(const wf_array *x, const wfl_window *window, int64_t ra
         plain.origin[d] = 0;
     plain.outside = 0;
     wfl_slide s = wfl_slide_begin(&plain, keys, out, key);
+    counted c = { &s, &w, f ? f->array : NULL };
     wf_val bit, last = wf_param(s.g, "rank", WF_U32, (double)rank), one = wf_const(s.g, key, 1);
     wf_var found = wf_local(s.g, key, wf_const(s.g, key, 0));
     int64_t highest = (int64_t)wf_dtype_size(t) * 8 - 1;
     WF_FOR (s.g, bit, wf_const_i64(s.g, WF_I64, highest), wf_const_i64(s.g, WF_I64, -1), -1) {
         wf_val more = wf_or(wf_get(found), wf_shl(one, wf_cast(bit, key)));
-        wf_set(found, wf_select(wf_le(smaller(&s, &w, more), last), more, wf_get(found)));
+        wf_set(found, wf_select(wf_le(smaller(&c, more), last), more, wf_get(found)));
     }
     WF_END(s.g);
     wf_val v = t == WF_BOOL ? wf_get(found) : wfl_element_of(wf_get(found), t, false);
     if (wfl_is_float_dtype(t)) {
         wf_val largest = wf_const_i64(s.g, key, (int64_t)wfl_largest_key(t));
-        wf_val all = wf_param(s.g, "count", WF_U32, (double)wfl_window_count(&w));
-        v = or_nan(s.g, v, wf_lt(smaller(&s, &w, largest), all));
+        wf_val all = wf_param(s.g, "count", WF_U32, (double)(f ? f->count : wfl_window_count(&w)));
+        v = or_nan(s.g, v, wf_lt(smaller(&c, largest), all));
     }
     wf_out(s.g, out, v);
     out = wfl_array_run(s.g, out);
@@ -135,9 +155,11 @@ static wf_array *by_bits(const wf_array *x, const wfl_window *window, int64_t ra
     return out;
 }
 
-static wf_array *rank_filter(const wf_array *x, wfl_window *w, int64_t rank, const char *function)
+/* f: which elements count; NULL: all. */
+static wf_array *rank_filter(const wf_array *x, wfl_window *w, const wfl_footprint *f, int64_t rank,
+                             const char *function)
 {
-    int64_t n = wfl_window_count(w);
+    int64_t n = f ? f->count : wfl_window_count(w);
     if (n >= INT64_C(1) << 32) {
         wfl_array_fail(wf_array_context(x), WF_ERR_ARG, "%s: the window has 2^32 elements or more", function);
         return NULL;
@@ -152,7 +174,7 @@ static wf_array *rank_filter(const wf_array *x, wfl_window *w, int64_t rank, con
     if (!out || !wf_array_count(out))
         return out;
     bool network = n <= SMALL || (n <= NETWORK && wf_array_count(x) >= MANY);
-    return network ? by_network(x, w, (int)rank, out) : by_bits(x, w, rank, out);
+    return network ? by_network(x, w, f, (int)rank, out) : by_bits(x, w, f, rank, out);
 }
 
 /* Checks the arguments; false: error. */
@@ -167,14 +189,39 @@ wf_array *wf_rank_filter(const wf_array *x, int64_t rank, const int64_t *size, w
                          double outside)
 {
     wfl_window w;
-    return window_of(&w, x, size, axes, border, outside, "wf_rank_filter") ? rank_filter(x, &w, rank, "wf_rank_filter")
-                                                                           : NULL;
+    return window_of(&w, x, size, axes, border, outside, "wf_rank_filter")
+               ? rank_filter(x, &w, NULL, rank, "wf_rank_filter")
+               : NULL;
 }
 
 wf_array *wf_median_filter(const wf_array *x, const int64_t *size, wf_axes axes, wf_border border, double outside)
 {
     wfl_window w;
     return window_of(&w, x, size, axes, border, outside, "wf_median_filter")
-               ? rank_filter(x, &w, wfl_window_count(&w) / 2, "wf_median_filter")
+               ? rank_filter(x, &w, NULL, wfl_window_count(&w) / 2, "wf_median_filter")
                : NULL;
+}
+
+wf_array *wf_rank_footprint(const wf_array *x, int64_t rank, const wf_array *footprint, wf_axes axes, wf_border border,
+                            double outside)
+{
+    wfl_window w;
+    wfl_footprint f;
+    wf_array *out = NULL;
+    if (wfl_footprint_over(&w, &f, x, footprint, axes, border, outside, "wf_rank_footprint"))
+        out = rank_filter(x, &w, &f, rank, "wf_rank_footprint");
+    wfl_footprint_release(&f);
+    return out;
+}
+
+wf_array *wf_median_footprint(const wf_array *x, const wf_array *footprint, wf_axes axes, wf_border border,
+                              double outside)
+{
+    wfl_window w;
+    wfl_footprint f;
+    wf_array *out = NULL;
+    if (wfl_footprint_over(&w, &f, x, footprint, axes, border, outside, "wf_median_footprint"))
+        out = rank_filter(x, &w, &f, f.count / 2, "wf_median_footprint");
+    wfl_footprint_release(&f);
+    return out;
 }
