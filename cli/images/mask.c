@@ -20,6 +20,7 @@ const char help_mask[] =
     "  --outside V            what replaces the outside: a value (default: 0), or mean, of each image\n"
     "  --only                 writes the mask itself\n" IMAGE_HELP;
 
+/* Shapes are in the order of wf_mask_shape. */
 enum { SPHERE = IMAGE_OWN, ELLIPSOID, BOX, CYLINDER, EDGE, CENTER, INVERT, OUTSIDE, ONLY };
 static const option options[] = { IMAGE_OPTIONS,         { "sphere", 0, true },   { "ellipsoid", 0, true },
                                   { "box", 0, true },    { "cylinder", 0, true }, { "edge", 0, true },
@@ -27,64 +28,44 @@ static const option options[] = { IMAGE_OPTIONS,         { "sphere", 0, true }, 
                                   { "only", 0, false },  { NULL, 0, false } };
 
 typedef struct mask {
-    int shape; /* SPHERE to CYLINDER; 0 = none */
-    const char *lengths, *edge, *center;
-    bool invert, only, mean;
+    wf_mask of;
+    const char *shape, *lengths, *edge, *center; /* as on the command line; NULL = not given */
+    bool only, mean;
     double outside;
-    double length[3], width, middle[3];
 } mask;
 
 static int read_shape(const job *j, mask *m, const image *in)
 {
-    int wanted = m->shape == SPHERE ? 1 : m->shape == CYLINDER ? 2 : in->rank;
-    if (m->shape == CYLINDER && in->rank == 2)
+    wf_mask_shape shape = m->of.shape;
+    int wanted = shape == WF_MASK_SPHERE ? 1 : shape == WF_MASK_CYLINDER ? 2 : in->rank;
+    if (shape == WF_MASK_CYLINDER && in->rank == 2)
         return misused(j->a.command, "--cylinder is for volumes, and %s has images", in->path);
-    if (parse_lengths(in, m->lengths, m->length, 3) != wanted)
+    if (parse_lengths(in, m->lengths, m->of.length, 3) != wanted)
         return misused(j->a.command,
-                       "--%s %s: give %d length%s in pixels, or with A in Angstrom (of a known pixel size)",
-                       options[m->shape].name, m->lengths, wanted, wanted == 1 ? "" : "s");
-    if (m->edge && (parse_lengths(in, m->edge, &m->width, 1) != 1 || m->width < 0))
+                       "--%s %s: give %d length%s in pixels, or with A in Angstrom (of a known pixel size)", m->shape,
+                       m->lengths, wanted, wanted == 1 ? "" : "s");
+    if (m->edge && (parse_lengths(in, m->edge, &m->of.edge, 1) != 1 || m->of.edge < 0))
         return misused(j->a.command, "--edge %s: give a width in pixels, or with A in Angstrom (of a known pixel size)",
                        m->edge);
-    return read_center(j, in, m->center, m->middle);
+    m->of.axes = in->rank;
+    m->of.centered = true;
+    return read_center(j, in, m->center, m->of.center);
 }
 
-static wf_val distance(wf_graph *g, const mask *m, wf_vals position)
-{
-    wf_val length[3] = { WF_V(m->length[0]), WF_V(m->length[1]), WF_V(m->length[2]) };
-    switch (m->shape) {
-    case SPHERE:
-        return wf_sdf_sphere(g, position, m->length[0]);
-    case ELLIPSOID:
-        return wf_sdf_ellipsoid(g, position, (wf_vals){ length, position.n });
-    case BOX:
-        return wf_sdf_box(g, position, (wf_vals){ length, position.n });
-    default:
-        return wf_sdf_cylinder(g, position, m->length[0], m->length[1]);
-    }
-}
-
-/* The image inside the mask, or the mask. Weights and result are f32 or f64, as the image. */
+/* The image inside the mask, or the mask. */
 static wf_array *apply(const mask *m, const image *in)
 {
     wf_context *ctx = wf_array_context(in->data);
     wf_dtype t = wf_array_dtype(in->data);
-    wf_shape shape = wf_array_shape(in->data);
-    wf_axes axes = image_axes(in->data, in->rank);
-    wf_array *out = wf_full(ctx, t, shape, 0), *mean = m->mean ? wf_array_mean(in->data, axes) : NULL;
-    wf_graph *g = wf_begin(ctx);
-    wf_val position[3];
-    for (int d = 0; d < in->rank; d++)
-        position[d] = wf_sub(wf_cast(wf_iota(g, shape, shape.rank - in->rank + d), t), m->middle[d]);
-    wf_val weight = wf_soft_edge(distance(g, m, (wf_vals){ position, (size_t)in->rank }), m->width);
-    if (m->invert)
-        weight = wf_sub(1, weight);
-    wf_val outside = m->mean ? wf_in(g, mean) : wf_const(g, t, m->outside), v = wf_in(g, in->data);
-    if (out)
-        wf_out(g, out, m->only ? weight : wf_add(outside, wf_mul(weight, wf_sub(v, outside))));
-    bool ok = wf_run(g) == WF_OK && out;
-    wf_release(mean);
-    if (ok)
+    wf_array *out = wf_full(ctx, t, wf_array_shape(in->data), 0), *outside = NULL;
+    if (m->mean)
+        outside = wf_array_mean(in->data, image_axes(in->data, in->rank));
+    else if (m->outside != 0)
+        outside = wf_full(ctx, t, WF_SCALAR, m->outside);
+    bool known = outside || (!m->mean && m->outside == 0);
+    bool done = out && known && wf_mask_apply(out, m->only ? NULL : in->data, &m->of, outside) == WF_OK;
+    wf_release(outside);
+    if (done)
         return out;
     wf_release(out);
     return NULL;
@@ -98,8 +79,9 @@ static int take_option(const job *j, mask *m, int o, const char *text)
     case BOX:
     case CYLINDER:
         if (m->shape)
-            return misused(j->a.command, "--%s or --%s, not both", options[m->shape].name, options[o].name);
-        m->shape = o;
+            return misused(j->a.command, "--%s or --%s, not both", m->shape, options[o].name);
+        m->shape = options[o].name;
+        m->of.shape = (wf_mask_shape)(WF_MASK_SPHERE + (o - SPHERE));
         m->lengths = text;
         break;
     case EDGE:
@@ -109,7 +91,7 @@ static int take_option(const job *j, mask *m, int o, const char *text)
         m->center = text;
         break;
     case INVERT:
-        m->invert = true;
+        m->of.invert = true;
         break;
     case OUTSIDE:
         m->mean = strcmp(text, "mean") == 0;
@@ -126,7 +108,7 @@ static int take_option(const job *j, mask *m, int o, const char *text)
 int run_mask(const command *self, int argc, char **argv)
 {
     job j = job_of(self, options, argc, argv, 1);
-    mask m = { .width = 5 };
+    mask m = { .of = { .edge = 5 } };
     image in = { .rank = 0 };
     for (int o = job_next(&j); o != ARG_END; o = job_next(&j)) {
         if (o < 0)

@@ -91,6 +91,25 @@ WF_API wf_val wf_sdf_ellipsoid(wf_graph *graph, wf_vals position, wf_vals radii)
 WF_API wf_val wf_sdf_box(wf_graph *graph, wf_vals position, wf_vals half);
 /* A cylinder along the first of 2 or 3 axes, of 2 * half elements. */
 WF_API wf_val wf_sdf_cylinder(wf_graph *graph, wf_vals position, wf_val radius, wf_val half);
+/* The inside of a shape, with a soft edge. */
+typedef enum wf_mask_shape {
+    WF_MASK_SPHERE,    /* length: the radius */
+    WF_MASK_ELLIPSOID, /* the radii along the axes */
+    WF_MASK_BOX,       /* half of the extents along the axes */
+    WF_MASK_CYLINDER   /* the radius, and half of the length along the first of 2 or 3 axes */
+} wf_mask_shape;
+typedef struct wf_mask {
+    wf_mask_shape shape;
+    int32_t axes;           /* the last ones, 1 to 3; those before are a batch; 0 = all */
+    double length[3], edge; /* elements; wf_soft_edge: 1 inside, 0 from `edge` beyond the surface on */
+    double center[3];       /* a coordinate for each axis, if `centered`; else n/2, integer division */
+    const double *rotation; /* [axes, axes]: takes positions about the center to those of the shape; NULL: none */
+    bool centered, invert;  /* invert: 1 - the mask */
+} wf_mask;
+/* out = outside + mask (x - outside). x NULL: out = mask; outside NULL: 0, else broadcast to x.
+ * Shapes: x and out have one. Dtypes: weights are f64 if out's are 64 bits wide, else f32. Aliasing: `out` may be x.
+ * Example: wf_mask_apply(img, img, &(wf_mask){ WF_MASK_SPHERE, .length = { 40 }, .edge = 6 }, NULL); */
+WF_API wf_status wf_mask_apply(wf_array *out, const wf_array *x, const wf_mask *mask, const wf_array *outside);
 
 /* ---- arrays ------------------------------------------------------------------------------------------------------ */
 /* The coefficients of the cubic B-spline through the elements, along axes: wf_interpolate of them, with the same
@@ -120,6 +139,18 @@ typedef struct wf_polar_grid {
 /* x at polar coordinates of its last two axes: y = cy + r sin(angle), x = cx + r cos(angle).
  * Shapes: [..., angles, radii]. Dtypes: as wf_transform; positions in f64. */
 WF_API wf_array *wf_to_polar(const wf_array *x, const wf_polar_grid *grid, const wf_interp *how);
+/* Which elements of x and of the result are at one place, with n and m elements along an axis. */
+typedef enum wf_zoom_grid {
+    WF_ZOOM_PIXELS,  /* the outer edges: i of the result is at (i + 1/2) n/m - 1/2. scipy.ndimage.zoom's grid_mode */
+    WF_ZOOM_ENDS,    /* the first and last elements: i (n - 1)/(m - 1). scipy.ndimage.zoom's default */
+    WF_ZOOM_CENTERS, /* the elements n/2 and m/2, integer divisions: n/2 + (i - m/2) n/m */
+    WF_ZOOM_ORIGINS  /* the first elements: i n/m, as Fourier cropping and padding */
+} wf_zoom_grid;
+/* x with other extents along its last shape.rank = 1 to 3 axes, between its elements. To shrink, elements between are
+ * left out, not averaged: smooth before, or see wf_bin and wf_fft_resize.
+ * Dtypes: as wf_transform; positions in f64, rounded once.
+ * Example: wf_array *large = wf_zoom(img, WF_SHAPE(2 * h, 2 * w), WF_ZOOM_PIXELS, &cubic); */
+WF_API wf_array *wf_zoom(const wf_array *x, wf_shape shape, wf_zoom_grid grid, const wf_interp *how);
 /* Means of blocks of k neighbours along axes; what is left at the end of an axis is dropped.
  * Dtypes: as wf_array_mean. Shapes: extents n / k along the axes; rank 7 at most.
  * Example: wf_array *half = wf_bin(img, 2, WF_ALL_AXES); */

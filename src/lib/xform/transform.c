@@ -1,6 +1,6 @@
-/* transform.c - arrays read at positions that are computed from the index: affine transforms. */
+/* transform.c - arrays read at positions that are computed from the index: affine transforms, other extents. */
 #include "xform_internal.h"
-#include <string.h>
+#include <math.h>
 
 bool wfl_batch_broadcast(const wf_shape *a, int keep_a, const wf_shape *b, int keep_b, wf_shape *batch)
 {
@@ -105,6 +105,78 @@ wf_array *wf_transform(const wf_array *x, wf_shape shape, const wf_array *invers
         j.how = *how;
         j.how.axes = j.axes;
         record_transform(g, y, &j);
+        y = wfl_array_run(g, y);
+    }
+    wf_release(source);
+    return y;
+}
+
+/* ---- other extents ---- */
+/* Returns the position in n elements of element i of m, along axis d. A quotient of whole numbers is rounded once. */
+static wf_val zoomed(wf_graph *g, wf_zoom_grid grid, int d, wf_val i, int64_t n, int64_t m)
+{
+    static const char *const names[WFL_MOST_POSITIONS][4] = { { "factor0", "offset0", "divisor0", "base0" },
+                                                              { "factor1", "offset1", "divisor1", "base1" },
+                                                              { "factor2", "offset2", "divisor2", "base2" } };
+    double from = (double)n, to = (double)m, half = floor(to / 2);
+    const double maps[][4] = { [WF_ZOOM_PIXELS] = { 2 * from, from - to, 2 * to, 0 }, /* (2 i + 1) n - m over 2 m */
+                               [WF_ZOOM_ENDS] = { from - 1, 0, to > 1 ? to - 1 : 1, 0 },
+                               [WF_ZOOM_CENTERS] = { from, -half * from, to, floor(from / 2) },
+                               [WF_ZOOM_ORIGINS] = { from, 0, to, 0 } };
+    wf_val map[4]; /* (i factor + offset) / divisor + base */
+    for (int k = 0; k < 4; ++k)
+        map[k] = wf_param(g, names[d][k], WF_F64, maps[grid][k]);
+    return wf_add(wf_div(wf_add(wf_mul(i, map[0]), map[1]), map[2]), map[3]);
+}
+
+/* Sets *out to x's shape with other last extents. False, with an error: there is no such result. */
+static bool zoomed_shape(const wf_array *x, const wf_shape *shape, wf_zoom_grid grid, wf_shape *out)
+{
+    static const char function[] = "wf_zoom";
+    wf_context *ctx = wf_array_context(x);
+    *out = wf_array_shape(x);
+    if ((unsigned)grid > WF_ZOOM_ORIGINS) {
+        wfl_array_fail(ctx, WF_ERR_ARG, "%s: there is no grid %d", function, (int)grid);
+        return false;
+    }
+    if (shape->rank < 1 || shape->rank > WFL_MOST_POSITIONS || shape->rank > out->rank) {
+        wfl_array_fail(ctx, WF_ERR_SHAPE, "%s: `shape` has rank %d; 1 to 3 of x's %d axes are possible", function,
+                       (int)shape->rank, (int)out->rank);
+        return false;
+    }
+    for (int d = 0; d < shape->rank; ++d) {
+        int64_t *n = &out->dim[out->rank - shape->rank + d];
+        if (shape->dim[d] < 0 || (*n == 0 && shape->dim[d] > 0)) {
+            wfl_array_fail(ctx, WF_ERR_SHAPE, "%s: shape.dim[%d] is %lld, and x has %lld elements there", function, d,
+                           (long long)shape->dim[d], (long long)*n);
+            return false;
+        }
+        *n = shape->dim[d];
+    }
+    return true;
+}
+
+wf_array *wf_zoom(const wf_array *x, wf_shape shape, wf_zoom_grid grid, const wf_interp *how)
+{
+    static const char function[] = "wf_zoom";
+    wf_context *ctx = wf_array_context(x);
+    wf_shape out, old = wf_array_shape(x);
+    if (!x || !wfl_array_known(x, function) || !wfl_interp_known(ctx, how, function) ||
+        !zoomed_shape(x, &shape, grid, &out))
+        return NULL;
+    int axes = shape.rank, batch = out.rank - axes;
+    wf_array *source = wfl_coefficients(x, how, axes);
+    wf_array *y = source ? wfl_array_beside(x, wfl_transformed_dtype(wf_array_dtype(x)), &out) : NULL;
+    if (y) {
+        wf_graph *g = wfl_begin(ctx, function, .shape = out);
+        wf_val index[WF_MAX_RANK];
+        wf_interp with = *how;
+        with.axes = axes;
+        for (int d = 0; d < out.rank; ++d) {
+            wf_val i = wf_index(g, d);
+            index[d] = d < batch ? i : zoomed(g, grid, d - batch, wf_cast(i, WF_F64), old.dim[d], out.dim[d]);
+        }
+        wf_out(g, y, wf_interpolate(g, source, &with, (wf_vals){ index, (size_t)out.rank }));
         y = wfl_array_run(g, y);
     }
     wf_release(source);
