@@ -99,6 +99,45 @@ static void test_long(void **state)
         check_lengths(1, 8209, 1, WF_C64); /* a prime */
 }
 
+/* Arrays that caches do not hold, whose lines are copied there in parts, the last one smaller. A line has the same bits
+ * as one that is transformed alone. */
+static void test_in_parts(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t outer, n, inner;
+        wf_dtype in;
+    } rows[] = { { 203, 512, 1, WF_C64 }, { 203, 512, 1, WF_F32 }, { 2, 33, 20011, WF_C64 } };
+    if (!compiled())
+        return;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; ++r) {
+        int64_t n = rows[r].n, inner = rows[r].inner, all = rows[r].outer * n * inner;
+        number *x = random_numbers(all, r), *y = malloc((size_t)all * sizeof *y);
+        wf_array *a = numbers_as(rows[r].in, WF_SHAPE(rows[r].outer, n, inner), x);
+        wf_array *b = wf_fft_c2c(a, WF_AXES(1), false, WF_FFT_NONE);
+        memcpy(y, x, (size_t)all * sizeof *y);
+        define(y, rows[r].outer, n, inner, -1);
+        check_near(b, y, tolerance(WF_C64), "forward", n);
+        wf_array *last = wf_view_slice(a, 0, rows[r].outer - 1, rows[r].outer, 1), *same = wf_array_copy(last);
+        wf_array *alone = wf_fft_c2c(same, WF_AXES(1), false, WF_FFT_NONE);
+        if (inner == 1) {
+            number *one = numbers_of(alone), *every = numbers_of(b);
+            assert_memory_equal(one, every + all - n, (size_t)n * sizeof *one);
+            free(one);
+            free(every);
+        }
+        if (rows[r].in == WF_C64) { /* and back, in place */
+            OK(ctx, wf_fft_into(b, b, WF_AXES(1), true, WF_FFT_BACKWARD));
+            check_near(b, x, 2 * tolerance(WF_C64), "back", n);
+        }
+        wf_array *spent[] = { a, b, last, same, alone };
+        for (int i = 0; i < 5; ++i)
+            wf_release(spent[i]);
+        free(x);
+        free(y);
+    }
+}
+
 static void test_axes(void **state)
 {
     (void)state;
@@ -528,12 +567,13 @@ static void test_after_context(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lengths),      cmocka_unit_test(test_long),      cmocka_unit_test(test_axes),
-        cmocka_unit_test(test_norms),        cmocka_unit_test(test_hermitian), cmocka_unit_test(test_into),
-        cmocka_unit_test(test_same_bits),    cmocka_unit_test(test_filter),    cmocka_unit_test(test_resize),
-        cmocka_unit_test(test_resize_half),  cmocka_unit_test(test_shift),     cmocka_unit_test(test_frozen),
-        cmocka_unit_test(test_other_dtypes), cmocka_unit_test(test_empty),     cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_roots),        cmocka_unit_test(test_fast_size), cmocka_unit_test(test_after_context),
+        cmocka_unit_test(test_lengths),       cmocka_unit_test(test_long),         cmocka_unit_test(test_in_parts),
+        cmocka_unit_test(test_axes),          cmocka_unit_test(test_norms),        cmocka_unit_test(test_hermitian),
+        cmocka_unit_test(test_into),          cmocka_unit_test(test_same_bits),    cmocka_unit_test(test_filter),
+        cmocka_unit_test(test_resize),        cmocka_unit_test(test_resize_half),  cmocka_unit_test(test_shift),
+        cmocka_unit_test(test_frozen),        cmocka_unit_test(test_other_dtypes), cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_mistakes),      cmocka_unit_test(test_roots),        cmocka_unit_test(test_fast_size),
+        cmocka_unit_test(test_after_context),
     };
     return RUN_ON_ALL(tests);
 }

@@ -127,28 +127,34 @@ static bool restride(const wf_array *a, const wf_shape *shape, int64_t *stride)
     return true;
 }
 
+/* Sets the error of a shape that the array has no view of. */
+static void refuse_shape(const wf_array *array, const wf_shape *shape, bool fits)
+{
+    char from[256], to[256] = "that shape";
+    wf_shape_text(&array->shape, from, sizeof from);
+    if (shape->rank >= 0 && shape->rank <= WF_MAX_RANK)
+        wf_shape_text(shape, to, sizeof to);
+    if (fits)
+        wf__error(array->ctx, WF_ERR_SHAPE, "wf_view_reshape: %s to %s would need a copy: the memory is not contiguous",
+                  from, to);
+    else
+        wf__error(array->ctx, WF_ERR_SHAPE, "wf_view_reshape: %s does not have the elements of %s", from, to);
+}
+
 wf_array *wf_view_reshape(wf_array *array, wf_shape shape)
 {
     if (!array || !wf__array_usable(array, "wf_view_reshape"))
         return NULL;
-    char from[256], to[256];
-    wf_shape_text(&array->shape, from, sizeof from);
-    bool ranked = shape.rank >= 0 && shape.rank <= WF_MAX_RANK;
-    if (ranked)
-        wf_shape_text(&shape, to, sizeof to);
-    if (!ranked || !wf__reshape_fits(&array->shape, &shape)) {
-        wf__error(array->ctx, WF_ERR_SHAPE, "wf_view_reshape: %s does not have the elements of %s", from,
-                  ranked ? to : "that shape");
-        return NULL;
-    }
     int64_t stride[WF_MAX_RANK] = { 0 };
-    if (wf_array_count(array) == 0)
-        wf__c_order(&shape, stride);
-    else if (!restride(array, &shape, stride)) {
-        wf__error(array->ctx, WF_ERR_SHAPE, "wf_view_reshape: %s to %s would need a copy: the memory is not contiguous",
-                  from, to);
+    bool ranked = shape.rank >= 0 && shape.rank <= WF_MAX_RANK,
+         fits = ranked && wf__reshape_fits(&array->shape, &shape);
+    bool empty = wf_array_count(array) == 0;
+    if (!fits || (!empty && !restride(array, &shape, stride))) {
+        refuse_shape(array, &shape, fits);
         return NULL;
     }
+    if (empty)
+        wf__c_order(&shape, stride);
     wf_array *v = view_of(array, "wf_view_reshape");
     if (v) {
         v->shape = shape;

@@ -66,36 +66,122 @@ static wf_status run_halves(const wfl_axis_pass *a, wf_array *y, wf_array *betwe
     return wfl_pass_run(&two, y, between, with_of(a), p->function);
 }
 
+static double room_in_caches(const wfl_plan *p) { return (double)WFL_CACHE_OF_CORE * wf_get_threads(p->ctx); }
+
 int64_t wfl_held_in_caches(const wfl_plan *p, double each)
 {
-    double room = (double)WFL_CACHE_OF_CORE * wf_get_threads(p->ctx);
+    double room = room_in_caches(p);
     return each < room ? (int64_t)(room / (each + 1)) + 1 : 1;
 }
 
-/* n = first * second in two passes, for so many lines at once that the array between stays in caches. */
+/* Lines that are transformed in two passes, through arrays that stay in caches. */
+typedef struct halves {
+    wf_array *from, *to; /* [lines, first, second], [lines, second, first] */
+    wf_array *between;   /* [count, first, second] */
+    wf_array *staged[2]; /* copies of lines before and after, in one memory; NULL = none */
+} halves;
+
+/* Lines i to i + n. */
+static wf_status run_lines(const wfl_axis_pass *a, const halves *h, int64_t i, int64_t n)
+{
+    wf_array *from = wfl_some(h->from, i, n), *to = wfl_some(h->to, i, n), *middle = wfl_some(h->between, 0, n);
+    wf_array *before = h->staged[0] ? wfl_some(h->staged[0], 0, n) : wf_retain(from);
+    wf_array *after = h->staged[1] ? wfl_some(h->staged[1], 0, n) : wf_retain(to);
+    wf_status status = from && to && middle && before && after ? WF_OK : wfl_array_error(a->plan->ctx);
+    if (status == WF_OK && before != from)
+        status = wf_array_assign(before, from);
+    if (status == WF_OK)
+        status = run_halves(a, after, middle, before);
+    if (status == WF_OK && after != to)
+        status = wf_array_assign(to, after);
+    wf_array *spent[] = { from, to, middle, before, after };
+    for (int k = 0; k < 5; ++k)
+        wf_release(spent[k]);
+    return status;
+}
+
+/* n = first * second in two passes, for so many lines at once that the arrays between stay in caches. Both passes access
+ * short pieces that lie far apart, for which memory is slow. So lines of arrays that caches do not hold are copied to
+ * the caches and back. */
 static wf_status run_twice(const wfl_axis_pass *a, wf_array *y, const wf_array *x, int64_t first, int64_t second)
 {
     const wfl_plan *p = a->plan;
     wf_dtype dtype = wfl_complex_dtype(p->part);
     int64_t outer = wf_array_shape(x).dim[0], count = outer;
-    if (wf_array_device(x) < WF_GPU(0))
-        count = wfl_held_in_caches(p, 3 * (double)a->n * (double)wf_dtype_size(dtype));
-    count = count < outer ? count : outer;
-    wf_array *columns = wf_view_reshape((wf_array *)x, WF_SHAPE(outer, first, second));
-    wf_array *between = wfl_new_beside(x, dtype, WF_SHAPE(count, first, second));
-    wf_array *result = wf_view_reshape(y, WF_SHAPE(outer, second, first));
-    wf_status status = columns && between && result ? WF_OK : wfl_array_error(p->ctx);
-    for (int64_t i = 0; i < outer && status == WF_OK; i += count) {
-        int64_t n = i + count < outer ? count : outer - i;
-        wf_array *from = wfl_some(columns, i, n), *to = wfl_some(result, i, n), *middle = wfl_some(between, 0, n);
-        status = from && to && middle ? run_halves(a, to, middle, from) : wfl_array_error(p->ctx);
-        wf_array *spent[] = { from, to, middle };
-        for (int k = 0; k < 3; ++k)
-            wf_release(spent[k]);
+    double line = (double)a->n * (double)wf_dtype_size(dtype);
+    bool staged = false;
+    if (wf_array_device(x) < WF_GPU(0)) {
+        int64_t few = wfl_held_in_caches(p, 6 * line);
+        staged = few < outer && 2 * line <= room_in_caches(p);
+        count = staged ? few : wfl_held_in_caches(p, 3 * line);
     }
-    wf_array *spent[] = { columns, between, result };
-    for (int i = 0; i < 3; ++i)
+    count = count < outer ? count : outer;
+    halves h = { .from = wf_view_reshape((wf_array *)x, WF_SHAPE(outer, first, second)),
+                 .to = wf_view_reshape(y, WF_SHAPE(outer, second, first)),
+                 .between = wfl_new_beside(x, dtype, WF_SHAPE(count, first, second)) };
+    if (staged) {
+        h.staged[0] = wfl_new_beside(x, dtype, WF_SHAPE(count, first, second));
+        h.staged[1] = h.staged[0] ? wf_view_reshape(h.staged[0], WF_SHAPE(count, second, first)) : NULL;
+    }
+    bool made = h.from && h.to && h.between && (h.staged[1] || !staged);
+    wf_status status = made ? WF_OK : wfl_array_error(p->ctx);
+    for (int64_t i = 0; i < outer && status == WF_OK; i += count)
+        status = run_lines(a, &h, i, i + count < outer ? count : outer - i);
+    wf_array *spent[] = { h.from, h.to, h.between, h.staged[0], h.staged[1] };
+    for (int i = 0; i < 5; ++i)
         wf_release(spent[i]);
+    return status;
+}
+
+/* ---- lines whose elements lie far apart ---- */
+/* Copies columns i to i + w of block o of x to the caches, [1, n, w], transforms them, and copies them to y. */
+static wf_status run_some_columns(const wfl_axis_pass *a, wf_array *y, const wf_array *x, wf_array *room, int64_t o,
+                                  int64_t i, int64_t w)
+{
+    const int64_t n = a->n;
+    wf_array *block[2] = { wfl_some(y, o, 1), wfl_some((wf_array *)x, o, 1) };
+    wf_array *to = block[0] ? wf_view_slice(block[0], 2, i, i + w, 1) : NULL;
+    wf_array *from = block[1] ? wf_view_slice(block[1], 2, i, i + w, 1) : NULL;
+    wf_array *used = wfl_some(room, 0, n * w), *columns = used ? wf_view_reshape(used, WF_SHAPE(1, n, w)) : NULL;
+    wf_status status = to && from && columns ? wf_array_assign(columns, from) : wfl_array_error(a->plan->ctx);
+    if (status == WF_OK) {
+        wfl_pass pass = wfl_describe(a, columns, columns);
+        status = wfl_pass_run(&pass, columns, columns, with_of(a), a->plan->function);
+    }
+    if (status == WF_OK)
+        status = wf_array_assign(to, columns);
+    wf_array *spent[] = { block[0], block[1], to, from, used, columns };
+    for (int k = 0; k < 6; ++k)
+        wf_release(spent[k]);
+    return status;
+}
+
+/* Columns that are copied to the caches at once; 0: a pass over the arrays is as good, because caches hold them, rows
+ * are short, or caches hold few columns. */
+static int64_t staged_columns(const wfl_axis_pass *a, wf_array *y, const wf_array *x)
+{
+    enum { PAGE = 4096, LEAST = 10 };
+    const wfl_plan *p = a->plan;
+    wf_device device = device_of(y);
+    int64_t inner = wf_array_shape(x).dim[2], lanes = wfl_pass_lanes(p->ctx, p->part, device);
+    double size = (double)wf_dtype_size(wfl_complex_dtype(p->part)), room = room_in_caches(p) / 2;
+    int64_t most = (int64_t)(room / ((double)a->n * size)) / lanes * lanes;
+    bool apart = (double)inner * size >= PAGE && wfl_bytes_of(x) > 4 * room;
+    return a->kind == WFL_FFT_C2C && device == WF_CPU && apart && inner > most && most >= LEAST * lanes ? most : 0;
+}
+
+static wf_status run_staged(const wfl_axis_pass *a, wf_array *y, const wf_array *x, int64_t count)
+{
+    const wfl_plan *p = a->plan;
+    wf_shape shape = wf_array_shape(x);
+    wf_array *room = wfl_new_beside(x, wfl_complex_dtype(p->part), WF_SHAPE(a->n * count));
+    wf_status status = room ? WF_OK : wfl_array_error(p->ctx);
+    for (int64_t o = 0; o < shape.dim[0]; ++o)
+        for (int64_t i = 0; i < shape.dim[2] && status == WF_OK; i += count) {
+            int64_t left = shape.dim[2] - i;
+            status = run_some_columns(a, y, x, room, o, i, left < count ? left : count);
+        }
+    wf_release(room);
     return status;
 }
 
@@ -299,27 +385,48 @@ static bool fits(const wfl_axis_pass *a, int64_t n, wfl_fft_kind kind, const wf_
     return wfl_pass_fits(a->plan->ctx, &pass);
 }
 
+/* The part of the lanes that lines beside each other fill. */
+static double filled(int64_t lines, int64_t lanes)
+{
+    return (double)lines / (double)((lines + lanes - 1) / lanes * lanes);
+}
+
+/* True if rows are faster in two passes: those that are few leave lanes empty, and the scratch of long ones is larger
+ * than the first cache. Sets *first * *second = n. */
+static bool is_better_twice(const wfl_axis_pass *a, wf_array *y, const wf_array *x, bool fit, int64_t *first,
+                            int64_t *second)
+{
+    enum { SHORT = 256, LEAST_HALF = 8, FIRST_CACHE = 1 << 16 };
+    const wfl_plan *p = a->plan;
+    wf_device device = device_of(y);
+    int64_t lanes = wfl_pass_lanes(p->ctx, p->part, device);
+    bool few = 2 * wf_array_shape(x).dim[0] <= lanes && a->n >= SHORT;
+    bool large = device == WF_CPU && 4 * a->n * lanes * (int64_t)wf_dtype_size(p->part) > FIRST_CACHE;
+    if (a->kind != WFL_FFT_C2C || (fit && !few && !large))
+        return false;
+    wfl_fft_halves(a->n, first, second);
+    if (*first < LEAST_HALF || !fits(a, *first, WFL_FFT_C2C, y, x, false) || !fits(a, *second, WFL_FFT_C2C, y, x, true))
+        return false;
+    return !fit || few || (filled(*first, lanes) > 0.8 && filled(*second, lanes) > 0.8);
+}
+
 wf_status wfl_transform_axis(const wfl_axis_pass *a, wf_array *y, const wf_array *x)
 {
-    enum { SHORT = 256, LEAST_HALF = 8 };
-    wf_context *ctx = a->plan->ctx;
     wfl_pass pass = wfl_describe(a, y, x);
     wf_shape shape = wf_array_shape(x);
     int64_t outer = shape.dim[0], inner = shape.dim[2], first, second;
-    int64_t lanes = wfl_pass_lanes(ctx, a->plan->part, pass.device);
     bool rows = inner == 1, fit = fits(a, a->n, a->kind, y, x, rows);
     if (!outer || !inner)
         return WF_OK;
-    if (!rows && (!fit || (2 * inner <= lanes && outer > 1)))
+    if (!rows && (!fit || (2 * inner <= wfl_pass_lanes(a->plan->ctx, a->plan->part, pass.device) && outer > 1)))
         return run_transposed(a, y, x);
-    bool few = rows && 2 * outer <= lanes && a->n >= SHORT;
-    if (a->kind == WFL_FFT_C2C && (!fit || few)) {
-        wfl_fft_halves(a->n, &first, &second);
-        if (first >= LEAST_HALF && fits(a, first, WFL_FFT_C2C, y, x, false) && fits(a, second, WFL_FFT_C2C, y, x, true))
-            return run_twice(a, y, x, first, second);
-    }
+    if (rows && is_better_twice(a, y, x, fit, &first, &second))
+        return run_twice(a, y, x, first, second);
     if (!fit)
         return a->kind == WFL_FFT_C2C || a->kind == WFL_FFT_CHIRP ? run_bluestein(a, y, x) : run_as_complex(a, y, x);
+    int64_t staged = rows ? 0 : staged_columns(a, y, x);
+    if (staged)
+        return run_staged(a, y, x, staged);
     pass.rows_in = pass.rows_out = rows;
     return rows ? run_rows(a, y, x, &pass) : wfl_pass_run(&pass, y, x, with_of(a), a->plan->function);
 }

@@ -39,9 +39,17 @@ typedef struct wfl_prepared {
     wf_array *twist; /* part [n, 2, pass.twist]; NULL = none */
 } entry;
 
+/* The scratch that a pass needs. */
+typedef struct need {
+    struct need *next;
+    wfl_pass pass; /* without its chirp, on which it does not depend */
+    int64_t pairs;
+} need;
+
 typedef struct store {
     _Atomic(entry *) first;
-    atomic_int count;
+    _Atomic(need *) first_need;
+    atomic_int count, needs;
     int32_t vector_bits; /* of the processor */
 } store;
 
@@ -75,6 +83,10 @@ static void free_store(void *object)
     for (entry *e = atomic_load(&s->first), *next; e; e = next) {
         next = e->next;
         free_entry(e);
+    }
+    for (need *n = atomic_load(&s->first_need), *next; n; n = next) {
+        next = n->next;
+        free(n);
     }
     free(s);
 }
@@ -115,15 +127,34 @@ static int32_t largest_looped(const wfl_radices *radices)
     return most;
 }
 
+/* Pairs of all scratch of a pass. To find them takes longer than a small transform, so they are kept. */
+static int64_t pairs_of(store *s, const wfl_pass *pass)
+{
+    wfl_pass key = *pass;
+    key.chirp = (wfl_chirp){ 0 };
+    for (const need *n = s ? atomic_load(&s->first_need) : NULL; n; n = n->next)
+        if (!memcmp(&n->pass, &key, sizeof key))
+            return n->pairs;
+    wfl_lengths l = wfl_lengths_of(pass);
+    int64_t pairs = l.steps + (needs_other(pass) ? other_room(&l) : 0) + largest_looped(&l.radices);
+    need *n = s && atomic_fetch_add(&s->needs, 1) < MOST_KEPT ? malloc(sizeof *n) : NULL;
+    if (n) {
+        n->pass = key;
+        n->pairs = pairs;
+        n->next = atomic_load(&s->first_need);
+        while (!atomic_compare_exchange_weak(&s->first_need, &n->next, n)) {
+        }
+    }
+    return pairs;
+}
+
 bool wfl_pass_fits(wf_context *ctx, const wfl_pass *pass)
 {
     if (pass->n > SCRATCH_BYTES || pass->results > SCRATCH_BYTES)
         return false;
-    wfl_lengths l = wfl_lengths_of(pass);
-    int64_t pairs = l.steps + (needs_other(pass) ? other_room(&l) : 0) + largest_looped(&l.radices);
     int64_t each =
         2 * (int64_t)wf_dtype_size((wf_dtype)pass->part) * wfl_pass_lanes(ctx, (wf_dtype)pass->part, pass->device);
-    return pairs <= SCRATCH_BYTES / each;
+    return pairs_of(store_of(ctx), pass) <= SCRATCH_BYTES / each;
 }
 
 /* ---- recording ---- */
@@ -570,7 +601,7 @@ static void bind_lines(bound *b, bool rows, wf_array *array, const char *name, c
         return;
     }
     if (whole) {
-        wf_array *part = wf_view_slice(array, 2, 0, whole, 1);
+        wf_array *part = whole < n ? wf_view_slice(array, 2, 0, whole, 1) : wf_retain(array);
         bind(b, name, part ? wf_view_reshape(part, WF_SHAPE(shape.dim[0], shape.dim[1], whole / chunk, chunk)) : NULL);
         wf_release(part);
     }

@@ -26,7 +26,11 @@ static inline wf_array *wfl_new_beside(const wf_array *x, wf_dtype dtype, wf_sha
     return wfl_array_beside(x, dtype, &shape);
 }
 /* Elements i to i + n of the first axis. */
-static inline wf_array *wfl_some(wf_array *array, int64_t i, int64_t n) { return wf_view_slice(array, 0, i, i + n, 1); }
+static inline wf_array *wfl_some(wf_array *array, int64_t i, int64_t n)
+{
+    return n == wf_array_shape(array).dim[0] ? wf_retain(array) : wf_view_slice(array, 0, i, i + n, 1);
+}
+
 static inline int wfl_first_of(wf_axes axes)
 {
     int first = 0;
