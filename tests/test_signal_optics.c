@@ -4,6 +4,7 @@
  * ctest: devices
  */
 #include "signal_formulas.h"
+#include "weft/xform.h"
 
 static wf_array *noise(wf_dtype dtype, wf_shape shape, uint64_t seed)
 {
@@ -93,14 +94,189 @@ static double expected_aberrated(double gy, double gx)
     return turns + 0.5 * pow(r, 3) * cos(3 * phi) + 2 * pow(r, 4) * sin(4 * phi);
 }
 
+/* The height of the Ewald sphere, and the image of one side of it, whose real part is the CTF. */
+static wf_val height(wf_graph *g, wf_val gy, wf_val gx)
+{
+    (void)g;
+    return wf_ewald_height(300, wf_mul(gy, 50), wf_mul(gx, 50));
+}
+static double expected_height(double gy, double gx)
+{
+    long double l = 1 / (long double)wavelength();
+    return (double)(l - sqrtl(l * l - 2500 * ((long double)gy * gy + (long double)gx * gx)));
+}
+
+static wf_ctf damped_ctf(void)
+{
+    wf_ctf c = ctf_of();
+    c.bfactor = WF_V(-30);
+    c.scale = WF_V(2);
+    return c;
+}
+static wf_val side_real(wf_graph *g, wf_val gy, wf_val gx)
+{
+    (void)g;
+    wf_ctf c = damped_ctf();
+    return wf_real(wf_ctf_sideband(&c, gy, gx));
+}
+static double expected_side_real(double gy, double gx)
+{
+    optics o = microscope;
+    double turns;
+    o.b = -30;
+    o.scale = 2;
+    return expected_ctf(&o, gy, gx, &turns);
+}
+static wf_val side_imag(wf_graph *g, wf_val gy, wf_val gx)
+{
+    (void)g;
+    wf_ctf c = damped_ctf();
+    return wf_imag(wf_ctf_sideband(&c, gy, gx));
+}
+static double expected_side_imag(double gy, double gx)
+{
+    double turns;
+    expected_ctf(&microscope, gy, gx, &turns);
+    return cos(2 * M_PI * (turns - round(turns))) * exp(-30 * (gy * gy + gx * gx) / 4) * 2;
+}
+
 static const struct {
     optical *call;
     optical_formula *formula;
     bool always_f64;
-} optical_functions[] = { { tilt, expected_tilt, true },
-                          { spatial, expected_spatial, false },
-                          { temporal, expected_temporal, false },
-                          { aberrated, expected_aberrated, true } };
+} optical_functions[] = { { tilt, expected_tilt, true },           { spatial, expected_spatial, false },
+                          { temporal, expected_temporal, false },  { aberrated, expected_aberrated, true },
+                          { height, expected_height, true },       { side_real, expected_side_real, false },
+                          { side_imag, expected_side_imag, false } };
+
+/* Parameters with a matrix: the CTF at another frequency. */
+static void test_magnified(void **state)
+{
+    (void)state;
+    wf_spectrum s = { WF_LAYOUT_HC, WF_F64, 2, { 8, 10 } };
+    double p[2][WF_CTF_MAGNIFIED] = { { 300, 2.7, 0.07, 1.2, 0.25, 0.7, 0, 0, 1 },
+                                      { 200, 2, 0.1, 0.8, 0, 0, 0, -50, 2 } };
+    wf_val m[4];
+    wf_array *matrix = wf_empty(ctx, WF_F64, WF_SHAPE(4));
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(1));
+    wf_stretch_matrix(g, wf_const(g, WF_F64, 1.02), 0.97, 0.4, m);
+    for (int i = 0; i < 4; ++i)
+        wf_write(g, matrix, m[i], i);
+    OK(ctx, wf_run(g));
+    double *e = download(matrix), c = cos(0.4), n = sin(0.4);
+    near(e[3] * c + e[2] * n, 1.02 * c, 1e-15, "stretch along, x");
+    near(e[1] * c + e[0] * n, 1.02 * n, 1e-15, "stretch along, y");
+    near(e[2] * c - e[3] * n, -0.97 * n, 1e-15, "stretch across, x");
+    near(e[0] * c - e[1] * n, 0.97 * c, 1e-15, "stretch across, y");
+    memcpy(p[0] + WF_CTF_MEMBERS, e, 4 * sizeof *e);
+    memcpy(p[1] + WF_CTF_MEMBERS, (double[]){ 0.9, 0.1, -0.2, 1.1 }, 4 * sizeof *e);
+    free(e);
+    wf_array *parameters = array_of(ctx, WF_F64, WF_SHAPE(2, WF_CTF_MAGNIFIED), p);
+    wf_array *out = wf_empty(ctx, WF_F64, WF_SHAPE(2, 8, 6));
+    OK(ctx, wf_spectrum_ctf(out, NULL, &s, parameters, 1.3));
+    double *found = download(out);
+    for (int i = 0; i < 96; ++i) {
+        const double *q = p[i / 48], *by = q + WF_CTF_MEMBERS;
+        double gy = (i / 6 % 8 - 4) / (8 * 1.3), gx = i % 6 / (10 * 1.3), turns;
+        optics o = { q[0], q[1], q[2], q[3], q[4], q[5], q[6], q[7], q[8] };
+        double want = expected_ctf(&o, by[0] * gy + by[1] * gx, by[2] * gy + by[3] * gx, &turns);
+        near(found[i], want, 1e-9, "magnified CTF");
+    }
+    free(found);
+    wf_spectrum line = { WF_LAYOUT_H, WF_F64, 1, { 14 } };
+    wf_array *one = wf_empty(ctx, WF_F64, WF_SHAPE(2, 8));
+    REFUSED(ctx, wf_spectrum_ctf(one, NULL, &line, parameters, 1), WF_ERR_SHAPE, "`parameters` is f64(2, 13)");
+    wf_array *all[] = { matrix, parameters, out, one };
+    for (int i = 0; i < 4; ++i)
+        wf_release(all[i]);
+}
+
+/* ---- random phases ---- */
+/* Returns element k (signed) of a spectrum of the layout. */
+static number element_of(const number *f, const wf_spectrum *s, int64_t ky, int64_t kx)
+{
+    bool half = s->layout == WF_LAYOUT_H || s->layout == WF_LAYOUT_HC;
+    bool centred = s->layout == WF_LAYOUT_HC || s->layout == WF_LAYOUT_FC;
+    int64_t h = s->size[0], w = s->size[1], y = centred ? ky + h / 2 : (ky + h) % h;
+    int64_t x = half ? kx : s->layout == WF_LAYOUT_FC ? kx + w / 2 : (kx + w) % w;
+    return f[y * (half ? w / 2 + 1 : w) + x];
+}
+
+static void test_randomized(void **state)
+{
+    (void)state;
+    enum { H = 12, W = 10 };
+    const double from = 0.21;
+    wf_array *image = noise(WF_F64, WF_SHAPE(H, W), 3), *full = wf_fft_c2c(image, WF_ALL_AXES, false, WF_FFT_BACKWARD);
+    number *before = download_complex(full), *by_layout[4];
+    for (int layout = 0; layout < 4; ++layout) {
+        wf_spectrum s = { (wf_layout)layout, WF_F64, 2, { H, W } };
+        wf_array *factor = wf_empty(ctx, WF_C128, shape_of(&s));
+        OK(ctx, wf_spectrum_randomize(factor, NULL, &s, from, (wf_random){ .seed = 7, .stream = 1 }));
+        by_layout[layout] = download_complex(factor);
+        wf_release(factor);
+    }
+    wf_spectrum f = { WF_LAYOUT_F, WF_F64, 2, { H, W } };
+    int changed = 0, alone = 0;
+    for (int64_t ky = -H / 2; ky < H / 2; ++ky)
+        for (int64_t kx = -W / 2; kx <= W / 2; ++kx) {
+            number here = element_of(by_layout[2], &f, ky, kx % (W / 2) || kx == 0 ? kx : -W / 2);
+            double r = hypot((double)ky / H, (double)kx / W);
+            near(cabs(here), 1, 1e-12, "length");
+            if (r < from)
+                near(cabs(here - 1), 0, 0, "kept");
+            changed += r >= from && cabs(here - 1) > 1e-3;
+            number opposite =
+                element_of(by_layout[2], &f, ky == -H / 2 ? ky : -ky, kx == -W / 2 || kx == W / 2 ? -W / 2 : -kx);
+            near(cabs(here - conj(opposite)), 0, 1e-12, "opposite");
+            alone += r >= from && fabs(cimag(here)) < 1e-15;
+            for (int layout = 0; layout < 4; ++layout) {
+                wf_spectrum s = { (wf_layout)layout, WF_F64, 2, { H, W } };
+                bool half = layout < 2;
+                if (half ? kx < 0 : kx == W / 2)
+                    continue;
+                near(cabs(element_of(by_layout[layout], &s, ky, kx) - here), 0, 1e-15, "layout");
+            }
+        }
+    assert_true(changed > 80 && alone >= 3 && alone < 8);
+    /* images stay real; other streams and batches have other phases, the same ones the same */
+    wf_array *moved = wf_like(full), *pair = wf_empty(ctx, WF_C128, WF_SHAPE(2, H, W)), *again = wf_like(full);
+    OK(ctx, wf_spectrum_randomize(moved, full, &f, from, (wf_random){ .seed = 7, .stream = 1 }));
+    OK(ctx, wf_array_assign(pair, full));
+    OK(ctx, wf_spectrum_randomize(pair, pair, &f, from, (wf_random){ .seed = 7, .stream = 1 }));
+    OK(ctx, wf_spectrum_randomize(again, full, &f, from, (wf_random){ .seed = 7, .stream = 2 }));
+    wf_array *back = wf_fft_c2c(moved, WF_ALL_AXES, true, WF_FFT_BACKWARD);
+    number *x = download_complex(back), *p = download_complex(pair), *q = download_complex(moved),
+           *other = download_complex(again);
+    double apart = 0, by_stream = 0;
+    for (int i = 0; i < H * W; ++i) {
+        near(cimag(x[i]), 0, 1e-12, "image");
+        near(cabs(p[i] - q[i]), 0, 0, "first of the batch");
+        near(cabs(q[i]), cabs(before[i]), 1e-12, "amplitude");
+        apart += cabs(p[H * W + i] - p[i]);
+        by_stream += cabs(other[i] - q[i]);
+    }
+    assert_true(apart > 100 && by_stream > 100);
+    /* phases are spread over all angles: the mean of many is about 1 / sqrt(n) */
+    wf_spectrum line = { WF_LAYOUT_H, WF_F32, 1, { 4001 } };
+    wf_array *many = wf_empty(ctx, WF_C64, WF_SHAPE(2001));
+    OK(ctx, wf_spectrum_randomize(many, NULL, &line, 0, (wf_random){ .seed = 1 }));
+    number *z = download_complex(many), sum = 0, squares = 0;
+    for (int i = 0; i < 2001; ++i) {
+        sum += z[i] / 2001;
+        squares += z[i] * z[i] / 2001;
+    }
+    assert_true(cabs(sum) < 0.08 && cabs(squares) < 0.08);
+    REFUSED(ctx, wf_spectrum_randomize(many, NULL, &line, -1, (wf_random){ .seed = 1 }), WF_ERR_ARG, "`from` is -1");
+    REFUSED(ctx, wf_spectrum_randomize(many, NULL, &f, 0, (wf_random){ .seed = 1 }), WF_ERR_SHAPE,
+            "spectrum's elements");
+    void *memory[] = { before, by_layout[0], by_layout[1], by_layout[2], by_layout[3], x, p, q, other, z };
+    for (int i = 0; i < 10; ++i)
+        free(memory[i]);
+    wf_array *all[] = { image, full, moved, pair, again, back, many };
+    for (int i = 0; i < 7; ++i)
+        wf_release(all[i]);
+}
 
 static void test_optics(void **state)
 {
@@ -402,9 +578,9 @@ static void test_mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_optics),   cmocka_unit_test(test_zernike),   cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_curves),   cmocka_unit_test(test_whitening), cmocka_unit_test(test_cones),
-        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_optics),    cmocka_unit_test(test_magnified), cmocka_unit_test(test_randomized),
+        cmocka_unit_test(test_zernike),   cmocka_unit_test(test_weights),   cmocka_unit_test(test_curves),
+        cmocka_unit_test(test_whitening), cmocka_unit_test(test_cones),     cmocka_unit_test(test_mistakes),
     };
     return RUN_ON_ALL(tests);
 }

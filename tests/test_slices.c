@@ -247,7 +247,10 @@ static void test_transpose(void **state)
                              .image = described(&slice, (wf_layout)((layout + 2 * (h & 1)) % 4)),
                              .how = { .interpolation = kernels[h],
                                       .border = h == 2 ? WF_BORDER_PERIODIC : WF_BORDER_VALUE },
-                             .cutoff = h == 3 ? 0 : 0.6 };
+                             .cutoff = h == 3 ? 0 : 0.6,
+                             .wavelength = h == 1   ? 0.8
+                                           : h == 2 ? -0.5
+                                                    : 0 };
             if (half_layout(of.image.layout) != half_layout(of.volume.layout))
                 of.image.layout = (wf_layout)layout;
             wf_array *volume = in_layout(&s, (wf_layout)layout, WF_C128);
@@ -318,10 +321,17 @@ static void test_reconstruction(void **state)
     free(r);
 }
 
-/* What each element of the volume takes from slices, beside plain C; weights of slices and of their elements. */
-static void test_gather(void **state)
+/* The distance of the Ewald sphere from its tangent plane, in cycles/pixel. */
+static double plain_height(double wavelength, double ky, double kx)
 {
-    (void)state;
+    return wavelength == 0
+               ? 0
+               : 1 / wavelength - copysign(sqrt(1 / (wavelength * wavelength) - ky * ky - kx * kx), wavelength);
+}
+
+/* What each element of the volume takes from slices, beside plain C; weights of slices and of their elements. */
+static void check_gather(double wavelength)
+{
     double r[ANGLES][9], *w = random_numbers(ANGLES * 25, 7);
     for (int i = 0; i < ANGLES; ++i)
         plain_rotation(angles[i][0], angles[i][1], angles[i][2], r[i]);
@@ -330,7 +340,8 @@ static void test_gather(void **state)
                      .image = described(&slice, WF_LAYOUT_F),
                      .how = { .interpolation = WF_INTERPOLATE_LINEAR },
                      .window = 0.3,
-                     .sinc = 0.2 };
+                     .sinc = 0.2,
+                     .wavelength = wavelength };
     wf_array *one = in_layout(&slice, WF_LAYOUT_F, WF_C128), *images = wf_empty(ctx, WF_C128, WF_SHAPE(ANGLES, 5, 5));
     OK(ctx, wf_array_assign(images, one));
     wf_array *sums = wf_full(ctx, WF_C128, WF_SHAPE(6, 5, 4), 1), *weights = wf_full(ctx, WF_F64, WF_SHAPE(6, 5, 4), 2);
@@ -346,6 +357,7 @@ static void test_gather(void **state)
             double own[3], turns = 0;
             for (int e = 0; e < 3; ++e)
                 own[e] = r[i][e] * k[0] + r[i][3 + e] * k[1] + r[i][6 + e] * k[2];
+            own[0] -= plain_height(wavelength, own[1], own[2]);
             if (fabs(own[0]) >= 0.3 || hypot(own[1], own[2]) > 0.5)
                 continue;
             double f =
@@ -367,6 +379,44 @@ static void test_gather(void **state)
     free(s.f);
     free(slice.f);
     free(w);
+}
+
+static void test_gather(void **state)
+{
+    (void)state;
+    check_gather(0);
+    check_gather(0.7);
+    check_gather(-0.9);
+}
+
+/* Slices that are caps of the Ewald sphere, on both sides, beside plain C. */
+static void test_sphere(void **state)
+{
+    (void)state;
+    for (int layout = 0; layout < LAYOUTS; ++layout)
+        for (int side = -1; side <= 1; side += 2) {
+            double r[9], wavelength = side * 0.9;
+            plain_rotation(0.4, 1.1, -0.6, r);
+            spectrum s = random_spectrum(3, (int64_t[]){ 8, 7, 6 }, 3);
+            wf_slices of = { .volume = described(&s, (wf_layout)layout),
+                             .image = { WF_LAYOUT_F, WF_F64, 2, { 5, 6 } },
+                             .how = { .interpolation = WF_INTERPOLATE_CUBIC },
+                             .wavelength = wavelength };
+            wf_array *volume = in_layout(&s, (wf_layout)layout, WF_C128),
+                     *rotation = numbers_as(WF_F64, WF_SHAPE(1, 3, 3), r);
+            wf_array *y = wf_extract_slices(volume, &of, rotation, NULL);
+            double complex expected[30];
+            for (int i = 0; i < 30; ++i) {
+                double ky = (i / 6 > 2 ? i / 6 - 5 : i / 6) / 5.0, kx = (i % 6 > 2 ? i % 6 - 6 : i % 6) / 6.0, place[3];
+                double kz = plain_height(wavelength, ky, kx);
+                for (int d = 0; d < 3; ++d)
+                    place[d] = (r[3 * d] * kz + r[3 * d + 1] * ky + r[3 * d + 2] * kx) * (double)of.volume.size[d];
+                expected[i] = hypot(ky, kx) > 0.5 ? 0 : visit_spectrum(&s, &of.how, place, NULL, 0);
+            }
+            check_complex(y, expected, 1e-12, "cap", layout);
+            release_all(3, (wf_array *[]){ volume, rotation, y });
+            free(s.f);
+        }
 }
 
 /* Weights of slices: [n], and by element; slices of images, which are lines. */
@@ -498,8 +548,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_permutations),   cmocka_unit_test(test_projections), cmocka_unit_test(test_transpose),
-        cmocka_unit_test(test_reconstruction), cmocka_unit_test(test_gather),      cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_correction),     cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_reconstruction), cmocka_unit_test(test_gather),      cmocka_unit_test(test_sphere),
+        cmocka_unit_test(test_weights),        cmocka_unit_test(test_correction),  cmocka_unit_test(test_mistakes),
     };
     return RUN_ON_ALL(tests);
 }

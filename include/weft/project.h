@@ -20,6 +20,9 @@ typedef struct wf_slices {
     /* Insertion: 0 = each element of a slice is added around its frequency. Else each element of the volume gets from
      * each slice, at a distance z up to `window` cycles/pixel, sinc(z / sinc) times a Blackman window. */
     double window, sinc; /* sinc: 0 = 1 / the largest extent of the volume */
+    /* Of the electrons, in pixels: slices are caps of the Ewald sphere, at +z, about wavelength |k|^2 / 2; below 0 of
+     * its other side, at -z. 0 = planes. */
+    double wavelength;
 } wf_slices;
 /* [n, ...]: slices of the spectrum `volume` through frequency 0, moved by `shifts`. Dtypes: complex. */
 WF_API wf_array *wf_extract_slices(const wf_array *volume, const wf_slices *slices, const wf_array *rotations,

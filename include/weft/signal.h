@@ -102,6 +102,13 @@ WF_API wf_val wf_ctf_phase(const wf_ctf *ctf, wf_val gy, wf_val gx);
 /* -sin(2 pi wf_ctf_phase) exp(bfactor g^2 / 4) scale; at 0, without a phase shift, `amplitude`.
  * Dtypes: f64 if gy or gx is, else f32. The phase is in f64; frequencies of f32 limit its digits. */
 WF_API wf_val wf_ctf_value(const wf_ctf *ctf, wf_val gy, wf_val gx);
+/* The image of one side of the Ewald sphere: i exp(2 pi i wf_ctf_phase) exp(bfactor g^2 / 4) scale, complex, whose real
+ * part is wf_ctf_value. The spectrum of an image is half of this times the specimen's at +z, plus half of the conjugate
+ * times that at -z, z = wf_ewald_height. Dtypes: c128 if gy or gx is f64, else c64. Source: DeRosier 2000. */
+WF_API wf_val wf_ctf_sideband(const wf_ctf *ctf, wf_val gy, wf_val gx);
+/* The distance of the Ewald sphere from its tangent plane in 1/Angstrom: 1/lambda - sqrt(1/lambda^2 - g^2), about
+ * lambda g^2 / 2. Dtypes: f64. */
+WF_API wf_val wf_ewald_height(wf_val voltage, wf_val gy, wf_val gx);
 /* The phase that a tilt of the beam by (tilt_y, tilt_x) milliradians adds to a spectrum: cs lambda^2 g^2 (g . tilt), in
  * turns, f64; it has opposite signs at g and -g. Other members than voltage and cs are not used.
  * Source: Zemlin and others 1978. */
@@ -129,8 +136,11 @@ WF_API wf_status wf_spectrum_filter(wf_array *out, const wf_array *x, const wf_s
 WF_API wf_status wf_spectrum_shift(wf_array *out, const wf_array *x, const wf_spectrum *spectrum,
                                    const wf_array *shifts);
 #define WF_CTF_MEMBERS 9
+#define WF_CTF_MAGNIFIED 13
 /* Multiplies by wf_ctf_value, of 1 or 2 axes; pixel: its size in Angstrom, > 0.
- * parameters: real, [WF_CTF_MEMBERS] or [batch..., WF_CTF_MEMBERS]: the members of wf_ctf; a scale of 0 is 0. */
+ * parameters: real, [WF_CTF_MEMBERS] or [batch..., WF_CTF_MEMBERS]: the members of wf_ctf; a scale of 0 is 0. Of 2 axes
+ * also WF_CTF_MAGNIFIED: and a matrix m by rows, so that the CTF is that of frequency m (gy, gx), for anisotropic
+ * magnification. */
 WF_API wf_status wf_spectrum_ctf(wf_array *out, const wf_array *x, const wf_spectrum *spectrum,
                                  const wf_array *parameters, double pixel);
 /* Multiplies by a curve of frequency: its element i is at |k| = i step cycles/pixel, between them it is linear, beyond
@@ -140,6 +150,12 @@ WF_API wf_status wf_spectrum_curve(wf_array *out, const wf_array *x, const wf_sp
 /* Divides by the root of the mean of |x|^2 over the shell (wf_radial_average), so that noise becomes white; corners by
  * that of the last shell. Shells of 0 stay. x is complex. */
 WF_API wf_status wf_spectrum_whiten(wf_array *out, const wf_array *x, const wf_spectrum *spectrum);
+
+/* Multiplies by factors of length 1 and random phases where |k| >= from, in cycles/pixel, as for wf_fsc_unmasked. A full
+ * spectrum of a real image remains one. Factors depend on `random`, k and the place in the batch, for all layouts and
+ * devices. Two half maps need two streams. */
+WF_API wf_status wf_spectrum_randomize(wf_array *out, const wf_array *x, const wf_spectrum *spectrum, double from,
+                                       wf_random random);
 
 /* The number of shells: n/2 + 1, n being the smallest extent above 1; -1 for a description that no spectrum has.
  * An element belongs to shell floor(n |k| + 0.5); those beyond the last shell do not count. */
@@ -316,6 +332,8 @@ WF_API wf_array *wf_morphology(const wf_array *x, wf_morph how, const wf_array *
 #define wf_electron_wavelength(voltage) wf_electron_wavelength(WF_V(voltage))
 #define wf_ctf_phase(ctf, gy, gx) wf_ctf_phase(ctf, WF_V(gy), WF_V(gx))
 #define wf_ctf_value(ctf, gy, gx) wf_ctf_value(ctf, WF_V(gy), WF_V(gx))
+#define wf_ctf_sideband(ctf, gy, gx) wf_ctf_sideband(ctf, WF_V(gy), WF_V(gx))
+#define wf_ewald_height(voltage, gy, gx) wf_ewald_height(WF_V(voltage), WF_V(gy), WF_V(gx))
 #define wf_ctf_beam_tilt(ctf, tilt_y, tilt_x, gy, gx) \
     wf_ctf_beam_tilt(ctf, WF_V(tilt_y), WF_V(tilt_x), WF_V(gy), WF_V(gx))
 #define wf_ctf_spatial_envelope(ctf, semi_angle, gy, gx) \

@@ -81,6 +81,10 @@ typedef enum wf_euler {
  * Example: wf_euler_matrix(g, WF_EULER_ZYZ, rot, tilt, psi, m); */
 WF_API void wf_euler_matrix(wf_graph *graph, wf_euler order, wf_val first, wf_val second, wf_val third, wf_val m[9]);
 
+/* Sets m, 2 x 2 by rows in the order (y, x), to the matrix that stretches by `major` along the direction at `angle`, in
+ * radians from x towards y, and by `minor` across it, such as of anisotropic magnification. It is symmetric. */
+WF_API void wf_stretch_matrix(wf_graph *graph, wf_val major, wf_val minor, wf_val angle, wf_val m[4]);
+
 /* ---- shapes -----------------------------------------------------------------------------------------------------
  * Signed distances from a surface around the origin, negative inside. Positions have 1 to 3 coordinates.
  * Example: wf_val mask = wf_soft_edge(wf_sdf_sphere(g, WF_VALS(z, y, x), 40), 6); */
@@ -201,6 +205,8 @@ WF_API wf_array *wf_symmetrize_spectrum(const wf_array *x, const wf_spectrum *sp
     wf_spectrum_splat(g, a, weights, spectrum, how, WF_V(v), WF_V(weight), at)
 #define wf_euler_matrix(g, order, first, second, third, m) \
     wf_euler_matrix(g, order, WF_V(first), WF_V(second), WF_V(third), m)
+#define wf_stretch_matrix(graph, major, minor, angle, m) \
+    wf_stretch_matrix(graph, WF_V(major), WF_V(minor), WF_V(angle), m)
 #define wf_sdf_sphere(g, position, radius) wf_sdf_sphere(g, position, WF_V(radius))
 #define wf_sdf_cylinder(g, position, radius, half) wf_sdf_cylinder(g, position, WF_V(radius), WF_V(half))
 #endif

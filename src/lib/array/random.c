@@ -52,6 +52,24 @@ static wf_val wide_word(wf_val low, wf_val high)
     return wf_or(wf_cast(low, WF_U64), wf_shl(wf_cast(high, WF_U64), 32));
 }
 
+/* Sets w to the words of counter `first` + at, which is u64. */
+static void words_of(wf_graph *g, const wf_random *random, uint64_t first, wf_val at, wf_val w[4])
+{
+    at = wf_add(at, wide_word(word_param(g, "first", first), word_param(g, "first high", first >> 32)));
+    w[0] = wf_cast(at, WF_U32);
+    w[1] = wf_cast(wf_shr(at, 32), WF_U32);
+    w[2] = word_param(g, "stream", random->stream);
+    w[3] = word_param(g, "stream high", random->stream >> 32);
+    philox(w, word_param(g, "seed", random->seed), word_param(g, "seed high", random->seed >> 32));
+}
+
+wf_val wfl_random_word(wf_graph *g, wf_random random, wf_val at)
+{
+    wf_val w[4];
+    words_of(g, &random, random.first, at, w);
+    return w[0];
+}
+
 /* Returns a number uniform in [0, 1), of 24 or 53 bits; with `open` in (0, 1], of 32 or 53 bits. */
 static wf_val unit_value(const generator *r, const wf_val *w, bool open)
 {
@@ -112,13 +130,8 @@ static wf_status fill_blocks(const generator *r, wf_array *block, uint64_t count
     uint64_t first = r->random.first + counter;
     wf_graph *g = wfl_begin(r->ctx, NULL);
     wf_val at = wf_add(wf_mul(wf_cast(wf_iota(g, shape, 0), WF_U64), LANES), wf_cast(wf_iota(g, shape, 1), WF_U64));
-    at = wf_add(at, wide_word(word_param(g, "first", first), word_param(g, "first high", first >> 32)));
     wf_val w[4], v[4];
-    w[0] = wf_cast(at, WF_U32);
-    w[1] = wf_cast(wf_shr(at, 32), WF_U32);
-    w[2] = word_param(g, "stream", r->random.stream);
-    w[3] = word_param(g, "stream high", r->random.stream >> 32);
-    philox(w, word_param(g, "seed", r->random.seed), word_param(g, "seed high", r->random.seed >> 32));
+    words_of(g, &r->random, first, at, w);
     draw_values(g, r, w, v);
     wf_array *row[4] = { NULL };
     bool whole = true;

@@ -103,10 +103,16 @@ wf_val(wf_ctf_phase)(const wf_ctf *ctf, wf_val gy, wf_val gx)
     return ok ? phase_of(ctf, gy, gx) : wfl_no_value(g);
 }
 
-wf_val wfl_ctf_as(const wf_ctf *c, wf_val gy, wf_val gx, wf_dtype t)
+/* Returns the phase times -2, in half turns between -1 and 1, in dtype t. */
+static wf_val half_turns(const wf_ctf *c, wf_val gy, wf_val gx, wf_dtype t)
 {
     wf_val turns = phase_of(c, gy, gx);
-    wf_val value = wf_sinpi(wfl_as(wf_mul(wf_sub(turns, wf_round(turns)), -2), t));
+    return wfl_as(wf_mul(wf_sub(turns, wf_round(turns)), -2), t);
+}
+
+/* Returns a real value times exp(bfactor g^2 / 4) and the scale. */
+static wf_val damped(const wf_ctf *c, wf_val value, wf_val gy, wf_val gx, wf_dtype t)
+{
     if (!is_number(c->bfactor, 0)) {
         wf_val y = wfl_as(gy, t), x = wfl_as(gx, t), gg = wf_add(wf_mul(x, x), wf_mul(y, y));
         value = wf_mul(value, wf_exp(wf_mul(gg, wf_mul(wfl_as(c->bfactor, t), 0.25))));
@@ -114,11 +120,38 @@ wf_val wfl_ctf_as(const wf_ctf *c, wf_val gy, wf_val gx, wf_dtype t)
     return is_number(c->scale, 0) ? value : wf_mul(value, wfl_as(c->scale, t));
 }
 
+wf_val wfl_ctf_as(const wf_ctf *c, wf_val gy, wf_val gx, wf_dtype t)
+{
+    return damped(c, wf_sinpi(half_turns(c, gy, gx, t)), gy, gx, t);
+}
+
 wf_val(wf_ctf_value)(const wf_ctf *ctf, wf_val gy, wf_val gx)
 {
     bool ok;
     wf_graph *g = checked(ctf, gy, gx, "wf_ctf_value", &ok);
     return ok ? wfl_ctf_as(ctf, gy, gx, dtype_of(gy, gx)) : wfl_no_value(g);
+}
+
+/* ---- the Ewald sphere ---- */
+wf_val(wf_ctf_sideband)(const wf_ctf *ctf, wf_val gy, wf_val gx)
+{
+    bool ok;
+    wf_graph *g = checked(ctf, gy, gx, "wf_ctf_sideband", &ok);
+    if (!ok)
+        return wfl_no_value(g);
+    wf_dtype t = dtype_of(gy, gx);
+    wf_val angle = half_turns(ctf, gy, gx, t);
+    return wf_complex(damped(ctf, wf_sinpi(angle), gy, gx, t), damped(ctf, wf_cospi(angle), gy, gx, t));
+}
+
+wf_val(wf_ewald_height)(wf_val voltage, wf_val gy, wf_val gx)
+{
+    wf_graph *g = wfl_graph_of((wf_val[]){ voltage, gy, gx }, 3);
+    if (!wfl_number_from(g, "wf_ewald_height", "voltage", voltage, 0, false))
+        return wfl_no_value(g);
+    wf_val y = wide(gy), x = wide(gx), gg = wf_add(wf_mul(x, x), wf_mul(y, y)), lambda = wavelength(voltage);
+    wf_val rest = wf_max(wf_sub(1, wf_mul(gg, wf_mul(lambda, lambda))), 0); /* (lambda z - 1)^2 */
+    return wf_div(wf_mul(lambda, gg), wf_add(wf_sqrt(rest), 1));
 }
 
 /* ---- beam tilt, envelopes ---- */

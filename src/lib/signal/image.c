@@ -1,5 +1,7 @@
 /* image.c - spectra multiplied by factors: a user's filter, shifts, contrast transfer functions; batches of them. */
+#include "lib/array/random.h"
 #include "spectra.h"
+#include <math.h>
 
 typedef struct job {
     wf_graph *g;
@@ -112,16 +114,25 @@ wf_status wf_spectrum_ctf(wf_array *out, const wf_array *x, const wf_spectrum *s
     wf_status status = begin(&j, name);
     if (status != WF_OK)
         return status;
-    if (!wfl_spectrum_batch(parameters, &j.shape, spectrum->rank, WF_CTF_MEMBERS, name, "parameters")) {
+    wf_shape given = wf_array_shape(parameters);
+    bool magnified = spectrum->rank == 2 && given.rank && given.dim[given.rank - 1] == WF_CTF_MAGNIFIED;
+    int members = magnified ? WF_CTF_MAGNIFIED : WF_CTF_MEMBERS;
+    if (!wfl_spectrum_batch(parameters, &j.shape, spectrum->rank, members, name, "parameters")) {
         wf_drop(j.g);
         return wfl_array_error(ctx);
     }
-    wf_val k[WFL_SPECTRUM_AXES], p[WF_CTF_MEMBERS], zero = { { 0, NULL } };
+    wf_val k[WFL_SPECTRUM_AXES], p[WF_CTF_MAGNIFIED], zero = { { 0, NULL } };
     frequencies(&j, WF_F64, k);
-    for (int i = 0; i < WF_CTF_MEMBERS; ++i)
+    for (int i = 0; i < members; ++i)
         p[i] = component(&j, parameters, i);
     for (int d = 0; d < spectrum->rank; ++d)
         k[d] = wf_div(k[d], wf_param(j.g, "pixel", WF_F64, pixel));
+    if (magnified) {
+        const wf_val *m = p + WF_CTF_MEMBERS;
+        wf_val y = wf_add(wf_mul(m[0], k[0]), wf_mul(m[1], k[1]));
+        k[1] = wf_add(wf_mul(m[2], k[0]), wf_mul(m[3], k[1]));
+        k[0] = y;
+    }
     wf_ctf c = { p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], zero };
     return finish(&j, wfl_ctf_as(&c, spectrum->rank == 2 ? k[0] : zero, k[spectrum->rank - 1], part_of(&j)));
 }
@@ -195,4 +206,49 @@ wf_status wf_spectrum_whiten(wf_array *out, const wf_array *x, const wf_spectrum
     status = finish(&j, wf_cast(wf_select(wf_eq(p, 0), 0, wf_rsqrt(p)), part_of(&j)));
     wf_release(power);
     return status;
+}
+
+/* Sets *own and *opposite to the numbers of the elements k and -k among those of a full spectrum, i64. */
+static void number_pair(const job *j, wf_val *own, wf_val *opposite)
+{
+    wf_val none = wf_const_i64(j->g, WF_I64, 0);
+    *own = *opposite = none;
+    for (int d = 0; d < j->s->rank; ++d) {
+        wf_val n = wf_const_i64(j->g, WF_I64, j->s->size[d]);
+        wf_val k = wfl_signed_index(j->g, j->s, d, wf_index(j->g, j->batch + d));
+        k = wf_select(wf_lt(k, none), wf_add(k, n), k);
+        *own = wf_add(wf_mul(*own, n), k);
+        *opposite = wf_add(wf_mul(*opposite, n), wf_select(wf_eq(k, none), none, wf_sub(n, k)));
+    }
+}
+
+wf_status wf_spectrum_randomize(wf_array *out, const wf_array *x, const wf_spectrum *spectrum, double from,
+                                wf_random random)
+{
+    static const char name[] = "wf_spectrum_randomize";
+    job j = { .out = out, .x = x, .s = spectrum };
+    if (!(from >= 0))
+        return wfl_array_fail(wf_array_context(out), WF_ERR_ARG, "%s: `from` is %g, not 0 or above", name, from);
+    wf_status status = begin(&j, name);
+    if (status != WF_OK)
+        return status;
+    wf_graph *g = j.g;
+    wf_dtype t = part_of(&j);
+    wf_val own, opposite, batch = wf_const_i64(g, WF_I64, 0), one = wf_const(g, t, 1), zero = wf_const(g, t, 0);
+    int64_t count = 1;
+    for (int d = 0; d < j.batch; ++d)
+        batch = wf_add(wf_mul(batch, wf_const_i64(g, WF_I64, j.shape.dim[d])), wf_index(g, d));
+    for (int d = 0; d < spectrum->rank; ++d)
+        count *= spectrum->size[d];
+    number_pair(&j, &own, &opposite);
+    /* both elements of a pair have the counter of the first one */
+    wf_val at = wf_add(wf_mul(batch, wf_const_i64(g, WF_I64, count)), wf_min(own, opposite));
+    wf_val turn = wf_mul(wf_cast(wfl_random_word(g, random, wf_cast(at, WF_U64)), WF_F64), 0x1p-31); /* half turns */
+    wf_val angle = wf_cast(turn, t), sine = wf_sinpi(angle);
+    wf_val re = wf_cospi(angle), im = wf_select(wf_gt(own, opposite), wf_neg(sine), sine);
+    wf_val alone = wf_eq(own, opposite); /* its own opposite, so real */
+    re = wf_select(alone, wf_select(wf_lt(turn, 1), one, wf_neg(one)), re);
+    im = wf_select(alone, zero, im);
+    wf_val near = wf_lt(radius(&j), wf_param(g, "from", WF_F64, from));
+    return finish(&j, wf_complex(wf_select(near, one, re), wf_select(near, zero, im)));
 }

@@ -1,4 +1,4 @@
-/* euler.c - rotation matrices of Euler angles, as values. */
+/* euler.c - rotation matrices of Euler angles and matrices that stretch, as values. */
 #include "xform_internal.h"
 
 /* Sets m to the right-handed rotation about an axis, for positions (z, y, x). axis: 0 = x, 1 = y, 2 = z. */
@@ -62,4 +62,17 @@ void wf_euler_matrix(wf_graph *graph, wf_euler order, wf_val first, wf_val secon
     for (int i = 0; i < 3; ++i)
         for (int j = 0; j < 3; ++j)
             m[3 * i + j] = inverse ? all[j][i] : all[i][j];
+}
+
+#undef wf_stretch_matrix
+void wf_stretch_matrix(wf_graph *graph, wf_val major, wf_val minor, wf_val angle, wf_val m[4])
+{
+    if (!m) {
+        wfl_xform_fail(graph, WF_ERR_ARG, "wf_stretch_matrix: `m` is NULL");
+        return;
+    }
+    wf_val more = wf_sub(major, minor), c = wf_cos(angle), s = wf_sin(angle);
+    m[0] = wf_add(minor, wf_mul(more, wf_mul(s, s)));
+    m[1] = m[2] = wf_mul(more, wf_mul(s, c));
+    m[3] = wf_add(minor, wf_mul(more, wf_mul(c, c)));
 }

@@ -67,6 +67,8 @@ static bool complete(job *j)
     else if (!wfl_is_complex_dtype(wf_array_dtype(j->volume)))
         wfl_array_fail(ctx, WF_ERR_DTYPE, "%s: `volume` is %s; spectra are complex", j->function,
                        wf_dtype_name(wf_array_dtype(j->volume)));
+    else if (!isfinite(s->wavelength))
+        wfl_array_fail(ctx, WF_ERR_ARG, "%s: slices.wavelength is %g", j->function, s->wavelength);
     else if (!(s->cutoff >= 0) || !(s->window >= 0) || !(s->sinc >= 0))
         wfl_array_fail(ctx, WF_ERR_ARG, "%s: slices.cutoff is %g, .window %g, .sinc %g; none may be negative",
                        j->function, s->cutoff, s->window, s->sinc);
@@ -109,8 +111,19 @@ static void in_cycles(const job *j, const wf_spectrum *s, const wf_val *at, wf_v
         k[d] = wf_div(at[d], wf_const(j->g, j->dtype, (double)s->size[d]));
 }
 
-/* Sets the place of an element of slice i in the volume, in elements. */
-static void in_volume(const job *j, wf_val i, const wf_val *at, wf_val *place)
+/* Returns how far the slice lies from the plane at frequencies k of the image, in cycles/pixel: where wavelength is w,
+ * 1/w - sqrt(1/w^2 - |k|^2), without its difference. */
+static wf_val height(const job *j, const wf_val *k)
+{
+    wf_val gg = wf_mul(k[0], k[0]), w = wf_param(j->g, "wavelength", j->dtype, j->s->wavelength);
+    for (int d = 1; d < j->axes - 1; ++d)
+        gg = wf_add(gg, wf_mul(k[d], k[d]));
+    wf_val rest = wf_max(wf_sub(1, wf_mul(gg, wf_mul(w, w))), 0);
+    return wf_div(wf_mul(w, gg), wf_add(wf_sqrt(rest), 1));
+}
+
+/* Sets the place of an element of slice i in the volume, in elements; k: the same in cycles/pixel. */
+static void in_volume(const job *j, wf_val i, const wf_val *at, const wf_val *k, wf_val *place)
 {
     for (int d = 0; d < j->axes; ++d)
         for (int e = 1; e < j->axes; ++e) {
@@ -118,6 +131,10 @@ static void in_volume(const job *j, wf_val i, const wf_val *at, wf_val *place)
             wf_val term = wf_mul(entry(j, i, d, e), ratio == 1 ? at[e - 1] : wf_mul(at[e - 1], ratio));
             place[d] = e > 1 ? wf_add(place[d], term) : term;
         }
+    for (int d = 0; j->s->wavelength != 0 && d < j->axes; ++d) {
+        wf_val up = wf_mul(height(j, k), (double)j->s->volume.size[d]);
+        place[d] = wf_add(place[d], wf_mul(entry(j, i, d, 0), up));
+    }
 }
 
 /* Returns the factor that moves a slice by its shift, or back; the number 1 without shifts. */
@@ -162,7 +179,7 @@ wf_array *wf_extract_slices(const wf_array *volume, const wf_slices *slices, con
     wf_val at[WFL_SPECTRUM_AXES], k[WFL_SPECTRUM_AXES], place[WFL_SPECTRUM_AXES], i = wf_index(j.g, 0);
     image_elements(&j, at);
     in_cycles(&j, &slices->image, at, k);
-    in_volume(&j, i, at, place);
+    in_volume(&j, i, at, k, place);
     wf_val v = wfl_spectrum_read(j.g, volume, &slices->volume, &slices->how, (wf_vals){ place, (size_t)j.axes }, true);
     v = shifts ? wf_mul(v, moves(&j, i, k, 1, part_of(t))) : v;
     wf_out(j.g, y, wf_select(within(&j, k), v, wf_const(j.g, wfl_interpolated_dtype(t), 0)));
@@ -242,7 +259,7 @@ static void record_scatter(job *j)
     for (int d = 1; d < j->axes; ++d)
         index[d - 1] = wf_index(g, d);
     WF_IF (g, within(j, k)) {
-        in_volume(j, i, at, place);
+        in_volume(j, i, at, k, place);
         wf_val v = wf_cast(wf_in(g, j->images), wfl_interpolated_dtype(wf_array_dtype(j->volume)));
         wf_val w = weight_at(j, i, at, index, part);
         if (j->shifts)
@@ -289,6 +306,8 @@ static void record_gather(job *j)
                 wf_val term = wf_mul(entry(j, i, d, e), k[d]);
                 own[e] = d ? wf_add(own[e], term) : term;
             }
+        if (j->s->wavelength != 0)
+            own[0] = wf_sub(own[0], height(j, own + 1));
         wf_val near = wf_lt(wf_abs(own[0]), wf_param(g, "reach", j->dtype, j->s->window));
         WF_IF (g, wf_and(near, within(j, own + 1))) {
             for (int d = 1; d < j->axes; ++d)
