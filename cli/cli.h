@@ -42,6 +42,18 @@ int check_facts(const command *self, wf_context *ctx, const facts *f, const char
 /* Changes what is to be saved by what was given. */
 void apply_facts(const facts *f, wf_meta *meta);
 
+/* The options of movies, for tables of options, and their numbers after the first of them. */
+#define MOVIE_OPTIONS \
+    { "gain", 0, true }, { "divide", 0, false }, { "group", 0, true }, { "upsample", 0, true }
+enum { MOVIE_GAIN, MOVIE_DIVIDE, MOVIE_GROUP, MOVIE_UPSAMPLE, MOVIE_COUNT };
+#define MOVIE_HELP                                                                                     \
+    "  --gain FILE            frames are multiplied by it, or, if its name ends with .gain, divided\n" \
+    "  --divide               frames are divided by the gain\n"                                        \
+    "  --group N              each N frames are added to one; what is left at the end is dropped\n"    \
+    "  --upsample N           EER: 2 or 4 pixels along one of the detector (default: 1)\n"
+/* Takes one option. Returns an exit code. */
+int take_movie(const command *self, wf_movie *m, int which, const char *text);
+
 /* The axes of one image or volume among those of an array of 2 to 4: 2 for images and stacks of them, else 3. */
 int image_rank(wf_shape shape, bool stack);
 /* True if images of the format may have channels, as the last axis of the array. */

@@ -139,6 +139,31 @@ void apply_facts(const facts *f, wf_meta *meta)
         memcpy(meta->spacing, f->spacing, sizeof meta->spacing);
 }
 
+/* ---- movies ---- */
+int take_movie(const command *self, wf_movie *m, int which, const char *text)
+{
+    long n = 0;
+    m->size = sizeof *m;
+    switch (which) {
+    case MOVIE_GAIN:
+        m->gain = text;
+        return EXIT_OK;
+    case MOVIE_DIVIDE:
+        m->divide = true;
+        return EXIT_OK;
+    case MOVIE_GROUP:
+        if (!parse_int(text, 1, 1L << 31, &n))
+            return misused(self, "--group %s: give a number of frames", text);
+        m->group = n;
+        return EXIT_OK;
+    default:
+        if (!parse_int(text, 1, 256, &n) || (n & (n - 1)))
+            return misused(self, "--upsample %s: give 1, 2 or 4", text);
+        m->factor = (int32_t)n;
+        return EXIT_OK;
+    }
+}
+
 /* ---- formats ---- */
 int image_rank(wf_shape shape, bool stack) { return shape.rank <= 2 || (shape.rank == 3 && stack) ? 2 : 3; }
 
@@ -151,6 +176,7 @@ bool has_channels(wf_format format)
     case WF_FORMAT_BY_NAME:
     case WF_FORMAT_MRC:
     case WF_FORMAT_NPY:
+    case WF_FORMAT_EER:
         break;
     }
     return false;

@@ -10,12 +10,12 @@
 const char help_align[] =
     "  weft align movie.mrcs -o sum.mrc\n"
     "  weft align movie.tif --gain gain.mrc --dose 1.2 -o sum.mrc > shifts.txt\n"
-    "  weft align movie.mrcs --dose 0.8 --voltage 200 --bin 2 -o sum.mrc\n\n"
+    "  weft align movie.mrcs --dose 0.8 --voltage 200 --bin 2 -o sum.mrc\n"
+    "  weft align movie.eer --gain ref.gain --group 30 --dose 0.04 -o sum.mrc\n\n"
     "Finds the drift of each frame by correlation with the sum of the others, to fractions of a pixel, and adds the moved\n"
     "frames. Prints a line for each frame: its number, and the shift in pixels (y x) that was taken away; the first frame\n"
-    "has shift 0 0.\n\n"
-    "  --gain FILE            frames are multiplied by it\n"
-    "  --dose D               electrons/A^2 of a frame: weights each frequency by Grant and Grigorieff's curve\n"
+    "has shift 0 0. Frames are read one by one, so that a movie may be larger than memory.\n\n" MOVIE_HELP
+    "  --dose D               electrons/A^2 of a frame of the file: weights each frequency by Grant and Grigorieff's curve\n"
     "  --pre-dose D           received before the first frame (default: 0)\n"
     "  --voltage KV           300 (the default), or 200: critical doses are 0.8 times as large\n"
     "  --bin B                the sum has pixels B times as large, by Fourier cropping\n"
@@ -24,9 +24,19 @@ const char help_align[] =
     "  --max-shift N          of a frame against its neighbours' sum, in pixels (default: a tenth of the extent)\n"
     "  --no-align             adds the frames as they are\n" IMAGE_HELP;
 
-enum { GAIN = IMAGE_OWN, DOSE, PRE_DOSE, VOLTAGE, BIN, RESOLUTION, BFACTOR, MAX_SHIFT, NO_ALIGN };
+enum {
+    MOVIE = IMAGE_OWN,
+    DOSE = MOVIE + MOVIE_COUNT,
+    PRE_DOSE,
+    VOLTAGE,
+    BIN,
+    RESOLUTION,
+    BFACTOR,
+    MAX_SHIFT,
+    NO_ALIGN
+};
 static const option options[] = { IMAGE_OPTIONS,
-                                  { "gain", 0, true },
+                                  MOVIE_OPTIONS,
                                   { "dose", 0, true },
                                   { "pre-dose", 0, true },
                                   { "voltage", 0, true },
@@ -41,38 +51,32 @@ static const double STEADY = 0.02;
 
 typedef struct align {
     job *j;
-    const char *gain, *resolution;
+    const char *resolution;
+    wf_movie how;
     double dose, pre_dose, voltage, bin, bfactor, max_shift;
     bool still;
-    image movie, gain_image;
+    image movie; /* without data */
+    wf_file *file;
+    wf_shape shape;
+    bool wide; /* frames are f64, else f32 */
     int64_t frames;
     double *shift; /* [frames, 2]: where each frame's content lies, in pixels of the movie */
 } align;
 
 /* ---- one frame ---- */
-/* A frame as f32 or f64, multiplied by the gain; the caller releases it. */
+/* A frame as f32 or f64; the caller releases it. */
 static wf_array *frame_of(const align *a, int64_t i)
 {
-    wf_array *view = wf_view_at(a->movie.data, 0, i), *out = NULL;
-    if (!view || !a->gain)
-        return view;
-    out = wf_array_copy(view);
-    wf_graph *g = wf_begin(a->j->ctx);
-    if (out)
-        wf_out(g, out, wf_mul(wf_in(g, view), wf_in(g, a->gain_image.data)));
-    bool ok = wf_run(g) == WF_OK && out;
-    wf_release(view);
-    if (ok)
-        return out;
-    wf_release(out);
-    return NULL;
+    wf_shape offset = { .rank = 3, .dim = { i } }, one = a->shape;
+    one.dim[0] = 1;
+    wf_array *frame = wf_file_read(a->file, offset, one), *real = frame ? to_floats(a->j->ctx, frame) : NULL;
+    wf_array *view = real ? wf_view_at(real, 0, 0) : NULL;
+    wf_release(frame);
+    wf_release(real);
+    return view;
 }
 
-static wf_shape frame_shape(const align *a)
-{
-    wf_shape s = wf_array_shape(a->movie.data);
-    return WF_SHAPE(s.dim[1], s.dim[2]);
-}
+static wf_shape frame_shape(const align *a) { return WF_SHAPE(a->shape.dim[1], a->shape.dim[2]); }
 
 /* The half spectrum of a frame, cropped to a shape; the caller releases it. */
 static wf_array *spectrum_of(const align *a, int64_t i, wf_shape to)
@@ -112,7 +116,7 @@ static bool open_comparison(const align *a, comparison *c, double frequency)
     }
     c->layout.rank = 2;
     wf_shape all = WF_SHAPE(a->frames, c->shape.dim[0], c->shape.dim[1] / 2 + 1);
-    c->spectra = wf_empty(a->j->ctx, wf_array_dtype(a->movie.data) == WF_F64 ? WF_C128 : WF_C64, all);
+    c->spectra = wf_empty(a->j->ctx, a->wide ? WF_C128 : WF_C64, all);
     c->shifts = wf_full(a->j->ctx, WF_F64, WF_SHAPE(a->frames, 2), 0);
     bool ok = c->spectra && c->shifts;
     for (int64_t i = 0; i < a->frames && ok; i++) {
@@ -261,7 +265,7 @@ static wf_array *add_frames(const align *a)
     for (int d = 0; d < 2; d++)
         if (a->bin != 1)
             to.dim[d] = 2 * (int64_t)fmax(floor(0.5 * (double)from.dim[d] / a->bin + 0.5), 1);
-    bool wide = wf_array_dtype(a->movie.data) == WF_F64, ok;
+    bool wide = a->wide, ok;
     wf_spectrum layout = { .dtype = WF_F64, .rank = 2, .size = { to.dim[0], to.dim[1] } };
     wf_shape half = WF_SHAPE(to.dim[0], to.dim[1] / 2 + 1);
     wf_array *sum = wf_full(ctx, wide ? WF_C128 : WF_C64, half, 0), *out = NULL;
@@ -284,34 +288,28 @@ static wf_array *add_frames(const align *a)
 }
 
 /* ---- the command ---- */
-static int read_movie(align *a)
+static int open_movie(align *a)
 {
-    int result = job_load(a->j, 0, &a->movie);
+    wf_dtype t = WF_NONE;
+    a->how.size = sizeof a->how;
+    progress_begin("aligning");
+    int result = job_open_movie(a->j, 0, &a->how, &a->movie, &a->file, &t, &a->shape);
     if (result != EXIT_OK)
         return result;
-    wf_shape s = wf_array_shape(a->movie.data);
-    if (s.rank != 3)
-        return failed("%s: a movie has frames, rows and columns; this has %d axes", a->movie.path, (int)s.rank);
-    a->movie.rank = 2;
-    a->frames = s.dim[0];
+    if (a->shape.rank != 3)
+        return failed("%s: a movie has frames, rows and columns; this has %d axes", a->movie.path, (int)a->shape.rank);
+    a->wide = t == WF_F64 || t == WF_I32 || t == WF_U32 || t == WF_I64 || t == WF_U64; /* as to_floats */
+    a->frames = a->shape.dim[0];
+    a->dose *= a->how.group > 1 ? (double)a->how.group : 1;
     a->shift = allocate((size_t)a->frames * 2, sizeof *a->shift);
     if (a->dose > 0 && !(a->movie.pixel[2] > 0))
         return misused(a->j->a.command, "--dose: the pixel size of %s is unknown; --pixel gives it", a->movie.path);
-    if (!a->gain)
-        return EXIT_OK;
-    result = job_load_path(a->j, a->gain, &a->gain_image);
-    wf_shape gain = wf_array_shape(a->gain_image.data);
-    if (result == EXIT_OK && (gain.rank != 2 || gain.dim[0] != s.dim[1] || gain.dim[1] != s.dim[2])) {
-        char one[256], other[256];
-        return failed("--gain %s is %s, and the frames of %s are %s", a->gain, shape_text(gain, one), a->movie.path,
-                      shape_text(frame_shape(a), other));
-    }
-    return result;
+    return EXIT_OK;
 }
 
 static int align_movie(align *a)
 {
-    int result = read_movie(a);
+    int result = open_movie(a);
     if (result == EXIT_OK && !a->still && a->frames > 1)
         result = find_shifts(a);
     wf_array *sum = result == EXIT_OK ? add_frames(a) : NULL;
@@ -348,9 +346,9 @@ static int take_option(align *a, int o, const char *text)
             return parse_real(text, numbers[k].value) && *numbers[k].value >= numbers[k].least
                        ? EXIT_OK
                        : misused(self, "--%s %s: give %s", options[o].name, text, numbers[k].what);
-    if (o == GAIN)
-        a->gain = text;
-    else if (o == RESOLUTION)
+    if (o >= MOVIE && o < DOSE)
+        return take_movie(self, &a->how, o - MOVIE, text);
+    if (o == RESOLUTION)
         a->resolution = text;
     else
         a->still = true;
@@ -371,8 +369,7 @@ int run_align(const command *self, int argc, char **argv)
     int result = job_begin(&j, 1, true);
     if (result == EXIT_OK)
         result = align_movie(&a);
-    wf_release(a.movie.data);
-    wf_release(a.gain_image.data);
+    wf_file_free(a.file);
     free(a.shift);
     return job_end(&j, result);
 }

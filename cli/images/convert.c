@@ -6,15 +6,75 @@ const char help_convert[] =
     "  weft convert stack.mrcs stack.npy\n"
     "  weft convert vol.map small.mrc --dtype f16\n"
     "  weft convert movie.mrc movie.tif --dtype u8 --deflate\n"
-    "  weft convert image.npy image.mrc --pixel 1.35\n\n"
+    "  weft convert image.npy image.mrc --pixel 1.35\n"
+    "  weft convert movie.eer movie.tif --group 30 --deflate\n"
+    "  weft convert movie.tif movie.mrcs --gain gain.mrc --dtype f16\n\n"
     "Values stay as they are, unless --dtype or the format asks for others: rounded, cut to the range.\n\n"
     "  --dtype TYPE           the type of values in the file: u8 i16 u16 f16 f32 ...\n"
     "  --pixel A              the pixel size in Angstrom: 1.2, or 1.2,1.3 (y, x), or 2,1.2,1.2 (z, y, x)\n"
     "  --stack, --volume      what the first of three axes of an MRC file is\n"
-    "  --lzw, --deflate       compresses a TIFF file\n";
+    "  --lzw, --deflate       compresses a TIFF file\n" MOVIE_HELP;
 
-enum { FACT, LZW = FACT_COUNT, DEFLATE };
-static const option options[] = { FACT_OPTIONS, { "lzw", 0, false }, { "deflate", 0, false }, { NULL, 0, false } };
+enum { FACT, LZW = FACT_COUNT, DEFLATE, MOVIE };
+static const option options[] = {
+    FACT_OPTIONS, { "lzw", 0, false }, { "deflate", 0, false }, MOVIE_OPTIONS, { NULL, 0, false }
+};
+
+/* Writes the images of an open file one by one. */
+static wf_status copy_images(wf_context *ctx, wf_file *from, wf_dtype dtype, wf_shape shape, const char *path,
+                             const wf_meta *meta)
+{
+    wf_file *to = wf_file_create(ctx, path, dtype, shape, meta);
+    wf_status status = to ? WF_OK : wf_last_status(ctx);
+    wf_shape offset = { .rank = shape.rank }, one = shape;
+    int64_t n = shape.rank > 2 ? shape.dim[0] : 1;
+    if (shape.rank > 2)
+        one.dim[0] = 1;
+    for (int64_t i = 0; i < n && status == WF_OK; i++) {
+        progress_part((double)i / (double)n);
+        offset.dim[0] = i;
+        wf_array *image = wf_file_read(from, offset, one);
+        status = image ? wf_file_write(to, image, offset) : wf_last_status(ctx);
+        wf_release(image);
+    }
+    if (status == WF_OK)
+        status = wf_file_finish(to);
+    wf_file_free(to);
+    return status;
+}
+
+/* Converts a movie, of which `how` says something or which is an EER file, without all of it in memory. */
+static wf_status convert_movie(wf_context *ctx, const char *file[2], const wf_movie *how, const facts *f,
+                               const wf_meta *compression)
+{
+    wf_meta meta = { .size = sizeof meta };
+    wf_dtype dtype;
+    wf_shape shape;
+    wf_file *from = wf_movie_open(ctx, file[0], how, &meta, &dtype, &shape);
+    if (!from)
+        return wf_last_status(ctx);
+    apply_facts(f, &meta);
+    meta.lzw = compression->lzw;
+    meta.deflate = compression->deflate;
+    wf_status status = copy_images(ctx, from, dtype, shape, file[1], &meta);
+    wf_file_free(from);
+    return status;
+}
+
+/* Converts any other file. */
+static wf_status convert(wf_context *ctx, const char *file[2], const facts *f, const wf_meta *compression)
+{
+    wf_meta meta = { .size = sizeof meta };
+    wf_array *array = wf_load(ctx, file[0], &meta);
+    if (array && meta.extended_bytes)
+        meta.extended_from = file[0];
+    apply_facts(f, &meta);
+    meta.lzw = compression->lzw;
+    meta.deflate = compression->deflate;
+    wf_status status = array ? wf_save(array, file[1], &meta) : wf_last_status(ctx);
+    wf_release(array);
+    return status;
+}
 
 int run_convert(const command *self, int argc, char **argv)
 {
@@ -22,7 +82,7 @@ int run_convert(const command *self, int argc, char **argv)
     facts f = { .store_as = WF_STORED_DEFAULT };
     wf_meta meta = { .size = sizeof meta };
     const char *file[2] = { NULL, NULL };
-    bool lzw = false, deflate = false;
+    wf_movie how = { .size = 0 };
     int files = 0, o;
     while ((o = next_argument(&a)) != ARG_END) {
         if (o == ARG_OPERAND && files == 2)
@@ -33,8 +93,10 @@ int run_convert(const command *self, int argc, char **argv)
             return ended(o);
         else if (o < LZW && take_fact(self, &f, o - FACT, a.value) != EXIT_OK)
             return EXIT_USAGE;
-        lzw = lzw || o == LZW;
-        deflate = deflate || o == DEFLATE;
+        else if (o >= MOVIE && take_movie(self, &how, o - MOVIE, a.value) != EXIT_OK)
+            return EXIT_USAGE;
+        meta.lzw = meta.lzw || o == LZW;
+        meta.deflate = meta.deflate || o == DEFLATE;
     }
     if (files < 2)
         return misused(self, "two files are needed, from and to");
@@ -45,15 +107,16 @@ int run_convert(const command *self, int argc, char **argv)
     if (result == EXIT_OK)
         result = check_facts(self, ctx, &f, file[1]);
     if (result == EXIT_OK) {
+        wf_meta probed = { .size = sizeof probed };
+        bool movie = how.size > 0;
         progress_begin("converting");
-        wf_array *array = wf_load(ctx, file[0], &meta);
-        if (array && meta.extended_bytes)
-            meta.extended_from = file[0];
-        apply_facts(&f, &meta);
-        meta.lzw = lzw;
-        meta.deflate = deflate;
-        result = array && wf_save(array, file[1], &meta) == WF_OK ? EXIT_OK : failed_in(ctx);
-        wf_release(array);
+        if (!movie && wf_probe(ctx, file[0], &probed, NULL, NULL) == WF_OK)
+            movie = probed.format == WF_FORMAT_EER;
+        how.size = sizeof how;
+        wf_status status = wf_last_status(ctx);
+        if (status == WF_OK)
+            status = movie ? convert_movie(ctx, file, &how, &f, &meta) : convert(ctx, file, &f, &meta);
+        result = status == WF_OK ? EXIT_OK : failed_in(ctx);
         progress_end();
     }
     wf_context_free(ctx);

@@ -54,6 +54,25 @@ int job_end(job *j, int result)
     return result;
 }
 
+/* Puts what the command line says in place of what the file says. */
+static void apply_given(const job *j, image *out)
+{
+    apply_facts(&(facts){ .stack = j->facts.stack, .volume = j->facts.volume }, &out->meta);
+    if (j->facts.spacing[0] > 0)
+        memcpy(out->meta.spacing, j->facts.spacing, sizeof out->meta.spacing);
+    memcpy(out->pixel, out->meta.spacing, sizeof out->pixel);
+}
+
+int job_open_movie(job *j, int i, const wf_movie *how, image *out, wf_file **file, wf_dtype *dtype, wf_shape *shape)
+{
+    *out = (image){ .meta = { .size = sizeof out->meta }, .path = j->in[i], .rank = 2 };
+    *file = wf_movie_open(j->ctx, out->path, how, &out->meta, dtype, shape);
+    if (!*file)
+        return failed_in(j->ctx);
+    apply_given(j, out);
+    return EXIT_OK;
+}
+
 int job_load(job *j, int i, image *out) { return job_load_path(j, j->in[i], out); }
 
 int job_load_path(job *j, const char *path, image *out)
@@ -84,10 +103,7 @@ int job_load_path(job *j, const char *path, image *out)
     if (!out->data)
         return failed_in(j->ctx);
     out->rank = image_rank(shape, stack);
-    apply_facts(&(facts){ .stack = j->facts.stack, .volume = j->facts.volume }, &out->meta);
-    if (j->facts.spacing[0] > 0)
-        memcpy(out->meta.spacing, j->facts.spacing, sizeof out->meta.spacing);
-    memcpy(out->pixel, out->meta.spacing, sizeof out->pixel);
+    apply_given(j, out);
     return EXIT_OK;
 }
 

@@ -1,4 +1,4 @@
-/* io.h - image and volume files as arrays: MRC and NPY, also in gzip, PNG, TIFF and BigTIFF.
+/* io.h - image and volume files as arrays: MRC and NPY, also in gzip, PNG, TIFF and BigTIFF; EER, which is only read.
  * Errors: a truncated or hostile header names file, field and value; no memory beyond what the length allows.
  * Threads: from any thread. Waits: synchronous.
  * Reference: docs/reference/io.md */
@@ -9,7 +9,14 @@
 extern "C" {
 #endif
 
-typedef enum wf_format { WF_FORMAT_BY_NAME, WF_FORMAT_MRC, WF_FORMAT_NPY, WF_FORMAT_PNG, WF_FORMAT_TIFF } wf_format;
+typedef enum wf_format {
+    WF_FORMAT_BY_NAME,
+    WF_FORMAT_MRC,
+    WF_FORMAT_NPY,
+    WF_FORMAT_PNG,
+    WF_FORMAT_TIFF,
+    WF_FORMAT_EER
+} wf_format;
 
 /* How values are stored in a file. */
 typedef enum wf_stored {
@@ -106,6 +113,23 @@ WF_API wf_file *wf_file_open(wf_context *ctx, const char *path, wf_meta *meta, w
  * ended if it lies before the box. TIFF: the strips and tiles that the box touches. PNG: all.
  * Errors: NULL; WF_ERR_SHAPE: another rank, or a box that is not inside of the file. */
 WF_API wf_array *wf_file_read(wf_file *file, wf_shape offset, wf_shape shape);
+
+/* How the frames of a movie become images. A zeroed struct with `size` set: as they are in the file. */
+typedef struct wf_movie {
+    size_t size; /* sizeof(wf_movie), set by the caller */
+    const char
+        *gain;   /* an image file that frames are multiplied by; NULL: none. Read when the movie is opened and read */
+    bool divide; /* frames are divided by the gain, where it is not 0; so they are by one whose name ends with .gain */
+    int32_t factor; /* EER: pixels of an image along a pixel of the detector: 1, 2 or 4; 0: 1 */
+    int64_t group;  /* frames that are added to an image; the last ones that fill no group are left out; 0: 1 */
+} wf_movie;
+/* Opens a movie, a stack of images of any format or one image, for wf_file_read. `how` may be NULL.
+ * Dtypes: with a gain or sums f32 (f64 of f64); EER: u8, sums of more than 255 frames u16; with a gain f32.
+ * Errors: NULL: as wf_file_open; WF_ERR_SHAPE: a gain of other extents; of EER files also those of the detector are right.
+ * Cost: as wf_file_read of the movie; the last box of the gain is kept.
+ * Example: wf_file *m = wf_movie_open(ctx, "m.eer", &(wf_movie){ sizeof(wf_movie), .group = 40 }, NULL, NULL, &shape); */
+WF_API wf_file *wf_movie_open(wf_context *ctx, const char *path, const wf_movie *how, wf_meta *meta, wf_dtype *dtype,
+                              wf_shape *shape);
 
 /* Begins a file as wf_save would write it for an array of this dtype and shape. What is never written is zero.
  * Owns: the caller frees it (wf_file_free) before the context.

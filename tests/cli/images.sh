@@ -171,7 +171,29 @@ below 0.02 calc 'max(abs(b - 5*a)) / max(b)' a=soft.npy b=sum.mrc
 pixel_is '2 2 2' sum.mrc
 "$WEFT" align movie.mrc --no-align --bin 2 --dose 1 --gain soft.npy -o small.mrc > /dev/null
 pixel_is '4 4 4' small.mrc
-refuses 1 'gain odd.mrc is 33 x 33' "$WEFT" align movie.mrc --gain odd.mrc -o out.mrc
+refuses 1 'odd.mrc: the gain is 33 x 33 pixels' "$WEFT" align movie.mrc --gain odd.mrc -o out.mrc
+"$WEFT" align movie.mrc --no-align --gain soft.npy --divide --group 2 -o pairs.mrc > /dev/null
+below 1e-4 calc 'max(abs(a*b - (m[0, y, x] + m[1, y, x] + m[2, y, x] + m[3, y, x])))' a=pairs.mrc b=soft.npy m=movie.mrc \
+    --shape 128,128
+# an EER file: the example of the documentation of the format, 20 x 16 pixels of four parts, four electrons
+entry() { printf "\\x$(printf %02x $(($1 % 256)))\\x$(printf %02x $(($1 / 256)))\\x03\\x00\\x01\\x00\\x00\\x00\\x$(printf %02x $(($2 % 256)))\\x$(printf %02x $(($2 / 256)))\\x00\\x00"; }
+{ printf 'II*\0\20\0\0\0\x03\x1b\xfc\xb1\x35\xfb\0\0\10\0'
+    entry 256 16; entry 257 20; entry 259 65002; entry 273 8; entry 279 6; entry 65007 7; entry 65008 1; entry 65009 1
+    printf '\0\0\0\0'; } > four.eer
+"$WEFT" info four.eer | grep -q '^four.eer: EER, 1 x 20 x 16 u8, stack of images$' || die "info: $("$WEFT" info four.eer)"
+"$WEFT" convert four.eer four.tif --lzw --stack 2> /dev/null && die 'convert --stack to TIFF'
+"$WEFT" convert four.eer four.tif --lzw
+prints '4' calc 'sum(i32(a))' a=four.tif
+prints '2' calc 'i32(a[0, 3]) + i32(a[14, 9])' --shape 1 a=four.tif
+"$WEFT" convert four.eer fine.mrcs --upsample 2 --pixel 0.5
+prints '4' calc 'i32(a[0, 7]) + i32(a[3, 3]) + i32(a[29, 18]) + i32(a[39, 14])' --shape 1 a=fine.mrcs
+calc '2' --shape 20,16 -o two.npy
+"$WEFT" convert four.eer half.npy --gain two.npy --divide
+prints '2' calc 'sum(a)' a=half.npy
+refuses 1 'movie.group is 2 (the file has 1 frames' "$WEFT" convert four.eer out.mrc --group 2
+refuses 2 'upsample 3: give 1, 2 or 4' "$WEFT" convert four.eer out.mrc --upsample 3
+refuses 2 'the suffix names no format that is written' "$WEFT" convert four.tif out.eer
+refuses 1 'only EER files have finer pixels' "$WEFT" align movie.mrc --upsample 2 -o out.mrc
 refuses 1 'a movie has frames' "$WEFT" align soft.npy -o out.mrc
 refuses 2 'give electrons' "$WEFT" align movie.mrc --dose -1 -o out.mrc
 

@@ -223,7 +223,7 @@ static wf_status append_here(const wf_array *array, const char *path, const wfl_
         wfl_io_source source;
         status = wfl_io_source_open(array, path, &source);
         if (status == WF_OK)
-            status = wfl_io_input_open(ctx, path, &g.in);
+            status = wfl_io_input_open(ctx, path, NULL, &g.in);
         if (status == WF_OK) {
             status = append_to(&g, fd, array, &source, meta);
             wfl_io_input_close(&g.in);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* One row per format; a new format is added here. */
-static const wfl_io_format *const formats[] = { &wfl_io_mrc, &wfl_io_npy, &wfl_io_png, &wfl_io_tiff };
+static const wfl_io_format *const formats[] = { &wfl_io_mrc, &wfl_io_npy, &wfl_io_png, &wfl_io_tiff, &wfl_io_eer };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 /* Returns suffix i; NULL past the last. */
@@ -20,10 +20,11 @@ static const char *suffix_of(const wfl_io_format *format, size_t i)
     return i < sizeof format->suffixes / sizeof *format->suffixes ? format->suffixes[i] : NULL;
 }
 
-static const wfl_io_format *format_by_suffix(const char *path)
+/* `write`: only a format that is written. */
+static const wfl_io_format *format_by_suffix(const char *path, bool write)
 {
     for (int f = 0; f < FORMATS; f++)
-        for (size_t i = 0; suffix_of(formats[f], i); i++)
+        for (size_t i = 0; suffix_of(formats[f], i) && (!write || formats[f]->create); i++)
             if (wfl_io_suffix_is(path, suffix_of(formats[f], i)) && (formats[f]->gzip || !wfl_io_named_gzip(path)))
                 return formats[f];
     return NULL;
@@ -58,11 +59,11 @@ static void add_word(char *list, const char *between, const char *word)
 }
 
 /* Lists all suffixes: ".mrc .mrcs ...". */
-static const char *list_suffixes(char list[LIST])
+static const char *list_suffixes(char list[LIST], bool write)
 {
     list[0] = 0;
     for (int f = 0; f < FORMATS; f++)
-        for (size_t i = 0; suffix_of(formats[f], i); i++)
+        for (size_t i = 0; suffix_of(formats[f], i) && (!write || formats[f]->create); i++)
             add_word(list, " ", suffix_of(formats[f], i));
     return list;
 }
@@ -80,7 +81,8 @@ static wf_status fail_suffix(wf_context *ctx, const char *path)
 {
     char known[LIST];
     return wfl_io_fail(ctx, path, WF_ERR_UNSUPPORTED,
-                       "the suffix names no format (known: %s; .gz after one of MRC or NPY)", list_suffixes(known));
+                       "the suffix names no format%s (known: %s; .gz after one of MRC or NPY)",
+                       format_by_suffix(path, false) ? " that is written" : "", list_suffixes(known, true));
 }
 
 /* Says what a file is that begins like this, if it is of a common format that is not read; NULL: unknown. */
@@ -113,7 +115,7 @@ static wf_status recognise(wfl_io_reader *reader, const wfl_io_format **format)
     wf_status status = wfl_io_read_most(reader, 0, head, IO_HEAD_BYTES, &bytes);
     if (status != WF_OK)
         return status;
-    const wfl_io_format *named = format_by_suffix(reader->path);
+    const wfl_io_format *named = format_by_suffix(reader->path, false);
     const wfl_io_format *found = named && named->match(head, bytes) ? named : NULL;
     for (int f = 0; f < FORMATS && !found; f++)
         if (formats[f]->match(head, bytes))
@@ -127,7 +129,7 @@ static wf_status recognise(wfl_io_reader *reader, const wfl_io_format **format)
         found = named;
     if (!found) {
         return wfl_io_fail(reader->ctx, reader->path, WF_ERR_UNSUPPORTED,
-                           "neither the content nor the suffix is of a known format (%s)", list_suffixes(known));
+                           "neither the content nor the suffix is of a known format (%s)", list_suffixes(known, false));
     }
     if (reader->gzip && !found->gzip)
         return wfl_io_fail(reader->ctx, reader->path, WF_ERR_UNSUPPORTED,
@@ -137,9 +139,11 @@ static wf_status recognise(wfl_io_reader *reader, const wfl_io_format **format)
     return WF_OK;
 }
 
-wf_status wfl_io_input_open(wf_context *ctx, const char *path, wfl_io_input *in)
+wf_status wfl_io_input_open(wf_context *ctx, const char *path, const wf_movie *movie, wfl_io_input *in)
 {
     *in = (wfl_io_input){ .image = { .meta = { .size = sizeof in->image.meta } } };
+    in->group = movie ? movie->group : 0;
+    in->factor = movie ? movie->factor : 0;
     wf_status status = wfl_io_open(ctx, path, &in->reader);
     if (status != WF_OK)
         return status;
@@ -160,35 +164,39 @@ void wfl_io_input_close(wfl_io_input *in)
     wfl_io_close(&in->reader);
 }
 
+wf_status wfl_io_input_fill(wfl_io_input *in, const wf_shape *first, const wf_shape *count, void *to)
+{
+    int64_t n = 1;
+    for (int d = 0; d < count->rank; d++)
+        n *= count->dim[d];
+    if (in->format->read)
+        return n ? in->format->read(in, first, count, to) : WF_OK;
+    wfl_io_layout layout = in->layout;
+    wfl_io_layout_box(&layout, first, count);
+    return wfl_io_read_samples(&in->reader, &layout, to);
+}
+
 wf_array *wfl_io_input_read(wfl_io_input *in, const wf_shape *first, const wf_shape *count)
 {
     void *data;
     wf_array *array = wfl_io_new_array(&in->reader, in->image.dtype, *count, &data);
-    if (!array)
-        return NULL;
-    wf_status status = WF_OK;
-    if (in->format->read && wf_array_count(array) > 0) {
-        status = in->format->read(in, first, count, data);
-    } else if (!in->format->read) {
-        wfl_io_layout layout = in->layout;
-        wfl_io_layout_box(&layout, first, count);
-        status = wfl_io_read_samples(&in->reader, &layout, data);
-    }
-    if (status == WF_OK && wf_context_device(in->reader.ctx) >= WF_GPU(0)) {
-        wf_array *there = wf_copy_to(array, 0);
-        wf_release(array);
-        return there;
-    }
-    if (status == WF_OK)
+    return array ? wfl_io_filled(array, wfl_io_input_fill(in, first, count, data)) : NULL;
+}
+
+wf_array *wfl_io_filled(wf_array *array, wf_status status)
+{
+    wf_context *ctx = wf_array_context(array);
+    if (status == WF_OK && wf_context_device(ctx) < WF_GPU(0))
         return array;
+    wf_array *there = status == WF_OK ? wf_copy_to(array, wf_context_device(ctx)) : NULL;
     wf_release(array);
-    return NULL;
+    return there;
 }
 
 static WFL_APART wf_array *load(wf_context *ctx, const char *path, wf_meta *meta)
 {
     wfl_io_input in;
-    if (wfl_io_check_arguments(ctx, path, meta) != WF_OK || wfl_io_input_open(ctx, path, &in) != WF_OK)
+    if (wfl_io_check_arguments(ctx, path, meta) != WF_OK || wfl_io_input_open(ctx, path, NULL, &in) != WF_OK)
         return NULL;
     const wf_shape zero = { .rank = in.image.shape.rank };
     wf_array *array = wfl_io_input_read(&in, &zero, &in.image.shape);
@@ -216,7 +224,7 @@ static WFL_APART wf_status probe(wf_context *ctx, const char *path, wf_meta *met
     wfl_io_input in;
     wf_status status = wfl_io_check_arguments(ctx, path, meta);
     if (status == WF_OK)
-        status = wfl_io_input_open(ctx, path, &in);
+        status = wfl_io_input_open(ctx, path, NULL, &in);
     if (status != WF_OK)
         return status;
     wfl_io_input_close(&in);
@@ -271,9 +279,9 @@ wf_status wfl_io_check_saving(wf_context *ctx, const char *path, const wf_meta *
     status = check_meta(ctx, path, meta);
     if (status != WF_OK)
         return status;
-    *format = format_by_suffix(path);
+    *format = format_by_suffix(path, true);
     for (int f = 0; f < FORMATS && !*format; f++)
-        if (formats[f]->format == meta->format)
+        if (formats[f]->format == meta->format && formats[f]->create)
             *format = formats[f];
     return *format ? WF_OK : fail_suffix(ctx, path);
 }
@@ -313,7 +321,7 @@ wf_status wf_save(const wf_array *array, const char *path, const wf_meta *meta)
 wf_status wf_format_named(wf_context *ctx, const char *path, wf_format *format)
 {
     wf_status status = wfl_io_check_arguments(ctx, path, NULL);
-    const wfl_io_format *named = status == WF_OK ? format_by_suffix(path) : NULL;
+    const wfl_io_format *named = status == WF_OK ? format_by_suffix(path, true) : NULL;
     if (status != WF_OK || !named)
         return status != WF_OK ? status : fail_suffix(ctx, path);
     if (!format)

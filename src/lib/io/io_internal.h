@@ -1,8 +1,8 @@
 /* io_internal.h - what the file formats share. Each of these uses only those before it: errors and small helpers
  * (basics.c), the types that files store (types.c), libraries that are opened when they are needed (foreign.c),
  * compressed files (gzip.c), the bounded reader and the atomic writer (file.c), runs of samples (convert.c), whole arrays of them (samples.c), what is
- * common to all files that are written (output.c), the formats, their table (io.c), parts of files (parts.c), and
- * files that grow (append.c).
+ * common to all files that are written (output.c), the formats, their table (io.c), movies (movie.c), parts of files
+ * (parts.c), and files that grow (append.c). STAR files have a header of their own (star.h).
  *
  * A new format is one file with the functions of wfl_io_format and one row in the table of io.c.
  */
@@ -248,6 +248,9 @@ typedef struct wfl_io_image {
 /* A file that is read. */
 typedef struct wfl_io_input {
     wfl_io_reader reader;
+    int64_t group; /* of movies: frames that are added to an image; 0: 1 */
+    int factor;    /* of movies: pixels of an image along one of the detector; 0: 1 */
+    bool grouped;  /* the format takes care of both */
     const struct wfl_io_format *format;
     wfl_io_image image;
     wfl_io_layout layout; /* of the whole file, for formats without `read` */
@@ -280,7 +283,7 @@ typedef struct wfl_io_format {
     wf_status (*read)(wfl_io_input *in, const wf_shape *first, const wf_shape *count, void *to);
     void (*close)(wfl_io_input *in); /* frees `state`; NULL: there is none */
     /* Checks dtype and shape, sets `state` and, without `write`, the layout; then calls wfl_io_output_create and may
-     * write. After an error `finish` is called, too. */
+     * write. After an error `finish` is called, too. NULL: files of the format are only read. */
     wf_status (*create)(wfl_io_output *out);
     /* Stores an array at `first`. NULL: wfl_io_write_box does it. */
     wf_status (*write)(wfl_io_output *out, const wfl_io_source *source, const wf_shape *first);
@@ -322,11 +325,28 @@ wf_status wfl_io_check_saving(wf_context *ctx, const char *path, const wf_meta *
                               const wfl_io_format **format);
 /* Copies the fields that both versions of wf_meta have: a newer one has more at its end. */
 void wfl_io_copy_meta(wf_meta *to, size_t to_size, const wf_meta *from, size_t from_size);
-/* Opens a file and reads its header. Nothing to close on error. */
-wf_status wfl_io_input_open(wf_context *ctx, const char *path, wfl_io_input *in);
+/* Opens a file and reads its header. Nothing to close on error. `movie`: its group and factor count; NULL: none. */
+wf_status wfl_io_input_open(wf_context *ctx, const char *path, const wf_movie *movie, wfl_io_input *in);
+/* Reads a box to memory in C order. */
+wf_status wfl_io_input_fill(wfl_io_input *in, const wf_shape *first, const wf_shape *count, void *to);
 void wfl_io_input_close(wfl_io_input *in);
+/* Consumes an array in the processor's memory. Returns it on the context's default device; NULL unless `status` is
+ * WF_OK. */
+wf_array *wfl_io_filled(wf_array *array, wf_status status);
 /* Reads a box into a new array on the context's default device; NULL on error. */
 wf_array *wfl_io_input_read(wfl_io_input *in, const wf_shape *first, const wf_shape *count);
 
-extern const wfl_io_format wfl_io_mrc, wfl_io_npy, wfl_io_png, wfl_io_tiff;
+extern const wfl_io_format wfl_io_mrc, wfl_io_npy, wfl_io_png, wfl_io_tiff, wfl_io_eer;
+
+/* ---- movies ----------------------------------------------------------------------------------------------------- */
+
+/* How the frames of a file become images: added in groups, multiplied by a gain. */
+typedef struct wfl_movie wfl_movie;
+/* Checks what is wanted of an open file. Nothing to close on error. */
+wf_status wfl_movie_open(const wfl_io_input *in, const wf_movie *how, wfl_movie **out);
+void wfl_movie_close(wfl_movie *movie); /* NULL: does nothing */
+/* Changes dtype and shape of the file to those of its images. */
+void wfl_movie_describe(const wfl_movie *movie, wf_dtype *dtype, wf_shape *shape);
+/* Reads a box of the images to memory in C order. */
+wf_status wfl_movie_read(wfl_movie *movie, wfl_io_input *in, const wf_shape *first, const wf_shape *count, void *to);
 #endif

@@ -1,4 +1,4 @@
-/* parts.c - files that are read or written in parts: wf_load_region, wf_file_open and wf_file_create.
+/* parts.c - files that are read or written in parts: wf_load_region, wf_file_open, wf_movie_open and wf_file_create.
  *
  * A file that is read stays open, with its header understood. A file that is written is a temporary one until
  * wf_file_finish.
@@ -13,6 +13,7 @@ struct wf_file {
     char *path;
     bool is_input, is_output; /* is_output: not finished yet */
     wfl_io_input in;
+    wfl_movie *movie; /* NULL: the file's values are read as they are */
     wfl_io_output out;
     wf_dtype dtype;
     wf_shape shape;
@@ -40,7 +41,7 @@ static WFL_APART wf_array *load_region(wf_context *ctx, const char *path, const 
                                        wf_meta *meta)
 {
     wfl_io_input in;
-    if (wfl_io_check_arguments(ctx, path, meta) != WF_OK || wfl_io_input_open(ctx, path, &in) != WF_OK)
+    if (wfl_io_check_arguments(ctx, path, meta) != WF_OK || wfl_io_input_open(ctx, path, NULL, &in) != WF_OK)
         return NULL;
     wf_array *array = NULL;
     if (check_box(ctx, path, &in.image.shape, first, count) == WF_OK)
@@ -74,27 +75,41 @@ static wf_file *new_file(wf_context *ctx, const char *path)
     return file;
 }
 
-static WFL_APART wf_file *open_file(wf_context *ctx, const char *path, wf_meta *meta, wf_dtype *dtype, wf_shape *shape)
+static wf_status check_movie(wf_context *ctx, const char *path, const wf_movie *how)
 {
-    if (wfl_io_check_arguments(ctx, path, meta) != WF_OK)
+    if (how->size < sizeof how->size)
+        return wfl_io_fail(ctx, path, WF_ERR_ARG, "movie.size is %zu (must be sizeof(wf_movie))", how->size);
+    if (how->group < 0)
+        return wfl_io_fail(ctx, path, WF_ERR_ARG, "movie.group is %lld (must not be negative)", (long long)how->group);
+    if (how->factor < 0 || how->factor > 256 || (how->factor & (how->factor - 1)))
+        return wfl_io_fail(ctx, path, WF_ERR_ARG, "movie.factor is %d (must be 1, 2, 4, ...)", how->factor);
+    return WF_OK;
+}
+
+static WFL_APART wf_file *open_file(wf_context *ctx, const char *path, const wf_movie *movie, wf_meta *meta,
+                                    wf_dtype *dtype, wf_shape *shape)
+{
+    if (wfl_io_check_arguments(ctx, path, meta) != WF_OK || (movie && check_movie(ctx, path, movie) != WF_OK))
         return NULL;
     wf_file *file = new_file(ctx, path);
     if (!file)
         return NULL;
-    file->is_input = wfl_io_input_open(ctx, file->path, &file->in) == WF_OK;
-    if (!file->is_input) {
+    file->is_input = wfl_io_input_open(ctx, file->path, movie, &file->in) == WF_OK;
+    if (!file->is_input || (movie && wfl_movie_open(&file->in, movie, &file->movie) != WF_OK)) {
         wf_file_free(file);
         return NULL;
     }
     const wfl_io_image *image = &file->in.image;
     file->dtype = image->dtype;
     file->shape = image->shape;
+    if (movie)
+        wfl_movie_describe(file->movie, &file->dtype, &file->shape);
     if (meta)
         wfl_io_copy_meta(meta, meta->size, &image->meta, sizeof image->meta);
     if (dtype)
-        *dtype = image->dtype;
+        *dtype = file->dtype;
     if (shape)
-        *shape = image->shape;
+        *shape = file->shape;
     return file;
 }
 
@@ -102,7 +117,22 @@ wf_file *wf_file_open(wf_context *ctx, const char *path, wf_meta *meta, wf_dtype
 {
     fenv_t floats;
     wfl_floats_begin(&floats);
-    wf_file *file = open_file(ctx, path, meta, dtype, shape);
+    wf_file *file = open_file(ctx, path, NULL, meta, dtype, shape);
+    wfl_floats_end(&floats);
+    return file;
+}
+
+wf_file *wf_movie_open(wf_context *ctx, const char *path, const wf_movie *how, wf_meta *meta, wf_dtype *dtype,
+                       wf_shape *shape)
+{
+    const wf_movie none = { .size = sizeof none };
+    wf_movie movie = none;
+    if (how)
+        memcpy(&movie, how, how->size < sizeof movie ? how->size : sizeof movie);
+    movie.size = how ? how->size : movie.size;
+    fenv_t floats;
+    wfl_floats_begin(&floats);
+    wf_file *file = open_file(ctx, path, &movie, meta, dtype, shape);
     wfl_floats_end(&floats);
     return file;
 }
@@ -115,7 +145,13 @@ static WFL_APART wf_array *read_file(wf_file *file, const wf_shape *first, const
     }
     if (check_box(file->ctx, file->path, &file->shape, first, count) != WF_OK)
         return NULL;
-    return wfl_io_input_read(&file->in, first, count);
+    if (!file->movie)
+        return wfl_io_input_read(&file->in, first, count);
+    void *data;
+    wf_array *array = wfl_io_new_array(&file->in.reader, file->dtype, *count, &data);
+    if (!array || wf_array_count(array) == 0)
+        return array;
+    return wfl_io_filled(array, wfl_movie_read(file->movie, &file->in, first, count, data));
 }
 
 wf_array *wf_file_read(wf_file *file, wf_shape offset, wf_shape shape)
@@ -225,6 +261,7 @@ void wf_file_free(wf_file *file)
 {
     if (!file)
         return;
+    wfl_movie_close(file->movie);
     if (file->is_input)
         wfl_io_input_close(&file->in);
     if (file->is_output)

@@ -2,6 +2,7 @@
  * tiff_library.c joins libtiff to our reader and writer.
  */
 #include "tiff.h"
+#include "eer.h"
 #include <string.h>
 
 static bool tiff_match(const uint8_t *head, size_t bytes)
@@ -13,11 +14,20 @@ static bool tiff_match(const uint8_t *head, size_t bytes)
     return false;
 }
 
+/* A file of EER frames is read as such, whatever its name. */
+static wf_status tiff_open(wfl_io_input *in)
+{
+    if (!wfl_eer_is(&in->reader))
+        return wfl_tiff_open_file(in);
+    in->format = &wfl_io_eer;
+    return wfl_io_eer.open(in);
+}
+
 const wfl_io_format wfl_io_tiff = { .format = WF_FORMAT_TIFF,
                                     .name = "TIFF",
                                     .suffixes = { ".tif", ".tiff" },
                                     .match = tiff_match,
-                                    .open = wfl_tiff_open_file,
+                                    .open = tiff_open,
                                     .read = wfl_tiff_read_box,
                                     .close = wfl_tiff_close_file,
                                     .create = wfl_tiff_create,
