@@ -350,6 +350,106 @@ static void test_borders(void **state)
     }
 }
 
+/* Windows of blocks: indices that are sums of a loop index and multiples of outer ones, some of them far outside, and too
+ * large to add up. */
+static void test_borders_of_blocks(void **state)
+{
+    (void)state;
+    test_need_llvm();
+    static const int64_t step[][2] = { { 7, 40 }, { -3, 17 }, { 0, 300 }, { 11, -40 }, { INT64_C(1) << 62, 1 } };
+    for (size_t s = 0; s < WF__COUNT(step); s++)
+        for (int columns = 1; columns <= 2; columns++) {
+            test_case t;
+            begin_case(&t, "windows of blocks", 3);
+            t.options.rows = 2;
+            t.options.columns = columns;
+            const int64_t size[2] = { 37, 211 }, out_size[3] = { 5, 9, 83 };
+            test_space(&t, 3, out_size[0], out_size[1], out_size[2]);
+            wf__ir *ir = &t.ir;
+            uint32_t a = test_slot(&t, WF_F32, 2, size, false), r = test_slot(&t, WF_F32, 3, out_size, true);
+            wf__ref block = wf__index(ir, 0), y = wf__index(ir, 1), x = wf__index(ir, 2), sum = 0;
+            y = plus(&t, wf__op2(ir, WF__OP_add, y, wf__op2(ir, WF__OP_mul, block, num(&t, step[s][0]))), -2);
+            x = plus(&t, wf__op2(ir, WF__OP_add, x, wf__op2(ir, WF__OP_mul, block, num(&t, step[s][1]))), -5);
+            for (int b = WF_BORDER_VALUE; b < (int)WF__BORDERS; b++) {
+                wf__ref v = wf__load(ir, a, test_tuple(&t, y, x, 0), (unsigned)b, 0);
+                sum = sum ? wf__op2(ir, WF__OP_add, sum, v) : v;
+            }
+            out(&t, r, sum);
+            test_compare(&t, false);
+            for (int64_t from = 0; from < out_size[0]; from++) { /* the box of one block */
+                t.lo[0] = from;
+                t.hi[0] = from + 1;
+                test_compare(&t, false);
+            }
+            test_end(&t);
+        }
+}
+
+/* Loops of lanes that leave one by one, with a test that is equal in all lanes: as a part of the guard or beside it, with a
+ * second guard, with states that do not keep their values after a lane has left, and with stores. */
+typedef enum counted_loop {
+    KEPT,
+    NOT_KEPT,
+    TEST_OUTSIDE_GUARD,
+    TWO_GUARDS,
+    LAST_TURN_STORES,
+    COUNTED_LOOPS
+} counted_loop;
+
+static void check_counted_loop(counted_loop form, int columns, int64_t turns)
+{
+    test_case t;
+    begin_case(&t, "counted loop", 1);
+    t.options.rows = 1;
+    t.options.columns = columns;
+    const int64_t n = 301;
+    test_space(&t, 1, n, 0, 0);
+    wf__ir *ir = &t.ir;
+    uint32_t a = test_slot(&t, WF_I32, 1, &n, true), r = test_slot(&t, WF_I32, 1, &n, true);
+    uint32_t kept = form == LAST_TURN_STORES ? test_slot(&t, WF_I32, 1, &n, true) : 0;
+    t.array[a].indices = true;
+    t.array[a].index_limit = 9;
+    wf__ref x = in(&t, a), zero = wf__const_bits(ir, WF_I32, 0), one = wf__const_bits(ir, WF_I32, 1);
+    wf__ref on = wf__const_bits(ir, WF_BOOL, 1), first = num(&t, 0), loop = wf__loop(ir, false);
+    wf__ref left = wf__state(ir, loop, x, false), count = wf__state(ir, loop, zero, false);
+    wf__ref turn = wf__state(ir, loop, first, false), guard = wf__state(ir, loop, on, true);
+    wf__ref second = form == TWO_GUARDS ? wf__state(ir, loop, on, true) : 0;
+    wf__ref test = wf__op2(ir, WF__OP_lt, turn, num(&t, turns)), some = wf__op2(ir, WF__OP_gt, left, zero);
+    wf__ref runs =
+        wf__op2(ir, WF__OP_and, guard, form == TEST_OUTSIDE_GUARD ? some : wf__op2(ir, WF__OP_and, test, some));
+    wf__ref counts = form == TEST_OUTSIDE_GUARD ? wf__op2(ir, WF__OP_and, runs, test) : runs;
+    wf__ref more = wf__op2(ir, WF__OP_add, count, one), less = wf__op2(ir, WF__OP_sub, left, one);
+    if (form == LAST_TURN_STORES)
+        wf__store(ir, kept, test_here(&t), wf__cast(ir, turn, WF_I32), runs);
+    wf__ref next_left = form == NOT_KEPT ? less : wf__op3(ir, WF__OP_select, runs, less, left);
+    wf__ref next_count = wf__op3(ir, WF__OP_select, counts, more, count), next_turn = plus(&t, turn, 1);
+    wf__ref next_second = second ? wf__op2(ir, WF__OP_lt, turn, num(&t, 7)) : 0;
+    next_second = second ? wf__op2(ir, WF__OP_and, second, next_second) : 0;
+    wf__next(ir, left, next_left);
+    wf__next(ir, count, next_count);
+    wf__next(ir, turn, next_turn);
+    wf__next(ir, guard, runs);
+    if (second)
+        wf__next(ir, second, next_second);
+    wf__end(ir, loop);
+    wf__ref sum = wf__op2(ir, WF__OP_add, wf__op2(ir, WF__OP_mul, left, wf__const_bits(ir, WF_I32, 100)), count);
+    out(&t, r, form == NOT_KEPT ? count : sum);
+    test_compare(&t, false);
+    test_end(&t);
+}
+
+static void test_counted_loops(void **state)
+{
+    (void)state;
+    test_need_llvm();
+    for (int form = 0; form < COUNTED_LOOPS; form++)
+        for (int columns = 1; columns <= 3; columns += 2) {
+            check_counted_loop((counted_loop)form, columns, 0);
+            check_counted_loop((counted_loop)form, columns, 5);
+            check_counted_loop((counted_loop)form, columns, 1000);
+        }
+}
+
 /* A naive convolution: all tiles give the same result. */
 static void test_stencil_tiles(void **state)
 {
@@ -624,6 +724,8 @@ int codegen_bodies(void)
         cmocka_unit_test(test_tails),
         cmocka_unit_test(test_addressing),
         cmocka_unit_test(test_borders),
+        cmocka_unit_test(test_borders_of_blocks),
+        cmocka_unit_test(test_counted_loops),
         cmocka_unit_test(test_stencil_tiles),
         cmocka_unit_test(test_reductions),
         cmocka_unit_test(test_indices_as_values),

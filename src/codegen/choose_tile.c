@@ -179,7 +179,7 @@ static uint32_t tile_cost(const study *s, int rows, int columns, shared_load *pl
     uint32_t held = s->uniform <= WF__TILE_HELD ? s->uniform : 0, loads = shared_cost(s, rows, columns, place);
     if (points > 1 && points * (s->registers ? s->registers : 1) + (uint32_t)columns + 2 + held / 2 > vector_registers)
         return 0;
-    uint32_t nodes = points * (s->weight + s->loads) + loads / 2;
+    uint32_t nodes = points * (s->weight - s->load_n + s->loads) + loads / 2; /* `weight` has one for each load */
     uint32_t most_nodes = !s->light || s->load_n != s->group_n               ? WF__TILE_MOST_NODES
                           : points > 2 && s->latency <= WF__TILE_SHORT_CHAIN ? WF__TILE_LIGHTEST_NODES
                                                                              : WF__TILE_LIGHT_NODES;
@@ -207,13 +207,16 @@ static int shared_rows(const study *s, int columns)
     return rows;
 }
 
-/* True if the body accesses records. The records of one vector's lanes are many loads at once already. More columns
- * would only fill the processor's window and its registers. */
-static bool moves_records(const wf__ir *body)
+/* True if the lanes access records. The records of one vector's lanes are many loads at once already. More columns
+ * would only fill the processor's window and its registers. A record that is the same for all lanes is none. */
+static bool moves_records(const study *s)
 {
-    for (uint32_t i = 0; i < body->slot_n; i++)
-        if (body->slot[i].record)
+    for (uint32_t i = 1; i < s->body->n; i++) {
+        const wf__node *n = &s->body->node[i];
+        if (s->live[i] && wf__op_is_access(n->op) && s->body->slot[n->a].record &&
+            (n->op != WF__LOAD || s->vary[i].kind == WF__VARYING))
             return true;
+    }
     return false;
 }
 
@@ -236,7 +239,7 @@ static void find_best_tile(const study *s, int *rows, int *columns)
     if (!place)
         return; /* the smallest tile is always possible */
     int crossed = s->crossed && !s->body->red_n ? crossed_rows(s, place) : 0;
-    bool one_column = moves_records(s->body) && !s->body->red_n;
+    bool one_column = moves_records(s) && !s->body->red_n;
     for (size_t i = 0; i < WF__COUNT(candidate) && crossed < 2; i++) {
         int r = candidate[i][0], c = candidate[i][1];
         if (c > 1 && one_column)
@@ -278,8 +281,44 @@ static bool prefetches(const wf__ir *body)
     return false;
 }
 
-/* The columns for a body with loops: they hide latency, as long as the states of loops fit into registers. */
-static int loop_columns(const study *s)
+/* Of the innermost loops: the most operations of a turn, the longest chain of a turn in cycles, and the most values from
+ * before the loop that differ from lane to lane. depth: [ir.n]. */
+typedef struct turn {
+    uint32_t operations, cycles, values;
+} turn;
+static turn study_turns(const study *s, uint32_t *depth)
+{
+    const wf__ir *ir = s->body;
+    wf__ref operand[WF__MAX_OPERANDS];
+    turn most = { 0 }, now = { 0 };
+    for (uint32_t i = 1, loop = 0; i < ir->n; i++) {
+        const wf__node *n = &ir->node[i];
+        if (n->op == WF__LOOP) {
+            now = (turn){ 0 };
+            loop = i;
+        } else if (n->op == WF__END && n->a == loop) {
+            most.operations = now.operations > most.operations ? now.operations : most.operations;
+            most.cycles = now.cycles > most.cycles ? now.cycles : most.cycles;
+            most.values = now.values > most.values ? now.values : most.values;
+        }
+        if (!loop || !s->live[i] || s->vary[i].kind != WF__VARYING || n->op == WF__STATE || n->op == WF__NEXT)
+            continue;
+        uint32_t from = 0;
+        for (uint32_t count = wf__operands(ir, n, operand), k = 0; k < count; k++) {
+            wf__ref a = operand[k];
+            now.values += a < loop && s->vary[a].kind == WF__VARYING;
+            from = a > loop && depth[a] > from ? depth[a] : from;
+        }
+        depth[i] = from + wf__cost_of(n)->cycles;
+        now.cycles = depth[i] > now.cycles ? depth[i] : now.cycles;
+        now.operations += n->dtype == WF_BOOL ? 1 : registers_of(s, n->dtype);
+    }
+    return most;
+}
+
+/* The columns for a body with loops: they hide latency, as long as the states of loops fit into registers. Where four do
+ * not fill the units of the processor, and rows are long, six may. */
+static int loop_columns(const study *s, uint32_t *work)
 {
     int columns = 4;
     uint32_t vector_registers = s->g->isa == WF__ISA_AVX512 || s->g->isa == WF__ISA_NEON ? 32 : 16;
@@ -287,6 +326,12 @@ static int loop_columns(const study *s)
         return 1;
     while (columns > 1 && (uint32_t)columns * s->carried + 4 > vector_registers)
         columns /= 2;
+    memset(work, 0, s->body->n * sizeof *work);
+    turn t = study_turns(s, work);
+    bool idle = 4 * t.operations < t.cycles * s->g->options->vector_units;
+    if (columns == 4 && idle && s->g->options->long_rows && 6 * s->g->width <= WF__LONG_ROW &&
+        6 * (s->carried + t.values) + 4 <= vector_registers)
+        columns = 6;
     return columns;
 }
 
@@ -295,7 +340,7 @@ static int loop_columns(const study *s)
 static int update_columns(const study *s, uint32_t updates)
 {
     int columns = 4;
-    if (moves_records(s->body))
+    if (moves_records(s))
         return 1;
     if (s->weight > WF__TILE_LIGHT_NODES || (uint32_t)(columns * s->g->width) * updates > WF__MANY_UPDATES_WRITTEN)
         columns = 2;
@@ -322,7 +367,7 @@ void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const
             best_r = shared_rows(s, best_c);
         if (body->loops) {
             best_r = 1;
-            best_c = updates ? 1 : loop_columns(s);
+            best_c = updates ? 1 : loop_columns(s, work);
         } else if (updates) {
             best_r = 1;
             best_c = update_columns(s, updates);

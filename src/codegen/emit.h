@@ -46,6 +46,7 @@ void wf__emit_cold(wf__instance *in, const uint32_t *order, uint32_t n); /* emit
 /* ---- emit_loop.c ---- */
 void wf__emit_loop(wf__instance *in,
                    wf__ref r); /* LOOP with its STATEs, END with its NEXTs; a STATE or NEXT itself emits nothing */
+bool wf__is_tested(const wf__instance *in, wf__ref r); /* true if the header of the open loop has tested r */
 
 /* ---- emit_reduce.c: accumulators are on the stack between rows and in registers (phis) during INTERIOR's inner loop.
  * If the lane axis is kept, the results in memory are the accumulators, in registers for one step of the loop. ---- */

@@ -1,6 +1,13 @@
 /* emit_loop.c - loops and conditions. A loop runs while any lane continues: the IR's selects keep the values of the
  * other lanes. If the only guard is uniform, the branch is exact, and the guard is true inside the body.
  *
+ * A test that is a part of every guard and equal in all lanes, such as that of a counter, need not become a mask:
+ *
+ *     guard = guard && n < 256 && x*x + y*y <= 4
+ *
+ * The header tests it before the guards, a turn earlier than they would, and it is true inside the body. The turn that
+ * is left out changes nothing but states that no lane needs (may_test_early).
+ *
  *   before -> header (states are phis) -> body -> header      a condition has no header: its states are phis after it
  *                    header -> after
  */
@@ -51,6 +58,123 @@ static wf__ref only_uniform_guard(const wf__instance *in, wf__ref loop)
     return guard;
 }
 
+/* ---- tests of the header ---- */
+/* True if r is false wherever `test` is. */
+static bool depends_on(const wf__ir *ir, wf__ref r, wf__ref test, int depth)
+{
+    const wf__node *n = wf__at(ir, r);
+    if (r == test)
+        return true;
+    return n->op == WF__OP_and && n->dtype == WF_BOOL && depth &&
+           (depends_on(ir, n->a, test, depth - 1) || depends_on(ir, n->b, test, depth - 1));
+}
+
+enum { MOST_ANDS = 6 }; /* nested `and` nodes that are searched */
+
+/* True if the header can compute r: a comparison of uniform states and values from before the loop. */
+static bool is_early_test(const wf__instance *in, wf__ref loop, wf__ref r)
+{
+    const wf__node *n = wf__at(in->ir, r);
+    wf__ref operand[WF__MAX_OPERANDS];
+    if (in->vary[r].kind != WF__UNIFORM || n->dtype != WF_BOOL || !wf__op_is_pure(n->op) || r < loop)
+        return false;
+    for (uint32_t count = wf__operands(in->ir, n, operand), k = 0; k < count; k++) {
+        wf__ref a = operand[k];
+        bool before = a < loop || in->ir->node[a].op == WF__CONST;
+        if (in->vary[a].kind == WF__VARYING || (!before && !is_state(in, a, loop)))
+            return false;
+    }
+    return true;
+}
+
+/* Collects the tests in the `and` tree of r. */
+static void find_tests(const wf__instance *in, wf__open_loop *o, wf__ref r, int depth)
+{
+    const wf__node *n = wf__at(in->ir, r);
+    if (is_early_test(in, o->loop, r)) {
+        for (uint32_t i = 0; i < o->test_n; i++)
+            if (o->test[i] == r)
+                return;
+        if (o->test_n < WF__COUNT(o->test))
+            o->test[o->test_n++] = r;
+    } else if (n->op == WF__OP_and && n->dtype == WF_BOOL && depth) {
+        find_tests(in, o, n->a, depth - 1);
+        find_tests(in, o, n->b, depth - 1);
+    }
+}
+
+/* True if nothing that matters happens in a turn in which `test` is false: the loop has no effects, all its guards
+ * become false, and the states that are used after the loop keep their values. next[s - loop]: the next value of state
+ * s; after[s - loop]: true if s is used after the loop. */
+static bool may_test_early(const wf__instance *in, const wf__open_loop *o, wf__ref test, const wf__ref *next,
+                           const bool *after)
+{
+    const wf__ir *ir = in->ir;
+    for (wf__ref s = o->loop + 1; is_state(in, s, o->loop); s++) {
+        const wf__node *value = wf__at(ir, next[s - o->loop]);
+        bool keeps = value->op == WF__OP_select && value->c == s && depends_on(ir, value->a, test, MOST_ANDS);
+        if (after[s - o->loop] && !keeps)
+            return false;
+        if (ir->node[s].aux && !depends_on(ir, next[s - o->loop], test, MOST_ANDS))
+            return false;
+    }
+    return true;
+}
+
+/* Finds the uniform tests that the header can do. */
+static void find_early_tests(const wf__instance *in, wf__open_loop *o)
+{
+    const wf__ir *ir = in->ir;
+    wf__ref end = wf__loop_end(ir, o->loop), body = wf__loop_body(ir, o->loop), guard = 0;
+    wf__ref *next = wf__alloc0((body - o->loop) * sizeof *next), operand[WF__MAX_OPERANDS];
+    bool *after = wf__alloc0((body - o->loop) * sizeof *after), quiet = next && after;
+    for (wf__ref r = body; quiet && r < end; r++) {
+        const wf__node *n = wf__at(ir, r);
+        quiet = !wf__op_is_effect(n->op) && n->op != WF__LOOP;
+        if (n->op == WF__NEXT)
+            next[n->a - o->loop] = n->b;
+    }
+    for (wf__ref s = o->loop + 1; quiet && s < body; s++) {
+        guard = ir->node[s].aux && !is_scalar(in, s) ? s : guard;
+        quiet = next[s - o->loop] != 0;
+    }
+    for (wf__ref r = end + 1; quiet && guard && r < ir->n; r++)
+        for (uint32_t count = wf__operands(ir, wf__at(ir, r), operand), k = 0; k < count; k++)
+            if (operand[k] > o->loop && operand[k] < body)
+                after[operand[k] - o->loop] = true;
+    if (quiet && guard) {
+        find_tests(in, o, next[guard - o->loop], MOST_ANDS);
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < o->test_n; i++)
+            if (may_test_early(in, o, o->test[i], next, after))
+                o->test[kept++] = o->test[i];
+        o->test_n = kept;
+    }
+    wf__free(next);
+    wf__free(after);
+}
+
+bool wf__is_tested(const wf__instance *in, wf__ref r)
+{
+    const wf__open_loop *o = in->loops.depth ? &in->loops.open[in->loops.depth - 1] : NULL;
+    for (uint32_t i = 0; o && i < o->test_n; i++)
+        if (o->test[i] == r)
+            return true;
+    return false;
+}
+
+/* Emits the tests of the header, which ends in a new block. They are true from here on. */
+static void emit_early_tests(wf__instance *in, const wf__open_loop *o)
+{
+    wf__gen *g = in->g;
+    for (uint32_t i = 0; i < o->test_n; i++) {
+        bb on = wf__gen_bb(g, "tested");
+        g->L->BuildCondBr(g->b, wf__emit_pure_scalar(in, o->test[i]), on, o->after);
+        wf__gen_at(g, on);
+        in->scalar[o->test[i]] = wf__gen_int(g, g->i1, 1, 1);
+    }
+}
+
 static void begin_loop(wf__instance *in, wf__ref loop)
 {
     wf__gen *g = in->g;
@@ -78,6 +202,10 @@ static void begin_loop(wf__instance *in, wf__ref loop)
     }
     bb body = wf__gen_bb(g, "body");
     o->after = wf__gen_bb(g, "after");
+    if (!once) {
+        find_early_tests(in, o);
+        emit_early_tests(in, o);
+    }
     g->L->BuildCondBr(g->b, emit_any_guard(in, loop), body, o->after);
     o->before = once ? g->L->GetInsertBlock(g->b) : o->before;
     wf__gen_at(g, body);

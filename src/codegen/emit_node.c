@@ -35,7 +35,8 @@ static void emit_uniform(wf__instance *in, wf__ref r)
         wf__emit_cold(in, &r, 1);
         break;
 #include "ir/case_pure.def"
-        in->scalar[r] = wf__emit_pure_scalar(in, r);
+        if (!wf__is_tested(in, r))
+            in->scalar[r] = wf__emit_pure_scalar(in, r);
         break;
     case WF__NOP:
     case WF__ARG: /* vary.c finds none of these uniform but STATE, which emit_node treats as varying */

@@ -49,6 +49,8 @@ typedef struct wf__open_loop {
     val index_vector, index_vector32; /* as before the loop */
     wf__ref guard;                    /* the only guard, if uniform: true inside the body; 0 = none */
     val guard_value;                  /* its value outside the body */
+    wf__ref test[4];                  /* uniform tests of the header, true inside the body */
+    uint32_t test_n;
 } wf__open_loop;
 
 /* Accesses that differ only in a constant last index, emitted as one (find_packets.c). */

@@ -10,6 +10,9 @@
  * The first order is kept if it fits into the registers, or if the second needs no fewer. If it fits, divisions and
  * square roots move up: they occupy their unit for many cycles, which the nodes between them and their users hide.
  *
+ * The body of a loop is ordered chain by chain if it is short and has no accesses: its columns are independent, and the
+ * window of the processor holds all of them. This keeps fewer values alive than node by node for all columns.
+ *
  * Requirement: accesses may change order only if none may alias, which may_reorder tests.
  */
 #include "codegen/phases.h"
@@ -324,10 +327,88 @@ static void raise_if_room(wf__instance *in, uint32_t limit, uint32_t *last)
     wf__free(place);
 }
 
+/* ---- bodies of loops ---- */
+static wf__ref root_of(wf__ref *parent, wf__ref r)
+{
+    while (parent[r] != r)
+        r = parent[r] = parent[parent[r]];
+    return r;
+}
+
+static void unite(wf__ref *parent, wf__ref a, wf__ref b)
+{
+    a = root_of(parent, a);
+    b = root_of(parent, b);
+    parent[a > b ? a : b] = a < b ? a : b;
+}
+
+static bool is_varying(const wf__instance *in, wf__ref r) { return in->vary[r].kind == WF__VARYING; }
+
+/* Finds the chains of an innermost loop: nodes that depend on each other, in this turn or by a state. parent: [ir.n];
+ * nodes of one chain get one root. */
+static void find_chains(const wf__instance *in, wf__ref loop, wf__ref end, wf__ref *parent)
+{
+    const wf__ir *ir = in->ir;
+    wf__ref operand[WF__MAX_OPERANDS], body = wf__loop_body(ir, loop);
+    for (wf__ref r = loop; r < end; r++)
+        parent[r] = r;
+    for (wf__ref r = body; r < end; r++) {
+        const wf__node *n = wf__at(ir, r);
+        uint32_t count = is_varying(in, r) ? wf__operands(ir, n, operand) : 0;
+        for (uint32_t k = 0; k < count; k++)
+            if (operand[k] > loop && is_varying(in, operand[k]))
+                unite(parent, r, operand[k]);
+        if (n->op == WF__NEXT && n->b > loop && is_varying(in, n->a) && is_varying(in, n->b))
+            unite(parent, n->a, n->b);
+    }
+}
+
+/* Puts order[from .. to), the body of an innermost loop, chain by chain, and uniform nodes first. */
+static void order_by_chain(wf__instance *in, uint32_t from, uint32_t to, wf__ref loop, wf__ref *parent)
+{
+    uint32_t sorted[WF__CHAINS_OF_LOOP], n = 0;
+    wf__ref end = wf__loop_end(in->ir, loop);
+    for (uint32_t i = from; i < to; i++)
+        if (!wf__op_is_pure(wf__at(in->ir, in->order[i])->op))
+            return;
+    find_chains(in, loop, end, parent);
+    for (uint32_t i = from; i < to; i++)
+        if (!is_varying(in, in->order[i]))
+            sorted[n++] = in->order[i];
+    for (wf__ref root = loop; root < end && n < to - from; root++)
+        for (uint32_t i = from; i < to && parent[root] == root; i++)
+            if (is_varying(in, in->order[i]) && root_of(parent, in->order[i]) == root)
+                sorted[n++] = in->order[i];
+    if (n == to - from)
+        memcpy(in->order + from, sorted, n * sizeof *sorted);
+}
+
+static void order_loops(wf__instance *in)
+{
+    const wf__ir *ir = in->ir;
+    wf__ref *parent = wf__alloc(ir->n * sizeof *parent), loop = 0;
+    for (uint32_t i = 0, from = 0; parent && i < in->order_n; i++) {
+        const wf__node *n = wf__at(ir, in->order[i]);
+        if (n->op == WF__LOOP) {
+            loop = n->aux ? 0 : in->order[i];
+            from = i + 1;
+        } else if (n->op == WF__STATE) {
+            from = i + 1;
+        } else if ((n->op == WF__NEXT || n->op == WF__END) && loop) {
+            if (i - from <= WF__CHAINS_OF_LOOP)
+                order_by_chain(in, from, i, loop, parent);
+            loop = 0;
+        }
+    }
+    wf__free(parent);
+}
+
 void wf__schedule_nodes(wf__instance *in, int registers)
 {
-    if (in->ir->loops)
-        return; /* the nodes of a loop body stay together */
+    if (in->ir->loops) {
+        order_loops(in);
+        return;
+    }
     uint32_t *last = wf__alloc0(in->ir->n * sizeof *last);
     if (!last)
         return;

@@ -106,12 +106,13 @@ typedef struct wf__code_options {
     /* Stores past the cache to WF__STEP_UNIT slots with `element` or `rows`. The caller promises that their addresses are
      * 64-byte aligned in every row at multiples of the vector width. The kernel ends with a store fence. */
     bool nontemporal;
-    bool long_rows;     /* boxes are not empty, and have rows as above */
-    uint8_t row_points; /* points that each box has along the lane axis; 0 = unknown, or more than WF__LANES */
-    int rows_at_once;   /* rows of a tile, for light bodies with kept_lane and for transpositions; 0 = unknown */
-    bool single_thread; /* no other thread runs this stage, so that updates need not be atomic */
-    bool baseline;      /* fast compilation, of slower code */
-    int rows, columns;  /* the tile of points of a step of the inner loop; 0 = chosen by cost */
+    bool long_rows;       /* boxes are not empty, and have rows as above */
+    uint8_t row_points;   /* points that each box has along the lane axis; 0 = unknown, or more than WF__LANES */
+    int rows_at_once;     /* rows of a tile, for light bodies with kept_lane and for transpositions; 0 = unknown */
+    bool single_thread;   /* no other thread runs this stage, so that updates need not be atomic */
+    bool baseline;        /* fast compilation, of slower code */
+    uint8_t vector_units; /* vector operations that the processor begins in a cycle; 0 = unknown */
+    int rows, columns;    /* the tile of points of a step of the inner loop; 0 = chosen by cost */
 } wf__code_options;
 
 /* The code generator, as a table of functions, so that a build without LLVM is the same build with one folder missing.

@@ -35,7 +35,7 @@ wf__engine *wf__engine_new(const wf__engine_config *config)
     e->log_user = config->log_user;
     e->codegen_ops = config->codegen;
     e->target = wf__target_host();
-    e->rows_ahead = wf__target_rows_ahead();
+    e->processor = wf__target_processor();
     e->use_disk = true;
     e->pool = wf__pool_new(config->threads);
     e->memory = wf__mem_new(0);
@@ -224,7 +224,7 @@ static size_t write_code_key(wf__engine *e, const wf__ir *body, const wf__code_o
     uint32_t head[HEAD_BYTES / sizeof(uint32_t)] = {
         how->nontemporal | (uint32_t)how->long_rows << 1 | (uint32_t)how->single_thread << 2 |
             (uint32_t)how->columns << 3 | (uint32_t)how->rows_at_once << 8 | (uint32_t)how->baseline << 16 |
-            (uint32_t)how->row_points << 17,
+            (uint32_t)how->row_points << 17 | (uint32_t)how->vector_units << 25,
         (uint32_t)e->target->isa, (uint32_t)e->target->vector_bits
     };
     const char *words[] = {

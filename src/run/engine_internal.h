@@ -21,7 +21,7 @@ struct wf__engine {
     wf__disk *disk;
     wf__map *code; /* key -> wf__executable */
     const wf__target *target;
-    int rows_ahead; /* rows in one page that the processor prefetches at the same time */
+    wf__processor processor;
     const wf__codegen_ops *codegen_ops;
     wf__mutex lock; /* guards the fields up to `watchpoints`, and the code of stages */
     bool has_lock, has_later_progress, searched, open_failed;

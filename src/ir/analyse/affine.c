@@ -71,12 +71,23 @@ bool wf__as_affine(const wf__ir *ir, wf__ref r, uint32_t numbers, int depth, wf_
     return is_start_alone(&x) && wf__affine_add(out, &y, x.start);
 }
 
+enum { MOST_DEPTH = 8 };
+
+bool wf__as_shifted(const wf__ir *ir, wf__ref r, int *axis, wf__affine *out)
+{
+    *axis = -1;
+    if (!wf__as_affine(ir, r, 0, MOST_DEPTH, out))
+        return false;
+    for (int d = 0; d < WF_MAX_RANK; ++d)
+        *axis = out->step[d] ? d : *axis;
+    return *axis < 0 || out->step[*axis] == 1;
+}
+
 bool wf__as_offset(const wf__ir *ir, wf__ref r, int *axis, int64_t *offset)
 {
-    enum { DEPTH = 8 };
     wf__affine x;
     int along = -1;
-    if (!wf__as_affine(ir, r, 0, DEPTH, &x))
+    if (!wf__as_affine(ir, r, 0, MOST_DEPTH, &x))
         return false;
     for (int d = 0; d < WF_MAX_RANK; ++d) {
         if (x.step[d] && (x.step[d] != 1 || along >= 0))

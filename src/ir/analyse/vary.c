@@ -168,14 +168,13 @@ void wf__analyse(const wf__ir *ir, wf__vary *out)
 
 bool wf__load_splits(const wf__ir *ir, const wf__node *load)
 {
+    wf__affine x;
+    int axis;
     if (load->op != WF__LOAD || load->aux == WF_BORDER_NONE)
         return false;
-    for (uint32_t i = 0; i < wf__tuple_len(ir, load->b); i++) {
-        int axis;
-        int64_t offset;
-        if (!wf__as_offset(ir, wf__tuple_at(ir, load->b)[i], &axis, &offset))
+    for (uint32_t i = 0; i < wf__tuple_len(ir, load->b); i++)
+        if (!wf__as_shifted(ir, wf__tuple_at(ir, load->b)[i], &axis, &x))
             return false;
-    }
     return true;
 }
 

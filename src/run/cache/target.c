@@ -63,11 +63,17 @@ static wf__isa detect(void)
     return v4 ? WF__ISA_AVX512 : WF__ISA_AVX2;
 }
 
-/* AMD's processors prefetch best if rows are read one after the other, Intel's if three rows are read together. */
-int wf__target_rows_ahead(void)
+/* AMD's processors prefetch best if rows are read one after the other, Intel's if three rows are read together. AMD's
+ * have four vector units. Those of Zen 4 (family 25) and before take vectors of 512 bits in two halves. Intel's
+ * have three units, two of which are for vectors of 512 bits. */
+wf__processor wf__target_processor(void)
 {
-    cpuid maker = query_cpuid(0);
-    return maker.b == signature_AMD_ebx && maker.c == signature_AMD_ecx && maker.d == signature_AMD_edx ? 1 : 3;
+    cpuid maker = query_cpuid(0), basic = query_cpuid(1);
+    bool amd = maker.b == signature_AMD_ebx && maker.c == signature_AMD_ecx && maker.d == signature_AMD_edx;
+    unsigned family = (basic.a >> 8 & 15) + (basic.a >> 20 & 255);
+    bool wide = wf__target_host()->isa == WF__ISA_AVX512;
+    return amd ? (wf__processor){ .rows_ahead = 1, .vector_units = wide && family < 26 ? 2 : 4 }
+               : (wf__processor){ .rows_ahead = 3, .vector_units = wide ? 2 : 3 };
 }
 #else
 #if defined(__aarch64__)
@@ -75,7 +81,7 @@ static wf__isa detect(void) { return WF__ISA_NEON; }
 #else
 static wf__isa detect(void) { return WF__ISA_NONE; }
 #endif
-int wf__target_rows_ahead(void) { return 3; }
+wf__processor wf__target_processor(void) { return (wf__processor){ .rows_ahead = 3, .vector_units = 2 }; }
 #endif
 
 const wf__target *wf__target_host(void)

@@ -9,6 +9,11 @@
 const wf__target *wf__target_host(void);
 /* Returns the target of a name, whether or not this machine can run it; NULL = unknown. */
 const wf__target *wf__target_named(const char *name);
-/* Returns the number of rows in one page that this processor prefetches at the same time. */
-int wf__target_rows_ahead(void);
+/* What suits one family of processors, beyond its instruction set. */
+typedef struct wf__processor {
+    uint8_t rows_ahead;   /* rows in one page that it prefetches at the same time */
+    uint8_t vector_units; /* vector operations that it begins in a cycle */
+} wf__processor;
+/* Returns the values of this processor, from a table; those of the usual one if it is not listed. */
+wf__processor wf__target_processor(void);
 #endif

@@ -111,7 +111,7 @@ static int rows_at_once(const wf__engine *e, const wf__stage *stage)
             continue;
         if (bytes > -PAGE / 2 && bytes < PAGE / 2)
             return 1; /* the processor prefetches one or two streams in a page, not several */
-        best = e->rows_ahead;
+        best = e->processor.rows_ahead;
     }
     return even_rows(n, best);
 }
@@ -127,6 +127,7 @@ static wf__code_options options_of(const wf__engine *e, const wf__stage *stage, 
                                .long_rows = stage->promises.long_rows && which != WF__NONTEMPORAL,
                                .row_points = stage->promises.row_points,
                                .rows_at_once = rows_at_once(e, stage),
+                               .vector_units = e->processor.vector_units,
                                .single_thread = which == WF__SINGLE_THREAD };
 }
 
