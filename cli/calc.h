@@ -9,8 +9,6 @@ enum { MAX_INPUTS = 64, NAME_CAP = 128 };
 size_t name_before_equals(const char *text);
 /* Copies the name of "name=rest", of `len` bytes, to name[n]. False, with a message, if an earlier name is the same. */
 bool take_name(const command *self, const char *text, size_t len, char (*name)[NAME_CAP], size_t n);
-/* Reads the text of a file, which the caller frees by free(*owned), also after an error. Returns an exit code. */
-int read_text(const char *path, char **owned, const char **text);
 /* Sets *out to the argument `name` of a text that is a number; integers of 64 bits keep all digits. */
 number_kind number_argument(const char *name, const char *text, wf_arg *out);
 /* Returns an argument that gives a text its shape and that the text cannot name: one element, broadcast. The array is

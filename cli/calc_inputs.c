@@ -24,27 +24,6 @@ bool take_name(const command *self, const char *text, size_t len, char (*name)[N
     return true;
 }
 
-int read_text(const char *path, char **owned, const char **text)
-{
-    enum { MAX_BYTES = 1 << 24 };
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return failed("%s: cannot open: %s", path, strerror(errno));
-    char *all = allocate(MAX_BYTES + 1, 1);
-    size_t n = fread(all, 1, MAX_BYTES, f);
-    int code = ferror(f) ? errno : 0;
-    bool bad = code || !feof(f);
-    fclose(f);
-    *owned = all;
-    *text = all + (strncmp(all, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0); /* a byte order mark */
-    if (bad)
-        return code ? failed("%s: cannot read: %s", path, strerror(code))
-                    : failed("%s: not a text of at most %d bytes", path, MAX_BYTES);
-    if (strlen(all) != n)
-        return failed("%s: a NUL byte at offset %zu; a text is UTF-8", path, strlen(all));
-    return EXIT_OK;
-}
-
 number_kind number_argument(const char *name, const char *text, wf_arg *out)
 {
     double value;

@@ -16,6 +16,8 @@ bool parse_shape(const char *text, wf_shape *out);       /* "512,512"; extents a
 /* Reads "1.2", "1.2,1.3" (y, x) or "2,1.2,1.2" (z, y, x) as the spacing along z, y, x. One number is that of all axes;
  * without z, it is that of y. */
 bool parse_spacing(const char *text, double out[3]);
+/* Reads the text of a file, which the caller frees by free(*owned), also after an error. Returns an exit code. */
+int read_text(const char *path, char **owned, const char **text);
 wf_dtype parse_dtype(const char *text);   /* WF_NONE = no such dtype */
 wf_stored parse_stored(const char *text); /* WF_STORED_DEFAULT = no such type in files */
 
@@ -111,9 +113,12 @@ int run_symmetrize(const command *, int argc, char **argv);
 int run_mask(const command *, int argc, char **argv);
 int run_project(const command *, int argc, char **argv);
 int run_pick(const command *, int argc, char **argv);
+int run_average(const command *, int argc, char **argv);
+int run_reconstruct(const command *, int argc, char **argv);
 int run_convert(const command *, int argc, char **argv);
 int run_align(const command *, int argc, char **argv);
 extern const char help_filter[], help_ctf[], help_transform[], help_bin[], help_radial[], help_fsc[], help_correlate[],
-    help_symmetrize[], help_mask[], help_convert[], help_align[], help_project[], help_pick[];
+    help_symmetrize[], help_mask[], help_convert[], help_align[], help_project[], help_pick[], help_average[],
+    help_reconstruct[];
 extern const char help_calc[], help_stats[], help_view[], help_info[], help_dump[], help_sample[], help_star[];
 #endif

@@ -1,4 +1,4 @@
-/* parse.c - reads the values of options and operands: numbers, shapes, dtypes. */
+/* parse.c - reads the values of options and operands: numbers, shapes, dtypes, files of text. */
 #include "cli.h"
 #include <errno.h>
 #include <math.h>
@@ -104,4 +104,25 @@ wf_stored parse_stored(const char *text)
         if (strcmp(text, wf_stored_name((wf_stored)s)) == 0)
             return (wf_stored)s;
     return WF_STORED_DEFAULT;
+}
+
+int read_text(const char *path, char **owned, const char **text)
+{
+    enum { MAX_BYTES = 1 << 24 };
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return failed("%s: cannot open: %s", path, strerror(errno));
+    char *all = allocate(MAX_BYTES + 1, 1);
+    size_t n = fread(all, 1, MAX_BYTES, f);
+    int code = ferror(f) ? errno : 0;
+    bool bad = code || !feof(f);
+    fclose(f);
+    *owned = all;
+    *text = all + (strncmp(all, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0); /* a byte order mark */
+    if (bad)
+        return code ? failed("%s: cannot read: %s", path, strerror(code))
+                    : failed("%s: not a text of at most %d bytes", path, MAX_BYTES);
+    if (strlen(all) != n)
+        return failed("%s: a NUL byte at offset %zu; a text is UTF-8", path, strlen(all));
+    return EXIT_OK;
 }

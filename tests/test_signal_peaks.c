@@ -281,6 +281,25 @@ static void test_fits(void **state)
             }
 }
 
+/* The largest element within the limits is on the slope of a peak beyond them: its parabola, whose top is 8.5 elements
+ * away, is not followed. */
+static void test_slope_at_limit(void **state)
+{
+    (void)state;
+    double map[32];
+    for (int i = 0; i < 32; i++)
+        map[i] = 100 - fabs(i - 11.0) * fabs(i - 11.0);
+    wf_array *a = array_of(ctx, WF_F64, WF_SHAPE(32), map);
+    for (int fit = 0; fit < 4; ++fit) {
+        wf_array *peaks = wf_correlate_peaks(a, 1, &(wf_peak_search){ .max_lag = { 3 }, .fit = (wf_peak_fit)fit });
+        double *p = download(peaks);
+        assert_true(p[0] == 3 && fabs(p[1] - map[3]) < 1e-9);
+        free(p);
+        wf_release(peaks);
+    }
+    wf_release(a);
+}
+
 /* At the edge of a map that does not wrap, and where logarithms do not exist, parabolas of the rest are taken. */
 static void test_fits_at_edges(void **state)
 {
@@ -362,6 +381,7 @@ int main(void)
         cmocka_unit_test(test_equal_neighbours),
         cmocka_unit_test(test_search),
         cmocka_unit_test(test_fits),
+        cmocka_unit_test(test_slope_at_limit),
         cmocka_unit_test(test_fits_at_edges),
         cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_many_axes),

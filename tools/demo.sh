@@ -126,7 +126,19 @@ run pick clear.mrc views.mrcs --rotations 18 --invert --distance 40 --count 60 -
 echo '    ... the best of 60: y, x, correlation'
 run view picked.mrcs -o 11-picked.png --columns 15
 
-say "11. The resolution of two volumes with independent noise, before and after averaging over the symmetry D7"
+say "11. The particles of each direction, turned and moved onto its projection, and averaged"
+run average picked.mrcs views.mrcs --rotations 72 --iterations 2 --invert --radius 40 -o averages.mrcs | awk 'NR <= 4'
+echo '    ... of 60: reference, rotation, shift, correlation'
+run view averages.mrcs -o 12-averages.png --columns 8 --scale 2 --each
+
+say "12. The volume from 400 projections, by inserting the transform of each as a slice"
+echo '  $ weft project masked.mrc --count 400 -o many.mrcs > many.txt'
+"$WEFT" project masked.mrc --count 400 -o many.mrcs > many.txt
+run reconstruct many.mrcs --angles many.txt -o back.mrc
+run fsc masked.mrc back.mrc -o 13-fsc-reconstructed.png
+run view back.mrc -o 13-reconstructed.png --scale 2 --percentiles 0,99.9
+
+say "13. The resolution of two volumes with independent noise, before and after averaging over the symmetry D7"
 run bin particle.mrc --by 2 --fourier -o small.mrc
 for half in 1 2; do
     noise='i64 h = x + 64*(y + 64*z) + 1000000*'$half'; for (int k = 0; k < 3; k++) { h = h ^ h >> 16; h = h * 73244475 % 4294967296; }
@@ -135,10 +147,10 @@ out = p[z, y, x] + 2*sqrt(-2*log(u))*cos(2*pi*v)'
     run calc "$noise" --shape 64,64,64 p=small.mrc -o "half$half.mrc"
     run symmetrize "half$half.mrc" --symmetry D7 -o "averaged$half.mrc"
 done
-run fsc half1.mrc half2.mrc -o 12-fsc.png
-run fsc averaged1.mrc averaged2.mrc -o 13-fsc-averaged.png
+run fsc half1.mrc half2.mrc -o 14-fsc.png
+run fsc averaged1.mrc averaged2.mrc -o 15-fsc-averaged.png
 
-say "12. How fast, beside plain C"
+say "14. How fast, beside plain C"
 run bench --quick
 
 say "Done in $(($(date +%s) - begin)) s. Look at:"

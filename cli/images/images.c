@@ -330,3 +330,31 @@ bool euler_matrix(wf_context *ctx, wf_euler order, const double degrees[3], doub
     }
     return ok;
 }
+
+wf_array *turned_images(wf_array *images, int64_t n)
+{
+    wf_shape shape = wf_array_shape(images);
+    int64_t h = shape.dim[shape.rank - 2], w = shape.dim[shape.rank - 1];
+    double *m = allocate((size_t)n * 6, sizeof *m), cy = (double)(h / 2), cx = (double)(w / 2);
+    for (int64_t i = 0; i < n; i++) {
+        double a = 2 * PI * (double)i / (double)n, c = cos(a), s = sin(a);
+        double rows[6] = { c, -s, cy - c * cy + s * cx, s, c, cx - s * cy - c * cx };
+        memcpy(m + 6 * i, rows, sizeof rows);
+    }
+    wf_interp how = { .interpolation = WF_INTERPOLATE_CUBIC, .border = WF_BORDER_CLAMP };
+    wf_array *inverse = wf_empty(wf_array_context(images), WF_F64, WF_SHAPE(n, 1, 2, 3)), *out = NULL;
+    wf_array *stack = wf_view_reshape(images, WF_SHAPE(1, -1, h, w));
+    if (stack && inverse && wf_upload(inverse, m, (size_t)n * 6 * sizeof *m) == WF_OK)
+        out = wf_transform(stack, WF_SCALAR, inverse, &how);
+    wf_release(inverse);
+    wf_release(stack);
+    free(m);
+    return out;
+}
+
+bool negate(wf_array *images)
+{
+    wf_graph *g = wf_begin(wf_array_context(images));
+    wf_out(g, images, wf_neg(wf_in(g, images)));
+    return wf_run(g) == WF_OK;
+}

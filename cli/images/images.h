@@ -105,4 +105,9 @@ int read_center(const job *j, const image *i, const char *text, double out[3]);
 int parse_order(const job *j, const char *text, wf_euler *out);
 /* The matrix of Euler angles in degrees, which the library records. False: the context has the error. */
 bool euler_matrix(wf_context *ctx, wf_euler order, const double degrees[3], double out[9]);
+/* Images [h, w] or [k, h, w] turned in the plane, about n/2, by n angles of 360/n degrees: [n, k, h, w]. NULL: the context
+ * has the error. */
+wf_array *turned_images(wf_array *images, int64_t n);
+/* Changes the sign of all elements. False: the context has the error. */
+bool negate(wf_array *images);
 #endif

@@ -47,41 +47,18 @@ typedef struct pick {
     picks found; /* of centres n/2 */
 } pick;
 
-/* Replaces templates [h, w] or [k, h, w] by all their rotations in the plane, about n/2, [n k, h, w]. */
+/* Replaces templates [h, w] or [k, h, w] by all their rotations in the plane, [n k, h, w]. */
 static bool rotate(const pick *p, image *templates)
 {
     wf_shape t = wf_array_shape(templates->data);
-    int64_t h = t.dim[t.rank - 2], w = t.dim[t.rank - 1], n = p->rotations;
-    double *m = allocate((size_t)n * 6, sizeof *m), cy = (double)(h / 2), cx = (double)(w / 2);
-    for (int64_t i = 0; i < n; i++) {
-        double a = 2 * PI * (double)i / (double)n, c = cos(a), s = sin(a);
-        double rows[6] = { c, -s, cy - c * cy + s * cx, s, c, cx - s * cy - c * cx };
-        for (int k = 0; k < 6; k++)
-            m[6 * i + k] = rows[k];
-    }
-    wf_context *ctx = wf_array_context(templates->data);
-    wf_interp how = { .interpolation = WF_INTERPOLATE_CUBIC, .border = WF_BORDER_CLAMP };
-    wf_array *inverse = wf_full(ctx, WF_F64, WF_SHAPE(n, 1, 2, 3), 0), *all = NULL, *flat = NULL;
-    wf_array *stack = wf_view_reshape(templates->data, WF_SHAPE(1, -1, h, w));
-    if (stack && inverse && wf_upload(inverse, m, (size_t)n * 6 * sizeof *m) == WF_OK)
-        all = wf_transform(stack, WF_SCALAR, inverse, &how);
-    flat = all ? wf_view_reshape(all, WF_SHAPE(-1, h, w)) : NULL;
-    wf_release(inverse);
-    wf_release(stack);
+    wf_array *all = turned_images(templates->data, p->rotations);
+    wf_array *flat = all ? wf_view_reshape(all, WF_SHAPE(-1, t.dim[t.rank - 2], t.dim[t.rank - 1])) : NULL;
     wf_release(all);
-    free(m);
     if (flat) {
         wf_release(templates->data);
         templates->data = flat;
     }
     return flat != NULL;
-}
-
-static bool invert(image *templates)
-{
-    wf_graph *g = wf_begin(wf_array_context(templates->data));
-    wf_out(g, templates->data, wf_neg(wf_in(g, templates->data)));
-    return wf_run(g) == WF_OK;
 }
 
 /* The largest score of all templates at each place. */
@@ -145,7 +122,7 @@ static int find_by_templates(job *j, pick *p, const image *micrograph, int64_t s
     wf_shape t = wf_array_shape(templates.data);
     if (t.rank > 3)
         result = failed("%s: templates are an image or a stack", templates.path);
-    else if ((p->invert && !invert(&templates)) || (p->rotations > 1 && !rotate(p, &templates)))
+    else if ((p->invert && !negate(templates.data)) || (p->rotations > 1 && !rotate(p, &templates)))
         result = failed_in(j->ctx);
     for (int d = 0; d < 2 && !p->box; d++)
         size[d] = t.dim[t.rank - 2 + d];

@@ -1,4 +1,5 @@
-# weft filter, bin, transform, symmetrize, mask, radial, fsc, correlate, align, convert, ctf, project, pick, star: what they do
+# weft filter, bin, transform, symmetrize, mask, radial, fsc, correlate, align, convert, ctf, project, pick, star,
+# average, reconstruct: what they do
 # to waves, discs and shifted images whose results are known, pixel sizes, and refused command lines.
 . "$(dirname "$0")/lib.bash" || exit 1
 
@@ -282,3 +283,49 @@ refuses 1 'no table data_optics' "$WEFT" star two.star --table optics
 refuses 1 "line 6: rlnMicrographName of table data_ is 'm/a.mrc'" "$WEFT" star two.star -o out.npy
 refuses 2 'names separated by commas' "$WEFT" star two.star --columns a,,b
 [ ! -e out.mrc ] && [ ! -e out.mrcs ] && [ ! -e out.npy ] || die 'a refused command wrote a file'
+# --- average: particles that are references, turned and shifted by known amounts
+calc 'exp(-((y - 15)**2/40.0 + (x - 24)**2/9.0)) + (z == 0 ? 0.7*exp(-((y - 28)**2 + (x - 16)**2)/12.0)
+        : 0.9*exp(-((y - 20)**2 + (x - 9)**2)/25.0))' --shape 2,40,40 --stack --pixel 2 -o two.mrcs
+for i in 0 1; do
+    calc 'v[k, y, x]' v=two.mrcs k=$i --shape 40,40 --pixel 2 -o one.mrc
+    "$WEFT" transform one.mrc --rotate $((100 * i + 40)) --shift $((2 - i)),$((3 * i - 1)) -o "part$i.mrc"
+done
+calc 'z % 2 == 0 ? a[y, x] : b[y, x]' --shape 4,40,40 a=part0.mrc b=part1.mrc --stack --pixel 2 -o parts.mrcs
+"$WEFT" average parts.mrcs two.mrcs --iterations 1 --radius 18 -o averages.mrcs > places.txt
+awk '{ k = $1 % 2; a = $3 - 100*k - 40; y = $4 - (2 - k); x = $5 - (3*k - 1)
+       if ($2 != k || a*a > 0.01 || y*y + x*x > 0.04 || $6 < 0.9 || $6 > 1) exit 1 } END { exit NR != 4 }' places.txt ||
+    die "average: $(cat places.txt)"
+below 0.03 calc 'c = (a - mean(a; 1, 2))/std(a; 1, 2); d = (b - mean(b; 1, 2))/std(b; 1, 2); 1 - min(mean(c*d; 1, 2))' \
+    a=averages.mrcs b=two.mrcs
+pixel_is '2 2 2' averages.mrcs
+calc '-a' a=parts.mrcs -o dark.mrcs
+"$WEFT" average dark.mrcs two.mrcs --iterations 1 --invert -o averages.mrcs | awk '$2 != $1 % 2 { exit 1 }' || die 'average --invert'
+refuses 1 'images of 40 x 40' "$WEFT" average parts.mrcs odd.mrc -o out.mrcs
+refuses 2 'give a number of angles' "$WEFT" average parts.mrcs two.mrcs --rotations 0 -o out.mrcs
+
+# --- reconstruct: the volume comes back from its projections; shifts and the order of angles count
+calc 'exp(-((z - 14)**2 + (y - 20)**2 + (x - 16)**2)/18.0) + 0.6*exp(-((z - 19)**2 + (y - 12)**2 + (x - 20)**2)/8.0)' \
+    --shape 32,32,32 --pixel 2 -o blobs.mrc
+"$WEFT" project blobs.mrc --count 120 -o views.mrcs > views.txt
+"$WEFT" reconstruct views.mrcs --angles views.txt -o back.mrc
+below 0.06 calc 'max(abs(a - b))' a=blobs.mrc b=back.mrc # projections interpolate linearly
+pixel_is '2 2 2' back.mrc
+"$WEFT" transform views.mrcs --shift 1,-2 -o moved.mrcs
+awk '{ print $0, 1, -2 }' views.txt | sort -r > moved.txt # in any order of lines
+"$WEFT" reconstruct moved.mrcs --angles moved.txt -o again.mrc
+below 0.06 calc 'max(abs(a - b))' a=blobs.mrc b=again.mrc
+"$WEFT" reconstruct views.mrcs --angles views.txt --resolution 16 -o coarse.mrc
+prints 1 calc 'f = abs(fft(a))**2; k = min(z, nz - z)**2 + min(y, ny - y)**2 + min(x, nx - x)**2
+    i32(sum(f * (k > 25)) < 0.01 * sum(f) && sum(f * (k > 9)) > 0.001 * sum(f))' a=coarse.mrc
+{ echo '# number, angles'; head -n 3 views.txt; } > few.txt
+"$WEFT" reconstruct views.mrcs --angles few.txt -o few.mrc
+printf '0 1 2\n' > bad.txt
+refuses 1 'bad.txt: line 1' "$WEFT" reconstruct views.mrcs --angles bad.txt -o out.mrc
+printf '0 1 2 3\n120 1 2 3\n' > bad.txt
+refuses 1 'line 2: there are 120 images' "$WEFT" reconstruct views.mrcs --angles bad.txt -o out.mrc
+: > bad.txt
+refuses 1 'no angles' "$WEFT" reconstruct views.mrcs --angles bad.txt -o out.mrc
+refuses 2 'no angles: --angles FILE' "$WEFT" reconstruct views.mrcs -o out.mrc
+refuses 1 'square images' "$WEFT" reconstruct odd.mrc --angles views.txt -o out.mrc
+
+[ ! -e out.mrc ] && [ ! -e out.mrcs ] || die 'a refused command wrote a file'

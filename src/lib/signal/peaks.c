@@ -273,12 +273,14 @@ static void look_around(peak *p)
 static wf_val slope(const peak *p, int d) { return wf_mul(wf_sub(p->after[d], p->before[d]), 0.5); }
 static wf_val bend(const peak *p, int d) { return wf_sub(wf_add(p->before[d], p->after[d]), wf_mul(p->middle, 2)); }
 
-/* Sets offsets to those of the parabolas along the axes; returns the value at the top. */
+/* Sets offsets to those of the parabolas along the axes that have a top at most an element away, and to 0 along others:
+ * the largest element within the limits need not be a peak. Returns the value at the top. */
 static wf_val by_parabolas(const peak *p, wf_val *offset)
 {
     wf_val top = p->middle;
     for (int d = 0; d < p->s->rank; ++d) {
-        wf_val round = wf_and(wf_lt(bend(p, d), 0), p->fits[d]);
+        wf_val near = wf_le(wf_abs(slope(p, d)), wf_neg(bend(p, d)));
+        wf_val round = wf_and(wf_and(wf_lt(bend(p, d), 0), near), p->fits[d]);
         offset[d] = wf_select(round, wf_neg(wf_div(slope(p, d), bend(p, d))), 0);
         top = wf_add(top, wf_select(round, wf_mul(wf_mul(slope(p, d), offset[d]), 0.5), 0));
     }
