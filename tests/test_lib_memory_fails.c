@@ -5,6 +5,7 @@
  */
 #include "memory_fails.h"
 #include "weft/fft.h"
+#include "weft/signal.h"
 #include "weft/linalg.h"
 
 /* The results of a scenario, as bytes, and its results when nothing failed. */
@@ -238,6 +239,18 @@ static wf_status fourier(wf_context *ctx)
     return finish();
 }
 
+/* With a kernel that is convolved through transforms. */
+static wf_status convolved(wf_context *ctx)
+{
+    start(ctx);
+    wf_array *a = input(ctx, WF_U8, WF_SHAPE(100, 110)), *kernel = input(ctx, WF_F32, WF_SHAPE(45, 45));
+    if (a && kernel)
+        take(ctx, wf_convolve(a, kernel, WF_ALL_AXES, WF_BORDER_CLAMP, 0));
+    wf_release(a);
+    wf_release(kernel);
+    return finish();
+}
+
 static wf_status long_rows(wf_context *ctx)
 {
     start(ctx);
@@ -372,6 +385,7 @@ int main(void)
         EACH(products),
         { "decompositions", decompositions, WF_INTERP, 3 },
         { "fourier", fourier, WF_INTERP, 7 },
+        { "convolved", convolved, WF_INTERP, 7 },
         { "long rows", long_rows, WF_INTERP, 3 },
         { "order on a GPU", order_on_gpu, WF_GPU_EMU(0), 101 },
     };

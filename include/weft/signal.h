@@ -247,7 +247,8 @@ WF_API wf_array *wf_match_template(const wf_array *x, const wf_array *pattern, c
  * before the place. `border` gives what lies outside: `outside` (WF_BORDER_VALUE; also WF_BORDER_NONE), or elements.
  * Dtypes: sums of f16, bf16 and c32 are in f32, those of integers exact or in f64, others in the array's dtype. */
 /* out[p] = sum over j of kernel[j] x[p + n/2 - j]: `kernel` has an axis of some extent n for each of the axes.
- * Dtypes: that of x times the kernel, as a mean. Cost: a multiplication for each element of the kernel.
+ * Dtypes: that of x times the kernel, as a mean.
+ * Cost: a multiplication for each element of the kernel; large kernels take Fourier transforms (see the reference).
  * Example: wf_array *smooth = wf_convolve(img, kernel, WF_AXES(0, 1), WF_BORDER_MIRROR, 0); */
 WF_API wf_array *wf_convolve(const wf_array *x, const wf_array *kernel, wf_axes axes, wf_border border, double outside);
 /* wf_convolve with the outer product of lines: one array [n] for each of the axes, or one for all of them.

@@ -1,5 +1,5 @@
 /* convolve.c - convolution with an array, with lines along axes, and with Gaussians. Sums run in the order of the
- * kernel's elements, however they are computed.
+ * kernel's elements, however they are computed, but for large kernels, which take Fourier transforms (convolve_fft.c).
  */
 #include "../floats.h"
 #include "window.h"
@@ -135,7 +135,11 @@ wf_array *wf_convolve(const wf_array *x, const wf_array *kernel, wf_axes axes, w
         return NULL;
     }
     wf_dtype t = product_dtype(x, (wf_arrays){ (wf_array *const[]){ (wf_array *)kernel }, 1 }, name);
-    return t ? convolve(x, kernel, &w, wfl_window_dtype(t), t) : NULL;
+    if (!t)
+        return NULL;
+    wf_dtype dtype = wfl_window_dtype(t);
+    return wfl_convolve_is_cheaper_by_fft(&w, dtype) ? wfl_convolve_by_fft(x, kernel, &w, dtype, t)
+                                                     : convolve(x, kernel, &w, dtype, t);
 }
 
 /* Returns the kernel of the nth axis, or NULL with an error. */
