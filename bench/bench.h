@@ -14,7 +14,7 @@
 #include "weft/weft.h"
 #include <stdio.h>
 
-enum { BENCH_CONTENDERS = 16, BENCH_ROUNDS = 400, BENCH_PEERS = 4, BENCH_THREADS = 1024, BENCH_KEPT = 16 };
+enum { BENCH_CONTENDERS = 16, BENCH_ROUNDS = 400, BENCH_PEERS = 8, BENCH_THREADS = 1024, BENCH_KEPT = 16 };
 
 typedef struct bench_peer bench_peer;
 typedef struct bench {

@@ -15,7 +15,8 @@ static const char usage[] =
     "  --quick          a rough answer in a few seconds a row\n"
     "  --budget S       seconds to spend on one row (4)\n"
     "  --json FILE      also writes the results to this file\n"
-    "  --peers PYTHON   runs Dr.Jit, numexpr and NumPy through this interpreter; default: the one made by\n"
+    "  --peers PYTHON   runs Dr.Jit, numexpr, NumPy, SciPy, scikit-image and OpenCV through this interpreter, those\n"
+    "                   that it has; default: the one made by\n"
     "                   bench/peers/install, if it has been run; none: only C\n"
     "Every result is checked before it is measured. Exit status 1: a contender failed.\n";
 
@@ -28,7 +29,8 @@ extern const bench_row bench_triad_1k_prepared, bench_triad_1k_traced, bench_tri
     bench_first_100, bench_disk_10, bench_disk_100, bench_disk_1000, bench_process_start, bench_process_memory,
     bench_argmax_16m, bench_variance_16m, bench_histogram_16m, bench_histogram_rows, bench_histogram_scratch,
     bench_transpose_4096, bench_scan_16m, bench_scan_expr_16m, bench_copy_64m, bench_layout_f, bench_layout_transposed,
-    bench_layout_padded, bench_layout_broadcast, bench_layout_reversed, bench_sort_4096, bench_matmul_2048;
+    bench_layout_padded, bench_layout_broadcast, bench_layout_reversed, bench_sort_4096, bench_matmul_2048,
+    bench_filter_4096, bench_rotate_4096, bench_median_2048, bench_match_2048, bench_convolve_2048;
 #define X(name) extern const bench_row bench_sum_##name;
 BENCH_AXES_ROWS(X)
 #undef X
@@ -73,6 +75,11 @@ const bench_row *const bench_rows[] = {
     &bench_histogram_scratch,
     &bench_sort_4096,
     &bench_matmul_2048,
+    &bench_filter_4096,
+    &bench_rotate_4096,
+    &bench_median_2048,
+    &bench_match_2048,
+    &bench_convolve_2048,
     &bench_launch_prepared,
     &bench_launch_traced,
     &bench_launch_queued,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The rows of weft-bench in Dr.Jit, numexpr or NumPy.
+"""The rows of weft-bench in Dr.Jit, numexpr, NumPy or a library of images (images.py).
 
 weft-bench --peers starts `peer.py NAME THREADS SCRATCH`, which takes one order per line (bench/peers.c), so that its turns
 alternate with those of the other contenders. `peer.py NAME THREADS SCRATCH --json FILE [ROW...]` measures rows (default:
@@ -25,6 +25,8 @@ if "DRJIT_LIBLLVM_PATH" not in os.environ:
             os.environ["DRJIT_LIBLLVM_PATH"] = path
             break
 import numpy as np
+
+import images
 
 K, HALO, SIDE = 11, 5, 4096
 now = time.perf_counter
@@ -443,7 +445,8 @@ def main():
     answers = os.fdopen(os.dup(1), "w")  # other output, as of libraries, goes to stderr
     os.dup2(2, 1)
     module = __import__(NAME)
-    rows = {"numpy": numpy_rows, "numexpr": numexpr_rows, "drjit": drjit_rows}[NAME]()
+    own = {"numpy": numpy_rows, "numexpr": numexpr_rows, "drjit": drjit_rows}
+    rows = own[NAME]() if NAME in own else images.rows(NAME, THREADS)
     if "--json" in sys.argv:
         at = sys.argv.index("--json")
         alone(rows, sys.argv[at + 1], sys.argv[at + 2:])
