@@ -50,15 +50,14 @@ static void overview(FILE *to)
     fprintf(to, "weft %s - computes on images and volumes: traced, fused, compiled to vector code\n\n", wf_version());
     for (const command *c = commands; c->name; c++)
         fprintf(to, "  weft %-10s %s\n", c->name, c->summary);
-    fprintf(
-        to,
-        "\nTo begin:\n"
-        "  weft sample -o micrograph.mrc\n"
-        "  weft view micrograph.mrc -o micrograph.png\n"
-        "  weft calc 'out = img - mean(img)' img=micrograph.mrc -o flat.mrc\n"
-        "  weft filter micrograph.mrc --lowpass 20 -o smooth.mrc\n"
-        "  weft help calc\n\n"
-        "Files: MRC, NPY, TIFF, PNG, by suffix; EER and STAR are read, too. Exit codes: 0 done, 1 failed, 2 wrong command line.\n");
+    fprintf(to, "\nTo begin:\n"
+                "  weft sample -o micrograph.mrc\n"
+                "  weft view micrograph.mrc -o micrograph.png\n"
+                "  weft calc 'out = img - mean(img)' img=micrograph.mrc -o flat.mrc\n"
+                "  weft filter micrograph.mrc --lowpass 20 -o smooth.mrc\n"
+                "  weft help calc\n\n"
+                "Files: MRC, NPY, TIFF, PNG, by suffix; EER, Zarr and STAR are read, too.\n"
+                "Exit codes: 0 done, 1 failed, 2 wrong command line.\n");
 }
 
 static int unknown(const char *name)

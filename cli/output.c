@@ -177,6 +177,7 @@ bool has_channels(wf_format format)
     case WF_FORMAT_MRC:
     case WF_FORMAT_NPY:
     case WF_FORMAT_EER:
+    case WF_FORMAT_ZARR:
         break;
     }
     return false;

@@ -82,7 +82,7 @@ static void test_recognised(void **state)
         assert_int_equal(format, named[i].format);
     }
     assert_string_equal(wf_format_name(WF_FORMAT_TIFF), "TIFF");
-    assert_true(!wf_format_name(WF_FORMAT_BY_NAME) && !wf_format_name((wf_format)(WF_FORMAT_EER + 1)));
+    assert_true(!wf_format_name(WF_FORMAT_BY_NAME) && !wf_format_name((wf_format)(WF_FORMAT_ZARR + 1)));
     assert_string_equal(wf_stored_name(WF_STORED_U4), "u4");
     assert_true(!wf_stored_name(WF_STORED_DEFAULT) && !wf_stored_name((wf_stored)(WF_STORED_U4 + 1)));
     assert_int_equal(wf_format_named(ctx, "x.tiif", &format), WF_ERR_UNSUPPORTED);

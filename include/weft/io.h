@@ -1,4 +1,5 @@
-/* io.h - image and volume files as arrays: MRC and NPY, also in gzip, PNG, TIFF and BigTIFF; EER, which is only read.
+/* io.h - image and volume files as arrays: MRC and NPY, also in gzip, PNG, TIFF and BigTIFF; EER movies and Zarr
+ * folders, which are only read.
  * Errors: a truncated or hostile header names file, field and value; no memory beyond what the length allows.
  * Threads: from any thread. Waits: synchronous.
  * Reference: docs/reference/io.md */
@@ -15,7 +16,8 @@ typedef enum wf_format {
     WF_FORMAT_NPY,
     WF_FORMAT_PNG,
     WF_FORMAT_TIFF,
-    WF_FORMAT_EER
+    WF_FORMAT_EER,
+    WF_FORMAT_ZARR
 } wf_format;
 
 /* How values are stored in a file. */

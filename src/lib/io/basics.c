@@ -3,8 +3,10 @@
  */
 #include "io_internal.h"
 #include <errno.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -43,6 +45,31 @@ bool wfl_io_mul(int64_t a, int64_t b, int64_t *out)
     if (b != 0 && a > INT64_MAX / b)
         return false;
     *out = a * b;
+    return true;
+}
+
+bool wfl_io_real(const char *text, size_t length, double *out)
+{
+    enum { MOST_DIGITS = 255 };
+    char buf[MOST_DIGITS + 8];
+    const char *point = localeconv()->decimal_point;
+    size_t n = 0;
+    if (length > MOST_DIGITS || strlen(point) > 4)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        const char *put = text[i] == '.' ? point : text + i;
+        size_t part = text[i] == '.' ? strlen(point) : 1;
+        if (n + part >= sizeof buf)
+            return false;
+        memcpy(buf + n, put, part);
+        n += part;
+    }
+    buf[n] = 0;
+    char *end;
+    double value = strtod(buf, &end);
+    if (end == buf || *end)
+        return false;
+    *out = value;
     return true;
 }
 

@@ -35,6 +35,11 @@
 
 wf_status wfl_io_open(wf_context *ctx, const char *path, wfl_io_reader *reader)
 {
+    return wfl_io_open_packed(ctx, path, WFL_PACKED_BY_CONTENT, reader);
+}
+
+wf_status wfl_io_open_packed(wf_context *ctx, const char *path, wfl_packing packing, wfl_io_reader *reader)
+{
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not wait for its writer */
     if (fd < 0)
         return wfl_io_fail_errno(ctx, path, "open", errno);
@@ -50,7 +55,7 @@ wf_status wfl_io_open(wf_context *ctx, const char *path, wfl_io_reader *reader)
         status = wfl_io_fail(ctx, path, WF_ERR_IO, "the file is empty");
     wfl_io_reader r = { .ctx = ctx, .path = path, .fd = fd, .size = (int64_t)info.st_size };
     if (status == WF_OK)
-        status = wfl_gzip_open(ctx, path, fd, &r.size, &r.gzip);
+        status = wfl_gzip_open(ctx, path, fd, packing, &r.size, &r.gzip);
     if (status != WF_OK) {
         close(fd);
         return status;
@@ -62,7 +67,8 @@ wf_status wfl_io_open(wf_context *ctx, const char *path, wfl_io_reader *reader)
 void wfl_io_close(wfl_io_reader *reader)
 {
     wfl_gzip_close(reader->gzip);
-    close(reader->fd);
+    if (reader->fd >= 0)
+        close(reader->fd);
     reader->gzip = NULL;
     reader->fd = -1;
 }

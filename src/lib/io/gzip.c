@@ -18,7 +18,15 @@
 /* RATIO: the largest of the compression. PIECE: bytes that are read, dropped or written at once. MOST_BEHIND: bytes that
  * may follow those that a caller has read. LEVEL: 3 makes maps up to a seventh longer than 6 does, in a quarter of the
  * time; maps of noise take the same at all levels. */
-enum { RATIO = 1032, PIECE = 1 << 16, MOST_BEHIND = 1 << 20, WITH_GZIP_HEADER = 15 + 16, LEVEL = 3, MEMORY = 8 };
+enum {
+    RATIO = 1032,
+    PIECE = 1 << 16,
+    MOST_BEHIND = 1 << 20,
+    WITH_GZIP_HEADER = 15 + 16,
+    ANY_HEADER = 15 + 32,
+    LEVEL = 3,
+    MEMORY = 8
+};
 
 /* clang-format off */
 #define ZLIB_FUNCTIONS(F) \
@@ -57,20 +65,22 @@ struct wfl_gzip {
     uint8_t in[PIECE], dropped[PIECE];
 };
 
-wf_status wfl_gzip_open(wf_context *ctx, const char *path, int fd, int64_t *size, wfl_gzip **gzip)
+wf_status wfl_gzip_open(wf_context *ctx, const char *path, int fd, wfl_packing packing, int64_t *size, wfl_gzip **gzip)
 {
     uint8_t mark[3];
     *gzip = NULL;
     int64_t got = wfl_io_pread(fd, 0, mark, sizeof mark);
     if (got < 0)
         return wfl_io_fail_errno(ctx, path, "read", errno);
-    if (got < (int64_t)sizeof mark || memcmp(mark, "\x1f\x8b\x08", sizeof mark) != 0)
+    bool marked = got == (int64_t)sizeof mark && memcmp(mark, "\x1f\x8b\x08", sizeof mark) == 0;
+    if (packing == WFL_PACKED_NOT || (packing == WFL_PACKED_BY_CONTENT && !marked))
         return WF_OK;
     wf_status status = wfl_gzip_library(ctx, path);
     if (status != WF_OK)
         return status;
     wfl_gzip *g = calloc(1, sizeof *g);
-    if (!g || zlib.inflateInit2_(&g->stream, WITH_GZIP_HEADER, ZLIB_VERSION, sizeof g->stream) != Z_OK) {
+    if (!g || zlib.inflateInit2_(&g->stream, marked ? WITH_GZIP_HEADER : ANY_HEADER, ZLIB_VERSION, sizeof g->stream) !=
+                  Z_OK) {
         free(g);
         return wfl_io_fail_memory(ctx, path, (int64_t)sizeof *g);
     }

@@ -9,9 +9,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* One row per format; a new format is added here. */
-static const wfl_io_format *const formats[] = { &wfl_io_mrc, &wfl_io_npy, &wfl_io_png, &wfl_io_tiff, &wfl_io_eer };
+static const wfl_io_format *const formats[] = { &wfl_io_mrc,  &wfl_io_npy, &wfl_io_png,
+                                                &wfl_io_tiff, &wfl_io_eer, &wfl_io_zarr };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 /* Returns suffix i; NULL past the last. */
@@ -144,10 +146,17 @@ wf_status wfl_io_input_open(wf_context *ctx, const char *path, const wf_movie *m
     *in = (wfl_io_input){ .image = { .meta = { .size = sizeof in->image.meta } } };
     in->group = movie ? movie->group : 0;
     in->factor = movie ? movie->factor : 0;
-    wf_status status = wfl_io_open(ctx, path, &in->reader);
-    if (status != WF_OK)
-        return status;
-    status = recognise(&in->reader, &in->format);
+    struct stat info;
+    wf_status status = WF_OK;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        in->reader = (wfl_io_reader){ .ctx = ctx, .path = path, .fd = -1 };
+        in->format = &wfl_io_zarr;
+    } else {
+        status = wfl_io_open(ctx, path, &in->reader);
+        if (status != WF_OK)
+            return status;
+        status = recognise(&in->reader, &in->format);
+    }
     if (status == WF_OK)
         status = in->format->open(in);
     if (status == WF_OK)

@@ -2,7 +2,8 @@
  * (basics.c), the types that files store (types.c), libraries that are opened when they are needed (foreign.c),
  * compressed files (gzip.c), the bounded reader and the atomic writer (file.c), runs of samples (convert.c), whole arrays of them (samples.c), what is
  * common to all files that are written (output.c), the formats, their table (io.c), movies (movie.c), parts of files
- * (parts.c), and files that grow (append.c). STAR files have a header of their own (star.h).
+ * (parts.c), and files that grow (append.c). STAR files have a header of their own (star.h), and so
+ * has JSON (json.h).
  *
  * A new format is one file with the functions of wfl_io_format and one row in the table of io.c.
  */
@@ -74,6 +75,9 @@ const char *wfl_io_errno_text(int code);
 bool wfl_io_little_endian(void);
 /* Sets *out to a * b, for a, b >= 0; false on overflow. */
 bool wfl_io_mul(int64_t a, int64_t b, int64_t *out);
+/* Reads `length` characters as a decimal number, nan or inf, as strtod does in the C locale; the program's locale may have
+ * another decimal point. False: there are other characters, or too many; *out is untouched. */
+bool wfl_io_real(const char *text, size_t length, double *out);
 /* True if the name ends with `suffix`, such as ".mrc", or that and ".gz". Letter case does not matter. */
 bool wfl_io_suffix_is(const char *path, const char *suffix);
 bool wfl_io_named_gzip(const char *path); /* the name ends with ".gz" */
@@ -86,11 +90,17 @@ int wfl_io_pwrite(int fd, int64_t offset, const void *from, size_t bytes, size_t
 
 /* ---- compressed files ------------------------------------------------------------------------------------------- */
 
-/* The unpacked bytes of a file that is compressed by gzip. */
+/* How a file is compressed as a whole. */
+typedef enum wfl_packing {
+    WFL_PACKED_BY_CONTENT, /* by gzip, if the first bytes say it */
+    WFL_PACKED_NOT,
+    WFL_PACKED_ZLIB /* by gzip or zlib */
+} wfl_packing;
+/* The unpacked bytes of a file that is compressed by gzip or zlib. */
 typedef struct wfl_gzip wfl_gzip;
-/* If the file is compressed by gzip, opens *gzip over it, and sets *size, its length, to the greatest length that the
- * unpacked bytes can have. Else *gzip is NULL. */
-wf_status wfl_gzip_open(wf_context *ctx, const char *path, int fd, int64_t *size, wfl_gzip **gzip);
+/* If the file is compressed, opens *gzip over it, and sets *size, its length, to the greatest length that the unpacked
+ * bytes can have. Else *gzip is NULL. */
+wf_status wfl_gzip_open(wf_context *ctx, const char *path, int fd, wfl_packing packing, int64_t *size, wfl_gzip **gzip);
 void wfl_gzip_close(wfl_gzip *gzip); /* NULL: does nothing */
 /* Reads as wfl_io_pread does. Going back in the file begins anew at its start. -1: see wfl_gzip_fail. */
 int64_t wfl_gzip_read(wfl_gzip *gzip, int64_t offset, void *to, size_t bytes);
@@ -118,6 +128,7 @@ typedef struct wfl_io_reader {
 
 /* Opens a regular file. Nothing to close on error. */
 wf_status wfl_io_open(wf_context *ctx, const char *path, wfl_io_reader *reader);
+wf_status wfl_io_open_packed(wf_context *ctx, const char *path, wfl_packing packing, wfl_io_reader *reader);
 void wfl_io_close(wfl_io_reader *reader);
 /* Returns what messages say before a length that derives from reader->size: "the file holds". */
 const char *wfl_io_holds(const wfl_io_reader *reader);
@@ -336,7 +347,7 @@ wf_array *wfl_io_filled(wf_array *array, wf_status status);
 /* Reads a box into a new array on the context's default device; NULL on error. */
 wf_array *wfl_io_input_read(wfl_io_input *in, const wf_shape *first, const wf_shape *count);
 
-extern const wfl_io_format wfl_io_mrc, wfl_io_npy, wfl_io_png, wfl_io_tiff, wfl_io_eer;
+extern const wfl_io_format wfl_io_mrc, wfl_io_npy, wfl_io_png, wfl_io_tiff, wfl_io_eer, wfl_io_zarr;
 
 /* ---- movies ----------------------------------------------------------------------------------------------------- */
 

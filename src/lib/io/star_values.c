@@ -8,33 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DIGITS = 255 }; /* of a number as text */
-
 /* ---- numbers ---- */
 
-/* Reads a number as strtod does in the C locale. The text has decimal digits, or is nan or inf in any case, with a
- * sign or without. */
+/* Reads a number: decimal digits, or nan or inf in any case of letters, with a sign or without. */
 static bool parse_real(const char *text, double *out)
 {
-    char buf[MOST_DIGITS + 8];
-    const char *point = localeconv()->decimal_point;
     const char *word = text + (*text == '-' || *text == '+');
-    size_t n = 0;
     bool named = wfl_star_begins(word, "nan") || wfl_star_begins(word, "inf");
-    if (strlen(text) > MOST_DIGITS || strlen(point) > 4 || (!named && text[strspn(text, "0123456789+-.eE")]))
-        return false;
-    for (const char *c = text; *c; c++) {
-        const char *put = *c == '.' ? point : c;
-        size_t length = *c == '.' ? strlen(point) : 1;
-        if (n + length >= sizeof buf)
-            return false;
-        memcpy(buf + n, put, length);
-        n += length;
-    }
-    buf[n] = 0;
-    char *end;
-    *out = strtod(buf, &end);
-    return end > buf && !*end;
+    return (named || !text[strspn(text, "0123456789+-.eE")]) && wfl_io_real(text, strlen(text), out);
 }
 
 /* Reads an integer; a fraction must be 0. */
