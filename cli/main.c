@@ -56,7 +56,7 @@ static void overview(FILE *to)
                 "  weft calc 'out = img - mean(img)' img=micrograph.mrc -o flat.mrc\n"
                 "  weft filter micrograph.mrc --lowpass 20 -o smooth.mrc\n"
                 "  weft help calc\n\n"
-                "Files: MRC, NPY, TIFF, PNG, by suffix; EER, Zarr and STAR are read, too.\n"
+                "Files: MRC, NPY, TIFF, PNG, Zarr, by suffix; EER and STAR are read, too.\n"
                 "Exit codes: 0 done, 1 failed, 2 wrong command line.\n");
 }
 

@@ -1,6 +1,6 @@
-/* fuzz_zarr.c - takes any bytes as the metadata of a Zarr array, up to a byte of 0, and a chunk: wf_probe gives a shape or an
- * error that names the folder, and a small box at the begin can be read or gives an error. The array itself may be as
- * large as the metadata says, so it is not read.
+/* fuzz_zarr.c - takes any bytes as the metadata of a Zarr array, up to a byte of 0, and a chunk: wf_probe gives a shape
+ * or an error that names the folder, and a small box at the begin can be read or gives an error. The array itself may be
+ * as large as the metadata says, so it is not read.
  */
 #include <fcntl.h>
 #include <stdint.h>

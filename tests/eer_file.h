@@ -1,5 +1,5 @@
-/* eer_file.h - writes EER files for tests: an encoder by the definition of the format, and directories of TIFF and BigTIFF
- * in either byte order. */
+/* eer_file.h - writes EER files for tests: an encoder by the definition of the format, and directories of TIFF and
+ * BigTIFF in either byte order. */
 #ifndef WEFT_TEST_EER_FILE_H
 #define WEFT_TEST_EER_FILE_H
 #include <assert.h>
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An electron: the pixel of the detector, and the place in it from 0, in parts of a pixel. Those of a frame are in the order
- * of their pixels, one for each at most. */
+/* An electron: the pixel of the detector, and the place in it from 0, in parts of a pixel. Those of a frame are in the
+ * order of their pixels, one for each at most. */
 typedef struct electron {
     int y, x, part_y, part_x;
 } electron;

@@ -1,5 +1,5 @@
-/* test_io_eer.c - EER files of all compressions and codes: images of any group of frames and size of pixels, whole and in
- * boxes, the example of the format's documentation, gains, damaged files. Gains and groups of other movies.
+/* test_io_eer.c - EER files of all compressions and codes: images of any group of frames and size of pixels, whole and
+ * in boxes, the example of the format's documentation, gains, damaged files. Gains and groups of other movies.
  */
 #include "test_io_util.h"
 #include "eer_file.h"

@@ -1,5 +1,5 @@
-/* test_io_star.c - STAR tables: files as RELION writes them, quotes, texts of several lines, columns as arrays and strings,
- * what is written reads back, damaged files.
+/* test_io_star.c - STAR tables: files as RELION writes them, quotes, texts of several lines, columns as arrays and
+ * strings, what is written reads back, damaged files.
  */
 #include "test_io_util.h"
 #include "weft/functions.h"

@@ -1,5 +1,6 @@
-/* test_io_zarr.c - arrays of Zarr, versions 2 and 3, written here by hand: all dtypes, both orders of bytes and of axes, chunks
- * that are plain, packed or missing, at the edges of arrays; boxes; metadata that is refused, damaged chunks.
+/* test_io_zarr.c - arrays of Zarr, versions 2 and 3, written here by hand: all dtypes, both orders of bytes and of
+ * axes, chunks that are plain, packed or missing, at the edges of arrays; boxes; metadata that is refused, damaged
+ * chunks. What wf_save and wf_file_write store reads back.
  */
 #include "test_io_util.h"
 #include <ftw.h>
@@ -389,9 +390,6 @@ static void other_metadata_is_refused(void **state)
     remove_store();
     write_text("b.zarr", "text");
     assert_refused("b.zarr", "the file is no folder");
-    wf_array *a = make(WF_F32, SHAPE(2, 2));
-    save_refused(a, "c.zarr", NULL, "the suffix names no format that is written");
-    wf_release(a);
 }
 
 static void damaged_chunks_are_refused(void **state)
@@ -469,12 +467,110 @@ static void damaged_metadata_does_no_harm(void **state)
     remove_store();
 }
 
+/* ---- writing ---- */
+
+static void what_is_saved_reads_back(void **state)
+{
+    (void)state;
+    static const wf_dtype dtypes[] = { WF_BOOL, WF_I8,  WF_U8,  WF_I16, WF_U16, WF_I32,
+                                       WF_U32,  WF_I64, WF_U64, WF_F16, WF_F32, WF_F64 };
+    const wf_shape shapes[] = { SHAPE(5),          SHAPE(3, 1030), SHAPE(2, 7, 130), SHAPE(130, 3, 5),
+                                SHAPE(2, 3, 4, 5), SHAPE(1, 1, 1), WF_SCALAR,        SHAPE(0, 3) };
+    for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; t++)
+        for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
+            wf_array *a = make(dtypes[t], shapes[k]);
+            wf_meta meta = { .size = sizeof meta, .deflate = k % 2, .is_stack = k == 2, .durable = k == 4 };
+            save(a, "a.zarr", &meta);
+            wf_array *b = load("a.zarr", NULL);
+            assert_int_equal(wf_array_dtype(b), dtypes[t]);
+            assert_same_values(b, a);
+            wf_release(a);
+            wf_release(b);
+            remove_store();
+        }
+    wf_array *a = make(WF_F32, SHAPE(6, 4)), *view = wf_view_slice(a, 1, 3, WF_END_INDEX, -2);
+    wf_array *complex = wf_empty(ctx, WF_C64, WF_SHAPE(2, 3));
+    static const float pairs[12] = { 1, -2, 3, 4.5f, -5, 6, 7, 8, 9, 10, 11, 12 };
+    assert_int_equal(wf_upload(complex, pairs, sizeof pairs), WF_OK);
+    save(view, "a.zarr", &(wf_meta){ .size = sizeof(wf_meta), .store_as = WF_STORED_I16 });
+    wf_array *b = load("a.zarr", NULL);
+    assert_int_equal(wf_array_dtype(b), WF_I16);
+    assert_same_values(b, view);
+    wf_release(b);
+    remove_store();
+    save(complex, "a.zarr", NULL);
+    b = load("a.zarr", NULL);
+    assert_int_equal(wf_array_dtype(b), WF_C64);
+    b = in_parts(b);
+    for (int i = 0; i < 12; i++)
+        assert_true(value_at(b, i) == (double)pairs[i]);
+    wf_release(b);
+    save_refused(a, "a.zarr", NULL, "there is a folder of this name, which is not replaced");
+    remove_store();
+    write_text("file.zarr", "text");
+    save_refused(a, "file.zarr", NULL, "there is a file of this name, which is not replaced");
+    save_refused(a, "none/a.zarr", NULL, "cannot write: no such file or directory");
+    save_refused(a, "a.zarr", &(wf_meta){ .size = sizeof(wf_meta), .store_as = WF_STORED_U4 }, "Zarr cannot store u4");
+    wf_release(a);
+    wf_release(view);
+    wf_release(complex);
+}
+
+/* Boxes in any order over the borders of chunks, some twice; what is never written is 0. */
+static void parts_are_written_in_any_order(void **state)
+{
+    (void)state;
+    enum { D = 3, H = 150, W = 140 };
+    for (int packed = 0; packed < 2; packed++) {
+        wf_meta meta = { .size = sizeof meta, .deflate = packed };
+        wf_file *file = wf_file_create(ctx, "a.zarr", WF_I16, SHAPE(D, H, W), &meta);
+        assert_non_null(file);
+        static int16_t expected[D][H][W];
+        memset(expected, 0, sizeof expected);
+        uint32_t random = 3;
+        for (int k = 0; k < 12; k++) {
+            int64_t first[3], count[3];
+            static const int64_t dim[3] = { D, H, W };
+            for (int d = 0; d < 3; d++) {
+                random = random * 1664525u + 1013904223u;
+                first[d] = (random >> 8) % dim[d];
+                count[d] = 1 + (random >> 16) % (dim[d] - first[d]);
+            }
+            wf_array *part = make(WF_I16, SHAPE(count[0], count[1], count[2]));
+            assert_int_equal(wf_file_write(file, part, SHAPE(first[0], first[1], first[2])), WF_OK);
+            for (int64_t i = 0; i < wf_array_count(part); i++)
+                expected[first[0] + i / (count[1] * count[2])][first[1] + i / count[2] % count[1]]
+                        [first[2] + i % count[2]] = (int16_t)pattern(WF_I16, i);
+            wf_release(part);
+        }
+        assert_int_equal(access("a.zarr", F_OK), -1);
+        assert_int_equal(wf_file_finish(file), WF_OK);
+        wf_file_free(file);
+        assert_int_equal(leftovers(), 0);
+        wf_array *a = load("a.zarr", NULL);
+        void *data;
+        assert_int_equal(wf_map(a, &data, NULL), WF_OK);
+        assert_memory_equal(data, expected, sizeof expected);
+        wf_release(a);
+        remove_store();
+    }
+    wf_file *file = wf_file_create(ctx, "a.zarr", WF_I16, SHAPE(3, 3), NULL); /* never finished */
+    assert_non_null(file);
+    wf_file_free(file);
+    assert_int_equal(access("a.zarr", F_OK), -1);
+    assert_int_equal(leftovers(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_stores_are_read),           cmocka_unit_test(special_arrays_are_read),
-        cmocka_unit_test(other_metadata_is_refused),     cmocka_unit_test(damaged_chunks_are_refused),
+        cmocka_unit_test(all_stores_are_read),
+        cmocka_unit_test(special_arrays_are_read),
+        cmocka_unit_test(other_metadata_is_refused),
+        cmocka_unit_test(damaged_chunks_are_refused),
         cmocka_unit_test(damaged_metadata_does_no_harm),
+        cmocka_unit_test(what_is_saved_reads_back),
+        cmocka_unit_test(parts_are_written_in_any_order),
     };
     return IO_TESTS(tests);
 }

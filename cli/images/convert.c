@@ -13,7 +13,7 @@ const char help_convert[] =
     "  --dtype TYPE           the type of values in the file: u8 i16 u16 f16 f32 ...\n"
     "  --pixel A              the pixel size in Angstrom: 1.2, or 1.2,1.3 (y, x), or 2,1.2,1.2 (z, y, x)\n"
     "  --stack, --volume      what the first of three axes of an MRC file is\n"
-    "  --lzw, --deflate       compresses a TIFF file\n" MOVIE_HELP;
+    "  --lzw, --deflate       compresses a TIFF file; --deflate also Zarr\n" MOVIE_HELP;
 
 enum { FACT, LZW = FACT_COUNT, DEFLATE, MOVIE };
 static const option options[] = {

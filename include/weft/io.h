@@ -1,5 +1,5 @@
-/* io.h - image and volume files as arrays: MRC and NPY, also in gzip, PNG, TIFF and BigTIFF; EER movies and Zarr
- * folders, which are only read.
+/* io.h - image and volume files as arrays: MRC and NPY, also in gzip, PNG, TIFF and BigTIFF; Zarr folders; EER movies,
+ * which are only read.
  * Errors: a truncated or hostile header names file, field and value; no memory beyond what the length allows.
  * Threads: from any thread. Waits: synchronous.
  * Reference: docs/reference/io.md */
@@ -52,7 +52,7 @@ typedef struct wf_meta {
     double spacing[3];  /* Angstrom per sample along z, y, x; 0: unknown. MRC; TIFF: y and x, if the unit is cm */
     double origin[3];   /* Angstrom, z y x. MRC */
     bool is_stack;      /* the first axis counts images (or volumes, rank 4), it is not a z axis */
-    bool lzw, deflate;  /* TIFF compression (both on saving: deflate) */
+    bool lzw, deflate;  /* TIFF compression (both on saving: deflate); Zarr: deflate packs chunks by gzip */
     bool durable;       /* saving: flush to the disk, so that the file survives a power failure; may be slow */
     /* MRC: other facts of the header. */
     double angles[3]; /* alpha, beta, gamma of the cell in degrees; 0: unknown, saved as 90 */
@@ -137,7 +137,7 @@ WF_API wf_file *wf_movie_open(wf_context *ctx, const char *path, const wf_movie 
  * Owns: the caller frees it (wf_file_free) before the context.
  * Errors: NULL, as wf_save. */
 WF_API wf_file *wf_file_create(wf_context *ctx, const char *path, wf_dtype dtype, wf_shape shape, const wf_meta *meta);
-/* Stores an array, of the file's dtype, at `offset`. MRC, NPY: any box; TIFF: whole pages, in order; PNG: all at once.
+/* Stores an array, of the file's dtype, at `offset`. MRC, NPY, Zarr: any box; TIFF: whole pages, in order; PNG: all at once.
  * Errors: WF_ERR_SHAPE, WF_ERR_DTYPE, WF_ERR_UNSUPPORTED (such parts); wf_file_finish reports a full disk. */
 WF_API wf_status wf_file_write(wf_file *file, const wf_array *array, wf_shape offset);
 /* Makes a created file appear, as wf_save does. Only wf_file_free may follow. */

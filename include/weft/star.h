@@ -1,4 +1,4 @@
-/* star.h - STAR files, the text tables of RELION, as columns of numbers and strings. mmCIF files of PDB have this syntax.
+/* star.h - STAR files, the text tables of RELION, as columns of numbers and strings. mmCIF files have this syntax.
  * A file is a list of tables, in order: a `loop_` is a table of rows, names with single values are a table of one row.
  * Columns have their names without '_'; arguments may have it. Text is untrusted: errors name file, line and value.
  * Threads: one at a time for each wf_star; different ones from any thread. Waits: synchronous.
@@ -49,7 +49,7 @@ WF_API const char *const *wf_star_texts(const wf_star *star, int table, const ch
  * Errors: NULL: WF_ERR_ARG: no such table or column; WF_ERR_IO: a value is no number: the message has its line.
  * Example: wf_array *x = wf_star_values(s, wf_star_find(s, "particles"), "rlnCoordinateX", WF_F64); */
 WF_API wf_array *wf_star_values(const wf_star *star, int table, const char *column, wf_dtype dtype);
-/* For each row of `table`, the value in `column` of the row of `other` that has the same text in the column `by`, [rows].
+/* For each row of `table`, the value in `column` of the row of `other` that has the same text in `by`, [rows].
  * Dtypes, Owns: as wf_star_values. Errors: NULL; also WF_ERR_IO: no row of `other` has that text.
  * Example: wf_star_join(s, particles, "rlnOpticsGroup", optics, "rlnImagePixelSize", WF_F64); */
 WF_API wf_array *wf_star_join(const wf_star *star, int table, const char *by, int other, const char *column,

@@ -192,6 +192,11 @@ calc '2' --shape 20,16 -o two.npy
 "$WEFT" convert four.eer half.npy --gain two.npy --divide
 prints '2' calc 'sum(a)' a=half.npy
 refuses 1 'movie.group is 2 (the file has 1 frames' "$WEFT" convert four.eer out.mrc --group 2
+"$WEFT" convert waves.mrc waves.zarr --deflate
+"$WEFT" convert waves.zarr waves2.mrc
+below 1e-12 calc 'max(abs(a - b))' a=waves.mrc b=waves2.mrc
+"$WEFT" info waves.zarr | grep -q '^waves.zarr: Zarr, 48 x 64 f32$' || die "info: $("$WEFT" info waves.zarr)"
+"$WEFT" convert waves.mrc waves.zarr 2> /dev/null && die 'convert replaced a folder'
 refuses 2 'upsample 3: give 1, 2 or 4' "$WEFT" convert four.eer out.mrc --upsample 3
 refuses 2 'the suffix names no format that is written' "$WEFT" convert four.tif out.eer
 refuses 1 'only EER files have finer pixels' "$WEFT" align movie.mrc --upsample 2 -o out.mrc

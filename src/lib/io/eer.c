@@ -1,5 +1,5 @@
-/* eer.c - EER files, movies of Falcon cameras, as stacks of counts: electrons are added up in pixels of the detector, or
- * of a half or a quarter of their size, over as many frames as an image has.
+/* eer.c - EER files, movies of Falcon cameras, as stacks of counts: electrons are added up in pixels of the detector,
+ * or of a half or a quarter of their size, over as many frames as an image has.
  *
  * Source: the documentation of the format by Thermo Fisher Scientific, versions 2 and 3.
  */

@@ -1,7 +1,7 @@
 /* eer.h - EER files, movies of Falcon cameras: eer_directory.c finds the frames, eer.c decodes them.
  *
- * An EER file is a TIFF, mostly a BigTIFF, whose pages are frames of compression 65000 to 65002: a string of bits that lists
- * the electrons in the order of the pixels. A code has `skip` bits, the pixels without an electron before the next one,
+ * An EER file is a TIFF, mostly a BigTIFF, whose pages are frames of compression 65000 to 65002: a string of bits that
+ * lists the electrons in the order of the pixels. A code has `skip` bits, the pixels without an electron before the next one,
  * and then `across` and `down` bits, which say where in its pixel the electron fell. A skip of all ones stands for as
  * many pixels and no electron; it has no bits of places, except in compression 65000.
  */

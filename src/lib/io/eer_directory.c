@@ -1,5 +1,6 @@
 /* eer_directory.c - the directories of EER files, which are those of TIFF and BigTIFF in either byte order: where each
- * frame's bits are, and how they are to be read. Pages of other compressions, such as a sum of all frames, are left out.
+ * frame's bits are, and how they are to be read. Pages of other compressions, such as a sum of all frames, are left
+ * out.
  */
 #include "eer.h"
 #include <stdarg.h>

@@ -75,8 +75,8 @@ const char *wfl_io_errno_text(int code);
 bool wfl_io_little_endian(void);
 /* Sets *out to a * b, for a, b >= 0; false on overflow. */
 bool wfl_io_mul(int64_t a, int64_t b, int64_t *out);
-/* Reads `length` characters as a decimal number, nan or inf, as strtod does in the C locale; the program's locale may have
- * another decimal point. False: there are other characters, or too many; *out is untouched. */
+/* Reads `length` characters as a decimal number, nan or inf, as strtod does in the C locale; the program's locale may
+ * have another decimal point. False: there are other characters, or too many; *out is untouched. */
 bool wfl_io_real(const char *text, size_t length, double *out);
 /* True if the name ends with `suffix`, such as ".mrc", or that and ".gz". Letter case does not matter. */
 bool wfl_io_suffix_is(const char *path, const char *suffix);

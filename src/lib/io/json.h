@@ -1,5 +1,5 @@
-/* json.h - texts in JSON (RFC 8259), as far as metadata of files need it. A value is the place where it begins in a text that
- * wfl_json_check has accepted. */
+/* json.h - texts in JSON (RFC 8259), as far as metadata of files need it. A value is the place where it begins in a text
+ * that wfl_json_check has accepted. */
 #ifndef WEFT_IO_JSON_H
 #define WEFT_IO_JSON_H
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 
 /* Returns NULL if the text, which ends with 0, is one value in JSON; else the place where it is not. */
 const char *wfl_json_check(const char *text);
-/* The value of a member of an object; NULL: `value` is NULL or no object, or has no such member. Of several the first. */
+/* The value of a member of an object, of several the first; NULL: `value` is NULL or no object, or lacks the member. */
 const char *wfl_json_member(const char *value, const char *name);
 /* The first element of an array, and the one after an element; NULL: there is none, or `value` is NULL or no array. */
 const char *wfl_json_first(const char *value);

@@ -1,9 +1,9 @@
 /* star_read.c - reads the text of STAR files.
  *
- * The text is one buffer, in which each value is ended by a 0 where its separator was. Syntax: words between blanks, words
- * in quotes (a quote ends where a blank follows), texts between lines that begin with ';', comments from a word that
- * begins with '#' to the end of the line. Words that begin with '_' are names, data_NAME begins a block, loop_ a list of
- * names and then rows.
+ * The text is one buffer, in which each value is ended by a 0 where its separator was. Syntax: words between blanks,
+ * words in quotes (a quote ends where a blank follows), texts between lines that begin with ';', comments from a word
+ * that begins with '#' to the end of the line. Words that begin with '_' are names, data_NAME begins a block, loop_ a
+ * list of names and then rows.
  *
  * A line holds whole rows of a loop, or a part of one row. So a row with a value too few or too many is an error at its
  * line, though the syntax alone would only move all values that follow. Values may begin with data_ or '_', as names of

@@ -1,11 +1,11 @@
-/* zarr.c - reads arrays of Zarr, versions 2 and 3, in folders: chunks of one shape, each a file, which are stored as they
- * are or packed by gzip or zlib. A chunk without a file is full of the array's fill value.
+/* zarr.c - reads arrays of Zarr, versions 2 and 3, in folders: chunks of one shape, each a file, which are stored as
+ * they are or packed by gzip or zlib. A chunk without a file is full of the array's fill value.
  *
  * A box is read chunk by chunk, of plain chunks only what lies in it. References: the specifications at
  * zarr-specs.readthedocs.io.
  */
+#include "zarr.h"
 #include "json.h"
-#include "io_internal.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -38,27 +38,14 @@ static wf_status bad(const wfl_io_input *in, const char *what, const char *value
 
 /* ---- types ---- */
 
-/* Names of version 2, without the byte order, and of version 3. */
-static const struct {
-    const char *v2, *v3;
-    wf_stored stored;
-} names[] = { { "b1", "bool", WF_STORED_BOOL },     { "i1", "int8", WF_STORED_I8 },
-              { "u1", "uint8", WF_STORED_U8 },      { "i2", "int16", WF_STORED_I16 },
-              { "u2", "uint16", WF_STORED_U16 },    { "i4", "int32", WF_STORED_I32 },
-              { "u4", "uint32", WF_STORED_U32 },    { "i8", "int64", WF_STORED_I64 },
-              { "u8", "uint64", WF_STORED_U64 },    { "f2", "float16", WF_STORED_F16 },
-              { "f4", "float32", WF_STORED_F32 },   { "f8", "float64", WF_STORED_F64 },
-              { "c8", "complex64", WF_STORED_C64 }, { "c16", "complex128", WF_STORED_C128 } };
-enum { TYPES = sizeof names / sizeof *names };
-
 static wf_status read_type(const wfl_io_input *in, const char *value, bool v3, zarr_array *z)
 {
     char text[NAME];
     if (wfl_json_text(value, text, sizeof text)) {
         bool little = wfl_io_little_endian(), ordered = strchr("<>|=", text[0]) != NULL && text[0];
-        for (int i = 0; i < TYPES; i++)
-            if (v3 ? strcmp(text, names[i].v3) == 0 : ordered && strcmp(text + 1, names[i].v2) == 0)
-                z->type = wfl_io_type_of(names[i].stored);
+        for (int i = 0; i < ZARR_TYPES; i++)
+            if (v3 ? strcmp(text, wfl_zarr_types[i].v3) == 0 : ordered && strcmp(text + 1, wfl_zarr_types[i].v2) == 0)
+                z->type = wfl_io_type_of(wfl_zarr_types[i].stored);
         if (!v3)
             z->swap = z->type && z->type->bytes > 1 && ((text[0] == '<' && !little) || (text[0] == '>' && little));
     }
@@ -72,7 +59,7 @@ static double number_of(const char *at)
     return value;
 }
 
-/* Reads a fill value: a number, a bool, the name of a number that is not finite; of complex values a pair. Null is 0. */
+/* Reads a fill value: a number, a bool, the name of a number that is not finite; of complex values a pair. Null: 0. */
 static bool read_fill(const char *value, zarr_array *z)
 {
     char text[NAME];
@@ -445,4 +432,7 @@ const wfl_io_format wfl_io_zarr = { .format = WF_FORMAT_ZARR,
                                     .match = zarr_match,
                                     .open = zarr_open,
                                     .read = zarr_read,
-                                    .close = zarr_close };
+                                    .close = zarr_close,
+                                    .create = wfl_zarr_create,
+                                    .write = wfl_zarr_write,
+                                    .finish = wfl_zarr_finish };

@@ -1,0 +1,324 @@
+/* zarr_write.c - saves arrays as Zarr, version 3, in folders: a file of metadata, and one for each chunk that was
+ * written.
+ *
+ * The folder has a temporary name beside its own, ".weft-<number>.zarr.tmp", until it is complete. A chunk that is written
+ * in parts is read and written once more for each. Chunks are packed at the end.
+ */
+#include "zarr.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+const wfl_zarr_type wfl_zarr_types[ZARR_TYPES] = {
+    { "b1", "bool", WF_STORED_BOOL },     { "i1", "int8", WF_STORED_I8 },         { "u1", "uint8", WF_STORED_U8 },
+    { "i2", "int16", WF_STORED_I16 },     { "u2", "uint16", WF_STORED_U16 },      { "i4", "int32", WF_STORED_I32 },
+    { "u4", "uint32", WF_STORED_U32 },    { "i8", "int64", WF_STORED_I64 },       { "u8", "uint64", WF_STORED_U64 },
+    { "f2", "float16", WF_STORED_F16 },   { "f4", "float32", WF_STORED_F32 },     { "f8", "float64", WF_STORED_F64 },
+    { "c8", "complex64", WF_STORED_C64 }, { "c16", "complex128", WF_STORED_C128 }
+};
+
+/* Extents of chunks along axes of lines, images and volumes; along axes before them they are 1. */
+enum { LINE = 1 << 20, SQUARE = 1024, CUBE = 128 };
+enum { NAME = 32 * (WF_MAX_RANK + 1), TEMP_NAME = 48 };
+
+typedef struct store {
+    char *temp; /* the folder */
+    char *path; /* of a file in it; room for NAME bytes behind the folder */
+    const wfl_io_type *type;
+    int rank; /* without the axis of complex parts */
+    int64_t chunk[WF_MAX_RANK];
+    int64_t values;   /* of a chunk */
+    uint8_t *samples; /* of a chunk */
+} store;
+
+/* ---- the folder ---- */
+
+/* Makes a folder with a name that is free, beside `path`. Returns 0 or an errno. */
+static int make_folder(store *s, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    int folder = slash ? (int)(slash - path) + 1 : 0, code = EEXIST;
+    for (int attempt = 0; attempt < 64 && code == EEXIST; attempt++) {
+        struct timespec now = { 0 };
+        clock_gettime(CLOCK_REALTIME, &now);
+        uint64_t number =
+            ((uint64_t)now.tv_nsec << 20 ^ (uint64_t)getpid() << 40 ^ (uint64_t)(uintptr_t)s) * 0x9E3779B97F4A7C15u;
+        sprintf(s->temp, "%.*s.weft-%016llx.zarr.tmp", folder, path, (unsigned long long)(number + (uint64_t)attempt));
+        code = mkdir(s->temp, 0777) == 0 ? 0 : errno;
+    }
+    if (code)
+        s->temp[0] = 0;
+    return code;
+}
+
+static void remove_folder(store *s)
+{
+    DIR *dir = s->temp[0] ? opendir(s->temp) : NULL;
+    for (struct dirent *entry; dir && (entry = readdir(dir));)
+        unlinkat(dirfd(dir), entry->d_name, 0);
+    if (dir)
+        closedir(dir);
+    if (s->temp[0])
+        rmdir(s->temp);
+}
+
+/* Writes a file of the folder at once. Returns 0 or an errno. */
+static int write_file(const char *path, const void *from, size_t bytes, bool durable)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return errno;
+    size_t written;
+    int code = wfl_io_pwrite(fd, 0, from, bytes, &written);
+    if (!code && durable && fsync(fd) != 0 && errno != EINVAL)
+        code = errno;
+    if (close(fd) != 0 && !code && errno != EINTR)
+        code = errno;
+    return code;
+}
+
+/* ---- metadata ---- */
+
+/* Appends "[1, 2]". */
+static void put_extents(char *text, size_t cap, const int64_t *extent, int rank)
+{
+    size_t n = strlen(text);
+    n += (size_t)snprintf(text + n, cap - n, "[");
+    for (int d = 0; d < rank; d++)
+        n += (size_t)snprintf(text + n, cap - n, "%s%lld", d ? ", " : "", (long long)extent[d]);
+    snprintf(text + n, cap - n, "]");
+}
+
+static int write_metadata(const wfl_io_output *out, store *s)
+{
+    enum { CAP = 2048 };
+    char text[CAP];
+    const char *name = "";
+    for (int i = 0; i < ZARR_TYPES; i++)
+        if (wfl_zarr_types[i].stored == s->type->stored)
+            name = wfl_zarr_types[i].v3;
+    snprintf(text, CAP,
+             "{\n  \"zarr_format\": 3,\n  \"node_type\": \"array\",\n  \"data_type\": \"%s\",\n  \"shape\": ", name);
+    put_extents(text, CAP, out->what.shape.dim, s->rank);
+    strcat(text, ",\n  \"chunk_grid\": {\"name\": \"regular\", \"configuration\": {\"chunk_shape\": ");
+    put_extents(text, CAP, s->chunk, s->rank);
+    size_t n = strlen(text);
+    snprintf(text + n, CAP - n,
+             "}},\n  \"chunk_key_encoding\": {\"name\": \"default\", \"configuration\": {\"separator\": \".\"}},\n"
+             "  \"fill_value\": %s,\n  \"codecs\": [{\"name\": \"bytes\"%s%s%s}%s],\n  \"attributes\": {}\n}\n",
+             s->type->stored == WF_STORED_BOOL                ? "false"
+             : s->type->parts > 1                             ? "[0.0, 0.0]"
+             : wf_dtype_kind(s->type->dtype) == WF_KIND_FLOAT ? "0.0"
+                                                              : "0",
+             s->type->bytes > 1 ? ", \"configuration\": {\"endian\": \"" : "",
+             s->type->bytes == 1      ? ""
+             : wfl_io_little_endian() ? "little"
+                                      : "big",
+             s->type->bytes > 1 ? "\"}" : "",
+             out->meta.deflate ? ", {\"name\": \"gzip\", \"configuration\": {\"level\": 3}}" : "");
+    sprintf(s->path, "%s/zarr.json", s->temp);
+    return write_file(s->path, text, strlen(text), out->meta.durable);
+}
+
+/* ---- the file of an array ---- */
+
+static wf_status choose_chunks(const wfl_io_output *out, store *s)
+{
+    const wf_shape *shape = &out->what.shape;
+    bool images = s->rank == 2 || (s->rank == 3 && out->meta.is_stack);
+    int axes = s->rank < 2 ? s->rank : images ? 2 : 3;
+    int64_t most = axes == 1 ? LINE : axes == 2 ? SQUARE : CUBE, bytes = (int64_t)s->type->bytes * s->type->parts;
+    s->values = 1;
+    for (int d = 0; d < s->rank; d++) {
+        int64_t extent = d < s->rank - axes ? 1 : shape->dim[d] < most ? shape->dim[d] : most;
+        s->chunk[d] = extent ? extent : 1;
+        s->values *= s->chunk[d];
+    }
+    s->samples = malloc((size_t)(s->values * bytes));
+    return s->samples ? WF_OK : wfl_io_fail_memory(out->what.ctx, out->what.path, s->values * bytes);
+}
+
+wf_status wfl_zarr_create(wfl_io_output *out)
+{
+    const uint32_t all = IO_BIT(BOOL) | IO_BIT(I8) | IO_BIT(U8) | IO_BIT(I16) | IO_BIT(U16) | IO_BIT(I32) |
+                         IO_BIT(U32) | IO_BIT(I64) | IO_BIT(U64) | IO_BIT(F16) | IO_BIT(F32) | IO_BIT(F64) |
+                         IO_BIT(C64) | IO_BIT(C128);
+    wf_context *ctx = out->what.ctx;
+    const char *path = out->what.path;
+    struct stat info;
+    size_t n = strlen(path);
+    store *s = out->state = calloc(1, sizeof *s);
+    if (!s)
+        return wfl_io_fail_memory(ctx, path, (int64_t)sizeof *s);
+    s->temp = calloc(n + TEMP_NAME, 1);
+    s->path = malloc(n + TEMP_NAME + NAME);
+    if (!s->temp || !s->path)
+        return wfl_io_fail_memory(ctx, path, (int64_t)n);
+    wf_status status =
+        wfl_io_choose_type(&out->what, &out->meta, "Zarr", all, all, WF_STORED_F32, "", &s->type, &s->rank);
+    if (status == WF_OK && lstat(path, &info) == 0)
+        status = wfl_io_fail(ctx, path, WF_ERR_IO, "cannot write: there is a %s of this name, which is not replaced",
+                             S_ISDIR(info.st_mode) ? "folder" : "file");
+    if (status == WF_OK && out->meta.deflate)
+        status = wfl_gzip_library(ctx, path);
+    if (status == WF_OK)
+        status = choose_chunks(out, s);
+    if (status != WF_OK)
+        return status;
+    int code = make_folder(s, path);
+    if (!code)
+        code = write_metadata(out, s);
+    return code ? wfl_io_fail_errno(ctx, path, "write", code) : WF_OK;
+}
+
+/* ---- chunks ---- */
+
+static void name_chunk(store *s, const int64_t *index)
+{
+    size_t n = (size_t)sprintf(s->path, "%s/c", s->temp);
+    for (int d = 0; d < s->rank; d++)
+        n += (size_t)sprintf(s->path + n, ".%lld", (long long)index[d]);
+}
+
+/* Reads the chunk, or sets it to 0 if it has no file yet. Returns 0 or an errno. */
+static int read_chunk(store *s, size_t bytes)
+{
+    int fd = open(s->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno != ENOENT)
+        return errno;
+    int64_t got = fd < 0 ? 0 : wfl_io_pread(fd, 0, s->samples, bytes);
+    int code = got < 0 ? errno : 0;
+    if (fd >= 0)
+        close(fd);
+    if (!code)
+        memset(s->samples + got, 0, bytes - (size_t)got);
+    return code;
+}
+
+/* Stores what the source, at `first` in the array, and the chunk have in common. */
+static int write_chunk(wfl_io_output *out, const wfl_io_source *source, const wf_shape *first, const int64_t *index)
+{
+    store *s = out->state;
+    int parts = s->type->parts, rank = s->rank, last = rank - 1;
+    size_t bytes = (size_t)(s->values * parts) * s->type->bytes;
+    int64_t low[WF_MAX_RANK], count[WF_MAX_RANK], at[WF_MAX_RANK] = { 0 };
+    bool whole = true;
+    for (int d = 0; d < rank; d++) {
+        int64_t begin = index[d] * s->chunk[d], end = first->dim[d] + source->shape.dim[d];
+        int64_t behind = begin + s->chunk[d] < out->what.shape.dim[d] ? begin + s->chunk[d] : out->what.shape.dim[d];
+        low[d] = begin > first->dim[d] ? begin : first->dim[d];
+        count[d] = (end < behind ? end : behind) - low[d];
+        whole = whole && low[d] == begin && low[d] + count[d] == behind;
+    }
+    name_chunk(s, index);
+    int code = whole ? 0 : read_chunk(s, bytes);
+    if (code)
+        return code;
+    if (whole)
+        memset(s->samples, 0, bytes);
+    int64_t width = rank ? count[last] : 1;
+    for (int d = rank ? 0 : -1; d >= -1;) {
+        int64_t from = 0, to = 0;
+        for (int k = 0; k < rank; k++) {
+            from = from * source->shape.dim[k] + low[k] + at[k] - first->dim[k];
+            to = to * s->chunk[k] + low[k] + at[k] - index[k] * s->chunk[k];
+        }
+        wfl_io_gather(source, from * parts, width * parts, s->type, s->samples + (size_t)(to * parts) * s->type->bytes);
+        for (d = last - 1; d >= 0 && ++at[d] == count[d]; d--)
+            at[d] = 0;
+        if (d < 0)
+            break;
+    }
+    return write_file(s->path, s->samples, bytes, out->meta.durable && !out->meta.deflate);
+}
+
+wf_status wfl_zarr_write(wfl_io_output *out, const wfl_io_source *source, const wf_shape *first)
+{
+    store *s = out->state;
+    int64_t index[WF_MAX_RANK] = { 0 };
+    if (source->count == 0)
+        return WF_OK;
+    for (int d = 0; d < s->rank; d++)
+        index[d] = first->dim[d] / s->chunk[d];
+    for (int d = 0; d >= 0;) {
+        int code = write_chunk(out, source, first, index);
+        if (code)
+            return wfl_io_fail_errno(out->what.ctx, out->what.path, "write", code);
+        for (d = s->rank - 1; d >= 0; d--) {
+            if (++index[d] <= (first->dim[d] + source->shape.dim[d] - 1) / s->chunk[d])
+                break;
+            index[d] = first->dim[d] / s->chunk[d];
+        }
+    }
+    return WF_OK;
+}
+
+/* ---- the end ---- */
+
+/* Packs a file of the folder. Returns 0 or an errno. */
+static int pack_file(store *s, const char *name, bool durable)
+{
+    struct stat info;
+    char packed[NAME + 8];
+    sprintf(s->path, "%s/%.*s", s->temp, NAME - 2, name);
+    int from = open(s->path, O_RDONLY | O_CLOEXEC), to = -1, code = 0;
+    snprintf(packed, sizeof packed, "%.*s.gz", NAME - 2, name);
+    int folder = open(s->temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (from >= 0 && folder >= 0 && fstat(from, &info) == 0)
+        to = openat(folder, packed, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    code = to < 0 ? errno : wfl_gzip_pack(from, (int64_t)info.st_size, to);
+    if (!code && durable && fsync(to) != 0 && errno != EINVAL)
+        code = errno;
+    if (to >= 0 && close(to) != 0 && !code && errno != EINTR)
+        code = errno;
+    if (!code && renameat(folder, packed, folder, name) != 0)
+        code = errno;
+    if (from >= 0)
+        close(from);
+    if (folder >= 0)
+        close(folder);
+    return code;
+}
+
+/* Packs all chunks. The names are collected first, since files that appear may be listed. Returns 0 or an errno. */
+static int pack_all(store *s, bool durable)
+{
+    struct dirent **names;
+    int n = scandir(s->temp, &names, NULL, NULL), code = n < 0 ? errno : 0;
+    for (int i = 0; i < n; i++) {
+        if (!code && names[i]->d_name[0] == 'c')
+            code = pack_file(s, names[i]->d_name, durable);
+        free(names[i]);
+    }
+    if (n >= 0)
+        free(names);
+    return code;
+}
+
+wf_status wfl_zarr_finish(wfl_io_output *out, wf_status status)
+{
+    store *s = out->state;
+    if (!s)
+        return status;
+    if (status == WF_OK) {
+        int code = out->meta.deflate ? pack_all(s, out->meta.durable) : 0;
+        if (!code && rename(s->temp, out->what.path) != 0)
+            code = errno;
+        if (code)
+            status = wfl_io_fail_errno(out->what.ctx, out->what.path, "write", code);
+    }
+    if (status != WF_OK && s->temp)
+        remove_folder(s);
+    free(s->temp);
+    free(s->path);
+    free(s->samples);
+    free(s);
+    out->state = NULL;
+    return status;
+}
