@@ -324,6 +324,47 @@ static void test_reproducible(void **state)
     free(x);
 }
 
+/* Several updates of a large array by one join, which share its memory, and one by another join that does not: sums of
+ * whole numbers are exact in any order. */
+static void test_several(void **state)
+{
+    (void)state;
+    static const wf_dtype dtypes[] = { WF_F32, WF_C64, WF_I32 };
+    int64_t n = sized(400000, 3000), points = sized(300000, 2000);
+    for (int t = 0; t < 3; ++t)
+        for (int by_hand = 0; by_hand < 2; ++by_hand) {
+            double *want = calloc((size_t)n, sizeof *want);
+            wf_array *a = wf_full(ctx, dtypes[t], WF_SHAPE(n), 2);
+            wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(points));
+            wf_val i = wf_index(g, 0), k;
+            for (int tap = 0; tap < 5; ++tap) {
+                wf_val at = wf_mod(wf_add(wf_mul(i, 7919), tap * 3), (double)n);
+                wf_mode mode = tap == 4 && by_hand ? WF_MODE_DIRECT : WF_MODE_AUTO;
+                wf_accumulate_if_n(g, wf_gt(wf_mod(i, 5), tap), WF_JOIN_ADD, mode, a, wf_cast(WF_V(tap + 1), WF_F32),
+                                   WF_VALS(at));
+            }
+            WF_FOR (g, k, 0, wf_mod(i, 3), 1) {
+                wf_accumulate(g, WF_JOIN_ADD, a, 1, wf_mod(wf_add(i, k), (double)n));
+            }
+            WF_END(g);
+            OK(ctx, wf_run(g));
+            for (int64_t p = 0; p < points; ++p) {
+                for (int tap = 0; tap < 5; ++tap)
+                    want[(p * 7919 + tap * 3) % n] += p % 5 > tap ? tap + 1 : 0;
+                for (int64_t turn = 0; turn < p % 3; ++turn)
+                    want[(p + turn) % n] += 1;
+            }
+            double *got = contents_as(a, WF_C128);
+            for (int64_t e = 0; e < n; ++e)
+                if (got[2 * e] != want[e] + 2 || got[2 * e + 1] != 0)
+                    fail_msg("%s: element %lld is %g, not %g", wf_dtype_name(dtypes[t]), (long long)e, got[2 * e],
+                             want[e] + 2);
+            wf_release(a);
+            free(got);
+            free(want);
+        }
+}
+
 static void test_nan(void **state)
 {
     (void)state;
@@ -516,6 +557,7 @@ int main(void)
         cmocka_unit_test(test_views),
         cmocka_unit_test(test_complex),
         cmocka_unit_test(test_reproducible),
+        cmocka_unit_test(test_several),
         cmocka_unit_test(test_nan),
         cmocka_unit_test(test_reads),
         cmocka_unit_test(test_blocks),

@@ -49,8 +49,8 @@ typedef void wf__entry(const wf__call *call, const int64_t *lo, const int64_t *h
  * memory of this thread only, in ascending order of lanes and rows. So the bits in private memory depend on the order
  * of boxes alone. */
 
-/* Private memory of an ACCUM, or of several that differ in a constant last index: copies in C order, spread times as long,
- * of the body slot's dtype. Copies begin with the join's neutral element, and are joined with the target after all
+/* Private memory of all ACCUMs that update an array in one way: copies in C order, spread times as long, of the body
+ * slot's dtype. Copies begin with the join's neutral element, and are joined with the target after all
  * points. */
 typedef struct wf__private {
     uint32_t slot, target; /* slots of the body: of the copies, and of the array */

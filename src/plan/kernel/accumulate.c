@@ -68,35 +68,70 @@ static record record_of(const wf__ir *ir, wf__ref r)
     return rec;
 }
 
+/* What records have in common that may share private memory: a copy of a node, as the planner changes nodes. */
+typedef struct kind_of_record {
+    wf__node first;
+    bool parts; /* of several nodes */
+} kind_of_record;
+
+static bool is_of_kind(const wf__ir *ir, const kind_of_record *kind, wf__ref r)
+{
+    const wf__node *n = &ir->node[r];
+    return n->op == WF__ACCUM && n->a == kind->first.a && n->aux == kind->first.aux && n->dtype == kind->first.dtype;
+}
+
+/* Records that share private memory. On a processor these are all of a kind, unless sums have the same bits for any width
+ * of vectors, on which it depends in what order several records update an element. Else it is one record. */
+typedef struct family {
+    record *record;
+    uint32_t n;
+} family;
+
+static bool in_family(const wf__ir *ir, const family *all, const kind_of_record *kind, wf__ref r)
+{
+    if (!is_of_kind(ir, kind, r))
+        return false;
+    for (uint32_t i = 0; i < all->n; ++i)
+        if (in_record(&all->record[i], r))
+            return true;
+    return false;
+}
+
 typedef struct target {
     const wf__bind *bind;
-    bool shared; /* other nodes change the same memory */
-    bool atomic; /* some of them atomically */
+    bool shared;  /* other nodes change the same memory */
+    bool foreign; /* some of them are not of the family */
+    bool atomic;  /* some of them change it atomically */
     bool repeats;
     uint64_t elements, updates; /* updates: an estimate where they are in loops */
 } target;
 
-static target look(const wf__plan *plan, const wf__stage *stage, const wf__ir *ir, const record *rec,
-                   const wf__bind *bind)
+static target look(const wf__plan *plan, const wf__stage *stage, const wf__ir *ir, const family *all,
+                   const kind_of_record *kind, const wf__bind *bind)
 {
+    const record *rec = &all->record[0];
     const wf__node *n = &ir->node[rec->part[0]];
-    target t = { .bind = &bind[ir->slot[n->a].object], .elements = 1, .updates = rec->n };
+    target t = { .bind = &bind[ir->slot[n->a].object], .elements = 1, .shared = all->n > 1 };
     for (wf__ref q = 1; q < ir->n; ++q) {
         const wf__node *m = &ir->node[q];
-        if (in_record(rec, q) || !wf__op_is_store(m->op) || ir->slot[m->a].spread)
+        if (in_record(rec, q) || !wf__op_is_store(m->op) || ir->slot[m->a].spread || in_family(ir, all, kind, q))
             continue;
         if (wf__object_overlap(plan, bind, ir->slot[n->a].object, ir->slot[m->a].object) == WF__APART)
             continue;
-        t.shared = true;
+        t.shared = t.foreign = true;
         t.atomic = t.atomic || m->op != WF__ACCUM;
     }
     t.repeats = wf__bind_repeats(t.bind);
     for (int d = 0; d < t.bind->rank; ++d)
         t.elements *= (uint64_t)t.bind->dim[d];
+    uint64_t times = 0;
+    for (uint32_t i = 0; i < all->n; ++i)
+        times += all->record[i].n * wf__turns_of(ir, all->record[i].part[0]);
+    t.updates = 1;
     for (int d = 0; d < ir->rank; ++d)
         t.updates *= (uint64_t)stage->extent[d];
-    uint64_t turns = wf__turns_of(ir, rec->part[0]), most = UINT64_MAX / WF__COPIED_PER_UPDATE / turns;
-    t.updates = (t.updates < most ? t.updates : most) * turns;
+    uint64_t most = UINT64_MAX / WF__COPIED_PER_UPDATE / times;
+    t.updates = (t.updates < most ? t.updates : most) * times;
     return t;
 }
 
@@ -117,6 +152,18 @@ static unsigned spread_of(const target *t, const wf__ir *ir, const wf__vary *var
         spread /= 2;
     /* A uniform index is spread over whole vectors, or not at all. */
     return kind == WF__UNIFORM && spread < WF__MOST_SPREAD ? 1 : spread;
+}
+
+/* Returns the spread of copies that all records of a family can have. */
+static unsigned common_spread(const target *t, const wf__ir *ir, const wf__vary *vary, const family *all)
+{
+    unsigned least = WF__MOST_SPREAD;
+    for (uint32_t i = 0; i < all->n && least > 1; ++i) {
+        const wf__node *n = &ir->node[all->record[i].part[0]];
+        unsigned own = spread_of(t, ir, vary, n, wf__any_order(n->dtype, wf__node_join(n)));
+        least = own < least ? own : least;
+    }
+    return least;
 }
 
 /* Returns the tuple with the index along the lane axis appended. Layout records this index before all other nodes. */
@@ -161,12 +208,13 @@ static void lay_private(const target *t, const wf__private *p, wf__slot *slot, w
     }
 }
 
-/* Gives a record a slot of its own: private memory in the shape of the target. */
-static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *rec, const target *t,
+/* Gives the records of a family a slot of their own: private memory in the shape of the target. */
+static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const family *all, const target *t,
                         unsigned spread)
 {
+    const record *rec = &all->record[0];
     const wf__node *first = &ir->node[rec->part[0]];
-    uint32_t old = first->a, slots = ir->slot_n;
+    uint32_t old = first->a, slots = ir->slot_n, updates = 0;
     unsigned join = wf__node_join(first), dtype = wf__update_dtype(first->dtype, join);
     bool exact = wf__any_order(first->dtype, join);
     if (!grow_stage(plan, stage, slots))
@@ -174,6 +222,8 @@ static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const reco
     uint32_t slot = wf__slot_new(ir, dtype, t->bind->rank + (spread > 1), false, ir->slot[old].object);
     if (ir->status != WF_OK)
         return wf__plan_no_memory(plan);
+    for (uint32_t i = 0; i < all->n; ++i)
+        updates += all->record[i].n;
     int64_t last = rec->n > 1 && ir->slot[old].record ? t->bind->dim[t->bind->rank - 1] : 0;
     ir->slot[slot].record = (uint8_t)(last <= UINT8_MAX ? last : 0);
     wf__private *p = &stage->copies.at[stage->copies.n++];
@@ -182,7 +232,7 @@ static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const reco
                         .join = (uint8_t)join,
                         .spread = (uint8_t)spread,
                         .together = spread > 1 && ir->slot[slot].record ? ir->slot[slot].record : 1,
-                        .updates = (uint8_t)rec->n,
+                        .updates = (uint8_t)(updates < UINT8_MAX ? updates : UINT8_MAX),
                         .exact = exact,
                         .elements = t->elements };
     wf__mem_layout *mem = &stage->mem[slot];
@@ -191,16 +241,18 @@ static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const reco
     bool same = spread == 1 && dtype == ir->slot[old].dtype && t->elements;
     for (int d = 0; d < t->bind->rank; ++d)
         same = same && (t->bind->dim[d] == 1 || t->bind->stride[d] == mem->stride[d]);
-    p->direct = same && !t->shared;
+    p->direct = same && !t->foreign;
     ir->slot[slot].spread = (uint8_t)spread;
     ir->slot[slot].read = ir->slot[slot].written = true;
-    for (uint32_t i = 0; i < rec->n && ir->status == WF_OK; ++i) {
-        uint32_t tuple = spread > 1 ? with_lane(ir, ir->node[rec->part[i]].b) : ir->node[rec->part[i]].b;
-        wf__node *n = &ir->node[rec->part[i]];
-        n->a = slot;
-        n->b = tuple;
-        n->dtype = (uint8_t)dtype;
-    }
+    for (uint32_t k = 0; k < all->n; ++k)
+        for (uint32_t i = 0; i < all->record[k].n && ir->status == WF_OK; ++i) {
+            wf__ref r = all->record[k].part[i];
+            uint32_t tuple = spread > 1 ? with_lane(ir, ir->node[r].b) : ir->node[r].b;
+            wf__node *n = &ir->node[r];
+            n->a = slot;
+            n->b = tuple;
+            n->dtype = (uint8_t)dtype;
+        }
     return ir->status == WF_OK || wf__plan_no_memory(plan);
 }
 
@@ -242,9 +294,10 @@ static unsigned on_gpu(const target *t, const wf__ir *ir, const wf__vary *vary, 
 /* Gives each thread block a copy in shared memory. Blocks join their copies with the array by atomic operations
  * (ptx/private.c). Threads of a block may update the same element of a copy. Updates of floats and of 64 bits are
  * loops of compare-and-swap, so that lanes are joined first if the copy is small. */
-static bool copy_in_block(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *rec, const target *t)
+static bool copy_in_block(wf__plan *plan, wf__stage *stage, wf__ir *ir, const family *all, const target *t)
 {
-    if (!add_private(plan, stage, ir, rec, t, 1))
+    const record *rec = &all->record[0];
+    if (!add_private(plan, stage, ir, all, t, 1))
         return false;
     wf__slot *slot = &ir->slot[ir->slot_n - 1];
     slot->shared = stage->copies.block_bytes + 1;
@@ -299,11 +352,11 @@ static void explain_mode(wf__plan *plan, const wf__stage *stage, const wf__ir *i
                      why_mode(plan, ir, n, t, mode, apart, limit));
 }
 
-static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *rec, const wf__vary *vary,
-                    const wf__bind *bind)
+static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const family *all, const kind_of_record *kind,
+                    const wf__vary *vary, const wf__bind *bind)
 {
-    const wf__node *n = &ir->node[rec->part[0]];
-    const target t = look(plan, stage, ir, rec, bind);
+    const wf__node *n = &ir->node[all->record[0].part[0]];
+    const target t = look(plan, stage, ir, all, kind, bind);
     unsigned mode = wf__node_mode(n), join = wf__node_join(n);
     uint64_t bytes = t.elements * wf__size(n->dtype);
     uint64_t limit = stage->copies.most_bytes / 2;
@@ -325,14 +378,54 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const record *
         mode = WF__MODE_DIRECT;
     if (plan->why)
         explain_mode(plan, stage, ir, n, &t, mode, apart, limit);
-    for (uint32_t i = 0; i < rec->n; ++i)
-        ir->node[rec->part[i]].aux = (uint8_t)(join | mode << 4);
+    for (uint32_t k = 0; k < all->n; ++k)
+        for (uint32_t i = 0; i < all->record[k].n; ++i)
+            ir->node[all->record[k].part[i]].aux = (uint8_t)(join | mode << 4);
     stage->promises.updates = stage->promises.updates || mode != WF__MODE_EXPAND;
     if (mode != WF__MODE_EXPAND || apart)
         return true;
     if (plan->target == WF__GPU)
-        return copy_in_block(plan, stage, ir, rec, &t);
-    return add_private(plan, stage, ir, rec, &t, spread_of(&t, ir, vary, n, wf__any_order(n->dtype, join)));
+        return copy_in_block(plan, stage, ir, all, &t);
+    return add_private(plan, stage, ir, all, &t, common_spread(&t, ir, vary, all));
+}
+
+/* True if all records of a kind may share private memory. */
+static bool may_share(const wf__plan *plan, const wf__ir *ir, const wf__node *n, const wf__bind *bind)
+{
+    const wf__bind *b = &bind[ir->slot[n->a].object];
+    uint64_t bytes = wf__size(n->dtype);
+    for (int d = 0; d < b->rank; ++d)
+        bytes *= (uint64_t)b->dim[d];
+    return plan->target != WF__GPU && (wf__any_order(n->dtype, wf__node_join(n)) || bytes > WF__REPRODUCED_BYTES);
+}
+
+/* Resolves the accumulation r, and with it later ones of its kind that share its memory. Marks them in `done`. */
+static bool resolve_family(wf__plan *plan, wf__stage *stage, wf__ir *ir, wf__ref r, bool *done, const wf__vary *vary,
+                           const wf__bind *bind)
+{
+    const record first = record_of(ir, r);
+    const kind_of_record kind = { ir->node[r], first.n > 1 && ir->slot[ir->node[r].a].record };
+    family all = { NULL, 0 };
+    bool shares = may_share(plan, ir, &kind.first, bind);
+    uint32_t most = 0, n = ir->n;
+    for (wf__ref q = r; q < n; ++q)
+        most += !done[q] && is_of_kind(ir, &kind, q);
+    all.record = wf__alloc(most * sizeof *all.record);
+    if (!all.record)
+        return wf__plan_no_memory(plan);
+    for (wf__ref q = r; q < n; ++q) {
+        if (done[q] || !is_of_kind(ir, &kind, q) || (q > r && !shares))
+            continue;
+        const record rec = q > r ? record_of(ir, q) : first;
+        if ((rec.n > 1 && ir->slot[kind.first.a].record) != kind.parts)
+            continue;
+        all.record[all.n++] = rec;
+        for (uint32_t i = 0; i < rec.n; ++i)
+            done[rec.part[i]] = true;
+    }
+    bool ok = resolve(plan, stage, ir, &all, &kind, vary, bind);
+    wf__free(all.record);
+    return ok;
 }
 
 /* Sets the number of copies. If the order of joins matters, each copy belongs to a range of boxes. */
@@ -400,12 +493,8 @@ bool wf__plan_accumulate(wf__plan *plan, wf__stage *stage, wf__ir *ir, const wf_
     wf__analyse(ir, vary);
     uint32_t n = ir->n;
     for (wf__ref r = 1; r < n && ok; ++r)
-        if (ir->node[r].op == WF__ACCUM && !done[r]) {
-            const record rec = record_of(ir, r);
-            for (uint32_t i = 0; i < rec.n; ++i)
-                done[rec.part[i]] = true;
-            ok = resolve(plan, stage, ir, &rec, vary, bind);
-        }
+        if (ir->node[r].op == WF__ACCUM && !done[r])
+            ok = resolve_family(plan, stage, ir, r, done, vary, bind);
     wf__free(done);
     wf__free(vary);
     if (ok)
