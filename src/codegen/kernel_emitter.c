@@ -91,6 +91,22 @@ val wf__load_param(wf__kernel_emitter *kernel, uint32_t number, unsigned dtype)
  * where too many constants would fill the registers. */
 static val table_address(wf__gen *g, val table) { return g_gep(g, g->i8, table, wf__gen_opaque_zero(g)); }
 
+/* Finds the place of a value in the table, or gives it the next one. Returns the capacity if the table is full. */
+static uint32_t place_of_constant(wf__kernel_emitter *kernel, val value, uint64_t bits)
+{
+    if (!kernel->constant_cap)
+        return 0;
+    uint32_t h = (uint32_t)wf__hash64(&bits, sizeof bits, 0) & kernel->constant_mask;
+    for (; kernel->constant_at[h]; h = (h + 1) & kernel->constant_mask)
+        if (kernel->constant[kernel->constant_at[h] - 1] == value)
+            return kernel->constant_at[h] - 1;
+    if (kernel->constant_n == kernel->constant_cap)
+        return kernel->constant_cap;
+    kernel->constant[kernel->constant_n] = value;
+    kernel->constant_at[h] = ++kernel->constant_n;
+    return kernel->constant_n - 1;
+}
+
 /* A vector constant costs LLVM more time than any instruction. A scalar in memory, broadcast by the instruction that
  * uses it, runs as fast and compiles much faster. */
 val wf__load_constant(wf__kernel_emitter *kernel, unsigned dtype, uint64_t bits)
@@ -103,22 +119,22 @@ val wf__load_constant(wf__kernel_emitter *kernel, unsigned dtype, uint64_t bits)
         kernel->table = g->L->AddGlobal(g->module, g->L->ArrayType(g->i64, most), "constants");
         g->L->SetLinkage(kernel->table, LLVMInternalLinkage);
         g->L->SetGlobalConstant(kernel->table, 1);
+        uint32_t size = 2;
+        while (size < 2 * most)
+            size *= 2;
         kernel->constant = wf__alloc(most * sizeof *kernel->constant);
-        kernel->constant_cap = kernel->constant ? most : 0;
+        kernel->constant_at = wf__alloc0(size * sizeof *kernel->constant_at);
+        kernel->constant_mask = size - 1;
+        kernel->constant_cap = kernel->constant && kernel->constant_at ? most : 0;
     }
     if (!kernel->constants) {
         bb back = enter_top(kernel);
         kernel->constants = table_address(g, kernel->table);
         wf__gen_at(g, back);
     }
-    val value = g->L->ConstInt(g->i64, bits, 0);
-    uint32_t i = 0;
-    while (i < kernel->constant_n && kernel->constant[i] != value)
-        i++;
+    uint32_t i = place_of_constant(kernel, g->L->ConstInt(g->i64, bits, 0), bits);
     if (i == kernel->constant_cap) /* a tile may have more index constants than the body */
         return wf__gen_const(g, dtype, 1, bits);
-    if (i == kernel->constant_n)
-        kernel->constant[kernel->constant_n++] = value;
     return g_load(g, wf__gen_type(g, dtype, 1), g_gep(g, g->i64, kernel->constants, g_i64(g, i)));
 }
 

@@ -35,6 +35,7 @@ typedef struct wf__kernel_emitter {
     val table, constants; /* the table of constants in memory, 64 bits each, and its address */
     val *constant;        /* the entries of the table */
     uint32_t constant_n, constant_cap;
+    uint32_t *constant_at, constant_mask; /* hash table: 1 + the place of an entry, 0 = none */
 
     /* emit_reduce.c */
     val *accumulator; /* stack array of each reduction, `instances` vectors; unused if the lane axis is kept */

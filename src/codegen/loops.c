@@ -575,5 +575,6 @@ bool wf__emit_kernel(wf__gen *g, const wf__ir *body, int rows, int columns)
     wf__free(kernel.accumulator);
     wf__free(kernel.result);
     wf__free(kernel.constant);
+    wf__free(kernel.constant_at);
     return ok && !g->failed;
 }

@@ -212,7 +212,8 @@ static wf__ref in_bounds(wf__ir *ir, wf__ref i, wf__ref hi, wf__ref step)
     wf__ref below = wf__op2(ir, WF__OP_lt, i, hi);
     if (!wf__is_signed(wf__dtype(ir, step)))
         return wf__op2(ir, WF__OP_and, up, below);
-    wf__ref above = wf__op2(ir, WF__OP_and, wf__op2(ir, WF__OP_lt, step, zero), wf__op2(ir, WF__OP_gt, i, hi));
+    wf__ref above = wf__op2(ir, WF__OP_lt, step, zero);
+    above = wf__op2(ir, WF__OP_and, above, wf__op2(ir, WF__OP_gt, i, hi));
     return wf__op2(ir, WF__OP_or, wf__op2(ir, WF__OP_and, up, below), above);
 }
 
@@ -253,7 +254,8 @@ bool wf_for_(wf_graph *g, const char *here, wf_val *i, wf_val lo, wf_val hi, wf_
         by = wf__cast(ir, by, WF_I32);
     }
     uint32_t counter = hidden(g, wf__dtype(ir, first), first);
-    wf__block *b = open_block(g, FOR, here, and_with(ir, wf__lanes_on(g), in_bounds(ir, first, last, by)));
+    wf__ref on = wf__lanes_on(g);
+    wf__block *b = open_block(g, FOR, here, and_with(ir, on, in_bounds(ir, first, last, by)));
     if (!b)
         return true;
     b->counter = counter;

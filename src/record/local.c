@@ -80,7 +80,8 @@ static wf__ref bordered(wf__ir *ir, wf_border border, wf__ref i, int64_t n)
     if (border == WF_BORDER_PERIODIC)
         return k;
     wf__ref top = wf__const_bits(ir, WF_I64, (uint64_t)(border == WF_BORDER_MIRROR ? period - 1 : period));
-    return wf__op3(ir, WF__OP_select, wf__op2(ir, WF__OP_gt, k, last), wf__op2(ir, WF__OP_sub, top, k), k);
+    wf__ref beyond = wf__op2(ir, WF__OP_gt, k, last);
+    return wf__op3(ir, WF__OP_select, beyond, wf__op2(ir, WF__OP_sub, top, k), k);
 }
 
 /* Returns the condition 0 <= i < n. Compares in 32 bits if the index was cast from at most 32 bits. */

@@ -32,7 +32,8 @@ wf__ref wf__pair_as(wf_graph *g, wf_val v, unsigned dtype, const char *function)
                    wf__pair_imag(v), wf_dtype_name((wf_dtype)dtype));
         return 0;
     }
-    return wf__complex(ir, wf__const_f64(ir, part, v.h.num), wf__const_f64(ir, part, wf__pair_imag(v)));
+    wf__ref real = wf__const_f64(ir, part, v.h.num);
+    return wf__complex(ir, real, wf__const_f64(ir, part, wf__pair_imag(v)));
 }
 
 static bool constant(const wf__ir *ir, wf__ref r, double *out)

@@ -80,8 +80,10 @@ wf__ref wf__block_index(wf_graph *g, int axis)
         return block_along(g, axis);
     wf__ref at = i64(ir, 0);
     for (int d = 0; d < g->program.rec.space.rank; ++d)
-        if (has_blocks(g, d))
-            at = wf__op2(ir, WF__OP_add, wf__op2(ir, WF__OP_mul, at, grid_along(g, d)), block_along(g, d));
+        if (has_blocks(g, d)) {
+            at = wf__op2(ir, WF__OP_mul, at, grid_along(g, d));
+            at = wf__op2(ir, WF__OP_add, at, block_along(g, d));
+        }
     return at;
 }
 

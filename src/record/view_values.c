@@ -245,8 +245,8 @@ static wf_val concat(wf_val a, wf_val b, int axis)
             one.dim[k] = k == d ? out.dim[d] : 1;
         at[d] = wf_iota(g, one, d);
     }
-    return wf_select(wf_lt(at[axis], (double)x.dim[axis]), element_of(a, at, out.rank, axis, 0),
-                     element_of(b, at, out.rank, axis, x.dim[axis]));
+    wf_val first = wf_lt(at[axis], (double)x.dim[axis]), of_a = element_of(a, at, out.rank, axis, 0);
+    return wf_select(first, of_a, element_of(b, at, out.rank, axis, x.dim[axis]));
 }
 
 wf_val wf_concat_n(wf_vals values, int axis)

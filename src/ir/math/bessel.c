@@ -122,7 +122,8 @@ static wf__ref bessel_j(const wf__math *m, bool wide, unsigned op, wf__ref x)
         wf__ref near = wf__m_poly(m, one ? &j1_near : &j0_near, square, 0);
         near = m_fma(m, square, near, m_k(m, one ? 0.5 : 1));
         wf__ref low_part = wf__m_poly(m, one ? &j1_low : &j0_low, m_subk(m, b, 3.875), 0);
-        y = m_select(m, m_lt(m, ax, 2.5), one ? m_mul(m, near, ax) : near, low_part);
+        wf__ref below = m_lt(m, ax, 2.5);
+        y = m_select(m, below, one ? m_mul(m, near, ax) : near, low_part);
         wf__ref high_part = wf__m_poly(m, one ? &j1_high : &j0_high, m_subk(m, b, 6.625), 0);
         y = m_select(m, m_gt(m, ax, 5.25), high_part, y);
     } else {
@@ -131,7 +132,7 @@ static wf__ref bessel_j(const wf__math *m, bool wide, unsigned op, wf__ref x)
         y = one ? m_mul(m, y, ax) : y;
     }
     /* `raised` is 2^20 / (pi x), which is not denormal. Its rounding error counts in the root only. */
-    wf__ref raised = m_div(m, m_k(m, 0x1.45f306dc9c883p+18), m_max(m, ax, 8));
+    wf__ref scale = m_k(m, 0x1.45f306dc9c883p+18), raised = m_div(m, scale, m_max(m, ax, 8));
     wf__ref inverse = m_mulk(m, raised, 0x1.921fb54442d18p-19);
     wf__ref z = m_mul(m, inverse, inverse);
     wf__ref p = wf__m_poly(m, one ? &j1_p[wide] : &j0_p[wide], z, 0),
@@ -166,15 +167,15 @@ wf__ref wf__m_i0(const wf__math *m, wf__ref x)
     static const double most[2] = { 93, 720 };
     enum { DOWN = 32 };
     wf__ref ax = m_min(m, m_abs(m, x), most[m->wide]), half = m_mulk(m, ax, 0.5), z = m_mul(m, half, half);
-    wf__ref near = m_fma(m, z, wf__m_poly(m, &i0_poly[m->wide], z, 0), m_k(m, 1));
+    wf__ref near = wf__m_poly(m, &i0_poly[m->wide], z, 0), one = m_k(m, 1);
+    near = m_fma(m, z, near, one);
     /* The rounding error of z counts up to 3.7 times. It is corrected by d log i0 / dz, which is 0.72 - 0.062 x to
      * 15 % where the error matters. */
     wf__ref lost = m_fma(m, half, half, m_neg(m, z)), slope = m_fmak(m, ax, -0.062, m_k(m, 0.72));
     near = m_fma(m, near, m_mul(m, lost, slope), near);
     wf__m_power e = wf__m_exp_reduced(m, ax, m_k(m, m->magic + m->bias - DOWN));
-    wf__ref inverse = m_div(m, m_k(m, 1), m_max(m, ax, 8));
-    wf__ref factor =
-        m_mul(m, m_op1(m, WF__OP_sqrt, inverse), wf__m_poly(m, &i0_large[m->wide], m_subk(m, inverse, 0.0625), 0));
+    wf__ref inverse = m_div(m, one, m_max(m, ax, 8)), root = m_op1(m, WF__OP_sqrt, inverse);
+    wf__ref factor = m_mul(m, root, wf__m_poly(m, &i0_large[m->wide], m_subk(m, inverse, 0.0625), 0));
     wf__ref far = m_mul(m, m_fma(m, e.expm1, factor, factor), e.scale); /* exact: scale is a power of two */
     far = m_mulk(m, far, 0x1p32);
     wf__ref small = m_lt(m, ax, 8);

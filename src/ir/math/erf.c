@@ -75,7 +75,7 @@ static wf__ref erfc_lifted(const wf__math *m, wf__ref ax)
     wf__ref x = m_min(m, ax, most[w]), square = m_mul(m, x, x), minus = m_neg(m, square),
             square_lo = m_fma(m, x, x, minus);
     wf__m_power e = wf__m_exp_reduced(m, minus, m_k(m, m->magic + m->bias + lift[w]));
-    wf__ref e1 = m_fma(m, m_neg(m, square_lo), m_addk(m, e.expm1, 1), e.expm1);
+    wf__ref lost = m_neg(m, square_lo), e1 = m_fma(m, lost, m_addk(m, e.expm1, 1), e.expm1);
     wf__ref num = m_subk(m, x, k[w]), den = m_addk(m, x, k[w]), line = m_fmak(m, x, 2, m_k(m, 1));
     wf__ref q = wf__m_poly(m, &erfc_poly[w], m_div(m, num, den), 0);
     wf__ref product = m_mul(m, m_fma(m, e1, q, q), e.scale); /* exact: scale is a power of two */
@@ -92,7 +92,7 @@ wf__ref wf__m_erfc(const wf__math *m, wf__ref x)
 {
     wf__ref ax = m_abs(m, x), y = m_mulk(m, erfc_lifted(m, ax), unlift[m->wide]), negative = m_lt(m, x, 0);
     y = m_select(m, negative, m_sub(m, m_k(m, 2), y), y);
-    wf__ref near_one = m_sub(m, m_k(m, 1), erf_near_zero(m, x)), small = m_lt(m, ax, 0.5);
+    wf__ref one = m_k(m, 1), near_one = m_sub(m, one, erf_near_zero(m, x)), small = m_lt(m, ax, 0.5);
     return m_select(m, small, near_one, y);
 }
 
@@ -105,7 +105,7 @@ wf__ref wf__m_erf(const wf__math *m, wf__ref x)
 
 static wf__ref minus_log(const wf__math *m, wf__ref x)
 {
-    wf__ref d = m_fma(m, m_neg(m, x), x, m_k(m, 1));
+    wf__ref minus = m_neg(m, x), d = m_fma(m, minus, x, m_k(m, 1));
     return m_neg(m, wf__m_log_parts(m, wf__m_split_normal(m, d), 0));
 }
 

@@ -90,8 +90,9 @@ static wf__ref log2_gamma_short(const wf__math *m, wf__ref x, const shifted *a)
 {
     wf__ref b = m_max(m, x, 8);
     b = m_min(m, b, 200);
-    wf__ref v = m_mul(m, m_subk(m, b, 0.5), wf__m_log2_short(m, b));
-    v = m_add(m, m_fmak(m, b, -log2e_hi, v), m_fmak(m, a->series, log2e_hi, m_k(m, half_log2_2pi)));
+    wf__ref less = m_subk(m, b, 0.5), v = m_mul(m, less, wf__m_log2_short(m, b));
+    v = m_fmak(m, b, -log2e_hi, v);
+    v = m_add(m, v, m_fmak(m, a->series, log2e_hi, m_k(m, half_log2_2pi)));
     return m_select(m, a->large, v, m_mulk(m, a->log_gamma, log2e_hi));
 }
 
@@ -104,7 +105,8 @@ static wf__ref not_negative(const wf__math *m, bool wide, wf__ref x)
         power = wf__m_exp2_sum(m, v.hi, v.lo);
     } else
         power = wf__m_exp2_short(m, log2_gamma_short(m, x, &a));
-    wf__ref lost = m_select(m, a.large, m_k(m, 0), m_mul(m, power, a.up_lost)); /* up_lost is 0 unless down is 1 */
+    wf__ref nil = m_k(m, 0);
+    wf__ref lost = m_select(m, a.large, nil, m_mul(m, power, a.up_lost)); /* up_lost is 0 unless down is 1 */
     wf__ref y = wide ? m_fma(m, power, factor, lost) : m_mul(m, power, factor), number = m_op2(m, WF__OP_eq, x, x);
     return m_select(m, number, y, x);
 }
@@ -121,8 +123,10 @@ static wf__ref reflected(const wf__math *m, bool wide, wf__ref x)
         wf__ref rest = m_sub(m, raised, back); /* Knuth's sum of two, since either may be the larger */
         lost = m_sub(m, m_sub(m, m_k(m, 128), rest), lost);
         power = wf__m_exp2_sum(m, raised, m_sub(m, lost, v.lo));
-    } else
-        power = wf__m_exp2_short(m, m_sub(m, m_k(m, 128), log2_gamma_short(m, y, &a)));
+    } else {
+        wf__ref most = m_k(m, 128);
+        power = wf__m_exp2_short(m, m_sub(m, most, log2_gamma_short(m, y, &a)));
+    }
     wf__ref near = m_lt(m, y, 0x1p-60), one = m_k(m, 1),
             den = m_mul(m, m_select(m, a.few, one, y), sine); /* y / down is 1 for c = 1, and 1 / (y + 1) for c = 0 */
     wf__ref lost = m_mul(m, den, m_select(m, a.large, m_k(m, 0), a.up_lost));
@@ -168,7 +172,8 @@ static wf__ref log_gamma(const wf__math *m, bool wide, wf__ref x)
     wf__ref l = wf__m_log(m, m_select(m, a.large, x, m_mul(m, a.up, a.down))), few = m_lt(m, x, 1.5),
             minus = m_neg(m, l);
     wf__ref near = m_add(m, a.log_gamma, m_select(m, few, minus, l));
-    wf__ref far = m_mul(m, m_subk(m, x, 0.5), m_subk(m, l, 1)), rest = m_addk(m, a.series, 0x1.acfe390c97d69p-2);
+    wf__ref less = m_subk(m, x, 0.5), far = m_mul(m, less, m_subk(m, l, 1));
+    wf__ref rest = m_addk(m, a.series, 0x1.acfe390c97d69p-2);
     return m_select(m, a.large, m_add(m, far, rest), near); /* log(2 pi)/2 - 1/2 */
 }
 
@@ -186,9 +191,12 @@ wf__ref wf__m_lgamma_negative(const wf__math *m, wf__ref x)
     wf__ref v;
     wf__math d = as_f64(m, x, &v), *w = &d;
     wf__ref y = m_neg(w, v), sine = m_abs(w, wf__m_trigpi(w, WF__OP_sinpi, y)), infinity = m_k(w, INFINITY);
-    wf__ref log_pi = m_k(w, 0x1.250d048e7a1bdp+0), l = m_add(w, wf__m_log(w, sine), wf__m_log(w, y));
-    wf__ref r = m_sub(w, m_sub(w, log_pi, l), log_gamma(w, m->wide, y)), infinite = m_eq(w, y, INFINITY);
-    wf__ref pole = m_both(w, m_eq(w, sine, 0), m_gt(w, y, 0.5));
+    wf__ref log_pi = m_k(w, 0x1.250d048e7a1bdp+0), l = wf__m_log(w, sine);
+    l = m_add(w, l, wf__m_log(w, y));
+    wf__ref r = m_sub(w, log_pi, l);
+    r = m_sub(w, r, log_gamma(w, m->wide, y));
+    wf__ref infinite = m_eq(w, y, INFINITY), pole = m_eq(w, sine, 0);
+    pole = m_both(w, pole, m_gt(w, y, 0.5));
     infinite = m_op2(w, WF__OP_or, infinite, pole);
     return back(m, m_select(w, infinite, infinity, r));
 }

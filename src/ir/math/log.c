@@ -90,7 +90,8 @@ wf__m_parts wf__m_split(const wf__math *m, wf__ref x)
 
 wf__m_parts wf__m_split_normal(const wf__math *m, wf__ref x)
 {
-    return parts_of(m, m_bits(m, x), m_bits_k(m, half_root[m->wide]));
+    wf__ref bits = m_bits(m, x);
+    return parts_of(m, bits, m_bits_k(m, half_root[m->wide]));
 }
 
 /* Returns y where x is positive and finite; elsewhere the value of a logarithm for 0, inf, NaN or x < 0. */

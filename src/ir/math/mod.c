@@ -12,21 +12,24 @@
 static wf__ref step(const wf__math *m, wf__ref a, wf__ref b, wf__ref quotient)
 {
     wf__ref q = m_op1(m, WF__OP_trunc, quotient), r = m_fma(m, m_neg(m, q), b, a);
-    return m_select(m, m_lt(m, r, 0), m_add(m, r, b), r);
+    wf__ref below = m_lt(m, r, 0);
+    return m_select(m, below, m_add(m, r, b), r);
 }
 
 wf__ref wf__m_mod(const wf__math *m, wf__ref x, wf__ref y, bool floored)
 {
     static const double limit[2] = { 0x1p23, 0x1p52 };
-    wf__ref args[2] = { m_abs(m, x), m_abs(m, y) }, quotient = m_div(m, args[0], args[1]);
+    wf__ref a = m_abs(m, x), b = m_abs(m, y), args[2] = { a, b }, quotient = m_div(m, a, b);
     wf__ref below = m_op2(m, WF__OP_lt, args[0], args[1]), r = step(m, args[0], args[1], quotient);
     r = m_select(m, below, args[0], r); /* b may be infinite */
     uint32_t id = m->wide ? WF__COLD_MOD_F64 : WF__COLD_MOD_F32;
     r = wf__cold(m->ir, m_gt(m, quotient, limit[m->wide]), r, id, args, 2);
     if (!floored)
         return m_op2(m, WF__OP_copysign, r, x);
-    wf__ref signs = m_op2(m, WF__OP_xor, m_bits(m, x), m_bits(m, y)), zero = m_bits_k(m, 0);
-    wf__ref differ = m_both(m, m_op2(m, WF__OP_lt, signs, zero), m_gt(m, r, 0));
+    wf__ref signs = m_bits(m, x);
+    signs = m_op2(m, WF__OP_xor, signs, m_bits(m, y));
+    wf__ref zero = m_bits_k(m, 0), differ = m_op2(m, WF__OP_lt, signs, zero);
+    differ = m_both(m, differ, m_gt(m, r, 0));
     return m_op2(m, WF__OP_copysign, m_select(m, differ, m_sub(m, args[1], r), r), y);
 }
 
@@ -39,7 +42,8 @@ static float_parts parts_of(const wf__math *d, wf__ref v)
 {
     wf__ref tiny = m_lt(d, v, 0x1p-1022), raised = m_mulk(d, v, 0x1p53), bits = m_bits(d, m_select(d, tiny, raised, v));
     wf__ref field = m_bit_op(d, WF__OP_shr, bits, 52), rest = m_bit_op(d, WF__OP_and, bits, 0xfffffffffffff);
-    wf__ref e = m_sub(d, wf__cast(d->ir, field, d->t), wf__m_select_k(d, tiny, 1023 + 53, 1023));
+    wf__ref e = wf__cast(d->ir, field, d->t);
+    e = m_sub(d, e, wf__m_select_k(d, tiny, 1023 + 53, 1023));
     return (float_parts){ m_float(d, m_bit_op(d, WF__OP_or, rest, 0x3ff0000000000000)), e };
 }
 
@@ -64,8 +68,10 @@ wf__ref wf__m_mod_far(const wf__math *m, wf__ref x, wf__ref y)
         r = step(d, raised, b.fraction, m_div(d, raised, b.fraction));
     }
     wf__ref half = m_op1(d, WF__OP_floor, m_mulk(d, b.exponent, 0.5)), rest = m_sub(d, b.exponent, half);
-    r = m_mul(d, m_mul(d, r, power_of_two(d, half)), power_of_two(d, rest)); /* both products are exact */
-    wf__ref number = m_both(d, m_lt(d, v, INFINITY), m_gt(d, w, 0));
+    r = m_mul(d, r, power_of_two(d, half)); /* both products are exact */
+    r = m_mul(d, r, power_of_two(d, rest));
+    wf__ref number = m_lt(d, v, INFINITY);
+    number = m_both(d, number, m_gt(d, w, 0));
     r = m_select(d, number, r, m_k(d, NAN));
     return m->wide ? r : wf__cast(m->ir, r, WF_F32);
 }

@@ -45,7 +45,8 @@ wf__ref wf__m_cbrt(const wf__math *m, wf__ref x)
     y = m_fma(m, rest, m_mulk(m, r2, 1. / 3), y);
     y = m_mul(m, y, m_float(m, m_shl(m, m_bits(m, sum), m->mantissa)));
     wf__ref finite = m_lt(m, ax, INFINITY), positive = m_gt(m, ax, 0);
-    return m_select(m, m_both(m, finite, positive), m_op2(m, WF__OP_copysign, y, x), x);
+    wf__ref usual = m_both(m, finite, positive);
+    return m_select(m, usual, m_op2(m, WF__OP_copysign, y, x), x);
 }
 
 /* Returns sqrt(x^2 + y^2). Both are scaled by the power of two of the larger one, so that no square overflows. */

@@ -149,7 +149,8 @@ wf__ref wf__m_trigpi(const wf__math *m, unsigned op, wf__ref x)
         return m_select(m, nil, m_op2(m, WF__OP_copysign, zero, x), y);
     }
     wf__ref y = tangent(m, a.angle, x), edge = wf__m_select_k(m, is_odd(m, a.angle.q), INFINITY, 0);
-    wf__ref turn = m_op2(m, WF__OP_xor, m_shl(m, a.angle.q, m->wide ? 62 : 30), m_bits(m, x));
+    wf__ref turn = m_shl(m, a.angle.q, m->wide ? 62 : 30);
+    turn = m_op2(m, WF__OP_xor, turn, m_bits(m, x));
     return m_select(m, whole, wf__m_flip_sign(m, edge, turn), y);
 }
 

@@ -106,7 +106,8 @@ static wf__ref ldexp_of(const wf__math *m, wf__ref a, wf__ref b)
     for (int i = 0; i < steps; ++i) {
         wf__ref high = m_op2(m, WF__OP_gt, n, m_bits_k(m, (uint64_t)top));
         wf__ref low = m_op2(m, WF__OP_lt, n, m_bits_k(m, (uint64_t)bottom));
-        wf__ref lower = m_select(m, low, m_bits_k(m, (uint64_t)down), m_bits_k(m, 0));
+        wf__ref lower = m_bits_k(m, (uint64_t)down);
+        lower = m_select(m, low, lower, m_bits_k(m, 0));
         wf__ref step = m_select(m, high, m_bits_k(m, (uint64_t)up), lower);
         r = m_mul(m, r, power(m, step));
         n = m_op2(m, WF__OP_sub, n, step);

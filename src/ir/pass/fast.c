@@ -57,7 +57,8 @@ static wf__ref gather_constants(const fast *f, unsigned op)
     double c1, c2;
     if (inner->op != op || !constant(f, inner->b, &c1) || !constant(f, f->n->b, &c2))
         return 0;
-    wf__ref both = op2(f, op, number(f, c1), number(f, c2));
+    wf__ref both = number(f, c1);
+    both = op2(f, op, both, number(f, c2));
     return op2(f, op, f->map[inner->a], both);
 }
 
