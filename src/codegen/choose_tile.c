@@ -335,11 +335,34 @@ static int loop_columns(const study *s, uint32_t *work)
     return columns;
 }
 
+/* True if updates take many of the processor's buffers of misses: with values of their own for each lane, or all over an
+ * array that does not fit into the first-level cache, which the plan prefetches rows for. A row of an array is small. */
+static bool fills_buffers(const study *s)
+{
+    bool rows = false, anywhere = false, varies = false;
+    for (uint32_t i = 0; i < s->body->slot_n; i++)
+        rows |= s->body->slot[i].prefetch_rows;
+    for (uint32_t i = 1; i < s->body->n; i++) {
+        const wf__node *n = &s->body->node[i];
+        if (!wf__op_is_update(n->op))
+            continue;
+        if (s->body->slot[n->a].large_indexed)
+            return false; /* each update is a miss, and the more are under way, the better */
+        bool in_row = false;
+        for (uint32_t k = 0; k < wf__tuple_len(s->body, n->b); k++)
+            in_row |= s->vary[wf__tuple_at(s->body, n->b)[k]].kind == WF__UNIFORM;
+        anywhere |= !in_row;
+        varies |= s->vary[n->c].kind == WF__VARYING;
+    }
+    return varies || (rows && anywhere);
+}
+
 /* The columns for a body with updates, which run lane after lane. The operations of a column run beside the updates of
- * the columns before it, as far as these are written one after the other. */
+ * the columns before it, as far as these are written one after the other. More columns than two would delay what is
+ * prefetched where the processor's buffers of misses are full. */
 static int update_columns(const study *s, uint32_t updates)
 {
-    int columns = 4;
+    int columns = fills_buffers(s) ? 2 : 4;
     if (moves_records(s))
         return 1;
     if (s->weight > WF__TILE_LIGHT_NODES || (uint32_t)(columns * s->g->width) * updates > WF__MANY_UPDATES_WRITTEN)
