@@ -170,6 +170,38 @@ static void test_replayed(void **state)
     free(z);
 }
 
+/* Transforms in a stream, whose arrays between are released before they are used, give the same bits. */
+static void test_in_stream(void **state)
+{
+    (void)state;
+    int64_t rows = compiled() ? 203 : 3, n = compiled() ? 512 : 12;
+    number *x = random_numbers(rows * n, 8);
+    wf_array *a = numbers_as(WF_C64, WF_SHAPE(rows, n), x), *y[2], *z[2];
+    wf_czt_points points = { 9, .first = 0.2, .step = 0.003 };
+    for (int queued = 0; queued < 2; ++queued) {
+        wf_stream *stream = queued ? wf_stream_new(ctx, 0) : NULL;
+        assert_true(!queued || stream);
+        OK(ctx, wf_set_stream(ctx, 0, stream));
+        wf_array *f = wf_fft_c2c(a, WF_AXES(1), false, WF_FFT_ORTHO);
+        y[queued] = f;
+        z[queued] = wf_czt(f, 1, &points);
+        assert_true(y[queued] && z[queued]);
+        OK(ctx, wf_set_stream(ctx, 0, NULL));
+        if (stream)
+            OK(ctx, wf_stream_sync(stream));
+        wf_stream_free(stream);
+    }
+    number *expected[2] = { numbers_of(y[0]), numbers_of(z[0]) };
+    check_near(y[1], expected[0], 0, "in a stream", n);
+    check_near(z[1], expected[1], 0, "in a stream", n);
+    wf_array *spent[] = { a, y[0], y[1], z[0], z[1] };
+    for (int i = 0; i < 5; ++i)
+        wf_release(spent[i]);
+    free(expected[0]);
+    free(expected[1]);
+    free(x);
+}
+
 static void test_mistakes(void **state)
 {
     (void)state;
@@ -193,8 +225,9 @@ static void test_mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes), cmocka_unit_test(test_long),     cmocka_unit_test(test_as_fft),
-        cmocka_unit_test(test_scipy), cmocka_unit_test(test_replayed), cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_sizes),    cmocka_unit_test(test_long),     cmocka_unit_test(test_as_fft),
+        cmocka_unit_test(test_scipy),    cmocka_unit_test(test_replayed), cmocka_unit_test(test_in_stream),
+        cmocka_unit_test(test_mistakes),
     };
     return RUN_ON_ALL(tests);
 }

@@ -385,29 +385,26 @@ static bool fits(const wfl_axis_pass *a, int64_t n, wfl_fft_kind kind, const wf_
     return wfl_pass_fits(a->plan->ctx, &pass);
 }
 
-/* The part of the lanes that lines beside each other fill. */
-static double filled(int64_t lines, int64_t lanes)
-{
-    return (double)lines / (double)((lines + lanes - 1) / lanes * lanes);
-}
-
-/* True if rows are faster in two passes: those that are few leave lanes empty, and the scratch of long ones is larger
- * than the first cache. Sets *first * *second = n. */
+/* True if rows are faster in two passes: those that are few leave lanes empty, and a pass whose scratch is beyond the
+ * first cache (of rows in caches), or takes much of the second one, waits for it. Threads have no say in this, as they
+ * must not change bits. Sets *first * *second = n. */
 static bool is_better_twice(const wfl_axis_pass *a, wf_array *y, const wf_array *x, bool fit, int64_t *first,
                             int64_t *second)
 {
-    enum { SHORT = 256, LEAST_HALF = 8, FIRST_CACHE = 1 << 16 };
+    enum { SHORT = 256, LEAST_HALF = 8, FIRST_CACHE = 1 << 16, MUCH_OF_SECOND = 1 << 18 };
     const wfl_plan *p = a->plan;
     wf_device device = device_of(y);
     int64_t lanes = wfl_pass_lanes(p->ctx, p->part, device);
+    int64_t scratch = 4 * a->n * lanes * (int64_t)wf_dtype_size(p->part);
     bool few = 2 * wf_array_shape(x).dim[0] <= lanes && a->n >= SHORT;
-    bool large = device == WF_CPU && 4 * a->n * lanes * (int64_t)wf_dtype_size(p->part) > FIRST_CACHE;
+    bool cached = wfl_bytes_of(x) <= MUCH_OF_SECOND;
+    bool large = device == WF_CPU && scratch > (cached ? FIRST_CACHE : MUCH_OF_SECOND);
     if (a->kind != WFL_FFT_C2C || (fit && !few && !large))
         return false;
     wfl_fft_halves(a->n, first, second);
     if (*first < LEAST_HALF || !fits(a, *first, WFL_FFT_C2C, y, x, false) || !fits(a, *second, WFL_FFT_C2C, y, x, true))
         return false;
-    return !fit || few || (filled(*first, lanes) > 0.8 && filled(*second, lanes) > 0.8);
+    return !fit || few || (*first % lanes == 0 && *second % lanes == 0);
 }
 
 wf_status wfl_transform_axis(const wfl_axis_pass *a, wf_array *y, const wf_array *x)
