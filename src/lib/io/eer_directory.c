@@ -296,7 +296,7 @@ static wf_status read_pixel(const tiff *t, const directory *d, double *pixel)
 
 static wf_status take_directory(const tiff *t, const directory *d, wfl_eer_file *file)
 {
-    wfl_eer_code code;
+    wfl_eer_code code = { 0 };
     wf_status status = WF_OK;
     if (d->metadata.count && file->pixel <= 0)
         status = read_pixel(t, d, &file->pixel);

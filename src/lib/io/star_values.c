@@ -261,7 +261,7 @@ static wf_status set_column(wf_star *s, int table, const char *column, texts *al
             return wf_last_status(s->ctx);
     }
     const char *at = all->text;
-    for (int64_t i = 0; i < t->rows; i++) {
+    for (int64_t i = 0; at && i < t->rows; i++) {
         c->value[i] = at;
         at += strlen(at) + 1;
     }
@@ -317,8 +317,8 @@ static WFL_APART wf_status set(wf_star *s, int table, const char *column, const 
         return wfl_io_fail(s->ctx, s->path, WF_ERR_DTYPE, "wf_star_set: column %.100s: the values are complex", column);
     wf_freeze_refuse(s->ctx, "wf_star_set", "a replay would not set the column again");
     wf_array *array = plain(values);
-    void *data;
-    int64_t stride[WF_MAX_RANK];
+    void *data = NULL;
+    int64_t stride[WF_MAX_RANK] = { 0 };
     texts all = { 0 };
     status = array ? wf_map(array, &data, stride) : wf_last_status(s->ctx);
     for (int64_t i = 0; i < t->rows && status == WF_OK; i++) {
@@ -362,7 +362,7 @@ wf_status wf_star_set_texts(wf_star *star, int table, const char *column, const 
         status = wfl_io_fail(star->ctx, star->path, WF_ERR_ARG, "wf_star_set_texts: texts is NULL");
     int64_t rows = status == WF_OK ? star->table[table].rows : 0;
     texts all = { 0 };
-    for (int64_t i = 0; i < rows && status == WF_OK; i++) {
+    for (int64_t i = 0; list && i < rows && status == WF_OK; i++) {
         if (!list[i] || !can_be_written(list[i]))
             status =
                 wfl_io_fail(star->ctx, star->path, WF_ERR_ARG, "wf_star_set_texts: text %lld of column %.100s is %s",

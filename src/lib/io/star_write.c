@@ -158,12 +158,12 @@ wf_status wf_star_save(const wf_star *star, const char *path)
     wf_freeze_refuse(star->ctx, "wf_star_save", "a replay would not write the file again");
     const wf_meta meta = { .size = sizeof meta };
     pen p = { .buffer = malloc(IO_CHUNK) };
-    size_t *width = malloc(STAR_COLUMNS * sizeof *width);
+    size_t *width = calloc(STAR_COLUMNS, sizeof *width);
     if (!p.buffer || !width)
         status = wfl_io_fail_memory(star->ctx, path, (int64_t)IO_CHUNK);
     if (status == WF_OK)
         status = wfl_io_create(star->ctx, path, &meta, &p.writer);
-    if (status == WF_OK) {
+    if (status == WF_OK && width) {
         for (int i = 0; i < star->tables; i++)
             put_table(&p, &star->table[i], width);
         put_text(&p, "\n");

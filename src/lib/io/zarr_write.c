@@ -207,7 +207,7 @@ static int write_chunk(wfl_io_output *out, const wfl_io_source *source, const wf
     store *s = out->state;
     int parts = s->type->parts, rank = s->rank, last = rank - 1;
     size_t bytes = (size_t)(s->values * parts) * s->type->bytes;
-    int64_t low[WF_MAX_RANK], count[WF_MAX_RANK], at[WF_MAX_RANK] = { 0 };
+    int64_t low[WF_MAX_RANK] = { 0 }, count[WF_MAX_RANK] = { 0 }, at[WF_MAX_RANK] = { 0 };
     bool whole = true;
     for (int d = 0; d < rank; d++) {
         int64_t begin = index[d] * s->chunk[d], end = first->dim[d] + source->shape.dim[d];
