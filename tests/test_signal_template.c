@@ -117,6 +117,12 @@ static void test_scores(void **state)
         check_scores(WF_F64, WF_SHAPE(2, 23, 25), WF_SHAPE(1, 22, 21), masked, 1e-11);
         check_scores(WF_F64, WF_SHAPE(1, 5, 4), WF_SHAPE(1, 5, 4), masked, 1e-11);
     }
+    /* norms in parts, of images and of a batch, of which the last begins before its turn */
+    if (wf_context_device(ctx) == WF_CPU) {
+        check_scores(WF_F32, WF_SHAPE(1, 1103, 300), WF_SHAPE(1, 9, 4), false, 2e-6);
+        check_scores(WF_F64, WF_SHAPE(3, 415, 300), WF_SHAPE(1, 3, 4), false, 1e-11);
+        check_scores(WF_F32, WF_SHAPE(1, 90, 140), WF_SHAPE(2, 30, 33), false, 2e-6); /* mostly padding */
+    }
 }
 
 /* A part of an image has the score 1 at its place, on a slope, too; flat parts of images and flat templates have 0. */

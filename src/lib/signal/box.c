@@ -138,11 +138,17 @@ wf_array *wf_uniform_filter(const wf_array *x, const int64_t *size, wf_axes axes
 wf_array *wfl_box_means(const wf_array *x, const int64_t *size, wf_axes axes, bool squares)
 {
     box b = { .join = SUM, .dtype = WF_F64, .squared = squares ? x : NULL };
-    if (!wfl_window_over(&b.w, x, axes, WF_BORDER_VALUE, 0, "wf_match_template") ||
+    if (!wfl_window_over(&b.w, x, axes, WF_BORDER_NONE, 0, "wf_match_template") ||
         !wfl_window_set_all(&b.w, wf_array_context(x), size))
         return NULL;
-    if (wfl_window_count(&b.w) > 1)
+    if (wfl_window_count(&b.w) > 1) {
+        b.w.border = WF_BORDER_NONE;
+        for (int d = 0; d < b.w.shape.rank; ++d) {
+            b.w.before[d] = 0;
+            b.w.shape.dim[d] -= b.w.size[d] - 1;
+        }
         return boxes(&b, x, (double)wfl_window_count(&b.w), WF_F64);
+    }
     wf_graph *g = wfl_begin(wf_array_context(x), "wf_match_template");
     wf_val v = wf_cast(wf_in(g, x), WF_F64);
     wf_array *out = wf_keep(squares ? wf_mul(v, v) : v);

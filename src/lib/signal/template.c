@@ -27,7 +27,7 @@ typedef struct match {
     wf_array *level;   /* f64 [batch..., 1...]: the mean of its squares */
     wf_array *unit;    /* the templates T */
     wf_array *weights; /* f64, of a template's shape; NULL: all are 1 */
-    wf_array *norm;    /* f64: what is below the root; 0: no variation */
+    wf_array *norm;    /* the root; 0: no variation */
     wf_array *spectrum;
 } match;
 
@@ -131,14 +131,14 @@ static bool take_templates(match *m, const wf_array *pattern, const wf_array *ma
 }
 
 /* Where the result's part of a larger array begins along an axis with t elements of a template. */
-typedef enum origin { AT_START, AFTER_LESS_HALF /* (t - 1) / 2 */, AFTER_HALF /* t / 2 */ } origin;
+typedef enum origin { AT_START, AFTER_LESS_HALF /* (t - 1) / 2 */ } origin;
 
 /* Returns the result's part of an array that is larger along the image's axes. Consumes the array. */
 static wf_array *valid(const match *m, wf_array *a, origin where)
 {
     for (int d = 0; a && d < m->rank; ++d) {
         int64_t t = m->part.dim[d], extent = m->shape.dim[m->batch + d] - t + 1;
-        int64_t from = where == AT_START ? 0 : where == AFTER_HALF ? t / 2 : (t - 1) / 2;
+        int64_t from = where == AT_START ? 0 : (t - 1) / 2;
         wf_array *view = wf_view_slice(a, m->batch + d, from, from + extent, 1);
         wf_release(a);
         a = view;
@@ -146,18 +146,46 @@ static wf_array *valid(const match *m, wf_array *a, origin where)
     return a;
 }
 
-/* Returns the spectrum of x, padded at the ends to lengths that are transformed fast. */
+/* Returns x with zeros at the ends of axes, or itself. Consumes it. */
+static wf_array *padded(wf_array *x, const int64_t *after)
+{
+    wf_shape shape = wf_array_shape(x);
+    bool longer = false;
+    for (int d = 0; d < shape.rank; ++d)
+        longer = longer || after[d];
+    if (!x || !longer)
+        return x;
+    wf_array *out = wf_array_resize(x, NULL, after, WF_BORDER_VALUE, 0);
+    wf_release(x);
+    return out;
+}
+
+/* Returns the spectrum of x, padded at the ends to lengths that are transformed fast. An axis of which most is padding is
+ * padded after the others are transformed, so that lines of zeros are not. */
 static wf_array *spectrum_of(const match *m, const wf_array *x)
 {
     wf_shape shape = wf_array_shape(x);
-    int64_t after[WF_MAX_RANK] = { 0 };
+    int64_t after[WF_MAX_RANK] = { 0 }, later[WF_MAX_RANK] = { 0 };
+    wf_axes now = 0;
     for (int d = 0; d < m->rank; ++d) {
         int axis = shape.rank - m->rank + d;
-        after[axis] = wf_fft_fast_size(m->shape.dim[m->batch + d], d == m->rank - 1) - shape.dim[axis];
+        int64_t more = wf_fft_fast_size(m->shape.dim[m->batch + d], d == m->rank - 1) - shape.dim[axis];
+        bool waits = d < m->rank - 1 && more > shape.dim[axis];
+        *(waits ? &later[axis] : &after[axis]) = more;
+        now |= waits ? 0 : 1u << axis;
     }
-    wf_array *padded = wf_array_resize(x, NULL, after, WF_BORDER_VALUE, 0);
-    wf_array *f = padded ? wf_fft_r2c(padded, ((1u << m->rank) - 1) << (shape.rank - m->rank), WF_FFT_BACKWARD) : NULL;
-    wf_release(padded);
+    wf_array *in = padded(wf_retain(x), after), *f = in ? wf_fft_r2c(in, now, WF_FFT_BACKWARD) : NULL;
+    wf_release(in);
+    for (int axis = shape.rank - 1; f && axis >= 0; --axis)
+        if (later[axis]) {
+            int64_t more[WF_MAX_RANK] = { 0 };
+            more[axis] = later[axis];
+            f = padded(f, more);
+            if (f && wf_fft_into(f, f, 1u << axis, false, WF_FFT_BACKWARD) != WF_OK) {
+                wf_release(f);
+                f = NULL;
+            }
+        }
     return f;
 }
 
@@ -179,20 +207,17 @@ static wf_array *correlated(const match *m, const wf_array *x, const wf_array *s
     wf_array *f = spectrum_of(m, t), *sums = NULL;
     if (f) {
         wf_graph *g = wfl_begin(m->ctx, "wf_match_template");
-        wf_array *product = wf_keep(wf_mul(wf_in(g, spectrum), wf_conj(wf_in(g, f))));
-        product = wfl_array_run(g, product);
         int64_t last = wf_fft_fast_size(m->shape.dim[m->shape.rank - 1], true);
+        wf_shape own = wf_array_shape(f), all = wf_array_shape(spectrum);
+        bool one = wfl_same_shape(&own, &all); /* of an image, not of a batch */
+        wf_array *product = one ? wf_retain(f) : wf_like(spectrum);
+        wf_out(g, product, wf_mul(wf_in(g, spectrum), wf_conj(wf_in(g, f))));
+        product = wfl_array_run(g, product);
         sums = product ? wf_fft_c2r(product, last, m->axes, WF_FFT_BACKWARD) : NULL;
         wf_release(product);
     }
     wf_release(f);
     return valid(m, sums, AT_START);
-}
-
-/* Returns the means of the image in windows of the template's shape, or of its squares, in f64. */
-static wf_array *means(const match *m, bool squares)
-{
-    return valid(m, wfl_box_means(m->image, m->part.dim, m->axes, squares), AFTER_HALF);
 }
 
 /* Returns the mask's weighted sums of the image, or of its squares, in f64. */
@@ -209,12 +234,12 @@ static wf_array *weighted_sums(const match *m, bool squares)
     return sums;
 }
 
-/* Sets norm: 0 where the image does not vary more than its results are rounded. */
-static bool take_norm(match *m)
+/* Writes the root to `norm`, from the means in windows and those of squares, or by a mask from its sums;
+ * 0 where the image does not vary more than its results are rounded. Consumes both. */
+static bool write_norm(const match *m, wf_array *norm, const wf_array *level, wf_array *first, wf_array *second)
 {
-    wf_array *first = m->weights ? weighted_sums(m, false) : means(m, false);
-    wf_array *second = !first ? NULL : m->weights ? weighted_sums(m, true) : means(m, true);
-    if (second) {
+    bool ok = first && second;
+    if (ok) {
         double slack = 16 * (m->dtype == WF_F64 ? DBL_EPSILON : (double)FLT_EPSILON);
         wf_graph *g = wfl_begin(m->ctx, "wf_match_template");
         wf_val a = wf_in(g, first), b = wf_in(g, second), total;
@@ -225,14 +250,62 @@ static bool take_norm(match *m)
         wf_val sum = m->weights ? wf_div(a, total) : a; /* now the mean */
         wf_val energy = m->weights ? b : wf_mul(b, total);
         wf_val varies = wf_sub(energy, wf_mul(wf_mul(sum, sum), total));
-        wf_val least = wf_mul(wf_mul(wf_in(g, m->level), total), slack * slack);
+        wf_val least = wf_mul(wf_mul(wf_in(g, level), total), slack * slack);
         least = wf_add(least, wf_mul(energy, 1e-13));
-        m->norm = wf_keep(wf_select(wf_le(varies, least), 0, wf_sqrt(varies)));
-        m->norm = wfl_array_run(g, m->norm);
+        wf_out(g, norm, wf_select(wf_le(varies, least), 0, wf_sqrt(varies)));
+        ok = wf_run(g) == WF_OK;
     }
     wf_release(first);
     wf_release(second);
-    return m->norm != NULL;
+    return ok;
+}
+
+/* Sums over boxes go through arrays of f64, which are kept small enough for caches: `norm` is made in parts of about so
+ * many elements, along its first axis that is longer than 1. */
+enum { PART = 1 << 18 };
+
+/* Makes elements from `first` on of `norm`, along the axis. */
+static bool box_part(const match *m, int axis, int64_t first, int64_t n)
+{
+    bool of_batch = axis < m->batch;
+    int64_t more = of_batch ? 0 : m->part.dim[axis - m->batch] - 1;
+    wf_array *x = wf_view_slice(m->image, axis, first, first + n + more, 1);
+    wf_array *norm = wf_view_slice(m->norm, axis, first, first + n, 1);
+    wf_array *level = of_batch ? wf_view_slice(m->level, axis, first, first + n, 1) : wf_retain(m->level);
+    bool ok = x && norm && level;
+    wf_array *means = ok ? wfl_box_means(x, m->part.dim, m->axes, false) : NULL;
+    wf_array *squares = means ? wfl_box_means(x, m->part.dim, m->axes, true) : NULL;
+    ok = write_norm(m, norm, level, means, squares) && ok;
+    wf_array *all[] = { x, norm, level };
+    for (int i = 0; i < 3; ++i)
+        wf_release(all[i]);
+    return ok;
+}
+
+static bool take_norm(match *m)
+{
+    wf_shape shape = m->shape;
+    for (int d = 0; d < m->rank; ++d)
+        shape.dim[m->batch + d] -= m->part.dim[d] - 1;
+    m->norm = wfl_array_beside(m->image, m->dtype, &shape);
+    if (!m->norm)
+        return false;
+    if (m->weights) {
+        wf_array *sums = weighted_sums(m, false);
+        return write_norm(m, m->norm, m->level, sums, sums ? weighted_sums(m, true) : NULL);
+    }
+    int axis = 0;
+    while (axis < shape.rank - 1 && shape.dim[axis] == 1)
+        ++axis;
+    int64_t all = shape.dim[axis], n = PART / (wf_array_count(m->norm) / all), halo = 0;
+    if (axis >= m->batch)
+        halo = m->part.dim[axis - m->batch] / 2;
+    n = n < halo ? halo : n;
+    n = wfl_on_gpu(m->image) || n > all ? all : n < 1 ? 1 : n;
+    bool ok = true;
+    for (int64_t i = 0; ok && i < all; i += n) /* all parts have one shape: the last may begin before its turn */
+        ok = box_part(m, axis, i + n > all ? all - n : i, n);
+    return ok;
 }
 
 /* Writes the scores of a template to `out`. */
@@ -242,7 +315,7 @@ static bool score(const match *m, wf_array *out, const wf_array *unit)
     if (!sums)
         return false;
     wf_graph *g = wfl_begin(m->ctx, "wf_match_template");
-    wf_val norm = wf_in(g, m->norm), v = wf_div(wf_cast(wf_in(g, sums), WF_F64), norm);
+    wf_val norm = wf_in(g, m->norm), v = wf_div(wf_in(g, sums), norm);
     wf_out(g, out, wf_select(wf_eq(norm, 0), 0, wf_clamp(v, -1, 1)));
     bool ok = wf_run(g) == WF_OK;
     wf_release(sums);
@@ -278,8 +351,11 @@ wf_array *wf_match_template(const wf_array *x, const wf_array *pattern, const wf
     if (!out || !wf_array_count(out))
         return out;
     bool ok = take_image(&m, x) && take_templates(&m, pattern, mask) && take_norm(&m);
-    if (ok && m.of > DIRECT)
+    if (ok && m.of > DIRECT) {
         ok = (m.spectrum = spectrum_of(&m, m.image)) != NULL;
+        wf_release(m.image); /* its memory is needed for what comes */
+        m.image = NULL;
+    }
     ok = ok && score_all(&m, out);
     free_match(&m);
     if (ok)

@@ -56,6 +56,7 @@ bool wfl_convolve_is_cheaper_by_fft(const wfl_window *w, wf_dtype dtype);
 wf_array *wfl_convolve_by_fft(const wf_array *x, const wf_array *kernel, const wfl_window *w, wf_dtype dtype,
                               wf_dtype to);
 
-/* box.c: the means of the windows of x, or of its squares, in f64, as wf_uniform_filter with 0 outside. */
+/* box.c: the means of the windows of x, or of its squares, that lie inside, in f64. Along the axes, extents become
+ * n - size + 1. */
 wf_array *wfl_box_means(const wf_array *x, const int64_t *size, wf_axes axes, bool squares);
 #endif
