@@ -138,6 +138,7 @@ wf_array *wf_power_spectrum(const wf_array *images, int64_t n)
                        (long long)n, (long long)n);
         return NULL;
     }
+    wf_freeze_refuse(ctx, __func__, "the places of its windows are read by the processor");
     shape.dim[shape.rank - 2] = n;
     shape.dim[shape.rank - 1] = n / 2 + 1;
     wf_dtype t = wf_array_dtype(images) == WF_F64 ? WF_F64 : WF_F32;
@@ -460,6 +461,7 @@ wf_array *wf_ctf_fit(const wf_array *power, const wf_ctf_search *search)
     }
     if (!complete(ctx, &s))
         return NULL;
+    wf_freeze_refuse(ctx, __func__, "the search reads its results back");
     shape.rank = last;
     shape.dim[last - 1] = 4;
     return of_each(power, 2, WF_F64, &shape, 1, fit_one, &s);

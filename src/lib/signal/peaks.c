@@ -188,6 +188,7 @@ static void choose_all(const search *s, candidate *room, const double *value, co
 static wf_array *chosen(const search *s, const wf_array *map)
 {
     wf_shape shape = s->shape;
+    wf_freeze_refuse(wf_array_context(map), "wf_correlate_peaks", "the processor chooses the peaks");
     shape.rank = s->batch + 1;
     shape.dim[s->batch] = s->how.count;
     wf_array *is = candidates(s, map), *index = is ? wf_array_where(is) : NULL,
