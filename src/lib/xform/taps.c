@@ -29,14 +29,28 @@ static void bspline_weights(wf_val t, wf_val *w)
     w[3] = wf_mul(wf_mul(t2, t), 1.0 / 6);
 }
 
-/* sinc(x) sinc(x / a) at distances x from -a to a, where t = 0 has exact weights 0 and 1. */
+/* sinc(x) sinc(x / a) at distances x = t - j from -a to a, where t = 0 has exact weights 0 and 1.
+ *
+ * The weights are divided by their sum, so what they have in common does not count: sin(pi x) = (-1)^j sin(pi t), and
+ * constants. There remain (-1)^j t sin(pi x / a) / x^2. The sines follow from those of j = 0 and 1 by
+ * sin(A - j B) sin(B) = sin(A - B) sin(j B) - sin(A) sin((j - 1) B), where |x| is 1 or more. */
 static void lanczos_weights(wf_val t, int taps, wf_val *w)
 {
     double a = taps / 2.0;
+    wf_val at0 = wf_sinpi(wf_mul(t, 1 / a)), at1 = wf_sinpi(wf_mul(wf_sub(t, 1), 1 / a)), unit = wf_sinpi(1 / a);
     wf_val sum = { { 0, NULL } };
     for (int k = 0; k < taps; ++k) {
-        wf_val x = wf_sub(t, (double)(k + 1 - taps / 2));
-        w[k] = wf_mul(wf_sinc(x), wf_sinc(wf_mul(x, 1 / a)));
+        int j = k + 1 - taps / 2;
+        if (j == 0)
+            w[k] = wf_select(wf_eq(t, 0), 1, wf_div(at0, t));
+        else {
+            wf_val x = wf_sub(t, (double)j), sine = at1;
+            if (j != 1) {
+                wf_val factor1 = wf_div(wf_sinpi(j / a), unit), factor0 = wf_div(wf_sinpi((j - 1) / a), unit);
+                sine = wf_sub(wf_mul(at1, factor1), wf_mul(at0, factor0));
+            }
+            w[k] = wf_div(wf_mul(j % 2 ? wf_neg(t) : t, sine), wf_mul(x, x));
+        }
         sum = k ? wf_add(sum, w[k]) : w[k];
     }
     wf_val scale = wf_div(1, sum);
