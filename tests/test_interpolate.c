@@ -180,13 +180,42 @@ static void test_coefficients(void **state)
             }
 }
 
+/* Rows of many lines, which are filtered in other memory, have the bits of the same lines as columns. */
+static void test_rows(void **state)
+{
+    (void)state;
+    static const int64_t sizes[4][3] = { { 2, 20, 9 }, { 1, 16, 1 }, { 3, 17, 2 }, { 1, 1024, 5 } };
+    static const wf_dtype dtypes[4] = { WF_F64, WF_C64, WF_F16, WF_F32 };
+    for (int i = 0; i < 4; ++i)
+        for (int b = 0; b < BORDERS; ++b) {
+            if (is_on_gpu() && (i + b) % 3)
+                continue;
+            const int64_t *n = sizes[i];
+            double *x = random_numbers(n[0] * n[1] * n[2], (uint64_t)i), outside = i == 2 ? 0.25 : 0.3;
+            wf_array *a = numbers_as(dtypes[i], WF_SHAPE(n[0], n[1], n[2]), x);
+            wf_array *y = wf_spline_filter(a, WF_AXES(2), borders[b], outside);
+            wf_array *turned = wf_array_permute(a, (int[]){ 2, 0, 1 });
+            wf_array *z = wf_spline_filter(turned, WF_AXES(0), borders[b], outside);
+            wf_array *back = z ? wf_array_permute(z, (int[]){ 1, 2, 0 }) : NULL;
+            double *re = numbers_of(back, 0), *im = numbers_of(back, 1), *own = numbers_of(y, 1);
+            check_near(y, re, 0, "rows", 10 * i + b);
+            for (int64_t e = 0; e < wf_array_count(y); ++e)
+                assert_true(own[e] == im[e]);
+            wf_array *spent[] = { a, y, turned, z, back };
+            for (int k = 0; k < 5; ++k)
+                wf_release(spent[k]);
+            free(x);
+            free(re);
+            free(im);
+            free(own);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_interpolations),
-        cmocka_unit_test(test_splats),
-        cmocka_unit_test(test_operands),
-        cmocka_unit_test(test_coefficients),
+        cmocka_unit_test(test_rows),     cmocka_unit_test(test_interpolations), cmocka_unit_test(test_splats),
+        cmocka_unit_test(test_operands), cmocka_unit_test(test_coefficients),
     };
     return RUN_ON_ALL(tests);
 }
