@@ -1,0 +1,72 @@
+/* test_tiles.c - how many vectors of points a step of compiled code does, by the history of kernels.
+ *
+ * ctest: codegen
+ */
+#include "with_history.h"
+
+/* Runs a recording, and returns what is known about its only kernel. Skips the test without compiled code. */
+static wf_kernel_info run(wf_graph *g)
+{
+    wf_kernel_info info[2] = { { .size = sizeof *info } };
+    wf_set_flags(ctx, 0, WF_FLAG_TIERED | WF_FLAG_INTERPRET_FIRST); /* baseline code has one column */
+    wf_history(ctx, info, 2);
+    OK(ctx, wf_run(g));
+    assert_int_equal(wf_history(ctx, info, 2), 1);
+    if (!info[0].lanes)
+        skip();
+    return info[0];
+}
+
+/* Sums at random places: `elements` of them, each of 1 or of a value of its own. */
+static int columns_of_sums(int64_t elements, bool values)
+{
+    const int64_t n = 1 << 22;
+    wf_array *place = wf_full(ctx, WF_I32, WF_SHAPE(n), 0), *value = wf_full(ctx, WF_I32, WF_SHAPE(n), 1);
+    wf_array *sums = wf_full(ctx, WF_I32, WF_SHAPE(elements), 0);
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(n));
+    wf_val one = values ? wf_in(g, value) : wf_const(g, WF_I32, 1);
+    wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_EXPAND, sums, one, wf_in(g, place));
+    int columns = run(g).columns;
+    wf_release(place);
+    wf_release(value);
+    wf_release(sums);
+    return columns;
+}
+
+static void test_sums(void **state)
+{
+    (void)state;
+    assert_int_equal(columns_of_sums(8, false), 4);
+    assert_int_equal(columns_of_sums(8, true), 2);       /* values of the lanes' own */
+    assert_int_equal(columns_of_sums(100000, false), 2); /* beyond the first-level cache */
+    assert_int_equal(columns_of_sums(4 << 20, true), 4); /* beyond all caches of a core */
+}
+
+/* Weights of a window are records, but all lanes read the same ones: the tile has columns. */
+static void test_weights(void **state)
+{
+    (void)state;
+    enum { SIDE = 512, WINDOW = 5 };
+    wf_array *image = wf_full(ctx, WF_F32, WF_SHAPE(SIDE, SIDE), 1), *out = wf_empty(ctx, WF_F32, WF_SHAPE(SIDE, SIDE));
+    wf_array *weights = wf_full(ctx, WF_F32, WF_SHAPE(WINDOW, WINDOW), 2);
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(SIDE, SIDE));
+    wf_val i = wf_index(g, 0), j = wf_index(g, 1), sum = wf_const(g, WF_F32, 0);
+    for (int y = 0; y < WINDOW; y++)
+        for (int x = 0; x < WINDOW; x++)
+            sum = wf_fma(wf_read_or(g, image, 0, wf_add(i, y), wf_add(j, x)), wf_read(g, weights, y, x), sum);
+    wf_out(g, out, sum);
+    wf_kernel_info info = run(g);
+    if (info.lanes >= 16) {
+        assert_true(info.rows > 1);
+        assert_true(info.columns > 1);
+    }
+    wf_release(image);
+    wf_release(weights);
+    wf_release(out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_sums), cmocka_unit_test(test_weights) };
+    return cmocka_run_group_tests_name("cpu", tests, noted, off);
+}
