@@ -304,6 +304,66 @@ static wf_status products(wf_context *ctx)
     return finish();
 }
 
+/* Windows: by networks, by bits, by lines, by runs of footprints. */
+static wf_status windows(wf_context *ctx)
+{
+    start(ctx);
+    wf_array *a = input(ctx, WF_F32, WF_SHAPE(6, 30)), *kernel = input(ctx, WF_F32, WF_SHAPE(2, 3)),
+             *line = input(ctx, WF_F32, WF_SHAPE(5));
+    const int64_t small[] = { 3, 2 }, large[] = { 5, 25 };
+    const double sigma[] = { 1, 0.5 };
+    const wf_axes both = WF_AXES(0, 1);
+    if (a && kernel && line) {
+        take(ctx, wf_convolve(a, kernel, both, WF_BORDER_MIRROR, 0));
+        take(ctx, wf_convolve_separable(a, WF_ARRAYS(line), both, WF_BORDER_CLAMP, 0));
+        take(ctx, wf_gaussian_derivative(a, sigma, (const int[]){ 0, 2 }, both, WF_BORDER_MIRROR, 0));
+        take(ctx, wf_uniform_filter(a, large, both, WF_BORDER_PERIODIC, 0));
+        take(ctx, wf_median_filter(a, small, both, WF_BORDER_CLAMP, 0));
+        take(ctx, wf_rank_filter(a, 3, large, both, WF_BORDER_VALUE, 0));
+        take(ctx, wf_morphology_open(a, large, both, WF_BORDER_CLAMP, 0));
+        take(ctx, wf_median_footprint(a, kernel, both, WF_BORDER_CLAMP, 0));
+        take(ctx, wf_morphology(a, WF_MORPH_CLOSE, kernel, both, WF_BORDER_MIRROR, 0));
+    }
+    wf_array *all[] = { a, kernel, line };
+    for (int i = 0; i < 3; ++i)
+        wf_release(all[i]);
+    return finish();
+}
+
+/* Spectra, correlation, template matching directly and by transforms. */
+static wf_status signals(wf_context *ctx)
+{
+    start(ctx);
+    wf_array *a = input(ctx, WF_F32, WF_SHAPE(8, 12)), *f = a ? wf_fft_r2c(a, WF_AXES(0, 1), WF_FFT_BACKWARD) : NULL;
+    wf_array *curve = input(ctx, WF_F32, WF_SHAPE(4)), *part = input(ctx, WF_F32, WF_SHAPE(3, 2));
+    wf_array *big = input(ctx, WF_F32, WF_SHAPE(23, 22)), *much = input(ctx, WF_F32, WF_SHAPE(22, 21));
+    const wf_spectrum half = { WF_LAYOUT_H, WF_F32, 2, { 8, 12 } };
+    if (a && f && curve && part && big && much) {
+        take(ctx, wf_radial_average(f, &half));
+        take(ctx, wf_fsc(f, f, &half));
+        wf_array *map = wf_correlate_map(a, a, 2, WF_CORRELATION_MUTUAL);
+        if (map)
+            take(ctx, wf_correlate_peaks(map, 2, &(wf_peak_search){ .count = 2 }));
+        take(ctx, map);
+        take(ctx, wf_correlate_score(a, a, NULL, WF_AXES(1), WF_SCORE_COSINE));
+        take(ctx, wf_power_spectrum(a, 5));
+        take(ctx, wf_match_template(a, part, part, 2));
+        take(ctx, wf_match_template(big, much, NULL, 2));
+        note(ctx, wf_spectrum_curve(f, f, &half, curve, 0.1));
+        note(ctx, now.status == WF_OK ? wf_spectrum_whiten(f, f, &half) : now.status);
+        note(ctx, now.status == WF_OK ? wf_spectrum_randomize(f, f, &half, 0.1, (wf_random){ .seed = 1 }) : now.status);
+    } else
+        note(ctx, missing(ctx));
+    wf_array *all[] = { a, curve, part, big, much };
+    for (int i = 0; i < 5; ++i)
+        wf_release(all[i]);
+    if (now.status == WF_OK)
+        take(ctx, f);
+    else
+        wf_release(f);
+    return finish();
+}
+
 /* Small matrices by functions of values; large ones, where there is a LAPACK. */
 static wf_status decompositions(wf_context *ctx)
 {
@@ -384,6 +444,8 @@ int main(void)
         EACH(numbers),
         EACH(products),
         { "decompositions", decompositions, WF_INTERP, 3 },
+        { "windows", windows, WF_INTERP, 19 },
+        { "signals", signals, WF_INTERP, 23 },
         { "fourier", fourier, WF_INTERP, 7 },
         { "convolved", convolved, WF_INTERP, 7 },
         { "long rows", long_rows, WF_INTERP, 3 },
