@@ -3,6 +3,7 @@
 #ifndef WEFT_TEST_EER_FILE_H
 #define WEFT_TEST_EER_FILE_H
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

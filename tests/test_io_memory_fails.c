@@ -1,0 +1,116 @@
+/* test_io_memory_fails.c - STAR tables, Zarr arrays and movies with the first, second, ... allocation failing: the call
+ * returns WF_ERR_MEMORY, or the result that it has with all memory; nothing leaks.
+ *
+ * ctest: long
+ */
+#include <ftw.h>
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "eer_file.h"
+#include "memory_fails.h"
+#include "weft/functions.h"
+#include "weft/io.h"
+#include "weft/star.h"
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *place)
+{
+    (void)info;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+/* Returns what to return for a failure: WF_OK counts as one if the context could not even keep the error. */
+static wf_status failure(wf_context *ctx) { return wf_last_status(ctx) == WF_OK ? WF_ERR_MEMORY : wf_last_status(ctx); }
+
+/* ---- STAR ---- */
+
+static bool fill(wf_context *ctx, wf_star *s)
+{
+    static const char *const names[] = { "a b", "", "1@x.mrcs" };
+    int optics = wf_star_add(s, "optics", WF_STAR_PAIRS), rows = wf_star_add(s, "particles", 3);
+    wf_array *x = wf_array_iota(ctx, WF_F64, WF_SHAPE(3), NULL), *one = wf_array_iota(ctx, WF_I32, WF_SHAPE(1), NULL);
+    bool ok = x && one && optics == 0 && rows == 1 && wf_star_set(s, 0, "rlnOpticsGroup", one) == WF_OK &&
+              wf_star_set(s, 1, "rlnCoordinateX", x) == WF_OK &&
+              wf_star_set_texts(s, 1, "rlnImageName", names) == WF_OK && wf_star_save(s, "fails.star") == WF_OK;
+    wf_release(x);
+    wf_release(one);
+    return ok;
+}
+
+static wf_status tables(wf_context *ctx)
+{
+    double x[3] = { 0 };
+    wf_star *s = wf_star_new(ctx);
+    bool ok = s && fill(ctx, s);
+    wf_star_free(s);
+    s = ok ? wf_star_load(ctx, "fails.star") : NULL;
+    wf_array *values = s ? wf_star_values(s, wf_star_find(s, "particles"), "rlnCoordinateX", WF_F64) : NULL;
+    const char *const *texts = values ? wf_star_texts(s, 1, "rlnImageName") : NULL;
+    ok = texts && wf_download(values, x, sizeof x) == WF_OK;
+    if (ok)
+        assert_true(x[0] == 0 && x[2] == 2 && strcmp(texts[0], "a b") == 0 && texts[1][0] == 0);
+    wf_release(values);
+    wf_star_free(s);
+    return ok ? WF_OK : failure(ctx);
+}
+
+/* ---- Zarr ---- */
+
+static wf_status store(wf_context *ctx)
+{
+    nftw("fails.zarr", remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    float v[35] = { 0 };
+    wf_array *a = wf_array_iota(ctx, WF_F32, WF_SHAPE(5, 7), NULL);
+    bool ok = a && wf_save(a, "fails.zarr", &(wf_meta){ .size = sizeof(wf_meta), .deflate = true }) == WF_OK;
+    wf_array *b = ok ? wf_load(ctx, "fails.zarr", NULL) : NULL;
+    ok = b && wf_download(b, v, sizeof v) == WF_OK;
+    if (ok)
+        assert_true(v[0] == 0 && v[34] == 34);
+    wf_release(a);
+    wf_release(b);
+    return ok ? WF_OK : failure(ctx);
+}
+
+/* ---- movies ---- */
+
+static void write_movie(void)
+{
+    const electron e[] = { { 0, 1, 0, 0 }, { 2, 3, 1, 1 } };
+    eer_writer w = { .height = 4, .width = 4, .compression = 65001 };
+    eer_begin(&w);
+    eer_frame(&w, e, 2);
+    eer_frame(&w, e, 1);
+    FILE *f = fopen("fails.eer", "wb");
+    assert_true(f && fwrite(w.bytes, 1, w.used, f) == w.used && fclose(f) == 0);
+    free(w.bytes);
+}
+
+static wf_status movie(wf_context *ctx)
+{
+    float v[16] = { 0 };
+    wf_array *gain = wf_full(ctx, WF_F32, WF_SHAPE(4, 4), 3);
+    bool ok = gain && wf_save(gain, "fails_gain.mrc", NULL) == WF_OK;
+    wf_movie how = { .size = sizeof how, .gain = "fails_gain.mrc", .group = 2 };
+    wf_file *m = ok ? wf_movie_open(ctx, "fails.eer", &how, NULL, NULL, NULL) : NULL;
+    wf_array *sum = m ? wf_file_read(m, WF_SHAPE(0, 0, 0), WF_SHAPE(1, 4, 4)) : NULL;
+    ok = sum && wf_download(sum, v, sizeof v) == WF_OK;
+    if (ok)
+        assert_true(v[1] == 6 && v[11] == 3 && v[0] == 0);
+    wf_file_free(m);
+    wf_release(gain);
+    wf_release(sum);
+    return ok ? WF_OK : failure(ctx);
+}
+
+int main(void)
+{
+    static const memory_case cases[] = {
+        { "tables", tables, WF_INTERP, 1 },
+        { "store", store, WF_INTERP, 1 },
+        { "movie", movie, WF_INTERP, 1 },
+    };
+    write_movie();
+    return run_memory_cases(cases, WF__COUNT(cases), NULL);
+}
