@@ -56,29 +56,30 @@ static wf_array *turned_spectra(const averaging *a)
     return spectra;
 }
 
-/* Finds the place of particle i, of the largest of all correlations. */
+/* The correlation maps [rotations, k, h, w] of a particle [1, h, w] with all turned references. */
+static wf_array *maps_of(const averaging *a, const wf_array *particle, const wf_array *spectra)
+{
+    wf_array *spectrum = wf_fft_r2c(particle, WF_AXES(1, 2), WF_FFT_BACKWARD), *products = NULL, *maps = NULL;
+    if (spectrum) {
+        wf_graph *g = wf_begin(a->ctx);
+        products = wf_keep(wf_mul(wf_in(g, spectrum), wf_conj(wf_in(g, spectra))));
+        if (wf_run(g) == WF_OK)
+            maps = wf_fft_c2r(products, a->w, WF_AXES(2, 3), WF_FFT_BACKWARD);
+    }
+    wf_release(spectrum);
+    wf_release(products);
+    return maps;
+}
+
+/* Finds the place of particle i, that of the largest of all correlations. peaks: [rotations * k, 3]. */
 static bool compare(averaging *a, int64_t i, const wf_array *spectra, double *peaks)
 {
-    wf_array *particle = wf_view_slice(a->particles, 0, i, i + 1, 1), *spectrum = NULL, *products = NULL, *maps = NULL;
-    wf_array *found = NULL;
-    wf_peak_search search = { .max_lag = { a->max_shift, a->max_shift } };
     int64_t count = a->rotations * a->k;
-    bool ok = false;
-    if (particle)
-        spectrum = wf_fft_r2c(particle, WF_AXES(1, 2), WF_FFT_BACKWARD);
-    wf_graph *g = wf_begin(a->ctx);
-    if (g && spectrum)
-        products = wf_keep(wf_mul(wf_in(g, spectrum), wf_conj(wf_in(g, spectra))));
-    if (g && (!products || wf_run(g) != WF_OK)) {
-        if (!products)
-            wf_drop(g);
-    } else if (g) {
-        maps = wf_fft_c2r(products, a->w, WF_AXES(2, 3), WF_FFT_BACKWARD);
-    }
-    if (maps)
-        found = wf_correlate_peaks(maps, 2, &search);
-    if (found && wf_download(found, peaks, (size_t)count * 3 * sizeof *peaks) == WF_OK)
-        ok = true;
+    wf_peak_search search = { .max_lag = { a->max_shift, a->max_shift } };
+    wf_array *particle = wf_view_slice(a->particles, 0, i, i + 1, 1);
+    wf_array *maps = particle ? maps_of(a, particle, spectra) : NULL;
+    wf_array *found = maps ? wf_correlate_peaks(maps, 2, &search) : NULL;
+    bool ok = found && wf_download(found, peaks, (size_t)count * 3 * sizeof *peaks) == WF_OK;
     for (int64_t t = 0; t < count && ok; t++) {
         double score = peaks[3 * t + 2] / sqrt((double)(a->h * a->w));
         if (t == 0 || score > a->found[i].score)
@@ -87,8 +88,6 @@ static bool compare(averaging *a, int64_t i, const wf_array *spectra, double *pe
             };
     }
     wf_release(particle);
-    wf_release(spectrum);
-    wf_release(products);
     wf_release(maps);
     wf_release(found);
     return ok;
