@@ -76,7 +76,7 @@ int main(void)
     wf_context *ctx = wf_context_new(NULL);
     const wf_interp linear = { .interpolation = WF_INTERPOLATE_LINEAR };
 
-    /* what nobody knows: the particle's copies, and where and how they stand in the volume */
+    /* the simulated data: copies of the particle in random orientations, and noise */
     wf_array *reference = wf_empty(ctx, WF_F32, WF_SHAPE(BOX, BOX, BOX));
     wf_text(
         ctx,

@@ -35,6 +35,35 @@ static wf_val line_response(wf_graph *g, wf_vals k, void *user)
     return wf_mul(k.at[0], *(double *)user);
 }
 
+/* The same as the transform, the filter of the spectrum, and the transform back. */
+static void test_filter_images(void **state)
+{
+    (void)state;
+    double slope = 3;
+    static const wf_dtype dtypes[] = { WF_F32, WF_F64, WF_I16 };
+    for (int t = 0; t < 3; ++t) {
+        wf_spectrum s = { WF_LAYOUT_H, dtypes[t] == WF_F64 ? WF_F64 : WF_F32, 2, { 5, 6 } };
+        wf_array *real = noise(WF_F64, WF_SHAPE(3, 5, 6), 4), *x = wf_array_cast(real, dtypes[t]);
+        wf_array *y = wf_empty(ctx, WF_F64, WF_SHAPE(3, 5, 6)), *f = wf_fft_r2c(x, WF_AXES(1, 2), WF_FFT_BACKWARD);
+        OK(ctx, wf_spectrum_filter(f, f, &s, response, &slope));
+        wf_array *want = wf_fft_c2r(f, 6, WF_AXES(1, 2), WF_FFT_BACKWARD), *wide = wf_array_cast(want, WF_F64);
+        OK(ctx, wf_image_filter(y, x, 2, response, &slope));
+        bool close = false;
+        OK(ctx, wf_array_all_close(y, wide, t == 1 ? 1e-14 : 2e-6, t == 1 ? 1e-14 : 2e-6, false, &close));
+        assert_true(close);
+        wf_array *all[] = { real, x, y, f, want, wide };
+        for (int i = 0; i < 6; ++i)
+            wf_release(all[i]);
+    }
+    wf_array *x = noise(WF_F32, WF_SHAPE(4, 4), 1), *z = noise(WF_C64, WF_SHAPE(4, 4), 1);
+    REFUSED(ctx, wf_image_filter(x, x, 2, NULL, NULL), WF_ERR_ARG, "wf_image_filter: `response` is NULL");
+    REFUSED(ctx, wf_image_filter(x, x, 3, response, &slope), WF_ERR_ARG, "wf_image_filter: `rank` is 3");
+    REFUSED(ctx, wf_image_filter(x, x, 0, response, &slope), WF_ERR_ARG, "wf_image_filter: `rank` is 0");
+    REFUSED(ctx, wf_image_filter(z, z, 2, response, &slope), WF_ERR_DTYPE, "real");
+    wf_release(x);
+    wf_release(z);
+}
+
 static void test_filter_arrays(void **state)
 {
     (void)state;
@@ -427,11 +456,12 @@ static void test_empty_and_views(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_filter_arrays),  cmocka_unit_test(test_shift_arrays),
-        cmocka_unit_test(test_ctf_arrays),     cmocka_unit_test(test_shells),
-        cmocka_unit_test(test_fsc_properties), cmocka_unit_test(test_correlation),
-        cmocka_unit_test(test_planted_shift),  cmocka_unit_test(test_peaks),
-        cmocka_unit_test(test_array_mistakes), cmocka_unit_test(test_empty_and_views),
+        cmocka_unit_test(test_filter_images),   cmocka_unit_test(test_filter_arrays),
+        cmocka_unit_test(test_shift_arrays),    cmocka_unit_test(test_ctf_arrays),
+        cmocka_unit_test(test_shells),          cmocka_unit_test(test_fsc_properties),
+        cmocka_unit_test(test_correlation),     cmocka_unit_test(test_planted_shift),
+        cmocka_unit_test(test_peaks),           cmocka_unit_test(test_array_mistakes),
+        cmocka_unit_test(test_empty_and_views),
     };
     return RUN_ON_ALL(tests);
 }

@@ -98,17 +98,12 @@ static bool compare(averaging *a, int64_t i, const wf_array *spectra, double *pe
 /* The particles, moved back and turned back onto the references. */
 static wf_array *aligned(const averaging *a)
 {
-    double *m = allocate((size_t)a->n * 6, sizeof *m), cy = (double)(a->h / 2), cx = (double)(a->w / 2);
-    for (int64_t i = 0; i < a->n; i++) {
-        double angle = a->found[i].angle * (PI / 180), c = cos(angle), s = sin(angle);
-        const double *shift = a->found[i].shift;
-        double rows[6] = { c, s, cy + shift[0] - c * cy - s * cx, -s, c, cx + shift[1] + s * cy - c * cx };
-        memcpy(m + 6 * i, rows, sizeof rows);
-    }
+    double *m = allocate((size_t)a->n * 6, sizeof *m), center[2] = { (double)(a->h / 2), (double)(a->w / 2) };
+    for (int64_t i = 0; i < a->n; i++)
+        turn_rows(-a->found[i].angle * (PI / 180), center, a->found[i].shift, m + 6 * i);
     wf_interp how = { .interpolation = WF_INTERPOLATE_CUBIC, .border = WF_BORDER_CLAMP };
-    wf_array *inverse = wf_empty(a->ctx, WF_F64, WF_SHAPE(a->n, 2, 3)), *out = NULL;
-    if (inverse && wf_upload(inverse, m, (size_t)a->n * 6 * sizeof *m) == WF_OK)
-        out = wf_transform(a->particles, WF_SCALAR, inverse, &how);
+    wf_array *inverse = array_of(a->ctx, WF_F64, WF_SHAPE(a->n, 2, 3), m);
+    wf_array *out = inverse ? wf_transform(a->particles, WF_SCALAR, inverse, &how) : NULL;
     wf_release(inverse);
     free(m);
     return out;
@@ -124,10 +119,10 @@ static bool average(averaging *a)
     for (int64_t i = 0; i < a->n; i++)
         weight[a->found[i].reference * a->n + i] = (float)(1 / count[a->found[i].reference]);
     wf_array *turned = aligned(a), *flat = NULL, *sums = NULL, *averages = NULL;
-    wf_array *weights = wf_empty(a->ctx, WF_F32, WF_SHAPE(a->k, a->n));
+    wf_array *weights = array_of(a->ctx, WF_F32, WF_SHAPE(a->k, a->n), weight);
     if (turned)
         flat = wf_view_reshape(turned, WF_SHAPE(a->n, a->h * a->w));
-    if (flat && weights && wf_upload(weights, weight, (size_t)(a->k * a->n) * sizeof *weight) == WF_OK)
+    if (flat && weights)
         sums = wf_array_matmul(weights, flat);
     if (sums)
         averages = wf_view_reshape(sums, WF_SHAPE(a->k, a->h, a->w));

@@ -82,7 +82,8 @@ static int correlate(job *j, image *a, image *b, wf_correlation how, const char 
         result = parse_period(j, a, "lowpass", resolution, &l.cutoff);
     if (result != EXIT_OK)
         return result;
-    bool ok = !resolution || (filter_image(a, respond, &l) == WF_OK && filter_image(b, respond, &l) == WF_OK);
+    bool ok = !resolution || (wf_image_filter(a->data, a->data, a->rank, respond, &l) == WF_OK &&
+                              wf_image_filter(b->data, b->data, b->rank, respond, &l) == WF_OK);
     ok = ok && standardise(a) && standardise(b);
     wf_array *map = ok ? wf_correlate_map(a->data, b->data, a->rank, how) : NULL;
     if (!map)

@@ -126,7 +126,7 @@ static int correct(job *j, correction *c, image *in, const double *found)
         for (int k = 0; k < 3 && found; k++)
             c->defocus[k] = found[4 * i + k];
         one.data = found ? wf_view_at(flat, 0, i) : wf_retain(in->data);
-        ok = one.data && filter_image(&one, respond, c) == WF_OK;
+        ok = one.data && wf_image_filter(one.data, one.data, one.rank, respond, c) == WF_OK;
         wf_release(one.data);
     }
     wf_release(flat);

@@ -166,7 +166,7 @@ int run_filter(const command *self, int argc, char **argv)
         result = job_load(&j, 0, &in);
     if (result == EXIT_OK)
         result = read_periods(&j, &f);
-    if (result == EXIT_OK && (fourier || f.invert) && filter_image(&in, respond, &f) != WF_OK)
+    if (result == EXIT_OK && (fourier || f.invert) && wf_image_filter(in.data, in.data, in.rank, respond, &f) != WF_OK)
         result = failed_in(j.ctx);
     wf_array *out = in.data;
     if (result == EXIT_OK && f.normalize) {

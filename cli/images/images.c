@@ -178,30 +178,6 @@ wf_val image_frequency(const image *i, wf_vals k)
     return vector_length((wf_vals){ along, (size_t)i->rank });
 }
 
-/* ---- filters ---- */
-typedef struct filtering {
-    wf_response *response;
-    void *user;
-    wf_spectrum spectrum;
-} filtering;
-
-static void apply(const wf_site *site)
-{
-    const filtering *f = site->user;
-    wf_val k[3];
-    int n = f->spectrum.rank;
-    for (int d = 0; d < n; d++)
-        k[d] = wf_freq(site->graph, &f->spectrum, d, site->index[site->rank - n + d]);
-    wf_val factor = f->response(site->graph, (wf_vals){ k, (size_t)n }, f->user);
-    wf_set(site->out[0], wf_mul(site->in[0], factor));
-}
-
-wf_status filter_image(image *i, wf_response *response, void *user)
-{
-    filtering f = { response, user, image_spectrum(i) };
-    return wf_fft_filter(i->data, i->data, image_axes(i->data, i->rank), apply, &f);
-}
-
 /* ---- numbers ---- */
 int parse_list(const char *text, double *out, int most)
 {
@@ -331,20 +307,34 @@ bool euler_matrix(wf_context *ctx, wf_euler order, const double degrees[3], doub
     return ok;
 }
 
+wf_array *array_of(wf_context *ctx, wf_dtype dtype, wf_shape shape, const void *elements)
+{
+    wf_array *a = wf_empty_with(ctx, dtype, shape, NULL);
+    if (a && wf_upload(a, elements, (size_t)wf_array_count(a) * wf_dtype_size(dtype)) == WF_OK)
+        return a;
+    wf_release(a);
+    return NULL;
+}
+
+void turn_rows(double angle, const double center[2], const double shift[2], double rows[6])
+{
+    double c = cos(angle), s = sin(angle), y = center[0], x = center[1];
+    double all[6] = { c, -s, y + shift[0] - c * y + s * x, s, c, x + shift[1] - s * y - c * x };
+    memcpy(rows, all, sizeof all);
+}
+
 wf_array *turned_images(wf_array *images, int64_t n)
 {
+    wf_context *ctx = wf_array_context(images);
     wf_shape shape = wf_array_shape(images);
     int64_t h = shape.dim[shape.rank - 2], w = shape.dim[shape.rank - 1];
-    double *m = allocate((size_t)n * 6, sizeof *m), cy = (double)(h / 2), cx = (double)(w / 2);
-    for (int64_t i = 0; i < n; i++) {
-        double a = 2 * PI * (double)i / (double)n, c = cos(a), s = sin(a);
-        double rows[6] = { c, -s, cy - c * cy + s * cx, s, c, cx - s * cy - c * cx };
-        memcpy(m + 6 * i, rows, sizeof rows);
-    }
+    double *m = allocate((size_t)n * 6, sizeof *m), center[2] = { (double)(h / 2), (double)(w / 2) };
+    for (int64_t i = 0; i < n; i++)
+        turn_rows(2 * PI * (double)i / (double)n, center, (double[2]){ 0 }, m + 6 * i);
     wf_interp how = { .interpolation = WF_INTERPOLATE_CUBIC, .border = WF_BORDER_CLAMP };
-    wf_array *inverse = wf_empty(wf_array_context(images), WF_F64, WF_SHAPE(n, 1, 2, 3)), *out = NULL;
+    wf_array *inverse = array_of(ctx, WF_F64, WF_SHAPE(n, 1, 2, 3), m), *out = NULL;
     wf_array *stack = wf_view_reshape(images, WF_SHAPE(1, -1, h, w));
-    if (stack && inverse && wf_upload(inverse, m, (size_t)n * 6 * sizeof *m) == WF_OK)
+    if (stack && inverse)
         out = wf_transform(stack, WF_SCALAR, inverse, &how);
     wf_release(inverse);
     wf_release(stack);

@@ -78,9 +78,6 @@ wf_val vector_length(wf_vals v);
 /* The length of the frequency vector: in 1/Angstrom, or in 1/pixel if the pixel size is unknown. */
 wf_val image_frequency(const image *i, wf_vals k);
 
-/* Multiplies the transform of each image by a function of frequency (signal.h), in place. */
-wf_status filter_image(image *i, wf_response *response, void *user);
-
 /* Reads a period, "20" in Angstrom or "8px" in pixels, as a frequency in the unit of image_frequency. Returns an exit
  * code; the message names the option. */
 int parse_period(const job *j, const image *i, const char *name, const char *text, double *frequency);
@@ -105,6 +102,11 @@ int read_center(const job *j, const image *i, const char *text, double out[3]);
 int parse_order(const job *j, const char *text, wf_euler *out);
 /* The matrix of Euler angles in degrees, which the library records. False: the context has the error. */
 bool euler_matrix(wf_context *ctx, wf_euler order, const double degrees[3], double out[9]);
+/* Returns a new array with these elements. NULL: the context has the error. */
+wf_array *array_of(wf_context *ctx, wf_dtype dtype, wf_shape shape, const void *elements);
+/* Sets rows [2, 3] for wf_transform: position p (y, x) of the result is read at center + shift + R (p - center), where R
+ * turns by an angle in radians; R of the opposite angle turns images, as --rotate does. */
+void turn_rows(double angle, const double center[2], const double shift[2], double rows[6]);
 /* Images [h, w] or [k, h, w] turned in the plane, about n/2, by n angles of 360/n degrees: [n, k, h, w]. NULL: the context
  * has the error. */
 wf_array *turned_images(wf_array *images, int64_t n);

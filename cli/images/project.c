@@ -38,8 +38,8 @@ static int project(job *j, image *in, wf_euler order, const double *angle, long 
         for (int k = 0; k < 9 && ok; k++)
             m[9 * i + k] = turn[k % 3 * 3 + k / 3];
     }
-    wf_array *rotations = ok ? wf_full(j->ctx, WF_F64, WF_SHAPE(n, 3, 3), 0) : NULL, *out = NULL, *one = NULL;
-    if (rotations && wf_upload(rotations, m, (size_t)n * 9 * sizeof *m) == WF_OK)
+    wf_array *rotations = ok ? array_of(j->ctx, WF_F64, WF_SHAPE(n, 3, 3), m) : NULL, *out = NULL, *one = NULL;
+    if (rotations)
         out = wf_project(in->data, WF_SCALAR, rotations, NULL, how);
     if (out && !stack) {
         one = wf_view_at(out, 0, 0);

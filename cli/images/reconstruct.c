@@ -100,20 +100,11 @@ static int read_angles(const job *j, reconstruction *r, int64_t images)
 
 /* ---- reconstruction ---- */
 
-static wf_array *upload(wf_context *ctx, wf_dtype dtype, wf_shape shape, const void *data, size_t bytes)
-{
-    wf_array *a = wf_empty_with(ctx, dtype, shape, NULL);
-    if (a && wf_upload(a, data, bytes) == WF_OK)
-        return a;
-    wf_release(a);
-    return NULL;
-}
-
 /* The half spectra of images `first` to `first + count`, padded, with their centres at element 0. */
 static wf_array *slices_of(const reconstruction *r, const wf_array *stack, int64_t first, int64_t count, int64_t size)
 {
     wf_context *ctx = wf_array_context(stack);
-    wf_array *which = upload(ctx, WF_I64, WF_SHAPE(count), r->image + first, (size_t)count * sizeof *r->image);
+    wf_array *which = array_of(ctx, WF_I64, WF_SHAPE(count), r->image + first);
     wf_array *padded = wf_empty(ctx, WF_F32, WF_SHAPE(count, size, size)), *spectra = NULL;
     const char *text = "half = idiv(nx, 2); dy = (y + half) % ny - half; dx = (x + half) % nx - half\n"
                        "padded = stack[which[z], dy + center, dx + center]";
@@ -136,8 +127,8 @@ static bool insert(const reconstruction *r, const wf_array *stack, const wf_slic
     for (int64_t i = 0; i < r->n && ok; i += AT_A_TIME) {
         int64_t count = r->n - i < AT_A_TIME ? r->n - i : AT_A_TIME;
         wf_array *images = slices_of(r, stack, i, count, slices->image.size[0]);
-        wf_array *turns = upload(ctx, WF_F64, WF_SHAPE(count, 3, 3), r->matrix + 9 * i, (size_t)count * 9 * 8);
-        wf_array *shifts = upload(ctx, WF_F64, WF_SHAPE(count, 2), r->shift + 2 * i, (size_t)count * 2 * 8);
+        wf_array *turns = array_of(ctx, WF_F64, WF_SHAPE(count, 3, 3), r->matrix + 9 * i);
+        wf_array *shifts = array_of(ctx, WF_F64, WF_SHAPE(count, 2), r->shift + 2 * i);
         ok = images && turns && shifts &&
              wf_insert_slices(volume, weights, images, NULL, slices, turns, shifts) == WF_OK;
         wf_release(images);

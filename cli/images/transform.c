@@ -77,10 +77,8 @@ static int transform_image(job *j, const transform *t, const image *in)
     int result = find_inverse(j, t, in, inverse);
     if (result != EXIT_OK)
         return result;
-    size_t bytes = (size_t)(in->rank * (in->rank + 1)) * sizeof *inverse;
-    wf_array *matrix = wf_full(j->ctx, WF_F64, WF_SHAPE(in->rank, in->rank + 1), 0), *out = NULL;
-    if (matrix && wf_upload(matrix, inverse, bytes) == WF_OK)
-        out = wf_transform(in->data, t->shape, matrix, &t->how);
+    wf_array *matrix = array_of(j->ctx, WF_F64, WF_SHAPE(in->rank, in->rank + 1), inverse);
+    wf_array *out = matrix ? wf_transform(in->data, t->shape, matrix, &t->how) : NULL;
     wf_release(matrix);
     return job_save(j, out, in);
 }

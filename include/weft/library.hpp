@@ -104,13 +104,20 @@ struct ctf {
     }
 };
 
-/* wf_spectrum_filter and wf_fft_filter with a callable, which is called once, to record: it returns the factor at the
+/* wf_spectrum_filter, wf_image_filter and wf_fft_filter with a callable, which is called once, to record: it returns the factor at the
  * frequencies k.at[0], k.at[1], ...; or gets the wf_site of an element. x may be NULL in spectrum_filter. */
 template <class F>
 inline wf_status spectrum_filter(wf_array *out, const wf_array *x, const wf_spectrum &s, F response)
 {
     return wf_spectrum_filter(
         out, x, &s, [](wf_graph *g, wf_vals k, void *f) -> wf_val { return val((*static_cast<F *>(f))(g, k)).v; },
+        &response);
+}
+template <class F>
+inline wf_status image_filter(wf_array *out, const wf_array *x, int rank, F response)
+{
+    return wf_image_filter(
+        out, x, rank, [](wf_graph *g, wf_vals k, void *f) -> wf_val { return val((*static_cast<F *>(f))(g, k)).v; },
         &response);
 }
 template <class F>

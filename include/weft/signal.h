@@ -132,6 +132,10 @@ typedef wf_val wf_response(wf_graph *graph, wf_vals k, void *user);
 /* Multiplies by a function of frequency, which is called once, to record. */
 WF_API wf_status wf_spectrum_filter(wf_array *out, const wf_array *x, const wf_spectrum *spectrum,
                                     wf_response *response, void *user);
+/* Real images, the last `rank` axes of x, 1 to 3: transformed, multiplied by a function of frequency, which is called
+ * once, to record, and transformed back. Shapes, Aliasing, Cost: as wf_fft_filter.
+ * Example: wf_status status = wf_image_filter(img, img, 2, band, NULL); */
+WF_API wf_status wf_image_filter(wf_array *out, const wf_array *x, int rank, wf_response *response, void *user);
 /* Moves images by wf_phase_shift. shifts: real, [rank], or [batch..., rank] for each one. */
 WF_API wf_status wf_spectrum_shift(wf_array *out, const wf_array *x, const wf_spectrum *spectrum,
                                    const wf_array *shifts);

@@ -81,39 +81,19 @@ static wf_array *call_ifftshift(const library_call *c) { return wf_fft_shift(c->
 static wf_spectrum half_spectrum(const library_call *c)
 {
     wf_shape shape = wf_array_shape(c->array[0]);
-    wf_dtype t = wf_array_dtype(c->array[0]);
-    bool small = t == WF_F32 || t == WF_F16 || t == WF_BF16 || wf_dtype_size(t) <= 2;
-    wf_spectrum s = { .layout = WF_LAYOUT_H, .dtype = small ? WF_F32 : WF_F64, .rank = c->rank };
+    wf_spectrum s = { .layout = WF_LAYOUT_H, .rank = c->rank };
     for (int d = 0; d < c->rank; d++)
         s.size[d] = shape.dim[shape.rank - c->rank + d];
     return s;
 }
 
-typedef struct spectral_filter {
-    const library_call *call;
-    wf_spectrum spectrum;
-    wf_response *response;
-} spectral_filter;
-
-static void apply_filter(const wf_site *site)
-{
-    const spectral_filter *f = site->user;
-    wf_val k[3];
-    int n = f->spectrum.rank;
-    for (int d = 0; d < n; d++)
-        k[d] = wf_freq(site->graph, &f->spectrum, d, site->index[site->rank - n + d]);
-    wf_val factor = f->response(site->graph, (wf_vals){ k, (size_t)n }, (void *)f->call);
-    wf_set(site->out[0], wf_mul(site->in[0], factor));
-}
-
 /* Returns the first array, transformed, multiplied by a response to frequencies, and transformed back. */
 static wf_array *filtered(const library_call *c, wf_response *response)
 {
-    spectral_filter f = { c, half_spectrum(c), response };
     wf_dtype t = wf_array_dtype(c->array[0]);
-    wf_dtype result = wf_dtype_kind(t) == WF_KIND_FLOAT || wf_dtype_kind(t) == WF_KIND_COMPLEX ? t : f.spectrum.dtype;
+    wf_dtype result = wf_dtype_kind(t) == WF_KIND_FLOAT ? t : wf_dtype_size(t) > 2 ? WF_F64 : WF_F32;
     wf_array *out = wf_empty(c->ctx, result, wf_array_shape(c->array[0]), .device = wf_array_device(c->array[0]));
-    if (out && wf_fft_filter(out, c->array[0], c->axes, apply_filter, &f) == WF_OK)
+    if (out && wf_image_filter(out, c->array[0], c->rank, response, (void *)c) == WF_OK)
         return out;
     wf_release(out);
     return NULL;

@@ -48,9 +48,8 @@ static wf__tval position_value(wf__recorder *r, wf__tval v)
 {
     if (wf__tval_is_number(v) || wf__text_is_float(wf_val_dtype(v.v)))
         return v;
-    if (wf__text_is_int(wf_val_dtype(v.v)))
-        return wf__tval_cast(&r->convert, v, wf__tval_real(&r->convert, v));
-    return wf__tval_integer(&r->convert, v); /* which has the message for bools and complex numbers */
+    v = wf__tval_integer(&r->convert, v); /* complex numbers are mistakes there */
+    return r->convert.why[0] ? v : wf__tval_cast(&r->convert, v, wf__tval_real(&r->convert, v));
 }
 
 /* Sets index[rank] to the indices of a read, or positions. If there are fewer than axes, they are those of the last axes,

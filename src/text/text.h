@@ -12,7 +12,10 @@
 #include "base/base.h"
 #include "weft/weft.h"
 
-enum { WF__TEXT_LOCALS = 1000, WF__TEXT_ARGUMENTS = 16 }; /* the most typed locals and global arrays; arguments */
+enum {
+    WF__TEXT_LOCALS = 1000, /* the most typed locals and global arrays of a text */
+    WF__TEXT_ARGUMENTS = 16 /* the most arguments of a call, and indices */
+};
 
 /* Tokens: an operator of one character is that character; the others: */
 enum {

@@ -1,6 +1,7 @@
 /* image.c - spectra multiplied by factors: a user's filter, shifts, contrast transfer functions; batches of them. */
 #include "lib/array/random.h"
 #include "spectra.h"
+#include "weft/fft.h"
 #include <math.h>
 
 typedef struct job {
@@ -78,6 +79,46 @@ wf_status wf_spectrum_filter(wf_array *out, const wf_array *x, const wf_spectrum
     frequencies(&j, spectrum->dtype, k);
     return finish(&j, response(j.g, (wf_vals){ k, (size_t)spectrum->rank }, user));
 }
+
+/* ---- real images ---- */
+
+typedef struct image_response {
+    wf_response *call;
+    void *user;
+    wf_spectrum spectrum;
+} image_response;
+
+static void respond(const wf_site *site)
+{
+    const image_response *r = site->user;
+    wf_spectrum s = r->spectrum;
+    wf_val element = wf_get(site->in[0]), k[WFL_SPECTRUM_AXES];
+    s.dtype = wf_dtype_part(wf_val_dtype(element));
+    for (int d = 0; d < s.rank; ++d)
+        k[d] = wf_freq(site->graph, &s, d, site->index[site->rank - s.rank + d]);
+    wf_set(site->out[0], wf_mul(element, r->call(site->graph, (wf_vals){ k, (size_t)s.rank }, r->user)));
+}
+
+wf_status wf_image_filter(wf_array *out, const wf_array *x, int rank, wf_response *response, void *user)
+{
+    static const char name[] = "wf_image_filter";
+    wf_context *ctx = wf_array_context(x);
+    image_response r = { response, user, { .layout = WF_LAYOUT_H, .rank = rank } };
+    if (!response)
+        return wfl_array_fail(ctx, WF_ERR_ARG, "%s: `response` is NULL", name);
+    if (!wfl_array_known(x, name))
+        return WF_ERR_ARG;
+    wf_shape shape = wf_array_shape(x);
+    if (rank < 1 || rank > WFL_SPECTRUM_AXES || rank > shape.rank)
+        return wfl_array_fail(ctx, WF_ERR_ARG, "%s: `rank` is %d, and the array has %d axes", name, rank,
+                              (int)shape.rank);
+    for (int d = 0; d < rank; ++d)
+        r.spectrum.size[d] = shape.dim[shape.rank - rank + d];
+    wf_axes axes = ((1u << rank) - 1) << (shape.rank - rank);
+    return wf_fft_filter(out, x, axes, respond, &r);
+}
+
+/* ---- shifts and transfer functions ---- */
 
 wf_status wf_spectrum_shift(wf_array *out, const wf_array *x, const wf_spectrum *spectrum, const wf_array *shifts)
 {
