@@ -1,5 +1,5 @@
-// C++17 with the libraries, by library.hpp: an image of discs behind a contrast transfer function, whose phases are
-// flipped back; the discs are found by template matching. Then a value between pixels, a filter, and principal axes.
+// C++17 with the libraries, by library.hpp: an image of discs is multiplied by a contrast transfer function, whose phases
+// are then flipped back, and template matching finds the discs. Then values between pixels, a filter, and principal axes.
 #include "weft/library.hpp"
 #include <cmath>
 #include <cstdio>

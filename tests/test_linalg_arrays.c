@@ -138,11 +138,29 @@ static void check_solve(int64_t n)
         }
 }
 
+/* The upper triangle has other numbers, which change no result. */
+static void check_triangle(wf_dtype t, int64_t n)
+{
+    wf_array *a = positive(t, 2, n), *other = matrices(t, 2, n, n), *lower = wf_like(a), *v[2], *w[2];
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(2, n, n));
+    wf_out(g, lower, wf_select(wf_ge(wf_index(g, 1), wf_index(g, 2)), wf_in(g, a), wf_in(g, other)));
+    OK(ctx, wf_run(g));
+    same(wf_cholesky(lower), wf_cholesky(a), 0);
+    OK(ctx, wf_eigh(a, &w[0], &v[0]));
+    OK(ctx, wf_eigh(lower, &w[1], &v[1]));
+    same(w[0], w[1], 0);
+    same(v[0], v[1], 0);
+    wf_array *all[] = { a, other, lower };
+    for (int i = 0; i < 3; ++i)
+        wf_release(all[i]);
+}
+
 static void test_small(void **state)
 {
     (void)state;
     for (int64_t n = 1; n <= 6; ++n) {
         check_solve(n);
+        check_triangle(WF_F64, n);
         for (int i = 0; i < 2; ++i) {
             wf_array *a = positive(dtypes[i], 3, n), *l = wf_cholesky(a), *w, *v;
             same(product(l, turned(l, false)), wf_retain(a), 10 * slack(dtypes[i]));
@@ -296,6 +314,7 @@ static void test_definitions(void **state)
     check_solve(7);
     for (int i = 0; i < 4; ++i) {
         check_vectors(dtypes[i], 7);
+        check_triangle(dtypes[i], 7);
         check_vectors(dtypes[i], sized(33, 8));
         check_singular(dtypes[i], 7, 12);
         check_singular(dtypes[i], sized(40, 9), 5);

@@ -44,12 +44,11 @@ static wf_array *by_fft(const wf_array *x, const wf_array *kernel, wf_axes axes,
     int rank = 0;
     assert_true(wfl_window_over(&w, x, axes, border, outside, "test"));
     for (int d = 0; d < w.shape.rank; ++d)
-        if (w.axes >> d & 1) {
-            w.size[d] = size.dim[rank++];
-            w.before[d] = (w.size[d] - 1) / 2;
-        }
+        if (w.axes >> d & 1)
+            assert_true(wfl_window_set(&w, ctx, d, size.dim[rank++]));
+    wfl_window_mirror(&w);
     wf_dtype t = wf_array_dtype(x) == WF_I16 ? WF_F64 : wf_array_dtype(x);
-    return wfl_convolve_by_fft(x, kernel, &w, wfl_window_dtype(t), t);
+    return wfl_convolve_by_fft(x, kernel, &w, wfl_work_dtype(t), t);
 }
 
 static void test_borders(void **state)

@@ -1,5 +1,5 @@
-/* test_signal_footprints.c - ranks and morphology over footprints, and derivatives of Gaussians: beside numbers of SciPy
- * 1.17 (scipy.ndimage), and footprints beside windows that are walked through; boxes, NaN, bools, mistakes.
+/* test_signal_footprints.c - ranks and morphology over footprints: beside numbers of SciPy 1.17 (scipy.ndimage), and
+ * beside windows that are walked through; boxes, NaN, bools, mistakes.
  *
  * ctest: devices
  */
@@ -68,73 +68,6 @@ static void test_scipy(void **state)
         }
     wf_release(wide);
     wf_release(in);
-}
-
-/* gaussian_filter(image, sigma, order) for the modes reflect, nearest, grid-wrap. */
-static void test_derivatives(void **state)
-{
-    (void)state;
-    static const struct {
-        double sigma[2];
-        int order[2];
-        wf_border border;
-        double value[H * W];
-    } rows[] = {
-        { { 1, 0.7 }, { 0, 1 }, WF_BORDER_MIRROR, { -1.2106410491665036,   -0.09581306379383382, 0.34939237966242875,
-                                                    0.012544186907881547,  0.7779797926181224,   -1.0421242444714567,
-                                                    -0.03243165604255533,  0.5209282836144081,   -0.2828097896645644,
-                                                    0.20595451514992902,   -0.30410405926056544, 0.44388484488292845,
-                                                    0.9026111571161105,    -0.09788294450930479, -0.25250519748192135,
-                                                    -0.024421234139161856, 0.5648532583365868,   1.6201511521903702,
-                                                    0.26341143351926793,   -0.7674652261953536 } },
-        { { 1, 0.7 }, { 2, 1 }, WF_BORDER_CLAMP, { 0.37317656782415654,  0.2237965009371854,  0.037669591011080625,
-                                                   -0.08985466843515175, -0.2681054455119717, 0.9754168500315288,
-                                                   0.6725047353731057,   0.11844900354539711, 0.7012804200673132,
-                                                   0.3973951880424489,   -0.807384169115231,  -0.5935142569501544,
-                                                   0.6293117933507376,   0.19816003115335323, -0.3185147260136353,
-                                                   -0.4412755975026046,  -0.2559215645451872, -0.3415314910732009,
-                                                   -0.2754322420006559,  0.23607134988241582 } },
-        { { 0.8, 1.3 }, { 3, 4 }, WF_BORDER_PERIODIC, { -1.691913988372272,  -0.7661309196796489, -0.01903999223694526,
-                                                        1.7710162634478315,  0.7133851451570906,  1.0037144288748445,
-                                                        -0.5168082237622077, -0.6691595672604821, -0.42012925811291413,
-                                                        0.6375018601778266,  1.691913988372272,   0.7661309196796489,
-                                                        0.01903999223694526, -1.7710162634478315, -0.7133851451570906,
-                                                        -1.0037144288748445, 0.5168082237622077,  0.6691595672604821,
-                                                        0.42012925811291413, -0.6375018601778266 } },
-    };
-    for (int r = 0; r < 3; ++r)
-        for (int wide = 0; wide < 2; ++wide) {
-            wf_array *exact = array_of(ctx, WF_F64, WF_SHAPE(H, W), image);
-            wf_array *x = wf_array_cast(exact, wide ? WF_F64 : WF_F32);
-            wf_array *y = wf_gaussian_derivative(x, rows[r].sigma, rows[r].order, WF_AXES(0, 1), rows[r].border, 0);
-            assert_non_null(y);
-            double *v = download(y);
-            for (int k = 0; k < H * W; ++k)
-                near(v[k], rows[r].value[k], wide ? 1e-13 : 1e-5, "derivative");
-            free(v);
-            wf_array *all[] = { exact, x, y };
-            for (int k = 0; k < 3; ++k)
-                wf_release(all[k]);
-        }
-    wf_array *x = array_of(ctx, WF_F64, WF_SHAPE(H, W), image);
-    wf_array *plain = wf_gaussian_filter(x, rows[0].sigma, WF_AXES(0, 1), WF_BORDER_MIRROR, 0);
-    wf_array *same = wf_gaussian_derivative(x, rows[0].sigma, NULL, WF_AXES(0, 1), WF_BORDER_MIRROR, 0);
-    bool equal = false;
-    OK(ctx, wf_array_all_close(plain, same, 0, 0, false, &equal));
-    assert_true(equal);
-    const double sigma[] = { 0.01, 0 }; /* of one element: the slope there is 0 */
-    wf_array *flat = wf_gaussian_derivative(x, sigma, (const int[]){ 1, 0 }, WF_AXES(0, 1), WF_BORDER_CLAMP, 0);
-    double *v = download(flat);
-    for (int k = 0; k < H * W; ++k)
-        near(v[k], 0, 0, "slope");
-    free(v);
-    assert_null(wf_gaussian_derivative(x, sigma, (const int[]){ 0, 1 }, WF_AXES(0, 1), WF_BORDER_CLAMP, 0));
-    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "wf_gaussian_derivative: `sigma` of axis 1 is 0, but a derivative");
-    assert_null(wf_gaussian_derivative(x, sigma, (const int[]){ 11, 0 }, WF_AXES(0, 1), WF_BORDER_CLAMP, 0));
-    REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "wf_gaussian_derivative: `order` of axis 0 is 11, not 0 to 10");
-    wf_array *all[] = { x, plain, same, flat };
-    for (int k = 0; k < 4; ++k)
-        wf_release(all[k]);
 }
 
 /* ---- windows walked through ---- */
@@ -333,8 +266,8 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scipy), cmocka_unit_test(test_derivatives), cmocka_unit_test(test_walked),
-        cmocka_unit_test(test_large), cmocka_unit_test(test_boxes),       cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_scipy), cmocka_unit_test(test_walked),  cmocka_unit_test(test_large),
+        cmocka_unit_test(test_boxes), cmocka_unit_test(test_refused),
     };
     return RUN_ON_ALL(tests);
 }

@@ -294,7 +294,7 @@ WF_API wf_array *wf_morphology_close(const wf_array *x, const int64_t *size, wf_
                                      double outside);
 /* The same filters over a footprint: of the window with its extents, one for each of the axes, the elements where
  * `footprint`, real, is not 0. Errors: no such element. Waits: the processor reads the footprint. Not within frozen
- * sequences. wf_rank_filter, of as many elements as the footprint counts. Cost: as there, of the whole window. */
+ * sequences. This one is wf_rank_filter, with ranks among these elements. Cost: as there, of the whole window. */
 WF_API wf_array *wf_rank_footprint(const wf_array *x, int64_t rank, const wf_array *footprint, wf_axes axes,
                                    wf_border border, double outside);
 /* wf_median_filter over a footprint. */
@@ -302,7 +302,8 @@ WF_API wf_array *wf_median_footprint(const wf_array *x, const wf_array *footprin
                                      double outside);
 typedef enum wf_morph { WF_MORPH_ERODE, WF_MORPH_DILATE, WF_MORPH_OPEN, WF_MORPH_CLOSE } wf_morph;
 /* wf_erode, wf_dilate, opening and closing over a footprint, which dilation mirrors.
- * Cost: 2 comparisons for each run of elements along the footprint's last axis, and a pass for each power of 2 in it.
+ * Cost: 2 comparisons for each run of elements along the footprint's last axis, and a pass for each power of 2 up to the
+ * longest run.
  * Example: wf_array *grown = wf_morphology(mask, WF_MORPH_DILATE, ball, WF_ALL_AXES, WF_BORDER_VALUE, 0); */
 WF_API wf_array *wf_morphology(const wf_array *x, wf_morph how, const wf_array *footprint, wf_axes axes,
                                wf_border border, double outside);

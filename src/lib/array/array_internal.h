@@ -29,8 +29,13 @@ static inline bool wfl_is_complex_dtype(wf_dtype t) { return wf_dtype_kind(t) ==
 static inline bool wfl_is_float_dtype(wf_dtype t) { return wf_dtype_kind(t) == WF_KIND_FLOAT; }
 /* Returns the dtype of means: f64 for integers and bools, else t. */
 wf_dtype wfl_mean_dtype(wf_dtype t);
+/* Returns the dtype in which elements of dtype t are computed with: f32 for f16 and bf16, c64 for c32, else t. */
+wf_dtype wfl_work_dtype(wf_dtype t);
 
 bool wfl_same_shape(const wf_shape *a, const wf_shape *b);
+/* Sets *batch to what the axes before the last `keep` ones of two shapes, which may be *batch, broadcast to. False: they
+ * do not. */
+bool wfl_batch_broadcast(const wf_shape *a, int keep_a, const wf_shape *b, int keep_b, wf_shape *batch);
 /* False, with WF_ERR_SHAPE, for arrays of two shapes, which messages call `a` and `b`. */
 bool wfl_have_one_shape(const wf_array *a, const wf_array *b, const char *function);
 int64_t wfl_axes_count(const wf_shape *shape, wf_axes axes); /* number of elements along these axes */

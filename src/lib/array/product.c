@@ -60,17 +60,11 @@ static bool matrices(wf_context *ctx, const wf_array *a, const wf_array *b, wf_s
 {
     if (!wfl_array_known(a, "wf_array_matmul") || !wfl_array_known(b, "wf_array_matmul"))
         return false;
-    wf_shape s = wf_array_shape(a), t = wf_array_shape(b), *longer = s.rank > t.rank ? &s : &t;
-    bool fits = a && b && s.rank >= 2 && t.rank >= 2 && s.dim[s.rank - 1] == t.dim[t.rank - 2];
-    *out = *longer;
-    for (int d = 3; fits && d <= longer->rank; ++d) { /* from the end */
-        int64_t i = d <= s.rank ? s.dim[s.rank - d] : 1, j = d <= t.rank ? t.dim[t.rank - d] : 1;
-        fits = i == j || i == 1 || j == 1;
-        out->dim[longer->rank - d] = i == 1 ? j : i;
-    }
-    if (fits) {
-        out->dim[longer->rank - 2] = s.dim[s.rank - 2];
-        out->dim[longer->rank - 1] = t.dim[t.rank - 1];
+    wf_shape s = wf_array_shape(a), t = wf_array_shape(b);
+    if (a && b && s.rank >= 2 && t.rank >= 2 && s.dim[s.rank - 1] == t.dim[t.rank - 2] &&
+        wfl_batch_broadcast(&s, 2, &t, 2, out)) {
+        out->dim[out->rank++] = s.dim[s.rank - 2];
+        out->dim[out->rank++] = t.dim[t.rank - 1];
         return true;
     }
     if (!a || !b || s.rank < 2 || t.rank < 2)
@@ -162,7 +156,7 @@ static wf_status multiply(wf_array *c, const wf_array *a, const wf_array *b)
 /* Returns the product of nonempty matrices; `out` and `dtype` are those of the result. */
 static wf_array *product(const wf_array *a, const wf_array *b, const wf_shape *out, wf_dtype dtype)
 {
-    wf_dtype work = dtype == WF_F16 || dtype == WF_BF16 ? WF_F32 : dtype == WF_C32 ? WF_C64 : dtype;
+    wf_dtype work = wfl_work_dtype(dtype);
     int64_t m = out->dim[out->rank - 2], n = out->dim[out->rank - 1], batch = 1;
     for (int d = 0; d < out->rank - 2; ++d)
         batch *= out->dim[d];

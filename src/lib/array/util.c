@@ -39,9 +39,26 @@ bool wfl_array_known(const wf_array *array, const char *function)
 
 wf_dtype wfl_mean_dtype(wf_dtype t) { return t < WF_F16 ? WF_F64 : t; }
 
+wf_dtype wfl_work_dtype(wf_dtype t) { return t == WF_F16 || t == WF_BF16 ? WF_F32 : t == WF_C32 ? WF_C64 : t; }
+
 bool wfl_same_shape(const wf_shape *a, const wf_shape *b)
 {
     return a->rank == b->rank && !memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim);
+}
+
+bool wfl_batch_broadcast(const wf_shape *a, int keep_a, const wf_shape *b, int keep_b, wf_shape *batch)
+{
+    int na = a->rank - keep_a, nb = b->rank - keep_b;
+    wf_shape all = { .rank = na > nb ? na : nb };
+    for (int d = 0; d < all.rank; ++d) {
+        int64_t x = d < all.rank - na ? 1 : a->dim[d - (all.rank - na)];
+        int64_t y = d < all.rank - nb ? 1 : b->dim[d - (all.rank - nb)];
+        if (x != y && x != 1 && y != 1)
+            return false;
+        all.dim[d] = x == 1 ? y : x;
+    }
+    *batch = all;
+    return true;
 }
 
 bool wfl_have_one_shape(const wf_array *a, const wf_array *b, const char *function)

@@ -21,18 +21,11 @@ typedef struct job {
 
 /* ---- arguments ---- */
 /* Returns the dtype that decompositions have: f32, f64, c64 or c128. */
-static wf_dtype work_dtype(wf_dtype t)
-{
-    if (wfl_is_complex_dtype(t))
-        return t == WF_C128 ? WF_C128 : WF_C64;
-    return t == WF_F32 || t == WF_F16 || t == WF_BF16 ? WF_F32 : WF_F64;
-}
-
-static wf_dtype real_dtype(wf_dtype t) { return t == WF_C128 ? WF_F64 : t == WF_C64 ? WF_F32 : t; }
+static wf_dtype dtype_of(const wf_array *a) { return wfl_work_dtype(wfl_mean_dtype(wf_array_dtype(a))); }
 
 static wf_dtype common_dtype(wf_dtype a, wf_dtype b)
 {
-    bool wide = real_dtype(a) == WF_F64 || real_dtype(b) == WF_F64;
+    bool wide = wf_dtype_part(a) == WF_F64 || wf_dtype_part(b) == WF_F64;
     if (wfl_is_complex_dtype(a) || wfl_is_complex_dtype(b))
         return wide ? WF_C128 : WF_C64;
     return wide ? WF_F64 : WF_F32;
@@ -59,7 +52,7 @@ static bool begin(job *j, const char *function, const char *name, const wf_array
         return false;
     }
     j->device = wf_array_device(a);
-    j->dtype = work_dtype(wf_array_dtype(a));
+    j->dtype = dtype_of(a);
     j->batch = shape;
     j->batch.rank -= 2;
     j->count = wfl_axes_count(&j->batch, WF_ALL_AXES);
@@ -69,17 +62,12 @@ static bool begin(job *j, const char *function, const char *name, const wf_array
 /* Checks the right-hand sides, [..., rows, k], and broadcasts the batches. */
 static bool begin_with(job *j, const wf_array *a, const wf_array *b)
 {
-    wf_shape s = wf_array_shape(a), t = wf_array_shape(b), out = s.rank > t.rank ? s : t;
+    wf_shape s = wf_array_shape(a), t = wf_array_shape(b);
     if (!wfl_array_known(b, j->function) || !wfl_array_together(a, b, j->function))
         return false;
     int64_t rows = s.dim[s.rank - 2];
-    bool fits = t.rank >= 2 && t.dim[t.rank - 2] == rows && t.dim[t.rank - 1] <= INT32_MAX;
-    for (int d = 3; fits && d <= out.rank; ++d) { /* from the end */
-        int64_t x = d <= s.rank ? s.dim[s.rank - d] : 1, y = d <= t.rank ? t.dim[t.rank - d] : 1;
-        fits = x == y || x == 1 || y == 1;
-        out.dim[out.rank - d] = x == 1 ? y : x;
-    }
-    if (!fits) {
+    if (t.rank < 2 || t.dim[t.rank - 2] != rows || t.dim[t.rank - 1] > INT32_MAX ||
+        !wfl_batch_broadcast(&s, 2, &t, 2, &j->batch)) {
         char one[96], other[96];
         wf_shape_text(&s, one, sizeof one);
         wf_shape_text(&t, other, sizeof other);
@@ -87,10 +75,8 @@ static bool begin_with(job *j, const wf_array *a, const wf_array *b)
                        j->function, one, (long long)rows, other);
         return false;
     }
-    out.rank -= 2;
-    j->batch = out;
-    j->count = wfl_axes_count(&out, WF_ALL_AXES);
-    j->dtype = common_dtype(j->dtype, work_dtype(wf_array_dtype(b)));
+    j->count = wfl_axes_count(&j->batch, WF_ALL_AXES);
+    j->dtype = common_dtype(j->dtype, dtype_of(b));
     return true;
 }
 
@@ -335,7 +321,7 @@ static void *at(const job *j, void *data, int64_t i, int64_t n)
 
 static void *real_at(const job *j, void *data, int64_t i, int64_t n)
 {
-    return (char *)data + (size_t)(i * n) * wf_dtype_size(real_dtype(j->dtype));
+    return (char *)data + (size_t)(i * n) * wf_dtype_size(wf_dtype_part(j->dtype));
 }
 
 /* True after a matrix for which LAPACK returned 0; else with an error. */
@@ -343,7 +329,7 @@ static bool succeeded(const job *j, int64_t i, int said, const char *why)
 {
     if (said > 0)
         refuse(j, i, why);
-    else if (said < -1) /* an argument that LAPACK refuses */
+    else if (said < 0 && said != WFL_LAPACK_FAILED)
         wfl_array_fail(j->ctx, WF_ERR_BACKEND, "%s: LAPACK refuses argument %d", j->function, -said);
     return said == 0;
 }
@@ -407,7 +393,7 @@ static bool large_eigh(job *j, const wf_array *a, int64_t n, wf_array **values, 
         return false;
     void *p, *w;
     wf_array *m = own_copy(j, a, false, &p);
-    *values = own_result(j, real_dtype(j->dtype), n, -1, &w);
+    *values = own_result(j, wf_dtype_part(j->dtype), n, -1, &w);
     bool well = m && *values && is_finite(j, m, not_finite);
     for (int64_t i = 0; well && i < j->count; ++i)
         well = succeeded(j, i, wfl_lapack_eigh(&j->lapack, n, vectors != NULL, at(j, p, i, n * n), real_at(j, w, i, n)),
@@ -430,7 +416,7 @@ static bool large_svd(job *j, const wf_array *a, int64_t m, int64_t n, bool vect
     int64_t few = m < n ? m : n;
     void *p, *u = NULL, *s, *vh = NULL;
     wf_array *x = own_copy(j, a, false, &p);
-    out[1] = own_result(j, real_dtype(j->dtype), few, -1, &s);
+    out[1] = own_result(j, wf_dtype_part(j->dtype), few, -1, &s);
     if (vectors) {
         out[0] = own_result(j, j->dtype, m, few, &u);
         out[2] = own_result(j, j->dtype, few, n, &vh);
@@ -461,8 +447,10 @@ static wf_array *large_lstsq(job *j, const wf_array *a, const wf_array *b, int64
     wf_array *t = own_copy(j, a, true, &p), *right = own_copy(j, b, true, &q), *x = NULL, *part = NULL, *out = NULL;
     bool well = t && right && is_finite(j, t, not_finite) &&
                 is_finite(j, right, "has a right-hand side with an element that is not finite");
-    if (well) /* where there are more unknowns than equations they need more memory */
-        x = wf_array_resize(right, NULL, (const int64_t[]){ 0, 0, ldb - m }, WF_BORDER_VALUE, 0);
+    if (well && m < n) /* solutions need more memory than right-hand sides */
+        x = wf_array_resize(right, NULL, (const int64_t[]){ 0, 0, n - m }, WF_BORDER_VALUE, 0);
+    else if (well)
+        x = wf_retain(right);
     well = x && wf_map(x, &q, NULL) == WF_OK;
     for (int64_t i = 0; well && i < j->count; ++i)
         well = succeeded(j, i, wfl_lapack_lstsq(&j->lapack, m, n, k, least, at(j, p, i, m * n), at(j, q, i, k * ldb)),
@@ -552,7 +540,7 @@ wf_status wf_eigh(const wf_array *a, wf_array **values, wf_array **vectors)
     wf_array *out[2] = { NULL };
     bool well;
     if (!n || !j.count) {
-        out[0] = nothing(&j, real_dtype(j.dtype), n, -1);
+        out[0] = nothing(&j, wf_dtype_part(j.dtype), n, -1);
         out[1] = vectors ? nothing(&j, j.dtype, n, n) : NULL;
         well = out[0] && (out[1] || !vectors);
     } else if (is_small(&j, n))
@@ -574,7 +562,7 @@ wf_status wf_svd(const wf_array *a, wf_array **u, wf_array **s, wf_array **vh)
     wf_array *out[3] = { NULL };
     bool well;
     if (!few || !j.count) {
-        out[1] = nothing(&j, real_dtype(j.dtype), few, -1);
+        out[1] = nothing(&j, wf_dtype_part(j.dtype), few, -1);
         out[0] = u ? nothing(&j, j.dtype, m, few) : NULL;
         out[2] = u ? nothing(&j, j.dtype, few, n) : NULL;
         well = out[1] && (!u || (out[0] && out[2]));
@@ -599,6 +587,6 @@ wf_array *wf_lstsq(const wf_array *a, const wf_array *b, double tolerance)
     int64_t m = s.dim[s.rank - 2], n = s.dim[s.rank - 1], k = t.dim[t.rank - 1];
     if (!m || !n || !k || !j.count)
         return nothing(&j, j.dtype, n, k);
-    double digits = real_dtype(j.dtype) == WF_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
+    double digits = wf_dtype_part(j.dtype) == WF_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
     return large_lstsq(&j, a, b, n, tolerance > 0 ? tolerance : digits * (double)(m > n ? m : n));
 }

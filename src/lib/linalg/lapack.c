@@ -97,7 +97,7 @@ static int said(int64_t info) { return (int)(int32_t)info; }
 int wfl_lapack_solve(wfl_lapack *l, int64_t n, int64_t k, void *a, void *b)
 {
     if (!l->memory[1] && !allocate(l, 1, n, sizeof(int64_t)))
-        return -1;
+        return WFL_LAPACK_FAILED;
     getrf *factor;
     getrs *solve;
     find(l, GETRF, &factor);
@@ -189,7 +189,7 @@ int wfl_lapack_eigh(wfl_lapack *l, int64_t n, bool vectors, void *a, void *value
         memory m = query_of(&q);
         eigh(l, n, job, a, values, m);
         if (!allocate_queried(l, &m, 1, 1))
-            return -1;
+            return WFL_LAPACK_FAILED;
     }
     return eigh(l, n, job, a, values, memory_of(l));
 }
@@ -222,7 +222,7 @@ int wfl_lapack_svd(wfl_lapack *l, int64_t m, int64_t n, void *a, void *s, void *
         int64_t few = least_of(m, n), many = most(m, n);
         svd(l, n, m, a, s, vh, u, w);
         if (!allocate_queried(l, &w, 8 * few, u ? few * most(5 * few + 7, 2 * many + 2 * few + 1) : 7 * few))
-            return -1;
+            return WFL_LAPACK_FAILED;
     }
     return svd(l, n, m, a, s, vh, u, memory_of(l));
 }
@@ -262,7 +262,7 @@ int wfl_lapack_lstsq(wfl_lapack *l, int64_t m, int64_t n, int64_t k, double leas
         if (!allocate_queried(l, &w, few * (3 * levels + 11),
                               10 * n + 2 * n * LEAF + 8 * n * levels + 3 * LEAF * k + side) ||
             !allocate(l, 3, few, real_size(l)))
-            return -1;
+            return WFL_LAPACK_FAILED;
     }
     return lstsq(l, m, n, k, limit, at, b, l->work[3], memory_of(l));
 }

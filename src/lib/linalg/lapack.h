@@ -6,7 +6,7 @@
 #include "lib/array/array_internal.h"
 #include "lib/array/fortran.h"
 
-enum { WFL_LAPACK_WORK = 4 };
+enum { WFL_LAPACK_WORK = 4, WFL_LAPACK_FAILED = INT32_MIN };
 
 /* A LAPACK for matrices of one dtype (f32, f64, c64, c128) and size, and the memory that it works in. */
 typedef struct wfl_lapack {
@@ -24,8 +24,9 @@ typedef struct wfl_lapack {
 bool wfl_lapack_begin(wfl_lapack *l, wf_context *ctx, const char *function, wf_dtype dtype);
 void wfl_lapack_end(wfl_lapack *l);
 
-/* Each of these returns 0, a number above 0 if the matrix has no such result, or -1, with an error, without memory. The
- * first call of an opened LAPACK allocates memory, so all calls have the same routine and sizes.
+/* Each of these returns 0, a number above 0 if the matrix has no such result, -i if LAPACK refuses its argument i, or
+ * WFL_LAPACK_FAILED, with an error, without memory. The first call of an opened LAPACK allocates memory, so all calls
+ * have the same routine and sizes.
  *
  * Replaces b, [k, n] (the right-hand sides as rows), by the solutions x of a x = b; a is [n, n] and is overwritten. */
 int wfl_lapack_solve(wfl_lapack *l, int64_t n, int64_t k, void *a, void *b);

@@ -68,22 +68,18 @@ enum { HALVES = 12 }; /* the least number of elements for which two passes are f
 typedef struct halves {
     wfl_slide s;
     int axis;
-    int64_t length, extent;
     wf_val base, count; /* the block's first element; how many of its elements begin a line */
 } halves;
 
 static halves begin_halves(const box *b, const wf_array *x, int axis, int64_t length, int64_t first, wf_shape shape)
 {
-    halves h = { .axis = axis, .length = length, .extent = shape.dim[axis] };
-    shape.dim[axis] = (h.extent + length - 1) / length;
-    h.s = (wfl_slide){ .x = x, .dtype = b->dtype, .rank = shape.rank };
-    wf_graph *g = h.s.g = wfl_begin(wf_array_context(x), b->w.function, .shape = shape, .indexed = true,
-                                    .device = wfl_on_gpu(x) ? wf_array_device(x) : 0);
-    for (int d = 0; d < shape.rank; ++d)
-        h.s.index[d] = wf_add(wf_index(g, d), wf_const_i64(g, WF_I64, b->w.origin[d]));
+    int64_t extent = shape.dim[axis];
+    shape.dim[axis] = (extent + length - 1) / length;
+    halves h = { .s = wfl_slide_begin(&b->w, x, shape, b->dtype), .axis = axis };
+    wf_graph *g = h.s.g;
     wf_val size = wf_const_i64(g, WF_I64, length);
     h.base = wf_mul(wf_index(g, axis), size);
-    h.count = wf_min(size, wf_sub(wf_const_i64(g, WF_I64, h.extent), h.base));
+    h.count = wf_min(size, wf_sub(wf_const_i64(g, WF_I64, extent), h.base));
     h.s.index[axis] = wf_add(h.base, wf_const_i64(g, WF_I64, b->w.origin[axis] + first));
     return h;
 }
@@ -132,7 +128,7 @@ static wf_array *ends(const box *b, const wf_array *x, int axis, int64_t length,
 /* Returns the element of a result. */
 static wf_val finished(wf_val v, double divisor, wf_dtype to)
 {
-    return divisor != 0 ? wf_div(wf_cast(v, wfl_window_dtype(to)), divisor) : v;
+    return divisor != 0 ? wf_div(wf_cast(v, wfl_work_dtype(to)), divisor) : v;
 }
 
 static wf_array *by_halves(const box *b, const wf_array *x, int axis, int64_t length, int64_t first,
@@ -182,7 +178,7 @@ static wf_array *lines(const box *b, const wf_array *x, int axis, int64_t length
         wf_release(parts);
         return NULL;
     }
-    wfl_slide s = wfl_slide_begin(&b->w, x, out, b->dtype);
+    wfl_slide s = wfl_slide_begin(&b->w, x, shape, b->dtype);
     wf_val v;
     if (n == 1)
         v = join_line(b, &s, axis, length, first, 1, first + length - 1);
@@ -225,7 +221,7 @@ static wf_array *boxes(box *b, const wf_array *x, double divisor, wf_dtype to)
 static wf_dtype sum_dtype(wf_dtype t, int64_t n)
 {
     bool small = t < WF_F16 && wf_dtype_size(t) <= 2 && n < INT64_C(1) << (31 - 8 * wf_dtype_size(t));
-    return small ? WF_I32 : wfl_window_dtype(wfl_mean_dtype(t));
+    return small ? WF_I32 : wfl_work_dtype(wfl_mean_dtype(t));
 }
 
 wf_array *wf_uniform_filter(const wf_array *x, const int64_t *size, wf_axes axes, wf_border border, double outside)
@@ -269,8 +265,8 @@ static wf_array *extreme(const wf_array *x, box_join how, const int64_t *size, w
     if (!wfl_window_over(&b.w, x, axes, border, outside, function) || !wfl_array_ordered(x, function) ||
         !wfl_window_set_all(&b.w, wf_array_context(x), size))
         return NULL;
-    for (int d = 0; how == LARGEST && d < b.w.shape.rank; ++d)
-        b.w.before[d] = (b.w.size[d] - 1) / 2;
+    if (how == LARGEST)
+        wfl_window_mirror(&b.w);
     return boxes(&b, x, 0, b.dtype);
 }
 

@@ -1,5 +1,5 @@
 /* convolve.c - convolution with an array, with lines along axes, and with Gaussians. Sums run in the order of the
- * kernel's elements, however they are computed, but for large kernels, which take Fourier transforms (convolve_fft.c).
+ * kernel's elements, but for large kernels, which take Fourier transforms (convolve_fft.c).
  */
 #include "../floats.h"
 #include "window.h"
@@ -94,7 +94,7 @@ static wf_array *convolve(const wf_array *x, const wf_array *kernel, const wfl_w
         wf_release(out);
         return NULL;
     }
-    sum u = { .s = wfl_slide_begin(&w, padded, out, dtype), .w = &w, .kernel = kernel };
+    sum u = { .s = wfl_slide_begin(&w, padded, w.shape, dtype), .w = &w, .kernel = kernel };
     wf_val v;
     if (looped) {
         u.value = wf_local(u.s.g, dtype, wf_const(u.s.g, dtype, 0));
@@ -108,36 +108,27 @@ static wf_array *convolve(const wf_array *x, const wf_array *kernel, const wfl_w
     return out;
 }
 
-/* Sets the size along an axis, with one element more after the own one than before if it is even, as the kernel is
- * mirrored. */
-static bool set(wfl_window *w, const wf_array *kernel, int axis, int64_t size)
-{
-    if (!wfl_window_set(w, wf_array_context(kernel), axis, size))
-        return false;
-    w->before[axis] = (size - 1) / 2;
-    return true;
-}
-
 wf_array *wf_convolve(const wf_array *x, const wf_array *kernel, wf_axes axes, wf_border border, double outside)
 {
     static const char name[] = "wf_convolve";
+    wf_context *ctx = wf_array_context(x);
     wfl_window w;
     if (!kernel || !wfl_array_known(kernel, name) || !wfl_window_over(&w, x, axes, border, outside, name))
         return NULL;
     wf_shape size = wf_array_shape(kernel);
     int rank = 0;
     for (int d = 0; d < w.shape.rank; ++d)
-        if (w.axes >> d & 1 && ++rank <= size.rank && !set(&w, kernel, d, size.dim[rank - 1]))
+        if (w.axes >> d & 1 && ++rank <= size.rank && !wfl_window_set(&w, ctx, d, size.dim[rank - 1]))
             return NULL;
+    wfl_window_mirror(&w);
     if (rank != size.rank) {
-        wfl_array_fail(wf_array_context(x), WF_ERR_SHAPE, "%s: `kernel` has %d axes, but `axes` names %d", name,
-                       (int)size.rank, rank);
+        wfl_array_fail(ctx, WF_ERR_SHAPE, "%s: `kernel` has %d axes, but `axes` names %d", name, (int)size.rank, rank);
         return NULL;
     }
     wf_dtype t = product_dtype(x, (wf_arrays){ (wf_array *const[]){ (wf_array *)kernel }, 1 }, name);
     if (!t)
         return NULL;
-    wf_dtype dtype = wfl_window_dtype(t);
+    wf_dtype dtype = wfl_work_dtype(t);
     return wfl_convolve_is_cheaper_by_fft(&w, dtype) ? wfl_convolve_by_fft(x, kernel, &w, dtype, t)
                                                      : convolve(x, kernel, &w, dtype, t);
 }
@@ -160,7 +151,7 @@ static const wf_array *line_of(const wfl_window *w, wf_context *ctx, wf_arrays l
 static wf_array *convolve_lines(const wf_array *x, const wfl_window *all, const wf_array *const *of, wf_dtype t)
 {
     wfl_window w = *all;
-    wf_dtype dtype = wfl_window_dtype(t);
+    wf_dtype dtype = wfl_work_dtype(t);
     int last = -1, axes = 0;
     for (int d = 0; d < w.shape.rank; ++d)
         if (of[d]) {
@@ -203,9 +194,10 @@ wf_array *wf_convolve_separable(const wf_array *x, wf_arrays kernels, wf_axes ax
     size_t n = 0;
     for (int d = 0; d < w.shape.rank; ++d)
         if (w.axes >> d & 1) {
-            if (!(of[d] = line_of(&w, ctx, kernels, n++)) || !set(&w, of[d], d, wf_array_shape(of[d]).dim[0]))
+            if (!(of[d] = line_of(&w, ctx, kernels, n++)) || !wfl_window_set(&w, ctx, d, wf_array_shape(of[d]).dim[0]))
                 return NULL;
         }
+    wfl_window_mirror(&w);
     if (n && kernels.n != 1 && kernels.n != n) {
         wfl_array_fail(ctx, WF_ERR_ARG, "%s: %zu kernels for %zu axes; needed is one, or one for each axis", name,
                        kernels.n, n);
@@ -307,7 +299,8 @@ static wf_array *by_gaussians(const wf_array *x, const double *sigma, const int 
             if (!possible(&w, ctx, d, width, n))
                 goto done;
             int64_t radius = (int64_t)(4 * width + 0.5);
-            if ((radius || n) && (!(of[d] = gaussian(x, width, radius, n)) || !set(&w, of[d], d, 2 * radius + 1)))
+            if ((radius || n) &&
+                (!(of[d] = gaussian(x, width, radius, n)) || !wfl_window_set(&w, ctx, d, 2 * radius + 1)))
                 goto done;
         }
     out = convolve_lines(x, &w, (const wf_array *const *)of, wfl_mean_dtype(wf_array_dtype(x)));

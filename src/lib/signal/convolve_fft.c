@@ -1,8 +1,8 @@
 /* convolve_fft.c - convolution with a dense kernel through Fourier transforms.
  *
  * The array is continued by its border mode, up to extents L that are transformed fast; the kernel by zeros. Of the cyclic
- * convolution of both, elements from n - 1 on of each axis, n being the kernel's extent, do not see the seam. So what
- * the array has beyond the reach of the kernel does not matter.
+ * convolution of both, elements from n - 1 on of each axis, n being the kernel's extent, are sums within the continued
+ * array. So what the array has beyond the reach of the kernel does not matter.
  */
 #include "window.h"
 #include "weft/fft.h"
@@ -75,31 +75,33 @@ typedef struct product {
     const wf_array *spectrum;
 } product;
 
-static void multiply(const wf_site *s)
+/* Returns the kernel's factor for the element at these indices of the array's spectrum. */
+static wf_val factor_at(const product *p, wf_graph *g, const wf_val *index, int rank)
 {
-    const product *p = s->user;
     wf_val at[WF_MAX_RANK];
-    size_t rank = 0;
-    for (int d = 0; d < s->rank; ++d)
+    size_t n = 0;
+    for (int d = 0; d < rank; ++d)
         if (p->axes >> d & 1)
-            at[rank++] = s->index[d];
-    wf_set(s->out[0], wf_mul(wf_get(s->in[0]), wf_read_n(s->graph, p->spectrum, (wf_vals){ at, rank })));
+            at[n++] = index[d];
+    return wf_read_n(g, p->spectrum, (wf_vals){ at, n });
 }
 
-/* Convolves complex elements in place. */
-static wf_status convolve_complex(const wfl_window *w, wf_array *x, product *p)
+static void multiply(const wf_site *s)
 {
-    wf_context *ctx = wf_array_context(x);
+    wf_set(s->out[0], wf_mul(wf_get(s->in[0]), factor_at(s->user, s->graph, s->index, s->rank)));
+}
+
+/* Convolves complex elements in place; wf_fft_filter is for real ones. */
+static wf_status convolve_complex(const wfl_window *w, wf_array *x, const product *p)
+{
     wf_status status = wf_fft_into(x, x, w->axes, false, WF_FFT_BACKWARD);
     if (status != WF_OK)
         return status;
-    wf_graph *g = wfl_begin(ctx, w->function, .shape = wf_array_shape(x));
-    wf_val at[WF_MAX_RANK];
-    size_t rank = 0;
+    wf_graph *g = wfl_begin(wf_array_context(x), w->function, .shape = wf_array_shape(x));
+    wf_val index[WF_MAX_RANK];
     for (int d = 0; d < w->shape.rank; ++d)
-        if (w->axes >> d & 1)
-            at[rank++] = wf_index(g, d);
-    wf_out(g, x, wf_mul(wf_in(g, x), wf_read_n(g, p->spectrum, (wf_vals){ at, rank })));
+        index[d] = wf_index(g, d);
+    wf_out(g, x, wf_mul(wf_in(g, x), factor_at(p, g, index, w->shape.rank)));
     status = wf_run(g);
     return status == WF_OK ? wf_fft_into(x, x, w->axes, true, WF_FFT_BACKWARD) : status;
 }

@@ -1,6 +1,6 @@
 /* footprint.c - flat morphology over footprints of any form. A footprint is a set of runs along the last of its axes.
  * The join of a run of L elements is that of two runs of 2^k elements, its first and its last ones; runs of 2^k are
- * made from those of 2^(k-1) in one pass over the array. So a disc of diameter d costs about 2 d joins.
+ * made from those of 2^(k-1) in one pass over the array. So a disc of diameter d costs about 2 d joins, and log2(d) passes.
  */
 #include "footprint.h"
 
@@ -78,7 +78,7 @@ typedef struct shape_filter {
     wf_array *out;
     wfl_slide s; /* the open recording; s.g is NULL if there is none */
     wf_val joined;
-    int reads;
+    int reads;  /* of the open recording */
     bool begun; /* `out` holds the join of earlier runs */
 } shape_filter;
 
@@ -89,15 +89,9 @@ static wf_val join(const shape_filter *m, wf_val x, wf_val y)
     return m->largest ? wf_max(x, y) : wf_min(x, y);
 }
 
-static wf_val joined_with(const shape_filter *m, wf_val sum, wf_val x) { return sum.h.graph ? join(m, sum, x) : x; }
-
 /* Makes the joins of 2^k elements from those of half as many; false: error. */
-static bool double_run(shape_filter *m, int k)
+static bool double_runs(shape_filter *m, int k)
 {
-    if (m->power[k])
-        return true;
-    if (!double_run(m, k - 1))
-        return false;
     int64_t half = INT64_C(1) << (k - 1), offset[WF_MAX_RANK] = { 0 };
     const wf_array *from = m->power[k - 1];
     wf_shape shape = wf_array_shape(from);
@@ -105,10 +99,7 @@ static bool double_run(shape_filter *m, int k)
     wf_array *to = wfl_array_beside(from, wf_array_dtype(from), &shape);
     if (!to)
         return false;
-    wfl_window plain = m->w;
-    for (int d = 0; d < WF_MAX_RANK; ++d)
-        plain.origin[d] = 0;
-    wfl_slide s = wfl_slide_begin(&plain, from, to, wf_array_dtype(from));
+    wfl_slide s = wfl_slide_begin(&(wfl_window){ .function = m->w.function }, from, shape, wf_array_dtype(from));
     wf_val first = wfl_slide_read(&s, offset);
     offset[m->axis] = half;
     wf_out(s.g, to, join(m, first, wfl_slide_read(&s, offset)));
@@ -140,18 +131,15 @@ static bool add_run(shape_filter *m, const int64_t *at, int64_t n)
         ++k;
     if (m->reads >= MOST_READS && !flush(m))
         return false;
-    if (m->s.g == NULL) {
-        /* before a recording is open, as another one makes it */
-        for (int i = 1; i < MOST_POWERS && m->w.size[m->axis] >> i; ++i)
-            if (!double_run(m, i))
-                return false;
-        m->s = wfl_slide_begin(&m->w, m->power[0], m->out, wf_array_dtype(m->out));
-        m->joined = (wf_val){ { 0, NULL } };
-    }
+    if (!m->s.g)
+        m->s = wfl_slide_begin(&m->w, m->power[0], m->w.shape, wf_array_dtype(m->out));
+    if (!m->s.g)
+        return false;
     for (int d = 0; d < m->s.rank; ++d)
         offset[d] = at[d] - m->w.before[d];
     m->s.x = m->power[k];
-    m->joined = joined_with(m, m->joined, wfl_slide_read(&m->s, offset));
+    wf_val first = wfl_slide_read(&m->s, offset);
+    m->joined = m->reads ? join(m, m->joined, first) : first;
     offset[m->axis] += n - (INT64_C(1) << k);
     m->joined = join(m, m->joined, wfl_slide_read(&m->s, offset));
     m->reads += 2;
@@ -176,20 +164,32 @@ static bool counts(const shape_filter *m, const int64_t *at)
     return m->f->in[i];
 }
 
+/* Steps to the first run after the one of *n elements at `at`; both are 0 before the first run. False: there is none. */
+static bool next_run(const shape_filter *m, int64_t *at, int64_t *n)
+{
+    int64_t *i = &at[m->axis], extent = m->w.size[m->axis];
+    *i += *n;
+    do {
+        while (*i < extent && !counts(m, at))
+            ++*i;
+        for (*n = 0; *i < extent && counts(m, at); ++*i)
+            ++*n;
+        *i -= *n;
+    } while (!*n && (*i = 0, next_line(&m->w, m->axis, at)));
+    return *n;
+}
+
 static bool add_runs(shape_filter *m)
 {
-    int64_t at[WF_MAX_RANK] = { 0 }, n = m->w.size[m->axis];
-    do {
-        for (int64_t i = 0; i < n; ++i) {
-            int64_t first = i;
-            for (at[m->axis] = i; i < n && counts(m, at); at[m->axis] = i)
-                ++i;
-            at[m->axis] = first;
-            if (i > first && !add_run(m, at, i - first))
-                return false;
-        }
-        at[m->axis] = 0;
-    } while (next_line(&m->w, m->axis, at));
+    int64_t at[WF_MAX_RANK] = { 0 }, start[WF_MAX_RANK] = { 0 }, n = 0, longest = 0;
+    while (next_run(m, at, &n))
+        longest = n > longest ? n : longest;
+    for (int k = 1; longest >> k; ++k)
+        if (!double_runs(m, k))
+            return false;
+    while (next_run(m, start, &n))
+        if (!add_run(m, start, n))
+            return false;
     return flush(m);
 }
 
@@ -204,8 +204,8 @@ static wf_array *by_runs(const wf_array *x, const wfl_window *w, const wfl_footp
         return wf_array_assign(m.out, x) == WF_OK ? m.out : (wf_release(m.out), NULL);
     while (m.axis && m.w.size[m.axis] == 1)
         --m.axis;
-    for (int d = 0; largest && d < m.w.shape.rank; ++d)
-        m.w.before[d] = (m.w.size[d] - 1) / 2;
+    if (largest)
+        wfl_window_mirror(&m.w);
     m.power[0] = wfl_window_pad(&m.w, x);
     bool well = m.power[0] && add_runs(&m);
     wf_drop(m.s.g);

@@ -43,7 +43,7 @@ static wf_val or_nan(wf_graph *g, wf_val v, wf_val has) { return wf_select(has, 
 static wf_array *by_network(const wf_array *x, const wfl_window *w, const wfl_footprint *f, int rank, wf_array *out)
 {
     wf_dtype t = wf_array_dtype(x);
-    wfl_slide s = wfl_slide_begin(w, x, out, t == WF_BOOL ? WF_U8 : wfl_window_dtype(t));
+    wfl_slide s = wfl_slide_begin(w, x, w->shape, t == WF_BOOL ? WF_U8 : wfl_work_dtype(t));
     int64_t at[WF_MAX_RANK] = { 0 }, offset[WF_MAX_RANK];
     wf_val v[NETWORK], has = { { 0, NULL } };
     int n = 0;
@@ -66,10 +66,10 @@ static wf_array *by_network(const wf_array *x, const wfl_window *w, const wfl_fo
 }
 
 /* Returns the keys of the elements of x, on which borders have been put. Consumes it. */
-static wf_array *keys_of(wf_array *x)
+static wf_array *keys_of(wf_array *x, const char *function)
 {
     wf_dtype t = wf_array_dtype(x);
-    wf_graph *g = wfl_begin(wf_array_context(x), "wf_rank_filter");
+    wf_graph *g = wfl_begin(wf_array_context(x), function);
     wf_val v = wf_in(g, x);
     wf_array *keys = wf_keep(t == WF_BOOL ? wf_cast(v, WF_U32) : wfl_key_of(v, false));
     keys = wfl_array_run(g, keys);
@@ -124,16 +124,12 @@ static wf_array *by_bits(const wf_array *x, const wfl_window *window, const wfl_
 {
     wf_dtype t = wf_array_dtype(x), key = wfl_key_dtype(t);
     wfl_window w = *window;
-    wf_array *padded = wfl_window_pad(&w, x), *keys = padded ? keys_of(padded) : NULL;
+    wf_array *padded = wfl_window_pad(&w, x), *keys = padded ? keys_of(padded, w.function) : NULL;
     if (!keys) {
         wf_release(out);
         return NULL;
     }
-    wfl_window plain = w;
-    for (int d = 0; d < WF_MAX_RANK; ++d)
-        plain.origin[d] = 0;
-    plain.outside = 0;
-    wfl_slide s = wfl_slide_begin(&plain, keys, out, key);
+    wfl_slide s = wfl_slide_begin(&(wfl_window){ .function = w.function }, keys, w.shape, key);
     counted c = { &s, &w, f ? f->array : NULL };
     wf_val bit, last = wf_param(s.g, "rank", WF_U32, (double)rank), one = wf_const(s.g, key, 1);
     wf_var found = wf_local(s.g, key, wf_const(s.g, key, 0));
@@ -156,17 +152,16 @@ static wf_array *by_bits(const wf_array *x, const wfl_window *window, const wfl_
 }
 
 /* f: which elements count; NULL: all. */
-static wf_array *rank_filter(const wf_array *x, wfl_window *w, const wfl_footprint *f, int64_t rank,
-                             const char *function)
+static wf_array *rank_filter(const wf_array *x, const wfl_window *w, const wfl_footprint *f, int64_t rank)
 {
     int64_t n = f ? f->count : wfl_window_count(w);
     if (n >= INT64_C(1) << 32) {
-        wfl_array_fail(wf_array_context(x), WF_ERR_ARG, "%s: the window has 2^32 elements or more", function);
+        wfl_array_fail(wf_array_context(x), WF_ERR_ARG, "%s: the window has 2^32 elements or more", w->function);
         return NULL;
     }
     if (rank < -n || rank >= n) {
         wfl_array_fail(wf_array_context(x), WF_ERR_ARG, "%s: `rank` is %lld, but the window has %lld elements",
-                       function, (long long)rank, (long long)n);
+                       w->function, (long long)rank, (long long)n);
         return NULL;
     }
     rank += rank < 0 ? n : 0;
@@ -189,16 +184,14 @@ wf_array *wf_rank_filter(const wf_array *x, int64_t rank, const int64_t *size, w
                          double outside)
 {
     wfl_window w;
-    return window_of(&w, x, size, axes, border, outside, "wf_rank_filter")
-               ? rank_filter(x, &w, NULL, rank, "wf_rank_filter")
-               : NULL;
+    return window_of(&w, x, size, axes, border, outside, "wf_rank_filter") ? rank_filter(x, &w, NULL, rank) : NULL;
 }
 
 wf_array *wf_median_filter(const wf_array *x, const int64_t *size, wf_axes axes, wf_border border, double outside)
 {
     wfl_window w;
     return window_of(&w, x, size, axes, border, outside, "wf_median_filter")
-               ? rank_filter(x, &w, NULL, wfl_window_count(&w) / 2, "wf_median_filter")
+               ? rank_filter(x, &w, NULL, wfl_window_count(&w) / 2)
                : NULL;
 }
 
@@ -209,7 +202,7 @@ wf_array *wf_rank_footprint(const wf_array *x, int64_t rank, const wf_array *foo
     wfl_footprint f;
     wf_array *out = NULL;
     if (wfl_footprint_over(&w, &f, x, footprint, axes, border, outside, "wf_rank_footprint"))
-        out = rank_filter(x, &w, &f, rank, "wf_rank_footprint");
+        out = rank_filter(x, &w, &f, rank);
     wfl_footprint_release(&f);
     return out;
 }
@@ -221,7 +214,7 @@ wf_array *wf_median_footprint(const wf_array *x, const wf_array *footprint, wf_a
     wfl_footprint f;
     wf_array *out = NULL;
     if (wfl_footprint_over(&w, &f, x, footprint, axes, border, outside, "wf_median_footprint"))
-        out = rank_filter(x, &w, &f, f.count / 2, "wf_median_footprint");
+        out = rank_filter(x, &w, &f, f.count / 2);
     wfl_footprint_release(&f);
     return out;
 }

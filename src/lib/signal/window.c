@@ -49,6 +49,12 @@ bool wfl_window_set_all(wfl_window *w, wf_context *ctx, const int64_t *size)
     return true;
 }
 
+void wfl_window_mirror(wfl_window *w)
+{
+    for (int d = 0; d < w->shape.rank; ++d)
+        w->before[d] = w->size[d] - 1 - w->before[d];
+}
+
 int64_t wfl_window_count(const wfl_window *w)
 {
     int64_t n = 1;
@@ -68,9 +74,8 @@ wf_array *wfl_window_pad(wfl_window *w, const wf_array *x)
     return padded;
 }
 
-wfl_slide wfl_slide_begin(const wfl_window *w, const wf_array *x, const wf_array *out, wf_dtype dtype)
+wfl_slide wfl_slide_begin(const wfl_window *w, const wf_array *x, wf_shape shape, wf_dtype dtype)
 {
-    wf_shape shape = wf_array_shape(out);
     wfl_slide s = { .x = x, .dtype = dtype, .border = w->border, .rank = shape.rank };
     s.g = wfl_begin(wf_array_context(x), w->function, .shape = shape, .indexed = true,
                     .device = wfl_on_gpu(x) ? wf_array_device(x) : 0);
@@ -89,8 +94,6 @@ wf_val wfl_slide_read(const wfl_slide *s, const int64_t *offset)
     wf_val v = s->border ? wf_read_border_n(s->g, s->x, s->border, s->outside, at) : wf_read_n(s->g, s->x, at);
     return wf_cast(v, s->dtype);
 }
-
-wf_dtype wfl_window_dtype(wf_dtype t) { return t == WF_F16 || t == WF_BF16 ? WF_F32 : t == WF_C32 ? WF_C64 : t; }
 
 bool wfl_window_next(const int64_t *size, int rank, int64_t *at)
 {

@@ -22,6 +22,8 @@ bool wfl_window_over(wfl_window *w, const wf_array *x, wf_axes axes, wf_border b
 bool wfl_window_set(wfl_window *w, wf_context *ctx, int axis, int64_t size);
 /* Sets the sizes from a list with one for each axis of w->axes. */
 bool wfl_window_set_all(wfl_window *w, wf_context *ctx, const int64_t *size);
+/* Makes *w the mirrored window: as many elements before the own one as were after it. */
+void wfl_window_mirror(wfl_window *w);
 /* Returns the number of elements of the window; INT64_MAX if they are more. */
 int64_t wfl_window_count(const wfl_window *w);
 /* Returns x with the borders that the window needs. Makes *w the window over this array, which has no borders. */
@@ -41,12 +43,10 @@ typedef struct wfl_slide {
     int rank;
 } wfl_slide;
 
-/* Begins a recording over the elements of `out`. */
-wfl_slide wfl_slide_begin(const wfl_window *w, const wf_array *x, const wf_array *out, wf_dtype dtype);
+/* Begins a recording of points of this shape. Of the window it takes function, border, `outside` and origin. */
+wfl_slide wfl_slide_begin(const wfl_window *w, const wf_array *x, wf_shape shape, wf_dtype dtype);
 /* Returns the element at these distances from the point's own one. */
 wf_val wfl_slide_read(const wfl_slide *s, const int64_t *offset);
-/* Returns the dtype in which elements of dtype t are computed with: f32 for f16 and bf16, c64 for c32, else t. */
-wf_dtype wfl_window_dtype(wf_dtype t);
 /* Steps through the elements of a window of extents `size` in C order; at first *at is all 0. False after the last. */
 bool wfl_window_next(const int64_t *size, int rank, int64_t *at);
 

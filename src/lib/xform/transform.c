@@ -2,21 +2,6 @@
 #include "xform_internal.h"
 #include <math.h>
 
-bool wfl_batch_broadcast(const wf_shape *a, int keep_a, const wf_shape *b, int keep_b, wf_shape *batch)
-{
-    int na = a->rank - keep_a, nb = b->rank - keep_b;
-    wf_shape all = { .rank = na > nb ? na : nb };
-    for (int d = 0; d < all.rank; ++d) {
-        int64_t x = d < all.rank - na ? 1 : a->dim[d - (all.rank - na)];
-        int64_t y = d < all.rank - nb ? 1 : b->dim[d - (all.rank - nb)];
-        if (x != y && x != 1 && y != 1)
-            return false;
-        all.dim[d] = x == 1 ? y : x;
-    }
-    *batch = all;
-    return true;
-}
-
 void wfl_batch_indices(wf_graph *g, const wf_array *a, int own, int all, wf_val *index)
 {
     wf_shape shape = wf_array_shape(a);

@@ -46,9 +46,6 @@ wf_dtype wfl_interpolated_dtype(wf_dtype t);
 wf_dtype wfl_transformed_dtype(wf_dtype t);
 /* Returns the dtype of positions that a matrix gives: f32 for f32 and narrower floats, else f64. */
 wf_dtype wfl_positions_dtype(const wf_array *matrix);
-/* Sets *batch to what the axes before the last `keep` ones of two shapes, which may be *batch, broadcast to. False: they
- * do not. */
-bool wfl_batch_broadcast(const wf_shape *a, int keep_a, const wf_shape *b, int keep_b, wf_shape *batch);
 /* Sets the indices of the batch for an array with `own` such axes of a batch of `all`; an axis of extent 1 has 0. */
 void wfl_batch_indices(wf_graph *g, const wf_array *a, int own, int all, wf_val *index);
 /* Returns the rotations of a point group of the last `axes` axes as an array [n, axes, axes] beside x. NULL: an error. */
