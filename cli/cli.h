@@ -87,7 +87,8 @@ bool compute_statistics(wf_context *ctx, const wf_array *a, statistics *out);
 const char *statistics_text(const statistics *s, const char *gap, char buf[static STATISTICS_CAP]);
 /* New arrays; the caller releases them. NULL: the context has the error. */
 wf_array *magnitude(wf_context *ctx, const wf_array *a); /* absolute values */
-wf_array *to_floats(wf_context *ctx, const wf_array *a); /* f32, or f64 where f32 has too few digits; in C order */
+wf_array *to_floats(wf_context *ctx, const wf_array *a); /* f32 or f64; in C order */
+bool floats_are_wide(wf_dtype dtype);                    /* to_floats gives f64: f32 has too few digits */
 
 /* ---- star.c ---- */
 void print_star(const wf_star *star, const char *path); /* tables and columns */

@@ -158,7 +158,7 @@ int take_movie(const command *self, wf_movie *m, int which, const char *text)
         return EXIT_OK;
     default:
         if (!parse_int(text, 1, 256, &n) || (n & (n - 1)))
-            return misused(self, "--upsample %s: give 1, 2 or 4", text);
+            return misused(self, "--upsample %s: give 1, 2, 4, ...", text);
         m->factor = (int32_t)n;
         return EXIT_OK;
     }

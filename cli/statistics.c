@@ -117,10 +117,11 @@ bool compute_statistics(wf_context *ctx, const wf_array *a, statistics *out)
     return true;
 }
 
+bool floats_are_wide(wf_dtype t) { return t == WF_F64 || t == WF_I32 || t == WF_U32 || t == WF_I64 || t == WF_U64; }
+
 wf_array *to_floats(wf_context *ctx, const wf_array *a)
 {
-    wf_dtype t = wf_array_dtype(a);
-    bool wide = t == WF_F64 || t == WF_I32 || t == WF_U32 || t == WF_I64 || t == WF_U64;
+    bool wide = floats_are_wide(wf_array_dtype(a));
     const char *want[] = { "v" };
     wf_array *out = NULL;
     wf_text_create(ctx, wide ? "v = f64(a)" : "v = f32(a)", WF_ARGS(WF_ARG("a", a)), 0, want, 1, &out);

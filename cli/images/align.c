@@ -298,7 +298,7 @@ static int open_movie(align *a)
         return result;
     if (a->shape.rank != 3)
         return failed("%s: a movie has frames, rows and columns; this has %d axes", a->movie.path, (int)a->shape.rank);
-    a->wide = t == WF_F64 || t == WF_I32 || t == WF_U32 || t == WF_I64 || t == WF_U64; /* as to_floats */
+    a->wide = floats_are_wide(t);
     a->frames = a->shape.dim[0];
     a->dose *= a->how.group > 1 ? (double)a->how.group : 1;
     a->shift = allocate((size_t)a->frames * 2, sizeof *a->shift);

@@ -20,6 +20,14 @@ static const option options[] = {
     FACT_OPTIONS, { "lzw", 0, false }, { "deflate", 0, false }, MOVIE_OPTIONS, { NULL, 0, false }
 };
 
+/* Sets what the command line says of the new file. `compression`: its lzw and deflate. */
+static void set_meta(const facts *f, const wf_meta *compression, wf_meta *meta)
+{
+    apply_facts(f, meta);
+    meta->lzw = compression->lzw;
+    meta->deflate = compression->deflate;
+}
+
 /* Writes the images of an open file one by one. */
 static wf_status copy_images(wf_context *ctx, wf_file *from, wf_dtype dtype, wf_shape shape, const char *path,
                              const wf_meta *meta)
@@ -43,7 +51,7 @@ static wf_status copy_images(wf_context *ctx, wf_file *from, wf_dtype dtype, wf_
     return status;
 }
 
-/* Converts a movie, of which `how` says something or which is an EER file, without all of it in memory. */
+/* Converts a movie image by image. */
 static wf_status convert_movie(wf_context *ctx, const char *file[2], const wf_movie *how, const facts *f,
                                const wf_meta *compression)
 {
@@ -53,24 +61,20 @@ static wf_status convert_movie(wf_context *ctx, const char *file[2], const wf_mo
     wf_file *from = wf_movie_open(ctx, file[0], how, &meta, &dtype, &shape);
     if (!from)
         return wf_last_status(ctx);
-    apply_facts(f, &meta);
-    meta.lzw = compression->lzw;
-    meta.deflate = compression->deflate;
+    set_meta(f, compression, &meta);
     wf_status status = copy_images(ctx, from, dtype, shape, file[1], &meta);
     wf_file_free(from);
     return status;
 }
 
-/* Converts any other file. */
+/* Converts a file as a whole. */
 static wf_status convert(wf_context *ctx, const char *file[2], const facts *f, const wf_meta *compression)
 {
     wf_meta meta = { .size = sizeof meta };
     wf_array *array = wf_load(ctx, file[0], &meta);
     if (array && meta.extended_bytes)
         meta.extended_from = file[0];
-    apply_facts(f, &meta);
-    meta.lzw = compression->lzw;
-    meta.deflate = compression->deflate;
+    set_meta(f, compression, &meta);
     wf_status status = array ? wf_save(array, file[1], &meta) : wf_last_status(ctx);
     wf_release(array);
     return status;
@@ -80,7 +84,7 @@ int run_convert(const command *self, int argc, char **argv)
 {
     arguments a = { .command = self, .options = options, .argc = argc, .argv = argv };
     facts f = { .store_as = WF_STORED_DEFAULT };
-    wf_meta meta = { .size = sizeof meta };
+    wf_meta compression = { .size = sizeof compression };
     const char *file[2] = { NULL, NULL };
     wf_movie how = { .size = 0 };
     int files = 0, o;
@@ -95,8 +99,8 @@ int run_convert(const command *self, int argc, char **argv)
             return EXIT_USAGE;
         else if (o >= MOVIE && take_movie(self, &how, o - MOVIE, a.value) != EXIT_OK)
             return EXIT_USAGE;
-        meta.lzw = meta.lzw || o == LZW;
-        meta.deflate = meta.deflate || o == DEFLATE;
+        compression.lzw = compression.lzw || o == LZW;
+        compression.deflate = compression.deflate || o == DEFLATE;
     }
     if (files < 2)
         return misused(self, "two files are needed, from and to");
@@ -115,7 +119,7 @@ int run_convert(const command *self, int argc, char **argv)
         how.size = sizeof how;
         wf_status status = wf_last_status(ctx);
         if (status == WF_OK)
-            status = movie ? convert_movie(ctx, file, &how, &f, &meta) : convert(ctx, file, &f, &meta);
+            status = movie ? convert_movie(ctx, file, &how, &f, &compression) : convert(ctx, file, &f, &compression);
         result = status == WF_OK ? EXIT_OK : failed_in(ctx);
         progress_end();
     }

@@ -1,8 +1,11 @@
 /* picks.c - the places of particles in STAR files. */
 #include "picks.h"
 #include "weft/star.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const double FARTHEST = 1e9; /* from the origin of a micrograph, in pixels */
 
 static const char *last_part(const char *path)
 {
@@ -19,52 +22,58 @@ static int find_coordinates(const wf_star *s)
     return -1;
 }
 
+/* Sets places d of all rows to the values of a column. */
+static bool read_column(const wf_star *s, int table, const char *column, int d, picks *all)
+{
+    double *values = allocate((size_t)all->n + 1, sizeof *values);
+    wf_array *array = wf_star_values(s, table, column, WF_F64);
+    bool ok = array && wf_download(array, values, (size_t)all->n * sizeof *values) == WF_OK;
+    for (int64_t i = 0; i < all->n; i++)
+        all->at[3 * i + d] = values[i];
+    wf_release(array);
+    free(values);
+    return ok;
+}
+
 /* Keeps the rows of the micrograph. */
-static int take_rows(const wf_star *s, int table, const char *path, const char *micrograph, wf_array *const column[3],
-                     picks *out)
+static int keep_rows(const wf_star *s, int table, const char *path, const char *micrograph, picks *p)
 {
     static const char by[] = "rlnMicrographName";
     const char *const *name = wf_star_has(s, table, by) ? wf_star_texts(s, table, by) : NULL;
-    int64_t rows = wf_star_rows(s, table), same = 0;
+    int64_t rows = p->n, same = 0;
     while (name && same < rows && strcmp(name[same], name[0]) == 0)
         same++;
     if (same == rows)
         name = NULL; /* there is nothing to choose */
-    void *values[3] = { NULL };
-    for (int c = 0; c < 3; c++)
-        if (column[c] && wf_map(column[c], &values[c], NULL) != WF_OK)
-            return EXIT_FAILED;
-    out->at = allocate((size_t)rows * 3 + 1, sizeof *out->at);
-    out->scored = values[2] != NULL;
+    p->n = 0;
     for (int64_t i = 0; i < rows; i++) {
+        const double *at = p->at + 3 * i;
         if (name && strcmp(last_part(name[i]), last_part(micrograph)) != 0)
             continue;
-        for (int c = 0; c < 3; c++)
-            out->at[3 * out->n + c] = values[c] ? ((double *)values[c])[i] : 0;
-        out->n++;
+        if (!(fabs(at[0]) < FARTHEST && fabs(at[1]) < FARTHEST))
+            return failed("%s: row %lld has the coordinates %g %g (y x)", path, (long long)i, at[0], at[1]);
+        memmove(p->at + 3 * p->n++, at, 3 * sizeof *at);
     }
-    return out->n ? EXIT_OK
-                  : failed("%s: no particle%s%s", path, name ? " has the rlnMicrographName " : "",
-                           name ? last_part(micrograph) : "");
+    return p->n ? EXIT_OK
+                : failed("%s: no particle%s%s", path, name ? " has the rlnMicrographName " : "",
+                         name ? last_part(micrograph) : "");
 }
 
 int read_picks(wf_context *ctx, const char *path, const char *micrograph, picks *out)
 {
+    static const char score[] = "rlnAutopickFigureOfMerit";
     wf_star *s = wf_star_load(ctx, path);
     int table = find_coordinates(s), result = EXIT_FAILED;
-    wf_array *column[3] = { NULL };
     if (s && table < 0)
         failed("%s: no table has rlnCoordinateX and rlnCoordinateY", path);
     if (table >= 0) {
-        column[0] = wf_star_values(s, table, "rlnCoordinateY", WF_F64);
-        column[1] = wf_star_values(s, table, "rlnCoordinateX", WF_F64);
-        if (wf_star_has(s, table, "rlnAutopickFigureOfMerit"))
-            column[2] = wf_star_values(s, table, "rlnAutopickFigureOfMerit", WF_F64);
-        if (column[0] && column[1])
-            result = take_rows(s, table, path, micrograph, column, out);
+        out->n = wf_star_rows(s, table);
+        out->at = allocate((size_t)out->n * 3 + 1, sizeof *out->at);
+        out->scored = wf_star_has(s, table, score);
+        if (read_column(s, table, "rlnCoordinateY", 0, out) && read_column(s, table, "rlnCoordinateX", 1, out) &&
+            (!out->scored || read_column(s, table, score, 2, out)))
+            result = keep_rows(s, table, path, micrograph, out);
     }
-    for (int c = 0; c < 3; c++)
-        wf_release(column[c]);
     wf_star_free(s);
     if (wf_last_status(ctx) != WF_OK)
         return failed_in(ctx);

@@ -16,6 +16,9 @@ prints "$("$WEFT" calc 'sum(a)' a=a.npy)" "$WEFT" calc 'sum(a)' a=a.npy --device
 prints "$("$WEFT" calc 'a * 2' a=a.npy)" "$WEFT" calc 'a * 2' a=a.npy --device cuda-emu
 prints '0 1 2 3' "$WEFT" calc x --shape 4 --device cuda-emu
 prints "$("$WEFT" stats --json --median a.npy)" "$WEFT" stats --json --median a.npy --device cuda-emu
+printf 'data_\nloop_\n_rlnCoordinateX\n_rlnCoordinateY\n5 2\n9 7\n' > picks.star
+prints "$(printf '2 5\n7 9')" "$WEFT" pick a.npy --coordinates picks.star --box 4 -o cut.npy --device cuda-emu
+prints 2 "$WEFT" calc 'a[0, 2, 2] - b[2, 5] + 2' --shape 1 a=cut.npy b=a.npy
 
 # --- refused
 refuses 1 '^weft: .*cuda:0: no NVIDIA driver was found (WEFT_CUDA: /no/such.so: ' \

@@ -197,7 +197,7 @@ refuses 1 'movie.group is 2 (the file has 1 frames' "$WEFT" convert four.eer out
 below 1e-12 calc 'max(abs(a - b))' a=waves.mrc b=waves2.mrc
 "$WEFT" info waves.zarr | grep -q '^waves.zarr: Zarr, 48 x 64 f32$' || die "info: $("$WEFT" info waves.zarr)"
 "$WEFT" convert waves.mrc waves.zarr 2> /dev/null && die 'convert replaced a folder'
-refuses 2 'upsample 3: give 1, 2 or 4' "$WEFT" convert four.eer out.mrc --upsample 3
+refuses 2 'upsample 3: give 1, 2, 4' "$WEFT" convert four.eer out.mrc --upsample 3
 refuses 2 'the suffix names no format that is written' "$WEFT" convert four.tif out.eer
 refuses 1 'only EER files have finer pixels' "$WEFT" align movie.mrc --upsample 2 -o out.mrc
 refuses 1 'a movie has frames' "$WEFT" align soft.npy -o out.mrc
@@ -281,6 +281,8 @@ below 1e-9 calc 'max(abs(a[y, x] - b[0, y, x]))' --shape 16,16 a=cut.mrcs b=star
 refuses 1 'no particle has the rlnMicrographName spot.npy' "$WEFT" pick spot.npy --coordinates two.star
 printf 'data_x\n_a 1\n' > mixed.star
 refuses 1 'no table has rlnCoordinateX' "$WEFT" pick spots.npy --coordinates mixed.star
+printf 'data_x\nloop_\n_rlnCoordinateX\n_rlnCoordinateY\n5 6\n1e300 ?\n' > unknown.star
+refuses 1 'row 1 has the coordinates nan 1e+300' "$WEFT" pick spots.npy --coordinates unknown.star
 refuses 2 'box gives the size' "$WEFT" pick spots.npy --coordinates two.star -o out.mrcs
 refuses 2 "'spot.npy' is not needed" "$WEFT" pick spots.npy spot.npy --coordinates two.star
 refuses 1 'no table has the columns rlnX' "$WEFT" star two.star --columns rlnX
