@@ -1,25 +1,17 @@
 /* fuzz_io_load.c - takes any bytes as an image file. wf_load and wf_probe must agree, and give an array or an error
- * that names the file. A loaded array can be saved, and is the same when loaded again; so is a box of the file. What wf_save makes of it in
- * another format, with the meta data of the file, can be loaded, too.
+ * that names the file. A loaded array can be saved, and is the same when loaded again; so is a box of the file. What
+ * wf_save makes of it in another format, with the meta data of the file, can be loaded, too.
  *
  * The content decides the format, so the files of the corpus are plain files. Bytes without a known mark are taken as
  * MRC, which depends on the suffix, and once more under another suffix. A PNG file that is refused is tried again with
  * right checksums, without which libpng looks at nothing else.
  */
-#include <fcntl.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "fuzz_files.h"
 #include "weft/io.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-enum { NAMES = 5, MOST = 65536 };
+enum { NAMES = 5 };
 static const char *const suffixes[NAMES] = { "mrc", "mrcs", "npy", "png", "tif" };
-static wf_context *ctx;
-static char folder[64], names[NAMES][96], copies[NAMES][96];
+static char names[NAMES][96], copies[NAMES][96];
 
 static void leave(void)
 {
@@ -27,30 +19,16 @@ static void leave(void)
         unlink(names[i]);
         unlink(copies[i]);
     }
-    rmdir(folder);
-    wf_context_free(ctx);
+    leave_folder();
 }
 
 static void enter(void)
 {
-    snprintf(folder, sizeof folder, "%s/weft-fuzz-io-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    ctx = wf_context_new(&(wf_config){
-        .size = sizeof(wf_config), .device = WF_INTERP, .threads = 1, .flags_on = WF_FLAG_NO_DISK_CACHE });
-    if (!ctx || !mkdtemp(folder))
-        abort();
+    enter_folder("io", leave);
     for (int i = 0; i < NAMES; i++) {
         snprintf(names[i], sizeof names[i], "%s/f.%s", folder, suffixes[i]);
         snprintf(copies[i], sizeof copies[i], "%s/copy.%s", folder, suffixes[i]);
     }
-    atexit(leave);
-}
-
-static void require(bool good, const char *what)
-{
-    if (good)
-        return;
-    fprintf(stderr, "%s; message: %s\n", what, wf_last_message(ctx));
-    abort();
 }
 
 /* Saves and loads the array as NPY, which holds every dtype and shape, and compares. */
@@ -152,9 +130,7 @@ static bool load(const char *name, uint32_t choice)
 
 static bool load_bytes(const uint8_t *data, size_t size, const char *name, uint32_t choice)
 {
-    int file = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (file < 0 || write(file, data, size) != (ssize_t)size || close(file) != 0)
-        abort();
+    write_bytes(name, data, size);
     return load(name, choice);
 }
 

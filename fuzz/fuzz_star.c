@@ -1,46 +1,23 @@
-/* fuzz_star.c - takes any bytes as a STAR file: wf_star_load gives tables or an error that names the file. Columns become
- * arrays or errors. What wf_star_save makes of the tables reads back as the same tables.
+/* fuzz_star.c - takes any bytes as a STAR file: wf_star_load gives tables or an error that names the file. Columns
+ * become arrays or errors. What wf_star_save makes of the tables reads back as the same tables.
  */
-#include <fcntl.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "fuzz_files.h"
 #include "weft/star.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-enum { MOST = 65536 };
-static wf_context *ctx;
-static char folder[64], path[96], copy[96];
+static char path[96], copy[96];
 
 static void leave(void)
 {
     unlink(path);
     unlink(copy);
-    rmdir(folder);
-    wf_context_free(ctx);
+    leave_folder();
 }
 
 static void enter(void)
 {
-    snprintf(folder, sizeof folder, "%s/weft-fuzz-star-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    ctx = wf_context_new(&(wf_config){
-        .size = sizeof(wf_config), .device = WF_INTERP, .threads = 1, .flags_on = WF_FLAG_NO_DISK_CACHE });
-    if (!ctx || !mkdtemp(folder))
-        abort();
+    enter_folder("star", leave);
     snprintf(path, sizeof path, "%s/f.star", folder);
     snprintf(copy, sizeof copy, "%s/copy.star", folder);
-    atexit(leave);
-}
-
-static void require(bool good, const char *what)
-{
-    if (good)
-        return;
-    fprintf(stderr, "%s; message: %s\n", what, wf_last_message(ctx));
-    abort();
 }
 
 static void read_columns(const wf_star *s, int table)
@@ -84,9 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         enter();
     if (size > MOST)
         return 0;
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (file < 0 || write(file, data, size) != (ssize_t)size || close(file) != 0)
-        abort();
+    write_bytes(path, data, size);
     wf_star *s = wf_star_load(ctx, path), *again;
     if (!s)
         require(wf_last_status(ctx) != WF_OK && strstr(wf_last_message(ctx), path), "an error without status or file");

@@ -1,23 +1,15 @@
 /* fuzz_zarr.c - takes any bytes as the metadata of a Zarr array, up to a byte of 0, and a chunk: wf_probe gives a shape
- * or an error that names the folder, and a small box at the begin can be read or gives an error. The array itself may be
- * as large as the metadata says, so it is not read.
+ * or an error that names the folder, and a small box at the beginning can be read or gives an error. The array itself
+ * may be as large as the metadata say, so it is not read.
  */
-#include <fcntl.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
+#include "fuzz_files.h"
 #include "weft/io.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-enum { MOST = 65536, FILES = 7 };
+enum { FILES = 7 };
 /* metadata of versions 2 and 3, and the chunk under the names that it may have */
 static const char *const files[FILES] = { ".zarray", "zarr.json", "0", "0.0", "c.0", "c/0", "0.0.0" };
-static wf_context *ctx;
-static char folder[64], names[FILES][96];
+static char names[FILES][96];
 
 static void leave(void)
 {
@@ -26,39 +18,18 @@ static void leave(void)
         unlink(names[i]);
     snprintf(inner, sizeof inner, "%s/c", folder);
     rmdir(inner);
-    rmdir(folder);
-    wf_context_free(ctx);
+    leave_folder();
 }
 
 static void enter(void)
 {
     char inner[96];
-    snprintf(folder, sizeof folder, "%s/weft-fuzz-zarr-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    ctx = wf_context_new(&(wf_config){
-        .size = sizeof(wf_config), .device = WF_INTERP, .threads = 1, .flags_on = WF_FLAG_NO_DISK_CACHE });
-    if (!ctx || !mkdtemp(folder))
-        abort();
+    enter_folder("zarr", leave);
     snprintf(inner, sizeof inner, "%s/c", folder);
     if (mkdir(inner, 0700) != 0)
         abort();
     for (int i = 0; i < FILES; i++)
         snprintf(names[i], sizeof names[i], "%s/%s", folder, files[i]);
-    atexit(leave);
-}
-
-static void write_bytes(const char *path, const uint8_t *data, size_t size)
-{
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (file < 0 || write(file, data, size) != (ssize_t)size || close(file) != 0)
-        abort();
-}
-
-static void require(bool good, const char *what)
-{
-    if (good)
-        return;
-    fprintf(stderr, "%s; message: %s\n", what, wf_last_message(ctx));
-    abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -375,12 +375,45 @@ static void damaged_files_do_no_harm(void **state)
     free(good);
 }
 
+/* Pages that all have one long list of strips: the file is refused before memory is allocated for each of the lists. */
+static void a_shared_list_of_strips_is_refused(void **state)
+{
+    (void)state;
+    enum { PAGES = 20, STRIPS = 4000, TAGS = 5, PAGE = 2 + 12 * TAGS + 4, LISTS = 8 + PAGES * PAGE };
+    static const int tags[TAGS][4] = { /* tag, type, count, value */
+                                       { 256, 3, 1, 2 },
+                                       { 257, 3, 1, 2 },
+                                       { 259, 3, 1, 65001 },
+                                       { 273, 1, STRIPS, LISTS },
+                                       { 279, 1, STRIPS, LISTS }
+    };
+    static uint8_t zeros[STRIPS];
+    eer_writer w = { .compression = 65001 };
+    eer_begin(&w);
+    eer_number_at(&w, w.link, 8, 4);
+    for (int i = 0; i < PAGES; i++) {
+        eer_number(&w, TAGS, 2);
+        for (int k = 0; k < TAGS; k++) {
+            eer_number(&w, (uint64_t)tags[k][0], 2);
+            eer_number(&w, (uint64_t)tags[k][1], 2);
+            eer_number(&w, (uint64_t)tags[k][2], 4);
+            eer_number(&w, (uint64_t)tags[k][3], 4);
+        }
+        eer_number(&w, i + 1 < PAGES ? w.used + 4 : 0, 4);
+    }
+    assert_int_equal(w.used, LISTS);
+    eer_put(&w, zeros, STRIPS);
+    write_file("bad.eer", w.bytes, w.used);
+    free(w.bytes);
+    assert_refused("bad.eer", "EER page 2: field StripOffsets, count of, is 4000");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_codes_are_read),       cmocka_unit_test(the_example_of_the_documentation_is_read),
         cmocka_unit_test(gains_multiply_or_divide), cmocka_unit_test(movies_of_other_formats_have_gains_and_groups),
-        cmocka_unit_test(damaged_files_do_no_harm),
+        cmocka_unit_test(damaged_files_do_no_harm), cmocka_unit_test(a_shared_list_of_strips_is_refused),
     };
     return IO_TESTS(tests);
 }

@@ -1,6 +1,10 @@
 /* test_io_memory_fails.c - STAR tables, Zarr arrays and movies with the first, second, ... allocation failing: the call
  * returns WF_ERR_MEMORY, or the result that it has with all memory; nothing leaks.
  *
+ * Files are read and written by code that allocates by the C library, not by wf__alloc, which memory_fails.h makes fail.
+ * So this program is linked with --wrap (cmake/WeftTests.cmake): the functions below stand for malloc, calloc and
+ * realloc in all of Weft's code.
+ *
  * ctest: long
  */
 #include <ftw.h>
@@ -12,6 +16,17 @@
 #include "weft/functions.h"
 #include "weft/io.h"
 #include "weft/star.h"
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t bytes);
+
+void *__wrap_malloc(size_t bytes) { return wf__alloc_fails() ? NULL : __real_malloc(bytes); }
+void *__wrap_calloc(size_t count, size_t size) { return wf__alloc_fails() ? NULL : __real_calloc(count, size); }
+void *__wrap_realloc(void *old, size_t bytes) { return wf__alloc_fails() ? NULL : __real_realloc(old, bytes); }
 
 static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *place)
 {

@@ -247,6 +247,17 @@ static void arrays_become_columns(void **state)
     wf_star_free(s);
 }
 
+static void refuse_number(const char *number, wf_dtype dtype, const char *must)
+{
+    char text[64], message[128];
+    snprintf(text, sizeof text, "data_x\n_a \"%s\"\n", number);
+    snprintf(message, sizeof message, "line 2: a of table data_x is '%s' %s", number, must);
+    wf_star *s = star_of("number.star", text);
+    assert_null(wf_star_values(s, 0, "a", dtype));
+    assert_error("number.star", message);
+    wf_star_free(s);
+}
+
 static void bad_files_are_refused(void **state)
 {
     (void)state;
@@ -288,25 +299,14 @@ static void bad_files_are_refused(void **state)
     assert_error("bad.star", "line 1: byte 0");
     assert_null(wf_star_load(ctx, "none.star"));
     assert_error("none.star", "no such file");
-    static const char *const numbers[] = { "1.5", "9223372036854775808", "-9223372036854775809", "", "-", "1e3", "0x10",
-                                           "?" };
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        char text[64];
-        snprintf(text, sizeof text, "data_x\n_a \"%s\"\n", numbers[i]);
-        wf_star *s = star_of("number.star", text);
-        assert_null(wf_star_values(s, 0, "a", WF_I64));
-        assert_error("number.star", "line 2: a of table data_x is");
-        wf_star_free(s);
-    }
+    static const char *const integers[] = {
+        "1.5", "9223372036854775808", "-9223372036854775809", "", "-", "1e3", "0x10", "?"
+    };
+    for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
+        refuse_number(integers[i], WF_I64, "(must be an integer)");
     static const char *const reals[] = { "1.5x", "1e", "", "0x10", "infinite", "1 2" };
-    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) {
-        char text[64];
-        snprintf(text, sizeof text, "data_x\n_a \"%s\"\n", reals[i]);
-        wf_star *s = star_of("number.star", text);
-        assert_null(wf_star_values(s, 0, "a", WF_F64));
-        assert_error("number.star", "(must be a number)");
-        wf_star_free(s);
-    }
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+        refuse_number(reals[i], WF_F64, "(must be a number)");
     wf_star *s = star_of("join.star", "data_a\nloop_\n_k\n1\n3\ndata_b\nloop_\n_k\n_v\n2 5\n1 6\n");
     assert_null(wf_star_join(s, 0, "k", 1, "v", WF_I64));
     assert_error("join.star", "line 5: k of table data_a is '3', which no row of data_b has");

@@ -1,6 +1,7 @@
 /* io.h - image and volume files as arrays: MRC and NPY, also in gzip, PNG, TIFF and BigTIFF; Zarr folders; EER movies,
  * which are only read.
- * Errors: a truncated or hostile header names file, field and value; no memory beyond what the length allows.
+ * Errors: a truncated or hostile header names file, field and value; no memory beyond what the length (Zarr: the shape)
+ * allows.
  * Threads: from any thread. Waits: synchronous.
  * Reference: docs/reference/io.md */
 #ifndef WF_IO_H
@@ -118,16 +119,15 @@ WF_API wf_array *wf_file_read(wf_file *file, wf_shape offset, wf_shape shape);
 
 /* How the frames of a movie become images. A zeroed struct with `size` set: as they are in the file. */
 typedef struct wf_movie {
-    size_t size; /* sizeof(wf_movie), set by the caller */
-    const char
-        *gain;   /* an image file that frames are multiplied by; NULL: none. Read when the movie is opened and read */
-    bool divide; /* frames are divided by the gain, where it is not 0; so they are by one whose name ends with .gain */
-    int32_t factor; /* EER: pixels of an image along a pixel of the detector: 1, 2 or 4; 0: 1 */
-    int64_t group;  /* frames that are added to an image; the last ones that fill no group are left out; 0: 1 */
+    size_t size;      /* sizeof(wf_movie), set by the caller */
+    const char *gain; /* the file of an image that frames are multiplied by; NULL: none */
+    bool divide;      /* frames are divided by the gain, and are 0 where it is 0; always if its name ends with .gain */
+    int32_t factor;   /* EER: pixels of an image along a pixel of the detector: 1, 2, 4, ...; 0: 1 */
+    int64_t group;    /* frames that are added to an image; the last ones that fill no group are left out; 0: 1 */
 } wf_movie;
 /* Opens a movie, a stack of images of any format or one image, for wf_file_read. `how` may be NULL.
  * Dtypes: with a gain or sums f32 (f64 of f64); EER: u8, sums of more than 255 frames u16; with a gain f32.
- * Errors: NULL: as wf_file_open; WF_ERR_SHAPE: a gain of other extents; of EER files also those of the detector are right.
+ * Errors: NULL: as wf_file_open; WF_ERR_SHAPE: a gain that has neither the images' extents nor, EER, the detector's.
  * Cost: as wf_file_read of the movie; the last box of the gain is kept.
  * Example: wf_file *m = wf_movie_open(ctx, "m.eer", &(wf_movie){ sizeof(wf_movie), .group = 40 }, NULL, NULL, &shape); */
 WF_API wf_file *wf_movie_open(wf_context *ctx, const char *path, const wf_movie *how, wf_meta *meta, wf_dtype *dtype,
@@ -137,7 +137,8 @@ WF_API wf_file *wf_movie_open(wf_context *ctx, const char *path, const wf_movie 
  * Owns: the caller frees it (wf_file_free) before the context.
  * Errors: NULL, as wf_save. */
 WF_API wf_file *wf_file_create(wf_context *ctx, const char *path, wf_dtype dtype, wf_shape shape, const wf_meta *meta);
-/* Stores an array, of the file's dtype, at `offset`. MRC, NPY, Zarr: any box; TIFF: whole pages, in order; PNG: all at once.
+/* Stores an array, of the file's dtype, at `offset`. MRC, NPY, Zarr: any box; TIFF: whole pages, in order; PNG: all at
+ * once.
  * Errors: WF_ERR_SHAPE, WF_ERR_DTYPE, WF_ERR_UNSUPPORTED (such parts); wf_file_finish reports a full disk. */
 WF_API wf_status wf_file_write(wf_file *file, const wf_array *array, wf_shape offset);
 /* Makes a created file appear, as wf_save does. Only wf_file_free may follow. */

@@ -59,7 +59,7 @@ WF_API wf_array *wf_star_join(const wf_star *star, int table, const char *by, in
 /* Adds a table at the end, whose columns are to be set; rows >= 0, or WF_STAR_PAIRS. Returns its number.
  * Errors: -1: WF_ERR_ARG, WF_ERR_MEMORY. */
 WF_API int wf_star_add(wf_star *star, const char *name, int64_t rows);
-/* Sets a column, which is added behind the others if it is new, from an array, [rows], of real numbers or bools.
+/* Sets a column from an array, [rows], of real numbers or bools. A column that is new becomes the last one.
  * Floats are written with the digits that give the same f64 (other floats: f32) again.
  * Errors: WF_ERR_ARG, WF_ERR_SHAPE, WF_ERR_DTYPE, WF_ERR_MEMORY; the column is as it was. */
 WF_API wf_status wf_star_set(wf_star *star, int table, const char *column, const wf_array *values);

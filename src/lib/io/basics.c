@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAX_TRANSFER ((size_t)1 << 30) /* some systems transfer at most 2 GiB in one call */
@@ -48,6 +49,19 @@ bool wfl_io_mul(int64_t a, int64_t b, int64_t *out)
     return true;
 }
 
+wf_status wfl_io_resize(wf_context *ctx, const char *path, void *memory, int64_t count, size_t size)
+{
+    void *old, *more = NULL;
+    int64_t bytes = INT64_MAX;
+    memcpy(&old, memory, sizeof old);
+    if (wfl_io_mul(count, (int64_t)size, &bytes))
+        more = realloc(old, (size_t)bytes);
+    if (!more)
+        return wfl_io_fail_memory(ctx, path, bytes);
+    memcpy(memory, &more, sizeof more);
+    return WF_OK;
+}
+
 bool wfl_io_real(const char *text, size_t length, double *out)
 {
     enum { MOST_DIGITS = 255 };
@@ -59,7 +73,7 @@ bool wfl_io_real(const char *text, size_t length, double *out)
     for (size_t i = 0; i < length; i++) {
         const char *put = text[i] == '.' ? point : text + i;
         size_t part = text[i] == '.' ? strlen(point) : 1;
-        if (n + part >= sizeof buf)
+        if (n + part >= sizeof buf || (text[i] != '.' && strchr(point, text[i])))
             return false;
         memcpy(buf + n, put, part);
         n += part;
@@ -171,6 +185,14 @@ int wfl_io_pwrite(int fd, int64_t offset, const void *from, size_t bytes, size_t
         *written += (size_t)n;
     }
     return 0;
+}
+
+uint64_t wfl_io_random_number(const void *owner, unsigned attempt)
+{
+    struct timespec now = { 0 };
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t id = (uint64_t)now.tv_sec * 1000000007u ^ (uint64_t)now.tv_nsec << 20 ^ (uint64_t)getpid() << 40;
+    return (id ^ (uint64_t)(uintptr_t)owner ^ attempt) * 0x9E3779B97F4A7C15u;
 }
 
 /* Puts the file's name before the context's message, which a function of the library has set. */

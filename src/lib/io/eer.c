@@ -92,7 +92,7 @@ static inline void count(const box *b, int64_t y, int64_t x)
 
 static int log2_of(int factor) { return factor < 2 ? 0 : 1 + log2_of(factor / 2); }
 
-/* Adds the electrons of a frame, whose bits are followed by EER_BEHIND bytes. Returns false if they go beyond the last
+/* Adds the electrons of a frame, whose bits are followed by EER_PADDING bytes. Returns false if they go beyond the last
  * pixel. The bits of a frame may end before its last pixel. */
 static bool decode(const wfl_eer_code *c, int factor, const uint8_t *bits, int64_t bytes, const box *b)
 {
@@ -133,28 +133,27 @@ static bool decode(const wfl_eer_code *c, int factor, const uint8_t *bits, int64
 /* Reads the bits of a frame to f->bits. */
 static wf_status read_bits(wfl_io_reader *r, wfl_eer_file *f, int64_t frame, int64_t *bytes)
 {
-    int64_t first = f->first[frame], behind = f->first[frame + 1], total = 0;
-    for (int64_t i = first; i < behind; i++) {
+    int64_t first = f->first[frame], end = f->first[frame + 1], total = 0;
+    for (int64_t i = first; i < end; i++) {
         if (f->strip[i].bytes > r->size - total)
             return wfl_io_fail(r->ctx, r->path, WF_ERR_IO, "EER frame %lld: its strips are longer than the file",
                                (long long)frame);
         total += f->strip[i].bytes;
     }
-    if (total + EER_BEHIND > f->bits_cap) {
-        uint8_t *more = realloc(f->bits, (size_t)(total + EER_BEHIND));
-        if (!more)
-            return wfl_io_fail_memory(r->ctx, r->path, total);
-        f->bits = more;
-        f->bits_cap = total + EER_BEHIND;
+    if (total + EER_PADDING > f->bits_cap) {
+        wf_status status = wfl_io_resize(r->ctx, r->path, &f->bits, total + EER_PADDING, 1);
+        if (status != WF_OK)
+            return status;
+        f->bits_cap = total + EER_PADDING;
     }
     *bytes = 0;
-    for (int64_t i = first; i < behind; i++) {
+    for (int64_t i = first; i < end; i++) {
         wf_status status = wfl_io_read_at(r, f->strip[i].offset, f->bits + *bytes, (size_t)f->strip[i].bytes);
         if (status != WF_OK)
             return status;
         *bytes += f->strip[i].bytes;
     }
-    memset(f->bits + *bytes, 0, EER_BEHIND);
+    memset(f->bits + *bytes, 0, EER_PADDING);
     return WF_OK;
 }
 

@@ -1,9 +1,10 @@
 /* eer.h - EER files, movies of Falcon cameras: eer_directory.c finds the frames, eer.c decodes them.
  *
  * An EER file is a TIFF, mostly a BigTIFF, whose pages are frames of compression 65000 to 65002: a string of bits that
- * lists the electrons in the order of the pixels. A code has `skip` bits, the pixels without an electron before the next one,
- * and then `across` and `down` bits, which say where in its pixel the electron fell. A skip of all ones stands for as
- * many pixels and no electron; it has no bits of places, except in compression 65000.
+ * lists the electrons in the order of the pixels. A code has `skip` bits, the number of pixels without an electron
+ * before the next one, and then `across` and `down` bits, which say where in its pixel the electron fell. A skip of all
+ * ones stands for that number of pixels without an electron after them; only in compression 65000 do bits of a place
+ * follow it, which have no meaning.
  */
 #ifndef WEFT_IO_EER_H
 #define WEFT_IO_EER_H
@@ -32,7 +33,11 @@ typedef struct wfl_eer_file {
     int64_t bits_cap;
 } wfl_eer_file;
 
-enum { EER_FIRST = 65000, EER_LAST = 65002, EER_BEHIND = 8 }; /* EER_BEHIND: bytes behind the bits that may be read */
+enum {
+    EER_FIRST = 65000, /* the first and the last number of EER's compressions */
+    EER_LAST = 65002,
+    EER_PADDING = 8 /* bytes of 0 after the bits of a frame in memory: the decoder loads eight bytes at a time */
+};
 
 /* True if the first page of a TIFF file is a frame of an EER file. */
 bool wfl_eer_is(wfl_io_reader *reader);

@@ -163,7 +163,7 @@ static wf_status read_directory(tiff *t, int64_t *next, directory *d)
     size_t bytes = (size_t)entries * (size_t)entry_bytes + (size_t)end;
     uint8_t *all = malloc(bytes);
     if (!all)
-        return wfl_io_fail_memory(t->reader->ctx, t->reader->path, (int64_t)bytes);
+        return fail(t, WF_ERR_MEMORY, "out of memory: %zu bytes", bytes);
     status = read_at(t, at + wide, all, bytes);
     for (uint64_t i = 0; i < entries && status == WF_OK; i++)
         take_entry(t, all + i * (uint64_t)entry_bytes, at + wide + (int64_t)i * entry_bytes, d);
@@ -230,28 +230,25 @@ static wf_status read_number(const tiff *t, const field *f, const char *name, in
     return WF_OK;
 }
 
-/* Makes room in *memory for an element more than `used`, of `size` bytes. */
-static wf_status make_room(const tiff *t, void *memory, int64_t used, int64_t *cap, size_t size)
+/* Makes *memory, an array of *cap elements of `size` bytes, longer if it has no element `index`. */
+static wf_status reach(const tiff *t, void *memory, int64_t *cap, int64_t index, size_t size)
 {
-    void *old, *more;
-    if (used < *cap)
+    if (index < *cap)
         return WF_OK;
-    memcpy(&old, memory, sizeof old);
-    more = realloc(old, (size_t)(2 * used + 64) * size);
-    if (!more)
-        return wfl_io_fail_memory(t->reader->ctx, t->reader->path, used);
-    *cap = 2 * used + 64;
-    memcpy(memory, &more, sizeof more);
-    return WF_OK;
+    int64_t more = 2 * index + 64;
+    wf_status status = wfl_io_resize(t->reader->ctx, t->reader->path, memory, more, size);
+    if (status == WF_OK)
+        *cap = more;
+    return status;
 }
 
 static wf_status add_frame(const tiff *t, const directory *d, wfl_eer_file *file)
 {
     if (d->offsets.count < 1 || d->offsets.count != d->bytes.count)
         return bad(t, "StripOffsets, count of,", d->offsets.count, "that of StripByteCounts, at least 1");
-    if (d->offsets.count > t->reader->size)
+    if (d->offsets.count > t->reader->size - file->strips) /* else pages that share one list would multiply it */
         return bad(t, "StripOffsets, count of,", d->offsets.count, "what the file can hold");
-    wf_status status = make_room(t, &file->first, file->frames + 1, &file->frames_cap, sizeof *file->first);
+    wf_status status = reach(t, &file->first, &file->frames_cap, file->frames + 1, sizeof *file->first);
     if (status != WF_OK)
         return status;
     file->first[file->frames] = file->strips;
@@ -264,7 +261,7 @@ static wf_status add_frame(const tiff *t, const directory *d, wfl_eer_file *file
             return fail(t, WF_ERR_IO, "%lld bytes at byte %lld are not inside of the file, which has %lld",
                         (long long)s.bytes, (long long)s.offset, (long long)t->reader->size);
         if (status == WF_OK)
-            status = make_room(t, &file->strip, file->strips, &file->strips_cap, sizeof *file->strip);
+            status = reach(t, &file->strip, &file->strips_cap, file->strips, sizeof *file->strip);
         if (status == WF_OK)
             file->strip[file->strips++] = s;
     }
@@ -285,10 +282,11 @@ static wf_status read_pixel(const tiff *t, const directory *d, double *pixel)
         return wfl_io_fail_memory(t->reader->ctx, t->reader->path, f->count);
     wf_status status = read_at(t, f->at, text, (size_t)f->count);
     text[status == WF_OK ? f->count : 0] = 0;
-    const char *item = strstr(text, name), *value = item ? strchr(item, '>') : NULL,
-               *end = value ? strchr(value, '<') : NULL;
+    const char *item = strstr(text, name), *value = item ? strchr(item, '>') : NULL;
     double metres = 0;
-    if (end && sscanf(value + 1, "%40lf", &metres) == 1 && metres > 1e-12 && metres < 1e-6)
+    if (value)
+        value += 1 + strspn(value + 1, " \t\r\n");
+    if (value && wfl_io_real(value, strspn(value, "0123456789+-.eE"), &metres) && metres > 1e-12 && metres < 1e-6)
         *pixel = metres * 1e10;
     free(text);
     return status;

@@ -28,7 +28,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ---- reading ---- */
@@ -185,15 +184,6 @@ static uint32_t machine_id(void)
     return id;
 }
 
-/* Returns a number that is unlikely to be in the name of a file yet. */
-static uint64_t random_number(const wfl_io_writer *writer, unsigned attempt)
-{
-    struct timespec now = { 0 };
-    clock_gettime(CLOCK_REALTIME, &now);
-    uint64_t id = (uint64_t)now.tv_sec * 1000000007u ^ (uint64_t)now.tv_nsec << 20 ^ (uint64_t)getpid() << 40;
-    return (id ^ (uint64_t)(uintptr_t)writer ^ attempt) * 0x9E3779B97F4A7C15u;
-}
-
 /* True if `path` is the file that is open as `fd`. */
 static bool is_file(const char *path, int fd)
 {
@@ -253,7 +243,8 @@ static int make_named(wfl_io_writer *writer, const char *folder, const char *lin
             code = make_at(writer, link_from);
     }
     for (unsigned attempt = 0; attempt < ATTEMPTS && code == EEXIST; attempt++) {
-        snprintf(writer->temp, cap, "%s.weft-%016llx.tmp", folder, (unsigned long long)random_number(writer, attempt));
+        snprintf(writer->temp, cap, "%s.weft-%016llx.tmp", folder,
+                 (unsigned long long)wfl_io_random_number(writer, attempt));
         code = make_at(writer, link_from);
     }
     writer->named = code == 0;

@@ -1,9 +1,9 @@
 /* io_internal.h - what the file formats share. Each of these uses only those before it: errors and small helpers
  * (basics.c), the types that files store (types.c), libraries that are opened when they are needed (foreign.c),
- * compressed files (gzip.c), the bounded reader and the atomic writer (file.c), runs of samples (convert.c), whole arrays of them (samples.c), what is
- * common to all files that are written (output.c), the formats, their table (io.c), movies (movie.c), parts of files
- * (parts.c), and files that grow (append.c). STAR files have a header of their own (star.h), and so
- * has JSON (json.h).
+ * compressed files (gzip.c), the bounded reader and the atomic writer (file.c), runs of samples (convert.c), whole
+ * arrays of them (samples.c), what is common to all files that are written (output.c), the formats, their table (io.c),
+ * movies (movie.c), parts of files (parts.c), and files that grow (append.c). STAR tables have a header of their own
+ * (star.h), and so have JSON (json.h), the two halves of Zarr (zarr.h) and those of EER (eer.h).
  *
  * A new format is one file with the functions of wfl_io_format and one row in the table of io.c.
  */
@@ -75,8 +75,13 @@ const char *wfl_io_errno_text(int code);
 bool wfl_io_little_endian(void);
 /* Sets *out to a * b, for a, b >= 0; false on overflow. */
 bool wfl_io_mul(int64_t a, int64_t b, int64_t *out);
-/* Reads `length` characters as a decimal number, nan or inf, as strtod does in the C locale; the program's locale may
- * have another decimal point. False: there are other characters, or too many; *out is untouched. */
+/* Resizes the array that *memory, a pointer of any type, points to, to `count` elements of `size` bytes. On error, which
+ * the context has, the array is as it was. */
+wf_status wfl_io_resize(wf_context *ctx, const char *path, void *memory, int64_t count, size_t size);
+/* Returns a number that is unlikely to be in the name of a file yet. `owner`: an address of the caller's own. */
+uint64_t wfl_io_random_number(const void *owner, unsigned attempt);
+/* Reads `length` characters as a number, as strtod does in the C locale; the program's locale may have another decimal
+ * point. False: there are other characters, or more than 255; *out is untouched. */
 bool wfl_io_real(const char *text, size_t length, double *out);
 /* True if the name ends with `suffix`, such as ".mrc", or that and ".gz". Letter case does not matter. */
 bool wfl_io_suffix_is(const char *path, const char *suffix);
@@ -285,7 +290,7 @@ typedef struct wfl_io_output {
 typedef struct wfl_io_format {
     wf_format format;
     const char *name;
-    const char *suffixes[8];                          /* NULL behind the last, if there are fewer */
+    const char *suffixes[8];                          /* NULL after the last, if there are fewer */
     bool gzip;                                        /* files may be compressed by gzip as a whole */
     bool (*match)(const uint8_t *head, size_t bytes); /* true if a file that begins like this is of the format */
     /* Reads the header and sets `image` and either `layout` or `state`. After an error `close` is called, too. */

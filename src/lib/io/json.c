@@ -114,7 +114,8 @@ const char *wfl_json_check(const char *text)
     return w.bad ? w.bad : *end ? end : NULL;
 }
 
-static const char *behind(const char *value)
+/* The place after a value and the blanks that follow it. */
+static const char *after(const char *value)
 {
     walk w = { 0 };
     return skip_blanks(skip_value(&w, value));
@@ -126,10 +127,10 @@ const char *wfl_json_member(const char *value, const char *name)
     if (!value || *(value = skip_blanks(value)) != '{')
         return NULL;
     for (const char *at = skip_blanks(value + 1); *at == '"';) {
-        const char *key = at + 1, *colon = behind(at), *member = skip_blanks(colon + 1);
+        const char *key = at + 1, *colon = after(at), *member = skip_blanks(colon + 1);
         if (strncmp(key, name, n) == 0 && key[n] == '"')
             return member;
-        at = behind(member);
+        at = after(member);
         at = *at == ',' ? skip_blanks(at + 1) : at;
     }
     return NULL;
@@ -145,7 +146,7 @@ const char *wfl_json_first(const char *value)
 
 const char *wfl_json_next(const char *element)
 {
-    const char *at = behind(element);
+    const char *at = after(element);
     return *at == ',' ? skip_blanks(at + 1) : NULL;
 }
 

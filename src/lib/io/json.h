@@ -1,5 +1,5 @@
-/* json.h - texts in JSON (RFC 8259), as far as metadata of files need it. A value is the place where it begins in a text
- * that wfl_json_check has accepted. */
+/* json.h - texts in JSON (RFC 8259), as far as metadata of files need it. A value is the place where it begins in a
+ * text that wfl_json_check has accepted. */
 #ifndef WEFT_IO_JSON_H
 #define WEFT_IO_JSON_H
 #include <stdbool.h>

@@ -125,11 +125,11 @@ wf_file *wf_file_open(wf_context *ctx, const char *path, wf_meta *meta, wf_dtype
 wf_file *wf_movie_open(wf_context *ctx, const char *path, const wf_movie *how, wf_meta *meta, wf_dtype *dtype,
                        wf_shape *shape)
 {
-    const wf_movie none = { .size = sizeof none };
-    wf_movie movie = none;
-    if (how)
+    wf_movie movie = { .size = sizeof movie };
+    if (how) {
         memcpy(&movie, how, how->size < sizeof movie ? how->size : sizeof movie);
-    movie.size = how ? how->size : movie.size;
+        movie.size = how->size;
+    }
     fenv_t floats;
     wfl_floats_begin(&floats);
     wf_file *file = open_file(ctx, path, &movie, meta, dtype, shape);

@@ -8,6 +8,8 @@ typedef struct wfl_star_string {
     char text[];
 } wfl_star_string;
 
+enum { MOST_TABLES = 1 << 29 };
+
 /* ---- memory ---- */
 
 const char *wfl_star_keep(wf_star *s, const char *text, size_t length)
@@ -24,26 +26,14 @@ const char *wfl_star_keep(wf_star *s, const char *text, size_t length)
     return string->text;
 }
 
-/* Makes room for `wanted` elements of `size` bytes in *memory, which has room for `cap`. */
-static wf_status make_room(wf_star *s, void *memory, int64_t wanted, int64_t cap, size_t size)
-{
-    void *old, *more = NULL;
-    memcpy(&old, memory, sizeof old);
-    int64_t bytes;
-    if (wanted <= cap)
-        return WF_OK;
-    if (wfl_io_mul(wanted, (int64_t)size, &bytes))
-        more = realloc(old, (size_t)bytes);
-    if (!more)
-        return wfl_io_fail_memory(s->ctx, s->path, wanted);
-    memcpy(memory, &more, sizeof more);
-    return WF_OK;
-}
-
 wfl_star_table *wfl_star_add_table(wf_star *s, const char *name, bool is_loop)
 {
-    int cap = s->tables < s->tables_cap ? s->tables_cap : s->tables < 1 << 29 ? 2 * s->tables + 4 : INT32_MAX;
-    if (s->tables == cap || make_room(s, &s->table, cap, s->tables_cap, sizeof *s->table) != WF_OK)
+    if (s->tables == MOST_TABLES) {
+        wfl_io_fail(s->ctx, s->path, WF_ERR_UNSUPPORTED, "more than %d tables", MOST_TABLES);
+        return NULL;
+    }
+    int cap = s->tables < s->tables_cap ? s->tables_cap : 2 * s->tables + 4;
+    if (cap > s->tables_cap && wfl_io_resize(s->ctx, s->path, &s->table, cap, sizeof *s->table) != WF_OK)
         return NULL;
     s->tables_cap = cap;
     wfl_star_table *t = &s->table[s->tables++];
@@ -59,12 +49,12 @@ wfl_star_column *wfl_star_add_column(wf_star *s, wfl_star_table *t, const char *
         return NULL;
     }
     int cap = t->columns < t->columns_cap ? t->columns_cap : 2 * t->columns + 8;
-    if (make_room(s, &t->column, cap, t->columns_cap, sizeof *t->column) != WF_OK)
+    if (cap > t->columns_cap && wfl_io_resize(s->ctx, s->path, &t->column, cap, sizeof *t->column) != WF_OK)
         return NULL;
     t->columns_cap = cap;
     wfl_star_column *c = &t->column[t->columns];
     *c = (wfl_star_column){ .name = name };
-    if (t->rows_cap && make_room(s, &c->value, t->rows_cap, 0, sizeof *c->value) != WF_OK)
+    if (t->rows_cap && wfl_io_resize(s->ctx, s->path, &c->value, t->rows_cap, sizeof *c->value) != WF_OK)
         return NULL;
     t->columns++;
     return c;
@@ -75,9 +65,9 @@ wf_status wfl_star_grow(wf_star *s, wfl_star_table *t)
     if (t->rows < t->rows_cap)
         return WF_OK;
     int64_t cap = 2 * t->rows_cap + 4;
-    wf_status status = make_room(s, &t->line, cap, t->rows_cap, sizeof *t->line);
+    wf_status status = wfl_io_resize(s->ctx, s->path, &t->line, cap, sizeof *t->line);
     for (int c = 0; c < t->columns && status == WF_OK; c++)
-        status = make_room(s, &t->column[c].value, cap, t->rows_cap, sizeof *t->column->value);
+        status = wfl_io_resize(s->ctx, s->path, &t->column[c].value, cap, sizeof *t->column->value);
     if (status == WF_OK)
         t->rows_cap = cap;
     return status;

@@ -39,7 +39,7 @@ wf_star *wfl_star_new(wf_context *ctx, const char *path);
 wfl_star_table *wfl_star_add_table(wf_star *s, const char *name, bool is_loop);
 /* Adds a column, whose values are not set; `name` must stay. NULL: the context has the error. */
 wfl_star_column *wfl_star_add_column(wf_star *s, wfl_star_table *t, const char *name);
-/* Makes room for a row more. */
+/* Allocates memory for one more row. */
 wf_status wfl_star_grow(wf_star *s, wfl_star_table *t);
 /* Returns a copy of a string that lives as long as the star. NULL: the context has the error. */
 const char *wfl_star_keep(wf_star *s, const char *text, size_t length);

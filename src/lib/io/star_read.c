@@ -278,15 +278,14 @@ static wf_status read_text(wf_star *s, size_t *size)
         return status;
     size_t have = 0, cap = reader.gzip ? IO_CHUNK : (size_t)reader.size, got;
     do {
-        char *more = realloc(s->text, cap + 2); /* a byte more shows the end of the file, another one ends the text */
-        if (!more) {
-            status = wfl_io_fail_memory(s->ctx, s->path, (int64_t)cap);
+        /* a byte more shows the end of the file, another one ends the text */
+        status = wfl_io_resize(s->ctx, s->path, &s->text, (int64_t)cap + 2, 1);
+        if (status == WF_OK)
+            status = wfl_io_read_most(&reader, (int64_t)have, s->text + have, cap + 1 - have, &got);
+        if (status != WF_OK)
             break;
-        }
-        s->text = more;
-        status = wfl_io_read_most(&reader, (int64_t)have, s->text + have, cap + 1 - have, &got);
-        have += status == WF_OK ? got : 0;
-        if (status != WF_OK || have <= cap)
+        have += got;
+        if (have <= cap)
             break;
         cap = 2 * cap;
     } while (true);

@@ -66,29 +66,16 @@ static wf_array *new_array(const wf_star *s, const char *function, wf_dtype dtyp
     return wfl_io_new_array(&reader, dtype, WF_SHAPE(rows), data);
 }
 
-/* The array on the context's default device, or NULL after a failure; consumes `array`. */
-static wf_array *done(const wf_star *s, wf_array *array, wf_status status)
+/* Sets the error "line 7: NAME of table data_T is 'TEXT'" followed by `why`. Rows of tables that wf_star_add made have
+ * no line and are named by their number. */
+static wf_status bad_value(const wf_star *s, const wfl_star_table *t, int64_t row, const char *column, const char *why)
 {
-    wf_array *there = NULL;
-    if (status == WF_OK && wf_context_device(s->ctx) < WF_GPU(0))
-        return array;
-    if (status == WF_OK)
-        there = wf_copy_to(array, wf_context_device(s->ctx));
-    wf_release(array);
-    return there;
+    return wfl_io_fail(s->ctx, s->path, WF_ERR_IO, "%s %lld: %.100s of table data_%.100s is '%.100s'%s",
+                       t->line ? "line" : "row", (long long)(t->line ? t->line[row] : row), column, t->name,
+                       wfl_star_find_column(t, column)->value[row], why);
 }
 
-static wf_status bad_value(const wf_star *s, const wfl_star_table *t, int64_t row, const char *column, wf_dtype dtype)
-{
-    const char *text = wfl_star_find_column(t, column)->value[row];
-    char place[48];
-    if (t->line)
-        snprintf(place, sizeof place, "line %lld", (long long)t->line[row]);
-    else
-        snprintf(place, sizeof place, "row %lld", (long long)row);
-    return wfl_io_fail(s->ctx, s->path, WF_ERR_IO, "%s: %.100s of table data_%.100s is '%.100s' (must be %s)", place,
-                       column, t->name, text, dtype == WF_I64 ? "an integer" : "a number");
-}
+static const char *must_be(wf_dtype dtype) { return dtype == WF_I64 ? " (must be an integer)" : " (must be a number)"; }
 
 static WFL_APART wf_array *values(const wf_star *s, int table, const char *column, wf_dtype dtype)
 {
@@ -101,8 +88,8 @@ static WFL_APART wf_array *values(const wf_star *s, int table, const char *colum
     wf_status status = WF_OK;
     for (int64_t i = 0; array && i < t->rows && status == WF_OK; i++)
         if (!parse(c->value[i], dtype, data, i))
-            status = bad_value(s, t, i, column, dtype);
-    return array ? done(s, array, status) : NULL;
+            status = bad_value(s, t, i, column, must_be(dtype));
+    return array ? wfl_io_filled(array, status) : NULL;
 }
 
 wf_array *wf_star_values(const wf_star *star, int table, const char *column, wf_dtype dtype)
@@ -141,14 +128,12 @@ static int64_t find_key(const keyed *sorted, int64_t n, const char *key)
     return low < n && strcmp(sorted[low].key, key) == 0 ? sorted[low].row : -1;
 }
 
-static wf_status no_partner(const wf_star *s, int table, int64_t row, const char *by, const char *key, int other)
+static wf_status no_partner(const wf_star *s, const wfl_star_table *t, int64_t row, const char *by,
+                            const wfl_star_table *other)
 {
-    const wfl_star_table *t = &s->table[table];
-    char place[48];
-    snprintf(place, sizeof place, t->line ? "line %lld" : "row %lld", (long long)(t->line ? t->line[row] : row));
-    return wfl_io_fail(s->ctx, s->path, WF_ERR_IO,
-                       "%s: %.100s of table data_%.100s is '%.100s', which no row of data_%.100s has", place, by,
-                       t->name, key, s->table[other].name);
+    char why[160];
+    snprintf(why, sizeof why, ", which no row of data_%.100s has", other->name);
+    return bad_value(s, t, row, by, why);
 }
 
 static WFL_APART wf_array *join(const wf_star *s, int table, const char *by, int other, const char *column,
@@ -160,12 +145,12 @@ static WFL_APART wf_array *join(const wf_star *s, int table, const char *by, int
     if (!from)
         return NULL;
     const wfl_star_table *t = &s->table[table], *u = &s->table[other];
-    void *data, *room;
+    void *data;
+    keyed *sorted = NULL;
     wf_array *array = new_array(s, "wf_star_join", dtype, t->rows, &data);
-    wfl_io_reader reader = { .ctx = s->ctx, .path = s->path };
-    wf_array *memory = wfl_io_new_array(&reader, WF_U8, WF_SHAPE(u->rows * (int64_t)sizeof(keyed)), &room);
-    wf_status status = array && memory ? WF_OK : WF_ERR_MEMORY;
-    keyed *sorted = room;
+    if (!array)
+        return NULL;
+    wf_status status = wfl_io_resize(s->ctx, s->path, &sorted, u->rows + 1, sizeof *sorted);
     for (int64_t i = 0; status == WF_OK && i < u->rows; i++)
         sorted[i] = (keyed){ other_key->value[i], i };
     if (status == WF_OK)
@@ -174,12 +159,12 @@ static WFL_APART wf_array *join(const wf_star *s, int table, const char *by, int
         if (last < 0 || strcmp(other_key->value[last], key->value[i]) != 0)
             last = find_key(sorted, u->rows, key->value[i]);
         if (last < 0)
-            status = no_partner(s, table, i, by, key->value[i], other);
+            status = no_partner(s, t, i, by, u);
         else if (!parse(from->value[last], dtype, data, i))
-            status = bad_value(s, u, last, column, dtype);
+            status = bad_value(s, u, last, column, must_be(dtype));
     }
-    wf_release(memory);
-    return array ? done(s, array, status) : NULL;
+    free(sorted);
+    return wfl_io_filled(array, status);
 }
 
 wf_array *wf_star_join(const wf_star *star, int table, const char *by, int other, const char *column, wf_dtype dtype)
@@ -237,10 +222,9 @@ static wf_status add_text(const wf_star *s, texts *all, const char *text)
     size_t length = strlen(text) + 1;
     if (all->cap - all->used < length) {
         size_t cap = 2 * (all->cap + length);
-        char *more = realloc(all->text, cap);
-        if (!more)
-            return wfl_io_fail_memory(s->ctx, s->path, (int64_t)cap);
-        all->text = more;
+        wf_status status = wfl_io_resize(s->ctx, s->path, &all->text, (int64_t)cap, 1);
+        if (status != WF_OK)
+            return status;
         all->cap = cap;
     }
     memcpy(all->text + all->used, text, length);

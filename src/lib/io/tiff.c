@@ -14,7 +14,7 @@ static bool tiff_match(const uint8_t *head, size_t bytes)
     return false;
 }
 
-/* A file of EER frames is read as such, whatever its name. */
+/* Opens a TIFF file. If its first page is a frame of an EER movie, the format becomes EER, whatever suffix it has. */
 static wf_status tiff_open(wfl_io_input *in)
 {
     if (!wfl_eer_is(&in->reader))

@@ -13,11 +13,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_METADATA = 1 << 24, NAME = 64, KEY = 32 * (WF_MAX_RANK + 1) };
+enum { MOST_METADATA = 1 << 24, NAME = 64 };
 
 typedef struct zarr_array {
     char *folder, *metadata_path; /* metadata_path: also for messages */
-    char *chunk_path;             /* of the chunk that is read; room for KEY bytes behind the folder */
+    char *chunk_path;             /* of the chunk that is read; ZARR_NAME bytes longer than the folder */
     const wfl_io_type *type;
     bool swap, fortran, packed;
     bool prefix;    /* names of chunks begin with c */
@@ -52,13 +52,6 @@ static wf_status read_type(const wfl_io_input *in, const char *value, bool v3, z
     return z->type ? WF_OK : bad(in, v3 ? "data_type" : "dtype", value, "bool, an integer, a float or a complex type");
 }
 
-static double number_of(const char *at)
-{
-    double value = 0;
-    wfl_io_real(at, strspn(at, "0123456789+-.eE"), &value);
-    return value;
-}
-
 /* Reads a fill value: a number, a bool, the name of a number that is not finite; of complex values a pair. Null: 0. */
 static bool read_fill(const char *value, zarr_array *z)
 {
@@ -74,10 +67,10 @@ static bool read_fill(const char *value, zarr_array *z)
             if (strcmp(text, "NaN") != 0 && strcmp(text, "Infinity") != 0 && strcmp(text, "-Infinity") != 0)
                 return false;
             parts[i] = *text == 'N' ? (double)NAN : *text == 'I' ? (double)INFINITY : (double)-INFINITY;
-        } else if (*at == '[' || *at == '{') {
+        } else if (*at == 't' || *at == 'f') {
+            parts[i] = *at == 't';
+        } else if (!wfl_io_real(at, strspn(at, "0123456789+-.eE"), &parts[i])) {
             return false;
-        } else {
-            parts[i] = *at == 't' ? 1 : *at == 'f' ? 0 : number_of(at);
         }
         if (n == 2 && !part)
             break; /* one number: the real part */
@@ -123,7 +116,7 @@ static wf_status read_separator(const wfl_io_input *in, const char *value, char 
     return WF_OK;
 }
 
-/* The compressor of version 2, or a codec of version 3 behind that of bytes. */
+/* Reads the compressor of version 2, or a codec that follows "bytes" in version 3. */
 static wf_status read_packing(const wfl_io_input *in, const char *codec, const char *key, zarr_array *z)
 {
     char text[NAME];
@@ -170,7 +163,8 @@ static wf_status read_codecs(const wfl_io_input *in, const char *codecs, zarr_ar
     char text[NAME];
     const char *first = wfl_json_first(codecs);
     if (!wfl_json_text(wfl_json_member(first, "name"), text, sizeof text) || strcmp(text, "bytes") != 0)
-        return bad(in, "the codec", first ? wfl_json_member(first, "name") : NULL, "bytes, and gzip or none behind it");
+        return bad(in, "the codec", first ? wfl_json_member(first, "name") : NULL,
+                   "bytes, followed by gzip or nothing");
     const char *endian = configured(first, "endian");
     if (z->type->bytes > 1) {
         if (!wfl_json_text(endian, text, sizeof text) || (strcmp(text, "little") != 0 && strcmp(text, "big") != 0))
@@ -255,7 +249,7 @@ static wf_status open_metadata(wfl_io_input *in, zarr_array *z)
     struct stat info;
     z->folder = strdup(path);
     z->metadata_path = malloc(n + 16);
-    z->chunk_path = malloc(n + KEY);
+    z->chunk_path = malloc(n + ZARR_NAME);
     if (!z->folder || !z->metadata_path || !z->chunk_path)
         return wfl_io_fail_memory(ctx, path, (int64_t)n);
     int found = -1;
@@ -277,8 +271,7 @@ static wf_status open_metadata(wfl_io_input *in, zarr_array *z)
 static wf_status zarr_open(wfl_io_input *in)
 {
     wf_context *ctx = in->reader.ctx;
-    struct stat info;
-    if (stat(in->reader.path, &info) != 0 || !S_ISDIR(info.st_mode))
+    if (in->reader.fd >= 0)
         return wfl_io_fail(ctx, in->reader.path, WF_ERR_UNSUPPORTED, "Zarr: the file is no folder");
     zarr_array *z = in->state = calloc(1, sizeof *z);
     if (!z)
@@ -311,17 +304,6 @@ static void zarr_close(wfl_io_input *in)
 }
 
 /* ---- chunks ---- */
-
-/* Sets z->chunk_path to that of the chunk with these indices. */
-static void name_chunk(zarr_array *z, const int64_t *index, int rank)
-{
-    size_t n = (size_t)sprintf(z->chunk_path, "%s/%s", z->folder, z->prefix ? "c" : rank ? "" : "0");
-    for (int d = 0; d < rank; d++) {
-        if (d > 0 || z->prefix)
-            z->chunk_path[n++] = z->separator;
-        n += (size_t)sprintf(z->chunk_path + n, "%lld", (long long)index[d]);
-    }
-}
 
 /* What a chunk and the box that is read have in common: `first` in the chunk, `count`, and the memory of its first
  * element in an array of `stride` elements along each axis. */
@@ -405,7 +387,7 @@ static wf_status zarr_read(wfl_io_input *in, const wf_shape *first, const wf_sha
             p.count.dim[d] = high - low;
             p.to += (size_t)((low - first->dim[d]) * stride[d]) * size;
         }
-        name_chunk(z, index, rank);
+        wfl_zarr_name_chunk(z->chunk_path, z->folder, z->prefix, z->separator, index, rank);
         wf_status status = read_part(in->reader.ctx, z, &p);
         if (status != WF_OK)
             return status;

@@ -1,8 +1,9 @@
 /* zarr_write.c - saves arrays as Zarr, version 3, in folders: a file of metadata, and one for each chunk that was
  * written.
  *
- * The folder has a temporary name beside its own, ".weft-<number>.zarr.tmp", until it is complete. A chunk that is written
- * in parts is read and written once more for each. Chunks are packed at the end.
+ * The folder has a temporary name beside its own, ".weft-<number>.zarr.tmp", until it is complete. The folder of a
+ * process that is killed stays. A chunk that is written in parts is read and written once more for each. Chunks are
+ * packed at the end.
  */
 #include "zarr.h"
 #include <dirent.h>
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 const wfl_zarr_type wfl_zarr_types[ZARR_TYPES] = {
@@ -25,11 +25,11 @@ const wfl_zarr_type wfl_zarr_types[ZARR_TYPES] = {
 
 /* Extents of chunks along axes of lines, images and volumes; along axes before them they are 1. */
 enum { LINE = 1 << 20, SQUARE = 1024, CUBE = 128 };
-enum { NAME = 32 * (WF_MAX_RANK + 1), TEMP_NAME = 48 };
+enum { TEMP_NAME = 48 };
 
 typedef struct store {
     char *temp; /* the folder */
-    char *path; /* of a file in it; room for NAME bytes behind the folder */
+    char *path; /* of a file in it; ZARR_NAME bytes longer than the folder */
     const wfl_io_type *type;
     int rank; /* without the axis of complex parts */
     int64_t chunk[WF_MAX_RANK];
@@ -44,12 +44,9 @@ static int make_folder(store *s, const char *path)
 {
     const char *slash = strrchr(path, '/');
     int folder = slash ? (int)(slash - path) + 1 : 0, code = EEXIST;
-    for (int attempt = 0; attempt < 64 && code == EEXIST; attempt++) {
-        struct timespec now = { 0 };
-        clock_gettime(CLOCK_REALTIME, &now);
-        uint64_t number =
-            ((uint64_t)now.tv_nsec << 20 ^ (uint64_t)getpid() << 40 ^ (uint64_t)(uintptr_t)s) * 0x9E3779B97F4A7C15u;
-        sprintf(s->temp, "%.*s.weft-%016llx.zarr.tmp", folder, path, (unsigned long long)(number + (uint64_t)attempt));
+    for (unsigned attempt = 0; attempt < 64 && code == EEXIST; attempt++) {
+        sprintf(s->temp, "%.*s.weft-%016llx.zarr.tmp", folder, path,
+                (unsigned long long)wfl_io_random_number(s, attempt));
         code = mkdir(s->temp, 0777) == 0 ? 0 : errno;
     }
     if (code)
@@ -157,7 +154,7 @@ wf_status wfl_zarr_create(wfl_io_output *out)
     if (!s)
         return wfl_io_fail_memory(ctx, path, (int64_t)sizeof *s);
     s->temp = calloc(n + TEMP_NAME, 1);
-    s->path = malloc(n + TEMP_NAME + NAME);
+    s->path = malloc(n + TEMP_NAME + ZARR_NAME);
     if (!s->temp || !s->path)
         return wfl_io_fail_memory(ctx, path, (int64_t)n);
     wf_status status =
@@ -179,11 +176,14 @@ wf_status wfl_zarr_create(wfl_io_output *out)
 
 /* ---- chunks ---- */
 
-static void name_chunk(store *s, const int64_t *index)
+void wfl_zarr_name_chunk(char *path, const char *folder, bool prefix, char separator, const int64_t *index, int rank)
 {
-    size_t n = (size_t)sprintf(s->path, "%s/c", s->temp);
-    for (int d = 0; d < s->rank; d++)
-        n += (size_t)sprintf(s->path + n, ".%lld", (long long)index[d]);
+    size_t n = (size_t)sprintf(path, "%s/%s", folder, prefix ? "c" : rank ? "" : "0");
+    for (int d = 0; d < rank; d++) {
+        if (d > 0 || prefix)
+            path[n++] = separator;
+        n += (size_t)sprintf(path + n, "%lld", (long long)index[d]);
+    }
 }
 
 /* Reads the chunk, or sets it to 0 if it has no file yet. Returns 0 or an errno. */
@@ -211,12 +211,12 @@ static int write_chunk(wfl_io_output *out, const wfl_io_source *source, const wf
     bool whole = true;
     for (int d = 0; d < rank; d++) {
         int64_t begin = index[d] * s->chunk[d], end = first->dim[d] + source->shape.dim[d];
-        int64_t behind = begin + s->chunk[d] < out->what.shape.dim[d] ? begin + s->chunk[d] : out->what.shape.dim[d];
+        int64_t next = begin + s->chunk[d] < out->what.shape.dim[d] ? begin + s->chunk[d] : out->what.shape.dim[d];
         low[d] = begin > first->dim[d] ? begin : first->dim[d];
-        count[d] = (end < behind ? end : behind) - low[d];
-        whole = whole && low[d] == begin && low[d] + count[d] == behind;
+        count[d] = (end < next ? end : next) - low[d];
+        whole = whole && low[d] == begin && low[d] + count[d] == next;
     }
-    name_chunk(s, index);
+    wfl_zarr_name_chunk(s->path, s->temp, true, '.', index, rank);
     int code = whole ? 0 : read_chunk(s, bytes);
     if (code)
         return code;
@@ -265,10 +265,10 @@ wf_status wfl_zarr_write(wfl_io_output *out, const wfl_io_source *source, const 
 static int pack_file(store *s, const char *name, bool durable)
 {
     struct stat info;
-    char packed[NAME + 8];
-    sprintf(s->path, "%s/%.*s", s->temp, NAME - 2, name);
+    char packed[ZARR_NAME + 8];
+    sprintf(s->path, "%s/%.*s", s->temp, ZARR_NAME - 2, name);
     int from = open(s->path, O_RDONLY | O_CLOEXEC), to = -1, code = 0;
-    snprintf(packed, sizeof packed, "%.*s.gz", NAME - 2, name);
+    snprintf(packed, sizeof packed, "%.*s.gz", ZARR_NAME - 2, name);
     int folder = open(s->temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (from >= 0 && folder >= 0 && fstat(from, &info) == 0)
         to = openat(folder, packed, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
