@@ -248,6 +248,34 @@ static void test_into(void **state)
 }
 
 /* A batch has the bits of its parts; so have all numbers of threads. */
+/* Batches of images, whose last part is smaller the fewer threads there are: a part of few rows, of which a transform
+ * alone would take two passes, and a part that is small enough for the second cache. */
+static void test_any_threads(void **state)
+{
+    (void)state;
+    static const int64_t sizes[2][3] = { { 3, 64, 512 }, { 18, 4, 1000 } };
+    if (!compiled())
+        return;
+    for (int s = 0; s < 2; ++s) {
+        int64_t n = sizes[s][0] * sizes[s][1] * sizes[s][2];
+        number *x = random_numbers(n, 6);
+        wf_array *a = numbers_as(WF_C64, WF_SHAPE(sizes[s][0], sizes[s][1], sizes[s][2]), x), *y[3];
+        for (int t = 0; t < 3; ++t) {
+            wf_set_threads(ctx, (int[]){ 1, 2, 5 }[t]);
+            y[t] = wf_fft_c2c(a, WF_AXES(1, 2), false, WF_FFT_BACKWARD);
+        }
+        wf_set_threads(ctx, 2);
+        number *expected = numbers_of(y[2]);
+        check_near(y[0], expected, 0, "with one thread", sizes[s][2]);
+        check_near(y[1], expected, 0, "with two threads", sizes[s][2]);
+        wf_array *spent[] = { a, y[0], y[1], y[2] };
+        for (int i = 0; i < 4; ++i)
+            wf_release(spent[i]);
+        free(expected);
+        free(x);
+    }
+}
+
 static void test_same_bits(void **state)
 {
     (void)state;
@@ -567,13 +595,13 @@ static void test_after_context(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lengths),       cmocka_unit_test(test_long),         cmocka_unit_test(test_in_parts),
-        cmocka_unit_test(test_axes),          cmocka_unit_test(test_norms),        cmocka_unit_test(test_hermitian),
-        cmocka_unit_test(test_into),          cmocka_unit_test(test_same_bits),    cmocka_unit_test(test_filter),
-        cmocka_unit_test(test_resize),        cmocka_unit_test(test_resize_half),  cmocka_unit_test(test_shift),
-        cmocka_unit_test(test_frozen),        cmocka_unit_test(test_other_dtypes), cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_mistakes),      cmocka_unit_test(test_roots),        cmocka_unit_test(test_fast_size),
-        cmocka_unit_test(test_after_context),
+        cmocka_unit_test(test_lengths),   cmocka_unit_test(test_long),          cmocka_unit_test(test_in_parts),
+        cmocka_unit_test(test_axes),      cmocka_unit_test(test_norms),         cmocka_unit_test(test_hermitian),
+        cmocka_unit_test(test_into),      cmocka_unit_test(test_same_bits),     cmocka_unit_test(test_any_threads),
+        cmocka_unit_test(test_filter),    cmocka_unit_test(test_resize),        cmocka_unit_test(test_resize_half),
+        cmocka_unit_test(test_shift),     cmocka_unit_test(test_frozen),        cmocka_unit_test(test_other_dtypes),
+        cmocka_unit_test(test_empty),     cmocka_unit_test(test_mistakes),      cmocka_unit_test(test_roots),
+        cmocka_unit_test(test_fast_size), cmocka_unit_test(test_after_context),
     };
     return RUN_ON_ALL(tests);
 }

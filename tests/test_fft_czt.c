@@ -4,6 +4,7 @@
  * ctest: devices
  */
 #include "fft_numbers.h"
+#include <float.h>
 
 /* z[k]^-j. Frequencies are multiples of 2^-24, so that phases are exact in f64. */
 static number power(const wf_czt_points *p, int64_t k, int64_t j)
@@ -145,6 +146,28 @@ static void test_scipy(void **state)
         wf_release(spent[i]);
 }
 
+/* Whole cycles change no point. */
+static void test_whole_cycles(void **state)
+{
+    (void)state;
+    number *x = random_numbers(2 * 21, 3);
+    wf_array *a = numbers_as(WF_C128, WF_SHAPE(2, 21), x);
+    wf_array *y = wf_czt(a, 1, &(wf_czt_points){ 17, .first = -0x1p40 - 0.25, .step = 0x1p50 + 0.25 });
+    wf_array *z = wf_czt(a, 1, &(wf_czt_points){ 17, .first = -0.25, .step = 0.25 });
+    number *expected = numbers_of(z);
+    check_near(y, expected, 0, "whole cycles", 21);
+    wf_array *huge = wf_czt(a, 1, &(wf_czt_points){ 17, .step = -DBL_MAX }),
+             *none = wf_czt(a, 1, &(wf_czt_points){ .count = 17 });
+    number *sums = numbers_of(none);
+    check_near(huge, sums, 0, "whole cycles", 21);
+    wf_array *spent[] = { a, y, z, huge, none };
+    for (int i = 0; i < 5; ++i)
+        wf_release(spent[i]);
+    free(expected);
+    free(sums);
+    free(x);
+}
+
 static void test_replayed(void **state)
 {
     (void)state;
@@ -225,9 +248,9 @@ static void test_mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),    cmocka_unit_test(test_long),     cmocka_unit_test(test_as_fft),
-        cmocka_unit_test(test_scipy),    cmocka_unit_test(test_replayed), cmocka_unit_test(test_in_stream),
-        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_sizes),     cmocka_unit_test(test_long),         cmocka_unit_test(test_as_fft),
+        cmocka_unit_test(test_scipy),     cmocka_unit_test(test_whole_cycles), cmocka_unit_test(test_replayed),
+        cmocka_unit_test(test_in_stream), cmocka_unit_test(test_mistakes),
     };
     return RUN_ON_ALL(tests);
 }

@@ -98,15 +98,6 @@ static void test_shapes(void **state)
             }
 }
 
-static void refused(wf_status status, wf_status expected, const char *text)
-{
-    assert_int_equal(status, expected);
-    if (!strstr(wf_last_message(ctx), text))
-        print_error("%s\n", wf_last_message(ctx));
-    assert_non_null(strstr(wf_last_message(ctx), text));
-    wf_clear_error(ctx);
-}
-
 static void test_mistakes(void **state)
 {
     (void)state;
@@ -127,13 +118,13 @@ static void test_mistakes(void **state)
         { { .length = { 1 }, .edge = -2 }, "wf_mask_apply: mask.edge is -2; it may not be negative" },
     };
     for (size_t i = 0; i < sizeof masks / sizeof *masks; ++i)
-        refused(wf_mask_apply(a, a, &masks[i].mask, NULL), WF_ERR_ARG, masks[i].text);
+        REFUSED(ctx, wf_mask_apply(a, a, &masks[i].mask, NULL), WF_ERR_ARG, masks[i].text);
     wf_mask m = { .length = { 1 } };
-    refused(wf_mask_apply(NULL, a, &m, NULL), WF_ERR_ARG, "wf_mask_apply: `out` is NULL");
-    refused(wf_mask_apply(a, a, NULL, NULL), WF_ERR_ARG, "wf_mask_apply: `mask` is NULL");
-    refused(wf_mask_apply(a, line, &m, NULL), WF_ERR_SHAPE, "wf_mask_apply: `x` is (4), but `out` is (4, 4)");
-    refused(wf_mask_apply(a, c, &m, NULL), WF_ERR_DTYPE, "wf_mask_apply");
-    refused(wf_mask_apply(a, a, &m, three), WF_ERR_SHAPE, "wf_mask_apply");
+    REFUSED(ctx, wf_mask_apply(NULL, a, &m, NULL), WF_ERR_ARG, "wf_mask_apply: `out` is NULL");
+    REFUSED(ctx, wf_mask_apply(a, a, NULL, NULL), WF_ERR_ARG, "wf_mask_apply: `mask` is NULL");
+    REFUSED(ctx, wf_mask_apply(a, line, &m, NULL), WF_ERR_SHAPE, "wf_mask_apply: `x` is (4), but `out` is (4, 4)");
+    REFUSED(ctx, wf_mask_apply(a, c, &m, NULL), WF_ERR_DTYPE, "wf_mask_apply");
+    REFUSED(ctx, wf_mask_apply(a, a, &m, three), WF_ERR_SHAPE, "wf_mask_apply");
     wf_array *none = wf_view_slice(a, 0, 2, 2, 1);
     OK(ctx, wf_mask_apply(none, none, &m, NULL));
     wf_array *spent[] = { a, line, c, three, none };

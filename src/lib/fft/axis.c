@@ -2,6 +2,7 @@
  * are few; a copy with the axis last; a convolution of arrays, for large primes; a complex line in place of a real one.
  */
 #include "transform.h"
+#include <math.h>
 #include <string.h>
 
 /* The device that recordings of passes over the array name. */
@@ -385,19 +386,25 @@ static bool fits(const wfl_axis_pass *a, int64_t n, wfl_fft_kind kind, const wf_
     return wfl_pass_fits(a->plan->ctx, &pass);
 }
 
-/* True if rows are faster in two passes: those that are few leave lanes empty, and a pass whose scratch is beyond the
- * first cache (of rows in caches), or takes much of the second one, waits for it. Threads have no say in this, as they
- * must not change bits. Sets *first * *second = n. */
+/* `outer` of the whole transform, of which the arrays may be a part. */
+static int64_t outer_of_whole(const wfl_plan *p, int64_t outer) { return llround((double)outer / p->share); }
+
+/* True if rows are faster in two passes. Few rows leave lanes of vectors empty. Scratch beyond the first cache makes a
+ * pass wait for the second one; rows that caches do not hold are waited for anyway, until the scratch takes much of the
+ * second cache. Sets *first * *second = n.
+ *
+ * Two passes round otherwise than one. So the number of threads, on which it depends how a batch is divided into parts,
+ * has no say in this: the lines that count are those of the whole transform. */
 static bool is_better_twice(const wfl_axis_pass *a, wf_array *y, const wf_array *x, bool fit, int64_t *first,
                             int64_t *second)
 {
     enum { SHORT = 256, LEAST_HALF = 8, FIRST_CACHE = 1 << 16, MUCH_OF_SECOND = 1 << 18 };
     const wfl_plan *p = a->plan;
     wf_device device = device_of(y);
-    int64_t lanes = wfl_pass_lanes(p->ctx, p->part, device);
+    int64_t lanes = wfl_pass_lanes(p->ctx, p->part, device), lines = outer_of_whole(p, wf_array_shape(x).dim[0]);
     int64_t scratch = 4 * a->n * lanes * (int64_t)wf_dtype_size(p->part);
-    bool few = 2 * wf_array_shape(x).dim[0] <= lanes && a->n >= SHORT;
-    bool cached = wfl_bytes_of(x) <= MUCH_OF_SECOND;
+    bool few = 2 * lines <= lanes && a->n >= SHORT;
+    bool cached = (double)lines * (double)a->n * (double)wf_dtype_size(wfl_complex_dtype(p->part)) <= MUCH_OF_SECOND;
     bool large = device == WF_CPU && scratch > (cached ? FIRST_CACHE : MUCH_OF_SECOND);
     if (a->kind != WFL_FFT_C2C || (fit && !few && !large))
         return false;
@@ -415,7 +422,8 @@ wf_status wfl_transform_axis(const wfl_axis_pass *a, wf_array *y, const wf_array
     bool rows = inner == 1, fit = fits(a, a->n, a->kind, y, x, rows);
     if (!outer || !inner)
         return WF_OK;
-    if (!rows && (!fit || (2 * inner <= wfl_pass_lanes(a->plan->ctx, a->plan->part, pass.device) && outer > 1)))
+    bool narrow = 2 * inner <= wfl_pass_lanes(a->plan->ctx, a->plan->part, pass.device);
+    if (!rows && (!fit || (narrow && outer_of_whole(a->plan, outer) > 1)))
         return run_transposed(a, y, x);
     if (rows && is_better_twice(a, y, x, fit, &first, &second))
         return run_twice(a, y, x, first, second);

@@ -27,7 +27,7 @@ static wf_array *start_of(const wfl_plan *p, const wf_array *x, int64_t n, const
     return wfl_array_run(g, start);
 }
 
-/* Fills in the defaults of *points. */
+/* Fills in the defaults of *points, and takes whole cycles away, which change no point. */
 static bool check_points(const wfl_plan *p, wf_czt_points *points, int64_t n)
 {
     const int64_t most = INT64_C(1) << 31;
@@ -50,6 +50,8 @@ static bool check_points(const wfl_plan *p, wf_czt_points *points, int64_t n)
                        p->function, points->radius, points->growth);
         return false;
     }
+    points->first = fmod(points->first, 1);
+    points->step = fmod(points->step, 1);
     return true;
 }
 
@@ -73,7 +75,7 @@ static wf_status run(const wfl_plan *p, wf_array *y, const wf_array *x, int axis
 
 wf_array *wf_czt(const wf_array *x, int axis, const wf_czt_points *points)
 {
-    wfl_plan p = { wf_array_context(x), __func__, WF_FFT_NONE, false, wfl_part_of(wf_array_dtype(x)) };
+    wfl_plan p = { wf_array_context(x), __func__, WF_FFT_NONE, false, wfl_part_of(wf_array_dtype(x)), 1 };
     wf_shape shape = wf_array_shape(x);
     if (!x || !wfl_array_known(x, p.function) || !wfl_axis_of(p.ctx, &shape, &axis, p.function))
         return NULL;

@@ -101,7 +101,10 @@ static wf_status filter_batch(filtering *f, wf_array *y, const wf_array *x)
     for (int64_t i = 0; i < lead && status == WF_OK; i += count) {
         int64_t n = i + count < lead ? count : lead - i;
         wf_array *from = wfl_some((wf_array *)x, i, n), *to = wfl_some(y, i, n), *spectrum = wfl_some(spectra, 0, n);
-        status = from && to && spectrum ? filter_part(f, to, spectrum, from, i) : wfl_array_error(f->plan->ctx);
+        wfl_plan plan = wfl_plan_of_some(f->plan, n, lead);
+        filtering part = *f;
+        part.plan = &plan;
+        status = from && to && spectrum ? filter_part(&part, to, spectrum, from, i) : wfl_array_error(plan.ctx);
         wf_array *spent[] = { from, to, spectrum };
         for (int k = 0; k < 3; ++k)
             wf_release(spent[k]);
@@ -132,7 +135,7 @@ static wf_status run_filter(const wfl_plan *p, wf_axes axes, wf_array *y, const 
 
 wf_status wf_fft_filter(wf_array *out, const wf_array *x, wf_axes axes, wf_hook *filter, void *user)
 {
-    wfl_plan p = { wf_array_context(x ? x : out), __func__, WF_FFT_BACKWARD, false, wfl_part_of(wf_array_dtype(x)) };
+    wfl_plan p = { wf_array_context(x ? x : out), __func__, WF_FFT_BACKWARD, false, wfl_part_of(wf_array_dtype(x)), 1 };
     if (!x || !out || !filter)
         return wf_error(p.ctx, WF_ERR_ARG,
                         x && out ? "wf_fft_filter: the filter is NULL" : "wf_fft_filter: an array is NULL");

@@ -118,10 +118,11 @@ wf_status wfl_run_whole(const wfl_whole *w, wf_array *y, const wf_array *x)
     if (!in_caches || lead <= count)
         return run_part(w, y, x);
     wf_array *from = wfl_batch_of(x, first), *to = x == y ? wf_retain(from) : wfl_batch_of(y, first);
-    wfl_whole part = { w->plan, w->kind, w->axes >> first << 1, w->scale };
     wf_status status = from && to ? WF_OK : wfl_array_error(w->plan->ctx);
     for (int64_t i = 0; i < lead && status == WF_OK; i += count) {
         int64_t end = i + count < lead ? i + count : lead;
+        wfl_plan plan = wfl_plan_of_some(w->plan, end - i, lead);
+        wfl_whole part = { &plan, w->kind, w->axes >> first << 1, w->scale };
         wf_array *a = wfl_some(from, i, end - i), *b = x == y ? wf_retain(a) : wfl_some(to, i, end - i);
         status = a && b ? run_part(&part, b, a) : wfl_array_error(w->plan->ctx);
         wf_release(a);
@@ -204,7 +205,7 @@ static wf_array *transformed(wfl_plan *p, wfl_fft_kind kind, wf_axes axes, wf_dt
 
 wf_array *wf_fft_c2c(const wf_array *x, wf_axes axes, bool inverse, wf_fft_norm norm)
 {
-    wfl_plan p = { wf_array_context(x), __func__, norm, inverse, wfl_part_of(wf_array_dtype(x)) };
+    wfl_plan p = { wf_array_context(x), __func__, norm, inverse, wfl_part_of(wf_array_dtype(x)), 1 };
     wf_shape shape = wf_array_shape(x);
     if (!x || !wfl_checked(&p, x, &axes, "the array"))
         return NULL;
@@ -213,7 +214,7 @@ wf_array *wf_fft_c2c(const wf_array *x, wf_axes axes, bool inverse, wf_fft_norm 
 
 wf_array *wf_fft_r2c(const wf_array *x, wf_axes axes, wf_fft_norm norm)
 {
-    wfl_plan p = { wf_array_context(x), __func__, norm, false, wfl_part_of(wf_array_dtype(x)) };
+    wfl_plan p = { wf_array_context(x), __func__, norm, false, wfl_part_of(wf_array_dtype(x)), 1 };
     wf_shape shape = wf_array_shape(x);
     if (!x || !wfl_checked(&p, x, &axes, "the array"))
         return NULL;
@@ -228,7 +229,7 @@ wf_array *wf_fft_r2c(const wf_array *x, wf_axes axes, wf_fft_norm norm)
 
 wf_array *wf_fft_c2r(const wf_array *x, int64_t last, wf_axes axes, wf_fft_norm norm)
 {
-    wfl_plan p = { wf_array_context(x), __func__, norm, true, wfl_part_of(wf_array_dtype(x)) };
+    wfl_plan p = { wf_array_context(x), __func__, norm, true, wfl_part_of(wf_array_dtype(x)), 1 };
     wf_shape shape = wf_array_shape(x);
     if (!x || !wfl_checked(&p, x, &axes, "the spectrum"))
         return NULL;
@@ -251,7 +252,7 @@ wf_array *wf_fft_c2r(const wf_array *x, int64_t last, wf_axes axes, wf_fft_norm 
 wf_status wf_fft_into(wf_array *out, const wf_array *x, wf_axes axes, bool inverse, wf_fft_norm norm)
 {
     wf_dtype wider = wfl_part_of(wf_array_dtype(out)) == WF_F64 ? wf_array_dtype(out) : wf_array_dtype(x);
-    wfl_plan p = { wf_array_context(x ? x : out), __func__, norm, inverse, wfl_part_of(wider) };
+    wfl_plan p = { wf_array_context(x ? x : out), __func__, norm, inverse, wfl_part_of(wider), 1 };
     wfl_fft_kind kind;
     if (!x || !out)
         return wf_error(p.ctx, WF_ERR_ARG, "wf_fft_into: an array is NULL");

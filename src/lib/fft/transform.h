@@ -12,7 +12,16 @@ typedef struct wfl_plan { /* a whole transform */
     wf_fft_norm norm;
     bool inverse;
     wf_dtype part;
+    double share; /* the part of the whole transform's lines that the arrays have, up to 1 */
 } wfl_plan;
+
+/* The plan of `some` of the `all` equal parts that the batch of *p has. */
+static inline wfl_plan wfl_plan_of_some(const wfl_plan *p, int64_t some, int64_t all)
+{
+    wfl_plan part = *p;
+    part.share *= (double)some / (double)all;
+    return part;
+}
 
 static inline wf_dtype wfl_complex_dtype(wf_dtype part) { return part == WF_F64 ? WF_C128 : WF_C64; }
 

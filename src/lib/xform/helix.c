@@ -115,7 +115,7 @@ static bool complete(job *j, const wf_helix *helix, const double *center)
                        fraction, (long long)depth, j->rise);
     else {
         double first = floor((j->low + j->center[0] - (double)(depth - 1)) / j->rise) - 1;
-        double last = ceil((j->high + j->center[0]) / j->rise) + 1;
+        double last = fmax(ceil((j->high + j->center[0]) / j->rise) + 1, first); /* below it if x has no elements */
         if ((last - first + 1) * (double)j->cyclic <= MOST_TURNS) {
             j->first = (int64_t)first;
             j->steps = (int64_t)(last - first) + 1;

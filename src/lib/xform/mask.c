@@ -43,7 +43,10 @@ static bool usable(wf_context *ctx, const wf_mask *mask, const wf_shape *shape, 
 /* Returns the signed distance of the points of an array graph from the surface, of the dtype t. */
 static wf_val distance(wf_graph *g, const wf_mask *mask, const wf_shape *shape, int axes, wf_dtype t)
 {
-    static const char *const names[3][3] = { { "c0", "c1", "c2" }, { "l0", "l1", "l2" } };
+    static const char *const names[2][3] = { { "c0", "c1", "c2" }, { "l0", "l1", "l2" } };
+    static const char *const entries[3][3] = { { "r00", "r01", "r02" },
+                                               { "r10", "r11", "r12" },
+                                               { "r20", "r21", "r22" } };
     wf_val from[WFL_MOST_POSITIONS], at[WFL_MOST_POSITIONS], length[WFL_MOST_POSITIONS];
     int before = shape->rank - axes;
     for (int d = 0; d < axes; ++d) {
@@ -55,7 +58,7 @@ static wf_val distance(wf_graph *g, const wf_mask *mask, const wf_shape *shape, 
     for (int d = 0; d < axes; ++d) {
         at[d] = from[d];
         for (int e = 0; e < axes && mask->rotation; ++e) {
-            wf_val term = wf_mul(from[e], wf_const(g, t, mask->rotation[d * axes + e]));
+            wf_val term = wf_mul(from[e], wf_param(g, entries[d][e], t, mask->rotation[d * axes + e]));
             at[d] = e ? wf_add(at[d], term) : term;
         }
     }

@@ -131,10 +131,11 @@ static void in_volume(const job *j, wf_val i, const wf_val *at, const wf_val *k,
             wf_val term = wf_mul(entry(j, i, d, e), ratio == 1 ? at[e - 1] : wf_mul(at[e - 1], ratio));
             place[d] = e > 1 ? wf_add(place[d], term) : term;
         }
-    for (int d = 0; j->s->wavelength != 0 && d < j->axes; ++d) {
-        wf_val up = wf_mul(height(j, k), (double)j->s->volume.size[d]);
-        place[d] = wf_add(place[d], wf_mul(entry(j, i, d, 0), up));
-    }
+    if (j->s->wavelength == 0)
+        return;
+    wf_val up = height(j, k);
+    for (int d = 0; d < j->axes; ++d)
+        place[d] = wf_add(place[d], wf_mul(entry(j, i, d, 0), wf_mul(up, (double)j->s->volume.size[d])));
 }
 
 /* Returns the factor that moves a slice by its shift, or back; the number 1 without shifts. */
