@@ -564,11 +564,14 @@ static void test_mistakes(void **state)
     REFUSED(ctx, failed(wf_convolve_separable(x, WF_NO_ARRAYS, 1, WF_BORDER_CLAMP, 0)), WF_ERR_SHAPE, "is missing");
     REFUSED(ctx, failed(wf_convolve_separable(x, WF_ARRAYS(line, line), 1, WF_BORDER_CLAMP, 0)), WF_ERR_ARG,
             "2 kernels for 1 axes");
+    wf_array *here = wf_copy_to(line, WF_CPU);
+    if (is_on_gpu())
+        REFUSED(ctx, failed(wf_convolve(x, here, 1, WF_BORDER_CLAMP, 0)), WF_ERR_DEVICE, "f32 of shape (3)");
     assert_null(wf_median_filter(NULL, size, 1, WF_BORDER_CLAMP, 0));
     assert_null(wf_convolve(x, NULL, 1, WF_BORDER_CLAMP, 0));
     wf_clear_error(ctx);
-    wf_array *given[] = { x, line, z, bytes, none };
-    for (int i = 0; i < 5; ++i)
+    wf_array *given[] = { x, line, z, bytes, none, here };
+    for (int i = 0; i < 6; ++i)
         wf_release(given[i]);
 }
 

@@ -104,8 +104,8 @@ struct ctf {
     }
 };
 
-/* wf_spectrum_filter, wf_image_filter and wf_fft_filter with a callable, which is called once, to record: it returns the factor at the
- * frequencies k.at[0], k.at[1], ...; or gets the wf_site of an element. x may be NULL in spectrum_filter. */
+/* wf_spectrum_filter, wf_image_filter and wf_fft_filter with a callable, which is called once, to record: it returns the
+ * factor at the frequencies k.at[0], k.at[1], ...; or gets the wf_site of an element. x may be NULL in spectrum_filter. */
 template <class F>
 inline wf_status spectrum_filter(wf_array *out, const wf_array *x, const wf_spectrum &s, F response)
 {

@@ -113,7 +113,8 @@ wf_array *wf_convolve(const wf_array *x, const wf_array *kernel, wf_axes axes, w
     static const char name[] = "wf_convolve";
     wf_context *ctx = wf_array_context(x);
     wfl_window w;
-    if (!kernel || !wfl_array_known(kernel, name) || !wfl_window_over(&w, x, axes, border, outside, name))
+    if (!kernel || !wfl_array_known(kernel, name) || !wfl_window_over(&w, x, axes, border, outside, name) ||
+        !wfl_array_together(x, kernel, name))
         return NULL;
     wf_shape size = wf_array_shape(kernel);
     int rank = 0;

@@ -1,6 +1,7 @@
 /* footprint.c - flat morphology over footprints of any form. A footprint is a set of runs along the last of its axes.
  * The join of a run of L elements is that of two runs of 2^k elements, its first and its last ones; runs of 2^k are
- * made from those of 2^(k-1) in one pass over the array. So a disc of diameter d costs about 2 d joins, and log2(d) passes.
+ * made from those of 2^(k-1) in one pass over the array. So a disc of diameter d costs about 2 d joins and log2(d)
+ * passes.
  */
 #include "footprint.h"
 

@@ -11,7 +11,8 @@
 #include "weft/fft.h"
 #include <float.h>
 
-/* Up to so many elements of a template sums are computed directly; beyond, Fourier transforms take less time. */
+/* Up to so many elements of a template wf_convolve computes the sums. Beyond, Fourier transforms take less time, and those
+ * here share the image's spectrum among templates. */
 enum { DIRECT = 400 };
 
 typedef struct match {
