@@ -1,29 +1,12 @@
 /* codegen_cases.c - bodies for code generators: every operation on every dtype over special values, every way of
- * addressing, every border mode, tiles, reductions. */
-#include "borders.h"
-#include "codegen_harness.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
+ * addressing, reductions, and what else a body may have but borders (codegen_borders.c) and loops (codegen_loops.c). */
+#include "codegen_body.h"
 
 static const unsigned dtypes[] = { WF_BOOL, WF_I8,  WF_U8,  WF_I16,  WF_U16, WF_I32, WF_U32,
                                    WF_I64,  WF_U64, WF_F16, WF_BF16, WF_F32, WF_F64 };
 
-static void begin_case(test_case *t, const char *name, int rank)
-{
-    memset(t, 0, sizeof *t);
-    t->name = name;
-    wf__ir_init(&t->ir, rank, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
-}
-
 /* Lowers the body as plans do: f16 and bf16 are computed in f32. */
 static void lower(test_case *t) { assert_true(wf__pass_lower_in_place(&t->ir)); }
-
-static void out(test_case *t, uint32_t slot, wf__ref value) { wf__store(&t->ir, slot, test_here(t), value, 0); }
-
-static wf__ref in(test_case *t, uint32_t slot) { return wf__load(&t->ir, slot, test_here(t), WF_BORDER_NONE, 0); }
 
 static wf__ref apply(wf__ir *ir, unsigned op, wf__ref flag, const wf__ref x[3])
 {
@@ -162,17 +145,6 @@ static void test_tails(void **state)
 }
 
 /* ---- addressing ---- */
-static wf__ref num(test_case *t, int64_t v) { return wf__const_bits(&t->ir, WF_I64, (uint64_t)v); }
-
-static wf__ref plus(test_case *t, wf__ref a, int64_t v) { return wf__op2(&t->ir, WF__OP_add, a, num(t, v)); }
-
-/* Marks all memory that is accessed by index as large, so that INTERIOR prefetches it. */
-static void make_far(test_case *t, bool far)
-{
-    for (uint32_t s = 0; s < t->ir.slot_n; s++)
-        t->ir.slot[s].large_indexed = far && !t->ir.slot[s].element;
-}
-
 /* Contiguous, shifted, reversed, strided, broadcast along either axis, transposed, gathered, scattered. */
 static void check_addressing(unsigned dtype, int rows, int columns, bool far)
 {
@@ -291,193 +263,6 @@ static void test_index_on_condition(void **state)
     make_far(&t, true);
     test_compare(&t, true);
     test_end(&t);
-}
-
-/* ---- borders ---- */
-static void check_border(wf_border border, unsigned dtype, int64_t h, int64_t w, int rows, int columns, bool far)
-{
-    test_case t;
-    char name[96];
-    snprintf(name, sizeof name, "border %d of %s, %lld x %lld", (int)border, wf_dtype_name((wf_dtype)dtype),
-             (long long)h, (long long)w);
-    begin_case(&t, name, 2);
-    t.options.rows = rows;
-    t.options.columns = columns;
-    const int64_t sh = 11, sw = 140, size[2] = { h, w }, space[2] = { sh, sw }, one[1] = { sw };
-    test_space(&t, 2, sh, sw, 0);
-    wf__ir *ir = &t.ir;
-    wf__ref y = wf__index(ir, 0), x = wf__index(ir, 1);
-    uint32_t a = test_slot(&t, dtype, 2, size, false), index = test_slot(&t, WF_I64, 1, one, true);
-    wf__ref i = wf__load(ir, index, test_tuple(&t, x, 0, 0), WF_BORDER_NONE, 0);
-    wf__ref other = wf__const_f64(ir, dtype, 7), all = 0;
-    static const int offset[][2] = { { 0, 0 }, { -1, 0 }, { 0, -3 }, { 2, 3 }, { 0, 40 } };
-    wf__ref places[16];
-    uint32_t n = 0;
-    for (size_t k = 0; k < WF__COUNT(offset); k++)
-        places[n++] = test_tuple(&t, plus(&t, y, offset[k][0]), plus(&t, x, offset[k][1]), 0);
-    places[n++] = test_tuple(&t, y, i, 0);
-    places[n++] = test_tuple(&t, i, x, 0);
-    places[n++] = test_tuple(&t, num(&t, 3), x, 0);
-    places[n++] = test_tuple(&t, y, num(&t, -2), 0);
-    places[n++] = test_tuple(&t, num(&t, -5), num(&t, 200), 0);
-    places[n++] = test_tuple(&t, y, wf__op2(ir, WF__OP_sub, num(&t, 100), x), 0);
-    for (uint32_t k = 0; k < n; k++) {
-        wf__ref v = wf__load(ir, a, places[k], border, k % 2 ? 0 : other);
-        out(&t, test_slot(&t, dtype, 2, space, true), v);
-        all = v;
-    }
-    (void)all;
-    assert_int_equal(ir->status, WF_OK);
-    make_far(&t, far);
-    test_compare(&t, rows == 2);
-    test_end(&t);
-}
-
-static void test_borders(void **state)
-{
-    (void)state;
-    test_need_llvm();
-    for (int b = WF_BORDER_VALUE; b < (int)WF__BORDERS; ++b) {
-        check_border((wf_border)b, WF_F32, 11, 140, 1, 1, false);
-        check_border((wf_border)b, WF_F32, 12, 150, 2, 2, false);
-        check_border((wf_border)b, WF_U16, 9, 100, 4, 1, false);
-        check_border((wf_border)b, WF_F64, 1, 1, 1, 2, false);
-        check_border((wf_border)b, WF_BOOL, 3, 2, 1, 2, false);
-        check_border((wf_border)b, WF_F32, 0, 5, 1, 1, false);
-        check_border((wf_border)b, WF_C64, 9, 100, 1, 2, false);
-        check_border((wf_border)b, WF_C128, 5, 70, 2, 1, false);
-        check_border((wf_border)b, WF_I16, 11, 140, 2, 1, true);
-    }
-}
-
-/* Windows of blocks: indices that are sums of a loop index and multiples of outer ones, some of them far outside, and too
- * large to add up. */
-static void test_borders_of_blocks(void **state)
-{
-    (void)state;
-    test_need_llvm();
-    static const int64_t step[][2] = { { 7, 40 }, { -3, 17 }, { 0, 300 }, { 11, -40 }, { INT64_C(1) << 62, 1 } };
-    for (size_t s = 0; s < WF__COUNT(step); s++)
-        for (int columns = 1; columns <= 2; columns++) {
-            test_case t;
-            begin_case(&t, "windows of blocks", 3);
-            t.options.rows = 2;
-            t.options.columns = columns;
-            const int64_t size[2] = { 37, 211 }, out_size[3] = { 5, 9, 83 };
-            test_space(&t, 3, out_size[0], out_size[1], out_size[2]);
-            wf__ir *ir = &t.ir;
-            uint32_t a = test_slot(&t, WF_F32, 2, size, false), r = test_slot(&t, WF_F32, 3, out_size, true);
-            wf__ref block = wf__index(ir, 0), y = wf__index(ir, 1), x = wf__index(ir, 2), sum = 0;
-            y = plus(&t, wf__op2(ir, WF__OP_add, y, wf__op2(ir, WF__OP_mul, block, num(&t, step[s][0]))), -2);
-            x = plus(&t, wf__op2(ir, WF__OP_add, x, wf__op2(ir, WF__OP_mul, block, num(&t, step[s][1]))), -5);
-            for (int b = WF_BORDER_VALUE; b < (int)WF__BORDERS; b++) {
-                wf__ref v = wf__load(ir, a, test_tuple(&t, y, x, 0), (unsigned)b, 0);
-                sum = sum ? wf__op2(ir, WF__OP_add, sum, v) : v;
-            }
-            out(&t, r, sum);
-            test_compare(&t, false);
-            for (int64_t from = 0; from < out_size[0]; from++) { /* the box of one block */
-                t.lo[0] = from;
-                t.hi[0] = from + 1;
-                test_compare(&t, false);
-            }
-            test_end(&t);
-        }
-}
-
-/* Loops of lanes that leave one by one, with a test that is equal in all lanes: as a part of the guard or beside it, with a
- * second guard, with states that do not keep their values after a lane has left, and with stores. */
-typedef enum counted_loop {
-    KEPT,
-    NOT_KEPT,
-    TEST_OUTSIDE_GUARD,
-    TWO_GUARDS,
-    LAST_TURN_STORES,
-    COUNTED_LOOPS
-} counted_loop;
-
-static void check_counted_loop(counted_loop form, int columns, int64_t turns)
-{
-    test_case t;
-    begin_case(&t, "counted loop", 1);
-    t.options.rows = 1;
-    t.options.columns = columns;
-    const int64_t n = 301;
-    test_space(&t, 1, n, 0, 0);
-    wf__ir *ir = &t.ir;
-    uint32_t a = test_slot(&t, WF_I32, 1, &n, true), r = test_slot(&t, WF_I32, 1, &n, true);
-    uint32_t kept = form == LAST_TURN_STORES ? test_slot(&t, WF_I32, 1, &n, true) : 0;
-    t.array[a].indices = true;
-    t.array[a].index_limit = 9;
-    wf__ref x = in(&t, a), zero = wf__const_bits(ir, WF_I32, 0), one = wf__const_bits(ir, WF_I32, 1);
-    wf__ref on = wf__const_bits(ir, WF_BOOL, 1), first = num(&t, 0), loop = wf__loop(ir, false);
-    wf__ref left = wf__state(ir, loop, x, false), count = wf__state(ir, loop, zero, false);
-    wf__ref turn = wf__state(ir, loop, first, false), guard = wf__state(ir, loop, on, true);
-    wf__ref second = form == TWO_GUARDS ? wf__state(ir, loop, on, true) : 0;
-    wf__ref test = wf__op2(ir, WF__OP_lt, turn, num(&t, turns)), some = wf__op2(ir, WF__OP_gt, left, zero);
-    wf__ref runs =
-        wf__op2(ir, WF__OP_and, guard, form == TEST_OUTSIDE_GUARD ? some : wf__op2(ir, WF__OP_and, test, some));
-    wf__ref counts = form == TEST_OUTSIDE_GUARD ? wf__op2(ir, WF__OP_and, runs, test) : runs;
-    wf__ref more = wf__op2(ir, WF__OP_add, count, one), less = wf__op2(ir, WF__OP_sub, left, one);
-    if (form == LAST_TURN_STORES)
-        wf__store(ir, kept, test_here(&t), wf__cast(ir, turn, WF_I32), runs);
-    wf__ref next_left = form == NOT_KEPT ? less : wf__op3(ir, WF__OP_select, runs, less, left);
-    wf__ref next_count = wf__op3(ir, WF__OP_select, counts, more, count), next_turn = plus(&t, turn, 1);
-    wf__ref next_second = second ? wf__op2(ir, WF__OP_lt, turn, num(&t, 7)) : 0;
-    next_second = second ? wf__op2(ir, WF__OP_and, second, next_second) : 0;
-    wf__next(ir, left, next_left);
-    wf__next(ir, count, next_count);
-    wf__next(ir, turn, next_turn);
-    wf__next(ir, guard, runs);
-    if (second)
-        wf__next(ir, second, next_second);
-    wf__end(ir, loop);
-    wf__ref sum = wf__op2(ir, WF__OP_add, wf__op2(ir, WF__OP_mul, left, wf__const_bits(ir, WF_I32, 100)), count);
-    out(&t, r, form == NOT_KEPT ? count : sum);
-    test_compare(&t, false);
-    test_end(&t);
-}
-
-static void test_counted_loops(void **state)
-{
-    (void)state;
-    test_need_llvm();
-    for (int form = 0; form < COUNTED_LOOPS; form++)
-        for (int columns = 1; columns <= 3; columns += 2) {
-            check_counted_loop((counted_loop)form, columns, 0);
-            check_counted_loop((counted_loop)form, columns, 5);
-            check_counted_loop((counted_loop)form, columns, 1000);
-        }
-}
-
-/* A naive convolution: all tiles give the same result. */
-static void test_stencil_tiles(void **state)
-{
-    (void)state;
-    test_need_llvm();
-    for (int rows = 1; rows <= 4; rows++)
-        for (int columns = 1; columns <= 3; columns++) {
-            test_case t;
-            begin_case(&t, "stencil", 2);
-            t.options.rows = rows;
-            t.options.columns = columns;
-            const int64_t h = 37, w = 211, size[2] = { h, w }, weights[2] = { 5, 5 };
-            test_space(&t, 2, h, w, 0);
-            wf__ir *ir = &t.ir;
-            uint32_t a = test_slot(&t, WF_F32, 2, size, false), k = test_slot(&t, WF_F32, 2, weights, false);
-            uint32_t r = test_slot(&t, WF_F32, 2, size, true);
-            wf__ref y = wf__index(ir, 0), x = wf__index(ir, 1), sum = wf__const_f64(ir, WF_F32, 0);
-            for (int dy = 0; dy < 5; dy++)
-                for (int dx = 0; dx < 5; dx++) {
-                    wf__ref v = wf__load(ir, a, test_tuple(&t, plus(&t, y, dy - 2), plus(&t, x, dx - 2), 0),
-                                         WF_BORDER_VALUE, 0);
-                    wf__ref m = wf__load(ir, k, test_tuple(&t, num(&t, dy), num(&t, dx), 0), WF_BORDER_NONE, 0);
-                    sum = wf__op3(ir, WF__OP_fma, v, m, sum);
-                }
-            out(&t, r, sum);
-            test_compare(&t, false);
-            test_end(&t);
-        }
 }
 
 /* ---- reductions ---- */
@@ -698,21 +483,13 @@ static void test_nontemporal_rows(void **state)
     test_end(&t);
 }
 
-/* WEFT_TEST is a pattern: tests with other names do not run. */
-static void choose_tests(void)
-{
-    const char *pattern = getenv("WEFT_TEST");
-    if (pattern)
-        cmocka_set_test_filter(pattern);
-}
-
 int codegen_operations(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_operations),
         cmocka_unit_test(test_constant_operands),
     };
-    choose_tests();
+    test_choose();
     return cmocka_run_group_tests_name("operations", tests, NULL, NULL);
 }
 
@@ -723,10 +500,6 @@ int codegen_bodies(void)
         cmocka_unit_test(test_casts),
         cmocka_unit_test(test_tails),
         cmocka_unit_test(test_addressing),
-        cmocka_unit_test(test_borders),
-        cmocka_unit_test(test_borders_of_blocks),
-        cmocka_unit_test(test_counted_loops),
-        cmocka_unit_test(test_stencil_tiles),
         cmocka_unit_test(test_reductions),
         cmocka_unit_test(test_indices_as_values),
         cmocka_unit_test(test_order),
@@ -736,6 +509,6 @@ int codegen_bodies(void)
         cmocka_unit_test(test_nontemporal_rows),
         cmocka_unit_test(test_index_on_condition),
     };
-    choose_tests();
+    test_choose();
     return cmocka_run_group_tests_name("bodies", tests, NULL, NULL);
 }

@@ -45,9 +45,11 @@ typedef struct test_memory {
     wf__mem mem;
 } test_memory;
 extern bool (*test_instead)(const test_case *t, const test_memory *memory, uint64_t *acc);
-/* Run the tests of codegen_cases.c, and return how many failed: every operation on every dtype; everything else. */
-int codegen_operations(void);
-int codegen_bodies(void);
+/* Run tests, and return how many failed. */
+int codegen_operations(void); /* codegen_cases.c: every operation on every dtype */
+int codegen_bodies(void);     /* codegen_cases.c: everything else */
+int codegen_borders(void);
+int codegen_loops(void);
 /* Frees the ir and the code. */
 void test_end(test_case *t);
 /* Opens the libraries; skips the running test when there is none. */

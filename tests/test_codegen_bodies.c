@@ -7,7 +7,7 @@
 
 int main(void)
 {
-    int failed = codegen_bodies();
+    int failed = codegen_bodies() + codegen_borders() + codegen_loops();
     test_close_llvm();
     return failed;
 }

@@ -1,4 +1,4 @@
-/* test_codegen_ptx.c - the bodies of codegen_cases.c as PTX. Each is generated with 32-bit and with 64-bit index
+/* test_codegen_ptx.c - the bodies of tests/codegen_*.c as PTX. Each is generated with 32-bit and with 64-bit index
  * arithmetic, and assembled for several architectures where the assembler is installed. Bodies over a whole space also
  * run on the PTX emulator (or the driver that WEFT_CUDA names) and give the bits of the interpreter.
  *
@@ -172,7 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_assembled), cmocka_unit_test(test_ran) };
     test_instead = run;
     open_gpu();
-    int failed = codegen_operations() + codegen_bodies();
+    int failed = codegen_operations() + codegen_bodies() + codegen_borders() + codegen_loops();
     failed += cmocka_run_group_tests(tests, NULL, NULL);
     ptxas_forget();
     wf__engine_free(engine);

@@ -2,6 +2,7 @@
  *
  * ctest: codegen
  */
+#include "run/cache/target.h"
 #include "with_history.h"
 
 /* Runs a recording, and returns what is known about its only kernel. Skips the test without compiled code. */
@@ -65,8 +66,46 @@ static void test_weights(void **state)
     wf_release(out);
 }
 
+/* A loop whose lanes leave one by one, with so many products of the state in each turn: a power of two. */
+static int columns_of_loop(int products)
+{
+    const int64_t n = 1 << 20;
+    wf_array *in = wf_full(ctx, WF_F32, WF_SHAPE(n), 0.5), *out = wf_empty(ctx, WF_F32, WF_SHAPE(n));
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(n));
+    wf_val c = wf_in(g, in);
+    wf_var x = wf_local(g, WF_F32, 0), turn = wf_local(g, WF_I32, 0);
+    WF_WHILE (g, wf_and(wf_lt(turn, 100), wf_lt(x, 4))) {
+        wf_val old = wf_get(x), sum[16];
+        for (int k = 0; k < products; k++)
+            sum[k] = wf_mul(wf_add(old, k), old);
+        for (int sums = products / 2; sums; sums /= 2)
+            for (int k = 0; k < sums; k++)
+                sum[k] = wf_add(sum[2 * k], sum[2 * k + 1]);
+        wf_set(x, wf_add(sum[0], c));
+        wf_inc(turn, 1);
+    }
+    WF_END(g);
+    wf_out(g, out, x);
+    wf_kernel_info info = run(g);
+    wf_release(in);
+    wf_release(out);
+    return info.lanes >= 16 ? info.columns : 0;
+}
+
+/* Four vectors of a turn with one product leave some of four vector units idle; those of a turn with many do not. */
+static void test_loops(void **state)
+{
+    (void)state;
+    int one = columns_of_loop(1), many = columns_of_loop(16);
+    if (!one || wf__target_processor().vector_units < 4)
+        skip();
+    assert_int_equal(one, 6);
+    assert_int_equal(many, 4);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_sums), cmocka_unit_test(test_weights) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_sums), cmocka_unit_test(test_weights),
+                                        cmocka_unit_test(test_loops) };
     return cmocka_run_group_tests_name("cpu", tests, noted, off);
 }

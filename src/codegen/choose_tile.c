@@ -281,8 +281,9 @@ static bool prefetches(const wf__ir *body)
     return false;
 }
 
-/* Of the innermost loops: the most operations of a turn, the longest chain of a turn in cycles, and the most values from
- * before the loop that differ from lane to lane. depth: [ir.n]. */
+/* Of the innermost loops: the most operations of a turn, the longest chain of a turn in cycles, and the most uses of
+ * values from before the loop that differ from lane to lane. Conditions in a loop count as a part of it.
+ * depth: [ir.n]. */
 typedef struct turn {
     uint32_t operations, cycles, values;
 } turn;
@@ -293,7 +294,7 @@ static turn study_turns(const study *s, uint32_t *depth)
     turn most = { 0 }, now = { 0 };
     for (uint32_t i = 1, loop = 0; i < ir->n; i++) {
         const wf__node *n = &ir->node[i];
-        if (n->op == WF__LOOP) {
+        if (n->op == WF__LOOP && !n->aux) {
             now = (turn){ 0 };
             loop = i;
         } else if (n->op == WF__END && n->a == loop) {

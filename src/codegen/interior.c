@@ -25,12 +25,13 @@ static void widen_reach(reach *table, uint32_t *n, const reach *one)
     table[(*n)++] = *one;
 }
 
-#define FAR (INT64_C(1) << 60)      /* offsets beyond could wrap */
-#define FAR_STEP (INT64_C(1) << 24) /* multiples beyond, too, of indices up to FAR_INDEX */
+/* An offset, and multiples of outer indices, whose sum cannot wrap: 2^60 + (WF_MAX_RANK - 1) * 2^24 * 2^32 < 2^61. */
+#define FAR (INT64_C(1) << 60)
+#define FAR_STEP (INT64_C(1) << 24)
 #define FAR_INDEX (INT64_C(1) << 32)
 
-/* Adds to *least and *most what the multiples of outer indices are at least and at most in the box of the call. Sets *near,
- * if there are any, to whether the indices are small. */
+/* Adds to *least and *most what the multiples of outer indices are at least and at most in the box of the call. Sets
+ * *near, if there are any, to whether the outer indices are below FAR_INDEX. */
 static void add_multiples(wf__kernel_emitter *kernel, const reach *r, val *least, val *most, val *near)
 {
     wf__gen *g = kernel->g;
@@ -47,8 +48,7 @@ static void add_multiples(wf__kernel_emitter *kernel, const reach *r, val *least
 }
 
 /* Makes index + offset in [0, dim) a bound of the loop index. Offsets that could wrap leave an empty box. Multiples of
- * outer indices count with their range in the box of the call, which leaves a smaller box than there is at some of these
- * indices. */
+ * outer indices count with their range in the box of the call: the bounds hold for all of these indices. */
 static void bound_axis(wf__kernel_emitter *kernel, const reach *r)
 {
     wf__gen *g = kernel->g;
@@ -71,8 +71,12 @@ static void bound_axis(wf__kernel_emitter *kernel, const reach *r)
         kernel->interior_hi[axis] = g_smaller(g, kernel->interior_hi[axis], limit);
         return;
     }
-    limit = near ? g_select(g, near, limit, none) : limit;
-    kernel->interior_lo[axis] = g_larger(g, kernel->interior_lo[axis], g_sub(g, g_i64(g, 0), least));
+    val first = g_sub(g, g_i64(g, 0), least);
+    if (near) {
+        first = g_select(g, near, first, g_i64(g, 0));
+        limit = g_select(g, near, limit, none);
+    }
+    kernel->interior_lo[axis] = g_larger(g, kernel->interior_lo[axis], first);
     kernel->interior_hi[axis] = g_smaller(g, kernel->interior_hi[axis], limit);
 }
 

@@ -467,7 +467,8 @@ void wf__mark_read(const wf__ir *ir, uint8_t *read);
 /* True if an index varies from lane to lane and depends on memory. */
 bool wf__is_scattered(const wf__ir *ir, const wf__vary *vary, const uint8_t *read, uint32_t tuple);
 
-/* True if a value is index[axis] + offset with a constant offset, the form that alias tests and tiling understand. axis: -1 = the value is the offset alone. */
+/* True if a value is index[axis] + offset with a constant offset, the form that alias tests and tiling understand.
+ * axis: -1 = the value is the offset alone. */
 bool wf__as_offset(const wf__ir *ir, wf__ref r, int *axis, int64_t *offset);
 /* True for a load with a border mode whose indices are those of wf__as_shifted: some box of points needs no border
  * test. */

@@ -80,8 +80,9 @@ static bool is_of_kind(const wf__ir *ir, const kind_of_record *kind, wf__ref r)
     return n->op == WF__ACCUM && n->a == kind->first.a && n->aux == kind->first.aux && n->dtype == kind->first.dtype;
 }
 
-/* Records that share private memory. On a processor these are all of a kind, unless sums have the same bits for any width
- * of vectors, on which it depends in what order several records update an element. Else it is one record. */
+/* Records that share private memory. On a processor these are all of a kind. Where sums of floats must have the same
+ * bits for any width of vectors it is one record, because the order in which several update an element depends on the
+ * width. On a GPU it is one record, too. */
 typedef struct family {
     record *record;
     uint32_t n;
@@ -109,12 +110,11 @@ typedef struct target {
 static target look(const wf__plan *plan, const wf__stage *stage, const wf__ir *ir, const family *all,
                    const kind_of_record *kind, const wf__bind *bind)
 {
-    const record *rec = &all->record[0];
-    const wf__node *n = &ir->node[rec->part[0]];
+    const wf__node *n = &ir->node[all->record[0].part[0]];
     target t = { .bind = &bind[ir->slot[n->a].object], .elements = 1, .shared = all->n > 1 };
     for (wf__ref q = 1; q < ir->n; ++q) {
         const wf__node *m = &ir->node[q];
-        if (in_record(rec, q) || !wf__op_is_store(m->op) || ir->slot[m->a].spread || in_family(ir, all, kind, q))
+        if (!wf__op_is_store(m->op) || ir->slot[m->a].spread || in_family(ir, all, kind, q))
             continue;
         if (wf__object_overlap(plan, bind, ir->slot[n->a].object, ir->slot[m->a].object) == WF__APART)
             continue;
@@ -154,16 +154,18 @@ static unsigned spread_of(const target *t, const wf__ir *ir, const wf__vary *var
     return kind == WF__UNIFORM && spread < WF__MOST_SPREAD ? 1 : spread;
 }
 
-/* Returns the spread of copies that all records of a family can have. */
+/* Returns the spread of the copies of a family: 1 if its records would not have the same. */
 static unsigned common_spread(const target *t, const wf__ir *ir, const wf__vary *vary, const family *all)
 {
-    unsigned least = WF__MOST_SPREAD;
-    for (uint32_t i = 0; i < all->n && least > 1; ++i) {
+    unsigned spread = 0;
+    for (uint32_t i = 0; i < all->n; ++i) {
         const wf__node *n = &ir->node[all->record[i].part[0]];
         unsigned own = spread_of(t, ir, vary, n, wf__any_order(n->dtype, wf__node_join(n)));
-        least = own < least ? own : least;
+        if (i && own != spread)
+            return 1;
+        spread = own;
     }
-    return least;
+    return spread;
 }
 
 /* Returns the tuple with the index along the lane axis appended. Layout records this index before all other nodes. */

@@ -14,6 +14,6 @@ typedef struct wf__processor {
     uint8_t rows_ahead;   /* rows in one page that it prefetches at the same time */
     uint8_t vector_units; /* vector operations that it begins in a cycle */
 } wf__processor;
-/* Returns the values of this processor, from a table; those of the usual one if it is not listed. */
+/* Returns the values of this processor by its maker and family. */
 wf__processor wf__target_processor(void);
 #endif
