@@ -292,16 +292,30 @@ static void special_arrays_are_read(void **state)
     wf_release(a);
     remove_store();
     /* no axes; integers that f64 lacks; no elements */
-    write_text(
-        "a.zarr/zarr.json",
-        "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[],\"data_type\":\"int64\",\"chunk_grid\":{\"name\":"
-        "\"regular\",\"configuration\":{\"chunk_shape\":[]}},\"chunk_key_encoding\":{\"name\":\"default\"},"
-        "\"codecs\":[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}],\"fill_value\":4503599627370497}");
-    a = load("a.zarr", NULL);
+    static const struct {
+        const char *type, *text;
+        uint64_t value;
+    } wholes[] = { { "int64", "9007199254740993", 9007199254740993u },
+                   { "int64", "-9007199254740993", (uint64_t)-9007199254740993 },
+                   { "int64", "9223372036854775806", 9223372036854775806u },
+                   { "uint64", "18446744073709551614", 18446744073709551614u },
+                   { "uint64", "-1", 0 },
+                   { "int64", "1e3", 1000 } };
     int64_t value = 0;
-    assert_int_equal(wf_download(a, &value, sizeof value), WF_OK);
-    assert_int_equal(value, 4503599627370497);
-    wf_release(a);
+    for (size_t i = 0; i < sizeof wholes / sizeof *wholes; i++) {
+        char text[512];
+        snprintf(
+            text, sizeof text,
+            "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[],\"data_type\":\"%s\",\"chunk_grid\":{\"name\":"
+            "\"regular\",\"configuration\":{\"chunk_shape\":[]}},\"chunk_key_encoding\":{\"name\":\"default\"},"
+            "\"codecs\":[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}],\"fill_value\":%s}",
+            wholes[i].type, wholes[i].text);
+        write_text("a.zarr/zarr.json", text);
+        a = load("a.zarr", NULL);
+        assert_int_equal(wf_download(a, &value, sizeof value), WF_OK);
+        assert_int_equal(value, wholes[i].value);
+        wf_release(a);
+    }
     value = -3;
     write_file("a.zarr/c", &value, sizeof value);
     a = load("a.zarr", NULL);
@@ -343,7 +357,9 @@ static char *changed(const char *text, const char *from, const char *to)
 static void other_metadata_is_refused(void **state)
 {
     (void)state;
-    static const struct {
+    char digits[400];
+    snprintf(digits, sizeof digits, "_value\": 0.%0300d", 0);
+    const struct {
         int version;
         const char *from, *to, *text;
     } cases[] = {
@@ -358,6 +374,7 @@ static void other_metadata_is_refused(void **state)
         { 2, "[4, 6]", "[4000000000, 4000000000]", "beyond 2^63" },
         { 2, "\"C\"", "\"A\"", "order is \"A\"" },
         { 2, "_value\": 0", "_value\": \"x\"", "fill_value is \"x\"" },
+        { 2, "_value\": 0", digits, "fill_value is 0.00000" },
         { 2, "2, \"shape", "4, \"shape", "zarr_format is 4 (must be 2 or 3)" },
         { 2, "\"order\"", "\"dimension_separator\": \"-\", \"order\"", "the separator is \"-\"" },
         { 2, "null}", "null", "byte" },

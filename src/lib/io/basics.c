@@ -62,6 +62,17 @@ wf_status wfl_io_resize(wf_context *ctx, const char *path, void *memory, int64_t
     return WF_OK;
 }
 
+void *wfl_io_new_object(wf_context *ctx, const char *path, size_t size, char **copy)
+{
+    void *object = calloc(1, size);
+    *copy = object ? strdup(path) : NULL;
+    if (*copy)
+        return object;
+    wfl_io_fail_memory(ctx, path, (int64_t)size);
+    free(object);
+    return NULL;
+}
+
 bool wfl_io_real(const char *text, size_t length, double *out)
 {
     enum { MOST_DIGITS = 255 };
@@ -206,14 +217,14 @@ static void name_file(wf_context *ctx, const char *path)
         wfl_io_fail(ctx, path, status, "%s", text);
 }
 
-wf_array *wfl_io_new_array(wfl_io_reader *reader, wf_dtype dtype, wf_shape shape, void **data)
+wf_array *wfl_io_new_array(wf_context *ctx, const char *path, wf_dtype dtype, wf_shape shape, void **data)
 {
-    bool first = wf_last_status(reader->ctx) == WF_OK; /* else the context keeps an earlier error */
-    wf_array *array = wf_empty(reader->ctx, dtype, shape, .device = WF_CPU);
+    bool first = wf_last_status(ctx) == WF_OK; /* else the context keeps an earlier error */
+    wf_array *array = wf_empty(ctx, dtype, shape, .device = WF_CPU);
     if (array && wf_map(array, data, NULL) == WF_OK)
         return array;
     if (first)
-        name_file(reader->ctx, reader->path);
+        name_file(ctx, path);
     wf_release(array);
     return NULL;
 }

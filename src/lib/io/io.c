@@ -188,7 +188,7 @@ wf_status wfl_io_input_fill(wfl_io_input *in, const wf_shape *first, const wf_sh
 wf_array *wfl_io_input_read(wfl_io_input *in, const wf_shape *first, const wf_shape *count)
 {
     void *data;
-    wf_array *array = wfl_io_new_array(&in->reader, in->image.dtype, *count, &data);
+    wf_array *array = wfl_io_new_array(in->reader.ctx, in->reader.path, in->image.dtype, *count, &data);
     return array ? wfl_io_filled(array, wfl_io_input_fill(in, first, count, data)) : NULL;
 }
 

@@ -78,6 +78,8 @@ bool wfl_io_mul(int64_t a, int64_t b, int64_t *out);
 /* Resizes the array that *memory, a pointer of any type, points to, to `count` elements of `size` bytes. On error, which
  * the context has, the array is as it was. */
 wf_status wfl_io_resize(wf_context *ctx, const char *path, void *memory, int64_t count, size_t size);
+/* Returns `size` bytes of zeros for an object that keeps a copy of its path, and that in *copy; NULL on error. */
+void *wfl_io_new_object(wf_context *ctx, const char *path, size_t size, char **copy);
 /* Returns a number that is unlikely to be in the name of a file yet. `owner`: an address of the caller's own. */
 uint64_t wfl_io_random_number(const void *owner, unsigned attempt);
 /* Reads `length` characters as a number, as strtod does in the C locale; the program's locale may have another decimal
@@ -326,8 +328,8 @@ wf_status wfl_io_output_stats(wfl_io_output *out);
 /* With status WF_OK makes the file appear. Ends the writer in any case. Returns the final status. */
 wf_status wfl_io_output_close(wfl_io_output *out, wf_status status);
 
-/* Returns a new array in C order, and its memory in *data; NULL on error. */
-wf_array *wfl_io_new_array(wfl_io_reader *reader, wf_dtype dtype, wf_shape shape, void **data);
+/* Returns a new array in C order, and its memory in *data; NULL on error, with a message that names the file. */
+wf_array *wfl_io_new_array(wf_context *ctx, const char *path, wf_dtype dtype, wf_shape shape, void **data);
 
 /* What functions with a path and a wf_meta check. */
 wf_status wfl_io_check_arguments(wf_context *ctx, const char *path, const wf_meta *meta);

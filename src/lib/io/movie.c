@@ -122,7 +122,7 @@ static wf_status read_gain(wfl_movie *m, const wf_shape *first, const wf_shape *
     }
     int64_t width = box.dim[rank - 1];
     void *values;
-    wf_array *part = wfl_io_new_array(&m->gain.reader, m->gain.image.dtype, box, &values);
+    wf_array *part = wfl_io_new_array(ctx, m->gain.reader.path, m->gain.image.dtype, box, &values);
     double *factor = part ? malloc((size_t)(count->dim[0] * count->dim[1]) * sizeof *factor) : NULL,
            *row = factor ? malloc((size_t)width * sizeof *row) : NULL;
     wf_status status = !part ? wf_last_status(ctx)
@@ -191,7 +191,7 @@ wf_status wfl_movie_read(wfl_movie *m, wfl_io_input *in, const wf_shape *first, 
     if (axis)
         box.dim[0] = 1;
     void *frame;
-    wf_array *memory = wfl_io_new_array(&in->reader, dtype, box, &frame);
+    wf_array *memory = wfl_io_new_array(ctx, in->reader.path, dtype, box, &frame);
     char *row = memory ? malloc((size_t)n * m->type->bytes) : NULL;
     if (!row)
         status = memory ? wfl_io_fail_memory(ctx, in->reader.path, n * (int64_t)m->type->bytes) : wf_last_status(ctx);

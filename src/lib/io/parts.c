@@ -63,15 +63,12 @@ wf_array *wf_load_region(wf_context *ctx, const char *path, wf_shape offset, wf_
 
 static wf_file *new_file(wf_context *ctx, const char *path)
 {
-    wf_file *file = calloc(1, sizeof *file);
-    char *copy = file ? strdup(path) : NULL;
-    if (!copy) {
-        wfl_io_fail_memory(ctx, path, (int64_t)sizeof *file);
-        free(file);
-        return NULL;
+    char *copy;
+    wf_file *file = wfl_io_new_object(ctx, path, sizeof *file, &copy);
+    if (file) {
+        file->ctx = ctx;
+        file->path = copy;
     }
-    file->ctx = ctx;
-    file->path = copy;
     return file;
 }
 
@@ -148,7 +145,7 @@ static WFL_APART wf_array *read_file(wf_file *file, const wf_shape *first, const
     if (!file->movie)
         return wfl_io_input_read(&file->in, first, count);
     void *data;
-    wf_array *array = wfl_io_new_array(&file->in.reader, file->dtype, *count, &data);
+    wf_array *array = wfl_io_new_array(file->ctx, file->path, file->dtype, *count, &data);
     if (!array || wf_array_count(array) == 0)
         return array;
     return wfl_io_filled(array, wfl_movie_read(file->movie, &file->in, first, count, data));

@@ -99,15 +99,12 @@ void wf_star_free(wf_star *s)
 
 wf_star *wfl_star_new(wf_context *ctx, const char *path)
 {
-    wf_star *s = calloc(1, sizeof *s);
-    char *copy = s ? strdup(path) : NULL;
-    if (!copy) {
-        wfl_io_fail_memory(ctx, path, (int64_t)sizeof *s);
-        free(s);
-        return NULL;
+    char *copy;
+    wf_star *s = wfl_io_new_object(ctx, path, sizeof *s, &copy);
+    if (s) {
+        s->ctx = ctx;
+        s->path = copy;
     }
-    s->ctx = ctx;
-    s->path = copy;
     return s;
 }
 

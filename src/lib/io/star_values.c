@@ -62,8 +62,7 @@ static wf_array *new_array(const wf_star *s, const char *function, wf_dtype dtyp
                     wf_dtype_name(dtype));
         return NULL;
     }
-    wfl_io_reader reader = { .ctx = s->ctx, .path = s->path };
-    return wfl_io_new_array(&reader, dtype, WF_SHAPE(rows), data);
+    return wfl_io_new_array(s->ctx, s->path, dtype, WF_SHAPE(rows), data);
 }
 
 /* Sets the error "line 7: NAME of table data_T is 'TEXT'" followed by `why`. Rows of tables that wf_star_add made have

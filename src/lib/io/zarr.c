@@ -52,6 +52,17 @@ static wf_status read_type(const wfl_io_input *in, const char *value, bool v3, z
     return z->type ? WF_OK : bad(in, v3 ? "data_type" : "dtype", value, "bool, an integer, a float or a complex type");
 }
 
+/* Reads an integer of 64 bits, of which f64 does not hold all. False: there is none, or it has more bits. */
+static bool read_whole(const char *value, bool is_signed, uint64_t *out)
+{
+    if (!value || (*value == '-' && !is_signed))
+        return false;
+    char *end;
+    errno = 0;
+    *out = is_signed ? (uint64_t)strtoll(value, &end, 10) : strtoull(value, &end, 10);
+    return end != value && errno == 0 && *end != '.' && *end != 'e' && *end != 'E';
+}
+
 /* Reads a fill value: a number, a bool, the name of a number that is not finite; of complex values a pair. Null: 0. */
 static bool read_fill(const char *value, zarr_array *z)
 {
@@ -76,9 +87,9 @@ static bool read_fill(const char *value, zarr_array *z)
             break; /* one number: the real part */
         part = part ? wfl_json_next(part) : NULL;
     }
-    int64_t whole;
-    bool wide = z->type->bytes == 8 && z->type->stored != WF_STORED_F64 && z->type->stored != WF_STORED_C128;
-    if (wide && wfl_json_integer(value, &whole)) { /* f64 has not all of them */
+    uint64_t whole;
+    bool is_signed = z->type->stored == WF_STORED_I64;
+    if ((is_signed || z->type->stored == WF_STORED_U64) && read_whole(value, is_signed, &whole)) {
         memcpy(z->fill, &whole, sizeof whole);
         return true;
     }
