@@ -185,16 +185,30 @@ static meaning of_read(const stepper *s, const wf__tree *n)
     return m;
 }
 
-/* Multiplies the steps along the axes that bin(a, k) shortens. */
+/* The rank of the array that the steps are about; 0: it is not known. */
+static int rank_of_array(const stepper *s)
+{
+    for (size_t i = 0; i < s->r.args.n; i++) {
+        const wf_arg *arg = &s->r.args.at[i];
+        if (arg->kind == WF_ARG_ARRAY && arg->as.array && arg->name && strcmp(arg->name, s->array) == 0)
+            return wf_array_shape(arg->as.array).rank;
+    }
+    return 0;
+}
+
+/* Multiplies the steps along the axes that bin(a, k) shortens. Its operand has as many axes as the array. */
 static void bin_elements(const stepper *s, const wf__tree *n, meaning *m)
 {
     affine k = s->node[s->r.text->list[n->a + 1]].index;
+    int rank = rank_of_array(s);
     *m = s->node[s->r.text->list[n->a]];
-    for (int i = 0; i < AXES; i++)
-        if (n->b || k.known != KNOWN || k.axis)
-            m->of[i] = unknown; /* the rank, which would tell what an axis from the front is, is not known */
-        else if (!n->c || n->c >> i & 1)
+    for (int i = 0; i < AXES; i++) {
+        bool all = !n->b && !n->c, named = n->c >> i & 1 || (i < rank && n->b >> (rank - 1 - i) & 1);
+        if ((n->b && !rank) || k.known != KNOWN || k.axis)
+            m->of[i] = unknown;
+        else if (all || named)
             m->of[i] = scaled(m->of[i], k.k);
+    }
 }
 
 static meaning of_call(const stepper *s, const wf__tree *n)

@@ -138,6 +138,12 @@ near 0 "$WEFT" calc 'max(abs(f - 2*a - 1))' a=ramp.npy f=f.npy
 "$WEFT" calc 'a[y+8, x+8]' a=image.mrc --shape 16,16 -o crop.mrc
 "$WEFT" info crop.mrc | grep -q 'spacing .* 3 3 A' || die "cropped: $("$WEFT" info crop.mrc)"
 
+for binned in 'bin(a, 2)=6 6' 'bin(lowpass(a, 0.2), 4)=12 12' 'bin(a, 2; -1)=3 6' 'bin(a, 2; 0)=6 3' \
+    'k = 2; bin(a[2*y, x], k; 0)=12 3' 'gaussian_filter(rotate(a, 0.2), 1)=3 3'; do
+    "$WEFT" calc "${binned%=*}" a=image.mrc -o bin.mrc
+    "$WEFT" info bin.mrc | grep -q "spacing .* ${binned##*=} A" || die "$binned: $("$WEFT" info bin.mrc)"
+done
+
 # --- whole arrays and programs in one text
 "$WEFT" calc 'm = mean(a); s = std(a); n = (a - m)/s; out = 0.25*(n[y,x-1] + 2*n[y,x] + n[y,x+1])' a=ramp.npy -o once.npy
 "$WEFT" calc '(a - mean(a)) / std(a)' a=ramp.npy -o n.npy
