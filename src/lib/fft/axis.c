@@ -136,24 +136,21 @@ static wf_status run_twice(const wfl_axis_pass *a, wf_array *y, const wf_array *
 }
 
 /* ---- lines whose elements lie far apart ---- */
-/* Copies columns i to i + w of block o of x to the caches, [1, n, w], transforms them, and copies them to y. */
-static wf_status run_some_columns(const wfl_axis_pass *a, wf_array *y, const wf_array *x, wf_array *room, int64_t o,
-                                  int64_t i, int64_t w)
+/* Copies columns i to i + w of block o of y to the caches, [1, n, w], transforms them, and copies them back. */
+static wf_status run_some_columns(const wfl_axis_pass *a, wf_array *y, wf_array *room, int64_t o, int64_t i, int64_t w)
 {
     const int64_t n = a->n;
-    wf_array *block[2] = { wfl_some(y, o, 1), wfl_some((wf_array *)x, o, 1) };
-    wf_array *to = block[0] ? wf_view_slice(block[0], 2, i, i + w, 1) : NULL;
-    wf_array *from = block[1] ? wf_view_slice(block[1], 2, i, i + w, 1) : NULL;
+    wf_array *block = wfl_some(y, o, 1), *own = block ? wf_view_slice(block, 2, i, i + w, 1) : NULL;
     wf_array *used = wfl_some(room, 0, n * w), *columns = used ? wf_view_reshape(used, WF_SHAPE(1, n, w)) : NULL;
-    wf_status status = to && from && columns ? wf_array_assign(columns, from) : wfl_array_error(a->plan->ctx);
+    wf_status status = own && columns ? wf_array_assign(columns, own) : wfl_array_error(a->plan->ctx);
     if (status == WF_OK) {
         wfl_pass pass = wfl_describe(a, columns, columns);
         status = wfl_pass_run(&pass, columns, columns, with_of(a), a->plan->function);
     }
     if (status == WF_OK)
-        status = wf_array_assign(to, columns);
-    wf_array *spent[] = { block[0], block[1], to, from, used, columns };
-    for (int k = 0; k < 6; ++k)
+        status = wf_array_assign(own, columns);
+    wf_array *spent[] = { block, own, used, columns };
+    for (int k = 0; k < 4; ++k)
         wf_release(spent[k]);
     return status;
 }
@@ -174,16 +171,17 @@ static int64_t staged_columns(const wfl_axis_pass *a, wf_array *y, const wf_arra
     return a->kind == WFL_FFT_C2C && device == WF_CPU && useful ? most : 0;
 }
 
-static wf_status run_staged(const wfl_axis_pass *a, wf_array *y, const wf_array *x, int64_t count)
+/* Transforms columns of y in place, `count` at once. */
+static wf_status run_staged(const wfl_axis_pass *a, wf_array *y, int64_t count)
 {
     const wfl_plan *p = a->plan;
-    wf_shape shape = wf_array_shape(x);
-    wf_array *room = wfl_new_beside(x, wfl_complex_dtype(p->part), WF_SHAPE(a->n * count));
+    wf_shape shape = wf_array_shape(y);
+    wf_array *room = wfl_new_beside(y, wfl_complex_dtype(p->part), WF_SHAPE(a->n * count));
     wf_status status = room ? WF_OK : wfl_array_error(p->ctx);
     for (int64_t o = 0; o < shape.dim[0]; ++o)
         for (int64_t i = 0; i < shape.dim[2] && status == WF_OK; i += count) {
             int64_t left = shape.dim[2] - i;
-            status = run_some_columns(a, y, x, room, o, i, left < count ? left : count);
+            status = run_some_columns(a, y, room, o, i, left < count ? left : count);
         }
     wf_release(room);
     return status;
@@ -435,7 +433,7 @@ wf_status wfl_transform_axis(const wfl_axis_pass *a, wf_array *y, const wf_array
         return a->kind == WFL_FFT_C2C || a->kind == WFL_FFT_CHIRP ? run_bluestein(a, y, x) : run_as_complex(a, y, x);
     int64_t staged = rows ? 0 : staged_columns(a, y, x);
     if (staged)
-        return run_staged(a, y, x, staged);
+        return run_staged(a, y, staged);
     pass.rows_in = pass.rows_out = rows;
     return rows ? run_rows(a, y, x, &pass) : wfl_pass_run(&pass, y, x, with_of(a), a->plan->function);
 }
