@@ -189,6 +189,39 @@ static void what_is_written_reads_back(void **state)
     free(text);
 }
 
+/* A carriage return is a blank within quotes and a part of the last line's end in a text of lines. */
+static void carriage_returns_read_back(void **state)
+{
+    (void)state;
+    static const char text[] = "data_x\n"
+                               "_quoted \"\r\"\n"
+                               "_both 'a \"b\" \r'\n"
+                               "_lines\n"
+                               ";a\r\n"
+                               "b\r\r\n"
+                               ";\n"
+                               "_empty\n"
+                               ";\r\n"
+                               ";\n"
+                               "loop_\n"
+                               "_x _y\n"
+                               "1\" \r \"\r\"\r 2 1\n";
+    static const char *const names[] = { "quoted", "both", "lines", "empty" };
+    static const char *const values[] = { "\r", "a \"b\" \r", "a\r\nb\r", "" };
+    wf_star *s = star_of("returns.star", text);
+    for (int i = 0; i < 4; i++)
+        assert_string_equal(wf_star_texts(s, 0, names[i])[0], values[i]);
+    assert_string_equal(wf_star_texts(s, 1, "x")[0], "1\"");
+    assert_string_equal(wf_star_texts(s, 1, "y")[0], "\r");
+    assert_string_equal(wf_star_texts(s, 1, "y")[1], "1");
+    assert_int_equal(wf_star_save(s, "copy.star"), WF_OK);
+    wf_star *again = wf_star_load(ctx, "copy.star");
+    assert_non_null(again);
+    assert_same_tables(s, again);
+    wf_star_free(again);
+    wf_star_free(s);
+}
+
 static void arrays_become_columns(void **state)
 {
     (void)state;
@@ -354,6 +387,7 @@ int main(void)
         cmocka_unit_test(files_of_relion_are_read),   cmocka_unit_test(all_of_the_syntax_is_read),
         cmocka_unit_test(what_is_written_reads_back), cmocka_unit_test(arrays_become_columns),
         cmocka_unit_test(bad_files_are_refused),      cmocka_unit_test(damaged_files_do_no_harm),
+        cmocka_unit_test(carriage_returns_read_back),
     };
     return IO_TESTS(tests);
 }

@@ -74,9 +74,11 @@ static void put_value(pen *p, const char *text, size_t width)
 {
     char quote = quote_of(text);
     if (quote == LINES) {
+        size_t size = strlen(text);
         put_text(p, "\n;");
         put_text(p, text);
-        put_text(p, "\n;\n");
+        /* of a '\r' before the last '\n', readers take both as the end of the line */
+        put_text(p, size && text[size - 1] == '\r' ? "\r\n;\n" : "\n;\n");
         return;
     }
     size_t length = width_of(text);
