@@ -408,12 +408,61 @@ static void a_shared_list_of_strips_is_refused(void **state)
     assert_refused("bad.eer", "EER page 2: field StripOffsets, count of, is 4000");
 }
 
+/* Directories of which each begins four bytes behind the one before: each byte of the file belongs to many. */
+static void directories_that_overlap_are_refused(void **state)
+{
+    (void)state;
+    enum { PAGES = 60, ENTRIES = 200, BYTES = 2 + 12 * ENTRIES };
+    static uint8_t zeros[4 * PAGES + BYTES + 4];
+    eer_writer w = { .compression = 65001, .height = 1, .width = 1 };
+    eer_begin(&w);
+    eer_frame(&w, NULL, 0);
+    size_t begin = w.used;
+    eer_number_at(&w, w.link, begin, 4);
+    eer_put(&w, zeros, sizeof zeros);
+    for (size_t i = 0; i < PAGES; i++) {
+        eer_number_at(&w, begin + 4 * i, ENTRIES, 2);
+        eer_number_at(&w, begin + 4 * i + BYTES, i + 1 < PAGES ? begin + 4 * (i + 1) : 0, 4);
+    }
+    write_file("bad.eer", w.bytes, w.used);
+    free(w.bytes);
+    assert_refused("bad.eer", "EER page 3: the directories have 4");
+}
+
+/* A frame whose strips are much longer than its pixels need is read as far as it goes. */
+static void bits_behind_the_last_pixel_are_not_read(void **state)
+{
+    (void)state;
+    enum { MORE = 1000 };
+    static uint8_t bits[MORE];
+    for (int good = 0; good < 2; good++) {
+        eer_writer w = { .compression = 65001, .height = 2, .width = 2, .strips = 3 };
+        bits[0] = good ? 2 : 11; /* electrons in pixels 2 and 3; beyond the last */
+        eer_begin(&w);
+        eer_page(&w, bits, MORE);
+        write_file("long.eer", w.bytes, w.used);
+        free(w.bytes);
+        wf_array *a = wf_load(ctx, "long.eer", NULL);
+        assert_true(!a == !good);
+        if (!good)
+            assert_error("long.eer", "its electrons go beyond the last pixel");
+        for (int i = 0; i < 4 && a; i++)
+            assert_int_equal((int)value_at(a, i), i >= 2);
+        wf_release(a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_codes_are_read),       cmocka_unit_test(the_example_of_the_documentation_is_read),
-        cmocka_unit_test(gains_multiply_or_divide), cmocka_unit_test(movies_of_other_formats_have_gains_and_groups),
-        cmocka_unit_test(damaged_files_do_no_harm), cmocka_unit_test(a_shared_list_of_strips_is_refused),
+        cmocka_unit_test(all_codes_are_read),
+        cmocka_unit_test(the_example_of_the_documentation_is_read),
+        cmocka_unit_test(gains_multiply_or_divide),
+        cmocka_unit_test(movies_of_other_formats_have_gains_and_groups),
+        cmocka_unit_test(damaged_files_do_no_harm),
+        cmocka_unit_test(a_shared_list_of_strips_is_refused),
+        cmocka_unit_test(directories_that_overlap_are_refused),
+        cmocka_unit_test(bits_behind_the_last_pixel_are_not_read),
     };
     return IO_TESTS(tests);
 }

@@ -130,7 +130,13 @@ static bool decode(const wfl_eer_code *c, int factor, const uint8_t *bits, int64
     return true;
 }
 
-/* Reads the bits of a frame to f->bits. */
+/* Returns the most bytes that a frame can need: a code for each pixel, and one for the end. */
+static int64_t most_bytes(const wfl_eer_code *c)
+{
+    return ((c->width * c->height + 1) * (c->skip + c->across + c->down) + 7) / 8;
+}
+
+/* Reads the bits of a frame to f->bits, but for bits that no pixel is left for. */
 static wf_status read_bits(wfl_io_reader *r, wfl_eer_file *f, int64_t frame, int64_t *bytes)
 {
     int64_t first = f->first[frame], end = f->first[frame + 1], total = 0;
@@ -140,6 +146,9 @@ static wf_status read_bits(wfl_io_reader *r, wfl_eer_file *f, int64_t frame, int
                                (long long)frame);
         total += f->strip[i].bytes;
     }
+    int64_t most = most_bytes(&f->code);
+    if (total > most)
+        total = most;
     if (total + EER_PADDING > f->bits_cap) {
         wf_status status = wfl_io_resize(r->ctx, r->path, &f->bits, total + EER_PADDING, 1);
         if (status != WF_OK)
@@ -147,11 +156,12 @@ static wf_status read_bits(wfl_io_reader *r, wfl_eer_file *f, int64_t frame, int
         f->bits_cap = total + EER_PADDING;
     }
     *bytes = 0;
-    for (int64_t i = first; i < end; i++) {
-        wf_status status = wfl_io_read_at(r, f->strip[i].offset, f->bits + *bytes, (size_t)f->strip[i].bytes);
+    for (int64_t i = first; i < end && *bytes < total; i++) {
+        int64_t part = f->strip[i].bytes < total - *bytes ? f->strip[i].bytes : total - *bytes;
+        wf_status status = wfl_io_read_at(r, f->strip[i].offset, f->bits + *bytes, (size_t)part);
         if (status != WF_OK)
             return status;
-        *bytes += f->strip[i].bytes;
+        *bytes += part;
     }
     memset(f->bits + *bytes, 0, EER_PADDING);
     return WF_OK;

@@ -26,6 +26,8 @@ typedef struct tiff {
     wfl_io_reader *reader;
     bool big_endian, big; /* big: BigTIFF */
     int64_t page;         /* from 1, for messages */
+    int64_t bytes;        /* of all directories so far */
+    int64_t metadata;     /* bytes that were read of metadata */
     bool quiet;           /* failures set no error */
 } tiff;
 
@@ -161,6 +163,10 @@ static wf_status read_directory(tiff *t, int64_t *next, directory *d)
     if (entries > MOST_ENTRIES)
         return bad(t, "count of the directory", (long long)entries, "at most 4096");
     size_t bytes = (size_t)entries * (size_t)entry_bytes + (size_t)end;
+    t->bytes += wide + (int64_t)bytes;
+    if (t->bytes > t->reader->size) /* else a chain of directories that overlap would take quadratic time */
+        return fail(t, WF_ERR_IO, "the directories have %lld bytes up to this one, but the file has %lld",
+                    (long long)t->bytes, (long long)t->reader->size);
     uint8_t *all = malloc(bytes);
     if (!all)
         return fail(t, WF_ERR_MEMORY, "out of memory: %zu bytes", bytes);
@@ -270,13 +276,16 @@ static wf_status add_frame(const tiff *t, const directory *d, wfl_eer_file *file
 }
 
 /* Reads the size of the detector's pixels from the metadata, XML with an item in metres. What is not understood is no
- * error. */
-static wf_status read_pixel(const tiff *t, const directory *d, double *pixel)
+ * error, and neither is more metadata than the file has bytes, which pages that share them would make; the rest is left
+ * out. */
+static wf_status read_pixel(tiff *t, const directory *d, double *pixel)
 {
     static const char name[] = "sensorPixelSize.width\"";
     const field *f = &d->metadata;
-    if (f->size != 1 || f->count > MOST_METADATA || f->at > t->reader->size - f->count)
+    if (f->size != 1 || f->count > MOST_METADATA || f->at > t->reader->size - f->count ||
+        f->count > t->reader->size - t->metadata)
         return WF_OK;
+    t->metadata += f->count;
     char *text = malloc((size_t)f->count + 1);
     if (!text)
         return wfl_io_fail_memory(t->reader->ctx, t->reader->path, f->count);
@@ -292,7 +301,7 @@ static wf_status read_pixel(const tiff *t, const directory *d, double *pixel)
     return status;
 }
 
-static wf_status take_directory(const tiff *t, const directory *d, wfl_eer_file *file)
+static wf_status take_directory(tiff *t, const directory *d, wfl_eer_file *file)
 {
     wfl_eer_code code = { 0 };
     wf_status status = WF_OK;
