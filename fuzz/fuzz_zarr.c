@@ -1,14 +1,19 @@
 /* fuzz_zarr.c - takes any bytes as the metadata of a Zarr array, up to a byte of 0, and a chunk: wf_probe gives a shape
  * or an error that names the folder, and a small box at the beginning can be read or gives an error. The array itself
- * may be as large as the metadata say, so it is not read.
+ * may be as large as the metadata say, so it is not read. The bytes are also taken as the metadata of a group with the
+ * levels of an image: the group and a small array in it can be read or give an error.
  */
 #include <sys/stat.h>
 #include "fuzz_files.h"
 #include "weft/io.h"
 
-enum { FILES = 7 };
+enum { FILES = 10, ARRAY = 7, GROUP, LEVELS };
 /* metadata of versions 2 and 3, and the chunk under the names that it may have */
-static const char *const files[FILES] = { ".zarray", "zarr.json", "0", "0.0", "c.0", "c/0", "0.0.0" };
+static const char *const files[FILES] = { ".zarray", "zarr.json", "0", "0.0", "c.0", "c/0", "0.0.0",
+                                          /* a small array, and the metadata of the group that it is in */
+                                          "c/.zarray", ".zgroup", ".zattrs" };
+static const char array[] = "{\"zarr_format\": 2, \"shape\": [4, 6, 5], \"chunks\": [2, 3, 5], \"dtype\": \"|u1\", "
+                            "\"order\": \"C\", \"filters\": null, \"compressor\": null, \"fill_value\": 1}";
 static char names[FILES][96];
 
 static void leave(void)
@@ -32,6 +37,46 @@ static void enter(void)
         snprintf(names[i], sizeof names[i], "%s/%s", folder, files[i]);
 }
 
+/* Opens what is in the folder `name`, and reads a small box of it. */
+static void read_box(const char *name)
+{
+    wf_shape shape, first;
+    wf_dtype dtype;
+    wf_meta meta = { .size = sizeof meta };
+    if (wf_probe(ctx, name, &meta, &dtype, &shape) != WF_OK) {
+        require(strstr(wf_last_message(ctx), folder) != NULL, "an error without the folder");
+        wf_clear_error(ctx);
+        return;
+    }
+    for (int d = 0; d < 3; d++)
+        require(meta.spacing[d] >= 0 && meta.origin[d] - meta.origin[d] == 0, "a spacing that is none");
+    first = (wf_shape){ .rank = shape.rank };
+    for (int d = 0; d < shape.rank; d++)
+        shape.dim[d] = shape.dim[d] < 3 ? shape.dim[d] : 3;
+    wf_array *box = wf_load_region(ctx, name, first, shape, NULL);
+    require(box ? wf_array_dtype(box) == dtype : wf_last_status(ctx) != WF_OK, "another dtype, or no error");
+    wf_clear_error(ctx);
+    wf_release(box);
+}
+
+/* Takes the metadata as those of a group, in the file `name`. */
+static void read_levels(const uint8_t *data, size_t size, const char *name)
+{
+    char level[96];
+    snprintf(level, sizeof level, "%s/c", folder);
+    unlink(names[0]);
+    unlink(names[1]);
+    write_bytes(names[ARRAY], (const uint8_t *)array, sizeof array - 1);
+    write_bytes(names[GROUP], (const uint8_t *)"{}", 2);
+    write_bytes(name, data, size);
+    read_box(level);
+    require(wf_probe(ctx, level, NULL, NULL, NULL) == WF_OK, "an array depends on the metadata of its group");
+    read_box(folder);
+    unlink(names[ARRAY]);
+    unlink(names[GROUP]);
+    unlink(names[LEVELS]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!ctx)
@@ -43,25 +88,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int version = 0; version < 2; version++) {
         write_bytes(names[version], data, metadata);
         unlink(names[1 - version]);
-        for (int i = 2; i < FILES; i++)
+        for (int i = 2; i < ARRAY; i++)
             if (chunk)
                 write_bytes(names[i], zero + 1, chunk);
             else
                 unlink(names[i]);
-        wf_shape shape, first;
-        wf_dtype dtype;
-        if (wf_probe(ctx, folder, NULL, &dtype, &shape) != WF_OK) {
-            require(strstr(wf_last_message(ctx), folder) != NULL, "an error without the folder");
-            wf_clear_error(ctx);
-            continue;
-        }
-        first = (wf_shape){ .rank = shape.rank };
-        for (int d = 0; d < shape.rank; d++)
-            shape.dim[d] = shape.dim[d] < 3 ? shape.dim[d] : 3;
-        wf_array *box = wf_load_region(ctx, folder, first, shape, NULL);
-        require(box ? wf_array_dtype(box) == dtype : wf_last_status(ctx) != WF_OK, "another dtype, or no error");
-        wf_clear_error(ctx);
-        wf_release(box);
+        read_box(folder);
     }
+    read_levels(data, metadata, names[LEVELS]);
+    read_levels(data, metadata, names[1]);
     return 0;
 }

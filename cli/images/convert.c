@@ -13,19 +13,20 @@ const char help_convert[] =
     "  --dtype TYPE           the type of values in the file: u8 i16 u16 f16 f32 ...\n"
     "  --pixel A              the pixel size in Angstrom: 1.2, or 1.2,1.3 (y, x), or 2,1.2,1.2 (z, y, x)\n"
     "  --stack, --volume      what the first of three axes of an MRC file is\n"
-    "  --lzw, --deflate       compresses a TIFF file; --deflate also Zarr\n" MOVIE_HELP;
+    "  --lzw, --deflate       compresses a TIFF file; --deflate also Zarr\n"
+    "  --zstd                 compresses Zarr\n" MOVIE_HELP;
 
-enum { FACT, LZW = FACT_COUNT, DEFLATE, MOVIE };
-static const option options[] = {
-    FACT_OPTIONS, { "lzw", 0, false }, { "deflate", 0, false }, MOVIE_OPTIONS, { NULL, 0, false }
-};
+enum { FACT, LZW = FACT_COUNT, DEFLATE, ZSTD, MOVIE };
+static const option options[] = { FACT_OPTIONS,         { "lzw", 0, false }, { "deflate", 0, false },
+                                  { "zstd", 0, false }, MOVIE_OPTIONS,       { NULL, 0, false } };
 
-/* Sets what the command line says of the new file. `compression`: its lzw and deflate. */
+/* Sets what the command line says of the new file. `compression`: its lzw, deflate and zstd. */
 static void set_meta(const facts *f, const wf_meta *compression, wf_meta *meta)
 {
     apply_facts(f, meta);
     meta->lzw = compression->lzw;
     meta->deflate = compression->deflate;
+    meta->zstd = compression->zstd;
 }
 
 /* Writes the images of an open file one by one. */
@@ -101,6 +102,7 @@ int run_convert(const command *self, int argc, char **argv)
             return EXIT_USAGE;
         compression.lzw = compression.lzw || o == LZW;
         compression.deflate = compression.deflate || o == DEFLATE;
+        compression.zstd = compression.zstd || o == ZSTD;
     }
     if (files < 2)
         return misused(self, "two files are needed, from and to");

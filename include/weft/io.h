@@ -50,11 +50,12 @@ typedef struct wf_meta {
     wf_format format;   /* loading: the file's format. Saving: used only if the suffix of the path names no format */
     wf_stored stored;   /* loading: the type of the values in the file. Saving: not used */
     wf_stored store_as; /* saving: the type wanted; values are converted. Loading: WF_STORED_DEFAULT */
-    double spacing[3];  /* Angstrom per sample along z, y, x; 0: unknown. MRC; TIFF: y and x, if the unit is cm */
-    double origin[3];   /* Angstrom, z y x. MRC */
-    bool is_stack;      /* the first axis counts images (or volumes, rank 4), it is not a z axis */
-    bool lzw, deflate;  /* TIFF compression (both on saving: deflate); Zarr: deflate packs chunks by gzip */
-    bool durable;       /* saving: flush to the disk, so that the file survives a power failure; may be slow */
+    double spacing[3]; /* Angstrom per sample along z, y, x; 0: unknown. MRC; TIFF: y, x, if the unit is cm; OME-Zarr */
+    double origin[3];  /* Angstrom, z y x. MRC; loading OME-Zarr */
+    bool is_stack;     /* the first axis counts images (or volumes, rank 4), it is not a z axis */
+    bool lzw, deflate; /* TIFF compression (both on saving: deflate); saving Zarr: deflate packs chunks by gzip */
+    bool zstd;         /* saving Zarr: packs chunks by zstd, also with deflate */
+    bool durable;      /* saving: flush to the disk, so that the file survives a power failure; may be slow */
     /* MRC: other facts of the header. */
     double angles[3]; /* alpha, beta, gamma of the cell in degrees; 0: unknown, saved as 90 */
     /* The file's history; "" is skipped. Saving adds Weft's own, in place of the last. */

@@ -197,6 +197,14 @@ refuses 1 'movie.group is 2 (the file has 1 frames' "$WEFT" convert four.eer out
 below 1e-12 calc 'max(abs(a - b))' a=waves.mrc b=waves2.mrc
 "$WEFT" info waves.zarr | grep -q '^waves.zarr: Zarr, 48 x 64 f32$' || die "info: $("$WEFT" info waves.zarr)"
 "$WEFT" convert waves.mrc waves.zarr 2> /dev/null && die 'convert replaced a folder'
+mkdir ome.zarr
+echo '{"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5", "multiscales": [{"axes":
+    [{"name": "y", "type": "space", "unit": "nanometer"}, {"name": "x", "type": "space", "unit": "nanometer"}],
+    "datasets": [{"path": "0.zarr", "coordinateTransformations": [{"type": "scale", "scale": [0.3, 0.3]}]}]}]}}}' \
+    > ome.zarr/zarr.json
+"$WEFT" convert waves.mrc ome.zarr/0.zarr --deflate
+"$WEFT" convert ome.zarr waves3.mrc
+pixel_is '0 3 3' waves3.mrc
 refuses 2 'upsample 3: give 1, 2, 4' "$WEFT" convert four.eer out.mrc --upsample 3
 refuses 2 'the suffix names no format that is written' "$WEFT" convert four.tif out.eer
 refuses 1 'only EER files have finer pixels' "$WEFT" align movie.mrc --upsample 2 -o out.mrc

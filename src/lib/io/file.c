@@ -37,6 +37,9 @@ wf_status wfl_io_open(wf_context *ctx, const char *path, wfl_io_reader *reader)
     return wfl_io_open_packed(ctx, path, WFL_PACKED_BY_CONTENT, reader);
 }
 
+/* True if such a file is unpacked as a whole. */
+static bool is_whole(wfl_packing packing) { return packing == WFL_PACKED_ZSTD || packing == WFL_PACKED_BLOSC; }
+
 wf_status wfl_io_open_packed(wf_context *ctx, const char *path, wfl_packing packing, wfl_io_reader *reader)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not wait for its writer */
@@ -52,9 +55,14 @@ wf_status wfl_io_open_packed(wf_context *ctx, const char *path, wfl_packing pack
         status = wfl_io_fail(ctx, path, WF_ERR_IO, "cannot open: not a regular file");
     else if (info.st_size == 0)
         status = wfl_io_fail(ctx, path, WF_ERR_IO, "the file is empty");
-    wfl_io_reader r = { .ctx = ctx, .path = path, .fd = fd, .size = (int64_t)info.st_size };
-    if (status == WF_OK)
+    wfl_io_reader r = { .ctx = ctx, .path = path, .fd = fd, .packing = packing, .size = (int64_t)info.st_size };
+    if (status == WF_OK && is_whole(packing)) {
+        r.packed = r.size;
+        r.size = wfl_codec_most(r.packed);
+        status = wfl_codec_library(ctx, path, packing);
+    } else if (status == WF_OK) {
         status = wfl_gzip_open(ctx, path, fd, packing, &r.size, &r.gzip);
+    }
     if (status != WF_OK) {
         close(fd);
         return status;
@@ -63,9 +71,27 @@ wf_status wfl_io_open_packed(wf_context *ctx, const char *path, wfl_packing pack
     return WF_OK;
 }
 
+wf_status wfl_io_unpack(wfl_io_reader *r, int64_t bytes)
+{
+    if (!is_whole(r->packing))
+        return WF_OK;
+    uint8_t *packed = malloc((size_t)r->packed);
+    if (packed)
+        r->memory = malloc((size_t)(bytes ? bytes : 1));
+    int64_t got = r->memory ? wfl_io_pread(r->fd, 0, packed, (size_t)r->packed) : 0;
+    wf_status status = !r->memory ? wfl_io_fail_memory(r->ctx, r->path, bytes + r->packed)
+                       : got < 0  ? wfl_io_fail_errno(r->ctx, r->path, "read", errno)
+                                 : wfl_codec_unpack(r->ctx, r->path, r->packing, packed, (size_t)got, r->memory, bytes);
+    free(packed);
+    r->size = bytes;
+    return status;
+}
+
 void wfl_io_close(wfl_io_reader *reader)
 {
     wfl_gzip_close(reader->gzip);
+    free(reader->memory);
+    reader->memory = NULL;
     if (reader->fd >= 0)
         close(reader->fd);
     reader->gzip = NULL;
@@ -74,11 +100,17 @@ void wfl_io_close(wfl_io_reader *reader)
 
 const char *wfl_io_holds(const wfl_io_reader *reader)
 {
-    return reader->gzip ? "the compressed file holds at most" : "the file holds";
+    return reader->gzip || reader->packed ? "the compressed file holds at most" : "the file holds";
 }
 
 wf_status wfl_io_read_most(wfl_io_reader *reader, int64_t offset, void *to, size_t bytes, size_t *got)
 {
+    if (reader->memory) {
+        int64_t rest = offset < reader->size ? reader->size - offset : 0;
+        *got = (uint64_t)rest < bytes ? (size_t)rest : bytes;
+        memcpy(to, reader->memory + offset, *got);
+        return WF_OK;
+    }
     int64_t n =
         reader->gzip ? wfl_gzip_read(reader->gzip, offset, to, bytes) : wfl_io_pread(reader->fd, offset, to, bytes);
     if (n < 0)
@@ -113,6 +145,29 @@ int64_t wfl_io_read_some(wfl_io_reader *reader, void *to, size_t bytes)
 wf_status wfl_io_read_status(const wfl_io_reader *reader)
 {
     return reader->code ? wfl_io_fail_errno(reader->ctx, reader->path, "read", reader->code) : WF_OK;
+}
+
+wf_status wfl_io_read_text(wf_context *ctx, const char *path, int64_t most, char **text)
+{
+    wfl_io_reader reader;
+    wf_status status = wfl_io_open_packed(ctx, path, WFL_PACKED_NOT, &reader);
+    if (status != WF_OK)
+        return status;
+    char *all = reader.size <= most ? malloc((size_t)reader.size + 1) : NULL;
+    if (reader.size > most)
+        status = wfl_io_fail(ctx, path, WF_ERR_IO, "%lld bytes of text (at most %lld are read)", (long long)reader.size,
+                             (long long)most);
+    else
+        status =
+            all ? wfl_io_read_at(&reader, 0, all, (size_t)reader.size) : wfl_io_fail_memory(ctx, path, reader.size);
+    if (status == WF_OK) {
+        all[reader.size] = 0;
+        *text = all;
+    } else {
+        free(all);
+    }
+    wfl_io_close(&reader);
+    return status;
 }
 
 /* ---- writing ---- */

@@ -1,9 +1,9 @@
 /* io_internal.h - what the file formats share. Each of these uses only those before it: errors and small helpers
  * (basics.c), the types that files store (types.c), libraries that are opened when they are needed (foreign.c),
- * compressed files (gzip.c), the bounded reader and the atomic writer (file.c), runs of samples (convert.c), whole
+ * compressed files (gzip.c), packed chunks (codec.c), the bounded reader and the atomic writer (file.c), runs of samples (convert.c), whole
  * arrays of them (samples.c), what is common to all files that are written (output.c), the formats, their table (io.c),
  * movies (movie.c), parts of files (parts.c), and files that grow (append.c). STAR tables have a header of their own
- * (star.h), and so have JSON (json.h), the two halves of Zarr (zarr.h) and those of EER (eer.h).
+ * (star.h), and so have JSON (json.h), OME-Zarr (ome.h), the two halves of Zarr (zarr.h) and those of EER (eer.h).
  *
  * A new format is one file with the functions of wfl_io_format and one row in the table of io.c.
  */
@@ -101,7 +101,9 @@ int wfl_io_pwrite(int fd, int64_t offset, const void *from, size_t bytes, size_t
 typedef enum wfl_packing {
     WFL_PACKED_BY_CONTENT, /* by gzip, if the first bytes say it */
     WFL_PACKED_NOT,
-    WFL_PACKED_ZLIB /* by gzip or zlib */
+    WFL_PACKED_ZLIB, /* by gzip or zlib */
+    WFL_PACKED_ZSTD, /* these are unpacked as a whole: wfl_io_unpack */
+    WFL_PACKED_BLOSC
 } wfl_packing;
 /* The unpacked bytes of a file that is compressed by gzip or zlib. */
 typedef struct wfl_gzip wfl_gzip;
@@ -121,6 +123,16 @@ wf_status wfl_gzip_library(wf_context *ctx, const char *path);
  * errno. */
 int wfl_gzip_pack(int from, int64_t size, int to);
 
+/* Opens the library of zstd or blosc. */
+wf_status wfl_codec_library(wf_context *ctx, const char *path, wfl_packing packing);
+/* Returns more bytes than so many packed ones can become. */
+int64_t wfl_codec_most(int64_t bytes);
+/* Unpacks a chunk, whose unpacked length must be `size`. The library must be open. `path`: for messages. */
+wf_status wfl_codec_unpack(wf_context *ctx, const char *path, wfl_packing packing, const void *from, size_t bytes,
+                           void *to, int64_t size);
+/* Packs a file by zstd, as wfl_gzip_pack does. */
+int wfl_codec_pack(int from, int64_t size, int to);
+
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
 typedef struct wfl_io_reader {
@@ -128,14 +140,20 @@ typedef struct wfl_io_reader {
     const char *path;
     int fd;
     wfl_gzip *gzip; /* NULL: a plain file */
-    int64_t size;   /* of a compressed file: the greatest length that the unpacked bytes can have */
-    int64_t pos;    /* the place of wfl_io_read_some, which is for plain files only */
-    int code;       /* errno of the first wfl_io_read_some that failed */
+    wfl_packing packing;
+    int64_t packed;  /* bytes of the file; the following: 0 and NULL unless the packing is one of whole files */
+    uint8_t *memory; /* the unpacked bytes, after wfl_io_unpack */
+    int64_t size;    /* of a compressed file: the greatest length that the unpacked bytes can have */
+    int64_t pos;     /* the place of wfl_io_read_some, which is for plain files only */
+    int code;        /* errno of the first wfl_io_read_some that failed */
 } wfl_io_reader;
 
 /* Opens a regular file. Nothing to close on error. */
 wf_status wfl_io_open(wf_context *ctx, const char *path, wfl_io_reader *reader);
 wf_status wfl_io_open_packed(wf_context *ctx, const char *path, wfl_packing packing, wfl_io_reader *reader);
+/* Unpacks a file of zstd or blosc, which must become `bytes` bytes, no more than reader->size. Reading follows. Other
+ * files stay as they are. */
+wf_status wfl_io_unpack(wfl_io_reader *reader, int64_t bytes);
 void wfl_io_close(wfl_io_reader *reader);
 /* Returns what messages say before a length that derives from reader->size: "the file holds". */
 const char *wfl_io_holds(const wfl_io_reader *reader);
@@ -148,6 +166,8 @@ wf_status wfl_io_read_at(wfl_io_reader *reader, int64_t offset, void *to, size_t
 /* Reads up to `bytes` bytes at reader->pos, which moves; fewer only at the end of the file. Returns their number, or -1
  * on error, with reader->code set and no message yet. */
 int64_t wfl_io_read_some(wfl_io_reader *reader, void *to, size_t bytes);
+/* Reads a file that is not compressed, of at most `most` bytes, as a new string, which the caller frees. */
+wf_status wfl_io_read_text(wf_context *ctx, const char *path, int64_t most, char **text);
 /* Reports the first failure of wfl_io_read_some; WF_OK: none has failed. */
 wf_status wfl_io_read_status(const wfl_io_reader *reader);
 

@@ -1,11 +1,12 @@
 /* zarr.c - reads arrays of Zarr, versions 2 and 3, in folders: chunks of one shape, each a file, which are stored as
- * they are or packed by gzip or zlib. A chunk without a file is full of the array's fill value.
+ * they are or packed by gzip, zlib, zstd or blosc. A chunk without a file is full of the array's fill value.
  *
  * A box is read chunk by chunk, of plain chunks only what lies in it. References: the specifications at
  * zarr-specs.readthedocs.io.
  */
 #include "zarr.h"
 #include "json.h"
+#include "ome.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,13 +14,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_METADATA = 1 << 24, NAME = 64 };
+enum { NAME = 64 };
 
 typedef struct zarr_array {
     char *folder, *metadata_path; /* metadata_path: also for messages */
     char *chunk_path;             /* of the chunk that is read; ZARR_NAME bytes longer than the folder */
     const wfl_io_type *type;
-    bool swap, fortran, packed;
+    bool swap, fortran;
+    wfl_packing packing;
     bool prefix;    /* names of chunks begin with c */
     char separator; /* between the indices in them */
     int64_t chunk[WF_MAX_RANK];
@@ -130,14 +132,25 @@ static wf_status read_separator(const wfl_io_input *in, const char *value, char 
 /* Reads the compressor of version 2, or a codec that follows "bytes" in version 3. */
 static wf_status read_packing(const wfl_io_input *in, const char *codec, const char *key, zarr_array *z)
 {
+    static const struct {
+        const char *name;
+        wfl_packing packing;
+    } codecs[] = { { "gzip", WFL_PACKED_ZLIB },
+                   { "zlib", WFL_PACKED_ZLIB },
+                   { "zstd", WFL_PACKED_ZSTD },
+                   { "blosc", WFL_PACKED_BLOSC } };
+    static const char prefix[] = "numcodecs.";
     char text[NAME];
-    const char *name = wfl_json_member(codec, key);
-    bool known = wfl_json_text(name, text, sizeof text) &&
-                 (strcmp(text, "gzip") == 0 || strcmp(text, "zlib") == 0 || strcmp(text, "numcodecs.zlib") == 0 ||
-                  strcmp(text, "numcodecs.gzip") == 0);
-    if (!known || z->packed)
-        return bad(in, "the codec", name ? name : codec, "gzip or zlib, once, or none");
-    z->packed = true;
+    const char *name = wfl_json_member(codec, key), *known = text;
+    wfl_packing packing = WFL_PACKED_NOT;
+    if (wfl_json_text(name, text, sizeof text)) {
+        known += strncmp(text, prefix, sizeof prefix - 1) == 0 ? sizeof prefix - 1 : 0;
+        for (size_t i = 0; i < sizeof codecs / sizeof *codecs; i++)
+            packing = strcmp(known, codecs[i].name) == 0 ? codecs[i].packing : packing;
+    }
+    if (packing == WFL_PACKED_NOT || z->packing != WFL_PACKED_NOT)
+        return bad(in, "the codec", name ? name : codec, "gzip, zlib, zstd or blosc, once, or none");
+    z->packing = packing;
     return WF_OK;
 }
 
@@ -175,7 +188,7 @@ static wf_status read_codecs(const wfl_io_input *in, const char *codecs, zarr_ar
     const char *first = wfl_json_first(codecs);
     if (!wfl_json_text(wfl_json_member(first, "name"), text, sizeof text) || strcmp(text, "bytes") != 0)
         return bad(in, "the codec", first ? wfl_json_member(first, "name") : NULL,
-                   "bytes, followed by gzip or nothing");
+                   "bytes, followed by gzip, zstd, blosc or nothing");
     const char *endian = configured(first, "endian");
     if (z->type->bytes > 1) {
         if (!wfl_json_text(endian, text, sizeof text) || (strcmp(text, "little") != 0 && strcmp(text, "big") != 0))
@@ -194,9 +207,7 @@ static wf_status read_v3(wfl_io_input *in, const char *json, zarr_array *z, int 
 {
     char text[NAME] = "";
     const char *grid = wfl_json_member(json, "chunk_grid"), *keys = wfl_json_member(json, "chunk_key_encoding"),
-               *others = wfl_json_member(json, "storage_transformers"), *node = wfl_json_member(json, "node_type");
-    if (wfl_json_text(node, text, sizeof text) && strcmp(text, "group") == 0)
-        return bad(in, "the folder", "a group", "an array: name one of the folders in it");
+               *others = wfl_json_member(json, "storage_transformers");
     wf_status status = read_type(in, wfl_json_member(json, "data_type"), true, z);
     if (status == WF_OK)
         status = read_extents(in, wfl_json_member(json, "shape"), "shape", 0, &ranks[0], in->image.shape.dim);
@@ -221,10 +232,6 @@ static wf_status read_metadata(wfl_io_input *in, const char *json, zarr_array *z
 {
     int64_t version = 0;
     int ranks[2] = { 0 };
-    const char *place = wfl_json_check(json);
-    if (place)
-        return wfl_io_fail(in->reader.ctx, in->reader.path, WF_ERR_IO, "byte %lld is no JSON",
-                           (long long)(place - json));
     if (!wfl_json_integer(wfl_json_member(json, "zarr_format"), &version) || (version != 2 && version != 3))
         return bad(in, "zarr_format", wfl_json_member(json, "zarr_format"), "2 or 3");
     wf_status status = version == 2 ? read_v2(in, json, z, ranks) : read_v3(in, json, z, ranks);
@@ -250,55 +257,138 @@ static wf_status read_metadata(wfl_io_input *in, const char *json, zarr_array *z
     return WF_OK;
 }
 
-/* Opens the metadata of the array in the folder in->reader.path. */
-static wf_status open_metadata(wfl_io_input *in, zarr_array *z)
+static wf_status set_folder(wfl_io_input *in, const char *folder, const char *level, zarr_array *z)
 {
-    static const char *const files[] = { "/zarr.json", "/.zarray", "/.zgroup" };
-    wf_context *ctx = in->reader.ctx;
-    const char *path = in->reader.path;
-    size_t n = strlen(path);
-    struct stat info;
-    z->folder = strdup(path);
-    z->metadata_path = malloc(n + 16);
-    z->chunk_path = malloc(n + ZARR_NAME);
-    if (!z->folder || !z->metadata_path || !z->chunk_path)
-        return wfl_io_fail_memory(ctx, path, (int64_t)n);
-    int found = -1;
-    for (int i = 0; i < 3 && found < 0; i++) {
-        snprintf(z->metadata_path, n + 16, "%s%s", path, files[i]);
-        found = stat(z->metadata_path, &info) == 0 ? i : -1;
+    size_t n = strlen(folder) + strlen(level) + 2;
+    char *metadata_path = malloc(n + 16), *chunk_path = malloc(n + ZARR_NAME), *copy = malloc(n);
+    if (!metadata_path || !chunk_path || !copy) {
+        free(metadata_path);
+        free(chunk_path);
+        free(copy);
+        return wfl_io_fail_memory(in->reader.ctx, in->reader.path, (int64_t)n);
     }
-    if (found < 0)
-        return wfl_io_fail(ctx, path, WF_ERR_IO, "cannot open: is a directory without zarr.json or .zarray");
-    if (found == 2)
-        return bad(in, "the folder", "a group", "an array: name one of the folders in it");
-    wfl_io_reader reader;
-    wf_status status = wfl_io_open_packed(ctx, z->metadata_path, WFL_PACKED_NOT, &reader);
-    if (status == WF_OK)
-        in->reader = reader;
+    snprintf(copy, n, "%s%s%s", folder, *level ? "/" : "", level);
+    free(z->metadata_path);
+    free(z->chunk_path);
+    free(z->folder);
+    z->metadata_path = metadata_path;
+    z->chunk_path = chunk_path;
+    z->folder = copy;
+    return WF_OK;
+}
+
+/* Finds the file of metadata of the array in z->folder. False: there is none. */
+static bool find_metadata(zarr_array *z)
+{
+    static const char *const files[] = { "zarr.json", ".zarray", ".zgroup" };
+    struct stat info;
+    bool found = false;
+    for (int i = 0; i < 3 && !found; i++) {
+        sprintf(z->metadata_path, "%s/%s", z->folder, files[i]);
+        found = stat(z->metadata_path, &info) == 0;
+    }
+    return found;
+}
+
+static bool is_group(const zarr_array *z, const char *json)
+{
+    char text[NAME] = "";
+    return strcmp(z->metadata_path + strlen(z->folder), "/.zgroup") == 0 ||
+           (wfl_json_text(wfl_json_member(json, "node_type"), text, sizeof text) && strcmp(text, "group") == 0);
+}
+
+/* Reads the metadata in z->folder as a new string of JSON. */
+static wf_status read_json(wfl_io_input *in, const zarr_array *z, char **json)
+{
+    wf_context *ctx = in->reader.ctx;
+    in->reader.path = z->metadata_path;
+    wf_status status = wfl_io_read_text(ctx, z->metadata_path, ZARR_METADATA, json);
+    const char *place = status == WF_OK ? wfl_json_check(*json) : NULL;
+    return place ? wfl_io_fail(ctx, z->metadata_path, WF_ERR_IO, "byte %lld is no JSON", (long long)(place - *json))
+                 : status;
+}
+
+/* Finds the level that the array is of an image, in the metadata of the folders above. */
+static wf_status find_level(wfl_io_input *in, const zarr_array *z, wfl_ome_level *level)
+{
+    enum { FOLDERS = 2 };
+    wf_status status = WF_OK;
+    size_t n = strlen(z->folder);
+    char *group = malloc(n + 2);
+    if (!group)
+        return wfl_io_fail_memory(in->reader.ctx, in->reader.path, (int64_t)n);
+    while (n > 1 && z->folder[n - 1] == '/')
+        n--;
+    size_t at = n;
+    for (int k = 0; k < FOLDERS && at > 0 && status == WF_OK && !*level->path; k++) {
+        char name[OME_PATH];
+        while (at > 0 && z->folder[at - 1] != '/')
+            at--;
+        if (n - at >= OME_PATH)
+            break;
+        snprintf(group, n + 2, "%.*s", at ? (int)at : 1, at ? z->folder : ".");
+        snprintf(name, sizeof name, "%.*s", (int)(n - at), z->folder + at);
+        status = wfl_ome_find(in->reader.ctx, group, name, level);
+        while (at > 0 && z->folder[at - 1] == '/')
+            at--;
+    }
+    free(group);
     return status;
+}
+
+/* Goes from a group to the first level of the image in it, and reads its metadata. */
+static wf_status enter_group(wfl_io_input *in, zarr_array *z, char **json, wfl_ome_level *level)
+{
+    wf_status status = wfl_ome_find(in->reader.ctx, z->folder, NULL, level);
+    if (status == WF_OK && !*level->path)
+        return bad(in, "the folder", "a group", "an array: name one of the folders in it");
+    if (status == WF_OK)
+        status = set_folder(in, z->folder, level->path, z);
+    if (status != WF_OK)
+        return status;
+    free(*json);
+    *json = NULL;
+    bool found = find_metadata(z);
+    in->reader.path = found ? z->metadata_path : z->folder;
+    if (!found)
+        return wfl_io_fail(in->reader.ctx, z->folder, WF_ERR_IO, "the first level of the image is not there");
+    status = read_json(in, z, json);
+    return status == WF_OK && is_group(z, *json) ? bad(in, "the folder", "a group", "an array") : status;
+}
+
+static void take_level(const wfl_ome_level *level, wfl_io_image *image)
+{
+    if (!*level->path || level->rank != image->shape.rank)
+        return;
+    memcpy(image->meta.spacing, level->spacing, sizeof level->spacing);
+    memcpy(image->meta.origin, level->origin, sizeof level->origin);
+    image->meta.is_stack = level->is_stack && image->shape.rank > 2;
 }
 
 static wf_status zarr_open(wfl_io_input *in)
 {
     wf_context *ctx = in->reader.ctx;
+    const char *path = in->reader.path;
     if (in->reader.fd >= 0)
-        return wfl_io_fail(ctx, in->reader.path, WF_ERR_UNSUPPORTED, "Zarr: the file is no folder");
+        return wfl_io_fail(ctx, path, WF_ERR_UNSUPPORTED, "Zarr: the file is no folder");
     zarr_array *z = in->state = calloc(1, sizeof *z);
     if (!z)
-        return wfl_io_fail_memory(ctx, in->reader.path, (int64_t)sizeof *z);
-    wf_status status = open_metadata(in, z);
+        return wfl_io_fail_memory(ctx, path, (int64_t)sizeof *z);
+    z->packing = WFL_PACKED_NOT;
+    wf_status status = set_folder(in, path, "", z);
     if (status != WF_OK)
         return status;
-    if (in->reader.size > MOST_METADATA)
-        return wfl_io_fail(ctx, in->reader.path, WF_ERR_IO, "Zarr: metadata of %lld bytes", (long long)in->reader.size);
-    char *json = malloc((size_t)in->reader.size + 1);
-    if (!json)
-        return wfl_io_fail_memory(ctx, in->reader.path, in->reader.size);
-    status = wfl_io_read_at(&in->reader, 0, json, (size_t)in->reader.size);
-    json[status == WF_OK ? in->reader.size : 0] = 0;
+    if (!find_metadata(z))
+        return wfl_io_fail(ctx, path, WF_ERR_IO, "cannot open: is a directory without zarr.json or .zarray");
+    char *json = NULL;
+    wfl_ome_level level = { 0 };
+    status = read_json(in, z, &json);
+    if (status == WF_OK)
+        status = is_group(z, json) ? enter_group(in, z, &json, &level) : find_level(in, z, &level);
     if (status == WF_OK)
         status = read_metadata(in, json, z);
+    if (status == WF_OK)
+        take_level(&level, &in->image);
     free(json);
     return status;
 }
@@ -351,7 +441,7 @@ static wf_status read_part(wf_context *ctx, zarr_array *z, const part *p)
         return WF_OK;
     }
     wfl_io_reader reader;
-    wf_status status = wfl_io_open_packed(ctx, z->chunk_path, z->packed ? WFL_PACKED_ZLIB : WFL_PACKED_NOT, &reader);
+    wf_status status = wfl_io_open_packed(ctx, z->chunk_path, z->packing, &reader);
     if (status != WF_OK)
         return status;
     int rank = p->count.rank, parts = z->type->parts;
@@ -367,13 +457,15 @@ static wf_status read_part(wf_context *ctx, zarr_array *z, const part *p)
     if (wfl_io_layout_end(&layout) > reader.size)
         status = wfl_io_fail(ctx, z->chunk_path, WF_ERR_IO, "Zarr: a chunk has %lld bytes, and %s %lld",
                              (long long)wfl_io_layout_end(&layout), wfl_io_holds(&reader), (long long)reader.size);
+    if (status == WF_OK)
+        status = wfl_io_unpack(&reader, wfl_io_layout_end(&layout));
     wfl_io_layout_box(&layout, &p->first, &p->count);
     for (int d = 0; d < layout.rank; d++)
         if (layout.axis[d] != WFL_NO_AXIS)
             layout.stride[d] = p->stride[layout.axis[d]] * parts;
     if (status == WF_OK)
         status = wfl_io_read_samples(&reader, &layout, p->to);
-    if (status == WF_OK && z->packed && memcmp(p->count.dim, z->chunk, (size_t)rank * sizeof *z->chunk) == 0)
+    if (status == WF_OK && memcmp(p->count.dim, z->chunk, (size_t)rank * sizeof *z->chunk) == 0)
         status = wfl_io_read_end(&reader); /* all was read, so the checksum can be checked */
     wfl_io_close(&reader);
     return status;

@@ -27,6 +27,16 @@ const wfl_zarr_type wfl_zarr_types[ZARR_TYPES] = {
 enum { LINE = 1 << 20, SQUARE = 1024, CUBE = 128 };
 enum { TEMP_NAME = 48 };
 
+/* A way to pack chunks: its name and configuration in the metadata, and what packs a file. */
+typedef struct packer {
+    const char *codec;
+    int (*pack)(int from, int64_t size, int to); /* NULL: chunks stay as they are */
+} packer;
+static const packer plain = { "", NULL };
+static const packer gzip = { ", {\"name\": \"gzip\", \"configuration\": {\"level\": 3}}", wfl_gzip_pack };
+static const packer zstd = { ", {\"name\": \"zstd\", \"configuration\": {\"level\": 3, \"checksum\": false}}",
+                             wfl_codec_pack };
+
 typedef struct store {
     char *temp; /* the folder */
     char *path; /* of a file in it; ZARR_NAME bytes longer than the folder */
@@ -35,6 +45,7 @@ typedef struct store {
     int64_t chunk[WF_MAX_RANK];
     int64_t values;   /* of a chunk */
     uint8_t *samples; /* of a chunk */
+    const packer *packer;
 } store;
 
 /* ---- the folder ---- */
@@ -117,8 +128,7 @@ static int write_metadata(const wfl_io_output *out, store *s)
              s->type->bytes == 1      ? ""
              : wfl_io_little_endian() ? "little"
                                       : "big",
-             s->type->bytes > 1 ? "\"}" : "",
-             out->meta.deflate ? ", {\"name\": \"gzip\", \"configuration\": {\"level\": 3}}" : "");
+             s->type->bytes > 1 ? "\"}" : "", s->packer->codec);
     sprintf(s->path, "%s/zarr.json", s->temp);
     return write_file(s->path, text, strlen(text), out->meta.durable);
 }
@@ -162,8 +172,11 @@ wf_status wfl_zarr_create(wfl_io_output *out)
     if (status == WF_OK && lstat(path, &info) == 0)
         status = wfl_io_fail(ctx, path, WF_ERR_IO, "cannot write: there is a %s of this name, which is not replaced",
                              S_ISDIR(info.st_mode) ? "folder" : "file");
-    if (status == WF_OK && out->meta.deflate)
+    s->packer = out->meta.zstd ? &zstd : out->meta.deflate ? &gzip : &plain;
+    if (status == WF_OK && s->packer == &gzip)
         status = wfl_gzip_library(ctx, path);
+    if (status == WF_OK && s->packer == &zstd)
+        status = wfl_codec_library(ctx, path, WFL_PACKED_ZSTD);
     if (status == WF_OK)
         status = choose_chunks(out, s);
     if (status != WF_OK)
@@ -235,7 +248,7 @@ static int write_chunk(wfl_io_output *out, const wfl_io_source *source, const wf
         if (d < 0)
             break;
     }
-    return write_file(s->path, s->samples, bytes, out->meta.durable && !out->meta.deflate);
+    return write_file(s->path, s->samples, bytes, out->meta.durable && !s->packer->pack);
 }
 
 wf_status wfl_zarr_write(wfl_io_output *out, const wfl_io_source *source, const wf_shape *first)
@@ -268,11 +281,11 @@ static int pack_file(store *s, const char *name, bool durable)
     char packed[ZARR_NAME + 8];
     sprintf(s->path, "%s/%.*s", s->temp, ZARR_NAME - 2, name);
     int from = open(s->path, O_RDONLY | O_CLOEXEC), to = -1, code = 0;
-    snprintf(packed, sizeof packed, "%.*s.gz", ZARR_NAME - 2, name);
+    snprintf(packed, sizeof packed, "%.*s.packed", ZARR_NAME - 2, name);
     int folder = open(s->temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (from >= 0 && folder >= 0 && fstat(from, &info) == 0)
         to = openat(folder, packed, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    code = to < 0 ? errno : wfl_gzip_pack(from, (int64_t)info.st_size, to);
+    code = to < 0 ? errno : s->packer->pack(from, (int64_t)info.st_size, to);
     if (!code && durable && fsync(to) != 0 && errno != EINVAL)
         code = errno;
     if (to >= 0 && close(to) != 0 && !code && errno != EINTR)
@@ -307,7 +320,7 @@ wf_status wfl_zarr_finish(wfl_io_output *out, wf_status status)
     if (!s)
         return status;
     if (status == WF_OK) {
-        int code = out->meta.deflate ? pack_all(s, out->meta.durable) : 0;
+        int code = s->packer->pack ? pack_all(s, out->meta.durable) : 0;
         if (!code && rename(s->temp, out->what.path) != 0)
             code = errno;
         if (code)
