@@ -56,6 +56,13 @@ WF_API wf_val wf_repeat(wf_val value, int axis, int64_t times);
 WF_API wf_val wf_gather_n(wf_val value, wf_vals index);
 /* Array graphs: elements of a value by index; `other` outside. */
 WF_API wf_val wf_gather_or_n(wf_val value, wf_val other, wf_vals index);
+/* Array graphs: an array of `shape` in which element (i, j, ...) is the sum of the elements of the value whose indices
+ * are (i, j, ...), and 0 where there are none: the transpose of wf_gather.
+ * Dtypes: any but bool, f16 and bf16; indices are integers. Shapes: value and indices broadcast, one index for each
+ * axis of `shape`, whose extents are known. Aliasing: none, the array is made for the value.
+ * Errors: an index out of range is undefined, and in debug mode WF_ERR_BOUNDS. Threads: sums of floats have the order
+ * that wf_accumulate documents. Cost: that of a wf_accumulate into an array of zeros. */
+WF_API wf_val wf_scatter_n(wf_val value, wf_shape shape, wf_vals index);
 /* Array graphs: values one behind the other along an axis.
  * Dtypes: one dtype. Shapes: known extents.
  * Cost: a comparison and two gathers for each element. */
@@ -96,6 +103,7 @@ WF_API wf_array *wf_keep(wf_val value);
 #define wf_tile(v, ...) wf_tile(WF_V(v), __VA_ARGS__)
 #define wf_repeat(v, ...) wf_repeat(WF_V(v), __VA_ARGS__)
 #define wf_gather(v, ...) wf_gather_n(WF_V(v), WF_VALS(__VA_ARGS__))
+#define wf_scatter(v, shape, ...) wf_scatter_n(WF_V(v), shape, WF_VALS(__VA_ARGS__))
 #define wf_gather_or(v, other, ...) wf_gather_or_n(WF_V(v), WF_V(other), WF_VALS(__VA_ARGS__))
 #define wf_concat(axis, ...) wf_concat_n(WF_VALS(__VA_ARGS__), axis)
 #define wf_meshgrid(out, ...) wf_meshgrid_n(WF_VALS(__VA_ARGS__), out)

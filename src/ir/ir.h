@@ -286,6 +286,8 @@ static inline bool wf__same_shape(const wf_shape *a, const wf_shape *b)
 {
     return a->rank == b->rank && !memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim);
 }
+/* Returns the shape with extent 1 along the reduced axes. */
+wf_shape wf__kept_shape(const wf_shape *shape, wf_axes reduce);
 /* Number of elements. False if an extent is negative or there are more than 2^63 - 1. */
 bool wf__shape_count(const wf_shape *shape, int64_t *out);
 /* Broadcasts as NumPy does; an extent of -1 is unknown and fits any other. False if the shapes do not fit. */
@@ -304,6 +306,8 @@ void wf__copy_label(const wf__ir *in, wf__ref from, wf__ir *out, wf__ref to);
 /* view.c. A view that changes nothing is the value itself. */
 wf__ref wf__view(wf__ir *ir, unsigned kind, const int64_t *numbers, uint32_t n, wf__ref value);
 wf__ref wf__gather(wf__ir *ir, wf__ref value, uint32_t tuple, wf__ref other);
+/* Records a SCATTER into an array of this shape. when: a condition; 0 = always. */
+wf__ref wf__scatter(wf__ir *ir, wf__ref value, uint32_t shape, uint32_t tuple, wf__ref when);
 wf__ref wf__as_literal(const wf__ir *ir, wf__ref r); /* the CONST if r broadcasts one, else r */
 uint32_t wf__view_numbers(const wf__ir *ir, const wf__node *view, int64_t out[WF_MAX_RANK]); /* returns how many */
 /* True if the numbers are valid for a view of this kind. */

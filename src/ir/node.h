@@ -129,7 +129,7 @@ enum wf__scan_flags { WF__EXCLUSIVE = 1, WF__REVERSED = 2 };
     X(OTHER, OPTIONAL, "other", 0, "value of the node's dtype where an index is out of range")          \
     X(CONDITION, OPTIONAL, "if", 0, "bool; 0 = always")                                                 \
     X(INDICES, LIST, "", 0, "i64 indices, one for each axis of the slot; 0 = element by element")       \
-    X(NUMBERS, LIST, "", 0, "i64 constants of the kind of view, or indices of a gather")                \
+    X(NUMBERS, LIST, "", 0, "i64 constants of the kind of view, or indices of a gather or scatter")     \
     X(ARGUMENTS, LIST, "", 0, "values of any dtype")                                                    \
     X(PAIR, LIST, "swap", 0, "two values of the node's dtype")                                          \
     X(LOOP, LINK, "", 0, "the innermost LOOP")                                                          \

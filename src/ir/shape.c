@@ -18,6 +18,15 @@ uint32_t wf__shape_id(wf__ir *ir, const wf_shape *shape)
     return ir->shape_n++;
 }
 
+wf_shape wf__kept_shape(const wf_shape *shape, wf_axes reduce)
+{
+    wf_shape kept = *shape;
+    for (int d = 0; d < kept.rank; ++d)
+        if (reduce >> d & 1)
+            kept.dim[d] = 1;
+    return kept;
+}
+
 bool wf__shape_count(const wf_shape *shape, int64_t *out)
 {
     int64_t n = 1;

@@ -337,6 +337,10 @@ static bool check_together(checker *c, const wf__node *n)
         return !wf__is_complex(n->dtype) || n->b == WF_JOIN_MUL || bad(c, "operands");
     case WF__VIEW:
         return check_view(c, n);
+    case WF__SCATTER:
+        return wf__updates(WF_JOIN_ADD, n->dtype) && !wf__is_half(n->dtype) && n->b
+                   ? check_tuple(c, n->b, (uint32_t)ir->shape[n->shape].rank)
+                   : bad(c, "dtype or indices");
     case WF__CAST:
         return (!wf__is_complex(n->dtype) && !wf__is_complex(wf__dtype(ir, n->a))) || bad(c, "dtype");
     case WF__BITCAST:

@@ -209,6 +209,20 @@ wf__ref wf__gather(wf__ir *ir, wf__ref value, uint32_t tuple, wf__ref other)
     return ir->status == WF_OK ? wf__append(ir, &node) : 0;
 }
 
+wf__ref wf__scatter(wf__ir *ir, wf__ref value, uint32_t shape, uint32_t tuple, wf__ref when)
+{
+    if (ir->status != WF_OK || !value)
+        return 0;
+    wf__node node = { .op = WF__SCATTER, .dtype = ir->node[value].dtype, .a = value, .b = tuple, .d = when };
+    node.shape = shape;
+    uint32_t points = ir->node[value].shape; /* operands that do not broadcast are an error */
+    for (uint32_t i = 0; i < wf__tuple_len(ir, tuple); ++i)
+        points = wf__broadcast_id(ir, &node, points, ir->node[wf__tuple_at(ir, tuple)[i]].shape);
+    if (when)
+        wf__broadcast_id(ir, &node, points, ir->node[when].shape);
+    return ir->status == WF_OK ? wf__append(ir, &node) : 0;
+}
+
 uint32_t wf__view_numbers(const wf__ir *ir, const wf__node *n, int64_t out[WF_MAX_RANK])
 {
     uint32_t count = wf__tuple_len(ir, n->b);

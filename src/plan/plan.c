@@ -125,15 +125,6 @@ void wf__temp_bind(const wf__temp *temp, wf__bind *out)
     memcpy(out->stride, temp->stride, sizeof out->stride);
 }
 
-wf_shape wf__kept_shape(const wf_shape *space, wf_axes reduce)
-{
-    wf_shape shape = *space;
-    for (int d = 0; d < shape.rank; ++d)
-        if (reduce >> d & 1)
-            shape.dim[d] = 1;
-    return shape;
-}
-
 /* Returns the first function of a joiner whose expansion has a COLD node; 0 = none. */
 static wf__ref rare_path(const wf__ir *recorded)
 {

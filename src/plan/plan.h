@@ -313,8 +313,6 @@ static inline uint32_t wf__plan_original(const wf__plan *plan, uint32_t object)
     return object < plan->objects ? object : plan->temp[object - plan->objects].copy_of - 1;
 }
 void wf__temp_bind(const wf__temp *temp, wf__bind *out); /* sets all but the address */
-/* Returns the space with extent 1 along the reduced axes. */
-wf_shape wf__kept_shape(const wf_shape *space, wf_axes reduce);
 static inline bool wf__has_one_point(const wf_shape *s)
 {
     bool one = true;

@@ -338,6 +338,8 @@ static void forget_effects(evaluation *e, bool done)
     for (wf__ref r = 1; r < e->n; ++r)
         if (wf__op_is_effect(ir->node[r].op))
             e->map[e->effects++] = r;
+    for (uint32_t i = 0; i < e->effects && done; ++i)
+        e->g->program.object[ir->slot[ir->node[e->map[i]].a].object].made = true;
     if (done)
         find_holders(e);
     for (wf__ref r = 1; r < e->n; ++r) {

@@ -9,7 +9,7 @@
  *     lanes thread_ids index                            where a point is: in control flow, on a device, in the space
  *     variable view_values local                        what is built of values
  *     access update watch                               memory
- *     control call reduce                               blocks, calls, sections
+ *     control call reduce derive                        blocks, calls, sections, derivatives
  *     graph evaluate                                    a recording from its beginning to its end
  */
 #ifndef WEFT_RECORD_H
@@ -26,6 +26,7 @@ typedef struct wf__graphs { /* the recordings of a context, under its lock */
 typedef struct wf__object {    /* an array named by a recording */
     wf_array *array;           /* retained */
     uint32_t element, indexed; /* 1 + the slot of accesses of that kind; 0 = none */
+    bool made;                 /* wf_eval has changed the array's contents */
 } wf__object;
 
 enum { WF__CONTRACT_INPUT = 1, WF__CONTRACT_OUTPUT = 2 };

@@ -183,6 +183,27 @@ wf_val wf_gather_n(wf_val v, wf_vals index) { return gather(v, (wf_val){ { 0, NU
 
 wf_val wf_gather_or_n(wf_val v, wf_val other, wf_vals index) { return gather(v, other, true, index, "wf_gather_or"); }
 
+wf_val wf_scatter_n(wf_val v, wf_shape shape, wf_vals index)
+{
+    wf__ref r = value_of(v, "wf_scatter");
+    int64_t count;
+    uint32_t tuple;
+    if (!r)
+        return nothing(v);
+    wf_graph *g = v.h.graph;
+    wf__ir *ir = wf__graph_ir(g);
+    const unsigned t = wf__dtype(ir, r);
+    if (!wf__shape_count(&shape, &count) || shape.rank == 0) {
+        char text[160];
+        wf__bad_shape_text(&shape, text, sizeof text);
+        wf__poison(g, WF_ERR_SHAPE, "wf_scatter: there are no arrays of shape %s to index", text);
+    } else if (!wf__updates(WF_JOIN_ADD, t) || wf__is_half(t))
+        wf__poison(g, WF_ERR_DTYPE, "wf_scatter: not for %s; cast first", wf_dtype_name((wf_dtype)t));
+    if (!wf__is_recording(g) || !wf__index_tuple(g, index, (size_t)shape.rank, "wf_scatter", &tuple))
+        return nothing(v);
+    return wf__value(g, wf__scatter(ir, r, wf__shape_id(ir, &shape), tuple, 0));
+}
+
 /* ---- concatenation ---- */
 /* Returns the recording of the values; NULL = all are numbers. Fails the recording if a value belongs to another
  * one. */

@@ -159,6 +159,7 @@ static wf__ref record(const wf__ir *in, const wf__node *n, wf__ir *out)
     case WF__REDUCE:
     case WF__SCAN:
     case WF__VIEW:
+    case WF__SCATTER:
     case WF__THREAD:
         return wf__append(out, n);
     case WF__LOAD:

@@ -1,0 +1,50 @@
+/* derivative.h - derivatives of values, in reverse and in forward mode.
+ * They are values of the same recording: fused with the rest, differentiated again, and not computed unless used.
+ * Dtypes: floats and complex numbers; a derivative is f32 for f16 and bf16, c64 for c32, and else of the value's dtype.
+ * Complex: L real, the derivative with respect to z is dL/dRe(z) + i dL/dIm(z), which a descent step subtracts.
+ * Conventions where several answers are possible, such as ties of wf_max: docs/derivatives.md.
+ * Errors: poison, and the graph fails; the message names the operation that has no derivative.
+ * Reference: docs/reference/derivative.md */
+#ifndef WF_DERIVATIVE_H
+#define WF_DERIVATIVE_H
+#include "weft/error.h"
+#include "weft/macros.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Sets out[i] to the derivative of a loss with respect to wrt[i], which is a wf_in, a parameter or any other value that
+ * has been recorded. A wf_in stands for the contents of its array at that place, however they are read.
+ * Shapes: the loss has one element; out[i] has the shape of wrt[i]. A loss that does not depend on a value has the
+ * derivative 0, which needs no memory (wf_depends tells).
+ * In an index space the values are those of each point; contents of arrays are constants there.
+ * Source: reverse mode (Griewank and Walther, Evaluating Derivatives). Cost: a small multiple of the loss's operations.
+ * Example: wf_grad(wf_sum(wf_mul(x, x), WF_ALL_AXES), WF_VALS(x), &dx); */
+WF_API void wf_grad_n(wf_val loss, wf_vals wrt, wf_val *out);
+/* As wf_grad, for results of any shape: out[i] is the sum over k of the derivative of outs[k] with respect to wrt[i],
+ * transposed, times seeds[k]. Shapes: seeds[k] broadcasts to outs[k]. */
+WF_API void wf_vjp_n(wf_vals outs, wf_vals seeds, wf_vals wrt, wf_val *out);
+/* Sets out[k] to the derivative of outs[k] in the direction in which each wrt[i] changes by directions[i].
+ * Shapes: directions[i] broadcasts to wrt[i]; out[k] has the shape of outs[k].
+ * Source: forward mode. Cost: a small multiple of the operations of outs, for any number of outs. */
+WF_API void wf_jvp_n(wf_vals outs, wf_vals wrt, wf_vals directions, wf_val *out);
+
+/* The same value, which derivatives take for a constant. */
+WF_API wf_val wf_stop(wf_val value);
+/* True if derivatives of the value with respect to one of the others need not be 0. */
+WF_API bool wf_depends_n(wf_val value, wf_vals on);
+
+#ifdef __cplusplus
+}
+#else
+#if defined(__GNUC__)
+#pragma GCC system_header /* operands elide braces on purpose */
+#endif
+/* C: lists are made by WF_VALS: wf_grad(loss, WF_VALS(a, b), out) */
+#define wf_grad(loss, wrt, out) wf_grad_n(WF_V(loss), wrt, out)
+#define wf_vjp(outs, seeds, wrt, out) wf_vjp_n(outs, seeds, wrt, out)
+#define wf_jvp(outs, wrt, directions, out) wf_jvp_n(outs, wrt, directions, out)
+#define wf_stop(v) wf_stop(WF_V(v))
+#define wf_depends(v, on) wf_depends_n(WF_V(v), on)
+#endif
+#endif

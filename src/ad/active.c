@@ -1,0 +1,132 @@
+/* active.c - marks the nodes between the wanted values and the results. Nothing is recorded for any other node. */
+#include "ad/active.h"
+#include "ad/rule.h"
+
+static uint32_t objects_of(const wf__ir *ir)
+{
+    uint32_t n = 0;
+    for (uint32_t s = 0; s < ir->slot_n; ++s)
+        n = ir->slot[s].object + 1 > n ? ir->slot[s].object + 1 : n;
+    return n;
+}
+
+static uint32_t object_of(const wf__ir *ir, const wf__node *n) { return ir->slot[n->a].object; }
+
+/* True if the node has a derivative with respect to its operands. */
+static bool is_smooth(const wf__node *n)
+{
+    if (n->op == WF__NEXT || n->op == WF__STORE || n->op == WF__ACCUM)
+        return true;
+    if (!wf__has_adjoint(n->dtype) || n->op == WF__BITCAST)
+        return false;
+    return n->op < WF__NODES || wf__rule_of(n->op)->class != WF__RULE_STEP;
+}
+
+/* Marks what depends on the wanted values. Returns true if there are new marks. */
+static bool spread_up(const wf__ir *ir, wf__activity *active, wf__ref first, wf__ref last)
+{
+    wf__ref operand[WF__MAX_OPERANDS];
+    bool any = false;
+    for (wf__ref r = first; r <= last; ++r) {
+        const wf__node *n = &ir->node[r];
+        bool varies = ir->arrays && n->op == WF__LOAD && active->array[object_of(ir, n)] & WF__VARIES;
+        if (active->node[r] & WF__VARIES || !is_smooth(n))
+            continue;
+        uint32_t count = wf__operands(ir, n, operand);
+        for (uint32_t i = 0; i < count; ++i)
+            varies = varies || (active->node[operand[i]] & WF__VARIES && wf__has_adjoint(wf__dtype(ir, operand[i])));
+        if (!varies)
+            continue;
+        any = true;
+        active->node[r] |= WF__VARIES;
+        if (n->op == WF__NEXT)
+            active->node[n->a] |= WF__VARIES;
+        if (wf__op_is_store(n->op))
+            active->array[object_of(ir, n)] |= WF__VARIES;
+    }
+    return any;
+}
+
+/* Marks what the results depend on. Returns true if there are new marks. */
+static bool spread_down(const wf__ir *ir, wf__activity *active, wf__ref first, wf__ref last)
+{
+    wf__ref operand[WF__MAX_OPERANDS];
+    bool any = false;
+    for (wf__ref r = last; r >= first; --r) {
+        const wf__node *n = &ir->node[r];
+        bool counts = active->node[r] & WF__COUNTS;
+        if (n->op == WF__NEXT)
+            counts = active->node[n->a] & WF__COUNTS;
+        else if (ir->arrays && wf__op_is_store(n->op))
+            counts = counts || active->array[object_of(ir, n)] & WF__COUNTS;
+        if (!counts)
+            continue;
+        any = any || !(active->node[r] & WF__COUNTS);
+        active->node[r] |= WF__COUNTS;
+        if (ir->arrays && n->op == WF__LOAD && !(active->array[object_of(ir, n)] & WF__COUNTS)) {
+            active->array[object_of(ir, n)] |= WF__COUNTS;
+            any = true;
+        }
+        uint32_t count = wf__operands(ir, n, operand);
+        for (uint32_t i = 0; i < count; ++i) {
+            any = any || (operand[i] >= r && !(active->node[operand[i]] & WF__COUNTS));
+            active->node[operand[i]] |= WF__COUNTS;
+        }
+    }
+    return any;
+}
+
+bool wf__find_active(wf__ir *ir, const wf__ad_task *task, wf__activity *out)
+{
+    uint32_t objects = objects_of(ir);
+    *out = (wf__activity){ .node = wf__alloc0((size_t)ir->n + objects + 1) };
+    if (!out->node) {
+        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", task->function);
+        return false;
+    }
+    out->array = out->node + ir->n;
+    for (uint32_t i = 0; i < task->wrts; ++i) {
+        const wf__node *n = &ir->node[task->wrt[i]];
+        out->node[task->wrt[i]] |= WF__VARIES;
+        if (ir->arrays && wf__reads_whole(n))
+            out->array[object_of(ir, n)] |= WF__VARIES;
+    }
+    for (uint32_t i = 0; i < task->outs; ++i)
+        out->node[task->out[i]] |= WF__COUNTS;
+    /* The values of a loop's turn depend on those of the turn before; memory is read after it was changed. */
+    while (spread_up(ir, out, 1, ir->n - 1) && (ir->loops || objects))
+        ;
+    while (spread_down(ir, out, 1, ir->n - 1) && (ir->loops || objects))
+        ;
+    return true;
+}
+
+void wf__activity_free(wf__activity *active)
+{
+    wf__free(active->node);
+    *active = (wf__activity){ 0 };
+}
+
+bool wf__ad_depends(wf__ir *ir, wf__ref value, const wf__ref *on, uint32_t n)
+{
+    wf__activity active;
+    const wf__ad_task task = { .function = "wf_depends", .out = &value, .wrt = on, .outs = 1, .wrts = n };
+    if (!wf__find_active(ir, &task, &active))
+        return false;
+    bool depends = active.node[value] & WF__VARIES;
+    wf__activity_free(&active);
+    return depends;
+}
+
+wf__ref wf__ad_stop(wf__ir *ir, wf__ref value)
+{
+    if (ir->status != WF_OK || !value)
+        return 0;
+    if (wf__is_complex(wf__dtype(ir, value))) {
+        wf__ref re = wf__ad_stop(ir, wf__real(ir, value));
+        return wf__complex(ir, re, wf__ad_stop(ir, wf__imag(ir, value)));
+    }
+    wf__node n = { .op = WF__BITCAST, .dtype = (uint8_t)wf__dtype(ir, value), .a = value };
+    n.shape = wf__shape_of(ir, value);
+    return wf__has_adjoint(n.dtype) ? wf__append(ir, &n) : value;
+}

@@ -1,0 +1,49 @@
+/* ad.h - derivatives: transformations that append to a recording the nodes which compute derivatives of its values.
+ *
+ * The result is an ordinary recording. Planner, backends, caches and the history treat the appended nodes as they treat
+ * all others, and the appended nodes can be differentiated again. Rules are written in the operations of ops.def, before
+ * any expansion: the derivative of tanh contains cosh, which is expanded later.
+ *
+ * The files, from the bottom to the top. A file calls files to its left or above it.
+ *
+ *     rules.def rule       the rule of each operation, and how a rule becomes nodes
+ *     active               which nodes lie between the wanted values and the results
+ *     shapes parts         sums over broadcast axes, sums of contributions and the points that take part
+ *     index                border modes and gathers as indices
+ *     views joins          derivatives of views, reductions and scans
+ *     reverse forward      the two sweeps
+ *
+ * Source of the method: Griewank and Walther, Evaluating Derivatives (SIAM 2008). Conventions where several answers are
+ * possible: docs/derivatives.md.
+ */
+#ifndef WEFT_AD_H
+#define WEFT_AD_H
+#include "ir/ir.h"
+
+typedef struct wf__ad_task {
+    const char *function; /* the public function, for messages */
+    const wf__ref *out;   /* [outs] results that are differentiated */
+    const wf__ref *wrt;   /* [wrts] values with respect to which they are differentiated */
+    /* Reverse mode: [outs] the derivatives of the loss with respect to the results, each of a shape that broadcasts to
+     * the result's, in the result's dtype. Forward mode: [wrts] directions, likewise. */
+    const wf__ref *seed;
+    uint32_t outs, wrts;
+} wf__ad_task;
+
+/* Sets grad[i] to the derivative with respect to wrt[i]: a value of its shape, in wf__adjoint_dtype of its dtype; a
+ * literal 0 if no result depends on it. False = the ir has failed. */
+bool wf__ad_reverse(wf__ir *ir, const wf__ad_task *task, wf__ref *grad);
+/* Sets tangent[i] to the derivative of out[i] in the direction of the seeds, likewise. */
+bool wf__ad_forward(wf__ir *ir, const wf__ad_task *task, wf__ref *tangent);
+/* True if the value depends on one of the others through operations that have a derivative. False without memory: the
+ * ir has failed. */
+bool wf__ad_depends(wf__ir *ir, wf__ref value, const wf__ref *on, uint32_t n);
+
+/* True for dtypes that have derivatives. */
+static inline bool wf__has_adjoint(unsigned t) { return wf__is_float(t) || wf__is_complex(t); }
+/* Dtype of the derivatives of a value: f32 for f16 and bf16, and c64 for c32, which are rounded once, when stored. */
+static inline unsigned wf__adjoint_dtype(unsigned t) { return wf__is_half(t) ? WF_F32 : t == WF_C32 ? WF_C64 : t; }
+
+/* Returns a value that has the derivative 0: a BITCAST to its own dtype, which lowering drops. */
+wf__ref wf__ad_stop(wf__ir *ir, wf__ref value);
+#endif

@@ -1,0 +1,249 @@
+/* forward.c - forward mode: one walk from the wanted values to the results.
+ *
+ * Each active value gets a tangent, its derivative in the direction of the seeds, from the tangents of its operands. In
+ * an array graph the shape of a tangent broadcasts to that of the value, and it stands for its broadcast. A tangent of 0
+ * is absent. The contents of arrays have tangents as values do.
+ */
+#include "ad/rule.h"
+#include "ad/sweep.h"
+
+typedef struct forward {
+    wf__ir *ir;
+    const wf__ad_task *task;
+    wf__activity active;
+    wf__ref *node;  /* [n] tangents; 0 = the tangent is 0 */
+    wf__ref *array; /* [objects] tangents of the contents of arrays */
+    uint32_t n;
+} forward;
+
+static void no_derivative(forward *f, const wf__node *n, const char *why)
+{
+    wf__ir_fail_at(f->ir, n, WF_ERR_UNSUPPORTED, "%s: %s has no derivative%s", f->task->function, wf__function_of(n),
+                   why);
+}
+
+static uint32_t object_of(const wf__ir *ir, const wf__node *n) { return ir->slot[n->a].object; }
+
+static wf__ref sum(wf__ir *ir, wf__ref a, wf__ref b) { return a && b ? wf__op2(ir, WF__OP_add, a, b) : a ? a : b; }
+
+/* Returns a ? x : y, where an absent x or y is 0. */
+static wf__ref choose(wf__ir *ir, wf__ref a, wf__ref x, wf__ref y)
+{
+    wf__ref some = x ? x : y;
+    if (!some)
+        return 0;
+    wf__ref zero = wf__const_f64(ir, wf__dtype(ir, some), 0);
+    return wf__op3(ir, WF__OP_select, a, x ? x : zero, y ? y : zero);
+}
+
+/* ---- operations ---- */
+static wf__ref forward_rule(forward *f, wf__ref r)
+{
+    wf__ir *ir = f->ir;
+    const wf__node n = ir->node[r];
+    const wf__rule *rule = wf__rule_of(n.op);
+    const wf__ref operand[3] = { n.a, n.b, n.c };
+    const unsigned arity = wf__arity(n.op);
+    wf__rule_names names = { .t = wf__adjoint_dtype(n.dtype) };
+    names.a = wf__computed(ir, n.a);
+    names.b = arity > 1 ? wf__computed(ir, n.b) : 0;
+    names.c = arity > 2 ? wf__computed(ir, n.c) : 0;
+    names.r = wf__computed(ir, r);
+    wf__ref total = 0;
+    for (unsigned k = 0; k < arity && ir->status == WF_OK; ++k) {
+        wf__ref condition = 0;
+        names.g = f->node[operand[k]];
+        if (!names.g)
+            continue;
+        wf__ref term = wf__rule_term(ir, rule, k, &names, &condition);
+        total = sum(ir, total, condition ? choose(ir, condition, term, 0) : term);
+    }
+    return total;
+}
+
+static wf__ref forward_parts(forward *f, const wf__node *n)
+{
+    wf__ir *ir = f->ir;
+    if (n->op != WF__OP_complex)
+        return n->op == WF__OP_real ? wf__real(ir, f->node[n->a]) : wf__imag(ir, f->node[n->a]);
+    wf__ref re = f->node[n->a], im = f->node[n->b];
+    if (!re && !im)
+        return 0;
+    wf__ref zero = wf__const_f64(ir, wf__dtype(ir, re ? re : im), 0);
+    return wf__complex(ir, re ? re : zero, im ? im : zero);
+}
+
+static wf__ref forward_view(forward *f, const wf__node *n)
+{
+    wf__ir *ir = f->ir;
+    int64_t numbers[WF_MAX_RANK];
+    wf__ref tangent = f->node[n->a];
+    if (n->aux == WF__VIEW_GATHER) {
+        wf__ref other = n->c ? f->node[n->c] : 0, any = tangent ? tangent : other;
+        if (!any)
+            return 0;
+        wf__ref zero = wf__const_f64(ir, wf__dtype(ir, any), 0);
+        tangent = wf__broadcast_to(ir, tangent ? tangent : zero, wf__shape_of(ir, n->a));
+        return wf__gather(ir, tangent, n->b, n->c ? other ? other : zero : 0);
+    }
+    if (!tangent)
+        return 0;
+    tangent = wf__broadcast_to(ir, tangent, wf__shape_of(ir, n->a));
+    return wf__view(ir, n->aux, numbers, wf__view_numbers(ir, n, numbers), tangent);
+}
+
+static wf__ref forward_scatter(forward *f, const wf__node *n)
+{
+    return f->node[n->a] ? wf__scatter(f->ir, f->node[n->a], n->shape, n->b, n->d) : 0;
+}
+
+/* ---- memory ---- */
+static wf__ref forward_load(forward *f, const wf__node *load)
+{
+    wf__ir *ir = f->ir;
+    const wf__node n = *load;
+    const uint32_t shape = ir->slot[n.a].shape;
+    wf__ref tangent = ir->arrays ? f->array[object_of(ir, &n)] : 0, inside = 0;
+    wf__ref when = wf__when(ir, &n), other = wf__otherwise(ir, &n);
+    uint32_t tuple = 0;
+    other = other && n.b ? f->node[other] : 0;
+    if (n.b && !wf__elements_read(ir, n.b, (wf_border)n.aux, &ir->shape[shape], &tuple, &inside))
+        return 0;
+    wf__ref on = wf__both(ir, when, inside);
+    if (tangent && n.b) {
+        wf__ref zero = on ? wf__const_f64(ir, wf__dtype(ir, tangent), 0) : 0; /* for indices out of range */
+        tangent = wf__gather(ir, wf__broadcast_to(ir, tangent, shape), tuple, zero);
+    }
+    return on ? choose(ir, on, tangent, inside ? other : 0) : tangent;
+}
+
+static void forward_store(forward *f, wf__ref r)
+{
+    wf__ir *ir = f->ir;
+    const wf__node n = ir->node[r];
+    const uint32_t object = object_of(ir, &n), shape = ir->slot[n.a].shape;
+    const bool adds = n.op == WF__ACCUM && wf__node_join(&n) == WF_JOIN_ADD;
+    if (n.op != WF__STORE && !adds) {
+        no_derivative(f, &n, n.op == WF__ACCUM ? " but for WF_JOIN_ADD" : "; wf_stop of what is read is a constant");
+        return;
+    }
+    wf__ref tangent = f->node[n.c], old = f->array[object], rest = adds ? 0 : wf__left_alone(ir, &n, shape);
+    if (tangent)
+        tangent = wf__cast(ir, tangent, wf__adjoint_dtype(n.dtype));
+    if (n.b && tangent)
+        tangent = wf__scatter(ir, wf__broadcast_to(ir, tangent, wf__shape_of(ir, n.c)), shape, n.b, n.d);
+    if (adds)
+        f->array[object] = sum(ir, old, tangent);
+    else
+        f->array[object] = rest ? choose(ir, rest, old, tangent) : tangent;
+}
+
+/* ---- nodes ---- */
+static wf__ref forward_node(forward *f, wf__ref r)
+{
+    wf__ir *ir = f->ir;
+    const wf__node n = ir->node[r];
+    switch ((wf__op)n.op) {
+    case WF__CONST:
+    case WF__PARAM:
+    case WF__RED: /* leaves */
+        return 0;
+    case WF__LOAD:
+        return forward_load(f, &n);
+    case WF__REDUCE:
+        return f->node[n.a] ? wf__forward_reduce(ir, r, f->node[n.a], f->task->function) : 0;
+    case WF__SCAN:
+        return f->node[n.a] ? wf__forward_scan(ir, r, f->node[n.a], f->task->function) : 0;
+    case WF__VIEW:
+        return forward_view(f, &n);
+    case WF__SCATTER:
+        return forward_scatter(f, &n);
+    case WF__CAST:
+        return f->node[n.a] ? wf__cast(ir, f->node[n.a], wf__adjoint_dtype(n.dtype)) : 0;
+    case WF__OP_select:
+        return choose(ir, n.a, f->node[n.b], f->node[n.c]);
+    case WF__OP_real:
+    case WF__OP_imag:
+    case WF__OP_complex:
+        return forward_parts(f, &n);
+    default:
+        if (n.op >= WF__NODES && wf__rule_of(n.op)->class != WF__RULE_CODE)
+            return forward_rule(f, r);
+        no_derivative(f, &n, "");
+        return 0;
+    }
+}
+
+/* Adds to the contents of an array the directions of the wanted values that are these contents: from the effect at node
+ * `from` to the next one at node `to`. */
+static void add_seeds(forward *f, uint32_t object, wf__ref from, wf__ref to)
+{
+    for (uint32_t i = 0; i < f->task->wrts; ++i) {
+        wf__ref r = f->task->wrt[i];
+        const wf__node *n = &f->ir->node[r];
+        if (f->ir->arrays && wf__reads_whole(n) && !wf__when(f->ir, n) && object_of(f->ir, n) == object && r > from &&
+            r < to)
+            f->array[object] = sum(f->ir, f->array[object], f->task->seed[i]);
+    }
+}
+
+static wf__ref next_effect(const forward *f, uint32_t object, wf__ref after)
+{
+    wf__ref r = after + 1;
+    while (r < f->n && !(wf__op_is_store(f->ir->node[r].op) && object_of(f->ir, &f->ir->node[r]) == object))
+        ++r;
+    return r;
+}
+
+static void walk(forward *f, uint32_t objects)
+{
+    wf__ir *ir = f->ir;
+    for (uint32_t o = 0; ir->arrays && o < objects; ++o)
+        add_seeds(f, o, 0, next_effect(f, o, 0));
+    for (wf__ref r = 1; r < f->n && ir->status == WF_OK; ++r) {
+        const wf__node n = ir->node[r];
+        const bool counts = (f->active.node[r] & WF__ACTIVE) == WF__ACTIVE;
+        if (wf__is_loop_op(n.op) && counts && wf__has_adjoint(n.dtype)) {
+            no_derivative(f, &n, "");
+            return;
+        }
+        if (wf__op_is_store(n.op) && ir->arrays) {
+            const uint32_t object = object_of(ir, &n);
+            if (f->active.array[object] == WF__ACTIVE)
+                forward_store(f, r);
+            add_seeds(f, object, r, next_effect(f, object, r));
+            continue;
+        }
+        if (!wf__op_has_value(n.op) || !counts || !wf__has_adjoint(n.dtype))
+            continue;
+        f->node[r] = forward_node(f, r);
+        for (uint32_t i = 0; i < f->task->wrts; ++i)
+            if (f->task->wrt[i] == r && !(ir->arrays && wf__reads_whole(&n) && !wf__when(ir, &n)))
+                f->node[r] = sum(ir, f->node[r], f->task->seed[i]);
+    }
+}
+
+bool wf__ad_forward(wf__ir *ir, const wf__ad_task *task, wf__ref *tangent)
+{
+    forward f = { .ir = ir, .task = task, .n = ir->n };
+    uint32_t objects = 1;
+    for (uint32_t i = 0; i < ir->slot_n; ++i)
+        objects = ir->slot[i].object + 1 > objects ? ir->slot[i].object + 1 : objects;
+    if (ir->status == WF_OK && wf__find_active(ir, task, &f.active)) {
+        f.node = wf__alloc0((f.n + objects) * sizeof *f.node);
+        if (!f.node)
+            wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", task->function);
+        f.array = f.node ? f.node + f.n : NULL;
+        if (f.node)
+            walk(&f, objects);
+        for (uint32_t i = 0; i < task->outs && ir->status == WF_OK; ++i) {
+            wf__ref t = f.node[task->out[i]];
+            unsigned dtype = wf__adjoint_dtype(wf__dtype(ir, task->out[i]));
+            t = t ? t : wf__const_f64(ir, dtype, 0);
+            tangent[i] = wf__broadcast_to(ir, t, wf__shape_of(ir, task->out[i]));
+        }
+    }
+    wf__activity_free(&f.active);
+    wf__free(f.node);
+    return ir->status == WF_OK;
+}

@@ -1,0 +1,74 @@
+/* index.c - the elements that reads by index give, as indices of an array. */
+#include "ad/sweep.h"
+
+wf__ref wf__index_op(wf__ir *ir, unsigned op, wf__ref a, int64_t b)
+{
+    return a ? wf__op2(ir, op, a, wf__const_bits(ir, WF_I64, (uint64_t)b)) : 0;
+}
+
+uint32_t wf__own_indices(wf__ir *ir, const wf_shape *shape, wf__ref index[WF_MAX_RANK])
+{
+    const wf_shape all = *shape;
+    for (int d = 0; d < all.rank; ++d) {
+        wf_shape one = { .rank = all.rank };
+        for (int k = 0; k < all.rank; ++k)
+            one.dim[k] = k == d ? all.dim[d] : 1;
+        wf__node n = { .op = WF__IOTA, .dtype = WF_I64, .a = (uint32_t)d, .shape = wf__shape_id(ir, &one) };
+        index[d] = ir->status == WF_OK ? wf__append(ir, &n) : 0;
+    }
+    return ir->status == WF_OK ? wf__tuple(ir, index, (uint32_t)all.rank) : 0;
+}
+
+/* Returns where 0 <= i < n. */
+static wf__ref within(wf__ir *ir, wf__ref i, int64_t n)
+{
+    wf__ref low = wf__index_op(ir, WF__OP_ge, i, 0);
+    return wf__both(ir, low, wf__index_op(ir, WF__OP_lt, i, n));
+}
+
+/* Returns the index of the element that a border mode gives for index i. */
+static wf__ref element_of(wf__ir *ir, wf__ref i, wf_border border, int64_t n)
+{
+    int64_t period = border == WF_BORDER_MIRROR ? 2 * n : border == WF_BORDER_REFLECT ? 2 * n - 2 : n;
+    if (border == WF_BORDER_CLAMP || period <= 0)
+        return wf__index_op(ir, WF__OP_min, wf__index_op(ir, WF__OP_max, i, 0), n - 1);
+    wf__ref in = wf__index_op(ir, WF__OP_floor_mod, i, period);
+    if (border == WF_BORDER_PERIODIC)
+        return in;
+    int64_t last = border == WF_BORDER_MIRROR ? period - 1 : period;
+    wf__ref back = wf__op2(ir, WF__OP_sub, wf__const_bits(ir, WF_I64, (uint64_t)last), in);
+    return wf__op2(ir, WF__OP_min, in, back);
+}
+
+bool wf__elements_read(wf__ir *ir, uint32_t indices, wf_border border, const wf_shape *shape, uint32_t *tuple,
+                       wf__ref *inside)
+{
+    const wf_shape of = *shape;
+    wf__ref index[WF_MAX_RANK];
+    *inside = 0;
+    *tuple = indices;
+    if (border == WF_BORDER_NONE)
+        return true;
+    for (int d = 0; d < of.rank && ir->status == WF_OK; ++d) {
+        index[d] = wf__tuple_at(ir, indices)[d];
+        if (of.dim[d] < 0)
+            wf__ir_fail(ir, WF_ERR_SHAPE, "derivative of a read by index: the array's extents must be known");
+        else if (border == WF_BORDER_VALUE)
+            *inside = wf__both(ir, *inside, within(ir, index[d], of.dim[d]));
+        else
+            index[d] = element_of(ir, index[d], border, of.dim[d]);
+    }
+    if (border != WF_BORDER_VALUE && ir->status == WF_OK)
+        *tuple = wf__tuple(ir, index, (uint32_t)of.rank);
+    return ir->status == WF_OK;
+}
+
+wf__ref wf__left_alone(wf__ir *ir, const wf__node *store, uint32_t shape)
+{
+    const wf__node n = *store;
+    if (!n.b)
+        return n.d ? wf__op1(ir, WF__OP_not, n.d) : 0;
+    wf__ref one = wf__broadcast_to(ir, wf__const_bits(ir, WF_I32, 1), n.shape);
+    wf__ref stores = wf__scatter(ir, one, shape, n.b, n.d);
+    return stores ? wf__op2(ir, WF__OP_eq, stores, wf__const_bits(ir, WF_I32, 0)) : 0;
+}

@@ -1,0 +1,294 @@
+/* reverse.c - reverse mode: one walk from the results back to the wanted values.
+ *
+ * Node by node, the walk takes the sum of what the users of a value have contributed to its adjoint, the derivative of
+ * the loss with respect to the value, and contributes to the adjoints of its operands. Only active nodes take part.
+ * Zeros are absent: a value to which nobody contributes has no adjoint.
+ *
+ * The memory of an array has an adjoint, too. It is that of the contents at the place where the walk is: a read adds
+ * to it, and a store takes the adjoint of what it stored out of it.
+ */
+#include "ad/rule.h"
+#include "ad/sweep.h"
+
+typedef struct wanted { /* a wanted value */
+    wf__ref node;
+    uint32_t array; /* 1 + the object whose contents it is; 0 = no array */
+    wf__ref grad;   /* its derivative, once it is known */
+} wanted;
+
+static void no_derivative(wf__sweep *s, const wf__node *n, const char *why)
+{
+    wf__ir_fail_at(s->ir, n, WF_ERR_UNSUPPORTED, "%s: %s has no derivative%s", s->task->function, wf__function_of(n),
+                   why);
+}
+
+static uint32_t object_of(const wf__ir *ir, const wf__node *n) { return ir->slot[n->a].object; }
+
+/* ---- operations ---- */
+static void reverse_rule(wf__sweep *s, wf__ref r, wf__adjoint a)
+{
+    wf__ir *ir = s->ir;
+    const wf__node n = ir->node[r];
+    const wf__rule *rule = wf__rule_of(n.op);
+    const wf__ref operand[3] = { n.a, n.b, n.c };
+    const unsigned arity = wf__arity(n.op);
+    wf__rule_names names = { .g = a.value, .t = wf__adjoint_dtype(n.dtype) };
+    names.a = wf__computed(ir, n.a);
+    names.b = arity > 1 ? wf__computed(ir, n.b) : 0;
+    names.c = arity > 2 ? wf__computed(ir, n.c) : 0;
+    names.r = wf__computed(ir, r);
+    for (unsigned k = 0; k < arity && ir->status == WF_OK; ++k) {
+        wf__ref condition = 0;
+        if (!wf__is_active(s, operand[k]))
+            continue;
+        wf__adjoint part = { wf__rule_term(ir, rule, k, &names, &condition), a.mask };
+        if (condition)
+            part = wf__only_where(ir, part, condition, true);
+        wf__give(s, operand[k], part, wf__shape_of(ir, r));
+    }
+}
+
+static void reverse_select(wf__sweep *s, wf__ref r, wf__adjoint a)
+{
+    const wf__node n = s->ir->node[r];
+    if (wf__is_active(s, n.b))
+        wf__give(s, n.b, wf__only_where(s->ir, a, n.a, true), wf__shape_of(s->ir, r));
+    if (wf__is_active(s, n.c))
+        wf__give(s, n.c, wf__only_where(s->ir, a, n.a, false), wf__shape_of(s->ir, r));
+}
+
+/* The parts of complex numbers. The adjoint of z is dL/dRe(z) + i dL/dIm(z), the direction of steepest ascent. */
+static void reverse_parts(wf__sweep *s, wf__ref r, wf__adjoint a)
+{
+    wf__ir *ir = s->ir;
+    const wf__node n = ir->node[r];
+    const uint32_t shape = wf__shape_of(ir, r);
+    if (n.op == WF__OP_complex) {
+        wf__give(s, n.a, (wf__adjoint){ wf__real(ir, a.value), a.mask }, shape);
+        wf__give(s, n.b, (wf__adjoint){ wf__imag(ir, a.value), a.mask }, shape);
+        return;
+    }
+    wf__ref zero = wf__const_f64(ir, wf__dtype(ir, a.value), 0);
+    a.value = n.op == WF__OP_real ? wf__complex(ir, a.value, zero) : wf__complex(ir, zero, a.value);
+    wf__give(s, n.a, a, shape);
+}
+
+/* ---- memory ---- */
+static void add_to_array(wf__sweep *s, uint32_t object, wf__ref value)
+{
+    wf__add_part(s, &s->array[object], (wf__adjoint){ .value = value });
+}
+
+static void reverse_load(wf__sweep *s, wf__ref r, wf__adjoint a)
+{
+    wf__ir *ir = s->ir;
+    const wf__node n = ir->node[r];
+    const uint32_t object = object_of(ir, &n), shape = ir->slot[n.a].shape;
+    const bool memory = ir->arrays && (s->active.array[object] & WF__ACTIVE) == WF__ACTIVE;
+    wf__ref other = wf__otherwise(ir, &n), when = wf__when(ir, &n), inside = 0;
+    uint32_t tuple = 0;
+    if (n.b && !wf__elements_read(ir, n.b, (wf_border)n.aux, &ir->shape[shape], &tuple, &inside))
+        return;
+    if (other && n.b)
+        wf__give(s, other, inside ? wf__only_where(ir, a, inside, false) : (wf__adjoint){ 0 }, n.shape);
+    if (!memory)
+        return;
+    if (when)
+        a = wf__only_where(ir, a, when, true);
+    if (!a.value)
+        return;
+    if (!n.b) {
+        add_to_array(s, object, wf__sum_to(ir, wf__masked(ir, a), n.shape, shape, s->task->function));
+        return;
+    }
+    wf__ref g = wf__broadcast_to(ir, a.value, n.shape);
+    add_to_array(s, object, wf__scatter(ir, g, shape, tuple, wf__both(ir, a.mask, inside)));
+}
+
+/* A store and an accumulation by addition take the adjoint of their value from the elements that they change. */
+static void reverse_store(wf__sweep *s, wf__ref r)
+{
+    wf__ir *ir = s->ir;
+    const wf__node n = ir->node[r];
+    const uint32_t object = object_of(ir, &n), shape = ir->slot[n.a].shape;
+    bool adds = n.op == WF__ACCUM && wf__node_join(&n) == WF_JOIN_ADD;
+    if (n.op != WF__STORE && !adds) {
+        no_derivative(s, &n, n.op == WF__ACCUM ? " but for WF_JOIN_ADD" : "; wf_stop of what is read is a constant");
+        return;
+    }
+    wf__adjoint a = wf__take_sum(s, &s->array[object]);
+    if (!a.value)
+        return;
+    wf__ref g = wf__broadcast_to(ir, wf__masked(ir, a), shape);
+    wf__adjoint value = { .value = n.b ? wf__gather(ir, g, n.b, 0) : g, .mask = n.d };
+    wf__give(s, n.c, value, n.shape);
+    wf__ref rest = adds ? 0 : wf__left_alone(ir, &n, shape);
+    if (adds)
+        add_to_array(s, object, g);
+    else if (rest)
+        add_to_array(s, object, wf__masked(ir, (wf__adjoint){ g, rest }));
+}
+
+static void reverse_scatter(wf__sweep *s, wf__ref r, wf__adjoint a)
+{
+    const wf__node n = s->ir->node[r];
+    wf__ir *ir = s->ir;
+    uint32_t points = wf__shape_of(ir, n.a);
+    for (uint32_t i = 0; i < wf__tuple_len(ir, n.b); ++i)
+        points = wf__broadcast_id(ir, &n, points, wf__shape_of(ir, wf__tuple_at(ir, n.b)[i]));
+    if (n.d)
+        points = wf__broadcast_id(ir, &n, points, wf__shape_of(ir, n.d));
+    wf__ref g = wf__broadcast_to(ir, wf__masked(ir, a), n.shape);
+    wf__give(s, n.a, (wf__adjoint){ wf__gather(ir, g, n.b, 0), n.d }, points);
+}
+
+/* ---- nodes ---- */
+static void reverse_node(wf__sweep *s, wf__ref r, wf__adjoint a)
+{
+    wf__ir *ir = s->ir;
+    const wf__node n = ir->node[r];
+    switch ((wf__op)n.op) {
+    case WF__CONST:
+    case WF__PARAM:
+    case WF__RED: /* leaves */
+        return;
+    case WF__LOAD:
+        reverse_load(s, r, a);
+        return;
+    case WF__REDUCE:
+        wf__reverse_reduce(s, r, a);
+        return;
+    case WF__SCAN:
+        wf__reverse_scan(s, r, a);
+        return;
+    case WF__VIEW:
+        wf__reverse_view(s, r, a);
+        return;
+    case WF__SCATTER:
+        reverse_scatter(s, r, a);
+        return;
+    case WF__CAST:
+        wf__give(s, n.a, a, wf__shape_of(ir, r));
+        return;
+    case WF__OP_select:
+        reverse_select(s, r, a);
+        return;
+    case WF__OP_real:
+    case WF__OP_imag:
+    case WF__OP_complex:
+        reverse_parts(s, r, a);
+        return;
+    default:
+        if (n.op >= WF__NODES && wf__rule_of(n.op)->class != WF__RULE_CODE)
+            reverse_rule(s, r, a);
+        else
+            no_derivative(s, &n, "");
+    }
+}
+
+/* Returns the derivative with respect to a value of that shape. */
+static wf__ref finished(wf__ir *ir, wf__adjoint a, unsigned dtype, uint32_t shape)
+{
+    if (!a.value)
+        a = (wf__adjoint){ .value = wf__const_f64(ir, wf__adjoint_dtype(dtype), 0) };
+    return wf__broadcast_to(ir, wf__masked(ir, a), shape);
+}
+
+static void finish_wanted(wf__sweep *s, wanted *w, wf__adjoint a)
+{
+    w->grad = finished(s->ir, a, wf__dtype(s->ir, w->node), wf__shape_of(s->ir, w->node));
+}
+
+/* The derivative with respect to an array's contents is complete where the walk reaches the effect that made them: at
+ * node `effect` of the object, or at the beginning (0). */
+static void finish_arrays(wf__sweep *s, wanted *list, uint32_t object, wf__ref effect)
+{
+    wf__adjoint a = { 0 };
+    bool taken = false;
+    for (uint32_t i = 0; i < s->task->wrts; ++i) {
+        wanted *w = &list[i];
+        if (w->array != object + 1 || w->grad || w->node < effect)
+            continue;
+        if (!taken)
+            a = wf__take_sum(s, &s->array[object]);
+        taken = true;
+        finish_wanted(s, w, a);
+    }
+    wf__add_part(s, &s->array[object], a);
+}
+
+static void walk(wf__sweep *s, wanted *list)
+{
+    wf__ir *ir = s->ir;
+    for (wf__ref r = s->n - 1; r >= 1 && ir->status == WF_OK; --r) {
+        const wf__node n = ir->node[r];
+        if (wf__is_loop_op(n.op) && s->active.node[r] & WF__COUNTS && wf__has_adjoint(n.dtype) &&
+            s->active.node[r] & WF__VARIES) {
+            no_derivative(s, &n, "");
+            return;
+        }
+        if (wf__op_is_store(n.op) && ir->arrays) {
+            finish_arrays(s, list, object_of(ir, &n), r);
+            if (s->active.array[object_of(ir, &n)] == WF__ACTIVE)
+                reverse_store(s, r);
+            continue;
+        }
+        if (!wf__op_has_value(n.op) || !wf__is_active(s, r))
+            continue;
+        wf__adjoint a = wf__take_sum(s, &s->node[r]);
+        for (uint32_t i = 0; i < s->task->wrts; ++i)
+            if (list[i].node == r && !list[i].array)
+                finish_wanted(s, &list[i], a);
+        if (a.value)
+            reverse_node(s, r, a);
+    }
+}
+
+static bool begin(wf__sweep *s, wanted **list)
+{
+    wf__ir *ir = s->ir;
+    uint32_t objects = 1;
+    for (uint32_t i = 0; i < ir->slot_n; ++i)
+        objects = ir->slot[i].object + 1 > objects ? ir->slot[i].object + 1 : objects;
+    s->n = ir->n;
+    s->part_n = 1;
+    if (!wf__find_active(ir, s->task, &s->active))
+        return false;
+    s->node = wf__alloc0((s->n + objects) * sizeof *s->node);
+    *list = wf__alloc0((s->task->wrts + 1) * sizeof **list);
+    if (!s->node || !*list) {
+        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", s->task->function);
+        return false;
+    }
+    s->array = s->node + s->n;
+    return true;
+}
+
+bool wf__ad_reverse(wf__ir *ir, const wf__ad_task *task, wf__ref *grad)
+{
+    wf__sweep s = { .ir = ir, .task = task };
+    wanted *list = NULL;
+    if (ir->status == WF_OK && begin(&s, &list)) {
+        for (uint32_t i = 0; i < task->wrts; ++i) {
+            const wf__node *n = &ir->node[task->wrt[i]];
+            list[i] = (wanted){ .node = task->wrt[i] };
+            if (ir->arrays && wf__reads_whole(n) && !wf__when(ir, n))
+                list[i].array = object_of(ir, n) + 1;
+        }
+        for (uint32_t i = 0; i < task->outs; ++i)
+            wf__give(&s, task->out[i], (wf__adjoint){ .value = task->seed[i] }, wf__shape_of(ir, task->out[i]));
+        walk(&s, list);
+        for (uint32_t i = 0; i < task->wrts && ir->status == WF_OK; ++i) {
+            if (!list[i].grad && list[i].array)
+                finish_arrays(&s, list, list[i].array - 1, 0);
+            else if (!list[i].grad)
+                finish_wanted(&s, &list[i], (wf__adjoint){ 0 });
+            grad[i] = list[i].grad;
+        }
+    }
+    wf__activity_free(&s.active);
+    wf__free(s.node);
+    wf__free(s.part);
+    wf__free(list);
+    return ir->status == WF_OK;
+}

@@ -1,0 +1,220 @@
+/* rule.c - records the terms of rules.def.
+ *
+ * A term is an expression in C's notation: numbers, the names a, b, c, r, g and h, pi, ln2, ln10, two_over_sqrt_pi and
+ * half_sqrt_pi; in the order of precedence | and & of conditions, == <= >= < >, + and -, * and /, a minus sign; and the
+ * operations of ops.def as functions. A part without names is computed as a double. Terms are read while they are
+ * recorded, from left to right, so that the order of the nodes is that of the text.
+ */
+#include "ad/rule.h"
+
+#define A(term) .operand[0] = { NULL, term }
+#define B(term) .operand[1] = { NULL, term }
+#define C(term) .operand[2] = { NULL, term }
+#define A_IF(condition, term) .operand[0] = { condition, term }
+#define B_IF(condition, term) .operand[1] = { condition, term }
+#define C_IF(condition, term) .operand[2] = { condition, term }
+#define LET(h) .let = h
+static const wf__rule rules[] = {
+#define WF_RULE(name, kind, ...) [WF__OP_##name - WF__NODES] = { .class = WF__RULE_##kind, __VA_ARGS__ },
+#include "ad/rules.def"
+#undef WF_RULE
+};
+#undef A
+#undef B
+#undef C
+enum { /* number of rows: an operation without a row, or with two, does not compile */
+       RULES = 0
+#define WF_RULE(...) +1
+#include "ad/rules.def"
+#undef WF_RULE
+};
+_Static_assert(RULES == WF__OP_COUNT - WF__NODES, "each operation has one rule");
+
+const wf__rule *wf__rule_of(unsigned op)
+{
+    WF__ASSERT(op >= WF__NODES && op < WF__OP_COUNT);
+    return &rules[op - WF__NODES];
+}
+
+/* ---- terms ---- */
+typedef struct term {
+    wf__ir *ir;
+    const wf__rule *rule;
+    const wf__rule_names *names;
+    const char *at; /* the rest of the text */
+} term;
+typedef struct value {
+    wf__ref ref; /* 0 = a number, or the ir has failed */
+    double number;
+    bool is_number;
+} value;
+
+static const struct {
+    const char *name;
+    double number;
+} constants[] = { { "pi", 0x1.921fb54442d18p+1 },
+                  { "ln2", 0x1.62e42fefa39efp-1 },
+                  { "ln10", 0x1.26bb1bbb55516p+1 },
+                  { "two_over_sqrt_pi", 0x1.20dd750429b6dp+0 },
+                  { "half_sqrt_pi", 0x1.c5bf891b4ef6bp-1 } };
+
+static value parse(term *t, int level);
+
+static value of_ref(wf__ref r) { return (value){ .ref = r }; }
+static value of_number(double x) { return (value){ .number = x, .is_number = true }; }
+
+static bool skips(term *t, const char *text)
+{
+    while (*t->at == ' ')
+        ++t->at;
+    size_t n = strlen(text);
+    if (strncmp(t->at, text, n) != 0)
+        return false;
+    t->at += n;
+    return true;
+}
+
+static wf__ref node_of(term *t, value v) { return v.is_number ? wf__const_f64(t->ir, t->names->t, v.number) : v.ref; }
+
+static value binary(term *t, unsigned op, value x, value y)
+{
+    if (x.is_number && y.is_number) {
+        double a = x.number, b = y.number;
+        return of_number(op == WF__OP_add ? a + b : op == WF__OP_sub ? a - b : op == WF__OP_mul ? a * b : a / b);
+    }
+    wf__ref a = node_of(t, x), b = node_of(t, y);
+    return of_ref(wf__op2(t->ir, op, a, b));
+}
+
+static value call(term *t, const char *name, size_t length)
+{
+    value operand[3] = { { 0 } };
+    unsigned n = 0;
+    int op = wf__op_named(name, length);
+    WF__ASSERT(op >= 0);
+    do
+        operand[n++] = parse(t, 0);
+    while (n < 3 && skips(t, ","));
+    bool closed = skips(t, ")");
+    WF__ASSERT(closed && n == wf__arity((unsigned)op));
+    (void)closed;
+    wf__ref x[3] = { 0 };
+    for (unsigned k = 0; k < n; ++k)
+        x[k] = node_of(t, operand[k]);
+    return of_ref(n == 1   ? wf__op1(t->ir, (unsigned)op, x[0])
+                  : n == 2 ? wf__op2(t->ir, (unsigned)op, x[0], x[1])
+                           : wf__op3(t->ir, (unsigned)op, x[0], x[1], x[2]));
+}
+
+static value named(term *t, const char *name, size_t length)
+{
+    const wf__rule_names *names = t->names;
+    if (length == 1)
+        switch (*name) {
+        case 'a':
+            return of_ref(names->a);
+        case 'b':
+            return of_ref(names->b);
+        case 'c':
+            return of_ref(names->c);
+        case 'r':
+            return of_ref(names->r);
+        case 'g':
+            return of_ref(names->g);
+        default: {
+            term let = { t->ir, t->rule, t->names, t->rule->let };
+            WF__ASSERT(*name == 'h');
+            return parse(&let, 0);
+        }
+        }
+    for (size_t i = 0; i < WF__COUNT(constants); ++i)
+        if (strlen(constants[i].name) == length && !memcmp(constants[i].name, name, length))
+            return of_number(constants[i].number);
+    WF__ASSERT(!"a rule uses an unknown name");
+    return of_number(0);
+}
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || c == '_'; }
+
+/* Reads a decimal number of at most 15 digits: the quotient is the nearest double. */
+static value number(term *t)
+{
+    double digits = 0, scale = 1;
+    for (bool behind = false; is_digit(*t->at) || (*t->at == '.' && !behind); ++t->at) {
+        behind = behind || *t->at == '.';
+        if (*t->at == '.')
+            continue;
+        digits = 10 * digits + (*t->at - '0');
+        scale *= behind ? 10 : 1;
+    }
+    return of_number(digits / scale);
+}
+
+static value primary(term *t)
+{
+    if (skips(t, "-")) {
+        value v = parse(t, 5);
+        return v.is_number ? of_number(-v.number) : of_ref(wf__op1(t->ir, WF__OP_neg, v.ref));
+    }
+    if (skips(t, "(")) {
+        value v = parse(t, 0);
+        bool closed = skips(t, ")");
+        WF__ASSERT(closed);
+        (void)closed;
+        return v;
+    }
+    if (is_digit(*t->at))
+        return number(t);
+    const char *name = t->at;
+    while (is_letter(*t->at) || is_digit(*t->at))
+        ++t->at;
+    size_t length = (size_t)(t->at - name);
+    return skips(t, "(") ? call(t, name, length) : named(t, name, length);
+}
+
+/* Reads an expression of operators that bind as tight as `level` or tighter. */
+static value parse(term *t, int level)
+{
+    static const struct {
+        const char *text;
+        int level;
+        unsigned op;
+    } operators[] = { { "|", 0, WF__OP_or },  { "&", 1, WF__OP_and }, { "==", 2, WF__OP_eq }, { "<=", 2, WF__OP_le },
+                      { ">=", 2, WF__OP_ge }, { "<", 2, WF__OP_lt },  { ">", 2, WF__OP_gt },  { "+", 3, WF__OP_add },
+                      { "-", 3, WF__OP_sub }, { "*", 4, WF__OP_mul }, { "/", 4, WF__OP_div } };
+    value v = primary(t);
+    for (size_t i = 0; i < WF__COUNT(operators);) {
+        if (operators[i].level >= level && skips(t, operators[i].text)) {
+            value right = parse(t, operators[i].level + 1);
+            v = binary(t, operators[i].op, v, right);
+            i = 0;
+        } else
+            ++i;
+    }
+    return v;
+}
+
+static wf__ref record(wf__ir *ir, const wf__rule *rule, const wf__rule_names *names, const char *text)
+{
+    term t = { ir, rule, names, text };
+    value v = parse(&t, 0);
+    WF__ASSERT(*t.at == 0);
+    return node_of(&t, v);
+}
+
+wf__ref wf__rule_term(wf__ir *ir, const wf__rule *rule, unsigned k, const wf__rule_names *names, wf__ref *condition)
+{
+    const char *text = rule->operand[k].term, *only = rule->operand[k].condition;
+    *condition = 0;
+    if (!text || ir->status != WF_OK)
+        return 0;
+    if (only)
+        *condition = record(ir, rule, names, only);
+    wf__ref r = record(ir, rule, names, text);
+    if (rule->class == WF__RULE_EDGE && r) { /* no 0 * infinity where nothing depends on the result */
+        wf__ref zero = wf__const_f64(ir, names->t, 0), none = wf__op2(ir, WF__OP_eq, names->g, zero);
+        r = wf__op3(ir, WF__OP_select, none, zero, r);
+    }
+    return ir->status == WF_OK ? r : 0;
+}

@@ -1,0 +1,80 @@
+/* sweep.h - what the sweep of reverse mode works with: derivatives of the loss, collected for each value. */
+#ifndef WEFT_AD_SWEEP_H
+#define WEFT_AD_SWEEP_H
+#include "ad/active.h"
+
+/* The derivative of the loss with respect to a value. In an array graph its shape broadcasts to that of the value, and
+ * it stands for its broadcast. Points where the mask is false have no derivative, whatever `value` is there: products
+ * with infinities of branches that were not chosen count for nothing. */
+typedef struct wf__adjoint {
+    wf__ref value; /* 0 = the derivative is 0 everywhere */
+    wf__ref mask;  /* a bool; 0 = all points */
+} wf__adjoint;
+
+typedef struct wf__part { /* a contribution to an adjoint */
+    wf__adjoint adjoint;
+    uint32_t next; /* 0 = the last one */
+} wf__part;
+typedef struct wf__sum { /* a list of contributions, in the order in which they are added */
+    uint32_t first, last;
+} wf__sum;
+
+typedef struct wf__sweep {
+    wf__ir *ir;
+    const wf__ad_task *task;
+    wf__activity active;
+    uint32_t n;     /* nodes before the sweep */
+    wf__sum *node;  /* [n] */
+    wf__sum *array; /* [objects] contributions to the contents of arrays, as they are where the sweep is */
+    wf__part *part; /* part[0] is not used */
+    uint32_t part_n, part_cap;
+} wf__sweep;
+
+/* ---- parts.c ---- */
+static inline bool wf__is_active(const wf__sweep *s, wf__ref r)
+{
+    return (s->active.node[r] & WF__ACTIVE) == WF__ACTIVE && wf__has_adjoint(wf__dtype(s->ir, r));
+}
+/* Adds a contribution as it is. */
+void wf__add_part(wf__sweep *s, wf__sum *sum, wf__adjoint adjoint);
+/* Returns the sum of the contributions and empties the list. */
+wf__adjoint wf__take_sum(wf__sweep *s, wf__sum *sum);
+/* Returns the adjoint's value with 0 where the mask is false. */
+wf__ref wf__masked(wf__ir *ir, wf__adjoint a);
+/* Returns an adjoint at fewer points: those where the condition holds. Unless `holds`, those where it does not. */
+wf__adjoint wf__only_where(wf__ir *ir, wf__adjoint a, wf__ref condition, bool holds);
+wf__ref wf__both(wf__ir *ir, wf__ref a, wf__ref b); /* a and b; 0 stands for true */
+/* Adds to the adjoint of an operand the contribution of a node that uses it at the points of shape `points`: sums over
+ * the axes along which the operand was broadcast. Does nothing for operands that are not active. */
+void wf__give(wf__sweep *s, wf__ref operand, wf__adjoint a, uint32_t points);
+
+/* ---- shapes.c: array graphs ---- */
+/* Returns the value with exactly this shape. */
+wf__ref wf__broadcast_to(wf__ir *ir, wf__ref value, uint32_t shape);
+/* Returns the sum of the value over the points of shape `from` that one element of shape `to` was broadcast to. The
+ * value's shape broadcasts to `from`, that of the result to `to`. */
+wf__ref wf__sum_to(wf__ir *ir, wf__ref value, uint32_t from, uint32_t to, const char *function);
+wf__ref wf__reshaped(wf__ir *ir, wf__ref value, const wf_shape *shape);
+wf__ref wf__summed(wf__ir *ir, wf_join join, wf__ref value, wf_axes axes); /* a REDUCE; complex sums by parts */
+
+/* ---- index.c ---- */
+/* The tuple of the indices of every element of a shape along each of its axes. */
+uint32_t wf__own_indices(wf__ir *ir, const wf_shape *shape, wf__ref index[WF_MAX_RANK]);
+/* Sets *tuple to the indices of the elements that a read by index with this border mode gives, and *inside to where they
+ * are elements; 0 = everywhere. */
+bool wf__elements_read(wf__ir *ir, uint32_t indices, wf_border border, const wf_shape *shape, uint32_t *tuple,
+                       wf__ref *inside);
+wf__ref wf__index_op(wf__ir *ir, unsigned op, wf__ref a, int64_t b); /* an operation of an i64 value and a constant */
+
+/* ---- views.c, joins.c ---- */
+void wf__reverse_view(wf__sweep *s, wf__ref r, wf__adjoint a);
+void wf__reverse_reduce(wf__sweep *s, wf__ref r, wf__adjoint a);
+void wf__reverse_scan(wf__sweep *s, wf__ref r, wf__adjoint a);
+/* Return the derivative of node r in forward mode, from that of its operand. */
+wf__ref wf__forward_reduce(wf__ir *ir, wf__ref r, wf__ref tangent, const char *function);
+wf__ref wf__forward_scan(wf__ir *ir, wf__ref r, wf__ref tangent, const char *function);
+/* Returns where a store by index or with a condition leaves elements of its array, of that shape, alone; 0 = nowhere. */
+wf__ref wf__left_alone(wf__ir *ir, const wf__node *store, uint32_t shape);
+/* Returns an operand in the dtype in which derivatives are computed. */
+wf__ref wf__computed(wf__ir *ir, wf__ref operand);
+#endif

@@ -1,0 +1,224 @@
+/* derive.c - derivatives of values: checks of what the program passes, before src/ad records them. */
+#include "record/record.h"
+#include "ad/ad.h"
+#include <math.h>
+
+typedef struct request {
+    wf_graph *g;
+    wf__ref *out, *wrt, *seed; /* in one block */
+    wf__ad_task task;
+} request;
+
+static const wf_shape *shape_of(const wf__ir *ir, wf__ref r) { return &ir->shape[wf__shape_of(ir, r)]; }
+
+/* Returns the recording of the values; NULL = all are numbers. */
+static wf_graph *graph_of(const wf_vals *lists, int n)
+{
+    wf_graph *g = NULL;
+    for (int k = 0; k < n; ++k)
+        for (size_t i = 0; i < lists[k].n && !g; ++i)
+            g = wf__graph_of(lists[k].at[i]);
+    return g;
+}
+
+/* Sets *out to the node of a value that can be differentiated, or with respect to which one can be. */
+static bool node_of(wf_graph *g, wf_val v, const char *function, const char *role, wf__ref *out)
+{
+    bool number;
+    *out = wf__resolve(g, v, function, &number);
+    if (number)
+        wf__poison(g, WF_ERR_ARG, "%s: %s is a number, which has no derivative", function, role);
+    else if (*out && !wf__has_adjoint(wf__dtype(wf__graph_ir(g), *out)))
+        wf__poison(g, WF_ERR_DTYPE, "%s: %s is %s; only floats and complex numbers have derivatives", function, role,
+                   wf_dtype_name((wf_dtype)wf__dtype(wf__graph_ir(g), *out)));
+    return wf__is_recording(g) && *out;
+}
+
+/* Sets *out to a seed or direction for the value `of`, in the dtype of its derivatives. */
+static bool seed_of(wf_graph *g, wf_val v, wf__ref of, const char *function, wf__ref *out)
+{
+    wf__ir *ir = wf__graph_ir(g);
+    wf_shape both;
+    *out = wf__converted(g, v, wf__adjoint_dtype(wf__dtype(ir, of)), function);
+    const wf_shape *have = *out ? shape_of(ir, *out) : NULL, *want = shape_of(ir, of);
+    bool fits = !have || (wf__broadcast(have, want, &both) && wf__same_shape(&both, want));
+    if (!fits) {
+        char a[160], b[160];
+        wf_shape_text(have, a, sizeof a);
+        wf_shape_text(want, b, sizeof b);
+        wf__poison(g, WF_ERR_SHAPE, "%s: a seed or direction of shape %s does not broadcast to that of its value, %s",
+                   function, a, b);
+    }
+    return wf__is_recording(g);
+}
+
+/* ---- values that wf_eval has computed ----
+ * A value that wf_eval computed has become a read of an array, and what it was made of is gone. A derivative that needs
+ * it is an error. */
+static bool is_wanted(const request *q, wf__ref r)
+{
+    for (uint32_t i = 0; i < q->task.wrts; ++i)
+        if (q->wrt[i] == r)
+            return true;
+    return false;
+}
+
+static bool is_cut(const request *q, wf__ref r)
+{
+    const wf__program *p = &q->g->program;
+    const wf__node *n = &p->rec.ir.node[r];
+    if (n->op != WF__LOAD || !p->object[p->rec.ir.slot[n->a].object].made || is_wanted(q, r))
+        return false;
+    for (uint32_t i = 0; i < q->task.wrts; ++i) /* a value that came later is no operand of this one */
+        if (q->wrt[i] < r)
+            return true;
+    return false;
+}
+
+static void refuse_cut(request *q)
+{
+    wf__ir *ir = wf__graph_ir(q->g);
+    wf__ref operand[WF__MAX_OPERANDS], cut = 0;
+    uint8_t *needed = q->g->evaluated && ir->arrays ? wf__alloc0(ir->n) : NULL;
+    if (!needed) {
+        if (q->g->evaluated && ir->arrays)
+            wf__poison(q->g, WF_ERR_MEMORY, "%s: out of memory", q->task.function);
+        return;
+    }
+    for (uint32_t i = 0; i < q->task.outs; ++i)
+        needed[q->out[i]] = 1;
+    for (wf__ref r = ir->n - 1; r >= 1 && !cut; --r) {
+        const wf__node *n = &ir->node[r];
+        if (!needed[r] || is_wanted(q, r) || n->op == WF__BITCAST || !wf__has_adjoint(n->dtype))
+            continue;
+        cut = is_cut(q, r) ? r : 0;
+        for (uint32_t i = 0, count = wf__operands(ir, n, operand); i < count; ++i)
+            needed[operand[i]] = 1;
+    }
+    wf__free(needed);
+    if (cut)
+        wf__ir_fail_at(
+            ir, &ir->node[cut], WF_ERR_CONTRACT,
+            "%s: wf_eval has computed a value on the way, and what it was made of is gone; ask before wf_eval, "
+            "or say wf_stop of a value that is a constant",
+            q->task.function);
+}
+
+/* ---- requests ---- */
+static void free_request(request *q) { wf__free(q->out); }
+
+/* Sets the nodes of a request. `seeds` are those of outs in reverse mode, and those of wrt in forward mode; NULL = 1. */
+static bool begin(request *q, const char *function, wf_vals outs, wf_vals wrt, const wf_vals *seeds, bool reverse)
+{
+    const wf_vals lists[] = { outs, wrt, seeds ? *seeds : outs };
+    wf_graph *g = graph_of(lists, 3);
+    *q = (request){ .g = g };
+    if (!wf__is_recording(g))
+        return false;
+    const size_t seeded = reverse ? outs.n : wrt.n;
+    if (seeds && seeds->n != seeded) {
+        wf__poison(g, WF_ERR_ARG, "%s: %zu values need as many %s, not %zu", function, seeded,
+                   reverse ? "seeds" : "directions", seeds->n);
+        return false;
+    }
+    q->out = wf__alloc0((outs.n + wrt.n + seeded + 1) * sizeof *q->out);
+    if (!q->out) {
+        wf__poison(g, WF_ERR_MEMORY, "%s: out of memory", function);
+        return false;
+    }
+    q->wrt = q->out + outs.n;
+    q->seed = q->wrt + wrt.n;
+    for (size_t i = 0; i < outs.n; ++i)
+        if (!node_of(g, outs.at[i], function, "the value to differentiate", &q->out[i]))
+            return false;
+    for (size_t i = 0; i < wrt.n; ++i)
+        if (!node_of(g, wrt.at[i], function, "a value with respect to which to differentiate", &q->wrt[i]))
+            return false;
+    const wf__ref *of = reverse ? q->out : q->wrt;
+    for (size_t i = 0; i < seeded; ++i)
+        if (!seed_of(g, seeds ? seeds->at[i] : (wf_val){ { 1, NULL } }, of[i], function, &q->seed[i]))
+            return false;
+    q->task = (wf__ad_task){ function, q->out, q->wrt, q->seed, (uint32_t)outs.n, (uint32_t)wrt.n };
+    refuse_cut(q);
+    return wf__is_recording(g);
+}
+
+static void set_values(wf_graph *g, const wf__ref *refs, size_t n, wf_val *out)
+{
+    for (size_t i = 0; i < n; ++i)
+        out[i] = !g ? (wf_val){ { NAN, NULL } } : refs ? wf__value(g, refs[i]) : wf__no_value(g);
+}
+
+static void run(request *q, bool begun, bool reverse, size_t n, wf_val *out)
+{
+    wf__ir *ir = begun ? wf__graph_ir(q->g) : NULL;
+    wf__ref *result = begun ? wf__alloc0((n + 1) * sizeof *result) : NULL;
+    if (begun && !result)
+        wf__poison(q->g, WF_ERR_MEMORY, "%s: out of memory", q->task.function);
+    bool ok = result && (reverse ? wf__ad_reverse(ir, &q->task, result) : wf__ad_forward(ir, &q->task, result));
+    set_values(q->g, ok ? result : NULL, n, out);
+    wf__free(result);
+    free_request(q);
+}
+
+void wf_vjp_n(wf_vals outs, wf_vals seeds, wf_vals wrt, wf_val *out)
+{
+    request q;
+    bool begun = begin(&q, "wf_vjp", outs, wrt, &seeds, true);
+    run(&q, begun, true, wrt.n, out);
+}
+
+void wf_jvp_n(wf_vals outs, wf_vals wrt, wf_vals directions, wf_val *out)
+{
+    request q;
+    bool begun = begin(&q, "wf_jvp", outs, wrt, &directions, false);
+    run(&q, begun, false, outs.n, out);
+}
+
+/* True for a real value of one element. */
+static bool is_loss(const request *q)
+{
+    const wf__ir *ir = wf__graph_ir(q->g);
+    const wf_shape *shape = shape_of(ir, q->out[0]);
+    int64_t count;
+    if (wf__is_complex(wf__dtype(ir, q->out[0]))) {
+        wf__poison(q->g, WF_ERR_DTYPE,
+                   "wf_grad: the loss is complex; say wf_abs or wf_real of it, or wf_vjp with a seed");
+        return false;
+    }
+    if (wf__shape_count(shape, &count) && count == 1)
+        return true;
+    char text[160];
+    wf_shape_text(shape, text, sizeof text);
+    wf__poison(q->g, WF_ERR_SHAPE,
+               "wf_grad: the loss has shape %s and must have one element; say wf_sum, or wf_vjp with "
+               "a seed",
+               text);
+    return false;
+}
+
+void wf_grad_n(wf_val loss, wf_vals wrt, wf_val *out)
+{
+    request q;
+    bool begun = begin(&q, "wf_grad", (wf_vals){ &loss, 1 }, wrt, NULL, true) && is_loss(&q);
+    run(&q, begun, true, wrt.n, out);
+}
+
+wf_val(wf_stop)(wf_val v)
+{
+    wf_graph *g = wf__graph_of(v);
+    bool number;
+    if (!g)
+        return v;
+    wf__ref r = wf__is_recording(g) ? wf__resolve(g, v, "wf_stop", &number) : 0;
+    return wf__value(g, r ? wf__ad_stop(wf__graph_ir(g), r) : 0);
+}
+
+bool wf_depends_n(wf_val value, wf_vals on)
+{
+    request q;
+    bool begun = begin(&q, "wf_depends", (wf_vals){ &value, 1 }, on, NULL, true);
+    bool depends = begun && wf__ad_depends(wf__graph_ir(q.g), q.out[0], q.wrt, (uint32_t)on.n);
+    free_request(&q);
+    return depends;
+}
