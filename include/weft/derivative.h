@@ -13,11 +13,9 @@
 extern "C" {
 #endif
 
-/* Sets out[i] to the derivative of a loss with respect to wrt[i], which is a wf_in, a parameter or any other value that
- * has been recorded. A wf_in stands for the contents of its array at that place, however they are read.
- * Shapes: the loss has one element; out[i] has the shape of wrt[i]. A loss that does not depend on a value has the
- * derivative 0, which needs no memory (wf_depends tells).
- * In an index space the values are those of each point; contents of arrays are constants there.
+/* Sets out[i] to the derivative of a loss with respect to wrt[i]: a wf_in, which stands for the contents of its array at
+ * that place, however they are read; a parameter; or any other value. Index spaces: values of each point only.
+ * Shapes: the loss has one element; out[i] has the shape of wrt[i], and is a literal 0 if nothing depends on it.
  * Source: reverse mode (Griewank and Walther, Evaluating Derivatives). Cost: a small multiple of the loss's operations.
  * Example: wf_grad(wf_sum(wf_mul(x, x), WF_ALL_AXES), WF_VALS(x), &dx); */
 WF_API void wf_grad_n(wf_val loss, wf_vals wrt, wf_val *out);
