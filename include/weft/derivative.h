@@ -1,8 +1,6 @@
-/* derivative.h - derivatives of values, in reverse and in forward mode.
- * They are values of the same recording: fused with the rest, differentiated again, and not computed unless used.
- * Dtypes: floats and complex numbers; a derivative is f32 for f16 and bf16, c64 for c32, and else of the value's dtype.
- * Complex: L real, the derivative with respect to z is dL/dRe(z) + i dL/dIm(z), which a descent step subtracts.
- * Conventions where several answers are possible, such as ties of wf_max: docs/derivatives.md.
+/* derivative.h - derivatives of values, in reverse and forward mode, as values of the same recording.
+ * Dtypes: floats and complex numbers; f32 for f16 and bf16, c64 for c32, else that of the value.
+ * Complex, L real: dL/dRe(z) + i dL/dIm(z), which a descent step subtracts. Conventions: docs/derivatives.md.
  * Errors: poison, and the graph fails; the message names the operation that has no derivative.
  * Reference: docs/reference/derivative.md */
 #ifndef WF_DERIVATIVE_H
