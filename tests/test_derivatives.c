@@ -147,6 +147,115 @@ static void points(void **state)
     wf_release(a);
 }
 
+/* ---- control flow ---- */
+/* Sums of powers: y += x^i in ten turns; and a loop that is no sum: y = (y + 1) x. */
+static void loops(void **state)
+{
+    (void)state;
+    const double x[] = { 0.25, 0.5, 0.75, 1 };
+    double sums[4] = { 0 }, others[4];
+    for (int k = 0; k < 4; ++k) {
+        double y = 0, dy = 0;
+        for (int i = 1; i < 10; ++i)
+            sums[k] += i * pow(x[k], i - 1);
+        for (int i = 0; i < 10; ++i) {
+            dy = dy * x[k] + (y + 1);
+            y = (y + 1) * x[k];
+        }
+        others[k] = dy;
+    }
+    for (int space = 0; space < 2; ++space) {
+        wf_array *a = line_of(x, 4), *d1 = wf_like(a), *d2 = wf_like(a), *d3 = wf_like(a);
+        wf_graph *g = space ? wf_begin(ctx, .shape = WF_SHAPE(4)) : wf_begin(ctx);
+        wf_val v = wf_in(g, a), i, gradient, along;
+        wf_var y = wf_local(g, WF_F64, 0), power = wf_local(g, WF_F64, 1), z = wf_local(g, WF_F64, 0);
+        WF_FOR (g, i, 0, 10, 1) {
+            wf_inc(y, power);
+            wf_set(power, wf_mul(power, v));
+            wf_set(z, wf_mul(wf_add(z, 1), v));
+        }
+        WF_END(g);
+        wf_vjp(WF_VALS(y), WF_VALS(1), WF_VALS(v), &gradient);
+        wf_out(g, d1, gradient);
+        wf_vjp(WF_VALS(z), WF_VALS(1), WF_VALS(v), &gradient);
+        wf_out(g, d2, gradient);
+        wf_jvp(WF_VALS(z), WF_VALS(v), WF_VALS(1), &along);
+        wf_out(g, d3, along);
+        OK(ctx, wf_run(g));
+        expect(d1, sums);
+        expect(d2, others);
+        expect(d3, others);
+        wf_release(a);
+    }
+}
+
+/* Each point leaves the loop after its own number of turns, by a break, and a condition chooses the step. */
+static void own_counts(void **state)
+{
+    (void)state;
+    const double x[] = { 0.3, 1.1, 1.7, 5 };
+    double want[4];
+    for (int k = 0; k < 4; ++k) {
+        double y = x[k], dy = 1;
+        for (int i = 0; i < 20 && y <= 100; ++i)
+            if (y < 1) {
+                dy = 2 * y * dy + 1;
+                y = y * y + x[k];
+            } else {
+                dy = 3 * dy;
+                y = 3 * y;
+            }
+        want[k] = dy;
+    }
+    wf_array *a = line_of(x, 4), *out = wf_like(a);
+    wf_graph *g = wf_begin(ctx);
+    wf_val v = wf_in(g, a), i, gradient;
+    wf_var y = wf_local(g, WF_F64, v);
+    WF_FOR (g, i, 0, 20, 1) {
+        WF_IF (g, wf_gt(y, 100))
+            wf_break(g);
+        WF_END(g);
+        WF_IF (g, wf_lt(y, 1))
+            wf_set(y, wf_add(wf_mul(y, y), v));
+        WF_ELSE(g)
+        wf_set(y, wf_mul(y, 3));
+        WF_END(g);
+    }
+    WF_END(g);
+    wf_grad(total(wf_get(y)), WF_VALS(v), &gradient);
+    wf_out(g, out, gradient);
+    OK(ctx, wf_run(g));
+    expect(out, want);
+    wf_release(a);
+}
+
+/* What a condition does not compute counts for nothing, though its slope is infinite; a table read in a loop collects
+ * the derivatives of all turns. */
+static void in_blocks(void **state)
+{
+    (void)state;
+    wf_array *a = line_of((const double[]){ 4, 0, -1 }, 3), *table = line_of((const double[]){ 2, 3, 4 }, 3);
+    wf_array *da = wf_like(a), *dt = wf_like(table);
+    wf_val gradient[2], i;
+    wf_graph *g = wf_begin(ctx);
+    wf_val v = wf_in(g, a), t = wf_in(g, table);
+    wf_var y = wf_local(g, WF_F64, 1), root = wf_local(g, WF_F64, 0);
+    WF_IF (g, wf_gt(v, 0))
+        wf_set(root, wf_sqrt(v));
+    WF_END(g);
+    WF_FOR (g, i, 0, 3, 1)
+        wf_set(y, wf_mul(y, wf_read(g, table, i)));
+    WF_END(g);
+    wf_grad(total(wf_add(root, y)), WF_VALS(v, t), gradient);
+    wf_out(g, da, gradient[0]);
+    wf_out(g, dt, gradient[1]);
+    OK(ctx, wf_run(g));
+    expect(da, (const double[]){ 0.25, 0, 0 });
+    expect(dt, (const double[]){ 3 * 12, 3 * 8, 3 * 6 });
+    wf_release(table);
+    wf_release(a);
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -173,8 +282,10 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gathers),    cmocka_unit_test(branches), cmocka_unit_test(products), cmocka_unit_test(twice),
-        cmocka_unit_test(broadcasts), cmocka_unit_test(stores),   cmocka_unit_test(points),   cmocka_unit_test(refused),
+        cmocka_unit_test(gathers),    cmocka_unit_test(branches),   cmocka_unit_test(products),
+        cmocka_unit_test(twice),      cmocka_unit_test(broadcasts), cmocka_unit_test(stores),
+        cmocka_unit_test(points),     cmocka_unit_test(refused),    cmocka_unit_test(loops),
+        cmocka_unit_test(own_counts), cmocka_unit_test(in_blocks),
     };
     return RUN_ON_ALL(tests);
 }

@@ -48,7 +48,7 @@ static bool spread_up(const wf__ir *ir, wf__activity *active, wf__ref first, wf_
 }
 
 /* Marks what the results depend on. Returns true if there are new marks. */
-static bool spread_down(const wf__ir *ir, wf__activity *active, wf__ref first, wf__ref last)
+static bool spread_down(const wf__ir *ir, wf__activity *active, const wf__loops *loops, wf__ref first, wf__ref last)
 {
     wf__ref operand[WF__MAX_OPERANDS];
     bool any = false;
@@ -63,6 +63,9 @@ static bool spread_down(const wf__ir *ir, wf__activity *active, wf__ref first, w
             continue;
         any = any || !(active->node[r] & WF__COUNTS);
         active->node[r] |= WF__COUNTS;
+        wf__ref final = wf__final(loops, r);
+        any = any || (final && !(active->node[final] & WF__COUNTS));
+        active->node[final] |= final ? WF__COUNTS : 0;
         if (ir->arrays && n->op == WF__LOAD && !(active->array[object_of(ir, n)] & WF__COUNTS)) {
             active->array[object_of(ir, n)] |= WF__COUNTS;
             any = true;
@@ -76,7 +79,7 @@ static bool spread_down(const wf__ir *ir, wf__activity *active, wf__ref first, w
     return any;
 }
 
-bool wf__find_active(wf__ir *ir, const wf__ad_task *task, wf__activity *out)
+bool wf__find_active(wf__ir *ir, const wf__ad_task *task, const wf__loops *loops, wf__activity *out)
 {
     uint32_t objects = objects_of(ir);
     *out = (wf__activity){ .node = wf__alloc0((size_t)ir->n + objects + 1) };
@@ -96,7 +99,7 @@ bool wf__find_active(wf__ir *ir, const wf__ad_task *task, wf__activity *out)
     /* The values of a loop's turn depend on those of the turn before; memory is read after it was changed. */
     while (spread_up(ir, out, 1, ir->n - 1) && (ir->loops || objects))
         ;
-    while (spread_down(ir, out, 1, ir->n - 1) && (ir->loops || objects))
+    while (spread_down(ir, out, loops, 1, ir->n - 1) && (ir->loops || objects))
         ;
     return true;
 }
@@ -111,7 +114,7 @@ bool wf__ad_depends(wf__ir *ir, wf__ref value, const wf__ref *on, uint32_t n)
 {
     wf__activity active;
     const wf__ad_task task = { .function = "wf_depends", .out = &value, .wrt = on, .outs = 1, .wrts = n };
-    if (!wf__find_active(ir, &task, &active))
+    if (!wf__find_active(ir, &task, NULL, &active))
         return false;
     bool depends = active.node[value] & WF__VARIES;
     wf__activity_free(&active);

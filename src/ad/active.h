@@ -3,6 +3,21 @@
 #define WEFT_AD_ACTIVE_H
 #include "ad/ad.h"
 
+/* The outermost blocks (loops and conditions) that were written out, and the values that their states end with. */
+typedef struct wf__written { /* nodes first..last compute what nodes loop..end do */
+    wf__ref loop, end, first, last;
+} wf__written;
+typedef struct wf__loops {
+    wf__written *block; /* in program order */
+    uint32_t block_n, block_cap;
+    wf__ref *final; /* [n] STATE of a block that was written out -> the node that has its last value; 0 = none */
+    uint32_t n;     /* nodes before */
+} wf__loops;
+static inline wf__ref wf__final(const wf__loops *loops, wf__ref state)
+{
+    return loops && loops->final && state < loops->n ? loops->final[state] : 0;
+}
+
 enum {
     WF__VARIES = 1, /* the value depends on a wanted value, by operations that have derivatives */
     WF__COUNTS = 2, /* a result depends on the value */
@@ -14,8 +29,8 @@ typedef struct wf__activity {
 } wf__activity;
 
 /* Marks the nodes that the ir has. In an array graph memory takes part: a read by index of a wanted array varies, and so
- * does what was stored. False = out of memory: the ir has failed. */
-bool wf__find_active(wf__ir *ir, const wf__ad_task *task, wf__activity *out);
+ * does what was stored. `loops`: NULL = no block was written out. False = out of memory: the ir has failed. */
+bool wf__find_active(wf__ir *ir, const wf__ad_task *task, const wf__loops *loops, wf__activity *out);
 void wf__activity_free(wf__activity *active);
 /* True if the node is an element-wise read of a whole array. */
 static inline bool wf__reads_whole(const wf__node *n) { return n->op == WF__LOAD && !n->b; }

@@ -4,6 +4,7 @@
  * an array graph the shape of a tangent broadcasts to that of the value, and it stands for its broadcast. A tangent of 0
  * is absent. The contents of arrays have tangents as values do.
  */
+#include "ad/loops.h"
 #include "ad/rule.h"
 #include "ad/sweep.h"
 
@@ -11,6 +12,7 @@ typedef struct forward {
     wf__ir *ir;
     const wf__ad_task *task;
     wf__activity active;
+    wf__loops loops;
     wf__ref *node;  /* [n] tangents; 0 = the tangent is 0 */
     wf__ref *array; /* [objects] tangents of the contents of arrays */
     uint32_t n;
@@ -174,15 +176,20 @@ static wf__ref forward_node(forward *f, wf__ref r)
     }
 }
 
+/* True for a wanted value that stands for the contents of its array. */
+static bool is_contents(const wf__ir *ir, wf__ref r)
+{
+    const wf__node *n = &ir->node[r];
+    return ir->arrays && wf__reads_whole(n) && !wf__when(ir, n);
+}
+
 /* Adds to the contents of an array the directions of the wanted values that are these contents: from the effect at node
  * `from` to the next one at node `to`. */
 static void add_seeds(forward *f, uint32_t object, wf__ref from, wf__ref to)
 {
     for (uint32_t i = 0; i < f->task->wrts; ++i) {
-        wf__ref r = f->task->wrt[i];
-        const wf__node *n = &f->ir->node[r];
-        if (f->ir->arrays && wf__reads_whole(n) && !wf__when(f->ir, n) && object_of(f->ir, n) == object && r > from &&
-            r < to)
+        const wf__ref r = f->task->wrt[i];
+        if (r > from && r < to && is_contents(f->ir, r) && object_of(f->ir, &f->ir->node[r]) == object)
             f->array[object] = sum(f->ir, f->array[object], f->task->seed[i]);
     }
 }
@@ -195,47 +202,73 @@ static wf__ref next_effect(const forward *f, uint32_t object, wf__ref after)
     return r;
 }
 
-static void walk(forward *f, uint32_t objects)
+/* Visits a node outside of blocks. */
+static void visit(forward *f, wf__ref r)
 {
     wf__ir *ir = f->ir;
-    for (uint32_t o = 0; ir->arrays && o < objects; ++o)
-        add_seeds(f, o, 0, next_effect(f, o, 0));
-    for (wf__ref r = 1; r < f->n && ir->status == WF_OK; ++r) {
-        const wf__node n = ir->node[r];
-        const bool counts = (f->active.node[r] & WF__ACTIVE) == WF__ACTIVE;
-        if (wf__is_loop_op(n.op) && counts && wf__has_adjoint(n.dtype)) {
-            no_derivative(f, &n, "");
-            return;
-        }
-        if (wf__op_is_store(n.op) && ir->arrays) {
-            const uint32_t object = object_of(ir, &n);
-            if (f->active.array[object] == WF__ACTIVE)
-                forward_store(f, r);
-            add_seeds(f, object, r, next_effect(f, object, r));
-            continue;
-        }
-        if (!wf__op_has_value(n.op) || !counts || !wf__has_adjoint(n.dtype))
-            continue;
-        f->node[r] = forward_node(f, r);
-        for (uint32_t i = 0; i < f->task->wrts; ++i)
-            if (f->task->wrt[i] == r && !(ir->arrays && wf__reads_whole(&n) && !wf__when(ir, &n)))
-                f->node[r] = sum(ir, f->node[r], f->task->seed[i]);
+    const wf__node n = ir->node[r];
+    if (wf__op_is_store(n.op) && ir->arrays) {
+        const uint32_t object = object_of(ir, &n);
+        if (f->active.array[object] == WF__ACTIVE)
+            forward_store(f, r);
+        add_seeds(f, object, r, next_effect(f, object, r));
+        return;
     }
+    if (!wf__op_has_value(n.op) || f->active.node[r] != WF__ACTIVE || !wf__has_adjoint(n.dtype))
+        return;
+    bool is_wanted = false;
+    wf__ref seed = 0;
+    for (uint32_t i = 0; i < f->task->wrts; ++i)
+        if (f->task->wrt[i] == r && !is_contents(ir, r)) {
+            seed = sum(ir, seed, f->task->seed[i]);
+            is_wanted = true;
+        }
+    if (n.op == WF__STATE && !is_wanted) /* the caller is inside the block, which has not ended */
+        no_derivative(f, &n, " before its block has ended");
+    f->node[r] = n.op == WF__STATE ? seed : sum(ir, forward_node(f, r), seed);
+}
+
+static void walk(forward *f, wf__ref first, wf__ref last)
+{
+    wf__ir *ir = f->ir;
+    for (wf__ref r = first; r <= last && ir->status == WF_OK; ++r) {
+        wf__ref end = ir->node[r].op == WF__LOOP ? wf__loop_end(ir, r) : 0;
+        if (!end) {
+            visit(f, r);
+            continue;
+        }
+        const wf__written *b = wf__written_at(&f->loops, end);
+        if (b && b->last >= b->first)
+            walk(f, b->first, b->last);
+        for (wf__ref state = r + 1; b && ir->node[state].op == WF__STATE; ++state)
+            f->node[state] = wf__final(&f->loops, state) ? f->node[wf__final(&f->loops, state)] : 0;
+        r = end;
+    }
+}
+
+static void add_first_seeds(forward *f, uint32_t objects)
+{
+    for (uint32_t o = 0; f->ir->arrays && o < objects; ++o)
+        add_seeds(f, o, 0, next_effect(f, o, 0));
 }
 
 bool wf__ad_forward(wf__ir *ir, const wf__ad_task *task, wf__ref *tangent)
 {
-    forward f = { .ir = ir, .task = task, .n = ir->n };
+    forward f = { .ir = ir, .task = task };
+    const uint32_t recorded = ir->n;
     uint32_t objects = 1;
     for (uint32_t i = 0; i < ir->slot_n; ++i)
         objects = ir->slot[i].object + 1 > objects ? ir->slot[i].object + 1 : objects;
-    if (ir->status == WF_OK && wf__find_active(ir, task, &f.active)) {
+    if (ir->status == WF_OK && wf__write_out(ir, task, &f.loops) && wf__find_active(ir, task, &f.loops, &f.active)) {
+        f.n = ir->n;
         f.node = wf__alloc0((f.n + objects) * sizeof *f.node);
         if (!f.node)
             wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", task->function);
         f.array = f.node ? f.node + f.n : NULL;
-        if (f.node)
-            walk(&f, objects);
+        if (f.node) {
+            add_first_seeds(&f, objects);
+            walk(&f, 1, recorded - 1);
+        }
         for (uint32_t i = 0; i < task->outs && ir->status == WF_OK; ++i) {
             wf__ref t = f.node[task->out[i]];
             unsigned dtype = wf__adjoint_dtype(wf__dtype(ir, task->out[i]));
@@ -244,6 +277,7 @@ bool wf__ad_forward(wf__ir *ir, const wf__ad_task *task, wf__ref *tangent)
         }
     }
     wf__activity_free(&f.active);
+    wf__loops_free(&f.loops);
     wf__free(f.node);
     return ir->status == WF_OK;
 }

@@ -6,7 +6,10 @@
  *
  * The memory of an array has an adjoint, too. It is that of the contents at the place where the walk is: a read adds
  * to it, and a store takes the adjoint of what it stored out of it.
+ *
+ * A block of control flow is walked over as the straight code that loops.c has made of it.
  */
+#include "ad/loops.h"
 #include "ad/rule.h"
 #include "ad/sweep.h"
 
@@ -217,30 +220,63 @@ static void finish_arrays(wf__sweep *s, wanted *list, uint32_t object, wf__ref e
     wf__add_part(s, &s->array[object], a);
 }
 
-static void walk(wf__sweep *s, wanted *list)
+/* Hands the adjoints of a block's states to the copies that have their last values. */
+static void leave_block(wf__sweep *s, wanted *list, const wf__written *b)
+{
+    for (wf__ref state = b->loop + 1; s->ir->node[state].op == WF__STATE; ++state) {
+        wf__adjoint a = wf__take_sum(s, &s->node[state]);
+        for (uint32_t i = 0; i < s->task->wrts; ++i)
+            if (list[i].node == state)
+                finish_wanted(s, &list[i], a);
+        if (wf__final(&s->loops, state))
+            wf__give(s, wf__final(&s->loops, state), a, wf__shape_of(s->ir, state));
+    }
+}
+
+/* Visits a node outside of blocks. */
+static void visit(wf__sweep *s, wanted *list, wf__ref r)
 {
     wf__ir *ir = s->ir;
-    for (wf__ref r = s->n - 1; r >= 1 && ir->status == WF_OK; --r) {
-        const wf__node n = ir->node[r];
-        if (wf__is_loop_op(n.op) && s->active.node[r] & WF__COUNTS && wf__has_adjoint(n.dtype) &&
-            s->active.node[r] & WF__VARIES) {
-            no_derivative(s, &n, "");
-            return;
+    const wf__node n = ir->node[r];
+    if (wf__op_is_store(n.op) && ir->arrays) {
+        finish_arrays(s, list, object_of(ir, &n), r);
+        if (s->active.array[object_of(ir, &n)] == WF__ACTIVE)
+            reverse_store(s, r);
+        return;
+    }
+    if (!wf__op_has_value(n.op) || !wf__is_active(s, r))
+        return;
+    wf__adjoint a = wf__take_sum(s, &s->node[r]);
+    bool is_wanted = false;
+    for (uint32_t i = 0; i < s->task->wrts; ++i)
+        if (list[i].node == r && !list[i].array) {
+            finish_wanted(s, &list[i], a);
+            is_wanted = true;
         }
-        if (wf__op_is_store(n.op) && ir->arrays) {
-            finish_arrays(s, list, object_of(ir, &n), r);
-            if (s->active.array[object_of(ir, &n)] == WF__ACTIVE)
-                reverse_store(s, r);
+    if (n.op == WF__STATE) { /* the caller is inside the block, which has not ended */
+        if (a.value && !is_wanted)
+            no_derivative(s, &n, " before its block has ended");
+        return;
+    }
+    if (a.value)
+        reverse_node(s, r, a);
+}
+
+static void walk(wf__sweep *s, wanted *list, wf__ref first, wf__ref last)
+{
+    const wf__ir *ir = s->ir;
+    for (wf__ref r = last; r >= first && ir->status == WF_OK; --r) {
+        if (ir->node[r].op != WF__END) {
+            visit(s, list, r);
             continue;
         }
-        if (!wf__op_has_value(n.op) || !wf__is_active(s, r))
-            continue;
-        wf__adjoint a = wf__take_sum(s, &s->node[r]);
-        for (uint32_t i = 0; i < s->task->wrts; ++i)
-            if (list[i].node == r && !list[i].array)
-                finish_wanted(s, &list[i], a);
-        if (a.value)
-            reverse_node(s, r, a);
+        const wf__written *b = wf__written_at(&s->loops, r);
+        if (b) {
+            leave_block(s, list, b);
+            if (b->last >= b->first)
+                walk(s, list, b->first, b->last);
+        }
+        r = ir->node[r].a; /* nothing else inside the block has an adjoint */
     }
 }
 
@@ -250,10 +286,10 @@ static bool begin(wf__sweep *s, wanted **list)
     uint32_t objects = 1;
     for (uint32_t i = 0; i < ir->slot_n; ++i)
         objects = ir->slot[i].object + 1 > objects ? ir->slot[i].object + 1 : objects;
-    s->n = ir->n;
     s->part_n = 1;
-    if (!wf__find_active(ir, s->task, &s->active))
+    if (!wf__write_out(ir, s->task, &s->loops) || !wf__find_active(ir, s->task, &s->loops, &s->active))
         return false;
+    s->n = ir->n;
     s->node = wf__alloc0((s->n + objects) * sizeof *s->node);
     *list = wf__alloc0((s->task->wrts + 1) * sizeof **list);
     if (!s->node || !*list) {
@@ -267,6 +303,7 @@ static bool begin(wf__sweep *s, wanted **list)
 bool wf__ad_reverse(wf__ir *ir, const wf__ad_task *task, wf__ref *grad)
 {
     wf__sweep s = { .ir = ir, .task = task };
+    const uint32_t recorded = ir->n;
     wanted *list = NULL;
     if (ir->status == WF_OK && begin(&s, &list)) {
         for (uint32_t i = 0; i < task->wrts; ++i) {
@@ -277,7 +314,7 @@ bool wf__ad_reverse(wf__ir *ir, const wf__ad_task *task, wf__ref *grad)
         }
         for (uint32_t i = 0; i < task->outs; ++i)
             wf__give(&s, task->out[i], (wf__adjoint){ .value = task->seed[i] }, wf__shape_of(ir, task->out[i]));
-        walk(&s, list);
+        walk(&s, list, 1, recorded - 1);
         for (uint32_t i = 0; i < task->wrts && ir->status == WF_OK; ++i) {
             if (!list[i].grad && list[i].array)
                 finish_arrays(&s, list, list[i].array - 1, 0);
@@ -287,6 +324,7 @@ bool wf__ad_reverse(wf__ir *ir, const wf__ad_task *task, wf__ref *grad)
         }
     }
     wf__activity_free(&s.active);
+    wf__loops_free(&s.loops);
     wf__free(s.node);
     wf__free(s.part);
     wf__free(list);

@@ -23,6 +23,7 @@ typedef struct wf__sweep {
     wf__ir *ir;
     const wf__ad_task *task;
     wf__activity active;
+    wf__loops loops;
     uint32_t n;     /* nodes before the sweep */
     wf__sum *node;  /* [n] */
     wf__sum *array; /* [objects] contributions to the contents of arrays, as they are where the sweep is */

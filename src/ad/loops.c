@@ -1,0 +1,213 @@
+/* loops.c - writes blocks out as straight code, which the sweeps differentiate like all other nodes.
+ *
+ * The states of a block change by selects on the lanes that take part, so a turn in which no point takes part changes
+ * nothing. Turns are copied until the guard folds to false. It does where the number of turns is a constant, with
+ * break, continue and other conditions of points inside, and at once for a condition.
+ */
+#include "ad/loops.h"
+#include "ir/pass/pass.h"
+
+enum { MOST_NODES = 16384 };
+
+typedef struct writer {
+    wf__ir *ir;
+    wf__ir in;     /* the recording as it was: nodes and lists that do not move */
+    wf__ref *map;  /* [in.n] node -> its copy in the current turn; nodes outside of the block are their own */
+    wf__ref *next; /* [in.n] the values of states in the next turn */
+    const char *function;
+    wf__ref loop;   /* the outermost block */
+    uint32_t begun; /* nodes when its copy began */
+} writer;
+
+static void copy_nodes(writer *w, wf__ref first, wf__ref end);
+
+/* True if the bool is false for all points: false itself, or a conjunction with it. (Where shapes may still grow, the
+ * builder does not fold conjunctions with constants.) */
+static bool is_false(const wf__ir *ir, wf__ref r, int depth)
+{
+    const wf__node *n = &ir->node[wf__as_literal(ir, r)];
+    return (n->op == WF__CONST && !wf__bits(n)) ||
+           (n->op == WF__OP_and && depth && (is_false(ir, n->a, depth - 1) || is_false(ir, n->b, depth - 1)));
+}
+
+static bool may_go_on(writer *w, wf__ref loop)
+{
+    if (w->ir->n - w->begun > MOST_NODES)
+        wf__ir_fail_at(w->ir, &w->in.node[w->loop], WF_ERR_UNSUPPORTED,
+                       "%s: the turns of a loop have no bound that the recording shows, or more than %d operations; "
+                       "its derivative is not supported",
+                       w->function, (int)MOST_NODES);
+    for (wf__ref s = loop + 1; w->in.node[s].op == WF__STATE; ++s)
+        if (w->in.node[s].aux)
+            return w->ir->status == WF_OK && !is_false(w->ir, w->map[s], 8);
+    return false;
+}
+
+/* Copies a block turn by turn. Afterwards map[] of its states has their last values. */
+static void copy_block(writer *w, wf__ref loop, wf__ref end)
+{
+    const wf__ref body = wf__loop_body(&w->in, loop);
+    wf__ref first_next = end;
+    while (w->in.node[first_next - 1].op == WF__NEXT)
+        --first_next;
+    for (wf__ref s = loop + 1; s < body; ++s)
+        w->map[s] = w->map[w->in.node[s].b];
+    while (may_go_on(w, loop)) {
+        copy_nodes(w, body, first_next);
+        for (wf__ref r = first_next; r < end; ++r)
+            w->next[w->in.node[r].a] = w->map[w->in.node[r].b];
+        for (wf__ref s = loop + 1; s < body; ++s)
+            w->map[s] = w->next[s];
+    }
+}
+
+static void copy_nodes(writer *w, wf__ref first, wf__ref end)
+{
+    for (wf__ref r = first; r < end && w->ir->status == WF_OK; ++r) {
+        const wf__node *n = &w->in.node[r];
+        if (n->op == WF__LOOP) {
+            wf__ref last = wf__loop_end(&w->in, r);
+            copy_block(w, r, last);
+            r = last;
+        } else if (n->op != WF__NOP)
+            w->map[r] = wf__copy_node(&w->in, r, w->map, w->ir);
+    }
+}
+
+/* True if the copies compute the same as the block: it writes nothing, and what it reads is still there. */
+static bool can_copy(writer *w, wf__ref loop, wf__ref end)
+{
+    const wf__ir *in = &w->in;
+    for (wf__ref r = loop; r <= end; ++r) {
+        const wf__node *n = &in->node[r];
+        if (wf__op_is_effect(n->op)) {
+            wf__ir_fail_at(w->ir, n, WF_ERR_UNSUPPORTED,
+                           "%s: a block that writes memory and also computes what is differentiated has no derivative",
+                           w->function);
+            return false;
+        }
+        for (wf__ref e = end + 1; n->op == WF__LOAD && e < in->n; ++e)
+            if (wf__op_is_store(in->node[e].op) && in->slot[in->node[e].a].object == in->slot[n->a].object) {
+                wf__ir_fail_at(w->ir, n, WF_ERR_UNSUPPORTED,
+                               "%s: a block reads an array that is overwritten later; its derivative would need the "
+                               "contents from before",
+                               w->function);
+                return false;
+            }
+    }
+    return true;
+}
+
+static bool write_block(writer *w, wf__ref loop, wf__ref end, wf__loops *out)
+{
+    wf__ir *ir = w->ir;
+    if (!can_copy(w, loop, end))
+        return false;
+    /* The sweeps walk over the copies when they reach the block. No copy may be one of the recorded nodes behind it,
+     * which they have passed by then. */
+    if (end + 1 < w->in.n)
+        wf__close_range(ir, end + 1, w->in.n - 1);
+    if (!wf__grow(&out->block, &out->block_cap, out->block_n + 1, sizeof *out->block)) {
+        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", w->function);
+        return false;
+    }
+    wf__written *b = &out->block[out->block_n++];
+    *b = (wf__written){ loop, end, .first = ir->n };
+    w->loop = loop;
+    w->begun = ir->n;
+    copy_block(w, loop, end);
+    b->last = ir->n - 1;
+    ir->closed_n = w->in.closed_n;
+    memcpy(ir->closed, w->in.closed, 2 * (size_t)w->in.closed_n * sizeof *ir->closed);
+    for (wf__ref s = loop + 1; w->in.node[s].op == WF__STATE && w->in.node[s].a == loop; ++s)
+        out->final[s] = w->map[s];
+    return ir->status == WF_OK;
+}
+
+/* True if a block computes on the way from the wanted values to the results. */
+static bool is_needed(const wf__ir *ir, const wf__activity *active, wf__ref loop)
+{
+    for (wf__ref s = loop + 1; ir->node[s].op == WF__STATE && ir->node[s].a == loop; ++s)
+        if (active->node[s] == WF__ACTIVE && wf__has_adjoint(ir->node[s].dtype))
+            return true;
+    return false;
+}
+
+static bool begin(writer *w, wf__loops *out)
+{
+    const wf__ir *ir = w->ir;
+    w->in = *ir;
+    w->in.node = wf__alloc(ir->n * sizeof *ir->node);
+    w->in.tuple = wf__alloc((ir->tuple_n + 1) * sizeof *ir->tuple);
+    w->in.slot = wf__alloc((ir->slot_n + 1) * sizeof *ir->slot);
+    w->in.closed = wf__alloc((2 * (size_t)ir->closed_n + 1) * sizeof *ir->closed);
+    w->map = wf__alloc(2 * (size_t)ir->n * sizeof *w->map);
+    out->final = wf__alloc0(ir->n * sizeof *out->final);
+    if (!w->in.node || !w->in.tuple || !w->in.slot || !w->in.closed || !w->map || !out->final) {
+        wf__ir_fail(w->ir, WF_ERR_MEMORY, "%s: out of memory", w->function);
+        return false;
+    }
+    memcpy(w->in.node, ir->node, ir->n * sizeof *ir->node);
+    if (ir->tuple_n)
+        memcpy(w->in.tuple, ir->tuple, ir->tuple_n * sizeof *ir->tuple);
+    if (ir->closed_n)
+        memcpy(w->in.closed, ir->closed, 2 * (size_t)ir->closed_n * sizeof *ir->closed);
+    if (ir->slot_n)
+        memcpy(w->in.slot, ir->slot, ir->slot_n * sizeof *ir->slot);
+    w->next = w->map + ir->n;
+    for (wf__ref r = 0; r < ir->n; ++r)
+        w->map[r] = r;
+    out->n = ir->n;
+    return true;
+}
+
+static void write_blocks(writer *w, const wf__activity *active, wf__loops *out)
+{
+    for (wf__ref r = 1; r < w->in.n && w->ir->status == WF_OK; ++r) {
+        if (w->in.node[r].op != WF__LOOP)
+            continue;
+        wf__ref end = wf__loop_end(&w->in, r);
+        if (!end) /* the caller is inside the block: its states are like other values */
+            continue;
+        if (is_needed(&w->in, active, r) && !write_block(w, r, end, out))
+            return;
+        r = end;
+    }
+}
+
+bool wf__write_out(wf__ir *ir, const wf__ad_task *task, wf__loops *out)
+{
+    writer w = { .ir = ir, .function = task->function, .in = { .slot_n = 0 } };
+    wf__activity active = { 0 };
+    *out = (wf__loops){ 0 };
+    if (!ir->loops || ir->status != WF_OK)
+        return ir->status == WF_OK;
+    if (wf__find_active(ir, task, NULL, &active) && begin(&w, out)) {
+        write_blocks(&w, &active, out);
+        for (uint32_t s = 0; s < w.in.slot_n; ++s) { /* copies of reads have set these back */
+            ir->slot[s].epoch = w.in.slot[s].epoch;
+            ir->slot[s].last_store = w.in.slot[s].last_store;
+        }
+    }
+    wf__activity_free(&active);
+    wf__free(w.in.node);
+    wf__free(w.in.tuple);
+    wf__free(w.in.slot);
+    wf__free(w.in.closed);
+    wf__free(w.map);
+    return ir->status == WF_OK;
+}
+
+void wf__loops_free(wf__loops *loops)
+{
+    wf__free(loops->block);
+    wf__free(loops->final);
+}
+
+const wf__written *wf__written_at(const wf__loops *loops, wf__ref end)
+{
+    for (uint32_t i = 0; i < loops->block_n; ++i)
+        if (loops->block[i].end == end)
+            return &loops->block[i];
+    return NULL;
+}
