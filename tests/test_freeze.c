@@ -41,10 +41,13 @@ static void three_launches(wf_array *in, wf_array *out)
 
 static wf_frozen *frozen_three(wf_array *in, wf_array *out)
 {
+    assert_false(wf_is_freezing(ctx));
     OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(in, out)));
+    assert_true(wf_is_freezing(ctx));
     three_launches(in, out);
     wf_frozen *f = wf_freeze_end(ctx);
     assert_non_null(f);
+    assert_false(wf_is_freezing(ctx));
     return f;
 }
 

@@ -59,6 +59,8 @@ WF_API wf_status wf_freeze_begin(wf_context *ctx, wf_arrays inputs);
  * Owns: the caller frees it.
  * Errors: NULL: a call was refused, or used an array that has memory of an input and more. */
 WF_API wf_frozen *wf_freeze_end(wf_context *ctx);
+/* True if the calling thread is between wf_freeze_begin and wf_freeze_end. */
+WF_API bool wf_is_freezing(wf_context *ctx);
 /* Refuses the sequence of the calling thread, if it is freezing, with a message; the first reason counts.
  * For functions that do something between launches which a replay would not do. `why` may be NULL. */
 WF_API void wf_freeze_refuse(wf_context *ctx, const char *function, const char *why);

@@ -42,6 +42,8 @@ static wf_frozen *noting(wf_context *ctx)
 
 bool wf__freezes(wf_context *ctx) { return noting(ctx) != NULL; }
 
+bool wf_is_freezing(wf_context *ctx) { return ctx && wf__freezes(ctx); }
+
 static void free_step(wf_context *ctx, wf__frozen_step *s)
 {
     wf__plan_release(ctx, s->plan);
@@ -154,7 +156,6 @@ wf_status wf_freeze_begin(wf_context *ctx, wf_arrays inputs)
     for (uint32_t i = 0; i < n; ++i)
         f->expected[i] = (wf__frozen_input){ .dtype = inputs.at[i]->dtype,
                                              .shape = inputs.at[i]->shape,
-                                             .read_only = inputs.at[i]->read_only,
                                              .device = inputs.at[i]->device };
     for (uint32_t i = 1; i < n; ++i)
         for (uint32_t j = 0; j < i; ++j)
@@ -235,6 +236,17 @@ static void check_filled(wf_frozen *f, const wf_array *written)
                  (unsigned)f->step_n);
 }
 
+/* Notes that the launch writes an array, of this number in the table. */
+static void note_written(wf_frozen *f, uint32_t number, const wf_array *a)
+{
+    check_filled(f, a);
+    for (uint32_t i = 0; i < f->alias_n; ++i)
+        if (f->alias[i].number == number)
+            f->expected[f->alias[i].input].written = true;
+    if (number < f->inputs)
+        f->expected[number].written = true;
+}
+
 static void note(wf_frozen *f, const wf__program *p, wf__plan_entry *e, wf_array *const *arrays, const uint64_t *param)
 {
     uint32_t n = p->object_n;
@@ -264,8 +276,8 @@ static void note(wf_frozen *f, const wf__program *p, wf__plan_entry *e, wf_array
     for (uint32_t i = 0; i < n && f->status == WF_OK; ++i) {
         s->array[i] = number_of(f, arrays[i], s->name);
         s->written[i] = wf__program_writes(p, i);
-        if (s->written[i])
-            check_filled(f, arrays[i]);
+        if (s->written[i] && f->status == WF_OK)
+            note_written(f, s->array[i], arrays[i]);
     }
 }
 

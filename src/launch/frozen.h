@@ -21,7 +21,7 @@ typedef struct wf__frozen_step { /* one launch */
 typedef struct wf__frozen_input { /* properties that an input of a replay must have */
     wf_dtype dtype;
     wf_shape shape;
-    bool read_only;
+    bool written; /* a launch writes it, or a view of it */
     wf_device device;
     bool viewed;                 /* the sequence uses views of it, so its strides must stay */
     int64_t stride[WF_MAX_RANK]; /* if `viewed` */

@@ -374,9 +374,6 @@ static wf__plan_entry *gpu_plan(const wf_kernel *k, wf_array *const *arrays, wf_
     return e;
 }
 
-/* True for a stage of one point, which the processor interprets (wf__stage_variant). */
-static bool is_one_point(const wf__stage *stage) { return stage->lowered.rank == 1 && stage->extent[0] == 1; }
-
 static void add_heading(const wf__plan *plan, uint32_t s, bool ptx, wf__str *out)
 {
     const wf__stage *stage = &plan->stage[s];
@@ -393,9 +390,9 @@ static void add_heading(const wf__plan *plan, uint32_t s, bool ptx, wf__str *out
     wf__str_add(out, "loops");
     for (int d = 0; d < stage->lowered.rank; ++d)
         wf__str_addf(out, " %lld", (long long)stage->extent[d]);
-    wf__str_add(out, ptx && step->consumer == s    ? " (done by the kernel before)\n"
-                     : is_one_point(stage) && !ptx ? " (one point: interpreted)\n"
-                                                   : "\n");
+    wf__str_add(out, ptx && step->consumer == s           ? " (done by the kernel before)\n"
+                     : wf__is_little_point(stage) && !ptx ? " (one point: interpreted)\n"
+                                                          : "\n");
 }
 
 static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const uint64_t *param, void *user)
@@ -420,7 +417,7 @@ static wf_status dump_stages(const wf_kernel *k, wf_array *const *arrays, const 
             wf__print(&stage->lowered, &request->out);
         } else if (ptx)
             status = dump_ptx(k, &e->plan, stage, (int)request->what >> 8, &request->out);
-        else if (!is_one_point(stage) &&
+        else if (!wf__is_little_point(stage) &&
                  !wf__engine_text(k->ctx->engine, &stage->lowered,
                                   &(wf__code_options){ .long_rows = stage->promises.long_rows,
                                                        .row_points = stage->promises.row_points },

@@ -13,6 +13,13 @@ typedef struct wf__limits {
 
 static inline bool wf__is_block_threads(int32_t n) { return !n || (n >= 32 && n <= 256 && !(n & (n - 1))); }
 
+/* True for a stage of one point that the processor interprets although there is a compiler. */
+static inline bool wf__is_little_point(const wf__stage *stage)
+{
+    return stage->lowered.rank == 1 && stage->extent[0] == 1 && stage->partition.boxes == 1 &&
+           (!stage->lowered.loops || stage->partition.work < WF__POINT_WORK);
+}
+
 void wf__set_out_of_memory(wf__failure *failure, const char *what);
 /* Sets the failure, and returns false. */
 static inline bool wf__out_of_memory(wf__failure *failure, const char *what)

@@ -187,7 +187,7 @@ static wf_status run(wfl_plan *p, wfl_fft_kind kind, wf_axes axes, wf_array *y, 
     wf_array *from = wf_array_contiguous((wf_array *)x);
     if (!from)
         return wfl_array_error(p->ctx);
-    wf_status status = wfl_run_whole(&(wfl_whole){ p, kind, axes, scale }, y, from);
+    wf_status status = wfl_run_repeated(&(wfl_whole){ p, kind, axes, scale }, y, from);
     wf_release(from);
     return status;
 }

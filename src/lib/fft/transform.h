@@ -1,5 +1,6 @@
-/* transform.h - transforms of one axis (axis.c), of several axes (transform.c), filters between them (filter.c), cosine
- * and sine transforms (cosine.c), and transforms at points of a spiral (chirp.c). */
+/* transform.h - transforms of one axis (axis.c), of several axes (transform.c), of small arrays again and again
+ * (repeat.c), filters between them (filter.c), cosine and sine transforms (cosine.c), and transforms at points of a
+ * spiral (chirp.c). */
 #ifndef WEFT_FFT_TRANSFORM_H
 #define WEFT_FFT_TRANSFORM_H
 #include "pass.h"
@@ -87,6 +88,8 @@ typedef struct wfl_whole {
     double scale;
 } wfl_whole;
 wf_status wfl_run_whole(const wfl_whole *w, wf_array *y, const wf_array *x);
+/* The same; small transforms of layouts that were transformed before are replayed (repeat.c). */
+wf_status wfl_run_repeated(const wfl_whole *w, wf_array *y, const wf_array *x);
 /* Views [outer, n, inner] of an array in C order, around an axis. */
 wf_array *wfl_around(const wf_array *array, int axis);
 /* Views the array with all axes before `axis` merged into one. */

@@ -72,11 +72,10 @@ static bool may_stream(const wf__stage *stage, const wf__mem *mem)
 
 wf__variant wf__stage_variant(const wf__stage *stage, const wf__mem *mem, bool parallel)
 {
-    bool one_point = stage->partition.boxes == 1 && stage->lowered.rank == 1 && stage->extent[0] == 1;
-    return one_point || stage->lowered.flags & WF_FLAG_DEBUG       ? WF__VARIANTS
-           : stage->promises.updates && !parallel                  ? WF__SINGLE_THREAD
-           : stage->promises.nontemporal && may_stream(stage, mem) ? WF__NONTEMPORAL
-                                                                   : WF__PLAIN;
+    return wf__is_little_point(stage) || stage->lowered.flags & WF_FLAG_DEBUG ? WF__VARIANTS
+           : stage->promises.updates && !parallel                             ? WF__SINGLE_THREAD
+           : stage->promises.nontemporal && may_stream(stage, mem)            ? WF__NONTEMPORAL
+                                                                              : WF__PLAIN;
 }
 
 /* ---- compiling ---- */
