@@ -1,8 +1,8 @@
 /* fft_internal.h - what the files of Fourier transforms share. They stand on the public headers only.
  *
- * transform.c takes a transform of several axes apart into axes, and axis.c an axis into passes. A pass (pass.c) is a
- * kernel over the lines along its axis: each point of its index space transforms one line, so the lanes of a vector are transforms side
- * by side. Data flows through a line in this order:
+ * axes.c takes a transform of several axes apart into axes, and axis.c an axis into passes. A pass (pass.c) is a
+ * kernel over the lines along its axis: each point of its index space transforms one line, so the lanes of a vector are
+ * transforms side by side. Data flows through a line in this order:
  *
  *     read (pass.c) -> steps of butterflies in the block's scratch (line.c, butterfly.c) -> write (pass.c)
  *

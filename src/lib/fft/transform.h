@@ -1,6 +1,6 @@
-/* transform.h - transforms of one axis (axis.c), of several axes (transform.c), of small arrays again and again
- * (repeat.c), filters between them (filter.c), cosine and sine transforms (cosine.c), and transforms at points of a
- * spiral (chirp.c). */
+/* transform.h - transforms of one axis (axis.c), of several axes (axes.c), of small arrays again and again (repeat.c), and
+ * the functions that stand on them: transform.c, filters between transforms (filter.c), cosine and sine transforms
+ * (cosine.c), and transforms at points of a spiral (chirp.c). */
 #ifndef WEFT_FFT_TRANSFORM_H
 #define WEFT_FFT_TRANSFORM_H
 #include "pass.h"
