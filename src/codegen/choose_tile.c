@@ -189,8 +189,8 @@ static uint32_t tile_cost(const study *s, int rows, int columns, shared_load *pl
     if (!held)
         loads += 2 * s->uniform * (uint32_t)rows; /* broadcast again in each row */
     uint32_t work = 2 * s->operations * points, most = loads > work ? loads : work;
-    uint32_t waits = s->latency > WF__TILE_OVERLAPPED * points ? (s->latency - WF__TILE_OVERLAPPED * points)
-                                                               : 0; /* latency that cannot be hidden */
+    uint32_t hidden = points * (s->g->options->vector_units >= 4 ? WF__TILE_OVERLAPPED_BY_FOUR : WF__TILE_OVERLAPPED);
+    uint32_t waits = s->latency > hidden ? s->latency - hidden : 0;
     return ((most + waits + 4) * WF__TILE_MOST_POINTS + points - 1) / points;
 }
 

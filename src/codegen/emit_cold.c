@@ -1,5 +1,8 @@
 /* emit_cold.c - rare paths. The body of each path is a function, made once per vector width. A branch skips the call
  * unless some lane needs it. Consecutive COLD nodes of the same path share the branch.
+ *
+ * With in->early_cold, the branch of varying nodes comes before `otherwise` is computed, which the call does not need.
+ * values.c selects between the two at the first use. So no branch stands between the nodes that follow the condition.
  */
 #include "codegen/emit.h"
 
@@ -46,7 +49,7 @@ static val get_operand(wf__instance *in, wf__ref r, bool uniform)
     return uniform ? wf__get_scalar(in, r) : wf__get_vector(in, r);
 }
 
-static site describe_site(wf__instance *in, const wf__node *n, bool uniform, uint8_t dtype[8])
+static site describe_site(wf__instance *in, const wf__node *n, bool uniform, bool early, uint8_t dtype[8])
 {
     site s = { .n = wf__tuple_len(in->ir, n->d) };
     if (s.n > WF__COUNT(s.args)) {
@@ -59,14 +62,15 @@ static site describe_site(wf__instance *in, const wf__node *n, bool uniform, uin
         dtype[i] = (uint8_t)wf__dtype(in->ir, a);
     }
     s.condition = get_operand(in, n->a, uniform);
-    s.otherwise = get_operand(in, n->b, uniform);
+    s.otherwise =
+        early ? in->g->L->GetPoison(wf__gen_type(in->g, n->dtype, in->g->width)) : get_operand(in, n->b, uniform);
     if (in->kind == WF__BORDER && !uniform)
         s.condition = g_and(in->g, s.condition, in->lanes.mask);
     return s;
 }
 
 /* One branch for all sites: if any lane of any site needs the path, each site calls it. */
-static void emit_sites(wf__gen *g, val function, site *s, uint32_t n, int w, val *result)
+static void emit_sites(wf__gen *g, val function, site *s, uint32_t n, int w, bool early, val *result)
 {
     val any = s[0].condition, mixed[WF__MOST_SITES];
     for (uint32_t i = 1; i < n; i++)
@@ -77,7 +81,7 @@ static void emit_sites(wf__gen *g, val function, site *s, uint32_t n, int w, val
     for (uint32_t i = 0; i < n; i++) {
         val call = g->L->BuildCall2(g->b, g->L->GlobalGetValueType(function), function, s[i].args, s[i].n, "");
         g->L->SetInstructionCallConv(call, LLVMFastCallConv);
-        mixed[i] = g_select(g, s[i].condition, call, s[i].otherwise);
+        mixed[i] = early ? call : g_select(g, s[i].condition, call, s[i].otherwise);
     }
     g->L->BuildBr(g->b, next);
     wf__gen_at(g, next);
@@ -112,17 +116,17 @@ void wf__emit_cold(wf__instance *in, const uint32_t *order, uint32_t n)
     WF__ASSERT(n > 0);
     wf__gen *g = in->g;
     const wf__node *first = wf__at(in->ir, order[0]);
-    bool uniform = in->vary[order[0]].kind == WF__UNIFORM;
+    bool uniform = in->vary[order[0]].kind == WF__UNIFORM, early = in->early_cold && !uniform;
     val *function = &g->cold[first->c][!uniform], result[WF__MOST_SITES];
     int w = uniform ? 1 : g->width;
     uint8_t dtype[8] = { 0 };
     site s[WF__MOST_SITES];
     for (uint32_t i = 0; i < n; i++)
-        result[i] = (s[i] = describe_site(in, wf__at(in->ir, order[i]), uniform, dtype)).otherwise;
+        result[i] = (s[i] = describe_site(in, wf__at(in->ir, order[i]), uniform, early, dtype)).otherwise;
     if (!*function)
         *function = make_function(g, first->c, dtype, s[0].n, w);
     if (*function)
-        emit_sites(g, *function, s, n, w, result);
+        emit_sites(g, *function, s, n, w, early, result);
     for (uint32_t i = 0; i < n; i++)
-        *(uniform ? &in->scalar[order[i]] : &in->vector[order[i]]) = result[i];
+        *(early ? &in->rare[order[i]] : uniform ? &in->scalar[order[i]] : &in->vector[order[i]]) = result[i];
 }

@@ -72,6 +72,7 @@ typedef struct wf__instance {
     wf__vary *vary;
     uint8_t *level, *live;
     uint32_t *order, order_n; /* nodes of the innermost loop, in the order of emission; schedule.c changes it */
+    bool early_cold;          /* COLD nodes branch where their condition is complete; their value is made on demand */
     bool constants_in_memory; /* many constants: vectors of them are loaded at each use */
     bool spills_masks;        /* many masks of border tests: they live on the stack */
     struct {                  /* find_packets.c */
@@ -88,6 +89,7 @@ typedef struct wf__instance {
 
     /* values.c: NULL = not emitted yet */
     val *scalar, *vector;
+    val *rare;                        /* with `early_cold`, of COLD nodes: values of the rare path; poison without it */
     val index_vector, index_vector32; /* the last index in every lane, without the lane number */
     wf__value_cache cache;
 

@@ -7,8 +7,13 @@
  * load; preferably a load that completes all its users, so that its value dies at once. For a convolution this is the
  * hand-written order: load a vector of an input row, and use it in every output row that it belongs to.
  *
- * The first order is kept if it fits into the registers, or if the second needs no fewer. If it fits, divisions and
- * square roots move up: they occupy their unit for many cycles, which the nodes between them and their users hide.
+ * The first order is kept if it fits into the registers, or if the second needs no fewer. If it fits, nodes are sorted
+ * by the cycle in which their operands are complete, as far as there are registers for that: chains that do not depend
+ * on each other then run side by side, and hide each other's latency. Otherwise divisions and square roots alone move
+ * up: they occupy their unit for many cycles, which the nodes between them and their users hide.
+ *
+ * A branch around a rare path would end the basic block between such chains. With mask registers it moves to the place
+ * where its condition is complete (instance.h, `early_cold`).
  *
  * The body of a loop is ordered chain by chain if it is short and has no accesses: its columns are independent, and the
  * window of the processor holds all of them. This keeps fewer values alive than node by node for all columns.
@@ -17,6 +22,9 @@
  */
 #include "codegen/phases.h"
 #include "ir/cost.h"
+#include <stdlib.h>
+
+enum { MOST_READ = 64 }; /* values that one node's code reads */
 
 enum state { OUTSIDE, WAITING, DONE }; /* OUTSIDE = not a varying value of the loop */
 
@@ -229,20 +237,40 @@ static void free_sorter(sorter *s)
 }
 
 /* ---- registers ---- */
-/* The largest number of vector registers that are live at once in this order. */
-static uint32_t count_live(const wf__instance *in, const uint32_t *order, uint32_t n, uint32_t *last)
+static bool is_early_cold(const wf__instance *in, wf__ref r)
 {
-    uint32_t live = 0, most = 0;
-    const unsigned bytes = (unsigned)in->g->options->target->vector_bits / 8;
+    return wf__at(in->ir, r)->op == WF__COLD && in->vary[r].kind == WF__VARYING;
+}
+
+/* What the code of node r reads. Where COLD nodes are emitted early, `otherwise` is read by their users. */
+static uint32_t read_by(const wf__instance *in, wf__ref r, bool early_cold, wf__ref out[MOST_READ])
+{
     wf__ref operand[WF__MAX_OPERANDS];
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t count = wf__operands(in->ir, wf__at(in->ir, order[i]), operand);
-        for (uint32_t k = 0; k < count; k++)
-            last[operand[k]] = i + 1;
+    const wf__node *node = wf__at(in->ir, r);
+    uint32_t count = wf__operands(in->ir, node, operand), n = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        wf__ref a = operand[k];
+        if (early_cold && is_early_cold(in, r) && a == node->b)
+            continue;
+        out[n++] = a;
+        for (; early_cold && is_early_cold(in, a) && n < MOST_READ - WF__MAX_OPERANDS; n++)
+            out[n] = a = wf__at(in->ir, a)->b;
     }
+    return n;
+}
+
+/* The largest number of vector registers that are live at once in this order. last: [ir.n], zeros. */
+static uint32_t count_live(const wf__instance *in, const uint32_t *order, bool early_cold, uint32_t *last)
+{
+    uint32_t live = 0, most = 0, n = in->order_n;
+    const unsigned bytes = (unsigned)in->g->options->target->vector_bits / 8;
+    wf__ref operand[MOST_READ];
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t count = read_by(in, order[i], early_cold, operand), k = 0; k < count; k++)
+            last[operand[k]] = i + 1;
     for (uint32_t i = 0; i < n; i++) {
         const wf__node *node = wf__at(in->ir, order[i]);
-        uint32_t count = wf__operands(in->ir, node, operand);
+        uint32_t count = read_by(in, order[i], early_cold, operand);
         for (uint32_t k = 0; k < count; k++) {
             wf__ref a = operand[k];
             if (last[a] != i + 1 || in->vary[a].kind != WF__VARYING || wf__dtype(in->ir, a) == WF_BOOL)
@@ -269,6 +297,15 @@ static bool may_reorder(const wf__instance *in)
     return true;
 }
 
+/* True if the body has updates: what a column computes runs beside the updates of the columns before it. */
+static bool updates_memory(const wf__instance *in)
+{
+    for (uint32_t i = 0; i < in->order_n; i++)
+        if (wf__op_is_update(wf__at(in->ir, in->order[i])->op))
+            return true;
+    return false;
+}
+
 static uint32_t uniform_vectors(const wf__instance *in)
 {
     uint32_t n = 0;
@@ -278,53 +315,76 @@ static uint32_t uniform_vectors(const wf__instance *in)
     return n;
 }
 
-/* ---- divisions and roots ---- */
-/* Moves each division and root up, right behind the last of its operands and of the divisions and roots before it.
- * place: [ir.n], zeros at first; becomes 1 + the position, in the old order, of the unmoved node that each node
- * follows. */
-static void raise_long_nodes(const wf__instance *in, uint32_t *raised, uint32_t *place)
+/* ---- chains side by side; divisions and roots ---- */
+/* Keys of an order are not negative, and nodes with equal keys keep their order. */
+typedef void find_keys(const wf__instance *in, bool early_cold, uint32_t *key, uint32_t *work);
+
+/* Keys: the cycle in which a node's operands are complete. Accumulators and
+ * effects keep their order, and so do loads if they may read what is stored. work: [ir.n], zeros; becomes the cycle in which each value is complete. */
+static void find_cycles(const wf__instance *in, bool early_cold, uint32_t *key, uint32_t *work)
 {
-    uint32_t busy = 0, n = 0;
-    wf__ref operand[WF__MAX_OPERANDS];
+    uint32_t *done = work, before = 0;
+    bool free_loads = may_reorder(in);
+    wf__ref operand[MOST_READ];
     for (uint32_t i = 0; i < in->order_n; i++) {
         wf__ref r = in->order[i];
-        place[r] = i + 1;
-        if (!wf__cost_of(wf__at(in->ir, r))->is_long || in->vary[r].kind != WF__VARYING)
-            continue;
-        for (uint32_t count = wf__operands(in->ir, wf__at(in->ir, r), operand), k = 0; k < count; k++)
-            busy = place[operand[k]] > busy ? place[operand[k]] : busy;
-        place[r] = busy;
-    }
-    for (uint32_t i = 0, next = 0; i < in->order_n; i++) {
-        for (; next < in->order_n; next++) {
-            wf__ref r = in->order[next];
-            bool stays = place[r] == next + 1;
-            if (!stays && place[r] > i)
-                break;
-            if (!stays)
-                raised[n++] = r;
-        }
-        if (place[in->order[i]] == i + 1)
-            raised[n++] = in->order[i];
+        const wf__node *node = wf__at(in->ir, r);
+        for (uint32_t n = read_by(in, r, early_cold, operand), k = 0; k < n; k++)
+            key[r] = done[operand[k]] > key[r] ? done[operand[k]] : key[r];
+        if (wf__op_is_effect(node->op) || node->op == WF__RED || (node->op == WF__LOAD && !free_loads))
+            before = key[r] = before > key[r] ? before : key[r];
+        done[r] = key[r] + wf__cost_of(node)->cycles;
     }
 }
 
-static void raise_if_room(wf__instance *in, uint32_t limit, uint32_t *last)
+/* Keys: a division or root follows the last of its operands and of the divisions and roots before it. */
+static void find_raised(const wf__instance *in, bool early_cold, uint32_t *key, uint32_t *work)
 {
-    bool any = false;
-    for (uint32_t i = 0; i < in->order_n && !any; i++)
-        any = wf__cost_of(wf__at(in->ir, in->order[i]))->is_long;
-    if (!any)
-        return;
-    uint32_t *raised = wf__alloc(in->order_n * sizeof *raised), *place = wf__alloc0(in->ir->n * sizeof *place);
-    if (raised && place) {
-        raise_long_nodes(in, raised, place);
-        memset(last, 0, in->ir->n * sizeof *last);
-        if (count_live(in, raised, in->order_n, last) <= limit)
-            memcpy(in->order, raised, in->order_n * sizeof *in->order);
+    uint32_t busy = 0;
+    wf__ref operand[WF__MAX_OPERANDS];
+    WF__UNUSED(early_cold);
+    WF__UNUSED(work);
+    for (uint32_t i = 0; i < in->order_n; i++) {
+        wf__ref r = in->order[i];
+        key[r] = i + 1;
+        if (!wf__cost_of(wf__at(in->ir, r))->is_long || in->vary[r].kind != WF__VARYING)
+            continue;
+        for (uint32_t count = wf__operands(in->ir, wf__at(in->ir, r), operand), k = 0; k < count; k++)
+            busy = key[operand[k]] > busy ? key[operand[k]] : busy;
+        key[r] = busy;
     }
-    wf__free(raised);
-    wf__free(place);
+}
+
+static int compare_keys(const void *x, const void *y)
+{
+    const uint64_t *a = x, *b = y;
+    return (*a > *b) - (*a < *b);
+}
+
+/* Takes the order of these keys if it fits into the registers. */
+static bool take_order(wf__instance *in, find_keys *find, bool early_cold, uint32_t limit)
+{
+    size_t nodes = in->ir->n;
+    uint32_t *key = wf__alloc0(3 * nodes * sizeof *key), *order = wf__alloc(in->order_n * sizeof *order);
+    uint64_t *sorted = wf__alloc(in->order_n * sizeof *sorted);
+    bool fits = key && order && sorted;
+    if (fits) {
+        find(in, early_cold, key, key + nodes);
+        for (uint32_t i = 0; i < in->order_n; i++)
+            sorted[i] = (uint64_t)key[in->order[i]] << 32 | i;
+        qsort(sorted, in->order_n, sizeof *sorted, compare_keys);
+        for (uint32_t i = 0; i < in->order_n; i++)
+            order[i] = in->order[(uint32_t)sorted[i]];
+        fits = count_live(in, order, early_cold, key + 2 * nodes) <= limit;
+    }
+    if (fits) {
+        memcpy(in->order, order, in->order_n * sizeof *order);
+        in->early_cold = early_cold;
+    }
+    wf__free(key);
+    wf__free(order);
+    wf__free(sorted);
+    return fits;
 }
 
 /* ---- bodies of loops ---- */
@@ -414,7 +474,7 @@ void wf__schedule_nodes(wf__instance *in, int registers)
         return;
     uint32_t limit = (uint32_t)registers - 2, held = uniform_vectors(in);
     limit = held < limit / 2 ? limit - held : limit / 2;
-    uint32_t now = count_live(in, in->order, in->order_n, last);
+    uint32_t now = count_live(in, in->order, false, last);
     sorter s = { 0 };
     if (now > limit && may_reorder(in) && init_sorter(&s, in)) {
         for (wf__ref r = 1; r < s.n; r++)
@@ -426,10 +486,13 @@ void wf__schedule_nodes(wf__instance *in, int registers)
             if (in->ir->node[in->order[i]].op == WF__SETRED)
                 s.order[s.order_n++] = in->order[i];
         memset(last, 0, in->ir->n * sizeof *last);
-        if (s.order_n == in->order_n && count_live(in, s.order, s.order_n, last) < now)
+        if (s.order_n == in->order_n && count_live(in, s.order, false, last) < now)
             memcpy(in->order, s.order, in->order_n * sizeof *in->order);
     } else if (now <= limit) {
-        raise_if_room(in, limit, last);
+        bool early_cold = in->g->isa == WF__ISA_AVX512 && in->order_n <= WF__LONG_BODY;
+        bool by_column = wf__emits_by_column(in->g, in->kernel->body) || updates_memory(in);
+        if (by_column || !take_order(in, find_cycles, early_cold, limit))
+            take_order(in, find_raised, false, limit);
     }
     free_sorter(&s);
     wf__free(last);

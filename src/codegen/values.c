@@ -127,6 +127,8 @@ val wf__get_vector(wf__instance *in, wf__ref r)
         wf__gen_at(g, back);
     } else if (in->vary[r].kind == WF__AFFINE) {
         v = affine_vector(in, r);
+    } else if (in->rare[r]) {
+        v = g_select(g, wf__get_vector(in, n->a), in->rare[r], wf__get_vector(in, n->b));
     } else {
         wf__gen_fail(g, "code generator: node %u is used before it is made", r);
         v = wf__gen_const(g, n->dtype, g->width, 0);
