@@ -25,6 +25,14 @@ WF_API void wf_vjp_n(wf_vals outs, wf_vals seeds, wf_vals wrt, wf_val *out);
  * Source: forward mode. Cost: a small multiple of the operations of outs, for any number of outs. */
 WF_API void wf_jvp_n(wf_vals outs, wf_vals wrt, wf_vals directions, wf_val *out);
 
+/* Runs the adjoint of an operator over an index space: grads[i] becomes the derivative of a loss with respect to the
+ * contents of wrt[i], from upstream[k], the derivatives of the loss with respect to outs[k], which the operator stores.
+ * Shapes: those of outs and wrt. Dtypes: floats. The operator does not read outs; grads overlap no other array.
+ * Consumes the graph, which does not run. Waits: as wf_run, which it calls for each kernel; wf_freeze_begin records them.
+ * Cost: where indices are those of the point, shifted, scaled or permuted, grads are computed element by element, as a
+ * stencil is; sums over all points for elements that all points read; else as wf_accumulate. */
+WF_API wf_status wf_adjoint(wf_graph *graph, wf_arrays outs, wf_arrays upstream, wf_arrays wrt, wf_arrays grads);
+
 /* The same value, which derivatives take for a constant. */
 WF_API wf_val wf_stop(wf_val value);
 /* True if derivatives of the value with respect to one of the others need not be 0. */

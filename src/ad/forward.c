@@ -109,8 +109,12 @@ static wf__ref forward_load(forward *f, const wf__node *load)
     wf__ref when = wf__when(ir, &n), other = wf__otherwise(ir, &n);
     uint32_t tuple = 0;
     other = other && n.b ? f->node[other] : 0;
-    if (n.b && !wf__elements_read(ir, n.b, (wf_border)n.aux, &ir->shape[shape], &tuple, &inside))
-        return 0;
+    if (n.b) {
+        wf__ref extent[WF_MAX_RANK];
+        wf__extents_of_slot(ir, n.a, extent);
+        if (!wf__elements_read(ir, n.b, (wf_border)n.aux, extent, &tuple, &inside))
+            return 0;
+    }
     wf__ref on = wf__both(ir, when, inside);
     if (tangent && n.b) {
         wf__ref zero = on ? wf__const_f64(ir, wf__dtype(ir, tangent), 0) : 0; /* for indices out of range */

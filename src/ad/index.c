@@ -19,47 +19,64 @@ uint32_t wf__own_indices(wf__ir *ir, const wf_shape *shape, wf__ref index[WF_MAX
     return ir->status == WF_OK ? wf__tuple(ir, index, (uint32_t)all.rank) : 0;
 }
 
-/* Returns where 0 <= i < n. */
-static wf__ref within(wf__ir *ir, wf__ref i, int64_t n)
-{
-    wf__ref low = wf__index_op(ir, WF__OP_ge, i, 0);
-    return wf__both(ir, low, wf__index_op(ir, WF__OP_lt, i, n));
-}
-
-/* Returns the index of the element that a border mode gives for index i. */
-static wf__ref element_of(wf__ir *ir, wf__ref i, wf_border border, int64_t n)
-{
-    int64_t period = border == WF_BORDER_MIRROR ? 2 * n : border == WF_BORDER_REFLECT ? 2 * n - 2 : n;
-    if (border == WF_BORDER_CLAMP || period <= 0)
-        return wf__index_op(ir, WF__OP_min, wf__index_op(ir, WF__OP_max, i, 0), n - 1);
-    wf__ref in = wf__index_op(ir, WF__OP_floor_mod, i, period);
-    if (border == WF_BORDER_PERIODIC)
-        return in;
-    int64_t last = border == WF_BORDER_MIRROR ? period - 1 : period;
-    wf__ref back = wf__op2(ir, WF__OP_sub, wf__const_bits(ir, WF_I64, (uint64_t)last), in);
-    return wf__op2(ir, WF__OP_min, in, back);
-}
-
-bool wf__elements_read(wf__ir *ir, uint32_t indices, wf_border border, const wf_shape *shape, uint32_t *tuple,
-                       wf__ref *inside)
+void wf__extents_of_shape(wf__ir *ir, const wf_shape *shape, wf__ref *extent)
 {
     const wf_shape of = *shape;
-    wf__ref index[WF_MAX_RANK];
+    for (int d = 0; d < of.rank; ++d)
+        extent[d] = wf__const_bits(ir, WF_I64, (uint64_t)of.dim[d]);
+}
+
+void wf__extents_of_slot(wf__ir *ir, uint32_t slot, wf__ref *extent)
+{
+    const wf_shape shape = ir->shape[ir->slot[slot].shape];
+    for (int d = 0; d < ir->slot[slot].rank; ++d) {
+        bool known = ir->arrays && shape.dim[d] >= 0;
+        extent[d] = known ? wf__const_bits(ir, WF_I64, (uint64_t)shape.dim[d]) : wf__dim(ir, slot, d);
+    }
+}
+
+/* Returns where 0 <= i < n. */
+static wf__ref within(wf__ir *ir, wf__ref i, wf__ref n)
+{
+    wf__ref low = wf__index_op(ir, WF__OP_ge, i, 0);
+    return wf__both(ir, low, wf__op2(ir, WF__OP_lt, i, n));
+}
+
+/* Returns the index of the element that a border mode gives for index i of n. */
+static wf__ref element_of(wf__ir *ir, wf__ref i, wf_border border, wf__ref n)
+{
+    wf__ref last = wf__index_op(ir, WF__OP_sub, n, 1);
+    if (border == WF_BORDER_CLAMP)
+        return wf__op2(ir, WF__OP_min, wf__index_op(ir, WF__OP_max, i, 0), last);
+    if (border == WF_BORDER_PERIODIC)
+        return wf__op2(ir, WF__OP_floor_mod, i, n);
+    /* One period goes there and back; that of REFLECT leaves out both ends, and is 1 for one element. */
+    wf__ref period = wf__index_op(ir, WF__OP_mul, border == WF_BORDER_MIRROR ? n : last, 2);
+    if (border == WF_BORDER_REFLECT)
+        period = wf__index_op(ir, WF__OP_max, period, 1);
+    wf__ref in = wf__op2(ir, WF__OP_floor_mod, i, period);
+    wf__ref top = border == WF_BORDER_MIRROR ? wf__index_op(ir, WF__OP_sub, period, 1) : period;
+    return wf__op2(ir, WF__OP_min, in, wf__op2(ir, WF__OP_sub, top, in));
+}
+
+bool wf__elements_read(wf__ir *ir, uint32_t indices, wf_border border, const wf__ref *extent, uint32_t *tuple,
+                       wf__ref *inside)
+{
+    const uint32_t rank = wf__tuple_len(ir, indices);
+    wf__ref index[WF__MAX_OPERANDS];
     *inside = 0;
     *tuple = indices;
     if (border == WF_BORDER_NONE)
-        return true;
-    for (int d = 0; d < of.rank && ir->status == WF_OK; ++d) {
+        return ir->status == WF_OK;
+    for (uint32_t d = 0; d < rank && ir->status == WF_OK; ++d) {
         index[d] = wf__tuple_at(ir, indices)[d];
-        if (of.dim[d] < 0)
-            wf__ir_fail(ir, WF_ERR_SHAPE, "derivative of a read by index: the array's extents must be known");
-        else if (border == WF_BORDER_VALUE)
-            *inside = wf__both(ir, *inside, within(ir, index[d], of.dim[d]));
+        if (border == WF_BORDER_VALUE)
+            *inside = wf__both(ir, *inside, within(ir, index[d], extent[d]));
         else
-            index[d] = element_of(ir, index[d], border, of.dim[d]);
+            index[d] = element_of(ir, index[d], border, extent[d]);
     }
     if (border != WF_BORDER_VALUE && ir->status == WF_OK)
-        *tuple = wf__tuple(ir, index, (uint32_t)of.rank);
+        *tuple = wf__tuple(ir, index, rank);
     return ir->status == WF_OK;
 }
 

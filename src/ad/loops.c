@@ -46,6 +46,7 @@ static bool may_go_on(writer *w, wf__ref loop)
 /* Copies a block turn by turn. Afterwards map[] of its states has their last values. */
 static void copy_block(writer *w, wf__ref loop, wf__ref end)
 {
+    w->loop = w->loop ? w->loop : loop;
     const wf__ref body = wf__loop_body(&w->in, loop);
     wf__ref first_next = end;
     while (w->in.node[first_next - 1].op == WF__NEXT)
@@ -196,6 +197,23 @@ bool wf__write_out(wf__ir *ir, const wf__ad_task *task, wf__loops *out)
     wf__free(w.in.closed);
     wf__free(w.map);
     return ir->status == WF_OK;
+}
+
+bool wf__straighten(const wf__ir *in, wf__ir *out, const char *function)
+{
+    writer w = { .ir = out, .in = *in, .function = function };
+    w.map = wf__alloc0(2 * (size_t)in->n * sizeof *w.map);
+    if (!w.map) {
+        wf__ir_fail(out, WF_ERR_MEMORY, "%s: out of memory", function);
+        return false;
+    }
+    w.next = w.map + in->n;
+    if (wf__copy_tables(in, out)) {
+        w.begun = out->n;
+        copy_nodes(&w, 1, in->n);
+    }
+    wf__free(w.map);
+    return out->status == WF_OK;
 }
 
 void wf__loops_free(wf__loops *loops)

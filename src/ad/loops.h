@@ -7,6 +7,8 @@
  * turn, until the guard is false for all points. False = failure of the ir; the number of turns must have a bound that
  * the recording shows, and no turn may write memory. */
 bool wf__write_out(wf__ir *ir, const wf__ad_task *task, wf__loops *out);
+/* Records all of `in` in `out`, which is empty, with its blocks as straight code. False: `out` has failed. */
+bool wf__straighten(const wf__ir *in, wf__ir *out, const char *function);
 void wf__loops_free(wf__loops *loops);
 /* Returns the block that ends at node r; NULL = none that was written out. */
 const wf__written *wf__written_at(const wf__loops *loops, wf__ref end);

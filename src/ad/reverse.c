@@ -90,8 +90,12 @@ static void reverse_load(wf__sweep *s, wf__ref r, wf__adjoint a)
     const bool memory = ir->arrays && (s->active.array[object] & WF__ACTIVE) == WF__ACTIVE;
     wf__ref other = wf__otherwise(ir, &n), when = wf__when(ir, &n), inside = 0;
     uint32_t tuple = 0;
-    if (n.b && !wf__elements_read(ir, n.b, (wf_border)n.aux, &ir->shape[shape], &tuple, &inside))
-        return;
+    if (n.b) {
+        wf__ref extent[WF_MAX_RANK];
+        wf__extents_of_slot(ir, n.a, extent);
+        if (!wf__elements_read(ir, n.b, (wf_border)n.aux, extent, &tuple, &inside))
+            return;
+    }
     if (other && n.b)
         wf__give(s, other, inside ? wf__only_where(ir, a, inside, false) : (wf__adjoint){ 0 }, n.shape);
     if (!memory)

@@ -62,9 +62,12 @@ wf__ref wf__summed(wf__ir *ir, wf_join join, wf__ref value, wf_axes axes); /* a 
 /* The tuple of the indices of every element of a shape along each of its axes. */
 uint32_t wf__own_indices(wf__ir *ir, const wf_shape *shape, wf__ref index[WF_MAX_RANK]);
 /* Sets *tuple to the indices of the elements that a read by index with this border mode gives, and *inside to where they
- * are elements; 0 = everywhere. */
-bool wf__elements_read(wf__ir *ir, uint32_t indices, wf_border border, const wf_shape *shape, uint32_t *tuple,
+ * are elements; 0 = everywhere. extent: that of the array along each axis, i64. */
+bool wf__elements_read(wf__ir *ir, uint32_t indices, wf_border border, const wf__ref *extent, uint32_t *tuple,
                        wf__ref *inside);
+/* Sets extent[] to the extents of a shape, or of a slot's array. */
+void wf__extents_of_shape(wf__ir *ir, const wf_shape *shape, wf__ref *extent);
+void wf__extents_of_slot(wf__ir *ir, uint32_t slot, wf__ref *extent);
 wf__ref wf__index_op(wf__ir *ir, unsigned op, wf__ref a, int64_t b); /* an operation of an i64 value and a constant */
 
 /* ---- views.c, joins.c ---- */

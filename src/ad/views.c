@@ -102,10 +102,10 @@ static void reverse_gather(wf__sweep *s, const wf__node *n, wf__adjoint a, uint3
 {
     wf__ir *ir = s->ir;
     uint32_t tuple;
-    wf__ref inside;
+    wf__ref inside, extent[WF_MAX_RANK];
     const wf__node gather = *n;
-    if (!wf__elements_read(ir, gather.b, gather.c ? WF_BORDER_VALUE : WF_BORDER_NONE, shape_of(ir, gather.a), &tuple,
-                           &inside))
+    wf__extents_of_shape(ir, shape_of(ir, gather.a), extent);
+    if (!wf__elements_read(ir, gather.b, gather.c ? WF_BORDER_VALUE : WF_BORDER_NONE, extent, &tuple, &inside))
         return;
     if (gather.c)
         wf__give(s, gather.c, wf__only_where(ir, a, inside, false), points);

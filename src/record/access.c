@@ -134,6 +134,12 @@ static bool slot_of(wf_graph *g, const wf_array *array, bool element, const char
     return ir->status == WF_OK;
 }
 
+bool wf__array_slot(wf_graph *g, const wf_array *array, bool element, bool writes, const char *function, uint32_t *slot)
+{
+    return acceptable(g, array, writes ? READS | WRITES : READS, function) &&
+           slot_of(g, array, element, function, slot);
+}
+
 /* Begins a new epoch of every other slot whose memory may overlap the stored one. */
 void wf__note_store(wf_graph *g, uint32_t slot)
 {

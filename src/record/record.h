@@ -248,6 +248,9 @@ void wf__local_write(wf_graph *g, const wf_val *condition, unsigned join, const 
                      wf_vals index, const char *function);
 
 /* ---- access.c ---- */
+/* Sets *slot to the slot of an array's elements, or of its accesses by index. False after poisoning. */
+bool wf__array_slot(wf_graph *g, const wf_array *array, bool element, bool writes, const char *function,
+                    uint32_t *slot);
 /* Sets the slot and index tuple of an update. False after poisoning. */
 bool wf__update_target(wf_graph *g, const wf_array *array, wf_vals index, const char *function, uint32_t *slot,
                        uint32_t *tuple);

@@ -1,0 +1,63 @@
+/* space.h - adjoints of whole operators over an index space: what each read of an array contributes to the array's
+ * derivative, and where. */
+#ifndef WEFT_AD_SPACE_H
+#define WEFT_AD_SPACE_H
+#include "ad/ad.h"
+
+typedef enum wf__read_kind {
+    WF__READ_NOTHING, /* contributes 0 */
+    WF__READ_UNIFORM, /* all points read one element: a sum over the points */
+    WF__READ_SHIFTED, /* each element is read by one point, which its indices show: the contribution is computed there */
+    WF__READ_ANY      /* the contribution is accumulated by index */
+} wf__read_kind;
+
+typedef struct wf__ad_read { /* a read of a wanted array */
+    wf__ref load, grad;      /* nodes of wf__ad_space.ir: the read, and the derivative of the loss with respect to it */
+    uint32_t object;
+    uint8_t kind;
+    uint32_t tuple; /* indices of the element that is read; 0 = the array has rank 0 */
+    wf__ref inside; /* where it is an element; 0 = at all points */
+    /* SHIFTED: index a of the element is start[a] + step[a] * (index axis[a] of the point). */
+    uint8_t axis[WF_MAX_RANK];
+    int64_t start[WF_MAX_RANK], step[WF_MAX_RANK];
+} wf__ad_read;
+
+typedef struct wf__ad_operator { /* an operator and what is wanted of it */
+    const char *function;
+    const wf__ir *ir; /* section CALL of a recording over an index space */
+    wf_shape space;
+    const wf_shape *shape;     /* [objects] shapes of the arrays */
+    uint32_t objects;          /* arrays of the recording */
+    const uint32_t *out, *wrt; /* [outs], [wrts] objects; upstream k is object `objects` + k */
+    const uint8_t *upstream;   /* [outs] dtypes of the upstream arrays */
+    uint32_t outs, wrts;
+} wf__ad_operator;
+
+typedef struct wf__ad_space {
+    const wf__ad_operator *of;
+    wf__ir ir; /* straight code over the operator's space, which also reads the upstream arrays by index or element */
+    wf__ad_read *read;
+    uint32_t read_n;
+} wf__ad_space;
+
+/* Finds the contributions of all reads of wanted arrays. False: out->ir has failed. */
+bool wf__ad_space_begin(const wf__ad_operator *of, wf__ad_space *out);
+void wf__ad_space_free(wf__ad_space *s);
+
+/* Records values of wf__ad_space.ir in another recording, at another point. */
+typedef struct wf__emitter {
+    const wf__ad_space *from;
+    wf__ir *to;
+    uint32_t (*slot)(void *user, uint32_t object, bool element); /* a slot of `to` */
+    void *user;
+    wf__ref index[WF_MAX_RANK]; /* nodes of `to`: the point of the operator's space */
+    wf__ref within;             /* where it is one; 0 = everywhere */
+    bool own;                   /* the point is the recording's own, in the same space */
+    wf__ref *map;               /* [nodes of from->ir] */
+} wf__emitter;
+bool wf__emitter_begin(wf__emitter *e); /* false = out of memory; `map` is to be freed */
+wf__ref wf__emit(wf__emitter *e, wf__ref r);
+uint32_t wf__emit_tuple(wf__emitter *e, uint32_t tuple);
+/* Returns the contribution of a SHIFTED read to the element at the point of `to`, 0 where no point reads it. */
+wf__ref wf__emit_shifted(wf__emitter *e, const wf__ad_read *read);
+#endif

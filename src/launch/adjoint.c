@@ -1,0 +1,293 @@
+/* adjoint.c - runs the adjoint of an operator over an index space: up to three kinds of kernels.
+ *
+ *   gather      over the elements of a wanted array: each looks up the points that read it
+ *   sums        over the operator's space: elements that all points read, some at a time, as many as registers hold
+ *   accumulate  over the operator's space: all other contributions, by index
+ */
+#include "ad/space.h"
+#include "launch/launch.h"
+#include "base/floats.h"
+
+enum { SUMS = 16 }; /* sums of one kernel */
+
+typedef struct adjoint {
+    const wf_graph *g; /* the operator */
+    wf_arrays outs, upstream, wrt, grads;
+    wf__ad_operator of;
+    wf__ad_space space;
+    uint32_t *object; /* [outs + wrts] numbers of the arrays in the operator */
+    wf_shape *shape;  /* [objects] */
+    wf_graph *to;     /* the kernel that is being recorded */
+} adjoint;
+
+static const char function[] = "wf_adjoint";
+
+/* ---- checks ---- */
+static bool fail(const adjoint *a, wf_status status, const char *what, size_t k)
+{
+    wf__error(a->g->ctx, status, "%s: %s %zu %s", function, what, k,
+              status == WF_ERR_DTYPE ? "is not of a float dtype" : "has another shape than the array it belongs to");
+    return false;
+}
+
+static bool fits(const adjoint *a, const wf_array *array, const wf_array *like, const char *what, size_t k)
+{
+    if (!array || !like || !wf__has_adjoint(array->dtype) || !wf__has_adjoint(like->dtype))
+        return fail(a, WF_ERR_DTYPE, what, k);
+    return wf__same_shape(&array->shape, &like->shape) || fail(a, WF_ERR_SHAPE, what, k);
+}
+
+/* Returns the number of an array in the operator; UINT32_MAX = the operator does not name it. */
+static uint32_t object_of(const adjoint *a, const wf_array *array)
+{
+    const wf__program *p = &a->g->program;
+    for (uint32_t i = 0; i < p->object_n; ++i)
+        if (p->object[i].array == array)
+            return i;
+    return UINT32_MAX;
+}
+
+static bool check(adjoint *a)
+{
+    const wf__recording *rec = &a->g->program.rec;
+    wf_context *ctx = a->g->ctx;
+    if (rec->options.kind != WF__SPACE || rec->options.reduce || rec->block.rank || rec->init.n > 1 ||
+        rec->deinit.n > 1) {
+        wf__error(ctx, WF_ERR_UNSUPPORTED,
+                  "%s: only for recordings over an index space, without .reduce, .block and sections", function);
+        return false;
+    }
+    if (a->outs.n != a->upstream.n || a->wrt.n != a->grads.n) {
+        wf__error(ctx, WF_ERR_ARG,
+                  "%s: each output needs an upstream array, and each wanted array one for its derivative", function);
+        return false;
+    }
+    for (size_t k = 0; k < a->outs.n; ++k)
+        if (!fits(a, a->upstream.at[k], a->outs.at[k], "upstream", k))
+            return false;
+    for (size_t k = 0; k < a->wrt.n; ++k)
+        if (!fits(a, a->grads.at[k], a->wrt.at[k], "the derivative of array", k))
+            return false;
+    return true;
+}
+
+static bool begin(adjoint *a)
+{
+    const wf__program *p = &a->g->program;
+    a->object = wf__alloc((a->outs.n + a->wrt.n + 1) * (sizeof *a->object + 1));
+    a->shape = wf__alloc((p->object_n + 1) * sizeof *a->shape);
+    if (!a->object || !a->shape) {
+        wf__error(a->g->ctx, WF_ERR_MEMORY, "%s: out of memory", function);
+        return false;
+    }
+    uint8_t *dtype = (uint8_t *)(a->object + a->outs.n + a->wrt.n);
+    for (size_t k = 0; k < a->outs.n; ++k) {
+        a->object[k] = object_of(a, a->outs.at[k]);
+        dtype[k] = (uint8_t)a->upstream.at[k]->dtype;
+        if (a->object[k] == UINT32_MAX || !wf__program_writes(p, a->object[k])) {
+            wf__error(a->g->ctx, WF_ERR_ARG, "%s: the operator does not store output %zu", function, k);
+            return false;
+        }
+    }
+    for (size_t k = 0; k < a->wrt.n; ++k)
+        a->object[a->outs.n + k] = object_of(a, a->wrt.at[k]);
+    for (uint32_t i = 0; i < p->object_n; ++i)
+        a->shape[i] = p->object[i].array->shape;
+    a->of = (wf__ad_operator){ .function = function,
+                               .ir = &p->rec.ir,
+                               .space = p->rec.space,
+                               .shape = a->shape,
+                               .objects = p->object_n,
+                               .out = a->object,
+                               .wrt = a->object + a->outs.n,
+                               .upstream = dtype,
+                               .outs = (uint32_t)a->outs.n,
+                               .wrts = (uint32_t)a->wrt.n };
+    if (wf__ad_space_begin(&a->of, &a->space))
+        return true;
+    const wf__ir *ir = &a->space.ir;
+    wf__program_error(a->g->ctx, p, ir->status, ir->error, WF_SECTION_CALL, &(wf__culprit){ 0 });
+    return false;
+}
+
+/* ---- kernels ---- */
+static uint32_t slot(void *user, uint32_t object, bool element)
+{
+    const adjoint *a = user;
+    const wf__program *p = &a->g->program;
+    const wf_array *array = object < p->object_n ? p->object[object].array : a->upstream.at[object - p->object_n];
+    uint32_t s = 0;
+    wf__array_slot(a->to, array, element, false, function, &s);
+    return s;
+}
+
+/* Begins a kernel, with the operator's parameters under their numbers. */
+static wf__emitter begin_kernel(adjoint *a, const wf_shape *shape, wf_axes reduce, bool own)
+{
+    const wf__program *p = &a->g->program;
+    const wf_space space = { .size = sizeof space,
+                             .here = a->g->here,
+                             .name = "adjoint",
+                             .shape = *shape,
+                             .indexed = true,
+                             .reduce = reduce,
+                             .device = p->placed ? p->device : 0,
+                             .stream = a->g->stream };
+    a->to = wf_begin_with(a->g->ctx, &space);
+    wf__emitter e = { .from = &a->space, .slot = slot, .user = a, .own = own };
+    for (uint32_t i = 0; a->to && i < p->param_n; ++i) {
+        double initial = 0;
+        wf__eval_cast(WF_F64, p->rec.ir.param[i], &initial, &p->param[i].initial, 1);
+        (wf_param)(a->to, p->param[i].name, p->param[i].dtype, initial);
+    }
+    e.to = a->to ? wf__graph_ir(a->to) : NULL;
+    for (int d = 0; own && a->to && d < shape->rank; ++d)
+        e.index[d] = wf__index(e.to, d);
+    if (!a->to || !wf__emitter_begin(&e))
+        wf__poison(a->to, WF_ERR_MEMORY, "%s: out of memory", function);
+    return e;
+}
+
+static wf_status run_kernel(adjoint *a, wf__emitter *e)
+{
+    wf__free(e->map);
+    e->map = NULL;
+    return a->to ? wf_run(a->to) : WF_ERR_MEMORY;
+}
+
+/* Returns a bit for each kind of read of a wanted array. */
+static unsigned kinds_of(const adjoint *a, size_t k)
+{
+    unsigned kinds = 0;
+    for (uint32_t i = 0; i < a->space.read_n; ++i)
+        if (a->space.read[i].object == a->of.wrt[k])
+            kinds |= 1u << a->space.read[i].kind;
+    return kinds & ~(1u << WF__READ_NOTHING);
+}
+
+static bool is_of(const adjoint *a, const wf__ad_read *read, size_t k, wf__read_kind kind)
+{
+    return read->object == a->of.wrt[k] && read->kind == kind;
+}
+
+/* Sets a derivative to the contributions of SHIFTED reads, or to 0. */
+static wf_status gather(adjoint *a, size_t k)
+{
+    wf__emitter e = begin_kernel(a, &a->wrt.at[k]->shape, 0, false);
+    wf__ref sum = 0;
+    for (uint32_t i = 0; e.map && i < a->space.read_n; ++i) {
+        const wf__ad_read *read = &a->space.read[i];
+        if (!is_of(a, read, k, WF__READ_SHIFTED))
+            continue;
+        memset(e.map, 0, a->space.ir.n * sizeof *e.map);
+        wf__ref value = wf__emit_shifted(&e, read);
+        sum = sum && value ? wf__op2(e.to, WF__OP_add, sum, value) : value;
+    }
+    if (a->to)
+        (wf_out)(a->to, a->grads.at[k], sum ? wf__value(a->to, sum) : (wf_val){ { 0, NULL } });
+    return run_kernel(a, &e);
+}
+
+/* Returns the element of an array at constant indices, as an array. */
+static wf_array *element_of(const adjoint *a, wf_array *array, uint32_t tuple)
+{
+    const wf__ir *ir = &a->space.ir;
+    wf_array *view = wf_retain(array);
+    for (uint32_t d = 0; view && d < wf__tuple_len(ir, tuple); ++d) {
+        wf_array *part = wf_view_at(view, 0, (int64_t)wf__bits(&ir->node[wf__tuple_at(ir, tuple)[d]]));
+        wf_release(view);
+        view = part;
+    }
+    return view;
+}
+
+/* Sets elements of a derivative that all points read, from read *next on, at most SUMS. */
+static wf_status sums(adjoint *a, size_t k, uint32_t *next)
+{
+    wf__emitter e = begin_kernel(a, &a->of.space, WF_ALL_AXES, true);
+    wf_var sum[SUMS];
+    uint32_t read_of[SUMS], n = 0;
+    for (; e.map && *next < a->space.read_n && n < SUMS; ++*next) {
+        const wf__ad_read *read = &a->space.read[*next];
+        if (!is_of(a, read, k, WF__READ_UNIFORM))
+            continue;
+        wf__ref value = wf__emit(&e, read->grad);
+        wf_dtype t = (wf_dtype)wf__dtype(&a->space.ir, read->grad);
+        wf_dtype wide = wf__is_complex(t) ? WF_C128 : WF_F64;
+        sum[n] = (wf_reduced)(a->to, wide, (wf_val){ { 0, NULL } }, WF_JOIN_ADD);
+        (wf_inc)(sum[n], wf__value(a->to, value));
+        read_of[n++] = *next;
+    }
+    if (a->to)
+        wf_section(a->to, WF_SECTION_POST);
+    for (uint32_t i = 0; i < n; ++i) {
+        wf_array *to = element_of(a, a->grads.at[k], a->space.read[read_of[i]].tuple);
+        if (!to)
+            wf__poison(a->to, wf_last_status(a->g->ctx), "%s: out of memory", function);
+        (wf_out)(a->to, to, (wf_val){ sum[i] });
+        wf_release(to);
+    }
+    return run_kernel(a, &e);
+}
+
+/* Adds the contributions that are accumulated, to the derivatives of all arrays. */
+static wf_status accumulate(adjoint *a, const uint8_t *as_sums)
+{
+    wf__emitter e = begin_kernel(a, &a->of.space, 0, true);
+    for (uint32_t i = 0; e.map && i < a->space.read_n; ++i) {
+        const wf__ad_read *read = &a->space.read[i];
+        for (size_t k = 0; k < a->wrt.n && wf__is_recording(a->to); ++k) {
+            bool uniform = is_of(a, read, k, WF__READ_UNIFORM) && !as_sums[k];
+            uint32_t s;
+            if (!uniform && !is_of(a, read, k, WF__READ_ANY))
+                continue;
+            wf_array *grad = a->grads.at[k];
+            wf__ref value = wf__emit(&e, read->grad), inside = wf__emit(&e, read->inside);
+            uint32_t tuple = wf__emit_tuple(&e, read->tuple);
+            if (!value || !wf__array_slot(a->to, grad, grad->shape.rank == 0, true, function, &s))
+                break;
+            value = wf__cast(e.to, value, wf__update_dtype(grad->dtype, WF_JOIN_ADD));
+            wf__accum(e.to, s, tuple, WF_JOIN_ADD, WF__MODE_AUTO, value, inside);
+            wf__note_store(a->to, s);
+        }
+    }
+    return run_kernel(a, &e);
+}
+
+static wf_status run(adjoint *a)
+{
+    uint8_t *as_sums = wf__alloc0(a->wrt.n + 1);
+    bool rest = false;
+    wf_status status = as_sums ? WF_OK : wf__error(a->g->ctx, WF_ERR_MEMORY, "%s: out of memory", function);
+    for (size_t k = 0; k < a->wrt.n && status == WF_OK; ++k) {
+        unsigned kinds = kinds_of(a, k);
+        as_sums[k] = kinds == 1u << WF__READ_UNIFORM;
+        rest = rest || kinds & 1u << WF__READ_ANY || (kinds & 1u << WF__READ_UNIFORM && !as_sums[k]);
+        status = gather(a, k);
+        for (uint32_t next = 0; as_sums[k] && next < a->space.read_n && status == WF_OK;)
+            status = sums(a, k, &next);
+    }
+    if (rest && status == WF_OK)
+        status = accumulate(a, as_sums);
+    wf__free(as_sums);
+    return status;
+}
+
+wf_status wf_adjoint(wf_graph *graph, wf_arrays outs, wf_arrays upstream, wf_arrays wrt, wf_arrays grads)
+{
+    if (!graph)
+        return WF_ERR_ARG;
+    adjoint a = { .g = graph, .outs = outs, .upstream = upstream, .wrt = wrt, .grads = grads };
+    wf__floats floats = wf__floats_begin();
+    wf_status status = wf__graph_finish(graph);
+    if (status == WF_OK && !wf__graph_launchable(graph, function))
+        status = WF_ERR_ARG;
+    if (status == WF_OK)
+        status = check(&a) && begin(&a) ? run(&a) : wf_last_status(graph->ctx);
+    wf__ad_space_free(&a.space);
+    wf__free(a.object);
+    wf__free(a.shape);
+    wf__graph_retire(graph);
+    wf__floats_end(floats);
+    return status;
+}
