@@ -139,6 +139,12 @@ static void transposes(void **state)
         wf_array *gx = wf_full(ctx, WF_F64, WF_SHAPE(H, W), 7), *gw = wf_full(ctx, WF_F64, WF_SHAPE(K, K), 7);
         OK(ctx, wf_adjoint(all[k](x, w, y), WF_ARRAYS(y), WF_ARRAYS(v), WF_ARRAYS(x, w), WF_ARRAYS(gx, gw)));
         double want = along(all[k], x, w, u, uw, v), got = dot(gx, u) + dot(gw, uw);
+        wf_array *dy = wf_full(ctx, WF_F64, WF_SHAPE(H, W), 0);
+        OK(ctx, wf_tangent(all[k](x, w, y), WF_ARRAYS(x, w), WF_ARRAYS(u, uw), WF_ARRAYS(y), WF_ARRAYS(dy)));
+        double forward = dot(dy, v);
+        if (!(fabs(got - forward) <= 1e-12 * (1 + fabs(forward))))
+            fail_msg("operator %d: %.17g by the adjoint, %.17g in forward mode", (int)k, got, forward);
+        wf_release(dy);
         if (!(fabs(got - want) <= 1e-8 * (1 + fabs(want))))
             fail_msg("operator %d: %.15g by the adjoint, %.15g by differences", (int)k, got, want);
         wf_array *const used[] = { x, w, u, uw, v, y, gx, gw };

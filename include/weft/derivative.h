@@ -33,6 +33,11 @@ WF_API void wf_jvp_n(wf_vals outs, wf_vals wrt, wf_vals directions, wf_val *out)
  * stencil is; sums over all points for elements that all points read; else as wf_accumulate. */
 WF_API wf_status wf_adjoint(wf_graph *graph, wf_arrays outs, wf_arrays upstream, wf_arrays wrt, wf_arrays grads);
 
+/* Runs the forward derivative of an operator over an index space: tangents[k] becomes the derivative of outs[k], which the
+ * operator stores, in the direction in which each wrt[i] changes by directions[i]. It stores where the operator does.
+ * Shapes, dtypes, graph, waits: as wf_adjoint. Cost: one kernel, a small multiple of the operator. */
+WF_API wf_status wf_tangent(wf_graph *graph, wf_arrays wrt, wf_arrays directions, wf_arrays outs, wf_arrays tangents);
+
 /* The same value, which derivatives take for a constant. */
 WF_API wf_val wf_stop(wf_val value);
 /* True if derivatives of the value with respect to one of the others need not be 0. */

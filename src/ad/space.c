@@ -187,15 +187,23 @@ static bool choose(wf__ad_space *s, uint32_t primal)
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- reverse mode ---- */
+static bool is_supported(wf__ad_space *s, wf__ref r)
+{
+    unsigned op = s->ir.node[r].op;
+    if (op == WF__RED || op == WF__SETRED || op == WF__BARRIER || op == WF__THREAD)
+        return fail(s, r, "operators with reduced variables, sections or blocks have no derivative");
+    return true;
+}
+
 static bool find(wf__ad_space *s, lists *l)
 {
     wf__ir *ir = &s->ir;
     const uint32_t primal = ir->n;
     for (wf__ref r = 1; r < primal; ++r) {
         unsigned op = ir->node[r].op;
-        if (op == WF__RED || op == WF__SETRED || op == WF__BARRIER || op == WF__THREAD)
-            return fail(s, r, "operators with reduced variables, sections or blocks have no adjoint");
+        if (!is_supported(s, r))
+            return false;
         if (op == WF__LOAD && !add_read(s, l, r))
             return false;
         if (wf__op_is_store(op) && !add_seed(s, l, r, primal))
@@ -210,7 +218,50 @@ static bool find(wf__ad_space *s, lists *l)
     return choose(s, primal);
 }
 
-bool wf__ad_space_begin(const wf__ad_operator *of, wf__ad_space *s)
+/* ---- forward mode ---- */
+/* The direction of a read is the read of the direction; where the read gives another value, it is 0. */
+static bool add_direction(wf__ad_space *s, lists *l, wf__ref r)
+{
+    wf__ir *ir = &s->ir;
+    const wf__node n = ir->node[r];
+    uint32_t k;
+    if (!is_in(s->of->wrt, s->of->wrts, ir->slot[n.a].object, &k) || !wf__has_adjoint(n.dtype))
+        return true;
+    uint32_t slot = wf__slot_new(ir, s->of->upstream[k], ir->slot[n.a].rank, !n.b, s->of->objects + k);
+    wf_border border = n.b ? (wf_border)n.aux : WF_BORDER_NONE;
+    wf__ref other = border == WF_BORDER_VALUE ? wf__const_f64(ir, s->of->upstream[k], 0) : 0;
+    wf__ref direction = wf__load_when(ir, slot, n.b, border, other, wf__when(ir, &n));
+    l->wrt[l->wrts] = r;
+    l->seed[l->wrts++] = direction ? wf__cast(ir, direction, wf__adjoint_dtype(n.dtype)) : 0;
+    return ir->status == WF_OK;
+}
+
+static bool find_tangents(wf__ad_space *s, lists *l)
+{
+    wf__ir *ir = &s->ir;
+    const uint32_t primal = ir->n;
+    for (wf__ref r = 1; r < primal; ++r) {
+        const wf__node n = ir->node[r];
+        uint32_t k;
+        if (!is_supported(s, r) || (n.op == WF__LOAD && !add_direction(s, l, r)))
+            return false;
+        if (!wf__op_is_store(n.op) || !is_in(s->of->out, s->of->outs, ir->slot[n.a].object, &k))
+            continue;
+        if (n.op != WF__STORE && !(n.op == WF__ACCUM && wf__node_join(&n) == WF_JOIN_ADD))
+            return fail(s, r, "only stores and accumulations by WF_JOIN_ADD have derivatives");
+        l->out[l->outs++] = n.c;
+        s->read[s->read_n++] = (wf__ad_read){ .load = r, .object = ir->slot[n.a].object };
+    }
+    const wf__ad_task task = { s->of->function, l->out, l->wrt, l->seed, l->outs, l->wrts };
+    if (!wf__ad_forward(ir, &task, l->grad))
+        return false;
+    for (uint32_t i = 0; i < s->read_n; ++i)
+        s->read[i].grad = l->grad[i];
+    return true;
+}
+
+/* ---- both ---- */
+static bool begin(const wf__ad_operator *of, wf__ad_space *s, bool (*find_all)(wf__ad_space *s, lists *l))
 {
     lists l = { 0 };
     *s = (wf__ad_space){ .of = of };
@@ -223,13 +274,16 @@ bool wf__ad_space_begin(const wf__ad_operator *of, wf__ad_space *s)
             l.seed = l.out + n;
             l.wrt = l.seed + n;
             l.grad = l.wrt + n;
-            find(s, &l);
+            find_all(s, &l);
         } else
             wf__ir_fail(&s->ir, WF_ERR_MEMORY, "%s: out of memory", of->function);
     }
     wf__free(l.out);
     return s->ir.status == WF_OK;
 }
+
+bool wf__ad_space_begin(const wf__ad_operator *of, wf__ad_space *s) { return begin(of, s, find); }
+bool wf__ad_tangents_begin(const wf__ad_operator *of, wf__ad_space *s) { return begin(of, s, find_tangents); }
 
 void wf__ad_space_free(wf__ad_space *s)
 {

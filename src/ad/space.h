@@ -42,6 +42,9 @@ typedef struct wf__ad_space {
 
 /* Finds the contributions of all reads of wanted arrays. False: out->ir has failed. */
 bool wf__ad_space_begin(const wf__ad_operator *of, wf__ad_space *out);
+/* Forward mode: read[i] is a store (`load`) of an output instead, and the derivative of what it stores. `upstream` of the
+ * operator has the dtypes of the directions, object `objects` + k of wanted array k. */
+bool wf__ad_tangents_begin(const wf__ad_operator *of, wf__ad_space *out);
 void wf__ad_space_free(wf__ad_space *s);
 
 /* Records values of wf__ad_space.ir in another recording, at another point. */

@@ -1,4 +1,5 @@
-/* adjoint.c - runs the adjoint of an operator over an index space: up to three kinds of kernels.
+/* adjoint.c - runs the derivative of an operator over an index space. Forward mode is one kernel over the operator's
+ * space. Reverse mode has up to three kinds of kernels:
  *
  *   gather      over the elements of a wanted array: each looks up the points that read it
  *   sums        over the operator's space: elements that all points read, some at a time, as many as registers hold
@@ -8,24 +9,25 @@
 #include "launch/launch.h"
 #include "base/floats.h"
 
-enum { SUMS = 16 }; /* sums of one kernel */
+enum { SUMS = 11 }; /* sums of one kernel: their accumulators, f64, stay in registers beside what is read */
 
 typedef struct adjoint {
     const wf_graph *g; /* the operator */
-    wf_arrays outs, upstream, wrt, grads;
+    wf_arrays outs, wrt;
+    wf_arrays seeds, results; /* upstream arrays and derivatives of wrt; or directions and derivatives of outs */
+    bool reverse;
     wf__ad_operator of;
     wf__ad_space space;
     uint32_t *object; /* [outs + wrts] numbers of the arrays in the operator */
     wf_shape *shape;  /* [objects] */
     wf_graph *to;     /* the kernel that is being recorded */
+    const char *function;
 } adjoint;
-
-static const char function[] = "wf_adjoint";
 
 /* ---- checks ---- */
 static bool fail(const adjoint *a, wf_status status, const char *what, size_t k)
 {
-    wf__error(a->g->ctx, status, "%s: %s %zu %s", function, what, k,
+    wf__error(a->g->ctx, status, "%s: %s %zu %s", a->function, what, k,
               status == WF_ERR_DTYPE ? "is not of a float dtype" : "has another shape than the array it belongs to");
     return false;
 }
@@ -54,19 +56,21 @@ static bool check(adjoint *a)
     if (rec->options.kind != WF__SPACE || rec->options.reduce || rec->block.rank || rec->init.n > 1 ||
         rec->deinit.n > 1) {
         wf__error(ctx, WF_ERR_UNSUPPORTED,
-                  "%s: only for recordings over an index space, without .reduce, .block and sections", function);
+                  "%s: only for recordings over an index space, without .reduce, .block and sections", a->function);
         return false;
     }
-    if (a->outs.n != a->upstream.n || a->wrt.n != a->grads.n) {
-        wf__error(ctx, WF_ERR_ARG,
-                  "%s: each output needs an upstream array, and each wanted array one for its derivative", function);
+    const wf_arrays *given = a->reverse ? &a->outs : &a->wrt, *wanted = a->reverse ? &a->wrt : &a->outs;
+    if (given->n != a->seeds.n || wanted->n != a->results.n) {
+        wf__error(ctx, WF_ERR_ARG, "%s: each %s, and each %s one for its derivative", a->function,
+                  a->reverse ? "output needs an upstream array" : "wanted array needs a direction",
+                  a->reverse ? "wanted array" : "output");
         return false;
     }
-    for (size_t k = 0; k < a->outs.n; ++k)
-        if (!fits(a, a->upstream.at[k], a->outs.at[k], "upstream", k))
+    for (size_t k = 0; k < given->n; ++k)
+        if (!fits(a, a->seeds.at[k], given->at[k], a->reverse ? "upstream" : "direction", k))
             return false;
-    for (size_t k = 0; k < a->wrt.n; ++k)
-        if (!fits(a, a->grads.at[k], a->wrt.at[k], "the derivative of array", k))
+    for (size_t k = 0; k < wanted->n; ++k)
+        if (!fits(a, a->results.at[k], wanted->at[k], "the derivative of array", k))
             return false;
     return true;
 }
@@ -77,15 +81,16 @@ static bool begin(adjoint *a)
     a->object = wf__alloc((a->outs.n + a->wrt.n + 1) * (sizeof *a->object + 1));
     a->shape = wf__alloc((p->object_n + 1) * sizeof *a->shape);
     if (!a->object || !a->shape) {
-        wf__error(a->g->ctx, WF_ERR_MEMORY, "%s: out of memory", function);
+        wf__error(a->g->ctx, WF_ERR_MEMORY, "%s: out of memory", a->function);
         return false;
     }
     uint8_t *dtype = (uint8_t *)(a->object + a->outs.n + a->wrt.n);
+    for (size_t k = 0; k < a->seeds.n; ++k)
+        dtype[k] = (uint8_t)a->seeds.at[k]->dtype;
     for (size_t k = 0; k < a->outs.n; ++k) {
         a->object[k] = object_of(a, a->outs.at[k]);
-        dtype[k] = (uint8_t)a->upstream.at[k]->dtype;
         if (a->object[k] == UINT32_MAX || !wf__program_writes(p, a->object[k])) {
-            wf__error(a->g->ctx, WF_ERR_ARG, "%s: the operator does not store output %zu", function, k);
+            wf__error(a->g->ctx, WF_ERR_ARG, "%s: the operator does not store output %zu", a->function, k);
             return false;
         }
     }
@@ -93,7 +98,7 @@ static bool begin(adjoint *a)
         a->object[a->outs.n + k] = object_of(a, a->wrt.at[k]);
     for (uint32_t i = 0; i < p->object_n; ++i)
         a->shape[i] = p->object[i].array->shape;
-    a->of = (wf__ad_operator){ .function = function,
+    a->of = (wf__ad_operator){ .function = a->function,
                                .ir = &p->rec.ir,
                                .space = p->rec.space,
                                .shape = a->shape,
@@ -103,7 +108,7 @@ static bool begin(adjoint *a)
                                .upstream = dtype,
                                .outs = (uint32_t)a->outs.n,
                                .wrts = (uint32_t)a->wrt.n };
-    if (wf__ad_space_begin(&a->of, &a->space))
+    if (a->reverse ? wf__ad_space_begin(&a->of, &a->space) : wf__ad_tangents_begin(&a->of, &a->space))
         return true;
     const wf__ir *ir = &a->space.ir;
     wf__program_error(a->g->ctx, p, ir->status, ir->error, WF_SECTION_CALL, &(wf__culprit){ 0 });
@@ -115,9 +120,9 @@ static uint32_t slot(void *user, uint32_t object, bool element)
 {
     const adjoint *a = user;
     const wf__program *p = &a->g->program;
-    const wf_array *array = object < p->object_n ? p->object[object].array : a->upstream.at[object - p->object_n];
+    const wf_array *array = object < p->object_n ? p->object[object].array : a->seeds.at[object - p->object_n];
     uint32_t s = 0;
-    wf__array_slot(a->to, array, element, false, function, &s);
+    wf__array_slot(a->to, array, element, false, a->function, &s);
     return s;
 }
 
@@ -144,7 +149,7 @@ static wf__emitter begin_kernel(adjoint *a, const wf_shape *shape, wf_axes reduc
     for (int d = 0; own && a->to && d < shape->rank; ++d)
         e.index[d] = wf__index(e.to, d);
     if (!a->to || !wf__emitter_begin(&e))
-        wf__poison(a->to, WF_ERR_MEMORY, "%s: out of memory", function);
+        wf__poison(a->to, WF_ERR_MEMORY, "%s: out of memory", a->function);
     return e;
 }
 
@@ -184,7 +189,7 @@ static wf_status gather(adjoint *a, size_t k)
         sum = sum && value ? wf__op2(e.to, WF__OP_add, sum, value) : value;
     }
     if (a->to)
-        (wf_out)(a->to, a->grads.at[k], sum ? wf__value(a->to, sum) : (wf_val){ { 0, NULL } });
+        (wf_out)(a->to, a->results.at[k], sum ? wf__value(a->to, sum) : (wf_val){ { 0, NULL } });
     return run_kernel(a, &e);
 }
 
@@ -221,9 +226,9 @@ static wf_status sums(adjoint *a, size_t k, uint32_t *next)
     if (a->to)
         wf_section(a->to, WF_SECTION_POST);
     for (uint32_t i = 0; i < n; ++i) {
-        wf_array *to = element_of(a, a->grads.at[k], a->space.read[read_of[i]].tuple);
+        wf_array *to = element_of(a, a->results.at[k], a->space.read[read_of[i]].tuple);
         if (!to)
-            wf__poison(a->to, wf_last_status(a->g->ctx), "%s: out of memory", function);
+            wf__poison(a->to, wf_last_status(a->g->ctx), "%s: out of memory", a->function);
         (wf_out)(a->to, to, (wf_val){ sum[i] });
         wf_release(to);
     }
@@ -241,10 +246,10 @@ static wf_status accumulate(adjoint *a, const uint8_t *as_sums)
             uint32_t s;
             if (!uniform && !is_of(a, read, k, WF__READ_ANY))
                 continue;
-            wf_array *grad = a->grads.at[k];
+            wf_array *grad = a->results.at[k];
             wf__ref value = wf__emit(&e, read->grad), inside = wf__emit(&e, read->inside);
             uint32_t tuple = wf__emit_tuple(&e, read->tuple);
-            if (!value || !wf__array_slot(a->to, grad, grad->shape.rank == 0, true, function, &s))
+            if (!value || !wf__array_slot(a->to, grad, grad->shape.rank == 0, true, a->function, &s))
                 break;
             value = wf__cast(e.to, value, wf__update_dtype(grad->dtype, WF_JOIN_ADD));
             wf__accum(e.to, s, tuple, WF_JOIN_ADD, WF__MODE_AUTO, value, inside);
@@ -258,7 +263,7 @@ static wf_status run(adjoint *a)
 {
     uint8_t *as_sums = wf__alloc0(a->wrt.n + 1);
     bool rest = false;
-    wf_status status = as_sums ? WF_OK : wf__error(a->g->ctx, WF_ERR_MEMORY, "%s: out of memory", function);
+    wf_status status = as_sums ? WF_OK : wf__error(a->g->ctx, WF_ERR_MEMORY, "%s: out of memory", a->function);
     for (size_t k = 0; k < a->wrt.n && status == WF_OK; ++k) {
         unsigned kinds = kinds_of(a, k);
         as_sums[k] = kinds == 1u << WF__READ_UNIFORM;
@@ -273,21 +278,62 @@ static wf_status run(adjoint *a)
     return status;
 }
 
-wf_status wf_adjoint(wf_graph *graph, wf_arrays outs, wf_arrays upstream, wf_arrays wrt, wf_arrays grads)
+/* ---- forward mode ---- */
+static wf_status forward(adjoint *a)
+{
+    wf__emitter e = begin_kernel(a, &a->of.space, 0, true);
+    const wf__ir *ir = &a->space.ir;
+    for (uint32_t i = 0; e.map && i < a->space.read_n; ++i) {
+        const wf__ad_read *store = &a->space.read[i];
+        const wf__node *n = &ir->node[store->load];
+        uint32_t k = 0, s;
+        while (a->of.out[k] != store->object)
+            ++k;
+        const wf_array *to = a->results.at[k];
+        wf__ref value = wf__emit(&e, store->grad), when = wf__emit(&e, n->d);
+        uint32_t tuple = wf__emit_tuple(&e, n->b);
+        if (!value || !wf__array_slot(a->to, to, !n->b, true, a->function, &s))
+            break;
+        if (n->op == WF__STORE)
+            wf__store(e.to, s, tuple, wf__cast(e.to, value, to->dtype), when);
+        else
+            wf__accum(e.to, s, tuple, WF_JOIN_ADD, WF__MODE_AUTO,
+                      wf__cast(e.to, value, wf__update_dtype(to->dtype, WF_JOIN_ADD)), when);
+        wf__note_store(a->to, s);
+    }
+    return run_kernel(a, &e);
+}
+
+/* ---- the public functions ---- */
+static wf_status derive(wf_graph *graph, adjoint *a)
 {
     if (!graph)
         return WF_ERR_ARG;
-    adjoint a = { .g = graph, .outs = outs, .upstream = upstream, .wrt = wrt, .grads = grads };
     wf__floats floats = wf__floats_begin();
     wf_status status = wf__graph_finish(graph);
-    if (status == WF_OK && !wf__graph_launchable(graph, function))
+    a->g = graph;
+    if (status == WF_OK && !wf__graph_launchable(graph, a->function))
         status = WF_ERR_ARG;
     if (status == WF_OK)
-        status = check(&a) && begin(&a) ? run(&a) : wf_last_status(graph->ctx);
-    wf__ad_space_free(&a.space);
-    wf__free(a.object);
-    wf__free(a.shape);
+        status = !check(a) || !begin(a) ? wf_last_status(graph->ctx) : a->reverse ? run(a) : forward(a);
+    wf__ad_space_free(&a->space);
+    wf__free(a->object);
+    wf__free(a->shape);
     wf__graph_retire(graph);
     wf__floats_end(floats);
     return status;
+}
+
+wf_status wf_adjoint(wf_graph *graph, wf_arrays outs, wf_arrays upstream, wf_arrays wrt, wf_arrays grads)
+{
+    adjoint a = { .outs = outs, .wrt = wrt, .seeds = upstream, .results = grads };
+    a.reverse = true;
+    a.function = "wf_adjoint";
+    return derive(graph, &a);
+}
+
+wf_status wf_tangent(wf_graph *graph, wf_arrays wrt, wf_arrays directions, wf_arrays outs, wf_arrays tangents)
+{
+    adjoint a = { .outs = outs, .wrt = wrt, .seeds = directions, .results = tangents, .function = "wf_tangent" };
+    return derive(graph, &a);
 }
