@@ -50,7 +50,34 @@ static wf_status run_rows(const wfl_axis_pass *a, wf_array *y, const wf_array *x
     return status;
 }
 
-/* Elements that lie `second` apart, roots, and rows of `second` elements, through an array between. */
+/* The first pass of two, over elements that lie apart, to rows. */
+static wfl_pass pass_to_rows(const wfl_axis_pass *a, int64_t first, const wf_array *y, const wf_array *x)
+{
+    wfl_pass one =
+        wfl_describe(&(wfl_axis_pass){ .plan = a->plan, .kind = WFL_FFT_C2C, .n = first, .scale = 1 }, y, x);
+    one.rows_out = true;
+    one.in_place = false;
+    return one;
+}
+
+/* Elements that lie `second` apart, roots, and `second` elements that lie `first` apart; through an array between,
+ * [lines, second, first]. */
+static wf_status run_by_lanes(const wfl_axis_pass *a, wf_array *y, wf_array *between, const wf_array *x)
+{
+    const wfl_plan *p = a->plan;
+    wf_shape shape = wf_array_shape(x);
+    wfl_pass one = pass_to_rows(a, shape.dim[1], between, x);
+    one.twist = shape.dim[2];
+    wf_status status = wfl_pass_run(&one, between, x, (wfl_with){ .scale = 1 }, p->function);
+    if (status != WF_OK)
+        return status;
+    wfl_pass two = wfl_describe(
+        &(wfl_axis_pass){ .plan = p, .kind = WFL_FFT_C2C, .n = shape.dim[2], .scale = a->scale }, y, between);
+    return wfl_pass_run(&two, y, between, with_of(a), p->function);
+}
+
+/* Elements that lie `second` apart, roots, and rows of `second` elements, through an array between,
+ * [lines, first, second]. */
 static wf_status run_halves(const wfl_axis_pass *a, wf_array *y, wf_array *between, const wf_array *x)
 {
     const wfl_plan *p = a->plan;
@@ -79,6 +106,7 @@ int64_t wfl_held_in_caches(const wfl_plan *p, double each)
 typedef struct halves {
     wf_array *from, *to; /* [lines, first, second], [lines, second, first] */
     wf_array *between;   /* [count, first, second] */
+    bool by_lanes;       /* `first` lines fill a vector; `between` is [count, second, first] */
     wf_array *staged[2]; /* copies of lines before and after, in one memory; NULL = none */
 } halves;
 
@@ -92,13 +120,22 @@ static wf_status run_lines(const wfl_axis_pass *a, const halves *h, int64_t i, i
     if (status == WF_OK && before != from)
         status = wf_array_assign(before, from);
     if (status == WF_OK)
-        status = run_halves(a, after, middle, before);
+        status = h->by_lanes ? run_by_lanes(a, after, middle, before) : run_halves(a, after, middle, before);
     if (status == WF_OK && after != to)
         status = wf_array_assign(to, after);
     wf_array *spent[] = { from, to, middle, before, after };
     for (int k = 0; k < 5; ++k)
         wf_release(spent[k]);
     return status;
+}
+
+/* True if `first` of n = first * second elements are a butterfly, and the lines behind it fill vectors, so that neither
+ * pass copies rows. */
+static bool is_by_lanes(const wfl_axis_pass *a, const wf_array *y, const wf_array *x, int64_t first)
+{
+    wfl_pass one = pass_to_rows(a, first, y, x);
+    one.out = (uint8_t)wfl_complex_dtype(a->plan->part);
+    return first == wfl_pass_lanes(a->plan->ctx, a->plan->part, device_of(y)) && wfl_pass_is_direct(&one);
 }
 
 /* n = first * second in two passes, for so many lines at once that the arrays between stay in caches. Both passes access
@@ -110,17 +147,19 @@ static wf_status run_twice(const wfl_axis_pass *a, wf_array *y, const wf_array *
     wf_dtype dtype = wfl_complex_dtype(p->part);
     int64_t outer = wf_array_shape(x).dim[0], count = outer;
     double line = (double)a->n * (double)wf_dtype_size(dtype);
-    bool staged = false;
+    bool staged = false, by_lanes = is_by_lanes(a, y, x, first);
     if (wf_array_device(x) < WF_GPU(0)) {
         double touched = wfl_bytes_of(x) + (x == y ? 0 : wfl_bytes_of(y));
         int64_t few = wfl_held_in_caches(p, 6 * line);
-        staged = few < outer && touched > WFL_CACHE_OF_ALL && 3 * line <= room_in_caches(p);
+        staged = !by_lanes && few < outer && touched > WFL_CACHE_OF_ALL && 3 * line <= room_in_caches(p);
         count = staged ? few : wfl_held_in_caches(p, 3 * line);
     }
     count = count < outer ? count : outer;
     halves h = { .from = wf_view_reshape((wf_array *)x, WF_SHAPE(outer, first, second)),
                  .to = wf_view_reshape(y, WF_SHAPE(outer, second, first)),
-                 .between = wfl_new_beside(x, dtype, WF_SHAPE(count, first, second)) };
+                 .between = wfl_new_beside(
+                     x, dtype, by_lanes ? WF_SHAPE(count, second, first) : WF_SHAPE(count, first, second)),
+                 .by_lanes = by_lanes };
     if (staged) {
         h.staged[0] = wfl_new_beside(x, dtype, WF_SHAPE(count, first, second));
         h.staged[1] = h.staged[0] ? wf_view_reshape(h.staged[0], WF_SHAPE(count, second, first)) : NULL;
@@ -408,7 +447,14 @@ static bool is_better_twice(const wfl_axis_pass *a, wf_array *y, const wf_array 
     bool few = 2 * lines <= lanes && a->n >= SHORT;
     bool cached = (double)lines * (double)a->n * (double)wf_dtype_size(wfl_complex_dtype(p->part)) <= MUCH_OF_SECOND;
     bool large = device == WF_CPU && scratch > (cached ? FIRST_CACHE : MUCH_OF_SECOND);
-    if (a->kind != WFL_FFT_C2C || (fit && !few && !large))
+    if (a->kind != WFL_FFT_C2C)
+        return false;
+    *first = lanes;
+    *second = a->n / lanes;
+    if (device < WF_GPU(0) && a->n % lanes == 0 && *second >= lanes && scratch <= 2 * FIRST_CACHE &&
+        is_by_lanes(a, y, x, lanes) && fits(a, *second, WFL_FFT_C2C, y, x, false))
+        return true;
+    if (fit && !few && !large)
         return false;
     wfl_fft_halves(a->n, first, second);
     if (*first < LEAST_HALF || !fits(a, *first, WFL_FFT_C2C, y, x, false) || !fits(a, *second, WFL_FFT_C2C, y, x, true))

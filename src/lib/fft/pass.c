@@ -107,7 +107,23 @@ int64_t wfl_pass_lanes(wf_context *ctx, wf_dtype part, wf_device device)
     return lanes < LEAST ? LEAST : lanes;
 }
 
-static bool needs_other(const wfl_pass *pass) { return pass->rows_in || pass->rows_out || pass->kind == WFL_FFT_R2C; }
+/* Elements of a row that are moved at once. */
+static int32_t chunk_of(wf_dtype dtype)
+{
+    int32_t n = CHUNK_BYTES / (int32_t)wf_dtype_size(dtype);
+    return n < MOST_CHUNK ? n : MOST_CHUNK;
+}
+
+bool wfl_pass_is_direct(const wfl_pass *pass)
+{
+    return pass->kind == WFL_FFT_C2C && !pass->rows_in && pass->rows_out && !pass->in_place && pass->n > 1 &&
+           pass->n <= WFL_FFT_UNROLLED && pass->n % chunk_of((wf_dtype)pass->out) == 0;
+}
+
+static bool needs_other(const wfl_pass *pass)
+{
+    return pass->rows_in || (pass->rows_out && !wfl_pass_is_direct(pass)) || pass->kind == WFL_FFT_R2C;
+}
 
 static int32_t elements_in(const wfl_pass *p) { return (int32_t)(p->kind == WFL_FFT_C2R ? p->n / 2 + 1 : p->n); }
 static int32_t elements_out(const wfl_pass *p)
@@ -266,15 +282,30 @@ static void write_other(wfl_line *line, wf_val k, wf_val place, wfl_pair v)
     wfl_line_put(line, line->other, k, v);
 }
 
+/* Result k times its root, with parts in order. */
+static wfl_pair twisted(const pass_line *l, wf_val k, wfl_pair v)
+{
+    wf_graph *g = l->line.g;
+    if (l->twist)
+        v = wfl_pair_mul(v, (wfl_pair){ wf_read(g, l->twist, k, 0, l->inner), wf_read(g, l->twist, k, 1, l->inner) });
+    return swapped_if(l->pass->inverse, v);
+}
+
+/* Writes results of a butterfly to a row. */
+static void write_row(wfl_line *line, wf_val k, wf_val place, wfl_pair v)
+{
+    const pass_line *l = of(line);
+    double chunk = chunk_of((wf_dtype)l->pass->out);
+    (void)place;
+    wf_write(line->g, l->y, complex_of(l, twisted(l, k, v)), l->outer, l->inner, wf_idiv(k, chunk), wf_mod(k, chunk));
+}
+
 /* Writes results, with parts as the transform leaves them, to an array with neighbouring lines. */
 static void write_out(wfl_line *line, wf_val k, wf_val place, wfl_pair v)
 {
     const pass_line *l = of(line);
     (void)place;
-    if (l->twist)
-        v = wfl_pair_mul(
-            v, (wfl_pair){ wf_read(line->g, l->twist, k, 0, l->inner), wf_read(line->g, l->twist, k, 1, l->inner) });
-    v = swapped_if(l->pass->inverse, v);
+    v = twisted(l, k, v);
     if (l->pass->kind != WFL_FFT_C2R) {
         wf_write(line->g, l->y, complex_of(l, v), l->outer, k, l->inner);
     } else if (l->length.untangled) {
@@ -307,13 +338,6 @@ static wf_val result(const pass_line *l, wf_val k, bool odd)
     }
     wfl_pair v = swapped_if(l->pass->inverse, wfl_line_get(&l->line, l->line.other, k));
     return l->pass->kind == WFL_FFT_C2R ? scaled(l, v.re) : complex_of(l, v);
-}
-
-/* Elements of a row that are moved at once. */
-static int32_t chunk_of(wf_dtype dtype)
-{
-    int32_t n = CHUNK_BYTES / (int32_t)wf_dtype_size(dtype);
-    return n < MOST_CHUNK ? n : MOST_CHUNK;
 }
 
 /* Copies `n` elements, from `first` on, of a row of x to scratch. at[2]: indices before the last one. */
@@ -426,6 +450,10 @@ static void record_line(pass_line *l)
         return;
     }
     wfl_line *line = &l->line;
+    if (wfl_pass_is_direct(l->pass)) {
+        wfl_line_forward(line, &l->length.radices, reader_of(l), write_row);
+        return;
+    }
     bool through_other = l->pass->rows_out || l->pass->kind == WFL_FFT_R2C;
     wfl_write *write = through_other ? write_other : write_out;
     if (l->pass->rows_in)
@@ -454,17 +482,18 @@ static wf_kernel *compile(wf_context *ctx, const wfl_pass *pass, const wfl_table
                           const char *function)
 {
     int32_t lanes = (int32_t)wfl_pass_lanes(ctx, (wf_dtype)pass->part, pass->device);
+    pass_line l = { .pass = pass, .length = wfl_lengths_of(pass), .filter = filter };
+    bool works = l.length.radices.n > 1 || l.length.chirps || filter, scratch = works || needs_other(pass);
     wf_graph *g = wf_begin_with(ctx, &(wf_space){ .size = sizeof(wf_space),
                                                   .name = function,
                                                   .shape = WF_SHAPE(1, lanes),
-                                                  .block = WF_SHAPE(1, lanes),
+                                                  .block = scratch ? WF_SHAPE(1, lanes) : (wf_shape){ .rank = 0 },
                                                   .device = pass->device });
-    pass_line l = { .pass = pass, .length = wfl_lengths_of(pass), .filter = filter };
     wf_dtype part = (wf_dtype)pass->part;
     l.line = (wfl_line){ .g = g, .part = part, .at = *at, .user = &l };
     l.outer = wf_index(g, 0);
     l.inner = wf_index(g, 1);
-    l.line.lane = wf_sub(l.inner, wf_mul(wf_block_id(g, 1), lanes));
+    l.line.lane = scratch ? wf_sub(l.inner, wf_mul(wf_block_id(g, 1), lanes)) : WF_V(0);
     formal_rows(g, pass->rows_out, (wf_dtype)pass->out, elements_out(pass), "y", "y_rest", &l.y, &l.y_rest);
     if (pass->in_place) {
         l.x = l.y;
@@ -482,7 +511,7 @@ static wf_kernel *compile(wf_context *ctx, const wfl_pass *pass, const wfl_table
         l.scale = wf_param(g, "fft scale", part, 1);
     if (filter)
         l.first = wf_param(g, "fft first", WF_I64, 0);
-    if (l.length.radices.n > 1 || l.length.chirps || filter)
+    if (works)
         l.line.work = wf_scratch(g, part, WF_SHAPE(l.length.steps, 2, lanes), false);
     if (needs_other(pass))
         l.line.other = wf_scratch(g, part, WF_SHAPE(other_room(&l.length), 2, lanes), false);

@@ -42,6 +42,8 @@ typedef struct wfl_lengths {
     wfl_radices radices; /* of `steps` */
 } wfl_lengths;
 wfl_lengths wfl_lengths_of(const wfl_pass *pass);
+/* True if the pass is a butterfly that writes its results to rows, without scratch. */
+bool wfl_pass_is_direct(const wfl_pass *pass);
 /* True if a line of the pass fits into scratch. */
 bool wfl_pass_fits(wf_context *ctx, const wfl_pass *pass);
 /* Lines that a vector transforms side by side. */

@@ -8,8 +8,8 @@ static void write_box_param(const wf__stage *stage, const uint64_t *param, const
 {
     uint32_t first = stage->partition.block_param - 1;
     memcpy(out, param, first * sizeof *out);
-    for (int d = 0; d < stage->lowered.rank; ++d)
-        out[first + (uint32_t)d] = (uint64_t)(lo[d] / stage->partition.box[d]);
+    for (int d = 0; d < stage->lowered.rank; ++d) /* most axes of small launches have one box: no division */
+        out[first + (uint32_t)d] = lo[d] ? (uint64_t)(lo[d] / stage->partition.box[d]) : 0;
 }
 
 static void call_entry(const wf__launch *l, int64_t copy, const int64_t *lo, const int64_t *hi, uint64_t *acc)
@@ -82,6 +82,11 @@ int64_t wf__points_of_box(const wf__stage *stage, int64_t box, int64_t *lo, int6
 {
     int64_t part = 0, parts = 1;
     for (int d = stage->lowered.rank - 1; d >= 0; --d) {
+        if (stage->extent[d] <= stage->partition.box[d]) { /* one box: no divisions, which would take longer than some boxes */
+            lo[d] = 0;
+            hi[d] = stage->extent[d];
+            continue;
+        }
         int64_t count = (stage->extent[d] + stage->partition.box[d] - 1) / stage->partition.box[d];
         lo[d] = box % count * stage->partition.box[d];
         if (d >= stage->lowered.kept && !(stage->lowered.kept_lane && d == stage->lowered.rank - 1)) {

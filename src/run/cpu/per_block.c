@@ -17,14 +17,20 @@ typedef struct per_block {
 static void set_scratch_mem(const wf__stage *stage, int64_t block, char *own, wf__mem *mem)
 {
     int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK];
-    wf__points_of_box(stage, block, lo, hi);
+    bool known = false;
     for (uint32_t s = 0; s < stage->lowered.slot_n; ++s) {
         const wf__slot *slot = &stage->lowered.slot[s];
         int64_t elements = 0;
         if (!slot->shared)
             continue;
-        for (int k = 0; k < slot->rank; ++k)
-            elements += slot->shift[k] ? lo[slot->shift[k] - 1] * mem[s].stride[k] : 0;
+        for (int k = 0; k < slot->rank; ++k) {
+            if (!slot->shift[k])
+                continue;
+            if (!known)
+                wf__points_of_box(stage, block, lo, hi);
+            known = true;
+            elements += lo[slot->shift[k] - 1] * mem[s].stride[k];
+        }
         uintptr_t at = (uintptr_t)own + slot->shared - 1;
         mem[s].base = (char *)(at - (uintptr_t)elements * wf__size(slot->dtype));
     }
