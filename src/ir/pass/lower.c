@@ -172,6 +172,16 @@ static void find_fates(loops *w, wf__ref loop, wf__ref body, wf__ref end)
     }
 }
 
+static bool accesses_scratch(const loops *w, wf__ref body, wf__ref end)
+{
+    for (wf__ref r = body; r < end; ++r) {
+        const wf__node *n = &w->in->node[r];
+        if ((n->op == WF__STORE || n->op == WF__LOAD) && w->live[r] && w->in->slot[n->a].scratch)
+            return true;
+    }
+    return false;
+}
+
 /* Returns the number of turns if constants determine it; -1 = they do not, or writing out the loop takes too much
  * code. *all: the code size of all turns. */
 static int count_turns(loops *w, wf__ref loop, wf__ref body, wf__ref end, uint64_t *all)
@@ -179,10 +189,12 @@ static int count_turns(loops *w, wf__ref loop, wf__ref body, wf__ref end, uint64
     const wf__ir *in = w->in;
     find_fates(w, loop, body, end);
     uint64_t size = code_of(w, w->fate, body, end);
+    bool scratch = size >= WF__LONG_TURN && accesses_scratch(w, body, end);
+    uint64_t most = scratch ? WF__MOST_SCRATCH_WRITTEN : WF__MOST_CODE_WRITTEN;
     for (wf__ref s = loop + 1; s < body; ++s)
         w->known[s] = w->live[s] && known_outside(w, in->node[s].b, &w->bits[s]);
     for (int turns = 0; turns <= WF__MOST_TURNS_WRITTEN; ++turns) {
-        if (turns > 1 && (uint64_t)turns * size + w->size > WF__MOST_CODE_WRITTEN)
+        if (turns > 1 && (uint64_t)turns * size + w->size > most)
             return -1;
         bool runs = false;
         for (wf__ref s = loop + 1; s < body; ++s)

@@ -53,8 +53,7 @@ static wf_status run_rows(const wfl_axis_pass *a, wf_array *y, const wf_array *x
 /* The first pass of two, over elements that lie apart, to rows. */
 static wfl_pass pass_to_rows(const wfl_axis_pass *a, int64_t first, const wf_array *y, const wf_array *x)
 {
-    wfl_pass one =
-        wfl_describe(&(wfl_axis_pass){ .plan = a->plan, .kind = WFL_FFT_C2C, .n = first, .scale = 1 }, y, x);
+    wfl_pass one = wfl_describe(&(wfl_axis_pass){ .plan = a->plan, .kind = WFL_FFT_C2C, .n = first, .scale = 1 }, y, x);
     one.rows_out = true;
     one.in_place = false;
     return one;
@@ -67,12 +66,13 @@ static wf_status run_by_lanes(const wfl_axis_pass *a, wf_array *y, wf_array *bet
     const wfl_plan *p = a->plan;
     wf_shape shape = wf_array_shape(x);
     wfl_pass one = pass_to_rows(a, shape.dim[1], between, x);
-    one.twist = shape.dim[2];
+    one.twist = one.inner = shape.dim[2];
     wf_status status = wfl_pass_run(&one, between, x, (wfl_with){ .scale = 1 }, p->function);
     if (status != WF_OK)
         return status;
     wfl_pass two = wfl_describe(
         &(wfl_axis_pass){ .plan = p, .kind = WFL_FFT_C2C, .n = shape.dim[2], .scale = a->scale }, y, between);
+    two.inner = shape.dim[1];
     return wfl_pass_run(&two, y, between, with_of(a), p->function);
 }
 
@@ -157,8 +157,8 @@ static wf_status run_twice(const wfl_axis_pass *a, wf_array *y, const wf_array *
     count = count < outer ? count : outer;
     halves h = { .from = wf_view_reshape((wf_array *)x, WF_SHAPE(outer, first, second)),
                  .to = wf_view_reshape(y, WF_SHAPE(outer, second, first)),
-                 .between = wfl_new_beside(
-                     x, dtype, by_lanes ? WF_SHAPE(count, second, first) : WF_SHAPE(count, first, second)),
+                 .between = wfl_new_beside(x, dtype,
+                                           by_lanes ? WF_SHAPE(count, second, first) : WF_SHAPE(count, first, second)),
                  .by_lanes = by_lanes };
     if (staged) {
         h.staged[0] = wfl_new_beside(x, dtype, WF_SHAPE(count, first, second));

@@ -71,7 +71,7 @@ struct wfl_line {
     wf_graph *g;
     wf_dtype part;
     wf_val lane;           /* the line's column of scratch */
-    const wf_array *table; /* part [pairs, 2] */
+    const wf_array *table; /* part [2 pairs] */
     wfl_table at;
     wf_array *work;   /* scratch of the steps, part [length, 2, lanes] */
     wf_array *other;  /* scratch beside it, for elements in natural order; may be NULL */

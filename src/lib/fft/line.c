@@ -9,7 +9,8 @@
 
 wfl_pair wfl_line_table(const wfl_line *line, wf_val index)
 {
-    return (wfl_pair){ wf_read(line->g, line->table, index, 0), wf_read(line->g, line->table, index, 1) };
+    wf_val at = wf_mul(index, 2);
+    return (wfl_pair){ wf_read(line->g, line->table, at), wf_read(line->g, line->table, wf_add(at, 1)) };
 }
 
 wfl_pair wfl_line_get(const wfl_line *line, const wf_array *scratch, wf_val k)

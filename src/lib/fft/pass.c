@@ -35,8 +35,8 @@ typedef struct wfl_prepared {
     struct wfl_prepared *next;
     wfl_pass pass;
     wf_kernel *kernel;
-    wf_array *table; /* part [pairs, 2]; NULL = none */
-    wf_array *twist; /* part [n, 2, pass.twist]; NULL = none */
+    wf_array *table; /* part [2 pairs]; NULL = none */
+    wf_array *twist; /* part [n * 2 * pass.twist]: real parts of all lines, imaginary parts, for each k; NULL = none */
 } entry;
 
 /* The scratch that a pass needs. */
@@ -179,7 +179,8 @@ typedef struct pass_line {
     const wfl_pass *pass;
     wfl_lengths length;
     wf_val outer, inner, scale;
-    wf_array *x, *y;           /* formals: [outer, n, inner], or in chunks [outer, inner, n / chunk, chunk] */
+    wf_array *x, *y;           /* formals: [outer, n, inner], with pass.inner [outer, n * inner], or in chunks
+                                * [outer, inner, n / chunk, chunk] */
     wf_array *x_rest, *y_rest; /* elements of rows after the last chunk, [outer, inner, n % chunk]; NULL = none */
     wf_array *twist, *start;
     const wfl_filter *filter; /* NULL = none */
@@ -187,6 +188,9 @@ typedef struct pass_line {
 } pass_line;
 
 static const pass_line *of(wfl_line *line) { return line->user; }
+
+/* The index of element k in columns whose number is part of the code. */
+static wf_val column(const pass_line *l, wf_val k) { return wf_add(wf_mul(k, (double)l->pass->inner), l->inner); }
 
 static wfl_pair parts(const pass_line *l, wf_val v)
 {
@@ -206,6 +210,8 @@ static wfl_pair read_in(const pass_line *l, wf_val k)
 {
     if (l->pass->rows_in)
         return wfl_line_get(&l->line, l->line.other, k);
+    if (l->pass->inner)
+        return parts(l, wf_read(l->line.g, l->x, l->outer, column(l, k)));
     return parts(l, wf_read(l->line.g, l->x, l->outer, k, l->inner));
 }
 
@@ -286,8 +292,11 @@ static void write_other(wfl_line *line, wf_val k, wf_val place, wfl_pair v)
 static wfl_pair twisted(const pass_line *l, wf_val k, wfl_pair v)
 {
     wf_graph *g = l->line.g;
-    if (l->twist)
-        v = wfl_pair_mul(v, (wfl_pair){ wf_read(g, l->twist, k, 0, l->inner), wf_read(g, l->twist, k, 1, l->inner) });
+    if (l->twist) {
+        wf_val at = wf_add(wf_mul(k, 2 * (double)l->pass->twist), l->inner);
+        v = wfl_pair_mul(
+            v, (wfl_pair){ wf_read(g, l->twist, at), wf_read(g, l->twist, wf_add(at, (double)l->pass->twist)) });
+    }
     return swapped_if(l->pass->inverse, v);
 }
 
@@ -306,7 +315,9 @@ static void write_out(wfl_line *line, wf_val k, wf_val place, wfl_pair v)
     const pass_line *l = of(line);
     (void)place;
     v = twisted(l, k, v);
-    if (l->pass->kind != WFL_FFT_C2R) {
+    if (l->pass->inner) {
+        wf_write(line->g, l->y, complex_of(l, v), l->outer, column(l, k));
+    } else if (l->pass->kind != WFL_FFT_C2R) {
         wf_write(line->g, l->y, complex_of(l, v), l->outer, k, l->inner);
     } else if (l->length.untangled) {
         wf_val even = wf_mul(k, 2);
@@ -470,12 +481,13 @@ static void record_line(pass_line *l)
         copy_spectra_out(l);
 }
 
-static void formal_rows(wf_graph *g, bool rows, wf_dtype dtype, int64_t n, const char *name, const char *rest_name,
-                        wf_array **whole, wf_array **rest)
+static void formal_rows(wf_graph *g, const wfl_pass *pass, bool rows, wf_dtype dtype, int64_t n, const char *name,
+                        const char *rest_name, wf_array **whole, wf_array **rest)
 {
     int64_t chunk = chunk_of(dtype);
+    int rank = rows ? 4 : pass->inner ? 2 : 3;
     *rest = rows && n % chunk ? wf_formal(g, rest_name, dtype, 3) : NULL;
-    *whole = !rows || n >= chunk ? wf_formal(g, name, dtype, rows ? 4 : 3) : NULL;
+    *whole = !rows || n >= chunk ? wf_formal(g, name, dtype, rank) : NULL;
 }
 
 static wf_kernel *compile(wf_context *ctx, const wfl_pass *pass, const wfl_table *at, const wfl_filter *filter,
@@ -483,7 +495,8 @@ static wf_kernel *compile(wf_context *ctx, const wfl_pass *pass, const wfl_table
 {
     int32_t lanes = (int32_t)wfl_pass_lanes(ctx, (wf_dtype)pass->part, pass->device);
     pass_line l = { .pass = pass, .length = wfl_lengths_of(pass), .filter = filter };
-    bool works = l.length.radices.n > 1 || l.length.chirps || filter, scratch = works || needs_other(pass);
+    int32_t looped = largest_looped(&l.length.radices);
+    bool works = l.length.radices.n > 1 || l.length.chirps || filter, scratch = works || looped || needs_other(pass);
     wf_graph *g = wf_begin_with(ctx, &(wf_space){ .size = sizeof(wf_space),
                                                   .name = function,
                                                   .shape = WF_SHAPE(1, lanes),
@@ -493,18 +506,19 @@ static wf_kernel *compile(wf_context *ctx, const wfl_pass *pass, const wfl_table
     l.line = (wfl_line){ .g = g, .part = part, .at = *at, .user = &l };
     l.outer = wf_index(g, 0);
     l.inner = wf_index(g, 1);
-    l.line.lane = scratch ? wf_sub(l.inner, wf_mul(wf_block_id(g, 1), lanes)) : WF_V(0);
-    formal_rows(g, pass->rows_out, (wf_dtype)pass->out, elements_out(pass), "y", "y_rest", &l.y, &l.y_rest);
+    bool one = pass->inner == lanes; /* block along this axis */
+    l.line.lane = scratch && !one ? wf_sub(l.inner, wf_mul(wf_block_id(g, 1), lanes)) : l.inner;
+    formal_rows(g, pass, pass->rows_out, (wf_dtype)pass->out, elements_out(pass), "y", "y_rest", &l.y, &l.y_rest);
     if (pass->in_place) {
         l.x = l.y;
         l.x_rest = l.y_rest;
     } else {
-        formal_rows(g, pass->rows_in, (wf_dtype)pass->in, elements_in(pass), "x", "x_rest", &l.x, &l.x_rest);
+        formal_rows(g, pass, pass->rows_in, (wf_dtype)pass->in, elements_in(pass), "x", "x_rest", &l.x, &l.x_rest);
     }
     if (at->pairs)
-        l.line.table = wf_formal(g, "table", part, 2);
+        l.line.table = wf_formal(g, "table", part, 1);
     if (pass->twist)
-        l.twist = wf_formal(g, "twist", part, 3);
+        l.twist = wf_formal(g, "twist", part, 1);
     if (pass->started)
         l.start = wf_formal(g, "start", part == WF_F64 ? WF_C128 : WF_C64, 1);
     if (pass->scaled)
@@ -515,7 +529,6 @@ static wf_kernel *compile(wf_context *ctx, const wfl_pass *pass, const wfl_table
         l.line.work = wf_scratch(g, part, WF_SHAPE(l.length.steps, 2, lanes), false);
     if (needs_other(pass))
         l.line.other = wf_scratch(g, part, WF_SHAPE(other_room(&l.length), 2, lanes), false);
-    int32_t looped = largest_looped(&l.length.radices);
     if (looped)
         l.line.looped = wf_scratch(g, part, WF_SHAPE(looped, 2, lanes), false);
     record_line(&l);
@@ -544,7 +557,7 @@ static wf_array *make_table(wf_context *ctx, const wfl_pass *pass, const wfl_len
     if (!room)
         return NULL;
     wfl_table_fill(l, at, values);
-    wf_array *table = array_of(ctx, pass, WF_SHAPE(at->pairs, 2), values);
+    wf_array *table = array_of(ctx, pass, WF_SHAPE(2 * (int64_t)at->pairs), values);
     wf_release(room);
     return table;
 }
@@ -560,7 +573,7 @@ static wf_array *make_twist(wf_context *ctx, const wfl_pass *pass)
             wfl_fft_root(k * i, all, &at[0], &at[lines]);
             at[lines] = -at[lines];
         }
-    wf_array *twist = room ? array_of(ctx, pass, WF_SHAPE(pass->n, 2, lines), values) : NULL;
+    wf_array *twist = room ? array_of(ctx, pass, WF_SHAPE(2 * all), values) : NULL;
     wf_release(room);
     return twist;
 }
@@ -621,12 +634,14 @@ static void bind(bound *b, const char *name, wf_array *array)
 }
 
 /* Binds an array. Rows are bound as two views: whole chunks, and the elements after them. */
-static void bind_lines(bound *b, bool rows, wf_array *array, const char *name, const char *rest_name)
+static void bind_lines(bound *b, const wfl_pass *pass, bool rows, wf_array *array, const char *name,
+                       const char *rest_name)
 {
     wf_shape shape = wf_array_shape(array);
     int64_t chunk = chunk_of(wf_array_dtype(array)), n = shape.dim[2], whole = n / chunk * chunk;
     if (!rows) {
-        bind(b, name, wf_retain(array));
+        bind(b, name,
+             pass->inner ? wf_view_reshape(array, WF_SHAPE(shape.dim[0], n * shape.dim[1])) : wf_retain(array));
         return;
     }
     if (whole) {
@@ -643,9 +658,9 @@ static wf_status launch(const entry *e, wf_array *y, const wf_array *x, wfl_with
     const wfl_pass *pass = &e->pass;
     wf_shape shape = wf_array_shape(x);
     bound b = { .n = 0 };
-    bind_lines(&b, pass->rows_out, y, "y", "y_rest");
+    bind_lines(&b, pass, pass->rows_out, y, "y", "y_rest");
     if (!pass->in_place)
-        bind_lines(&b, pass->rows_in, (wf_array *)x, "x", "x_rest");
+        bind_lines(&b, pass, pass->rows_in, (wf_array *)x, "x", "x_rest");
     if (e->table)
         bind(&b, "table", wf_retain(e->table));
     if (e->twist)

@@ -16,6 +16,7 @@ typedef struct wfl_pass {
     int64_t n;        /* length of the lines in space: of real elements, where there are any */
     int64_t twist;    /* second length b of n b = N: results are multiplied by exp(-2 pi i k line / N); 0 = not */
     int64_t results;  /* of a line of WFL_FFT_CHIRP; else 0 */
+    int64_t inner;    /* the extent of that axis, of WFL_FFT_C2C, where it is part of the code; 0 = any */
     wfl_chirp chirp;  /* of WFL_FFT_CHIRP */
     int32_t device;   /* of the recording */
     uint8_t kind;     /* wfl_fft_kind */
