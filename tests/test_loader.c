@@ -385,17 +385,17 @@ static void test_refusals(void **state)
 static void test_targets(void **state)
 {
     (void)state;
-    const wf__target *host = wf__target_host();
+    const wf__target *host = wf__target_host(NULL);
     assert_non_null(host);
     assert_ptr_equal(wf__target_named(host->name), host);
     assert_null(wf__target_named("z80"));
     setenv("WEFT_ISA", "none", 1);
-    assert_int_equal(wf__target_host()->isa, WF__ISA_NONE);
+    assert_int_equal(wf__target_host(NULL)->isa, WF__ISA_NONE);
     setenv("WEFT_ISA", "z80", 1);
-    assert_ptr_equal(wf__target_host(), host);
+    assert_ptr_equal(wf__target_host(NULL), host);
     if (host->isa < WF__ISA_SSE42) {
         setenv("WEFT_ISA", "sse4.2", 1);
-        assert_int_equal(wf__target_host()->isa, WF__ISA_SSE42);
+        assert_int_equal(wf__target_host(NULL)->isa, WF__ISA_SSE42);
     }
     unsetenv("WEFT_ISA");
 }

@@ -97,7 +97,9 @@ static void test_loops(void **state)
 {
     (void)state;
     int one = columns_of_loop(1), many = columns_of_loop(16);
-    if (!one || wf__target_processor().vector_units < 4)
+    wf__processor processor;
+    wf__target_host(&processor);
+    if (!one || processor.vector_units < 4)
         skip();
     assert_int_equal(one, 6);
     assert_int_equal(many, 4);

@@ -18,7 +18,18 @@
 enum { FEW = 8 };
 #define VECTOR __m512i
 
+/* glibc has the answer since the program was loaded. The function of the compiler brings a constructor that queries the
+ * processor when the library is loaded, each time, which is slow in a virtual machine. */
+#if defined(__has_include)
+#if __has_include(<sys/platform/x86.h>)
+#include <sys/platform/x86.h>
+#endif
+#endif
+#ifdef _SYS_PLATFORM_X86_H
+bool wfl_has_avx512(void) { return x86_cpu_active(x86_cpu_AVX512F) && x86_cpu_active(x86_cpu_POPCNT); }
+#else
 bool wfl_has_avx512(void) { return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("popcnt"); }
+#endif
 
 /* Names of the width: types, functions, and the vector instructions of signed and unsigned lanes. */
 #define JOIN(a, b, c) a##b##c

@@ -24,15 +24,15 @@ const wf__target *wf__target_named(const char *name)
 }
 
 #if defined(__x86_64__)
+/* A query takes microseconds in a virtual machine, so that each leaf is queried once. */
 typedef struct cpuid {
     unsigned a, b, c, d;
 } cpuid;
 
 static cpuid query_cpuid(unsigned leaf)
 {
-    cpuid r = { 0 };
-    if (!__get_cpuid_count(leaf, 0, &r.a, &r.b, &r.c, &r.d))
-        return (cpuid){ 0 };
+    cpuid r;
+    __cpuid_count(leaf, 0, r.a, r.b, r.c, r.d);
     return r;
 }
 
@@ -48,15 +48,15 @@ static unsigned saved_state(unsigned features)
 
 static bool has(unsigned word, unsigned bits) { return (word & bits) == bits; }
 
-static wf__isa detect(void)
+/* basic, more: leaves 1 and 7. All processors of 64 bits have leaf 0x80000001. */
+static wf__isa isa_of(cpuid basic, cpuid more)
 {
     enum { F16C = 1 << 29, LZCNT = 1 << 5 };
-    cpuid basic = query_cpuid(1), more = query_cpuid(7), extended = query_cpuid(0x80000001u);
     unsigned saved = saved_state(basic.c);
     if (!has(basic.c, bit_SSE3 | bit_SSSE3 | bit_SSE4_1 | bit_SSE4_2 | bit_POPCNT | bit_CMPXCHG16B))
         return WF__ISA_NONE;
     bool v3 = has(basic.c, bit_AVX | bit_FMA | bit_MOVBE | F16C) && has(more.b, bit_AVX2 | bit_BMI | bit_BMI2) &&
-              has(extended.c, LZCNT) && has(saved, 0x6);
+              has(query_cpuid(0x80000001u).c, LZCNT) && has(saved, 0x6);
     if (!v3)
         return WF__ISA_SSE42;
     bool v4 = has(more.b, bit_AVX512F | bit_AVX512BW | bit_AVX512CD | bit_AVX512DQ | bit_AVX512VL) && has(saved, 0xe6);
@@ -67,30 +67,36 @@ static wf__isa detect(void)
  * have four vector units. Those of Zen 4 (family 25) and before take vectors of 512 bits in two halves. Intel's
  * have three units, two of which are for vectors of 512 bits. Sources of the units: AMD's optimization guides 57647
  * (Zen 4) and 58455 (Zen 5), Intel's optimization reference manual 248966. */
-wf__processor wf__target_processor(void)
+static wf__processor processor_of(cpuid maker, cpuid basic, bool wide)
 {
-    cpuid maker = query_cpuid(0), basic = query_cpuid(1);
     bool amd = maker.b == signature_AMD_ebx && maker.c == signature_AMD_ecx && maker.d == signature_AMD_edx;
     unsigned family = (basic.a >> 8 & 15) + (basic.a >> 20 & 255);
-    bool wide = wf__target_host()->isa == WF__ISA_AVX512;
     return amd ? (wf__processor){ .rows_ahead = 1, .vector_units = wide && family < 26 ? 2 : 4 }
                : (wf__processor){ .rows_ahead = 3, .vector_units = wide ? 2 : 3 };
 }
-#else
-#if defined(__aarch64__)
-static wf__isa detect(void) { return WF__ISA_NEON; }
-#else
-static wf__isa detect(void) { return WF__ISA_NONE; }
-#endif
-wf__processor wf__target_processor(void) { return (wf__processor){ .rows_ahead = 3, .vector_units = 2 }; }
+
 #endif
 
-const wf__target *wf__target_host(void)
+const wf__target *wf__target_host(wf__processor *processor)
 {
-    wf__isa isa = detect();
+    wf__isa isa = WF__ISA_NONE;
+#if defined(__x86_64__)
+    cpuid maker = query_cpuid(0), basic = query_cpuid(1), more = maker.a >= 7 ? query_cpuid(7) : (cpuid){ 0 };
+    isa = isa_of(basic, more);
+#elif defined(__aarch64__)
+    isa = WF__ISA_NEON;
+#endif
     const char *name = wf__getenv("WEFT_ISA");
     const wf__target *wanted = name ? wf__target_named(name) : NULL;
     bool fits = wanted && (wanted->isa == WF__ISA_NONE ||
                            (wanted->isa >= isa && (wanted->isa == WF__ISA_NEON) == (isa == WF__ISA_NEON)));
-    return fits ? wanted : &targets[isa];
+    const wf__target *target = fits ? wanted : &targets[isa];
+    if (processor) {
+#if defined(__x86_64__)
+        *processor = processor_of(maker, basic, target->isa == WF__ISA_AVX512);
+#else
+        *processor = (wf__processor){ .rows_ahead = 3, .vector_units = 2 };
+#endif
+    }
+    return target;
 }
