@@ -38,6 +38,22 @@ WF_API wf_status wf_adjoint(wf_graph *graph, wf_arrays outs, wf_arrays upstream,
  * Shapes, dtypes, graph, waits: as wf_adjoint. Cost: one kernel, a small multiple of the operator. */
 WF_API wf_status wf_tangent(wf_graph *graph, wf_arrays wrt, wf_arrays directions, wf_arrays outs, wf_arrays tangents);
 
+/* ---- through launches ------------------------------------------------------------------------------------------ */
+typedef struct wf_tape wf_tape;
+/* Begins a tape on the calling thread: until wf_tape_end its launches run as usual, and those that compute with a watched
+ * array, or with what was computed from one, are noted. Contents are kept by copies on write.
+ * Owns: the caller frees the tape. Errors: NULL, and wf_last_message explains. */
+WF_API wf_tape *wf_tape_begin(wf_context *ctx, wf_arrays watched);
+/* Ends noting; the tape stays usable. NULL is a no-op. */
+WF_API void wf_tape_end(wf_tape *tape);
+/* Sets grads[i] to the derivative of the loss, an array of one real number, with respect to wrt[i]: watched arrays as they
+ * were at wf_tape_begin. Shapes: those of wrt. May be called again, and while the tape notes; its own launches are not noted.
+ * Errors: launches without a derivative (elements, reductions, blocks, views of such arrays) are named; uploads to an array
+ * in between count as its computed contents. Waits: as wf_run. Cost: each noted launch once more, and its adjoint. */
+WF_API wf_status wf_tape_grad(wf_tape *tape, const wf_array *loss, wf_arrays wrt, wf_arrays grads);
+/* Frees a tape and ends it before; NULL is a no-op. */
+WF_API void wf_tape_free(wf_tape *tape);
+
 /* The same value, which derivatives take for a constant. */
 WF_API wf_val wf_stop(wf_val value);
 /* True if derivatives of the value with respect to one of the others need not be 0. */

@@ -140,11 +140,7 @@ static wf__emitter begin_kernel(adjoint *a, const wf_shape *shape, wf_axes reduc
                              .stream = a->g->stream };
     a->to = wf_begin_with(a->g->ctx, &space);
     wf__emitter e = { .from = &a->space, .slot = slot, .user = a, .own = own };
-    for (uint32_t i = 0; a->to && i < p->param_n; ++i) {
-        double initial = 0;
-        wf__eval_cast(WF_F64, p->rec.ir.param[i], &initial, &p->param[i].initial, 1);
-        (wf_param)(a->to, p->param[i].name, p->param[i].dtype, initial);
-    }
+    wf__params_again(a->to, p->param, p->rec.ir.param, p->param_n);
     e.to = a->to ? wf__graph_ir(a->to) : NULL;
     for (int d = 0; own && a->to && d < shape->rank; ++d)
         e.index[d] = wf__index(e.to, d);

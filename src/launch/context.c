@@ -69,7 +69,7 @@ static const wf__services services = {
     .run_part = wf__run_part,
     .stream_misfit = wf__stream_misfit,
     .stream_device = wf__stream_device,
-    .freezes = wf__freezes,
+    .copies = wf__copies_by_launch,
     .on_host_access = wf__freeze_host,
     .on_error = wf__freeze_failed,
 };

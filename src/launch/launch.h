@@ -4,11 +4,12 @@
  * or below (tools/check_circles holds this against the objects of a build).
  *
  *     key history stream           keys of plans, notes of launches, queues
- *     plans freeze                 the table of plans; sequences that are being noted
+ *     plans freeze tape            the table of plans; sequences and tapes that are being noted
  *     request                      a request runs on this thread, by its plan or a memo
  *     submit_stream submit         the same in a stream, and the choice between the two
  *     kernel replay run            callers: prepared kernels, frozen sequences, wf_run and wf_compile
- *     apply fill compress context  operators made of recordings; making and freeing of contexts
+ *     fill adjoint tape_grad       derivatives of operators, and through the launches on a tape
+ *     apply compress context       operators made of recordings; making and freeing of contexts
  *     host                         operators on the host
  */
 #ifndef WEFT_LAUNCH_H
@@ -42,6 +43,7 @@ struct wf__launcher { /* the launches of a context, under its lock */
     wf__history *history; /* NULL = no launch has been noted */
     uint64_t launches;    /* number of noted launches */
     wf_frozen *freezing;  /* sequences that are being noted (freeze.c) */
+    wf_tape *taping;      /* tapes that note (tape.c) */
 };
 typedef struct wf__launcher wf__launcher;
 
@@ -119,7 +121,8 @@ void wf__history_add(wf_context *ctx, const wf__plan_entry *e, const wf__launch_
 /* True if launches are noted, in the history or a sequence: each needs its plan, so none runs by a memo. */
 static inline bool wf__is_noted(const wf_context *ctx)
 {
-    return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & (WF_FLAG_HISTORY | WF__FREEZING);
+    return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) &
+           (WF_FLAG_HISTORY | WF__FREEZING | WF__TAPING);
 }
 bool wf__freezes(wf_context *ctx); /* true if this thread notes its launches */
 /* Note for the sequence of this thread, if there is one: a launch; an access of the host to an array in `function`,
@@ -128,6 +131,12 @@ void wf__freeze_note(wf_context *ctx, const wf__program *p, wf__plan_entry *e, w
                      const uint64_t *param);
 void wf__freeze_host(const wf_array *a, bool fills, const char *function);
 void wf__freeze_failed(wf_context *ctx, wf_status status, const char *text);
+
+/* ---- tapes (tape.c) ---- */
+struct wf__request;
+bool wf__tapes(wf_context *ctx);                                  /* true if this thread notes on a tape */
+bool wf__copies_by_launch(wf_context *ctx);                       /* true if a copy has to be a launch, to be noted */
+void wf__tape_note(wf_context *ctx, const struct wf__request *r); /* notes a launch that is about to run */
 
 /* ---- requests (request.c) ---- */
 typedef struct wf__request { /* to run a program */

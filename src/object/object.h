@@ -38,7 +38,7 @@ typedef struct wf__services {
     const char *(*stream_misfit)(const wf_stream *stream, const wf_context *ctx, wf_device device);
     wf_device (*stream_device)(const wf_stream *stream);
     /* observers of the sequence of launches that a thread freezes (launch/freeze.c) */
-    bool (*freezes)(wf_context *ctx); /* true if this thread notes its launches */
+    bool (*copies)(wf_context *ctx); /* true if copies are launches, as this thread notes them */
     void (*on_host_access)(const wf_array *array, bool fills, const char *function);
     void (*on_error)(wf_context *ctx, wf_status status, const char *text);
 } wf__services;
@@ -89,7 +89,10 @@ static inline bool wf__has_history(const wf_context *ctx)
 {
     return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & WF_FLAG_HISTORY;
 }
-enum { WF__FREEZING = 1 << 30 }; /* flag of a context in which a thread notes its launches */
+enum {                         /* flags of a context in which a thread notes its launches */
+       WF__FREEZING = 1 << 30, /* in a frozen sequence */
+       WF__TAPING = 1 << 29    /* on a tape */
+};
 static inline bool wf__is_freezing(const wf_context *ctx)
 {
     return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & WF__FREEZING;

@@ -269,7 +269,7 @@ wf_array *wf_copy(const wf_array *array)
     if (!array || !wf__array_usable(array, "wf_copy"))
         return NULL;
     wf_context *ctx = array->ctx;
-    if (ctx->services->freezes(ctx)) /* a replay copies again */
+    if (ctx->services->copies(ctx)) /* a replay copies again, and a tape notes the copy */
         return ctx->services->copy(array);
     size_t bytes = (size_t)wf_array_count(array) * wf_dtype_size(array->dtype);
     wf__mutex_lock(&ctx->share_lock);

@@ -281,7 +281,7 @@ wf_array *wf_copy_to(const wf_array *array, wf_device device)
     bool host = copy && !wf__is_gpu(copy->device);
     bool stays = copy && !host && copy->device == array->device && bytes;
     bool gaps = stays && !wf_array_is_packed(array);
-    if (copy && copy->device == array->device && (gaps || array->ctx->services->freezes(array->ctx))) {
+    if (copy && copy->device == array->device && (gaps || array->ctx->services->copies(array->ctx))) {
         if (array->ctx->services->copy_into(array, copy))
             return copy;
         wf_release(copy);

@@ -414,6 +414,15 @@ wf_val wf_param(wf_graph *g, const char *name, wf_dtype dtype, double initial)
     return wf__value(g, part && r ? wf__cast(wf__graph_ir(g), r, dtype) : r);
 }
 
+void wf__params_again(wf_graph *g, const wf__named_param *param, const uint8_t *dtype, uint32_t n)
+{
+    for (uint32_t i = 0; i < n && wf__is_recording(g); ++i) {
+        double initial = 0;
+        wf__eval_cast(WF_F64, dtype[i], &initial, &param[i].initial, 1);
+        wf_param(g, param[i].name, param[i].dtype, initial);
+    }
+}
+
 wf_val wf_const(wf_graph *g, wf_dtype dtype, double value)
 {
     if (!g || wf__graph_ir(g)->status != WF_OK)

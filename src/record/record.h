@@ -278,6 +278,8 @@ void wf__end_section(wf_graph *g, bool last); /* checks the section, and finishe
 /* Ends recording before a run: reduced variables hand over their values, and the contract of an operator is checked. */
 wf_status wf__graph_finish(wf_graph *g);
 bool wf__graph_launchable(wf_graph *g, const char *function); /* false = it names a formal, which is an error */
+/* Declares the parameters of another recording under their numbers. dtype: those of its IR. */
+void wf__params_again(wf_graph *g, const wf__named_param *param, const uint8_t *dtype, uint32_t n);
 void wf__release_kept(wf_graph *g);
 void wf__graph_retire(wf_graph *g); /* closes the graph, and keeps its memory for the next recording */
 void wf__graph_free(wf_graph *g);   /* the graph must be in no list */

@@ -1,0 +1,278 @@
+/* tape.c - notes the launches of a thread for derivatives through all of them.
+ *
+ * While a thread has a tape, its launches run as usual, and those that compute with a watched array, or with what was
+ * computed from one, are noted: the recording, and the arrays that it reads as they are then. Copies on write make that
+ * free until an array is changed.
+ *
+ * Views of one array share its memory, so derivatives belong to memory: each piece of memory that a noted launch uses
+ * gets one array of derivatives, of which the derivative of a view is a view (tape_grad.c).
+ */
+#include "ad/ad.h"
+#include "launch/tape.h"
+#include <stdio.h>
+
+static void fail(wf_tape *t, wf_status status, const char *format, ...) WF__PRINTF(3, 4);
+static void fail(wf_tape *t, wf_status status, const char *format, ...)
+{
+    va_list args;
+    if (t->status != WF_OK)
+        return;
+    t->status = status;
+    va_start(args, format);
+    vsnprintf(t->text, sizeof t->text, format, args);
+    va_end(args);
+}
+
+/* ---- noting ---- */
+static wf_tape *taping(wf_context *ctx)
+{
+    if (!(atomic_load_explicit(&ctx->flags, memory_order_relaxed) & WF__TAPING))
+        return NULL;
+    wf__mutex_lock(&ctx->lock);
+    wf_tape *t = ctx->launcher->taping;
+    while (t && !(wf__thread_is_this(t->thread) && t->noting))
+        t = t->next;
+    wf__mutex_unlock(&ctx->lock);
+    return t && !t->busy ? t : NULL;
+}
+
+bool wf__tapes(wf_context *ctx) { return taping(ctx) != NULL; }
+bool wf__copies_by_launch(wf_context *ctx) { return wf__freezes(ctx) || wf__tapes(ctx); }
+
+uint32_t wf__tape_memory_of(wf_tape *t, const wf_array *a, int64_t *at)
+{
+    const int64_t size = (int64_t)wf_dtype_size(a->dtype);
+    uint32_t found = 0;
+    wf__mutex_lock(&a->ctx->share_lock); /* a write to a copy may move both */
+    for (uint32_t i = 0; i < t->memory_n && !found; ++i) {
+        const wf_array *of = t->memory[i].array;
+        if (a != of && (a->buffer != of->buffer || a->group != of->group))
+            continue;
+        found = i + 1;
+        *at = t->memory[i].first + (a->base - of->base) / size;
+        if (a->dtype != of->dtype || (a->base - of->base) % size)
+            fail(t, WF_ERR_UNSUPPORTED,
+                 "views of another dtype of an array that is differentiated cannot be on a tape");
+    }
+    wf__mutex_unlock(&a->ctx->share_lock);
+    return found;
+}
+
+/* Adds the memory of an array to those that depend on a watched one. */
+static uint32_t add_memory(wf_tape *t, wf_array *a, int64_t *at)
+{
+    uint32_t found = wf__tape_memory_of(t, a, at);
+    if (found)
+        return found;
+    if (!wf__grow(&t->memory, &t->memory_cap, t->memory_n + 1, sizeof *t->memory)) {
+        fail(t, WF_ERR_MEMORY, "out of memory for a tape");
+        return 0;
+    }
+    const int64_t size = (int64_t)wf_dtype_size(a->dtype);
+    wf__mutex_lock(&a->ctx->share_lock);
+    const bool whole = a->buffer->bytes && a->buffer->data;
+    const char *start = whole ? a->buffer->data : a->lo;
+    const int64_t bytes = whole ? (int64_t)a->buffer->bytes : a->hi - a->lo;
+    *at = (a->base - start) / size;
+    t->memory[t->memory_n++] = (wf__tape_memory){ .array = wf_retain(a), .first = *at, .count = bytes / size };
+    wf__mutex_unlock(&a->ctx->share_lock);
+    return t->memory_n;
+}
+
+static void free_noted(wf__noted *s)
+{
+    for (uint32_t i = 0; i < s->n; ++i) {
+        wf_release(s->array ? s->array[i] : NULL);
+        wf_release(s->before ? s->before[i] : NULL);
+    }
+    for (uint32_t i = 0; s->param && i < s->param_n; ++i)
+        wf__free(s->param[i].name);
+    wf__ir_free_copy(&s->ir);
+    wf__free(s->name);
+    wf__free(s->array);
+    wf__free(s->before);
+    wf__free(s->memory);
+    wf__free(s->at);
+    wf__free(s->varies);
+    wf__free(s->stored);
+    wf__free(s->param);
+}
+
+/* Sets what a program does with one of its arrays, in any of its sections. */
+static void find_uses(const wf__program *p, uint32_t object, bool *reads, bool *stores)
+{
+    *reads = *stores = false;
+    for (int k = 0; k < WF__SECTIONS; ++k) {
+        const wf__ir *ir = &p->rec.section[k];
+        for (wf__ref r = 1; r < ir->n; ++r) {
+            const unsigned op = ir->node[r].op;
+            if (!wf__op_names_slot(op) || ir->slot[ir->node[r].a].object != object)
+                continue;
+            *stores = *stores || wf__op_is_store(op);
+            *reads = *reads || wf__op_gives_element(op) || wf__op_is_update(op);
+        }
+    }
+}
+
+/* Fills a note. False = out of memory. */
+static bool fill(wf_tape *t, wf__noted *s, const wf__request *r)
+{
+    const wf__program *p = r->program;
+    const wf__ir *ir = &p->rec.ir;
+    s->kind = p->rec.options.kind;
+    s->space = *r->space;
+    s->device = p->device;
+    s->name = wf__strdup(p->name ? p->name : "a recording");
+    s->array = wf__alloc0((p->object_n + 1) * sizeof *s->array);
+    s->before = wf__alloc0((p->object_n + 1) * sizeof *s->before);
+    s->memory = wf__alloc0((p->object_n + 1) * sizeof *s->memory);
+    s->at = wf__alloc0((p->object_n + 1) * sizeof *s->at);
+    s->varies = wf__alloc0(p->object_n + 1);
+    s->stored = wf__alloc0(p->object_n + 1);
+    s->param = wf__alloc0((p->param_n + 1) * sizeof *s->param);
+    if (!s->name || !s->array || !s->before || !s->memory || !s->at || !s->varies || !s->stored || !s->param ||
+        !wf__ir_copy(ir, &s->ir))
+        return false;
+    s->n = p->object_n;
+    for (uint32_t i = 0; i < s->n; ++i)
+        s->array[i] = wf_retain(r->arrays[i]);
+    for (; s->param_n < p->param_n; ++s->param_n) {
+        wf__named_param *param = &s->param[s->param_n];
+        *param = (wf__named_param){ wf__strdup(p->param[s->param_n].name), r->param[s->param_n],
+                                    p->param[s->param_n].dtype };
+        if (!param->name)
+            return false;
+    }
+    for (uint32_t i = 0; i < s->n; ++i) {
+        bool reads;
+        find_uses(p, i, &reads, &s->stored[i]);
+        if (reads && !(s->before[i] = wf_copy(s->array[i])))
+            return false;
+    }
+    for (int k = 1; k < WF__SECTIONS; ++k)
+        if (p->rec.section[k].n > 1)
+            s->kind = WF__ELEMENTS; /* only recordings of one section have derivatives */
+    for (uint32_t i = 0; i < s->n; ++i) {
+        s->memory[i] = wf__has_adjoint(s->array[i]->dtype) ? wf__tape_memory_of(t, s->array[i], &s->at[i]) : 0;
+        s->varies[i] = s->memory[i] != 0;
+    }
+    return true;
+}
+
+/* True if the launch reads or changes an array that depends on a watched one. */
+static bool concerns(wf_tape *t, const wf__request *r, bool *reads)
+{
+    bool any = false;
+    *reads = false;
+    for (uint32_t i = 0; i < r->program->object_n; ++i) {
+        bool read, stores;
+        int64_t at;
+        if (!wf__has_adjoint(r->arrays[i]->dtype) || !wf__tape_memory_of(t, r->arrays[i], &at))
+            continue;
+        find_uses(r->program, i, &read, &stores);
+        any = true;
+        *reads = *reads || read;
+    }
+    return any;
+}
+
+/* An array that a launch stores must not meet another one that it uses, whose contents it would change. */
+static void check_overlaps(wf_tape *t, const wf__noted *s)
+{
+    for (uint32_t i = 0; i < s->n; ++i)
+        for (uint32_t k = 0; s->stored[i] && s->memory[i] && k < s->n; ++k)
+            if (i != k && s->memory[k] == s->memory[i] && wf__array_may_meet(s->array[i], s->array[k]))
+                fail(t, WF_ERR_UNSUPPORTED,
+                     "a launch that stores into one view of an array and uses another one that meets "
+                     "it cannot be on a tape");
+}
+
+void wf__tape_note(wf_context *ctx, const wf__request *r)
+{
+    wf_tape *t = taping(ctx);
+    bool reads;
+    if (!t || t->status != WF_OK || !concerns(t, r, &reads) || t->status != WF_OK)
+        return;
+    t->busy = true; /* snapshots may be launches */
+    if (!wf__grow(&t->step, &t->step_cap, t->step_n + 1, sizeof *t->step))
+        fail(t, WF_ERR_MEMORY, "out of memory for a tape");
+    else {
+        wf__noted *s = &t->step[t->step_n++];
+        *s = (wf__noted){ .n = 0 };
+        if (!fill(t, s, r))
+            fail(t, WF_ERR_MEMORY, "out of memory for a tape");
+        for (uint32_t i = 0; reads && i < s->n; ++i)
+            if (s->stored[i] && !s->memory[i] && wf__has_adjoint(s->array[i]->dtype))
+                s->memory[i] = add_memory(t, s->array[i], &s->at[i]);
+        check_overlaps(t, s);
+    }
+    t->busy = false;
+}
+
+/* ---- life ---- */
+wf_tape *wf_tape_begin(wf_context *ctx, wf_arrays watched)
+{
+    if (!ctx)
+        return NULL;
+    if (wf__tapes(ctx)) {
+        wf__error(ctx, WF_ERR_ARG, "wf_tape_begin: this thread has a tape that notes already");
+        return NULL;
+    }
+    for (size_t i = 0; i < watched.n; ++i)
+        if (!watched.at[i] || watched.at[i]->ctx != ctx || !wf__has_adjoint(watched.at[i]->dtype)) {
+            wf__error(ctx, WF_ERR_ARG, "wf_tape_begin: array %zu is %s", i,
+                      !watched.at[i]              ? "NULL"
+                      : watched.at[i]->ctx != ctx ? "another context's"
+                                                  : "of a dtype that has no derivatives");
+            return NULL;
+        }
+    wf_tape *t = wf__alloc0(sizeof *t);
+    if (!t) {
+        wf__error(ctx, WF_ERR_MEMORY, "wf_tape_begin: out of memory");
+        return NULL;
+    }
+    t->ctx = ctx;
+    t->thread = wf__thread_this();
+    t->noting = true;
+    wf__context_retain(ctx);
+    int64_t at;
+    for (size_t i = 0; i < watched.n; ++i)
+        add_memory(t, watched.at[i], &at);
+    wf__mutex_lock(&ctx->lock);
+    t->next = ctx->launcher->taping;
+    ctx->launcher->taping = t;
+    atomic_fetch_or(&ctx->flags, WF__TAPING);
+    wf__mutex_unlock(&ctx->lock);
+    return t;
+}
+
+void wf_tape_end(wf_tape *t)
+{
+    if (!t || !t->noting)
+        return;
+    wf_context *ctx = t->ctx;
+    wf__mutex_lock(&ctx->lock);
+    wf_tape **at = &ctx->launcher->taping;
+    while (*at != t)
+        at = &(*at)->next;
+    *at = t->next;
+    t->noting = false;
+    if (!ctx->launcher->taping)
+        atomic_fetch_and(&ctx->flags, ~(uint32_t)WF__TAPING);
+    wf__mutex_unlock(&ctx->lock);
+}
+
+void wf_tape_free(wf_tape *t)
+{
+    if (!t)
+        return;
+    wf_tape_end(t);
+    for (uint32_t i = 0; i < t->step_n; ++i)
+        free_noted(&t->step[i]);
+    for (uint32_t i = 0; i < t->memory_n; ++i)
+        wf_release(t->memory[i].array);
+    wf__free(t->step);
+    wf__free(t->memory);
+    wf__context_release(t->ctx);
+    wf__free(t);
+}

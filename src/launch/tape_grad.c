@@ -1,0 +1,324 @@
+/* tape_grad.c - derivatives through the launches on a tape, from the last to the first. A noted recording is recorded
+ * again on the contents from before its launch, with its derivative behind it: of an array graph by wf_vjp, of an operator
+ * over an index space by wf_adjoint.
+ */
+#include "ad/ad.h"
+#include "ir/pass/pass.h"
+#include "launch/tape.h"
+#include "base/floats.h"
+
+typedef struct backward {
+    wf_tape *t;
+    const wf__noted *s; /* the launch */
+    wf_array **to;      /* [s->n] contents from before, in place of the arrays */
+} backward;
+
+/* True if the derivative of the loss with respect to array i of the launch may not be 0. */
+static bool has_adjoint(const backward *b, uint32_t i)
+{
+    return b->s->memory[i] && b->t->memory[b->s->memory[i] - 1].adjoint;
+}
+
+static wf_dtype dtype_of_adjoint(const wf_array *a) { return (wf_dtype)wf__adjoint_dtype(a->dtype); }
+
+/* Returns the derivatives of an array of this memory, as a view; NULL = the context's error is set. Makes those of the
+ * memory, as zeros, if there are none. */
+static wf_array *adjoint_view(const backward *b, wf__tape_memory *m, int64_t at, const wf_array *like)
+{
+    wf_context *ctx = b->t->ctx;
+    const wf_dtype dtype = dtype_of_adjoint(like);
+    if (!m->adjoint)
+        m->adjoint = wf_full(ctx, dtype, (wf_shape){ .rank = 1, .dim = { m->count } }, 0);
+    wf_array *view = m->adjoint ? wf__array_handle(ctx, dtype, &like->shape) : NULL;
+    if (!view)
+        return NULL;
+    memcpy(view->stride, like->stride, sizeof view->stride);
+    view->device = m->adjoint->device;
+    wf__view_begin(view, m->adjoint);
+    view->base += at * (int64_t)wf_dtype_size(dtype);
+    return wf__view_end(view);
+}
+
+static wf_array *adjoint_at(const backward *b, uint32_t i)
+{
+    return adjoint_view(b, &b->t->memory[b->s->memory[i] - 1], b->s->at[i], b->s->array[i]);
+}
+
+/* Begins a recording of the launch's kind, with its parameters. */
+static wf_graph *begin_again(const backward *b)
+{
+    const wf__noted *s = b->s;
+    const wf_space space = { .size = sizeof space,
+                             .name = s->name,
+                             .shape = s->kind == WF__SPACE ? s->space : (wf_shape){ 0 },
+                             .indexed = s->kind == WF__SPACE,
+                             .device = s->device };
+    wf_graph *g = wf_begin_with(b->t->ctx, &space);
+    wf__params_again(g, s->param, s->ir.param, s->param_n);
+    return g;
+}
+
+/* Records the launch again, on the arrays `to`. */
+static void record_again(const backward *b, wf_graph *g)
+{
+    const wf__ir *in = &b->s->ir;
+    wf__ir view = *in, *out = g ? wf__graph_ir(g) : NULL;
+    uint32_t *slot = wf__alloc0((in->slot_n + 1) * sizeof *slot);
+    wf__ref *map = wf__alloc0(in->n * sizeof *map);
+    view.node = wf__alloc(in->n * sizeof *view.node);
+    if (!slot || !map || !view.node)
+        wf__poison(g, WF_ERR_MEMORY, "wf_tape_grad: out of memory");
+    else
+        memcpy(view.node, in->node, in->n * sizeof *view.node);
+    for (wf__ref r = 1; r < in->n && wf__is_recording(g); ++r) {
+        wf__node *n = &view.node[r];
+        if (n->op == WF__NOP)
+            continue;
+        if (wf__op_names_slot(n->op)) {
+            const wf__slot *from = &in->slot[n->a];
+            bool writes = b->s->stored[from->object];
+            if (!slot[n->a] &&
+                wf__array_slot(g, b->to[from->object], from->element, writes, "wf_tape_grad", &slot[n->a]))
+                ++slot[n->a];
+            if (!wf__is_recording(g))
+                break;
+            n->a = slot[n->a] - 1;
+        }
+        if (wf__op_table[n->op].where == WF__IN_GRAPHS) {
+            wf__node m = wf__map_node(&view, r, map, out);
+            m.shape = wf__shape_id(out, &in->shape[m.shape]);
+            map[r] = out->status == WF_OK ? wf__append(out, &m) : 0;
+        } else
+            map[r] = wf__copy_node(&view, r, map, out);
+        if (wf__op_is_store(n->op) && wf__is_recording(g))
+            wf__note_store(g, n->a);
+    }
+    wf__free(slot);
+    wf__free(map);
+    wf__free(view.node);
+}
+
+/* An array graph: its reads of whole arrays at the beginning are wanted, and those at the end have the adjoints. */
+static wf_status back_through_graph(const backward *b)
+{
+    enum { MOST = 256 };
+    const wf__noted *s = b->s;
+    wf_val first[MOST], last[MOST], seed[MOST], grad[MOST];
+    wf_array *view[MOST];
+    uint32_t of[MOST], wanted = 0, outs = 0;
+    wf_graph *g = begin_again(b);
+    for (uint32_t i = 0; i < s->n && wanted < MOST; ++i)
+        if (s->varies[i] || has_adjoint(b, i)) {
+            view[wanted] = adjoint_at(b, i);
+            if (!view[wanted])
+                wf__poison(g, wf_last_status(b->t->ctx), "wf_tape_grad: no memory for derivatives");
+            first[wanted] = wf_in(g, b->to[i]);
+            of[wanted++] = i;
+        }
+    if (wanted == MOST)
+        wf__poison(g, WF_ERR_UNSUPPORTED, "wf_tape_grad: a launch of more than %d arrays", (int)MOST - 1);
+    record_again(b, g);
+    for (uint32_t k = 0; k < wanted; ++k)
+        if (s->stored[of[k]]) {
+            last[outs] = wf_in(g, b->to[of[k]]);
+            seed[outs++] = wf_in(g, view[k]);
+        }
+    wf_vjp_n((wf_vals){ last, outs }, (wf_vals){ seed, outs }, (wf_vals){ first, wanted }, grad);
+    for (int stored = 1; stored >= 0;
+         --stored) /* what was stored has taken its derivative: the one before replaces it */
+        for (uint32_t k = 0; k < wanted; ++k)
+            if (s->stored[of[k]] == (stored == 1))
+                (wf_out)(g, view[k], stored ? grad[k] : (wf_add)(wf_in(g, view[k]), grad[k]));
+    wf_status status = wf_run(g);
+    for (uint32_t k = 0; k < wanted; ++k)
+        wf_release(view[k]);
+    return status;
+}
+
+/* True if the operator stores every element of array i, whatever its operands are. */
+static bool stores_all(const wf__noted *s, uint32_t i)
+{
+    for (wf__ref r = 1; r < s->ir.n; ++r) {
+        const wf__node *n = &s->ir.node[r];
+        if (n->op == WF__STORE && s->ir.slot[n->a].object == i && !n->b && !n->d)
+            return wf__same_shape(&s->array[i]->shape, &s->space);
+    }
+    return false;
+}
+
+typedef struct arrays { /* of an operator and its adjoint */
+    wf_array **out, **up, **wrt, **grad, **view;
+    uint32_t outs, wanted;
+} arrays;
+
+static wf_status choose_arrays(const backward *b, arrays *l)
+{
+    const wf__noted *s = b->s;
+    wf_context *ctx = b->t->ctx;
+    for (uint32_t i = 0; i < s->n; ++i)
+        if (s->stored[i] && has_adjoint(b, i)) {
+            if (!stores_all(s, i))
+                return wf__error(
+                    ctx, WF_ERR_UNSUPPORTED,
+                    "wf_tape_grad: %s stores some elements of an array only; store all of them with wf_out", s->name);
+            l->out[l->outs] = b->to[i];
+            if (!(l->up[l->outs++] = adjoint_at(b, i)))
+                return wf_last_status(ctx);
+        } else if (s->varies[i] && !s->stored[i]) {
+            const wf_array *a = b->to[i];
+            l->wrt[l->wanted] = b->to[i];
+            l->view[l->wanted] = adjoint_at(b, i);
+            l->grad[l->wanted] = wf__array_make(ctx, "wf_tape_grad", dtype_of_adjoint(a), &a->shape, NULL, a->device);
+            if (!l->view[l->wanted] || !l->grad[l->wanted++])
+                return wf_last_status(ctx);
+        }
+    return WF_OK;
+}
+
+/* Takes the derivatives of what was stored, and adds those of what was read. */
+static wf_status update_adjoints(const backward *b, const arrays *l)
+{
+    wf_graph *g = wf_begin_with(b->t->ctx, NULL);
+    for (uint32_t k = 0; k < l->outs; ++k)
+        (wf_out)(g, l->up[k], (wf_val){ { 0, NULL } });
+    for (uint32_t k = 0; k < l->wanted; ++k)
+        (wf_out)(g, l->view[k], (wf_add)(wf_in(g, l->view[k]), wf_in(g, l->grad[k])));
+    return wf_run(g);
+}
+
+/* An operator over an index space. */
+static wf_status back_through_space(const backward *b)
+{
+    const uint32_t n = b->s->n + 1;
+    wf_array **list = wf__alloc0(5 * (size_t)n * sizeof(wf_array *));
+    if (!list)
+        return wf__error(b->t->ctx, WF_ERR_MEMORY, "wf_tape_grad: out of memory");
+    arrays l = { list, list + n, list + 2 * n, list + 3 * n, list + 4 * n, 0, 0 };
+    wf_status status = choose_arrays(b, &l);
+    if (status == WF_OK) {
+        wf_graph *g = begin_again(b);
+        record_again(b, g);
+        status = wf_adjoint(g, (wf_arrays){ l.out, l.outs }, (wf_arrays){ l.up, l.outs },
+                            (wf_arrays){ l.wrt, l.wanted }, (wf_arrays){ l.grad, l.wanted });
+    }
+    if (status == WF_OK)
+        status = update_adjoints(b, &l);
+    for (uint32_t k = 0; k < n; ++k) {
+        wf_release(l.up[k]);
+        wf_release(l.grad[k]);
+        wf_release(l.view[k]);
+    }
+    wf__free(list);
+    return status;
+}
+
+static bool begin_step(backward *b)
+{
+    const wf__noted *s = b->s;
+    b->to = wf__alloc0(((size_t)s->n + 1) * sizeof *b->to);
+    bool ok = b->to != NULL;
+    for (uint32_t i = 0; ok && i < s->n; ++i) {
+        b->to[i] = s->before[i] && !s->stored[i] ? wf_retain(s->before[i])
+                   : s->before[i]                ? wf_copy(s->before[i])
+                                                 : wf_like(s->array[i]);
+        ok = b->to[i] != NULL;
+    }
+    return ok;
+}
+
+static wf_status step_back(backward *b)
+{
+    const wf__noted *s = b->s;
+    bool any = false;
+    for (uint32_t i = 0; i < s->n; ++i)
+        any = any || (s->stored[i] && has_adjoint(b, i));
+    if (!any)
+        return WF_OK;
+    if (s->kind != WF__ARRAYS && s->kind != WF__SPACE)
+        return wf__error(
+            b->t->ctx, WF_ERR_UNSUPPORTED,
+            "wf_tape_grad: %s is a recording of elements or reductions, which has no derivative; say it as an "
+            "array graph",
+            s->name);
+    wf_status status = begin_step(b) ? WF_OK : wf__error(b->t->ctx, WF_ERR_MEMORY, "wf_tape_grad: out of memory");
+    if (status == WF_OK)
+        status = s->kind == WF__ARRAYS ? back_through_graph(b) : back_through_space(b);
+    for (uint32_t i = 0; b->to && i < s->n; ++i)
+        wf_release(b->to[i]);
+    wf__free(b->to);
+    b->to = NULL;
+    return status;
+}
+
+/* Copies the derivatives to the caller's arrays. */
+static wf_status hand_over(const backward *b, wf_arrays wrt, wf_arrays grads)
+{
+    wf_graph *g = wf_begin_with(b->t->ctx, NULL);
+    for (size_t i = 0; i < wrt.n; ++i) {
+        int64_t at;
+        uint32_t m = wf__tape_memory_of(b->t, wrt.at[i], &at);
+        bool some = m && b->t->memory[m - 1].adjoint;
+        wf_array *view = some ? adjoint_view(b, &b->t->memory[m - 1], at, wrt.at[i]) : NULL;
+        if (some && !view)
+            wf__poison(g, wf_last_status(b->t->ctx), "wf_tape_grad: no memory for derivatives");
+        (wf_out)(g, grads.at[i], view ? wf_in(g, view) : (wf_val){ { 0, NULL } });
+        wf_release(view);
+    }
+    return wf_run(g);
+}
+
+/* Sets the derivative with respect to the loss itself, 1. */
+static wf_status begin_loss(const backward *b, const wf_array *loss)
+{
+    int64_t at;
+    uint32_t m = wf__tape_memory_of(b->t, loss, &at);
+    if (!m)
+        return WF_OK;
+    wf_array *view = adjoint_view(b, &b->t->memory[m - 1], at, loss);
+    if (!view)
+        return wf_last_status(b->t->ctx);
+    wf_graph *g = wf_begin_with(b->t->ctx, NULL);
+    (wf_out)(g, view, (wf_val){ { 1, NULL } });
+    wf_release(view);
+    return wf_run(g);
+}
+
+static wf_status check(const wf_tape *t, const wf_array *loss, wf_arrays wrt, wf_arrays grads)
+{
+    if (t->status != WF_OK)
+        return wf__error(t->ctx, t->status, "wf_tape_grad: %s", t->text);
+    if (!loss || !wf__is_float(loss->dtype) || wf_array_count(loss) != 1)
+        return wf__error(t->ctx, WF_ERR_SHAPE, "wf_tape_grad: the loss must be an array of one real number");
+    if (wrt.n != grads.n)
+        return wf__error(t->ctx, WF_ERR_ARG, "wf_tape_grad: each wanted array needs one for its derivative");
+    for (size_t i = 0; i < wrt.n; ++i)
+        if (!wrt.at[i] || !grads.at[i] || !wf__same_shape(&wrt.at[i]->shape, &grads.at[i]->shape))
+            return wf__error(t->ctx, WF_ERR_SHAPE, "wf_tape_grad: derivative %zu has another shape than its array", i);
+    return WF_OK;
+}
+
+wf_status wf_tape_grad(wf_tape *t, const wf_array *loss, wf_arrays wrt, wf_arrays grads)
+{
+    if (!t)
+        return WF_ERR_ARG;
+    wf__floats floats = wf__floats_begin();
+    backward b = { .t = t };
+    bool was_busy = t->busy;
+    t->busy = true; /* the tape does not note its own launches */
+    wf_status status = check(t, loss, wrt, grads);
+    if (status == WF_OK)
+        status = begin_loss(&b, loss);
+    for (uint32_t i = t->step_n; i-- > 0 && status == WF_OK;) {
+        b.s = &t->step[i];
+        status = step_back(&b);
+    }
+    if (status == WF_OK)
+        status = hand_over(&b, wrt, grads);
+    for (uint32_t i = 0; i < t->memory_n; ++i) {
+        wf_release(t->memory[i].adjoint);
+        t->memory[i].adjoint = NULL;
+    }
+    t->busy = was_busy;
+    wf__floats_end(floats);
+    return status;
+}
