@@ -169,9 +169,11 @@ static void setup(bench *b, bench_case *c)
         bench_add(c, "best", "FFTW, MEASURE", by_fftw);
 }
 
-#define ROW(name, what, ...)                     \
+#define ROW_IN(unit, scale, name, what, ...)     \
     static const size size_##name = __VA_ARGS__; \
-    const bench_row bench_##name = { #name, what, "ms", 1e3, "at most FFTW MEASURE", setup, &size_##name }
+    const bench_row bench_##name = { #name, what, unit, scale, "at most FFTW MEASURE", setup, &size_##name }
+#define ROW(...) ROW_IN("ms", 1e3, __VA_ARGS__)
+#define SMALL_ROW(...) ROW_IN("us", 1e6, __VA_ARGS__)
 ROW(fft_r2c_4096, "real to complex, 4096 x 4096", { 1, 2, { 4096, 4096 }, true });
 ROW(fft_r2c_3838, "real to complex, 3838 x 3710", { 1, 2, { 3838, 3710 }, true });
 ROW(fft_r2c_256_3, "real to complex, 256 x 256 x 256", { 1, 3, { 256, 256, 256 }, true });
@@ -182,3 +184,19 @@ ROW(fft_c2c_16k, "complex, 256 lines of 2^14", { 256, 1, { 16384 }, false });
 ROW(fft_c2c_1m, "complex, 4 lines of 2^20", { 4, 1, { 1 << 20 }, false });
 ROW(fft_c2c_1009, "complex, 4096 lines of 1009, a prime", { 4096, 1, { 1009 }, false });
 ROW(fft_c2c_3710, "complex, 1024 lines of 3710", { 1024, 1, { 3710 }, false });
+SMALL_ROW(fft_c2c_16x64, "complex, 16 lines of 64", { 16, 1, { 64 }, false });
+SMALL_ROW(fft_c2c_16x256, "complex, 16 lines of 256", { 16, 1, { 256 }, false });
+SMALL_ROW(fft_c2c_16x1024, "complex, 16 lines of 1024", { 16, 1, { 1024 }, false });
+SMALL_ROW(fft_c2c_16x4096, "complex, 16 lines of 4096", { 16, 1, { 4096 }, false });
+SMALL_ROW(fft_r2c_16x64, "real to complex, 16 lines of 64", { 16, 1, { 64 }, true });
+SMALL_ROW(fft_r2c_16x256, "real to complex, 16 lines of 256", { 16, 1, { 256 }, true });
+SMALL_ROW(fft_r2c_16x1024, "real to complex, 16 lines of 1024", { 16, 1, { 1024 }, true });
+SMALL_ROW(fft_r2c_16x4096, "real to complex, 16 lines of 4096", { 16, 1, { 4096 }, true });
+SMALL_ROW(fft_c2c_1x1024, "complex, one line of 1024", { 1, 1, { 1024 }, false });
+SMALL_ROW(fft_r2c_1x1024, "real to complex, one line of 1024", { 1, 1, { 1024 }, true });
+SMALL_ROW(fft_c2c_32_2, "complex, 32 x 32", { 1, 2, { 32, 32 }, false });
+SMALL_ROW(fft_c2c_64_2, "complex, 64 x 64", { 1, 2, { 64, 64 }, false });
+SMALL_ROW(fft_c2c_256_2, "complex, 256 x 256", { 1, 2, { 256, 256 }, false });
+SMALL_ROW(fft_r2c_32_2, "real to complex, 32 x 32", { 1, 2, { 32, 32 }, true });
+SMALL_ROW(fft_r2c_64_2, "real to complex, 64 x 64", { 1, 2, { 64, 64 }, true });
+SMALL_ROW(fft_r2c_256_2, "real to complex, 256 x 256", { 1, 2, { 256, 256 }, true });
