@@ -135,6 +135,25 @@ static void test_in_parts(void **state)
     }
 }
 
+/* Few lines, whose elements fill vectors in place of lines; of real ones pairs of elements. */
+static void test_few_lines(void **state)
+{
+    (void)state;
+    static const int64_t n[] = { 32, 64, 96, 256, 512, 1024, 2080, 4096 };
+    for (size_t i = 0; i < sizeof n / sizeof *n && n[i] <= sized(4096, 256); ++i) {
+        check_lengths(1, n[i], 1, WF_C64);
+        check_lengths(3, n[i], 1, WF_C128);
+        number *x = random_numbers(2 * n[i], i);
+        wf_array *a = numbers_as(WF_F32, WF_SHAPE(2, n[i]), x), *b = wf_fft_r2c(a, WF_AXES(1), WF_FFT_ORTHO);
+        wf_array *c = wf_fft_c2r(b, n[i], WF_AXES(1), WF_FFT_ORTHO);
+        check_near(c, x, tolerance(WF_C64), "there and back", n[i]);
+        wf_array *spent[] = { a, b, c };
+        for (int k = 0; k < 3; ++k)
+            wf_release(spent[k]);
+        free(x);
+    }
+}
+
 static void test_axes(void **state)
 {
     (void)state;
@@ -276,7 +295,7 @@ static void test_any_threads(void **state)
 static void test_same_bits(void **state)
 {
     (void)state;
-    enum { N = 48, LINES = 37 };
+    enum { N = 48, LINES = 37, SOME = 10 };
     number *x = random_numbers(N * LINES, 4);
     wf_array *a = numbers_as(WF_C64, WF_SHAPE(LINES, N), x), *b = wf_fft_c2c(a, WF_AXES(1), false, WF_FFT_BACKWARD);
     wf_set_threads(ctx, 1);
@@ -286,11 +305,12 @@ static void test_same_bits(void **state)
     OK(ctx, wf_download(b, one, sizeof one));
     OK(ctx, wf_download(c, other, sizeof other));
     assert_memory_equal(one, other, sizeof one);
-    for (int i = 0; i < LINES; i += 9) {
-        wf_array *line = wf_view_slice(a, 0, i, i + 1, 1), *d = wf_fft_c2c(line, WF_AXES(1), false, WF_FFT_BACKWARD);
-        OK(ctx, wf_download(d, other, 8 * N));
-        assert_memory_equal(one + 2 * N * i, other, 8 * N);
-        wf_release(line);
+    for (int i = 0; i + SOME <= LINES; i += 9) { /* fewer lines would not fill vectors, and take another way */
+        wf_array *lines = wf_view_slice(a, 0, i, i + SOME, 1);
+        wf_array *d = wf_fft_c2c(lines, WF_AXES(1), false, WF_FFT_BACKWARD);
+        OK(ctx, wf_download(d, other, 8 * N * SOME));
+        assert_memory_equal(one + 2 * N * i, other, 8 * N * SOME);
+        wf_release(lines);
         wf_release(d);
     }
     wf_release(a);
@@ -592,13 +612,13 @@ static void test_after_context(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lengths),   cmocka_unit_test(test_long),          cmocka_unit_test(test_in_parts),
-        cmocka_unit_test(test_axes),      cmocka_unit_test(test_norms),         cmocka_unit_test(test_hermitian),
-        cmocka_unit_test(test_into),      cmocka_unit_test(test_same_bits),     cmocka_unit_test(test_any_threads),
-        cmocka_unit_test(test_filter),    cmocka_unit_test(test_resize),        cmocka_unit_test(test_resize_half),
-        cmocka_unit_test(test_shift),     cmocka_unit_test(test_frozen),        cmocka_unit_test(test_other_dtypes),
-        cmocka_unit_test(test_empty),     cmocka_unit_test(test_mistakes),      cmocka_unit_test(test_roots),
-        cmocka_unit_test(test_fast_size), cmocka_unit_test(test_after_context),
+        cmocka_unit_test(test_lengths),      cmocka_unit_test(test_long),      cmocka_unit_test(test_in_parts),
+        cmocka_unit_test(test_axes),         cmocka_unit_test(test_few_lines), cmocka_unit_test(test_norms),
+        cmocka_unit_test(test_hermitian),    cmocka_unit_test(test_into),      cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_any_threads),  cmocka_unit_test(test_filter),    cmocka_unit_test(test_resize),
+        cmocka_unit_test(test_resize_half),  cmocka_unit_test(test_shift),     cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_other_dtypes), cmocka_unit_test(test_empty),     cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_roots),        cmocka_unit_test(test_fast_size), cmocka_unit_test(test_after_context),
     };
     return RUN_ON_ALL(tests);
 }

@@ -60,19 +60,23 @@ static wfl_pass pass_to_rows(const wfl_axis_pass *a, int64_t first, const wf_arr
 }
 
 /* Elements that lie `second` apart, roots, and `second` elements that lie `first` apart; through an array between,
- * [lines, second, first]. */
-static wf_status run_by_lanes(const wfl_axis_pass *a, wf_array *y, wf_array *between, const wf_array *x)
+ * [lines, second, first]. `kind`: of real elements, two of which are one complex element in x (WFL_FFT_R2C) or in y
+ * (WFL_FFT_C2R). */
+static wf_status run_by_lanes(const wfl_axis_pass *a, wfl_fft_kind kind, wf_array *y, wf_array *between,
+                              const wf_array *x)
 {
     const wfl_plan *p = a->plan;
-    wf_shape shape = wf_array_shape(x);
-    wfl_pass one = pass_to_rows(a, shape.dim[1], between, x);
-    one.twist = one.inner = shape.dim[2];
+    wf_shape shape = wf_array_shape(between);
+    wfl_pass one = pass_to_rows(a, shape.dim[2], between, x);
+    one.twist = one.inner = shape.dim[1];
+    one.pairs_in = kind == WFL_FFT_R2C;
     wf_status status = wfl_pass_run(&one, between, x, (wfl_with){ .scale = 1 }, p->function);
     if (status != WF_OK)
         return status;
     wfl_pass two = wfl_describe(
-        &(wfl_axis_pass){ .plan = p, .kind = WFL_FFT_C2C, .n = shape.dim[2], .scale = a->scale }, y, between);
-    two.inner = shape.dim[1];
+        &(wfl_axis_pass){ .plan = p, .kind = WFL_FFT_C2C, .n = shape.dim[1], .scale = a->scale }, y, between);
+    two.inner = shape.dim[2];
+    two.pairs_out = kind == WFL_FFT_C2R;
     return wfl_pass_run(&two, y, between, with_of(a), p->function);
 }
 
@@ -120,7 +124,8 @@ static wf_status run_lines(const wfl_axis_pass *a, const halves *h, int64_t i, i
     if (status == WF_OK && before != from)
         status = wf_array_assign(before, from);
     if (status == WF_OK)
-        status = h->by_lanes ? run_by_lanes(a, after, middle, before) : run_halves(a, after, middle, before);
+        status =
+            h->by_lanes ? run_by_lanes(a, WFL_FFT_C2C, after, middle, before) : run_halves(a, after, middle, before);
     if (status == WF_OK && after != to)
         status = wf_array_assign(to, after);
     wf_array *spent[] = { from, to, middle, before, after };
@@ -129,25 +134,17 @@ static wf_status run_lines(const wfl_axis_pass *a, const halves *h, int64_t i, i
     return status;
 }
 
-/* True if `first` of n = first * second elements are a butterfly, and the lines behind it fill vectors, so that neither
- * pass copies rows. */
-static bool is_by_lanes(const wfl_axis_pass *a, const wf_array *y, const wf_array *x, int64_t first)
-{
-    wfl_pass one = pass_to_rows(a, first, y, x);
-    one.out = (uint8_t)wfl_complex_dtype(a->plan->part);
-    return first == wfl_pass_lanes(a->plan->ctx, a->plan->part, device_of(y)) && wfl_pass_is_direct(&one);
-}
-
 /* n = first * second in two passes, for so many lines at once that the arrays between stay in caches. Both passes access
  * short pieces that lie far apart, for which memory is slow. So lines of arrays that no cache holds are copied to the
  * caches and back: 4096 rows of 2048 take 0.6 of the time then, but 512 rows, which the last cache holds, 1.3. */
-static wf_status run_twice(const wfl_axis_pass *a, wf_array *y, const wf_array *x, int64_t first, int64_t second)
+static wf_status run_twice(const wfl_axis_pass *a, wf_array *y, const wf_array *x, bool by_lanes, int64_t first,
+                           int64_t second)
 {
     const wfl_plan *p = a->plan;
     wf_dtype dtype = wfl_complex_dtype(p->part);
     int64_t outer = wf_array_shape(x).dim[0], count = outer;
     double line = (double)a->n * (double)wf_dtype_size(dtype);
-    bool staged = false, by_lanes = is_by_lanes(a, y, x, first);
+    bool staged = false;
     if (wf_array_device(x) < WF_GPU(0)) {
         double touched = wfl_bytes_of(x) + (x == y ? 0 : wfl_bytes_of(y));
         int64_t few = wfl_held_in_caches(p, 6 * line);
@@ -429,6 +426,25 @@ static bool fits(const wfl_axis_pass *a, int64_t n, wfl_fft_kind kind, const wf_
 /* `outer` of the whole transform, of which the arrays may be a part. */
 static int64_t outer_of_whole(const wfl_plan *p, int64_t outer) { return llround((double)outer / p->share); }
 
+/* True if n elements of rows are faster in two passes, of a butterfly that fills vectors and of columns that do so, too:
+ * none copies rows, and scratch stays in the first cache. `few`: lines that leave lanes of a vector empty. Sets *first *
+ * *second = n. */
+static bool is_better_by_lanes(const wfl_axis_pass *a, const wf_array *y, const wf_array *x, int64_t n, bool few,
+                               int64_t *first, int64_t *second)
+{
+    enum { FIRST_CACHE = 1 << 16 };
+    const wfl_plan *p = a->plan;
+    wf_device device = device_of(y);
+    int64_t lanes = wfl_pass_lanes(p->ctx, p->part, device);
+    wfl_pass one = pass_to_rows(a, lanes, y, x);
+    one.kind = WFL_FFT_C2C;
+    one.out = (uint8_t)wfl_complex_dtype(p->part);
+    *first = lanes;
+    *second = n / lanes;
+    return device < WF_GPU(0) && n % lanes == 0 && *second >= (few ? 2 : lanes) && wfl_pass_is_direct(&one) &&
+           2 * n * (int64_t)wf_dtype_size(p->part) <= FIRST_CACHE && fits(a, *second, WFL_FFT_C2C, y, x, false);
+}
+
 /* True if rows are faster in two passes. Few rows leave lanes of vectors empty. Scratch beyond the first cache makes a
  * pass wait for the second one; rows that caches do not hold are waited for anyway, until the scratch takes much of the
  * second cache: 512 rows of 2048 (c64) take 0.7 of the time of one pass, and 64 rows of 512 take 0.6. Sets *first *
@@ -447,19 +463,68 @@ static bool is_better_twice(const wfl_axis_pass *a, wf_array *y, const wf_array 
     bool few = 2 * lines <= lanes && a->n >= SHORT;
     bool cached = (double)lines * (double)a->n * (double)wf_dtype_size(wfl_complex_dtype(p->part)) <= MUCH_OF_SECOND;
     bool large = device == WF_CPU && scratch > (cached ? FIRST_CACHE : MUCH_OF_SECOND);
-    if (a->kind != WFL_FFT_C2C)
-        return false;
-    *first = lanes;
-    *second = a->n / lanes;
-    if (device < WF_GPU(0) && a->n % lanes == 0 && *second >= lanes && scratch <= 2 * FIRST_CACHE &&
-        is_by_lanes(a, y, x, lanes) && fits(a, *second, WFL_FFT_C2C, y, x, false))
-        return true;
-    if (fit && !few && !large)
+    if (a->kind != WFL_FFT_C2C || (fit && !few && !large))
         return false;
     wfl_fft_halves(a->n, first, second);
     if (*first < LEAST_HALF || !fits(a, *first, WFL_FFT_C2C, y, x, false) || !fits(a, *second, WFL_FFT_C2C, y, x, true))
         return false;
     return !fit || few || (*first % lanes == 0 && *second % lanes == 0);
+}
+
+/* Few real rows as complex rows of half the length, by lanes, and a pass that untangles their spectra or tangles them. */
+static wf_status run_real(const wfl_axis_pass *a, wf_array *y, const wf_array *x, int64_t first, int64_t second)
+{
+    wfl_plan forward = *a->plan;
+    const wfl_plan *p = &forward;
+    bool back = a->kind == WFL_FFT_C2R;
+    wf_dtype dtype = wfl_complex_dtype(p->part);
+    int64_t outer = wf_array_shape(x).dim[0], count, half = a->n / 2;
+    count = wfl_held_in_caches(p, 4 * (double)half * (double)wf_dtype_size(dtype));
+    count = count < outer ? count : outer;
+    forward.inverse = false;
+    wfl_axis_pass c2c = { .plan = p, .kind = WFL_FFT_C2C, .n = half, .scale = a->scale };
+    wfl_axis_pass other = { .plan = p, .kind = back ? WFL_FFT_TANGLE : WFL_FFT_UNTANGLE, .n = a->n, .scale = 1 };
+    wf_array *from = wf_view_reshape((wf_array *)x, WF_SHAPE(outer, wf_array_shape(x).dim[1]));
+    wf_array *to = wf_view_reshape(y, WF_SHAPE(outer, wf_array_shape(y).dim[1]));
+    wf_array *between = wfl_new_beside(x, dtype, WF_SHAPE(count, second, first));
+    wf_array *middle = wfl_new_beside(x, dtype, WF_SHAPE(count, half));
+    wf_status status = from && to && between && middle ? WF_OK : wfl_array_error(p->ctx);
+    for (int64_t i = 0; i < outer && status == WF_OK; i += count) {
+        int64_t n = i + count < outer ? count : outer - i;
+        wf_array *some[] = { wfl_some(from, i, n), wfl_some(to, i, n), wfl_some(between, 0, n),
+                             wfl_some(middle, 0, n) };
+        wf_array *real = some[back] ? wf_view_reshape(some[back], WF_SHAPE(n, second, 2 * first)) : NULL;
+        wf_array *complex = some[3] ? wf_view_reshape(some[3], WF_SHAPE(n, second, first)) : NULL;
+        status = some[!back] && some[2] && real && complex ? WF_OK : wfl_array_error(p->ctx);
+        wfl_pass tangle = wfl_describe(&other, back ? middle : y, back ? x : middle);
+        if (status == WF_OK && back)
+            status = wfl_pass_run(&tangle, some[3], some[0], (wfl_with){ .scale = 1 }, p->function);
+        if (status == WF_OK)
+            status = run_by_lanes(&c2c, a->kind, back ? real : complex, some[2], back ? complex : real);
+        if (status == WF_OK && !back)
+            status = wfl_pass_run(&tangle, some[1], some[3], (wfl_with){ .scale = 1 }, p->function);
+        wf_array *spent[] = { some[0], some[1], some[2], some[3], real, complex };
+        for (int k = 0; k < 6; ++k)
+            wf_release(spent[k]);
+    }
+    wf_array *spent[] = { from, to, between, middle };
+    for (int k = 0; k < 4; ++k)
+        wf_release(spent[k]);
+    return status;
+}
+
+/* Runs rows by lanes if that is better. */
+static bool run_rows_by_lanes(const wfl_axis_pass *a, wf_array *y, const wf_array *x, wf_status *status)
+{
+    int64_t first, second, lanes = wfl_pass_lanes(a->plan->ctx, a->plan->part, device_of(y));
+    bool few = 2 * outer_of_whole(a->plan, wf_array_shape(x).dim[0]) <= lanes;
+    bool real = a->kind == WFL_FFT_R2C || a->kind == WFL_FFT_C2R;
+    int64_t n = real ? a->n / 2 : a->n;
+    if ((a->kind != WFL_FFT_C2C && !real) || (real && (!few || a->n % 2)) ||
+        !is_better_by_lanes(a, y, x, n, few, &first, &second))
+        return false;
+    *status = real ? run_real(a, y, x, first, second) : run_twice(a, y, x, true, first, second);
+    return true;
 }
 
 wf_status wfl_transform_axis(const wfl_axis_pass *a, wf_array *y, const wf_array *x)
@@ -473,8 +538,11 @@ wf_status wfl_transform_axis(const wfl_axis_pass *a, wf_array *y, const wf_array
     bool narrow = 2 * inner <= wfl_pass_lanes(a->plan->ctx, a->plan->part, pass.device);
     if (!rows && (!fit || (narrow && outer_of_whole(a->plan, outer) > 1)))
         return run_transposed(a, y, x);
+    wf_status status;
+    if (rows && run_rows_by_lanes(a, y, x, &status))
+        return status;
     if (rows && is_better_twice(a, y, x, fit, &first, &second))
-        return run_twice(a, y, x, first, second);
+        return run_twice(a, y, x, false, first, second);
     if (!fit)
         return a->kind == WFL_FFT_C2C || a->kind == WFL_FFT_CHIRP ? run_bluestein(a, y, x) : run_as_complex(a, y, x);
     int64_t staged = rows ? 0 : staged_columns(a, y, x);

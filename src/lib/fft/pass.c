@@ -15,11 +15,17 @@
 enum { CHUNK_BYTES = 64, MOST_CHUNK = 16, SCRATCH_BYTES = 1 << 20 };
 
 /* ---- lengths ---- */
+static bool is_tangled(const wfl_pass *pass) { return pass->kind == WFL_FFT_UNTANGLE || pass->kind == WFL_FFT_TANGLE; }
+
 wfl_lengths wfl_lengths_of(const wfl_pass *pass)
 {
     wfl_lengths l = { .untangled = (pass->kind == WFL_FFT_R2C || pass->kind == WFL_FFT_C2R) && pass->n % 2 == 0 };
     bool chirp = pass->kind == WFL_FFT_CHIRP;
+    if (is_tangled(pass))
+        l.untangled = true;
     l.core = l.steps = l.results = (int32_t)(l.untangled ? pass->n / 2 : pass->n);
+    if (is_tangled(pass))
+        return l;
     if (!chirp && wfl_fft_radices(l.core, &l.radices))
         return l;
     l.results = chirp ? (int32_t)pass->results : l.core;
@@ -210,6 +216,9 @@ static wfl_pair read_in(const pass_line *l, wf_val k)
 {
     if (l->pass->rows_in)
         return wfl_line_get(&l->line, l->line.other, k);
+    if (l->pass->pairs_in)
+        return (wfl_pair){ parts(l, wf_read(l->line.g, l->x, l->outer, column(l, k), 0)).re,
+                           parts(l, wf_read(l->line.g, l->x, l->outer, column(l, k), 1)).re };
     if (l->pass->inner)
         return parts(l, wf_read(l->line.g, l->x, l->outer, column(l, k)));
     return parts(l, wf_read(l->line.g, l->x, l->outer, k, l->inner));
@@ -241,21 +250,28 @@ static wfl_pair read_two_real(wfl_line *line, wf_val k)
 static wfl_pair real_at_0(wf_val k, wfl_pair v) { return (wfl_pair){ v.re, wf_select(wf_eq(k, 0), 0, v.im) }; }
 
 /* Sets *sum = a + conj b and *turned = (a - conj b) times the root exp(-2 pi i k / n), or `back` its conjugate. */
-static void combine(const wfl_line *line, wf_val k, wfl_pair a, wfl_pair b, bool back, wfl_pair *sum, wfl_pair *turned)
+static void combine(wfl_pair root, wfl_pair a, wfl_pair b, bool back, wfl_pair *sum, wfl_pair *turned)
 {
-    wfl_pair root = wfl_line_table(line, wf_add(k, line->at.real));
     wfl_pair difference = { wf_sub(a.re, b.re), wf_add(a.im, b.im) };
     *sum = (wfl_pair){ wf_add(a.re, b.re), wf_sub(a.im, b.im) };
     *turned = wfl_pair_mul(difference, (wfl_pair){ root.re, back ? wf_neg(root.im) : root.im });
 }
 
+static wfl_pair real_root(const wfl_line *line, wf_val k) { return wfl_line_table(line, wf_add(k, line->at.real)); }
+
 /* Element k of the half-length transform of a real line, from elements k and core - k of its spectrum. */
+static wfl_pair tangled(wfl_pair root, wfl_pair a, wfl_pair b)
+{
+    wfl_pair sum, turned;
+    combine(root, a, b, true, &sum, &turned);
+    return (wfl_pair){ wf_add(sum.im, turned.re), wf_sub(sum.re, turned.im) }; /* parts swapped */
+}
+
 static wfl_pair read_tangled(wfl_line *line, wf_val k)
 {
     const pass_line *l = of(line);
-    wfl_pair a = real_at_0(k, read_in(l, k)), b = real_at_0(k, read_in(l, wf_sub(l->length.core, k))), sum, turned;
-    combine(line, k, a, b, true, &sum, &turned);
-    return (wfl_pair){ wf_add(sum.im, turned.re), wf_sub(sum.re, turned.im) }; /* parts swapped */
+    wfl_pair a = real_at_0(k, read_in(l, k)), b = real_at_0(k, read_in(l, wf_sub(l->length.core, k)));
+    return tangled(real_root(line, k), a, b);
 }
 
 /* Element k of a Hermitian line of odd length, of which elements up to n/2 are there. */
@@ -315,7 +331,10 @@ static void write_out(wfl_line *line, wf_val k, wf_val place, wfl_pair v)
     const pass_line *l = of(line);
     (void)place;
     v = twisted(l, k, v);
-    if (l->pass->inner) {
+    if (l->pass->pairs_out) {
+        wf_write(line->g, l->y, scaled(l, v.im), l->outer, column(l, k), 0);
+        wf_write(line->g, l->y, scaled(l, v.re), l->outer, column(l, k), 1);
+    } else if (l->pass->inner) {
         wf_write(line->g, l->y, complex_of(l, v), l->outer, column(l, k));
     } else if (l->pass->kind != WFL_FFT_C2R) {
         wf_write(line->g, l->y, complex_of(l, v), l->outer, k, l->inner);
@@ -329,12 +348,10 @@ static void write_out(wfl_line *line, wf_val k, wf_val place, wfl_pair v)
 }
 
 /* Element k of the spectrum of a real line, from elements k and core - k of the half-length transform. */
-static wfl_pair untangled(const pass_line *l, wf_val k)
+static wfl_pair untangled(wfl_pair root, wfl_pair a, wfl_pair b)
 {
-    const wfl_line *line = &l->line;
-    wfl_pair a = wfl_line_get(line, line->other, k), b = wfl_line_get(line, line->other, wf_sub(l->length.core, k));
     wfl_pair sum, turned;
-    combine(line, k, a, b, false, &sum, &turned);
+    combine(root, a, b, false, &sum, &turned);
     return (wfl_pair){ wf_mul(wf_add(sum.re, turned.im), 0.5), wf_mul(wf_sub(sum.im, turned.re), 0.5) };
 }
 
@@ -342,7 +359,8 @@ static wfl_pair untangled(const pass_line *l, wf_val k)
 static wf_val result(const pass_line *l, wf_val k, bool odd)
 {
     if (l->pass->kind == WFL_FFT_R2C && l->length.untangled)
-        return complex_of(l, untangled(l, k));
+        return complex_of(l, untangled(real_root(&l->line, k), wfl_line_get(&l->line, l->line.other, k),
+                                       wfl_line_get(&l->line, l->line.other, wf_sub(l->length.core, k))));
     if (l->pass->kind == WFL_FFT_C2R && l->length.untangled) {
         wfl_pair v = wfl_line_get(&l->line, l->line.other, wf_idiv(odd ? wf_sub(k, 1) : k, 2));
         return scaled(l, odd ? v.re : v.im); /* parts are swapped */
@@ -481,18 +499,42 @@ static void record_line(pass_line *l)
         copy_spectra_out(l);
 }
 
-static void formal_rows(wf_graph *g, const wfl_pass *pass, bool rows, wf_dtype dtype, int64_t n, const char *name,
-                        const char *rest_name, wf_array **whole, wf_array **rest)
+static void formal_rows(wf_graph *g, const wfl_pass *pass, bool rows, bool pairs, wf_dtype dtype, int64_t n,
+                        const char *name, const char *rest_name, wf_array **whole, wf_array **rest)
 {
     int64_t chunk = chunk_of(dtype);
-    int rank = rows ? 4 : pass->inner ? 2 : 3;
+    int rank = rows ? 4 : pass->inner && !pairs ? 2 : 3;
     *rest = rows && n % chunk ? wf_formal(g, rest_name, dtype, 3) : NULL;
     *whole = !rows || n >= chunk ? wf_formal(g, name, dtype, rank) : NULL;
+}
+
+/* Each point is an element of the result. x and y: [lines, elements]. */
+static wf_kernel *compile_tangled(wf_context *ctx, const wfl_pass *pass, const char *function)
+{
+    wf_dtype part = (wf_dtype)pass->part;
+    double core = (double)(pass->n / 2);
+    wf_graph *g = wf_begin_with(
+        ctx,
+        &(wf_space){ .size = sizeof(wf_space), .name = function, .shape = WF_SHAPE(1, 1), .device = pass->device });
+    wf_array *y = wf_formal(g, "y", (wf_dtype)pass->out, 2), *x = wf_formal(g, "x", (wf_dtype)pass->in, 2);
+    wf_array *table = wf_formal(g, "table", part, 2);
+    pass_line l = { .pass = pass, .line = { .g = g, .part = part } };
+    wf_val line = wf_index(g, 0), k = wf_index(g, 1), other = wf_sub(core, k);
+    wfl_pair root = { wf_read(g, table, k, 0), wf_read(g, table, k, 1) };
+    bool back = pass->kind == WFL_FFT_TANGLE;
+    wf_border border = back ? WF_BORDER_NONE : WF_BORDER_PERIODIC; /* element `core` is element 0 */
+    wfl_pair a = parts(&l, wf_read_border(g, x, border, 0, line, k));
+    wfl_pair b = parts(&l, wf_read_border(g, x, border, 0, line, other));
+    wfl_pair v = back ? tangled(root, real_at_0(k, a), real_at_0(k, b)) : untangled(root, a, b);
+    wf_write(g, y, wf_complex(v.re, v.im), line, k);
+    return wf_compile(g);
 }
 
 static wf_kernel *compile(wf_context *ctx, const wfl_pass *pass, const wfl_table *at, const wfl_filter *filter,
                           const char *function)
 {
+    if (is_tangled(pass))
+        return compile_tangled(ctx, pass, function);
     int32_t lanes = (int32_t)wfl_pass_lanes(ctx, (wf_dtype)pass->part, pass->device);
     pass_line l = { .pass = pass, .length = wfl_lengths_of(pass), .filter = filter };
     int32_t looped = largest_looped(&l.length.radices);
@@ -508,12 +550,14 @@ static wf_kernel *compile(wf_context *ctx, const wfl_pass *pass, const wfl_table
     l.inner = wf_index(g, 1);
     bool one = pass->inner == lanes; /* block along this axis */
     l.line.lane = scratch && !one ? wf_sub(l.inner, wf_mul(wf_block_id(g, 1), lanes)) : l.inner;
-    formal_rows(g, pass, pass->rows_out, (wf_dtype)pass->out, elements_out(pass), "y", "y_rest", &l.y, &l.y_rest);
+    formal_rows(g, pass, pass->rows_out, pass->pairs_out, (wf_dtype)pass->out, elements_out(pass), "y", "y_rest", &l.y,
+                &l.y_rest);
     if (pass->in_place) {
         l.x = l.y;
         l.x_rest = l.y_rest;
     } else {
-        formal_rows(g, pass, pass->rows_in, (wf_dtype)pass->in, elements_in(pass), "x", "x_rest", &l.x, &l.x_rest);
+        formal_rows(g, pass, pass->rows_in, pass->pairs_in, (wf_dtype)pass->in, elements_in(pass), "x", "x_rest", &l.x,
+                    &l.x_rest);
     }
     if (at->pairs)
         l.line.table = wf_formal(g, "table", part, 1);
@@ -634,14 +678,16 @@ static void bind(bound *b, const char *name, wf_array *array)
 }
 
 /* Binds an array. Rows are bound as two views: whole chunks, and the elements after them. */
-static void bind_lines(bound *b, const wfl_pass *pass, bool rows, wf_array *array, const char *name,
+static void bind_lines(bound *b, const wfl_pass *pass, bool rows, bool pairs, wf_array *array, const char *name,
                        const char *rest_name)
 {
     wf_shape shape = wf_array_shape(array);
     int64_t chunk = chunk_of(wf_array_dtype(array)), n = shape.dim[2], whole = n / chunk * chunk;
     if (!rows) {
         bind(b, name,
-             pass->inner ? wf_view_reshape(array, WF_SHAPE(shape.dim[0], n * shape.dim[1])) : wf_retain(array));
+             !pass->inner ? wf_retain(array)
+             : pairs      ? wf_view_reshape(array, WF_SHAPE(shape.dim[0], n * shape.dim[1] / 2, 2))
+                          : wf_view_reshape(array, WF_SHAPE(shape.dim[0], n * shape.dim[1])));
         return;
     }
     if (whole) {
@@ -653,31 +699,50 @@ static void bind_lines(bound *b, const wfl_pass *pass, bool rows, wf_array *arra
         bind(b, rest_name, wf_view_slice(array, 2, whole, n, 1));
 }
 
+static wf_status launch_bound(const entry *e, wf_context *ctx, bound *b, wf_shape shape, wfl_with with)
+{
+    size_t n = b->n;
+    if (e->pass.scaled)
+        b->arg[n++] = wf__arg_num("fft scale", with.scale);
+    if (e->pass.filtered)
+        b->arg[n++] = wf__arg_i64("fft first", with.first);
+    wf_launch_opts how = { .size = sizeof how, .shape = shape };
+    wf_args args = { b->arg, n };
+    wf_status status = b->failed ? wfl_array_error(ctx) : wf_launch_with(e->kernel, args, &how);
+    for (size_t i = 0; i < b->n; ++i)
+        wf_release(b->view[i]);
+    return status;
+}
+
+/* x and y: [lines, elements] */
+static wf_status launch_tangled(const entry *e, wf_array *y, const wf_array *x)
+{
+    wf_shape shape = wf_array_shape(y);
+    bound b = { .n = 0 };
+    bind(&b, "y", wf_retain(y));
+    bind(&b, "x", wf_retain((wf_array *)x));
+    bind(&b, "table", wf_view_reshape(e->table, WF_SHAPE(e->pass.n / 2 + 1, 2)));
+    return launch_bound(e, wf_array_context(y), &b, shape, (wfl_with){ .scale = 1 });
+}
+
 static wf_status launch(const entry *e, wf_array *y, const wf_array *x, wfl_with with)
 {
     const wfl_pass *pass = &e->pass;
     wf_shape shape = wf_array_shape(x);
     bound b = { .n = 0 };
-    bind_lines(&b, pass, pass->rows_out, y, "y", "y_rest");
+    if (is_tangled(pass))
+        return launch_tangled(e, y, x);
+    bind_lines(&b, pass, pass->rows_out, pass->pairs_out, y, "y", "y_rest");
     if (!pass->in_place)
-        bind_lines(&b, pass, pass->rows_in, (wf_array *)x, "x", "x_rest");
+        bind_lines(&b, pass, pass->rows_in, pass->pairs_in, (wf_array *)x, "x", "x_rest");
     if (e->table)
         bind(&b, "table", wf_retain(e->table));
     if (e->twist)
         bind(&b, "twist", wf_retain(e->twist));
     if (pass->started)
         bind(&b, "start", wf_retain((wf_array *)with.start));
-    size_t n = b.n;
-    if (pass->scaled)
-        b.arg[n++] = wf__arg_num("fft scale", with.scale);
-    if (pass->filtered)
-        b.arg[n++] = wf__arg_i64("fft first", with.first);
-    wf_launch_opts how = { .size = sizeof how, .shape = WF_SHAPE(shape.dim[0], shape.dim[pass->rows_in ? 1 : 2]) };
-    wf_args args = { b.arg, n };
-    wf_status status = b.failed ? wfl_array_error(wf_array_context(y)) : wf_launch_with(e->kernel, args, &how);
-    for (size_t i = 0; i < b.n; ++i)
-        wf_release(b.view[i]);
-    return status;
+    int64_t inner = pass->inner ? pass->inner : shape.dim[pass->rows_in ? 1 : 2];
+    return launch_bound(e, wf_array_context(y), &b, WF_SHAPE(shape.dim[0], inner), with);
 }
 
 wf_status wfl_pass_run(const wfl_pass *pass, wf_array *y, const wf_array *x, wfl_with with, const char *function)

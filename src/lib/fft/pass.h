@@ -8,28 +8,34 @@ typedef enum wfl_fft_kind {
     WFL_FFT_C2C,
     WFL_FFT_R2C,
     WFL_FFT_C2R,
-    WFL_FFT_CHIRP /* sums over the elements times powers of points on a spiral, by Bluestein's algorithm */
+    WFL_FFT_CHIRP, /* sums over the elements times powers of points on a spiral, by Bluestein's algorithm */
+    /* A pass without a transform: from the transforms of real lines, as complex lines of half the length, to spectra,
+     * and from spectra to what such transforms have, with parts swapped. */
+    WFL_FFT_UNTANGLE,
+    WFL_FFT_TANGLE
 } wfl_fft_kind;
 
 /* What the code of a pass depends on. Bytes that no field uses are 0, so that descriptions compare as bytes. */
 typedef struct wfl_pass {
-    int64_t n;        /* length of the lines in space: of real elements, where there are any */
-    int64_t twist;    /* second length b of n b = N: results are multiplied by exp(-2 pi i k line / N); 0 = not */
-    int64_t results;  /* of a line of WFL_FFT_CHIRP; else 0 */
-    int64_t inner;    /* the extent of that axis, of WFL_FFT_C2C, where it is part of the code; 0 = any */
-    wfl_chirp chirp;  /* of WFL_FFT_CHIRP */
-    int32_t device;   /* of the recording */
-    uint8_t kind;     /* wfl_fft_kind */
-    uint8_t in, out;  /* dtypes of the arrays */
-    uint8_t part;     /* dtype of the computation: f32 or f64 */
-    uint8_t inverse;  /* bool; parts are swapped on the way in and on the way out */
-    uint8_t scaled;   /* bool */
-    uint8_t rows_in;  /* elements of a line are neighbours in x; else the elements of neighbouring lines are */
-    uint8_t rows_out; /* the same of y */
-    uint8_t in_place; /* x is y */
-    uint8_t filtered; /* forward, a filter, and back; x and y are columns */
-    uint8_t started;  /* elements are multiplied by those of `start` before all else */
-    uint8_t reserved[1];
+    int64_t n;         /* length of the lines in space: of real elements, where there are any */
+    int64_t twist;     /* second length b of n b = N: results are multiplied by exp(-2 pi i k line / N); 0 = not */
+    int64_t results;   /* of a line of WFL_FFT_CHIRP; else 0 */
+    int64_t inner;     /* the extent of that axis, of WFL_FFT_C2C, where it is part of the code; 0 = any */
+    wfl_chirp chirp;   /* of WFL_FFT_CHIRP */
+    int32_t device;    /* of the recording */
+    uint8_t kind;      /* wfl_fft_kind */
+    uint8_t in, out;   /* dtypes of the arrays */
+    uint8_t part;      /* dtype of the computation: f32 or f64 */
+    uint8_t inverse;   /* bool; parts are swapped on the way in and on the way out */
+    uint8_t scaled;    /* bool */
+    uint8_t rows_in;   /* elements of a line are neighbours in x; else the elements of neighbouring lines are */
+    uint8_t rows_out;  /* the same of y */
+    uint8_t in_place;  /* x is y */
+    uint8_t filtered;  /* forward, a filter, and back; x and y are columns */
+    uint8_t started;   /* elements are multiplied by those of `start` before all else */
+    uint8_t pairs_in;  /* x has real elements, two of which are one complex element; beside `inner` */
+    uint8_t pairs_out; /* the same of y, with parts swapped */
+    uint8_t reserved[7];
 } wfl_pass;
 
 /* The lengths of a line that fits into scratch (wfl_pass_fits). */
