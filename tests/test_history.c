@@ -459,6 +459,63 @@ static void test_why_dtype_flags_operations(void **state)
     wf_release(d);
 }
 
+/* A recording is compared with the most similar plan: the same recording for other arrays, else the latest one of its
+ * label, else the latest one without a label, if it has none. */
+static void test_why_similar(void **state)
+{
+    (void)state;
+    wf_array *a = zeros(WF_F32, 321), *b = zeros(WF_F32, 321), *base = zeros(WF_F32, 642);
+    wf_array *step = wf_view_slice(base, 0, 0, 642, 2);
+    run_literal(a, b, 1, "similar");
+    run_literal(a, b, 2, "similar");
+    run_literal(a, b, 4, NULL);
+    run_literal(a, b, 3, "other"); /* plans with labels do not count for a recording without */
+    ran();
+    run_literal(a, b, 5, NULL);
+    expect_why("the literal 5 (f32) was 4: wf_param would not make another kernel");
+    run_literal(a, b, 6, NULL);
+    expect_why("the literal 6 (f32) was 5: wf_param would not make another kernel");
+    run_literal(a, b, 7, "similar");
+    expect_why("the literal 7 (f32) was 2: wf_param would not make another kernel");
+    run_literal(a, b, 8, "unknown");
+    expect_why("");
+    run_literal(step, b, 1, "similar");
+    expect_why("array 0 has strides (2), was (1)");
+    wf_release(a);
+    wf_release(b);
+    wf_release(step);
+    wf_release(base);
+}
+
+static void run_two_literals(wf_array *a, wf_array *b, bool turned, double first, double second, uint32_t flags)
+{
+    wf_graph *g = wf_begin(ctx, .name = "nodes", .flags_on = flags);
+    wf_val x = wf_mul(wf_in(g, a), first), y = wf_in(g, a);
+    wf_out(g, b, wf_add(turned ? wf_sub(y, x) : wf_sub(x, y), second));
+    OK(ctx, wf_run(g));
+}
+
+static void test_why_nodes(void **state)
+{
+    (void)state;
+    wf_array *a = zeros(WF_F32, 60), *b = zeros(WF_F32, 60), *c = zeros(WF_F64, 60), *d = zeros(WF_F64, 60);
+    run_two_literals(a, b, false, 2, 3, 0);
+    ran();
+    run_two_literals(a, b, true, 2, 3, 0);
+    expect_why("operation 4 (sub) has other operands");
+    run_two_literals(a, b, true, 5, 6, 0);
+    expect_why("the literal 5 (f32) was 2, and 1 more: wf_param would not make another kernel");
+    run_two_literals(a, b, true, 5, 6, WF_FLAG_FAST_MATH);
+    expect_why("WF_FLAG_FAST_MATH is on now");
+    run_two_literals(c, d, true, 5, 6, WF_FLAG_FAST_MATH);
+    assert_int_equal(ran(), 1);
+    assert_string_equal(info->why, "array 0 is f64, was f32; array 1 is f64, was f32");
+    wf_release(a);
+    wf_release(b);
+    wf_release(c);
+    wf_release(d);
+}
+
 /* ---- the log ---- */
 static char logged[4096];
 static void take_log(int level, const char *text, void *user)
@@ -613,6 +670,8 @@ int main(void)
         cmocka_unit_test(test_why_literal),
         cmocka_unit_test(test_why_layouts),
         cmocka_unit_test(test_why_dtype_flags_operations),
+        cmocka_unit_test(test_why_similar),
+        cmocka_unit_test(test_why_nodes),
         cmocka_unit_test(test_log),
         cmocka_unit_test(test_disk),
         cmocka_unit_test(test_threads),
