@@ -157,6 +157,10 @@ static void refused(void **state)
     OK(ctx, wf_run(g));
     REFUSED(ctx, wf_tape_grad(tape, sum, WF_ARRAYS(x), WF_ARRAYS(grad)), WF_ERR_UNSUPPORTED, "one view of an array");
     wf_tape_free(tape);
+    tape = wf_tape_begin(ctx, WF_ARRAYS(x));
+    OK(ctx, wf_upload(x, (const double[]){ 1, 2, 3, 4 }, 4 * sizeof(double)));
+    REFUSED(ctx, wf_tape_grad(tape, sum, WF_ARRAYS(x), WF_ARRAYS(grad)), WF_ERR_UNSUPPORTED, "wf_upload of an array");
+    wf_tape_free(tape);
     wf_array *const used[] = { x, grad, sum, i, part };
     for (size_t k = 0; k < sizeof used / sizeof *used; ++k)
         wf_release(used[k]);

@@ -46,11 +46,7 @@ static wf__ref forward_rule(forward *f, wf__ref r)
     const wf__rule *rule = wf__rule_of(n.op);
     const wf__ref operand[3] = { n.a, n.b, n.c };
     const unsigned arity = wf__arity(n.op);
-    wf__rule_names names = { .t = wf__adjoint_dtype(n.dtype) };
-    names.a = wf__computed(ir, n.a);
-    names.b = arity > 1 ? wf__computed(ir, n.b) : 0;
-    names.c = arity > 2 ? wf__computed(ir, n.c) : 0;
-    names.r = wf__computed(ir, r);
+    wf__rule_names names = wf__rule_names_of(ir, r);
     wf__ref total = 0;
     for (unsigned k = 0; k < arity && ir->status == WF_OK; ++k) {
         wf__ref condition = 0;

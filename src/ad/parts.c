@@ -62,11 +62,6 @@ wf__adjoint wf__only_where(wf__ir *ir, wf__adjoint a, wf__ref condition, bool ho
     return a;
 }
 
-wf__ref wf__computed(wf__ir *ir, wf__ref operand)
-{
-    return wf__is_half(wf__dtype(ir, operand)) ? wf__cast(ir, operand, WF_F32) : operand;
-}
-
 /* Returns the value in the dtype of derivatives of the operand. */
 static wf__ref in_dtype_of(wf__ir *ir, wf__ref value, wf__ref operand)
 {

@@ -35,11 +35,8 @@ static void reverse_rule(wf__sweep *s, wf__ref r, wf__adjoint a)
     const wf__rule *rule = wf__rule_of(n.op);
     const wf__ref operand[3] = { n.a, n.b, n.c };
     const unsigned arity = wf__arity(n.op);
-    wf__rule_names names = { .g = a.value, .t = wf__adjoint_dtype(n.dtype) };
-    names.a = wf__computed(ir, n.a);
-    names.b = arity > 1 ? wf__computed(ir, n.b) : 0;
-    names.c = arity > 2 ? wf__computed(ir, n.c) : 0;
-    names.r = wf__computed(ir, r);
+    wf__rule_names names = wf__rule_names_of(ir, r);
+    names.g = a.value;
     for (unsigned k = 0; k < arity && ir->status == WF_OK; ++k) {
         wf__ref condition = 0;
         if (!wf__is_active(s, operand[k]))

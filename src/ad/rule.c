@@ -195,6 +195,26 @@ static value parse(term *t, int level)
     return v;
 }
 
+static wf__ref computed(wf__ir *ir, wf__ref operand)
+{
+    return wf__is_half(wf__dtype(ir, operand)) ? wf__cast(ir, operand, WF_F32) : operand;
+}
+
+wf__rule_names wf__rule_names_of(wf__ir *ir, wf__ref r)
+{
+    const wf__node n = ir->node[r];
+    const unsigned arity = wf__arity(n.op);
+    wf__rule_names names = { .t = wf__adjoint_dtype(n.dtype), .r = r };
+    names.a = computed(ir, n.a);
+    names.b = arity > 1 ? computed(ir, n.b) : 0;
+    names.c = arity > 2 ? computed(ir, n.c) : 0;
+    if (wf__is_half(n.dtype))
+        names.r = arity == 1   ? wf__op1(ir, n.op, names.a)
+                  : arity == 2 ? wf__op2(ir, n.op, names.a, names.b)
+                               : wf__op3(ir, n.op, names.a, names.b, names.c);
+    return names;
+}
+
 static wf__ref record(wf__ir *ir, const wf__rule *rule, const wf__rule_names *names, const char *text)
 {
     term t = { ir, rule, names, text };

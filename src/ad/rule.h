@@ -30,6 +30,9 @@ typedef struct wf__rule_names {
     unsigned t;
 } wf__rule_names;
 
+/* Returns the names for node r, without g. Operations of f16 and bf16 are computed again in f32, as the result may be
+ * rounded to 0 or infinity where the derivative is not. */
+wf__rule_names wf__rule_names_of(wf__ir *ir, wf__ref r);
 /* Records the term of operand k (0 to 2), and sets *condition to its condition; 0 = none. Returns 0 if the operand has no
  * derivative, or if the ir has failed. */
 wf__ref wf__rule_term(wf__ir *ir, const wf__rule *rule, unsigned k, const wf__rule_names *names, wf__ref *condition);

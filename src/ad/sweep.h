@@ -79,6 +79,4 @@ wf__ref wf__forward_reduce(wf__ir *ir, wf__ref r, wf__ref tangent, const char *f
 wf__ref wf__forward_scan(wf__ir *ir, wf__ref r, wf__ref tangent, const char *function);
 /* Returns where a store by index or with a condition leaves elements of its array, of that shape, alone; 0 = nowhere. */
 wf__ref wf__left_alone(wf__ir *ir, const wf__node *store, uint32_t shape);
-/* Returns an operand in the dtype in which derivatives are computed. */
-wf__ref wf__computed(wf__ir *ir, wf__ref operand);
 #endif

@@ -60,6 +60,13 @@ static void free_context(wf_context *ctx)
     wf__free((whole *)ctx);
 }
 
+static void host_access(const wf_array *array, bool fills, const char *function)
+{
+    wf__freeze_host(array, fills, function);
+    if (!strcmp(function, "wf_upload")) /* wf_map is mostly for reading */
+        wf__tape_host(array, function);
+}
+
 static const wf__services services = {
     .free = free_context,
     .evaluate = wf_eval,
@@ -70,7 +77,7 @@ static const wf__services services = {
     .stream_misfit = wf__stream_misfit,
     .stream_device = wf__stream_device,
     .copies = wf__copies_by_launch,
-    .on_host_access = wf__freeze_host,
+    .on_host_access = host_access,
     .on_error = wf__freeze_failed,
 };
 

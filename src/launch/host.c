@@ -283,8 +283,10 @@ wf_status wf_host_apply(wf_context *ctx, wf_arrays in, wf_arrays out, void (*fn)
             return status;
         h.op[h.n++] = (operand){ .array = a };
     }
-    for (uint32_t i = 0; i < h.n; ++i)
+    for (uint32_t i = 0; i < h.n; ++i) {
         wf__freeze_host(h.op[i].array, i >= h.n_in, "wf_host_apply");
+        wf__tape_host(h.op[i].array, "wf_host_apply");
+    }
     if (any_on_gpu(&h))
         return apply_to_copies(&h);
     wf_array *copy[MOST] = { NULL }, *array[MOST];

@@ -134,8 +134,10 @@ void wf__freeze_failed(wf_context *ctx, wf_status status, const char *text);
 
 /* ---- tapes (tape.c) ---- */
 struct wf__request;
-bool wf__tapes(wf_context *ctx);                                  /* true if this thread notes on a tape */
-bool wf__copies_by_launch(wf_context *ctx);                       /* true if a copy has to be a launch, to be noted */
+bool wf__tapes(wf_context *ctx);            /* true if this thread notes on a tape */
+bool wf__copies_by_launch(wf_context *ctx); /* true if a copy has to be a launch, to be noted */
+/* Fails the tape of this thread if the array depends on a watched one: the host's work on it has no derivative. */
+void wf__tape_host(const wf_array *a, const char *function);
 void wf__tape_note(wf_context *ctx, const struct wf__request *r); /* notes a launch that is about to run */
 
 /* ---- requests (request.c) ---- */

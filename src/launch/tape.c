@@ -209,6 +209,18 @@ void wf__tape_note(wf_context *ctx, const wf__request *r)
     t->busy = false;
 }
 
+void wf__tape_host(const wf_array *a, const char *function)
+{
+    wf_tape *t = taping(a->ctx);
+    int64_t at;
+    if (t && wf__tape_memory_of(t, a, &at))
+        fail(
+            t, WF_ERR_UNSUPPORTED,
+            "%s of an array that depends on a watched one has no derivative; wf_copy what is read as a constant before "
+            "wf_tape_begin, or call it after wf_tape_end",
+            function);
+}
+
 /* ---- life ---- */
 wf_tape *wf_tape_begin(wf_context *ctx, wf_arrays watched)
 {
