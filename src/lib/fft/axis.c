@@ -148,7 +148,7 @@ static wf_status run_twice(const wfl_axis_pass *a, wf_array *y, const wf_array *
     if (wf_array_device(x) < WF_GPU(0)) {
         double touched = wfl_bytes_of(x) + (x == y ? 0 : wfl_bytes_of(y));
         int64_t few = wfl_held_in_caches(p, 6 * line);
-        staged = !by_lanes && few < outer && touched > WFL_CACHE_OF_ALL && 3 * line <= room_in_caches(p);
+        staged = few < outer && touched > WFL_CACHE_OF_ALL && 3 * line <= room_in_caches(p);
         count = staged ? few : wfl_held_in_caches(p, 3 * line);
     }
     count = count < outer ? count : outer;
