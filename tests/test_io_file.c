@@ -192,6 +192,8 @@ static void test_targets_refused(void **state)
     write_file("notdir", "x", 1);
     save_refused(array, "d.mrc", NULL, "is a directory");
     save_refused(array, "d.mrc/", &mrc, "is a directory");
+    assert_int_equal(mkfifo("p.mrc.gz", 0644), 0);
+    save_refused(array, "p.mrc.gz", NULL, "not a regular file");
     save_refused(array, "p.mrc", NULL, "not a regular file");
     save_refused(array, "/dev/null", &mrc, "not a regular file");
     save_refused(array, "none/f.mrc", NULL, "no such file");

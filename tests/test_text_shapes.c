@@ -203,6 +203,46 @@ static void test_prepared(void **state)
     wf_release(a);
 }
 
+/* Extents of formal arrays are open. Coordinates are known where another array has more than one element. */
+static void test_open_extents(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool known;
+    } cases[] = { { "from + whole + x", true },
+                  { "from + row + x", false },
+                  { "from + column + y", false },
+                  { "from + row + column + y", true } };
+    wf_array *whole = wf_full(ctx, WF_F32, WF_SHAPE(H, W), 0), *row = wf_full(ctx, WF_F32, WF_SHAPE(1, W), 0);
+    wf_array *column = wf_full(ctx, WF_F32, WF_SHAPE(H, 1), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int order = 0; order < 2; order++) {
+            wf_graph *g = wf_begin(ctx);
+            wf_array *from = wf_formal(g, "from", WF_F32, 2);
+            const char *const names[] = { "whole", "row", "column" };
+            wf_array *const arrays[] = { whole, row, column };
+            wf_arg all[4] = { { .name = NULL } };
+            size_t n = 0;
+            if (!order)
+                all[n++] = WF_ARG("from", from);
+            for (size_t k = 0; k < 3; k++)
+                if (strstr(cases[i].text, names[k]))
+                    all[n++] = WF_ARG(names[k], arrays[k]);
+            if (order)
+                all[n++] = WF_ARG("from", from);
+            wf_out(g, wf_formal(g, "to", WF_F32, 2), wf_expr_n(g, cases[i].text, (wf_args){ all, n }));
+            wf_kernel *kernel = wf_compile(g);
+            if (cases[i].known != !!kernel || (!kernel && !strstr(wf_last_message(ctx), "whose extents are open")))
+                fail_msg("%s, order %d: %s", cases[i].text, order, wf_last_message(ctx));
+            wf_kernel_free(kernel);
+            wf_clear_error(ctx);
+        }
+    wf_release(whole);
+    wf_release(row);
+    wf_release(column);
+}
+
 /* How results follow the array `a`: for x and y of the result, the axis of `a` (0: unknown) and the step. */
 static const struct {
     const char *text;
@@ -258,8 +298,9 @@ static void test_steps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_outputs), cmocka_unit_test(test_given),    cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_lines),   cmocka_unit_test(test_prepared), cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_outputs),      cmocka_unit_test(test_given),    cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_lines),        cmocka_unit_test(test_prepared), cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_open_extents),
     };
     return RUN_ON_ALL(tests);
 }

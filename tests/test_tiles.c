@@ -5,17 +5,23 @@
 #include "run/cache/target.h"
 #include "with_history.h"
 
-/* Runs a recording, and returns what is known about its only kernel. Skips the test without compiled code. */
-static wf_kernel_info run(wf_graph *g)
+/* Runs a recording, in the tier that the context's flags choose, and returns what is known about its only kernel.
+ * Skips the test without compiled code. */
+static wf_kernel_info run_in_tier(wf_graph *g)
 {
     wf_kernel_info info[2] = { { .size = sizeof *info } };
-    wf_set_flags(ctx, 0, WF_FLAG_TIERED | WF_FLAG_INTERPRET_FIRST); /* baseline code has one column */
     wf_history(ctx, info, 2);
     OK(ctx, wf_run(g));
     assert_int_equal(wf_history(ctx, info, 2), 1);
     if (!info[0].lanes)
         skip();
     return info[0];
+}
+
+static wf_kernel_info run(wf_graph *g)
+{
+    wf_set_flags(ctx, 0, WF_FLAG_TIERED | WF_FLAG_INTERPRET_FIRST); /* baseline code has one column */
+    return run_in_tier(g);
 }
 
 /* Sums at random places: `elements` of them, each of 1 or of a value of its own. */
@@ -105,9 +111,42 @@ static void test_loops(void **state)
     assert_int_equal(many, 4);
 }
 
+/* Baseline code has one column, except for updates, where columns are no question of latency. Without baseline code a
+ * chain of many cycles that streams to memory has more. Flags are part of a recording, so that they are set before it. */
+static void test_tiers(void **state)
+{
+    (void)state;
+    const int64_t n = 1 << 22; /* enough to stream, and not enough work to compile for good at once */
+    wf_array *in = wf_full(ctx, WF_F32, WF_SHAPE(n), 0.5), *out = wf_empty(ctx, WF_F32, WF_SHAPE(n));
+    wf_array *counts = wf_full(ctx, WF_I32, WF_SHAPE(8), 0), *place = wf_full(ctx, WF_I32, WF_SHAPE(n), 0);
+    for (int tiered = 1; tiered >= 0; tiered--) { /* code that was compiled for good is taken where it exists */
+        wf_set_flags(ctx, tiered ? WF_FLAG_TIERED : 0, WF_FLAG_INTERPRET_FIRST | (tiered ? 0 : WF_FLAG_TIERED));
+        wf_graph *g = wf_begin(ctx);
+        wf_val x = wf_in(g, in);
+        wf_out(g, out, wf_cos(wf_div(wf_sqrt(wf_cos(wf_div(1, x))), x)));
+        wf_kernel_info info = run_in_tier(g);
+        assert_int_equal(info.baseline, tiered);
+        if (info.lanes >= 16 && info.nontemporal)
+            assert_true(tiered ? info.columns == 1 : info.columns > 1);
+        for (int direct = 0; direct < 2; direct++) {
+            g = wf_begin(ctx, .shape = WF_SHAPE(n));
+            wf_accumulate_mode(g, WF_JOIN_ADD, direct ? WF_MODE_DIRECT : WF_MODE_EXPAND, counts, wf_const(g, WF_I32, 1),
+                               wf_in(g, place));
+            info = run_in_tier(g);
+            assert_int_equal(info.baseline, tiered);
+            if (info.lanes >= 16)
+                assert_int_equal(info.columns, 4);
+        }
+    }
+    wf_release(in);
+    wf_release(out);
+    wf_release(counts);
+    wf_release(place);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_sums), cmocka_unit_test(test_weights),
-                                        cmocka_unit_test(test_loops) };
+                                        cmocka_unit_test(test_loops), cmocka_unit_test(test_tiers) };
     return cmocka_run_group_tests_name("cpu", tests, noted, off);
 }
