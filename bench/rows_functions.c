@@ -54,6 +54,7 @@ static const fn functions[] = {
     { "j0", wf_j0, .exact1 = j0, .low = -30, .high = 30 },
     { "j1", wf_j1, .exact1 = j1, .low = -30, .high = 30 },
     { "i0", wf_i0, .exact1 = i0_d, .low = -20, .high = 20 },
+    { "i1", wf_i1, .exact1 = i1_d, .low = -20, .high = 20 },
     { "mod", .f2 = wf_mod, .exact2 = fmod, .low = -10, .high = 10 },
     { "pow", .f2 = wf_pow, .exact2 = pow, .low = 0.01, .high = 10, .sleef = "u10" },
     { "atan2", .f2 = wf_atan2, .exact2 = atan2, .low = -10, .high = 10, .sleef = "u10" },

@@ -83,25 +83,29 @@ static inline long double erfinv_l(long double x)
     }
     return copysignl(y, x);
 }
-/* The sum of (x/2)^(2k) / k!^2, from its smallest term on. */
-static inline long double i0_l(long double x)
+/* The sum of (x/2)^(2k) / (k! (k + order)!) from its smallest term on, and i0 and i1. */
+static inline long double bessel_i_l(long double x, int order)
 {
     long double ax = fabsl(x), z = ax * ax / 4, sum = 1;
     if (!(ax <= 720))
         return ax > 720 ? (long double)INFINITY : x;
     for (int k = 25 + (int)(2 * ax); k > 0; --k)
-        sum = 1 + sum * z / ((long double)k * k);
+        sum = 1 + sum * z / ((long double)k * (k + order));
     return sum;
 }
-static inline double i0_d(double x)
+static inline double bessel_i_d(double x, int order)
 {
     double ax = fabs(x), z = ax * ax / 4, sum = 1;
     if (!(ax <= 720))
         return ax > 720 ? (double)INFINITY : x;
     for (int k = 25 + (int)(2 * ax); k > 0; --k)
-        sum = 1 + sum * z / ((double)k * k);
+        sum = 1 + sum * z / ((double)k * (k + order));
     return sum;
 }
+static inline long double i0_l(long double x) { return bessel_i_l(x, 0); }
+static inline double i0_d(double x) { return bessel_i_d(x, 0); }
+static inline long double i1_l(long double x) { return x / 2 * bessel_i_l(x, 1); }
+static inline double i1_d(double x) { return x / 2 * bessel_i_d(x, 1); }
 
 /* The size that errors near a zero are measured against: the amplitude of j0 and j1, and for x < 0 the terms whose
  * difference is lgamma. */

@@ -59,6 +59,7 @@ static const function functions[WF__OP_COUNT] = {
     [WF__OP_tgamma] = { .f1 = wf_tgamma, .exact1 = tgamma, .exact1l = tgammal, .bound = 4 },
     [WF__OP_erfinv] = { .f1 = wf_erfinv, .exact1 = erfinv_d, .exact1l = erfinv_l, .bound = 4 },
     [WF__OP_i0] = { .f1 = wf_i0, .exact1 = i0_d, .exact1l = i0_l, .bound = 4 },
+    [WF__OP_i1] = { .f1 = wf_i1, .exact1 = i1_d, .exact1l = i1_l, .bound = 4 },
     [WF__OP_lgamma] = { .f1 = wf_lgamma, .exact1 = lgamma, .exact1l = lgammal, .size = lgamma_size, .bound = 4 },
     [WF__OP_j0] = { .f1 = wf_j0, .exact1 = j0, .exact1l = j0l, .size = bessel_size, .bound = 4 },
     [WF__OP_j1] = { .f1 = wf_j1, .exact1 = j1, .exact1l = j1l, .size = bessel_size, .bound = 4 },
@@ -324,7 +325,8 @@ static void symmetry_and_range(void **state)
         { WF__OP_asin, false, 1.571 },     { WF__OP_sinh, false, INFINITY },  { WF__OP_cosh, true, INFINITY },
         { WF__OP_asinh, false, INFINITY }, { WF__OP_atanh, false, INFINITY }, { WF__OP_sinpi, false, 1 },
         { WF__OP_cospi, true, 1 },         { WF__OP_tanpi, false, INFINITY }, { WF__OP_asinpi, false, 0.5 },
-        { WF__OP_atanpi, false, 0.5 },     { WF__OP_sinc, true, 1 }
+        { WF__OP_atanpi, false, 0.5 },     { WF__OP_sinc, true, 1 },          { WF__OP_i0, true, INFINITY },
+        { WF__OP_i1, false, INFINITY }
     };
     static double flipped[SAMPLES];
     (void)state;

@@ -332,5 +332,17 @@ static const row hard_f32[] = {
     { WF__OP_i0, 0x1.4p+6, 0, 0x1.e82494p+110 },
     { WF__OP_i0, 0x1.6f999ap+6, 0, 0x1.ff9c8ep+127 },
     { WF__OP_i0, -0x1.8p+1, 0, 0x1.385ee8p+2 },
+    { WF__OP_i1, 0x1.4484cp-100, 0, 0x1.4484cp-101 },
+    { WF__OP_i1, 0x1.0624dep-10, 0, 0x1.0624ep-11 },
+    { WF__OP_i1, 0x1p+0, 0, 0x1.215c88p-1 },
+    { WF__OP_i1, -0x1.8p+1, 0, -0x1.fa080ap+1 },
+    { WF__OP_i1, 0x1.fffffep+2, 0, 0x1.8fdf7ap+8 },
+    { WF__OP_i1, 0x1p+3, 0, 0x1.8fdf86p+8 },
+    { WF__OP_i1, 0x1.1p+3, 0, 0x1.40cf58p+9 },
+    { WF__OP_i1, 0x1.ep+4, 0, 0x1.65e028p+39 },
+    { WF__OP_i1, 0x1.4p+6, 0, 0x1.e51512p+110 },
+    { WF__OP_i1, 0x1.6cp+6, 0, 0x1.9fc3e4p+126 },
+    { WF__OP_i1, 0x1.6f999ap+6, 0, 0x1.fcd204p+127 },
+    { WF__OP_i1, -0x1.9p+5, 0, -0x1.f79a96p+67 },
 };
 #endif

@@ -377,5 +377,18 @@ static const row hard_f64[] = {
     { WF__OP_i0, 0x1.64f3333333333p+9, 0, 0x1.d5690177c1adcp+1023 },
     { WF__OP_i0, 0x1.64fd70a3d70a4p+9, 0, 0x1.fc7a3be8d9a34p+1023 },
     { WF__OP_i0, 0x1.65p+9, 0, INFINITY },
+    { WF__OP_i1, 0x1.4484bfeebc2ap-100, 0, 0x1.4484bfeebc2ap-101 },
+    { WF__OP_i1, 0x1.0624dd2f1a9fcp-10, 0, 0x1.0624df54dc1e4p-11 },
+    { WF__OP_i1, 0x1p+0, 0, 0x1.215c88b95e67ep-1 },
+    { WF__OP_i1, -0x1.8p+1, 0, -0x1.fa0809085cc04p+1 },
+    { WF__OP_i1, 0x1.fffffffffffffp+2, 0, 0x1.8fdf85e466076p+8 },
+    { WF__OP_i1, 0x1p+3, 0, 0x1.8fdf85e46607cp+8 },
+    { WF__OP_i1, 0x1.1p+3, 0, 0x1.40cf58f76825ap+9 },
+    { WF__OP_i1, 0x1.ep+4, 0, 0x1.65e0288a35eap+39 },
+    { WF__OP_i1, 0x1.5e4p+9, 0, 0x1.782b17bb7c347p+1004 },
+    { WF__OP_i1, 0x1.648p+9, 0, 0x1.7dab39e0e2874p+1022 },
+    { WF__OP_i1, 0x1.654p+9, 0, INFINITY },
+    { WF__OP_i1, 0x1.66p+9, 0, INFINITY },
+    { WF__OP_i1, -0x1.9p+5, 0, -0x1.f79a9674e50dfp+67 },
 };
 #endif

@@ -438,6 +438,14 @@ static const row special_rows[] = {
     { WF__OP_i0, NAN, 0, NAN },
     { WF__OP_i0, 1000, 0, INFINITY },
     { WF__OP_i0, 0x1p-149, 0, 1 },
+    { WF__OP_i1, 0, 0, 0 },
+    { WF__OP_i1, -0.0, 0, -0.0 },
+    { WF__OP_i1, INFINITY, 0, INFINITY },
+    { WF__OP_i1, -INFINITY, 0, -INFINITY },
+    { WF__OP_i1, NAN, 0, NAN },
+    { WF__OP_i1, 1000, 0, INFINITY },
+    { WF__OP_i1, -1000, 0, -INFINITY },
+    { WF__OP_i1, 0x1p-100, 0, 0x1p-101 },
 };
 
 /* Multiples of pi, rounded to each dtype: { op, x, y, quarters of pi }. */

@@ -227,6 +227,36 @@ def stirling(z):
 add("stirling", stirling, "1e-9", mpf(1) / 64, one, 0, 8)
 add("stirling_short", stirling, "1e-9", mpf(1) / 64, one, 0, 3)
 
+# digamma(1.625 + u) = (u - r) p(u), where r + 1.625 is the positive zero; trigamma(1.5 + u) = p(u). Beyond, with
+# z = 1/x^2, digamma x = log x - 1/(2x) - z p(z) and trigamma x = 1/x + 1/(2x^2) + z/x p(z)
+digamma_zero = mp.findroot(mp.digamma, mpf("1.4616")) - mpf("1.625")
+digamma_factor = lambda u: mp.digamma(mpf("1.625") + u) / (u - digamma_zero)
+trigamma_near = lambda u: mp.psi(1, mpf("1.5") + u)
+
+
+def digamma_rest(z):
+    x = 1 / mp.sqrt(z)
+    with mp.extraprec(100):
+        return +((mp.log(x) - 1 / (2 * x) - mp.digamma(x)) / z)
+
+
+def trigamma_rest(z):
+    x = 1 / mp.sqrt(z)
+    with mp.extraprec(100):
+        return +((mp.psi(1, x) - 1 / x - 1 / (2 * x * x)) * x / z)
+
+
+digamma_weight = lambda z: z / mp.digamma(1 / mp.sqrt(z))
+trigamma_weight = lambda z: z * mp.sqrt(z) / mp.psi(1, 1 / mp.sqrt(z))
+add("digamma", digamma_factor, "-0.625", "0.625", relative(digamma_factor), 0, 25)
+add("digamma_short", digamma_factor, "-0.625", "0.625", relative(digamma_factor), 0, 14)
+add("digamma_large", digamma_rest, "1e-9", 1 / mpf("2.25") ** 2, digamma_weight, 0, 16)
+add("digamma_large_short", digamma_rest, "1e-9", 1 / mpf("2.25") ** 2, digamma_weight, 0, 6)
+add("trigamma", trigamma_near, "-0.5", "0.5", relative(trigamma_near), 0, 24)
+add("trigamma_short", trigamma_near, "-0.5", "0.5", relative(trigamma_near), 0, 14)
+add("trigamma_large", trigamma_rest, "1e-9", "0.25", trigamma_weight, 0, 18)
+add("trigamma_large_short", trigamma_rest, "1e-9", "0.25", trigamma_weight, 0, 7)
+
 # Bessel functions. Small: in x^2 - c. Large: with a = x - pi/4 (j0) or x - 3 pi/4 (j1), sqrt(2 / (pi x)) (p cos a - q/x sin a)
 B = mpf(8)
 
@@ -264,6 +294,13 @@ i0_large = lambda s: mp.besseli(0, 1 / s) * mp.exp(-1 / s) / mp.sqrt(s)
 add("i0", i0_small, "1e-12", 16, lambda z: z / mp.besseli(0, 2 * mp.sqrt(z)), 9, 16)
 shifted = lambda u: i0_large(u + mpf(1) / 16)
 add("i0_large", shifted, mpf("1e-4") - mpf(1) / 16, mpf(1) / 16, relative(shifted), 7, 24)
+
+# i1 x = x/2 (1 + z p(z)), and alike
+i1_ratio = lambda z: mp.besseli(1, 2 * mp.sqrt(z)) / mp.sqrt(z)
+i1_large = lambda s: mp.besseli(1, 1 / s) * mp.exp(-1 / s) / mp.sqrt(s)
+add("i1", lambda z: (i1_ratio(z) - 1) / z, "1e-12", 16, lambda z: z / i1_ratio(z), 9, 16)
+shifted1 = lambda u: i1_large(u + mpf(1) / 16)
+add("i1_large", shifted1, mpf("1e-4") - mpf(1) / 16, mpf(1) / 16, relative(shifted1), 7, 24)
 
 if __name__ == "__main__":
     names = sys.argv[1:] or list(TABLES)

@@ -97,8 +97,8 @@ static int erfinv_mpfr(mpfr_t r, const mpfr_t x, mpfr_rnd_t how)
     return 0;
 }
 
-/* The sum of (x/2)^(2k) / k!^2. */
-static int i0_mpfr(mpfr_t r, const mpfr_t x, mpfr_rnd_t how)
+/* The sum of (x/2)^(2k) / (k! (k + order)!). */
+static int bessel_i_mpfr(mpfr_t r, const mpfr_t x, mpfr_rnd_t how, unsigned order)
 {
     if (!mpfr_number_p(x) || fabs(mpfr_get_d(x, how)) > 800) {
         mpfr_abs(r, x, how);
@@ -115,12 +115,20 @@ static int i0_mpfr(mpfr_t r, const mpfr_t x, mpfr_rnd_t how)
     for (unsigned k = 1; k < 3000; ++k) {
         mpfr_mul(term, term, z, how);
         mpfr_div_ui(term, term, k, how);
-        mpfr_div_ui(term, term, k, how);
+        mpfr_div_ui(term, term, k + order, how);
         mpfr_add(r, r, term, how);
         if (mpfr_zero_p(term) || mpfr_get_exp(term) < mpfr_get_exp(r) - 300)
             break;
     }
     mpfr_clears(z, term, (mpfr_ptr)0);
+    return 0;
+}
+static int i0_mpfr(mpfr_t r, const mpfr_t x, mpfr_rnd_t how) { return bessel_i_mpfr(r, x, how, 0); }
+static int i1_mpfr(mpfr_t r, const mpfr_t x, mpfr_rnd_t how)
+{
+    bessel_i_mpfr(r, x, how, 1);
+    mpfr_mul(r, r, x, how);
+    mpfr_div_ui(r, r, 2, how);
     return 0;
 }
 static int lgamma_mpfr(mpfr_t r, const mpfr_t x, mpfr_rnd_t how)
@@ -184,6 +192,7 @@ static const function functions[] = {
     { "j0", wf_j0, NULL, mpfr_j0, j0, j0l, .size = bessel_size, .low = -40, .high = 40, .symmetry = EVEN },
     { "j1", wf_j1, NULL, mpfr_j1, j1, j1l, .size = bessel_size, .low = -40, .high = 40, .symmetry = ODD },
     { "i0", wf_i0, NULL, i0_mpfr, i0_d, i0_l, .low = -714, .high = 714, .symmetry = EVEN },
+    { "i1", wf_i1, NULL, i1_mpfr, i1_d, i1_l, .low = -714, .high = 714, .symmetry = ODD },
     { "hypot", .weft2 = wf_hypot, .exact2 = mpfr_hypot, .d2 = hypot, .l2 = hypotl, .low = -10, .high = 10 },
     { "atan2pi", .weft2 = wf_atan2pi, .exact2 = mpfr_atan2pi, .d2 = atan2pi_d, .l2 = atan2pi_l, .low = -10,
       .high = 10 },

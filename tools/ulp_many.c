@@ -77,7 +77,7 @@ static inline double acosh_b(double x) { return x < 1 ? (double)NAN : acosh(x < 
 FUNCTIONS(MANY)
 
 /* The same number of terms for all of a few neighbours, which are of similar size. */
-static void many_i0(const double *restrict x, double *restrict y, size_t n)
+static void bessel_i(const double *restrict x, double *restrict y, size_t n, int order)
 {
     enum { LANES = 32 };
     for (size_t i = 0; i < n; i += LANES) {
@@ -92,7 +92,7 @@ static void many_i0(const double *restrict x, double *restrict y, size_t n)
         for (size_t k = 0; k < LANES; ++k)
             sum[k] = 1;
         for (int term = 25 + (int)(2 * largest); term > 0; --term) {
-            double inverse = 1 / ((double)term * term);
+            double inverse = 1 / ((double)term * (term + order));
             for (size_t k = 0; k < LANES; ++k)
                 sum[k] = 1 + sum[k] * z[k] * inverse;
         }
@@ -102,6 +102,13 @@ static void many_i0(const double *restrict x, double *restrict y, size_t n)
         }
     }
 }
+static void many_i0(const double *restrict x, double *restrict y, size_t n) { bessel_i(x, y, n, 0); }
+static void many_i1(const double *restrict x, double *restrict y, size_t n)
+{
+    bessel_i(x, y, n, 1);
+    for (size_t i = 0; i < n; ++i)
+        y[i] *= x[i] / 2;
+}
 
 ulp_many *ulp_many_of(const char *function)
 {
@@ -109,7 +116,7 @@ ulp_many *ulp_many_of(const char *function)
     static const struct {
         const char *name;
         ulp_many *many;
-    } rows[] = { FUNCTIONS(ROW){ "i0", many_i0 } };
+    } rows[] = { FUNCTIONS(ROW){ "i0", many_i0 }, { "i1", many_i1 } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
         if (strcmp(rows[i].name, function) == 0)
             return rows[i].many;

@@ -111,6 +111,8 @@ WF_API wf_val wf_j0(wf_val a);
 WF_API wf_val wf_j1(wf_val a);
 /* modified Bessel function of the first kind, order 0. Floats. */
 WF_API wf_val wf_i0(wf_val a);
+/* modified Bessel function of the first kind, order 1. Floats. */
+WF_API wf_val wf_i1(wf_val a);
 /* -1, 0 or 1; zeros and NaN stay as they are. Numbers. */
 WF_API wf_val wf_sign(wf_val a);
 /* true for negative numbers and -0; false for NaN. Numbers. */
@@ -266,6 +268,7 @@ WF_API wf_val wf_clamp(wf_val a, wf_val b, wf_val c);
     F(j0, 1, FLT, SAME, 0) \
     F(j1, 1, FLT, SAME, 0) \
     F(i0, 1, FLT, SAME, 0) \
+    F(i1, 1, FLT, SAME, 0) \
     F(sign, 1, NUM, SAME, 0) \
     F(signbit, 1, NUM, BOOL, 0) \
     F(brev, 1, INT, SAME, 0) \
@@ -374,6 +377,7 @@ WF_API wf_val wf_bitcast(wf_val a, wf_dtype dtype);
 #define wf_j0(a) wf_j0(WF_V(a))
 #define wf_j1(a) wf_j1(WF_V(a))
 #define wf_i0(a) wf_i0(WF_V(a))
+#define wf_i1(a) wf_i1(WF_V(a))
 #define wf_sign(a) wf_sign(WF_V(a))
 #define wf_signbit(a) wf_signbit(WF_V(a))
 #define wf_brev(a) wf_brev(WF_V(a))

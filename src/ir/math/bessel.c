@@ -1,11 +1,11 @@
-/* bessel.c - the Bessel functions j0, j1 and i0.
+/* bessel.c - the Bessel functions j0, j1, i0 and i1.
  *
  * j0 and j1 below 8: polynomials in x^2, in x - 3.875 or x - 6.625, or in x^2 - 32 with x^2 as a sum of two; beyond,
  * sqrt(2 / (pi x)) (p cos a - q/x sin a) with a = x - pi/4 or x - 3 pi/4 and p, q polynomials in 1/x^2 (Abramowitz and
  * Stegun 9.2.5), cos a and sin a from sin x and cos x. Near a zero the absolute error counts, not the relative one. f32
  * is computed in f64.
  *
- * i0 below 8: 1 + z p(z) with z = x^2/4; beyond, e^x / sqrt(x) p(1/x - 1/16).
+ * i0 below 8: 1 + z p(z) with z = x^2/4; i1: x/2 (1 + z p(z)). Beyond, e^x / sqrt(x) p(1/x - 1/16).
  */
 #include "ir/math/math.h"
 #include <math.h>
@@ -113,6 +113,28 @@ static const wf__poly i0_large[2] = {
             -0x1.6c194b6927af7p+49, 0x1.3226a9ea99391p+51, 0x1.9bd47e5cdca6fp+54,  -0x1.3b7d7a38f2d31p+56 } }
 };
 
+/* i1: 2^-28.268 and 2^-63.025; 2^-26.709 and 2^-54.982 */
+static const wf__poly i1_poly[2] = { { 9,
+                                       { 0x1p-1, 0x1.55554ap-4, 0x1.c71dbap-8, 0x1.6c0916p-12, 0x1.84ede8p-17,
+                                         0x1.2484d6p-22, 0x1.697ea6p-28, 0x1.a12cb8p-35, 0x1.8f8ffcp-40 } },
+                                     { 16,
+                                       { 0x1p-1, 0x1.5555555555555p-4, 0x1.c71c71c71c73p-8, 0x1.6c16c16c16a47p-12,
+                                         0x1.845c8a0ce8043p-17, 0x1.27e4fb775a4b1p-22, 0x1.522a43fa5a298p-28,
+                                         0x1.2c97589ead571p-34, 0x1.ab81ef7691f2dp-41, 0x1.f1764c0c6c2dbp-48,
+                                         0x1.e266a59b7b01p-55, 0x1.8bb753ab0bfe1p-62, 0x1.16c64ad96b70bp-69,
+                                         0x1.51c5a4ec63888p-77, 0x1.62d36a78972f9p-85, 0x1.b99ed06058074p-93 } } };
+static const wf__poly i1_large[2] = {
+    { 7,
+      { 0x1.8ebe78p-2, -0x1.3f796ap-3, -0x1.cbb77p-5, -0x1.f77baep-5, -0x1.f8986cp-4, -0x1.c33d7ep-2,
+        -0x1.8adb4ep+0 } },
+    { 24, { 0x1.8ebe783a8403p-2,   -0x1.3f796198ee628p-3,  -0x1.cbc54df1e269ep-5,  -0x1.f89c2306776d4p-5,
+            -0x1.ec8e11817dd2p-4,  -0x1.76137e450f3c7p-2,  -0x1.ad8bd31367dd1p+0,  -0x1.727a80c9cc139p+3,
+            -0x1.91cf7c52f40e5p+6, -0x1.21881d7df85b3p+9,  0x1.d4d56b9d35581p+12,  0x1.e20a31ddbddf3p+17,
+            0x1.83c06b89a21b2p+20, -0x1.062819453c68bp+25, -0x1.e605cbde7c08fp+28, 0x1.d40cd5c9a1b28p+31,
+            0x1.51b5ec0ea7f97p+36, -0x1.85666aca337c7p+38, -0x1.461cf704f04bap+43, 0x1.1b05cc7576098p+45,
+            0x1.8d8c25fc00108p+49, -0x1.27d2fc8ba1a81p+51, -0x1.c5c033127fe09p+54, 0x1.35920f1a8e685p+56 } }
+};
+
 static wf__ref bessel_j(const wf__math *m, bool wide, unsigned op, wf__ref x)
 {
     bool one = op == WF__OP_j1;
@@ -162,22 +184,33 @@ wf__ref wf__m_bessel_j(const wf__math *m, unsigned op, wf__ref x)
     return wf__cast(m->ir, bessel_j(&d, false, op, v), WF_F32);
 }
 
-wf__ref wf__m_i0(const wf__math *m, wf__ref x)
+wf__ref wf__m_bessel_i(const wf__math *m, unsigned op, wf__ref x)
 {
     static const double most[2] = { 93, 720 };
     enum { DOWN = 32 };
+    bool first = op == WF__OP_i1;
+    const wf__poly *small_poly = first ? i1_poly : i0_poly, *large_poly = first ? i1_large : i0_large;
     wf__ref ax = m_min(m, m_abs(m, x), most[m->wide]), half = m_mulk(m, ax, 0.5), z = m_mul(m, half, half);
-    wf__ref near = wf__m_poly(m, &i0_poly[m->wide], z, 0), one = m_k(m, 1);
-    near = m_fma(m, z, near, one);
-    /* The rounding error of z counts up to 3.7 times. It is corrected by d log i0 / dz, which is 0.72 - 0.062 x to
-     * 15 % where the error matters. */
-    wf__ref lost = m_fma(m, half, half, m_neg(m, z)), slope = m_fmak(m, ax, -0.062, m_k(m, 0.72));
-    near = m_fma(m, near, m_mul(m, lost, slope), near);
+    wf__ref near = wf__m_poly(m, &small_poly[m->wide], z, 0), one = m_k(m, 1);
+    /* The rounding error of z counts up to 3.7 times. It is corrected by d log(i0) / dz or d log(i1(x)/x) / dz, which
+     * are 0.72 - 0.062 x and 0.46 - 0.0325 x to 15 % where the error matters. */
+    wf__ref lost = m_fma(m, half, half, m_neg(m, z)), slope = m_k(m, first ? 0.46 : 0.72);
+    slope = m_fmak(m, ax, first ? -0.0325 : -0.062, slope);
+    wf__ref correction = m_mul(m, lost, slope);
+    if (first) {
+        wf__ref rest = m_mul(m, z, near);
+        rest = m_fma(m, rest, correction, correction);
+        near = m_fma(m, half, m_fma(m, z, near, rest), half);
+    } else {
+        near = m_fma(m, z, near, one);
+        near = m_fma(m, near, correction, near);
+    }
     wf__m_power e = wf__m_exp_reduced(m, ax, m_k(m, m->magic + m->bias - DOWN));
     wf__ref inverse = m_div(m, one, m_max(m, ax, 8)), root = m_op1(m, WF__OP_sqrt, inverse);
-    wf__ref factor = m_mul(m, root, wf__m_poly(m, &i0_large[m->wide], m_subk(m, inverse, 0.0625), 0));
+    wf__ref factor = m_mul(m, root, wf__m_poly(m, &large_poly[m->wide], m_subk(m, inverse, 0.0625), 0));
     wf__ref far = m_mul(m, m_fma(m, e.expm1, factor, factor), e.scale); /* exact: scale is a power of two */
     far = m_mulk(m, far, 0x1p32);
     wf__ref small = m_lt(m, ax, 8);
-    return m_select(m, small, near, far);
+    wf__ref y = m_select(m, small, near, far);
+    return first ? wf__m_flip_sign(m, y, m_bits(m, x)) : y;
 }

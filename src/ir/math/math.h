@@ -161,7 +161,7 @@ wf__ref wf__m_tgamma_negative(const wf__math *m, wf__ref x);
 wf__ref wf__m_lgamma(const wf__math *m, wf__ref x);
 wf__ref wf__m_lgamma_negative(const wf__math *m, wf__ref x);
 wf__ref wf__m_bessel_j(const wf__math *m, unsigned op, wf__ref x); /* j0, j1 */
-wf__ref wf__m_i0(const wf__math *m, wf__ref x);
+wf__ref wf__m_bessel_i(const wf__math *m, unsigned op, wf__ref x); /* i0, i1 */
 wf__ref wf__m_pow(const wf__math *m, wf__ref x, wf__ref y);
 wf__ref wf__m_mod(const wf__math *m, wf__ref x, wf__ref y, bool floored);
 wf__ref wf__m_mod_far(const wf__math *m, wf__ref x, wf__ref y); /* remainder of |x| and |y| for any quotient */
