@@ -47,6 +47,19 @@ static bool spread_up(const wf__ir *ir, wf__activity *active, wf__ref first, wf_
     return any;
 }
 
+/* As wf__operands; of a part of a function of complex numbers, the parts of the function's operands. */
+static uint32_t used_by(const wf__ir *ir, wf__ref r, wf__ref operand[WF__MAX_OPERANDS])
+{
+    const wf__whole *whole = wf__whole_of(ir, r);
+    uint32_t n = 0;
+    if (!whole)
+        return wf__operands(ir, &ir->node[r], operand);
+    for (unsigned k = 0; k < 4; ++k)
+        if (whole->part[k / 2][k % 2])
+            operand[n++] = whole->part[k / 2][k % 2];
+    return n;
+}
+
 /* Marks what the results depend on. Returns true if there are new marks. */
 static bool spread_down(const wf__ir *ir, wf__activity *active, const wf__loops *loops, wf__ref first, wf__ref last)
 {
@@ -70,7 +83,7 @@ static bool spread_down(const wf__ir *ir, wf__activity *active, const wf__loops 
             active->array[object_of(ir, n)] |= WF__COUNTS;
             any = true;
         }
-        uint32_t count = wf__operands(ir, n, operand);
+        uint32_t count = used_by(ir, r, operand);
         for (uint32_t i = 0; i < count; ++i) {
             any = any || (operand[i] >= r && !(active->node[operand[i]] & WF__COUNTS));
             active->node[operand[i]] |= WF__COUNTS;

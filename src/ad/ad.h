@@ -7,6 +7,7 @@
  * The files, from the bottom to the top. A file calls files to its left or above it.
  *
  *     rules.def rule       the rule of each operation, and how a rule becomes nodes
+ *     whole                functions of complex numbers
  *     active loops         which nodes lie between the wanted values and the results; blocks as straight code
  *     shapes parts         sums over broadcast axes, sums of contributions and the points that take part
  *     index                border modes and gathers as indices

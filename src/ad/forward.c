@@ -59,6 +59,19 @@ static wf__ref forward_rule(forward *f, wf__ref r)
     return total;
 }
 
+/* A part of a function of complex numbers. */
+static wf__ref forward_whole(forward *f, wf__ref r, const wf__whole *of)
+{
+    const wf__whole whole = *of; /* the table moves */
+    wf__ref total = 0;
+    for (unsigned k = 0; k < 4 && f->ir->status == WF_OK; ++k) {
+        wf__ref part = whole.part[k / 2][k % 2], tangent = part ? f->node[part] : 0;
+        if (tangent)
+            total = sum(f->ir, total, wf__whole_term(f->ir, &whole, r, k / 2, k % 2, tangent));
+    }
+    return total;
+}
+
 static wf__ref forward_parts(forward *f, const wf__node *n)
 {
     wf__ir *ir = f->ir;
@@ -145,6 +158,9 @@ static wf__ref forward_node(forward *f, wf__ref r)
 {
     wf__ir *ir = f->ir;
     const wf__node n = ir->node[r];
+    const wf__whole *whole = wf__whole_of(ir, r);
+    if (whole)
+        return forward_whole(f, r, whole);
     switch ((wf__op)n.op) {
     case WF__CONST:
     case WF__PARAM:

@@ -70,8 +70,10 @@ static void copy_nodes(writer *w, wf__ref first, wf__ref end)
             wf__ref last = wf__loop_end(&w->in, r);
             copy_block(w, r, last);
             r = last;
-        } else if (n->op != WF__NOP)
+        } else if (n->op != WF__NOP) {
             w->map[r] = wf__copy_node(&w->in, r, w->map, w->ir);
+            wf__copy_whole(&w->in, r, w->map, w->ir, w->map[r]);
+        }
     }
 }
 
@@ -142,9 +144,10 @@ static bool begin(writer *w, wf__loops *out)
     w->in.tuple = wf__alloc((ir->tuple_n + 1) * sizeof *ir->tuple);
     w->in.slot = wf__alloc((ir->slot_n + 1) * sizeof *ir->slot);
     w->in.closed = wf__alloc((2 * (size_t)ir->closed_n + 1) * sizeof *ir->closed);
+    w->in.whole = wf__alloc((ir->whole_n + 1) * sizeof *ir->whole);
     w->map = wf__alloc(2 * (size_t)ir->n * sizeof *w->map);
     out->final = wf__alloc0(ir->n * sizeof *out->final);
-    if (!w->in.node || !w->in.tuple || !w->in.slot || !w->in.closed || !w->map || !out->final) {
+    if (!w->in.node || !w->in.tuple || !w->in.slot || !w->in.closed || !w->in.whole || !w->map || !out->final) {
         wf__ir_fail(w->ir, WF_ERR_MEMORY, "%s: out of memory", w->function);
         return false;
     }
@@ -155,6 +158,8 @@ static bool begin(writer *w, wf__loops *out)
         memcpy(w->in.closed, ir->closed, 2 * (size_t)ir->closed_n * sizeof *ir->closed);
     if (ir->slot_n)
         memcpy(w->in.slot, ir->slot, ir->slot_n * sizeof *ir->slot);
+    if (ir->whole_n)
+        memcpy(w->in.whole, ir->whole, ir->whole_n * sizeof *ir->whole);
     w->next = w->map + ir->n;
     for (wf__ref r = 0; r < ir->n; ++r)
         w->map[r] = r;
@@ -195,6 +200,7 @@ bool wf__write_out(wf__ir *ir, const wf__ad_task *task, wf__loops *out)
     wf__free(w.in.tuple);
     wf__free(w.in.slot);
     wf__free(w.in.closed);
+    wf__free(w.in.whole);
     wf__free(w.map);
     return ir->status == WF_OK;
 }

@@ -48,6 +48,19 @@ static void reverse_rule(wf__sweep *s, wf__ref r, wf__adjoint a)
     }
 }
 
+/* Parts of functions of complex numbers. */
+static void reverse_whole(wf__sweep *s, wf__ref r, const wf__whole *of, wf__adjoint a)
+{
+    const wf__whole whole = *of; /* the table moves */
+    for (unsigned k = 0; k < 4 && s->ir->status == WF_OK; ++k) {
+        wf__ref part = whole.part[k / 2][k % 2];
+        if (!part || !wf__is_active(s, part))
+            continue;
+        wf__adjoint given = { wf__whole_term(s->ir, &whole, r, k / 2, k % 2, a.value), a.mask };
+        wf__give(s, part, given, wf__shape_of(s->ir, r));
+    }
+}
+
 static void reverse_select(wf__sweep *s, wf__ref r, wf__adjoint a)
 {
     const wf__node n = s->ir->node[r];
@@ -151,6 +164,11 @@ static void reverse_node(wf__sweep *s, wf__ref r, wf__adjoint a)
 {
     wf__ir *ir = s->ir;
     const wf__node n = ir->node[r];
+    const wf__whole *whole = wf__whole_of(ir, r);
+    if (whole) {
+        reverse_whole(s, r, whole, a);
+        return;
+    }
     switch ((wf__op)n.op) {
     case WF__CONST:
     case WF__PARAM:

@@ -195,7 +195,7 @@ static value parse(term *t, int level)
     return v;
 }
 
-static wf__ref computed(wf__ir *ir, wf__ref operand)
+wf__ref wf__computed(wf__ir *ir, wf__ref operand)
 {
     return wf__is_half(wf__dtype(ir, operand)) ? wf__cast(ir, operand, WF_F32) : operand;
 }
@@ -205,9 +205,9 @@ wf__rule_names wf__rule_names_of(wf__ir *ir, wf__ref r)
     const wf__node n = ir->node[r];
     const unsigned arity = wf__arity(n.op);
     wf__rule_names names = { .t = wf__adjoint_dtype(n.dtype), .r = r };
-    names.a = computed(ir, n.a);
-    names.b = arity > 1 ? computed(ir, n.b) : 0;
-    names.c = arity > 2 ? computed(ir, n.c) : 0;
+    names.a = wf__computed(ir, n.a);
+    names.b = arity > 1 ? wf__computed(ir, n.b) : 0;
+    names.c = arity > 2 ? wf__computed(ir, n.c) : 0;
     if (wf__is_half(n.dtype))
         names.r = arity == 1   ? wf__op1(ir, n.op, names.a)
                   : arity == 2 ? wf__op2(ir, n.op, names.a, names.b)
@@ -223,6 +223,14 @@ static wf__ref record(wf__ir *ir, const wf__rule *rule, const wf__rule_names *na
     return node_of(&t, v);
 }
 
+wf__ref wf__guarded(wf__ir *ir, wf__ref g, wf__ref x)
+{
+    if (!x || ir->status != WF_OK)
+        return 0;
+    wf__ref zero = wf__const_f64(ir, wf__dtype(ir, x), 0), none = wf__op2(ir, WF__OP_eq, g, zero);
+    return wf__op3(ir, WF__OP_select, none, zero, x);
+}
+
 wf__ref wf__rule_term(wf__ir *ir, const wf__rule *rule, unsigned k, const wf__rule_names *names, wf__ref *condition)
 {
     const char *text = rule->operand[k].term, *only = rule->operand[k].condition;
@@ -232,9 +240,7 @@ wf__ref wf__rule_term(wf__ir *ir, const wf__rule *rule, unsigned k, const wf__ru
     if (only)
         *condition = record(ir, rule, names, only);
     wf__ref r = record(ir, rule, names, text);
-    if (rule->class == WF__RULE_EDGE && r) { /* no 0 * infinity where nothing depends on the result */
-        wf__ref zero = wf__const_f64(ir, names->t, 0), none = wf__op2(ir, WF__OP_eq, names->g, zero);
-        r = wf__op3(ir, WF__OP_select, none, zero, r);
-    }
+    if (rule->class == WF__RULE_EDGE)
+        r = wf__guarded(ir, names->g, r);
     return ir->status == WF_OK ? r : 0;
 }

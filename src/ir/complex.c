@@ -435,6 +435,43 @@ static wf__ref binary(wf__ir *ir, unsigned op, wf__ref x, wf__ref y)
     }
 }
 
+/* Notes of the parts of a result, whose operands have these parts, what they are parts of. */
+static void note_parts(wf__ir *ir, unsigned op, unsigned arity, const pair operand[2], wf__ref r)
+{
+    wf__whole whole = { .op = (uint16_t)op };
+    if (ir->status != WF_OK)
+        return;
+    for (unsigned k = 0; k < arity; ++k) {
+        whole.part[k][0] = operand[k].re;
+        whole.part[k][1] = wf__is_const(ir, operand[k].im, 0) ? 0 : operand[k].im;
+    }
+    const wf__node n = ir->node[r];
+    whole.node = op == WF__OP_abs ? r : n.op == WF__OP_complex ? n.a : 0;
+    wf__set_whole(ir, &whole);
+    whole.node = n.op == WF__OP_complex && op != WF__OP_log ? n.b : 0; /* of a logarithm it is an atan2, as any other */
+    whole.imag = true;
+    wf__set_whole(ir, &whole);
+}
+
+/* True for an operation whose derivative is not that of the operations on parts that it is recorded as. */
+static bool has_notes(unsigned op, unsigned last)
+{
+    return op == WF__OP_abs || op == WF__OP_sqrt || op == WF__OP_exp || op == WF__OP_log || op == WF__OP_rcp ||
+           op == WF__OP_pow || (op == WF__OP_div && wf__is_complex(last));
+}
+
+static wf__ref arithmetic(wf__ir *ir, unsigned op, unsigned arity, const wf__ref x[3])
+{
+    pair operand[2] = { { 0, 0 }, { 0, 0 } };
+    const bool notes = has_notes(op, wf__dtype(ir, x[arity - 1]));
+    for (unsigned k = 0; k < arity && notes; ++k)
+        operand[k] = parts(ir, x[k]);
+    wf__ref r = arity == 1 ? unary(ir, op, x[0]) : binary(ir, op, x[0], x[1]);
+    if (notes)
+        note_parts(ir, op, arity, operand, r);
+    return r;
+}
+
 static wf__ref from_reals(wf__ir *ir, unsigned op, wf__ref x, wf__ref y)
 {
     unsigned t = wf__dtype(ir, x), wide = t == WF_F16 ? WF_F32 : t;
@@ -480,10 +517,8 @@ wf__ref wf__complex_op(wf__ir *ir, unsigned op, const wf__ref x[3])
     }
     if (makes)
         return from_reals(ir, op, x[0], x[1]);
-    if (arity == 1)
-        return any ? unary(ir, op, x[0]) : real_unary(ir, op, x[0]);
-    if (arity == 2)
-        return binary(ir, op, x[0], x[1]);
+    if (arity < 3)
+        return any ? arithmetic(ir, op, arity, x) : real_unary(ir, op, x[0]);
     pair a = parts(ir, x[1]), r = choose(ir, x[0], a, parts(ir, x[2]));
     return wf__complex(ir, r.re, r.im);
 }

@@ -15,7 +15,7 @@ void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags)
     uint32_t used = ir->n, size = ir->table_size; /* the table keeps about the size that the last recording needed */
     ir->n = ir->tuple_n = ir->slot_n = ir->red_n = ir->param_n = ir->shape_n = ir->tuples = 0;
     ir->loops = ir->closed_n = 0;
-    ir->folded = ir->numbered = ir->merged = ir->label_n = 0;
+    ir->folded = ir->numbered = ir->merged = ir->label_n = ir->whole_n = 0;
     ir->hidden = ir->unused = ir->invariant = ir->written_out = ir->in_lockstep = 0;
     ir->joiner = NULL;
     ir->rank = rank;
@@ -65,6 +65,7 @@ void wf__ir_free(wf__ir *ir)
     wf__free(ir->param);
     wf__free(ir->shape);
     wf__free(ir->label);
+    wf__free(ir->whole);
     *ir = (wf__ir){ 0 };
 }
 
@@ -96,6 +97,7 @@ bool wf__ir_copy(const wf__ir *body, wf__ir *copy)
     ok &= own(&copy->slot, copy->slot_n, &copy->slot_cap, sizeof *copy->slot);
     ok &= own(&copy->red, copy->red_n, &copy->red_cap, sizeof *copy->red);
     ok &= own(&copy->param, copy->param_n, &copy->param_cap, sizeof *copy->param);
+    ok &= own(&copy->whole, copy->whole_n, &copy->whole_cap, sizeof *copy->whole);
     ok &= own(&copy->shape, copy->shape_n, &copy->shape_cap, sizeof *copy->shape);
     wf__ir *joiner = body->joiner && ok ? wf__alloc(sizeof *joiner) : NULL;
     if (joiner) {
@@ -214,6 +216,63 @@ void wf__copy_label(const wf__ir *in, wf__ref from, wf__ir *out, wf__ref to)
 {
     if (in->label_n && out->flags & WF_FLAG_DEBUG && to)
         wf__set_label(out, to, wf__label_of(in, from));
+}
+
+/* ---- functions of complex numbers ---- */
+/* Returns the number of entries for nodes before r. */
+static uint32_t wholes_before(const wf__ir *ir, wf__ref r)
+{
+    uint32_t low = 0, high = ir->whole_n;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (ir->whole[middle].node < r)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const wf__whole *wf__whole_of(const wf__ir *ir, wf__ref r)
+{
+    uint32_t at = ir->whole_n ? wholes_before(ir, r) : 0;
+    /* wf_eval replaces nodes by reads of what it has computed. */
+    bool found = at < ir->whole_n && ir->whole[at].node == r && ir->node[r].op != WF__LOAD;
+    return found ? &ir->whole[at] : NULL;
+}
+
+void wf__set_whole(wf__ir *ir, const wf__whole *whole)
+{
+    const wf__whole new = *whole;
+    if (ir->status != WF_OK || !new.node || ir->node[new.node].op == WF__CONST || wf__whole_of(ir, new.node))
+        return;
+    for (unsigned k = 0; k < 4; ++k)
+        if (new.part[k / 2][k % 2] >= new.node)
+            return;
+    if (!wf__grow(&ir->whole, &ir->whole_cap, ir->whole_n + 1, sizeof *ir->whole)) {
+        no_memory(ir);
+        return;
+    }
+    uint32_t at = wholes_before(ir, new.node);
+    memmove(&ir->whole[at + 1], &ir->whole[at], (ir->whole_n - at) * sizeof *ir->whole);
+    ir->whole[at] = new;
+    ++ir->whole_n;
+}
+
+void wf__copy_whole(const wf__ir *in, wf__ref from, const wf__ref *map, wf__ir *out, wf__ref to)
+{
+    const wf__whole *whole = in->whole_n && to ? wf__whole_of(in, from) : NULL;
+    if (!whole)
+        return;
+    wf__whole copy = *whole;
+    copy.node = to;
+    for (unsigned k = 0; k < 4; ++k) {
+        wf__ref *part = &copy.part[k / 2][k % 2];
+        if (*part && !map[*part])
+            return;
+        *part = *part ? map[*part] : 0;
+    }
+    wf__set_whole(out, &copy);
 }
 
 /* ---- leaves ---- */

@@ -153,6 +153,15 @@ typedef struct wf__label { /* the user's name of a value or array (wf__array_ref
 } wf__label;
 static inline wf__ref wf__array_ref(uint32_t slot) { return (uint32_t)1 << 31 | slot; }
 
+/* A node that is a part of f(z), for a function f of complex numbers. complex.c records f with selects and powers of two,
+ * whose derivative node by node is not that of f; src/ad reads this. */
+typedef struct wf__whole {
+    wf__ref node;
+    uint16_t op;        /* abs, sqrt, exp, log, rcp, div or pow */
+    bool imag;          /* the node is the imaginary part */
+    wf__ref part[2][2]; /* real and imaginary part of each operand, earlier nodes; 0 = the part is 0 */
+} wf__whole;
+
 typedef struct wf__ir {
     wf__node *node; /* node[0] is a NOP */
     uint32_t n, node_cap;
@@ -176,6 +185,8 @@ typedef struct wf__ir {
     uint32_t shape_n, shape_cap;
     wf__label *label;
     uint32_t label_n, label_cap;
+    wf__whole *whole; /* by ascending node; in recordings, and of no effect on code */
+    uint32_t whole_n, whole_cap;
     int32_t rank; /* axes of the index space; array graphs: 0 */
     /* Recording, borrowed, that joins two accumulators, for bodies with custom joins. Its nodes are pure ones, ARG k and
      * ARG red_n + k (reduction k of the one and of the other), and a SETRED for each reduction with a custom join. */
@@ -303,6 +314,12 @@ const char *wf__label_of(const wf__ir *ir, wf__ref r);       /* NULL = none */
 void wf__set_label(wf__ir *ir, wf__ref r, const char *text); /* NULL = no change */
 /* In debug mode, gives `to` in `out` the label of `from`, if there is one. */
 void wf__copy_label(const wf__ir *in, wf__ref from, wf__ir *out, wf__ref to);
+/* Returns what the node is a part of; NULL = of nothing. */
+const wf__whole *wf__whole_of(const wf__ir *ir, wf__ref r);
+/* Notes it, unless the node is a constant, older than an operand, or noted already. */
+void wf__set_whole(wf__ir *ir, const wf__whole *whole);
+/* Notes of `to` in `out` what `from` is a part of, if all operands have copies. */
+void wf__copy_whole(const wf__ir *in, wf__ref from, const wf__ref *map, wf__ir *out, wf__ref to);
 /* view.c. A view that changes nothing is the value itself. */
 wf__ref wf__view(wf__ir *ir, unsigned kind, const int64_t *numbers, uint32_t n, wf__ref value);
 wf__ref wf__gather(wf__ir *ir, wf__ref value, uint32_t tuple, wf__ref other);

@@ -88,8 +88,10 @@ static void record_again(const backward *b, wf_graph *g)
             wf__node m = wf__map_node(&view, r, map, out);
             m.shape = wf__shape_id(out, &in->shape[m.shape]);
             map[r] = out->status == WF_OK ? wf__append(out, &m) : 0;
-        } else
+        } else {
             map[r] = wf__copy_node(&view, r, map, out);
+            wf__copy_whole(&view, r, map, out, map[r]);
+        }
         if (wf__op_is_store(n->op) && wf__is_recording(g))
             wf__note_store(g, n->a);
     }

@@ -43,6 +43,24 @@ static void move_labels(wf__ir *ir, const wf__ref *map, wf__ref gone)
     ir->label_n = left;
 }
 
+static void move_wholes(wf__ir *ir, const wf__ref *map, wf__ref gone)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < ir->whole_n; ++i) {
+        wf__whole whole = ir->whole[i];
+        bool stays = map[whole.node] != gone;
+        whole.node = map[whole.node];
+        for (unsigned k = 0; k < 4; ++k) {
+            wf__ref *part = &whole.part[k / 2][k % 2];
+            *part = map[*part]; /* map[0] is 0 */
+            stays = stays && *part != gone;
+        }
+        if (stays)
+            ir->whole[left++] = whole;
+    }
+    ir->whole_n = left;
+}
+
 /* Moves the nodes that stay to the front; `left` is their number. Takes over `id`; fills `map`. */
 static void move_nodes(wf_graph *g, uint32_t left, wf__ref *map, double *id)
 {
@@ -66,6 +84,7 @@ static void move_nodes(wf_graph *g, uint32_t left, wf__ref *map, double *id)
         if (g->var[i].value)
             g->var[i].value = map[g->var[i].value];
     move_labels(ir, map, gone);
+    move_wholes(ir, map, gone);
 }
 
 void wf__compact(wf_graph *g)
