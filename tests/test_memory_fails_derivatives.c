@@ -1,0 +1,155 @@
+/* test_memory_fails_derivatives.c - derivatives with the first, second, ... allocation failing, as in
+ * test_memory_fails.c: values of array graphs and of points, control flow, complex numbers, operators, tapes.
+ *
+ * ctest: long
+ */
+#include "memory_fails.h"
+
+enum { N = 4 };
+
+static void release_all(wf_array **a, size_t n)
+{
+    for (size_t i = 0; i < n; ++i)
+        wf_release(a[i]);
+}
+
+static wf_val total(wf_val v) { return wf_reduce(WF_JOIN_ADD, v, WF_ALL_AXES); }
+
+/* Products, scans, extremes, views, gathers and stores: the derivative of the sum is that of each term. */
+static wf_status values(wf_context *ctx)
+{
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 1, 1), *b = wf_full(ctx, WF_F32, WF_SHAPE(N), 0), *out[3] = { NULL };
+    wf_status status = a && b ? WF_OK : missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx);
+        wf_val x = wf_in(g, a), gradient, along, back;
+        wf_write(g, b, wf_mul(x, 2), wf_sub(3, wf_iota(g, WF_SHAPE(N), 0)));
+        wf_val product = wf_reduce(WF_JOIN_MUL, x, WF_ALL_AXES), most = wf_reduce(WF_JOIN_MAX, x, WF_ALL_AXES);
+        wf_val running = wf_slice(wf_scan(WF_JOIN_MUL, x, 0, false, false), 0, 1, 2, 1);
+        wf_val some = wf_gather(x, wf_const(g, WF_I64, 2)), kept = wf_slice(wf_in(g, b), 0, 0, 1, 1);
+        wf_val loss = wf_add(wf_add(product, most), wf_add(total(running), wf_add(some, total(kept))));
+        wf_grad(loss, WF_VALS(x), &gradient);
+        wf_jvp(WF_VALS(loss), WF_VALS(x), WF_VALS(1), &along);
+        wf_vjp(WF_VALS(wf_select(wf_gt(x, 2), wf_mul(x, x), x)), WF_VALS(1), WF_VALS(x), &back);
+        out[0] = wf_keep(gradient);
+        out[1] = wf_keep(along);
+        out[2] = wf_keep(back);
+        status = g ? wf_run(g) : missing(ctx);
+        if (status == WF_OK && (!out[0] || !out[1] || !out[2]))
+            status = missing(ctx);
+    }
+    assert_true(holds(out[0], (const float[]){ 26, 13, 9, 9 }, N, &status));
+    assert_true(holds(out[1], (const float[]){ 57 }, 1, &status));
+    assert_true(holds(out[2], (const float[]){ 1, 1, 6, 8 }, N, &status));
+    release_all((wf_array *[]){ a, b, out[0], out[1], out[2] }, 5);
+    return status;
+}
+
+/* Second derivatives of x^3 in a loop, in an array graph and at the points of a space. */
+static wf_status loops(wf_context *ctx)
+{
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 1, 1), *out = wf_like(a), *other = wf_like(a);
+    wf_status status = a && out && other ? WF_OK : missing(ctx);
+    for (int space = 0; space < 2 && status == WF_OK; ++space) {
+        wf_graph *g = space ? wf_begin(ctx, .shape = WF_SHAPE(N)) : wf_begin(ctx);
+        wf_val x = wf_in(g, a), first, second, i;
+        wf_var y = wf_local(g, WF_F32, 1);
+        WF_FOR (g, i, 0, 3, 1)
+            wf_set(y, wf_mul(y, x));
+        WF_END(g);
+        wf_vjp(WF_VALS(y), WF_VALS(1), WF_VALS(x), &first);
+        wf_jvp(WF_VALS(first), WF_VALS(x), WF_VALS(1), &second);
+        wf_out(g, space ? out : other, second);
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    assert_true(holds(out, (const float[]){ 6, 12, 18, 24 }, N, &status));
+    assert_true(holds(other, (const float[]){ 6, 12, 18, 24 }, N, &status));
+    release_all((wf_array *[]){ a, out, other }, 3);
+    return status;
+}
+
+/* |z|^2 and a function whose derivative is noted: the gradient of Re(1 / z) is -conj(1 / z^2). */
+static wf_status complexes(wf_context *ctx)
+{
+    wf_array *a = wf_array_arange(ctx, WF_F32, 2, 1, 1), *out = NULL;
+    wf_status status = a ? WF_OK : missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx);
+        wf_val x = wf_in(g, a), z = wf_complex(x, 0), gradient, size = wf_abs(z);
+        wf_val loss = wf_add(wf_mul(size, size), wf_real(wf_rcp(wf_exp(wf_mul(z, 0)))));
+        wf_grad(total(wf_add(loss, wf_real(wf_div(4, z)))), WF_VALS(x), &gradient);
+        out = wf_keep(gradient);
+        status = g ? wf_run(g) : missing(ctx);
+        if (status == WF_OK && !out)
+            status = missing(ctx);
+    }
+    assert_true(holds(out, (const float[]){ -2, 3 }, 2, &status));
+    release_all((wf_array *[]){ a, out }, 2);
+    return status;
+}
+
+static wf_graph *stencil(wf_context *ctx, wf_array *a, wf_array *out)
+{
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
+    wf_val i = wf_index(g, 0), left = wf_read_or(g, a, 0, wf_sub(i, 1));
+    wf_out(g, out, wf_add(wf_mul(left, left), wf_read(g, a, wf_const(g, WF_I64, 0))));
+    return g;
+}
+
+static wf_status operators(wf_context *ctx)
+{
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 1, 1), *out = wf_like(a), *grad = wf_like(a), *along = wf_like(a);
+    wf_array *ones = wf_full(ctx, WF_F32, WF_SHAPE(N), 1);
+    wf_status status = a && out && grad && along && ones ? WF_OK : missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = stencil(ctx, a, out);
+        status = g ? wf_adjoint(g, WF_ARRAYS(out), WF_ARRAYS(ones), WF_ARRAYS(a), WF_ARRAYS(grad)) : missing(ctx);
+    }
+    if (status == WF_OK) {
+        wf_graph *g = stencil(ctx, a, out);
+        status = g ? wf_tangent(g, WF_ARRAYS(a), WF_ARRAYS(ones), WF_ARRAYS(out), WF_ARRAYS(along)) : missing(ctx);
+    }
+    assert_true(holds(grad, (const float[]){ 6, 4, 6, 0 }, N, &status));
+    assert_true(holds(along, (const float[]){ 1, 3, 5, 7 }, N, &status));
+    release_all((wf_array *[]){ a, out, grad, along, ones }, 5);
+    return status;
+}
+
+static wf_status square(wf_context *ctx, wf_array *from, wf_array *to)
+{
+    wf_graph *g = wf_begin(ctx);
+    wf_val x = wf_in(g, from);
+    wf_out(g, to, wf_array_count(to) > 1 ? wf_mul(x, x) : total(x));
+    return g ? wf_run(g) : missing(ctx);
+}
+
+/* The loss is the sum of x^4. */
+static wf_status tapes(wf_context *ctx)
+{
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 1, 1), *b = wf_like(a), *c = wf_like(a), *grad = wf_like(a);
+    wf_array *loss = wf_full(ctx, WF_F32, WF_SHAPE(1), 0);
+    wf_status status = a && b && c && grad && loss ? WF_OK : missing(ctx);
+    wf_tape *tape = status == WF_OK ? wf_tape_begin(ctx, WF_ARRAYS(a)) : NULL;
+    if (status == WF_OK && !tape)
+        status = missing(ctx);
+    wf_array *steps[] = { a, b, c, loss };
+    for (int k = 0; k < 3 && status == WF_OK; ++k)
+        status = square(ctx, steps[k], steps[k + 1]);
+    wf_tape_end(tape);
+    if (status == WF_OK)
+        status = wf_tape_grad(tape, loss, WF_ARRAYS(a), WF_ARRAYS(grad));
+    assert_true(holds(grad, (const float[]){ 4, 32, 108, 256 }, N, &status));
+    wf_tape_free(tape);
+    release_all((wf_array *[]){ a, b, c, grad, loss }, 5);
+    return status;
+}
+
+int main(void)
+{
+#define EACH(name)                \
+    {                             \
+#name, name, WF_INTERP, 1 \
+    }
+    static const memory_case cases[] = { EACH(values), EACH(loops), EACH(complexes), EACH(operators), EACH(tapes) };
+    return run_memory_cases(cases, WF__COUNT(cases), NULL);
+}
