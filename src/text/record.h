@@ -120,6 +120,9 @@ typedef enum wf__text_fold {
     WF__FOLD_ANY,
     WF__FOLD_ALL,
     WF__FOLD_COUNT,
+    WF__FOLD_GRAD, /* derivatives: no axes */
+    WF__FOLD_TANGENT,
+    WF__FOLD_STOP,
     WF__FOLD_ARGMIN,
     WF__FOLD_ARGMAX,
     WF__FOLD_MEAN, /* from here to STD: divided by the number of elements */
