@@ -32,7 +32,7 @@ const char help_calc[] =
     "                fft(a) ifft rfft irfft dct; lowpass(a, 0.2, 0.02) bandpass(a, 0.02, 0.3) whiten ctf phase_flip;\n"
     "                gaussian_filter(a, 2) median_filter(a, 3) convolve(a, k) erode dilate; rotate(a, pi/6)\n"
     "                shift(a, 1.5, -2) scale bin(a, 2); correlate(a, b) match_template fsc radial_power ...\n"
-    "  derivatives   L = sum((sin(a) - t)**2); g = grad(L, a);  grad(y, a, v) tangent(y, a, d) stop(a)\n"
+    "  derivatives   g = grad(L, a); ga, gb = grad(L, a, b); grad(u, a; seed); tangent(u, a, da); stop(u): a constant\n"
     "  conversions   f32(a) i16(a) u8(a) bool(a) ...;   constants: pi inf nan true false\n"
     "  programs      as in C, at every point: f32 s = 0; int n; s += a; n++; if (c) {...} else {...};\n"
     "                while (c) {...}; for (int k = 0; k < 5; k++) {...}; break; continue; out[y, x] = s;\n"

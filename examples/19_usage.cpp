@@ -1,4 +1,4 @@
-// C++17 with operators, by weft.hpp: a convolution, a masked mean, atomic operations.
+// C++17 with operators, by weft.hpp: a convolution, a masked mean, atomic operations, derivatives.
 #include "weft/weft.hpp"
 #include <cmath>
 #include <cstddef>
@@ -63,6 +63,36 @@ static int test_roots(context &ctx)
     return wrong;
 }
 
+// Derivatives of the sum of sin(x) y^2 with respect to both, and of sin(x) in the direction y.
+static wf_status differentiate(wf_context *ctx, const wf_array *xs, const wf_array *ys, wf_array *result)
+{
+    graph g(ctx);
+    val x = g.in(xs), y = g.in(ys), s = sin(x), loss = sum(s * y * y);
+    auto [gx, gy] = grad(loss, x, y);
+    val same = grad(loss, x) - gx;           // 0
+    val along = vjp(s, y, x) - jvp(s, x, y); // 0: the derivative of each element is its own
+    val constant = grad(sum(x * stop(s)), x);
+    bool known = depends(loss, x, y) && !depends(stop(s), x);
+    val even = 2 * wf_iota(g, wf_array_shape(xs), 0);
+    const wf_shape shape = wf_array_shape(result);
+    g.out(result, scatter(gx, shape, even) + scatter(gy + same + along + (known ? 0 : 9) * constant, shape, even + 1));
+    return g.run();
+}
+
+static int test_derivatives(context &ctx)
+{
+    double px[4] = { 0.5, -1, 2, 0.25 }, py[4] = { 1, 2, -3, 4 }, got[8];
+    array x = ctx.wrap(px, { 4 }), y = ctx.wrap(py, { 4 }), out = ctx.wrap(got, { 8 });
+    int wrong = differentiate(ctx, x, y, out) != WF_OK;
+    for (int i = 0; i < 4; ++i) {
+        wrong += std::fabs(got[2 * i] - std::cos(px[i]) * py[i] * py[i]) > 1e-12;
+        wrong += std::fabs(got[2 * i + 1] - 2 * std::sin(px[i]) * py[i]) > 1e-12;
+    }
+    if (wrong)
+        std::fprintf(stderr, "derivatives: %s\n", wf_last_message(ctx));
+    return wrong;
+}
+
 int main()
 {
     std::vector<float> image(H * W), window(K * K), result(H * W);
@@ -115,6 +145,7 @@ int main()
         }
     wrong += std::fabs(got - want / n) > 1e-6;
     wrong += test_roots(ctx);
+    wrong += test_derivatives(ctx);
     std::printf("usage on %s, %d cores: %d wrong of %d, mean %.6f (%.6f)\n", here.name ? here.name : "?",
                 int(here.processors), wrong, H * W, got, want / n);
     return wrong != 0;

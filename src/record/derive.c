@@ -57,9 +57,14 @@ static bool seed_of(wf_graph *g, wf_val v, wf__ref of, const char *function, wf_
  * it is an error. */
 static bool is_wanted(const request *q, wf__ref r)
 {
-    for (uint32_t i = 0; i < q->task.wrts; ++i)
-        if (q->wrt[i] == r)
+    const wf__ir *ir = &q->g->program.rec.ir;
+    const wf__node *n = &ir->node[r];
+    for (uint32_t i = 0; i < q->task.wrts; ++i) {
+        const wf__node *wrt = &ir->node[q->wrt[i]];
+        bool same_array = n->op == WF__LOAD && wrt->op == WF__LOAD && ir->slot[n->a].object == ir->slot[wrt->a].object;
+        if (q->wrt[i] == r || same_array)
             return true;
+    }
     return false;
 }
 

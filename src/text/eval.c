@@ -11,15 +11,18 @@ static wf__tval evaluate_call(wf__recorder *r, const wf__tree *node)
     wf_dtype cast = wf__text_dtype_named(name, node->len);
     wf__text_fold kind = wf__text_fold_named(name, node->len, node->n);
     bool whole = kind != WF__FOLD_NONE;
+    bool stop = wf__text_is(r->text, node->at, node->len, "stop");
     int f = wf__tval_function(name, node->len);
-    if (cast == WF_NONE && !whole && f < 0)
+    if (cast == WF_NONE && !whole && !stop && f < 0)
         return wf__text_unknown(r, node, true);
-    int least = cast != WF_NONE || whole ? 1 : wf__tval_arity(f), most = least;
+    int least = cast != WF_NONE || whole || stop ? 1 : wf__tval_arity(f), most = least;
+    bool derivative = kind == WF__FOLD_GRAD || kind == WF__FOLD_TANGENT;
     if (whole ? !wf__text_fold_takes(name, node->len, node->n, &least, &most) : (int)node->n != least)
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s takes %d%s%.0d argument%s, not %u%s", (int)node->len,
                                 name, least, most > least ? " to " : "", most > least ? most : 0, most == 1 ? "" : "s",
-                                node->n, whole && node->n ? "; axes follow a semicolon: (a; 0, -1)" : "");
-    if ((node->b || node->c) && !whole)
+                                node->n,
+                                whole && node->n && !derivative ? "; axes follow a semicolon: (a; 0, -1)" : "");
+    if ((node->b || node->c) && (!whole || derivative))
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
                                 "%.*s has no axes: only functions of whole arrays (sum, mean, ...) do", (int)node->len,
                                 name);
@@ -28,6 +31,10 @@ static wf__tval evaluate_call(wf__recorder *r, const wf__tree *node)
         args[i] = r->value[r->text->list[node->a + i]];
     if (cast != WF_NONE)
         return wf__tval_cast(&r->convert, args[0], cast);
+    if (stop)
+        return (wf__tval){ wf_stop(args[0].v), args[0].real };
+    if (derivative)
+        return wf__text_derive(r, kind, (uint32_t)(node - r->text->node), args);
     if (whole)
         return wf__text_fold_value(r, kind, node, args);
     return wf__tval_call(&r->convert, f, args);
@@ -73,6 +80,8 @@ static wf__tval evaluate_node(wf__recorder *r, const wf__tree *node)
         return wf__tval_binary(c, node->op, r->value[node->a], r->value[node->b]);
     case WF__TREE_SELECT:
         return wf__tval_select(c, r->value[node->a], r->value[node->b], r->value[node->c]);
+    case WF__TREE_PICK:
+        return r->value[node - r->text->node];
     case WF__TREE_NONE:
         break;
     }

@@ -116,36 +116,6 @@ static wf__tval fold_value(wf_graph *g, wf__text_fold kind, wf_val v, const wf_s
     }
 }
 
-/* ---- derivatives ---- */
-
-/* grad(y, x): the derivative of y, of one element, with respect to x; grad(y, x, v): that of the sum of v y, for y of any
- * shape; tangent(y, x, d): the derivative of y in direction d of x; stop(x): x as a constant. */
-static wf__tval derivative(wf__recorder *r, wf__text_fold kind, const wf__tree *node, const wf__tval *args)
-{
-    wf_val out = { { 0, r->graph } };
-    if (node->b || node->c)
-        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s takes no axes", (int)node->len,
-                                r->text->src + node->at);
-    if (kind == WF__FOLD_STOP)
-        return wf__tval_node(wf_stop(args[0].v));
-    if (r->held_n || r->ready_n || r->first)
-        return wf__text_mistake(
-            r, WF_ERR_UNSUPPORTED, node->at,
-            "%.*s sees only what is computed with it: not sort, median, quantile, histogram, functions "
-            "of the libraries, loops and writes by index, which this text computes before",
-            (int)node->len, r->text->src + node->at);
-    if (wf__tval_is_number(args[1]) || wf__text_is_pair(args[1].v))
-        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s with respect to a number: it needs a name",
-                                (int)node->len, r->text->src + node->at);
-    if (kind == WF__FOLD_TANGENT)
-        wf_jvp_n((wf_vals){ &args[0].v, 1 }, (wf_vals){ &args[1].v, 1 }, (wf_vals){ &args[2].v, 1 }, &out);
-    else if (node->n == 3)
-        wf_vjp_n((wf_vals){ &args[0].v, 1 }, (wf_vals){ &args[2].v, 1 }, (wf_vals){ &args[1].v, 1 }, &out);
-    else
-        wf_grad_n(args[0].v, (wf_vals){ &args[1].v, 1 }, &out);
-    return wf__tval_node(out);
-}
-
 /* Sets *axes to those that the call names. False, and r has the message, if the value has no such axes, or the function
  * is not for them. */
 static bool find_axes(wf__recorder *r, wf__text_fold kind, const wf__tree *node, const wf_shape *shape, wf_axes *axes)
@@ -209,8 +179,6 @@ wf__tval wf__text_fold_value(wf__recorder *r, wf__text_fold kind, const wf__tree
                                 len, name);
     if (wf__tval_is_number(a) || wf__text_is_pair(a.v))
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s of a number: it needs an array", len, name);
-    if (kind >= WF__FOLD_GRAD && kind <= WF__FOLD_STOP)
-        return derivative(r, kind, node, args);
     bool spread = kind == WF__FOLD_VAR || kind == WF__FOLD_STD;
     if (spread && node->n == 2 && !wf__tval_is_number(args[1]))
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,

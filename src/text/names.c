@@ -67,6 +67,19 @@ bool wf__text_hold(wf__recorder *r, wf_array *array, uint32_t at)
     return !r->failed;
 }
 
+bool wf__text_note(wf__recorder *r, const wf_array *array, wf__text_source source)
+{
+    if (r->failed || !array || !r->text->derives)
+        return !r->failed;
+    if (!wf__grow(&r->source, &r->source_cap, r->source_n + 1, sizeof *r->source)) {
+        wf__text_mistake(r, WF_ERR_MEMORY, source.at, "out of memory");
+        return false;
+    }
+    source.array = wf_retain(array);
+    r->source[r->source_n++] = source;
+    return true;
+}
+
 const wf__stmt *wf__text_change(const wf__text *t, uint32_t first, uint32_t end, uint32_t at, uint32_t len)
 {
     for (uint32_t i = end; i-- > first;)
@@ -329,6 +342,7 @@ uint32_t wf__text_first_node(const wf__text *t, uint32_t node)
         case WF__TREE_UNARY:
         case WF__TREE_BINARY:
         case WF__TREE_SELECT:
+        case WF__TREE_PICK:
             node = n->a;
             break;
         default:
@@ -454,6 +468,7 @@ static void consider_functions(nearest *best)
         consider_name(best, name, strlen(name));
     for (size_t i = 0; (name = wf__text_fold_name(i)) != NULL; i++)
         consider_name(best, name, strlen(name));
+    consider_name(best, "stop", 4);
     for (int t = WF_BOOL; wf_dtype_size((wf_dtype)t); t++)
         consider_name(best, wf_dtype_name((wf_dtype)t), strlen(wf_dtype_name((wf_dtype)t)));
 }

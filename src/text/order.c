@@ -73,10 +73,23 @@ static bool may_compute(wf__recorder *r, const wf__tree *node)
     return !r->failed;
 }
 
+/* Notes an array that the call or read makes, or one that holds an operand of the call. */
+static bool note(wf__recorder *r, const wf_array *array, const wf__tree *node, bool operand)
+{
+    uint32_t at = (uint32_t)(node - r->text->node);
+    wf__text_source source = { .first = wf__text_first_node(r->text, at),
+                               .last = at + 1,
+                               .at = node->at,
+                               .len = node->len,
+                               .end = r->now,
+                               .operand = operand };
+    return wf__text_note(r, array, source);
+}
+
 const wf_array *wf__text_computed(wf__recorder *r, const wf__tree *node, wf__tval value)
 {
     const wf_array *array = may_compute(r, node) ? array_of_value(r, node, value) : NULL;
-    return array && evaluate_now(r, node) ? array : NULL;
+    return array && evaluate_now(r, node) && note(r, array, node, false) ? array : NULL;
 }
 
 bool wf__text_elements(wf__recorder *r, const wf__tree *node, const wf__tval *operand, uint32_t n,
@@ -85,8 +98,10 @@ bool wf__text_elements(wf__recorder *r, const wf__tree *node, const wf__tval *op
     for (uint32_t i = 0; may_compute(r, node) && i < n; i++) {
         bool converted = operand[i].v.h.num != r->value[r->text->list[node->a + i]].v.h.num;
         array[i] = converted ? NULL : named_argument(r, node, i);
-        if (!array[i])
+        if (!array[i]) {
             array[i] = array_of_value(r, node, operand[i]);
+            note(r, array[i], node, true);
+        }
     }
     return !r->failed && evaluate_now(r, node);
 }
@@ -96,7 +111,7 @@ wf__tval wf__text_made(wf__recorder *r, const wf__tree *node, wf_array *result)
     if (!result && !r->failed)
         fail_as_context(r, node->at);
     result = hold(r, result, node->at);
-    return r->failed ? wf__text_poison(r) : wf__tval_node(wf_in(r->graph, result));
+    return r->failed || !note(r, result, node, false) ? wf__text_poison(r) : wf__tval_node(wf_in(r->graph, result));
 }
 
 bool wf__text_number(wf__recorder *r, const wf__tree *node, wf__tval value, const char *what, double *number)

@@ -137,13 +137,33 @@ static void parse_axes(wf__text *t, wf__tree *node)
     } while (t->token.kind == ',');
 }
 
+/* Parses what follows the ';' of grad: the seed, which becomes the last argument. */
+static void parse_seed(wf__text *t, wf__tree *node)
+{
+    uint32_t first = node->a, n = node->n;
+    wf__text_next(t);
+    uint32_t seed = wf__text_expression(t);
+    if (n == WF__TEXT_ARGUMENTS)
+        wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "more than %d arguments", (int)WF__TEXT_ARGUMENTS);
+    node->a = t->list_n; /* the lists of the seed stand behind the first one */
+    for (uint32_t i = 0; i <= n && t->status == WF_OK; i++)
+        add_list(t, node->a, i, i < n ? t->list[first + i] : seed);
+    t->list_n = node->a + n + 1;
+    node->n = n + 1;
+    node->seeded = true;
+}
+
 static uint32_t parse_call(wf__text *t, wf__tree node)
 {
+    bool grad = wf__text_is(t, node.at, node.len, "grad");
     node.kind = WF__TREE_CALL;
+    t->derives |= grad || wf__text_is(t, node.at, node.len, "tangent");
     t->nesting++;
     wf__text_next(t);
     node.a = wf__text_list(t, ')', &node.n);
-    if (t->token.kind == ';')
+    if (t->token.kind == ';' && grad)
+        parse_seed(t, &node);
+    else if (t->token.kind == ';')
         parse_axes(t, &node);
     t->nesting--;
     if (!wf__text_take(t, ')', "',' or ')'"))

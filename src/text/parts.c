@@ -58,6 +58,8 @@ static bool is_whole_call(const wf__text *t, const wf__tree *n)
 static unit unit_at(const wf__text *t, uint32_t i)
 {
     unit u = { .first = i, .end = wf__stmt_opens(&t->stmt[i]) > 0 ? t->stmt[i].end + 1 : i + 1, .node = UINT32_MAX };
+    while (u.end < t->stmt_n && t->stmt[u.end].joined)
+        u.end++;
     for (uint32_t k = u.first; k < u.end; k++) {
         const wf__stmt *s = &t->stmt[k];
         if (s->first == s->last)

@@ -179,6 +179,9 @@ void wf__text_recorder_free(wf__recorder *r)
     wf__text_end_part(r);
     for (uint32_t i = 0; i < r->name_n; i++)
         wf_release(r->name[i].whole);
+    for (uint32_t i = 0; i < r->source_n; i++)
+        wf_release(r->source[i].array);
+    wf__free(r->source);
     wf__free(r->value);
     wf__free(r->name);
     wf__free(r->held);

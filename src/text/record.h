@@ -6,6 +6,7 @@
  *   order.c     functions of whole arrays whose elements are computed first: sorting, histograms
  *   library.c   functions of whole arrays of the libraries: transforms, filters, geometry
  *   fold.c      functions of whole arrays
+ *   derivative.c  grad and tangent, and what they cannot see
  *   read.c      elements by index
  *   eval.c      expressions
  *   space.c     the index space of a text
@@ -52,6 +53,16 @@ typedef struct wf__text_ready { /* the value of a node that an earlier recording
     wf_array *array;
 } wf__text_ready;
 
+/* An array that holds a value whose way from its operands no recording shows: that of an earlier part, or of a function
+ * that is no recording. */
+typedef struct wf__text_source {
+    wf_array *array;      /* owned */
+    uint32_t first, last; /* the nodes of the value; none: the statements of its name have them */
+    uint32_t at, len;     /* the function or name in the text */
+    uint32_t end;         /* the statements before it */
+    bool operand;         /* of the function: it had to be computed first */
+} wf__text_source;
+
 typedef struct wf__text_block { /* an open block */
     uint32_t stmt;              /* its first statement; for an ELSE, that of the IF */
     uint32_t outer;             /* number of names outside of it */
@@ -75,6 +86,8 @@ typedef struct wf__recorder {
     uint32_t ready_n, ready_cap;
     wf_array **held; /* arrays that the recording uses; owned */
     uint32_t held_n, held_cap;
+    wf__text_source *source; /* in texts with derivatives */
+    uint32_t source_n, source_cap;
     bool runs;         /* true if elements may be computed while the text is recorded */
     bool older_error;  /* true if the context had an error before the text was run */
     bool written;      /* true if the recording has assigned an array since it was last evaluated */
@@ -120,9 +133,6 @@ typedef enum wf__text_fold {
     WF__FOLD_ANY,
     WF__FOLD_ALL,
     WF__FOLD_COUNT,
-    WF__FOLD_GRAD, /* derivatives: no axes */
-    WF__FOLD_TANGENT,
-    WF__FOLD_STOP,
     WF__FOLD_ARGMIN,
     WF__FOLD_ARGMAX,
     WF__FOLD_MEAN, /* from here to STD: divided by the number of elements */
@@ -137,7 +147,9 @@ typedef enum wf__text_fold {
     WF__FOLD_MEDIAN, /* along any axes */
     WF__FOLD_QUANTILE,
     WF__FOLD_HISTOGRAM, /* of all elements */
-    WF__FOLD_LIBRARY,   /* none; those of library.def follow */
+    WF__FOLD_GRAD,      /* derivatives, recorded like reductions */
+    WF__FOLD_TANGENT,
+    WF__FOLD_LIBRARY, /* none; those of library.def follow */
 #define FUNCTION(name, arrays, least, most, axes, keeps, bools) WF__FOLD_##name,
 #include "text/library.def"
 #undef FUNCTION
@@ -189,6 +201,10 @@ wf_array *wf__text_keep(wf__recorder *r, wf_val value);
 /* Owns the array until the part of the text has run; NULL is fine where nothing has failed. False: r has the message. */
 bool wf__text_hold(wf__recorder *r, wf_array *array, uint32_t at);
 
+/* Notes, for derivatives, that the array holds the value of a node that is a call or a read, or what has been assigned to
+ * a name. False: r has the message. */
+bool wf__text_note(wf__recorder *r, const wf_array *array, wf__text_source source);
+
 /* ---- order.c ---- */
 
 /* Sets *number to a number, or to the value of one element, which is computed now. False: r has the message; `what` names
@@ -224,6 +240,13 @@ static inline int wf__text_first_axis(wf_axes axes)
         axis++;
     return axis;
 }
+
+/* ---- derivative.c ---- */
+
+/* Records grad or tangent, node `node`. The value of each PICK after it is set too. */
+wf__tval wf__text_derive(wf__recorder *r, wf__text_fold kind, uint32_t node, const wf__tval *args);
+/* Notes the arrays that the statements of the present part have written. */
+void wf__text_note_written(wf__recorder *r);
 
 /* ---- read.c ---- */
 

@@ -208,6 +208,8 @@ static wf_status run_part(wf_context *ctx, wf__recorder *r, uint32_t number)
         make_results(r);
     else if (is_fine(r))
         store_names(r, part.end);
+    if (is_fine(r))
+        wf__text_note_written(r);
     status = finish(ctx, r, part.first < part.end);
     wf__text_end_part(r);
     return status;

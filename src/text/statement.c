@@ -156,6 +156,45 @@ static void parse_typed(wf__text *t, wf__token type)
                       t->src + type.at);
 }
 
+/* Parses `, b = grad(L, x, y)` after the first of several names. Each name gets a statement. */
+static void parse_several(wf__text *t, wf__stmt s)
+{
+    wf__token name[WF__TEXT_ARGUMENTS];
+    uint32_t n = 0;
+    if (t->blocks || t->nesting)
+        wf__text_fail(t, WF_ERR_SYNTAX, s.at, "several names are assigned outside of blocks");
+    while (t->token.kind == ',' && t->status == WF_OK) {
+        wf__text_next(t);
+        if (n + 1 == WF__COUNT(name))
+            wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "more than %d names", (int)WF__TEXT_ARGUMENTS);
+        else
+            name[n++] = t->token;
+        wf__text_take(t, WF__TOK_NAME, "a name");
+    }
+    s.op_at = t->token.at;
+    if (!wf__text_take(t, '=', "'=' after the names"))
+        return;
+    uint32_t call = s.value = wf__text_expression(t);
+    const wf__tree node = t->node[call];
+    bool grad = node.kind == WF__TREE_CALL && wf__text_is(t, node.at, node.len, "grad");
+    if (t->status == WF_OK && (!grad || node.n != n + 2 + node.seeded))
+        wf__text_fail(t, WF_ERR_SYNTAX, grad ? node.at : s.op_at,
+                      "%u names take the derivatives with respect to as many: a, b = grad(L, x, y)", n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        wf__text_add_node(t, (wf__tree){ .kind = WF__TREE_PICK, .at = node.at, .len = node.len, .a = call });
+    s.last = t->n;
+    add_stmt(t, s);
+    for (uint32_t i = 0; i < n; i++)
+        add_stmt(t, (wf__stmt){ .kind = WF__STMT_ASSIGN,
+                                .joined = true,
+                                .at = name[i].at,
+                                .len = name[i].len,
+                                .op_at = s.op_at,
+                                .first = t->n,
+                                .last = t->n,
+                                .value = call + 1 + i });
+}
+
 /* Parses an assignment or declaration whose first name has been taken. */
 static void parse_simple_from(wf__text *t, wf__token name)
 {
@@ -164,6 +203,8 @@ static void parse_simple_from(wf__text *t, wf__token name)
         parse_typed(t, name);
     else if (t->token.kind == '[')
         parse_write(t, &s);
+    else if (t->token.kind == ',')
+        parse_several(t, s);
     else
         parse_assignment(t, &s);
 }

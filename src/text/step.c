@@ -257,6 +257,7 @@ static meaning of_node(const stepper *s, const wf__tree *n)
         join_elements(&m, &s->node[n->b]);
         join_elements(&m, &s->node[n->c]);
         return m;
+    case WF__TREE_PICK:
     case WF__TREE_NONE:
         break;
     }

@@ -56,13 +56,15 @@ typedef enum wf__tree_kind {
     WF__TREE_READ,   /* name; index list `a`, length `n`; border; b: value outside or 0 */
     WF__TREE_UNARY,  /* op ('-' '!' '~'); a */
     WF__TREE_BINARY, /* op (a token); a, b */
-    WF__TREE_SELECT  /* a ? b : c */
+    WF__TREE_SELECT, /* a ? b : c */
+    WF__TREE_PICK    /* one of the other results of the call `a`, after which its PICK nodes stand in order */
 } wf__tree_kind;
 
 typedef struct wf__tree {
     uint8_t kind, border;
     uint8_t between; /* READ: how positions between elements are read, a wf_interpolation plus 1; 0: they are indices */
     bool enclosed;   /* it stands in brackets */
+    bool seeded;     /* CALL of grad: the last argument is a seed, which stands after ';' */
     int16_t op;
     uint32_t at, len; /* the operator or name in the text: where a caret points */
     uint32_t a, b, c, n;
@@ -88,6 +90,7 @@ typedef struct wf__stmt {
     uint8_t kind, dtype;
     bool constant;        /* LOCAL */
     bool bare;            /* ASSIGN: a last expression without a name, assigned to "out" */
+    bool joined;          /* ASSIGN: a further name of the statement before: a, b = grad(...); its value is a PICK */
     int16_t op;           /* ASSIGN, WRITE: the operator before '=', or 0 */
     uint32_t at, len;     /* the name, or the keyword */
     uint32_t op_at;       /* where the operator stands */
@@ -124,6 +127,7 @@ typedef struct wf__text {
     wf__stmt *stmt;
     uint32_t stmt_n, stmt_cap;
     uint32_t locals;     /* number of typed locals and global arrays */
+    bool derives;        /* it has derivatives: grad, tangent */
     bool program;        /* it has typed locals, blocks or writes by index, which need an index space */
     uint32_t program_at; /* the place of the first of these */
     /* scanning */

@@ -73,19 +73,31 @@ static const struct {
     const char *name;
     uint8_t fold, least, most; /* number of arguments */
 } folds[] = {
-    { "sum", WF__FOLD_SUM, 1, 1 },           { "prod", WF__FOLD_PROD, 1, 1 },
-    { "mean", WF__FOLD_MEAN, 1, 1 },         { "var", WF__FOLD_VAR, 1, 2 },
-    { "variance", WF__FOLD_VAR, 1, 2 },      { "std", WF__FOLD_STD, 1, 2 },
-    { "stddev", WF__FOLD_STD, 1, 2 },        { "any", WF__FOLD_ANY, 1, 1 },
-    { "all", WF__FOLD_ALL, 1, 1 },           { "count", WF__FOLD_COUNT, 1, 1 },
-    { "min", WF__FOLD_MIN, 1, 1 },           { "max", WF__FOLD_MAX, 1, 1 },
-    { "argmin", WF__FOLD_ARGMIN, 1, 1 },     { "argmax", WF__FOLD_ARGMAX, 1, 1 },
-    { "grad", WF__FOLD_GRAD, 2, 3 },         { "tangent", WF__FOLD_TANGENT, 3, 3 },
-    { "stop", WF__FOLD_STOP, 1, 1 },         { "cumsum", WF__FOLD_CUMSUM, 1, 1 },
-    { "cumprod", WF__FOLD_CUMPROD, 1, 1 },   { "cummin", WF__FOLD_CUMMIN, 1, 1 },
-    { "cummax", WF__FOLD_CUMMAX, 1, 1 },     { "median", WF__FOLD_MEDIAN, 1, 1 },
-    { "quantile", WF__FOLD_QUANTILE, 2, 2 }, { "sort", WF__FOLD_SORT, 1, 1 },
-    { "argsort", WF__FOLD_ARGSORT, 1, 1 },   { "histogram", WF__FOLD_HISTOGRAM, 2, 4 },
+    { "sum", WF__FOLD_SUM, 1, 1 },
+    { "prod", WF__FOLD_PROD, 1, 1 },
+    { "mean", WF__FOLD_MEAN, 1, 1 },
+    { "var", WF__FOLD_VAR, 1, 2 },
+    { "variance", WF__FOLD_VAR, 1, 2 },
+    { "std", WF__FOLD_STD, 1, 2 },
+    { "stddev", WF__FOLD_STD, 1, 2 },
+    { "any", WF__FOLD_ANY, 1, 1 },
+    { "all", WF__FOLD_ALL, 1, 1 },
+    { "count", WF__FOLD_COUNT, 1, 1 },
+    { "min", WF__FOLD_MIN, 1, 1 },
+    { "max", WF__FOLD_MAX, 1, 1 },
+    { "argmin", WF__FOLD_ARGMIN, 1, 1 },
+    { "argmax", WF__FOLD_ARGMAX, 1, 1 },
+    { "cumsum", WF__FOLD_CUMSUM, 1, 1 },
+    { "cumprod", WF__FOLD_CUMPROD, 1, 1 },
+    { "cummin", WF__FOLD_CUMMIN, 1, 1 },
+    { "cummax", WF__FOLD_CUMMAX, 1, 1 },
+    { "median", WF__FOLD_MEDIAN, 1, 1 },
+    { "quantile", WF__FOLD_QUANTILE, 2, 2 },
+    { "sort", WF__FOLD_SORT, 1, 1 },
+    { "argsort", WF__FOLD_ARGSORT, 1, 1 },
+    { "histogram", WF__FOLD_HISTOGRAM, 2, 4 },
+    { "grad", WF__FOLD_GRAD, 2, WF__TEXT_ARGUMENTS },
+    { "tangent", WF__FOLD_TANGENT, 3, WF__TEXT_ARGUMENTS - 1 },
 #define FUNCTION(name, arrays, least, most, axes, keeps, bools) { #name, WF__FOLD_##name, least, most },
 #include "text/library.def"
 #undef FUNCTION
@@ -102,8 +114,7 @@ bool wf__text_fold_keeps(wf__text_fold kind)
 #include "text/library.def"
 #undef FUNCTION
     default:
-        return (kind >= WF__FOLD_CUMSUM && kind <= WF__FOLD_ARGSORT) ||
-               (kind >= WF__FOLD_GRAD && kind <= WF__FOLD_STOP);
+        return kind >= WF__FOLD_CUMSUM && kind <= WF__FOLD_ARGSORT;
     }
 }
 
