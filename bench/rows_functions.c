@@ -51,6 +51,8 @@ static const fn functions[] = {
     { "erfinv", wf_erfinv, .exact1 = erfinv_d, .low = -0.95, .high = 0.95 },
     { "tgamma", wf_tgamma, .exact1 = tgamma, .low = 0.1, .high = 20, .sleef = "u10" },
     { "lgamma", wf_lgamma, .exact1 = lgamma, .low = 3, .high = 50, .sleef = "u10" },
+    { "digamma", wf_digamma, .exact1 = digamma_d, .low = 0.1, .high = 20 },
+    { "trigamma", wf_trigamma, .exact1 = trigamma_d, .low = 0.1, .high = 20 },
     { "j0", wf_j0, .exact1 = j0, .low = -30, .high = 30 },
     { "j1", wf_j1, .exact1 = j1, .low = -30, .high = 30 },
     { "i0", wf_i0, .exact1 = i0_d, .low = -20, .high = 20 },

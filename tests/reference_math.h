@@ -107,8 +107,60 @@ static inline double i0_d(double x) { return bessel_i_d(x, 0); }
 static inline long double i1_l(long double x) { return x / 2 * bessel_i_l(x, 1); }
 static inline double i1_d(double x) { return x / 2 * bessel_i_d(x, 1); }
 
+/* From 16 on the asymptotic series in B_2j / 2j. Below, digamma is its difference from the zero d away, which has d as
+ * a factor in every term of the sums, so that it is accurate near the zero: with v = zero + 16, w = x + 16,
+ * p = 1/v^2 and q = 1/w^2, p^j - q^j is p - q times a sum. */
+static const double psi_series[9] = { 1.0 / 12,       -1.0 / 120, 1.0 / 252,      -1.0 / 240,     1.0 / 132,
+                                      -691.0 / 32760, 1.0 / 12,   -3617.0 / 8160, 43867.0 / 14364 };
+static const long double psi_series_l[9] = { 1.0L / 12,       -1.0L / 120, 1.0L / 252,      -1.0L / 240,     1.0L / 132,
+                                             -691.0L / 32760, 1.0L / 12,   -3617.0L / 8160, 43867.0L / 14364 };
+#define PSI(real, digamma, trigamma, series, log_of, log1p_of, tanpi_of, sinpi_of, pi, zero, zero_lo)              \
+    static inline real digamma(real x)                                                                             \
+    {                                                                                                              \
+        if (x < 0)                                                                                                 \
+            return x == (real)floorl((long double)x) ? (real)NAN : digamma(1 - x) - pi / tanpi_of(x);              \
+        if (!(x < 16)) {                                                                                           \
+            real q = 1 / (x * x), sum = 0;                                                                         \
+            for (int j = 8; j >= 0; --j)                                                                           \
+                sum = (sum + series[j]) * q;                                                                       \
+            return log_of(x) - 1 / (2 * x) - sum;                                                                  \
+        }                                                                                                          \
+        if (x == 0)                                                                                                \
+            return -1 / x;                                                                                         \
+        real d = (x - (zero)) - (zero_lo), sum = 0, v = (zero) + 16, w = x + 16, p = 1 / (v * v), q = 1 / (w * w); \
+        for (int k = 15; k >= 0; --k)                                                                              \
+            sum += 1 / ((x + (real)k) * ((zero) + (real)k));                                                       \
+        real rest = 0, powers = 1, power = 1;                                                                      \
+        for (int j = 0; j < 9; ++j) {                                                                              \
+            rest += series[j] * powers;                                                                            \
+            power *= q;                                                                                            \
+            powers = p * powers + power;                                                                           \
+        }                                                                                                          \
+        return d * sum + log1p_of(d / v) + d / (2 * v * w) + d * (v + w) * p * q * rest;                           \
+    }                                                                                                              \
+    static inline real trigamma(real x)                                                                            \
+    {                                                                                                              \
+        if (x < 0) {                                                                                               \
+            real root = pi / sinpi_of(x);                                                                          \
+            return root * root - trigamma(1 - x);                                                                  \
+        }                                                                                                          \
+        real w = x < 16 ? x + 16 : x, q = 1 / (w * w), sum = 0;                                                    \
+        for (int j = 8; j >= 0; --j)                                                                               \
+            sum = (sum + series[j] * (real)(2 * j + 2)) * q;                                                       \
+        sum = 1 / w + (q / 2 + sum / w);                                                                           \
+        for (int k = 15; x < 16 && k >= 0; --k)                                                                    \
+            sum += 1 / (x + (real)k) / (x + (real)k);                                                              \
+        return sum;                                                                                                \
+    }
+PSI(double, digamma_d, trigamma_d, psi_series, log, log1p, tanpi_d, sinpi_d, (double)pi_l, 0x1.762d86356be3fp+0,
+    0x1.b86a722197829p-54)
+PSI(long double, digamma_l, trigamma_l, psi_series_l, logl, log1pl, tanpi_l, sinpi_l, pi_l, 0x1.762d86356be3f6e2p+0L,
+    -1.8257096315963484214601e-20L)
+#undef PSI
+
 /* The size that errors near a zero are measured against: the amplitude of j0 and j1, and for x < 0 the terms whose
- * difference is lgamma. */
+ * difference is lgamma or digamma. */
 static inline double bessel_size(double x) { return fabs(x) < 1 ? 0 : sqrt(2 / (double)pi_l / fabs(x)); }
 static inline double lgamma_size(double x) { return x < 0 ? 1 + fabs(lgamma(-x)) : 0; }
+static inline double digamma_size(double x) { return x < 0 ? 1 + log(1 - x) : 0; }
 #endif

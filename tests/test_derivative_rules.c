@@ -4,6 +4,7 @@
  * ctest: values
  */
 #include "on_devices.h"
+#include "reference_math.h"
 
 typedef long double real;
 static const real pi = 3.141592653589793238462643383279502884L;
@@ -84,6 +85,11 @@ static const struct {
     ROW(erfinv, f_erfinv, 1e-3, 1e-2, 0.5, -0.9),
     ROW(j0, f_j0, 1e-3, 1e-2, 1, -2, 15),
     ROW(j1, f_j1, 1e-3, 1e-8, 1, -2, 15),
+    ROW(i0, i0_l, 1e-3, 1e-2, 1, -2, 15),
+    ROW(i1, i1_l, 1e-3, 1e-8, 1, -2, 15),
+    ROW(tgamma, tgammal, -1e-3, 1e-2, 0.5, 3, 9.5, -1.5, -2.3),
+    ROW(lgamma, lgammal, -1e-3, 1e-2, 0.5, 3, 9.5, -1.4, -2.3),
+    ROW(digamma, digamma_l, -1e-3, 1e-2, 0.5, 1.46, 3, 9.5, -1.5, -2.3),
     ROW(frexp, f_frexp, 1e-4, 0.7, 3, -40),
     ROW(asinh, asinhl, -1e-3, 1e-8, 1, -40, 1e10),
     ROW(acosh, acoshl, -1e-3, 1.5, 40, 1e10),

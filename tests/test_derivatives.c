@@ -256,30 +256,6 @@ static void in_blocks(void **state)
     wf_release(a);
 }
 
-/* Beside numerical derivatives by mpmath, at 40 digits. */
-static void special_functions(void **state)
-{
-    static const struct {
-        wf_val (*f)(wf_val);
-        double x[3], want[3];
-    } rows[] = {
-        { wf_i0, { 0.5, -2, 9 }, { 0.257894305390896316, -1.59063685463732906, 1030.91472251695644 } },
-        { wf_i1, { 0.5, -2, 9 }, { 0.547694759959530887, 1.48426687501740274, 979.042274231712869 } },
-    };
-    (void)state;
-    for (size_t k = 0; k < sizeof rows / sizeof *rows; ++k) {
-        wf_array *a = line_of(rows[k].x, 3);
-        wf_val gradient;
-        wf_graph *g = wf_begin(ctx);
-        wf_val v = wf_in(g, a);
-        wf_grad(total(rows[k].f(v)), WF_VALS(v), &gradient);
-        wf_array *out = wf_keep(gradient);
-        OK(ctx, wf_run(g));
-        expect(out, rows[k].want);
-        wf_release(a);
-    }
-}
-
 static void refused(void **state)
 {
     (void)state;
@@ -309,7 +285,7 @@ int main(void)
         cmocka_unit_test(gathers),    cmocka_unit_test(branches),   cmocka_unit_test(products),
         cmocka_unit_test(twice),      cmocka_unit_test(broadcasts), cmocka_unit_test(stores),
         cmocka_unit_test(points),     cmocka_unit_test(refused),    cmocka_unit_test(loops),
-        cmocka_unit_test(own_counts), cmocka_unit_test(in_blocks),  cmocka_unit_test(special_functions),
+        cmocka_unit_test(own_counts), cmocka_unit_test(in_blocks),
     };
     return RUN_ON_ALL(tests);
 }

@@ -196,7 +196,8 @@ static void fold_all(bytes *out)
 /* Operations on numbers, which belong to no recording. */
 static void fold_numbers(bytes *out)
 {
-    static wf_val (*const one[])(wf_val) = { (wf_sqrt), (wf_exp), (wf_sin), (wf_rcp), (wf_lgamma), (wf_floor) };
+    static wf_val (*const one[])(wf_val) = { (wf_sqrt),   (wf_exp),     (wf_sin),  (wf_rcp),
+                                             (wf_lgamma), (wf_digamma), (wf_floor) };
     static wf_val (*const two[])(wf_val, wf_val) = { (wf_add), (wf_mul), (wf_div), (wf_pow), (wf_mod), (wf_hypot) };
     for (int i = 0; i < NUMBERS; ++i) {
         wf_val a = { { numbers[i], NULL } };

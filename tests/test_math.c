@@ -61,6 +61,12 @@ static const function functions[WF__OP_COUNT] = {
     [WF__OP_i0] = { .f1 = wf_i0, .exact1 = i0_d, .exact1l = i0_l, .bound = 4 },
     [WF__OP_i1] = { .f1 = wf_i1, .exact1 = i1_d, .exact1l = i1_l, .bound = 4 },
     [WF__OP_lgamma] = { .f1 = wf_lgamma, .exact1 = lgamma, .exact1l = lgammal, .size = lgamma_size, .bound = 4 },
+    [WF__OP_digamma] = { .f1 = wf_digamma,
+                         .exact1 = digamma_d,
+                         .exact1l = digamma_l,
+                         .size = digamma_size,
+                         .bound = 4 },
+    [WF__OP_trigamma] = { .f1 = wf_trigamma, .exact1 = trigamma_d, .exact1l = trigamma_l, .bound = 4 },
     [WF__OP_j0] = { .f1 = wf_j0, .exact1 = j0, .exact1l = j0l, .size = bessel_size, .bound = 4 },
     [WF__OP_j1] = { .f1 = wf_j1, .exact1 = j1, .exact1l = j1l, .size = bessel_size, .bound = 4 },
     [WF__OP_hypot] = { .f2 = wf_hypot, .exact2 = hypot, .exact2l = hypotl, .bound = 2 },
@@ -399,16 +405,18 @@ static void exact_others(void **state)
 static void monotonic(void **state)
 {
     static const row places[] = {
-        { WF__OP_exp, 0.34657359, 1, 0 },   { WF__OP_exp, -0.34657359, 1, 0 },  { WF__OP_exp2, 0.5, 1, 0 },
-        { WF__OP_exp2, -0.5, 1, 0 },        { WF__OP_log, 0.70710678, 1, 0 },   { WF__OP_log, 1.41421356, 1, 0 },
-        { WF__OP_log2, 0.70710678, 1, 0 },  { WF__OP_log2, 1.41421356, 1, 0 },  { WF__OP_sin, 0.78539816, 1, 0 },
-        { WF__OP_cos, 0.78539816, -1, 0 },  { WF__OP_tan, 0.78539816, 1, 0 },   { WF__OP_atan, 1, 1, 0 },
-        { WF__OP_tanh, 0.8, 1, 0 },         { WF__OP_asin, 0.5, 1, 0 },         { WF__OP_acos, 0.5, -1, 0 },
-        { WF__OP_acos, -0.5, -1, 0 },       { WF__OP_sinh, 0.34657359, 1, 0 },  { WF__OP_cosh, 0.34657359, 1, 0 },
-        { WF__OP_asinh, 0.5, 1, 0 },        { WF__OP_acosh, 1.5, 1, 0 },        { WF__OP_atanh, 0.5, 1, 0 },
-        { WF__OP_expm1, 0.34657359, 1, 0 }, { WF__OP_expm1, -0.3465735, 1, 0 }, { WF__OP_log1p, 0.41421356, 1, 0 },
-        { WF__OP_log1p, -0.292893, 1, 0 },  { WF__OP_cbrt, 0.70710678, 1, 0 },  { WF__OP_cbrt, 1.41421356, 1, 0 },
-        { WF__OP_sinpi, 0.25, 1, 0 },       { WF__OP_tanpi, 0.25, 1, 0 },       { WF__OP_asinpi, 0.5, 1, 0 }
+        { WF__OP_exp, 0.34657359, 1, 0 },   { WF__OP_exp, -0.34657359, 1, 0 },   { WF__OP_exp2, 0.5, 1, 0 },
+        { WF__OP_exp2, -0.5, 1, 0 },        { WF__OP_log, 0.70710678, 1, 0 },    { WF__OP_log, 1.41421356, 1, 0 },
+        { WF__OP_log2, 0.70710678, 1, 0 },  { WF__OP_log2, 1.41421356, 1, 0 },   { WF__OP_sin, 0.78539816, 1, 0 },
+        { WF__OP_cos, 0.78539816, -1, 0 },  { WF__OP_tan, 0.78539816, 1, 0 },    { WF__OP_atan, 1, 1, 0 },
+        { WF__OP_tanh, 0.8, 1, 0 },         { WF__OP_asin, 0.5, 1, 0 },          { WF__OP_acos, 0.5, -1, 0 },
+        { WF__OP_acos, -0.5, -1, 0 },       { WF__OP_sinh, 0.34657359, 1, 0 },   { WF__OP_cosh, 0.34657359, 1, 0 },
+        { WF__OP_asinh, 0.5, 1, 0 },        { WF__OP_acosh, 1.5, 1, 0 },         { WF__OP_atanh, 0.5, 1, 0 },
+        { WF__OP_expm1, 0.34657359, 1, 0 }, { WF__OP_expm1, -0.3465735, 1, 0 },  { WF__OP_log1p, 0.41421356, 1, 0 },
+        { WF__OP_log1p, -0.292893, 1, 0 },  { WF__OP_cbrt, 0.70710678, 1, 0 },   { WF__OP_cbrt, 1.41421356, 1, 0 },
+        { WF__OP_sinpi, 0.25, 1, 0 },       { WF__OP_tanpi, 0.25, 1, 0 },        { WF__OP_asinpi, 0.5, 1, 0 },
+        { WF__OP_digamma, 1, 1, 0 },        { WF__OP_digamma, 1.4616321, 1, 0 }, { WF__OP_digamma, 2.25, 1, 0 },
+        { WF__OP_trigamma, 1, -1, 0 },      { WF__OP_trigamma, 2, -1, 0 }
     };
     (void)state;
     for (wf_dtype t = WF_F32; t <= WF_F64; ++t)

@@ -131,6 +131,65 @@ static int i1_mpfr(mpfr_t r, const mpfr_t x, mpfr_rnd_t how)
     mpfr_div_ui(r, r, 2, how);
     return 0;
 }
+/* 1/x + 1/(2x^2) and the sum of B_2k / x^(2k+1) from 64 on, to which recurrence leads; below 0, by reflection. */
+static int trigamma_mpfr(mpfr_t r, const mpfr_t x, mpfr_rnd_t how)
+{
+    if (!mpfr_number_p(x) || mpfr_sgn(x) <= 0) {
+        if (mpfr_integer_p(x))
+            mpfr_set_inf(r, 1);
+        else if (mpfr_inf_p(x) && mpfr_sgn(x) > 0)
+            mpfr_set_ui(r, 0, how);
+        else
+            mpfr_set_nan(r);
+        if (!mpfr_number_p(x) || mpfr_integer_p(x))
+            return 0;
+    }
+    mpfr_t t, z, term, factor, sum;
+    mpfr_prec_t p = mpfr_get_prec(r) + 64;
+    mpfr_inits2(p, t, z, term, factor, sum, (mpfr_ptr)0);
+    bool negative = mpfr_sgn(x) < 0;
+    mpfr_set(t, x, how);
+    if (negative)
+        mpfr_ui_sub(t, 1, x, how);
+    mpfr_set_ui(sum, 0, how);
+    for (; mpfr_cmp_ui(t, 64) < 0; mpfr_add_ui(t, t, 1, how)) {
+        mpfr_sqr(term, t, how);
+        mpfr_ui_div(term, 1, term, how);
+        mpfr_add(sum, sum, term, how);
+    }
+    mpfr_ui_div(factor, 1, t, how);
+    mpfr_add(sum, sum, factor, how);
+    mpfr_sqr(term, factor, how);
+    mpfr_div_ui(term, term, 2, how);
+    mpfr_add(sum, sum, term, how);
+    mpfr_const_pi(z, how);
+    mpfr_mul(z, z, t, how);
+    mpfr_mul_ui(z, z, 2, how);
+    mpfr_sqr(z, z, how);
+    mpfr_mul_ui(factor, factor, 2, how);
+    for (unsigned long k = 1; k < 100; ++k) { /* B_2k = +-2 (2k)! zeta(2k) / (2 pi)^(2k) */
+        mpfr_mul_ui(factor, factor, 2 * k * (2 * k - 1), how);
+        mpfr_div(factor, factor, z, how);
+        mpfr_zeta_ui(term, 2 * k, how);
+        mpfr_mul(term, term, factor, how);
+        if (mpfr_zero_p(term) || mpfr_get_exp(term) < mpfr_get_exp(sum) - p)
+            break;
+        if (k % 2)
+            mpfr_add(sum, sum, term, how);
+        else
+            mpfr_sub(sum, sum, term, how);
+    }
+    if (negative) {
+        mpfr_const_pi(term, how);
+        mpfr_sinpi(z, x, how);
+        mpfr_div(term, term, z, how);
+        mpfr_sqr(term, term, how);
+        mpfr_sub(sum, term, sum, how);
+    }
+    mpfr_set(r, sum, how);
+    mpfr_clears(t, z, term, factor, sum, (mpfr_ptr)0);
+    return 0;
+}
 static int lgamma_mpfr(mpfr_t r, const mpfr_t x, mpfr_rnd_t how)
 {
     int sign;
@@ -189,6 +248,8 @@ static const function functions[] = {
     { "erfinv", wf_erfinv, NULL, erfinv_mpfr, erfinv_d, erfinv_l, .low = -1, .high = 1, .symmetry = ODD },
     { "tgamma", wf_tgamma, NULL, mpfr_gamma, tgamma, tgammal, .low = -185, .high = 172 },
     { "lgamma", wf_lgamma, NULL, lgamma_mpfr, lgamma, lgammal, .size = lgamma_size, .low = -20, .high = 100 },
+    { "digamma", wf_digamma, NULL, mpfr_digamma, digamma_d, digamma_l, .size = digamma_size, .low = -20, .high = 100 },
+    { "trigamma", wf_trigamma, NULL, trigamma_mpfr, trigamma_d, trigamma_l, .low = -20, .high = 100 },
     { "j0", wf_j0, NULL, mpfr_j0, j0, j0l, .size = bessel_size, .low = -40, .high = 40, .symmetry = EVEN },
     { "j1", wf_j1, NULL, mpfr_j1, j1, j1l, .size = bessel_size, .low = -40, .high = 40, .symmetry = ODD },
     { "i0", wf_i0, NULL, i0_mpfr, i0_d, i0_l, .low = -714, .high = 714, .symmetry = EVEN },

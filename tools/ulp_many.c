@@ -65,7 +65,8 @@ static inline double acosh_b(double x) { return x < 1 ? (double)NAN : acosh(x < 
     F(asin, asin_b) F(acos, acos_b) F(atan, atan) F(sinh, sinh_b) F(cosh, cosh_b) F(tanh, tanh)                  \
     F(asinh, asinh) F(acosh, acosh_b) F(atanh, atanh_b) F(sinpi, sinpi_d) F(cospi, cospi_d) F(tanpi, tanpi_d)    \
     F(asinpi, asinpi_b) F(acospi, acospi_b) F(atanpi, atanpi_d) F(sinc, sinc_d) F(cbrt, cbrt) F(erf, erf_b)      \
-    F(erfc, erfc_b) F(erfinv, erfinv_b) F(tgamma, tgamma) F(lgamma, lgamma) F(j0, j0) F(j1, j1)
+    F(erfc, erfc_b) F(erfinv, erfinv_b) F(tgamma, tgamma) F(lgamma, lgamma) F(j0, j0) F(j1, j1) \
+    F(digamma, digamma_d) F(trigamma, trigamma_d)
 /* clang-format on */
 
 #define MANY(name, f)                                                               \

@@ -105,6 +105,10 @@ WF_API wf_val wf_erfinv(wf_val a);
 WF_API wf_val wf_tgamma(wf_val a);
 /* logarithm of |gamma(a)|; inf for 0 and negative integers. Floats. */
 WF_API wf_val wf_lgamma(wf_val a);
+/* derivative of lgamma; NaN for negative integers and -inf; -inf for 0, inf for -0. Floats. */
+WF_API wf_val wf_digamma(wf_val a);
+/* derivative of digamma; inf for 0 and negative integers, NaN for -inf. Floats. */
+WF_API wf_val wf_trigamma(wf_val a);
 /* Bessel function of the first kind, order 0. Floats. */
 WF_API wf_val wf_j0(wf_val a);
 /* Bessel function of the first kind, order 1. Floats. */
@@ -265,6 +269,8 @@ WF_API wf_val wf_clamp(wf_val a, wf_val b, wf_val c);
     F(erfinv, 1, FLT, SAME, 0) \
     F(tgamma, 1, FLT, SAME, 0) \
     F(lgamma, 1, FLT, SAME, 0) \
+    F(digamma, 1, FLT, SAME, 0) \
+    F(trigamma, 1, FLT, SAME, 0) \
     F(j0, 1, FLT, SAME, 0) \
     F(j1, 1, FLT, SAME, 0) \
     F(i0, 1, FLT, SAME, 0) \
@@ -374,6 +380,8 @@ WF_API wf_val wf_bitcast(wf_val a, wf_dtype dtype);
 #define wf_erfinv(a) wf_erfinv(WF_V(a))
 #define wf_tgamma(a) wf_tgamma(WF_V(a))
 #define wf_lgamma(a) wf_lgamma(WF_V(a))
+#define wf_digamma(a) wf_digamma(WF_V(a))
+#define wf_trigamma(a) wf_trigamma(WF_V(a))
 #define wf_j0(a) wf_j0(WF_V(a))
 #define wf_j1(a) wf_j1(WF_V(a))
 #define wf_i0(a) wf_i0(WF_V(a))

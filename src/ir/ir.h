@@ -443,10 +443,14 @@ typedef enum wf__cold_id {
     WF__COLD_TAN_F64, /* (x f64) */
     WF__COLD_ERFINV_F32,
     WF__COLD_TGAMMA_F32,
-    WF__COLD_LGAMMA_F32, /* (x f32) */
+    WF__COLD_LGAMMA_F32,
+    WF__COLD_DIGAMMA_F32,
+    WF__COLD_TRIGAMMA_F32, /* (x f32) */
     WF__COLD_ERFINV_F64,
     WF__COLD_TGAMMA_F64,
-    WF__COLD_LGAMMA_F64, /* (x f64) */
+    WF__COLD_LGAMMA_F64,
+    WF__COLD_DIGAMMA_F64,
+    WF__COLD_TRIGAMMA_F64, /* (x f64) */
     WF__COLD_MOD_F32,
     WF__COLD_MOD_F64, /* (x, y) */
     WF__COLD_COUNT

@@ -9,13 +9,14 @@
 /* ---- dispatch ---- */
 typedef wf__ref function1(const wf__math *m, wf__ref x);
 static function1 *const plain1[WF__OP_COUNT] = {
-    [WF__OP_rsqrt] = wf__m_rsqrt,   [WF__OP_cbrt] = wf__m_cbrt,     [WF__OP_exp] = wf__m_exp,
-    [WF__OP_exp2] = wf__m_exp2,     [WF__OP_exp10] = wf__m_exp10,   [WF__OP_expm1] = wf__m_expm1,
-    [WF__OP_log] = wf__m_log,       [WF__OP_log2] = wf__m_log2,     [WF__OP_log10] = wf__m_log10,
-    [WF__OP_log1p] = wf__m_log1p,   [WF__OP_tanh] = wf__m_tanh,     [WF__OP_asinh] = wf__m_asinh,
-    [WF__OP_acosh] = wf__m_acosh,   [WF__OP_atanh] = wf__m_atanh,   [WF__OP_sinc] = wf__m_sinc,
-    [WF__OP_erf] = wf__m_erf,       [WF__OP_erfc] = wf__m_erfc,     [WF__OP_erfinv] = wf__m_erfinv,
-    [WF__OP_tgamma] = wf__m_tgamma, [WF__OP_lgamma] = wf__m_lgamma,
+    [WF__OP_rsqrt] = wf__m_rsqrt,       [WF__OP_cbrt] = wf__m_cbrt,     [WF__OP_exp] = wf__m_exp,
+    [WF__OP_exp2] = wf__m_exp2,         [WF__OP_exp10] = wf__m_exp10,   [WF__OP_expm1] = wf__m_expm1,
+    [WF__OP_log] = wf__m_log,           [WF__OP_log2] = wf__m_log2,     [WF__OP_log10] = wf__m_log10,
+    [WF__OP_log1p] = wf__m_log1p,       [WF__OP_tanh] = wf__m_tanh,     [WF__OP_asinh] = wf__m_asinh,
+    [WF__OP_acosh] = wf__m_acosh,       [WF__OP_atanh] = wf__m_atanh,   [WF__OP_sinc] = wf__m_sinc,
+    [WF__OP_erf] = wf__m_erf,           [WF__OP_erfc] = wf__m_erfc,     [WF__OP_erfinv] = wf__m_erfinv,
+    [WF__OP_tgamma] = wf__m_tgamma,     [WF__OP_lgamma] = wf__m_lgamma, [WF__OP_digamma] = wf__m_digamma,
+    [WF__OP_trigamma] = wf__m_trigamma,
 };
 
 wf__ref wf__expand1(wf__ir *ir, unsigned op, wf__ref a)
@@ -119,6 +120,12 @@ wf__ref wf__cold_body(wf__ir *ir, wf__cold_id id, const wf__ref *args, uint32_t 
     case WF__COLD_LGAMMA_F32:
     case WF__COLD_LGAMMA_F64:
         return wf__m_lgamma_negative(&math, args[0]);
+    case WF__COLD_DIGAMMA_F32:
+    case WF__COLD_DIGAMMA_F64:
+        return wf__m_digamma_negative(&math, args[0]);
+    case WF__COLD_TRIGAMMA_F32:
+    case WF__COLD_TRIGAMMA_F64:
+        return wf__m_trigamma_negative(&math, args[0]);
     default:
         return wf__m_trig_big(&math, ops[id], args[0]);
     }
