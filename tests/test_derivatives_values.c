@@ -219,6 +219,37 @@ static void in_place(void **state)
     wf_release(a);
 }
 
+/* Arrays that share memory are refused where a derivative passes from one to the other; parts that lie apart, and a copy
+ * on write, are not. */
+static void shared_memory(void **state)
+{
+    (void)state;
+    wf_array *a = array_of(ctx, WF_F64, WF_SHAPE(4), LIST(1, 2, 3, 4)), *copy = wf_copy(a);
+    wf_array *left = wf_view_slice(a, 0, 0, 2, 1), *right = wf_view_slice(a, 0, 2, 4, 1);
+    wf_val d[3], x;
+    wf_graph *g = wf_begin(ctx);
+    wf_grad(total(wf_in(g, left)), WF_VALS(wf_in(g, a)), d);
+    REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "memory that two arrays share");
+    for (int constant = 0; constant < 2; ++constant) {
+        g = wf_begin(ctx);
+        x = wf_in(g, a);
+        wf_out(g, right, constant ? wf_const(g, WF_F64, 5) : wf_mul(wf_in(g, right), 10));
+        wf_jvp(WF_VALS(total(wf_in(g, a))), WF_VALS(x), WF_VALS(1), d);
+        REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "memory that two arrays share");
+    }
+    g = wf_begin(ctx);
+    wf_val parts[] = { wf_in(g, left), wf_in(g, right), wf_in(g, copy) };
+    wf_grad(total(wf_mul(wf_mul(parts[0], parts[1]), wf_slice(parts[2], 0, 0, 2, 1))), ((wf_vals){ parts, 3 }), d);
+    wf_array *out[] = { wf_keep(d[0]), wf_keep(d[1]), wf_keep(d[2]) };
+    OK(ctx, wf_run(g));
+    expect(out[0], LIST(3, 8), 0, __LINE__);
+    expect(out[1], LIST(1, 4), 0, __LINE__);
+    expect(out[2], LIST(3, 8, 0, 0), 0, __LINE__);
+    wf_array *all[] = { a, copy, left, right };
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
+        wf_release(all[i]);
+}
+
 /* ---- dtypes ---- */
 static void casts(void **state)
 {
@@ -345,11 +376,11 @@ static void few_elements(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slopes),       cmocka_unit_test(ties),     cmocka_unit_test(joins),
-        cmocka_unit_test(elements),     cmocka_unit_test(stores),   cmocka_unit_test(accumulations),
-        cmocka_unit_test(in_place),     cmocka_unit_test(casts),    cmocka_unit_test(many_points),
-        cmocka_unit_test(levels),       cmocka_unit_test(hessians), cmocka_unit_test(independent),
-        cmocka_unit_test(few_elements),
+        cmocka_unit_test(slopes),        cmocka_unit_test(ties),         cmocka_unit_test(joins),
+        cmocka_unit_test(elements),      cmocka_unit_test(stores),       cmocka_unit_test(accumulations),
+        cmocka_unit_test(in_place),      cmocka_unit_test(casts),        cmocka_unit_test(many_points),
+        cmocka_unit_test(shared_memory), cmocka_unit_test(levels),       cmocka_unit_test(hessians),
+        cmocka_unit_test(independent),   cmocka_unit_test(few_elements),
     };
     return RUN_ON_ALL(tests);
 }

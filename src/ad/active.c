@@ -117,6 +117,32 @@ bool wf__find_active(wf__ir *ir, const wf__ad_task *task, const wf__loops *loops
     return true;
 }
 
+static const wf__node *access_to(const wf__ir *ir, uint32_t slot)
+{
+    wf__ref r = 1;
+    while (r + 1 < ir->n && !(wf__op_names_slot(ir->node[r].op) && ir->node[r].a == slot))
+        ++r;
+    return &ir->node[r];
+}
+
+bool wf__check_shared(wf__ir *ir, const wf__ad_task *task, const wf__activity *active)
+{
+    for (uint32_t s = 0; s < ir->slot_n && task->share && ir->arrays; ++s)
+        for (uint32_t t = 0; t < ir->slot_n; ++t) {
+            const uint32_t a = ir->slot[s].object, b = ir->slot[t].object;
+            bool passes = active->array[a] & WF__VARIES && active->array[b] & WF__COUNTS;
+            passes = passes || (active->array[a] == WF__ACTIVE && ir->slot[t].written);
+            if (a != b && passes && task->share(task->user, a, b)) {
+                wf__ir_fail_at(ir, access_to(ir, t), WF_ERR_UNSUPPORTED,
+                               "%s: the derivative passes through memory that two arrays share; use one of them, and "
+                               "slices of its value",
+                               task->function);
+                return false;
+            }
+        }
+    return true;
+}
+
 void wf__activity_free(wf__activity *active)
 {
     wf__free(active->node);

@@ -31,6 +31,9 @@ typedef struct wf__activity {
 /* Marks the nodes that the ir has. In an array graph memory takes part: a read by index of a wanted array varies, and so
  * does what was stored. `loops`: NULL = no block was written out. False = out of memory: the ir has failed. */
 bool wf__find_active(wf__ir *ir, const wf__ad_task *task, const wf__loops *loops, wf__activity *out);
+/* False, and the ir has failed, if a derivative passes through memory that two arrays share: the sweeps take each array
+ * for memory of its own. */
+bool wf__check_shared(wf__ir *ir, const wf__ad_task *task, const wf__activity *active);
 void wf__activity_free(wf__activity *active);
 /* True if the node is an element-wise read of a whole array. */
 static inline bool wf__reads_whole(const wf__node *n) { return n->op == WF__LOAD && !n->b; }

@@ -30,6 +30,9 @@ typedef struct wf__ad_task {
      * the result's, in the result's dtype. Forward mode: [wrts] directions, likewise. */
     const wf__ref *seed;
     uint32_t outs, wrts;
+    /* True if two arrays, by their objects, share memory; NULL = none do. */
+    bool (*share)(const void *user, uint32_t object, uint32_t other);
+    const void *user;
 } wf__ad_task;
 
 /* Sets grad[i] to the derivative with respect to wrt[i]: a value of its shape, in wf__adjoint_dtype of its dtype; a

@@ -275,7 +275,8 @@ bool wf__ad_forward(wf__ir *ir, const wf__ad_task *task, wf__ref *tangent)
     uint32_t objects = 1;
     for (uint32_t i = 0; i < ir->slot_n; ++i)
         objects = ir->slot[i].object + 1 > objects ? ir->slot[i].object + 1 : objects;
-    if (ir->status == WF_OK && wf__write_out(ir, task, &f.loops) && wf__find_active(ir, task, &f.loops, &f.active)) {
+    if (ir->status == WF_OK && wf__write_out(ir, task, &f.loops) && wf__find_active(ir, task, &f.loops, &f.active) &&
+        wf__check_shared(ir, task, &f.active)) {
         f.n = ir->n;
         f.node = wf__alloc0((f.n + objects) * sizeof *f.node);
         if (!f.node)

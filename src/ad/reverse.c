@@ -308,6 +308,8 @@ static bool begin(wf__sweep *s, wanted **list)
     s->part_n = 1;
     if (!wf__write_out(ir, s->task, &s->loops) || !wf__find_active(ir, s->task, &s->loops, &s->active))
         return false;
+    if (!wf__check_shared(ir, s->task, &s->active))
+        return false;
     s->n = ir->n;
     s->node = wf__alloc0((s->n + objects) * sizeof *s->node);
     *list = wf__alloc0((s->task->wrts + 1) * sizeof **list);

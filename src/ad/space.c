@@ -209,7 +209,7 @@ static bool find(wf__ad_space *s, lists *l)
         if (wf__op_is_store(op) && !add_seed(s, l, r, primal))
             return false;
     }
-    const wf__ad_task task = { s->of->function, l->out, l->wrt, l->seed, l->outs, l->wrts };
+    const wf__ad_task task = { s->of->function, l->out, l->wrt, l->seed, l->outs, l->wrts, NULL, NULL };
     if (!wf__ad_reverse(ir, &task, l->grad))
         return false;
     for (uint32_t i = 0; i < l->wrts; ++i)
@@ -252,7 +252,7 @@ static bool find_tangents(wf__ad_space *s, lists *l)
         l->out[l->outs++] = n.c;
         s->read[s->read_n++] = (wf__ad_read){ .load = r, .object = ir->slot[n.a].object };
     }
-    const wf__ad_task task = { s->of->function, l->out, l->wrt, l->seed, l->outs, l->wrts };
+    const wf__ad_task task = { s->of->function, l->out, l->wrt, l->seed, l->outs, l->wrts, NULL, NULL };
     if (!wf__ad_forward(ir, &task, l->grad))
         return false;
     for (uint32_t i = 0; i < s->read_n; ++i)

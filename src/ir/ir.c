@@ -236,9 +236,15 @@ static uint32_t wholes_before(const wf__ir *ir, wf__ref r)
 const wf__whole *wf__whole_of(const wf__ir *ir, wf__ref r)
 {
     uint32_t at = ir->whole_n ? wholes_before(ir, r) : 0;
-    /* wf_eval replaces nodes by reads of what it has computed. */
-    bool found = at < ir->whole_n && ir->whole[at].node == r && ir->node[r].op != WF__LOAD;
-    return found ? &ir->whole[at] : NULL;
+    if (at >= ir->whole_n || ir->whole[at].node != r)
+        return NULL;
+    /* wf_eval replaces nodes by reads of what it has computed, and removes others. */
+    bool stays = ir->node[r].op != WF__LOAD;
+    for (unsigned k = 0; k < 4; ++k) {
+        wf__ref part = ir->whole[at].part[k / 2][k % 2];
+        stays = stays && (!part || ir->node[part].op != WF__NOP);
+    }
+    return stays ? &ir->whole[at] : NULL;
 }
 
 void wf__set_whole(wf__ir *ir, const wf__whole *whole)

@@ -109,6 +109,14 @@ static void refuse_cut(request *q)
             q->task.function);
 }
 
+/* Values that are read through a view of an array, and stores through one, are not those of the array's own object. */
+static bool share_memory(const void *user, uint32_t object, uint32_t other)
+{
+    const wf__program *p = &((const wf_graph *)user)->program;
+    const wf_array *a = p->object[object].array, *b = p->object[other].array;
+    return a->buffer && b->buffer && wf__array_may_meet(a, b);
+}
+
 /* ---- requests ---- */
 static void free_request(request *q) { wf__free(q->out); }
 
@@ -143,7 +151,7 @@ static bool begin(request *q, const char *function, wf_vals outs, wf_vals wrt, c
     for (size_t i = 0; i < seeded; ++i)
         if (!seed_of(g, seeds ? seeds->at[i] : (wf_val){ { 1, NULL } }, of[i], function, &q->seed[i]))
             return false;
-    q->task = (wf__ad_task){ function, q->out, q->wrt, q->seed, (uint32_t)outs.n, (uint32_t)wrt.n };
+    q->task = (wf__ad_task){ function, q->out, q->wrt, q->seed, (uint32_t)outs.n, (uint32_t)wrt.n, share_memory, g };
     refuse_cut(q);
     return wf__is_recording(g);
 }
