@@ -75,6 +75,28 @@ static bool check(adjoint *a)
     return true;
 }
 
+/* The derivative of an array counts what is read and stored through the array itself, not through another one that has
+ * some of its memory. */
+static bool are_apart(const adjoint *a)
+{
+    const wf__program *p = &a->g->program;
+    for (size_t k = 0; k < a->outs.n + a->wrt.n; ++k) {
+        const uint32_t object = a->object[k];
+        for (uint32_t i = 0; object != UINT32_MAX && i < p->object_n; ++i) {
+            const wf_array *other = p->object[i].array;
+            if (i == object || !wf__has_adjoint(other->dtype) || !wf__array_may_meet(other, p->object[object].array))
+                continue;
+            wf__error(
+                a->g->ctx, WF_ERR_UNSUPPORTED,
+                "%s: the operator uses an array and another one that shares its memory; read and store it through "
+                "one of them",
+                a->function);
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool begin(adjoint *a)
 {
     const wf__program *p = &a->g->program;
@@ -96,6 +118,8 @@ static bool begin(adjoint *a)
     }
     for (size_t k = 0; k < a->wrt.n; ++k)
         a->object[a->outs.n + k] = object_of(a, a->wrt.at[k]);
+    if (!are_apart(a))
+        return false;
     for (uint32_t i = 0; i < p->object_n; ++i)
         a->shape[i] = p->object[i].array->shape;
     a->of = (wf__ad_operator){ .function = a->function,
