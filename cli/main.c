@@ -32,6 +32,7 @@ static const command commands[] = {
     { "sample", "make a realistic micrograph or particle stack to work on", help_sample, run_sample },
     { "info", "this machine as Weft sees it; headers of files", help_info, run_info },
     { "dump", "what an expression becomes: trace, passes, LLVM IR, assembly", help_dump, run_dump },
+    { "check", "the derivative of a text beside differences", help_check, run_check },
     { "bench", summary_bench, help_bench, run_bench },
     { "help", "help on a command", help_help, run_help },
     { NULL, NULL, NULL, NULL },

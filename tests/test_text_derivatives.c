@@ -187,6 +187,7 @@ static const struct {
     { "tangent(a, a)", "tangent takes 3 to 15 arguments, not 2", 0, WF_ERR_SYNTAX },
     { "tangent(a, a, a, a)", "each name needs the direction", 0, WF_ERR_SYNTAX },
     { "grad(a*a, a; i[0, x; clamp] + b)", "unknown name 'b'", 30, WF_ERR_SYNTAX },
+    { "grad(a*a, a; 1, 2)", "a seed is one value", 14, WF_ERR_SYNTAX },
     { "stop(a, a)", "stop takes 1 argument, not 2", 0, WF_ERR_SYNTAX },
     { "stop(a; 0)", "stop has no axes", 0, WF_ERR_SYNTAX },
     { "gradd(a, a)", "did you mean 'grad'", 0, WF_ERR_SYNTAX },

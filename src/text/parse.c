@@ -145,6 +145,8 @@ static void parse_seed(wf__text *t, wf__tree *node)
     uint32_t seed = wf__text_expression(t);
     if (n == WF__TEXT_ARGUMENTS)
         wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "more than %d arguments", (int)WF__TEXT_ARGUMENTS);
+    if (t->token.kind == ',')
+        wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "a seed is one value: that of the first argument of grad");
     node->a = t->list_n; /* the lists of the seed stand behind the first one */
     for (uint32_t i = 0; i <= n && t->status == WF_OK; i++)
         add_list(t, node->a, i, i < n ? t->list[first + i] : seed);

@@ -1,0 +1,31 @@
+# weft check: derivatives of texts beside differences.
+. "$(dirname "$0")/lib.bash" || exit 1
+
+"$WEFT" calc 'sin(1.3*x + 0.7*y)' --shape 5,7 -o a.npy
+"$WEFT" calc 'f32(cos(x - 2.1*y))' --shape 5,7 -o t.npy
+"$WEFT" calc 'complex(f32(x) - 2.5, f32(y) + 0.5)' --shape 2,6 -o c.npy
+"$WEFT" calc 'i32(x)' --shape 7 -o i.npy
+
+# --- derivatives that agree: with respect to each array of floats
+"$WEFT" check 'L = sum((sin(a) - t)**2 * i)' a=a.npy t=t.npy i=i.npy > out || die "agrees: $(cat out)"
+grep -q '^a, f64 of 5 x 7$' out || die "a is not checked: $(cat out)"
+grep -q '^t, f64 of 5 x 7$' out || die "t is not checked: $(cat out)"
+grep -q '^i,' out && die "integers are checked: $(cat out)"
+tail -n 1 out | grep -qx 'the derivative agrees' || die "$(cat out)"
+"$WEFT" check 'L = sum(abs(c)**3)' c=c.npy > out || die "complex: $(cat out)"
+grep -q '^c, c128 of 2 x 6$' out || die "c is not checked: $(cat out)"
+"$WEFT" check 'L = sum((a[y, x+1; mirror] - a)**2); M = 0*mean(a)' -o L a=a.npy > out || die "-o: $(cat out)"
+"$WEFT" check 'L = mean(a*k)' a=a.npy k=2.5 > out || die "a number: $(cat out)"
+
+# --- one that differs: the derivative does not see what stands in stop(...)
+"$WEFT" check 'L = sum(a*stop(a))' a=a.npy > out && die "differs: $(cat out)"
+[ "$(grep -c 'along direction.*differs$' out)" = 2 ] || die "which directions differ: $(cat out)"
+tail -n 1 out | grep -qx 'the derivative differs' || die "$(cat out)"
+
+# --- mistakes
+refuses 1 'fft is computed before the recording goes on' "$WEFT" check 'L = sum(abs(fft(a)))' a=a.npy
+refuses 1 'must have one element' "$WEFT" check 'L = a*a' a=a.npy
+refuses 1 "expected ',' or ')', not the end of the text" "$WEFT" check 'L = sum(a*a' a=a.npy
+refuses 2 'give the result a name, L = ...' "$WEFT" check 'sum(a*a)' a=a.npy
+refuses 2 'no argument is an array of floats' "$WEFT" check 'L = sum(i)' i=i.npy
+refuses 2 'step 0: give a number above 0' "$WEFT" check 'L = sum(a)' a=a.npy --step 0
