@@ -7,6 +7,7 @@
 #include "weft/fft.h"
 #include "weft/signal.h"
 #include "weft/linalg.h"
+#include "weft/optimize.h"
 
 /* The results of a scenario, as bytes, and its results when nothing failed. */
 enum { MOST = 1 << 16 };
@@ -409,6 +410,28 @@ static wf_status decompositions(wf_context *ctx)
     return finish();
 }
 
+static wf_val distance(wf_graph *g, const wf_val *params, void *user) /* sum (x - 1)^4 + y^2 */
+{
+    (void)g, (void)user;
+    wf_val a = wf_sub(params[0], 1), square = wf_mul(a, a);
+    wf_val rest = wf_sum(wf_mul(params[1], params[1]), WF_ALL_AXES);
+    return wf_add(wf_sum(wf_mul(square, square), WF_ALL_AXES), rest);
+}
+
+static wf_status minima(wf_context *ctx)
+{
+    start(ctx);
+    for (int method = WF_MINIMIZE_LBFGS; method <= WF_MINIMIZE_DESCENT && now.status == WF_OK; ++method) {
+        wf_array *x = input(ctx, WF_F32, WF_SHAPE(2, 2)), *y = input(ctx, WF_F64, WF_SHAPE(3));
+        if (x && y)
+            note(ctx, wf_minimize(ctx, WF_ARRAYS(x, y), distance, NULL, NULL, .method = (wf_minimizer)method,
+                                  .iterations = 3, .history = 2));
+        take(ctx, x);
+        take(ctx, y);
+    }
+    return finish();
+}
+
 static bool find_lapack(void)
 {
     wf_context *ctx = test_context(WF_CPU, 1);
@@ -449,6 +472,7 @@ int main(void)
         { "fourier", fourier, WF_INTERP, 7 },
         { "convolved", convolved, WF_INTERP, 7 },
         { "long rows", long_rows, WF_INTERP, 3 },
+        { "minima", minima, WF_INTERP, 11 },
         { "order on a GPU", order_on_gpu, WF_GPU_EMU(0), 101 },
     };
     has_lapack = find_lapack();

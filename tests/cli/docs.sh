@@ -54,6 +54,7 @@ cat > before.h << 'END'
 #include <weft/functions.h>
 #include <weft/io.h>
 #include <weft/linalg.h>
+#include <weft/optimize.h>
 #include <weft/project.h>
 #include <weft/signal.h>
 #include <weft/star.h>

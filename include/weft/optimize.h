@@ -1,0 +1,77 @@
+/* optimize.h - parameters for which a loss is least. The loss is recorded once and differentiated by wf_grad.
+ * Reference: docs/reference/optimize.md */
+#ifndef WF_OPTIMIZE_H
+#define WF_OPTIMIZE_H
+#include "weft/functions.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Records a loss into an array graph and returns it, a real value of one element. params[i] has the dtype and shape of
+ * array i of the call; other arrays are read as usual. Called once for each minimization; it may poison the graph. */
+typedef wf_val wf_loss(wf_graph *graph, const wf_val *params, void *user);
+
+typedef enum wf_minimizer {
+    WF_MINIMIZE_LBFGS,   /* limited-memory BFGS; steps satisfy the strong Wolfe conditions */
+    WF_MINIMIZE_ADAM,    /* Adam, with `weight_decay` AdamW */
+    WF_MINIMIZE_DESCENT, /* steps along the gradient, with `momentum` */
+    WF_MINIMIZE_INT32 = 0x7fffffff
+} wf_minimizer;
+/* Why a minimization ended. */
+typedef enum wf_minimize_end {
+    WF_END_GRADIENT,   /* no element of the gradient is beyond the tolerance */
+    WF_END_LOSS,       /* a step changed the loss by no more than the tolerance */
+    WF_END_ITERATIONS, /* all iterations were done */
+    WF_END_SEARCH,     /* no step in the direction of descent lowers the loss beyond its rounding */
+    WF_END_NOT_FINITE, /* a step of WF_MINIMIZE_ADAM or _DESCENT gave a loss or gradient that is not finite */
+    WF_END_CALLBACK,   /* `each` returned false */
+    WF_END_INT32 = 0x7fffffff
+} wf_minimize_end;
+typedef struct wf_minimum {
+    size_t size;            /* sizeof(wf_minimum), set by the caller */
+    double loss, gradient;  /* the loss and the largest magnitude of an element of its gradient */
+    int64_t iterations;     /* steps taken */
+    int64_t evaluations;    /* of the loss with its gradient */
+    wf_minimize_end reason; /* in `each`: WF_END_ITERATIONS */
+} wf_minimum;
+/* Options; 0 means the default in brackets. */
+typedef struct wf_minimize_options {
+    size_t size;
+    wf_minimizer method;
+    int64_t iterations;        /* largest number of steps [1000] */
+    double gradient_tolerance; /* largest element of the gradient that counts as 0 [1e-5]; below 0: not tested */
+    double loss_tolerance;     /* change of the loss, relative to the larger of it and 1 [not tested] */
+    int32_t history;           /* L-BFGS: pairs of differences that are kept, up to 64 [10] */
+    double rate;               /* length of a step: Adam [1e-3], descent [1e-2] */
+    double beta1, beta2;       /* Adam: decay of the means of the gradient [0.9] and of its square [0.999] */
+    double epsilon;            /* Adam: beside the root of the mean square [1e-8] */
+    double weight_decay;       /* Adam, descent: each step takes rate * weight_decay of the parameters away */
+    double momentum;           /* descent: how much of the last step's direction stays, below 1 */
+    /* Called before each step, when the arrays hold the parameters that `now` describes; false ends it. */
+    bool (*each)(void *user, const wf_minimum *now);
+    void *user; /* for `each` */
+} wf_minimize_options;
+/* Changes the contents of `params` so that the loss is least nearby. In C say wf_minimize(ctx, params, loss, user,
+ * &found, .method = ...), whose options are the fields of wf_minimize_options.
+ * Dtypes: f32 and f64; work in f32 if all are f32, sums in f64. Shapes: any, at least one element in all.
+ * Aliasing: the arrays share no memory. `loss` does not read them but by `params`. `found` may be NULL.
+ * Errors: WF_ERR_ARG: the loss or gradient at the start is not finite, or bad options; WF_ERR_DTYPE; WF_ERR_SHAPE: a
+ * loss of several elements; those of the recording. After an error the arrays are as before, or as `each` saw them.
+ * Threads: as wf_run. Waits: for the result. Not within frozen sequences.
+ * Cost: L-BFGS: memory of 2 history + 5 times the parameters, five launches a step; others: 2 to 4 times, two launches.
+ * Source: Nocedal and Wright, Numerical Optimization, algorithms 7.4, 7.5, 3.5, 3.6; Kingma and Ba, Adam; Loshchilov and
+ * Hutter, Decoupled Weight Decay; Polyak's momentum. */
+WF_API wf_status wf_minimize_with(wf_context *ctx, wf_arrays params, wf_loss *loss, void *user, wf_minimum *found,
+                                  const wf_minimize_options *options);
+
+#ifdef __cplusplus
+}
+#else
+#if defined(__GNUC__)
+#pragma GCC system_header /* operands elide braces on purpose */
+#endif
+#define wf_minimize(ctx, params, loss, user, ...)                     \
+    wf_minimize_with(ctx, params, loss, user, WF__FIRST(__VA_ARGS__), \
+                     &(wf_minimize_options){ WF__REST(__VA_ARGS__, .size = sizeof(wf_minimize_options)) })
+#endif
+#endif
