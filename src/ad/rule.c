@@ -63,15 +63,18 @@ static value parse(term *t, int level);
 static value of_ref(wf__ref r) { return (value){ .ref = r }; }
 static value of_number(double x) { return (value){ .number = x, .is_number = true }; }
 
-static bool skips(term *t, const char *text)
+static char next_of(term *t)
 {
     while (*t->at == ' ')
         ++t->at;
-    size_t n = strlen(text);
-    if (strncmp(t->at, text, n) != 0)
-        return false;
-    t->at += n;
-    return true;
+    return *t->at;
+}
+
+static bool skips(term *t, char c)
+{
+    bool here = next_of(t) == c;
+    t->at += here;
+    return here;
 }
 
 static wf__ref node_of(term *t, value v) { return v.is_number ? wf__const_f64(t->ir, t->names->t, v.number) : v.ref; }
@@ -94,8 +97,8 @@ static value call(term *t, const char *name, size_t length)
     WF__ASSERT(op >= 0);
     do
         operand[n++] = parse(t, 0);
-    while (n < 3 && skips(t, ","));
-    bool closed = skips(t, ")");
+    while (n < 3 && skips(t, ','));
+    bool closed = skips(t, ')');
     WF__ASSERT(closed && n == wf__arity((unsigned)op));
     (void)closed;
     wf__ref x[3] = { 0 };
@@ -153,13 +156,13 @@ static value number(term *t)
 
 static value primary(term *t)
 {
-    if (skips(t, "-")) {
+    if (skips(t, '-')) {
         value v = parse(t, 5);
         return v.is_number ? of_number(-v.number) : of_ref(wf__op1(t->ir, WF__OP_neg, v.ref));
     }
-    if (skips(t, "(")) {
+    if (skips(t, '(')) {
         value v = parse(t, 0);
-        bool closed = skips(t, ")");
+        bool closed = skips(t, ')');
         WF__ASSERT(closed);
         (void)closed;
         return v;
@@ -170,27 +173,51 @@ static value primary(term *t)
     while (is_letter(*t->at) || is_digit(*t->at))
         ++t->at;
     size_t length = (size_t)(t->at - name);
-    return skips(t, "(") ? call(t, name, length) : named(t, name, length);
+    return skips(t, '(') ? call(t, name, length) : named(t, name, length);
+}
+
+typedef struct sign {
+    unsigned op;
+    int level, length; /* length 0 = none */
+} sign;
+
+static sign sign_at(term *t)
+{
+    char c = next_of(t);
+    bool equal = c && t->at[1] == '=';
+    switch (c) {
+    case '|':
+        return (sign){ WF__OP_or, 0, 1 };
+    case '&':
+        return (sign){ WF__OP_and, 1, 1 };
+    case '=':
+        WF__ASSERT(equal);
+        return (sign){ WF__OP_eq, 2, 2 };
+    case '<':
+        return equal ? (sign){ WF__OP_le, 2, 2 } : (sign){ WF__OP_lt, 2, 1 };
+    case '>':
+        return equal ? (sign){ WF__OP_ge, 2, 2 } : (sign){ WF__OP_gt, 2, 1 };
+    case '+':
+        return (sign){ WF__OP_add, 3, 1 };
+    case '-':
+        return (sign){ WF__OP_sub, 3, 1 };
+    case '*':
+        return (sign){ WF__OP_mul, 4, 1 };
+    case '/':
+        return (sign){ WF__OP_div, 4, 1 };
+    default:
+        return (sign){ 0 };
+    }
 }
 
 /* Reads an expression of operators that bind as tight as `level` or tighter. */
 static value parse(term *t, int level)
 {
-    static const struct {
-        const char *text;
-        int level;
-        unsigned op;
-    } operators[] = { { "|", 0, WF__OP_or },  { "&", 1, WF__OP_and }, { "==", 2, WF__OP_eq }, { "<=", 2, WF__OP_le },
-                      { ">=", 2, WF__OP_ge }, { "<", 2, WF__OP_lt },  { ">", 2, WF__OP_gt },  { "+", 3, WF__OP_add },
-                      { "-", 3, WF__OP_sub }, { "*", 4, WF__OP_mul }, { "/", 4, WF__OP_div } };
     value v = primary(t);
-    for (size_t i = 0; i < WF__COUNT(operators);) {
-        if (operators[i].level >= level && skips(t, operators[i].text)) {
-            value right = parse(t, operators[i].level + 1);
-            v = binary(t, operators[i].op, v, right);
-            i = 0;
-        } else
-            ++i;
+    for (sign s = sign_at(t); s.length && s.level >= level; s = sign_at(t)) {
+        t->at += s.length;
+        value right = parse(t, s.level + 1);
+        v = binary(t, s.op, v, right);
     }
     return v;
 }

@@ -223,8 +223,10 @@ const char *wf__function_of(const wf__node *n)
 
 int wf__op_named(const char *name, size_t len)
 {
-    for (int op = WF__NODES; op < WF__OP_COUNT; ++op)
-        if (strlen(wf__op_table[op].name) == len && !memcmp(wf__op_table[op].name, name, len))
+    for (int op = WF__NODES; op < WF__OP_COUNT; ++op) {
+        const char *own = wf__op_table[op].name;
+        if (len && *own == *name && !strncmp(own, name, len) && !own[len])
             return op;
+    }
     return -1;
 }
