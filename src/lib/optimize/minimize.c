@@ -1,161 +1,9 @@
-/* minimize.c - the problem of a minimization: its parameters as one vector, and the kernel that evaluates the loss, its
- * gradient, and what the methods ask about them. It is recorded and prepared once.
- */
+/* minimize.c - wf_minimize: its options, checks of what the program passes, and the choice of a method. */
 #include "optimize_internal.h"
 #include <float.h>
 #include <math.h>
 
 #define FUNCTION "wf_minimize"
-
-/* Returns the part of a vector that belongs to array i, in its shape. *from counts elements. */
-static wf_array *part(const wfl_problem *p, wf_array *vector, size_t i, int64_t *from)
-{
-    int64_t first = *from;
-    *from += wf_array_count(p->params.at[i]);
-    wf_array *flat = wf_view_slice(vector, 0, first, *from, 1), *view = NULL;
-    if (flat)
-        view = wf_view_reshape(flat, wf_array_shape(p->params.at[i]));
-    wf_release(flat);
-    return view;
-}
-
-/* Copies all parameters to a vector, or back. */
-static wf_status transfer(const wfl_problem *p, wf_array *vector, bool back)
-{
-    wf_status status = WF_OK;
-    int64_t from = 0;
-    for (size_t i = 0; i < p->params.n && status == WF_OK; ++i) {
-        wf_array *view = part(p, vector, i, &from);
-        if (!view)
-            return wfl_array_error(p->ctx);
-        if (wf_array_count(view))
-            status = back ? wf_array_assign(p->params.at[i], view) : wf_array_assign(view, p->params.at[i]);
-        wf_release(view);
-    }
-    return status;
-}
-
-wf_status wfl_deliver(const wfl_problem *p, const wf_array *vector) { return transfer(p, (wf_array *)vector, true); }
-
-/* ---- the kernel of an evaluation ---- */
-static void store(wfl_problem *p, wf_graph *g, int which, wf_val value)
-{
-    wf_array *to = wf_view_slice(p->stats, 0, which, which + 1, 1);
-    wf_out(g, to, wf_reshape(wf_cast(value, WF_F64), WF_SHAPE(1)));
-    wf_release(to);
-}
-
-/* False, and the graph is poisoned: no loss has this dtype or shape. */
-static bool is_loss(wfl_problem *p, wf_graph *g, wf_val loss)
-{
-    wf_shape shape = wf_val_shape(loss);
-    wf_dtype t = wf_val_dtype(loss);
-    if (wf_graph_status(g) != WF_OK)
-        return false;
-    if (wf_val_number(loss, NULL, NULL))
-        wf_fail(g, WF_ERR_ARG, FUNCTION ": the loss is a number, which depends on no parameter");
-    else if (!wfl_is_float_dtype(t))
-        wf_fail(g, WF_ERR_DTYPE, FUNCTION ": the loss is no real number of a float dtype");
-    else if (wfl_axes_count(&shape, WF_ALL_AXES) != 1)
-        wf_fail(g, WF_ERR_SHAPE, FUNCTION ": the loss has several elements; reduce it, as by wf_sum");
-    p->rounding = 10 * (t == WF_F64 ? DBL_EPSILON : t == WF_F32 ? FLT_EPSILON : 1e-3);
-    return wf_graph_status(g) == WF_OK;
-}
-
-/* Records what an evaluation gives, from the parameters and the loss. */
-static void record_results(wfl_problem *p, wf_graph *g, wf_val loss, const wf_val *params, wf_val *grads)
-{
-    wf_grad_n(loss, (wf_vals){ params, p->params.n }, grads);
-    wf_val largest = WF_V(0), squares = WF_V(0), slope = WF_V(0);
-    int64_t from = 0, along = 0;
-    for (size_t i = 0; i < p->params.n; ++i) {
-        wf_array *to = part(p, p->gradient, i, &from), *d = p->direction ? part(p, p->direction, i, &along) : NULL;
-        if (!to || (p->direction && !d))
-            wf_fail(g, WF_ERR_MEMORY, FUNCTION ": out of memory");
-        else if (wf_array_count(to)) {
-            wf_val grad = wf_broadcast(wf_add(grads[i], wf_const(g, p->dtype, 0)), wf_array_shape(to));
-            wf_val wide = wf_cast(grad, WF_F64);
-            wf_out(g, to, grad);
-            largest = wf_max(largest, wf_reduce(WF_JOIN_MAX, wf_abs(wide), WF_ALL_AXES));
-            squares = wf_add(squares, wf_sum(wf_mul(wide, wide), WF_ALL_AXES));
-            if (d)
-                slope = wf_add(slope, wf_sum(wf_mul(wide, wf_in(g, d)), WF_ALL_AXES));
-        }
-        wf_release(to);
-        wf_release(d);
-        largest = wf_val_shape(largest).rank ? wf_reshape(largest, WF_SHAPE(1)) : largest;
-        squares = wf_val_shape(squares).rank ? wf_reshape(squares, WF_SHAPE(1)) : squares;
-        slope = wf_val_shape(slope).rank ? wf_reshape(slope, WF_SHAPE(1)) : slope;
-    }
-    store(p, g, WFL_LOSS, loss);
-    store(p, g, WFL_LARGEST, largest);
-    store(p, g, WFL_SQUARES, squares);
-    if (p->direction)
-        store(p, g, WFL_SLOPE, slope);
-}
-
-static wf_status prepare(wfl_problem *p, wf_loss *loss, void *user)
-{
-    void *data;
-    wf_array *memory = wfl_array_scratch(p->ctx, (int64_t)p->params.n, 2 * sizeof(wf_val), &data);
-    if (!memory)
-        return wfl_array_error(p->ctx);
-    wf_val *params = data, *grads = params + p->params.n;
-    wf_graph *g = wfl_begin(p->ctx, FUNCTION);
-    int64_t from = 0;
-    for (size_t i = 0; i < p->params.n; ++i) {
-        wf_array *view = part(p, p->at, i, &from);
-        wf_dtype t = wf_array_dtype(p->params.at[i]);
-        params[i] = wf_in(g, view);
-        if (t != p->dtype)
-            params[i] = wf_cast(params[i], t);
-        wf_release(view);
-    }
-    if (g) {
-        wf_val l = loss(g, params, user);
-        if (is_loss(p, g, l))
-            record_results(p, g, wf_reshape(l, WF_SHAPE(1)), params, grads);
-    }
-    p->evaluate = wf_compile(g);
-    wf_release(memory);
-    return p->evaluate ? WF_OK : wfl_array_error(p->ctx);
-}
-
-wf_status wfl_evaluate(wfl_problem *p, double stats[WFL_STATS])
-{
-    wf_status status = wf_launch(p->evaluate, ((wf_args){ NULL, 0 }));
-    if (status == WF_OK)
-        status = wf_download(p->stats, stats, WFL_STATS * sizeof *stats);
-    p->found.evaluations += status == WF_OK;
-    return status;
-}
-
-wf_status wfl_look(wfl_problem *p, const wf_array *vector, const double *stats, double before, bool *done)
-{
-    const wf_minimize_options *o = p->options;
-    wf_minimum *f = &p->found;
-    double change = fabs(before - stats[WFL_LOSS]), scale = fmax(1, fabs(stats[WFL_LOSS]));
-    f->loss = stats[WFL_LOSS];
-    f->gradient = stats[WFL_LARGEST];
-    f->reason = WF_END_ITERATIONS;
-    *done = true;
-    if (!isfinite(f->loss) || !isfinite(f->gradient))
-        f->reason = WF_END_NOT_FINITE;
-    else if (f->gradient <= o->gradient_tolerance)
-        f->reason = WF_END_GRADIENT;
-    else if (o->loss_tolerance > 0 && f->iterations && change <= o->loss_tolerance * scale)
-        f->reason = WF_END_LOSS;
-    else
-        *done = f->iterations >= o->iterations;
-    if (*done || !o->each)
-        return WF_OK;
-    wf_status status = wfl_deliver(p, vector);
-    if (status == WF_OK && !o->each(o->user, f)) {
-        f->reason = WF_END_CALLBACK;
-        *done = true;
-    }
-    return status;
-}
 
 /* ---- arguments ---- */
 static double or_default(double x, double other) { return x == 0 ? other : x; }
@@ -218,7 +66,7 @@ static wf_status begin(wfl_problem *p)
         p->direction = wfl_array_zeros_beside(p->params.at[0], p->dtype, &WF_SHAPE(p->n));
     p->stats = wfl_array_zeros_beside(p->params.at[0], WF_F64, &WF_SHAPE(WFL_STATS));
     bool made = p->at && p->gradient && p->stats && (p->direction || p->options->method != WF_MINIMIZE_LBFGS);
-    return made ? transfer(p, p->at, false) : wfl_array_error(p->ctx);
+    return made ? wfl_transfer(p, p->at, false) : wfl_array_error(p->ctx);
 }
 
 static wf_status minimize(wfl_problem *p, wf_loss *loss, void *user)
@@ -226,7 +74,7 @@ static wf_status minimize(wfl_problem *p, wf_loss *loss, void *user)
     double stats[WFL_STATS];
     wf_status status = begin(p);
     if (status == WF_OK)
-        status = prepare(p, loss, user);
+        status = wfl_prepare(p, loss, user);
     if (status == WF_OK)
         status = wfl_evaluate(p, stats);
     if (status != WF_OK)

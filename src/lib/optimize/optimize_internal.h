@@ -1,4 +1,5 @@
-/* optimize_internal.h - what the methods of optimize.h share: a problem, whose parameters are one vector. */
+/* optimize_internal.h - what the methods of optimize.h share: a problem, whose parameters are one vector. The files from
+ * the bottom to the top: problem (the kernel of an evaluation), lbfgs and descend (the methods), minimize. */
 #ifndef WEFT_OPTIMIZE_INTERNAL_H
 #define WEFT_OPTIMIZE_INTERNAL_H
 #include "lib/array/array_internal.h"
@@ -25,6 +26,10 @@ static inline wf_array *wfl_vector(const wfl_problem *p)
 {
     return wfl_array_beside(p->params.at[0], p->dtype, &WF_SHAPE(p->n));
 }
+/* Copies all parameters to a vector, or back. */
+wf_status wfl_transfer(const wfl_problem *p, wf_array *vector, bool back);
+/* Records and prepares the kernel of an evaluation. */
+wf_status wfl_prepare(wfl_problem *p, wf_loss *loss, void *user);
 /* Evaluates the loss at p->at; *stats become numbers. */
 wf_status wfl_evaluate(wfl_problem *p, double stats[WFL_STATS]);
 /* Copies a vector to the parameters. */
