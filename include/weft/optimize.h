@@ -51,16 +51,12 @@ typedef struct wf_minimize_options {
     bool (*each)(void *user, const wf_minimum *now);
     void *user; /* for `each` */
 } wf_minimize_options;
-/* Changes the contents of `params` so that the loss is least nearby. In C say wf_minimize(ctx, params, loss, user,
- * &found, .method = ...), whose options are the fields of wf_minimize_options.
- * Dtypes: f32 and f64; work in f32 if all are f32, sums in f64. Shapes: any, at least one element in all.
- * Aliasing: the arrays share no memory. `loss` does not read them but by `params`. `found` may be NULL.
- * Errors: WF_ERR_ARG: the loss or gradient at the start is not finite, or bad options; WF_ERR_DTYPE; WF_ERR_SHAPE: a
- * loss of several elements; those of the recording. After an error the arrays are as before, or as `each` saw them.
+/* Changes the contents of `params`, f32 or f64 of any shapes, so that the loss is least nearby.
+ * Aliasing: the arrays share no memory, and `loss` reads them by `params` alone. `found` may be NULL.
+ * Errors: WF_ERR_ARG: not finite at the start, bad options; WF_ERR_DTYPE, WF_ERR_SHAPE; those of the recording.
  * Threads: as wf_run. Waits: for the result. Not within frozen sequences.
- * Cost: L-BFGS: memory of 2 history + 5 times the parameters, five launches a step; others: 2 to 4 times, two launches.
- * Source: Nocedal and Wright, Numerical Optimization, algorithms 7.4, 7.5, 3.5, 3.6; Kingma and Ba, Adam; Loshchilov and
- * Hutter, Decoupled Weight Decay; Polyak's momentum. */
+ * Cost: L-BFGS: five launches a step, 2 history + 5 times the parameters; others: two launches, 2 to 4 times.
+ * Source: Nocedal and Wright, Numerical Optimization, algorithms 7.4, 7.5, 3.5, 3.6; Kingma and Ba, Adam. */
 WF_API wf_status wf_minimize_with(wf_context *ctx, wf_arrays params, wf_loss *loss, void *user, wf_minimum *found,
                                   const wf_minimize_options *options);
 
