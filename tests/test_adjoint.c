@@ -74,7 +74,7 @@ static wf_graph *edges(wf_array *x, wf_array *w, wf_array *y)
     return g;
 }
 
-/* Every second element, transposed indices, reversed indices; elements that nobody reads. */
+/* Reads of every second element, and at transposed and reversed indices. No point reads the other elements. */
 static wf_graph *halved(wf_array *x, wf_array *w, wf_array *y)
 {
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(6, 8));
@@ -191,6 +191,11 @@ static void refused(void **state)
     g = wf_begin(ctx, .shape = WF_SHAPE(H, W));
     wf_out(g, x, wf_exp(wf_in(g, x)));
     REFUSED(ctx, wf_adjoint(g, WF_ARRAYS(x), WF_ARRAYS(y), WF_ARRAYS(x), WF_ARRAYS(other)), WF_ERR_UNSUPPORTED,
+            "reads what it also stores");
+    g = wf_begin(ctx, .shape = WF_SHAPE(H, W)); /* by way of an array that is no output of the call */
+    wf_write(g, other, wf_exp(wf_in(g, x)), wf_index(g, 0), wf_index(g, 1));
+    wf_out(g, y, wf_read(g, other, wf_index(g, 0), wf_sub(W - 1, wf_index(g, 1))));
+    REFUSED(ctx, wf_adjoint(g, WF_ARRAYS(y), WF_ARRAYS(y), WF_ARRAYS(x), WF_ARRAYS(other)), WF_ERR_UNSUPPORTED,
             "reads what it also stores");
     g = wf_begin(ctx);
     wf_out(g, y, wf_exp(wf_in(g, x)));

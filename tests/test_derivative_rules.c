@@ -43,7 +43,7 @@ static const struct {
     const char *name;
     one_operand *op;
     real (*f)(real);
-    double at[8]; /* up to a 0 behind the first */
+    double at[8]; /* operands; a 0 ends the list, unless it comes first */
     double step;  /* of the differences, relative to |a| between 1e-3 and 1; below 0: to |a| */
 } unary[] = {
 #define ROW(name, function, step, ...)                      \

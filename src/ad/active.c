@@ -2,7 +2,7 @@
 #include "ad/active.h"
 #include "ad/rule.h"
 
-static uint32_t objects_of(const wf__ir *ir)
+uint32_t wf__objects_of(const wf__ir *ir)
 {
     uint32_t n = 0;
     for (uint32_t s = 0; s < ir->slot_n; ++s)
@@ -10,7 +10,10 @@ static uint32_t objects_of(const wf__ir *ir)
     return n;
 }
 
-static uint32_t object_of(const wf__ir *ir, const wf__node *n) { return ir->slot[n->a].object; }
+void wf__no_derivative(wf__ir *ir, const wf__ad_task *task, const wf__node *n, const char *why)
+{
+    wf__ir_fail_at(ir, n, WF_ERR_UNSUPPORTED, "%s: %s has no derivative%s", task->function, wf__function_of(n), why);
+}
 
 /* True if the node has a derivative with respect to its operands. */
 static bool is_smooth(const wf__node *n)
@@ -29,7 +32,7 @@ static bool spread_up(const wf__ir *ir, wf__activity *active, wf__ref first, wf_
     bool any = false;
     for (wf__ref r = first; r <= last; ++r) {
         const wf__node *n = &ir->node[r];
-        bool varies = ir->arrays && n->op == WF__LOAD && active->array[object_of(ir, n)] & WF__VARIES;
+        bool varies = ir->arrays && n->op == WF__LOAD && active->array[wf__object_of(ir, n)] & WF__VARIES;
         if (active->node[r] & WF__VARIES || !is_smooth(n))
             continue;
         uint32_t count = wf__operands(ir, n, operand);
@@ -42,7 +45,7 @@ static bool spread_up(const wf__ir *ir, wf__activity *active, wf__ref first, wf_
         if (n->op == WF__NEXT)
             active->node[n->a] |= WF__VARIES;
         if (wf__op_is_store(n->op))
-            active->array[object_of(ir, n)] |= WF__VARIES;
+            active->array[wf__object_of(ir, n)] |= WF__VARIES;
     }
     return any;
 }
@@ -71,7 +74,7 @@ static bool spread_down(const wf__ir *ir, wf__activity *active, const wf__loops 
         if (n->op == WF__NEXT)
             counts = active->node[n->a] & WF__COUNTS;
         else if (ir->arrays && wf__op_is_store(n->op))
-            counts = counts || active->array[object_of(ir, n)] & WF__COUNTS;
+            counts = counts || active->array[wf__object_of(ir, n)] & WF__COUNTS;
         if (!counts)
             continue;
         any = any || !(active->node[r] & WF__COUNTS);
@@ -79,8 +82,8 @@ static bool spread_down(const wf__ir *ir, wf__activity *active, const wf__loops 
         wf__ref final = wf__final(loops, r);
         any = any || (final && !(active->node[final] & WF__COUNTS));
         active->node[final] |= final ? WF__COUNTS : 0;
-        if (ir->arrays && n->op == WF__LOAD && !(active->array[object_of(ir, n)] & WF__COUNTS)) {
-            active->array[object_of(ir, n)] |= WF__COUNTS;
+        if (ir->arrays && n->op == WF__LOAD && !(active->array[wf__object_of(ir, n)] & WF__COUNTS)) {
+            active->array[wf__object_of(ir, n)] |= WF__COUNTS;
             any = true;
         }
         uint32_t count = used_by(ir, r, operand);
@@ -94,7 +97,7 @@ static bool spread_down(const wf__ir *ir, wf__activity *active, const wf__loops 
 
 bool wf__find_active(wf__ir *ir, const wf__ad_task *task, const wf__loops *loops, wf__activity *out)
 {
-    uint32_t objects = objects_of(ir);
+    uint32_t objects = wf__objects_of(ir);
     *out = (wf__activity){ .node = wf__alloc0((size_t)ir->n + objects + 1) };
     if (!out->node) {
         wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", task->function);
@@ -102,10 +105,10 @@ bool wf__find_active(wf__ir *ir, const wf__ad_task *task, const wf__loops *loops
     }
     out->array = out->node + ir->n;
     for (uint32_t i = 0; i < task->wrts; ++i) {
-        const wf__node *n = &ir->node[task->wrt[i]];
-        out->node[task->wrt[i]] |= WF__VARIES;
-        if (ir->arrays && wf__reads_whole(n))
-            out->array[object_of(ir, n)] |= WF__VARIES;
+        const wf__ref r = task->wrt[i];
+        out->node[r] |= WF__VARIES;
+        if (wf__is_contents(ir, r))
+            out->array[wf__object_of(ir, &ir->node[r])] |= WF__VARIES;
     }
     for (uint32_t i = 0; i < task->outs; ++i)
         out->node[task->out[i]] |= WF__COUNTS;

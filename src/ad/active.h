@@ -35,6 +35,15 @@ bool wf__find_active(wf__ir *ir, const wf__ad_task *task, const wf__loops *loops
  * for memory of its own. */
 bool wf__check_shared(wf__ir *ir, const wf__ad_task *task, const wf__activity *active);
 void wf__activity_free(wf__activity *active);
-/* True if the node is an element-wise read of a whole array. */
-static inline bool wf__reads_whole(const wf__node *n) { return n->op == WF__LOAD && !n->b; }
+/* Returns the number of arrays, and the array that an access names. */
+uint32_t wf__objects_of(const wf__ir *ir);
+static inline uint32_t wf__object_of(const wf__ir *ir, const wf__node *access) { return ir->slot[access->a].object; }
+/* True for a value that stands for the contents of its array: an element-wise read in an array graph. */
+static inline bool wf__is_contents(const wf__ir *ir, wf__ref r)
+{
+    const wf__node *n = &ir->node[r];
+    return ir->arrays && n->op == WF__LOAD && !n->b && !wf__when(ir, n);
+}
+/* Fails the ir: the node has no derivative. */
+void wf__no_derivative(wf__ir *ir, const wf__ad_task *task, const wf__node *n, const char *why);
 #endif

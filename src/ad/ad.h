@@ -13,7 +13,7 @@
  *     index                border modes and gathers as indices
  *     views joins          derivatives of views, reductions and scans
  *     reverse forward      the two sweeps
- *     space                derivatives of operators over index spaces
+ *     space emit           derivatives of operators over index spaces, and their values in the recordings of kernels
  *
  * Source of the method: Griewank and Walther, Evaluating Derivatives (SIAM 2008). Conventions where several answers are
  * possible: docs/derivatives.md.

@@ -1,30 +1,19 @@
 /* forward.c - forward mode: one walk from the wanted values to the results.
  *
  * Each active value gets a tangent, its derivative in the direction of the seeds, from the tangents of its operands. In
- * an array graph the shape of a tangent broadcasts to that of the value, and it stands for its broadcast. A tangent of 0
+ * an array graph the shape of a tangent broadcasts to that of the value, and the tangent stands for its broadcast. A tangent of 0
  * is absent. The contents of arrays have tangents as values do.
  */
-#include "ad/loops.h"
 #include "ad/rule.h"
 #include "ad/sweep.h"
 
 typedef struct forward {
     wf__ir *ir;
     const wf__ad_task *task;
-    wf__activity active;
-    wf__loops loops;
-    wf__ref *node;  /* [n] tangents; 0 = the tangent is 0 */
-    wf__ref *array; /* [objects] tangents of the contents of arrays */
-    uint32_t n;
+    wf__route route;
+    wf__ref *node;  /* [route.n] tangents; 0 = the tangent is 0 */
+    wf__ref *array; /* [route.objects] tangents of the contents of arrays */
 } forward;
-
-static void no_derivative(forward *f, const wf__node *n, const char *why)
-{
-    wf__ir_fail_at(f->ir, n, WF_ERR_UNSUPPORTED, "%s: %s has no derivative%s", f->task->function, wf__function_of(n),
-                   why);
-}
-
-static uint32_t object_of(const wf__ir *ir, const wf__node *n) { return ir->slot[n->a].object; }
 
 static wf__ref sum(wf__ir *ir, wf__ref a, wf__ref b) { return a && b ? wf__op2(ir, WF__OP_add, a, b) : a ? a : b; }
 
@@ -114,7 +103,7 @@ static wf__ref forward_load(forward *f, const wf__node *load)
     wf__ir *ir = f->ir;
     const wf__node n = *load;
     const uint32_t shape = ir->slot[n.a].shape;
-    wf__ref tangent = ir->arrays ? f->array[object_of(ir, &n)] : 0, inside = 0;
+    wf__ref tangent = ir->arrays ? f->array[wf__object_of(ir, &n)] : 0, inside = 0;
     wf__ref when = wf__when(ir, &n), other = wf__otherwise(ir, &n);
     uint32_t tuple = 0;
     other = other && n.b ? f->node[other] : 0;
@@ -136,10 +125,11 @@ static void forward_store(forward *f, wf__ref r)
 {
     wf__ir *ir = f->ir;
     const wf__node n = ir->node[r];
-    const uint32_t object = object_of(ir, &n), shape = ir->slot[n.a].shape;
+    const uint32_t object = wf__object_of(ir, &n), shape = ir->slot[n.a].shape;
     const bool adds = n.op == WF__ACCUM && wf__node_join(&n) == WF_JOIN_ADD;
     if (n.op != WF__STORE && !adds) {
-        no_derivative(f, &n, n.op == WF__ACCUM ? " but for WF_JOIN_ADD" : "; wf_stop of what is read is a constant");
+        wf__no_derivative(f->ir, f->task, &n,
+                          n.op == WF__ACCUM ? " but for WF_JOIN_ADD" : "; wf_stop of what is read is a constant");
         return;
     }
     wf__ref tangent = f->node[n.c], old = f->array[object], rest = adds ? 0 : wf__left_alone(ir, &n, shape);
@@ -187,16 +177,9 @@ static wf__ref forward_node(forward *f, wf__ref r)
     default:
         if (n.op >= WF__NODES && wf__rule_of(n.op)->class != WF__RULE_CODE)
             return forward_rule(f, r);
-        no_derivative(f, &n, "");
+        wf__no_derivative(f->ir, f->task, &n, "");
         return 0;
     }
-}
-
-/* True for a wanted value that stands for the contents of its array. */
-static bool is_contents(const wf__ir *ir, wf__ref r)
-{
-    const wf__node *n = &ir->node[r];
-    return ir->arrays && wf__reads_whole(n) && !wf__when(ir, n);
 }
 
 /* Adds to the contents of an array the directions of the wanted values that are these contents: from the effect at node
@@ -205,7 +188,7 @@ static void add_seeds(forward *f, uint32_t object, wf__ref from, wf__ref to)
 {
     for (uint32_t i = 0; i < f->task->wrts; ++i) {
         const wf__ref r = f->task->wrt[i];
-        if (r > from && r < to && is_contents(f->ir, r) && object_of(f->ir, &f->ir->node[r]) == object)
+        if (r > from && r < to && wf__is_contents(f->ir, r) && wf__object_of(f->ir, &f->ir->node[r]) == object)
             f->array[object] = sum(f->ir, f->array[object], f->task->seed[i]);
     }
 }
@@ -213,7 +196,7 @@ static void add_seeds(forward *f, uint32_t object, wf__ref from, wf__ref to)
 static wf__ref next_effect(const forward *f, uint32_t object, wf__ref after)
 {
     wf__ref r = after + 1;
-    while (r < f->n && !(wf__op_is_store(f->ir->node[r].op) && object_of(f->ir, &f->ir->node[r]) == object))
+    while (r < f->route.n && !(wf__op_is_store(f->ir->node[r].op) && wf__object_of(f->ir, &f->ir->node[r]) == object))
         ++r;
     return r;
 }
@@ -224,23 +207,23 @@ static void visit(forward *f, wf__ref r)
     wf__ir *ir = f->ir;
     const wf__node n = ir->node[r];
     if (wf__op_is_store(n.op) && ir->arrays) {
-        const uint32_t object = object_of(ir, &n);
-        if (f->active.array[object] == WF__ACTIVE)
+        const uint32_t object = wf__object_of(ir, &n);
+        if (f->route.active.array[object] == WF__ACTIVE)
             forward_store(f, r);
         add_seeds(f, object, r, next_effect(f, object, r));
         return;
     }
-    if (!wf__op_has_value(n.op) || f->active.node[r] != WF__ACTIVE || !wf__has_adjoint(n.dtype))
+    if (!wf__op_has_value(n.op) || !wf__on_route(ir, &f->route, r))
         return;
     bool is_wanted = false;
     wf__ref seed = 0;
     for (uint32_t i = 0; i < f->task->wrts; ++i)
-        if (f->task->wrt[i] == r && !is_contents(ir, r)) {
+        if (f->task->wrt[i] == r && !wf__is_contents(ir, r)) {
             seed = sum(ir, seed, f->task->seed[i]);
             is_wanted = true;
         }
     if (n.op == WF__STATE && !is_wanted) /* the caller is inside the block, which has not ended */
-        no_derivative(f, &n, " before its block has ended");
+        wf__no_derivative(f->ir, f->task, &n, " before its block has ended");
     f->node[r] = n.op == WF__STATE ? seed : sum(ir, forward_node(f, r), seed);
 }
 
@@ -253,39 +236,26 @@ static void walk(forward *f, wf__ref first, wf__ref last)
             visit(f, r);
             continue;
         }
-        const wf__written *b = wf__written_at(&f->loops, end);
+        const wf__written *b = wf__written_at(&f->route.loops, end);
         if (b && b->last >= b->first)
             walk(f, b->first, b->last);
         for (wf__ref state = r + 1; b && ir->node[state].op == WF__STATE; ++state)
-            f->node[state] = wf__final(&f->loops, state) ? f->node[wf__final(&f->loops, state)] : 0;
+            f->node[state] = wf__final(&f->route.loops, state) ? f->node[wf__final(&f->route.loops, state)] : 0;
         r = end;
     }
-}
-
-static void add_first_seeds(forward *f, uint32_t objects)
-{
-    for (uint32_t o = 0; f->ir->arrays && o < objects; ++o)
-        add_seeds(f, o, 0, next_effect(f, o, 0));
 }
 
 bool wf__ad_forward(wf__ir *ir, const wf__ad_task *task, wf__ref *tangent)
 {
     forward f = { .ir = ir, .task = task };
-    const uint32_t recorded = ir->n;
-    uint32_t objects = 1;
-    for (uint32_t i = 0; i < ir->slot_n; ++i)
-        objects = ir->slot[i].object + 1 > objects ? ir->slot[i].object + 1 : objects;
-    if (ir->status == WF_OK && wf__write_out(ir, task, &f.loops) && wf__find_active(ir, task, &f.loops, &f.active) &&
-        wf__check_shared(ir, task, &f.active)) {
-        f.n = ir->n;
-        f.node = wf__alloc0((f.n + objects) * sizeof *f.node);
+    if (wf__find_route(ir, task, &f.route)) {
+        f.node = wf__alloc0((f.route.n + f.route.objects + 1) * sizeof *f.node);
         if (!f.node)
             wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", task->function);
-        f.array = f.node ? f.node + f.n : NULL;
-        if (f.node) {
-            add_first_seeds(&f, objects);
-            walk(&f, 1, recorded - 1);
-        }
+        f.array = f.node ? f.node + f.route.n : NULL;
+        for (uint32_t o = 0; f.node && ir->arrays && o < f.route.objects; ++o)
+            add_seeds(&f, o, 0, next_effect(&f, o, 0));
+        walk(&f, 1, f.route.last);
         for (uint32_t i = 0; i < task->outs && ir->status == WF_OK; ++i) {
             wf__ref t = f.node[task->out[i]];
             unsigned dtype = wf__adjoint_dtype(wf__dtype(ir, task->out[i]));
@@ -293,8 +263,7 @@ bool wf__ad_forward(wf__ir *ir, const wf__ad_task *task, wf__ref *tangent)
             tangent[i] = wf__broadcast_to(ir, t, wf__shape_of(ir, task->out[i]));
         }
     }
-    wf__activity_free(&f.active);
-    wf__loops_free(&f.loops);
+    wf__route_free(&f.route);
     wf__free(f.node);
     return ir->status == WF_OK;
 }

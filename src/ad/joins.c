@@ -165,7 +165,7 @@ static void reverse_running_extreme(wf__sweep *s, wf__ref r, wf__ref g)
     wf__give(s, operand, (wf__adjoint){ .value = value }, wf__shape_of(s->ir, operand));
 }
 
-/* Returns the value with element i + by in the place of element i along an axis, and 0 behind the end. */
+/* Returns the value moved along an axis: element i of the result is element i + by of the value, or 0 if there is none. */
 static wf__ref shifted(wf__ir *ir, wf__ref value, int axis, int64_t by)
 {
     const wf_shape shape = *shape_of(ir, value);

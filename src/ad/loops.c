@@ -6,8 +6,7 @@
  */
 #include "ad/loops.h"
 #include "ir/pass/pass.h"
-
-enum { MOST_NODES = 16384 };
+#include "ir/thresholds.h"
 
 typedef struct writer {
     wf__ir *ir;
@@ -32,11 +31,11 @@ static bool is_false(const wf__ir *ir, wf__ref r, int depth)
 
 static bool may_go_on(writer *w, wf__ref loop)
 {
-    if (w->ir->n - w->begun > MOST_NODES)
+    if (w->ir->n - w->begun > WF__MOST_DERIVED_LOOP)
         wf__ir_fail_at(w->ir, &w->in.node[w->loop], WF_ERR_UNSUPPORTED,
                        "%s: the turns of a loop have no bound that the recording shows, or more than %d operations; "
                        "its derivative is not supported",
-                       w->function, (int)MOST_NODES);
+                       w->function, (int)WF__MOST_DERIVED_LOOP);
     for (wf__ref s = loop + 1; w->in.node[s].op == WF__STATE; ++s)
         if (w->in.node[s].aux)
             return w->ir->status == WF_OK && !is_false(w->ir, w->map[s], 8);
@@ -139,27 +138,13 @@ static bool is_needed(const wf__ir *ir, const wf__activity *active, wf__ref loop
 static bool begin(writer *w, wf__loops *out)
 {
     const wf__ir *ir = w->ir;
-    w->in = *ir;
-    w->in.node = wf__alloc(ir->n * sizeof *ir->node);
-    w->in.tuple = wf__alloc((ir->tuple_n + 1) * sizeof *ir->tuple);
-    w->in.slot = wf__alloc((ir->slot_n + 1) * sizeof *ir->slot);
-    w->in.closed = wf__alloc((2 * (size_t)ir->closed_n + 1) * sizeof *ir->closed);
-    w->in.whole = wf__alloc((ir->whole_n + 1) * sizeof *ir->whole);
+    bool copied = wf__ir_copy(ir, &w->in);
     w->map = wf__alloc(2 * (size_t)ir->n * sizeof *w->map);
     out->final = wf__alloc0(ir->n * sizeof *out->final);
-    if (!w->in.node || !w->in.tuple || !w->in.slot || !w->in.closed || !w->in.whole || !w->map || !out->final) {
+    if (!copied || !w->map || !out->final) {
         wf__ir_fail(w->ir, WF_ERR_MEMORY, "%s: out of memory", w->function);
         return false;
     }
-    memcpy(w->in.node, ir->node, ir->n * sizeof *ir->node);
-    if (ir->tuple_n)
-        memcpy(w->in.tuple, ir->tuple, ir->tuple_n * sizeof *ir->tuple);
-    if (ir->closed_n)
-        memcpy(w->in.closed, ir->closed, 2 * (size_t)ir->closed_n * sizeof *ir->closed);
-    if (ir->slot_n)
-        memcpy(w->in.slot, ir->slot, ir->slot_n * sizeof *ir->slot);
-    if (ir->whole_n)
-        memcpy(w->in.whole, ir->whole, ir->whole_n * sizeof *ir->whole);
     w->next = w->map + ir->n;
     for (wf__ref r = 0; r < ir->n; ++r)
         w->map[r] = r;
@@ -181,11 +166,12 @@ static void write_blocks(writer *w, const wf__activity *active, wf__loops *out)
     }
 }
 
-bool wf__write_out(wf__ir *ir, const wf__ad_task *task, wf__loops *out)
+/* Appends straight code for the outermost blocks whose states lie between the wanted values and the results: turn after
+ * turn, until the guard is false for all points. */
+static bool write_out(wf__ir *ir, const wf__ad_task *task, wf__loops *out)
 {
-    writer w = { .ir = ir, .function = task->function, .in = { .slot_n = 0 } };
+    writer w = { .ir = ir, .function = task->function };
     wf__activity active = { 0 };
-    *out = (wf__loops){ 0 };
     if (!ir->loops || ir->status != WF_OK)
         return ir->status == WF_OK;
     if (wf__find_active(ir, task, NULL, &active) && begin(&w, out)) {
@@ -196,13 +182,26 @@ bool wf__write_out(wf__ir *ir, const wf__ad_task *task, wf__loops *out)
         }
     }
     wf__activity_free(&active);
-    wf__free(w.in.node);
-    wf__free(w.in.tuple);
-    wf__free(w.in.slot);
-    wf__free(w.in.closed);
-    wf__free(w.in.whole);
+    wf__ir_free_copy(&w.in);
     wf__free(w.map);
     return ir->status == WF_OK;
+}
+
+bool wf__find_route(wf__ir *ir, const wf__ad_task *task, wf__route *out)
+{
+    *out = (wf__route){ .last = ir->n - 1, .objects = wf__objects_of(ir) };
+    if (ir->status != WF_OK || !write_out(ir, task, &out->loops) ||
+        !wf__find_active(ir, task, &out->loops, &out->active) || !wf__check_shared(ir, task, &out->active))
+        return false;
+    out->n = ir->n;
+    return true;
+}
+
+void wf__route_free(wf__route *route)
+{
+    wf__activity_free(&route->active);
+    wf__free(route->loops.block);
+    wf__free(route->loops.final);
 }
 
 bool wf__straighten(const wf__ir *in, wf__ir *out, const char *function)
@@ -220,12 +219,6 @@ bool wf__straighten(const wf__ir *in, wf__ir *out, const char *function)
     }
     wf__free(w.map);
     return out->status == WF_OK;
-}
-
-void wf__loops_free(wf__loops *loops)
-{
-    wf__free(loops->block);
-    wf__free(loops->final);
 }
 
 const wf__written *wf__written_at(const wf__loops *loops, wf__ref end)

@@ -2,14 +2,13 @@
  *
  * Node by node, the walk takes the sum of what the users of a value have contributed to its adjoint, the derivative of
  * the loss with respect to the value, and contributes to the adjoints of its operands. Only active nodes take part.
- * Zeros are absent: a value to which nobody contributes has no adjoint.
+ * A value without contributions has no adjoint, which stands for 0.
  *
  * The memory of an array has an adjoint, too. It is that of the contents at the place where the walk is: a read adds
  * to it, and a store takes the adjoint of what it stored out of it.
  *
  * A block of control flow is walked over as the straight code that loops.c has made of it.
  */
-#include "ad/loops.h"
 #include "ad/rule.h"
 #include "ad/sweep.h"
 
@@ -18,14 +17,6 @@ typedef struct wanted { /* a wanted value */
     uint32_t array; /* 1 + the object whose contents it is; 0 = no array */
     wf__ref grad;   /* its derivative, once it is known */
 } wanted;
-
-static void no_derivative(wf__sweep *s, const wf__node *n, const char *why)
-{
-    wf__ir_fail_at(s->ir, n, WF_ERR_UNSUPPORTED, "%s: %s has no derivative%s", s->task->function, wf__function_of(n),
-                   why);
-}
-
-static uint32_t object_of(const wf__ir *ir, const wf__node *n) { return ir->slot[n->a].object; }
 
 /* ---- operations ---- */
 static void reverse_rule(wf__sweep *s, wf__ref r, wf__adjoint a)
@@ -96,8 +87,8 @@ static void reverse_load(wf__sweep *s, wf__ref r, wf__adjoint a)
 {
     wf__ir *ir = s->ir;
     const wf__node n = ir->node[r];
-    const uint32_t object = object_of(ir, &n), shape = ir->slot[n.a].shape;
-    const bool memory = ir->arrays && (s->active.array[object] & WF__ACTIVE) == WF__ACTIVE;
+    const uint32_t object = wf__object_of(ir, &n), shape = ir->slot[n.a].shape;
+    const bool memory = ir->arrays && (s->route.active.array[object] & WF__ACTIVE) == WF__ACTIVE;
     wf__ref other = wf__otherwise(ir, &n), when = wf__when(ir, &n), inside = 0;
     uint32_t tuple = 0;
     if (n.b) {
@@ -127,10 +118,11 @@ static void reverse_store(wf__sweep *s, wf__ref r)
 {
     wf__ir *ir = s->ir;
     const wf__node n = ir->node[r];
-    const uint32_t object = object_of(ir, &n), shape = ir->slot[n.a].shape;
+    const uint32_t object = wf__object_of(ir, &n), shape = ir->slot[n.a].shape;
     bool adds = n.op == WF__ACCUM && wf__node_join(&n) == WF_JOIN_ADD;
     if (n.op != WF__STORE && !adds) {
-        no_derivative(s, &n, n.op == WF__ACCUM ? " but for WF_JOIN_ADD" : "; wf_stop of what is read is a constant");
+        wf__no_derivative(s->ir, s->task, &n,
+                          n.op == WF__ACCUM ? " but for WF_JOIN_ADD" : "; wf_stop of what is read is a constant");
         return;
     }
     wf__adjoint a = wf__take_sum(s, &s->array[object]);
@@ -204,7 +196,7 @@ static void reverse_node(wf__sweep *s, wf__ref r, wf__adjoint a)
         if (n.op >= WF__NODES && wf__rule_of(n.op)->class != WF__RULE_CODE)
             reverse_rule(s, r, a);
         else
-            no_derivative(s, &n, "");
+            wf__no_derivative(s->ir, s->task, &n, "");
     }
 }
 
@@ -247,8 +239,8 @@ static void leave_block(wf__sweep *s, wanted *list, const wf__written *b)
         for (uint32_t i = 0; i < s->task->wrts; ++i)
             if (list[i].node == state)
                 finish_wanted(s, &list[i], a);
-        if (wf__final(&s->loops, state))
-            wf__give(s, wf__final(&s->loops, state), a, wf__shape_of(s->ir, state));
+        if (wf__final(&s->route.loops, state))
+            wf__give(s, wf__final(&s->route.loops, state), a, wf__shape_of(s->ir, state));
     }
 }
 
@@ -258,8 +250,8 @@ static void visit(wf__sweep *s, wanted *list, wf__ref r)
     wf__ir *ir = s->ir;
     const wf__node n = ir->node[r];
     if (wf__op_is_store(n.op) && ir->arrays) {
-        finish_arrays(s, list, object_of(ir, &n), r);
-        if (s->active.array[object_of(ir, &n)] == WF__ACTIVE)
+        finish_arrays(s, list, wf__object_of(ir, &n), r);
+        if (s->route.active.array[wf__object_of(ir, &n)] == WF__ACTIVE)
             reverse_store(s, r);
         return;
     }
@@ -274,7 +266,7 @@ static void visit(wf__sweep *s, wanted *list, wf__ref r)
         }
     if (n.op == WF__STATE) { /* the caller is inside the block, which has not ended */
         if (a.value && !is_wanted)
-            no_derivative(s, &n, " before its block has ended");
+            wf__no_derivative(s->ir, s->task, &n, " before its block has ended");
         return;
     }
     if (a.value)
@@ -289,7 +281,7 @@ static void walk(wf__sweep *s, wanted *list, wf__ref first, wf__ref last)
             visit(s, list, r);
             continue;
         }
-        const wf__written *b = wf__written_at(&s->loops, r);
+        const wf__written *b = wf__written_at(&s->route.loops, r);
         if (b) {
             leave_block(s, list, b);
             if (b->last >= b->first)
@@ -302,40 +294,31 @@ static void walk(wf__sweep *s, wanted *list, wf__ref first, wf__ref last)
 static bool begin(wf__sweep *s, wanted **list)
 {
     wf__ir *ir = s->ir;
-    uint32_t objects = 1;
-    for (uint32_t i = 0; i < ir->slot_n; ++i)
-        objects = ir->slot[i].object + 1 > objects ? ir->slot[i].object + 1 : objects;
     s->part_n = 1;
-    if (!wf__write_out(ir, s->task, &s->loops) || !wf__find_active(ir, s->task, &s->loops, &s->active))
+    if (!wf__find_route(ir, s->task, &s->route))
         return false;
-    if (!wf__check_shared(ir, s->task, &s->active))
-        return false;
-    s->n = ir->n;
-    s->node = wf__alloc0((s->n + objects) * sizeof *s->node);
+    s->node = wf__alloc0((s->route.n + s->route.objects + 1) * sizeof *s->node);
     *list = wf__alloc0((s->task->wrts + 1) * sizeof **list);
     if (!s->node || !*list) {
         wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", s->task->function);
         return false;
     }
-    s->array = s->node + s->n;
+    s->array = s->node + s->route.n;
+    for (uint32_t i = 0; i < s->task->wrts; ++i) {
+        const wf__ref r = s->task->wrt[i];
+        (*list)[i] = (wanted){ r, wf__is_contents(ir, r) ? wf__object_of(ir, &ir->node[r]) + 1 : 0, 0 };
+    }
     return true;
 }
 
 bool wf__ad_reverse(wf__ir *ir, const wf__ad_task *task, wf__ref *grad)
 {
     wf__sweep s = { .ir = ir, .task = task };
-    const uint32_t recorded = ir->n;
     wanted *list = NULL;
-    if (ir->status == WF_OK && begin(&s, &list)) {
-        for (uint32_t i = 0; i < task->wrts; ++i) {
-            const wf__node *n = &ir->node[task->wrt[i]];
-            list[i] = (wanted){ .node = task->wrt[i] };
-            if (ir->arrays && wf__reads_whole(n) && !wf__when(ir, n))
-                list[i].array = object_of(ir, n) + 1;
-        }
+    if (begin(&s, &list)) {
         for (uint32_t i = 0; i < task->outs; ++i)
             wf__give(&s, task->out[i], (wf__adjoint){ .value = task->seed[i] }, wf__shape_of(ir, task->out[i]));
-        walk(&s, list, 1, recorded - 1);
+        walk(&s, list, 1, s.route.last);
         for (uint32_t i = 0; i < task->wrts && ir->status == WF_OK; ++i) {
             if (!list[i].grad && list[i].array)
                 finish_arrays(&s, list, list[i].array - 1, 0);
@@ -344,8 +327,7 @@ bool wf__ad_reverse(wf__ir *ir, const wf__ad_task *task, wf__ref *grad)
             grad[i] = list[i].grad;
         }
     }
-    wf__activity_free(&s.active);
-    wf__loops_free(&s.loops);
+    wf__route_free(&s.route);
     wf__free(s.node);
     wf__free(s.part);
     wf__free(list);

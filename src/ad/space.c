@@ -13,7 +13,9 @@
 #include "ad/loops.h"
 #include "ad/sweep.h"
 #include "ir/analyse/affine.h"
+#include "ir/cost.h"
 #include "ir/pass/pass.h"
+#include "ir/thresholds.h"
 
 enum { DEPTH = 8 }; /* operations of an index that are looked through */
 
@@ -53,10 +55,10 @@ static bool add_seed(wf__ad_space *s, lists *l, wf__ref r, wf__ref end)
             continue;
         if (!m->d)
             return true;
-        wf__ref not = wf__op1(ir, WF__OP_not, m->d);
-        when = wf__both(ir, when, not );
+        wf__ref stays = wf__op1(ir, WF__OP_not, m->d);
+        when = wf__both(ir, when, stays);
     }
-    uint32_t slot = wf__slot_new(ir, s->of->upstream[k], ir->slot[n.a].rank, !n.b, s->of->objects + k);
+    uint32_t slot = wf__slot_new(ir, s->of->seed[k], ir->slot[n.a].rank, !n.b, s->of->objects + k);
     wf__ref seed = wf__load_when(ir, slot, n.b, WF_BORDER_NONE, 0, n.b ? when : 0);
     if (!n.b && when && seed) { /* reads of elements have no condition */
         wf__ref zero = wf__const_f64(ir, wf__dtype(ir, seed), 0);
@@ -70,16 +72,11 @@ static bool add_seed(wf__ad_space *s, lists *l, wf__ref r, wf__ref end)
 }
 
 /* ---- reads ---- */
-static bool add_read(wf__ad_space *s, lists *l, wf__ref r)
+static void add_read(wf__ad_space *s, lists *l, wf__ref r)
 {
-    const wf__node *n = &s->ir.node[r];
-    const uint32_t object = s->ir.slot[n->a].object;
     uint32_t k;
-    if (is_in(s->of->out, s->of->outs, object, &k) && wf__has_adjoint(n->dtype))
-        return fail(s, r, "an operator that reads what it also stores has no adjoint");
-    if (is_in(s->of->wrt, s->of->wrts, object, &k))
+    if (is_in(s->of->wrt, s->of->wrts, s->ir.slot[s->ir.node[r].a].object, &k))
         l->wrt[l->wrts++] = r;
-    return true;
 }
 
 /* The indices of the element that a read without indices gives: those of the point, from the last axis on. */
@@ -95,20 +92,20 @@ static uint32_t element_tuple(wf__ad_space *s, uint32_t object)
     return s->ir.status == WF_OK ? wf__tuple(&s->ir, index, (uint32_t)shape->rank) : 0;
 }
 
-/* Number of nodes that the value is made of, as far as `most`. */
-static uint32_t cone(const wf__ir *ir, wf__ref r, uint8_t *seen, uint32_t most)
+/* Returns what it costs to compute a value, without the nodes that are marked as seen, as far as `most`. Marks them. */
+static uint32_t cost_of(const wf__ir *ir, wf__ref r, uint8_t *seen, uint32_t most)
 {
     wf__ref operand[WF__MAX_OPERANDS];
-    uint32_t n = 1;
-    if (seen[r] || ir->node[r].op == WF__CONST)
+    if (seen[r])
         return 0;
     seen[r] = 1;
-    for (uint32_t i = 0, count = wf__operands(ir, &ir->node[r], operand); i < count && n < most; ++i)
-        n += cone(ir, operand[i], seen, most - n);
-    return n;
+    uint32_t cost = wf__cost_of(&ir->node[r])->recompute;
+    for (uint32_t i = 0, count = wf__operands(ir, &ir->node[r], operand); i < count && cost < most; ++i)
+        cost += cost_of(ir, operand[i], seen, most - cost);
+    return cost;
 }
 
-static void classify(wf__ad_space *s, wf__ad_read *read, wf_border border)
+static void classify(wf__ad_space *s, wf__ad_access *read, wf_border border)
 {
     wf__ir *ir = &s->ir;
     const int rank = s->of->shape[read->object].rank;
@@ -137,7 +134,7 @@ static void classify(wf__ad_space *s, wf__ad_read *read, wf_border border)
         read->start[a] = x.start;
         read->step[a] = x.step[along];
     }
-    if (uniform && (border == WF_BORDER_NONE || border == WF_BORDER_VALUE) && !wf__when(ir, &ir->node[read->load]))
+    if (uniform && (border == WF_BORDER_NONE || border == WF_BORDER_VALUE) && !wf__when(ir, &ir->node[read->node]))
         read->kind = WF__READ_UNIFORM;
     else if (shifted && (border == WF_BORDER_NONE || border == WF_BORDER_VALUE))
         read->kind = WF__READ_SHIFTED;
@@ -147,8 +144,8 @@ static bool set_read(wf__ad_space *s, wf__ref load, wf__ref grad)
 {
     wf__ir *ir = &s->ir;
     const wf__node n = ir->node[load];
-    wf__ad_read *read = &s->read[s->read_n++];
-    *read = (wf__ad_read){ .load = load, .grad = grad, .object = ir->slot[n.a].object };
+    wf__ad_access *read = &s->access[s->access_n++];
+    *read = (wf__ad_access){ .node = load, .derivative = grad, .object = ir->slot[n.a].object };
     if (wf__is_const(ir, grad, 0))
         return true;
     wf__ref extent[WF_MAX_RANK];
@@ -165,32 +162,39 @@ static bool set_read(wf__ad_space *s, wf__ref load, wf__ref grad)
     return ir->status == WF_OK;
 }
 
-/* Where looking up the points would cost more than a few times the operator itself, contributions are accumulated. */
+/* Where looking up the points would cost more than a few times the operator itself, contributions are accumulated.
+ * primal: what the operator costs. */
 static bool choose(wf__ad_space *s, uint32_t primal)
 {
-    uint32_t total = 0, most = 4 * primal + 64;
+    const uint32_t most = WF__MOST_LOOKED_UP * (primal + 1);
+    uint32_t total = 0;
     uint8_t *seen = wf__alloc(s->ir.n);
     if (!seen) {
         wf__ir_fail(&s->ir, WF_ERR_MEMORY, "%s: out of memory", s->of->function);
         return false;
     }
-    for (uint32_t i = 0; i < s->read_n && total < most; ++i) {
-        if (s->read[i].kind != WF__READ_SHIFTED)
+    for (uint32_t i = 0; i < s->access_n && total < most; ++i) {
+        if (s->access[i].kind != WF__READ_SHIFTED)
             continue;
         memset(seen, 0, s->ir.n);
-        total += cone(&s->ir, s->read[i].grad, seen, most - total);
+        total += cost_of(&s->ir, s->access[i].derivative, seen, most - total);
     }
     wf__free(seen);
-    for (uint32_t i = 0; i < s->read_n && total >= most; ++i)
-        if (s->read[i].kind == WF__READ_SHIFTED)
-            s->read[i].kind = WF__READ_ANY;
+    for (uint32_t i = 0; i < s->access_n && total >= most; ++i)
+        if (s->access[i].kind == WF__READ_SHIFTED)
+            s->access[i].kind = WF__READ_ANY;
     return true;
 }
 
 /* ---- reverse mode ---- */
+/* Values must not go through memory: a read sees what was there before the operator ran. */
 static bool is_supported(wf__ad_space *s, wf__ref r)
 {
-    unsigned op = s->ir.node[r].op;
+    const wf__node *n = &s->ir.node[r];
+    const unsigned op = n->op;
+    for (uint32_t slot = 0; wf__op_gives_element(op) && wf__has_adjoint(n->dtype) && slot < s->ir.slot_n; ++slot)
+        if (s->ir.slot[slot].written && s->ir.slot[slot].object == s->ir.slot[n->a].object)
+            return fail(s, r, "an operator that reads what it also stores has no derivative");
     if (op == WF__RED || op == WF__SETRED || op == WF__BARRIER || op == WF__THREAD)
         return fail(s, r, "operators with reduced variables, sections or blocks have no derivative");
     return true;
@@ -199,13 +203,13 @@ static bool is_supported(wf__ad_space *s, wf__ref r)
 static bool find(wf__ad_space *s, lists *l)
 {
     wf__ir *ir = &s->ir;
-    const uint32_t primal = ir->n;
+    const uint32_t primal = ir->n, cost = wf__cost_recompute_of_all(ir);
     for (wf__ref r = 1; r < primal; ++r) {
         unsigned op = ir->node[r].op;
         if (!is_supported(s, r))
             return false;
-        if (op == WF__LOAD && !add_read(s, l, r))
-            return false;
+        if (op == WF__LOAD)
+            add_read(s, l, r);
         if (wf__op_is_store(op) && !add_seed(s, l, r, primal))
             return false;
     }
@@ -215,7 +219,7 @@ static bool find(wf__ad_space *s, lists *l)
     for (uint32_t i = 0; i < l->wrts; ++i)
         if (!set_read(s, l->wrt[i], l->grad[i]))
             return false;
-    return choose(s, primal);
+    return choose(s, cost);
 }
 
 /* ---- forward mode ---- */
@@ -227,9 +231,9 @@ static bool add_direction(wf__ad_space *s, lists *l, wf__ref r)
     uint32_t k;
     if (!is_in(s->of->wrt, s->of->wrts, ir->slot[n.a].object, &k) || !wf__has_adjoint(n.dtype))
         return true;
-    uint32_t slot = wf__slot_new(ir, s->of->upstream[k], ir->slot[n.a].rank, !n.b, s->of->objects + k);
+    uint32_t slot = wf__slot_new(ir, s->of->seed[k], ir->slot[n.a].rank, !n.b, s->of->objects + k);
     wf_border border = n.b ? (wf_border)n.aux : WF_BORDER_NONE;
-    wf__ref other = border == WF_BORDER_VALUE ? wf__const_f64(ir, s->of->upstream[k], 0) : 0;
+    wf__ref other = border == WF_BORDER_VALUE ? wf__const_f64(ir, s->of->seed[k], 0) : 0;
     wf__ref direction = wf__load_when(ir, slot, n.b, border, other, wf__when(ir, &n));
     l->wrt[l->wrts] = r;
     l->seed[l->wrts++] = direction ? wf__cast(ir, direction, wf__adjoint_dtype(n.dtype)) : 0;
@@ -250,13 +254,13 @@ static bool find_tangents(wf__ad_space *s, lists *l)
         if (n.op != WF__STORE && !(n.op == WF__ACCUM && wf__node_join(&n) == WF_JOIN_ADD))
             return fail(s, r, "only stores and accumulations by WF_JOIN_ADD have derivatives");
         l->out[l->outs++] = n.c;
-        s->read[s->read_n++] = (wf__ad_read){ .load = r, .object = ir->slot[n.a].object };
+        s->access[s->access_n++] = (wf__ad_access){ .node = r, .object = ir->slot[n.a].object };
     }
     const wf__ad_task task = { s->of->function, l->out, l->wrt, l->seed, l->outs, l->wrts, NULL, NULL };
     if (!wf__ad_forward(ir, &task, l->grad))
         return false;
-    for (uint32_t i = 0; i < s->read_n; ++i)
-        s->read[i].grad = l->grad[i];
+    for (uint32_t i = 0; i < s->access_n; ++i)
+        s->access[i].derivative = l->grad[i];
     return true;
 }
 
@@ -269,8 +273,8 @@ static bool begin(const wf__ad_operator *of, wf__ad_space *s, bool (*find_all)(w
     if (wf__straighten(of->ir, &s->ir, of->function)) {
         uint32_t n = s->ir.n;
         l.out = wf__alloc0(4 * (size_t)n * sizeof *l.out);
-        s->read = wf__alloc0(n * sizeof *s->read);
-        if (l.out && s->read) {
+        s->access = wf__alloc0(n * sizeof *s->access);
+        if (l.out && s->access) {
             l.seed = l.out + n;
             l.wrt = l.seed + n;
             l.grad = l.wrt + n;
@@ -288,158 +292,5 @@ bool wf__ad_tangents_begin(const wf__ad_operator *of, wf__ad_space *s) { return 
 void wf__ad_space_free(wf__ad_space *s)
 {
     wf__ir_free(&s->ir);
-    wf__free(s->read);
-}
-
-/* ---- values at other points ---- */
-bool wf__emitter_begin(wf__emitter *e)
-{
-    e->map = wf__alloc0(e->from->ir.n * sizeof *e->map);
-    return e->map != NULL;
-}
-
-static wf__ref emit_load(wf__emitter *e, const wf__node *n)
-{
-    const wf__ir *from = &e->from->ir;
-    const wf__ad_operator *of = e->from->of;
-    const uint32_t object = from->slot[n->a].object;
-    uint32_t tuple = n->b ? wf__emit_tuple(e, n->b) : 0;
-    if (!n->b && e->own)
-        return wf__load(e->to, e->slot(e->user, object, true), 0, WF_BORDER_NONE, 0);
-    if (!n->b) {
-        const wf_shape *shape = &of->shape[object < of->objects ? object : of->out[object - of->objects]];
-        wf__ref index[WF_MAX_RANK];
-        for (int a = 0; a < shape->rank; ++a) {
-            int d = a + of->space.rank - shape->rank;
-            index[a] = shape->dim[a] == 1 || d < 0 ? wf__const_bits(e->to, WF_I64, 0) : e->index[d];
-        }
-        tuple = e->to->status == WF_OK ? wf__tuple(e->to, index, (uint32_t)shape->rank) : 0;
-        if (shape->rank == 0)
-            return wf__load(e->to, e->slot(e->user, object, true), 0, WF_BORDER_NONE, 0);
-    }
-    wf_border border = n->b ? (wf_border)n->aux : WF_BORDER_NONE;
-    wf__ref other = wf__otherwise(from, n), when = wf__when(from, n);
-    other = other ? e->map[other] : 0;
-    when = when ? e->map[when] : 0;
-    if (border == WF_BORDER_NONE && e->within) { /* no element is read where there is no point */
-        border = WF_BORDER_VALUE;
-        other = wf__const_f64(e->to, n->dtype, 0);
-    }
-    return wf__load_when(e->to, e->slot(e->user, object, false), tuple, border, other, when);
-}
-
-wf__ref wf__emit(wf__emitter *e, wf__ref r)
-{
-    const wf__ir *from = &e->from->ir;
-    wf__ref operand[WF__MAX_OPERANDS];
-    if (!r || e->map[r] || e->to->status != WF_OK)
-        return r ? e->map[r] : 0;
-    const wf__node *n = &from->node[r];
-    for (uint32_t i = 0, count = wf__operands(from, n, operand); i < count; ++i)
-        wf__emit(e, operand[i]);
-    if (n->op == WF__INDEX)
-        e->map[r] = e->index[n->a];
-    else if (n->op == WF__EXTENT)
-        e->map[r] = wf__const_bits(e->to, WF_I64, (uint64_t)e->from->of->space.dim[n->a]);
-    else if (n->op == WF__DIM)
-        e->map[r] = wf__dim(e->to, e->slot(e->user, from->slot[n->a].object, false), (int)n->b);
-    else if (n->op == WF__LOAD)
-        e->map[r] = emit_load(e, n);
-    else
-        e->map[r] = wf__copy_node(from, r, e->map, e->to);
-    return e->map[r];
-}
-
-uint32_t wf__emit_tuple(wf__emitter *e, uint32_t tuple)
-{
-    const uint32_t n = wf__tuple_len(&e->from->ir, tuple);
-    wf__ref index[WF__MAX_OPERANDS];
-    for (uint32_t i = 0; i < n; ++i)
-        index[i] = wf__emit(e, wf__tuple_at(&e->from->ir, tuple)[i]);
-    return e->to->status == WF_OK ? wf__tuple(e->to, index, n) : 0;
-}
-
-/* True if the load reads, at each point, the element of an upstream array that has the point's indices, and the array has
- * no others: what lies outside of the space lies outside of the array. */
-static bool is_upstream_of_point(const wf__ad_space *s, const wf__node *n)
-{
-    const wf__ir *ir = &s->ir;
-    const uint32_t object = ir->slot[n->a].object;
-    bool own = object >= s->of->objects && !wf__when(ir, n) &&
-               wf__same_shape(&s->of->shape[s->of->out[object - s->of->objects]], &s->of->space);
-    for (uint32_t d = 0; own && d < wf__tuple_len(ir, n->b); ++d) {
-        const wf__node *i = &ir->node[wf__tuple_at(ir, n->b)[d]];
-        own = i->op == WF__INDEX && i->a == d;
-    }
-    return own;
-}
-
-/* True if the value is a sum of products of one upstream read each with values that are the same at all points: it is 0
- * where the upstream reads are. */
-static bool is_linear(const wf__ad_space *s, wf__ref r, bool *uniform, int depth)
-{
-    const wf__ir *ir = &s->ir;
-    const wf__node *n = &ir->node[r];
-    bool a = true, b = true, ok;
-    *uniform = false;
-    switch (n->op) {
-    case WF__CONST:
-    case WF__PARAM:
-        *uniform = true;
-        return true;
-    case WF__LOAD:
-        for (uint32_t i = 0; n->b && i < wf__tuple_len(ir, n->b); ++i)
-            a = a && ir->node[wf__tuple_at(ir, n->b)[i]].op == WF__CONST;
-        *uniform = a && n->b && ir->slot[n->a].object < s->of->objects;
-        return *uniform || is_upstream_of_point(s, n);
-    case WF__OP_neg:
-    case WF__CAST:
-        return depth && is_linear(s, n->a, uniform, depth - 1);
-    case WF__OP_add:
-    case WF__OP_sub:
-        ok = depth && is_linear(s, n->a, &a, depth - 1) && is_linear(s, n->b, &b, depth - 1);
-        *uniform = a && b;
-        return ok && a == b;
-    case WF__OP_mul:
-        ok = depth && is_linear(s, n->a, &a, depth - 1) && is_linear(s, n->b, &b, depth - 1);
-        *uniform = a && b;
-        return ok && (a || b);
-    default:
-        return false;
-    }
-}
-
-wf__ref wf__emit_shifted(wf__emitter *e, const wf__ad_read *read)
-{
-    wf__ir *to = e->to;
-    const wf__ad_operator *of = e->from->of;
-    wf__ref within = 0;
-    bool scaled = false, uniform;
-    for (int a = 0; a < of->space.rank && to->status == WF_OK; ++a) {
-        const int d = read->axis[a];
-        const int64_t start = read->start[a], step = read->step[a], last = of->space.dim[d] - 1;
-        wf__ref at = wf__index(to, a);
-        if (step == -1)
-            at = wf__op2(to, WF__OP_sub, wf__const_bits(to, WF_I64, (uint64_t)start), at);
-        else if (start)
-            at = wf__index_op(to, WF__OP_sub, at, start);
-        if (step > 1) {
-            wf__ref rest = wf__index_op(to, WF__OP_floor_mod, at, step);
-            within = wf__both(to, within, wf__index_op(to, WF__OP_eq, rest, 0));
-            at = wf__index_op(to, WF__OP_floor_div, at, step);
-            scaled = true;
-        }
-        if (start || step != 1 || of->shape[read->object].dim[a] != last + 1) {
-            within = wf__both(to, within, wf__index_op(to, WF__OP_ge, at, 0));
-            within = wf__both(to, within, wf__index_op(to, WF__OP_le, at, last));
-        }
-        e->index[d] = at;
-    }
-    e->within = within;
-    e->own = false;
-    wf__ref value = wf__emit(e, read->grad), inside = read->inside ? wf__emit(e, read->inside) : 0;
-    bool linear = !scaled && is_linear(e->from, read->grad, &uniform, DEPTH) && !uniform;
-    /* `inside` holds at every element: the read gave it. What is left of it is the condition of the read. */
-    wf__ref on = linear && !wf__when(&e->from->ir, &e->from->ir.node[read->load]) ? 0 : wf__both(to, within, inside);
-    return wf__masked(to, (wf__adjoint){ value, on });
+    wf__free(s->access);
 }

@@ -1,5 +1,5 @@
-/* space.h - adjoints of whole operators over an index space: what each read of an array contributes to the array's
- * derivative, and where. */
+/* space.h - derivatives of whole operators over an index space. Reverse mode: what each read of an array contributes to
+ * the array's derivative, and where. Forward mode: the derivative of what each store stores. */
 #ifndef WEFT_AD_SPACE_H
 #define WEFT_AD_SPACE_H
 #include "ad/ad.h"
@@ -11,16 +11,18 @@ typedef enum wf__read_kind {
     WF__READ_ANY      /* the contribution is accumulated by index */
 } wf__read_kind;
 
-typedef struct wf__ad_read { /* a read of a wanted array */
-    wf__ref load, grad;      /* nodes of wf__ad_space.ir: the read, and the derivative of the loss with respect to it */
+typedef struct wf__ad_access { /* reverse mode: a read of a wanted array; forward mode: a store of an output */
+    wf__ref node;              /* of wf__ad_space.ir */
+    wf__ref derivative;        /* of the loss with respect to the read; or of what is stored, in the direction */
     uint32_t object;
+    /* reverse mode */
     uint8_t kind;
     uint32_t tuple; /* indices of the element that is read; 0 = the array has rank 0 */
     wf__ref inside; /* where it is an element; 0 = at all points */
     /* SHIFTED: index a of the element is start[a] + step[a] * (index axis[a] of the point). */
     uint8_t axis[WF_MAX_RANK];
     int64_t start[WF_MAX_RANK], step[WF_MAX_RANK];
-} wf__ad_read;
+} wf__ad_access;
 
 typedef struct wf__ad_operator { /* an operator and what is wanted of it */
     const char *function;
@@ -28,22 +30,21 @@ typedef struct wf__ad_operator { /* an operator and what is wanted of it */
     wf_shape space;
     const wf_shape *shape;     /* [objects] shapes of the arrays */
     uint32_t objects;          /* arrays of the recording */
-    const uint32_t *out, *wrt; /* [outs], [wrts] objects; upstream k is object `objects` + k */
-    const uint8_t *upstream;   /* [outs] dtypes of the upstream arrays */
+    const uint32_t *out, *wrt; /* [outs], [wrts] objects */
+    /* Dtypes of the seeds: the upstream arrays of outs, or the directions of wrt. Seed k is object `objects` + k. */
+    const uint8_t *seed;
     uint32_t outs, wrts;
 } wf__ad_operator;
 
 typedef struct wf__ad_space {
     const wf__ad_operator *of;
-    wf__ir ir; /* straight code over the operator's space, which also reads the upstream arrays by index or element */
-    wf__ad_read *read;
-    uint32_t read_n;
+    wf__ir ir; /* straight code over the operator's space, which also reads the seeds */
+    wf__ad_access *access;
+    uint32_t access_n;
 } wf__ad_space;
 
-/* Finds the contributions of all reads of wanted arrays. False: out->ir has failed. */
+/* Reverse and forward mode. False: out->ir has failed. */
 bool wf__ad_space_begin(const wf__ad_operator *of, wf__ad_space *out);
-/* Forward mode: read[i] is a store (`load`) of an output instead, and the derivative of what it stores. `upstream` of the
- * operator has the dtypes of the directions, object `objects` + k of wanted array k. */
 bool wf__ad_tangents_begin(const wf__ad_operator *of, wf__ad_space *out);
 void wf__ad_space_free(wf__ad_space *s);
 
@@ -62,5 +63,5 @@ bool wf__emitter_begin(wf__emitter *e); /* false = out of memory; `map` is to be
 wf__ref wf__emit(wf__emitter *e, wf__ref r);
 uint32_t wf__emit_tuple(wf__emitter *e, uint32_t tuple);
 /* Returns the contribution of a SHIFTED read to the element at the point of `to`, 0 where no point reads it. */
-wf__ref wf__emit_shifted(wf__emitter *e, const wf__ad_read *read);
+wf__ref wf__emit_shifted(wf__emitter *e, const wf__ad_access *read);
 #endif

@@ -1,11 +1,11 @@
 /* sweep.h - what the sweep of reverse mode works with: derivatives of the loss, collected for each value. */
 #ifndef WEFT_AD_SWEEP_H
 #define WEFT_AD_SWEEP_H
-#include "ad/active.h"
+#include "ad/loops.h"
 
-/* The derivative of the loss with respect to a value. In an array graph its shape broadcasts to that of the value, and
- * it stands for its broadcast. Points where the mask is false have no derivative, whatever `value` is there: products
- * with infinities of branches that were not chosen count for nothing. */
+/* The derivative of the loss with respect to a value. In an array graph the shape of the derivative broadcasts to that of
+ * the value, and the derivative stands for its broadcast. Where the mask is false the derivative is 0, and `value` may
+ * be anything, such as the product of 0 and an infinity of a branch that was not chosen. */
 typedef struct wf__adjoint {
     wf__ref value; /* 0 = the derivative is 0 everywhere */
     wf__ref mask;  /* a bool; 0 = all points */
@@ -22,20 +22,15 @@ typedef struct wf__sum { /* a list of contributions, in the order in which they 
 typedef struct wf__sweep {
     wf__ir *ir;
     const wf__ad_task *task;
-    wf__activity active;
-    wf__loops loops;
-    uint32_t n;     /* nodes before the sweep */
-    wf__sum *node;  /* [n] */
-    wf__sum *array; /* [objects] contributions to the contents of arrays, as they are where the sweep is */
+    wf__route route;
+    wf__sum *node;  /* [route.n] */
+    wf__sum *array; /* [route.objects] contributions to the contents of arrays, as they are where the sweep is */
     wf__part *part; /* part[0] is not used */
     uint32_t part_n, part_cap;
 } wf__sweep;
 
 /* ---- parts.c ---- */
-static inline bool wf__is_active(const wf__sweep *s, wf__ref r)
-{
-    return (s->active.node[r] & WF__ACTIVE) == WF__ACTIVE && wf__has_adjoint(wf__dtype(s->ir, r));
-}
+static inline bool wf__is_active(const wf__sweep *s, wf__ref r) { return wf__on_route(s->ir, &s->route, r); }
 /* Adds a contribution as it is. */
 void wf__add_part(wf__sweep *s, wf__sum *sum, wf__adjoint adjoint);
 /* Returns the sum of the contributions and empties the list. */

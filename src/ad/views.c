@@ -62,8 +62,8 @@ static int64_t product(const wf_shape *shape, int from, int to)
     return n;
 }
 
-/* Returns the sum over the copies along an axis on which there are `times` of each element: side by side (REPEAT), or one
- * row of elements behind the other (TILE). */
+/* Returns the sum over the copies of each element along an axis, of which there are `times`. side_by_side: the copies of an
+ * element are neighbours, as REPEAT makes them; else the copies of the whole axis follow each other, as TILE does. */
 static wf__ref sum_of_copies(wf__ir *ir, wf__ref g, int axis, int64_t times, bool side_by_side)
 {
     if (!g || ir->status != WF_OK || times == 1)

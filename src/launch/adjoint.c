@@ -6,10 +6,9 @@
  *   accumulate  over the operator's space: all other contributions, by index
  */
 #include "ad/space.h"
+#include "ir/thresholds.h"
 #include "launch/launch.h"
 #include "base/floats.h"
-
-enum { SUMS = 11 }; /* sums of one kernel: their accumulators, f64, stay in registers beside what is read */
 
 typedef struct adjoint {
     const wf_graph *g; /* the operator */
@@ -129,7 +128,7 @@ static bool begin(adjoint *a)
                                .objects = p->object_n,
                                .out = a->object,
                                .wrt = a->object + a->outs.n,
-                               .upstream = dtype,
+                               .seed = dtype,
                                .outs = (uint32_t)a->outs.n,
                                .wrts = (uint32_t)a->wrt.n };
     if (a->reverse ? wf__ad_space_begin(&a->of, &a->space) : wf__ad_tangents_begin(&a->of, &a->space))
@@ -184,13 +183,13 @@ static wf_status run_kernel(adjoint *a, wf__emitter *e)
 static unsigned kinds_of(const adjoint *a, size_t k)
 {
     unsigned kinds = 0;
-    for (uint32_t i = 0; i < a->space.read_n; ++i)
-        if (a->space.read[i].object == a->of.wrt[k])
-            kinds |= 1u << a->space.read[i].kind;
+    for (uint32_t i = 0; i < a->space.access_n; ++i)
+        if (a->space.access[i].object == a->of.wrt[k])
+            kinds |= 1u << a->space.access[i].kind;
     return kinds & ~(1u << WF__READ_NOTHING);
 }
 
-static bool is_of(const adjoint *a, const wf__ad_read *read, size_t k, wf__read_kind kind)
+static bool is_of(const adjoint *a, const wf__ad_access *read, size_t k, wf__read_kind kind)
 {
     return read->object == a->of.wrt[k] && read->kind == kind;
 }
@@ -200,8 +199,8 @@ static wf_status gather(adjoint *a, size_t k)
 {
     wf__emitter e = begin_kernel(a, &a->wrt.at[k]->shape, 0, false);
     wf__ref sum = 0;
-    for (uint32_t i = 0; e.map && i < a->space.read_n; ++i) {
-        const wf__ad_read *read = &a->space.read[i];
+    for (uint32_t i = 0; e.map && i < a->space.access_n; ++i) {
+        const wf__ad_access *read = &a->space.access[i];
         if (!is_of(a, read, k, WF__READ_SHIFTED))
             continue;
         memset(e.map, 0, a->space.ir.n * sizeof *e.map);
@@ -226,18 +225,18 @@ static wf_array *element_of(const adjoint *a, wf_array *array, uint32_t tuple)
     return view;
 }
 
-/* Sets elements of a derivative that all points read, from read *next on, at most SUMS. */
+/* Sets elements of a derivative that all points read, from read *next on, at most WF__SUMS_OF_KERNEL. */
 static wf_status sums(adjoint *a, size_t k, uint32_t *next)
 {
     wf__emitter e = begin_kernel(a, &a->of.space, WF_ALL_AXES, true);
-    wf_var sum[SUMS];
-    uint32_t read_of[SUMS], n = 0;
-    for (; e.map && *next < a->space.read_n && n < SUMS; ++*next) {
-        const wf__ad_read *read = &a->space.read[*next];
+    wf_var sum[WF__SUMS_OF_KERNEL];
+    uint32_t read_of[WF__SUMS_OF_KERNEL], n = 0;
+    for (; e.map && *next < a->space.access_n && n < WF__SUMS_OF_KERNEL; ++*next) {
+        const wf__ad_access *read = &a->space.access[*next];
         if (!is_of(a, read, k, WF__READ_UNIFORM))
             continue;
-        wf__ref value = wf__emit(&e, read->grad);
-        wf_dtype t = (wf_dtype)wf__dtype(&a->space.ir, read->grad);
+        wf__ref value = wf__emit(&e, read->derivative);
+        wf_dtype t = (wf_dtype)wf__dtype(&a->space.ir, read->derivative);
         wf_dtype wide = wf__is_complex(t) ? WF_C128 : WF_F64;
         sum[n] = (wf_reduced)(a->to, wide, (wf_val){ { 0, NULL } }, WF_JOIN_ADD);
         (wf_inc)(sum[n], wf__value(a->to, value));
@@ -246,7 +245,7 @@ static wf_status sums(adjoint *a, size_t k, uint32_t *next)
     if (a->to)
         wf_section(a->to, WF_SECTION_POST);
     for (uint32_t i = 0; i < n; ++i) {
-        wf_array *to = element_of(a, a->results.at[k], a->space.read[read_of[i]].tuple);
+        wf_array *to = element_of(a, a->results.at[k], a->space.access[read_of[i]].tuple);
         if (!to)
             wf__poison(a->to, wf_last_status(a->g->ctx), "%s: out of memory", a->function);
         (wf_out)(a->to, to, (wf_val){ sum[i] });
@@ -259,15 +258,15 @@ static wf_status sums(adjoint *a, size_t k, uint32_t *next)
 static wf_status accumulate(adjoint *a, const uint8_t *as_sums)
 {
     wf__emitter e = begin_kernel(a, &a->of.space, 0, true);
-    for (uint32_t i = 0; e.map && i < a->space.read_n; ++i) {
-        const wf__ad_read *read = &a->space.read[i];
+    for (uint32_t i = 0; e.map && i < a->space.access_n; ++i) {
+        const wf__ad_access *read = &a->space.access[i];
         for (size_t k = 0; k < a->wrt.n && wf__is_recording(a->to); ++k) {
             bool uniform = is_of(a, read, k, WF__READ_UNIFORM) && !as_sums[k];
             uint32_t s;
             if (!uniform && !is_of(a, read, k, WF__READ_ANY))
                 continue;
             wf_array *grad = a->results.at[k];
-            wf__ref value = wf__emit(&e, read->grad), inside = wf__emit(&e, read->inside);
+            wf__ref value = wf__emit(&e, read->derivative), inside = wf__emit(&e, read->inside);
             uint32_t tuple = wf__emit_tuple(&e, read->tuple);
             if (!value || !wf__array_slot(a->to, grad, grad->shape.rank == 0, true, a->function, &s))
                 break;
@@ -289,7 +288,7 @@ static wf_status run(adjoint *a)
         as_sums[k] = kinds == 1u << WF__READ_UNIFORM;
         rest = rest || kinds & 1u << WF__READ_ANY || (kinds & 1u << WF__READ_UNIFORM && !as_sums[k]);
         status = gather(a, k);
-        for (uint32_t next = 0; as_sums[k] && next < a->space.read_n && status == WF_OK;)
+        for (uint32_t next = 0; as_sums[k] && next < a->space.access_n && status == WF_OK;)
             status = sums(a, k, &next);
     }
     if (rest && status == WF_OK)
@@ -303,14 +302,14 @@ static wf_status forward(adjoint *a)
 {
     wf__emitter e = begin_kernel(a, &a->of.space, 0, true);
     const wf__ir *ir = &a->space.ir;
-    for (uint32_t i = 0; e.map && i < a->space.read_n; ++i) {
-        const wf__ad_read *store = &a->space.read[i];
-        const wf__node *n = &ir->node[store->load];
+    for (uint32_t i = 0; e.map && i < a->space.access_n; ++i) {
+        const wf__ad_access *store = &a->space.access[i];
+        const wf__node *n = &ir->node[store->node];
         uint32_t k = 0, s;
         while (a->of.out[k] != store->object)
             ++k;
         const wf_array *to = a->results.at[k];
-        wf__ref value = wf__emit(&e, store->grad), when = wf__emit(&e, n->d);
+        wf__ref value = wf__emit(&e, store->derivative), when = wf__emit(&e, n->d);
         uint32_t tuple = wf__emit_tuple(&e, n->b);
         if (!value || !wf__array_slot(a->to, to, !n->b, true, a->function, &s))
             break;

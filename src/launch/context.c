@@ -60,10 +60,10 @@ static void free_context(wf_context *ctx)
     wf__free((whole *)ctx);
 }
 
-static void host_access(const wf_array *array, bool fills, const char *function)
+static void host_access(const wf_array *array, wf__host_access access, const char *function)
 {
-    wf__freeze_host(array, fills, function);
-    if (!strcmp(function, "wf_upload")) /* wf_map is mostly for reading */
+    wf__freeze_host(array, access == WF__HOST_WRITES || access == WF__HOST_MAPS, function);
+    if (access == WF__HOST_WRITES || access == WF__HOST_MOVES)
         wf__tape_host(array, function);
 }
 

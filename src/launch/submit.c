@@ -41,7 +41,8 @@ static wf_status run_sharing(wf_context *ctx, const wf__request *r)
 
 wf_status wf__submit(wf_context *ctx, const wf__request *r)
 {
-    wf__tape_note(ctx, r);
+    if (wf__is_taping(ctx))
+        wf__tape_note(ctx, r);
     wf_status status = WF_OK;
     wf__request given;
     bool streaming = atomic_load_explicit(&ctx->streaming, memory_order_acquire);

@@ -26,7 +26,7 @@ static void fail(wf_tape *t, wf_status status, const char *format, ...)
 /* ---- noting ---- */
 static wf_tape *taping(wf_context *ctx)
 {
-    if (!(atomic_load_explicit(&ctx->flags, memory_order_relaxed) & WF__TAPING))
+    if (!wf__is_taping(ctx))
         return NULL;
     wf__mutex_lock(&ctx->lock);
     wf_tape *t = ctx->launcher->taping;

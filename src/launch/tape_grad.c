@@ -84,14 +84,8 @@ static void record_again(const backward *b, wf_graph *g)
                 break;
             n->a = slot[n->a] - 1;
         }
-        if (wf__op_table[n->op].where == WF__IN_GRAPHS) {
-            wf__node m = wf__map_node(&view, r, map, out);
-            m.shape = wf__shape_id(out, &in->shape[m.shape]);
-            map[r] = out->status == WF_OK ? wf__append(out, &m) : 0;
-        } else {
-            map[r] = wf__copy_node(&view, r, map, out);
-            wf__copy_whole(&view, r, map, out, map[r]);
-        }
+        map[r] = wf__copy_between(&view, r, map, out);
+        wf__copy_whole(&view, r, map, out, map[r]);
         if (wf__op_is_store(n->op) && wf__is_recording(g))
             wf__note_store(g, n->a);
     }
@@ -126,8 +120,9 @@ static wf_status back_through_graph(const backward *b)
             seed[outs++] = wf_in(g, view[k]);
         }
     wf_vjp_n((wf_vals){ last, outs }, (wf_vals){ seed, outs }, (wf_vals){ first, wanted }, grad);
-    for (int stored = 1; stored >= 0;
-         --stored) /* what was stored has taken its derivative: the one before replaces it */
+    /* First the arrays that the launch stored: what was stored has taken its derivative, and that of the contents from
+     * before replaces it. */
+    for (int stored = 1; stored >= 0; --stored)
         for (uint32_t k = 0; k < wanted; ++k)
             if (s->stored[of[k]] == (stored == 1))
                 (wf_out)(g, view[k], stored ? grad[k] : (wf_add)(wf_in(g, view[k]), grad[k]));
@@ -137,7 +132,7 @@ static wf_status back_through_graph(const backward *b)
     return status;
 }
 
-/* True if the operator stores every element of array i, whatever its operands are. */
+/* True if each run of the operator stores all elements of array i. */
 static bool stores_all(const wf__noted *s, uint32_t i)
 {
     for (wf__ref r = 1; r < s->ir.n; ++r) {

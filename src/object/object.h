@@ -25,6 +25,14 @@ typedef struct wf__shown wf__shown;               /* record/watch.c */
 typedef struct wf__program wf__program;           /* record/record.h */
 
 /* Functions of src/launch and src/record that files below them call. */
+/* What the host does with the contents of an array. */
+typedef enum wf__host_access {
+    WF__HOST_READS,
+    WF__HOST_WRITES,
+    WF__HOST_MAPS, /* gets the address, and may do both */
+    WF__HOST_MOVES /* copies them to another device */
+} wf__host_access;
+
 typedef struct wf__services {
     void (*free)(wf_context *ctx); /* called when the last reference is gone */
     wf_status (*evaluate)(wf_graph *g);
@@ -39,7 +47,7 @@ typedef struct wf__services {
     wf_device (*stream_device)(const wf_stream *stream);
     /* observers of the sequence of launches that a thread freezes (launch/freeze.c) */
     bool (*copies)(wf_context *ctx); /* true if copies are launches, as this thread notes them */
-    void (*on_host_access)(const wf_array *array, bool fills, const char *function);
+    void (*on_host_access)(const wf_array *array, wf__host_access access, const char *function);
     void (*on_error)(wf_context *ctx, wf_status status, const char *text);
 } wf__services;
 
@@ -93,6 +101,10 @@ enum {                         /* flags of a context in which a thread notes its
        WF__FREEZING = 1 << 30, /* in a frozen sequence */
        WF__TAPING = 1 << 29    /* on a tape */
 };
+static inline bool wf__is_taping(const wf_context *ctx)
+{
+    return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & WF__TAPING;
+}
 static inline bool wf__is_freezing(const wf_context *ctx)
 {
     return atomic_load_explicit(&((wf_context *)ctx)->flags, memory_order_relaxed) & WF__FREEZING;

@@ -167,7 +167,7 @@ wf_status wf_upload(wf_array *array, const void *src, size_t bytes)
     if (!wf__array_evaluate(array, NULL))
         return wf_last_status(array->ctx);
     wf__array_wait(array);
-    array->ctx->services->on_host_access(array, true, "wf_upload");
+    array->ctx->services->on_host_access(array, WF__HOST_WRITES, "wf_upload");
     if (!wf__array_own(array, "wf_upload"))
         return WF_ERR_MEMORY;
     wf_status status = WF_OK;
@@ -188,7 +188,7 @@ wf_status wf_download(const wf_array *array, void *dst, size_t bytes)
         return WF_ERR_ARG;
     if (!wf__array_arrived(array, "wf_download") || !exact_bytes(array, dst, bytes, "wf_download"))
         return WF_ERR_ARG;
-    array->ctx->services->on_host_access(array, false, "wf_download");
+    array->ctx->services->on_host_access(array, WF__HOST_READS, "wf_download");
     wf__buffer *pinned = wf__array_pin(array);
     wf_status status = WF_OK;
     if (wf__is_gpu(array->device))
@@ -223,7 +223,7 @@ wf_status wf_map(const wf_array *array, void **data, int64_t *strides)
         return array ? wf__error(array->ctx, WF_ERR_ARG, "wf_map: data is NULL") : WF_ERR_ARG;
     if (!wf__array_arrived(array, "wf_map"))
         return WF_ERR_ARG;
-    array->ctx->services->on_host_access(array, true, "wf_map");
+    array->ctx->services->on_host_access(array, WF__HOST_MAPS, "wf_map");
     char device[32];
     bool there = wf__is_gpu(array->device);
     if (there && !wf__gpu_is_shared(array->buffer->gpu, array->base))
@@ -244,7 +244,7 @@ wf_status wf_map_device(const wf_array *array, void **data, int64_t *strides)
         return array ? wf__error(array->ctx, WF_ERR_ARG, "wf_map_device: data is NULL") : WF_ERR_ARG;
     if (!wf__array_arrived(array, "wf_map_device"))
         return WF_ERR_ARG;
-    array->ctx->services->on_host_access(array, true, "wf_map_device");
+    array->ctx->services->on_host_access(array, WF__HOST_MAPS, "wf_map_device");
     if (!wf__is_gpu(array->device))
         return wf__error(array->ctx, WF_ERR_DEVICE,
                          "wf_map_device: the array is in the processor's memory; say wf_map");
@@ -287,8 +287,8 @@ wf_array *wf_copy_to(const wf_array *array, wf_device device)
         wf_release(copy);
         return NULL;
     }
-    if (copy && wf__is_freezing(array->ctx))
-        array->ctx->services->on_host_access(array, false, "wf_copy_to another device");
+    if (copy && (wf__is_freezing(array->ctx) || wf__is_taping(array->ctx)))
+        array->ctx->services->on_host_access(array, WF__HOST_MOVES, "wf_copy_to another device");
     if (stays) {
         if (wf__array_arrived(array, "wf_copy_to") && copied_there(array, copy))
             return copy;

@@ -155,13 +155,7 @@ static uint32_t part_slot(evaluation *e, uint32_t s)
 static wf__ref record_node(wf__rewriter *w, wf__ref r)
 {
     wf__ir *to = w->out;
-    wf__ref next = to->n, image;
-    if (wf__op_table[w->in->node[r].op].where == WF__IN_GRAPHS) { /* shapes have other numbers there */
-        wf__node n = wf__map_node(w->in, r, w->map, to);
-        n.shape = wf__shape_id(to, &w->in->shape[n.shape]);
-        image = wf__append(to, &n);
-    } else
-        image = wf__copy_node(w->in, r, w->map, to);
+    wf__ref next = to->n, image = wf__copy_between(w->in, r, w->map, to);
     return !image && to->n > next ? next : image; /* an effect: only messages name its node */
 }
 

@@ -231,6 +231,15 @@ wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *o
     return copy;
 }
 
+wf__ref wf__copy_between(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out)
+{
+    if (wf__op_table[in->node[r].op].where != WF__IN_GRAPHS)
+        return wf__copy_node(in, r, map, out);
+    wf__node n = wf__map_node(in, r, map, out);
+    n.shape = wf__shape_id(out, &in->shape[n.shape]);
+    return out->status == WF_OK ? wf__append(out, &n) : 0;
+}
+
 wf__ref wf__copy_access(const wf__ir *in, wf__ref r, uint32_t tuple, const wf__ref *map, wf__ir *out)
 {
     wf__node n = map_node(in, r, &tuple, map, out);

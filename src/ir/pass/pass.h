@@ -40,6 +40,8 @@ void wf__rewrite_range(wf__rewriter *w, wf__ref first, wf__ref end);
 wf__node wf__map_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out);
 /* Records node r again in `out` with its operands mapped by map[]. Returns the new node, 0 for effects. */
 wf__ref wf__copy_node(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out);
+/* As wf__copy_node, between array graphs whose shapes have other numbers. */
+wf__ref wf__copy_between(const wf__ir *in, wf__ref r, const wf__ref *map, wf__ir *out);
 uint32_t wf__copy_tuple(const wf__ir *in, uint32_t tuple, const wf__ref *map, wf__ir *out);
 /* As wf__copy_node, for an access, with the list `tuple` of `out` as its indices. */
 wf__ref wf__copy_access(const wf__ir *in, wf__ref r, uint32_t tuple, const wf__ref *map, wf__ir *out);
