@@ -327,12 +327,31 @@ static void launch_text(bytes *out)
     wf_context_free(own);
 }
 
+/* Derivatives, whose rules have constants that are computed: series with quotients of whole numbers. */
+static void launch_derivatives(bytes *out)
+{
+    wf_context *own = new_context(1);
+    const double at[4] = { 0.01, -0.1, 0.15, 0.2 };
+    wf_array *x = array_of(own, WF_F64, WF_SHAPE(4), at);
+    wf_graph *g = wf_begin(own);
+    wf_val v = wf_in(g, x), sinc, bessel;
+    wf_vjp(WF_VALS(wf_sinc(v)), WF_VALS(1.0 / 3), WF_VALS(v), &sinc);
+    wf_jvp(WF_VALS(wf_j1(v)), WF_VALS(v), WF_VALS(0.1), &bessel);
+    wf_array *a = wf_keep(sinc), *b = wf_keep(bessel);
+    wf_run(g);
+    put_array(out, own, a);
+    put_array(out, own, b);
+    wf_release(x);
+    wf_context_free(own);
+}
+
 static void test_launches(void **state)
 {
     (void)state;
     compare(launch_all, "launches");
     compare(launch_prepared, "prepared kernels");
     compare(launch_text, "text");
+    compare(launch_derivatives, "derivatives");
 }
 
 /* ---- functions of arrays, files ---- */

@@ -1,6 +1,7 @@
 /* derive.c - derivatives of values: checks of what the program passes, before src/ad records them. */
 #include "record/record.h"
 #include "ad/ad.h"
+#include "base/floats.h"
 #include <math.h>
 
 typedef struct request {
@@ -168,7 +169,9 @@ static void run(request *q, bool begun, bool reverse, size_t n, wf_val *out)
     wf__ref *result = begun ? wf__alloc0((n + 1) * sizeof *result) : NULL;
     if (begun && !result)
         wf__poison(q->g, WF_ERR_MEMORY, "%s: out of memory", q->task.function);
+    wf__floats floats = wf__floats_begin(); /* constants of rules are computed */
     bool ok = result && (reverse ? wf__ad_reverse(ir, &q->task, result) : wf__ad_forward(ir, &q->task, result));
+    wf__floats_end(floats);
     set_values(q->g, ok ? result : NULL, n, out);
     wf__free(result);
     free_request(q);
