@@ -1,4 +1,4 @@
-/* calc.h - operator text and its arguments, for the commands that take them: calc and dump. */
+/* calc.h - operator text and its arguments, for the commands that take them: calc, check and dump. */
 #ifndef WEFT_CLI_CALC_H
 #define WEFT_CLI_CALC_H
 #include "cli.h"
@@ -9,6 +9,10 @@ enum { MAX_INPUTS = 64, NAME_CAP = 128 };
 size_t name_before_equals(const char *text);
 /* Copies the name of "name=rest", of `len` bytes, to name[n]. False, with a message, if an earlier name is the same. */
 bool take_name(const command *self, const char *text, size_t len, char (*name)[NAME_CAP], size_t n);
+/* Takes the argument "name=rest": copies its name to name[n], and returns the rest. NULL, with a message: it has another
+ * form than `forms`, a list for the user, is given twice or is one too many. `of` is the text it was given beside. */
+const char *take_argument(const command *self, const char *text, const char *forms, const char *of,
+                          char (*name)[NAME_CAP], size_t n);
 /* Sets *out to the argument `name` of a text that is a number; integers of 64 bits keep all digits. */
 number_kind number_argument(const char *name, const char *text, wf_arg *out);
 /* Returns an argument that gives a text its shape and that the text cannot name: one element, broadcast. The array is

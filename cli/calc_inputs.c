@@ -24,6 +24,19 @@ bool take_name(const command *self, const char *text, size_t len, char (*name)[N
     return true;
 }
 
+const char *take_argument(const command *self, const char *text, const char *forms, const char *of,
+                          char (*name)[NAME_CAP], size_t n)
+{
+    size_t len = name_before_equals(text);
+    if (len == 0 || text[len + 1] == 0)
+        misused(self, "'%s': arguments are %s; the text is '%s'", text, forms, of);
+    else if (n == MAX_INPUTS)
+        misused(self, "more than %d arguments", MAX_INPUTS);
+    else if (take_name(self, text, len, name, n))
+        return text + len + 1;
+    return NULL;
+}
+
 number_kind number_argument(const char *name, const char *text, wf_arg *out)
 {
     double value;

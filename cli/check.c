@@ -1,6 +1,6 @@
-/* check.c - weft check: the derivative of a text beside differences. Everything is computed in f64: along random
- * directions u of each array, the derivative g . u is compared with central differences of the loss at h and h/2, and with
- * the forward derivative; and elements of g with differences of one element. */
+/* check.c - weft check: the derivative g of a text beside differences, in f64. For random directions u of each array, g . u
+ * is compared with central differences of the loss with steps h and h/2, and with the forward derivative. Some elements of
+ * g are compared with differences along one element. */
 #include "calc.h"
 #include <math.h>
 #include <stdio.h>
@@ -10,10 +10,10 @@
 const char help_check[] =
     "  weft check 'L = sum((sin(a) - t)**2)' a=a.npy t=t.npy\n"
     "  weft check 'd = a[y, x+1] - a; L = sum(sqrt(d*d + 1e-6)); M = mean(a)' a=photo.png -o L\n\n"
-    "Compares the derivative of the text's last result, a real number, with respect to each array of floats or complex\n"
-    "numbers with differences of that result. Arrays of floats are converted to f64 before. Prints for each array the\n"
-    "derivative and the difference along random directions, and the element that differs most among some.\n"
-    "The exit code is 1 if one differs by more than the tolerance and the error of the differences.\n\n"
+    "Compares the derivative of the text's last result, a real value of one element, with respect to each array of floats\n"
+    "or complex numbers with differences of that result. The arrays are converted to f64 or c128 before. Prints for each\n"
+    "array the derivative and the difference along random directions, and of the worst among some elements. The exit code\n"
+    "is 1 if a derivative differs by more than the tolerance and the error of the differences.\n\n"
     "  -o NAME                the result whose derivative is checked (default: the last assigned)\n"
     "  --tolerance T          relative, of the derivative along a direction (default: 1e-6)\n"
     "  --step H               of differences, relative to the mean absolute value of the array (default: 1e-4)\n"
@@ -43,15 +43,11 @@ typedef struct check {
 
 static int add_input(check *c, const char *text)
 {
-    size_t len = name_before_equals(text);
-    if (len == 0 || text[len + 1] == 0)
-        return misused(c->self, "'%s': arguments are name=file or name=number; the text is '%s'", text,
-                       c->text ? c->text : c->file);
-    if (c->args == MAX_INPUTS)
-        return misused(c->self, "more than %d arguments", MAX_INPUTS);
-    if (!take_name(c->self, text, len, c->name, c->args))
+    const char *rest =
+        take_argument(c->self, text, "name=file or name=number", c->text ? c->text : c->file, c->name, c->args);
+    if (!rest)
         return EXIT_USAGE;
-    c->spec[c->args++] = text + len + 1;
+    c->spec[c->args++] = rest;
     return EXIT_OK;
 }
 
@@ -170,7 +166,8 @@ static int difference(check *c, side *s, double h, double *slope)
     return result;
 }
 
-/* Compares g . u with differences. Sets both, and the difference beyond the tolerance. Exit code. */
+/* Compares g . u with differences. Sets both, and *beyond to how far they differ beyond what is allowed: 0 and less, they
+ * agree. Exit code. */
 static int along(check *c, side *s, double *derivative, double *numeric, double *beyond)
 {
     double coarse, fine, sum = 0, size = 0;
@@ -234,7 +231,7 @@ static int check_directions(check *c, side *s, random_state *random)
     return result;
 }
 
-/* Compares elements one by one, some if there are many, and prints the one that differs most. */
+/* Compares elements one by one, some if there are many, and prints the one that is furthest beyond what is allowed. */
 static int check_elements(check *c, side *s)
 {
     size_t step = s->n > ELEMENTS ? s->n / ELEMENTS : 1, worst = 0;
@@ -247,15 +244,15 @@ static int check_elements(check *c, side *s)
         s->u[i] = 0;
         if (result != EXIT_OK)
             return result;
-        double off = fabs(derivative - numeric);
-        if (!(off <= most)) {
+        if (!(beyond <= most) && !isnan(most)) {
             worst = i;
-            most = off;
+            most = beyond;
             shown[0] = derivative;
             shown[1] = numeric;
         }
     }
-    printf("  worst element %-10zu %.10g   difference %.10g\n", worst, shown[0], shown[1]);
+    printf("  worst element %-10zu %.10g   difference %.10g%s\n", worst, shown[0], shown[1],
+           most <= 0 ? "" : "   differs");
     return EXIT_OK;
 }
 

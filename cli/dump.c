@@ -90,15 +90,11 @@ static bool lists_passes(const dump *d)
 
 static int add_input(dump *d, const char *text)
 {
-    size_t len = name_before_equals(text);
-    if (len == 0 || text[len + 1] == 0)
-        return misused(d->self, "'%s': arguments are name=file, name=number or name=f32[512,512]; the text is '%s'",
-                       text, d->text ? d->text : d->file);
-    if (d->args == MAX_INPUTS)
-        return misused(d->self, "more than %d arguments", MAX_INPUTS);
-    if (!take_name(d->self, text, len, d->name, d->args))
+    const char *rest = take_argument(d->self, text, "name=file, name=number or name=f32[512,512]",
+                                     d->text ? d->text : d->file, d->name, d->args);
+    if (!rest)
         return EXIT_USAGE;
-    d->spec[d->args++] = text + len + 1;
+    d->spec[d->args++] = rest;
     return EXIT_OK;
 }
 

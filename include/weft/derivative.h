@@ -48,8 +48,9 @@ WF_API wf_tape *wf_tape_begin(wf_context *ctx, wf_arrays watched);
 WF_API void wf_tape_end(wf_tape *tape);
 /* Sets grads[i] to the derivative of the loss, an array of one real number, with respect to wrt[i]: watched arrays as they
  * were at wf_tape_begin. Shapes: those of wrt. May be called again, and while the tape notes; its own launches are not noted.
- * Errors: launches without a derivative (elements, reductions, blocks), uploads to such arrays and work of the host are named;
- * writes through wf_map are not seen. Waits: as wf_run. Cost: each noted launch once more, and its adjoint. */
+ * Errors: WF_ERR_UNSUPPORTED names a launch without a derivative: a recording of elements, with .reduce, .block or
+ * sections, or one that stores a part of an array; wf_upload to, or wf_copy_to of, an array that depends on a watched one.
+ * Writes through wf_map are not seen. Waits: as wf_run. Cost: each noted launch once more, and its adjoint. */
 WF_API wf_status wf_tape_grad(wf_tape *tape, const wf_array *loss, wf_arrays wrt, wf_arrays grads);
 /* Frees a tape and ends it before; NULL is a no-op. */
 WF_API void wf_tape_free(wf_tape *tape);

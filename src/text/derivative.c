@@ -1,19 +1,20 @@
 /* derivative.c - derivatives in operator text: grad(L, a, b), grad(u, a; seed) and tangent(u, a, da), by weft/derivative.h.
  *
- * A derivative sees what one recording shows. Values of earlier parts of the text, and of functions that are no
- * recordings (order.c, library.c), are arrays in it, as if they were constants. So these arrays are noted as sources,
- * each with the text of its value. If a result depends on a source whose text has a name with respect to which it is
- * differentiated, then the derivative would be wrong, and the text is refused.
+ * A derivative follows operands within one recording. Values of earlier parts of the text, and of functions that are no
+ * recordings (order.c, library.c), are arrays in it, which the derivative takes for constants. These arrays are noted as
+ * sources, each with the place of its value in the text. If a result depends on a source whose value is made of a name
+ * with respect to which the result is differentiated, the derivative would be wrong, and the text is refused.
  */
 #include "text/record.h"
 
 /* ---- sources ---- */
 
+/* Marks the nodes from first to before last, except those within stop(...). */
 static void mark(const wf__text *t, bool *marked, uint32_t first, uint32_t last)
 {
     for (uint32_t k = first; k < last; k++)
         marked[k] = true;
-    for (uint32_t k = first; k < last; k++) /* nothing of what stands in stop(...) */
+    for (uint32_t k = first; k < last; k++)
         if (t->node[k].kind == WF__TREE_CALL && wf__text_is(t, t->node[k].at, t->node[k].len, "stop"))
             for (uint32_t i = wf__text_first_node(t, k); i < k; i++)
                 marked[i] = false;
@@ -32,7 +33,7 @@ static bool has_name(const wf__text *t, const bool *marked, uint32_t at, uint32_
 static bool is_made_of(wf__recorder *r, const wf__text_source *s, const wf__tree *name)
 {
     const wf__text *t = r->text;
-    const uint64_t most = 100000000; /* a longer search is not worth it */
+    const uint64_t most = 100000000; /* texts that would need a longer search are refused */
     if ((uint64_t)t->stmt_n * t->n > most)
         return true;
     bool *marked = wf__alloc0(t->n + t->stmt_n), *seen = marked ? marked + t->n : NULL, found = true;
@@ -41,7 +42,7 @@ static bool is_made_of(wf__recorder *r, const wf__text_source *s, const wf__tree
         return false;
     }
     mark(t, marked, s->first, s->last);
-    while (found) { /* again: a loop uses names that later statements assign */
+    while (found) { /* more than once, because statements of a loop use names that later ones assign */
         found = false;
         for (uint32_t i = s->end; i-- > 0;) {
             const wf__stmt *w = &t->stmt[i];
@@ -100,11 +101,11 @@ void wf__text_note_written(wf__recorder *r)
     const wf__text *t = r->text;
     for (uint32_t i = r->first; i < r->end && t->derives; i++) {
         const wf__stmt *s = &t->stmt[i];
+        if (!wf__stmt_assigns(s))
+            continue;
         const wf__text_name *assigned = wf__text_assigned(r, s->at, s->len);
         const wf_arg *arg = wf__text_arg(r, s->at, s->len);
         int w = r->made ? wf__text_wanted(r, s->at, s->len) : -1;
-        if (!wf__stmt_assigns(s))
-            continue;
         const wf_array *array = assigned                           ? assigned->whole
                                 : w >= 0                           ? r->made[w]
                                 : arg && arg->kind == WF_ARG_ARRAY ? arg->as.array
@@ -115,7 +116,8 @@ void wf__text_note_written(wf__recorder *r)
 
 /* ---- operands ---- */
 
-/* True for a value that has derivatives; false: r has the message. */
+/* True for a value that has derivatives; false: r has the message. `variable`: the node is a name with respect to which
+ * something is differentiated. */
 static bool is_differentiable(wf__recorder *r, const wf__tree *node, wf__tval v, bool variable)
 {
     const char *name = r->text->src + node->at;

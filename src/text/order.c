@@ -73,7 +73,8 @@ static bool may_compute(wf__recorder *r, const wf__tree *node)
     return !r->failed;
 }
 
-/* Notes an array that the call or read makes, or one that holds an operand of the call. */
+/* Notes, for derivatives, an array with the result of the call or read, or with an operand of the call. False: r has the
+ * message. */
 static bool note(wf__recorder *r, const wf_array *array, const wf__tree *node, bool operand)
 {
     uint32_t at = (uint32_t)(node - r->text->node);

@@ -21,14 +21,20 @@ uint32_t wf__text_add_node(wf__text *t, wf__tree node)
     return t->n++;
 }
 
-static bool add_list(wf__text *t, uint32_t first, uint32_t i, uint32_t node)
+/* Appends a list of nodes, and returns the place of its first; 0 after an error. */
+static uint32_t add_list(wf__text *t, const uint32_t *item, uint32_t n)
 {
-    if (!wf__grow(&t->list, &t->list_cap, first + i + 1, sizeof *t->list)) {
+    uint32_t first = t->list_n;
+    if (t->status != WF_OK)
+        return 0;
+    if (!wf__grow(&t->list, &t->list_cap, first + n, sizeof *t->list)) {
         wf__text_fail(t, WF_ERR_MEMORY, t->token.at, "out of memory");
-        return false;
+        return 0;
     }
-    t->list[first + i] = node;
-    return true;
+    for (uint32_t i = 0; i < n; i++)
+        t->list[first + i] = item[i];
+    t->list_n = first + n;
+    return first;
 }
 
 /* ---- errors ---- */
@@ -100,13 +106,8 @@ uint32_t wf__text_list(wf__text *t, int close, uint32_t *count)
             break;
         wf__text_next(t);
     }
-    uint32_t first = t->list_n;
-    for (uint32_t i = 0; i < n; i++)
-        if (t->status != WF_OK || !add_list(t, first, i, item[i]))
-            return 0;
-    t->list_n = first + n;
-    *count = n;
-    return first;
+    *count = t->status == WF_OK ? n : 0;
+    return add_list(t, item, n);
 }
 
 /* Parses what follows the ';' of a reduction: the numbers of axes. */
@@ -137,20 +138,19 @@ static void parse_axes(wf__text *t, wf__tree *node)
     } while (t->token.kind == ',');
 }
 
-/* Parses what follows the ';' of grad: the seed, which becomes the last argument. */
+/* Parses what follows the ';' of grad: the seed, which becomes the last argument, in a list of its own. */
 static void parse_seed(wf__text *t, wf__tree *node)
 {
-    uint32_t first = node->a, n = node->n;
+    uint32_t item[WF__TEXT_ARGUMENTS + 1], n = node->n;
     wf__text_next(t);
-    uint32_t seed = wf__text_expression(t);
+    item[n] = wf__text_expression(t);
     if (n == WF__TEXT_ARGUMENTS)
         wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "more than %d arguments", (int)WF__TEXT_ARGUMENTS);
     if (t->token.kind == ',')
         wf__text_fail(t, WF_ERR_SYNTAX, t->token.at, "a seed is one value: that of the first argument of grad");
-    node->a = t->list_n; /* the lists of the seed stand behind the first one */
-    for (uint32_t i = 0; i <= n && t->status == WF_OK; i++)
-        add_list(t, node->a, i, i < n ? t->list[first + i] : seed);
-    t->list_n = node->a + n + 1;
+    for (uint32_t i = 0; i < n; i++)
+        item[i] = t->list[node->a + i];
+    node->a = add_list(t, item, n + 1);
     node->n = n + 1;
     node->seeded = true;
 }
@@ -274,10 +274,9 @@ static uint32_t parse_cast(wf__text *t, uint32_t type)
 {
     wf__tree node = { .kind = WF__TREE_CALL, .at = t->node[type].at, .len = t->node[type].len, .n = 1 };
     uint32_t of = parse_operand(t);
-    node.a = t->list_n;
-    if (t->status != WF_OK || !add_list(t, node.a, 0, of))
+    node.a = add_list(t, &of, 1);
+    if (t->status != WF_OK)
         return 0;
-    t->list_n++;
     t->node[type].kind = WF__TREE_NONE;
     return wf__text_add_node(t, node);
 }

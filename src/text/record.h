@@ -6,7 +6,7 @@
  *   order.c     functions of whole arrays whose elements are computed first: sorting, histograms
  *   library.c   functions of whole arrays of the libraries: transforms, filters, geometry
  *   fold.c      functions of whole arrays
- *   derivative.c  grad and tangent, and what they cannot see
+ *   derivative.c  grad and tangent, and the texts whose derivative would be wrong
  *   read.c      elements by index
  *   eval.c      expressions
  *   space.c     the index space of a text
@@ -53,14 +53,14 @@ typedef struct wf__text_ready { /* the value of a node that an earlier recording
     wf_array *array;
 } wf__text_ready;
 
-/* An array that holds a value whose way from its operands no recording shows: that of an earlier part, or of a function
- * that is no recording. */
+/* An array with a value that was computed outside of the recording: by an earlier part of the text, or by or for a
+ * function that is no recording. What it was computed from, only the text shows. */
 typedef struct wf__text_source {
     wf_array *array;      /* owned */
-    uint32_t first, last; /* the nodes of the value; none: the statements of its name have them */
+    uint32_t first, last; /* the nodes of its value; if there are none, those of the statements that assign its name */
     uint32_t at, len;     /* the function or name in the text */
-    uint32_t end;         /* the statements before it */
-    bool operand;         /* of the function: it had to be computed first */
+    uint32_t end;         /* its value is made by statements before this one */
+    bool operand;         /* the array is an operand of the function, and was computed first */
 } wf__text_source;
 
 typedef struct wf__text_block { /* an open block */
@@ -243,7 +243,7 @@ static inline int wf__text_first_axis(wf_axes axes)
 
 /* ---- derivative.c ---- */
 
-/* Records grad or tangent, node `node`. The value of each PICK after it is set too. */
+/* Records grad or tangent, node `node`, and sets the values of the PICK nodes behind it. */
 wf__tval wf__text_derive(wf__recorder *r, wf__text_fold kind, uint32_t node, const wf__tval *args);
 /* Notes the arrays that the statements of the present part have written. */
 void wf__text_note_written(wf__recorder *r);

@@ -20,6 +20,7 @@ grep -q '^c, c128 of 2 x 6$' out || die "c is not checked: $(cat out)"
 # --- one that differs: the derivative does not see what stands in stop(...)
 "$WEFT" check 'L = sum(a*stop(a))' a=a.npy > out && die "differs: $(cat out)"
 [ "$(grep -c 'along direction.*differs$' out)" = 2 ] || die "which directions differ: $(cat out)"
+grep -q '^  worst element.*differs$' out || die "which element differs: $(cat out)"
 tail -n 1 out | grep -qx 'the derivative differs' || die "$(cat out)"
 
 # --- mistakes

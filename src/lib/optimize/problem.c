@@ -64,6 +64,12 @@ static bool is_loss(wfl_problem *p, wf_graph *g, wf_val loss)
     return wf_graph_status(g) == WF_OK;
 }
 
+/* Reduces a value of any rank to one element of rank 1. */
+static wf_val reduced(wf_join join, wf_val value)
+{
+    return wf_reshape(wf_reduce(join, value, WF_ALL_AXES), WF_SHAPE(1));
+}
+
 /* Records what an evaluation gives, from the parameters and the loss. */
 static void record_results(wfl_problem *p, wf_graph *g, wf_val loss, const wf_val *params, wf_val *grads)
 {
@@ -78,16 +84,13 @@ static void record_results(wfl_problem *p, wf_graph *g, wf_val loss, const wf_va
             wf_val grad = wf_broadcast(wf_add(grads[i], wf_const(g, p->dtype, 0)), wf_array_shape(to));
             wf_val wide = wf_cast(grad, WF_F64);
             wf_out(g, to, grad);
-            largest = wf_max(largest, wf_reduce(WF_JOIN_MAX, wf_abs(wide), WF_ALL_AXES));
-            squares = wf_add(squares, wf_sum(wf_mul(wide, wide), WF_ALL_AXES));
+            largest = wf_max(largest, reduced(WF_JOIN_MAX, wf_abs(wide)));
+            squares = wf_add(squares, reduced(WF_JOIN_ADD, wf_mul(wide, wide)));
             if (d)
-                slope = wf_add(slope, wf_sum(wf_mul(wide, wf_in(g, d)), WF_ALL_AXES));
+                slope = wf_add(slope, reduced(WF_JOIN_ADD, wf_mul(wide, wf_in(g, d))));
         }
         wf_release(to);
         wf_release(d);
-        largest = wf_val_shape(largest).rank ? wf_reshape(largest, WF_SHAPE(1)) : largest;
-        squares = wf_val_shape(squares).rank ? wf_reshape(squares, WF_SHAPE(1)) : squares;
-        slope = wf_val_shape(slope).rank ? wf_reshape(slope, WF_SHAPE(1)) : slope;
     }
     store(p, g, WFL_LOSS, loss);
     store(p, g, WFL_LARGEST, largest);
