@@ -217,6 +217,12 @@ static wf_val rooted(wf_graph *g, const wf_val *params, void *user) /* NaN for x
     return wf_sub(x, wf_mul(0.1, wf_log(x)));
 }
 
+static wf_val misled(wf_graph *g, const wf_val *params, void *user) /* -x, with the derivative 1 */
+{
+    (void)g, (void)user;
+    return wf_sum(wf_sub(params[0], wf_mul(2, wf_stop(params[0]))), WF_ALL_AXES);
+}
+
 static void ends(void **state)
 {
     (void)state;
@@ -240,6 +246,11 @@ static void ends(void **state)
     OK(ctx, wf_minimize(ctx, WF_ARRAYS(p), rooted, NULL, &found, .gradient_tolerance = 1e-9));
     assert_int_equal(found.reason, WF_END_GRADIENT);
     COMPARED(one_number(p), 0.1, 1e-9);
+    p = wf_full(ctx, WF_F64, WF_SHAPE(1), 2); /* no step along the direction of descent lowers the loss */
+    OK(ctx, wf_minimize(ctx, WF_ARRAYS(p), misled, NULL, &found));
+    assert_int_equal(found.reason, WF_END_SEARCH);
+    assert_int_equal(found.iterations, 0);
+    COMPARED(one_number(p), 2, 0);
     p = wf_full(ctx, WF_F64, WF_SHAPE(1), 0); /* at the minimum: no step */
     OK(ctx, wf_minimize(ctx, WF_ARRAYS(p), half_square, NULL, &found));
     assert_int_equal(found.reason, WF_END_GRADIENT);

@@ -99,7 +99,8 @@ static void test_grad(void **state)
     check("b = 2*a; L = sum((b[y, x+1; clamp] - b)**2); grad(L, a)", "out", want, N);
 }
 
-/* Beside programs and functions that have no derivative, with respect to what they are not made of. */
+/* Texts with programs and functions that have no derivative, differentiated with respect to names that these do not use.
+ */
 static void test_parts(void **state)
 {
     (void)state;

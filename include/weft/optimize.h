@@ -54,9 +54,8 @@ typedef struct wf_minimize_options {
 /* Changes the contents of `params`, f32 or f64 of any shapes, so that the loss is least nearby.
  * Aliasing: the arrays share no memory, and `loss` reads them by `params` alone. `found` may be NULL.
  * Errors: WF_ERR_ARG: not finite at the start, bad options; WF_ERR_DTYPE, WF_ERR_SHAPE; those of the recording.
- * Threads: as wf_run. Waits: for the result. Not within frozen sequences.
- * Cost: L-BFGS: 3 launches a step and 2 for each point it tries, memory of 2 history + 5 times the parameters; Adam and
- * descent: 2 launches a step, 4 and 3 times the parameters.
+ * Threads: as wf_run. Waits: for the result. Not within frozen sequences. Cost: L-BFGS: 3 launches a step and 2 for each
+ * point it tries, memory of 2 history + 5 times the parameters; others: 2 launches a step, 3 or 4 times the parameters.
  * Source: Nocedal and Wright, Numerical Optimization, algorithms 7.4, 7.5, 3.5, 3.6; Kingma and Ba, Adam. */
 WF_API wf_status wf_minimize_with(wf_context *ctx, wf_arrays params, wf_loss *loss, void *user, wf_minimum *found,
                                   const wf_minimize_options *options);

@@ -2,8 +2,7 @@
  * One pattern: g = wf_begin(ctx, ...); ...record...; status = wf_run(g);
  * Errors: the first mistake poisons the graph; wf_run reports it. NULL graphs and arrays poison.
  * Owns: new/free unique, retain/release shared, get borrowed; "consumes" ends ownership even on error.
- * Beside it: functions.h, fft.h, project.h, io.h, star.h, optimize.h (of arrays), traced.h, signal.h, xform.h, linalg.h
- * (of values), weft.hpp
+ * Beside it (.h): functions, fft, project, io, star, optimize of arrays; traced, signal, xform, linalg of values; weft.hpp
  * Reference: docs/reference/weft.md */
 #ifndef WF_WEFT_H
 #define WF_WEFT_H

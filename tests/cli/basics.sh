@@ -5,7 +5,7 @@
 "$WEFT" help | grep -q 'weft calc' || die help
 "$WEFT" --help | grep -q 'Exit codes' || die --help
 "$WEFT" help -h | grep -q 'Exit codes' || die 'help -h'
-for command in calc stats view sample info dump bench; do
+for command in calc stats view sample info dump check bench; do
     "$WEFT" help "$command" > one
     "$WEFT" "$command" --help > two
     cmp one two || die "help of $command"
