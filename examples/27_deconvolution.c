@@ -7,9 +7,9 @@
 
 enum { H = 48, W = 56, STEPS = 300 };
 
-#define BLUR(from, to, u)                                                                                          \
-    u " = (" from "[y, x-2; mirror] + 4*" from "[y, x-1; mirror] + 6*" from " + 4*" from "[y, x+1; mirror] + "     \
-      "" from "[y, x+2; mirror]) / 16\n" to " = (" u "[y-2, x; mirror] + 4*" u "[y-1, x; mirror] + 6*" u " + 4*" u \
+#define BLUR(from, to, u)                                                                                           \
+    u " = (" from "[y, x-2; mirror] + 4*" from "[y, x-1; mirror] + 6*" from " + 4*" from "[y, x+1; mirror] + " from \
+      "[y, x+2; mirror]) / 16\n" to " = (" u "[y-2, x; mirror] + 4*" u "[y-1, x; mirror] + 6*" u " + 4*" u          \
       "[y+1, x; mirror] + " u "[y+2, x; mirror]) / 16\n"
 
 static double distance(const float *a, const float *b)

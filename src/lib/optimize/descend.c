@@ -8,7 +8,7 @@
 static wf_kernel *adam(const wfl_problem *p, wf_array *mean, wf_array *square)
 {
     const wf_minimize_options *o = p->options;
-    wf_graph *g = wfl_begin(p->ctx, "wf_minimize");
+    wf_graph *g = wfl_begin(p->ctx, WFL_MINIMIZE);
     wf_val x = wf_in(g, p->at), slope = wf_in(g, p->gradient);
     wf_val m = wf_add(wf_mul(wf_in(g, mean), o->beta1), wf_mul(slope, 1 - o->beta1));
     wf_val s = wf_add(wf_mul(wf_in(g, square), o->beta2), wf_mul(wf_mul(slope, slope), 1 - o->beta2));
@@ -24,7 +24,7 @@ static wf_kernel *adam(const wfl_problem *p, wf_array *mean, wf_array *square)
 static wf_kernel *descent(const wfl_problem *p, wf_array *mean)
 {
     const wf_minimize_options *o = p->options;
-    wf_graph *g = wfl_begin(p->ctx, "wf_minimize");
+    wf_graph *g = wfl_begin(p->ctx, WFL_MINIMIZE);
     wf_val x = wf_in(g, p->at), m = wf_add(wf_mul(wf_in(g, mean), o->momentum), wf_in(g, p->gradient));
     wf_out(g, mean, m);
     wf_out(g, p->at, wf_sub(x, wf_mul(wf_add(m, wf_mul(x, o->weight_decay)), o->rate)));

@@ -28,7 +28,7 @@ typedef struct lbfgs {
 /* ---- kernels ---- */
 static wf_kernel *record_move(const lbfgs *l) /* at = x + t direction */
 {
-    wf_graph *g = wfl_begin(l->p->ctx, "wf_minimize");
+    wf_graph *g = wfl_begin(l->p->ctx, WFL_MINIMIZE);
     wf_val step = wf_mul(wf_in(g, l->p->direction), wf_param(g, "t", WF_F64, 0));
     wf_out(g, l->p->at, wf_add(wf_in(g, l->x), step));
     return wf_compile(g);
@@ -36,7 +36,7 @@ static wf_kernel *record_move(const lbfgs *l) /* at = x + t direction */
 
 static wf_kernel *record_keep(const lbfgs *l) /* the differences to the last point become rows; it is replaced */
 {
-    wf_graph *g = wfl_begin(l->p->ctx, "wf_minimize", .shape = WF_SHAPE(l->p->n));
+    wf_graph *g = wfl_begin(l->p->ctx, WFL_MINIMIZE, .shape = WF_SHAPE(l->p->n));
     wf_val row = wf_param(g, "row", WF_I64, 0), i = wf_index(g, 0);
     wf_val x = wf_in(g, l->p->at), slope = wf_in(g, l->p->gradient);
     wf_write(g, l->rows, wf_sub(x, wf_in(g, l->x)), row, i);
@@ -48,7 +48,7 @@ static wf_kernel *record_keep(const lbfgs *l) /* the differences to the last poi
 
 static wf_kernel *record_multiply(const lbfgs *l)
 {
-    wf_graph *g = wfl_begin(l->p->ctx, "wf_minimize", .shape = WF_SHAPE(2 * l->m, l->p->n), .reduce = WF_AXES(1));
+    wf_graph *g = wfl_begin(l->p->ctx, WFL_MINIMIZE, .shape = WF_SHAPE(2 * l->m, l->p->n), .reduce = WF_AXES(1));
     wf_val row = wf_param(g, "row", WF_I64, 0), i = wf_index(g, 1), own = wf_cast(wf_in(g, l->rows), WF_F64);
     wf_val others[3] = { wf_read(g, l->rows, row, i), wf_read(g, l->rows, wf_add(row, l->m), i),
                          wf_read(g, l->gradient, i) };
@@ -68,7 +68,7 @@ static wf_kernel *record_multiply(const lbfgs *l)
 
 static wf_kernel *record_combine(const lbfgs *l) /* direction = weights rows + weight gradient, and its slope */
 {
-    wf_graph *g = wfl_begin(l->p->ctx, "wf_minimize");
+    wf_graph *g = wfl_begin(l->p->ctx, WFL_MINIMIZE);
     wf_val w = wf_in(g, l->weights), slope = wf_reshape(wf_in(g, l->gradient), WF_SHAPE(1, l->p->n));
     wf_val sum = wf_sum(wf_mul(wf_in(g, l->rows), wf_slice(w, 0, 0, -1, 1)), WF_AXES(0));
     wf_val all = wf_cast(wf_add(sum, wf_mul(slope, wf_slice(w, 0, -1, WF_END_INDEX, 1))), l->p->dtype);

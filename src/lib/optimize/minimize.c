@@ -3,8 +3,6 @@
 #include <float.h>
 #include <math.h>
 
-#define FUNCTION "wf_minimize"
-
 /* ---- arguments ---- */
 static double or_default(double x, double other) { return x == 0 ? other : x; }
 
@@ -32,7 +30,7 @@ static bool complete(wf_context *ctx, wf_minimize_options *o)
                       : !(o->momentum >= 0 && o->momentum < 1)            ? "momentum"
                                                                           : NULL;
     if (bad)
-        wfl_array_fail(ctx, WF_ERR_ARG, FUNCTION ": the option `%s` is out of range", bad);
+        wfl_array_fail(ctx, WF_ERR_ARG, WFL_MINIMIZE ": the option `%s` is out of range", bad);
     return !bad;
 }
 
@@ -44,18 +42,19 @@ static wf_status check_arrays(wfl_problem *p)
         const wf_array *a = p->params.at[i];
         wf_dtype t = wf_array_dtype(a);
         if (!a || wf_array_context(a) != p->ctx)
-            return wfl_array_fail(p->ctx, WF_ERR_ARG, FUNCTION ": array %zu of `params` is %s", i,
+            return wfl_array_fail(p->ctx, WF_ERR_ARG, WFL_MINIMIZE ": array %zu of `params` is %s", i,
                                   a ? "of another context" : "NULL");
-        if (!wfl_array_known(a, FUNCTION))
+        if (!wfl_array_known(a, WFL_MINIMIZE))
             return WF_ERR_ARG;
         if (t != WF_F32 && t != WF_F64)
-            return wfl_array_fail(p->ctx, WF_ERR_DTYPE, FUNCTION ": array %zu of `params` is neither f32 nor f64", i);
-        if (!wfl_array_together(p->params.at[0], a, FUNCTION))
+            return wfl_array_fail(p->ctx, WF_ERR_DTYPE, WFL_MINIMIZE ": array %zu of `params` is neither f32 nor f64",
+                                  i);
+        if (!wfl_array_together(p->params.at[0], a, WFL_MINIMIZE))
             return WF_ERR_DEVICE;
         p->dtype = t == WF_F64 ? t : p->dtype;
         p->n += wf_array_count(a);
     }
-    return p->n ? WF_OK : wfl_array_fail(p->ctx, WF_ERR_SHAPE, FUNCTION ": `params` have no elements");
+    return p->n ? WF_OK : wfl_array_fail(p->ctx, WF_ERR_SHAPE, WFL_MINIMIZE ": `params` have no elements");
 }
 
 static wf_status begin(wfl_problem *p)
@@ -80,7 +79,7 @@ static wf_status minimize(wfl_problem *p, wf_loss *loss, void *user)
     if (status != WF_OK)
         return status;
     if (!isfinite(stats[WFL_LOSS]) || !isfinite(stats[WFL_LARGEST]))
-        return wfl_array_fail(p->ctx, WF_ERR_ARG, FUNCTION ": the %s at the start is not finite",
+        return wfl_array_fail(p->ctx, WF_ERR_ARG, WFL_MINIMIZE ": the %s at the start is not finite",
                               isfinite(stats[WFL_LOSS]) ? "gradient" : "loss");
     return p->options->method == WF_MINIMIZE_LBFGS ? wfl_lbfgs(p, stats) : wfl_descend(p, stats);
 }
@@ -90,10 +89,10 @@ wf_status wf_minimize_with(wf_context *ctx, wf_arrays params, wf_loss *loss, voi
 {
     wf_minimize_options o = { .size = sizeof o };
     if (!ctx || !loss || !params.n || !params.at)
-        return wf_error(ctx, WF_ERR_ARG, FUNCTION ": there are no parameters, or no loss");
+        return wf_error(ctx, WF_ERR_ARG, WFL_MINIMIZE ": there are no parameters, or no loss");
     if ((options && options->size != sizeof o) || (found && found->size != sizeof *found))
-        return wf_error(ctx, WF_ERR_ARG, FUNCTION ": the size of a struct is wrong; set .size");
-    wf_freeze_refuse(ctx, FUNCTION, "it looks at results between launches");
+        return wf_error(ctx, WF_ERR_ARG, WFL_MINIMIZE ": the size of a struct is wrong; set .size");
+    wf_freeze_refuse(ctx, WFL_MINIMIZE, "it looks at results between launches");
     o = options ? *options : o;
     wfl_problem p = { .ctx = ctx, .params = params, .options = &o, .found.size = sizeof(wf_minimum) };
     wf_status status = complete(ctx, &o) ? check_arrays(&p) : WF_ERR_ARG;

@@ -5,6 +5,8 @@
 #include "lib/array/array_internal.h"
 #include "weft/optimize.h"
 
+#define WFL_MINIMIZE "wf_minimize" /* the function that messages name */
+
 /* What an evaluation gives. */
 enum { WFL_LOSS, WFL_LARGEST, WFL_SQUARES, WFL_SLOPE, WFL_STATS };
 

@@ -5,8 +5,6 @@
 #include <float.h>
 #include <math.h>
 
-#define FUNCTION "wf_minimize"
-
 /* Returns the part of a vector that belongs to array i, in its shape. *from counts elements. */
 static wf_array *part(const wfl_problem *p, wf_array *vector, size_t i, int64_t *from)
 {
@@ -55,11 +53,11 @@ static bool is_loss(wfl_problem *p, wf_graph *g, wf_val loss)
     if (wf_graph_status(g) != WF_OK)
         return false;
     if (wf_val_number(loss, NULL, NULL))
-        wf_fail(g, WF_ERR_ARG, FUNCTION ": the loss is a number, which depends on no parameter");
+        wf_fail(g, WF_ERR_ARG, WFL_MINIMIZE ": the loss is a number, which depends on no parameter");
     else if (!wfl_is_float_dtype(t))
-        wf_fail(g, WF_ERR_DTYPE, FUNCTION ": the loss is no real number of a float dtype");
+        wf_fail(g, WF_ERR_DTYPE, WFL_MINIMIZE ": the loss is no real number of a float dtype");
     else if (wfl_axes_count(&shape, WF_ALL_AXES) != 1)
-        wf_fail(g, WF_ERR_SHAPE, FUNCTION ": the loss has several elements; reduce it, as by wf_sum");
+        wf_fail(g, WF_ERR_SHAPE, WFL_MINIMIZE ": the loss has several elements; reduce it, as by wf_sum");
     p->rounding = 10 * (t == WF_F64 ? DBL_EPSILON : t == WF_F32 ? FLT_EPSILON : 1e-3);
     return wf_graph_status(g) == WF_OK;
 }
@@ -79,7 +77,7 @@ static void record_results(wfl_problem *p, wf_graph *g, wf_val loss, const wf_va
     for (size_t i = 0; i < p->params.n; ++i) {
         wf_array *to = part(p, p->gradient, i, &from), *d = p->direction ? part(p, p->direction, i, &along) : NULL;
         if (!to || (p->direction && !d))
-            wf_fail(g, WF_ERR_MEMORY, FUNCTION ": out of memory");
+            wf_fail(g, WF_ERR_MEMORY, WFL_MINIMIZE ": out of memory");
         else if (wf_array_count(to)) {
             wf_val grad = wf_broadcast(wf_add(grads[i], wf_const(g, p->dtype, 0)), wf_array_shape(to));
             wf_val wide = wf_cast(grad, WF_F64);
@@ -106,7 +104,7 @@ wf_status wfl_prepare(wfl_problem *p, wf_loss *loss, void *user)
     if (!memory)
         return wfl_array_error(p->ctx);
     wf_val *params = data, *grads = params + p->params.n;
-    wf_graph *g = wfl_begin(p->ctx, FUNCTION);
+    wf_graph *g = wfl_begin(p->ctx, WFL_MINIMIZE);
     int64_t from = 0;
     for (size_t i = 0; i < p->params.n; ++i) {
         wf_array *view = part(p, p->at, i, &from);
