@@ -242,16 +242,20 @@ static bool is_early_cold(const wf__instance *in, wf__ref r)
     return wf__at(in->ir, r)->op == WF__COLD && in->vary[r].kind == WF__VARYING;
 }
 
-/* What the code of node r reads. Where COLD nodes are emitted early, `otherwise` is read by their users. */
+/* Finds what the code of node r reads, and returns how many. With `early_cold` the users of a COLD node read its
+ * `otherwise`, which the node itself does not. */
 static uint32_t read_by(const wf__instance *in, wf__ref r, bool early_cold, wf__ref out[MOST_READ])
 {
     wf__ref operand[WF__MAX_OPERANDS];
     const wf__node *node = wf__at(in->ir, r);
     uint32_t count = wf__operands(in->ir, node, operand), n = 0;
+    bool skips = early_cold && is_early_cold(in, r);
     for (uint32_t k = 0; k < count; k++) {
         wf__ref a = operand[k];
-        if (early_cold && is_early_cold(in, r) && a == node->b)
+        if (skips && a == node->b) {
+            skips = false; /* an argument may be the same node */
             continue;
+        }
         out[n++] = a;
         for (; early_cold && is_early_cold(in, a) && n < MOST_READ - WF__MAX_OPERANDS; n++)
             out[n] = a = wf__at(in->ir, a)->b;
@@ -316,11 +320,12 @@ static uint32_t uniform_vectors(const wf__instance *in)
 }
 
 /* ---- chains side by side; divisions and roots ---- */
-/* Keys of an order are not negative, and nodes with equal keys keep their order. */
+/* Finds the keys by which nodes are sorted; nodes with equal keys keep their order. key: [ir.n], zeros at first. work:
+ * likewise, for what the function needs. */
 typedef void find_keys(const wf__instance *in, bool early_cold, uint32_t *key, uint32_t *work);
 
-/* Keys: the cycle in which a node's operands are complete. Accumulators and
- * effects keep their order, and so do loads if they may read what is stored. work: [ir.n], zeros; becomes the cycle in which each value is complete. */
+/* The key of a node is the cycle in which its operands are complete. Accumulators and effects keep their order, and so
+ * do loads if they may read what is stored. work: becomes the cycle in which each value is complete. */
 static void find_cycles(const wf__instance *in, bool early_cold, uint32_t *key, uint32_t *work)
 {
     uint32_t *done = work, before = 0;
@@ -337,7 +342,8 @@ static void find_cycles(const wf__instance *in, bool early_cold, uint32_t *key, 
     }
 }
 
-/* Keys: a division or root follows the last of its operands and of the divisions and roots before it. */
+/* The key of a node is its position, but a division or root follows the last of its operands and of the divisions and
+ * roots before it. */
 static void find_raised(const wf__instance *in, bool early_cold, uint32_t *key, uint32_t *work)
 {
     uint32_t busy = 0;

@@ -231,8 +231,8 @@ static const wf__poly digamma_large[2] = {
         0x1.7d6acf8e8262ep+5, -0x1.578f4eb1bf7bbp+7, 0x1.d475245c82bb8p+8, -0x1.c0047e0bdf5fcp+9, 0x1.09e1d01a21934p+10,
         -0x1.2573402cf13f6p+9 } }
 };
-/* trigamma(1.5 + u) on [-1/2, 1/2], and (trigamma x - 1/x - 1/(2x^2)) x / z for x >= 2. Relative to trigamma: 2^-31.735 and 2^-55.289,
- * 2^-34.079 and 2^-57.135. */
+/* trigamma(1.5 + u) on [-1/2, 1/2], and (trigamma x - 1/x - 1/(2x^2)) x / z for x >= 2. Relative to trigamma: 2^-31.735
+ * and 2^-55.289, 2^-34.079 and 2^-57.135. */
 static const wf__poly trigamma_poly[2] = {
     { 14,
       { 0x1.de9e64e15fb49p-1, -0x1.a85808a0100ecp-1, 0x1.68ba2d3115f68p-1, -0x1.28782544112bp-1, 0x1.da2f4ff5ce2cbp-2,
@@ -277,15 +277,20 @@ static wf__ref trigamma_from_1(const wf__math *m, bool wide, wf__ref x, wf__ref 
     return m_select(m, m_lt(m, x, 2), near, far);
 }
 
-wf__ref wf__m_digamma(const wf__math *m, wf__ref x)
+wf__ref wf__m_polygamma(const wf__math *m, unsigned op, wf__ref x)
 {
+    static const wf__cold_id cold[2][2] = { { WF__COLD_DIGAMMA_F32, WF__COLD_DIGAMMA_F64 },
+                                            { WF__COLD_TRIGAMMA_F32, WF__COLD_TRIGAMMA_F64 } };
+    bool tri = op == WF__OP_trigamma;
+    double centre = tri ? 1.5 : 1.625;
     wf__ref v;
     wf__math d = as_f64(m, x, &v), *w = &d;
     wf__ref below = m_lt(w, v, 1), inverse = m_div(w, m_k(w, 1), v);
-    wf__ref u = m_sub(w, v, wf__m_select_k(w, below, 0.625, 1.625)), y = digamma_from_1(w, m->wide, v, u, inverse);
-    y = m_select(w, below, m_sub(w, y, inverse), y);
-    wf__ref result = back(m, y), negative = m_lt(m, x, 0);
-    return wf__cold(m->ir, negative, result, m->wide ? WF__COLD_DIGAMMA_F64 : WF__COLD_DIGAMMA_F32, &x, 1);
+    wf__ref u = m_sub(w, v, wf__m_select_k(w, below, centre - 1, centre));
+    wf__ref y = tri ? trigamma_from_1(w, m->wide, v, u, inverse) : digamma_from_1(w, m->wide, v, u, inverse);
+    wf__ref before = tri ? m_fma(w, inverse, inverse, y) : m_sub(w, y, inverse); /* by recurrence */
+    wf__ref result = back(m, m_select(w, below, before, y)), negative = m_lt(m, x, 0);
+    return wf__cold(m->ir, negative, result, cold[tri][m->wide], &x, 1);
 }
 
 /* Returns digamma(1 + y) + pi / tan(pi y) for y = -x; NaN at the poles. */
@@ -305,17 +310,6 @@ wf__ref wf__m_digamma_negative(const wf__math *m, wf__ref x)
     wf__ref inverse = m_div(w, one, up), r = digamma_from_1(w, m->wide, up, m_subk(w, y, 0.625), inverse);
     r = m_add(w, q, m_add(w, r, rest));
     return back(m, m_select(w, pole, nan, r));
-}
-
-wf__ref wf__m_trigamma(const wf__math *m, wf__ref x)
-{
-    wf__ref v;
-    wf__math d = as_f64(m, x, &v), *w = &d;
-    wf__ref below = m_lt(w, v, 1), inverse = m_div(w, m_k(w, 1), v);
-    wf__ref u = m_sub(w, v, wf__m_select_k(w, below, 0.5, 1.5)), y = trigamma_from_1(w, m->wide, v, u, inverse);
-    y = m_select(w, below, m_fma(w, inverse, inverse, y), y);
-    wf__ref result = back(m, y), negative = m_lt(m, x, 0);
-    return wf__cold(m->ir, negative, result, m->wide ? WF__COLD_TRIGAMMA_F64 : WF__COLD_TRIGAMMA_F32, &x, 1);
 }
 
 /* Returns pi^2 / sin^2(pi y) - trigamma(1 + y) for y = -x; inf at the poles. */

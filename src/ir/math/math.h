@@ -160,9 +160,8 @@ wf__ref wf__m_tgamma(const wf__math *m, wf__ref x);
 wf__ref wf__m_tgamma_negative(const wf__math *m, wf__ref x);
 wf__ref wf__m_lgamma(const wf__math *m, wf__ref x);
 wf__ref wf__m_lgamma_negative(const wf__math *m, wf__ref x);
-wf__ref wf__m_digamma(const wf__math *m, wf__ref x);
+wf__ref wf__m_polygamma(const wf__math *m, unsigned op, wf__ref x); /* digamma, trigamma */
 wf__ref wf__m_digamma_negative(const wf__math *m, wf__ref x);
-wf__ref wf__m_trigamma(const wf__math *m, wf__ref x);
 wf__ref wf__m_trigamma_negative(const wf__math *m, wf__ref x);
 wf__ref wf__m_bessel_j(const wf__math *m, unsigned op, wf__ref x); /* j0, j1 */
 wf__ref wf__m_bessel_i(const wf__math *m, unsigned op, wf__ref x); /* i0, i1 */

@@ -9,14 +9,13 @@
 /* ---- dispatch ---- */
 typedef wf__ref function1(const wf__math *m, wf__ref x);
 static function1 *const plain1[WF__OP_COUNT] = {
-    [WF__OP_rsqrt] = wf__m_rsqrt,       [WF__OP_cbrt] = wf__m_cbrt,     [WF__OP_exp] = wf__m_exp,
-    [WF__OP_exp2] = wf__m_exp2,         [WF__OP_exp10] = wf__m_exp10,   [WF__OP_expm1] = wf__m_expm1,
-    [WF__OP_log] = wf__m_log,           [WF__OP_log2] = wf__m_log2,     [WF__OP_log10] = wf__m_log10,
-    [WF__OP_log1p] = wf__m_log1p,       [WF__OP_tanh] = wf__m_tanh,     [WF__OP_asinh] = wf__m_asinh,
-    [WF__OP_acosh] = wf__m_acosh,       [WF__OP_atanh] = wf__m_atanh,   [WF__OP_sinc] = wf__m_sinc,
-    [WF__OP_erf] = wf__m_erf,           [WF__OP_erfc] = wf__m_erfc,     [WF__OP_erfinv] = wf__m_erfinv,
-    [WF__OP_tgamma] = wf__m_tgamma,     [WF__OP_lgamma] = wf__m_lgamma, [WF__OP_digamma] = wf__m_digamma,
-    [WF__OP_trigamma] = wf__m_trigamma,
+    [WF__OP_rsqrt] = wf__m_rsqrt,   [WF__OP_cbrt] = wf__m_cbrt,     [WF__OP_exp] = wf__m_exp,
+    [WF__OP_exp2] = wf__m_exp2,     [WF__OP_exp10] = wf__m_exp10,   [WF__OP_expm1] = wf__m_expm1,
+    [WF__OP_log] = wf__m_log,       [WF__OP_log2] = wf__m_log2,     [WF__OP_log10] = wf__m_log10,
+    [WF__OP_log1p] = wf__m_log1p,   [WF__OP_tanh] = wf__m_tanh,     [WF__OP_asinh] = wf__m_asinh,
+    [WF__OP_acosh] = wf__m_acosh,   [WF__OP_atanh] = wf__m_atanh,   [WF__OP_sinc] = wf__m_sinc,
+    [WF__OP_erf] = wf__m_erf,       [WF__OP_erfc] = wf__m_erfc,     [WF__OP_erfinv] = wf__m_erfinv,
+    [WF__OP_tgamma] = wf__m_tgamma, [WF__OP_lgamma] = wf__m_lgamma,
 };
 
 wf__ref wf__expand1(wf__ir *ir, unsigned op, wf__ref a)
@@ -49,6 +48,9 @@ wf__ref wf__expand1(wf__ir *ir, unsigned op, wf__ref a)
     case WF__OP_j0:
     case WF__OP_j1:
         return wf__m_bessel_j(m, op, a);
+    case WF__OP_digamma:
+    case WF__OP_trigamma:
+        return wf__m_polygamma(m, op, a);
     case WF__OP_i0:
     case WF__OP_i1:
         return wf__m_bessel_i(m, op, a);

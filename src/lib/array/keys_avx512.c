@@ -18,8 +18,8 @@
 enum { FEW = 8 };
 #define VECTOR __m512i
 
-/* glibc has the answer since the program was loaded. The function of the compiler brings a constructor that queries the
- * processor when the library is loaded, each time, which is slow in a virtual machine. */
+/* glibc has queried the processor when the program was loaded. The compiler's function would query it once more, by a
+ * constructor that runs when this library is loaded, which is slow in a virtual machine. */
 #if defined(__has_include)
 #if __has_include(<sys/platform/x86.h>)
 #include <sys/platform/x86.h>

@@ -1,9 +1,12 @@
-/* axis.c - the ways of transforming one axis: a pass; two passes n = a b, where a line does not fit into scratch or lines
- * are few; a copy with the axis last; a convolution of arrays, for large primes; a complex line in place of a real one.
+/* axis.c - the ways of transforming one axis: a pass; two passes n = a b, where a line does not fit into scratch, lines
+ * are few, or the elements of a line fill vectors; a copy with the axis last; a convolution of arrays, for large primes;
+ * a complex line in place of a real one.
  */
 #include "transform.h"
 #include <math.h>
 #include <string.h>
+
+enum { FIRST_CACHE = 1 << 16 }; /* bytes of scratch that stay in the first cache */
 
 /* The device that recordings of passes over the array name. */
 static wf_device device_of(const wf_array *x)
@@ -426,18 +429,18 @@ static bool fits(const wfl_axis_pass *a, int64_t n, wfl_fft_kind kind, const wf_
 /* `outer` of the whole transform, of which the arrays may be a part. */
 static int64_t outer_of_whole(const wfl_plan *p, int64_t outer) { return llround((double)outer / p->share); }
 
+/* True if so many lines, side by side, leave half of a vector empty, or more. */
+static bool leave_lanes(int64_t lines, int64_t lanes) { return 2 * lines <= lanes; }
+
 /* True if n elements of rows are faster in two passes, of a butterfly that fills vectors and of columns that do so, too:
- * none copies rows, and scratch stays in the first cache. `few`: lines that leave lanes of a vector empty. Sets *first *
- * *second = n. */
+ * none copies rows, and scratch stays in the first cache. `few`: rows leave lanes empty. Sets *first * *second = n. */
 static bool is_better_by_lanes(const wfl_axis_pass *a, const wf_array *y, const wf_array *x, int64_t n, bool few,
                                int64_t *first, int64_t *second)
 {
-    enum { FIRST_CACHE = 1 << 16 };
     const wfl_plan *p = a->plan;
     wf_device device = device_of(y);
     int64_t lanes = wfl_pass_lanes(p->ctx, p->part, device);
     wfl_pass one = pass_to_rows(a, lanes, y, x);
-    one.kind = WFL_FFT_C2C;
     one.out = (uint8_t)wfl_complex_dtype(p->part);
     *first = lanes;
     *second = n / lanes;
@@ -455,12 +458,12 @@ static bool is_better_by_lanes(const wfl_axis_pass *a, const wf_array *y, const 
 static bool is_better_twice(const wfl_axis_pass *a, wf_array *y, const wf_array *x, bool fit, int64_t *first,
                             int64_t *second)
 {
-    enum { SHORT = 256, LEAST_HALF = 8, FIRST_CACHE = 1 << 16, MUCH_OF_SECOND = 1 << 18 };
+    enum { SHORT = 256, LEAST_HALF = 8, MUCH_OF_SECOND = 1 << 18 };
     const wfl_plan *p = a->plan;
     wf_device device = device_of(y);
     int64_t lanes = wfl_pass_lanes(p->ctx, p->part, device), lines = outer_of_whole(p, wf_array_shape(x).dim[0]);
     int64_t scratch = 4 * a->n * lanes * (int64_t)wf_dtype_size(p->part);
-    bool few = 2 * lines <= lanes && a->n >= SHORT;
+    bool few = leave_lanes(lines, lanes) && a->n >= SHORT;
     bool cached = (double)lines * (double)a->n * (double)wf_dtype_size(wfl_complex_dtype(p->part)) <= MUCH_OF_SECOND;
     bool large = device == WF_CPU && scratch > (cached ? FIRST_CACHE : MUCH_OF_SECOND);
     if (a->kind != WFL_FFT_C2C || (fit && !few && !large))
@@ -517,7 +520,7 @@ static wf_status run_real(const wfl_axis_pass *a, wf_array *y, const wf_array *x
 static bool run_rows_by_lanes(const wfl_axis_pass *a, wf_array *y, const wf_array *x, wf_status *status)
 {
     int64_t first, second, lanes = wfl_pass_lanes(a->plan->ctx, a->plan->part, device_of(y));
-    bool few = 2 * outer_of_whole(a->plan, wf_array_shape(x).dim[0]) <= lanes;
+    bool few = leave_lanes(outer_of_whole(a->plan, wf_array_shape(x).dim[0]), lanes);
     bool real = a->kind == WFL_FFT_R2C || a->kind == WFL_FFT_C2R;
     int64_t n = real ? a->n / 2 : a->n;
     if ((a->kind != WFL_FFT_C2C && !real) || (real && (!few || a->n % 2)) ||
@@ -535,7 +538,7 @@ wf_status wfl_transform_axis(const wfl_axis_pass *a, wf_array *y, const wf_array
     bool rows = inner == 1, fit = fits(a, a->n, a->kind, y, x, rows);
     if (!outer || !inner)
         return WF_OK;
-    bool narrow = 2 * inner <= wfl_pass_lanes(a->plan->ctx, a->plan->part, pass.device);
+    bool narrow = leave_lanes(inner, wfl_pass_lanes(a->plan->ctx, a->plan->part, pass.device));
     if (!rows && (!fit || (narrow && outer_of_whole(a->plan, outer) > 1)))
         return run_transposed(a, y, x);
     wf_status status;

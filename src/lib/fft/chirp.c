@@ -3,8 +3,8 @@
  *
  * With z[k] = a w^-k, z[k]^-j = a^-j w^(j k), where j k = (j^2 + k^2 - (k - j)^2) / 2: elements times a^-j w^(j^2/2)
  * are convolved with w^(-d^2/2), and results multiplied by w^(k^2/2). This is Bluestein's algorithm with other chirps and
- * with a number of results of its own (axis.c, pass.c). Phases are fractions of turns of a product that is rounded once,
- * so that they are as right for long lines as for short ones. */
+ * with a number of results of its own (axis.c, pass_shape.c). Phases are fractions of turns of a product that is rounded
+ * once, so that they are as right for long lines as for short ones. */
 #include "transform.h"
 #include <math.h>
 

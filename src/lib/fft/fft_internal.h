@@ -1,10 +1,10 @@
 /* fft_internal.h - what the files of Fourier transforms share. They stand on the public headers only.
  *
- * axes.c takes a transform of several axes apart into axes, and axis.c an axis into passes. A pass (pass.c) is a
- * kernel over the lines along its axis: each point of its index space transforms one line, so the lanes of a vector are
- * transforms side by side. Data flows through a line in this order:
+ * axes.c takes a transform of several axes apart into axes, and axis.c an axis into passes. A pass (pass.c) runs
+ * a kernel (pass_kernel.c) over the lines along its axis: each point of the index space transforms one line, so the lanes
+ * of a vector are transforms side by side. Data flows through a line in this order:
  *
- *     read (pass.c) -> steps of butterflies in the block's scratch (line.c, butterfly.c) -> write (pass.c)
+ *     read -> steps of butterflies in the block's scratch (line.c, butterfly.c) -> write
  *
  * Lengths are taken apart by factor.c. Roots of unity come from tables (table.c). Complex values are pairs of values.
  */

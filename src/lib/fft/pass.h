@@ -1,4 +1,4 @@
-/* pass.h - passes: the transforms of all lines along one axis. */
+/* pass.h - passes: the transforms of all lines along one axis (pass.c). pass_kernel.h has what their code needs. */
 #ifndef WEFT_FFT_PASS_H
 #define WEFT_FFT_PASS_H
 #include "fft_internal.h"

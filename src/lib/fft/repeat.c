@@ -1,7 +1,8 @@
-/* repeat.c - transforms of small arrays that are done again and again: their launches are frozen and replayed, which
- * takes a tenth of the time of views and launches.
+/* repeat.c - transforms of small arrays that are done again and again: their launches are frozen when a layout comes for
+ * the second time, and replayed from then on, which saves making views and launching.
  *
- * A table has one place for each hash of a layout. A thread that finds a place in use transforms without it.
+ * A table, kept with the context, has one place for each hash of a layout. A thread that finds a place in use by another
+ * one launches its transform instead.
  */
 #include "transform.h"
 #include <stdatomic.h>
@@ -94,10 +95,9 @@ static place *take(table *t, const layout *l)
 }
 
 /* Runs the transform, and freezes it. */
-static wf_status freeze(const wfl_whole *w, wf_array *y, const wf_array *x, wf_frozen **frozen)
+static wf_status freeze(const wfl_whole *w, wf_array *y, const wf_array *x, wf_arrays inputs, wf_frozen **frozen)
 {
     wf_context *ctx = w->plan->ctx;
-    wf_arrays inputs = { (wf_array *[]){ y, (wf_array *)x }, x == y ? 1 : 2 };
     wf_status status = wf_freeze_begin(ctx, inputs);
     if (status != WF_OK)
         return status;
@@ -115,17 +115,17 @@ wf_status wfl_run_repeated(const wfl_whole *w, wf_array *y, const wf_array *x)
     place *p = t ? take(t, &l) : NULL;
     if (!p)
         return wfl_run_whole(w, y, x);
+    wf_arrays inputs = { (wf_array *[]){ y, (wf_array *)x }, x == y ? 1 : 2 };
     wf_status status;
-    if (memcmp(&p->layout, &l, sizeof l) != 0) {
+    if (memcmp(&p->layout, &l, sizeof l) != 0) { /* another layout had the place, or none */
         wf_frozen_free(p->frozen);
         p->frozen = NULL;
         p->layout = l;
         status = wfl_run_whole(w, y, x);
     } else if (p->frozen) {
-        wf_arrays inputs = { (wf_array *[]){ y, (wf_array *)x }, x == y ? 1 : 2 };
         status = wf_frozen_replay(p->frozen, inputs);
     } else {
-        status = freeze(w, y, x, &p->frozen);
+        status = freeze(w, y, x, inputs, &p->frozen);
     }
     p->hits += status == WF_OK && p->hits < MOST_HITS;
     atomic_store_explicit(&p->used, false, memory_order_release);

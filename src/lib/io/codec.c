@@ -9,9 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* RATIO: more than either packs, which is 2^15 for runs of one byte in zstd. LEVEL: the usual one. NO_MEMORY: zstd's
- * number of that error. */
-enum { RATIO = 1 << 16, LEVEL = 3, NO_MEMORY = 64 };
+/* RATIO: more than either packs, which is 2^15 for runs of one byte in zstd. NO_MEMORY: zstd's number of that error. */
+enum { RATIO = 1 << 16, NO_MEMORY = 64 };
 
 static struct {
     size_t (*decompress)(void *to, size_t cap, const void *from, size_t bytes);
@@ -86,7 +85,7 @@ int wfl_codec_pack(int from, int64_t size, int to)
         return ENOMEM;
     int64_t got = wfl_io_pread(from, 0, bytes, (size_t)size);
     int code = got < 0 ? errno : got < size ? EIO : 0;
-    size_t packed = code ? 0 : zstd.compress(bytes + size, cap, bytes, (size_t)size, LEVEL);
+    size_t packed = code ? 0 : zstd.compress(bytes + size, cap, bytes, (size_t)size, WFL_ZSTD_LEVEL);
     if (!code && zstd.is_error(packed))
         code = ENOMEM; /* the only cause, as there is room */
     if (!code)

@@ -106,9 +106,9 @@ const char *wfl_io_holds(const wfl_io_reader *reader)
 wf_status wfl_io_read_most(wfl_io_reader *reader, int64_t offset, void *to, size_t bytes, size_t *got)
 {
     if (reader->memory) {
-        int64_t rest = offset < reader->size ? reader->size - offset : 0;
+        int64_t from = offset < reader->size ? offset : reader->size, rest = reader->size - from;
         *got = (uint64_t)rest < bytes ? (size_t)rest : bytes;
-        memcpy(to, reader->memory + offset, *got);
+        memcpy(to, reader->memory + from, *got);
         return WF_OK;
     }
     int64_t n =

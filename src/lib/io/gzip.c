@@ -16,15 +16,13 @@
 #include <zlib.h>
 
 /* RATIO: the largest of the compression. PIECE: bytes that are read, dropped or written at once. MOST_BEHIND: bytes that
- * may follow those that a caller has read. LEVEL: 3 makes maps up to a seventh longer than 6 does, in a quarter of the
- * time; maps of noise take the same at all levels. */
+ * may follow those that a caller has read. */
 enum {
     RATIO = 1032,
     PIECE = 1 << 16,
     MOST_BEHIND = 1 << 20,
     WITH_GZIP_HEADER = 15 + 16,
     ANY_HEADER = 15 + 32,
-    LEVEL = 3,
     MEMORY = 8
 };
 
@@ -221,8 +219,8 @@ int wfl_gzip_pack(int from, int64_t size, int to)
 {
     z_stream s = { 0 };
     uint8_t *buffer = malloc(2 * (size_t)PIECE), *packed = buffer ? buffer + PIECE : NULL;
-    if (!buffer || zlib.deflateInit2_(&s, LEVEL, Z_DEFLATED, WITH_GZIP_HEADER, MEMORY, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
-                                      sizeof s) != Z_OK) {
+    if (!buffer || zlib.deflateInit2_(&s, WFL_GZIP_LEVEL, Z_DEFLATED, WITH_GZIP_HEADER, MEMORY, Z_DEFAULT_STRATEGY,
+                                      ZLIB_VERSION, sizeof s) != Z_OK) {
         free(buffer);
         return ENOMEM;
     }

@@ -1,9 +1,10 @@
 /* io_internal.h - what the file formats share. Each of these uses only those before it: errors and small helpers
  * (basics.c), the types that files store (types.c), libraries that are opened when they are needed (foreign.c),
- * compressed files (gzip.c), packed chunks (codec.c), the bounded reader and the atomic writer (file.c), runs of samples (convert.c), whole
- * arrays of them (samples.c), what is common to all files that are written (output.c), the formats, their table (io.c),
- * movies (movie.c), parts of files (parts.c), and files that grow (append.c). STAR tables have a header of their own
- * (star.h), and so have JSON (json.h), OME-Zarr (ome.h), the two halves of Zarr (zarr.h) and those of EER (eer.h).
+ * compressed files (gzip.c), packed chunks (codec.c), the bounded reader and the atomic writer (file.c), runs of samples
+ * (convert.c), whole arrays of them (samples.c), what is common to all files that are written (output.c), the formats,
+ * their table (io.c), movies (movie.c), parts of files (parts.c), and files that grow (append.c). STAR tables have a
+ * header of their own (star.h), and so have JSON (json.h), OME-Zarr (ome.h), the two halves of Zarr (zarr.h) and those of
+ * EER (eer.h).
  *
  * A new format is one file with the functions of wfl_io_format and one row in the table of io.c.
  */
@@ -102,8 +103,8 @@ typedef enum wfl_packing {
     WFL_PACKED_BY_CONTENT, /* by gzip, if the first bytes say it */
     WFL_PACKED_NOT,
     WFL_PACKED_ZLIB, /* by gzip or zlib */
-    WFL_PACKED_ZSTD, /* these are unpacked as a whole: wfl_io_unpack */
-    WFL_PACKED_BLOSC
+    WFL_PACKED_ZSTD, /* unpacked as a whole: wfl_io_unpack */
+    WFL_PACKED_BLOSC /* likewise */
 } wfl_packing;
 /* The unpacked bytes of a file that is compressed by gzip or zlib. */
 typedef struct wfl_gzip wfl_gzip;
@@ -122,6 +123,8 @@ wf_status wfl_gzip_library(wf_context *ctx, const char *path);
 /* Compresses the first `size` bytes of a file to another one, which is empty. The library must be open. Returns 0 or an
  * errno. */
 int wfl_gzip_pack(int from, int64_t size, int to);
+/* Makes maps up to a seventh longer than 6 does, in a quarter of the time; maps of noise take the same at all levels. */
+enum { WFL_GZIP_LEVEL = 3 };
 
 /* Opens the library of zstd or blosc. */
 wf_status wfl_codec_library(wf_context *ctx, const char *path, wfl_packing packing);
@@ -132,6 +135,7 @@ wf_status wfl_codec_unpack(wf_context *ctx, const char *path, wfl_packing packin
                            void *to, int64_t size);
 /* Packs a file by zstd, as wfl_gzip_pack does. */
 int wfl_codec_pack(int from, int64_t size, int to);
+enum { WFL_ZSTD_LEVEL = 3 }; /* the usual one */
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
@@ -141,8 +145,8 @@ typedef struct wfl_io_reader {
     int fd;
     wfl_gzip *gzip; /* NULL: a plain file */
     wfl_packing packing;
-    int64_t packed;  /* bytes of the file; the following: 0 and NULL unless the packing is one of whole files */
-    uint8_t *memory; /* the unpacked bytes, after wfl_io_unpack */
+    int64_t packed;  /* bytes of a file of zstd or blosc; else 0 */
+    uint8_t *memory; /* its unpacked bytes, after wfl_io_unpack; else NULL */
     int64_t size;    /* of a compressed file: the greatest length that the unpacked bytes can have */
     int64_t pos;     /* the place of wfl_io_read_some, which is for plain files only */
     int code;        /* errno of the first wfl_io_read_some that failed */

@@ -29,13 +29,14 @@ enum { TEMP_NAME = 48 };
 
 /* A way to pack chunks: its name and configuration in the metadata, and what packs a file. */
 typedef struct packer {
-    const char *codec;
+    const char *name;
+    int level;
+    const char *rest;                            /* of the configuration, after the level */
     int (*pack)(int from, int64_t size, int to); /* NULL: chunks stay as they are */
 } packer;
-static const packer plain = { "", NULL };
-static const packer gzip = { ", {\"name\": \"gzip\", \"configuration\": {\"level\": 3}}", wfl_gzip_pack };
-static const packer zstd = { ", {\"name\": \"zstd\", \"configuration\": {\"level\": 3, \"checksum\": false}}",
-                             wfl_codec_pack };
+static const packer plain = { NULL };
+static const packer gzip = { "gzip", WFL_GZIP_LEVEL, "", wfl_gzip_pack };
+static const packer zstd = { "zstd", WFL_ZSTD_LEVEL, ", \"checksum\": false", wfl_codec_pack };
 
 typedef struct store {
     char *temp; /* the folder */
@@ -106,7 +107,7 @@ static void put_extents(char *text, size_t cap, const int64_t *extent, int rank)
 static int write_metadata(const wfl_io_output *out, store *s)
 {
     enum { CAP = 2048 };
-    char text[CAP];
+    char text[CAP], codec[128] = "";
     const char *name = "";
     for (int i = 0; i < ZARR_TYPES; i++)
         if (wfl_zarr_types[i].stored == s->type->stored)
@@ -117,6 +118,9 @@ static int write_metadata(const wfl_io_output *out, store *s)
     strcat(text, ",\n  \"chunk_grid\": {\"name\": \"regular\", \"configuration\": {\"chunk_shape\": ");
     put_extents(text, CAP, s->chunk, s->rank);
     size_t n = strlen(text);
+    if (s->packer->pack)
+        snprintf(codec, sizeof codec, ", {\"name\": \"%s\", \"configuration\": {\"level\": %d%s}}", s->packer->name,
+                 s->packer->level, s->packer->rest);
     snprintf(text + n, CAP - n,
              "}},\n  \"chunk_key_encoding\": {\"name\": \"default\", \"configuration\": {\"separator\": \".\"}},\n"
              "  \"fill_value\": %s,\n  \"codecs\": [{\"name\": \"bytes\"%s%s%s}%s],\n  \"attributes\": {}\n}\n",
@@ -128,7 +132,7 @@ static int write_metadata(const wfl_io_output *out, store *s)
              s->type->bytes == 1      ? ""
              : wfl_io_little_endian() ? "little"
                                       : "big",
-             s->type->bytes > 1 ? "\"}" : "", s->packer->codec);
+             s->type->bytes > 1 ? "\"}" : "", codec);
     sprintf(s->path, "%s/zarr.json", s->temp);
     return write_file(s->path, text, strlen(text), out->meta.durable);
 }

@@ -74,7 +74,6 @@ static wf__processor processor_of(cpuid maker, cpuid basic, bool wide)
     return amd ? (wf__processor){ .rows_ahead = 1, .vector_units = wide && family < 26 ? 2 : 4 }
                : (wf__processor){ .rows_ahead = 3, .vector_units = wide ? 2 : 3 };
 }
-
 #endif
 
 const wf__target *wf__target_host(wf__processor *processor)

@@ -82,9 +82,8 @@ int64_t wf__points_of_box(const wf__stage *stage, int64_t box, int64_t *lo, int6
 {
     int64_t part = 0, parts = 1;
     for (int d = stage->lowered.rank - 1; d >= 0; --d) {
-        if (stage->extent[d] <=
-            stage->partition.box[d]) { /* one box: no divisions, which would take longer than some boxes */
-            lo[d] = 0;
+        if (stage->extent[d] <= stage->partition.box[d]) {
+            lo[d] = 0; /* one box needs no divisions, which would take longer than some boxes */
             hi[d] = stage->extent[d];
             continue;
         }
