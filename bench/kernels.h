@@ -70,6 +70,11 @@ BENCH_PLAIN(best)
 void best_triad_stream(float *out, const float *a, const float *b, const float *c, int64_t lo, int64_t hi);
 /* As best_math, but with the correctly rounded division and square root. */
 void best_math_ieee(float *out, const float *x, float a, float b, int64_t lo, int64_t hi);
+/* best_derivatives.c: the loss of row grad_math, and its derivatives with respect to x and, as sums with the loss first, a
+ * and b. lo and hi are multiples of 64; dx is aligned to 64 bytes. */
+double best_math_loss(const float *x, const float *t, float a, float b, int64_t lo, int64_t hi);
+void best_math_gradient(float *dx, double sum[3], const float *x, const float *t, float a, float b, int64_t lo,
+                        int64_t hi);
 bool bench_best_loop_available(void); /* best_mandelbrot */
 int best_vector_bits(void);           /* 0 = no vectors */
 /* Calls f, a vector function of `arity` arguments of best_vector_bits(), on n values. n is a multiple of the lanes. */

@@ -16,6 +16,10 @@ static inline vf vf_flip(vf x, vf n) /* -x where the whole number n is odd */
     __m512i odd = _mm512_slli_epi32(_mm512_cvtps_epi32(n), 31);
     return _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(x), odd));
 }
+static inline vf vf_choose(vf one, vf x, vf y) /* x where one is 1, y where it is 0 */
+{
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(one, _mm512_setzero_ps(), _CMP_NEQ_OQ), y, x);
+}
 static inline vf vf_sqrt_quick(vf x) /* within 1 ulp; 0 for 0 */
 {
     __mmask16 some = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_OQ);
@@ -42,6 +46,10 @@ static inline vf vf_flip(vf x, vf n)
 {
     return _mm256_xor_ps(x, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtps_epi32(n), 31)));
 }
+static inline vf vf_choose(vf one, vf x, vf y)
+{
+    return _mm256_blendv_ps(y, x, _mm256_cmp_ps(one, _mm256_setzero_ps(), _CMP_NEQ_OQ));
+}
 static inline vf vf_sqrt_quick(vf x) { return _mm256_sqrt_ps(x); }
 static inline vd vd_low(vf x) { return _mm256_cvtps_pd(_mm256_castps256_ps128(x)); }
 static inline vd vd_high(vf x) { return _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)); }
@@ -57,6 +65,8 @@ static inline vf vf_fma(vf a, vf b, vf c) { return VEC(fmadd_ps)(a, b, c); }
 static inline vf vf_mul(vf a, vf b) { return VEC(mul_ps)(a, b); }
 static inline vf vf_add(vf a, vf b) { return VEC(add_ps)(a, b); }
 static inline vf vf_sub(vf a, vf b) { return VEC(sub_ps)(a, b); }
+static inline vf vf_div(vf a, vf b) { return VEC(div_ps)(a, b); }
+static inline vf vf_max(vf a, vf b) { return VEC(max_ps)(a, b); }
 static inline vd vd_add(vd a, vd b) { return VEC(add_pd)(a, b); }
 static inline double vd_total(vd x)
 {
