@@ -13,7 +13,9 @@
  * up: they occupy their unit for many cycles, which the nodes between them and their users hide.
  *
  * A branch around a rare path would end the basic block between such chains. With mask registers it moves to the place
- * where its condition is complete (instance.h, `early_cold`).
+ * where its condition is complete (instance.h, `early_cold`). As LLVM orders nodes within blocks only, chains then run
+ * side by side even if that takes somewhat more registers than there are: storing a vector and loading it again costs
+ * less than a chain that waits.
  *
  * The body of a loop is ordered chain by chain if it is short and has no accesses: its columns are independent, and the
  * window of the processor holds all of them. This keeps fewer values alive than node by node for all columns.
@@ -310,6 +312,14 @@ static bool updates_memory(const wf__instance *in)
     return false;
 }
 
+static bool has_rare_paths(const wf__instance *in)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < in->order_n; i++)
+        has = has || is_early_cold(in, in->order[i]);
+    return has;
+}
+
 static uint32_t uniform_vectors(const wf__instance *in)
 {
     uint32_t n = 0;
@@ -469,20 +479,11 @@ static void order_loops(wf__instance *in)
     wf__free(parent);
 }
 
-void wf__schedule_nodes(wf__instance *in, int registers)
+/* Takes the order that is driven by data, unless it needs no fewer registers than `now`. last: [ir.n]. */
+static void order_by_sources(wf__instance *in, uint32_t now, uint32_t *last)
 {
-    if (in->ir->loops) {
-        order_loops(in);
-        return;
-    }
-    uint32_t *last = wf__alloc0(in->ir->n * sizeof *last);
-    if (!last)
-        return;
-    uint32_t limit = (uint32_t)registers - 2, held = uniform_vectors(in);
-    limit = held < limit / 2 ? limit - held : limit / 2;
-    uint32_t now = count_live(in, in->order, false, last);
     sorter s = { 0 };
-    if (now > limit && may_reorder(in) && init_sorter(&s, in)) {
+    if (may_reorder(in) && init_sorter(&s, in)) {
         for (wf__ref r = 1; r < s.n; r++)
             if (s.state[r] == WAITING && s.missing[r] == 1 && !s.source[r])
                 note_ripe(&s, r);
@@ -494,12 +495,29 @@ void wf__schedule_nodes(wf__instance *in, int registers)
         memset(last, 0, in->ir->n * sizeof *last);
         if (s.order_n == in->order_n && count_live(in, s.order, false, last) < now)
             memcpy(in->order, s.order, in->order_n * sizeof *in->order);
-    } else if (now <= limit) {
-        bool early_cold = in->g->isa == WF__ISA_AVX512 && in->order_n <= WF__LONG_BODY;
-        bool by_column = wf__emits_by_column(in->g, in->kernel->body) || updates_memory(in);
-        if (by_column || !take_order(in, find_cycles, early_cold, limit))
-            take_order(in, find_raised, false, limit);
     }
     free_sorter(&s);
+}
+
+void wf__schedule_nodes(wf__instance *in, int registers)
+{
+    if (in->ir->loops) {
+        order_loops(in);
+        return;
+    }
+    uint32_t *last = wf__alloc0(in->ir->n * sizeof *last);
+    if (!last)
+        return;
+    uint32_t limit = (uint32_t)registers - 2, held = uniform_vectors(in);
+    limit = held < limit / 2 ? limit - held : limit / 2;
+    const uint32_t now = count_live(in, in->order, false, last);
+    const bool early_cold = in->g->isa == WF__ISA_AVX512 && in->order_n <= WF__LONG_BODY;
+    const bool in_place = wf__emits_by_column(in->g, in->kernel->body) || updates_memory(in);
+    const uint32_t most = early_cold && has_rare_paths(in) ? limit + limit / 2 : limit;
+    const bool in_cycles = !in_place && now <= most && take_order(in, find_cycles, early_cold, most);
+    if (!in_cycles && now > limit)
+        order_by_sources(in, now, last);
+    else if (!in_cycles)
+        take_order(in, find_raised, false, limit);
     wf__free(last);
 }
