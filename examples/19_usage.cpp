@@ -63,6 +63,18 @@ static int test_roots(context &ctx)
     return wrong;
 }
 
+// x^2, whose derivative is twice what it should be.
+static wf_rule doubled()
+{
+    wf_rule rule = {};
+    rule.name = "doubled";
+    rule.call = [](const wf_rule_site *s) { s->result[0] = wf_mul(s->in[0], s->in[0]); };
+    rule.vjp = [](const wf_rule_site *s) {
+        s->result[0] = wf_mul(wf_mul(s->in[0], wf_const(s->graph, WF_F64, 4)), s->seed[0]);
+    };
+    return rule;
+}
+
 // Derivatives of the sum of sin(x) y^2 with respect to both, and of sin(x) in the direction y.
 static wf_status differentiate(wf_context *ctx, const wf_array *xs, const wf_array *ys, wf_array *result)
 {
@@ -72,6 +84,7 @@ static wf_status differentiate(wf_context *ctx, const wf_array *xs, const wf_arr
     val same = grad(loss, x) - gx;           // 0
     val along = vjp(s, y, x) - jvp(s, x, y); // 0: the derivative of each element is its own
     val constant = grad(sum(x * stop(s)), x);
+    same = same + grad(sum(custom(doubled(), x)), x) - 4 * x + grad(sum(replace_gradient(x, s)), x) - cos(x); // 0
     bool known = depends(loss, x, y) && !depends(stop(s), x);
     val even = 2 * wf_iota(g, wf_array_shape(xs), 0);
     const wf_shape shape = wf_array_shape(result);

@@ -52,7 +52,8 @@ static const char graph[] = "arrays flags 0\n"
                             "%8 = view f32 (3) gather %7 [%2] other %6\n"
                             "%9 = const i64 0x2 # 2\n"
                             "%10 = view f32 (6) tile %8 [%9]\n"
-                            "%11 = scatter f32 (6) %8 [%2] if %3\n";
+                            "%11 = scatter f32 (6) %8 [%2] if %3\n"
+                            "%12 = derived f32 (3) %7 [%1 %2] 0 1\n";
 
 static void parse(const char *text, wf__ir *out)
 {

@@ -115,6 +115,45 @@ static wf_status operators(wf_context *ctx)
     return status;
 }
 
+/* The derivative of x^3 by a rule with two outputs, and that of a value with another one's. */
+static void cube(const wf_rule_site *s)
+{
+    s->result[0] = wf_mul(s->in[0], wf_mul(s->in[0], s->in[0]));
+    s->result[1] = wf_neg(s->result[0]);
+}
+static void cube_back(const wf_rule_site *s)
+{
+    wf_val slope = wf_mul(3, wf_mul(s->in[0], s->in[0]));
+    s->result[0] = wf_mul(slope, wf_sub(s->seed[0], s->seed[1]));
+}
+
+static wf_status rules(wf_context *ctx)
+{
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 1, 1), *out = wf_like(a), *grad = wf_like(a),
+             *ones = wf_full(ctx, WF_F32, WF_SHAPE(N), 1);
+    wf_status status = a && out && grad && ones ? WF_OK : missing(ctx);
+    const wf_rule *rule = WF_CUSTOM_RULE(.name = "cube", .call = cube, .vjp = cube_back, .outs = 2);
+    for (int space = 0; space < 2 && status == WF_OK; ++space) {
+        wf_graph *g = space ? wf_begin(ctx, .shape = WF_SHAPE(N)) : wf_begin(ctx);
+        wf_val x = wf_in(g, a), y[2], d;
+        wf_custom(rule, WF_VALS(x), y);
+        wf_vjp(WF_VALS(y[0], wf_replace_gradient(y[0], wf_mul(x, 2))), WF_VALS(1, 1), WF_VALS(x), &d);
+        wf_out(g, out, d);
+        status = g ? wf_run(g) : missing(ctx);
+        assert_true(holds(out, (const float[]){ 5, 14, 29, 50 }, N, &status));
+    }
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
+        wf_val y[2];
+        wf_custom(rule, WF_VALS(wf_in(g, a)), y);
+        wf_out(g, out, y[1]);
+        status = g ? wf_adjoint(g, WF_ARRAYS(out), WF_ARRAYS(ones), WF_ARRAYS(a), WF_ARRAYS(grad)) : missing(ctx);
+    }
+    assert_true(holds(grad, (const float[]){ -3, -12, -27, -48 }, N, &status));
+    release_all((wf_array *[]){ a, out, grad, ones }, 4);
+    return status;
+}
+
 static wf_status square(wf_context *ctx, wf_array *from, wf_array *to)
 {
     wf_graph *g = wf_begin(ctx);
@@ -150,6 +189,7 @@ int main(void)
     {                             \
 #name, name, WF_INTERP, 1 \
     }
-    static const memory_case cases[] = { EACH(values), EACH(loops), EACH(complexes), EACH(operators), EACH(tapes) };
+    static const memory_case cases[] = { EACH(values),    EACH(loops), EACH(complexes),
+                                         EACH(operators), EACH(rules), EACH(tapes) };
     return run_memory_cases(cases, WF__COUNT(cases), NULL);
 }

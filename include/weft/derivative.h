@@ -57,6 +57,39 @@ WF_API void wf_tape_free(wf_tape *tape);
 
 /* The same value, which derivatives take for a constant. */
 WF_API wf_val wf_stop(wf_val value);
+/* The value of `value`, with the derivative of `of`, which need not be computed for it.
+ * Shapes: that of `of` broadcasts to that of the value, which is the result's. Dtypes: both real or both complex.
+ * Example: q = wf_replace_gradient(wf_round(x), x), a rounding whose derivative is 1. */
+WF_API wf_val wf_replace_gradient(wf_val value, wf_val of);
+
+/* ---- rules: functions whose derivatives the program gives ------------------------------------------------------ */
+typedef struct wf_rule_site { /* filled by the library, read by hooks, which set result[] */
+    wf_graph *graph;
+    void *user;
+    const wf_val *in, *out; /* [n_in] and [n_out] the rule's inputs and outputs; out: not in .call */
+    /* .vjp: [n_out] derivatives of a loss with respect to the outputs. .jvp: [n_in] directions in which the inputs change.
+     * Each has the shape of its value, or is the number 0. */
+    const wf_val *seed;
+    wf_val *result; /* .call, .jvp: [n_out]; .vjp: [n_in]; the number 0 at first */
+    int32_t n_in, n_out;
+} wf_rule_site;
+typedef void wf_rule_hook(const wf_rule_site *site);
+typedef struct wf_rule {
+    size_t size;
+    const char *name; /* for messages, of which 43 characters are kept */
+    wf_rule_hook *call;
+    wf_rule_hook *jvp, *vjp; /* forward and reverse mode; NULL: a derivative of that mode is an error */
+    void *user;              /* lives as long as derivatives may be asked for: with a tape, until wf_tape_free */
+    int32_t outs;            /* number of outputs; 0 = 1 */
+} wf_rule;
+/* Records .call on the inputs, and sets out[] to its results. Derivatives with respect to the inputs are what .vjp and
+ * .jvp record when asked for, and may be differentiated again; they follow nothing else that .call uses.
+ * Shapes: result[k] of .jvp broadcasts to out[k]; that of .vjp to in[k], or in[k] to it: it is added up then.
+ * At most 15 inputs and 15 outputs. A number among the inputs is a constant of the first value's dtype.
+ * Operators over an index space: hooks read no other arrays than the operator, and record no blocks.
+ * Example: wf_custom(WF_CUSTOM_RULE(.name = "clip", .call = clip, .vjp = clip_back), WF_VALS(x), &y); */
+WF_API void wf_custom_n(const wf_rule *rule, wf_vals in, wf_val *out);
+
 /* True if derivatives of the value with respect to one of the others need not be 0. */
 WF_API bool wf_depends_n(wf_val value, wf_vals on);
 
@@ -71,6 +104,9 @@ WF_API bool wf_depends_n(wf_val value, wf_vals on);
 #define wf_vjp(outs, seeds, wrt, out) wf_vjp_n(outs, seeds, wrt, out)
 #define wf_jvp(outs, wrt, directions, out) wf_jvp_n(outs, wrt, directions, out)
 #define wf_stop(v) wf_stop(WF_V(v))
+#define wf_replace_gradient(v, of) wf_replace_gradient(WF_V(v), WF_V(of))
+#define WF_CUSTOM_RULE(...) (&(wf_rule){ .size = sizeof(wf_rule), __VA_ARGS__ })
+#define wf_custom(rule, in, out) wf_custom_n(rule, in, out)
 #define wf_depends(v, on) wf_depends_n(WF_V(v), on)
 #endif
 #endif

@@ -25,6 +25,24 @@ static bool is_smooth(const wf__node *n)
     return n->op < WF__NODES || wf__rule_of(n->op)->class != WF__RULE_STEP;
 }
 
+uint32_t wf__ad_operands(const wf__ir *ir, wf__ref r, wf__ref operand[WF__MAX_OPERANDS])
+{
+    const wf__node *node = &ir->node[r];
+    const wf__whole *whole = wf__whole_of(ir, r);
+    uint32_t n = 0;
+    if (node->op == WF__DERIVED) {
+        for (; n < wf__tuple_len(ir, node->b); ++n)
+            operand[n] = wf__tuple_at(ir, node->b)[n];
+        return n;
+    }
+    if (!whole)
+        return wf__operands(ir, node, operand);
+    for (unsigned k = 0; k < 4; ++k)
+        if (whole->part[k / 2][k % 2])
+            operand[n++] = whole->part[k / 2][k % 2];
+    return n;
+}
+
 /* Marks what depends on the wanted values. Returns true if there are new marks. */
 static bool spread_up(const wf__ir *ir, wf__activity *active, wf__ref first, wf__ref last)
 {
@@ -35,7 +53,7 @@ static bool spread_up(const wf__ir *ir, wf__activity *active, wf__ref first, wf_
         bool varies = ir->arrays && n->op == WF__LOAD && active->array[wf__object_of(ir, n)] & WF__VARIES;
         if (active->node[r] & WF__VARIES || !is_smooth(n))
             continue;
-        uint32_t count = wf__operands(ir, n, operand);
+        uint32_t count = wf__ad_operands(ir, r, operand);
         for (uint32_t i = 0; i < count; ++i)
             varies = varies || (active->node[operand[i]] & WF__VARIES && wf__has_adjoint(wf__dtype(ir, operand[i])));
         if (!varies)
@@ -48,19 +66,6 @@ static bool spread_up(const wf__ir *ir, wf__activity *active, wf__ref first, wf_
             active->array[wf__object_of(ir, n)] |= WF__VARIES;
     }
     return any;
-}
-
-/* As wf__operands; of a part of a function of complex numbers, the parts of the function's operands. */
-static uint32_t used_by(const wf__ir *ir, wf__ref r, wf__ref operand[WF__MAX_OPERANDS])
-{
-    const wf__whole *whole = wf__whole_of(ir, r);
-    uint32_t n = 0;
-    if (!whole)
-        return wf__operands(ir, &ir->node[r], operand);
-    for (unsigned k = 0; k < 4; ++k)
-        if (whole->part[k / 2][k % 2])
-            operand[n++] = whole->part[k / 2][k % 2];
-    return n;
 }
 
 /* Marks what the results depend on. Returns true if there are new marks. */
@@ -86,7 +91,8 @@ static bool spread_down(const wf__ir *ir, wf__activity *active, const wf__loops 
             active->array[wf__object_of(ir, n)] |= WF__COUNTS;
             any = true;
         }
-        uint32_t count = used_by(ir, r, operand);
+        active->node[r - 1] |= wf__same_call(ir, r - 1, r) ? WF__COUNTS : 0; /* the first output stands for all */
+        uint32_t count = wf__ad_operands(ir, r, operand);
         for (uint32_t i = 0; i < count; ++i) {
             any = any || (operand[i] >= r && !(active->node[operand[i]] & WF__COUNTS));
             active->node[operand[i]] |= WF__COUNTS;
@@ -161,17 +167,4 @@ bool wf__ad_depends(wf__ir *ir, wf__ref value, const wf__ref *on, uint32_t n)
     bool depends = active.node[value] & WF__VARIES;
     wf__activity_free(&active);
     return depends;
-}
-
-wf__ref wf__ad_stop(wf__ir *ir, wf__ref value)
-{
-    if (ir->status != WF_OK || !value)
-        return 0;
-    if (wf__is_complex(wf__dtype(ir, value))) {
-        wf__ref re = wf__ad_stop(ir, wf__real(ir, value));
-        return wf__complex(ir, re, wf__ad_stop(ir, wf__imag(ir, value)));
-    }
-    wf__node n = { .op = WF__BITCAST, .dtype = (uint8_t)wf__dtype(ir, value), .a = value };
-    n.shape = wf__shape_of(ir, value);
-    return wf__has_adjoint(n.dtype) ? wf__append(ir, &n) : value;
 }

@@ -44,6 +44,12 @@ static inline bool wf__is_contents(const wf__ir *ir, wf__ref r)
     const wf__node *n = &ir->node[r];
     return ir->arrays && n->op == WF__LOAD && !n->b && !wf__when(ir, n);
 }
+/* True if both nodes are outputs of one call of a rule of the program, in this order. */
+static inline bool wf__same_call(const wf__ir *ir, wf__ref first, wf__ref second)
+{
+    const wf__node *a = &ir->node[first], *b = &ir->node[second];
+    return a->op == WF__DERIVED && b->op == WF__DERIVED && a->c && a->c == b->c && a->b == b->b && a->d < b->d;
+}
 /* Fails the ir: the node has no derivative. */
 void wf__no_derivative(wf__ir *ir, const wf__ad_task *task, const wf__node *n, const char *why);
 #endif

@@ -12,6 +12,7 @@
  *     shapes parts         sums over broadcast axes, sums of contributions and the points that take part
  *     index                border modes and gathers as indices
  *     views joins          derivatives of views, reductions and scans
+ *     custom               derivatives that the program gives
  *     reverse forward      the two sweeps
  *     space emit           derivatives of operators over index spaces, and their values in the recordings of kernels
  *
@@ -21,6 +22,15 @@
 #ifndef WEFT_AD_H
 #define WEFT_AD_H
 #include "ir/ir.h"
+
+typedef struct wf__custom_call { /* a derivative by a rule of the program; lists are those of the rule's hooks */
+    const wf__custom *rule;
+    const char *function;
+    const wf__ref *in, *out; /* values; an output is 0 if the recording does not have it */
+    const wf__ref *seed;     /* reverse mode: [outputs] of the rule; forward mode: [ins]; 0 = 0 */
+    uint32_t ins;
+    bool reverse;
+} wf__custom_call;
 
 typedef struct wf__ad_task {
     const char *function; /* the public function, for messages */
@@ -32,7 +42,10 @@ typedef struct wf__ad_task {
     uint32_t outs, wrts;
     /* True if two arrays, by their objects, share memory; NULL = none do. */
     bool (*share)(const void *user, uint32_t object, uint32_t other);
-    const void *user;
+    /* Sets the derivatives of the inputs, in reverse mode, or of the outputs: values whose shapes broadcast to those of
+     * their values, or for inputs the other way round; 0 = 0. False = the ir has failed. NULL = rules of the program have no derivatives. */
+    bool (*record)(void *user, wf__ir *ir, const wf__custom_call *call, wf__ref *result);
+    void *user;
 } wf__ad_task;
 
 /* Sets grad[i] to the derivative with respect to wrt[i]: a value of its shape, in wf__adjoint_dtype of its dtype; a
@@ -44,11 +57,13 @@ bool wf__ad_forward(wf__ir *ir, const wf__ad_task *task, wf__ref *tangent);
  * ir has failed. */
 bool wf__ad_depends(wf__ir *ir, wf__ref value, const wf__ref *on, uint32_t n);
 
+/* Sets operand[] to the values that the derivative of node r follows, and returns their number: its operands, those of the
+ * function of complex numbers that it is a part of, or the inputs of a rule. */
+uint32_t wf__ad_operands(const wf__ir *ir, wf__ref r, wf__ref operand[WF__MAX_OPERANDS]);
+
 /* True for dtypes that have derivatives. */
 static inline bool wf__has_adjoint(unsigned t) { return wf__is_float(t) || wf__is_complex(t); }
 /* Dtype of the derivatives of a value: f32 for f16 and bf16, and c64 for c32, which are rounded once, when stored. */
 static inline unsigned wf__adjoint_dtype(unsigned t) { return wf__is_half(t) ? WF_F32 : t == WF_C32 ? WF_C64 : t; }
 
-/* Returns a value that has the derivative 0: a BITCAST to its own dtype, which lowering drops. */
-wf__ref wf__ad_stop(wf__ir *ir, wf__ref value);
 #endif

@@ -4,6 +4,7 @@
  * an array graph the shape of a tangent broadcasts to that of the value, and the tangent stands for its broadcast. A tangent of 0
  * is absent. The contents of arrays have tangents as values do.
  */
+#include "ad/custom.h"
 #include "ad/rule.h"
 #include "ad/sweep.h"
 
@@ -97,6 +98,41 @@ static wf__ref forward_scatter(forward *f, const wf__node *n)
     return f->node[n->a] ? wf__scatter(f->ir, f->node[n->a], n->shape, n->b, n->d) : 0;
 }
 
+/* ---- derivatives that the program gives ---- */
+/* As a whole, at the first output of a call of a rule. */
+static wf__ref forward_rule_of_program(forward *f, wf__ref r)
+{
+    wf__ir *ir = f->ir;
+    const uint32_t tuple = ir->node[r].b;
+    wf__ref seed[WF__MAX_OPERANDS] = { 0 }, tangent[WF__MAX_OPERANDS] = { 0 };
+    bool any = false;
+    if (wf__same_call(ir, r - 1, r))
+        return f->node[r];
+    for (uint32_t k = 0; k < wf__tuple_len(ir, tuple); ++k) {
+        const wf__ref in = wf__tuple_at(ir, tuple)[k];
+        seed[k] = f->node[in] ? wf__broadcast_to(ir, f->node[in], wf__shape_of(ir, in)) : 0;
+        any = any || seed[k];
+    }
+    if (any && wf__record_rule(ir, f->task, r, seed, false, tangent))
+        for (wf__ref q = r; q < f->route.n && (q == r || wf__same_call(ir, r, q)); ++q)
+            f->node[q] = tangent[ir->node[q].d];
+    return f->node[r];
+}
+
+static wf__ref forward_derived(forward *f, wf__ref r)
+{
+    wf__ir *ir = f->ir;
+    const wf__node n = ir->node[r];
+    wf__ref total = 0;
+    if (n.c)
+        return forward_rule_of_program(f, r);
+    for (uint32_t k = 0; k < wf__tuple_len(ir, n.b); ++k) {
+        wf__ref tangent = f->node[wf__tuple_at(ir, n.b)[k]];
+        total = sum(ir, total, tangent ? wf__cast(ir, tangent, wf__adjoint_dtype(n.dtype)) : 0);
+    }
+    return total;
+}
+
 /* ---- memory ---- */
 static wf__ref forward_load(forward *f, const wf__node *load)
 {
@@ -166,6 +202,8 @@ static wf__ref forward_node(forward *f, wf__ref r)
         return forward_view(f, &n);
     case WF__SCATTER:
         return forward_scatter(f, &n);
+    case WF__DERIVED:
+        return forward_derived(f, r);
     case WF__CAST:
         return f->node[n.a] ? wf__cast(ir, f->node[n.a], wf__adjoint_dtype(n.dtype)) : 0;
     case WF__OP_select:

@@ -181,6 +181,9 @@ static void reverse_node(wf__sweep *s, wf__ref r, wf__adjoint a)
     case WF__SCATTER:
         reverse_scatter(s, r, a);
         return;
+    case WF__DERIVED:
+        wf__reverse_derived(s, r, a);
+        return;
     case WF__CAST:
         wf__give(s, n.a, a, wf__shape_of(ir, r));
         return;
@@ -269,7 +272,7 @@ static void visit(wf__sweep *s, wanted *list, wf__ref r)
             wf__no_derivative(s->ir, s->task, &n, " before its block has ended");
         return;
     }
-    if (a.value)
+    if (a.value || n.op == WF__DERIVED)
         reverse_node(s, r, a);
 }
 

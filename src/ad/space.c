@@ -213,7 +213,8 @@ static bool find(wf__ad_space *s, lists *l)
         if (wf__op_is_store(op) && !add_seed(s, l, r, primal))
             return false;
     }
-    const wf__ad_task task = { s->of->function, l->out, l->wrt, l->seed, l->outs, l->wrts, NULL, NULL };
+    const wf__ad_task task = { s->of->function, l->out, l->wrt,        l->seed,    l->outs,
+                               l->wrts,         NULL,   s->of->record, s->of->user };
     if (!wf__ad_reverse(ir, &task, l->grad))
         return false;
     for (uint32_t i = 0; i < l->wrts; ++i)
@@ -256,7 +257,8 @@ static bool find_tangents(wf__ad_space *s, lists *l)
         l->out[l->outs++] = n.c;
         s->access[s->access_n++] = (wf__ad_access){ .node = r, .object = ir->slot[n.a].object };
     }
-    const wf__ad_task task = { s->of->function, l->out, l->wrt, l->seed, l->outs, l->wrts, NULL, NULL };
+    const wf__ad_task task = { s->of->function, l->out, l->wrt,        l->seed,    l->outs,
+                               l->wrts,         NULL,   s->of->record, s->of->user };
     if (!wf__ad_forward(ir, &task, l->grad))
         return false;
     for (uint32_t i = 0; i < s->access_n; ++i)

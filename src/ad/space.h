@@ -34,6 +34,8 @@ typedef struct wf__ad_operator { /* an operator and what is wanted of it */
     /* Dtypes of the seeds: the upstream arrays of outs, or the directions of wrt. Seed k is object `objects` + k. */
     const uint8_t *seed;
     uint32_t outs, wrts;
+    bool (*record)(void *user, wf__ir *ir, const wf__custom_call *call, wf__ref *result); /* as that of wf__ad_task */
+    void *user;
 } wf__ad_operator;
 
 typedef struct wf__ad_space {

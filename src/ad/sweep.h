@@ -69,6 +69,8 @@ wf__ref wf__index_op(wf__ir *ir, unsigned op, wf__ref a, int64_t b); /* an opera
 void wf__reverse_view(wf__sweep *s, wf__ref r, wf__adjoint a);
 void wf__reverse_reduce(wf__sweep *s, wf__ref r, wf__adjoint a);
 void wf__reverse_scan(wf__sweep *s, wf__ref r, wf__adjoint a);
+/* custom.c. `a` may be 0: another output of the call may have an adjoint. */
+void wf__reverse_derived(wf__sweep *s, wf__ref r, wf__adjoint a);
 /* Return the derivative of node r in forward mode, from that of its operand. */
 wf__ref wf__forward_reduce(wf__ir *ir, wf__ref r, wf__ref tangent, const char *function);
 wf__ref wf__forward_scan(wf__ir *ir, wf__ref r, wf__ref tangent, const char *function);

@@ -39,7 +39,8 @@ static void emit_uniform(wf__instance *in, wf__ref r)
             in->scalar[r] = wf__emit_pure_scalar(in, r);
         break;
     case WF__NOP:
-    case WF__ARG: /* vary.c finds none of these uniform but STATE, which emit_node treats as varying */
+    case WF__DERIVED: /* not in plans */
+    case WF__ARG:     /* vary.c finds none of these uniform but STATE, which emit_node treats as varying */
     case WF__STORE:
     case WF__ACCUM:
     case WF__ATOMIC:
@@ -112,8 +113,9 @@ static void emit_varying(wf__instance *in, wf__ref r)
         in->vector[r] = wf__is_narrow(in, r) ? wf__emit_narrow(in, r) : emit_vector(in, r);
         break;
     case WF__NOP:
-    case WF__ARG:   /* in cold bodies only: emit_op.c */
-    case WF__CONST: /* uniform */
+    case WF__DERIVED: /* not in plans */
+    case WF__ARG:     /* in cold bodies only: emit_op.c */
+    case WF__CONST:   /* uniform */
     case WF__PARAM:
     case WF__EXTENT:
     case WF__DIM:

@@ -15,12 +15,12 @@ void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags)
     uint32_t used = ir->n, size = ir->table_size; /* the table keeps about the size that the last recording needed */
     ir->n = ir->tuple_n = ir->slot_n = ir->red_n = ir->param_n = ir->shape_n = ir->tuples = 0;
     ir->loops = ir->closed_n = 0;
-    ir->folded = ir->numbered = ir->merged = ir->label_n = ir->whole_n = 0;
+    ir->folded = ir->numbered = ir->merged = ir->label_n = ir->whole_n = ir->custom_n = 0;
     ir->hidden = ir->unused = ir->invariant = ir->written_out = ir->in_lockstep = 0;
     ir->joiner = NULL;
     ir->rank = rank;
     ir->kept = 0;
-    ir->arrays = ir->kept_lane = false;
+    ir->arrays = ir->kept_lane = ir->derived = false;
     ir->flags = flags;
     ir->status = WF_OK;
     ir->error[0] = 0;
@@ -66,6 +66,7 @@ void wf__ir_free(wf__ir *ir)
     wf__free(ir->shape);
     wf__free(ir->label);
     wf__free(ir->whole);
+    wf__free(ir->custom);
     *ir = (wf__ir){ 0 };
 }
 
@@ -98,6 +99,7 @@ bool wf__ir_copy(const wf__ir *body, wf__ir *copy)
     ok &= own(&copy->red, copy->red_n, &copy->red_cap, sizeof *copy->red);
     ok &= own(&copy->param, copy->param_n, &copy->param_cap, sizeof *copy->param);
     ok &= own(&copy->whole, copy->whole_n, &copy->whole_cap, sizeof *copy->whole);
+    ok &= own(&copy->custom, copy->custom_n, &copy->custom_cap, sizeof *copy->custom);
     ok &= own(&copy->shape, copy->shape_n, &copy->shape_cap, sizeof *copy->shape);
     wf__ir *joiner = body->joiner && ok ? wf__alloc(sizeof *joiner) : NULL;
     if (joiner) {
@@ -279,6 +281,38 @@ void wf__copy_whole(const wf__ir *in, wf__ref from, const wf__ref *map, wf__ir *
         *part = *part ? map[*part] : 0;
     }
     wf__set_whole(out, &copy);
+}
+
+/* ---- rules of derivatives ---- */
+uint32_t wf__custom_rule(wf__ir *ir, const wf__custom *rule)
+{
+    const wf__custom new = *rule; /* it may be one of the table, which moves */
+    for (uint32_t k = 0; k < ir->custom_n; ++k) {
+        const wf__custom *c = &ir->custom[k];
+        if (c->jvp == new.jvp && c->vjp == new.vjp && c->user == new.user && c->outs == new.outs &&
+            !strcmp(c->name, new.name))
+            return k + 1;
+    }
+    if (ir->status != WF_OK || !wf__grow(&ir->custom, &ir->custom_cap, ir->custom_n + 1, sizeof *ir->custom)) {
+        no_memory(ir);
+        return 0;
+    }
+    ir->custom[ir->custom_n++] = new;
+    return ir->custom_n;
+}
+
+wf__ref wf__derived(wf__ir *ir, wf__ref value, uint32_t tuple, uint32_t rule, uint32_t output)
+{
+    if (ir->status != WF_OK || !value)
+        return 0;
+    wf__node n = { .op = WF__DERIVED, .dtype = (uint8_t)wf__dtype(ir, value) };
+    n.a = value;
+    n.b = tuple;
+    n.c = rule;
+    n.d = output;
+    n.shape = wf__shape_of(ir, value);
+    ir->derived = true;
+    return wf__append(ir, &n);
 }
 
 /* ---- leaves ---- */

@@ -162,6 +162,14 @@ typedef struct wf__whole {
     wf__ref part[2][2]; /* real and imaginary part of each operand, earlier nodes; 0 = the part is 0 */
 } wf__whole;
 
+/* The derivative of a DERIVED node: hooks of the program, which record it (wf_rule). */
+typedef struct wf__custom {
+    void (*jvp)(const wf_rule_site *site), (*vjp)(const wf_rule_site *site);
+    void *user;
+    uint32_t outs;
+    char name[44];
+} wf__custom;
+
 typedef struct wf__ir {
     wf__node *node; /* node[0] is a NOP */
     uint32_t n, node_cap;
@@ -187,6 +195,9 @@ typedef struct wf__ir {
     uint32_t label_n, label_cap;
     wf__whole *whole; /* by ascending node; in recordings, and of no effect on code */
     uint32_t whole_n, whole_cap;
+    wf__custom *custom; /* rule k of DERIVED nodes is custom[k - 1]; of no effect on code */
+    uint32_t custom_n, custom_cap;
+    bool derived; /* there may be DERIVED nodes */
     int32_t rank; /* axes of the index space; array graphs: 0 */
     /* Recording, borrowed, that joins two accumulators, for bodies with custom joins. Its nodes are pure ones, ARG k and
      * ARG red_n + k (reduction k of the one and of the other), and a SETRED for each reduction with a custom join. */
@@ -320,6 +331,10 @@ const wf__whole *wf__whole_of(const wf__ir *ir, wf__ref r);
 void wf__set_whole(wf__ir *ir, const wf__whole *whole);
 /* Notes of `to` in `out` what `from` is a part of, if all operands have copies. */
 void wf__copy_whole(const wf__ir *in, wf__ref from, const wf__ref *map, wf__ir *out, wf__ref to);
+/* Records a DERIVED: output number `output` of rule `rule` on the values of a tuple. */
+wf__ref wf__derived(wf__ir *ir, wf__ref value, uint32_t tuple, uint32_t rule, uint32_t output);
+/* Returns the number of a rule, 1 for the first; 0 = the ir has failed. */
+uint32_t wf__custom_rule(wf__ir *ir, const wf__custom *rule);
 /* view.c. A view that changes nothing is the value itself. */
 wf__ref wf__view(wf__ir *ir, unsigned kind, const int64_t *numbers, uint32_t n, wf__ref value);
 wf__ref wf__gather(wf__ir *ir, wf__ref value, uint32_t tuple, wf__ref other);

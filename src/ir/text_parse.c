@@ -293,6 +293,7 @@ static void node(reader *r)
     fields(r, &n);
     if (r->ok)
         wf__append(r->ir, &n);
+    r->ir->derived = r->ir->derived || n.op == WF__DERIVED;
 }
 
 static void line(reader *r)

@@ -321,6 +321,7 @@ static bool check_together(checker *c, const wf__node *n)
     case WF__SCAN:
     case WF__THREAD:
     case WF__BARRIER:
+    case WF__DERIVED:
         return true;
     case WF__CHECK:
         return n->dtype == WF_I64 || bad(c, "dtype");

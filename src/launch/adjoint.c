@@ -11,7 +11,7 @@
 #include "base/floats.h"
 
 typedef struct adjoint {
-    const wf_graph *g; /* the operator */
+    wf_graph *g; /* the operator */
     wf_arrays outs, wrt;
     wf_arrays seeds, results; /* upstream arrays and derivatives of wrt; or directions and derivatives of outs */
     bool reverse;
@@ -130,7 +130,9 @@ static bool begin(adjoint *a)
                                .wrt = a->object + a->outs.n,
                                .seed = dtype,
                                .outs = (uint32_t)a->outs.n,
-                               .wrts = (uint32_t)a->wrt.n };
+                               .wrts = (uint32_t)a->wrt.n,
+                               .record = wf__record_custom,
+                               .user = a->g };
     if (a->reverse ? wf__ad_space_begin(&a->of, &a->space) : wf__ad_tangents_begin(&a->of, &a->space))
         return true;
     const wf__ir *ir = &a->space.ir;

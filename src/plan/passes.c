@@ -179,7 +179,7 @@ static bool run(wf__planning *p)
     return ok;
 }
 
-bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bind *bind)
+static bool make(wf__plan *plan, const wf__recording *recording, const wf__bind *bind)
 {
     *plan = (wf__plan){
         .objects = recording->options.objects,
@@ -195,5 +195,21 @@ bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bin
     wf__free(p.all);
     plan->recorded = NULL;
     plan->why = NULL;
+    return ok;
+}
+
+bool wf__plan_make(wf__plan *plan, const wf__recording *recording, const wf__bind *bind)
+{
+    wf__recording plain;
+    if (!wf__has_derived(recording))
+        return make(plan, recording, bind);
+    bool ok = wf__without_derived(recording, &plain);
+    if (ok)
+        ok = make(plan, &plain, bind);
+    else {
+        *plan = (wf__plan){ 0 };
+        wf__plan_no_memory(plan);
+    }
+    wf__without_derived_free(recording, &plain);
     return ok;
 }

@@ -14,6 +14,12 @@ typedef struct wf__planning {
     struct spacer *space;   /* of an index space, until it has been split */
 } wf__planning;
 
+/* ---- derived.c ---- */
+bool wf__has_derived(const wf__recording *rec); /* true if there may be DERIVED nodes */
+/* Sets *out to the recording without them; the other function frees what it owns, also after a failure. False = out of
+ * memory. */
+bool wf__without_derived(const wf__recording *rec, wf__recording *out);
+void wf__without_derived_free(const wf__recording *rec, wf__recording *out);
 /* ---- array graphs: src/plan/split ---- */
 bool wf__pass_shapes(wf__planning *p);
 bool wf__pass_dead_effects(wf__planning *p);

@@ -331,6 +331,7 @@ static void emit_structural(gen *g, wf__ref r)
     case WF__STATE:
     case WF__NEXT:
     case WF__END:
+    case WF__DERIVED: /* not in plans */
 #include "ir/case_graphs.def"
 #include "ir/case_pure.def"
         break;

@@ -35,24 +35,6 @@ static bool node_of(wf_graph *g, wf_val v, const char *function, const char *rol
     return wf__is_recording(g) && *out;
 }
 
-/* Sets *out to a seed or direction for the value `of`, in the dtype of its derivatives. */
-static bool seed_of(wf_graph *g, wf_val v, wf__ref of, const char *function, wf__ref *out)
-{
-    wf__ir *ir = wf__graph_ir(g);
-    wf_shape both;
-    *out = wf__converted(g, v, wf__adjoint_dtype(wf__dtype(ir, of)), function);
-    const wf_shape *have = *out ? shape_of(ir, *out) : NULL, *want = shape_of(ir, of);
-    bool fits = !have || (wf__broadcast(have, want, &both) && wf__same_shape(&both, want));
-    if (!fits) {
-        char a[160], b[160];
-        wf_shape_text(have, a, sizeof a);
-        wf_shape_text(want, b, sizeof b);
-        wf__poison(g, WF_ERR_SHAPE, "%s: a seed or direction of shape %s does not broadcast to that of its value, %s",
-                   function, a, b);
-    }
-    return wf__is_recording(g);
-}
-
 /* ---- values that wf_eval has computed ----
  * A value that wf_eval computed has become a read of an array, and what it was made of is gone. A derivative that needs
  * it is an error. */
@@ -98,7 +80,7 @@ static void refuse_cut(request *q)
         if (!needed[r] || is_wanted(q, r) || n->op == WF__BITCAST || !wf__has_adjoint(n->dtype))
             continue;
         cut = is_cut(q, r) ? r : 0;
-        for (uint32_t i = 0, count = wf__operands(ir, n, operand); i < count; ++i)
+        for (uint32_t i = 0, count = wf__ad_operands(ir, r, operand); i < count; ++i)
             needed[operand[i]] = 1;
     }
     wf__free(needed);
@@ -150,9 +132,12 @@ static bool begin(request *q, const char *function, wf_vals outs, wf_vals wrt, c
             return false;
     const wf__ref *of = reverse ? q->out : q->wrt;
     for (size_t i = 0; i < seeded; ++i)
-        if (!seed_of(g, seeds ? seeds->at[i] : (wf_val){ { 1, NULL } }, of[i], function, &q->seed[i]))
+        if (!wf__derivative_of(g, seeds ? seeds->at[i] : (wf_val){ { 1, NULL } }, of[i], false, function,
+                               "a seed or direction", &q->seed[i]))
             return false;
-    q->task = (wf__ad_task){ function, q->out, q->wrt, q->seed, (uint32_t)outs.n, (uint32_t)wrt.n, share_memory, g };
+    q->task =
+        (wf__ad_task){ function,          q->out, q->wrt, q->seed, (uint32_t)outs.n, (uint32_t)wrt.n, share_memory,
+                       wf__record_custom, g };
     refuse_cut(q);
     return wf__is_recording(g);
 }
@@ -218,16 +203,6 @@ void wf_grad_n(wf_val loss, wf_vals wrt, wf_val *out)
     request q;
     bool begun = begin(&q, "wf_grad", (wf_vals){ &loss, 1 }, wrt, NULL, true) && is_loss(&q);
     run(&q, begun, true, wrt.n, out);
-}
-
-wf_val(wf_stop)(wf_val v)
-{
-    wf_graph *g = wf__graph_of(v);
-    bool number;
-    if (!g)
-        return v;
-    wf__ref r = wf__is_recording(g) ? wf__resolve(g, v, "wf_stop", &number) : 0;
-    return wf__value(g, r ? wf__ad_stop(wf__graph_ir(g), r) : 0);
 }
 
 bool wf_depends_n(wf_val value, wf_vals on)

@@ -9,11 +9,12 @@
  *     lanes thread_ids index                            where a point is: in control flow, on a device, in the space
  *     variable view_values local                        what is built of values
  *     access update watch                               memory
- *     control call reduce derive                        blocks, calls, sections, derivatives
+ *     control call reduce custom derive                 blocks, calls, sections, derivatives
  *     graph evaluate                                    a recording from its beginning to its end
  */
 #ifndef WEFT_RECORD_H
 #define WEFT_RECORD_H
+#include "ad/ad.h"
 #include "object/object.h"
 
 typedef struct wf__graphs { /* the recordings of a context, under its lock */
@@ -273,6 +274,14 @@ void wf__check_blocks(wf_graph *g); /* fails the recording if a block is open */
 
 /* ---- reduce.c ---- */
 void wf__end_section(wf_graph *g, bool last); /* checks the section, and finishes what WF_SECTION_JOIN records */
+
+/* ---- custom.c ---- */
+/* Sets *out to a value in the dtype of the derivatives of the node `of`. Its shape broadcasts to that of the node or, with
+ * `sums`, that of the node to its shape. False after poisoning; `what` names the value. */
+bool wf__derivative_of(wf_graph *g, wf_val v, wf__ref of, bool sums, const char *function, const char *what,
+                       wf__ref *out);
+/* wf__ad_task.record: calls a hook of the program. user: the recording, whose ir this may be; else the ir has its arrays. */
+bool wf__record_custom(void *user, wf__ir *ir, const wf__custom_call *call, wf__ref *result);
 
 /* ---- graph.c ---- */
 /* Ends recording before a run: reduced variables hand over their values, and the contract of an operator is checked. */

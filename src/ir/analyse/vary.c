@@ -113,6 +113,9 @@ static bool analyse_once(const wf__ir *ir, wf__vary *out, bool first)
         case WF__THREAD: /* on processors a block is one thread */
         case WF__BARRIER:
             break;
+        case WF__DERIVED:
+            v = out[n->a];
+            break;
         case WF__INDEX:
             v.level = (uint8_t)(n->a + 1);
             if (n->a + 1 == rank) {

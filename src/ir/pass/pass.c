@@ -182,6 +182,9 @@ static wf__ref record(const wf__ir *in, const wf__node *n, wf__ir *out)
         return 0;
     case WF__COLD:
         return record_cold(out, n);
+    case WF__DERIVED:
+        return wf__derived(out, n->a, n->b,
+                           n->c && n->c <= in->custom_n ? wf__custom_rule(out, &in->custom[n->c - 1]) : n->c, n->d);
     case WF__LOOP:
         return wf__loop(out, n->aux);
     case WF__STATE:

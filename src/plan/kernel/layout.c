@@ -477,6 +477,7 @@ static wf__ref lay_node(wf__rewriter *w, wf__ref r)
     case WF__END:
     case WF__THREAD:
     case WF__BARRIER:
+    case WF__DERIVED: /* not in plans */
 #include "ir/case_graphs.def"
 #include "ir/case_pure.def"
         break;

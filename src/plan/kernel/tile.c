@@ -72,6 +72,7 @@ static bool is_shared(const tiler *t, wf__ref r)
         return false;
     case WF__LOAD:
     case WF__COLD:
+    case WF__DERIVED: /* not in plans */
 #include "ir/case_pure.def"
         break;
     }

@@ -109,6 +109,7 @@ static void eval_structural(const wf__chunk *f, wf__ref r, const wf__node *n)
     case WF__STATE:
     case WF__NEXT:
     case WF__END:
+    case WF__DERIVED: /* not in plans */
 #include "ir/case_graphs.def"
 #include "ir/case_pure.def"
         break;
