@@ -2,13 +2,15 @@
  * accumulated in f32 over some hundred points, then in f64. */
 #include "kernels.h"
 #include "vec_math.h"
+#include <math.h>
+#include <string.h>
 
 #if BENCH_VEC
 enum { SUMMED = 64 * VF }; /* points that are summed in f32 */
 
 static inline double vf_total(vf x) { return vd_total(vd_add(vd_low(x), vd_high(x))); }
 
-double best_math_loss(const float *x, const float *t, float a, float b, int64_t lo, int64_t hi)
+double best_math_primal(const float *x, const float *t, float a, float b, int64_t lo, int64_t hi)
 {
     const vf scale = vf_set(1 / a), shift = vf_set(b), zero = vf_set(0);
     double sum = 0;
@@ -55,8 +57,114 @@ void best_math_gradient(float *dx, double sum[3], const float *x, const float *t
     sum[1] = -da / ((double)a * (double)a);
     sum[2] = db;
 }
+
+double best_table_primal(const float *table, const int32_t *index, int64_t lo, int64_t hi)
+{
+    double sum = 0;
+    for (int64_t i = lo; i < hi; i += SUMMED) {
+        float s[16] = { 0 };
+        for (int64_t j = i; j < i + SUMMED && j < hi; j += 16)
+#pragma GCC ivdep
+            for (int k = 0; k < 16; ++k) {
+                float v = table[index[j + k]];
+                s[k] += v * v;
+            }
+        for (int k = 0; k < 16; ++k)
+            sum += (double)s[k];
+    }
+    return sum;
+}
+
+/* Neighbours in the list add to different copies, so that an addition does not wait for the one before it. */
+double best_table_gradient(float *copies, const float *table, int32_t size, const int32_t *index, int64_t lo,
+                           int64_t hi)
+{
+    double sum = 0;
+    memset(copies, 0, (size_t)size * TABLE_COPIES * sizeof *copies);
+    for (int64_t i = lo; i < hi; i += SUMMED) {
+        float s[TABLE_COPIES] = { 0 };
+        for (int64_t j = i; j < i + SUMMED && j < hi; j += TABLE_COPIES)
+#pragma GCC unroll 8
+            for (int k = 0; k < TABLE_COPIES; ++k) {
+                int32_t at = index[j + k];
+                float v = table[at];
+                copies[(int64_t)k * size + at] += v + v;
+                s[k] += v * v;
+            }
+        for (int k = 0; k < TABLE_COPIES; ++k)
+            sum += (double)s[k];
+    }
+    return sum;
+}
+
+double best_softmax_row(float *dx, const float *x, const float *w, int n)
+{
+    enum { MOST = 4096 };
+    _Alignas(64) float e[MOST];
+    vf most = vf_load(x), sum = vf_set(0), weighted = sum;
+    for (int j = VF; j < n; j += VF)
+        most = vf_max(most, vf_load(x + j));
+    float part[VF], top;
+    vf_store(part, most);
+    top = part[0];
+    for (int k = 1; k < VF; ++k)
+        top = part[k] > top ? part[k] : top;
+    for (int j = 0; j < n; j += VF) {
+        vf v = vf_exp(vf_sub(vf_load(x + j), vf_set(top)));
+        sum = vf_add(sum, v);
+        if (w)
+            weighted = vf_fma(v, vf_load(w + j), weighted);
+        if (dx)
+            vf_store(e + j, v);
+    }
+    const double total = vf_total(sum), mean = vf_total(weighted) / total;
+    const vf scale = vf_set((float)(1 / total)), shift = vf_set((float)mean);
+    for (int j = 0; dx && j < n; j += VF) {
+        vf v = vf_mul(vf_load(e + j), scale);
+        VEC(stream_ps)(dx + j, w ? vf_mul(v, vf_sub(vf_load(w + j), shift)) : v);
+    }
+    return w ? mean : log(total) + (double)top;
+}
+
+float best_ten_primal(const float *a, const float *b, const float *c, int64_t n)
+{
+    vf sum[4] = { vf_set(0), vf_set(0), vf_set(0), vf_set(0) };
+    for (int64_t i = 0; i < n; i += 4 * VF)
+        for (int k = 0; k < 4; ++k) {
+            vf v = vf_load(a + i + k * VF), scale = vf_load(b + i + k * VF), shift = vf_load(c + i + k * VF);
+            for (int s = 0; s < 5; ++s)
+                v = vf_fma(v, scale, shift);
+            sum[k] = vf_add(sum[k], v);
+        }
+    return (float)vf_total(vf_add(vf_add(sum[0], sum[1]), vf_add(sum[2], sum[3])));
+}
+
+float best_ten_gradient(float *const d[3], const float *a, const float *b, const float *c, int64_t n)
+{
+    vf sum[2] = { vf_set(0), vf_set(0) };
+    for (int64_t i = 0; i < n; i += 2 * VF)
+        for (int k = 0; k < 2; ++k) {
+            const int64_t at = i + k * VF;
+            const vf scale = vf_load(b + at), shift = vf_load(c + at);
+            vf v[6] = { vf_load(a + at) }, g = vf_set(1), db = vf_set(0), dc = vf_set(0);
+#pragma GCC unroll 5
+            for (int s = 0; s < 5; ++s)
+                v[s + 1] = vf_fma(v[s], scale, shift);
+#pragma GCC unroll 5
+            for (int s = 4; s >= 0; --s) {
+                dc = vf_add(dc, g);
+                db = vf_fma(g, v[s], db);
+                g = vf_mul(g, scale);
+            }
+            vf_store(d[0] + at, g);
+            vf_store(d[1] + at, db);
+            vf_store(d[2] + at, dc);
+            sum[k] = vf_add(sum[k], v[5]);
+        }
+    return (float)vf_total(vf_add(sum[0], sum[1]));
+}
 #else /* no vectors: never called, see bench_best_available */
-double best_math_loss(const float *x, const float *t, float a, float b, int64_t lo, int64_t hi)
+double best_math_primal(const float *x, const float *t, float a, float b, int64_t lo, int64_t hi)
 {
     (void)x, (void)t, (void)a, (void)b, (void)lo, (void)hi;
     return 0;
@@ -65,5 +173,31 @@ void best_math_gradient(float *dx, double sum[3], const float *x, const float *t
                         int64_t hi)
 {
     (void)dx, (void)sum, (void)x, (void)t, (void)a, (void)b, (void)lo, (void)hi;
+}
+double best_table_primal(const float *table, const int32_t *index, int64_t lo, int64_t hi)
+{
+    (void)table, (void)index, (void)lo, (void)hi;
+    return 0;
+}
+double best_table_gradient(float *copies, const float *table, int32_t size, const int32_t *index, int64_t lo,
+                           int64_t hi)
+{
+    (void)copies, (void)table, (void)size, (void)index, (void)lo, (void)hi;
+    return 0;
+}
+double best_softmax_row(float *dx, const float *x, const float *w, int n)
+{
+    (void)dx, (void)x, (void)w, (void)n;
+    return 0;
+}
+float best_ten_primal(const float *a, const float *b, const float *c, int64_t n)
+{
+    (void)a, (void)b, (void)c, (void)n;
+    return 0;
+}
+float best_ten_gradient(float *const d[3], const float *a, const float *b, const float *c, int64_t n)
+{
+    (void)d, (void)a, (void)b, (void)c, (void)n;
+    return 0;
 }
 #endif

@@ -70,11 +70,23 @@ BENCH_PLAIN(best)
 void best_triad_stream(float *out, const float *a, const float *b, const float *c, int64_t lo, int64_t hi);
 /* As best_math, but with the correctly rounded division and square root. */
 void best_math_ieee(float *out, const float *x, float a, float b, int64_t lo, int64_t hi);
-/* best_derivatives.c: the loss of row grad_math, and its derivatives with respect to x and, as sums with the loss first, a
- * and b. lo and hi are multiples of 64; dx is aligned to 64 bytes. */
-double best_math_loss(const float *x, const float *t, float a, float b, int64_t lo, int64_t hi);
+/* best_derivatives.c: losses, and their derivatives with them (rows_derivatives.c). lo and hi are multiples of 64; dx is
+ * aligned to 64 bytes.
+ * math: sums are the loss and its derivatives with respect to a and b; those with respect to x are in dx. */
+double best_math_primal(const float *x, const float *t, float a, float b, int64_t lo, int64_t hi);
 void best_math_gradient(float *dx, double sum[3], const float *x, const float *t, float a, float b, int64_t lo,
                         int64_t hi);
+/* The sum of table[k]^2. copies: [TABLE_COPIES][size], whose sum over copies becomes the derivative. */
+enum { TABLE_COPIES = 8 };
+double best_table_primal(const float *table, const int32_t *index, int64_t lo, int64_t hi);
+double best_table_gradient(float *copies, const float *table, int32_t size, const int32_t *index, int64_t lo,
+                           int64_t hi);
+/* Returns log(sum(exp(x))), or the mean of w with weights exp(x) if w is given, of a row of up to 4096 values. dx: becomes
+ * its derivative with respect to x; may be NULL. */
+double best_softmax_row(float *dx, const float *x, const float *w, int n);
+/* The sum of plain_ten, and its derivatives with respect to a, b and c; n is a multiple of 64. */
+float best_ten_primal(const float *a, const float *b, const float *c, int64_t n);
+float best_ten_gradient(float *const d[3], const float *a, const float *b, const float *c, int64_t n);
 bool bench_best_loop_available(void); /* best_mandelbrot */
 int best_vector_bits(void);           /* 0 = no vectors */
 /* Calls f, a vector function of `arity` arguments of best_vector_bits(), on n values. n is a multiple of the lanes. */
