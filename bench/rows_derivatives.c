@@ -339,7 +339,8 @@ static void table_setup(bench *b, bench_case *c)
 }
 
 /* ---- functions of rows ------------------------------------------------------------------------------------------- */
-/* The sum over rows of log(sum(exp(x))), and sum(w softmax(x)) with a weight for each column; with respect to x. */
+/* The sum over rows of log(sum(exp(x))), and sum(w softmax(x)) with a weight for each column; with respect to x. The
+ * largest value, which is subtracted, is a constant to derivatives: its contributions would cancel. */
 enum { SIDE = 4096 };
 
 typedef struct rows_row {
@@ -360,7 +361,7 @@ static void rows_done(void *data)
 static wf_kernel *rows_kernel(wf_context *ctx, bool softmax, bool gradient)
 {
     wf_graph *g = wf_begin(ctx, .name = softmax ? "grad_softmax" : "grad_logsumexp");
-    wf_val x = wf_in(g, wf_formal(g, "x", WF_F32, 2)), d, loss, most = wf_reduce(WF_JOIN_MAX, x, WF_AXES(1));
+    wf_val x = wf_in(g, wf_formal(g, "x", WF_F32, 2)), d, loss, most = wf_stop(wf_reduce(WF_JOIN_MAX, x, WF_AXES(1)));
     wf_val e = wf_exp(wf_sub(x, most)), sum = wf_sum(e, WF_AXES(1));
     if (softmax)
         loss = wf_mul(wf_div(e, sum), wf_in(g, wf_formal(g, "w", WF_F32, 1)));
