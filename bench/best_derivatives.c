@@ -163,6 +163,61 @@ float best_ten_gradient(float *const d[3], const float *a, const float *b, const
         }
     return (float)vf_total(vf_add(sum[0], sum[1]));
 }
+
+/* ---- the derivative of a convolution with respect to its kernel ---- */
+enum { KERNEL_ROWS = 16, KERNEL_WIDTH = 4096, KERNEL_STRIDE = KERNEL_WIDTH + 2 * VF };
+
+/* Adds to the sums of one or two neighbouring rows of taps what a row of the image contributes. */
+__attribute__((always_inline)) static inline void add_taps(vf acc[2][CONV_K], const float *in, const float *up,
+                                                           const float *next, int64_t w)
+{
+    for (int64_t j = 0; j < w; j += VF) {
+        const vf a = vf_load(up + j), b = next ? vf_load(next + j) : a;
+#pragma GCC unroll 11
+        for (int x = 0; x < CONV_K; ++x) {
+            const vf v = vf_load(in + j + x);
+            acc[0][x] = vf_fma(v, a, acc[0][x]);
+            if (next)
+                acc[1][x] = vf_fma(v, b, acc[1][x]);
+        }
+    }
+}
+
+/* Rows of the image, with a border of zeros, are packed. A pass over some rows has 22 sums in registers. */
+void best_conv_kernel(double *sum, const float *img, const float *up, int64_t h, int64_t w, int64_t lo, int64_t hi)
+{
+    _Alignas(64) float in[(KERNEL_ROWS + CONV_K - 1) * KERNEL_STRIDE];
+    _Alignas(64) static const float zeros[KERNEL_WIDTH];
+    memset(in, 0, sizeof in);
+    for (int k = 0; k < CONV_K * CONV_K; ++k)
+        sum[k] = 0;
+    for (int64_t i0 = lo; i0 < hi; i0 += KERNEL_ROWS) {
+        const int64_t rows = hi - i0 < KERNEL_ROWS ? hi - i0 : KERNEL_ROWS;
+        for (int64_t r = 0; r < rows + CONV_K - 1; ++r) {
+            const int64_t i = i0 + r - CONV_HALO;
+            float *to = in + r * KERNEL_STRIDE + CONV_HALO;
+            if (i < 0 || i >= h)
+                memset(to, 0, (size_t)w * sizeof *to);
+            else
+                memcpy(to, img + i * w, (size_t)w * sizeof *to);
+        }
+        for (int y = 0; y < CONV_K; y += 2) {
+            vf acc[2][CONV_K];
+            for (int k = 0; k < 2 * CONV_K; ++k)
+                acc[k / CONV_K][k % CONV_K] = vf_set(0);
+            for (int64_t r = 0; r <= rows; ++r) {
+                const float *at = in + (y + r) * KERNEL_STRIDE;
+                const float *one = r < rows ? up + (i0 + r) * w : zeros, *two = r ? up + (i0 + r - 1) * w : zeros;
+                if (y + 1 < CONV_K)
+                    add_taps(acc, at, one, two, w);
+                else if (r < rows)
+                    add_taps(acc, at, one, NULL, w);
+            }
+            for (int k = 0; k < 2 * CONV_K && y * CONV_K + k < CONV_K * CONV_K; ++k)
+                sum[y * CONV_K + k] += vf_total(acc[k / CONV_K][k % CONV_K]);
+        }
+    }
+}
 #else /* no vectors: never called, see bench_best_available */
 double best_math_primal(const float *x, const float *t, float a, float b, int64_t lo, int64_t hi)
 {
@@ -199,5 +254,9 @@ float best_ten_gradient(float *const d[3], const float *a, const float *b, const
 {
     (void)d, (void)a, (void)b, (void)c, (void)n;
     return 0;
+}
+void best_conv_kernel(double *sum, const float *img, const float *up, int64_t h, int64_t w, int64_t lo, int64_t hi)
+{
+    (void)sum, (void)img, (void)up, (void)h, (void)w, (void)lo, (void)hi;
 }
 #endif

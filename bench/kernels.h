@@ -87,6 +87,14 @@ double best_softmax_row(float *dx, const float *x, const float *w, int n);
 /* The sum of plain_ten, and its derivatives with respect to a, b and c; n is a multiple of 64. */
 float best_ten_primal(const float *a, const float *b, const float *c, int64_t n);
 float best_ten_gradient(float *const d[3], const float *a, const float *b, const float *c, int64_t n);
+/* The derivative of set_conv with respect to the kernel, from that with respect to the result: up; w: at most 4096. */
+void best_conv_kernel(double *sum, const float *img, const float *up, int64_t h, int64_t w, int64_t lo, int64_t hi);
+/* res: the image turned by an angle about its middle, less the target; without vectors, too. side: at most 4096. */
+void best_rotate(float *res, const float *img, const float *target, int side, float angle, int64_t lo, int64_t hi);
+/* As best_rotate. Returns the derivative of the sum of res^2 / 2 with respect to the angle. */
+double best_rotate_angle(float *res, const float *img, const float *target, int side, float angle, int64_t lo,
+                         int64_t hi);
+void best_rotate_image(float *dimg, const float *res, int side, float angle, int64_t lo, int64_t hi);
 bool bench_best_loop_available(void); /* best_mandelbrot */
 int best_vector_bits(void);           /* 0 = no vectors */
 /* Calls f, a vector function of `arity` arguments of best_vector_bits(), on n values. n is a multiple of the lanes. */
