@@ -4,6 +4,7 @@
  * ctest: long
  */
 #include "memory_fails.h"
+#include "weft/optimize.h"
 
 enum { N = 4 };
 
@@ -154,6 +155,27 @@ static wf_status rules(wf_context *ctx)
     return status;
 }
 
+/* The derivative of x = p + x / 2, which is 2 p. */
+static void half(const wf_rule_site *s) { s->result[0] = wf_add(s->in[1], wf_mul(s->in[0], 0.5)); }
+
+static wf_status fixed_points(wf_context *ctx)
+{
+    static const wf_iteration how = { .size = sizeof how, .step = half, .tolerance = 1e-6 };
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 1, 1), *out = wf_like(a);
+    wf_status status = a && out ? WF_OK : missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx);
+        wf_val p = wf_in(g, a), x, d;
+        wf_fixed_point(g, &how, WF_VALS(p), WF_VALS(p), &x);
+        wf_vjp(WF_VALS(wf_mul(x, x)), WF_VALS(1), WF_VALS(p), &d);
+        wf_out(g, out, wf_round(wf_mul(d, 16)));
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    assert_true(holds(out, (const float[]){ 128, 256, 384, 512 }, N, &status));
+    release_all((wf_array *[]){ a, out }, 2);
+    return status;
+}
+
 static wf_status square(wf_context *ctx, wf_array *from, wf_array *to)
 {
     wf_graph *g = wf_begin(ctx);
@@ -189,7 +211,7 @@ int main(void)
     {                             \
 #name, name, WF_INTERP, 1 \
     }
-    static const memory_case cases[] = { EACH(values),    EACH(loops), EACH(complexes),
-                                         EACH(operators), EACH(rules), EACH(tapes) };
+    static const memory_case cases[] = { EACH(values), EACH(loops),        EACH(complexes), EACH(operators),
+                                         EACH(rules),  EACH(fixed_points), EACH(tapes) };
     return run_memory_cases(cases, WF__COUNT(cases), NULL);
 }

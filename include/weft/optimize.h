@@ -1,7 +1,8 @@
-/* optimize.h - parameters for which a loss is least. The loss is recorded once and differentiated by wf_grad.
+/* optimize.h - parameters for which a loss is least, whose recording wf_grad differentiates, and fixed points.
  * Reference: docs/reference/optimize.md */
 #ifndef WF_OPTIMIZE_H
 #define WF_OPTIMIZE_H
+#include "weft/derivative.h"
 #include "weft/functions.h"
 #ifdef __cplusplus
 extern "C" {
@@ -59,6 +60,24 @@ typedef struct wf_minimize_options {
  * Source: Nocedal and Wright, Numerical Optimization, algorithms 7.4, 7.5, 3.5, 3.6; Kingma and Ba, Adam. */
 WF_API wf_status wf_minimize_with(wf_context *ctx, wf_arrays params, wf_loss *loss, void *user, wf_minimum *found,
                                   const wf_minimize_options *options);
+
+/* ---- fixed points ---------------------------------------------------------------------------------------------- */
+typedef struct wf_iteration {
+    size_t size;
+    wf_rule_hook
+        *step; /* sets result[0 .. n_out - 1], the next unknowns, from in[]: the unknowns, then the parameters */
+    void *user;
+    /* Where no unknown changes by more than this times itself, the iteration ends; 0: all turns are recorded one by one. */
+    double tolerance;
+    int32_t turns; /* at most so many [100] */
+} wf_iteration;
+/* Sets out[] to x = step(x, params), by iteration from the start. Its derivatives are those of the solution, by iteration.
+ * With a tolerance each point goes on by itself, in a loop: the step has no reductions. In wf_adjoint: without one.
+ * Shapes, dtypes: those of the start, and of the step. At most 15 values: twice the unknowns, and params.
+ * Owns: borrows `how` as long as derivatives may be asked for (wf_rule.user). Cost: the turns; a derivative: as many.
+ * Source: Christianson, Reverse accumulation and attractive fixed points (1994).
+ * Example: wf_fixed_point(g, &kepler, WF_VALS(m), WF_VALS(m, e), &anomaly); */
+WF_API void wf_fixed_point(wf_graph *graph, const wf_iteration *how, wf_vals start, wf_vals params, wf_val *out);
 
 #ifdef __cplusplus
 }
