@@ -1,8 +1,7 @@
-/* check.c - weft check: the derivative g of a text beside differences, in f64. For random directions u of each array, g . u
- * is compared with central differences of the loss with steps h and h/2, and with the forward derivative. Some elements of
- * g are compared with differences along one element. */
+/* check.c - weft check: the derivative of a text beside differences, by wf_check_gradient. */
 #include "calc.h"
-#include <math.h>
+#include "weft/optimize.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +23,6 @@ const char help_check[] =
 enum { OUT, TOLERANCE, STEP, SEED, TEXT_FILE };
 static const option options[] = { { "output", 'o', true }, { "tolerance", 0, true }, { "step", 0, true },
                                   { "seed", 0, true },     { "file", 'f', true },    { NULL, 0, false } };
-enum { DIRECTIONS = 2, ELEMENTS = 16 };
 
 typedef struct check {
     const command *self;
@@ -38,7 +36,12 @@ typedef struct check {
     size_t args;
     double tolerance, step;
     int64_t seed;
-    bool differs;
+    bool which[MAX_INPUTS]; /* arguments that are checked */
+    /* what has been printed */
+    size_t printed; /* 1 + the number of the array, among those that are checked */
+    int directions;
+    bool differs, pairs;
+    wf_gradient_finding worst; /* of the array's elements; size 0 = none */
 } check;
 
 static int add_input(check *c, const char *text)
@@ -86,7 +89,6 @@ static bool has_derivative(const wf_arg *arg)
     return kind == WF_KIND_FLOAT || kind == WF_KIND_COMPLEX;
 }
 
-/* Loads the inputs; floats become f64 or c128. */
 static int make_inputs(check *c)
 {
     for (size_t i = 0; i < c->args; i++) {
@@ -95,208 +97,152 @@ static int make_inputs(check *c)
             continue;
         if (kind == NUMBER_TOO_LARGE)
             return misused(c->self, "'%s=%s': the number is too large; infinity is inf", c->name[i], c->spec[i]);
-        wf_array *a = wf_load(c->ctx, c->spec[i], NULL), *wide = NULL;
+        wf_array *a = wf_load(c->ctx, c->spec[i], NULL);
         if (!a)
             return failed_in(c->ctx);
         c->arg[i] = WF_ARG(c->name[i], a);
-        if (!has_derivative(&c->arg[i]))
-            continue;
-        bool complex = wf_dtype_kind(wf_array_dtype(a)) == WF_KIND_COMPLEX;
-        const char *out[] = { "out" };
-        wf_status status =
-            wf_text_create(c->ctx, complex ? "out = c128(a)" : "out = f64(a)", WF_NAMED(a), 0, out, 1, &wide);
-        wf_release(a);
-        c->arg[i].kind = WF_ARG_NUMBER;
-        if (status != WF_OK)
-            return failed_in(c->ctx);
-        c->arg[i] = WF_ARG(c->name[i], wide);
     }
     return EXIT_OK;
 }
 
-/* ---- computing ---- */
-
-/* Sets *out to the result of the text, followed by `more`, of that name; `args` arguments are given. Exit code. */
-static int compute(check *c, const char *more, const char *name, size_t args, wf_array **out)
+/* Returns the result of the text, followed by `more`, of that name; `args` arguments are given. NULL: the context has the
+ * error. */
+static wf_array *compute(check *c, const char *more, const char *name, size_t args)
 {
+    wf_array *out = NULL;
     char *text = append(append(NULL, "%s", c->text), "\n%s", more);
     const char *want[] = { name };
-    wf_status status = wf_text_create(c->ctx, text, (wf_args){ c->arg, args }, 0, want, 1, out);
+    wf_text_create(c->ctx, text, (wf_args){ c->arg, args }, 0, want, 1, &out);
     free(text);
-    return status == WF_OK ? EXIT_OK : failed_in(c->ctx);
+    return out;
 }
 
-/* Sets out[n] to the values of the array, which is released. Exit code. */
-static int take(check *c, wf_array *a, double *out, size_t n)
+/* Sets *number to the value of an array of one element, which is released. */
+static wf_status take(check *c, wf_array *a, double *number)
 {
-    wf_status status = wf_download(a, out, n * sizeof *out);
+    wf_status status = a ? wf_download(a, number, sizeof *number) : wf_last_status(c->ctx);
     wf_release(a);
-    return status == WF_OK ? EXIT_OK : failed_in(c->ctx);
+    return status;
 }
 
-static int loss_at(check *c, double *loss)
+/* ---- the text as functions of wf_check_gradient: of the arrays among its arguments that have derivatives ---- */
+static void bind(check *c, wf_arrays params)
 {
-    wf_array *out;
+    for (size_t i = 0, k = 0; i < c->args; i++)
+        if (c->which[i])
+            c->arg[i].as.array = params.at[k++];
+}
+
+static wf_status text_loss(void *user, wf_arrays params, double *loss)
+{
+    check *c = user;
+    bind(c, params);
     char *more = append(NULL, "check__loss = f64(%s)", c->want);
-    int result = compute(c, more, "check__loss", c->args, &out);
+    wf_array *out = compute(c, more, "check__loss", c->args);
     free(more);
-    return result == EXIT_OK ? take(c, out, loss, 1) : result;
+    return take(c, out, loss);
 }
 
-typedef struct side { /* one array that is checked */
-    size_t which, n;  /* n: real numbers in it */
-    double *at, *moved, *u, *g;
-    double h;
-} side;
-
-/* Sets *slope to the central difference of the loss along s->u. Exit code. */
-static int difference(check *c, side *s, double h, double *slope)
+static wf_status text_gradient(void *user, wf_arrays params, wf_arrays grads)
 {
-    double loss[2];
-    wf_array *a = c->arg[s->which].as.array;
-    int result = EXIT_OK;
-    for (int k = 0; k < 2 && result == EXIT_OK; k++) {
-        for (size_t i = 0; i < s->n; i++)
-            s->moved[i] = s->at[i] + (k ? h : -h) * s->u[i];
-        result = wf_upload(a, s->moved, s->n * sizeof *s->moved) == WF_OK ? loss_at(c, &loss[k]) : failed_in(c->ctx);
+    check *c = user;
+    wf_status status = WF_OK;
+    bind(c, params);
+    for (size_t i = 0, k = 0; i < c->args && status == WF_OK; i++) {
+        if (!c->which[i])
+            continue;
+        char *more = append(NULL, "check__g = grad(%s, %s)", c->want, c->name[i]);
+        wf_array *out = wf_array_count(grads.at[k]) ? compute(c, more, "check__g", c->args) : wf_retain(grads.at[k]);
+        free(more);
+        status = out ? wf_array_assign(grads.at[k++], out) : wf_last_status(c->ctx);
+        wf_release(out);
     }
-    if (result == EXIT_OK && wf_upload(a, s->at, s->n * sizeof *s->at) != WF_OK)
-        result = failed_in(c->ctx);
-    *slope = (loss[1] - loss[0]) / (2 * h);
-    return result;
+    return status;
 }
 
-/* Compares g . u with differences. Sets both, and *beyond to how far they differ beyond what is allowed: 0 and less, they
- * agree. Exit code. */
-static int along(check *c, side *s, double *derivative, double *numeric, double *beyond)
+static wf_status text_tangent(void *user, wf_arrays params, size_t which, const wf_array *direction, double *slope)
 {
-    double coarse, fine, sum = 0, size = 0;
-    int result = difference(c, s, s->h, &coarse);
-    if (result == EXIT_OK)
-        result = difference(c, s, s->h / 2, &fine);
-    if (result != EXIT_OK)
-        return result;
-    for (size_t i = 0; i < s->n; i++) {
-        sum += s->g[i] * s->u[i];
-        size += fabs(s->g[i] * s->u[i]);
-    }
-    *derivative = sum;
-    *numeric = (4 * fine - coarse) / 3;
-    *beyond = fabs(sum - *numeric) - c->tolerance * (size + fabs(*numeric)) - 2 * fabs(fine - coarse);
-    if (!(*beyond <= 0))
-        c->differs = true;
-    return EXIT_OK;
-}
-
-/* ---- checks ---- */
-
-/* Compares g . u with the forward derivative along u, which must agree but for rounding. Exit code. */
-static int forward(check *c, side *s, double derivative)
-{
-    wf_array *a = c->arg[s->which].as.array, *u = wf_like(a), *out = NULL;
-    double size = 0, tangent = 0;
-    char *more = append(NULL, "check__t = f64(tangent(%s, %s, check__u))", c->want, c->name[s->which]);
-    int result = u && wf_upload(u, s->u, s->n * sizeof *s->u) == WF_OK ? EXIT_OK : failed_in(c->ctx);
+    check *c = user;
+    size_t i = 0;
+    bind(c, params);
+    while (!c->which[i] || which--)
+        i++;
+    wf_array *u = wf_copy(direction);
     c->arg[c->args] = WF_ARG("check__u", u);
-    if (result == EXIT_OK)
-        result = compute(c, more, "check__t", c->args + 1, &out);
+    char *more = append(NULL, "check__t = f64(tangent(%s, %s, check__u))", c->want, c->name[i]);
+    wf_array *out = u ? compute(c, more, "check__t", c->args + 1) : NULL;
     free(more);
     wf_release(u);
-    if (result == EXIT_OK)
-        result = take(c, out, &tangent, 1);
-    if (result != EXIT_OK)
-        return result;
-    for (size_t i = 0; i < s->n; i++)
-        size += fabs(s->g[i] * s->u[i]);
-    bool differs = !(fabs(tangent - derivative) <= 1e-10 * (size + fabs(derivative)));
-    c->differs |= differs;
-    printf("  forward derivative       %.10g%s\n", tangent, differs ? "   differs" : "");
+    return take(c, out, slope);
+}
+
+/* ---- what is printed ---- */
+static void print_worst(check *c)
+{
+    const wf_gradient_finding *f = &c->worst;
+    if (f->size)
+        printf("  worst element %-10" PRId64 " %.10g   difference %.10g%s\n",
+               f->element * (c->pairs ? 2 : 1) + f->imaginary, f->gradient, f->difference,
+               f->differs ? "   differs" : "");
+    c->worst.size = 0;
+}
+
+/* Prints the name of the array before its first finding. */
+static void print_array(check *c, const wf_gradient_finding *f)
+{
+    char shape[256];
+    size_t i = 0;
+    for (size_t k = f->array; !c->which[i] || k--;)
+        i++;
+    const wf_array *a = c->arg[i].as.array;
+    c->pairs = wf_dtype_kind(wf_array_dtype(a)) == WF_KIND_COMPLEX;
+    printf("%s, %s of %s\n", c->name[i], c->pairs ? "c128" : "f64", shape_text(wf_array_shape(a), shape));
+    c->directions = 0;
+}
+
+static void print_finding(void *user, const wf_gradient_finding *f)
+{
+    check *c = user;
+    if (!c->printed || f->array + 1 != c->printed) {
+        print_worst(c);
+        print_array(c, f);
+    }
+    c->printed = f->array + 1;
+    c->differs |= f->differs;
+    if (f->element >= 0) {
+        if (!c->worst.size || !(f->beyond <= c->worst.beyond))
+            c->worst = *f;
+        return;
+    }
+    printf("  along direction %d        %.10g   difference %.10g%s\n", ++c->directions, f->gradient, f->difference,
+           f->differs ? "   differs" : "");
+    printf("  forward derivative       %.10g\n", f->forward);
+}
+
+static int check_arrays(check *c)
+{
+    static const wf_gradient_functions functions = { text_loss, text_gradient, text_tangent };
+    wf_array *list[MAX_INPUTS];
+    size_t n = 0;
+    for (size_t i = 0; i < c->args; i++)
+        if ((c->which[i] = has_derivative(&c->arg[i])))
+            list[n++] = c->arg[i].as.array;
+    if (!n)
+        return misused(c->self, "no argument is an array of floats or complex numbers");
+    wf_array *own[MAX_INPUTS];
+    memcpy(own, list, sizeof own);
+    wf_status status =
+        wf_check_gradient(c->ctx, ((wf_arrays){ list, n }), NULL, c, NULL, .tolerance = c->tolerance, .step = c->step,
+                          .seed = c->seed, .functions = &functions, .each = print_finding, .user = c);
+    bind(c, (wf_arrays){ own, n }); /* which the caller releases */
+    if (status != WF_OK)
+        return failed_in(c->ctx);
+    print_worst(c);
     return EXIT_OK;
-}
-
-static int check_directions(check *c, side *s, random_state *random)
-{
-    int result = EXIT_OK;
-    for (int k = 0; k < DIRECTIONS && result == EXIT_OK; k++) {
-        double derivative, numeric, beyond;
-        for (size_t i = 0; i < s->n; i++)
-            s->u[i] = random_normal(random);
-        result = along(c, s, &derivative, &numeric, &beyond);
-        if (result != EXIT_OK)
-            break;
-        printf("  along direction %d        %.10g   difference %.10g%s\n", k + 1, derivative, numeric,
-               beyond <= 0 ? "" : "   differs");
-        result = forward(c, s, derivative);
-    }
-    return result;
-}
-
-/* Compares elements one by one, some if there are many, and prints the one that is furthest beyond what is allowed. */
-static int check_elements(check *c, side *s)
-{
-    size_t step = s->n > ELEMENTS ? s->n / ELEMENTS : 1, worst = 0;
-    double most = -INFINITY, shown[2] = { 0, 0 };
-    memset(s->u, 0, s->n * sizeof *s->u);
-    for (size_t i = step / 2; i < s->n; i += step) {
-        double derivative, numeric, beyond;
-        s->u[i] = 1;
-        int result = along(c, s, &derivative, &numeric, &beyond);
-        s->u[i] = 0;
-        if (result != EXIT_OK)
-            return result;
-        if (!(beyond <= most) && !isnan(most)) {
-            worst = i;
-            most = beyond;
-            shown[0] = derivative;
-            shown[1] = numeric;
-        }
-    }
-    printf("  worst element %-10zu %.10g   difference %.10g%s\n", worst, shown[0], shown[1],
-           most <= 0 ? "" : "   differs");
-    return EXIT_OK;
-}
-
-static int check_array(check *c, size_t which, random_state *random)
-{
-    const wf_array *a = c->arg[which].as.array;
-    bool complex = wf_dtype_kind(wf_array_dtype(a)) == WF_KIND_COMPLEX;
-    side s = { .which = which, .n = (size_t)wf_array_count(a) * (complex ? 2 : 1) };
-    double mean = 0;
-    wf_array *g = NULL;
-    char shape[256], *more = append(NULL, "check__g = grad(%s, %s)", c->want, c->name[which]);
-    if (s.n == 0) {
-        free(more);
-        return EXIT_OK;
-    }
-    s.at = allocate(4 * s.n, sizeof *s.at);
-    s.moved = s.at + s.n;
-    s.u = s.moved + s.n;
-    s.g = s.u + s.n;
-    int result = wf_download(a, s.at, s.n * sizeof *s.at) == WF_OK ? EXIT_OK : failed_in(c->ctx);
-    if (result == EXIT_OK)
-        result = compute(c, more, "check__g", c->args, &g);
-    if (result == EXIT_OK)
-        result = take(c, g, s.g, s.n);
-    for (size_t i = 0; i < s.n; i++)
-        mean += fabs(s.at[i]) / (double)s.n;
-    s.h = c->step * (mean > 0 && isfinite(mean) ? mean : 1);
-    if (result == EXIT_OK)
-        printf("%s, %s of %s\n", c->name[which], complex ? "c128" : "f64", shape_text(wf_array_shape(a), shape));
-    if (result == EXIT_OK)
-        result = check_directions(c, &s, random);
-    if (result == EXIT_OK)
-        result = check_elements(c, &s);
-    free(more);
-    free(s.at);
-    return result;
 }
 
 static int check_all(check *c)
 {
-    size_t arrays = 0;
-    int result = EXIT_OK;
-    random_state random = { .has_spare = false };
-    random_seed(&random, (uint64_t)c->seed);
     if (!wf_text_target(c->ctx, c->text, WF_LAST_TARGET, c->last, sizeof c->last)) {
         wf_array *out = NULL;
         const char *want[] = { "out" };
@@ -312,13 +258,7 @@ static int check_all(check *c)
     free(longer);
     if (!named)
         return misused(c->self, "the text ends with an expression: give the result a name, L = ...");
-    for (size_t i = 0; i < c->args && result == EXIT_OK; i++)
-        if (has_derivative(&c->arg[i])) {
-            result = check_array(c, i, &random);
-            arrays++;
-        }
-    if (result == EXIT_OK && !arrays)
-        return misused(c->self, "no argument is an array of floats or complex numbers");
+    int result = check_arrays(c);
     if (result == EXIT_OK)
         printf("%s\n", c->differs ? "the derivative differs" : "the derivative agrees");
     return result == EXIT_OK && c->differs ? EXIT_FAILED : result;

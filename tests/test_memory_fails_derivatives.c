@@ -176,6 +176,24 @@ static wf_status fixed_points(wf_context *ctx)
     return status;
 }
 
+static wf_val cubes(wf_graph *g, const wf_val *params, void *user)
+{
+    (void)g;
+    (void)user;
+    return total(wf_mul(params[0], wf_mul(params[0], params[0])));
+}
+
+static wf_status checks(wf_context *ctx)
+{
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 1, 1);
+    wf_gradient_finding worst = { .size = sizeof worst };
+    wf_status status =
+        a ? wf_check_gradient(ctx, WF_ARRAYS(a), cubes, NULL, &worst, .directions = 1, .elements = 1) : missing(ctx);
+    assert_false(worst.differs);
+    wf_release(a);
+    return status;
+}
+
 static wf_status square(wf_context *ctx, wf_array *from, wf_array *to)
 {
     wf_graph *g = wf_begin(ctx);
@@ -212,6 +230,6 @@ int main(void)
 #name, name, WF_INTERP, 1 \
     }
     static const memory_case cases[] = { EACH(values), EACH(loops),        EACH(complexes), EACH(operators),
-                                         EACH(rules),  EACH(fixed_points), EACH(tapes) };
+                                         EACH(rules),  EACH(fixed_points), EACH(checks),    EACH(tapes) };
     return run_memory_cases(cases, WF__COUNT(cases), NULL);
 }

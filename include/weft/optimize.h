@@ -1,4 +1,4 @@
-/* optimize.h - parameters for which a loss is least, whose recording wf_grad differentiates, and fixed points.
+/* optimize.h - parameters for which a loss is least, whose recording wf_grad differentiates; checks; fixed points.
  * Reference: docs/reference/optimize.md */
 #ifndef WF_OPTIMIZE_H
 #define WF_OPTIMIZE_H
@@ -61,6 +61,44 @@ typedef struct wf_minimize_options {
 WF_API wf_status wf_minimize_with(wf_context *ctx, wf_arrays params, wf_loss *loss, void *user, wf_minimum *found,
                                   const wf_minimize_options *options);
 
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
+/* What a check of a gradient has compared: the derivative along a direction, or by one element. */
+typedef struct wf_gradient_finding {
+    size_t size;
+    size_t array;                         /* number among the parameters */
+    int64_t element;                      /* its number, in C order; -1 = along a random direction */
+    bool imaginary;                       /* by the imaginary part of the element */
+    bool differs;                         /* beyond the tolerance */
+    double gradient, forward, difference; /* forward: NaN = not computed, as by single elements */
+    double beyond;                        /* how far they differ beyond what is allowed; 0 and less: they agree */
+    char text[280];                       /* array, element and the numbers, in words */
+} wf_gradient_finding;
+/* A loss that is no recording: functions that compute with the contents of arrays of f64 or c128. */
+typedef struct wf_gradient_functions {
+    wf_status (*loss)(void *user, wf_arrays params, double *loss);
+    wf_status (*gradient)(void *user, wf_arrays params, wf_arrays grads);
+    /* The derivative in the direction in which one of the arrays changes; may be NULL. */
+    wf_status (*tangent)(void *user, wf_arrays params, size_t which, const wf_array *direction, double *slope);
+} wf_gradient_functions;
+/* Options; 0 means the default in brackets. */
+typedef struct wf_gradient_options {
+    size_t size;
+    double tolerance;             /* relative, beside twice the error of the differences [1e-6] */
+    double step;                  /* of differences, relative to the mean magnitude of the array's elements [1e-4] */
+    int32_t directions, elements; /* of each array: random directions, and at most about so many elements [2, 16] */
+    int64_t seed;                 /* of the directions [1] */
+    const wf_gradient_functions *functions; /* with `loss` NULL */
+    void (*each)(void *user, const wf_gradient_finding *found);
+    void *user; /* for `each` */
+} wf_gradient_options;
+/* Compares the gradient of a loss with central differences, and with wf_jvp, at copies of `params` in f64 or c128.
+ * *worst, which may be NULL and has its size set, becomes the comparison that is furthest beyond what is allowed.
+ * Errors: WF_OK also if they differ. WF_ERR_ARG, WF_ERR_DTYPE: integers, no arrays, bad options; those of the loss.
+ * Waits: for results. Cost: 4 evaluations of the loss for each direction and element.
+ * Example: wf_check_gradient(ctx, WF_ARRAYS(a), misfit, NULL, &worst); if (worst.differs) puts(worst.text); */
+WF_API wf_status wf_check_gradient_with(wf_context *ctx, wf_arrays params, wf_loss *loss, void *user,
+                                        wf_gradient_finding *worst, const wf_gradient_options *options);
+
 /* ---- fixed points ---------------------------------------------------------------------------------------------- */
 typedef struct wf_iteration {
     size_t size;
@@ -88,5 +126,8 @@ WF_API void wf_fixed_point(wf_graph *graph, const wf_iteration *how, wf_vals sta
 #define wf_minimize(ctx, params, loss, user, ...)                     \
     wf_minimize_with(ctx, params, loss, user, WF__FIRST(__VA_ARGS__), \
                      &(wf_minimize_options){ WF__REST(__VA_ARGS__, .size = sizeof(wf_minimize_options)) })
+#define wf_check_gradient(ctx, params, loss, user, ...)                     \
+    wf_check_gradient_with(ctx, params, loss, user, WF__FIRST(__VA_ARGS__), \
+                           &(wf_gradient_options){ WF__REST(__VA_ARGS__, .size = sizeof(wf_gradient_options)) })
 #endif
 #endif

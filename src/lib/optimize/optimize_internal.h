@@ -1,5 +1,6 @@
 /* optimize_internal.h - what the methods of optimize.h share: a problem, whose parameters are one vector. The files from
- * the bottom to the top: problem (the kernel of an evaluation), lbfgs and descend (the methods), minimize. */
+ * the bottom to the top: problem (the kernel of an evaluation), lbfgs and descend (the methods), minimize; beside them
+ * check_gradient and fixed_point. */
 #ifndef WEFT_OPTIMIZE_INTERNAL_H
 #define WEFT_OPTIMIZE_INTERNAL_H
 #include "lib/array/array_internal.h"
@@ -32,6 +33,8 @@ static inline wf_array *wfl_vector(const wfl_problem *p)
 wf_status wfl_transfer(const wfl_problem *p, wf_array *vector, bool back);
 /* Records and prepares the kernel of an evaluation. */
 wf_status wfl_prepare(wfl_problem *p, wf_loss *loss, void *user);
+/* True for a loss: a real value of one element. False: the graph is poisoned, by a message that begins with `function`. */
+bool wfl_is_loss(wf_graph *g, wf_val loss, const char *function);
 /* Evaluates the loss at p->at; *stats become numbers. */
 wf_status wfl_evaluate(wfl_problem *p, double stats[WFL_STATS]);
 /* Copies a vector to the parameters. */

@@ -4,6 +4,7 @@
 #include "optimize_internal.h"
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 
 /* Returns the part of a vector that belongs to array i, in its shape. *from counts elements. */
 static wf_array *part(const wfl_problem *p, wf_array *vector, size_t i, int64_t *from)
@@ -45,20 +46,26 @@ static void store(wfl_problem *p, wf_graph *g, int which, wf_val value)
     wf_release(to);
 }
 
-/* False, and the graph is poisoned: no loss has this dtype or shape. */
-static bool is_loss(wfl_problem *p, wf_graph *g, wf_val loss)
+bool wfl_is_loss(wf_graph *g, wf_val loss, const char *function)
 {
+    const char *bad = NULL;
+    wf_status status = WF_ERR_ARG;
     wf_shape shape = wf_val_shape(loss);
-    wf_dtype t = wf_val_dtype(loss);
     if (wf_graph_status(g) != WF_OK)
         return false;
     if (wf_val_number(loss, NULL, NULL))
-        wf_fail(g, WF_ERR_ARG, WFL_MINIMIZE ": the loss is a number, which depends on no parameter");
-    else if (!wfl_is_float_dtype(t))
-        wf_fail(g, WF_ERR_DTYPE, WFL_MINIMIZE ": the loss is no real number of a float dtype");
-    else if (wfl_axes_count(&shape, WF_ALL_AXES) != 1)
-        wf_fail(g, WF_ERR_SHAPE, WFL_MINIMIZE ": the loss has several elements; reduce it, as by wf_sum");
-    p->rounding = 10 * (t == WF_F64 ? DBL_EPSILON : t == WF_F32 ? FLT_EPSILON : 1e-3);
+        bad = "the loss is a number, which depends on no parameter";
+    else if (!wfl_is_float_dtype(wf_val_dtype(loss))) {
+        bad = "the loss is no real number of a float dtype";
+        status = WF_ERR_DTYPE;
+    } else if (wfl_axes_count(&shape, WF_ALL_AXES) != 1) {
+        bad = "the loss has several elements; reduce it, as by wf_sum";
+        status = WF_ERR_SHAPE;
+    }
+    char text[160];
+    snprintf(text, sizeof text, "%s: %s", function, bad ? bad : "");
+    if (bad)
+        wf_fail(g, status, text);
     return wf_graph_status(g) == WF_OK;
 }
 
@@ -116,7 +123,9 @@ wf_status wfl_prepare(wfl_problem *p, wf_loss *loss, void *user)
     }
     if (g) {
         wf_val l = loss(g, params, user);
-        if (is_loss(p, g, l))
+        wf_dtype t = wf_val_dtype(l);
+        p->rounding = 10 * (t == WF_F64 ? DBL_EPSILON : t == WF_F32 ? FLT_EPSILON : 1e-3);
+        if (wfl_is_loss(g, l, WFL_MINIMIZE))
             record_results(p, g, wf_reshape(l, WF_SHAPE(1)), params, grads);
     }
     p->evaluate = wf_compile(g);
