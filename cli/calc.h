@@ -18,4 +18,8 @@ number_kind number_argument(const char *name, const char *text, wf_arg *out);
 /* Returns an argument that gives a text its shape and that the text cannot name: one element, broadcast. The array is
  * NULL without memory. */
 wf_arg shape_argument(wf_context *ctx, wf_shape shape);
+/* True for an array of floats or complex numbers. */
+bool has_derivative(const wf_arg *arg);
+/* True if the last statement of the text assigns a name, so that another one may follow. */
+bool ends_with_name(wf_context *ctx, const char *text);
 #endif

@@ -64,3 +64,18 @@ wf_arg shape_argument(wf_context *ctx, wf_shape shape)
     wf_release(one);
     return WF_ARG("", all);
 }
+
+bool has_derivative(const wf_arg *arg)
+{
+    wf_kind kind = arg->kind == WF_ARG_ARRAY ? wf_dtype_kind(wf_array_dtype(arg->as.array)) : WF_KIND_BOOL;
+    return kind == WF_KIND_FLOAT || kind == WF_KIND_COMPLEX;
+}
+
+bool ends_with_name(wf_context *ctx, const char *text)
+{
+    char name[NAME_CAP], *longer = append(NULL, "%s\nnext__x = 0", text);
+    bool named = !wf_text_target(ctx, text, WF_LAST_TARGET, name, sizeof name) ||
+                 wf_text_target(ctx, longer, WF_LAST_TARGET, name, sizeof name);
+    free(longer);
+    return named;
+}

@@ -83,12 +83,6 @@ static int read_arguments(check *c, arguments *a)
     return c->text || c->file ? -1 : misused(c->self, "no text");
 }
 
-static bool has_derivative(const wf_arg *arg)
-{
-    wf_kind kind = arg->kind == WF_ARG_ARRAY ? wf_dtype_kind(wf_array_dtype(arg->as.array)) : WF_KIND_BOOL;
-    return kind == WF_KIND_FLOAT || kind == WF_KIND_COMPLEX;
-}
-
 static int make_inputs(check *c)
 {
     for (size_t i = 0; i < c->args; i++) {
@@ -252,11 +246,7 @@ static int check_all(check *c)
     }
     if (!c->want)
         c->want = c->last;
-    char *longer = append(NULL, "%s\ncheck__x = 0", c->text), name[NAME_CAP];
-    bool named = !wf_text_target(c->ctx, c->text, WF_LAST_TARGET, name, sizeof name) ||
-                 wf_text_target(c->ctx, longer, WF_LAST_TARGET, name, sizeof name);
-    free(longer);
-    if (!named)
+    if (!ends_with_name(c->ctx, c->text))
         return misused(c->self, "the text ends with an expression: give the result a name, L = ...");
     int result = check_arrays(c);
     if (result == EXIT_OK)

@@ -13,6 +13,7 @@ const char help_dump[] =
     "  --trace                the recording (the default)\n"
     "  --passes               the passes that planning runs, each with its decisions; without a text: all passes\n"
     "  --after PASS           the state of planning after that pass\n"
+    "  --ad                   all of these of the derivatives of the result with respect to the arrays of floats\n"
     "  --plan                 the finished plan\n"
     "  --kernels              the kernels, after splitting and after lowering\n"
     "  --llvm                 LLVM IR\n"
@@ -25,19 +26,22 @@ const char help_dump[] =
     "  --shape Y,X            the shape of coordinates and programs, as for weft calc\n"
     "  --threads N, --device cpu|interp, --fast-math\n";
 
-enum { TRACE, PASSES, PLAN, KERNELS, LLVM, ASM, DOT, PTX, KINDS, AFTER = KINDS, OUT, ARCH, TEXT_FILE, SHAPE };
+enum { TRACE, PASSES, PLAN, KERNELS, LLVM, ASM, DOT, PTX, KINDS, AFTER = KINDS, OUT, ARCH, TEXT_FILE, SHAPE, AD };
 static const option options[] = { { "trace", 0, false },   { "passes", 0, false }, { "plan", 0, false },
                                   { "kernels", 0, false }, { "llvm", 0, false },   { "asm", 0, false },
                                   { "dot", 0, false },     { "ptx", 0, false },    { "after", 0, true },
                                   { "output", 'o', true }, { "arch", 0, true },    { "file", 'f', true },
-                                  { "shape", 0, true },    { NULL, 0, false } };
+                                  { "shape", 0, true },    { "ad", 0, false },     { NULL, 0, false } };
 
 typedef struct dump {
     const command *self;
     wf_context *ctx;
     const char *text, *file, *want;
-    char *owned_text;
+    char *owned_text, *with_ad;
     char last[NAME_CAP];
+    char result[MAX_INPUTS][NAME_CAP]; /* names of the results */
+    size_t results;
+    bool ad;
     const char *spec[MAX_INPUTS]; /* text after the '=' of an argument */
     char name[MAX_INPUTS][NAME_CAP];
     wf_arg arg[MAX_INPUTS + 1];
@@ -115,7 +119,9 @@ static int read_arguments(dump *d, arguments *a)
         } else if (o == ARCH) {
             if (!parse_arch(a->value, &d->arch))
                 return misused(d->self, "'%s': an architecture is sm_70, sm_80, sm_90, ...", a->value);
-        } else if (o >= 0)
+        } else if (o == AD)
+            d->ad = true;
+        else if (o >= 0)
             d->show[o] = true;
         else if (o != ARG_OPERAND)
             return ended(o);
@@ -155,12 +161,37 @@ static int make_inputs(dump *d)
     return d->arg[d->args++].as.array ? EXIT_OK : failed_in(d->ctx);
 }
 
-static void name_result(dump *d)
+/* With --ad, appends the derivatives of the result to the text; they are the results. Exit code. */
+static int add_derivatives(dump *d)
 {
-    if (!wf_text_target(d->ctx, d->text, WF_LAST_TARGET, d->last, sizeof d->last))
+    char *names = NULL, *call = append(NULL, "grad(%s", d->want);
+    if (!ends_with_name(d->ctx, d->text))
+        return misused(d->self, "the text ends with an expression: give the result a name, L = ...");
+    for (size_t i = 0; i < d->args; i++)
+        if (has_derivative(&d->arg[i])) {
+            snprintf(d->result[d->results], NAME_CAP, "dump__d%zu", d->results);
+            names = append(names, "%s%s", d->results ? ", " : "", d->result[d->results]);
+            call = append(call, ", %s", d->name[i]);
+            d->results++;
+        }
+    if (d->results)
+        d->text = d->with_ad = append(append(append(NULL, "%s\n", d->text), "%s = ", names), "%s; 1)", call);
+    free(names);
+    free(call);
+    return d->results ? EXIT_OK : misused(d->self, "no argument is an array of floats or complex numbers");
+}
+
+static int name_result(dump *d)
+{
+    bool reads = wf_text_target(d->ctx, d->text, WF_LAST_TARGET, d->last, sizeof d->last);
+    if (!reads)
         memcpy(d->last, "out", 4);
     if (!d->want)
         d->want = d->last;
+    if (d->ad && reads) /* else preparing has the message */
+        return add_derivatives(d);
+    snprintf(d->result[d->results++], NAME_CAP, "%s", d->want);
+    return EXIT_OK;
 }
 
 /* The whole text of a dump; with `after`, of the plan after that pass. NULL: the context has the error. */
@@ -218,11 +249,13 @@ static int print_all(dump *d, const wf_kernel *k)
 /* Prepares recording number `part` of the text. NULL: there are fewer, or the context has the error. */
 static wf_kernel *prepare(dump *d, size_t part)
 {
-    wf_array *out = NULL;
-    const char *want[] = { d->want };
-    wf_kernel *k =
-        wf_text_compile_part(d->ctx, d->text, (wf_args){ d->arg, d->args }, 0, want, 1, part, &out); /* k keeps it */
-    wf_release(out);
+    wf_array *out[MAX_INPUTS] = { NULL };
+    const char *want[MAX_INPUTS];
+    for (size_t i = 0; i < d->results; i++)
+        want[i] = d->result[i];
+    wf_kernel *k = wf_text_compile_part(d->ctx, d->text, (wf_args){ d->arg, d->args }, 0, want, d->results, part, out);
+    for (size_t i = 0; i < d->results; i++)
+        wf_release(out[i]); /* k keeps it */
     return k;
 }
 
@@ -262,7 +295,7 @@ int run_dump(const command *self, int argc, char **argv)
         if (result == EXIT_OK)
             result = make_inputs(d);
         if (result == EXIT_OK)
-            name_result(d);
+            result = name_result(d);
         if (result == EXIT_OK)
             result = show(d);
     }
@@ -272,6 +305,7 @@ int run_dump(const command *self, int argc, char **argv)
     if (d->ctx)
         wf_context_free(d->ctx);
     free(d->owned_text);
+    free(d->with_ad);
     free(d);
     return result;
 }

@@ -11,6 +11,7 @@
  */
 #include "ad/rule.h"
 #include "ad/sweep.h"
+#include <stdio.h>
 
 typedef struct wanted { /* a wanted value */
     wf__ref node;
@@ -203,6 +204,28 @@ static void reverse_node(wf__sweep *s, wf__ref r, wf__adjoint a)
     }
 }
 
+/* ---- labels ---- */
+/* Returns the label of a value, or of the array whose elements it has; NULL = none. */
+static const char *label_of(const wf__ir *ir, wf__ref r)
+{
+    const char *label = wf__label_of(ir, r);
+    for (uint32_t k = 0; !label && wf__is_contents(ir, r) && k < ir->slot_n; ++k)
+        if (ir->slot[k].object == wf__object_of(ir, &ir->node[r]))
+            label = wf__label_of(ir, wf__array_ref(k));
+    return label;
+}
+
+/* Gives the derivative with respect to a value with the label `b` the label `d(b)`, for dumps and messages. */
+static void label_adjoint(wf__sweep *s, wf__ref r, wf__ref adjoint)
+{
+    char text[60];
+    const char *label = s->ir->label_n && adjoint >= s->route.n ? label_of(s->ir, r) : NULL;
+    if (!label || wf__label_of(s->ir, adjoint))
+        return;
+    snprintf(text, sizeof text, "d(%.56s)", label);
+    wf__set_label(s->ir, adjoint, text);
+}
+
 /* Returns the derivative with respect to a value of that shape. */
 static wf__ref finished(wf__ir *ir, wf__adjoint a, unsigned dtype, uint32_t shape)
 {
@@ -214,6 +237,7 @@ static wf__ref finished(wf__ir *ir, wf__adjoint a, unsigned dtype, uint32_t shap
 static void finish_wanted(wf__sweep *s, wanted *w, wf__adjoint a)
 {
     w->grad = finished(s->ir, a, wf__dtype(s->ir, w->node), wf__shape_of(s->ir, w->node));
+    label_adjoint(s, w->node, w->grad);
 }
 
 /* The derivative with respect to an array's contents is complete where the walk reaches the effect that made them: at
@@ -261,6 +285,7 @@ static void visit(wf__sweep *s, wanted *list, wf__ref r)
     if (!wf__op_has_value(n.op) || !wf__is_active(s, r))
         return;
     wf__adjoint a = wf__take_sum(s, &s->node[r]);
+    label_adjoint(s, r, a.value);
     bool is_wanted = false;
     for (uint32_t i = 0; i < s->task->wrts; ++i)
         if (list[i].node == r && !list[i].array) {

@@ -227,6 +227,20 @@ static void store_element(wf__recorder *r, wf_array *array, const wf__stmt *s, w
     wf__text_check(r, s->at);
 }
 
+/* Names the value of a statement for the derivatives with respect to it, which are called d(name) in dumps. Another name
+ * of a value, and derivatives, have names. */
+static void label_value(const wf__recorder *r, const wf__stmt *s, wf_val value)
+{
+    const wf__text *t = r->text;
+    const wf__tree *node = &t->node[s->value];
+    char name[60];
+    if (!t->derives || r->failed || node->kind == WF__TREE_NAME || node->kind == WF__TREE_PICK ||
+        (node->kind == WF__TREE_CALL && wf__text_is(t, node->at, node->len, "grad")))
+        return;
+    snprintf(name, sizeof name, "%.*s", wf__text_shown(s->len), t->src + s->at);
+    wf_label(value, name);
+}
+
 static void rename_value(wf__recorder *r, const wf__stmt *s, wf__text_name *entry)
 {
     if (entry && entry->level < r->level) {
@@ -250,6 +264,7 @@ static void rename_value(wf__recorder *r, const wf__stmt *s, wf__text_name *entr
     if (r->failed || !wf__text_hold(r, entry->whole, s->at))
         return;
     *entry = (wf__text_name){ .at = s->at, .len = s->len, .level = r->level, .value = value };
+    label_value(r, s, value.v);
 }
 
 static void assign_name(wf__recorder *r, const wf__stmt *s)

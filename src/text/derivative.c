@@ -192,6 +192,9 @@ static wf__tval derive_back(wf__recorder *r, uint32_t number, const wf__tval *ar
         wrt[i] = args[1 + i].v;
         if (!is_variable(r, call, node, args[1 + i]) || !sees_all(r, call, args[0].v, node, wrt[i]))
             return wf__text_poison(r);
+        const wf_arg *arg = wf__text_arg(r, node->at, node->len);
+        if (arg && arg->kind == WF_ARG_ARRAY)
+            wf_label_array(r->graph, arg->as.array, arg->name);
     }
     wf_vals at = { wrt, n };
     if (call->seeded)

@@ -30,3 +30,20 @@ refuses 1 "expected ',' or ')', not the end of the text" "$WEFT" check 'L = sum(
 refuses 2 'give the result a name, L = ...' "$WEFT" check 'sum(a*a)' a=a.npy
 refuses 2 'no argument is an array of floats' "$WEFT" check 'L = sum(i)' i=i.npy
 refuses 2 'step 0: give a number above 0' "$WEFT" check 'L = sum(a)' a=a.npy --step 0
+
+# --- dump --ad: the recording of the derivatives, whose values are called d(name)
+text='b = sin(a)*2; L = sum(b*b + t)'
+"$WEFT" dump --ad "$text" 'a=f32[4]' 't=f32[4]' > out || die "dump --ad: $(cat out)"
+for label in b L 'd(b)' 'd(a)' 'd(t)'; do
+    grep -qF " # $label" out || die "dump --ad has no $label: $(cat out)"
+done
+[ "$(grep -c '^store' out)" = 2 ] || die "dump --ad stores other results: $(cat out)"
+"$WEFT" dump --ad "$text; M = 3" -o L 'a=f32[4]' 't=i32[4]' > out || die "dump --ad -o: $(cat out)"
+[ "$(grep -c '^store' out)" = 1 ] || die "dump --ad of integers: $(cat out)"
+"$WEFT" dump --ad 'v = a*t' 'a=f32[4]' 't=f32[4]' > out || die "dump --ad of many elements: $(cat out)"
+grep -qF ' # d(b)' out && die "dump --ad has labels of another text: $(cat out)"
+"$WEFT" dump --ad --plan "$text" 'a=f32[4]' 't=f32[4]' | grep -q 'loops 4' || die 'dump --ad --plan'
+"$WEFT" dump "$text; g = grad(L, b)" 'a=f32[4]' 't=f32[4]' | grep -qF ' # d(b)' || die 'a derivative of the text itself'
+refuses 2 'give the result a name, L = ...' "$WEFT" dump --ad 'a*a' 'a=f32[4]'
+refuses 2 'no argument is an array of floats' "$WEFT" dump --ad 'L = sum(i)' 'i=i32[4]'
+refuses 1 "line 1, column 9" "$WEFT" dump --ad 'L = sum(' 'a=f32[4]'
