@@ -1,6 +1,7 @@
 /* test_memory_fails_lazy.c - lazy arrays with the first, second, ... allocation failing, as in test_memory_fails.c:
  * copies on write, evaluation between operations, frozen sequences, records, scans, compression, watched loops. */
 #include "memory_fails.h"
+#include <math.h>
 
 enum { N = 8 };
 
@@ -172,13 +173,34 @@ static wf_status watched(wf_context *ctx)
     return status;
 }
 
+/* Row by row, with rows of temporary arrays in memory of each worker. */
+static wf_status rows(wf_context *ctx)
+{
+    wf_array *x = wf_full(ctx, WF_F32, WF_SHAPE(1024, 520), 1), *kept = NULL;
+    wf_status status = x ? WF_OK : missing(ctx);
+    float *got = NULL;
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx);
+        wf_val e = wf_exp(wf_in(g, x));
+        kept = wf_keep(wf_div(e, wf_sum(e, WF_AXES(1))));
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    if (status == WF_OK)
+        status = wf_map(kept, (void **)&got, NULL);
+    assert_true(status != WF_OK || fabsf(got[7] * 520 - 1) < 1e-5f);
+    release_all((wf_array *[]){ x, kept }, 2);
+    return status;
+}
+
 int main(void)
 {
 #define EACH(name)                \
     {                             \
 #name, name, WF_INTERP, 1 \
     }
-    static const memory_case cases[] = { EACH(shares), EACH(evaluations), EACH(sequences), EACH(records),
-                                         EACH(scans),  EACH(chosen),      EACH(watched) };
+    static const memory_case cases[] = {
+        EACH(shares), EACH(evaluations), EACH(sequences), EACH(records),
+        EACH(scans),  EACH(chosen),      EACH(watched),   { "rows", rows, WF_CPU, 2 }
+    };
     return run_memory_cases(cases, WF__COUNT(cases), NULL);
 }

@@ -102,6 +102,14 @@ wf__stage *wf__plan_add_stage(wf__plan *plan, uint32_t at)
     return &plan->stage[at];
 }
 
+bool wf__uses_result_parameter(const wf__plan *plan, const wf__stage *stage)
+{
+    for (wf__ref r = 1; r < stage->lowered.n; ++r)
+        if (stage->lowered.node[r].op == WF__PARAM && stage->lowered.node[r].a >= plan->params)
+            return true;
+    return false;
+}
+
 uint32_t wf__plan_add_temp(wf__plan *plan, unsigned dtype, const wf_shape *shape)
 {
     if (!wf__grow(&plan->temp, &plan->temp_cap, plan->temp_n + 1, sizeof *plan->temp)) {

@@ -201,6 +201,7 @@ typedef struct wf__temp { /* an array between stages; object number: recording's
     wf_shape shape;
     int64_t stride[WF_MAX_RANK]; /* strides, dense in any order of axes */
     bool no_storage;             /* the data is in memory of a block, or in registers of an inlined stage */
+    size_t own;                  /* 1 + offset in a worker's memory of the only WF__STEP_ROWS that uses it; 0 = none */
     uint32_t copy_of;            /* 1 + the object of the recording that it is a copy of; 0 = no copy */
 } wf__temp;
 
@@ -212,21 +213,27 @@ typedef struct wf__per_block {
 } wf__per_block;
 
 typedef enum wf__step_kind {
-    WF__STEP_MAP,      /* one kernel without reductions */
-    WF__STEP_REDUCE,   /* a kernel with reductions, and a consumer of its results, if there is one */
-    WF__STEP_SCAN,     /* a scan, with a producer and a consumer that run part by part with it, if there are any */
-    WF__STEP_PER_BLOCK /* several kernels: all of them for a block, then all of them for the next block */
+    WF__STEP_MAP,       /* one kernel without reductions */
+    WF__STEP_REDUCE,    /* a kernel with reductions, and a consumer of its results, if there is one */
+    WF__STEP_SCAN,      /* a scan, with a producer and a consumer that run part by part with it, if there are any */
+    WF__STEP_PER_BLOCK, /* several kernels: all of them for a block, then all of them for the next block */
+    WF__STEP_ROWS       /* several kernels: all of them for some rows, then all of them for the next rows (rows.c) */
 } wf__step_kind;
 
 /* Stages that run together. The consumer of a reduction runs after each of its boxes on a processor. On a GPU it runs
  * in the kernel that completes the results. A runner may run producers and consumers as kernels of their own instead. */
 enum { WF__NO_STAGE = UINT32_MAX };
+enum { WF__MOST_ROWS_STAGES = 8 };
 typedef struct wf__plan_step {
     wf__step_kind kind;
     uint32_t first, count; /* consecutive stages */
-    uint32_t main;         /* the stage that is mapped, reduces or scans; per block: the operator's stage */
-    uint32_t producer;     /* the stage that computes what is scanned; WF__NO_STAGE = none */
-    uint32_t consumer;     /* the only stage that uses the results; WF__NO_STAGE = none */
+    uint32_t
+        main; /* the stage that is mapped, reduces or scans; per block: the operator's stage; rows: the most work */
+    uint32_t producer; /* the stage that computes what is scanned; WF__NO_STAGE = none */
+    uint32_t consumer; /* the only stage that uses the results; WF__NO_STAGE = none */
+    int64_t all_rows;  /* WF__STEP_ROWS: rows; the outermost loop of a stage has one or several points for each */
+    int64_t rows;      /* WF__STEP_ROWS: rows that run together, whole boxes */
+    size_t own_bytes;  /* WF__STEP_ROWS: memory of a worker for rows of temporary arrays */
 } wf__plan_step;
 
 typedef struct wf__plan {
@@ -265,6 +272,8 @@ bool wf__plan_fail_at(wf__plan *plan, wf_section_id section, const wf__ir *ir, w
 /* Sets the same error about the first wf_in of an object, or (written) wf_out to the object. Returns false. */
 bool wf__plan_fail_element(wf__plan *plan, uint32_t object, bool written, wf_status status, const char *format, ...)
     WF__PRINTF(5, 6);
+/* True if a parameter of the stage is the result of a reduction of all axes. */
+bool wf__uses_result_parameter(const wf__plan *plan, const wf__stage *stage);
 bool wf__plan_no_memory(wf__plan *plan);                 /* sets the error; returns false */
 bool wf__plan_fail_in(wf__plan *plan, const wf__ir *ir); /* sets the error of this IR; returns false */
 

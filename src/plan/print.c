@@ -333,6 +333,10 @@ static void print_step(const wf__plan *plan, const wf__plan_step *step, wf__str 
         wf__str_addf(out, "per block stages %u to %u, stage %u is the operator", (unsigned)step->first,
                      (unsigned)(step->first + step->count - 1), (unsigned)step->main);
         break;
+    case WF__STEP_ROWS:
+        wf__str_addf(out, "stages %u to %u, %lld rows at a time", (unsigned)step->first,
+                     (unsigned)(step->first + step->count - 1), (long long)step->rows);
+        break;
     }
     wf__str_add(out, "\n");
 }

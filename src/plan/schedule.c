@@ -9,12 +9,15 @@
  *   - On a processor, the producer of a scan in place runs before each part of the scan, and the consumer of the scan's
  *     result runs after each part. Both must walk the elements in C order, and touch nothing else that the scan writes.
  *
+ *   - On a processor, stages that use the same rows run row by row (rows.c).
+ *
  * Sections with small scratch run per block, which src/plan/space has decided, as it decides where scratch lies. Every
  * other stage is a step of its own. The interpreter runs no producers and consumers.
  *
  * A runner does what the steps say. Legality is decided here alone.
  */
 #include "plan/passes.h"
+#include "plan/rows.h"
 
 /* ---- results of reductions ---- */
 bool wf__joins_boxes(const wf__stage *stage)
@@ -225,15 +228,6 @@ static bool only_reduces(const wf__ir *ir)
     return true;
 }
 
-/* True if a parameter of the stage is a reduction's result. */
-static bool uses_result_parameter(const wf__plan *plan, const wf__stage *stage)
-{
-    for (wf__ref r = 1; r < stage->lowered.n; ++r)
-        if (stage->lowered.node[r].op == WF__PARAM && stage->lowered.node[r].a >= plan->params)
-            return true;
-    return false;
-}
-
 /* Returns why the kernel that completes a reduction to one value may not run the next stage as well; NULL = it may. */
 static const char *why_not_completing(const wf__plan *plan, const wf__stage *stage, const wf__stage *next)
 {
@@ -248,7 +242,7 @@ static const char *why_not_completing(const wf__plan *plan, const wf__stage *sta
     for (int d = 0; d < next->lowered.rank; ++d)
         if (next->extent[d] != 1)
             return "the consumer has more than one point";
-    if (!uses_result_parameter(plan, next))
+    if (!wf__uses_result_parameter(plan, next))
         return "the consumer does not use the results";
     return wf__joins_boxes(stage) || only_reduces(&stage->lowered)
                ? NULL
@@ -325,6 +319,8 @@ static wf__plan_step step_from(wf__planning *p, uint32_t s)
         step.count = per_block->count;
         return step;
     }
+    if (wf__find_rows_step(p, s, &step))
+        return step;
     if (stage->lowered.red_n) {
         step.kind = WF__STEP_REDUCE;
         step.consumer = has_consumer(p, s) ? s + 1 : WF__NO_STAGE;

@@ -324,7 +324,7 @@ bool wf__pass_dead_effects(wf__planning *p)
 bool wf__pass_stored_views(wf__planning *p)
 {
     wf__choose_stored(p->split);
-    return true;
+    return wf__store_row_values(p->split) || wf__plan_no_memory(p->plan);
 }
 
 bool wf__pass_split(wf__planning *p)

@@ -80,10 +80,11 @@ typedef struct splitter {
     wf_shape *shape; /* [nodes] shapes, with the extents of the arrays */
     uint8_t *cone;   /* [nodes] scratch: bits above of what the current root needs */
     uint32_t era;    /* number of the current root */
-    uint8_t *stored; /* [nodes] 1 = a pure node with its value in a temporary, since views would repeat too much work */
-    uint8_t *placed; /* [nodes] 1 = an assignment that a scan makes */
-    wf__ref *at;     /* [nodes] scratch: operands at a frame */
-    uint32_t *home;  /* [nodes] the group that has the result of a REDUCE, SCAN, ...; UINT32_MAX = none */
+    uint8_t *
+        stored; /* [nodes] 1 = a pure node with its value in a temporary, since views or passes would repeat too much work */
+    uint8_t *placed;    /* [nodes] 1 = an assignment that a scan makes */
+    wf__ref *at;        /* [nodes] scratch: operands at a frame */
+    uint32_t *home;     /* [nodes] the group that has the result of a REDUCE, SCAN, ...; UINT32_MAX = none */
     uint32_t *result;   /* REDUCE: object of the temporary with the result; the imaginary part has the next object */
     uint8_t *wide;      /* REDUCE: dtype of the accumulator, of each part of a complex one */
     uint32_t *redirect; /* LOAD: object that the current root reads instead; UINT32_MAX = none */
@@ -203,6 +204,10 @@ bool wf__split_result(splitter *s, group *g, wf__ref r, uint32_t frame, wf__ref 
 /* ---- inline_views.c ---- */
 /* Sets s->stored: values that views would compute too often. */
 void wf__choose_stored(splitter *s);
+
+/* ---- row_values.c ---- */
+bool wf__store_row_values(
+    splitter *s); /* sets s->stored: values that several passes over rows use; false = out of memory */
 /* Records node r at a frame, with all that it needs. */
 bool wf__record_at(splitter *s, group *g, wf__ref r, uint32_t frame, wf__ref *out);
 /* Records a load of an element of an object of that shape, at a frame other than 0. */

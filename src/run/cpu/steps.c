@@ -88,7 +88,7 @@ static void compile_one(void *user, int64_t i, int worker)
 static const wf__stage *main_of(const wf__plan *plan, uint32_t s)
 {
     const wf__plan_step *step = wf__step_of(plan, s);
-    return &plan->stage[step->kind == WF__STEP_PER_BLOCK ? step->main : s];
+    return &plan->stage[step->kind == WF__STEP_PER_BLOCK || step->kind == WF__STEP_ROWS ? step->main : s];
 }
 
 /* Compiles the stages of a plan that runs for the first time, on all threads. A stage whose code is still missing
@@ -135,6 +135,8 @@ static bool run_step(const wf__run *r, const wf__plan_step *step)
         return run_scan(r, step);
     case WF__STEP_PER_BLOCK:
         return wf__run_per_block(r, step);
+    case WF__STEP_ROWS:
+        return wf__run_rows(r, step);
     }
     return false;
 }

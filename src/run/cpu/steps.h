@@ -1,5 +1,5 @@
 /* steps.h - running the steps of a plan on the processor (steps.c), and what steps are made of: a kernel (kernel.c),
- * and kernels that run per block (per_block.c). */
+ * and kernels that run per block (per_block.c) or by rows (rows.c). */
 #ifndef WEFT_CPU_STEPS_H
 #define WEFT_CPU_STEPS_H
 #include "run/cpu/cpu.h"
@@ -19,4 +19,6 @@ typedef struct wf__run { /* a plan in flight */
  * the consumer has not run, because one of the two has no compiled code; may be NULL. Returns false on failure. */
 bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer, bool *consumed);
 bool wf__run_per_block(const wf__run *r, const wf__plan_step *step);
+/* Runs stages row by row. */
+bool wf__run_rows(const wf__run *r, const wf__plan_step *step);
 #endif
