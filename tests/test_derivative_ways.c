@@ -408,8 +408,17 @@ static void functions(void **state)
              LIST(0.5000000025, 0.4999999975, 1.0, 4.248354255291589e-18, 1.0, 6.054601895401186e-39)),
         NARROW1(softplus, 5, LIST(9.99999993922529e-09, -9.99999993922529e-09, 40.0, -40.0, 88.0),
                 LIST(0.5000000025, 0.4999999975, 1.0, 4.248354255291589e-18, 1.0)),
+        ROW1(bessel_i1, 2, LIST(-800, 800), LIST(INFINITY, INFINITY)),
     };
     CHECK(rows);
+    wf_array *x = array_of(ctx, WF_F64, WF_SHAPE(1), ((const double[]){ 2 }));
+    wf_val first, second;
+    wf_graph *g = wf_begin(ctx);
+    wf_val v = wf_in(g, x);
+    wf_vjp(WF_VALS(wf_digamma(v)), WF_VALS(1), WF_VALS(v), &first);
+    wf_jvp(WF_VALS(first), WF_VALS(v), WF_VALS(1), &second);
+    REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "wf_trigamma has no derivative, which would be polygamma(2)");
+    wf_release(x);
 }
 
 /* ---- functions that an index chooses ---- */

@@ -169,33 +169,6 @@ static void stores(void **state)
     wf_release(c);
 }
 
-/* An accumulation passes the derivative of the target on, and its values gather it; other joins are refused. */
-static void accumulations(void **state)
-{
-    (void)state;
-    wf_array *at = array_of(ctx, WF_I32, WF_SHAPE(4), ((const int32_t[]){ 0, 1, 1, 0 }));
-    for (int join = 0; join < 2; ++join) {
-        wf_array *t = array_of(ctx, WF_F64, WF_SHAPE(2), LIST(1, 2));
-        wf_array *b = array_of(ctx, WF_F64, WF_SHAPE(4), LIST(3, 4, 5, 6));
-        wf_val d[2];
-        wf_graph *g = wf_begin(ctx);
-        wf_val x = wf_in(g, t), y = wf_in(g, b);
-        wf_accumulate(g, join ? WF_JOIN_MAX : WF_JOIN_ADD, t, wf_mul(y, y), wf_in(g, at));
-        wf_grad(total(wf_mul(wf_in(g, t), wf_add(wf_iota(g, WF_SHAPE(2), 0), 1))), WF_VALS(x, y), d);
-        if (join) {
-            REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "but for WF_JOIN_ADD");
-        } else {
-            wf_array *out[] = { wf_keep(d[0]), wf_keep(d[1]) };
-            OK(ctx, wf_run(g));
-            expect(out[0], LIST(1, 2), 0, __LINE__);
-            expect(out[1], LIST(6, 16, 20, 12), 0, __LINE__);
-        }
-        wf_release(t);
-        wf_release(b);
-    }
-    wf_release(at);
-}
-
 /* x *= x: the derivative is by the array as it was. One array that is wanted twice has both derivatives, and an
  * evaluation before changes nothing. */
 static void in_place(void **state)
@@ -338,6 +311,10 @@ static void independent(void **state)
     assert_true(wf_depends(wf_mul(x, y), WF_VALS(y)));
     assert_false(wf_depends(wf_mul(x, x), WF_VALS(y)));
     assert_false(wf_depends(stopped, WF_VALS(x)));
+    wf_array *part = wf_view_slice(a, 0, 0, 1, 1);
+    assert_true(wf_depends(wf_exp(wf_in(g, part)), WF_VALS(x)));
+    assert_false(wf_depends(wf_exp(wf_in(g, part)), WF_VALS(y)));
+    wf_release(part);
     wf_grad(total(wf_add(wf_mul(stopped, x), wf_mul(x, x))), WF_VALS(x, y), d);
     /* the value of one and the derivative of another */
     wf_val z = wf_add(wf_mul(x, 5), wf_stop(wf_sub(wf_exp(x), wf_mul(x, 5))));
@@ -376,11 +353,11 @@ static void few_elements(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slopes),        cmocka_unit_test(ties),         cmocka_unit_test(joins),
-        cmocka_unit_test(elements),      cmocka_unit_test(stores),       cmocka_unit_test(accumulations),
-        cmocka_unit_test(in_place),      cmocka_unit_test(casts),        cmocka_unit_test(many_points),
-        cmocka_unit_test(shared_memory), cmocka_unit_test(levels),       cmocka_unit_test(hessians),
-        cmocka_unit_test(independent),   cmocka_unit_test(few_elements),
+        cmocka_unit_test(slopes),       cmocka_unit_test(ties),        cmocka_unit_test(joins),
+        cmocka_unit_test(elements),     cmocka_unit_test(stores),      cmocka_unit_test(in_place),
+        cmocka_unit_test(casts),        cmocka_unit_test(many_points), cmocka_unit_test(shared_memory),
+        cmocka_unit_test(levels),       cmocka_unit_test(hessians),    cmocka_unit_test(independent),
+        cmocka_unit_test(few_elements),
     };
     return RUN_ON_ALL(tests);
 }

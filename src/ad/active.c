@@ -12,6 +12,8 @@ uint32_t wf__objects_of(const wf__ir *ir)
 
 void wf__no_derivative(wf__ir *ir, const wf__ad_task *task, const wf__node *n, const char *why)
 {
+    if (n->op == WF__OP_trigamma)
+        why = ", which would be polygamma(2)";
     wf__ir_fail_at(ir, n, WF_ERR_UNSUPPORTED, "%s: %s has no derivative%s", task->function, wf__function_of(n), why);
 }
 
@@ -158,13 +160,32 @@ void wf__activity_free(wf__activity *active)
     *active = (wf__activity){ 0 };
 }
 
-bool wf__ad_depends(wf__ir *ir, wf__ref value, const wf__ref *on, uint32_t n)
+/* Marks arrays that share memory with one that depends on the wanted values. Returns true if there are new marks. */
+static bool spread_over_memory(const wf__ir *ir, const wf__ad_task *task, wf__activity *active)
+{
+    bool any = false;
+    for (uint32_t s = 0; s < ir->slot_n && task->share && ir->arrays; ++s)
+        for (uint32_t t = 0; t < ir->slot_n; ++t) {
+            const uint32_t a = ir->slot[s].object, b = ir->slot[t].object;
+            if (active->array[a] & WF__VARIES && !(active->array[b] & WF__VARIES) && task->share(task->user, a, b)) {
+                active->array[b] |= WF__VARIES;
+                any = true;
+            }
+        }
+    return any;
+}
+
+bool wf__ad_depends(wf__ir *ir, const wf__ad_task *task)
 {
     wf__activity active;
-    const wf__ad_task task = { .function = "wf_depends", .out = &value, .wrt = on, .outs = 1, .wrts = n };
-    if (!wf__find_active(ir, &task, NULL, &active))
+    bool depends = false;
+    if (!wf__find_active(ir, task, NULL, &active))
         return false;
-    bool depends = active.node[value] & WF__VARIES;
+    while (spread_over_memory(ir, task, &active))
+        while (spread_up(ir, &active, 1, ir->n - 1))
+            ;
+    for (uint32_t i = 0; i < task->outs; ++i)
+        depends = depends || active.node[task->out[i]] & WF__VARIES;
     wf__activity_free(&active);
     return depends;
 }

@@ -50,6 +50,7 @@ static inline bool wf__same_call(const wf__ir *ir, wf__ref first, wf__ref second
     const wf__node *a = &ir->node[first], *b = &ir->node[second];
     return a->op == WF__DERIVED && b->op == WF__DERIVED && a->c && a->c == b->c && a->b == b->b && a->d < b->d;
 }
+#define WF__STOP_OF_READ "; wf_stop of what is read is a constant"
 /* Fails the ir: the node has no derivative. */
 void wf__no_derivative(wf__ir *ir, const wf__ad_task *task, const wf__node *n, const char *why);
 #endif

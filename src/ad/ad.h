@@ -11,7 +11,7 @@
  *     active loops         which nodes lie between the wanted values and the results; blocks as straight code
  *     shapes parts         sums over broadcast axes, sums of contributions and the points that take part
  *     index                border modes and gathers as indices
- *     views joins          derivatives of views, reductions and scans
+ *     views joins updates  derivatives of views, reductions and scans, accumulations
  *     custom               derivatives that the program gives
  *     reverse forward      the two sweeps
  *     space emit           derivatives of operators over index spaces, and their values in the recordings of kernels
@@ -53,9 +53,9 @@ typedef struct wf__ad_task {
 bool wf__ad_reverse(wf__ir *ir, const wf__ad_task *task, wf__ref *grad);
 /* Sets tangent[i] to the derivative of out[i] in the direction of the seeds, likewise. */
 bool wf__ad_forward(wf__ir *ir, const wf__ad_task *task, wf__ref *tangent);
-/* True if the value depends on one of the others through operations that have a derivative. False without memory: the
- * ir has failed. */
-bool wf__ad_depends(wf__ir *ir, wf__ref value, const wf__ref *on, uint32_t n);
+/* True if a result depends on a wanted value through operations that have a derivative, or through memory. False without
+ * memory: the ir has failed. */
+bool wf__ad_depends(wf__ir *ir, const wf__ad_task *task);
 
 /* Sets operand[] to the values that the derivative of node r follows, and returns their number: its operands, those of the
  * function of complex numbers that it is a part of, or the inputs of a rule. */

@@ -95,7 +95,12 @@ static wf__ref forward_view(forward *f, const wf__node *n)
 
 static wf__ref forward_scatter(forward *f, const wf__node *n)
 {
-    return f->node[n->a] ? wf__scatter(f->ir, f->node[n->a], n->shape, n->b, n->d) : 0;
+    if (!f->node[n->a])
+        return 0;
+    wf__join_update u = wf__update_of_scatter(f->ir, n);
+    if (u.join != WF_JOIN_ADD)
+        return wf__forward_update(f->ir, &u, f->node[n->a], 0);
+    return wf__scatter(f->ir, f->node[n->a], n->shape, n->b, n->d);
 }
 
 /* ---- derivatives that the program gives ---- */
@@ -163,9 +168,14 @@ static void forward_store(forward *f, wf__ref r)
     const wf__node n = ir->node[r];
     const uint32_t object = wf__object_of(ir, &n), shape = ir->slot[n.a].shape;
     const bool adds = n.op == WF__ACCUM && wf__node_join(&n) == WF_JOIN_ADD;
+    if (n.op == WF__ACCUM && !adds) {
+        wf__join_update u;
+        if (wf__update_of_accum(ir, f->task, r, &u))
+            f->array[object] = wf__forward_update(ir, &u, f->node[n.c], f->array[object]);
+        return;
+    }
     if (n.op != WF__STORE && !adds) {
-        wf__no_derivative(f->ir, f->task, &n,
-                          n.op == WF__ACCUM ? " but for WF_JOIN_ADD" : "; wf_stop of what is read is a constant");
+        wf__no_derivative(f->ir, f->task, &n, WF__STOP_OF_READ);
         return;
     }
     wf__ref tangent = f->node[n.c], old = f->array[object], rest = adds ? 0 : wf__left_alone(ir, &n, shape);
@@ -248,6 +258,8 @@ static void visit(forward *f, wf__ref r)
         const uint32_t object = wf__object_of(ir, &n);
         if (f->route.active.array[object] == WF__ACTIVE)
             forward_store(f, r);
+        if (wf__op_has_value(n.op) && wf__on_route(ir, &f->route, r))
+            wf__no_derivative(ir, f->task, &n, WF__STOP_OF_READ);
         add_seeds(f, object, r, next_effect(f, object, r));
         return;
     }

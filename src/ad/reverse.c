@@ -114,6 +114,23 @@ static void reverse_load(wf__sweep *s, wf__ref r, wf__adjoint a)
     add_to_array(s, object, wf__scatter(ir, g, shape, tuple, wf__both(ir, a.mask, inside)));
 }
 
+/* An accumulation by another join than addition. */
+static void reverse_join(wf__sweep *s, wf__ref r)
+{
+    wf__ir *ir = s->ir;
+    const wf__node n = ir->node[r];
+    const uint32_t object = wf__object_of(ir, &n);
+    wf__join_update u;
+    wf__adjoint to_value;
+    wf__ref to_old;
+    wf__adjoint a = wf__take_sum(s, &s->array[object]);
+    if (!a.value || !wf__update_of_accum(ir, s->task, r, &u))
+        return;
+    wf__reverse_update(ir, &u, wf__broadcast_to(ir, wf__masked(ir, a), u.shape), &to_value, &to_old);
+    wf__give(s, n.c, to_value, u.points);
+    add_to_array(s, object, to_old);
+}
+
 /* A store and an accumulation by addition take the adjoint of their value from the elements that they change. */
 static void reverse_store(wf__sweep *s, wf__ref r)
 {
@@ -121,9 +138,12 @@ static void reverse_store(wf__sweep *s, wf__ref r)
     const wf__node n = ir->node[r];
     const uint32_t object = wf__object_of(ir, &n), shape = ir->slot[n.a].shape;
     bool adds = n.op == WF__ACCUM && wf__node_join(&n) == WF_JOIN_ADD;
+    if (n.op == WF__ACCUM && !adds) {
+        reverse_join(s, r);
+        return;
+    }
     if (n.op != WF__STORE && !adds) {
-        wf__no_derivative(s->ir, s->task, &n,
-                          n.op == WF__ACCUM ? " but for WF_JOIN_ADD" : "; wf_stop of what is read is a constant");
+        wf__no_derivative(s->ir, s->task, &n, WF__STOP_OF_READ);
         return;
     }
     wf__adjoint a = wf__take_sum(s, &s->array[object]);
@@ -143,13 +163,12 @@ static void reverse_scatter(wf__sweep *s, wf__ref r, wf__adjoint a)
 {
     const wf__node n = s->ir->node[r];
     wf__ir *ir = s->ir;
-    uint32_t points = wf__shape_of(ir, n.a);
-    for (uint32_t i = 0; i < wf__tuple_len(ir, n.b); ++i)
-        points = wf__broadcast_id(ir, &n, points, wf__shape_of(ir, wf__tuple_at(ir, n.b)[i]));
-    if (n.d)
-        points = wf__broadcast_id(ir, &n, points, wf__shape_of(ir, n.d));
-    wf__ref g = wf__broadcast_to(ir, wf__masked(ir, a), n.shape);
-    wf__give(s, n.a, (wf__adjoint){ wf__gather(ir, g, n.b, 0), n.d }, points);
+    wf__ref g = wf__broadcast_to(ir, wf__masked(ir, a), n.shape), to_old;
+    wf__join_update u = wf__update_of_scatter(ir, &n);
+    wf__adjoint given = { wf__gather(ir, g, n.b, 0), n.d };
+    if (u.join != WF_JOIN_ADD)
+        wf__reverse_update(ir, &u, g, &given, &to_old);
+    wf__give(s, n.a, given, u.points);
 }
 
 /* ---- nodes ---- */
@@ -280,6 +299,8 @@ static void visit(wf__sweep *s, wanted *list, wf__ref r)
         finish_arrays(s, list, wf__object_of(ir, &n), r);
         if (s->route.active.array[wf__object_of(ir, &n)] == WF__ACTIVE)
             reverse_store(s, r);
+        if (wf__op_has_value(n.op) && wf__is_active(s, r))
+            wf__no_derivative(ir, s->task, &n, WF__STOP_OF_READ);
         return;
     }
     if (!wf__op_has_value(n.op) || !wf__is_active(s, r))

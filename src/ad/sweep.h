@@ -74,6 +74,22 @@ void wf__reverse_derived(wf__sweep *s, wf__ref r, wf__adjoint a);
 /* Return the derivative of node r in forward mode, from that of its operand. */
 wf__ref wf__forward_reduce(wf__ir *ir, wf__ref r, wf__ref tangent, const char *function);
 wf__ref wf__forward_scan(wf__ir *ir, wf__ref r, wf__ref tangent, const char *function);
+
+/* ---- updates.c: array graphs ---- */
+typedef struct wf__join_update { /* an accumulation, or a SCATTER, by WF_JOIN_MUL, MIN or MAX */
+    wf_join join;
+    wf__ref value, old;     /* old: the elements from before; 0 = they are neutral */
+    uint32_t tuple, points; /* indices, and the shape of the points */
+    wf__ref when;           /* 0 = always */
+    uint32_t shape;         /* of the elements */
+} wf__join_update;
+wf__join_update wf__update_of_scatter(wf__ir *ir, const wf__node *scatter);
+/* False: the ir has failed; another join, or the contents from before are not known. */
+bool wf__update_of_accum(wf__ir *ir, const wf__ad_task *task, wf__ref accum, wf__join_update *u);
+/* Sets what the value and the elements from before get of the elements' derivative g. */
+void wf__reverse_update(wf__ir *ir, const wf__join_update *u, wf__ref g, wf__adjoint *to_value, wf__ref *to_old);
+/* Returns the derivative of the elements, from those of the value and of the elements from before; 0 = it is 0. */
+wf__ref wf__forward_update(wf__ir *ir, const wf__join_update *u, wf__ref value, wf__ref old);
 /* Returns where a store by index or with a condition leaves elements of its array, of that shape, alone; 0 = nowhere. */
 wf__ref wf__left_alone(wf__ir *ir, const wf__node *store, uint32_t shape);
 #endif

@@ -340,6 +340,12 @@ wf__ref wf__view(wf__ir *ir, unsigned kind, const int64_t *numbers, uint32_t n, 
 wf__ref wf__gather(wf__ir *ir, wf__ref value, uint32_t tuple, wf__ref other);
 /* Records a SCATTER into an array of this shape. when: a condition; 0 = always. */
 wf__ref wf__scatter(wf__ir *ir, wf__ref value, uint32_t shape, uint32_t tuple, wf__ref when);
+/* The same by WF_JOIN_ADD, MUL, MIN or MAX: elements that get no value are neutral for the join. */
+wf__ref wf__scatter_joined(wf__ir *ir, wf_join join, wf__ref value, uint32_t shape, uint32_t tuple, wf__ref when);
+static inline wf_join wf__scatter_join(const wf__node *scatter)
+{
+    return scatter->aux ? (wf_join)scatter->aux : WF_JOIN_ADD;
+}
 wf__ref wf__as_literal(const wf__ir *ir, wf__ref r); /* the CONST if r broadcasts one, else r */
 uint32_t wf__view_numbers(const wf__ir *ir, const wf__node *view, int64_t out[WF_MAX_RANK]); /* returns how many */
 /* True if the numbers are valid for a view of this kind. */

@@ -55,6 +55,7 @@ const char *const *wf__field_names(unsigned kind, unsigned *n)
         *n = WF_JOIN_XOR + 1;
         return wf__join_names;
     case WF__UPDATE_JOIN_FIELD:
+    case WF__SCATTER_JOIN_FIELD:
         *n = WF__JOINS;
         return wf__join_names;
     case WF__MODE_FIELD:

@@ -152,6 +152,7 @@ enum wf__scan_flags { WF__EXCLUSIVE = 1, WF__REVERSED = 2 };
     X(SECTION, NUMBER, "", 3, "1 = the section before the points ends, 2 = that after them begins")     \
     X(JOIN, NAME, "", 0, "a join")                                                                      \
     X(UPDATE_JOIN, NAME, "", 0, "a join")                                                               \
+    X(SCATTER_JOIN, NAME, "join", 0, "WF_JOIN_MUL, MIN or MAX; 0 = WF_JOIN_ADD")                        \
     X(MODE, NAME, "", 0, "a mode")                                                                      \
     X(BORDER, NAME, "border", 0, "a border mode")                                                       \
     X(VIEW_KIND, NAME, "", 0, "a kind of view")                                                         \

@@ -161,6 +161,8 @@ static bool check_field(const checker *c, const wf__node *n, wf__field f)
         return x < most || bad(c, "a number out of range");
     case WF__JOIN_FIELD:
         return (x >= WF_JOIN_ADD && x <= WF_JOIN_XOR) || bad(c, "operands");
+    case WF__SCATTER_JOIN_FIELD:
+        return x == 0 || (x >= WF_JOIN_MUL && x <= WF_JOIN_MAX && !wf__is_complex(n->dtype)) || bad(c, "a join");
     case WF__UPDATE_JOIN_FIELD:
         return check_update_join(c, n, x);
     case WF__MODE_FIELD:

@@ -211,9 +211,15 @@ wf__ref wf__gather(wf__ir *ir, wf__ref value, uint32_t tuple, wf__ref other)
 
 wf__ref wf__scatter(wf__ir *ir, wf__ref value, uint32_t shape, uint32_t tuple, wf__ref when)
 {
+    return wf__scatter_joined(ir, WF_JOIN_ADD, value, shape, tuple, when);
+}
+
+wf__ref wf__scatter_joined(wf__ir *ir, wf_join join, wf__ref value, uint32_t shape, uint32_t tuple, wf__ref when)
+{
     if (ir->status != WF_OK || !value)
         return 0;
     wf__node node = { .op = WF__SCATTER, .dtype = ir->node[value].dtype, .a = value, .b = tuple, .d = when };
+    node.aux = join == WF_JOIN_ADD ? 0 : (uint8_t)join;
     node.shape = shape;
     uint32_t points = ir->node[value].shape; /* operands that do not broadcast are an error */
     for (uint32_t i = 0; i < wf__tuple_len(ir, tuple); ++i)

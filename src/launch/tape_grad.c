@@ -84,6 +84,8 @@ static void record_again(const backward *b, wf_graph *g)
                 break;
             n->a = slot[n->a] - 1;
         }
+        if (n->op == WF__ACCUM)
+            wf__note_contents(g, b->to[in->slot[in->node[r].a].object], wf__node_join(n));
         map[r] = wf__copy_between(&view, r, map, out);
         wf__copy_whole(&view, r, map, out, map[r]);
         if (wf__op_is_store(n->op) && wf__is_recording(g))

@@ -226,6 +226,13 @@ void(wf_out)(wf_graph *g, wf_array *array, wf_val v)
     wf__note_store(g, slot);
 }
 
+void wf__note_contents(wf_graph *g, const wf_array *array, unsigned join)
+{
+    if (g->program.rec.options.kind == WF__ARRAYS && wf__is_float(array->dtype) && join >= WF_JOIN_MUL &&
+        join <= WF_JOIN_MAX)
+        (void)wf_in(g, array);
+}
+
 /* ---- by index ---- */
 
 static wf_val read_at(wf_graph *g, const wf_array *array, wf_border border, wf_val other, wf_vals index,

@@ -209,7 +209,7 @@ bool wf_depends_n(wf_val value, wf_vals on)
 {
     request q;
     bool begun = begin(&q, "wf_depends", (wf_vals){ &value, 1 }, on, NULL, true);
-    bool depends = begun && wf__ad_depends(wf__graph_ir(q.g), q.out[0], q.wrt, (uint32_t)on.n);
+    bool depends = begun && wf__ad_depends(wf__graph_ir(q.g), &q.task);
     free_request(&q);
     return depends;
 }

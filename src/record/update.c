@@ -37,6 +37,7 @@ static void accumulate(wf_graph *g, const wf_val *condition, wf_join join, wf_mo
     wf__ref value = wf__converted(g, v, wf__update_dtype(array->dtype, join), function);
     if (!value || !wf__condition_of(g, condition, function, &predicate))
         return;
+    wf__note_contents(g, array, join);
     wf__accum(wf__graph_ir(g), slot, tuple, join, mode, value, predicate);
     g->accumulates = true;
     wf__note_store(g, slot);

@@ -191,10 +191,12 @@ static bool place_stored(splitter *s, wf__ref root, uint32_t g)
            wf__split_note_loads(s, g);
 }
 
-/* Places a SCATTER: a temporary of zeros, and behind it an accumulation into the temporary. */
+/* Places a SCATTER: a temporary of neutral elements, and behind it an accumulation into the temporary. */
 static bool place_scatter(splitter *s, wf__ref root, uint32_t bound)
 {
     const wf__node *n = &s->ir->node[root];
+    const wf_join join = wf__scatter_join(n);
+    const uint64_t start = join == WF_JOIN_ADD ? 0 : wf__join_neutral(join, n->dtype);
     const wf_shape *shape = &s->shape[root];
     wf_shape points = { 0 };
     wf__ref operand[WF__MAX_OPERANDS];
@@ -205,8 +207,8 @@ static bool place_scatter(splitter *s, wf__ref root, uint32_t bound)
                                     "wf_scatter: the value and its indices do not broadcast");
     uint32_t temp = s->result[root] = wf__plan_add_temp(s->plan, n->dtype, shape);
     uint32_t zeros = temp == UINT32_MAX ? UINT32_MAX : wf__split_choose(s, 0, shape, 0);
-    if (zeros == UINT32_MAX ||
-        !wf__split_store(s, &s->group[zeros], temp, n, shape->rank, wf__const_bits(&s->group[zeros].ir, n->dtype, 0)))
+    if (zeros == UINT32_MAX || !wf__split_store(s, &s->group[zeros], temp, n, shape->rank,
+                                                wf__const_bits(&s->group[zeros].ir, n->dtype, start)))
         return false;
     uint32_t g = wf__split_choose(s, bound > zeros ? bound : zeros + 1, &points, 0);
     g = g == UINT32_MAX ? g : wf__split_record(s, g);
@@ -217,7 +219,8 @@ static bool place_scatter(splitter *s, wf__ref root, uint32_t bound)
     if (!wf__split_slot(s, to, temp, true, n->dtype, shape->rank, &slot) ||
         !wf__grow(&to->store, &to->store_cap, to->store_n + 1, sizeof *to->store))
         return wf__plan_no_memory(s->plan);
-    wf__node accum = { .op = WF__ACCUM, .aux = WF_JOIN_ADD | WF__MODE_AUTO << 4, .a = slot, .c = to->map[n->a] };
+    wf__node accum = { .op = WF__ACCUM, .a = slot, .c = to->map[n->a] };
+    accum.aux = (uint8_t)(join | WF__MODE_AUTO << 4);
     accum.b = wf__copy_tuple(s->ir, n->b, to->map, &to->ir);
     accum.d = n->d ? to->map[n->d] : 0;
     to->ir.slot[slot].written = true;

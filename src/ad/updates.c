@@ -1,0 +1,185 @@
+/* updates.c - derivatives of elements that many values are joined into: accumulations by minimum, maximum and product, and
+ * the nodes SCATTER that compute with them.
+ *
+ * Values that are equal to the minimum or maximum share its derivative evenly with the element from before, if that is
+ * equal, too. A product has mantissas and exponents apart, so that factors that are tiny do not make it 0; what a factor
+ * of 0 leaves is the product of the others.
+ */
+#include "ad/sweep.h"
+
+static wf__ref op1(wf__ir *ir, unsigned op, wf__ref a) { return wf__op1(ir, op, a); }
+static wf__ref op2(wf__ir *ir, unsigned op, wf__ref a, wf__ref b) { return wf__op2(ir, op, a, b); }
+static wf__ref number(wf__ir *ir, wf__ref like, double x) { return wf__const_f64(ir, wf__dtype(ir, like), x); }
+
+static wf__ref scattered(wf__ir *ir, const wf__join_update *u, wf_join join, wf__ref value)
+{
+    return wf__scatter_joined(ir, join, value, u->shape, u->tuple, u->when);
+}
+
+static wf__ref gathered(wf__ir *ir, const wf__join_update *u, wf__ref elements)
+{
+    return wf__gather(ir, wf__broadcast_to(ir, elements, u->shape), u->tuple, 0);
+}
+
+/* Returns a[i] + b, where b is the part of the element from before; 0 = none. */
+static wf__ref with_old(wf__ir *ir, unsigned op, wf__ref elements, wf__ref old)
+{
+    return old ? op2(ir, op, elements, old) : elements;
+}
+
+/* What the derivatives of a join have in common: factors of the value's derivative, and of that of the element from before.
+ * For an extreme they are conditions, and `ties` is the number of values that share. */
+typedef struct factors {
+    wf__ref value, old, ties;
+    bool extreme;
+} factors;
+
+static wf__ref is_result(wf__ir *ir, wf__ref x, wf__ref result)
+{
+    return op2(ir, WF__OP_or, op2(ir, WF__OP_eq, x, result), op2(ir, WF__OP_ne, x, x));
+}
+
+static factors of_extreme(wf__ir *ir, const wf__join_update *u, wf__ref value, wf__ref old)
+{
+    const unsigned t = wf__dtype(ir, value);
+    factors f = { .extreme = true };
+    wf__ref all = with_old(ir, wf__join_op(u->join), scattered(ir, u, u->join, value), old);
+    f.value = is_result(ir, value, gathered(ir, u, all));
+    f.old = old ? is_result(ir, old, all) : 0;
+    f.ties = with_old(ir, WF__OP_add, scattered(ir, u, WF_JOIN_ADD, wf__cast(ir, f.value, t)),
+                      old ? wf__cast(ir, f.old, t) : 0);
+    return f;
+}
+
+/* A factor m 2^e other than 0, with m between 0.7 and 1.4 by size; or 0. */
+typedef struct factor {
+    wf__ref m, e, zero; /* zero: 1 for 0, else 0 */
+} factor;
+
+static factor factor_of(wf__ir *ir, wf__ref x)
+{
+    wf__ref zero = op2(ir, WF__OP_eq, x, number(ir, x, 0));
+    x = wf__op3(ir, WF__OP_select, zero, number(ir, x, 1), x);
+    wf__ref m = op1(ir, WF__OP_frexp, x), e = op1(ir, WF__OP_frexp_exp, x);
+    wf__ref low = op2(ir, WF__OP_lt, op1(ir, WF__OP_abs, m), number(ir, x, 0.7));
+    m = op2(ir, WF__OP_mul, m, wf__op3(ir, WF__OP_select, low, number(ir, x, 2), number(ir, x, 1)));
+    e = op2(ir, WF__OP_sub, e, wf__cast(ir, low, wf__dtype(ir, x)));
+    return (factor){ m, e, wf__cast(ir, zero, wf__dtype(ir, x)) };
+}
+
+/* Returns the product `all` without one of its factors. */
+static wf__ref without(wf__ir *ir, factor all, factor one)
+{
+    wf__ref rest = op2(ir, WF__OP_ldexp, op2(ir, WF__OP_div, all.m, one.m), op2(ir, WF__OP_sub, all.e, one.e));
+    wf__ref zeros = op2(ir, WF__OP_sub, all.zero, one.zero);
+    return wf__op3(ir, WF__OP_select, op2(ir, WF__OP_eq, zeros, number(ir, zeros, 0)), rest, number(ir, rest, 0));
+}
+
+static factors of_product(wf__ir *ir, const wf__join_update *u, wf__ref value, wf__ref old)
+{
+    factor one = factor_of(ir, value), before = { 0 }, at;
+    if (old)
+        before = factor_of(ir, old);
+    factor all = { with_old(ir, WF__OP_mul, scattered(ir, u, WF_JOIN_MUL, one.m), before.m),
+                   with_old(ir, WF__OP_add, scattered(ir, u, WF_JOIN_ADD, one.e), before.e),
+                   with_old(ir, WF__OP_add, scattered(ir, u, WF_JOIN_ADD, one.zero), before.zero) };
+    at = (factor){ gathered(ir, u, all.m), gathered(ir, u, all.e), gathered(ir, u, all.zero) };
+    return (factors){ .value = without(ir, at, one), .old = old ? without(ir, all, before) : 0 };
+}
+
+static factors factors_of(wf__ir *ir, const wf__join_update *u)
+{
+    const unsigned t = wf__adjoint_dtype(wf__dtype(ir, u->value));
+    wf__ref value = wf__broadcast_to(ir, wf__cast(ir, u->value, t), u->points);
+    wf__ref old = u->old ? wf__cast(ir, u->old, t) : 0;
+    if (ir->status != WF_OK)
+        return (factors){ 0 };
+    return u->join == WF_JOIN_MUL ? of_product(ir, u, value, old) : of_extreme(ir, u, value, old);
+}
+
+void wf__reverse_update(wf__ir *ir, const wf__join_update *u, wf__ref g, wf__adjoint *to_value, wf__ref *to_old)
+{
+    factors f = factors_of(ir, u);
+    *to_old = 0;
+    *to_value = (wf__adjoint){ 0 };
+    if (ir->status != WF_OK)
+        return;
+    if (f.extreme) {
+        g = op2(ir, WF__OP_div, g, f.ties);
+        *to_value = (wf__adjoint){ gathered(ir, u, g), wf__both(ir, u->when, f.value) };
+        *to_old = f.old ? wf__masked(ir, (wf__adjoint){ g, f.old }) : 0;
+        return;
+    }
+    *to_value = (wf__adjoint){ op2(ir, WF__OP_mul, gathered(ir, u, g), f.value), u->when };
+    *to_old = f.old ? op2(ir, WF__OP_mul, g, f.old) : 0;
+}
+
+/* Returns the part of a tangent that counts. */
+static wf__ref part_of(wf__ir *ir, const factors *f, wf__ref tangent, wf__ref by)
+{
+    if (!tangent)
+        return 0;
+    return f->extreme ? wf__masked(ir, (wf__adjoint){ tangent, by }) : op2(ir, WF__OP_mul, tangent, by);
+}
+
+wf__ref wf__forward_update(wf__ir *ir, const wf__join_update *u, wf__ref value, wf__ref old)
+{
+    factors f = factors_of(ir, u);
+    if (ir->status != WF_OK)
+        return 0;
+    value = part_of(ir, &f, value ? wf__broadcast_to(ir, value, u->points) : 0, f.value);
+    old = f.old ? part_of(ir, &f, old, f.old) : 0;
+    value = value ? scattered(ir, u, WF_JOIN_ADD, value) : 0;
+    wf__ref all = value && old ? op2(ir, WF__OP_add, value, old) : value ? value : old;
+    return all && f.extreme ? op2(ir, WF__OP_div, all, f.ties) : all;
+}
+
+/* Returns the shape of the points of a scatter or an accumulation. */
+static uint32_t points_of(wf__ir *ir, const wf__node *n, wf__ref value, uint32_t tuple, wf__ref when)
+{
+    uint32_t points = wf__shape_of(ir, value);
+    for (uint32_t i = 0; i < wf__tuple_len(ir, tuple); ++i)
+        points = wf__broadcast_id(ir, n, points, wf__shape_of(ir, wf__tuple_at(ir, tuple)[i]));
+    return when ? wf__broadcast_id(ir, n, points, wf__shape_of(ir, when)) : points;
+}
+
+wf__join_update wf__update_of_scatter(wf__ir *ir, const wf__node *scatter)
+{
+    const wf__node n = *scatter;
+    wf__join_update u = { .join = wf__scatter_join(&n), .value = n.a, .tuple = n.b, .when = n.d, .shape = n.shape };
+    u.points = points_of(ir, &n, n.a, n.b, n.d);
+    return u;
+}
+
+/* Returns the read of an array's contents from before an effect; 0 = there is none. */
+static wf__ref contents_before(const wf__ir *ir, wf__ref effect)
+{
+    const uint32_t object = wf__object_of(ir, &ir->node[effect]);
+    for (wf__ref r = effect - 1; r; --r) {
+        const wf__node *n = &ir->node[r];
+        if (!wf__op_names_slot(n->op) || wf__object_of(ir, n) != object)
+            continue;
+        if (wf__op_is_store(n->op))
+            return 0;
+        if (wf__is_contents(ir, r))
+            return r;
+    }
+    return 0;
+}
+
+bool wf__update_of_accum(wf__ir *ir, const wf__ad_task *task, wf__ref accum, wf__join_update *u)
+{
+    const wf__node n = ir->node[accum];
+    const unsigned join = wf__node_join(&n);
+    const bool known = join == WF_JOIN_MUL || join == WF_JOIN_MIN || join == WF_JOIN_MAX;
+    *u = (wf__join_update){ .join = (wf_join)join, .value = n.c, .tuple = n.b, .when = n.d };
+    u->shape = ir->slot[n.a].shape;
+    u->old = known ? contents_before(ir, accum) : 0;
+    if (!known)
+        wf__no_derivative(ir, task, &n, " by this join; wf_stop of the value is a constant");
+    else if (!u->old)
+        wf__no_derivative(ir, task, &n, " by this join without wf_in of the array before it");
+    else
+        u->points = points_of(ir, &n, n.c, n.b, n.d);
+    return ir->status == WF_OK;
+}
