@@ -15,8 +15,8 @@ static const char usage[] =
     "  --quick          a rough answer in a few seconds a row\n"
     "  --budget S       seconds to spend on one row (4)\n"
     "  --json FILE      also writes the results to this file\n"
-    "  --peers PYTHON   runs Dr.Jit, numexpr, NumPy, SciPy, scikit-image and OpenCV through this interpreter, those\n"
-    "                   that it has; default: the one made by\n"
+    "  --peers PYTHON   runs Dr.Jit, JAX, numexpr, NumPy, SciPy, scikit-image and OpenCV through this interpreter,\n"
+    "                   those that it has; default: the one made by\n"
     "                   bench/peers/install, if it has been run; none: only C\n"
     "Every result is checked before it is measured. Exit status 1: a contender failed.\n";
 

@@ -76,7 +76,7 @@ static bench_peer *start(const bench *b, const char *python, const char *script,
 
 bool bench_peers_start(bench *b, const char *python, const char *script)
 {
-    static const char *const names[] = { "drjit", "numexpr", "numpy", "scipy", "skimage", "cv2" };
+    static const char *const names[] = { "drjit", "jax", "numexpr", "numpy", "scipy", "skimage", "cv2" };
     for (size_t i = 0; i < sizeof names / sizeof *names && b->peers < BENCH_PEERS; ++i) {
         bench_peer *p = start(b, python, script, names[i]);
         if (p)

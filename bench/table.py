@@ -8,7 +8,7 @@ import json
 import os
 import sys
 
-PEERS = ("drjit", "numexpr", "numpy")
+PEERS = ("drjit", "jax", "numexpr", "numpy")
 C = ["plain", "plain fast-math", "best"]
 
 
@@ -40,7 +40,7 @@ def ratio(row, names):
 
 
 def workloads(data):
-    rows = [row for row in data["rows"] if not row["name"].startswith("fn_")]
+    rows = [row for row in data["rows"] if not row["name"].startswith(("fn_", "grad_"))]
     peers = [p for p in PEERS if p in data["machine"]]
     lines = ["| row | unit | Weft | " + " | ".join(C + peers) + " | Weft / best C | Weft / best peer |",
              "|---|---|---|" + "---|" * (len(C + peers) + 2)]
@@ -49,6 +49,18 @@ def workloads(data):
         lines.append(f"| `{row['name']}` | {row['unit']} | "
                      + " | ".join(figure(c and c["median"]) for c in cells)
                      + f" | {ratio(row, C)} | {ratio(row, peers)} |")
+    return lines if rows else []
+
+
+def derivatives(data):
+    rows = [row for row in data["rows"] if row["name"].startswith("grad_")]
+    peers = [p for p in ("drjit", "jax") if p in data["machine"]]
+    lines = ["| row | unit | Weft, primal | Weft | best C | " + "".join(f"{p} | " for p in peers)
+             + "Weft / its primal | Weft / best C |", "|---|---|---|---|---|" + "---|" * (len(peers) + 2)]
+    for row in rows:
+        cells = [fastest(row, c) for c in ["weft primal", "weft", "best"] + peers]
+        lines.append(f"| `{row['name']}` | {row['unit']} | " + " | ".join(figure(c and c["median"]) for c in cells)
+                     + f" | {ratio(row, ['weft primal'])} | {ratio(row, ['best'])} |")
     return lines if rows else []
 
 
@@ -82,6 +94,11 @@ def page(name, data):
                   "Medians; the last two columns are medians of the ratio within a turn, with quartiles; below 1 Weft is "
                   "faster. \"Best C\" is the", "fastest of the three columns of C, \"best peer\" that of the other "
                   "systems.", ""] + tables
+    tables = derivatives(data)
+    if tables:
+        lines += ["", "## Derivatives", "", "Medians, and medians of the ratio within a turn, with quartiles. \"Primal\" is "
+                  "the computation alone that is", "differentiated; the derivatives include it, but for those of the "
+                  "convolution.", ""] + tables
     tables = functions(data)
     if tables:
         lines += ["", "## Single functions", "", "Nanoseconds for each value, the least of many turns, one thread, 8192 "
@@ -114,7 +131,8 @@ def main():
         write(os.path.join(sys.argv[2], "index.md"), index)
     elif len(sys.argv) == 2:
         data = read(sys.argv[1])
-        print("\n".join([machine(data), ""] + workloads(data) + [""] + functions(data)))
+        print("\n".join([machine(data), ""] + workloads(data) + [""] + derivatives(data) + [""]
+                        + functions(data)))
     else:
         sys.exit(__doc__)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The rows of weft-bench in Dr.Jit, numexpr, NumPy or a library of images (images.py).
+"""The rows of weft-bench in Dr.Jit, JAX (derivatives.py), numexpr, NumPy or a library of images (images.py).
 
 weft-bench --peers starts `peer.py NAME THREADS SCRATCH`, which takes one order per line (bench/peers.c), so that its turns
 alternate with those of the other contenders. `peer.py NAME THREADS SCRATCH --json FILE [ROW...]` measures rows (default:
@@ -26,6 +26,7 @@ if "DRJIT_LIBLLVM_PATH" not in os.environ:
             break
 import numpy as np
 
+import derivatives
 import images
 
 K, HALO, SIDE = 11, 5, 4096
@@ -392,7 +393,7 @@ def drjit_rows():
     for ops in (10, 100, 1000):
         rows[f"cold_{ops}"] = lambda ops=ops: first_run(ops, False)
         rows[f"disk_{ops}"] = lambda ops=ops: first_run(ops, True)
-    return rows
+    return rows | derivatives.drjit_rows(inputs)
 
 
 def run(prepared, calls):
@@ -445,7 +446,8 @@ def main():
     answers = os.fdopen(os.dup(1), "w")  # other output, as of libraries, goes to stderr
     os.dup2(2, 1)
     module = __import__(NAME)
-    own = {"numpy": numpy_rows, "numexpr": numexpr_rows, "drjit": drjit_rows}
+    own = {"numpy": numpy_rows, "numexpr": numexpr_rows, "drjit": drjit_rows,
+           "jax": lambda: derivatives.jax_rows(inputs)}
     rows = own[NAME]() if NAME in own else images.rows(NAME, THREADS)
     if "--json" in sys.argv:
         at = sys.argv.index("--json")
