@@ -478,14 +478,14 @@ static void refused(void **state)
         { *WF_CUSTOM_RULE(.name = "open", .call = left_open), false, WF_ERR_CONTRACT, "leaves a block open" },
     };
     for (size_t k = 0; k < sizeof row / sizeof *row; ++k) {
-        wf_val v, d;
+        wf_val v[15], d;
         wf_graph *g = wf_begin(ctx);
         wf_val x = wf_in(g, a);
-        wf_custom(&row[k].rule, WF_VALS(x), &v);
+        wf_custom(&row[k].rule, WF_VALS(x), v);
         if (row[k].forward)
-            wf_jvp(WF_VALS(v), WF_VALS(x), WF_VALS(1), &d);
+            wf_jvp(WF_VALS(v[0]), WF_VALS(x), WF_VALS(1), &d);
         else
-            wf_grad(total(v), WF_VALS(x), &d);
+            wf_grad(total(v[0]), WF_VALS(x), &d);
         wf_out(g, y, d);
         REFUSED(ctx, wf_run(g), row[k].status, row[k].text);
     }

@@ -223,13 +223,48 @@ static wf_status tapes(wf_context *ctx)
     return status;
 }
 
+/* y = x^2 by a launch that is hidden from the tape, whose derivative is a launch, too. */
+static wf_status hidden(void *user, wf_arrays in, wf_arrays out) { return square(user, in.at[0], out.at[0]); }
+static wf_status hidden_back(void *user, wf_arrays in, wf_arrays out, wf_arrays upstream, wf_arrays grads)
+{
+    (void)out;
+    wf_graph *g = wf_begin(user);
+    wf_out(g, grads.at[0], wf_mul(wf_mul(wf_in(g, in.at[0]), 2), wf_in(g, upstream.at[0])));
+    return g ? wf_run(g) : missing(user);
+}
+
+static wf_status tape_rules(wf_context *ctx)
+{
+    const wf_array_rule rule = { sizeof rule, "square", hidden, hidden_back, ctx };
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 1, 1), *b = wf_like(a), *grad = wf_like(a);
+    wf_array *loss = wf_full(ctx, WF_F32, WF_SHAPE(1), 0);
+    wf_status status = a && b && grad && loss ? WF_OK : missing(ctx);
+    wf_tape *tape = status == WF_OK ? wf_tape_begin(ctx, WF_ARRAYS(a)) : NULL;
+    if (status == WF_OK && !tape)
+        status = missing(ctx);
+    if (status == WF_OK)
+        status = wf_custom_arrays(ctx, &rule, WF_ARRAYS(a), WF_ARRAYS(b));
+    if (status == WF_OK)
+        status = wf_custom_arrays(ctx, &rule, WF_ARRAYS(b), WF_ARRAYS(b));
+    if (status == WF_OK)
+        status = square(ctx, b, loss);
+    wf_tape_end(tape);
+    if (status == WF_OK)
+        status = wf_tape_grad(tape, loss, WF_ARRAYS(a), WF_ARRAYS(grad));
+    assert_true(holds(grad, (const float[]){ 4, 32, 108, 256 }, N, &status));
+    wf_tape_free(tape);
+    release_all((wf_array *[]){ a, b, grad, loss }, 4);
+    return status;
+}
+
 int main(void)
 {
 #define EACH(name)                \
     {                             \
 #name, name, WF_INTERP, 1 \
     }
-    static const memory_case cases[] = { EACH(values), EACH(loops),        EACH(complexes), EACH(operators),
-                                         EACH(rules),  EACH(fixed_points), EACH(checks),    EACH(tapes) };
+    static const memory_case cases[] = { EACH(values),    EACH(loops), EACH(complexes),
+                                         EACH(operators), EACH(rules), EACH(fixed_points),
+                                         EACH(checks),    EACH(tapes), EACH(tape_rules) };
     return run_memory_cases(cases, WF__COUNT(cases), NULL);
 }

@@ -55,6 +55,22 @@ WF_API wf_status wf_tape_grad(wf_tape *tape, const wf_array *loss, wf_arrays wrt
 /* Frees a tape and ends it before; NULL is a no-op. */
 WF_API void wf_tape_free(wf_tape *tape);
 
+/* A function of arrays whose derivative the program gives, such as code of the host or of another library. */
+typedef struct wf_array_rule {
+    size_t size;
+    const char *name;                                           /* for messages */
+    wf_status (*call)(void *user, wf_arrays in, wf_arrays out); /* sets all elements of out[] */
+    /* Sets grads[i], at first 0, to the derivative of a loss by in[i], from upstream[k], that by out[k], and the contents
+     * that in[] had before the call and out[] after it, which stay as they are. grads[i] is NULL if nobody asks. */
+    wf_status (*vjp)(void *user, wf_arrays in, wf_arrays out, wf_arrays upstream, wf_arrays grads);
+    void *user; /* lives until wf_tape_free */
+} wf_array_rule;
+/* Calls rule->call and, if a tape of the thread depends on the arrays, notes the rule in place of what the call does.
+ * Aliasing: an array may be input and output. Errors: WF_ERR_ARG; those of .call; in wf_tape_grad those of .vjp, and
+ * WF_ERR_UNSUPPORTED without it. Cost: on a tape, copies on write of the arrays.
+ * Example: wf_custom_arrays(ctx, &sort_rule, WF_ARRAYS(a), WF_ARRAYS(b)); */
+WF_API wf_status wf_custom_arrays(wf_context *ctx, const wf_array_rule *rule, wf_arrays in, wf_arrays out);
+
 /* The same value, which derivatives take for a constant. */
 WF_API wf_val wf_stop(wf_val value);
 /* The value of `value`, with the derivative of `of`, which need not be computed for it.

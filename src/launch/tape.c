@@ -81,6 +81,9 @@ static uint32_t add_memory(wf_tape *t, wf_array *a, int64_t *at)
 
 static void free_noted(wf__noted *s)
 {
+    for (uint32_t i = s->ins; s->after && i < s->n; ++i)
+        wf_release(s->after[i - s->ins]);
+    wf__free(s->after);
     for (uint32_t i = 0; i < s->n; ++i) {
         wf_release(s->array ? s->array[i] : NULL);
         wf_release(s->before ? s->before[i] : NULL);
@@ -114,6 +117,29 @@ static void find_uses(const wf__program *p, uint32_t object, bool *reads, bool *
     }
 }
 
+/* Makes the lists of a note of n arrays. False = out of memory. */
+static bool make_lists(wf__noted *s, const char *name, uint32_t n)
+{
+    s->name = wf__strdup(name);
+    s->array = wf__alloc0((n + 1) * sizeof *s->array);
+    s->before = wf__alloc0((n + 1) * sizeof *s->before);
+    s->memory = wf__alloc0((n + 1) * sizeof *s->memory);
+    s->at = wf__alloc0((n + 1) * sizeof *s->at);
+    s->varies = wf__alloc0(n + 1);
+    s->stored = wf__alloc0(n + 1);
+    bool ok = s->name && s->array && s->before && s->memory && s->at && s->varies && s->stored;
+    s->n = ok ? n : 0;
+    return ok;
+}
+
+static void find_memory(wf_tape *t, wf__noted *s)
+{
+    for (uint32_t i = 0; i < s->n; ++i) {
+        s->memory[i] = wf__has_adjoint(s->array[i]->dtype) ? wf__tape_memory_of(t, s->array[i], &s->at[i]) : 0;
+        s->varies[i] = s->memory[i] != 0;
+    }
+}
+
 /* Fills a note. False = out of memory. */
 static bool fill(wf_tape *t, wf__noted *s, const wf__request *r)
 {
@@ -122,18 +148,9 @@ static bool fill(wf_tape *t, wf__noted *s, const wf__request *r)
     s->kind = p->rec.options.kind;
     s->space = *r->space;
     s->device = p->device;
-    s->name = wf__strdup(p->name ? p->name : "a recording");
-    s->array = wf__alloc0((p->object_n + 1) * sizeof *s->array);
-    s->before = wf__alloc0((p->object_n + 1) * sizeof *s->before);
-    s->memory = wf__alloc0((p->object_n + 1) * sizeof *s->memory);
-    s->at = wf__alloc0((p->object_n + 1) * sizeof *s->at);
-    s->varies = wf__alloc0(p->object_n + 1);
-    s->stored = wf__alloc0(p->object_n + 1);
     s->param = wf__alloc0((p->param_n + 1) * sizeof *s->param);
-    if (!s->name || !s->array || !s->before || !s->memory || !s->at || !s->varies || !s->stored || !s->param ||
-        !wf__ir_copy(ir, &s->ir))
+    if (!s->param || !make_lists(s, p->name ? p->name : "a recording", p->object_n) || !wf__ir_copy(ir, &s->ir))
         return false;
-    s->n = p->object_n;
     for (uint32_t i = 0; i < s->n; ++i)
         s->array[i] = wf_retain(r->arrays[i]);
     for (; s->param_n < p->param_n; ++s->param_n) {
@@ -152,10 +169,7 @@ static bool fill(wf_tape *t, wf__noted *s, const wf__request *r)
     for (int k = 1; k < WF__SECTIONS; ++k)
         if (p->rec.section[k].n > 1)
             s->kind = WF__ELEMENTS; /* only recordings of one section have derivatives */
-    for (uint32_t i = 0; i < s->n; ++i) {
-        s->memory[i] = wf__has_adjoint(s->array[i]->dtype) ? wf__tape_memory_of(t, s->array[i], &s->at[i]) : 0;
-        s->varies[i] = s->memory[i] != 0;
-    }
+    find_memory(t, s);
     return true;
 }
 
@@ -181,7 +195,8 @@ static void check_overlaps(wf_tape *t, const wf__noted *s)
 {
     for (uint32_t i = 0; i < s->n; ++i)
         for (uint32_t k = 0; s->stored[i] && s->memory[i] && k < s->n; ++k)
-            if (i != k && s->memory[k] == s->memory[i] && wf__array_may_meet(s->array[i], s->array[k]))
+            if (i != k && s->memory[k] == s->memory[i] && wf__array_may_meet(s->array[i], s->array[k]) &&
+                !(s->rule.size && s->array[i] == s->array[k]))
                 fail(t, WF_ERR_UNSUPPORTED,
                      "a launch that stores into one view of an array and uses another one that meets "
                      "it cannot be on a tape");
@@ -207,6 +222,93 @@ void wf__tape_note(wf_context *ctx, const wf__request *r)
         check_overlaps(t, s);
     }
     t->busy = false;
+}
+
+/* ---- rules for arrays ---- */
+/* Returns a note of a call, to be completed after it; NULL = it is not to be noted. */
+static wf__noted *begin_rule(wf_tape *t, const wf_array_rule *rule, wf_arrays in, wf_arrays out)
+{
+    bool any = false;
+    int64_t at;
+    for (size_t i = 0; i < in.n + out.n; ++i) {
+        const wf_array *a = i < in.n ? in.at[i] : out.at[i - in.n];
+        any = any || (wf__has_adjoint(a->dtype) && wf__tape_memory_of(t, a, &at));
+    }
+    if (!any || t->status != WF_OK)
+        return NULL;
+    if (!wf__grow(&t->step, &t->step_cap, t->step_n + 1, sizeof *t->step)) {
+        fail(t, WF_ERR_MEMORY, "out of memory for a tape");
+        return NULL;
+    }
+    wf__noted *s = &t->step[t->step_n++];
+    *s = (wf__noted){ .rule = *rule, .ins = (uint32_t)in.n };
+    s->rule.size = sizeof s->rule;
+    bool ok = make_lists(s, rule->name, (uint32_t)(in.n + out.n));
+    s->after = wf__alloc0((out.n + 1) * sizeof *s->after);
+    for (uint32_t i = 0; ok && i < s->n; ++i) {
+        s->array[i] = wf_retain(i < in.n ? in.at[i] : out.at[i - in.n]);
+        s->stored[i] = i >= in.n;
+        ok = i >= in.n || (s->before[i] = wf_copy(s->array[i]));
+    }
+    if (!ok || !s->after)
+        fail(t, WF_ERR_MEMORY, "out of memory for a tape");
+    else
+        find_memory(t, s);
+    return s;
+}
+
+static void end_rule(wf_tape *t, wf__noted *s)
+{
+    bool reads = false;
+    for (uint32_t i = 0; i < s->ins && t->status == WF_OK; ++i)
+        reads = reads || s->varies[i];
+    for (uint32_t i = s->ins; i < s->n && t->status == WF_OK; ++i) {
+        if (!(s->after[i - s->ins] = wf_copy(s->array[i])))
+            fail(t, WF_ERR_MEMORY, "out of memory for a tape");
+        if (reads && !s->memory[i] && wf__has_adjoint(s->array[i]->dtype))
+            s->memory[i] = add_memory(t, s->array[i], &s->at[i]);
+    }
+    if (t->status == WF_OK)
+        check_overlaps(t, s);
+}
+
+wf_status wf_custom_arrays(wf_context *ctx, const wf_array_rule *given, wf_arrays in, wf_arrays out)
+{
+    wf_array_rule rule = { .size = sizeof rule };
+    if (!ctx)
+        return WF_ERR_ARG;
+    if (given)
+        memcpy(&rule, given, given->size < sizeof rule ? given->size : sizeof rule);
+    rule.name = rule.name ? rule.name : "wf_custom_arrays";
+    if (!rule.call || !out.n)
+        return wf__error(ctx, WF_ERR_ARG, "wf_custom_arrays: %s", rule.call ? "no outputs" : "the rule has no .call");
+    for (size_t i = 0; i < in.n + out.n; ++i) {
+        const wf_array *a = i < in.n ? in.at[i] : out.at[i - in.n];
+        if (!a || a->ctx != ctx || a->name)
+            return wf__error(ctx, WF_ERR_ARG, "%s: %s %zu is %s", rule.name, i < in.n ? "input" : "output",
+                             i < in.n ? i : i - in.n,
+                             !a              ? "NULL"
+                             : a->ctx != ctx ? "another context's"
+                                             : "a formal");
+    }
+    wf_tape *t = taping(ctx);
+    const uint32_t steps = t ? t->step_n : 0;
+    if (t)
+        t->busy = true; /* what the rule does by launches is not noted */
+    bool noted = t && begin_rule(t, &rule, in, out);
+    if (t)
+        t->busy = noted;
+    wf_status status = rule.call(rule.user, in, out);
+    if (noted) {
+        wf__noted *s = &t->step[steps];
+        if (status == WF_OK)
+            end_rule(t, s);
+        else
+            fail(t, status, "%s failed", rule.name);
+        s->rule.name = s->name;
+        t->busy = false;
+    }
+    return status;
 }
 
 void wf__tape_host(const wf_array *a, const char *function)

@@ -2,6 +2,7 @@
 #ifndef WEFT_TAPE_H
 #define WEFT_TAPE_H
 #include "launch/launch.h"
+#include "weft/derivative.h"
 
 typedef struct wf__noted { /* a launch */
     wf__ir ir;
@@ -18,6 +19,10 @@ typedef struct wf__noted { /* a launch */
     bool *stored;      /* [n] */
     wf__named_param *param;
     uint32_t param_n;
+    /* A call of a rule for arrays, in place of a launch: its inputs are the first `ins` arrays. */
+    wf_array_rule rule; /* size 0: a launch */
+    uint32_t ins;
+    wf_array **after; /* [n - ins] contents of the outputs after the call */
 } wf__noted;
 
 typedef struct wf__tape_memory { /* memory that depends on a watched array */

@@ -211,6 +211,48 @@ static wf_status back_through_space(const backward *b)
     return status;
 }
 
+/* A call of a rule for arrays: its inputs have the derivatives that its .vjp sets. */
+static wf_status back_through_rule(const backward *b)
+{
+    const wf__noted *s = b->s;
+    wf_context *ctx = b->t->ctx;
+    const uint32_t n = s->n + 1, outs = s->n - s->ins;
+    wf_status status = WF_OK;
+    wf_array **list = wf__alloc0(4 * (size_t)n * sizeof(wf_array *)), **grad = list + 3 * (size_t)n;
+    if (!list)
+        return wf__error(ctx, WF_ERR_MEMORY, "wf_tape_grad: out of memory");
+    arrays l = { .up = list, .view = list + n, .grad = list + 2 * (size_t)n };
+    for (uint32_t i = s->ins; i < s->n && status == WF_OK; ++i) { /* zeros, where there are no derivatives yet */
+        const wf_array *a = s->array[i];
+        wf_dtype t = wf__has_adjoint(a->dtype) ? dtype_of_adjoint(a) : WF_F32;
+        l.up[l.outs] = s->memory[i] ? adjoint_at(b, i) : wf_full(ctx, t, a->shape, 0);
+        status = l.up[l.outs++] ? WF_OK : wf_last_status(ctx);
+    }
+    for (uint32_t i = 0; i < s->ins && status == WF_OK; ++i) {
+        const wf_array *a = s->array[i];
+        if (!s->varies[i])
+            continue;
+        l.view[l.wanted] = adjoint_at(b, i);
+        grad[i] = l.grad[l.wanted] = wf_full(ctx, dtype_of_adjoint(a), a->shape, 0);
+        status = l.view[l.wanted] && grad[i] ? WF_OK : wf_last_status(ctx);
+        ++l.wanted;
+    }
+    if (status == WF_OK && l.wanted && !s->rule.vjp)
+        status = wf__error(ctx, WF_ERR_UNSUPPORTED, "wf_tape_grad: the rule '%s' has no .vjp", s->name);
+    else if (status == WF_OK && l.wanted)
+        status = s->rule.vjp(s->rule.user, (wf_arrays){ s->before, s->ins }, (wf_arrays){ s->after, outs },
+                             (wf_arrays){ l.up, outs }, (wf_arrays){ grad, s->ins });
+    if (status == WF_OK)
+        status = update_adjoints(b, &l);
+    for (uint32_t k = 0; k < n; ++k) {
+        wf_release(l.up[k]);
+        wf_release(l.grad[k]);
+        wf_release(l.view[k]);
+    }
+    wf__free(list);
+    return status;
+}
+
 static bool begin_step(backward *b)
 {
     const wf__noted *s = b->s;
@@ -233,6 +275,8 @@ static wf_status step_back(backward *b)
         any = any || (s->stored[i] && has_adjoint(b, i));
     if (!any)
         return WF_OK;
+    if (s->rule.size)
+        return back_through_rule(b);
     if (s->kind != WF__ARRAYS && s->kind != WF__SPACE)
         return wf__error(
             b->t->ctx, WF_ERR_UNSUPPORTED,
