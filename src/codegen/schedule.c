@@ -334,6 +334,24 @@ static uint32_t uniform_vectors(const wf__instance *in)
  * likewise, for what the function needs. */
 typedef void find_keys(const wf__instance *in, bool early_cold, uint32_t *key, uint32_t *work);
 
+/* Returns the cycle in which a value is complete. An affine value, which is not in the order, is as its operands; its key is
+ * used to remember that. */
+static uint32_t cycle_of(const wf__instance *in, wf__ref r, uint32_t *key, const uint32_t *done)
+{
+    wf__ref operand[WF__MAX_OPERANDS];
+    if (in->vary[r].kind != WF__AFFINE)
+        return done[r];
+    if (!key[r]) {
+        uint32_t most = 0;
+        for (uint32_t n = wf__operands(in->ir, wf__at(in->ir, r), operand), k = 0; k < n; k++) {
+            uint32_t cycle = cycle_of(in, operand[k], key, done);
+            most = cycle > most ? cycle : most;
+        }
+        key[r] = most + 1;
+    }
+    return key[r] - 1;
+}
+
 /* The key of a node is the cycle in which its operands are complete. Accumulators and effects keep their order, and so
  * do loads if they may read what is stored. work: becomes the cycle in which each value is complete. */
 static void find_cycles(const wf__instance *in, bool early_cold, uint32_t *key, uint32_t *work)
@@ -344,8 +362,10 @@ static void find_cycles(const wf__instance *in, bool early_cold, uint32_t *key, 
     for (uint32_t i = 0; i < in->order_n; i++) {
         wf__ref r = in->order[i];
         const wf__node *node = wf__at(in->ir, r);
-        for (uint32_t n = read_by(in, r, early_cold, operand), k = 0; k < n; k++)
-            key[r] = done[operand[k]] > key[r] ? done[operand[k]] : key[r];
+        for (uint32_t n = read_by(in, r, early_cold, operand), k = 0; k < n; k++) {
+            uint32_t cycle = cycle_of(in, operand[k], key, done);
+            key[r] = cycle > key[r] ? cycle : key[r];
+        }
         if (wf__op_is_effect(node->op) || node->op == WF__RED || (node->op == WF__LOAD && !free_loads))
             before = key[r] = before > key[r] ? before : key[r];
         done[r] = key[r] + wf__cost_of(node)->cycles;
