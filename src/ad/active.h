@@ -3,12 +3,15 @@
 #define WEFT_AD_ACTIVE_H
 #include "ad/ad.h"
 
-/* The outermost blocks (loops and conditions) that were written out, and the values that their states end with. */
-typedef struct wf__written { /* nodes first..last compute what nodes loop..end do */
+/* The outermost blocks (loops and conditions) on the way. Either nodes first..last compute what nodes loop..end do, or the
+ * block is kept as a loop. */
+typedef struct wf__region {
     wf__ref loop, end, first, last;
-} wf__written;
+    bool kept;
+    uint32_t most; /* of a kept block: it has so many turns at most; 0 = unknown */
+} wf__region;
 typedef struct wf__loops {
-    wf__written *block; /* in program order */
+    wf__region *block; /* in program order */
     uint32_t block_n, block_cap;
     wf__ref *final; /* [n] STATE of a block that was written out -> the node that has its last value; 0 = none */
     uint32_t n;     /* nodes before */

@@ -7,6 +7,7 @@
 #include "ad/custom.h"
 #include "ad/rule.h"
 #include "ad/sweep.h"
+#include "ad/turn.h"
 
 typedef struct forward {
     wf__ir *ir;
@@ -189,6 +190,28 @@ static void forward_store(forward *f, wf__ref r)
         f->array[object] = rest ? choose(ir, rest, old, tangent) : tangent;
 }
 
+/* ---- local memory: the tangents of its elements are in local memory, too ---- */
+static wf__ref tangent_memory(forward *f, wf__ref local)
+{
+    wf__ir *ir = f->ir;
+    const wf__node *n = &ir->node[wf__local_of(ir, local)];
+    const unsigned dtype = wf__adjoint_dtype(n->dtype);
+    if (f->node[local])
+        return f->node[local];
+    wf__ref memory = wf__local(ir, dtype, n->a, n->shape); /* tape.c begins with a value for element 0 */
+    return wf__put(ir, memory, wf__const_bits(ir, WF_U32, 0), wf__const_f64(ir, dtype, 0), 0);
+}
+
+static wf__ref forward_put(forward *f, const wf__node *put)
+{
+    const wf__node n = *put;
+    wf__ref memory = tangent_memory(f, n.a), value = f->node[n.c];
+    value = value ? value : wf__const_f64(f->ir, wf__adjoint_dtype(n.dtype), 0);
+    return wf__put(f->ir, memory, n.b, value, n.d);
+}
+
+static wf__ref forward_get(forward *f, const wf__node *n) { return wf__get(f->ir, f->node[n->a], n->b); }
+
 /* ---- nodes ---- */
 static wf__ref forward_node(forward *f, wf__ref r)
 {
@@ -216,6 +239,10 @@ static wf__ref forward_node(forward *f, wf__ref r)
         return forward_derived(f, r);
     case WF__CAST:
         return f->node[n.a] ? wf__cast(ir, f->node[n.a], wf__adjoint_dtype(n.dtype)) : 0;
+    case WF__PUT:
+        return forward_put(f, &n);
+    case WF__GET:
+        return f->node[n.a] ? forward_get(f, &n) : 0;
     case WF__OP_select:
         return choose(ir, n.a, f->node[n.b], f->node[n.c]);
     case WF__OP_real:
@@ -277,6 +304,80 @@ static void visit(forward *f, wf__ref r)
     f->node[r] = n.op == WF__STATE ? seed : sum(ir, forward_node(f, r), seed);
 }
 
+static void walk(forward *f, wf__ref first, wf__ref last);
+
+/* ---- loops that are kept ---- */
+/* Walks over the copy of a turn, the nodes from `first` on. value: the states of the copy; tangent: theirs, which become
+ * those of the next values. */
+static void forward_turn(const forward *f, const wf__turn *turn, wf__ref first, const wf__ref *value, wf__ref *tangent)
+{
+    wf__ir *ir = f->ir;
+    const wf__ad_task *of = f->task, none = { .function = of->function, .record = of->record, .user = of->user };
+    forward inner = { .ir = ir, .task = &none };
+    if (wf__turn_route(turn, none.function, value, tangent, first, &inner.route)) {
+        inner.node = wf__alloc0((inner.route.n + inner.route.objects + 1) * sizeof *inner.node);
+        if (!inner.node)
+            wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", none.function);
+    }
+    if (inner.node) {
+        inner.array = inner.node + inner.route.n;
+        for (uint32_t i = 0; i < turn->states; ++i)
+            if (tangent[i])
+                inner.node[value[i]] = tangent[i];
+        for (uint32_t k = 0; k < turn->outers; ++k)
+            inner.node[turn->outer[k]] = f->node[turn->outer[k]];
+        walk(&inner, first, inner.route.last);
+        for (uint32_t i = 0; i < turn->states && ir->status == WF_OK; ++i)
+            if (tangent[i]) {
+                wf__ref next = inner.node[wf__turn_next(turn, i)];
+                tangent[i] = next ? next : wf__const_f64(ir, wf__dtype(ir, tangent[i]), 0);
+            }
+    }
+    wf__route_free(&inner.route);
+    wf__free(inner.node);
+}
+
+/* Records the loop once more, with the tangents of its states as further states. */
+static void forward_loop(forward *f, const wf__region *b)
+{
+    wf__ir *ir = f->ir;
+    wf__turn turn;
+    wf__ref *value = NULL;
+    if (!wf__turn_begin(ir, &f->route, b, &turn) || !(value = wf__alloc0(3 * ((size_t)turn.states + 1) * sizeof *value))) {
+        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", f->task->function);
+        wf__turn_free(&turn);
+        return;
+    }
+    const uint32_t n = turn.states;
+    wf__ref *state = value + n, *tangent = state + n; /* state: of the tangents */
+    for (uint32_t i = 0; i < n; ++i) {
+        const wf__node *s = wf__turn_state(&turn, i);
+        if (!wf__on_route(&turn.in, &f->route, turn.first + i))
+            continue;
+        state[i] = f->node[s->b];
+        if (!state[i])
+            state[i] = wf__local_of(&turn.in, s->b) ? tangent_memory(f, s->b)
+                                                    : wf__const_f64(ir, wf__adjoint_dtype(s->dtype), 0);
+    }
+    wf__ref loop = wf__loop(ir, false);
+    for (uint32_t i = 0; i < n; ++i)
+        value[i] = wf__state(ir, loop, wf__turn_state(&turn, i)->b, wf__turn_state(&turn, i)->aux);
+    for (uint32_t i = 0; i < n; ++i)
+        tangent[i] = state[i] = state[i] ? wf__state(ir, loop, state[i], false) : 0;
+    wf__ref first = wf__turn_copy(&turn, value, 0);
+    forward_turn(f, &turn, first, value, tangent);
+    for (uint32_t i = 0; i < n; ++i)
+        wf__next(ir, value[i], wf__turn_next(&turn, i));
+    for (uint32_t i = 0; i < n; ++i)
+        if (state[i])
+            wf__next(ir, state[i], tangent[i]);
+    wf__end(ir, loop);
+    for (uint32_t i = 0; i < n; ++i)
+        f->node[turn.first + i] = state[i];
+    wf__turn_free(&turn);
+    wf__free(value);
+}
+
 static void walk(forward *f, wf__ref first, wf__ref last)
 {
     wf__ir *ir = f->ir;
@@ -286,10 +387,12 @@ static void walk(forward *f, wf__ref first, wf__ref last)
             visit(f, r);
             continue;
         }
-        const wf__written *b = wf__written_at(&f->route.loops, end);
-        if (b && b->last >= b->first)
+        const wf__region *b = wf__region_at(&f->route.loops, end);
+        if (b && b->kept)
+            forward_loop(f, b);
+        else if (b && b->last >= b->first)
             walk(f, b->first, b->last);
-        for (wf__ref state = r + 1; b && ir->node[state].op == WF__STATE; ++state)
+        for (wf__ref state = r + 1; b && !b->kept && ir->node[state].op == WF__STATE; ++state)
             f->node[state] = wf__final(&f->route.loops, state) ? f->node[wf__final(&f->route.loops, state)] : 0;
         r = end;
     }
@@ -298,7 +401,7 @@ static void walk(forward *f, wf__ref first, wf__ref last)
 bool wf__ad_forward(wf__ir *ir, const wf__ad_task *task, wf__ref *tangent)
 {
     forward f = { .ir = ir, .task = task };
-    if (wf__find_route(ir, task, &f.route)) {
+    if (wf__find_route(ir, task, 1, &f.route)) {
         f.node = wf__alloc0((f.route.n + f.route.objects + 1) * sizeof *f.node);
         if (!f.node)
             wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", task->function);

@@ -1,10 +1,14 @@
-/* loops.c - writes blocks out as straight code, which the sweeps differentiate like all other nodes.
+/* loops.c - the blocks on the way of a derivative.
  *
- * The states of a block change by selects on the lanes that take part, so a turn in which no point takes part changes
- * nothing. Turns are copied until the guard folds to false. It does where the number of turns is a constant, with
- * break, continue and other conditions of points inside, and at once for a condition.
+ * Conditions and short loops become straight code, which the sweeps differentiate like all other nodes. The states of a
+ * block change by selects on the lanes that take part, so a turn in which no point takes part changes nothing. Turns are
+ * copied until the guard folds to false. It does where the number of turns is a constant, with break, continue and other
+ * conditions of points inside, and at once for a condition.
+ *
+ * Other loops are kept, and the sweeps go through them as loops (tape.c, forward.c).
  */
 #include "ad/loops.h"
+#include "ad/count.h"
 #include "ir/pass/pass.h"
 #include "ir/thresholds.h"
 
@@ -14,8 +18,6 @@ typedef struct writer {
     wf__ref *map;  /* [in.n] node -> its copy in the current turn; nodes outside of the block are their own */
     wf__ref *next; /* [in.n] the values of states in the next turn */
     const char *function;
-    wf__ref loop;   /* the outermost block */
-    uint32_t begun; /* nodes when its copy began */
 } writer;
 
 static void copy_nodes(writer *w, wf__ref first, wf__ref end);
@@ -31,11 +33,6 @@ static bool is_false(const wf__ir *ir, wf__ref r, int depth)
 
 static bool may_go_on(writer *w, wf__ref loop)
 {
-    if (w->ir->n - w->begun > WF__MOST_DERIVED_LOOP)
-        wf__ir_fail_at(w->ir, &w->in.node[w->loop], WF_ERR_UNSUPPORTED,
-                       "%s: the turns of a loop have no bound that the recording shows, or more than %d operations; "
-                       "its derivative is not supported",
-                       w->function, (int)WF__MOST_DERIVED_LOOP);
     for (wf__ref s = loop + 1; w->in.node[s].op == WF__STATE; ++s)
         if (w->in.node[s].aux)
             return w->ir->status == WF_OK && !is_false(w->ir, w->map[s], 8);
@@ -45,7 +42,6 @@ static bool may_go_on(writer *w, wf__ref loop)
 /* Copies a block turn by turn. Afterwards map[] of its states has their last values. */
 static void copy_block(writer *w, wf__ref loop, wf__ref end)
 {
-    w->loop = w->loop ? w->loop : loop;
     const wf__ref body = wf__loop_body(&w->in, loop);
     wf__ref first_next = end;
     while (w->in.node[first_next - 1].op == WF__NEXT)
@@ -76,6 +72,29 @@ static void copy_nodes(writer *w, wf__ref first, wf__ref end)
     }
 }
 
+void wf__copy_as_is(const wf__ir *in, wf__ref first, wf__ref end, wf__ref held, wf__ref *map, wf__ir *out)
+{
+    for (wf__ref r = first; r < end && out->status == WF_OK; ++r)
+        if (in->node[r].op != WF__NOP && r != held) {
+            map[r] = wf__copy_node(in, r, map, out);
+            wf__copy_whole(in, r, map, out, map[r]);
+        }
+}
+
+/* Sets *most to 0 if the block is to be straight code, else to the most turns of a loop that is kept; UINT32_MAX = there
+ * may be any number. */
+static bool find_length(writer *w, wf__ref loop, uint32_t *most)
+{
+    wf__turns turns;
+    if (!wf__count_turns(&w->in, loop, WF__MOST_DERIVED_LOOP, &turns)) {
+        wf__ir_fail(w->ir, WF_ERR_MEMORY, "%s: out of memory", w->function);
+        return false;
+    }
+    bool is_short = turns.known && turns.exact && turns.nodes <= WF__MOST_DERIVED_CODE;
+    *most = is_short ? 0 : turns.known ? turns.turns : w->in.node[loop].aux ? 1 : UINT32_MAX;
+    return true;
+}
+
 /* True if the copies compute the same as the block: it writes nothing, and what it reads is still there. */
 static bool can_copy(writer *w, wf__ref loop, wf__ref end)
 {
@@ -100,23 +119,40 @@ static bool can_copy(writer *w, wf__ref loop, wf__ref end)
     return true;
 }
 
-static bool write_block(writer *w, wf__ref loop, wf__ref end, wf__loops *out)
+/* A loop that is kept reads no array whose derivative is wanted: what each turn contributes would go to memory. */
+static bool can_keep(writer *w, const wf__activity *active, wf__ref loop, wf__ref end)
+{
+    for (wf__ref r = loop; r <= end; ++r) {
+        const wf__node *n = &w->in.node[r];
+        if (n->op == WF__LOAD && active->node[r] == WF__ACTIVE && wf__has_adjoint(n->dtype)) {
+            wf__ir_fail_at(w->ir, n, WF_ERR_UNSUPPORTED,
+                           "%s: a loop whose number of turns the recording does not show, or with more than %d "
+                           "operations, reads an array that is differentiated; read it before the loop, or say wf_stop",
+                           w->function, (int)WF__MOST_DERIVED_LOOP);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool add_block(writer *w, const wf__activity *active, wf__ref loop, wf__ref end, wf__loops *out)
 {
     wf__ir *ir = w->ir;
-    if (!can_copy(w, loop, end))
+    uint32_t most;
+    if (!can_copy(w, loop, end) || !find_length(w, loop, &most) || (most && !can_keep(w, active, loop, end)))
         return false;
-    /* The sweeps walk over the copies when they reach the block. No copy may be one of the recorded nodes behind it,
-     * which they have passed by then. */
-    if (end + 1 < w->in.n)
-        wf__close_range(ir, end + 1, w->in.n - 1);
     if (!wf__grow(&out->block, &out->block_cap, out->block_n + 1, sizeof *out->block)) {
         wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", w->function);
         return false;
     }
-    wf__written *b = &out->block[out->block_n++];
-    *b = (wf__written){ loop, end, .first = ir->n };
-    w->loop = loop;
-    w->begun = ir->n;
+    wf__region *b = &out->block[out->block_n++];
+    *b = (wf__region){ loop, end, .first = ir->n, .kept = most > 0, .most = most < UINT32_MAX ? most : 0 };
+    if (b->kept)
+        return true;
+    /* The sweeps walk over the copies when they reach the block. No copy may be one of the recorded nodes behind it,
+     * which they have passed by then. */
+    if (end + 1 < w->in.n)
+        wf__close_range(ir, end + 1, w->in.n - 1);
     copy_block(w, loop, end);
     b->last = ir->n - 1;
     ir->closed_n = w->in.closed_n;
@@ -152,30 +188,30 @@ static bool begin(writer *w, wf__loops *out)
     return true;
 }
 
-static void write_blocks(writer *w, const wf__activity *active, wf__loops *out)
+static void add_blocks(writer *w, const wf__activity *active, wf__ref first, wf__loops *out)
 {
-    for (wf__ref r = 1; r < w->in.n && w->ir->status == WF_OK; ++r) {
+    for (wf__ref r = first; r < w->in.n && w->ir->status == WF_OK; ++r) {
         if (w->in.node[r].op != WF__LOOP)
             continue;
         wf__ref end = wf__loop_end(&w->in, r);
         if (!end) /* the caller is inside the block: its states are like other values */
             continue;
-        if (is_needed(&w->in, active, r) && !write_block(w, r, end, out))
+        if (is_needed(&w->in, active, r) && !add_block(w, active, r, end, out))
             return;
         r = end;
     }
 }
 
-/* Appends straight code for the outermost blocks whose states lie between the wanted values and the results: turn after
- * turn, until the guard is false for all points. */
-static bool write_out(wf__ir *ir, const wf__ad_task *task, wf__loops *out)
+/* Finds the outermost blocks whose states lie between the wanted values and the results, and appends straight code for the
+ * short ones: turn after turn, until the guard is false for all points. */
+static bool find_blocks(wf__ir *ir, const wf__ad_task *task, wf__ref first, wf__loops *out)
 {
     writer w = { .ir = ir, .function = task->function };
     wf__activity active = { 0 };
     if (!ir->loops || ir->status != WF_OK)
         return ir->status == WF_OK;
     if (wf__find_active(ir, task, NULL, &active) && begin(&w, out)) {
-        write_blocks(&w, &active, out);
+        add_blocks(&w, &active, first, out);
         for (uint32_t s = 0; s < w.in.slot_n; ++s) { /* copies of reads have set these back */
             ir->slot[s].epoch = w.in.slot[s].epoch;
             ir->slot[s].last_store = w.in.slot[s].last_store;
@@ -187,10 +223,10 @@ static bool write_out(wf__ir *ir, const wf__ad_task *task, wf__loops *out)
     return ir->status == WF_OK;
 }
 
-bool wf__find_route(wf__ir *ir, const wf__ad_task *task, wf__route *out)
+bool wf__find_route(wf__ir *ir, const wf__ad_task *task, wf__ref first, wf__route *out)
 {
     *out = (wf__route){ .last = ir->n - 1, .objects = wf__objects_of(ir) };
-    if (ir->status != WF_OK || !write_out(ir, task, &out->loops) ||
+    if (ir->status != WF_OK || !find_blocks(ir, task, first, &out->loops) ||
         !wf__find_active(ir, task, &out->loops, &out->active) || !wf__check_shared(ir, task, &out->active))
         return false;
     out->n = ir->n;
@@ -213,15 +249,22 @@ bool wf__straighten(const wf__ir *in, wf__ir *out, const char *function)
         return false;
     }
     w.next = w.map + in->n;
-    if (wf__copy_tables(in, out)) {
-        w.begun = out->n;
-        copy_nodes(&w, 1, in->n);
+    bool ok = wf__copy_tables(in, out);
+    for (wf__ref r = 1; r < in->n && ok; ++r) {
+        wf__ref end = in->node[r].op == WF__LOOP ? wf__loop_end(in, r) : r;
+        uint32_t most = 0;
+        ok = end == r || find_length(&w, r, &most);
+        if (ok && most)
+            wf__copy_as_is(in, r, end + 1, 0, w.map, out);
+        else if (ok)
+            copy_nodes(&w, r, end + 1);
+        r = end;
     }
     wf__free(w.map);
     return out->status == WF_OK;
 }
 
-const wf__written *wf__written_at(const wf__loops *loops, wf__ref end)
+const wf__region *wf__region_at(const wf__loops *loops, wf__ref end)
 {
     for (uint32_t i = 0; i < loops->block_n; ++i)
         if (loops->block[i].end == end)

@@ -1,5 +1,6 @@
-/* loops.h - the way of a derivative through a recording: the nodes between the wanted values and the results, with loops
- * and conditions as straight code. */
+/* loops.h - the way of a derivative through a recording: the nodes between the wanted values and the results, with
+ * conditions and short loops as straight code.
+ */
 #ifndef WEFT_AD_LOOPS_H
 #define WEFT_AD_LOOPS_H
 #include "ad/active.h"
@@ -11,17 +12,19 @@ typedef struct wf__route {
     uint32_t n;       /* nodes, with those of the blocks that were written out */
     uint32_t objects; /* arrays */
 } wf__route;
-/* Finds the way, and appends straight code for the blocks on it. False = failure of the ir: the number of turns of a loop
- * must have a bound that the recording shows, and no turn may write memory. */
-bool wf__find_route(wf__ir *ir, const wf__ad_task *task, wf__route *out);
+/* Finds the way from node `first` on, and appends straight code for blocks on it. False = failure of the ir: no turn may
+ * write memory. */
+bool wf__find_route(wf__ir *ir, const wf__ad_task *task, wf__ref first, wf__route *out);
 void wf__route_free(wf__route *route); /* also after failure */
 /* True if the node is on the way and has a derivative. */
 static inline bool wf__on_route(const wf__ir *ir, const wf__route *route, wf__ref r)
 {
     return route->active.node[r] == WF__ACTIVE && wf__has_adjoint(wf__dtype(ir, r));
 }
-/* Returns the block that ends at node r; NULL = none that was written out. */
-const wf__written *wf__written_at(const wf__loops *loops, wf__ref end);
-/* Records all of `in` in `out`, which is empty, with its blocks as straight code. False: `out` has failed. */
+/* Returns the block on the way that ends at node r; NULL = none. */
+const wf__region *wf__region_at(const wf__loops *loops, wf__ref end);
+/* Records all of `in` in `out`, which is empty, with conditions and short loops as straight code. False: `out` has failed. */
 bool wf__straighten(const wf__ir *in, wf__ir *out, const char *function);
+/* Copies nodes first .. end - 1 with their blocks as they are, but for node `held`. map: node -> its copy. */
+void wf__copy_as_is(const wf__ir *in, wf__ref first, wf__ref end, wf__ref held, wf__ref *map, wf__ir *out);
 #endif

@@ -3,6 +3,25 @@
 
 wf__ref wf__both(wf__ir *ir, wf__ref a, wf__ref b) { return a && b ? wf__op2(ir, WF__OP_and, a, b) : a ? a : b; }
 
+bool wf__sweep_begin(wf__sweep *s)
+{
+    s->part_n = 1;
+    s->node = wf__alloc0((s->route.n + s->route.objects + 1) * sizeof *s->node);
+    if (!s->node) {
+        wf__ir_fail(s->ir, WF_ERR_MEMORY, "%s: out of memory", s->task->function);
+        return false;
+    }
+    s->array = s->node + s->route.n;
+    return true;
+}
+
+void wf__sweep_end(wf__sweep *s)
+{
+    wf__route_free(&s->route);
+    wf__free(s->node);
+    wf__free(s->part);
+}
+
 void wf__add_part(wf__sweep *s, wf__sum *sum, wf__adjoint adjoint)
 {
     if (!adjoint.value || s->ir->status != WF_OK)
@@ -77,7 +96,7 @@ void wf__give(wf__sweep *s, wf__ref operand, wf__adjoint a, uint32_t points)
         return;
     a.value = in_dtype_of(s->ir, a.value, operand);
     const uint32_t own = wf__shape_of(s->ir, operand);
-    if (s->ir->arrays && own != points) {
+    if (s->ir->arrays && own != points && !s->pointwise) {
         wf__ref value = wf__masked(s->ir, a);
         a = (wf__adjoint){ .value = wf__sum_to(s->ir, value, points, own, s->task->function) };
     }

@@ -7,10 +7,10 @@
  * The memory of an array has an adjoint, too. It is that of the contents at the place where the walk is: a read adds
  * to it, and a store takes the adjoint of what it stored out of it.
  *
- * A block of control flow is walked over as the straight code that loops.c has made of it.
+ * A block of control flow is walked over as the straight code that loops.c has made of it, or as a loop (tape.c).
  */
 #include "ad/rule.h"
-#include "ad/sweep.h"
+#include "ad/tape.h"
 #include <stdio.h>
 
 typedef struct wanted { /* a wanted value */
@@ -277,17 +277,24 @@ static void finish_arrays(wf__sweep *s, wanted *list, uint32_t object, wf__ref e
     wf__add_part(s, &s->array[object], a);
 }
 
-/* Hands the adjoints of a block's states to the copies that have their last values. */
-static void leave_block(wf__sweep *s, wanted *list, const wf__written *b)
+/* Takes the adjoints of a block's states, and hands them to the copies that have their last values, or to the loop. */
+static void leave_block(wf__sweep *s, wanted *list, const wf__region *b)
 {
-    for (wf__ref state = b->loop + 1; s->ir->node[state].op == WF__STATE; ++state) {
-        wf__adjoint a = wf__take_sum(s, &s->node[state]);
+    const wf__ref body = wf__loop_body(s->ir, b->loop);
+    wf__adjoint *given = wf__alloc0((body - b->loop) * sizeof *given);
+    if (!given)
+        wf__ir_fail(s->ir, WF_ERR_MEMORY, "%s: out of memory", s->task->function);
+    for (wf__ref state = b->loop + 1; state < body && given; ++state) {
+        wf__adjoint a = given[state - b->loop - 1] = wf__take_sum(s, &s->node[state]);
         for (uint32_t i = 0; i < s->task->wrts; ++i)
             if (list[i].node == state)
                 finish_wanted(s, &list[i], a);
         if (wf__final(&s->route.loops, state))
             wf__give(s, wf__final(&s->route.loops, state), a, wf__shape_of(s->ir, state));
     }
+    if (given && b->kept)
+        wf__reverse_loop(s, b, given);
+    wf__free(given);
 }
 
 /* Visits a node outside of blocks. */
@@ -330,29 +337,29 @@ static void walk(wf__sweep *s, wanted *list, wf__ref first, wf__ref last)
             visit(s, list, r);
             continue;
         }
-        const wf__written *b = wf__written_at(&s->route.loops, r);
+        const wf__region *b = wf__region_at(&s->route.loops, r);
         if (b) {
             leave_block(s, list, b);
-            if (b->last >= b->first)
+            if (!b->kept && b->last >= b->first)
                 walk(s, list, b->first, b->last);
         }
         r = ir->node[r].a; /* nothing else inside the block has an adjoint */
     }
 }
 
+/* A walk over nodes that are none of the wanted values. */
+static void walk_range(wf__sweep *s, wf__ref first, wf__ref last) { walk(s, NULL, first, last); }
+
 static bool begin(wf__sweep *s, wanted **list)
 {
     wf__ir *ir = s->ir;
-    s->part_n = 1;
-    if (!wf__find_route(ir, s->task, &s->route))
+    if (!wf__find_route(ir, s->task, 1, &s->route) || !wf__sweep_begin(s))
         return false;
-    s->node = wf__alloc0((s->route.n + s->route.objects + 1) * sizeof *s->node);
     *list = wf__alloc0((s->task->wrts + 1) * sizeof **list);
-    if (!s->node || !*list) {
+    if (!*list) {
         wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", s->task->function);
         return false;
     }
-    s->array = s->node + s->route.n;
     for (uint32_t i = 0; i < s->task->wrts; ++i) {
         const wf__ref r = s->task->wrt[i];
         (*list)[i] = (wanted){ r, wf__is_contents(ir, r) ? wf__object_of(ir, &ir->node[r]) + 1 : 0, 0 };
@@ -362,7 +369,7 @@ static bool begin(wf__sweep *s, wanted **list)
 
 bool wf__ad_reverse(wf__ir *ir, const wf__ad_task *task, wf__ref *grad)
 {
-    wf__sweep s = { .ir = ir, .task = task };
+    wf__sweep s = { .ir = ir, .task = task, .walk = walk_range };
     wanted *list = NULL;
     if (begin(&s, &list)) {
         for (uint32_t i = 0; i < task->outs; ++i)
@@ -376,9 +383,7 @@ bool wf__ad_reverse(wf__ir *ir, const wf__ad_task *task, wf__ref *grad)
             grad[i] = list[i].grad;
         }
     }
-    wf__route_free(&s.route);
-    wf__free(s.node);
-    wf__free(s.part);
+    wf__sweep_end(&s);
     wf__free(list);
     return ir->status == WF_OK;
 }

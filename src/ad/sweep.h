@@ -27,10 +27,16 @@ typedef struct wf__sweep {
     wf__sum *array; /* [route.objects] contributions to the contents of arrays, as they are where the sweep is */
     wf__part *part; /* part[0] is not used */
     uint32_t part_n, part_cap;
+    /* Inside a loop that is kept: contributions stay at the points of the loop, and are summed after it. */
+    bool pointwise;
+    void (*walk)(struct wf__sweep *s, wf__ref first, wf__ref last); /* reverse.c: visits the nodes, the last one first */
 } wf__sweep;
 
 /* ---- parts.c ---- */
 static inline bool wf__is_active(const wf__sweep *s, wf__ref r) { return wf__on_route(s->ir, &s->route, r); }
+/* After its route was found. False = out of memory: the ir has failed. */
+bool wf__sweep_begin(wf__sweep *s);
+void wf__sweep_end(wf__sweep *s); /* frees it and its route, also after failure */
 /* Adds a contribution as it is. */
 void wf__add_part(wf__sweep *s, wf__sum *sum, wf__adjoint adjoint);
 /* Returns the sum of the contributions and empties the list. */

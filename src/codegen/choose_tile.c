@@ -33,7 +33,8 @@ typedef struct study {
     uint32_t operations, loads, uniform; /* vector instructions; loads that cannot be shared; uniform vectors */
     bool bordered;                       /* border modes are used */
     bool crossed;                        /* neighbours in memory lie along rows (find_packets.c) */
-    uint32_t carried;                    /* registers of the states of loops */
+    uint32_t carried;                    /* registers of the states of a loop and of those inside, at most */
+    uint32_t loop_weight;                /* as weight, of an outermost loop */
     uint32_t latency;                    /* cycles of the longest chain */
     uint32_t registers;                  /* registers that are live at once, without loads */
     shared_load load[MOST_SHARED];
@@ -137,10 +138,29 @@ static void study_nodes(study *s)
         else if (wf__op_is_pure(n->op) && n->op != WF__BITCAST)
             s->operations += registers_of(s, n->dtype) + (n->dtype == WF_BOOL);
         s->weight += wf__cost_of(n)->instructions;
-        if (n->op == WF__STATE && !ir->node[n->a].aux)
-            s->carried += registers_of(s, n->dtype);
         s->bordered |= n->op == WF__LOAD && n->aux != WF_BORDER_NONE;
         s->crossed |= n->op == WF__LOAD && wf__is_crossed(&ir->slot[n->a]);
+    }
+}
+
+/* Finds what the outermost loops need at most: one runs after the other. */
+static void study_loops(study *s)
+{
+    const wf__ir *ir = s->body;
+    uint32_t depth = 0, carried = 0, weight = 0;
+    for (uint32_t i = 1; i < ir->n; i++) {
+        const wf__node *n = &ir->node[i];
+        if (n->op == WF__LOOP && !depth++)
+            carried = weight = 0;
+        if (s->live[i] && s->vary[i].kind == WF__VARYING) {
+            weight += wf__cost_of(n)->instructions;
+            if (n->op == WF__STATE && !ir->node[n->a].aux && !wf__local_of(ir, i))
+                carried += registers_of(s, n->dtype);
+        }
+        if (n->op == WF__END && !--depth) {
+            s->carried = carried > s->carried ? carried : s->carried;
+            s->loop_weight = weight > s->loop_weight ? weight : s->loop_weight;
+        }
     }
 }
 
@@ -323,7 +343,7 @@ static int loop_columns(const study *s, uint32_t *work)
 {
     int columns = 4;
     uint32_t vector_registers = s->g->isa == WF__ISA_AVX512 || s->g->isa == WF__ISA_NEON ? 32 : 16;
-    if (!s->carried || s->weight > WF__TILE_LIGHT_NODES)
+    if (!s->carried || s->loop_weight > WF__TILE_LIGHT_NODES || s->weight > 4 * WF__TILE_LIGHT_NODES)
         return 1;
     while (columns > 1 && (uint32_t)columns * s->carried + 4 > vector_registers)
         columns /= 2;
@@ -334,6 +354,16 @@ static int loop_columns(const study *s, uint32_t *work)
         6 * (s->carried + t.values) + 4 <= vector_registers)
         columns = 6;
     return columns;
+}
+
+/* The most columns whose local memory takes the room that a thread has for it. */
+static int local_columns(const study *s)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 1; i < s->body->n; i++)
+        if (s->body->node[i].op == WF__LOCAL)
+            bytes += (uint64_t)s->body->node[i].a * (unsigned)s->g->width * wf__size(s->body->node[i].dtype);
+    return bytes > WF__MOST_LOCAL_MEMORY / 2 ? 1 : bytes > WF__MOST_LOCAL_MEMORY / 4 ? 2 : bytes ? 4 : WF__LANES;
 }
 
 /* True if updates take many of the processor's buffers of misses: with values of their own for each lane, or all over an
@@ -385,6 +415,7 @@ void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const
         *s = (study){ .g = g, .body = body, .vary = vary, .live = live };
         s->light = !g->options->nontemporal && !body->red_n;
         study_nodes(s);
+        study_loops(s);
         study_chain(s, work);
         find_best_tile(s, &best_r, &best_c);
         if (accumulates(body))
@@ -392,6 +423,7 @@ void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const
         if (body->loops) {
             best_r = 1;
             best_c = updates ? 1 : loop_columns(s, work);
+            best_c = best_c < local_columns(s) ? best_c : local_columns(s);
         } else if (updates) {
             best_r = 1;
             best_c = update_columns(s, updates);

@@ -17,6 +17,7 @@ void wf__emit_level(wf__instance *in, int level); /* emit_node.c: all nodes of t
 /* ---- memory ---- */
 void wf__emit_load(wf__instance *in, wf__ref r);
 void wf__emit_store(wf__instance *in, const wf__node *n);
+void wf__emit_local(wf__instance *in, wf__ref r); /* LOCAL, PUT, GET */
 /* A LOAD whose border mode maps indices, along a row, in BORDER. Returns false, and emits nothing, for other loads. */
 bool wf__emit_edge_load(wf__instance *in, wf__ref r);
 void wf__emit_update(wf__instance *in, wf__ref r); /* ACCUM, ATOMIC, CAS */

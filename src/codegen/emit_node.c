@@ -34,6 +34,11 @@ static void emit_uniform(wf__instance *in, wf__ref r)
     case WF__COLD:
         wf__emit_cold(in, &r, 1);
         break;
+    case WF__LOCAL:
+    case WF__PUT:
+    case WF__GET:
+        wf__emit_local(in, r);
+        break;
 #include "ir/case_pure.def"
         if (!wf__is_tested(in, r))
             in->scalar[r] = wf__emit_pure_scalar(in, r);
@@ -108,6 +113,11 @@ static void emit_varying(wf__instance *in, wf__ref r)
     case WF__NEXT:
     case WF__END:
         wf__emit_loop(in, r);
+        break;
+    case WF__LOCAL:
+    case WF__PUT:
+    case WF__GET:
+        wf__emit_local(in, r);
         break;
 #include "ir/case_pure.def"
         in->vector[r] = wf__is_narrow(in, r) ? wf__emit_narrow(in, r) : emit_vector(in, r);

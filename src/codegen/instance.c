@@ -96,18 +96,21 @@ bool wf__init_instance(wf__instance *in, wf__kernel_emitter *kernel, const wf__i
     in->vary = wf__alloc(n * sizeof *in->vary);
     in->level = wf__alloc0(n);
     in->live = wf__alloc0(n);
+    in->common = wf__alloc0(n);
     in->scalar = wf__alloc0(n * sizeof *in->scalar);
     in->vector = wf__alloc0(n * sizeof *in->vector);
     in->rare = wf__alloc0(n * sizeof *in->rare);
+    in->place = wf__alloc0(n * sizeof *in->place);
     in->order = wf__alloc(n * sizeof *in->order);
     size_t accumulators = (size_t)ir->red_n * (size_t)kernel->instances + 1;
     in->red.current = wf__alloc0(accumulators * sizeof *in->red.current);
     in->red.phi = wf__alloc0(accumulators * sizeof *in->red.phi);
     in->red.row = wf__alloc0((ir->red_n + 1) * sizeof *in->red.row);
-    if (!in->vary || !in->level || !in->live || !in->scalar || !in->vector || !in->rare || !in->order ||
+    if (!in->vary || !in->level || !in->live || !in->common || !in->scalar || !in->vector || !in->rare || !in->place || !in->order ||
         !in->red.current || !in->red.phi || !in->red.row)
         return false;
     wf__analyse(ir, in->vary);
+    wf__mark_common_memory(ir, in->vary, in->common);
     mark_effects(in);
     if (!set_levels(in))
         return false;
@@ -127,9 +130,11 @@ void wf__free_instance(wf__instance *in)
     wf__free(in->vary);
     wf__free(in->level);
     wf__free(in->live);
+    wf__free(in->common);
     wf__free(in->scalar);
     wf__free(in->vector);
     wf__free(in->rare);
+    wf__free(in->place);
     wf__free(in->order);
     wf__free(in->red.current);
     wf__free(in->red.phi);

@@ -282,6 +282,11 @@ wf__ref wf__cas(wf__ir *ir, uint32_t slot, uint32_t tuple, wf__ref expected, wf_
 wf__ref wf__red(wf__ir *ir, uint32_t red, uint32_t instance);
 void wf__setred(wf__ir *ir, uint32_t red, uint32_t instance, wf__ref value);
 wf__ref wf__cold(wf__ir *ir, wf__ref condition, wf__ref otherwise, uint32_t cold_id, const wf__ref *args, uint32_t n);
+/* local.c. elements: a power of two up to WF__MOST_LOCAL. element: a u32. when: a condition; 0 = always. */
+wf__ref wf__local(wf__ir *ir, unsigned dtype, uint32_t elements, uint32_t shape); /* shape: array graphs */
+wf__ref wf__put(wf__ir *ir, wf__ref local, wf__ref element, wf__ref value, wf__ref when);
+wf__ref wf__get(wf__ir *ir, wf__ref local, wf__ref element);
+wf__ref wf__local_of(const wf__ir *ir, wf__ref r); /* the LOCAL of a local memory; 0 for other values */
 enum { WF__MOST_NESTED = 64 }; /* loops */
 /* loop.c. The states stand right behind the loop, the nexts right before the end. */
 wf__ref wf__loop(wf__ir *ir, bool once);
@@ -508,6 +513,8 @@ typedef struct wf__vary {
 /* out: one entry for each node. The lane axis is ir->rank - 1. */
 void wf__analyse(const wf__ir *ir, wf__vary *out);
 
+/* Marks the LOCALs whose memory is the same in all lanes, since no PUT varies. common: [nodes], all false. */
+void wf__mark_common_memory(const wf__ir *ir, const wf__vary *vary, bool *common);
 /* Marks the values that depend on memory, one byte for each node. */
 void wf__mark_read(const wf__ir *ir, uint8_t *read);
 /* True if an index varies from lane to lane and depends on memory. */

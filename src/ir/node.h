@@ -148,6 +148,9 @@ enum wf__scan_flags { WF__EXCLUSIVE = 1, WF__REVERSED = 2 };
     X(EPOCH, NUMBER, "epoch", 0, "stores to the slot's memory before the load")                         \
     X(STORED_EPOCH, HIDDEN, "", 0, "epoch of the slot after the store, WF__EPOCH_LATE = that or later") \
     X(NUMBER, NUMBER, "", 0, "any number")                                                              \
+    X(ELEMENTS, NUMBER, "", 0, "number of elements: a power of two up to WF__MOST_LOCAL")               \
+    X(LOCAL, REF, "", 0, "local memory of the node's dtype")                                            \
+    X(ELEMENT, REF, "", 0, "u32 index of an element, modulo their number")                              \
     X(COUNT, NUMBER, "", 2, "1 for the number of threads in place of the own number")                   \
     X(SECTION, NUMBER, "", 3, "1 = the section before the points ends, 2 = that after them begins")     \
     X(JOIN, NAME, "", 0, "a join")                                                                      \
@@ -187,7 +190,7 @@ extern const wf__field_info wf__field_table[];
 const char *const *
 wf__field_names(unsigned kind, unsigned *n); /* names of a NAME field, and their number in *n; NULL for other fields */
 
-enum { WF__MOST_FIELDS = 6 };
+enum { WF__MOST_FIELDS = 6, WF__MOST_LOCAL = 1 << 16 };
 /* Returns the fields of a node in the order of its text. `at` of the entry behind the last one is WF__AT_NONE. */
 const wf__field *wf__fields_of(unsigned op);
 

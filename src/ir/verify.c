@@ -149,6 +149,12 @@ static bool check_field(const checker *c, const wf__node *n, wf__field f)
         return (int64_t)x < rank_of_value(c, n) || bad(c, "axis out of range");
     case WF__AXES_FIELD:
         return (uint64_t)x >> rank_of_value(c, n) == 0 || bad(c, "axes out of range");
+    case WF__ELEMENTS_FIELD:
+        return (x && x <= WF__MOST_LOCAL && !(x & (x - 1))) || bad(c, "no power of two");
+    case WF__LOCAL_FIELD:
+        return value_of(c, x, n->dtype) && (wf__local_of(ir, x) || bad(c, "not local memory"));
+    case WF__ELEMENT_FIELD:
+        return value_of(c, x, WF_U32);
     case WF__COLD_BODY_FIELD:
         return (x != WF__COLD_NONE && x < WF__COLD_COUNT) || bad(c, "unknown body");
     case WF__REDUCTION_FIELD:
@@ -324,6 +330,9 @@ static bool check_together(checker *c, const wf__node *n)
     case WF__THREAD:
     case WF__BARRIER:
     case WF__DERIVED:
+    case WF__LOCAL:
+    case WF__PUT:
+    case WF__GET:
         return true;
     case WF__CHECK:
         return n->dtype == WF_I64 || bad(c, "dtype");

@@ -107,7 +107,8 @@ static void open_loop(gen *g, wf__ref r, loop *l)
     val on = { 0 };
     *l = (loop){ .at = r, .again = wf__ptx_new_label(g), .done = wf__ptx_new_label(g) };
     for (wf__ref s = r + 1; ir->node[s].op == WF__STATE; ++s)
-        copy_node(g, s, ir->node[s].b);
+        if (!wf__local_of(ir, s))
+            copy_node(g, s, ir->node[s].b);
     wf__ptx_place_label(g, l->again);
     l->widened = g->widened_n;
     for (wf__ref s = r + 1; ir->node[s].op == WF__STATE; ++s) {
@@ -133,9 +134,12 @@ static void close_loop(gen *g, wf__ref end, const loop *l)
     while (ir->node[first - 1].op == WF__NEXT)
         --first;
     for (wf__ref n = first; n < end; ++n) /* states change together, after all next values are read */
-        copy_node(g, n, ir->node[n].b);
+        if (!wf__local_of(ir, ir->node[n].a))
+            copy_node(g, n, ir->node[n].b);
     for (wf__ref n = first; n < end; ++n) {
         wf__ref state = ir->node[n].a;
+        if (wf__local_of(ir, state))
+            continue;
         EMIT(g, "mov.$1 $0, $2", g->node[state].v, wf__ptx_bits(ir->node[n].dtype), g->node[n].v);
         if (wf__is_complex(ir->node[n].dtype))
             EMIT(g, "mov.$1 $0, $2", g->node[state].more, wf__ptx_bits(ir->node[n].dtype), g->node[n].more);
@@ -325,6 +329,11 @@ static void emit_structural(gen *g, wf__ref r)
         break;
     case WF__COLD:
         emit_cold(g, r);
+        break;
+    case WF__LOCAL:
+    case WF__PUT:
+    case WF__GET:
+        wf__ptx_local(g, r);
         break;
     case WF__NOP:
     case WF__LOOP: /* wf__ptx_walk emits loops and what computes */

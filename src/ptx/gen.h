@@ -123,6 +123,7 @@ void wf__ptx_store_element(gen *g, unsigned dtype, val address, const char *spac
 
 /* ---- memory.c ---- */
 void wf__ptx_load(gen *g, wf__ref r);
+void wf__ptx_local(gen *g, wf__ref r); /* LOCAL, PUT, GET (local.c) */
 typedef struct wf__ptx_pair {
     val re, im;
 } wf__ptx_pair;

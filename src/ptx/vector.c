@@ -57,6 +57,8 @@ int wf__ptx_width(const wf__ir *ir, int columns, wf__ptx_code *code)
         return 1;
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
+        if (n->op == WF__LOCAL)
+            return 1;
         if ((n->op != WF__LOAD && n->op != WF__STORE) || !wf__ptx_is_wide(ir, n))
             continue;
         int most = MOST_BYTES / (int)wf__size(n->dtype);

@@ -133,6 +133,19 @@ static bool analyse_once(const wf__ir *ir, wf__vary *out, bool first)
             changed |= check_next(ir, n, out);
             v = (wf__vary){ .kind = WF__VARYING, .level = rank };
             break;
+        case WF__LOCAL: /* uniform, until something that varies is put there */
+            v.level = rank;
+            break;
+        case WF__PUT:
+        case WF__GET: {
+            walk w = { .ir = ir, .vary = out, .kind = WF__UNIFORM };
+            see(&w, n->a);
+            see(&w, n->b);
+            see(&w, n->c);
+            see(&w, n->d);
+            v = (wf__vary){ .kind = w.kind, .level = rank };
+            break;
+        }
         case WF__COLD: {
             walk w = { .ir = ir, .vary = out, .kind = WF__UNIFORM };
             see(&w, n->a);
@@ -167,6 +180,17 @@ void wf__analyse(const wf__ir *ir, wf__vary *out)
 {
     for (bool first = true; analyse_once(ir, out, first); first = false)
         ;
+}
+
+void wf__mark_common_memory(const wf__ir *ir, const wf__vary *vary, bool *common)
+{
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = wf__at(ir, r);
+        if (n->op == WF__LOCAL)
+            common[r] = true;
+        else if (n->op == WF__PUT && vary[r].kind != WF__UNIFORM)
+            common[wf__local_of(ir, r)] = false;
+    }
 }
 
 bool wf__load_splits(const wf__ir *ir, const wf__node *load)

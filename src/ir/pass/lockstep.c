@@ -83,7 +83,7 @@ static bool matters(const lockstep *l, const part *p, wf__ref r) { return l->of[
 
 static wf__ref when_of(const wf__ir *ir, const wf__node *n)
 {
-    return n->op == WF__LOAD ? wf__when(ir, n) : wf__op_is_store(n->op) ? n->d : 0;
+    return n->op == WF__LOAD ? wf__when(ir, n) : wf__op_is_store(n->op) || n->op == WF__PUT ? n->d : 0;
 }
 
 /* True if a select or an access whose condition is false uses this operand. */

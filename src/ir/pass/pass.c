@@ -162,6 +162,12 @@ static wf__ref record(const wf__ir *in, const wf__node *n, wf__ir *out)
     case WF__SCATTER:
     case WF__THREAD:
         return wf__append(out, n);
+    case WF__LOCAL:
+        return wf__local(out, n->dtype, n->a, in->arrays ? n->shape : 0);
+    case WF__PUT:
+        return wf__put(out, n->a, n->b, n->c, n->d);
+    case WF__GET:
+        return wf__get(out, n->a, n->b);
     case WF__LOAD:
         return record_load(out, n, wf__otherwise(in, n), wf__when(in, n));
     case WF__STORE:

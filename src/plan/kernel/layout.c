@@ -478,6 +478,9 @@ static wf__ref lay_node(wf__rewriter *w, wf__ref r)
     case WF__THREAD:
     case WF__BARRIER:
     case WF__DERIVED: /* not in plans */
+    case WF__LOCAL:
+    case WF__PUT:
+    case WF__GET:
 #include "ir/case_graphs.def"
 #include "ir/case_pure.def"
         break;

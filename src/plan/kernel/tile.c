@@ -16,6 +16,7 @@ typedef struct tiler {
     wf__ref *map;        /* [point of the group][node] */
     bool *shared;        /* [node]: one copy serves all points */
     wf__vary *vary;      /* [node] only for bodies with loops */
+    bool *local;         /* [node] of a LOCAL: one memory serves all points */
     wf__ref *value;      /* [reduction][instance]: the accumulator's latest value; 0 = not set yet */
     int rows, first_row; /* rows of a group; the group's first row */
     int group, first;    /* columns of a group; the group's first column */
@@ -58,8 +59,13 @@ static bool is_shared(const tiler *t, wf__ref r)
     case WF__LOOP:
     case WF__END:
         return true;
+    case WF__LOCAL: /* each point has its own, unless the points of a row put the same there */
+        return t->local[r];
+    case WF__PUT:
+    case WF__GET:
+        return t->vary[r].kind == WF__UNIFORM && t->local[wf__local_of(t->body, r)];
     case WF__STATE: /* a state that is uniform along the lane axis is the same for all columns */
-        return t->vary[r].kind == WF__UNIFORM;
+        return t->vary[r].kind == WF__UNIFORM && (!wf__local_of(t->body, r) || t->local[wf__local_of(t->body, r)]);
     case WF__NEXT:
         return t->shared[n->a];
     case WF__STORE:
@@ -198,17 +204,21 @@ bool wf__tile(const wf__ir *body, int rows, int columns, int width, bool interio
     t.map = fits ? wf__alloc0(cells) : NULL;
     t.shared = wf__alloc0(body->n);
     t.vary = wf__alloc(body->loops ? body->n * sizeof *t.vary : 1);
+    t.local = wf__alloc0(body->n);
     t.value = wf__alloc0((body->red_n * (size_t)instances + 1) * sizeof *t.value);
-    if (!t.map || !t.shared || !t.vary || !t.value || !copy_tables(body, out, instances))
+    if (!t.map || !t.shared || !t.vary || !t.local || !t.value || !copy_tables(body, out, instances))
         wf__ir_fail(out, WF_ERR_MEMORY, "out of memory");
-    else if (body->loops)
+    else if (body->loops) {
         wf__analyse(body, t.vary);
+        wf__mark_common_memory(body, t.vary, t.local);
+    }
     for (t.first_row = 0; t.first_row < rows && !out->status; t.first_row += t.rows)
         for (t.first = 0; t.first < columns && !out->status; t.first += group)
             copy_group(&t);
     wf__free(t.map);
     wf__free(t.shared);
     wf__free(t.vary);
+    wf__free(t.local);
     wf__free(t.value);
     return !out->status;
 }

@@ -140,6 +140,9 @@ static bool record_node(splitter *s, group *g, wf__ref r, uint32_t frame, const 
     case WF__SCAN: /* handled above: they have results */
     case WF__SCATTER:
     case WF__DERIVED: /* not in plans */
+    case WF__LOCAL:
+    case WF__PUT:
+    case WF__GET:
 #include "ir/case_bodies.def"
 #include "ir/case_pure.def"
         *out = wf__copy_node(s->ir, r, map, &g->ir);

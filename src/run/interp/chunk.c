@@ -103,6 +103,13 @@ static void eval_structural(const wf__chunk *f, wf__ref r, const wf__node *n)
     case WF__COLD:
         eval_cold(f, r, n);
         break;
+    case WF__PUT:
+        wf__chunk_put(f, n);
+        break;
+    case WF__GET:
+        wf__chunk_get(f, r, n);
+        break;
+    case WF__LOCAL: /* has its place in the chunk */
     case WF__NOP:
     case WF__BARRIER: /* a thread is a block */
     case WF__LOOP:    /* wf__chunk_walk, set_states and eval_node evaluate loops and pure nodes */

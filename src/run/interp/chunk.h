@@ -19,12 +19,14 @@ struct wf__interp {
     uint32_t most_nodes_in_cold;
     uint32_t lanes; /* most lanes of a chunk, a multiple of WF__LANES */
     uint32_t width; /* bytes of a lane in a node's values */
+    size_t *local;  /* [node] of a LOCAL: where its elements begin in the local memory of a chunk */
+    size_t local_bytes;
 };
 
 typedef struct wf__chunk { /* one evaluation of one IR over one chunk */
     const wf__interp *interp;
     const wf__ir *ir;
-    unsigned char *value; /* [node][row] */
+    unsigned char *value; /* [node][row], then the local memory: [element][WF__LANES] for each LOCAL */
     size_t row;           /* bytes of a node's values */
     const wf__call *call;
     int64_t index[WF_MAX_RANK];    /* indices of the chunk's first lane */
@@ -62,6 +64,9 @@ void wf__chunk_load(const wf__chunk *f, wf__ref r, const wf__node *n);
 void wf__chunk_store(const wf__chunk *f, const wf__node *n);
 void wf__chunk_update(const wf__chunk *f, wf__ref r, const wf__node *n);
 void wf__chunk_check(const wf__chunk *f, wf__ref r, const wf__node *n);
+/* Evaluate a PUT or a GET. */
+void wf__chunk_put(const wf__chunk *f, const wf__node *n);
+void wf__chunk_get(const wf__chunk *f, wf__ref r, const wf__node *n);
 
 /* Evaluates the nodes from .. to - 1, each for all chunks before the next node (chunk.c). Returns false if a callback
  * of wf_watch ended the run. */

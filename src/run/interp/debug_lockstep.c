@@ -3,7 +3,7 @@
 
 #define MOST_BYTES ((size_t)4 << 30) /* most bytes of values */
 
-static size_t bytes_of_chunk(const wf__ir *ir) { return (size_t)ir->n * WF__ROW; }
+static size_t bytes_of_chunk(const wf__lockstep *t) { return (size_t)t->ir->n * WF__ROW + t->local_bytes; }
 
 /* ---- the two walks ---- */
 /* Returns the outermost loop or condition around node r, or r itself. */
@@ -32,7 +32,9 @@ static wf__ref first_use_of_accumulators(const wf__ir *ir)
 /* ---- a box ---- */
 void wf__lockstep_begin(wf__lockstep *t, wf__chunk *f)
 {
-    *t = (wf__lockstep){ .ir = f->ir, .watch = f->call->watch, .collects = true };
+    *t = (wf__lockstep){
+        .ir = f->ir, .local_bytes = f->interp->local_bytes, .watch = f->call->watch, .collects = true
+    };
     t->from = first_use_of_accumulators(t->ir);
     f->lockstep = t;
     f->shows = WF__SHOWS_ALL;
@@ -41,7 +43,7 @@ void wf__lockstep_begin(wf__lockstep *t, wf__chunk *f)
 void wf__lockstep_chunk(wf__lockstep *t, const wf__chunk *f)
 {
     if (t->collects) {
-        bool fits = t->n < MOST_BYTES / bytes_of_chunk(t->ir);
+        bool fits = t->n < MOST_BYTES / bytes_of_chunk(t);
         t->failed = t->failed || !fits || !wf__grow(&t->chunk, &t->cap, t->n + 1, sizeof *t->chunk);
         if (!t->failed)
             t->chunk[t->n++] = *f;
@@ -58,7 +60,7 @@ void wf__lockstep_chunk(wf__lockstep *t, const wf__chunk *f)
 
 bool wf__lockstep_run(wf__lockstep *t)
 {
-    const size_t each = bytes_of_chunk(t->ir);
+    const size_t each = bytes_of_chunk(t);
     t->failed = t->failed || (t->n && !(t->values = wf__alloc0(t->n * each)));
     if (t->failed)
         wf__watch_no_memory(t->watch, MOST_BYTES);

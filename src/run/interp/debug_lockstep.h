@@ -12,6 +12,7 @@
 
 typedef struct wf__lockstep {
     const wf__ir *ir;
+    size_t local_bytes; /* of the local memory of a chunk */
     struct wf__watch *watch;
     wf__chunk *chunk;
     uint32_t n, cap, next;

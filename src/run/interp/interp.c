@@ -37,6 +37,9 @@ static bool is_pointwise(const wf__ir *body)
     bool scatters = false;
     if (body->red_n || body->loops || body->flags & WF_FLAG_DEBUG)
         return false;
+    for (wf__ref r = 1; r < body->n; ++r)
+        if (body->node[r].op == WF__LOCAL)
+            return false;
     for (uint32_t s = 0; s < body->slot_n; ++s)
         scatters = scatters || (body->slot[s].written && !body->slot[s].element);
     uint32_t stores = 0;
@@ -67,17 +70,33 @@ static void choose_width(wf__interp *interp)
         interp->lanes *= 2;
 }
 
+/* Gives each LOCAL a place in the local memory of a chunk. */
+static bool place_local_memory(wf__interp *interp)
+{
+    const wf__ir *body = interp->body;
+    for (wf__ref r = 1; r < body->n; ++r) {
+        if (body->node[r].op != WF__LOCAL)
+            continue;
+        if (!interp->local && !(interp->local = wf__alloc0(body->n * sizeof *interp->local)))
+            return false;
+        interp->local[r] = interp->local_bytes;
+        interp->local_bytes += (size_t)body->node[r].a * WF__LANES * wf__size(body->node[r].dtype);
+    }
+    return true;
+}
+
 wf__interp *wf__interp_new(const wf__ir *body, wf__str *error)
 {
     wf__interp *interp = wf__alloc0(sizeof *interp);
     if (interp)
         interp->cold = wf__alloc0(WF__COLD_COUNT * sizeof *interp->cold);
-    if (!interp || !interp->cold) {
+    if (interp)
+        interp->body = body;
+    if (!interp || !interp->cold || !place_local_memory(interp)) {
         wf__str_add(error, "out of memory for the interpreter");
         wf__interp_free(interp);
         return NULL;
     }
-    interp->body = body;
     for (wf__ref r = 1; r < body->n; ++r)
         if (body->node[r].op == WF__COLD && !prepare_cold(interp, &body->node[r], error)) {
             wf__interp_free(interp);
@@ -94,6 +113,7 @@ void wf__interp_free(wf__interp *interp)
     for (uint32_t i = 0; interp->cold && i < WF__COLD_COUNT; ++i)
         wf__ir_free(&interp->cold[i].ir);
     wf__free(interp->cold);
+    wf__free(interp->local);
     wf__free(interp);
 }
 
@@ -102,7 +122,7 @@ static size_t scratch_bytes(const wf__interp *interp, uint32_t lanes)
 {
     const wf__ir *body = interp->body;
     size_t pointers = (2 * (size_t)body->red_n * sizeof(void *) + WF__ROW - 1) / WF__ROW;
-    return (size_t)body->n * lanes * interp->width +
+    return (size_t)body->n * lanes * interp->width + interp->local_bytes +
            ((size_t)body->red_n + interp->most_nodes_in_cold + pointers) * WF__ROW + wf__join_scratch(body);
 }
 
@@ -255,7 +275,7 @@ void wf__interp_run(const wf__interp *interp, void *scratch, const wf__call *cal
                     .row = (size_t)lanes * interp->width,
                     .call = call,
                     .lanes = lanes };
-    f.acc = f.value + (size_t)body->n * f.row;
+    f.acc = f.value + (size_t)body->n * f.row + interp->local_bytes;
     f.cold = f.acc + (size_t)body->red_n * WF__ROW;
     f.pairs = (void **)(f.cold + (size_t)interp->most_nodes_in_cold * WF__ROW);
     memset(scratch, 0, scratch_bytes(interp, lanes));

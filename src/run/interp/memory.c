@@ -210,6 +210,33 @@ void wf__chunk_update(const wf__chunk *f, wf__ref r, const wf__node *n)
     }
 }
 
+/* ---- local memory ---- */
+/* The element of lane l. */
+static unsigned char *local_at(const wf__chunk *f, const wf__node *n, uint32_t l)
+{
+    const wf__ref local = wf__local_of(f->ir, n->a);
+    const uint32_t i = ((const uint32_t *)wf__chunk_at(f, n->b))[l] & (f->ir->node[local].a - 1);
+    unsigned char *memory = f->value + (size_t)f->ir->n * f->row + f->interp->local[local];
+    return memory + ((size_t)i * WF__LANES + l) * wf__size(n->dtype);
+}
+
+void wf__chunk_put(const wf__chunk *f, const wf__node *n)
+{
+    const unsigned size = wf__size(n->dtype);
+    const unsigned char *value = wf__chunk_at(f, n->c), *keep = n->d ? wf__chunk_at(f, n->d) : NULL;
+    for (uint32_t l = f->first; l < f->first + f->n; ++l)
+        if (!keep || keep[l])
+            memcpy(local_at(f, n, l), value + (size_t)l * size, size);
+}
+
+void wf__chunk_get(const wf__chunk *f, wf__ref r, const wf__node *n)
+{
+    const unsigned size = wf__size(n->dtype);
+    unsigned char *out = wf__chunk_at(f, r);
+    for (uint32_t l = f->first; l < f->first + f->n; ++l)
+        memcpy(out + (size_t)l * size, local_at(f, n, l), size);
+}
+
 /* Checks an index of a local array. */
 void wf__chunk_check(const wf__chunk *f, wf__ref r, const wf__node *n)
 {

@@ -1,0 +1,336 @@
+/* tape.c - reverse mode through a loop whose turns are not written out: a number of turns that each point decides, or
+ * many turns. Memory is bounded for any number of turns.
+ *
+ * Two loops are recorded. The first repeats the loop and counts its turns. At the start of a turn it puts the states
+ * into local memory, the tape. The second loop goes from the last turn to the first. It finds the states of a turn,
+ * computes the turn once more, and walks over it in reverse. Adjoints of states are its own states. Values from before the
+ * loop that the turns use have sums, which are states, too.
+ *
+ * A tape of C turns holds more than C by a stride. Turn t is saved if it is a multiple of the stride 2^j, the least
+ * stride by which C turns reach up to t. As the stride doubles, every other saved turn is overwritten: turn t has place
+ * t >> j, rotated by j bits, which is where a turn was that the wider stride does not need.
+ *
+ * A turn between two saved ones is computed from the earlier one. The turns on the way are saved on a second tape, a
+ * stack, in up to half of its free places, at a stride of their own. The walk needs them next. So a loop of C^2/2 turns
+ * computes each turn twice before the walk does, and longer loops a few times more.
+ *
+ * Only those states are kept that the walk needs: what is not read from a tape is dead, and lowering removes it.
+ *
+ * Source of the idea: Griewank and Walther, Evaluating Derivatives (SIAM 2008), chapter 12; the rotation is Weft's own.
+ */
+#include "ad/tape.h"
+#include "ad/turn.h"
+#include "ir/thresholds.h"
+
+enum { BITS = 32 };
+
+typedef struct tape { /* of one loop */
+    wf__sweep *s;
+    wf__ir *ir;
+    wf__turn turn;
+    uint32_t states;    /* of the loop */
+    uint32_t log_turns; /* log2 of C */
+    bool strided;       /* there may be more than C turns */
+    uint32_t shape;     /* array graphs: of the points. One stage has them all, so tapes and sums have this shape */
+    wf__ref turns;      /* number of turns of the point */
+    wf__ref all_turns;  /* of all points in whose steps it goes, by the same number: at least `turns` */
+    wf__ref stride;     /* log2 of the last stride */
+    wf__ref *saved;     /* [states] the tape of each state */
+    wf__ref *stack;     /* [states + 1] the second tape, and the numbers of its turns */
+    wf__ref *next;      /* [states + 1] the second tape after a turn of the walk */
+    wf__ref *value;     /* [states] at the start of a turn */
+    wf__ref *given;     /* [states] the same, as a copy of the turn gets them */
+    wf__ref *adjoint;   /* [states] 0 = not active */
+    wf__ref *sum;       /* [turn.outers] contributions to the adjoints of values from before the loop */
+    struct { /* next values of the states of the loop that ends next */
+        wf__ref state, value;
+    } *later;
+    uint32_t later_n;
+} tape;
+
+/* ---- numbers of turns: u32 ---- */
+static wf__ref number(wf__ir *ir, uint32_t n) { return wf__const_bits(ir, WF_U32, n); }
+static wf__ref op2(wf__ir *ir, unsigned op, wf__ref a, wf__ref b) { return wf__op2(ir, op, a, b); }
+static wf__ref both(wf__ir *ir, wf__ref a, wf__ref b) { return wf__op2(ir, WF__OP_and, a, b); }
+static wf__ref plus(wf__ir *ir, wf__ref a, uint32_t n) { return op2(ir, WF__OP_add, a, number(ir, n)); }
+static wf__ref less(wf__ir *ir, wf__ref a, uint32_t n) { return op2(ir, WF__OP_sub, a, number(ir, n)); }
+static wf__ref select(wf__ir *ir, wf__ref c, wf__ref a, wf__ref b) { return wf__op3(ir, WF__OP_select, c, a, b); }
+/* The number of bits without leading zeros. */
+static wf__ref length(wf__ir *ir, wf__ref a)
+{
+    return op2(ir, WF__OP_sub, number(ir, 32), wf__op1(ir, WF__OP_clz, a));
+}
+/* True if a is a multiple of 2^log. */
+static wf__ref is_multiple(wf__ir *ir, wf__ref a, wf__ref log)
+{
+    wf__ref below = less(ir, op2(ir, WF__OP_shl, number(ir, 1), log), 1);
+    return op2(ir, WF__OP_eq, op2(ir, WF__OP_and, a, below), number(ir, 0));
+}
+
+/* log2 of the stride at turn t. */
+static wf__ref stride_at(const tape *p, wf__ref t)
+{
+    return length(p->ir, op2(p->ir, WF__OP_shr, t, number(p->ir, p->log_turns)));
+}
+
+/* The place on the tape of turn t, a multiple of the stride 2^log. */
+static wf__ref place_of(const tape *p, wf__ref t, wf__ref log)
+{
+    wf__ir *ir = p->ir;
+    const uint32_t bits = p->log_turns;
+    _Static_assert(WF__TAPE_TURNS == 256, "their logarithm is a power of two");
+    if (!p->strided)
+        return t;
+    wf__ref at = op2(ir, WF__OP_shr, t, log), by = both(ir, log, number(ir, bits - 1));
+    wf__ref high = op2(ir, WF__OP_shl, at, by);
+    wf__ref low = op2(ir, WF__OP_shr, at, op2(ir, WF__OP_sub, number(ir, bits), by));
+    return op2(ir, WF__OP_or, high, low); /* PUT and GET leave off higher bits */
+}
+
+/* ---- loops that are recorded ---- */
+static void set_later(tape *p, wf__ref state, wf__ref value)
+{
+    p->later[p->later_n].state = state;
+    p->later[p->later_n++].value = value;
+}
+
+static void end_loop(tape *p, wf__ref loop)
+{
+    for (uint32_t i = 0; i < p->later_n; ++i)
+        wf__next(p->ir, p->later[i].state, p->later[i].value);
+    p->later_n = 0;
+    wf__end(p->ir, loop);
+}
+
+static unsigned dtype_of(const tape *p, uint32_t i) { return wf__turn_state(&p->turn, i)->dtype; }
+static bool is_guard(const tape *p, uint32_t i) { return wf__turn_state(&p->turn, i)->aux; }
+
+/* Copies the body for the points whose turn it is. */
+static wf__ref copy_running_turn(tape *p, wf__ref mine)
+{
+    memcpy(p->given, p->value, p->states * sizeof *p->given);
+    return wf__turn_copy(&p->turn, p->given, mine);
+}
+
+/* ---- the first loop ---- */
+static void record_first(tape *p)
+{
+    wf__ir *ir = p->ir;
+    wf__ref zero = wf__broadcast_to(ir, number(ir, 0), p->shape);
+    for (uint32_t i = 0; i < p->states; ++i)
+        p->saved[i] = wf__local(ir, dtype_of(p, i), 1u << p->log_turns, p->shape);
+    wf__ref loop = wf__loop(ir, false);
+    for (uint32_t i = 0; i < p->states; ++i)
+        p->value[i] = wf__state(ir, loop, wf__turn_state(&p->turn, i)->b, is_guard(p, i));
+    for (uint32_t i = 0; i < p->states; ++i)
+        p->saved[i] = wf__state(ir, loop, p->saved[i], false);
+    wf__ref turns = wf__state(ir, loop, zero, false), turn = wf__state(ir, loop, zero, false), after = plus(ir, turn, 1);
+    wf__turn_copy(&p->turn, p->value, 0);
+    wf__ref runs = wf__turn_runs(&p->turn, p->value), log = p->strided ? stride_at(p, turn) : 0;
+    wf__ref place = place_of(p, turn, log), save = p->strided ? is_multiple(ir, turn, log) : 0;
+    for (uint32_t i = 0; i < p->states; ++i) {
+        set_later(p, p->saved[i], wf__put(ir, p->saved[i], place, p->value[i], save));
+        set_later(p, p->value[i], wf__turn_next(&p->turn, i));
+    }
+    set_later(p, turns, select(ir, runs, after, turns));
+    set_later(p, turn, after);
+    end_loop(p, loop);
+    p->turns = turns;
+    p->all_turns = turn;
+    p->stride = p->strided ? stride_at(p, less(ir, turn, 1)) : 0;
+}
+
+/* ---- the second loop: states of a turn ---- */
+/* Sets p->value to the states of a turn, computed from the latest turn that is saved, and p->next to the second tape
+ * afterwards. height: the number of its entries. Returns that number afterwards. */
+static wf__ref find_states(tape *p, wf__ref turn, wf__ref height)
+{
+    wf__ir *ir = p->ir;
+    const uint32_t n = p->states;
+    wf__ref any = op2(ir, WF__OP_gt, height, number(ir, 0));
+    wf__ref top = less(ir, op2(ir, WF__OP_max, height, number(ir, 1)), 1);
+    wf__ref saved = op2(ir, WF__OP_shl, op2(ir, WF__OP_shr, turn, p->stride), p->stride);
+    wf__ref from = select(ir, any, wf__get(ir, p->stack[n], top), saved), place = place_of(p, saved, p->stride);
+    for (uint32_t i = 0; i < n; ++i)
+        p->value[i] = select(ir, any, wf__get(ir, p->stack[i], top), wf__get(ir, p->saved[i], place));
+    /* Fewer turns are saved on the way than half of the free places. */
+    wf__ref way = op2(ir, WF__OP_sub, turn, from);
+    wf__ref room = length(ir, op2(ir, WF__OP_sub, number(ir, 1u << p->log_turns), height));
+    room = less(ir, op2(ir, WF__OP_max, room, number(ir, 2)), 2);
+    wf__ref log = op2(ir, WF__OP_sub, op2(ir, WF__OP_max, length(ir, way), room), room);
+
+    wf__ref there = op2(ir, WF__OP_lt, from, turn);
+
+    wf__ref loop = wf__loop(ir, false), go = wf__state(ir, loop, there, true);
+    wf__ref at = wf__state(ir, loop, from, false), count = wf__state(ir, loop, height, false);
+    for (uint32_t i = 0; i < n; ++i)
+        p->value[i] = wf__state(ir, loop, p->value[i], false);
+    for (uint32_t i = 0; i <= n; ++i)
+        p->next[i] = wf__state(ir, loop, p->stack[i], false);
+    copy_running_turn(p, op2(ir, WF__OP_lt, at, p->turns));
+    wf__ref after = plus(ir, at, 1), goes_on = op2(ir, WF__OP_lt, after, turn);
+    wf__ref save = both(ir, goes_on, is_multiple(ir, op2(ir, WF__OP_sub, after, from), log));
+    for (uint32_t i = 0; i < n; ++i) {
+        wf__ref value = wf__turn_next(&p->turn, i);
+        set_later(p, p->next[i], wf__put(ir, p->next[i], count, value, save));
+        set_later(p, p->value[i], value);
+    }
+    set_later(p, p->next[n], wf__put(ir, p->next[n], count, after, save));
+    set_later(p, count, select(ir, save, plus(ir, count, 1), count));
+    set_later(p, at, after);
+    set_later(p, go, goes_on);
+    end_loop(p, loop);
+    /* The turn itself was on top of the stack: the walk needs it once. */
+    wf__ref used = both(ir, any, op2(ir, WF__OP_eq, way, number(ir, 0)));
+    return select(ir, used, less(ir, count, 1), count);
+}
+
+/* ---- the second loop: adjoints ---- */
+/* Walks over the copy of a turn, the nodes from `first` on. Sets adjoint[] to those of its states before the turn, and
+ * sum[] to the contributions to the values from before the loop; 0 = none. */
+static void reverse_turn(tape *p, wf__ref first, wf__ref *adjoint, wf__ref *sum)
+{
+    wf__ir *ir = p->ir;
+    const wf__ad_task *of = p->s->task, none = { .function = of->function, .record = of->record, .user = of->user };
+    wf__sweep turn = { .ir = ir, .task = &none, .walk = p->s->walk, .pointwise = true };
+    if (wf__turn_route(&p->turn, none.function, p->given, p->adjoint, first, &turn.route) && wf__sweep_begin(&turn)) {
+        for (uint32_t i = 0; i < p->states; ++i)
+            if (p->adjoint[i])
+                wf__give(&turn, wf__turn_next(&p->turn, i), (wf__adjoint){ .value = p->adjoint[i] }, 0);
+        turn.walk(&turn, first, turn.route.last);
+        for (uint32_t i = 0; i < p->states; ++i)
+            adjoint[i] = p->adjoint[i] ? wf__masked(ir, wf__take_sum(&turn, &turn.node[p->given[i]])) : 0;
+        for (uint32_t k = 0; k < p->turn.outers; ++k)
+            sum[k] = wf__masked(ir, wf__take_sum(&turn, &turn.node[p->turn.outer[k]]));
+    }
+    wf__sweep_end(&turn);
+}
+
+static wf__ref zero_of(const tape *p, unsigned dtype) { return wf__const_f64(p->ir, wf__adjoint_dtype(dtype), 0); }
+
+/* The adjoint of state i after the loop, as a sum over all points. One point alone has the adjoint of a state that the
+ * points share. */
+static wf__ref at_points(tape *p, uint32_t i, wf__adjoint given)
+{
+    wf__ir *ir = p->ir;
+    const uint32_t own = ir->arrays ? wf__turn_state(&p->turn, i)->shape : 0;
+    wf__ref value = given.value ? wf__masked(ir, given) : zero_of(p, dtype_of(p, i)), index[WF_MAX_RANK], first = 0;
+    if (!ir->arrays || p->s->pointwise || own == p->shape || !given.value)
+        return ir->arrays && !p->s->pointwise ? wf__broadcast_to(ir, value, p->shape) : value;
+    const wf_shape points = ir->shape[p->shape], shape = ir->shape[own];
+    wf__own_indices(ir, &points, index);
+    for (int d = 0; d < points.rank && ir->status == WF_OK; ++d) {
+        const int axis = d - (points.rank - shape.rank);
+        if (points.dim[d] != 1 && (axis < 0 || shape.dim[axis] == 1))
+            first = wf__both(ir, first, wf__index_op(ir, WF__OP_eq, index[d], 0));
+    }
+    value = wf__broadcast_to(ir, value, p->shape);
+    return wf__masked(ir, (wf__adjoint){ value, first });
+}
+
+/* given: [states] the adjoints of the states after the loop. */
+static void record_second(tape *p, const wf__adjoint *given)
+{
+    wf__ir *ir = p->ir;
+    const uint32_t n = p->states;
+    wf__ref height = 0, height_next = 0, *adjoint = wf__alloc0((n + p->turn.outers + 1) * sizeof *adjoint);
+    if (!adjoint) {
+        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", p->s->task->function);
+        return;
+    }
+    for (uint32_t i = 0; i < n; ++i)
+        if (wf__is_active(p->s, p->turn.first + i))
+            p->adjoint[i] = at_points(p, i, given[i]);
+    wf__ref zero = number(ir, 0), some = op2(ir, WF__OP_gt, p->all_turns, zero);
+    for (uint32_t i = 0; p->strided && i <= n; ++i) {
+        const unsigned dtype = i < n ? dtype_of(p, i) : WF_U32;
+        p->stack[i] = wf__local(ir, dtype, 1u << p->log_turns, p->shape);
+        p->stack[i] = wf__put(ir, p->stack[i], zero, wf__const_f64(ir, dtype, 0), 0); /* find_states looks at it */
+    }
+
+    wf__ref loop = wf__loop(ir, false), on = wf__state(ir, loop, some, true);
+    wf__ref left = wf__state(ir, loop, p->all_turns, false);
+    for (uint32_t i = 0; i < n; ++i)
+        p->adjoint[i] = p->adjoint[i] ? wf__state(ir, loop, p->adjoint[i], false) : 0;
+    for (uint32_t k = 0; k < p->turn.outers; ++k)
+        p->sum[k] = wf__state(ir, loop, p->sum[k], false);
+    height = p->strided ? wf__state(ir, loop, zero, false) : 0;
+    for (uint32_t i = 0; p->strided && i <= n; ++i)
+        p->stack[i] = wf__state(ir, loop, p->stack[i], false);
+    wf__ref turn = less(ir, left, 1), mine = op2(ir, WF__OP_lt, turn, p->turns);
+    if (p->strided)
+        height_next = find_states(p, turn, height);
+    else
+        for (uint32_t i = 0; i < n; ++i)
+            p->value[i] = wf__get(ir, p->saved[i], turn);
+    wf__ref first = copy_running_turn(p, mine);
+    reverse_turn(p, first, adjoint, adjoint + n);
+    for (uint32_t i = 0; i < n; ++i)
+        if (p->adjoint[i]) {
+            wf__ref now = adjoint[i] ? adjoint[i] : zero_of(p, dtype_of(p, i));
+            set_later(p, p->adjoint[i], select(ir, mine, now, p->adjoint[i]));
+        }
+    for (uint32_t k = 0; k < p->turn.outers; ++k) {
+        wf__ref more = adjoint[n + k] ? op2(ir, WF__OP_add, p->sum[k], adjoint[n + k]) : p->sum[k];
+        set_later(p, p->sum[k], select(ir, mine, more, p->sum[k]));
+    }
+    for (uint32_t i = 0; p->strided && i <= n; ++i)
+        set_later(p, p->stack[i], p->next[i]);
+    if (p->strided)
+        set_later(p, height, height_next);
+    set_later(p, left, turn);
+    set_later(p, on, op2(ir, WF__OP_gt, turn, zero));
+    end_loop(p, loop);
+    wf__free(adjoint);
+}
+
+/* ---- the whole ---- */
+static bool begin(tape *p, const wf__region *loop)
+{
+    wf__ir *ir = p->ir;
+    if (!wf__turn_begin(ir, &p->s->route, loop, &p->turn))
+        return false;
+    const uint32_t n = p->states = p->turn.states, outers = p->turn.outers, turns = loop->most;
+    p->saved = wf__alloc0((6 * ((size_t)n + 1) + outers) * sizeof *p->saved);
+    p->later = wf__alloc((3 * (size_t)n + outers + 8) * sizeof *p->later);
+    if (!p->saved || !p->later) {
+        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", p->s->task->function);
+        return false;
+    }
+    wf__ref **list[] = { &p->stack, &p->next, &p->value, &p->given, &p->adjoint };
+    for (size_t k = 0; k < WF__COUNT(list); ++k)
+        *list[k] = p->saved + (k + 1) * (n + 1);
+    p->sum = p->saved + 6 * (n + 1);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        bytes += wf__size(dtype_of(p, i));
+    p->strided = !turns || (turns > WF__TAPE_TURNS && turns * bytes > WF__TAPE_BYTES);
+    while ((1u << p->log_turns) < (p->strided ? (uint32_t)WF__TAPE_TURNS : turns))
+        ++p->log_turns;
+    for (uint32_t i = 0; i < n && ir->arrays; ++i)
+        p->shape = wf__broadcast_id(ir, wf__turn_state(&p->turn, i), p->shape, wf__turn_state(&p->turn, i)->shape);
+    for (uint32_t k = 0; k < outers; ++k) {
+        wf__ref zero = zero_of(p, wf__dtype(ir, p->turn.outer[k]));
+        p->sum[k] = p->s->pointwise ? zero : wf__broadcast_to(ir, zero, p->shape);
+    }
+    return ir->status == WF_OK;
+}
+
+void wf__reverse_loop(wf__sweep *s, const wf__region *loop, const wf__adjoint *given)
+{
+    tape p = { .s = s, .ir = s->ir };
+    wf__ir *ir = s->ir;
+    if (begin(&p, loop)) {
+        record_first(&p);
+        record_second(&p, given);
+        for (uint32_t i = 0; i < p.states && ir->status == WF_OK; ++i)
+            if (p.adjoint[i])
+                wf__give(s, wf__turn_state(&p.turn, i)->b, (wf__adjoint){ .value = p.adjoint[i] },
+                         wf__shape_of(ir, p.adjoint[i]));
+        for (uint32_t k = 0; k < p.turn.outers && ir->status == WF_OK; ++k)
+            wf__give(s, p.turn.outer[k], (wf__adjoint){ .value = p.sum[k] }, wf__shape_of(ir, p.sum[k]));
+    }
+    wf__turn_free(&p.turn);
+    wf__free(p.saved);
+    wf__free(p.later);
+}

@@ -1,0 +1,190 @@
+/* turn.c - copies of the body of a loop that is kept: what each sweep makes its own loop of. */
+#include "ad/turn.h"
+
+static void find_outer(wf__turn *t, const wf__route *route)
+{
+    wf__ref operand[WF__MAX_OPERANDS];
+    for (wf__ref r = t->first + t->states; r < t->loop.end; ++r)
+        for (uint32_t i = 0, count = wf__ad_operands(&t->in, r, operand); i < count; ++i) {
+            bool is_new = operand[i] < t->loop.loop && wf__on_route(&t->in, route, operand[i]);
+            for (uint32_t k = 0; k < t->outers && is_new; ++k)
+                is_new = t->outer[k] != operand[i];
+            if (is_new)
+                t->outer[t->outers++] = operand[i];
+        }
+}
+
+/* ---- the test at the beginning of a turn ---- */
+enum { MOST_DEPTH = 6 }; /* operations that are looked through */
+
+static wf__ref next_of(const wf__turn *t, uint32_t i)
+{
+    wf__ref r = t->loop.end;
+    while (t->in.node[--r].op == WF__NEXT)
+        if (t->in.node[r].a == t->first + i)
+            return t->in.node[r].b;
+    return 0;
+}
+
+/* True if the condition is false where the test is. */
+static bool is_off(const wf__ir *ir, wf__ref condition, wf__ref test, int depth)
+{
+    const wf__node *n = &ir->node[condition];
+    return condition == test || (n->op == WF__OP_and && n->dtype == WF_BOOL && depth &&
+                                 (is_off(ir, n->a, test, depth - 1) || is_off(ir, n->b, test, depth - 1)));
+}
+
+/* True if the value is that of the state where the test is false. */
+static bool is_kept(const wf__ir *ir, wf__ref value, wf__ref state, wf__ref test, int depth)
+{
+    const wf__node *n = &ir->node[value];
+    if (value == state || !depth)
+        return value == state;
+    if (n->op == WF__OP_select)
+        return is_kept(ir, n->c, state, test, depth - 1) &&
+               (is_off(ir, n->a, test, MOST_DEPTH) || is_kept(ir, n->b, state, test, depth - 1));
+    bool off = n->op == WF__STATE && value > test; /* of a block inside, which does not run */
+    for (wf__ref s = off ? n->a + 1 : 0; off && ir->node[s].op == WF__STATE && ir->node[s].a == n->a; ++s)
+        off = !ir->node[s].aux || is_off(ir, ir->node[s].b, test, MOST_DEPTH);
+    return off && is_kept(ir, n->b, state, test, depth - 1);
+}
+
+static bool is_test(const wf__turn *t, wf__ref test)
+{
+    bool ok = test >= t->first + t->states;
+    for (uint32_t i = 0; i < t->states && ok; ++i)
+        ok = wf__turn_state(t, i)->aux ? is_off(&t->in, next_of(t, i), test, MOST_DEPTH)
+                                       : is_kept(&t->in, next_of(t, i), t->first + i, test, MOST_DEPTH);
+    return ok;
+}
+
+/* Returns a test among r and what it is a conjunction of. */
+static wf__ref find_test(const wf__turn *t, wf__ref r, int depth)
+{
+    const wf__node *n = &t->in.node[r];
+    if (is_test(t, r))
+        return r;
+    if (n->op != WF__OP_and || n->dtype != WF_BOOL || !depth)
+        return 0;
+    wf__ref found = find_test(t, n->a, depth - 1);
+    return found ? found : find_test(t, n->b, depth - 1);
+}
+
+bool wf__turn_begin(wf__ir *ir, const wf__route *route, const wf__region *loop, wf__turn *out)
+{
+    *out = (wf__turn){ .ir = ir, .loop = *loop, .first = loop->loop + 1 };
+    const bool copied = wf__ir_copy(ir, &out->in);
+    out->map = wf__alloc((ir->n + (size_t)loop->loop + 1) * sizeof *out->map);
+    if (!copied || !out->map) {
+        wf__ir_fail(ir, WF_ERR_MEMORY, "out of memory for the derivative of a loop");
+        return false;
+    }
+    out->outer = out->map + ir->n;
+    for (wf__ref r = 0; r < ir->n; ++r)
+        out->map[r] = r;
+    out->states = wf__loop_body(ir, loop->loop) - out->first;
+    for (uint32_t i = 0; i < out->states; ++i)
+        if (wf__turn_state(out, i)->aux) {
+            ++out->guards;
+            out->test = find_test(out, next_of(out, i), MOST_DEPTH);
+        }
+    out->test = out->guards == 1 ? out->test : 0;
+    find_outer(out, route);
+    return true;
+}
+
+void wf__turn_free(wf__turn *turn)
+{
+    wf__ir_free_copy(&turn->in);
+    wf__free(turn->map);
+}
+
+wf__ref wf__turn_next(const wf__turn *turn, uint32_t i) { return turn->map[next_of(turn, i)]; }
+
+wf__ref wf__turn_runs(const wf__turn *turn, const wf__ref *value)
+{
+    wf__ref runs = turn->test ? turn->map[turn->test] : 0;
+    for (uint32_t i = 0; i < turn->states && turn->test; ++i)
+        if (wf__turn_state(turn, i)->aux && is_off(&turn->in, turn->test, turn->first + i, MOST_DEPTH))
+            return runs;
+    if (turn->test) { /* points that have left the loop may meet the test */
+        for (uint32_t i = 0; i < turn->states; ++i)
+            if (wf__turn_state(turn, i)->aux)
+                runs = wf__op2(turn->ir, WF__OP_and, runs, value[i]);
+        return runs;
+    }
+    for (uint32_t i = 0; i < turn->states; ++i)
+        if (wf__turn_state(turn, i)->aux)
+            runs = runs ? wf__op2(turn->ir, WF__OP_or, runs, value[i]) : value[i];
+    return runs;
+}
+
+wf__ref wf__turn_copy(wf__turn *turn, wf__ref *value, wf__ref runs)
+{
+    wf__ir *ir = turn->ir;
+    const wf__ir *in = &turn->in;
+    const wf__ref held = runs ? turn->test : 0;
+    const wf__ref body = turn->first + turn->states, end = turn->loop.end, begin = ir->n;
+    const uint32_t before = ir->closed_n;
+    wf__ref last = end, *closed = wf__alloc((2 * (size_t)before + 1) * sizeof *closed);
+    bool inner = false; /* with a loop, which must end at all points */
+    for (wf__ref r = body; r < end; ++r)
+        inner = inner || (in->node[r].op == WF__LOOP && !in->node[r].aux);
+    if (runs && !inner)
+        runs = wf__const_bits(ir, WF_BOOL, 1);
+    if (!closed) {
+        wf__ir_fail(ir, WF_ERR_MEMORY, "out of memory for the derivative of a loop");
+        return begin;
+    }
+    if (before)
+        memcpy(closed, ir->closed, 2 * (size_t)before * sizeof *closed);
+    while (in->node[last - 1].op == WF__NEXT)
+        --last;
+    for (uint32_t i = 0; i < turn->states; ++i) {
+        if (runs && turn->guards == 1 && wf__turn_state(turn, i)->aux)
+            value[i] = runs;
+        else if (runs && inner && wf__turn_state(turn, i)->aux)
+            value[i] = wf__op2(ir, WF__OP_and, value[i], runs);
+        turn->map[turn->first + i] = value[i];
+    }
+    if (held)
+        turn->map[held] = runs;
+    /* No copy may be a node that was recorded after the loop: its derivative would be lost. */
+    if (begin > end + 1)
+        wf__close_range(ir, end + 1, begin - 1);
+    wf__copy_as_is(in, body, last, held, turn->map, ir);
+    uint32_t first = ir->closed_n; /* loops inside the copy stay closed */
+    while (first && ir->closed[2 * first - 2] >= begin)
+        --first;
+    const uint32_t inside = ir->closed_n - first;
+    if (wf__grow(&ir->closed, &ir->closed_cap, 2 * (before + inside) + 1, sizeof *ir->closed)) {
+        memmove(ir->closed + 2 * before, ir->closed + 2 * first, 2 * (size_t)inside * sizeof *closed);
+        memcpy(ir->closed, closed, 2 * (size_t)before * sizeof *closed);
+        ir->closed_n = before + inside;
+    } else
+        wf__ir_fail(ir, WF_ERR_MEMORY, "out of memory for the derivative of a loop");
+    wf__free(closed);
+    return begin;
+}
+
+bool wf__turn_route(const wf__turn *turn, const char *function, const wf__ref *value, const wf__ref *active, wf__ref first,
+                    wf__route *out)
+{
+    const uint32_t n = turn->states;
+    wf__ref *wrt = wf__alloc((2 * (size_t)n + turn->outers + 1) * sizeof *wrt), *to = wrt ? wrt + n + turn->outers : NULL;
+    wf__ad_task task = { .function = function, .out = to, .wrt = wrt };
+    if (!wrt) {
+        wf__ir_fail(turn->ir, WF_ERR_MEMORY, "%s: out of memory", function);
+        return false;
+    }
+    for (uint32_t i = 0; i < n; ++i)
+        if (active[i]) {
+            wrt[task.wrts++] = value[i];
+            to[task.outs++] = wf__turn_next(turn, i);
+        }
+    for (uint32_t k = 0; k < turn->outers; ++k)
+        wrt[task.wrts++] = turn->outer[k];
+    bool ok = turn->ir->status == WF_OK && wf__find_route(turn->ir, &task, first, out);
+    wf__free(wrt);
+    return ok;
+}
