@@ -96,6 +96,22 @@ static wf_graph *scattered(wf_array *x, wf_array *w, wf_array *y)
     return g;
 }
 
+/* Loops of as many turns as each point decides, of reads at neighbours that happen before. */
+static wf_graph *own_turns(wf_array *x, wf_array *w, wf_array *y)
+{
+    wf_graph *g = wf_begin(ctx, .shape = wf_array_shape(y));
+    wf_val r = wf_index(g, 0), c = wf_index(g, 1), next = wf_read_or(g, x, 0.5, r, wf_add(c, 1));
+    wf_val k = wf_read(g, w, 1, 1);
+    wf_var z = wf_local(g, WF_F64, wf_in(g, x)), i = wf_local(g, WF_I64, 0);
+    WF_WHILE (g, wf_lt(i, wf_mul(r, c))) {
+        wf_inc(z, wf_mul(wf_sin(wf_add(z, next)), wf_mul(k, 0.0625)));
+        wf_inc(i, 1);
+    }
+    WF_END(g);
+    wf_write(g, y, wf_mul(z, z), r, c);
+    return g;
+}
+
 static wf_array *applied(operator_of *f, wf_array *x, wf_array *w)
 {
     wf_array *y = wf_full(ctx, WF_F64, WF_SHAPE(H, W), 0);
@@ -129,9 +145,8 @@ static double along(operator_of *f, wf_array *x, wf_array *w, wf_array *u, wf_ar
 static void transposes(void **state)
 {
     (void)state;
-    operator_of *const all[] = {
-        with_zeros, in_a_loop, clamped, mirrored, reflected, periodic, edges, halved, scattered
-    };
+    operator_of *const all[] = { with_zeros, in_a_loop, clamped, mirrored,  reflected,
+                                 periodic,   edges,     halved,  scattered, own_turns };
     for (size_t k = 0; k < sizeof all / sizeof *all; ++k) {
         wf_array *x = random_array(WF_SHAPE(H, W), 1), *w = random_array(WF_SHAPE(K, K), 2);
         wf_array *u = random_array(WF_SHAPE(H, W), 3), *uw = random_array(WF_SHAPE(K, K), 4);

@@ -233,7 +233,10 @@ static void kinds_of_states(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(own_turns), cmocka_unit_test(nested), cmocka_unit_test(newton), cmocka_unit_test(kinds_of_states),
+        cmocka_unit_test(own_turns),
+        cmocka_unit_test(nested),
+        cmocka_unit_test(newton),
+        cmocka_unit_test(kinds_of_states),
     };
     return RUN_ON_ALL(tests);
 }

@@ -38,7 +38,10 @@ static const char body[] = "rank 2 flags 0\n"
                            "end bool %19\n"
                            "%26 = thread i64 1 0\n"
                            "barrier bool 0\n"
-                           "store f32 s0 [%26 %26] %21\n";
+                           "store f32 s0 [%26 %26] %21\n"
+                           "%29 = local f32 8\n"
+                           "%30 = put f32 %29 %9 %21 if %7\n"
+                           "%31 = get f32 %30 %9\n";
 static const char graph[] = "arrays flags 0\n"
                             "slot 0 f32 1 element steps any\n"
                             "param 0 bool\n"

@@ -8,11 +8,13 @@
  *
  *     rules.def rule       the rule of each operation, and how a rule becomes nodes
  *     whole                functions of complex numbers
+ *     count                the number of turns of a loop
  *     active loops         which nodes lie between the wanted values and the results; blocks as straight code
  *     shapes parts         sums over broadcast axes, sums of contributions and the points that take part
  *     index                border modes and gathers as indices
  *     views joins updates  derivatives of views, reductions and scans, accumulations
  *     custom               derivatives that the program gives
+ *     turn tape            loops that stay loops: copies of their turns; reverse mode through them
  *     reverse forward      the two sweeps
  *     space emit           derivatives of operators over index spaces, and their values in the recordings of kernels
  *

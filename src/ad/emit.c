@@ -9,7 +9,16 @@ enum { MOST_DEPTH = 8 }; /* operations that is_linear looks through */
 
 bool wf__emitter_begin(wf__emitter *e)
 {
-    e->map = wf__alloc0(e->from->ir.n * sizeof *e->map);
+    const wf__ir *from = &e->from->ir;
+    e->map = wf__alloc0(2 * (size_t)from->n * sizeof *e->map);
+    e->loop = e->map ? e->map + from->n : NULL;
+    for (wf__ref r = 1, loop = 0; e->loop && r < from->n; ++r) {
+        if (!loop && from->node[r].op == WF__LOOP)
+            loop = r;
+        e->loop[r] = loop;
+        if (from->node[r].op == WF__END && from->node[r].a == loop)
+            loop = 0;
+    }
     return e->map != NULL;
 }
 
@@ -43,15 +52,11 @@ static wf__ref emit_load(wf__emitter *e, const wf__node *n)
     return wf__load_when(e->to, e->slot(e->user, object, false), tuple, border, other, when);
 }
 
-wf__ref wf__emit(wf__emitter *e, wf__ref r)
+/* Records a node whose operands are recorded. */
+static void emit_node(wf__emitter *e, wf__ref r)
 {
     const wf__ir *from = &e->from->ir;
-    wf__ref operand[WF__MAX_OPERANDS];
-    if (!r || e->map[r] || e->to->status != WF_OK)
-        return r ? e->map[r] : 0;
     const wf__node *n = &from->node[r];
-    for (uint32_t i = 0, count = wf__operands(from, n, operand); i < count; ++i)
-        wf__emit(e, operand[i]);
     if (n->op == WF__INDEX)
         e->map[r] = e->index[n->a];
     else if (n->op == WF__EXTENT)
@@ -62,6 +67,40 @@ wf__ref wf__emit(wf__emitter *e, wf__ref r)
         e->map[r] = emit_load(e, n);
     else
         e->map[r] = wf__copy_node(from, r, e->map, e->to);
+}
+
+static void emit_operands(wf__emitter *e, wf__ref r)
+{
+    wf__ref operand[WF__MAX_OPERANDS];
+    for (uint32_t i = 0, count = wf__operands(&e->from->ir, &e->from->ir.node[r], operand); i < count; ++i)
+        wf__emit(e, operand[i]);
+}
+
+/* Records an outermost loop as a whole. */
+static void emit_loop(wf__emitter *e, wf__ref loop)
+{
+    const wf__ir *from = &e->from->ir;
+    const wf__ref end = wf__loop_end(from, loop);
+    wf__ref operand[WF__MAX_OPERANDS];
+    for (wf__ref r = loop; r <= end; ++r)
+        for (uint32_t i = 0, count = wf__operands(from, &from->node[r], operand); i < count; ++i)
+            if (operand[i] < loop)
+                wf__emit(e, operand[i]);
+    for (wf__ref r = loop; r <= end && e->to->status == WF_OK; ++r)
+        if (from->node[r].op != WF__NOP)
+            emit_node(e, r);
+}
+
+wf__ref wf__emit(wf__emitter *e, wf__ref r)
+{
+    if (!r || e->map[r] || e->to->status != WF_OK)
+        return r ? e->map[r] : 0;
+    if (e->loop[r]) {
+        emit_loop(e, e->loop[r]);
+        return e->map[r];
+    }
+    emit_operands(e, r);
+    emit_node(e, r);
     return e->map[r];
 }
 

@@ -343,7 +343,8 @@ static void forward_loop(forward *f, const wf__region *b)
     wf__ir *ir = f->ir;
     wf__turn turn;
     wf__ref *value = NULL;
-    if (!wf__turn_begin(ir, &f->route, b, &turn) || !(value = wf__alloc0(3 * ((size_t)turn.states + 1) * sizeof *value))) {
+    if (!wf__turn_begin(ir, &f->route, b, &turn) ||
+        !(value = wf__alloc0(3 * ((size_t)turn.states + 1) * sizeof *value))) {
         wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", f->task->function);
         wf__turn_free(&turn);
         return;

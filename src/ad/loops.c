@@ -81,16 +81,29 @@ void wf__copy_as_is(const wf__ir *in, wf__ref first, wf__ref end, wf__ref held, 
         }
 }
 
+/* Returns the first read in the block that is marked, or any read if there are no marks; 0 = none. */
+static wf__ref read_in(const wf__ir *in, const wf__activity *active, wf__ref loop)
+{
+    for (wf__ref r = loop; in->node[r].op != WF__END || in->node[r].a != loop; ++r) {
+        const wf__node *n = &in->node[r];
+        if (n->op == WF__LOAD && wf__has_adjoint(n->dtype) && (!active || active->node[r] == WF__ACTIVE))
+            return r;
+    }
+    return 0;
+}
+
 /* Sets *most to 0 if the block is to be straight code, else to the most turns of a loop that is kept; UINT32_MAX = there
- * may be any number. */
-static bool find_length(writer *w, wf__ref loop, uint32_t *most)
+ * may be any number. Straight code may be longer where each turn reads an array that is differentiated: what a kept loop
+ * contributes to such an array would have to go to memory. */
+static bool find_length(writer *w, const wf__activity *active, wf__ref loop, uint32_t *most)
 {
     wf__turns turns;
     if (!wf__count_turns(&w->in, loop, WF__MOST_DERIVED_LOOP, &turns)) {
         wf__ir_fail(w->ir, WF_ERR_MEMORY, "%s: out of memory", w->function);
         return false;
     }
-    bool is_short = turns.known && turns.exact && turns.nodes <= WF__MOST_DERIVED_CODE;
+    bool is_short =
+        turns.known && turns.exact && (turns.nodes <= WF__MOST_DERIVED_CODE || read_in(&w->in, active, loop));
     *most = is_short ? 0 : turns.known ? turns.turns : w->in.node[loop].aux ? 1 : UINT32_MAX;
     return true;
 }
@@ -119,27 +132,22 @@ static bool can_copy(writer *w, wf__ref loop, wf__ref end)
     return true;
 }
 
-/* A loop that is kept reads no array whose derivative is wanted: what each turn contributes would go to memory. */
-static bool can_keep(writer *w, const wf__activity *active, wf__ref loop, wf__ref end)
+static bool can_keep(writer *w, const wf__activity *active, wf__ref loop)
 {
-    for (wf__ref r = loop; r <= end; ++r) {
-        const wf__node *n = &w->in.node[r];
-        if (n->op == WF__LOAD && active->node[r] == WF__ACTIVE && wf__has_adjoint(n->dtype)) {
-            wf__ir_fail_at(w->ir, n, WF_ERR_UNSUPPORTED,
-                           "%s: a loop whose number of turns the recording does not show, or with more than %d "
-                           "operations, reads an array that is differentiated; read it before the loop, or say wf_stop",
-                           w->function, (int)WF__MOST_DERIVED_LOOP);
-            return false;
-        }
-    }
-    return true;
+    wf__ref read = read_in(&w->in, active, loop);
+    if (read)
+        wf__ir_fail_at(w->ir, &w->in.node[read], WF_ERR_UNSUPPORTED,
+                       "%s: a loop whose number of turns the recording does not show, or with more than %d "
+                       "operations, reads an array that is differentiated; read it before the loop, or say wf_stop",
+                       w->function, (int)WF__MOST_DERIVED_LOOP);
+    return !read;
 }
 
 static bool add_block(writer *w, const wf__activity *active, wf__ref loop, wf__ref end, wf__loops *out)
 {
     wf__ir *ir = w->ir;
     uint32_t most;
-    if (!can_copy(w, loop, end) || !find_length(w, loop, &most) || (most && !can_keep(w, active, loop, end)))
+    if (!can_copy(w, loop, end) || !find_length(w, active, loop, &most) || (most && !can_keep(w, active, loop)))
         return false;
     if (!wf__grow(&out->block, &out->block_cap, out->block_n + 1, sizeof *out->block)) {
         wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", w->function);
@@ -253,7 +261,7 @@ bool wf__straighten(const wf__ir *in, wf__ir *out, const char *function)
     for (wf__ref r = 1; r < in->n && ok; ++r) {
         wf__ref end = in->node[r].op == WF__LOOP ? wf__loop_end(in, r) : r;
         uint32_t most = 0;
-        ok = end == r || find_length(&w, r, &most);
+        ok = end == r || find_length(&w, NULL, r, &most);
         if (ok && most)
             wf__copy_as_is(in, r, end + 1, 0, w.map, out);
         else if (ok)

@@ -102,6 +102,9 @@ static uint32_t cost_of(const wf__ir *ir, wf__ref r, uint8_t *seen, uint32_t mos
     uint32_t cost = wf__cost_of(&ir->node[r])->recompute;
     for (uint32_t i = 0, count = wf__operands(ir, &ir->node[r], operand); i < count && cost < most; ++i)
         cost += cost_of(ir, operand[i], seen, most - cost);
+    for (wf__ref q = ir->node[r].op == WF__STATE ? ir->node[r].a : 0; q && ir->node[q].op != WF__END && cost < most;
+         ++q)
+        cost += cost_of(ir, q, seen, most - cost); /* all of the loop */
     return cost;
 }
 

@@ -60,6 +60,7 @@ typedef struct wf__emitter {
     wf__ref within;             /* where it is one; 0 = everywhere */
     bool own;                   /* the point is the recording's own, in the same space */
     wf__ref *map;               /* [nodes of from->ir] */
+    wf__ref *loop;              /* [nodes of from->ir] the outermost loop around the node; 0 = none */
 } wf__emitter;
 bool wf__emitter_begin(wf__emitter *e); /* false = out of memory; `map` is to be freed */
 wf__ref wf__emit(wf__emitter *e, wf__ref r);

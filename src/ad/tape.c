@@ -42,9 +42,9 @@ typedef struct tape { /* of one loop */
     wf__ref *given;     /* [states] the same, as a copy of the turn gets them */
     wf__ref *adjoint;   /* [states] 0 = not active */
     wf__ref *sum;       /* [turn.outers] contributions to the adjoints of values from before the loop */
-    struct { /* next values of the states of the loop that ends next */
+    struct {            /* next values of the states of the loop that ends next */
         wf__ref state, value;
-    } *later;
+    } * later;
     uint32_t later_n;
 } tape;
 
@@ -56,10 +56,7 @@ static wf__ref plus(wf__ir *ir, wf__ref a, uint32_t n) { return op2(ir, WF__OP_a
 static wf__ref less(wf__ir *ir, wf__ref a, uint32_t n) { return op2(ir, WF__OP_sub, a, number(ir, n)); }
 static wf__ref select(wf__ir *ir, wf__ref c, wf__ref a, wf__ref b) { return wf__op3(ir, WF__OP_select, c, a, b); }
 /* The number of bits without leading zeros. */
-static wf__ref length(wf__ir *ir, wf__ref a)
-{
-    return op2(ir, WF__OP_sub, number(ir, 32), wf__op1(ir, WF__OP_clz, a));
-}
+static wf__ref length(wf__ir *ir, wf__ref a) { return op2(ir, WF__OP_sub, number(ir, 32), wf__op1(ir, WF__OP_clz, a)); }
 /* True if a is a multiple of 2^log. */
 static wf__ref is_multiple(wf__ir *ir, wf__ref a, wf__ref log)
 {
@@ -124,7 +121,8 @@ static void record_first(tape *p)
         p->value[i] = wf__state(ir, loop, wf__turn_state(&p->turn, i)->b, is_guard(p, i));
     for (uint32_t i = 0; i < p->states; ++i)
         p->saved[i] = wf__state(ir, loop, p->saved[i], false);
-    wf__ref turns = wf__state(ir, loop, zero, false), turn = wf__state(ir, loop, zero, false), after = plus(ir, turn, 1);
+    wf__ref turns = wf__state(ir, loop, zero, false), turn = wf__state(ir, loop, zero, false),
+            after = plus(ir, turn, 1);
     wf__turn_copy(&p->turn, p->value, 0);
     wf__ref runs = wf__turn_runs(&p->turn, p->value), log = p->strided ? stride_at(p, turn) : 0;
     wf__ref place = place_of(p, turn, log), save = p->strided ? is_multiple(ir, turn, log) : 0;

@@ -167,11 +167,12 @@ wf__ref wf__turn_copy(wf__turn *turn, wf__ref *value, wf__ref runs)
     return begin;
 }
 
-bool wf__turn_route(const wf__turn *turn, const char *function, const wf__ref *value, const wf__ref *active, wf__ref first,
-                    wf__route *out)
+bool wf__turn_route(const wf__turn *turn, const char *function, const wf__ref *value, const wf__ref *active,
+                    wf__ref first, wf__route *out)
 {
     const uint32_t n = turn->states;
-    wf__ref *wrt = wf__alloc((2 * (size_t)n + turn->outers + 1) * sizeof *wrt), *to = wrt ? wrt + n + turn->outers : NULL;
+    wf__ref *wrt = wf__alloc((2 * (size_t)n + turn->outers + 1) * sizeof *wrt),
+            *to = wrt ? wrt + n + turn->outers : NULL;
     wf__ad_task task = { .function = function, .out = to, .wrt = wrt };
     if (!wrt) {
         wf__ir_fail(turn->ir, WF_ERR_MEMORY, "%s: out of memory", function);

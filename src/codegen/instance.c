@@ -106,8 +106,8 @@ bool wf__init_instance(wf__instance *in, wf__kernel_emitter *kernel, const wf__i
     in->red.current = wf__alloc0(accumulators * sizeof *in->red.current);
     in->red.phi = wf__alloc0(accumulators * sizeof *in->red.phi);
     in->red.row = wf__alloc0((ir->red_n + 1) * sizeof *in->red.row);
-    if (!in->vary || !in->level || !in->live || !in->common || !in->scalar || !in->vector || !in->rare || !in->place || !in->order ||
-        !in->red.current || !in->red.phi || !in->red.row)
+    if (!in->vary || !in->level || !in->live || !in->common || !in->scalar || !in->vector || !in->rare || !in->place ||
+        !in->order || !in->red.current || !in->red.phi || !in->red.row)
         return false;
     wf__analyse(ir, in->vary);
     wf__mark_common_memory(ir, in->vary, in->common);

@@ -71,7 +71,7 @@ typedef struct wf__instance {
     /* instance.c: analysis, complete before the first node is emitted */
     wf__vary *vary;
     uint8_t *level, *live;
-    bool *common; /* of LOCAL nodes: the memory is the same in all lanes */
+    bool *common;             /* of LOCAL nodes: the memory is the same in all lanes */
     uint32_t *order, order_n; /* nodes of the innermost loop, in the order of emission; schedule.c changes it */
     bool early_cold;          /* COLD nodes branch where their condition is complete; their value is made on demand */
     bool constants_in_memory; /* many constants: vectors of them are loaded at each use */

@@ -32,9 +32,8 @@ static wf__ref first_use_of_accumulators(const wf__ir *ir)
 /* ---- a box ---- */
 void wf__lockstep_begin(wf__lockstep *t, wf__chunk *f)
 {
-    *t = (wf__lockstep){
-        .ir = f->ir, .local_bytes = f->interp->local_bytes, .watch = f->call->watch, .collects = true
-    };
+    *t =
+        (wf__lockstep){ .ir = f->ir, .local_bytes = f->interp->local_bytes, .watch = f->call->watch, .collects = true };
     t->from = first_use_of_accumulators(t->ir);
     f->lockstep = t;
     f->shows = WF__SHOWS_ALL;
