@@ -172,11 +172,38 @@ static bool one_operand(void)
     }
 }
 
+/* A rule: x sin(y) and x^2 + y, with their derivatives written out. */
+static void rule_call(const wf_rule_site *s)
+{
+    s->result[0] = wf_mul(s->in[0], wf_sin(s->in[1]));
+    s->result[1] = wf_add(wf_mul(s->in[0], s->in[0]), s->in[1]);
+}
+static void rule_back(const wf_rule_site *s)
+{
+    wf_val x = s->in[0], y = s->in[1], g = s->seed[0], h = s->seed[1];
+    s->result[0] = wf_add(wf_mul(g, wf_sin(y)), wf_mul(h, wf_mul(x, 2)));
+    s->result[1] = wf_add(wf_mul(wf_mul(g, x), wf_cos(y)), h);
+}
+static void rule_along(const wf_rule_site *s)
+{
+    wf_val x = s->in[0], y = s->in[1], dx = s->seed[0], dy = s->seed[1];
+    s->result[0] = wf_add(wf_mul(dx, wf_sin(y)), wf_mul(wf_mul(x, wf_cos(y)), dy));
+    s->result[1] = wf_add(wf_mul(wf_mul(x, 2), dx), dy);
+}
+
+static wf_val by_rule(wf_val x, wf_val y, int which)
+{
+    wf_val out[2];
+    wf_custom(WF_CUSTOM_RULE(.name = "rule", .call = rule_call, .jvp = rule_along, .vjp = rule_back, .outs = 2),
+              WF_VALS(x, y), out);
+    return which == 2 ? wf_sub(out[0], out[1]) : out[which];
+}
+
 static bool two_operands(void)
 {
     wf_shape shape;
     const value *a = any(), *b = partner(a, &shape);
-    const int op = p->zeros ? below(6) : below(18);
+    const int op = p->zeros ? below(6) : below(20);
     wf_val x = a->v, y = b->v;
     const double m = a->bound, n = b->bound, most = m > n ? m : n;
     say("binary %d of v%d, v%d", op, id(a), id(b));
@@ -202,6 +229,8 @@ static bool two_operands(void)
         BOTH(15, wf_clamp(x, wf_sub(y, 0.7), wf_add(y, 0.3)), most + 1)
         BOTH(16, wf_select(wf_lt(wf_sin(x), y), x, wf_mul(y, y)), m + n * n)
         BOTH(17, wf_select(wf_gt(x, 0.2), wf_log(x), y), n + 2)
+        BOTH(18, by_rule(x, y, below(3)), m * m + m + n)
+        BOTH(19, wf_replace_gradient(wf_div(x, positive(y)), wf_mul(x, wf_rcp(positive(y)))), 2 * m)
     default:
         return false;
     }
