@@ -142,6 +142,8 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
     wf__stage *stage = &r->plan->stage[s];
     wf__note *note = r->notes ? &r->notes[s] : NULL;
     const wf__note *next = note && consumer_s != WF__NO_STAGE ? &r->notes[consumer_s] : NULL;
+    if (consumer_s == WF__NO_STAGE && wf__run_point(r, stage, note))
+        return true;
     wf__mem few[FEW], *mem = few, next_mem[WF__MOST_FUSED];
     wf__launch l = { .engine = e,
                      .stage = stage,

@@ -18,6 +18,8 @@ typedef struct wf__run { /* a plan in flight */
 /* Runs stage s, and after each of its boxes stage `consumer`, unless it is WF__NO_STAGE. *consumed is set to false if
  * the consumer has not run, because one of the two has no compiled code; may be NULL. Returns false on failure. */
 bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer, bool *consumed);
+/* Runs a stage of one point, if it is one with a few plain operations. False: it is not. */
+bool wf__run_point(const wf__run *r, wf__stage *stage, wf__note *note);
 bool wf__run_per_block(const wf__run *r, const wf__plan_step *step);
 /* Runs stages row by row. */
 bool wf__run_rows(const wf__run *r, const wf__plan_step *step);
