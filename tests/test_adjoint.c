@@ -215,7 +215,7 @@ static void refused(void **state)
     g = wf_begin(ctx);
     wf_out(g, y, wf_exp(wf_in(g, x)));
     REFUSED(ctx, wf_adjoint(g, WF_ARRAYS(y), WF_ARRAYS(y), WF_ARRAYS(x), WF_ARRAYS(other)), WF_ERR_UNSUPPORTED,
-            "only for recordings over an index space");
+            "not for an array graph; say wf_vjp or wf_jvp there");
     wf_array *part = wf_view_slice(x, 0, 0, 1, 1);
     g = wf_begin(ctx, .shape = WF_SHAPE(H, W));
     wf_out(g, y, wf_mul(wf_in(g, x), wf_read(g, part, 0, wf_index(g, 1))));

@@ -142,12 +142,14 @@ static void refused(void **state)
     assert_null(wf_tape_begin(ctx, WF_ARRAYS(x)));
     REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "has a tape");
     wf_graph *g = wf_begin(ctx, .reduce = WF_ALL_AXES);
-    wf_var all = wf_reduced(g, WF_F64, 0, WF_JOIN_ADD);
-    wf_inc(all, wf_in(g, x));
+    wf_var all = wf_reduced(g, WF_F64, 0, WF_JOIN_CUSTOM);
+    wf_set(all, wf_add(all, wf_in(g, x)));
+    wf_section(g, WF_SECTION_JOIN);
+    wf_set(all, wf_add(all, wf_other(all)));
     wf_section(g, WF_SECTION_POST);
     wf_out(g, sum, all);
     OK(ctx, wf_run(g));
-    REFUSED(ctx, wf_tape_grad(tape, sum, WF_ARRAYS(x), WF_ARRAYS(grad)), WF_ERR_UNSUPPORTED, "elements or reductions");
+    REFUSED(ctx, wf_tape_grad(tape, sum, WF_ARRAYS(x), WF_ARRAYS(grad)), WF_ERR_UNSUPPORTED, "has custom joins");
     REFUSED(ctx, wf_tape_grad(tape, x, WF_ARRAYS(x), WF_ARRAYS(grad)), WF_ERR_SHAPE, "one real number");
     wf_tape_free(tape);
     tape = wf_tape_begin(ctx, WF_ARRAYS(x));

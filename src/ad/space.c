@@ -274,7 +274,7 @@ static bool begin(const wf__ad_operator *of, wf__ad_space *s, bool (*find_all)(w
 {
     lists l = { 0 };
     *s = (wf__ad_space){ .of = of };
-    wf__ir_init(&s->ir, of->ir->rank, of->ir->flags | WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
+    wf__ir_init(&s->ir, of->space.rank, of->ir->flags | WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
     if (wf__straighten(of->ir, &s->ir, of->function)) {
         uint32_t n = s->ir.n;
         l.out = wf__alloc0(4 * (size_t)n * sizeof *l.out);

@@ -7,8 +7,9 @@
  */
 #include "ad/space.h"
 #include "ir/thresholds.h"
-#include "launch/launch.h"
+#include "launch/adjoint.h"
 #include "base/floats.h"
+#include <stdio.h>
 
 typedef struct adjoint {
     wf_graph *g; /* the operator */
@@ -48,14 +49,18 @@ static uint32_t object_of(const adjoint *a, const wf_array *array)
     return UINT32_MAX;
 }
 
-static bool check(adjoint *a)
+static bool check(const adjoint *a)
 {
     const wf__recording *rec = &a->g->program.rec;
     wf_context *ctx = a->g->ctx;
-    if (rec->options.kind != WF__SPACE || rec->options.reduce || rec->block.rank || rec->init.n > 1 ||
-        rec->deinit.n > 1) {
-        wf__error(ctx, WF_ERR_UNSUPPORTED,
-                  "%s: only for recordings over an index space, without .reduce, .block and sections", a->function);
+    const char *why = rec->options.kind == WF__ARRAYS ? "an array graph; say wf_vjp or wf_jvp there"
+                      : rec->init.n > 1               ? "a recording with WF_SECTION_INIT"
+                      : rec->deinit.n > 1             ? "a recording with WF_SECTION_DEINIT"
+                                                      : NULL;
+    if (why) {
+        char text[160];
+        snprintf(text, sizeof text, "%s: not for %s", a->function, why);
+        wf__program_error(ctx, &a->g->program, WF_ERR_UNSUPPORTED, text, WF_SECTION_CALL, &(wf__culprit){ 0 });
         return false;
     }
     const wf_arrays *given = a->reverse ? &a->outs : &a->wrt, *wanted = a->reverse ? &a->wrt : &a->outs;
@@ -117,13 +122,13 @@ static bool begin(adjoint *a)
     }
     for (size_t k = 0; k < a->wrt.n; ++k)
         a->object[a->outs.n + k] = object_of(a, a->wrt.at[k]);
-    if (!are_apart(a))
+    if (!are_apart(a) || !wf__derive_space(a->g, &a->of.space))
         return false;
     for (uint32_t i = 0; i < p->object_n; ++i)
         a->shape[i] = p->object[i].array->shape;
     a->of = (wf__ad_operator){ .function = a->function,
                                .ir = &p->rec.ir,
-                               .space = p->rec.space,
+                               .space = a->of.space,
                                .shape = a->shape,
                                .objects = p->object_n,
                                .out = a->object,
@@ -325,36 +330,53 @@ static wf_status forward(adjoint *a)
     return run_kernel(a, &e);
 }
 
-/* ---- the public functions ---- */
-static wf_status derive(wf_graph *graph, adjoint *a)
+/* ---- for the public functions ---- */
+bool wf__derive_space(const wf_graph *g, wf_shape *out)
+{
+    const wf__program *p = &g->program;
+    const wf__ir *ir = &p->rec.ir;
+    *out = p->rec.space;
+    for (uint32_t s = 0; p->rec.options.kind == WF__ELEMENTS && s < ir->slot_n; ++s)
+        if (ir->slot[s].element && !wf__broadcast(out, &p->object[ir->slot[s].object].array->shape, out)) {
+            wf__program_error(g->ctx, p, WF_ERR_SHAPE, "the shapes of the operands do not broadcast", WF_SECTION_CALL,
+                              &(wf__culprit){ 0 });
+            return false;
+        }
+    return true;
+}
+
+static adjoint derivative_of(wf_graph *g, const wf__derive *d)
+{
+    return (adjoint){ .g = g,
+                      .outs = d->outs,
+                      .wrt = d->wrt,
+                      .seeds = d->seeds,
+                      .results = d->results,
+                      .reverse = d->reverse,
+                      .function = d->function };
+}
+
+bool wf__derive_check(wf_graph *g, const wf__derive *d)
+{
+    adjoint a = derivative_of(g, d);
+    return check(&a);
+}
+
+wf_status wf__derive_operator(wf_graph *graph, const wf__derive *d)
 {
     if (!graph)
-        return WF_ERR_ARG;
+        return WF_ERR_MEMORY;
     wf__floats floats = wf__floats_begin();
+    adjoint a = derivative_of(graph, d);
     wf_status status = wf__graph_finish(graph);
-    a->g = graph;
-    if (status == WF_OK && !wf__graph_launchable(graph, a->function))
+    if (status == WF_OK && !wf__graph_launchable(graph, a.function))
         status = WF_ERR_ARG;
     if (status == WF_OK)
-        status = !check(a) || !begin(a) ? wf_last_status(graph->ctx) : a->reverse ? run(a) : forward(a);
-    wf__ad_space_free(&a->space);
-    wf__free(a->object);
-    wf__free(a->shape);
+        status = !check(&a) || !begin(&a) ? wf_last_status(graph->ctx) : a.reverse ? run(&a) : forward(&a);
+    wf__ad_space_free(&a.space);
+    wf__free(a.object);
+    wf__free(a.shape);
     wf__graph_retire(graph);
     wf__floats_end(floats);
     return status;
-}
-
-wf_status wf_adjoint(wf_graph *graph, wf_arrays outs, wf_arrays upstream, wf_arrays wrt, wf_arrays grads)
-{
-    adjoint a = { .outs = outs, .wrt = wrt, .seeds = upstream, .results = grads };
-    a.reverse = true;
-    a.function = "wf_adjoint";
-    return derive(graph, &a);
-}
-
-wf_status wf_tangent(wf_graph *graph, wf_arrays wrt, wf_arrays directions, wf_arrays outs, wf_arrays tangents)
-{
-    adjoint a = { .outs = outs, .wrt = wrt, .seeds = directions, .results = tangents, .function = "wf_tangent" };
-    return derive(graph, &a);
 }

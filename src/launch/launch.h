@@ -8,7 +8,9 @@
  *     request                      a request runs on this thread, by its plan or a memo
  *     submit_stream submit         the same in a stream, and the choice between the two
  *     kernel replay run            callers: prepared kernels, frozen sequences, wf_run and wf_compile
- *     fill adjoint tape_grad       derivatives of operators, and through the launches on a tape
+ *     fill again                   copies of recordings
+ *     adjoint adjoint_reduce       derivatives of operators, without reductions and with them
+ *     tape_grad                    derivatives through the launches on a tape
  *     apply compress context       operators made of recordings; making and freeing of contexts
  *     host                         operators on the host
  */

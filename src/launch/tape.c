@@ -91,6 +91,8 @@ static void free_noted(wf__noted *s)
     for (uint32_t i = 0; s->param && i < s->param_n; ++i)
         wf__free(s->param[i].name);
     wf__ir_free_copy(&s->ir);
+    wf__ir_free_copy(&s->post);
+    wf__free(s->initial);
     wf__free(s->name);
     wf__free(s->array);
     wf__free(s->before);
@@ -149,8 +151,14 @@ static bool fill(wf_tape *t, wf__noted *s, const wf__request *r)
     s->space = *r->space;
     s->device = p->device;
     s->param = wf__alloc0((p->param_n + 1) * sizeof *s->param);
-    if (!s->param || !make_lists(s, p->name ? p->name : "a recording", p->object_n) || !wf__ir_copy(ir, &s->ir))
+    if (!s->param || !make_lists(s, p->name ? p->name : "a recording", p->object_n) || !wf__ir_copy(ir, &s->ir) ||
+        !wf__ir_copy(&p->rec.post, &s->post))
         return false;
+    s->reduce = p->rec.options.reduce;
+    if (ir->red_n && !(s->initial = wf__alloc(ir->red_n * sizeof *s->initial)))
+        return false;
+    if (ir->red_n)
+        memcpy(s->initial, p->rec.initial, ir->red_n * sizeof *s->initial);
     for (uint32_t i = 0; i < s->n; ++i)
         s->array[i] = wf_retain(r->arrays[i]);
     for (; s->param_n < p->param_n; ++s->param_n) {
@@ -166,9 +174,7 @@ static bool fill(wf_tape *t, wf__noted *s, const wf__request *r)
         if (reads && !(s->before[i] = wf_copy(s->array[i])))
             return false;
     }
-    for (int k = 1; k < WF__SECTIONS; ++k)
-        if (p->rec.section[k].n > 1)
-            s->kind = WF__ELEMENTS; /* only recordings of one section have derivatives */
+    s->sections = p->rec.join.n > 1 || p->rec.init.n > 1 || p->rec.deinit.n > 1;
     find_memory(t, s);
     return true;
 }

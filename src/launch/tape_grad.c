@@ -3,7 +3,7 @@
  * over an index space by wf_adjoint.
  */
 #include "ad/ad.h"
-#include "ir/pass/pass.h"
+#include "launch/again.h"
 #include "launch/tape.h"
 #include "base/floats.h"
 
@@ -52,48 +52,35 @@ static wf_graph *begin_again(const backward *b)
                              .name = s->name,
                              .shape = s->kind == WF__SPACE ? s->space : (wf_shape){ 0 },
                              .indexed = s->kind == WF__SPACE,
+                             .elements = s->kind == WF__ELEMENTS && !s->reduce,
+                             .reduce = s->reduce,
                              .device = s->device };
     wf_graph *g = wf_begin_with(b->t->ctx, &space);
     wf__params_again(g, s->param, s->ir.param, s->param_n);
     return g;
 }
 
+static void record_section(const backward *b, wf_graph *g, const wf__ir *section)
+{
+    wf__again again = { .g = g, .in = section, .to = b->to, .function = "wf_tape_grad" };
+    if (!wf__is_recording(g))
+        return;
+    wf__again_begin(&again);
+    for (wf__ref r = 1; r < section->n; ++r)
+        wf__again_node(&again, r);
+    wf__again_end(&again);
+}
+
 /* Records the launch again, on the arrays `to`. */
 static void record_again(const backward *b, wf_graph *g)
 {
-    const wf__ir *in = &b->s->ir;
-    wf__ir view = *in, *out = g ? wf__graph_ir(g) : NULL;
-    uint32_t *slot = wf__alloc0((in->slot_n + 1) * sizeof *slot);
-    wf__ref *map = wf__alloc0(in->n * sizeof *map);
-    view.node = wf__alloc(in->n * sizeof *view.node);
-    if (!slot || !map || !view.node)
-        wf__poison(g, WF_ERR_MEMORY, "wf_tape_grad: out of memory");
-    else
-        memcpy(view.node, in->node, in->n * sizeof *view.node);
-    for (wf__ref r = 1; r < in->n && wf__is_recording(g); ++r) {
-        wf__node *n = &view.node[r];
-        if (n->op == WF__NOP)
-            continue;
-        if (wf__op_names_slot(n->op)) {
-            const wf__slot *from = &in->slot[n->a];
-            bool writes = b->s->stored[from->object];
-            if (!slot[n->a] &&
-                wf__array_slot(g, b->to[from->object], from->element, writes, "wf_tape_grad", &slot[n->a]))
-                ++slot[n->a];
-            if (!wf__is_recording(g))
-                break;
-            n->a = slot[n->a] - 1;
-        }
-        if (n->op == WF__ACCUM)
-            wf__note_contents(g, b->to[in->slot[in->node[r].a].object], wf__node_join(n));
-        map[r] = wf__copy_between(&view, r, map, out);
-        wf__copy_whole(&view, r, map, out, map[r]);
-        if (wf__op_is_store(n->op) && wf__is_recording(g))
-            wf__note_store(g, n->a);
-    }
-    wf__free(slot);
-    wf__free(map);
-    wf__free(view.node);
+    if (g)
+        wf__reductions_again(g, &b->s->ir, b->s->initial);
+    record_section(b, g, &b->s->ir);
+    if (b->s->post.n <= 1 || !wf__is_recording(g))
+        return;
+    wf_section(g, WF_SECTION_POST);
+    record_section(b, g, &b->s->post);
 }
 
 /* An array graph: its reads of whole arrays at the beginning are wanted, and those at the end have the adjoints. */
@@ -134,15 +121,22 @@ static wf_status back_through_graph(const backward *b)
     return status;
 }
 
+/* True if a section stores the elements of array i at all its points. */
+static bool stores_elements(const wf__ir *ir, uint32_t i)
+{
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        if (n->op == WF__STORE && ir->slot[n->a].object == i && !n->b && !n->d)
+            return true;
+    }
+    return false;
+}
+
 /* True if each run of the operator stores all elements of array i. */
 static bool stores_all(const wf__noted *s, uint32_t i)
 {
-    for (wf__ref r = 1; r < s->ir.n; ++r) {
-        const wf__node *n = &s->ir.node[r];
-        if (n->op == WF__STORE && s->ir.slot[n->a].object == i && !n->b && !n->d)
-            return wf__same_shape(&s->array[i]->shape, &s->space);
-    }
-    return false;
+    return stores_elements(&s->post, i) ||
+           (stores_elements(&s->ir, i) && (s->kind == WF__ELEMENTS || wf__same_shape(&s->array[i]->shape, &s->space)));
 }
 
 typedef struct arrays { /* of an operator and its adjoint */
@@ -277,10 +271,10 @@ static wf_status step_back(backward *b)
         return WF_OK;
     if (s->rule.size)
         return back_through_rule(b);
-    if (s->kind != WF__ARRAYS && s->kind != WF__SPACE)
+    if (s->sections)
         return wf__error(
             b->t->ctx, WF_ERR_UNSUPPORTED,
-            "wf_tape_grad: %s is a recording of elements or reductions, which has no derivative; say it as an "
+            "wf_tape_grad: %s has custom joins, WF_SECTION_INIT or WF_SECTION_DEINIT, and no derivative; say it as an "
             "array graph",
             s->name);
     wf_status status = begin_step(b) ? WF_OK : wf__error(b->t->ctx, WF_ERR_MEMORY, "wf_tape_grad: out of memory");

@@ -46,7 +46,7 @@ void wf__cpu_prepare(wf__plan *plan, char *const *base, wf__prepared *out)
 {
     wf__stage *stage = plan->stage;
     out->entry = NULL;
-    bool shared = wf__is_large(stage, &(wf__limits){ 0 });
+    bool shared = plan->stage_n == 1 && wf__is_large(stage, &(wf__limits){ 0 });
     if (plan->stage_n != 1 || plan->temp_n || stage->empty || stage->lowered.red_n || stage->copies.n ||
         stage->partition.one_box_per_block || (shared && (stage->partition.slabs < 0 || stage->promises.updates)))
         return;
