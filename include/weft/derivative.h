@@ -26,9 +26,9 @@ WF_API void wf_vjp_n(wf_vals outs, wf_vals seeds, wf_vals wrt, wf_val *out);
 WF_API void wf_jvp_n(wf_vals outs, wf_vals wrt, wf_vals directions, wf_val *out);
 
 /* Runs the adjoint of an operator over an index space or of elements: grads[i] becomes the derivative of a loss with
- * respect to the contents of wrt[i], from upstream[k], that with respect to outs[k], which the operator stores.
- * Shapes: those of outs and wrt. Dtypes: floats. The operator does not read outs; grads overlap no other array.
- * Consumes the graph, which does not run. Waits: as wf_run, which it calls for each kernel; wf_freeze_begin records them.
+ * respect to the contents of wrt[i] before it, from upstream[k], that with respect to outs[k], which the operator stores.
+ * Shapes: those of outs and wrt. Dtypes: floats. Aliasing: grads overlap no other array; points read stored arrays at
+ * their own element, before they store it. Consumes the graph, which does not run. Waits: as wf_run for each kernel.
  * Cost: where indices are those of the point, shifted, scaled or permuted, grads are computed element by element, as a
  * stencil is; sums over all points for elements that all points read; else as wf_accumulate. */
 WF_API wf_status wf_adjoint(wf_graph *graph, wf_arrays outs, wf_arrays upstream, wf_arrays wrt, wf_arrays grads);
@@ -49,7 +49,7 @@ WF_API void wf_tape_end(wf_tape *tape);
 /* Sets grads[i] to the derivative of the loss, an array of one real number, with respect to wrt[i]: watched arrays as they
  * were at wf_tape_begin. Shapes: those of wrt. May be called again, and while the tape notes; its own launches are not noted.
  * Errors: WF_ERR_UNSUPPORTED names a launch without a derivative: one with custom joins, WF_SECTION_INIT,
- * WF_SECTION_DEINIT or scratch, or one that stores a part of an array; wf_upload to, or wf_copy_to of, an array that depends on a watched one.
+ * WF_SECTION_DEINIT or scratch; wf_upload to, or wf_copy_to of, an array that depends on a watched one.
  * Writes through wf_map are not seen. Waits: as wf_run. Cost: each noted launch once more, and its adjoint. */
 WF_API wf_status wf_tape_grad(wf_tape *tape, const wf_array *loss, wf_arrays wrt, wf_arrays grads);
 /* Frees a tape and ends it before; NULL is a no-op. */

@@ -39,6 +39,48 @@ static bool is_in(const uint32_t *list, uint32_t n, uint32_t x, uint32_t *at)
     return false;
 }
 
+/* The indices of the element that an access without indices is to: those of the point, from the last axis on. */
+static uint32_t element_tuple(wf__ad_space *s, uint32_t object)
+{
+    const wf_shape *shape = &s->of->shape[object];
+    wf__ref index[WF_MAX_RANK];
+    for (int a = 0; a < shape->rank; ++a) {
+        int d = a + s->of->space.rank - shape->rank;
+        bool one = shape->dim[a] == 1 || d < 0;
+        index[a] = one ? wf__const_bits(&s->ir, WF_I64, 0) : wf__index(&s->ir, d);
+    }
+    return s->ir.status == WF_OK ? wf__tuple(&s->ir, index, (uint32_t)shape->rank) : 0;
+}
+
+/* The indices of the element of an access. */
+static uint32_t tuple_of(wf__ad_space *s, const wf__node *access)
+{
+    return access->b ? access->b : element_tuple(s, s->ir.slot[access->a].object);
+}
+
+/* Sets *same to where two accesses of a point are to one element; 0 = at all points. Returns false if they are nowhere. */
+static bool meet(wf__ad_space *s, const wf__node *first, const wf__node *second, wf__ref *same)
+{
+    wf__ir *ir = &s->ir;
+    const wf__node n = *first, m = *second;
+    const uint32_t a = tuple_of(s, &n), b = tuple_of(s, &m);
+    *same = 0;
+    for (int d = 0; d < s->of->shape[ir->slot[n.a].object].rank && ir->status == WF_OK; ++d) {
+        const wf__ref i = wf__tuple_at(ir, a)[d], k = wf__tuple_at(ir, b)[d];
+        wf__affine x, y;
+        if (i == k)
+            continue;
+        if (wf__as_affine(ir, i, 0, DEPTH, &x) && wf__as_affine(ir, k, 0, DEPTH, &y) &&
+            !memcmp(x.step, y.step, sizeof x.step)) {
+            if (x.start != y.start)
+                return false;
+            continue;
+        }
+        *same = wf__both(ir, *same, wf__op2(ir, WF__OP_eq, i, k));
+    }
+    return ir->status == WF_OK;
+}
+
 static bool add_seed(wf__ad_space *s, lists *l, wf__ref r, wf__ref end)
 {
     wf__ir *ir = &s->ir;
@@ -47,16 +89,19 @@ static bool add_seed(wf__ad_space *s, lists *l, wf__ref r, wf__ref end)
     if (!is_in(s->of->out, s->of->outs, ir->slot[n.a].object, &k) || !wf__has_adjoint(n.dtype))
         return true;
     if (n.op != WF__STORE && !(n.op == WF__ACCUM && wf__node_join(&n) == WF_JOIN_ADD))
-        return fail(s, r, "only stores and accumulations by WF_JOIN_ADD have derivatives");
+        return fail(
+            s, r,
+            "in an index space, accumulations have derivatives by WF_JOIN_ADD alone; say others as an array graph");
     wf__ref when = n.d;
     for (wf__ref later = r + 1; later < end && n.op == WF__STORE; ++later) { /* it may replace what is stored here */
-        const wf__node *m = &ir->node[later];
-        if (m->op != WF__STORE || m->b != n.b || ir->slot[m->a].object != ir->slot[n.a].object)
+        const wf__node m = ir->node[later];
+        wf__ref same;
+        if (m.op != WF__STORE || ir->slot[m.a].object != ir->slot[n.a].object || !meet(s, &n, &m, &same))
             continue;
-        if (!m->d)
+        wf__ref replaced = wf__both(ir, m.d, same);
+        if (!replaced)
             return true;
-        wf__ref stays = wf__op1(ir, WF__OP_not, m->d);
-        when = wf__both(ir, when, stays);
+        when = wf__both(ir, when, wf__op1(ir, WF__OP_not, replaced));
     }
     uint32_t slot = wf__slot_new(ir, s->of->seed[k], ir->slot[n.a].rank, !n.b, s->of->objects + k);
     wf__ref seed = wf__load_when(ir, slot, n.b, WF_BORDER_NONE, 0, n.b ? when : 0);
@@ -77,19 +122,6 @@ static void add_read(wf__ad_space *s, lists *l, wf__ref r)
     uint32_t k;
     if (is_in(s->of->wrt, s->of->wrts, s->ir.slot[s->ir.node[r].a].object, &k))
         l->wrt[l->wrts++] = r;
-}
-
-/* The indices of the element that a read without indices gives: those of the point, from the last axis on. */
-static uint32_t element_tuple(wf__ad_space *s, uint32_t object)
-{
-    const wf_shape *shape = &s->of->shape[object];
-    wf__ref index[WF_MAX_RANK];
-    for (int a = 0; a < shape->rank; ++a) {
-        int d = a + s->of->space.rank - shape->rank;
-        bool one = shape->dim[a] == 1 || d < 0;
-        index[a] = one ? wf__const_bits(&s->ir, WF_I64, 0) : wf__index(&s->ir, d);
-    }
-    return s->ir.status == WF_OK ? wf__tuple(&s->ir, index, (uint32_t)shape->rank) : 0;
 }
 
 /* Returns what it costs to compute a value, without the nodes that are marked as seen, as far as `most`. Marks them. */
@@ -159,6 +191,9 @@ static bool set_read(wf__ad_space *s, wf__ref load, wf__ref grad)
     if (ir->status != WF_OK)
         return false;
     classify(s, read, n.b ? (wf_border)n.aux : WF_BORDER_NONE);
+    uint32_t k;
+    if (is_in(s->of->out, s->of->outs, read->object, &k)) /* added to what the stores leave of the upstream array */
+        read->kind = WF__READ_ANY;
     if (!wf__elements_read(ir, given, n.b ? (wf_border)n.aux : WF_BORDER_NONE, extent, &read->tuple, &read->inside))
         return false;
     read->inside = wf__both(ir, read->inside, wf__when(ir, &n));
@@ -190,14 +225,61 @@ static bool choose(wf__ad_space *s, uint32_t primal)
 }
 
 /* ---- reverse mode ---- */
+/* True if the access is to the element with the indices of the point, which no other point has. */
+static bool is_own_element(wf__ad_space *s, const wf__node *access)
+{
+    const wf__node n = *access;
+    const uint32_t tuple = tuple_of(s, &n);
+    if (!wf__same_shape(&s->of->shape[s->ir.slot[n.a].object], &s->of->space))
+        return false;
+    for (uint32_t d = 0; d < wf__tuple_len(&s->ir, tuple); ++d) {
+        const wf__node *i = &s->ir.node[wf__tuple_at(&s->ir, tuple)[d]];
+        if (i->op != WF__INDEX || i->a != d)
+            return false;
+    }
+    return s->ir.status == WF_OK;
+}
+
+/* True if a read gives what its element held before the operator ran. */
+static bool sees_before(wf__ad_space *s, wf__ref read)
+{
+    const wf__node load = s->ir.node[read];
+    const uint32_t object = s->ir.slot[load.a].object;
+    for (wf__ref r = 1; r < s->ir.n; ++r) {
+        const wf__node n = s->ir.node[r];
+        if (!wf__op_is_store(n.op) || s->ir.slot[n.a].object != object)
+            continue;
+        if (n.op != WF__STORE || r < read || !is_own_element(s, &n) || !is_own_element(s, &load))
+            return false;
+    }
+    return true;
+}
+
+static bool is_in_loop(const wf__ir *ir, wf__ref r)
+{
+    int depth = 0;
+    for (wf__ref before = 1; before < r; ++before)
+        depth += (ir->node[before].op == WF__LOOP) - (ir->node[before].op == WF__END);
+    return depth > 0;
+}
+
 /* Values must not go through memory: a read sees what was there before the operator ran. */
 static bool is_supported(wf__ad_space *s, wf__ref r)
 {
-    const wf__node *n = &s->ir.node[r];
+    const wf__node at = s->ir.node[r], *n = &at;
     const unsigned op = n->op;
-    for (uint32_t slot = 0; wf__op_gives_element(op) && wf__has_adjoint(n->dtype) && slot < s->ir.slot_n; ++slot)
-        if (s->ir.slot[slot].written && s->ir.slot[slot].object == s->ir.slot[n->a].object)
-            return fail(s, r, "an operator that reads what it also stores has no derivative");
+    if (wf__op_is_update(op) && wf__op_has_value(op) && wf__has_adjoint(n->dtype)) {
+        wf__ir_fail_at(&s->ir, n, WF_ERR_UNSUPPORTED, "%s: %s has no derivative", s->of->function, wf__function_of(n));
+        return false;
+    }
+    if (op == WF__LOAD && wf__has_adjoint(n->dtype) && !sees_before(s, r))
+        return fail(
+            s, r,
+            "an operator that reads what it also stores has a derivative if each point reads and stores its own "
+            "element, and reads it first");
+    uint32_t k;
+    if (wf__op_is_store(op) && is_in(s->of->out, s->of->outs, s->ir.slot[n->a].object, &k) && is_in_loop(&s->ir, r))
+        return fail(s, r, "a loop that decides itself how often it turns stores an output; store it after the loop");
     if (op == WF__RED || op == WF__SETRED || op == WF__BARRIER || op == WF__THREAD)
         return fail(s, r, "operators with reduced variables, sections or blocks have no derivative");
     return true;
@@ -256,7 +338,9 @@ static bool find_tangents(wf__ad_space *s, lists *l)
         if (!wf__op_is_store(n.op) || !is_in(s->of->out, s->of->outs, ir->slot[n.a].object, &k))
             continue;
         if (n.op != WF__STORE && !(n.op == WF__ACCUM && wf__node_join(&n) == WF_JOIN_ADD))
-            return fail(s, r, "only stores and accumulations by WF_JOIN_ADD have derivatives");
+            return fail(
+                s, r,
+                "in an index space, accumulations have derivatives by WF_JOIN_ADD alone; say others as an array graph");
         l->out[l->outs++] = n.c;
         s->access[s->access_n++] = (wf__ad_access){ .node = r, .object = ir->slot[n.a].object };
     }

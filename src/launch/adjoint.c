@@ -219,6 +219,42 @@ static wf_status gather(adjoint *a, size_t k)
     return run_kernel(a, &e);
 }
 
+/* Returns the number of the output that a wanted array is; UINT32_MAX = none. */
+static uint32_t output_of(const adjoint *a, size_t k)
+{
+    for (uint32_t i = 0; i < a->of.outs; ++i)
+        if (a->of.out[i] == a->of.wrt[k])
+            return i;
+    return UINT32_MAX;
+}
+
+/* Sets the derivative with respect to the contents from before of an array that the operator stores: what it does not
+ * store keeps the upstream derivative. */
+static wf_status leave(adjoint *a, size_t k)
+{
+    const wf__ir *ir = &a->space.ir;
+    wf_array *grad = a->results.at[k];
+    wf_graph *g = wf_begin_with(a->g->ctx, NULL);
+    (wf_out)(g, grad, wf_in(g, a->seeds.at[output_of(a, k)]));
+    wf_status status = wf_run(g);
+    if (status != WF_OK)
+        return status;
+    wf__emitter e = begin_kernel(a, &a->of.space, 0, true);
+    for (wf__ref r = 1; e.map && r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        uint32_t s;
+        if (n->op != WF__STORE || ir->slot[n->a].object != a->of.wrt[k])
+            continue;
+        wf__ref when = wf__emit(&e, n->d);
+        uint32_t tuple = wf__emit_tuple(&e, n->b);
+        if (!wf__array_slot(a->to, grad, !n->b, true, a->function, &s))
+            break;
+        wf__store(e.to, s, tuple, wf__const_f64(e.to, grad->dtype, 0), when);
+        wf__note_store(a->to, s);
+    }
+    return run_kernel(a, &e);
+}
+
 /* Returns the element of an array at constant indices, as an array. */
 static wf_array *element_of(const adjoint *a, wf_array *array, uint32_t tuple)
 {
@@ -294,7 +330,7 @@ static wf_status run(adjoint *a)
         unsigned kinds = kinds_of(a, k);
         as_sums[k] = kinds == 1u << WF__READ_UNIFORM;
         rest = rest || kinds & 1u << WF__READ_ANY || (kinds & 1u << WF__READ_UNIFORM && !as_sums[k]);
-        status = gather(a, k);
+        status = output_of(a, k) == UINT32_MAX ? gather(a, k) : leave(a, k);
         for (uint32_t next = 0; as_sums[k] && next < a->space.access_n && status == WF_OK;)
             status = sums(a, k, &next);
     }

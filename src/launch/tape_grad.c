@@ -150,14 +150,12 @@ static wf_status choose_arrays(const backward *b, arrays *l)
     wf_context *ctx = b->t->ctx;
     for (uint32_t i = 0; i < s->n; ++i)
         if (s->stored[i] && has_adjoint(b, i)) {
-            if (!stores_all(s, i))
-                return wf__error(
-                    ctx, WF_ERR_UNSUPPORTED,
-                    "wf_tape_grad: %s stores some elements of an array only; store all of them with wf_out", s->name);
             l->out[l->outs] = b->to[i];
             if (!(l->up[l->outs++] = adjoint_at(b, i)))
                 return wf_last_status(ctx);
-        } else if (s->varies[i] && !s->stored[i]) {
+        }
+    for (uint32_t i = 0; i < s->n; ++i)
+        if (s->stored[i] ? s->memory[i] && (s->before[i] || (has_adjoint(b, i) && !stores_all(s, i))) : s->varies[i]) {
             const wf_array *a = b->to[i];
             l->wrt[l->wanted] = b->to[i];
             l->view[l->wanted] = adjoint_at(b, i);
