@@ -46,18 +46,28 @@ static wf_status values(wf_context *ctx)
     return status;
 }
 
-/* Second derivatives of x^3 in a loop, in an array graph and at the points of a space. */
+/* Second derivatives of x^3 in a loop, in an array graph and at the points of a space. The points of one loop decide
+ * how often they turn. */
 static wf_status loops(wf_context *ctx)
 {
     wf_array *a = wf_array_arange(ctx, WF_F32, N, 1, 1), *out = wf_like(a), *other = wf_like(a);
     wf_status status = a && out && other ? WF_OK : missing(ctx);
-    for (int space = 0; space < 2 && status == WF_OK; ++space) {
+    for (int kind = 0; kind < 3 && status == WF_OK; ++kind) {
+        const bool space = kind == 1, own = kind == 2;
         wf_graph *g = space ? wf_begin(ctx, .shape = WF_SHAPE(N)) : wf_begin(ctx);
         wf_val x = wf_in(g, a), first, second, i;
-        wf_var y = wf_local(g, WF_F32, 1);
-        WF_FOR (g, i, 0, 3, 1)
-            wf_set(y, wf_mul(y, x));
-        WF_END(g);
+        wf_var y = wf_local(g, WF_F32, 1), turn = wf_local(g, WF_F32, 0);
+        if (own) {
+            WF_WHILE (g, wf_lt(turn, wf_add(wf_mul(x, 0), 3))) {
+                wf_set(y, wf_mul(y, x));
+                wf_inc(turn, 1);
+            }
+            WF_END(g);
+        } else {
+            WF_FOR (g, i, 0, 3, 1)
+                wf_set(y, wf_mul(y, x));
+            WF_END(g);
+        }
         wf_vjp(WF_VALS(y), WF_VALS(1), WF_VALS(x), &first);
         wf_jvp(WF_VALS(first), WF_VALS(x), WF_VALS(1), &second);
         wf_out(g, space ? out : other, second);
