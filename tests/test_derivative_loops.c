@@ -230,13 +230,52 @@ static void kinds_of_states(void **state)
     wf_release(a);
 }
 
+/* Each turn reads a table at an index that only the points which are still in the loop have in range. */
+static void reads(void **state)
+{
+    (void)state;
+    enum { N = 40, LENGTH = 700 };
+    double x[N], table[LENGTH], want[N];
+    int32_t turns[N];
+    for (int k = 0; k < LENGTH; ++k)
+        table[k] = 0.001 * (k % 7) - 0.002;
+    for (int i = 0; i < N; ++i) {
+        x[i] = 0.1 * i - 1;
+        turns[i] = i * i % LENGTH;
+        want[i] = 1;
+        double y = x[i];
+        for (int t = 0; t < turns[i]; ++t) {
+            want[i] *= 1 + table[t] * cos(y);
+            y += table[t] * sin(y);
+        }
+    }
+    wf_array *a = line_of(x, N), *b = line_of(table, LENGTH), *n = array_of(ctx, WF_I32, WF_SHAPE(N), turns);
+    wf_array *out = wf_like(a), *along = wf_like(a);
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
+    wf_val v = wf_in(g, a), last = wf_in(g, n), gradient, tangent;
+    wf_var y = wf_local(g, WF_F64, v), t = wf_local(g, WF_I32, 0);
+    WF_WHILE (g, wf_lt(t, last)) {
+        wf_inc(y, wf_mul(wf_read(g, b, t), wf_sin(y)));
+        wf_inc(t, 1);
+    }
+    WF_END(g);
+    wf_vjp(WF_VALS(y), WF_VALS(1), WF_VALS(v), &gradient);
+    wf_jvp(WF_VALS(y), WF_VALS(v), WF_VALS(1), &tangent);
+    wf_out(g, out, gradient);
+    wf_out(g, along, tangent);
+    OK(ctx, wf_run(g));
+    expect(out, want, 1e-12);
+    expect(along, want, 1e-12);
+    wf_release(n);
+    wf_release(b);
+    wf_release(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(own_turns),
-        cmocka_unit_test(nested),
-        cmocka_unit_test(newton),
-        cmocka_unit_test(kinds_of_states),
+        cmocka_unit_test(reads),  cmocka_unit_test(own_turns),       cmocka_unit_test(nested),
+        cmocka_unit_test(newton), cmocka_unit_test(kinds_of_states),
     };
     return RUN_ON_ALL(tests);
 }

@@ -125,6 +125,8 @@ static bool is_upstream_of_point(const wf__ad_space *s, const wf__node *n)
         const wf__node *i = &ir->node[wf__tuple_at(ir, n->b)[d]];
         own = i->op == WF__INDEX && i->a == d;
     }
+    for (int d = 0; own && !n->b && d < s->of->space.rank; ++d) /* wf__emit gives such an axis the index 0 everywhere */
+        own = s->of->space.dim[d] != 1;
     return own;
 }
 

@@ -127,9 +127,10 @@ wf__ref wf__turn_copy(wf__turn *turn, wf__ref *value, wf__ref runs)
     const wf__ref body = turn->first + turn->states, end = turn->loop.end, begin = ir->n;
     const uint32_t before = ir->closed_n;
     wf__ref last = end, *closed = wf__alloc((2 * (size_t)before + 1) * sizeof *closed);
-    bool inner = false; /* with a loop, which must end at all points */
+    bool inner = false; /* with a loop, which must end at all points, or a read, whose index must be in range */
     for (wf__ref r = body; r < end; ++r)
-        inner = inner || (in->node[r].op == WF__LOOP && !in->node[r].aux);
+        inner =
+            inner || (in->node[r].op == WF__LOOP && !in->node[r].aux) || (in->node[r].op == WF__LOAD && in->node[r].b);
     if (runs && !inner)
         runs = wf__const_bits(ir, WF_BOOL, 1);
     if (!closed) {

@@ -491,7 +491,7 @@ static wf_status share(const split *s)
     for (uint32_t k = 0; k < s->p->rec.ir.red_n; ++k) {
         wf_array *to = s->red[k].derivative;
         if (is_extreme(&s->red[k]))
-            (wf_out)(g, to, (wf_div)(wf_in(g, to), wf_in(g, s->red[k].count)));
+            (wf_out)(g, to, (wf_div)(wf_in(g, to), (wf_max)(wf_in(g, s->red[k].count), (wf_val){ { 1, NULL } })));
     }
     return run_graph(g);
 }
