@@ -34,8 +34,9 @@ static void test_classes_agree_with_operations(void **state)
                            at = { .op = n.op, .dtype = n.dtype, .b = 1 };
             const wf__cost *c = wf__cost_of(&n);
             bool pure = wf__op_is_pure(op), expands = wf__op_table[op].flags & WF__EXPAND;
+            bool local = op == WF__PUT || op == WF__GET, memory = wf__op_is_access(op) || local;
             bool good = (wf__cost_class_of(&n) == WF__COST_FUNCTION) == expands;
-            good = good && (c->recompute > 0) == pure && (c->work > 0) == (pure || wf__op_is_access(op));
+            good = good && (c->recompute > 0) == (pure || op == WF__GET) && (c->work > 0) == (pure || memory);
             good = good && (!c->is_long || pure) && c->code > 0;
             good = good && (wf__cost_bytes(&n) > 0) == wf__op_is_access(op);
             good = good && (c->masked == WF__NEVER_MASKED) == (op == WF__LOOP);
