@@ -271,11 +271,51 @@ static void reads(void **state)
     wf_release(a);
 }
 
+/* The recording goes on after a derivative: stores into the table change what is read from then on. */
+static void table_changes(void **state)
+{
+    (void)state;
+    const double x[2] = { 0.5, -1 }, table[4] = { 1, 2, 3, 4 };
+    const int32_t turns[2] = { 3, 2 };
+    for (int stores = 1; stores <= 12; ++stores) {
+        wf_array *a = line_of(x, 2), *b = line_of(table, 4), *n = array_of(ctx, WF_I32, WF_SHAPE(2), turns);
+        wf_array *out = wf_like(a), *sum = wf_like(a);
+        wf_graph *g = wf_begin(ctx);
+        wf_val v = wf_in(g, a), gradient, before = wf_in(g, b), read[3];
+        wf_var y = wf_local(g, WF_F64, v), t = wf_local(g, WF_I32, 0);
+        WF_WHILE (g, wf_lt(t, wf_in(g, n))) {
+            wf_set(y, wf_mul(y, wf_read(g, b, t)));
+            wf_inc(t, 1);
+        }
+        WF_END(g);
+        read[0] = wf_read(g, b, wf_in(g, n));
+        for (int k = 1; k < 3; ++k) { /* each block separates the reads around it */
+            wf_var kept = wf_local(g, WF_F64, 0);
+            WF_IF (g, wf_gt(v, 0))
+                wf_set(kept, read[0]);
+            WF_END(g);
+            read[k] = wf_read(g, b, wf_in(g, n));
+        }
+        wf_grad(total(wf_get(y)), WF_VALS(v), &gradient);
+        for (int k = 1; k <= stores; ++k)
+            wf_out(g, b, wf_mul(before, 10 * k));
+        wf_val later = wf_read(g, b, wf_in(g, n));
+        wf_out(g, out, gradient);
+        wf_out(g, sum, wf_add(wf_add(read[0], read[1]), wf_add(read[2], later)));
+        OK(ctx, wf_run(g));
+        expect(out, (const double[]){ 6, 2 }, 0);
+        expect(sum, (const double[]){ 4 * (3 + 10.0 * stores), 3 * (3 + 10.0 * stores) }, 0);
+        wf_release(n);
+        wf_release(b);
+        wf_release(a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads),  cmocka_unit_test(own_turns),       cmocka_unit_test(nested),
-        cmocka_unit_test(newton), cmocka_unit_test(kinds_of_states),
+        cmocka_unit_test(reads),  cmocka_unit_test(table_changes), cmocka_unit_test(own_turns),
+        cmocka_unit_test(nested), cmocka_unit_test(newton),        cmocka_unit_test(kinds_of_states),
     };
     return RUN_ON_ALL(tests);
 }

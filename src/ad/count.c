@@ -29,14 +29,6 @@ static void set(counter *c, wf__ref r, bool known, uint64_t bits)
     c->bits[r - c->loop] = bits;
 }
 
-/* True if the condition is the test by which points stay in the loop, or a part of it. */
-static bool is_test(const wf__ir *ir, wf__ref test, wf__ref condition, int depth)
-{
-    const wf__node *n = &ir->node[test];
-    return test == condition || (n->op == WF__OP_and && n->dtype == WF_BOOL && depth &&
-                                 (is_test(ir, n->a, condition, depth - 1) || is_test(ir, n->b, condition, depth - 1)));
-}
-
 /* The value of an operation that one operand decides. Where points decide whether they go on, those that do are followed:
  * others make fewer turns. */
 static bool is_decided(counter *c, const wf__node *n, uint64_t *out)
@@ -46,7 +38,7 @@ static bool is_decided(counter *c, const wf__node *n, uint64_t *out)
     bool has_a = look(c, n->a, &a), has_b = look(c, n->b, &b);
     if (n->op == WF__OP_select && has_a)
         return look(c, a ? n->b : n->c, out);
-    if (n->op == WF__OP_select && c->goes_on && is_test(c->ir, c->goes_on, n->a, DEPTH)) {
+    if (n->op == WF__OP_select && c->goes_on && wf__is_conjunct(c->ir, c->goes_on, n->a, DEPTH)) {
         c->exact = false;
         return look(c, n->b, out);
     }
@@ -58,23 +50,15 @@ static bool is_decided(counter *c, const wf__node *n, uint64_t *out)
 
 static void compute(counter *c, wf__ref r)
 {
-    const wf__ir *ir = c->ir;
-    const wf__node *n = &ir->node[r];
+    const wf__node *n = &c->ir->node[r];
     const wf__ref operand[3] = { n->a, n->b, n->c };
-    uint64_t x[3] = { 0 }, out = 0;
-    const unsigned arity = wf__op_is_pure(n->op) ? wf__arity(n->op) : 0;
-    const unsigned from = arity ? wf__dtype(ir, wf__last_operand(n)) : 0;
-    bool known = arity && !wf__is_complex(from) && !wf__is_complex(n->dtype) && !wf__expands(n->op, from, n->dtype);
-    bool decided = known && is_decided(c, n, &out);
-    for (unsigned i = 0; i < arity && known && !decided; ++i)
+    uint64_t x[3] = { 0 }, out = n->op == WF__CONST ? wf__bits(n) : 0;
+    bool known = wf__has_bits(c->ir, n), decided = known && is_decided(c, n, &out);
+    for (unsigned i = 0, arity = known ? wf__arity(n->op) : 0; i < arity && known && !decided; ++i)
         known = look(c, operand[i], &x[i]);
     if (known && !decided)
-        wf__eval_node(n, from, &out, &x[0], &x[1], &x[2], 1);
-    if (n->op == WF__CONST) {
-        known = true;
-        out = wf__bits(n);
-    }
-    set(c, r, known, out);
+        out = wf__eval_bits(c->ir, n, x);
+    set(c, r, known || n->op == WF__CONST, out);
 }
 
 /* Counts the turns of a loop, and leaves the last values of its states. */
@@ -91,7 +75,6 @@ static bool count(counter *c, wf__ref loop, uint32_t *turns)
     for (wf__ref r = end; guards == 1 && ir->node[--r].op == WF__NEXT;)
         if (ir->node[ir->node[r].a].aux)
             c->goes_on = ir->node[r].b;
-    const wf__ref own = c->goes_on;
     for (wf__ref s = loop + 1; s < body; ++s) {
         bool known = look(c, ir->node[s].b, &bits);
         set(c, s, known, bits);
@@ -113,7 +96,6 @@ static bool count(counter *c, wf__ref loop, uint32_t *turns)
             if (ir->node[r].op == WF__LOOP) {
                 if (!count(c, r, &inner))
                     return false;
-                c->goes_on = own;
                 r = wf__loop_end(ir, r);
             } else if (ir->node[r].op == WF__NEXT) {
                 bool known = look(c, ir->node[r].b, &bits);

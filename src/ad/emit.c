@@ -12,13 +12,8 @@ bool wf__emitter_begin(wf__emitter *e)
     const wf__ir *from = &e->from->ir;
     e->map = wf__alloc0(2 * (size_t)from->n * sizeof *e->map);
     e->loop = e->map ? e->map + from->n : NULL;
-    for (wf__ref r = 1, loop = 0; e->loop && r < from->n; ++r) {
-        if (!loop && from->node[r].op == WF__LOOP)
-            loop = r;
-        e->loop[r] = loop;
-        if (from->node[r].op == WF__END && from->node[r].a == loop)
-            loop = 0;
-    }
+    if (e->loop)
+        wf__find_blocks(from, e->loop);
     return e->map != NULL;
 }
 

@@ -314,7 +314,7 @@ static void forward_turn(const forward *f, const wf__turn *turn, wf__ref first, 
     wf__ir *ir = f->ir;
     const wf__ad_task *of = f->task, none = { .function = of->function, .record = of->record, .user = of->user };
     forward inner = { .ir = ir, .task = &none };
-    if (wf__turn_route(turn, none.function, value, tangent, first, &inner.route)) {
+    if (wf__turn_route(turn, value, tangent, first, &inner.route)) {
         inner.node = wf__alloc0((inner.route.n + inner.route.objects + 1) * sizeof *inner.node);
         if (!inner.node)
             wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", none.function);
@@ -343,7 +343,7 @@ static void forward_loop(forward *f, const wf__region *b)
     wf__ir *ir = f->ir;
     wf__turn turn;
     wf__ref *value = NULL;
-    if (!wf__turn_begin(ir, &f->route, b, &turn) ||
+    if (!wf__turn_begin(ir, f->task->function, &f->route, b, &turn) ||
         !(value = wf__alloc0(3 * ((size_t)turn.states + 1) * sizeof *value))) {
         wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", f->task->function);
         wf__turn_free(&turn);

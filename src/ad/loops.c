@@ -65,10 +65,8 @@ static void copy_nodes(writer *w, wf__ref first, wf__ref end)
             wf__ref last = wf__loop_end(&w->in, r);
             copy_block(w, r, last);
             r = last;
-        } else if (n->op != WF__NOP) {
-            w->map[r] = wf__copy_node(&w->in, r, w->map, w->ir);
-            wf__copy_whole(&w->in, r, w->map, w->ir, w->map[r]);
-        }
+        } else
+            wf__copy_as_is(&w->in, r, r + 1, 0, w->map, w->ir);
     }
 }
 

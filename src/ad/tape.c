@@ -22,8 +22,6 @@
 #include "ad/turn.h"
 #include "ir/thresholds.h"
 
-enum { BITS = 32 };
-
 typedef struct tape { /* of one loop */
     wf__sweep *s;
     wf__ir *ir;
@@ -50,24 +48,25 @@ typedef struct tape { /* of one loop */
 
 /* ---- numbers of turns: u32 ---- */
 static wf__ref number(wf__ir *ir, uint32_t n) { return wf__const_bits(ir, WF_U32, n); }
-static wf__ref op2(wf__ir *ir, unsigned op, wf__ref a, wf__ref b) { return wf__op2(ir, op, a, b); }
-static wf__ref both(wf__ir *ir, wf__ref a, wf__ref b) { return wf__op2(ir, WF__OP_and, a, b); }
-static wf__ref plus(wf__ir *ir, wf__ref a, uint32_t n) { return op2(ir, WF__OP_add, a, number(ir, n)); }
-static wf__ref less(wf__ir *ir, wf__ref a, uint32_t n) { return op2(ir, WF__OP_sub, a, number(ir, n)); }
+static wf__ref plus(wf__ir *ir, wf__ref a, uint32_t n) { return wf__op2(ir, WF__OP_add, a, number(ir, n)); }
+static wf__ref less(wf__ir *ir, wf__ref a, uint32_t n) { return wf__op2(ir, WF__OP_sub, a, number(ir, n)); }
 static wf__ref select(wf__ir *ir, wf__ref c, wf__ref a, wf__ref b) { return wf__op3(ir, WF__OP_select, c, a, b); }
 /* The number of bits without leading zeros. */
-static wf__ref length(wf__ir *ir, wf__ref a) { return op2(ir, WF__OP_sub, number(ir, 32), wf__op1(ir, WF__OP_clz, a)); }
+static wf__ref length(wf__ir *ir, wf__ref a)
+{
+    return wf__op2(ir, WF__OP_sub, number(ir, 32), wf__op1(ir, WF__OP_clz, a));
+}
 /* True if a is a multiple of 2^log. */
 static wf__ref is_multiple(wf__ir *ir, wf__ref a, wf__ref log)
 {
-    wf__ref below = less(ir, op2(ir, WF__OP_shl, number(ir, 1), log), 1);
-    return op2(ir, WF__OP_eq, op2(ir, WF__OP_and, a, below), number(ir, 0));
+    wf__ref below = less(ir, wf__op2(ir, WF__OP_shl, number(ir, 1), log), 1);
+    return wf__op2(ir, WF__OP_eq, wf__op2(ir, WF__OP_and, a, below), number(ir, 0));
 }
 
 /* log2 of the stride at turn t. */
 static wf__ref stride_at(const tape *p, wf__ref t)
 {
-    return length(p->ir, op2(p->ir, WF__OP_shr, t, number(p->ir, p->log_turns)));
+    return length(p->ir, wf__op2(p->ir, WF__OP_shr, t, number(p->ir, p->log_turns)));
 }
 
 /* The place on the tape of turn t, a multiple of the stride 2^log. */
@@ -78,10 +77,10 @@ static wf__ref place_of(const tape *p, wf__ref t, wf__ref log)
     _Static_assert(WF__TAPE_TURNS == 256, "their logarithm is a power of two");
     if (!p->strided)
         return t;
-    wf__ref at = op2(ir, WF__OP_shr, t, log), by = both(ir, log, number(ir, bits - 1));
-    wf__ref high = op2(ir, WF__OP_shl, at, by);
-    wf__ref low = op2(ir, WF__OP_shr, at, op2(ir, WF__OP_sub, number(ir, bits), by));
-    return op2(ir, WF__OP_or, high, low); /* PUT and GET leave off higher bits */
+    wf__ref at = wf__op2(ir, WF__OP_shr, t, log), by = wf__both(ir, log, number(ir, bits - 1));
+    wf__ref high = wf__op2(ir, WF__OP_shl, at, by);
+    wf__ref low = wf__op2(ir, WF__OP_shr, at, wf__op2(ir, WF__OP_sub, number(ir, bits), by));
+    return wf__op2(ir, WF__OP_or, high, low); /* PUT and GET leave off higher bits */
 }
 
 /* ---- loops that are recorded ---- */
@@ -139,35 +138,47 @@ static void record_first(tape *p)
 }
 
 /* ---- the second loop: states of a turn ---- */
+/* Sets p->value to the states of the latest turn that is saved, up to `turn`, and returns its number. height: the number of
+ * entries of the second tape. */
+static wf__ref find_saved(tape *p, wf__ref turn, wf__ref height)
+{
+    wf__ir *ir = p->ir;
+    wf__ref any = wf__op2(ir, WF__OP_gt, height, number(ir, 0));
+    wf__ref top = less(ir, wf__op2(ir, WF__OP_max, height, number(ir, 1)), 1);
+    wf__ref saved = wf__op2(ir, WF__OP_shl, wf__op2(ir, WF__OP_shr, turn, p->stride), p->stride);
+    wf__ref from = select(ir, any, wf__get(ir, p->stack[p->states], top), saved), place = place_of(p, saved, p->stride);
+    for (uint32_t i = 0; i < p->states; ++i)
+        p->value[i] = select(ir, any, wf__get(ir, p->stack[i], top), wf__get(ir, p->saved[i], place));
+    return from;
+}
+
+/* log2 of the stride of the turns that are saved on a way of that many turns: fewer than half of the free places. */
+static wf__ref stride_of_way(const tape *p, wf__ref way, wf__ref height)
+{
+    wf__ir *ir = p->ir;
+    wf__ref room = length(ir, wf__op2(ir, WF__OP_sub, number(ir, 1u << p->log_turns), height));
+    room = less(ir, wf__op2(ir, WF__OP_max, room, number(ir, 2)), 2);
+    return wf__op2(ir, WF__OP_sub, wf__op2(ir, WF__OP_max, length(ir, way), room), room);
+}
+
 /* Sets p->value to the states of a turn, computed from the latest turn that is saved, and p->next to the second tape
  * afterwards. height: the number of its entries. Returns that number afterwards. */
 static wf__ref find_states(tape *p, wf__ref turn, wf__ref height)
 {
     wf__ir *ir = p->ir;
     const uint32_t n = p->states;
-    wf__ref any = op2(ir, WF__OP_gt, height, number(ir, 0));
-    wf__ref top = less(ir, op2(ir, WF__OP_max, height, number(ir, 1)), 1);
-    wf__ref saved = op2(ir, WF__OP_shl, op2(ir, WF__OP_shr, turn, p->stride), p->stride);
-    wf__ref from = select(ir, any, wf__get(ir, p->stack[n], top), saved), place = place_of(p, saved, p->stride);
-    for (uint32_t i = 0; i < n; ++i)
-        p->value[i] = select(ir, any, wf__get(ir, p->stack[i], top), wf__get(ir, p->saved[i], place));
-    /* Fewer turns are saved on the way than half of the free places. */
-    wf__ref way = op2(ir, WF__OP_sub, turn, from);
-    wf__ref room = length(ir, op2(ir, WF__OP_sub, number(ir, 1u << p->log_turns), height));
-    room = less(ir, op2(ir, WF__OP_max, room, number(ir, 2)), 2);
-    wf__ref log = op2(ir, WF__OP_sub, op2(ir, WF__OP_max, length(ir, way), room), room);
+    wf__ref from = find_saved(p, turn, height), way = wf__op2(ir, WF__OP_sub, turn, from);
+    wf__ref log = stride_of_way(p, way, height), some = wf__op2(ir, WF__OP_lt, from, turn);
 
-    wf__ref there = op2(ir, WF__OP_lt, from, turn);
-
-    wf__ref loop = wf__loop(ir, false), go = wf__state(ir, loop, there, true);
+    wf__ref loop = wf__loop(ir, false), go = wf__state(ir, loop, some, true);
     wf__ref at = wf__state(ir, loop, from, false), count = wf__state(ir, loop, height, false);
     for (uint32_t i = 0; i < n; ++i)
         p->value[i] = wf__state(ir, loop, p->value[i], false);
     for (uint32_t i = 0; i <= n; ++i)
         p->next[i] = wf__state(ir, loop, p->stack[i], false);
-    copy_running_turn(p, op2(ir, WF__OP_lt, at, p->turns));
-    wf__ref after = plus(ir, at, 1), goes_on = op2(ir, WF__OP_lt, after, turn);
-    wf__ref save = both(ir, goes_on, is_multiple(ir, op2(ir, WF__OP_sub, after, from), log));
+    copy_running_turn(p, wf__op2(ir, WF__OP_lt, at, p->turns));
+    wf__ref after = plus(ir, at, 1), goes_on = wf__op2(ir, WF__OP_lt, after, turn);
+    wf__ref save = wf__both(ir, goes_on, is_multiple(ir, wf__op2(ir, WF__OP_sub, after, from), log));
     for (uint32_t i = 0; i < n; ++i) {
         wf__ref value = wf__turn_next(&p->turn, i);
         set_later(p, p->next[i], wf__put(ir, p->next[i], count, value, save));
@@ -178,9 +189,10 @@ static wf__ref find_states(tape *p, wf__ref turn, wf__ref height)
     set_later(p, at, after);
     set_later(p, go, goes_on);
     end_loop(p, loop);
-    /* The turn itself was on top of the stack: the walk needs it once. */
-    wf__ref used = both(ir, any, op2(ir, WF__OP_eq, way, number(ir, 0)));
-    return select(ir, used, less(ir, count, 1), count);
+    /* The turn itself was on top of the second tape: the walk needs it once. */
+    wf__ref on_top =
+        wf__both(ir, wf__op2(ir, WF__OP_gt, height, number(ir, 0)), wf__op2(ir, WF__OP_eq, way, number(ir, 0)));
+    return select(ir, on_top, less(ir, count, 1), count);
 }
 
 /* ---- the second loop: adjoints ---- */
@@ -191,7 +203,7 @@ static void reverse_turn(tape *p, wf__ref first, wf__ref *adjoint, wf__ref *sum)
     wf__ir *ir = p->ir;
     const wf__ad_task *of = p->s->task, none = { .function = of->function, .record = of->record, .user = of->user };
     wf__sweep turn = { .ir = ir, .task = &none, .walk = p->s->walk, .pointwise = true };
-    if (wf__turn_route(&p->turn, none.function, p->given, p->adjoint, first, &turn.route) && wf__sweep_begin(&turn)) {
+    if (wf__turn_route(&p->turn, p->given, p->adjoint, first, &turn.route) && wf__sweep_begin(&turn)) {
         for (uint32_t i = 0; i < p->states; ++i)
             if (p->adjoint[i])
                 wf__give(&turn, wf__turn_next(&p->turn, i), (wf__adjoint){ .value = p->adjoint[i] }, 0);
@@ -206,24 +218,32 @@ static void reverse_turn(tape *p, wf__ref first, wf__ref *adjoint, wf__ref *sum)
 
 static wf__ref zero_of(const tape *p, unsigned dtype) { return wf__const_f64(p->ir, wf__adjoint_dtype(dtype), 0); }
 
-/* The adjoint of state i after the loop, as a sum over all points. One point alone has the adjoint of a state that the
- * points share. */
-static wf__ref at_points(tape *p, uint32_t i, wf__adjoint given)
+/* True at one of the points that share an element of this shape; 0 = they share none. */
+static wf__ref first_of_sharers(tape *p, uint32_t own)
 {
     wf__ir *ir = p->ir;
-    const uint32_t own = ir->arrays ? wf__turn_state(&p->turn, i)->shape : 0;
-    wf__ref value = given.value ? wf__masked(ir, given) : zero_of(p, dtype_of(p, i)), index[WF_MAX_RANK], first = 0;
-    if (!ir->arrays || p->s->pointwise || own == p->shape || !given.value)
-        return ir->arrays && !p->s->pointwise ? wf__broadcast_to(ir, value, p->shape) : value;
     const wf_shape points = ir->shape[p->shape], shape = ir->shape[own];
+    wf__ref index[WF_MAX_RANK], first = 0;
     wf__own_indices(ir, &points, index);
     for (int d = 0; d < points.rank && ir->status == WF_OK; ++d) {
         const int axis = d - (points.rank - shape.rank);
         if (points.dim[d] != 1 && (axis < 0 || shape.dim[axis] == 1))
             first = wf__both(ir, first, wf__index_op(ir, WF__OP_eq, index[d], 0));
     }
-    value = wf__broadcast_to(ir, value, p->shape);
-    return wf__masked(ir, (wf__adjoint){ value, first });
+    return first;
+}
+
+/* The adjoint of state i after the loop, as a sum over all points: one point alone has that of an element that several
+ * points share. */
+static wf__ref at_points(tape *p, uint32_t i, wf__adjoint given)
+{
+    wf__ir *ir = p->ir;
+    wf__ref value = given.value ? wf__masked(ir, given) : zero_of(p, dtype_of(p, i));
+    if (!ir->arrays || p->s->pointwise)
+        return value;
+    const uint32_t own = wf__turn_state(&p->turn, i)->shape;
+    wf__ref first = given.value && own != p->shape ? first_of_sharers(p, own) : 0;
+    return wf__masked(ir, (wf__adjoint){ wf__broadcast_to(ir, value, p->shape), first });
 }
 
 /* given: [states] the adjoints of the states after the loop. */
@@ -239,7 +259,7 @@ static void record_second(tape *p, const wf__adjoint *given)
     for (uint32_t i = 0; i < n; ++i)
         if (wf__is_active(p->s, p->turn.first + i))
             p->adjoint[i] = at_points(p, i, given[i]);
-    wf__ref zero = number(ir, 0), some = op2(ir, WF__OP_gt, p->all_turns, zero);
+    wf__ref zero = number(ir, 0), some = wf__op2(ir, WF__OP_gt, p->all_turns, zero);
     for (uint32_t i = 0; p->strided && i <= n; ++i) {
         const unsigned dtype = i < n ? dtype_of(p, i) : WF_U32;
         p->stack[i] = wf__local(ir, dtype, 1u << p->log_turns, p->shape);
@@ -255,7 +275,7 @@ static void record_second(tape *p, const wf__adjoint *given)
     height = p->strided ? wf__state(ir, loop, zero, false) : 0;
     for (uint32_t i = 0; p->strided && i <= n; ++i)
         p->stack[i] = wf__state(ir, loop, p->stack[i], false);
-    wf__ref turn = less(ir, left, 1), mine = op2(ir, WF__OP_lt, turn, p->turns);
+    wf__ref turn = less(ir, left, 1), mine = wf__op2(ir, WF__OP_lt, turn, p->turns);
     if (p->strided)
         height_next = find_states(p, turn, height);
     else
@@ -269,7 +289,7 @@ static void record_second(tape *p, const wf__adjoint *given)
             set_later(p, p->adjoint[i], select(ir, mine, now, p->adjoint[i]));
         }
     for (uint32_t k = 0; k < p->turn.outers; ++k) {
-        wf__ref more = adjoint[n + k] ? op2(ir, WF__OP_add, p->sum[k], adjoint[n + k]) : p->sum[k];
+        wf__ref more = adjoint[n + k] ? wf__op2(ir, WF__OP_add, p->sum[k], adjoint[n + k]) : p->sum[k];
         set_later(p, p->sum[k], select(ir, mine, more, p->sum[k]));
     }
     for (uint32_t i = 0; p->strided && i <= n; ++i)
@@ -277,7 +297,7 @@ static void record_second(tape *p, const wf__adjoint *given)
     if (p->strided)
         set_later(p, height, height_next);
     set_later(p, left, turn);
-    set_later(p, on, op2(ir, WF__OP_gt, turn, zero));
+    set_later(p, on, wf__op2(ir, WF__OP_gt, turn, zero));
     end_loop(p, loop);
     wf__free(adjoint);
 }
@@ -286,7 +306,7 @@ static void record_second(tape *p, const wf__adjoint *given)
 static bool begin(tape *p, const wf__region *loop)
 {
     wf__ir *ir = p->ir;
-    if (!wf__turn_begin(ir, &p->s->route, loop, &p->turn))
+    if (!wf__turn_begin(ir, p->s->task->function, &p->s->route, loop, &p->turn))
         return false;
     const uint32_t n = p->states = p->turn.states, outers = p->turn.outers, turns = loop->most;
     p->saved = wf__alloc0((6 * ((size_t)n + 1) + outers) * sizeof *p->saved);

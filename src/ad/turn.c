@@ -26,14 +26,6 @@ static wf__ref next_of(const wf__turn *t, uint32_t i)
     return 0;
 }
 
-/* True if the condition is false where the test is. */
-static bool is_off(const wf__ir *ir, wf__ref condition, wf__ref test, int depth)
-{
-    const wf__node *n = &ir->node[condition];
-    return condition == test || (n->op == WF__OP_and && n->dtype == WF_BOOL && depth &&
-                                 (is_off(ir, n->a, test, depth - 1) || is_off(ir, n->b, test, depth - 1)));
-}
-
 /* True if the value is that of the state where the test is false. */
 static bool is_kept(const wf__ir *ir, wf__ref value, wf__ref state, wf__ref test, int depth)
 {
@@ -42,10 +34,10 @@ static bool is_kept(const wf__ir *ir, wf__ref value, wf__ref state, wf__ref test
         return value == state;
     if (n->op == WF__OP_select)
         return is_kept(ir, n->c, state, test, depth - 1) &&
-               (is_off(ir, n->a, test, MOST_DEPTH) || is_kept(ir, n->b, state, test, depth - 1));
+               (wf__is_conjunct(ir, n->a, test, MOST_DEPTH) || is_kept(ir, n->b, state, test, depth - 1));
     bool off = n->op == WF__STATE && value > test; /* of a block inside, which does not run */
     for (wf__ref s = off ? n->a + 1 : 0; off && ir->node[s].op == WF__STATE && ir->node[s].a == n->a; ++s)
-        off = !ir->node[s].aux || is_off(ir, ir->node[s].b, test, MOST_DEPTH);
+        off = !ir->node[s].aux || wf__is_conjunct(ir, ir->node[s].b, test, MOST_DEPTH);
     return off && is_kept(ir, n->b, state, test, depth - 1);
 }
 
@@ -53,7 +45,7 @@ static bool is_test(const wf__turn *t, wf__ref test)
 {
     bool ok = test >= t->first + t->states;
     for (uint32_t i = 0; i < t->states && ok; ++i)
-        ok = wf__turn_state(t, i)->aux ? is_off(&t->in, next_of(t, i), test, MOST_DEPTH)
+        ok = wf__turn_state(t, i)->aux ? wf__is_conjunct(&t->in, next_of(t, i), test, MOST_DEPTH)
                                        : is_kept(&t->in, next_of(t, i), t->first + i, test, MOST_DEPTH);
     return ok;
 }
@@ -70,13 +62,13 @@ static wf__ref find_test(const wf__turn *t, wf__ref r, int depth)
     return found ? found : find_test(t, n->b, depth - 1);
 }
 
-bool wf__turn_begin(wf__ir *ir, const wf__route *route, const wf__region *loop, wf__turn *out)
+bool wf__turn_begin(wf__ir *ir, const char *function, const wf__route *route, const wf__region *loop, wf__turn *out)
 {
-    *out = (wf__turn){ .ir = ir, .loop = *loop, .first = loop->loop + 1 };
+    *out = (wf__turn){ .ir = ir, .function = function, .loop = *loop, .first = loop->loop + 1 };
     const bool copied = wf__ir_copy(ir, &out->in);
     out->map = wf__alloc((ir->n + (size_t)loop->loop + 1) * sizeof *out->map);
     if (!copied || !out->map) {
-        wf__ir_fail(ir, WF_ERR_MEMORY, "out of memory for the derivative of a loop");
+        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", function);
         return false;
     }
     out->outer = out->map + ir->n;
@@ -103,80 +95,85 @@ wf__ref wf__turn_next(const wf__turn *turn, uint32_t i) { return turn->map[next_
 
 wf__ref wf__turn_runs(const wf__turn *turn, const wf__ref *value)
 {
+    wf__ir *ir = turn->ir;
     wf__ref runs = turn->test ? turn->map[turn->test] : 0;
-    for (uint32_t i = 0; i < turn->states && turn->test; ++i)
-        if (wf__turn_state(turn, i)->aux && is_off(&turn->in, turn->test, turn->first + i, MOST_DEPTH))
-            return runs;
-    if (turn->test) { /* points that have left the loop may meet the test */
-        for (uint32_t i = 0; i < turn->states; ++i)
-            if (wf__turn_state(turn, i)->aux)
-                runs = wf__op2(turn->ir, WF__OP_and, runs, value[i]);
-        return runs;
+    for (uint32_t i = 0; i < turn->states; ++i) {
+        if (!wf__turn_state(turn, i)->aux)
+            continue;
+        if (!turn->test)
+            runs = runs ? wf__op2(ir, WF__OP_or, runs, value[i]) : value[i];
+        else if (!wf__is_conjunct(&turn->in, turn->test, turn->first + i, MOST_DEPTH))
+            runs = wf__op2(ir, WF__OP_and, runs, value[i]); /* points that have left the loop may meet the test */
     }
-    for (uint32_t i = 0; i < turn->states; ++i)
-        if (wf__turn_state(turn, i)->aux)
-            runs = runs ? wf__op2(turn->ir, WF__OP_or, runs, value[i]) : value[i];
     return runs;
+}
+
+/* True if points whose turn it is not must not run the body as if it were: an inner loop has to end at all points, and the
+ * indices of reads have to be in range. */
+static bool needs_mask(const wf__turn *t)
+{
+    for (wf__ref r = t->first + t->states; r < t->loop.end; ++r) {
+        const wf__node *n = &t->in.node[r];
+        if ((n->op == WF__LOOP && !n->aux) || (n->op == WF__LOAD && n->b))
+            return true;
+    }
+    return false;
+}
+
+/* Copies the body. No copy is an earlier node: the derivative of one that was recorded after the loop would be lost. The
+ * epochs of arrays, which copies of reads set back, stay. */
+static void copy_body(wf__turn *turn, wf__ref held)
+{
+    wf__ir *ir = turn->ir;
+    const uint32_t flags = ir->flags, table_most = ir->table_most;
+    uint32_t *epoch = wf__alloc((ir->slot_n + 1) * sizeof *epoch);
+    wf__ref last = turn->loop.end;
+    if (!epoch) {
+        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", turn->function);
+        return;
+    }
+    for (uint32_t s = 0; s < ir->slot_n; ++s)
+        epoch[s] = ir->slot[s].epoch;
+    while (turn->in.node[last - 1].op == WF__NEXT)
+        --last;
+    ir->flags &= ~(uint32_t)WF_FLAG_VALUE_NUMBERING;
+    ir->table_most = 0;
+    wf__copy_as_is(&turn->in, turn->first + turn->states, last, held, turn->map, ir);
+    ir->flags = flags;
+    ir->table_most = table_most;
+    for (uint32_t s = 0; s < ir->slot_n; ++s) {
+        ir->slot[s].epoch = ir->slot[s].epoch > epoch[s] ? ir->slot[s].epoch : epoch[s];
+        ir->slot[s].last_store = 0;
+    }
+    wf__free(epoch);
 }
 
 wf__ref wf__turn_copy(wf__turn *turn, wf__ref *value, wf__ref runs)
 {
     wf__ir *ir = turn->ir;
-    const wf__ir *in = &turn->in;
-    const wf__ref held = runs ? turn->test : 0;
-    const wf__ref body = turn->first + turn->states, end = turn->loop.end, begin = ir->n;
-    const uint32_t before = ir->closed_n;
-    wf__ref last = end, *closed = wf__alloc((2 * (size_t)before + 1) * sizeof *closed);
-    bool inner = false; /* with a loop, which must end at all points, or a read, whose index must be in range */
-    for (wf__ref r = body; r < end; ++r)
-        inner =
-            inner || (in->node[r].op == WF__LOOP && !in->node[r].aux) || (in->node[r].op == WF__LOAD && in->node[r].b);
-    if (runs && !inner)
+    const bool masked = needs_mask(turn);
+    if (runs && !masked)
         runs = wf__const_bits(ir, WF_BOOL, 1);
-    if (!closed) {
-        wf__ir_fail(ir, WF_ERR_MEMORY, "out of memory for the derivative of a loop");
-        return begin;
-    }
-    if (before)
-        memcpy(closed, ir->closed, 2 * (size_t)before * sizeof *closed);
-    while (in->node[last - 1].op == WF__NEXT)
-        --last;
     for (uint32_t i = 0; i < turn->states; ++i) {
-        if (runs && turn->guards == 1 && wf__turn_state(turn, i)->aux)
-            value[i] = runs;
-        else if (runs && inner && wf__turn_state(turn, i)->aux)
-            value[i] = wf__op2(ir, WF__OP_and, value[i], runs);
+        if (runs && wf__turn_state(turn, i)->aux && (turn->guards == 1 || masked))
+            value[i] = turn->guards == 1 ? runs : wf__op2(ir, WF__OP_and, value[i], runs);
         turn->map[turn->first + i] = value[i];
     }
-    if (held)
-        turn->map[held] = runs;
-    /* No copy may be a node that was recorded after the loop: its derivative would be lost. */
-    if (begin > end + 1)
-        wf__close_range(ir, end + 1, begin - 1);
-    wf__copy_as_is(in, body, last, held, turn->map, ir);
-    uint32_t first = ir->closed_n; /* loops inside the copy stay closed */
-    while (first && ir->closed[2 * first - 2] >= begin)
-        --first;
-    const uint32_t inside = ir->closed_n - first;
-    if (wf__grow(&ir->closed, &ir->closed_cap, 2 * (before + inside) + 1, sizeof *ir->closed)) {
-        memmove(ir->closed + 2 * before, ir->closed + 2 * first, 2 * (size_t)inside * sizeof *closed);
-        memcpy(ir->closed, closed, 2 * (size_t)before * sizeof *closed);
-        ir->closed_n = before + inside;
-    } else
-        wf__ir_fail(ir, WF_ERR_MEMORY, "out of memory for the derivative of a loop");
-    wf__free(closed);
+    if (runs && turn->test)
+        turn->map[turn->test] = runs;
+    const wf__ref begin = ir->n;
+    copy_body(turn, runs ? turn->test : 0);
     return begin;
 }
 
-bool wf__turn_route(const wf__turn *turn, const char *function, const wf__ref *value, const wf__ref *active,
-                    wf__ref first, wf__route *out)
+bool wf__turn_route(const wf__turn *turn, const wf__ref *value, const wf__ref *active, wf__ref first, wf__route *out)
 {
     const uint32_t n = turn->states;
     wf__ref *wrt = wf__alloc((2 * (size_t)n + turn->outers + 1) * sizeof *wrt),
             *to = wrt ? wrt + n + turn->outers : NULL;
-    wf__ad_task task = { .function = function, .out = to, .wrt = wrt };
+    wf__ad_task task = { .function = turn->function, .out = to, .wrt = wrt };
     if (!wrt) {
-        wf__ir_fail(turn->ir, WF_ERR_MEMORY, "%s: out of memory", function);
+        wf__ir_fail(turn->ir, WF_ERR_MEMORY, "%s: out of memory", turn->function);
         return false;
     }
     for (uint32_t i = 0; i < n; ++i)

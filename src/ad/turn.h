@@ -5,8 +5,9 @@
 
 typedef struct wf__turn {
     wf__ir *ir;
-    wf__ir in;    /* the recording as it was: nodes and lists that do not move */
-    wf__ref *map; /* [in.n] node -> its copy; nodes outside of the loop are their own */
+    const char *function; /* the public function, for messages */
+    wf__ir in;            /* the recording as it was: nodes and lists that do not move */
+    wf__ref *map;         /* [in.n] node -> its copy; nodes outside of the loop are their own */
     wf__region loop;
     wf__ref first;   /* state 0 */
     uint32_t states; /* their number */
@@ -18,7 +19,7 @@ typedef struct wf__turn {
     uint32_t outers;
 } wf__turn;
 /* False = out of memory: the ir has failed. */
-bool wf__turn_begin(wf__ir *ir, const wf__route *route, const wf__region *loop, wf__turn *out);
+bool wf__turn_begin(wf__ir *ir, const char *function, const wf__route *route, const wf__region *loop, wf__turn *out);
 void wf__turn_free(wf__turn *turn); /* also after failure */
 static inline const wf__node *wf__turn_state(const wf__turn *t, uint32_t i) { return &t->in.node[t->first + i]; }
 /* Records the body once more, for states of these values. runs: true for the points whose turn it is; other points may have
@@ -30,6 +31,5 @@ wf__ref wf__turn_runs(const wf__turn *turn, const wf__ref *value);
 wf__ref wf__turn_next(const wf__turn *turn, uint32_t i); /* in the last copy, the next value of a state */
 /* Finds the route through the last copy, whose nodes begin at `first`: from its states and the outer values to the next
  * values of the states for which `active` is not 0. value: those of the states. False: the ir has failed. */
-bool wf__turn_route(const wf__turn *turn, const char *function, const wf__ref *value, const wf__ref *active,
-                    wf__ref first, wf__route *out);
+bool wf__turn_route(const wf__turn *turn, const wf__ref *value, const wf__ref *active, wf__ref first, wf__route *out);
 #endif

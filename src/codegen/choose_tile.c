@@ -35,6 +35,7 @@ typedef struct study {
     bool crossed;                        /* neighbours in memory lie along rows (find_packets.c) */
     uint32_t carried;                    /* registers of the states of a loop and of those inside, at most */
     uint32_t loop_weight;                /* as weight, of an outermost loop */
+    uint64_t local_bytes;                /* of the local memory of a vector */
     uint32_t latency;                    /* cycles of the longest chain */
     uint32_t registers;                  /* registers that are live at once, without loads */
     shared_load load[MOST_SHARED];
@@ -150,6 +151,8 @@ static void study_loops(study *s)
     uint32_t depth = 0, carried = 0, weight = 0;
     for (uint32_t i = 1; i < ir->n; i++) {
         const wf__node *n = &ir->node[i];
+        if (n->op == WF__LOCAL)
+            s->local_bytes += (uint64_t)n->a * (unsigned)s->g->width * wf__size(n->dtype);
         if (n->op == WF__LOOP && !depth++)
             carried = weight = 0;
         if (s->live[i] && s->vary[i].kind == WF__VARYING) {
@@ -345,25 +348,16 @@ static int loop_columns(const study *s, uint32_t *work)
     uint32_t vector_registers = s->g->isa == WF__ISA_AVX512 || s->g->isa == WF__ISA_NEON ? 32 : 16;
     if (!s->carried || s->loop_weight > WF__TILE_LIGHT_NODES || s->weight > 4 * WF__TILE_LIGHT_NODES)
         return 1;
-    while (columns > 1 && (uint32_t)columns * s->carried + 4 > vector_registers)
+    while (columns > 1 && ((uint32_t)columns * s->carried + 4 > vector_registers ||
+                           (uint32_t)columns * s->local_bytes > WF__MOST_LOCAL_MEMORY))
         columns /= 2;
     memset(work, 0, s->body->n * sizeof *work);
     turn t = study_turns(s, work);
     bool idle = 4 * t.operations < t.cycles * s->g->options->vector_units;
-    if (columns == 4 && idle && s->g->options->long_rows && 6 * s->g->width <= WF__LONG_ROW &&
+    if (columns == 4 && idle && !s->local_bytes && s->g->options->long_rows && 6 * s->g->width <= WF__LONG_ROW &&
         6 * (s->carried + t.values) + 4 <= vector_registers)
         columns = 6;
     return columns;
-}
-
-/* The most columns whose local memory takes the room that a thread has for it. */
-static int local_columns(const study *s)
-{
-    uint64_t bytes = 0;
-    for (uint32_t i = 1; i < s->body->n; i++)
-        if (s->body->node[i].op == WF__LOCAL)
-            bytes += (uint64_t)s->body->node[i].a * (unsigned)s->g->width * wf__size(s->body->node[i].dtype);
-    return bytes > WF__MOST_LOCAL_MEMORY / 2 ? 1 : bytes > WF__MOST_LOCAL_MEMORY / 4 ? 2 : bytes ? 4 : WF__LANES;
 }
 
 /* True if updates take many of the processor's buffers of misses: with values of their own for each lane, or all over an
@@ -423,7 +417,6 @@ void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const
         if (body->loops) {
             best_r = 1;
             best_c = updates ? 1 : loop_columns(s, work);
-            best_c = best_c < local_columns(s) ? best_c : local_columns(s);
         } else if (updates) {
             best_r = 1;
             best_c = update_columns(s, updates);

@@ -59,16 +59,6 @@ static wf__ref only_uniform_guard(const wf__instance *in, wf__ref loop)
 }
 
 /* ---- tests of the header ---- */
-/* True if r is false wherever `test` is. */
-static bool depends_on(const wf__ir *ir, wf__ref r, wf__ref test, int depth)
-{
-    const wf__node *n = wf__at(ir, r);
-    if (r == test)
-        return true;
-    return n->op == WF__OP_and && n->dtype == WF_BOOL && depth &&
-           (depends_on(ir, n->a, test, depth - 1) || depends_on(ir, n->b, test, depth - 1));
-}
-
 enum { MOST_ANDS = 6 }; /* nested `and` nodes that are searched */
 
 /* True if the header can compute r: a comparison of uniform states and values from before the loop. */
@@ -112,10 +102,10 @@ static bool may_test_early(const wf__instance *in, const wf__open_loop *o, wf__r
     const wf__ir *ir = in->ir;
     for (wf__ref s = o->loop + 1; is_state(in, s, o->loop); s++) {
         const wf__node *value = wf__at(ir, next[s - o->loop]);
-        bool keeps = value->op == WF__OP_select && value->c == s && depends_on(ir, value->a, test, MOST_ANDS);
+        bool keeps = value->op == WF__OP_select && value->c == s && wf__is_conjunct(ir, value->a, test, MOST_ANDS);
         if (after[s - o->loop] && !keeps)
             return false;
-        if (ir->node[s].aux && !depends_on(ir, next[s - o->loop], test, MOST_ANDS))
+        if (ir->node[s].aux && !wf__is_conjunct(ir, next[s - o->loop], test, MOST_ANDS))
             return false;
     }
     return true;

@@ -297,6 +297,8 @@ bool wf__in_closed(const wf__ir *ir, wf__ref r); /* true in the body of a loop t
 static inline bool wf__is_closed(const wf__ir *ir, wf__ref r) { return ir->closed_n && wf__in_closed(ir, r); }
 wf__ref wf__loop_body(const wf__ir *ir, wf__ref loop); /* the first node behind its states */
 wf__ref wf__loop_end(const wf__ir *ir, wf__ref loop);  /* its END */
+/* Sets block[] to the LOOP of the outermost loop or condition around each node, its frame included; 0 = none. */
+void wf__find_blocks(const wf__ir *ir, wf__ref *block);
 /* Returns the END of the outermost loop around r that is not a condition; 0 = none. */
 wf__ref wf__turns_end(const wf__ir *ir, wf__ref r);
 /* Closes nodes first..end, the body of a loop that has ended: they are no operands of later nodes (wf__is_closed). */
@@ -410,6 +412,9 @@ void wf__eval(unsigned op, unsigned dtype, void *out, const void *a, const void 
 /* Evaluates a node that computes and that lowering leaves as it is. `from` is the dtype of its last operand. */
 void wf__eval_node(const wf__node *node, unsigned from, void *out, const void *a, const void *b, const void *c,
                    size_t n);
+/* True for a pure node that folds from the bits of its operands before lowering. */
+bool wf__has_bits(const wf__ir *ir, const wf__node *n);
+uint64_t wf__eval_bits(const wf__ir *ir, const wf__node *n, const uint64_t x[3]); /* x: bits of its operands */
 void wf__eval_cast(unsigned to, unsigned from, void *out, const void *a, size_t n);
 /* The neutral element of a join as bits of dtype (add 0, mul 1, min +inf or largest, ...). */
 uint64_t wf__join_neutral(wf_join join, unsigned dtype);
@@ -513,6 +518,8 @@ typedef struct wf__vary {
 /* out: one entry for each node. The lane axis is ir->rank - 1. */
 void wf__analyse(const wf__ir *ir, wf__vary *out);
 
+/* True if the bool `whole` is `part` or a conjunction with it, nested at most `depth` deep: false wherever `part` is. */
+bool wf__is_conjunct(const wf__ir *ir, wf__ref whole, wf__ref part, int depth);
 /* Marks the LOCALs whose memory is the same in all lanes, since no PUT varies. common: [nodes], all false. */
 void wf__mark_common_memory(const wf__ir *ir, const wf__vary *vary, bool *common);
 /* Marks the values that depend on memory, one byte for each node. */

@@ -140,6 +140,26 @@ void wf__barrier(wf__ir *ir, unsigned section)
         wf__close_range(ir, 1, r);
 }
 
+bool wf__is_conjunct(const wf__ir *ir, wf__ref whole, wf__ref part, int depth)
+{
+    const wf__node *n = &ir->node[whole];
+    return whole == part ||
+           (n->op == WF__OP_and && n->dtype == WF_BOOL && depth &&
+            (wf__is_conjunct(ir, n->a, part, depth - 1) || wf__is_conjunct(ir, n->b, part, depth - 1)));
+}
+
+void wf__find_blocks(const wf__ir *ir, wf__ref *block)
+{
+    wf__ref loop = 0;
+    for (wf__ref r = 0; r < ir->n; ++r) {
+        if (!loop && ir->node[r].op == WF__LOOP)
+            loop = r;
+        block[r] = loop;
+        if (loop && ir->node[r].op == WF__END && ir->node[r].a == loop)
+            loop = 0;
+    }
+}
+
 wf__ref wf__loop_body(const wf__ir *ir, wf__ref loop)
 {
     wf__ref r = loop + 1;

@@ -456,3 +456,17 @@ void wf__update(unsigned join, unsigned t, void *element, const void *value)
     if (!part)
         update_real(join, t, element, value);
 }
+
+bool wf__has_bits(const wf__ir *ir, const wf__node *n)
+{
+    const unsigned from = wf__op_is_pure(n->op) ? wf__dtype(ir, wf__last_operand(n)) : 0;
+    return from && !wf__is_complex(from) && !wf__is_half(from) && !wf__is_complex(n->dtype) && !wf__is_half(n->dtype) &&
+           !wf__expands(n->op, from, n->dtype);
+}
+
+uint64_t wf__eval_bits(const wf__ir *ir, const wf__node *n, const uint64_t x[3])
+{
+    uint64_t out = 0;
+    wf__eval_node(n, wf__dtype(ir, wf__last_operand(n)), &out, &x[0], &x[1], &x[2], 1);
+    return out;
+}

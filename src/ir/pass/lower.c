@@ -62,17 +62,14 @@ static bool evaluate(loops *w, wf__ref loop, wf__ref r)
     const wf__ir *in = w->in;
     const wf__node *n = &in->node[r];
     const wf__ref operand[3] = { n->a, n->b, n->c };
-    uint64_t x[3] = { 0 }, out = 0;
+    uint64_t x[3] = { 0 };
     if (n->op == WF__CONST) {
         w->bits[r] = wf__bits(n);
         return true;
     }
-    if (!wf__op_is_pure(n->op) || wf__is_complex(n->dtype) || wf__is_half(n->dtype))
+    if (!wf__has_bits(in, n))
         return false;
-    unsigned arity = wf__arity(n->op), from = wf__dtype(in, wf__last_operand(n));
-    if (wf__expands(n->op, from, n->dtype) || wf__is_complex(from) || wf__is_half(from))
-        return false;
-    for (unsigned i = 0; i < arity; ++i) {
+    for (unsigned i = 0, arity = wf__arity(n->op); i < arity; ++i) {
         wf__ref a = operand[i];
         if (a < loop ? !known_outside(w, a, &x[i]) : !w->known[a])
             return false;
@@ -81,8 +78,7 @@ static bool evaluate(loops *w, wf__ref loop, wf__ref r)
     }
     if (n->op == WF__CHECK && !x[0]) /* the check must remain, so that its error is reported */
         return false;
-    wf__eval_node(n, from, &out, &x[0], &x[1], &x[2], 1);
-    w->bits[r] = out;
+    w->bits[r] = wf__eval_bits(in, n, x);
     return true;
 }
 

@@ -15,13 +15,7 @@ bool wf__split_find_blocks(splitter *s)
     s->block = wf__alloc0(ir->n * sizeof *s->block);
     if (!s->block)
         return false;
-    for (wf__ref r = 1, loop = 0; r < ir->n; ++r) {
-        if (!loop && ir->node[r].op == WF__LOOP)
-            loop = r;
-        s->block[r] = loop;
-        if (loop && ir->node[r].op == WF__END && ir->node[r].a == loop)
-            loop = 0;
-    }
+    wf__find_blocks(ir, s->block);
     return true;
 }
 

@@ -211,30 +211,40 @@ void wf__chunk_update(const wf__chunk *f, wf__ref r, const wf__node *n)
 }
 
 /* ---- local memory ---- */
-/* The element of lane l. */
-static unsigned char *local_at(const wf__chunk *f, const wf__node *n, uint32_t l)
+typedef struct local {     /* the memory that a PUT or GET names */
+    unsigned char *at;     /* [element][WF__LANES] */
+    const uint32_t *index; /* [lanes] */
+    uint32_t last;         /* index of the last element */
+    unsigned size;
+} local;
+
+static local local_of(const wf__chunk *f, const wf__node *n)
 {
-    const wf__ref local = wf__local_of(f->ir, n->a);
-    const uint32_t i = ((const uint32_t *)wf__chunk_at(f, n->b))[l] & (f->ir->node[local].a - 1);
-    unsigned char *memory = f->value + (size_t)f->ir->n * f->row + f->interp->local[local];
-    return memory + ((size_t)i * WF__LANES + l) * wf__size(n->dtype);
+    const wf__ref r = wf__local_of(f->ir, n->a);
+    unsigned char *memory = f->value + (size_t)f->ir->n * f->row;
+    return (local){ memory + f->interp->local[r], wf__chunk_at(f, n->b), f->ir->node[r].a - 1, wf__size(n->dtype) };
+}
+
+static unsigned char *element_of(const local *m, uint32_t l)
+{
+    return m->at + ((size_t)(m->index[l] & m->last) * WF__LANES + l) * m->size;
 }
 
 void wf__chunk_put(const wf__chunk *f, const wf__node *n)
 {
-    const unsigned size = wf__size(n->dtype);
+    const local m = local_of(f, n);
     const unsigned char *value = wf__chunk_at(f, n->c), *keep = n->d ? wf__chunk_at(f, n->d) : NULL;
     for (uint32_t l = f->first; l < f->first + f->n; ++l)
         if (!keep || keep[l])
-            memcpy(local_at(f, n, l), value + (size_t)l * size, size);
+            memcpy(element_of(&m, l), value + (size_t)l * m.size, m.size);
 }
 
 void wf__chunk_get(const wf__chunk *f, wf__ref r, const wf__node *n)
 {
-    const unsigned size = wf__size(n->dtype);
+    const local m = local_of(f, n);
     unsigned char *out = wf__chunk_at(f, r);
     for (uint32_t l = f->first; l < f->first + f->n; ++l)
-        memcpy(out + (size_t)l * size, local_at(f, n, l), size);
+        memcpy(out + (size_t)l * m.size, element_of(&m, l), m.size);
 }
 
 /* Checks an index of a local array. */
