@@ -64,11 +64,13 @@ static void emit_node(wf__emitter *e, wf__ref r)
         e->map[r] = wf__copy_node(from, r, e->map, e->to);
 }
 
-static void emit_operands(wf__emitter *e, wf__ref r)
+/* Records the operands of a node that come before node `end`. */
+static void emit_operands(wf__emitter *e, wf__ref r, wf__ref end)
 {
     wf__ref operand[WF__MAX_OPERANDS];
     for (uint32_t i = 0, count = wf__operands(&e->from->ir, &e->from->ir.node[r], operand); i < count; ++i)
-        wf__emit(e, operand[i]);
+        if (operand[i] < end)
+            wf__emit(e, operand[i]);
 }
 
 /* Records an outermost loop as a whole. */
@@ -76,11 +78,8 @@ static void emit_loop(wf__emitter *e, wf__ref loop)
 {
     const wf__ir *from = &e->from->ir;
     const wf__ref end = wf__loop_end(from, loop);
-    wf__ref operand[WF__MAX_OPERANDS];
     for (wf__ref r = loop; r <= end; ++r)
-        for (uint32_t i = 0, count = wf__operands(from, &from->node[r], operand); i < count; ++i)
-            if (operand[i] < loop)
-                wf__emit(e, operand[i]);
+        emit_operands(e, r, loop);
     for (wf__ref r = loop; r <= end && e->to->status == WF_OK; ++r)
         if (from->node[r].op != WF__NOP)
             emit_node(e, r);
@@ -94,7 +93,7 @@ wf__ref wf__emit(wf__emitter *e, wf__ref r)
         emit_loop(e, e->loop[r]);
         return e->map[r];
     }
-    emit_operands(e, r);
+    emit_operands(e, r, r);
     emit_node(e, r);
     return e->map[r];
 }

@@ -210,8 +210,6 @@ static wf__ref forward_put(forward *f, const wf__node *put)
     return wf__put(f->ir, memory, n.b, value, n.d);
 }
 
-static wf__ref forward_get(forward *f, const wf__node *n) { return wf__get(f->ir, f->node[n->a], n->b); }
-
 /* ---- nodes ---- */
 static wf__ref forward_node(forward *f, wf__ref r)
 {
@@ -242,7 +240,7 @@ static wf__ref forward_node(forward *f, wf__ref r)
     case WF__PUT:
         return forward_put(f, &n);
     case WF__GET:
-        return f->node[n.a] ? forward_get(f, &n) : 0;
+        return f->node[n.a] ? wf__get(ir, f->node[n.a], n.b) : 0;
     case WF__OP_select:
         return choose(ir, n.a, f->node[n.b], f->node[n.c]);
     case WF__OP_real:
@@ -312,7 +310,7 @@ static void walk(forward *f, wf__ref first, wf__ref last);
 static void forward_turn(const forward *f, const wf__turn *turn, wf__ref first, const wf__ref *value, wf__ref *tangent)
 {
     wf__ir *ir = f->ir;
-    const wf__ad_task *of = f->task, none = { .function = of->function, .record = of->record, .user = of->user };
+    const wf__ad_task none = wf__turn_task(f->task);
     forward inner = { .ir = ir, .task = &none };
     if (wf__turn_route(turn, value, tangent, first, &inner.route)) {
         inner.node = wf__alloc0((inner.route.n + inner.route.objects + 1) * sizeof *inner.node);

@@ -134,9 +134,11 @@ static uint32_t cost_of(const wf__ir *ir, wf__ref r, uint8_t *seen, uint32_t mos
     uint32_t cost = wf__cost_of(&ir->node[r])->recompute;
     for (uint32_t i = 0, count = wf__operands(ir, &ir->node[r], operand); i < count && cost < most; ++i)
         cost += cost_of(ir, operand[i], seen, most - cost);
-    for (wf__ref q = ir->node[r].op == WF__STATE ? ir->node[r].a : 0; q && ir->node[q].op != WF__END && cost < most;
-         ++q)
-        cost += cost_of(ir, q, seen, most - cost); /* all of the loop */
+    if (ir->node[r].op == WF__STATE) { /* all of the loop */
+        const wf__ref end = wf__loop_end(ir, ir->node[r].a);
+        for (wf__ref q = ir->node[r].a; q < end && cost < most; ++q)
+            cost += cost_of(ir, q, seen, most - cost);
+    }
     return cost;
 }
 
@@ -245,7 +247,10 @@ static bool sees_before(wf__ad_space *s, wf__ref read)
 {
     const wf__node load = s->ir.node[read];
     const uint32_t object = s->ir.slot[load.a].object;
-    for (wf__ref r = 1; r < s->ir.n; ++r) {
+    bool stored = false;
+    for (uint32_t slot = 0; slot < s->ir.slot_n; ++slot)
+        stored = stored || (s->ir.slot[slot].written && s->ir.slot[slot].object == object);
+    for (wf__ref r = 1; r < s->ir.n && stored; ++r) {
         const wf__node n = s->ir.node[r];
         if (!wf__op_is_store(n.op) || s->ir.slot[n.a].object != object)
             continue;
@@ -258,7 +263,7 @@ static bool sees_before(wf__ad_space *s, wf__ref read)
 static bool is_in_loop(const wf__ir *ir, wf__ref r)
 {
     int depth = 0;
-    for (wf__ref before = 1; before < r; ++before)
+    for (wf__ref before = 1; ir->loops && before < r; ++before)
         depth += (ir->node[before].op == WF__LOOP) - (ir->node[before].op == WF__END);
     return depth > 0;
 }

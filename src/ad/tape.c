@@ -201,7 +201,7 @@ static wf__ref find_states(tape *p, wf__ref turn, wf__ref height)
 static void reverse_turn(tape *p, wf__ref first, wf__ref *adjoint, wf__ref *sum)
 {
     wf__ir *ir = p->ir;
-    const wf__ad_task *of = p->s->task, none = { .function = of->function, .record = of->record, .user = of->user };
+    const wf__ad_task none = wf__turn_task(p->s->task);
     wf__sweep turn = { .ir = ir, .task = &none, .walk = p->s->walk, .pointwise = true };
     if (wf__turn_route(&p->turn, p->given, p->adjoint, first, &turn.route) && wf__sweep_begin(&turn)) {
         for (uint32_t i = 0; i < p->states; ++i)

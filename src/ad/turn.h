@@ -18,6 +18,11 @@ typedef struct wf__turn {
     wf__ref *outer;  /* [outers] values from before the loop, on the route, that its body uses */
     uint32_t outers;
 } wf__turn;
+/* The task of a walk over a turn: like that of the whole, without results and wanted values. */
+static inline wf__ad_task wf__turn_task(const wf__ad_task *whole)
+{
+    return (wf__ad_task){ .function = whole->function, .record = whole->record, .user = whole->user };
+}
 /* False = out of memory: the ir has failed. */
 bool wf__turn_begin(wf__ir *ir, const char *function, const wf__route *route, const wf__region *loop, wf__turn *out);
 void wf__turn_free(wf__turn *turn); /* also after failure */

@@ -7,8 +7,6 @@
  */
 #include "ad/sweep.h"
 
-static wf__ref op1(wf__ir *ir, unsigned op, wf__ref a) { return wf__op1(ir, op, a); }
-static wf__ref op2(wf__ir *ir, unsigned op, wf__ref a, wf__ref b) { return wf__op2(ir, op, a, b); }
 static wf__ref number(wf__ir *ir, wf__ref like, double x) { return wf__const_f64(ir, wf__dtype(ir, like), x); }
 
 static wf__ref scattered(wf__ir *ir, const wf__join_update *u, wf_join join, wf__ref value)
@@ -21,10 +19,10 @@ static wf__ref gathered(wf__ir *ir, const wf__join_update *u, wf__ref elements)
     return wf__gather(ir, wf__broadcast_to(ir, elements, u->shape), u->tuple, 0);
 }
 
-/* Returns a[i] + b, where b is the part of the element from before; 0 = none. */
+/* Returns the elements joined with the part of the elements from before; 0 = none. */
 static wf__ref with_old(wf__ir *ir, unsigned op, wf__ref elements, wf__ref old)
 {
-    return old ? op2(ir, op, elements, old) : elements;
+    return old ? wf__op2(ir, op, elements, old) : elements;
 }
 
 /* What the derivatives of a join have in common: factors of the value's derivative, and of that of the element from before.
@@ -36,7 +34,7 @@ typedef struct factors {
 
 static wf__ref is_result(wf__ir *ir, wf__ref x, wf__ref result)
 {
-    return op2(ir, WF__OP_or, op2(ir, WF__OP_eq, x, result), op2(ir, WF__OP_ne, x, x));
+    return wf__op2(ir, WF__OP_or, wf__op2(ir, WF__OP_eq, x, result), wf__op2(ir, WF__OP_ne, x, x));
 }
 
 static factors of_extreme(wf__ir *ir, const wf__join_update *u, wf__ref value, wf__ref old)
@@ -58,21 +56,22 @@ typedef struct factor {
 
 static factor factor_of(wf__ir *ir, wf__ref x)
 {
-    wf__ref zero = op2(ir, WF__OP_eq, x, number(ir, x, 0));
+    wf__ref zero = wf__op2(ir, WF__OP_eq, x, number(ir, x, 0));
     x = wf__op3(ir, WF__OP_select, zero, number(ir, x, 1), x);
-    wf__ref m = op1(ir, WF__OP_frexp, x), e = op1(ir, WF__OP_frexp_exp, x);
-    wf__ref low = op2(ir, WF__OP_lt, op1(ir, WF__OP_abs, m), number(ir, x, 0.7));
-    m = op2(ir, WF__OP_mul, m, wf__op3(ir, WF__OP_select, low, number(ir, x, 2), number(ir, x, 1)));
-    e = op2(ir, WF__OP_sub, e, wf__cast(ir, low, wf__dtype(ir, x)));
+    wf__ref m = wf__op1(ir, WF__OP_frexp, x), e = wf__op1(ir, WF__OP_frexp_exp, x);
+    wf__ref low = wf__op2(ir, WF__OP_lt, wf__op1(ir, WF__OP_abs, m), number(ir, x, 0.7));
+    m = wf__op2(ir, WF__OP_mul, m, wf__op3(ir, WF__OP_select, low, number(ir, x, 2), number(ir, x, 1)));
+    e = wf__op2(ir, WF__OP_sub, e, wf__cast(ir, low, wf__dtype(ir, x)));
     return (factor){ m, e, wf__cast(ir, zero, wf__dtype(ir, x)) };
 }
 
 /* Returns the product `all` without one of its factors. */
 static wf__ref without(wf__ir *ir, factor all, factor one)
 {
-    wf__ref rest = op2(ir, WF__OP_ldexp, op2(ir, WF__OP_div, all.m, one.m), op2(ir, WF__OP_sub, all.e, one.e));
-    wf__ref zeros = op2(ir, WF__OP_sub, all.zero, one.zero);
-    return wf__op3(ir, WF__OP_select, op2(ir, WF__OP_eq, zeros, number(ir, zeros, 0)), rest, number(ir, rest, 0));
+    wf__ref rest =
+        wf__op2(ir, WF__OP_ldexp, wf__op2(ir, WF__OP_div, all.m, one.m), wf__op2(ir, WF__OP_sub, all.e, one.e));
+    wf__ref zeros = wf__op2(ir, WF__OP_sub, all.zero, one.zero);
+    return wf__op3(ir, WF__OP_select, wf__op2(ir, WF__OP_eq, zeros, number(ir, zeros, 0)), rest, number(ir, rest, 0));
 }
 
 static factors of_product(wf__ir *ir, const wf__join_update *u, wf__ref value, wf__ref old)
@@ -105,13 +104,13 @@ void wf__reverse_update(wf__ir *ir, const wf__join_update *u, wf__ref g, wf__adj
     if (ir->status != WF_OK)
         return;
     if (f.extreme) {
-        g = op2(ir, WF__OP_div, g, f.ties);
+        g = wf__op2(ir, WF__OP_div, g, f.ties);
         *to_value = (wf__adjoint){ gathered(ir, u, g), wf__both(ir, u->when, f.value) };
         *to_old = f.old ? wf__masked(ir, (wf__adjoint){ g, f.old }) : 0;
         return;
     }
-    *to_value = (wf__adjoint){ op2(ir, WF__OP_mul, gathered(ir, u, g), f.value), u->when };
-    *to_old = f.old ? op2(ir, WF__OP_mul, g, f.old) : 0;
+    *to_value = (wf__adjoint){ wf__op2(ir, WF__OP_mul, gathered(ir, u, g), f.value), u->when };
+    *to_old = f.old ? wf__op2(ir, WF__OP_mul, g, f.old) : 0;
 }
 
 /* Returns the part of a tangent that counts. */
@@ -119,7 +118,7 @@ static wf__ref part_of(wf__ir *ir, const factors *f, wf__ref tangent, wf__ref by
 {
     if (!tangent)
         return 0;
-    return f->extreme ? wf__masked(ir, (wf__adjoint){ tangent, by }) : op2(ir, WF__OP_mul, tangent, by);
+    return f->extreme ? wf__masked(ir, (wf__adjoint){ tangent, by }) : wf__op2(ir, WF__OP_mul, tangent, by);
 }
 
 wf__ref wf__forward_update(wf__ir *ir, const wf__join_update *u, wf__ref value, wf__ref old)
@@ -130,8 +129,8 @@ wf__ref wf__forward_update(wf__ir *ir, const wf__join_update *u, wf__ref value, 
     value = part_of(ir, &f, value ? wf__broadcast_to(ir, value, u->points) : 0, f.value);
     old = f.old ? part_of(ir, &f, old, f.old) : 0;
     value = value ? scattered(ir, u, WF_JOIN_ADD, value) : 0;
-    wf__ref all = value && old ? op2(ir, WF__OP_add, value, old) : value ? value : old;
-    return all && f.extreme ? op2(ir, WF__OP_div, all, f.ties) : all;
+    wf__ref all = value && old ? wf__op2(ir, WF__OP_add, value, old) : value ? value : old;
+    return all && f.extreme ? wf__op2(ir, WF__OP_div, all, f.ties) : all;
 }
 
 /* Returns the shape of the points of a scatter or an accumulation. */

@@ -287,7 +287,8 @@ wf__ref wf__local(wf__ir *ir, unsigned dtype, uint32_t elements, uint32_t shape)
 wf__ref wf__put(wf__ir *ir, wf__ref local, wf__ref element, wf__ref value, wf__ref when);
 wf__ref wf__get(wf__ir *ir, wf__ref local, wf__ref element);
 wf__ref wf__local_of(const wf__ir *ir, wf__ref r); /* the LOCAL of a local memory; 0 for other values */
-enum { WF__MOST_NESTED = 64 };                     /* loops */
+
+enum { WF__MOST_NESTED = 64 }; /* loops */
 /* loop.c. The states stand right behind the loop, the nexts right before the end. */
 wf__ref wf__loop(wf__ir *ir, bool once);
 wf__ref wf__state(wf__ir *ir, wf__ref loop, wf__ref initial, bool guard);

@@ -34,7 +34,7 @@ typedef struct packer {
     const char *rest;                            /* of the configuration, after the level */
     int (*pack)(int from, int64_t size, int to); /* NULL: chunks stay as they are */
 } packer;
-static const packer plain = { NULL };
+static const packer plain = { .name = NULL };
 static const packer gzip = { "gzip", WFL_GZIP_LEVEL, "", wfl_gzip_pack };
 static const packer zstd = { "zstd", WFL_ZSTD_LEVEL, ", \"checksum\": false", wfl_codec_pack };
 
