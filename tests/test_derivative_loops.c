@@ -23,6 +23,20 @@ static wf_val total(wf_val v) { return wf_reduce(WF_JOIN_ADD, v, WF_ALL_AXES); }
 
 static wf_array *line_of(const double *x, int64_t n) { return array_of(ctx, WF_F64, WF_SHAPE(n), x); }
 
+/* Runs the recording with the derivative of y by x in reverse and in forward mode. */
+static void expect_derivative(wf_graph *g, wf_val y, wf_val x, wf_array *like, const double *want, double tolerance)
+{
+    wf_array *back = wf_like(like), *along = wf_like(like);
+    wf_val gradient, tangent;
+    wf_vjp(WF_VALS(y), WF_VALS(1), WF_VALS(x), &gradient);
+    wf_jvp(WF_VALS(y), WF_VALS(x), WF_VALS(1), &tangent);
+    wf_out(g, back, gradient);
+    wf_out(g, along, tangent);
+    OK(ctx, wf_run(g));
+    expect(back, want, tolerance);
+    expect(along, want, tolerance);
+}
+
 enum { POINTS = 9 };
 static const double start[POINTS] = { 0.1, -0.4, 1.7, 0.25, -2, 0.9, 3, -0.7, 0.4 };
 /* More turns than a tape has, than two tapes hold without gaps, and numbers around powers of two. */
@@ -145,17 +159,9 @@ static void nested(void **state)
         nested_flow(start[i], turns[i], &want[i]);
     wf_array *a = line_of(start, POINTS), *n = array_of(ctx, WF_I32, WF_SHAPE(POINTS), turns);
     for (int space = 0; space < 2; ++space) {
-        wf_array *d1 = wf_like(a), *d2 = wf_like(a);
         wf_graph *g = space ? wf_begin(ctx, .shape = WF_SHAPE(POINTS)) : wf_begin(ctx);
-        wf_val x = wf_in(g, a), gradient, along;
-        wf_val y = record_nested(g, x, wf_in(g, n));
-        wf_vjp(WF_VALS(y), WF_VALS(1), WF_VALS(x), &gradient);
-        wf_jvp(WF_VALS(y), WF_VALS(x), WF_VALS(1), &along);
-        wf_out(g, d1, gradient);
-        wf_out(g, d2, along);
-        OK(ctx, wf_run(g));
-        expect(d1, want, 1e-11);
-        expect(d2, want, 1e-11);
+        wf_val x = wf_in(g, a);
+        expect_derivative(g, record_nested(g, x, wf_in(g, n)), x, a, want, 1e-11);
     }
     wf_release(n);
     wf_release(a);
@@ -250,22 +256,15 @@ static void reads(void **state)
         }
     }
     wf_array *a = line_of(x, N), *b = line_of(table, LENGTH), *n = array_of(ctx, WF_I32, WF_SHAPE(N), turns);
-    wf_array *out = wf_like(a), *along = wf_like(a);
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
-    wf_val v = wf_in(g, a), last = wf_in(g, n), gradient, tangent;
+    wf_val v = wf_in(g, a), last = wf_in(g, n);
     wf_var y = wf_local(g, WF_F64, v), t = wf_local(g, WF_I32, 0);
     WF_WHILE (g, wf_lt(t, last)) {
         wf_inc(y, wf_mul(wf_read(g, b, t), wf_sin(y)));
         wf_inc(t, 1);
     }
     WF_END(g);
-    wf_vjp(WF_VALS(y), WF_VALS(1), WF_VALS(v), &gradient);
-    wf_jvp(WF_VALS(y), WF_VALS(v), WF_VALS(1), &tangent);
-    wf_out(g, out, gradient);
-    wf_out(g, along, tangent);
-    OK(ctx, wf_run(g));
-    expect(out, want, 1e-12);
-    expect(along, want, 1e-12);
+    expect_derivative(g, wf_get(y), v, a, want, 1e-12);
     wf_release(n);
     wf_release(b);
     wf_release(a);
