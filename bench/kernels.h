@@ -87,6 +87,10 @@ double best_softmax_row(float *dx, const float *x, const float *w, int n);
 /* The sum of plain_ten, and its derivatives with respect to a, b and c; n is a multiple of 64. */
 float best_ten_primal(const float *a, const float *b, const float *c, int64_t n);
 float best_ten_gradient(float *const d[3], const float *a, const float *b, const float *c, int64_t n);
+/* The sum of LOGISTIC_TURNS turns of x = r x (1 - x), and its derivatives: by x in dx, by r in sum[1]. */
+enum { LOGISTIC_TURNS = 64 };
+double best_logistic_primal(const float *x, float r, int64_t lo, int64_t hi);
+void best_logistic_gradient(float *dx, double sum[2], const float *x, float r, int64_t lo, int64_t hi);
 /* The derivative of set_conv with respect to the kernel, from that with respect to the result: up; w: at most 4096. */
 void best_conv_kernel(double *sum, const float *img, const float *up, int64_t h, int64_t w, int64_t lo, int64_t hi);
 /* res: the image turned by an angle about its middle, less the target; without vectors, too. side: at most 4096. */

@@ -36,7 +36,7 @@ extern const bench_row bench_triad_1k_prepared, bench_triad_1k_traced, bench_tri
     bench_layout_reversed, bench_sort_4096, bench_matmul_2048, bench_filter_4096, bench_rotate_4096, bench_median_2048,
     bench_match_2048, bench_convolve_2048, bench_grad_math, bench_grad_conv_image, bench_grad_conv_kernel,
     bench_grad_rotate, bench_grad_table_1, bench_grad_table_100, bench_grad_table_10000, bench_grad_logsumexp,
-    bench_grad_softmax, bench_grad_tiny_prepared, bench_grad_tiny_traced;
+    bench_grad_softmax, bench_grad_tiny_prepared, bench_grad_tiny_traced, bench_grad_logistic, bench_grad_logistic_own;
 #define X(name) extern const bench_row bench_sum_##name;
 BENCH_AXES_ROWS(X)
 #undef X
@@ -113,6 +113,8 @@ const bench_row *const bench_rows[] = {
     &bench_grad_softmax,
     &bench_grad_tiny_prepared,
     &bench_grad_tiny_traced,
+    &bench_grad_logistic,
+    &bench_grad_logistic_own,
     &bench_launch_prepared,
     &bench_launch_traced,
     &bench_launch_queued,

@@ -591,6 +591,133 @@ static void tiny_setup(bench *b, bench_case *c)
     }
 }
 
+/* ---- loops -------------------------------------------------------------------------------------------------------- */
+/* The sum of x after turns of x = RATE x (1 - x), and its derivatives with respect to x and the rate: 64 turns of each point,
+ * or as many as it has of its own, up to 64. */
+static const float RATE = 2.9f;
+
+typedef struct loop_row {
+    grad_row g;
+    bool own;
+} loop_row;
+
+static wf_kernel *loop_kernel(loop_row *r, bool gradient)
+{
+    wf_graph *g = wf_begin(r->g.s.b->ctx, .name = "grad_loop");
+    wf_val x = wf_in(g, r->g.s.array[0]), n = wf_in(g, r->g.s.array[1]), i, d[2];
+    wf_val rate = wf_param(g, "rate", WF_F32, RATE), turns = wf_ceil(wf_mul(n, LOGISTIC_TURNS));
+    wf_var y = wf_local(g, WF_F32, x), t = wf_local(g, WF_F32, 0);
+    if (r->own) {
+        WF_WHILE (g, wf_lt(t, turns)) {
+            wf_set(y, wf_mul(wf_mul(rate, y), wf_sub(1, y)));
+            wf_inc(t, 1);
+        }
+        WF_END(g);
+    } else {
+        WF_FOR (g, i, 0, LOGISTIC_TURNS, 1)
+            wf_set(y, wf_mul(wf_mul(rate, y), wf_sub(1, y)));
+        WF_END(g);
+    }
+    wf_val loss = wf_sum(wf_get(y), WF_ALL_AXES);
+    wf_out(g, r->g.sum[0], loss);
+    if (gradient) {
+        wf_grad(loss, WF_VALS(x, rate), d);
+        wf_out(g, r->g.s.array[2], d[0]);
+        wf_out(g, r->g.sum[1], d[1]);
+    }
+    return wf_compile(g);
+}
+
+static void loop_primal(void *data)
+{
+    grad_row *r = data;
+    bench_ok(r->s.b, wf_launch(r->primal, WF_NO_ARGS), r->s.b->ctx, "wf_launch");
+    r->gave_gradient = false;
+}
+
+static void loop_gradient(void *data)
+{
+    grad_row *r = data;
+    bench_ok(r->s.b, wf_launch(r->gradient, WF_NO_ARGS), r->s.b->ctx, "wf_launch");
+    r->gave_gradient = true;
+}
+
+static void loop_best_primal(void *data, const void *how, int part, int parts)
+{
+    grad_row *r = data;
+    const bench_range at = bench_split(r->s.n, 64, part, parts);
+    (void)how;
+    r->part[part][0] = best_logistic_primal(r->s.at[0], RATE, at.lo, at.hi);
+}
+
+static void loop_best_gradient(void *data, const void *how, int part, int parts)
+{
+    grad_row *r = data;
+    const bench_range at = bench_split(r->s.n, 64, part, parts);
+    (void)how;
+    best_logistic_gradient(r->s.at[2], r->part[part], r->s.at[0], RATE, at.lo, at.hi);
+}
+
+/* Adds the loss and its derivative with respect to the rate at element i to sum. Returns that with respect to x. */
+static double loop_at(const loop_row *r, int64_t i, double *sum)
+{
+    const int turns = r->own ? (int)ceilf(r->g.s.at[1][i] * LOGISTIC_TURNS) : LOGISTIC_TURNS;
+    const double rate = (double)RATE;
+    double y = (double)r->g.s.at[0][i], dx = 1, dr = 0;
+    for (int t = 0; t < turns; ++t) {
+        const double slope = rate * (1 - 2 * y);
+        dr = slope * dr + y * (1 - y);
+        dx *= slope;
+        y = rate * y * (1 - y);
+    }
+    const double at[2] = { y, dr };
+    for (int k = 0; sum && k < 2; ++k) {
+        sum[k] += at[k];
+        sum[SUMS + k] += fabs(at[k]);
+    }
+    return dx;
+}
+
+static void loop_reference(void *data, const void *how, int part, int parts)
+{
+    loop_row *r = data;
+    const bench_range at = bench_split(r->g.s.n, 64, part, parts);
+    (void)how;
+    for (int64_t i = at.lo; i < at.hi; ++i)
+        loop_at(r, i, r->g.part[part]);
+}
+
+static bool loop_check(void *data, char *why, size_t cap)
+{
+    const loop_row *r = data;
+    for (int64_t i = 0, n = r->g.s.n; r->g.gave_gradient && i < n; i += i < 4096 || i >= n - 4096 ? 1 : 5) {
+        double got = (double)r->g.s.at[2][i], want = loop_at(r, i, NULL);
+        if (fabs(got - want) <= 2e-4 * (fabs(want) + 1e-2))
+            continue;
+        snprintf(why, cap, "the derivative for x = %.9g is %.9g, not %.9g", (double)r->g.s.at[0][i], got, want);
+        return false;
+    }
+    return check_sums(&r->g, why, cap);
+}
+
+static const bench_kind loop_kind = { sizeof(loop_row), clear, loop_check, done };
+
+static void loop_setup(bench *b, bench_case *c)
+{
+    loop_row *r = data_of(b, c, &loop_kind, 1 << 20, 2, 1, 2, 0.05f, 0.95f);
+    if (!r)
+        return;
+    r->own = c->row->of != NULL;
+    refer(&r->g, loop_reference);
+    r->g.primal = loop_kernel(r, false);
+    r->g.gradient = loop_kernel(r, true);
+    if (r->own) {
+        bench_add(c, "weft", "", loop_gradient);
+        bench_add(c, "weft primal", "", loop_primal);
+    } else
+        add(c, loop_gradient, loop_primal, loop_best_gradient, loop_best_primal, join_gradient);
+}
+
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 const bench_row bench_grad_math = { "grad_math",
                                     "sum of (cos(x/a + b) + exp(-x^2) sqrt(x) - t)^2 by x, a, b; n = 2^24",
@@ -632,3 +759,17 @@ const bench_row bench_grad_tiny_prepared = { "grad_tiny_prepared",
 const bench_row bench_grad_tiny_traced = {
     "grad_tiny_traced", "the same, wf_begin, wf_grad, wf_run", "us", 1e6, "<= 4 us", tiny_setup, "traced"
 };
+const bench_row bench_grad_logistic = { "grad_logistic",
+                                        "sum of 64 turns of x = r x (1 - x) by x, r; n = 2^20",
+                                        "ms",
+                                        1e3,
+                                        "<= 3 x primal",
+                                        loop_setup,
+                                        NULL };
+const bench_row bench_grad_logistic_own = { "grad_logistic_own",
+                                            "the same, each point with 4 to 61 turns of its own",
+                                            "ms",
+                                            1e3,
+                                            "<= 3 x primal",
+                                            loop_setup,
+                                            "own" };

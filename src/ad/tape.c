@@ -327,6 +327,14 @@ static bool begin(tape *p, const wf__region *loop)
         ++p->log_turns;
     for (uint32_t i = 0; i < n && ir->arrays; ++i)
         p->shape = wf__broadcast_id(ir, wf__turn_state(&p->turn, i), p->shape, wf__turn_state(&p->turn, i)->shape);
+    if (ir->arrays && !wf__shape_known(ir, p->shape)) {
+        wf__ir_fail_at(
+            ir, &ir->node[loop->loop], WF_ERR_UNSUPPORTED,
+            "%s: in an array graph, a loop that stays a loop needs arrays whose extents are known; record it "
+            "with arrays in place of formals, or in an index space",
+            p->s->task->function);
+        return false;
+    }
     for (uint32_t k = 0; k < outers; ++k) {
         wf__ref zero = zero_of(p, wf__dtype(ir, p->turn.outer[k]));
         p->sum[k] = p->s->pointwise ? zero : wf__broadcast_to(ir, zero, p->shape);
