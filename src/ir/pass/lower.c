@@ -178,11 +178,22 @@ static bool accesses_scratch(const loops *w, wf__ref body, wf__ref end)
     return false;
 }
 
+/* True if a turn puts or gets elements of local memory. Written out, these stay accesses to memory. */
+static bool has_local_memory(const loops *w, wf__ref body, wf__ref end)
+{
+    for (wf__ref r = body; r < end; ++r)
+        if ((w->in->node[r].op == WF__PUT || w->in->node[r].op == WF__GET) && w->live[r])
+            return true;
+    return false;
+}
+
 /* Returns the number of turns if constants determine it; -1 = they do not, or writing out the loop takes too much
  * code. *all: the code size of all turns. */
 static int count_turns(loops *w, wf__ref loop, wf__ref body, wf__ref end, uint64_t *all)
 {
     const wf__ir *in = w->in;
+    if (has_local_memory(w, body, end) && !in->node[loop].aux)
+        return -1;
     find_fates(w, loop, body, end);
     uint64_t size = code_of(w, w->fate, body, end);
     bool scratch = size >= WF__LONG_TURN && accesses_scratch(w, body, end);
