@@ -293,7 +293,7 @@ static int open_movie(align *a)
     wf_dtype t = WF_NONE;
     a->how.size = sizeof a->how;
     progress_begin("aligning");
-    int result = job_open_movie(a->j, 0, &a->how, &a->movie, &a->file, &t, &a->shape);
+    int result = job_open_movie(a->j, a->j->in[0], &a->how, &a->movie, &a->file, &t, &a->shape);
     if (result != EXIT_OK)
         return result;
     if (a->shape.rank != 3)

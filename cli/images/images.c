@@ -63,9 +63,10 @@ static void apply_given(const job *j, image *out)
     memcpy(out->pixel, out->meta.spacing, sizeof out->pixel);
 }
 
-int job_open_movie(job *j, int i, const wf_movie *how, image *out, wf_file **file, wf_dtype *dtype, wf_shape *shape)
+int job_open_movie(job *j, const char *path, const wf_movie *how, image *out, wf_file **file, wf_dtype *dtype,
+                   wf_shape *shape)
 {
-    *out = (image){ .meta = { .size = sizeof out->meta }, .path = j->in[i], .rank = 2 };
+    *out = (image){ .meta = { .size = sizeof out->meta }, .path = path, .rank = 2 };
     *file = wf_movie_open(j->ctx, out->path, how, &out->meta, dtype, shape);
     if (!*file)
         return failed_in(j->ctx);

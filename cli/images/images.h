@@ -55,8 +55,9 @@ typedef struct image {
 int job_load(job *j, int i, image *out);
 /* The same, of a file that an option names. */
 int job_load_path(job *j, const char *path, image *out);
-/* Opens file number i to be read frame by frame; `out` gets no data. Returns an exit code; the caller frees *file. */
-int job_open_movie(job *j, int i, const wf_movie *how, image *out, wf_file **file, wf_dtype *dtype, wf_shape *shape);
+/* Opens a file to be read image by image; `out` gets no data. Returns an exit code; the caller frees *file. */
+int job_open_movie(job *j, const char *path, const wf_movie *how, image *out, wf_file **file, wf_dtype *dtype,
+                   wf_shape *shape);
 /* Writes a result, which it releases, with the facts of the image that it comes from. Returns an exit code; NULL is an
  * error of the context. */
 int job_save(job *j, wf_array *result, const image *from);

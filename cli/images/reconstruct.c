@@ -1,142 +1,113 @@
 /* reconstruct.c - weft reconstruct: a volume from images whose directions are known. */
-#include "images.h"
+#include "views.h"
 #include "weft/project.h"
 #include "weft/text.h"
-#include <ctype.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char help_reconstruct[] =
     "  weft project vol.map --count 200 -o views.mrcs > views.txt\n"
     "  weft reconstruct views.mrcs --angles views.txt -o back.mrc\n"
-    "  weft reconstruct particles.mrcs --angles refined.txt --order relion -o map.mrc\n\n"
+    "  weft reconstruct run_data.star -o map.mrc\n"
+    "  weft reconstruct run_data.star --subset 1 --symmetry D2 --resolution 6 -o half1.mrc\n\n"
     "The volume of which the images are projections: the transform of each image is inserted as a slice into that of the\n"
-    "volume, and divided by the weights of all slices. Images are square.\n\n"
-    "  --angles FILE          a line for each image: its number and three angles in degrees, as weft project prints them;\n"
-    "                         then, if the image is not centred, its shift y x in pixels. Lines that begin with # are\n"
-    "                         skipped. Images without a line are not used\n"
-    "  --order ORDER          zyz (the default), zxz, xyz, ..., relion, eman2, dynamo, imod\n"
+    "volume, and divided by the weights of all slices. Images are square.\n"
+    "A STAR file has RELION's columns: rlnImageName, rlnAngleRot, rlnAngleTilt, rlnAnglePsi, and perhaps rlnOriginXAngst,\n"
+    "rlnDefocusU, ..., of particles or their optics groups. With rlnDefocusU each slice is multiplied by its CTF and the\n"
+    "weights are the squares of the CTFs, so that phases and amplitudes are corrected. Stacks are looked for from the\n"
+    "working directory, from that of the STAR file, and from those above it.\n\n"
+    "  --angles FILE          without a STAR file: a line for each image, its number and three angles in degrees, as weft\n"
+    "                         project prints them; then, if the image is not centred, its shift y x in pixels. Lines that\n"
+    "                         begin with # are skipped. Images without a line are not used\n"
+    "  --order ORDER          of --angles: zyz (the default), zxz, xyz, ..., relion, eman2, dynamo, imod\n"
+    "  --no-ctf               the CTF is not corrected\n"
+    "  --subset N             only particles of this rlnRandomSubset: 1 or 2\n"
+    "  --symmetry GROUP       C5, D7, T, O, I: slices are inserted in all directions that it makes equal\n"
     "  --padding K            images are padded to K times their extent (default: 2)\n"
     "  --resolution R         nothing finer than R Angstrom (8px: pixels) is inserted (default: two pixels)\n" IMAGE_HELP;
 
-enum { ANGLES = IMAGE_OWN, ORDER, PADDING, RESOLUTION };
+enum { ANGLES = IMAGE_OWN, ORDER, NO_CTF, SUBSET, SYMMETRY, PADDING, RESOLUTION };
 static const option options[] = { IMAGE_OPTIONS,          { "angles", 0, true },     { "order", 0, true },
+                                  { "no-ctf", 0, false }, { "subset", 0, true },     { "symmetry", 0, true },
                                   { "padding", 0, true }, { "resolution", 0, true }, { NULL, 0, false } };
 
 typedef struct reconstruction {
-    const char *angles, *resolution;
+    job *j;
+    views v;
+    const char *angles, *resolution, *symmetry;
     wf_euler order;
-    long padding;
-    double cutoff;          /* cycles/pixel */
-    int64_t *image;         /* [n]: numbers of the images that have angles */
-    double *matrix, *shift; /* [n, 3, 3], [n, 2] */
-    int64_t n;
+    long padding, subset;
+    double cutoff; /* cycles/pixel */
+    bool no_ctf;
 } reconstruction;
 
-/* ---- angles ---- */
-
-/* Reads "number a b c [y x]". Returns how many numbers the line has; -1: something else stands in it. */
-static int read_numbers(const char *line, const char *end, double *out, int most)
+/* The half spectra of images, padded, with their centres at element 0. */
+static wf_array *spectra_of(wf_array *images, int64_t size)
 {
-    int n = 0;
-    while (line < end && n <= most) {
-        while (line < end && isspace((unsigned char)*line))
-            line++;
-        if (line == end)
-            break;
-        char *after;
-        double v = strtod(line, &after);
-        if (after == line || after > end || n == most || !isfinite(v))
-            return -1;
-        out[n++] = v;
-        line = after;
-    }
-    return n;
-}
-
-static int take_line(const job *j, reconstruction *r, int number, const double *v, int n, int64_t images)
-{
-    if ((n != 4 && n != 6) || v[0] < 0 || v[0] != floor(v[0]))
-        return failed("%s: line %d: give the number of an image, three angles and, perhaps, a shift y x", r->angles,
-                      number);
-    if (v[0] >= (double)images)
-        return failed("%s: line %d: there are %lld images, counted from 0, and this is image %.0f", r->angles, number,
-                      (long long)images, v[0]);
-    if (r->n == images)
-        return failed("%s: line %d: more lines than images", r->angles, number);
-    double turn[9]; /* of the volume; its inverse takes an image's positions to the volume's */
-    if (!euler_matrix(j->ctx, r->order, v + 1, turn))
-        return failed_in(j->ctx);
-    for (int k = 0; k < 9; k++)
-        r->matrix[9 * r->n + k] = turn[k % 3 * 3 + k / 3];
-    for (int d = 0; d < 2; d++)
-        r->shift[2 * r->n + d] = n == 6 ? v[4 + d] : 0;
-    r->image[r->n++] = (int64_t)v[0];
-    return EXIT_OK;
-}
-
-static int read_angles(const job *j, reconstruction *r, int64_t images)
-{
-    char *owned = NULL;
-    const char *line = NULL;
-    int result = read_text(r->angles, &owned, &line);
-    r->image = allocate((size_t)images, sizeof *r->image);
-    r->matrix = allocate((size_t)images * 9, sizeof *r->matrix);
-    r->shift = allocate((size_t)images * 2, sizeof *r->shift);
-    for (int number = 1; result == EXIT_OK && *line; number++) {
-        const char *end = line + strcspn(line, "\n");
-        double v[6];
-        int n = *line == '#' ? 0 : read_numbers(line, end, v, 6);
-        if (n != 0)
-            result = take_line(j, r, number, v, n, images);
-        line = *end ? end + 1 : end;
-    }
-    free(owned);
-    if (result == EXIT_OK && !r->n)
-        return failed("%s: no angles", r->angles);
-    return result;
-}
-
-/* ---- reconstruction ---- */
-
-/* The half spectra of images `first` to `first + count`, padded, with their centres at element 0. */
-static wf_array *slices_of(const reconstruction *r, const wf_array *stack, int64_t first, int64_t count, int64_t size)
-{
-    wf_context *ctx = wf_array_context(stack);
-    wf_array *which = array_of(ctx, WF_I64, WF_SHAPE(count), r->image + first);
-    wf_array *padded = wf_empty(ctx, WF_F32, WF_SHAPE(count, size, size)), *spectra = NULL;
+    wf_context *ctx = wf_array_context(images);
+    wf_shape s = wf_array_shape(images);
+    wf_array *padded = wf_empty(ctx, WF_F32, WF_SHAPE(s.dim[0], size, size)), *spectra = NULL;
     const char *text = "half = idiv(nx, 2); dy = (y + half) % ny - half; dx = (x + half) % nx - half\n"
-                       "padded = stack[which[z], dy + center, dx + center]";
-    wf_arg args[] = { WF_ARG("stack", stack), WF_ARG("which", which), WF_ARG("padded", padded),
-                      WF_ARG("center", (double)(wf_array_shape(stack).dim[1] / 2)) };
-    if (which && padded && wf_text_n(ctx, text, (wf_args){ args, 4 }) == WF_OK)
+                       "padded = images[z, dy + center, dx + center]";
+    wf_arg args[] = { WF_ARG("images", images), WF_ARG("padded", padded), WF_ARG("center", (double)(s.dim[1] / 2)) };
+    if (padded && wf_text_n(ctx, text, (wf_args){ args, 3 }) == WF_OK)
         spectra = wf_fft_r2c(padded, WF_AXES(1, 2), WF_FFT_BACKWARD);
-    wf_release(which);
     wf_release(padded);
     return spectra;
 }
 
-/* Inserts all images into `volume` and their weights into `weights`, some at a time, since padded images are large. */
-static bool insert(const reconstruction *r, const wf_array *stack, const wf_slices *slices, wf_array *volume,
-                   wf_array *weights)
+/* Multiplies spectra, from view `first` on, by their transfer functions, whose squares are returned as weights. */
+static wf_array *correct(const reconstruction *r, int64_t first, wf_array *spectra, const wf_spectrum *spectrum)
 {
-    enum { AT_A_TIME = 64 };
-    wf_context *ctx = wf_array_context(stack);
-    bool ok = true;
-    for (int64_t i = 0; i < r->n && ok; i += AT_A_TIME) {
-        int64_t count = r->n - i < AT_A_TIME ? r->n - i : AT_A_TIME;
-        wf_array *images = slices_of(r, stack, i, count, slices->image.size[0]);
-        wf_array *turns = array_of(ctx, WF_F64, WF_SHAPE(count, 3, 3), r->matrix + 9 * i);
-        wf_array *shifts = array_of(ctx, WF_F64, WF_SHAPE(count, 2), r->shift + 2 * i);
-        ok = images && turns && shifts &&
-             wf_insert_slices(volume, weights, images, NULL, slices, turns, shifts) == WF_OK;
-        wf_release(images);
-        wf_release(turns);
-        wf_release(shifts);
-        progress_part((double)(i + count) / (double)r->n);
+    wf_shape s = wf_array_shape(spectra);
+    wf_array *weights = wf_empty(r->j->ctx, WF_F32, s);
+    wf_array *members =
+        array_of(r->j->ctx, WF_F64, WF_SHAPE(s.dim[0], WF_CTF_MEMBERS), r->v.ctf + first * WF_CTF_MEMBERS);
+    bool ok = weights && members && wf_spectrum_ctf(weights, NULL, spectrum, members, r->v.pixel) == WF_OK;
+    if (ok) {
+        wf_graph *g = wf_begin(r->j->ctx);
+        wf_val ctf = wf_in(g, weights);
+        if (!r->v.premultiplied)
+            wf_out(g, spectra, wf_mul(wf_in(g, spectra), ctf));
+        wf_out(g, weights, wf_mul(ctf, ctf));
+        ok = wf_run(g) == WF_OK;
     }
-    return ok;
+    wf_release(members);
+    if (ok)
+        return weights;
+    wf_release(weights);
+    return NULL;
+}
+
+/* Inserts `count` views into `volume` and their weights into `weights`. Returns an exit code. */
+static int insert(reconstruction *r, int64_t first, int64_t count, const wf_slices *slices, wf_array *volume,
+                  wf_array *weights)
+{
+    wf_context *ctx = r->j->ctx;
+    wf_array *images = load_views(r->j, &r->v, first, count);
+    if (!images)
+        return EXIT_FAILED;
+    bool corrected = r->v.ctf && !r->no_ctf;
+    wf_array *spectra = spectra_of(images, slices->image.size[0]);
+    wf_array *image_weights = spectra && corrected ? correct(r, first, spectra, &slices->image) : NULL;
+    wf_array *turns = array_of(ctx, WF_F64, WF_SHAPE(count, 3, 3), r->v.matrix + 9 * first);
+    wf_array *shifts = array_of(ctx, WF_F64, WF_SHAPE(count, 2), r->v.shift + 2 * first);
+    bool ok = spectra && turns && shifts && (image_weights || !corrected) &&
+              wf_insert_slices(volume, weights, spectra, image_weights, slices, turns, shifts) == WF_OK;
+    wf_release(images);
+    wf_release(spectra);
+    wf_release(image_weights);
+    wf_release(turns);
+    wf_release(shifts);
+    return ok ? EXIT_OK : failed_in(ctx);
+}
+
+/* Replaces a spectrum by its average over the rotations of the point group. */
+static bool symmetrize(wf_array **spectrum, const wf_slices *slices, const char *symmetry)
+{
+    wf_array *average = wf_symmetrize_spectrum(*spectrum, &slices->volume, symmetry, &slices->how);
+    wf_release(*spectrum);
+    *spectrum = average;
+    return average != NULL;
 }
 
 /* The volume of n^3 elements: back from the spectrum, cropped and corrected for the interpolation. */
@@ -156,34 +127,62 @@ static wf_array *volume_of(const wf_array *spectrum, const wf_slices *slices, in
     return NULL;
 }
 
-static int reconstruct(job *j, const reconstruction *r, image *in)
+/* The least weight that the sums are divided by: where there are fewer slices, what they say counts less. */
+static double least_weight(const reconstruction *r) { return r->v.ctf && !r->no_ctf ? 0.1 : 1; }
+
+static int reconstruct(reconstruction *r, image *stack)
 {
-    int64_t n = wf_array_shape(in->data).dim[1], size = n * r->padding;
+    enum { AT_A_TIME = 64 }; /* padded images are large */
+    wf_context *ctx = r->j->ctx;
+    int64_t n = r->v.size, size = n * r->padding;
     wf_slices slices = { .volume = { WF_LAYOUT_H, WF_F32, 3, { size, size, size } },
                          .image = { WF_LAYOUT_H, WF_F32, 2, { size, size } },
                          .how = { .interpolation = WF_INTERPOLATE_LINEAR },
                          .cutoff = r->cutoff };
     wf_shape half = WF_SHAPE(size, size, size / 2 + 1);
-    wf_array *volume = wf_full(j->ctx, WF_C64, half, 0), *weights = wf_full(j->ctx, WF_F32, half, 0), *out = NULL;
+    wf_array *volume = wf_full(ctx, WF_C64, half, 0), *weights = wf_full(ctx, WF_F32, half, 0), *out = NULL;
+    int result = volume && weights ? EXIT_OK : failed_in(ctx);
     progress_begin("inserting");
-    if (volume && weights && insert(r, in->data, &slices, volume, weights) &&
-        wf_normalize_sums(volume, volume, weights, 1) == WF_OK) {
+    for (int64_t i = 0; i < r->v.n && result == EXIT_OK; i += AT_A_TIME) {
+        int64_t count = r->v.n - i < AT_A_TIME ? r->v.n - i : AT_A_TIME;
+        result = insert(r, i, count, &slices, volume, weights);
+        progress_part((double)(i + count) / (double)r->v.n);
+    }
+    if (result == EXIT_OK) {
         progress_begin("transforming");
-        out = volume_of(volume, &slices, n);
+        bool ok =
+            !r->symmetry || (symmetrize(&volume, &slices, r->symmetry) && symmetrize(&weights, &slices, r->symmetry));
+        if (ok && wf_normalize_sums(volume, volume, weights, least_weight(r)) == WF_OK)
+            out = volume_of(volume, &slices, n);
+        stack->meta.is_stack = false;
+        stack->meta.extended_from = NULL;
+        stack->meta.spacing[0] = stack->meta.spacing[1];
+        result = job_save(r->j, out, stack);
     }
     wf_release(volume);
     wf_release(weights);
-    in->meta.is_stack = false;
-    in->meta.extended_from = NULL;
-    in->meta.spacing[0] = in->meta.spacing[1];
-    return job_save(j, out, in);
+    return result;
+}
+
+/* Reads the views that the command line names. Returns an exit code. */
+static int read_views(reconstruction *r, image *stack)
+{
+    job *j = r->j;
+    if (has_suffix(j->in[0], ".star") || has_suffix(j->in[0], ".star.gz"))
+        return r->angles ? misused(j->a.command, "--angles: the STAR file has the angles")
+                         : read_particles(j, j->in[0], (int)r->subset, &r->v, stack);
+    if (!r->angles)
+        return misused(j->a.command, "no angles: give a STAR file or --angles FILE");
+    if (r->subset || r->no_ctf)
+        return misused(j->a.command, "--%s is for STAR files", r->subset ? "subset" : "no-ctf");
+    return read_list(j, r->angles, r->order, j->in[0], &r->v, stack);
 }
 
 int run_reconstruct(const command *self, int argc, char **argv)
 {
     job j = job_of(self, options, argc, argv, 1);
-    reconstruction r = { .order = WF_EULER_ZYZ, .padding = 2 };
-    image in = { .rank = 0 };
+    reconstruction r = { .j = &j, .order = WF_EULER_ZYZ, .padding = 2 };
+    image stack = { .rank = 0 };
     for (int o = job_next(&j); o != ARG_END; o = job_next(&j)) {
         if (o < 0)
             return ended(o);
@@ -191,29 +190,25 @@ int run_reconstruct(const command *self, int argc, char **argv)
             return EXIT_USAGE;
         if (o == PADDING && !parse_int(j.a.value, 1, 4, &r.padding))
             return misused(self, "--padding %s: give a factor from 1 to 4", j.a.value);
+        if (o == SUBSET && !parse_int(j.a.value, 1, 2, &r.subset))
+            return misused(self, "--subset %s: give 1 or 2", j.a.value);
         r.angles = o == ANGLES ? j.a.value : r.angles;
+        r.symmetry = o == SYMMETRY ? j.a.value : r.symmetry;
         r.resolution = o == RESOLUTION ? j.a.value : r.resolution;
+        r.no_ctf = r.no_ctf || o == NO_CTF;
     }
-    if (!r.angles)
-        return misused(self, "no angles: --angles FILE");
     int result = job_begin(&j, 1, true);
     if (result == EXIT_OK)
-        result = job_load(&j, 0, &in);
-    wf_shape s = result == EXIT_OK ? wf_array_shape(in.data) : WF_SCALAR;
-    if (result == EXIT_OK && (s.rank != 3 || s.dim[1] != s.dim[2]))
-        result = failed("%s: give a stack of square images", in.path);
+        result = read_views(&r, &stack);
+    if (result == EXIT_OK && r.v.ctf && !r.no_ctf && !(r.v.pixel > 0))
+        result = misused(self, "the pixel size of %s is unknown; --pixel gives it", stack.path);
     if (result == EXIT_OK && r.resolution)
-        result = parse_period(&j, &in, "resolution", r.resolution, &r.cutoff);
-    r.cutoff *= in.pixel[2] > 0 ? in.pixel[2] : 1;
+        result = parse_period(&j, &stack, "resolution", r.resolution, &r.cutoff);
+    r.cutoff *= stack.pixel[2] > 0 ? stack.pixel[2] : 1;
     if (result == EXIT_OK && r.cutoff > 0.5)
         result = misused(self, "--resolution %s: finer than two pixels", r.resolution);
     if (result == EXIT_OK)
-        result = read_angles(&j, &r, s.dim[0]);
-    if (result == EXIT_OK)
-        result = reconstruct(&j, &r, &in);
-    wf_release(in.data);
-    free(r.image);
-    free(r.matrix);
-    free(r.shift);
+        result = reconstruct(&r, &stack);
+    free_views(&r.v);
     return job_end(&j, result);
 }

@@ -340,7 +340,71 @@ printf '0 1 2 3\n120 1 2 3\n' > bad.txt
 refuses 1 'line 2: there are 120 images' "$WEFT" reconstruct views.mrcs --angles bad.txt -o out.mrc
 : > bad.txt
 refuses 1 'no angles' "$WEFT" reconstruct views.mrcs --angles bad.txt -o out.mrc
-refuses 2 'no angles: --angles FILE' "$WEFT" reconstruct views.mrcs -o out.mrc
-refuses 1 'square images' "$WEFT" reconstruct odd.mrc --angles views.txt -o out.mrc
+refuses 2 'no angles: give a STAR file or --angles FILE' "$WEFT" reconstruct views.mrcs -o out.mrc
+refuses 2 '--subset is for STAR files' "$WEFT" reconstruct views.mrcs --angles views.txt --subset 1 -o out.mrc
+refuses 1 'give square ones' "$WEFT" reconstruct waves.mrc --angles views.txt -o out.mrc
+
+# with symmetry a fourth of the directions is enough
+calc 'a + a[z, 32 - y, 32 - x] + a[z, x, 32 - y] + a[z, 32 - x, y]' a=blobs.mrc -o four.mrc
+"$WEFT" project four.mrc --count 40 -o some.mrcs > some.txt
+"$WEFT" reconstruct some.mrcs --angles some.txt -o plain.mrc
+"$WEFT" reconstruct some.mrcs --angles some.txt --symmetry C4 -o symmetric.mrc
+prints 1 calc 'i32(sum((b - a)**2) < 0.5*sum((c - a)**2) && sum((b - a)**2) < 0.01*sum(a**2))' \
+    a=four.mrc b=symmetric.mrc c=plain.mrc
+refuses 1 'C4x' "$WEFT" reconstruct some.mrcs --angles some.txt --symmetry C4x -o out.mrc
+
+# a STAR file: shifts in Angstrom, two stacks of different defocus, optics groups, a stack above the STAR file's folder.
+# RELION's angles are those of --order zyz of the inverse rotation.
+mkdir -p Extract Refine/job
+"$WEFT" ctf moved.mrcs --defocus 1.5 --multiply -o Extract/odd.mrcs
+"$WEFT" ctf moved.mrcs --defocus 1.0,0.1,30 --multiply -o Extract/even.mrcs
+star() { # star OPTICS_COLUMNS OPTICS COLUMNS AWK_FIELDS
+    printf 'data_optics\nloop_\n_rlnOpticsGroup\n'
+    printf '_%s\n' $1
+    printf '1 %s\n\ndata_particles\nloop_\n_rlnOpticsGroup\n' "$2"
+    printf '_%s\n' $3
+    awk "{ odd = \$1 % 2; print 1, $4 }" views.txt
+}
+optics='rlnImagePixelSize rlnVoltage rlnSphericalAberration rlnAmplitudeContrast'
+angles='rlnImageName rlnAngleRot rlnAngleTilt rlnAnglePsi'
+defocus='rlnDefocusU rlnDefocusV rlnDefocusAngle'
+name='($1 + 1) "@Extract/" (odd ? "odd" : "even") ".mrcs", -$4, -$3, -$2'
+ctf='odd ? 15000 : 11000, odd ? 15000 : 9000, odd ? 0 : 30'
+star "$optics" '2 300 2.7 0.1' "$angles rlnOriginYAngst rlnOriginXAngst $defocus rlnRandomSubset" \
+    "$name, -2, 4, $ctf, odd + 1" > Refine/job/run_data.star
+(cd Refine && "$WEFT" reconstruct job/run_data.star -o ../map.mrc)
+below 0.08 calc 'max(abs(a - b))' a=blobs.mrc b=map.mrc
+pixel_is '2 2 2' map.mrc
+"$WEFT" reconstruct Refine/job/run_data.star --no-ctf -o map.mrc
+prints 1 calc 'i32(max(abs(a - b)) > 0.3)' a=blobs.mrc b=map.mrc
+for half in 1 2; do
+    "$WEFT" reconstruct Refine/job/run_data.star --subset $half -o map$half.mrc
+    below 0.13 calc 'max(abs(a - b))' a=blobs.mrc b=map$half.mrc # one defocus, whose zeros lose what is there
+done
+prints 1 calc 'i32(max(abs(a - b)) > 1e-3)' a=map1.mrc b=map2.mrc
+# images that were multiplied by their CTFs again, origins in pixels, the pixel size of the detector and magnification
+"$WEFT" ctf Extract/odd.mrcs --defocus 1.5 --multiply -o Extract/squared.mrcs
+star "rlnVoltage rlnSphericalAberration rlnAmplitudeContrast rlnCtfDataAreCtfPremultiplied" '300 2.7 0.1 1' \
+    "$angles rlnOriginY rlnOriginX rlnDetectorPixelSize rlnMagnification $defocus" \
+    '($1 + 1) "@Extract/squared.mrcs", -$4, -$3, -$2, -1, 2, 5, 25000, 15000, 15000, 0' > old.star
+"$WEFT" reconstruct old.star -o map.mrc
+below 0.13 calc 'max(abs(a - b))' a=blobs.mrc b=map.mrc
+refused_star() { # refused_star MESSAGE STAR_ARGUMENTS...
+    local message=$1
+    shift
+    star "$@" > bad.star
+    refuses 1 "$message" "$WEFT" reconstruct bad.star -o out.mrc
+}
+refused_star 'no rlnAnglePsi' rlnImagePixelSize 2 'rlnImageName rlnAngleRot rlnAngleTilt' '"1@Extract/odd.mrcs", 0, 0'
+refused_star 'there is rlnDefocusU and no rlnVoltage' rlnImagePixelSize 2 "$angles $defocus" "$name, $ctf"
+refused_star 'there is rlnOriginXAngst and no rlnImagePixelSize' rlnVoltage 300 "$angles rlnOriginYAngst rlnOriginXAngst" "$name, 1, 1"
+refused_star 'no table has rlnImageName' rlnVoltage 300 rlnAngleRot 1
+refused_star 'give the number of an image' rlnVoltage 300 "$angles" '"0@Extract/odd.mrcs", 0, 0, 0'
+refused_star 'there are 120 images, and bad.star has image 121' rlnVoltage 300 "$angles" '($1 + 2) "@Extract/odd.mrcs", 0, 0, 0'
+refused_star 'cannot open' rlnVoltage 300 "$angles" '"1@Extract/none.mrcs", 0, 0, 0'
+refused_star 'particle 1, 1@Extract/odd.mrcs: an angle' rlnVoltage 300 "$angles" '"1@Extract/odd.mrcs", 0, "?", 0'
+refused_star 'particles of two pixel sizes, 2 and 3' rlnVoltage 300 "$angles rlnImagePixelSize" "$name, 2 + odd"
+refuses 1 'there is no rlnRandomSubset' "$WEFT" reconstruct old.star --subset 1 -o out.mrc
+refuses 2 'the STAR file has the angles' "$WEFT" reconstruct old.star --angles views.txt -o out.mrc
 
 [ ! -e out.mrc ] && [ ! -e out.mrcs ] || die 'a refused command wrote a file'
