@@ -45,13 +45,19 @@ int check_facts(const command *self, wf_context *ctx, const facts *f, const char
 void apply_facts(const facts *f, wf_meta *meta);
 
 /* The options of movies, for tables of options, and their numbers after the first of them. */
-#define MOVIE_OPTIONS \
-    { "gain", 0, true }, { "divide", 0, false }, { "group", 0, true }, { "upsample", 0, true }
-enum { MOVIE_GAIN, MOVIE_DIVIDE, MOVIE_GROUP, MOVIE_UPSAMPLE, MOVIE_COUNT };
-#define MOVIE_HELP                                                                                     \
-    "  --gain FILE            frames are multiplied by it, or, if its name ends with .gain, divided\n" \
-    "  --divide               frames are divided by the gain\n"                                        \
-    "  --group N              each N frames are added to one; what is left at the end is dropped\n"    \
+#define MOVIE_OPTIONS                                                                               \
+    { "gain", 0, true }, { "divide", 0, false }, { "gain-rot", 0, true }, { "gain-flip", 0, true }, \
+        { "group", 0, true },                                                                       \
+    {                                                                                               \
+        "upsample", 0, true                                                                         \
+    }
+enum { MOVIE_GAIN, MOVIE_DIVIDE, MOVIE_GAIN_ROTATION, MOVIE_GAIN_FLIP, MOVIE_GROUP, MOVIE_UPSAMPLE, MOVIE_COUNT };
+#define MOVIE_HELP                                                                                                   \
+    "  --gain FILE            frames are multiplied by it, or, if its name ends with .gain, divided\n"               \
+    "  --divide               frames are divided by the gain\n"                                                      \
+    "  --gain-rot N           the gain is turned by N quarters, clockwise where its first row is at the top\n"       \
+    "  --gain-flip N          after that it is turned upside down (1) or left to right (2), as by RELION's option\n" \
+    "  --group N              each N frames are added to one; what is left at the end is dropped\n"                  \
     "  --upsample N           EER: 2 or 4 pixels along one of the detector (default: 1)\n"
 /* Takes one option. Returns an exit code. */
 int take_movie(const command *self, wf_movie *m, int which, const char *text);

@@ -151,6 +151,16 @@ int take_movie(const command *self, wf_movie *m, int which, const char *text)
     case MOVIE_DIVIDE:
         m->divide = true;
         return EXIT_OK;
+    case MOVIE_GAIN_ROTATION:
+        if (!parse_int(text, 0, 3, &n))
+            return misused(self, "--gain-rot %s: give a number of quarter turns, 0 to 3", text);
+        m->gain_rotation = (int32_t)n;
+        return EXIT_OK;
+    case MOVIE_GAIN_FLIP:
+        if (!parse_int(text, 0, 2, &n))
+            return misused(self, "--gain-flip %s: give 0, 1 (upside down) or 2 (left to right)", text);
+        m->gain_flip = (int32_t)n;
+        return EXIT_OK;
     case MOVIE_GROUP:
         if (!parse_int(text, 1, 1L << 31, &n))
             return misused(self, "--group %s: give a number of frames", text);

@@ -253,6 +253,53 @@ static void gains_multiply_or_divide(void **state)
     wf_release(fine);
 }
 
+/* Every turn and flip, of boxes of a movie; the gain of an odd number of turns has the extents of the turned frames. */
+static void gains_are_turned_and_flipped(void **state)
+{
+    (void)state;
+    enum { HEIGHT = 9, WIDTH = 6 };
+    wf_array *frames = make(WF_F32, SHAPE(2, HEIGHT, WIDTH));
+    save(frames, "turned.mrcs", NULL);
+    for (int turns = 0; turns < 4; turns++)
+        for (int flip = 0; flip < 3; flip++) {
+            int h = turns % 2 ? WIDTH : HEIGHT, w = turns % 2 ? HEIGHT : WIDTH; /* of the gain's file */
+            wf_array *gain = gain_image(h, w, WF_F32);
+            save(gain, "turned.npy", NULL);
+            wf_release(gain);
+            wf_movie how = { .gain = "turned.npy", .gain_rotation = turns, .gain_flip = flip };
+            wf_file *file = open_movie("turned.mrcs", how, NULL, NULL, NULL);
+            wf_array *part = wf_file_read(file, SHAPE(1, 2, 1), SHAPE(1, 6, 4));
+            assert_non_null(part);
+            for (int64_t i = 0; i < 24; i++) {
+                int64_t y = 2 + i / 4, x = 1 + i % 4;
+                int64_t v = flip == 1 ? HEIGHT - 1 - y : y, u = flip == 2 ? WIDTH - 1 - x : x; /* before the flip */
+                double g = turns == 0   ? gain_at(v, u)
+                           : turns == 1 ? gain_at(h - 1 - u, v)
+                           : turns == 2 ? gain_at(h - 1 - v, w - 1 - u)
+                                        : gain_at(u, w - 1 - v);
+                double value = value_at(frames, (HEIGHT + y) * WIDTH + x) * g;
+                if (fabs(value_at(part, i) - value) > 1e-5)
+                    fail_msg("turned %d, flipped %d: pixel %d is %g, not %g", turns, flip, (int)i, value_at(part, i),
+                             value);
+            }
+            wf_release(part);
+            wf_file_free(file);
+        }
+    wf_release(frames);
+    static const struct {
+        wf_movie how;
+        const char *text;
+    } bad[] = { { { .gain = "turned.npy" }, "the gain is 6 x 9 pixels, and the frames of turned.mrcs are 9 x 6" },
+                { { .gain_rotation = 4 }, "movie.gain_rotation is 4 (must be 0 to 3)" },
+                { { .gain_flip = -1 }, "movie.gain_flip is -1 (must be 0 to 2)" } };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        wf_movie how = bad[i].how;
+        how.size = sizeof how;
+        assert_null(wf_movie_open(ctx, "turned.mrcs", &how, NULL, NULL, NULL));
+        assert_error("turned.mrcs", bad[i].text);
+    }
+}
+
 static void movies_of_other_formats_have_gains_and_groups(void **state)
 {
     (void)state;
@@ -458,6 +505,7 @@ int main(void)
         cmocka_unit_test(all_codes_are_read),
         cmocka_unit_test(the_example_of_the_documentation_is_read),
         cmocka_unit_test(gains_multiply_or_divide),
+        cmocka_unit_test(gains_are_turned_and_flipped),
         cmocka_unit_test(movies_of_other_formats_have_gains_and_groups),
         cmocka_unit_test(damaged_files_do_no_harm),
         cmocka_unit_test(a_shared_list_of_strips_is_refused),

@@ -125,6 +125,9 @@ typedef struct wf_movie {
     bool divide;      /* frames are divided by the gain, and are 0 where it is 0; always if its name ends with .gain */
     int32_t factor;   /* EER: pixels of an image along a pixel of the detector: 1, 2, 4, ...; 0: 1 */
     int64_t group;    /* frames that are added to an image; the last ones that fill no group are left out; 0: 1 */
+    /* The gain is turned by quarters, clockwise where its first row is drawn at the top, then flipped: 1 = upside down,
+     * 2 = left to right; as by RELION's --gain_rot and --gain_flip. */
+    int32_t gain_rotation, gain_flip;
 } wf_movie;
 /* Opens a movie, a stack of images of any format or one image, for wf_file_read. `how` may be NULL.
  * Dtypes: with a gain or sums f32 (f64 of f64); EER: u8, sums of more than 255 frames u16; with a gain f32.

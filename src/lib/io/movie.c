@@ -15,6 +15,8 @@ struct wfl_movie {
     wfl_io_input gain;
     char *gain_path;
     int64_t scale; /* pixels of an image along a pixel of the gain */
+    /* Pixel y, x of the turned gain is pixel at[0] + along[0][0] y + along[0][1] x, at[1] + ... of the file. */
+    int64_t at[2], along[2][2];
     /* The last box of the gain, in pixels of the image, ready to multiply. */
     wf_shape first, count;
     double *factor;
@@ -31,6 +33,30 @@ void wfl_movie_close(wfl_movie *m)
     free(m);
 }
 
+/* Sets where pixels of the turned gain lie in the file, whose extents are `dim`, and the extents of the turned gain. */
+static void turn_gain(wfl_movie *m, const int64_t *dim, const wf_movie *how, int64_t turned[2])
+{
+    turned[0] = dim[0];
+    turned[1] = dim[1];
+    m->along[0][0] = m->along[1][1] = 1;
+    for (int32_t k = 0; k < how->gain_rotation; k++) { /* pixel y, x becomes that which was n - 1 - x, y */
+        int64_t n = turned[0];
+        turned[0] = turned[1];
+        turned[1] = n;
+        for (int d = 0; d < 2; d++) {
+            int64_t by_y = m->along[d][0];
+            m->along[d][0] = m->along[d][1];
+            m->along[d][1] = -by_y;
+            m->at[d] += by_y * (n - 1);
+        }
+    }
+    for (int d = 0; d < 2 && how->gain_flip; d++) {
+        int axis = how->gain_flip - 1;
+        m->at[d] += m->along[d][axis] * (turned[axis] - 1);
+        m->along[d][axis] = -m->along[d][axis];
+    }
+}
+
 /* Opens the gain, and compares its extents with those of images. */
 static wf_status open_gain(wfl_movie *m, const wfl_io_input *in, const wf_movie *how)
 {
@@ -44,18 +70,20 @@ static wf_status open_gain(wfl_movie *m, const wfl_io_input *in, const wf_movie 
     m->corrected = true;
     m->divided = how->divide || wfl_io_suffix_is(m->gain_path, ".gain");
     const wf_shape *g = &m->gain.image.shape, *s = &in->image.shape;
-    int first = g->rank - 2; /* a stack of one image is an image */
     if (g->rank < 2 || (g->rank > 2 && g->dim[g->rank - 3] != 1) || g->rank > 3 ||
-        wf_dtype_kind(m->gain.image.dtype) == WF_KIND_COMPLEX)
+        wf_dtype_kind(m->gain.image.dtype) == WF_KIND_COMPLEX) /* a stack of one image is an image */
         return wfl_io_fail(ctx, m->gain_path, WF_ERR_SHAPE, "a gain is one image of real values, and this has %d axes",
                            (int)g->rank);
-    const int64_t *image = s->dim + m->frames_axis, *gain = g->dim + first;
+    int64_t gain[2];
+    turn_gain(m, g->dim + g->rank - 2, how, gain);
+    const int64_t *image = s->dim + m->frames_axis;
     m->scale = gain[0] > 0 ? image[0] / gain[0] : 0;
     if (m->scale < 1 || m->scale * gain[0] != image[0] || m->scale * gain[1] != image[1] ||
         (m->scale > 1 && in->format->format != WF_FORMAT_EER))
-        return wfl_io_fail(
-            ctx, m->gain_path, WF_ERR_SHAPE, "the gain is %lld x %lld pixels, and the frames of %.300s are %lld x %lld",
-            (long long)gain[0], (long long)gain[1], in->reader.path, (long long)image[0], (long long)image[1]);
+        return wfl_io_fail(ctx, m->gain_path, WF_ERR_SHAPE,
+                           "the gain is %lld x %lld pixels%s, and the frames of %.300s are %lld x %lld",
+                           (long long)gain[0], (long long)gain[1], how->gain_rotation & 1 ? " when it is turned" : "",
+                           in->reader.path, (long long)image[0], (long long)image[1]);
     return WF_OK;
 }
 
@@ -115,35 +143,40 @@ static wf_status read_gain(wfl_movie *m, const wf_shape *first, const wf_shape *
     wf_context *ctx = m->gain.reader.ctx;
     int rank = m->gain.image.shape.rank;
     wf_shape from = { .rank = rank }, box = { .rank = rank };
+    int64_t low[2], high[2], corner[2] = { 0, 0 };
     box.dim[0] = 1;
     for (int d = 0; d < 2; d++) {
-        from.dim[rank - 2 + d] = first->dim[d] / m->scale;
-        box.dim[rank - 2 + d] = (first->dim[d] + count->dim[d] - 1) / m->scale - from.dim[rank - 2 + d] + 1;
+        low[d] = first->dim[d] / m->scale;
+        high[d] = (first->dim[d] + count->dim[d] - 1) / m->scale;
     }
-    int64_t width = box.dim[rank - 1];
+    for (int d = 0; d < 2; d++) { /* of the file */
+        int64_t a = m->at[d] + m->along[d][0] * low[0] + m->along[d][1] * low[1];
+        int64_t b = m->at[d] + m->along[d][0] * high[0] + m->along[d][1] * high[1];
+        from.dim[rank - 2 + d] = corner[d] = a < b ? a : b;
+        box.dim[rank - 2 + d] = (a < b ? b - a : a - b) + 1;
+    }
+    int64_t width = box.dim[rank - 1], n = box.dim[rank - 2] * width;
     void *values;
     wf_array *part = wfl_io_new_array(ctx, m->gain.reader.path, m->gain.image.dtype, box, &values);
     double *factor = part ? malloc((size_t)(count->dim[0] * count->dim[1]) * sizeof *factor) : NULL,
-           *row = factor ? malloc((size_t)width * sizeof *row) : NULL;
-    wf_status status = !part ? wf_last_status(ctx)
-                       : row ? wfl_io_input_fill(&m->gain, &from, &box, values)
-                             : wfl_io_fail_memory(ctx, m->gain_path, count->dim[0] * count->dim[1] * 8);
-    size_t size = wf_dtype_size(m->gain.image.dtype);
-    int64_t have = -1;
-    for (int64_t y = 0; y < count->dim[0] && status == WF_OK; y++) {
-        int64_t at = (first->dim[0] + y) / m->scale - from.dim[rank - 2];
-        if (at != have) {
-            wfl_io_convert(m->gain.image.dtype, (const char *)values + (size_t)(at * width) * size, (int64_t)size,
-                           width, wfl_io_type_of(WF_STORED_F64), (char *)row);
-            for (int64_t x = 0; x < width && m->divided; x++)
-                row[x] = row[x] != 0 ? 1 / row[x] : 0;
-            have = at;
+           *gain = factor ? malloc((size_t)n * sizeof *gain) : NULL;
+    wf_status status = !part  ? wf_last_status(ctx)
+                       : gain ? wfl_io_input_fill(&m->gain, &from, &box, values)
+                              : wfl_io_fail_memory(ctx, m->gain_path, (count->dim[0] * count->dim[1] + n) * 8);
+    if (status == WF_OK)
+        wfl_io_convert(m->gain.image.dtype, values, (int64_t)wf_dtype_size(m->gain.image.dtype), n,
+                       wfl_io_type_of(WF_STORED_F64), (char *)gain);
+    for (int64_t i = 0; i < n && status == WF_OK && m->divided; i++)
+        gain[i] = gain[i] != 0 ? 1 / gain[i] : 0;
+    for (int64_t i = 0; i < count->dim[0] && status == WF_OK; i++)
+        for (int64_t k = 0; k < count->dim[1]; k++) {
+            int64_t y = (first->dim[0] + i) / m->scale, x = (first->dim[1] + k) / m->scale;
+            int64_t row = m->at[0] + m->along[0][0] * y + m->along[0][1] * x - corner[0];
+            int64_t column = m->at[1] + m->along[1][0] * y + m->along[1][1] * x - corner[1];
+            factor[i * count->dim[1] + k] = gain[row * width + column];
         }
-        for (int64_t x = 0; x < count->dim[1]; x++)
-            factor[y * count->dim[1] + x] = row[(first->dim[1] + x) / m->scale - from.dim[rank - 1]];
-    }
     wf_release(part);
-    free(row);
+    free(gain);
     if (status != WF_OK) {
         free(factor);
         return status;

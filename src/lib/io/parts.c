@@ -80,6 +80,10 @@ static wf_status check_movie(wf_context *ctx, const char *path, const wf_movie *
         return wfl_io_fail(ctx, path, WF_ERR_ARG, "movie.group is %lld (must not be negative)", (long long)how->group);
     if (how->factor < 0 || how->factor > 256 || (how->factor & (how->factor - 1)))
         return wfl_io_fail(ctx, path, WF_ERR_ARG, "movie.factor is %d (must be 1, 2, 4, ...)", how->factor);
+    if (how->gain_rotation < 0 || how->gain_rotation > 3)
+        return wfl_io_fail(ctx, path, WF_ERR_ARG, "movie.gain_rotation is %d (must be 0 to 3)", how->gain_rotation);
+    if (how->gain_flip < 0 || how->gain_flip > 2)
+        return wfl_io_fail(ctx, path, WF_ERR_ARG, "movie.gain_flip is %d (must be 0 to 2)", how->gain_flip);
     return WF_OK;
 }
 
