@@ -3,14 +3,12 @@
  *
  * ctest: devices
  */
-#include "on_devices.h"
+#include "close_numbers.h"
 #include "weft/optimize.h"
 
 enum { H = 2, W = 3 };
 static const float X[H * W] = { 0.5f, -1, 2, 0.25f, -0.75f, 1.5f };
 static const float Z[2 * W] = { 1, 2, -0.5f, 0.25f, 3, -1 };
-
-static wf_val total(wf_val v) { return wf_reduce(WF_JOIN_ADD, v, WF_ALL_AXES); }
 
 typedef struct heard {
     int directions[2], elements[2], imaginary, differing;

@@ -3,11 +3,9 @@
  *
  * ctest: devices
  */
-#include "on_devices.h"
+#include "close_numbers.h"
 
 enum { VALUES = 6, ELEMENTS = 3 };
-
-static wf_val total(wf_val v) { return wf_reduce(WF_JOIN_ADD, v, WF_ALL_AXES); }
 
 static void expect(const char *what, wf_array *a, const double *want)
 {

@@ -6,22 +6,8 @@
 #include <complex.h>
 #undef I
 #define I _Complex_I
-#include "on_devices.h"
+#include "close_numbers.h"
 #include "weft/functions.h"
-
-static void expect(wf_array *a, const double *want, double tolerance)
-{
-    double *got = contents_as(a, WF_F64);
-    for (int64_t i = 0; i < wf_array_count(a); ++i)
-        if (!(fabs(got[i] - want[i]) <= tolerance * (1 + fabs(want[i]))))
-            fail_msg("element %d is %.17g and should be %.17g", (int)i, got[i], want[i]);
-    free(got);
-    wf_release(a);
-}
-
-static wf_val total(wf_val v) { return wf_reduce(WF_JOIN_ADD, v, WF_ALL_AXES); }
-
-static wf_array *line_of(const double *x, int64_t n) { return array_of(ctx, WF_F64, WF_SHAPE(n), x); }
 
 /* Runs the recording with the derivative of y by x in reverse and in forward mode. */
 static void expect_derivative(wf_graph *g, wf_val y, wf_val x, wf_array *like, const double *want, double tolerance)
@@ -33,8 +19,8 @@ static void expect_derivative(wf_graph *g, wf_val y, wf_val x, wf_array *like, c
     wf_out(g, back, gradient);
     wf_out(g, along, tangent);
     OK(ctx, wf_run(g));
-    expect(back, want, tolerance);
-    expect(along, want, tolerance);
+    expect_close_and_release(back, want, tolerance);
+    expect_close_and_release(along, want, tolerance);
 }
 
 enum { POINTS = 9 };
@@ -94,10 +80,10 @@ static void own_turns(void **state)
         wf_jvp(WF_VALS(y), WF_VALS(factor), WF_VALS(1), &tangent);
         wf_out(g, along_k, tangent);
         OK(ctx, wf_run(g));
-        expect(dy, by_y, 1e-9);
-        expect(along, by_y, 1e-9);
-        expect(along_k, by_k, 1e-9);
-        expect(dk, space ? by_k : &sum, 1e-9);
+        expect_close_and_release(dy, by_y, 1e-9);
+        expect_close_and_release(along, by_y, 1e-9);
+        expect_close_and_release(along_k, by_k, 1e-9);
+        expect_close_and_release(dk, space ? by_k : &sum, 1e-9);
     }
     wf_release(one);
     wf_release(all);
@@ -193,8 +179,8 @@ static void newton(void **state)
     wf_out(g, d1, gradient);
     wf_out(g, d2, along);
     OK(ctx, wf_run(g));
-    expect(d1, want, 1e-12);
-    expect(d2, second, 1e-10);
+    expect_close_and_release(d1, want, 1e-12);
+    expect_close_and_release(d2, second, 1e-10);
     wf_release(a);
 }
 
@@ -302,8 +288,8 @@ static void table_changes(void **state)
         wf_out(g, out, gradient);
         wf_out(g, sum, wf_add(wf_add(read[0], read[1]), wf_add(read[2], later)));
         OK(ctx, wf_run(g));
-        expect(out, (const double[]){ 6, 2 }, 0);
-        expect(sum, (const double[]){ 4 * (3 + 10.0 * stores), 3 * (3 + 10.0 * stores) }, 0);
+        expect_close_and_release(out, (const double[]){ 6, 2 }, 0);
+        expect_close_and_release(sum, (const double[]){ 4 * (3 + 10.0 * stores), 3 * (3 + 10.0 * stores) }, 0);
         wf_release(n);
         wf_release(b);
         wf_release(a);

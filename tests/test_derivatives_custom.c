@@ -3,28 +3,16 @@
  *
  * ctest: devices
  */
-#include "on_devices.h"
+#include "close_numbers.h"
 
 enum { N = 4 };
 static const double X[N] = { -1.75, 0.5, 1.25, 3 };
 
-static void expect(wf_array *a, const double want[N])
-{
-    double *got = contents_as(a, WF_F64);
-    for (int64_t i = 0; i < wf_array_count(a); ++i)
-        if (!(fabs(got[i] - want[i]) <= 1e-12 * (1 + fabs(want[i]))))
-            fail_msg("element %d is %.17g and should be %.17g", (int)i, got[i], want[i]);
-    free(got);
-}
-
 static void expect_and_release(wf_array *a, const double want[N])
 {
-    expect(a, want);
+    expect_close(a, want, 1e-12);
     wf_release(a);
 }
-
-static wf_val total(wf_val v) { return wf_reduce(WF_JOIN_ADD, v, WF_ALL_AXES); }
-static wf_array *line_of(const double *x) { return array_of(ctx, WF_F64, WF_SHAPE(N), x); }
 
 /* ---- rules ---- */
 static int calls[3]; /* of .call, .jvp and .vjp of the cube */
@@ -78,7 +66,7 @@ static void polar_forward(const wf_rule_site *s)
 static void roundings(void **state)
 {
     (void)state;
-    wf_array *a = line_of(X);
+    wf_array *a = line_of(X, N);
     wf_val back, forward, none;
     wf_graph *g = wf_begin(ctx);
     wf_val x = wf_in(g, a), q = wf_replace_gradient(wf_round(x), wf_mul(x, x)), plain = wf_round(x);
@@ -103,7 +91,7 @@ static void roundings(void **state)
 static void broadcasts(void **state)
 {
     (void)state;
-    wf_array *a = line_of(X), *b = wf_full(ctx, WF_F32, WF_SHAPE(1), 2);
+    wf_array *a = line_of(X, N), *b = wf_full(ctx, WF_F32, WF_SHAPE(1), 2);
     wf_val grad[2];
     wf_graph *g = wf_begin(ctx);
     wf_val x = wf_in(g, a), y = wf_in(g, b), v = wf_replace_gradient(wf_mul(x, x), wf_mul(y, y));
@@ -155,7 +143,7 @@ static void complex_values(void **state)
 static void unused(void **state)
 {
     (void)state;
-    wf_array *a = line_of(X), *out;
+    wf_array *a = line_of(X, N), *out;
     wf_graph *g = wf_begin(ctx);
     wf_val x = wf_in(g, a), of = wf_reduce(WF_JOIN_ADD, wf_exp(x), WF_ALL_AXES);
     out = wf_keep(wf_add(wf_replace_gradient(x, of), wf_stop(x)));
@@ -176,7 +164,7 @@ static void unused(void **state)
 static void graphs(void **state)
 {
     (void)state;
-    wf_array *a = line_of(X);
+    wf_array *a = line_of(X, N);
     wf_val y, first, second, along, crossed;
     memset(calls, 0, sizeof calls);
     wf_graph *g = wf_begin(ctx);
@@ -210,7 +198,7 @@ static void other_than_the_value(void **state)
 {
     (void)state;
     const double most = 2;
-    wf_array *a = line_of(X);
+    wf_array *a = line_of(X, N);
     wf_val y, grad;
     wf_graph *g = wf_begin(ctx);
     wf_val x = wf_in(g, a);
@@ -230,7 +218,7 @@ static void outputs(void **state)
 {
     (void)state;
     const double y_of[N] = { 0.5, -2, 1, 0.25 };
-    wf_array *a = line_of(X), *b = line_of(y_of);
+    wf_array *a = line_of(X, N), *b = line_of(y_of, N);
     wf_val out[2], swapped[2], d[4][2], t[2];
     wf_graph *g = wf_begin(ctx);
     wf_val x = wf_in(g, a), y = wf_in(g, b);
@@ -271,7 +259,7 @@ static void broadcast_inputs(void **state)
 {
     (void)state;
     const double row_of[2] = { 0.5, -2 };
-    wf_array *a = line_of(X), *b = array_of(ctx, WF_F64, WF_SHAPE(2, 1), row_of);
+    wf_array *a = line_of(X, N), *b = array_of(ctx, WF_F64, WF_SHAPE(2, 1), row_of);
     wf_val out[2], d[2];
     wf_graph *g = wf_begin(ctx);
     wf_val x = wf_in(g, a), y = wf_in(g, b);
@@ -296,7 +284,7 @@ static void broadcast_inputs(void **state)
 static void wanted_outputs(void **state)
 {
     (void)state;
-    wf_array *a = line_of(X);
+    wf_array *a = line_of(X, N);
     wf_val out[2], d[3];
     wf_graph *g = wf_begin(ctx);
     wf_val x = wf_in(g, a);
@@ -321,7 +309,7 @@ static void wanted_outputs(void **state)
 static void points_and_loops(void **state)
 {
     (void)state;
-    wf_array *a = line_of(X);
+    wf_array *a = line_of(X, N);
     double want[N];
     for (int i = 0; i < N; ++i)
         want[i] = 9 * pow(X[i], 8);
@@ -368,7 +356,7 @@ static void operators(void **state)
 {
     (void)state;
     const double up[N] = { 1, 0.25, -2, 3 };
-    wf_array *x = line_of(X), *y = wf_like(x), *u = line_of(up), *dx = wf_like(x), *t = wf_like(x);
+    wf_array *x = line_of(X, N), *y = wf_like(x), *u = line_of(up, N), *dx = wf_like(x), *t = wf_like(x);
     OK(ctx, wf_adjoint(operator_of(x, y), WF_ARRAYS(y), WF_ARRAYS(u), WF_ARRAYS(x), WF_ARRAYS(dx)));
     OK(ctx, wf_tangent(operator_of(x, y), WF_ARRAYS(x), WF_ARRAYS(u), WF_ARRAYS(y), WF_ARRAYS(t)));
     double back[N], along[N];
@@ -379,8 +367,8 @@ static void operators(void **state)
         along[i] += -fmax(-bound, fmin(bound, up[i])) * X[i] - X[i] * up[i] + X[i] * up[i];
     }
     /* The seed of the clipped identity is -up x, whose clipping is that of up x with the other sign. */
-    expect(dx, back);
-    expect(t, along);
+    expect_close(dx, back, 1e-12);
+    expect_close(t, along, 1e-12);
     wf_release(x);
     wf_release(y);
     wf_release(u);
@@ -392,7 +380,7 @@ static void operators(void **state)
 static void tapes(void **state)
 {
     (void)state;
-    wf_array *x = line_of(X), *y = wf_like(x), *dx = wf_like(x);
+    wf_array *x = line_of(X, N), *y = wf_like(x), *dx = wf_like(x);
     wf_tape *tape = wf_tape_begin(ctx, WF_ARRAYS(x));
     wf_val cubed, clip;
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
@@ -408,7 +396,7 @@ static void tapes(void **state)
     double want[N];
     for (int i = 0; i < N; ++i)
         want[i] = fmax(-bound, fmin(bound, X[i])) * 3 * X[i] * X[i] + 2 * X[i] * X[i] * X[i];
-    expect(dx, want);
+    expect_close(dx, want, 1e-12);
     wf_tape_free(tape);
     wf_release(loss);
     wf_release(x);
@@ -420,7 +408,7 @@ static void tapes(void **state)
 static void evaluations(void **state)
 {
     (void)state;
-    wf_array *a = line_of(X), *out = wf_like(a);
+    wf_array *a = line_of(X, N), *out = wf_like(a);
     wf_graph *g = wf_begin(ctx);
     wf_val x = wf_in(g, a), y, z, grad;
     wf_custom(CUBE, WF_VALS(x), &y);
@@ -460,7 +448,7 @@ static void reads_another(const wf_rule_site *s)
 static void refused(void **state)
 {
     (void)state;
-    wf_array *a = line_of(X), *other = line_of(X), *y = wf_like(a), *dx = wf_like(a);
+    wf_array *a = line_of(X, N), *other = line_of(X, N), *y = wf_like(a), *dx = wf_like(a);
     const struct {
         wf_rule rule;
         bool forward;

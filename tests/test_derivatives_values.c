@@ -3,13 +3,11 @@
  *
  * ctest: devices
  */
-#include "on_devices.h"
+#include "close_numbers.h"
 #include "weft/functions.h"
 
 enum { MOST = 16 };
 typedef wf_val formula(wf_graph *g, wf_val x, wf_array *a); /* of the contents x of array a */
-
-static wf_val total(wf_val v) { return wf_reduce(WF_JOIN_ADD, v, WF_ALL_AXES); }
 
 static void expect(wf_array *a, const double *want, double tolerance, int line)
 {

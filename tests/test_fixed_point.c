@@ -3,24 +3,12 @@
  *
  * ctest: devices
  */
-#include "on_devices.h"
+#include "close_numbers.h"
 #include "weft/linalg.h"
 #include "weft/optimize.h"
 
 enum { N = 4 };
 static const double MEAN[N] = { -1.75, 0.5, 1.25, 3 }, ECCENTRICITY[N] = { 0.1, 0.6, 0.3, 0.45 };
-
-static void expect(wf_array *a, const double *want, double error)
-{
-    double *got = contents_as(a, WF_F64);
-    for (int64_t i = 0; i < wf_array_count(a); ++i)
-        if (!(fabs(got[i] - want[i]) <= error * (1 + fabs(want[i]))))
-            fail_msg("element %d is %.17g and should be %.17g", (int)i, got[i], want[i]);
-    free(got);
-    wf_release(a);
-}
-
-static wf_val total(wf_val v) { return wf_reduce(WF_JOIN_ADD, v, WF_ALL_AXES); }
 
 /* Kepler's equation: E = M + e sin E. */
 static void kepler(const wf_rule_site *s) { s->result[0] = wf_add(s->in[1], wf_mul(s->in[2], wf_sin(s->in[0]))); }
@@ -66,7 +54,7 @@ static void kepler_equation(void **state)
             wf_out(g, out[i] = wf_like(m), i < 7 ? value[i] : wf_mul(along[i - 7], 0.5));
         OK(ctx, wf_run(g));
         for (int i = 0; i < 10; ++i)
-            expect(out[i], i < 6 ? want[i] : want[i == 6 ? 4 : i == 7 ? 2 : i == 8 ? 4 : 5], 1e-11);
+            expect_close_and_release(out[i], i < 6 ? want[i] : want[i == 6 ? 4 : i == 7 ? 2 : i == 8 ? 4 : 5], 1e-11);
     }
     wf_release(m);
     wf_release(e);
@@ -98,10 +86,10 @@ static void two_unknowns(void **state)
     }
     /* dx = da + cos(y)/3 dy, dy = db + 2x/5 dx */
     double c = cos(y) / 3, r = 0.4 * x, det = 1 - c * r;
-    expect(out[0], &x, 1e-12);
-    expect(out[1], &y, 1e-12);
-    expect(out[2], (const double[]){ (1 + 2 * r) / det }, 1e-12);
-    expect(out[3], (const double[]){ (c + 2) / det }, 1e-12);
+    expect_close_and_release(out[0], &x, 1e-12);
+    expect_close_and_release(out[1], &y, 1e-12);
+    expect_close_and_release(out[2], (const double[]){ (1 + 2 * r) / det }, 1e-12);
+    expect_close_and_release(out[3], (const double[]){ (c + 2) / det }, 1e-12);
     wf_release(a);
     wf_release(b);
 }
@@ -143,8 +131,8 @@ static void coupled(void **state)
     for (int i = 0; i < 3; ++i)
         for (int k = 0; k < 3; ++k)
             want[i][k] = u[i] * slope[i] * z[k];
-    expect(db, u, 1e-12);
-    expect(dw, want[0], 1e-12);
+    expect_close_and_release(db, u, 1e-12);
+    expect_close_and_release(dw, want[0], 1e-12);
     wf_release(wa);
     wf_release(ba);
 }
@@ -171,7 +159,7 @@ static void operators(void **state)
         anomaly(MEAN[i], ECCENTRICITY[i], d);
         want[i] = d[2];
     }
-    expect(grad, want, 1e-11);
+    expect_close_and_release(grad, want, 1e-11);
     wf_release(m);
     wf_release(e);
     wf_release(y);

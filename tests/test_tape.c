@@ -2,18 +2,8 @@
  *
  * ctest: devices threads
  */
-#include "on_devices.h"
+#include "close_numbers.h"
 #include "weft/functions.h"
-
-static void expect(wf_array *a, const double *want)
-{
-    double *got = contents_as(a, WF_F64);
-    for (int64_t i = 0; i < wf_array_count(a); ++i)
-        if (!(fabs(got[i] - want[i]) <= 1e-12 * (1 + fabs(want[i]))))
-            fail_msg("element %d is %.17g and should be %.17g", (int)i, got[i], want[i]);
-    free(got);
-    wf_release(a);
-}
 
 /* x *= x in place; an operator over an index space; a sum: y_i = x_i^2 + x_(i+1)^2, L = sum y_i^3. */
 static void launches(void **state)
@@ -42,7 +32,7 @@ static void launches(void **state)
     OK(ctx, wf_run(g));
     for (int again = 0; again < 2; ++again) {
         OK(ctx, wf_tape_grad(tape, loss, WF_ARRAYS(x), WF_ARRAYS(grad)));
-        expect(wf_retain(grad), want);
+        expect_close_and_release(wf_retain(grad), want, 1e-12);
         wf_tape_end(tape);
     }
     wf_tape_free(tape);
@@ -80,7 +70,7 @@ static void loop_of_the_program(void **state)
     wf_array *loss = wf_keep(wf_reduce(WF_JOIN_ADD, wf_in(g, copy), WF_ALL_AXES));
     OK(ctx, wf_run(g));
     OK(ctx, wf_tape_grad(tape, loss, WF_ARRAYS(x), WF_ARRAYS(grad)));
-    expect(wf_retain(grad), want);
+    expect_close_and_release(wf_retain(grad), want, 1e-12);
     wf_tape_free(tape);
     wf_kernel_free(kernel);
     wf_array *const used[] = { x, copy, grad, loss };
@@ -102,8 +92,8 @@ static void library(void **state)
         wf_keep(wf_reduce(WF_JOIN_ADD, wf_mul(wf_slice(v, 0, 0, 2, 1), wf_slice(v, 0, 0, 2, 1)), WF_ALL_AXES));
     OK(ctx, wf_run(g));
     OK(ctx, wf_tape_grad(tape, loss, WF_ARRAYS(x, other), WF_ARRAYS(grad, none)));
-    expect(wf_retain(grad), (const double[]){ 2, 4, 0, 8, 10, 0 });
-    expect(wf_retain(none), (const double[]){ 0, 0 });
+    expect_close_and_release(wf_retain(grad), (const double[]){ 2, 4, 0, 8, 10, 0 }, 1e-12);
+    expect_close_and_release(wf_retain(none), (const double[]){ 0, 0 }, 1e-12);
     wf_tape_free(tape);
     wf_array *const used[] = { x, other, grad, none, turned, loss };
     for (size_t i = 0; i < sizeof used / sizeof *used; ++i)
@@ -124,7 +114,7 @@ static void views(void **state)
     wf_array *loss = wf_keep(wf_reduce(WF_JOIN_ADD, wf_mul(wf_in(g, turned), wf_in(g, x)), WF_ALL_AXES));
     OK(ctx, wf_run(g));
     OK(ctx, wf_tape_grad(tape, loss, WF_ARRAYS(x), WF_ARRAYS(grad)));
-    expect(wf_retain(grad), (const double[]){ 2, 12, 8, 32 });
+    expect_close_and_release(wf_retain(grad), (const double[]){ 2, 12, 8, 32 }, 1e-12);
     wf_tape_free(tape);
     wf_array *const used[] = { x, grad, row, turned, loss };
     for (size_t i = 0; i < sizeof used / sizeof *used; ++i)

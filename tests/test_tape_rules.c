@@ -3,26 +3,15 @@
  *
  * ctest: devices
  */
-#include "on_devices.h"
+#include "close_numbers.h"
 
 enum { N = 5 };
 static const double X[N] = { 0.5, -2, 1.5, 3, -0.25 }, WEIGHT[N] = { 1, -1, 2, 0.5, 3 };
 
-static void expect(const wf_array *a, const double want[N])
-{
-    double *got = contents_as(a, WF_F64);
-    for (int i = 0; i < N; ++i)
-        if (!(fabs(got[i] - want[i]) <= 1e-12 * (1 + fabs(want[i]))))
-            fail_msg("element %d is %.17g and should be %.17g", i, got[i], want[i]);
-    free(got);
-}
-
-static wf_array *line_of(const double *x) { return array_of(ctx, WF_F64, WF_SHAPE(N), x); }
-
 /* The loss sum(weight y). */
 static wf_array *weighted(wf_array *y)
 {
-    wf_array *w = line_of(WEIGHT);
+    wf_array *w = line_of(WEIGHT, N);
     wf_graph *g = wf_begin(ctx);
     wf_array *loss = wf_keep(wf_reduce(WF_JOIN_ADD, wf_mul(wf_in(g, y), wf_in(g, w)), WF_ALL_AXES));
     OK(ctx, wf_run(g));
@@ -59,7 +48,7 @@ static void host_code(void **state)
     (void)state;
     int calls = 0;
     const wf_array_rule rule = { .size = sizeof rule, .name = "cube", .call = cube, .vjp = cube_back, .user = &calls };
-    wf_array *x = line_of(X), *y = wf_like(x), *grad = wf_like(x), *other = line_of(X);
+    wf_array *x = line_of(X, N), *y = wf_like(x), *grad = wf_like(x), *other = line_of(X, N);
     double want[2][N];
     for (int i = 0; i < N; ++i) {
         want[0][i] = pow(X[i], 9);
@@ -71,13 +60,13 @@ static void host_code(void **state)
     OK(ctx, wf_custom_arrays(ctx, &rule, WF_ARRAYS(other), WF_ARRAYS(other))); /* nothing that is watched */
     OK(ctx, wf_custom_arrays(ctx, &rule, WF_ARRAYS(x), WF_ARRAYS(y)));
     OK(ctx, wf_custom_arrays(ctx, &rule, WF_ARRAYS(y), WF_ARRAYS(y))); /* in place */
-    expect(y, want[0]);
+    expect_close(y, want[0], 1e-12);
     wf_array *loss = weighted(y);
     for (int again = 0; again < 2; ++again) {
         calls = 0;
         OK(ctx, wf_tape_grad(tape, loss, WF_ARRAYS(x), WF_ARRAYS(grad)));
         assert_int_equal(calls, 200);
-        expect(grad, want[1]);
+        expect_close(grad, want[1], 1e-12);
     }
     wf_tape_free(tape);
     wf_array *const used[] = { x, y, grad, other, loss };
@@ -127,7 +116,7 @@ static void integers(void **state)
     (void)state;
     static const int rank[N] = { 2, 0, 3, 4, 1 };
     const wf_array_rule rule = { .size = sizeof rule, .name = "sort", .call = sort, .vjp = sort_back };
-    wf_array *x = line_of(X), *constant = line_of(X), *y = wf_like(x), *grad = wf_like(x);
+    wf_array *x = line_of(X, N), *constant = line_of(X, N), *y = wf_like(x), *grad = wf_like(x);
     wf_array *from = wf_full(ctx, WF_I32, WF_SHAPE(N), 0);
     double want[N];
     for (int i = 0; i < N; ++i)
@@ -140,7 +129,7 @@ static void integers(void **state)
     OK(ctx, wf_run(g));
     wf_array *loss = weighted(y);
     OK(ctx, wf_tape_grad(tape, loss, WF_ARRAYS(x), WF_ARRAYS(grad)));
-    expect(grad, want);
+    expect_close(grad, want, 1e-12);
     wf_tape_free(tape);
     wf_array *const used[] = { x, constant, y, grad, from, loss };
     for (size_t i = 0; i < sizeof used / sizeof *used; ++i)
@@ -160,12 +149,12 @@ static void overwritten(void **state)
 {
     (void)state;
     const wf_array_rule rule = { .size = sizeof rule, .name = "ones", .call = ones };
-    wf_array *x = line_of(X), *grad = wf_like(x), *c = line_of(X);
+    wf_array *x = line_of(X, N), *grad = wf_like(x), *c = line_of(X, N);
     wf_tape *tape = wf_tape_begin(ctx, WF_ARRAYS(x));
     OK(ctx, wf_custom_arrays(ctx, &rule, WF_ARRAYS(c), WF_ARRAYS(x)));
     wf_array *loss = weighted(x);
     OK(ctx, wf_tape_grad(tape, loss, WF_ARRAYS(x), WF_ARRAYS(grad)));
-    expect(grad, (const double[N]){ 0 });
+    expect_close(grad, (const double[N]){ 0 }, 1e-12);
     wf_tape_free(tape);
     wf_array *const used[] = { x, grad, c, loss };
     for (size_t i = 0; i < sizeof used / sizeof *used; ++i)
@@ -186,7 +175,7 @@ static void refused(void **state)
     int calls = 0;
     const wf_array_rule one_way = { .size = sizeof one_way, .name = "one-way", .call = cube, .user = &calls };
     const wf_array_rule none = { .size = sizeof none }, bad = { .size = sizeof bad, .name = "bad", .call = fails };
-    wf_array *x = line_of(X), *y = wf_like(x), *grad = wf_like(x);
+    wf_array *x = line_of(X, N), *y = wf_like(x), *grad = wf_like(x);
     REFUSED(ctx, wf_custom_arrays(ctx, &none, WF_ARRAYS(x), WF_ARRAYS(y)), WF_ERR_ARG, "the rule has no .call");
     REFUSED(ctx, wf_custom_arrays(ctx, &one_way, WF_ARRAYS(x), WF_NO_ARRAYS), WF_ERR_ARG, "no outputs");
     REFUSED(ctx, wf_custom_arrays(ctx, &one_way, WF_ARRAYS(x, NULL), WF_ARRAYS(y)), WF_ERR_ARG, "input 1 is NULL");
