@@ -61,7 +61,7 @@ typedef struct wf_array_rule {
     const char *name;                                           /* for messages */
     wf_status (*call)(void *user, wf_arrays in, wf_arrays out); /* sets all elements of out[] */
     /* Sets grads[i], at first 0, to the derivative of a loss by in[i], from upstream[k], that by out[k], and the contents
-     * that in[] had before the call and out[] after it, which stay as they are. grads[i] is NULL if nobody asks. */
+     * that in[] had before the call and out[] after it. It changes grads alone. grads[i] is NULL if it is not wanted. */
     wf_status (*vjp)(void *user, wf_arrays in, wf_arrays out, wf_arrays upstream, wf_arrays grads);
     void *user; /* lives until wf_tape_free */
 } wf_array_rule;

@@ -177,6 +177,16 @@ static wf_status update_adjoints(const backward *b, const arrays *l)
     return wf_run(g);
 }
 
+/* Releases what the lists of n places own. */
+static void release_arrays(const arrays *l, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; ++k) {
+        wf_release(l->up[k]);
+        wf_release(l->grad[k]);
+        wf_release(l->view[k]);
+    }
+}
+
 /* An operator over an index space. */
 static wf_status back_through_space(const backward *b)
 {
@@ -194,11 +204,7 @@ static wf_status back_through_space(const backward *b)
     }
     if (status == WF_OK)
         status = update_adjoints(b, &l);
-    for (uint32_t k = 0; k < n; ++k) {
-        wf_release(l.up[k]);
-        wf_release(l.grad[k]);
-        wf_release(l.view[k]);
-    }
+    release_arrays(&l, n);
     wf__free(list);
     return status;
 }
@@ -236,11 +242,7 @@ static wf_status back_through_rule(const backward *b)
                              (wf_arrays){ l.up, outs }, (wf_arrays){ grad, s->ins });
     if (status == WF_OK)
         status = update_adjoints(b, &l);
-    for (uint32_t k = 0; k < n; ++k) {
-        wf_release(l.up[k]);
-        wf_release(l.grad[k]);
-        wf_release(l.view[k]);
-    }
+    release_arrays(&l, n);
     wf__free(list);
     return status;
 }

@@ -34,7 +34,7 @@ static const wf__pass passes[] = {
     /* name              on                     function                          afterwards */
     { "shapes",          ARRAYS | TARGETS,      .plan = wf__pass_shapes },        /* every node has its extents */
     { "dead-effects",    ARRAYS | TARGETS,      .plan = wf__pass_dead_effects },  /* no live effect is hidden by a later one */
-    { "stored-views",    ARRAYS | TARGETS,      .plan = wf__pass_stored_views },  /* values that views would compute too often are marked */
+    { "stored-views",    ARRAYS | TARGETS,      .plan = wf__pass_stored_views },  /* values that views or passes over rows would compute too often are marked */
     { "split",           ARRAYS | TARGETS,      .plan = wf__pass_split },         /* stages: no VIEW, REDUCE, SCAN, IOTA is left */
     { "space",           SPACES | TARGETS,      .plan = wf__pass_space },         /* the space and its reduced axes are known */
     { "loop-axes",       SPACES | COMPILED,     .plan = wf__pass_loop_axes },     /* independent turns of a section are points */

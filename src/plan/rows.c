@@ -2,12 +2,13 @@
  * stage has read or written is then in the cache for the others. A normalisation, for example, reads each row for its
  * maximum, for its sum, and for its result, but only once from memory.
  *
- * Stages run so if all of them have the same number of rows, if whatever one of them writes and another one uses lies in
- * the same row of the same array, and if some array with rows of several elements is used twice. Stages between them in
- * the plan that do not take part run afterwards, if they are independent.
+ * Three conditions hold for the stages of such a step: they have the same number of rows; an element that one of them
+ * writes and another one uses lies in the same row of the same array; and two of them use the same array, whose rows have
+ * several elements. A stage that stands between them in the plan, and does not take part, runs after the step. It must be
+ * independent of the stages that it would have come before.
  *
- * A box of a map, or of a reduction that keeps the rows, may have any number of rows. Boxes of a reduction of all axes
- * stay as they are, since their partial results are joined in the order of boxes.
+ * A box of a map, or of a reduction that keeps the rows, may have any number of rows. A reduction of all axes keeps the
+ * boxes that it has, because its partial results are joined in the order of boxes.
  */
 #include "plan/passes.h"
 #include "plan/rows.h"
@@ -214,7 +215,8 @@ static void cut_into_pieces(wf__stage *stage, int64_t all, int64_t rows)
     cut->slabs = cut->slabs == 0 && cut->boxes > 1 ? 0 : -1;
 }
 
-/* Puts the stages of the step first, and those that were left out behind them. */
+/* Reorders the plan from the first to the last stage of the step: the stages of the step, then the stages between them
+ * that do not take part. Both keep their order. `room`: for as many stages. */
 static void gather(wf__plan *plan, const gathered *of, wf__stage *room)
 {
     const uint32_t first = of->at[0], end = of->at[of->n - 1] + 1;
