@@ -69,6 +69,9 @@ static void test_grad(void **state)
     check("grad(sin(a), a; t)", "out", seed, N);
     check("tangent(sin(a), a, t)", "out", seed, N);
     check("grad(sum(sin(a)*stop(t*a)), a) / a", "out", seed, N);
+    check("grad(sum(t*replace_gradient(round(a), sin(a))), a)", "out", seed, N);
+    check("grad(sum(t*replace_gradient(0*a + median(a), sin(a))), a)", "out", seed,
+          N); /* median is taken for a constant */
     check("g, h = grad(sin(a) + t, a, t; t); out = g*h/t", "out", seed, N);
     for (int i = 0; i < N; i++)
         want[i] = cos(av[i]) * tv[i] + 2 * av[i];
@@ -191,6 +194,10 @@ static const struct {
     { "grad(a*a, a; 1, 2)", "a seed is one value", 14, WF_ERR_SYNTAX },
     { "stop(a, a)", "stop takes 1 argument, not 2", 0, WF_ERR_SYNTAX },
     { "stop(a; 0)", "stop has no axes", 0, WF_ERR_SYNTAX },
+    { "replace_gradient(a)", "replace_gradient takes 2 arguments, not 1", 0, WF_ERR_SYNTAX },
+    { "replace_gradient(a, complex(a, a))", "one of the two values is complex", 0, WF_ERR_DTYPE },
+    { "replace_gradiant(a, a)", "did you mean 'replace_gradient'", 0, WF_ERR_SYNTAX },
+    { "grad(sum(a*replace_gradient(a, median(a))), a)", "median is computed", 0, WF_ERR_UNSUPPORTED },
     { "gradd(a, a)", "did you mean 'grad'", 0, WF_ERR_SYNTAX },
     /* values whose operands the derivative does not see */
     { "f = abs(fft(a)); L = sum(f*f); grad(L, a)", "fft is computed before the recording goes on", 31,

@@ -9,15 +9,21 @@
 
 /* ---- sources ---- */
 
-/* Marks the nodes from first to before last, except those within stop(...). */
+/* Marks the nodes from first to before last, except those whose derivatives are not used: the operands of stop(...) and
+ * the first ones of replace_gradient(..., of). */
 static void mark(const wf__text *t, bool *marked, uint32_t first, uint32_t last)
 {
     for (uint32_t k = first; k < last; k++)
         marked[k] = true;
-    for (uint32_t k = first; k < last; k++)
-        if (t->node[k].kind == WF__TREE_CALL && wf__text_is(t, t->node[k].at, t->node[k].len, "stop"))
-            for (uint32_t i = wf__text_first_node(t, k); i < k; i++)
-                marked[i] = false;
+    for (uint32_t k = first; k < last; k++) {
+        const wf__tree *node = &t->node[k];
+        if (node->kind != WF__TREE_CALL || !node->n ||
+            !(wf__text_is(t, node->at, node->len, "stop") || wf__text_is(t, node->at, node->len, "replace_gradient")))
+            continue;
+        const uint32_t value = t->list[node->a];
+        for (uint32_t i = wf__text_first_node(t, value); i <= value; i++)
+            marked[i] = false;
+    }
 }
 
 static bool has_name(const wf__text *t, const bool *marked, uint32_t at, uint32_t len)

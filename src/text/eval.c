@@ -12,10 +12,11 @@ static wf__tval evaluate_call(wf__recorder *r, const wf__tree *node)
     wf__text_fold kind = wf__text_fold_named(name, node->len, node->n);
     bool whole = kind != WF__FOLD_NONE;
     bool stop = wf__text_is(r->text, node->at, node->len, "stop");
+    bool replace = wf__text_is(r->text, node->at, node->len, "replace_gradient");
     int f = wf__tval_function(name, node->len);
-    if (cast == WF_NONE && !whole && !stop && f < 0)
+    if (cast == WF_NONE && !whole && !stop && !replace && f < 0)
         return wf__text_unknown(r, node, true);
-    int least = cast != WF_NONE || whole || stop ? 1 : wf__tval_arity(f), most = least;
+    int least = replace ? 2 : cast != WF_NONE || whole || stop ? 1 : wf__tval_arity(f), most = least;
     bool derivative = kind == WF__FOLD_GRAD || kind == WF__FOLD_TANGENT;
     if (whole ? !wf__text_fold_takes(name, node->len, node->n, &least, &most) : (int)node->n != least)
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "%.*s takes %d%s%.0d argument%s, not %u%s", (int)node->len,
@@ -33,6 +34,8 @@ static wf__tval evaluate_call(wf__recorder *r, const wf__tree *node)
         return wf__tval_cast(&r->convert, args[0], cast);
     if (stop)
         return (wf__tval){ wf_stop(args[0].v), args[0].real };
+    if (replace)
+        return (wf__tval){ wf_replace_gradient(args[0].v, args[1].v), args[0].real };
     if (derivative)
         return wf__text_derive(r, kind, (uint32_t)(node - r->text->node), args);
     if (whole)

@@ -469,6 +469,7 @@ static void consider_functions(nearest *best)
     for (size_t i = 0; (name = wf__text_fold_name(i)) != NULL; i++)
         consider_name(best, name, strlen(name));
     consider_name(best, "stop", 4);
+    consider_name(best, "replace_gradient", 16);
     for (int t = WF_BOOL; wf_dtype_size((wf_dtype)t); t++)
         consider_name(best, wf_dtype_name((wf_dtype)t), strlen(wf_dtype_name((wf_dtype)t)));
 }
