@@ -1,4 +1,4 @@
-// C++17 with operators, by weft.hpp: a convolution, a masked mean, atomic operations, derivatives.
+// C++17 with operators, by weft.hpp: a convolution, a masked mean, atomic operations, derivatives, a fixed point.
 #include "weft/weft.hpp"
 #include <cmath>
 #include <cstddef>
@@ -106,6 +106,38 @@ static int test_derivatives(context &ctx)
     return wrong;
 }
 
+// Kepler's equation, E = M + e sin E, and its solution's derivatives 1 / (1 - e cos E) and sin E / (1 - e cos E).
+static int test_optimize(context &ctx)
+{
+    wf_iteration kepler = {};
+    kepler.size = sizeof kepler;
+    kepler.step = [](const wf_rule_site *s) { s->result[0] = val(s->in[1]) + val(s->in[2]) * sin(val(s->in[0])); };
+    kepler.tolerance = 1e-15;
+    double pm[2] = { 0.5, -2 }, pe[2] = { 0.3, 0.6 }, got[2], by_m[2], by_e[2];
+    array m = ctx.wrap(pm, { 2 }), e = ctx.wrap(pe, { 2 });
+    graph g(ctx);
+    val mean = g.in(m), eccentricity = g.in(e), anomaly = fixed_point(kepler, mean, mean, eccentricity);
+    auto [gm, ge] = grad(sum(anomaly), mean, eccentricity);
+    g.out(ctx.wrap(got, { 2 }), anomaly);
+    g.out(ctx.wrap(by_m, { 2 }), gm);
+    g.out(ctx.wrap(by_e, { 2 }), ge);
+    int wrong = g.run() != WF_OK;
+    for (int i = 0; i < 2; ++i) {
+        double slope = 1 - pe[i] * std::cos(got[i]);
+        wrong += std::fabs(got[i] - pe[i] * std::sin(got[i]) - pm[i]) > 1e-13;
+        wrong += std::fabs(by_m[i] - 1 / slope) > 1e-10 || std::fabs(by_e[i] - std::sin(got[i]) / slope) > 1e-10;
+    }
+    wf_loss *right = [](wf_graph *, const wf_val *p, void *) -> wf_val { return sum(sin(val(p[0])) * p[1]); };
+    wf_loss *bad = [](wf_graph *, const wf_val *p, void *) -> wf_val {
+        return sum(val(p[1]) * custom(doubled(), val(p[0])));
+    };
+    wrong += check_gradient(ctx, { m, e }, right).differs;
+    wrong += !check_gradient(ctx, { m, e }, bad).differs;
+    if (wrong)
+        std::fprintf(stderr, "optimize: %s\n", wf_last_message(ctx));
+    return wrong;
+}
+
 int main()
 {
     std::vector<float> image(H * W), window(K * K), result(H * W);
@@ -159,6 +191,7 @@ int main()
     wrong += std::fabs(got - want / n) > 1e-6;
     wrong += test_roots(ctx);
     wrong += test_derivatives(ctx);
+    wrong += test_optimize(ctx);
     std::printf("usage on %s, %d cores: %d wrong of %d, mean %.6f (%.6f)\n", here.name ? here.name : "?",
                 int(here.processors), wrong, H * W, got, want / n);
     return wrong != 0;
