@@ -186,15 +186,6 @@ static void refused(void **state)
 {
     (void)state;
     wf_array *x = wf_full(ctx, WF_F64, WF_SHAPE(4), 1), *y = wf_full(ctx, WF_F64, WF_SHAPE(1), 1), *grad = wf_like(x);
-    wf_graph *g = wf_begin(ctx, .reduce = WF_ALL_AXES);
-    wf_var most = wf_reduced(g, WF_F64, -INFINITY, WF_JOIN_CUSTOM);
-    wf_set(most, wf_max(most, wf_in(g, x)));
-    wf_section(g, WF_SECTION_JOIN);
-    wf_set(most, wf_max(most, wf_other(most)));
-    wf_section(g, WF_SECTION_POST);
-    wf_out(g, y, most);
-    REFUSED(ctx, wf_adjoint(g, WF_ARRAYS(y), WF_ARRAYS(y), WF_ARRAYS(x), WF_ARRAYS(grad)), WF_ERR_UNSUPPORTED,
-            "a reduced variable of WF_JOIN_CUSTOM");
     REFUSED(ctx,
             wf_adjoint(joined(x, y, WF_JOIN_ADD, 0, WF_ALL_AXES, true), WF_ARRAYS(y), WF_ARRAYS(x), WF_ARRAYS(x),
                        WF_ARRAYS(grad)),

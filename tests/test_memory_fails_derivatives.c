@@ -126,6 +126,56 @@ static wf_status operators(wf_context *ctx)
     return status;
 }
 
+/* The sum of x^2 by a join of its own, in two levels, the largest x, and the product of 1 + 0 x. */
+static wf_graph *reduction(wf_context *ctx, wf_array *a, wf_array *out)
+{
+    wf_graph *g = wf_begin(ctx, .shape = wf_array_shape(a), .reduce = WF_ALL_AXES);
+    wf_var sum = wf_reduced(g, WF_F32, 0, WF_JOIN_CUSTOM), most = wf_reduced(g, WF_F32, -INFINITY, WF_JOIN_MAX);
+    wf_var product = wf_reduced(g, WF_F32, 1, WF_JOIN_MUL);
+    wf_val x = wf_in(g, a);
+    wf_inc(sum, wf_mul(x, x));
+    wf_set(most, wf_max(most, x));
+    wf_set(product, wf_mul(product, wf_add(1, wf_mul(x, 0))));
+    wf_section(g, WF_SECTION_JOIN);
+    wf_inc(sum, wf_other(sum));
+    wf_section(g, WF_SECTION_POST);
+    wf_out(g, out, wf_add(sum, wf_add(most, product)));
+    return g;
+}
+
+static wf_status reductions(wf_context *ctx)
+{
+    enum { MANY = 9 };
+    wf_array *a = wf_array_arange(ctx, WF_F32, MANY, 1, 1), *out = wf_full(ctx, WF_F32, WF_SHAPE(1), 1);
+    wf_array *one = wf_full(ctx, WF_F32, WF_SHAPE(1), 1), *grad = wf_like(a), *through = wf_like(a);
+    wf_status status = a && out && one && grad && through ? WF_OK : missing(ctx);
+    static const float want[MANY] = { 2, 4, 6, 8, 10, 12, 14, 16, 19 };
+    if (status == WF_OK) {
+        wf_graph *g = reduction(ctx, a, out);
+        status = g ? wf_adjoint(g, WF_ARRAYS(out), WF_ARRAYS(one), WF_ARRAYS(a), WF_ARRAYS(grad)) : missing(ctx);
+    }
+    if (status == WF_OK) {
+        wf_graph *g = reduction(ctx, a, out);
+        status = g ? wf_tangent(g, WF_ARRAYS(a), WF_ARRAYS(a), WF_ARRAYS(out), WF_ARRAYS(one)) : missing(ctx);
+    }
+    wf_tape *tape = status == WF_OK ? wf_tape_begin(ctx, WF_ARRAYS(a)) : NULL;
+    if (status == WF_OK && !tape)
+        status = missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = reduction(ctx, a, out);
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    wf_tape_end(tape);
+    if (status == WF_OK)
+        status = wf_tape_grad(tape, out, WF_ARRAYS(a), WF_ARRAYS(through));
+    assert_true(holds(grad, want, MANY, &status));
+    assert_true(holds(one, (const float[]){ 579 }, 1, &status));
+    assert_true(holds(through, want, MANY, &status));
+    wf_tape_free(tape);
+    release_all((wf_array *[]){ a, out, one, grad, through }, 5);
+    return status;
+}
+
 /* The derivative of x^3 by a rule with two outputs, and that of a value with another one's. */
 static void cube(const wf_rule_site *s)
 {
@@ -273,8 +323,8 @@ int main(void)
     {                             \
 #name, name, WF_INTERP, 1 \
     }
-    static const memory_case cases[] = { EACH(values),    EACH(loops), EACH(complexes),
-                                         EACH(operators), EACH(rules), EACH(fixed_points),
-                                         EACH(checks),    EACH(tapes), EACH(tape_rules) };
+    static const memory_case cases[] = { EACH(values),     EACH(loops),     EACH(complexes),    EACH(operators),
+                                         EACH(reductions), EACH(rules),     EACH(fixed_points), EACH(checks),
+                                         EACH(tapes),      EACH(tape_rules) };
     return run_memory_cases(cases, WF__COUNT(cases), NULL);
 }

@@ -34,8 +34,10 @@ static void set_slot(wf__again *a, wf__node *n)
 
 void wf__again_node(wf__again *a, wf__ref r)
 {
+    if (!wf__is_recording(a->g))
+        return;
     wf__node *n = &a->view.node[r];
-    if (n->op == WF__NOP || !wf__is_recording(a->g))
+    if (n->op == WF__NOP)
         return;
     if (wf__op_names_slot(n->op))
         set_slot(a, n);

@@ -9,7 +9,9 @@
  *     submit_stream submit         the same in a stream, and the choice between the two
  *     kernel replay run            callers: prepared kernels, frozen sequences, wf_run and wf_compile
  *     fill again                   copies of recordings
- *     adjoint adjoint_reduce       derivatives of operators, without reductions and with them
+ *     adjoint                      derivatives of operators without reductions
+ *     adjoint_parts adjoint_join adjoint_reduce
+ *                                  and with them
  *     tape_grad                    derivatives through the launches on a tape
  *     apply compress context       operators made of recordings; making and freeing of contexts
  *     host                         operators on the host

@@ -91,6 +91,7 @@ static void free_noted(wf__noted *s)
     for (uint32_t i = 0; s->param && i < s->param_n; ++i)
         wf__free(s->param[i].name);
     wf__ir_free_copy(&s->ir);
+    wf__ir_free_copy(&s->join);
     wf__ir_free_copy(&s->post);
     wf__free(s->initial);
     wf__free(s->name);
@@ -152,7 +153,7 @@ static bool fill(wf_tape *t, wf__noted *s, const wf__request *r)
     s->device = p->device;
     s->param = wf__alloc0((p->param_n + 1) * sizeof *s->param);
     if (!s->param || !make_lists(s, p->name ? p->name : "a recording", p->object_n) || !wf__ir_copy(ir, &s->ir) ||
-        !wf__ir_copy(&p->rec.post, &s->post))
+        !wf__ir_copy(&p->rec.join, &s->join) || !wf__ir_copy(&p->rec.post, &s->post))
         return false;
     s->reduce = p->rec.options.reduce;
     if (ir->red_n && !(s->initial = wf__alloc(ir->red_n * sizeof *s->initial)))
@@ -168,13 +169,15 @@ static bool fill(wf_tape *t, wf__noted *s, const wf__request *r)
         if (!param->name)
             return false;
     }
+    s->blocks = p->rec.init.n > 1 || p->rec.deinit.n > 1;
+    for (uint32_t i = 0; i < s->n; ++i)
+        s->blocks = s->blocks || s->array[i]->scratch;
     for (uint32_t i = 0; i < s->n; ++i) {
         bool reads;
         find_uses(p, i, &reads, &s->stored[i]);
-        if (reads && !(s->before[i] = wf_copy(s->array[i])))
+        if (reads && !s->blocks && !(s->before[i] = wf_copy(s->array[i])))
             return false;
     }
-    s->sections = p->rec.join.n > 1 || p->rec.init.n > 1 || p->rec.deinit.n > 1;
     find_memory(t, s);
     return true;
 }
@@ -223,7 +226,7 @@ void wf__tape_note(wf_context *ctx, const wf__request *r)
         if (!fill(t, s, r))
             fail(t, WF_ERR_MEMORY, "out of memory for a tape");
         for (uint32_t i = 0; reads && i < s->n; ++i)
-            if (s->stored[i] && !s->memory[i] && wf__has_adjoint(s->array[i]->dtype))
+            if (s->stored[i] && !s->memory[i] && !s->array[i]->scratch && wf__has_adjoint(s->array[i]->dtype))
                 s->memory[i] = add_memory(t, s->array[i], &s->at[i]);
         check_overlaps(t, s);
     }

@@ -5,11 +5,11 @@
 #include "weft/derivative.h"
 
 typedef struct wf__noted { /* a launch */
-    wf__ir ir, post;       /* WF_SECTION_CALL and WF_SECTION_POST */
+    wf__ir ir, join, post; /* WF_SECTION_CALL, WF_SECTION_JOIN and WF_SECTION_POST */
     uint64_t *initial;     /* [ir.red_n] */
     wf_axes reduce;
-    uint8_t kind;  /* wf__kind_of_graph */
-    bool sections; /* the recording has other sections */
+    uint8_t kind; /* wf__kind_of_graph */
+    bool blocks;  /* the recording has other sections, or scratch; its arrays are not kept */
     wf_shape space;
     wf_device device;
     char *name;

@@ -75,7 +75,7 @@ static void record_section(const backward *b, wf_graph *g, const wf__ir *section
 static void record_again(const backward *b, wf_graph *g)
 {
     if (g)
-        wf__reductions_again(g, &b->s->ir, b->s->initial);
+        wf__reductions_again(g, &b->s->ir, &b->s->join, b->s->initial);
     record_section(b, g, &b->s->ir);
     if (b->s->post.n <= 1 || !wf__is_recording(g))
         return;
@@ -271,11 +271,11 @@ static wf_status step_back(backward *b)
         return WF_OK;
     if (s->rule.size)
         return back_through_rule(b);
-    if (s->sections)
+    if (s->blocks)
         return wf__error(
             b->t->ctx, WF_ERR_UNSUPPORTED,
-            "wf_tape_grad: %s has custom joins, WF_SECTION_INIT or WF_SECTION_DEINIT, and no derivative; say it as an "
-            "array graph",
+            "wf_tape_grad: %s has WF_SECTION_INIT, WF_SECTION_DEINIT or scratch, and no derivative; say it as an array "
+            "graph",
             s->name);
     wf_status status = begin_step(b) ? WF_OK : wf__error(b->t->ctx, WF_ERR_MEMORY, "wf_tape_grad: out of memory");
     if (status == WF_OK)

@@ -276,8 +276,8 @@ wf__ref wf__open_condition(wf_graph *g, const char *here, wf__ref lanes);
 void wf__check_blocks(wf_graph *g); /* fails the recording if a block is open */
 
 /* ---- reduce.c ---- */
-/* Declares the reductions of another recording under their numbers; not those of custom joins. */
-void wf__reductions_again(wf_graph *g, const wf__ir *call, const uint64_t *initial);
+/* Declares the reductions of another recording under their numbers. join: its section WF_SECTION_JOIN. */
+void wf__reductions_again(wf_graph *g, const wf__ir *call, const wf__ir *join, const uint64_t *initial);
 void wf__end_section(wf_graph *g, bool last); /* checks the section, and finishes what WF_SECTION_JOIN records */
 
 /* ---- custom.c ---- */

@@ -101,13 +101,19 @@ wf_var(wf_reduced)(wf_graph *g, wf_dtype dtype, wf_val initial, wf_join join)
                .dtype = (uint8_t)dtype, .join = (uint8_t)join, .red = k, .value = wf__red(&rec->ir, (uint32_t)k, 0) });
 }
 
-void wf__reductions_again(wf_graph *g, const wf__ir *call, const uint64_t *initial)
+void wf__reductions_again(wf_graph *g, const wf__ir *call, const wf__ir *join, const uint64_t *initial)
 {
     for (uint32_t k = 0; k < call->red_n && wf__is_recording(g); ++k) {
         const wf__reduction *red = &call->red[k];
         wf__ref first = wf__const_bits(wf__graph_ir(g), red->dtype, initial[k]);
         new_reduction(g, red->dtype, first, (wf_join)red->join);
     }
+    if (join->n <= 1 || !wf__is_recording(g))
+        return;
+    wf__ir *own = &g->program.rec.join;
+    wf__ir_free(own);
+    if (!wf__ir_copy(join, own))
+        wf__poison(g, WF_ERR_MEMORY, "out of memory for a recording");
 }
 
 /* ---- sections ---- */
