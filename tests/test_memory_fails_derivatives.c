@@ -4,6 +4,7 @@
  * ctest: long
  */
 #include "memory_fails.h"
+#include "weft/functions.h"
 #include "weft/optimize.h"
 
 enum { N = 4 };
@@ -317,14 +318,42 @@ static wf_status tape_rules(wf_context *ctx)
     return status;
 }
 
+/* The loss is the square of the median of x in descending order. */
+static wf_status ordered(wf_context *ctx)
+{
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 1, 1), *grad = wf_like(a), *sorted = NULL, *middle = NULL;
+    wf_array *loss = wf_full(ctx, WF_F32, WF_SHAPE(1), 0);
+    wf_status status = a && grad && loss ? WF_OK : missing(ctx);
+    wf_tape *tape = status == WF_OK ? wf_tape_begin(ctx, WF_ARRAYS(a)) : NULL;
+    if (status == WF_OK && !tape)
+        status = missing(ctx);
+    if (status == WF_OK && !(sorted = wf_array_sort(a, 0, true)))
+        status = missing(ctx);
+    if (status == WF_OK && !(middle = wf_array_median(sorted, WF_ALL_AXES)))
+        status = missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx);
+        wf_val x = wf_in(g, middle);
+        wf_out(g, loss, wf_mul(x, x));
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    wf_tape_end(tape);
+    if (status == WF_OK)
+        status = wf_tape_grad(tape, loss, WF_ARRAYS(a), WF_ARRAYS(grad));
+    assert_true(holds(grad, (const float[]){ 0, 2.5f, 2.5f, 0 }, N, &status));
+    wf_tape_free(tape);
+    release_all((wf_array *[]){ a, grad, sorted, middle, loss }, 5);
+    return status;
+}
+
 int main(void)
 {
 #define EACH(name)                \
     {                             \
 #name, name, WF_INTERP, 1 \
     }
-    static const memory_case cases[] = { EACH(values),     EACH(loops),     EACH(complexes),    EACH(operators),
-                                         EACH(reductions), EACH(rules),     EACH(fixed_points), EACH(checks),
-                                         EACH(tapes),      EACH(tape_rules) };
+    static const memory_case cases[] = { EACH(values),     EACH(loops),      EACH(complexes),    EACH(operators),
+                                         EACH(reductions), EACH(rules),      EACH(fixed_points), EACH(checks),
+                                         EACH(tapes),      EACH(tape_rules), EACH(ordered) };
     return run_memory_cases(cases, WF__COUNT(cases), NULL);
 }

@@ -52,6 +52,9 @@ WF_API void wf_tape_end(wf_tape *tape);
  * WF_SECTION_DEINIT or scratch; wf_upload to, or wf_copy_to of, an array that depends on a watched one.
  * Writes through wf_map are not seen. Waits: as wf_run. Cost: each noted launch once more, and its adjoint. */
 WF_API wf_status wf_tape_grad(wf_tape *tape, const wf_array *loss, wf_arrays wrt, wf_arrays grads);
+/* True if the calling thread has a tape that notes, and the array depends on one that it watches: for functions that
+ * have a derivative, as launches or as a rule (wf_custom_arrays), in another way than without a tape. NULL: false. */
+WF_API bool wf_is_taped(const wf_array *array);
 /* Frees a tape and ends it before; NULL is a no-op. */
 WF_API void wf_tape_free(wf_tape *tape);
 

@@ -332,6 +332,13 @@ void wf__tape_host(const wf_array *a, const char *function)
             function);
 }
 
+bool wf_is_taped(const wf_array *a)
+{
+    wf_tape *t = a ? taping(a->ctx) : NULL;
+    int64_t at;
+    return t && wf__has_adjoint(a->dtype) && wf__tape_memory_of(t, a, &at);
+}
+
 /* ---- life ---- */
 wf_tape *wf_tape_begin(wf_context *ctx, wf_arrays watched)
 {

@@ -1,10 +1,11 @@
 /* quantile.c - medians and quantiles along axes. A quantile lies between two elements, which are found as keys
  * (keys.h): by selection in rows of the processor's memory, by sorting rows of a GPU's. A recording interpolates
- * between them.
+ * between them. On a tape rows are sorted by wf_array_sort, which has a derivative.
  */
 #include "keys.h"
 #include "../floats.h"
 #include "rows.h"
+#include "weft/derivative.h"
 #include <math.h>
 
 enum { MANY = 4 }; /* from so many quantiles on, a row is sorted rather than searched */
@@ -87,15 +88,20 @@ static void select_row(const wfl_rows *rows, int64_t row, void *scratch, void *u
     }
 }
 
-/* Returns the quantiles, in f64, between the elements of the keys `low` and `high`. */
-static wf_val interpolated(const selection *s, wf_graph *g, wf_val low, wf_val high)
+/* Returns the quantiles between the elements x and y, in f64. */
+static wf_val between_elements(const selection *s, wf_graph *g, wf_val x, wf_val y)
 {
-    wf_val x = wf_cast(wfl_element_of(low, s->dtype, false), WF_F64);
-    wf_val y = wf_cast(wfl_element_of(high, s->dtype, false), WF_F64), t = wf_in(g, s->part), way = wf_sub(y, x);
+    wf_val t = wf_in(g, s->part), way = wf_sub(y, x);
     wf_val nearer = wf_select(wf_lt(t, 0.5), wf_add(x, wf_mul(way, t)), wf_sub(y, wf_mul(way, wf_sub(1, t))));
     wf_val between = wf_select(wf_eq(t, 0.5), wf_add(wf_div(x, 2), wf_div(y, 2)), nearer);
     /* equal elements may be infinite: their difference is NaN */
     return wf_select(wf_or(wf_eq(t, 0), wf_eq(x, y)), x, between);
+}
+
+static wf_val interpolated(const selection *s, wf_graph *g, wf_val low, wf_val high)
+{
+    wf_val x = wf_cast(wfl_element_of(low, s->dtype, false), WF_F64);
+    return between_elements(s, g, x, wf_cast(wfl_element_of(high, s->dtype, false), WF_F64));
 }
 
 /* Records the quantiles of rows in the processor's memory. */
@@ -159,11 +165,61 @@ static WFL_APART bool place_quantiles(selection *s, const double *q, int64_t len
     return s->at && s->part;
 }
 
+/* Returns the elements of rows [rows, length] in ascending order, by launches and rules that a tape notes. */
+static wf_array *taped_rows(const wf_array *array, wf_axes axes, int64_t rows, int64_t length)
+{
+    wf_shape shape = wf_array_shape(array);
+    int from[WF_MAX_RANK], n = 0;
+    for (int of_rows = 0; of_rows < 2; ++of_rows)
+        for (int d = 0; d < shape.rank; ++d)
+            if ((int)(axes >> d & 1) == of_rows)
+                from[n++] = d;
+    wf_array *turned = wf_array_permute(array, from);
+    wf_array *lines = turned ? wf_view_reshape(turned, WF_SHAPE(rows, length)) : NULL;
+    wf_array *sorted = lines ? wf_array_sort(lines, 1, false) : NULL;
+    wf_release(lines);
+    wf_release(turned);
+    return sorted;
+}
+
+/* Records the quantiles of sorted rows. Each has the derivative of a linear interpolation, also between equal elements. */
+static wf_val of_sorted(const selection *s, wf_graph *g, const wf_array *sorted, int64_t rows, int64_t length)
+{
+    wf_val row = wf_iota(g, WF_SHAPE(s->n, rows), 1), k = wf_in(g, s->at), t = wf_in(g, s->part);
+    wf_val last = wf_const_i64(g, WF_I64, length - 1);
+    wf_val x = wf_cast(wf_read(g, sorted, row, k), WF_F64);
+    wf_val y = wf_cast(wf_read(g, sorted, row, wf_min(wf_add(k, 1), last)), WF_F64);
+    wf_val top = wf_cast(wf_read(g, sorted, row, last), WF_F64), line = wf_add(wf_mul(x, wf_sub(1, t)), wf_mul(y, t));
+    wf_val value = wf_replace_gradient(between_elements(s, g, x, y), line);
+    return wf_select(wf_ne(top, top), wf_stop(top), value); /* where there is a NaN, the last is one */
+}
+
+static wf_status find_taped(selection *s, const wf_array *array, wf_axes axes, const double *q, wf_array *out)
+{
+    wf_shape shape = wf_array_shape(array);
+    const int64_t length = wfl_axes_count(&shape, axes), rows = wfl_axes_count(&shape, ~axes);
+    wf_array *sorted = taped_rows(array, axes, rows, length), *to = wf_view_reshape(out, WF_SHAPE(s->n, rows));
+    fenv_t floats;
+    wfl_floats_begin(&floats);
+    bool ok = sorted && to && place_quantiles(s, q, length);
+    wfl_floats_end(&floats);
+    wf_graph *g = ok ? wfl_begin(s->ctx, "wf_array_quantiles", .flags_off = WF_FLAG_FAST_MATH) : NULL;
+    if (ok)
+        wf_out(g, to, of_sorted(s, g, sorted, rows, length));
+    wf_status status = ok ? wf_run(g) : wfl_array_error(s->ctx);
+    wf_array *all[] = { sorted, to, s->at, s->part };
+    for (int i = 0; i < 4; ++i)
+        wf_release(all[i]);
+    return status;
+}
+
 /* Computes the quantiles of all rows into `out`, [n, rows] in C order. */
 static wf_status find_quantiles(selection *s, const wf_array *array, wf_axes axes, const double *q, wf_array *out)
 {
     bool gpu = s->device >= WF_GPU(0);
     wfl_rows rows;
+    if (wf_is_taped(array))
+        return find_taped(s, array, axes, q, out);
     if (!(gpu ? wfl_rows_of_keys(array, axes, false, &rows) : wfl_rows_of(array, axes, s->dtype, &rows)))
         return wfl_array_error(s->ctx);
     wf_array *to = wf_view_reshape(out, WF_SHAPE(s->n, rows.rows));
