@@ -12,8 +12,6 @@ uint32_t wf__objects_of(const wf__ir *ir)
 
 void wf__no_derivative(wf__ir *ir, const wf__ad_task *task, const wf__node *n, const char *why)
 {
-    if (n->op == WF__OP_trigamma)
-        why = ", which would be polygamma(2)";
     wf__ir_fail_at(ir, n, WF_ERR_UNSUPPORTED, "%s: %s has no derivative%s", task->function, wf__function_of(n), why);
 }
 
