@@ -1,5 +1,5 @@
 # Documents: every command of docs/cli.md and every text of docs/text.md works. docs/guide.md begins with the first
-# example, and all other C in README.md, docs/guide.md, docs/gpu.md and docs/reference compiles. The reference has a
+# example, its derivatives are those of another one, and all other C in README.md, docs/guide.md, docs/gpu.md and docs/reference compiles. The reference has a
 # section for every function and macro, and comments of headers are short. Pages name every environment variable, and
 # weft.hpp has every function. Files and internal names in CONTRIBUTING.md exist. Tables of functions, file formats and
 # border modes are complete.
@@ -46,6 +46,17 @@ done
 # docs/guide.md shows the first example word for word
 awk '/^```/ { inside = $0 == "```c" && !n++; next } inside' "$WEFT_SOURCE/docs/guide.md" > first.c
 sed 1d "$WEFT_SOURCE/examples/00_first.c" | cmp - first.c || die 'docs/guide.md: not examples/00_first.c'
+# the section on derivatives shows pieces of an example word for word, but for the indentation
+sed 's/^ *//' "$WEFT_SOURCE/examples/30_derivatives.c" > example.c
+awk '/^## / { here = $0 == "## Derivatives" } /^```/ { inside = $0 == "```c"; n += inside; next }
+     $0 == "..." { ++n; next } inside && here { sub(/^ */, ""); print > ("derivative" n ".c") }' "$WEFT_SOURCE/docs/guide.md"
+pieces=0
+for piece in derivative*.c; do
+    example=$(cat example.c) shown=$(cat "$piece")
+    [[ $example == *"$shown"* ]] || die "docs/guide.md: not in examples/30_derivatives.c: $shown"
+    pieces=$((pieces + 1))
+done
+[ "$pieces" -ge 8 ] || die 'docs/guide.md: no section on derivatives'
 # other C: bodies of functions. before.h declares the names that the text explains; lines with ... are left out.
 cat > before.h << 'END'
 #include <math.h>
@@ -62,7 +73,7 @@ cat > before.h << 'END'
 #include <weft/xform.h>
 extern wf_context *ctx;
 extern wf_graph *g;
-extern wf_array *a, *b, *count, *img, *lines, *mean, *out, *start, *top;
+extern wf_array *a, *b, *count, *da, *img, *lines, *mean, *out, *start, *top;
 extern wf_val i, j, material, x, y;
 extern wf_var n;
 extern int64_t h, w, mine;
