@@ -42,6 +42,30 @@ static void branches(void **state)
     wf_release(a);
 }
 
+/* The square root has an infinite slope at 0. What is multiplied by 0 or not chosen does not count in reverse mode; in
+ * forward mode the product of the infinite slope and 0 is NaN. */
+static void infinite_slopes(void **state)
+{
+    (void)state;
+    static const double none[1] = { 0 };
+    wf_array *a = line_of(none, 1);
+    for (int by_select = 0; by_select < 2; ++by_select) {
+        wf_val back, along;
+        wf_graph *g = wf_begin(ctx);
+        wf_val v = wf_in(g, a), root = wf_sqrt(v), y = by_select ? wf_select(wf_gt(v, 0), root, 0) : wf_mul(root, 0);
+        wf_vjp(WF_VALS(y), WF_VALS(1), WF_VALS(v), &back);
+        wf_jvp(WF_VALS(y), WF_VALS(v), WF_VALS(1), &along);
+        wf_array *reverse = wf_keep(back), *forward = wf_keep(along);
+        OK(ctx, wf_run(g));
+        expect_close_and_release(reverse, none, 0);
+        double *got = contents_as(forward, WF_F64);
+        assert_true(by_select ? got[0] == 0 : got[0] != got[0]);
+        free(got);
+        wf_release(forward);
+    }
+    wf_release(a);
+}
+
 static void products(void **state)
 {
     (void)state;
@@ -268,10 +292,10 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gathers),    cmocka_unit_test(branches),   cmocka_unit_test(products),
-        cmocka_unit_test(twice),      cmocka_unit_test(broadcasts), cmocka_unit_test(stores),
-        cmocka_unit_test(points),     cmocka_unit_test(refused),    cmocka_unit_test(loops),
-        cmocka_unit_test(own_counts), cmocka_unit_test(in_blocks),
+        cmocka_unit_test(gathers),  cmocka_unit_test(branches),   cmocka_unit_test(infinite_slopes),
+        cmocka_unit_test(products), cmocka_unit_test(twice),      cmocka_unit_test(broadcasts),
+        cmocka_unit_test(stores),   cmocka_unit_test(points),     cmocka_unit_test(refused),
+        cmocka_unit_test(loops),    cmocka_unit_test(own_counts), cmocka_unit_test(in_blocks),
     };
     return RUN_ON_ALL(tests);
 }
