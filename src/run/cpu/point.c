@@ -1,5 +1,8 @@
-/* point.c - stages of one point with a few plain operations, such as those that store a sum. Beside so little work the
- * preparations of the interpreter would count. Values and order are those of the interpreter.
+/* point.c - stages of one point with a few plain operations, such as those that store a sum.
+ *
+ * The interpreter (run/interp) prepares scratch for chunks of lanes, which takes longer than such a stage. Here the nodes
+ * are walked one after another, with a number for each. Meanings come from where the interpreter has them (wf__eval_node);
+ * loops, masks, borders, indices and reductions are left to it.
  */
 #include "run/cpu/boxes.h"
 #include "run/cpu/steps.h"
