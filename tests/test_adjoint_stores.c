@@ -183,9 +183,10 @@ static void refused(void **state)
         wf_val v = wf_in(g, x);
         if (k == 0)
             wf_out(g, y, wf_mul(wf_atomic(g, WF_JOIN_ADD, y, v, wf_index(g, 0)), v));
-        else if (k == 1)
+        else if (k == 1) {
+            wf_accumulate(g, WF_JOIN_ADD, y, v, wf_index(g, 0));
             wf_accumulate(g, WF_JOIN_MAX, y, v, wf_idiv(wf_index(g, 0), 2));
-        else if (k == 2) {
+        } else if (k == 2) {
             wf_var i = wf_local(g, WF_I64, 0);
             WF_WHILE (g, wf_lt(i, wf_cast(wf_in(g, c), WF_I64))) {
                 wf_out(g, y, wf_mul(v, v));
@@ -199,7 +200,7 @@ static void refused(void **state)
         REFUSED(ctx, wf_adjoint(g, WF_ARRAYS(y), WF_ARRAYS(upstream), WF_ARRAYS(x), WF_ARRAYS(to_y)),
                 WF_ERR_UNSUPPORTED,
                 k == 0   ? "wf_adjoint: wf_atomic has no derivative"
-                : k == 1 ? "accumulations have derivatives by WF_JOIN_ADD alone"
+                : k == 1 ? "uses the array in another way"
                 : k == 2 ? "a loop that decides itself how often it turns stores an output"
                          : "reads what it also stores");
     }

@@ -149,6 +149,106 @@ static void without_a_read(void **state)
         }
 }
 
+static wf_graph *in_space(const row *r)
+{
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(VALUES));
+    record(g, r, wf_in(g, values), wf_in(g, places));
+    return g;
+}
+
+static wf_array *basis(int64_t n, int64_t i)
+{
+    wf_array *a = wf_full(ctx, WF_F64, WF_SHAPE(n), 0);
+    wf_graph *g = wf_begin(ctx);
+    wf_out(g, a, wf_cast(wf_eq(wf_iota(g, WF_SHAPE(n), 0), (double)i), WF_F64));
+    OK(ctx, wf_run(g));
+    return a;
+}
+
+/* Operators over an index space, alone and on a tape. */
+static void in_spaces(void **state)
+{
+    (void)state;
+    for (size_t k = 1; k < sizeof rows / sizeof *rows; ++k) {
+        const row *r = &rows[k];
+        begin(r);
+        wf_array *to_values = wf_like(values), *to_target = wf_like(target);
+        OK(ctx, wf_adjoint(in_space(r), WF_ARRAYS(target), WF_ARRAYS(upstream), WF_ARRAYS(values, target),
+                           WF_ARRAYS(to_values, to_target)));
+        expect(r->name, wf_retain(to_values), r->to_values);
+        expect(r->name, wf_retain(to_target), r->to_target);
+        wf_array *alone = wf_full(ctx, WF_F64, WF_SHAPE(VALUES), 7);
+        OK(ctx, wf_adjoint(in_space(r), WF_ARRAYS(target), WF_ARRAYS(upstream), WF_ARRAYS(values), WF_ARRAYS(alone)));
+        expect(r->name, alone, r->to_values);
+        for (int i = 0; i < ELEMENTS + VALUES; ++i) {
+            wf_array *dt = basis(ELEMENTS, i), *dv = basis(VALUES, i - ELEMENTS), *along = wf_like(target);
+            OK(ctx, wf_tangent(in_space(r), WF_ARRAYS(values, target), WF_ARRAYS(dv, dt), WF_ARRAYS(target),
+                               WF_ARRAYS(along)));
+            double *got = contents(along), *up = contents(upstream), sum = 0;
+            for (int j = 0; j < ELEMENTS; ++j)
+                sum += got[j] * up[j];
+            const double want = i < ELEMENTS ? r->to_target[i] : r->to_values[i - ELEMENTS];
+            assert_true(fabs(sum - want) <= 1e-13 * fabs(want));
+            free(got), free(up);
+            wf_release(dt), wf_release(dv), wf_release(along);
+        }
+        expect(r->name, wf_retain(target), r->target); /* the operator has not run */
+        wf_tape *t = wf_tape_begin(ctx, WF_ARRAYS(values, target));
+        OK(ctx, wf_run(in_space(r)));
+        wf_graph *g = wf_begin(ctx);
+        wf_array *loss = wf_keep(total(wf_mul(wf_in(g, target), wf_in(g, upstream))));
+        OK(ctx, wf_run(g));
+        OK(ctx, wf_tape_grad(t, loss, WF_ARRAYS(values, target), WF_ARRAYS(to_values, to_target)));
+        expect(r->name, to_values, r->to_values);
+        expect(r->name, to_target, r->to_target);
+        wf_tape_free(t);
+        wf_release(loss);
+        end();
+    }
+}
+
+/* Beside other outputs, in a condition and in an operator that reduces: z_j = max over i of x_ij^2 at place j / 2, where
+ * x_ij > 0, the product of all x_ij at one place of rank 0, and the sums of rows. */
+static void with_others(void **state)
+{
+    (void)state;
+    enum { H = 2, W = 4 };
+    static const double x0[H * W] = { 1, -9, 3, 2, 2, 2, -1, 3 };
+    wf_array *x = array_of(ctx, WF_F64, WF_SHAPE(H, W), x0), *z = wf_full(ctx, WF_F64, WF_SHAPE(2), 0);
+    wf_array *all = wf_full(ctx, WF_F64, WF_SHAPE(1), 0.5), *sums = wf_full(ctx, WF_F64, WF_SHAPE(H), 0);
+    wf_array *up_z = array_of(ctx, WF_F64, WF_SHAPE(2), ((const double[]){ 1, 10 }));
+    wf_array *up_sums = array_of(ctx, WF_F64, WF_SHAPE(H), ((const double[]){ 100, 200 }));
+    wf_array *up_all = wf_full(ctx, WF_F64, WF_SHAPE(1), 1000), *grad = wf_like(x), *by_all = wf_like(all);
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(H, W), .reduce = WF_AXES(1));
+    wf_var sum = wf_reduced(g, WF_F64, 0, WF_JOIN_ADD);
+    wf_val v = wf_in(g, x);
+    wf_inc(sum, v);
+    WF_IF (g, wf_gt(v, 0)) {
+        wf_accumulate(g, WF_JOIN_MAX, z, wf_mul(v, v), wf_idiv(wf_index(g, 1), 2));
+    }
+    WF_END(g);
+    wf_accumulate(g, WF_JOIN_MUL, all, v, wf_const(g, WF_I64, 0));
+    wf_section(g, WF_SECTION_POST);
+    wf_out(g, sums, sum);
+    OK(ctx, wf_adjoint(g, WF_ARRAYS(z, all, sums), WF_ARRAYS(up_z, up_all, up_sums), WF_ARRAYS(x, all),
+                       WF_ARRAYS(grad, by_all)));
+    double product = 1, want[H * W];
+    for (int i = 0; i < H * W; ++i)
+        product *= x0[i];
+    for (int i = 0; i < H * W; ++i)
+        want[i] = 1000 * 0.5 * product / x0[i] + (i < W ? 100 : 200);
+    want[4] += 2; /* half of 2 * 2 each */
+    want[5] += 2;
+    want[2] += 30; /* half of 10 * 2 * 3 each */
+    want[7] += 30;
+    expect("x", grad, want);
+    product *= 1000;
+    expect("all", by_all, &product);
+    wf_array *const used[] = { x, z, all, sums, up_z, up_sums, up_all };
+    for (size_t i = 0; i < sizeof used / sizeof *used; ++i)
+        wf_release(used[i]);
+}
+
 /* The second derivative of a product of two is 1, by each of them. */
 static void twice(void **state)
 {
@@ -206,10 +306,8 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_graphs),
-        cmocka_unit_test(without_a_read),
-        cmocka_unit_test(twice),
-        cmocka_unit_test(refused),
+        cmocka_unit_test(in_graphs),   cmocka_unit_test(without_a_read), cmocka_unit_test(in_spaces),
+        cmocka_unit_test(with_others), cmocka_unit_test(twice),          cmocka_unit_test(refused),
     };
     return RUN_ON_ALL(tests);
 }

@@ -177,6 +177,35 @@ static wf_status reductions(wf_context *ctx)
     return status;
 }
 
+/* The largest of c and all x^2. */
+static wf_graph *update(wf_context *ctx, wf_array *a, wf_array *c)
+{
+    wf_graph *g = wf_begin(ctx, .shape = wf_array_shape(a));
+    wf_val x = wf_in(g, a);
+    wf_accumulate_if(g, wf_lt(x, 4), WF_JOIN_MAX, c, wf_mul(x, x), wf_const(g, WF_I64, 0));
+    return g;
+}
+
+static wf_status updates(wf_context *ctx)
+{
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 1, 1), *c = wf_full(ctx, WF_F32, WF_SHAPE(1), 9);
+    wf_array *one = wf_full(ctx, WF_F32, WF_SHAPE(1), 1), *grad = wf_like(a), *by_c = wf_like(c), *along = wf_like(c);
+    wf_status status = a && c && one && grad && by_c && along ? WF_OK : missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = update(ctx, a, c);
+        status = g ? wf_adjoint(g, WF_ARRAYS(c), WF_ARRAYS(one), WF_ARRAYS(a, c), WF_ARRAYS(grad, by_c)) : missing(ctx);
+    }
+    if (status == WF_OK) {
+        wf_graph *g = update(ctx, a, c);
+        status = g ? wf_tangent(g, WF_ARRAYS(a, c), WF_ARRAYS(a, one), WF_ARRAYS(c), WF_ARRAYS(along)) : missing(ctx);
+    }
+    assert_true(holds(grad, (const float[]){ 0, 0, 3, 0 }, N, &status));
+    assert_true(holds(by_c, (const float[]){ 0.5f }, 1, &status));
+    assert_true(holds(along, (const float[]){ 9.5f }, 1, &status));
+    release_all((wf_array *[]){ a, c, one, grad, by_c, along }, 6);
+    return status;
+}
+
 /* The derivative of x^3 by a rule with two outputs, and that of a value with another one's. */
 static void cube(const wf_rule_site *s)
 {
@@ -354,6 +383,6 @@ int main(void)
     }
     static const memory_case cases[] = { EACH(values),     EACH(loops),      EACH(complexes),    EACH(operators),
                                          EACH(reductions), EACH(rules),      EACH(fixed_points), EACH(checks),
-                                         EACH(tapes),      EACH(tape_rules), EACH(ordered) };
+                                         EACH(tapes),      EACH(tape_rules), EACH(updates),      EACH(ordered) };
     return run_memory_cases(cases, WF__COUNT(cases), NULL);
 }

@@ -89,9 +89,7 @@ static bool add_seed(wf__ad_space *s, lists *l, wf__ref r, wf__ref end)
     if (!is_in(s->of->out, s->of->outs, ir->slot[n.a].object, &k) || !wf__has_adjoint(n.dtype))
         return true;
     if (n.op != WF__STORE && !(n.op == WF__ACCUM && wf__node_join(&n) == WF_JOIN_ADD))
-        return fail(
-            s, r,
-            "in an index space, accumulations have derivatives by WF_JOIN_ADD alone; say others as an array graph");
+        return fail(s, r, "an accumulation by this join has no derivative");
     wf__ref when = n.d;
     for (wf__ref later = r + 1; later < end && n.op == WF__STORE; ++later) { /* it may replace what is stored here */
         const wf__node m = ir->node[later];
@@ -343,9 +341,7 @@ static bool find_tangents(wf__ad_space *s, lists *l)
         if (!wf__op_is_store(n.op) || !is_in(s->of->out, s->of->outs, ir->slot[n.a].object, &k))
             continue;
         if (n.op != WF__STORE && !(n.op == WF__ACCUM && wf__node_join(&n) == WF_JOIN_ADD))
-            return fail(
-                s, r,
-                "in an index space, accumulations have derivatives by WF_JOIN_ADD alone; say others as an array graph");
+            return fail(s, r, "an accumulation by this join has no derivative");
         l->out[l->outs++] = n.c;
         s->access[s->access_n++] = (wf__ad_access){ .node = r, .object = ir->slot[n.a].object };
     }

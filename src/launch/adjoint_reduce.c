@@ -123,7 +123,7 @@ static wf_status derive_part(const wf__split *s, wf_graph *g, const list *outs, 
     d.wrt = (wf_arrays){ wrt->at, wrt->n };
     d.seeds = d.reverse ? (wf_arrays){ outs->derivative, outs->n } : (wf_arrays){ wrt->derivative, wrt->n };
     d.results = d.reverse ? (wf_arrays){ wrt->derivative, wrt->n } : (wf_arrays){ outs->derivative, outs->n };
-    return wf__derive_operator(g, &d);
+    return wf__derive_updates(g, &d);
 }
 
 static wf_graph *begin_graph_of_arrays(const wf__split *s)
@@ -287,7 +287,7 @@ static wf_status derive(wf_graph *graph, const wf__derive *d)
     if (!graph)
         return WF_ERR_ARG;
     if (!graph->reducing)
-        return wf__derive_operator(graph, d);
+        return wf__derive_updates(graph, d);
     wf__floats floats = wf__floats_begin();
     wf__split s = { .d = d, .g = graph, .p = &graph->program, .ctx = graph->ctx };
     wf_status status = wf__graph_finish(graph);

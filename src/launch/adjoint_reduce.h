@@ -67,6 +67,10 @@ wf_array *wf__split_array(const wf__split *s, unsigned dtype, const wf_shape *sh
 /* Makes the arrays of the reduced variables, and computes those of their values that derivatives need. */
 wf_status wf__make_reduced(const wf__split *s);
 
+/* ---- adjoint_updates.c ---- */
+/* As wf__derive_operator, also for operators that accumulate by minimum, maximum or product. */
+wf_status wf__derive_updates(wf_graph *graph, const wf__derive *d);
+
 /* ---- adjoint_join.c: custom joins ---- */
 /* Makes the partial results of custom joins, if there are any, and computes them. */
 wf_status wf__levels_begin(wf__split *s);

@@ -10,8 +10,8 @@
  *     kernel replay run            callers: prepared kernels, frozen sequences, wf_run and wf_compile
  *     fill again                   copies of recordings
  *     adjoint                      derivatives of operators without reductions
- *     adjoint_parts adjoint_join adjoint_reduce
- *                                  and with them
+ *     adjoint_parts adjoint_updates adjoint_join adjoint_reduce
+ *                                  and with them, and of accumulations by minimum, maximum and product
  *     tape_grad                    derivatives through the launches on a tape
  *     apply compress context       operators made of recordings; making and freeing of contexts
  *     host                         operators on the host
