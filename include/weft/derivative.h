@@ -105,7 +105,7 @@ typedef struct wf_rule {
  * .jvp record when asked for, and may be differentiated again; they follow nothing else that .call uses.
  * Shapes: result[k] of .jvp broadcasts to out[k]; that of .vjp to in[k], or in[k] to it: it is added up then.
  * At most 15 inputs and 15 outputs. A number among the inputs is a constant of the first value's dtype.
- * Operators over an index space: hooks read no other arrays than the operator, and record no blocks.
+ * Operators over an index space: hooks read no other arrays than the operator.
  * Example: wf_custom(WF_CUSTOM_RULE(.name = "clip", .call = clip, .vjp = clip_back), WF_VALS(x), &y); */
 WF_API void wf_custom_n(const wf_rule *rule, wf_vals in, wf_val *out);
 

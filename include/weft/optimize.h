@@ -110,7 +110,7 @@ typedef struct wf_iteration {
     int32_t turns; /* at most so many [100] */
 } wf_iteration;
 /* Sets out[] to x = step(x, params), by iteration from the start. Its derivatives are those of the solution, by iteration.
- * With a tolerance each point goes on by itself, in a loop: the step has no reductions. In wf_adjoint: without one.
+ * With a tolerance each point goes on by itself, in a loop: the step has no reductions.
  * Shapes, dtypes: those of the start, and of the step. At most 15 values: twice the unknowns, and params.
  * Owns: borrows `how` as long as derivatives may be asked for (wf_rule.user). Cost: the turns; a derivative: as many.
  * Source: Christianson, Reverse accumulation and attractive fixed points (1994).

@@ -88,7 +88,7 @@ bool wf__record_custom(void *user, wf__ir *ir, const wf__custom_call *call, wf__
     }
     /* The hook sees the recording that it knows, with the ir in its place. */
     const wf_section_id section = g->section;
-    const uint32_t objects = g->program.object_n, loops = ir->loops, moved = g->moved;
+    const uint32_t objects = g->program.object_n, moved = g->moved;
     const double distance = g->id_distance;
     wf__ir own = g->program.rec.ir;
     g->program.rec.ir = *ir;
@@ -101,11 +101,6 @@ bool wf__record_custom(void *user, wf__ir *ir, const wf__custom_call *call, wf__
             g, WF_ERR_UNSUPPORTED,
             "%s: a hook of the rule '%s' reads an array that the operator does not; make it an input of the rule",
             call->function, call->rule->name);
-    if (g->program.rec.ir.loops != loops)
-        wf__poison(g, WF_ERR_UNSUPPORTED,
-                   "%s: a hook of the rule '%s' records a block, which an operator's derivative "
-                   "cannot have",
-                   call->function, call->rule->name);
     *ir = g->program.rec.ir;
     g->program.rec.ir = own;
     g->section = section;
