@@ -151,6 +151,71 @@ static void exponentials(void **state)
         wf_release(used[i]);
 }
 
+/* A frozen adjoint of an operator of elements is replayed with other contents, among them rows of which the largest value
+ * is elsewhere; the bits are those of an adjoint of its own, with any number of threads. */
+static void frozen(void **state)
+{
+    (void)state;
+    enum { H = 3, W = 300 };
+    uint64_t random = 11;
+    wf_array *x = random_array(WF_SHAPE(H, W), &random), *other = random_array(WF_SHAPE(H, W), &random);
+    wf_array *up = random_array(WF_SHAPE(H), &random), *y = wf_like(up), *grad = wf_like(x), *again = wf_like(x);
+    OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(x)));
+    OK(ctx, wf_adjoint(log_sum_exp(x, y), WF_ARRAYS(y), WF_ARRAYS(up), WF_ARRAYS(x), WF_ARRAYS(grad)));
+    wf_frozen *sequence = wf_freeze_end(ctx);
+    assert_non_null(sequence);
+    OK(ctx, wf_frozen_replay(sequence, WF_ARRAYS(other)));
+    const int threads = wf_get_threads(ctx);
+    if (threads > 1)
+        wf_set_threads(ctx, threads + 1);
+    OK(ctx, wf_adjoint(log_sum_exp(other, y), WF_ARRAYS(y), WF_ARRAYS(up), WF_ARRAYS(other), WF_ARRAYS(again)));
+    wf_set_threads(ctx, threads);
+    double *got = contents(grad), *want = contents(again), *seeds = contents(up);
+    assert_memory_equal(got, want, sizeof(double) * H * W);
+    for (int r = 0; r < H; ++r) { /* softmax */
+        double sum = 0;
+        for (int i = 0; i < W; ++i)
+            sum += got[r * W + i];
+        assert_true(fabs(sum - seeds[r]) <= 1e-13);
+    }
+    free(got), free(want), free(seeds);
+    wf_frozen_free(sequence);
+    wf_array *const used[] = { x, other, up, y, grad, again };
+    for (size_t i = 0; i < sizeof used / sizeof *used; ++i)
+        wf_release(used[i]);
+}
+
+/* Hooks of an operator, whose call joins partial results, too, on a tape: the product of all x + 1, minus 1. */
+static void product_call(const wf_site *s)
+{
+    wf_set(s->reduced[0], wf_add(s->reduced[0], wf_add(s->in[0], wf_mul(s->reduced[0], s->in[0]))));
+}
+
+static void hooks(void **state)
+{
+    (void)state;
+    enum { N = 20 };
+    uint64_t random = 5;
+    const wf_reduced_spec spec = { WF_F64, WF_JOIN_CUSTOM, 0 };
+    wf_array *x = random_array(WF_SHAPE(N), &random), *y = wf_full(ctx, WF_F64, WF_SHAPE(1), 0), *grad = wf_like(x);
+    double *at = contents(x), want[N];
+    for (int i = 0; i < N; ++i) {
+        want[i] = 1;
+        for (int k = 0; k < N; ++k)
+            want[i] *= k == i ? 1 : at[k] + 1;
+    }
+    free(at);
+    wf_tape *tape = wf_tape_begin(ctx, WF_ARRAYS(x));
+    OK(ctx, wf_apply(ctx, WF_ARRAYS(x), WF_ARRAYS(y),
+                     WF_OPERATOR(.call = product_call, .reduced = &spec, .n_reduced = 1), .reduce = WF_ALL_AXES));
+    OK(ctx, wf_tape_grad(tape, y, WF_ARRAYS(x), WF_ARRAYS(grad)));
+    expect(grad, want);
+    wf_tape_free(tape);
+    wf_array *const used[] = { x, y, grad };
+    for (size_t i = 0; i < sizeof used / sizeof *used; ++i)
+        wf_release(used[i]);
+}
+
 /* Products of complex numbers, right beside zeros: the derivative of Re(conj(up) * product). */
 static void complex_products(void **state)
 {
@@ -247,10 +312,8 @@ static void places(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(moments),
-        cmocka_unit_test(exponentials),
-        cmocka_unit_test(complex_products),
-        cmocka_unit_test(places),
+        cmocka_unit_test(moments), cmocka_unit_test(exponentials),     cmocka_unit_test(frozen),
+        cmocka_unit_test(hooks),   cmocka_unit_test(complex_products), cmocka_unit_test(places),
     };
     return RUN_ON_ALL(tests);
 }

@@ -233,8 +233,9 @@ static bool is_own_element(wf__ad_space *s, const wf__node *access)
     if (!wf__same_shape(&s->of->shape[s->ir.slot[n.a].object], &s->of->space))
         return false;
     for (uint32_t d = 0; d < wf__tuple_len(&s->ir, tuple); ++d) {
-        const wf__node *i = &s->ir.node[wf__tuple_at(&s->ir, tuple)[d]];
-        if (i->op != WF__INDEX || i->a != d)
+        const wf__ref at = wf__tuple_at(&s->ir, tuple)[d];
+        const wf__node *i = &s->ir.node[at];
+        if (!(i->op == WF__INDEX && i->a == d) && !(s->of->space.dim[d] == 1 && wf__is_const(&s->ir, at, 0)))
             return false;
     }
     return s->ir.status == WF_OK;
