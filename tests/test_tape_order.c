@@ -1,4 +1,4 @@
-/* test_tape_order.c - derivatives through sorting, medians and quantiles, beside those of JAX 0.10.2 (f64).
+/* test_tape_order.c - derivatives through sorting, medians, quantiles, running sums and choices of elements, beside those of JAX 0.10.2 (f64).
  *
  * ctest: devices
  */
@@ -17,6 +17,16 @@ static const double q[3] = { 0.1, 0.55, 1 };
 static wf_array *some(const wf_array *x) { return wf_array_quantiles(x, q, 3, WF_AXES(0)); }
 static wf_array *some_of_all(const wf_array *x) { return wf_array_quantiles(x, q, 3, WF_ALL_AXES); }
 
+static wf_array *running(const wf_array *x) { return wf_array_cumsum(x, 1, false); }
+static wf_array *running_before(const wf_array *x) { return wf_array_cumsum(x, 0, true); }
+static wf_array *chosen(const wf_array *x)
+{
+    wf_array *mask = array_of(ctx, WF_I32, WF_SHAPE(2, 5), ((const int32_t[]){ 1, 0, 1, 1, 0, 0, 1, 1, 0, 1 }));
+    wf_array *y = wf_array_compress(x, mask);
+    wf_release(mask);
+    return y;
+}
+
 /* The loss is the sum of weight * result^2. */
 static const struct {
     function *of;
@@ -31,6 +41,9 @@ static const struct {
     { median_of_all, 1, { 1 }, { 1 }, { 0, 0, 0, 0, 0, 4, 4, 0, 0, 0 } },
     { quantile, 1, { 1 }, { 1 }, { 0, 0, 3.52, 0, 0.88, 6.4, 1.6, 0, 0, 0 } },
     { some, 3, { 3, 1, 1 }, { 1, 2, 3 }, { 7.11, 40.83, 15.39, 34.98, 11.97, 30.09, 15.57, 67.41, 3.42, 32.43 } },
+    { running, 1, { 5 }, { 1, -2, 3, 0.5, 7 }, { 263, 261, 285, 237, 224, 374, 366, 398, 296, 280 } },
+    { running_before, 1, { 5 }, { 1, -2, 3, 0.5, 7 }, { 2, -20, 12, 5, 42, 0, 0, 0, 0, 0 } },
+    { chosen, 1, { 6 }, { 1, 2, 3, 4, 5, 6 }, { 2, 0, 8, 30, 0, 0, 32, 90, 0, 48 } },
     { some_of_all, 3, { 3, 1, 1 }, { 1, 2, 3 }, { 1.44, 0, 0, 0, 0, 0.8, 15.2, 54, 0.16, 0 } },
 };
 
