@@ -1,4 +1,5 @@
-/* test_tape_order.c - derivatives through sorting, medians, quantiles, running sums and choices of elements, beside those of JAX 0.10.2 (f64).
+/* test_tape_order.c - derivatives through sorting, medians, quantiles, running sums and choices of elements, beside
+ * those of JAX 0.10.2 (f64).
  *
  * ctest: devices
  */

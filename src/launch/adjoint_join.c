@@ -1,9 +1,10 @@
 /* adjoint_join.c - derivatives of joins that the program records.
  *
- * Level 0 has the partial result of each point alone. An element of the next level joins up to FANOUT elements that lie
- * apart along one of the reduced axes, and the last level has the results. Reverse mode computes all levels and goes back
- * from the last one: the adjoints of the joins of one element give the derivatives of the elements that it has joined, and
- * of no others. Forward mode goes on from level 0. Nothing is accumulated, so the bits do not depend on threads.
+ * Level 0 has the partial result of each point alone. An element of the next level joins up to FANOUT elements that
+ * lie apart along one of the reduced axes, and the last level has the results. Reverse mode computes all levels and
+ * goes back from the last one: the adjoints of the joins of one element give the derivatives of the elements that it has
+ * joined, and of no others. Forward mode goes on from level 0. Nothing is accumulated, so the bits do not depend on
+ * threads.
  */
 #include "ad/ad.h"
 #include "launch/adjoint_reduce.h"

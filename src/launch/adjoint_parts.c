@@ -193,7 +193,8 @@ static wf__ref where_joined(const wf__again *a, const wf__contribution *of, wf__
 
 enum { SETS = 3 }; /* variables of the recording for one of the operator */
 
-/* Computes the reduced variables but those of custom joins; of products also their zeros, and the product of the rest. */
+/* Computes the reduced variables but those of custom joins; of products also their zeros and the product of the
+ * rest. */
 static wf_status find_values(const wf__split *s)
 {
     const uint32_t n = s->p->rec.ir.red_n;

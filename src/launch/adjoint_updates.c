@@ -81,8 +81,8 @@ static bool find_updates(updates *u)
         if (!is_alone(u, n))
             wf__ir_fail_at(
                 &s->call, n, WF_ERR_UNSUPPORTED,
-                "%s: an operator that accumulates by minimum, maximum or product and uses the array in another way, too, "
-                "has no derivative; say it as an array graph",
+                "%s: an operator that accumulates by minimum, maximum or product and uses the array in another way, "
+                "too, has no derivative; say it as an array graph",
                 s->d->function);
         else if (!wf__grow(&u->of, &cap, u->n + 1, sizeof *u->of))
             wf__ir_fail(&s->call, WF_ERR_MEMORY, "%s: out of memory", s->d->function);

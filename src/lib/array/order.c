@@ -1,4 +1,5 @@
-/* order.c - sorting along an axis: rows of keys (keys.h). On a tape the order is a constant, by which elements are read. */
+/* order.c - sorting along an axis: rows of keys (keys.h). On a tape the order is a constant, by which elements are
+ * read. */
 #include "keys.h"
 #include "rows.h"
 #include "weft/derivative.h"

@@ -182,7 +182,8 @@ static wf_array *taped_rows(const wf_array *array, wf_axes axes, int64_t rows, i
     return sorted;
 }
 
-/* Records the quantiles of sorted rows. Each has the derivative of a linear interpolation, also between equal elements. */
+/* Records the quantiles of sorted rows. Each has the derivative of a linear interpolation, also between equal
+ * elements. */
 static wf_val of_sorted(const selection *s, wf_graph *g, const wf_array *sorted, int64_t rows, int64_t length)
 {
     wf_val row = wf_iota(g, WF_SHAPE(s->n, rows), 1), k = wf_in(g, s->at), t = wf_in(g, s->part);
