@@ -164,9 +164,9 @@ static int make_inputs(dump *d)
 /* With --ad, appends the derivatives of the result to the text; they are the results. Exit code. */
 static int add_derivatives(dump *d)
 {
-    char *names = NULL, *call = append(NULL, "grad(%s", d->want);
     if (!ends_with_name(d->ctx, d->text))
         return misused(d->self, "the text ends with an expression: give the result a name, L = ...");
+    char *names = NULL, *call = append(NULL, "grad(%s", d->want);
     for (size_t i = 0; i < d->args; i++)
         if (has_derivative(&d->arg[i])) {
             snprintf(d->result[d->results], NAME_CAP, "dump__d%zu", d->results);
