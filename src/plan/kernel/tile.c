@@ -6,6 +6,10 @@
  * than instances), the columns of a group are as many as the instances, and one group follows the other. If rows
  * share accumulators (the lane axis is kept), each row is a group. With `in_turn`, each column is a group. A node
  * whose operands are the same for all points is copied once.
+ *
+ * A loop of one group would end before that of the next one begins, and hide less latency. So in bodies with loops all
+ * nodes that accumulators do not reach are copied first, for all columns. The others, which only join values to
+ * accumulators, follow group by group.
  */
 #include "ir/pass/pass.h"
 #include "plan/kernel.h"
@@ -18,6 +22,7 @@ typedef struct tiler {
     wf__vary *vary;      /* [node] only for bodies with loops */
     bool *local;         /* [node] of a LOCAL: one memory serves all points */
     wf__ref *value;      /* [reduction][instance]: the accumulator's latest value; 0 = not set yet */
+    bool *joins;         /* [node]: it reads or sets accumulators, and may be copied after all others */
     int rows, first_row; /* rows of a group; the group's first row */
     int group, first;    /* columns of a group; the group's first column */
     int width, instances;
@@ -169,20 +174,62 @@ static bool copy_tables(const wf__ir *in, wf__ir *out, int instances)
     return true;
 }
 
-static void copy_group(tiler *t)
+static void copy_to_group(tiler *t, wf__ref r)
 {
     int points = t->rows * t->group;
-    for (uint32_t i = 1; i < t->body->n && !t->out->status; i++) {
-        if (t->body->node[i].op == WF__NOP)
-            continue;
-        t->shared[i] = is_shared(t, i);
-        wf__ref first = copy_node(t, i, 0);
-        map_of(t, 0)[i] = first;
-        for (int p = 1; p < points; p++) {
-            wf__ref image = t->shared[i] ? first : copy_node(t, i, p);
-            map_of(t, p)[i] = image;
-        }
+    if (t->body->node[r].op == WF__NOP)
+        return;
+    t->shared[r] = is_shared(t, r);
+    wf__ref first = copy_node(t, r, 0);
+    map_of(t, 0)[r] = first;
+    for (int p = 1; p < points; p++) {
+        wf__ref image = t->shared[r] ? first : copy_node(t, r, p);
+        map_of(t, p)[r] = image;
     }
+}
+
+static void copy_group(tiler *t)
+{
+    for (uint32_t i = 1; i < t->body->n && !t->out->status; i++)
+        copy_to_group(t, i);
+}
+
+/* Finds the nodes that read or set accumulators. Returns false if they cannot be copied after all others: some are in a
+ * loop, or are not pure. */
+static bool find_joins(const tiler *t)
+{
+    wf__ref operand[WF__MAX_OPERANDS];
+    uint32_t depth = 0;
+    for (uint32_t i = 1; i < t->body->n; i++) {
+        const wf__node *n = &t->body->node[i];
+        bool joins = n->op == WF__RED || n->op == WF__SETRED;
+        for (uint32_t count = wf__operands(t->body, n, operand), k = 0; k < count; k++)
+            joins |= t->joins[operand[k]];
+        depth += n->op == WF__LOOP;
+        depth -= n->op == WF__END;
+        if (joins && (depth || !(wf__op_is_pure(n->op) || n->op == WF__RED || n->op == WF__SETRED)))
+            return false;
+        t->joins[i] = joins;
+    }
+    return true;
+}
+
+/* Copies the nodes without accumulators for all columns, and then the others for one group after the other. */
+static void copy_joins_last(tiler *t, int group)
+{
+    const int columns = t->group;
+    wf__ref *const map = t->map;
+    for (uint32_t i = 1; i < t->body->n && !t->out->status; i++)
+        if (!t->joins[i])
+            copy_to_group(t, i);
+    t->group = group;
+    for (; t->first < columns; t->first += group) {
+        t->map = map + (size_t)t->first * t->body->n;
+        for (uint32_t i = 1; i < t->body->n && !t->out->status; i++)
+            if (t->joins[i])
+                copy_to_group(t, i);
+    }
+    t->map = map;
 }
 
 bool wf__tile(const wf__ir *body, int rows, int columns, int width, bool interior, bool in_turn, wf__ir *out)
@@ -192,6 +239,7 @@ bool wf__tile(const wf__ir *body, int rows, int columns, int width, bool interio
     int instances = by_row ? columns : body->red_n ? WF__LANES / width : 1;
     int group = in_turn ? 1 : body->red_n && columns > instances ? instances : columns;
     rows = body->rank > 1 ? rows : 1;
+    const int at_once = body->loops && !by_row && !in_turn ? columns : group;
     tiler t = { .body = body,
                 .out = out,
                 .rows = by_row ? 1 : rows,
@@ -200,19 +248,25 @@ bool wf__tile(const wf__ir *body, int rows, int columns, int width, bool interio
                 .instances = instances,
                 .interior = interior };
     size_t cells;
-    bool fits = wf__mul_size(body->n, (size_t)(t.rows * group), &cells) && wf__mul_size(cells, sizeof *t.map, &cells);
+    bool fits = wf__mul_size(body->n, (size_t)(t.rows * at_once), &cells) && wf__mul_size(cells, sizeof *t.map, &cells);
     t.map = fits ? wf__alloc0(cells) : NULL;
     t.shared = wf__alloc0(body->n);
     t.vary = wf__alloc(body->loops ? body->n * sizeof *t.vary : 1);
     t.local = wf__alloc0(body->n);
     t.value = wf__alloc0((body->red_n * (size_t)instances + 1) * sizeof *t.value);
-    if (!t.map || !t.shared || !t.vary || !t.local || !t.value || !copy_tables(body, out, instances))
+    t.joins = wf__alloc0(body->n * sizeof *t.joins);
+    if (!t.map || !t.shared || !t.vary || !t.local || !t.value || !t.joins || !copy_tables(body, out, instances))
         wf__ir_fail(out, WF_ERR_MEMORY, "out of memory");
     else if (body->loops) {
         wf__analyse(body, t.vary);
         wf__mark_common_memory(body, t.vary, t.local);
     }
-    for (t.first_row = 0; t.first_row < rows && !out->status; t.first_row += t.rows)
+    const bool joins_last = at_once > group && rows == 1 && !out->status && find_joins(&t);
+    if (joins_last) {
+        t.group = at_once;
+        copy_joins_last(&t, group);
+    }
+    for (t.first_row = 0; t.first_row < rows && !joins_last && !out->status; t.first_row += t.rows)
         for (t.first = 0; t.first < columns && !out->status; t.first += group)
             copy_group(&t);
     wf__free(t.map);
@@ -220,5 +274,6 @@ bool wf__tile(const wf__ir *body, int rows, int columns, int width, bool interio
     wf__free(t.vary);
     wf__free(t.local);
     wf__free(t.value);
+    wf__free(t.joins);
     return !out->status;
 }
