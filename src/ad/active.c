@@ -44,13 +44,14 @@ uint32_t wf__ad_operands(const wf__ir *ir, wf__ref r, wf__ref operand[WF__MAX_OP
 }
 
 /* Marks what depends on the wanted values. Returns true if there are new marks. */
-static bool spread_up(const wf__ir *ir, wf__activity *active, wf__ref first, wf__ref last)
+static bool spread_up(const wf__ir *ir, const wf__ad_task *task, wf__activity *active, wf__ref first, wf__ref last)
 {
     wf__ref operand[WF__MAX_OPERANDS];
     bool any = false;
     for (wf__ref r = first; r <= last; ++r) {
         const wf__node *n = &ir->node[r];
         bool varies = ir->arrays && n->op == WF__LOAD && active->array[wf__object_of(ir, n)] & WF__VARIES;
+        varies = varies || (n->op == WF__LOAD && task->varies && task->varies[wf__object_of(ir, n)]);
         if (active->node[r] & WF__VARIES || !is_smooth(n))
             continue;
         uint32_t count = wf__ad_operands(ir, r, operand);
@@ -119,7 +120,7 @@ bool wf__find_active(wf__ir *ir, const wf__ad_task *task, const wf__loops *loops
     for (uint32_t i = 0; i < task->outs; ++i)
         out->node[task->out[i]] |= WF__COUNTS;
     /* The values of a loop's turn depend on those of the turn before; memory is read after it was changed. */
-    while (spread_up(ir, out, 1, ir->n - 1) && (ir->loops || objects))
+    while (spread_up(ir, task, out, 1, ir->n - 1) && (ir->loops || objects))
         ;
     while (spread_down(ir, out, loops, 1, ir->n - 1) && (ir->loops || objects))
         ;
@@ -180,7 +181,7 @@ bool wf__ad_depends(wf__ir *ir, const wf__ad_task *task)
     if (!wf__find_active(ir, task, NULL, &active))
         return false;
     while (spread_over_memory(ir, task, &active))
-        while (spread_up(ir, &active, 1, ir->n - 1))
+        while (spread_up(ir, task, &active, 1, ir->n - 1))
             ;
     for (uint32_t i = 0; i < task->outs; ++i)
         depends = depends || active.node[task->out[i]] & WF__VARIES;

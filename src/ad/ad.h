@@ -48,6 +48,12 @@ typedef struct wf__ad_task {
      * their values, or for inputs the other way round; 0 = 0. False = the ir has failed. NULL = rules of the program have no derivatives. */
     bool (*record)(void *user, wf__ir *ir, const wf__custom_call *call, wf__ref *result);
     void *user;
+    /* Index spaces: [objects] 1 + the slot of the derivative of an array; 0 = reads of the array are not wanted. Reads by
+     * index in loops that are kept use it: reverse mode accumulates there what they contribute, in the loop that goes back,
+     * and forward mode reads their directions. NULL = no array is wanted. */
+    const uint32_t *derivative;
+    const uint8_t
+        *varies; /* [objects] not 0: reads of the array depend on a wanted value, in any case; NULL = none do */
 } wf__ad_task;
 
 /* Sets grad[i] to the derivative with respect to wrt[i]: a value of its shape, in wf__adjoint_dtype of its dtype; a

@@ -47,7 +47,21 @@ static wf__ref emit_load(wf__emitter *e, const wf__node *n)
     return wf__load_when(e->to, e->slot(e->user, object, false), tuple, border, other, when);
 }
 
-/* Records a node whose operands are recorded. */
+static bool accumulates(const wf__emitter *e, wf__ref r)
+{
+    const wf__ir *from = &e->from->ir;
+    return from->node[r].op == WF__ACCUM && wf__object_of(from, &from->node[r]) >= e->from->of->objects;
+}
+
+static void emit_accumulation(wf__emitter *e, const wf__node *n)
+{
+    uint32_t slot = e->slot(e->user, wf__object_of(&e->from->ir, n), false);
+    uint32_t tuple = wf__emit_tuple(e, n->b);
+    if (e->to->status == WF_OK)
+        wf__accum(e->to, slot, tuple, WF_JOIN_ADD, WF__MODE_AUTO, e->map[n->c], n->d ? e->map[n->d] : 0);
+}
+
+/* Records a node whose operands are recorded. Of effects, those that are wanted. */
 static void emit_node(wf__emitter *e, wf__ref r)
 {
     const wf__ir *from = &e->from->ir;
@@ -60,6 +74,10 @@ static void emit_node(wf__emitter *e, wf__ref r)
         e->map[r] = wf__dim(e->to, e->slot(e->user, from->slot[n->a].object, false), (int)n->b);
     else if (n->op == WF__LOAD)
         e->map[r] = emit_load(e, n);
+    else if (e->accumulates && accumulates(e, r))
+        emit_accumulation(e, n);
+    else if (wf__op_is_effect(n->op))
+        return;
     else
         e->map[r] = wf__copy_node(from, r, e->map, e->to);
 }
@@ -96,6 +114,14 @@ wf__ref wf__emit(wf__emitter *e, wf__ref r)
     emit_operands(e, r, r);
     emit_node(e, r);
     return e->map[r];
+}
+
+void wf__emit_accumulations(wf__emitter *e)
+{
+    e->accumulates = true;
+    for (wf__ref r = 1; r < e->from->ir.n && e->to->status == WF_OK; ++r)
+        if (accumulates(e, r) && !e->map[e->loop[r]])
+            emit_loop(e, e->loop[r]);
 }
 
 uint32_t wf__emit_tuple(wf__emitter *e, uint32_t tuple)

@@ -15,6 +15,7 @@ typedef struct forward {
     wf__route route;
     wf__ref *node;  /* [route.n] tangents; 0 = the tangent is 0 */
     wf__ref *array; /* [route.objects] tangents of the contents of arrays */
+    bool inside;    /* in a turn of a loop that is kept */
 } forward;
 
 static wf__ref sum(wf__ir *ir, wf__ref a, wf__ref b) { return a && b ? wf__op2(ir, WF__OP_add, a, b) : a ? a : b; }
@@ -140,12 +141,13 @@ static wf__ref forward_derived(forward *f, wf__ref r)
 }
 
 /* ---- memory ---- */
-static wf__ref forward_load(forward *f, const wf__node *load)
+static wf__ref forward_load(forward *f, wf__ref r)
 {
     wf__ir *ir = f->ir;
-    const wf__node n = *load;
+    const wf__node n = ir->node[r];
+    const uint32_t along = f->inside && f->task->derivative && n.b ? f->task->derivative[wf__object_of(ir, &n)] : 0;
     const uint32_t shape = ir->slot[n.a].shape;
-    wf__ref tangent = ir->arrays ? f->array[wf__object_of(ir, &n)] : 0, inside = 0;
+    wf__ref tangent = ir->arrays || (f->inside && !n.b) ? f->array[wf__object_of(ir, &n)] : 0, inside = 0;
     wf__ref when = wf__when(ir, &n), other = wf__otherwise(ir, &n);
     uint32_t tuple = 0;
     other = other && n.b ? f->node[other] : 0;
@@ -156,7 +158,12 @@ static wf__ref forward_load(forward *f, const wf__node *load)
             return 0;
     }
     wf__ref on = wf__both(ir, when, inside);
-    if (tangent && n.b) {
+    if (along) { /* an index space: the read of the direction */
+        const wf_border border = (wf_border)n.aux;
+        wf__ref zero = border == WF_BORDER_VALUE ? wf__const_f64(ir, ir->slot[along - 1].dtype, 0) : 0;
+        tangent = wf__load_when(ir, along - 1, n.b, border, zero, when);
+        tangent = tangent ? wf__cast(ir, tangent, wf__adjoint_dtype(n.dtype)) : 0;
+    } else if (tangent && n.b) {
         wf__ref zero = on ? wf__const_f64(ir, wf__dtype(ir, tangent), 0) : 0; /* for indices out of range */
         tangent = wf__gather(ir, wf__broadcast_to(ir, tangent, shape), tuple, zero);
     }
@@ -224,7 +231,7 @@ static wf__ref forward_node(forward *f, wf__ref r)
     case WF__RED: /* leaves */
         return 0;
     case WF__LOAD:
-        return forward_load(f, &n);
+        return forward_load(f, r);
     case WF__REDUCE:
         return f->node[n.a] ? wf__forward_reduce(ir, r, f->node[n.a], f->task->function) : 0;
     case WF__SCAN:
@@ -307,32 +314,50 @@ static void walk(forward *f, wf__ref first, wf__ref last);
 /* ---- loops that are kept ---- */
 /* Walks over the copy of a turn, the nodes from `first` on. value: the states of the copy; tangent: theirs, which become
  * those of the next values. */
-static void forward_turn(const forward *f, const wf__turn *turn, wf__ref first, const wf__ref *value, wf__ref *tangent)
+static void forward_turn(forward *f, const wf__turn *turn, wf__ref first, const wf__ref *value, wf__ref *tangent)
 {
     wf__ir *ir = f->ir;
     const wf__ad_task none = wf__turn_task(f->task);
-    forward inner = { .ir = ir, .task = &none };
+    forward inner = { .ir = ir, .task = &none, .array = f->array, .inside = true };
     if (wf__turn_route(turn, value, tangent, first, &inner.route)) {
-        inner.node = wf__alloc0((inner.route.n + inner.route.objects + 1) * sizeof *inner.node);
+        inner.node = wf__alloc0((inner.route.n + 1) * sizeof *inner.node);
         if (!inner.node)
             wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", none.function);
     }
     if (inner.node) {
-        inner.array = inner.node + inner.route.n;
         for (uint32_t i = 0; i < turn->states; ++i)
             if (tangent[i])
                 inner.node[value[i]] = tangent[i];
         for (uint32_t k = 0; k < turn->outers; ++k)
-            inner.node[turn->outer[k]] = f->node[turn->outer[k]];
+            if (!wf__turn_reads(turn, k))
+                inner.node[turn->outer[k]] = f->node[turn->outer[k]];
         walk(&inner, first, inner.route.last);
         for (uint32_t i = 0; i < turn->states && ir->status == WF_OK; ++i)
             if (tangent[i]) {
                 wf__ref next = inner.node[wf__turn_next(turn, i)];
                 tangent[i] = next ? next : wf__const_f64(ir, wf__dtype(ir, tangent[i]), 0);
             }
+        for (wf__ref r = turn->first + turn->states; r < turn->loop.end && ir->status == WF_OK; ++r)
+            if (turn->in.node[r].op == WF__SCATTER)
+                f->node[r] = inner.node[turn->map[r]];
     }
     wf__route_free(&inner.route);
     wf__free(inner.node);
+}
+
+/* Tangents of what the turns of a loop read: of arrays, or in an index space of the point's own elements. */
+static void begin_reads(forward *f, const wf__turn *turn)
+{
+    wf__ir *ir = f->ir;
+    for (uint32_t k = 0; k < turn->outers; ++k)
+        for (uint32_t i = 0; i < f->task->wrts; ++i)
+            if (f->task->wrt[i] == turn->outer[k] && wf__turn_reads(turn, k))
+                f->array[wf__object_of(ir, &turn->in.node[turn->outer[k]])] = f->task->seed[i];
+    for (wf__ref r = turn->first; ir->arrays && r < turn->loop.end; ++r)
+        if (turn->in.node[r].op == WF__LOAD) {
+            wf__ref *tangent = &f->array[wf__object_of(ir, &turn->in.node[r])];
+            *tangent = wf__broadcast_to(ir, *tangent, ir->slot[turn->in.node[r].a].shape);
+        }
 }
 
 /* Records the loop once more, with the tangents of its states as further states. */
@@ -341,7 +366,7 @@ static void forward_loop(forward *f, const wf__region *b)
     wf__ir *ir = f->ir;
     wf__turn turn;
     wf__ref *value = NULL;
-    if (!wf__turn_begin(ir, f->task->function, &f->route, b, &turn) ||
+    if (!wf__turn_begin(ir, f->task, &f->route, b, &turn) ||
         !(value = wf__alloc0(3 * ((size_t)turn.states + 1) * sizeof *value))) {
         wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", f->task->function);
         wf__turn_free(&turn);
@@ -358,6 +383,7 @@ static void forward_loop(forward *f, const wf__region *b)
             state[i] = wf__local_of(&turn.in, s->b) ? tangent_memory(f, s->b)
                                                     : wf__const_f64(ir, wf__adjoint_dtype(s->dtype), 0);
     }
+    begin_reads(f, &turn);
     wf__ref loop = wf__loop(ir, false);
     for (uint32_t i = 0; i < n; ++i)
         value[i] = wf__state(ir, loop, wf__turn_state(&turn, i)->b, wf__turn_state(&turn, i)->aux);

@@ -79,7 +79,7 @@ void wf__copy_as_is(const wf__ir *in, wf__ref first, wf__ref end, wf__ref held, 
         }
 }
 
-/* Returns the first read in the block that is marked, or any read if there are no marks; 0 = none. */
+/* Returns the first read in the block that is on the way, or any read if there are no marks; 0 = none. */
 static wf__ref read_in(const wf__ir *in, const wf__activity *active, wf__ref loop)
 {
     for (wf__ref r = loop; in->node[r].op != WF__END || in->node[r].a != loop; ++r) {
@@ -91,8 +91,8 @@ static wf__ref read_in(const wf__ir *in, const wf__activity *active, wf__ref loo
 }
 
 /* Sets *most to 0 if the block is to be straight code, else to the most turns of a loop that is kept; UINT32_MAX = there
- * may be any number. Straight code may be longer where each turn reads an array that is differentiated: what a kept loop
- * contributes to such an array would have to go to memory. */
+ * may be any number. Straight code may be longer where each turn reads an array that is differentiated: a kept loop accumulates
+ * what it contributes to such an array, one turn after the other. */
 static bool find_length(writer *w, const wf__activity *active, wf__ref loop, uint32_t *most)
 {
     wf__turns turns;
@@ -130,22 +130,11 @@ static bool can_copy(writer *w, wf__ref loop, wf__ref end)
     return true;
 }
 
-static bool can_keep(writer *w, const wf__activity *active, wf__ref loop)
-{
-    wf__ref read = read_in(&w->in, active, loop);
-    if (read)
-        wf__ir_fail_at(w->ir, &w->in.node[read], WF_ERR_UNSUPPORTED,
-                       "%s: a loop whose number of turns the recording does not show, or with more than %d "
-                       "operations, reads an array that is differentiated; read it before the loop, or say wf_stop",
-                       w->function, (int)WF__MOST_DERIVED_LOOP);
-    return !read;
-}
-
 static bool add_block(writer *w, const wf__activity *active, wf__ref loop, wf__ref end, wf__loops *out)
 {
     wf__ir *ir = w->ir;
     uint32_t most;
-    if (!can_copy(w, loop, end) || !find_length(w, active, loop, &most) || (most && !can_keep(w, active, loop)))
+    if (!can_copy(w, loop, end) || !find_length(w, active, loop, &most))
         return false;
     if (!wf__grow(&out->block, &out->block_cap, out->block_n + 1, sizeof *out->block)) {
         wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", w->function);

@@ -6,12 +6,13 @@ wf__ref wf__both(wf__ir *ir, wf__ref a, wf__ref b) { return a && b ? wf__op2(ir,
 bool wf__sweep_begin(wf__sweep *s)
 {
     s->part_n = 1;
-    s->node = wf__alloc0((s->route.n + s->route.objects + 1) * sizeof *s->node);
+    s->node = wf__alloc0((s->route.n + 2 * (size_t)s->route.objects + 1) * sizeof *s->node);
     if (!s->node) {
         wf__ir_fail(s->ir, WF_ERR_MEMORY, "%s: out of memory", s->task->function);
         return false;
     }
     s->array = s->node + s->route.n;
+    s->element = s->array + s->route.objects;
     return true;
 }
 

@@ -84,12 +84,40 @@ static void add_to_array(wf__sweep *s, uint32_t object, wf__ref value)
     wf__add_part(s, &s->array[object], (wf__adjoint){ .value = value });
 }
 
-static void reverse_load(wf__sweep *s, wf__ref r, wf__adjoint a)
+/* Adds the adjoint of what a read gave to that of its array. In a loop that is kept, a SCATTER has the sum over all turns. */
+static void give_memory(wf__sweep *s, wf__ref r, wf__adjoint a)
 {
     wf__ir *ir = s->ir;
     const wf__node n = ir->node[r];
     const uint32_t object = wf__object_of(ir, &n), shape = ir->slot[n.a].shape;
-    const bool memory = ir->arrays && (s->route.active.array[object] & WF__ACTIVE) == WF__ACTIVE;
+    const uint32_t into = !ir->arrays && s->task->derivative ? s->task->derivative[object] : 0;
+    wf__ref extent[WF_MAX_RANK], inside = 0;
+    uint32_t tuple = 0;
+    if (!a.value || (!ir->arrays && !into))
+        return;
+    if (!n.b) {
+        add_to_array(s, object, wf__sum_to(ir, wf__masked(ir, a), n.shape, shape, s->task->function));
+        return;
+    }
+    wf__extents_of_slot(ir, n.a, extent);
+    if (!wf__elements_read(ir, n.b, (wf_border)n.aux, extent, &tuple, &inside))
+        return;
+    wf__ref when = wf__both(ir, wf__both(ir, a.mask, inside), s->on);
+    if (into) {
+        const unsigned t = wf__update_dtype(ir->slot[into - 1].dtype, WF_JOIN_ADD);
+        wf__accum(ir, into - 1, tuple, WF_JOIN_ADD, WF__MODE_AUTO, wf__cast(ir, a.value, t), when);
+        return;
+    }
+    wf__ref g = s->pointwise ? a.value : wf__broadcast_to(ir, a.value, n.shape);
+    add_to_array(s, object, wf__scatter(ir, g, shape, tuple, when));
+}
+
+/* A read has the adjoint of the value outside of the array, and the array that of its elements. */
+static void reverse_load(wf__sweep *s, wf__ref r, wf__adjoint a)
+{
+    wf__ir *ir = s->ir;
+    const wf__node n = ir->node[r];
+    const bool memory = s->pointwise || (ir->arrays && s->route.active.array[wf__object_of(ir, &n)] == WF__ACTIVE);
     wf__ref other = wf__otherwise(ir, &n), when = wf__when(ir, &n), inside = 0;
     uint32_t tuple = 0;
     if (n.b) {
@@ -100,18 +128,12 @@ static void reverse_load(wf__sweep *s, wf__ref r, wf__adjoint a)
     }
     if (other && n.b)
         wf__give(s, other, inside ? wf__only_where(ir, a, inside, false) : (wf__adjoint){ 0 }, n.shape);
-    if (!memory)
-        return;
-    if (when)
+    if (memory && when)
         a = wf__only_where(ir, a, when, true);
-    if (!a.value)
-        return;
-    if (!n.b) {
-        add_to_array(s, object, wf__sum_to(ir, wf__masked(ir, a), n.shape, shape, s->task->function));
-        return;
-    }
-    wf__ref g = wf__broadcast_to(ir, a.value, n.shape);
-    add_to_array(s, object, wf__scatter(ir, g, shape, tuple, wf__both(ir, a.mask, inside)));
+    if (memory && s->pointwise && !n.b)
+        wf__add_part(s, &s->element[wf__object_of(ir, &n)], a);
+    else if (memory)
+        give_memory(s, r, a);
 }
 
 /* An accumulation by another join than addition. */
@@ -277,6 +299,22 @@ static void finish_arrays(wf__sweep *s, wanted *list, uint32_t object, wf__ref e
     wf__add_part(s, &s->array[object], a);
 }
 
+/* After a loop that is kept: a read in it of the point's own element has the sum of what its turns contribute. */
+static void finish_read(wf__sweep *s, wanted *list, wf__ref r)
+{
+    const uint32_t object = wf__object_of(s->ir, &s->ir->node[r]);
+    if (!s->element[object].first || s->ir->node[r].b || s->pointwise) /* a loop around it goes on with the sum */
+        return;
+    wf__adjoint a = wf__take_sum(s, &s->element[object]);
+    for (uint32_t i = 0; i < s->task->wrts; ++i)
+        if (list[i].node == r)
+            finish_wanted(s, &list[i], a);
+    if (s->ir->arrays) /* the sum is of the shape of the points */
+        add_to_array(s, object,
+                     wf__sum_to(s->ir, wf__masked(s->ir, a), wf__shape_of(s->ir, a.value),
+                                s->ir->slot[s->ir->node[r].a].shape, s->task->function));
+}
+
 /* Takes the adjoints of a block's states, and hands them to the copies that have their last values, or to the loop. */
 static void leave_block(wf__sweep *s, wanted *list, const wf__region *b)
 {
@@ -294,6 +332,9 @@ static void leave_block(wf__sweep *s, wanted *list, const wf__region *b)
     }
     if (given && b->kept)
         wf__reverse_loop(s, b, given);
+    for (wf__ref r = body; b->kept && r < b->end && s->ir->status == WF_OK; ++r)
+        if (s->ir->node[r].op == WF__LOAD)
+            finish_read(s, list, r);
     wf__free(given);
 }
 

@@ -122,6 +122,35 @@ static void add_read(wf__ad_space *s, lists *l, wf__ref r)
         l->wrt[l->wrts++] = r;
 }
 
+/* Adds slots for accesses by index to the derivatives of the wanted arrays, or to their directions. first: object of the
+ * derivative of the first one. */
+static bool add_derivatives(wf__ad_space *s, const uint8_t *dtype, uint32_t first)
+{
+    s->derivative = wf__alloc0((s->of->objects + s->of->outs + s->of->wrts) * sizeof *s->derivative);
+    if (!s->derivative) {
+        wf__ir_fail(&s->ir, WF_ERR_MEMORY, "%s: out of memory", s->of->function);
+        return false;
+    }
+    for (uint32_t k = 0; k < s->of->wrts && s->ir.loops; ++k)
+        if (s->of->wrt[k] < s->of->objects)
+            s->derivative[s->of->wrt[k]] =
+                1 + wf__slot_new(&s->ir, dtype[k], s->of->shape[s->of->wrt[k]].rank, false, first + k);
+    return s->ir.status == WF_OK;
+}
+
+static wf__ad_task task_of(const wf__ad_space *s, const lists *l)
+{
+    return (wf__ad_task){ .function = s->of->function,
+                          .out = l->out,
+                          .wrt = l->wrt,
+                          .seed = l->seed,
+                          .outs = l->outs,
+                          .wrts = l->wrts,
+                          .record = s->of->record,
+                          .user = s->of->user,
+                          .derivative = s->derivative };
+}
+
 /* Returns what it costs to compute a value, without the nodes that are marked as seen, as far as `most`. Marks them. */
 static uint32_t cost_of(const wf__ir *ir, wf__ref r, uint8_t *seen, uint32_t most)
 {
@@ -302,8 +331,9 @@ static bool find(wf__ad_space *s, lists *l)
         if (wf__op_is_store(op) && !add_seed(s, l, r, primal))
             return false;
     }
-    const wf__ad_task task = { s->of->function, l->out, l->wrt,        l->seed,    l->outs,
-                               l->wrts,         NULL,   s->of->record, s->of->user };
+    if (!add_derivatives(s, s->of->result, s->of->objects + s->of->outs))
+        return false;
+    const wf__ad_task task = task_of(s, l);
     if (!wf__ad_reverse(ir, &task, l->grad))
         return false;
     for (uint32_t i = 0; i < l->wrts; ++i)
@@ -313,7 +343,7 @@ static bool find(wf__ad_space *s, lists *l)
 }
 
 /* ---- forward mode ---- */
-/* The direction of a read is the read of the direction; where the read gives another value, it is 0. */
+/* The direction of a read is the read of the direction; where the read gives another value, it is 0. Loops read it. */
 static bool add_direction(wf__ad_space *s, lists *l, wf__ref r)
 {
     wf__ir *ir = &s->ir;
@@ -321,6 +351,10 @@ static bool add_direction(wf__ad_space *s, lists *l, wf__ref r)
     uint32_t k;
     if (!is_in(s->of->wrt, s->of->wrts, ir->slot[n.a].object, &k) || !wf__has_adjoint(n.dtype))
         return true;
+    if (n.b && is_in_loop(ir, r)) {
+        l->wrt[l->wrts++] = r;
+        return true;
+    }
     uint32_t slot = wf__slot_new(ir, s->of->seed[k], ir->slot[n.a].rank, !n.b, s->of->objects + k);
     wf_border border = n.b ? (wf_border)n.aux : WF_BORDER_NONE;
     wf__ref other = border == WF_BORDER_VALUE ? wf__const_f64(ir, s->of->seed[k], 0) : 0;
@@ -346,8 +380,9 @@ static bool find_tangents(wf__ad_space *s, lists *l)
         l->out[l->outs++] = n.c;
         s->access[s->access_n++] = (wf__ad_access){ .node = r, .object = ir->slot[n.a].object };
     }
-    const wf__ad_task task = { s->of->function, l->out, l->wrt,        l->seed,    l->outs,
-                               l->wrts,         NULL,   s->of->record, s->of->user };
+    if (!add_derivatives(s, s->of->seed, s->of->objects))
+        return false;
+    const wf__ad_task task = task_of(s, l);
     if (!wf__ad_forward(ir, &task, l->grad))
         return false;
     for (uint32_t i = 0; i < s->access_n; ++i)
@@ -384,4 +419,5 @@ void wf__ad_space_free(wf__ad_space *s)
 {
     wf__ir_free(&s->ir);
     wf__free(s->access);
+    wf__free(s->derivative);
 }

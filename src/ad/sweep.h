@@ -29,6 +29,8 @@ typedef struct wf__sweep {
     uint32_t part_n, part_cap;
     /* Inside a loop that is kept: contributions stay at the points of the loop, and are summed after it. */
     bool pointwise;
+    wf__sum *element; /* there: [route.objects] contributions to the point's own elements */
+    wf__ref on;       /* there: the points whose turn it is */
     /* reverse.c: visits the nodes, the last one first. */
     void (*walk)(struct wf__sweep *s, wf__ref first, wf__ref last);
 } wf__sweep;

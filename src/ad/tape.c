@@ -196,13 +196,29 @@ static wf__ref find_states(tape *p, wf__ref turn, wf__ref height)
 }
 
 /* ---- the second loop: adjoints ---- */
-/* Walks over the copy of a turn, the nodes from `first` on. Sets adjoint[] to those of its states before the turn, and
- * sum[] to the contributions to the values from before the loop; 0 = none. */
-static void reverse_turn(tape *p, wf__ref first, wf__ref *adjoint, wf__ref *sum)
+/* Hands what a turn contributes to the contents of arrays to the sweep around the loop. */
+static void give_arrays(const tape *p, const wf__sweep *turn)
+{
+    for (uint32_t object = 0; object < turn->route.objects; ++object)
+        for (uint32_t i = turn->array[object].first; i; i = turn->part[i].next)
+            wf__add_part(p->s, &p->s->array[object], turn->part[i].adjoint);
+}
+
+/* What a sweep has for an outer value. */
+static wf__sum *outer_sum(const tape *p, wf__sweep *s, uint32_t k)
+{
+    const wf__ref r = p->turn.outer[k];
+    return wf__turn_reads(&p->turn, k) ? &s->element[wf__object_of(p->ir, &p->ir->node[r])] : &s->node[r];
+}
+
+/* Walks over the copy of a turn, the nodes from `first` on, at the points whose turn it is. Sets adjoint[] to those of its
+ * states before the turn, and sum[] to the contributions to the values that are the same in all turns; 0 = none. */
+static void reverse_turn(tape *p, wf__ref first, wf__ref mine, wf__ref *adjoint, wf__ref *sum)
 {
     wf__ir *ir = p->ir;
     const wf__ad_task none = wf__turn_task(p->s->task);
     wf__sweep turn = { .ir = ir, .task = &none, .walk = p->s->walk, .pointwise = true };
+    turn.on = wf__both(ir, p->s->on, mine);
     if (wf__turn_route(&p->turn, p->given, p->adjoint, first, &turn.route) && wf__sweep_begin(&turn)) {
         for (uint32_t i = 0; i < p->states; ++i)
             if (p->adjoint[i])
@@ -211,7 +227,8 @@ static void reverse_turn(tape *p, wf__ref first, wf__ref *adjoint, wf__ref *sum)
         for (uint32_t i = 0; i < p->states; ++i)
             adjoint[i] = p->adjoint[i] ? wf__masked(ir, wf__take_sum(&turn, &turn.node[p->given[i]])) : 0;
         for (uint32_t k = 0; k < p->turn.outers; ++k)
-            sum[k] = wf__masked(ir, wf__take_sum(&turn, &turn.node[p->turn.outer[k]]));
+            sum[k] = wf__masked(ir, wf__take_sum(&turn, outer_sum(p, &turn, k)));
+        give_arrays(p, &turn);
     }
     wf__sweep_end(&turn);
 }
@@ -282,7 +299,7 @@ static void record_second(tape *p, const wf__adjoint *given)
         for (uint32_t i = 0; i < n; ++i)
             p->value[i] = wf__get(ir, p->saved[i], turn);
     wf__ref first = copy_running_turn(p, mine);
-    reverse_turn(p, first, adjoint, adjoint + n);
+    reverse_turn(p, first, mine, adjoint, adjoint + n);
     for (uint32_t i = 0; i < n; ++i)
         if (p->adjoint[i]) {
             wf__ref now = adjoint[i] ? adjoint[i] : zero_of(p, dtype_of(p, i));
@@ -306,7 +323,7 @@ static void record_second(tape *p, const wf__adjoint *given)
 static bool begin(tape *p, const wf__region *loop)
 {
     wf__ir *ir = p->ir;
-    if (!wf__turn_begin(ir, p->s->task->function, &p->s->route, loop, &p->turn))
+    if (!wf__turn_begin(ir, p->s->task, &p->s->route, loop, &p->turn))
         return false;
     const uint32_t n = p->states = p->turn.states, outers = p->turn.outers, turns = loop->most;
     p->saved = wf__alloc0((6 * ((size_t)n + 1) + outers) * sizeof *p->saved);
@@ -342,6 +359,15 @@ static bool begin(tape *p, const wf__region *loop)
     return ir->status == WF_OK;
 }
 
+static void give_outer(const tape *p, uint32_t k)
+{
+    const wf__adjoint a = { .value = p->sum[k] };
+    if (wf__turn_reads(&p->turn, k))
+        wf__add_part(p->s, outer_sum(p, p->s, k), a);
+    else
+        wf__give(p->s, p->turn.outer[k], a, wf__shape_of(p->ir, a.value));
+}
+
 void wf__reverse_loop(wf__sweep *s, const wf__region *loop, const wf__adjoint *given)
 {
     tape p = { .s = s, .ir = s->ir };
@@ -354,7 +380,7 @@ void wf__reverse_loop(wf__sweep *s, const wf__region *loop, const wf__adjoint *g
                 wf__give(s, wf__turn_state(&p.turn, i)->b, (wf__adjoint){ .value = p.adjoint[i] },
                          wf__shape_of(ir, p.adjoint[i]));
         for (uint32_t k = 0; k < p.turn.outers && ir->status == WF_OK; ++k)
-            wf__give(s, p.turn.outer[k], (wf__adjoint){ .value = p.sum[k] }, wf__shape_of(ir, p.sum[k]));
+            give_outer(&p, k);
     }
     wf__turn_free(&p.turn);
     wf__free(p.saved);

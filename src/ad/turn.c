@@ -1,10 +1,29 @@
 /* turn.c - copies of the body of a loop that is kept: what each sweep makes its own loop of. */
 #include "ad/turn.h"
 
-static void find_outer(wf__turn *t, const wf__route *route)
+static bool is_read(const wf__turn *t, wf__ref r)
 {
+    return t->in.node[r].op == WF__LOAD && wf__on_route(&t->in, t->route, r);
+}
+
+/* True if another read of the point's own element of the array was found before. */
+static bool is_read_before(const wf__turn *t, const wf__node *n)
+{
+    for (uint32_t k = 0; k < t->outers; ++k)
+        if (wf__turn_reads(t, k) && wf__object_of(&t->in, &t->in.node[t->outer[k]]) == wf__object_of(&t->in, n))
+            return true;
+    return false;
+}
+
+static void find_outer(wf__turn *t)
+{
+    const wf__route *route = t->route;
     wf__ref operand[WF__MAX_OPERANDS];
-    for (wf__ref r = t->first + t->states; r < t->loop.end; ++r)
+    for (wf__ref r = t->first + t->states; r < t->loop.end; ++r) {
+        if (is_read(t, r) && !t->in.node[r].b && !is_read_before(t, &t->in.node[r]))
+            t->outer[t->outers++] = r;
+        if (is_read(t, r))
+            t->varies[wf__object_of(&t->in, &t->in.node[r])] = 1;
         for (uint32_t i = 0, count = wf__ad_operands(&t->in, r, operand); i < count; ++i) {
             bool is_new = operand[i] < t->loop.loop && wf__on_route(&t->in, route, operand[i]);
             for (uint32_t k = 0; k < t->outers && is_new; ++k)
@@ -12,6 +31,7 @@ static void find_outer(wf__turn *t, const wf__route *route)
             if (is_new)
                 t->outer[t->outers++] = operand[i];
         }
+    }
 }
 
 /* ---- the test at the beginning of a turn ---- */
@@ -62,13 +82,14 @@ static wf__ref find_test(const wf__turn *t, wf__ref r, int depth)
     return found ? found : find_test(t, n->b, depth - 1);
 }
 
-bool wf__turn_begin(wf__ir *ir, const char *function, const wf__route *route, const wf__region *loop, wf__turn *out)
+bool wf__turn_begin(wf__ir *ir, const wf__ad_task *of, const wf__route *route, const wf__region *loop, wf__turn *out)
 {
-    *out = (wf__turn){ .ir = ir, .function = function, .loop = *loop, .first = loop->loop + 1 };
+    *out = (wf__turn){ .ir = ir, .of = of, .loop = *loop, .first = loop->loop + 1, .route = route };
     const bool copied = wf__ir_copy(ir, &out->in);
-    out->map = wf__alloc((ir->n + (size_t)loop->loop + 1) * sizeof *out->map);
-    if (!copied || !out->map) {
-        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", function);
+    out->map = wf__alloc((ir->n + (size_t)loop->end + 1) * sizeof *out->map);
+    out->varies = wf__alloc0(wf__objects_of(ir) + 1);
+    if (!copied || !out->map || !out->varies) {
+        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", of->function);
         return false;
     }
     out->outer = out->map + ir->n;
@@ -81,7 +102,7 @@ bool wf__turn_begin(wf__ir *ir, const char *function, const wf__route *route, co
             out->test = find_test(out, next_of(out, i), MOST_DEPTH);
         }
     out->test = out->guards == 1 ? out->test : 0;
-    find_outer(out, route);
+    find_outer(out);
     return true;
 }
 
@@ -89,6 +110,7 @@ void wf__turn_free(wf__turn *turn)
 {
     wf__ir_free_copy(&turn->in);
     wf__free(turn->map);
+    wf__free(turn->varies);
 }
 
 wf__ref wf__turn_next(const wf__turn *turn, uint32_t i) { return turn->map[next_of(turn, i)]; }
@@ -129,7 +151,7 @@ static void copy_body(wf__turn *turn, wf__ref held)
     uint32_t *epoch = wf__alloc((ir->slot_n + 1) * sizeof *epoch);
     wf__ref last = turn->loop.end;
     if (!epoch) {
-        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", turn->function);
+        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", turn->of->function);
         return;
     }
     for (uint32_t s = 0; s < ir->slot_n; ++s)
@@ -169,11 +191,15 @@ wf__ref wf__turn_copy(wf__turn *turn, wf__ref *value, wf__ref runs)
 bool wf__turn_route(const wf__turn *turn, const wf__ref *value, const wf__ref *active, wf__ref first, wf__route *out)
 {
     const uint32_t n = turn->states;
-    wf__ref *wrt = wf__alloc((2 * (size_t)n + turn->outers + 1) * sizeof *wrt),
+    const uint32_t nodes = turn->loop.end - turn->loop.loop;
+    wf__ref *wrt = wf__alloc((2 * (size_t)n + nodes + turn->outers + 1) * sizeof *wrt),
             *to = wrt ? wrt + n + turn->outers : NULL;
-    wf__ad_task task = { .function = turn->function, .out = to, .wrt = wrt };
+    wf__ad_task task = wf__turn_task(turn->of);
+    task.out = to;
+    task.wrt = wrt;
+    task.varies = turn->varies;
     if (!wrt) {
-        wf__ir_fail(turn->ir, WF_ERR_MEMORY, "%s: out of memory", turn->function);
+        wf__ir_fail(turn->ir, WF_ERR_MEMORY, "%s: out of memory", turn->of->function);
         return false;
     }
     for (uint32_t i = 0; i < n; ++i)
@@ -182,7 +208,11 @@ bool wf__turn_route(const wf__turn *turn, const wf__ref *value, const wf__ref *a
             to[task.outs++] = wf__turn_next(turn, i);
         }
     for (uint32_t k = 0; k < turn->outers; ++k)
-        wrt[task.wrts++] = turn->outer[k];
+        if (!wf__turn_reads(turn, k))
+            wrt[task.wrts++] = turn->outer[k];
+    for (wf__ref r = turn->first + n; r < turn->loop.end; ++r)
+        if (turn->in.node[r].op == WF__SCATTER && wf__on_route(&turn->in, turn->route, r))
+            to[task.outs++] = turn->map[r];
     bool ok = turn->ir->status == WF_OK && wf__find_route(turn->ir, &task, first, out);
     wf__free(wrt);
     return ok;

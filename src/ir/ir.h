@@ -296,6 +296,11 @@ void wf__next(wf__ir *ir, wf__ref state, wf__ref value);
 void wf__end(wf__ir *ir, wf__ref loop);
 bool wf__in_closed(const wf__ir *ir, wf__ref r); /* true in the body of a loop that has ended */
 static inline bool wf__is_closed(const wf__ir *ir, wf__ref r) { return ir->closed_n && wf__in_closed(ir, r); }
+/* True if the node belongs to a loop that has ended and has no value behind it. */
+static inline bool wf__is_hidden(const wf__ir *ir, wf__ref r)
+{
+    return wf__is_closed(ir, r) && ir->node[r].op != WF__SCATTER;
+}
 wf__ref wf__loop_body(const wf__ir *ir, wf__ref loop); /* the first node behind its states */
 wf__ref wf__loop_end(const wf__ir *ir, wf__ref loop);  /* its END */
 /* Sets block[] to the LOOP of the outermost loop or condition around each node, its frame included; 0 = none. */

@@ -93,10 +93,13 @@ static bool widen_node(wf__ir *ir, wf__ref r)
                     wider |= widen(ir, ir->node[next].a, guard);
         return wider;
     }
+    if (n->op == WF__SCATTER) /* its shape is that of the array */
+        return false;
     bool element = (n->op == WF__LOAD || n->op == WF__STORE) && !n->b; /* these have the array's shape */
     bool grows = element && ir->slot[n->a].grows;
     uint32_t count = wf__operands(ir, n, operand);
-    for (uint32_t i = 0; i < count; ++i)
+    for (uint32_t i = n->op == WF__VIEW && n->aux == WF__VIEW_GATHER; i < count;
+         ++i) /* the value of a gather comes first */
         if (!element || grows)
             wider |= widen(ir, r, operand[i]);
         else if (!fits_into(&ir->shape[ir->node[operand[i]].shape], &ir->shape[n->shape]))

@@ -23,7 +23,7 @@ static bool value(const checker *c, wf__ref r)
     if (!r || r >= c->at)
         return bad(c, "an operand is not an earlier node");
     unsigned op = c->ir->node[r].op;
-    if (wf__is_closed(&c->closed, r))
+    if (wf__is_closed(&c->closed, r) && op != WF__SCATTER) /* as wf__is_hidden */
         return bad(c, "an operand belongs to a loop that has ended");
     return wf__op_has_value(op) || bad(c, "an operand has no value");
 }

@@ -104,7 +104,7 @@ static bool are_apart(const adjoint *a)
 static bool begin(adjoint *a)
 {
     const wf__program *p = &a->g->program;
-    a->object = wf__alloc((a->outs.n + a->wrt.n + 1) * (sizeof *a->object + 1));
+    a->object = wf__alloc((a->outs.n + a->wrt.n + 1) * (sizeof *a->object + 2));
     a->shape = wf__alloc((p->object_n + 1) * sizeof *a->shape);
     if (!a->object || !a->shape) {
         wf__error(a->g->ctx, WF_ERR_MEMORY, "%s: out of memory", a->function);
@@ -113,6 +113,9 @@ static bool begin(adjoint *a)
     uint8_t *dtype = (uint8_t *)(a->object + a->outs.n + a->wrt.n);
     for (size_t k = 0; k < a->seeds.n; ++k)
         dtype[k] = (uint8_t)a->seeds.at[k]->dtype;
+    uint8_t *result = dtype + a->seeds.n;
+    for (size_t k = 0; k < a->results.n; ++k)
+        result[k] = (uint8_t)a->results.at[k]->dtype;
     for (size_t k = 0; k < a->outs.n; ++k) {
         a->object[k] = object_of(a, a->outs.at[k]);
         if (a->object[k] == UINT32_MAX || !wf__program_writes(p, a->object[k])) {
@@ -134,6 +137,7 @@ static bool begin(adjoint *a)
                                .out = a->object,
                                .wrt = a->object + a->outs.n,
                                .seed = dtype,
+                               .result = result,
                                .outs = (uint32_t)a->outs.n,
                                .wrts = (uint32_t)a->wrt.n,
                                .record = wf__record_custom,
@@ -150,9 +154,14 @@ static uint32_t slot(void *user, uint32_t object, bool element)
 {
     const adjoint *a = user;
     const wf__program *p = &a->g->program;
-    const wf_array *array = object < p->object_n ? p->object[object].array : a->seeds.at[object - p->object_n];
+    const uint32_t results = p->object_n + (uint32_t)a->seeds.n;
+    const bool result = object >= results;
+    const wf_array *array = result                 ? a->results.at[object - results]
+                            : object < p->object_n ? p->object[object].array
+                                                   : a->seeds.at[object - p->object_n];
     uint32_t s = 0;
-    wf__array_slot(a->to, array, element, false, a->function, &s);
+    if (wf__array_slot(a->to, array, element, result, a->function, &s) && result)
+        wf__note_store(a->to, s);
     return s;
 }
 
@@ -297,10 +306,19 @@ static wf_status sums(adjoint *a, size_t k, uint32_t *next)
     return run_kernel(a, &e);
 }
 
+static bool accumulates_in_loops(const adjoint *a)
+{
+    bool any = false;
+    for (uint32_t s = 0; s < a->space.ir.slot_n; ++s)
+        any = any || (a->space.ir.slot[s].written && a->space.ir.slot[s].object >= a->of.objects);
+    return any;
+}
+
 /* Adds the contributions that are accumulated, to the derivatives of all arrays. */
 static wf_status accumulate(adjoint *a, const uint8_t *as_sums)
 {
     wf__emitter e = begin_kernel(a, &a->of.space, 0, true);
+    e.accumulates = true;
     for (uint32_t i = 0; e.map && i < a->space.access_n; ++i) {
         const wf__ad_access *read = &a->space.access[i];
         for (size_t k = 0; k < a->wrt.n && wf__is_recording(a->to); ++k) {
@@ -318,13 +336,15 @@ static wf_status accumulate(adjoint *a, const uint8_t *as_sums)
             wf__note_store(a->to, s);
         }
     }
+    if (e.map)
+        wf__emit_accumulations(&e);
     return run_kernel(a, &e);
 }
 
 static wf_status run(adjoint *a)
 {
     uint8_t *as_sums = wf__alloc0(a->wrt.n + 1);
-    bool rest = false;
+    bool rest = accumulates_in_loops(a);
     wf_status status = as_sums ? WF_OK : wf__error(a->g->ctx, WF_ERR_MEMORY, "%s: out of memory", a->function);
     for (size_t k = 0; k < a->wrt.n && status == WF_OK; ++k) {
         unsigned kinds = kinds_of(a, k);

@@ -137,7 +137,7 @@ static bool begin(request *q, const char *function, wf_vals outs, wf_vals wrt, c
             return false;
     q->task =
         (wf__ad_task){ function,          q->out, q->wrt, q->seed, (uint32_t)outs.n, (uint32_t)wrt.n, share_memory,
-                       wf__record_custom, g };
+                       wf__record_custom, g,      NULL,   NULL };
     refuse_cut(q);
     return wf__is_recording(g);
 }

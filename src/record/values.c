@@ -95,7 +95,7 @@ wf__ref wf__resolve(wf_graph *g, wf_val v, const char *function, bool *is_number
         return 0;
     }
     wf__ref ref = wf__node_of(g, v.h.num - section * WF__POST_BASE);
-    if (ref < wf__graph_ir(g)->n && !wf__is_closed(wf__graph_ir(g), ref))
+    if (ref < wf__graph_ir(g)->n && !wf__is_hidden(wf__graph_ir(g), ref))
         return ref;
     if (ref < wf__graph_ir(g)->n && g->evaluated)
         return out_of_use(g, function);

@@ -1,9 +1,10 @@
 /* control.c - conditions and loops of an array graph.
  *
- * The results of an outermost block are the last values of its states, and its effects. Results of one shape are a part
- * of the block. The stage of a part has the loop, with what the results need of it, and also the values before and after
- * the loop that fit the stage. Each part computes the states and guards of other shapes again, but not the effects of
- * other parts. So parts must not see each other's effects.
+ * The results of an outermost block are the last values of its states, and its effects. A SCATTER in a block is a
+ * result, too: the sum over all turns. Results of one shape are a part of the block. The stage of a part has the loop,
+ * with what the results need of it, and also the values before and after the loop that fit the stage. Each part computes
+ * the states and guards of other shapes again, but not the effects of other parts. So parts must not see each other's
+ * effects.
  *
  * In a block, each point runs by itself, as in an index space. Effects happen in the block, not at the end of the stage.
  */
@@ -30,6 +31,13 @@ bool wf__split_find_leaves(splitter *s)
             s->leaves[operand[i]] |= s->block[operand[i]] && s->block[operand[i]] != s->block[r];
     }
     return s->leaves != NULL;
+}
+
+/* True if the state's value, or what is scattered, is used after the block, and computed at points of that shape. */
+static bool leaves_at(splitter *s, wf__ref r, const wf_shape *shape)
+{
+    wf_shape points;
+    return s->leaves[r] && wf__split_points(s, r, &points) && wf__same_shape(&points, shape);
 }
 
 static bool is_effect(const splitter *s, wf__ref r) { return s->live[r] && wf__op_is_effect(s->ir->node[r].op); }
@@ -78,7 +86,7 @@ static void mark_part(splitter *s, const wf_shape *shape)
     ++s->era;
     memset(s->cone, 0, s->ir->n);
     for (wf__ref r = s->in; r <= s->last; ++r)
-        if ((s->leaves[r] || is_effect(s, r)) && wf__same_shape(&s->shape[r], shape))
+        if (leaves_at(s, r, shape) || (is_effect(s, r) && wf__same_shape(&s->shape[r], shape)))
             s->cone[r] = WF__DIRECT;
     wf__split_spread(s);
 }
@@ -92,13 +100,16 @@ static bool place_part(splitter *s, const wf_shape *shape)
     for (wf__ref r = s->in; r <= s->last; ++r)
         if (s->cone[r] && is_effect(s, r))
             bound = wf__split_effect_bound(s, r, bound);
+    for (wf__ref r = s->in; r <= s->last; ++r)
+        if (s->cone[r] && s->ir->node[r].op == WF__SCATTER && !wf__split_begin_scatter(s, r, &bound))
+            return false;
     uint32_t g = wf__split_choose(s, bound, shape, 0);
     g = g == UINT32_MAX ? g : wf__split_record(s, g);
     for (wf__ref r = 1; g != UINT32_MAX && r <= s->last; ++r) {
         bool load = s->ir->node[r].op == WF__LOAD && s->redirect[r] == UINT32_MAX, effect = is_effect(s, r);
         if (!s->cone[r])
             continue;
-        if (s->block[r] == s->in && (effect || (s->leaves[r] && wf__same_shape(&s->shape[r], shape))))
+        if (s->block[r] == s->in && (effect || leaves_at(s, r, shape)))
             s->home[r] = g;
         const touch t = { .group = g,
                           .node = r,
@@ -118,8 +129,9 @@ bool wf__split_block(splitter *s, wf__ref loop)
     s->in = loop;
     s->last = wf__loop_end(s->ir, loop);
     for (wf__ref r = loop; r <= s->last; ++r) {
-        wf_shape shape = s->shape[r];
-        if ((s->leaves[r] || is_effect(s, r)) && s->home[r] == UINT32_MAX && !place_part(s, &shape))
+        wf_shape shape;
+        if ((s->leaves[r] || is_effect(s, r)) && s->home[r] == UINT32_MAX &&
+            (!wf__split_points(s, r, &shape) || !place_part(s, &shape)))
             return false;
     }
     return true;

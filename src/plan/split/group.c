@@ -106,6 +106,13 @@ static bool record_node(splitter *s, group *g, wf__ref r, uint32_t frame, const 
         *out = wf__split_append(&g->ir, &p);
         return true;
     }
+    if (n->op == WF__SCATTER && !cut) { /* in a block */
+        pending p;
+        if (!wf__split_scatter(s, g, r, &p))
+            return wf__plan_no_memory(s->plan);
+        *out = wf__split_append(&g->ir, &p);
+        return true;
+    }
     if (cut && n->op == WF__STATE)
         return wf__split_state(s, g, r, frame, out);
     if (cut && n->op != WF__REDUCE && wf__has_result(s, r))
@@ -180,6 +187,20 @@ bool wf__split_store(splitter *s, group *g, uint32_t object, const wf__node *lik
     g->ir.slot[slot].written = true;
     g->store[g->store_n++] = (pending){ .node = { .op = WF__STORE, .a = slot, .c = value } };
     return true;
+}
+
+bool wf__split_scatter(splitter *s, group *g, wf__ref r, pending *out)
+{
+    const wf__node *n = &s->ir->node[r];
+    wf__node accum = { .op = WF__ACCUM, .c = g->map[n->a] };
+    if (!wf__split_slot(s, g, s->result[r], true, n->dtype, s->shape[r].rank, &accum.a))
+        return false;
+    accum.aux = (uint8_t)(wf__scatter_join(n) | WF__MODE_AUTO << 4);
+    accum.b = wf__copy_tuple(s->ir, n->b, g->map, &g->ir);
+    accum.d = n->d ? g->map[n->d] : 0;
+    g->ir.slot[accum.a].written = true;
+    *out = (pending){ .node = accum };
+    return g->ir.status == WF_OK;
 }
 
 bool wf__split_effect(splitter *s, group *g, wf__ref r, pending *out)

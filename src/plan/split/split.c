@@ -191,43 +191,6 @@ static bool place_stored(splitter *s, wf__ref root, uint32_t g)
            wf__split_note_loads(s, g);
 }
 
-/* Places a SCATTER: a temporary of neutral elements, and behind it an accumulation into the temporary. */
-static bool place_scatter(splitter *s, wf__ref root, uint32_t bound)
-{
-    const wf__node *n = &s->ir->node[root];
-    const wf_join join = wf__scatter_join(n);
-    const uint64_t start = join == WF_JOIN_ADD ? 0 : wf__join_neutral(join, n->dtype);
-    const wf_shape *shape = &s->shape[root];
-    wf_shape points = { 0 };
-    wf__ref operand[WF__MAX_OPERANDS];
-    uint32_t count = wf__operands(s->ir, n, operand), slot = 0;
-    for (uint32_t i = 0; i < count; ++i)
-        if (!wf__broadcast(&points, &s->shape[operand[i]], &points))
-            return wf__plan_fail_at(s->plan, WF_SECTION_CALL, s->ir, root, WF_ERR_SHAPE,
-                                    "wf_scatter: the value and its indices do not broadcast");
-    uint32_t temp = s->result[root] = wf__plan_add_temp(s->plan, n->dtype, shape);
-    uint32_t zeros = temp == UINT32_MAX ? UINT32_MAX : wf__split_choose(s, 0, shape, 0);
-    if (zeros == UINT32_MAX || !wf__split_store(s, &s->group[zeros], temp, n, shape->rank,
-                                                wf__const_bits(&s->group[zeros].ir, n->dtype, start)))
-        return false;
-    uint32_t g = wf__split_choose(s, bound > zeros ? bound : zeros + 1, &points, 0);
-    g = g == UINT32_MAX ? g : wf__split_record(s, g);
-    if (g == UINT32_MAX)
-        return false;
-    group *to = &s->group[g];
-    s->home[root] = g;
-    if (!wf__split_slot(s, to, temp, true, n->dtype, shape->rank, &slot) ||
-        !wf__grow(&to->store, &to->store_cap, to->store_n + 1, sizeof *to->store))
-        return wf__plan_no_memory(s->plan);
-    wf__node accum = { .op = WF__ACCUM, .a = slot, .c = to->map[n->a] };
-    accum.aux = (uint8_t)(join | WF__MODE_AUTO << 4);
-    accum.b = wf__copy_tuple(s->ir, n->b, to->map, &to->ir);
-    accum.d = n->d ? to->map[n->d] : 0;
-    to->ir.slot[slot].written = true;
-    to->store[to->store_n++] = (pending){ .node = accum };
-    return (to->ir.status == WF_OK || wf__plan_no_memory(s->plan)) && wf__split_note_loads(s, g);
-}
-
 static bool place(splitter *s, wf__ref root)
 {
     const wf__node *n = &s->ir->node[root];
@@ -242,7 +205,7 @@ static bool place(splitter *s, wf__ref root)
     if (n->op == WF__SCAN)
         return wf__split_scan(s, root, bound);
     if (n->op == WF__SCATTER)
-        return place_scatter(s, root, bound);
+        return wf__split_place_scatter(s, root, bound);
     if (writes(n))
         bound = wf__split_effect_bound(s, root, bound);
     uint32_t g = wf__split_choose(s, bound, &s->shape[reduces ? n->a : root], reduces ? root : 0);

@@ -141,6 +141,14 @@ uint32_t wf__split_save_old(splitter *s, uint32_t g);
 /* Adds the loads of the cone, which is in group g, to the list of accesses of placed roots. false = out of memory. */
 bool wf__split_note_loads(splitter *s, uint32_t g);
 
+/* ---- split/scatter.c ---- */
+/* Sets *out to the shape of the points that compute a node, which for a SCATTER is that of its operands. */
+bool wf__split_points(splitter *s, wf__ref r, wf_shape *out);
+/* Adds a temporary of neutral elements for a SCATTER, and raises *bound to behind it. false = failure. */
+bool wf__split_begin_scatter(splitter *s, wf__ref r, uint32_t *bound);
+/* Places a SCATTER, whose cone is marked: the temporary, and behind it the accumulation. false = failure. */
+bool wf__split_place_scatter(splitter *s, wf__ref root, uint32_t bound);
+
 /* ---- split/scan.c ---- */
 /* Places a SCAN, whose cone is marked, in a group from `bound` on. false = failure. */
 bool wf__split_scan(splitter *s, wf__ref root, uint32_t bound);
@@ -173,6 +181,8 @@ bool wf__split_hide(splitter *s);
 bool wf__split_slot(splitter *s, group *g, uint32_t object, bool indexed, unsigned dtype, int rank, uint32_t *out);
 /* Adds a store of a value of all points to the end of group g. */
 bool wf__split_store(splitter *s, group *g, uint32_t object, const wf__node *like, int rank, wf__ref value);
+/* Sets *out to the accumulation of a SCATTER, with its operands as group g has them now. false = out of memory. */
+bool wf__split_scatter(splitter *s, group *g, wf__ref r, pending *out);
 /* Sets *out to an effect with its operands as group g has them now. */
 bool wf__split_effect(splitter *s, group *g, wf__ref r, pending *out);
 /* Appends an effect. Returns the value of an atomic operation; 0 = none. */
