@@ -6,20 +6,8 @@
 #include <complex.h>
 #undef I
 #define I _Complex_I
-#include "on_devices.h"
+#include "close_numbers.h"
 #include "weft/functions.h"
-
-static void expect(wf_array *a, const double *want, double tolerance)
-{
-    double *got = contents_as(a, WF_F64);
-    for (int64_t i = 0; i < wf_array_count(a); ++i)
-        if (!(fabs(got[i] - want[i]) <= tolerance * (1 + fabs(want[i]))))
-            fail_msg("element %d is %.17g and should be %.17g", (int)i, got[i], want[i]);
-    free(got);
-    wf_release(a);
-}
-
-static wf_array *line_of(const double *x, int64_t n) { return array_of(ctx, WF_F64, WF_SHAPE(n), x); }
 
 /* ---- rays ---- */
 enum { POINTS = 23, ROWS = 7, COLUMNS = 9, ELEMENTS = ROWS * COLUMNS };
@@ -200,10 +188,10 @@ static void march(bool space)
             wf_out(g, dy, tangent);
             OK(ctx, wf_run(g));
         }
-        expect(ga, by_start, 1e-10);
-        expect(gi, by_image, 1e-10);
-        expect(gl, by_line, 1e-10);
-        expect(dy, along, 1e-10);
+        expect_close_and_release(ga, by_start, 1e-10);
+        expect_close_and_release(gi, by_image, 1e-10);
+        expect_close_and_release(gl, by_line, 1e-10);
+        expect_close_and_release(dy, along, 1e-10);
         wf_release(y);
         wf_release(up);
         wf_release(dl);
@@ -292,8 +280,8 @@ static void own_elements(void **state)
             else
                 OK(ctx, wf_adjoint(g, WF_ARRAYS(y), WF_ARRAYS(one), WF_ARRAYS(all), WF_ARRAYS(back)));
         }
-        expect(back, want, 1e-10);
-        expect(along, want, 1e-10);
+        expect_close_and_release(back, want, 1e-10);
+        expect_close_and_release(along, want, 1e-10);
         wf_release(one);
         wf_release(y);
         wf_release(all);
@@ -342,7 +330,7 @@ static void complex_table(void **state)
                      cimag(want[k]));
     }
     free(got);
-    expect(along, &sum, 1e-12);
+    expect_close_and_release(along, &sum, 1e-12);
     wf_release(back);
     wf_release(n);
     wf_release(a);
@@ -387,8 +375,8 @@ static void second(void **state)
     wf_out(g, back, gradient);
     wf_out(g, twice, tangent);
     OK(ctx, wf_run(g));
-    expect(back, first, 1e-12);
-    expect(twice, want, 1e-12);
+    expect_close_and_release(back, first, 1e-12);
+    expect_close_and_release(twice, want, 1e-12);
     wf_release(n);
     wf_release(d);
     wf_release(a);

@@ -2,6 +2,7 @@
 #include "views.h"
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -262,6 +263,10 @@ static int read_rows(const particles *p, row *r)
         r[i] = (row){ .ctf[SCALE] = 1 };
     for (size_t k = 0; k < sizeof columns / sizeof *columns && result == EXIT_OK; k++)
         result = read_column(p, columns[k].column, columns[k].factor, columns[k].to, sizeof *r / sizeof(double));
+    for (int64_t i = 0; i < p->rows; i++) {
+        r[i].ctf[DEFOCUS] = (r[i].u + r[i].v) / 2;
+        r[i].ctf[ASTIGMATISM] = (r[i].u - r[i].v) / 2;
+    }
     return result;
 }
 
@@ -293,6 +298,31 @@ static int check_columns(const particles *p, const views *v)
     return EXIT_OK;
 }
 
+/* True if a row's value of a column is another number than `neutral`, or a list with a number that is not 0. */
+static bool matters(const particles *p, const char *column, double neutral)
+{
+    const int table = wf_star_has(p->star, p->table, column) ? p->table : p->optics;
+    const char *const *text = has_column(p, column) ? wf_star_texts(p->star, table, column) : NULL;
+    const int64_t rows = wf_star_rows(p->star, table);
+    bool any = false;
+    for (int64_t i = 0; text && i < rows; i++)
+        any = any || (*text[i] == '[' ? strpbrk(text[i], "123456789") != NULL : atof(text[i]) != neutral);
+    return any;
+}
+
+/* Names what the file says of its images and nothing here corrects. */
+static void warn_of_rest(const particles *p, const views *v)
+{
+    static const struct {
+        const char *column;
+        double neutral;
+    } rest[] = { { "rlnBeamTiltX", 0 }, { "rlnBeamTiltY", 0 }, { "rlnOddZernike", 0 }, { "rlnEvenZernike", 0 },
+                 { "rlnMagMat00", 1 },  { "rlnMagMat01", 0 },  { "rlnMagMat10", 0 },   { "rlnMagMat11", 1 } };
+    for (size_t k = 0; k < sizeof rest / sizeof *rest; k++)
+        if (matters(p, rest[k].column, rest[k].neutral))
+            fprintf(stderr, "weft: warning: %s: %s is not corrected\n", v->source, rest[k].column);
+}
+
 /* Reads "000012@stack.mrcs", counted from 1, or the name of a file with one image. */
 static int read_name(const char *text, views *v)
 {
@@ -320,9 +350,7 @@ static int take_row(const particles *p, const row *r, int64_t i, const char *nam
     for (int d = 0; d < 3; d++)
         sum += r->angle[d];
     for (int d = 0; d < WF_CTF_MEMBERS && v->ctf; d++)
-        sum += v->ctf[v->n * WF_CTF_MEMBERS + d] = d == DEFOCUS       ? (r->u + r->v) / 2
-                                                   : d == ASTIGMATISM ? (r->u - r->v) / 2
-                                                                      : r->ctf[d];
+        sum += v->ctf[v->n * WF_CTF_MEMBERS + d] = r->ctf[d];
     if (!isfinite(sum))
         return failed("%s: particle %lld, %s: an angle, an origin or a member of its CTF is unknown", v->source,
                       (long long)i + 1, name);
@@ -376,6 +404,8 @@ int read_particles(job *j, const char *path, int subset, views *v, image *out)
         return failed("%s: no table has rlnImageName", path);
     p.rows = wf_star_rows(v->star, p.table);
     int result = take_rows(&p, subset, v);
+    if (result == EXIT_OK)
+        warn_of_rest(&p, v);
     if (result == EXIT_OK)
         result = open_stack(j, v, v->file[0], out);
     if (result == EXIT_OK && v->pixel > 0 && !(j->facts.spacing[0] > 0))

@@ -45,15 +45,17 @@ typedef struct wf__ad_task {
     /* True if two arrays, by their objects, share memory; NULL = none do. */
     bool (*share)(const void *user, uint32_t object, uint32_t other);
     /* Sets the derivatives of the inputs, in reverse mode, or of the outputs: values whose shapes broadcast to those of
-     * their values, or for inputs the other way round; 0 = 0. False = the ir has failed. NULL = rules of the program have no derivatives. */
+     * their values, or for inputs the other way round; 0 = 0. False = the ir has failed. NULL = rules of the program have
+     * no derivatives. */
     bool (*record)(void *user, wf__ir *ir, const wf__custom_call *call, wf__ref *result);
     void *user;
     /* Index spaces: [objects] 1 + the slot of the derivative of an array; 0 = reads of the array are not wanted. Reads by
      * index in loops that are kept use it: reverse mode accumulates there what they contribute, in the loop that goes back,
      * and forward mode reads their directions. NULL = no array is wanted. */
     const uint32_t *derivative;
-    const uint8_t
-        *varies; /* [objects] not 0: reads of the array depend on a wanted value, in any case; NULL = none do */
+    /* [objects] not 0: all reads of the array depend on wanted values, whatever else the recording shows. NULL = the
+     * recording shows all that depend on them. */
+    const uint8_t *varies;
 } wf__ad_task;
 
 /* Sets grad[i] to the derivative with respect to wrt[i]: a value of its shape, in wf__adjoint_dtype of its dtype; a

@@ -91,8 +91,8 @@ static wf__ref read_in(const wf__ir *in, const wf__activity *active, wf__ref loo
 }
 
 /* Sets *most to 0 if the block is to be straight code, else to the most turns of a loop that is kept; UINT32_MAX = there
- * may be any number. Straight code may be longer where each turn reads an array that is differentiated: a kept loop accumulates
- * what it contributes to such an array, one turn after the other. */
+ * may be any number. Straight code may be longer where each turn reads an array that is differentiated: a kept loop
+ * accumulates what it contributes to such an array, one turn after the other. */
 static bool find_length(writer *w, const wf__activity *active, wf__ref loop, uint32_t *most)
 {
     wf__turns turns;

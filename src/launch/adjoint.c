@@ -418,21 +418,30 @@ bool wf__derive_check(wf_graph *g, const wf__derive *d)
     return check(&a);
 }
 
-wf_status wf__derive_operator(wf_graph *graph, const wf__derive *d)
+wf_status wf__derive_by(wf_graph *graph, const wf__derive *d, wf_status (*work)(wf_graph *graph, const wf__derive *d))
 {
-    if (!graph)
-        return WF_ERR_MEMORY;
     wf__floats floats = wf__floats_begin();
-    adjoint a = derivative_of(graph, d);
     wf_status status = wf__graph_finish(graph);
-    if (status == WF_OK && !wf__graph_launchable(graph, a.function))
+    if (status == WF_OK && !wf__graph_launchable(graph, d->function))
         status = WF_ERR_ARG;
     if (status == WF_OK)
-        status = !check(&a) || !begin(&a) ? wf_last_status(graph->ctx) : a.reverse ? run(&a) : forward(&a);
-    wf__ad_space_free(&a.space);
-    wf__free(a.object);
-    wf__free(a.shape);
+        status = wf__derive_check(graph, d) ? work(graph, d) : wf_last_status(graph->ctx);
     wf__graph_retire(graph);
     wf__floats_end(floats);
     return status;
+}
+
+static wf_status derive(wf_graph *graph, const wf__derive *d)
+{
+    adjoint a = derivative_of(graph, d);
+    wf_status status = !begin(&a) ? wf_last_status(graph->ctx) : a.reverse ? run(&a) : forward(&a);
+    wf__ad_space_free(&a.space);
+    wf__free(a.object);
+    wf__free(a.shape);
+    return status;
+}
+
+wf_status wf__derive_operator(wf_graph *graph, const wf__derive *d)
+{
+    return graph ? wf__derive_by(graph, d, derive) : WF_ERR_MEMORY;
 }

@@ -14,6 +14,8 @@ typedef struct wf__derive { /* what is wanted */
 
 /* Runs the derivative of an operator without reductions, and consumes the graph. */
 wf_status wf__derive_operator(wf_graph *graph, const wf__derive *d);
+/* Finishes the recording, calls `work` if it can be launched and the arrays suit each other, and consumes the graph. */
+wf_status wf__derive_by(wf_graph *graph, const wf__derive *d, wf_status (*work)(wf_graph *graph, const wf__derive *d));
 /* False, and the context's error is set, if the arrays do not suit each other. */
 bool wf__derive_check(wf_graph *graph, const wf__derive *d);
 /* Sets the space of an operator; that of elements has the shape that the operands broadcast to. False: the context's

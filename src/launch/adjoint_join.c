@@ -96,16 +96,6 @@ static wf__ref load_own(const joining *j, const wf_array *array)
     return wf__load(wf__graph_ir(j->g), slot, 0, WF_BORDER_NONE, 0);
 }
 
-static void store(const joining *j, const wf_array *array, uint32_t tuple, wf__ref value, wf__ref when)
-{
-    uint32_t slot;
-    if (!value || !wf__array_slot(j->g, array, !tuple, true, j->s->d->function, &slot))
-        return;
-    wf__ir *ir = wf__graph_ir(j->g);
-    wf__store(ir, slot, tuple, wf__cast(ir, value, array->dtype), when);
-    wf__note_store(j->g, slot);
-}
-
 /* Sets the indices of the elements that a point joins. */
 static void find_elements(joining *j)
 {
@@ -195,7 +185,7 @@ static wf_status join_values(const wf__split *s, uint32_t l)
     if (begin_joining(&j))
         for (uint32_t k = 0; k < s->p->rec.ir.red_n; ++k)
             if (is_custom(s, k))
-                store(&j, j.to->value[k], 0, j.all[k], 0);
+                wf__store_to_array(j.g, s->d->function, j.to->value[k], 0, j.all[k], 0);
     return end_joining(&j);
 }
 
@@ -218,7 +208,7 @@ static void record_back(joining *j)
     uint32_t next = 0;
     for (uint32_t k = 0; k < s->p->rec.ir.red_n; ++k)
         for (uint32_t i = 0; is_custom(s, k) && s->red[k].real && i < j->n; ++i)
-            store(j, j->from->derivative[k], j->tuple[i], j->of[next++], j->inside[i]);
+            wf__store_to_array(j->g, s->d->function, j->from->derivative[k], j->tuple[i], j->of[next++], j->inside[i]);
 }
 
 /* Forward mode: from the derivatives of level l to those of level l + 1. */
@@ -241,7 +231,7 @@ static void record_on(joining *j)
     uint32_t next = 0;
     for (uint32_t k = 0; k < s->p->rec.ir.red_n; ++k)
         if (is_custom(s, k) && s->red[k].real)
-            store(j, j->to->derivative[k], 0, j->seed[next++], 0);
+            wf__store_to_array(j->g, s->d->function, j->to->derivative[k], 0, j->seed[next++], 0);
 }
 
 wf_status wf__derive_levels(const wf__split *s)
@@ -260,14 +250,13 @@ wf_status wf__derive_levels(const wf__split *s)
 /* ---- level 0 ---- */
 void wf__store_partials(const wf__split *s, wf__again *a)
 {
-    const joining j = { .s = s, .g = a->g };
     for (uint32_t k = 0; s->level && k < s->p->rec.ir.red_n && wf__is_recording(a->g); ++k) {
         const wf__reduced *red = &s->red[k];
         if (!is_custom(s, k))
             continue;
         wf__ref partial =
             red->partial ? a->map[red->partial] : wf__const_bits(wf__graph_ir(a->g), red->dtype, s->p->rec.initial[k]);
-        store(&j, s->level[0].value[k], 0, partial, 0);
+        wf__store_to_array(a->g, s->d->function, s->level[0].value[k], 0, partial, 0);
     }
 }
 

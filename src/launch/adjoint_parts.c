@@ -118,6 +118,17 @@ void wf__record_points(const wf__split *s, wf__again *a, bool stores)
     }
 }
 
+void wf__store_to_array(wf_graph *g, const char *function, const wf_array *array, uint32_t tuple, wf__ref value,
+                        wf__ref when)
+{
+    uint32_t slot;
+    if (!value || !wf__is_recording(g) || !wf__array_slot(g, array, !tuple, true, function, &slot))
+        return;
+    wf__ir *ir = wf__graph_ir(g);
+    wf__store(ir, slot, tuple, wf__cast(ir, value, array->dtype), when);
+    wf__note_store(g, slot);
+}
+
 uint32_t wf__kept_tuple(const wf__split *s, wf__ir *ir)
 {
     wf__ref index[WF_MAX_RANK];

@@ -9,7 +9,6 @@
 #include "ad/ad.h"
 #include "ad/loops.h"
 #include "launch/adjoint_reduce.h"
-#include "base/floats.h"
 
 /* ---- the two operators ---- */
 static wf_graph *points(const wf__split *s)
@@ -162,11 +161,14 @@ static wf_status add_derivatives(const wf__split *s, wf_array *const *more)
     return wf__run_recorded(g);
 }
 
-static wf_status derive_both(const wf__split *s, wf_array **room)
+static wf_status derive_both(const wf__split *s)
 {
     const wf__derive *d = s->d;
     const wf__recording *rec = &s->p->rec;
     const size_t outs = d->outs.n + rec->ir.red_n, wrts = d->wrt.n + rec->ir.red_n;
+    wf_array **room = wf__alloc0((4 * outs + 5 * wrts + 1) * sizeof *room);
+    if (!room)
+        return wf__split_no_memory(s);
     list point_outs = { room, room + outs, 0 }, kept_outs = { room + 2 * outs, room + 3 * outs, 0 };
     list point_wrt = { room + 4 * outs, room + 4 * outs + wrts, 0 };
     list kept_wrt = { point_wrt.at + 2 * wrts, point_wrt.at + 3 * wrts, 0 };
@@ -178,13 +180,13 @@ static wf_status derive_both(const wf__split *s, wf_array **room)
                 custom ? wf__point_derivative(s, k) : s->red[k].derivative);
             add(&kept_wrt, s->red[k].result, s->red[k].derivative);
         }
+    wf_status status = WF_OK;
     for (size_t i = 0; i < d->outs.n; ++i) {
         const bool post = uses(s, &rec->post, d->outs.at[i], true);
         if (post && uses(s, &rec->ir, d->outs.at[i], true))
-            return wf__error(s->ctx, WF_ERR_UNSUPPORTED, "%s: output %zu is stored in two sections", d->function, i);
+            status = wf__error(s->ctx, WF_ERR_UNSUPPORTED, "%s: output %zu is stored in two sections", d->function, i);
         add(post ? &kept_outs : &point_outs, d->outs.at[i], d->reverse ? d->seeds.at[i] : d->results.at[i]);
     }
-    wf_status status = WF_OK;
     for (size_t i = 0; i < d->wrt.n && status == WF_OK; ++i) {
         wf_array *derivative = d->reverse ? d->results.at[i] : d->seeds.at[i];
         add(&point_wrt, d->wrt.at[i], derivative);
@@ -213,6 +215,7 @@ static wf_status derive_both(const wf__split *s, wf_array **room)
         status = d->reverse ? add_derivatives(s, more) : derive_part(s, kept_points(s), &kept_outs, &kept_wrt);
     for (size_t i = 0; i < d->wrt.n; ++i)
         wf_release(more[i]);
+    wf__free(room);
     return status;
 }
 
@@ -235,13 +238,12 @@ static bool find_axes(wf__split *s)
 static wf_status begin(wf__split *s)
 {
     const wf__recording *rec = &s->p->rec;
-    if (!wf__derive_check(s->g, s->d) || !find_axes(s))
+    if (!find_axes(s))
         return wf_last_status(s->ctx);
     wf__ir_init(&s->call, s->space.rank, rec->ir.flags | WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
     const uint32_t n = rec->ir.red_n;
-    const size_t lists = 4 * (s->d->outs.n + n) + 5 * (s->d->wrt.n + n);
     s->red = wf__alloc0((n + 1) * sizeof *s->red);
-    s->array = wf__alloc0((s->p->object_n + lists + 1) * sizeof(wf_array *));
+    s->array = wf__alloc0((s->p->object_n + 1) * sizeof(wf_array *));
     if (!s->red || !s->array)
         return wf__split_no_memory(s);
     for (uint32_t i = 0; i < s->p->object_n; ++i)
@@ -282,30 +284,25 @@ static void end(wf__split *s)
     wf__free(s->array);
 }
 
+static wf_status derive_reducing(wf_graph *graph, const wf__derive *d)
+{
+    wf__split s = { .d = d, .g = graph, .p = &graph->program, .ctx = graph->ctx };
+    wf_status status = begin(&s);
+    if (status == WF_OK)
+        status = wf__make_reduced(&s);
+    if (status == WF_OK)
+        status = wf__levels_begin(&s);
+    if (status == WF_OK)
+        status = derive_both(&s);
+    end(&s);
+    return status;
+}
+
 static wf_status derive(wf_graph *graph, const wf__derive *d)
 {
     if (!graph)
         return WF_ERR_ARG;
-    if (!graph->reducing)
-        return wf__derive_updates(graph, d);
-    wf__floats floats = wf__floats_begin();
-    wf__split s = { .d = d, .g = graph, .p = &graph->program, .ctx = graph->ctx };
-    wf_status status = wf__graph_finish(graph);
-    if (status == WF_OK && !wf__graph_launchable(graph, d->function))
-        status = WF_ERR_ARG;
-    if (status == WF_OK) {
-        status = begin(&s);
-        if (status == WF_OK)
-            status = wf__make_reduced(&s);
-        if (status == WF_OK)
-            status = wf__levels_begin(&s);
-        if (status == WF_OK)
-            status = derive_both(&s, s.array + s.p->object_n);
-        end(&s);
-    }
-    wf__graph_retire(graph);
-    wf__floats_end(floats);
-    return status;
+    return graph->reducing ? wf__derive_by(graph, d, derive_reducing) : wf__derive_updates(graph, d);
 }
 
 wf_status wf_adjoint(wf_graph *graph, wf_arrays outs, wf_arrays upstream, wf_arrays wrt, wf_arrays grads)

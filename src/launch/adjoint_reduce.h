@@ -17,8 +17,8 @@ typedef struct wf__reduced { /* a reduced variable, and arrays of the kept axes 
     wf_array *derivative; /* of the loss with respect to it, or of it in the direction */
     wf_array *count;      /* extremes: contributions that are the result; products: zeros */
     wf_array *product;    /* products: of the contributions that are not 0 */
-    wf__ref
-        partial; /* custom joins: the node of wf__split.call with the partial result of a point alone; 0 = initial */
+    /* Custom joins: the node of wf__split.call with the partial result of a point alone; 0 = the initial value. */
+    wf__ref partial;
 } wf__reduced;
 
 typedef struct wf__level wf__level; /* adjoint_join.c */
@@ -38,9 +38,9 @@ typedef struct wf__split {
     wf__contribution *part;
     uint32_t part_n, part_cap;
     wf__reduced *red;
-    wf_array **array; /* of the recording's objects; behind them room for lists */
-    wf__level
-        *level; /* [level_n] partial results of custom joins: of each point, ..., of each point of the kept axes */
+    wf_array **array; /* of the recording's objects */
+    /* [level_n] partial results of custom joins: of each point, ..., of each point of the kept axes. */
+    wf__level *level;
     uint32_t level_n;
 } wf__split;
 
@@ -53,6 +53,9 @@ wf_graph *wf__split_graph(const wf__split *s, const wf_shape *shape, wf_axes red
 static inline wf_status wf__run_recorded(wf_graph *g) { return g ? wf_run(g) : WF_ERR_MEMORY; }
 /* Records the points again, without their joins; variables of custom joins have their initial values. */
 void wf__record_points(const wf__split *s, wf__again *a, bool stores);
+/* Records the store of a value, as the array's dtype, at the indices; 0 = at the point's own element. value 0: nothing. */
+void wf__store_to_array(wf_graph *g, const char *function, const wf_array *array, uint32_t tuple, wf__ref value,
+                        wf__ref when);
 /* The indices of a point along the kept axes. */
 uint32_t wf__kept_tuple(const wf__split *s, wf__ir *ir);
 static inline bool wf__is_extreme(const wf__reduced *red)

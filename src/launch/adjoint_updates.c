@@ -8,7 +8,6 @@
 #include "ad/ad.h"
 #include "ad/loops.h"
 #include "launch/adjoint_reduce.h"
-#include "base/floats.h"
 
 typedef struct update {                  /* an accumulation */
     wf__ref node;                        /* of wf__split.call */
@@ -119,29 +118,20 @@ static wf_status make_arrays(updates *u)
 }
 
 /* ---- the points ---- */
-static void store(const updates *u, wf_graph *g, const wf_array *array, wf__ref value)
-{
-    uint32_t slot;
-    if (!wf__is_recording(g) || !wf__array_slot(g, array, true, true, u->s.d->function, &slot))
-        return;
-    wf__ir *ir = wf__graph_ir(g);
-    wf__store(ir, slot, 0, wf__cast(ir, value, array->dtype), 0);
-    wf__note_store(g, slot);
-}
-
 static void store_place(const updates *u, const wf__again *a, const update *of)
 {
-    const wf__ir *call = &u->s.call;
+    const wf__split *s = &u->s;
+    const wf__ir *call = &s->call;
     const wf__node *n = &call->node[of->node];
-    const wf_shape *shape = &u->s.d->outs.at[of->out]->shape;
+    const wf_shape *shape = &s->d->outs.at[of->out]->shape;
     for (int d = 0; d < shape->rank && wf__is_recording(a->g); ++d) {
-        const int axis = d + u->s.space.rank - shape->rank;
+        const int axis = d + s->space.rank - shape->rank;
         wf__ir *ir = wf__graph_ir(a->g);
         wf__ref own = axis < 0 || shape->dim[d] == 1 ? wf__const_bits(ir, WF_I64, 0) : wf__index(ir, axis);
-        store(u, a->g, of->index[d], n->b ? a->map[wf__tuple_at(call, n->b)[d]] : own);
+        wf__store_to_array(a->g, s->d->function, of->index[d], 0, n->b ? a->map[wf__tuple_at(call, n->b)[d]] : own, 0);
     }
     if (of->when && wf__is_recording(a->g))
-        store(u, a->g, of->when, a->map[n->d]);
+        wf__store_to_array(a->g, s->d->function, of->when, 0, a->map[n->d], 0);
 }
 
 /* Records the points: `places`: with the places and conditions of their values, and nothing else. */
@@ -152,7 +142,7 @@ static wf_graph *points(const updates *u, bool places)
     wf__again a = { .g = g, .in = &s->call, .to = s->array, .function = s->d->function };
     wf__record_points(s, &a, !places);
     for (uint32_t i = 0; i < u->n && wf__is_recording(g); ++i) {
-        store(u, g, u->of[i].value, a.map[s->call.node[u->of[i].node].c]);
+        wf__store_to_array(g, s->d->function, u->of[i].value, 0, a.map[s->call.node[u->of[i].node].c], 0);
         if (places)
             store_place(u, &a, &u->of[i]);
     }
@@ -263,7 +253,7 @@ static wf_status begin(updates *u)
 {
     wf__split *s = &u->s;
     const wf__recording *rec = &s->p->rec;
-    if (!wf__derive_check(s->g, s->d) || !wf__derive_space(s->g, &s->space))
+    if (!wf__derive_space(s->g, &s->space))
         return wf_last_status(s->ctx);
     wf__ir_init(&s->call, s->space.rank, rec->ir.flags | WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
     s->array = wf__alloc0((s->p->object_n + 1) * sizeof(wf_array *));
@@ -321,22 +311,17 @@ static void end(updates *u)
     wf__free(u->target);
 }
 
+static wf_status derive(wf_graph *graph, const wf__derive *d)
+{
+    updates u = { .s = { .d = d, .g = graph, .p = &graph->program, .ctx = graph->ctx } };
+    wf_status status = begin(&u);
+    if (status == WF_OK)
+        status = derive_both(&u);
+    end(&u);
+    return status;
+}
+
 wf_status wf__derive_updates(wf_graph *graph, const wf__derive *d)
 {
-    if (!graph || !has_updates(graph, d))
-        return wf__derive_operator(graph, d);
-    wf__floats floats = wf__floats_begin();
-    updates u = { .s = { .d = d, .g = graph, .p = &graph->program, .ctx = graph->ctx } };
-    wf_status status = wf__graph_finish(graph);
-    if (status == WF_OK && !wf__graph_launchable(graph, d->function))
-        status = WF_ERR_ARG;
-    if (status == WF_OK) {
-        status = begin(&u);
-        if (status == WF_OK)
-            status = derive_both(&u);
-        end(&u);
-    }
-    wf__graph_retire(graph);
-    wf__floats_end(floats);
-    return status;
+    return graph && has_updates(graph, d) ? wf__derive_by(graph, d, derive) : wf__derive_operator(graph, d);
 }

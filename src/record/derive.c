@@ -135,9 +135,15 @@ static bool begin(request *q, const char *function, wf_vals outs, wf_vals wrt, c
         if (!wf__derivative_of(g, seeds ? seeds->at[i] : (wf_val){ { 1, NULL } }, of[i], false, function,
                                "a seed or direction", &q->seed[i]))
             return false;
-    q->task =
-        (wf__ad_task){ function,          q->out, q->wrt, q->seed, (uint32_t)outs.n, (uint32_t)wrt.n, share_memory,
-                       wf__record_custom, g,      NULL,   NULL };
+    q->task = (wf__ad_task){ .function = function,
+                             .out = q->out,
+                             .wrt = q->wrt,
+                             .seed = q->seed,
+                             .outs = (uint32_t)outs.n,
+                             .wrts = (uint32_t)wrt.n,
+                             .share = share_memory,
+                             .record = wf__record_custom,
+                             .user = g };
     refuse_cut(q);
     return wf__is_recording(g);
 }

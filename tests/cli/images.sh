@@ -389,6 +389,14 @@ star "rlnVoltage rlnSphericalAberration rlnAmplitudeContrast rlnCtfDataAreCtfPre
     '($1 + 1) "@Extract/squared.mrcs", -$4, -$3, -$2, -1, 2, 5, 25000, 15000, 15000, 0' > old.star
 "$WEFT" reconstruct old.star -o map.mrc
 below 0.13 calc 'max(abs(a - b))' a=blobs.mrc b=map.mrc
+# what is not corrected is named, unless it is 0
+star "$optics rlnBeamTiltX rlnEvenZernike rlnMagMat00" '2 300 2.7 0.1 0.0 [0,0.000,0] 1.01' "$angles $defocus" \
+    "$name, $ctf" > tilted.star
+"$WEFT" reconstruct tilted.star -o map.mrc 2> warnings
+printf 'weft: warning: tilted.star: rlnMagMat00 is not corrected\n' | cmp - warnings || die "$(cat warnings)"
+star "$optics rlnBeamTiltX rlnEvenZernike" '2 300 2.7 0.1 -0.1 [0,0.002,0]' "$angles $defocus" "$name, $ctf" > tilted.star
+"$WEFT" reconstruct tilted.star -o map.mrc 2> warnings
+[ "$(grep -c 'rlnBeamTiltX\|rlnEvenZernike' warnings)" = 2 ] || die "$(cat warnings)"
 refused_star() { # refused_star MESSAGE STAR_ARGUMENTS...
     local message=$1
     shift

@@ -9,7 +9,8 @@
  *
  * A loop of one group would end before that of the next one begins, and hide less latency. So in bodies with loops all
  * nodes that accumulators do not reach are copied first, for all columns. The others, which only join values to
- * accumulators, follow group by group.
+ * accumulators, follow group by group. Where accumulators are joined in a loop, or a tile has several rows, all nodes
+ * are copied group by group.
  */
 #include "ir/pass/pass.h"
 #include "plan/kernel.h"
