@@ -174,6 +174,27 @@ static void two_outputs(void **state)
     end();
 }
 
+/* Scratch in which a point finds what it stored itself; what another point stored is refused. */
+static void scratch(void **state)
+{
+    (void)state;
+    begin();
+    for (int others = 0; others < 2; ++others) {
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N), .block = WF_SHAPE(2));
+        wf_array *block = wf_scratch(g, WF_F64, WF_SHAPE(2), false);
+        wf_val v = wf_in(g, x), place = wf_mod(wf_index(g, 0), 2);
+        wf_write(g, block, wf_mul(v, v), place);
+        wf_out(g, y, wf_read(g, block, others ? wf_sub(1, place) : place));
+        wf_status status = wf_adjoint(g, WF_ARRAYS(y), WF_ARRAYS(upstream), WF_ARRAYS(x), WF_ARRAYS(to_x));
+        if (others)
+            REFUSED(ctx, status, WF_ERR_UNSUPPORTED, "reads what it also stores");
+        else
+            OK(ctx, status);
+    }
+    expect("scratch", "x", to_x, ((const double[]){ 2, 40, 600, 8000 }));
+    end();
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -210,10 +231,8 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alone),
-        cmocka_unit_test(on_a_tape),
-        cmocka_unit_test(two_outputs),
-        cmocka_unit_test(refused),
+        cmocka_unit_test(alone),   cmocka_unit_test(on_a_tape), cmocka_unit_test(two_outputs),
+        cmocka_unit_test(scratch), cmocka_unit_test(refused),
     };
     return RUN_ON_ALL(tests);
 }
