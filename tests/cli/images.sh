@@ -393,7 +393,7 @@ below 0.13 calc 'max(abs(a - b))' a=blobs.mrc b=map.mrc
 star "$optics rlnBeamTiltX rlnEvenZernike rlnMagMat00" '2 300 2.7 0.1 0.0 [0,0.000,0] 1.01' "$angles $defocus" \
     "$name, $ctf" > tilted.star
 "$WEFT" reconstruct tilted.star -o map.mrc 2> warnings
-printf 'weft: warning: tilted.star: rlnMagMat00 is not corrected\n' | cmp - warnings || die "$(cat warnings)"
+[ "$(grep 'tilted.star' warnings)" = 'weft: warning: tilted.star: rlnMagMat00 is not corrected' ] || die "$(cat warnings)"
 star "$optics rlnBeamTiltX rlnEvenZernike" '2 300 2.7 0.1 -0.1 [0,0.002,0]' "$angles $defocus" "$name, $ctf" > tilted.star
 "$WEFT" reconstruct tilted.star -o map.mrc 2> warnings
 [ "$(grep -c 'rlnBeamTiltX\|rlnEvenZernike' warnings)" = 2 ] || die "$(cat warnings)"
