@@ -20,6 +20,10 @@ static const char *const own_folders[] = { "/usr/lib/llvm-%d/lib", "/usr/lib64/l
 static const char *const names[] = { "libLLVM.so.%d.1", "libLLVM-%d.so.1", "libLLVM-%d.so", "libLLVM.so.%d",
                                      "libLLVM.dylib" };
 
+/* The small LLVM that tools/make_llvm links, in the folder of this code, and in the Python package weft_llvm, which
+ * stands beside the package weft. %s = folder of this code, %d = major version */
+static const char *const small_paths[] = { "%slibweft_llvm.so.%d", "%s../weft_llvm/libweft_llvm.so.%d" };
+
 static bool listed(const wf__llvm_list *list, const struct stat *st)
 {
     for (uint32_t i = 0; i < list->n; i++)
@@ -82,7 +86,19 @@ static int major_of(const char *path)
 /* Versions in the order of preference: of the tested versions, 19 compiles fastest. */
 static const uint8_t majors[] = { 19, 20, 21, 22, 18, 17, 16, 15 };
 
-/* Appends the libraries of one version, until the list is full. */
+/* Appends the small LLVM of one version, if it is there. `own`: the folder of this code, "" = unknown. */
+static bool add_small(wf__llvm_list *list, const char *own, int major, uint32_t most)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && *own && list->n < most && i < WF__COUNT(small_paths); i++) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, small_paths[i], own, major);
+        ok = add_file(list, path, major);
+    }
+    return ok;
+}
+
+/* Appends the other libraries of one version, until the list is full. */
 static bool add_version(wf__llvm_list *list, int major, uint32_t most)
 {
     bool ok = true;
@@ -107,19 +123,24 @@ static int version_named(const char *text)
 bool wf__llvm_find(wf__llvm_list *out, uint32_t most)
 {
     wf__llvm_list list = { 0 };
+    wf__str own = { 0 };
     const char *forced = wf__getenv("WEFT_LLVM");
-    bool ok = true;
+    wf__dl_own_folder(&own);
+    bool ok = !own.failed;
     if (forced) {
         char real[PATH_MAX];
         int major = version_named(forced);
         if (major >= WF__LLVM_MIN)
-            ok = add_version(&list, major, most);
+            ok = ok && add_small(&list, wf__str_get(&own), major, most) && add_version(&list, major, most);
         else if (strcmp(forced, "none") != 0)
-            ok = add_file(&list, forced, major_of(realpath(forced, real) ? real : forced));
+            ok = ok && add_file(&list, forced, major_of(realpath(forced, real) ? real : forced));
     } else {
+        for (size_t i = 0; ok && list.n < most && i < WF__COUNT(majors); i++)
+            ok = add_small(&list, wf__str_get(&own), majors[i], most);
         for (size_t i = 0; ok && list.n < most && i < WF__COUNT(majors); i++)
             ok = add_version(&list, majors[i], most);
     }
+    wf__str_free(&own);
     if (!ok) {
         wf__llvm_list_free(&list);
         return false;
@@ -141,7 +162,7 @@ const char *wf__llvm_missing(char *text, size_t cap)
     struct stat st;
     const char *forced = wf__getenv("WEFT_LLVM");
     if (!forced)
-        return "no LLVM library (15 to 22) was found; install one (Debian, Ubuntu: libllvm19) or set WEFT_LLVM";
+        return "no LLVM library (15 to 22) was found; install one (Debian, Ubuntu: libllvm19; Python: weft-llvm) or set WEFT_LLVM";
     if (strcmp(forced, "none") == 0)
         return "WEFT_LLVM is none";
     if (strspn(forced, "0123456789") == strlen(forced) && stat(forced, &st)) {

@@ -13,13 +13,14 @@ typedef struct wf__llvm_library {
 } wf__llvm_library;
 
 typedef struct wf__llvm_list {
-    wf__llvm_library *at; /* libraries in the order of preference: 19 to 22, then 18 and older */
+    wf__llvm_library *at; /* libraries in the order of preference, see wf__llvm_find */
     uint32_t n, cap;
 } wf__llvm_list;
 
 /* Finds at most `most` libraries. WEFT_LLVM, if set and not empty, is the path of the only candidate, or a version such
- * as "19", to which the search is then limited, or "none". Else the candidates have the usual names in the usual
- * folders. false = out of memory; an empty list is no failure. */
+ * as "19", to which the search is then limited, or "none". Else the candidates are libweft_llvm beside this code, then
+ * the usual names in the usual folders; in both groups 19 to 22 come before 18 and older. false = out of memory; an
+ * empty list is no failure. */
 bool wf__llvm_find(wf__llvm_list *out, uint32_t most);
 void wf__llvm_list_free(wf__llvm_list *list);
 /* Returns the reason why wf__llvm_find found no library: a literal, or a text in `text`. */
