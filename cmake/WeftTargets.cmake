@@ -1,6 +1,5 @@
 # weft_flags(target): sets language, warnings, visibility, numerics and sanitizers of a target of Weft.
 # weft_glob(out FOLDERS f... RECURSE f...): sets `out` to the C files of the folders; a missing folder has none.
-# weft_soname(out target): sets `out` to the name that finds the shared library of an imported target at run time.
 
 function(weft_flags target)
     set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
@@ -50,21 +49,4 @@ function(weft_glob out)
         list(APPEND files ${found})
     endforeach()
     set(${out} ${files} PARENT_SCOPE)
-endfunction()
-
-function(weft_soname out target)
-    foreach(property IMPORTED_LOCATION IMPORTED_LOCATION_RELEASE IMPORTED_LOCATION_NOCONFIG)
-        get_target_property(file ${target} ${property})
-        if(file)
-            break()
-        endif()
-    endforeach()
-    if(NOT file)
-        message(FATAL_ERROR "no library file is known for ${target}")
-    endif()
-    execute_process(COMMAND ${CMAKE_OBJDUMP} -p ${file} OUTPUT_VARIABLE headers ERROR_QUIET)
-    if(NOT headers MATCHES "SONAME +([^ \n]+)")
-        message(FATAL_ERROR "${file}: a shared library is needed (it is opened at run time)")
-    endif()
-    set(${out} ${CMAKE_MATCH_1} PARENT_SCOPE)
 endfunction()

@@ -1,9 +1,8 @@
 /* foreign.h - the libraries behind PNG, TIFF and gzip, which the first such file opens. A program that touches no such file
  * starts without them, and without the dozen libraries behind libtiff, and runs where they are not installed.
  *
- * A format lists the functions that it uses as FUNCTIONS(F) F(name) ... and gets a table with the types of the
- * library's own header. The shared library is the one that belongs to the header: its soname is found when Weft is
- * built.
+ * A format declares the functions that it uses, so that Weft is built without the library's header. A soname stands for
+ * one interface, which is the one that is declared: libpng 1.6, libtiff 4.5 and later, zlib 1.
  */
 #ifndef WEFT_IO_FOREIGN_H
 #define WEFT_IO_FOREIGN_H

@@ -10,10 +10,10 @@
  * So a small file takes neither much memory nor much time. Reference: RFC 1952.
  */
 #include "foreign.h"
+#include "zlib_api.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 /* RATIO: the largest of the compression. PIECE: bytes that are read, dropped or written at once. MOST_BEHIND: bytes that
  * may follow those that a caller has read. */
@@ -26,24 +26,19 @@ enum {
     MEMORY = 8
 };
 
-/* clang-format off */
-#define ZLIB_FUNCTIONS(F) \
-    F(inflateInit2_) F(inflate) F(inflateReset) F(inflateEnd) F(deflateInit2_) F(deflate) F(deflateEnd)
-/* clang-format on */
-static struct {
-#define F(name) __typeof__(name) *name;
-    ZLIB_FUNCTIONS(F)
-#undef F
-} zlib;
+static struct wfl_zlib_functions zlib;
 static const wfl_foreign_function functions[] = {
-#define F(name) { #name, &zlib.name },
-    ZLIB_FUNCTIONS(F)
-#undef F
+#define WFL_FUNCTION(result, name, parameters) { #name, &zlib.name },
+#define WFL_CONSTANT(name, value)
+#define WFL_MEMBER(type, name)
+#include "zlib_api.def"
+#undef WFL_FUNCTION
+#undef WFL_CONSTANT
+#undef WFL_MEMBER
 };
-static wfl_foreign library = { .soname = WEFT_ZLIB_SONAME,
-                               .format = "gzip",
-                               .function = functions,
-                               .functions = sizeof functions / sizeof *functions };
+static wfl_foreign library = {
+    .soname = "libz.so.1", .format = "gzip", .function = functions, .functions = sizeof functions / sizeof *functions
+};
 
 wf_status wfl_gzip_library(wf_context *ctx, const char *path) { return wfl_foreign_open(&library, ctx, path); }
 
@@ -124,7 +119,7 @@ static bool fill(wfl_gzip *g)
     if (got < 0)
         return note(g, WF_ERR_IO, errno, NULL);
     g->stream.next_in = g->in;
-    g->stream.avail_in = (uInt)got;
+    g->stream.avail_in = (unsigned)got;
     g->next += got;
     return true;
 }
@@ -156,7 +151,7 @@ static bool end_member(wfl_gzip *g)
 static int64_t unpack(wfl_gzip *g, void *to, size_t bytes)
 {
     g->stream.next_out = to;
-    g->stream.avail_out = (uInt)bytes;
+    g->stream.avail_out = (unsigned)bytes;
     while (g->stream.avail_out && !g->is_end) {
         if (!fill(g))
             return -1;
@@ -236,7 +231,7 @@ int wfl_gzip_pack(int from, int64_t size, int to)
             }
             read += got;
             s.next_in = buffer;
-            s.avail_in = (uInt)got;
+            s.avail_in = (unsigned)got;
         }
         s.next_out = packed;
         s.avail_out = PIECE;

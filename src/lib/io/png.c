@@ -7,7 +7,7 @@
  * afterwards.
  */
 #include "foreign.h"
-#include <png.h>
+#include "png_api.h"
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ typedef struct job {
     bool is_written;
     const wfl_io_source *source;
     const wfl_io_type *type;
-    png_uint_32 width, height;
+    uint32_t width, height;
     int channels, passes;
 } job;
 
@@ -39,52 +39,42 @@ static bool png_match(const uint8_t *head, size_t bytes) { return bytes >= 8 && 
 
 /* ---- libpng's functions ---- */
 
-/* clang-format off */
-#define FUNCTIONS(F) \
-    F(create_info_struct) F(create_read_struct) F(create_write_struct) F(destroy_read_struct) \
-    F(destroy_write_struct) F(error) F(get_bit_depth) F(get_channels) F(get_error_ptr) F(get_image_height) \
-    F(get_image_width) F(get_io_ptr) F(get_rowbytes) F(read_end) F(read_info) F(read_row) F(read_update_info) \
-    F(set_IHDR) F(set_expand) F(set_interlace_handling) F(set_keep_unknown_chunks) \
-    F(set_packing) F(set_read_fn) F(set_swap) F(set_user_limits) F(set_write_fn) F(write_end) F(write_info) \
-    F(write_row)
-/* clang-format on */
-static struct {
-#define F(name) __typeof__(png_##name) *name;
-    FUNCTIONS(F)
-#undef F
-} libpng;
+static struct wfl_png_functions libpng;
 static const wfl_foreign_function functions[] = {
-#define F(name) { "png_" #name, &libpng.name },
-    FUNCTIONS(F)
-#undef F
+#define WFL_FUNCTION(result, name, parameters) { "png_" #name, &libpng.name },
+#define WFL_CONSTANT(name, value)
+#include "png_api.def"
+#undef WFL_FUNCTION
+#undef WFL_CONSTANT
 };
-static wfl_foreign library = {
-    .soname = WEFT_PNG_SONAME, .format = "PNG", .function = functions, .functions = sizeof functions / sizeof *functions
-};
+static wfl_foreign library = { .soname = "libpng16.so.16",
+                               .format = "PNG",
+                               .function = functions,
+                               .functions = sizeof functions / sizeof *functions };
 
 /* ---- libpng's callbacks ---- */
 
-static PNG_NORETURN void on_error(png_structp png, png_const_charp text)
+static _Noreturn void on_error(png_structp png, const char *text)
 {
     job *j = libpng.get_error_ptr(png);
     snprintf(j->text, sizeof j->text, "%s", text);
     longjmp(j->jump, 1);
 }
 
-static void on_warning(png_structp png, png_const_charp text)
+static void on_warning(png_structp png, const char *text)
 {
     (void)png;
     (void)text;
 }
 
-static void on_read(png_structp png, png_bytep to, size_t bytes)
+static void on_read(png_structp png, uint8_t *to, size_t bytes)
 {
     job *j = libpng.get_io_ptr(png);
     if (wfl_io_read_some(j->reader, to, bytes) != (int64_t)bytes)
         libpng.error(png, j->reader->code ? "cannot read" : "the file ends in the middle of a chunk");
 }
 
-static void on_write(png_structp png, png_bytep from, size_t bytes)
+static void on_write(png_structp png, uint8_t *from, size_t bytes)
 {
     job *j = libpng.get_io_ptr(png);
     if (!wfl_io_write(j->writer, from, bytes))
@@ -190,7 +180,7 @@ static bool read_rows(job *j)
     if (setjmp(j->jump))
         return false;
     for (int pass = 0; pass < j->passes; pass++)
-        for (png_uint_32 y = 0; y < j->height; y++)
+        for (uint32_t y = 0; y < j->height; y++)
             libpng.read_row(j->png, j->rows + y * j->row_bytes, NULL);
     libpng.read_end(j->png, NULL);
     return true;
@@ -294,7 +284,7 @@ static bool write_image(job *j)
     if (depth == 16 && wfl_io_little_endian())
         libpng.set_swap(j->png);
     int64_t samples = (int64_t)j->width * j->channels;
-    for (png_uint_32 y = 0; y < j->height; y++) {
+    for (uint32_t y = 0; y < j->height; y++) {
         wfl_io_gather(j->source, (int64_t)y * samples, samples, j->type, j->rows);
         libpng.write_row(j->png, j->rows);
     }
@@ -321,8 +311,8 @@ static wf_status check_shape(const wfl_io_source *source, const wfl_io_type *typ
     if (type->stored == WF_STORED_BOOL && channels > 1)
         return wfl_io_fail(source->ctx, source->path, WF_ERR_UNSUPPORTED,
                            "PNG stores bool as black and white, of one channel, not %d", (int)channels);
-    j->width = (png_uint_32)s->dim[1];
-    j->height = (png_uint_32)s->dim[0];
+    j->width = (uint32_t)s->dim[1];
+    j->height = (uint32_t)s->dim[0];
     j->channels = (int)channels;
     return WF_OK;
 }

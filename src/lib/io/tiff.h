@@ -2,22 +2,9 @@
 #ifndef WEFT_IO_TIFF_H
 #define WEFT_IO_TIFF_H
 #include "io_internal.h"
-#include <tiffio.h>
+#include "tiff_api.h"
 
 /* libtiff's functions, without their prefix; filled by wfl_tiff_open. */
-/* clang-format off */
-#define TIFF_FUNCTIONS(F) \
-    F(ClientOpenExt) F(Close) F(ComputeStrip) F(ComputeTile) F(CurrentDirectory) F(GetField) \
-    F(GetFieldDefaulted) F(GetStrileOffset) F(IsTiled) F(LastDirectory) F(OpenOptionsAlloc) F(OpenOptionsFree) \
-    F(OpenOptionsSetErrorHandlerExtR) F(OpenOptionsSetMaxSingleMemAlloc) F(OpenOptionsSetWarningHandlerExtR) \
-    F(ReadDirectory) F(ReadEncodedStrip) F(ReadEncodedTile) F(SetDirectory) F(SetField) F(WriteDirectory) \
-    F(WriteEncodedStrip)
-/* clang-format on */
-struct wfl_tiff_functions {
-#define F(name) __typeof__(TIFF##name) *name;
-    TIFF_FUNCTIONS(F)
-#undef F
-};
 extern struct wfl_tiff_functions wfl_tiff;
 
 /* A file that is open in libtiff. */

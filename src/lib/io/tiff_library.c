@@ -11,14 +11,15 @@
 
 struct wfl_tiff_functions wfl_tiff;
 static const wfl_foreign_function functions[] = {
-#define F(name) { "TIFF" #name, &wfl_tiff.name },
-    TIFF_FUNCTIONS(F)
-#undef F
+#define WFL_FUNCTION(result, name, parameters) { "TIFF" #name, &wfl_tiff.name },
+#define WFL_CONSTANT(name, value)
+#include "tiff_api.def"
+#undef WFL_FUNCTION
+#undef WFL_CONSTANT
 };
-static wfl_foreign library = { .soname = WEFT_TIFF_SONAME,
-                               .format = "TIFF",
-                               .function = functions,
-                               .functions = sizeof functions / sizeof *functions };
+static wfl_foreign library = {
+    .soname = "libtiff.so.6", .format = "TIFF", .function = functions, .functions = sizeof functions / sizeof *functions
+};
 
 /* ---- libtiff's callbacks ---- */
 
