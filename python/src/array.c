@@ -1,0 +1,857 @@
+/* array.c - weft.Array: making arrays, their properties, and access to contents. */
+#include <string.h>
+
+#include "weft_python.h"
+
+static wfpy_array *self_array(PyObject *self) { return (wfpy_array *)self; }
+
+PyObject *wfpy_array_view(wf_array *array, bool read_only)
+{
+    if (!array)
+        return wfpy_raise();
+    wfpy_array *made = PyObject_New(wfpy_array, wfpy.array);
+    if (!made) {
+        wf_release(array);
+        return NULL;
+    }
+    made->array = array;
+    made->value = NULL;
+    made->before = made->after = NULL;
+    made->weak = NULL;
+    made->read_only = read_only;
+    return (PyObject *)made;
+}
+
+PyObject *wfpy_array_new(wf_array *array) { return wfpy_array_view(array, false); }
+
+static void array_dealloc(PyObject *self)
+{
+    wfpy_array *a = self_array(self);
+    PyTypeObject *type = Py_TYPE(self);
+    if (a->weak)
+        PyObject_ClearWeakRefs(self);
+    wfpy_lazy_forget(a);
+    wf_release(a->array);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+wf_array *wfpy_array_of(PyObject *object)
+{
+    wfpy_array *a = self_array(object);
+    return a->array || wfpy_lazy_compute(a) ? a->array : NULL;
+}
+
+wf_array *wfpy_array_to_write(PyObject *object)
+{
+    if (!wfpy_lazy_compute_all())
+        return NULL;
+    if (self_array(object)->read_only) {
+        PyErr_SetString(wfpy.error[WF_ERR_ARG], "the array is read-only");
+        return NULL;
+    }
+    return wfpy_array_of(object);
+}
+
+bool wfpy_is_long(const wf_array *array) { return wf_array_count(array) >= WFPY_LONG; }
+
+/* The dtype, shape and device, also of a lazy array. */
+static wf_dtype dtype_of(wfpy_array *a)
+{
+    return a->array ? wf_array_dtype(a->array) : wf_val_dtype(((wfpy_value *)a->value)->val);
+}
+static wf_shape shape_of(wfpy_array *a)
+{
+    return a->array ? wf_array_shape(a->array) : wf_val_shape(((wfpy_value *)a->value)->val);
+}
+
+/* ---- conversions of arguments ---- */
+
+bool wfpy_shape(PyObject *object, bool open, wf_shape *shape)
+{
+    *shape = (wf_shape){ 0 };
+    if (PyIndex_Check(object)) {
+        shape->rank = 1;
+        shape->dim[0] = PyNumber_AsSsize_t(object, PyExc_OverflowError);
+    } else {
+        Py_ssize_t n = PySequence_Check(object) ? PySequence_Size(object) : -1;
+        if (n < 0) {
+            PyErr_Clear();
+            PyErr_Format(PyExc_TypeError, "a shape is an int or a sequence of ints, not %R", object);
+            return false;
+        }
+        if (n > WF_MAX_RANK) {
+            PyErr_Format(wfpy.error[WF_ERR_SHAPE], "an array has at most %d axes, not %zd", WF_MAX_RANK, n);
+            return false;
+        }
+        shape->rank = (int32_t)n;
+        for (Py_ssize_t i = 0; i < n; ++i) {
+            PyObject *item = PySequence_GetItem(object, i);
+            shape->dim[i] = item ? PyNumber_AsSsize_t(item, PyExc_OverflowError) : -1;
+            Py_XDECREF(item);
+            if (PyErr_Occurred())
+                return false;
+        }
+    }
+    if (PyErr_Occurred())
+        return false;
+    for (int i = 0; i < shape->rank; ++i)
+        if (shape->dim[i] < 0 && !(open && shape->dim[i] == -1)) {
+            PyErr_Format(wfpy.error[WF_ERR_SHAPE], "extent %lld of axis %d is negative", (long long)shape->dim[i], i);
+            return false;
+        }
+    return true;
+}
+
+PyObject *wfpy_shape_object(const wf_shape *shape)
+{
+    PyObject *tuple = PyTuple_New(shape->rank);
+    for (int i = 0; tuple && i < shape->rank; ++i) {
+        PyObject *extent = PyLong_FromLongLong(shape->dim[i]);
+        if (!extent || PyTuple_SetItem(tuple, i, extent) < 0) {
+            Py_DECREF(tuple);
+            return NULL;
+        }
+    }
+    return tuple;
+}
+
+bool wfpy_device(PyObject *object, wf_device *device)
+{
+    *device = 0;
+    if (!object || object == Py_None)
+        return true;
+    const char *name = PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, NULL) : NULL;
+    if (name)
+        *device = wf_device_named(name);
+    if (!*device)
+        PyErr_Format(wfpy.error[WF_ERR_DEVICE], "there is no device %R; such names are 'cpu', 'interp', 'cuda:0'",
+                     object);
+    return *device != 0;
+}
+
+bool wfpy_axes(PyObject *object, int rank, wf_axes *axes)
+{
+    *axes = 0;
+    if (!object || object == Py_None) {
+        *axes = WF_ALL_AXES;
+        return true;
+    }
+    const bool one = PyIndex_Check(object);
+    Py_ssize_t n = one ? 1 : PySequence_Size(object);
+    for (Py_ssize_t i = 0; i < n; ++i) {
+        PyObject *item = one ? Py_NewRef(object) : PySequence_GetItem(object, i);
+        Py_ssize_t axis = item ? PyNumber_AsSsize_t(item, PyExc_OverflowError) : 0;
+        Py_XDECREF(item);
+        if (PyErr_Occurred())
+            return false;
+        if (axis < -rank || axis >= rank) {
+            PyErr_Format(wfpy.error[WF_ERR_BOUNDS], "there is no axis %zd in an array of %d axes", axis, rank);
+            return false;
+        }
+        wf_axes bit = 1u << (axis < 0 ? axis + rank : axis);
+        if (*axes & bit) {
+            PyErr_Format(wfpy.error[WF_ERR_ARG], "axis %zd is named twice", axis);
+            return false;
+        }
+        *axes |= bit;
+    }
+    return n >= 0;
+}
+
+/* ---- from Python's numbers and lists ---- */
+
+static double half_value(uint16_t bits) /* f16 */
+{
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double value = exponent == 31 ? (fraction ? Py_NAN : Py_HUGE_VAL) : exponent ? 1024 + fraction : fraction;
+    if (exponent < 31)
+        for (int e = exponent ? exponent : 1; e != 25; e += e < 25 ? 1 : -1)
+            value = e < 25 ? value / 2 : value * 2;
+    return bits & 0x8000 ? -value : value;
+}
+
+PyObject *wfpy_element(wf_dtype dtype, const void *at)
+{
+    union {
+        int8_t i8;
+        uint8_t u8;
+        int16_t i16;
+        uint16_t u16[2];
+        int32_t i32;
+        uint32_t u32;
+        int64_t i64;
+        uint64_t u64;
+        float f32[2];
+        double f64[2];
+    } e;
+    memcpy(&e, at, wf_dtype_size(dtype));
+    switch (dtype) {
+    case WF_BOOL:
+        return PyBool_FromLong(e.u8);
+    case WF_I8:
+        return PyLong_FromLong(e.i8);
+    case WF_U8:
+        return PyLong_FromLong(e.u8);
+    case WF_I16:
+        return PyLong_FromLong(e.i16);
+    case WF_U16:
+        return PyLong_FromLong(e.u16[0]);
+    case WF_I32:
+        return PyLong_FromLong(e.i32);
+    case WF_U32:
+        return PyLong_FromUnsignedLong(e.u32);
+    case WF_I64:
+        return PyLong_FromLongLong(e.i64);
+    case WF_U64:
+        return PyLong_FromUnsignedLongLong(e.u64);
+    case WF_F16:
+        return PyFloat_FromDouble(half_value(e.u16[0]));
+    case WF_BF16:
+        e.u32 = (uint32_t)e.u16[0] << 16;
+        return PyFloat_FromDouble((double)e.f32[0]);
+    case WF_F32:
+        return PyFloat_FromDouble((double)e.f32[0]);
+    case WF_F64:
+        return PyFloat_FromDouble(e.f64[0]);
+    case WF_C32:
+        return PyComplex_FromDoubles(half_value(e.u16[0]), half_value(e.u16[1]));
+    case WF_C64:
+        return PyComplex_FromDoubles((double)e.f32[0], (double)e.f32[1]);
+    case WF_C128:
+        return PyComplex_FromDoubles(e.f64[0], e.f64[1]);
+    case WF_NONE:
+        break;
+    }
+    return Py_NewRef(Py_None);
+}
+
+static bool is_list(PyObject *object) { return PyList_Check(object) || PyTuple_Check(object); }
+
+/* Finds the common shape of nested lists and the widest dtype of their numbers: bool, int, float or complex. */
+static bool measure_lists(PyObject *object, int depth, wf_shape *shape, wf_dtype *dtype)
+{
+    if (!is_list(object)) {
+        wf_dtype own = PyBool_Check(object)                            ? WF_BOOL
+                       : PyLong_Check(object) || PyIndex_Check(object) ? WF_I64
+                       : PyFloat_Check(object)                         ? WF_F64
+                       : PyComplex_Check(object)                       ? WF_C128
+                       : PyObject_HasAttrString(object, "__float__")   ? WF_F64
+                                                                       : WF_NONE;
+        if (own == WF_NONE) {
+            PyErr_Format(PyExc_TypeError, "%R is no array, number, or list of numbers", object);
+            return false;
+        }
+        if (own == WF_I64 && *dtype <= WF_U64) {
+            int overflow;
+            (void)PyLong_AsLongLongAndOverflow(object, &overflow);
+            own = overflow > 0 ? WF_U64 : own;
+            if (PyErr_Occurred())
+                return false;
+        }
+        *dtype = own > *dtype ? own : *dtype;
+        if (shape->rank != depth && shape->rank >= 0) {
+            PyErr_SetString(wfpy.error[WF_ERR_SHAPE], "the lists have different depths");
+            return false;
+        }
+        shape->rank = depth;
+        return true;
+    }
+    Py_ssize_t n = PySequence_Size(object);
+    if (depth == WF_MAX_RANK || (shape->dim[depth] >= 0 && shape->dim[depth] != n)) {
+        PyErr_SetString(wfpy.error[WF_ERR_SHAPE], depth == WF_MAX_RANK ? "lists are nested deeper than arrays have axes"
+                                                                       : "the lists have different lengths");
+        return false;
+    }
+    shape->dim[depth] = n;
+    for (Py_ssize_t i = 0; i < n; ++i) {
+        PyObject *item = PySequence_GetItem(object, i);
+        bool right = item && measure_lists(item, depth + 1, shape, dtype);
+        Py_XDECREF(item);
+        if (!right)
+            return false;
+    }
+    if (n == 0 && shape->rank < depth + 1)
+        shape->rank = depth + 1;
+    return true;
+}
+
+static bool store_number(PyObject *object, wf_dtype dtype, char *to)
+{
+    if (dtype == WF_BOOL) {
+        int holds = PyObject_IsTrue(object);
+        *to = (char)(holds > 0);
+        return holds >= 0;
+    }
+    if (dtype == WF_I64 || dtype == WF_U64) {
+        PyObject *whole = PyNumber_Index(object);
+        uint64_t bits = !whole            ? 0
+                        : dtype == WF_I64 ? (uint64_t)PyLong_AsLongLong(whole)
+                                          : PyLong_AsUnsignedLongLong(whole);
+        Py_XDECREF(whole);
+        memcpy(to, &bits, sizeof bits);
+    } else {
+        double parts[2] = { 0, 0 };
+        if (dtype == WF_C128 && PyComplex_Check(object)) {
+            parts[0] = PyComplex_RealAsDouble(object);
+            parts[1] = PyComplex_ImagAsDouble(object);
+        } else
+            parts[0] = PyFloat_AsDouble(object);
+        memcpy(to, parts, wf_dtype_size(dtype));
+    }
+    return !PyErr_Occurred();
+}
+
+static char *store_lists(PyObject *object, wf_dtype dtype, char *to)
+{
+    if (!is_list(object))
+        return store_number(object, dtype, to) ? to + wf_dtype_size(dtype) : NULL;
+    for (Py_ssize_t i = 0, n = PySequence_Size(object); to && i < n; ++i) {
+        PyObject *item = PySequence_GetItem(object, i);
+        to = item ? store_lists(item, dtype, to) : NULL;
+        Py_XDECREF(item);
+    }
+    return to;
+}
+
+static PyObject *from_lists(PyObject *object)
+{
+    wf_shape shape = { .rank = -1 };
+    wf_dtype dtype = WF_NONE;
+    for (int i = 0; i < WF_MAX_RANK; ++i)
+        shape.dim[i] = -1;
+    if (!measure_lists(object, 0, &shape, &dtype))
+        return NULL;
+    for (int i = 0; i < WF_MAX_RANK; ++i)
+        shape.dim[i] = i < shape.rank ? shape.dim[i] : 0;
+    dtype = dtype == WF_NONE ? WF_F64 : dtype;
+    wf_array *made = wfpy_context() ? wf_empty_with(wfpy.context, dtype, shape,
+                                                    &(wf_place){ .size = sizeof(wf_place), .device = WF_CPU })
+                                    : NULL;
+    void *data;
+    if (!made || wf_map(made, &data, NULL) != WF_OK) {
+        wf_release(made);
+        return wfpy_raise();
+    }
+    if (!store_lists(object, dtype, data)) {
+        wf_release(made);
+        return NULL;
+    }
+    return wfpy_array_new(made);
+}
+
+PyObject *wfpy_as_array(PyObject *object, wf_dtype dtype)
+{
+    PyObject *made = NULL;
+    if (wfpy_is_array(object))
+        made = Py_NewRef(object);
+    else if (PyUnicode_Check(object) || PyBytes_Check(object))
+        PyErr_Format(PyExc_TypeError, "%R is no array, number, or list of numbers", object);
+    else if (wfpy_has_buffer(object))
+        made = wfpy_from_buffer(object);
+    else if (is_list(object) || PyNumber_Check(object)) {
+        PyObject *module = PyObject_HasAttrString(object, "__dlpack__") ? Py_NewRef(wfpy.self) : NULL;
+        made = module ? PyObject_CallMethod(module, "_from_dlpack", "O", object) : from_lists(object);
+        Py_XDECREF(module);
+    } else if (PyObject_HasAttrString(object, "__dlpack__"))
+        made = PyObject_CallMethod(wfpy.self, "_from_dlpack", "O", object);
+    else
+        PyErr_Format(PyExc_TypeError, "%R is no array, number, or list of numbers", object);
+    if (made && dtype != WF_NONE && dtype_of(self_array(made)) != dtype) {
+        PyObject *cast = wfpy_cast(made, dtype);
+        Py_DECREF(made);
+        made = cast;
+    }
+    return made;
+}
+
+/* ---- functions that make arrays ---- */
+
+static PyObject *asarray(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = { "object", "dtype", "copy", "device", NULL };
+    PyObject *object, *dtype_object = Py_None, *copy = Py_None, *device_object = Py_None;
+    wf_dtype dtype = WF_NONE;
+    wf_device device;
+    (void)self;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OOO:asarray", names, &object, &dtype_object, &copy,
+                                     &device_object) ||
+        (dtype_object != Py_None && !wfpy_dtype(dtype_object, &dtype)) || !wfpy_device(device_object, &device) ||
+        !wfpy_context())
+        return NULL;
+    PyObject *made = wfpy_as_array(object, dtype);
+    if (!made)
+        return NULL;
+    wf_array *array = wfpy_array_of(made), *other = NULL;
+    if (!array) {
+        Py_DECREF(made);
+        return NULL;
+    }
+    if (device && device != wf_array_device(array))
+        other = wf_copy_to(array, device);
+    else if (copy != Py_None && PyObject_IsTrue(copy) && (made == object || !dtype))
+        other = wf_array_copy(array);
+    else
+        return made;
+    Py_DECREF(made);
+    return wfpy_array_new(other);
+}
+
+static PyObject *empty(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = { "shape", "dtype", "device", NULL };
+    PyObject *shape_object, *dtype_object = NULL, *device_object = NULL;
+    wf_shape shape;
+    wf_dtype dtype = WF_F32;
+    wf_place place = { .size = sizeof place };
+    (void)self;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OO:empty", names, &shape_object, &dtype_object,
+                                     &device_object) ||
+        !wfpy_shape(shape_object, false, &shape) ||
+        (dtype_object && dtype_object != Py_None && !wfpy_dtype(dtype_object, &dtype)) ||
+        !wfpy_device(device_object, &place.device) || !wfpy_context())
+        return NULL;
+    return wfpy_array_new(wf_empty_with(wfpy.context, dtype, shape, &place));
+}
+
+/* ---- properties ---- */
+
+static PyObject *get_shape(PyObject *self, void *closure)
+{
+    wf_shape shape = shape_of(self_array(self));
+    (void)closure;
+    return wfpy_shape_object(&shape);
+}
+static PyObject *get_dtype(PyObject *self, void *closure)
+{
+    (void)closure;
+    return wfpy_dtype_object(dtype_of(self_array(self)));
+}
+static PyObject *get_ndim(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromLong(shape_of(self_array(self)).rank);
+}
+static int64_t count_of(wfpy_array *a)
+{
+    wf_shape shape = shape_of(a);
+    int64_t n = 1;
+    for (int i = 0; i < shape.rank; ++i)
+        n *= shape.dim[i];
+    return n;
+}
+static PyObject *get_size(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromLongLong(count_of(self_array(self)));
+}
+static PyObject *get_itemsize(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromSize_t(wf_dtype_size(dtype_of(self_array(self))));
+}
+static PyObject *get_nbytes(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromLongLong(count_of(self_array(self)) * (int64_t)wf_dtype_size(dtype_of(self_array(self))));
+}
+static PyObject *get_device(PyObject *self, void *closure)
+{
+    (void)closure;
+    wf_array *array = wfpy_array_of(self);
+    if (!array)
+        return NULL;
+    wf_device device = wf_array_device(array);
+    if (device >= WF_GPU_EMU(0))
+        return PyUnicode_FromFormat(device == WF_GPU_EMU(0) ? "cuda-emu" : "cuda-emu:%d", device - WF_GPU_EMU(0));
+    return device >= WF_GPU(0) ? PyUnicode_FromFormat("cuda:%d", device - WF_GPU(0))
+                               : PyUnicode_FromString(device == WF_INTERP ? "interp" : "cpu");
+}
+static PyObject *get_is_lazy(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(!self_array(self)->array);
+}
+static PyObject *get_read_only(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(self_array(self)->read_only);
+}
+static PyObject *get_transposed(PyObject *self, void *closure)
+{
+    (void)closure;
+    wf_array *array = wfpy_array_of(self);
+    int axes[WF_MAX_RANK], rank = array ? wf_array_shape(array).rank : 0;
+    for (int i = 0; i < rank; ++i)
+        axes[i] = rank - 1 - i;
+    return array ? wfpy_array_view(wf_view_permute(array, axes), self_array(self)->read_only) : NULL;
+}
+static PyObject *get_strides(PyObject *self, void *closure)
+{
+    (void)closure;
+    wf_array *array = wfpy_array_of(self);
+    wf_shape strides = array ? wf_array_shape(array) : (wf_shape){ 0 };
+    int64_t stride[WF_MAX_RANK];
+    void *data;
+    if (!array || wf_map(array, &data, stride) != WF_OK)
+        return array ? wfpy_raise() : NULL;
+    for (int i = 0; i < strides.rank; ++i)
+        strides.dim[i] = stride[i] * (int64_t)wf_dtype_size(wf_array_dtype(array));
+    return wfpy_shape_object(&strides);
+}
+
+/* ---- contents ---- */
+
+static PyObject *item(PyObject *self, PyObject *none)
+{
+    (void)none;
+    wf_array *array = wfpy_array_of(self);
+    char bytes[16];
+    if (!array)
+        return NULL;
+    if (wf_array_count(array) != 1) {
+        PyErr_Format(wfpy.error[WF_ERR_SHAPE], "an array of %lld elements is no number",
+                     (long long)wf_array_count(array));
+        return NULL;
+    }
+    wf_dtype dtype = wf_array_dtype(array);
+    if (wf_download(array, bytes, wf_dtype_size(dtype)) != WF_OK)
+        return wfpy_raise();
+    return wfpy_element(dtype, bytes);
+}
+
+static PyObject *lists_of(wf_dtype dtype, const wf_shape *shape, int axis, const char **at)
+{
+    if (axis == shape->rank) {
+        PyObject *element = wfpy_element(dtype, *at);
+        *at += wf_dtype_size(dtype);
+        return element;
+    }
+    PyObject *list = PyList_New((Py_ssize_t)shape->dim[axis]);
+    for (int64_t i = 0; list && i < shape->dim[axis]; ++i) {
+        PyObject *part = lists_of(dtype, shape, axis + 1, at);
+        if (!part || PyList_SetItem(list, (Py_ssize_t)i, part) < 0) {
+            Py_DECREF(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+static PyObject *tolist(PyObject *self, PyObject *none)
+{
+    (void)none;
+    wf_array *array = wfpy_array_of(self);
+    if (!array)
+        return NULL;
+    wf_dtype dtype = wf_array_dtype(array);
+    wf_shape shape = wf_array_shape(array);
+    size_t bytes = (size_t)wf_array_count(array) * wf_dtype_size(dtype);
+    char *copy = PyMem_Malloc(bytes ? bytes : 1);
+    if (!copy)
+        return PyErr_NoMemory();
+    const char *at = copy;
+    PyObject *lists = wf_download(array, copy, bytes) == WF_OK ? lists_of(dtype, &shape, 0, &at) : wfpy_raise();
+    PyMem_Free(copy);
+    return lists;
+}
+
+static PyObject *tobytes(PyObject *self, PyObject *none)
+{
+    (void)none;
+    wf_array *array = wfpy_array_of(self);
+    size_t bytes = array ? (size_t)wf_array_count(array) * wf_dtype_size(wf_array_dtype(array)) : 0;
+    PyObject *made = array ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)bytes) : NULL;
+    if (made && wf_download(array, PyBytes_AsString(made), bytes) != WF_OK) {
+        Py_DECREF(made);
+        return wfpy_raise();
+    }
+    return made;
+}
+
+static PyObject *number_by(PyObject *self, PyObject *(*convert)(PyObject *))
+{
+    PyObject *element = item(self, NULL), *number = element ? convert(element) : NULL;
+    Py_XDECREF(element);
+    return number;
+}
+static PyObject *array_int(PyObject *self) { return number_by(self, PyNumber_Long); }
+static PyObject *array_float(PyObject *self) { return number_by(self, PyNumber_Float); }
+static PyObject *array_index(PyObject *self)
+{
+    if (wf_dtype_kind(dtype_of(self_array(self))) == WF_KIND_FLOAT || shape_of(self_array(self)).rank) {
+        PyErr_SetString(PyExc_TypeError, "only an integer array without axes is an index");
+        return NULL;
+    }
+    return number_by(self, PyNumber_Index);
+}
+static int array_bool(PyObject *self)
+{
+    if (count_of(self_array(self)) != 1) {
+        PyErr_SetString(PyExc_ValueError,
+                        "the truth value of an array of several elements is ambiguous; use any() or all()");
+        return -1;
+    }
+    PyObject *element = item(self, NULL);
+    int holds = element ? PyObject_IsTrue(element) : -1;
+    Py_XDECREF(element);
+    return holds;
+}
+static PyObject *array_complex(PyObject *self, PyObject *none)
+{
+    PyObject *element = item(self, none);
+    if (!element || PyComplex_Check(element))
+        return element;
+    double real = PyFloat_AsDouble(element);
+    Py_DECREF(element);
+    return real == -1 && PyErr_Occurred() ? NULL : PyComplex_FromDoubles(real, 0);
+}
+
+static Py_ssize_t array_length(PyObject *self)
+{
+    wf_shape shape = shape_of(self_array(self));
+    if (shape.rank == 0) {
+        PyErr_SetString(PyExc_TypeError, "an array without axes has no length");
+        return -1;
+    }
+    return (Py_ssize_t)shape.dim[0];
+}
+static PyObject *array_sequence_item(PyObject *self, Py_ssize_t i)
+{
+    wf_array *array = wfpy_array_of(self);
+    if (!array)
+        return NULL;
+    if (i < 0 || i >= wf_array_shape(array).dim[0]) { /* ends loops */
+        PyErr_SetString(wfpy.error[WF_ERR_BOUNDS], "the index is out of range");
+        return NULL;
+    }
+    return wfpy_array_view(wf_view_at(array, 0, i), self_array(self)->read_only);
+}
+
+/* ---- views and copies ---- */
+
+static PyObject *copy(PyObject *self, PyObject *none)
+{
+    (void)none;
+    wf_array *array = wfpy_array_of(self);
+    return array ? wfpy_array_new(wf_array_copy(array)) : NULL;
+}
+static PyObject *deep_copy(PyObject *self, PyObject *memo)
+{
+    (void)memo;
+    return copy(self, NULL);
+}
+static PyObject *to_device(PyObject *self, PyObject *name)
+{
+    wf_device device;
+    wf_array *array = wfpy_device(name, &device) ? wfpy_array_of(self) : NULL;
+    if (!array)
+        return NULL;
+    if (device == wf_array_device(array))
+        return Py_NewRef(self);
+    return wfpy_array_new(wf_copy_to(array, device));
+}
+static PyObject *astype(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = { "dtype", "copy", NULL };
+    PyObject *object;
+    int copies = 1;
+    wf_dtype dtype;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$p:astype", names, &object, &copies) ||
+        !wfpy_dtype(object, &dtype))
+        return NULL;
+    if (dtype == dtype_of(self_array(self)))
+        return copies ? copy(self, NULL) : Py_NewRef(self);
+    return wfpy_cast(self, dtype);
+}
+/* The arguments of a method that takes ints or one sequence of them. A new reference. */
+static PyObject *sequence_of(PyObject *args)
+{
+    if (PyTuple_Size(args) == 1) {
+        PyObject *only = PyTuple_GetItem(args, 0);
+        if (only && !PyIndex_Check(only))
+            return Py_NewRef(only);
+    }
+    return Py_NewRef(args);
+}
+static PyObject *reshape(PyObject *self, PyObject *args)
+{
+    wf_shape shape;
+    PyObject *extents = sequence_of(args);
+    wf_array *array = extents && wfpy_shape(extents, true, &shape) ? wfpy_array_of(self) : NULL;
+    Py_XDECREF(extents);
+    if (!array)
+        return NULL;
+    wf_array *view = wf_view_reshape(array, shape);
+    if (view)
+        return wfpy_array_view(view, self_array(self)->read_only);
+    wf_clear_error(wfpy.context); /* another number of elements fails again below */
+    wf_array *packed = wf_array_copy(array);
+    view = packed ? wf_view_reshape(packed, shape) : NULL;
+    wf_release(packed);
+    return wfpy_array_new(view);
+}
+static PyObject *transpose(PyObject *self, PyObject *args)
+{
+    if (PyTuple_Size(args) == 0)
+        return get_transposed(self, NULL);
+    wf_shape order;
+    PyObject *sequence = sequence_of(args);
+    wf_array *array = NULL;
+    int axes[WF_MAX_RANK], rank = shape_of(self_array(self)).rank;
+    Py_ssize_t n = sequence ? PySequence_Size(sequence) : -1;
+    if (n == rank)
+        array = wfpy_array_of(self);
+    else if (n >= 0)
+        PyErr_Format(wfpy.error[WF_ERR_ARG], "transpose: %zd axes are named, and the array has %d", n, rank);
+    for (int i = 0; array && i < rank; ++i) {
+        PyObject *axis = PySequence_GetItem(sequence, i);
+        Py_ssize_t at = axis ? PyNumber_AsSsize_t(axis, PyExc_OverflowError) : -1;
+        Py_XDECREF(axis);
+        axes[i] = (int)(at < 0 ? at + rank : at);
+        if (PyErr_Occurred())
+            array = NULL;
+    }
+    Py_XDECREF(sequence);
+    (void)order;
+    return array ? wfpy_array_view(wf_view_permute(array, axes), self_array(self)->read_only) : NULL;
+}
+static PyObject *broadcast_to(PyObject *self, PyObject *object)
+{
+    wf_shape shape;
+    wf_array *array = wfpy_shape(object, false, &shape) ? wfpy_array_of(self) : NULL;
+    return array ? wfpy_array_view(wf_view_broadcast(array, shape), true) : NULL;
+}
+static PyObject *part(PyObject *self, const char *which)
+{
+    PyObject *name = PyUnicode_FromString(which), *function = name ? PyObject_GetAttr(wfpy.self, name) : NULL;
+    PyObject *made = function ? PyObject_CallFunctionObjArgs(function, self, NULL) : NULL;
+    Py_XDECREF(name);
+    Py_XDECREF(function);
+    return made;
+}
+static PyObject *get_real(PyObject *self, void *closure)
+{
+    (void)closure;
+    return wf_dtype_kind(dtype_of(self_array(self))) == WF_KIND_COMPLEX ? part(self, "real") : Py_NewRef(self);
+}
+static PyObject *get_imag(PyObject *self, void *closure)
+{
+    (void)closure;
+    return part(self, "imag");
+}
+
+static PyObject *reduce(PyObject *self, PyObject *none)
+{
+    PyObject *bytes = tobytes(self, none), *shape = bytes ? get_shape(self, NULL) : NULL;
+    PyObject *make = shape ? PyObject_GetAttrString(wfpy.self, "_from_bytes") : NULL;
+    PyObject *made =
+        make ? Py_BuildValue("O(OOs)", make, bytes, shape, wf_dtype_name(dtype_of(self_array(self)))) : NULL;
+    Py_XDECREF(bytes);
+    Py_XDECREF(shape);
+    Py_XDECREF(make);
+    return made;
+}
+/* _from_bytes(bytes, shape, dtype): the inverse of tobytes. */
+static PyObject *from_bytes(PyObject *self, PyObject *args)
+{
+    PyObject *bytes, *shape_object, *dtype_object;
+    wf_shape shape;
+    wf_dtype dtype;
+    Py_buffer view;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOO", &bytes, &shape_object, &dtype_object) ||
+        !wfpy_shape(shape_object, false, &shape) || !wfpy_dtype(dtype_object, &dtype) || !wfpy_context() ||
+        PyObject_GetBuffer(bytes, &view, PyBUF_SIMPLE) < 0)
+        return NULL;
+    wf_array *made = wf_empty_with(wfpy.context, dtype, shape, NULL);
+    wf_status status = made ? wf_upload(made, view.buf, (size_t)view.len) : WF_ERR_MEMORY;
+    PyBuffer_Release(&view);
+    if (status != WF_OK) {
+        wf_release(made);
+        return wfpy_raise();
+    }
+    return wfpy_array_new(made);
+}
+
+static PyGetSetDef properties[] = {
+    { "shape", get_shape, NULL, "The extents, a tuple.", NULL },
+    { "dtype", get_dtype, NULL, "The type of the elements.", NULL },
+    { "ndim", get_ndim, NULL, "The number of axes.", NULL },
+    { "size", get_size, NULL, "The number of elements.", NULL },
+    { "itemsize", get_itemsize, NULL, "Bytes of an element.", NULL },
+    { "nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL },
+    { "strides", get_strides, NULL, "Bytes between neighbours along each axis.", NULL },
+    { "device", get_device, NULL, "The device in whose memory the elements are: 'cpu', 'cuda:0'.", NULL },
+    { "is_lazy", get_is_lazy, NULL, "True until the elements have been computed.", NULL },
+    { "read_only", get_read_only, NULL, "True if the elements cannot be written through this array.", NULL },
+    { "T", get_transposed, NULL, "A view with the axes in reverse order.", NULL },
+    { "real", get_real, NULL, "The real parts; the array itself if it is real.", NULL },
+    { "imag", get_imag, NULL, "The imaginary parts.", NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+#define KEYWORDS(f) ((PyCFunction)(void (*)(void))(f))
+static PyMethodDef methods[] = {
+    { "item", item, METH_NOARGS, "item()\n--\n\nThe only element, as a Python number." },
+    { "tolist", tolist, METH_NOARGS, "tolist()\n--\n\nThe elements as nested lists of Python numbers." },
+    { "tobytes", tobytes, METH_NOARGS, "tobytes()\n--\n\nThe elements in C order." },
+    { "copy", copy, METH_NOARGS, "copy()\n--\n\nA new array with the same elements, in C order." },
+    { "to_device", to_device, METH_O,
+      "to_device(device)\n--\n\nThe array in the memory of a device; itself if it is there." },
+    { "astype", KEYWORDS(astype), METH_VARARGS | METH_KEYWORDS,
+      "astype(dtype, *, copy=True)\n--\n\nThe elements converted; floats become integers towards zero, and saturate." },
+    { "reshape", reshape, METH_VARARGS,
+      "reshape(*shape)\n--\n\nA view of another shape, or a copy where a view is impossible. An extent of -1 is found." },
+    { "transpose", transpose, METH_VARARGS,
+      "transpose(*axes)\n--\n\nA view: axis d is axes[d] of this array; without axes in reverse order." },
+    { "broadcast_to", broadcast_to, METH_O,
+      "broadcast_to(shape)\n--\n\nA read-only view of that shape, by NumPy's rule." },
+    { "__copy__", copy, METH_NOARGS, NULL },
+    { "__deepcopy__", deep_copy, METH_O, NULL },
+    { "__complex__", array_complex, METH_NOARGS, NULL },
+    { "__reduce__", reduce, METH_NOARGS, NULL },
+    { NULL, NULL, 0, NULL },
+};
+static PyMemberDef members[] = {
+    { "__weaklistoffset__", T_PYSSIZET, offsetof(wfpy_array, weak), READONLY, NULL },
+    { NULL, 0, 0, 0, NULL },
+};
+static const PyType_Slot own_slots[] = {
+    { Py_tp_doc, "Array\n--\n\nAn n-d array. weft.asarray, weft.empty and the functions of weft make arrays." },
+    { Py_tp_dealloc, array_dealloc },
+    { Py_tp_getset, properties },
+    { Py_tp_methods, methods },
+    { Py_tp_members, members },
+    { Py_bf_getbuffer, wfpy_get_buffer },
+    { Py_bf_releasebuffer, wfpy_release_buffer },
+    { Py_mp_subscript, wfpy_get_item },
+    { Py_mp_ass_subscript, wfpy_set_item },
+    { Py_mp_length, array_length },
+    { Py_sq_length, array_length },
+    { Py_sq_item, array_sequence_item },
+    { Py_nb_int, array_int },
+    { Py_nb_float, array_float },
+    { Py_nb_index, array_index },
+    { Py_nb_bool, array_bool },
+    { 0, NULL },
+};
+static PyMethodDef functions[] = {
+    { "asarray", KEYWORDS(asarray), METH_VARARGS | METH_KEYWORDS,
+      "asarray(object, dtype=None, copy=None, device=None)\n--\n\n"
+      "An array of what object holds: an array of any library, or a number, or nested lists of numbers.\n"
+      "Memory is shared where dtype, device and layout allow it, unless copy is true." },
+    { "empty", KEYWORDS(empty), METH_VARARGS | METH_KEYWORDS,
+      "empty(shape, dtype=weft.f32, device=None)\n--\n\nA new array with undefined elements." },
+    { "_from_bytes", from_bytes, METH_VARARGS, NULL },
+    { NULL, NULL, 0, NULL },
+};
+
+int wfpy_add_array(PyObject *module)
+{
+    PyType_Slot slots[96];
+    wfpy_join_slots(own_slots, slots, sizeof slots / sizeof *slots);
+    PyType_Spec spec = { "weft.Array", sizeof(wfpy_array), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                         slots };
+    wfpy.array = wfpy_add_type(module, &spec);
+    return wfpy.array ? PyModule_AddFunctions(module, functions) : -1;
+}

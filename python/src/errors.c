@@ -1,0 +1,70 @@
+/* errors.c - exceptions by status. Each is a weft.Error and the class that Python uses for the same mistake. */
+#include <string.h>
+
+#include "weft_python.h"
+
+static const struct {
+    wf_status status;
+    const char *name, *doc;
+    PyObject **also;
+} classes[] = {
+    { WF_ERR_ARG, "ArgumentError", "An argument is invalid.", &PyExc_ValueError },
+    { WF_ERR_SHAPE, "ShapeError", "Shapes do not fit.", &PyExc_ValueError },
+    { WF_ERR_DTYPE, "DtypeError", "Dtypes do not fit.", &PyExc_TypeError },
+    { WF_ERR_DEVICE, "DeviceError", "There is no such device, or the array is not in its memory.",
+      &PyExc_RuntimeError },
+    { WF_ERR_MEMORY, "OutOfMemoryError", "Memory ran out.", &PyExc_MemoryError },
+    { WF_ERR_CONTRACT, "ContractError", "An operator breaks a rule of recordings.", &PyExc_RuntimeError },
+    { WF_ERR_BOUNDS, "BoundsError", "An index is out of range.", &PyExc_IndexError },
+    { WF_ERR_BACKEND, "BackendError", "The compiler or driver failed.", &PyExc_RuntimeError },
+    { WF_ERR_IO, "FileError", "A file cannot be read or written.", &PyExc_OSError },
+    { WF_ERR_UNSUPPORTED, "UnsupportedError", "This is not supported.", &PyExc_NotImplementedError },
+    { WF_ERR_SYNTAX, "TextError", "The operator text has a mistake.", &PyExc_SyntaxError },
+};
+
+int wfpy_add_errors(PyObject *module)
+{
+    wfpy.error[0] =
+        PyErr_NewExceptionWithDoc("weft.Error", "A mistake that the library has found.", PyExc_Exception, NULL);
+    if (!wfpy.error[0] || PyModule_AddObjectRef(module, "Error", wfpy.error[0]) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; ++i) {
+        char name[64] = "weft.";
+        strcat(name, classes[i].name);
+        PyObject *bases = PyTuple_Pack(2, wfpy.error[0], *classes[i].also);
+        PyObject *made = bases ? PyErr_NewExceptionWithDoc(name, classes[i].doc, bases, NULL) : NULL;
+        Py_XDECREF(bases);
+        if (!made)
+            return -1;
+        wfpy.error[classes[i].status] = made;
+        if (PyModule_AddObjectRef(module, classes[i].name, made) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+PyObject *wfpy_raise_status(wf_status status, const char *text)
+{
+    bool known = status > WF_OK && status <= WF_ERR_SYNTAX;
+    PyErr_SetString(wfpy.error[known ? status : 0], text);
+    return NULL;
+}
+
+PyObject *wfpy_raise(void)
+{
+    wf_status status = wf_last_status(wfpy.context);
+    if (PyErr_Occurred()) { /* an exception of Python is the cause */
+    } else if (status == WF_OK)
+        PyErr_SetString(wfpy.error[0], "the library failed and gave no reason");
+    else
+        wfpy_raise_status(status, wf_last_message(wfpy.context));
+    wf_clear_error(wfpy.context);
+    return NULL;
+}
+
+PyObject *wfpy_done(wf_status status)
+{
+    if (status != WF_OK)
+        return wfpy_raise();
+    return Py_NewRef(Py_None);
+}

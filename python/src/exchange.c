@@ -1,0 +1,182 @@
+/* exchange.c - the buffer protocol: memory of other objects as arrays, and arrays as memory for others. Nothing is copied
+ * unless the library cannot take the memory as it is. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "weft_python.h"
+
+/* ---- buffers whose last use was on a thread without the GIL: they are released by the next thread that has it ---- */
+
+typedef struct held {
+    Py_buffer buffer;
+    struct held *next;
+} held;
+static _Atomic(held *) unused;
+
+static int release_unused(void *none)
+{
+    (void)none;
+    for (held *h = atomic_exchange(&unused, NULL), *next; h; h = next) {
+        next = h->next;
+        PyBuffer_Release(&h->buffer);
+        free(h);
+    }
+    return 0;
+}
+
+/* The `release` of wf_wrap, called from any thread. */
+static void let_go(void *user)
+{
+    held *h = user;
+    if (!Py_IsInitialized())
+        return;
+    h->next = atomic_load(&unused);
+    while (!atomic_compare_exchange_weak(&unused, &h->next, h)) {
+    }
+    if (wfpy_has_gil())
+        release_unused(NULL);
+    else
+        Py_AddPendingCall(release_unused, NULL);
+}
+
+/* ---- from buffers ---- */
+
+bool wfpy_describe(const Py_buffer *buffer, wf_dtype *dtype, wf_shape *shape, int64_t *strides, bool *fits)
+{
+    *dtype = wfpy_dtype_of_format(buffer->format, buffer->itemsize);
+    if (*dtype == WF_NONE) {
+        PyErr_Format(wfpy.error[WF_ERR_DTYPE], "elements of format '%s' and %zd bytes have no dtype in weft",
+                     buffer->format ? buffer->format : "B", buffer->itemsize);
+        return false;
+    }
+    if (buffer->ndim > WF_MAX_RANK) {
+        PyErr_Format(wfpy.error[WF_ERR_SHAPE], "an array has at most %d axes, not %d", WF_MAX_RANK, buffer->ndim);
+        return false;
+    }
+    *shape = (wf_shape){ .rank = buffer->ndim };
+    int64_t size = buffer->itemsize, packed = 1;
+    *fits = (uintptr_t)buffer->buf % (uintptr_t)size == 0;
+    for (int i = buffer->ndim - 1; i >= 0; --i) {
+        shape->dim[i] = buffer->shape ? buffer->shape[i] : buffer->len / size;
+        int64_t step = buffer->strides ? buffer->strides[i] : packed * size;
+        if (step % size != 0)
+            *fits = *fits && shape->dim[i] <= 1;
+        strides[i] = shape->dim[i] > 1 ? step / size : packed;
+        packed *= shape->dim[i];
+    }
+    return true;
+}
+
+PyObject *wfpy_from_buffer(PyObject *object)
+{
+    held *h = wfpy_context() ? malloc(sizeof *h) : NULL;
+    if (!h)
+        return PyErr_NoMemory();
+    if (PyObject_GetBuffer(object, &h->buffer, PyBUF_STRIDED_RO | PyBUF_FORMAT) < 0) {
+        free(h);
+        return NULL;
+    }
+    wf_dtype dtype;
+    wf_place place = { .size = sizeof place, .device = WF_CPU };
+    wf_shape shape;
+    int64_t strides[WF_MAX_RANK];
+    bool fits, described = wfpy_describe(&h->buffer, &dtype, &shape, strides, &fits);
+    if (described && fits) {
+        bool read_only = h->buffer.readonly;
+        place.strides = strides;
+        for (int i = 0; i < shape.rank; ++i)
+            read_only = read_only || (strides[i] == 0 && shape.dim[i] > 1);
+        return wfpy_array_view(wf_wrap_with(wfpy.context, h->buffer.buf, dtype, shape, &place, let_go, h), read_only);
+    }
+    wf_array *made = described ? wf_empty_with(wfpy.context, dtype, shape, &place) : NULL;
+    void *data;
+    if (described && (!made || wf_map(made, &data, NULL) != WF_OK))
+        wfpy_raise();
+    else if (described && PyBuffer_ToContiguous(data, &h->buffer, h->buffer.len, 'C') == 0) {
+        PyBuffer_Release(&h->buffer);
+        free(h);
+        return wfpy_array_new(made);
+    }
+    wf_release(made);
+    PyBuffer_Release(&h->buffer);
+    free(h);
+    return NULL;
+}
+
+/* ---- as buffers ---- */
+
+/* What a view of an array points to. */
+typedef struct lent {
+    Py_ssize_t shape[WF_MAX_RANK], strides[WF_MAX_RANK];
+} lent;
+
+int wfpy_get_buffer(PyObject *self, Py_buffer *view, int flags)
+{
+    view->obj = NULL;
+    wf_array *array = wfpy_array_of(self);
+    if (!array)
+        return -1;
+    wf_dtype dtype = wf_array_dtype(array);
+    wf_shape shape = wf_array_shape(array);
+    const char *format = wfpy_format_of_dtype(dtype);
+    int64_t strides[WF_MAX_RANK];
+    void *data;
+    bool read_only = ((wfpy_array *)self)->read_only;
+    if (!format) {
+        PyErr_Format(PyExc_BufferError, "buffers have no format for %s; use __dlpack__", wf_dtype_name(dtype));
+        return -1;
+    }
+    if (wf_map(array, &data, strides) != WF_OK) {
+        PyErr_SetString(PyExc_BufferError, wf_last_message(wfpy.context));
+        wf_clear_error(wfpy.context);
+        return -1;
+    }
+    for (int i = 0; i < shape.rank; ++i)
+        read_only = read_only || (strides[i] == 0 && shape.dim[i] > 1);
+    if (read_only && (flags & PyBUF_WRITABLE)) {
+        PyErr_SetString(PyExc_BufferError, "the array is read-only");
+        return -1;
+    }
+    const bool c_order = wf_array_is_packed(array);
+    bool f_order = true;
+    int64_t packed = 1;
+    for (int i = 0; i < shape.rank; ++i) {
+        f_order = f_order && (shape.dim[i] == 1 || strides[i] == packed);
+        packed *= shape.dim[i];
+    }
+    const bool wants_c = (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS || (flags & PyBUF_STRIDES) != PyBUF_STRIDES,
+               wants_f = (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS,
+               wants_any = (flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS;
+    if ((wants_c && !c_order) || (wants_f && !f_order) || (wants_any && !c_order && !f_order)) {
+        PyErr_SetString(PyExc_BufferError, "the elements do not lie side by side in the order that is asked for");
+        return -1;
+    }
+    lent *l = PyMem_Malloc(sizeof *l);
+    if (!l) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    const Py_ssize_t size = (Py_ssize_t)wf_dtype_size(dtype);
+    for (int i = 0; i < shape.rank; ++i) {
+        l->shape[i] = (Py_ssize_t)shape.dim[i];
+        l->strides[i] = (Py_ssize_t)strides[i] * size;
+    }
+    *view = (Py_buffer){ .buf = data,
+                         .obj = Py_NewRef(self),
+                         .len = (Py_ssize_t)wf_array_count(array) * size,
+                         .itemsize = size,
+                         .readonly = read_only,
+                         .ndim = shape.rank,
+                         .format = flags & PyBUF_FORMAT ? (char *)format : NULL,
+                         .shape = flags & PyBUF_ND ? l->shape : NULL,
+                         .strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? l->strides : NULL,
+                         .internal = l };
+    return 0;
+}
+
+void wfpy_release_buffer(PyObject *self, Py_buffer *view)
+{
+    (void)self;
+    PyMem_Free(view->internal);
+}

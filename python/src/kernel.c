@@ -1,0 +1,360 @@
+/* kernel.c - weft.Kernel: a prepared recording, called with arrays and numbers. What costs time is kept from call to call:
+ * the array that stands for the memory of a buffer is used again when the next call gives the same memory. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "weft_python.h"
+
+/* ---- arrays for the time of a call ---- */
+
+static bool same_memory(const wfpy_slot *s, const Py_buffer *b)
+{
+    if (s->data != b->buf || s->shape.rank != b->ndim || (size_t)b->itemsize != wf_dtype_size(s->dtype))
+        return false;
+    for (int i = 0; i < b->ndim; ++i)
+        if (s->shape.dim[i] != b->shape[i] || (s->shape.dim[i] > 1 && s->stride[i] != b->strides[i]))
+            return false;
+    return b->format && wfpy_dtype_of_format(b->format, b->itemsize) == s->dtype;
+}
+
+wf_array *wfpy_slot_begin(wfpy_slot *slot, PyObject *object, bool writes, Py_buffer *buffer)
+{
+    buffer->obj = NULL;
+    if (wfpy_is_array(object)) {
+        if (!writes && ((wfpy_array *)object)->array)
+            return ((wfpy_array *)object)->array;
+        return writes ? wfpy_array_to_write(object) : wfpy_array_of(object);
+    }
+    if (PyObject_GetBuffer(object, buffer, writes ? PyBUF_STRIDED | PyBUF_FORMAT : PyBUF_STRIDED_RO | PyBUF_FORMAT) <
+        0) {
+        buffer->obj = NULL;
+        return NULL;
+    }
+    if (slot->array && same_memory(slot, buffer))
+        return slot->array;
+    wf_dtype dtype;
+    wf_shape shape;
+    wf_place place = { .size = sizeof place, .device = WF_CPU };
+    int64_t strides[WF_MAX_RANK];
+    bool fits;
+    if (!wfpy_describe(buffer, &dtype, &shape, strides, &fits))
+        return NULL;
+    if (!fits) {
+        wfpy_raise_status(WF_ERR_ARG,
+                          "the memory of an argument is not aligned to its elements; a copy of it can be passed");
+        return NULL;
+    }
+    place.strides = strides;
+    wf_array *array = wf_wrap_with(wfpy.context, buffer->buf, dtype, shape, &place, NULL, NULL);
+    if (!array) {
+        wfpy_raise();
+        return NULL;
+    }
+    wf_release(slot->array);
+    *slot = (wfpy_slot){ .array = array, .data = buffer->buf, .shape = shape, .dtype = dtype };
+    for (int i = 0; i < shape.rank; ++i)
+        slot->stride[i] = buffer->strides[i];
+    return array;
+}
+
+void wfpy_slot_end(Py_buffer *buffer)
+{
+    if (buffer->obj)
+        PyBuffer_Release(buffer);
+}
+
+void wfpy_slot_free(wfpy_slot *slot)
+{
+    wf_release(slot->array);
+    slot->array = NULL;
+}
+
+/* ---- kernels ---- */
+
+enum { MOST_ARGUMENTS = 64 };
+typedef struct argument {
+    const char *name;
+    bool written;
+    wfpy_slot slot;
+} argument;
+typedef struct kernel_object {
+    PyObject_HEAD wf_kernel *kernel;
+    PyObject *names; /* a tuple */
+    int n;
+    bool busy; /* a call is using the slots; another one makes its own */
+    argument *argument;
+} kernel_object;
+
+static kernel_object *self_kernel(PyObject *self) { return (kernel_object *)self; }
+
+PyObject *wfpy_kernel_new(wf_kernel *kernel, PyObject *names, PyObject *written)
+{
+    if (!kernel)
+        return wfpy_raise();
+    Py_ssize_t n = PyTuple_Size(names);
+    kernel_object *made = n <= MOST_ARGUMENTS ? PyObject_New(kernel_object, wfpy.kernel) : NULL;
+    if (!made) {
+        wf_kernel_free(kernel);
+        return n <= MOST_ARGUMENTS ? NULL
+                                   : PyErr_Format(PyExc_TypeError, "a kernel has at most %d arguments", MOST_ARGUMENTS);
+    }
+    made->kernel = kernel;
+    made->names = Py_NewRef(names);
+    made->n = (int)n;
+    made->busy = false;
+    made->argument = PyMem_Calloc((size_t)n + 1, sizeof *made->argument);
+    for (int i = 0; made->argument && i < n; ++i) {
+        PyObject *name = PyTuple_GetItem(names, i);
+        made->argument[i].name = PyUnicode_AsUTF8AndSize(name, NULL);
+        int writes = PySet_Contains(written, name);
+        made->argument[i].written = writes > 0;
+        if (!made->argument[i].name || writes < 0) {
+            Py_DECREF(made);
+            return NULL;
+        }
+    }
+    if (!made->argument) {
+        Py_DECREF(made);
+        return PyErr_NoMemory();
+    }
+    return (PyObject *)made;
+}
+
+static void kernel_dealloc(PyObject *self)
+{
+    kernel_object *k = self_kernel(self);
+    PyTypeObject *type = Py_TYPE(self);
+    for (int i = 0; k->argument && i < k->n; ++i)
+        wfpy_slot_free(&k->argument[i].slot);
+    PyMem_Free(k->argument);
+    wf_kernel_free(k->kernel);
+    Py_XDECREF(k->names);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+/* Converts a number, which needs no array. False, without an exception, if it is none. */
+static bool number_argument(PyObject *object, wf_arg *arg)
+{
+    if (PyFloat_Check(object)) {
+        arg->kind = WF_ARG_NUMBER;
+        arg->as.num = PyFloat_AsDouble(object);
+        return true;
+    }
+    if (!PyLong_Check(object))
+        return false;
+    int overflow;
+    arg->as.i64 = PyLong_AsLongLongAndOverflow(object, &overflow);
+    arg->kind = WF_ARG_I64;
+    if (overflow) {
+        arg->as.u64 = PyLong_AsUnsignedLongLong(object);
+        arg->kind = WF_ARG_U64;
+    } else if (arg->as.i64 > -(1ll << 53) && arg->as.i64 < 1ll << 53) {
+        arg->as.num = (double)arg->as.i64;
+        arg->kind = WF_ARG_NUMBER;
+    }
+    return !PyErr_Occurred();
+}
+
+/* Launches with args[i], which may be NULL for parameters that keep their value. */
+static PyObject *launch(kernel_object *k, PyObject *const *args, const wf_launch_opts *opts)
+{
+    wf_arg list[MOST_ARGUMENTS];
+    Py_buffer buffer[MOST_ARGUMENTS];
+    wfpy_slot own[MOST_ARGUMENTS];
+    int n = 0, held = 0;
+    bool is_long = false, right = true;
+    const bool shares = !k->busy; /* the slots are this call's */
+    k->busy = true;
+    if (!shares)
+        memset(own, 0, sizeof *own * (size_t)k->n);
+    for (int i = 0; right && i < k->n; ++i) {
+        if (!args[i])
+            continue;
+        wf_arg *arg = &list[n];
+        *arg = (wf_arg){ .name = k->argument[i].name, .kind = WF_ARG_ARRAY };
+        if (!number_argument(args[i], arg)) {
+            if (PyErr_Occurred()) {
+                right = false;
+                break;
+            }
+            if (!wfpy_is_array(args[i]) && !wfpy_has_buffer(args[i])) {
+                PyErr_Format(PyExc_TypeError, "argument '%s' is %R, which is no array and no number", arg->name,
+                             args[i]);
+                right = false;
+                break;
+            }
+            arg->as.array = wfpy_slot_begin(shares ? &k->argument[i].slot : &own[i], args[i], k->argument[i].written,
+                                            &buffer[held]);
+            held += buffer[held].obj != NULL;
+            right = arg->as.array != NULL;
+            is_long = is_long || (right && wfpy_is_long(arg->as.array));
+        }
+        ++n;
+    }
+    wf_status status = WF_ERR_ARG;
+    if (right) {
+        wfpy_released r = wfpy_release_gil(is_long);
+        status = wf_launch_with(k->kernel, (wf_args){ list, (size_t)n }, opts);
+        wfpy_take_gil(r);
+    }
+    while (held)
+        wfpy_slot_end(&buffer[--held]);
+    if (shares)
+        k->busy = false;
+    else
+        for (int i = 0; i < k->n; ++i)
+            wfpy_slot_free(&own[i]);
+    if (!right)
+        return NULL;
+    if (status != WF_OK)
+        return wfpy_raise();
+    if (wfpy_warn() < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static const wf_launch_opts no_options = { .size = sizeof(wf_launch_opts) };
+
+static int place_of(kernel_object *k, PyObject *name)
+{
+    for (int i = 0; i < k->n; ++i) {
+        PyObject *own = PyTuple_GetItem(k->names, i);
+        if (own == name || PyUnicode_Compare(own, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static PyObject *kernel_call(PyObject *self, PyObject *positional, PyObject *keywords)
+{
+    kernel_object *k = self_kernel(self);
+    PyObject *args[MOST_ARGUMENTS] = { NULL };
+    Py_ssize_t n = PyTuple_Size(positional), at = 0;
+    if (n > k->n)
+        return PyErr_Format(PyExc_TypeError, "the kernel has %d arguments, and %zd were given", k->n, n);
+    for (Py_ssize_t i = 0; i < n; ++i)
+        args[i] = PyTuple_GetItem(positional, i);
+    PyObject *name, *value;
+    while (keywords && PyDict_Next(keywords, &at, &name, &value)) {
+        int i = place_of(k, name);
+        if (i < 0 || args[i])
+            return PyErr_Format(PyExc_TypeError, i < 0 ? "the kernel has no argument %R" : "argument %R is given twice",
+                                name);
+        args[i] = value;
+    }
+    return launch(k, args, &no_options);
+}
+
+static PyObject *kernel_fast(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    kernel_object *k = self_kernel(self);
+    PyObject *all[MOST_ARGUMENTS];
+    if (n == k->n)
+        return launch(k, args, &no_options);
+    if (n > k->n)
+        return PyErr_Format(PyExc_TypeError, "the kernel has %d arguments, and %zd were given", k->n, n);
+    for (int i = 0; i < k->n; ++i)
+        all[i] = i < n ? args[i] : NULL;
+    return launch(k, all, &no_options);
+}
+
+/* launch(args, shape=None, threads=0): as a call, with other options. */
+static PyObject *kernel_launch(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = { "args", "shape", "threads", NULL };
+    kernel_object *k = self_kernel(self);
+    PyObject *sequence, *shape = Py_None, *all[MOST_ARGUMENTS] = { NULL };
+    wf_launch_opts opts = no_options;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!|Oi:launch", names, &PyTuple_Type, &sequence, &shape,
+                                     &opts.threads) ||
+        (shape != Py_None && !wfpy_shape(shape, false, &opts.shape)))
+        return NULL;
+    Py_ssize_t n = PyTuple_Size(sequence);
+    if (n > k->n)
+        return PyErr_Format(PyExc_TypeError, "the kernel has %d arguments, and %zd were given", k->n, n);
+    for (Py_ssize_t i = 0; i < n; ++i)
+        all[i] = PyTuple_GetItem(sequence, i);
+    return launch(k, all, &opts);
+}
+
+static PyObject *dump(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static char *parameters[] = { "what", "args", NULL };
+    static const char *const names[] = { "trace", "kernels", "llvm", "asm", "dot", "ptx", "passes", "plan" };
+    kernel_object *k = self_kernel(self);
+    const char *what = "trace";
+    PyObject *given = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|sO!:dump", parameters, &what, &PyTuple_Type, &given))
+        return NULL;
+    int kind = -1;
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); ++i)
+        kind = strcmp(what, names[i]) == 0 ? i : kind;
+    if (kind < 0)
+        return PyErr_Format(PyExc_ValueError,
+                            "there is no dump '%s': trace, kernels, llvm, asm, dot, ptx, passes, plan", what);
+    wf_arg list[MOST_ARGUMENTS];
+    PyObject *owner[MOST_ARGUMENTS];
+    int n = 0, owned = 0;
+    bool right = true;
+    for (Py_ssize_t i = 0, count = given ? PyTuple_Size(given) : 0; right && i < count && i < k->n; ++i, ++n) {
+        PyObject *object = PyTuple_GetItem(given, i);
+        list[n] = (wf_arg){ .name = k->argument[i].name, .kind = WF_ARG_ARRAY };
+        if (number_argument(object, &list[n]))
+            continue;
+        owner[owned] = PyErr_Occurred() ? NULL : wfpy_as_array(object, WF_NONE);
+        list[n].as.array = owner[owned] ? wfpy_array_of(owner[owned]) : NULL;
+        right = list[n].as.array != NULL;
+        owned += owner[owned] != NULL;
+    }
+    size_t length = 0;
+    PyObject *text = NULL;
+    const wf_args arguments = { list, (size_t)n };
+    if (right && wf_kernel_dump(k->kernel, arguments, (wf_dump)kind, NULL, 0, &length) == WF_OK) {
+        char *bytes = PyMem_Malloc(length + 1);
+        if (bytes && wf_kernel_dump(k->kernel, arguments, (wf_dump)kind, bytes, length + 1, &length) == WF_OK)
+            text = PyUnicode_DecodeUTF8(bytes, (Py_ssize_t)length, "replace");
+        PyMem_Free(bytes);
+    }
+    while (owned)
+        Py_DECREF(owner[--owned]);
+    return text || PyErr_Occurred() ? text : wfpy_raise();
+}
+
+static PyObject *get_names(PyObject *self, void *closure)
+{
+    (void)closure;
+    return Py_NewRef(self_kernel(self)->names);
+}
+static PyMethodDef fast_function = { "kernel", (PyCFunction)(void (*)(void))kernel_fast, METH_FASTCALL, NULL };
+static PyObject *get_fast(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyCFunction_NewEx(&fast_function, self, NULL);
+}
+static PyGetSetDef properties[] = {
+    { "names", get_names, NULL, "The names of the arguments, in order.", NULL },
+    { "fast", get_fast, NULL, "The kernel as a function of arguments by position, which costs the least to call.",
+      NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+#define KEYWORDS(f) ((PyCFunction)(void (*)(void))(f))
+static PyMethodDef methods[] = {
+    { "launch", KEYWORDS(kernel_launch), METH_VARARGS | METH_KEYWORDS,
+      "launch(args, shape=None, threads=0)\n--\n\nCalls with a tuple of arguments, over another index space or with fewer threads." },
+    { "dump", KEYWORDS(dump), METH_VARARGS | METH_KEYWORDS,
+      "dump(what='trace', args=())\n--\n\nA text about the kernel: trace, kernels, llvm, asm, dot, ptx, passes or plan." },
+    { NULL, NULL, 0, NULL },
+};
+static PyType_Slot slots[] = {
+    { Py_tp_doc, "Kernel\n--\n\nA prepared recording. A call takes its arrays and parameters by position or name." },
+    { Py_tp_dealloc, kernel_dealloc },
+    { Py_tp_call, kernel_call },
+    { Py_tp_methods, methods },
+    { Py_tp_getset, properties },
+    { 0, NULL },
+};
+static PyType_Spec spec = { "weft.Kernel", sizeof(kernel_object), 0,
+                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots };
+
+int wfpy_add_kernel(PyObject *module) { return (wfpy.kernel = wfpy_add_type(module, &spec)) ? 0 : -1; }

@@ -1,0 +1,444 @@
+/* text.c - operator text. The first call with arguments of some layout records and runs the text; the second one prepares
+ * it; later ones find the kernel by the text's identity and the arguments' layouts, and launch it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "weft_python.h"
+
+enum { MOST_ARGUMENTS = 32, MOST_RESULTS = 16, ENTRIES = 64 };
+
+/* What a prepared kernel depends on, of one argument. */
+typedef struct layout {
+    int32_t kind; /* wf_arg_kind */
+    wf_dtype dtype;
+    wf_device device;
+    wf_shape shape;
+    int64_t stride[WF_MAX_RANK]; /* in elements */
+} layout;
+typedef enum state { SEEN_ONCE, PREPARED, NOT_PREPARABLE } state;
+typedef struct entry {
+    PyObject *text, *names, *out; /* names: a tuple; out: a tuple of the names of results that are wanted, or NULL */
+    int n, results;
+    layout layout[MOST_ARGUMENTS];
+    state state;
+    wf_kernel *kernel;
+    wf_device device;
+    uint32_t flags;
+    struct {
+        char name[64];
+        wf_dtype dtype;
+        wf_shape shape;
+    } result[MOST_RESULTS];
+    wfpy_slot slot[MOST_ARGUMENTS];
+} entry;
+static entry *entries[ENTRIES]; /* the one used last comes first */
+
+static void free_entry(entry *e)
+{
+    if (!e)
+        return;
+    Py_XDECREF(e->text);
+    Py_XDECREF(e->names);
+    wf_kernel_free(e->kernel);
+    for (int i = 0; i < e->n; ++i)
+        wfpy_slot_free(&e->slot[i]);
+    PyMem_Free(e);
+}
+
+/* ---- arguments ---- */
+
+typedef struct arguments {
+    int n, held;
+    wf_arg arg[MOST_ARGUMENTS];
+    Py_buffer buffer[MOST_ARGUMENTS];
+    PyObject *owner[MOST_ARGUMENTS]; /* converted arguments */
+    bool is_long;
+} arguments;
+
+static void end_arguments(arguments *a)
+{
+    for (int i = 0; i < a->held; ++i)
+        wfpy_slot_end(&a->buffer[i]);
+    for (int i = 0; i < a->n; ++i)
+        Py_XDECREF(a->owner[i]);
+}
+
+static bool number_argument(PyObject *object, wf_arg *arg)
+{
+    if (PyBool_Check(object) || PyFloat_Check(object)) {
+        arg->kind = WF_ARG_NUMBER;
+        arg->as.num = PyFloat_AsDouble(object);
+        return true;
+    }
+    if (!PyLong_Check(object))
+        return false;
+    int overflow;
+    arg->as.i64 = PyLong_AsLongLongAndOverflow(object, &overflow);
+    arg->kind = WF_ARG_I64;
+    if (overflow) {
+        arg->as.u64 = PyLong_AsUnsignedLongLong(object);
+        arg->kind = WF_ARG_U64;
+    } else if (arg->as.i64 > -(1ll << 53) && arg->as.i64 < 1ll << 53) {
+        arg->as.num = (double)arg->as.i64;
+        arg->kind = WF_ARG_NUMBER;
+    }
+    return !PyErr_Occurred();
+}
+
+/* Converts arguments as arrays and numbers, without an entry. */
+static bool convert(arguments *a, PyObject *names, PyObject *const *values, int n)
+{
+    a->n = a->held = 0;
+    a->is_long = false;
+    for (int i = 0; i < n; ++i) {
+        wf_arg *arg = &a->arg[i];
+        a->owner[i] = NULL;
+        a->n = i + 1;
+        *arg = (wf_arg){ .name = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(names, i), NULL), .kind = WF_ARG_ARRAY };
+        if (!arg->name)
+            return false;
+        if (number_argument(values[i], arg))
+            continue;
+        if (PyErr_Occurred() || !(a->owner[i] = wfpy_as_array(values[i], WF_NONE)) ||
+            !(arg->as.array = wfpy_array_of(a->owner[i])))
+            return false;
+        a->is_long = a->is_long || wfpy_is_long(arg->as.array);
+    }
+    return true;
+}
+
+static void describe_array(const wf_array *array, const int64_t *stride, layout *l)
+{
+    *l = (layout){ .kind = WF_ARG_ARRAY,
+                   .dtype = wf_array_dtype(array),
+                   .device = wf_array_device(array),
+                   .shape = wf_array_shape(array) };
+    for (int i = 0; stride && i < l->shape.rank; ++i)
+        l->stride[i] = stride[i];
+}
+
+/* ---- finding an entry ---- */
+
+static bool same_names(PyObject *a, PyObject *b) { return a == b || PyObject_RichCompareBool(a, b, Py_EQ) == 1; }
+
+/* True if an argument has the layout that the entry was made for. A buffer stays held in `a`. */
+static bool fits(entry *e, int i, PyObject *value, arguments *a)
+{
+    const layout *l = &e->layout[i];
+    wf_arg *arg = &a->arg[i];
+    *arg = (wf_arg){ .name = NULL, .kind = WF_ARG_ARRAY };
+    if (number_argument(value, arg))
+        return l->kind == WF_ARG_NUMBER && arg->kind == WF_ARG_NUMBER;
+    if (PyErr_Occurred() || l->kind != WF_ARG_ARRAY)
+        return false;
+    if (wfpy_is_array(value)) {
+        arg->as.array = wfpy_array_of(value);
+        if (!arg->as.array)
+            return false;
+    } else {
+        if (!wfpy_has_buffer(value))
+            return false;
+        a->buffer[a->held].obj = NULL;
+        arg->as.array = wfpy_slot_begin(&e->slot[i], value, false, &a->buffer[a->held]);
+        a->held += a->buffer[a->held].obj != NULL;
+        if (!arg->as.array)
+            return false;
+    }
+    a->is_long = a->is_long || wfpy_is_long(arg->as.array);
+    if (wf_array_dtype(arg->as.array) != l->dtype || wf_array_device(arg->as.array) != l->device)
+        return false;
+    wf_shape shape = wf_array_shape(arg->as.array);
+    return shape.rank == l->shape.rank && memcmp(shape.dim, l->shape.dim, sizeof *shape.dim * (size_t)shape.rank) == 0;
+}
+
+/* The entry for a text and its arguments, moved to the front; `a` then holds the arguments. */
+static entry *find(PyObject *text, PyObject *names, PyObject *out, PyObject *const *values, int n, wf_device device,
+                   arguments *a)
+{
+    for (int at = 0; at < ENTRIES && entries[at]; ++at) {
+        entry *e = entries[at];
+        if ((e->text != text && PyUnicode_Compare(e->text, text) != 0) || e->n != n || e->device != device ||
+            !same_names(e->names, names) || (e->out != out && !(e->out && out && same_names(e->out, out))) ||
+            e->flags != wf_get_flags(wfpy.context))
+            continue;
+        *a = (arguments){ .n = 0 };
+        bool right = true;
+        for (int i = 0; right && i < n; ++i)
+            right = fits(e, i, values[i], a);
+        if (right) {
+            memmove(entries + 1, entries, sizeof *entries * (size_t)at);
+            entries[0] = e;
+            return e;
+        }
+        end_arguments(a);
+        if (PyErr_Occurred())
+            PyErr_Clear(); /* the slow way finds the mistake again */
+    }
+    return NULL;
+}
+
+static void add_entry(entry *e)
+{
+    free_entry(entries[ENTRIES - 1]);
+    memmove(entries + 1, entries, sizeof *entries * (ENTRIES - 1));
+    entries[0] = e;
+}
+
+/* ---- running ---- */
+
+static PyObject *results_object(wf_array **made, int n, PyObject *out)
+{
+    if (n == 1 && !out)
+        return wfpy_array_new(made[0]);
+    PyObject *all = PyTuple_New(n);
+    for (int i = 0; i < n; ++i) {
+        PyObject *array = all ? wfpy_array_new(made[i]) : NULL;
+        if (!all)
+            wf_release(made[i]);
+        else if (!array || PyTuple_SetItem(all, i, array) < 0) {
+            Py_DECREF(all);
+            all = NULL;
+        }
+    }
+    return all;
+}
+
+/* The names of results: those in `out`, or the last one that the text assigns. */
+static int wanted(PyObject *text, PyObject *out, char name[][64])
+{
+    const char *source = PyUnicode_AsUTF8AndSize(text, NULL);
+    if (!source)
+        return -1;
+    if (!out) {
+        if (wf_text_target(wfpy.context, source, WF_LAST_TARGET, name[0], 64))
+            return 1;
+        wf_clear_error(wfpy.context);
+        strcpy(name[0], "out"); /* recording the text finds the mistake */
+        return 1;
+    }
+    Py_ssize_t n = PyTuple_Size(out);
+    if (n > MOST_RESULTS || n < 1) {
+        PyErr_Format(PyExc_ValueError, "a text has 1 to %d results, not %zd", MOST_RESULTS, n);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; ++i) {
+        PyObject *item = PyTuple_GetItem(out, i);
+        const char *result = PyUnicode_Check(item) ? PyUnicode_AsUTF8AndSize(item, NULL) : NULL;
+        if (!result || strlen(result) > 63) {
+            PyErr_Format(PyExc_TypeError, "%R is no name of a result", item);
+            return -1;
+        }
+        strcpy(name[i], result);
+    }
+    return (int)n;
+}
+
+/* Records and runs the text, and notes its layout for the next call. */
+static PyObject *first_time(PyObject *text, PyObject *names, PyObject *out, PyObject *const *values, int n,
+                            wf_device device)
+{
+    arguments a;
+    entry *e = NULL;
+    wf_array *made[MOST_RESULTS];
+    const char *want[MOST_RESULTS];
+    char name[MOST_RESULTS][64];
+    int results = wanted(text, out, name);
+    if (results < 0)
+        return NULL;
+    PyObject *object = NULL;
+    if (convert(&a, names, values, n)) {
+        for (int i = 0; i < results; ++i)
+            want[i] = name[i];
+        wfpy_released r = wfpy_release_gil(true);
+        wf_status status = wf_text_create(wfpy.context, PyUnicode_AsUTF8AndSize(text, NULL),
+                                          (wf_args){ a.arg, (size_t)n }, device, want, (size_t)results, made);
+        wfpy_take_gil(r);
+        if (status != WF_OK)
+            wfpy_raise();
+        else if ((e = PyMem_Calloc(1, sizeof *e))) {
+            *e = (entry){ .text = Py_NewRef(text),
+                          .names = Py_NewRef(names),
+                          .out = out ? Py_NewRef(out) : NULL,
+                          .n = n,
+                          .results = results,
+                          .device = device,
+                          .flags = wf_get_flags(wfpy.context) };
+            for (int i = 0; i < n; ++i)
+                if (a.arg[i].kind == WF_ARG_ARRAY)
+                    describe_array(a.arg[i].as.array, NULL, &e->layout[i]);
+                else
+                    e->layout[i].kind = a.arg[i].kind;
+            for (int i = 0; i < results; ++i) {
+                strcpy(e->result[i].name, name[i]);
+                e->result[i].dtype = wf_array_dtype(made[i]);
+                e->result[i].shape = wf_array_shape(made[i]);
+            }
+            add_entry(e);
+            object = results_object(made, results, out);
+        }
+    }
+    end_arguments(&a);
+    return object && wfpy_warn() < 0 ? (Py_DecRef(object), NULL) : object;
+}
+
+/* Prepares the entry's text for launches: arguments and results become formals, numbers parameters. */
+static void prepare(entry *e, const arguments *a)
+{
+    wf_arg arg[MOST_ARGUMENTS + MOST_RESULTS];
+    const char *source = PyUnicode_AsUTF8AndSize(e->text, NULL);
+    e->state = NOT_PREPARABLE;
+    for (int i = 0; i < e->n; ++i) {
+        arg[i] = a->arg[i];
+        arg[i].name = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(e->names, i), NULL);
+        for (int k = 0; k < e->results; ++k)
+            if (strcmp(arg[i].name, e->result[k].name) == 0)
+                return; /* the text reads what it assigns */
+    }
+    wf_graph *g = wf_text_begin(wfpy.context, source, (wf_args){ arg, (size_t)e->n }, NULL);
+    for (int i = 0; g && i < e->n; ++i) {
+        if (e->layout[i].kind == WF_ARG_ARRAY)
+            arg[i].as.array = wf_formal(g, arg[i].name, e->layout[i].dtype, e->layout[i].shape.rank);
+        else {
+            arg[i].as.val = wf_param(g, arg[i].name, WF_F64, arg[i].as.num);
+            e->state = NOT_PREPARABLE;
+            wf_drop(g);
+            return; /* a parameter has a dtype, while a number takes that of its neighbours */
+        }
+    }
+    for (int i = 0; g && i < e->results; ++i)
+        arg[e->n + i] =
+            (wf_arg){ e->result[i].name,
+                      WF_ARG_ARRAY,
+                      0,
+                      { .array = wf_formal(g, e->result[i].name, e->result[i].dtype, e->result[i].shape.rank) } };
+    wf_text_record_n(g, source, (wf_args){ arg, (size_t)(e->n + e->results) });
+    e->kernel = wf_compile(g);
+    if (e->kernel)
+        e->state = PREPARED;
+    wf_clear_error(wfpy.context);
+}
+
+static PyObject *again(entry *e, arguments *a)
+{
+    wf_array *made[MOST_RESULTS] = { NULL };
+    wf_arg arg[MOST_ARGUMENTS + MOST_RESULTS];
+    bool right = true;
+    for (int i = 0; i < e->n; ++i) {
+        arg[i] = a->arg[i];
+        arg[i].name = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(e->names, i), NULL);
+    }
+    for (int i = 0; right && i < e->results; ++i) {
+        const wf_place place = { .size = sizeof place,
+                                 .device = e->device ? e->device
+                                           : e->n    ? e->layout[0].device
+                                                     : 0 };
+        made[i] = wf_empty_with(wfpy.context, e->result[i].dtype, e->result[i].shape, &place);
+        right = made[i] != NULL;
+        arg[e->n + i] = (wf_arg){ e->result[i].name, WF_ARG_ARRAY, 0, { .array = made[i] } };
+    }
+    wf_status status = WF_ERR_MEMORY;
+    if (right) {
+        wfpy_released r = wfpy_release_gil(a->is_long);
+        status = wf_launch(e->kernel, ((wf_args){ arg, (size_t)(e->n + e->results) }));
+        wfpy_take_gil(r);
+    }
+    if (status == WF_OK)
+        return results_object(made, e->results, e->out);
+    for (int i = 0; i < e->results; ++i)
+        wf_release(made[i]);
+    return wfpy_raise();
+}
+
+static PyObject *run_text(PyObject *text, PyObject *names, PyObject *out, PyObject *const *values, int n,
+                          wf_device device)
+{
+    arguments a;
+    if (!wfpy_context())
+        return NULL;
+    entry *e = find(text, names, out, values, n, device, &a);
+    if (!e)
+        return first_time(text, names, out, values, n, device);
+    if (e->state == SEEN_ONCE)
+        prepare(e, &a);
+    PyObject *object = e->state == PREPARED ? again(e, &a) : NULL;
+    end_arguments(&a);
+    if (e->state != NOT_PREPARABLE)
+        return object;
+    arguments slow;
+    wf_array *made[MOST_RESULTS];
+    const char *want[MOST_RESULTS];
+    for (int i = 0; i < e->results; ++i)
+        want[i] = e->result[i].name;
+    if (convert(&slow, names, values, n)) {
+        if (wf_text_create(wfpy.context, PyUnicode_AsUTF8AndSize(text, NULL), (wf_args){ slow.arg, (size_t)n }, device,
+                           want, (size_t)e->results, made) == WF_OK)
+            object = results_object(made, e->results, out);
+        else
+            wfpy_raise();
+    }
+    end_arguments(&slow);
+    return object;
+}
+
+/* _text(text, names, values, out, device): names, values and out are tuples; out may be None. */
+static PyObject *text_tuples(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    PyObject *values[MOST_ARGUMENTS];
+    wf_device device;
+    (void)self;
+    if (count != 5 || !PyUnicode_Check(args[0]) || !PyTuple_Check(args[1]) || !PyTuple_Check(args[2]) ||
+        PyTuple_Size(args[1]) != PyTuple_Size(args[2]) || !(args[3] == Py_None || PyTuple_Check(args[3])) ||
+        PyTuple_Size(args[1]) > MOST_ARGUMENTS)
+        return PyErr_Format(PyExc_TypeError, "a text has at most %d arguments", MOST_ARGUMENTS);
+    if (!wfpy_device(args[4], &device))
+        return NULL;
+    Py_ssize_t n = PyTuple_Size(args[1]);
+    for (Py_ssize_t i = 0; i < n; ++i)
+        values[i] = PyTuple_GetItem(args[2], i);
+    return run_text(args[0], args[1], args[3] == Py_None ? NULL : args[3], values, (int)n, device);
+}
+
+/* text(source, **arguments): the hot way, without a dict of the keywords. */
+static PyObject *text(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
+{
+    Py_ssize_t named = names ? PyTuple_Size(names) : 0;
+    (void)self;
+    if (n != 1 || !PyUnicode_Check(args[0]) || named > MOST_ARGUMENTS)
+        return PyErr_Format(PyExc_TypeError, "weft.text takes a text, and at most %d arguments by name",
+                            MOST_ARGUMENTS);
+    PyObject *none = names ? NULL : PyTuple_New(0);
+    PyObject *made = run_text(args[0], names ? names : none, NULL, args + 1, (int)named, 0);
+    Py_XDECREF(none);
+    return made;
+}
+
+static PyObject *text_names(PyObject *self, PyObject *text)
+{
+    const char *source = PyUnicode_Check(text) ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    char name[64];
+    (void)self;
+    PyObject *list = source && wfpy_context() ? PyList_New(0) : NULL;
+    for (size_t i = 0; list && wf_text_target(wfpy.context, source, i, name, sizeof name); ++i) {
+        PyObject *item = PyUnicode_FromString(name);
+        if (!item || PyList_Append(list, item) < 0) {
+            Py_DECREF(list);
+            list = NULL;
+        }
+        Py_XDECREF(item);
+    }
+    if (list)
+        wf_clear_error(wfpy.context);
+    return list || PyErr_Occurred() ? list : PyErr_Format(PyExc_TypeError, "%R is no text", text);
+}
+
+static PyMethodDef functions[] = {
+    { "text", (PyCFunction)(void (*)(void))text, METH_FASTCALL | METH_KEYWORDS,
+      "text(source, /, **arguments)\n--\n\n"
+      "Runs operator text with arrays and numbers by name, and returns the value of its last statement.\n"
+      "Example: weft.text('a*s + b', a=a, s=3, b=b)" },
+    { "_text", (PyCFunction)(void (*)(void))text_tuples, METH_FASTCALL, NULL },
+    { "_text_targets", text_names, METH_O, NULL },
+    { NULL, NULL, 0, NULL },
+};
+
+int wfpy_add_text(PyObject *module) { return PyModule_AddFunctions(module, functions); }

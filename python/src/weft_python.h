@@ -1,0 +1,220 @@
+/* weft_python.h - what the files of the extension weft._weft share. It stands on the public headers and on CPython's
+ * limited API alone, so that one build serves every CPython from 3.11 on.
+ *
+ *   module.c    the module, its context, threads and warnings
+ *   errors.c    exceptions by status
+ *   dtypes.c    the dtypes and what Python calls them
+ *   array.c     arrays: making, properties, contents
+ *   index.c     views and assignment by numbers, slices, None and Ellipsis
+ *   exchange.c  memory of others: the buffer protocol
+ *   values.c    values and variables of recordings
+ *   operations.c  operations on values, arrays and numbers, and Python's operators
+ *   graph.c     recordings
+ *   lazy.c      arrays that are computed when they are needed
+ *   kernel.c    prepared kernels and frozen sequences
+ *   text.c      operator text
+ *
+ * Functions return NULL or -1 with a Python exception set. All of them need the GIL. */
+#ifndef WEFT_PYTHON_H
+#define WEFT_PYTHON_H
+#define PY_SSIZE_T_CLEAN
+#ifndef Py_LIMITED_API
+#define Py_LIMITED_API 0x030B0000
+#endif
+#include <Python.h>
+#include <structmember.h>
+
+#include <weft/block.h>
+#include <weft/context.h>
+#include <weft/functions.h>
+#include <weft/text.h>
+#include <weft/weft.h>
+
+/* ---- module.c ------------------------------------------------------------------------------------------------- */
+
+/* The objects of the module. An interpreter that is not the first one cannot import the module. */
+typedef struct wfpy_module {
+    PyObject *self; /* the module */
+    wf_context *context;
+    PyTypeObject *array, *value, *variable, *graph, *kernel, *dtype;
+    PyObject *error[12]; /* by wf_status; [0] is weft.Error */
+    PyObject *dtypes[WF_C128 + 1];
+    PyObject *wide_index, *wide_assign; /* Python functions of array[...] with arrays and masks */
+} wfpy_module;
+extern wfpy_module wfpy;
+
+/* The context of the interpreter, made at the first call. NULL: MemoryError. */
+wf_context *wfpy_context(void);
+/* Issues the warnings of the library that have arrived meanwhile. -1: a warning was turned into an exception. */
+int wfpy_warn(void);
+/* Work of at least so many elements is done without the GIL. */
+enum { WFPY_LONG = 1 << 14 };
+/* The thread gives up the GIL between these two, if `when` holds. */
+typedef struct wfpy_released {
+    PyThreadState *state;
+} wfpy_released;
+wfpy_released wfpy_release_gil(bool when);
+void wfpy_take_gil(wfpy_released released);
+/* True if the calling thread holds the GIL, as far as this module knows. */
+bool wfpy_has_gil(void);
+/* Adds the types and functions of a file to the module; one such function for each file. */
+int wfpy_add_errors(PyObject *module);
+int wfpy_add_dtypes(PyObject *module);
+int wfpy_add_array(PyObject *module);
+int wfpy_add_values(PyObject *module);
+int wfpy_add_graph(PyObject *module);
+int wfpy_add_kernel(PyObject *module);
+int wfpy_add_text(PyObject *module);
+int wfpy_add_lazy(PyObject *module);
+/* Makes a type of the module from a specification and adds it under its name. */
+PyTypeObject *wfpy_add_type(PyObject *module, PyType_Spec *spec);
+
+/* ---- errors.c ------------------------------------------------------------------------------------------------- */
+
+/* Raises the exception of the calling thread's error in the library, and forgets that error. Returns NULL. */
+PyObject *wfpy_raise(void);
+/* Raises the exception of a status with a text. Returns NULL. */
+PyObject *wfpy_raise_status(wf_status status, const char *text);
+/* None, or the exception of the thread's error. */
+PyObject *wfpy_done(wf_status status);
+
+/* ---- dtypes.c ------------------------------------------------------------------------------------------------- */
+
+/* Converts what names a dtype: weft.f32, "f32", "float32", a NumPy dtype or scalar type, float, int, bool, complex. */
+bool wfpy_dtype(PyObject *object, wf_dtype *dtype);
+/* A new reference to the dtype object. */
+PyObject *wfpy_dtype_object(wf_dtype dtype);
+/* The dtype of an item of a buffer, WF_NONE if there is none. */
+wf_dtype wfpy_dtype_of_format(const char *format, Py_ssize_t itemsize);
+/* The format of the dtype in the buffer protocol; NULL for bf16 and c32, which have none. */
+const char *wfpy_format_of_dtype(wf_dtype dtype);
+
+/* ---- array.c -------------------------------------------------------------------------------------------------- */
+
+/* weft.Array. `array` is NULL while the array is lazy: then `value` is the weft.Value that it will hold. */
+typedef struct wfpy_array {
+    PyObject_HEAD wf_array *array;
+    PyObject *value;
+    struct wfpy_array *before, *after; /* neighbours in the list of lazy arrays of value's recording */
+    PyObject *weak;
+    bool read_only;
+} wfpy_array;
+static inline bool wfpy_is_array(PyObject *object) { return Py_TYPE(object) == wfpy.array; }
+/* A new weft.Array. Owns `array`, also on failure. NULL: raises the library's error. */
+PyObject *wfpy_array_new(wf_array *array);
+/* As wfpy_array_new; a read-only array cannot be written from Python. */
+PyObject *wfpy_array_view(wf_array *array, bool read_only);
+/* The array of a weft.Array, computed if it is lazy; borrowed. */
+wf_array *wfpy_array_of(PyObject *object);
+/* The same for writing: raises if it is read-only, and computes lazy arrays that may read it. */
+wf_array *wfpy_array_to_write(PyObject *object);
+/* Converts anything that is an array, or lists of numbers, to a weft.Array; shares memory where that can be. A new
+ * reference. `dtype` WF_NONE: as it is. */
+PyObject *wfpy_as_array(PyObject *object, wf_dtype dtype);
+/* Converts an int, or a sequence of ints. `open` allows -1. */
+bool wfpy_shape(PyObject *object, bool open, wf_shape *shape);
+/* A tuple of the extents. */
+PyObject *wfpy_shape_object(const wf_shape *shape);
+/* A device by name ("cpu", "cuda:0") or None, which is 0. */
+bool wfpy_device(PyObject *object, wf_device *device);
+/* An axis, an iterable of axes, or None, which is all of them, of an array of that rank. */
+bool wfpy_axes(PyObject *object, int rank, wf_axes *axes);
+/* The element at an address as a Python number. */
+PyObject *wfpy_element(wf_dtype dtype, const void *at);
+/* The number of elements of an array, as far as that matters for WFPY_LONG. */
+bool wfpy_is_long(const wf_array *array);
+
+/* ---- exchange.c ----------------------------------------------------------------------------------------------- */
+
+/* True if the object offers its memory by the buffer protocol. */
+static inline bool wfpy_has_buffer(PyObject *object) { return PyObject_CheckBuffer(object); }
+/* Describes a buffer. False, with a TypeError, if its elements have no dtype; *fits is false if the library cannot take
+ * it as it is (bytes between elements that are no whole elements, or an odd address). */
+bool wfpy_describe(const Py_buffer *buffer, wf_dtype *dtype, wf_shape *shape, int64_t *strides, bool *fits);
+/* A weft.Array over the memory of a buffer, or of a copy if the library cannot take it as it is. */
+PyObject *wfpy_from_buffer(PyObject *object);
+int wfpy_get_buffer(PyObject *self, Py_buffer *view, int flags);
+void wfpy_release_buffer(PyObject *self, Py_buffer *view);
+
+/* ---- index.c -------------------------------------------------------------------------------------------------- */
+
+PyObject *wfpy_get_item(PyObject *self, PyObject *key);
+int wfpy_set_item(PyObject *self, PyObject *key, PyObject *value);
+
+/* ---- values.c ------------------------------------------------------------------------------------------------- */
+
+/* weft.Value and weft.Variable, which belong to a recording. */
+typedef struct wfpy_value {
+    PyObject_HEAD wf_val val;
+    PyObject *graph;
+} wfpy_value;
+static inline bool wfpy_is_value(PyObject *object)
+{
+    return Py_TYPE(object) == wfpy.value || Py_TYPE(object) == wfpy.variable;
+}
+/* A new value. A number becomes a Python number; poison raises the mistake of the recording. */
+PyObject *wfpy_value_new(PyObject *graph, wf_val val);
+PyObject *wfpy_variable_new(PyObject *graph, wf_var var);
+
+/* ---- operations.c --------------------------------------------------------------------------------------------- */
+
+/* Adds the operations of the table, as functions of weft.ops. */
+int wfpy_add_operations(PyObject *module);
+/* Converts an operand for a recording: a value or variable of it, a number, or anything that is an array. */
+bool wfpy_operand(PyObject *object, PyObject *graph, wf_val *val);
+/* An operation of the table by number, on values, arrays and numbers. */
+PyObject *wfpy_apply(int op, PyObject *const *args, Py_ssize_t n);
+/* Copies the slots `own`, then those of Python's operators, into `slots`, which has room for `room`. */
+void wfpy_join_slots(const PyType_Slot *own, PyType_Slot *slots, size_t room);
+/* A cast of a value or an array. */
+PyObject *wfpy_cast(PyObject *object, wf_dtype dtype);
+
+/* ---- graph.c -------------------------------------------------------------------------------------------------- */
+
+/* weft.Graph. `graph` is NULL once the recording has run. */
+typedef struct wfpy_graph {
+    PyObject_HEAD wf_graph *graph;
+    unsigned long thread;
+    wfpy_array *lazy; /* list of the lazy arrays that it will compute */
+    int64_t lazy_n;
+    PyObject *names;   /* a list of the names of formals and parameters, in the order in which they were made */
+    PyObject *formals; /* a dict from addresses of formals to their names */
+    PyObject *written; /* a set of the names of the formals that are written */
+} wfpy_graph;
+/* The open recording of a weft.Graph; NULL: it has ended, or another thread asks. */
+wf_graph *wfpy_graph_of(PyObject *graph);
+PyObject *wfpy_graph_new(const wf_space *space);
+/* Raises the mistake of a recording, and drops it. Returns NULL. */
+PyObject *wfpy_graph_fail(PyObject *graph);
+
+/* ---- lazy.c --------------------------------------------------------------------------------------------------- */
+
+/* The calling thread's recording of lazy arrays, borrowed; NULL, without an exception, outside of weft.lazy(). */
+PyObject *wfpy_lazy_graph(void);
+/* A lazy array that holds a value. Steals nothing. */
+PyObject *wfpy_lazy_array(PyObject *value);
+/* Computes one lazy array. */
+bool wfpy_lazy_compute(wfpy_array *array);
+/* Computes all lazy arrays of the calling thread, as before a write. */
+bool wfpy_lazy_compute_all(void);
+/* Takes a lazy array out of its list, when it is freed or computed. */
+void wfpy_lazy_forget(wfpy_array *array);
+
+/* ---- kernel.c ------------------------------------------------------------------------------------------------- */
+
+/* An array for the time of a call: that of a weft.Array, or one over the memory of a buffer, kept for the next call that
+ * gives the same memory. */
+typedef struct wfpy_slot {
+    wf_array *array;
+    const void *data;
+    Py_ssize_t stride[WF_MAX_RANK]; /* in bytes */
+    wf_shape shape;
+    wf_dtype dtype;
+} wfpy_slot;
+/* Borrows the array of `object` until wfpy_slot_end. `buffer` is filled if `object` is a buffer, else its `obj` is
+ * NULL. */
+wf_array *wfpy_slot_begin(wfpy_slot *slot, PyObject *object, bool writes, Py_buffer *buffer);
+void wfpy_slot_end(Py_buffer *buffer);
+void wfpy_slot_free(wfpy_slot *slot);
+PyObject *wfpy_kernel_new(wf_kernel *kernel, PyObject *names, PyObject *written);
+#endif

@@ -1,0 +1,25 @@
+"""Weft: pointwise operators and reductions over n-d arrays, traced, fused and compiled to vector code.
+
+>>> import weft
+>>> a = weft.asarray([1.0, 2.0, 3.0])
+>>> (a * 2 + 1).tolist()
+[3.0, 5.0, 7.0]
+>>> weft.text("sqrt(a) + b", a=[1.0, 4.0], b=1).tolist()
+[2.0, 3.0]
+"""
+from . import _weft
+from ._weft import *  # noqa: F403
+from . import _arrays  # noqa: F401
+from ._arrays import full, ones, ones_like, zeros, zeros_like
+from ._context import debug, fast_math, flags, info, lazy
+from ._text import evaluate
+
+__version__ = _weft.__version__
+
+_OPERATIONS_BY_OTHER_NAMES = {
+    "abs": "absolute", "min": "minimum", "max": "maximum", "select": "where", "not": "logical_not", "neg": "negative",
+}
+for _name in dir(ops):  # noqa: F405
+    if not _name.startswith("_"):
+        globals()[_OPERATIONS_BY_OTHER_NAMES.get(_name, _name if _name not in ("and", "or", "round", "pow") else _name + "_")] = getattr(ops, _name)  # noqa: F405
+del _name

@@ -1,0 +1,84 @@
+"""Conveniences of arrays: making them, how they are shown, and indexing by arrays and masks."""
+import operator
+
+from . import _weft
+from ._weft import Array, asarray, empty
+
+# NumPy leaves operators such as ndarray + Array to Array.
+Array.__array_ufunc__ = None
+Array.__array_priority__ = 1000
+
+
+def full(shape, value, dtype=None, device=None):
+    """A new array in which every element is `value`."""
+    if dtype is None:
+        dtype = (_weft.bool_ if isinstance(value, bool) else _weft.i64 if isinstance(value, int) else
+                 _weft.c128 if isinstance(value, complex) else _weft.f64)
+    made = empty(shape, dtype, device)
+    made[...] = value
+    return made
+
+
+def zeros(shape, dtype=_weft.f32, device=None):
+    """A new array of zeros."""
+    return full(shape, 0, dtype, device)
+
+
+def ones(shape, dtype=_weft.f32, device=None):
+    """A new array of ones."""
+    return full(shape, 1, dtype, device)
+
+
+def zeros_like(array, dtype=None):
+    """Zeros with the shape, dtype and device of an array."""
+    array = asarray(array)
+    return zeros(array.shape, dtype or array.dtype, array.device)
+
+
+def ones_like(array, dtype=None):
+    """Ones with the shape, dtype and device of an array."""
+    array = asarray(array)
+    return ones(array.shape, dtype or array.dtype, array.device)
+
+
+# ---- how arrays are shown ----
+
+_EDGE = 3  # elements at either end of an axis that is too long to be shown
+_LONG = 1000  # elements of arrays that are shown whole
+
+
+def _part(array, axis, cut):
+    n = array.shape[axis]
+    if not cut or n <= 2 * _EDGE:
+        return [array[i] for i in range(n)], None
+    return [array[i] for i in (*range(_EDGE), *range(n - _EDGE, n))], _EDGE
+
+
+def _element(value):
+    if isinstance(value, float):
+        return f"{value:.8g}" if value != value or value in (float("inf"), -float("inf")) or value != int(value) else f"{value:.8g}."[:16]
+    return str(value)
+
+
+def _rows(array, cut, indent):
+    if array.ndim == 0:
+        return _element(array.item())
+    parts, gap = _part(array, 0, cut)
+    shown = [_rows(part, cut, indent + 1) for part in parts]
+    if gap is not None:
+        shown.insert(gap, "...")
+    separator = ", " if array.ndim == 1 else ",\n" * (array.ndim - 1) + " " * (indent + 1)
+    return "[" + separator.join(shown) + "]"
+
+
+def _repr(array):
+    if array.is_lazy:
+        return f"<weft.Array {array.dtype} {array.shape} lazy>"
+    text = _rows(array, array.size > _LONG, len("weft.asarray(") if False else 6)
+    where = "" if array.device == "cpu" else f", device='{array.device}'"
+    return f"Array({text}, dtype={array.dtype}{where})"
+
+
+Array.__repr__ = _repr
+Array.__str__ = lambda array: _repr(array) if array.is_lazy else _rows(array, array.size > _LONG, 0)
+Array.__format__ = lambda array, spec: format(array.item(), spec) if spec else str(array)
