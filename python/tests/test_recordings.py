@@ -1,0 +1,170 @@
+"""Recordings, kernels and operator text."""
+import threading
+
+import pytest
+
+import weft
+
+numpy = pytest.importorskip("numpy")
+
+
+def triad():
+    g = weft.Graph()
+    a, b, out = (g.formal(name, weft.f32, 1) for name in ("a", "b", "out"))
+    g.output(out, g.input(a) * g.param("s", weft.f32, 2) + g.input(b))
+    return g.compile("a", "b", "out", "s")
+
+
+def test_kernels_take_memory_of_numpy():
+    k = triad()
+    for n in (1, 7, 1024):
+        a, b, out = numpy.random.rand(n).astype("f4"), numpy.random.rand(n).astype("f4"), numpy.empty(n, "f4")
+        k(a, b, out, 3.0)
+        assert numpy.allclose(out, a * 3 + b)
+        k(out=out, b=b, a=a)
+        assert numpy.allclose(out, a * 2 + b)
+        k.fast(weft.asarray(a), b, out[::-1], 4)
+        assert numpy.allclose(out[::-1], a * 4 + b)
+    assert k.names == ("a", "b", "out", "s")
+
+
+def test_mistakes_in_arguments():
+    k = triad()
+    a = numpy.zeros(4, "f4")
+    frozen = a.copy()
+    frozen.flags.writeable = False
+    for wrong in ((a, a, "x"), (a, a, a, a, a), (a, a), (a, a, a.astype("f8")), (a, a, frozen), (a, a, a[:3]),
+                  (a, None, a), (a, a, a, 1j), (a.reshape(2, 2), a, a)):
+        with pytest.raises((TypeError, ValueError, BufferError)):
+            k(*wrong)
+    with pytest.raises(TypeError):
+        k(a, a, a, q=1)
+    with pytest.raises(TypeError):
+        k(a, a, a, a=a)
+    k(a, a, a, 1)
+
+
+def test_one_kernel_on_many_threads():
+    k = triad()
+    wrong = []
+
+    def work(seed):
+        a, b = numpy.full(2000, seed, "f4"), numpy.ones(2000, "f4")
+        out = numpy.empty_like(a)
+        for i in range(200):
+            k(a, b, out, float(i))
+            if out[0] != seed * i + 1 or out[-1] != seed * i + 1:
+                wrong.append((seed, i))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_index_spaces_with_control_flow():
+    out = weft.empty((4, 5), weft.i64)
+    g = weft.Graph((4, 5))
+    y, x = g.index(0), g.index(1)
+    total = g.local(0)
+    j = g.for_(0, y + 1)
+    g.if_(j > 1)
+    total += x * 10
+    g.else_()
+    total += x
+    g.end()
+    g.end()
+    g.write(out, (y, x), total)
+    g.run()
+    assert out.tolist() == [[sum(x * 10 if j > 1 else x for j in range(y + 1)) for x in range(5)] for y in range(4)]
+
+
+def test_reads_with_border_modes():
+    a = weft.asarray([1.0, 2.0, 3.0])
+    for border, first in (("clamp", 1), ("periodic", 3), ("mirror", 1), ("reflect", 2), ("value", 9)):
+        out = weft.empty(3, weft.f64)
+        g = weft.Graph(3)
+        i = g.index(0)
+        g.write(out, i, g.read(a, i - 1, border, 9))
+        g.run()
+        assert out.tolist() == [first, 1, 2]
+
+
+def test_reductions_of_a_recording():
+    a = weft.asarray(numpy.arange(12.0).reshape(3, 4))
+    out = weft.empty(3, weft.f64)
+    g = weft.Graph(reduce=(1,), elements=True)
+    total = g.reduced(weft.f64, 0, "add")
+    total += g.input(a)
+    g.section("post")
+    g.output(out, total)
+    g.run()
+    assert out.tolist() == [6, 22, 38]
+    g = weft.Graph()
+    v = g.input(a)
+    kept = [v.sum(axis=0).keep(), v.max().keep(), v.sum(axis=1, keepdims=True).keep(), v.cumsum(1).keep(), v[1:, ::2].keep()]
+    g.run()
+    assert [k.tolist() for k in kept] == [[12, 15, 18, 21], 11, [[6], [22], [38]],
+                                          numpy.arange(12.0).reshape(3, 4).cumsum(1).tolist(), [[4, 6], [8, 10]]]
+
+
+def test_the_first_mistake_raises_at_its_line():
+    g = weft.Graph((3,))
+    with pytest.raises(weft.DtypeError):
+        g.index(0).bitcast(weft.f32)
+    assert not g.is_open
+    with pytest.raises(weft.ContractError):
+        g.index(0)
+    g, h = weft.Graph((3,)), weft.Graph((3,))
+    with pytest.raises(weft.ContractError):
+        g.index(0) + h.index(0)
+    with pytest.raises(TypeError):
+        if g.index(0) > 1:
+            pass
+    with pytest.raises(TypeError):
+        list(g.index(0))
+    g.drop()
+    seen = []
+    g = weft.Graph((3,))
+
+    def elsewhere():
+        try:
+            g.index(0)
+        except weft.ContractError as e:
+            seen.append(str(e))
+
+    t = threading.Thread(target=elsewhere)
+    t.start()
+    t.join()
+    assert seen and "thread" in seen[0]
+
+
+def test_text():
+    a, b = numpy.arange(6.0).reshape(2, 3), numpy.ones(3)
+    for s in (1, 2, 2.5):
+        for _ in range(3):
+            assert numpy.allclose(weft.text("a*s + b", a=a, b=b, s=s), a * s + b)
+            assert numpy.allclose(weft.text("a - mean(a)", a=a), a - a.mean())
+            assert numpy.allclose(weft.text("out = a[y, x + 1; clamp] - a", a=a), a[:, [1, 2, 2]] - a)
+    for shape in ((2, 3), (3, 2), (6,)):
+        assert weft.text("a + 1", a=a.reshape(shape)).shape == shape
+    assert weft.text("a + 1", a=a.T).tolist() == (a.T + 1).tolist()
+    assert weft.text("a + 1", a=a.astype("i4")).dtype == weft.i32
+    with pytest.raises(SyntaxError):
+        weft.text("a +* 1", a=a)
+    with pytest.raises(SyntaxError):
+        weft.text("a + missing", a=a)
+    with pytest.raises(ValueError):
+        weft.text("a + b", a=a, b=numpy.ones(4))
+    with pytest.raises(TypeError):
+        weft.text("a", a=object())
+
+
+def test_evaluate_finds_variables():
+    a, b = numpy.arange(3.0), 2
+    assert weft.evaluate("a*b + sin(a)").tolist() == pytest.approx((a * 2 + numpy.sin(a)).tolist())
+    out = numpy.empty(3)
+    assert weft.evaluate("a + 1", out=out) is out and out.tolist() == [1, 2, 3]
+    assert weft.evaluate("x + 1", {"x": a}).tolist() == [1, 2, 3]
