@@ -7,23 +7,9 @@
  * in a format with "room", in which products of parts are exact and squares neither overflow nor vanish (f32, f64);
  * those of c128 scale by powers of two and carry the errors of products along (Kahan), to the same effect.
  */
+#include "ir/complex.h"
 #include "ir/math/math.h"
 #include <math.h>
-
-typedef struct pair {
-    wf__ref re, im;
-} pair;
-
-static wf__ref k(wf__ir *ir, unsigned t, double v) { return wf__const_f64(ir, t, v); }
-static wf__ref op1(wf__ir *ir, unsigned op, wf__ref a) { return wf__op1(ir, op, a); }
-static wf__ref add(wf__ir *ir, wf__ref a, wf__ref b) { return wf__op2(ir, WF__OP_add, a, b); }
-static wf__ref sub(wf__ir *ir, wf__ref a, wf__ref b) { return wf__op2(ir, WF__OP_sub, a, b); }
-static wf__ref mul(wf__ir *ir, wf__ref a, wf__ref b) { return wf__op2(ir, WF__OP_mul, a, b); }
-static wf__ref divide(wf__ir *ir, wf__ref a, wf__ref b) { return wf__op2(ir, WF__OP_div, a, b); }
-static wf__ref both(wf__ir *ir, wf__ref a, wf__ref b) { return wf__op2(ir, WF__OP_and, a, b); }
-static wf__ref either(wf__ir *ir, wf__ref a, wf__ref b) { return wf__op2(ir, WF__OP_or, a, b); }
-static wf__ref pick(wf__ir *ir, wf__ref c, wf__ref a, wf__ref b) { return wf__op3(ir, WF__OP_select, c, a, b); }
-static wf__ref fma_of(wf__ir *ir, wf__ref a, wf__ref b, wf__ref c) { return wf__op3(ir, WF__OP_fma, a, b, c); }
 
 /* ---- parts ---- */
 static wf__ref part(wf__ir *ir, unsigned op, wf__ref z)
@@ -80,24 +66,7 @@ static wf__ref joined(wf__ir *ir, pair p, unsigned t)
     return wf__complex(ir, r.re, r.im);
 }
 
-static pair choose(wf__ir *ir, wf__ref c, pair a, pair b)
-{
-    pair r;
-    r.re = pick(ir, c, a.re, b.re);
-    r.im = pick(ir, c, a.im, b.im);
-    return r;
-}
-
-/* ---- products and their sums ---- */
-static pair product(wf__ir *ir, pair a, pair b)
-{
-    wf__ref rr = mul(ir, a.re, b.re), ii = mul(ir, a.im, b.im), ri = mul(ir, a.re, b.im), ir_ = mul(ir, a.im, b.re);
-    pair r;
-    r.re = sub(ir, rr, ii);
-    r.im = add(ir, ri, ir_);
-    return r;
-}
-
+/* ---- sums of products ---- */
 /* Returns a*b + c*d without cancellation of rounding errors. */
 static wf__ref two_products(wf__ir *ir, wf__ref a, wf__ref b, wf__ref c, wf__ref d, bool room)
 {
@@ -110,14 +79,7 @@ static wf__ref two_products(wf__ir *ir, wf__ref a, wf__ref b, wf__ref c, wf__ref
 }
 
 /* ---- scaling by powers of two ---- */
-typedef struct scale {
-    wf__ref down; /* the larger part times `down` is in [1, 4), or is infinite, zero or NaN, or was subnormal */
-    wf__ref back; /* 1 / down; with `halve` its square root */
-    wf__ref exponent;
-} scale;
-
-/* Returns the scale of z. halve: the exponents of `down` are even, and `back` is sqrt(1 / down). */
-static scale scale_of(wf__ir *ir, pair z, bool halve)
+scale wf__scale_of(wf__ir *ir, pair z, bool halve)
 {
     wf__ref re = op1(ir, WF__OP_abs, z.re), size = wf__op2(ir, WF__OP_fmax, re, op1(ir, WF__OP_abs, z.im));
     wf__math math = wf__math_of(ir, size), *m = &math;
@@ -137,46 +99,20 @@ static scale scale_of(wf__ir *ir, pair z, bool halve)
     return s;
 }
 
-static pair times(wf__ir *ir, pair z, wf__ref x)
-{
-    pair r;
-    r.re = mul(ir, z.re, x);
-    r.im = mul(ir, z.im, x);
-    return r;
-}
-
-static wf__ref any_infinite(wf__ir *ir, pair z)
-{
-    wf__ref re = op1(ir, WF__OP_isinf, z.re), im = op1(ir, WF__OP_isinf, z.im);
-    return either(ir, re, im);
-}
-
 static wf__ref all_finite(wf__ir *ir, pair z)
 {
     wf__ref re = op1(ir, WF__OP_isfinite, z.re), im = op1(ir, WF__OP_isfinite, z.im);
     return both(ir, re, im);
 }
 
-static wf__ref is_zero(wf__ir *ir, pair z)
-{
-    wf__ref zero = k(ir, wf__dtype(ir, z.re), 0), re = wf__op2(ir, WF__OP_eq, z.re, zero);
-    return both(ir, re, wf__op2(ir, WF__OP_eq, z.im, zero));
-}
-
-static wf__ref norm(wf__ir *ir, pair z, bool room) /* returns the sum of squares */
-{
-    wf__ref square = mul(ir, z.im, z.im);
-    return room ? add(ir, mul(ir, z.re, z.re), square) : fma_of(ir, z.re, z.re, square);
-}
-
 static wf__ref absolute(wf__ir *ir, pair z, bool room)
 {
     wf__ref infinite = k(ir, wf__dtype(ir, z.re), (double)INFINITY), r;
     if (room)
-        r = op1(ir, WF__OP_sqrt, norm(ir, z, true));
+        r = op1(ir, WF__OP_sqrt, sum_of_squares(ir, z, true));
     else {
-        scale s = scale_of(ir, z, false);
-        wf__ref root = op1(ir, WF__OP_sqrt, norm(ir, times(ir, z, s.down), false));
+        scale s = wf__scale_of(ir, z, false);
+        wf__ref root = op1(ir, WF__OP_sqrt, sum_of_squares(ir, times(ir, z, s.down), false));
         r = mul(ir, root, s.back);
     }
     return pick(ir, any_infinite(ir, z), infinite, r);
@@ -225,128 +161,20 @@ static pair quotient(wf__ir *ir, pair a, pair b, bool room)
     pair r;
     if (room) {
         pair n = quotient_numerator(ir, a, b, true);
-        wf__ref d = norm(ir, b, true);
+        wf__ref d = sum_of_squares(ir, b, true);
         r.re = divide(ir, n.re, d);
         r.im = divide(ir, n.im, d);
         return mend_quotient(ir, r, a, b);
     }
-    scale sa = scale_of(ir, a, false), sb = scale_of(ir, b, false);
+    scale sa = wf__scale_of(ir, a, false), sb = wf__scale_of(ir, b, false);
     pair c = times(ir, a, sa.down), d = times(ir, b, sb.down), n = quotient_numerator(ir, c, d, false);
-    wf__ref size = norm(ir, d, false), by = wf__op2(ir, WF__OP_sub, sa.exponent, sb.exponent);
+    wf__ref size = sum_of_squares(ir, d, false), by = wf__op2(ir, WF__OP_sub, sa.exponent, sb.exponent);
     by = wf__cast(ir, by, wf__dtype(ir, size));
     r.re = divide(ir, n.re, size);
     r.im = divide(ir, n.im, size);
     r.re = wf__op2(ir, WF__OP_ldexp, r.re, by);
     r.im = wf__op2(ir, WF__OP_ldexp, r.im, by);
     return mend_quotient(ir, r, a, b);
-}
-
-/* ---- functions ---- */
-/* Returns the root in the right half plane. Its larger part comes from a sum without cancellation, the other from a
- * division. */
-static pair square_root(wf__ir *ir, pair z, bool room)
-{
-    unsigned t = wf__dtype(ir, z.re);
-    wf__ref zero = k(ir, t, 0), infinite = k(ir, t, (double)INFINITY), half = k(ir, t, 0.5), back = 0;
-    pair w = z;
-    if (!room) {
-        scale s = scale_of(ir, z, true);
-        w = times(ir, z, s.down);
-        back = s.back;
-    }
-    wf__ref size = op1(ir, WF__OP_sqrt, norm(ir, w, room)), re = op1(ir, WF__OP_abs, w.re);
-    wf__ref large = op1(ir, WF__OP_sqrt, mul(ir, add(ir, size, re), half));
-    wf__ref small = divide(ir, mul(ir, op1(ir, WF__OP_abs, w.im), half), large);
-    if (back) {
-        large = mul(ir, large, back);
-        small = mul(ir, small, back);
-    }
-    wf__ref nothing = is_zero(ir, z);
-    wf__ref tall = op1(ir, WF__OP_isinf, z.im), left = wf__op2(ir, WF__OP_lt, z.re, zero);
-    wf__ref flat = op1(ir, WF__OP_isinf, z.re); /* the imaginary part is not infinite */
-    large = pick(ir, flat, infinite, large);
-    small = pick(ir, both(ir, flat, wf__op2(ir, WF__OP_eq, z.im, z.im)), zero, small);
-    pair r;
-    r.re = pick(ir, left, small, large);
-    r.im = wf__op2(ir, WF__OP_copysign, pick(ir, left, large, small), z.im);
-    r.re = pick(ir, nothing, zero, r.re);
-    r.im = pick(ir, nothing, z.im, r.im);
-    r.re = pick(ir, tall, infinite, r.re);
-    r.im = pick(ir, tall, z.im, r.im);
-    r.im = pick(ir, wf__op2(ir, WF__OP_eq, z.im, z.im), r.im, z.im);
-    return r;
-}
-
-/* Returns log|z|. Near the unit circle log|z| is computed from |z|^2 - 1, which the parts give without cancellation. */
-static wf__ref log_absolute(wf__ir *ir, pair z, bool room)
-{
-    unsigned t = wf__dtype(ir, z.re);
-    wf__ref x = op1(ir, WF__OP_abs, z.re), y = op1(ir, WF__OP_abs, z.im), one = k(ir, t, 1), half = k(ir, t, 0.5);
-    wf__ref a = wf__op2(ir, WF__OP_max, x, y), b = wf__op2(ir, WF__OP_min, x, y);
-    wf__ref p = mul(ir, a, a), q = mul(ir, b, b), square = add(ir, p, q), beyond = add(ir, sub(ir, p, one), q), far;
-    if (room)
-        far = mul(ir, op1(ir, WF__OP_log, square), half);
-    else {
-        wf__ref e = fma_of(ir, a, a, op1(ir, WF__OP_neg, p)), f = fma_of(ir, b, b, op1(ir, WF__OP_neg, q));
-        beyond = add(ir, beyond, add(ir, e, f));
-        scale s = scale_of(ir, z, false);
-        wf__ref root = op1(ir, WF__OP_sqrt, norm(ir, times(ir, z, s.down), false));
-        wf__ref twos = wf__cast(ir, s.exponent, t), rest = op1(ir, WF__OP_log, root);
-        far = fma_of(ir, twos, k(ir, t, 0x1.62e42fefa39efp-1), rest);
-    }
-    wf__ref near = mul(ir, op1(ir, WF__OP_log1p, beyond), half);
-    wf__ref close = wf__op2(ir, WF__OP_gt, square, half), infinite = k(ir, t, (double)INFINITY);
-    close = both(ir, close, wf__op2(ir, WF__OP_lt, square, k(ir, t, 2)));
-    wf__ref r = pick(ir, close, near, far);
-    return pick(ir, any_infinite(ir, z), infinite, r);
-}
-
-/* Takes the exponent in two steps, because e^re may overflow where its product with a small cosine does not. */
-static pair exponential(wf__ir *ir, pair z)
-{
-    unsigned t = wf__dtype(ir, z.re);
-    double limit = t == WF_F64 ? 700 : 80, step = t == WF_F64 ? 512 : 64;
-    wf__ref big = wf__op2(ir, WF__OP_gt, z.re, k(ir, t, limit)), zero = k(ir, t, 0);
-    wf__ref e = op1(ir, WF__OP_exp, pick(ir, big, sub(ir, z.re, k(ir, t, step)), z.re));
-    wf__ref one = k(ir, t, 1), far = k(ir, t, t == WF_F64 ? 0x1.9476504ba852ep+738 : 0x1.425982p+92),
-            rest = pick(ir, big, far, one);
-    pair r;
-    r.re = mul(ir, mul(ir, e, op1(ir, WF__OP_cos, z.im)), rest);
-    r.im = mul(ir, mul(ir, e, op1(ir, WF__OP_sin, z.im)), rest);
-    wf__ref straight = wf__op2(ir, WF__OP_eq, z.im, zero), gone = wf__op2(ir, WF__OP_eq, e, zero);
-    r.re = pick(ir, gone, zero, r.re);
-    r.re = pick(ir, straight, mul(ir, e, rest), r.re);
-    r.im = pick(ir, gone, wf__op2(ir, WF__OP_copysign, zero, z.im), r.im);
-    r.im = pick(ir, straight, z.im, r.im);
-    return r;
-}
-
-static pair logarithm(wf__ir *ir, pair z, bool room)
-{
-    pair r;
-    r.re = log_absolute(ir, z, room);
-    r.im = wf__op2(ir, WF__OP_atan2, z.im, z.re);
-    return r;
-}
-
-/* Returns exp(b log a); 1 for b = 0; 0 for a = 0 and a positive real part of b. */
-static pair power(wf__ir *ir, pair a, pair b, bool room)
-{
-    unsigned t = wf__dtype(ir, a.re);
-    wf__ref zero = k(ir, t, 0), one = k(ir, t, 1);
-    pair r = exponential(ir, product(ir, b, logarithm(ir, a, room)));
-    wf__ref none = is_zero(ir, a), unity = is_zero(ir, b);
-    none = both(ir, none, wf__op2(ir, WF__OP_gt, b.re, zero));
-    r = choose(ir, none, (pair){ zero, zero }, r);
-    return choose(ir, unity, (pair){ one, zero }, r);
-}
-
-static pair circle(wf__ir *ir, wf__ref radius, wf__ref angle)
-{
-    pair r;
-    r.re = mul(ir, radius, op1(ir, WF__OP_cos, angle));
-    r.im = mul(ir, radius, op1(ir, WF__OP_sin, angle));
-    return r;
 }
 
 /* ---- dispatch ---- */
@@ -377,17 +205,37 @@ static wf__ref unary(wf__ir *ir, unsigned op, wf__ref z)
     case WF__OP_abs:
         return wf__cast(ir, absolute(ir, converted(ir, p, most), room), t);
     case WF__OP_sqrt:
-        return joined(ir, square_root(ir, converted(ir, p, most), room), t);
+        return joined(ir, wf__c_sqrt(ir, converted(ir, p, most), room), t);
     case WF__OP_exp:
-        return joined(ir, exponential(ir, converted(ir, p, wide)), t);
+    case WF__OP_exp2:
+        return joined(ir, wf__c_exp(ir, op, converted(ir, p, wide)), t);
+    case WF__OP_expm1:
+        return joined(ir, wf__c_expm1(ir, converted(ir, p, wide)), t);
     case WF__OP_log:
-        w.re = wf__cast(ir, log_absolute(ir, converted(ir, p, most), room), t);
+        w.re = wf__cast(ir, wf__c_log_abs(ir, op, converted(ir, p, most), room), t);
         w.im = wf__op2(ir, WF__OP_atan2, p.im, p.re);
         return wf__complex(ir, w.re, w.im);
-    default: /* rcp */
+    case WF__OP_log2:
+    case WF__OP_log10:
+        w.re = wf__cast(ir, wf__c_log_abs(ir, op, converted(ir, p, most), room), wide);
+        p = converted(ir, p, wide);
+        w.im = wf__op2(ir, WF__OP_atan2, p.im, p.re);
+        w.im = mul(ir, w.im, k(ir, wide, op == WF__OP_log2 ? 0x1.71547652b82fep+0 : 0x1.bcb7b1526e50ep-2));
+        return joined(ir, w, t);
+    case WF__OP_log1p:
+        return joined(ir, wf__c_log1p(ir, converted(ir, p, wide)), t);
+    case WF__OP_round:
+        w.re = op1(ir, op, p.re);
+        w.im = op1(ir, op, p.im);
+        return wf__complex(ir, w.re, w.im);
+    case WF__OP_sign:
+        return joined(ir, wf__c_sign(ir, converted(ir, p, wide)), t);
+    case WF__OP_rcp:
         w.re = k(ir, most, 1);
         w.im = k(ir, most, 0);
         return joined(ir, quotient(ir, w, converted(ir, p, most), room), t);
+    default:
+        return joined(ir, wf__c_trig(ir, op, converted(ir, p, wide)), t);
     }
 }
 
@@ -427,7 +275,7 @@ static wf__ref binary(wf__ir *ir, unsigned op, wf__ref x, wf__ref y)
         return joined(ir, quotient(ir, a, converted(ir, b, most), t != WF_F64), t);
     case WF__OP_pow:
         a = converted(ir, a, most);
-        return joined(ir, power(ir, a, converted(ir, b, most), t != WF_F64), t);
+        return joined(ir, wf__c_pow(ir, a, converted(ir, b, most), t != WF_F64), t);
     default: /* eq, ne */
         r.re = wf__op2(ir, op, a.re, b.re);
         r.im = wf__op2(ir, op, a.im, b.im);
@@ -448,7 +296,8 @@ static void note_parts(wf__ir *ir, unsigned op, unsigned arity, const pair opera
     const wf__node n = ir->node[r];
     whole.node = op == WF__OP_abs ? r : n.op == WF__OP_complex ? n.a : 0;
     wf__set_whole(ir, &whole);
-    whole.node = n.op == WF__OP_complex && op != WF__OP_log ? n.b : 0; /* of a logarithm it is an atan2, as any other */
+    const bool angle = op == WF__OP_log || op == WF__OP_log1p; /* the imaginary part is an atan2, as any other */
+    whole.node = n.op == WF__OP_complex && !angle ? n.b : 0;
     whole.imag = true;
     wf__set_whole(ir, &whole);
 }
@@ -456,8 +305,34 @@ static void note_parts(wf__ir *ir, unsigned op, unsigned arity, const pair opera
 /* True for an operation whose derivative is not that of the operations on parts that it is recorded as. */
 static bool has_notes(unsigned op, unsigned last)
 {
-    return op == WF__OP_abs || op == WF__OP_sqrt || op == WF__OP_exp || op == WF__OP_log || op == WF__OP_rcp ||
-           op == WF__OP_pow || (op == WF__OP_div && wf__is_complex(last));
+    switch (op) {
+    case WF__OP_abs:
+    case WF__OP_sqrt:
+    case WF__OP_exp:
+    case WF__OP_exp2:
+    case WF__OP_expm1:
+    case WF__OP_log:
+    case WF__OP_log2:
+    case WF__OP_log10:
+    case WF__OP_log1p:
+    case WF__OP_rcp:
+    case WF__OP_pow:
+    case WF__OP_sin:
+    case WF__OP_cos:
+    case WF__OP_tan:
+    case WF__OP_asin:
+    case WF__OP_acos:
+    case WF__OP_atan:
+    case WF__OP_sinh:
+    case WF__OP_cosh:
+    case WF__OP_tanh:
+    case WF__OP_asinh:
+    case WF__OP_acosh:
+    case WF__OP_atanh:
+        return true;
+    default:
+        return op == WF__OP_div && wf__is_complex(last);
+    }
 }
 
 static wf__ref arithmetic(wf__ir *ir, unsigned op, unsigned arity, const wf__ref x[3])
@@ -469,6 +344,14 @@ static wf__ref arithmetic(wf__ir *ir, unsigned op, unsigned arity, const wf__ref
     wf__ref r = arity == 1 ? unary(ir, op, x[0]) : binary(ir, op, x[0], x[1]);
     if (notes)
         note_parts(ir, op, arity, operand, r);
+    return r;
+}
+
+static pair circle(wf__ir *ir, wf__ref radius, wf__ref angle)
+{
+    pair r;
+    r.re = mul(ir, radius, op1(ir, WF__OP_cos, angle));
+    r.im = mul(ir, radius, op1(ir, WF__OP_sin, angle));
     return r;
 }
 
