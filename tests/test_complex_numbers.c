@@ -81,6 +81,8 @@ static void numbers(void **state)
     assert_true(wf_eq(wf_complex(3, -4), wf_complex(3, -4)).h.num == 1);
     assert_true(fabs(wf_phase(wf_complex(0, 2)).h.num - 1.5707963267948966) < 1e-15);
     assert_true(fabs(wf_real(wf_exp(wf_complex(0, 3))).h.num - cos(3)) < 1e-15);
+    assert_true(fabs(wf_imag(wf_sin(wf_complex(0, 3))).h.num - sinh(3)) < 1e-14);
+    assert_true(wf_imag(wf_round(wf_complex(1.5, -2.5))).h.num == -2);
     assert_int_equal(wf_val_dtype(wf_complex(1, 2)), WF_NONE);
     assert_int_equal(wf_val_shape(wf_reverse(wf_complex(1, 2), 0)).rank, 0); /* views of numbers are these numbers */
     assert_null(wf_keep(wf_complex(1, 2)));
@@ -134,6 +136,7 @@ static void text(void **state)
                   { "out = u8(r)*complex(0, 1)", 0, 2, WF_C64 },
                   { "out = (r > 0)*complex(0, 1)", 0, 1, WF_C64 },
                   { "out = complex(1, 2)", 1, 2, WF_C64 },
+                  { "out = sign(3*a) + atan(complex(0, 0)*r)", 2 / sqrt(5), 1 / sqrt(5), WF_C64 },
                   { "out = -polar(3, 0)**2", -9, 0, WF_C64 },
                   { "out = w", -1, 2, WF_C64 },
                   { "out = x < 2 ? 0 : complex(1, 2)", 1, 2, WF_C64 },
@@ -161,7 +164,7 @@ static void text(void **state)
     OK(ctx, wf_download(a, got, sizeof got));
     assert_true(fabsf(got[0] + 0.8f) < 1e-6f && fabsf(got[1] - 0.5f) < 1e-6f);
     static const char *const wrong[] = { "out = r < complex(1, 2)",        "out = complex(1, 2) < 3",
-                                         "out = sin(complex(1, 2))",       "out = complex(1, 2) % 2",
+                                         "out = erf(complex(1, 2))",       "out = complex(1, 2) % 2",
                                          "out = max(complex(1, 2), 1)",    "out = r[complex(1, 2)]",
                                          "f32 t = complex(1, 2); out = t", "out = complex(complex(1, 2), 3)",
                                          "out = f32(complex(1, 2))" };

@@ -54,6 +54,26 @@ CASE(swap, wf_complex(wf_imag(a), wf_real(a)), make(cimagl(a), creall(a)))
 CASE(choice, wf_select(wf_gt(wf_real(a), 0.6), wf_mul(a, a), b), creall(a) > 0.6L ? a * a : b)
 CASE(size, wf_mul(wf_abs(a), wf_abs(a)), creall(a) * creall(a) + cimagl(a) * cimagl(a))
 CASE(both, wf_add(wf_exp(wf_log(a)), wf_mul(wf_log(a), wf_sqrt(wf_div(b, a)))), a + clogl(a) * csqrtl(b / a))
+#define TURN(a) wf_mul(a, wf_complex(0.75, 0.3125)) /* off the branch cuts */
+#define TURNED(a) (a * make(0.75L, 0.3125L))
+CASE(sin, wf_sin(a), csinl(a))
+CASE(cos, wf_cos(a), ccosl(a))
+CASE(tan, wf_tan(a), ctanl(a))
+CASE(sinh, wf_sinh(a), csinhl(a))
+CASE(cosh, wf_cosh(a), ccoshl(a))
+CASE(tanh, wf_tanh(a), ctanhl(a))
+CASE(asin, wf_asin(TURN(a)), casinl(TURNED(a)))
+CASE(acos, wf_acos(TURN(a)), cacosl(TURNED(a)))
+CASE(atan, wf_atan(TURN(a)), catanl(TURNED(a)))
+CASE(asinh, wf_asinh(TURN(a)), casinhl(TURNED(a)))
+CASE(acosh, wf_acosh(TURN(a)), cacoshl(TURNED(a)))
+CASE(atanh, wf_atanh(TURN(a)), catanhl(TURNED(a)))
+CASE(exp2, wf_exp2(a), cexpl(a * 0.693147180559945309417232121458176568L))
+CASE(expm1, wf_expm1(a), cabsl(a) < 1e-30L ? a : cexpl(a) - 1)
+CASE(log1p, wf_log1p(a), cabsl(a) < 1e-30L ? a : clogl(1 + a))
+CASE(log2, wf_log2(a), clogl(a) / 0.693147180559945309417232121458176568L)
+CASE(log10, wf_log10(a), clogl(a) / 2.302585092994045684017991454684364208L)
+CASE(sign, wf_sign(a), a / cabsl(a))
 CASE(phase_log, wf_mul(wf_phase(a), wf_log(a)), cargl(a) * clogl(a))
 #undef CASE
 #define ROW(name, real, second)                            \
@@ -67,7 +87,11 @@ static const function functions[] = {
     ROW(sqrt, false, false),      ROW(exp, false, false),     ROW(log, false, false),    ROW(rcp, false, false),
     ROW(pow, false, true),        ROW(pow_real, false, true), ROW(square, false, false), ROW(polar, false, true),
     ROW(swap, false, false),      ROW(choice, false, true),   ROW(size, true, false),    ROW(both, false, true),
-    ROW(phase_log, false, false),
+    ROW(phase_log, false, false), ROW(sin, false, false),     ROW(cos, false, false),    ROW(tan, false, false),
+    ROW(sinh, false, false),      ROW(cosh, false, false),    ROW(tanh, false, false),   ROW(asin, false, false),
+    ROW(acos, false, false),      ROW(atan, false, false),    ROW(asinh, false, false),  ROW(acosh, false, false),
+    ROW(atanh, false, false),     ROW(exp2, false, false),    ROW(expm1, false, false),  ROW(log1p, false, false),
+    ROW(log2, false, false),      ROW(log10, false, false),   ROW(sign, false, false),
 };
 
 /* Real parts first; what halves have, then what floats have, then the rest. */

@@ -117,7 +117,7 @@ WF_API wf_val wf_j1(wf_val a);
 WF_API wf_val wf_i0(wf_val a);
 /* modified Bessel function of the first kind, order 1. Floats. */
 WF_API wf_val wf_i1(wf_val a);
-/* -1, 0 or 1; zeros and NaN stay as they are. Numbers. */
+/* -1, 0 or 1; zeros and NaN stay as they are; a / |a| of complex numbers. Numbers. */
 WF_API wf_val wf_sign(wf_val a);
 /* true for negative numbers and -0; false for NaN. Numbers. */
 WF_API wf_val wf_signbit(wf_val a);
@@ -232,7 +232,7 @@ WF_API wf_val wf_clamp(wf_val a, wf_val b, wf_val c);
     F(rcp, 1, FLT, SAME, 1) \
     F(floor, 1, NUM, SAME, 0) \
     F(ceil, 1, NUM, SAME, 0) \
-    F(round, 1, NUM, SAME, 0) \
+    F(round, 1, NUM, SAME, 1) \
     F(trunc, 1, NUM, SAME, 0) \
     F(isnan, 1, NUM, BOOL, 1) \
     F(isinf, 1, NUM, BOOL, 1) \
@@ -241,19 +241,19 @@ WF_API wf_val wf_clamp(wf_val a, wf_val b, wf_val c);
     F(clz, 1, INT, SAME, 0) \
     F(ctz, 1, INT, SAME, 0) \
     F(exp, 1, FLT, SAME, 1) \
-    F(exp2, 1, FLT, SAME, 0) \
+    F(exp2, 1, FLT, SAME, 1) \
     F(exp10, 1, FLT, SAME, 0) \
-    F(expm1, 1, FLT, SAME, 0) \
+    F(expm1, 1, FLT, SAME, 1) \
     F(log, 1, FLT, SAME, 1) \
-    F(log2, 1, FLT, SAME, 0) \
-    F(log10, 1, FLT, SAME, 0) \
-    F(log1p, 1, FLT, SAME, 0) \
-    F(sin, 1, FLT, SAME, 0) \
-    F(cos, 1, FLT, SAME, 0) \
-    F(tan, 1, FLT, SAME, 0) \
-    F(asin, 1, FLT, SAME, 0) \
-    F(acos, 1, FLT, SAME, 0) \
-    F(atan, 1, FLT, SAME, 0) \
+    F(log2, 1, FLT, SAME, 1) \
+    F(log10, 1, FLT, SAME, 1) \
+    F(log1p, 1, FLT, SAME, 1) \
+    F(sin, 1, FLT, SAME, 1) \
+    F(cos, 1, FLT, SAME, 1) \
+    F(tan, 1, FLT, SAME, 1) \
+    F(asin, 1, FLT, SAME, 1) \
+    F(acos, 1, FLT, SAME, 1) \
+    F(atan, 1, FLT, SAME, 1) \
     F(sinpi, 1, FLT, SAME, 0) \
     F(cospi, 1, FLT, SAME, 0) \
     F(tanpi, 1, FLT, SAME, 0) \
@@ -261,9 +261,9 @@ WF_API wf_val wf_clamp(wf_val a, wf_val b, wf_val c);
     F(acospi, 1, FLT, SAME, 0) \
     F(atanpi, 1, FLT, SAME, 0) \
     F(sinc, 1, FLT, SAME, 0) \
-    F(sinh, 1, FLT, SAME, 0) \
-    F(cosh, 1, FLT, SAME, 0) \
-    F(tanh, 1, FLT, SAME, 0) \
+    F(sinh, 1, FLT, SAME, 1) \
+    F(cosh, 1, FLT, SAME, 1) \
+    F(tanh, 1, FLT, SAME, 1) \
     F(erf, 1, FLT, SAME, 0) \
     F(erfc, 1, FLT, SAME, 0) \
     F(erfinv, 1, FLT, SAME, 0) \
@@ -275,14 +275,14 @@ WF_API wf_val wf_clamp(wf_val a, wf_val b, wf_val c);
     F(j1, 1, FLT, SAME, 0) \
     F(i0, 1, FLT, SAME, 0) \
     F(i1, 1, FLT, SAME, 0) \
-    F(sign, 1, NUM, SAME, 0) \
+    F(sign, 1, NUM, SAME, 1) \
     F(signbit, 1, NUM, BOOL, 0) \
     F(brev, 1, INT, SAME, 0) \
     F(frexp, 1, FLT, SAME, 0) \
     F(frexp_exp, 1, FLT, SAME, 0) \
-    F(asinh, 1, FLT, SAME, 0) \
-    F(acosh, 1, FLT, SAME, 0) \
-    F(atanh, 1, FLT, SAME, 0) \
+    F(asinh, 1, FLT, SAME, 1) \
+    F(acosh, 1, FLT, SAME, 1) \
+    F(atanh, 1, FLT, SAME, 1) \
     F(real, 1, CPLX, SAME, 1) \
     F(imag, 1, CPLX, SAME, 1) \
     F(conj, 1, CPLX, SAME, 1) \
