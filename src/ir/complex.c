@@ -6,9 +6,9 @@
  * c32 is computed in f32 and rounded once. Division, absolute value, square root and logarithm of c32 and c64 are done
  * in a format with "room", in which products of parts are exact and squares neither overflow nor vanish (f32, f64);
  * those of c128 scale by powers of two and carry the errors of products along (Kahan), to the same effect. All other
- * functions are done in the format of the parts (complex_log.c, complex_trig.c).
+ * functions are done in the format of the parts (math/complex_log.c, math/complex_trig.c).
  */
-#include "ir/complex.h"
+#include "ir/math/complex.h"
 #include "ir/math/math.h"
 #include <math.h>
 

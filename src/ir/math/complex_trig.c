@@ -8,7 +8,7 @@
  * Sources: W. Kahan, Branch cuts for complex elementary functions, 1987 (the inverse functions); NIST DLMF 4.35 (tanh by
  * sinh, cosh, sin and cos).
  */
-#include "ir/complex.h"
+#include "ir/math/complex.h"
 #include <math.h>
 
 static const double half_pi = 0x1.921fb54442d18p+0, ln2 = 0x1.62e42fefa39efp-1;

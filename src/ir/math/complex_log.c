@@ -1,5 +1,5 @@
 /* complex_log.c - roots, exponentials, logarithms and powers of complex numbers, as operations on the parts. */
-#include "ir/complex.h"
+#include "ir/math/complex.h"
 #include <math.h>
 
 /* Returns the root in the right half plane. Its larger part comes from a sum without cancellation, the other from a

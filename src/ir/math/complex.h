@@ -1,9 +1,9 @@
-/* complex.h - what the files complex*.c share: numbers as pairs of parts of one float dtype, one node a call. An
+/* complex.h - what complex.c and the files complex_*.c share: numbers as pairs of parts of one float dtype, one node a call. An
  * argument list makes at most one node, so that the order of nodes does not depend on the compiler's order of
  * evaluation. "room": products of parts are exact in the dtype, and squares neither overflow nor vanish.
  */
-#ifndef WEFT_IR_COMPLEX_H
-#define WEFT_IR_COMPLEX_H
+#ifndef WEFT_IR_MATH_COMPLEX_H
+#define WEFT_IR_MATH_COMPLEX_H
 #include "ir/ir.h"
 
 typedef struct wf__pair {
@@ -22,7 +22,7 @@ static inline wf__ref either(wf__ir *ir, wf__ref a, wf__ref b) { return wf__op2(
 static inline wf__ref pick(wf__ir *ir, wf__ref c, wf__ref a, wf__ref b) { return wf__op3(ir, WF__OP_select, c, a, b); }
 static inline wf__ref fma_of(wf__ir *ir, wf__ref a, wf__ref b, wf__ref c) { return wf__op3(ir, WF__OP_fma, a, b, c); }
 
-/* ---- pieces (complex.c) ---- */
+/* ---- pieces (src/ir/complex.c) ---- */
 typedef struct wf__scale {
     wf__ref down; /* the larger part times `down` is in [1, 4), or is infinite, zero or NaN, or was subnormal */
     wf__ref back; /* 1 / down; with `halve` its square root */
