@@ -351,10 +351,10 @@ PyObject *wfpy_as_array(PyObject *object, wf_dtype dtype)
         made = wfpy_from_buffer(object);
     else if (is_list(object) || PyNumber_Check(object)) {
         PyObject *module = PyObject_HasAttrString(object, "__dlpack__") ? Py_NewRef(wfpy.self) : NULL;
-        made = module ? PyObject_CallMethod(module, "_from_dlpack", "O", object) : from_lists(object);
+        made = module ? PyObject_CallMethod(module, "from_dlpack", "O", object) : from_lists(object);
         Py_XDECREF(module);
     } else if (PyObject_HasAttrString(object, "__dlpack__"))
-        made = PyObject_CallMethod(wfpy.self, "_from_dlpack", "O", object);
+        made = PyObject_CallMethod(wfpy.self, "from_dlpack", "O", object);
     else
         PyErr_Format(PyExc_TypeError, "%R is no array, number, or list of numbers", object);
     if (made && dtype != WF_NONE && dtype_of(self_array(made)) != dtype) {
@@ -816,7 +816,7 @@ static PyMemberDef members[] = {
     { "__weaklistoffset__", T_PYSSIZET, offsetof(wfpy_array, weak), READONLY, NULL },
     { NULL, 0, 0, 0, NULL },
 };
-static const PyType_Slot own_slots[] = {
+static PyType_Slot own_slots[] = {
     { Py_tp_doc, "Array\n--\n\nAn n-d array. weft.asarray, weft.empty and the functions of weft make arrays." },
     { Py_tp_dealloc, array_dealloc },
     { Py_tp_getset, properties },
@@ -846,9 +846,24 @@ static PyMethodDef functions[] = {
     { NULL, NULL, 0, NULL },
 };
 
+/* The methods of this file and of dlpack.c. */
+static PyMethodDef *all_methods(void)
+{
+    static PyMethodDef all[32];
+    int n = 0;
+    for (const PyMethodDef *m = methods; m->ml_name; ++m)
+        all[n++] = *m;
+    for (const PyMethodDef *m = wfpy_dlpack_methods; m->ml_name; ++m)
+        all[n++] = *m;
+    return all;
+}
+
 int wfpy_add_array(PyObject *module)
 {
     PyType_Slot slots[96];
+    for (PyType_Slot *s = own_slots; s->slot; ++s)
+        if (s->slot == Py_tp_methods)
+            s->pfunc = all_methods();
     wfpy_join_slots(own_slots, slots, sizeof slots / sizeof *slots);
     PyType_Spec spec = { "weft.Array", sizeof(wfpy_array), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                          slots };

@@ -1,43 +1,49 @@
-/* exchange.c - the buffer protocol: memory of other objects as arrays, and arrays as memory for others. Nothing is copied
- * unless the library cannot take the memory as it is. */
+/* exchange.c - memory that belongs to others, and the buffer protocol in both directions. Nothing is copied unless the
+ * library cannot take the memory as it is. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "weft_python.h"
 
-/* ---- buffers whose last use was on a thread without the GIL: they are released by the next thread that has it ---- */
+/* ---- memory of others, which they get back when its last use has ended ---- */
 
-typedef struct held {
-    Py_buffer buffer;
-    struct held *next;
-} held;
-static _Atomic(held *) unused;
+static _Atomic(wfpy_held *) unused; /* last used on threads without the GIL; the next one that has it gives them back */
 
-static int release_unused(void *none)
+static int give_back(void *none)
 {
     (void)none;
-    for (held *h = atomic_exchange(&unused, NULL), *next; h; h = next) {
+    for (wfpy_held *h = atomic_exchange(&unused, NULL), *next; h; h = next) {
         next = h->next;
-        PyBuffer_Release(&h->buffer);
-        free(h);
+        h->give_back(h);
     }
     return 0;
 }
 
-/* The `release` of wf_wrap, called from any thread. */
-static void let_go(void *user)
+void wfpy_let_go(void *user)
 {
-    held *h = user;
+    wfpy_held *h = user;
     if (!Py_IsInitialized())
         return;
     h->next = atomic_load(&unused);
     while (!atomic_compare_exchange_weak(&unused, &h->next, h)) {
     }
     if (wfpy_has_gil())
-        release_unused(NULL);
+        give_back(NULL);
     else
-        Py_AddPendingCall(release_unused, NULL);
+        Py_AddPendingCall(give_back, NULL);
+}
+
+typedef struct held_buffer {
+    wfpy_held held; /* comes first */
+    Py_buffer buffer;
+} held_buffer;
+
+static void release_buffer(wfpy_held *held)
+{
+    held_buffer *h = (held_buffer *)held;
+    PyBuffer_Release(&h->buffer);
+    free(h);
 }
 
 /* ---- from buffers ---- */
@@ -70,9 +76,10 @@ bool wfpy_describe(const Py_buffer *buffer, wf_dtype *dtype, wf_shape *shape, in
 
 PyObject *wfpy_from_buffer(PyObject *object)
 {
-    held *h = wfpy_context() ? malloc(sizeof *h) : NULL;
+    held_buffer *h = wfpy_context() ? malloc(sizeof *h) : NULL;
     if (!h)
         return PyErr_NoMemory();
+    h->held.give_back = release_buffer;
     if (PyObject_GetBuffer(object, &h->buffer, PyBUF_STRIDED_RO | PyBUF_FORMAT) < 0) {
         free(h);
         return NULL;
@@ -87,7 +94,8 @@ PyObject *wfpy_from_buffer(PyObject *object)
         place.strides = strides;
         for (int i = 0; i < shape.rank; ++i)
             read_only = read_only || (strides[i] == 0 && shape.dim[i] > 1);
-        return wfpy_array_view(wf_wrap_with(wfpy.context, h->buffer.buf, dtype, shape, &place, let_go, h), read_only);
+        return wfpy_array_view(wf_wrap_with(wfpy.context, h->buffer.buf, dtype, shape, &place, wfpy_let_go, h),
+                               read_only);
     }
     wf_array *made = described ? wf_empty_with(wfpy.context, dtype, shape, &place) : NULL;
     void *data;

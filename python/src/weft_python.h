@@ -7,6 +7,7 @@
  *   array.c     arrays: making, properties, contents
  *   index.c     views and assignment by numbers, slices, None and Ellipsis
  *   exchange.c  memory of others: the buffer protocol
+ *   dlpack.c    memory of others: DLPack, and addresses
  *   values.c    values and variables of recordings
  *   operations.c  operations on values, arrays and numbers, and Python's operators
  *   graph.c     recordings
@@ -61,6 +62,7 @@ bool wfpy_has_gil(void);
 int wfpy_add_errors(PyObject *module);
 int wfpy_add_dtypes(PyObject *module);
 int wfpy_add_array(PyObject *module);
+int wfpy_add_dlpack(PyObject *module);
 int wfpy_add_values(PyObject *module);
 int wfpy_add_graph(PyObject *module);
 int wfpy_add_kernel(PyObject *module);
@@ -126,6 +128,14 @@ bool wfpy_is_long(const wf_array *array);
 
 /* ---- exchange.c ----------------------------------------------------------------------------------------------- */
 
+/* Memory of others that arrays use: the first member of a struct of the one who holds it. */
+typedef struct wfpy_held {
+    void (*give_back)(struct wfpy_held *held); /* called with the GIL; frees the struct */
+    struct wfpy_held *next;
+} wfpy_held;
+/* The `release` of wf_wrap for a wfpy_held, called by any thread: gives back at once if the thread has the GIL, else as
+ * soon as one has it. After the end of the interpreter nothing is given back. */
+void wfpy_let_go(void *held);
 /* True if the object offers its memory by the buffer protocol. */
 static inline bool wfpy_has_buffer(PyObject *object) { return PyObject_CheckBuffer(object); }
 /* Describes a buffer. False, with a TypeError, if its elements have no dtype; *fits is false if the library cannot take
@@ -135,6 +145,10 @@ bool wfpy_describe(const Py_buffer *buffer, wf_dtype *dtype, wf_shape *shape, in
 PyObject *wfpy_from_buffer(PyObject *object);
 int wfpy_get_buffer(PyObject *self, Py_buffer *view, int flags);
 void wfpy_release_buffer(PyObject *self, Py_buffer *view);
+
+/* ---- dlpack.c ------------------------------------------------------------------------------------------------- */
+
+extern PyMethodDef wfpy_dlpack_methods[];
 
 /* ---- index.c -------------------------------------------------------------------------------------------------- */
 

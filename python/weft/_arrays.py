@@ -1,12 +1,11 @@
 """Conveniences of arrays: making them, how they are shown, and indexing by arrays and masks."""
-import operator
-
 from . import _weft
 from ._weft import Array, asarray, empty
 
 # NumPy leaves operators such as ndarray + Array to Array.
 Array.__array_ufunc__ = None
 Array.__array_priority__ = 1000
+Array.__cuda_array_interface__ = property(Array._cuda_array_interface)
 
 
 def full(shape, value, dtype=None, device=None):
@@ -55,9 +54,10 @@ def _part(array, axis, cut):
 
 
 def _element(value):
-    if isinstance(value, float):
-        return f"{value:.8g}" if value != value or value in (float("inf"), -float("inf")) or value != int(value) else f"{value:.8g}."[:16]
-    return str(value)
+    if not isinstance(value, float):
+        return str(value)
+    text = f"{value:.8g}"
+    return text + "." if text.lstrip("-").isdigit() else text
 
 
 def _rows(array, cut, indent):
@@ -74,7 +74,7 @@ def _rows(array, cut, indent):
 def _repr(array):
     if array.is_lazy:
         return f"<weft.Array {array.dtype} {array.shape} lazy>"
-    text = _rows(array, array.size > _LONG, len("weft.asarray(") if False else 6)
+    text = _rows(array, array.size > _LONG, len("Array("))
     where = "" if array.device == "cpu" else f", device='{array.device}'"
     return f"Array({text}, dtype={array.dtype}{where})"
 
