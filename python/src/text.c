@@ -1,5 +1,6 @@
 /* text.c - operator text. The first call with arguments of some layout records and runs the text; the second one prepares
- * it; later ones find the kernel by the text's identity and the arguments' layouts, and launch it. */
+ * it; later ones find the kernel by the text's identity and the arguments' layouts, and launch it. Numbers are constants of
+ * the kernel, because a number takes the dtype of the operand beside it; with other numbers the text is recorded again. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ typedef struct layout {
     wf_dtype dtype;
     wf_device device;
     wf_shape shape;
-    int64_t stride[WF_MAX_RANK]; /* in elements */
+    wf_arg number; /* of an argument that is no array: it is a constant of the kernel */
 } layout;
 typedef enum state { SEEN_ONCE, PREPARED, NOT_PREPARABLE } state;
 typedef struct entry {
@@ -21,6 +22,7 @@ typedef struct entry {
     int n, results;
     layout layout[MOST_ARGUMENTS];
     state state;
+    int users; /* calls that use the entry now: the first one has the slots, and none of them may find it freed */
     wf_kernel *kernel;
     wf_device device;
     uint32_t flags;
@@ -39,6 +41,7 @@ static void free_entry(entry *e)
         return;
     Py_XDECREF(e->text);
     Py_XDECREF(e->names);
+    Py_XDECREF(e->out);
     wf_kernel_free(e->kernel);
     for (int i = 0; i < e->n; ++i)
         wfpy_slot_free(&e->slot[i]);
@@ -107,28 +110,31 @@ static bool convert(arguments *a, PyObject *names, PyObject *const *values, int 
     return true;
 }
 
-static void describe_array(const wf_array *array, const int64_t *stride, layout *l)
+static void describe(const wf_arg *arg, layout *l)
 {
-    *l = (layout){ .kind = WF_ARG_ARRAY,
-                   .dtype = wf_array_dtype(array),
-                   .device = wf_array_device(array),
-                   .shape = wf_array_shape(array) };
-    for (int i = 0; stride && i < l->shape.rank; ++i)
-        l->stride[i] = stride[i];
+    *l = (layout){ .kind = arg->kind, .number = *arg };
+    if (arg->kind == WF_ARG_ARRAY) {
+        l->dtype = wf_array_dtype(arg->as.array);
+        l->device = wf_array_device(arg->as.array);
+        l->shape = wf_array_shape(arg->as.array);
+    }
 }
 
 /* ---- finding an entry ---- */
 
 static bool same_names(PyObject *a, PyObject *b) { return a == b || PyObject_RichCompareBool(a, b, Py_EQ) == 1; }
 
-/* True if an argument has the layout that the entry was made for. A buffer stays held in `a`. */
-static bool fits(entry *e, int i, PyObject *value, arguments *a)
+/* True if an argument has the layout that the entry was made for. A buffer stays held in `a`. *equal becomes false if it is
+ * another number. */
+static bool fits(entry *e, int i, PyObject *value, arguments *a, bool *equal)
 {
     const layout *l = &e->layout[i];
     wf_arg *arg = &a->arg[i];
     *arg = (wf_arg){ .name = NULL, .kind = WF_ARG_ARRAY };
-    if (number_argument(value, arg))
-        return l->kind == WF_ARG_NUMBER && arg->kind == WF_ARG_NUMBER;
+    if (number_argument(value, arg)) {
+        *equal = *equal && memcmp(&arg->as, &l->number.as, sizeof(double)) == 0;
+        return l->kind == arg->kind;
+    }
     if (PyErr_Occurred() || l->kind != WF_ARG_ARRAY)
         return false;
     if (wfpy_is_array(value)) {
@@ -139,8 +145,13 @@ static bool fits(entry *e, int i, PyObject *value, arguments *a)
         if (!wfpy_has_buffer(value))
             return false;
         a->buffer[a->held].obj = NULL;
-        arg->as.array = wfpy_slot_begin(&e->slot[i], value, false, &a->buffer[a->held]);
-        a->held += a->buffer[a->held].obj != NULL;
+        if (e->users > 1) {
+            a->owner[i] = wfpy_from_buffer(value);
+            arg->as.array = a->owner[i] ? wfpy_array_of(a->owner[i]) : NULL;
+        } else {
+            arg->as.array = wfpy_slot_begin(&e->slot[i], value, false, &a->buffer[a->held]);
+            a->held += a->buffer[a->held].obj != NULL;
+        }
         if (!arg->as.array)
             return false;
     }
@@ -151,25 +162,46 @@ static bool fits(entry *e, int i, PyObject *value, arguments *a)
     return shape.rank == l->shape.rank && memcmp(shape.dim, l->shape.dim, sizeof *shape.dim * (size_t)shape.rank) == 0;
 }
 
-/* The entry for a text and its arguments, moved to the front; `a` then holds the arguments. */
-static entry *find(PyObject *text, PyObject *names, PyObject *out, PyObject *const *values, int n, wf_device device,
-                   arguments *a)
+static int place_of(const entry *e)
 {
+    int at = 0;
+    while (at < ENTRIES && entries[at] != e)
+        ++at;
+    return at;
+}
+static void move_to_front(entry *e)
+{
+    memmove(entries + 1, entries, sizeof *entries * (size_t)place_of(e));
+    entries[0] = e;
+}
+
+/* The entry for a text and its arguments, moved to the front; `a` then holds the arguments. NULL: there is none; *near
+ * becomes one that differs in numbers alone and was used once, if there is one. The caller ends the use of the entry. */
+static entry *find(PyObject *text, PyObject *names, PyObject *out, PyObject *const *values, int n, wf_device device,
+                   arguments *a, entry **near)
+{
+    *near = NULL;
     for (int at = 0; at < ENTRIES && entries[at]; ++at) {
         entry *e = entries[at];
         if ((e->text != text && PyUnicode_Compare(e->text, text) != 0) || e->n != n || e->device != device ||
             !same_names(e->names, names) || (e->out != out && !(e->out && out && same_names(e->out, out))) ||
             e->flags != wf_get_flags(wfpy.context))
             continue;
-        *a = (arguments){ .n = 0 };
-        bool right = true;
+        a->n = n;
+        a->held = 0;
+        a->is_long = false;
+        memset(a->owner, 0, sizeof *a->owner * (size_t)n);
+        bool right = true, equal = true;
+        ++e->users;
         for (int i = 0; right && i < n; ++i)
-            right = fits(e, i, values[i], a);
-        if (right) {
-            memmove(entries + 1, entries, sizeof *entries * (size_t)at);
-            entries[0] = e;
+            right = fits(e, i, values[i], a, &equal);
+        if (right && !equal && e->state == SEEN_ONCE)
+            *near = e;
+        if (right && equal) {
+            move_to_front(e);
             return e;
         }
+        --e->users;
         end_arguments(a);
         if (PyErr_Occurred())
             PyErr_Clear(); /* the slow way finds the mistake again */
@@ -177,11 +209,30 @@ static entry *find(PyObject *text, PyObject *names, PyObject *out, PyObject *con
     return NULL;
 }
 
+/* Puts an entry first, in place of the one that was used longest ago. */
 static void add_entry(entry *e)
 {
-    free_entry(entries[ENTRIES - 1]);
-    memmove(entries + 1, entries, sizeof *entries * (ENTRIES - 1));
+    int last = ENTRIES - 1;
+    while (last >= 0 && entries[last] && entries[last]->users)
+        --last;
+    if (last < 0) {
+        free_entry(e);
+        return;
+    }
+    free_entry(entries[last]);
+    memmove(entries + 1, entries, sizeof *entries * (size_t)last);
     entries[0] = e;
+}
+
+/* Takes an entry that nobody uses out of the list. */
+static entry *take(entry *e)
+{
+    int at = e ? place_of(e) : ENTRIES;
+    if (at == ENTRIES || e->users)
+        return NULL;
+    memmove(entries + at, entries + at + 1, sizeof *entries * (size_t)(ENTRIES - 1 - at));
+    entries[ENTRIES - 1] = NULL;
+    return e;
 }
 
 /* ---- running ---- */
@@ -233,19 +284,46 @@ static int wanted(PyObject *text, PyObject *out, char name[][64])
     return (int)n;
 }
 
-/* Records and runs the text, and notes its layout for the next call. */
-static PyObject *first_time(PyObject *text, PyObject *names, PyObject *out, PyObject *const *values, int n,
-                            wf_device device)
+/* An entry for arguments and results, in place of `old` if that is not NULL. */
+static void note(entry *old, PyObject *text, PyObject *names, PyObject *out, const arguments *a, wf_device device,
+                 char name[][64], wf_array *const *made, int results)
+{
+    entry *e = PyMem_Calloc(1, sizeof *e);
+    free_entry(old);
+    if (!e)
+        return;
+    e->text = Py_NewRef(text);
+    e->names = Py_NewRef(names);
+    e->out = out ? Py_NewRef(out) : NULL;
+    e->n = a->n;
+    e->results = results;
+    e->device = device;
+    e->flags = wf_get_flags(wfpy.context);
+    for (int i = 0; i < a->n; ++i)
+        describe(&a->arg[i], &e->layout[i]);
+    for (int i = 0; i < results; ++i) {
+        strcpy(e->result[i].name, name[i]);
+        e->result[i].dtype = wf_array_dtype(made[i]);
+        e->result[i].shape = wf_array_shape(made[i]);
+    }
+    add_entry(e);
+}
+
+/* Records and runs the text. */
+static PyObject *record_and_run(PyObject *text, PyObject *names, PyObject *out, PyObject *const *values, int n,
+                                wf_device device, bool notes, entry *near)
 {
     arguments a;
-    entry *e = NULL;
     wf_array *made[MOST_RESULTS];
     const char *want[MOST_RESULTS];
     char name[MOST_RESULTS][64];
     int results = wanted(text, out, name);
-    if (results < 0)
-        return NULL;
+    near = notes ? take(near) : NULL;
     PyObject *object = NULL;
+    if (results < 0) {
+        free_entry(near);
+        return NULL;
+    }
     if (convert(&a, names, values, n)) {
         for (int i = 0; i < results; ++i)
             want[i] = name[i];
@@ -255,28 +333,14 @@ static PyObject *first_time(PyObject *text, PyObject *names, PyObject *out, PyOb
         wfpy_take_gil(r);
         if (status != WF_OK)
             wfpy_raise();
-        else if ((e = PyMem_Calloc(1, sizeof *e))) {
-            *e = (entry){ .text = Py_NewRef(text),
-                          .names = Py_NewRef(names),
-                          .out = out ? Py_NewRef(out) : NULL,
-                          .n = n,
-                          .results = results,
-                          .device = device,
-                          .flags = wf_get_flags(wfpy.context) };
-            for (int i = 0; i < n; ++i)
-                if (a.arg[i].kind == WF_ARG_ARRAY)
-                    describe_array(a.arg[i].as.array, NULL, &e->layout[i]);
-                else
-                    e->layout[i].kind = a.arg[i].kind;
-            for (int i = 0; i < results; ++i) {
-                strcpy(e->result[i].name, name[i]);
-                e->result[i].dtype = wf_array_dtype(made[i]);
-                e->result[i].shape = wf_array_shape(made[i]);
-            }
-            add_entry(e);
+        else {
+            if (notes)
+                note(near, text, names, out, &a, device, name, made, results);
+            near = NULL;
             object = results_object(made, results, out);
         }
     }
+    free_entry(near);
     end_arguments(&a);
     return object && wfpy_warn() < 0 ? (Py_DecRef(object), NULL) : object;
 }
@@ -295,16 +359,9 @@ static void prepare(entry *e, const arguments *a)
                 return; /* the text reads what it assigns */
     }
     wf_graph *g = wf_text_begin(wfpy.context, source, (wf_args){ arg, (size_t)e->n }, NULL);
-    for (int i = 0; g && i < e->n; ++i) {
+    for (int i = 0; g && i < e->n; ++i)
         if (e->layout[i].kind == WF_ARG_ARRAY)
             arg[i].as.array = wf_formal(g, arg[i].name, e->layout[i].dtype, e->layout[i].shape.rank);
-        else {
-            arg[i].as.val = wf_param(g, arg[i].name, WF_F64, arg[i].as.num);
-            e->state = NOT_PREPARABLE;
-            wf_drop(g);
-            return; /* a parameter has a dtype, while a number takes that of its neighbours */
-        }
-    }
     for (int i = 0; g && i < e->results; ++i)
         arg[e->n + i] =
             (wf_arg){ e->result[i].name,
@@ -322,24 +379,24 @@ static PyObject *again(entry *e, arguments *a)
 {
     wf_array *made[MOST_RESULTS] = { NULL };
     wf_arg arg[MOST_ARGUMENTS + MOST_RESULTS];
+    const wf_place place = { .size = sizeof place, .device = e->device ? e->device : e->layout[0].device };
     bool right = true;
+    int n = 0;
     for (int i = 0; i < e->n; ++i) {
-        arg[i] = a->arg[i];
-        arg[i].name = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(e->names, i), NULL);
+        if (a->arg[i].kind != WF_ARG_ARRAY)
+            continue;
+        arg[n] = a->arg[i];
+        arg[n++].name = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(e->names, i), NULL);
     }
     for (int i = 0; right && i < e->results; ++i) {
-        const wf_place place = { .size = sizeof place,
-                                 .device = e->device ? e->device
-                                           : e->n    ? e->layout[0].device
-                                                     : 0 };
         made[i] = wf_empty_with(wfpy.context, e->result[i].dtype, e->result[i].shape, &place);
         right = made[i] != NULL;
-        arg[e->n + i] = (wf_arg){ e->result[i].name, WF_ARG_ARRAY, 0, { .array = made[i] } };
+        arg[n++] = (wf_arg){ e->result[i].name, WF_ARG_ARRAY, 0, { .array = made[i] } };
     }
     wf_status status = WF_ERR_MEMORY;
     if (right) {
         wfpy_released r = wfpy_release_gil(a->is_long);
-        status = wf_launch(e->kernel, ((wf_args){ arg, (size_t)(e->n + e->results) }));
+        status = wf_launch(e->kernel, ((wf_args){ arg, (size_t)n }));
         wfpy_take_gil(r);
     }
     if (status == WF_OK)
@@ -355,29 +412,19 @@ static PyObject *run_text(PyObject *text, PyObject *names, PyObject *out, PyObje
     arguments a;
     if (!wfpy_context())
         return NULL;
-    entry *e = find(text, names, out, values, n, device, &a);
+    for (int i = 0; i < n; ++i)
+        if (wfpy_is_array(values[i]) && !wfpy_array_of(values[i]))
+            return NULL;
+    entry *near, *e = find(text, names, out, values, n, device, &a, &near);
     if (!e)
-        return first_time(text, names, out, values, n, device);
+        return record_and_run(text, names, out, values, n, device, true, near);
     if (e->state == SEEN_ONCE)
         prepare(e, &a);
-    PyObject *object = e->state == PREPARED ? again(e, &a) : NULL;
+    const bool prepared = e->state == PREPARED;
+    PyObject *object = prepared ? again(e, &a) : NULL;
     end_arguments(&a);
-    if (e->state != NOT_PREPARABLE)
-        return object;
-    arguments slow;
-    wf_array *made[MOST_RESULTS];
-    const char *want[MOST_RESULTS];
-    for (int i = 0; i < e->results; ++i)
-        want[i] = e->result[i].name;
-    if (convert(&slow, names, values, n)) {
-        if (wf_text_create(wfpy.context, PyUnicode_AsUTF8AndSize(text, NULL), (wf_args){ slow.arg, (size_t)n }, device,
-                           want, (size_t)e->results, made) == WF_OK)
-            object = results_object(made, e->results, out);
-        else
-            wfpy_raise();
-    }
-    end_arguments(&slow);
-    return object;
+    --e->users;
+    return prepared ? object : record_and_run(text, names, out, values, n, device, false, NULL);
 }
 
 /* _text(text, names, values, out, device): names, values and out are tuples; out may be None. */

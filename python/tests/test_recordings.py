@@ -168,3 +168,29 @@ def test_evaluate_finds_variables():
     out = numpy.empty(3)
     assert weft.evaluate("a + 1", out=out) is out and out.tolist() == [1, 2, 3]
     assert weft.evaluate("x + 1", {"x": a}).tolist() == [1, 2, 3]
+
+
+def test_one_text_on_many_threads():
+    wrong = []
+
+    def work(seed):
+        for i in range(100):
+            a = numpy.full(20000 if i % 2 else 10, float(seed))
+            if weft.text("a*2 + s", a=a, s=i % 3)[0].item() != seed * 2 + i % 3:
+                wrong.append((seed, i))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_more_texts_than_are_kept():
+    a = numpy.arange(3.0)
+    for _ in range(2):
+        for i in range(200):
+            assert weft.text(f"a + {i}", a=a)[0].item() == i
+            assert weft.text("a + s", a=a, s=i)[0].item() == i
+            assert weft.text("a[x; clamp] * s", a=a, s=i)[2].item() == 2 * i
