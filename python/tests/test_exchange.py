@@ -26,8 +26,8 @@ class Old:
 @pytest.mark.parametrize("name", ["bool", "int8", "uint16", "int64", "float16", "float32", "float64", "complex64", "complex128"])
 def test_round_trips(name):
     a = numpy.arange(12).astype(name).reshape(3, 4)
-    if name == "bool" and not hasattr(numpy, "from_dlpack"):
-        pytest.skip("this NumPy has no from_dlpack")
+    if name == "bool" and numpy.lib.NumpyVersion(numpy.__version__) < "1.25.0":
+        pytest.skip("this NumPy has no bools in DLPack")
     for view in (a, a[:, ::2], a[::-1], a.T):
         x = weft.from_dlpack(Old(view) if view.strides[0] > 0 else view)
         assert x.dtype.name == name and x.tolist() == view.tolist()
