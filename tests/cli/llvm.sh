@@ -40,6 +40,12 @@ in_use '.*/site/weft/libweft_llvm\.so\.19'
 in_use '.*/site/weft/libweft_llvm\.so\.19' env -C /
 in_use "$PWD/site/weft_llvm/libweft_llvm\\.so\\.19" env WEFT_LLVM="$PWD/site/weft_llvm/libweft_llvm.so.19"
 rm site/weft/libweft_llvm.so.19 site/weft_llvm/*
+for folder in lib lib64 "lib/$(uname -m)-linux-gnu"; do # the one that this build installs libraries into
+    mkdir -p "site/$folder"
+    echo 'no library' > "site/$folder/libweft_llvm.so.19"
+done
+in_use '.*/site/weft/\.\./lib[^ ]*/libweft_llvm\.so\.19'
+rm -r site/lib*
 
 # A real library, opened under this name.
 if [ -n "$found" ]; then

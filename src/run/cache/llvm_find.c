@@ -20,9 +20,14 @@ static const char *const own_folders[] = { "/usr/lib/llvm-%d/lib", "/usr/lib64/l
 static const char *const names[] = { "libLLVM.so.%d.1", "libLLVM-%d.so.1", "libLLVM-%d.so", "libLLVM.so.%d",
                                      "libLLVM.dylib" };
 
-/* The small LLVM that tools/make_llvm links, in the folder of this code, and in the Python package weft_llvm, which
- * stands beside the package weft. %s = folder of this code, %d = major version */
-static const char *const small_paths[] = { "%slibweft_llvm.so.%d", "%s../weft_llvm/libweft_llvm.so.%d" };
+#ifndef WEFT_LIB_FOLDER
+#define WEFT_LIB_FOLDER "../lib/"
+#endif
+/* The small LLVM that tools/make_llvm links: in the folder of this code, in the Python package weft_llvm, which stands
+ * beside the package weft, and in the folder of libraries beside an installed tool's. %s = folder of this code, %d =
+ * major version */
+static const char *const small_paths[] = { "%slibweft_llvm.so.%d", "%s../weft_llvm/libweft_llvm.so.%d",
+                                           "%s" WEFT_LIB_FOLDER "libweft_llvm.so.%d" };
 
 static bool listed(const wf__llvm_list *list, const struct stat *st)
 {

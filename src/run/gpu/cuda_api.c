@@ -51,8 +51,8 @@ static void *open_in(const char *folder, const char *name, wf__str *why)
     return handle;
 }
 
-#ifndef WEFT_EMU_FOLDER
-#define WEFT_EMU_FOLDER "../lib/"
+#ifndef WEFT_LIB_FOLDER
+#define WEFT_LIB_FOLDER "../lib/"
 #endif
 
 static void *open_emulator(wf__str *why)
@@ -61,7 +61,7 @@ static void *open_emulator(wf__str *why)
     wf__str beside = { 0 }, installed = { 0 };
     void *handle = NULL;
     if (wf__dl_own_folder(&beside)) {
-        wf__str_addf(&installed, "%s" WEFT_EMU_FOLDER, wf__str_get(&beside));
+        wf__str_addf(&installed, "%s" WEFT_LIB_FOLDER, wf__str_get(&beside));
         handle = open_in(wf__str_get(&beside), name, why);
         if (!handle && !installed.failed)
             handle = open_in(wf__str_get(&installed), name, why);
