@@ -70,7 +70,8 @@ static bool spread_up(const wf__ir *ir, const wf__ad_task *task, wf__activity *a
 }
 
 /* Marks what the results depend on. Returns true if there are new marks. */
-static bool spread_down(const wf__ir *ir, wf__activity *active, const wf__loops *loops, wf__ref first, wf__ref last)
+static bool spread_down(const wf__ir *ir, const wf__ad_task *task, wf__activity *active, const wf__loops *loops,
+                        wf__ref first, wf__ref last)
 {
     wf__ref operand[WF__MAX_OPERANDS];
     bool any = false;
@@ -79,8 +80,9 @@ static bool spread_down(const wf__ir *ir, wf__activity *active, const wf__loops 
         bool counts = active->node[r] & WF__COUNTS;
         if (n->op == WF__NEXT)
             counts = active->node[n->a] & WF__COUNTS;
-        else if (ir->arrays && wf__op_is_store(n->op))
-            counts = counts || active->array[wf__object_of(ir, n)] & WF__COUNTS;
+        else if (wf__op_is_store(n->op))
+            counts = counts || (ir->arrays && active->array[wf__object_of(ir, n)] & WF__COUNTS) ||
+                     (task->effects && task->effects[wf__object_of(ir, n)]);
         if (!counts)
             continue;
         any = any || !(active->node[r] & WF__COUNTS);
@@ -122,7 +124,7 @@ bool wf__find_active(wf__ir *ir, const wf__ad_task *task, const wf__loops *loops
     /* The values of a loop's turn depend on those of the turn before; memory is read after it was changed. */
     while (spread_up(ir, task, out, 1, ir->n - 1) && (ir->loops || objects))
         ;
-    while (spread_down(ir, out, loops, 1, ir->n - 1) && (ir->loops || objects))
+    while (spread_down(ir, task, out, loops, 1, ir->n - 1) && (ir->loops || objects))
         ;
     return true;
 }

@@ -9,10 +9,12 @@
  *     rules.def rule       the rule of each operation, and how a rule becomes nodes
  *     whole                functions of complex numbers
  *     count                the number of turns of a loop
- *     active loops         which nodes lie between the wanted values and the results; blocks as straight code
+ *     active stores loops  which nodes lie between the wanted values and the results; stores behind loops; blocks as
+ *                          straight code
  *     shapes parts         sums over broadcast axes, sums of contributions and the points that take part
  *     index                border modes and gathers as indices
  *     views joins updates  derivatives of views, reductions and scans, accumulations
+ *     effects              stores and accumulations in loops that stay loops
  *     custom               derivatives that the program gives
  *     turn tape            loops that stay loops: copies of their turns; reverse mode through them
  *     reverse forward      the two sweeps
@@ -56,6 +58,11 @@ typedef struct wf__ad_task {
     /* [objects] not 0: all reads of the array depend on wanted values, whatever else the recording shows. NULL = the
      * recording shows all that depend on them. */
     const uint8_t *varies;
+    /* [objects] not 0: results depend on what is stored and accumulated in the array; NULL = the recording shows it. Index
+     * spaces, effects in loops that are kept: 1 + the slot of the array's derivative, which reverse mode reads, or of its
+     * tangent, which forward mode changes as the effect changes the array. */
+    const uint32_t *effects;
+    bool turn; /* a walk over a turn of a loop that is kept */
 } wf__ad_task;
 
 /* Sets grad[i] to the derivative with respect to wrt[i]: a value of its shape, in wf__adjoint_dtype of its dtype; a

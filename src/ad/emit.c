@@ -47,18 +47,28 @@ static wf__ref emit_load(wf__emitter *e, const wf__node *n)
     return wf__load_when(e->to, e->slot(e->user, object, false), tuple, border, other, when);
 }
 
-static bool accumulates(const wf__emitter *e, wf__ref r)
+/* True for an effect that is wanted: on a derivative, or a store in place of which zeros are stored. */
+static bool is_wanted(const wf__emitter *e, const wf__node *n)
 {
-    const wf__ir *from = &e->from->ir;
-    return from->node[r].op == WF__ACCUM && wf__object_of(from, &from->node[r]) >= e->from->of->objects;
+    if (n->op != WF__ACCUM && n->op != WF__STORE)
+        return false;
+    const uint32_t object = wf__object_of(&e->from->ir, n);
+    return (e->accumulates && object >= e->from->of->objects) || (n->op == WF__STORE && object + 1 == e->zeroed);
 }
 
-static void emit_accumulation(wf__emitter *e, const wf__node *n)
+static void emit_effect(wf__emitter *e, const wf__node *n)
 {
-    uint32_t slot = e->slot(e->user, wf__object_of(&e->from->ir, n), false);
-    uint32_t tuple = wf__emit_tuple(e, n->b);
-    if (e->to->status == WF_OK)
-        wf__accum(e->to, slot, tuple, WF_JOIN_ADD, WF__MODE_AUTO, e->map[n->c], n->d ? e->map[n->d] : 0);
+    const uint32_t object = wf__object_of(&e->from->ir, n), to = object + 1 == e->zeroed ? e->zeros : object;
+    uint32_t slot = e->slot(e->user, to, !n->b), tuple = wf__emit_tuple(e, n->b);
+    wf__ref when = n->d ? e->map[n->d] : 0;
+    if (e->to->status != WF_OK)
+        return;
+    if (n->op == WF__ACCUM)
+        wf__accum(e->to, slot, tuple, WF_JOIN_ADD, WF__MODE_AUTO, e->map[n->c], when);
+    else if (to == object)
+        wf__store(e->to, slot, tuple, e->map[n->c], when);
+    else
+        wf__store(e->to, slot, tuple, wf__const_f64(e->to, e->to->slot[slot].dtype, 0), when);
 }
 
 /* Records a node whose operands are recorded. Of effects, those that are wanted. */
@@ -74,8 +84,8 @@ static void emit_node(wf__emitter *e, wf__ref r)
         e->map[r] = wf__dim(e->to, e->slot(e->user, from->slot[n->a].object, false), (int)n->b);
     else if (n->op == WF__LOAD)
         e->map[r] = emit_load(e, n);
-    else if (e->accumulates && accumulates(e, r))
-        emit_accumulation(e, n);
+    else if (is_wanted(e, n))
+        emit_effect(e, n);
     else if (wf__op_is_effect(n->op))
         return;
     else
@@ -116,11 +126,10 @@ wf__ref wf__emit(wf__emitter *e, wf__ref r)
     return e->map[r];
 }
 
-void wf__emit_accumulations(wf__emitter *e)
+void wf__emit_effects(wf__emitter *e)
 {
-    e->accumulates = true;
     for (wf__ref r = 1; r < e->from->ir.n && e->to->status == WF_OK; ++r)
-        if (accumulates(e, r) && !e->map[e->loop[r]])
+        if (e->loop[r] && is_wanted(e, &e->from->ir.node[r]) && !e->map[e->loop[r]])
             emit_loop(e, e->loop[r]);
 }
 

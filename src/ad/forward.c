@@ -9,6 +9,14 @@
 #include "ad/sweep.h"
 #include "ad/turn.h"
 
+typedef struct scattered { /* array graphs: SCATTERs of what loops that are kept store and add to arrays */
+    struct {
+        uint32_t object;
+        wf__ref node;
+    } * at;
+    uint32_t n, cap;
+} scattered;
+
 typedef struct forward {
     wf__ir *ir;
     const wf__ad_task *task;
@@ -16,6 +24,7 @@ typedef struct forward {
     wf__ref *node;  /* [route.n] tangents; 0 = the tangent is 0 */
     wf__ref *array; /* [route.objects] tangents of the contents of arrays */
     bool inside;    /* in a turn of a loop that is kept */
+    scattered *scattered;
 } forward;
 
 static wf__ref sum(wf__ir *ir, wf__ref a, wf__ref b) { return a && b ? wf__op2(ir, WF__OP_add, a, b) : a ? a : b; }
@@ -197,6 +206,57 @@ static void forward_store(forward *f, wf__ref r)
         f->array[object] = rest ? choose(ir, rest, old, tangent) : tangent;
 }
 
+/* An effect in a turn of a loop that is kept. */
+static void forward_effect(forward *f, wf__ref r)
+{
+    wf__ir *ir = f->ir;
+    const wf__node n = ir->node[r];
+    const uint32_t object = wf__object_of(ir, &n), to = f->task->effects ? f->task->effects[object] : 0;
+    wf__ref tangent = to ? f->node[n.c] : 0;
+    scattered *s = f->scattered;
+    if (to && n.op == WF__STORE && !ir->arrays && !tangent)
+        tangent = wf__const_f64(ir, wf__adjoint_dtype(n.dtype), 0);
+    if (!tangent || ir->status != WF_OK)
+        return;
+    if (!ir->arrays && n.op == WF__STORE)
+        wf__store(ir, to - 1, n.b, wf__cast(ir, tangent, ir->slot[to - 1].dtype), n.d);
+    else if (!ir->arrays) {
+        const unsigned t = wf__update_dtype(ir->slot[to - 1].dtype, WF_JOIN_ADD);
+        wf__accum(ir, to - 1, n.b, WF_JOIN_ADD, WF__MODE_AUTO, wf__cast(ir, tangent, t), n.d);
+    } else if (!wf__grow(&s->at, &s->cap, s->n + 1, sizeof *s->at))
+        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", f->task->function);
+    else {
+        const wf__ref first = n.b ? 0 : wf__const_bits(ir, WF_I64, 0);
+        const uint32_t tuple = n.b ? n.b : wf__tuple(ir, &first, 1); /* an array of rank 0 as one of one element */
+        const uint32_t shape = n.b ? ir->slot[n.a].shape : wf__shape_id(ir, &(wf_shape){ .rank = 1, .dim = { 1 } });
+        tangent = wf__cast(ir, tangent, wf__adjoint_dtype(n.dtype));
+        s->at[s->n].object = object;
+        s->at[s->n++].node = wf__scatter(ir, tangent, shape, tuple, n.d);
+    }
+}
+
+/* Sets the tangents of the arrays that a loop has changed. */
+static void leave_effects(forward *f, const wf__region *loop, const uint32_t *effects)
+{
+    wf__ir *ir = f->ir;
+    for (uint32_t object = 0; object < f->route.objects && ir->status == WF_OK; ++object) {
+        if (!effects[object])
+            continue;
+        wf__ref rest = wf__left_by_loop(ir, loop, object), *array = &f->array[object];
+        *array = rest ? choose(ir, rest, *array, 0) : *array;
+        for (uint32_t i = 0; i < f->scattered->n; ++i) {
+            wf__ref part = f->scattered->at[i].node;
+            if (f->scattered->at[i].object != object)
+                continue;
+            for (uint32_t k = 0; k < ir->slot_n && part; ++k)
+                if (ir->slot[k].object == object && !ir->shape[ir->slot[k].shape].rank)
+                    part = wf__reshaped(ir, part, &(wf_shape){ .rank = 0 });
+            *array = sum(ir, *array, part);
+        }
+    }
+    f->scattered->n = 0;
+}
+
 /* ---- local memory: the tangents of its elements are in local memory, too ---- */
 static wf__ref tangent_memory(forward *f, wf__ref local)
 {
@@ -286,6 +346,10 @@ static void visit(forward *f, wf__ref r)
 {
     wf__ir *ir = f->ir;
     const wf__node n = ir->node[r];
+    if (wf__op_is_store(n.op) && f->inside) {
+        forward_effect(f, r);
+        return;
+    }
     if (wf__op_is_store(n.op) && ir->arrays) {
         const uint32_t object = wf__object_of(ir, &n);
         if (f->route.active.array[object] == WF__ACTIVE)
@@ -317,8 +381,8 @@ static void walk(forward *f, wf__ref first, wf__ref last);
 static void forward_turn(forward *f, const wf__turn *turn, wf__ref first, const wf__ref *value, wf__ref *tangent)
 {
     wf__ir *ir = f->ir;
-    const wf__ad_task none = wf__turn_task(f->task);
-    forward inner = { .ir = ir, .task = &none, .array = f->array, .inside = true };
+    const wf__ad_task none = wf__turn_task(turn);
+    forward inner = { .ir = ir, .task = &none, .array = f->array, .inside = true, .scattered = f->scattered };
     if (wf__turn_route(turn, value, tangent, first, &inner.route)) {
         inner.node = wf__alloc0((inner.route.n + 1) * sizeof *inner.node);
         if (!inner.node)
@@ -340,6 +404,7 @@ static void forward_turn(forward *f, const wf__turn *turn, wf__ref first, const 
         for (wf__ref r = turn->first + turn->states; r < turn->loop.end && ir->status == WF_OK; ++r)
             if (turn->in.node[r].op == WF__SCATTER)
                 f->node[r] = inner.node[turn->map[r]];
+        wf__drop_effects(ir, first, inner.route.n);
     }
     wf__route_free(&inner.route);
     wf__free(inner.node);
@@ -399,6 +464,8 @@ static void forward_loop(forward *f, const wf__region *b)
     wf__end(ir, loop);
     for (uint32_t i = 0; i < n; ++i)
         f->node[turn.first + i] = state[i];
+    if (ir->arrays && !f->inside)
+        leave_effects(f, b, turn.effects);
     wf__turn_free(&turn);
     wf__free(value);
 }
@@ -417,6 +484,9 @@ static void walk(forward *f, wf__ref first, wf__ref last)
             forward_loop(f, b);
         else if (b && b->last >= b->first)
             walk(f, b->first, b->last);
+        for (uint32_t object = 0; object < f->route.objects && ir->arrays && !f->inside; ++object)
+            if (wf__writes(ir, r, end, object))
+                add_seeds(f, object, end, next_effect(f, object, end));
         for (wf__ref state = r + 1; b && !b->kept && ir->node[state].op == WF__STATE; ++state)
             f->node[state] = wf__final(&f->route.loops, state) ? f->node[wf__final(&f->route.loops, state)] : 0;
         r = end;
@@ -425,7 +495,8 @@ static void walk(forward *f, wf__ref first, wf__ref last)
 
 bool wf__ad_forward(wf__ir *ir, const wf__ad_task *task, wf__ref *tangent)
 {
-    forward f = { .ir = ir, .task = task };
+    scattered of_loops = { 0 };
+    forward f = { .ir = ir, .task = task, .scattered = &of_loops };
     if (wf__find_route(ir, task, 1, &f.route)) {
         f.node = wf__alloc0((f.route.n + f.route.objects + 1) * sizeof *f.node);
         if (!f.node)
@@ -440,7 +511,9 @@ bool wf__ad_forward(wf__ir *ir, const wf__ad_task *task, wf__ref *tangent)
             t = t ? t : wf__const_f64(ir, dtype, 0);
             tangent[i] = wf__broadcast_to(ir, t, wf__shape_of(ir, task->out[i]));
         }
+        wf__drop_effects(ir, f.route.last + 1, f.route.n);
     }
+    wf__free(of_loops.at);
     wf__route_free(&f.route);
     wf__free(f.node);
     return ir->status == WF_OK;

@@ -18,6 +18,8 @@ typedef struct writer {
     wf__ref *map;  /* [in.n] node -> its copy in the current turn; nodes outside of the block are their own */
     wf__ref *next; /* [in.n] the values of states in the next turn */
     const char *function;
+    const wf__ad_task *task;    /* NULL in wf__straighten */
+    const wf__activity *active; /* effects on arrays that are not active are not copied; NULL = all are copied */
 } writer;
 
 static void copy_nodes(writer *w, wf__ref first, wf__ref end);
@@ -31,12 +33,26 @@ static bool is_false(const wf__ir *ir, wf__ref r, int depth)
            (n->op == WF__OP_and && depth && (is_false(ir, n->a, depth - 1) || is_false(ir, n->b, depth - 1)));
 }
 
+/* True for an effect on an array on the way. */
+static bool is_on_way(const wf__ir *in, const wf__activity *active, const wf__node *n)
+{
+    return in->arrays && active->array[wf__object_of(in, n)] == WF__ACTIVE;
+}
+
 static bool may_go_on(writer *w, wf__ref loop)
 {
     for (wf__ref s = loop + 1; w->in.node[s].op == WF__STATE; ++s)
         if (w->in.node[s].aux)
             return w->ir->status == WF_OK && !is_false(w->ir, w->map[s], 8);
     return false;
+}
+
+static void copy_node(writer *w, wf__ref r)
+{
+    const wf__node *n = &w->in.node[r];
+    bool left_out = w->active && wf__op_is_store(n->op) && !is_on_way(&w->in, w->active, n);
+    if (!left_out)
+        wf__copy_as_is(&w->in, r, r + 1, 0, w->map, w->ir);
 }
 
 /* Copies a block turn by turn. Afterwards map[] of its states has their last values. */
@@ -66,17 +82,8 @@ static void copy_nodes(writer *w, wf__ref first, wf__ref end)
             copy_block(w, r, last);
             r = last;
         } else
-            wf__copy_as_is(&w->in, r, r + 1, 0, w->map, w->ir);
+            copy_node(w, r);
     }
-}
-
-void wf__copy_as_is(const wf__ir *in, wf__ref first, wf__ref end, wf__ref held, wf__ref *map, wf__ir *out)
-{
-    for (wf__ref r = first; r < end && out->status == WF_OK; ++r)
-        if (in->node[r].op != WF__NOP && r != held) {
-            map[r] = wf__copy_node(in, r, map, out);
-            wf__copy_whole(in, r, map, out, map[r]);
-        }
 }
 
 /* Returns the first read in the block that is on the way, or any read if there are no marks; 0 = none. */
@@ -106,28 +113,100 @@ static bool find_length(writer *w, const wf__activity *active, wf__ref loop, uin
     return true;
 }
 
-/* True if the copies compute the same as the block: it writes nothing, and what it reads is still there. */
+/* True if the copies compute the same as the block: what it reads is still there. */
 static bool can_copy(writer *w, wf__ref loop, wf__ref end)
 {
     const wf__ir *in = &w->in;
     for (wf__ref r = loop; r <= end; ++r) {
         const wf__node *n = &in->node[r];
-        if (wf__op_is_effect(n->op)) {
-            wf__ir_fail_at(w->ir, n, WF_ERR_UNSUPPORTED,
-                           "%s: a block that writes memory and also computes what is differentiated has no derivative",
-                           w->function);
+        if (wf__op_is_effect(n->op) && n->op != WF__STORE && n->op != WF__ACCUM) {
+            wf__no_derivative(w->ir, w->task, n, " in a block that also computes what is differentiated");
             return false;
         }
-        for (wf__ref e = end + 1; n->op == WF__LOAD && e < in->n; ++e)
+        for (wf__ref e = w->task->turn ? end + 1 : loop; n->op == WF__LOAD && e < in->n; ++e)
             if (wf__op_is_store(in->node[e].op) && in->slot[in->node[e].a].object == in->slot[n->a].object) {
                 wf__ir_fail_at(w->ir, n, WF_ERR_UNSUPPORTED,
-                               "%s: a block reads an array that is overwritten later; its derivative would need the "
-                               "contents from before",
+                               "%s: a block reads an array that it or a later operation writes; its derivative would "
+                               "need the contents from before",
                                w->function);
                 return false;
             }
     }
     return true;
+}
+
+/* Copies a loop with the short blocks inside it as straight code. */
+static void copy_kept(writer *w, wf__ref loop, wf__ref end)
+{
+    const wf__ir *in = &w->in;
+    wf__ref body = wf__loop_body(in, loop), last = end;
+    uint32_t most;
+    while (in->node[last - 1].op == WF__NEXT)
+        --last;
+    wf__copy_as_is(in, loop, body, 0, w->map, w->ir);
+    for (wf__ref r = body; r < last && w->ir->status == WF_OK; ++r) {
+        const wf__ref inner = in->node[r].op == WF__LOOP ? wf__loop_end(in, r) : r;
+        if (inner == r)
+            copy_node(w, r);
+        else if (find_length(w, NULL, r, &most) && most)
+            copy_kept(w, r, inner);
+        else if (w->ir->status == WF_OK)
+            copy_block(w, r, inner);
+        r = inner;
+    }
+    wf__copy_as_is(in, last, end + 1, 0, w->map, w->ir);
+}
+
+static bool writes_on_way(const wf__ir *in, const wf__activity *active, wf__ref loop, wf__ref end)
+{
+    bool any = false;
+    for (wf__ref r = loop; r < end; ++r)
+        any = any || (wf__op_is_store(in->node[r].op) && is_on_way(in, active, &in->node[r]));
+    return any;
+}
+
+static wf__region *new_block(writer *w, wf__loops *out)
+{
+    if (wf__grow(&out->block, &out->block_cap, out->block_n + 1, sizeof *out->block))
+        return &out->block[out->block_n++];
+    wf__ir_fail(w->ir, WF_ERR_MEMORY, "%s: out of memory", w->function);
+    return NULL;
+}
+
+/* Array graphs: records a loop that is kept and changes arrays on the way once more, with stores behind it as far as
+ * possible, and adds it. */
+static void add_storing_loop(writer *w, wf__ref loop, wf__ref end, wf__region *b, wf__loops *out)
+{
+    wf__ir *ir = w->ir, in;
+    wf__ref *map = NULL;
+    const wf__region of = *b;
+    const uint32_t at = out->block_n - 1;
+    copy_kept(w, loop, end);
+    const wf__ref flat = ir->status == WF_OK ? w->map[loop] : 0, flat_end = ir->n;
+    if (!flat || !wf__ir_copy(ir, &in)) {
+        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", w->function);
+        return;
+    }
+    map = wf__alloc(in.n * sizeof *map);
+    if (map) {
+        for (wf__ref r = 0; r < in.n; ++r)
+            map[r] = r;
+        if (wf__hoist_stores(&in, flat, flat_end, map, ir, w->function)) {
+            const wf__ref kept = map[flat], kept_end = wf__loop_end(ir, kept);
+            for (wf__ref r = kept; r < kept_end && ir->status == WF_OK; ++r)
+                if (ir->node[r].op == WF__STORE && wf__has_adjoint(ir->node[r].dtype))
+                    wf__check_store(ir, r, kept, kept_end, w->function);
+            out->block[at] = (wf__region){ loop, end, .first = flat_end, .last = ir->n - 1 };
+            b = new_block(w, out);
+            if (b)
+                *b = (wf__region){ kept, kept_end, .kept = true, .most = of.most };
+            for (wf__ref s = loop + 1; s < wf__loop_body(&w->in, loop) && b; ++s)
+                out->final[s] = map[w->map[s]];
+        }
+    } else
+        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", w->function);
+    wf__ir_free_copy(&in);
+    wf__free(map);
 }
 
 static bool add_block(writer *w, const wf__activity *active, wf__ref loop, wf__ref end, wf__loops *out)
@@ -136,30 +215,40 @@ static bool add_block(writer *w, const wf__activity *active, wf__ref loop, wf__r
     uint32_t most;
     if (!can_copy(w, loop, end) || !find_length(w, active, loop, &most))
         return false;
-    if (!wf__grow(&out->block, &out->block_cap, out->block_n + 1, sizeof *out->block)) {
-        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", w->function);
+    wf__region *b = new_block(w, out);
+    if (!b)
         return false;
-    }
-    wf__region *b = &out->block[out->block_n++];
     *b = (wf__region){ loop, end, .first = ir->n, .kept = most > 0, .most = most < UINT32_MAX ? most : 0 };
-    if (b->kept)
+    w->active = active;
+    const bool stores = b->kept && !w->task->turn && writes_on_way(&w->in, active, loop, end);
+    if (b->kept && !stores)
         return true;
     /* The sweeps walk over the copies when they reach the block. No copy may be one of the recorded nodes behind it,
      * which they have passed by then. */
     if (end + 1 < w->in.n)
         wf__close_range(ir, end + 1, w->in.n - 1);
-    copy_block(w, loop, end);
-    b->last = ir->n - 1;
+    if (stores)
+        add_storing_loop(w, loop, end, b, out);
+    else {
+        copy_block(w, loop, end);
+        b->last = ir->n - 1;
+    }
     ir->closed_n = w->in.closed_n;
     memcpy(ir->closed, w->in.closed, 2 * (size_t)w->in.closed_n * sizeof *ir->closed);
-    for (wf__ref s = loop + 1; w->in.node[s].op == WF__STATE && w->in.node[s].a == loop; ++s)
+    for (wf__ref s = loop + 1; !stores && w->in.node[s].op == WF__STATE && w->in.node[s].a == loop; ++s)
         out->final[s] = w->map[s];
     return ir->status == WF_OK;
 }
 
-/* True if a block computes on the way from the wanted values to the results. */
-static bool is_needed(const wf__ir *ir, const wf__activity *active, wf__ref loop)
+/* True if a block computes on the way from the wanted values to the results, or changes arrays on the way. */
+static bool is_needed(const wf__ir *ir, const wf__ad_task *task, const wf__activity *active, wf__ref loop, wf__ref end)
 {
+    for (wf__ref r = loop; r < end; ++r) {
+        const wf__node *n = &ir->node[r];
+        if (wf__op_is_store(n->op) && (is_on_way(ir, active, n) || (task->effects && task->effects[wf__object_of(ir, n)] &&
+                                                                    active->node[r] == WF__ACTIVE)))
+            return true;
+    }
     for (wf__ref s = loop + 1; ir->node[s].op == WF__STATE && ir->node[s].a == loop; ++s)
         if (active->node[s] == WF__ACTIVE && wf__has_adjoint(ir->node[s].dtype))
             return true;
@@ -191,7 +280,7 @@ static void add_blocks(writer *w, const wf__activity *active, wf__ref first, wf_
         wf__ref end = wf__loop_end(&w->in, r);
         if (!end) /* the caller is inside the block: its states are like other values */
             continue;
-        if (is_needed(&w->in, active, r) && !add_block(w, active, r, end, out))
+        if (is_needed(&w->in, w->task, active, r, end) && !add_block(w, active, r, end, out))
             return;
         r = end;
     }
@@ -201,7 +290,7 @@ static void add_blocks(writer *w, const wf__activity *active, wf__ref first, wf_
  * short ones: turn after turn, until the guard is false for all points. */
 static bool find_blocks(wf__ir *ir, const wf__ad_task *task, wf__ref first, wf__loops *out)
 {
-    writer w = { .ir = ir, .function = task->function };
+    writer w = { .ir = ir, .function = task->function, .task = task };
     wf__activity active = { 0 };
     if (!ir->loops || ir->status != WF_OK)
         return ir->status == WF_OK;
@@ -235,6 +324,21 @@ void wf__route_free(wf__route *route)
     wf__free(route->loops.final);
 }
 
+/* Records `out` once more, with stores behind its loops as far as possible. */
+static bool hoist_all(wf__ir *out, const char *function)
+{
+    wf__ir in = *out;
+    wf__ref *map = wf__alloc0(in.n * sizeof *map);
+    wf__ir_init(out, in.rank, in.flags);
+    if (!map)
+        wf__ir_fail(out, WF_ERR_MEMORY, "%s: out of memory", function);
+    if (map && wf__copy_tables(&in, out))
+        wf__hoist_stores(&in, 1, in.n, map, out, function);
+    wf__ir_free(&in);
+    wf__free(map);
+    return out->status == WF_OK;
+}
+
 bool wf__straighten(const wf__ir *in, wf__ir *out, const char *function)
 {
     writer w = { .ir = out, .in = *in, .function = function };
@@ -249,13 +353,17 @@ bool wf__straighten(const wf__ir *in, wf__ir *out, const char *function)
         wf__ref end = in->node[r].op == WF__LOOP ? wf__loop_end(in, r) : r;
         uint32_t most = 0;
         ok = end == r || find_length(&w, NULL, r, &most);
-        if (ok && most)
+        if (ok && most && wf__stores_in_loops(in, r, end))
+            copy_kept(&w, r, end);
+        else if (ok && most)
             wf__copy_as_is(in, r, end + 1, 0, w.map, out);
         else if (ok)
             copy_nodes(&w, r, end + 1);
         r = end;
     }
     wf__free(w.map);
+    if (out->status == WF_OK && wf__stores_in_loops(out, 1, out->n))
+        return hoist_all(out, function);
     return out->status == WF_OK;
 }
 

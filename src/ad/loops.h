@@ -3,7 +3,7 @@
  */
 #ifndef WEFT_AD_LOOPS_H
 #define WEFT_AD_LOOPS_H
-#include "ad/active.h"
+#include "ad/stores.h"
 
 typedef struct wf__route {
     wf__activity active;
@@ -25,6 +25,4 @@ static inline bool wf__on_route(const wf__ir *ir, const wf__route *route, wf__re
 const wf__region *wf__region_at(const wf__loops *loops, wf__ref end);
 /* Records all of `in` in `out`, which is empty, with conditions and short loops as straight code. False: `out` has failed. */
 bool wf__straighten(const wf__ir *in, wf__ir *out, const char *function);
-/* Copies nodes first .. end - 1 with their blocks as they are, but for node `held`. map: node -> its copy. */
-void wf__copy_as_is(const wf__ir *in, wf__ref first, wf__ref end, wf__ref held, wf__ref *map, wf__ir *out);
 #endif

@@ -319,6 +319,9 @@ static void finish_read(wf__sweep *s, wanted *list, wf__ref r)
 static void leave_block(wf__sweep *s, wanted *list, const wf__region *b)
 {
     const wf__ref body = wf__loop_body(s->ir, b->loop);
+    for (uint32_t object = 0; object < s->route.objects && s->ir->arrays && !s->pointwise; ++object)
+        if (wf__writes(s->ir, body, b->end, object))
+            finish_arrays(s, list, object, b->loop);
     wf__adjoint *given = wf__alloc0((body - b->loop) * sizeof *given);
     if (!given)
         wf__ir_fail(s->ir, WF_ERR_MEMORY, "%s: out of memory", s->task->function);
@@ -343,6 +346,10 @@ static void visit(wf__sweep *s, wanted *list, wf__ref r)
 {
     wf__ir *ir = s->ir;
     const wf__node n = ir->node[r];
+    if (wf__op_is_store(n.op) && s->pointwise) {
+        wf__reverse_effect(s, r);
+        return;
+    }
     if (wf__op_is_store(n.op) && ir->arrays) {
         finish_arrays(s, list, wf__object_of(ir, &n), r);
         if (s->route.active.array[wf__object_of(ir, &n)] == WF__ACTIVE)
@@ -423,6 +430,7 @@ bool wf__ad_reverse(wf__ir *ir, const wf__ad_task *task, wf__ref *grad)
                 finish_wanted(&s, &list[i], (wf__adjoint){ 0 });
             grad[i] = list[i].grad;
         }
+        wf__drop_effects(ir, s.route.last + 1, s.route.n);
     }
     wf__sweep_end(&s);
     wf__free(list);

@@ -81,6 +81,14 @@ static bool meet(wf__ad_space *s, const wf__node *first, const wf__node *second,
     return ir->status == WF_OK;
 }
 
+static bool is_in_loop(const wf__ir *ir, wf__ref r)
+{
+    int depth = 0;
+    for (wf__ref before = 1; ir->loops && before < r; ++before)
+        depth += (ir->node[before].op == WF__LOOP) - (ir->node[before].op == WF__END);
+    return depth > 0;
+}
+
 static bool add_seed(wf__ad_space *s, lists *l, wf__ref r, wf__ref end)
 {
     wf__ir *ir = &s->ir;
@@ -90,6 +98,8 @@ static bool add_seed(wf__ad_space *s, lists *l, wf__ref r, wf__ref end)
         return true;
     if (n.op != WF__STORE && !(n.op == WF__ACCUM && wf__node_join(&n) == WF_JOIN_ADD))
         return fail(s, r, "an accumulation by this join has no derivative");
+    if (is_in_loop(ir, r)) /* the sweep takes its seed in each turn */
+        return n.op != WF__STORE || wf__check_store(ir, r, 1, end, s->of->function);
     wf__ref when = n.d;
     for (wf__ref later = r + 1; later < end && n.op == WF__STORE; ++later) { /* it may replace what is stored here */
         const wf__node m = ir->node[later];
@@ -138,6 +148,25 @@ static bool add_derivatives(wf__ad_space *s, const uint8_t *dtype, uint32_t firs
     return s->ir.status == WF_OK;
 }
 
+/* Adds slots for the derivatives of outputs that loops change. first: object of that of the first output. */
+static bool add_effects(wf__ad_space *s, const uint8_t *dtype, uint32_t first)
+{
+    wf__ir *ir = &s->ir;
+    for (wf__ref r = 1; r < ir->n && ir->status == WF_OK; ++r) {
+        const wf__node *n = &ir->node[r];
+        uint32_t k;
+        if (!wf__op_is_store(n->op) || !is_in(s->of->out, s->of->outs, ir->slot[n->a].object, &k) || !is_in_loop(ir, r))
+            continue;
+        if (!s->effects)
+            s->effects = wf__alloc0((s->of->objects + 2 * (s->of->outs + s->of->wrts)) * sizeof *s->effects);
+        if (!s->effects)
+            wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", s->of->function);
+        else if (!s->effects[s->of->out[k]])
+            s->effects[s->of->out[k]] = 1 + wf__slot_new(ir, dtype[k], ir->slot[n->a].rank, !n->b, first + k);
+    }
+    return ir->status == WF_OK;
+}
+
 static wf__ad_task task_of(const wf__ad_space *s, const lists *l)
 {
     return (wf__ad_task){ .function = s->of->function,
@@ -148,7 +177,8 @@ static wf__ad_task task_of(const wf__ad_space *s, const lists *l)
                           .wrts = l->wrts,
                           .record = s->of->record,
                           .user = s->of->user,
-                          .derivative = s->derivative };
+                          .derivative = s->derivative,
+                          .effects = s->effects };
 }
 
 /* Returns what it costs to compute a value, without the nodes that are marked as seen, as far as `most`. Marks them. */
@@ -276,24 +306,17 @@ static bool sees_before(wf__ad_space *s, wf__ref read)
     const wf__node load = s->ir.node[read];
     const uint32_t object = s->ir.slot[load.a].object;
     bool stored = false;
+    const wf__ref turns_end = wf__turns_end(&s->ir, read);
     for (uint32_t slot = 0; slot < s->ir.slot_n; ++slot)
         stored = stored || (s->ir.slot[slot].written && s->ir.slot[slot].object == object);
     for (wf__ref r = 1; r < s->ir.n && stored; ++r) {
         const wf__node n = s->ir.node[r];
         if (!wf__op_is_store(n.op) || s->ir.slot[n.a].object != object)
             continue;
-        if (n.op != WF__STORE || r < read || !is_own_element(s, &n) || !is_own_element(s, &load))
+        if (n.op != WF__STORE || r < read || (turns_end && r < turns_end) || !is_own_element(s, &n) || !is_own_element(s, &load))
             return false;
     }
     return true;
-}
-
-static bool is_in_loop(const wf__ir *ir, wf__ref r)
-{
-    int depth = 0;
-    for (wf__ref before = 1; ir->loops && before < r; ++before)
-        depth += (ir->node[before].op == WF__LOOP) - (ir->node[before].op == WF__END);
-    return depth > 0;
 }
 
 /* Values must not go through memory: a read sees what was there before the operator ran. */
@@ -310,9 +333,6 @@ static bool is_supported(wf__ad_space *s, wf__ref r)
             s, r,
             "an operator that reads what it also stores has a derivative if each point reads and stores its own "
             "element, and reads it first");
-    uint32_t k;
-    if (wf__op_is_store(op) && is_in(s->of->out, s->of->outs, s->ir.slot[n->a].object, &k) && is_in_loop(&s->ir, r))
-        return fail(s, r, "a loop that decides itself how often it turns stores an output; store it after the loop");
     if (op == WF__RED || op == WF__SETRED || op == WF__BARRIER || op == WF__THREAD)
         return fail(s, r, "operators with reduced variables, sections or blocks have no derivative");
     return true;
@@ -331,7 +351,8 @@ static bool find(wf__ad_space *s, lists *l)
         if (wf__op_is_store(op) && !add_seed(s, l, r, primal))
             return false;
     }
-    if (!add_derivatives(s, s->of->result, s->of->objects + s->of->outs))
+    if (!add_derivatives(s, s->of->result, s->of->objects + s->of->outs) ||
+        !add_effects(s, s->of->seed, s->of->objects))
         return false;
     const wf__ad_task task = task_of(s, l);
     if (!wf__ad_reverse(ir, &task, l->grad))
@@ -377,10 +398,16 @@ static bool find_tangents(wf__ad_space *s, lists *l)
             continue;
         if (n.op != WF__STORE && !(n.op == WF__ACCUM && wf__node_join(&n) == WF_JOIN_ADD))
             return fail(s, r, "an accumulation by this join has no derivative");
+        if (is_in_loop(ir, r)) {
+            if (n.op == WF__STORE && !wf__check_store(ir, r, 1, primal, s->of->function))
+                return false;
+            continue;
+        }
         l->out[l->outs++] = n.c;
         s->access[s->access_n++] = (wf__ad_access){ .node = r, .object = ir->slot[n.a].object };
     }
-    if (!add_derivatives(s, s->of->seed, s->of->objects))
+    if (!add_derivatives(s, s->of->seed, s->of->objects) ||
+        !add_effects(s, s->of->result, s->of->objects + s->of->wrts))
         return false;
     const wf__ad_task task = task_of(s, l);
     if (!wf__ad_forward(ir, &task, l->grad))
@@ -420,4 +447,5 @@ void wf__ad_space_free(wf__ad_space *s)
     wf__ir_free(&s->ir);
     wf__free(s->access);
     wf__free(s->derivative);
+    wf__free(s->effects);
 }

@@ -34,8 +34,8 @@ typedef struct wf__ad_operator { /* an operator and what is wanted of it */
     /* Dtypes of the seeds: the upstream arrays of outs, or the directions of wrt. Seed k is object `objects` + k. */
     const uint8_t *seed;
     uint32_t outs, wrts;
-    /* Reverse mode: dtypes of the derivatives of wrt. That of wrt[k] is object `objects` + outs + k of wf__ad_space.ir, into
-     * which loops accumulate. */
+    /* Dtypes of the results. Reverse mode: that of wrt[k] is object `objects` + outs + k of wf__ad_space.ir, into which loops
+     * accumulate. Forward mode: that of outs[k] is object `objects` + wrts + k, which loops change. */
     const uint8_t *result;
     bool (*record)(void *user, wf__ir *ir, const wf__custom_call *call, wf__ref *result); /* as that of wf__ad_task */
     void *user;
@@ -45,6 +45,7 @@ typedef struct wf__ad_space {
     const wf__ad_operator *of;
     wf__ir ir;            /* straight code over the operator's space, which also reads the seeds */
     uint32_t *derivative; /* [objects] 1 + the slot of the array's derivative, or direction; 0 = none */
+    uint32_t *effects;    /* [objects] wf__ad_task.effects; NULL = no loop changes an output */
     wf__ad_access *access;
     uint32_t access_n;
 } wf__ad_space;
@@ -63,14 +64,16 @@ typedef struct wf__emitter {
     wf__ref index[WF_MAX_RANK]; /* nodes of `to`: the point of the operator's space */
     wf__ref within;             /* where it is one; 0 = everywhere */
     bool own;                   /* the point is the recording's own, in the same space */
-    bool accumulates;           /* what loops accumulate is recorded, too */
+    bool accumulates;           /* what loops store and accumulate in derivatives is recorded, too */
+    /* 1 + an array, and its derivative: where loops store to the array, zeros are stored to the derivative. */
+    uint32_t zeroed, zeros;
     wf__ref *map;               /* [nodes of from->ir] */
     wf__ref *loop;              /* [nodes of from->ir] the outermost loop around the node; 0 = none */
 } wf__emitter;
 bool wf__emitter_begin(wf__emitter *e); /* false = out of memory; `map` is to be freed */
 wf__ref wf__emit(wf__emitter *e, wf__ref r);
-/* Records the loops that accumulate into derivatives. */
-void wf__emit_accumulations(wf__emitter *e);
+/* Records the loops with effects on derivatives. */
+void wf__emit_effects(wf__emitter *e);
 uint32_t wf__emit_tuple(wf__emitter *e, uint32_t tuple);
 /* Returns the contribution of a SHIFTED read to the element at the point of `to`, 0 where no point reads it. */
 wf__ref wf__emit_shifted(wf__emitter *e, const wf__ad_access *read);

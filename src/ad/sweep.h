@@ -31,6 +31,9 @@ typedef struct wf__sweep {
     bool pointwise;
     wf__sum *element; /* there: [route.objects] contributions to the point's own elements */
     wf__ref on;       /* there: the points whose turn it is */
+    /* There, array graphs: [route.objects] derivatives of the contents of arrays behind the loop; 0 = 0, or the loop changes
+     * nothing on the way. */
+    wf__ref *behind;
     /* reverse.c: visits the nodes, the last one first. */
     void (*walk)(struct wf__sweep *s, wf__ref first, wf__ref last);
 } wf__sweep;
@@ -83,6 +86,16 @@ void wf__reverse_derived(wf__sweep *s, wf__ref r, wf__adjoint a);
 /* Return the derivative of node r in forward mode, from that of its operand. */
 wf__ref wf__forward_reduce(wf__ir *ir, wf__ref r, wf__ref tangent, const char *function);
 wf__ref wf__forward_scan(wf__ir *ir, wf__ref r, wf__ref tangent, const char *function);
+
+/* ---- effects.c: loops that are kept ---- */
+/* In an array graph, takes the derivatives of the arrays that the loop changes, for its turns. After the loop that goes back,
+ * wf__effects_end leaves those of the contents from before; also after failure. */
+bool wf__effects_begin(wf__sweep *s, const wf__region *loop);
+void wf__effects_end(wf__sweep *s, const wf__region *loop);
+/* In a turn: gives its derivative to what is stored or added. */
+void wf__reverse_effect(wf__sweep *s, wf__ref r);
+/* Returns where the stores of the loop leave elements of an array alone; 0 = everywhere. */
+wf__ref wf__left_by_loop(wf__ir *ir, const wf__region *loop, uint32_t object);
 
 /* ---- updates.c: array graphs ---- */
 typedef struct wf__join_update { /* an accumulation, or a SCATTER, by WF_JOIN_MUL, MIN or MAX */

@@ -108,6 +108,9 @@ static wf__ref copy_running_turn(tape *p, wf__ref mine)
     return wf__turn_copy(&p->turn, p->given, mine);
 }
 
+/* Drops the effects of the copy that was recorded last. first: its first node. */
+static void drop_effects(tape *p, wf__ref first) { wf__drop_effects(p->ir, first, p->ir->n); }
+
 /* ---- the first loop ---- */
 static void record_first(tape *p)
 {
@@ -122,7 +125,7 @@ static void record_first(tape *p)
         p->saved[i] = wf__state(ir, loop, p->saved[i], false);
     wf__ref turns = wf__state(ir, loop, zero, false), turn = wf__state(ir, loop, zero, false),
             after = plus(ir, turn, 1);
-    wf__turn_copy(&p->turn, p->value, 0);
+    drop_effects(p, wf__turn_copy(&p->turn, p->value, 0));
     wf__ref runs = wf__turn_runs(&p->turn, p->value), log = p->strided ? stride_at(p, turn) : 0;
     wf__ref place = place_of(p, turn, log), save = p->strided ? is_multiple(ir, turn, log) : 0;
     for (uint32_t i = 0; i < p->states; ++i) {
@@ -176,7 +179,7 @@ static wf__ref find_states(tape *p, wf__ref turn, wf__ref height)
         p->value[i] = wf__state(ir, loop, p->value[i], false);
     for (uint32_t i = 0; i <= n; ++i)
         p->next[i] = wf__state(ir, loop, p->stack[i], false);
-    copy_running_turn(p, wf__op2(ir, WF__OP_lt, at, p->turns));
+    drop_effects(p, copy_running_turn(p, wf__op2(ir, WF__OP_lt, at, p->turns)));
     wf__ref after = plus(ir, at, 1), goes_on = wf__op2(ir, WF__OP_lt, after, turn);
     wf__ref save = wf__both(ir, goes_on, is_multiple(ir, wf__op2(ir, WF__OP_sub, after, from), log));
     for (uint32_t i = 0; i < n; ++i) {
@@ -216,8 +219,8 @@ static wf__sum *outer_sum(const tape *p, wf__sweep *s, uint32_t k)
 static void reverse_turn(tape *p, wf__ref first, wf__ref mine, wf__ref *adjoint, wf__ref *sum)
 {
     wf__ir *ir = p->ir;
-    const wf__ad_task none = wf__turn_task(p->s->task);
-    wf__sweep turn = { .ir = ir, .task = &none, .walk = p->s->walk, .pointwise = true };
+    const wf__ad_task none = wf__turn_task(&p->turn);
+    wf__sweep turn = { .ir = ir, .task = &none, .walk = p->s->walk, .pointwise = true, .behind = p->s->behind };
     turn.on = wf__both(ir, p->s->on, mine);
     if (wf__turn_route(&p->turn, p->given, p->adjoint, first, &turn.route) && wf__sweep_begin(&turn)) {
         for (uint32_t i = 0; i < p->states; ++i)
@@ -229,6 +232,7 @@ static void reverse_turn(tape *p, wf__ref first, wf__ref mine, wf__ref *adjoint,
         for (uint32_t k = 0; k < p->turn.outers; ++k)
             sum[k] = wf__masked(ir, wf__take_sum(&turn, outer_sum(p, &turn, k)));
         give_arrays(p, &turn);
+        wf__drop_effects(ir, first, turn.route.n);
     }
     wf__sweep_end(&turn);
 }
@@ -342,6 +346,11 @@ static bool begin(tape *p, const wf__region *loop)
     p->strided = !turns || (turns > WF__TAPE_TURNS && turns * bytes > WF__TAPE_BYTES);
     while ((1u << p->log_turns) < (p->strided ? (uint32_t)WF__TAPE_TURNS : turns))
         ++p->log_turns;
+    for (wf__ref r = loop->loop; r < loop->end && ir->arrays; ++r) {
+        const wf__node *effect = &p->turn.in.node[r];
+        if (wf__op_is_store(effect->op) && p->turn.effects[wf__object_of(ir, effect)])
+            p->shape = wf__broadcast_id(ir, effect, p->shape, effect->shape);
+    }
     for (uint32_t i = 0; i < n && ir->arrays; ++i)
         p->shape = wf__broadcast_id(ir, wf__turn_state(&p->turn, i), p->shape, wf__turn_state(&p->turn, i)->shape);
     if (ir->arrays && !wf__shape_known(ir, p->shape)) {
@@ -372,7 +381,8 @@ void wf__reverse_loop(wf__sweep *s, const wf__region *loop, const wf__adjoint *g
 {
     tape p = { .s = s, .ir = s->ir };
     wf__ir *ir = s->ir;
-    if (begin(&p, loop)) {
+    const bool outermost = ir->arrays && !s->pointwise;
+    if (begin(&p, loop) && (!outermost || wf__effects_begin(s, loop))) {
         record_first(&p);
         record_second(&p, given);
         for (uint32_t i = 0; i < p.states && ir->status == WF_OK; ++i)
@@ -382,6 +392,8 @@ void wf__reverse_loop(wf__sweep *s, const wf__region *loop, const wf__adjoint *g
         for (uint32_t k = 0; k < p.turn.outers && ir->status == WF_OK; ++k)
             give_outer(&p, k);
     }
+    if (outermost)
+        wf__effects_end(s, loop);
     wf__turn_free(&p.turn);
     wf__free(p.saved);
     wf__free(p.later);

@@ -82,16 +82,33 @@ static wf__ref find_test(const wf__turn *t, wf__ref r, int depth)
     return found ? found : find_test(t, n->b, depth - 1);
 }
 
+/* Array graphs: arrays on the way have derivatives behind the loop. */
+static void find_effects(wf__turn *t)
+{
+    for (wf__ref r = t->first + t->states; r < t->loop.end; ++r) {
+        const wf__node *n = &t->in.node[r];
+        const uint32_t object = wf__op_is_store(n->op) ? wf__object_of(&t->in, n) : 0;
+        if (!wf__op_is_store(n->op))
+            continue;
+        if (t->of->effects)
+            t->effects[object] = t->of->effects[object];
+        else
+            t->effects[object] = t->in.arrays && t->route->active.array[object] == WF__ACTIVE;
+    }
+}
+
 bool wf__turn_begin(wf__ir *ir, const wf__ad_task *of, const wf__route *route, const wf__region *loop, wf__turn *out)
 {
     *out = (wf__turn){ .ir = ir, .of = of, .loop = *loop, .first = loop->loop + 1, .route = route };
     const bool copied = wf__ir_copy(ir, &out->in);
     out->map = wf__alloc((ir->n + (size_t)loop->end + 1) * sizeof *out->map);
-    out->varies = wf__alloc0(wf__objects_of(ir) + 1);
-    if (!copied || !out->map || !out->varies) {
+    const size_t objects = wf__objects_of(ir) + 1;
+    out->effects = wf__alloc0(objects * (sizeof *out->effects + sizeof *out->varies));
+    if (!copied || !out->map || !out->effects) {
         wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", of->function);
         return false;
     }
+    out->varies = (uint8_t *)(out->effects + objects);
     out->outer = out->map + ir->n;
     for (wf__ref r = 0; r < ir->n; ++r)
         out->map[r] = r;
@@ -103,6 +120,7 @@ bool wf__turn_begin(wf__ir *ir, const wf__ad_task *of, const wf__route *route, c
         }
     out->test = out->guards == 1 ? out->test : 0;
     find_outer(out);
+    find_effects(out);
     return true;
 }
 
@@ -110,7 +128,7 @@ void wf__turn_free(wf__turn *turn)
 {
     wf__ir_free_copy(&turn->in);
     wf__free(turn->map);
-    wf__free(turn->varies);
+    wf__free(turn->effects);
 }
 
 wf__ref wf__turn_next(const wf__turn *turn, uint32_t i) { return turn->map[next_of(turn, i)]; }
@@ -194,7 +212,7 @@ bool wf__turn_route(const wf__turn *turn, const wf__ref *value, const wf__ref *a
     const uint32_t nodes = turn->loop.end - turn->loop.loop;
     wf__ref *wrt = wf__alloc((2 * (size_t)n + nodes + turn->outers + 1) * sizeof *wrt),
             *to = wrt ? wrt + n + turn->outers : NULL;
-    wf__ad_task task = wf__turn_task(turn->of);
+    wf__ad_task task = wf__turn_task(turn);
     task.out = to;
     task.wrt = wrt;
     task.varies = turn->varies;

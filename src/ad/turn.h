@@ -20,14 +20,19 @@ typedef struct wf__turn {
     wf__ref *outer;
     uint32_t outers;
     uint8_t *varies;        /* [objects] not 0: the body has reads of the array on the route */
+    uint32_t *effects;      /* [objects] wf__ad_task.effects for walks over a turn */
     const wf__route *route; /* the one through the loop */
 } wf__turn;
 /* The task of a walk over a turn: like that of the whole, without results and wanted values. */
-static inline wf__ad_task wf__turn_task(const wf__ad_task *whole)
+static inline wf__ad_task wf__turn_task(const wf__turn *turn)
 {
-    return (wf__ad_task){
-        .function = whole->function, .record = whole->record, .user = whole->user, .derivative = whole->derivative
-    };
+    const wf__ad_task *whole = turn->of;
+    return (wf__ad_task){ .function = whole->function,
+                          .record = whole->record,
+                          .user = whole->user,
+                          .derivative = whole->derivative,
+                          .effects = turn->effects,
+                          .turn = true };
 }
 /* False = out of memory: the ir has failed. */
 bool wf__turn_begin(wf__ir *ir, const wf__ad_task *of, const wf__route *route, const wf__region *loop, wf__turn *out);

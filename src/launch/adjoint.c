@@ -249,10 +249,12 @@ static wf_status leave(adjoint *a, size_t k)
     if (status != WF_OK)
         return status;
     wf__emitter e = begin_kernel(a, &a->of.space, 0, true);
+    e.zeroed = a->of.wrt[k] + 1;
+    e.zeros = a->of.objects + (uint32_t)(a->seeds.n + k);
     for (wf__ref r = 1; e.map && r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
         uint32_t s;
-        if (n->op != WF__STORE || ir->slot[n->a].object != a->of.wrt[k])
+        if (n->op != WF__STORE || ir->slot[n->a].object != a->of.wrt[k] || e.loop[r])
             continue;
         wf__ref when = wf__emit(&e, n->d);
         uint32_t tuple = wf__emit_tuple(&e, n->b);
@@ -261,6 +263,8 @@ static wf_status leave(adjoint *a, size_t k)
         wf__store(e.to, s, tuple, wf__const_f64(e.to, grad->dtype, 0), when);
         wf__note_store(a->to, s);
     }
+    if (e.map)
+        wf__emit_effects(&e);
     return run_kernel(a, &e);
 }
 
@@ -337,7 +341,7 @@ static wf_status accumulate(adjoint *a, const uint8_t *as_sums)
         }
     }
     if (e.map)
-        wf__emit_accumulations(&e);
+        wf__emit_effects(&e);
     return run_kernel(a, &e);
 }
 
@@ -365,6 +369,7 @@ static wf_status forward(adjoint *a)
 {
     wf__emitter e = begin_kernel(a, &a->of.space, 0, true);
     const wf__ir *ir = &a->space.ir;
+    e.accumulates = true;
     for (uint32_t i = 0; e.map && i < a->space.access_n; ++i) {
         const wf__ad_access *store = &a->space.access[i];
         const wf__node *n = &ir->node[store->node];
@@ -383,6 +388,8 @@ static wf_status forward(adjoint *a)
                       wf__cast(e.to, value, wf__update_dtype(to->dtype, WF_JOIN_ADD)), when);
         wf__note_store(a->to, s);
     }
+    if (e.map)
+        wf__emit_effects(&e);
     return run_kernel(a, &e);
 }
 

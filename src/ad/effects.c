@@ -1,0 +1,81 @@
+/* effects.c - derivatives of stores and accumulations in loops that stay loops. Each turn has its part of the derivative of
+ * the array's contents behind the loop: no turn changes what another one stores (stores.c).
+ */
+#include "ad/sweep.h"
+
+/* True if the effect is a store or a sum; else the ir has failed. */
+static bool is_known(wf__ir *ir, const wf__ad_task *task, const wf__node *n)
+{
+    if (n->op == WF__STORE || (n->op == WF__ACCUM && wf__node_join(n) == WF_JOIN_ADD))
+        return true;
+    wf__no_derivative(ir, task, n, " in a loop that stays a loop, but for stores and sums");
+    return false;
+}
+
+static bool is_on_way(const wf__sweep *s, const wf__node *n)
+{
+    return wf__op_is_store(n->op) && s->route.active.array[wf__object_of(s->ir, n)] == WF__ACTIVE;
+}
+
+bool wf__effects_begin(wf__sweep *s, const wf__region *loop)
+{
+    wf__ir *ir = s->ir;
+    s->behind = wf__alloc0((s->route.objects + 1) * sizeof *s->behind);
+    if (!s->behind) {
+        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", s->task->function);
+        return false;
+    }
+    for (wf__ref r = loop->loop; r < loop->end && ir->status == WF_OK; ++r) {
+        const wf__node n = ir->node[r];
+        if (!is_on_way(s, &n) || !is_known(ir, s->task, &n))
+            continue;
+        const uint32_t object = wf__object_of(ir, &n);
+        wf__adjoint a = wf__take_sum(s, &s->array[object]);
+        if (a.value)
+            s->behind[object] = wf__broadcast_to(ir, wf__masked(ir, a), ir->slot[n.a].shape);
+    }
+    return ir->status == WF_OK;
+}
+
+wf__ref wf__left_by_loop(wf__ir *ir, const wf__region *loop, uint32_t object)
+{
+    wf__ref rest = 0;
+    for (wf__ref r = loop->loop; r < loop->end && ir->status == WF_OK; ++r) {
+        const wf__node *n = &ir->node[r];
+        if (n->op != WF__STORE || wf__object_of(ir, n) != object)
+            continue;
+        wf__ref zero = wf__const_bits(ir, WF_I32, 0);
+        rest = wf__both(ir, rest, wf__op2(ir, WF__OP_eq, wf__count_of_stores(r), zero));
+    }
+    return rest;
+}
+
+void wf__effects_end(wf__sweep *s, const wf__region *loop)
+{
+    for (uint32_t object = 0; s->behind && object < s->route.objects && s->ir->status == WF_OK; ++object)
+        if (s->behind[object])
+            wf__add_part(s, &s->array[object],
+                         (wf__adjoint){ s->behind[object], wf__left_by_loop(s->ir, loop, object) });
+    wf__free(s->behind);
+    s->behind = NULL;
+}
+
+void wf__reverse_effect(wf__sweep *s, wf__ref r)
+{
+    wf__ir *ir = s->ir;
+    const wf__node n = ir->node[r];
+    const uint32_t object = wf__object_of(ir, &n), from = s->task->effects ? s->task->effects[object] : 0;
+    wf__ref when = wf__both(ir, n.d, s->on), value;
+    if (!from || !wf__is_active(s, n.c))
+        return;
+    if (!ir->arrays)
+        value = wf__load_when(ir, from - 1, n.b, WF_BORDER_NONE, 0, n.b ? when : 0);
+    else if (!s->behind[object])
+        return;
+    else if (n.b) { /* points that take no part have any index */
+        wf__ref zero = wf__const_f64(ir, wf__dtype(ir, s->behind[object]), 0);
+        value = wf__gather(ir, s->behind[object], n.b, zero);
+    } else
+        value = s->behind[object];
+    wf__give(s, n.c, (wf__adjoint){ value, when }, 0);
+}
