@@ -201,7 +201,7 @@ static void add_storing_loop(writer *w, wf__ref loop, wf__ref end, wf__region *b
             if (b)
                 *b = (wf__region){ kept, kept_end, .kept = true, .most = of.most };
             for (wf__ref s = loop + 1; s < wf__loop_body(&w->in, loop) && b; ++s)
-                out->final[s] = map[w->map[s]];
+                out->final[s] = w->map[s] = map[w->map[s]];
         }
     } else
         wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", w->function);
@@ -235,6 +235,12 @@ static bool add_block(writer *w, const wf__activity *active, wf__ref loop, wf__r
     }
     ir->closed_n = w->in.closed_n;
     memcpy(ir->closed, w->in.closed, 2 * (size_t)w->in.closed_n * sizeof *ir->closed);
+    for (wf__ref r = w->in.n; stores && r < ir->n && ir->status == WF_OK; ++r)
+        if (ir->node[r].op == WF__LOOP) {
+            const wf__ref body = wf__loop_body(ir, r);
+            r = wf__loop_end(ir, r);
+            wf__close_range(ir, body, r);
+        }
     for (wf__ref s = loop + 1; !stores && w->in.node[s].op == WF__STATE && w->in.node[s].a == loop; ++s)
         out->final[s] = w->map[s];
     return ir->status == WF_OK;

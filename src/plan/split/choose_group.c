@@ -52,6 +52,19 @@ static uint32_t snapshot(splitter *s, uint32_t at, uint32_t from)
     return wf__split_store(s, g, temp, &like, b->rank, value) ? temp : UINT32_MAX;
 }
 
+/* Spreads marks along the loops of the block, and of those that it computes for itself. */
+static bool mark_loops(splitter *s)
+{
+    bool changed = wf__mark_loops(s->ir, s->cone, s->in, s->last);
+    for (wf__ref r = 1; r < s->in; ++r)
+        if (s->tape[r]) {
+            const wf__ref end = wf__loop_end(s->ir, r);
+            changed |= wf__mark_loops(s->ir, s->cone, r, end);
+            r = end;
+        }
+    return changed;
+}
+
 void wf__split_spread(splitter *s)
 {
     wf__ref operand[WF__MAX_OPERANDS];
@@ -64,7 +77,7 @@ void wf__split_spread(splitter *s)
             for (uint32_t i = 0; i < count; ++i)
                 s->cone[operand[i]] |= view && i == 0 ? WF__VIEWED : s->cone[r];
         }
-    } while (s->in && wf__mark_loops(s->ir, s->cone, s->in, s->last));
+    } while (s->in && mark_loops(s));
 }
 
 bool wf__split_touch(splitter *s, const touch *t)

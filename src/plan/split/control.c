@@ -7,6 +7,9 @@
  * effects.
  *
  * In a block, each point runs by itself, as in an index space. Effects happen in the block, not at the end of the stage.
+ *
+ * Local memory is that of a stage. A block whose local memory another one uses, the tape of a derivative, is no part of its
+ * own: the stage of the other block computes it, too.
  */
 #include "plan/split/split.h"
 
@@ -23,12 +26,17 @@ bool wf__split_find_blocks(splitter *s)
 bool wf__split_find_leaves(splitter *s)
 {
     const wf__ir *ir = s->ir;
-    s->leaves = wf__alloc0(ir->n);
+    s->leaves = wf__alloc0(2 * (size_t)ir->n);
+    s->tape = s->leaves ? s->leaves + ir->n : NULL;
     for (wf__ref r = 1; s->leaves && r < ir->n; ++r) {
         wf__ref operand[WF__MAX_OPERANDS];
         uint32_t count = s->live[r] ? wf__operands(ir, &ir->node[r], operand) : 0;
-        for (uint32_t i = 0; i < count; ++i)
-            s->leaves[operand[i]] |= s->block[operand[i]] && s->block[operand[i]] != s->block[r];
+        for (uint32_t i = 0; i < count; ++i) {
+            const wf__ref from = s->block[operand[i]];
+            bool leaves = from && from != s->block[r];
+            s->leaves[operand[i]] |= leaves;
+            s->tape[from] |= leaves && wf__local_of(ir, operand[i]);
+        }
     }
     return s->leaves != NULL;
 }
@@ -128,7 +136,7 @@ bool wf__split_block(splitter *s, wf__ref loop)
     s->root = 0;
     s->in = loop;
     s->last = wf__loop_end(s->ir, loop);
-    for (wf__ref r = loop; r <= s->last; ++r) {
+    for (wf__ref r = s->tape[loop] ? s->last + 1 : loop; r <= s->last; ++r) {
         wf_shape shape;
         if ((s->leaves[r] || is_effect(s, r)) && s->home[r] == UINT32_MAX &&
             (!wf__split_points(s, r, &shape) || !place_part(s, &shape)))

@@ -92,6 +92,7 @@ typedef struct splitter {
     uint8_t *live;      /* [nodes] 1 = some root needs the node */
     wf__ref *block;     /* [nodes] the outermost LOOP around the node, its END included; 0 = none */
     uint8_t *leaves;    /* STATE: 1 = its last value is used after the outermost block */
+    uint8_t *tape;      /* [LOOP] 1 = a later block uses its local memory, and computes the block again for itself */
     wf__ref root;       /* the root being placed; 0 = a part of a block */
     wf__ref last;       /* the last node of the root or block that is being placed */
     wf__ref in;         /* the block whose part is being placed */
@@ -164,7 +165,7 @@ static inline bool wf__has_result(const splitter *s, wf__ref r)
 static inline bool wf__is_cut(const splitter *s, wf__ref r)
 {
     wf__ref in = s->block ? s->block[r] : 0;
-    return r != s->root && (in ? in != s->in : wf__has_result(s, r));
+    return r != s->root && (in ? in != s->in && !(s->in && s->tape[in]) : wf__has_result(s, r));
 }
 
 /* ---- split/control.c ---- */
