@@ -210,7 +210,7 @@ static void refused(void **state)
         } else if (k == 2) {
             wf_var i = wf_local(g, WF_I64, 0);
             WF_WHILE (g, wf_lt(i, wf_cast(wf_in(g, c), WF_I64))) {
-                wf_out(g, y, wf_mul(v, v));
+                wf_write(g, y, wf_mul(v, v), wf_mod(wf_mul(i, i), N));
                 wf_inc(i, 1);
             }
             WF_END(g);
@@ -222,7 +222,7 @@ static void refused(void **state)
                 WF_ERR_UNSUPPORTED,
                 k == 0   ? "wf_adjoint: wf_atomic has no derivative"
                 : k == 1 ? "uses the array in another way"
-                : k == 2 ? "a loop that decides itself how often it turns stores an output"
+                : k == 2 ? "wf_adjoint: wf_write in a loop that stays a loop has a derivative if all turns store to one"
                          : "reads what it also stores");
     }
     end();

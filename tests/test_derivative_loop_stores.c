@@ -232,30 +232,38 @@ static void run(body_of *record, bool space, const double *of, double *results)
     release(&a);
 }
 
-/* The gradient of the weighted sum of the results but x, and the results' derivatives in a direction, by differences. */
-static void differences(body_of *record, bool space, const double *of, const double *direction, double *gradient,
-                        double *along)
+/* The derivatives of the results in a direction, by differences. */
+static void difference(body_of *record, bool space, const double *of, const double *direction, double *along)
 {
     const double h = 1e-5;
-    numbers low, high, a, b;
-    for (int k = 0; k <= SIZES; ++k) {
-        for (int i = 0; i < SIZES; ++i) {
-            double d = k == SIZES ? direction[i] : i == k;
-            low[i] = of[i] - h * d;
-            high[i] = of[i] + h * d;
-        }
-        run(record, space, low, a);
-        run(record, space, high, b);
-        double sum = 0;
-        for (int i = 0; i < SIZES; ++i) {
-            double slope = (b[i] - a[i]) / (2 * h);
-            sum += i < POINTS ? 0 : weight(i) * slope;
-            if (k == SIZES)
-                along[i] = slope;
-        }
-        if (k < SIZES)
-            gradient[k] = sum;
+    numbers low, high, a;
+    for (int i = 0; i < SIZES; ++i) {
+        low[i] = of[i] - h * direction[i];
+        high[i] = of[i] + h * direction[i];
     }
+    run(record, space, low, a);
+    run(record, space, high, along);
+    for (int i = 0; i < SIZES; ++i)
+        along[i] = (along[i] - a[i]) / (2 * h);
+}
+
+/* The gradient of the weighted sum of the results but x, by differences. A result depends on the contents from before of its
+ * own element alone. */
+static void differences(body_of *record, bool space, const double *of, double *gradient)
+{
+    numbers one = { 0 }, along;
+    for (int k = 0; k < POINTS; ++k) {
+        one[k] = 1;
+        difference(record, space, of, one, along);
+        one[k] = gradient[k] = 0;
+        for (int i = POINTS; i < SIZES; ++i)
+            gradient[k] += weight(i) * along[i];
+    }
+    for (int i = POINTS; i < SIZES; ++i)
+        one[i] = 1;
+    difference(record, space, of, one, along);
+    for (int i = POINTS; i < SIZES; ++i)
+        gradient[i] = weight(i) * along[i];
 }
 
 static void derive_graph(body_of *record, const arrays *a, const arrays *w, const arrays *d, const arrays *back,
@@ -339,7 +347,8 @@ static void check(size_t row, bool space)
         direction[k] = k >= POINTS && space ? 0 : 0.4 - 0.1 * (k * 3 % 7);
         weights[k] = weight(k);
     }
-    differences(rows[row].record, space, of, direction, gradient, along);
+    differences(rows[row].record, space, of, gradient);
+    difference(rows[row].record, space, of, direction, along);
     arrays a = make(of), w = make(weights), d = make(direction), back = make(zero), forward = make(zero);
     (space ? derive_space : derive_graph)(rows[row].record, &a, &w, &d, &back, &forward);
     take(&back, got);
@@ -377,11 +386,110 @@ static void in_array_graphs(void **state)
         check(k, false);
 }
 
+/* ---- what is refused ---- */
+static void by_data(wf_graph *g, const arrays *a, wf_val i)
+{
+    wf_val t;
+    WF_FOR (g, t, 0, wf_in(g, a->n), 1)
+        wf_write(g, a->table, wf_in(g, a->x), i, wf_mod(wf_mul(t, 3), 5));
+    WF_END(g);
+}
+
+/* The counter stands still where the condition does not hold. */
+static void counter_that_waits(wf_graph *g, const arrays *a, wf_val i)
+{
+    wf_var k = wf_local(g, WF_I32, 0);
+    wf_val t;
+    WF_FOR (g, t, 0, wf_in(g, a->n), 1) {
+        wf_write(g, a->table, wf_in(g, a->x), i, k);
+        WF_IF (g, wf_ne(t, 2))
+            wf_inc(k, 1);
+        WF_END(g);
+    }
+    WF_END(g);
+}
+
+static void two_that_meet(wf_graph *g, const arrays *a, wf_val i)
+{
+    wf_val t;
+    WF_FOR (g, t, 0, wf_in(g, a->n), 1) {
+        wf_write(g, a->table, wf_in(g, a->x), i, t);
+        wf_write(g, a->table, wf_mul(wf_in(g, a->x), 2), i, wf_add(t, 1));
+    }
+    WF_END(g);
+}
+
+static void reads_what_it_stores(wf_graph *g, const arrays *a, wf_val i)
+{
+    wf_val t;
+    (void)i;
+    WF_FOR (g, t, 0, wf_in(g, a->n), 1)
+        wf_out(g, a->own, wf_mul(wf_in(g, a->own), wf_in(g, a->x)));
+    WF_END(g);
+}
+
+static void by_maximum(wf_graph *g, const arrays *a, wf_val i)
+{
+    wf_val t;
+    WF_FOR (g, t, 0, wf_in(g, a->n), 1)
+        wf_accumulate(g, WF_JOIN_MAX, a->sums, wf_mul(wf_in(g, a->x), wf_cast(t, WF_F64)), wf_mod(i, SUMS));
+    WF_END(g);
+}
+
+static void refused(void **state)
+{
+    (void)state;
+    static const struct {
+        body_of *record;
+        const char *space, *graph;
+    } of[] = {
+        { by_data, "wf_write in a loop that stays a loop has a derivative if all turns", NULL },
+        { counter_that_waits, "wf_write in a loop that stays a loop has a derivative if all turns", NULL },
+        { two_that_meet, "wf_write in a loop that stays a loop has no derivative beside other effects", NULL },
+        { reads_what_it_stores, "reads what it also stores", "a block reads an array that it or a later operation writes" },
+        { by_maximum, "an operator that accumulates by minimum, maximum or product in a loop that stays a loop",
+          "wf_accumulate has no derivative in a block that also computes what is differentiated, but for sums" },
+    };
+    numbers zero = { 0 };
+    for (size_t k = 0; k < sizeof of / sizeof *of; ++k) {
+        arrays a = make(zero), w = make(zero), back = make(zero);
+        wf_array *out[3], *up[3];
+        const wf_arrays outs = { out, 1 };
+        out[0] = k == 3 ? a.own : k == 4 ? a.sums : a.table;
+        up[0] = k == 3 ? w.own : k == 4 ? w.sums : w.table;
+        wf_graph *g = begin(true);
+        of[k].record(g, &a, point(g, true));
+        REFUSED(ctx, wf_adjoint(g, outs, (wf_arrays){ up, 1 }, WF_ARRAYS(a.x), WF_ARRAYS(back.x)), WF_ERR_UNSUPPORTED,
+                of[k].space);
+        g = begin(true);
+        of[k].record(g, &a, point(g, true));
+        REFUSED(ctx, wf_tangent(g, WF_ARRAYS(a.x), WF_ARRAYS(w.x), outs, (wf_arrays){ up, 1 }), WF_ERR_UNSUPPORTED,
+                of[k].space);
+        for (int forward = 0; forward < 2; ++forward) {
+            wf_val gradient;
+            g = wf_begin(ctx);
+            wf_val x = wf_in(g, a.x);
+            of[k].record(g, &a, point(g, false));
+            wf_val after = wf_in(g, out[0]);
+            if (forward)
+                wf_jvp(WF_VALS(after), WF_VALS(x), WF_VALS(1), &gradient);
+            else
+                wf_vjp(WF_VALS(after), WF_VALS(1), WF_VALS(x), &gradient);
+            wf_out(g, forward ? up[0] : back.x, gradient);
+            REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, of[k].graph ? of[k].graph : of[k].space);
+        }
+        release(&back);
+        release(&w);
+        release(&a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_index_spaces),
         cmocka_unit_test(in_array_graphs),
+        cmocka_unit_test(refused),
     };
     return RUN_ON_ALL(tests);
 }

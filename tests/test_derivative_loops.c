@@ -256,6 +256,46 @@ static void reads(void **state)
     wf_release(a);
 }
 
+/* The derivative of a loss that multiplies sums over the points of what the loop gives: L = (the sum of x^n)^2. The loop that
+ * goes back is in a stage behind the one of the loop. */
+static void products_of_sums(void **state)
+{
+    (void)state;
+    const double x[3] = { 1.5, -0.5, 2 };
+    const int32_t turns[3] = { 3, 0, 2 };
+    double sum = 0, want[3], second = 0, by[3];
+    for (int i = 0; i < 3; ++i) {
+        sum += pow(x[i], turns[i]);
+        by[i] = turns[i] * pow(x[i], turns[i] - 1);
+        second += by[i];
+    }
+    for (int i = 0; i < 3; ++i)
+        want[i] = 2 * sum * by[i];
+    wf_array *a = line_of(x, 3), *n = array_of(ctx, WF_I32, WF_SHAPE(3), turns), *back = wf_like(a), *twice = wf_like(a);
+    wf_graph *g = wf_begin(ctx);
+    wf_val v = wf_in(g, a), gradient, along;
+    wf_var y = wf_local(g, WF_F64, 1), t = wf_local(g, WF_I32, 0);
+    WF_WHILE (g, wf_lt(t, wf_in(g, n))) {
+        wf_set(y, wf_mul(y, v));
+        wf_inc(t, 1);
+    }
+    WF_END(g);
+    wf_val all = total(wf_get(y));
+    wf_grad(wf_mul(all, all), WF_VALS(v), &gradient);
+    wf_jvp(WF_VALS(gradient), WF_VALS(v), WF_VALS(1), &along);
+    wf_out(g, back, gradient);
+    wf_out(g, twice, along);
+    OK(ctx, wf_run(g));
+    expect_close_and_release(back, want, 1e-13);
+    for (int i = 0; i < 3; ++i) {
+        double of = turns[i] < 2 ? 0 : turns[i] * (turns[i] - 1) * pow(x[i], turns[i] - 2);
+        want[i] = 2 * second * by[i] + 2 * sum * of;
+    }
+    expect_close_and_release(twice, want, 1e-13);
+    wf_release(n);
+    wf_release(a);
+}
+
 /* The recording goes on after a derivative: stores into the table change what is read from then on. */
 static void table_changes(void **state)
 {
@@ -314,7 +354,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads),           cmocka_unit_test(refused), cmocka_unit_test(table_changes),
         cmocka_unit_test(own_turns),       cmocka_unit_test(nested),  cmocka_unit_test(newton),
-        cmocka_unit_test(kinds_of_states),
+        cmocka_unit_test(kinds_of_states), cmocka_unit_test(products_of_sums),
     };
     return RUN_ON_ALL(tests);
 }

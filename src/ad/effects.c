@@ -3,15 +3,6 @@
  */
 #include "ad/sweep.h"
 
-/* True if the effect is a store or a sum; else the ir has failed. */
-static bool is_known(wf__ir *ir, const wf__ad_task *task, const wf__node *n)
-{
-    if (n->op == WF__STORE || (n->op == WF__ACCUM && wf__node_join(n) == WF_JOIN_ADD))
-        return true;
-    wf__no_derivative(ir, task, n, " in a loop that stays a loop, but for stores and sums");
-    return false;
-}
-
 static bool is_on_way(const wf__sweep *s, const wf__node *n)
 {
     return wf__op_is_store(n->op) && s->route.active.array[wf__object_of(s->ir, n)] == WF__ACTIVE;
@@ -27,7 +18,7 @@ bool wf__effects_begin(wf__sweep *s, const wf__region *loop)
     }
     for (wf__ref r = loop->loop; r < loop->end && ir->status == WF_OK; ++r) {
         const wf__node n = ir->node[r];
-        if (!is_on_way(s, &n) || !is_known(ir, s->task, &n))
+        if (!is_on_way(s, &n))
             continue;
         const uint32_t object = wf__object_of(ir, &n);
         wf__adjoint a = wf__take_sum(s, &s->array[object]);
@@ -45,7 +36,7 @@ wf__ref wf__left_by_loop(wf__ir *ir, const wf__region *loop, uint32_t object)
         if (n->op != WF__STORE || wf__object_of(ir, n) != object)
             continue;
         wf__ref zero = wf__const_bits(ir, WF_I32, 0);
-        rest = wf__both(ir, rest, wf__op2(ir, WF__OP_eq, wf__count_of_stores(r), zero));
+        rest = wf__both(ir, rest, wf__op2(ir, WF__OP_eq, wf__count_of_stores(ir, r), zero));
     }
     return rest;
 }

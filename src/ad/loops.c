@@ -114,15 +114,20 @@ static bool find_length(writer *w, const wf__activity *active, wf__ref loop, uin
 }
 
 /* True if the copies compute the same as the block: what it reads is still there. */
-static bool can_copy(writer *w, wf__ref loop, wf__ref end)
+static bool can_copy(writer *w, const wf__activity *active, wf__ref loop, wf__ref end)
 {
     const wf__ir *in = &w->in;
     for (wf__ref r = loop; r <= end; ++r) {
         const wf__node *n = &in->node[r];
-        if (wf__op_is_effect(n->op) && n->op != WF__STORE && n->op != WF__ACCUM) {
-            wf__no_derivative(w->ir, w->task, n, " in a block that also computes what is differentiated");
+        const bool sum = n->op == WF__ACCUM && wf__node_join(n) == WF_JOIN_ADD;
+        if (wf__op_is_effect(n->op) && n->op != WF__STORE && !sum &&
+            (n->op != WF__ACCUM || is_on_way(in, active, n))) {
+            wf__no_derivative(w->ir, w->task, n, " in a block that also computes what is differentiated, but for sums");
             return false;
         }
+    }
+    for (wf__ref r = loop; r <= end; ++r) {
+        const wf__node *n = &in->node[r];
         for (wf__ref e = w->task->turn ? end + 1 : loop; n->op == WF__LOAD && e < in->n; ++e)
             if (wf__op_is_store(in->node[e].op) && in->slot[in->node[e].a].object == in->slot[n->a].object) {
                 wf__ir_fail_at(w->ir, n, WF_ERR_UNSUPPORTED,
@@ -213,7 +218,7 @@ static bool add_block(writer *w, const wf__activity *active, wf__ref loop, wf__r
 {
     wf__ir *ir = w->ir;
     uint32_t most;
-    if (!can_copy(w, loop, end) || !find_length(w, active, loop, &most))
+    if (!can_copy(w, active, loop, end) || !find_length(w, active, loop, &most))
         return false;
     wf__region *b = new_block(w, out);
     if (!b)

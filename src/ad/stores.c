@@ -284,6 +284,14 @@ bool wf__check_store(wf__ir *ir, wf__ref store, wf__ref first, wf__ref end, cons
     return false;
 }
 
+wf__ref wf__count_of_stores(const wf__ir *ir, wf__ref store)
+{
+    wf__ref r = store + 1;
+    while (ir->node[r].op != WF__SCATTER)
+        ++r;
+    return r;
+}
+
 /* ---- stores to the same element in all turns ---- */
 typedef struct target { /* an element that a loop stores */
     wf__ref loop;       /* the outermost one whose turns all store to it */
@@ -373,6 +381,24 @@ static wf__ref copy_outside(hoist *h, const target *t, wf__ref r)
     return h->outside[r] = wf__copy_node(h->in, r, h->outside, h->out);
 }
 
+/* Array graphs: behind a store that stays in a loop, a SCATTER counts the stores to each element. next: the node that the
+ * store has, unless it is left out. */
+static void count_stores(hoist *h, wf__ref next)
+{
+    wf__ir *out = h->out;
+    if (out->status != WF_OK || !out->arrays || out->n == next)
+        return;
+    const wf__node n = out->node[next];
+    wf__scatter(out, wf__const_bits(out, WF_I32, 1), out->slot[n.a].shape, n.b, n.d);
+}
+
+static void copy_store(hoist *h, wf__ref store)
+{
+    const wf__ref next = h->out->n;
+    wf__copy_as_is(h->in, store, store + 1, 0, h->map, h->out);
+    count_stores(h, next);
+}
+
 static void store_behind(hoist *h, target *t)
 {
     const wf__node *n = &h->in->node[t->store];
@@ -381,8 +407,11 @@ static void store_behind(hoist *h, target *t)
     memset(h->outside, 0, h->in->n * sizeof *h->outside);
     for (uint32_t i = 0; i < count; ++i)
         index[i] = copy_outside(h, t, wf__tuple_at(h->in, t->tuple)[i]);
-    if (h->out->status == WF_OK)
-        wf__store(h->out, n->a, count ? wf__tuple(h->out, index, count) : 0, t->value, t->stored);
+    const uint32_t tuple = h->out->status == WF_OK && count ? wf__tuple(h->out, index, count) : 0;
+    const wf__ref next = h->out->n;
+    wf__store(h->out, n->a, tuple, t->value, t->stored);
+    if (loop_around(h->in, t->loop, h->first))
+        count_stores(h, next);
     t->value = t->stored = 0;
 }
 
@@ -402,18 +431,6 @@ static void set_variables(hoist *h, wf__ref store)
     wf__ref yes = wf__const_bits(out, WF_BOOL, 1), when = n->d ? h->map[n->d] : yes;
     t->value = wf__op3(out, WF__OP_select, when, h->map[n->c], t->value);
     t->stored = wf__op3(out, WF__OP_select, when, yes, t->stored);
-}
-
-/* Copies a store that stays in its loop. In an array graph a SCATTER counts the stores to each element. */
-static void copy_store(hoist *h, wf__ref store)
-{
-    wf__ir *out = h->out;
-    wf__ref one = wf__const_bits(out, WF_I32, 1), next = out->n;
-    wf__copy_as_is(h->in, store, store + 1, 0, h->map, out);
-    if (out->status != WF_OK || !out->arrays || out->n == next)
-        return;
-    const wf__node n = out->node[next];
-    wf__scatter(out, one, out->slot[n.a].shape, n.b, n.d);
 }
 
 static void copy_range(hoist *h, wf__ref first, wf__ref end);

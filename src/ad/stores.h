@@ -19,7 +19,7 @@ bool wf__stores_in_loops(const wf__ir *ir, wf__ref first, wf__ref end);
  * stands right behind each store that stays in its loop, and counts the stores to each element. */
 bool wf__hoist_stores(const wf__ir *in, wf__ref first, wf__ref end, wf__ref *map, wf__ir *out, const char *function);
 /* Returns that SCATTER. */
-static inline wf__ref wf__count_of_stores(wf__ref store) { return store + 1; }
+wf__ref wf__count_of_stores(const wf__ir *ir, wf__ref store);
 /* False, and the ir has failed, unless each turn of the loops around the store, a node of first..end - 1, stores to an
  * element of its own, which no other effect among these nodes is to. */
 bool wf__check_store(wf__ir *ir, wf__ref store, wf__ref first, wf__ref end, const char *function);

@@ -77,7 +77,12 @@ static bool find_updates(updates *u)
         const uint32_t out = updated(s->g, s->d, &s->call, n);
         if (!out)
             continue;
-        if (!is_alone(u, n))
+        if (wf__turns_end(&s->call, r))
+            wf__ir_fail_at(&s->call, n, WF_ERR_UNSUPPORTED,
+                           "%s: an operator that accumulates by minimum, maximum or product in a loop that stays a loop "
+                           "has no derivative; accumulate after the loop",
+                           s->d->function);
+        else if (!is_alone(u, n))
             wf__ir_fail_at(
                 &s->call, n, WF_ERR_UNSUPPORTED,
                 "%s: an operator that accumulates by minimum, maximum or product and uses the array in another way, "
