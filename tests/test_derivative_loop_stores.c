@@ -10,9 +10,9 @@ enum { POINTS = 5, COLUMNS = 12, SUMS = 4, SIZES = POINTS + POINTS + POINTS * CO
 static const int32_t turns_of[POINTS] = { 0, 1, 3, 5, 4 };
 
 typedef struct arrays {
-    wf_array *x, *n;        /* [POINTS] what the points compute with; their numbers of turns */
-    wf_array *own, *table;  /* [POINTS], [POINTS, COLUMNS]: what they store to */
-    wf_array *sums;         /* [SUMS]: what they add to */
+    wf_array *x, *n;       /* [POINTS] what the points compute with; their numbers of turns */
+    wf_array *own, *table; /* [POINTS], [POINTS, COLUMNS]: what they store to */
+    wf_array *sums;        /* [SUMS]: what they add to */
 } arrays;
 
 /* Records a loop of the points, whose numbers are i (i32). */
@@ -446,7 +446,8 @@ static void refused(void **state)
         { by_data, "wf_write in a loop that stays a loop has a derivative if all turns", NULL },
         { counter_that_waits, "wf_write in a loop that stays a loop has a derivative if all turns", NULL },
         { two_that_meet, "wf_write in a loop that stays a loop has no derivative beside other effects", NULL },
-        { reads_what_it_stores, "reads what it also stores", "a block reads an array that it or a later operation writes" },
+        { reads_what_it_stores, "reads what it also stores",
+          "a block reads an array that it or a later operation writes" },
         { by_maximum, "an operator that accumulates by minimum, maximum or product in a loop that stays a loop",
           "wf_accumulate has no derivative in a block that also computes what is differentiated, but for sums" },
     };

@@ -271,7 +271,8 @@ static void products_of_sums(void **state)
     }
     for (int i = 0; i < 3; ++i)
         want[i] = 2 * sum * by[i];
-    wf_array *a = line_of(x, 3), *n = array_of(ctx, WF_I32, WF_SHAPE(3), turns), *back = wf_like(a), *twice = wf_like(a);
+    wf_array *a = line_of(x, 3), *n = array_of(ctx, WF_I32, WF_SHAPE(3), turns), *back = wf_like(a),
+             *twice = wf_like(a);
     wf_graph *g = wf_begin(ctx);
     wf_val v = wf_in(g, a), gradient, along;
     wf_var y = wf_local(g, WF_F64, 1), t = wf_local(g, WF_I32, 0);
@@ -352,8 +353,8 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads),           cmocka_unit_test(refused), cmocka_unit_test(table_changes),
-        cmocka_unit_test(own_turns),       cmocka_unit_test(nested),  cmocka_unit_test(newton),
+        cmocka_unit_test(reads),           cmocka_unit_test(refused),          cmocka_unit_test(table_changes),
+        cmocka_unit_test(own_turns),       cmocka_unit_test(nested),           cmocka_unit_test(newton),
         cmocka_unit_test(kinds_of_states), cmocka_unit_test(products_of_sums),
     };
     return RUN_ON_ALL(tests);

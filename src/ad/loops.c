@@ -120,8 +120,7 @@ static bool can_copy(writer *w, const wf__activity *active, wf__ref loop, wf__re
     for (wf__ref r = loop; r <= end; ++r) {
         const wf__node *n = &in->node[r];
         const bool sum = n->op == WF__ACCUM && wf__node_join(n) == WF_JOIN_ADD;
-        if (wf__op_is_effect(n->op) && n->op != WF__STORE && !sum &&
-            (n->op != WF__ACCUM || is_on_way(in, active, n))) {
+        if (wf__op_is_effect(n->op) && n->op != WF__STORE && !sum && (n->op != WF__ACCUM || is_on_way(in, active, n))) {
             wf__no_derivative(w->ir, w->task, n, " in a block that also computes what is differentiated, but for sums");
             return false;
         }
@@ -256,8 +255,9 @@ static bool is_needed(const wf__ir *ir, const wf__ad_task *task, const wf__activ
 {
     for (wf__ref r = loop; r < end; ++r) {
         const wf__node *n = &ir->node[r];
-        if (wf__op_is_store(n->op) && (is_on_way(ir, active, n) || (task->effects && task->effects[wf__object_of(ir, n)] &&
-                                                                    active->node[r] == WF__ACTIVE)))
+        if (wf__op_is_store(n->op) &&
+            (is_on_way(ir, active, n) ||
+             (task->effects && task->effects[wf__object_of(ir, n)] && active->node[r] == WF__ACTIVE)))
             return true;
     }
     for (wf__ref s = loop + 1; ir->node[s].op == WF__STATE && ir->node[s].a == loop; ++s)

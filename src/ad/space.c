@@ -313,7 +313,8 @@ static bool sees_before(wf__ad_space *s, wf__ref read)
         const wf__node n = s->ir.node[r];
         if (!wf__op_is_store(n.op) || s->ir.slot[n.a].object != object)
             continue;
-        if (n.op != WF__STORE || r < read || (turns_end && r < turns_end) || !is_own_element(s, &n) || !is_own_element(s, &load))
+        if (n.op != WF__STORE || r < read || (turns_end && r < turns_end) || !is_own_element(s, &n) ||
+            !is_own_element(s, &load))
             return false;
     }
     return true;

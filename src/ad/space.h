@@ -67,8 +67,8 @@ typedef struct wf__emitter {
     bool accumulates;           /* what loops store and accumulate in derivatives is recorded, too */
     /* 1 + an array, and its derivative: where loops store to the array, zeros are stored to the derivative. */
     uint32_t zeroed, zeros;
-    wf__ref *map;               /* [nodes of from->ir] */
-    wf__ref *loop;              /* [nodes of from->ir] the outermost loop around the node; 0 = none */
+    wf__ref *map;  /* [nodes of from->ir] */
+    wf__ref *loop; /* [nodes of from->ir] the outermost loop around the node; 0 = none */
 } wf__emitter;
 bool wf__emitter_begin(wf__emitter *e); /* false = out of memory; `map` is to be freed */
 wf__ref wf__emit(wf__emitter *e, wf__ref r);

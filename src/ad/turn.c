@@ -37,14 +37,7 @@ static void find_outer(wf__turn *t)
 /* ---- the test at the beginning of a turn ---- */
 enum { MOST_DEPTH = 6 }; /* operations that are looked through */
 
-static wf__ref next_of(const wf__turn *t, uint32_t i)
-{
-    wf__ref r = t->loop.end;
-    while (t->in.node[--r].op == WF__NEXT)
-        if (t->in.node[r].a == t->first + i)
-            return t->in.node[r].b;
-    return 0;
-}
+static wf__ref next_of(const wf__turn *t, uint32_t i) { return wf__next_value(&t->in, t->first + i); }
 
 /* True if the value is that of the state where the test is false. */
 static bool is_kept(const wf__ir *ir, wf__ref value, wf__ref state, wf__ref test, int depth)

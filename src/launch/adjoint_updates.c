@@ -78,10 +78,11 @@ static bool find_updates(updates *u)
         if (!out)
             continue;
         if (wf__turns_end(&s->call, r))
-            wf__ir_fail_at(&s->call, n, WF_ERR_UNSUPPORTED,
-                           "%s: an operator that accumulates by minimum, maximum or product in a loop that stays a loop "
-                           "has no derivative; accumulate after the loop",
-                           s->d->function);
+            wf__ir_fail_at(
+                &s->call, n, WF_ERR_UNSUPPORTED,
+                "%s: an operator that accumulates by minimum, maximum or product in a loop that stays a loop "
+                "has no derivative; accumulate after the loop",
+                s->d->function);
         else if (!is_alone(u, n))
             wf__ir_fail_at(
                 &s->call, n, WF_ERR_UNSUPPORTED,

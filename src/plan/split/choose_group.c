@@ -52,16 +52,23 @@ static uint32_t snapshot(splitter *s, uint32_t at, uint32_t from)
     return wf__split_store(s, g, temp, &like, b->rank, value) ? temp : UINT32_MAX;
 }
 
-/* Spreads marks along the loops of the block, and of those that it computes for itself. */
+/* Spreads marks along the loops of the block. Tapes that it uses are computed as a whole: other blocks of a stage use the
+ * same ones. */
 static bool mark_loops(splitter *s)
 {
     bool changed = wf__mark_loops(s->ir, s->cone, s->in, s->last);
-    for (wf__ref r = 1; r < s->in; ++r)
-        if (s->tape[r]) {
-            const wf__ref end = wf__loop_end(s->ir, r);
-            changed |= wf__mark_loops(s->ir, s->cone, r, end);
-            r = end;
-        }
+    for (wf__ref r = 1; r < s->in; ++r) {
+        const wf__ref end = s->tape[r] ? wf__loop_end(s->ir, r) : r;
+        bool any = false;
+        for (wf__ref q = r; q < end && !any; ++q)
+            any = s->cone[q];
+        for (wf__ref q = r; q <= end && any; ++q)
+            if (s->live[q] && !s->cone[q]) {
+                s->cone[q] = WF__DIRECT;
+                changed = true;
+            }
+        r = end;
+    }
     return changed;
 }
 
@@ -242,6 +249,19 @@ bool wf__split_reads_old(splitter *s, wf__ref load)
     return elsewhere;
 }
 
+/* True if a tape has to be computed again, because it reads what a later store has changed. */
+static bool is_anew(const splitter *s, wf__ref tape)
+{
+    wf__ref operand[WF__MAX_OPERANDS];
+    bool anew = false;
+    for (wf__ref r = tape, end = wf__loop_end(s->ir, tape); r <= end && !anew; ++r) {
+        anew = s->cone[r] && s->redirect[r] != UINT32_MAX;
+        for (uint32_t i = 0, count = s->cone[r] ? wf__operands(s->ir, &s->ir->node[r], operand) : 0; i < count; ++i)
+            anew = anew || s->cone[operand[i]] & WF__ANEW;
+    }
+    return anew;
+}
+
 uint32_t wf__split_save_old(splitter *s, uint32_t g)
 {
     const wf__node *n = &s->ir->node[s->root];
@@ -285,6 +305,9 @@ uint32_t wf__split_save_old(splitter *s, uint32_t g)
     for (wf__ref r = 1; redirected && r <= s->last; ++r) {
         if (s->cone[r] && s->redirect[r] != UINT32_MAX)
             s->cone[r] |= WF__ANEW;
+        if (s->in && s->tape[r] && s->cone[r] && is_anew(s, r))
+            for (wf__ref q = r; q <= wf__loop_end(s->ir, r); ++q)
+                s->cone[q] |= s->cone[q] ? WF__ANEW : 0;
         if (!s->cone[r] || r == s->root || wf__is_cut(s, r))
             continue;
         uint32_t count = wf__operands(s->ir, &s->ir->node[r], operand);

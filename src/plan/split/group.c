@@ -169,6 +169,9 @@ bool wf__group_record(splitter *s, group *g, wf__ref r, uint32_t frame, const wf
 bool wf__group_record_cone(splitter *s, group *g)
 {
     for (wf__ref r = 1; r <= s->last; ++r) {
+        while (s->in && s->tape[r] && g->map[r] &&
+               !(s->cone[r] & WF__ANEW)) /* the group has it; its END has no value */
+            r = wf__loop_end(s->ir, r) + 1;
         if (!(s->cone[r] & WF__DIRECT) || r == s->root || (g->map[r] && !(s->cone[r] & WF__ANEW)))
             continue;
         bool view = s->ir->node[r].op == WF__VIEW && !wf__is_cut(s, r);
