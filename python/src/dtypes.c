@@ -28,23 +28,36 @@ wf_dtype wfpy_dtype_of_format(const char *format, Py_ssize_t itemsize)
     if (*format == '>' || *format == '!')
         return itemsize == 1 ? wfpy_dtype_of_format(format + 1, itemsize) : WF_NONE;
     format += *format == '@' || *format == '=' || *format == '<';
-    wf_kind kind = WF_KIND_NONE;
     if (format[0] == 'Z' && format[1] && !format[2])
         return itemsize == 8 ? WF_C64 : itemsize == 16 && format[1] == 'd' ? WF_C128 : WF_NONE;
     if (!format[0] || format[1])
         return WF_NONE;
-    if (format[0] == '?')
-        kind = WF_KIND_BOOL;
-    else if (strchr("bhilqn", format[0]))
-        kind = WF_KIND_SIGNED;
-    else if (strchr("BHILQN", format[0]))
-        kind = WF_KIND_UNSIGNED;
-    else if (strchr("efd", format[0]))
-        kind = WF_KIND_FLOAT;
-    for (int d = WF_BOOL; d <= WF_C128; ++d) /* the letters of integers mean other sizes on other systems */
-        if (d != WF_BF16 && wf_dtype_kind((wf_dtype)d) == kind && (Py_ssize_t)wf_dtype_size((wf_dtype)d) == itemsize)
-            return (wf_dtype)d;
-    return WF_NONE;
+    switch (format[0]) { /* the letters of integers mean other sizes on other systems */
+    case '?':
+        return itemsize == 1 ? WF_BOOL : WF_NONE;
+    case 'b':
+    case 'h':
+    case 'i':
+    case 'l':
+    case 'q':
+    case 'n':
+        return itemsize == 1 ? WF_I8 : itemsize == 2 ? WF_I16 : itemsize == 4 ? WF_I32 : WF_I64;
+    case 'B':
+    case 'H':
+    case 'I':
+    case 'L':
+    case 'Q':
+    case 'N':
+        return itemsize == 1 ? WF_U8 : itemsize == 2 ? WF_U16 : itemsize == 4 ? WF_U32 : WF_U64;
+    case 'e':
+        return WF_F16;
+    case 'f':
+        return WF_F32;
+    case 'd':
+        return WF_F64;
+    default:
+        return WF_NONE;
+    }
 }
 
 static wf_dtype named(const char *name)

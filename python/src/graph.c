@@ -34,13 +34,7 @@ PyObject *wfpy_graph_new(const wf_space *space)
     made->thread = PyThread_get_thread_ident();
     made->lazy = NULL;
     made->lazy_n = 0;
-    made->names = PyList_New(0);
-    made->formals = PyDict_New();
-    made->written = PySet_New(NULL);
-    if (!made->names || !made->formals || !made->written) {
-        Py_DECREF(made);
-        return NULL;
-    }
+    made->names = made->formals = made->written = NULL;
     return wf_graph_status(graph) == WF_OK ? (PyObject *)made
                                            : (wfpy_graph_fail((PyObject *)made), Py_DecRef((PyObject *)made), NULL);
 }
@@ -63,6 +57,19 @@ PyObject *wfpy_graph_fail(PyObject *graph)
     if (g && wf_run(g) == WF_OK)
         return wfpy_raise_status(WF_ERR_CONTRACT, "the value is not defined");
     return wfpy_raise();
+}
+
+/* Makes the lists of names, which few recordings need. */
+static bool has_names(PyObject *self)
+{
+    wfpy_graph *g = self_graph(self);
+    if (!g->names)
+        g->names = PyList_New(0);
+    if (!g->formals)
+        g->formals = PyDict_New();
+    if (!g->written)
+        g->written = PySet_New(NULL);
+    return g->names && g->formals && g->written;
 }
 
 /* None, or the mistake of the recording. */
@@ -118,7 +125,7 @@ static wf_array *array_argument(PyObject *object, bool writes, PyObject **owner)
 
 static bool note_written(PyObject *self, const wf_array *array)
 {
-    if (wf_array_state(array) != WF_STATE_FORMAL)
+    if (!self_graph(self)->formals || wf_array_state(array) != WF_STATE_FORMAL)
         return true;
     PyObject *key = PyLong_FromVoidPtr((void *)array),
              *name = key ? PyDict_GetItemWithError(self_graph(self)->formals, key) : NULL;
@@ -304,7 +311,7 @@ static PyObject *formal(PyObject *self, PyObject *args)
         g && PyArg_ParseTuple(args, "UOi:formal", &name, &dtype_object, &rank) && wfpy_dtype(dtype_object, &dtype)
             ? PyUnicode_AsUTF8AndSize(name, NULL)
             : NULL;
-    if (!text)
+    if (!text || !has_names(self))
         return NULL;
     wf_array *array = wf_formal(g, text, dtype, rank);
     PyObject *made = own_array(self, array), *key = made ? PyLong_FromVoidPtr(array) : NULL;
@@ -327,7 +334,7 @@ static PyObject *param(PyObject *self, PyObject *args)
         g && PyArg_ParseTuple(args, "UO|d:param", &name, &dtype_object, &initial) && wfpy_dtype(dtype_object, &dtype)
             ? PyUnicode_AsUTF8AndSize(name, NULL)
             : NULL;
-    if (!text)
+    if (!text || !has_names(self))
         return NULL;
     wf_val v = wf_param(g, text, dtype, initial);
     int known = PySequence_Contains(self_graph(self)->names, name);
@@ -563,7 +570,7 @@ static PyObject *drop(PyObject *self, PyObject *none)
 static PyObject *compile(PyObject *self, PyObject *args)
 {
     wf_graph *g = wfpy_graph_of(self);
-    if (!g)
+    if (!g || !has_names(self))
         return NULL;
     PyObject *names = PyTuple_Size(args) ? PySequence_Tuple(args) : PyList_AsTuple(self_graph(self)->names);
     self_graph(self)->graph = NULL;

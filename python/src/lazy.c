@@ -68,15 +68,37 @@ bool wfpy_lazy_compute(wfpy_array *a)
     return computed;
 }
 
-static bool compute_all(PyObject *graph)
+static bool keep_all(wfpy_graph *g)
 {
-    wfpy_graph *g = (wfpy_graph *)graph;
-    if (!g->lazy)
-        return true;
     while (g->lazy)
         if (!keep(g->lazy))
             return false;
-    return run(graph);
+    return true;
+}
+
+static bool compute_all(PyObject *graph)
+{
+    wfpy_graph *g = (wfpy_graph *)graph;
+    return !g->lazy || (keep_all(g) && run(graph));
+}
+
+/* Computes all lazy arrays, and ends the recording. */
+static bool finish(wfpy_graph *g)
+{
+    bool any = g->lazy != NULL;
+    if (!g->graph || !any || !keep_all(g)) {
+        wf_drop(g->graph);
+        g->graph = NULL;
+        return !PyErr_Occurred();
+    }
+    wf_graph *graph = g->graph;
+    g->graph = NULL;
+    wfpy_released r = wfpy_release_gil(true);
+    wf_status status = wf_run(graph);
+    wfpy_take_gil(r);
+    if (status != WF_OK)
+        wfpy_raise();
+    return status == WF_OK && wfpy_warn() == 0;
 }
 
 bool wfpy_lazy_compute_all(void) { return !lazy.graph || compute_all(lazy.graph); }
@@ -118,9 +140,7 @@ static PyObject *leave(PyObject *self, PyObject *none)
     (void)self, (void)none;
     if (!lazy.depth || --lazy.depth)
         Py_RETURN_NONE;
-    bool computed = !((wfpy_graph *)lazy.graph)->graph || compute_all(lazy.graph);
-    wf_drop(((wfpy_graph *)lazy.graph)->graph);
-    ((wfpy_graph *)lazy.graph)->graph = NULL;
+    bool computed = finish((wfpy_graph *)lazy.graph);
     Py_DECREF(lazy.graph);
     lazy.graph = NULL;
     if (!computed)

@@ -240,6 +240,13 @@ static wf_val record_power(operand *o)
     return (wf_pow)(o[0].val, o[1].val);
 }
 
+/* a // b of floats, as in Python: (a - a % b) / b, which is whole up to rounding. */
+static wf_val floor_quotient(wf_val a, wf_val b)
+{
+    wf_val whole = (wf_round)((wf_div)((wf_sub)(a, (wf_floor_mod)(a, b)), b));
+    return (wf_select)((wf_eq)(b, number(0)), (wf_div)(a, b), whole);
+}
+
 static wf_val record(int op, operand *o, int n)
 {
     if (op == OP_power)
@@ -259,8 +266,9 @@ static wf_val record(int op, operand *o, int n)
         }
         if (op == OP_remainder)
             return (wf_floor_mod)(o[0].val, o[1].val);
-        return kind == 2 && (!o[0].weak || !o[1].weak) ? (wf_floor_div)(o[0].val, o[1].val)
-                                                       : (wf_floor)((wf_div)(o[0].val, o[1].val));
+        if (kind <= 2 && (!o[0].weak || !o[1].weak))
+            return (wf_floor_div)(o[0].val, o[1].val);
+        return floor_quotient(o[0].val, o[1].val);
     }
     void (*f)(void) = rows[op].record;
     switch (n) {

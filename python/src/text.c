@@ -20,6 +20,7 @@ typedef enum state { SEEN_ONCE, PREPARED, NOT_PREPARABLE } state;
 typedef struct entry {
     PyObject *text, *names, *out; /* names: a tuple; out: a tuple of the names of results that are wanted, or NULL */
     int n, results;
+    const char *name[MOST_ARGUMENTS]; /* of `names` */
     layout layout[MOST_ARGUMENTS];
     state state;
     int users; /* calls that use the entry now: the first one has the slots, and none of them may find it freed */
@@ -130,7 +131,7 @@ static bool fits(entry *e, int i, PyObject *value, arguments *a, bool *equal)
 {
     const layout *l = &e->layout[i];
     wf_arg *arg = &a->arg[i];
-    *arg = (wf_arg){ .name = NULL, .kind = WF_ARG_ARRAY };
+    *arg = (wf_arg){ .name = e->name[i], .kind = WF_ARG_ARRAY };
     if (number_argument(value, arg)) {
         *equal = *equal && memcmp(&arg->as, &l->number.as, sizeof(double)) == 0;
         return l->kind == arg->kind;
@@ -299,8 +300,10 @@ static void note(entry *old, PyObject *text, PyObject *names, PyObject *out, con
     e->results = results;
     e->device = device;
     e->flags = wf_get_flags(wfpy.context);
-    for (int i = 0; i < a->n; ++i)
+    for (int i = 0; i < a->n; ++i) {
+        e->name[i] = a->arg[i].name;
         describe(&a->arg[i], &e->layout[i]);
+    }
     for (int i = 0; i < results; ++i) {
         strcpy(e->result[i].name, name[i]);
         e->result[i].dtype = wf_array_dtype(made[i]);
@@ -353,7 +356,6 @@ static void prepare(entry *e, const arguments *a)
     e->state = NOT_PREPARABLE;
     for (int i = 0; i < e->n; ++i) {
         arg[i] = a->arg[i];
-        arg[i].name = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(e->names, i), NULL);
         for (int k = 0; k < e->results; ++k)
             if (strcmp(arg[i].name, e->result[k].name) == 0)
                 return; /* the text reads what it assigns */
@@ -385,8 +387,7 @@ static PyObject *again(entry *e, arguments *a)
     for (int i = 0; i < e->n; ++i) {
         if (a->arg[i].kind != WF_ARG_ARRAY)
             continue;
-        arg[n] = a->arg[i];
-        arg[n++].name = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(e->names, i), NULL);
+        arg[n++] = a->arg[i];
     }
     for (int i = 0; right && i < e->results; ++i) {
         made[i] = wf_empty_with(wfpy.context, e->result[i].dtype, e->result[i].shape, &place);

@@ -2,8 +2,6 @@
 from . import _weft
 from ._weft import Array, asarray, empty
 
-# NumPy leaves operators such as ndarray + Array to Array.
-Array.__array_ufunc__ = None
 Array.__array_priority__ = 1000
 Array.__cuda_array_interface__ = property(Array._cuda_array_interface)
 

@@ -1,0 +1,149 @@
+"""NumPy's functions on arrays of Weft: ufuncs run as operations of Weft and give arrays of Weft."""
+import sys
+
+from . import _weft
+from ._weft import Array, Graph, asarray, ops
+
+# NumPy's ufuncs by the operations that compute them. Operators of Python are used where they promote as NumPy does.
+_UFUNCS = {
+    "add": lambda a, b: a + b, "subtract": lambda a, b: a - b, "multiply": lambda a, b: a * b,
+    "divide": lambda a, b: a / b, "true_divide": lambda a, b: a / b, "floor_divide": lambda a, b: a // b,
+    "remainder": lambda a, b: a % b, "mod": lambda a, b: a % b, "power": lambda a, b: a ** b,
+    "float_power": lambda a, b: _float(a) ** b, "matmul": lambda a, b: a @ b,
+    "negative": lambda a: -a, "positive": lambda a: +a, "absolute": abs, "fabs": abs, "invert": lambda a: ~a,
+    "equal": lambda a, b: a == b, "not_equal": lambda a, b: a != b, "less": lambda a, b: a < b,
+    "less_equal": lambda a, b: a <= b, "greater": lambda a, b: a > b, "greater_equal": lambda a, b: a >= b,
+    "bitwise_and": lambda a, b: a & b, "bitwise_or": lambda a, b: a | b, "bitwise_xor": lambda a, b: a ^ b,
+    "left_shift": lambda a, b: a << b, "right_shift": lambda a, b: a >> b,
+    "logical_and": lambda a, b: _bool(a) & _bool(b), "logical_or": lambda a, b: _bool(a) | _bool(b),
+    "logical_xor": lambda a, b: _bool(a) ^ _bool(b), "logical_not": lambda a: ~_bool(a),
+    "square": lambda a: a * a, "reciprocal": ops.rcp, "conjugate": ops.conj, "rint": ops.round,
+    "arcsin": ops.asin, "arccos": ops.acos, "arctan": ops.atan, "arctan2": ops.atan2, "arcsinh": ops.asinh,
+    "arccosh": ops.acosh, "arctanh": ops.atanh, "maximum": ops.max, "minimum": ops.min, "fmod": ops.mod,
+    "degrees": lambda a: _float(a) * (180 / 3.141592653589793), "rad2deg": lambda a: _float(a) * (180 / 3.141592653589793),
+    "radians": lambda a: _float(a) * (3.141592653589793 / 180), "deg2rad": lambda a: _float(a) * (3.141592653589793 / 180),
+    "heaviside": lambda a, b: ops.select(a > 0, 1.0, ops.select(_float(a) == 0, b, a * 0)),
+    "logaddexp": lambda a, b: ops.max(a, b) + ops.log1p(ops.exp(-abs(a - b))),
+    "divmod": lambda a, b: (a // b, a % b), "modf": lambda a: (a - ops.trunc(a), ops.trunc(a)),
+    "frexp": lambda a: (ops.frexp(a), ops.frexp_exp(a).astype(_weft.i32)),
+}
+for _name in ("sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh",
+              "tanh", "floor", "ceil", "trunc", "isnan", "isinf", "isfinite", "sign", "signbit", "fmin", "fmax", "hypot",
+              "copysign", "nextafter", "ldexp"):
+    _UFUNCS[_name] = getattr(ops, _name)
+
+_REDUCTIONS = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max", "logical_and": "all", "logical_or": "any"}
+
+
+def _bool(a):
+    a = asarray(a)
+    return a if a.dtype == _weft.bool_ else a != 0
+
+
+def _float(a):
+    a = asarray(a)
+    return a if a.dtype.kind in "fc" else a.astype(_weft.f64)
+
+
+def _reduced(ufunc, array, axis=0, dtype=None, keepdims=False, initial=None):
+    name = _REDUCTIONS.get(ufunc.__name__)
+    if name is None or initial is not None:
+        return NotImplemented
+    array = asarray(array, dtype=dtype)
+    if name in ("all", "any"):
+        array = _bool(array)
+    graph = Graph()
+    kept = getattr(graph.input(array), name)(axis, keepdims=keepdims).keep()
+    graph.run()
+    return kept
+
+
+def _accumulated(ufunc, array, axis=0, dtype=None):
+    if ufunc.__name__ != "add":
+        return NotImplemented
+    graph = Graph()
+    kept = graph.input(asarray(array, dtype=dtype)).cumsum(axis).keep()
+    graph.run()
+    return kept
+
+
+def _store(made, out):
+    if not isinstance(out, Array):
+        asarray(out)[...] = made
+    else:
+        out[...] = made
+    return out
+
+
+def _array_ufunc(self, ufunc, method, *inputs, out=None, **options):
+    """Runs a ufunc of NumPy. What Weft does not have raises a TypeError of NumPy."""
+    if method == "__call__":
+        compute = _UFUNCS.get(ufunc.__name__)
+        if compute is None or options.get("where", True) is not True or set(options) - {"where", "dtype", "casting"}:
+            return NotImplemented
+        made = compute(*(x if isinstance(x, (Array, int, float, complex)) else asarray(x) for x in inputs))
+    elif method == "reduce":
+        made = _reduced(ufunc, *inputs, **options)
+    elif method == "accumulate":
+        made = _accumulated(ufunc, *inputs, **options)
+    elif method == "outer":
+        a, b = (asarray(x) for x in inputs)
+        return _array_ufunc(self, ufunc, "__call__", a.reshape(a.shape + (1,) * b.ndim), b, out=out, **options)
+    else:
+        return NotImplemented
+    if made is NotImplemented:
+        return made
+    if options.get("dtype") is not None and method == "__call__":
+        made = made.astype(options["dtype"], copy=False)
+    if out is None:
+        return made
+    if isinstance(made, tuple):
+        return tuple(m if o is None else _store(m, o) for m, o in zip(made, out))
+    return made if out[0] is None else _store(made, out[0])
+
+
+# Functions of NumPy that Weft computes, if the arguments beside the array are among these.
+_FUNCTIONS = {"sum": {"axis", "keepdims"}, "prod": {"axis", "keepdims"}, "mean": {"axis", "keepdims"},
+              "std": {"axis", "keepdims", "ddof"}, "var": {"axis", "keepdims", "ddof"}, "min": {"axis", "keepdims"},
+              "max": {"axis", "keepdims"}, "all": {"axis", "keepdims"}, "any": {"axis", "keepdims"},
+              "cumsum": {"axis"}, "sort": {"axis"}, "argsort": {"axis"}, "median": {"axis", "keepdims"}, "where": set()}
+
+
+def _given_to_numpy(x):
+    if isinstance(x, Array):
+        if x.device not in ("cpu", "interp"):
+            raise TypeError("NumPy's functions do not take arrays of a GPU; x.to_device('cpu') copies one")
+        return x.numpy()
+    if isinstance(x, (list, tuple)):
+        return type(x)(_given_to_numpy(y) for y in x)
+    return x
+
+
+def _array_function(self, function, types, args, options):
+    """Runs a function of NumPy: in Weft if that has it, else in NumPy, on the same memory."""
+    name = {"amin": "min", "amax": "max"}.get(function.__name__, function.__name__)
+    own = getattr(sys.modules["weft"], name, None)
+    if own is not None and name in _FUNCTIONS and function.__module__ == "numpy" and set(options) <= _FUNCTIONS[name]:
+        return own(*args, **options)
+    return function(*map(_given_to_numpy, args), **{key: _given_to_numpy(x) for key, x in options.items()})
+
+
+def _array(self, dtype=None, copy=None):
+    """The array as one of NumPy, for dtypes that the buffer protocol lacks, and for GPUs."""
+    import numpy
+
+    here = self if self.device in ("cpu", "interp") else self.to_device("cpu")
+    if here.dtype == _weft.bf16:
+        made = numpy.frombuffer(here.tobytes(), numpy.uint16).reshape(here.shape).view(here.dtype.dtype)
+    else:
+        made = numpy.asarray(memoryview(here))
+    if dtype is not None and made.dtype != dtype:
+        made = made.astype(dtype)
+    return made.copy() if copy else made
+
+
+Array.__array_ufunc__ = _array_ufunc
+Array.__array_function__ = _array_function
+Array.__array__ = _array
+Array.numpy = lambda self: _array(self)
+Array.numpy.__doc__ = "The array as one of NumPy, over the same memory unless that is a GPU's."
