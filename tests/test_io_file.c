@@ -340,15 +340,16 @@ static void test_no_library(void **state)
     (void)state;
     double (*cosine)(double) = NULL, (*absent)(double) = NULL;
     const wfl_foreign_function two[] = { { "cos", &cosine }, { "weft_has_no_such_function", &absent } };
-    wfl_foreign none = { .soname = "libweft-not-installed.so.9", .format = "TEST", .function = two, .functions = 2 };
-    wfl_foreign other = { .soname = "libm.so.6", .format = "TEST", .function = two, .functions = 2 };
+    wfl_foreign none = { { "libweft-not-installed.so.9" }, .format = "TEST", .function = two, .functions = 2 };
+    wfl_foreign other = { { "libweft-not-installed.so.9", "libm.so.6" }, "TEST", two, 2, .ready = false };
     for (int again = 0; again < 2; again++) {
         assert_int_equal(wfl_foreign_open(&none, ctx, "a.tst"), WF_ERR_UNSUPPORTED);
         assert_non_null(strstr(wf_last_message(ctx), "a.tst"));
         assert_non_null(strstr(wf_last_message(ctx), "TEST files need the library libweft-not-installed.so.9"));
         wf_clear_error(ctx);
         assert_int_equal(wfl_foreign_open(&other, ctx, "a.tst"), WF_ERR_UNSUPPORTED);
-        assert_non_null(strstr(wf_last_message(ctx), "libm.so.6 that has weft_has_no_such_function"));
+        assert_non_null(strstr(wf_last_message(ctx), "TEST files need the library libweft-not-installed.so.9, and "
+                                                     "libm.so.6 has no function weft_has_no_such_function"));
         wf_clear_error(ctx);
     }
     other.functions = 1;

@@ -25,7 +25,7 @@ static const wfl_foreign_function zstd_functions[] = {
     { "ZSTD_compressBound", &zstd.bound },     { "ZSTD_isError", &zstd.is_error },
     { "ZSTD_getErrorCode", &zstd.error_code }, { "ZSTD_getErrorName", &zstd.error_name }
 };
-static wfl_foreign zstd_library = { .soname = "libzstd.so.1",
+static wfl_foreign zstd_library = { .soname = { "libzstd.so.1" },
                                     .format = "zstd",
                                     .function = zstd_functions,
                                     .functions = sizeof zstd_functions / sizeof *zstd_functions };
@@ -36,7 +36,7 @@ static struct {
 } blosc;
 static const wfl_foreign_function blosc_functions[] = { { "blosc_cbuffer_validate", &blosc.validate },
                                                         { "blosc_decompress_ctx", &blosc.decompress } };
-static wfl_foreign blosc_library = { .soname = "libblosc.so.1",
+static wfl_foreign blosc_library = { .soname = { "libblosc.so.1" },
                                      .format = "blosc",
                                      .function = blosc_functions,
                                      .functions = sizeof blosc_functions / sizeof *blosc_functions };

@@ -14,7 +14,8 @@ typedef struct wfl_foreign_function {
 } wfl_foreign_function;
 
 typedef struct wfl_foreign {
-    const char *soname, *format; /* format: for messages */
+    const char *soname[2]; /* the names to try, in order; NULL: no second one */
+    const char *format;    /* for messages */
     const wfl_foreign_function *function;
     size_t functions;
     _Atomic bool ready;

@@ -36,9 +36,10 @@ static const wfl_foreign_function functions[] = {
 #undef WFL_CONSTANT
 #undef WFL_MEMBER
 };
-static wfl_foreign library = {
-    .soname = "libz.so.1", .format = "gzip", .function = functions, .functions = sizeof functions / sizeof *functions
-};
+static wfl_foreign library = { .soname = { "libz.so.1" },
+                               .format = "gzip",
+                               .function = functions,
+                               .functions = sizeof functions / sizeof *functions };
 
 wf_status wfl_gzip_library(wf_context *ctx, const char *path) { return wfl_foreign_open(&library, ctx, path); }
 

@@ -47,7 +47,7 @@ static const wfl_foreign_function functions[] = {
 #undef WFL_FUNCTION
 #undef WFL_CONSTANT
 };
-static wfl_foreign library = { .soname = "libpng16.so.16",
+static wfl_foreign library = { .soname = { "libpng16.so.16" },
                                .format = "PNG",
                                .function = functions,
                                .functions = sizeof functions / sizeof *functions };

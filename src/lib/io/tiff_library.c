@@ -1,7 +1,8 @@
 /* tiff_library.c - libtiff over the bounded reader and the atomic writer.
  *
  * libtiff's first message about a file is kept, and nothing is printed. libtiff must be 4.5 or later: older versions
- * have no error handlers and memory limits of a file's own.
+ * have no error handlers and memory limits of a file's own. The name libtiff.so.5 stands for these; it is tried for a
+ * message that tells what it lacks.
  */
 #include "tiff.h"
 #include "foreign.h"
@@ -17,9 +18,10 @@ static const wfl_foreign_function functions[] = {
 #undef WFL_FUNCTION
 #undef WFL_CONSTANT
 };
-static wfl_foreign library = {
-    .soname = "libtiff.so.6", .format = "TIFF", .function = functions, .functions = sizeof functions / sizeof *functions
-};
+static wfl_foreign library = { .soname = { "libtiff.so.6", "libtiff.so.5" },
+                               .format = "TIFF",
+                               .function = functions,
+                               .functions = sizeof functions / sizeof *functions };
 
 /* ---- libtiff's callbacks ---- */
 
