@@ -414,6 +414,17 @@ static PyObject *empty(PyObject *self, PyObject *args, PyObject *keywords)
     return wfpy_array_new(wf_empty_with(wfpy.context, dtype, shape, &place));
 }
 
+/* shares_memory(a, b) */
+static PyObject *shares_memory(PyObject *self, PyObject *args)
+{
+    PyObject *a, *b;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "O!O!:shares_memory", wfpy.array, &a, wfpy.array, &b))
+        return NULL;
+    wf_array *first = wfpy_array_of(a), *second = first ? wfpy_array_of(b) : NULL;
+    return second ? PyBool_FromLong(wf_shares(first, second)) : NULL;
+}
+
 /* ---- properties ---- */
 
 static PyObject *get_shape(PyObject *self, void *closure)
@@ -579,7 +590,8 @@ static PyObject *array_int(PyObject *self) { return number_by(self, PyNumber_Lon
 static PyObject *array_float(PyObject *self) { return number_by(self, PyNumber_Float); }
 static PyObject *array_index(PyObject *self)
 {
-    if (wf_dtype_kind(dtype_of(self_array(self))) == WF_KIND_FLOAT || shape_of(self_array(self)).rank) {
+    const wf_kind kind = wf_dtype_kind(dtype_of(self_array(self)));
+    if ((kind != WF_KIND_SIGNED && kind != WF_KIND_UNSIGNED) || shape_of(self_array(self)).rank) {
         PyErr_SetString(PyExc_TypeError, "only an integer array without axes is an index");
         return NULL;
     }
@@ -842,6 +854,8 @@ static PyMethodDef functions[] = {
       "Memory is shared where dtype, device and layout allow it, unless copy is true." },
     { "empty", KEYWORDS(empty), METH_VARARGS | METH_KEYWORDS,
       "empty(shape, dtype=weft.f32, device=None)\n--\n\nA new array with undefined elements." },
+    { "shares_memory", shares_memory, METH_VARARGS,
+      "shares_memory(a, b)\n--\n\nTrue if two arrays are views of one allocation." },
     { "_from_bytes", from_bytes, METH_VARARGS, NULL },
     { NULL, NULL, 0, NULL },
 };

@@ -4,7 +4,8 @@
  * `with weft.lazy()`, and numbers give a number.
  *
  * Python's numbers are weak, as in NumPy: they take the dtype of the operand beside them, unless theirs is of a higher
- * kind (bool, int, float, complex). Then the operand is converted: to i64, to f64, or to a complex dtype. */
+ * kind (bool, int, float, complex). Then the operand is converted: to i64, to f64, or to a complex dtype. Signed and
+ * unsigned integers meet in the next wider signed dtype that holds both, and whole powers of integers are integers. */
 #include <string.h>
 
 #include "weft_python.h"
@@ -38,8 +39,9 @@ static wf_val number(double x) { return (wf_val){ { x, NULL } }; }
 /* ---- operands ---- */
 
 typedef struct operand {
-    wf_val val;
-    wf_kind weak; /* the kind of a Python number; WF_KIND_NONE: not a number */
+    wf_val val;    /* of a Python int beyond 2^53 a constant, i64 or u64 */
+    wf_kind weak;  /* the kind of a Python number; WF_KIND_NONE: not a number */
+    bool negative; /* a Python int is */
 } operand;
 
 /* Integers and bools are one kind here, apart from bool. */
@@ -67,6 +69,7 @@ static bool int_operand(PyObject *object, wf_graph *g, operand *o)
     long long whole = PyLong_AsLongLongAndOverflow(object, &overflow);
     const long long exact = 1ll << 53;
     o->weak = WF_KIND_SIGNED;
+    o->negative = overflow < 0 || (overflow == 0 && whole < 0);
     if (overflow == 0 && whole > -exact && whole < exact) {
         o->val = number((double)whole);
         return !(whole == -1 && PyErr_Occurred());
@@ -75,7 +78,6 @@ static bool int_operand(PyObject *object, wf_graph *g, operand *o)
         o->val = number(PyLong_AsDouble(object));
         return !PyErr_Occurred();
     }
-    o->weak = WF_KIND_NONE;
     if (overflow == 0)
         o->val = wf_const_i64(g, WF_I64, whole);
     else {
@@ -124,6 +126,7 @@ static bool typed_number(PyObject *array, wf_graph *g, operand *o)
 static bool convert(PyObject *object, wf_graph *g, operand *o)
 {
     o->weak = WF_KIND_NONE;
+    o->negative = false;
     if (wfpy_is_value(object)) {
         wfpy_value *v = (wfpy_value *)object;
         if (!wfpy_graph_of(v->graph))
@@ -169,7 +172,7 @@ static bool convert(PyObject *object, wf_graph *g, operand *o)
 
 bool wfpy_operand(PyObject *object, PyObject *graph, wf_val *val)
 {
-    operand o = { { { 0, NULL } }, WF_KIND_NONE };
+    operand o = { { { 0, NULL } }, WF_KIND_NONE, false };
     wf_graph *g = wfpy_graph_of(graph);
     if (!g || !convert(object, g, &o))
         return false;
@@ -181,10 +184,37 @@ bool wfpy_operand(PyObject *object, PyObject *graph, wf_val *val)
 
 static int typed_level(const operand *o) { return o->weak ? 0 : level(wf_dtype_kind(wf_val_dtype(o->val))); }
 
+static bool is_large(const operand *o) { return o->weak && o->val.h.graph; }
+
 static void cast_to(operand *o, wf_dtype dtype)
 {
-    if (!o->weak && wf_val_dtype(o->val) != dtype)
+    if ((!o->weak || is_large(o)) && wf_val_dtype(o->val) != dtype)
         o->val = (wf_cast)(o->val, dtype);
+}
+
+/* A Python int beyond 2^53 beside operands of an integer dtype, which has to hold it. */
+static void check_large(const operand *o, wf_dtype dtype)
+{
+    const bool fits = wf_dtype_kind(dtype) == WF_KIND_SIGNED ? wf_val_dtype(o->val) == WF_I64 : !o->negative;
+    if (wf_dtype_size(dtype) < 8 || !fits)
+        wf_fail(o->val.h.graph, WF_ERR_DTYPE, "a number does not fit the integers beside it; convert them first");
+}
+
+/* The signed dtype in which integers meet if an unsigned one of them is not narrower than a signed one; else WF_NONE. */
+static wf_dtype joined_integers(const operand *o, int n)
+{
+    size_t with_sign = 0, without = 0;
+    for (int i = 0; i < n; ++i) {
+        const wf_dtype dtype = o[i].weak ? WF_NONE : wf_val_dtype(o[i].val);
+        size_t *widest = wf_dtype_kind(dtype) == WF_KIND_SIGNED     ? &with_sign
+                         : wf_dtype_kind(dtype) == WF_KIND_UNSIGNED ? &without
+                                                                    : NULL;
+        if (widest && wf_dtype_size(dtype) > *widest)
+            *widest = wf_dtype_size(dtype);
+    }
+    if (!with_sign || without < with_sign)
+        return WF_NONE;
+    return without == 1 ? WF_I16 : without == 2 ? WF_I32 : without == 4 ? WF_I64 : WF_NONE;
 }
 
 static void promote(operands rule, operand *o, int n)
@@ -207,16 +237,21 @@ static void promote(operands rule, operand *o, int n)
         to = WF_F64;
     else if ((rule == NUM || rule == INT || rule == FLT) && typed == 1)
         to = WF_I64;
+    else if (typed == 2)
+        to = joined_integers(o, n);
     for (int i = 0; i < n; ++i) {
+        const bool large = is_large(&o[i]);
+        if (large && typed == 2 && to == WF_NONE)
+            check_large(&o[i], widest);
         if (to != WF_NONE)
             cast_to(&o[i], to);
-        else if (typed > 1 && typed_level(&o[i]) == 1 && rule != ANY) /* a bool beside numbers */
+        else if (typed > 1 && (large || (typed_level(&o[i]) == 1 && rule != ANY))) /* a bool beside numbers */
             cast_to(&o[i], widest);
     }
 }
 
-/* base to a whole number from 0 to 64, by multiplications. */
-static wf_val whole_power(wf_val base, int exponent)
+/* base to a whole number, by multiplications. */
+static wf_val whole_power(wf_val base, int64_t exponent)
 {
     wf_val result = number(1);
     for (bool first = true; exponent; exponent >>= 1, base = exponent ? (wf_mul)(base, base) : base)
@@ -227,12 +262,40 @@ static wf_val whole_power(wf_val base, int exponent)
     return result;
 }
 
+/* Integers to the power of integers, which wraps: one factor for each bit of the exponent. */
+static wf_val integer_power(operand *o)
+{
+    promote(NUM, o, 2);
+    wf_dtype dtype = wf_val_dtype(o[o[0].weak ? 1 : 0].val);
+    if (!o[1].weak && wf_dtype_size(wf_val_dtype(o[1].val)) > wf_dtype_size(dtype))
+        dtype = wf_val_dtype(o[1].val);
+    cast_to(&o[0], dtype);
+    cast_to(&o[1], dtype);
+    const int bits = 8 * (int)wf_dtype_size(dtype) - (wf_dtype_kind(dtype) == WF_KIND_SIGNED);
+    wf_val base = o[0].val, exponent = o[1].val, result = number(1);
+    if (o[0].weak && !base.h.graph)
+        base = wf_const(exponent.h.graph, dtype, base.h.num);
+    for (int bit = 0; bit < bits; ++bit) {
+        wf_val odd = (wf_ne)((wf_and)(exponent, number(1)), number(0));
+        result = bit == 0 ? (wf_select)(odd, base, number(1)) : (wf_mul)(result, (wf_select)(odd, base, number(1)));
+        exponent = (wf_shr)(exponent, number(1));
+        base = (wf_mul)(base, base);
+    }
+    return result;
+}
+
 static wf_val record_power(operand *o)
 {
     const int base = o[0].weak ? level(o[0].weak) : typed_level(&o[0]);
+    const int kind = o[1].weak ? level(o[1].weak) : typed_level(&o[1]);
     const double exponent = o[1].val.h.num;
-    if (o[1].weak == WF_KIND_SIGNED && !o[0].weak && exponent >= 1 && exponent <= 64 && (base == 2 || exponent == 2))
-        return whole_power(o[0].val, (int)exponent);
+    if (o[1].weak == WF_KIND_SIGNED && !is_large(&o[1]) && !o[0].weak && exponent >= 1 && (base == 2 || exponent == 2))
+        return whole_power(o[0].val, (int64_t)exponent);
+    if (base == 2 && kind == 2 && (!o[0].weak || !o[1].weak) && !o[1].negative) {
+        if (o[1].weak && !is_large(&o[1]))
+            o[1] = (operand){ wf_const(o[0].val.h.graph, wf_val_dtype(o[0].val), exponent), WF_KIND_NONE, false };
+        return integer_power(o);
+    }
     if (!o[0].weak || !o[1].weak)
         promote(FLT, o, 2);
     if (o[1].weak == WF_KIND_FLOAT && exponent == 0.5 && base == 3)

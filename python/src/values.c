@@ -212,7 +212,8 @@ REDUCTION(max, WF_JOIN_MAX)
 REDUCTION(all, WF_JOIN_AND)
 REDUCTION(any, WF_JOIN_OR)
 
-static PyObject *cumsum(PyObject *self, PyObject *args, PyObject *keywords)
+/* The elements so far along an axis, joined. */
+static PyObject *scan_by(PyObject *self, PyObject *args, PyObject *keywords, wf_join join)
 {
     static char *names[] = { "axis", "exclusive", "reversed", NULL };
     int axis = -1, exclusive = 0, reversed = 0;
@@ -221,8 +222,15 @@ static PyObject *cumsum(PyObject *self, PyObject *args, PyObject *keywords)
         !open_value(self, &v))
         return NULL;
     axis += axis < 0 ? wf_val_shape(v).rank : 0;
-    return result(self, (wf_scan)(WF_JOIN_ADD, v, axis, exclusive, reversed));
+    return result(self, (wf_scan)(join, v, axis, exclusive, reversed));
 }
+#define SCAN(name, join)                                                      \
+    static PyObject *name(PyObject *self, PyObject *args, PyObject *keywords) \
+    {                                                                         \
+        return scan_by(self, args, keywords, join);                           \
+    }
+SCAN(cumsum, WF_JOIN_ADD)
+SCAN(cumprod, WF_JOIN_MUL)
 
 static PyObject *keep(PyObject *self, PyObject *none)
 {
@@ -353,6 +361,8 @@ static PyMethodDef value_methods[] = {
     REDUCE_METHOD(any, "True where any is true."),
     { "cumsum", KEYWORDS(cumsum), METH_VARARGS | METH_KEYWORDS,
       "cumsum(axis=-1, *, exclusive=False, reversed=False)\n--\n\nThe sum of the elements so far along an axis." },
+    { "cumprod", KEYWORDS(cumprod), METH_VARARGS | METH_KEYWORDS,
+      "cumprod(axis=-1, *, exclusive=False, reversed=False)\n--\n\nThe product of the elements so far along an axis." },
     { "keep", keep, METH_NOARGS, "keep()\n--\n\nThe value as an array, which is ready after the recording has run." },
     { NULL, NULL, 0, NULL },
 };

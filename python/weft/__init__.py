@@ -9,7 +9,7 @@
 """
 from . import _weft
 from ._weft import *  # noqa: F403
-from . import _arrays, _numpy  # noqa: F401
+from . import _arrays, _numpy, _standard  # noqa: F401
 from ._arrays import full, ones, ones_like, zeros, zeros_like
 from ._context import debug, fast_math, flags, info, lazy
 from ._text import evaluate

@@ -1,0 +1,96 @@
+"""Helpers of the namespace: operands, axes, and recordings of several operations."""
+import operator
+
+from .. import _weft
+from .._context import lazy
+from .._weft import Array
+from . import _dtypes
+
+
+def check(name, x, kinds):
+    """Raises a TypeError unless an array has a dtype of one of these kinds."""
+    if not isinstance(x, Array):
+        raise TypeError(f"{name}: {type(x).__name__} is no array of weft; weft.xp.asarray makes one")
+    if x.dtype.kind not in kinds:
+        raise TypeError(f"{name}: not for {x.dtype.name}")
+    return x
+
+
+def operands(name, xs, kinds):
+    """The operands of an elementwise function, arrays and Python numbers, and the dtype in which they meet."""
+    joined = None
+    for x in xs:
+        if isinstance(x, Array):
+            joined = x.dtype if joined is None or joined is x.dtype else _dtypes._promoted(joined, x.dtype)
+        elif not isinstance(x, _dtypes.SCALARS):
+            raise TypeError(f"{name}: {type(x).__name__} is no array of weft; weft.xp.asarray makes one")
+    if joined is None:
+        raise TypeError(f"{name}: one operand has to be an array")
+    for x in xs:
+        if not isinstance(x, Array):
+            joined = _dtypes._with_number(joined, x)
+    if joined.kind not in kinds:
+        raise TypeError(f"{name}: not for {joined.name}")
+    return joined
+
+
+def fused(f, *operands):
+    """f(*operands), whose operations on arrays are one kernel."""
+    with lazy():
+        return f(*operands)
+
+
+def recorded(f, *arrays):
+    """Runs f on the values of arrays; it returns a value or a tuple of values, and the result is one array for each."""
+    g = _weft.Graph(device=arrays[0].device)
+    try:
+        made = f(*(g.input(x) for x in arrays))
+        kept = [v.keep() for v in made] if isinstance(made, tuple) else made.keep()
+        g.run()
+    finally:
+        if g.is_open:
+            g.drop()
+    return kept
+
+
+def axis_of(axis, ndim):
+    """An axis, counted from the start."""
+    axis = operator.index(axis)
+    if not -ndim <= axis < ndim:
+        raise IndexError(f"there is no axis {axis} in an array of {ndim} axes")
+    return axis % ndim if ndim else 0
+
+
+def axes_of(axis, ndim):
+    """A tuple of axes, counted from the start; None: all of them."""
+    if axis is None:
+        return tuple(range(ndim))
+    if not isinstance(axis, (tuple, list)):
+        return (axis_of(axis, ndim),)
+    axes = tuple(axis_of(a, ndim) for a in axis)
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"an axis is named twice in {tuple(axis)}")
+    return axes
+
+
+def blocks(shape, axis):
+    """The extents before an axis, of it, and after it, each multiplied out."""
+    before = after = 1
+    for n in shape[:axis]:
+        before *= n
+    for n in shape[axis + 1:]:
+        after *= n
+    return before, shape[axis], after
+
+
+def broadcast(*shapes):
+    """The shape to which shapes broadcast."""
+    rank = max(map(len, shapes), default=0)
+    shape = [1] * rank
+    for s in shapes:
+        for i, n in enumerate(s, rank - len(s)):
+            if n != 1:
+                if shape[i] not in (1, n):
+                    raise ValueError(f"the shapes {', '.join(map(str, shapes))} do not broadcast")
+                shape[i] = n
+    return tuple(shape)
