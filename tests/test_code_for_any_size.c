@@ -21,6 +21,8 @@ static wf_array *deviation(const wf_array *a) { return wf_array_stddev(a, WF_ALL
 static wf_array *norm(const wf_array *a) { return wf_array_norm(a, WF_NORM_L2, WF_ALL_AXES); }
 static wf_array *normalized(const wf_array *a) { return wf_array_normalize(a, WF_NORMALIZE_MEAN_STD, WF_ALL_AXES); }
 static wf_array *cumsum(const wf_array *a) { return wf_array_cumsum(a, 0, false); }
+static wf_array *cumprod(const wf_array *a) { return wf_array_cumprod(a, 0, false); }
+static wf_array *searched(const wf_array *a) { return wf_array_searchsorted(a, a, true); }
 static wf_array *chosen(const wf_array *a) { return wf_array_compress(a, a); }
 static wf_array *median(const wf_array *a) { return wf_array_median(a, WF_ALL_AXES); }
 
@@ -106,6 +108,8 @@ static const struct {
                   { "norm", norm, MANY },
                   { "normalize", normalized, MANY },
                   { "cumsum", cumsum, MANY },
+                  { "cumprod", cumprod, MANY },
+                  { "searchsorted", searched, MANY },
                   { "where", wf_array_where, MANY },
                   { "compress", chosen, MANY },
                   { "median", median, FEW },

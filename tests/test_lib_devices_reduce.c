@@ -181,8 +181,19 @@ static void cumsum(void)
     for (int i = 0; i < 3; ++i) {
         TAKE(wf_array_cumsum(of[i], 0, false));
         TAKE(wf_array_cumsum(of[i], 1, true));
+        TAKE(wf_array_cumprod(of[i], 0, false));
+        TAKE(wf_array_cumprod(of[i], 1, true));
     }
     RELEASE(a, v, e);
+}
+
+static void searchsorted(void)
+{
+    wf_array *line = numbers(WF_F32, WF_SHAPE(20)), *v = reversed(WF_I32, WF_SHAPE(2, 6)),
+             *scalar = numbers(WF_F32, WF_SCALAR), *of[] = { line, v, scalar };
+    for (int i = 0; i < 3; ++i)
+        TAKE(wf_array_searchsorted(line, of[i], i == 1));
+    RELEASE(line, v, scalar);
 }
 
 static void compress(void)
@@ -214,9 +225,19 @@ static void histogram(void)
 int main(void)
 {
     static const scenario scenarios[] = {
-        SCENARIO(sums),   SCENARIO(moments),  SCENARIO(normalize), SCENARIO(extremes),
-        SCENARIO(truth),  SCENARIO(close_to), SCENARIO(sort),      SCENARIO(medians),
-        SCENARIO(cumsum), SCENARIO(compress), SCENARIO(histogram), { "sort_long", sort_long, true },
+        SCENARIO(sums),
+        SCENARIO(moments),
+        SCENARIO(normalize),
+        SCENARIO(extremes),
+        SCENARIO(truth),
+        SCENARIO(close_to),
+        SCENARIO(sort),
+        SCENARIO(medians),
+        SCENARIO(cumsum),
+        SCENARIO(searchsorted),
+        SCENARIO(compress),
+        SCENARIO(histogram),
+        { "sort_long", sort_long, true },
     };
     return run_off_default(scenarios, sizeof scenarios / sizeof *scenarios, NULL, 0);
 }

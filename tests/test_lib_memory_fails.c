@@ -187,6 +187,14 @@ static wf_status order(wf_context *ctx)
         take(ctx, wf_array_median(a, WF_AXES(0)));
         take(ctx, wf_array_quantiles(a, (const double[]){ 0.1, 0.5, 1 }, 3, WF_AXES(1) | WF_DROP_AXES));
         take(ctx, wf_array_cumsum(a, 1, true));
+        take(ctx, wf_array_cumprod(a, 1, true));
+        wf_array *z = wf_array_cast(a, WF_C64), *line = wf_view_at(a, 0, 0);
+        if (z)
+            take(ctx, wf_array_cumprod(z, 1, true));
+        if (line)
+            take(ctx, wf_array_searchsorted(line, a, false));
+        wf_release(z);
+        wf_release(line);
         take(ctx, wf_array_histogram(a, 7, 0, 100));
     }
     wf_release(a);

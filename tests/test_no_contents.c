@@ -109,6 +109,8 @@ static void check_functions(const char *what)
     MAKES(wf_array_median(without, WF_AXES(1)));
     MAKES(wf_array_quantiles(without, &(double){ 0.25 }, 1, WF_AXES(0)));
     MAKES(wf_array_cumsum(without, 0, false));
+    MAKES(wf_array_cumprod(without, 0, false));
+    MAKES(wf_array_searchsorted(without, without, false));
     MAKES(wf_array_where(without));
     MAKES(wf_array_compress(without, without));
     MAKES(wf_array_histogram(without, 4, 0, 1));

@@ -20,6 +20,7 @@ static wf_array *some_of_all(const wf_array *x) { return wf_array_quantiles(x, q
 
 static wf_array *running(const wf_array *x) { return wf_array_cumsum(x, 1, false); }
 static wf_array *running_before(const wf_array *x) { return wf_array_cumsum(x, 0, true); }
+static wf_array *running_product(const wf_array *x) { return wf_array_cumprod(x, 0, false); }
 static wf_array *chosen(const wf_array *x)
 {
     wf_array *mask = array_of(ctx, WF_I32, WF_SHAPE(2, 5), ((const int32_t[]){ 1, 0, 1, 1, 0, 0, 1, 1, 0, 1 }));
@@ -44,6 +45,7 @@ static const struct {
     { some, 3, { 3, 1, 1 }, { 1, 2, 3 }, { 7.11, 40.83, 15.39, 34.98, 11.97, 30.09, 15.57, 67.41, 3.42, 32.43 } },
     { running, 1, { 5 }, { 1, -2, 3, 0.5, 7 }, { 263, 261, 285, 237, 224, 374, 366, 398, 296, 280 } },
     { running_before, 1, { 5 }, { 1, -2, 3, 0.5, 7 }, { 2, -20, 12, 5, 42, 0, 0, 0, 0, 0 } },
+    { running_product, 1, { 5 }, { 1, -2, 3, 0.5, 7 }, { 34, -340, 984, 10, 714, 8, -400, 216, -25, 504 } },
     { chosen, 1, { 6 }, { 1, 2, 3, 4, 5, 6 }, { 2, 0, 8, 30, 0, 0, 32, 90, 0, 48 } },
     { some_of_all, 3, { 3, 1, 1 }, { 1, 2, 3 }, { 1.44, 0, 0, 0, 0, 0.8, 15.2, 54, 0.16, 0 } },
 };

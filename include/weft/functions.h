@@ -146,6 +146,13 @@ WF_API wf_array *wf_array_quantiles(const wf_array *array, const double *q, int6
 /* Element i is the sum of the elements 0 to i along the axis (`exclusive`: to i - 1, and 0 for i = 0).
  * Dtypes: as wf_array_sum; floats and complex numbers add in f64, rounded once. */
 WF_API wf_array *wf_array_cumsum(const wf_array *array, int axis, bool exclusive);
+/* Element i is the product of the elements 0 to i along the axis (`exclusive`: to i - 1, and 1 for i = 0).
+ * Dtypes: as wf_array_prod; floats and complex numbers multiply in f64, rounded once. Cost: complex: log2 n passes. */
+WF_API wf_array *wf_array_cumprod(const wf_array *array, int axis, bool exclusive);
+/* i64, the shape of `values`: how many elements of `sorted` [n], ascending, are less than each value; `right`: less or
+ * equal. NaNs are last and equal, as sorting leaves them. Of an unsorted array search its elements at wf_array_argsort.
+ * Dtypes: any two that meet in an operation; not complex. Cost: log2 n reads an element. */
+WF_API wf_array *wf_array_searchsorted(const wf_array *sorted, const wf_array *values, bool right);
 /* i64 [count]: the linear indices, in C order, of the elements of `mask` that are not 0, ascending.
  * Dtypes: a mask of any dtype. Waits: for the mask. Cost: three passes, in parallel. */
 WF_API wf_array *wf_array_where(const wf_array *mask);

@@ -1,5 +1,5 @@
-/* complex.h - what complex.c and the files complex_*.c share: numbers as pairs of parts of one float dtype, one node a call. An
- * argument list makes at most one node, so that the order of nodes does not depend on the compiler's order of
+/* complex.h - what complex.c and the files complex_*.c share: numbers as pairs of parts of one float dtype, one node a
+ * call. An argument list makes at most one node, so that the order of nodes does not depend on the compiler's order of
  * evaluation. "room": products of parts are exact in the dtype, and squares neither overflow nor vanish.
  */
 #ifndef WEFT_IR_MATH_COMPLEX_H
