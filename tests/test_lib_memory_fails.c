@@ -195,6 +195,14 @@ static wf_status order(wf_context *ctx)
             take(ctx, wf_array_searchsorted(line, a, false));
         wf_release(z);
         wf_release(line);
+        wf_array *result[4] = { NULL, NULL, NULL, NULL }, *counts = wf_array_argsort(a, 1, false);
+        wf_status status = wf_array_unique(a, &result[0], &result[1], &result[2], &result[3]);
+        take_two(ctx, status, result[0], result[1]);
+        take_two(ctx, status, result[2], result[3]);
+        wf_array *count = counts ? wf_view_at(counts, 0, 0) : NULL;
+        take(ctx, count ? wf_array_repeat_counts(a, 1, count) : NULL);
+        wf_release(count);
+        wf_release(counts);
         take(ctx, wf_array_histogram(a, 7, 0, 100));
     }
     wf_release(a);

@@ -89,6 +89,7 @@ static void check_functions(const char *what)
     MAKES(wf_array_resize(without, two, two, WF_BORDER_CLAMP, 0));
     MAKES(wf_array_tile(without, two));
     MAKES(wf_array_repeat(without, 0, 2));
+    MAKES(wf_array_repeat_counts(without, 0, without));
     MAKES(wf_array_sum(without, WF_ALL_AXES));
     MAKES(wf_array_mean(without, WF_AXES(0)));
     MAKES(wf_array_variance(without, WF_ALL_AXES, 0));

@@ -61,6 +61,8 @@ WF_API wf_array *wf_array_resize(const wf_array *array, const int64_t *before, c
 WF_API wf_array *wf_array_tile(const wf_array *array, const int64_t *times);
 /* Each element `times` >= 0 times in a row along `axis` (negative: from the end), as NumPy's repeat. */
 WF_API wf_array *wf_array_repeat(const wf_array *array, int axis, int64_t times);
+/* Each element along the axis as often as its count says: integers of 0 or more, one for each. Waits: for the counts. */
+WF_API wf_array *wf_array_repeat_counts(const wf_array *array, int axis, const wf_array *counts);
 
 /* ---- reductions -------------------------------------------------------------------------------------------------
  * Over the axes of a mask, WF_AXES(0, 2) or WF_ALL_AXES, which stay with extent 1 or, with WF_DROP_AXES, are left out.
@@ -158,6 +160,11 @@ WF_API wf_array *wf_array_searchsorted(const wf_array *sorted, const wf_array *v
 WF_API wf_array *wf_array_where(const wf_array *mask);
 /* [count]: the elements of `array` there, in the same order. Shapes: one shape. */
 WF_API wf_array *wf_array_compress(const wf_array *array, const wf_array *mask);
+/* The m different elements [m], ascending; i64: the index in C order of the first of each [m], the place of each
+ * element's value among them (the shape of the array), and how many there are of each [m]. Any pointer may be NULL.
+ * -0 and +0 are equal, NaNs are not. Dtypes: not complex. Waits: for the array. Cost: as wf_array_argsort. */
+WF_API wf_status wf_array_unique(const wf_array *array, wf_array **values, wf_array **first, wf_array **inverse,
+                                 wf_array **counts);
 /* i64 [bins]: how many elements x, as f64, have edge[i] <= x < edge[i + 1], the last bin x <= hi, too.
  * Edges: wf_array_linspace(ctx, WF_F64, bins + 1, lo, hi, true, NULL). Others and NaN are not counted.
  * Errors: lo < hi, both finite; not complex. */

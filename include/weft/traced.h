@@ -29,6 +29,10 @@ WF_API wf_val wf_pcg32_f64(wf_pcg32 *rng);
  * Cost: 64 steps of a few operations for a value, three operations for a number. Source: Brown's method. */
 WF_API wf_pcg32 wf_pcg32_advance(wf_pcg32 rng, wf_val n);
 
+/* ---- logarithms ------------------------------------------------------------------------------------------------- */
+/* log(e^a + e^b) without overflow, a float; infinities and equal operands have derivatives, too. Real operands. */
+WF_API wf_val wf_logaddexp(wf_val a, wf_val b);
+
 /* ---- textures ---------------------------------------------------------------------------------------------------
  * An array read between its elements. */
 typedef enum wf_filter {
@@ -54,6 +58,7 @@ WF_API void wf_texture_read(wf_graph *graph, const wf_texture *texture, wf_vals 
 }
 #else
 #define wf_pcg32_seed(graph, seed, stream) wf_pcg32_seed(graph, WF_V(seed), WF_V(stream))
+#define wf_logaddexp(a, b) wf_logaddexp(WF_V(a), WF_V(b))
 #define wf_pcg32_advance(rng, n) wf_pcg32_advance(rng, WF_V(n))
 #endif
 #endif
