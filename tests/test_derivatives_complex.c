@@ -273,28 +273,32 @@ static void twice(void **state)
 {
     (void)state;
     const double x[] = { 1, 2, -0.5, 0.75 };
-    wf_array *a = numbers(WF_C128, 2, x), *out[4];
+    wf_array *a = numbers(WF_C128, 2, x), *out[6];
     wf_val first, second;
     wf_graph *g = wf_begin(ctx);
-    wf_val z = wf_in(g, a), values[4];
+    wf_val z = wf_in(g, a), values[6];
     values[0] = wf_exp(z);
     values[1] = wf_log(z);
     values[2] = wf_sqrt(z);
     values[3] = wf_div(1, z);
-    for (int k = 0; k < 4; ++k) {
+    values[4] = wf_sin(z);
+    values[5] = wf_atanh(z);
+    for (int k = 0; k < 6; ++k) {
         wf_jvp(WF_VALS(values[k]), WF_VALS(z), WF_VALS(1), &first);
         wf_jvp(WF_VALS(first), WF_VALS(z), WF_VALS(1), &second);
         out[k] = wf_keep(second);
     }
     OK(ctx, wf_run(g));
-    for (int k = 0; k < 4; ++k) {
+    for (int k = 0; k < 6; ++k) {
         double want[4];
         for (int i = 0; i < 2; ++i) {
             wide at = make(x[2 * i], x[2 * i + 1]);
             wide f = k == 0   ? cexpl(at)
                      : k == 1 ? -1 / (at * at)
                      : k == 2 ? -1 / (4 * at * csqrtl(at))
-                              : 2 / (at * at * at);
+                     : k == 3 ? 2 / (at * at * at)
+                     : k == 4 ? -csinl(at)
+                              : 2 * at / ((1 - at * at) * (1 - at * at));
             want[2 * i] = (double)creall(f);
             want[2 * i + 1] = (double)cimagl(f);
         }

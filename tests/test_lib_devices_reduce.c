@@ -196,6 +196,28 @@ static void searchsorted(void)
     RELEASE(line, v, scalar);
 }
 
+static void unique(void)
+{
+    wf_array *a = numbers(WF_F32, WF_SHAPE(5, 6)), *v = reversed(WF_I32, WF_SHAPE(4, 3)),
+             *e = numbers(WF_F32, WF_SHAPE(0)), *of[] = { a, v, e };
+    for (int i = 0; i < 3; ++i) {
+        wf_array *made[4] = { NULL, NULL, NULL, NULL };
+        DONE(wf_array_unique(of[i], &made[0], &made[1], &made[2], &made[3]));
+        for (int k = 0; k < 4; ++k)
+            TAKE(made[k]);
+    }
+    RELEASE(a, v, e);
+}
+
+static void repeat_counts(void)
+{
+    wf_array *a = numbers(WF_F32, WF_SHAPE(3, 4)), *v = reversed(WF_I32, WF_SHAPE(4, 3)),
+             *counts = numbers(WF_U8, WF_SHAPE(3));
+    TAKE(wf_array_repeat_counts(a, 0, counts));
+    TAKE(wf_array_repeat_counts(v, -1, counts));
+    RELEASE(a, v, counts);
+}
+
 static void compress(void)
 {
     wf_array *mask = numbers(WF_BOOL, WF_SHAPE(5, 6)), *a = numbers(WF_F32, WF_SHAPE(5, 6)),
@@ -225,19 +247,11 @@ static void histogram(void)
 int main(void)
 {
     static const scenario scenarios[] = {
-        SCENARIO(sums),
-        SCENARIO(moments),
-        SCENARIO(normalize),
-        SCENARIO(extremes),
-        SCENARIO(truth),
-        SCENARIO(close_to),
-        SCENARIO(sort),
-        SCENARIO(medians),
-        SCENARIO(cumsum),
-        SCENARIO(searchsorted),
-        SCENARIO(compress),
-        SCENARIO(histogram),
-        { "sort_long", sort_long, true },
+        SCENARIO(sums),         SCENARIO(moments),   SCENARIO(normalize),
+        SCENARIO(extremes),     SCENARIO(truth),     SCENARIO(close_to),
+        SCENARIO(sort),         SCENARIO(medians),   SCENARIO(cumsum),
+        SCENARIO(searchsorted), SCENARIO(unique),    SCENARIO(repeat_counts),
+        SCENARIO(compress),     SCENARIO(histogram), { "sort_long", sort_long, true },
     };
     return run_off_default(scenarios, sizeof scenarios / sizeof *scenarios, NULL, 0);
 }
