@@ -61,25 +61,47 @@ RECORD(atanh)
 RECORD(exp)
 RECORD(exp2)
 RECORD(expm1)
+RECORD(log)
 RECORD(log2)
 RECORD(log10)
 RECORD(log1p)
 RECORD(sign)
 RECORD(round)
 #undef RECORD
-enum { SIN, COS, TAN, SINH, COSH, TANH, ASIN, ACOS, ATAN, ASINH, ACOSH, ATANH, EXP, EXP2, EXPM1, LOG2, LOG10, LOG1P };
+enum {
+    SIN,
+    COS,
+    TAN,
+    SINH,
+    COSH,
+    TANH,
+    ASIN,
+    ACOS,
+    ATAN,
+    ASINH,
+    ACOSH,
+    ATANH,
+    EXP,
+    EXP2,
+    EXPM1,
+    LOG,
+    LOG2,
+    LOG10,
+    LOG1P
+};
 enum { SIGN = LOG1P + 1, ROUND, FUNCTIONS };
 static const function functions[FUNCTIONS] = {
-    [SIN] = { "sin", record_sin, csinl, 4, false },          [COS] = { "cos", record_cos, ccosl, 4, false },
-    [TAN] = { "tan", record_tan, ctanl, 6, false },          [SINH] = { "sinh", record_sinh, csinhl, 4, false },
-    [COSH] = { "cosh", record_cosh, ccoshl, 4, false },      [TANH] = { "tanh", record_tanh, ctanhl, 6, false },
-    [ASIN] = { "asin", record_asin, casinl, 5, false },      [ACOS] = { "acos", record_acos, cacosl, 5, false },
-    [ATAN] = { "atan", record_atan, catanl, 4, false },      [ASINH] = { "asinh", record_asinh, casinhl, 5, false },
-    [ACOSH] = { "acosh", record_acosh, cacoshl, 5, false },  [ATANH] = { "atanh", record_atanh, catanhl, 4, false },
-    [EXP] = { "exp", record_exp, cexpl, 4, false },          [EXP2] = { "exp2", record_exp2, cexp2_of, 4, false },
-    [EXPM1] = { "expm1", record_expm1, cexpm1_of, 4, true }, [LOG2] = { "log2", record_log2, clog2_of, 4, true },
-    [LOG10] = { "log10", record_log10, clog10_of, 4, true }, [LOG1P] = { "log1p", record_log1p, clog1p_of, 5, false },
-    [SIGN] = { "sign", record_sign, sign_of, 3, false },     [ROUND] = { "round", record_round, round_of, 0, false },
+    [SIN] = { "sin", record_sin, csinl, 4, false },           [COS] = { "cos", record_cos, ccosl, 4, false },
+    [TAN] = { "tan", record_tan, ctanl, 6, false },           [SINH] = { "sinh", record_sinh, csinhl, 4, false },
+    [COSH] = { "cosh", record_cosh, ccoshl, 4, false },       [TANH] = { "tanh", record_tanh, ctanhl, 6, false },
+    [ASIN] = { "asin", record_asin, casinl, 5, false },       [ACOS] = { "acos", record_acos, cacosl, 5, false },
+    [ATAN] = { "atan", record_atan, catanl, 4, false },       [ASINH] = { "asinh", record_asinh, casinhl, 5, false },
+    [ACOSH] = { "acosh", record_acosh, cacoshl, 5, false },   [ATANH] = { "atanh", record_atanh, catanhl, 4, false },
+    [EXP] = { "exp", record_exp, cexpl, 4, false },           [EXP2] = { "exp2", record_exp2, cexp2_of, 4, false },
+    [EXPM1] = { "expm1", record_expm1, cexpm1_of, 4, true },  [LOG] = { "log", record_log, clogl, 5, false },
+    [LOG2] = { "log2", record_log2, clog2_of, 5, false },     [LOG10] = { "log10", record_log10, clog10_of, 5, false },
+    [LOG1P] = { "log1p", record_log1p, clog1p_of, 5, false }, [SIGN] = { "sign", record_sign, sign_of, 3, false },
+    [ROUND] = { "round", record_round, round_of, 0, false },
 };
 
 /* Records all functions of the numbers in z and runs them on a device (0: that of the context). */
@@ -440,7 +462,8 @@ static void symmetries(void **state)
     } rows[] = { { SIN, SINH, 1 }, { COS, -1, 2 },     { TAN, TANH, 1 }, { SINH, SIN, 1 },   { COSH, -1, 2 },
                  { TANH, TAN, 1 }, { ASIN, ASINH, 1 }, { ACOS, -1, 0 },  { ATAN, ATANH, 1 }, { ASINH, ASIN, 1 },
                  { ACOSH, -1, 0 }, { ATANH, ATAN, 1 }, { EXP, -1, 0 },   { EXP2, -1, 0 },    { EXPM1, -1, 0 },
-                 { LOG2, -1, 0 },  { LOG10, -1, 0 },   { LOG1P, -1, 0 }, { SIGN, -1, 1 },    { ROUND, -1, 1 } };
+                 { LOG, -1, 0 },   { LOG2, -1, 0 },    { LOG10, -1, 0 }, { LOG1P, -1, 0 },   { SIGN, -1, 1 },
+                 { ROUND, -1, 1 } };
     for (size_t r = 0; r < WF__COUNT(rows); ++r)
         for (int i = 0; i < 2 * COUNT; ++i) {
             const int f = rows[r].f;

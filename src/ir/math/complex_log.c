@@ -58,25 +58,6 @@ static wf__ref far_log(wf__ir *ir, unsigned base, pair z, bool room)
     return fma_of(ir, twos, k(ir, t, log_of_two(base)), rest);
 }
 
-/* Near the unit circle log|z| is computed from |z|^2 - 1, which the parts give without cancellation. */
-wf__ref wf__c_log_abs(wf__ir *ir, unsigned base, pair z, bool room)
-{
-    unsigned t = wf__dtype(ir, z.re);
-    wf__ref x = op1(ir, WF__OP_abs, z.re), y = op1(ir, WF__OP_abs, z.im), one = k(ir, t, 1), half = k(ir, t, 0.5);
-    wf__ref a = wf__op2(ir, WF__OP_max, x, y), b = wf__op2(ir, WF__OP_min, x, y);
-    wf__ref p = mul(ir, a, a), q = mul(ir, b, b), square = add(ir, p, q), beyond = add(ir, sub(ir, p, one), q);
-    if (!room) {
-        wf__ref e = fma_of(ir, a, a, op1(ir, WF__OP_neg, p)), f = fma_of(ir, b, b, op1(ir, WF__OP_neg, q));
-        beyond = add(ir, beyond, add(ir, e, f));
-    }
-    wf__ref far = far_log(ir, base, z, room), near = op1(ir, WF__OP_log1p, beyond);
-    near = mul(ir, near, k(ir, t, 0.5 * log_of_two(base) / log_of_two(WF__OP_log)));
-    wf__ref close = wf__op2(ir, WF__OP_gt, square, half), infinite = k(ir, t, (double)INFINITY);
-    close = both(ir, close, wf__op2(ir, WF__OP_lt, square, k(ir, t, 2)));
-    wf__ref r = pick(ir, close, near, far);
-    return pick(ir, any_infinite(ir, z), infinite, r);
-}
-
 typedef struct exact_sum {
     wf__ref hi, lo; /* hi is the rounded sum, hi + lo the exact one */
 } exact_sum;
@@ -92,17 +73,41 @@ static exact_sum two_sum(wf__ir *ir, wf__ref a, wf__ref b)
     return s;
 }
 
+/* Returns u + x^2 + y^2 with the errors of products and sums, to about the square of a rounding error where it cancels. */
+static wf__ref sum_with_squares(wf__ir *ir, wf__ref u, pair z)
+{
+    wf__ref p = mul(ir, z.re, z.re), q = mul(ir, z.im, z.im);
+    wf__ref e = fma_of(ir, z.re, z.re, op1(ir, WF__OP_neg, p)), f = fma_of(ir, z.im, z.im, op1(ir, WF__OP_neg, q));
+    exact_sum s = two_sum(ir, u, p), all = two_sum(ir, s.hi, q), errors = two_sum(ir, e, f);
+    exact_sum lost = two_sum(ir, add(ir, s.lo, all.lo), errors.hi);
+    wf__ref least = add(ir, lost.lo, errors.lo);
+    all = two_sum(ir, all.hi, lost.hi);
+    return add(ir, all.hi, add(ir, all.lo, least));
+}
+
+/* Near the unit circle log|z| is computed from |z|^2 - 1, which the parts give without cancellation. */
+wf__ref wf__c_log_abs(wf__ir *ir, unsigned base, pair z, bool room)
+{
+    unsigned t = wf__dtype(ir, z.re);
+    wf__ref x = op1(ir, WF__OP_abs, z.re), y = op1(ir, WF__OP_abs, z.im), one = k(ir, t, 1), half = k(ir, t, 0.5);
+    wf__ref a = wf__op2(ir, WF__OP_max, x, y), b = wf__op2(ir, WF__OP_min, x, y);
+    wf__ref p = mul(ir, a, a), q = mul(ir, b, b), square = add(ir, p, q), beyond = add(ir, sub(ir, p, one), q);
+    if (!room)
+        beyond = sum_with_squares(ir, k(ir, t, -1), z);
+    wf__ref far = far_log(ir, base, z, room), near = op1(ir, WF__OP_log1p, beyond);
+    near = mul(ir, near, k(ir, t, 0.5 * log_of_two(base) / log_of_two(WF__OP_log)));
+    wf__ref close = wf__op2(ir, WF__OP_gt, square, half), infinite = k(ir, t, (double)INFINITY);
+    close = both(ir, close, wf__op2(ir, WF__OP_lt, square, k(ir, t, 2)));
+    wf__ref r = pick(ir, close, near, far);
+    return pick(ir, any_infinite(ir, z), infinite, r);
+}
+
 /* Where |1 + z| is near 1, its logarithm comes from |1 + z|^2 - 1 = 2x + x^2 + y^2, with the errors of products and sums;
  * elsewhere 1 + x is exact or its rounding error is that of the logarithm. */
 pair wf__c_log1p(wf__ir *ir, pair z)
 {
     unsigned t = wf__dtype(ir, z.re);
-    wf__ref p = mul(ir, z.re, z.re), q = mul(ir, z.im, z.im);
-    wf__ref e = fma_of(ir, z.re, z.re, op1(ir, WF__OP_neg, p)), f = fma_of(ir, z.im, z.im, op1(ir, WF__OP_neg, q));
-    exact_sum s = two_sum(ir, add(ir, z.re, z.re), p), all = two_sum(ir, s.hi, q);
-    wf__ref lost = add(ir, s.lo, all.lo);
-    lost = add(ir, lost, add(ir, e, f));
-    wf__ref beyond = add(ir, all.hi, lost), near = op1(ir, WF__OP_log1p, beyond);
+    wf__ref beyond = sum_with_squares(ir, add(ir, z.re, z.re), z), near = op1(ir, WF__OP_log1p, beyond);
     near = mul(ir, near, k(ir, t, 0.5));
     wf__ref close = wf__op2(ir, WF__OP_gt, beyond, k(ir, t, -0.5)), infinite = k(ir, t, (double)INFINITY);
     close = both(ir, close, wf__op2(ir, WF__OP_lt, beyond, k(ir, t, 3)));
