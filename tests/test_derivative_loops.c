@@ -337,23 +337,10 @@ static void table_changes(void **state)
     }
 }
 
-static void refused(void **state)
-{
-    (void)state;
-    wf_graph *g = wf_begin(ctx);
-    wf_val v = wf_in(g, wf_formal(g, "x", WF_F64, 1)), gradient;
-    wf_vjp(WF_VALS(record_flow(g, v, wf_const(g, WF_F64, 1), wf_const(g, WF_I32, 1000))), WF_VALS(1), WF_VALS(v),
-           &gradient);
-    wf_out(g, wf_formal(g, "y", WF_F64, 1), gradient);
-    wf_kernel *kernel = wf_compile(g);
-    assert_null(kernel);
-    REFUSED(ctx, wf_last_status(ctx), WF_ERR_UNSUPPORTED, "extents are known");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads),           cmocka_unit_test(refused),          cmocka_unit_test(table_changes),
+        cmocka_unit_test(reads),                    cmocka_unit_test(table_changes),
         cmocka_unit_test(own_turns),       cmocka_unit_test(nested),           cmocka_unit_test(newton),
         cmocka_unit_test(kinds_of_states), cmocka_unit_test(products_of_sums),
     };

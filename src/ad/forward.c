@@ -419,7 +419,7 @@ static void begin_reads(forward *f, const wf__turn *turn)
             if (f->task->wrt[i] == turn->outer[k] && wf__turn_reads(turn, k))
                 f->array[wf__object_of(ir, &turn->in.node[turn->outer[k]])] = f->task->seed[i];
     for (wf__ref r = turn->first; ir->arrays && r < turn->loop.end; ++r)
-        if (turn->in.node[r].op == WF__LOAD) {
+        if (turn->in.node[r].op == WF__LOAD && turn->in.node[r].b) {
             wf__ref *tangent = &f->array[wf__object_of(ir, &turn->in.node[r])];
             *tangent = wf__broadcast_to(ir, *tangent, ir->slot[turn->in.node[r].a].shape);
         }

@@ -7,7 +7,7 @@ static wf__ref op2(wf__ir *ir, unsigned op, wf__ref a, wf__ref b) { return wf__o
 
 static wf__ref number(wf__ir *ir, wf__ref like, double x) { return wf__const_f64(ir, wf__dtype(ir, like), x); }
 
-static wf__ref scan(wf__ir *ir, wf_join join, wf__ref value, int axis, unsigned flags)
+wf__ref wf__scanned(wf__ir *ir, wf_join join, wf__ref value, int axis, unsigned flags)
 {
     if (!value || ir->status != WF_OK)
         return 0;
@@ -64,8 +64,8 @@ static wf__ref product_of_others(wf__ir *ir, wf__ref value, wf_axes axes)
     lines.dim[lines.rank++] = line;
     value = wf__view(ir, WF__VIEW_PERMUTE, order, (uint32_t)shape.rank, value);
     value = wf__reshaped(ir, value, &lines);
-    wf__ref before = scan(ir, WF_JOIN_MUL, value, lines.rank - 1, WF__EXCLUSIVE);
-    wf__ref behind = scan(ir, WF_JOIN_MUL, value, lines.rank - 1, WF__EXCLUSIVE | WF__REVERSED);
+    wf__ref before = wf__scanned(ir, WF_JOIN_MUL, value, lines.rank - 1, WF__EXCLUSIVE);
+    wf__ref behind = wf__scanned(ir, WF_JOIN_MUL, value, lines.rank - 1, WF__EXCLUSIVE | WF__REVERSED);
     value = wf__reshaped(ir, op2(ir, WF__OP_mul, before, behind), &moved);
     return wf__view(ir, WF__VIEW_PERMUTE, inverse, (uint32_t)shape.rank, value);
 }
@@ -142,12 +142,12 @@ static wf__ref places(wf__ir *ir, wf__ref r, uint32_t *tuple)
     wf__ref index[WF_MAX_RANK];
     bool reversed = n.aux & WF__REVERSED;
     wf__own_indices(ir, &shape, index);
-    wf__ref before = scan(ir, (wf_join)n.b, n.a, axis, (n.aux & WF__REVERSED) | WF__EXCLUSIVE);
+    wf__ref before = wf__scanned(ir, (wf_join)n.b, n.a, axis, (n.aux & WF__REVERSED) | WF__EXCLUSIVE);
     wf__ref fresh = op2(ir, n.b == WF_JOIN_MAX ? WF__OP_gt : WF__OP_lt, n.a, before);
     fresh = op2(ir, WF__OP_or, fresh, op2(ir, WF__OP_ne, n.a, n.a));
     int64_t end = reversed ? shape.dim[axis] : -1; /* before every place */
     wf__ref place = wf__op3(ir, WF__OP_select, fresh, index[axis], wf__const_bits(ir, WF_I64, (uint64_t)end));
-    place = scan(ir, reversed ? WF_JOIN_MIN : WF_JOIN_MAX, place, axis, n.aux);
+    place = wf__scanned(ir, reversed ? WF_JOIN_MIN : WF_JOIN_MAX, place, axis, n.aux);
     wf__ref known = wf__index_op(ir, WF__OP_ge, place, 0);
     known = wf__both(ir, known, wf__index_op(ir, WF__OP_lt, place, shape.dim[axis]));
     index[axis] = place;
@@ -205,7 +205,7 @@ static void reverse_running_product(wf__sweep *s, const wf__node *n, wf__ref g)
     g = reversed ? turned(ir, g, axis) : g;
     g = n->aux & WF__EXCLUSIVE ? shifted(ir, g, axis, 1) : g;
     wf__ref sum = recurrence(ir, shifted(ir, x, axis, 1), g, axis);
-    wf__ref value = op2(ir, WF__OP_mul, scan(ir, WF_JOIN_MUL, x, axis, WF__EXCLUSIVE), sum);
+    wf__ref value = op2(ir, WF__OP_mul, wf__scanned(ir, WF_JOIN_MUL, x, axis, WF__EXCLUSIVE), sum);
     wf__give(s, n->a, (wf__adjoint){ .value = reversed ? turned(ir, value, axis) : value }, n->shape);
 }
 
@@ -217,7 +217,7 @@ static wf__ref forward_running_product(wf__ir *ir, const wf__node *n, wf__ref ta
     wf__ref x = wf__cast(ir, n->a, wf__dtype(ir, tangent)), value;
     x = reversed ? turned(ir, x, axis) : x;
     tangent = reversed ? turned(ir, tangent, axis) : tangent;
-    value = op2(ir, WF__OP_mul, scan(ir, WF_JOIN_MUL, x, axis, WF__EXCLUSIVE), tangent);
+    value = op2(ir, WF__OP_mul, wf__scanned(ir, WF_JOIN_MUL, x, axis, WF__EXCLUSIVE), tangent);
     value = turned(ir, value, axis); /* the recurrence runs from the end */
     value = recurrence(ir, turned(ir, x, axis), value, axis);
     value = n->aux & WF__EXCLUSIVE ? shifted(ir, value, axis, 1) : value;
@@ -240,7 +240,7 @@ wf__ref wf__forward_scan(wf__ir *ir, wf__ref r, wf__ref tangent, const char *fun
     if (!scan_is_known(ir, &n, function))
         return 0;
     if (n.b == WF_JOIN_ADD)
-        return scan(ir, WF_JOIN_ADD, tangent, (int)n.c, n.aux);
+        return wf__scanned(ir, WF_JOIN_ADD, tangent, (int)n.c, n.aux);
     if (n.b == WF_JOIN_MUL)
         return forward_running_product(ir, &n, tangent);
     wf__ref known = places(ir, r, &tuple), zero = number(ir, tangent, 0);
@@ -255,7 +255,7 @@ void wf__reverse_scan(wf__sweep *s, wf__ref r, wf__adjoint a)
     if (!scan_is_known(ir, &n, s->task->function))
         return;
     if (n.b == WF_JOIN_ADD)
-        wf__give(s, n.a, (wf__adjoint){ .value = scan(ir, WF_JOIN_ADD, g, (int)n.c, n.aux ^ WF__REVERSED) }, n.shape);
+        wf__give(s, n.a, (wf__adjoint){ .value = wf__scanned(ir, WF_JOIN_ADD, g, (int)n.c, n.aux ^ WF__REVERSED) }, n.shape);
     else if (n.b == WF_JOIN_MUL)
         reverse_running_product(s, &n, g);
     else

@@ -108,7 +108,8 @@ static void give_memory(wf__sweep *s, wf__ref r, wf__adjoint a)
         wf__accum(ir, into - 1, tuple, WF_JOIN_ADD, WF__MODE_AUTO, wf__cast(ir, a.value, t), when);
         return;
     }
-    wf__ref g = s->pointwise ? a.value : wf__broadcast_to(ir, a.value, n.shape);
+    const bool as_it_is = s->pointwise || !wf__shape_known(ir, n.shape);
+    wf__ref g = as_it_is ? a.value : wf__broadcast_to(ir, a.value, n.shape);
     add_to_array(s, object, wf__scatter(ir, g, shape, tuple, when));
 }
 

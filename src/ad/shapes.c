@@ -18,6 +18,19 @@ wf__ref wf__broadcast_to(wf__ir *ir, wf__ref value, uint32_t shape)
     return wf__view(ir, WF__VIEW_BROADCAST, to.dim, (uint32_t)to.rank, value);
 }
 
+wf__ref wf__broadcast_with(wf__ir *ir, wf__ref value, const wf__ref *like, uint32_t n)
+{
+    wf__ref never = wf__const_bits(ir, WF_BOOL, 0);
+    for (uint32_t i = 0; i < n && ir->status == WF_OK; ++i) {
+        wf__ref x = wf__is_complex(wf__dtype(ir, like[i])) ? wf__real(ir, like[i]) : like[i];
+        x = wf__dtype(ir, x) == WF_BOOL ? x : wf__op2(ir, WF__OP_ne, x, x);
+        never = wf__op2(ir, WF__OP_and, x, never);
+    }
+    if (!value || ir->status != WF_OK)
+        return 0;
+    return wf__op3(ir, WF__OP_select, never, wf__const_f64(ir, wf__dtype(ir, value), 0), value);
+}
+
 wf__ref wf__reshaped(wf__ir *ir, wf__ref value, const wf_shape *shape)
 {
     const wf_shape to = *shape;

@@ -59,6 +59,9 @@ void wf__give(wf__sweep *s, wf__ref operand, wf__adjoint a, uint32_t points);
 /* ---- shapes.c: array graphs ---- */
 /* Returns the value with exactly this shape. */
 wf__ref wf__broadcast_to(wf__ir *ir, wf__ref value, uint32_t shape);
+/* Returns the value with the shape that it and others broadcast to, where the extents of others are open: it is selected
+ * by a condition that is false and depends on them. */
+wf__ref wf__broadcast_with(wf__ir *ir, wf__ref value, const wf__ref *like, uint32_t n);
 /* Returns the sum of the value over the points of shape `from` that one element of shape `to` was broadcast to. The
  * value's shape broadcasts to `from`, that of the result to `to`. */
 wf__ref wf__sum_to(wf__ir *ir, wf__ref value, uint32_t from, uint32_t to, const char *function);
@@ -81,6 +84,7 @@ wf__ref wf__index_op(wf__ir *ir, unsigned op, wf__ref a, int64_t b); /* an opera
 void wf__reverse_view(wf__sweep *s, wf__ref r, wf__adjoint a);
 void wf__reverse_reduce(wf__sweep *s, wf__ref r, wf__adjoint a);
 void wf__reverse_scan(wf__sweep *s, wf__ref r, wf__adjoint a);
+wf__ref wf__scanned(wf__ir *ir, wf_join join, wf__ref value, int axis, unsigned flags); /* a SCAN */
 /* custom.c. `a` may be 0: another output of the call may have an adjoint. */
 void wf__reverse_derived(wf__sweep *s, wf__ref r, wf__adjoint a);
 /* Return the derivative of node r in forward mode, from that of its operand. */

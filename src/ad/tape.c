@@ -30,6 +30,7 @@ typedef struct tape { /* of one loop */
     uint32_t log_turns; /* log2 of C */
     bool strided;       /* there may be more than C turns */
     uint32_t shape;     /* array graphs: of the points. One stage has them all, so tapes and sums have this shape */
+    bool open;          /* its extents are not known */
     wf__ref turns;      /* number of turns of the point */
     wf__ref all_turns;  /* of all points in whose steps it goes, by the same number: at least `turns` */
     wf__ref stride;     /* log2 of the last stride */
@@ -115,7 +116,7 @@ static void drop_effects(tape *p, wf__ref first) { wf__drop_effects(p->ir, first
 static void record_first(tape *p)
 {
     wf__ir *ir = p->ir;
-    wf__ref zero = wf__broadcast_to(ir, number(ir, 0), p->shape);
+    wf__ref zero = p->open ? number(ir, 0) : wf__broadcast_to(ir, number(ir, 0), p->shape);
     for (uint32_t i = 0; i < p->states; ++i)
         p->saved[i] = wf__local(ir, dtype_of(p, i), 1u << p->log_turns, p->shape);
     wf__ref loop = wf__loop(ir, false);
@@ -239,13 +240,43 @@ static void reverse_turn(tape *p, wf__ref first, wf__ref mine, wf__ref *adjoint,
 
 static wf__ref zero_of(const tape *p, unsigned dtype) { return wf__const_f64(p->ir, wf__adjoint_dtype(dtype), 0); }
 
+/* Returns the value at all points. Open extents are those of the variables: as the first loop leaves them, which is in the
+ * stage of the second one, or as the loop itself does. */
+static wf__ref at_all(const tape *p, wf__ref value, bool of_loop)
+{
+    wf__ir *ir = p->ir;
+    if (!ir->arrays || p->s->pointwise)
+        return value;
+    if (!p->open)
+        return wf__broadcast_to(ir, value, p->shape);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->states; ++i)
+        if (!wf__local_of(ir, p->turn.first + i))
+            p->given[n++] = of_loop ? p->turn.first + i : p->value[i];
+    return wf__broadcast_with(ir, value, p->given, n);
+}
+
+/* Sets index[] to the index of each point along each axis. */
+static void own_indices(const tape *p, wf__ref index[WF_MAX_RANK])
+{
+    wf__ir *ir = p->ir;
+    const wf_shape points = ir->shape[p->shape];
+    if (!p->open) {
+        wf__own_indices(ir, &points, index);
+        return;
+    }
+    wf__ref one = at_all(p, wf__const_bits(ir, WF_I64, 1), true);
+    for (int d = 0; d < points.rank; ++d)
+        index[d] = wf__scanned(ir, WF_JOIN_ADD, one, d, WF__EXCLUSIVE);
+}
+
 /* True at one of the points that share an element of this shape; 0 = they share none. */
 static wf__ref first_of_sharers(tape *p, uint32_t own)
 {
     wf__ir *ir = p->ir;
     const wf_shape points = ir->shape[p->shape], shape = ir->shape[own];
     wf__ref index[WF_MAX_RANK], first = 0;
-    wf__own_indices(ir, &points, index);
+    own_indices(p, index);
     for (int d = 0; d < points.rank && ir->status == WF_OK; ++d) {
         const int axis = d - (points.rank - shape.rank);
         if (points.dim[d] != 1 && (axis < 0 || shape.dim[axis] == 1))
@@ -264,7 +295,7 @@ static wf__ref at_points(tape *p, uint32_t i, wf__adjoint given)
         return value;
     const uint32_t own = wf__turn_state(&p->turn, i)->shape;
     wf__ref first = given.value && own != p->shape ? first_of_sharers(p, own) : 0;
-    return wf__masked(ir, (wf__adjoint){ wf__broadcast_to(ir, value, p->shape), first });
+    return wf__masked(ir, (wf__adjoint){ at_all(p, value, false), first });
 }
 
 /* given: [states] the adjoints of the states after the loop. */
@@ -280,6 +311,8 @@ static void record_second(tape *p, const wf__adjoint *given)
     for (uint32_t i = 0; i < n; ++i)
         if (wf__is_active(p->s, p->turn.first + i))
             p->adjoint[i] = at_points(p, i, given[i]);
+    for (uint32_t k = 0; k < p->turn.outers; ++k)
+        p->sum[k] = at_all(p, zero_of(p, wf__dtype(ir, p->turn.outer[k])), false);
     wf__ref zero = number(ir, 0), some = wf__op2(ir, WF__OP_gt, p->all_turns, zero);
     for (uint32_t i = 0; p->strided && i <= n; ++i) {
         const unsigned dtype = i < n ? dtype_of(p, i) : WF_U32;
@@ -346,25 +379,20 @@ static bool begin(tape *p, const wf__region *loop)
     p->strided = !turns || (turns > WF__TAPE_TURNS && turns * bytes > WF__TAPE_BYTES);
     while ((1u << p->log_turns) < (p->strided ? (uint32_t)WF__TAPE_TURNS : turns))
         ++p->log_turns;
+    for (uint32_t i = 0; i < n && ir->arrays; ++i)
+        p->shape = wf__broadcast_id(ir, wf__turn_state(&p->turn, i), p->shape, wf__turn_state(&p->turn, i)->shape);
+    const uint32_t of_states = p->shape;
     for (wf__ref r = loop->loop; r < loop->end && ir->arrays; ++r) {
         const wf__node *effect = &p->turn.in.node[r];
         if (wf__op_is_store(effect->op) && p->turn.effects[wf__object_of(ir, effect)])
             p->shape = wf__broadcast_id(ir, effect, p->shape, effect->shape);
     }
-    for (uint32_t i = 0; i < n && ir->arrays; ++i)
-        p->shape = wf__broadcast_id(ir, wf__turn_state(&p->turn, i), p->shape, wf__turn_state(&p->turn, i)->shape);
-    if (ir->arrays && !wf__shape_known(ir, p->shape)) {
-        wf__ir_fail_at(
-            ir, &ir->node[loop->loop], WF_ERR_UNSUPPORTED,
-            "%s: in an array graph, a loop that stays a loop needs arrays whose extents are known; record it "
-            "with arrays in place of formals, or in an index space",
-            p->s->task->function);
-        return false;
-    }
-    for (uint32_t k = 0; k < outers; ++k) {
-        wf__ref zero = zero_of(p, wf__dtype(ir, p->turn.outer[k]));
-        p->sum[k] = p->s->pointwise ? zero : wf__broadcast_to(ir, zero, p->shape);
-    }
+    p->open = ir->arrays && ir->status == WF_OK && !wf__shape_known(ir, p->shape);
+    if (p->open && p->shape != of_states)
+        wf__ir_fail_at(ir, &ir->node[loop->loop], WF_ERR_UNSUPPORTED,
+                       "%s: a loop that stays a loop, and stores or accumulates at more points than its variables have, "
+                       "needs arrays whose extents are known; record it with arrays in place of formals",
+                       p->s->task->function);
     return ir->status == WF_OK;
 }
 

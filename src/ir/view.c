@@ -221,6 +221,11 @@ wf__ref wf__scatter_joined(wf__ir *ir, wf_join join, wf__ref value, uint32_t sha
     wf__node node = { .op = WF__SCATTER, .dtype = ir->node[value].dtype, .a = value, .b = tuple, .d = when };
     node.aux = join == WF_JOIN_ADD ? 0 : (uint8_t)join;
     node.shape = shape;
+    if (!wf__shape_known(ir, shape))
+        wf__ir_fail_at(ir, &node, WF_ERR_UNSUPPORTED,
+                       "%s: of the extents of the elements some are open; what is added to elements by index, such as "
+                       "the derivative of a read by index, needs an array in place of a formal",
+                       wf__function_of(&node));
     uint32_t points = ir->node[value].shape; /* operands that do not broadcast are an error */
     for (uint32_t i = 0; i < wf__tuple_len(ir, tuple); ++i)
         points = wf__broadcast_id(ir, &node, points, ir->node[wf__tuple_at(ir, tuple)[i]].shape);
