@@ -340,9 +340,13 @@ static void table_changes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads),                    cmocka_unit_test(table_changes),
-        cmocka_unit_test(own_turns),       cmocka_unit_test(nested),           cmocka_unit_test(newton),
-        cmocka_unit_test(kinds_of_states), cmocka_unit_test(products_of_sums),
+        cmocka_unit_test(reads),
+        cmocka_unit_test(table_changes),
+        cmocka_unit_test(own_turns),
+        cmocka_unit_test(nested),
+        cmocka_unit_test(newton),
+        cmocka_unit_test(kinds_of_states),
+        cmocka_unit_test(products_of_sums),
     };
     return RUN_ON_ALL(tests);
 }

@@ -9,10 +9,10 @@
 enum { MOST = 7, SUMS = 3 };
 
 typedef struct operands {
-    wf_array *x, *k, *n;     /* [points], a number, [points] */
-    wf_array *y, *sums;      /* [points], [SUMS]: what is stored and added to */
-    wf_array *dx, *dk, *dy;  /* derivatives with respect to x and k; of the loss along x */
-    wf_array *twice;         /* the derivative of dx along x */
+    wf_array *x, *k, *n;    /* [points], a number, [points] */
+    wf_array *y, *sums;     /* [points], [SUMS]: what is stored and added to */
+    wf_array *dx, *dk, *dy; /* derivatives with respect to x and k; of the loss along x */
+    wf_array *twice;        /* the derivative of dx along x */
 } operands;
 
 /* Records the loss of the operands. */
@@ -165,8 +165,7 @@ static void kernels(void **state)
             fail_msg("%s: %s", rows[row].name, wf_last_message(ctx));
         for (int points = 2; points <= MOST; points += 5) {
             operands o = arrays(points, 0, 0), of = arrays(points, 0, 0);
-            wf_array *x = o.x, *k = o.k, *n = o.n, *y = o.y, *dx = o.dx, *dk = o.dk, *dy = o.dy,
-                     *twice = o.twice;
+            wf_array *x = o.x, *k = o.k, *n = o.n, *y = o.y, *dx = o.dx, *dk = o.dk, *dy = o.dy, *twice = o.twice;
             OK(ctx, wf_upload(sums, quarters, sizeof quarters));
             OK(ctx, row == 2 ? wf_launch(kernel, WF_NAMED(x, k, n, y, dx, dk, dy))
                              : wf_launch(kernel, WF_NAMED(x, k, n, dx, dk, dy, twice)));

@@ -80,6 +80,49 @@ static wf_status loops(wf_context *ctx)
     return status;
 }
 
+static void record_effects(wf_graph *g, wf_array *a, wf_array *last, wf_array *sums, wf_val point)
+{
+    wf_val x = wf_in(g, a);
+    wf_var y = wf_local(g, WF_F32, x), turn = wf_local(g, WF_F32, 0);
+    WF_WHILE (g, wf_lt(turn, wf_add(wf_mul(x, 0), 3))) {
+        wf_inc(y, x);
+        wf_out(g, last, wf_mul(y, y));
+        wf_accumulate(g, WF_JOIN_ADD, sums, y, wf_sub(3, point));
+        wf_inc(turn, 1);
+    }
+    WF_END(g);
+}
+
+/* A loop stores 16 x^2 at last, and adds 2 x, 3 x and 4 x: in an array graph, and as an operator. */
+static wf_status loop_effects(wf_context *ctx)
+{
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 1, 1), *last = wf_like(a),
+             *sums = wf_full(ctx, WF_F32, WF_SHAPE(N), 0);
+    wf_array *out = wf_like(a), *other = wf_like(a), *along = wf_like(a), *ones = wf_full(ctx, WF_F32, WF_SHAPE(N), 1);
+    wf_status status = a && last && sums && out && other && along && ones ? WF_OK : missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx);
+        wf_val x = wf_in(g, a), gradient, tangent;
+        record_effects(g, a, last, sums, wf_iota(g, WF_SHAPE(N), 0));
+        wf_vjp(WF_VALS(wf_in(g, last), wf_in(g, sums)), WF_VALS(1, 1), WF_VALS(x), &gradient);
+        wf_jvp(WF_VALS(wf_in(g, last)), WF_VALS(x), WF_VALS(1), &tangent);
+        wf_out(g, out, gradient);
+        wf_out(g, along, tangent);
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
+        record_effects(g, a, last, sums, wf_index(g, 0));
+        status = g ? wf_adjoint(g, WF_ARRAYS(last, sums), WF_ARRAYS(ones, ones), WF_ARRAYS(a), WF_ARRAYS(other))
+                   : missing(ctx);
+    }
+    assert_true(holds(out, (const float[]){ 41, 73, 105, 137 }, N, &status));
+    assert_true(holds(along, (const float[]){ 32, 64, 96, 128 }, N, &status));
+    assert_true(holds(other, (const float[]){ 41, 73, 105, 137 }, N, &status));
+    release_all((wf_array *[]){ a, last, sums, out, other, along, ones }, 7);
+    return status;
+}
+
 /* |z|^2 and a function whose derivative is noted: the gradient of Re(1 / z) is -conj(1 / z^2). */
 static wf_status complexes(wf_context *ctx)
 {
@@ -381,8 +424,9 @@ int main(void)
     {                             \
 #name, name, WF_INTERP, 1 \
     }
-    static const memory_case cases[] = { EACH(values),     EACH(loops),      EACH(complexes),    EACH(operators),
-                                         EACH(reductions), EACH(rules),      EACH(fixed_points), EACH(checks),
-                                         EACH(tapes),      EACH(tape_rules), EACH(updates),      EACH(ordered) };
+    static const memory_case cases[] = { EACH(values),      EACH(loops),      EACH(complexes),    EACH(operators),
+                                         EACH(reductions),  EACH(rules),      EACH(fixed_points), EACH(checks),
+                                         EACH(tapes),       EACH(tape_rules), EACH(updates),      EACH(ordered),
+                                         EACH(loop_effects) };
     return run_memory_cases(cases, WF__COUNT(cases), NULL);
 }

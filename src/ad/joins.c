@@ -255,7 +255,8 @@ void wf__reverse_scan(wf__sweep *s, wf__ref r, wf__adjoint a)
     if (!scan_is_known(ir, &n, s->task->function))
         return;
     if (n.b == WF_JOIN_ADD)
-        wf__give(s, n.a, (wf__adjoint){ .value = wf__scanned(ir, WF_JOIN_ADD, g, (int)n.c, n.aux ^ WF__REVERSED) }, n.shape);
+        wf__give(s, n.a, (wf__adjoint){ .value = wf__scanned(ir, WF_JOIN_ADD, g, (int)n.c, n.aux ^ WF__REVERSED) },
+                 n.shape);
     else if (n.b == WF_JOIN_MUL)
         reverse_running_product(s, &n, g);
     else

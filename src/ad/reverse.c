@@ -238,6 +238,14 @@ static void reverse_node(wf__sweep *s, wf__ref r, wf__adjoint a)
     case WF__OP_complex:
         reverse_parts(s, r, a);
         return;
+    case WF__PUT:
+    case WF__GET:
+        wf__ir_fail_at(
+            ir, &n, WF_ERR_UNSUPPORTED,
+            "%s: the derivative of a loop in reverse mode, where it stays a loop, has itself a derivative in "
+            "forward mode only; say wf_jvp",
+            s->task->function);
+        return;
     default:
         if (n.op >= WF__NODES && wf__rule_of(n.op)->class != WF__RULE_CODE)
             reverse_rule(s, r, a);

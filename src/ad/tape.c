@@ -389,10 +389,11 @@ static bool begin(tape *p, const wf__region *loop)
     }
     p->open = ir->arrays && ir->status == WF_OK && !wf__shape_known(ir, p->shape);
     if (p->open && p->shape != of_states)
-        wf__ir_fail_at(ir, &ir->node[loop->loop], WF_ERR_UNSUPPORTED,
-                       "%s: a loop that stays a loop, and stores or accumulates at more points than its variables have, "
-                       "needs arrays whose extents are known; record it with arrays in place of formals",
-                       p->s->task->function);
+        wf__ir_fail_at(
+            ir, &ir->node[loop->loop], WF_ERR_UNSUPPORTED,
+            "%s: a loop that stays a loop, and stores or accumulates at more points than its variables have, "
+            "needs arrays whose extents are known; record it with arrays in place of formals",
+            p->s->task->function);
     return ir->status == WF_OK;
 }
 
