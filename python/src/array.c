@@ -379,7 +379,8 @@ static PyObject *asarray(PyObject *self, PyObject *args, PyObject *keywords)
         (dtype_object != Py_None && !wfpy_dtype(dtype_object, &dtype)) || !wfpy_device(device_object, &device) ||
         !wfpy_context())
         return NULL;
-    PyObject *made = wfpy_as_array(object, dtype);
+    const int copies = copy == Py_None ? 0 : PyObject_IsTrue(copy);
+    PyObject *made = copies < 0 ? NULL : wfpy_as_array(object, dtype);
     if (!made)
         return NULL;
     wf_array *array = wfpy_array_of(made), *other = NULL;
@@ -389,7 +390,7 @@ static PyObject *asarray(PyObject *self, PyObject *args, PyObject *keywords)
     }
     if (device && device != wf_array_device(array))
         other = wf_copy_to(array, device);
-    else if (copy != Py_None && PyObject_IsTrue(copy) && (made == object || !dtype))
+    else if (copies && (made == object || !dtype))
         other = wf_array_copy(array);
     else
         return made;

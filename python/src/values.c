@@ -18,10 +18,10 @@ static PyObject *make(PyTypeObject *type, PyObject *graph, wf_val val)
 PyObject *wfpy_value_new(PyObject *graph, wf_val val)
 {
     double re, im;
-    if (val.h.graph && val.h.num != 0)
-        return make(wfpy.value, graph, val);
-    if (!val.h.graph && wf_val_number(val, &re, &im))
+    if (wf_val_number(val, &re, &im))
         return im == 0 ? PyFloat_FromDouble(re) : PyComplex_FromDoubles(re, im);
+    if (val.h.num != 0)
+        return make(wfpy.value, graph, val);
     return wfpy_graph_fail(graph);
 }
 

@@ -14,6 +14,7 @@
  *   lazy.c      arrays that are computed when they are needed
  *   kernel.c    prepared kernels and frozen sequences
  *   text.c      operator text
+ *   wrap.c      conversions for the functions of the library, whose wrappers python/generate writes (wrap.h)
  *
  * Functions return NULL or -1 with a Python exception set. All of them need the GIL. */
 #ifndef WEFT_PYTHON_H
@@ -68,6 +69,7 @@ int wfpy_add_graph(PyObject *module);
 int wfpy_add_kernel(PyObject *module);
 int wfpy_add_text(PyObject *module);
 int wfpy_add_lazy(PyObject *module);
+int wfpy_add_functions(PyObject *module);
 /* Makes a type of the module from a specification and adds it under its name. */
 PyTypeObject *wfpy_add_type(PyObject *module, PyType_Spec *spec);
 

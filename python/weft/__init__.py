@@ -13,6 +13,10 @@ from . import _arrays, _numpy, _standard  # noqa: F401
 from ._arrays import full, ones, ones_like, zeros, zeros_like
 from ._context import debug, fast_math, flags, info, lazy
 from ._text import evaluate
+from ._c_functions import *  # noqa: F403
+from ._functions import *  # noqa: F403
+from . import _indexing, _methods  # noqa: F401
+from . import fft, linalg, project, random, signal, xform
 
 __version__ = _weft.__version__
 

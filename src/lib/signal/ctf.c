@@ -22,7 +22,7 @@ static wf_val wavelength(wf_val kilovolts)
 
 wf_val(wf_electron_wavelength)(wf_val voltage)
 {
-    wf_graph *g = voltage.h.graph;
+    wf_graph *g = wfl_graph_of(&voltage, 1);
     return wfl_number_from(g, "wf_electron_wavelength", "voltage", voltage, 0, false) ? wavelength(voltage)
                                                                                       : wfl_no_value(g);
 }

@@ -24,7 +24,7 @@ wf_val wfl_no_value(wf_graph *g);
 /* Returns false, and poisons the graph, for a number below `least`, or equal to it unless `equal`. True for values. */
 bool wfl_number_from(wf_graph *g, const char *function, const char *argument, wf_val v, double least, bool equal);
 /* Converts a value; a number stays as it is. */
-static inline wf_val wfl_as(wf_val v, wf_dtype t) { return v.h.graph ? wf_cast(v, t) : v; }
+static inline wf_val wfl_as(wf_val v, wf_dtype t) { return wf_val_number(v, NULL, NULL) ? v : wf_cast(v, t); }
 
 /* wf_phase_shift and wf_ctf_value with results of the part dtype t. */
 wf_val wfl_phase_shift_as(wf_graph *g, wf_vals shift, wf_vals k, wf_dtype t);

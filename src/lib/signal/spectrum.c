@@ -26,7 +26,7 @@ bool wfl_spectrum_valid(const wf_spectrum *s, const char *function, char text[WF
 wf_graph *wfl_graph_of(const wf_val *v, int n)
 {
     for (int i = 0; i < n; ++i)
-        if (v[i].h.graph)
+        if (!wf_val_number(v[i], NULL, NULL)) /* a complex number has its imaginary part there */
             return v[i].h.graph;
     return NULL;
 }

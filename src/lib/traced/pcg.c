@@ -9,7 +9,8 @@ static wf_val word(wf_graph *g, uint64_t x) { return wf_const_i64(g, WF_U64, (in
 /* Converts a number or value to u64. C numbers are exact up to 2^53; negative ones wrap, and so count back. */
 static wf_val as_u64(wf_graph *g, wf_val v)
 {
-    return v.h.graph ? wf_cast(v, WF_U64) : word(g, (uint64_t)(int64_t)v.h.num);
+    double x, imaginary;
+    return wf_val_number(v, &x, &imaginary) && imaginary == 0 ? word(g, (uint64_t)(int64_t)x) : wf_cast(v, WF_U64);
 }
 
 static wf_val next_state(wf_graph *g, wf_val state, wf_val increment)

@@ -1,0 +1,649 @@
+/* wrap.c - conversions for the generated wrappers of the library's functions (wrap.h). */
+#include <limits.h>
+#include <string.h>
+
+#include "wrap.h"
+
+/* ---- arguments by place and name ---- */
+
+static bool bind_keyword(const wfpy_signature *s, PyObject *name, PyObject *object, PyObject **at)
+{
+    const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
+    for (int i = 0; text && i < s->n; ++i)
+        if (strcmp(text, s->names[i]) == 0) {
+            if (at[i]) {
+                PyErr_Format(PyExc_TypeError, "%s() got several values for argument '%s'", s->name, text);
+                return false;
+            }
+            at[i] = object;
+            return true;
+        }
+    if (text)
+        PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%s'", s->name, text);
+    return false;
+}
+
+bool wfpy_bind(const wfpy_signature *s, PyObject *const *args, Py_ssize_t n, PyObject *keywords, PyObject **at)
+{
+    if (n > s->positional) {
+        PyErr_Format(PyExc_TypeError, "%s() takes %d arguments by place, and %zd were given", s->name, s->positional,
+                     n);
+        return false;
+    }
+    for (int i = 0; i < s->n; ++i)
+        at[i] = i < n ? args[i] : NULL;
+    for (Py_ssize_t k = 0, count = keywords ? PyTuple_Size(keywords) : 0; k < count; ++k)
+        if (!bind_keyword(s, PyTuple_GetItem(keywords, k), args[n + k], at))
+            return false;
+    for (int i = 0; i < s->required; ++i)
+        if (!at[i]) {
+            PyErr_Format(PyExc_TypeError, "%s() needs the argument '%s'", s->name, s->names[i]);
+            return false;
+        }
+    return wfpy_context() != NULL;
+}
+
+/* ---- what a call owns ---- */
+
+static bool own(wfpy_call *call, PyObject *object, void *memory)
+{
+    if (call->n_own == call->room) {
+        size_t room = call->room ? 2 * call->room : 8;
+        wfpy_owned *grown = PyMem_Realloc(call->own, room * sizeof *grown);
+        if (!grown) {
+            Py_XDECREF(object);
+            PyMem_Free(memory);
+            PyErr_NoMemory();
+            return false;
+        }
+        call->own = grown;
+        call->room = room;
+    }
+    call->own[call->n_own++] = (wfpy_owned){ object, memory };
+    return true;
+}
+
+void wfpy_call_end(wfpy_call *call)
+{
+    for (size_t i = call->n_own; i-- > 0;) {
+        Py_XDECREF(call->own[i].object);
+        PyMem_Free(call->own[i].memory);
+    }
+    PyMem_Free(call->own);
+    if (call->graph && call->mode == WFPY_AT_ONCE) {
+        wf_drop(((wfpy_graph *)call->graph)->graph);
+        ((wfpy_graph *)call->graph)->graph = NULL;
+    }
+    Py_XDECREF(call->graph);
+    if (wfpy.context)
+        wf_clear_error(wfpy.context); /* what went wrong is an exception now */
+}
+
+void *wfpy_call_memory(wfpy_call *call, size_t bytes)
+{
+    void *memory = PyMem_Calloc(1, bytes ? bytes : 1);
+    if (!memory)
+        PyErr_NoMemory();
+    return memory && own(call, NULL, memory) ? memory : NULL;
+}
+
+void wfpy_call_begin(wfpy_call *call) { call->released = wfpy_release_gil(call->is_long); }
+void wfpy_call_return(wfpy_call *call) { wfpy_take_gil(call->released); }
+
+/* ---- arrays ---- */
+
+static bool is_left_out(PyObject *object) { return !object || object == Py_None; }
+
+bool wfpy_take_array(wfpy_call *call, PyObject *object, bool optional, const wf_array **array)
+{
+    *array = NULL;
+    if (is_left_out(object) && optional)
+        return true;
+    if (wfpy_is_value(object)) {
+        PyErr_Format(PyExc_TypeError, "%s() takes arrays, not a value of a recording", call->signature->name);
+        return false;
+    }
+    PyObject *made = wfpy_as_array(object, WF_NONE);
+    if (!made || !own(call, made, NULL))
+        return false;
+    *array = wfpy_array_of(made);
+    call->is_long = call->is_long || (*array && wfpy_is_long(*array));
+    return *array != NULL;
+}
+
+/* True if a weft.Array can share the memory of the object, and write to it. */
+static bool shares_memory(PyObject *object)
+{
+    if (!wfpy_has_buffer(object))
+        return PyObject_HasAttrString(object, "__dlpack__");
+    Py_buffer buffer;
+    wf_dtype dtype;
+    wf_shape shape;
+    int64_t strides[WF_MAX_RANK];
+    bool fits = false;
+    if (PyObject_GetBuffer(object, &buffer, PyBUF_RECORDS) < 0)
+        return false;
+    bool known = wfpy_describe(&buffer, &dtype, &shape, strides, &fits);
+    PyBuffer_Release(&buffer);
+    return known && fits;
+}
+
+bool wfpy_take_target(wfpy_call *call, PyObject *object, bool optional, wf_array **array, PyObject **owner)
+{
+    *array = NULL;
+    *owner = NULL;
+    if (is_left_out(object) && optional)
+        return true;
+    PyObject *made = NULL;
+    if (wfpy_is_array(object))
+        made = Py_NewRef(object);
+    else if (object && shares_memory(object))
+        made = wfpy_as_array(object, WF_NONE);
+    else if (!PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "%s() writes to an array, or to memory of other objects, and %R is neither",
+                     call->signature->name, is_left_out(object) ? Py_None : object);
+    if (!made || !own(call, made, NULL))
+        return false;
+    *owner = made;
+    *array = wfpy_array_to_write(made);
+    call->is_long = call->is_long || (*array && wfpy_is_long(*array));
+    return *array != NULL;
+}
+
+bool wfpy_take_out(wfpy_call *call, PyObject *object, const wf_array *x, wf_array **array, PyObject **owner)
+{
+    if (!is_left_out(object))
+        return wfpy_take_target(call, object, false, array, owner);
+    if (!x) {
+        PyErr_Format(PyExc_TypeError, "%s() needs the argument 'out'", call->signature->name);
+        return false;
+    }
+    wf_dtype dtype = wf_array_dtype(x);
+    if (wf_dtype_kind(dtype) < WF_KIND_FLOAT)
+        dtype = wf_dtype_size(dtype) < 4 ? WF_F32 : WF_F64;
+    wf_place place = { .size = sizeof place, .device = wf_array_device(x) };
+    *owner = wfpy_array_new(wf_empty_with(wfpy.context, dtype, wf_array_shape(x), &place));
+    if (!*owner || !own(call, *owner, NULL))
+        return false;
+    *array = wfpy_array_of(*owner);
+    return true;
+}
+
+/* A list or tuple of the items of a sequence; owned by the call. */
+static PyObject *items_of(wfpy_call *call, PyObject *object)
+{
+    PyObject *tuple = PySequence_Tuple(object);
+    return tuple && own(call, tuple, NULL) ? tuple : NULL;
+}
+
+bool wfpy_take_arrays(wfpy_call *call, PyObject *object, wf_arrays *arrays)
+{
+    bool one = wfpy_is_array(object) || (wfpy_has_buffer(object) && !PyBytes_Check(object));
+    PyObject *items = one ? NULL : items_of(call, object);
+    Py_ssize_t n = one ? 1 : items ? PyTuple_Size(items) : -1;
+    const wf_array **at = n < 0 ? NULL : wfpy_call_memory(call, (size_t)n * sizeof *at);
+    for (Py_ssize_t i = 0; at && i < n; ++i)
+        if (!wfpy_take_array(call, one ? object : PyTuple_GetItem(items, i), false, &at[i]))
+            return false;
+    *arrays = (wf_arrays){ (wf_array *const *)(void *)at, (size_t)n };
+    return at != NULL;
+}
+
+int wfpy_rank(const wf_array *array) { return wf_array_shape(array).rank; }
+
+int wfpy_axes_count(wf_axes axes, const wf_array *array)
+{
+    int n = 0;
+    for (int d = 0, rank = wfpy_rank(array); d < rank; ++d)
+        n += (int)(axes >> d & 1u);
+    return n;
+}
+
+bool wfpy_take_axes(wfpy_call *call, PyObject *object, const wf_array *array, wf_axes *axes)
+{
+    (void)call;
+    return wfpy_axes(object, wfpy_rank(array), axes);
+}
+
+bool wfpy_take_axis(wfpy_call *call, PyObject *object, const wf_array **array, int *axis)
+{
+    if (object && object != Py_None)
+        return wfpy_take_int(call, object, axis);
+    if (!object && *axis != INT_MIN)
+        return true;
+    wf_array *packed = wf_array_contiguous(wf_retain(*array)), *flat = NULL;
+    wf_release(*array);
+    if (packed)
+        flat = wf_view_reshape(packed, (wf_shape){ .rank = 1, .dim = { -1 } });
+    if (packed && !flat && wf_array_count(packed) == 0) {
+        wf_clear_error(wfpy.context);
+        flat = wf_view_reshape(packed, (wf_shape){ .rank = 1 });
+    }
+    wf_release(packed);
+    PyObject *owner = wfpy_array_new(flat);
+    if (!owner || !own(call, owner, NULL))
+        return false;
+    *array = flat;
+    *axis = 0;
+    return true;
+}
+
+bool wfpy_default_axis(int axis, const wf_array *array, wf_axes *axes)
+{
+    int rank = wfpy_rank(array), d = axis < 0 ? axis + rank : axis;
+    if (d < 0 || d >= rank) {
+        PyErr_Format(wfpy.error[WF_ERR_BOUNDS], "there is no axis %d in an array of %d axes", axis, rank);
+        return false;
+    }
+    *axes = 1u << d;
+    return true;
+}
+
+/* ---- numbers, texts, names ---- */
+
+bool wfpy_take_int64(wfpy_call *call, PyObject *object, int64_t *value)
+{
+    (void)call;
+    if (!object)
+        return true;
+    PyObject *whole = PyNumber_Index(object);
+    long long number = whole ? PyLong_AsLongLong(whole) : -1;
+    Py_XDECREF(whole);
+    if (number == -1 && PyErr_Occurred())
+        return false;
+    *value = number;
+    return true;
+}
+
+bool wfpy_take_uint64(wfpy_call *call, PyObject *object, uint64_t *value)
+{
+    (void)call;
+    if (!object)
+        return true;
+    PyObject *whole = PyNumber_Index(object);
+    unsigned long long number = whole ? PyLong_AsUnsignedLongLong(whole) : 0;
+    Py_XDECREF(whole);
+    if (PyErr_Occurred())
+        return false;
+    *value = number;
+    return true;
+}
+
+bool wfpy_take_int(wfpy_call *call, PyObject *object, int *value)
+{
+    int64_t wide = *value;
+    if (!wfpy_take_int64(call, object, &wide))
+        return false;
+    if (wide < INT_MIN || wide > INT_MAX) {
+        PyErr_Format(PyExc_OverflowError, "%s(): %lld is too large", call->signature->name, (long long)wide);
+        return false;
+    }
+    *value = (int)wide;
+    return true;
+}
+
+bool wfpy_take_int32(wfpy_call *call, PyObject *object, int32_t *value)
+{
+    int number = *value;
+    if (!wfpy_take_int(call, object, &number))
+        return false;
+    *value = number;
+    return true;
+}
+
+bool wfpy_take_double(wfpy_call *call, PyObject *object, double *value)
+{
+    (void)call;
+    if (!object)
+        return true;
+    double number = PyFloat_AsDouble(object);
+    if (number == -1 && PyErr_Occurred())
+        return false;
+    *value = number;
+    return true;
+}
+
+bool wfpy_take_bool(wfpy_call *call, PyObject *object, bool *value)
+{
+    (void)call;
+    int holds = object ? PyObject_IsTrue(object) : *value;
+    *value = holds > 0;
+    return holds >= 0;
+}
+
+bool wfpy_take_text(wfpy_call *call, PyObject *object, const char **text)
+{
+    if (!object)
+        return true;
+    Py_ssize_t n = 0;
+    *text = PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, &n) : NULL;
+    if (*text && strlen(*text) == (size_t)n)
+        return true;
+    if (!PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "%s() takes a text, not %R", call->signature->name, object);
+    return false;
+}
+
+bool wfpy_take_dtype(wfpy_call *call, PyObject *object, wf_dtype *dtype)
+{
+    (void)call;
+    return is_left_out(object) || wfpy_dtype(object, dtype);
+}
+
+bool wfpy_take_shape(wfpy_call *call, PyObject *object, bool optional, wf_shape *shape)
+{
+    (void)call;
+    if (is_left_out(object) && optional) {
+        *shape = (wf_shape){ 0 };
+        return true;
+    }
+    return wfpy_shape(object, false, shape);
+}
+
+bool wfpy_take_name(wfpy_call *call, PyObject *object, const wfpy_name *names, int *value)
+{
+    if (is_left_out(object))
+        return true;
+    const char *text = PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, NULL) : NULL;
+    for (const wfpy_name *n = names; text && n->name; ++n)
+        if (strcmp(text, n->name) == 0) {
+            *value = n->value;
+            return true;
+        }
+    PyErr_Clear();
+    char list[512] = "";
+    for (const wfpy_name *n = names; n->name; ++n)
+        if (strlen(list) + strlen(n->name) + 5 < sizeof list) {
+            strcat(list, n == names ? "'" : ", '");
+            strcat(list, n->name);
+            strcat(list, "'");
+        }
+    PyErr_Format(PyUnicode_Check(object) ? PyExc_ValueError : PyExc_TypeError, "%s(): %R is none of %s",
+                 call->signature->name, object, list);
+    return false;
+}
+
+/* Converts a sequence of exactly n numbers, or one for all, to numbers of the size of an element. */
+static const void *take_numbers(wfpy_call *call, PyObject *object, int64_t n, size_t size,
+                                bool (*store)(wfpy_call *, PyObject *, void *))
+{
+    const bool one = PyNumber_Check(object) && !PySequence_Check(object);
+    PyObject *items = one ? NULL : items_of(call, object);
+    if (!one && !items)
+        return NULL;
+    if (!one && PyTuple_Size(items) != n) {
+        PyErr_Format(wfpy.error[WF_ERR_SHAPE], "%s(): %lld numbers are needed, and %zd were given",
+                     call->signature->name, (long long)n, PyTuple_Size(items));
+        return NULL;
+    }
+    char *numbers = wfpy_call_memory(call, (size_t)n * size);
+    for (int64_t i = 0; numbers && i < n; ++i)
+        if (!store(call, one ? object : PyTuple_GetItem(items, (Py_ssize_t)i), numbers + (size_t)i * size))
+            return NULL;
+    return numbers;
+}
+static bool store_int(wfpy_call *call, PyObject *object, void *to) { return wfpy_take_int(call, object, to); }
+static bool store_int64(wfpy_call *call, PyObject *object, void *to) { return wfpy_take_int64(call, object, to); }
+static bool store_double(wfpy_call *call, PyObject *object, void *to) { return wfpy_take_double(call, object, to); }
+
+bool wfpy_take_ints(wfpy_call *call, PyObject *object, int64_t n, const int **numbers)
+{
+    *numbers = is_left_out(object) ? NULL : take_numbers(call, object, n, sizeof(int), store_int);
+    return *numbers || is_left_out(object);
+}
+bool wfpy_take_int64s(wfpy_call *call, PyObject *object, int64_t n, const int64_t **numbers)
+{
+    *numbers = is_left_out(object) ? NULL : take_numbers(call, object, n, sizeof(int64_t), store_int64);
+    return *numbers || is_left_out(object);
+}
+bool wfpy_take_doubles(wfpy_call *call, PyObject *object, int64_t n, const double **numbers)
+{
+    *numbers = is_left_out(object) ? NULL : take_numbers(call, object, n, sizeof(double), store_double);
+    return *numbers || is_left_out(object);
+}
+bool wfpy_take_list(wfpy_call *call, PyObject *object, int64_t *n, const double **numbers)
+{
+    PyObject *items = items_of(call, object);
+    *n = items ? (int64_t)PyTuple_Size(items) : 0;
+    return items && wfpy_take_doubles(call, items, *n, numbers);
+}
+bool wfpy_take_member(wfpy_call *call, PyObject *object, int n, double *numbers)
+{
+    if (is_left_out(object))
+        return true;
+    if (PyNumber_Check(object) && !PySequence_Check(object))
+        return wfpy_take_double(call, object, numbers);
+    PyObject *items = items_of(call, object);
+    if (items && PyTuple_Size(items) > n) {
+        PyErr_Format(wfpy.error[WF_ERR_SHAPE], "%s(): at most %d numbers, and %zd were given", call->signature->name, n,
+                     PyTuple_Size(items));
+        return false;
+    }
+    for (Py_ssize_t i = 0, count = items ? PyTuple_Size(items) : 0; i < count; ++i)
+        if (!wfpy_take_double(call, PyTuple_GetItem(items, i), &numbers[i]))
+            return false;
+    return items != NULL;
+}
+
+bool wfpy_take_mask_rotation(wfpy_call *call, PyObject *object, const wf_array *array, wf_mask *mask)
+{
+    const int64_t axes = mask->axes ? mask->axes : wfpy_rank(array);
+    if (axes < 1 || axes > 3) {
+        PyErr_Format(wfpy.error[WF_ERR_SHAPE], "%s(): a mask has 1 to 3 axes", call->signature->name);
+        return false;
+    }
+    return wfpy_take_doubles(call, object, axes * axes, &mask->rotation);
+}
+
+bool wfpy_take_spectrum(wfpy_call *call, PyObject *object, wf_spectrum *spectrum)
+{
+    static const wfpy_name layouts[] = {
+        { "h", WF_LAYOUT_H }, { "hc", WF_LAYOUT_HC }, { "f", WF_LAYOUT_F }, { "fc", WF_LAYOUT_FC }, { NULL, 0 }
+    };
+    PyObject *size = object, *layout = NULL, *dtype = NULL;
+    *spectrum = (wf_spectrum){ 0 };
+    if (PyTuple_Check(object) && PyTuple_Size(object) > 0 && PyTuple_Size(object) <= 3 &&
+        PySequence_Check(PyTuple_GetItem(object, 0))) {
+        size = PyTuple_GetItem(object, 0);
+        layout = PyTuple_Size(object) > 1 ? PyTuple_GetItem(object, 1) : NULL;
+        dtype = PyTuple_Size(object) > 2 ? PyTuple_GetItem(object, 2) : NULL;
+    }
+    wf_shape shape;
+    int number = WF_LAYOUT_H;
+    wf_dtype real = WF_NONE;
+    if (!wfpy_shape(size, false, &shape) || !wfpy_take_name(call, layout, layouts, &number) ||
+        !wfpy_take_dtype(call, dtype, &real))
+        return false;
+    if (shape.rank > 3) {
+        PyErr_Format(wfpy.error[WF_ERR_SHAPE], "%s(): a spectrum has 1 to 3 axes", call->signature->name);
+        return false;
+    }
+    spectrum->layout = (wf_layout)number;
+    spectrum->dtype = real;
+    spectrum->rank = shape.rank;
+    for (int i = 0; i < shape.rank; ++i)
+        spectrum->size[i] = shape.dim[i];
+    return true;
+}
+
+/* ---- values ---- */
+
+static PyObject *find_graph(PyObject *object, int depth)
+{
+    if (object && wfpy_is_value(object))
+        return ((wfpy_value *)object)->graph;
+    if (object && Py_TYPE(object) == wfpy.graph)
+        return object;
+    PyObject *found = NULL;
+    if (object && depth < 3 && (PyTuple_Check(object) || PyList_Check(object)))
+        for (Py_ssize_t i = 0; !found && i < PySequence_Size(object); ++i) {
+            PyObject *item = PySequence_GetItem(object, i);
+            found = item ? find_graph(item, depth + 1) : NULL;
+            Py_XDECREF(item); /* the list keeps it */
+        }
+    return found;
+}
+
+bool wfpy_call_graph(wfpy_call *call, PyObject *const *at, int n)
+{
+    PyObject *found = NULL;
+    for (int i = 0; !found && i < n; ++i)
+        found = find_graph(at[i], 0);
+    if (!found && (found = wfpy_lazy_graph()))
+        call->mode = WFPY_LAZY;
+    if (found)
+        call->graph = Py_NewRef(found);
+    else if (!PyErr_Occurred()) {
+        call->graph = wfpy_graph_new(&(wf_space){ .size = sizeof(wf_space) });
+        call->mode = WFPY_AT_ONCE;
+    }
+    call->g = call->graph ? wfpy_graph_of(call->graph) : NULL;
+    return call->g != NULL;
+}
+
+bool wfpy_take_value(wfpy_call *call, PyObject *object, wf_val *value)
+{
+    return !object || wfpy_operand(object, call->graph, value);
+}
+
+bool wfpy_take_values(wfpy_call *call, PyObject *object, wf_vals *values)
+{
+    PyObject *items = PyTuple_Check(object) || PyList_Check(object) ? items_of(call, object) : NULL;
+    if (PyErr_Occurred())
+        return false;
+    Py_ssize_t n = items ? PyTuple_Size(items) : 1;
+    wf_val *at = wfpy_call_memory(call, (size_t)n * sizeof *at);
+    for (Py_ssize_t i = 0; at && i < n; ++i)
+        if (!wfpy_operand(items ? PyTuple_GetItem(items, i) : object, call->graph, &at[i]))
+            return false;
+    *values = (wf_vals){ at, (size_t)n };
+    return at != NULL;
+}
+
+static bool store_matrix(wfpy_call *call, PyObject *object, wf_val *values, int64_t n, int64_t *at)
+{
+    if (!PyTuple_Check(object) && !PyList_Check(object)) {
+        wf_val value;
+        if (!wfpy_operand(object, call->graph, &value))
+            return false;
+        if (*at < n)
+            values[*at] = value;
+        ++*at;
+        return true;
+    }
+    PyObject *items = items_of(call, object);
+    for (Py_ssize_t i = 0; items && i < PyTuple_Size(items); ++i)
+        if (!store_matrix(call, PyTuple_GetItem(items, i), values, n, at))
+            return false;
+    return items != NULL;
+}
+
+bool wfpy_take_matrix(wfpy_call *call, PyObject *object, int64_t n, const wf_val **values)
+{
+    if (n < 0 || n > 16 * WF_MAT_MOST) {
+        PyErr_Format(wfpy.error[WF_ERR_SHAPE], "%s(): matrices have 1 to %d rows and columns", call->signature->name,
+                     WF_MAT_MOST);
+        return false;
+    }
+    wf_val *made = wfpy_call_memory(call, (size_t)n * sizeof *made);
+    int64_t count = 0;
+    if (!made || !store_matrix(call, object, made, n, &count))
+        return false;
+    if (count != n) {
+        PyErr_Format(wfpy.error[WF_ERR_SHAPE], "%s(): %lld values are needed, and %lld were given",
+                     call->signature->name, (long long)n, (long long)count);
+        return false;
+    }
+    *values = made;
+    return true;
+}
+
+/* Runs the recording of a call without values, whose results were kept in `arrays`. */
+static bool run_at_once(wfpy_call *call)
+{
+    wf_graph *g = call->g;
+    ((wfpy_graph *)call->graph)->graph = NULL;
+    wfpy_call_begin(call);
+    wf_status status = wf_run(g);
+    wfpy_call_return(call);
+    if (status != WF_OK)
+        wfpy_raise();
+    return status == WF_OK && wfpy_warn() == 0;
+}
+
+static PyObject *one_value(wfpy_call *call, wf_val value)
+{
+    double re, im;
+    if (wf_val_number(value, &re, &im))
+        return im == 0 ? PyFloat_FromDouble(re) : PyComplex_FromDoubles(re, im);
+    if (call->mode == WFPY_AT_ONCE) {
+        wf_array *kept = (wf_keep)(value);
+        call->kept = call->kept || kept;
+        return kept ? wfpy_array_new(kept) : wfpy_graph_fail(call->graph);
+    }
+    PyObject *made = wfpy_value_new(call->graph, value);
+    if (call->mode == WFPY_RECORDED || !made)
+        return made;
+    PyObject *lazy = wfpy_lazy_array(made);
+    Py_DECREF(made);
+    return lazy;
+}
+
+PyObject *wfpy_values(wfpy_call *call, const wf_val *values, int n)
+{
+    PyObject *made = n < 0 ? one_value(call, values[0]) : PyList_New(n);
+    for (int i = 0; made && i < n; ++i) {
+        PyObject *item = one_value(call, values[i]);
+        if (!item || PyList_SetItem(made, i, item) < 0) {
+            Py_DECREF(made);
+            made = NULL;
+        }
+    }
+    return made;
+}
+
+PyObject *wfpy_finish(wfpy_call *call, PyObject *made)
+{
+    if (made && call->kept && !run_at_once(call)) {
+        Py_DECREF(made);
+        made = NULL;
+    }
+    return made;
+}
+
+PyObject *wfpy_recorded(wfpy_call *call)
+{
+    if (wf_graph_status(call->g) != WF_OK)
+        return wfpy_graph_fail(call->graph);
+    if (call->mode == WFPY_AT_ONCE && !run_at_once(call))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+PyObject *wfpy_tuple(PyObject *const *parts, int n)
+{
+    PyObject *tuple = PyTuple_New(n);
+    bool right = tuple != NULL;
+    for (int i = 0; i < n; ++i) {
+        right = right && parts[i];
+        if (!tuple || !parts[i])
+            Py_XDECREF(parts[i]);
+        else if (PyTuple_SetItem(tuple, i, parts[i]) < 0)
+            right = false;
+    }
+    if (right)
+        return tuple;
+    Py_XDECREF(tuple);
+    return NULL;
+}
+
+int wfpy_add_functions(PyObject *module)
+{
+    (void)module;
+    for (const wfpy_namespace *n = wfpy_namespaces; n->name; ++n) {
+        PyObject *space = PyImport_AddModule(n->name);
+        if (!space || PyModule_AddFunctions(space, n->functions) < 0)
+            return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,144 @@
+"""Indexing by arrays and masks, against NumPy over random keys."""
+import random
+
+import pytest
+
+import weft
+
+numpy = pytest.importorskip("numpy")
+
+
+def random_key(r, shape):
+    """A key of numbers, slices, None, Ellipsis, arrays of integers, and masks, for an array of that shape."""
+    parts, axis, tail = [], 0, r.choice([(), (1,), (3,), (2, 1), (2, 3), (0,)])
+    open_ = False
+    while axis < len(shape) and r.random() < 0.9:
+        n, kind = shape[axis], r.randrange(9)
+        if kind == 0:
+            parts.append(r.randrange(-n, n))
+        elif kind == 1:
+            parts.append(slice(r.choice([None, r.randrange(-6, 6)]), r.choice([None, r.randrange(-6, 6)]),
+                               r.choice([None, 1, 2, -1, -2])))
+        elif kind == 2:
+            parts.append(None)
+            axis -= 1
+        elif kind == 3 and not open_:
+            parts.append(Ellipsis)
+            open_ = True
+            axis = len(shape) - r.randrange(len(shape) - axis + 1) - 1
+        elif kind == 4:
+            many = r.randrange(1, min(2, len(shape) - axis) + 1)
+            if many == 2 or tail in ((3,), ()):
+                mask = numpy.array([r.random() < 0.5 for _ in range(int(numpy.prod(shape[axis:axis + many])))])
+                parts.append(mask.reshape(shape[axis:axis + many]))
+                axis += many - 1
+            else:
+                parts.append(r.randrange(-n, n))
+        elif kind == 5:
+            parts.append([r.randrange(-n, n) for _ in range(tail[-1])] if tail else [0])
+        else:
+            numbers = numpy.array([r.randrange(-n, n) for _ in range(int(numpy.prod(tail)))],
+                                  r.choice(["i8", "i4", "i2"]))
+            parts.append(numbers.reshape(tail))
+        axis += 1
+    return tuple(parts) if len(parts) != 1 or r.random() < 0.5 else parts[0]
+
+
+def of_weft(key, r):
+    """The same key with weft's arrays in place of some of NumPy's."""
+    def part(p):
+        return weft.asarray(p) if isinstance(p, numpy.ndarray) and r.random() < 0.5 else p
+    return tuple(map(part, key)) if isinstance(key, tuple) else part(key)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_keys_read_as_numpy(seed):
+    r = random.Random(seed)
+    wide = 0
+    for _ in range(60):
+        shape = tuple(r.randrange(1, 6) for _ in range(r.randrange(1, 5)))
+        a = numpy.arange(int(numpy.prod(shape))).reshape(shape).astype(r.choice(["i8", "f4", "u1", "c8"]))
+        key = random_key(r, shape)
+        x = weft.asarray(a)
+        try:
+            expected = a[key]
+        except IndexError:
+            with pytest.raises(IndexError):
+                x[of_weft(key, r)]
+            continue
+        wide += 1
+        got = x[of_weft(key, r)]
+        assert got.shape == expected.shape, (shape, key)
+        assert (numpy.asarray(got) == expected).all() and numpy.asarray(got).dtype == expected.dtype, (shape, key)
+    assert wide > 30
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_keys_write_as_numpy(seed):
+    r = random.Random(1000 + seed)
+    written = 0
+    for _ in range(60):
+        shape = tuple(r.randrange(1, 6) for _ in range(r.randrange(1, 4)))
+        a = numpy.zeros(shape, r.choice(["i8", "f4", "f8"]))
+        key = random_key(r, shape)
+        try:
+            part = a[key]
+        except IndexError:
+            with pytest.raises(IndexError):
+                weft.asarray(a)[of_weft(key, r)] = 1
+            continue
+        value = r.choice([7, numpy.arange(1, part.size + 1).reshape(part.shape)])
+        x = weft.asarray(a.copy())
+        x[of_weft(key, r)] = value
+        a[key] = value  # where places are named twice the last one stays, in both
+        assert (numpy.asarray(x) == a).all(), (shape, key, value)
+        written += bool(part.size)
+    assert written > 20
+
+
+def test_the_last_of_equal_indices_stays():
+    x = weft.zeros(4)
+    x[[1, 2, 1, 1]] = [5, 6, 7, 8]
+    assert x.tolist() == [0, 8, 6, 0]
+    y = weft.zeros((3, 2))
+    y[[2, 2], :] = [[1, 2], [3, 4]]
+    assert y.tolist() == [[0, 0], [0, 0], [3, 4]]
+
+
+def test_masks():
+    a = numpy.arange(12.0).reshape(3, 4)
+    x = weft.asarray(a.copy())
+    assert x[x > 5].tolist() == a[a > 5].tolist()
+    x[x > 5] = -1
+    assert x.tolist() == numpy.where(a > 5, -1, a).tolist()
+    x[x < 0] *= 2
+    assert x.tolist() == numpy.where(a > 5, -2, a).tolist()
+    x[[True, False, True]] = [[1], [2]]
+    assert x[0].tolist() == [1] * 4 and x[2].tolist() == [2] * 4
+    assert x[True].shape == (1, 3, 4) and x[False].shape == (0, 3, 4)
+
+
+def test_mistakes_in_keys():
+    x = weft.zeros((3, 4))
+    for key in ([3], [-4], ([0], [4]), ([0, 1], [0, 1, 2]), [0.5], [True, False], ([0], [0], [0]), "a", 1.5,
+                numpy.zeros((3, 3), bool), ([0], Ellipsis, Ellipsis)):
+        with pytest.raises(IndexError):
+            x[key]
+        with pytest.raises(IndexError):
+            x[key] = 0
+    with pytest.raises(ValueError):
+        x[[0, 1]] = [[1, 2, 3]]
+    with pytest.raises(TypeError):
+        x[[0, 1]] = 1j
+    fixed = numpy.zeros(3)
+    fixed.flags.writeable = False
+    for key in ([0], [True, False, False]):
+        with pytest.raises(ValueError):
+            weft.asarray(fixed)[key] = 1
+
+
+def test_values_that_share_memory_with_the_array():
+    x = weft.asarray(numpy.arange(6.0))
+    x[[0, 1, 2]] = x[3:]
+    x[[5, 4, 3]] = x[:3]
+    assert x.tolist() == [3, 4, 5, 5, 4, 3]

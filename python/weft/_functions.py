@@ -1,0 +1,351 @@
+"""Functions of arrays by NumPy's names, beside those that the library has (weft._c_functions)."""
+from __future__ import annotations
+
+import operator
+
+from . import _weft
+from ._c_functions import _histogram, _matmul, _quantile, _quantiles, compress, flatnonzero, iota, linspace, min_max, sort
+from ._c_functions import tile as _tile
+from ._weft import Array, ShapeError, asarray, empty, ops
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, SupportsIndex
+
+    from ._typing import ArrayLike, Axes, DTypeLike, Shape
+
+
+def _axis(axis: SupportsIndex, ndim: int) -> int:
+    number = operator.index(axis)
+    if not -ndim <= number < ndim:
+        raise _weft.BoundsError(f"there is no axis {number} in an array of {ndim} axes")
+    return number % ndim
+
+
+def contiguous(array: ArrayLike) -> Array:
+    """The array itself, where its elements lie side by side in C order; else a copy."""
+    array = asarray(array)
+    step = array.itemsize
+    for extent, stride in zip(reversed(array.shape), reversed(array.strides)):
+        if extent != 1 and stride != step and array.size:
+            return array.copy()
+        step *= extent
+    return array
+
+
+def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTypeLike | None = None) -> Array:
+    """The numbers start, start + step, ..., below stop; i64 of ints, else f64. Of one number: from 0 to it."""
+    if stop is None:
+        start, stop = 0, start
+    if step == 0:
+        raise ValueError("arange: the step is 0")
+    n = -int((start - stop) // step)
+    numbers = iota(n if n > 0 else 0, None, _weft.i64)
+    if all(isinstance(x, int) for x in (start, stop, step)):
+        numbers = numbers * step + start
+        return numbers if dtype is None else numbers.astype(dtype)
+    numbers = numbers.astype(_weft.f64) * float(step) + float(start)
+    return numbers if dtype is None else numbers.astype(dtype)
+
+
+def eye(n: int, m: int | None = None, k: int = 0, dtype: DTypeLike = _weft.f32) -> Array:
+    """[n, m]: ones where the column is the row plus k, else zeros."""
+    rows, columns = iota((n, 1)), iota((1, n if m is None else m))
+    return (columns == rows + k).astype(dtype)
+
+
+def concatenate(arrays: Sequence[ArrayLike], axis: SupportsIndex | None = 0) -> Array:
+    """Arrays one after the other along an axis; None: their elements in C order."""
+    parts = [asarray(a) for a in arrays]
+    if not parts:
+        raise ValueError("concatenate: there are no arrays")
+    if axis is None:
+        parts, axis = [ravel(p) for p in parts], 0
+    axis = _axis(axis, parts[0].ndim)
+    for p in parts:
+        if p.ndim != parts[0].ndim or any(d != axis and a != b for d, (a, b) in enumerate(zip(p.shape, parts[0].shape))):
+            raise ShapeError(f"concatenate: {p.shape} and {parts[0].shape} differ beside axis {axis}")
+    shape = list(parts[0].shape)
+    shape[axis] = sum(p.shape[axis] for p in parts)
+    made = empty(tuple(shape), result_type(*parts), parts[0].device)
+    at = 0
+    for p in parts:
+        made[(slice(None),) * axis + (slice(at, at + p.shape[axis]),)] = p
+        at += p.shape[axis]
+    return made
+
+
+concat = concatenate
+
+
+def stack(arrays: Sequence[ArrayLike], axis: SupportsIndex = 0) -> Array:
+    """Arrays of one shape side by side along a new axis."""
+    parts = [asarray(a) for a in arrays]
+    if not parts:
+        raise ValueError("stack: there are no arrays")
+    return concatenate([expand_dims(p, axis) for p in parts], axis)
+
+
+def result_type(*arrays: ArrayLike) -> Any:
+    """The dtype of a sum of such arrays."""
+    dtype: Any = None
+    for array in arrays:
+        a = asarray(array)
+        one = a[(0,) * a.ndim] if a.size else a.reshape(-1)
+        dtype = a.dtype if dtype is None or dtype == a.dtype else (
+            ops.select(True, empty(0, dtype), empty(0, one.dtype)).dtype)
+    return dtype
+
+
+# ---- shapes ----
+
+
+def reshape(array: ArrayLike, shape: Shape) -> Array:
+    """The elements in C order in another shape; a view where that is possible."""
+    return asarray(array).reshape(shape)
+
+
+def ravel(array: ArrayLike) -> Array:
+    """The elements in C order, along one axis; a view where that is possible."""
+    array = asarray(array)
+    return array.reshape(array.size)
+
+
+def flatten(array: ArrayLike) -> Array:
+    """A copy of the elements in C order, along one axis."""
+    array = asarray(array)
+    return array.copy().reshape(array.size)
+
+
+def squeeze(array: ArrayLike, axis: Axes = None) -> Array:
+    """A view without axes of extent 1."""
+    array = asarray(array)
+    if axis is None:
+        drop = {d for d, n in enumerate(array.shape) if n == 1}
+    else:
+        drop = {_axis(d, array.ndim) for d in (axis if isinstance(axis, (tuple, list)) else (axis,))}
+        if any(array.shape[d] != 1 for d in drop):
+            raise ShapeError(f"squeeze: an axis of {array.shape} that is dropped has another extent than 1")
+    return array[tuple(0 if d in drop else slice(None) for d in range(array.ndim))]
+
+
+def expand_dims(array: ArrayLike, axis: SupportsIndex) -> Array:
+    """A view with an axis of extent 1 more."""
+    array = asarray(array)
+    return array[(slice(None),) * _axis(axis, array.ndim + 1) + (None,)]
+
+
+def transpose(array: ArrayLike, axes: Sequence[int] | None = None) -> Array:
+    """A view: axis d is axes[d] of the array; without axes in reverse order."""
+    return asarray(array).T if axes is None else asarray(array).transpose(tuple(axes))
+
+
+permute_dims = transpose
+
+
+def moveaxis(array: ArrayLike, source: SupportsIndex, destination: SupportsIndex) -> Array:
+    """A view with an axis at another place."""
+    array = asarray(array)
+    order = list(range(array.ndim))
+    order.insert(_axis(destination, array.ndim), order.pop(_axis(source, array.ndim)))
+    return array.transpose(order)
+
+
+def swapaxes(array: ArrayLike, axis1: SupportsIndex, axis2: SupportsIndex) -> Array:
+    """A view with two axes exchanged."""
+    array = asarray(array)
+    order = list(range(array.ndim))
+    one, two = _axis(axis1, array.ndim), _axis(axis2, array.ndim)
+    order[one], order[two] = two, one
+    return array.transpose(order)
+
+
+def flip(array: ArrayLike, axis: Axes = None) -> Array:
+    """A view with the elements along axes in reverse order; None: along all."""
+    array = asarray(array)
+    flipped = range(array.ndim) if axis is None else [
+        _axis(d, array.ndim) for d in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    return array[tuple(slice(None, None, -1) if d in flipped else slice(None) for d in range(array.ndim))]
+
+
+def roll(array: ArrayLike, shift: int, axis: SupportsIndex | None = None) -> Array:
+    """The elements moved along an axis, those beyond the end to its begin; None: in C order."""
+    array = asarray(array)
+    if axis is None:
+        return roll(ravel(array), shift, 0).reshape(array.shape)
+    axis = _axis(axis, array.ndim)
+    n = array.shape[axis]
+    at = n - shift % n if n else 0
+    before = (slice(None),) * axis
+    return concatenate([array[before + (slice(at, None),)], array[before + (slice(0, at),)]], axis)
+
+
+def tile(array: ArrayLike, times: int | Sequence[int]) -> Array:
+    """The array so many times side by side along each axis; the last axes, if there are fewer numbers than axes."""
+    array = asarray(array)
+    many = tuple(times) if isinstance(times, (tuple, list)) else (times,)
+    many = (1,) * (array.ndim - len(many)) + many
+    return _tile(array.reshape((1,) * (len(many) - array.ndim) + array.shape), many)
+
+
+def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
+    """A read-only view of that shape."""
+    return asarray(array).broadcast_to(shape)
+
+
+def astype(array: ArrayLike, dtype: DTypeLike) -> Array:
+    """The elements converted."""
+    return asarray(array).astype(dtype)
+
+
+# ---- elements ----
+
+
+def quantile(array: ArrayLike, q: float | Sequence[float], axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """The element at q (n - 1) in ascending order, interpolated; of several q the first axis has one element for each."""
+    if isinstance(q, (int, float)):
+        return _quantile(array, q, axis, keepdims=keepdims)
+    return _quantiles(array, asarray(q, _weft.f64).tolist(), axis, keepdims=keepdims)
+
+
+def percentile(array: ArrayLike, q: float | Sequence[float], axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """As quantile, q from 0 to 100."""
+    return quantile(array, q / 100 if isinstance(q, (int, float)) else [x / 100 for x in q], axis, keepdims=keepdims)
+
+
+def histogram(array: ArrayLike, bins: int = 10, range: tuple[float, float] | None = None) -> tuple[Array, Array]:
+    """(counts, edges): how many elements lie in each of `bins` equal parts of the range, which is that of the elements."""
+    array = asarray(array)
+    if range is None:
+        least, most = (0.0, 1.0) if array.size == 0 else (x.item() for x in min_max(array))
+        range = (least - 0.5, most + 0.5) if least == most else (least, most)
+    counts = _histogram(array, bins, float(range[0]), float(range[1]))
+    return counts, linspace(float(range[0]), float(range[1]), bins + 1)
+
+
+def nonzero(array: ArrayLike) -> tuple[Array, ...]:
+    """Indices along each axis of the elements that are not 0."""
+    array = asarray(array)
+    if array.ndim == 0:
+        raise ShapeError("nonzero: an array without axes has no indices")
+    return unravel_index(flatnonzero(array), array.shape)
+
+
+def argwhere(array: ArrayLike) -> Array:
+    """[count, ndim]: the indices of the elements that are not 0."""
+    return stack(nonzero(array), 1)
+
+
+def unravel_index(indices: ArrayLike, shape: Sequence[int]) -> tuple[Array, ...]:
+    """Indices along the axes of linear indices in C order."""
+    rest, parts = asarray(indices), []
+    for n in reversed(tuple(shape)):
+        parts.append(rest % n if n else rest)
+        rest = rest // n if n else rest
+    return tuple(reversed(parts))
+
+
+def unique(array: ArrayLike) -> Array:
+    """The different elements in ascending order."""
+    flat = sort(ravel(array))
+    if flat.size < 2:
+        return flat.copy()
+    first = empty(flat.size, _weft.bool_)
+    first[0] = True
+    first[1:] = flat[1:] != flat[:-1]
+    return compress(first, flat)
+
+
+def take(array: ArrayLike, indices: ArrayLike, axis: SupportsIndex | None = None) -> Array:
+    """The elements at these indices of an axis; None: in C order."""
+    array = asarray(array)
+    if axis is None:
+        array, axis = ravel(array), 0
+    return array[(slice(None),) * _axis(axis, array.ndim) + (asarray(indices),)]
+
+
+def take_along_axis(array: ArrayLike, indices: ArrayLike, axis: SupportsIndex = -1) -> Array:
+    """For each place of `indices` the element of its line along the axis that it names, such as of argsort."""
+    array, indices = asarray(array), asarray(indices)
+    axis = _axis(axis, array.ndim)
+    key = tuple(indices if d == axis else iota((n,) + (1,) * (array.ndim - 1 - d)) for d, n in enumerate(array.shape))
+    return array[key]
+
+
+def diff(array: ArrayLike, n: int = 1, axis: SupportsIndex = -1) -> Array:
+    """Differences of neighbours along an axis, n times over."""
+    array = asarray(array)
+    before = (slice(None),) * _axis(axis, array.ndim)
+    for _ in range(n):
+        array = array[before + (slice(1, None),)] - array[before + (slice(None, -1),)]
+    return array
+
+
+def clip(array: ArrayLike, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
+    """The elements between two bounds; None: no bound."""
+    array = asarray(array)
+    if min is not None:
+        array = ops.max(array, min)
+    return array if max is None else ops.min(array, max)
+
+
+def round(array: ArrayLike, decimals: int = 0) -> Array:
+    """The nearest multiples of 10 to the minus `decimals`, ties to even."""
+    array = asarray(array)
+    if array.dtype.kind == "c":
+        raise _weft.DtypeError("round: complex arrays have no order")
+    return ops.round(array) if decimals == 0 else ops.round(array * 10.0**decimals) / 10.0**decimals
+
+
+# ---- products ----
+
+
+def matmul(a: ArrayLike, b: ArrayLike) -> Array:
+    """Matrix products of the last two axes; an array of one axis is a row on the left, a column on the right."""
+    a, b = asarray(a), asarray(b)
+    if a.ndim == 0 or b.ndim == 0:
+        raise ShapeError("matmul: an array without axes is no matrix")
+    made = _matmul(a[None] if a.ndim == 1 else a, b[:, None] if b.ndim == 1 else b)
+    if b.ndim == 1:
+        made = made[..., 0]
+    if a.ndim == 1:
+        made = made[..., 0, :] if b.ndim > 1 else made[..., 0]
+    return made
+
+
+def dot(a: ArrayLike, b: ArrayLike) -> Array:
+    """The sum of products over the last axis of a and the last but one of b, as NumPy's dot."""
+    a, b = asarray(a), asarray(b)
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b
+    if b.ndim <= 2:
+        return matmul(a, b)
+    left = matmul(a.reshape(-1, a.shape[-1]), moveaxis(b, -2, 0).reshape(b.shape[-2], -1))
+    return left.reshape(a.shape[:-1] + b.shape[:-2] + b.shape[-1:])
+
+
+def outer(a: ArrayLike, b: ArrayLike) -> Array:
+    """[n, m]: all products of an element of a and one of b."""
+    return ravel(a)[:, None] * ravel(b)[None, :]
+
+
+def tensordot(a: ArrayLike, b: ArrayLike, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
+    """Sums of products over axes of a and of b: the last ones and the first ones, or lists of both."""
+    a, b = asarray(a), asarray(b)
+    if isinstance(axes, int):
+        axes = (range(a.ndim - axes, a.ndim), range(axes))
+    left, right = ([_axis(d, x.ndim) for d in (n if isinstance(n, (list, tuple, range)) else [n])] for n, x in zip(axes, (a, b)))
+    rows = [d for d in range(a.ndim) if d not in left]
+    columns = [d for d in range(b.ndim) if d not in right]
+    count = 1
+    for d in left:
+        count *= a.shape[d]
+    made = matmul(a.transpose(rows + left).reshape(-1, count) if rows else a.transpose(left).reshape(1, count),
+                  b.transpose(right + columns).reshape(count, -1) if columns else b.transpose(right).reshape(count, 1))
+    return made.reshape(tuple(a.shape[d] for d in rows) + tuple(b.shape[d] for d in columns))
+
+
+__all__ = [name for name in dir() if not name.startswith("_") and name not in (
+    "annotations", "operator", "Array", "ShapeError", "TYPE_CHECKING", "asarray", "empty", "ops", "compress",
+    "flatnonzero", "iota", "linspace", "min_max", "sort")]

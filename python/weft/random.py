@@ -1,0 +1,93 @@
+"""Random numbers: each is a function of a seed, a stream and its place, the same on all devices and threads.
+
+>>> import weft
+>>> generator = weft.random.Generator(7)
+>>> x = generator.normal((1000,))
+>>> y = weft.random.Generator(7).normal((1000,))
+>>> bool((x == y).all())
+True
+"""
+from __future__ import annotations
+
+from . import _c_functions as _c
+from . import _weft
+from ._weft import empty
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._typing import DTypeLike, Shape
+    from ._weft import Array
+
+
+class Generator:
+    """Arrays of random numbers from a seed: array k has stream k, so that two arrays have nothing in common."""
+
+    def __init__(self, seed: int | None = None, stream: int = 0) -> None:
+        if seed is None:
+            import os
+            seed = int.from_bytes(os.urandom(8), "little")
+        self.seed, self.stream = seed, stream
+
+    def _next(self) -> dict[str, int]:
+        self.stream += 1
+        return {"seed": self.seed, "stream": self.stream - 1}
+
+    def _target(self, shape: Shape, dtype: DTypeLike, out: Array | None) -> Array:
+        return empty(shape, dtype) if out is None else out
+
+    def bits(self, shape: Shape = (), out: Array | None = None) -> Array:
+        """u32: random bits."""
+        made = self._target(shape, _weft.u32, out)
+        _c._random_bits(made, **self._next())
+        return made
+
+    def uniform(self, shape: Shape = (), lo: float = 0.0, hi: float = 1.0, dtype: DTypeLike = _weft.f32,
+                out: Array | None = None) -> Array:
+        """Numbers from lo to below hi, all equally likely; integers, too."""
+        made = self._target(shape, dtype, out)
+        _c._random_uniform(made, lo, hi, **self._next())
+        return made
+
+    def integers(self, lo: int, hi: int, shape: Shape = (), dtype: DTypeLike = _weft.i64) -> Array:
+        """Integers from lo to below hi."""
+        return self.uniform(shape, lo, hi, dtype)
+
+    def normal(self, shape: Shape = (), mean: float = 0.0, deviation: float = 1.0, dtype: DTypeLike = _weft.f32,
+               out: Array | None = None) -> Array:
+        """Numbers of a normal distribution."""
+        made = self._target(shape, dtype, out)
+        _c._random_normal(made, mean, deviation, **self._next())
+        return made
+
+    def lognormal(self, shape: Shape = (), mean: float = 0.0, deviation: float = 1.0, dtype: DTypeLike = _weft.f32,
+                  out: Array | None = None) -> Array:
+        """exp of numbers of a normal distribution."""
+        made = self._target(shape, dtype, out)
+        _c._random_lognormal(made, mean, deviation, **self._next())
+        return made
+
+    def poisson(self, shape: Shape = (), mean: float = 1.0, dtype: DTypeLike = _weft.i64,
+                out: Array | None = None) -> Array:
+        """Counts of a Poisson distribution."""
+        made = self._target(shape, dtype, out)
+        _c._random_poisson(made, mean, **self._next())
+        return made
+
+
+_generator = Generator()
+bits = _generator.bits
+uniform = _generator.uniform
+integers = _generator.integers
+normal = _generator.normal
+lognormal = _generator.lognormal
+poisson = _generator.poisson
+
+
+def seed(number: int) -> None:
+    """Begins the numbers of this module's functions anew."""
+    _generator.seed, _generator.stream = number, 0
+
+
+def permutation(n: int) -> Array:
+    """i64 [n]: the numbers below n in random order."""
+    return _c.argsort(bits(n))
