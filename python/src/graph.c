@@ -31,6 +31,7 @@ PyObject *wfpy_graph_new(const wf_space *space)
         return NULL;
     }
     made->graph = graph;
+    made->borrowed = false;
     made->thread = PyThread_get_thread_ident();
     made->lazy = NULL;
     made->lazy_n = 0;
@@ -50,10 +51,46 @@ static void graph_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
+PyObject *wfpy_graph_borrow(wf_graph *g)
+{
+    wfpy_graph *made = PyObject_New(wfpy_graph, wfpy.graph);
+    if (!made)
+        return NULL;
+    made->graph = g;
+    made->borrowed = true;
+    made->thread = PyThread_get_thread_ident();
+    made->lazy = NULL;
+    made->lazy_n = 0;
+    made->names = PyList_New(0);
+    made->formals = PyDict_New();
+    made->written = PySet_New(NULL);
+    if (!made->names || !made->formals || !made->written) {
+        made->graph = NULL;
+        Py_DECREF(made);
+        return NULL;
+    }
+    return (PyObject *)made;
+}
+
+wf_graph *wfpy_graph_to_end(PyObject *graph)
+{
+    wf_graph *g = wfpy_graph_of(graph);
+    if (g && self_graph(graph)->borrowed) {
+        wfpy_raise_status(WF_ERR_CONTRACT, "the recording belongs to the library, which ends it");
+        return NULL;
+    }
+    if (g)
+        self_graph(graph)->graph = NULL;
+    return g;
+}
+
 PyObject *wfpy_graph_fail(PyObject *graph)
 {
     wf_graph *g = self_graph(graph)->graph;
     self_graph(graph)->graph = NULL;
+    if (g && self_graph(graph)->borrowed)
+        return wfpy_raise_status(wf_graph_status(g) == WF_OK ? WF_ERR_CONTRACT : wf_graph_status(g),
+                                 "the recording has a mistake");
     if (g && wf_run(g) == WF_OK)
         return wfpy_raise_status(WF_ERR_CONTRACT, "the value is not defined");
     return wfpy_raise();
@@ -539,11 +576,10 @@ static PyObject *fail(PyObject *self, PyObject *text)
 
 static PyObject *run(PyObject *self, PyObject *none)
 {
-    wf_graph *g = wfpy_graph_of(self);
+    wf_graph *g = wfpy_graph_to_end(self);
     (void)none;
     if (!g)
         return NULL;
-    self_graph(self)->graph = NULL;
     wfpy_released r = wfpy_release_gil(true);
     wf_status status = wf_run(g);
     wfpy_take_gil(r);
@@ -553,7 +589,7 @@ static PyObject *eval(PyObject *self, PyObject *none)
 {
     wf_graph *g = wfpy_graph_of(self);
     (void)none;
-    if (!g)
+    if (!g || (self_graph(self)->borrowed && !wfpy_graph_to_end(self)))
         return NULL;
     wfpy_released r = wfpy_release_gil(true);
     wf_status status = wf_eval(g);
@@ -563,6 +599,10 @@ static PyObject *eval(PyObject *self, PyObject *none)
 static PyObject *drop(PyObject *self, PyObject *none)
 {
     (void)none;
+    if (self_graph(self)->borrowed) {
+        (void)wfpy_graph_to_end(self); /* raises */
+        return NULL;
+    }
     wf_drop(self_graph(self)->graph);
     self_graph(self)->graph = NULL;
     Py_RETURN_NONE;
@@ -573,8 +613,9 @@ static PyObject *compile(PyObject *self, PyObject *args)
     if (!g || !has_names(self))
         return NULL;
     PyObject *names = PyTuple_Size(args) ? PySequence_Tuple(args) : PyList_AsTuple(self_graph(self)->names);
-    self_graph(self)->graph = NULL;
-    wf_kernel *kernel = wf_compile(g);
+    wf_kernel *kernel = (g = wfpy_graph_to_end(self)) ? wf_compile(g) : NULL;
+    if (!g)
+        Py_CLEAR(names);
     PyObject *made = names ? wfpy_kernel_new(kernel, names, self_graph(self)->written) : NULL;
     Py_XDECREF(names);
     return made;

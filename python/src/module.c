@@ -208,7 +208,8 @@ static int exec_module(PyObject *module)
     if (PyModule_AddStringConstant(module, "__version__", wf_version()) < 0 || wfpy_add_errors(module) < 0 ||
         wfpy_add_dtypes(module) < 0 || wfpy_add_array(module) < 0 || wfpy_add_dlpack(module) < 0 ||
         wfpy_add_values(module) < 0 || wfpy_add_graph(module) < 0 || wfpy_add_kernel(module) < 0 ||
-        wfpy_add_text(module) < 0 || wfpy_add_lazy(module) < 0 || wfpy_add_functions(module) < 0)
+        wfpy_add_text(module) < 0 || wfpy_add_lazy(module) < 0 || wfpy_add_functions(module) < 0 ||
+        wfpy_add_files(module) < 0 || wfpy_add_star(module) < 0 || wfpy_add_hooks(module) < 0)
         return -1;
     return 0;
 }

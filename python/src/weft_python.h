@@ -14,6 +14,9 @@
  *   lazy.c      arrays that are computed when they are needed
  *   kernel.c    prepared kernels and frozen sequences
  *   text.c      operator text
+ *   files.c     files of arrays
+ *   star.c      STAR files
+ *   hooks.c     functions of the library that call functions of Python; derivatives, tapes, history
  *   wrap.c      conversions for the functions of the library, whose wrappers python/generate writes (wrap.h)
  *
  * Functions return NULL or -1 with a Python exception set. All of them need the GIL. */
@@ -70,6 +73,9 @@ int wfpy_add_kernel(PyObject *module);
 int wfpy_add_text(PyObject *module);
 int wfpy_add_lazy(PyObject *module);
 int wfpy_add_functions(PyObject *module);
+int wfpy_add_files(PyObject *module);
+int wfpy_add_star(PyObject *module);
+int wfpy_add_hooks(PyObject *module);
 /* Makes a type of the module from a specification and adds it under its name. */
 PyTypeObject *wfpy_add_type(PyObject *module, PyType_Spec *spec);
 
@@ -190,6 +196,7 @@ PyObject *wfpy_cast(PyObject *object, wf_dtype dtype);
 /* weft.Graph. `graph` is NULL once the recording has run. */
 typedef struct wfpy_graph {
     PyObject_HEAD wf_graph *graph;
+    bool borrowed; /* from the library, which ends it */
     unsigned long thread;
     wfpy_array *lazy; /* list of the lazy arrays that it will compute */
     int64_t lazy_n;
@@ -200,6 +207,10 @@ typedef struct wfpy_graph {
 /* The open recording of a weft.Graph; NULL: it has ended, or another thread asks. */
 wf_graph *wfpy_graph_of(PyObject *graph);
 PyObject *wfpy_graph_new(const wf_space *space);
+/* A weft.Graph for a recording of the library, until its `graph` is set to NULL. */
+PyObject *wfpy_graph_borrow(wf_graph *graph);
+/* The open recording of a weft.Graph that is ended by the caller. NULL: as wfpy_graph_of, or it is borrowed. */
+wf_graph *wfpy_graph_to_end(PyObject *graph);
 /* Raises the mistake of a recording, and drops it. Returns NULL. */
 PyObject *wfpy_graph_fail(PyObject *graph);
 

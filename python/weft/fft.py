@@ -7,6 +7,7 @@ from . import _c_fft
 from . import _weft
 from ._c_fft import *  # noqa: F403
 from ._c_fft import c2c, c2r, czt, dct, dst, fast_size, into, r2c, resize, shift  # noqa: F401
+from ._c_hooks import filter  # noqa: F401
 from ._c_functions import resize as _resize_array
 from ._functions import arange as _arange
 from ._weft import Array, asarray

@@ -10,13 +10,16 @@ True
 from __future__ import annotations
 
 from . import _c_functions as _c
+from . import _c_hooks as _hooks
 from . import _weft
 from ._weft import empty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._typing import DTypeLike, Shape
-    from ._weft import Array
+    from typing import Any
+
+    from ._typing import DTypeLike, Operand, Shape
+    from ._weft import Array, Graph
 
 
 class Generator:
@@ -72,6 +75,35 @@ class Generator:
         made = self._target(shape, dtype, out)
         _c._random_poisson(made, mean, **self._next())
         return made
+
+
+class Pcg32:
+    """Random numbers of the points of a recording: each point has a generator of its own, without memory.
+
+    The seed and the stream are values or numbers of the graph; in a loop the state belongs in a variable."""
+
+    def __init__(self, graph: Graph, seed: Operand, stream: Operand) -> None:
+        self.state, self.increment = _hooks._pcg_seed(graph, seed, stream)
+
+    def _next(self, kind: str) -> Any:
+        number, self.state = _hooks._pcg_next(self.state, self.increment, kind)
+        return number
+
+    def u32(self) -> Any:
+        """The next number, u32."""
+        return self._next("u32")
+
+    def f32(self) -> Any:
+        """The next number, f32: from 0 to below 1."""
+        return self._next("f32")
+
+    def f64(self) -> Any:
+        """The next number, f64: from 0 to below 1."""
+        return self._next("f64")
+
+    def advance(self, n: Operand) -> None:
+        """Leaves out n numbers; -1 is one step back."""
+        self.state = _hooks._pcg_advance(self.state, self.increment, n)
 
 
 _generator = Generator()

@@ -1,6 +1,7 @@
 """Spectra, filters, contrast transfer functions, shells, correlation, window filters. Functions of values take arrays, too."""
 from __future__ import annotations
 
+from ._c_hooks import image_filter, spectrum_filter  # noqa: F401
 from ._c_signal import *  # noqa: F403
 
 TYPE_CHECKING = False

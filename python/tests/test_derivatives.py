@@ -1,0 +1,175 @@
+"""Derivatives, minimization, and other functions that call functions of Python."""
+import pytest
+
+import weft
+
+numpy = pytest.importorskip("numpy")
+
+
+def test_gradients_of_values():
+    a, b = numpy.arange(1.0, 4.0), numpy.array([2.0, -1.0, 0.5])
+    g = weft.Graph()
+    x, y = g.input(a), g.input(b)
+    loss = (x * x * y).sum()
+    dx, dy = weft.grad(loss, [x, y])
+    one = weft.grad(loss, x)
+    kept = [v.keep() for v in (dx, dy, one)]
+    g.run()
+    assert kept[0].tolist() == (2 * a * b).tolist() == kept[2].tolist() and kept[1].tolist() == (a * a).tolist()
+
+
+def test_products_with_the_jacobian():
+    a = numpy.arange(1.0, 4.0)
+    g = weft.Graph()
+    x = g.input(a)
+    y = x * x
+    back, forth = weft.vjp([y], [g.input(numpy.ones(3))], x).keep(), weft.jvp(y, [x], [2.0]).keep()
+    rounded = weft.derivatives.replace_gradient(weft.ops.round(x), x)
+    assert weft.depends(y, x) and not weft.depends(weft.derivatives.stop(y), [x])
+    through = weft.grad(rounded.sum(), x).keep()
+    with pytest.raises(ValueError):
+        weft.vjp([y], [1.0, 2.0], x)
+    g.run()
+    assert back.tolist() == (2 * a).tolist() and forth.tolist() == (4 * a).tolist() and through.tolist() == [1, 1, 1]
+
+
+def test_tapes():
+    x = weft.asarray([1.0, 2.0, 3.0])
+    w = weft.asarray([[1.0, 0.0, 2.0]])
+    with weft.tape(x, w) as t:
+        assert weft.is_taped(x * 2) and not weft.is_taped(weft.zeros(3))
+        y = weft.matmul(w, (x * x)[:, None])
+        loss = weft.sum(weft.sort(y) * 2)
+    assert not weft.is_taped(x)
+    dx, dw = t.grad(loss, [x, w])
+    assert dx.tolist() == [4, 0, 24] and dw.tolist() == [[2, 8, 18]]
+    assert t.grad(loss, x).tolist() == [4, 0, 24]
+    with pytest.raises(weft.Error):
+        t.grad(y * weft.zeros((2, 1)), x)
+    with pytest.raises(ValueError):
+        weft.tape(x).grad(loss, x)
+    with pytest.raises(TypeError):
+        weft.tape(3.0)
+
+
+def test_derivatives_of_operators():
+    n = 6
+    a, out = weft.asarray(numpy.arange(float(n))), weft.zeros(n, "f64")
+
+    def operator():
+        g = weft.Graph(shape=(n,))
+        v = g.read(a, g.index(0) + 1, border="clamp")
+        g.output(out, v * v)
+        return g
+
+    grads = weft.zeros(n, "f64")
+    weft.derivatives.adjoint(operator(), [out], [weft.ones(n, "f64")], [a], [grads])
+    expected = numpy.zeros(n)
+    for i in range(n):
+        expected[min(i + 1, n - 1)] += 2 * min(i + 1, n - 1)
+    assert grads.tolist() == expected.tolist()
+    tangents = weft.zeros(n, "f64")
+    weft.derivatives.tangent(operator(), [a], [weft.ones(n, "f64")], [out], [tangents])
+    assert tangents.tolist() == [2 * min(i + 1, n - 1) for i in range(n)]
+    with pytest.raises(TypeError):
+        weft.derivatives.adjoint(3, [out], [out], [a], [grads])
+
+
+@pytest.mark.parametrize("method", ["lbfgs", "adam", "descent"])
+def test_minimization(method):
+    target = numpy.array([1.0, -2.0, 3.0])
+    x, scale = weft.zeros(3, "f64"), weft.ones((), "f64")
+    calls, seen = [], []
+
+    def loss(p, s):
+        calls.append(p.graph)
+        return ((p - target) ** 2).sum() + (s - 4) ** 2
+
+    found = weft.minimize(loss, [x, scale], method, rate={"lbfgs": 0.0, "adam": 0.1, "descent": 0.1}[method],
+                          each=lambda now: seen.append(now["loss"]))
+    assert len(calls) == 1 and numpy.allclose(x, target, atol=1e-3) and abs(scale.item() - 4) < 1e-3
+    assert found["loss"] < 1e-6 and found["reason"] in ("gradient", "loss", "iterations", "search") and len(seen) >= found["iterations"]
+    with pytest.raises(weft.ContractError):
+        calls[0].run()
+
+
+def test_minimization_that_ends_early():
+    x = weft.asarray(numpy.array([5.0, 5.0]))
+    assert weft.minimize(lambda p: (p * p).sum(), x, each=lambda now: False)["reason"] == "callback"
+    with pytest.raises(ZeroDivisionError):
+        weft.minimize(lambda p: 1 / 0, x)
+    with pytest.raises(ZeroDivisionError):
+        weft.minimize(lambda p: (p * p).sum(), x, each=lambda now: 1 / 0)
+    for wrong in (lambda p: p, lambda p: None, lambda p: "a", lambda p: p.graph.run(), lambda p: p.graph.drop(),
+                  lambda p: p.graph.compile(), lambda p: p.graph.eval(), lambda p: p.reshape(7), lambda: 1, 3):
+        with pytest.raises((TypeError, ValueError, RuntimeError)):
+            weft.minimize(wrong, x)
+    fixed = numpy.zeros(2)
+    fixed.flags.writeable = False
+    with pytest.raises((ValueError, BufferError, TypeError)):
+        weft.minimize(lambda p: (p * p).sum(), [fixed])
+    b = numpy.array([3.0, 4.0])
+    weft.minimize(lambda p: (p * p).sum(), [b])
+    assert abs(b).max() < 1e-4
+
+
+def test_checks_of_gradients():
+    x = numpy.array([0.5, 1.5])
+    assert not weft.check_gradient(lambda p: weft.ops.sin(p).sum(), [x])["differs"]
+    wrong = weft.check_gradient(lambda p: weft.derivatives.replace_gradient(weft.ops.sin(p), p).sum(), [x])
+    assert wrong["differs"] and wrong["text"]
+
+
+def test_filters_of_functions():
+    a = numpy.random.default_rng(1).normal(size=(8, 8)).astype("f4")
+    s = weft.signal
+
+    def band(ky, kx):
+        return s.lowpass(weft.ops.sqrt(ky * ky + kx * kx), 0.25, 0.1)
+
+    by_image = s.image_filter(a, band)
+    spectrum = s.spectrum_filter(weft.fft.rfft2(a), (8, 8), band)
+    assert numpy.allclose(by_image, weft.fft.irfft2(spectrum), atol=1e-5)
+    factor = s.spectrum_filter(None, (8, 8), band, out=weft.empty((8, 5)))
+    assert factor[0, 0].item() == 1 and factor[4, 4].item() == 0
+    assert numpy.allclose(weft.fft.filter(a, lambda v, i, j: v * 2), 2 * a, atol=1e-5)
+    out = weft.empty((8, 8))
+    assert s.image_filter(a, lambda *k: 1, out=out) is out and numpy.allclose(out, a, atol=1e-5)
+    with pytest.raises(KeyError):
+        s.image_filter(a, lambda *k: {}[1])
+    with pytest.raises(TypeError):
+        s.image_filter(a, 3)
+    with pytest.raises((TypeError, ValueError)):
+        s.image_filter(a, lambda *k: "text")
+
+
+def test_random_numbers_of_points_and_textures():
+    g = weft.Graph(shape=(1000,))
+    rng = weft.random.Pcg32(g, 42, g.index(0))
+    out, wide, bits = weft.empty(1000), weft.empty(1000, "f64"), weft.empty(1000, "u32")
+    g.output(out, rng.f32())
+    g.output(wide, rng.f64())
+    g.output(bits, rng.u32())
+    rng.advance(-1)
+    again = weft.empty(1000, "u32")
+    g.output(again, rng.u32())
+    g.run()
+    assert abs(out.mean().item() - 0.5) < 0.05 and abs(wide.mean().item() - 0.5) < 0.05 and (bits == again).all()
+    image = numpy.arange(12.0, dtype="f4").reshape(3, 4)
+    assert weft.texture_read(image, (1.0, weft.asarray([1.5, 2.0], "f4")), pixels=True).tolist() == [5.5, 6]
+    colours = weft.texture_read(numpy.stack([image, 2 * image], -1), (1.0, weft.asarray([1.0])), 2, pixels=True)
+    assert [c.item() for c in colours] == [5, 10]
+    with pytest.raises(ValueError):
+        weft.texture_read(image, (0.0, 0.0), 65)
+
+
+def test_history_and_devices():
+    weft.history()
+    with weft.flags(history=True):
+        (weft.asarray([1.0, 2.0]) * 3.25).tolist()
+    noted = weft.history()
+    assert noted and noted[0]["points"] == 2 and noted[0]["ops"] >= 1 and noted[0]["code"] in ("none", "ready", "memory", "disk", "compiled", "library")
+    assert weft.history() == []
+    assert weft.device_count("cpu") == 1 and weft.device_info("cpu")["processors"] >= 1
+    with pytest.raises(weft.DeviceError):
+        weft.device_info("cuda:99")
