@@ -71,18 +71,24 @@ def _fill(self: Array, value: Any) -> None:
     self[...] = value
 
 
-Array.cumsum = _cumsum
-Array.sort = _sort
-Array.fill = _fill
-Array.argsort = lambda self, axis=-1: _c.argsort(self, axis)
-Array.dot = lambda self, b: _f.dot(self, b)
-Array.round = lambda self, decimals=0: _f.round(self, decimals)
-Array.clip = lambda self, min=None, max=None: _f.clip(self, min, max)
-Array.conj = Array.conjugate = lambda self: ops.conj(self) if self.dtype.kind == "c" else self
-Array.flatten = lambda self: _f.flatten(self)
-Array.ravel = lambda self: _f.ravel(self)
-Array.squeeze = lambda self, axis=None: _f.squeeze(self, axis)
-Array.nonzero = lambda self: _f.nonzero(self)
-Array.swapaxes = lambda self, axis1, axis2: _f.swapaxes(self, axis1, axis2)
-Array.repeat = lambda self, repeats, axis=None: _c.repeat(self, repeats, axis)
-Array.take = lambda self, indices, axis=None: _f.take(self, indices, axis)
+_METHODS: dict[str, Any] = {
+    "cumsum": _cumsum,
+    "sort": _sort,
+    "fill": _fill,
+    "argsort": lambda self, axis=-1: _c.argsort(self, axis),
+    "dot": lambda self, b: _f.dot(self, b),
+    "round": lambda self, decimals=0: _f.round(self, decimals),
+    "clip": lambda self, min=None, max=None: _f.clip(self, min, max),
+    "conj": lambda self: ops.conj(self) if self.dtype.kind == "c" else self,
+    "conjugate": lambda self: ops.conj(self) if self.dtype.kind == "c" else self,
+    "flatten": lambda self: _f.flatten(self),
+    "ravel": lambda self: _f.ravel(self),
+    "squeeze": lambda self, axis=None: _f.squeeze(self, axis),
+    "nonzero": lambda self: _f.nonzero(self),
+    "swapaxes": lambda self, axis1, axis2: _f.swapaxes(self, axis1, axis2),
+    "repeat": lambda self, repeats, axis=None: _c.repeat(self, repeats, axis),
+    "take": lambda self, indices, axis=None: _f.take(self, indices, axis),
+}
+for _name, _method in _METHODS.items():
+    _method.__name__ = _name
+    setattr(Array, _name, _method)

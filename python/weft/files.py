@@ -88,7 +88,8 @@ def save(path: Path, array: ArrayLike, meta: Meta | dict[str, Any] | None = None
     """Writes an array to a file that appears whole or not at all; the suffix, else meta.format, names the format.
 
     Fields of Meta may be given by name. Values are converted to store_as, else to the nearest type of the format."""
-    _c.save(path, array, {**(_dict(meta) or {}), **(_dict(fields) if fields and meta is None else fields)})
+    Meta(**fields)  # names are right
+    _c.save(path, array, {**(_dict(meta) or {}), **fields})
 
 
 def append(path: Path, array: ArrayLike, meta: Meta | dict[str, Any] | None = None) -> None:
@@ -129,7 +130,7 @@ class File:
         at = parts.index(Ellipsis) if Ellipsis in parts else len(parts)
         gap = len(self.shape) - len(parts) + (Ellipsis in parts)
         parts = parts[:at] + (slice(None),) * gap + parts[at + 1:]
-        offset, extents, drop = [], [], []
+        offset, extents, drop = [], [], []  # type: list[int], list[int], list[Any]
         for part, n in zip(parts, self.shape):
             if isinstance(part, slice):
                 start, stop, step = part.indices(n)
