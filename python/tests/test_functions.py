@@ -1,5 +1,7 @@
 """Functions of arrays: against NumPy and SciPy where they have them, by properties where they do not."""
+import doctest
 import inspect
+from pathlib import Path
 
 import pytest
 
@@ -78,7 +80,14 @@ def test_order(dtype):
     x.sort(0)
     close(x, numpy.sort(a, 0))
     close(weft.cumsum(a, 1, exclusive=True)[:, 0], numpy.zeros((4, 6)))
+    for got, expected in zip(weft.unique(a // 3, True, True, True), numpy.unique(a // 3, True, True, True)):
+        close(weft.ravel(got), numpy.ravel(expected))
     close(weft.unique(a // 3), numpy.unique(a // 3))
+    for side in ("left", "right"):
+        close(weft.searchsorted(numpy.sort(a[0, 0]), a[0], side), numpy.searchsorted(numpy.sort(a[0, 0]), a[0], side))
+    close(weft.cumprod(a[:2, :2, 0], 1), numpy.cumprod(a[:2, :2, 0], 1))
+    close(weft.repeat(a, [2, 0, 1, 1], 0), numpy.repeat(a, [2, 0, 1, 1], 0))
+    close(weft.repeat(a, 2), numpy.repeat(a, 2))
     counts, edges = weft.histogram(a, 7)
     close(counts, numpy.histogram(a.astype("f8"), 7)[0])
     close(edges, numpy.histogram(a.astype("f8"), 7)[1])
@@ -392,6 +401,7 @@ def test_matrices_of_values():
 def test_filters_of_values_arrays_and_numbers():
     r = numpy.linspace(0, 0.5, 11)
     s = weft.signal
+    close(weft.logaddexp(r, 0.5), numpy.logaddexp(r, 0.5))
     close(s.lowpass(r, 0.2, 0), (r <= 0.2).astype(float))
     close(s.highpass(r, 0.2, 0), (r >= 0.2).astype(float))
     close(s.gaussian(r, 0.1), numpy.exp(-r**2 / 0.02))
@@ -566,3 +576,10 @@ def test_functions_have_signatures_and_docstrings():
         for name, f in vars(module).items():
             if inspect.isbuiltin(f) and f.__module__ and f.__module__.startswith("weft._c_"):
                 assert f.__doc__ and str(inspect.signature(f)).startswith("("), name
+
+
+def test_the_page_about_python():
+    page = Path(__file__).parent.parent.parent / "docs/python.md"
+    if not page.exists():
+        pytest.skip("the page is not beside the tests")
+    assert doctest.testfile(str(page), module_relative=False).failed == 0

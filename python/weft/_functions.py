@@ -4,7 +4,8 @@ from __future__ import annotations
 import operator
 
 from . import _weft
-from ._c_functions import _histogram, _matmul, _quantile, _quantiles, compress, flatnonzero, iota, linspace, min_max, sort
+from ._c_functions import _histogram, _matmul, _quantile, _quantiles, _repeat, _repeat_counts, _searchsorted, _unique
+from ._c_functions import flatnonzero, iota, linspace, min_max, sort
 from ._c_functions import tile as _tile
 from ._weft import Array, ShapeError, asarray, empty, ops
 
@@ -246,15 +247,30 @@ def unravel_index(indices: ArrayLike, shape: Sequence[int]) -> tuple[Array, ...]
     return tuple(reversed(parts))
 
 
-def unique(array: ArrayLike) -> Array:
-    """The different elements in ascending order."""
-    flat = sort(ravel(array))
-    if flat.size < 2:
-        return flat.copy()
-    first = empty(flat.size, _weft.bool_)
-    first[0] = True
-    first[1:] = flat[1:] != flat[:-1]
-    return compress(first, flat)
+def unique(array: ArrayLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False) -> Any:
+    """The different elements in ascending order; also the index of the first of each, in C order, the place of each
+    element among them, and how many there are of each. NaNs are different from each other."""
+    parts = _unique(array)
+    wanted = [part for part, want in zip(parts[1:], (return_index, return_inverse, return_counts)) if want]
+    return (parts[0], *wanted) if wanted else parts[0]
+
+
+def searchsorted(sorted: ArrayLike, values: ArrayLike, side: str = "left") -> Array:
+    """Where the values belong in an ascending array: before its elements that are equal (left), or behind them (right)."""
+    if side not in ("left", "right"):
+        raise ValueError(f"searchsorted: side is 'left' or 'right', not {side!r}")
+    return _searchsorted(sorted, values, side == "right")
+
+
+def repeat(array: ArrayLike, repeats: int | ArrayLike, axis: SupportsIndex | None = None) -> Array:
+    """Each element of an axis several times in a row: a number, or one for each; None: in C order."""
+    if isinstance(repeats, int):
+        return _repeat(array, repeats, axis)
+    array, counts = asarray(array), asarray(repeats)
+    if axis is None:
+        array, axis = ravel(array), 0
+    axis = _axis(axis, array.ndim)
+    return _repeat_counts(array, counts.broadcast_to((array.shape[axis],)) if counts.size == 1 else counts, axis)
 
 
 def take(array: ArrayLike, indices: ArrayLike, axis: SupportsIndex | None = None) -> Array:
@@ -346,6 +362,10 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | tuple[Sequence[int], Seque
     return made.reshape(tuple(a.shape[d] for d in rows) + tuple(b.shape[d] for d in columns))
 
 
-__all__ = [name for name in dir() if not name.startswith("_") and name not in (
-    "annotations", "operator", "Array", "ShapeError", "TYPE_CHECKING", "asarray", "empty", "ops", "compress",
-    "flatnonzero", "iota", "linspace", "min_max", "sort")]
+__all__ = [
+    "arange", "argwhere", "astype", "broadcast_to", "clip", "concat", "concatenate", "contiguous", "diff",
+    "dot", "expand_dims", "eye", "flatten", "flip", "histogram", "matmul", "moveaxis", "nonzero", "outer",
+    "percentile", "permute_dims", "quantile", "ravel", "repeat", "reshape", "result_type", "roll", "round",
+    "searchsorted", "squeeze", "stack", "swapaxes", "take", "take_along_axis", "tensordot", "tile",
+    "transpose", "unique", "unravel_index",
+]

@@ -86,7 +86,7 @@ _METHODS: dict[str, Any] = {
     "squeeze": lambda self, axis=None: _f.squeeze(self, axis),
     "nonzero": lambda self: _f.nonzero(self),
     "swapaxes": lambda self, axis1, axis2: _f.swapaxes(self, axis1, axis2),
-    "repeat": lambda self, repeats, axis=None: _c.repeat(self, repeats, axis),
+    "repeat": lambda self, repeats, axis=None: _f.repeat(self, repeats, axis),
     "take": lambda self, indices, axis=None: _f.take(self, indices, axis),
 }
 for _name, _method in _METHODS.items():
