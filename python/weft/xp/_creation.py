@@ -141,32 +141,38 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
     return made if dtype == wide else made.astype(dtype)
 
 
+def _diagonal(k, shape):
+    """The number of a diagonal; those beyond the corners of a matrix are all alike."""
+    return max(-shape[-2], min(k, shape[-1]))
+
+
 def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
     """Ones on the diagonal k (above the main one: k > 0), zeros elsewhere."""
     shape = (n_rows, n_rows if n_cols is None else n_cols)
+    k = _diagonal(k, shape)
     return _of_points(lambda i, j: ops.eq(j - i, k).astype(_weft.i32), shape, _DEFAULT if dtype is None else dtype,
                       device)
 
 
-def _triangle(name, x, keep):
+def _triangle(name, x, k, keep):
     if not isinstance(x, Array) or x.ndim < 2:
         raise ValueError(f"{name}: an array of at least two axes")
 
     def parts(v):
         i, j = (v.graph.iota(x.shape[-2:], axis) for axis in (0, 1))
-        return ops.select(keep(j - i), v, v.graph.value(False if x.dtype.kind == "b" else 0, x.dtype))
+        return ops.select(keep(j - i, _diagonal(k, x.shape)), v, v.graph.value(False if x.dtype.kind == "b" else 0, x.dtype))
 
     return recorded(parts, x) if x.size else x.copy()
 
 
 def tril(x, /, *, k=0):
     """The elements on and below the diagonal k of matrices, zeros elsewhere."""
-    return _triangle("tril", x, lambda offset: ops.le(offset, k))
+    return _triangle("tril", x, k, ops.le)
 
 
 def triu(x, /, *, k=0):
     """The elements on and above the diagonal k of matrices, zeros elsewhere."""
-    return _triangle("triu", x, lambda offset: ops.ge(offset, k))
+    return _triangle("triu", x, k, ops.ge)
 
 
 def meshgrid(*arrays, indexing="xy"):

@@ -39,9 +39,23 @@ def _whole(op):
 
 
 def _sign(x):
+    if x.dtype.kind == "f":
+        return fused(lambda v: ops.sign(v) + 0.0, x)  # of -0 it is +0
     if x.dtype.kind != "c":
         return ops.sign(x)
     return fused(lambda z: ops.select(ops.eq(z, 0), 0 * ops.abs(z), z / ops.abs(z)), x)
+
+
+def _floor_divide(a, b):
+    """As // but for zeros and infinities, where the standard wants the quotient rounded down and Python does not."""
+    if operands("floor_divide", (a, b), _REAL).kind != "f":
+        return a // b
+
+    def quotient(a, b):
+        special = getattr(ops, "or")(getattr(ops, "or")(ops.isinf(a), ops.isinf(b)), ops.eq(a, 0))
+        return ops.select(special, ops.floor(ops.div(a, b)), a // b)
+
+    return fused(quotient, a, b)
 
 
 abs = _unary("abs", ops.abs, _NUMERIC, "The absolute value; of complex numbers the modulus.")
@@ -94,7 +108,7 @@ bitwise_xor = _binary("bitwise_xor", ops.xor, "biu", "The bits that are set in o
 copysign = _binary("copysign", ops.copysign, "f", "The magnitude of x1 with the sign of x2.")
 divide = _binary("divide", ops.div, _FLOATING, "x1 / x2.")
 equal = _binary("equal", ops.eq, _ALL, "x1 == x2.")
-floor_divide = _binary("floor_divide", lambda a, b: a // b, _REAL, "The quotient, rounded down.")
+floor_divide = _binary("floor_divide", _floor_divide, _REAL, "The quotient, rounded down.")
 greater = _binary("greater", ops.gt, "biuf", "x1 > x2.")
 greater_equal = _binary("greater_equal", ops.ge, "biuf", "x1 >= x2.")
 hypot = _binary("hypot", ops.hypot, "f", "sqrt(x1 * x1 + x2 * x2), without overflow.")
