@@ -121,14 +121,20 @@ int wfpy_set_item(PyObject *self, PyObject *key, PyObject *value)
     }
     wf_array *array = wfpy_array_to_write(self), *view = array ? view_of(array, key) : NULL;
     PyObject *from = view ? wfpy_as_array(value, WF_NONE) : NULL;
-    wf_array *elements = from ? wfpy_array_of(from) : NULL;
+    wf_array *elements = from ? wfpy_array_of(from) : NULL, *there = NULL;
     int result = -1;
+    if (elements && !wfpy_is_array(value) && wf_array_device(elements) != wf_array_device(view)) { /* host data */
+        elements = there = wf_copy_to(elements, wf_array_device(view));
+        if (!there)
+            wfpy_raise();
+    }
     if (elements) {
         if (wf_array_assign(view, elements) == WF_OK)
             result = 0;
         else
             wfpy_raise();
     }
+    wf_release(there);
     wf_release(view);
     Py_XDECREF(from);
     return result;

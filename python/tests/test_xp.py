@@ -358,3 +358,23 @@ def test_floor_divide_of_special_values(dtype):
     if dtype == "float32":
         a, b, expected = a[:-1], b[:-1], expected[:-1]
     assert same(xp.floor_divide(xp.asarray(a), xp.asarray(b)), expected)
+
+
+def test_results_stay_on_the_device():
+    try:
+        x = xp.asarray([[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]], device="cuda-emu")
+    except weft.DeviceError:
+        pytest.skip("there is no emulator of GPUs")
+    index = xp.asarray([2, 0], device="cuda-emu")
+    for f in (lambda: xp.sum(x), lambda: xp.searchsorted(x[0, :], x), lambda: xp.concat([x, x]), lambda: xp.tile(x, (2, 2)),
+              lambda: xp.cumulative_sum(x, axis=1, include_initial=True), lambda: xp.matmul(x, x.mT), lambda: xp.tril(x),
+              lambda: xp.where(x > 2, x, 0.0), lambda: xp.roll(x, 1), lambda: xp.linspace(0, 1, 4, device="cuda-emu"),
+              lambda: xp.ones_like(x), lambda: xp.meshgrid(x[0], x[1])[0], lambda: xp.logaddexp(x, 1.0), lambda: xp.std(x),
+              lambda: xp.arange(3, device="cuda-emu"), lambda: xp.astype(x, xp.int32), lambda: index**2):
+        assert f().device == x.device == "cuda-emu"
+    x[0] = [7, 8, 9]
+    x[1, 1:] = 0.5
+    assert x.tolist() == [[7, 8, 9], [4, 0.5, 0.5]] and x.to_device("cpu").device == "cpu"
+    y = xp.ones((2, 3))
+    with pytest.raises(weft.DeviceError):
+        y[...] = x
