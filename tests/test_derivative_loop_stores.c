@@ -154,6 +154,43 @@ static void many_turns(wf_graph *g, const arrays *a, wf_val i)
     WF_END(g);
 }
 
+/* The loop is in a condition, and has a condition of its own. */
+static void in_a_condition(wf_graph *g, const arrays *a, wf_val i)
+{
+    wf_var v = wf_local(g, WF_F64, wf_in(g, a->x)), t = wf_local(g, WF_I32, 0);
+    WF_IF (g, wf_ne(i, 3)) {
+        WF_WHILE (g, left(g, a, t)) {
+            wf_set(v, wf_mul(wf_sin(v), 2));
+            wf_accumulate(g, WF_JOIN_ADD, a->sums, v, wf_mod(t, SUMS));
+            WF_IF (g, wf_gt(v, 0.5))
+                wf_out(g, a->own, wf_mul(v, v));
+            WF_END(g);
+            wf_write(g, a->table, wf_mul(v, 3), i, t);
+            wf_inc(t, 1);
+        }
+        WF_END(g);
+    }
+    WF_ELSE(g) { wf_out(g, a->own, wf_mul(v, 9)); }
+    WF_END(g);
+}
+
+/* Each loop stores to the elements of the other one, or adds to what it adds to. */
+static void two_loops(wf_graph *g, const arrays *a, wf_val i)
+{
+    (void)i;
+    wf_var v = wf_local(g, WF_F64, wf_in(g, a->x));
+    for (int k = 0; k < 2; ++k) {
+        wf_var t = wf_local(g, WF_I32, k);
+        WF_WHILE (g, left(g, a, t)) {
+            wf_set(v, wf_mul(wf_sin(v), k ? 1.5 : 2));
+            wf_accumulate(g, WF_JOIN_ADD, a->sums, v, wf_mod(wf_add(t, k), SUMS));
+            wf_out(g, a->own, wf_mul(v, v));
+            wf_inc(t, 1);
+        }
+        WF_END(g);
+    }
+}
+
 /* A constant is stored: what was there has no derivative any more. */
 static void constants(wf_graph *g, const arrays *a, wf_val i)
 {
@@ -180,6 +217,8 @@ static const struct {
     { "counted with break", counted_with_break },
     { "nested", nested },
     { "many turns", many_turns },
+    { "in a condition", in_a_condition },
+    { "two loops", two_loops },
     { "constants", constants },
 };
 
@@ -386,6 +425,84 @@ static void in_array_graphs(void **state)
         check(k, false);
 }
 
+/* ---- other arrays ---- */
+/* The sum of the products of complex elements x^t, in an array of rank 0, and the last x^n in that of the points. */
+static void complex_numbers(void **state)
+{
+    (void)state;
+    const double x[2 * POINTS] = { 0.5, 0.25, 1, -0.5, -0.75, 0.5, 0.25, 1, 0.5, -1 };
+    double want[2 * POINTS];
+    for (int i = 0; i < POINTS; ++i) { /* L = Re(the sum of x + ... + x^n) + Re(3 x^n): the gradient is conj(dL/dx) */
+        double re = 1, im = 0, sum_re = 0, sum_im = 0; /* x^(t - 1) */
+        for (int t = 1; t <= turns_of[i]; ++t) {
+            const double by = t + (t == turns_of[i] ? 3 * t : 0), old = re;
+            sum_re += by * re;
+            sum_im += by * im;
+            re = re * x[2 * i] - im * x[2 * i + 1];
+            im = old * x[2 * i + 1] + im * x[2 * i];
+        }
+        want[2 * i] = sum_re;
+        want[2 * i + 1] = -sum_im;
+    }
+    for (int space = 0; space < 2; ++space) {
+        wf_array *a = array_of(ctx, WF_C128, WF_SHAPE(POINTS), x),
+                 *n = array_of(ctx, WF_I32, WF_SHAPE(POINTS), turns_of);
+        wf_array *sum = wf_full(ctx, WF_C128, (wf_shape){ .rank = 0 }, 0),
+                 *last = wf_full(ctx, WF_C128, WF_SHAPE(POINTS), 0);
+        wf_array *one = wf_full(ctx, WF_C128, (wf_shape){ .rank = 0 }, 1),
+                 *three = wf_full(ctx, WF_C128, WF_SHAPE(POINTS), 3);
+        wf_array *back = wf_like(a), *along = wf_full(ctx, WF_C128, (wf_shape){ .rank = 0 }, 0),
+                 *along_last = wf_full(ctx, WF_C128, WF_SHAPE(POINTS), 0),
+                 *ones = wf_full(ctx, WF_C128, WF_SHAPE(POINTS), 1);
+        for (int forward = 0; forward < 2; ++forward) {
+            wf_graph *g = begin(space);
+            wf_val v = wf_in(g, a), out[2];
+            wf_var z = wf_local(g, WF_C128, 1), t = wf_local(g, WF_I32, 0);
+            WF_WHILE (g, wf_lt(t, wf_in(g, n))) {
+                wf_set(z, wf_mul(z, space ? wf_in(g, a) : v));
+                wf_accumulate_n(g, WF_JOIN_ADD, WF_MODE_AUTO, sum, wf_get(z), (wf_vals){ NULL, 0 });
+                wf_out(g, last, z);
+                wf_inc(t, 1);
+            }
+            WF_END(g);
+            if (space && forward)
+                OK(ctx,
+                   wf_tangent(g, WF_ARRAYS(a), WF_ARRAYS(ones), WF_ARRAYS(sum, last), WF_ARRAYS(along, along_last)));
+            else if (space)
+                OK(ctx, wf_adjoint(g, WF_ARRAYS(sum, last), WF_ARRAYS(one, three), WF_ARRAYS(a), WF_ARRAYS(back)));
+            else if (forward) {
+                wf_jvp(WF_VALS(wf_in(g, sum), wf_in(g, last)), WF_VALS(v), WF_VALS(wf_in(g, ones)), out);
+                wf_out(g, along, out[0]);
+                wf_out(g, along_last, out[1]);
+                OK(ctx, wf_run(g));
+            } else {
+                wf_vjp(WF_VALS(wf_in(g, sum), wf_in(g, last)), WF_VALS(wf_in(g, one), wf_in(g, three)), WF_VALS(v),
+                       out);
+                wf_out(g, back, out[0]);
+                OK(ctx, wf_run(g));
+            }
+        }
+        double *got = contents_as(back, WF_C128), *tangent = contents_as(along, WF_C128),
+               *of_last = contents_as(along_last, WF_C128);
+        double total_back = 0, total_along = tangent[0];
+        for (int k = 0; k < 2 * POINTS; ++k)
+            if (!(fabs(got[k] - want[k]) <= 1e-12 * (1 + fabs(want[k]))))
+                fail_msg("%s: number %d is %.17g and should be %.17g", space ? "space" : "graph", k, got[k], want[k]);
+        for (int i = 0; i < POINTS; ++i) {
+            total_back += want[2 * i];
+            total_along += 3 * of_last[2 * i];
+        }
+        if (!(fabs(total_along - total_back) <= 1e-12 * (1 + fabs(total_back))))
+            fail_msg("%s: the tangents sum to %.17g, not %.17g", space ? "space" : "graph", total_along, total_back);
+        free(of_last);
+        free(tangent);
+        free(got);
+        wf_array *const all[] = { a, n, sum, last, one, three, back, along, along_last, ones };
+        for (size_t k = 0; k < sizeof all / sizeof *all; ++k)
+            wf_release(all[k]);
+    }
+}
+
 /* ---- what is refused ---- */
 static void by_data(wf_graph *g, const arrays *a, wf_val i)
 {
@@ -490,6 +607,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_index_spaces),
         cmocka_unit_test(in_array_graphs),
+        cmocka_unit_test(complex_numbers),
         cmocka_unit_test(refused),
     };
     return RUN_ON_ALL(tests);

@@ -59,7 +59,7 @@ static bool is_wanted(const wf__emitter *e, const wf__node *n)
 static void emit_effect(wf__emitter *e, const wf__node *n)
 {
     const uint32_t object = wf__object_of(&e->from->ir, n), to = object + 1 == e->zeroed ? e->zeros : object;
-    uint32_t slot = e->slot(e->user, to, !n->b), tuple = wf__emit_tuple(e, n->b);
+    uint32_t slot = e->slot(e->user, to, n->op == WF__STORE && !n->b), tuple = wf__emit_tuple(e, n->b);
     wf__ref when = n->d ? e->map[n->d] : 0;
     if (e->to->status != WF_OK)
         return;

@@ -213,6 +213,18 @@ static void add_storing_loop(writer *w, wf__ref loop, wf__ref end, wf__region *b
     wf__free(map);
 }
 
+/* Closes the bodies of loops among the copies, after what is closed was set. */
+static void close_copies(writer *w)
+{
+    wf__ir *ir = w->ir;
+    for (wf__ref r = w->in.n; r < ir->n && ir->status == WF_OK; ++r)
+        if (ir->node[r].op == WF__LOOP) {
+            const wf__ref body = wf__loop_body(ir, r);
+            r = wf__loop_end(ir, r);
+            wf__close_range(ir, body, r);
+        }
+}
+
 static bool add_block(writer *w, const wf__activity *active, wf__ref loop, wf__ref end, wf__loops *out)
 {
     wf__ir *ir = w->ir;
@@ -231,6 +243,7 @@ static bool add_block(writer *w, const wf__activity *active, wf__ref loop, wf__r
      * which they have passed by then. */
     if (end + 1 < w->in.n)
         wf__close_range(ir, end + 1, w->in.n - 1);
+    close_copies(w);
     if (stores)
         add_storing_loop(w, loop, end, b, out);
     else {
@@ -239,12 +252,7 @@ static bool add_block(writer *w, const wf__activity *active, wf__ref loop, wf__r
     }
     ir->closed_n = w->in.closed_n;
     memcpy(ir->closed, w->in.closed, 2 * (size_t)w->in.closed_n * sizeof *ir->closed);
-    for (wf__ref r = w->in.n; stores && r < ir->n && ir->status == WF_OK; ++r)
-        if (ir->node[r].op == WF__LOOP) {
-            const wf__ref body = wf__loop_body(ir, r);
-            r = wf__loop_end(ir, r);
-            wf__close_range(ir, body, r);
-        }
+    close_copies(w);
     for (wf__ref s = loop + 1; !stores && w->in.node[s].op == WF__STATE && w->in.node[s].a == loop; ++s)
         out->final[s] = w->map[s];
     return ir->status == WF_OK;

@@ -149,7 +149,7 @@ static bool add_derivatives(wf__ad_space *s, const uint8_t *dtype, uint32_t firs
 }
 
 /* Adds slots for the derivatives of outputs that loops change. first: object of that of the first output. */
-static bool add_effects(wf__ad_space *s, const uint8_t *dtype, uint32_t first)
+static bool add_effects(wf__ad_space *s, const uint8_t *dtype, uint32_t first, bool reverse)
 {
     wf__ir *ir = &s->ir;
     for (wf__ref r = 1; r < ir->n && ir->status == WF_OK; ++r) {
@@ -162,7 +162,8 @@ static bool add_effects(wf__ad_space *s, const uint8_t *dtype, uint32_t first)
         if (!s->effects)
             wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", s->of->function);
         else if (!s->effects[s->of->out[k]])
-            s->effects[s->of->out[k]] = 1 + wf__slot_new(ir, dtype[k], ir->slot[n->a].rank, !n->b, first + k);
+            s->effects[s->of->out[k]] = 1 + wf__slot_new(ir, dtype[k], ir->slot[n->a].rank,
+                                                         !n->b && (reverse || n->op == WF__STORE), first + k);
     }
     return ir->status == WF_OK;
 }
@@ -353,7 +354,7 @@ static bool find(wf__ad_space *s, lists *l)
             return false;
     }
     if (!add_derivatives(s, s->of->result, s->of->objects + s->of->outs) ||
-        !add_effects(s, s->of->seed, s->of->objects))
+        !add_effects(s, s->of->seed, s->of->objects, true))
         return false;
     const wf__ad_task task = task_of(s, l);
     if (!wf__ad_reverse(ir, &task, l->grad))
@@ -408,7 +409,7 @@ static bool find_tangents(wf__ad_space *s, lists *l)
         s->access[s->access_n++] = (wf__ad_access){ .node = r, .object = ir->slot[n.a].object };
     }
     if (!add_derivatives(s, s->of->seed, s->of->objects) ||
-        !add_effects(s, s->of->result, s->of->objects + s->of->wrts))
+        !add_effects(s, s->of->result, s->of->objects + s->of->wrts, false))
         return false;
     const wf__ad_task task = task_of(s, l);
     if (!wf__ad_forward(ir, &task, l->grad))
