@@ -7,9 +7,9 @@
 
 /* ---- arrays for the time of a call ---- */
 
-static bool same_memory(const wfpy_slot *s, const Py_buffer *b)
+bool wfpy_slot_holds(const wfpy_slot *s, const Py_buffer *b)
 {
-    if (s->data != b->buf || s->shape.rank != b->ndim || (size_t)b->itemsize != wf_dtype_size(s->dtype))
+    if (!s->array || s->data != b->buf || s->shape.rank != b->ndim || (size_t)b->itemsize != wf_dtype_size(s->dtype))
         return false;
     for (int i = 0; i < b->ndim; ++i)
         if (s->shape.dim[i] != b->shape[i] || (s->shape.dim[i] > 1 && s->stride[i] != b->strides[i]))
@@ -17,20 +17,9 @@ static bool same_memory(const wfpy_slot *s, const Py_buffer *b)
     return b->format && wfpy_dtype_of_format(b->format, b->itemsize) == s->dtype;
 }
 
-wf_array *wfpy_slot_begin(wfpy_slot *slot, PyObject *object, bool writes, Py_buffer *buffer)
+static wf_array *array_of_buffer(wfpy_slot *slot, const Py_buffer *buffer)
 {
-    buffer->obj = NULL;
-    if (wfpy_is_array(object)) {
-        if (!writes && ((wfpy_array *)object)->array)
-            return ((wfpy_array *)object)->array;
-        return writes ? wfpy_array_to_write(object) : wfpy_array_of(object);
-    }
-    if (PyObject_GetBuffer(object, buffer, writes ? PyBUF_STRIDED | PyBUF_FORMAT : PyBUF_STRIDED_RO | PyBUF_FORMAT) <
-        0) {
-        buffer->obj = NULL;
-        return NULL;
-    }
-    if (slot->array && same_memory(slot, buffer))
+    if (wfpy_slot_holds(slot, buffer))
         return slot->array;
     wf_dtype dtype;
     wf_shape shape;
@@ -57,6 +46,22 @@ wf_array *wfpy_slot_begin(wfpy_slot *slot, PyObject *object, bool writes, Py_buf
     return array;
 }
 
+wf_array *wfpy_slot_begin(wfpy_slot *slot, PyObject *object, bool writes, Py_buffer *buffer)
+{
+    buffer->obj = NULL;
+    if (wfpy_is_array(object)) {
+        if (!writes && ((wfpy_array *)object)->array)
+            return ((wfpy_array *)object)->array;
+        return writes ? wfpy_array_to_write(object) : wfpy_array_of(object);
+    }
+    if (PyObject_GetBuffer(object, buffer, writes ? PyBUF_STRIDED | PyBUF_FORMAT : PyBUF_STRIDED_RO | PyBUF_FORMAT) <
+        0) {
+        buffer->obj = NULL;
+        return NULL;
+    }
+    return array_of_buffer(slot, buffer);
+}
+
 void wfpy_slot_end(Py_buffer *buffer)
 {
     if (buffer->obj)
@@ -71,7 +76,7 @@ void wfpy_slot_free(wfpy_slot *slot)
 
 /* ---- kernels ---- */
 
-enum { MOST_ARGUMENTS = 64 };
+enum { MOST_ARGUMENTS = WFPY_MOST_ARGUMENTS };
 typedef struct argument {
     const char *name;
     bool written;
@@ -156,50 +161,82 @@ static bool number_argument(PyObject *object, wf_arg *arg)
     return !PyErr_Occurred();
 }
 
-/* Launches with args[i], which may be NULL for parameters that keep their value. */
-static PyObject *launch(kernel_object *k, PyObject *const *args, const wf_launch_opts *opts)
+/* The array of an argument, for the time of a call. NULL: an exception. */
+static wf_array *array_argument(const argument *a, wfpy_slot *slot, wfpy_given *given)
 {
+    if (given->buffer.obj) {
+        if (!a->written || !given->buffer.readonly)
+            return array_of_buffer(slot, &given->buffer);
+        PyErr_Format(PyExc_ValueError, "argument '%s' is written, and its memory is read-only", a->name);
+        return NULL;
+    }
+    if (!wfpy_is_array(given->object) && !wfpy_has_buffer(given->object)) {
+        PyErr_Format(PyExc_TypeError, "argument '%s' is %R, which is no array and no number", a->name, given->object);
+        return NULL;
+    }
+    return wfpy_slot_begin(slot, given->object, a->written, &given->buffer);
+}
+
+/* True if the arrays of these arguments, all of which are given, are as large as the space. */
+static bool covers_space(const kernel_object *k, const wf_arg *list, uint64_t covers, const wf_shape *space)
+{
+    for (int i = 0; covers; ++i, covers >>= 1) {
+        if (!(covers & 1))
+            continue;
+        const wf_shape shape = wf_array_shape(list[i].as.array);
+        for (int axis = 0; axis < space->rank; ++axis)
+            if (shape.rank != space->rank || shape.dim[axis] < space->dim[axis]) {
+                char own[160], wanted[160];
+                wf_shape_text(&shape, own, sizeof own);
+                wf_shape_text(space, wanted, sizeof wanted);
+                PyErr_Format(wfpy.error[WF_ERR_SHAPE],
+                             "argument '%s' has shape %s, and its element at every point of %s is used",
+                             k->argument[i].name, own, wanted);
+                return false;
+            }
+    }
+    return true;
+}
+
+PyObject *wfpy_kernel_launch(PyObject *kernel, wfpy_given *const *given, wf_launch_opts *opts, int space,
+                             uint64_t covers)
+{
+    kernel_object *k = self_kernel(kernel);
     wf_arg list[MOST_ARGUMENTS];
-    Py_buffer buffer[MOST_ARGUMENTS];
     wfpy_slot own[MOST_ARGUMENTS];
-    int n = 0, held = 0;
+    int n = 0;
     bool is_long = false, right = true;
     const bool shares = !k->busy; /* the slots are this call's */
     k->busy = true;
     if (!shares)
         memset(own, 0, sizeof *own * (size_t)k->n);
     for (int i = 0; right && i < k->n; ++i) {
-        if (!args[i])
+        if (!given[i]->object)
             continue;
         wf_arg *arg = &list[n];
         *arg = (wf_arg){ .name = k->argument[i].name, .kind = WF_ARG_ARRAY };
-        if (!number_argument(args[i], arg)) {
-            if (PyErr_Occurred()) {
-                right = false;
-                break;
-            }
-            if (!wfpy_is_array(args[i]) && !wfpy_has_buffer(args[i])) {
-                PyErr_Format(PyExc_TypeError, "argument '%s' is %R, which is no array and no number", arg->name,
-                             args[i]);
-                right = false;
-                break;
-            }
-            arg->as.array = wfpy_slot_begin(shares ? &k->argument[i].slot : &own[i], args[i], k->argument[i].written,
-                                            &buffer[held]);
-            held += buffer[held].obj != NULL;
+        if (given[i]->buffer.obj || !number_argument(given[i]->object, arg)) {
+            arg->as.array = PyErr_Occurred()
+                                ? NULL
+                                : array_argument(&k->argument[i], shares ? &k->argument[i].slot : &own[i], given[i]);
             right = arg->as.array != NULL;
-            is_long = is_long || (right && wfpy_is_long(arg->as.array));
+            if (right) {
+                is_long = is_long || wfpy_is_long(arg->as.array);
+                if (i == space)
+                    opts->shape = wf_array_shape(arg->as.array);
+            }
         }
         ++n;
     }
+    right = right && (!covers || covers_space(k, list, covers, &opts->shape));
     wf_status status = WF_ERR_ARG;
     if (right) {
         wfpy_released r = wfpy_release_gil(is_long);
         status = wf_launch_with(k->kernel, (wf_args){ list, (size_t)n }, opts);
         wfpy_take_gil(r);
     }
-    while (held)
-        wfpy_slot_end(&buffer[--held]);
+    for (int i = 0; i < k->n; ++i)
+        wfpy_slot_end(&given[i]->buffer);
     if (shares)
         k->busy = false;
     else
@@ -212,6 +249,26 @@ static PyObject *launch(kernel_object *k, PyObject *const *args, const wf_launch
     if (wfpy_warn() < 0)
         return NULL;
     Py_RETURN_NONE;
+}
+
+const wfpy_slot *wfpy_kernel_slot(PyObject *kernel, int i)
+{
+    static const wfpy_slot none = { 0 };
+    kernel_object *k = self_kernel(kernel);
+    return i < k->n ? &k->argument[i].slot : &none;
+}
+
+/* Launches with args[i], which may be NULL for parameters that keep their value. */
+static PyObject *launch(kernel_object *k, PyObject *const *args, const wf_launch_opts *opts, uint64_t covers)
+{
+    wfpy_given given[MOST_ARGUMENTS], *list[MOST_ARGUMENTS];
+    wf_launch_opts own = *opts;
+    for (int i = 0; i < k->n; ++i) {
+        given[i].object = args[i];
+        given[i].buffer.obj = NULL;
+        list[i] = &given[i];
+    }
+    return wfpy_kernel_launch((PyObject *)k, list, &own, -1, covers);
 }
 
 static const wf_launch_opts no_options = { .size = sizeof(wf_launch_opts) };
@@ -243,7 +300,7 @@ static PyObject *kernel_call(PyObject *self, PyObject *positional, PyObject *key
                                 name);
         args[i] = value;
     }
-    return launch(k, args, &no_options);
+    return launch(k, args, &no_options, 0);
 }
 
 static PyObject *kernel_fast(PyObject *self, PyObject *const *args, Py_ssize_t n)
@@ -251,23 +308,24 @@ static PyObject *kernel_fast(PyObject *self, PyObject *const *args, Py_ssize_t n
     kernel_object *k = self_kernel(self);
     PyObject *all[MOST_ARGUMENTS];
     if (n == k->n)
-        return launch(k, args, &no_options);
+        return launch(k, args, &no_options, 0);
     if (n > k->n)
         return PyErr_Format(PyExc_TypeError, "the kernel has %d arguments, and %zd were given", k->n, n);
     for (int i = 0; i < k->n; ++i)
         all[i] = i < n ? args[i] : NULL;
-    return launch(k, all, &no_options);
+    return launch(k, all, &no_options, 0);
 }
 
 /* launch(args, shape=None, threads=0): as a call, with other options. */
 static PyObject *kernel_launch(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = { "args", "shape", "threads", NULL };
+    static char *names[] = { "args", "shape", "threads", "covers", NULL };
+    unsigned long long covers = 0;
     kernel_object *k = self_kernel(self);
     PyObject *sequence, *shape = Py_None, *all[MOST_ARGUMENTS] = { NULL };
     wf_launch_opts opts = no_options;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!|Oi:launch", names, &PyTuple_Type, &sequence, &shape,
-                                     &opts.threads) ||
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!|Oi$K:launch", names, &PyTuple_Type, &sequence, &shape,
+                                     &opts.threads, &covers) ||
         (shape != Py_None && !wfpy_shape(shape, false, &opts.shape)))
         return NULL;
     Py_ssize_t n = PyTuple_Size(sequence);
@@ -275,7 +333,7 @@ static PyObject *kernel_launch(PyObject *self, PyObject *args, PyObject *keyword
         return PyErr_Format(PyExc_TypeError, "the kernel has %d arguments, and %zd were given", k->n, n);
     for (Py_ssize_t i = 0; i < n; ++i)
         all[i] = PyTuple_GetItem(sequence, i);
-    return launch(k, all, &opts);
+    return launch(k, all, &opts, n == k->n ? covers : 0);
 }
 
 static PyObject *dump(PyObject *self, PyObject *args, PyObject *keywords)

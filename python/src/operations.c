@@ -40,9 +40,16 @@ static wf_val number(double x) { return (wf_val){ { x, NULL } }; }
 
 typedef struct operand {
     wf_val val;    /* of a Python int beyond 2^53 a constant, i64 or u64 */
-    wf_kind weak;  /* the kind of a Python number; WF_KIND_NONE: not a number */
+    wf_kind weak;  /* the kind of a Python number or of a weak value; else WF_KIND_NONE */
     bool negative; /* a Python int is */
+    bool recorded; /* a weak value */
 } operand;
+static bool is_literal(const operand *o) { return o->weak && !o->val.h.graph; }
+/* The dtype of a Python number, or weak value, by itself. */
+static wf_dtype own_dtype(wf_kind weak)
+{
+    return weak == WF_KIND_COMPLEX ? WF_C128 : weak == WF_KIND_FLOAT ? WF_F64 : weak == WF_KIND_BOOL ? WF_BOOL : WF_I64;
+}
 
 /* Integers and bools are one kind here, apart from bool. */
 static int level(wf_kind kind)
@@ -126,7 +133,7 @@ static bool typed_number(PyObject *array, wf_graph *g, operand *o)
 static bool convert(PyObject *object, wf_graph *g, operand *o)
 {
     o->weak = WF_KIND_NONE;
-    o->negative = false;
+    o->negative = o->recorded = false;
     if (wfpy_is_value(object)) {
         wfpy_value *v = (wfpy_value *)object;
         if (!wfpy_graph_of(v->graph))
@@ -136,6 +143,8 @@ static bool convert(PyObject *object, wf_graph *g, operand *o)
             return false;
         }
         o->val = v->val;
+        o->weak = v->weak;
+        o->recorded = v->weak;
         return true;
     }
     if (PyBool_Check(object)) {
@@ -172,7 +181,7 @@ static bool convert(PyObject *object, wf_graph *g, operand *o)
 
 bool wfpy_operand(PyObject *object, PyObject *graph, wf_val *val)
 {
-    operand o = { { { 0, NULL } }, WF_KIND_NONE, false };
+    operand o = { .val = { { 0, NULL } } };
     wf_graph *g = wfpy_graph_of(graph);
     if (!g || !convert(object, g, &o))
         return false;
@@ -184,11 +193,9 @@ bool wfpy_operand(PyObject *object, PyObject *graph, wf_val *val)
 
 static int typed_level(const operand *o) { return o->weak ? 0 : level(wf_dtype_kind(wf_val_dtype(o->val))); }
 
-static bool is_large(const operand *o) { return o->weak && o->val.h.graph; }
-
 static void cast_to(operand *o, wf_dtype dtype)
 {
-    if ((!o->weak || is_large(o)) && wf_val_dtype(o->val) != dtype)
+    if (!is_literal(o) && wf_val_dtype(o->val) != dtype)
         o->val = (wf_cast)(o->val, dtype);
 }
 
@@ -220,18 +227,26 @@ static wf_dtype joined_integers(const operand *o, int n)
 static void promote(operands rule, operand *o, int n)
 {
     int typed = 0, weak = 0;
+    bool recorded = false;
+    wf_kind weak_kind = WF_KIND_NONE;
     wf_dtype widest = WF_NONE;
     for (int i = 0; i < n; ++i) {
         int t = typed_level(&o[i]), w = level(o[i].weak);
         if (t > 1 && (widest == WF_NONE || t > typed))
             widest = wf_val_dtype(o[i].val);
         typed = t > typed ? t : typed;
+        weak_kind = w > weak ? o[i].weak : weak_kind;
         weak = w > weak ? w : weak;
+        recorded = recorded || o[i].recorded;
     }
-    if (typed == 0)
+    if (typed == 0 && !recorded)
         return;
     wf_dtype to = WF_NONE;
-    if (weak > typed)
+    if (typed == 0)
+        to = rule == FLT && weak < 3                     ? WF_F64
+             : (rule == NUM || rule == INT) && weak == 1 ? WF_I64
+                                                         : own_dtype(weak_kind);
+    else if (weak > typed)
         to = weak == 2 ? WF_I64 : weak == 3 ? WF_F64 : wf_dtype_size(widest) <= 4 && typed == 3 ? WF_C64 : WF_C128;
     else if (rule == FLT && typed < 3)
         to = WF_F64;
@@ -240,12 +255,13 @@ static void promote(operands rule, operand *o, int n)
     else if (typed == 2)
         to = joined_integers(o, n);
     for (int i = 0; i < n; ++i) {
-        const bool large = is_large(&o[i]);
-        if (large && typed == 2 && to == WF_NONE)
+        const bool recorded_or_large = o[i].weak && !is_literal(&o[i]);
+        if (recorded_or_large && !o[i].recorded && typed == 2 && to == WF_NONE)
             check_large(&o[i], widest);
         if (to != WF_NONE)
             cast_to(&o[i], to);
-        else if (typed > 1 && (large || (typed_level(&o[i]) == 1 && rule != ANY))) /* a bool beside numbers */
+        else if (typed > 1 &&
+                 (recorded_or_large || (typed_level(&o[i]) == 1 && rule != ANY))) /* a bool beside numbers */
             cast_to(&o[i], widest);
     }
 }
@@ -289,16 +305,18 @@ static wf_val record_power(operand *o)
     const int base = o[0].weak ? level(o[0].weak) : typed_level(&o[0]);
     const int kind = o[1].weak ? level(o[1].weak) : typed_level(&o[1]);
     const double exponent = o[1].val.h.num;
-    if (o[1].weak == WF_KIND_SIGNED && !is_large(&o[1]) && !o[0].weak && exponent >= 1 && (base == 2 || exponent == 2))
+    if (o[1].weak == WF_KIND_SIGNED && is_literal(&o[1]) && !is_literal(&o[0]) && exponent >= 1 &&
+        (base == 2 || exponent == 2))
         return whole_power(o[0].val, (int64_t)exponent);
-    if (base == 2 && kind == 2 && (!o[0].weak || !o[1].weak) && !o[1].negative) {
-        if (o[1].weak && !is_large(&o[1]))
-            o[1] = (operand){ wf_const(o[0].val.h.graph, wf_val_dtype(o[0].val), exponent), WF_KIND_NONE, false };
+    const bool literals = is_literal(&o[0]) && is_literal(&o[1]);
+    if (base == 2 && kind == 2 && !literals && !o[1].negative) {
+        if (is_literal(&o[1]))
+            o[1] = (operand){ .val = wf_const(o[0].val.h.graph, wf_val_dtype(o[0].val), exponent) };
         return integer_power(o);
     }
-    if (!o[0].weak || !o[1].weak)
+    if (!literals)
         promote(FLT, o, 2);
-    if (o[1].weak == WF_KIND_FLOAT && exponent == 0.5 && base == 3)
+    if (is_literal(&o[1]) && o[1].weak == WF_KIND_FLOAT && exponent == 0.5 && base == 3)
         return (wf_sqrt)(o[0].val);
     return (wf_pow)(o[0].val, o[1].val);
 }
@@ -316,8 +334,13 @@ static wf_val record(int op, operand *o, int n)
         return record_power(o);
     const operands rule = op < OPS ? rows[op].operands : NUM;
     if (rule == FIRST_BOOL) {
-        if (!o[0].weak && wf_val_dtype(o[0].val) != WF_BOOL)
+        if (!is_literal(&o[0]) && wf_val_dtype(o[0].val) != WF_BOOL)
             o[0].val = (wf_ne)(o[0].val, number(0));
+        if (!is_literal(&o[0]) && n == 3 && is_literal(&o[1]) && is_literal(&o[2])) { /* two numbers: as Python's */
+            wf_dtype dtype = own_dtype(level(o[1].weak) > level(o[2].weak) ? o[1].weak : o[2].weak);
+            if (wf_dtype_kind(dtype) != WF_KIND_COMPLEX)
+                o[1].val = wf_const(o[0].val.h.graph, dtype, o[1].val.h.num);
+        }
         promote(ANY, o + 1, n - 1);
     } else if (rule != CPLX)
         promote(rule, o, n);
@@ -329,7 +352,7 @@ static wf_val record(int op, operand *o, int n)
         }
         if (op == OP_remainder)
             return (wf_floor_mod)(o[0].val, o[1].val);
-        if (kind <= 2 && (!o[0].weak || !o[1].weak))
+        if (kind <= 2 && !(is_literal(&o[0]) && is_literal(&o[1])))
             return (wf_floor_div)(o[0].val, o[1].val);
         return floor_quotient(o[0].val, o[1].val);
     }
@@ -363,7 +386,11 @@ static PyObject *apply_recorded(int op, PyObject *graph, PyObject *const *args, 
     for (int i = 0; i < n; ++i)
         if (!convert(args[i], g, &o[i]))
             return NULL;
-    return wfpy_value_new(graph, record(op, o, n));
+    bool weak = true; /* the result of weak operands is weak */
+    for (int i = op < OPS && rows[op].operands == FIRST_BOOL; i < n; ++i)
+        weak = weak && o[i].weak;
+    wf_val v = record(op, o, n);
+    return weak ? wfpy_value_weak(graph, v) : wfpy_value_new(graph, v);
 }
 
 /* Runs a recording of one result; `into` NULL: a new array. */

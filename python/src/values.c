@@ -11,6 +11,7 @@ static PyObject *make(PyTypeObject *type, PyObject *graph, wf_val val)
     if (made) {
         made->val = val;
         made->graph = Py_NewRef(graph);
+        made->weak = WF_KIND_NONE;
     }
     return (PyObject *)made;
 }
@@ -23,6 +24,16 @@ PyObject *wfpy_value_new(PyObject *graph, wf_val val)
     if (val.h.num != 0)
         return make(wfpy.value, graph, val);
     return wfpy_graph_fail(graph);
+}
+
+PyObject *wfpy_value_weak(PyObject *graph, wf_val val)
+{
+    PyObject *made = wfpy_value_new(graph, val);
+    if (made && Py_TYPE(made) == wfpy.value) {
+        wf_kind kind = wf_dtype_kind(wf_val_dtype(val));
+        self_value(made)->weak = kind == WF_KIND_BOOL ? WF_KIND_NONE : kind;
+    }
+    return made;
 }
 
 PyObject *wfpy_variable_new(PyObject *graph, wf_var var)
@@ -68,6 +79,11 @@ static PyObject *get_ndim(PyObject *self, void *closure)
     wf_val v;
     (void)closure;
     return open_value(self, &v) ? PyLong_FromLong(wf_val_shape(v).rank) : NULL;
+}
+static PyObject *get_weak(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(self_value(self)->weak != WF_KIND_NONE);
 }
 static PyObject *get_graph(PyObject *self, void *closure)
 {
@@ -132,6 +148,12 @@ static PyObject *bitcast(PyObject *self, PyObject *object)
     wf_val v;
     wf_dtype dtype;
     return wfpy_dtype(object, &dtype) && open_value(self, &v) ? result(self, (wf_bitcast)(v, dtype)) : NULL;
+}
+static PyObject *weak(PyObject *self, PyObject *none)
+{
+    wf_val v;
+    (void)none;
+    return open_value(self, &v) ? wfpy_value_weak(self_value(self)->graph, v) : NULL;
 }
 static PyObject *label(PyObject *self, PyObject *text)
 {
@@ -335,6 +357,7 @@ static PyGetSetDef properties[] = {
     { "shape", get_shape, NULL, "The shape in an array graph; () in an index space.", NULL },
     { "ndim", get_ndim, NULL, "The number of axes.", NULL },
     { "graph", get_graph, NULL, "The recording.", NULL },
+    { "is_weak", get_weak, NULL, "True if the dtype gives way to that of an operand beside it.", NULL },
     { "T", get_transposed, NULL, "The value with the axes in reverse order.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
@@ -350,6 +373,8 @@ static PyGetSetDef properties[] = {
     }
 static PyMethodDef value_methods[] = {
     SHARED_METHODS,
+    { "weak", weak, METH_NOARGS,
+      "weak()\n--\n\nThe value with a dtype that gives way to that of an operand beside it, as a Python number's." },
     { "reshape", reshape, METH_VARARGS, "reshape(*shape)\n--\n\nAnother shape, elements in C order." },
     { "transpose", transpose, METH_VARARGS, "transpose(*axes)\n--\n\nAxis d of the result is axes[d]." },
     { "broadcast_to", broadcast_to, METH_O, "broadcast_to(shape)\n--\n\nBroadcasts by NumPy's rule." },

@@ -12,7 +12,9 @@
  *   operations.c  operations on values, arrays and numbers, and Python's operators
  *   graph.c     recordings
  *   lazy.c      arrays that are computed when they are needed
- *   kernel.c    prepared kernels and frozen sequences
+ *   kernel.c    prepared kernels
+ *   dispatch.c  traced functions: the kernel of a call's arguments
+ *   frozen.c    frozen sequences of launches
  *   text.c      operator text
  *   files.c     files of arrays
  *   star.c      STAR files
@@ -165,10 +167,12 @@ int wfpy_set_item(PyObject *self, PyObject *key, PyObject *value);
 
 /* ---- values.c ------------------------------------------------------------------------------------------------- */
 
-/* weft.Value and weft.Variable, which belong to a recording. */
+/* weft.Value and weft.Variable, which belong to a recording. `weak`: the dtype gives way to that of an operand beside it,
+ * as that of a Python number of this kind; else WF_KIND_NONE. */
 typedef struct wfpy_value {
     PyObject_HEAD wf_val val;
     PyObject *graph;
+    wf_kind weak;
 } wfpy_value;
 static inline bool wfpy_is_value(PyObject *object)
 {
@@ -176,6 +180,8 @@ static inline bool wfpy_is_value(PyObject *object)
 }
 /* A new value. A number becomes a Python number; poison raises the mistake of the recording. */
 PyObject *wfpy_value_new(PyObject *graph, wf_val val);
+/* The same with a weak dtype, unless it is bool. */
+PyObject *wfpy_value_weak(PyObject *graph, wf_val val);
 PyObject *wfpy_variable_new(PyObject *graph, wf_var var);
 
 /* ---- operations.c --------------------------------------------------------------------------------------------- */
@@ -243,5 +249,29 @@ typedef struct wfpy_slot {
 wf_array *wfpy_slot_begin(wfpy_slot *slot, PyObject *object, bool writes, Py_buffer *buffer);
 void wfpy_slot_end(Py_buffer *buffer);
 void wfpy_slot_free(wfpy_slot *slot);
+/* True if the slot's array is over this buffer's memory, of this dtype, shape and strides. */
+bool wfpy_slot_holds(const wfpy_slot *slot, const Py_buffer *buffer);
 PyObject *wfpy_kernel_new(wf_kernel *kernel, PyObject *names, PyObject *written);
+enum { WFPY_MOST_ARGUMENTS = 64 };
+/* An argument; buffer.obj is NULL if its buffer has not been asked for. A NULL object: a parameter keeps its value. */
+typedef struct wfpy_given {
+    PyObject *object;
+    Py_buffer buffer;
+} wfpy_given;
+/* Launches with as many arguments as the kernel has, and releases their buffers. `space`: the argument whose shape is
+ * the index space, or -1. `covers`: bit i is set for an array that must not be smaller than the space. */
+PyObject *wfpy_kernel_launch(PyObject *kernel, wfpy_given *const *given, wf_launch_opts *opts, int space,
+                             uint64_t covers);
+/* The slot of an argument of a kernel. */
+const wfpy_slot *wfpy_kernel_slot(PyObject *kernel, int i);
+
+/* ---- dispatch.c ----------------------------------------------------------------------------------------------- */
+
+/* weft.Dispatcher, the base class of traced functions. */
+int wfpy_add_dispatch(PyObject *module);
+
+/* ---- frozen.c ------------------------------------------------------------------------------------------------- */
+
+/* weft.freeze. */
+int wfpy_add_frozen(PyObject *module);
 #endif

@@ -1,0 +1,383 @@
+"""What rewritten functions (_rewrite.py) call for their arrays, expressions and calls; blocks are in _trace.py."""
+import builtins
+import math
+import operator
+import sys
+import types
+
+from . import _weft
+from ._trace import Branch, For, Range, UNBOUND, While, current, graph, is_value, joined, tree_of, truth
+from ._weft import Array
+
+ops = _weft.ops
+
+
+# ---- arrays --------------------------------------------------------------------------------------------------------
+
+
+class TracedArray:
+    """An array in a traced function: a[i, j] reads, a[i, j] = v writes, a[i, j, "mirror"] reads with a border mode.
+
+    Modes: "clamp", "periodic", "mirror", "reflect", and "value" with the value: a[i, j, "value", 0]. Fewer indices than
+    axes give the rest of the array: a[i][j] is a[i, j].
+    """
+
+    __slots__ = ("array", "axes", "prefix", "own", "_shape")
+
+    def __init__(self, array, own=False, prefix=(), axes=None):
+        self.array, self.own, self.prefix, self._shape = array, own, prefix, None
+        self.axes = array.ndim if axes is None else axes  # memory of a block has axes of its own, too
+
+    @property
+    def dtype(self):
+        return self.array.dtype
+
+    @property
+    def ndim(self):
+        return self.axes - len(self.prefix)
+
+    @property
+    def shape(self):
+        """The extents, values of the recording where the array is an argument."""
+        if self._shape is None:
+            g, skip = graph(), len(self.prefix)
+            extents = (g.dim(self.array, k) for k in range(skip, self.axes))
+            self._shape = tuple(e.weak() if is_value(e) else int(e) for e in extents)
+        return self._shape
+
+    @property
+    def size(self):
+        return math.prod(self.shape)
+
+    def __len__(self):
+        raise TypeError("len() of an array whose extents are values of the recording: a.shape[0]")
+
+    def __iter__(self):
+        raise TypeError("an array in a traced function is read by index; for i in range(a.shape[0]) goes over it")
+
+    def _split(self, key):
+        key = key if isinstance(key, tuple) else (key,)
+        border = other = None
+        for at, part in enumerate(key):
+            if isinstance(part, str):
+                border, other = part, key[at + 1] if len(key) == at + 2 else None
+                if len(key) > at + 2:
+                    raise TypeError("after a border mode comes at most one value")
+                key = key[:at]
+                break
+        index = self.prefix + tuple(self._index(part, at + len(self.prefix), border) for at, part in enumerate(key))
+        if len(index) > self.axes:
+            raise _weft.BoundsError(f"{len(index)} indices for an array of {self.axes} axes")
+        return index, border, other
+
+    def _index(self, part, axis, border):
+        if isinstance(part, (slice, type(None), type(Ellipsis))):
+            raise TypeError("in a traced function an array is indexed by integers; range goes over an axis")
+        if is_value(part):
+            return part
+        part = operator.index(part)
+        return graph().dim(self.array, axis) + part if part < 0 and border is None else part
+
+    def _whole(self, key):
+        index, border, other = self._split(key)
+        if len(index) != self.axes:
+            raise _weft.BoundsError(f"{len(index)} indices for an array of {self.axes} axes")
+        return index, border, other
+
+    def __getitem__(self, key):
+        index, border, other = self._split(key)
+        if len(index) < self.axes and border is None:
+            return TracedArray(self.array, self.own, index, self.axes)
+        index, border, other = self._whole(key)
+        if border is None:
+            self._note(index)
+        return graph().read(self.array, index, border, other)
+
+    def __setitem__(self, key, value):
+        index, border, _ = self._whole(key)
+        if border is not None:
+            raise TypeError("a border mode is for reading")
+        self._note(index)
+        graph().write(self.array, index, value)
+
+    def _note(self, index):
+        """Notes an access that every point makes to its own element: the array is as large as the space."""
+        t = current()
+        if not t.open and len(index) == len(t.point) and all(map(operator.is_, index, t.point)):
+            t.covering.add(id(self.array))
+
+    def at_point(self, index):
+        """True if no two points have this element."""
+        point = current().point
+        return self.own or (bool(point) and all(any(i is p for i in index) for p in point))
+
+    def read(self, index, border=None, other=None):
+        """An element; see weft.Graph.read."""
+        return self[(*self._tuple(index), *(() if border is None else (border,)), *(() if other is None else (other,)))]
+
+    @staticmethod
+    def _tuple(index):
+        return index if isinstance(index, tuple) else (index,)
+
+    def write(self, index, value, where=None):
+        """Assigns to an element where a condition holds."""
+        graph().write(self.array, self._whole(index)[0], value, where)
+
+    def accumulate(self, index, value, join="add", where=None, mode="auto"):
+        """a[index] = join(a[index], value) for every point, also where points meet: add, mul, min, max, and, or, xor."""
+        graph().accumulate(self.array, self._whole(index)[0], value, join, where, mode)
+
+    def add(self, index, value, where=None):
+        """Adds to an element; points may meet in one."""
+        self.accumulate(index, value, "add", where)
+
+    def atomic(self, index, value=0, join="add", where=None):
+        """Joins a value into an element and returns what it held before; also joins exch and inc."""
+        return graph().atomic(self.array, self._whole(index)[0], value, join, where)
+
+
+def local_array(dtype, shape, initial=0):
+    """In a traced function: up to 256 elements that each point has to itself."""
+    return TracedArray(graph().local_array(dtype, shape, initial), own=True)
+
+
+def scratch(dtype, shape, zeroed=False):
+    """In a traced function: memory that the points of a block share."""
+    return TracedArray(graph().scratch(dtype, shape, zeroed), axes=1 if isinstance(shape, int) else len(shape))
+
+
+# ---- what expressions become -----------------------------------------------------------------------------------------
+
+
+def both(a, b):
+    if not is_value(a):
+        return b if a else a
+    return ops_and(truth(a), truth(b) if is_value(b) else bool(b))
+
+
+ops_and, ops_or, ops_not = getattr(ops, "and"), getattr(ops, "or"), getattr(ops, "not")
+
+
+def _guarded(condition, first, later):
+    """A bool that is `first`, and later() where the condition holds."""
+    g = graph()
+    if current().selects:
+        return any_of(ops_not(condition), later, False, 0) if first else both(condition, later())
+    result = g.local(first, _weft.bool_)
+    g.if_(condition)
+    block = types.SimpleNamespace()
+    current().open.append(block)
+    value = later()
+    result.set(truth(value) if is_value(value) else bool(value))
+    current().open.pop()
+    g.end()
+    return result.get()
+
+
+def all_of(a, later, guarded, line):
+    """a and b"""
+    if not is_value(a):
+        return later() if a else a
+    return _guarded(truth(a), False, later) if guarded else both(a, later())
+
+
+def any_of(a, later, guarded, line):
+    """a or b"""
+    if not is_value(a):
+        return a if a else later()
+    if guarded:
+        return _guarded(ops_not(truth(a)), True, later)
+    b = later()
+    return ops_or(truth(a), truth(b) if is_value(b) else bool(b))
+
+
+_COMPARE = {"Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge, "Eq": operator.eq,
+            "NotEq": operator.ne, "Is": operator.is_, "IsNot": operator.is_not, "In": lambda a, b: a in b,
+            "NotIn": lambda a, b: a not in b}
+
+
+def compared(left, names, later, guarded):
+    """left < a() <= b() ..."""
+    right = later[0]()
+    first = _COMPARE[names[0]](left, right)
+    if len(later) == 1:
+        return first
+    return all_of(first, lambda: compared(right, names[1:], later[1:], guarded), guarded, 0)
+
+
+def opposite(a):
+    """not a"""
+    return ops_not(truth(a)) if is_value(a) else not a
+
+
+def choose(condition, then, otherwise, guarded, line):
+    """a if c else b"""
+    if not is_value(condition):
+        return then() if condition else otherwise()
+    if not guarded:
+        a, b = then(), otherwise()
+        simple = all(is_value(x) or isinstance(x, (int, float)) for x in (a, b))
+        if simple and joined(tree_of(a), tree_of(b)):
+            return ops.select(truth(condition), a, b)
+    block = Branch(condition, ("value",), {}, line)
+    block.done({"value": then()})
+    block.otherwise
+    block.done({"value": otherwise()})
+    block.end()
+    return block.after("value")
+
+
+def augment(target, key, how, value):
+    """target[key] += value, and the like."""
+    how = getattr(operator, how)
+    if isinstance(target, TracedArray):
+        index = target._whole(key)[0]
+        if not target.at_point(index):
+            raise _weft.ContractError(
+                "an assignment such as a[i] += v is for the element of the current point, where no two points meet; "
+                "a.add(i, v) and a.accumulate(i, v, join) join the values of points that may meet")
+        target[key] = how(target[key], value)
+        return
+    target[key] = how(item(target, key), value)
+
+
+def store(value, target, key):
+    """target[key] = value"""
+    values = any(is_value(part) for part in (key if isinstance(key, tuple) else (key,)))
+    if values and not isinstance(target, TracedArray) and current() is not None:
+        if isinstance(target, (list, tuple)):
+            raise TypeError("an element of a list is assigned by an index that is a value of the recording; "
+                            "weft.local_array(dtype, shape) is an array of values")
+        if _is_array(target):
+            target = TracedArray(_weft.asarray(target))
+    target[key] = value
+
+
+def _is_array(x):
+    return isinstance(x, Array) or hasattr(x, "__array_interface__") or hasattr(x, "__dlpack__")
+
+
+def item(target, key):
+    """target[key], also of arrays and lists outside of the function by values of the recording."""
+    if isinstance(target, TracedArray) or current() is None:
+        return target[key]
+    if not any(is_value(part) for part in (key if isinstance(key, tuple) else (key,))):
+        return target[key]
+    if isinstance(target, (list, tuple)):
+        if not all(isinstance(x, (bool, int, float, complex)) for x in target):
+            raise TypeError("a list or tuple is indexed by a value of the recording, which is possible if its elements "
+                            "are Python numbers; weft.local_array(dtype, shape) is an array of values")
+        return graph().read(_weft.asarray(target), key).weak()
+    if _is_array(target):
+        return TracedArray(_weft.asarray(target))[key]
+    return target[key]
+
+
+def _floor_to_int(x):
+    return _weft.i64(ops.floor(x)).weak()
+
+
+def _to_int(x):
+    return _weft.i64(ops.trunc(x) if x.dtype.kind == "f" else x).weak()
+
+
+def _smallest(*values):
+    result = values[0]
+    for value in values[1:]:
+        result = ops.min(result, value)
+    return result
+
+
+def _largest(*values):
+    result = values[0]
+    for value in values[1:]:
+        result = ops.max(result, value)
+    return result
+
+
+_SPECIAL = {
+    builtins.min: _smallest, builtins.max: _largest, builtins.int: _to_int,
+    builtins.float: lambda x: _weft.f64(x).weak(), builtins.bool: truth, builtins.range: Range,
+    builtins.round: lambda x: _weft.i64(ops.round(x)).weak(),
+    math.floor: _floor_to_int, math.ceil: lambda x: _weft.i64(ops.ceil(x)).weak(), math.trunc: _to_int,
+    math.fabs: ops.abs, math.pow: ops.pow, math.gamma: ops.tgamma, math.fmod: ops.mod,
+}
+for _name in ("sqrt exp log log2 log10 log1p expm1 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
+              "hypot copysign isnan isinf isfinite erf erfc lgamma cbrt exp2 ldexp").split():
+    if hasattr(math, _name) and hasattr(ops, _name):
+        _SPECIAL[getattr(math, _name)] = getattr(ops, _name)
+_NUMPY_NAMES = {"absolute": "abs", "fabs": "abs", "minimum": "min", "maximum": "max", "arctan2": "atan2", "arctan": "atan",
+                "arcsin": "asin", "arccos": "acos", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
+                "power": "pow", "logical_not": "not", "rint": "round", "conjugate": "conj", "square": None}
+_PACKAGES_AS_THEY_ARE = {"weft", "numpy"}
+_rewritten = {}
+
+
+def rewritten(function):
+    """The function as it is called while tracing; the function itself where there is no source text."""
+    code = function.__code__
+    made = _rewritten.get(code)
+    if made is None:
+        from ._rewrite import Rewritten, SourceError  # with ast, which programs without traced functions need not load
+
+        plain = code.co_flags & 0x2A0  # generators and coroutines
+        package = (function.__module__ or "").partition(".")[0]
+        if plain or package in _PACKAGES_AS_THEY_ARE or package in _library():
+            made = False
+        else:
+            try:
+                made = Rewritten(function)
+            except SourceError:
+                made = False
+        _rewritten[code] = made
+    return made.function(function, Runtime) if made else function
+
+
+def _library():
+    return sys.stdlib_module_names
+
+
+def call(function, *args, **keywords):
+    """function(*args, **keywords); functions of Python are rewritten, and those of math take values."""
+    kind = type(function)
+    if kind is types.FunctionType:
+        return rewritten(function)(*args, **keywords)
+    if kind is types.MethodType and type(function.__func__) is types.FunctionType:
+        return rewritten(function.__func__)(function.__self__, *args, **keywords)
+    if any(is_value(a) for a in args):
+        try:
+            special = _SPECIAL.get(function)
+        except TypeError:
+            special = None
+        if special is not None:
+            return special(*args, **keywords)
+        if kind.__name__ == "ufunc":
+            name = _NUMPY_NAMES.get(function.__name__, function.__name__)
+            if name is None:
+                return args[0] * args[0]
+            special = getattr(ops, {"subtract": "sub", "multiply": "mul", "divide": "div", "negative": "neg"}.get(name, name), None)
+            if special is None:
+                raise TypeError(f"numpy.{function.__name__} of a value of a recording; weft has no function of that name")
+            return special(*args)
+    return function(*args, **keywords)
+
+
+# What rewritten functions call.
+Runtime = types.SimpleNamespace(
+    UNBOUND=UNBOUND, locals=builtins.locals, branch=Branch, while_loop=While, for_loop=For, compared=compared, all_of=all_of,
+    any_of=any_of, opposite=opposite, choose=choose, augment=augment, store=store, item=item, call=call)
+
+
+class function:
+    """Marks a function that kernels call. Called while tracing it is rewritten, also if a library calls it."""
+
+    def __init__(self, f):
+        self.__wrapped__ = f
+        self.__name__, self.__doc__ = f.__name__, f.__doc__
+
+    def __call__(self, *args, **keywords):
+        f = self.__wrapped__
+        return (f if current() is None else rewritten(f))(*args, **keywords)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else types.MethodType(self, instance)
