@@ -226,7 +226,10 @@ PyObject *wfpy_element(wf_dtype dtype, const void *at)
     return Py_NewRef(Py_None);
 }
 
-static bool is_list(PyObject *object) { return PyList_Check(object) || PyTuple_Check(object); }
+static bool is_list(PyObject *object)
+{
+    return PyList_Check(object) || PyTuple_Check(object) || Py_IS_TYPE(object, &PyRange_Type);
+}
 
 /* Finds the common shape of nested lists and the widest dtype of their numbers: bool, int, float or complex. */
 static bool measure_lists(PyObject *object, int depth, wf_shape *shape, wf_dtype *dtype)

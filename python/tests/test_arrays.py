@@ -88,7 +88,7 @@ def test_lists_and_numbers():
     assert weft.asarray([1, 2j]).tolist() == [1, 2j]
     assert weft.asarray(2**63).dtype == weft.u64
     assert weft.asarray([]).shape == (0,) and weft.asarray([[], []]).shape == (2, 0)
-    assert weft.asarray(3.0).shape == ()
+    assert weft.asarray(3.0).shape == () and weft.asarray([range(3), (4, 5, 6)]).tolist() == [[0, 1, 2], [4, 5, 6]]
     assert weft.asarray([1, 2], dtype="float16").dtype == weft.f16
     for wrong in ([1, [2]], [[1], [2, 3]], ["a"], "text", object(), {1: 2}, [None]):
         with pytest.raises((TypeError, ValueError)):
