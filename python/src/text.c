@@ -446,16 +446,18 @@ static PyObject *text_tuples(PyObject *self, PyObject *const *args, Py_ssize_t c
     return run_text(args[0], args[1], args[3] == Py_None ? NULL : args[3], values, (int)n, device);
 }
 
-/* text(source, **arguments): the hot way, without a dict of the keywords. */
+/* text(source, results, **arguments): the hot way, without a dict of the keywords. */
 static PyObject *text(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
     Py_ssize_t named = names ? PyTuple_Size(names) : 0;
     (void)self;
-    if (n != 1 || !PyUnicode_Check(args[0]) || named > MOST_ARGUMENTS)
-        return PyErr_Format(PyExc_TypeError, "weft.text takes a text, and at most %d arguments by name",
-                            MOST_ARGUMENTS);
+    if (n < 1 || n > 2 || !PyUnicode_Check(args[0]) || (n == 2 && !PyTuple_Check(args[1])) || named > MOST_ARGUMENTS)
+        return PyErr_Format(
+            PyExc_TypeError,
+            "weft.text takes a text, a tuple of the names of results or none, and at most %d arguments by name",
+            MOST_ARGUMENTS);
     PyObject *none = names ? NULL : PyTuple_New(0);
-    PyObject *made = run_text(args[0], names ? names : none, NULL, args + 1, (int)named, 0);
+    PyObject *made = run_text(args[0], names ? names : none, n == 2 ? args[1] : NULL, args + n, (int)named, 0);
     Py_XDECREF(none);
     return made;
 }
@@ -481,8 +483,9 @@ static PyObject *text_names(PyObject *self, PyObject *text)
 
 static PyMethodDef functions[] = {
     { "text", (PyCFunction)(void (*)(void))text, METH_FASTCALL | METH_KEYWORDS,
-      "text(source, /, **arguments)\n--\n\n"
-      "Runs operator text with arrays and numbers by name, and returns the value of its last statement.\n"
+      "text(source, results=None, /, **arguments)\n--\n\n"
+      "Runs operator text with arrays and numbers by name, and returns the value of its last statement, or a tuple of the\n"
+      "arrays that the names in `results` are assigned.\n"
       "Example: weft.text('a*s + b', a=a, s=3, b=b)" },
     { "_text", (PyCFunction)(void (*)(void))text_tuples, METH_FASTCALL, NULL },
     { "_text_targets", text_names, METH_O, NULL },

@@ -160,6 +160,14 @@ def test_text():
         weft.text("a + b", a=a, b=numpy.ones(4))
     with pytest.raises(TypeError):
         weft.text("a", a=object())
+    for _ in range(3):
+        low, top = weft.text("low = min(a); m = max(a); top = m - low", ("low", "top"), a=a)
+        assert (low.item(), top.item()) == (0, 5)
+        loss, slope = weft.text("L = sum((a*s - 1)**2); g = grad(L, s)", ("L", "g"), a=a, s=weft.asarray(2.0))
+        assert slope.item() == pytest.approx((2 * (a * 2 - 1) * a).sum())
+    for wrong in ((), ("nothing",), (3,), ["low"], "low"):
+        with pytest.raises((TypeError, ValueError, SyntaxError)):
+            weft.text("low = min(a)", wrong, a=a)
 
 
 def test_evaluate_finds_variables():
@@ -168,6 +176,8 @@ def test_evaluate_finds_variables():
     out = numpy.empty(3)
     assert weft.evaluate("a + 1", out=out) is out and out.tolist() == [1, 2, 3]
     assert weft.evaluate("x + 1", {"x": a}).tolist() == [1, 2, 3]
+    low, top = weft.evaluate("low = min(a); top = max(a)", results=("low", "top"))
+    assert (low.item(), top.item()) == (0, 2)
 
 
 def test_one_text_on_many_threads():

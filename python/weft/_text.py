@@ -8,8 +8,10 @@ _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _names = {}
 
 
-def evaluate(source, local_dict=None, global_dict=None, out=None):
+def evaluate(source, local_dict=None, global_dict=None, out=None, results=None):
     """Evaluates an expression of arrays and numbers that are variables of the caller, or in `local_dict`.
+
+    With `results`, a tuple of names that the text assigns, their arrays are returned as a tuple.
 
     >>> import weft
     >>> a, b = weft.asarray([1.0, 2.0]), 3
@@ -32,7 +34,7 @@ def evaluate(source, local_dict=None, global_dict=None, out=None):
                     found.append(name)
                     values.append(scope[name])
                 break
-    made = _weft._text(source, tuple(found), tuple(values), None, None)
+    made = _weft._text(source, tuple(found), tuple(values), results, None)
     if out is None:
         return made
     if isinstance(out, _weft.Array):
