@@ -2,6 +2,9 @@
 python/tests/conformance."""
 import itertools
 import math
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -220,7 +223,7 @@ def test_rearranging():
     for name, arguments, keywords in (
             ("flip", (), {}), ("flip", (), {"axis": 1}), ("flip", (), {"axis": (0, -1)}), ("roll", (5,), {}),
             ("roll", (-1,), {"axis": 2}), ("roll", ((1, 2),), {"axis": (0, 2)}), ("roll", (0,), {}),
-            ("permute_dims", ((2, 0, 1),), {}), ("moveaxis", (0, -1), {}), ("moveaxis", ((0, 1), (1, 2)), {}),
+            ("permute_dims", ((2, 0, 1),), {}), ("moveaxis", (0, -1), {}), ("moveaxis", ((0, 1), (1, 2)), {}), ("moveaxis", ((0, 1), (2, 1)), {}),
             ("expand_dims", (), {"axis": 1}), ("expand_dims", (), {"axis": -1}), ("reshape", ((4, -1),), {}),
             ("reshape", ((24,),), {"copy": True}), ("broadcast_to", ((5, 2, 3, 4),), {}), ("tile", ((2,),), {}),
             ("tile", ((2, 1, 3),), {}), ("tile", ((2, 2, 1, 1),), {}), ("tile", ((0, 1, 1),), {}),
@@ -340,13 +343,120 @@ def test_lazy_arrays():
     assert same(y, numpy.logaddexp(numpy.asarray(x) + 1, 2.0))
 
 
+@pytest.mark.parametrize("dtype", ALL)
+def test_sorting_and_searching(dtype):
+    a = numpy.resize(sample(dtype), (3, 5))
+    x = xp.asarray(a)
+    if dtype not in COMPLEX:
+        b = numpy.where(a == 0, numpy.zeros_like(a), a)  # the order of -0 and +0 is the library's own
+        y = xp.asarray(b)
+        for axis in (0, 1, -1):
+            assert same(xp.sort(y, axis=axis), numpy.sort(b, axis=axis)), axis
+            assert same(xp.argsort(y, axis=axis), numpy.argsort(b, axis=axis, stable=True)), axis
+            down = numpy.asarray(xp.sort(y, axis=axis, descending=True))
+            assert numpy.array_equal(numpy.sort(down, axis=axis), numpy.sort(b, axis=axis), equal_nan=dtype in FLOATS)
+            finite = numpy.nan_to_num(down, nan=-numpy.inf) if dtype in FLOATS else down
+            assert (numpy.flip(finite, axis) == numpy.sort(finite, axis=axis)).all()
+    if dtype in REAL:
+        for name, axis, keepdims in itertools.product(("argmax", "argmin"), (None, 0, 1, -2), (False, True)):
+            expected = getattr(numpy, name)(a, axis=axis, keepdims=keepdims)
+            assert same(getattr(xp, name)(x, axis=axis, keepdims=keepdims), expected), (name, axis, keepdims)
+    got, expected = xp.nonzero(x), numpy.nonzero(a)
+    assert len(got) == 2 and all(same(g, e) for g, e in zip(got, expected))
+    assert same(xp.nonzero(x[0])[0], numpy.nonzero(a[0])[0])
+    with pytest.raises(ValueError):
+        xp.nonzero(x[0, 0])
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_elements_by_index(dtype):
+    a = numpy.resize(sample(dtype), (3, 4, 2))
+    x = xp.asarray(a)
+    index = numpy.array([2, 0, 1, 1, 2])
+    assert same(xp.take(x, xp.asarray(index), axis=0), numpy.take(a, index, axis=0))
+    assert same(xp.take(x, xp.asarray(index, dtype=xp.uint8), axis=-2), numpy.take(a, index, axis=1))
+    assert same(xp.take(x[0, :, 0], xp.asarray([3, 0])), a[0, [3, 0], 0])
+    assert same(xp.take_along_axis(x, xp.asarray(numpy.tile(index[:, None, None], (1, 4, 2))), axis=0),
+                numpy.take_along_axis(a, numpy.tile(index[:, None, None], (1, 4, 2)), axis=0))
+    along = numpy.broadcast_to(numpy.array([1, 0, 1])[None, None], (3, 4, 3))
+    assert same(xp.take_along_axis(x, xp.asarray(along)), numpy.take_along_axis(a, along, axis=-1))
+    times = numpy.array([0, 3, 1, 0])
+    assert same(xp.repeat(x, xp.asarray(times), axis=1), numpy.repeat(a, times, axis=1))
+    assert same(xp.repeat(x, xp.asarray([2]), axis=1), numpy.repeat(a, 2, axis=1))
+    assert xp.repeat(x, xp.asarray([0, 0, 0]), axis=0).shape == (0, 4, 2)
+    for wrong in (lambda: xp.take(x, xp.asarray([3]), axis=0), lambda: xp.take(x, xp.asarray([0])),
+                  lambda: xp.take_along_axis(x, xp.asarray([0])), lambda: xp.repeat(x, xp.asarray([1, 2]), axis=0),
+                  lambda: xp.repeat(x, -1)):
+        with pytest.raises((ValueError, IndexError)):
+            wrong()
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_sets(dtype):
+    a = numpy.resize(sample(dtype)[:6], (4, 5))
+    made, expected = xp.unique_all(xp.asarray(a)), numpy.unique_all(a)
+    for name in ("values", "indices", "inverse_indices", "counts"):
+        assert same(getattr(made, name), getattr(expected, name)), name
+    counts, inverse = xp.unique_counts(xp.asarray(a)), xp.unique_inverse(xp.asarray(a))
+    assert same(counts.values, expected.values) and same(counts.counts, expected.counts)
+    assert same(xp.take(inverse.values, inverse.inverse_indices.reshape(20)), a.ravel(), zeros=False)
+    assert same(xp.unique_values(xp.asarray(a)), expected.values)
+    assert xp.unique_values(xp.asarray(a)[:0]).shape == (0,)
+    if dtype in FLOATS:
+        assert xp.unique_counts(xp.asarray([math.nan, 1.0, math.nan], dtype=getattr(xp, dtype))).counts.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("dtype", FLOATS + COMPLEX)
+def test_fourier_transforms(dtype):
+    a = numpy.random.default_rng(1).normal(size=(3, 4, 6)).astype(dtype)
+    if dtype in COMPLEX:
+        a = a * numpy.asarray(1 - 0.5j, dtype)
+    x = xp.asarray(a)
+
+    def close(got, expected):
+        wide = numpy.result_type(dtype, "complex64") if got.dtype.kind == "c" else numpy.dtype(dtype).type(0).real.dtype
+        assert got.dtype.name == wide.name and got.shape == expected.shape
+        return numpy.allclose(numpy.asarray(got), expected, rtol=1e-4, atol=1e-4)
+
+    kinds = {"fft": True, "ifft": True, "rfft": dtype in FLOATS, "irfft": True, "hfft": True, "ihfft": dtype in FLOATS}
+    for name, n, axis, norm in itertools.product((k for k, on in kinds.items() if on), (None, 3, 8), (-1, 0),
+                                                 ("backward", "ortho", "forward")):
+        got = getattr(xp.fft, name)(x, n=n, axis=axis, norm=norm)
+        assert close(got, getattr(numpy.fft, name)(a, n=n, axis=axis, norm=norm)), (name, n, axis, norm)
+    for name, (s, axes) in itertools.product(("fftn", "ifftn", "rfftn", "irfftn"),
+                                             ((None, None), (None, (0, 2)), ((2, 5), (1, 0)), ((4, 4), (-2, -1)))):
+        if name == "rfftn" and dtype in COMPLEX:
+            continue
+        assert close(getattr(xp.fft, name)(x, s=s, axes=axes), getattr(numpy.fft, name)(a, s=s, axes=axes)), (name, s, axes)
+    for name in ("fftshift", "ifftshift"):
+        for axes in (None, 1, (0, 2)):
+            assert same(getattr(xp.fft, name)(x, axes=axes), getattr(numpy.fft, name)(a, axes=axes))
+    for n in (1, 4, 7):
+        assert same(xp.fft.fftfreq(n, d=0.5), numpy.fft.fftfreq(n, 0.5))
+        assert same(xp.fft.rfftfreq(n, d=2.0), numpy.fft.rfftfreq(n, 2.0))
+    for wrong in (lambda: xp.fft.fft(x, norm="other"), lambda: xp.fft.fftn(x, s=(1, 2), axes=(0,)), lambda: xp.fft.fft(x, n=0)):
+        with pytest.raises(ValueError):
+            wrong()
+    with pytest.raises(TypeError):
+        xp.fft.fft(xp.arange(4))
+
+
 def test_searchsorted():
     a = numpy.array([1.0, 2.0, 2.0, 5.0])
     v = numpy.array([[0.0, 2.0], [5.0, 9.0]])
     for side in ("left", "right"):
         assert same(xp.searchsorted(xp.asarray(a), xp.asarray(v), side=side), numpy.searchsorted(a, v, side=side))
+    order = numpy.array([3, 1, 2, 0])
+    assert same(xp.searchsorted(xp.asarray(a[order]), xp.asarray(v), sorter=xp.asarray(numpy.argsort(order))),
+                numpy.searchsorted(a, v))
     with pytest.raises(ValueError):
         xp.searchsorted(xp.asarray(a), xp.asarray(v), side="middle")
+
+
+def test_assignment_through_masks():
+    x = xp.asarray([[1.0, -2.0], [-3.0, 4.0]])
+    x[x < 0] = 0.0
+    assert x.tolist() == [[1, 0], [0, 4]] and x[x > 0].tolist() == [1, 4]
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -372,9 +482,38 @@ def test_results_stay_on_the_device():
               lambda: xp.ones_like(x), lambda: xp.meshgrid(x[0], x[1])[0], lambda: xp.logaddexp(x, 1.0), lambda: xp.std(x),
               lambda: xp.arange(3, device="cuda-emu"), lambda: xp.astype(x, xp.int32), lambda: index**2):
         assert f().device == x.device == "cuda-emu"
+    for f in (lambda: xp.sort(x), lambda: xp.take(x, index, axis=1), lambda: xp.unique_all(x).counts, lambda: x[x > 2],
+              lambda: xp.nonzero(x)[0], lambda: xp.repeat(x, index, axis=0), lambda: xp.fft.fft(x), lambda: xp.argmax(x),
+              lambda: xp.take_along_axis(x, xp.argsort(x), axis=1), lambda: xp.fft.fftfreq(4, device="cuda-emu")):
+        assert f().device == "cuda-emu"
     x[0] = [7, 8, 9]
     x[1, 1:] = 0.5
     assert x.tolist() == [[7, 8, 9], [4, 0.5, 0.5]] and x.to_device("cpu").device == "cpu"
+    x[:, [0, 2]] = [[1, 2], [3, 4]]
+    x[x > 7] = 0.0
+    assert x.tolist() == [[1, 0, 2], [3, 0.5, 4]] and x[0, [2, 0]].tolist() == [2, 1]
     y = xp.ones((2, 3))
     with pytest.raises(weft.DeviceError):
         y[...] = x
+
+
+SCIPY = """
+import numpy, scipy.fft, scipy.integrate, scipy.signal, scipy.special, scipy.stats
+from scipy.optimize import elementwise
+import weft, weft.xp as xp
+a = numpy.random.default_rng(0).normal(size=(4, 50))
+x = xp.asarray(a)
+pairs = [(f(x), f(a)) for f in (
+    lambda x: scipy.special.logsumexp(x, axis=1), lambda x: scipy.special.softmax(x, axis=1), scipy.fft.rfftn,
+    lambda x: scipy.stats.zscore(x, axis=1), lambda x: scipy.stats.skew(x, axis=1),
+    lambda x: scipy.stats.ttest_1samp(x, 0.0, axis=1).statistic, lambda x: scipy.integrate.trapezoid(x, axis=1),
+    lambda x: scipy.signal.fftconvolve(x, x[:, :7], mode="same", axes=1), scipy.signal.detrend)]
+root = elementwise.find_root(lambda x: x * x - 2, (xp.asarray([0.0]), xp.asarray([2.0]))).x
+for got, expected in [*pairs, (root, numpy.sqrt([2.0]))]:
+    assert isinstance(got, weft.Array) and numpy.allclose(numpy.asarray(got), expected), (got, expected)
+"""
+
+
+def test_functions_of_scipy():
+    pytest.importorskip("scipy", minversion="1.16")
+    subprocess.run([sys.executable, "-c", SCIPY], env={**os.environ, "SCIPY_ARRAY_API": "1"}, check=True)

@@ -47,11 +47,17 @@ def _has_buffer(part: Any) -> bool:
     return not isinstance(part, (str, bytes))
 
 
+def _beside(array: Array, index: Any, part: Any) -> Any:
+    """An index of lists or other memory of the host where the array is."""
+    return index.to_device(array.device) if isinstance(index, Array) and not isinstance(part, Array) else index
+
+
 class _Split:
     """The view of a key, its indices, and where they stand."""
 
     def __init__(self, array: Array, key: Any) -> None:
-        parts = [p if _is_basic(p) else _as_index(p) for p in (key if isinstance(key, tuple) else (key,))]
+        parts = [p if _is_basic(p) else _beside(array, _as_index(p), p)
+                 for p in (key if isinstance(key, tuple) else (key,))]
         named = sum(0 if p is None or p is Ellipsis else p.ndim if _is_mask(p) else 1 for p in parts)
         if sum(p is Ellipsis for p in parts) > 1:
             raise BoundsError("an index has at most one Ellipsis")
@@ -77,7 +83,7 @@ class _Split:
                 basic.append(p)
                 axis, at = axis + 1, at + 1
             elif _is_mask(p):
-                if p.shape != array.shape[axis:axis + p.ndim]:
+                if any(m not in (n, 0) for m, n in zip(p.shape, array.shape[axis:])):  # a mask may be empty, as in NumPy
                     raise BoundsError(f"a mask of shape {p.shape} for axes of {array.shape[axis:axis + p.ndim]}")
                 places.append(place)
                 if p.ndim == 0:
@@ -205,7 +211,7 @@ def _last_of_each(s: _Split) -> Any:
     linear = linear.broadcast_to(s.shape).reshape(-1)
     order = argsort(linear)
     sorted_ = linear[order]
-    last = empty(order.size, _weft.bool_)
+    last = empty(order.size, _weft.bool_, order.device)
     last[-1] = True
     last[:-1] = sorted_[1:] != sorted_[:-1]
     return None if bool(last.all()) else compress(last, order)
@@ -216,7 +222,7 @@ def put(array: Array, key: Any, value: Any) -> None:
     value = asarray(value)
     if value.dtype.kind == "c" and array.dtype.kind != "c":
         raise _weft.DtypeError("complex numbers cannot be stored in a real array")
-    value = value.astype(array.dtype)  # a copy: it may share memory with the array
+    value = value.astype(array.dtype).to_device(array.device)  # a copy: it may share memory with the array
     if mask is not None and value.size == 1 and value.ndim <= 1:
         array[...] = ops.select(mask, value.reshape(()), array)
         return

@@ -25,9 +25,9 @@ from ._info import __array_namespace_info__
 from ._linear_algebra import matmul, matrix_transpose, tensordot, vecdot
 from ._manipulation import (broadcast_arrays, broadcast_to, concat, expand_dims, flip, moveaxis, permute_dims, repeat,
                             reshape, roll, squeeze, stack, tile, unstack)
-from ._searching import (argmax, argmin, argsort, count_nonzero, nonzero, searchsorted, sort, take, take_along_axis,
+from ._searching import (argmax, argmin, argsort, nonzero, searchsorted, sort, take, take_along_axis,
                          unique_all, unique_counts, unique_inverse, unique_values)
-from ._statistics import (all, any, cumulative_prod, cumulative_sum, diff, max, mean, min, prod, std, sum, var)
+from ._statistics import (all, any, count_nonzero, cumulative_prod, cumulative_sum, diff, max, mean, min, prod, std, sum, var)
 
 __array_api_version__ = "2024.12"
 newaxis = None

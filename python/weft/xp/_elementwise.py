@@ -1,7 +1,5 @@
 """Elementwise functions. Operands are arrays and Python numbers, at least one array."""
-from .. import _weft
 from .._weft import Array, ops
-from . import _dtypes
 from ._common import check, fused, operands
 
 _REAL, _NUMERIC, _FLOATING, _ALL = "iuf", "iufc", "fc", "biufc"

@@ -1,6 +1,8 @@
 """Functions that rearrange, join and repeat arrays."""
 import operator
 
+import weft
+
 from .. import _weft
 from .._weft import Array
 from . import _dtypes
@@ -175,18 +177,6 @@ def repeat(x, repeats, /, *, axis=None):
         if times < 0:
             raise ValueError(f"repeat: {times} times")
         return _repeated(x, axis, times, True)
-    from ._searching import take
-    from ._statistics import cumulative_sum
     if repeats.shape != (x.shape[axis],):
         raise ValueError(f"repeat: {repeats.shape} numbers for an axis of {x.shape[axis]} elements")
-    ends = cumulative_sum(repeats.astype(_dtypes.int64))
-    total = ends[-1].item() if ends.size else 0
-    marks = _weft.empty((total,), _dtypes.int64, x.device)
-    marks[...] = 0
-    if total:  # element k of the result is that at index i, the number of ends up to k
-        g = _weft.Graph(ends.shape, device=x.device)
-        end = g.read(ends, g.index(0))
-        g.accumulate(marks, end, 1, where=end < total)
-        g.run()
-        marks = cumulative_sum(marks)
-    return take(x, marks, axis=axis)
+    return weft.repeat(x, repeats, axis)

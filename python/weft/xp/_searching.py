@@ -8,7 +8,7 @@ from .. import _weft
 from .._weft import ops
 from . import _dtypes
 from ._common import axis_of, check, operands, recorded
-from ._statistics import _reduced, cumulative_sum
+from ._statistics import cumulative_sum
 
 
 def _arg(name, x, axis, keepdims):
@@ -31,23 +31,11 @@ def argmin(x, /, *, axis=None, keepdims=False):
     return _arg("argmin", x, axis, keepdims)
 
 
-def count_nonzero(x, /, *, axis=None, keepdims=False):
-    """How many elements over axes are not 0."""
-    check("count_nonzero", x, "biufc")
-    return _reduced(x, axis, keepdims,
-                    lambda v, axes, kept: ops.ne(v, 0).astype(_dtypes.int64).sum(axes, keepdims=kept))
-
-
-def _linear(x):
-    """The indices, in C order, of the elements that are not 0."""
-    return weft.flatnonzero(x)
-
-
 def nonzero(x, /):
     """The indices of the elements that are not 0: an array for each axis."""
     if not check("nonzero", x, "biufc").ndim:
         raise ValueError("nonzero: an array with axes")
-    at = _linear(x)
+    at = weft.flatnonzero(x)
     sizes = [math.prod(x.shape[axis + 1:]) for axis in range(x.ndim)]
     return tuple(at // size % n if size and n else at for size, n in zip(sizes, x.shape))
 
@@ -61,30 +49,8 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
         raise ValueError(f"searchsorted: a sorted array of one axis, not {x1.ndim}")
     if sorter is not None:
         x1 = take(x1, sorter)
-    dtype = operands("searchsorted", (x1, x2), "iuf")
-    made = _weft.empty(x2.shape, _dtypes.int64, x2.device)
-    if not x2.size:
-        return made
-
-    def before(a, b):  # in the order of sorted elements
-        return ops.select(ops.isnan(b), ops.eq(ops.isnan(a), False), ops.lt(a, b))
-
-    g = _weft.Graph(x2.shape, device=x2.device)
-    at = tuple(g.index(axis) for axis in range(x2.ndim))
-    sought = g.read(x2, at).astype(dtype)
-    low, high = g.local(0, _dtypes.int64), g.local(x1.size, _dtypes.int64)
-    g.loop()
-    g.while_(low < high)
-    middle = ops.shr(low + high, 1)
-    element = g.read(x1, middle).astype(dtype)
-    later = before(element, sought) if side == "left" else ops.eq(before(sought, element), False)
-    lower, upper = ops.select(later, middle + 1, low), ops.select(later, high, middle)
-    low.set(lower)
-    high.set(upper)
-    g.end()
-    g.write(made, at, low)
-    g.run()
-    return made
+    operands("searchsorted", (x1, x2), "iuf")
+    return weft.searchsorted(x1, x2, side)
 
 
 def sort(x, /, *, axis=-1, descending=False, stable=True):
@@ -125,26 +91,26 @@ _Counts = namedtuple("unique_counts_result", "values counts")
 _Inverse = namedtuple("unique_inverse_result", "values inverse_indices")
 
 
-def _order(x):
-    """The indices that sort; equal elements keep their order, +0 and -0 are equal."""
-    if x.dtype.kind == "c":
-        by_imaginary = _order(x.imag)
-        return take(by_imaginary, _order(take(x.real, by_imaginary)))
-    return weft.argsort(x + 0 if x.dtype.kind == "f" else x, 0)
-
-
 def unique_all(x, /):
     """The different elements, the index of the first of each, the number of each element's value, and counts."""
-    flat = check("unique_all", x, "biufc").reshape((x.size,))
+    if check("unique_all", x, "biufc").dtype.kind == "c":
+        return _unique_complex(x)
+    return _All(*weft.unique(x, True, True, True))
+
+
+def _unique_complex(x):
+    """As the library's unique, which is not for complex numbers: they are sorted by both parts."""
+    flat = x.reshape((x.size,))
     if not x.size:
         none = _weft.empty((0,), _dtypes.int64, x.device)
         return _All(flat.copy(), none, none.reshape(x.shape), none.copy())
-    order = _order(flat)
+    by_imaginary = weft.argsort(flat.imag + 0.0)  # -0 and +0 are equal
+    order = take(by_imaginary, weft.argsort(take(flat.real + 0.0, by_imaginary)))
     ordered = take(flat, order)
     first = _weft.empty(flat.shape, _dtypes.bool, x.device)
     first[0] = True
     first[1:] = ops.ne(ordered[1:], ordered[:-1])
-    starts = _linear(first)
+    starts = weft.flatnonzero(first)
     indices = take(order, starts)
     inverse = _weft.empty(flat.shape, _dtypes.int64, x.device)
     inverse[order] = cumulative_sum(first) - 1

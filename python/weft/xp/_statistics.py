@@ -1,4 +1,6 @@
 """Reductions, sums along an axis, and differences."""
+import weft
+
 from .. import _weft
 from .._weft import ops
 from . import _dtypes
@@ -14,95 +16,70 @@ def _sum_dtype(x, dtype):
     return _dtypes.uint64 if x.dtype.kind == "u" else x.dtype
 
 
-def _reduced(x, axis, keepdims, f):
-    """f(value, axes) of an array; without axes to reduce f gets axes of extent 1."""
-    axes = axes_of(axis, x.ndim)
-    if axes:
-        return recorded(lambda v: f(v, axes, keepdims), x)
-    return recorded(lambda v: f(v.reshape((1, *x.shape)), (0,), False), x)
-
-
 def sum(x, /, *, axis=None, dtype=None, keepdims=False):
     """The sum over axes; None: over all of them."""
     dtype = _sum_dtype(check("sum", x, "biufc"), dtype)
-    return _reduced(x, axis, keepdims, lambda v, axes, kept: v.astype(dtype).sum(axes, keepdims=kept).astype(dtype))
+    axes = axes_of(axis, x.ndim)
+    if not axes:
+        return x.astype(dtype)
+    return recorded(lambda v: v.astype(dtype).sum(axes, keepdims=keepdims).astype(dtype), x)
 
 
 def prod(x, /, *, axis=None, dtype=None, keepdims=False):
     """The product over axes; None: over all of them."""
     dtype = _sum_dtype(check("prod", x, "biufc"), dtype)
-    return _reduced(x, axis, keepdims, lambda v, axes, kept: v.astype(dtype).prod(axes, keepdims=kept).astype(dtype))
+    axes = axes_of(axis, x.ndim)
+    if not axes:
+        return x.astype(dtype)
+    return recorded(lambda v: v.astype(dtype).prod(axes, keepdims=keepdims).astype(dtype), x)
 
 
-def _extreme(name, x, axis, keepdims):
-    axes = axes_of(axis, check(name, x, "iuf").ndim)
-    if 0 in (x.shape[a] for a in axes):
-        raise ValueError(f"{name}: of no elements")
-    return _reduced(x, axis, keepdims, lambda v, axes, kept: getattr(v, name)(axes, keepdims=kept))
+def _by_library(f, x, axis, keepdims, *arguments):
+    """f of weft over axes; without axes to reduce over one of extent 1."""
+    axes = axes_of(axis, x.ndim)
+    if axes:
+        return f(x, axes, *arguments, keepdims=keepdims)
+    return f(x.reshape((1, *x.shape)), 0, *arguments, keepdims=False)
 
 
 def max(x, /, *, axis=None, keepdims=False):
     """The largest element over axes; NaN where one is."""
-    return _extreme("max", x, axis, keepdims)
+    return _by_library(weft.max, check("max", x, "iuf"), axis, keepdims)
 
 
 def min(x, /, *, axis=None, keepdims=False):
     """The smallest element over axes; NaN where one is."""
-    return _extreme("min", x, axis, keepdims)
+    return _by_library(weft.min, check("min", x, "iuf"), axis, keepdims)
 
 
 def all(x, /, *, axis=None, keepdims=False):
     """True where all elements over axes are true, or not 0."""
-    check("all", x, "biufc")
-    return _reduced(x, axis, keepdims, lambda v, axes, kept: ops.ne(v, 0).all(axes, keepdims=kept))
+    return _by_library(weft.all, check("all", x, "biufc"), axis, keepdims)
 
 
 def any(x, /, *, axis=None, keepdims=False):
     """True where any element over axes is true, or not 0."""
-    check("any", x, "biufc")
-    return _reduced(x, axis, keepdims, lambda v, axes, kept: ops.ne(v, 0).any(axes, keepdims=kept))
+    return _by_library(weft.any, check("any", x, "biufc"), axis, keepdims)
 
 
-def _count(x, axes):
-    n = 1
-    for a in axes:
-        n *= x.shape[a]
-    return n
-
-
-def _mean(v, axes, kept, n):
-    wide = v.astype(_dtypes.complex128 if v.dtype.kind == "c" else _dtypes.float64)
-    return wide.sum(axes, keepdims=kept) / (float(n) if n else float("nan"))
+def count_nonzero(x, /, *, axis=None, keepdims=False):
+    """How many elements over axes are not 0."""
+    return _by_library(weft.count_nonzero, check("count_nonzero", x, "biufc"), axis, keepdims)
 
 
 def mean(x, /, *, axis=None, keepdims=False):
     """The mean over axes, computed in float64; of no elements NaN."""
-    check("mean", x, "fc")
-    n = _count(x, axes_of(axis, x.ndim))
-    return _reduced(x, axis, keepdims, lambda v, axes, kept: _mean(v, axes, kept, n).astype(x.dtype))
-
-
-def _variance(name, x, axis, correction, keepdims, f):
-    n = _count(x, axes_of(axis, check(name, x, "f").ndim))
-    divisor = n - correction
-
-    def variance(v, axes, kept):
-        v = v.astype(_dtypes.float64)
-        apart = v - _mean(v, axes, True, n)
-        squares = (apart * apart).sum(axes, keepdims=kept)
-        return f(squares / (float(divisor) if divisor > 0 else float("nan"))).astype(x.dtype)
-
-    return _reduced(x, axis, keepdims, variance)
+    return _by_library(weft.mean, check("mean", x, "fc"), axis, keepdims)
 
 
 def var(x, /, *, axis=None, correction=0.0, keepdims=False):
     """The variance over axes: the squares of deviations, added up and divided by n - correction."""
-    return _variance("var", x, axis, correction, keepdims, lambda v: v)
+    return _by_library(weft.var, check("var", x, "f"), axis, keepdims, correction)
 
 
 def std(x, /, *, axis=None, correction=0.0, keepdims=False):
     """The standard deviation over axes, the square root of the variance."""
-    return _variance("std", x, axis, correction, keepdims, ops.sqrt)
+    return _by_library(weft.std, check("std", x, "f"), axis, keepdims, correction)
 
 
 def _along(name, x, axis):
@@ -116,7 +93,7 @@ def _along(name, x, axis):
 def _cumulative(name, x, axis, dtype, include_initial, first, f):
     axis = _along(name, check(name, x, "biufc"), axis)
     dtype = _sum_dtype(x, dtype)
-    made = recorded(lambda v: f(v.astype(dtype), axis).astype(dtype), x)
+    made = f(x.astype(dtype, copy=False), axis).astype(dtype, copy=False)
     if not include_initial:
         return made
     shape = list(x.shape)
@@ -130,27 +107,12 @@ def _cumulative(name, x, axis, dtype, include_initial, first, f):
 
 def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
     """The sum of the elements so far along an axis; `include_initial` puts a 0 before the first one."""
-    return _cumulative("cumulative_sum", x, axis, dtype, include_initial, 0, lambda v, axis: v.cumsum(axis))
+    return _cumulative("cumulative_sum", x, axis, dtype, include_initial, 0, weft.cumsum)
 
 
 def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
     """The product of the elements so far along an axis; `include_initial` puts a 1 before the first one."""
-    if _sum_dtype(check("cumulative_prod", x, "biufc"), dtype).kind == "c":
-        x = _complex_products(x.astype(_sum_dtype(x, dtype)), _along("cumulative_prod", x, axis))
-        return _cumulative("cumulative_prod", x, axis, dtype, include_initial, 1, lambda v, axis: v)
-    return _cumulative("cumulative_prod", x, axis, dtype, include_initial, 1, lambda v, axis: v.cumprod(axis))
-
-
-def _complex_products(x, axis):
-    """The products so far of complex numbers, which the library does not scan: each pass doubles how many factors are in."""
-    before = (slice(None),) * axis
-    factors = 1
-    while factors < x.shape[axis]:
-        longer = x.copy()
-        longer[before + (slice(factors, None),)] = ops.mul(x[before + (slice(factors, None),)],
-                                                           x[before + (slice(None, -factors),)])
-        x, factors = longer, 2 * factors
-    return x
+    return _cumulative("cumulative_prod", x, axis, dtype, include_initial, 1, weft.cumprod)
 
 
 def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
