@@ -1,6 +1,7 @@
 """Functions of arrays by NumPy's names, beside those that the library has (weft._c_functions)."""
 from __future__ import annotations
 
+import math
 import operator
 
 from . import _weft
@@ -285,7 +286,8 @@ def take_along_axis(array: ArrayLike, indices: ArrayLike, axis: SupportsIndex = 
     """For each place of `indices` the element of its line along the axis that it names, such as of argsort."""
     array, indices = asarray(array), asarray(indices)
     axis = _axis(axis, array.ndim)
-    key = tuple(indices if d == axis else iota((n,) + (1,) * (array.ndim - 1 - d)) for d, n in enumerate(array.shape))
+    key = tuple(indices if d == axis else iota((n,) + (1,) * (array.ndim - 1 - d)).to_device(indices.device)
+                for d, n in enumerate(array.shape))
     return array[key]
 
 
@@ -354,11 +356,11 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | tuple[Sequence[int], Seque
     left, right = ([_axis(d, x.ndim) for d in (n if isinstance(n, (list, tuple, range)) else [n])] for n, x in zip(axes, (a, b)))
     rows = [d for d in range(a.ndim) if d not in left]
     columns = [d for d in range(b.ndim) if d not in right]
-    count = 1
-    for d in left:
-        count *= a.shape[d]
-    made = matmul(a.transpose(rows + left).reshape(-1, count) if rows else a.transpose(left).reshape(1, count),
-                  b.transpose(right + columns).reshape(count, -1) if columns else b.transpose(right).reshape(count, 1))
+    if [a.shape[d] for d in left] != [b.shape[d] for d in right]:
+        raise ShapeError(f"tensordot: the axes {left} of {a.shape} do not fit the axes {right} of {b.shape}")
+    count = math.prod(a.shape[d] for d in left)
+    made = matmul((a.transpose(rows + left) if a.ndim else a).reshape(math.prod(a.shape[d] for d in rows), count),
+                  (b.transpose(right + columns) if b.ndim else b).reshape(count, math.prod(b.shape[d] for d in columns)))
     return made.reshape(tuple(a.shape[d] for d in rows) + tuple(b.shape[d] for d in columns))
 
 

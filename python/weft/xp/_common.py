@@ -73,16 +73,6 @@ def axes_of(axis, ndim):
     return axes
 
 
-def blocks(shape, axis):
-    """The extents before an axis, of it, and after it, each multiplied out."""
-    before = after = 1
-    for n in shape[:axis]:
-        before *= n
-    for n in shape[axis + 1:]:
-        after *= n
-    return before, shape[axis], after
-
-
 def broadcast(*shapes):
     """The shape to which shapes broadcast."""
     rank = max(map(len, shapes), default=0)

@@ -1,5 +1,5 @@
 """Products of matrices and vectors."""
-import math
+import weft
 
 from .._weft import ops
 from ._common import axis_of, broadcast, check, operands, recorded
@@ -14,18 +14,7 @@ def _both(name, x1, x2):
 
 def matmul(x1, x2, /):
     """The product of matrices, which are the last two axes; an array of one axis is a vector."""
-    x1, x2 = _both("matmul", x1, x2)
-    if not x1.ndim or not x2.ndim:
-        raise ValueError("matmul: arrays with axes")
-    a = x1.reshape((1, *x1.shape)) if x1.ndim == 1 else x1
-    b = x2.reshape((*x2.shape, 1)) if x2.ndim == 1 else x2
-    made = a @ b
-    shape = list(made.shape)
-    if x1.ndim == 1:
-        del shape[-2]
-    if x2.ndim == 1:
-        del shape[-1]
-    return made if len(shape) == made.ndim else made.reshape(tuple(shape))
+    return weft.matmul(*_both("matmul", x1, x2))
 
 
 def matrix_transpose(x, /):
@@ -35,21 +24,7 @@ def matrix_transpose(x, /):
 
 def tensordot(x1, x2, /, *, axes=2):
     """Products added up over axes: the last of x1 and the first of x2, or a tuple of those of x1 and those of x2."""
-    x1, x2 = _both("tensordot", x1, x2)
-    if isinstance(axes, int):
-        axes = range(x1.ndim - axes, x1.ndim), range(axes)
-    left, right = ([axis_of(a, x.ndim) for a in group] for group, x in zip(axes, (x1, x2)))
-    if [x1.shape[a] for a in left] != [x2.shape[a] for a in right]:
-        raise ValueError(f"tensordot: the axes {left} of {x1.shape} do not fit the axes {right} of {x2.shape}")
-    rows = [a for a in range(x1.ndim) if a not in left]
-    columns = [a for a in range(x2.ndim) if a not in right]
-    inner = math.prod(x1.shape[a] for a in left)
-    shape = tuple(x1.shape[a] for a in rows) + tuple(x2.shape[a] for a in columns)
-    a = x1.transpose(rows + left) if x1.ndim else x1
-    b = x2.transpose(right + columns) if x2.ndim else x2
-    a = a.reshape((math.prod(x1.shape[i] for i in rows), inner))
-    b = b.reshape((inner, math.prod(x2.shape[i] for i in columns)))
-    return (a @ b).reshape(shape)
+    return weft.tensordot(*_both("tensordot", x1, x2), axes)
 
 
 def vecdot(x1, x2, /, *, axis=-1):

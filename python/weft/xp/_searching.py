@@ -1,5 +1,4 @@
 """Functions that search, sort, count, and take elements by index; sets."""
-import math
 from collections import namedtuple
 
 import weft
@@ -7,7 +6,7 @@ import weft
 from .. import _weft
 from .._weft import ops
 from . import _dtypes
-from ._common import axis_of, check, operands, recorded
+from ._common import axis_of, check, operands
 from ._statistics import cumulative_sum
 
 
@@ -33,11 +32,7 @@ def argmin(x, /, *, axis=None, keepdims=False):
 
 def nonzero(x, /):
     """The indices of the elements that are not 0: an array for each axis."""
-    if not check("nonzero", x, "biufc").ndim:
-        raise ValueError("nonzero: an array with axes")
-    at = weft.flatnonzero(x)
-    sizes = [math.prod(x.shape[axis + 1:]) for axis in range(x.ndim)]
-    return tuple(at // size % n if size and n else at for size, n in zip(sizes, x.shape))
+    return weft.nonzero(check("nonzero", x, "biufc"))
 
 
 def searchsorted(x1, x2, /, *, side="left", sorter=None):
@@ -79,11 +74,7 @@ def take_along_axis(x, indices, /, *, axis=-1):
     axis = axis_of(axis, x.ndim)
     if indices.ndim != x.ndim:
         raise ValueError(f"take_along_axis: indices of {x.ndim} axes, not {indices.ndim}")
-    key = []
-    for i, n in enumerate(x.shape):
-        along = (1,) * i + (n,) + (1,) * (x.ndim - 1 - i)
-        key.append(indices if i == axis else recorded(lambda v: v.graph.iota((n,), 0), indices).reshape(along))
-    return x[tuple(key)]
+    return weft.take_along_axis(x, indices, axis)
 
 
 _All = namedtuple("unique_all_result", "values indices inverse_indices counts")

@@ -122,8 +122,9 @@ def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
     parts = [part for part in (prepend, x, append) if part is not None]
     if len(parts) > 1:
         x = concat(parts, axis=axis)
+    if x.dtype.kind != "b":
+        return weft.diff(x, n, axis)
     before = (slice(None),) * axis
     for _ in range(n):
-        upper, lower = x[before + (slice(1, None),)], x[before + (slice(None, -1),)]
-        x = ops.ne(upper, lower) if x.dtype.kind == "b" else ops.sub(upper, lower)
+        x = ops.ne(x[before + (slice(1, None),)], x[before + (slice(None, -1),)])
     return x
