@@ -301,6 +301,9 @@ def test_products_of_matrices(dtype):
     assert same(xp.tensordot(x, y, axes=1), numpy.tensordot(a, b, axes=1), 16)
     assert same(xp.tensordot(x, x, axes=((0, 2), (0, 2))), numpy.tensordot(a, a, axes=((0, 2), (0, 2))), 16)
     assert same(xp.tensordot(x, y, axes=0), numpy.tensordot(a, b, axes=0), 16)
+    assert same(xp.tensordot(x[:, :, :0], y[:0], axes=1), numpy.zeros((2, 3, 5), dtype))
+    with pytest.raises(ValueError):
+        xp.tensordot(x, y, axes=((0,), (0,)))
     assert same(xp.vecdot(x, x[:1]), numpy.vecdot(a, a[:1]), 16)
     assert same(xp.vecdot(x, x, axis=-2), numpy.vecdot(a, a, axis=-2), 16)
     with pytest.raises(ValueError):
