@@ -111,6 +111,8 @@ static wf_array *array_to_lend(wf_array *array, PyObject *where, PyObject *copy,
     const wf_device wanted = type == ON_CPU ? WF_CPU : type == ON_CUDA ? WF_GPU(id) : 0;
     const bool moves = wanted != (is_gpu(device) ? device : WF_CPU);
     const int copies = copy == Py_None ? -1 : PyObject_IsTrue(copy);
+    if (PyErr_Occurred())
+        return NULL;
     *copied = moves || copies == 1;
     if (!wanted || (moves && wanted != WF_CPU))
         buffer_error("the array cannot be lent on that device");
@@ -313,9 +315,10 @@ static PyObject *from_dlpack(PyObject *self, PyObject *args, PyObject *keywords)
     wf_array *array = made ? wfpy_array_of(made) : NULL;
     if (!array || !device || device == wf_array_device(array))
         return made;
-    if (copy != Py_None && !PyObject_IsTrue(copy)) {
+    const int copies = copy == Py_None ? 1 : PyObject_IsTrue(copy);
+    if (copies <= 0) {
         Py_DECREF(made);
-        return PyErr_Format(PyExc_ValueError, "the array is on another device, and copy is False");
+        return copies < 0 ? NULL : PyErr_Format(PyExc_ValueError, "the array is on another device, and copy is False");
     }
     PyObject *moved = wfpy_array_new(wf_copy_to(array, device));
     Py_DECREF(made);

@@ -537,7 +537,8 @@ def test_projections():
     weft.xform.spectrum_splat(sums, (8, 8, 8), 1.0, (0.0, 0.0, weft.asarray([0.125])), weights=weights)
 
 
-MODULES = [weft, weft.fft, weft.signal, weft.xform, weft.project, weft.linalg, weft.random]
+MODULES = [weft, weft.fft, weft.signal, weft.xform, weft.project, weft.linalg, weft.random, weft.files, weft.star,
+           weft.derivatives]
 WRONG = [None, 3, -1, 2.5, "text", b"bytes", object(), [], [1, 2], [[1.0], [2.0]], (), {}, 10**30, float("nan"), True,
          weft.f32, slice(None), numpy.zeros((2, 3)), numpy.zeros((0, 3), "f4"), weft.zeros((3, 3)), weft.zeros(4, "i32"),
          numpy.zeros((2, 2), "c8"), "mirror", (8, 8), 1 + 2j, numpy.array(["a"]), numpy.zeros((1,) * 8)]
@@ -555,7 +556,8 @@ def functions():
 
 
 @pytest.mark.parametrize("function", functions())
-def test_wrong_arguments_raise_and_never_crash(function):
+def test_wrong_arguments_raise_and_never_crash(function, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # files may be written
     r = numpy.random.default_rng(11)
     try:
         names = list(inspect.signature(function).parameters)

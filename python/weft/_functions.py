@@ -294,8 +294,11 @@ def take_along_axis(array: ArrayLike, indices: ArrayLike, axis: SupportsIndex = 
 def diff(array: ArrayLike, n: int = 1, axis: SupportsIndex = -1) -> Array:
     """Differences of neighbours along an axis, n times over."""
     array = asarray(array)
-    before = (slice(None),) * _axis(axis, array.ndim)
-    for _ in range(n):
+    if n < 0:
+        raise ValueError(f"diff: {n} times")
+    axis = _axis(axis, array.ndim)
+    before = (slice(None),) * axis
+    for _ in range(min(n, array.shape[axis])):
         array = array[before + (slice(1, None),)] - array[before + (slice(None, -1),)]
     return array
 
