@@ -207,6 +207,8 @@ static void test_numbers(void **state)
     near(x, 0.0250793, 5e-8, "200 kV");
     assert_true(wf_val_number(wf_electron_wavelength(100), &x, NULL));
     near(x, 0.0370144, 5e-8, "100 kV");
+    /* A complex number belongs to no recording, which a mistake would poison. */
+    assert_true(wf_val_number(wf_ctf_phase(&(wf_ctf){ 0 }, 3, wf_complex(1, 2)), &x, NULL) && isnan(x));
 }
 
 /* ---- contrast transfer function ---- */
