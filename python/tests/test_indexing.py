@@ -103,6 +103,10 @@ def test_the_last_of_equal_indices_stays():
     y = weft.zeros((3, 2))
     y[[2, 2], :] = [[1, 2], [3, 4]]
     assert y.tolist() == [[0, 0], [0, 0], [3, 4]]
+    with weft.debug():  # two points that write one element are an error here
+        x[[1, 2, 1, 1]] = [5, 6, 7, 9]
+        x[weft.asarray([True, False, True, False])] = [1, 2]
+    assert x.tolist() == [1, 9, 2, 0]
 
 
 def test_masks():
