@@ -210,7 +210,7 @@ static int exec_module(PyObject *module)
         wfpy_add_values(module) < 0 || wfpy_add_graph(module) < 0 || wfpy_add_kernel(module) < 0 ||
         wfpy_add_text(module) < 0 || wfpy_add_lazy(module) < 0 || wfpy_add_functions(module) < 0 ||
         wfpy_add_files(module) < 0 || wfpy_add_star(module) < 0 || wfpy_add_hooks(module) < 0 ||
-        wfpy_add_dispatch(module) < 0 || wfpy_add_frozen(module) < 0)
+        wfpy_add_dispatch(module) < 0 || wfpy_add_frozen(module) < 0 || wfpy_add_rules(module) < 0)
         return -1;
     return 0;
 }

@@ -19,6 +19,7 @@
  *   files.c     files of arrays
  *   star.c      STAR files
  *   hooks.c     functions of the library that call functions of Python; derivatives, tapes, history
+ *   rules.c     functions whose derivatives the program gives
  *   wrap.c      conversions for the functions of the library, whose wrappers python/generate writes (wrap.h)
  *
  * Functions return NULL or -1 with a Python exception set. All of them need the GIL. */
@@ -78,6 +79,7 @@ int wfpy_add_functions(PyObject *module);
 int wfpy_add_files(PyObject *module);
 int wfpy_add_star(PyObject *module);
 int wfpy_add_hooks(PyObject *module);
+int wfpy_add_rules(PyObject *module);
 /* Makes a type of the module from a specification and adds it under its name. */
 PyTypeObject *wfpy_add_type(PyObject *module, PyType_Spec *spec);
 

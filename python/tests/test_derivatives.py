@@ -173,3 +173,71 @@ def test_history_and_devices():
     assert weft.device_count("cpu") == 1 and weft.device_info("cpu")["processors"] >= 1
     with pytest.raises(weft.DeviceError):
         weft.device_info("cuda:99")
+
+
+def test_rules_of_values():
+    seen = []
+
+    def back(inputs, outputs, seeds):
+        seen.append((len(inputs), len(outputs)))
+        return seeds[0] * 10, None
+
+    def forth(inputs, directions):
+        return directions[0] * 20
+
+    rule = weft.custom(lambda x, y: x * y, back, forth)
+    g = weft.Graph()
+    x, y = g.input([1.0, 2.0]), g.input([3.0, 4.0])
+    z = rule(x, y)
+    dx, dy = weft.grad(z.sum(), [x, y])
+    kept = [v.keep() for v in (z, dx, weft.jvp(z, [x], [1.0]), dy + 0 * y)]
+    g.run()
+    assert [k.tolist() for k in kept] == [[3, 8], [10, 10], [20, 20], [0, 0]] and seen == [(2, 1)]
+    a = weft.asarray([1.0, 2.0])
+    assert rule(a, 3.0).tolist() == [3, 6]
+    both = weft.custom(lambda x: (x + 1, x * 2), outs=2)
+    assert [v.tolist() for v in both(a)] == [[2, 3], [2, 4]]
+    with weft.tape(a) as t:
+        loss = weft.sum(rule(a, 3.0))
+    assert t.grad(loss, a).tolist() == [10, 10]
+    for wrong, error in ((lambda x: 1 / 0, ZeroDivisionError), (lambda x: (x, x), ValueError), (lambda: 1, TypeError), (lambda x: "a", TypeError)):
+        with pytest.raises(error):
+            weft.custom(wrong)(a)
+    with pytest.raises(ZeroDivisionError):
+        g = weft.Graph()
+        x = g.input(a)
+        weft.grad(weft.custom(lambda x: x, lambda *k: 1 / 0)(x).sum(), x)
+    with pytest.raises(TypeError):
+        weft.custom(3)
+    assert (a + 1).tolist() == [2, 3]
+
+
+def test_rules_of_arrays():
+    def sort(inputs, outputs):
+        numpy.asarray(outputs[0])[:] = numpy.sort(numpy.asarray(inputs[0]))
+
+    def back(inputs, outputs, upstream, grads):
+        numpy.asarray(grads[0])[numpy.argsort(numpy.asarray(inputs[0]))] = numpy.asarray(upstream[0])
+
+    rule = weft.custom_arrays(sort, back)
+    a, b = weft.asarray([3.0, 1.0, 2.0]), weft.empty(3, "f64")
+    with weft.tape(a) as t:
+        rule([a * 1], [b])
+        loss = weft.sum(b * weft.asarray([1.0, 10.0, 100.0]))
+    assert b.tolist() == [1, 2, 3] and t.grad(loss, a).tolist() == [100, 1, 10]
+    with pytest.raises(ZeroDivisionError):
+        weft.custom_arrays(lambda i, o: 1 / 0)([a], [b])
+    with pytest.raises(ValueError):
+        weft.custom_arrays(lambda i, o: i[0].fill(1))([a], [b])  # inputs are read-only
+
+
+def test_limits_of_iterations():
+    root = weft.fixed_point(lambda x, a: (x + a / x) / 2, turns=30)
+    g = weft.Graph()
+    a = g.input([4.0, 9.0])
+    x = root(g.value(1.0, "f64") + a * 0, (a,))
+    kept = [x.keep(), weft.grad(x.sum(), a).keep()]
+    g.run()
+    assert numpy.allclose(kept[0], [2, 3]) and numpy.allclose(kept[1], [1 / 4, 1 / 6])
+    with pytest.raises(ValueError):
+        root([1.0] * 8, ())

@@ -4,16 +4,17 @@ from __future__ import annotations
 from . import _c_hooks as _c
 from ._c_derivatives import replace_gradient, stop
 from ._c_hooks import adjoint, check_gradient, depends, grad, is_taped, jvp, minimize, tangent, vjp
+from . import _c_rules as _rules
 from ._weft import Array
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any, overload
 
     from ._typing import ArrayLike
 
-__all__ = ["adjoint", "check_gradient", "depends", "grad", "is_taped", "jvp", "minimize", "replace_gradient", "stop", "tangent", "tape", "vjp"]
+__all__ = ["adjoint", "check_gradient", "custom", "custom_arrays", "depends", "fixed_point", "grad", "is_taped", "jvp", "minimize", "replace_gradient", "stop", "tangent", "tape", "vjp"]
 
 
 class tape:
@@ -53,3 +54,53 @@ class tape:
         one = isinstance(wrt, Array)
         grads = _c._tape_grad(self._tape, loss, [wrt] if one else wrt)
         return grads[0] if one else grads
+
+
+class custom:
+    """A function of values whose derivatives the program gives; it may be used as a decorator.
+
+    call(*inputs) records the results, `outs` of them; vjp(inputs, outputs, seeds) the derivatives of a loss by the inputs,
+    from those by the outputs, the seeds; jvp(inputs, directions) those of the outputs. None stands for 0. A rule is kept
+    until the process ends, so it is made once.
+
+    >>> import weft
+    >>> clip = weft.custom(lambda x: weft.maximum(x, 0), vjp=lambda inputs, outputs, seeds: seeds[0])
+    >>> g = weft.Graph()
+    >>> x = g.input([-1.0, 2.0])
+    >>> y, dx = clip(x).keep(), weft.grad(clip(x).sum(), x).keep()
+    >>> g.run()
+    >>> y.tolist(), dx.tolist()
+    ([0.0, 2.0], [1.0, 1.0])
+    """
+
+    def __init__(self, call: Callable[..., Any], vjp: Callable[..., Any] | None = None, jvp: Callable[..., Any] | None = None,
+                 outs: int = 1, name: str | None = None) -> None:
+        self._rule = _rules.make_rule(name or getattr(call, "__name__", "custom"), call, vjp, jvp, outs)
+
+    def __call__(self, *inputs: Any) -> Any:
+        return _rules.apply_rule(self._rule, inputs)
+
+
+class custom_arrays:
+    """A function of arrays with a derivative for tapes, such as code of another library: f(inputs, outputs) calls
+    call(inputs, outputs), which sets all elements of the outputs. vjp(inputs, outputs, upstream, grads) sets grads, at first
+    0 and None where one is not wanted. A rule is kept until the process ends."""
+
+    def __init__(self, call: Callable[..., Any], vjp: Callable[..., Any] | None = None, name: str | None = None) -> None:
+        self._rule = _rules.make_rule(name or getattr(call, "__name__", "custom"), call, vjp, None)
+
+    def __call__(self, inputs: Sequence[ArrayLike], outputs: Sequence[Array]) -> None:
+        _rules.apply_to_arrays(self._rule, inputs, outputs)
+
+
+class fixed_point:
+    """The limit x = step(x, params) of an iteration, whose derivatives are those of the solution.
+
+    step(*unknowns, *params) gives the next unknowns, `unknowns` of them. With a tolerance each point goes on by itself until
+    no unknown changes by more than this times itself; 0: all turns. A rule is kept until the process ends."""
+
+    def __init__(self, step: Callable[..., Any], unknowns: int = 1, tolerance: float = 0.0, turns: int = 0) -> None:
+        self._rule = _rules.make_rule(getattr(step, "__name__", "step"), step, None, None, unknowns, tolerance, turns)
+
+    def __call__(self, start: Any, params: Any = ()) -> Any:
+        return _rules.apply_fixed_point(self._rule, start, params)
