@@ -25,6 +25,10 @@ def blur(path: str, sigma: float) -> weft.Array:
 with weft.tape(weft.zeros(3)) as t:
     loss = weft.sum(weft.zeros(3), axis=0, keepdims=True)
 values, vectors = weft.linalg.eigh(weft.eye(3))
+weft.ewise(lambda x: x, weft.zeros(3), out=weft.zeros(3))
+weft.graph().index(0)
+for k in weft.unroll(weft.range(3)):
+    weft.local_array(weft.f32, 9)[k] = weft.static(4)
 shape: tuple[int, ...] = blur("a.mrc", 2.0).shape
 name: str = weft.random.Generator(3).normal((3,)).dtype.name
 '''

@@ -1,6 +1,9 @@
 """@weft.kernel: Python functions of index values, arrays and numbers that are recorded once for each signature."""
+from __future__ import annotations
+
 import functools
 import warnings
+from typing import Any
 
 from . import _weft
 from ._runtime import Runtime, TracedArray
@@ -15,10 +18,10 @@ class static:
 
     __slots__ = ("value",)
 
-    def __init__(self, value):
+    def __init__(self, value: Any) -> None:
         self.value = value
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, static) and type(self.value) is type(other.value) and self.value == other.value
 
     def __hash__(self):
@@ -238,7 +241,7 @@ class Kernel(_weft.Dispatcher):
         return f"<weft.kernel {self.__name__}({', '.join(self.names)}) of {self.rank} indices>"
 
 
-def kernel(function=None, **options):
+def kernel(function: Any = None, **options: Any) -> Any:
     """Makes a kernel of a function: its first parameters are the indices of a point, the others arrays and numbers.
 
     The indices are the parameters before a `/`, or else those of the first assignment to the element of the current

@@ -1,5 +1,8 @@
 """Operators of traced functions without a kernel's signature: ewise, iwise, reduce; and blocks of a recording as `with`."""
+from __future__ import annotations
+
 import threading
+from typing import Any
 
 from . import _weft
 from ._kernel import describe, formal, static, traceable, with_reason
@@ -137,7 +140,7 @@ class _Elementwise(_weft.Dispatcher):
         return [empty(shape, dtype, device) for dtype in dtypes]
 
 
-def ewise(function, *arrays, out=None):
+def ewise(function: Any, *arrays: Any, out: Any = None) -> Any:
     """Calls a function of elements for all elements of arrays, which broadcast; with `out`, stores the results there.
 
     Control flow of the function is recorded as that of a kernel. Numbers may take part. A function that returns a tuple
@@ -157,7 +160,7 @@ def ewise(function, *arrays, out=None):
     return out
 
 
-def iwise(shape, *, block=None, device=None, threads=0):
+def iwise(shape: Any, *, block: Any = None, device: str | None = None, threads: int = 0) -> Any:
     """iwise(shape)(f) runs f(y, x, ...) once for every point of a shape, at once.
 
     Arrays are those of the closure. If f returns a value, or a tuple of values, they become arrays of that shape.
@@ -278,7 +281,8 @@ class _Reduction:
             variable.set(value)
 
 
-def reduce(function, *arrays, axis=None, init=0, join="add", post=None, keepdims=False, out=None, indices=False):
+def reduce(function: Any, *arrays: Any, axis: Any = None, init: Any = 0, join: Any = "add", post: Any = None,
+           keepdims: bool = False, out: Any = None, indices: bool = False) -> Any:
     """Reduces the values of a function of elements over axes of arrays, which broadcast.
 
     `join`: "add", "mul", "min", "max", "and", "or", "xor", or a function of two partial results, which is associative

@@ -1,9 +1,12 @@
 """What rewritten functions (_rewrite.py) call for their arrays, expressions and calls; blocks are in _trace.py."""
+from __future__ import annotations
+
 import builtins
 import math
 import operator
 import sys
 import types
+from typing import Any
 
 from . import _weft
 from ._trace import Branch, For, Range, UNBOUND, While, current, graph, is_value, joined, tree_of, truth
@@ -84,7 +87,7 @@ class TracedArray:
             raise _weft.BoundsError(f"{len(index)} indices for an array of {self.axes} axes")
         return index, border, other
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         index, border, other = self._split(key)
         if len(index) < self.axes and border is None:
             return TracedArray(self.array, self.own, index, self.axes)
@@ -93,7 +96,7 @@ class TracedArray:
             self._note(index)
         return graph().read(self.array, index, border, other)
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: Any, value: Any) -> None:
         index, border, _ = self._whole(key)
         if border is not None:
             raise TypeError("a border mode is for reading")
@@ -136,12 +139,12 @@ class TracedArray:
         return graph().atomic(self.array, self._whole(index)[0], value, join, where)
 
 
-def local_array(dtype, shape, initial=0):
+def local_array(dtype: Any, shape: Any, initial: Any = 0) -> TracedArray:
     """In a traced function: up to 256 elements that each point has to itself."""
     return TracedArray(graph().local_array(dtype, shape, initial), own=True)
 
 
-def scratch(dtype, shape, zeroed=False):
+def scratch(dtype: Any, shape: Any, zeroed: bool = False) -> TracedArray:
     """In a traced function: memory that the points of a block share."""
     return TracedArray(graph().scratch(dtype, shape, zeroed), axes=1 if isinstance(shape, int) else len(shape))
 
@@ -311,6 +314,7 @@ _NUMPY_NAMES = {"absolute": "abs", "fabs": "abs", "minimum": "min", "maximum": "
                 "power": "pow", "logical_not": "not", "rint": "round", "conjugate": "conj", "square": None}
 _PACKAGES_AS_THEY_ARE = {"weft", "numpy"}
 _rewritten = {}
+_MOST_REWRITTEN = 4096
 
 
 def rewritten(function):
@@ -329,6 +333,8 @@ def rewritten(function):
                 made = Rewritten(function)
             except SourceError:
                 made = False
+        if len(_rewritten) >= _MOST_REWRITTEN:
+            _rewritten.clear()
         _rewritten[code] = made
     return made.function(function, Runtime) if made else function
 
@@ -371,11 +377,11 @@ Runtime = types.SimpleNamespace(
 class function:
     """Marks a function that kernels call. Called while tracing it is rewritten, also if a library calls it."""
 
-    def __init__(self, f):
+    def __init__(self, f: Any) -> None:
         self.__wrapped__ = f
         self.__name__, self.__doc__ = f.__name__, f.__doc__
 
-    def __call__(self, *args, **keywords):
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
         f = self.__wrapped__
         return (f if current() is None else rewritten(f))(*args, **keywords)
 

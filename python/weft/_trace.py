@@ -6,8 +6,11 @@ and their dtypes, is not known when the block begins. So a trace that finds out 
 and raises Again; the function is then traced anew with what has been learnt. A name without a value at some points reads
 as 0 there, where Python would raise.
 """
+from __future__ import annotations
+
 import operator
 import threading
+from typing import Any
 
 from . import _weft
 from ._weft import Graph, Value, Variable
@@ -35,7 +38,7 @@ def current():
     return getattr(_state, "trace", None)
 
 
-def graph():
+def graph() -> Graph:
     """The recording of the function that is being traced, a weft.Graph, for what Python has no statement for."""
     trace = current()
     if trace is None:
@@ -454,7 +457,7 @@ class While(_Loop):
 class Range:
     """A range that is a loop of the recording; what weft.range gives."""
 
-    def __init__(self, *bounds):
+    def __init__(self, *bounds: Any) -> None:
         if not 1 <= len(bounds) <= 3:
             raise TypeError(f"a range has 1 to 3 arguments, and {len(bounds)} were given")
         for bound in bounds:
@@ -465,7 +468,7 @@ class Range:
     def numbers(self):
         return None if any(map(is_value, self.bounds)) else range(*map(operator.index, self.bounds))
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         numbers = self.numbers()
         if numbers is None:
             raise TypeError("a range of values of a recording is for `for` in a function that is traced")
@@ -505,8 +508,8 @@ class For(_Loop):
 class unroll:
     """A loop that Python runs: `for k in weft.unroll(range(40)):` is written out, and k is an int."""
 
-    def __init__(self, iterable):
+    def __init__(self, iterable: Any) -> None:
         self.iterable = iterable
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         return iter(self.iterable)
