@@ -119,6 +119,9 @@ class Program:
         return made + ["else:"] + self.indented(depth + 1, in_loop) if self.random.random() < 0.2 else made
 
 
+HARD = [1057, 1077, 1378, 1563, 1874]  # names that are dead at some places, results that are the number 0, many blocks
+
+
 def functions(program, name):
     filename = f"<program {name}>"
     linecache.cache[filename] = (len(program.text), None, program.text.splitlines(True), filename)
@@ -129,7 +132,7 @@ def functions(program, name):
 
 @pytest.mark.parametrize("group", range(6))
 def test_random_programs(group):
-    for seed in range(group, PROGRAMS, 6):
+    for seed in [*range(group, PROGRAMS, 6), *HARD[group::6]]:
         program = Program(seed)
         f = functions(program, seed)
         a = numpy.random.RandomState(seed).randint(-30, 30, 24)

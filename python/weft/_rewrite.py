@@ -149,11 +149,11 @@ def stores(node, lists=True):
 
 
 class _Liveness:
-    """Which names are read later. `after`, `other` and `head` hold, by node, the names that are live after a block, at
-    its `else`, and at the head of a loop."""
+    """Which names are read later. `after`, `other`, `before` and `head` hold, by node, the names that are live after
+    a block, at the `else` of an `if`, at either branch of it, and at the head of a loop."""
 
     def __init__(self, body, captured):
-        self.after, self.other, self.head = {}, {}, {}
+        self.after, self.other, self.before, self.head = {}, {}, {}, {}
         self.captured = captured
         self.block(body, frozenset(captured), frozenset(), frozenset())
 
@@ -172,7 +172,8 @@ class _Liveness:
         if isinstance(s, ast.If):
             self.after[s] = after
             self.other[s] = self.block(s.orelse, after, leave, skip)
-            return loads(s.test) | self.block(s.body, after, leave, skip) | self.other[s]
+            self.before[s] = self.block(s.body, after, leave, skip) | self.other[s]
+            return loads(s.test) | self.before[s]
         if isinstance(s, _LOOPS):
             head = after | (loads(s.test) if isinstance(s, ast.While) else set())
             targets = stores(s.target) if isinstance(s, ast.For) else set()
@@ -466,8 +467,8 @@ class _Function(ast.NodeTransformer):
             otherwise.body = ((again if restore else []) + self.statements(s.orelse) +
                               (_statements(end, s) if falls[1] else []))
             made.append(otherwise)
-            if restore:
-                begin[0].value.args.append(ast.copy_location(_expression(repr(tuple(restore)), s), s))
+            begin[0].value.args.append(_expression(repr(tuple(restore)), s))
+            begin[0].value.args.append(_expression(repr(tuple(n for n in names if n not in self.live.before[s])), s))
         last = _statements(f"if {block}.end(): pass", s)
         if names:
             last[0].body = self.bind(block, "after", names, s)
@@ -476,6 +477,7 @@ class _Function(ast.NodeTransformer):
     def loop(self, s, block, begin, head):
         names = self.names(s, self.live.head[s] | self.live.after[s])
         begin[0].value.args[1] = _expression(repr(tuple(names)), s)
+        begin[0].value.args.append(_expression(repr(tuple(n for n in names if n in self.live.after[s])), s))
         if names:
             take = _statements(f"if {block}.traced: pass", s)[0]
             new = stores(s.target) if isinstance(s, ast.For) else ()

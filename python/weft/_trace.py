@@ -9,6 +9,7 @@ as 0 there, where Python would raise.
 from __future__ import annotations
 
 import operator
+import sys
 import threading
 from typing import Any
 
@@ -17,7 +18,7 @@ from ._weft import Graph, Value, Variable
 
 ops = _weft.ops
 _MOST_TURNS = 16  # turns of a range of Python numbers that are written out
-_MOST_TRACES = 1000
+_FEW_TRACES, _MOST_TRACES = 40, 1000
 _state = threading.local()
 
 
@@ -47,40 +48,66 @@ def graph() -> Graph:
 
 
 class Trace:
-    """One run of a function that records. `point`: the index values of the current point."""
+    """One run of a function that records. `point`: the index values of the current point. Blocks are numbered in the order
+    in which they begin, or, if `by_place`, named by their places in the text and those of the calls around them."""
 
-    def __init__(self, graph, learnt, filename=""):
-        self.graph, self.learnt, self.filename = graph, learnt, filename
+    def __init__(self, graph, learnt, filename="", by_place=False):
+        self.graph, self.learnt, self.filename, self.by_place = graph, learnt, filename, by_place
         self.sites, self.open, self.point = 0, [], ()
         self.covering = set()  # ids of the arrays of which every point uses its own element
         self.selects = False  # both branches of a condition are computed, as where no blocks are allowed
 
     def site(self):
+        if self.by_place:
+            places, frame = [], sys._getframe(1)
+            while frame is not None and frame.f_code is not _attempts.__code__:
+                places.append((frame.f_code, frame.f_lasti))
+                frame = frame.f_back
+            return tuple(places)
         self.sites += 1
         return self.sites
 
     def learn(self, site, name, what):
-        for later in [s for s in self.learnt if s > site]:
-            del self.learnt[later]
+        if not self.by_place:  # what is behind may depend on it
+            for later in [s for s in self.learnt if s > site]:
+                del self.learnt[later]
         self.learnt.setdefault(site, {})[name] = what
         raise Again
 
 
-def trace(make_graph, function, filename=""):
-    """Calls function(trace) until nothing new is learnt; each time with a new recording."""
+def _attempts(make_graph, function, filename, by_place, most):
+    """Calls function(trace) until nothing new is learnt, at most so many times; then None."""
     learnt = {}
+    for _ in range(most):
+        _state.trace = Trace(make_graph(), learnt, filename, by_place)
+        try:
+            return _state.trace, function(_state.trace)
+        except Again:
+            _state.trace.graph.drop()
+        except BaseException:
+            _state.trace.graph.drop()
+            raise
+    return None
+
+
+def trace(make_graph, function, filename=""):
+    """Calls function(trace) until nothing new is learnt; each time with a new recording.
+
+    Where Python writes loops out, there are many blocks, of which each would learn for itself. Then what one block has
+    learnt holds for all of its place. Their dtypes may differ; then the many attempts are made.
+    """
     before, was = current(), _weft._set_tracing(True)
     try:
-        for _ in range(_MOST_TRACES):
-            _state.trace = Trace(make_graph(), learnt, filename)
+        done = _attempts(make_graph, function, filename, False, _FEW_TRACES)
+        if done is None:
             try:
-                return _state.trace, function(_state.trace)
-            except Again:
-                _state.trace.graph.drop()
-            except BaseException:
-                _state.trace.graph.drop()
-                raise
-        raise RuntimeError("the function was traced 1000 times, and its variables still change their dtypes")
+                done = _attempts(make_graph, function, filename, True, _MOST_TRACES)
+            except _weft.DtypeError:
+                pass
+        done = done or _attempts(make_graph, function, filename, False, _MOST_TRACES)
+        if done is None:
+            raise RuntimeError(f"the function was traced {_MOST_TRACES} times, and its variables still change their dtypes")
+        return done
     finally:
         _state.trace = before
         _weft._set_tracing(was)
@@ -189,7 +216,7 @@ class _Slot:
         g = block.trace.graph
         self.block, self.name, self.entry, self.tree, self.assigned = block, name, entry, tree, False
         self.first = [0] * len(_numbers(tree)) if entry is UNBOUND else leaves_of(entry)
-        self.seen = self.first
+        self.seen = [UNBOUND] * len(self.first) if entry is UNBOUND else self.first
         self.variables = []
         for number, first in zip(_numbers(tree), self.first):
             if number[0] == "object":
@@ -229,13 +256,13 @@ class _Slot:
 class _Block:
     """What blocks of the recording share. `names`: the names that may have another value after it."""
 
-    def begin(self, trace, names, scope, line):
+    def begin(self, trace, names, scope, line, fresh=(), number=None):
         self.trace, self.line, self.names = trace, line, names
-        self.number = trace.site()
+        self.number = trace.site() if number is None else number
         self.learnt = trace.learnt.get(self.number, {})
         self.slots = {}
         for name in names:
-            entry = scope.get(name, UNBOUND)
+            entry = UNBOUND if name in fresh else scope.get(name, UNBOUND)
             tree = self.learnt.get(name)
             if entry is not UNBOUND:
                 tree = tree or tree_of(entry)
@@ -269,7 +296,7 @@ class Branch(_Block):
     """An `if`."""
     what, strict = "if", False
 
-    def __init__(self, condition, names, scope, line, restored=()):
+    def __init__(self, condition, names, scope, line, restored=(), fresh=()):
         self.traced = is_value(condition)
         if not self.traced:
             self.then = bool(condition)
@@ -278,9 +305,9 @@ class Branch(_Block):
         self.selects = current().selects
         if self.selects:
             self.trace, self.line, self.names = current(), line, names
-            self.entries = {name: scope[name] for name in names if name in scope}
+            self.entries = {name: scope[name] for name in names if name in scope and name not in fresh}
         else:
-            self.begin(current(), names, scope, line)
+            self.begin(current(), names, scope, line, fresh)
         self.kept = {name: scope[name] for name in restored if name in scope}
         self.copies = {name: list(value) for name, value in self.kept.items() if isinstance(value, list)}
         self.bound = {}
@@ -360,8 +387,10 @@ class Branch(_Block):
 class _Loop(_Block):
     strict, traced, testing = True, False, False
 
-    def start(self, names, scope, line, traced):
-        """Begins a loop of Python, or, if it is `traced` or learnt to be, a block of the recording."""
+    def start(self, names, scope, line, left, traced):
+        """Begins a loop of Python, or, if it is `traced` or learnt to be, a block of the recording. `left`: the names that
+        are read after it."""
+        self.names, self.left = names, left
         trace = current()
         self.trace = trace
         self.number = trace.site() if trace else 0
@@ -369,15 +398,14 @@ class _Loop(_Block):
         self.traced = traced or bool(trace and trace.learnt.get(self.number, {}).get("", False))
         self.line = line
         if self.traced:
-            trace.sites -= 1
-            self.begin(trace, names, scope, line)
+            self.begin(trace, names, scope, line, number=self.number)
 
     def get(self, name):
         slot = self.slots.get(name)
         return slot.take() if slot else UNBOUND
 
-    def store(self, scope):
-        for name in self.names:
+    def store(self, scope, names):
+        for name in names:
             value = scope.get(name, UNBOUND)
             if value is UNBOUND:
                 continue
@@ -388,17 +416,17 @@ class _Loop(_Block):
 
     def turn(self, scope):
         if self.traced:
-            self.store(scope)
+            self.store(scope, self.names)
 
     def leave(self, scope):
-        return self.jump(scope, Graph.break_)
+        return self.jump(scope, self.left, Graph.break_)
 
     def skip(self, scope):
-        return self.jump(scope, Graph.continue_)
+        return self.jump(scope, self.names, Graph.continue_)
 
-    def jump(self, scope, how):
+    def jump(self, scope, names, how):
         if self.traced:
-            self.store(scope)
+            self.store(scope, names)
             how(self.trace.graph)
             return self.trace.open[-1] is self
         if self.trace is None or len(self.trace.open) == self.depth:
@@ -420,8 +448,8 @@ class _Loop(_Block):
 class While(_Loop):
     what = "while"
 
-    def __init__(self, condition, names, scope, line):
-        self.start(names, scope, line, is_value(condition))
+    def __init__(self, condition, names, scope, line, left):
+        self.start(names, scope, line, left, is_value(condition))
         self.condition, self.turns = condition, 0
         if self.traced:
             self.trace.graph.loop()
@@ -478,14 +506,14 @@ class Range:
 class For(_Loop):
     what = "for"
 
-    def __init__(self, iterable, names, scope, line):
+    def __init__(self, iterable, names, scope, line, left):
         trace = current()
         is_range = isinstance(iterable, (range, Range))
         if isinstance(iterable, Range):
             traced = trace is not None
         else:
             traced = trace is not None and is_range and len(iterable) > _MOST_TURNS
-        self.start(names, scope, line, traced)
+        self.start(names, scope, line, left, traced)
         if not self.traced:
             self.iterator, self.is_range = iter(iterable), is_range
             return
