@@ -51,6 +51,10 @@ typedef struct wf_config {
     uint32_t flags_on, flags_off; /* flags set, then cleared, beside the defaults */
     void (*log)(int level, const char *text, void *user); /* warnings (1) and notes (2); NULL: dropped. Any thread */
     void *log_user;
+    /* Asked between blocks of work on the processor, at most every 50 ms, by the thread that waits for it; NULL: nobody.
+     * True cancels the launches of this thread's call: WF_ERR_CANCELLED, and what they write is undefined. */
+    bool (*poll)(void *user);
+    void *poll_user;
 } wf_config;
 /* A new context. NULL config: defaults. Starts no thread and opens no library until needed.
  * Errors: NULL only without memory.

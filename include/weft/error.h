@@ -8,18 +8,19 @@ extern "C" {
 #endif
 
 /* X(name, code, text): the codes are stable. */
-#define WF_STATUS_MAP(X)                         \
-    X(ARG, 1, "invalid argument")                \
-    X(SHAPE, 2, "shapes do not fit")             \
-    X(DTYPE, 3, "dtypes do not fit")             \
-    X(DEVICE, 4, "wrong or no device")           \
-    X(MEMORY, 5, "out of memory")                \
-    X(CONTRACT, 6, "operator breaks a contract") \
-    X(BOUNDS, 7, "index out of bounds")          \
-    X(BACKEND, 8, "compiler or driver failed")   \
-    X(IO, 9, "file error")                       \
-    X(UNSUPPORTED, 10, "not supported")          \
-    X(SYNTAX, 11, "syntax error in operator text")
+#define WF_STATUS_MAP(X)                           \
+    X(ARG, 1, "invalid argument")                  \
+    X(SHAPE, 2, "shapes do not fit")               \
+    X(DTYPE, 3, "dtypes do not fit")               \
+    X(DEVICE, 4, "wrong or no device")             \
+    X(MEMORY, 5, "out of memory")                  \
+    X(CONTRACT, 6, "operator breaks a contract")   \
+    X(BOUNDS, 7, "index out of bounds")            \
+    X(BACKEND, 8, "compiler or driver failed")     \
+    X(IO, 9, "file error")                         \
+    X(UNSUPPORTED, 10, "not supported")            \
+    X(SYNTAX, 11, "syntax error in operator text") \
+    X(CANCELLED, 12, "cancelled")
 typedef enum wf_status {
     WF_OK = 0,
 #define X(name, code, text) WF_ERR_##name = code,

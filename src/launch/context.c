@@ -34,7 +34,9 @@ static wf__engine *new_engine(const wf_config *config)
                             .cache_dir = config->cache_dir,
                             .cache_bytes = config->cache_bytes,
                             .log = config->log,
-                            .log_user = config->log_user };
+                            .log_user = config->log_user,
+                            .poll = config->poll,
+                            .poll_user = config->poll_user };
 #ifdef WEFT_WITH_LLVM
     c.codegen = &wf__llvm;
 #endif

@@ -222,7 +222,8 @@ static void do_run(void *user, int64_t block, int worker)
         wf__free(own[i]);
 }
 
-static void run_all(host *h)
+/* Calls the function with all elements. False: the program has cancelled that. */
+static bool run_all(host *h)
 {
     int64_t row = h->space.dim[h->space.rank - 1];
     h->points = 1;
@@ -233,7 +234,9 @@ static void run_all(host *h)
     h->run = all_packed || share < RUN ? RUN : share < MOST_RUN ? share : MOST_RUN;
     h->pieces = all_packed ? 0 : (row + h->run - 1) / h->run;
     int64_t blocks = all_packed ? (h->points + h->run - 1) / h->run : h->points / row * h->pieces;
+    wf__pool_begin_work();
     wf__pool_run(wf__engine_pool(h->ctx->engine), blocks, do_run, h);
+    return !wf__pool_end_work();
 }
 
 /* ---- arrays of GPUs ---- */
@@ -308,7 +311,8 @@ wf_status wf_host_apply(wf_context *ctx, wf_arrays in, wf_arrays out, void (*fn)
         empty = empty || h.space.dim[d] == 0;
     if (status == WF_OK && !empty && h.n) {
         merge_axes(&h);
-        run_all(&h);
+        if (!run_all(&h))
+            status = wf__error(ctx, WF_ERR_CANCELLED, "wf_host_apply: the program has cancelled the work");
         if (atomic_load(&h.no_memory))
             status = wf__error(ctx, WF_ERR_MEMORY,
                                "wf_host_apply: out of memory for runs of %lld elements; some were not done",

@@ -152,7 +152,7 @@ static wf_status replay_anew(wf_frozen *f, wf_arrays inputs)
             wf__arrays_end(f->ctx, n, pinned);
             s->call.entry = NULL;
             if (status == WF_OK && run && !sharing && !s->interpret && !s->gpu)
-                wf__cpu_prepare(&s->plan->plan, s->base, &s->call);
+                wf__cpu_prepare(f->ctx->engine, &s->plan->plan, s->base, &s->call);
         }
     for (uint32_t i = 0; status == WF_OK && !sharing && i < f->inputs; ++i)
         f->id[i] = inputs.at[i]->id;

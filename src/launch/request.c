@@ -125,10 +125,9 @@ static void fill_memo(wf_kernel *k, wf_array *const *arrays, const wf_shape *spa
         base[i] = arrays[i]->base;
     }
     memcpy(m->dim, space->dim, (size_t)space->rank * sizeof *space->dim);
-    if (k->program.device == WF_INTERP || wf__is_gpu(k->program.device))
-        m->call.entry = NULL;
-    else
-        wf__cpu_prepare(&e->plan, base, &m->call);
+    m->call.entry = NULL;
+    if (k->program.device != WF_INTERP && !wf__is_gpu(k->program.device))
+        wf__cpu_prepare(k->ctx->engine, &e->plan, base, &m->call);
     atomic_store_explicit(&h->tag, tag, memory_order_relaxed);
     unlock_memo(h);
     wf__plan_release(k->ctx, old);

@@ -1,10 +1,20 @@
 /* stage.c - see stage.h. */
 #include "run/stage.h"
+#include "run/thread/pool.h"
 
 void wf__set_out_of_memory(wf__failure *f, const char *what)
 {
     f->status = WF_ERR_MEMORY;
     wf__str_addf(&f->text, "out of memory for %s", what);
+}
+
+bool wf__is_cancelled(wf__failure *f)
+{
+    if (wf__pool_is_cancelled() && f->status == WF_OK) {
+        f->status = WF_ERR_CANCELLED;
+        wf__str_addf(&f->text, "the program has cancelled the work");
+    }
+    return wf__pool_is_cancelled();
 }
 
 void wf__stage_mem(const wf__stage *stage, char *const *base, wf__mem *mem)

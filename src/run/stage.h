@@ -21,6 +21,9 @@ static inline bool wf__is_little_point(const wf__stage *stage)
 }
 
 void wf__set_out_of_memory(wf__failure *failure, const char *what);
+/* True, with the failure set, if the program has cancelled the work of this thread. What was computed so far is then not
+ * complete, so it must not be used: an index may be anything. */
+bool wf__is_cancelled(wf__failure *failure);
 /* Sets the failure, and returns false. */
 static inline bool wf__out_of_memory(wf__failure *failure, const char *what)
 {

@@ -115,9 +115,35 @@ void wf__run_box(const wf__launch *l, int64_t box, int64_t copy, int worker)
         run_consumer(l, lo, hi, acc);
 }
 
+/* The interpreter takes long enough for the program to be asked between parts of its work. */
+enum { PARTS = 64 };
+static int axis_of_parts(const wf__stage *stage)
+{
+    int axis = 0;
+    while (axis + 1 < stage->lowered.rank && stage->extent[axis] < PARTS)
+        ++axis;
+    return axis;
+}
+static void run_part(void *user, int64_t first, int64_t end, int worker)
+{
+    const wf__launch *l = user;
+    const int axis = axis_of_parts(l->stage);
+    const int64_t n = l->stage->extent[axis], each = (n / PARTS + WF__LANES) / WF__LANES * WF__LANES;
+    int64_t lo[WF_MAX_RANK] = { 0 }, hi[WF_MAX_RANK];
+    (void)worker;
+    memcpy(hi, l->stage->extent, sizeof hi);
+    lo[axis] = first * each < n ? first * each : n;
+    hi[axis] = end * each < n ? end * each : n;
+    if (lo[axis] < hi[axis])
+        call_entry(l, 0, lo, hi, NULL);
+}
+
 void wf__run_all_points(const wf__launch *l)
 {
-    call_entry(l, 0, (const int64_t[WF_MAX_RANK]){ 0 }, l->stage->extent, NULL);
+    if (!l->entry && wf__pool_has_poll(l->engine->pool) && l->stage->lowered.rank)
+        wf__pool_run_several(l->engine->pool, 1, PARTS, &(wf__several){ 1, 1, false }, run_part, (void *)l);
+    else
+        call_entry(l, 0, (const int64_t[WF_MAX_RANK]){ 0 }, l->stage->extent, NULL);
 }
 
 /* ---- threads and code ---- */

@@ -24,7 +24,7 @@ typedef struct wf__prepared {
     uint32_t mem_cap;
 } wf__prepared;
 /* Fills `out` for a plan that has run with these addresses. The plan must outlive `out`. */
-void wf__cpu_prepare(wf__plan *plan, char *const *base, wf__prepared *out);
+void wf__cpu_prepare(const wf__engine *engine, wf__plan *plan, char *const *base, wf__prepared *out);
 /* Runs a launch whose entry is not NULL; limits->serial_below must be 0. `turned` alternates from run to run, see
  * wf__several. */
 void wf__cpu_run_prepared(wf__engine *engine, wf__prepared *prepared, const uint64_t *param, const wf__limits *limits,

@@ -53,7 +53,7 @@ static void run_boxes(wf__launch *l)
         for (int64_t g = 0; g < l->copies->n; ++g)
             run_group(l, g, 0);
     else if (stage->lowered.red_n || stage->partition.one_box_per_block)
-        run_range(l, 0, stage->partition.boxes, 0);
+        wf__pool_run_several(l->engine->pool, 1, stage->partition.boxes, &(wf__several){ 1, 1, false }, run_range, l);
     else
         wf__run_all_points(l);
 }
@@ -137,6 +137,8 @@ static void note_run(const wf__launch *l, const wf__note *next, double start)
 
 bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *consumed)
 {
+    if (wf__is_cancelled(r->failure))
+        return false;
     wf__engine *e = r->engine;
     wf__failure *f = r->failure;
     wf__stage *stage = &r->plan->stage[s];

@@ -42,13 +42,14 @@ void wf__run_slabs(const wf__launch *l)
 }
 
 /* ---- prepared launches ---- */
-void wf__cpu_prepare(wf__plan *plan, char *const *base, wf__prepared *out)
+void wf__cpu_prepare(const wf__engine *e, wf__plan *plan, char *const *base, wf__prepared *out)
 {
     wf__stage *stage = plan->stage;
     out->entry = NULL;
     bool shared = plan->stage_n == 1 && wf__is_large(stage, &(wf__limits){ 0 });
     if (plan->stage_n != 1 || plan->temp_n || stage->empty || stage->lowered.red_n || stage->copies.n ||
-        stage->partition.one_box_per_block || (shared && (stage->partition.slabs < 0 || stage->promises.updates)))
+        stage->partition.one_box_per_block ||
+        (shared && (stage->partition.slabs < 0 || stage->promises.updates || wf__pool_has_poll(e->pool))))
         return;
     if (!wf__grow(&out->mem, &out->mem_cap, stage->lowered.slot_n, sizeof *out->mem))
         return;

@@ -174,8 +174,10 @@ bool wf__cpu_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64
     const wf__run r = { e, plan, base, all, limits, interpret, notes, failure };
     if (ok)
         compile_ahead(&r);
+    wf__pool_begin_work();
     for (uint32_t i = 0; ok && i < plan->step_n; ++i)
-        ok = run_step(&r, &plan->step[i]);
+        ok = run_step(&r, &plan->step[i]) && !wf__is_cancelled(failure);
+    wf__pool_end_work();
     while (temps-- > 0 && base)
         wf__mem_free(e->memory, base[plan->objects + temps], wf__temp_bytes(&plan->temp[temps]));
     if (base != small_base)

@@ -86,6 +86,8 @@ struct wf__pool {
     /* wake a caller that sleeps until its run is done */
     wf__mutex done_lock;
     wf__cond done;
+    wf__poll_fn *poll; /* NULL: nobody asks */
+    void *poll_user;
     /* Fields that seldom change. */
     _Alignas(128) atomic_int threads;
     atomic_int cores;
@@ -518,8 +520,81 @@ static void wait_no_more(wf__pool *pool, bool *waits)
     *waits = false;
 }
 
+/* ---- cancellation ---- */
+
+static _Thread_local struct {
+    int scopes;     /* of wf__pool_begin_work */
+    int inside;     /* calls of blocks that a watched run has made on this thread */
+    bool cancelled; /* this thread's work in the outermost scope */
+} work;
+
+void wf__pool_set_poll(wf__pool *pool, wf__poll_fn *poll, void *user)
+{
+    pool->poll = poll;
+    pool->poll_user = user;
+}
+bool wf__pool_has_poll(const wf__pool *pool) { return pool->poll != NULL; }
+void wf__pool_begin_work(void) { work.scopes++; }
+bool wf__pool_is_cancelled(void) { return work.cancelled; }
+bool wf__pool_end_work(void)
+{
+    bool cancelled = work.cancelled;
+    if (--work.scopes == 0)
+        work.cancelled = false;
+    return cancelled;
+}
+
+/* A run whose caller polls. */
+typedef struct watched {
+    wf__pool *pool;
+    wf__blocks_fn *fn;
+    void *user;
+    double polled; /* when the caller polled last; read and written by the caller alone */
+    atomic_bool stop;
+} watched;
+
+/* Runs blocks in calls of about a millisecond, until the run is stopped. Worker 0 is the caller. */
+static void run_watched(void *user, int64_t first, int64_t end, int worker_index)
+{
+    static const double CALL = 1e-3, BETWEEN_POLLS = 50e-3;
+    watched *w = user;
+    double before = wf__now();
+    work.inside++;
+    bool grows = false;
+    for (int64_t some = 1; first < end && !atomic_load_explicit(&w->stop, memory_order_relaxed);) {
+        some = grows ? 2 * some : some;
+        some = some < end - first ? some : end - first;
+        w->fn(w->user, first, first + some, worker_index);
+        first += some;
+        double now = wf__now();
+        if (!worker_index && now - w->polled > BETWEEN_POLLS) {
+            if (w->pool->poll(w->pool->poll_user))
+                atomic_store_explicit(&w->stop, true, memory_order_relaxed);
+            w->polled = wf__now();
+        }
+        grows = now - before < CALL;
+        before = now;
+    }
+    work.inside--;
+}
+
+static void run_all(wf__pool *pool, int workers, int64_t blocks, const wf__several *how, wf__blocks_fn *fn, void *user);
+
 void wf__pool_run_several(wf__pool *pool, int workers, int64_t blocks, const wf__several *how, wf__blocks_fn *fn,
                           void *user)
+{
+    if (work.cancelled && !work.inside)
+        return;
+    if (!pool->poll || blocks <= 1 || !work.scopes || work.inside) {
+        run_all(pool, workers, blocks, how, fn, user);
+        return;
+    }
+    watched w = { .pool = pool, .fn = fn, .user = user, .polled = wf__now() };
+    run_all(pool, workers, blocks, how, run_watched, &w);
+    work.cancelled = work.cancelled || atomic_load_explicit(&w.stop, memory_order_relaxed);
+}
+
+static void run_all(wf__pool *pool, int workers, int64_t blocks, const wf__several *how, wf__blocks_fn *fn, void *user)
 {
     int threads = wf__pool_threads(pool);
     if (workers > threads)
