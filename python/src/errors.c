@@ -20,6 +20,7 @@ static const struct {
     { WF_ERR_IO, "FileError", "A file cannot be read or written.", &PyExc_OSError },
     { WF_ERR_UNSUPPORTED, "UnsupportedError", "This is not supported.", &PyExc_NotImplementedError },
     { WF_ERR_SYNTAX, "TextError", "The operator text has a mistake.", &PyExc_SyntaxError },
+    { WF_ERR_CANCELLED, "CancelledError", "The work was cancelled.", &PyExc_RuntimeError },
 };
 
 int wfpy_add_errors(PyObject *module)
@@ -45,7 +46,7 @@ int wfpy_add_errors(PyObject *module)
 
 PyObject *wfpy_raise_status(wf_status status, const char *text)
 {
-    bool known = status > WF_OK && status <= WF_ERR_SYNTAX;
+    bool known = status > WF_OK && status <= WF_ERR_CANCELLED;
     PyErr_SetString(wfpy.error[known ? status : 0], text);
     return NULL;
 }

@@ -55,10 +55,25 @@ int wfpy_warn(void)
 
 /* ---- context and GIL ---- */
 
+static _Thread_local PyThreadState *released; /* of a thread that has given up the GIL for work of the library */
+
+/* Lets Python handle signals while work takes long. True, with an exception set, if a handler has raised, as after
+ * Ctrl-C: then the work is cancelled. */
+static bool is_interrupted(void *user)
+{
+    (void)user;
+    if (!released)
+        return wfpy_has_gil() && PyErr_CheckSignals() < 0;
+    PyEval_RestoreThread(released);
+    bool raised = PyErr_CheckSignals() < 0;
+    PyEval_SaveThread();
+    return raised;
+}
+
 wf_context *wfpy_context(void)
 {
     if (!wfpy.context) {
-        wf_config config = { .size = sizeof config, .log = note_message };
+        wf_config config = { .size = sizeof config, .log = note_message, .poll = is_interrupted };
         wfpy.context = wf_context_new(&config);
         if (!wfpy.context)
             PyErr_NoMemory();
@@ -66,15 +81,11 @@ wf_context *wfpy_context(void)
     return wfpy.context;
 }
 
-static _Thread_local bool released;
-
 wfpy_released wfpy_release_gil(bool when)
 {
     wfpy_released r = { NULL };
-    if (when) {
-        released = true;
-        r.state = PyEval_SaveThread();
-    }
+    if (when)
+        released = r.state = PyEval_SaveThread();
     return r;
 }
 
@@ -82,7 +93,7 @@ void wfpy_take_gil(wfpy_released r)
 {
     if (r.state) {
         PyEval_RestoreThread(r.state);
-        released = false;
+        released = NULL;
     }
 }
 

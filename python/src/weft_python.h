@@ -45,7 +45,7 @@ typedef struct wfpy_module {
     PyObject *self; /* the module */
     wf_context *context;
     PyTypeObject *array, *value, *variable, *graph, *kernel, *dtype;
-    PyObject *error[12]; /* by wf_status; [0] is weft.Error */
+    PyObject *error[WF_ERR_CANCELLED + 1]; /* by wf_status; [0] is weft.Error */
     PyObject *dtypes[WF_C128 + 1];
     PyObject *wide_index, *wide_assign; /* Python functions of array[...] with arrays and masks */
 } wfpy_module;
