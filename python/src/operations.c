@@ -448,6 +448,85 @@ static bool is_number(PyObject *object)
     return PyFloat_Check(object) || PyLong_Check(object) || PyComplex_Check(object);
 }
 
+/* The dtype and shape of an array, which may be lazy. */
+static void describe(PyObject *array, wf_dtype *dtype, wf_shape *shape)
+{
+    const wfpy_array *a = (const wfpy_array *)array;
+    *dtype = a->array ? wf_array_dtype(a->array) : wf_val_dtype(((wfpy_value *)a->value)->val);
+    *shape = a->array ? wf_array_shape(a->array) : wf_val_shape(((wfpy_value *)a->value)->val);
+}
+
+/* True for operands with which the operation cannot fail: floats of one dtype and shape, and numbers of Python. */
+static bool surely_fits(int op, PyObject *const *args, int n)
+{
+    wf_dtype dtype = WF_NONE, own;
+    wf_shape shape = { 0 }, other;
+    if (op < OPS && rows[op].operands != NUM && rows[op].operands != FLT && rows[op].operands != ANY)
+        return false;
+    for (int i = 0; i < n; ++i) {
+        if (PyFloat_Check(args[i]))
+            continue;
+        if (!wfpy_is_array(args[i]))
+            return false;
+        describe(args[i], &own, &other);
+        if (wf_dtype_kind(own) != WF_KIND_FLOAT ||
+            (dtype != WF_NONE && (own != dtype || memcmp(&shape, &other, sizeof shape) != 0)))
+            return false;
+        dtype = own;
+        shape = other;
+    }
+    return true;
+}
+
+/* Raises the mistake of an operation, if there is one, before it can end a recording that holds other lazy arrays: tries it
+ * on constants of the operands' dtypes and shapes. */
+static bool try_operation(int op, PyObject *const *args, int n)
+{
+    operand o[MAX_OPERANDS];
+    wf_graph *g = wf_begin_with(wfpy.context, &(wf_space){ .size = sizeof(wf_space) });
+    for (int i = 0; i < n; ++i) {
+        if (is_number(args[i]) ? !convert(args[i], g, &o[i]) : false) {
+            wf_drop(g);
+            wf_clear_error(wfpy.context);
+            return false;
+        }
+        if (is_number(args[i]))
+            continue;
+        wf_dtype dtype;
+        wf_shape shape;
+        describe(args[i], &dtype, &shape);
+        o[i] = (operand){ .val = wf_dtype_kind(dtype) == WF_KIND_COMPLEX ? wf_const_complex(g, dtype, 1, 0)
+                                                                         : wf_const(g, dtype, 1) };
+        o[i].val = (wf_broadcast)(o[i].val, shape);
+    }
+    record(op, o, n);
+    if (wf_graph_status(g) == WF_OK && !PyErr_Occurred()) {
+        wf_drop(g);
+        return true;
+    }
+    wf_run(g);
+    wfpy_raise();
+    return false;
+}
+
+static PyObject *apply_lazily(int op, PyObject *graph, PyObject *const *args, int n)
+{
+    PyObject *own[MAX_OPERANDS] = { NULL }, *array = NULL;
+    bool right = true;
+    for (int i = 0; i < n && right; ++i) {
+        own[i] = is_number(args[i]) ? Py_NewRef(args[i]) : wfpy_as_array(args[i], WF_NONE);
+        right = own[i] != NULL;
+    }
+    if (right && (surely_fits(op, own, n) || try_operation(op, own, n))) {
+        PyObject *value = apply_recorded(op, graph, own, n);
+        array = value ? wfpy_lazy_array(value) : NULL;
+        Py_XDECREF(value);
+    }
+    for (int i = 0; i < n; ++i)
+        Py_XDECREF(own[i]);
+    return array;
+}
+
 PyObject *wfpy_apply(int op, PyObject *const *args, Py_ssize_t n)
 {
     PyObject *graph = NULL;
@@ -466,11 +545,8 @@ PyObject *wfpy_apply(int op, PyObject *const *args, Py_ssize_t n)
                 return NULL;
         return number_object(record(op, o, (int)n));
     }
-    if ((graph = wfpy_lazy_graph())) {
-        PyObject *value = apply_recorded(op, graph, args, (int)n), *array = value ? wfpy_lazy_array(value) : NULL;
-        Py_XDECREF(value);
-        return array;
-    }
+    if ((graph = wfpy_lazy_graph()))
+        return apply_lazily(op, graph, args, (int)n);
     if (PyErr_Occurred())
         return NULL;
     return apply_eager(op, args, (int)n, NULL);

@@ -244,9 +244,16 @@ def test_lazy_arrays():
         x += 10  # what may read x is computed before
         assert not y.is_lazy
     assert y.tolist() == [2, 4, 6] and x.tolist() == [11, 12, 13]
-    with pytest.raises(weft.ShapeError):
-        with weft.lazy():
-            weft.empty(3) + weft.empty(4)
+    with weft.lazy():
+        y = x * 3
+        with pytest.raises(weft.ShapeError):
+            y + weft.empty(4)
+        for wrong in (lambda: y & 1, lambda: weft.asarray([1, 2, 3], "u8") + 300, lambda: y + "text", lambda: weft.sin(y, 1),
+                      lambda: y < 1j):
+            with pytest.raises(TypeError):
+                wrong()
+        z = y + 1  # mistakes end nothing
+    assert y.tolist() == [33, 36, 39] and z.tolist() == [34, 37, 40]
     assert (x + 0).tolist() == [11, 12, 13]
 
 
