@@ -453,6 +453,7 @@ static const struct {
     { "out = sqr(a)", "did you mean 'sqrt'?", 6, WF_ERR_SYNTAX },
     { "out = a + meen(a)", "did you mean 'mean'?", 10, WF_ERR_SYNTAX },
     { "out = a - percentile(a)", "write quantile(a, q)", 10, WF_ERR_SYNTAX },
+    { "out = where(a > 1, a, 1)", "write select(condition, a, b)", 6, WF_ERR_SYNTAX },
     { "out = std(a, a)", "ddof", 6, WF_ERR_SYNTAX },
     { "out = std(a, 1, 2)", "std takes 1 to 2 arguments", 6, WF_ERR_SYNTAX },
     { "out = mean(a, 1)", "mean takes 1 argument, not 2; axes follow a semicolon: (a; 0, -1)", 6, WF_ERR_SYNTAX },

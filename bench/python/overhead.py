@@ -158,6 +158,125 @@ def math_16m():
     return contenders, np.exp(-x * x) * np.sin(3 * x) + np.sqrt(x) * np.log(x), None
 
 
+@row
+def mandelbrot_2048():
+    """The Mandelbrot set of 2048 by 2048 points, up to 256 turns, in f64."""
+    n, most = 2048, 256
+
+    def turns(y, x, scale, most):
+        cr, ci = x * scale - 2.0, y * scale - 1.25
+        zr = zi = 0.0
+        n = 0
+        while n < most and zr * zr + zi * zi <= 4:
+            zr, zi = zr * zr - zi * zi + cr, 2 * zr * zi + ci
+            n += 1
+        return n
+
+    @weft.kernel
+    def mandelbrot(y, x, out, scale, most):
+        out[y, x] = turns(y, x, scale, most)
+
+    out = np.empty((n, n), np.int32)
+    contenders = {"weft kernel": lambda: mandelbrot(out, 2.5 / n, most)}
+    if has("numba"):
+        import numba
+
+        inner = numba.njit(turns)
+
+        @numba.njit(parallel=True)
+        def loop(out, scale, most):
+            for y in numba.prange(out.shape[0]):
+                for x in range(out.shape[1]):
+                    out[y, x] = inner(y, x, scale, most)
+
+        numba.set_num_threads(THREADS)
+        contenders["numba parallel"] = lambda: loop(out, 2.5 / n, most)
+    y, x = np.ogrid[0:n:64, 0:n:64]
+    expected = np.vectorize(turns, otypes=[np.int32])(y, x, 2.5 / n, most)
+    return contenders, expected, out[::64, ::64]
+
+
+@row
+def stencil_4096():
+    """The five-point stencil of 4096 by 4096 elements of f32, with edges that repeat the last element."""
+    n = 4096
+    a = np.random.default_rng(1).random((n, n), np.float32)
+    out = np.empty_like(a)
+
+    @weft.kernel
+    def stencil(y, x, a, out):
+        around = a[y - 1, x, "clamp"] + a[y + 1, x, "clamp"] + a[y, x - 1, "clamp"] + a[y, x + 1, "clamp"]
+        out[y, x] = around - 4 * a[y, x]
+
+    contenders = {"weft kernel": lambda: stencil(a, out)}
+    if has("numba"):
+        import numba
+
+        @numba.njit(parallel=True)
+        def loop(a, out):
+            h, w = a.shape
+            for y in numba.prange(h):
+                for x in range(w):
+                    around = a[max(y - 1, 0), x] + a[min(y + 1, h - 1), x] + a[y, max(x - 1, 0)] + a[y, min(x + 1, w - 1)]
+                    out[y, x] = around - np.float32(4) * a[y, x]
+
+        numba.set_num_threads(THREADS)
+        contenders["numba parallel"] = lambda: loop(a, out)
+    p = np.pad(a, 1, mode="edge")
+    expected = p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:] - 4 * a
+    return contenders, expected, out
+
+
+@row
+def square_sum_16m():
+    """The sum of (a - b)^2 of 2^24 elements of f32. Weft adds in f64 and gives the same result with any number of threads.
+    numexpr is left out: it adds in f32 one by one, and its sum is wrong by 3 %."""
+    a, b = (np.random.default_rng(i).random(1 << 24, np.float32) for i in (1, 2))
+    contenders = {
+        "weft reduce": lambda: weft.reduce(lambda p, q: (p - q) * (p - q), a, b),
+        "weft text": lambda: weft.text("sum((a - b)**2)", a=a, b=b),
+        "numpy": lambda: np.sum((a - b) ** 2),
+    }
+    if has("numba"):
+        import numba
+
+        @numba.njit(parallel=True)
+        def loop(a, b):
+            total = 0.0
+            for i in numba.prange(a.size):
+                total += (a[i] - b[i]) * (a[i] - b[i])
+            return total
+
+        numba.set_num_threads(THREADS)
+        contenders["numba parallel"] = lambda: loop(a, b)
+    return contenders, np.sum((a - b) ** 2, dtype=np.float64), None
+
+
+@row
+def kernel_1k():
+    """A decorated function called with three NumPy arrays of 1024 elements of f32, and nearly no work in it."""
+    a, b = (np.random.default_rng(i).random(1024, np.float32) for i in (1, 2))
+    out = np.empty_like(a)
+
+    @weft.kernel
+    def triad(i, a, b, out):
+        out[i] = a[i] * 3 + b[i]
+
+    contenders = {"weft kernel": lambda: triad(a, b, out), "numpy add": lambda: np.add(a, b, out)}
+    if has("numba"):
+        import numba
+
+        def loop(a, b, out):
+            for i in numba.prange(a.size):
+                out[i] = a[i] * np.float32(3) + b[i]
+
+        numba.set_num_threads(THREADS)
+        serial, parallel = numba.njit(loop), numba.njit(parallel=True)(loop)
+        contenders["numba njit"] = lambda: serial(a, b, out)
+        contenders["numba parallel"] = lambda: parallel(a, b, out)
+    return contenders, a * np.float32(3) + b, out
+
+
 def check(name, contender, expected, out):
     got = contender()
     got = np.asarray(out if got is None or name == "numpy add" else got)

@@ -229,6 +229,55 @@ def test_rows_and_shapes():
     check(f, ints((5, 4)), ints(4), zeros(5))
 
 
+def test_shapes_within_blocks():
+    def inner(y, x, a, out):
+        if 0 < y < a.shape[0] - 1 and 0 < x < a.shape[1] - 1:
+            out[y, x] = a[y - 1, x] + a[y + 1, x] + a[y, x - 1] + a[y, x + 1] - 4 * a[y, x]
+
+    def after(y, x, a, out):
+        n = 0
+        if x > 2:
+            n = a.shape[0]
+        out[y, x] = n + a.shape[0] * a.size
+
+    check(inner, ints((5, 6)), zeros((5, 6)))
+    check(after, ints((5, 6)), zeros((5, 6)))
+
+
+def test_len():
+    def f(y, a, v, out):
+        for k in range(len(v)):
+            out[y] += a[y][k] * len(a[y]) + v[k] * len(a)
+
+    check(f, ints((5, 40)), ints(40), zeros(5))
+
+    def extents(i, out):
+        out[i] = len(table) + len("abc")
+
+    table = [1, 2]
+    check(extents, zeros(3))
+
+
+def test_what_messages_of_spaces_say():
+    @weft.kernel
+    def one(i, /, a):
+        a[i + 1] = 1
+
+    @weft.kernel
+    def two(y, x, /, a):
+        a[x, y] = 1
+
+    with pytest.raises(TypeError, match=r"no element of the current point is assigned: one\[n\]\(\.\.\.\)"):
+        one(zeros(3))
+    with pytest.raises(TypeError, match=r"two\[n0, n1\]\(\.\.\.\)"):
+        two(zeros((3, 3)))
+    assert repr(one).endswith("of 1 index>") and repr(two).endswith("of 2 indices>")
+    scope = {}
+    exec("def f(i, a):\n    a[i] = 1", scope)
+    with pytest.raises(TypeError, match="are indices is not known, as .*source"):
+        weft.kernel(scope["f"])
+
+
 # ---- control flow ------------------------------------------------------------------------------------------------
 
 

@@ -111,8 +111,8 @@ class Kernel(_weft.Dispatcher):
         self.rank = len(indices) if indices else found[0] if found else 0
         if not self.rank:
             raise TypeError(
-                f"weft.kernel: which parameters of {function.__name__} are indices is not known, as no element of the "
-                f"current point is assigned; `def {function.__name__}(y, x, /, a, b)` marks those before the / as such")
+                f"weft.kernel: which parameters of {function.__name__} are indices is not known, as {self._unknown()}; "
+                f"`def {function.__name__}(y, x, /, a, b)` marks those before the / as such")
         self.names = tuple(names[self.rank:])
         self.space = space if space is not None else found[1] if found else None
         if isinstance(self.space, str) and self.space not in self.names:
@@ -132,6 +132,16 @@ class Kernel(_weft.Dispatcher):
             if array in names[len(key):] and key == names[:len(key)] and len(key) == (len(indices) or len(key)):
                 return len(key), array
         return None
+
+    def _unknown(self):
+        """Why an assignment to the element of the current point was not found."""
+        from ._rewrite import SourceError, node_of
+
+        try:
+            node_of(self.function)
+        except SourceError as why:
+            return str(why)
+        return "no element of the current point is assigned"
 
     @property
     def source(self):
@@ -224,13 +234,14 @@ class Kernel(_weft.Dispatcher):
     def _shape(self, args):
         space = self.space
         if space is None:
-            raise TypeError(f"the space of {self.__name__} is not known, as no element of the current point is "
-                            f"assigned: {self.__name__}[h, w](...) or weft.kernel(space='name of an array') gives it")
+            extents = ", ".join("n" if self.rank == 1 else (f"n{k}" for k in range(self.rank)))
+            raise TypeError(f"the space of {self.__name__} is not known, as {self._unknown()}: "
+                            f"{self.__name__}[{extents}](...) or weft.kernel(space='name of an array') gives it")
         if isinstance(space, str):
             array = args[self.names.index(space)]
             space = array.shape if hasattr(array, "shape") else asarray(array).shape
             if len(space) != self.rank:
-                raise _weft.ShapeError(f"{self.__name__} has {self.rank} indices, and '{self.space}', which gives the "
+                raise _weft.ShapeError(f"{self.__name__} has {self.rank} {'index' if self.rank == 1 else 'indices'}, and '{self.space}', which gives the "
                                        f"space, has {len(space)} axes")
         return space
 
@@ -238,7 +249,7 @@ class Kernel(_weft.Dispatcher):
         return self if instance is None else functools.partial(self, instance)
 
     def __repr__(self):
-        return f"<weft.kernel {self.__name__}({', '.join(self.names)}) of {self.rank} indices>"
+        return f"<weft.kernel {self.__name__}({', '.join(self.names)}) of {self.rank} {'index' if self.rank == 1 else 'indices'}>"
 
 
 def kernel(function: Any = None, **options: Any) -> Any:

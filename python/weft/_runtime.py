@@ -25,10 +25,10 @@ class TracedArray:
     axes give the rest of the array: a[i][j] is a[i, j].
     """
 
-    __slots__ = ("array", "axes", "prefix", "own", "_shape")
+    __slots__ = ("array", "axes", "prefix", "own")
 
     def __init__(self, array, own=False, prefix=(), axes=None):
-        self.array, self.own, self.prefix, self._shape = array, own, prefix, None
+        self.array, self.own, self.prefix = array, own, prefix
         self.axes = array.ndim if axes is None else axes  # memory of a block has axes of its own, too
 
     @property
@@ -41,19 +41,21 @@ class TracedArray:
 
     @property
     def shape(self):
-        """The extents, values of the recording where the array is an argument."""
-        if self._shape is None:
-            g, skip = graph(), len(self.prefix)
-            extents = (g.dim(self.array, k) for k in range(skip, self.axes))
-            self._shape = tuple(e.weak() if is_value(e) else int(e) for e in extents)
-        return self._shape
+        """The extents, values of the recording where the array is an argument.
+
+        They are recorded at each use: a value that a block made is not there after the block.
+        """
+        g, skip = graph(), len(self.prefix)
+        extents = (g.dim(self.array, k) for k in range(skip, self.axes))
+        return tuple(e.weak() if is_value(e) else int(e) for e in extents)
 
     @property
     def size(self):
         return math.prod(self.shape)
 
     def __len__(self):
-        raise TypeError("len() of an array whose extents are values of the recording: a.shape[0]")
+        raise TypeError("len() of an array whose extents are values of the recording, in a function that is not "
+                        "rewritten; a.shape[0] is its length")
 
     def __iter__(self):
         raise TypeError("an array in a traced function is read by index; for i in range(a.shape[0]) goes over it")
@@ -350,6 +352,10 @@ def call(function, *args, **keywords):
         return rewritten(function)(*args, **keywords)
     if kind is types.MethodType and type(function.__func__) is types.FunctionType:
         return rewritten(function.__func__)(function.__self__, *args, **keywords)
+    if function is builtins.len and len(args) == 1 and type(args[0]) is TracedArray:
+        if not args[0].ndim:
+            raise TypeError("len() of an array without axes")
+        return args[0].shape[0]
     if any(is_value(a) for a in args):
         try:
             special = _SPECIAL.get(function)

@@ -31,7 +31,8 @@ class tape:
     def __init__(self, *watched: Array) -> None:
         for array in watched:
             if not isinstance(array, Array):
-                raise TypeError(f"a tape watches arrays of weft, not {array!r}")
+                raise TypeError(f"a tape watches arrays of weft, not {type(array).__name__}: weft.asarray(x) makes one of "
+                                "the same memory")
         self._watched, self._tape = watched, None  # type: tuple[Array, ...], Any
 
     def __enter__(self) -> tape:

@@ -526,6 +526,8 @@ wf__tval wf__text_unknown(wf__recorder *r, const wf__tree *node, bool call)
     if (call && wf__text_is(r->text, node->at, node->len, "percentile"))
         return wf__text_mistake(r, WF_ERR_SYNTAX, node->at,
                                 "unknown function 'percentile': write quantile(a, q) with q from 0 to 1");
+    if (call && wf__text_is(r->text, node->at, node->len, "where"))
+        return wf__text_mistake(r, WF_ERR_SYNTAX, node->at, "unknown function 'where': write select(condition, a, b)");
     nearest best = { .name = name,
                      .len = node->len,
                      .distance = node->len < 2   ? 1
