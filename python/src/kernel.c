@@ -138,29 +138,6 @@ static void kernel_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-/* Converts a number, which needs no array. False, without an exception, if it is none. */
-static bool number_argument(PyObject *object, wf_arg *arg)
-{
-    if (PyFloat_Check(object)) {
-        arg->kind = WF_ARG_NUMBER;
-        arg->as.num = PyFloat_AsDouble(object);
-        return true;
-    }
-    if (!PyLong_Check(object))
-        return false;
-    int overflow;
-    arg->as.i64 = PyLong_AsLongLongAndOverflow(object, &overflow);
-    arg->kind = WF_ARG_I64;
-    if (overflow) {
-        arg->as.u64 = PyLong_AsUnsignedLongLong(object);
-        arg->kind = WF_ARG_U64;
-    } else if (arg->as.i64 > -(1ll << 53) && arg->as.i64 < 1ll << 53) {
-        arg->as.num = (double)arg->as.i64;
-        arg->kind = WF_ARG_NUMBER;
-    }
-    return !PyErr_Occurred();
-}
-
 /* The array of an argument, for the time of a call. NULL: an exception. */
 static wf_array *array_argument(const argument *a, wfpy_slot *slot, wfpy_given *given)
 {
@@ -215,7 +192,7 @@ PyObject *wfpy_kernel_launch(PyObject *kernel, wfpy_given *const *given, wf_laun
             continue;
         wf_arg *arg = &list[n];
         *arg = (wf_arg){ .name = k->argument[i].name, .kind = WF_ARG_ARRAY };
-        if (given[i]->buffer.obj || !number_argument(given[i]->object, arg)) {
+        if (given[i]->buffer.obj || !wfpy_number_argument(given[i]->object, arg)) {
             arg->as.array = PyErr_Occurred()
                                 ? NULL
                                 : array_argument(&k->argument[i], shares ? &k->argument[i].slot : &own[i], given[i]);
@@ -358,7 +335,7 @@ static PyObject *dump(PyObject *self, PyObject *args, PyObject *keywords)
     for (Py_ssize_t i = 0, count = given ? PyTuple_Size(given) : 0; right && i < count && i < k->n; ++i, ++n) {
         PyObject *object = PyTuple_GetItem(given, i);
         list[n] = (wf_arg){ .name = k->argument[i].name, .kind = WF_ARG_ARRAY };
-        if (number_argument(object, &list[n]))
+        if (wfpy_number_argument(object, &list[n]))
             continue;
         owner[owned] = PyErr_Occurred() ? NULL : wfpy_as_array(object, WF_NONE);
         list[n].as.array = owner[owned] ? wfpy_array_of(owner[owned]) : NULL;

@@ -67,28 +67,6 @@ static void end_arguments(arguments *a)
         Py_XDECREF(a->owner[i]);
 }
 
-static bool number_argument(PyObject *object, wf_arg *arg)
-{
-    if (PyBool_Check(object) || PyFloat_Check(object)) {
-        arg->kind = WF_ARG_NUMBER;
-        arg->as.num = PyFloat_AsDouble(object);
-        return true;
-    }
-    if (!PyLong_Check(object))
-        return false;
-    int overflow;
-    arg->as.i64 = PyLong_AsLongLongAndOverflow(object, &overflow);
-    arg->kind = WF_ARG_I64;
-    if (overflow) {
-        arg->as.u64 = PyLong_AsUnsignedLongLong(object);
-        arg->kind = WF_ARG_U64;
-    } else if (arg->as.i64 > -(1ll << 53) && arg->as.i64 < 1ll << 53) {
-        arg->as.num = (double)arg->as.i64;
-        arg->kind = WF_ARG_NUMBER;
-    }
-    return !PyErr_Occurred();
-}
-
 /* Converts arguments as arrays and numbers, without an entry. */
 static bool convert(arguments *a, PyObject *names, PyObject *const *values, int n)
 {
@@ -101,7 +79,7 @@ static bool convert(arguments *a, PyObject *names, PyObject *const *values, int 
         *arg = (wf_arg){ .name = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(names, i), NULL), .kind = WF_ARG_ARRAY };
         if (!arg->name)
             return false;
-        if (number_argument(values[i], arg))
+        if (wfpy_number_argument(values[i], arg))
             continue;
         if (PyErr_Occurred() || !(a->owner[i] = wfpy_as_array(values[i], WF_NONE)) ||
             !(arg->as.array = wfpy_array_of(a->owner[i])))
@@ -132,7 +110,7 @@ static bool fits(entry *e, int i, PyObject *value, arguments *a, bool *equal)
     const layout *l = &e->layout[i];
     wf_arg *arg = &a->arg[i];
     *arg = (wf_arg){ .name = e->name[i], .kind = WF_ARG_ARRAY };
-    if (number_argument(value, arg)) {
+    if (wfpy_number_argument(value, arg)) {
         *equal = *equal && memcmp(&arg->as, &l->number.as, sizeof(double)) == 0;
         return l->kind == arg->kind;
     }

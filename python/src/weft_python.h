@@ -5,6 +5,7 @@
  *   errors.c    exceptions by status
  *   dtypes.c    the dtypes and what Python calls them
  *   array.c     arrays: making, properties, contents
+ *   numbers.c   numbers and lists of Python
  *   index.c     views and assignment by numbers, slices, None and Ellipsis
  *   exchange.c  memory of others: the buffer protocol
  *   dlpack.c    memory of others: DLPack, and addresses
@@ -133,10 +134,19 @@ PyObject *wfpy_shape_object(const wf_shape *shape);
 bool wfpy_device(PyObject *object, wf_device *device);
 /* An axis, an iterable of axes, or None, which is all of them, of an array of that rank. */
 bool wfpy_axes(PyObject *object, int rank, wf_axes *axes);
-/* The element at an address as a Python number. */
-PyObject *wfpy_element(wf_dtype dtype, const void *at);
 /* The number of elements of an array, as far as that matters for WFPY_LONG. */
 bool wfpy_is_long(const wf_array *array);
+
+/* ---- numbers.c ------------------------------------------------------------------------------------------------ */
+
+/* The element at an address as a Python number. */
+PyObject *wfpy_element(wf_dtype dtype, const void *at);
+/* True for lists, tuples and ranges. */
+bool wfpy_is_list(PyObject *object);
+/* An array of a number, or of nested lists of numbers. */
+PyObject *wfpy_from_lists(PyObject *object);
+/* Converts a number to an argument, which needs no array. False, without an exception, if it is none. */
+bool wfpy_number_argument(PyObject *object, wf_arg *arg);
 
 /* ---- exchange.c ----------------------------------------------------------------------------------------------- */
 
