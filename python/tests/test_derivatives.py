@@ -163,6 +163,11 @@ def test_random_numbers_of_points_and_textures():
         weft.texture_read(image, (0.0, 0.0), 65)
 
 
+def test_tapes_watch_arrays_of_weft_only():
+    with pytest.raises(TypeError, match=r"not ndarray: weft\.asarray"):
+        weft.tape(numpy.zeros(3))
+
+
 def test_history_and_devices():
     weft.history()
     with weft.flags(history=True):

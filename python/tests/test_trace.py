@@ -278,6 +278,23 @@ def test_what_messages_of_spaces_say():
         weft.kernel(scope["f"])
 
 
+def test_arrays_of_numpy_hold_no_values():
+    @weft.kernel
+    def stored(i, a, out):
+        held = numpy.zeros(3)
+        held[0] = a[i]
+        out[i] = held[0]
+
+    @weft.kernel
+    def summed(i, a, out):
+        out[i] = numpy.sum(a)
+
+    with pytest.raises(TypeError, match=r"weft\.local_array"):
+        stored(ints(3), zeros(3))
+    with pytest.raises(TypeError, match=r"<array of i64 with 1 axis in a traced function>"):
+        summed(ints(3), zeros(3))
+
+
 # ---- control flow ------------------------------------------------------------------------------------------------
 
 

@@ -31,6 +31,9 @@ class TracedArray:
         self.array, self.own, self.prefix = array, own, prefix
         self.axes = array.ndim if axes is None else axes  # memory of a block has axes of its own, too
 
+    def __repr__(self):
+        return f"<array of {self.dtype} with {self.ndim} {'axis' if self.ndim == 1 else 'axes'} in a traced function>"
+
     @property
     def dtype(self):
         return self.array.dtype
@@ -255,6 +258,9 @@ def store(value, target, key):
                             "weft.local_array(dtype, shape) is an array of values")
         if _is_array(target):
             target = TracedArray(_weft.asarray(target))
+    if is_value(value) and hasattr(target, "__array_interface__") and not isinstance(target, (Array, TracedArray)):
+        raise TypeError("an element of an array outside of the recording is assigned a value of it by an index that is "
+                        "a number; weft.local_array(dtype, shape) is an array of each point, arguments are arrays of all")
     target[key] = value
 
 
