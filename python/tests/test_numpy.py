@@ -76,6 +76,14 @@ def test_functions_of_numpy():
     assert numpy.sum(x, dtype="f4").dtype == numpy.float32
 
 
+def test_names_of_numpy():
+    a, b = numpy.array([0.1, -0.2, 0.3]), numpy.array([0.5, 1.5, -2.0])
+    for name in ("abs", "absolute", "arcsin", "arccos", "arctan", "arcsinh", "arctanh", "conjugate", "rint", "negative"):
+        assert numpy.allclose(numpy.asarray(getattr(weft, name)(a)), getattr(numpy, name)(a)), name
+    for name in ("arctan2", "fmod", "minimum", "maximum", "hypot"):
+        assert numpy.allclose(numpy.asarray(getattr(weft, name)(a, b)), getattr(numpy, name)(a, b)), name
+
+
 def test_arrays_without_a_format():
     x = weft.asarray([1.0, 2.5], weft.f32)
     assert numpy.asarray(x, dtype="f8").dtype == numpy.float64

@@ -34,4 +34,8 @@ _OPERATIONS_BY_OTHER_NAMES = {
 for _name in dir(ops):  # noqa: F405
     if not _name.startswith("_"):
         globals()[_OPERATIONS_BY_OTHER_NAMES.get(_name, _name if _name not in ("and", "or", "round", "pow") else _name + "_")] = getattr(ops, _name)  # noqa: F405
-del _name
+# NumPy's names of operations that have another one in the table.
+for _name, _own in {"abs": "abs", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh",
+                    "arccosh": "acosh", "arctanh": "atanh", "conjugate": "conj", "fmod": "mod", "rint": "round"}.items():
+    globals()[_name] = getattr(ops, _own)  # noqa: F405
+del _name, _own
