@@ -44,6 +44,10 @@ def test_metadata(tmp_path):
     again = weft.load(other, meta=True)[1]
     assert again.spacing == meta.spacing and again.is_stack
     weft.save(other, a, meta, spacing=3.0)
+    assert weft.load(other, meta=True)[1].spacing == (3, 3, 3)
+    weft.save(other, a[0], spacing=(2.0, 4.0))
+    assert weft.load(other, meta=True)[1].spacing[1:] == (2, 4)
+    weft.save(other, a, meta)
     meta.spacing = (1, 1, 1)
     with pytest.raises(AttributeError):
         meta.spaces = 1

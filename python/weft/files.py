@@ -18,11 +18,21 @@ if TYPE_CHECKING:
     Path = str | os.PathLike[str]
 
 
+def _along_axes(name: str, value: Any) -> Any:
+    """Spacing or origin as (z, y, x), of a number for all axes, or of (y, x)."""
+    if not hasattr(value, "__iter__"):
+        return (float(value),) * 3
+    value = tuple(value)
+    if len(value) not in (2, 3):
+        raise ValueError(f"{name} is a number, (y, x) or (z, y, x), not {value!r}")
+    return (0.0,) * (3 - len(value)) + value
+
+
 class Meta:
     """Facts beside the values of a file; what a file does not say is 0, false or empty, and need not be given.
 
     format, stored: the file's, 'MRC' and 'i16'; store_as: the type wanted when saving. spacing, origin: Angstrom, (z, y,
-    x). is_stack: the first axis counts images. lzw, deflate, zstd: compression. durable: flush to the disk. MRC: angles,
+    x), or (y, x), or a number for all axes. is_stack: the first axis counts images. lzw, deflate, zstd: compression. durable: flush to the disk. MRC: angles,
     labels, extent, cell, start, space_group, extended_bytes, extended_type, extended_from. probe() adds dtype and shape."""
 
     _FIELDS = {
@@ -36,12 +46,14 @@ class Meta:
         for name in fields:
             if name not in self._FIELDS:
                 raise TypeError(f"Meta has no field {name!r}")
-        self.__dict__.update({**self._FIELDS, **fields})
+        self.__dict__.update(self._FIELDS)
+        for name, value in fields.items():
+            setattr(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._FIELDS:
             raise AttributeError(f"Meta has no field {name!r}")
-        self.__dict__[name] = value
+        self.__dict__[name] = _along_axes(name, value) if name in ("spacing", "origin") else value
 
     if TYPE_CHECKING:
         def __getattr__(self, name: str) -> Any: ...
@@ -88,8 +100,8 @@ def save(path: Path, array: ArrayLike, meta: Meta | dict[str, Any] | None = None
     """Writes an array to a file that appears whole or not at all; the suffix, else meta.format, names the format.
 
     Fields of Meta may be given by name. Values are converted to store_as, else to the nearest type of the format."""
-    Meta(**fields)  # names are right
-    _c.save(path, array, {**(_dict(meta) or {}), **fields})
+    own = Meta(**fields).__dict__
+    _c.save(path, array, {**(_dict(meta) or {}), **{name: own[name] for name in fields}})
 
 
 def append(path: Path, array: ArrayLike, meta: Meta | dict[str, Any] | None = None) -> None:
