@@ -680,16 +680,10 @@ static PyObject *nb_matrix_multiply(PyObject *a, PyObject *b)
 {
     if (!takes(a) || !takes(b))
         Py_RETURN_NOTIMPLEMENTED;
-    PyObject *left = wfpy_as_array(a, WF_NONE), *right = left ? wfpy_as_array(b, WF_NONE) : NULL;
-    wf_array *x = right ? wfpy_array_of(left) : NULL, *y = x ? wfpy_array_of(right) : NULL, *made = NULL;
-    if (y) {
-        wfpy_released r = wfpy_release_gil(wfpy_is_long(x));
-        made = wf_array_matmul(x, y);
-        wfpy_take_gil(r);
-    }
-    Py_XDECREF(left);
-    Py_XDECREF(right);
-    return y ? wfpy_array_new(made) : NULL;
+    PyObject *package = PyImport_ImportModule("weft._functions");
+    PyObject *made = package ? PyObject_CallMethod(package, "matmul", "OO", a, b) : NULL;
+    Py_XDECREF(package);
+    return made;
 }
 static PyObject *compare(PyObject *a, PyObject *b, int op)
 {

@@ -157,6 +157,10 @@ def test_operators_with_numpy_on_the_left():
     assert (2 ** weft.asarray([1.0, 2.0])).tolist() == [2, 4]
     assert (weft.asarray([2, 3]) ** 3).tolist() == [8, 27]
     assert (weft.asarray([[1.0, 2], [3, 4]]) @ numpy.array([[1.0], [1]])).tolist() == [[3], [7]]
+    assert (weft.asarray([[1.0, 2], [3, 4]]) @ [1.0, 1]).tolist() == [3, 7]
+    assert (numpy.array([1.0, 1]) @ weft.asarray([[1.0, 2], [3, 4]])).tolist() == [4, 6]
+    with pytest.raises(ValueError):
+        weft.asarray([[1.0, 2]]) @ [1.0, 2, 3]
 
 
 def test_in_place_operators_keep_the_memory():
