@@ -325,7 +325,8 @@ static wf_val record_power(operand *o)
 static wf_val floor_quotient(wf_val a, wf_val b)
 {
     wf_val whole = (wf_round)((wf_div)((wf_sub)(a, (wf_floor_mod)(a, b)), b));
-    return (wf_select)((wf_eq)(b, number(0)), (wf_div)(a, b), whole);
+    wf_val by_zero = (wf_eq)(b, number(0)), quotient = (wf_div)(a, b);
+    return (wf_select)(by_zero, quotient, whole);
 }
 
 static wf_val record(int op, operand *o, int n)

@@ -173,7 +173,8 @@ static pair arc_tangent(wf__ir *ir, pair z)
     far.re = pick(ir, infinite, zero, far.re);
     far.im = with_sign(ir, k(ir, t, half_pi), z.im);
     far.im = pick(ir, op1(ir, WF__OP_isnan, z.im), z.im, far.im);
-    wf__ref no_number = both(ir, op1(ir, WF__OP_isnan, z.re), op1(ir, WF__OP_not, infinite));
+    wf__ref nan = op1(ir, WF__OP_isnan, z.re), finite = op1(ir, WF__OP_not, infinite);
+    wf__ref no_number = both(ir, nan, finite);
     far.im = pick(ir, no_number, z.re, far.im);
     r = choose(ir, wf__op2(ir, WF__OP_gt, size, k(ir, t, t == WF_F64 ? 0x1p500 : 0x1p60)), far, r);
     r.re = with_sign(ir, r.re, z.re);
