@@ -136,7 +136,7 @@ static void text(void **state)
                   { "out = u8(r)*complex(0, 1)", 0, 2, WF_C64 },
                   { "out = (r > 0)*complex(0, 1)", 0, 1, WF_C64 },
                   { "out = complex(1, 2)", 1, 2, WF_C64 },
-                  { "out = sign(3*a) + atan(complex(0, 0)*r)", 2 / sqrt(5), 1 / sqrt(5), WF_C64 },
+                  { "out = sign(3*a) + atan(complex(0, 0)*r)", 0.89442719099991588, 0.44721359549995794, WF_C64 },
                   { "out = -polar(3, 0)**2", -9, 0, WF_C64 },
                   { "out = w", -1, 2, WF_C64 },
                   { "out = x < 2 ? 0 : complex(1, 2)", 1, 2, WF_C64 },
