@@ -3,8 +3,8 @@
 . "$(dirname "$0")/lib.bash" || exit 1
 
 unset WEFT_LLVM
-"$WEFT" info > info.txt
-if grep -qE '^LLVM      not looked for' info.txt; then
+"$WEFT" info > info.txt 2> err.txt
+if grep -qE '^LLVM      not looked for' info.txt || grep -q 'has no code generator' err.txt; then
     echo 'skipped: this build or this processor has no code generation'
     exit 0
 fi
