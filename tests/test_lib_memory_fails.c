@@ -189,10 +189,8 @@ static wf_status order(wf_context *ctx)
         take(ctx, wf_array_cumsum(a, 1, true));
         take(ctx, wf_array_cumprod(a, 1, true));
         wf_array *z = wf_array_cast(a, WF_C64), *line = wf_view_at(a, 0, 0);
-        if (z)
-            take(ctx, wf_array_cumprod(z, 1, true));
-        if (line)
-            take(ctx, wf_array_searchsorted(line, a, false));
+        take(ctx, z ? wf_array_cumprod(z, 1, true) : NULL);
+        take(ctx, line ? wf_array_searchsorted(line, a, false) : NULL);
         wf_release(z);
         wf_release(line);
         wf_array *result[4] = { NULL, NULL, NULL, NULL }, *counts = wf_array_argsort(a, 1, false);
