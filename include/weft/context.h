@@ -51,8 +51,8 @@ typedef struct wf_config {
     uint32_t flags_on, flags_off; /* flags set, then cleared, beside the defaults */
     void (*log)(int level, const char *text, void *user); /* warnings (1) and notes (2); NULL: dropped. Any thread */
     void *log_user;
-    /* Asked between blocks of work on the processor, at most every 50 ms, by the thread that waits for it; NULL: nobody.
-     * True cancels the launches of this thread's call: WF_ERR_CANCELLED, and what they write is undefined. */
+    /* The thread that waits for work of the processor calls `poll` between blocks of it, at most every 50 ms. True cancels
+     * the launches of its call: they fail with WF_ERR_CANCELLED, and what they write is undefined. NULL: no calls. */
     bool (*poll)(void *user);
     void *poll_user;
 } wf_config;

@@ -152,7 +152,7 @@ WF_API wf_array *wf_array_cumsum(const wf_array *array, int axis, bool exclusive
  * Dtypes: as wf_array_prod; floats and complex numbers multiply in f64, rounded once. Cost: complex: log2 n passes. */
 WF_API wf_array *wf_array_cumprod(const wf_array *array, int axis, bool exclusive);
 /* i64, the shape of `values`: how many elements of `sorted` [n], ascending, are less than each value; `right`: less or
- * equal. NaNs are last and equal, as sorting leaves them. Of an unsorted array search its elements at wf_array_argsort.
+ * equal. NaNs are last and equal, as sorting leaves them. For an unsorted array, pass its elements in the order of wf_array_argsort.
  * Dtypes: any two that meet in an operation; not complex. Cost: log2 n reads an element. */
 WF_API wf_array *wf_array_searchsorted(const wf_array *sorted, const wf_array *values, bool right);
 /* i64 [count]: the linear indices, in C order, of the elements of `mask` that are not 0, ascending.

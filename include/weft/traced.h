@@ -30,7 +30,8 @@ WF_API wf_val wf_pcg32_f64(wf_pcg32 *rng);
 WF_API wf_pcg32 wf_pcg32_advance(wf_pcg32 rng, wf_val n);
 
 /* ---- logarithms ------------------------------------------------------------------------------------------------- */
-/* log(e^a + e^b) without overflow, a float; infinities and equal operands have derivatives, too. Real operands. */
+/* log(e^a + e^b), computed without overflow. Dtypes: real; the result is a float. It has derivatives everywhere, also for
+ * infinite and equal operands. */
 WF_API wf_val wf_logaddexp(wf_val a, wf_val b);
 
 /* ---- textures ---------------------------------------------------------------------------------------------------

@@ -55,13 +55,14 @@ wf_array *wfpy_array_to_write(PyObject *object)
 
 bool wfpy_is_long(const wf_array *array) { return wf_array_count(array) >= WFPY_LONG; }
 
-/* The dtype, shape and device, also of a lazy array. */
-static wf_dtype dtype_of(wfpy_array *a)
+wf_dtype wfpy_array_dtype(PyObject *object)
 {
+    const wfpy_array *a = self_array(object);
     return a->array ? wf_array_dtype(a->array) : wf_val_dtype(((wfpy_value *)a->value)->val);
 }
-static wf_shape shape_of(wfpy_array *a)
+wf_shape wfpy_array_shape(PyObject *object)
 {
+    const wfpy_array *a = self_array(object);
     return a->array ? wf_array_shape(a->array) : wf_val_shape(((wfpy_value *)a->value)->val);
 }
 
@@ -101,6 +102,12 @@ bool wfpy_shape(PyObject *object, bool open, wf_shape *shape)
             return false;
         }
     return true;
+}
+
+PyObject *wfpy_sequence_of(PyObject *args)
+{
+    PyObject *only = PyTuple_Size(args) == 1 ? PyTuple_GetItem(args, 0) : NULL;
+    return Py_NewRef(only && !PyIndex_Check(only) ? only : args);
 }
 
 PyObject *wfpy_shape_object(const wf_shape *shape)
@@ -178,7 +185,7 @@ PyObject *wfpy_as_array(PyObject *object, wf_dtype dtype)
         made = PyObject_CallMethod(wfpy.self, "from_dlpack", "O", object);
     else
         PyErr_Format(PyExc_TypeError, "%R is no array, number, or list of numbers", object);
-    if (made && dtype != WF_NONE && dtype_of(self_array(made)) != dtype) {
+    if (made && dtype != WF_NONE && wfpy_array_dtype(made) != dtype) {
         PyObject *cast = wfpy_cast(made, dtype);
         Py_DECREF(made);
         made = cast;
@@ -251,23 +258,23 @@ static PyObject *shares_memory(PyObject *self, PyObject *args)
 
 static PyObject *get_shape(PyObject *self, void *closure)
 {
-    wf_shape shape = shape_of(self_array(self));
+    wf_shape shape = wfpy_array_shape(self);
     (void)closure;
     return wfpy_shape_object(&shape);
 }
 static PyObject *get_dtype(PyObject *self, void *closure)
 {
     (void)closure;
-    return wfpy_dtype_object(dtype_of(self_array(self)));
+    return wfpy_dtype_object(wfpy_array_dtype(self));
 }
 static PyObject *get_ndim(PyObject *self, void *closure)
 {
     (void)closure;
-    return PyLong_FromLong(shape_of(self_array(self)).rank);
+    return PyLong_FromLong(wfpy_array_shape(self).rank);
 }
-static int64_t count_of(wfpy_array *a)
+static int64_t count_of(PyObject *self)
 {
-    wf_shape shape = shape_of(a);
+    wf_shape shape = wfpy_array_shape(self);
     int64_t n = 1;
     for (int i = 0; i < shape.rank; ++i)
         n *= shape.dim[i];
@@ -276,17 +283,17 @@ static int64_t count_of(wfpy_array *a)
 static PyObject *get_size(PyObject *self, void *closure)
 {
     (void)closure;
-    return PyLong_FromLongLong(count_of(self_array(self)));
+    return PyLong_FromLongLong(count_of(self));
 }
 static PyObject *get_itemsize(PyObject *self, void *closure)
 {
     (void)closure;
-    return PyLong_FromSize_t(wf_dtype_size(dtype_of(self_array(self))));
+    return PyLong_FromSize_t(wf_dtype_size(wfpy_array_dtype(self)));
 }
 static PyObject *get_nbytes(PyObject *self, void *closure)
 {
     (void)closure;
-    return PyLong_FromLongLong(count_of(self_array(self)) * (int64_t)wf_dtype_size(dtype_of(self_array(self))));
+    return PyLong_FromLongLong(count_of(self) * (int64_t)wf_dtype_size(wfpy_array_dtype(self)));
 }
 static PyObject *get_device(PyObject *self, void *closure)
 {
@@ -309,15 +316,6 @@ static PyObject *get_read_only(PyObject *self, void *closure)
 {
     (void)closure;
     return PyBool_FromLong(self_array(self)->read_only);
-}
-static PyObject *get_transposed(PyObject *self, void *closure)
-{
-    (void)closure;
-    wf_array *array = wfpy_array_of(self);
-    int axes[WF_MAX_RANK], rank = array ? wf_array_shape(array).rank : 0;
-    for (int i = 0; i < rank; ++i)
-        axes[i] = rank - 1 - i;
-    return array ? wfpy_array_view(wf_view_permute(array, axes), self_array(self)->read_only) : NULL;
 }
 static PyObject *get_strides(PyObject *self, void *closure)
 {
@@ -412,8 +410,8 @@ static PyObject *array_int(PyObject *self) { return number_by(self, PyNumber_Lon
 static PyObject *array_float(PyObject *self) { return number_by(self, PyNumber_Float); }
 static PyObject *array_index(PyObject *self)
 {
-    const wf_kind kind = wf_dtype_kind(dtype_of(self_array(self)));
-    if ((kind != WF_KIND_SIGNED && kind != WF_KIND_UNSIGNED) || shape_of(self_array(self)).rank) {
+    const wf_kind kind = wf_dtype_kind(wfpy_array_dtype(self));
+    if ((kind != WF_KIND_SIGNED && kind != WF_KIND_UNSIGNED) || wfpy_array_shape(self).rank) {
         PyErr_SetString(PyExc_TypeError, "only an integer array without axes is an index");
         return NULL;
     }
@@ -421,7 +419,7 @@ static PyObject *array_index(PyObject *self)
 }
 static int array_bool(PyObject *self)
 {
-    if (count_of(self_array(self)) != 1) {
+    if (count_of(self) != 1) {
         PyErr_SetString(PyExc_ValueError,
                         "the truth value of an array of several elements is ambiguous; use any() or all()");
         return -1;
@@ -443,26 +441,14 @@ static PyObject *array_complex(PyObject *self, PyObject *none)
 
 static Py_ssize_t array_length(PyObject *self)
 {
-    wf_shape shape = shape_of(self_array(self));
+    wf_shape shape = wfpy_array_shape(self);
     if (shape.rank == 0) {
         PyErr_SetString(PyExc_TypeError, "an array without axes has no length");
         return -1;
     }
     return (Py_ssize_t)shape.dim[0];
 }
-static PyObject *array_sequence_item(PyObject *self, Py_ssize_t i)
-{
-    wf_array *array = wfpy_array_of(self);
-    if (!array)
-        return NULL;
-    if (i < 0 || i >= wf_array_shape(array).dim[0]) { /* ends loops */
-        PyErr_SetString(wfpy.error[WF_ERR_BOUNDS], "the index is out of range");
-        return NULL;
-    }
-    return wfpy_array_view(wf_view_at(array, 0, i), self_array(self)->read_only);
-}
-
-/* ---- views and copies ---- */
+/* ---- copies, parts, pickling ---- */
 
 static PyObject *copy(PyObject *self, PyObject *none)
 {
@@ -494,67 +480,9 @@ static PyObject *astype(PyObject *self, PyObject *args, PyObject *keywords)
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$p:astype", names, &object, &copies) ||
         !wfpy_dtype(object, &dtype))
         return NULL;
-    if (dtype == dtype_of(self_array(self)))
+    if (dtype == wfpy_array_dtype(self))
         return copies ? copy(self, NULL) : Py_NewRef(self);
     return wfpy_cast(self, dtype);
-}
-/* The arguments of a method that takes ints or one sequence of them. A new reference. */
-static PyObject *sequence_of(PyObject *args)
-{
-    if (PyTuple_Size(args) == 1) {
-        PyObject *only = PyTuple_GetItem(args, 0);
-        if (only && !PyIndex_Check(only))
-            return Py_NewRef(only);
-    }
-    return Py_NewRef(args);
-}
-static PyObject *reshape(PyObject *self, PyObject *args)
-{
-    wf_shape shape;
-    PyObject *extents = sequence_of(args);
-    wf_array *array = extents && wfpy_shape(extents, true, &shape) ? wfpy_array_of(self) : NULL;
-    Py_XDECREF(extents);
-    if (!array)
-        return NULL;
-    wf_array *view = wf_view_reshape(array, shape);
-    if (view)
-        return wfpy_array_view(view, self_array(self)->read_only);
-    wf_clear_error(wfpy.context); /* another number of elements fails again below */
-    wf_array *packed = wf_array_copy(array);
-    view = packed ? wf_view_reshape(packed, shape) : NULL;
-    wf_release(packed);
-    return wfpy_array_new(view);
-}
-static PyObject *transpose(PyObject *self, PyObject *args)
-{
-    if (PyTuple_Size(args) == 0)
-        return get_transposed(self, NULL);
-    wf_shape order;
-    PyObject *sequence = sequence_of(args);
-    wf_array *array = NULL;
-    int axes[WF_MAX_RANK], rank = shape_of(self_array(self)).rank;
-    Py_ssize_t n = sequence ? PySequence_Size(sequence) : -1;
-    if (n == rank)
-        array = wfpy_array_of(self);
-    else if (n >= 0)
-        PyErr_Format(wfpy.error[WF_ERR_ARG], "transpose: %zd axes are named, and the array has %d", n, rank);
-    for (int i = 0; array && i < rank; ++i) {
-        PyObject *axis = PySequence_GetItem(sequence, i);
-        Py_ssize_t at = axis ? PyNumber_AsSsize_t(axis, PyExc_OverflowError) : -1;
-        Py_XDECREF(axis);
-        axes[i] = (int)(at < 0 ? at + rank : at);
-        if (PyErr_Occurred())
-            array = NULL;
-    }
-    Py_XDECREF(sequence);
-    (void)order;
-    return array ? wfpy_array_view(wf_view_permute(array, axes), self_array(self)->read_only) : NULL;
-}
-static PyObject *broadcast_to(PyObject *self, PyObject *object)
-{
-    wf_shape shape;
-    wf_array *array = wfpy_shape(object, false, &shape) ? wfpy_array_of(self) : NULL;
-    return array ? wfpy_array_view(wf_view_broadcast(array, shape), true) : NULL;
 }
 static PyObject *part(PyObject *self, const char *which)
 {
@@ -567,7 +495,7 @@ static PyObject *part(PyObject *self, const char *which)
 static PyObject *get_real(PyObject *self, void *closure)
 {
     (void)closure;
-    return wf_dtype_kind(dtype_of(self_array(self))) == WF_KIND_COMPLEX ? part(self, "real") : Py_NewRef(self);
+    return wf_dtype_kind(wfpy_array_dtype(self)) == WF_KIND_COMPLEX ? part(self, "real") : Py_NewRef(self);
 }
 static PyObject *get_imag(PyObject *self, void *closure)
 {
@@ -579,8 +507,7 @@ static PyObject *reduce(PyObject *self, PyObject *none)
 {
     PyObject *bytes = tobytes(self, none), *shape = bytes ? get_shape(self, NULL) : NULL;
     PyObject *make = shape ? PyObject_GetAttrString(wfpy.self, "_from_bytes") : NULL;
-    PyObject *made =
-        make ? Py_BuildValue("O(OOs)", make, bytes, shape, wf_dtype_name(dtype_of(self_array(self)))) : NULL;
+    PyObject *made = make ? Py_BuildValue("O(OOs)", make, bytes, shape, wf_dtype_name(wfpy_array_dtype(self))) : NULL;
     Py_XDECREF(bytes);
     Py_XDECREF(shape);
     Py_XDECREF(make);
@@ -619,7 +546,7 @@ static PyGetSetDef properties[] = {
     { "device", get_device, NULL, "The device in whose memory the elements are: 'cpu', 'cuda:0'.", NULL },
     { "is_lazy", get_is_lazy, NULL, "True until the elements have been computed.", NULL },
     { "read_only", get_read_only, NULL, "True if the elements cannot be written through this array.", NULL },
-    { "T", get_transposed, NULL, "A view with the axes in reverse order.", NULL },
+    { "T", wfpy_get_transposed, NULL, "A view with the axes in reverse order.", NULL },
     { "real", get_real, NULL, "The real parts; the array itself if it is real.", NULL },
     { "imag", get_imag, NULL, "The imaginary parts.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
@@ -634,12 +561,6 @@ static PyMethodDef methods[] = {
       "to_device(device)\n--\n\nThe array in the memory of a device; itself if it is there." },
     { "astype", KEYWORDS(astype), METH_VARARGS | METH_KEYWORDS,
       "astype(dtype, *, copy=True)\n--\n\nThe elements converted; floats become integers towards zero, and saturate." },
-    { "reshape", reshape, METH_VARARGS,
-      "reshape(*shape)\n--\n\nA view of another shape, or a copy where a view is impossible. An extent of -1 is found." },
-    { "transpose", transpose, METH_VARARGS,
-      "transpose(*axes)\n--\n\nA view: axis d is axes[d] of this array; without axes in reverse order." },
-    { "broadcast_to", broadcast_to, METH_O,
-      "broadcast_to(shape)\n--\n\nA read-only view of that shape, by NumPy's rule." },
     { "__copy__", copy, METH_NOARGS, NULL },
     { "__deepcopy__", deep_copy, METH_O, NULL },
     { "__complex__", array_complex, METH_NOARGS, NULL },
@@ -662,7 +583,7 @@ static PyType_Slot own_slots[] = {
     { Py_mp_ass_subscript, wfpy_set_item },
     { Py_mp_length, array_length },
     { Py_sq_length, array_length },
-    { Py_sq_item, array_sequence_item },
+    { Py_sq_item, wfpy_sequence_item },
     { Py_nb_int, array_int },
     { Py_nb_float, array_float },
     { Py_nb_index, array_index },
@@ -682,24 +603,14 @@ static PyMethodDef functions[] = {
     { NULL, NULL, 0, NULL },
 };
 
-/* The methods of this file and of dlpack.c. */
-static PyMethodDef *all_methods(void)
-{
-    static PyMethodDef all[32];
-    int n = 0;
-    for (const PyMethodDef *m = methods; m->ml_name; ++m)
-        all[n++] = *m;
-    for (const PyMethodDef *m = wfpy_dlpack_methods; m->ml_name; ++m)
-        all[n++] = *m;
-    return all;
-}
-
 int wfpy_add_array(PyObject *module)
 {
     PyType_Slot slots[96];
+    static PyMethodDef with_views[WFPY_METHODS], all[WFPY_METHODS];
+    wfpy_join_methods(with_views, methods, wfpy_view_methods);
     for (PyType_Slot *s = own_slots; s->slot; ++s)
         if (s->slot == Py_tp_methods)
-            s->pfunc = all_methods();
+            s->pfunc = wfpy_join_methods(all, with_views, wfpy_dlpack_methods);
     wfpy_join_slots(own_slots, slots, sizeof slots / sizeof *slots);
     PyType_Spec spec = { "weft.Array", sizeof(wfpy_array), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                          slots };

@@ -56,7 +56,7 @@ static void end_lent(lent *l)
 static void delete_managed(managed *self) { end_lent((lent *)self); }
 static void delete_versioned(versioned *self) { end_lent((lent *)self); }
 
-/* A capsule that nobody has taken still owns the memory. */
+/* Frees the tensor of a capsule, unless a consumer has taken it and renamed the capsule. */
 static void end_capsule(PyObject *capsule)
 {
     const char *name = PyCapsule_GetName(capsule);

@@ -159,22 +159,14 @@ static bool take_path(wfpy_call *call, PyObject *object, const char **path)
     return copy != NULL;
 }
 
-#define BEGIN(title, count, least, ...)                                                    \
-    static const char *const names[] = { __VA_ARGS__ };                                    \
-    static const wfpy_signature signature = { "weft." title, names, count, count, least }; \
-    PyObject *at[count] = { 0 }, *result = NULL;                                           \
-    wfpy_call call = { .signature = &signature, .is_long = true };                         \
-    (void)self;
-#define END               \
-    wfpy_call_end(&call); \
-    return result
-
+/* Reading and writing take time, so the calls are long: they give up the GIL. */
 typedef PyObject *function(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords);
 
 /* (array, meta) */
 static PyObject *load(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
 {
-    BEGIN("load", 3, 1, "path", "offset", "shape")
+    BEGIN("load", 3, 3, 1, "path", "offset", "shape")
+    call.is_long = true;
     const char *path;
     wf_shape offset, shape;
     wf_meta meta = { .size = sizeof meta };
@@ -200,7 +192,8 @@ static PyObject *facts(const wf_meta *meta, wf_dtype dtype, const wf_shape *shap
 /* (dtype, shape, meta) */
 static PyObject *probe(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
 {
-    BEGIN("probe", 1, 1, "path")
+    BEGIN("probe", 1, 1, 1, "path")
+    call.is_long = true;
     const char *path;
     wf_shape shape;
     wf_dtype dtype;
@@ -217,7 +210,8 @@ static PyObject *probe(PyObject *self, PyObject *const *args, Py_ssize_t n, PyOb
 static PyObject *store(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords,
                        wf_status (*write)(const wf_array *, const char *, const wf_meta *))
 {
-    BEGIN("save", 3, 2, "path", "array", "meta")
+    BEGIN("save", 3, 3, 2, "path", "array", "meta")
+    call.is_long = true;
     const char *path;
     const wf_array *array;
     wf_meta meta;
@@ -274,7 +268,8 @@ static PyObject *opened(wf_file *file, const wf_meta *meta, wf_dtype dtype, cons
 
 static PyObject *open_file(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
 {
-    BEGIN("open_file", 1, 1, "path")
+    BEGIN("open_file", 1, 1, 1, "path")
+    call.is_long = true;
     const char *path;
     wf_shape shape = { 0 };
     wf_dtype dtype = WF_NONE;
@@ -289,7 +284,8 @@ static PyObject *open_file(PyObject *self, PyObject *const *args, Py_ssize_t n, 
 }
 static PyObject *open_movie(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
 {
-    BEGIN("open_movie", 7, 1, "path", "gain", "divide", "factor", "group", "gain_rotation", "gain_flip")
+    BEGIN("open_movie", 7, 7, 1, "path", "gain", "divide", "factor", "group", "gain_rotation", "gain_flip")
+    call.is_long = true;
     const char *path, *gain = NULL;
     wf_movie how = { .size = sizeof how };
     wf_shape shape = { 0 };
@@ -309,7 +305,8 @@ static PyObject *open_movie(PyObject *self, PyObject *const *args, Py_ssize_t n,
 }
 static PyObject *create_file(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
 {
-    BEGIN("create_file", 4, 3, "path", "shape", "dtype", "meta")
+    BEGIN("create_file", 4, 4, 3, "path", "shape", "dtype", "meta")
+    call.is_long = true;
     const char *path;
     wf_shape shape;
     wf_dtype dtype;
@@ -325,7 +322,8 @@ static PyObject *create_file(PyObject *self, PyObject *const *args, Py_ssize_t n
 }
 static PyObject *read_file(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
 {
-    BEGIN("File.read", 3, 3, "file", "offset", "shape")
+    BEGIN("File.read", 3, 3, 3, "file", "offset", "shape")
+    call.is_long = true;
     wf_file *file;
     wf_shape offset, shape;
     if (wfpy_bind(&signature, args, n, keywords, at) && (file = file_of(at[0])) != NULL &&
@@ -335,7 +333,8 @@ static PyObject *read_file(PyObject *self, PyObject *const *args, Py_ssize_t n, 
 }
 static PyObject *write_file(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
 {
-    BEGIN("File.write", 3, 3, "file", "array", "offset")
+    BEGIN("File.write", 3, 3, 3, "file", "array", "offset")
+    call.is_long = true;
     wf_file *file;
     const wf_array *array;
     wf_shape offset;
@@ -352,7 +351,8 @@ static PyObject *finish_file(PyObject *self, PyObject *capsule)
 }
 static PyObject *format_named(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
 {
-    BEGIN("format_named", 1, 1, "path")
+    BEGIN("format_named", 1, 1, 1, "path")
+    call.is_long = true;
     const char *path;
     wf_format format;
     if (wfpy_bind(&signature, args, n, keywords, at) && take_path(&call, at[0], &path))
@@ -380,6 +380,5 @@ static PyMethodDef functions[] = {
 int wfpy_add_files(PyObject *module)
 {
     (void)module;
-    PyObject *space = PyImport_AddModule("weft._c_files");
-    return space ? PyModule_AddFunctions(space, functions) : -1;
+    return wfpy_add_functions("weft._c_files", functions);
 }

@@ -99,6 +99,23 @@ void wfpy_take_gil(wfpy_released r)
 
 bool wfpy_has_gil(void) { return !released && PyGILState_GetThisThreadState() != NULL; }
 
+int wfpy_add_functions(const char *module, PyMethodDef *functions)
+{
+    PyObject *space = PyImport_AddModule(module);
+    return space ? PyModule_AddFunctions(space, functions) : -1;
+}
+
+PyMethodDef *wfpy_join_methods(PyMethodDef *all, const PyMethodDef *own, const PyMethodDef *others)
+{
+    size_t n = 0;
+    for (; own->ml_name && n + 1 < WFPY_METHODS; ++own)
+        all[n++] = *own;
+    for (; others->ml_name && n + 1 < WFPY_METHODS; ++others)
+        all[n++] = *others;
+    all[n] = (PyMethodDef){ NULL, NULL, 0, NULL };
+    return all;
+}
+
 PyTypeObject *wfpy_add_type(PyObject *module, PyType_Spec *spec)
 {
     PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
@@ -109,80 +126,7 @@ PyTypeObject *wfpy_add_type(PyObject *module, PyType_Spec *spec)
     return type;
 }
 
-/* ---- functions of the module ---- */
-
-static PyObject *get_threads(PyObject *self, PyObject *none)
-{
-    (void)self, (void)none;
-    return wfpy_context() ? PyLong_FromLong(wf_get_threads(wfpy.context)) : NULL;
-}
-
-static PyObject *set_threads(PyObject *self, PyObject *number)
-{
-    (void)self;
-    long n = PyLong_AsLong(number);
-    if ((n == -1 && PyErr_Occurred()) || !wfpy_context())
-        return NULL;
-    if (n < 0 || n > 1024)
-        return wfpy_raise_status(WF_ERR_ARG, "weft.set_threads: 0 to 1024 threads");
-    wf_set_threads(wfpy.context, (int)n);
-    Py_RETURN_NONE;
-}
-
-static const struct {
-    const char *name;
-    uint32_t flag;
-} flags[] = {
-    { "fold", WF_FLAG_FOLD },
-    { "value_numbering", WF_FLAG_VALUE_NUMBERING },
-    { "no_disk_cache", WF_FLAG_NO_DISK_CACHE },
-    { "loop_opt", WF_FLAG_LOOP_OPT },
-    { "packets", WF_FLAG_PACKETS },
-    { "fast_math", WF_FLAG_FAST_MATH },
-    { "debug", WF_FLAG_DEBUG },
-    { "trap_nan", WF_FLAG_TRAP_NAN },
-    { "history", WF_FLAG_HISTORY },
-    { "call_opt", WF_FLAG_CALL_OPT },
-    { "dead_code", WF_FLAG_DEAD_CODE },
-    { "tiered", WF_FLAG_TIERED },
-    { "interpret_first", WF_FLAG_INTERPRET_FIRST },
-};
-
-/* set_flag(name, on): returns what it was. */
-static PyObject *set_flag(PyObject *self, PyObject *args)
-{
-    (void)self;
-    const char *name;
-    int on;
-    if (!PyArg_ParseTuple(args, "sp", &name, &on) || !wfpy_context())
-        return NULL;
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; ++i)
-        if (strcmp(name, flags[i].name) == 0) {
-            bool was = wf_get_flags(wfpy.context) & flags[i].flag;
-            wf_set_flags(wfpy.context, on ? flags[i].flag : 0, on ? 0 : flags[i].flag);
-            return PyBool_FromLong(was);
-        }
-    PyErr_Format(wfpy.error[WF_ERR_ARG], "weft.set_flag: there is no flag '%s'", name);
-    return NULL;
-}
-
-static PyObject *info(PyObject *self, PyObject *open_llvm)
-{
-    (void)self;
-    int open = PyObject_IsTrue(open_llvm);
-    wf_info i = { .size = sizeof i };
-    if (open < 0 || !wfpy_context())
-        return NULL;
-    if (wf_get_info(wfpy.context, open, &i) != WF_OK)
-        return wfpy_raise();
-    return Py_BuildValue("{s:s,s:s,s:i,s:i,s:s,s:i,s:s,s:K,s:K,s:K,s:K,s:K,s:K,s:s}", "version", wf_version(), "isa",
-                         i.isa, "vector_bits", i.vector_bits, "threads", i.threads, "llvm_path", i.llvm_path,
-                         "llvm_major", i.llvm_major, "cache_dir", i.cache_dir, "cache_bytes",
-                         (unsigned long long)i.cache_bytes, "cache_entries", (unsigned long long)i.cache_entries,
-                         "compiled", (unsigned long long)i.compiled, "memory_hits", (unsigned long long)i.memory_hits,
-                         "disk_hits", (unsigned long long)i.disk_hits, "evaluated", (unsigned long long)i.evaluated,
-                         "cache_problem", i.cache_problem);
-}
+/* ---- making the module ---- */
 
 static PyObject *set_wide_index(PyObject *self, PyObject *args)
 {
@@ -198,13 +142,6 @@ static PyObject *set_wide_index(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef functions[] = {
-    { "get_threads", get_threads, METH_NOARGS,
-      "get_threads()\n--\n\nThe number of threads that work, the calling one included." },
-    { "set_threads", set_threads, METH_O,
-      "set_threads(n)\n--\n\nSets the number of threads; 0: all cores. Results do not depend on it." },
-    { "_set_flag", set_flag, METH_VARARGS,
-      "_set_flag(name, on)\n--\n\nSets a flag of the context and returns what it was." },
-    { "_info", info, METH_O, NULL },
     { "_set_wide_index", set_wide_index, METH_VARARGS, NULL },
     { NULL, NULL, 0, NULL },
 };
@@ -216,13 +153,17 @@ static int exec_module(PyObject *module)
         return -1;
     }
     wfpy.self = module;
-    if (PyModule_AddStringConstant(module, "__version__", wf_version()) < 0 || wfpy_add_errors(module) < 0 ||
-        wfpy_add_dtypes(module) < 0 || wfpy_add_array(module) < 0 || wfpy_add_dlpack(module) < 0 ||
-        wfpy_add_values(module) < 0 || wfpy_add_graph(module) < 0 || wfpy_add_kernel(module) < 0 ||
-        wfpy_add_text(module) < 0 || wfpy_add_lazy(module) < 0 || wfpy_add_functions(module) < 0 ||
-        wfpy_add_files(module) < 0 || wfpy_add_star(module) < 0 || wfpy_add_hooks(module) < 0 ||
-        wfpy_add_dispatch(module) < 0 || wfpy_add_frozen(module) < 0 || wfpy_add_rules(module) < 0)
+    static int (*const parts[])(PyObject * module) = {
+        wfpy_add_errors,      wfpy_add_dtypes, wfpy_add_context,  wfpy_add_array,  wfpy_add_dlpack,
+        wfpy_add_values,      wfpy_add_graph,  wfpy_add_kernel,   wfpy_add_text,   wfpy_add_lazy,
+        wfpy_add_wrappers,    wfpy_add_files,  wfpy_add_star,     wfpy_add_hooks,  wfpy_add_rules,
+        wfpy_add_derivatives, wfpy_add_traced, wfpy_add_dispatch, wfpy_add_frozen,
+    };
+    if (PyModule_AddStringConstant(module, "__version__", wf_version()) < 0)
         return -1;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i)
+        if (parts[i](module) < 0)
+            return -1;
     return 0;
 }
 

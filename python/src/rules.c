@@ -172,16 +172,6 @@ static PyObject *make_rule(PyObject *self, PyObject *args)
     };
     return PyCapsule_New(r, kind, NULL);
 }
-
-#define BEGIN(title, count, ...)                                                           \
-    static const char *const names[] = { __VA_ARGS__ };                                    \
-    static const wfpy_signature signature = { "weft." title, names, count, count, count }; \
-    PyObject *at[count] = { 0 }, *result = NULL;                                           \
-    wfpy_call call = { .signature = &signature };                                          \
-    (void)self;
-#define END               \
-    wfpy_call_end(&call); \
-    return result
 enum { MOST = 15 };
 
 static PyObject *results_of(wfpy_call *call, const wf_val *out, int n)
@@ -193,7 +183,7 @@ static PyObject *results_of(wfpy_call *call, const wf_val *out, int n)
 
 static PyObject *apply_rule(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
 {
-    BEGIN("custom", 2, "rule", "inputs")
+    BEGIN("custom", 2, 2, 2, "rule", "inputs")
     wf_vals in;
     wf_val out[MOST] = { 0 };
     rule *r = NULL;
@@ -211,7 +201,7 @@ static PyObject *apply_rule(PyObject *self, PyObject *const *args, Py_ssize_t n,
 
 static PyObject *apply_fixed_point(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
 {
-    BEGIN("fixed_point", 3, "rule", "start", "params")
+    BEGIN("fixed_point", 3, 3, 3, "rule", "start", "params")
     wf_vals start, params;
     wf_val out[MOST] = { 0 };
     rule *r = NULL;
@@ -229,7 +219,7 @@ static PyObject *apply_fixed_point(PyObject *self, PyObject *const *args, Py_ssi
 
 static PyObject *apply_to_arrays(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
 {
-    BEGIN("custom_arrays", 3, "rule", "inputs", "outputs")
+    BEGIN("custom_arrays", 3, 3, 3, "rule", "inputs", "outputs")
     wf_arrays in, out;
     rule *r = NULL;
     PyObject *owner;
@@ -263,6 +253,5 @@ static PyMethodDef functions[] = {
 int wfpy_add_rules(PyObject *module)
 {
     (void)module;
-    PyObject *space = PyImport_AddModule("weft._c_rules");
-    return space ? PyModule_AddFunctions(space, functions) : -1;
+    return wfpy_add_functions("weft._c_rules", functions);
 }

@@ -193,6 +193,5 @@ static PyMethodDef functions[] = {
 int wfpy_add_star(PyObject *module)
 {
     (void)module;
-    PyObject *space = PyImport_AddModule("weft._c_star");
-    return space ? PyModule_AddFunctions(space, functions) : -1;
+    return wfpy_add_functions("weft._c_star", functions);
 }

@@ -203,7 +203,7 @@ static void add_entry(entry *e)
     entries[0] = e;
 }
 
-/* Takes an entry that nobody uses out of the list. */
+/* Removes an entry from the list and returns it; NULL if a call still uses the entry. */
 static entry *take(entry *e)
 {
     int at = e ? place_of(e) : ENTRIES;

@@ -164,16 +164,11 @@ static PyObject *label(PyObject *self, PyObject *text)
     wf_label(v, name);
     return Py_NewRef(self);
 }
-static PyObject *sequence_of(PyObject *args)
-{
-    PyObject *first = PyTuple_Size(args) == 1 ? PyTuple_GetItem(args, 0) : NULL;
-    return Py_NewRef(first && !PyIndex_Check(first) ? first : args);
-}
 static PyObject *reshape(PyObject *self, PyObject *args)
 {
     wf_val v;
     wf_shape shape;
-    PyObject *extents = sequence_of(args);
+    PyObject *extents = wfpy_sequence_of(args);
     bool right = wfpy_shape(extents, true, &shape) && open_value(self, &v);
     Py_DECREF(extents);
     return right ? result(self, (wf_reshape)(v, shape)) : NULL;
@@ -185,7 +180,7 @@ static PyObject *transpose(PyObject *self, PyObject *args)
     int axes[WF_MAX_RANK];
     if (PyTuple_Size(args) == 0)
         return get_transposed(self, NULL);
-    PyObject *sequence = sequence_of(args);
+    PyObject *sequence = wfpy_sequence_of(args);
     bool right = wfpy_shape(sequence, false, &order) && open_value(self, &v);
     Py_DECREF(sequence);
     if (!right)

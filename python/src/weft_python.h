@@ -1,17 +1,20 @@
 /* weft_python.h - what the files of the extension weft._weft share. It stands on the public headers and on CPython's
  * limited API alone, so that one build serves every CPython from 3.11 on.
  *
- *   module.c    the module, its context, threads and warnings
+ *   module.c    the module, the GIL and warnings
+ *   context.c   threads, flags, devices, what ran
  *   errors.c    exceptions by status
  *   dtypes.c    the dtypes and what Python calls them
  *   array.c     arrays: making, properties, contents
+ *   views.c     views of arrays, and assignment to them
  *   numbers.c   numbers and lists of Python
- *   index.c     views and assignment by numbers, slices, None and Ellipsis
  *   exchange.c  memory of others: the buffer protocol
  *   dlpack.c    memory of others: DLPack, and addresses
  *   values.c    values and variables of recordings
+ *   operands.c  the table of operations, and the dtypes in which operands meet (operands.h)
  *   operations.c  operations on values, arrays and numbers, and Python's operators
  *   graph.c     recordings
+ *   access.c    access to arrays in recordings
  *   lazy.c      arrays that are computed when they are needed
  *   kernel.c    prepared kernels
  *   dispatch.c  traced functions: the kernel of a call's arguments
@@ -19,8 +22,11 @@
  *   text.c      operator text
  *   files.c     files of arrays
  *   star.c      STAR files
- *   hooks.c     functions of the library that call functions of Python; derivatives, tapes, history
+ *   hooks.c     functions of the library that call functions of Python
+ *   derivatives.c  derivatives of values and operators, tapes
  *   rules.c     functions whose derivatives the program gives
+ *   traced.c    generators of random numbers, textures
+ *   names.c     members of enums by name
  *   wrap.c      conversions for the functions of the library, whose wrappers python/generate writes (wrap.h)
  *
  * Functions return NULL or -1 with a Python exception set. All of them need the GIL. */
@@ -76,11 +82,19 @@ int wfpy_add_graph(PyObject *module);
 int wfpy_add_kernel(PyObject *module);
 int wfpy_add_text(PyObject *module);
 int wfpy_add_lazy(PyObject *module);
-int wfpy_add_functions(PyObject *module);
+int wfpy_add_wrappers(PyObject *module);
 int wfpy_add_files(PyObject *module);
 int wfpy_add_star(PyObject *module);
 int wfpy_add_hooks(PyObject *module);
 int wfpy_add_rules(PyObject *module);
+int wfpy_add_derivatives(PyObject *module);
+int wfpy_add_traced(PyObject *module);
+int wfpy_add_context(PyObject *module);
+/* Adds functions to a module by its name, which is made if it is not there. */
+int wfpy_add_functions(const char *module, PyMethodDef *functions);
+/* Joins the methods of a type from two files in `all`, which has room for WFPY_METHODS. */
+enum { WFPY_METHODS = 64 };
+PyMethodDef *wfpy_join_methods(PyMethodDef *all, const PyMethodDef *own, const PyMethodDef *others);
 /* Makes a type of the module from a specification and adds it under its name. */
 PyTypeObject *wfpy_add_type(PyObject *module, PyType_Spec *spec);
 
@@ -134,8 +148,13 @@ PyObject *wfpy_shape_object(const wf_shape *shape);
 bool wfpy_device(PyObject *object, wf_device *device);
 /* An axis, an iterable of axes, or None, which is all of them, of an array of that rank. */
 bool wfpy_axes(PyObject *object, int rank, wf_axes *axes);
-/* The number of elements of an array, as far as that matters for WFPY_LONG. */
+/* True for an array of at least WFPY_LONG elements. */
 bool wfpy_is_long(const wf_array *array);
+/* The dtype and the shape of a weft.Array, which may be lazy. */
+wf_dtype wfpy_array_dtype(PyObject *object);
+wf_shape wfpy_array_shape(PyObject *object);
+/* The arguments of a method that takes ints, or one sequence of them. A new reference. */
+PyObject *wfpy_sequence_of(PyObject *args);
 
 /* ---- numbers.c ------------------------------------------------------------------------------------------------ */
 
@@ -172,10 +191,23 @@ void wfpy_release_buffer(PyObject *self, Py_buffer *view);
 
 extern PyMethodDef wfpy_dlpack_methods[];
 
-/* ---- index.c -------------------------------------------------------------------------------------------------- */
+/* ---- views.c -------------------------------------------------------------------------------------------------- */
 
 PyObject *wfpy_get_item(PyObject *self, PyObject *key);
 int wfpy_set_item(PyObject *self, PyObject *key, PyObject *value);
+PyObject *wfpy_sequence_item(PyObject *self, Py_ssize_t i);
+PyObject *wfpy_get_transposed(PyObject *self, void *closure);
+extern PyMethodDef wfpy_view_methods[];
+
+/* ---- names.c -------------------------------------------------------------------------------------------------- */
+
+typedef struct wfpy_name {
+    const char *name;
+    int value;
+} wfpy_name;
+/* The value of a name in a table that ends with NULL. False: an exception that names the function and lists the table. */
+bool wfpy_find_name(const char *function, PyObject *object, const wfpy_name *names, int *value);
+extern const wfpy_name wfpy_borders[], wfpy_joins[];
 
 /* ---- values.c ------------------------------------------------------------------------------------------------- */
 
@@ -229,6 +261,11 @@ PyObject *wfpy_graph_new(const wf_space *space);
 PyObject *wfpy_graph_borrow(wf_graph *graph);
 /* The open recording of a weft.Graph that is ended by the caller. NULL: as wfpy_graph_of, or it is borrowed. */
 wf_graph *wfpy_graph_to_end(PyObject *graph);
+/* None, or the mistake of the recording. */
+PyObject *wfpy_graph_done(PyObject *graph);
+/* Makes the lists of names, which few recordings need. */
+bool wfpy_graph_has_names(PyObject *graph);
+extern PyMethodDef wfpy_access_methods[];
 /* Raises the mistake of a recording, and drops it. Returns NULL. */
 PyObject *wfpy_graph_fail(PyObject *graph);
 

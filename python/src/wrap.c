@@ -150,6 +150,23 @@ bool wfpy_take_target(wfpy_call *call, PyObject *object, bool optional, wf_array
     return *array != NULL;
 }
 
+bool wfpy_take_targets(wfpy_call *call, PyObject *object, wf_arrays *arrays)
+{
+    PyObject *items = PySequence_Check(object) && !wfpy_is_array(object) && !wfpy_has_buffer(object)
+                          ? PySequence_Tuple(object)
+                          : NULL;
+    PyErr_Clear();
+    Py_ssize_t n = items ? PyTuple_Size(items) : 1;
+    wf_array **at = wfpy_call_memory(call, (size_t)n * sizeof *at);
+    bool done = at != NULL;
+    PyObject *owner;
+    for (Py_ssize_t i = 0; done && i < n; ++i)
+        done = wfpy_take_target(call, items ? PyTuple_GetItem(items, i) : object, false, &at[i], &owner);
+    Py_XDECREF(items);
+    *arrays = (wf_arrays){ at, (size_t)n };
+    return done;
+}
+
 bool wfpy_take_out(wfpy_call *call, PyObject *object, const wf_array *x, wf_array **array, PyObject **owner)
 {
     if (!is_left_out(object))
@@ -342,25 +359,7 @@ bool wfpy_take_shape(wfpy_call *call, PyObject *object, bool optional, wf_shape 
 
 bool wfpy_take_name(wfpy_call *call, PyObject *object, const wfpy_name *names, int *value)
 {
-    if (is_left_out(object))
-        return true;
-    const char *text = PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, NULL) : NULL;
-    for (const wfpy_name *n = names; text && n->name; ++n)
-        if (strcmp(text, n->name) == 0) {
-            *value = n->value;
-            return true;
-        }
-    PyErr_Clear();
-    char list[512] = "";
-    for (const wfpy_name *n = names; n->name; ++n)
-        if (strlen(list) + strlen(n->name) + 5 < sizeof list) {
-            strcat(list, n == names ? "'" : ", '");
-            strcat(list, n->name);
-            strcat(list, "'");
-        }
-    PyErr_Format(PyUnicode_Check(object) ? PyExc_ValueError : PyExc_TypeError, "%s(): %R is none of %s",
-                 call->signature->name, object, list);
-    return false;
+    return is_left_out(object) || wfpy_find_name(call->signature->name, object, names, value);
 }
 
 /* Converts a sequence of exactly n numbers, or one for all, to numbers of the size of an element. */
@@ -637,13 +636,11 @@ PyObject *wfpy_tuple(PyObject *const *parts, int n)
     return NULL;
 }
 
-int wfpy_add_functions(PyObject *module)
+int wfpy_add_wrappers(PyObject *module)
 {
     (void)module;
-    for (const wfpy_namespace *n = wfpy_namespaces; n->name; ++n) {
-        PyObject *space = PyImport_AddModule(n->name);
-        if (!space || PyModule_AddFunctions(space, n->functions) < 0)
+    for (const wfpy_namespace *n = wfpy_namespaces; n->name; ++n)
+        if (wfpy_add_functions(n->name, n->functions) < 0)
             return -1;
-    }
     return 0;
 }

@@ -47,6 +47,8 @@ void wfpy_call_return(wfpy_call *call);
 bool wfpy_take_array(wfpy_call *call, PyObject *object, bool optional, const wf_array **array);
 /* An array to write: a weft.Array, or memory that is shared with one. *owner becomes the weft.Array, borrowed. */
 bool wfpy_take_target(wfpy_call *call, PyObject *object, bool optional, wf_array **array, PyObject **owner);
+/* Arrays to write: a sequence of them, or one. */
+bool wfpy_take_targets(wfpy_call *call, PyObject *object, wf_arrays *arrays);
 /* The result of a function that writes into `out`: the argument, or a new array like x. */
 bool wfpy_take_out(wfpy_call *call, PyObject *object, const wf_array *x, wf_array **array, PyObject **owner);
 bool wfpy_take_arrays(wfpy_call *call, PyObject *object, wf_arrays *arrays);
@@ -65,10 +67,6 @@ bool wfpy_take_text(wfpy_call *call, PyObject *object, const char **text);
 bool wfpy_take_dtype(wfpy_call *call, PyObject *object, wf_dtype *dtype);
 /* A shape; `optional`: None has rank 0. */
 bool wfpy_take_shape(wfpy_call *call, PyObject *object, bool optional, wf_shape *shape);
-typedef struct wfpy_name {
-    const char *name;
-    int value;
-} wfpy_name;
 /* A member of an enum by its name. */
 bool wfpy_take_name(wfpy_call *call, PyObject *object, const wfpy_name *names, int *value);
 /* n numbers: a sequence of as many, or one number for all. NULL where `object` is NULL or None. */
@@ -103,9 +101,19 @@ PyObject *wfpy_finish(wfpy_call *call, PyObject *made);
 /* None, or the mistake of the recording. */
 PyObject *wfpy_recorded(wfpy_call *call);
 
+/* A wrapper that is written by hand: BEGIN declares `at`, the arguments, `call` and `result`; END returns the result. */
+#define BEGIN(title, count, place, least, ...)                                             \
+    static const char *const names[] = { __VA_ARGS__ };                                    \
+    static const wfpy_signature signature = { "weft." title, names, count, place, least }; \
+    PyObject *at[count] = { 0 }, *result = NULL;                                           \
+    wfpy_call call = { .signature = &signature };                                          \
+    (void)self;
+#define END               \
+    wfpy_call_end(&call); \
+    return result
 /* A tuple of n results, which it takes over; NULL if one of them is. */
 PyObject *wfpy_tuple(PyObject *const *parts, int n);
-/* The functions of a module, weft._c_fft and so on, which wfpy_add_functions makes. */
+/* The functions of a module, weft._c_fft and so on, which wfpy_add_wrappers makes. */
 typedef struct wfpy_namespace {
     const char *name;
     PyMethodDef *functions;

@@ -1,9 +1,10 @@
 """Derivatives: of values (grad, vjp, jvp), of operators (adjoint, tangent), through launches (tape); minimization."""
 from __future__ import annotations
 
-from . import _c_hooks as _c
+from . import _c_gradients as _c
 from ._c_derivatives import replace_gradient, stop
-from ._c_hooks import adjoint, check_gradient, depends, grad, is_taped, jvp, minimize, tangent, vjp
+from ._c_gradients import adjoint, depends, grad, is_taped, jvp, tangent, vjp
+from ._c_hooks import check_gradient, minimize
 from . import _c_rules as _rules
 from ._weft import Array
 

@@ -10,7 +10,7 @@ True
 from __future__ import annotations
 
 from . import _c_functions as _c
-from . import _c_hooks as _hooks
+from . import _c_traced as _traced
 from . import _weft
 from ._weft import empty
 
@@ -83,10 +83,10 @@ class Pcg32:
     The seed and the stream are values or numbers of the graph; in a loop the state belongs in a variable."""
 
     def __init__(self, graph: Graph, seed: Operand, stream: Operand) -> None:
-        self.state, self.increment = _hooks._pcg_seed(graph, seed, stream)
+        self.state, self.increment = _traced._pcg_seed(graph, seed, stream)
 
     def _next(self, kind: str) -> Any:
-        number, self.state = _hooks._pcg_next(self.state, self.increment, kind)
+        number, self.state = _traced._pcg_next(self.state, self.increment, kind)
         return number
 
     def u32(self) -> Any:
@@ -103,7 +103,7 @@ class Pcg32:
 
     def advance(self, n: Operand) -> None:
         """Leaves out n numbers; -1 is one step back."""
-        self.state = _hooks._pcg_advance(self.state, self.increment, n)
+        self.state = _traced._pcg_advance(self.state, self.increment, n)
 
 
 _generator = Generator()

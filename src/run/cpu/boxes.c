@@ -115,32 +115,26 @@ void wf__run_box(const wf__launch *l, int64_t box, int64_t copy, int worker)
         run_consumer(l, lo, hi, acc);
 }
 
-/* The interpreter takes long enough for the program to be asked between parts of its work. */
-enum { PARTS = 64 };
-static int axis_of_parts(const wf__stage *stage)
-{
-    int axis = 0;
-    while (axis + 1 < stage->lowered.rank && stage->extent[axis] < PARTS)
-        ++axis;
-    return axis;
-}
+/* The interpreter runs all points in parts along the first axis, between which the program can cancel the work. The points
+ * keep their order. Along a single axis a part consists of whole chunks. */
+enum { PARTS = 64, WHOLE_CHUNKS = 4096 };
 static void run_part(void *user, int64_t first, int64_t end, int worker)
 {
     const wf__launch *l = user;
-    const int axis = axis_of_parts(l->stage);
-    const int64_t n = l->stage->extent[axis], each = (n / PARTS + WF__LANES) / WF__LANES * WF__LANES;
+    const int64_t n = l->stage->extent[0], unit = l->stage->lowered.rank == 1 ? WHOLE_CHUNKS : 1;
+    const int64_t each = (n / PARTS + unit) / unit * unit;
     int64_t lo[WF_MAX_RANK] = { 0 }, hi[WF_MAX_RANK];
     (void)worker;
     memcpy(hi, l->stage->extent, sizeof hi);
-    lo[axis] = first * each < n ? first * each : n;
-    hi[axis] = end * each < n ? end * each : n;
-    if (lo[axis] < hi[axis])
+    lo[0] = first * each;
+    hi[0] = end * each < n ? end * each : n;
+    if (lo[0] < hi[0])
         call_entry(l, 0, lo, hi, NULL);
 }
 
 void wf__run_all_points(const wf__launch *l)
 {
-    if (!l->entry && wf__pool_has_poll(l->engine->pool) && l->stage->lowered.rank)
+    if (!l->entry && !l->call.watch && wf__pool_has_poll(l->engine->pool) && l->stage->lowered.rank)
         wf__pool_run_several(l->engine->pool, 1, PARTS, &(wf__several){ 1, 1, false }, run_part, (void *)l);
     else
         call_entry(l, 0, (const int64_t[WF_MAX_RANK]){ 0 }, l->stage->extent, NULL);

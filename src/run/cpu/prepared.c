@@ -47,6 +47,7 @@ void wf__cpu_prepare(const wf__engine *e, wf__plan *plan, char *const *base, wf_
     wf__stage *stage = plan->stage;
     out->entry = NULL;
     bool shared = plan->stage_n == 1 && wf__is_large(stage, &(wf__limits){ 0 });
+    /* A launch that can be cancelled has a status, which prepared ones have not. */
     if (plan->stage_n != 1 || plan->temp_n || stage->empty || stage->lowered.red_n || stage->copies.n ||
         stage->partition.one_box_per_block ||
         (shared && (stage->partition.slabs < 0 || stage->promises.updates || wf__pool_has_poll(e->pool))))

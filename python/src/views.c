@@ -1,5 +1,8 @@
-/* index.c - array[key]: views by numbers, slices, None and Ellipsis. Keys with arrays are functions in Python. */
+/* views.c - views of arrays: array[key] with numbers, slices, None and Ellipsis, assignment to such a view, and views with
+ * other axes or another shape. Keys with arrays are functions in Python. */
 #include "weft_python.h"
+
+/* ---- array[key] ---- */
 
 /* True if the key needs more than views. */
 static bool is_wide(PyObject *key)
@@ -139,3 +142,84 @@ int wfpy_set_item(PyObject *self, PyObject *key, PyObject *value)
     Py_XDECREF(from);
     return result;
 }
+
+PyObject *wfpy_sequence_item(PyObject *self, Py_ssize_t i)
+{
+    wf_array *array = wfpy_array_of(self);
+    if (!array)
+        return NULL;
+    if (i < 0 || i >= wf_array_shape(array).dim[0]) { /* ends loops */
+        PyErr_SetString(wfpy.error[WF_ERR_BOUNDS], "the index is out of range");
+        return NULL;
+    }
+    return wfpy_array_view(wf_view_at(array, 0, i), ((wfpy_array *)self)->read_only);
+}
+
+/* ---- other axes, other shapes ---- */
+
+PyObject *wfpy_get_transposed(PyObject *self, void *closure)
+{
+    (void)closure;
+    wf_array *array = wfpy_array_of(self);
+    int axes[WF_MAX_RANK], rank = array ? wf_array_shape(array).rank : 0;
+    for (int i = 0; i < rank; ++i)
+        axes[i] = rank - 1 - i;
+    return array ? wfpy_array_view(wf_view_permute(array, axes), ((wfpy_array *)self)->read_only) : NULL;
+}
+
+static PyObject *reshape(PyObject *self, PyObject *args)
+{
+    wf_shape shape;
+    PyObject *extents = wfpy_sequence_of(args);
+    wf_array *array = extents && wfpy_shape(extents, true, &shape) ? wfpy_array_of(self) : NULL;
+    Py_XDECREF(extents);
+    if (!array)
+        return NULL;
+    wf_array *view = wf_view_reshape(array, shape);
+    if (view)
+        return wfpy_array_view(view, ((wfpy_array *)self)->read_only);
+    wf_clear_error(wfpy.context); /* another number of elements fails again below */
+    wf_array *packed = wf_array_copy(array);
+    view = packed ? wf_view_reshape(packed, shape) : NULL;
+    wf_release(packed);
+    return wfpy_array_new(view);
+}
+static PyObject *transpose(PyObject *self, PyObject *args)
+{
+    if (PyTuple_Size(args) == 0)
+        return wfpy_get_transposed(self, NULL);
+    PyObject *sequence = wfpy_sequence_of(args);
+    wf_array *array = NULL;
+    int axes[WF_MAX_RANK], rank = wfpy_array_shape(self).rank;
+    Py_ssize_t n = sequence ? PySequence_Size(sequence) : -1;
+    if (n == rank)
+        array = wfpy_array_of(self);
+    else if (n >= 0)
+        PyErr_Format(wfpy.error[WF_ERR_ARG], "transpose: %zd axes are named, and the array has %d", n, rank);
+    for (int i = 0; array && i < rank; ++i) {
+        PyObject *axis = PySequence_GetItem(sequence, i);
+        Py_ssize_t at = axis ? PyNumber_AsSsize_t(axis, PyExc_OverflowError) : -1;
+        Py_XDECREF(axis);
+        axes[i] = (int)(at < 0 ? at + rank : at);
+        if (PyErr_Occurred())
+            array = NULL;
+    }
+    Py_XDECREF(sequence);
+    return array ? wfpy_array_view(wf_view_permute(array, axes), ((wfpy_array *)self)->read_only) : NULL;
+}
+static PyObject *broadcast_to(PyObject *self, PyObject *object)
+{
+    wf_shape shape;
+    wf_array *array = wfpy_shape(object, false, &shape) ? wfpy_array_of(self) : NULL;
+    return array ? wfpy_array_view(wf_view_broadcast(array, shape), true) : NULL;
+}
+
+PyMethodDef wfpy_view_methods[] = {
+    { "reshape", reshape, METH_VARARGS,
+      "reshape(*shape)\n--\n\nA view of another shape, or a copy where a view is impossible. An extent of -1 is found." },
+    { "transpose", transpose, METH_VARARGS,
+      "transpose(*axes)\n--\n\nA view: axis d is axes[d] of this array; without axes in reverse order." },
+    { "broadcast_to", broadcast_to, METH_O,
+      "broadcast_to(shape)\n--\n\nA read-only view of that shape, by NumPy's rule." },
+    { NULL, NULL, 0, NULL },
+};

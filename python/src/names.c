@@ -1,0 +1,44 @@
+/* names.c - members of enums by their names. */
+#include <string.h>
+
+#include "weft_python.h"
+
+const wfpy_name wfpy_borders[] = { { "none", WF_BORDER_NONE },
+                                   { "value", WF_BORDER_VALUE },
+                                   { "clamp", WF_BORDER_CLAMP },
+                                   { "periodic", WF_BORDER_PERIODIC },
+                                   { "mirror", WF_BORDER_MIRROR },
+                                   { "reflect", WF_BORDER_REFLECT },
+                                   { NULL, 0 } };
+const wfpy_name wfpy_joins[] = { { "custom", WF_JOIN_CUSTOM },
+                                 { "add", WF_JOIN_ADD },
+                                 { "mul", WF_JOIN_MUL },
+                                 { "min", WF_JOIN_MIN },
+                                 { "max", WF_JOIN_MAX },
+                                 { "and", WF_JOIN_AND },
+                                 { "or", WF_JOIN_OR },
+                                 { "xor", WF_JOIN_XOR },
+                                 { "exch", WF_JOIN_EXCH },
+                                 { "inc", WF_JOIN_INC },
+                                 { NULL, 0 } };
+
+bool wfpy_find_name(const char *function, PyObject *object, const wfpy_name *names, int *value)
+{
+    const char *text = PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, NULL) : NULL;
+    for (const wfpy_name *n = names; text && n->name; ++n)
+        if (strcmp(text, n->name) == 0) {
+            *value = n->value;
+            return true;
+        }
+    PyErr_Clear();
+    char list[512] = "";
+    for (const wfpy_name *n = names; n->name; ++n)
+        if (strlen(list) + strlen(n->name) + 5 < sizeof list) {
+            strcat(list, n == names ? "'" : ", '");
+            strcat(list, n->name);
+            strcat(list, "'");
+        }
+    PyErr_Format(PyUnicode_Check(object) ? PyExc_ValueError : PyExc_TypeError, "%s(): %R is none of %s", function,
+                 object, list);
+    return false;
+}
