@@ -4,6 +4,7 @@
  * ctest: threads
  */
 #include "weft_test.h"
+#include "base/base.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <weft/functions.h>
@@ -131,6 +132,29 @@ static void test_kernels_and_replays(void **state)
     wf_context_free(ctx);
 }
 
+/* The order of points does not depend on `poll`: sums of floats in one element have the same bits. */
+static void test_order_of_points(void **state)
+{
+    (void)state;
+    static const wf_shape shapes[] = { { .rank = 1, .dim = { 100000 } }, { .rank = 2, .dim = { 5, 20000 } } };
+    for (size_t k = 0; k < WF__COUNT(shapes); ++k) {
+        float sum[2];
+        for (int polls = 0; polls < 2; ++polls) {
+            asked a = { 0 };
+            wf_context *ctx = polls ? context_of(&a, 1) : test_context(0, 1);
+            wf_array *to = wf_full(ctx, WF_F32, WF_SHAPE(1), 0);
+            wf_graph *g = wf_begin(ctx, .shape = shapes[k], .device = WF_INTERP);
+            wf_val x = wf_cast(wf_index(g, shapes[k].rank - 1), WF_F32);
+            wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_DIRECT, to, wf_sin(wf_add(x, wf_index(g, 0))), 0);
+            assert_int_equal(wf_run(g), WF_OK);
+            assert_int_equal(wf_download(to, &sum[polls], sizeof *sum), WF_OK);
+            wf_release(to);
+            wf_context_free(ctx);
+        }
+        assert_memory_equal(&sum[0], &sum[1], sizeof *sum);
+    }
+}
+
 static void wait_a_little(const wf_chunk *chunk, void *user)
 {
     (void)chunk;
@@ -197,7 +221,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_cancelled_runs),
                                         cmocka_unit_test(test_kernels_and_replays),
-                                        cmocka_unit_test(test_code_of_the_host),
+                                        cmocka_unit_test(test_order_of_points), cmocka_unit_test(test_code_of_the_host),
                                         cmocka_unit_test(test_threads_are_cancelled_alone) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,8 @@
  *
  * ctest: devices
  */
-#include "on_devices.h"
-#include "ir/ir.h"
+#include "close_numbers.h"
+#include "base/base.h"
 #include "weft/functions.h"
 #include <complex.h>
 #undef I
@@ -19,18 +19,6 @@ static int64_t place(const double *sorted, int64_t n, double value, bool right)
     while (at < n && (right ? !before(value, sorted[at]) : before(sorted[at], value)))
         ++at;
     return at;
-}
-
-static wf_array *numbers(wf_dtype t, wf_shape shape, const double *x)
-{
-    wf_array *a = wf_empty(ctx, t, shape);
-    size_t n = (size_t)wf_array_count(a);
-    uint64_t *data = malloc(n * 8 + 8);
-    assert_non_null(data);
-    wf__eval_cast(t, WF_F64, data, x, n);
-    OK(ctx, wf_upload(a, data, n * wf_dtype_size(t)));
-    free(data);
-    return a;
 }
 
 static void check_places(wf_array *sorted, const double *line, int64_t n, wf_array *values, const double *value)
@@ -66,7 +54,7 @@ static void places_of_all_dtypes(void **state)
                 line[i] = dtype == WF_BOOL ? i > n / 2 : 2 * (i / 2) + 1;
             for (int i = 0; i < 60; ++i)
                 value[i] = dtype == WF_BOOL ? i % 2 : i % 44;
-            wf_array *sorted = numbers(dtype, WF_SHAPE(n), line), *values = numbers(dtype, WF_SHAPE(5, 12), value);
+            wf_array *sorted = array_as(dtype, WF_SHAPE(n), line), *values = array_as(dtype, WF_SHAPE(5, 12), value);
             check_places(sorted, line, n, values, value);
             wf_release(sorted);
             wf_release(values);
@@ -81,7 +69,8 @@ static void places_of_nan(void **state)
     const wf_dtype dtypes[] = { WF_F16, WF_BF16, WF_F32, WF_F64 };
     for (int t = 0; t < 4; ++t)
         for (int64_t n = 7; n <= 9; ++n) {
-            wf_array *sorted = numbers(dtypes[t], WF_SHAPE(n), line), *values = numbers(dtypes[t], WF_SHAPE(8), value);
+            wf_array *sorted = array_as(dtypes[t], WF_SHAPE(n), line),
+                     *values = array_as(dtypes[t], WF_SHAPE(8), value);
             check_places(sorted, line, n, values, value);
             wf_release(sorted);
             wf_release(values);
@@ -94,8 +83,8 @@ static void places_in_views(void **state)
     (void)state;
     const double back[] = { 9, 7, 7, 4, 1 }, line[] = { 1, 4, 7, 7, 9 }, value[] = { 7, 0, 4.5, 10, 1, 8 };
     const double turned[] = { 7, 10, 0, 1, 4.5, 8 };
-    wf_array *a = numbers(WF_I32, WF_SHAPE(5), back), *sorted = wf_view_slice(a, 0, -1, WF_END_INDEX, -1);
-    wf_array *v = numbers(WF_F64, WF_SHAPE(2, 3), value), *t = wf_view_permute(v, (const int[]){ 1, 0 });
+    wf_array *a = array_as(WF_I32, WF_SHAPE(5), back), *sorted = wf_view_slice(a, 0, -1, WF_END_INDEX, -1);
+    wf_array *v = array_as(WF_F64, WF_SHAPE(2, 3), value), *t = wf_view_permute(v, (const int[]){ 1, 0 });
     check_places(sorted, line, 5, v, value);
     const double permuted[] = { value[0], value[3], value[1], value[4], value[2], value[5] };
     assert_memory_equal(permuted, turned, sizeof turned);
@@ -104,7 +93,7 @@ static void places_in_views(void **state)
     check_places(sorted, line, 5, scalar, &value[5]);
     check_places(sorted, line, 5, none, value);
     const double mixed[] = { 7, 1, 9, 4, 7 };
-    wf_array *unsorted = numbers(WF_F32, WF_SHAPE(5), mixed), *order = wf_array_argsort(unsorted, 0, false);
+    wf_array *unsorted = array_as(WF_F32, WF_SHAPE(5), mixed), *order = wf_array_argsort(unsorted, 0, false);
     wf_graph *g = wf_begin(ctx);
     wf_array *gathered = wf_keep(wf_gather(wf_in(g, unsorted), wf_in(g, order)));
     OK(ctx, wf_run(g));
@@ -138,7 +127,7 @@ static void refused(void **state)
 {
     (void)state;
     const double x[] = { 1, 2, 3, 4 };
-    wf_array *a = numbers(WF_F32, WF_SHAPE(2, 2), x), *line = numbers(WF_F32, WF_SHAPE(4), x);
+    wf_array *a = array_as(WF_F32, WF_SHAPE(2, 2), x), *line = array_as(WF_F32, WF_SHAPE(4), x);
     wf_array *z = wf_full(ctx, WF_C64, WF_SHAPE(4), 1);
     REFUSED(ctx, of_null(wf_array_searchsorted(a, line, false)), WF_ERR_SHAPE, "rank 2");
     REFUSED(ctx, of_null(wf_array_searchsorted(z, line, false)), WF_ERR_DTYPE, "order");
@@ -158,7 +147,7 @@ static void products_of_all_dtypes(void **state)
     const double x[] = { 1, 2, 1, 3, 1, 2, 2, 0, 1, 5, 2, 2 };
     for (int t = 0; t < TEST_DTYPES; ++t) {
         wf_dtype dtype = test_dtypes[t];
-        wf_array *a = numbers(dtype, WF_SHAPE(3, 4), x);
+        wf_array *a = array_as(dtype, WF_SHAPE(3, 4), x);
         for (int axis = -1; axis < 2; ++axis)
             for (int exclusive = 0; exclusive < 2; ++exclusive) {
                 wf_array *p = wf_array_cumprod(a, axis, exclusive), *sum = wf_array_cumsum(a, axis, exclusive);
@@ -200,7 +189,7 @@ static void products_of_complex_numbers(void **state)
                 uint64_t random = 3;
                 for (int64_t i = 0; i < 6 * n; ++i)
                     x[i] = ldexp(floor(ldexp(test_random_number(&random) + 0.5, 8)), -7) - 0.5;
-                wf_array *parts = numbers(WF_F64, WF_SHAPE(n, 3, 2), x), *a = wf_empty(ctx, dtypes[d], WF_SHAPE(n, 3));
+                wf_array *parts = array_as(WF_F64, WF_SHAPE(n, 3, 2), x), *a = wf_empty(ctx, dtypes[d], WF_SHAPE(n, 3));
                 wf_graph *g = wf_begin(ctx);
                 wf_val v = wf_in(g, parts), re = wf_reshape(wf_slice(v, 2, 0, 1, 1), WF_SHAPE(n, 3));
                 wf_out(g, a, wf_complex(re, wf_reshape(wf_slice(v, 2, 1, 2, 1), WF_SHAPE(n, 3))));

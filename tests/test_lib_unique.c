@@ -2,29 +2,9 @@
  *
  * ctest: devices
  */
-#include "on_devices.h"
-#include "ir/ir.h"
+#include "close_numbers.h"
+#include "base/base.h"
 #include "weft/functions.h"
-
-static wf_array *numbers(wf_dtype t, wf_shape shape, const double *x)
-{
-    wf_array *a = wf_empty(ctx, t, shape);
-    size_t n = (size_t)wf_array_count(a);
-    uint64_t *data = malloc(n * 8 + 8);
-    assert_non_null(data);
-    wf__eval_cast(t, WF_F64, data, x, n);
-    OK(ctx, wf_upload(a, data, n * wf_dtype_size(t)));
-    free(data);
-    return a;
-}
-
-static double *as_f64(wf_array *a)
-{
-    wf_array *wide = wf_array_cast(a, WF_F64);
-    double *data = contents(wide);
-    wf_release(wide);
-    return data;
-}
 
 /* ---- different elements ---- */
 enum { MOST = 600 };
@@ -82,7 +62,7 @@ static void check_unique(wf_array *a, const double *x)
             else
                 assert_true(shape.rank == 1 && shape.dim[0] == e.n);
             assert_int_equal(wf_array_dtype(out[k]), k ? WF_I64 : wf_array_dtype(a));
-            double *got = as_f64(out[k]);
+            double *got = contents_as(out[k], WF_F64);
             const int64_t *whole = k == 1 ? e.first : k == 2 ? e.inverse : e.count;
             for (int64_t i = 0; i < wf_array_count(out[k]); ++i) {
                 double want = k ? (double)whole[i] : e.value[i];
@@ -108,7 +88,7 @@ static void unique_of_all_dtypes(void **state)
             for (int64_t i = 0; i < n; ++i)
                 x[i] = test_dtypes[t] == WF_BOOL ? (double)(test_random(&random) % 2)
                                                  : (double)(test_random(&random) % 40);
-            wf_array *a = numbers(test_dtypes[t], n == 600 ? WF_SHAPE(20, 30) : WF_SHAPE(n), x);
+            wf_array *a = array_as(test_dtypes[t], n == 600 ? WF_SHAPE(20, 30) : WF_SHAPE(n), x);
             check_unique(a, x);
             wf_release(a);
         }
@@ -120,7 +100,7 @@ static void unique_of_special_values(void **state)
     const double x[] = { 0, NAN, -0.0, INFINITY, 1, NAN, -0.0, -INFINITY, 1, INFINITY, -1, 0 };
     const wf_dtype dtypes[] = { WF_F16, WF_BF16, WF_F32, WF_F64 };
     for (int t = 0; t < 4; ++t) {
-        wf_array *a = numbers(dtypes[t], WF_SHAPE(12), x), *back = wf_view_slice(a, 0, -1, WF_END_INDEX, -1);
+        wf_array *a = array_as(dtypes[t], WF_SHAPE(12), x), *back = wf_view_slice(a, 0, -1, WF_END_INDEX, -1);
         double turned[12];
         for (int i = 0; i < 12; ++i)
             turned[i] = x[11 - i];
@@ -129,7 +109,7 @@ static void unique_of_special_values(void **state)
         wf_release(back);
         wf_release(a);
     }
-    wf_array *scalar = numbers(WF_F32, WF_SCALAR, &x[4]), *z = wf_full(ctx, WF_C64, WF_SHAPE(2), 1);
+    wf_array *scalar = array_as(WF_F32, WF_SCALAR, &x[4]), *z = wf_full(ctx, WF_C64, WF_SHAPE(2), 1);
     check_unique(scalar, &x[4]);
     REFUSED(ctx, wf_array_unique(z, NULL, NULL, NULL, NULL), WF_ERR_DTYPE, "order");
     wf_release(scalar);
@@ -152,14 +132,14 @@ static void repeated(void **state)
     for (int t = 0; t < TEST_DTYPES; ++t)
         for (size_t k = 0; k < WF__COUNT(cases); ++k) {
             const bool whole = test_dtypes[t] != WF_BOOL && test_dtypes[t] < WF_F16;
-            wf_array *a = numbers(test_dtypes[t], WF_SHAPE(2, 3), x);
-            wf_array *counts = numbers(whole ? test_dtypes[t] : WF_I32, WF_SHAPE(cases[k].n), cases[k].count);
+            wf_array *a = array_as(test_dtypes[t], WF_SHAPE(2, 3), x);
+            wf_array *counts = array_as(whole ? test_dtypes[t] : WF_I32, WF_SHAPE(cases[k].n), cases[k].count);
             wf_array *r = wf_array_repeat_counts(a, cases[k].axis, counts);
             assert_non_null(r);
             wf_shape shape = wf_array_shape(r);
             assert_true(shape.rank == 2 && shape.dim[0] == cases[k].rows && shape.dim[1] == cases[k].columns);
             assert_int_equal(wf_array_dtype(r), test_dtypes[t]);
-            double *got = as_f64(r);
+            double *got = contents_as(r, WF_F64);
             for (int64_t i = 0; i < cases[k].rows * cases[k].columns; ++i)
                 assert_true(got[i] == (test_dtypes[t] == WF_BOOL ? 1 : cases[k].want[i]));
             free(got);
@@ -179,7 +159,7 @@ static void repetition_refused(void **state)
 {
     (void)state;
     const double x[] = { 1, -2, 3 };
-    wf_array *a = numbers(WF_F32, WF_SHAPE(3), x), *counts = numbers(WF_I32, WF_SHAPE(3), x);
+    wf_array *a = array_as(WF_F32, WF_SHAPE(3), x), *counts = array_as(WF_I32, WF_SHAPE(3), x);
     wf_array *two = wf_view_slice(counts, 0, 0, 2, 1);
     REFUSED(ctx, of_null(wf_array_repeat_counts(a, 0, counts)), WF_ERR_ARG, "-2 is negative");
     REFUSED(ctx, of_null(wf_array_repeat_counts(a, 0, two)), WF_ERR_SHAPE, "one count for each");

@@ -2,28 +2,13 @@
  *
  * ctest: devices
  */
-#include "on_devices.h"
+#include "close_numbers.h"
 #include "ir/ir.h"
 #include "weft/traced.h"
 
-static wf_array *numbers(wf_dtype t, int64_t n, const double *x)
-{
-    wf_array *a = wf_empty(ctx, t, WF_SHAPE(n));
-    uint64_t *data = malloc((size_t)n * 8);
-    assert_non_null(data);
-    wf__eval_cast(t, WF_F64, data, x, (size_t)n);
-    OK(ctx, wf_upload(a, data, (size_t)n * wf_dtype_size(t)));
-    free(data);
-    return a;
-}
-
 static double *take_f64(wf_array *a)
 {
-    wf_graph *g = wf_begin(ctx);
-    wf_array *wide = wf_keep(wf_cast(wf_in(g, a), WF_F64));
-    OK(ctx, wf_run(g));
-    double *data = contents(wide);
-    wf_release(wide);
+    double *data = contents_as(a, WF_F64);
     wf_release(a);
     return data;
 }
@@ -45,7 +30,7 @@ static void values(void **state)
             wf__eval_cast(dtypes[t], WF_F64, &bits, &y[i], 1);
             wf__eval_cast(WF_F64, dtypes[t], &y[i], &bits, 1);
         }
-        wf_array *a = numbers(dtypes[t], N, x), *b = numbers(dtypes[t], N, y);
+        wf_array *a = array_as(dtypes[t], WF_SHAPE(N), x), *b = array_as(dtypes[t], WF_SHAPE(N), y);
         wf_graph *g = wf_begin(ctx);
         wf_array *out = wf_keep(wf_logaddexp(wf_in(g, a), wf_in(g, b)));
         OK(ctx, wf_run(g));
@@ -73,7 +58,7 @@ static void special_values_and_derivatives(void **state)
     const double y[N] = { 0, inf, -inf, 3, -inf, 1 + 0x1p-50, 1, -800.5 };
     const double want[N] = { log(2), inf, -inf, 3, inf, 1 + log(2), none, -800 + log1p(exp(-0.5)) };
     const double by_x[N] = { 0.5, 0.5, 0.5, 0, 1, 0.5, none, 1 / (1 + exp(-0.5)) };
-    wf_array *a = numbers(WF_F64, N, x), *b = numbers(WF_F64, N, y), *out[3];
+    wf_array *a = array_as(WF_F64, WF_SHAPE(N), x), *b = array_as(WF_F64, WF_SHAPE(N), y), *out[3];
     wf_graph *g = wf_begin(ctx);
     wf_val p = wf_in(g, a), q = wf_in(g, b), r = wf_logaddexp(p, q), gradient[2];
     wf_vjp(WF_VALS(r), WF_VALS(1), WF_VALS(p, q), gradient);

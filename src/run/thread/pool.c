@@ -524,7 +524,7 @@ static void wait_no_more(wf__pool *pool, bool *waits)
 
 static _Thread_local struct {
     int scopes;     /* of wf__pool_begin_work */
-    int inside;     /* calls of blocks that a watched run has made on this thread */
+    int inside;     /* calls of blocks that a polled run has made on this thread */
     bool cancelled; /* this thread's work in the outermost scope */
 } work;
 
@@ -545,19 +545,19 @@ bool wf__pool_end_work(void)
 }
 
 /* A run whose caller polls. */
-typedef struct watched {
+typedef struct polled_run {
     wf__pool *pool;
     wf__blocks_fn *fn;
     void *user;
     double polled; /* when the caller polled last; read and written by the caller alone */
     atomic_bool stop;
-} watched;
+} polled_run;
 
 /* Runs blocks in calls of about a millisecond, until the run is stopped. Worker 0 is the caller. */
-static void run_watched(void *user, int64_t first, int64_t end, int worker_index)
+static void run_polled(void *user, int64_t first, int64_t end, int worker_index)
 {
     static const double CALL = 1e-3, BETWEEN_POLLS = 50e-3;
-    watched *w = user;
+    polled_run *w = user;
     double before = wf__now();
     work.inside++;
     bool grows = false;
@@ -589,8 +589,8 @@ void wf__pool_run_several(wf__pool *pool, int workers, int64_t blocks, const wf_
         run_all(pool, workers, blocks, how, fn, user);
         return;
     }
-    watched w = { .pool = pool, .fn = fn, .user = user, .polled = wf__now() };
-    run_all(pool, workers, blocks, how, run_watched, &w);
+    polled_run w = { .pool = pool, .fn = fn, .user = user, .polled = wf__now() };
+    run_all(pool, workers, blocks, how, run_polled, &w);
     work.cancelled = work.cancelled || atomic_load_explicit(&w.stop, memory_order_relaxed);
 }
 
