@@ -1,8 +1,8 @@
-"""What a call costs from Python: Weft beside NumPy, numexpr, Numba, JAX and Dr.Jit, those that are installed, in one run.
+"""What a call costs from Python: Weft, NumPy, and those of numexpr, Numba, JAX and Dr.Jit that are installed, in one run.
 
     PYTHONPATH=build/python python bench/python/overhead.py [--budget SECONDS] [ROW...]
 
-Each row is measured in turns: every contender once a turn, the order rotating, so that a busy machine meets all of them.
+Each row is measured in turns: every contender once a turn, in a rotating order, so that a busy machine slows all of them.
 A turn of a small call is a loop of calls. The medians over the turns are printed, and the ratio of each to Weft's."""
 import argparse
 import contextlib
@@ -217,7 +217,9 @@ def stencil_4096():
             h, w = a.shape
             for y in numba.prange(h):
                 for x in range(w):
-                    around = a[max(y - 1, 0), x] + a[min(y + 1, h - 1), x] + a[y, max(x - 1, 0)] + a[y, min(x + 1, w - 1)]
+                    around = (
+                        a[max(y - 1, 0), x] + a[min(y + 1, h - 1), x] + a[y, max(x - 1, 0)] + a[y, min(x + 1, w - 1)]
+                    )
                     out[y, x] = around - np.float32(4) * a[y, x]
 
         numba.set_num_threads(THREADS)
@@ -229,7 +231,7 @@ def stencil_4096():
 
 @row
 def square_sum_16m():
-    """The sum of (a - b)^2 of 2^24 elements of f32. Weft adds in f64 and gives the same result with any number of threads.
+    """The sum of (a - b)^2 of 2^24 elements of f32. Weft adds in f64; its result does not depend on the number of threads.
     numexpr is left out: it adds in f32 one by one, and its sum is wrong by 3 %."""
     a, b = (np.random.default_rng(i).random(1 << 24, np.float32) for i in (1, 2))
     contenders = {

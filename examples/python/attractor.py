@@ -1,4 +1,4 @@
-"""Clifford's attractor: four million points, each followed for 60 steps and counted in the pixel where it is."""
+"""Clifford's attractor: 262144 points, each followed for 60 steps and counted in the pixel in which it lies."""
 import weft
 
 
@@ -14,5 +14,4 @@ def follow(i, /, out, a, b, c, d):
 
 out = weft.zeros((640, 640), weft.i32)
 follow[1 << 18](out, -1.4, 1.6, 1.0, 0.7)
-with open("attractor.png", "wb") as file:
-    file.write(weft.png(weft.log1p(weft.f32(out))))
+weft.png(weft.log1p(weft.f32(out)), path="attractor.png")

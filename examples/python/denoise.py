@@ -3,7 +3,9 @@ import weft
 
 n = 256
 row, column = weft.asarray(range(n), weft.f32).reshape(n, 1), weft.asarray(range(n), weft.f32)
-clean = weft.text("((y - 128)**2 + (x - 100)**2 < 60**2) + 0.5*(abs(y - 150) < 40)*(abs(x - 190) < 30)", y=row, x=column)
+clean = weft.text(
+    "((y - 128)**2 + (x - 100)**2 < 60**2) + 0.5*(abs(y - 150) < 40)*(abs(x - 190) < 30)", y=row, x=column
+)
 noisy = weft.text("c + 0.35*sin(91*x*x + 57*y*x + 13*y*y)", c=clean, x=column, y=row)
 
 LOSS = """
@@ -19,5 +21,4 @@ for _ in range(200):
 print(f"mean error {abs(noisy - clean).numpy().mean():.3f} -> {abs(u - clean).numpy().mean():.3f}")
 picture = weft.empty((n, 2 * n), weft.f32)
 picture[:, :n], picture[:, n:] = noisy, u
-with open("denoise.png", "wb") as file:
-    file.write(weft.png(picture))
+weft.png(picture, path="denoise.png")

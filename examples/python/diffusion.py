@@ -15,5 +15,4 @@ old[200:380, 180:220] = 1
 for _ in range(2000):
     step(old, new, 0.24)
     old, new = new, old
-with open("diffusion.png", "wb") as file:
-    file.write(weft.png(old))
+weft.png(old, path="diffusion.png")

@@ -11,9 +11,8 @@ guess = {"cy": 35.0, "cx": 50.0, "w": 14.0}
 before = weft.text(PEAK, y=y, x=x, **guess)
 for _ in range(300):
     arrays = {name: weft.asarray(value) for name, value in guess.items()}
-    slopes = weft.text(
-        f"L = sum(({PEAK} - data)**2); gy, gx, gw = grad(L, cy, cx, w)", ("gy", "gx", "gw"), y=y, x=x, data=data, **arrays
-    )
+    loss = f"L = sum(({PEAK} - data)**2); gy, gx, gw = grad(L, cy, cx, w)"
+    slopes = weft.text(loss, ("gy", "gx", "gw"), y=y, x=x, data=data, **arrays)
     for name, slope in zip(guess, slopes):
         guess[name] -= 0.1 * slope.item()
 print({name: round(value, 1) for name, value in guess.items()}, "of", TRUTH)
@@ -22,5 +21,4 @@ after = weft.text(PEAK, y=y, x=x, **guess)
 picture = weft.empty((n, 3 * n), weft.f64)
 for k, part in enumerate((data, before, after)):
     picture[:, k * n:(k + 1) * n] = part
-with open("fit.png", "wb") as file:
-    file.write(weft.png(picture))
+weft.png(picture, path="fit.png")

@@ -20,5 +20,4 @@ new, trail = weft.empty(shape, weft.i32), weft.zeros(shape)
 for _ in range(200):
     generation(old, new, trail)
     old, new = new, old
-with open("life.png", "wb") as file:
-    file.write(weft.png(trail[:512, :512]))
+weft.png(trail[:512, :512], path="life.png")

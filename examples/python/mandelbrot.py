@@ -15,5 +15,4 @@ def mandelbrot(y, x, out, scale, most):
 
 out = weft.empty((600, 720), weft.i32)
 mandelbrot(out, 2.5 / 600, 200)
-with open("mandelbrot.png", "wb") as file:
-    file.write(weft.png(weft.sqrt(out)))
+weft.png(weft.sqrt(out), path="mandelbrot.png")

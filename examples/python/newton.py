@@ -18,5 +18,4 @@ def newton(y, x, /, out, scale):
 
 out = weft.zeros((600, 600, 3), weft.u8)
 newton[600, 600](out, 1 / 200)
-with open("newton.png", "wb") as file:
-    file.write(weft.png(out))
+weft.png(out, path="newton.png")

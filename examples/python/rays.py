@@ -31,5 +31,4 @@ def render(y, x, out, scale):
 
 out = weft.empty((480, 640), weft.f32)
 render(out, 1 / 320)
-with open("rays.png", "wb") as file:
-    file.write(weft.png(out))
+weft.png(out, path="rays.png")

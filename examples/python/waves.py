@@ -1,4 +1,4 @@
-"""The interference of five sources, as one expression over a grid: coordinates broadcast, and nothing is stored twice."""
+"""The interference of five sources: one expression over a grid whose coordinates broadcast, without intermediate arrays."""
 import weft
 
 n = 640
@@ -9,5 +9,4 @@ with weft.lazy():
     for k in range(5):
         r = weft.hypot(y - 320 - 200 * (k - 2) / 2, x - 80 - 30 * (k % 2))
         total = total + weft.sin(r / 6) / weft.sqrt(r + 1)
-with open("waves.png", "wb") as file:
-    file.write(weft.png(total))
+weft.png(total, path="waves.png")

@@ -252,8 +252,8 @@ def test_lazy_arrays():
         y = x * 3
         with pytest.raises(weft.ShapeError):
             y + weft.empty(4)
-        for wrong in (lambda: y & 1, lambda: weft.asarray([1, 2, 3], "u8") + 300, lambda: y + "text", lambda: weft.sin(y, 1),
-                      lambda: y < 1j):
+        for wrong in (lambda: y & 1, lambda: weft.asarray([1, 2, 3], "u8") + 300, lambda: y + "text",
+                      lambda: weft.sin(y, 1), lambda: y < 1j):
             with pytest.raises(TypeError):
                 wrong()
         z = y + 1  # mistakes end nothing

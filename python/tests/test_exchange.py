@@ -23,7 +23,9 @@ class Old:
         return self.array.__dlpack_device__()
 
 
-@pytest.mark.parametrize("name", ["bool", "int8", "uint16", "int64", "float16", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize(
+    "name", ["bool", "int8", "uint16", "int64", "float16", "float32", "float64", "complex64", "complex128"]
+)
 def test_round_trips(name):
     a = numpy.arange(12).astype(name).reshape(3, 4)
     if name == "bool" and numpy.lib.NumpyVersion(numpy.__version__) < "1.25.0":

@@ -103,12 +103,20 @@ def test_tables(tmp_path):
     path = tmp_path / "run.star"
     star = weft.star
     optics = star.Table({"rlnOpticsGroup": [1, 2], "rlnPixelSize": [1.5, 2.5], "rlnName": ["first one", "b"]})
-    particles = {"rlnCoordinateX": weft.asarray([10.5, 11, 12]), "rlnOpticsGroup": [2, 1, 2], "rlnMicrograph": ["a", "b", "a'b"]}
+    particles = {
+        "rlnCoordinateX": weft.asarray([10.5, 11, 12]),
+        "rlnOpticsGroup": [2, 1, 2],
+        "rlnMicrograph": ["a", "b", "a'b"],
+    }
     star.save(path, {"general": star.Table({"rlnTitle": ["x"], "rlnCount": [7]}, loop=False), "optics": optics,
                      "particles": particles})
     tables = star.load(path)
     assert list(tables) == ["general", "optics", "particles"]
-    assert not tables["general"].loop and tables["general"]["rlnCount"].tolist() == [7] and tables["general"]["rlnTitle"] == ["x"]
+    assert (
+        not tables["general"].loop
+        and tables["general"]["rlnCount"].tolist() == [7]
+        and tables["general"]["rlnTitle"] == ["x"]
+    )
     read = tables["particles"]
     assert read["rlnCoordinateX"].tolist() == [10.5, 11, 12] and read["rlnMicrograph"] == ["a", "b", "a'b"]
     assert read["rlnOpticsGroup"].dtype == weft.i64

@@ -9,7 +9,9 @@ import pytest
 
 import weft
 
-PROGRAMS = sorted((pathlib.Path(os.environ.get("WEFT_SOURCE") or pathlib.Path(__file__).parents[2]) / "examples/python").glob("*.py"))
+PROGRAMS = sorted(
+    (pathlib.Path(os.environ.get("WEFT_SOURCE") or pathlib.Path(__file__).parents[2]) / "examples/python").glob("*.py")
+)
 SLOW_WITHOUT_CODE = {"attractor", "diffusion", "life", "mandelbrot", "newton", "rays", "denoise"}
 
 

@@ -78,7 +78,8 @@ def test_functions_of_numpy():
 
 def test_names_of_numpy():
     a, b = numpy.array([0.1, -0.2, 0.3]), numpy.array([0.5, 1.5, -2.0])
-    for name in ("abs", "absolute", "arcsin", "arccos", "arctan", "arcsinh", "arctanh", "conjugate", "rint", "negative"):
+    for name in ("abs", "absolute", "arcsin", "arccos", "arctan", "arcsinh", "arctanh", "conjugate", "rint",
+                 "negative"):
         assert numpy.allclose(numpy.asarray(getattr(weft, name)(a)), getattr(numpy, name)(a)), name
     for name in ("arctan2", "fmod", "minimum", "maximum", "hypot"):
         assert numpy.allclose(numpy.asarray(getattr(weft, name)(a, b)), getattr(numpy, name)(a, b)), name

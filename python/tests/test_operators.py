@@ -173,7 +173,7 @@ def test_blocks_of_points():
     assert out.tolist() == a.reshape(4, 8).sum(1).tolist()
 
 
-# ---- frozen functions --------------------------------------------------------------------------------------------------
+# ---- frozen functions ----
 
 
 def test_frozen_functions():
@@ -240,7 +240,7 @@ def test_what_cannot_be_frozen():
         weft.freeze(3)
 
 
-# ---- dispatch ----------------------------------------------------------------------------------------------------------
+# ---- dispatch ----
 
 
 def test_signatures_beyond_the_table_and_flags():

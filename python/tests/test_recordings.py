@@ -104,7 +104,8 @@ def test_reductions_of_a_recording():
     assert out.tolist() == [6, 22, 38]
     g = weft.Graph()
     v = g.input(a)
-    kept = [v.sum(axis=0).keep(), v.max().keep(), v.sum(axis=1, keepdims=True).keep(), v.cumsum(1).keep(), v[1:, ::2].keep()]
+    results = v.sum(axis=0), v.max(), v.sum(axis=1, keepdims=True), v.cumsum(1), v[1:, ::2]
+    kept = [result.keep() for result in results]
     g.run()
     assert [k.tolist() for k in kept] == [[12, 15, 18, 21], 11, [[6], [22], [38]],
                                           numpy.arange(12.0).reshape(3, 4).cumsum(1).tolist(), [[4, 6], [8, 10]]]

@@ -30,6 +30,13 @@ def test_grey_pictures():
     assert pixels(weft.png(weft.zeros((3, 3000))))[:2] == (1000, 1)
 
 
+def test_a_picture_in_a_file(tmp_path):
+    made = weft.png([[0.0, 1.0]], path=tmp_path / "picture.png")
+    assert made == weft.png([[0.0, 1.0]]) == (tmp_path / "picture.png").read_bytes()
+    with pytest.raises(OSError):
+        weft.png([[0.0, 1.0]], path=tmp_path / "missing" / "picture.png")
+
+
 def test_colours_and_mistakes():
     assert pixels(weft.png(weft.full((2, 2, 3), 7, "u8")))[2:] == (2, [[7] * 6] * 2)
     assert pixels(weft.png(weft.full((2, 2, 4), 7, "u8")))[2] == 6

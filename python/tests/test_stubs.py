@@ -37,7 +37,9 @@ pytestmark = pytest.mark.skipif(not (PACKAGES / "weft/_weft.pyi").exists(), reas
 
 def mypy(*arguments, folder):
     environment = {**os.environ, "PYTHONPATH": str(PACKAGES), "MYPYPATH": str(PACKAGES), "MYPY_CACHE_DIR": str(folder / "cache")}
-    return subprocess.run([sys.executable, "-m", *arguments], cwd=folder, env=environment, capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-m", *arguments], cwd=folder, env=environment, capture_output=True, text=True
+    )
 
 
 def test_a_program_passes_strict_checks(tmp_path):

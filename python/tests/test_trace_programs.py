@@ -102,7 +102,11 @@ class Program:
         if kind < 0.72:
             self.counters += 1
             c = f"n{self.counters}"
-            made = [f"{c} = 0", f"while {c} < {self.pick('6', 'p % 7', '20')} and ({self.condition()}):", f"    {c} += 1"]
+            made = [
+                f"{c} = 0",
+                f"while {c} < {self.pick('6', 'p % 7', '20')} and ({self.condition()}):",
+                f"    {c} += 1",
+            ]
             return self.with_else(made + self.indented(depth + 1, True), depth, in_loop)
         if kind < 0.86:
             self.counters += 1

@@ -27,14 +27,18 @@ def sample(dtype, n=13):
         return numpy.arange(n) % 3 == 0
     if dtype in INTEGERS:
         limits = numpy.iinfo(dtype)
-        return numpy.array([0, 1, 2, 3, 5, 7, 100, limits.max, limits.max - 1, limits.min, limits.min + 1, 9, 4][:n], dtype)
+        return numpy.array(
+            [0, 1, 2, 3, 5, 7, 100, limits.max, limits.max - 1, limits.min, limits.min + 1, 9, 4][:n], dtype
+        )
     if dtype in FLOATS:
         return numpy.array(SPECIAL[:n], dtype)
-    return numpy.array([complex(a, b) for a, b in [(0, 1), (1, 0), (1, 2), (-3, 0.5), (0.25, -7), (2, 2), (-1, -1)]], dtype)
+    return numpy.array(
+        [complex(a, b) for a, b in [(0, 1), (1, 0), (1, 2), (-3, 0.5), (0.25, -7), (2, 2), (-1, -1)]], dtype
+    )
 
 
 def same(got, expected, ulps=4, zeros=True):
-    """True if an array of weft holds what one of NumPy holds, within some units in the last place; `zeros`: signs of 0."""
+    """True if both arrays agree within some units in the last place; `zeros`: zeros also have the same sign."""
     assert isinstance(got, weft.Array)
     expected = numpy.asarray(expected)
     assert got.dtype.name == expected.dtype.name and got.shape == expected.shape, (got.dtype, got.shape, expected)
@@ -170,7 +174,11 @@ def test_operators_of_integers():
     assert (x**weft.asarray([64, 3, 41])).tolist() == [1, -8, numpy.array([3])[0]**41]
     assert (x**0).tolist() == [1, 1, 1] and (2**weft.asarray([0, 5])).tolist() == [1, 32]
     assert (weft.asarray([2]) ** -1).tolist() == [0.5]
-    for wrong in (lambda: x + 2**63, lambda: weft.asarray([1], "u64") + -2**60, lambda: weft.asarray([1], "i16") * 2**60):
+    for wrong in (
+        lambda: x + 2**63,
+        lambda: weft.asarray([1], "u64") + -(2**60),
+        lambda: weft.asarray([1], "i16") * 2**60,
+    ):
         with pytest.raises(TypeError):
             wrong()
     for wrong in (weft.asarray(True), weft.asarray(1.0)):
@@ -199,9 +207,12 @@ def test_making_arrays():
         assert same(xp.eye(n, m, k=k), numpy.eye(n, m, k=max(-9, min(k, 9))))
     a = numpy.arange(24.0).reshape(2, 3, 4)
     for k in (-4, -3, -1, 0, 1, 3, 4):
-        assert same(xp.tril(xp.asarray(a), k=k), numpy.tril(a, k=k)) and same(xp.triu(xp.asarray(a), k=k), numpy.triu(a, k=k))
+        assert same(xp.tril(xp.asarray(a), k=k), numpy.tril(a, k=k))
+        assert same(xp.triu(xp.asarray(a), k=k), numpy.triu(a, k=k))
     assert xp.zeros((2, 0)).dtype == xp.float64 and xp.ones((), dtype=xp.int8).item() == 1
-    assert xp.full(2, True).dtype == xp.bool and xp.full(2, 3).dtype == xp.int64 and xp.full(2, 1j).dtype == xp.complex128
+    assert (
+        xp.full(2, True).dtype == xp.bool and xp.full(2, 3).dtype == xp.int64 and xp.full(2, 1j).dtype == xp.complex128
+    )
     like = xp.full_like(xp.asarray(a), 7)
     assert like.shape == a.shape and like.dtype == xp.float64 and like[0, 0, 0].item() == 7
     for indexing in ("xy", "ij"):
@@ -223,7 +234,8 @@ def test_rearranging():
     for name, arguments, keywords in (
             ("flip", (), {}), ("flip", (), {"axis": 1}), ("flip", (), {"axis": (0, -1)}), ("roll", (5,), {}),
             ("roll", (-1,), {"axis": 2}), ("roll", ((1, 2),), {"axis": (0, 2)}), ("roll", (0,), {}),
-            ("permute_dims", ((2, 0, 1),), {}), ("moveaxis", (0, -1), {}), ("moveaxis", ((0, 1), (1, 2)), {}), ("moveaxis", ((0, 1), (2, 1)), {}),
+            ("permute_dims", ((2, 0, 1),), {}), ("moveaxis", (0, -1), {}),
+            ("moveaxis", ((0, 1), (1, 2)), {}), ("moveaxis", ((0, 1), (2, 1)), {}),
             ("expand_dims", (), {"axis": 1}), ("expand_dims", (), {"axis": -1}), ("reshape", ((4, -1),), {}),
             ("reshape", ((24,),), {"copy": True}), ("broadcast_to", ((5, 2, 3, 4),), {}), ("tile", ((2,),), {}),
             ("tile", ((2, 1, 3),), {}), ("tile", ((2, 2, 1, 1),), {}), ("tile", ((0, 1, 1),), {}),
@@ -241,8 +253,8 @@ def test_rearranging():
     b = xp.broadcast_arrays(x, xp.asarray([[1], [2], [3]]))
     assert [p.shape for p in b] == [(2, 3, 4)] * 2
     assert same(xp.diff(x, prepend=x[..., :1], append=x[..., :2]), numpy.diff(a, prepend=a[..., :1], append=a[..., :2]))
-    for wrong in (lambda: xp.squeeze(x, 0), lambda: xp.concat([]), lambda: xp.concat([x, x[0]]), lambda: xp.flip(x, axis=3),
-                  lambda: xp.stack([x, x[0]]), lambda: xp.roll(x, (1, 2), axis=0), lambda: xp.reshape(x, (5, 5)),
+    for wrong in (lambda: xp.squeeze(x, 0), lambda: xp.concat([]), lambda: xp.concat([x, x[0]]),
+                  lambda: xp.flip(x, axis=3), lambda: xp.stack([x, x[0]]), lambda: xp.roll(x, (1, 2), axis=0), lambda: xp.reshape(x, (5, 5)),
                   lambda: xp.reshape(x.mT, (24,), copy=False)):
         with pytest.raises((ValueError, IndexError)):
             wrong()
@@ -319,7 +331,11 @@ def test_dtypes_and_information():
     for name in INTEGERS:
         got, expected = xp.iinfo(xp.ones(1, dtype=getattr(xp, name))), numpy.iinfo(name)
         assert (got.bits, got.max, got.min) == (expected.bits, expected.max, expected.min)
-    for wrong in (lambda: xp.finfo(xp.int8), lambda: xp.iinfo(xp.bool), lambda: xp.astype(xp.asarray([1j]), xp.float32)):
+    for wrong in (
+        lambda: xp.finfo(xp.int8),
+        lambda: xp.iinfo(xp.bool),
+        lambda: xp.astype(xp.asarray([1j]), xp.float32),
+    ):
         with pytest.raises(TypeError):
             wrong()
     for name in ALL:
@@ -333,7 +349,11 @@ def test_dtypes_and_information():
     x = xp.ones(2)
     assert x.__array_namespace__() is xp and x.__array_namespace__(api_version="2024.12") is xp
     assert x.to_device("cpu") is x
-    for wrong in (lambda: x.__array_namespace__(api_version="1999.01"), lambda: x.mT, lambda: x.to_device("cpu", stream=1)):
+    for wrong in (
+        lambda: x.__array_namespace__(api_version="1999.01"),
+        lambda: x.mT,
+        lambda: x.to_device("cpu", stream=1),
+    ):
         with pytest.raises(ValueError):
             wrong()
 
@@ -406,7 +426,8 @@ def test_sets(dtype):
     assert same(xp.unique_values(xp.asarray(a)), expected.values)
     assert xp.unique_values(xp.asarray(a)[:0]).shape == (0,)
     if dtype in FLOATS:
-        assert xp.unique_counts(xp.asarray([math.nan, 1.0, math.nan], dtype=getattr(xp, dtype))).counts.tolist() == [1, 1, 1]
+        x = xp.asarray([math.nan, 1.0, math.nan], dtype=getattr(xp, dtype))
+        assert xp.unique_counts(x).counts.tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize("dtype", FLOATS + COMPLEX)
@@ -430,14 +451,19 @@ def test_fourier_transforms(dtype):
                                              ((None, None), (None, (0, 2)), ((2, 5), (1, 0)), ((4, 4), (-2, -1)))):
         if name == "rfftn" and dtype in COMPLEX:
             continue
-        assert close(getattr(xp.fft, name)(x, s=s, axes=axes), getattr(numpy.fft, name)(a, s=s, axes=axes)), (name, s, axes)
+        made, expected = getattr(xp.fft, name)(x, s=s, axes=axes), getattr(numpy.fft, name)(a, s=s, axes=axes)
+        assert close(made, expected), (name, s, axes)
     for name in ("fftshift", "ifftshift"):
         for axes in (None, 1, (0, 2)):
             assert same(getattr(xp.fft, name)(x, axes=axes), getattr(numpy.fft, name)(a, axes=axes))
     for n in (1, 4, 7):
         assert same(xp.fft.fftfreq(n, d=0.5), numpy.fft.fftfreq(n, 0.5))
         assert same(xp.fft.rfftfreq(n, d=2.0), numpy.fft.rfftfreq(n, 2.0))
-    for wrong in (lambda: xp.fft.fft(x, norm="other"), lambda: xp.fft.fftn(x, s=(1, 2), axes=(0,)), lambda: xp.fft.fft(x, n=0)):
+    for wrong in (
+        lambda: xp.fft.fft(x, norm="other"),
+        lambda: xp.fft.fftn(x, s=(1, 2), axes=(0,)),
+        lambda: xp.fft.fft(x, n=0),
+    ):
         with pytest.raises(ValueError):
             wrong()
     with pytest.raises(TypeError):
@@ -465,8 +491,9 @@ def test_assignment_through_masks():
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_floor_divide_of_special_values(dtype):
     inf, nan = math.inf, math.nan
-    cases = [(inf, 2, inf), (inf, -2, -inf), (-inf, 2, -inf), (-inf, -2, inf), (2, inf, 0.0), (2, -inf, -0.0), (-2, inf, -0.0),
-             (-2, -inf, 0.0), (-0.0, -1, 0.0), (0.0, -1, -0.0), (inf, inf, nan), (0, 0, nan), (1, 0, inf), (1.0, 0.1, 9.0)]
+    cases = [(inf, 2, inf), (inf, -2, -inf), (-inf, 2, -inf), (-inf, -2, inf), (2, inf, 0.0), (2, -inf, -0.0),
+             (-2, inf, -0.0), (-2, -inf, 0.0), (-0.0, -1, 0.0), (0.0, -1, -0.0), (inf, inf, nan), (0, 0, nan), (1, 0, inf),
+             (1.0, 0.1, 9.0)]
     a, b, expected = (numpy.array(column, dtype) for column in zip(*cases))
     if dtype == "float32":
         a, b, expected = a[:-1], b[:-1], expected[:-1]
@@ -479,8 +506,8 @@ def test_results_stay_on_the_device():
     except weft.DeviceError:
         pytest.skip("there is no emulator of GPUs")
     index = xp.asarray([2, 0], device="cuda-emu")
-    for f in (lambda: xp.sum(x), lambda: xp.searchsorted(x[0, :], x), lambda: xp.concat([x, x]), lambda: xp.tile(x, (2, 2)),
-              lambda: xp.cumulative_sum(x, axis=1, include_initial=True), lambda: xp.matmul(x, x.mT), lambda: xp.tril(x),
+    for f in (lambda: xp.sum(x), lambda: xp.searchsorted(x[0, :], x), lambda: xp.concat([x, x]),
+              lambda: xp.tile(x, (2, 2)), lambda: xp.cumulative_sum(x, axis=1, include_initial=True), lambda: xp.matmul(x, x.mT), lambda: xp.tril(x),
               lambda: xp.where(x > 2, x, 0.0), lambda: xp.roll(x, 1), lambda: xp.linspace(0, 1, 4, device="cuda-emu"),
               lambda: xp.ones_like(x), lambda: xp.meshgrid(x[0], x[1])[0], lambda: xp.logaddexp(x, 1.0), lambda: xp.std(x),
               lambda: xp.arange(3, device="cuda-emu"), lambda: xp.astype(x, xp.int32), lambda: index**2):

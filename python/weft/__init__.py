@@ -28,14 +28,30 @@ from ._trace import Range as range, graph, unroll  # noqa: A004
 
 __version__ = _weft.__version__
 
-_OPERATIONS_BY_OTHER_NAMES = {
-    "abs": "absolute", "min": "minimum", "max": "maximum", "select": "where", "not": "logical_not", "neg": "negative",
+# The names in this package of operations that do not have their own name here, or have another one as well: NumPy's names,
+# and an underscore after words of Python and names of functions of arrays.
+_NAMES = {
+    "abs": ("abs", "absolute"),
+    "acos": ("acos", "arccos"),
+    "acosh": ("acosh", "arccosh"),
+    "and": ("and_",),
+    "asin": ("asin", "arcsin"),
+    "asinh": ("asinh", "arcsinh"),
+    "atan": ("atan", "arctan"),
+    "atan2": ("atan2", "arctan2"),
+    "atanh": ("atanh", "arctanh"),
+    "conj": ("conj", "conjugate"),
+    "max": ("maximum",),
+    "min": ("minimum",),
+    "mod": ("mod", "fmod"),
+    "neg": ("negative",),
+    "not": ("logical_not",),
+    "or": ("or_",),
+    "pow": ("pow_",),
+    "round": ("round_", "rint"),
+    "select": ("where",),
 }
-for _name in dir(ops):  # noqa: F405
-    if not _name.startswith("_"):
-        globals()[_OPERATIONS_BY_OTHER_NAMES.get(_name, _name if _name not in ("and", "or", "round", "pow") else _name + "_")] = getattr(ops, _name)  # noqa: F405
-# NumPy's names of operations that have another one in the table.
-for _name, _own in {"abs": "abs", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh",
-                    "arccosh": "acosh", "arctanh": "atanh", "conjugate": "conj", "fmod": "mod", "rint": "round"}.items():
-    globals()[_name] = getattr(ops, _own)  # noqa: F405
-del _name, _own
+for _own, _operation in vars(ops).items():  # noqa: F405
+    if not _own.startswith("_"):
+        globals().update(dict.fromkeys(_NAMES.get(_own, (_own,)), _operation))
+del _own, _operation

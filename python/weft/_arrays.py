@@ -1,17 +1,47 @@
-"""Conveniences of arrays: making them, how they are shown, and indexing by arrays and masks."""
+"""Functions that make arrays, results stored in arrays, and the text that shows an array."""
+from __future__ import annotations
+
 from . import _weft
 from ._weft import Array, asarray, empty
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._weft import DType
 
 Array.__array_priority__ = 1000
 Array.__cuda_array_interface__ = property(Array._cuda_array_interface)
 
 
+def has_buffer(x: object) -> bool:
+    """True if an object has the buffer protocol."""
+    try:
+        memoryview(x)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    return True
+
+
+def stored(result: Any, out: Any) -> Any:
+    """The result, or the array `out` with the result stored in it."""
+    if out is None:
+        return result
+    asarray(out)[...] = result
+    return out
+
+
+def default_dtype(number: Any) -> DType:
+    """The dtype of a new array of a number, if none is given."""
+    for kind, dtype in ((bool, _weft.bool_), (int, _weft.i64), (complex, _weft.c128)):
+        if isinstance(number, kind):
+            return dtype
+    return _weft.f64
+
+
 def full(shape, value, dtype=None, device=None):
     """A new array in which every element is `value`."""
-    if dtype is None:
-        dtype = (_weft.bool_ if isinstance(value, bool) else _weft.i64 if isinstance(value, int) else
-                 _weft.c128 if isinstance(value, complex) else _weft.f64)
-    made = empty(shape, dtype, device)
+    made = empty(shape, default_dtype(value) if dtype is None else dtype, device)
     made[...] = value
     return made
 

@@ -1,13 +1,13 @@
-"""Functions of arrays by NumPy's names, beside those that the library has (weft._c_functions)."""
+"""Functions of arrays by NumPy's names, in addition to the library's functions, which weft._c_functions holds."""
 from __future__ import annotations
 
 import math
-import operator
 
 from . import _weft
 from ._c_functions import _histogram, _matmul, _quantile, _quantiles, _repeat, _repeat_counts, _searchsorted, _unique
-from ._c_functions import flatnonzero, iota, linspace, min_max, sort
+from ._c_functions import flatnonzero, iota, linspace, min_max
 from ._c_functions import tile as _tile
+from ._shapes import axes_of, axis_of
 from ._weft import Array, ShapeError, asarray, empty, ops
 
 TYPE_CHECKING = False
@@ -16,13 +16,6 @@ if TYPE_CHECKING:
     from typing import Any, SupportsIndex
 
     from ._typing import ArrayLike, Axes, DTypeLike, Shape
-
-
-def _axis(axis: SupportsIndex, ndim: int) -> int:
-    number = operator.index(axis)
-    if not -ndim <= number < ndim:
-        raise _weft.BoundsError(f"there is no axis {number} in an array of {ndim} axes")
-    return number % ndim
 
 
 def contiguous(array: ArrayLike) -> Array:
@@ -37,7 +30,7 @@ def contiguous(array: ArrayLike) -> Array:
 
 
 def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTypeLike | None = None) -> Array:
-    """The numbers start, start + step, ..., below stop; i64 of ints, else f64. Of one number: from 0 to it."""
+    """The numbers start, start + step, ..., below stop: i64 if all three are ints, else f64. arange(n) starts at 0."""
     if stop is None:
         start, stop = 0, start
     if step == 0:
@@ -46,8 +39,8 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTyp
     numbers = iota(n if n > 0 else 0, None, _weft.i64)
     if all(isinstance(x, int) for x in (start, stop, step)):
         numbers = numbers * step + start
-        return numbers if dtype is None else numbers.astype(dtype)
-    numbers = numbers.astype(_weft.f64) * float(step) + float(start)
+    else:
+        numbers = numbers.astype(_weft.f64) * float(step) + float(start)
     return numbers if dtype is None else numbers.astype(dtype)
 
 
@@ -64,9 +57,11 @@ def concatenate(arrays: Sequence[ArrayLike], axis: SupportsIndex | None = 0) -> 
         raise ValueError("concatenate: there are no arrays")
     if axis is None:
         parts, axis = [ravel(p) for p in parts], 0
-    axis = _axis(axis, parts[0].ndim)
+    axis = axis_of(axis, parts[0].ndim)
     for p in parts:
-        if p.ndim != parts[0].ndim or any(d != axis and a != b for d, (a, b) in enumerate(zip(p.shape, parts[0].shape))):
+        if p.ndim != parts[0].ndim or any(
+            d != axis and a != b for d, (a, b) in enumerate(zip(p.shape, parts[0].shape))
+        ):
             raise ShapeError(f"concatenate: {p.shape} and {parts[0].shape} differ beside axis {axis}")
     shape = list(parts[0].shape)
     shape[axis] = sum(p.shape[axis] for p in parts)
@@ -121,21 +116,21 @@ def flatten(array: ArrayLike) -> Array:
 
 
 def squeeze(array: ArrayLike, axis: Axes = None) -> Array:
-    """A view without axes of extent 1."""
+    """A view without axes of extent 1: all of them, or those that `axis` names."""
     array = asarray(array)
     if axis is None:
         drop = {d for d, n in enumerate(array.shape) if n == 1}
     else:
-        drop = {_axis(d, array.ndim) for d in (axis if isinstance(axis, (tuple, list)) else (axis,))}
+        drop = set(axes_of(axis, array.ndim))
         if any(array.shape[d] != 1 for d in drop):
             raise ShapeError(f"squeeze: an axis of {array.shape} that is dropped has another extent than 1")
     return array[tuple(0 if d in drop else slice(None) for d in range(array.ndim))]
 
 
 def expand_dims(array: ArrayLike, axis: SupportsIndex) -> Array:
-    """A view with an axis of extent 1 more."""
+    """A view with one more axis, of extent 1."""
     array = asarray(array)
-    return array[(slice(None),) * _axis(axis, array.ndim + 1) + (None,)]
+    return array[(slice(None),) * axis_of(axis, array.ndim + 1) + (None,)]
 
 
 def transpose(array: ArrayLike, axes: Sequence[int] | None = None) -> Array:
@@ -150,7 +145,7 @@ def moveaxis(array: ArrayLike, source: SupportsIndex, destination: SupportsIndex
     """A view with an axis at another place."""
     array = asarray(array)
     order = list(range(array.ndim))
-    order.insert(_axis(destination, array.ndim), order.pop(_axis(source, array.ndim)))
+    order.insert(axis_of(destination, array.ndim), order.pop(axis_of(source, array.ndim)))
     return array.transpose(order)
 
 
@@ -158,7 +153,7 @@ def swapaxes(array: ArrayLike, axis1: SupportsIndex, axis2: SupportsIndex) -> Ar
     """A view with two axes exchanged."""
     array = asarray(array)
     order = list(range(array.ndim))
-    one, two = _axis(axis1, array.ndim), _axis(axis2, array.ndim)
+    one, two = axis_of(axis1, array.ndim), axis_of(axis2, array.ndim)
     order[one], order[two] = two, one
     return array.transpose(order)
 
@@ -166,17 +161,16 @@ def swapaxes(array: ArrayLike, axis1: SupportsIndex, axis2: SupportsIndex) -> Ar
 def flip(array: ArrayLike, axis: Axes = None) -> Array:
     """A view with the elements along axes in reverse order; None: along all."""
     array = asarray(array)
-    flipped = range(array.ndim) if axis is None else [
-        _axis(d, array.ndim) for d in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    flipped = axes_of(axis, array.ndim)
     return array[tuple(slice(None, None, -1) if d in flipped else slice(None) for d in range(array.ndim))]
 
 
 def roll(array: ArrayLike, shift: int, axis: SupportsIndex | None = None) -> Array:
-    """The elements moved along an axis, those beyond the end to its begin; None: in C order."""
+    """The elements moved along an axis; those that leave at the end come in at the begin. None: in C order."""
     array = asarray(array)
     if axis is None:
         return roll(ravel(array), shift, 0).reshape(array.shape)
-    axis = _axis(axis, array.ndim)
+    axis = axis_of(axis, array.ndim)
     n = array.shape[axis]
     at = n - shift % n if n else 0
     before = (slice(None),) * axis
@@ -184,7 +178,7 @@ def roll(array: ArrayLike, shift: int, axis: SupportsIndex | None = None) -> Arr
 
 
 def tile(array: ArrayLike, times: int | Sequence[int]) -> Array:
-    """The array so many times side by side along each axis; the last axes, if there are fewer numbers than axes."""
+    """The array repeated side by side `times` along its last axes: a number for each, or one number."""
     array = asarray(array)
     many = tuple(times) if isinstance(times, (tuple, list)) else (times,)
     many = (1,) * (array.ndim - len(many)) + many
@@ -205,19 +199,19 @@ def astype(array: ArrayLike, dtype: DTypeLike) -> Array:
 
 
 def quantile(array: ArrayLike, q: float | Sequence[float], axis: Axes = None, *, keepdims: bool = False) -> Array:
-    """The element at q (n - 1) in ascending order, interpolated; of several q the first axis has one element for each."""
+    """The element at q (n - 1) in ascending order, interpolated; for several q the results lie along a new first axis."""
     if isinstance(q, (int, float)):
         return _quantile(array, q, axis, keepdims=keepdims)
     return _quantiles(array, asarray(q, _weft.f64).tolist(), axis, keepdims=keepdims)
 
 
 def percentile(array: ArrayLike, q: float | Sequence[float], axis: Axes = None, *, keepdims: bool = False) -> Array:
-    """As quantile, q from 0 to 100."""
+    """quantile with q from 0 to 100."""
     return quantile(array, q / 100 if isinstance(q, (int, float)) else [x / 100 for x in q], axis, keepdims=keepdims)
 
 
 def histogram(array: ArrayLike, bins: int = 10, range: tuple[float, float] | None = None) -> tuple[Array, Array]:
-    """(counts, edges): how many elements lie in each of `bins` equal parts of the range, which is that of the elements."""
+    """(counts, edges): how many elements lie in each of `bins` equal parts of `range`; None: from the least to the largest."""
     array = asarray(array)
     if range is None:
         least, most = (0.0, 1.0) if array.size == 0 else (x.item() for x in min_max(array))
@@ -248,7 +242,9 @@ def unravel_index(indices: ArrayLike, shape: Sequence[int]) -> tuple[Array, ...]
     return tuple(reversed(parts))
 
 
-def unique(array: ArrayLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False) -> Any:
+def unique(
+    array: ArrayLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False
+) -> Any:
     """The different elements in ascending order; also the index of the first of each, in C order, the place of each
     element among them, and how many there are of each. NaNs are different from each other."""
     parts = _unique(array)
@@ -257,20 +253,20 @@ def unique(array: ArrayLike, return_index: bool = False, return_inverse: bool = 
 
 
 def searchsorted(sorted: ArrayLike, values: ArrayLike, side: str = "left") -> Array:
-    """Where the values belong in an ascending array: before its elements that are equal (left), or behind them (right)."""
+    """Where the values belong in an ascending array: before its equal elements (left), or behind them (right)."""
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: side is 'left' or 'right', not {side!r}")
     return _searchsorted(sorted, values, side == "right")
 
 
 def repeat(array: ArrayLike, repeats: int | ArrayLike, axis: SupportsIndex | None = None) -> Array:
-    """Each element of an axis several times in a row: a number, or one for each; None: in C order."""
+    """Each element of an axis `repeats` times in a row: one number, or one for each element; None: in C order."""
     if isinstance(repeats, int):
         return _repeat(array, repeats, axis)
     array, counts = asarray(array), asarray(repeats)
     if axis is None:
         array, axis = ravel(array), 0
-    axis = _axis(axis, array.ndim)
+    axis = axis_of(axis, array.ndim)
     return _repeat_counts(array, counts.broadcast_to((array.shape[axis],)) if counts.size == 1 else counts, axis)
 
 
@@ -279,13 +275,13 @@ def take(array: ArrayLike, indices: ArrayLike, axis: SupportsIndex | None = None
     array = asarray(array)
     if axis is None:
         array, axis = ravel(array), 0
-    return array[(slice(None),) * _axis(axis, array.ndim) + (asarray(indices),)]
+    return array[(slice(None),) * axis_of(axis, array.ndim) + (asarray(indices),)]
 
 
 def take_along_axis(array: ArrayLike, indices: ArrayLike, axis: SupportsIndex = -1) -> Array:
-    """For each place of `indices` the element of its line along the axis that it names, such as of argsort."""
+    """For each index of `indices` the element at this index of its line along the axis; argsort gives such indices."""
     array, indices = asarray(array), asarray(indices)
-    axis = _axis(axis, array.ndim)
+    axis = axis_of(axis, array.ndim)
     key = tuple(indices if d == axis else iota((n,) + (1,) * (array.ndim - 1 - d)).to_device(indices.device)
                 for d, n in enumerate(array.shape))
     return array[key]
@@ -296,7 +292,7 @@ def diff(array: ArrayLike, n: int = 1, axis: SupportsIndex = -1) -> Array:
     array = asarray(array)
     if n < 0:
         raise ValueError(f"diff: {n} times")
-    axis = _axis(axis, array.ndim)
+    axis = axis_of(axis, array.ndim)
     before = (slice(None),) * axis
     for _ in range(min(n, array.shape[axis])):
         array = array[before + (slice(1, None),)] - array[before + (slice(None, -1),)]
@@ -356,14 +352,18 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | tuple[Sequence[int], Seque
     a, b = asarray(a), asarray(b)
     if isinstance(axes, int):
         axes = (range(a.ndim - axes, a.ndim), range(axes))
-    left, right = ([_axis(d, x.ndim) for d in (n if isinstance(n, (list, tuple, range)) else [n])] for n, x in zip(axes, (a, b)))
+    left, right = (
+        [axis_of(d, x.ndim) for d in (n if isinstance(n, (list, tuple, range)) else [n])] for n, x in zip(axes, (a, b))
+    )
     rows = [d for d in range(a.ndim) if d not in left]
     columns = [d for d in range(b.ndim) if d not in right]
     if [a.shape[d] for d in left] != [b.shape[d] for d in right]:
         raise ShapeError(f"tensordot: the axes {left} of {a.shape} do not fit the axes {right} of {b.shape}")
     count = math.prod(a.shape[d] for d in left)
-    made = matmul((a.transpose(rows + left) if a.ndim else a).reshape(math.prod(a.shape[d] for d in rows), count),
-                  (b.transpose(right + columns) if b.ndim else b).reshape(count, math.prod(b.shape[d] for d in columns)))
+    made = matmul(
+        (a.transpose(rows + left) if a.ndim else a).reshape(math.prod(a.shape[d] for d in rows), count),
+        (b.transpose(right + columns) if b.ndim else b).reshape(count, math.prod(b.shape[d] for d in columns)),
+    )
     return made.reshape(tuple(a.shape[d] for d in rows) + tuple(b.shape[d] for d in columns))
 
 

@@ -1,14 +1,17 @@
 """Indexing by arrays of integers and masks, mixed with numbers and slices, by NumPy's rules.
 
 A key is split in two: slices, None and Ellipsis give a view, in which each axis that an array (or a number beside one)
-indexes is whole. Its elements are then gathered or scattered: their axes first, in the order of the key, then the rest."""
+indexes is whole. Its elements are then gathered or scattered: their axes first, in the order of the key, then the rest.
+"""
 from __future__ import annotations
 
 import operator
 
 from . import _weft
+from ._arrays import has_buffer
 from ._c_functions import argsort, compress, flatnonzero, iota, min_max
 from ._functions import unravel_index
+from ._shapes import broadcast_shapes
 from ._weft import Array, BoundsError, Graph, ShapeError, asarray, empty, ops
 
 TYPE_CHECKING = False
@@ -30,21 +33,15 @@ def _as_index(part: Any) -> Any:
         made = asarray(part)
         if made.size == 0 and made.dtype != _weft.bool_:
             made = made.astype(_weft.i64)
-    elif hasattr(part, "__dlpack__") or _has_buffer(part):
+    elif hasattr(part, "__dlpack__") or (has_buffer(part) and not isinstance(part, bytes)):
         made = asarray(part)
     else:
-        raise BoundsError(f"{part!r} is no index; indices are numbers, slices, None, Ellipsis, arrays of integers and masks")
+        raise BoundsError(
+            f"{part!r} is no index; indices are numbers, slices, None, Ellipsis, arrays of integers and masks"
+        )
     if made.dtype.kind not in "biu":
         raise BoundsError(f"an array of {made.dtype} is no index; integers and bools are")
     return made.item() if made.ndim == 0 and made.dtype.kind != "b" else made
-
-
-def _has_buffer(part: Any) -> bool:
-    try:
-        memoryview(part)
-    except TypeError:
-        return False
-    return not isinstance(part, (str, bytes))
 
 
 def _beside(array: Array, index: Any, part: Any) -> Any:
@@ -83,7 +80,8 @@ class _Split:
                 basic.append(p)
                 axis, at = axis + 1, at + 1
             elif _is_mask(p):
-                if any(m not in (n, 0) for m, n in zip(p.shape, array.shape[axis:])):  # a mask may be empty, as in NumPy
+                # A mask may be empty, as in NumPy.
+                if any(m not in (n, 0) for m, n in zip(p.shape, array.shape[axis:])):
                     raise BoundsError(f"a mask of shape {p.shape} for axes of {array.shape[axis:axis + p.ndim]}")
                 places.append(place)
                 if p.ndim == 0:
@@ -109,7 +107,10 @@ class _Split:
         self.view = array[tuple(basic)]
         self.rest = [d for d in range(self.view.ndim) if d not in self.axes]
         self.together = places == list(range(places[0], places[0] + len(places)))
-        self.shape = _broadcast([p.shape for p in self.indices if isinstance(p, Array)])
+        try:
+            self.shape = broadcast_shapes(*(p.shape for p in self.indices if isinstance(p, Array)))
+        except ShapeError as error:
+            raise BoundsError(f"indices: {error}") from None
         self.one_mask = len(places) == 1 and all(self.checked)
         self.turned = self.view.transpose(self.axes + self.rest)
         for number, checked in enumerate(self.checked):
@@ -158,18 +159,6 @@ def _is_mask(part: Any) -> bool:
     return isinstance(part, Array) and part.dtype.kind == "b"
 
 
-def _broadcast(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
-    made: list[int] = []
-    for shape in shapes:
-        made = [1] * (len(shape) - len(made)) + made
-        for d, n in enumerate(reversed(shape), 1):
-            if made[-d] == 1:
-                made[-d] = n
-            elif n not in (1, made[-d]):
-                raise BoundsError(f"indices of shapes {', '.join(map(str, shapes))} do not broadcast")
-    return tuple(made)
-
-
 def _whole_mask(array: Array, key: Any) -> Any:
     """The mask, if the key is one mask for all elements."""
     if isinstance(key, tuple) and len(key) == 1:
@@ -181,12 +170,13 @@ def _whole_mask(array: Array, key: Any) -> Any:
 
 
 def get(array: Array, key: Any) -> Any:
+    """array[key], for keys with arrays or masks."""
     mask = _whole_mask(array, key)
     if mask is not None:
         return compress(mask, array)
     s = _Split(array, key)
     if not any(isinstance(p, Array) for p in s.indices):  # numbers of other types than int
-        return array[tuple(_plain(p) for p in (key if isinstance(key, tuple) else (key,)))]
+        return array[_plain(key)]
     shape = s.shape + tuple(s.view.shape[d] for d in s.rest)
     order = s.result_order()
     if 0 in shape:
@@ -197,8 +187,9 @@ def get(array: Array, key: Any) -> Any:
     return made if order == list(range(len(order))) else made.transpose(order)
 
 
-def _plain(part: Any) -> Any:
-    return part if _is_basic(part) else _as_index(part)
+def _plain(key: Any) -> tuple[Any, ...]:
+    """A key in which numbers of other types are ints."""
+    return tuple(part if _is_basic(part) else _as_index(part) for part in (key if isinstance(key, tuple) else (key,)))
 
 
 def _last_of_each(s: _Split) -> Any:
@@ -218,6 +209,7 @@ def _last_of_each(s: _Split) -> Any:
 
 
 def put(array: Array, key: Any, value: Any) -> None:
+    """array[key] = value, for keys with arrays or masks."""
     mask = _whole_mask(array, key)
     value = asarray(value)
     if value.dtype.kind == "c" and array.dtype.kind != "c":
@@ -228,7 +220,7 @@ def put(array: Array, key: Any, value: Any) -> None:
         return
     s = _Split(array, key)
     if not any(isinstance(p, Array) for p in s.indices):
-        array[tuple(_plain(p) for p in (key if isinstance(key, tuple) else (key,)))] = value
+        array[_plain(key)] = value
         return
     tail = tuple(s.view.shape[d] for d in s.rest)
     shape = s.shape + tail

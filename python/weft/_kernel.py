@@ -59,7 +59,9 @@ def describe(name, x):
     try:
         hash(x)
     except TypeError:
-        raise TypeError(f"argument '{name}' is {type(x).__name__}, which is no array, no number and no constant") from None
+        raise TypeError(
+            f"argument '{name}' is {type(x).__name__}, which is no array, no number and no constant"
+        ) from None
     return ("static", static(x)), None
 
 
@@ -122,7 +124,9 @@ class Kernel(_weft.Dispatcher):
         self._defaults = (function.__defaults__ or ())[-len(self.names):] if self.names else ()
         self._traced, self._text, self._why = None, None, None
         self._kernels = {}
-        self._setup(len(self.names), self._defaults, self.names.index(self.space) if isinstance(self.space, str) else -1, static)
+        self._setup(
+            len(self.names), self._defaults, self.names.index(self.space) if isinstance(self.space, str) else -1, static
+        )
 
     def _written(self, names, indices):
         """The number of indices and the array of the first assignment to the element of the current point."""
@@ -241,15 +245,18 @@ class Kernel(_weft.Dispatcher):
             array = args[self.names.index(space)]
             space = array.shape if hasattr(array, "shape") else asarray(array).shape
             if len(space) != self.rank:
-                raise _weft.ShapeError(f"{self.__name__} has {self.rank} {'index' if self.rank == 1 else 'indices'}, and '{self.space}', which gives the "
-                                       f"space, has {len(space)} axes")
+                raise _weft.ShapeError(f"{self.__name__} has {self._indices()}, and '{self.space}', which gives the space, "
+                                       f"has {len(space)} axes")
         return space
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
 
     def __repr__(self):
-        return f"<weft.kernel {self.__name__}({', '.join(self.names)}) of {self.rank} {'index' if self.rank == 1 else 'indices'}>"
+        return f"<weft.kernel {self.__name__}({', '.join(self.names)}) of {self._indices()}>"
+
+    def _indices(self):
+        return "1 index" if self.rank == 1 else f"{self.rank} indices"
 
 
 def kernel(function: Any = None, **options: Any) -> Any:

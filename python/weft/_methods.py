@@ -1,8 +1,9 @@
-"""Methods of weft.Array that are functions of weft, with the arguments that NumPy's functions pass on."""
+"""Methods of weft.Array that call functions of weft. They take the arguments with which NumPy's functions call methods."""
 from __future__ import annotations
 
 from . import _c_functions as _c
 from . import _functions as _f
+from ._arrays import stored
 from ._weft import Array, ops
 
 TYPE_CHECKING = False
@@ -10,55 +11,44 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def _reduction(name: str, *, ddof: bool = False) -> Any:
+def _reduction(name: str) -> Any:
+    function = getattr(_c, name)
+
+    def method(self, axis=None, dtype=None, out=None, *, keepdims=False):  # type: ignore[no-untyped-def]
+        return stored(function(self if dtype is None else self.astype(dtype), axis, keepdims=keepdims), out)
+
+    return method
+
+
+def _deviation(name: str) -> Any:
     function = getattr(_c, name)
 
     def method(self, axis=None, dtype=None, out=None, ddof=0, *, keepdims=False):  # type: ignore[no-untyped-def]
-        array = self if dtype is None else self.astype(dtype)
-        made = function(array, axis, ddof, keepdims=keepdims) if with_ddof else function(array, axis, keepdims=keepdims)
-        if out is None:
-            return made
-        out[...] = made
-        return out
+        return stored(function(self if dtype is None else self.astype(dtype), axis, ddof, keepdims=keepdims), out)
 
-    with_ddof = ddof
-    method.__name__ = name
-    method.__doc__ = function.__doc__
     return method
 
 
-for _name in ("sum", "prod", "mean"):
-    setattr(Array, _name, _reduction(_name))
-for _name in ("var", "std"):
-    setattr(Array, _name, _reduction(_name, ddof=True))
-
-
-def _plain_reduction(name: str) -> Any:
+def _selection(name: str) -> Any:
     function = getattr(_c, name)
 
     def method(self, axis=None, out=None, *, keepdims=False):  # type: ignore[no-untyped-def]
-        made = function(self, axis, keepdims=keepdims)
-        if out is None:
-            return made
-        out[...] = made
-        return out
+        return stored(function(self, axis, keepdims=keepdims), out)
 
-    method.__name__ = name
-    method.__doc__ = function.__doc__
     return method
 
 
-for _name in ("min", "max", "argmin", "argmax", "all", "any"):
-    setattr(Array, _name, _plain_reduction(_name))
+for _made, _names in ((_reduction, ("sum", "prod", "mean")), (_deviation, ("var", "std")),
+                      (_selection, ("min", "max", "argmin", "argmax", "all", "any"))):
+    for _name in _names:
+        _method = _made(_name)
+        _method.__name__, _method.__doc__ = _name, getattr(_c, _name).__doc__
+        setattr(Array, _name, _method)
 
 
 def _cumsum(self: Array, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """The sums of the elements up to each one."""
-    made = _c.cumsum(self if dtype is None else self.astype(dtype), axis)
-    if out is None:
-        return made
-    out[...] = made
-    return out
+    return stored(_c.cumsum(self if dtype is None else self.astype(dtype), axis), out)
 
 
 def _sort(self: Array, axis: Any = -1) -> None:
@@ -80,7 +70,6 @@ _METHODS: dict[str, Any] = {
     "round": lambda self, decimals=0: _f.round(self, decimals),
     "clip": lambda self, min=None, max=None: _f.clip(self, min, max),
     "conj": lambda self: ops.conj(self) if self.dtype.kind == "c" else self,
-    "conjugate": lambda self: ops.conj(self) if self.dtype.kind == "c" else self,
     "flatten": lambda self: _f.flatten(self),
     "ravel": lambda self: _f.ravel(self),
     "squeeze": lambda self, axis=None: _f.squeeze(self, axis),
@@ -92,3 +81,4 @@ _METHODS: dict[str, Any] = {
 for _name, _method in _METHODS.items():
     _method.__name__ = _name
     setattr(Array, _name, _method)
+setattr(Array, "conjugate", _METHODS["conj"])

@@ -1,11 +1,15 @@
 """NumPy's functions on arrays of Weft: ufuncs run as operations of Weft and give arrays of Weft."""
+import math
 import sys
 
 from . import _weft
-from ._weft import Array, Graph, asarray, ops
+from ._arrays import stored
+from ._c_functions import logaddexp
+from ._weft import Array, Graph, Value, Variable, asarray, ops
 
-# NumPy's ufuncs by the operations that compute them. Operators of Python are used where they promote as NumPy does.
-_UFUNCS = {
+# What computes NumPy's ufuncs, by their names: of arrays, and of values of a recording. Operators of Python are used where
+# they promote as NumPy does.
+UFUNCS = {
     "add": lambda a, b: a + b, "subtract": lambda a, b: a - b, "multiply": lambda a, b: a * b,
     "divide": lambda a, b: a / b, "true_divide": lambda a, b: a / b, "floor_divide": lambda a, b: a // b,
     "remainder": lambda a, b: a % b, "mod": lambda a, b: a % b, "power": lambda a, b: a ** b,
@@ -20,28 +24,33 @@ _UFUNCS = {
     "square": lambda a: a * a, "reciprocal": ops.rcp, "conjugate": ops.conj, "rint": ops.round,
     "arcsin": ops.asin, "arccos": ops.acos, "arctan": ops.atan, "arctan2": ops.atan2, "arcsinh": ops.asinh,
     "arccosh": ops.acosh, "arctanh": ops.atanh, "maximum": ops.max, "minimum": ops.min, "fmod": ops.mod,
-    "degrees": lambda a: _float(a) * (180 / 3.141592653589793), "rad2deg": lambda a: _float(a) * (180 / 3.141592653589793),
-    "radians": lambda a: _float(a) * (3.141592653589793 / 180), "deg2rad": lambda a: _float(a) * (3.141592653589793 / 180),
+    "degrees": lambda a: _float(a) * (180 / math.pi), "radians": lambda a: _float(a) * (math.pi / 180),
     "heaviside": lambda a, b: ops.select(a > 0, 1.0, ops.select(_float(a) == 0, b, a * 0)),
-    "logaddexp": lambda a, b: ops.max(a, b) + ops.log1p(ops.exp(-abs(a - b))),
+    "logaddexp": lambda a, b: logaddexp(_float(a), _float(b)),
     "divmod": lambda a, b: (a // b, a % b), "modf": lambda a: (a - ops.trunc(a), ops.trunc(a)),
     "frexp": lambda a: (ops.frexp(a), ops.frexp_exp(a).astype(_weft.i32)),
 }
-for _name in ("sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh",
-              "tanh", "floor", "ceil", "trunc", "isnan", "isinf", "isfinite", "sign", "signbit", "fmin", "fmax", "hypot",
-              "copysign", "nextafter", "ldexp"):
-    _UFUNCS[_name] = getattr(ops, _name)
+UFUNCS["rad2deg"], UFUNCS["deg2rad"] = UFUNCS["degrees"], UFUNCS["radians"]
+for _name in ("sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh",
+              "cosh", "tanh", "floor", "ceil", "trunc", "isnan", "isinf", "isfinite", "sign", "signbit", "fmin", "fmax",
+              "hypot", "copysign", "nextafter", "ldexp"):
+    UFUNCS[_name] = getattr(ops, _name)
 
-_REDUCTIONS = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max", "logical_and": "all", "logical_or": "any"}
+_REDUCTIONS = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max", "logical_and": "all",
+               "logical_or": "any"}
+
+
+def _operand(a):
+    return a if isinstance(a, (Value, Variable)) else asarray(a)
 
 
 def _bool(a):
-    a = asarray(a)
+    a = _operand(a)
     return a if a.dtype == _weft.bool_ else a != 0
 
 
 def _float(a):
-    a = asarray(a)
+    a = _operand(a)
     return a if a.dtype.kind in "fc" else a.astype(_weft.f64)
 
 
@@ -67,18 +76,10 @@ def _accumulated(ufunc, array, axis=0, dtype=None):
     return kept
 
 
-def _store(made, out):
-    if not isinstance(out, Array):
-        asarray(out)[...] = made
-    else:
-        out[...] = made
-    return out
-
-
 def _array_ufunc(self, ufunc, method, *inputs, out=None, **options):
     """Runs a ufunc of NumPy. What Weft does not have raises a TypeError of NumPy."""
     if method == "__call__":
-        compute = _UFUNCS.get(ufunc.__name__)
+        compute = UFUNCS.get(ufunc.__name__)
         if compute is None or options.get("where", True) is not True or set(options) - {"where", "dtype", "casting"}:
             return NotImplemented
         made = compute(*(x if isinstance(x, (Array, int, float, complex)) else asarray(x) for x in inputs))
@@ -98,8 +99,8 @@ def _array_ufunc(self, ufunc, method, *inputs, out=None, **options):
     if out is None:
         return made
     if isinstance(made, tuple):
-        return tuple(m if o is None else _store(m, o) for m, o in zip(made, out))
-    return made if out[0] is None else _store(made, out[0])
+        return tuple(map(stored, made, out))
+    return stored(made, out[0])
 
 
 # Functions of NumPy that Weft computes, if the arguments beside the array are among these.

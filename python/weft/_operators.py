@@ -1,4 +1,4 @@
-"""Operators of traced functions without a kernel's signature: ewise, iwise, reduce; and blocks of a recording as `with`."""
+"""The operators ewise, iwise and reduce, which take traced functions; and blocks of a recording as `with` statements."""
 from __future__ import annotations
 
 import threading
@@ -7,6 +7,7 @@ from typing import Any
 from . import _weft
 from ._kernel import describe, formal, static, traceable, with_reason
 from ._runtime import TracedArray, ops
+from ._shapes import broadcast_shapes
 from ._trace import current, is_value, joined, trace, tree_of
 from ._weft import Graph, asarray, empty
 
@@ -37,17 +38,6 @@ def _identity(x):
         return tuple(map(_identity, x))
     code = getattr(x, "__code__", None)
     return (code, *(_identity(c.cell_contents) for c in x.__closure__ or ())) if code is not None else id(x)
-
-
-def _broadcast(shapes):
-    rank = max(map(len, shapes), default=0)
-    made = [1] * rank
-    for shape in shapes:
-        for axis, extent in enumerate(shape, rank - len(shape)):
-            if extent != 1 and made[axis] not in (1, extent):
-                raise _weft.ShapeError(f"shapes {', '.join(map(str, shapes))} do not broadcast")
-            made[axis] = extent if extent != 1 else made[axis]
-    return tuple(made)
 
 
 def _typed(g, x):
@@ -135,7 +125,7 @@ class _Elementwise(_weft.Dispatcher):
             self.record(parts, dtypes)
             self.found[parts] = dtypes
         arrays = [x for part, x in described if part[0] == "array"]
-        shape = _broadcast([a.shape for a in arrays])
+        shape = broadcast_shapes(*(a.shape for a in arrays))
         device = next((a.device for a in arrays if a.device != "cpu"), None)
         return [empty(shape, dtype, device) for dtype in dtypes]
 
@@ -237,8 +227,10 @@ class _Reduction:
             values = [_typed(g, v).weak() if not is_value(v) else v
                       for v in _results(self.traced(*point, *elements), self.traced.name)]
             if len(inits) != len(values):
-                raise TypeError(f"weft.reduce: {self.traced.name} gives {len(values)} values, and there are {len(inits)} "
-                                "initial ones")
+                raise TypeError(
+                    f"weft.reduce: {self.traced.name} gives {len(values)} values, and there are {len(inits)} "
+                    "initial ones"
+                )
             joins = self.join * len(values) if len(self.join) == 1 else self.join
             custom = isinstance(joins[0], _Traced)
             dtypes = [_variable_dtype(*all_) for all_ in zip(inits, values, joins)]
@@ -306,14 +298,16 @@ def reduce(function: Any, *arrays: Any, axis: Any = None, init: Any = 0, join: A
     arrays = [asarray(a) if isinstance(a, list) else a for a in arrays]
     described = [describe(f"a{i}", x) for i, x in enumerate(arrays)]
     parts = tuple(d[0] for d in described)
-    shape = _broadcast([x.shape for part, x in described if part[0] == "array"])
+    shape = broadcast_shapes(*(x.shape for part, x in described if part[0] == "array"))
     rank = len(shape)
     axes = range(rank) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     if any(not -rank <= a < rank for a in axes):
         raise _weft.ArgumentError(f"weft.reduce: axis {axis} of arrays with {rank} axes")
     axes = tuple(sorted({a % rank for a in axes}))
     function = _same if function is None else function
-    reduction = _once(_Reduction, function, tuple(join) if isinstance(join, list) else join, post, axes, keepdims, indices)
+    reduction = _once(
+        _Reduction, function, tuple(join) if isinstance(join, list) else join, post, axes, keepdims, indices
+    )
     inits = tuple(init) if isinstance(init, (tuple, list)) else (init,)
     outs = None if out is None else out if isinstance(out, (tuple, list)) else [out]
     given = None if outs is None else tuple(asarray(o).dtype for o in outs)

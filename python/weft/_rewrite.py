@@ -165,7 +165,9 @@ class _Liveness:
     def one(self, s, after, leave, skip):
         if isinstance(s, (ast.Assign, ast.AnnAssign)):
             targets = s.targets if isinstance(s, ast.Assign) else [s.target]
-            killed = {n.id for t in targets for n in _walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+            killed = {
+                n.id for t in targets for n in _walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+            }
             return (after - killed) | self.captured | loads(s)
         if isinstance(s, ast.AugAssign):
             return after | loads(s) | ({s.target.id} if isinstance(s.target, ast.Name) else set())
@@ -550,7 +552,11 @@ class _Function(ast.NodeTransformer):
     def visit_Call(self, node):
         if isinstance(node.func, ast.Name) and node.func.id in _OF_FRAMES:
             return self.generic_visit(node)
-        if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == RUNTIME:
+        if (
+            isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id == RUNTIME
+        ):
             return node
         call = _expression(f"{RUNTIME}.call(0)", node)
         call.args = [self.visit(node.func)] + [self.visit(a) for a in node.args]
@@ -593,7 +599,9 @@ class _Function(ast.NodeTransformer):
         if len(node.ops) == 1:
             return self.generic_visit(node)
         guarded = any(map(self.guarded, node.comparators[1:]))
-        call = _expression(f"{RUNTIME}.compared(0, {tuple(type(op).__name__ for op in node.ops)!r}, (), {guarded})", node)
+        call = _expression(
+            f"{RUNTIME}.compared(0, {tuple(type(op).__name__ for op in node.ops)!r}, (), {guarded})", node
+        )
         call.args[0] = self.visit(node.left)
         call.args[2].elts = [self.later(self.visit(c), node) for c in node.comparators]
         return call

@@ -9,6 +9,7 @@ import types
 from typing import Any
 
 from . import _weft
+from ._numpy import UFUNCS
 from ._trace import Branch, For, Range, UNBOUND, While, current, graph, is_value, joined, tree_of, truth
 from ._weft import Array
 
@@ -132,7 +133,10 @@ class TracedArray:
         graph().write(self.array, self._whole(index)[0], value, where)
 
     def accumulate(self, index, value, join="add", where=None, mode="auto"):
-        """a[index] = join(a[index], value) for every point, also where points meet: add, mul, min, max, and, or, xor."""
+        """a[index] = join(a[index], value) for every point, also where points meet.
+
+        `join` is "add", "mul", "min", "max", "and", "or" or "xor".
+        """
         graph().accumulate(self.array, self._whole(index)[0], value, join, where, mode)
 
     def add(self, index, value, where=None):
@@ -259,8 +263,10 @@ def store(value, target, key):
         if _is_array(target):
             target = TracedArray(_weft.asarray(target))
     if is_value(value) and hasattr(target, "__array_interface__") and not isinstance(target, (Array, TracedArray)):
-        raise TypeError("an element of an array outside of the recording is assigned a value of it by an index that is "
-                        "a number; weft.local_array(dtype, shape) is an array of each point, arguments are arrays of all")
+        raise TypeError(
+            "an element of an array outside of the recording is assigned a value of it by an index that is "
+            "a number; weft.local_array(dtype, shape) is an array of each point, arguments are arrays of all"
+        )
     target[key] = value
 
 
@@ -317,9 +323,6 @@ for _name in ("sqrt exp log log2 log10 log1p expm1 sin cos tan asin acos atan at
               "hypot copysign isnan isinf isfinite erf erfc lgamma cbrt exp2 ldexp").split():
     if hasattr(math, _name) and hasattr(ops, _name):
         _SPECIAL[getattr(math, _name)] = getattr(ops, _name)
-_NUMPY_NAMES = {"absolute": "abs", "fabs": "abs", "minimum": "min", "maximum": "max", "arctan2": "atan2", "arctan": "atan",
-                "arcsin": "asin", "arccos": "acos", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
-                "power": "pow", "logical_not": "not", "rint": "round", "conjugate": "conj", "square": None}
 _PACKAGES_AS_THEY_ARE = {"weft", "numpy"}
 _rewritten = {}
 _MOST_REWRITTEN = 4096
@@ -370,20 +373,18 @@ def call(function, *args, **keywords):
         if special is not None:
             return special(*args, **keywords)
         if kind.__name__ == "ufunc":
-            name = _NUMPY_NAMES.get(function.__name__, function.__name__)
-            if name is None:
-                return args[0] * args[0]
-            special = getattr(ops, {"subtract": "sub", "multiply": "mul", "divide": "div", "negative": "neg"}.get(name, name), None)
-            if special is None:
-                raise TypeError(f"numpy.{function.__name__} of a value of a recording; weft has no function of that name")
-            return special(*args)
+            name = function.__name__
+            compute = UFUNCS.get(name) or getattr(ops, name, None)  # those of scipy.special have the names of operations
+            if compute is None:
+                raise TypeError(f"numpy.{name} of a value of a recording; weft has no function of that name")
+            return compute(*args)
     return function(*args, **keywords)
 
 
 # What rewritten functions call.
 Runtime = types.SimpleNamespace(
-    UNBOUND=UNBOUND, locals=builtins.locals, branch=Branch, while_loop=While, for_loop=For, compared=compared, all_of=all_of,
-    any_of=any_of, opposite=opposite, choose=choose, augment=augment, store=store, item=item, call=call)
+    UNBOUND=UNBOUND, locals=builtins.locals, branch=Branch, while_loop=While, for_loop=For, compared=compared,
+    all_of=all_of, any_of=any_of, opposite=opposite, choose=choose, augment=augment, store=store, item=item, call=call)
 
 
 class function:

@@ -23,11 +23,11 @@ def _range(array):
     return tuple(float(k.item()) for k in kept)
 
 
-def png(array, low=None, high=None):
+def png(array, low=None, high=None, path=None):
     """The bytes of a PNG file that shows a 2-d array in grey, or an array [height, width, 3 or 4] in colour.
 
     `low` is shown black and `high` white; without them the smallest and largest finite elements are. Axes longer than
-    1024 are shown by every k-th element.
+    1024 are shown by every k-th element. With `path` the bytes are also written to this file.
 
     >>> import weft
     >>> weft.png(weft.ones((4, 5)))[:4]
@@ -47,11 +47,17 @@ def png(array, low=None, high=None):
         scaled = (array - low) * (255 / (high - low) if high > low else 0)
         array = ops.select(ops.isnan(array), 0.0, ops.clamp(scaled, 0, 255) + 0.5).astype(_weft.u8)
     height, width = array.shape[:2]
-    rows, bytes_of_row = array.tobytes(), width * (array.shape[2] if array.ndim == 3 else 1)
+    channels = array.shape[2] if array.ndim == 3 else 1
+    rows, bytes_of_row = array.tobytes(), width * channels
     data = b"".join(b"\0" + rows[i * bytes_of_row:(i + 1) * bytes_of_row] for i in range(height))
-    colours = {2: 0, 3: 2}[array.ndim] if array.ndim == 2 or array.shape[2] == 3 else 6
+    colours = {1: 0, 3: 2, 4: 6}[channels]  # grey, RGB, RGBA
     header = struct.pack(">IIBBBBB", width, height, 8, colours, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(data, 6)) + _chunk(b"IEND", b"")
+    chunks = _chunk(b"IHDR", header), _chunk(b"IDAT", zlib.compress(data, 6)), _chunk(b"IEND", b"")
+    made = b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+    if path is not None:
+        with open(path, "wb") as file:
+            file.write(made)
+    return made
 
 
 def images_in_notebooks(on=True):

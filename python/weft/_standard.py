@@ -1,4 +1,5 @@
-"""What the standard asks of weft.Array beside its own methods."""
+"""Methods of weft.Array that the Python array API standard demands."""
+from ._functions import swapaxes
 from ._weft import Array
 
 _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
@@ -26,7 +27,7 @@ def _matrix_transpose(self):
     """A view with the last two axes exchanged."""
     if self.ndim < 2:
         raise ValueError(f"mT: an array of {self.ndim} axes is no matrix")
-    return self.transpose(*range(self.ndim - 2), self.ndim - 1, self.ndim - 2)
+    return swapaxes(self, -1, -2)
 
 
 Array.__array_namespace__ = __array_namespace__

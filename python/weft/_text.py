@@ -1,8 +1,9 @@
-"""Operator text with the variables of the caller, as numexpr's users know it."""
+"""Operator text with the variables of the caller, as in numexpr."""
 import re
 import sys
 
 from . import _weft
+from ._arrays import stored
 
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _names = {}
@@ -35,10 +36,4 @@ def evaluate(source, local_dict=None, global_dict=None, out=None, results=None):
                     values.append(scope[name])
                 break
     made = _weft._text(source, tuple(found), tuple(values), results, None)
-    if out is None:
-        return made
-    if isinstance(out, _weft.Array):
-        out[...] = made
-    else:
-        _weft.asarray(out)[...] = made
-    return out
+    return stored(made, out)

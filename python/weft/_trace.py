@@ -1,10 +1,10 @@
 """Tracing of Python functions: what runs when a rewritten function (_rewrite.py) is called.
 
 A Trace is one run of a function that records into a weft.Graph. Names of Python hold values of the recording or Python
-objects. Where a block of the recording ends, names that the block assigns become variables of the recording. Which ones,
-and their dtypes, is not known when the block begins. So a trace that finds out notes it under the number of the block
-and raises Again; the function is then traced anew with what has been learnt. A name without a value at some points reads
-as 0 there, where Python would raise.
+objects. Where a block of the recording ends, names that the block assigns become variables of the recording. When the
+block begins, neither these names nor their dtypes are known. A trace that finds one notes it under the number of the
+block and raises Again; the function is then traced anew with what has been learnt. A name without a value at some points
+reads as 0 there, where Python would raise.
 """
 from __future__ import annotations
 
@@ -48,8 +48,10 @@ def graph() -> Graph:
 
 
 class Trace:
-    """One run of a function that records. `point`: the index values of the current point. Blocks are numbered in the order
-    in which they begin, or, if `by_place`, named by their places in the text and those of the calls around them."""
+    """One run of a function that records. `point`: the index values of the current point.
+
+    Blocks are numbered in the order in which they begin. If `by_place`, the place of a block in the text and the places
+    of the calls around it are its name."""
 
     def __init__(self, graph, learnt, filename="", by_place=False):
         self.graph, self.learnt, self.filename, self.by_place = graph, learnt, filename, by_place
@@ -106,7 +108,9 @@ def trace(make_graph, function, filename=""):
                 pass
         done = done or _attempts(make_graph, function, filename, False, _MOST_TRACES)
         if done is None:
-            raise RuntimeError(f"the function was traced {_MOST_TRACES} times, and its variables still change their dtypes")
+            raise RuntimeError(
+                f"the function was traced {_MOST_TRACES} times, and its variables still change their dtypes"
+            )
         return done
     finally:
         _state.trace = before
@@ -388,8 +392,9 @@ class _Loop(_Block):
     strict, traced, testing = True, False, False
 
     def start(self, names, scope, line, left, traced):
-        """Begins a loop of Python, or, if it is `traced` or learnt to be, a block of the recording. `left`: the names that
-        are read after it."""
+        """Begins a loop of Python, or, if it is `traced` or learnt to be, a block of the recording.
+
+        `left`: the names that are read after the loop."""
         self.names, self.left = names, left
         trace = current()
         self.trace = trace

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
     from ._typing import ArrayLike
 
-__all__ = ["adjoint", "check_gradient", "custom", "custom_arrays", "depends", "fixed_point", "grad", "is_taped", "jvp", "minimize", "replace_gradient", "stop", "tangent", "tape", "vjp"]
+__all__ = [
+    "adjoint", "check_gradient", "custom", "custom_arrays", "depends", "fixed_point", "grad", "is_taped", "jvp",
+    "minimize", "replace_gradient", "stop", "tangent", "tape", "vjp",
+]
 
 
 class tape:
@@ -32,8 +35,10 @@ class tape:
     def __init__(self, *watched: Array) -> None:
         for array in watched:
             if not isinstance(array, Array):
-                raise TypeError(f"a tape watches arrays of weft, not {type(array).__name__}: weft.asarray(x) makes one of "
-                                "the same memory")
+                raise TypeError(
+                    f"a tape watches arrays of weft, not {type(array).__name__}: weft.asarray(x) makes one of "
+                    "the same memory"
+                )
         self._watched, self._tape = watched, None  # type: tuple[Array, ...], Any
 
     def __enter__(self) -> tape:
@@ -46,11 +51,12 @@ class tape:
     if TYPE_CHECKING:
         @overload
         def grad(self, loss: ArrayLike, wrt: Array) -> Array: ...
+
         @overload
         def grad(self, loss: ArrayLike, wrt: Sequence[Array]) -> list[Array]: ...
 
     def grad(self, loss: ArrayLike, wrt: Array | Sequence[Array]) -> Array | list[Array]:
-        """The derivative of an array of one real number with respect to a watched array, or a list of them for a list."""
+        """The derivative of an array of one real number with respect to a watched array; for a list of arrays a list."""
         if self._tape is None:
             raise ValueError("the tape has not begun: use it in a with statement")
         one = isinstance(wrt, Array)
@@ -61,9 +67,10 @@ class tape:
 class custom:
     """A function of values whose derivatives the program gives; it may be used as a decorator.
 
-    call(*inputs) records the results, `outs` of them; vjp(inputs, outputs, seeds) the derivatives of a loss by the inputs,
-    from those by the outputs, the seeds; jvp(inputs, directions) those of the outputs. None stands for 0. A rule is kept
-    until the process ends, so it is made once.
+    call(*inputs) records `outs` results. vjp(inputs, outputs, seeds) gives the derivatives of a loss with respect to the
+    inputs, where `seeds` are its derivatives with respect to the outputs. jvp(inputs, directions) gives the derivatives
+    of the outputs along the directions. None stands for 0. The process keeps a rule until it ends, so programs make each
+    rule once.
 
     >>> import weft
     >>> clip = weft.custom(lambda x: weft.maximum(x, 0), vjp=lambda inputs, outputs, seeds: seeds[0])
@@ -75,8 +82,8 @@ class custom:
     ([0.0, 2.0], [1.0, 1.0])
     """
 
-    def __init__(self, call: Callable[..., Any], vjp: Callable[..., Any] | None = None, jvp: Callable[..., Any] | None = None,
-                 outs: int = 1, name: str | None = None) -> None:
+    def __init__(self, call: Callable[..., Any], vjp: Callable[..., Any] | None = None,
+                 jvp: Callable[..., Any] | None = None, outs: int = 1, name: str | None = None) -> None:
         self._rule = _rules.make_rule(name or getattr(call, "__name__", "custom"), call, vjp, jvp, outs)
 
     def __call__(self, *inputs: Any) -> Any:
@@ -84,11 +91,15 @@ class custom:
 
 
 class custom_arrays:
-    """A function of arrays with a derivative for tapes, such as code of another library: f(inputs, outputs) calls
-    call(inputs, outputs), which sets all elements of the outputs. vjp(inputs, outputs, upstream, grads) sets grads, at first
-    0 and None where one is not wanted. A rule is kept until the process ends."""
+    """A function of arrays with a derivative for tapes, such as code of another library.
 
-    def __init__(self, call: Callable[..., Any], vjp: Callable[..., Any] | None = None, name: str | None = None) -> None:
+    f(inputs, outputs) calls call(inputs, outputs), which sets all elements of the outputs. vjp(inputs, outputs, upstream,
+    grads) sets the arrays of `grads`, which are 0 at first; an entry is None where no derivative is wanted. The process
+    keeps a rule until it ends."""
+
+    def __init__(
+        self, call: Callable[..., Any], vjp: Callable[..., Any] | None = None, name: str | None = None
+    ) -> None:
         self._rule = _rules.make_rule(name or getattr(call, "__name__", "custom"), call, vjp, None)
 
     def __call__(self, inputs: Sequence[ArrayLike], outputs: Sequence[Array]) -> None:
@@ -98,8 +109,9 @@ class custom_arrays:
 class fixed_point:
     """The limit x = step(x, params) of an iteration, whose derivatives are those of the solution.
 
-    step(*unknowns, *params) gives the next unknowns, `unknowns` of them. With a tolerance each point goes on by itself until
-    no unknown changes by more than this times itself; 0: all turns. A rule is kept until the process ends."""
+    step(*unknowns, *params) gives the next values of the unknowns; `unknowns` is their number. With a tolerance each
+    point goes on by itself until no unknown changes by more than the tolerance times its value; with 0 every point takes
+    all turns. The process keeps a rule until it ends."""
 
     def __init__(self, step: Callable[..., Any], unknowns: int = 1, tolerance: float = 0.0, turns: int = 0) -> None:
         self._rule = _rules.make_rule(getattr(step, "__name__", "step"), step, None, None, unknowns, tolerance, turns)

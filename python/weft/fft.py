@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms, by the names of numpy.fft and scipy.fft, and those of the library: c2c, r2c, c2r, czt."""
+"""Discrete Fourier transforms: those of numpy.fft and scipy.fft by their names, and the library's c2c, r2c, c2r and czt."""
 from __future__ import annotations
 
 import operator

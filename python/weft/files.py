@@ -29,11 +29,12 @@ def _along_axes(name: str, value: Any) -> Any:
 
 
 class Meta:
-    """Facts beside the values of a file; what a file does not say is 0, false or empty, and need not be given.
+    """The metadata of a file. A field that a file does not have is 0, false or empty; when saving it may be left out.
 
-    format, stored: the file's, 'MRC' and 'i16'; store_as: the type wanted when saving. spacing, origin: Angstrom, (z, y,
-    x), or (y, x), or a number for all axes. is_stack: the first axis counts images. lzw, deflate, zstd: compression. durable: flush to the disk. MRC: angles,
-    labels, extent, cell, start, space_group, extended_bytes, extended_type, extended_from. probe() adds dtype and shape."""
+    format, stored: the format and the type of the file, such as 'MRC' and 'i16'; store_as: the type wanted when saving.
+    spacing, origin: in Angstrom, as (z, y, x), (y, x), or a number for all axes. is_stack: the first axis counts images.
+    lzw, deflate, zstd: compression. durable: saving flushes the file to the disk. Of MRC: angles, labels, extent, cell,
+    start, space_group, extended_bytes, extended_type, extended_from. probe() adds dtype and shape."""
 
     _FIELDS = {
         "format": None, "stored": None, "store_as": None, "spacing": (0.0, 0.0, 0.0), "origin": (0.0, 0.0, 0.0),
@@ -115,7 +116,7 @@ def format_named(path: Path) -> str:
 
 
 class File:
-    """A file that is read or written in parts: file[3:5, :, 10:20], file.read(offset, shape), file.write(array, offset).
+    """A file that is read or written in parts by file[3:5, :, 10:20], file.read(offset, shape), file.write(array, offset).
 
     A file that is written appears when its block ends without an exception, or by finish()."""
 

@@ -27,7 +27,9 @@ class Table(dict):  # type: ignore[type-arg]
     """Columns by name: arrays of numbers, i64 or f64, and lists of texts. loop: a table of rows; else names with single
     values. name: of its block."""
 
-    def __init__(self, columns: Mapping[str, ArrayLike | Sequence[str]] = {}, *, loop: bool = True, name: str = "") -> None:
+    def __init__(
+        self, columns: Mapping[str, ArrayLike | Sequence[str]] = {}, *, loop: bool = True, name: str = ""
+    ) -> None:
         super().__init__(columns)
         self.loop, self.name = loop, name
 
@@ -62,7 +64,10 @@ def save(path: str | os.PathLike[str], tables: Mapping[str, Mapping[str, Any]]) 
     """Writes tables to a file that appears whole or not at all."""
     made = []
     for key, table in tables.items():
-        rows = {len(column) if isinstance(column, (list, tuple, Array)) else asarray(column).size for column in table.values()}
+        rows = {
+            len(column) if isinstance(column, (list, tuple, Array)) else asarray(column).size
+            for column in table.values()
+        }
         if len(rows) > 1:
             raise ValueError(f"the columns of {key} have {sorted(rows)} values")
         loop = getattr(table, "loop", True)

@@ -27,7 +27,8 @@ from ._manipulation import (broadcast_arrays, broadcast_to, concat, expand_dims,
                             reshape, roll, squeeze, stack, tile, unstack)
 from ._searching import (argmax, argmin, argsort, nonzero, searchsorted, sort, take, take_along_axis,
                          unique_all, unique_counts, unique_inverse, unique_values)
-from ._statistics import (all, any, count_nonzero, cumulative_prod, cumulative_sum, diff, max, mean, min, prod, std, sum, var)
+from ._statistics import (all, any, count_nonzero, cumulative_prod, cumulative_sum, diff, max, mean, min, prod, std,
+                          sum, var)
 
 __array_api_version__ = "2024.12"
 newaxis = None

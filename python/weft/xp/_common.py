@@ -1,14 +1,12 @@
-"""Helpers of the namespace: operands, axes, and recordings of several operations."""
-import operator
-
+"""Helpers of the namespace: checks of operands, and recordings of several operations."""
 from .. import _weft
 from .._context import lazy
 from .._weft import Array
 from . import _dtypes
 
 
-def check(name, x, kinds):
-    """Raises a TypeError unless an array has a dtype of one of these kinds."""
+def check(name, x, kinds="biufc"):
+    """An array, after a check that it is one and that its dtype is of one of these kinds; else a TypeError."""
     if not isinstance(x, Array):
         raise TypeError(f"{name}: {type(x).__name__} is no array of weft; weft.xp.asarray makes one")
     if x.dtype.kind not in kinds:
@@ -51,36 +49,3 @@ def recorded(f, *arrays):
         if g.is_open:
             g.drop()
     return kept
-
-
-def axis_of(axis, ndim):
-    """An axis, counted from the start."""
-    axis = operator.index(axis)
-    if not -ndim <= axis < ndim:
-        raise IndexError(f"there is no axis {axis} in an array of {ndim} axes")
-    return axis % ndim if ndim else 0
-
-
-def axes_of(axis, ndim):
-    """A tuple of axes, counted from the start; None: all of them."""
-    if axis is None:
-        return tuple(range(ndim))
-    if not isinstance(axis, (tuple, list)):
-        return (axis_of(axis, ndim),)
-    axes = tuple(axis_of(a, ndim) for a in axis)
-    if len(set(axes)) < len(axes):
-        raise ValueError(f"an axis is named twice in {tuple(axis)}")
-    return axes
-
-
-def broadcast(*shapes):
-    """The shape to which shapes broadcast."""
-    rank = max(map(len, shapes), default=0)
-    shape = [1] * rank
-    for s in shapes:
-        for i, n in enumerate(s, rank - len(s)):
-            if n != 1:
-                if shape[i] not in (1, n):
-                    raise ValueError(f"the shapes {', '.join(map(str, shapes))} do not broadcast")
-                shape[i] = n
-    return tuple(shape)

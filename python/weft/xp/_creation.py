@@ -2,6 +2,7 @@
 import math
 
 from .. import _weft
+from .._arrays import default_dtype, has_buffer
 from .._weft import Array, ops
 from . import _dtypes
 from ._common import check, recorded
@@ -14,7 +15,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     if dtype is not None:
         dtype = _dtypes.as_dtype(dtype)
     if copy is False:
-        if not (isinstance(obj, Array) or hasattr(obj, "__dlpack__") or _has_buffer(obj)):
+        if not (isinstance(obj, Array) or hasattr(obj, "__dlpack__") or has_buffer(obj)):
             raise ValueError("asarray: numbers and lists are always copied, and copy is False")
         made = _weft.asarray(obj)
         if (dtype is not None and made.dtype != dtype) or (device is not None and made.device != device):
@@ -23,14 +24,6 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     if isinstance(obj, (list, tuple)):
         obj = _stacked(obj)
     return _weft.asarray(obj, dtype, copy, device)
-
-
-def _has_buffer(obj):
-    try:
-        memoryview(obj)
-    except TypeError:
-        return False
-    return True
 
 
 def _stacked(obj):
@@ -52,7 +45,7 @@ def empty(shape, *, dtype=None, device=None):
 
 def full(shape, fill_value, *, dtype=None, device=None):
     """A new array in which every element is a number."""
-    made = _weft.empty(shape, _dtypes._default_dtype(fill_value) if dtype is None else dtype, device)
+    made = _weft.empty(shape, default_dtype(fill_value) if dtype is None else dtype, device)
     made[...] = fill_value
     return made
 
@@ -160,7 +153,9 @@ def _triangle(name, x, k, keep):
 
     def parts(v):
         i, j = (v.graph.iota(x.shape[-2:], axis) for axis in (0, 1))
-        return ops.select(keep(j - i, _diagonal(k, x.shape)), v, v.graph.value(False if x.dtype.kind == "b" else 0, x.dtype))
+        return ops.select(
+            keep(j - i, _diagonal(k, x.shape)), v, v.graph.value(False if x.dtype.kind == "b" else 0, x.dtype)
+        )
 
     return recorded(parts, x) if x.size else x.copy()
 
@@ -180,7 +175,7 @@ def meshgrid(*arrays, indexing="xy"):
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: {indexing!r} is no kind of indexing; these are 'xy' and 'ij'")
     for x in arrays:
-        check("meshgrid", x, "biufc")
+        check("meshgrid", x)
         if x.ndim > 1:
             raise ValueError("meshgrid: arrays of at most one axis")
     if len({x.dtype for x in arrays}) > 1:

@@ -67,11 +67,6 @@ def _with_number(dtype, number):
     return dtype
 
 
-def _default_dtype(number):
-    return (bool if isinstance(number, _python_bool) else int64 if isinstance(number, int) else
-            float64 if isinstance(number, float) else complex128)
-
-
 def as_dtype(dtype):
     """The dtype that an argument names."""
     if isinstance(dtype, DType):

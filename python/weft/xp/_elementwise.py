@@ -1,39 +1,44 @@
 """Elementwise functions. Operands are arrays and Python numbers, at least one array."""
+import weft
+
 from .._weft import Array, ops
 from ._common import check, fused, operands
+from ._dtypes import float64
 
 _REAL, _NUMERIC, _FLOATING, _ALL = "iuf", "iufc", "fc", "biufc"
 
 
-def _unary(name, f, kinds, summary):
-    """A function of one array. Integers become the default floating-point dtype where `kinds` has only floating ones."""
-    admits = kinds + "iu" if "i" not in kinds and "f" in kinds else kinds
+def _admitted(kinds):
+    """The kinds that a function takes: a function of floating-point numbers takes integers, too, and computes in f64."""
+    return kinds + "iu" if "i" not in kinds and "f" in kinds else kinds
 
-    def function(x, /):
-        return f(check(name, x, admits))
 
+def _named(function, name, summary):
     function.__name__ = function.__qualname__ = name
     function.__doc__ = summary
     return function
+
+
+def _unary(name, f, kinds, summary):
+    """A function of one array."""
+    admitted = _admitted(kinds)
+    return _named(lambda x, /: f(check(name, x, admitted)), name, summary)
 
 
 def _binary(name, f, kinds, summary):
     """A function of two operands, which meet by the rules of the standard."""
-    admits = kinds + "iu" if "i" not in kinds and "f" in kinds else kinds
+    admitted = _admitted(kinds)
 
     def function(x1, x2, /):
-        operands(name, (x1, x2), admits)
+        operands(name, (x1, x2), admitted)
         return f(x1, x2)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = summary
-    return function
+    return _named(function, name, summary)
 
 
 def _whole(op):
     """A rounding, which leaves integers alone."""
     return lambda x: x.copy() if x.dtype.kind in "iu" else op(x)
-
 
 
 def _sign(x):
@@ -54,6 +59,12 @@ def _floor_divide(a, b):
         return ops.select(special, ops.floor(ops.div(a, b)), a // b)
 
     return fused(quotient, a, b)
+
+
+def _logaddexp(a, b):
+    dtype = operands("logaddexp", (a, b), "fiu")
+    dtype = dtype if dtype.kind == "f" else float64
+    return weft.logaddexp(*(x.astype(dtype, copy=False) if isinstance(x, Array) else float(x) for x in (a, b)))
 
 
 abs = _unary("abs", ops.abs, _NUMERIC, "The absolute value; of complex numbers the modulus.")
@@ -112,6 +123,7 @@ greater_equal = _binary("greater_equal", ops.ge, "biuf", "x1 >= x2.")
 hypot = _binary("hypot", ops.hypot, "f", "sqrt(x1 * x1 + x2 * x2), without overflow.")
 less = _binary("less", ops.lt, "biuf", "x1 < x2.")
 less_equal = _binary("less_equal", ops.le, "biuf", "x1 <= x2.")
+logaddexp = _binary("logaddexp", _logaddexp, "f", "log(exp(x1) + exp(x2)), without overflow.")
 logical_and = _binary("logical_and", getattr(ops, "and"), "b", "True where both are true.")
 logical_or = _binary("logical_or", getattr(ops, "or"), "b", "True where either is true.")
 logical_xor = _binary("logical_xor", ops.xor, "b", "True where one of both is true.")
@@ -123,14 +135,6 @@ not_equal = _binary("not_equal", ops.ne, _ALL, "x1 != x2.")
 pow = _binary("pow", lambda a, b: a**b, _NUMERIC, "x1 to the power of x2; whole powers of integers wrap.")
 remainder = _binary("remainder", lambda a, b: a % b, _REAL, "What floor_divide leaves; it has the sign of x2.")
 subtract = _binary("subtract", ops.sub, _NUMERIC, "x1 - x2.")
-
-
-def _logaddexp(a, b):
-    larger, smaller = ops.max(a, b), ops.min(a, b)
-    return ops.select(ops.eq(larger, smaller), larger + 0.6931471805599453, larger + ops.log1p(ops.exp(smaller - larger)))
-
-
-logaddexp = _binary("logaddexp", lambda a, b: fused(_logaddexp, a, b), "f", "log(exp(x1) + exp(x2)), without overflow.")
 
 
 def clip(x, /, min=None, max=None):

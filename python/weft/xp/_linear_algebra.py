@@ -1,8 +1,9 @@
 """Products of matrices and vectors."""
 import weft
 
+from .._shapes import axis_of, broadcast_shapes
 from .._weft import ops
-from ._common import axis_of, broadcast, check, operands, recorded
+from ._common import check, operands, recorded
 
 
 def _both(name, x1, x2):
@@ -19,7 +20,7 @@ def matmul(x1, x2, /):
 
 def matrix_transpose(x, /):
     """A view with the last two axes exchanged."""
-    return check("matrix_transpose", x, "biufc").mT
+    return check("matrix_transpose", x).mT
 
 
 def tensordot(x1, x2, /, *, axes=2):
@@ -34,7 +35,7 @@ def vecdot(x1, x2, /, *, axis=-1):
         raise ValueError(f"vecdot: axis {axis} of arrays of {x1.ndim} and {x2.ndim} axes")
     if x1.shape[axis] != x2.shape[axis]:
         raise ValueError(f"vecdot: {x1.shape[axis]} elements beside {x2.shape[axis]}")
-    shape = broadcast(x1.shape, x2.shape)
+    shape = broadcast_shapes(x1.shape, x2.shape)
 
     def product(a, b):
         terms = (ops.conj(a) if x1.dtype.kind == "c" else a) * b

@@ -4,31 +4,26 @@ import operator
 import weft
 
 from .. import _weft
+from .._shapes import axes_of, axis_of, broadcast_shapes
 from .._weft import Array
 from . import _dtypes
-from ._common import axes_of, axis_of, broadcast
-
-
-def _array(name, x):
-    if not isinstance(x, Array):
-        raise TypeError(f"{name}: {type(x).__name__} is no array of weft; weft.xp.asarray makes one")
-    return x
+from ._common import check
 
 
 def broadcast_to(x, /, shape):
     """A read-only view of a shape, by the rule of broadcasting."""
-    return _array("broadcast_to", x).broadcast_to(tuple(shape))
+    return check("broadcast_to", x).broadcast_to(tuple(shape))
 
 
 def broadcast_arrays(*arrays):
     """Read-only views of the shape to which the arrays broadcast."""
-    shape = broadcast(*(_array("broadcast_arrays", x).shape for x in arrays))
+    shape = broadcast_shapes(*(check("broadcast_arrays", x).shape for x in arrays))
     return [x.broadcast_to(shape) for x in arrays]
 
 
 def _joined(name, arrays):
     """The arrays in the dtype in which they meet."""
-    arrays = [_array(name, x) for x in arrays]
+    arrays = [check(name, x) for x in arrays]
     if not arrays:
         raise ValueError(f"{name}: at least one array")
     dtype = _dtypes.result_type(*arrays)
@@ -47,28 +42,28 @@ def stack(arrays, /, *, axis=0):
 
 def expand_dims(x, /, axis):
     """A view with a new axis of extent 1."""
-    return weft.expand_dims(_array("expand_dims", x), axis)
+    return weft.expand_dims(check("expand_dims", x), axis)
 
 
 def squeeze(x, /, axis):
     """A view without axes of extent 1."""
-    return weft.squeeze(_array("squeeze", x), axis)
+    return weft.squeeze(check("squeeze", x), axis)
 
 
 def flip(x, /, *, axis=None):
     """A view with axes in reverse order; None: all of them."""
-    return weft.flip(_array("flip", x), axis)
+    return weft.flip(check("flip", x), axis)
 
 
 def permute_dims(x, /, axes):
     """A view whose axis i is axes[i] of the array."""
     axes = tuple(axes)
-    return _array("permute_dims", x).transpose(axes) if axes else x
+    return check("permute_dims", x).transpose(axes) if axes else x
 
 
 def moveaxis(x, source, destination, /):
     """A view with axes moved to other places; the others keep their order."""
-    source, destination = axes_of(source, _array("moveaxis", x).ndim), axes_of(destination, x.ndim)
+    source, destination = axes_of(source, check("moveaxis", x).ndim), axes_of(destination, x.ndim)
     if len(source) != len(destination):
         raise ValueError("moveaxis: as many places as axes")
     order = [i for i in range(x.ndim) if i not in source]
@@ -79,7 +74,7 @@ def moveaxis(x, source, destination, /):
 
 def reshape(x, /, shape, *, copy=None):
     """The elements, in C order, with another shape: a view where one is possible, unless `copy`."""
-    made = _array("reshape", x).reshape(tuple(shape))
+    made = check("reshape", x).reshape(tuple(shape))
     if copy:
         return made.copy()
     if copy is False and x.size and not _weft.shares_memory(made, x):
@@ -89,7 +84,7 @@ def reshape(x, /, shape, *, copy=None):
 
 def unstack(x, /, *, axis=0):
     """A tuple of the views at each index of an axis."""
-    if not _array("unstack", x).ndim:
+    if not check("unstack", x).ndim:
         raise ValueError("unstack: an array with axes")
     axis = axis_of(axis, x.ndim)
     return tuple(x[(slice(None),) * axis + (i,)] for i in range(x.shape[axis]))
@@ -97,7 +92,7 @@ def unstack(x, /, *, axis=0):
 
 def roll(x, /, shift, *, axis=None):
     """The elements moved along axes; those that leave at one end come in at the other."""
-    _array("roll", x)
+    check("roll", x)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     shifts = shift if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
     if len(axes) != len(shifts):
@@ -109,9 +104,9 @@ def roll(x, /, shift, *, axis=None):
 
 def tile(x, repetitions, /):
     """The array side by side along its last axes."""
-    return weft.tile(_array("tile", x), tuple(repetitions))
+    return weft.tile(check("tile", x), tuple(repetitions))
 
 
 def repeat(x, repeats, /, *, axis=None):
     """Each element so many times in a row; `repeats` is a number, or one for each element along the axis."""
-    return weft.repeat(_array("repeat", x), repeats if isinstance(repeats, Array) else operator.index(repeats), axis)
+    return weft.repeat(check("repeat", x), repeats if isinstance(repeats, Array) else operator.index(repeats), axis)

@@ -4,9 +4,10 @@ from collections import namedtuple
 import weft
 
 from .. import _weft
+from .._shapes import axis_of
 from .._weft import ops
 from . import _dtypes
-from ._common import axis_of, check, operands
+from ._common import check, operands
 from ._statistics import cumulative_sum
 
 
@@ -32,7 +33,7 @@ def argmin(x, /, *, axis=None, keepdims=False):
 
 def nonzero(x, /):
     """The indices of the elements that are not 0: an array for each axis."""
-    return weft.nonzero(check("nonzero", x, "biufc"))
+    return weft.nonzero(check("nonzero", x))
 
 
 def searchsorted(x1, x2, /, *, side="left", sorter=None):
@@ -60,17 +61,17 @@ def argsort(x, /, *, axis=-1, descending=False, stable=True):
 
 def take(x, indices, /, *, axis=None):
     """The elements at the indices along an axis."""
-    check("take", x, "biufc"), check("take", indices, "iu")
+    check("take", x), check("take", indices, "iu")
     if axis is None:
         if x.ndim != 1:
             raise ValueError(f"take: an array of {x.ndim} axes needs an axis")
         axis = 0
-    return x[(slice(None),) * axis_of(axis, x.ndim) + (indices,)]
+    return weft.take(x, indices, axis)
 
 
 def take_along_axis(x, indices, /, *, axis=-1):
     """The elements at indices along an axis, others for each place along the other axes."""
-    check("take_along_axis", x, "biufc"), check("take_along_axis", indices, "iu")
+    check("take_along_axis", x), check("take_along_axis", indices, "iu")
     axis = axis_of(axis, x.ndim)
     if indices.ndim != x.ndim:
         raise ValueError(f"take_along_axis: indices of {x.ndim} axes, not {indices.ndim}")
@@ -84,7 +85,7 @@ _Inverse = namedtuple("unique_inverse_result", "values inverse_indices")
 
 def unique_all(x, /):
     """The different elements, the index of the first of each, the number of each element's value, and counts."""
-    if check("unique_all", x, "biufc").dtype.kind == "c":
+    if check("unique_all", x).dtype.kind == "c":
         return _unique_complex(x)
     return _All(*weft.unique(x, True, True, True))
 

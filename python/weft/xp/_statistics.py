@@ -2,9 +2,10 @@
 import weft
 
 from .. import _weft
+from .._shapes import axes_of, axis_of
 from .._weft import ops
 from . import _dtypes
-from ._common import axes_of, axis_of, check, recorded
+from ._common import check, recorded
 
 
 def _sum_dtype(x, dtype):
@@ -16,22 +17,23 @@ def _sum_dtype(x, dtype):
     return _dtypes.uint64 if x.dtype.kind == "u" else x.dtype
 
 
-def sum(x, /, *, axis=None, dtype=None, keepdims=False):
-    """The sum over axes; None: over all of them."""
-    dtype = _sum_dtype(check("sum", x, "biufc"), dtype)
+def _total(name, x, axis, dtype, keepdims):
+    """The sum or the product over axes, by the method of values that `name` names."""
+    dtype = _sum_dtype(check(name, x), dtype)
     axes = axes_of(axis, x.ndim)
     if not axes:
         return x.astype(dtype)
-    return recorded(lambda v: v.astype(dtype).sum(axes, keepdims=keepdims).astype(dtype), x)
+    return recorded(lambda v: getattr(v.astype(dtype), name)(axes, keepdims=keepdims).astype(dtype), x)
+
+
+def sum(x, /, *, axis=None, dtype=None, keepdims=False):
+    """The sum over axes; None: over all of them."""
+    return _total("sum", x, axis, dtype, keepdims)
 
 
 def prod(x, /, *, axis=None, dtype=None, keepdims=False):
     """The product over axes; None: over all of them."""
-    dtype = _sum_dtype(check("prod", x, "biufc"), dtype)
-    axes = axes_of(axis, x.ndim)
-    if not axes:
-        return x.astype(dtype)
-    return recorded(lambda v: v.astype(dtype).prod(axes, keepdims=keepdims).astype(dtype), x)
+    return _total("prod", x, axis, dtype, keepdims)
 
 
 def _by_library(f, x, axis, keepdims, *arguments):
@@ -54,17 +56,17 @@ def min(x, /, *, axis=None, keepdims=False):
 
 def all(x, /, *, axis=None, keepdims=False):
     """True where all elements over axes are true, or not 0."""
-    return _by_library(weft.all, check("all", x, "biufc"), axis, keepdims)
+    return _by_library(weft.all, check("all", x), axis, keepdims)
 
 
 def any(x, /, *, axis=None, keepdims=False):
     """True where any element over axes is true, or not 0."""
-    return _by_library(weft.any, check("any", x, "biufc"), axis, keepdims)
+    return _by_library(weft.any, check("any", x), axis, keepdims)
 
 
 def count_nonzero(x, /, *, axis=None, keepdims=False):
     """How many elements over axes are not 0."""
-    return _by_library(weft.count_nonzero, check("count_nonzero", x, "biufc"), axis, keepdims)
+    return _by_library(weft.count_nonzero, check("count_nonzero", x), axis, keepdims)
 
 
 def mean(x, /, *, axis=None, keepdims=False):
@@ -91,7 +93,7 @@ def _along(name, x, axis):
 
 
 def _cumulative(name, x, axis, dtype, include_initial, first, f):
-    axis = _along(name, check(name, x, "biufc"), axis)
+    axis = _along(name, check(name, x), axis)
     dtype = _sum_dtype(x, dtype)
     made = f(x.astype(dtype, copy=False), axis).astype(dtype, copy=False)
     if not include_initial:
@@ -118,7 +120,7 @@ def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
 def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
     """The differences of neighbours along an axis, n times."""
     from ._manipulation import concat
-    axis = axis_of(axis, check("diff", x, "biufc").ndim)
+    axis = axis_of(axis, check("diff", x).ndim)
     parts = [part for part in (prepend, x, append) if part is not None]
     if len(parts) > 1:
         x = concat(parts, axis=axis)

@@ -1,8 +1,9 @@
 """The extension of the array API standard with Fourier transforms, on weft.fft."""
 import weft
 
+from .._shapes import axes_of, axis_of
 from . import _dtypes
-from ._common import axes_of, axis_of, check
+from ._common import check
 from ._creation import _of_points
 
 _SWAPPED = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
@@ -107,9 +108,9 @@ def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
 
 def fftshift(x, /, *, axes=None):
     """Moves frequency 0 to the middle of axes; None: of all."""
-    return weft.fft.fftshift(x, axes_of(axes, check("fft.fftshift", x, "biufc").ndim))
+    return weft.fft.fftshift(x, axes_of(axes, check("fft.fftshift", x).ndim))
 
 
 def ifftshift(x, /, *, axes=None):
     """The inverse of fftshift."""
-    return weft.fft.ifftshift(x, axes_of(axes, check("fft.ifftshift", x, "biufc").ndim))
+    return weft.fft.ifftshift(x, axes_of(axes, check("fft.ifftshift", x).ndim))
