@@ -1,9 +1,10 @@
-"""What a call costs from Python: Weft, NumPy, and those of numexpr, Numba, JAX and Dr.Jit that are installed, in one run.
+"""What a call costs from Python, in Weft, NumPy and those of numexpr, Numba, JAX and Dr.Jit that are installed.
 
     PYTHONPATH=build/python python bench/python/overhead.py [--budget SECONDS] [ROW...]
 
-Each row is measured in turns: every contender once a turn, in a rotating order, so that a busy machine slows all of them.
-A turn of a small call is a loop of calls. The medians over the turns are printed, and the ratio of each to Weft's."""
+Each row is measured in turns: every contender once a turn, in a rotating order, so that a busy machine slows all of
+them. A turn of a small call is a loop of calls. The medians over the turns are printed, and the ratio of each to
+Weft's."""
 import argparse
 import contextlib
 import importlib.util
@@ -231,8 +232,9 @@ def stencil_4096():
 
 @row
 def square_sum_16m():
-    """The sum of (a - b)^2 of 2^24 elements of f32. Weft adds in f64; its result does not depend on the number of threads.
-    numexpr is left out: it adds in f32 one by one, and its sum is wrong by 3 %."""
+    """The sum of (a - b)^2 of 2^24 elements of f32.
+
+    Weft adds in f64; its result does not depend on the number of threads. numexpr is left out: it adds in f32 one by one, and its sum is wrong by 3 %."""
     a, b = (np.random.default_rng(i).random(1 << 24, np.float32) for i in (1, 2))
     contenders = {
         "weft reduce": lambda: weft.reduce(lambda p, q: (p - q) * (p - q), a, b),

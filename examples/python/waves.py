@@ -1,4 +1,4 @@
-"""The interference of five sources: one expression over a grid whose coordinates broadcast, without intermediate arrays."""
+"""The interference of five sources: one expression over coordinates that broadcast, without intermediate arrays."""
 import weft
 
 n = 640

@@ -63,13 +63,14 @@ def test_derivatives_of_operators():
         return g
 
     grads = weft.zeros(n, "f64")
-    weft.derivatives.adjoint(operator(), [out], [weft.ones(n, "f64")], [a], [grads])
+    weft.derivatives.adjoint(graph=operator(), outs=[out], upstream=[weft.ones(n, "f64")], wrt=[a], grads=[grads])
     expected = numpy.zeros(n)
     for i in range(n):
         expected[min(i + 1, n - 1)] += 2 * min(i + 1, n - 1)
     assert grads.tolist() == expected.tolist()
     tangents = weft.zeros(n, "f64")
-    weft.derivatives.tangent(operator(), [a], [weft.ones(n, "f64")], [out], [tangents])
+    ones = weft.ones(n, "f64")
+    weft.derivatives.tangent(graph=operator(), wrt=[a], directions=[ones], outs=[out], tangents=[tangents])
     assert tangents.tolist() == [2 * min(i + 1, n - 1) for i in range(n)]
     with pytest.raises(TypeError):
         weft.derivatives.adjoint(3, [out], [out], [a], [grads])

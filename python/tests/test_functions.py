@@ -577,8 +577,8 @@ def test_projections():
 MODULES = [weft, weft.fft, weft.signal, weft.xform, weft.project, weft.linalg, weft.random, weft.files, weft.star,
            weft.derivatives]
 WRONG = [None, 3, -1, 2.5, "text", b"bytes", object(), [], [1, 2], [[1.0], [2.0]], (), {}, 10**30, float("nan"), True,
-         weft.f32, slice(None), numpy.zeros((2, 3)), numpy.zeros((0, 3), "f4"), weft.zeros((3, 3)), weft.zeros(4, "i32"),
-         numpy.zeros((2, 2), "c8"), "mirror", (8, 8), 1 + 2j, numpy.array(["a"]), numpy.zeros((1,) * 8)]
+         weft.f32, slice(None), numpy.zeros((2, 3)), numpy.zeros((0, 3), "f4"), weft.zeros((3, 3)),
+         weft.zeros(4, "i32"), numpy.zeros((2, 2), "c8"), "mirror", (8, 8), 1 + 2j, numpy.array(["a"]), numpy.zeros((1,) * 8)]
 NOT_CALLED = {"lazy", "debug", "fast_math", "flags", "set_threads"}
 
 

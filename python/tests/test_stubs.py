@@ -36,7 +36,8 @@ pytestmark = pytest.mark.skipif(not (PACKAGES / "weft/_weft.pyi").exists(), reas
 
 
 def mypy(*arguments, folder):
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGES), "MYPYPATH": str(PACKAGES), "MYPY_CACHE_DIR": str(folder / "cache")}
+    packages, cache = str(PACKAGES), str(folder / "cache")
+    environment = {**os.environ, "PYTHONPATH": packages, "MYPYPATH": packages, "MYPY_CACHE_DIR": cache}
     return subprocess.run(
         [sys.executable, "-m", *arguments], cwd=folder, env=environment, capture_output=True, text=True
     )
@@ -48,8 +49,8 @@ def test_a_program_passes_strict_checks(tmp_path):
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-@pytest.mark.parametrize("old, new", [('border="mirror"', 'border="mirrored"'), ("axis=0", "axes=0"), ("name: str", "name: int"),
-                                      ("values, vectors", "values, vectors, rest")])
+@pytest.mark.parametrize("old, new", [('border="mirror"', 'border="mirrored"'), ("axis=0", "axes=0"),
+                                      ("name: str", "name: int"), ("values, vectors", "values, vectors, rest")])
 def test_mistakes_are_found(tmp_path, old, new):
     (tmp_path / "program.py").write_text(PROGRAM.replace(old, new))
     assert mypy("mypy", "--strict", "--follow-imports=silent", "program.py", folder=tmp_path).returncode == 1
@@ -61,6 +62,6 @@ def test_stubs_are_those_of_the_package(tmp_path):
     allowed = [r"weft\._weft\..*", r"weft\._names\..*", r"weft\.xp.*", r"weft\._typing\..*", r"weft\.fft\.(Norm|Sizes)",
                r"weft\.files\.(Meta\.__getattr__|Path)", r"weft\.signal\.Spectrum", r"weft\.star\.Column"]
     (tmp_path / "allowed").write_text("\n".join(allowed))
-    ran = mypy("mypy.stubtest", "weft", "--mypy-config-file", "mypy.ini", "--allowlist", "allowed", "--ignore-unused-allowlist",
-               folder=tmp_path)
+    ran = mypy("mypy.stubtest", "weft", "--mypy-config-file", "mypy.ini", "--allowlist", "allowed",
+               "--ignore-unused-allowlist", folder=tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
