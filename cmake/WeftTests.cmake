@@ -102,7 +102,7 @@ if(WEFT_TESTS)
     pkg_check_modules(MPFR IMPORTED_TARGET mpfr)
 
     if(MPFR_FOUND AND EXISTS ${source}/tools/ulp.c) # measures the errors of functions: docs/accuracy.md
-        add_executable(ulp ${source}/tools/ulp.c ${source}/tools/ulp_many.c)
+        add_executable(ulp ${source}/tools/ulp.c ${source}/tools/ulp_exact.c ${source}/tools/ulp_many.c)
         set(fast "-O3;-fno-math-errno;-fno-trapping-math;-ffp-contract=fast")
         if(CMAKE_C_COMPILER_ID STREQUAL GNU AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
             list(APPEND fast -march=native -mprefer-vector-width=512) # then glibc's vector functions are called

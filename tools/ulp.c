@@ -18,6 +18,7 @@
  * again by MPFR. Where a function is even or odd, one reference value serves both signs.
  */
 #include "reference_math.h"
+#include "ulp_exact.h"
 #include "ulp_many.h"
 #include "weft/weft.h"
 #include <getopt.h>
@@ -32,169 +33,9 @@
 
 enum { BATCH = 4096, MAX_THREADS = 64 };
 
-/* ---- the exact values ---- */
+/* ---- the functions ---- */
 typedef int mpfr_fun1(mpfr_t, const mpfr_t, mpfr_rnd_t);
 typedef int mpfr_fun2(mpfr_t, const mpfr_t, const mpfr_t, mpfr_rnd_t);
-static int rcp_mpfr(mpfr_t r, const mpfr_t x, mpfr_rnd_t how) { return mpfr_ui_div(r, 1, x, how); }
-static int sinc_mpfr(mpfr_t r, const mpfr_t x, mpfr_rnd_t how)
-{
-    mpfr_t pi;
-    mpfr_init2(pi, mpfr_get_prec(r) + 64);
-    mpfr_const_pi(pi, how);
-    mpfr_mul(pi, pi, x, how);
-    mpfr_sinpi(r, x, how);
-    mpfr_div(r, r, pi, how);
-    mpfr_clear(pi);
-    return 0;
-}
-
-/* Newton's iteration on erf. */
-static int erfinv_mpfr(mpfr_t r, const mpfr_t x, mpfr_rnd_t how)
-{
-    mpfr_t f, d, one;
-    mpfr_prec_t p = mpfr_get_prec(r) + 128;
-    mpfr_inits2(p, f, d, one, (mpfr_ptr)0);
-    mpfr_set_ui(one, 1, how);
-    double v = mpfr_get_d(x, how), w = log1p(-v * v), b = 4.33 + w / 2;
-    if (mpfr_cmpabs(x, one) >= 0 || v == 0)
-        mpfr_set_d(r, v == 0 ? v : fabs(v) > 1 ? NAN : v * INFINITY, how);
-    else {
-        mpfr_t y;
-        mpfr_init2(y, p);
-        mpfr_set_d(y, copysign(sqrt(sqrt(b * b - w / 0.147) - b), v), how);
-        if (fabs(v) < 1e-6) {
-            mpfr_const_pi(y, how);
-            mpfr_sqrt(y, y, how);
-            mpfr_mul(y, y, x, how);
-            mpfr_div_ui(y, y, 2, how);
-        }
-        for (int i = 0; i < 8; ++i) {
-            if (fabs(v) > 0.5) { /* (erfc(|y|) - (1 - |x|)) */
-                mpfr_abs(f, x, how);
-                mpfr_ui_sub(f, 1, f, how);
-                mpfr_abs(d, y, how);
-                mpfr_erfc(d, d, how);
-                mpfr_sub(f, f, d, how);
-                if (v < 0)
-                    mpfr_neg(f, f, how);
-            } else {
-                mpfr_erf(f, y, how);
-                mpfr_sub(f, f, x, how);
-            }
-            mpfr_sqr(d, y, how);
-            mpfr_exp(d, d, how);
-            mpfr_mul(f, f, d, how);
-            mpfr_const_pi(d, how);
-            mpfr_sqrt(d, d, how);
-            mpfr_mul(f, f, d, how);
-            mpfr_div_ui(f, f, 2, how);
-            mpfr_sub(y, y, f, how);
-        }
-        mpfr_set(r, y, how);
-        mpfr_clear(y);
-    }
-    mpfr_clears(f, d, one, (mpfr_ptr)0);
-    return 0;
-}
-
-/* The sum of (x/2)^(2k) / (k! (k + order)!). */
-static int bessel_i_mpfr(mpfr_t r, const mpfr_t x, mpfr_rnd_t how, unsigned order)
-{
-    if (!mpfr_number_p(x) || fabs(mpfr_get_d(x, how)) > 800) {
-        mpfr_abs(r, x, how);
-        if (mpfr_number_p(x))
-            mpfr_set_inf(r, 1);
-        return 0;
-    }
-    mpfr_t z, term;
-    mpfr_inits2(mpfr_get_prec(r) + 64, z, term, (mpfr_ptr)0);
-    mpfr_sqr(z, x, how);
-    mpfr_div_ui(z, z, 4, how);
-    mpfr_set_ui(term, 1, how);
-    mpfr_set_ui(r, 1, how);
-    for (unsigned k = 1; k < 3000; ++k) {
-        mpfr_mul(term, term, z, how);
-        mpfr_div_ui(term, term, k, how);
-        mpfr_div_ui(term, term, k + order, how);
-        mpfr_add(r, r, term, how);
-        if (mpfr_zero_p(term) || mpfr_get_exp(term) < mpfr_get_exp(r) - 300)
-            break;
-    }
-    mpfr_clears(z, term, (mpfr_ptr)0);
-    return 0;
-}
-static int i0_mpfr(mpfr_t r, const mpfr_t x, mpfr_rnd_t how) { return bessel_i_mpfr(r, x, how, 0); }
-static int i1_mpfr(mpfr_t r, const mpfr_t x, mpfr_rnd_t how)
-{
-    bessel_i_mpfr(r, x, how, 1);
-    mpfr_mul(r, r, x, how);
-    mpfr_div_ui(r, r, 2, how);
-    return 0;
-}
-/* 1/x + 1/(2x^2) and the sum of B_2k / x^(2k+1) from 64 on, to which recurrence leads; below 0, by reflection. */
-static int trigamma_mpfr(mpfr_t r, const mpfr_t x, mpfr_rnd_t how)
-{
-    if (!mpfr_number_p(x) || mpfr_sgn(x) <= 0) {
-        if (mpfr_integer_p(x))
-            mpfr_set_inf(r, 1);
-        else if (mpfr_inf_p(x) && mpfr_sgn(x) > 0)
-            mpfr_set_ui(r, 0, how);
-        else
-            mpfr_set_nan(r);
-        if (!mpfr_number_p(x) || mpfr_integer_p(x))
-            return 0;
-    }
-    mpfr_t t, z, term, factor, sum;
-    mpfr_prec_t p = mpfr_get_prec(r) + 64;
-    mpfr_inits2(p, t, z, term, factor, sum, (mpfr_ptr)0);
-    bool negative = mpfr_sgn(x) < 0;
-    mpfr_set(t, x, how);
-    if (negative)
-        mpfr_ui_sub(t, 1, x, how);
-    mpfr_set_ui(sum, 0, how);
-    for (; mpfr_cmp_ui(t, 64) < 0; mpfr_add_ui(t, t, 1, how)) {
-        mpfr_sqr(term, t, how);
-        mpfr_ui_div(term, 1, term, how);
-        mpfr_add(sum, sum, term, how);
-    }
-    mpfr_ui_div(factor, 1, t, how);
-    mpfr_add(sum, sum, factor, how);
-    mpfr_sqr(term, factor, how);
-    mpfr_div_ui(term, term, 2, how);
-    mpfr_add(sum, sum, term, how);
-    mpfr_const_pi(z, how);
-    mpfr_mul(z, z, t, how);
-    mpfr_mul_ui(z, z, 2, how);
-    mpfr_sqr(z, z, how);
-    mpfr_mul_ui(factor, factor, 2, how);
-    for (unsigned long k = 1; k < 100; ++k) { /* B_2k = +-2 (2k)! zeta(2k) / (2 pi)^(2k) */
-        mpfr_mul_ui(factor, factor, 2 * k * (2 * k - 1), how);
-        mpfr_div(factor, factor, z, how);
-        mpfr_zeta_ui(term, 2 * k, how);
-        mpfr_mul(term, term, factor, how);
-        if (mpfr_zero_p(term) || mpfr_get_exp(term) < mpfr_get_exp(sum) - p)
-            break;
-        if (k % 2)
-            mpfr_add(sum, sum, term, how);
-        else
-            mpfr_sub(sum, sum, term, how);
-    }
-    if (negative) {
-        mpfr_const_pi(term, how);
-        mpfr_sinpi(z, x, how);
-        mpfr_div(term, term, z, how);
-        mpfr_sqr(term, term, how);
-        mpfr_sub(sum, term, sum, how);
-    }
-    mpfr_set(r, sum, how);
-    mpfr_clears(t, z, term, factor, sum, (mpfr_ptr)0);
-    return 0;
-}
-static int lgamma_mpfr(mpfr_t r, const mpfr_t x, mpfr_rnd_t how)
-{
-    int sign;
-    return mpfr_lgamma(r, &sign, x, how);
-}
 
 typedef struct function {
     const char *name;
@@ -213,7 +54,7 @@ typedef struct function {
 } function;
 
 static const function functions[] = {
-    { "rcp", wf_rcp, NULL, rcp_mpfr, rcp_d, rcp_l, .low = -1e3, .high = 1e3, .symmetry = ODD },
+    { "rcp", wf_rcp, NULL, ulp_rcp, rcp_d, rcp_l, .low = -1e3, .high = 1e3, .symmetry = ODD },
     { "rsqrt", wf_rsqrt, NULL, mpfr_rec_sqrt, rsqrt_d, rsqrt_l, .low = 0, .high = 1e3 },
     { "exp", wf_exp, NULL, mpfr_exp, exp, expl, .low = -746, .high = 710 },
     { "exp2", wf_exp2, NULL, mpfr_exp2, exp2, exp2l, .low = -1076, .high = 1025 },
@@ -242,18 +83,18 @@ static const function functions[] = {
     { "asinpi", wf_asinpi, NULL, mpfr_asinpi, asinpi_d, asinpi_l, .low = -1, .high = 1, .symmetry = ODD },
     { "acospi", wf_acospi, NULL, mpfr_acospi, acospi_d, acospi_l, .low = -1, .high = 1 },
     { "atanpi", wf_atanpi, NULL, mpfr_atanpi, atanpi_d, atanpi_l, .low = -10, .high = 10, .symmetry = ODD },
-    { "sinc", wf_sinc, NULL, sinc_mpfr, sinc_d, sinc_l, .low = -10, .high = 10, .symmetry = EVEN },
+    { "sinc", wf_sinc, NULL, ulp_sinc, sinc_d, sinc_l, .low = -10, .high = 10, .symmetry = EVEN },
     { "erf", wf_erf, NULL, mpfr_erf, erf, erfl, .low = -6, .high = 6, .symmetry = ODD },
     { "erfc", wf_erfc, NULL, mpfr_erfc, erfc, erfcl, .low = -6, .high = 27.3 },
-    { "erfinv", wf_erfinv, NULL, erfinv_mpfr, erfinv_d, erfinv_l, .low = -1, .high = 1, .symmetry = ODD },
+    { "erfinv", wf_erfinv, NULL, ulp_erfinv, erfinv_d, erfinv_l, .low = -1, .high = 1, .symmetry = ODD },
     { "tgamma", wf_tgamma, NULL, mpfr_gamma, tgamma, tgammal, .low = -185, .high = 172 },
-    { "lgamma", wf_lgamma, NULL, lgamma_mpfr, lgamma, lgammal, .size = lgamma_size, .low = -20, .high = 100 },
+    { "lgamma", wf_lgamma, NULL, ulp_lgamma, lgamma, lgammal, .size = lgamma_size, .low = -20, .high = 100 },
     { "digamma", wf_digamma, NULL, mpfr_digamma, digamma_d, digamma_l, .size = digamma_size, .low = -20, .high = 100 },
-    { "trigamma", wf_trigamma, NULL, trigamma_mpfr, trigamma_d, trigamma_l, .low = -20, .high = 100 },
+    { "trigamma", wf_trigamma, NULL, ulp_trigamma, trigamma_d, trigamma_l, .low = -20, .high = 100 },
     { "j0", wf_j0, NULL, mpfr_j0, j0, j0l, .size = bessel_size, .low = -40, .high = 40, .symmetry = EVEN },
     { "j1", wf_j1, NULL, mpfr_j1, j1, j1l, .size = bessel_size, .low = -40, .high = 40, .symmetry = ODD },
-    { "i0", wf_i0, NULL, i0_mpfr, i0_d, i0_l, .low = -714, .high = 714, .symmetry = EVEN },
-    { "i1", wf_i1, NULL, i1_mpfr, i1_d, i1_l, .low = -714, .high = 714, .symmetry = ODD },
+    { "i0", wf_i0, NULL, ulp_i0, i0_d, i0_l, .low = -714, .high = 714, .symmetry = EVEN },
+    { "i1", wf_i1, NULL, ulp_i1, i1_d, i1_l, .low = -714, .high = 714, .symmetry = ODD },
     { "hypot", .weft2 = wf_hypot, .exact2 = mpfr_hypot, .d2 = hypot, .l2 = hypotl, .low = -10, .high = 10 },
     { "atan2pi", .weft2 = wf_atan2pi, .exact2 = mpfr_atan2pi, .d2 = atan2pi_d, .l2 = atan2pi_l, .low = -10,
       .high = 10 },

@@ -9,7 +9,7 @@
  *     rules.def rule       the rule of each operation, and how a rule becomes nodes
  *     whole                functions of complex numbers
  *     count                the number of turns of a loop
- *     active stores loops  which nodes lie between the wanted values and the results; stores behind loops; blocks as
+ *     active stores loops  which nodes lie between the wanted values and the results; stores after loops; blocks as
  *                          straight code
  *     shapes parts         sums over broadcast axes, sums of contributions and the points that take part
  *     index                border modes and gathers as indices
@@ -31,7 +31,8 @@ typedef struct wf__custom_call { /* a derivative by a rule of the program; lists
     const wf__custom *rule;
     const char *function;
     const wf__ref *in, *out; /* values; an output is 0 if the recording does not have it */
-    const wf__ref *seed;     /* reverse mode: [outputs] of the rule; forward mode: [ins]; 0 = 0 */
+    /* Derivatives that are given: reverse mode [outputs] of the rule, forward mode [ins]; 0 = the derivative is 0. */
+    const wf__ref *seed;
     uint32_t ins;
     bool reverse;
 } wf__custom_call;
@@ -47,8 +48,8 @@ typedef struct wf__ad_task {
     /* True if two arrays, by their objects, share memory; NULL = none do. */
     bool (*share)(const void *user, uint32_t object, uint32_t other);
     /* Sets the derivatives of the inputs, in reverse mode, or of the outputs: values whose shapes broadcast to those of
-     * their values, or for inputs the other way round; 0 = 0. False = the ir has failed. NULL = rules of the program have
-     * no derivatives. */
+     * their values, or for inputs the other way round; 0 = the derivative is 0. False = the ir has failed. NULL = rules of
+     * the program have no derivatives. */
     bool (*record)(void *user, wf__ir *ir, const wf__custom_call *call, wf__ref *result);
     void *user;
     /* Index spaces: [objects] 1 + the slot of the derivative of an array; 0 = reads of the array are not wanted. Reads by

@@ -1,5 +1,5 @@
-/* effects.c - derivatives of stores and accumulations in loops that stay loops. Each turn has its part of the derivative of
- * the array's contents behind the loop: no turn changes what another one stores (stores.c).
+/* effects.c - derivatives of stores and accumulations in loops that stay loops. No turn changes what another turn stores
+ * (stores.c), so each turn finds the derivative of what it stored in that of the array's contents after the loop.
  */
 #include "ad/sweep.h"
 
@@ -11,8 +11,8 @@ static bool is_on_way(const wf__sweep *s, const wf__node *n)
 bool wf__effects_begin(wf__sweep *s, const wf__region *loop)
 {
     wf__ir *ir = s->ir;
-    s->behind = wf__alloc0((s->route.objects + 1) * sizeof *s->behind);
-    if (!s->behind) {
+    s->after = wf__alloc0((s->route.objects + 1) * sizeof *s->after);
+    if (!s->after) {
         wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", s->task->function);
         return false;
     }
@@ -23,7 +23,7 @@ bool wf__effects_begin(wf__sweep *s, const wf__region *loop)
         const uint32_t object = wf__object_of(ir, &n);
         wf__adjoint a = wf__take_sum(s, &s->array[object]);
         if (a.value)
-            s->behind[object] = wf__broadcast_to(ir, wf__masked(ir, a), ir->slot[n.a].shape);
+            s->after[object] = wf__broadcast_to(ir, wf__masked(ir, a), ir->slot[n.a].shape);
     }
     return ir->status == WF_OK;
 }
@@ -43,12 +43,12 @@ wf__ref wf__left_by_loop(wf__ir *ir, const wf__region *loop, uint32_t object)
 
 void wf__effects_end(wf__sweep *s, const wf__region *loop)
 {
-    for (uint32_t object = 0; s->behind && object < s->route.objects && s->ir->status == WF_OK; ++object)
-        if (s->behind[object])
+    for (uint32_t object = 0; s->after && object < s->route.objects && s->ir->status == WF_OK; ++object)
+        if (s->after[object])
             wf__add_part(s, &s->array[object],
-                         (wf__adjoint){ s->behind[object], wf__left_by_loop(s->ir, loop, object) });
-    wf__free(s->behind);
-    s->behind = NULL;
+                         (wf__adjoint){ s->after[object], wf__left_by_loop(s->ir, loop, object) });
+    wf__free(s->after);
+    s->after = NULL;
 }
 
 void wf__reverse_effect(wf__sweep *s, wf__ref r)
@@ -61,12 +61,12 @@ void wf__reverse_effect(wf__sweep *s, wf__ref r)
         return;
     if (!ir->arrays)
         value = wf__load_when(ir, from - 1, n.b, WF_BORDER_NONE, 0, n.b ? when : 0);
-    else if (!s->behind[object])
+    else if (!s->after[object])
         return;
     else if (n.b) { /* points that take no part have any index */
-        wf__ref zero = wf__const_f64(ir, wf__dtype(ir, s->behind[object]), 0);
-        value = wf__gather(ir, s->behind[object], n.b, zero);
+        wf__ref zero = wf__const_f64(ir, wf__dtype(ir, s->after[object]), 0);
+        value = wf__gather(ir, s->after[object], n.b, zero);
     } else
-        value = s->behind[object];
+        value = s->after[object];
     wf__give(s, n.c, (wf__adjoint){ value, when }, 0);
 }

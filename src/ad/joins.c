@@ -41,7 +41,7 @@ static void reverse_extreme(wf__sweep *s, wf__ref r, wf__adjoint a)
 
 /* ---- products ---- */
 /* Returns the product of all other elements along the axes, without a division: that of the elements before each one
- * times that of the elements behind it. */
+ * times that of the elements after it. */
 static wf__ref product_of_others(wf__ir *ir, wf__ref value, wf_axes axes)
 {
     const wf_shape shape = *shape_of(ir, value);
@@ -65,8 +65,8 @@ static wf__ref product_of_others(wf__ir *ir, wf__ref value, wf_axes axes)
     value = wf__view(ir, WF__VIEW_PERMUTE, order, (uint32_t)shape.rank, value);
     value = wf__reshaped(ir, value, &lines);
     wf__ref before = wf__scanned(ir, WF_JOIN_MUL, value, lines.rank - 1, WF__EXCLUSIVE);
-    wf__ref behind = wf__scanned(ir, WF_JOIN_MUL, value, lines.rank - 1, WF__EXCLUSIVE | WF__REVERSED);
-    value = wf__reshaped(ir, op2(ir, WF__OP_mul, before, behind), &moved);
+    wf__ref after = wf__scanned(ir, WF_JOIN_MUL, value, lines.rank - 1, WF__EXCLUSIVE | WF__REVERSED);
+    value = wf__reshaped(ir, op2(ir, WF__OP_mul, before, after), &moved);
     return wf__view(ir, WF__VIEW_PERMUTE, inverse, (uint32_t)shape.rank, value);
 }
 

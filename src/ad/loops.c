@@ -177,8 +177,8 @@ static wf__region *new_block(writer *w, wf__loops *out)
     return NULL;
 }
 
-/* Array graphs: records a loop that is kept and changes arrays on the way once more, with stores behind it as far as
- * possible, and adds it. */
+/* Array graphs: records a loop that is kept and changes arrays on the way once more, with its stores moved to after it as
+ * far as possible, and adds it. */
 static void add_storing_loop(writer *w, wf__ref loop, wf__ref end, wf__region *b, wf__loops *out)
 {
     wf__ir *ir = w->ir, in;
@@ -239,7 +239,7 @@ static bool add_block(writer *w, const wf__activity *active, wf__ref loop, wf__r
     const bool stores = b->kept && !w->task->turn && writes_on_way(&w->in, active, loop, end);
     if (b->kept && !stores)
         return true;
-    /* The sweeps walk over the copies when they reach the block. No copy may be one of the recorded nodes behind it,
+    /* The sweeps walk over the copies when they reach the block. No copy may be one of the recorded nodes after it,
      * which they have passed by then. */
     if (end + 1 < w->in.n)
         wf__close_range(ir, end + 1, w->in.n - 1);
@@ -343,7 +343,7 @@ void wf__route_free(wf__route *route)
     wf__free(route->loops.final);
 }
 
-/* Records `out` once more, with stores behind its loops as far as possible. */
+/* Records `out` once more, with the stores of its loops moved to after them as far as possible. */
 static bool hoist_all(wf__ir *out, const char *function)
 {
     wf__ir in = *out;

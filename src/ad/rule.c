@@ -144,12 +144,12 @@ static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || c == '_'; }
 static value number(term *t)
 {
     double digits = 0, scale = 1;
-    for (bool behind = false; is_digit(*t->at) || (*t->at == '.' && !behind); ++t->at) {
-        behind = behind || *t->at == '.';
+    for (bool fraction = false; is_digit(*t->at) || (*t->at == '.' && !fraction); ++t->at) {
+        fraction = fraction || *t->at == '.';
         if (*t->at == '.')
             continue;
         digits = 10 * digits + (*t->at - '0');
-        scale *= behind ? 10 : 1;
+        scale *= fraction ? 10 : 1;
     }
     return of_number(digits / scale);
 }

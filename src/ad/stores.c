@@ -1,7 +1,7 @@
 /* stores.c - stores in loops that are kept as loops.
  *
  * Of the stores to an element that is the same in all turns, the last one counts. Such a store becomes two variables of the
- * loop: the value, and whether there is one. A store behind the loop takes them. The sweeps then go through variables
+ * loop: the value, and whether there is one. A store after the loop takes them. The sweeps then go through variables
  * and a store, as they do elsewhere.
  *
  * Other stores stay in the loop. Their derivative is that of each turn, if no two turns store to one element: some index
@@ -304,7 +304,7 @@ typedef struct hoist {
     const wf__ir *in;
     wf__ir *out;
     wf__ref first, end, *map;
-    wf__ref *outside; /* [in->n] copies of values that are the same in all turns, behind a loop */
+    wf__ref *outside; /* [in->n] copies, after a loop, of values that are the same in all its turns */
     wf__ref *loop;    /* [in->n] of a store: the loop of its target; 0 = it stays */
     uint32_t *of;     /* [in->n] of such a store: its target */
     target *target;
@@ -368,7 +368,7 @@ static void find_targets(hoist *h)
     }
 }
 
-/* Records a value that is the same in all turns of the target's loop, behind the loop. */
+/* Records, after the target's loop, a value that is the same in all its turns. */
 static wf__ref copy_outside(hoist *h, const target *t, wf__ref r)
 {
     wf__ref operand[WF__MAX_OPERANDS];
@@ -381,7 +381,7 @@ static wf__ref copy_outside(hoist *h, const target *t, wf__ref r)
     return h->outside[r] = wf__copy_node(h->in, r, h->outside, h->out);
 }
 
-/* Array graphs: behind a store that stays in a loop, a SCATTER counts the stores to each element. next: the node that the
+/* Array graphs: after a store that stays in a loop, a SCATTER counts the stores to each element. next: the node that the
  * store has, unless it is left out. */
 static void count_stores(hoist *h, wf__ref next)
 {
@@ -399,7 +399,7 @@ static void copy_store(hoist *h, wf__ref store)
     count_stores(h, next);
 }
 
-static void store_behind(hoist *h, target *t)
+static void store_after(hoist *h, target *t)
 {
     const wf__node *n = &h->in->node[t->store];
     wf__ref index[WF__MAX_OPERANDS];
@@ -474,7 +474,7 @@ static void copy_loop(hoist *h, wf__ref loop, wf__ref end)
     wf__end(out, h->map[loop]);
     for (uint32_t k = 0; k < h->targets; ++k)
         if (h->target[k].loop == loop && out->status == WF_OK)
-            store_behind(h, &h->target[k]);
+            store_after(h, &h->target[k]);
     wf__free(state);
 }
 

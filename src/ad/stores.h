@@ -15,8 +15,8 @@ wf__ref wf__next_value(const wf__ir *ir, wf__ref state);
 /* True if a loop among the nodes first..end - 1 stores floats. */
 bool wf__stores_in_loops(const wf__ir *ir, wf__ref first, wf__ref end);
 /* Copies nodes first .. end - 1, as wf__copy_as_is does, but for stores in loops to an element that is the same in all turns:
- * such a store becomes variables of the loop, and a store of the last value behind it. In an array graph a SCATTER
- * stands right behind each store that stays in its loop, and counts the stores to each element. */
+ * such a store becomes variables of the loop, and a store of the last value after it. In an array graph a SCATTER
+ * right after each store that stays in its loop counts the stores to each element. */
 bool wf__hoist_stores(const wf__ir *in, wf__ref first, wf__ref end, wf__ref *map, wf__ir *out, const char *function);
 /* Returns that SCATTER. */
 wf__ref wf__count_of_stores(const wf__ir *ir, wf__ref store);

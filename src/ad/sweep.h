@@ -27,13 +27,14 @@ typedef struct wf__sweep {
     wf__sum *array; /* [route.objects] contributions to the contents of arrays, as they are where the sweep is */
     wf__part *part; /* part[0] is not used */
     uint32_t part_n, part_cap;
-    /* Inside a loop that is kept: contributions stay at the points of the loop, and are summed after it. */
+    /* True while the sweep walks over a turn of a loop that is kept. Contributions to values from before the loop then stay
+     * at the points of the loop, and are summed after it. The next three fields are used only then. */
     bool pointwise;
-    wf__sum *element; /* there: [route.objects] contributions to the point's own elements */
-    wf__ref on;       /* there: the points whose turn it is */
-    /* There, array graphs: [route.objects] derivatives of the contents of arrays behind the loop; 0 = 0, or the loop changes
-     * nothing on the way. */
-    wf__ref *behind;
+    wf__sum *element; /* [route.objects] contributions to the point's own element of each array */
+    wf__ref on;       /* the points whose turn it is */
+    /* [route.objects] array graphs: the derivative of each array's contents as they are after the loop. 0 = the
+     * derivative is 0, or the loop changes no element on the way. */
+    wf__ref *after;
     /* reverse.c: visits the nodes, the last one first. */
     void (*walk)(struct wf__sweep *s, wf__ref first, wf__ref last);
 } wf__sweep;

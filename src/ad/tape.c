@@ -221,7 +221,7 @@ static void reverse_turn(tape *p, wf__ref first, wf__ref mine, wf__ref *adjoint,
 {
     wf__ir *ir = p->ir;
     const wf__ad_task none = wf__turn_task(&p->turn);
-    wf__sweep turn = { .ir = ir, .task = &none, .walk = p->s->walk, .pointwise = true, .behind = p->s->behind };
+    wf__sweep turn = { .ir = ir, .task = &none, .walk = p->s->walk, .pointwise = true, .after = p->s->after };
     turn.on = wf__both(ir, p->s->on, mine);
     if (wf__turn_route(&p->turn, p->given, p->adjoint, first, &turn.route) && wf__sweep_begin(&turn)) {
         for (uint32_t i = 0; i < p->states; ++i)

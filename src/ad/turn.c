@@ -75,7 +75,8 @@ static wf__ref find_test(const wf__turn *t, wf__ref r, int depth)
     return found ? found : find_test(t, n->b, depth - 1);
 }
 
-/* Array graphs: arrays on the way have derivatives behind the loop. */
+/* Finds the arrays that the body changes and whose derivatives are known after the loop. In an array graph these are the
+ * arrays on the way; otherwise the task lists them. */
 static void find_effects(wf__turn *t)
 {
     for (wf__ref r = t->first + t->states; r < t->loop.end; ++r) {

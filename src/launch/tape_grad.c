@@ -1,5 +1,5 @@
 /* tape_grad.c - derivatives through the launches on a tape, from the last to the first. A noted recording is recorded
- * again on the contents from before its launch, with its derivative behind it: of an array graph by wf_vjp, of an operator
+ * again on the contents from before its launch, followed by its derivative: of an array graph by wf_vjp, of an operator
  * over an index space by wf_adjoint.
  */
 #include "ad/ad.h"
