@@ -1,47 +1,8 @@
 /* test_complex.c - complex numbers: every operation beside <complex.h> in long double, special values, the same bits
  * from interpreter, processor and constant folding, reductions, promotion, memory in any layout. */
-#include "on_devices.h"
-#include "ir/ir.h"
-#include <complex.h>
-#undef I
+#include "wide_complex.h"
 
 static const wf_dtype pairs[] = { WF_C32, WF_C64, WF_C128 };
-
-typedef long double complex wide;
-static wide make(double re, double im)
-{
-    wide z;
-    long double p[2] = { (long double)re, (long double)im };
-    memcpy(&z, p, sizeof z);
-    return z;
-}
-
-static wf_dtype part(wf_dtype t) { return (wf_dtype)wf__part_dtype(t); }
-
-/* Parts of a complex array as f64. */
-static double *as_f64(wf_array *a, int64_t *n)
-{
-    wf_dtype t = wf_array_dtype(a);
-    *n = wf_array_count(a);
-    void *data = contents(a);
-    double *out = malloc((size_t)*n * 2 * sizeof *out + 1);
-    assert_non_null(out);
-    wf__eval_cast(WF_F64, part(t), out, data, (size_t)*n * 2);
-    free(data);
-    return out;
-}
-
-static wf_array *from_f64(wf_dtype t, wf_shape shape, const double *p)
-{
-    wf_array *a = wf_empty(ctx, t, shape);
-    size_t n = 2 * (size_t)wf_array_count(a);
-    void *data = malloc(n * 8);
-    assert_non_null(data);
-    wf__eval_cast(part(t), WF_F64, data, p, n);
-    OK(ctx, wf_upload(a, data, n * wf_dtype_size(part(t))));
-    free(data);
-    return a;
-}
 
 /* ---- the operations ---- */
 typedef enum operation {
@@ -172,8 +133,8 @@ static void expect_equal(const char *what, wf_dtype t, wf_array *a, wf_array *b)
 
 static void expect_near(operation op, wf_dtype t, const double *x, const double *y, wf_array *result)
 {
-    int64_t n;
-    double *got = as_f64(result, &n), eps = t == WF_C32 ? 0x1p-11 : t == WF_C64 ? 0x1p-24 : 0x1p-53;
+    const int64_t n = wf_array_count(result);
+    double *got = as_f64(result), eps = t == WF_C32 ? 0x1p-11 : t == WF_C64 ? 0x1p-24 : 0x1p-53;
     double tiny = t == WF_C32   ? 0x1p-24
                   : t == WF_C64 ? 0x1p-149
                                 : 0x1p-1074,
@@ -301,23 +262,20 @@ static void test_special_values(void **state)
         compute(WF_INTERP, a, b, out[0]);
         compute(WF_CPU, a, b, out[1]);
         double *got[OPERATIONS];
-        int64_t count;
         for (int op = 0; op < OPERATIONS; ++op) {
             expect_equal(names[op], t, out[0][op], out[1][op]);
-            got[op] = as_f64(out[0][op], &count);
+            got[op] = as_f64(out[0][op]);
         }
         for (int i = 0; i < n; i += 37) { /* constants */
             wf_graph *g = wf_begin(ctx);
             wf_val p = wf_const_complex(g, t, x[2 * i], x[2 * i + 1]),
                    q = wf_const_complex(g, t, y[2 * i], y[2 * i + 1]);
-            const wf__ir *ir = NULL;
-            (void)ir;
             wf_array *folded[OPERATIONS];
             for (int op = 0; op < OPERATIONS; ++op)
                 folded[op] = wf_keep(record((operation)op, p, q));
             OK(ctx, wf_run(g));
             for (int op = 0; op < OPERATIONS; ++op) {
-                double *f = as_f64(folded[op], &count);
+                double *f = as_f64(folded[op]);
                 if (first_difference(WF_F64, f, got[op] + 2 * i, 2) >= 0) {
                     print_error("%s %s of %g%+gi, %g%+gi: folded %g%+gi, else %g%+gi\n", wf_dtype_name(t), names[op],
                                 x[2 * i], x[2 * i + 1], y[2 * i], y[2 * i + 1], f[0], f[1], got[op][2 * i],
@@ -344,8 +302,7 @@ static void value(wf_val (*f)(wf_graph *), double re, double im)
     wf_graph *g = wf_begin(ctx);
     wf_array *out = wf_keep(f(g));
     OK(ctx, wf_run(g));
-    int64_t n;
-    double *got = as_f64(out, &n), want[2] = { re, im };
+    double *got = as_f64(out), want[2] = { re, im };
     if (first_difference(WF_F64, got, want, 2) >= 0) {
         print_error("%g%+gi, not %g%+gi\n", got[0], got[1], re, im);
         fail();
@@ -443,8 +400,7 @@ static void test_conversions(void **state)
                          *same = wf_keep(wf_eq(v, v)), *back = wf_keep(wf_complex(wf_real(v), wf_imag(v))),
                          *up = wf_keep(wf_cast(r, pairs[k])), *none = wf_keep(wf_imag(r));
                 OK(ctx, wf_run(g));
-                int64_t n;
-                double *first = as_f64(a, &n), *p = as_f64(to, &n), *q = as_f64(up, &n);
+                double *first = as_f64(a), *p = as_f64(to), *q = as_f64(up);
                 for (int e = 0; e < 5; ++e)
                     for (int s = 0; s < 2; ++s) {
                         double want = first[2 * e + s];
@@ -522,8 +478,7 @@ static void test_reductions(void **state)
             wf_section(g, WF_SECTION_POST);
             wf_out(g, out, wf_add(total, wf_mul(0, untouched)));
             OK(ctx, wf_run(g));
-            int64_t n;
-            double *p = as_f64(kept, &n), *q = as_f64(out, &n);
+            double *p = as_f64(kept), *q = as_f64(out);
             double unit = pairs[k] == WF_C32 ? 8 : 0; /* the sum is rounded to f16 */
             assert_true(fabs(p[0] - re) <= unit && fabs(p[1] - im) <= unit && q[0] == re && q[1] == im);
             free(p);
@@ -555,8 +510,7 @@ static void test_memory(void **state)
             v = wf_add(v, wf_mul(16, wf_read(g, a, i, wf_mod(wf_mul(j, 5), W))));
             wf_out(g, out, v);
             OK(ctx, wf_run(g));
-            int64_t n;
-            double *in = as_f64(a, &n), *got = as_f64(out, &n), *f = as_f64(full, &n), *c = as_f64(count, &n);
+            double *in = as_f64(a), *got = as_f64(out), *f = as_f64(full), *c = as_f64(count);
             for (int r = 0; r < H && k; ++r) /* exact but for c32 */
                 for (int q = 0; q < W; ++q)
                     for (int s = 0; s < 2; ++s) {

@@ -3,37 +3,8 @@
  *
  * ctest: devices
  */
-#include "on_devices.h"
-#include "ir/ir.h"
-#include <complex.h>
-#undef I
+#include "wide_complex.h"
 
-typedef long double complex wide;
-static wide make(long double re, long double im)
-{
-    wide z;
-    long double p[2] = { re, im };
-    memcpy(&z, p, sizeof z);
-    return z;
-}
-
-/* ---- functions that <complex.h> lacks ---- */
-static const long double ln2 = 0.693147180559945309417232121458176568L, ln10 = 2.302585092994045684017991454684364208L;
-static wide cexpm1_of(wide z)
-{
-    long double x = creall(z), y = cimagl(z), s = sinl(y / 2);
-    return make(expm1l(x) * cosl(y) - 2 * s * s, y == 0 ? y : expl(x) * sinl(y));
-}
-static wide clog1p_of(wide z)
-{
-    long double x = creall(z), y = cimagl(z), beyond = (2 * x + x * x) + y * y;
-    wide far = clogl(make(1 + x, y));
-    return make(beyond > -0.5L && beyond < 3 ? log1pl(beyond) / 2 : creall(far), cimagl(far));
-}
-static wide clog2_of(wide z) { return clogl(z) / ln2; }
-static wide clog10_of(wide z) { return clogl(z) / ln10; }
-static wide cexp2_of(wide z) { return cexpl(make(creall(z) * ln2, cimagl(z) * ln2)); }
-static wide sign_of(wide z) { return z == 0 ? z : z / cabsl(z); }
 static wide round_of(wide z) { return make(rintl(creall(z)), rintl(cimagl(z))); }
 
 /* ---- the functions ---- */
@@ -113,32 +84,6 @@ static void compute(wf_device device, wf_array *z, wf_array *out[FUNCTIONS])
     OK(ctx, wf_run(g));
 }
 
-static wf_dtype part(wf_dtype t) { return (wf_dtype)wf__part_dtype(t); }
-
-static wf_array *from_f64(wf_dtype t, int64_t n, const double *p)
-{
-    wf_array *a = wf_empty(ctx, t, WF_SHAPE(n));
-    void *data = malloc(2 * (size_t)n * 8);
-    assert_non_null(data);
-    wf__eval_cast(part(t), WF_F64, data, p, 2 * (size_t)n);
-    OK(ctx, wf_upload(a, data, 2 * (size_t)n * wf_dtype_size(part(t))));
-    free(data);
-    return a;
-}
-
-static double *take_f64(wf_array *a)
-{
-    wf_dtype t = wf_array_dtype(a);
-    size_t n = 2 * (size_t)wf_array_count(a);
-    void *data = contents(a);
-    double *out = malloc(n * sizeof *out + 1);
-    assert_non_null(out);
-    wf__eval_cast(WF_F64, part(t), out, data, n);
-    free(data);
-    wf_release(a);
-    return out;
-}
-
 static double rounded_to(wf_dtype t, double x)
 {
     uint64_t bits = 0;
@@ -211,7 +156,7 @@ static void accuracy(void **state)
         wf_dtype t = dtypes[i];
         wf_array *out[FUNCTIONS], *same[FUNCTIONS];
         draw(t, n, z);
-        wf_array *a = from_f64(t, n, z);
+        wf_array *a = from_f64(t, WF_SHAPE(n), z);
         compute(0, a, out);
         wf_array *copy = wf_copy_to(a, WF_INTERP);
         compute(WF_INTERP, copy, same);
@@ -411,7 +356,7 @@ static void special_values(void **state)
     static double z[2 * COUNT];
     for (size_t i = 0; i < COUNT; ++i)
         memcpy(z + 2 * i, rows[i].z, sizeof rows[i].z);
-    wf_array *a = from_f64(WF_C128, COUNT, z), *out[FUNCTIONS];
+    wf_array *a = from_f64(WF_C128, WF_SHAPE(COUNT), z), *out[FUNCTIONS];
     compute(0, a, out);
     double *got[FUNCTIONS];
     for (int f = 0; f < FUNCTIONS; ++f)
@@ -450,7 +395,7 @@ static void symmetries(void **state)
     }
     double *got[4][FUNCTIONS];
     for (int k = 0; k < 4; ++k) {
-        wf_array *a = from_f64(WF_C128, COUNT, z[k]), *out[FUNCTIONS];
+        wf_array *a = from_f64(WF_C128, WF_SHAPE(COUNT), z[k]), *out[FUNCTIONS];
         compute(0, a, out);
         for (int f = 0; f < FUNCTIONS; ++f)
             got[k][f] = take_f64(out[f]);
