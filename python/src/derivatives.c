@@ -169,8 +169,7 @@ static PyObject *is_taped(PyObject *self, PyObject *const *args, Py_ssize_t n, P
 static PyMethodDef functions[] = {
     { "grad", KEYWORDS(grad),
       "grad(loss, wrt)\n--\n\n"
-      "The derivative of a value of one element with respect to a value, or a list of them for a list. Values are those\n"
-      "of a weft.Graph; lazy arrays are values, too." },
+      "The derivative of a value of one element with respect to a value, or a list of them for a list." },
     { "vjp", KEYWORDS(vjp),
       "vjp(outs, seeds, wrt)\n--\n\nThe sum over k of the derivative of outs[k] by wrt, transposed, times seeds[k]." },
     { "jvp", KEYWORDS(jvp),

@@ -141,8 +141,23 @@ static PyObject *set_wide_index(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* _set_of_recorded(function, type of arrays in traced functions) */
+static PyObject *set_of_recorded(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *function, *type;
+    if (!PyArg_ParseTuple(args, "OO!", &function, &PyType_Type, &type))
+        return NULL;
+    Py_XDECREF(wfpy.of_recorded);
+    Py_XDECREF((PyObject *)wfpy.traced_array);
+    wfpy.of_recorded = Py_NewRef(function);
+    wfpy.traced_array = (PyTypeObject *)Py_NewRef(type);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
     { "_set_wide_index", set_wide_index, METH_VARARGS, NULL },
+    { "_set_of_recorded", set_of_recorded, METH_VARARGS, NULL },
     { NULL, NULL, 0, NULL },
 };
 

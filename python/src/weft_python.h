@@ -55,6 +55,8 @@ typedef struct wfpy_module {
     PyObject *error[WF_ERR_CANCELLED + 1]; /* by wf_status; [0] is weft.Error */
     PyObject *dtypes[WF_C128 + 1];
     PyObject *wide_index, *wide_assign; /* Python functions of array[...] with arrays and masks */
+    PyObject *of_recorded;              /* the Python function of wfpy_of_recorded */
+    PyTypeObject *traced_array;         /* arrays in traced functions */
 } wfpy_module;
 extern wfpy_module wfpy;
 

@@ -20,6 +20,14 @@ typedef struct wfpy_signature {
 /* Sets at[n] to the arguments, borrowed; NULL: left out. */
 bool wfpy_bind(const wfpy_signature *signature, PyObject *const *args, Py_ssize_t n, PyObject *keywords, PyObject **at);
 
+/* True for a value of a recording, and for an array in a traced function. */
+static inline bool wfpy_is_recorded(PyObject *object)
+{
+    return wfpy_is_value(object) || Py_TYPE(object) == wfpy.traced_array;
+}
+/* A call of a function of arrays whose first argument is one of these, which weft/_values.py does. */
+PyObject *wfpy_of_recorded(const wfpy_signature *signature, PyObject *const *args, Py_ssize_t n, PyObject *keywords);
+
 typedef struct wfpy_owned {
     PyObject *object; /* or */
     void *memory;

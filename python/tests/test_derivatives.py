@@ -253,3 +253,116 @@ def test_limits_of_iterations():
     assert numpy.allclose(kept[0], [2, 3]) and numpy.allclose(kept[1], [1 / 4, 1 / 6])
     with pytest.raises(ValueError):
         root([1.0] * 8, ())
+
+
+# ---- functions -------------------------------------------------------------------------------------------------------
+
+
+def quadratic(w, x, y):
+    return weft.mean((x @ w - y) ** 2)
+
+
+def test_gradient_of_a_function():
+    r = numpy.random.default_rng(1)
+    w, x, y = r.normal(size=3), r.normal(size=(5, 3)), r.normal(size=5)
+    rest = x @ w - y
+    expected = 2 * x.T @ rest / 5
+    grad = weft.grad(quadratic)
+    assert grad.__name__ == "grad(quadratic)"
+    for _ in range(2):
+        assert numpy.allclose(grad(w, x, y), expected)
+    assert numpy.allclose(grad(weft.asarray(w), weft.asarray(x), y=y), expected)
+    assert isinstance(grad(w, x, y), weft.Array)
+    by_w, by_y = weft.grad(quadratic, argnums=(0, 2))(w, x, y)
+    assert numpy.allclose(by_w, expected) and numpy.allclose(by_y, -2 * rest / 5)
+    assert numpy.allclose(weft.grad(quadratic, -1)(w, x, y), by_y)
+    (one,) = weft.grad(quadratic, (0,))(w, x, y)
+    assert numpy.allclose(one, expected)
+    value, found = weft.value_and_grad(quadratic)(w, x, y)
+    assert numpy.isclose(value.item(), (rest**2).mean()) and value.shape == () and numpy.allclose(found, expected)
+
+
+def test_gradient_of_any_code():
+    def loss(x, kind):
+        if kind == "odd":  # the control flow of Python sees contents
+            return weft.sort(x)[0] if x[0].item() > 1 else (x * 3).sum()
+        smooth = weft.signal.gaussian_filter(x, 1.0, border="periodic")
+        return weft.ewise(lambda v: v * v if v > 2 else 2 * v, smooth).sum() + weft.reduce(lambda v: v, x)
+
+    grad = weft.grad(loss)
+    assert grad(numpy.array([2.0, 1.5]), "odd").tolist() == [0, 1]
+    assert grad(numpy.array([1.0, 5.0]), "odd").tolist() == [3, 3]
+    assert grad(numpy.ones(4, "f4"), "even").tolist() == [3, 3, 3, 3]
+    assert grad(numpy.ones(4, "f4"), kind="even").dtype == weft.f32
+    assert weft.grad(lambda x: 2 * x * x)(3.0).item() == 12 and weft.grad(lambda x: 2.0)(3.0).item() == 0
+    assert weft.grad(lambda z: weft.sum(abs(z) ** 2))(numpy.array([1 + 2j])).tolist() == [2 + 4j]
+
+
+def test_other_uses_of_an_argument_are_constants():
+    w = weft.asarray([1.0, 2.0])
+    assert weft.grad(lambda x: (x * w).sum())(w).tolist() == [1, 2]
+    both = weft.asarray([3.0]).broadcast_to((2,))
+    assert weft.grad(lambda x: (x * x * w).sum())(both).tolist() == [6, 12]
+    g = weft.Graph()
+    x = g.input(w)
+    kept = weft.grad(lambda y: (y * y * x).sum())(x).keep()
+    g.run()
+    assert kept.tolist() == [2, 8]
+
+
+def test_auxiliary_results():
+    def loss(x, scale):
+        y = x * scale
+        return y.sum(), {"y": y}
+
+    grads, aux = weft.grad(loss, has_aux=True)(numpy.ones(2), 4.0)
+    assert grads.tolist() == [4, 4] and aux["y"].tolist() == [4, 4]
+    (value, aux), grads = weft.value_and_grad(loss, argnums=1, has_aux=True)(numpy.ones(2), 4.0)
+    assert value.item() == 8 and grads.item() == 2 and aux["y"].tolist() == [4, 4]
+
+
+def test_derivatives_of_derivatives():
+    def cube(x, s):
+        return weft.sum(x * x * x) * s
+
+    second = weft.grad(lambda x: weft.sum(weft.grad(cube)(x, 2.0)))
+    assert second(numpy.array([1.0, 2.0])).tolist() == [12, 24]
+    third = weft.grad(lambda x: second(x).sum())
+    assert third(numpy.array([1.0, 2.0])).tolist() == [12, 12]
+    mixed = weft.grad(lambda s: weft.grad(cube)(weft.asarray([1.0, 2.0]), s).sum())  # by what the inner one uses
+    assert mixed(2.0).item() == 15
+    assert weft.grad(lambda x: weft.grad(lambda y: 3.0)(x).sum())(numpy.ones(2)).tolist() == [0, 0]
+    with pytest.raises(weft.UnsupportedError):
+        weft.grad(lambda x: weft.grad(lambda y: (y.sum(), 1), has_aux=True)(x)[0].sum())(numpy.ones(2))
+
+
+@pytest.mark.parametrize("function, arguments, error, text", [
+    (lambda x: x, (numpy.ones(2),), weft.ShapeError, r"returns the shape \(2,\)"),
+    (lambda x: (x.sum(), 1), (numpy.ones(2),), TypeError, "has_aux"),
+    (lambda x: None, (numpy.ones(2),), TypeError, "returns NoneType"),
+    (lambda x: x.sum() * 1j, (numpy.ones(2),), weft.DtypeError, "complex"),
+    (lambda x: x.sum(), (numpy.ones(2, int),), weft.DtypeError, "argument 0 of <lambda> is i64"),
+    (lambda x: x.sum(), (3,), weft.DtypeError, "i64"),
+    (lambda x: x["a"].sum(), ({"a": numpy.ones(2)},), TypeError, "is dict; derivatives are with respect to arrays"),
+    (lambda x: x[0], ([1.0, 2.0],), TypeError, "weft.asarray makes an array"),
+    (lambda x: x.sum(), (), TypeError, "0 arguments by position"),
+    (lambda x: 1 / 0, (numpy.ones(2),), ZeroDivisionError, "division"),
+    (lambda x: weft.Graph().input(x).sum(), (numpy.ones(2),), TypeError, "value of a recording for arrays"),
+])
+def test_mistakes_in_functions(function, arguments, error, text):
+    with pytest.raises(error, match=text):
+        weft.grad(function)(*arguments)
+    assert not weft.is_taped(weft.ones(2))
+    assert weft.grad(lambda x: x.sum())(numpy.ones(2)).tolist() == [1, 1]
+
+
+def test_mistakes_in_the_call_of_grad():
+    x = weft.ones(2)
+    for wrong in (lambda: weft.grad(x), lambda: weft.grad(x, x, argnums=0), lambda: weft.grad(quadratic, 0, argnums=0),
+                  lambda: weft.grad(quadratic, "x"), lambda: weft.grad(quadratic, (0, True)),
+                  lambda: weft.value_and_grad(3.0)):
+        with pytest.raises(TypeError):
+            wrong()
+    g = weft.Graph()
+    with pytest.raises(TypeError, match="argument 1 of quadratic is no value of a recording"):
+        weft.grad(quadratic, (0, 1))(g.input(x), x, x)

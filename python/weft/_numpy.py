@@ -103,6 +103,9 @@ def _array_ufunc(self, ufunc, method, *inputs, out=None, **options):
     return stored(made, out[0])
 
 
+# Functions of NumPy, beside ufuncs, that functions of weft stand for in recordings.
+OF_VALUES = {"sum", "prod", "mean", "std", "var", "min", "max", "amin", "amax", "all", "any", "cumsum", "cumprod",
+             "count_nonzero", "where", "clip"}
 # Functions of NumPy that Weft computes, if the arguments beside the array are among these.
 _FUNCTIONS = {"sum": {"axis", "keepdims"}, "prod": {"axis", "keepdims"}, "mean": {"axis", "keepdims"},
               "std": {"axis", "keepdims", "ddof"}, "var": {"axis", "keepdims", "ddof"}, "min": {"axis", "keepdims"},

@@ -9,7 +9,7 @@ import types
 from typing import Any
 
 from . import _weft
-from ._numpy import UFUNCS
+from ._numpy import OF_VALUES, UFUNCS
 from ._trace import Branch, For, Range, UNBOUND, While, current, graph, is_value, joined, tree_of, truth
 from ._weft import Array
 
@@ -17,6 +17,16 @@ ops = _weft.ops
 
 
 # ---- arrays --------------------------------------------------------------------------------------------------------
+
+
+def _reduction(name: str) -> Any:
+    def reduced(self, axis=None, keepdims=False):  # type: ignore[no-untyped-def]
+        from . import _values
+
+        return _values.of_array(name, self, axis, keepdims)
+
+    reduced.__name__, reduced.__doc__ = name, f"weft.{name}(array), a loop over all elements."
+    return reduced
 
 
 class TracedArray:
@@ -123,6 +133,9 @@ class TracedArray:
     def read(self, index, border=None, other=None):
         """An element; see weft.Graph.read."""
         return self[(*self._tuple(index), *(() if border is None else (border,)), *(() if other is None else (other,)))]
+
+    sum, prod, mean, count_nonzero = map(_reduction, ("sum", "prod", "mean", "count_nonzero"))
+    min, max, all, any = map(_reduction, ("min", "max", "all", "any"))
 
     @staticmethod
     def _tuple(index):
@@ -350,6 +363,18 @@ def rewritten(function):
     return made.function(function, Runtime) if made else function
 
 
+def _has_own(function, first, kind):
+    """True for functions of Python and NumPy, but no ufuncs, that functions of weft stand for."""
+    if type(first) is TracedArray and kind is types.BuiltinFunctionType and function.__module__ == "builtins":
+        return function.__name__ in ("sum", "min", "max", "all", "any")
+    if kind.__name__ not in ("_ArrayFunctionDispatcher", "function") or function.__module__ != "numpy":
+        return False
+    if function.__name__ not in OF_VALUES:
+        raise TypeError(f"numpy.{function.__name__} of {first!r}; of NumPy's functions ufuncs can be recorded, and "
+                        f"{', '.join(sorted(OF_VALUES))}")
+    return True
+
+
 def _library():
     return sys.stdlib_module_names
 
@@ -357,6 +382,10 @@ def _library():
 def call(function, *args, **keywords):
     """function(*args, **keywords); functions of Python are rewritten, and those of math take values."""
     kind = type(function)
+    if args and (type(args[0]) is TracedArray or is_value(args[0])) and _has_own(function, args[0], kind):
+        from . import _values
+
+        return _values.of_recorded(_values.name_of(function), *args, **keywords)
     if kind is types.FunctionType:
         return rewritten(function)(*args, **keywords)
     if kind is types.MethodType and type(function.__func__) is types.FunctionType:

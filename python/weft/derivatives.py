@@ -1,12 +1,16 @@
-"""Derivatives: of values (grad, vjp, jvp), of operators (adjoint, tangent), through launches (tape); minimization."""
+"""Derivatives: of functions (grad, value_and_grad), of values (grad, vjp, jvp), of operators (adjoint, tangent),
+through launches (tape); minimization."""
 from __future__ import annotations
+
+import threading
 
 from . import _c_gradients as _c
 from ._c_derivatives import replace_gradient, stop
-from ._c_gradients import adjoint, depends, grad, is_taped, jvp, tangent, vjp
+from ._c_gradients import adjoint, depends, is_taped, jvp, tangent, vjp
 from ._c_hooks import check_gradient, minimize
 from . import _c_rules as _rules
-from ._weft import Array
+from ._arrays import zeros_like
+from ._weft import Array, DtypeError, Graph, ShapeError, UnsupportedError, Value, asarray, from_dlpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "adjoint", "check_gradient", "custom", "custom_arrays", "depends", "fixed_point", "grad", "is_taped", "jvp",
-    "minimize", "replace_gradient", "stop", "tangent", "tape", "vjp",
+    "minimize", "replace_gradient", "stop", "tangent", "tape", "value_and_grad", "vjp",
 ]
+_state = threading.local()  # `tapes`: how many tapes of the thread note
 
 
 class tape:
@@ -43,9 +48,11 @@ class tape:
 
     def __enter__(self) -> tape:
         self._tape = _c._tape_begin(self._watched)
+        _state.tapes = _tapes() + 1
         return self
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+        _state.tapes -= 1
         _c._tape_end(self._tape)
 
     if TYPE_CHECKING:
@@ -62,6 +69,181 @@ class tape:
         one = isinstance(wrt, Array)
         grads = _c._tape_grad(self._tape, loss, [wrt] if one else wrt)
         return grads[0] if one else grads
+
+
+def _tapes() -> int:
+    return getattr(_state, "tapes", 0)
+
+
+# ---- derivatives of functions ----------------------------------------------------------------------------------------
+
+
+class _Derivative:
+    """A call of a function that also gives its derivatives with respect to some of its arguments.
+
+    The function is called once. If those arguments are values of a recording, their derivatives are recorded. Arrays
+    are watched by a tape, so the function may be any code of Python and of the library. While another tape notes, what
+    the function does is recorded and run in one launch with its derivatives, which the other tape can differentiate.
+    """
+
+    def __init__(self, who: str, function: Any, argnums: Any, has_aux: bool) -> None:
+        self.who, self.function, self.has_aux = who, function, has_aux
+        self.name = getattr(function, "__name__", "the function")
+        self.one = not isinstance(argnums, (tuple, list))
+        self.argnums = (argnums,) if self.one else tuple(argnums)
+        if not all(isinstance(n, int) and not isinstance(n, bool) for n in self.argnums):
+            raise TypeError(f"{who}: argnums is an int or a tuple of ints, not {argnums!r}")
+
+    def places(self, args: Any) -> list[int]:
+        places = [n + len(args) if n < 0 else n for n in self.argnums]
+        for number, place in zip(self.argnums, places):
+            if not 0 <= place < len(args):
+                raise TypeError(f"{self.who}: argument {number} of {self.name} is asked for, and the call has "
+                                f"{len(args)} arguments by position")
+        return places
+
+    def watched(self, place: int, x: Any) -> Array:
+        """An argument as an array that nothing else names, so that other uses of its memory are constants."""
+        what = f"{self.who}: argument {place} of {self.name}"
+        if isinstance(x, (tuple, list, dict, str, bytes, type(None))) or callable(x):
+            raise TypeError(f"{what} is {type(x).__name__}; derivatives are with respect to arrays and numbers: "
+                            "weft.asarray makes an array of a list, argnums names several arguments")
+        array = asarray(x)
+        if array.dtype.kind not in "fc":
+            raise DtypeError(f"{what} is {array.dtype}; derivatives are with respect to floats and complex numbers")
+        if array is not x:
+            return array
+        repeats = any(stride == 0 and extent > 1 for stride, extent in zip(array.strides, array.shape))
+        return array.copy() if repeats or array.dtype.name == "c32" else from_dlpack(array)
+
+    def parts(self, result: Any) -> tuple[Any, Any]:
+        """The loss, and what else the function returns."""
+        aux = None
+        if self.has_aux:
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise TypeError(f"{self.who}: with has_aux {self.name} returns (loss, anything)")
+            result, aux = result
+        if isinstance(result, (tuple, list, dict, str, type(None))):
+            more = "; has_aux=True is for (loss, anything)" if isinstance(result, tuple) else ""
+            raise TypeError(f"{self.who}: {self.name} returns {type(result).__name__} instead of one real number{more}")
+        if not isinstance(result, (Value, Array)):
+            result = asarray(result)
+        if result.ndim and any(extent != 1 for extent in result.shape):
+            raise ShapeError(f"{self.who}: {self.name} returns the shape {result.shape} instead of one real number; "
+                             "weft.sum adds up")
+        if result.dtype.kind == "c":
+            raise DtypeError(f"{self.who}: {self.name} returns a complex number; derivatives are those of a real one")
+        return result, aux
+
+    def __call__(self, args: Any, keywords: Any) -> tuple[Any, Any, Any]:
+        """The loss, what else the function returns, and the derivatives."""
+        places, args = self.places(args), list(args)
+        if any(isinstance(args[place], Value) for place in places):
+            # Other uses of these values are constants, too.
+            for place in places:
+                if not isinstance(args[place], Value):
+                    raise TypeError(f"{self.who}: argument {place} of {self.name} is no value of a recording, "
+                                    "as others are")
+                args[place] = replace_gradient(args[place], args[place])
+            wrt = [args[place] for place in places]
+            loss, aux = self.parts(self.function(*args, **keywords))
+            grads = _c.grad(loss, wrt)
+        elif _tapes():
+            loss, aux, grads = self.in_one_launch(places, args, keywords)
+        else:
+            wrt = [self.watched(place, args[place]) for place in places]
+            for place, array in zip(places, wrt):
+                args[place] = array
+            with tape(*wrt) as noted:
+                loss, aux = self.parts(self.function(*args, **keywords))
+                if isinstance(loss, Value):
+                    raise TypeError(f"{self.who}: {self.name} returns a value of a recording for arrays")
+                grads = noted.grad(loss, wrt)
+        return loss, aux, grads[0] if self.one else tuple(grads)
+
+    def in_one_launch(self, places: list[int], args: list[Any], keywords: Any) -> tuple[Any, Any, Any]:
+        if self.has_aux:
+            raise UnsupportedError(f"{self.who}: has_aux within a tape or another derivative")
+        arrays = [asarray(args[place]) for place in places]
+        graph = Graph()
+        for place, array in zip(places, arrays):
+            self.watched(place, args[place])
+            args[place] = graph.input(array)
+        loss, _ = self.parts(self.function(*args, **keywords))
+        if not isinstance(loss, Value):
+            return loss, None, [zeros_like(array) for array in arrays]  # it does not depend on the arguments
+        found = _c.grad(loss, [args[place] for place in places])
+        kept = loss.keep()
+        grads = [g.keep() if isinstance(g, Value) else zeros_like(array) for g, array in zip(found, arrays)]
+        graph.run()
+        return kept, None, grads
+
+
+if TYPE_CHECKING:
+    @overload
+    def grad(loss: Callable[..., Any], wrt: int | tuple[int, ...] | None = ..., *,
+             argnums: int | tuple[int, ...] | None = ..., has_aux: bool = ...) -> Callable[..., Any]: ...
+
+    @overload
+    def grad(loss: Value | Array, wrt: Value | Array) -> Value: ...
+
+    @overload
+    def grad(loss: Value | Array, wrt: Sequence[Value | Array]) -> list[Value]: ...
+
+
+def grad(loss: Any, wrt: Any = None, *, argnums: Any = None, has_aux: bool = False) -> Any:
+    """The derivative of a function, or of a value of a recording.
+
+    grad(f, argnums=0), as in JAX: a function of the same arguments that gives the derivative of f, which returns one
+    real number, by an argument, which is an array or a number; for a tuple of argument numbers a tuple. With has_aux f
+    returns (loss, anything), and the function (derivative, anything). f is called once with arrays of weft and is any
+    code that weft.tape differentiates. Derivatives may be nested, where f has operations on whole arrays alone.
+
+    grad(loss, wrt): the derivative of a value of one element by a value; for a list of values a list. Values are those
+    of a weft.Graph; lazy arrays are values, too.
+
+    >>> import weft
+    >>> weft.grad(lambda x: (x * x).sum())(weft.asarray([1.0, 2.0])).tolist()
+    [2.0, 4.0]
+    """
+    if not callable(loss):
+        if wrt is None or argnums is not None or has_aux:
+            raise TypeError("weft.grad takes a function, or a value and what it is differentiated by")
+        return _c.grad(loss, wrt)
+    if wrt is not None and argnums is not None:
+        raise TypeError("weft.grad: argnums is given twice")
+    derivative = _Derivative("weft.grad", loss, wrt if wrt is not None else 0 if argnums is None else argnums, has_aux)
+
+    def gradient(*args: Any, **keywords: Any) -> Any:
+        _, aux, grads = derivative(args, keywords)
+        return (grads, aux) if has_aux else grads
+
+    return _named(gradient, "grad", loss)
+
+
+def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Any:
+    """A function that gives what `function` returns, and its derivative, as weft.grad does: (value, derivative).
+
+    >>> import weft
+    >>> value, derivative = weft.value_and_grad(lambda x: (x * x).sum())(weft.asarray([1.0, 2.0]))
+    >>> value.item(), derivative.tolist()
+    (5.0, [2.0, 4.0])
+    """
+    if not callable(function):
+        raise TypeError(f"weft.value_and_grad takes a function, not {type(function).__name__}")
+    derivative = _Derivative("weft.value_and_grad", function, argnums, has_aux)
+
+    def value_and_gradient(*args: Any, **keywords: Any) -> Any:
+        loss, aux, grads = derivative(args, keywords)
+        return ((loss, aux) if has_aux else loss), grads
+
+    return _named(value_and_gradient, "value_and_grad", function)
+
+
+def _named(made: Any, kind: str, function: Any) -> Any:
+    made.__name__ = made.__qualname__ = f"{kind}({getattr(function, '__name__', 'function')})"
+    made.__doc__ = function.__doc__
+    return made
 
 
 class custom:
