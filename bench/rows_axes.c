@@ -18,7 +18,7 @@ typedef struct by_hand {
 typedef struct axes_row {
     bench_stream s;
     wf_array *x, *out;
-    wf_kernel *kernel;
+    wf_kernel *kernel, *by_shape;
     float *out_at;
     double *want, *acc[BENCH_THREADS];
     int64_t points; /* of the result */
@@ -29,6 +29,12 @@ static void weft(void *data)
 {
     axes_row *r = data;
     bench_ok(r->s.b, wf_launch(r->kernel, WF_NO_ARGS), r->s.b->ctx, "wf_launch");
+}
+
+static void weft_by_shape(void *data)
+{
+    axes_row *r = data;
+    bench_ok(r->s.b, wf_launch(r->by_shape, WF_NO_ARGS), r->s.b->ctx, "wf_launch");
 }
 
 static void part(void *data, const void *how, int part, int parts)
@@ -61,6 +67,7 @@ static bool check(void *data, char *why, size_t cap)
 static void done(void *data)
 {
     axes_row *r = data;
+    wf_kernel_free(r->by_shape);
     for (int i = 0; i < BENCH_THREADS; ++i)
         free(r->acc[i]);
     free(r->want);
@@ -135,9 +142,12 @@ static void setup(bench *b, bench_case *c)
     make_nests(r, step);
     r->out = bench_keep(c, wf_empty(b->ctx, WF_F32, kept));
     r->out_at = bench_memory(b, r->out);
-    wf_graph *g = wf_begin(b->ctx);
-    wf_out(g, r->out, wf_sum(wf_in(g, r->x), of->axes));
-    r->kernel = c->kernel = wf_compile(g);
+    for (int by_shape = 0; by_shape < 2; ++by_shape) {
+        wf_graph *g = wf_begin(b->ctx, .flags_on = by_shape ? WF_FLAG_ORDER_BY_SHAPE : 0);
+        wf_out(g, r->out, wf_sum(wf_in(g, r->x), of->axes));
+        *(by_shape ? &r->by_shape : &r->kernel) = wf_compile(g);
+    }
+    c->kernel = r->kernel;
     r->want = calloc((size_t)r->points, sizeof *r->want);
     bool ok = r->want != NULL;
     for (int i = 0; ok && i < b->threads; ++i)
@@ -153,6 +163,7 @@ static void setup(bench *b, bench_case *c)
                 for (int64_t l = 0; l < extents[3]; ++l)
                     r->want[i * step[0] + j * step[1] + k * step[2] + l * step[3]] += (double)*x++;
     bench_add(c, "weft", "", weft);
+    bench_add(c, "weft by shape", "", weft_by_shape);
     bench_add_parts(c, "plain", "", part, &r->plain);
     bench_add_parts(c, "plain fast-math", "", part, &r->fast);
     if (bench_best_available())

@@ -328,6 +328,7 @@ static void begin(void)
     uint32_t flags_off = 0, flags_on = rarely(40) && p->most < 1000 ? WF_FLAG_DEBUG : 0;
     for (size_t i = 0; i < sizeof flags / sizeof *flags && rarely(3); ++i)
         flags_off |= rarely(3) ? flags[i] : 0;
+    flags_on |= rarely(4) ? WF_FLAG_ORDER_BY_SHAPE : 0;
     int64_t serial_below = rarely(2) ? 0 : 1;
     int columns = rarely(4) ? 1 << below(4) : 0;
     say("g%d = wf_begin(ctx, .flags_off = %u, .flags_on = %u, .serial_below = %d, .columns = %d);\n", p->depth,

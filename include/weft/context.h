@@ -39,7 +39,11 @@ enum {
     WF_FLAG_TIERED = 2048,
     /* The first runs of a kernel of little work are interpreted, while a thread of the context compiles it.
      * Results are the same. On by default, unless WEFT_TIERED is 0 or 1 in the environment. */
-    WF_FLAG_INTERPRET_FIRST = 4096
+    WF_FLAG_INTERPRET_FIRST = 4096,
+    /* The order of reductions and accumulations depends on extents alone. Without this flag strides decide, too. So views,
+     * padded arrays and parts of larger arrays give the bits that arrays in C order give. Off by default.
+     * Cost: axes that lie together in memory do not become one loop, which matters where the last axes are short. */
+    WF_FLAG_ORDER_BY_SHAPE = 8192
 };
 typedef struct wf_config {
     size_t size;                  /* sizeof(wf_config) */

@@ -38,6 +38,7 @@ static const wfpy_name flags[] = {
     { "dead_code", WF_FLAG_DEAD_CODE },
     { "tiered", WF_FLAG_TIERED },
     { "interpret_first", WF_FLAG_INTERPRET_FIRST },
+    { "order_by_shape", WF_FLAG_ORDER_BY_SHAPE },
     { NULL, 0 },
 };
 

@@ -226,7 +226,7 @@ enum { WF__KEEP_DEAD = 1 << 16 };
 enum {
     WF__IR_FLAGS = WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING | WF_FLAG_CALL_OPT | WF_FLAG_LOOP_OPT | WF_FLAG_PACKETS |
                    WF_FLAG_FAST_MATH | WF_FLAG_DEBUG | WF_FLAG_TRAP_NAN | WF_FLAG_TIERED | WF_FLAG_INTERPRET_FIRST |
-                   WF__KEEP_DEAD
+                   WF_FLAG_ORDER_BY_SHAPE | WF__KEEP_DEAD
 };
 void wf__ir_init(wf__ir *ir, int rank, uint32_t flags);
 void wf__ir_reset(wf__ir *ir, int rank, uint32_t flags); /* keeps the memory */

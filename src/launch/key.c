@@ -261,7 +261,8 @@ static void compare_flags(uint32_t now, uint32_t old, wf__str *out)
                   { WF_FLAG_DEBUG, "WF_FLAG_DEBUG" },
                   { WF_FLAG_TRAP_NAN, "WF_FLAG_TRAP_NAN" },
                   { WF_FLAG_TIERED, "WF_FLAG_TIERED" },
-                  { WF_FLAG_INTERPRET_FIRST, "WF_FLAG_INTERPRET_FIRST" } };
+                  { WF_FLAG_INTERPRET_FIRST, "WF_FLAG_INTERPRET_FIRST" },
+                  { WF_FLAG_ORDER_BY_SHAPE, "WF_FLAG_ORDER_BY_SHAPE" } };
     uint32_t left = now ^ old;
     now ^= WF__KEEP_DEAD; /* the only one of these bits that is set while its flag is off */
     for (size_t i = 0; i < WF__COUNT(flags); ++i)

@@ -311,6 +311,8 @@ const wf__plan_step *wf__step_of(const wf__plan *plan, uint32_t s); /* the step 
 bool wf__loops_to_axes(wf__plan *plan, const wf__bind *bind, wf__ir *section, wf_shape *axes);
 /* layout.c: returns the reduced axes that a stage of its own should reduce before the others; 0 = none. */
 wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
+/* True if WF_FLAG_ORDER_BY_SHAPE is on, and the order of points decides the bits of a reduction or an accumulation. */
+bool wf__orders_by_shape(const wf__ir *ir);
 enum { WF__MOST_NUMBERED = 64 }; /* parameters of a stage with numbers of blocks, these included */
 wf__stage *wf__plan_add_stage(wf__plan *plan,
                               uint32_t at); /* inserts a stage before stage `at`; NULL = out of memory */

@@ -22,10 +22,24 @@ typedef struct layout {
     bool index_used[WF_MAX_RANK];
     int order[WF_MAX_RANK]; /* kept axes, outermost first */
     int kept;
+    bool by_shape;                          /* the order of points depends on extents alone */
     int loop_of[WF_MAX_RANK];               /* axis -> loop axis, -1: dropped */
     int64_t (*element_stride)[WF_MAX_RANK]; /* [slot][space axis], element slots */
     int64_t *offset;                        /* [slot] of the first point, element slots */
 } layout;
+
+bool wf__orders_by_shape(const wf__ir *ir)
+{
+    if (!(ir->flags & WF_FLAG_ORDER_BY_SHAPE))
+        return false;
+    for (uint32_t k = 0; k < ir->red_n; ++k)
+        if (ir->red[k].join == WF_JOIN_CUSTOM || !wf__any_order(ir->red[k].dtype, ir->red[k].join))
+            return true;
+    for (wf__ref r = 1; r < ir->n; ++r)
+        if (ir->node[r].op == WF__ACCUM && !wf__any_order(ir->node[r].dtype, wf__node_join(&ir->node[r])))
+            return true;
+    return false;
+}
 
 static bool misfit(layout *l, const wf__slot *slot, const char *how)
 {
@@ -153,7 +167,7 @@ static bool as_recorded(const layout *l)
 static void flip_axes(layout *l)
 {
     const wf__ir *ir = &l->stage->recorded;
-    for (int d = 0; d < l->space->rank && !ir->red_n && !as_recorded(l); ++d) {
+    for (int d = 0; d < l->space->rank && !ir->red_n && !l->by_shape && !as_recorded(l); ++d) {
         bool back = false, forth = l->index_used[d] || l->space->dim[d] < 2;
         for (uint32_t s = 0; s < ir->slot_n; ++s) {
             back = back || l->element_stride[s][d] < 0;
@@ -196,7 +210,7 @@ static void order_axes(layout *l)
         if (l->space->dim[d] == 1 && !as_recorded(l))
             continue;
         int at = l->kept++;
-        while (at > 0 && !as_recorded(l) && inner(l, l->order[at - 1], d)) {
+        while (at > 0 && !as_recorded(l) && !l->by_shape && inner(l, l->order[at - 1], d)) {
             l->order[at] = l->order[at - 1];
             --at;
         }
@@ -230,7 +244,7 @@ static void order_crossing(layout *l)
 /* True if one step along axis p is the same as all steps along axis q, for every access. */
 static bool mergeable(const layout *l, int p, int q)
 {
-    if (as_recorded(l) || l->index_used[p] || l->index_used[q] || reduced(l, p) != reduced(l, q))
+    if (as_recorded(l) || l->by_shape || l->index_used[p] || l->index_used[q] || reduced(l, p) != reduced(l, q))
         return false;
     for (uint32_t i = 0; i < l->access_n; ++i)
         if (l->at[i].stride[p] != l->at[i].stride[q] * l->space->dim[q])
@@ -270,6 +284,16 @@ static int lane_run(const layout *l, int *end)
         last = start - 1;
     }
     return first;
+}
+
+/* Moves the innermost axis that fills vectors, or the longest one, to the lanes. */
+static void order_by_shape(layout *l)
+{
+    int end, start = lane_run(l, &end), axis = l->order[start];
+    WF__ASSERT(start == end);
+    for (int k = start; k < l->kept - 1; ++k)
+        l->order[k] = l->order[k + 1];
+    l->order[l->kept - 1] = axis;
 }
 
 /* Orders the axes of a reduction that keeps axes: kept axes outside, reduced axes inside, and innermost those that
@@ -543,6 +567,7 @@ static void done(layout *l)
 wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bind)
 {
     layout l = { .plan = plan, .stage = stage, .space = &stage->space, .bind = bind };
+    l.by_shape = wf__orders_by_shape(&stage->recorded);
     bool ok = check_points_of_stage(&l) && collect(&l);
     if (ok)
         order_axes(&l);
@@ -565,6 +590,12 @@ static void explain_order(const layout *l)
         wf__plan_explain(l->plan, "layout",
                          "loops of stage %u stay as recorded, because blocks or debug mode depend on their order",
                          number);
+    else if (l->by_shape)
+        wf__plan_explain(l->plan, "layout",
+                         l->kept
+                             ? "loops of stage %u are axes%s, by extents alone, because WF_FLAG_ORDER_BY_SHAPE is on"
+                             : "stage %u has no loop axes, because it has one point%s",
+                         number, text);
     else if (other)
         wf__plan_explain(l->plan, "layout",
                          l->kept
@@ -580,12 +611,15 @@ bool wf__pass_layout(wf__planning *p, uint32_t s)
     if (stage->scan.on)
         return true;
     layout l = { .plan = plan, .stage = stage, .space = &stage->space, .bind = p->all };
+    l.by_shape = wf__orders_by_shape(&stage->recorded);
     bool ok = check_points_of_stage(&l) && collect(&l);
     if (ok) {
         flip_axes(&l);
         order_axes(&l);
         if (stage->reduce.axes)
             order_reduction(&l);
+        else if (l.by_shape && l.kept && !as_recorded(&l))
+            order_by_shape(&l);
         else if (!stage->recorded.red_n)
             order_crossing(&l);
         if (plan->why)

@@ -96,7 +96,8 @@ static bool cut_strips(wf__stage *stage)
     return true;
 }
 
-/* Cuts a stage into boxes, which have whole inner axes first. The shape alone decides the boxes of reductions. Other stages
+/* Cuts a stage into boxes, which have whole inner axes first. The shape alone decides the boxes of reductions, and of
+ * accumulations with WF_FLAG_ORDER_BY_SHAPE. Other stages
  * become at most WF__MOST_PARTS_OF_STAGE boxes, each enough work for a thread. Lines become boxes that fit the first-level
  * cache, of which a call runs several. Returns true if the boxes are strips. */
 static bool cut_boxes(wf__stage *stage)
@@ -116,7 +117,7 @@ static bool cut_boxes(wf__stage *stage)
         cut_reduction(stage);
         return false;
     }
-    if (!stage->lowered.red_n && points) {
+    if (!stage->lowered.red_n && points && !wf__orders_by_shape(&stage->lowered)) {
         if (cut_strips(stage))
             return true;
         bool line = rank == 1 && !stage->copies.n && !stage->promises.updates;
@@ -315,10 +316,11 @@ static void explain_cut(wf__plan *plan, const wf__stage *stage, bool strips)
             : stage->thread_block.threads || stage->partition.one_box_per_block ? "one for each block of the recording"
             : stage->reduce.axes && stage->lowered.kept_lane
                 ? "so that accumulators of a box stay in the first-level cache"
-            : stage->reduce.axes   ? "cut along the reduced axes by the shape alone, which fixes the order of joins"
-            : stage->lowered.red_n ? "cut by the shape alone, which fixes the order of joins"
-            : strips               ? "cut into strips of lanes, because an array is contiguous along another axis"
-                                   : "each with enough work for a thread");
+            : stage->reduce.axes ? "cut along the reduced axes by the shape alone, which fixes the order of joins"
+            : stage->lowered.red_n || wf__orders_by_shape(&stage->lowered)
+                ? "cut by the shape alone, which fixes the order of joins"
+            : strips ? "cut into strips of lanes, because an array is contiguous along another axis"
+                     : "each with enough work for a thread");
     if (stage->promises.nontemporal)
         wf__plan_explain(plan, "partition",
                          "stage %u uses non-temporal stores, because it moves more memory than caches hold", number);
