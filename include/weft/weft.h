@@ -1,8 +1,8 @@
-/* weft.h - the public C API of Weft: wf_context, wf_array, wf_graph (a recording), wf_kernel; values wf_val, wf_var.
+/* weft.h - the public C API of Weft (C++: weft.hpp): wf_context, wf_array, wf_graph (a recording), wf_kernel, wf_val, wf_var.
  * One pattern: g = wf_begin(ctx, ...); ...record...; status = wf_run(g);
  * Errors: the first mistake poisons the graph; wf_run reports it. NULL graphs and arrays poison.
  * Owns: new/free unique, retain/release shared, get borrowed; "consumes" ends ownership even on error.
- * Beside it (.h): functions, fft, project, io, star, optimize: arrays; traced, signal, xform, linalg: values; weft.hpp
+ * Beside it (.h): functions, fft, project, io, star, optimize: arrays; traced, signal, xform, linalg: values; ranks
  * Reference: docs/reference/weft.md */
 #ifndef WF_WEFT_H
 #define WF_WEFT_H

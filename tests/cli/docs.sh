@@ -67,6 +67,7 @@ cat > before.h << 'END'
 #include <weft/linalg.h>
 #include <weft/optimize.h>
 #include <weft/project.h>
+#include <weft/ranks.h>
 #include <weft/signal.h>
 #include <weft/star.h>
 #include <weft/traced.h>
@@ -78,6 +79,7 @@ extern wf_val i, j, material, x, y;
 extern wf_var n;
 extern int64_t h, w, mine;
 extern wf_look look;
+extern wf_ranks *ranks;
 extern void *cuda_stream, *device_pointer, *owner;
 void give_back(void *user);
 END

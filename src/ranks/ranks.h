@@ -1,0 +1,54 @@
+/* ranks.h - the inside of groups of ranks.
+ *
+ * A group stands on a maker's table of functions (wf_ranks_ops): bytes between two ranks, a counter, groups of groups.
+ * This folder has what is the same for all makers, and two of the makers. Files call each other in this order:
+ *
+ *   error <- request <- collective <- ranks <- {threads, mpi}
+ */
+#ifndef WEFT_RANKS_INTERNAL_H
+#define WEFT_RANKS_INTERNAL_H
+#include "base/base.h"
+#include "weft/ranks.h"
+
+enum { WF__HOST_BYTES = 64 };
+
+struct wf_ranks {
+    const wf_ranks_ops *ops;
+    void *group;
+    int rank, size;
+    double timeout; /* seconds; 0 = none */
+    uint32_t made;  /* groups and counters that were made of this one; the same on all ranks */
+    char *library;
+    char (*host)[WF__HOST_BYTES]; /* of each rank */
+    int32_t *status;              /* of each rank, for wf_ranks_agree */
+    wf_request *spare;            /* unused requests, linked by `data` */
+    wf_ranks_error error;         /* of the latest call that failed */
+};
+
+/* Tags of messages that collectives send. Messages between two ranks stay in order, so one tag for each is enough. */
+enum { WF__TAG_BARRIER = WF_TAG_MAX + 1, WF__TAG_BROADCAST, WF__TAG_ALL_GATHER, WF__TAG_ALL_TO_ALL };
+
+/* ---- error.c ---- */
+/* Sets an error that belongs to no rank. Returns `status`. */
+wf_status wf__ranks_error_set(wf_ranks_error *error, wf_status status, const char *format, ...) WF__PRINTF(3, 4);
+/* Makes this the group's message, with the caller's rank and the public function in front. Returns `status`. */
+wf_status wf__ranks_fail(wf_ranks *ranks, const char *doing, wf_status status, const char *format, ...)
+    WF__PRINTF(4, 5);
+/* Likewise for the error that a maker has reported. */
+wf_status wf__ranks_failed(wf_ranks *ranks, const char *doing, wf_status status, const wf_ranks_error *error);
+/* Appends what a request waits for, such as "a message of 8 bytes from rank 1, tag 3". */
+void wf__ranks_describe(wf__str *out, const wf_request *request);
+
+/* ---- request.c ---- */
+/* Begins a message with any tag. */
+wf_status wf__ranks_begin(wf_ranks *ranks, const char *doing, bool sends, void *data, size_t bytes, int peer, int tag,
+                          wf_request **out);
+/* Waits for requests of this group: at least one is active. */
+wf_status wf__ranks_wait(wf_ranks *ranks, const char *doing, wf_request **requests, size_t n, wf_ranks_how how,
+                         size_t *index);
+void wf__ranks_free_spare(wf_ranks *ranks);
+
+/* ---- collective.c ---- */
+/* The smallest sum of pieces that collectives send in the way for large ones. */
+enum { WF__RANKS_LARGE = 1 << 16 };
+#endif
