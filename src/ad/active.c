@@ -25,11 +25,45 @@ static bool is_smooth(const wf__node *n)
     return n->op < WF__NODES || wf__rule_of(n->op)->class != WF__RULE_STEP;
 }
 
-uint32_t wf__ad_operands(const wf__ir *ir, wf__ref r, wf__ref operand[WF__MAX_OPERANDS])
+bool wf__same_call(const wf__ir *ir, wf__ref first, wf__ref second)
+{
+    const wf__node *a = &ir->node[first], *b = &ir->node[second];
+    if (a->op != WF__DERIVED || b->op != WF__DERIVED || !a->c || a->c != b->c)
+        return false;
+    if (!wf__is_of_loop(a))
+        return a->b == b->b && a->d < b->d;
+    const uint32_t n = wf__tuple_len(ir, a->b);
+    return n && n == wf__tuple_len(ir, b->b) &&
+           !memcmp(wf__tuple_at(ir, a->b) + 1, wf__tuple_at(ir, b->b) + 1, (n - 1) * sizeof(wf__ref));
+}
+
+/* The adjoint of a loop depends on the adjoints that it begins with, and on all that the states depend on. */
+static uint32_t operands_of_loop(const wf__ir *ir, const wf__node *n, wf__ref *operand)
+{
+    const uint32_t arguments = wf__tuple_len(ir, n->b);
+    const wf__ref *argument = wf__tuple_at(ir, n->b), loop = arguments > 1 ? ir->node[argument[1]].a : 0;
+    uint32_t count = 0;
+    for (uint32_t k = WF__LOOP_ARGUMENTS; k < arguments; ++k)
+        operand[count++] = argument[k];
+    if (arguments > 1 && ir->node[argument[1]].op != WF__STATE) /* the loop was written out */
+        operand[count++] = argument[1];
+    else
+        for (wf__ref s = loop + 1; arguments > 1 && ir->node[s].op == WF__STATE && count < WF__AD_OPERANDS; ++s)
+            operand[count++] = s;
+    return count;
+}
+
+uint32_t wf__ad_operands(const wf__ir *ir, wf__ref r, bool forward, wf__ref operand[WF__AD_OPERANDS])
 {
     const wf__node *node = &ir->node[r];
     const wf__whole *whole = wf__whole_of(ir, r);
     uint32_t n = 0;
+    if (wf__is_of_loop(node) && forward) {
+        operand[0] = node->a;
+        return 1;
+    }
+    if (wf__is_of_loop(node))
+        return operands_of_loop(ir, node, operand);
     if (node->op == WF__DERIVED) {
         for (; n < wf__tuple_len(ir, node->b); ++n)
             operand[n] = wf__tuple_at(ir, node->b)[n];
@@ -46,7 +80,7 @@ uint32_t wf__ad_operands(const wf__ir *ir, wf__ref r, wf__ref operand[WF__MAX_OP
 /* Marks what depends on the wanted values. Returns true if there are new marks. */
 static bool spread_up(const wf__ir *ir, const wf__ad_task *task, wf__activity *active, wf__ref first, wf__ref last)
 {
-    wf__ref operand[WF__MAX_OPERANDS];
+    wf__ref operand[WF__AD_OPERANDS];
     bool any = false;
     for (wf__ref r = first; r <= last; ++r) {
         const wf__node *n = &ir->node[r];
@@ -54,7 +88,7 @@ static bool spread_up(const wf__ir *ir, const wf__ad_task *task, wf__activity *a
         varies = varies || (n->op == WF__LOAD && task->varies && task->varies[wf__object_of(ir, n)]);
         if (active->node[r] & WF__VARIES || !is_smooth(n))
             continue;
-        uint32_t count = wf__ad_operands(ir, r, operand);
+        uint32_t count = wf__ad_operands(ir, r, task->forward, operand);
         for (uint32_t i = 0; i < count; ++i)
             varies = varies || (active->node[operand[i]] & WF__VARIES && wf__has_adjoint(wf__dtype(ir, operand[i])));
         if (!varies)
@@ -73,7 +107,7 @@ static bool spread_up(const wf__ir *ir, const wf__ad_task *task, wf__activity *a
 static bool spread_down(const wf__ir *ir, const wf__ad_task *task, wf__activity *active, const wf__loops *loops,
                         wf__ref first, wf__ref last)
 {
-    wf__ref operand[WF__MAX_OPERANDS];
+    wf__ref operand[WF__AD_OPERANDS];
     bool any = false;
     for (wf__ref r = last; r >= first; --r) {
         const wf__node *n = &ir->node[r];
@@ -95,7 +129,7 @@ static bool spread_down(const wf__ir *ir, const wf__ad_task *task, wf__activity 
             any = true;
         }
         active->node[r - 1] |= wf__same_call(ir, r - 1, r) ? WF__COUNTS : 0; /* the first output stands for all */
-        uint32_t count = wf__ad_operands(ir, r, operand);
+        uint32_t count = wf__ad_operands(ir, r, task->forward, operand);
         for (uint32_t i = 0; i < count; ++i) {
             any = any || (operand[i] >= r && !(active->node[operand[i]] & WF__COUNTS));
             active->node[operand[i]] |= WF__COUNTS;

@@ -47,12 +47,15 @@ static inline bool wf__is_contents(const wf__ir *ir, wf__ref r)
     const wf__node *n = &ir->node[r];
     return ir->arrays && n->op == WF__LOAD && !n->b && !wf__when(ir, n);
 }
-/* True if both nodes are outputs of one call of a rule of the program, in this order. */
-static inline bool wf__same_call(const wf__ir *ir, wf__ref first, wf__ref second)
-{
-    const wf__node *a = &ir->node[first], *b = &ir->node[second];
-    return a->op == WF__DERIVED && b->op == WF__DERIVED && a->c && a->c == b->c && a->b == b->b && a->d < b->d;
-}
+/* A DERIVED node by this rule is an output of the adjoint of a loop that is kept (second.c): what the loop contributes to
+ * the adjoint of an input. Output k < WF__LOOP_STATES belongs to the initial value of state k, the others to a value from
+ * before the loop or to the contents of an array, for which a read of them stands. The arguments are the input, state 0, a
+ * literal with bit k set if state k has an adjoint after the loop, and these adjoints. */
+enum { WF__LOOP_RULE = INT32_MAX, WF__LOOP_ARGUMENTS = 3 };
+enum { WF__LOOP_STATES = 32, WF__LOOP_VALUE = WF__LOOP_STATES, WF__LOOP_CONTENTS };
+static inline bool wf__is_of_loop(const wf__node *n) { return n->op == WF__DERIVED && n->c == WF__LOOP_RULE; }
+/* True if both nodes are outputs of one call of a rule of the program, in this order, or of the adjoint of one loop. */
+bool wf__same_call(const wf__ir *ir, wf__ref first, wf__ref second);
 #define WF__STOP_OF_READ "; wf_stop of what is read is a constant"
 /* Fails the ir: the node has no derivative. */
 void wf__no_derivative(wf__ir *ir, const wf__ad_task *task, const wf__node *n, const char *why);

@@ -17,7 +17,9 @@
  *     effects              stores and accumulations in loops that stay loops
  *     custom               derivatives that the program gives
  *     turn tape            loops that stay loops: copies of their turns; reverse mode through them
- *     reverse forward      the two sweeps
+ *     forward              forward mode
+ *     second               reverse mode of what reverse mode records for a loop that is kept
+ *     reverse              reverse mode
  *     space emit           derivatives of operators over index spaces, and their values in the recordings of kernels
  *
  * Source of the method: Griewank and Walther, Evaluating Derivatives (SIAM 2008). Conventions where several answers are
@@ -63,7 +65,8 @@ typedef struct wf__ad_task {
      * spaces, effects in loops that are kept: 1 + the slot of the array's derivative, which reverse mode reads, or of its
      * tangent, which forward mode changes as the effect changes the array. */
     const uint32_t *effects;
-    bool turn; /* a walk over a turn of a loop that is kept */
+    bool turn;    /* a walk over a turn of a loop that is kept */
+    bool forward; /* forward mode; set by wf__ad_forward */
 } wf__ad_task;
 
 /* Sets grad[i] to the derivative with respect to wrt[i]: a value of its shape, in wf__adjoint_dtype of its dtype; a
@@ -75,9 +78,10 @@ bool wf__ad_forward(wf__ir *ir, const wf__ad_task *task, wf__ref *tangent);
  * memory: the ir has failed. */
 bool wf__ad_depends(wf__ir *ir, const wf__ad_task *task);
 
+enum { WF__AD_OPERANDS = 48 };
 /* Sets operand[] to the values that the derivative of node r follows, and returns their number: its operands, those of the
- * function of complex numbers that it is a part of, or the inputs of a rule. */
-uint32_t wf__ad_operands(const wf__ir *ir, wf__ref r, wf__ref operand[WF__MAX_OPERANDS]);
+ * function of complex numbers that it is a part of, the inputs of a rule, or what the adjoint of a loop depends on. */
+uint32_t wf__ad_operands(const wf__ir *ir, wf__ref r, bool forward, wf__ref operand[WF__AD_OPERANDS]);
 
 /* True for dtypes that have derivatives. */
 static inline bool wf__has_adjoint(unsigned t) { return wf__is_float(t) || wf__is_complex(t); }

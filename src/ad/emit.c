@@ -84,6 +84,8 @@ static void emit_node(wf__emitter *e, wf__ref r)
         e->map[r] = wf__dim(e->to, e->slot(e->user, from->slot[n->a].object, false), (int)n->b);
     else if (n->op == WF__LOAD)
         e->map[r] = emit_load(e, n);
+    else if (n->op == WF__DERIVED)
+        e->map[r] = e->map[n->a];
     else if (is_wanted(e, n))
         emit_effect(e, n);
     else if (wf__op_is_effect(n->op))
@@ -95,8 +97,14 @@ static void emit_node(wf__emitter *e, wf__ref r)
 /* Records the operands of a node that come before node `end`. */
 static void emit_operands(wf__emitter *e, wf__ref r, wf__ref end)
 {
+    const wf__node *n = &e->from->ir.node[r];
     wf__ref operand[WF__MAX_OPERANDS];
-    for (uint32_t i = 0, count = wf__operands(&e->from->ir, &e->from->ir.node[r], operand); i < count; ++i)
+    uint32_t count = wf__operands(&e->from->ir, n, operand);
+    if (n->op == WF__DERIVED) { /* kernels are not differentiated */
+        operand[0] = n->a;
+        count = 1;
+    }
+    for (uint32_t i = 0; i < count; ++i)
         if (operand[i] < end)
             wf__emit(e, operand[i]);
 }

@@ -4,6 +4,7 @@
  * an array graph the shape of a tangent broadcasts to that of the value, and the tangent stands for its broadcast. A tangent of 0
  * is absent. The contents of arrays have tangents as values do.
  */
+#include "ad/forward.h"
 #include "ad/custom.h"
 #include "ad/rule.h"
 #include "ad/sweep.h"
@@ -140,6 +141,8 @@ static wf__ref forward_derived(forward *f, wf__ref r)
     wf__ir *ir = f->ir;
     const wf__node n = ir->node[r];
     wf__ref total = 0;
+    if (wf__is_of_loop(&n))
+        return f->node[n.a];
     if (n.c)
         return forward_rule_of_program(f, r);
     for (uint32_t k = 0; k < wf__tuple_len(ir, n.b); ++k) {
@@ -425,8 +428,9 @@ static void begin_reads(forward *f, const wf__turn *turn)
         }
 }
 
-/* Records the loop once more, with the tangents of its states as further states. */
-static void forward_loop(forward *f, const wf__region *b)
+/* Records the loop once more, with the tangents of its states as further states. initial: [states] the tangents of their
+ * initial values, 0 = the tangent is 0; NULL = those that the walk has found. */
+static void forward_loop(forward *f, const wf__region *b, const wf__ref *initial)
 {
     wf__ir *ir = f->ir;
     wf__turn turn;
@@ -443,7 +447,7 @@ static void forward_loop(forward *f, const wf__region *b)
         const wf__node *s = wf__turn_state(&turn, i);
         if (!wf__on_route(&turn.in, &f->route, turn.first + i))
             continue;
-        state[i] = f->node[s->b];
+        state[i] = initial ? initial[i] : f->node[s->b];
         if (!state[i])
             state[i] = wf__local_of(&turn.in, s->b) ? tangent_memory(f, s->b)
                                                     : wf__const_f64(ir, wf__adjoint_dtype(s->dtype), 0);
@@ -481,7 +485,7 @@ static void walk(forward *f, wf__ref first, wf__ref last)
         }
         const wf__region *b = wf__region_at(&f->route.loops, end);
         if (b && b->kept)
-            forward_loop(f, b);
+            forward_loop(f, b, NULL);
         else if (b && b->last >= b->first)
             walk(f, b->first, b->last);
         for (uint32_t object = 0; object < f->route.objects && ir->arrays && !f->inside; ++object)
@@ -493,16 +497,58 @@ static void walk(forward *f, wf__ref first, wf__ref last)
     }
 }
 
-bool wf__ad_forward(wf__ir *ir, const wf__ad_task *task, wf__ref *tangent)
+/* Finds the route from node `first` on. */
+static bool begin(forward *f, wf__ref first)
+{
+    wf__ir *ir = f->ir;
+    if (!wf__find_route(ir, f->task, first, &f->route))
+        return false;
+    f->node = wf__alloc0((f->route.n + f->route.objects + 1) * sizeof *f->node);
+    f->array = f->node ? f->node + f->route.n : NULL;
+    if (!f->node)
+        wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", f->task->function);
+    return f->node != NULL;
+}
+
+static void end(forward *f)
+{
+    if (f->node)
+        wf__drop_effects(f->ir, f->route.last + 1, f->route.n);
+    wf__free(f->scattered->at);
+    wf__route_free(&f->route);
+    wf__free(f->node);
+}
+
+bool wf__forward_loop(wf__ir *ir, const wf__ad_task *task, wf__ref loop, const wf__ref *initial, const bool *contents,
+                      wf__ref *tangent)
 {
     scattered of_loops = { 0 };
     forward f = { .ir = ir, .task = task, .scattered = &of_loops };
-    if (wf__find_route(ir, task, 1, &f.route)) {
-        f.node = wf__alloc0((f.route.n + f.route.objects + 1) * sizeof *f.node);
-        if (!f.node)
-            wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", task->function);
-        f.array = f.node ? f.node + f.route.n : NULL;
-        for (uint32_t o = 0; f.node && ir->arrays && o < f.route.objects; ++o)
+    const wf__ref states = wf__loop_body(ir, loop) - (loop + 1);
+    if (begin(&f, loop)) {
+        const wf__region *b = wf__region_at(&f.route.loops, wf__loop_end(ir, loop));
+        for (uint32_t i = 0; i < task->wrts; ++i) {
+            const wf__ref r = task->wrt[i];
+            wf__ref *of = contents[i] ? &f.array[wf__object_of(ir, &ir->node[r])] : &f.node[r];
+            *of = sum(ir, *of, task->seed[i]);
+        }
+        if (b && b->kept)
+            forward_loop(&f, b, initial);
+        for (uint32_t i = 0; i < states; ++i)
+            tangent[i] = b && b->kept ? f.node[loop + 1 + i] : 0;
+    }
+    end(&f);
+    return ir->status == WF_OK;
+}
+
+bool wf__ad_forward(wf__ir *ir, const wf__ad_task *task, wf__ref *tangent)
+{
+    scattered of_loops = { 0 };
+    wf__ad_task forward_task = *task;
+    forward_task.forward = true;
+    forward f = { .ir = ir, .task = &forward_task, .scattered = &of_loops };
+    if (begin(&f, 1)) {
+        for (uint32_t o = 0; ir->arrays && o < f.route.objects; ++o)
             add_seeds(&f, o, 0, next_effect(&f, o, 0));
         walk(&f, 1, f.route.last);
         for (uint32_t i = 0; i < task->outs && ir->status == WF_OK; ++i) {
@@ -511,10 +557,7 @@ bool wf__ad_forward(wf__ir *ir, const wf__ad_task *task, wf__ref *tangent)
             t = t ? t : wf__const_f64(ir, dtype, 0);
             tangent[i] = wf__broadcast_to(ir, t, wf__shape_of(ir, task->out[i]));
         }
-        wf__drop_effects(ir, f.route.last + 1, f.route.n);
     }
-    wf__free(of_loops.at);
-    wf__route_free(&f.route);
-    wf__free(f.node);
+    end(&f);
     return ir->status == WF_OK;
 }

@@ -10,6 +10,7 @@
  * A block of control flow is walked over as the straight code that loops.c has made of it, or as a loop (tape.c).
  */
 #include "ad/rule.h"
+#include "ad/second.h"
 #include "ad/tape.h"
 #include <stdio.h>
 
@@ -225,7 +226,10 @@ static void reverse_node(wf__sweep *s, wf__ref r, wf__adjoint a)
         reverse_scatter(s, r, a);
         return;
     case WF__DERIVED:
-        wf__reverse_derived(s, r, a);
+        if (wf__is_of_loop(&n))
+            wf__reverse_second(s, r, a);
+        else
+            wf__reverse_derived(s, r, a);
         return;
     case WF__CAST:
         wf__give(s, n.a, a, wf__shape_of(ir, r));
@@ -240,11 +244,7 @@ static void reverse_node(wf__sweep *s, wf__ref r, wf__adjoint a)
         return;
     case WF__PUT:
     case WF__GET:
-        wf__ir_fail_at(
-            ir, &n, WF_ERR_UNSUPPORTED,
-            "%s: the derivative of a loop in reverse mode, where it stays a loop, has itself a derivative in "
-            "forward mode only; say wf_jvp",
-            s->task->function);
+        wf__no_second(s, &n);
         return;
     default:
         if (n.op >= WF__NODES && wf__rule_of(n.op)->class != WF__RULE_CODE)

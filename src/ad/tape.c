@@ -41,6 +41,7 @@ typedef struct tape { /* of one loop */
     wf__ref *given;     /* [states] the same, as a copy of the turn gets them */
     wf__ref *adjoint;   /* [states] 0 = not active */
     wf__ref *sum;       /* [turn.outers] contributions to the adjoints of values from before the loop */
+    wf__ref *last;      /* [states] adjoints after the loop; 0 = not active */
     struct {            /* next values of the states of the loop that ends next */
         wf__ref state, value;
     } * later;
@@ -310,7 +311,7 @@ static void record_second(tape *p, const wf__adjoint *given)
     }
     for (uint32_t i = 0; i < n; ++i)
         if (wf__is_active(p->s, p->turn.first + i))
-            p->adjoint[i] = at_points(p, i, given[i]);
+            p->adjoint[i] = p->last[i] = at_points(p, i, given[i]);
     for (uint32_t k = 0; k < p->turn.outers; ++k)
         p->sum[k] = at_all(p, zero_of(p, wf__dtype(ir, p->turn.outer[k])), false);
     wf__ref zero = number(ir, 0), some = wf__op2(ir, WF__OP_gt, p->all_turns, zero);
@@ -363,16 +364,16 @@ static bool begin(tape *p, const wf__region *loop)
     if (!wf__turn_begin(ir, p->s->task, &p->s->route, loop, &p->turn))
         return false;
     const uint32_t n = p->states = p->turn.states, outers = p->turn.outers, turns = loop->most;
-    p->saved = wf__alloc0((6 * ((size_t)n + 1) + outers) * sizeof *p->saved);
+    p->saved = wf__alloc0((7 * ((size_t)n + 1) + outers) * sizeof *p->saved);
     p->later = wf__alloc((3 * (size_t)n + outers + 8) * sizeof *p->later);
     if (!p->saved || !p->later) {
         wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", p->s->task->function);
         return false;
     }
-    wf__ref **list[] = { &p->stack, &p->next, &p->value, &p->given, &p->adjoint };
+    wf__ref **list[] = { &p->stack, &p->next, &p->value, &p->given, &p->adjoint, &p->last };
     for (size_t k = 0; k < WF__COUNT(list); ++k)
         *list[k] = p->saved + (k + 1) * (n + 1);
-    p->sum = p->saved + 6 * (n + 1);
+    p->sum = p->saved + 7 * (n + 1);
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < n; ++i)
         bytes += wf__size(dtype_of(p, i));
@@ -397,29 +398,102 @@ static bool begin(tape *p, const wf__region *loop)
     return ir->status == WF_OK;
 }
 
-static void give_outer(const tape *p, uint32_t k)
+/* ---- outputs, which have a derivative in reverse mode (second.c) ---- */
+typedef struct outputs {
+    wf__ref argument[WF__MAX_OPERANDS]; /* the first one is that of each output */
+    uint32_t arguments;                 /* 0 = the outputs have no such derivative */
+} outputs;
+
+static outputs find_outputs(const tape *p)
 {
-    const wf__adjoint a = { .value = p->sum[k] };
-    if (wf__turn_reads(&p->turn, k))
-        wf__add_part(p->s, outer_sum(p, p->s, k), a);
-    else
-        wf__give(p->s, p->turn.outer[k], a, wf__shape_of(p->ir, a.value));
+    wf__ir *ir = p->ir;
+    outputs o = { .argument = { 0, p->turn.first } };
+    uint32_t n = WF__LOOP_ARGUMENTS, mask = 0;
+    bool able = !p->s->pointwise && !p->s->task->derivative && p->states <= WF__LOOP_STATES;
+    for (uint32_t i = 0; i < p->states && able; ++i)
+        if (p->last[i]) {
+            able = n < WF__MAX_OPERANDS;
+            o.argument[able ? n++ : 0] = p->last[i];
+            mask |= 1u << i;
+        }
+    for (wf__ref r = p->turn.loop.loop; r < p->turn.loop.end && able; ++r)
+        able = !wf__op_is_store(p->turn.in.node[r].op);
+    o.argument[2] = wf__const_bits(ir, WF_U32, mask);
+    o.arguments = able ? n : 0;
+    return o;
+}
+
+/* Returns a contribution to the adjoint of an input as an output of the loop's adjoint. */
+static wf__ref output(const tape *p, outputs *o, wf__ref value, wf__ref input, uint32_t number)
+{
+    if (!o->arguments || !input || p->ir->status != WF_OK)
+        return value;
+    o->argument[0] = input;
+    return wf__derived(p->ir, value, wf__tuple(p->ir, o->argument, o->arguments), WF__LOOP_RULE, number);
+}
+
+/* Returns a value that stands for the contents of an array; 0 = none. */
+static wf__ref contents_of(const wf__ir *ir, uint32_t object)
+{
+    for (wf__ref r = 1; r < ir->n; ++r)
+        if (wf__is_contents(ir, r) && !wf__is_closed(ir, r) && wf__object_of(ir, &ir->node[r]) == object)
+            return r;
+    return 0;
+}
+
+static void give_outputs(const tape *p)
+{
+    wf__ir *ir = p->ir;
+    wf__sweep *s = p->s;
+    outputs o = find_outputs(p);
+    for (uint32_t i = 0; i < p->states && ir->status == WF_OK; ++i) {
+        const wf__ref initial = wf__turn_state(&p->turn, i)->b;
+        if (!p->adjoint[i] || !wf__is_active(s, initial))
+            continue;
+        wf__ref value = output(p, &o, p->adjoint[i], initial, i);
+        wf__give(s, initial, (wf__adjoint){ .value = value }, wf__shape_of(ir, value));
+    }
+    for (uint32_t k = 0; k < p->turn.outers && ir->status == WF_OK; ++k) {
+        const wf__ref r = p->turn.outer[k];
+        if (wf__turn_reads(&p->turn, k)) {
+            const wf__ref of = contents_of(ir, wf__object_of(ir, &p->turn.in.node[r]));
+            wf__add_part(s, outer_sum(p, s, k),
+                         (wf__adjoint){ .value = output(p, &o, p->sum[k], of, WF__LOOP_CONTENTS) });
+        } else {
+            wf__ref value = output(p, &o, p->sum[k], r, WF__LOOP_VALUE);
+            wf__give(s, r, (wf__adjoint){ .value = value }, wf__shape_of(ir, value));
+        }
+    }
+    for (uint32_t object = 0; object < s->route.objects && o.arguments; ++object)
+        for (uint32_t i = s->array[object].first; i && ir->status == WF_OK; i = s->part[i].next)
+            if (ir->node[s->part[i].adjoint.value].op == WF__SCATTER && s->part[i].adjoint.value > p->turns)
+                s->part[i].adjoint.value =
+                    output(p, &o, s->part[i].adjoint.value, contents_of(ir, object), WF__LOOP_CONTENTS);
+}
+
+/* True if a result may depend on a state of the loop or on what it stores. */
+static bool has_adjoint(const wf__ir *ir, const wf__region *loop, const wf__adjoint *given)
+{
+    bool any = false;
+    for (wf__ref r = loop->loop; r < loop->end; ++r)
+        any = any || wf__op_is_store(ir->node[r].op);
+    for (uint32_t i = 0; i < wf__loop_body(ir, loop->loop) - (loop->loop + 1); ++i)
+        any = any || given[i].value;
+    return any;
 }
 
 void wf__reverse_loop(wf__sweep *s, const wf__region *loop, const wf__adjoint *given)
 {
     tape p = { .s = s, .ir = s->ir };
     wf__ir *ir = s->ir;
+    if (!has_adjoint(ir, loop, given))
+        return;
     const bool outermost = ir->arrays && !s->pointwise;
     if (begin(&p, loop) && (!outermost || wf__effects_begin(s, loop))) {
         record_first(&p);
         record_second(&p, given);
-        for (uint32_t i = 0; i < p.states && ir->status == WF_OK; ++i)
-            if (p.adjoint[i])
-                wf__give(s, wf__turn_state(&p.turn, i)->b, (wf__adjoint){ .value = p.adjoint[i] },
-                         wf__shape_of(ir, p.adjoint[i]));
-        for (uint32_t k = 0; k < p.turn.outers && ir->status == WF_OK; ++k)
-            give_outer(&p, k);
+        if (ir->status == WF_OK)
+            give_outputs(&p);
     }
     if (outermost)
         wf__effects_end(s, loop);

@@ -18,13 +18,13 @@ static bool is_read_before(const wf__turn *t, const wf__node *n)
 static void find_outer(wf__turn *t)
 {
     const wf__route *route = t->route;
-    wf__ref operand[WF__MAX_OPERANDS];
+    wf__ref operand[WF__AD_OPERANDS];
     for (wf__ref r = t->first + t->states; r < t->loop.end; ++r) {
         if (is_read(t, r) && !t->in.node[r].b && !is_read_before(t, &t->in.node[r]))
             t->outer[t->outers++] = r;
         if (is_read(t, r))
             t->varies[wf__object_of(&t->in, &t->in.node[r])] = 1;
-        for (uint32_t i = 0, count = wf__ad_operands(&t->in, r, operand); i < count; ++i) {
+        for (uint32_t i = 0, count = wf__ad_operands(&t->in, r, t->of->forward, operand); i < count; ++i) {
             bool is_new = operand[i] < t->loop.loop && wf__on_route(&t->in, route, operand[i]);
             for (uint32_t k = 0; k < t->outers && is_new; ++k)
                 is_new = t->outer[k] != operand[i];

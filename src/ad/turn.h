@@ -32,7 +32,8 @@ static inline wf__ad_task wf__turn_task(const wf__turn *turn)
                           .user = whole->user,
                           .derivative = whole->derivative,
                           .effects = turn->effects,
-                          .turn = true };
+                          .turn = true,
+                          .forward = whole->forward };
 }
 /* False = out of memory: the ir has failed. */
 bool wf__turn_begin(wf__ir *ir, const wf__ad_task *of, const wf__route *route, const wf__region *loop, wf__turn *out);

@@ -66,7 +66,7 @@ static bool is_cut(const request *q, wf__ref r)
 static void refuse_cut(request *q)
 {
     wf__ir *ir = wf__graph_ir(q->g);
-    wf__ref operand[WF__MAX_OPERANDS], cut = 0;
+    wf__ref operand[WF__AD_OPERANDS], cut = 0;
     uint8_t *needed = q->g->evaluated && ir->arrays ? wf__alloc0(ir->n) : NULL;
     if (!needed) {
         if (q->g->evaluated && ir->arrays)
@@ -80,7 +80,7 @@ static void refuse_cut(request *q)
         if (!needed[r] || is_wanted(q, r) || n->op == WF__BITCAST || !wf__has_adjoint(n->dtype))
             continue;
         cut = is_cut(q, r) ? r : 0;
-        for (uint32_t i = 0, count = wf__ad_operands(ir, r, operand); i < count; ++i)
+        for (uint32_t i = 0, count = wf__ad_operands(ir, r, q->task.forward, operand); i < count; ++i)
             needed[operand[i]] = 1;
     }
     wf__free(needed);
@@ -143,7 +143,8 @@ static bool begin(request *q, const char *function, wf_vals outs, wf_vals wrt, c
                              .wrts = (uint32_t)wrt.n,
                              .share = share_memory,
                              .record = wf__record_custom,
-                             .user = g };
+                             .user = g,
+                             .forward = !reverse };
     refuse_cut(q);
     return wf__is_recording(g);
 }
