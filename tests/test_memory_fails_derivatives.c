@@ -47,14 +47,14 @@ static wf_status values(wf_context *ctx)
     return status;
 }
 
-/* Second derivatives of x^3 in a loop, in an array graph and at the points of a space. The points of one loop decide
- * how often they turn. */
+/* Second derivatives of x^3 in a loop, in an array graph and at the points of a space. The points of the last two loops
+ * decide how often they turn; the last one is differentiated in reverse mode twice. */
 static wf_status loops(wf_context *ctx)
 {
     wf_array *a = wf_array_arange(ctx, WF_F32, N, 1, 1), *out = wf_like(a), *other = wf_like(a);
     wf_status status = a && out && other ? WF_OK : missing(ctx);
-    for (int kind = 0; kind < 3 && status == WF_OK; ++kind) {
-        const bool space = kind == 1, own = kind == 2;
+    for (int kind = 0; kind < 4 && status == WF_OK; ++kind) {
+        const bool space = kind == 1, own = kind >= 2;
         wf_graph *g = space ? wf_begin(ctx, .shape = WF_SHAPE(N)) : wf_begin(ctx);
         wf_val x = wf_in(g, a), first, second, i;
         wf_var y = wf_local(g, WF_F32, 1), turn = wf_local(g, WF_F32, 0);
@@ -70,7 +70,10 @@ static wf_status loops(wf_context *ctx)
             WF_END(g);
         }
         wf_vjp(WF_VALS(y), WF_VALS(1), WF_VALS(x), &first);
-        wf_jvp(WF_VALS(first), WF_VALS(x), WF_VALS(1), &second);
+        if (kind < 3)
+            wf_jvp(WF_VALS(first), WF_VALS(x), WF_VALS(1), &second);
+        else
+            wf_vjp(WF_VALS(first), WF_VALS(1), WF_VALS(x), &second);
         wf_out(g, space ? out : other, second);
         status = g ? wf_run(g) : missing(ctx);
     }

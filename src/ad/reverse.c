@@ -189,7 +189,9 @@ static void reverse_scatter(wf__sweep *s, wf__ref r, wf__adjoint a)
     wf__ir *ir = s->ir;
     wf__ref g = wf__broadcast_to(ir, wf__masked(ir, a), n.shape), to_old;
     wf__join_update u = wf__update_of_scatter(ir, &n);
-    wf__adjoint given = { wf__gather(ir, g, n.b, 0), n.d };
+    /* in a loop that is kept, points that take no part have any index */
+    wf__ref zero = s->pointwise ? wf__const_f64(ir, wf__dtype(ir, g), 0) : 0;
+    wf__adjoint given = { wf__gather(ir, g, n.b, zero), wf__both(ir, n.d, s->on) };
     if (u.join != WF_JOIN_ADD)
         wf__reverse_update(ir, &u, g, &given, &to_old);
     wf__give(s, n.a, given, u.points);

@@ -12,6 +12,7 @@
  */
 #include "ad/second.h"
 #include "ad/forward.h"
+#include "ad/turn.h"
 
 typedef struct second {
     wf__sweep *s;
@@ -29,11 +30,11 @@ typedef struct second {
 
 void wf__no_second(wf__sweep *s, const wf__node *n)
 {
-    wf__ir_fail_at(
-        s->ir, n, WF_ERR_UNSUPPORTED,
-        "%s: the derivative in reverse mode of a loop that stays a loop has, if the loop stores or has many "
-        "variables, and as a part of another derivative, itself a derivative in forward mode only; say wf_jvp",
-        s->task->function);
+    wf__ir_fail_at(s->ir, n, WF_ERR_UNSUPPORTED,
+                   "%s: the derivative of a loop in reverse mode, where it stays a loop, has itself no derivative in "
+                   "reverse mode if the loop stores, has more than 13 variables on the way or was differentiated in "
+                   "forward mode since; say wf_jvp",
+                   s->task->function);
 }
 
 /* Sets the loop and the adjoints after it from the arguments of an output. */
@@ -93,7 +94,6 @@ static void take_directions(second *p, wf__ref r, wf__adjoint a)
 static bool record_tangents(second *p)
 {
     wf__ir *ir = p->ir;
-    const uint32_t flags = ir->flags, table_most = ir->table_most;
     wf__ref *out = wf__alloc((p->states + 1) * sizeof *out);
     wf__ad_task task = *p->s->task;
     if (!out) {
@@ -109,11 +109,9 @@ static bool record_tangents(second *p)
     task.seed = p->direction;
     task.wrts = p->inputs;
     task.forward = true;
-    ir->flags &= ~(uint32_t)WF_FLAG_VALUE_NUMBERING;
-    ir->table_most = 0;
+    const wf__numbering numbering = wf__stop_numbering(ir);
     bool ok = wf__forward_loop(ir, &task, p->loop, p->initial, p->contents, p->tangent);
-    ir->flags = flags;
-    ir->table_most = table_most;
+    wf__resume_numbering(ir, numbering);
     wf__free(out);
     return ok;
 }

@@ -42,7 +42,10 @@ typedef struct tape { /* of one loop */
     wf__ref *adjoint;   /* [states] 0 = not active */
     wf__ref *sum;       /* [turn.outers] contributions to the adjoints of values from before the loop */
     wf__ref *last;      /* [states] adjoints after the loop; 0 = not active */
-    struct {            /* next values of the states of the loop that ends next */
+    wf__ref *scatter;   /* [scatters] SCATTERs in the loop, whose values all turns make together */
+    wf__ref *scattered; /* [scatters] their adjoints after the loop */
+    uint32_t scatters;
+    struct { /* next values of the states of the loop that ends next */
         wf__ref state, value;
     } * later;
     uint32_t later_n;
@@ -228,6 +231,8 @@ static void reverse_turn(tape *p, wf__ref first, wf__ref mine, wf__ref *adjoint,
         for (uint32_t i = 0; i < p->states; ++i)
             if (p->adjoint[i])
                 wf__give(&turn, wf__turn_next(&p->turn, i), (wf__adjoint){ .value = p->adjoint[i] }, 0);
+        for (uint32_t k = 0; k < p->scatters; ++k)
+            wf__add_part(&turn, &turn.node[p->turn.map[p->scatter[k]]], (wf__adjoint){ .value = p->scattered[k] });
         turn.walk(&turn, first, turn.route.last);
         for (uint32_t i = 0; i < p->states; ++i)
             adjoint[i] = p->adjoint[i] ? wf__masked(ir, wf__take_sum(&turn, &turn.node[p->given[i]])) : 0;
@@ -299,6 +304,17 @@ static wf__ref at_points(tape *p, uint32_t i, wf__adjoint given)
     return wf__masked(ir, (wf__adjoint){ at_all(p, value, false), first });
 }
 
+static void take_scatters(tape *p)
+{
+    wf__ir *ir = p->ir;
+    for (wf__ref r = p->turn.loop.loop; r < p->turn.loop.end && ir->status == WF_OK; ++r) {
+        if (p->turn.in.node[r].op != WF__SCATTER || !p->s->node[r].first)
+            continue;
+        p->scatter[p->scatters] = r;
+        p->scattered[p->scatters++] = wf__masked(ir, wf__take_sum(p->s, &p->s->node[r]));
+    }
+}
+
 /* given: [states] the adjoints of the states after the loop. */
 static void record_second(tape *p, const wf__adjoint *given)
 {
@@ -312,6 +328,7 @@ static void record_second(tape *p, const wf__adjoint *given)
     for (uint32_t i = 0; i < n; ++i)
         if (wf__is_active(p->s, p->turn.first + i))
             p->adjoint[i] = p->last[i] = at_points(p, i, given[i]);
+    take_scatters(p);
     for (uint32_t k = 0; k < p->turn.outers; ++k)
         p->sum[k] = at_all(p, zero_of(p, wf__dtype(ir, p->turn.outer[k])), false);
     wf__ref zero = number(ir, 0), some = wf__op2(ir, WF__OP_gt, p->all_turns, zero);
@@ -364,7 +381,10 @@ static bool begin(tape *p, const wf__region *loop)
     if (!wf__turn_begin(ir, p->s->task, &p->s->route, loop, &p->turn))
         return false;
     const uint32_t n = p->states = p->turn.states, outers = p->turn.outers, turns = loop->most;
-    p->saved = wf__alloc0((7 * ((size_t)n + 1) + outers) * sizeof *p->saved);
+    uint32_t scatters = 0;
+    for (wf__ref r = loop->loop; r < loop->end; ++r)
+        scatters += p->turn.in.node[r].op == WF__SCATTER;
+    p->saved = wf__alloc0((7 * ((size_t)n + 1) + outers + 2 * (size_t)scatters) * sizeof *p->saved);
     p->later = wf__alloc((3 * (size_t)n + outers + 8) * sizeof *p->later);
     if (!p->saved || !p->later) {
         wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", p->s->task->function);
@@ -374,6 +394,8 @@ static bool begin(tape *p, const wf__region *loop)
     for (size_t k = 0; k < WF__COUNT(list); ++k)
         *list[k] = p->saved + (k + 1) * (n + 1);
     p->sum = p->saved + 7 * (n + 1);
+    p->scatter = p->sum + outers;
+    p->scattered = p->scatter + scatters;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < n; ++i)
         bytes += wf__size(dtype_of(p, i));
@@ -471,12 +493,13 @@ static void give_outputs(const tape *p)
                     output(p, &o, s->part[i].adjoint.value, contents_of(ir, object), WF__LOOP_CONTENTS);
 }
 
-/* True if a result may depend on a state of the loop or on what it stores. */
-static bool has_adjoint(const wf__ir *ir, const wf__region *loop, const wf__adjoint *given)
+/* True if a result may depend on a state of the loop, on what it scatters or on what it stores. */
+static bool has_adjoint(const wf__sweep *s, const wf__region *loop, const wf__adjoint *given)
 {
+    const wf__ir *ir = s->ir;
     bool any = false;
     for (wf__ref r = loop->loop; r < loop->end; ++r)
-        any = any || wf__op_is_store(ir->node[r].op);
+        any = any || wf__op_is_store(ir->node[r].op) || (ir->node[r].op == WF__SCATTER && s->node[r].first);
     for (uint32_t i = 0; i < wf__loop_body(ir, loop->loop) - (loop->loop + 1); ++i)
         any = any || given[i].value;
     return any;
@@ -486,7 +509,7 @@ void wf__reverse_loop(wf__sweep *s, const wf__region *loop, const wf__adjoint *g
 {
     tape p = { .s = s, .ir = s->ir };
     wf__ir *ir = s->ir;
-    if (!has_adjoint(ir, loop, given))
+    if (!has_adjoint(s, loop, given))
         return;
     const bool outermost = ir->arrays && !s->pointwise;
     if (begin(&p, loop) && (!outermost || wf__effects_begin(s, loop))) {

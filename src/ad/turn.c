@@ -154,12 +154,25 @@ static bool needs_mask(const wf__turn *t)
     return false;
 }
 
+wf__numbering wf__stop_numbering(wf__ir *ir)
+{
+    const wf__numbering saved = { ir->flags, ir->table_most };
+    ir->flags &= ~(uint32_t)WF_FLAG_VALUE_NUMBERING;
+    ir->table_most = 0;
+    return saved;
+}
+
+void wf__resume_numbering(wf__ir *ir, wf__numbering saved)
+{
+    ir->flags = saved.flags;
+    ir->table_most = saved.table_most;
+}
+
 /* Copies the body. No copy is an earlier node: the derivative of one that was recorded after the loop would be lost. The
  * epochs of arrays, which copies of reads set back, stay. */
 static void copy_body(wf__turn *turn, wf__ref held)
 {
     wf__ir *ir = turn->ir;
-    const uint32_t flags = ir->flags, table_most = ir->table_most;
     uint32_t *epoch = wf__alloc((ir->slot_n + 1) * sizeof *epoch);
     wf__ref last = turn->loop.end;
     if (!epoch) {
@@ -170,11 +183,9 @@ static void copy_body(wf__turn *turn, wf__ref held)
         epoch[s] = ir->slot[s].epoch;
     while (turn->in.node[last - 1].op == WF__NEXT)
         --last;
-    ir->flags &= ~(uint32_t)WF_FLAG_VALUE_NUMBERING;
-    ir->table_most = 0;
+    const wf__numbering numbering = wf__stop_numbering(ir);
     wf__copy_as_is(&turn->in, turn->first + turn->states, last, held, turn->map, ir);
-    ir->flags = flags;
-    ir->table_most = table_most;
+    wf__resume_numbering(ir, numbering);
     for (uint32_t s = 0; s < ir->slot_n; ++s) {
         ir->slot[s].epoch = ir->slot[s].epoch > epoch[s] ? ir->slot[s].epoch : epoch[s];
         ir->slot[s].last_store = 0;
