@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_OUTPUTS = 16, PRINTED = 16 };
+enum { PRINTED = 16 };
 
 const char help_calc[] =
     "  weft calc 'out = sqrt(gx*gx + gy*gy)' gx=a.mrc gy=b.mrc -o out.mrc\n"
@@ -63,84 +63,7 @@ const char help_calc[] =
     "                         found equal and dead; the source of plan and code; times; how each ran; why one was\n"
     "                         compiled again\n";
 
-typedef struct output {
-    char name[NAME_CAP]; /* empty = the result assigned last */
-    const char *path;
-} output;
-
-typedef struct calc {
-    const command *self;
-    wf_context *ctx;
-    const char *text, *file;
-    char *owned_text;
-    wf_arg arg[MAX_INPUTS + 1];
-    const char *path[MAX_INPUTS]; /* file of arg i; NULL for numbers */
-    char name[MAX_INPUTS][NAME_CAP];
-    size_t args;
-    output out[MAX_OUTPUTS];
-    size_t outs;
-    wf_array *result[MAX_OUTPUTS];
-    facts facts;
-    wf_shape shape; /* of --shape; rank 0 = not given */
-    int64_t chunk;  /* images at a time; 0 = all */
-    wf_meta meta;   /* of the first file */
-    bool time, history;
-} calc;
-
 /* ---- command line ---- */
-
-static bool add_input(calc *c, const char *text)
-{
-    size_t len = name_before_equals(text);
-    if (len == 0) {
-        misused(c->self, "'%s': inputs are name=file or name=number%s; the text is '%s'", text,
-                strchr(text, '=') ? "; a name is letters, digits and _" : "", c->text ? c->text : c->file);
-        return false;
-    }
-    if (c->args == MAX_INPUTS) {
-        misused(c->self, "more than %d inputs", MAX_INPUTS);
-        return false;
-    }
-    if (!take_name(c->self, text, len, c->name, c->args))
-        return false;
-    if (text[len + 1] == 0) {
-        misused(c->self, "'%s': a file or a number follows '='", text);
-        return false;
-    }
-    number_kind kind = number_argument(c->name[c->args], text + len + 1, &c->arg[c->args]);
-    if (kind == NUMBER_TOO_LARGE) {
-        misused(c->self, "'%s': the number is too large; infinity is inf", text);
-        return false;
-    }
-    if (kind == NUMBER_NONE)
-        c->path[c->args] = text + len + 1;
-    c->args++;
-    return true;
-}
-
-static bool add_output(calc *c, const char *text)
-{
-    if (c->outs == MAX_OUTPUTS) {
-        misused(c->self, "more than %d outputs", MAX_OUTPUTS);
-        return false;
-    }
-    output *o = &c->out[c->outs++];
-    size_t len = name_before_equals(text);
-    memcpy(o->name, text, len);
-    o->name[len] = 0;
-    o->path = len ? text + len + 1 : text;
-    if (!*o->path) {
-        misused(c->self, "-o '%s': no file", text);
-        return false;
-    }
-    for (size_t i = 0; i + 1 < c->outs; i++)
-        if (same_file(c->out[i].path, o->path)) {
-            misused(c->self, "-o %s: the file of -o %s%s%s, too", text, c->out[i].name, *c->out[i].name ? "=" : "",
-                    c->out[i].path);
-            return false;
-        }
-    return true;
-}
 
 enum { OUT, TEXT_FILE, FACT, SHAPE = FACT + FACT_COUNT, CHUNK, TIME, HISTORY };
 static const option options[] = { { "output", 'o', true }, { "file", 'f', true }, FACT_OPTIONS,
@@ -154,7 +77,7 @@ static int read_arguments(calc *c, arguments *a)
     for (int o = next_argument(a); o != ARG_END; o = next_argument(a)) {
         switch (o) {
         case OUT:
-            if (!add_output(c, a->value))
+            if (!calc_output(c, a->value))
                 return EXIT_USAGE;
             break;
         case TEXT_FILE:
@@ -185,7 +108,7 @@ static int read_arguments(calc *c, arguments *a)
         case ARG_OPERAND:
             if (!c->text && !c->file)
                 c->text = a->value;
-            else if (!add_input(c, a->value))
+            else if (!calc_input(c, a->value))
                 return EXIT_USAGE;
             a->text_wanted = false;
             break;
@@ -209,69 +132,7 @@ static int read_arguments(calc *c, arguments *a)
     return -1;
 }
 
-/* Gives outputs without a name the result that the text assigns last. */
-static int name_results(calc *c)
-{
-    char last[NAME_CAP] = "";
-    if (!wf_text_target(c->ctx, c->text, WF_LAST_TARGET, last, sizeof last))
-        *last = 0;
-    if (c->outs == 0)
-        c->outs = 1; /* printed */
-    for (size_t k = 0; k < c->outs; k++) {
-        if (!c->out[k].name[0] && strlen(last) == NAME_CAP - 1) /* wf_text_target may have cut the name */
-            return misused(c->self, "the name %.20s... is too long: %d characters at most", last, NAME_CAP - 2);
-        if (!c->out[k].name[0])
-            snprintf(c->out[k].name, NAME_CAP, "%s", *last ? last : "out");
-        if (*last &&
-            !wf_text_assigns(c->ctx, c->text, c->out[k].name)) /* false without an error: the syntax errors follow */
-            return misused(c->self, "-o %s=%s: the text assigns no '%s'", c->out[k].name, c->out[k].path,
-                           c->out[k].name);
-    }
-    return EXIT_OK;
-}
-
 /* ---- work ---- */
-
-/* Keeps the facts of the first file for results. */
-static void keep_facts(calc *c, const char *path, const wf_meta *meta)
-{
-    c->meta = *meta;
-    if (meta->extended_bytes)
-        c->meta.extended_from = path;
-}
-
-static int load_inputs(calc *c)
-{
-    bool first = true;
-    for (size_t i = 0; i < c->args; i++) {
-        if (!c->path[i])
-            continue;
-        wf_meta meta = { .size = sizeof meta };
-        wf_array *array = wf_load(c->ctx, c->path[i], &meta);
-        if (!array)
-            return failed_in(c->ctx);
-        c->arg[i] = WF_ARG(c->name[i], array);
-        if (first)
-            keep_facts(c, c->path[i], &meta);
-        first = false;
-    }
-    return EXIT_OK;
-}
-
-static int compute(calc *c)
-{
-    const char *want[MAX_OUTPUTS];
-    for (size_t i = 0; i < c->outs; i++)
-        want[i] = c->out[i].name;
-    if (c->shape.rank) {
-        c->arg[c->args] = shape_argument(c->ctx, c->shape);
-        if (!c->arg[c->args].as.array)
-            return failed_in(c->ctx);
-        c->args++;
-    }
-    wf_status status = wf_text_create(c->ctx, c->text, (wf_args){ c->arg, c->args }, 0, want, c->outs, c->result);
-    return status == WF_OK ? EXIT_OK : failed_in(c->ctx);
-}
 
 static int print_result(calc *c, const wf_array *a)
 {
@@ -286,36 +147,11 @@ static int print_result(calc *c, const wf_array *a)
     return EXIT_OK;
 }
 
-/* Returns the facts of the first file for result number `i`. Along an axis on which its elements lie `step` samples of
- * the file apart, the spacing is that of the file times `step`. */
-static wf_meta result_meta(const calc *c, size_t i)
+static int save_or_print(calc *c)
 {
-    wf_meta meta = c->meta;
-    size_t first = 0;
-    while (first < c->args && !c->path[first])
-        first++;
-    for (int axis = -3; axis < 0 && first < c->args; axis++) {
-        int of;
-        double step;
-        bool found = wf_text_step(c->ctx, c->text, (wf_args){ c->arg, c->args }, c->out[i].name, c->name[first], axis,
-                                  &of, &step);
-        if (found && of >= -3)
-            meta.spacing[3 + axis] = step * c->meta.spacing[3 + of];
-    }
-    apply_facts(&c->facts, &meta);
-    return meta;
-}
-
-static int save_results(calc *c)
-{
-    for (size_t i = 0; i < c->outs; i++) {
-        wf_meta meta = result_meta(c, i);
-        if (!c->out[i].path)
-            return print_result(c, c->result[i]);
-        if (wf_save(c->result[i], c->out[i].path, &meta) != WF_OK)
-            return failed_in(c->ctx);
-    }
-    return EXIT_OK;
+    if (!c->out[0].path)
+        return print_result(c, c->result[0]);
+    return calc_save(c) == WF_OK ? EXIT_OK : failed_in(c->ctx);
 }
 
 /* ---- a stack in chunks ---- */
@@ -342,7 +178,7 @@ static int open_inputs(calc *c, chunks *s)
         if (s->shape[i].rank > rank)
             rank = s->shape[i].rank;
         if (first)
-            keep_facts(c, c->path[i], &meta);
+            calc_keep_facts(c, c->path[i], &meta);
         first = false;
     }
     if (rank < 3)
@@ -395,7 +231,7 @@ static int write_chunk(calc *c, chunks *s, int64_t at, int64_t n)
             return failed("--chunk: %s of %lld images is %s: the first axis of a result must be that of the stacks",
                           c->out[k].name, (long long)n, shape.rank ? shape_text(shape, text) : "one value");
         if (!s->out[k]) {
-            wf_meta meta = result_meta(c, k);
+            wf_meta meta = calc_result_meta(c, k);
             shape.dim[0] = s->length;
             s->out[k] = wf_file_create(c->ctx, c->out[k].path, wf_array_dtype(c->result[k]), shape, &meta);
             if (!s->out[k])
@@ -421,7 +257,7 @@ static int run_chunks(calc *c, double times[4])
         result = read_chunk(c, s, at, n);
         t[1] = seconds();
         if (result == EXIT_OK)
-            result = compute(c);
+            result = calc_compute(c) == WF_OK ? EXIT_OK : failed_in(c->ctx);
         t[2] = seconds();
         if (result == EXIT_OK)
             result = write_chunk(c, s, at, n);
@@ -463,15 +299,15 @@ static int run_steps(calc *c)
     if (c->chunk) {
         result = run_chunks(c, t);
     } else {
-        result = load_inputs(c);
+        result = calc_load(c) == WF_OK ? EXIT_OK : failed_in(c->ctx);
         t[1] = seconds();
         progress_begin("computing");
         if (result == EXIT_OK)
-            result = compute(c);
+            result = calc_compute(c) == WF_OK ? EXIT_OK : failed_in(c->ctx);
         t[2] = seconds();
         progress_begin("writing");
         if (result == EXIT_OK)
-            result = save_results(c);
+            result = save_or_print(c);
         t[3] = seconds();
     }
     progress_end();
@@ -498,16 +334,14 @@ int run_calc(const command *self, int argc, char **argv)
         if (c->ctx)
             result = c->file ? read_text(c->file, &c->owned_text, &c->text) : EXIT_OK;
         if (c->ctx && result == EXIT_OK)
-            result = name_results(c);
+            result = calc_name_results(c);
+        if (c->ctx && result == EXIT_OK && !calc_add_shape(c))
+            result = failed_in(c->ctx);
         if (c->ctx && result == EXIT_OK)
             result = run_steps(c);
     }
 done:
-    for (size_t i = 0; i < c->outs; i++)
-        wf_release(c->result[i]);
-    for (size_t i = 0; i < c->args; i++)
-        if (c->arg[i].kind == WF_ARG_ARRAY)
-            wf_release(c->arg[i].as.array);
+    calc_release(c);
     if (c->ctx)
         wf_context_free(c->ctx);
     free(c->owned_text);

@@ -1,9 +1,9 @@
-/* calc.h - operator text and its arguments, for the commands that take them: calc, check and dump. */
+/* calc.h - operator text and its arguments, for the commands that take them: calc, each, check and dump. */
 #ifndef WEFT_CLI_CALC_H
 #define WEFT_CLI_CALC_H
 #include "cli.h"
 
-enum { MAX_INPUTS = 64, NAME_CAP = 128 };
+enum { MAX_INPUTS = 64, MAX_OUTPUTS = 16, NAME_CAP = 128 };
 
 /* Returns the length of the name in "name=rest"; 0 = the text has another form. */
 size_t name_before_equals(const char *text);
@@ -22,4 +22,48 @@ wf_arg shape_argument(wf_context *ctx, wf_shape shape);
 bool has_derivative(const wf_arg *arg);
 /* True if the last statement of the text assigns a name, so that another one may follow. */
 bool ends_with_name(wf_context *ctx, const char *text);
+
+/* ---- calc_steps.c: a text with its inputs and results, step by step ---- */
+typedef struct output {
+    char name[NAME_CAP]; /* empty = the result assigned last */
+    const char *path;
+} output;
+
+typedef struct calc {
+    const command *self;
+    wf_context *ctx;
+    const char *text, *file;
+    char *owned_text;
+    wf_arg arg[MAX_INPUTS + 1];
+    const char *path[MAX_INPUTS + 1]; /* file of arg i; NULL for numbers */
+    char name[MAX_INPUTS][NAME_CAP];
+    size_t args;
+    output out[MAX_OUTPUTS];
+    size_t outs;
+    wf_array *result[MAX_OUTPUTS];
+    facts facts;
+    wf_shape shape; /* of --shape; rank 0 = not given */
+    int64_t chunk;  /* images at a time; 0 = all */
+    wf_meta meta;   /* of the first file */
+    bool durable;   /* results are flushed to the disk */
+    bool time, history;
+} calc;
+
+/* Take "name=file" or "name=number"; "file" or "name=file" of a result. False after a message. */
+bool calc_input(calc *c, const char *text);
+bool calc_output(calc *c, const char *text);
+/* Gives outputs without a name the result that the text assigns last. Returns an exit code. */
+int calc_name_results(calc *c);
+bool calc_add_shape(calc *c); /* makes the shape of --shape, if any, an argument. False: the context has the error */
+/* Keeps the facts of the first file for results. */
+void calc_keep_facts(calc *c, const char *path, const wf_meta *meta);
+/* Loads the inputs that are files and are not loaded yet; computes; saves the results. Errors: in the context. */
+wf_status calc_load(calc *c);
+wf_status calc_compute(calc *c);
+wf_status calc_save(calc *c);
+/* Returns the facts of the first file for result number `i`. Along an axis on which its elements lie `step` samples of
+ * the file apart, the spacing is that of the file times `step`. */
+wf_meta calc_result_meta(const calc *c, size_t i);
+void calc_release_input(calc *c, size_t i); /* an array; it is to be loaded again */
+void calc_release(calc *c);                 /* results and inputs */
 #endif

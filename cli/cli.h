@@ -101,6 +101,7 @@ void print_star(const wf_star *star, const char *path); /* tables and columns */
 
 /* ---- the commands ---- */
 int run_calc(const command *, int argc, char **argv);
+int run_each(const command *, int argc, char **argv);
 int run_stats(const command *, int argc, char **argv);
 int run_view(const command *, int argc, char **argv);
 int run_info(const command *, int argc, char **argv);
@@ -128,6 +129,6 @@ int run_align(const command *, int argc, char **argv);
 extern const char help_filter[], help_ctf[], help_transform[], help_bin[], help_radial[], help_fsc[], help_correlate[],
     help_symmetrize[], help_mask[], help_convert[], help_align[], help_project[], help_pick[], help_average[],
     help_reconstruct[];
-extern const char help_calc[], help_stats[], help_view[], help_info[], help_dump[], help_check[], help_sample[],
-    help_star[];
+extern const char help_calc[], help_each[], help_stats[], help_view[], help_info[], help_dump[], help_check[],
+    help_sample[], help_star[];
 #endif

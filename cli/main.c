@@ -11,6 +11,7 @@ static const char help_help[] = "weft help          the commands\n"
 
 static const command commands[] = {
     { "calc", "compute on files: 'out = sqrt(gx*gx + gy*gy)'", help_calc, run_calc },
+    { "each", "calc on many files at once, with restart", help_each, run_each },
     { "stats", "shape, dtype, min, max, mean and standard deviation of files", help_stats, run_stats },
     { "view", "an image, stack or volume as a PNG", help_view, run_view },
     { "filter", "low-, high- and band-pass, Gaussian, B factor of images and volumes", help_filter, run_filter },

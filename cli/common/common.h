@@ -60,8 +60,9 @@ typedef struct arguments {
     int threads;
     bool fast_math;
     /* set by the command before open_context */
-    bool history;   /* WF_FLAG_HISTORY */
-    bool host_only; /* a GPU is refused */
+    bool history;             /* WF_FLAG_HISTORY */
+    bool host_only;           /* a GPU is refused */
+    bool (*poll)(void *user); /* as in wf_config, without a user; NULL: nobody */
 } arguments;
 enum { MOST_CLI_THREADS = 1024 }; /* for --threads and WEFT_THREADS; the library starts no more */
 enum { ARG_END = -1, ARG_OPERAND = -2, ARG_BAD = -3, ARG_HELP = -4 };

@@ -1,4 +1,4 @@
-/* os.h - the operating system: threads, machine, pages, dynamic libraries, folders and files.
+/* os.h - the operating system: threads, machine, processes, pages, dynamic libraries, folders and files.
  *
  * Linux comes first; other POSIX systems get a plain equivalent where there is one. The functions keep no state. Those
  * that can fail return false, NULL or -1, with errno as libc set it. None prints or aborts.
@@ -23,6 +23,7 @@ void wf__mutex_unlock(wf__mutex *m);
 bool wf__cond_init(wf__cond *c);
 void wf__cond_free(wf__cond *c);
 void wf__cond_wait(wf__cond *c, wf__mutex *m);
+void wf__cond_wait_for(wf__cond *c, wf__mutex *m, double seconds); /* at most about that long */
 void wf__cond_signal(wf__cond *c);
 void wf__cond_broadcast(wf__cond *c);
 
@@ -65,6 +66,15 @@ int64_t wf__process_id(void);
 uint64_t wf__random64(void);                                      /* for file names, not for secrets */
 const char *wf__errno_text(int error, char *buffer, size_t size); /* strerror for any thread */
 const char *wf__getenv(const char *name);                         /* NULL = unset, empty, or a set-user-id program */
+
+/* ---- machines and processes by name (os_process.c) ---- */
+void wf__host_name(char *out, size_t cap); /* "" = unknown */
+/* A number for the processes whose ids this process sees: by the host's name, its last start and, in a container, the
+ * container's processes. */
+uint64_t wf__host_id(void);
+uint64_t wf__process_start(int64_t pid); /* when a process of this machine began, in some unit; 0 = unknown */
+/* False if the process `pid` that began at `start` (0 = unknown) has ended. */
+bool wf__process_alive(int64_t pid, uint64_t start);
 
 /* ---- pages (os_memory.c) ---- */
 #define WF__HUGE_PAGE ((size_t)2 << 20)
@@ -113,6 +123,28 @@ int wf__open_own(int dir, const char *name, wf__dir_entry *info);
 /* Reads exactly n bytes from the current offset. */
 bool wf__read_exact(int fd, void *at, size_t n);
 bool wf__touch_fd(int fd); /* sets the modification time to now */
+
+/* Creates a folder with the permissions that the user's files have; true if it is there already. */
+bool wf__make_folder(const char *path);
+/* The absolute path without links of a file or folder that exists; the caller frees it by wf__free. NULL = failure. */
+char *wf__real_path(const char *path);
+/* What identifies a file and its contents. */
+typedef struct wf__file_info {
+    uint64_t device, number, size;
+    int64_t mtime; /* on the clock of the file system, in nanoseconds since 1970 */
+} wf__file_info;
+bool wf__path_info(int dir, const char *path, wf__file_info *out); /* links are followed */
+bool wf__fd_info(int fd, wf__file_info *out);
+/* Opens an ordinary file, of any user, for reading. Follows no link in the last part of the name. -1 = failure. */
+int wf__open_file(int dir, const char *name);
+int64_t wf__read_at(int fd, int64_t offset, void *to, size_t n); /* fewer bytes than n at the end; -1 = failure */
+/* Creates a file that this process appends to; fails if the name exists. -1 = failure. */
+int wf__append_create(int dir, const char *name);
+/* Appends n bytes, or leaves the file as it was. Raises no signal at a file size limit. */
+bool wf__append_fd(int fd, const void *at, size_t n);
+bool wf__sync_fd(int fd);                                      /* flushes a file to the disk */
+bool wf__link(int dir, const char *name, const char *another); /* a second name; fails if it exists */
+bool wf__rename(int dir, const char *from, const char *to);    /* replaces `to` */
 
 typedef struct wf__piece {
     const void *at;

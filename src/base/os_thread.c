@@ -21,6 +21,12 @@ void wf__cond_free(wf__cond *c) { pthread_cond_destroy(c); }
 
 void wf__cond_wait(wf__cond *c, wf__mutex *m) { pthread_cond_wait(c, m); }
 
+void wf__cond_wait_for(wf__cond *c, wf__mutex *m, double seconds)
+{
+    int64_t until = wf__wall_clock() + (int64_t)(seconds * 1e9);
+    pthread_cond_timedwait(c, m, &(struct timespec){ (time_t)(until / 1000000000), (long)(until % 1000000000) });
+}
+
 void wf__cond_signal(wf__cond *c) { pthread_cond_signal(c); }
 void wf__cond_broadcast(wf__cond *c) { pthread_cond_broadcast(c); }
 

@@ -61,6 +61,7 @@ done
 cat > before.h << 'END'
 #include <math.h>
 #include <stdio.h>
+#include <weft/each.h>
 #include <weft/fft.h>
 #include <weft/functions.h>
 #include <weft/io.h>

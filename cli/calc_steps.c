@@ -1,0 +1,172 @@
+/* calc_steps.c - a text with its inputs and results, step by step, for calc and each. */
+#include "calc.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the command line ---- */
+
+bool calc_input(calc *c, const char *text)
+{
+    size_t len = name_before_equals(text);
+    if (len == 0) {
+        misused(c->self, "'%s': inputs are name=file or name=number%s; the text is '%s'", text,
+                strchr(text, '=') ? "; a name is letters, digits and _" : "", c->text ? c->text : c->file);
+        return false;
+    }
+    if (c->args == MAX_INPUTS) {
+        misused(c->self, "more than %d inputs", MAX_INPUTS);
+        return false;
+    }
+    if (!take_name(c->self, text, len, c->name, c->args))
+        return false;
+    if (text[len + 1] == 0) {
+        misused(c->self, "'%s': a file or a number follows '='", text);
+        return false;
+    }
+    number_kind kind = number_argument(c->name[c->args], text + len + 1, &c->arg[c->args]);
+    if (kind == NUMBER_TOO_LARGE) {
+        misused(c->self, "'%s': the number is too large; infinity is inf", text);
+        return false;
+    }
+    if (kind == NUMBER_NONE)
+        c->path[c->args] = text + len + 1;
+    c->args++;
+    return true;
+}
+
+bool calc_output(calc *c, const char *text)
+{
+    if (c->outs == MAX_OUTPUTS) {
+        misused(c->self, "more than %d outputs", MAX_OUTPUTS);
+        return false;
+    }
+    output *o = &c->out[c->outs++];
+    size_t len = name_before_equals(text);
+    memcpy(o->name, text, len);
+    o->name[len] = 0;
+    o->path = len ? text + len + 1 : text;
+    if (!*o->path) {
+        misused(c->self, "-o '%s': no file", text);
+        return false;
+    }
+    for (size_t i = 0; i + 1 < c->outs; i++)
+        if (same_file(c->out[i].path, o->path)) {
+            misused(c->self, "-o %s: the file of -o %s%s%s, too", text, c->out[i].name, *c->out[i].name ? "=" : "",
+                    c->out[i].path);
+            return false;
+        }
+    return true;
+}
+
+int calc_name_results(calc *c)
+{
+    char last[NAME_CAP] = "";
+    if (!wf_text_target(c->ctx, c->text, WF_LAST_TARGET, last, sizeof last))
+        *last = 0;
+    if (c->outs == 0)
+        c->outs = 1; /* printed */
+    for (size_t k = 0; k < c->outs; k++) {
+        if (!c->out[k].name[0] && strlen(last) == NAME_CAP - 1) /* wf_text_target may have cut the name */
+            return misused(c->self, "the name %.20s... is too long: %d characters at most", last, NAME_CAP - 2);
+        if (!c->out[k].name[0])
+            snprintf(c->out[k].name, NAME_CAP, "%s", *last ? last : "out");
+        if (*last &&
+            !wf_text_assigns(c->ctx, c->text, c->out[k].name)) /* false without an error: the syntax errors follow */
+            return misused(c->self, "-o %s=%s: the text assigns no '%s'", c->out[k].name, c->out[k].path,
+                           c->out[k].name);
+    }
+    return EXIT_OK;
+}
+
+bool calc_add_shape(calc *c)
+{
+    if (c->shape.rank) {
+        c->arg[c->args] = shape_argument(c->ctx, c->shape);
+        if (!c->arg[c->args].as.array)
+            return false;
+        c->args++;
+    }
+    return true;
+}
+
+/* ---- steps ---- */
+
+void calc_keep_facts(calc *c, const char *path, const wf_meta *meta)
+{
+    c->meta = *meta;
+    if (meta->extended_bytes)
+        c->meta.extended_from = path;
+}
+
+wf_status calc_load(calc *c)
+{
+    bool first = true;
+    for (size_t i = 0; i < c->args; i++) {
+        bool is_first = first && c->path[i];
+        first = first && !is_first;
+        if (!c->path[i] || c->arg[i].kind == WF_ARG_ARRAY)
+            continue;
+        wf_meta meta = { .size = sizeof meta };
+        wf_array *array = wf_load(c->ctx, c->path[i], &meta);
+        if (!array)
+            return wf_last_status(c->ctx);
+        c->arg[i] = WF_ARG(c->name[i], array);
+        if (is_first)
+            calc_keep_facts(c, c->path[i], &meta);
+    }
+    return WF_OK;
+}
+
+wf_status calc_compute(calc *c)
+{
+    const char *want[MAX_OUTPUTS];
+    for (size_t i = 0; i < c->outs; i++)
+        want[i] = c->out[i].name;
+    return wf_text_create(c->ctx, c->text, (wf_args){ c->arg, c->args }, 0, want, c->outs, c->result);
+}
+
+wf_meta calc_result_meta(const calc *c, size_t i)
+{
+    wf_meta meta = c->meta;
+    size_t first = 0;
+    while (first < c->args && !c->path[first])
+        first++;
+    for (int axis = -3; axis < 0 && first < c->args; axis++) {
+        int of;
+        double step;
+        bool found = wf_text_step(c->ctx, c->text, (wf_args){ c->arg, c->args }, c->out[i].name, c->name[first], axis,
+                                  &of, &step);
+        if (found && of >= -3)
+            meta.spacing[3 + axis] = step * c->meta.spacing[3 + of];
+    }
+    apply_facts(&c->facts, &meta);
+    meta.durable = c->durable;
+    return meta;
+}
+
+wf_status calc_save(calc *c)
+{
+    wf_status status = WF_OK;
+    for (size_t i = 0; i < c->outs && status == WF_OK; i++) {
+        wf_meta meta = calc_result_meta(c, i);
+        status = wf_save(c->result[i], c->out[i].path, &meta);
+    }
+    return status;
+}
+
+void calc_release_input(calc *c, size_t i)
+{
+    if (c->arg[i].kind == WF_ARG_ARRAY)
+        wf_release(c->arg[i].as.array);
+    c->arg[i] = (wf_arg){ 0 };
+}
+
+void calc_release(calc *c)
+{
+    for (size_t i = 0; i < c->outs; i++) {
+        wf_release(c->result[i]);
+        c->result[i] = NULL;
+    }
+    for (size_t i = 0; i < c->args; i++)
+        calc_release_input(c, i);
+}

@@ -1,0 +1,80 @@
+/* os_process.c - machines and processes by name, so that a process can tell whether another one still lives. */
+#include "base/os.h"
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void wf__host_name(char *out, size_t cap)
+{
+    if (gethostname(out, cap) != 0)
+        out[0] = 0;
+    out[cap - 1] = 0;
+}
+
+/* Reads the beginning of a small file of the system. False = no such file. */
+static bool read_small(const char *path, char *text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, text, size - 1);
+    text[n > 0 ? n : 0] = 0;
+    close(fd);
+    return n > 0;
+}
+
+uint64_t wf__host_id(void)
+{
+    char name[256], start[64] = "", processes[64] = "";
+    wf__host_name(name, sizeof name);
+    if (!read_small("/proc/sys/kernel/random/boot_id", start, sizeof start))
+        start[0] = 0;
+    ssize_t n = readlink("/proc/self/ns/pid", processes, sizeof processes - 1);
+    processes[n > 0 ? n : 0] = 0;
+    uint64_t id = wf__hash64(name, strlen(name), 1);
+    id = wf__hash64(start, strlen(start), id);
+    return wf__hash64(processes, strlen(processes), id);
+}
+
+/* The state letter of a process, and when it began, of /proc. False = unknown. */
+static bool process_state(int64_t pid, char *state, uint64_t *start)
+{
+    enum { START = 22 - 3 }; /* fields of proc(5) after the state, which is field 3 */
+    char path[64], line[1024];
+    snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
+    if (!read_small(path, line, sizeof line))
+        return false;
+    const char *at = strrchr(line, ')'); /* the name before it may contain anything */
+    if (!at || at[1] != ' ' || !at[2])
+        return false;
+    *state = at[2];
+    at += 2;
+    for (int field = 0; at && field < START; field++) {
+        at = strchr(at, ' ');
+        at = at ? at + 1 : NULL;
+    }
+    if (at)
+        *start = strtoull(at, NULL, 10);
+    return at != NULL;
+}
+
+uint64_t wf__process_start(int64_t pid)
+{
+    char state;
+    uint64_t start = 0;
+    return process_state(pid, &state, &start) ? start : 0;
+}
+
+bool wf__process_alive(int64_t pid, uint64_t start)
+{
+    char state;
+    uint64_t began;
+    if (pid <= 0 || pid > INT_MAX || (kill((pid_t)pid, 0) != 0 && errno == ESRCH))
+        return false;
+    if (!process_state(pid, &state, &began))
+        return true;
+    return state != 'Z' && state != 'X' && (start == 0 || start == began);
+}

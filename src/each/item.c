@@ -1,0 +1,164 @@
+/* item.c - items: their names, the hashes that say whether results are up to date, and mistakes in a list of them. */
+#include "each/each.h"
+#include <errno.h>
+#include <stdlib.h>
+
+void wf__each_whole_path(wf__str *out, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    wf__str folder = { 0 };
+    if (slash)
+        wf__str_addn(&folder, path, (size_t)(slash - path) + 1);
+    char *real = wf__real_path(slash ? wf__str_get(&folder) : ".");
+    wf__str_free(&folder);
+    if (!real) {
+        wf__str_add(out, path);
+        return;
+    }
+    wf__str_addf(out, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
+    wf__free(real);
+}
+
+/* The hash of the whole path, continued from `seed`. */
+static uint64_t hash_path(const char *path, uint64_t seed)
+{
+    wf__str whole = { 0 };
+    wf__each_whole_path(&whole, path);
+    uint64_t hash = wf__hash64(wf__str_get(&whole), whole.len + 1, seed);
+    wf__str_free(&whole);
+    return hash;
+}
+
+uint64_t wf__each_id(const wf_each_item *item)
+{
+    uint64_t id = hash_path(item->outputs[0], 0);
+    return id ? id : 1;
+}
+
+const char *wf__each_name(const wf_each_item *item)
+{
+    return item->name ? item->name : item->input_count ? item->inputs[0] : item->outputs[0];
+}
+
+static uint64_t hash_input(const char *path, uint64_t seed, uint64_t *bytes)
+{
+    wf__file_info info;
+    uint64_t facts[2] = { UINT64_MAX, 0 };
+    if (wf__path_info(WF__CWD, path, &info)) {
+        facts[0] = info.size;
+        facts[1] = (uint64_t)info.mtime;
+        *bytes += info.size;
+    }
+    return wf__hash64(facts, sizeof facts, hash_path(path, seed));
+}
+
+uint64_t wf__each_shared(const char *const *paths, size_t count)
+{
+    uint64_t hash = 0, bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        hash = hash_input(paths[i], hash, &bytes);
+    return hash;
+}
+
+uint64_t wf__each_look_outputs(const wf_each_item *item)
+{
+    uint64_t hash = 0;
+    for (size_t i = 0; i < item->output_count; i++) {
+        wf__file_info info;
+        if (!wf__path_info(WF__CWD, item->outputs[i], &info))
+            return 0;
+        uint64_t facts[2] = { info.size, (uint64_t)info.mtime };
+        hash = wf__hash64(facts, sizeof facts, hash_path(item->outputs[i], hash));
+    }
+    return hash ? hash : 1;
+}
+
+wf__each_facts wf__each_look(const wf_each_item *item, uint64_t shared)
+{
+    wf__each_facts facts = { .inputs = shared, .outputs = wf__each_look_outputs(item) };
+    for (size_t i = 0; i < item->input_count; i++)
+        facts.inputs = hash_input(item->inputs[i], facts.inputs, &facts.bytes);
+    return facts;
+}
+
+/* ---- mistakes ---- */
+
+/* A file of an item: once under its path, and once more by its number, if it exists. */
+typedef struct place {
+    uint64_t key[2];
+    size_t item;
+    const char *path;
+    bool output;
+} place;
+
+static int by_key(const void *a, const void *b)
+{
+    const place *x = a, *y = b;
+    for (int k = 0; k < 2; k++)
+        if (x->key[k] != y->key[k])
+            return x->key[k] < y->key[k] ? -1 : 1;
+    if (x->output != y->output)
+        return x->output ? -1 : 1;
+    return x->item < y->item ? -1 : x->item > y->item;
+}
+
+static size_t add_places(place *at, size_t item, const char *path, bool output)
+{
+    wf__file_info info;
+    wf__str whole = { 0 };
+    wf__each_whole_path(&whole, path);
+    wf__hash128 hash = wf__hash_128(wf__str_get(&whole), whole.len);
+    wf__str_free(&whole);
+    at[0] = (place){ { hash.lo, hash.hi }, item, path, output };
+    if (!wf__path_info(WF__CWD, path, &info))
+        return 1;
+    at[1] = (place){ { info.device, info.number }, item, path, output };
+    return 2;
+}
+
+static wf_status refuse(wf_context *ctx, const char *format, const char *a, const char *b, const char *c)
+{
+    wf__str text = { 0 };
+    wf__str_addf(&text, format, a, b, c);
+    wf_status status = wf_error(ctx, WF_ERR_ARG, wf__str_get(&text));
+    wf__str_free(&text);
+    return status;
+}
+
+wf_status wf__each_check(wf_context *ctx, const wf_each_item *items, size_t count, const char *const *shared,
+                         size_t shared_count)
+{
+    size_t files = shared_count, places = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (items[i].output_count == 0)
+            return wf_error(ctx, WF_ERR_ARG, "wf_farm_open: an item without outputs");
+        files += items[i].input_count + items[i].output_count;
+    }
+    size_t bytes;
+    place *at = wf__mul_size(files ? files : 1, 2 * sizeof *at, &bytes) ? wf__alloc(bytes) : NULL;
+    if (!at)
+        return wf_error(ctx, WF_ERR_MEMORY, NULL);
+    for (size_t i = 0; i < shared_count; i++)
+        places += add_places(at + places, count, shared[i], false);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < items[i].output_count; k++)
+            places += add_places(at + places, i, items[i].outputs[k], true);
+        for (size_t k = 0; k < items[i].input_count; k++)
+            places += add_places(at + places, i, items[i].inputs[k], false);
+    }
+    qsort(at, places, sizeof *at, by_key);
+    wf_status status = WF_OK;
+    for (size_t i = 0; i + 1 < places && status == WF_OK; i++) {
+        const place *a = &at[i], *b = &at[i + 1];
+        if (a->key[0] != b->key[0] || a->key[1] != b->key[1] || !a->output)
+            continue;
+        const char *name = wf__each_name(&items[a->item]);
+        if (b->output)
+            status =
+                refuse(ctx, "%s is the output of two items: %s and %s", a->path, name, wf__each_name(&items[b->item]));
+        else
+            status = refuse(ctx, "%s, the output of %s, is an input: %s", a->path, name, b->path);
+    }
+    wf__free(at);
+    return status;
+}
