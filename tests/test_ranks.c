@@ -32,8 +32,7 @@ static void in_turns(void **state)
     (void)state;
     for (int n = 1; n <= 9; n++)
         for (const named_check *c = rank_checks; c->name; c++)
-            for (uint64_t seed = 1; seed <= 3; seed++)
-                run(c, n, seed);
+            run(c, n, (uint64_t)n);
 }
 
 int main(void)

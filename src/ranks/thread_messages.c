@@ -56,7 +56,7 @@ static wf_status start(void *group, wf_request *request, wf_ranks_error *error)
 static void drop(void *group, wf_request *request)
 {
     thread_group *g = group;
-    if (letter_of(request)->state == LETTER_IDLE)
+    if (!request->active)
         return;
     wf__mutex_lock(&g->world->lock);
     wf__world_forget(g->world, letter_of(request), true);
@@ -97,25 +97,30 @@ static size_t find_done(world *w, wf_request *const *requests, size_t n, size_t 
     return found;
 }
 
-/* Fails if a request can never be done. */
+/* Fails if a request of a rank that is gone can never be done: one of them, if all are waited for, else all of them. */
 static wf_status check_peers(const world *w, const thread_group *g, wf_request *const *requests, size_t n,
-                             wf_ranks_error *error)
+                             wf_ranks_how how, wf_ranks_error *error)
 {
+    const wf_request *hopeless = NULL;
     if (w->ended)
         return wf__ranks_error_set(error, w->ended, "%s", w->text);
     for (size_t i = 0; i < n; i++) {
-        const wf_request *r = requests[i];
-        const char *gone = r->active ? w->rank[g->member[r->peer]].gone : NULL;
-        letter *l = letter_of(requests[i]);
-        if (!gone || l->state == LETTER_DONE || l->state == LETTER_MATCHED)
+        wf_request *r = requests[i];
+        if (!r->active || letter_of(r)->state == LETTER_DONE)
             continue;
-        wf__str text = { 0 };
-        wf__ranks_describe(&text, r);
-        wf__ranks_error_set(error, WF_ERR_BACKEND, "waiting for %s, but that rank %s", wf__str_get(&text), gone);
-        wf__str_free(&text);
-        return WF_ERR_BACKEND;
+        if (w->rank[g->member[r->peer]].gone && letter_of(r)->state != LETTER_MATCHED)
+            hopeless = hopeless ? hopeless : r;
+        else if (how != WF_RANKS_ALL)
+            return WF_OK;
     }
-    return WF_OK;
+    if (!hopeless)
+        return WF_OK;
+    wf__str text = { 0 };
+    wf__ranks_describe(&text, hopeless);
+    wf__ranks_error_set(error, WF_ERR_BACKEND, "waiting for %s, but that rank %s", wf__str_get(&text),
+                        w->rank[g->member[hopeless->peer]].gone);
+    wf__str_free(&text);
+    return WF_ERR_BACKEND;
 }
 
 static wf_status wait(void *group, wf_request *const *requests, size_t n, wf_ranks_how how, const char *doing,
@@ -131,7 +136,7 @@ static wf_status wait(void *group, wf_request *const *requests, size_t n, wf_ran
         found = find_done(w, requests, n, &open);
         if (how == WF_RANKS_ALL ? open == 0 : found < n)
             break;
-        status = check_peers(w, g, requests, n, error);
+        status = check_peers(w, g, requests, n, how, error);
         if (status || how == WF_RANKS_TEST)
             break;
         wf__world_block(w, world_rank(g), requests, n, doing);

@@ -266,7 +266,7 @@ wf_status wf__world_enter(world *w, int me, wf_ranks_error *error)
         wf__world_pass_turn(w);
         wf__world_wait_turn(w, me);
     }
-    if (++r->calls == w->lost_after && me == w->lost_rank)
+    if (r->begun && ++r->calls == w->lost_after && me == w->lost_rank)
         wf__world_leave(w, me, "is lost");
     if (r->gone)
         return wf__ranks_error_set(error, WF_ERR_BACKEND, "rank %d %s", me, r->gone);

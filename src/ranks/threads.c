@@ -43,7 +43,7 @@ static wf_status call(run *job, int rank, wf_ranks_error *error)
         return status;
     }
     wf__mutex_lock(&job->world->lock);
-    job->world->rank[rank].calls = 0;
+    job->world->rank[rank].begun = true;
     wf__mutex_unlock(&job->world->lock);
     status = job->function(ranks, job->user);
     if (status) {

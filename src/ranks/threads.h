@@ -34,8 +34,9 @@ struct letter {
 typedef struct thread_rank {
     wf__cond wake;
     bool running, blocked;
+    bool begun;               /* its function was called */
     const char *gone;         /* "has returned" or "is lost"; NULL: neither */
-    uint32_t calls;           /* of the maker */
+    uint32_t calls;           /* of the maker since then */
     letter *sends, *receives; /* unmatched ones to this rank, oldest first */
     /* what it is blocked in */
     const char *doing;
