@@ -9,8 +9,8 @@
  *     rules.def rule       the rule of each operation, and how a rule becomes nodes
  *     whole                functions of complex numbers
  *     count                the number of turns of a loop
- *     active stores loops  which nodes lie between the wanted values and the results; stores after loops; blocks as
- *                          straight code
+ *     active stores        which nodes lie between the wanted values and the results; which elements loops store and read
+ *     hoist loops          stores of loops as variables; blocks as straight code
  *     shapes parts         sums over broadcast axes, sums of contributions and the points that take part
  *     index                border modes and gathers as indices
  *     views joins updates  derivatives of views, reductions and scans, accumulations

@@ -113,7 +113,8 @@ static bool find_length(writer *w, const wf__activity *active, wf__ref loop, uin
     return true;
 }
 
-/* True if the copies compute the same as the block: what it reads is still there. */
+/* True if the copies compute the same as the block: what it reads is still there. In the derivative of an operator it is, as
+ * its kernels store nothing that it reads (space.c). */
 static bool can_copy(writer *w, const wf__activity *active, wf__ref loop, wf__ref end)
 {
     const wf__ir *in = &w->in;
@@ -125,7 +126,7 @@ static bool can_copy(writer *w, const wf__activity *active, wf__ref loop, wf__re
             return false;
         }
     }
-    for (wf__ref r = loop; r <= end; ++r) {
+    for (wf__ref r = loop; r <= end && !w->task->derivative; ++r) {
         const wf__node *n = &in->node[r];
         for (wf__ref e = w->task->turn ? end + 1 : loop; n->op == WF__LOAD && e < in->n; ++e)
             if (wf__op_is_store(in->node[e].op) && in->slot[in->node[e].a].object == in->slot[n->a].object) {

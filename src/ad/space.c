@@ -301,6 +301,31 @@ static bool is_own_element(wf__ad_space *s, const wf__node *access)
     return s->ir.status == WF_OK;
 }
 
+/* True if two accesses of different points are never to one element: along each axis of the space, both have the same
+ * index, which grows along this axis alone. */
+static bool are_of_point(wf__ad_space *s, const wf__node *one, const wf__node *other)
+{
+    const wf__ir *ir = &s->ir;
+    unsigned along = 0;
+    for (uint32_t i = 0; i < wf__tuple_len(ir, one->b) && i < wf__tuple_len(ir, other->b); ++i) {
+        const wf__ref at = wf__tuple_at(ir, one->b)[i];
+        wf__affine x;
+        int axis = -1, axes = 0;
+        if (at != wf__tuple_at(ir, other->b)[i] || !wf__as_affine(ir, at, 0, DEPTH, &x))
+            continue;
+        for (int d = 0; d < WF_MAX_RANK; ++d)
+            if (x.step[d]) {
+                axis = d;
+                ++axes;
+            }
+        along |= axes == 1 ? 1u << axis : 0;
+    }
+    for (int d = 0; d < s->of->space.rank; ++d)
+        if (s->of->space.dim[d] != 1 && !(along >> d & 1))
+            return false;
+    return true;
+}
+
 /* True if a read gives what its element held before the operator ran. */
 static bool sees_before(wf__ad_space *s, wf__ref read)
 {
@@ -312,7 +337,10 @@ static bool sees_before(wf__ad_space *s, wf__ref read)
         stored = stored || (s->ir.slot[slot].written && s->ir.slot[slot].object == object);
     for (wf__ref r = 1; r < s->ir.n && stored; ++r) {
         const wf__node n = s->ir.node[r];
+        int64_t turns;
         if (!wf__op_is_store(n.op) || s->ir.slot[n.a].object != object)
+            continue;
+        if (wf__is_carried(&s->ir, read, r, 1, &turns) && are_of_point(s, &load, &n)) /* hoist.c has seen to it */
             continue;
         if (n.op != WF__STORE || r < read || (turns_end && r < turns_end) || !is_own_element(s, &n) ||
             !is_own_element(s, &load))
@@ -334,7 +362,8 @@ static bool is_supported(wf__ad_space *s, wf__ref r)
         return fail(
             s, r,
             "an operator that reads what it also stores has a derivative if each point reads and stores its own "
-            "element, and reads it first");
+            "element, and reads it first, or if they do so in a loop: one element, or in each turn another one and what "
+            "one of the last 4 turns has stored");
     if (op == WF__RED || op == WF__SETRED || op == WF__BARRIER || op == WF__THREAD)
         return fail(s, r, "operators with reduced variables, sections or blocks have no derivative");
     return true;

@@ -1,4 +1,4 @@
-/* stores.h - stores in loops that are kept as loops. */
+/* stores.h - which elements the turns of a loop store and read. */
 #ifndef WEFT_AD_STORES_H
 #define WEFT_AD_STORES_H
 #include "ad/active.h"
@@ -14,13 +14,20 @@ bool wf__writes(const wf__ir *ir, wf__ref first, wf__ref end, uint32_t object);
 wf__ref wf__next_value(const wf__ir *ir, wf__ref state);
 /* True if a loop among the nodes first..end - 1 stores floats. */
 bool wf__stores_in_loops(const wf__ir *ir, wf__ref first, wf__ref end);
-/* Copies nodes first .. end - 1, as wf__copy_as_is does, but for stores in loops to an element that is the same in all turns:
- * such a store becomes variables of the loop, and a store of the last value after it. In an array graph a SCATTER
- * right after each store that stays in its loop counts the stores to each element. */
-bool wf__hoist_stores(const wf__ir *in, wf__ref first, wf__ref end, wf__ref *map, wf__ir *out, const char *function);
-/* Returns that SCATTER. */
-wf__ref wf__count_of_stores(const wf__ir *ir, wf__ref store);
 /* False, and the ir has failed, unless each turn of the loops around the store, a node of first..end - 1, stores to an
  * element of its own, which no other effect among these nodes is to. */
 bool wf__check_store(wf__ir *ir, wf__ref store, wf__ref first, wf__ref end, const char *function);
+/* ---- for hoist.c ---- */
+wf__ref wf__loop_around(const wf__ir *ir, wf__ref r,
+                        wf__ref first); /* the innermost loop, from node first on; 0 = none */
+static inline bool wf__is_float_store(const wf__node *n) { return n->op == WF__STORE && wf__has_adjoint(n->dtype); }
+/* True if a store is to the same element in all turns of a loop. */
+bool wf__is_to_same(const wf__ir *ir, wf__ref store, wf__ref loop);
+/* True if two effects in the same loops are never to one element of their array. */
+bool wf__are_apart(const wf__ir *ir, wf__ref one, wf__ref other, wf__ref first);
+enum { WF__MOST_CARRIED = 4 };
+/* True if `load` and `store` are in the body of one loop, from node `first` on and around which there is no other one, the
+ * store is the only effect on the array there, and each turn reads what the turn *turns turns before it stores, if there
+ * is one. At most WF__MOST_CARRIED; less than 0 = a later turn. */
+bool wf__is_carried(const wf__ir *ir, wf__ref load, wf__ref store, wf__ref first, int64_t *turns);
 #endif
