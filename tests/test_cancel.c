@@ -1,5 +1,6 @@
 /* test_cancel.c - work that the program cancels: wf_config.poll is asked while work runs, and true ends it with
  * WF_ERR_CANCELLED. The work would take seconds to minutes, far longer than the time between two questions.
+ * wf_config.progress is told how far the work is, and may cancel it, too.
  *
  * ctest: threads
  */
@@ -217,11 +218,80 @@ static void test_threads_are_cancelled_alone(void **state)
     wf_context_free(ctx);
 }
 
+/* What `progress` was told. */
+typedef struct told {
+    int times, cancel_at; /* cancel_at: the call that is answered by true; 0: none */
+    bool cancel_end;      /* so is the one at the end */
+    double last;
+    bool wrong; /* a part out of range, or less than the one before it */
+} told;
+static bool tell(double part, void *user)
+{
+    told *t = user;
+    t->wrong = t->wrong || part <= 0 || part > 1 || part < t->last;
+    t->last = part;
+    return ++t->times == t->cancel_at || (t->cancel_end && part == 1);
+}
+static wf_context *told_context(told *t, int threads)
+{
+    wf_config config = { .size = sizeof config, .threads = threads, .progress = tell, .progress_user = t };
+    wf_context *ctx = wf_context_new(&config);
+    assert_non_null(ctx);
+    return ctx;
+}
+
+static void test_progress_cancels(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 3; threads += 2)
+        for (kind k = MAP; k < KINDS; ++k) {
+            told t = { .cancel_at = 1 };
+            wf_context *ctx = told_context(&t, threads);
+            wf_array *from = wf_array_arange(ctx, WF_F64, N, 0, 1), *out;
+            check_cancelled(ctx, run(ctx, k, from, TURNS, &out));
+            assert_true(t.times == 1 && !t.wrong && t.last < 1);
+            wf_release(out);
+            t = (told){ 0 };
+            assert_int_equal(run(ctx, k, from, 2, &out), WF_OK);
+            assert_true(!t.wrong && (t.times == 0 || t.last == 1));
+            wf_release(out);
+            wf_release(from);
+            wf_context_free(ctx);
+        }
+}
+
+static void test_progress_to_the_end(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 2; ++threads) {
+        told t = { 0 };
+        wf_context *ctx = told_context(&t, threads);
+        wf_array *out = wf_empty(ctx, WF_U8, WF_SHAPE(1 << 22));
+        atomic_int chunks = 0;
+        assert_int_equal(wf_host_apply(ctx, WF_NO_ARRAYS, WF_ARRAYS(out), wait_a_little, &chunks), WF_OK);
+        assert_true(atomic_load(&chunks) >= 4 * threads);
+        assert_true(t.times >= 2 && !t.wrong && t.last == 1);
+        t = (told){ .cancel_end = true };
+        check_cancelled(ctx, wf_host_apply(ctx, WF_NO_ARRAYS, WF_ARRAYS(out), wait_a_little, &chunks));
+        assert_true(!t.wrong && t.last == 1);
+        t = (told){ 0 };
+        wf_array *part = wf_view_slice(out, 0, 0, 100, 1); /* little work is not told */
+        assert_int_equal(wf_host_apply(ctx, WF_NO_ARRAYS, WF_ARRAYS(part), wait_a_little, &chunks), WF_OK);
+        assert_int_equal(t.times, 0);
+        wf_release(part);
+        wf_release(out);
+        wf_context_free(ctx);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_cancelled_runs),
                                         cmocka_unit_test(test_kernels_and_replays),
-                                        cmocka_unit_test(test_order_of_points), cmocka_unit_test(test_code_of_the_host),
-                                        cmocka_unit_test(test_threads_are_cancelled_alone) };
+                                        cmocka_unit_test(test_order_of_points),
+                                        cmocka_unit_test(test_code_of_the_host),
+                                        cmocka_unit_test(test_threads_are_cancelled_alone),
+                                        cmocka_unit_test(test_progress_cancels),
+                                        cmocka_unit_test(test_progress_to_the_end) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,6 +59,10 @@ typedef struct wf_config {
      * the launches of its call: they fail with WF_ERR_CANCELLED, and what they write is undefined. NULL: no calls. */
     bool (*poll)(void *user);
     void *poll_user;
+    /* Called where `poll` is, and at the end of work for which it was called: `part`, from above 0 to 1, of the launch is
+     * done. True cancels as that of `poll`. NULL: no calls. */
+    bool (*progress)(double part, void *user);
+    void *progress_user;
 } wf_config;
 /* A new context. NULL config: defaults. Starts no thread and opens no library until needed.
  * Errors: NULL only without memory.

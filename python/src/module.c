@@ -57,23 +57,67 @@ int wfpy_warn(void)
 
 static _Thread_local PyThreadState *released; /* of a thread that has given up the GIL for work of the library */
 
-/* Lets Python handle signals while work takes long. True, with an exception set, if a handler has raised, as after
- * Ctrl-C: then the work is cancelled. */
+/* Calls a function that may raise, with the GIL, while work of the thread goes on. True, with an exception set: the work is
+ * cancelled. */
+static bool raises(bool (*function)(double part), double part)
+{
+    PyThreadState *mine = released;
+    if (!mine)
+        return wfpy_has_gil() && function(part);
+    released = NULL;
+    PyEval_RestoreThread(mine);
+    bool raised = function(part);
+    released = PyEval_SaveThread();
+    return raised;
+}
+
+/* Lets Python handle signals, as that of Ctrl-C. */
+static bool handle_signals(double part)
+{
+    (void)part;
+    return PyErr_Occurred() || PyErr_CheckSignals() < 0;
+}
 static bool is_interrupted(void *user)
 {
     (void)user;
-    if (!released)
-        return wfpy_has_gil() && PyErr_CheckSignals() < 0;
-    PyEval_RestoreThread(released);
-    bool raised = PyErr_CheckSignals() < 0;
-    PyEval_SaveThread();
-    return raised;
+    return raises(handle_signals, 0);
+}
+
+/* The function of weft.set_progress; NULL: none. */
+static PyObject *_Atomic progress;
+
+static bool tell_function(double part)
+{
+    PyObject *function = atomic_load(&progress);
+    if (!function || PyErr_Occurred())
+        return function && PyErr_Occurred();
+    Py_INCREF(function);
+    PyObject *done = PyObject_CallFunction(function, "d", part);
+    Py_DECREF(function);
+    Py_XDECREF(done);
+    return !done;
+}
+static bool tell_progress(double part, void *user)
+{
+    (void)user;
+    return atomic_load_explicit(&progress, memory_order_relaxed) && raises(tell_function, part);
+}
+
+static PyObject *set_progress(PyObject *self, PyObject *function)
+{
+    (void)self;
+    if (function != Py_None && !PyCallable_Check(function))
+        return PyErr_Format(PyExc_TypeError, "weft.set_progress takes a function or None, not %R", function);
+    PyObject *before = atomic_exchange(&progress, function == Py_None ? NULL : Py_NewRef(function));
+    return before ? before : Py_NewRef(Py_None);
 }
 
 wf_context *wfpy_context(void)
 {
     if (!wfpy.context) {
-        wf_config config = { .size = sizeof config, .log = note_message, .poll = is_interrupted };
+        wf_config config = {
+            .size = sizeof config, .log = note_message, .poll = is_interrupted, .progress = tell_progress
+        };
         wfpy.context = wf_context_new(&config);
         if (!wfpy.context)
             PyErr_NoMemory();
@@ -158,6 +202,11 @@ static PyObject *set_of_recorded(PyObject *self, PyObject *args)
 static PyMethodDef functions[] = {
     { "_set_wide_index", set_wide_index, METH_VARARGS, NULL },
     { "_set_of_recorded", set_of_recorded, METH_VARARGS, NULL },
+    { "set_progress", set_progress, METH_O,
+      "set_progress(function, /)\n--\n\n"
+      "Sets the function that is told how far long work on the processor is, or None, and returns the one before it. It\n"
+      "gets the part of a launch that is done, above 0 and at last 1, every 50 ms. An exception of it ends the work. It\n"
+      "must not use weft." },
     { NULL, NULL, 0, NULL },
 };
 

@@ -1,4 +1,4 @@
-"""Ctrl-C while the library works: the work ends, and the exception of the signal's handler is raised."""
+"""Long work: Ctrl-C ends it, and the exception of the signal's handler is raised; a function is told how far it is."""
 import os
 import signal
 import threading
@@ -56,3 +56,44 @@ def test_signals_that_raise_nothing_end_nothing():
         assert seen
     finally:
         signal.signal(signal.SIGUSR1, handles)
+
+
+@pytest.mark.parametrize("n, turns", [(1 << 20, 1 << 13), (1 << 14, 1 << 17)])  # without the GIL, and with it
+def test_progress_of_long_work(n, turns):
+    told = []
+
+    def stop(part):
+        told.append(part)
+        if len(told) == 3:
+            raise Stop
+
+    with weft.progress(stop), pytest.raises(Stop):
+        slow(turns, n)()
+    assert len(told) == 3 and 0 < told[0] <= told[1] <= told[2] < 1
+    slow(1 << 8, n)()
+    assert len(told) == 3 and weft.set_progress(None) is None
+    assert weft.asarray([1.0, 2.0]).tolist() == [1, 2]
+
+
+def test_progress_to_the_end():
+    told = []
+
+    def tell(part):
+        told.append(part)
+        [object() for _ in range(100)]
+        del held[:]  # arrays may be freed
+
+    turns = 64
+    while not told:  # until it takes longer than the time between two calls
+        held = [weft.ones(5), weft.asarray(bytearray(8))]
+        turns *= 2
+        with weft.progress(tell):
+            slow(turns)()
+    assert told == sorted(told) and told[-1] == 1 and told[-2] < 1 and not held
+
+
+def test_mistakes_of_progress():
+    with pytest.raises(TypeError, match="takes a function or None"):
+        weft.set_progress(3)
+    with weft.progress(print), weft.progress(None):
+        assert weft.set_progress(None) is None

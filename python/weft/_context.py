@@ -38,6 +38,21 @@ def flags(**settings):
             _weft._set_flag(name, on)
 
 
+@contextlib.contextmanager
+def progress(function):
+    """Within `with weft.progress(function):` long work calls function(part); see weft.set_progress.
+
+    >>> import weft
+    >>> with weft.progress(lambda part: print(f"{part:.0%}")):
+    ...     total = weft.sum(weft.ones(1000))
+    """
+    before = _weft.set_progress(function)
+    try:
+        yield
+    finally:
+        _weft.set_progress(before)
+
+
 def debug():
     """Debug mode for a block: an index out of range, and two points that write one element, are errors."""
     return flags(debug=True)

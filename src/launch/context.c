@@ -35,8 +35,7 @@ static wf__engine *new_engine(const wf_config *config)
                             .cache_bytes = config->cache_bytes,
                             .log = config->log,
                             .log_user = config->log_user,
-                            .poll = config->poll,
-                            .poll_user = config->poll_user };
+                            .observer = { config->poll, config->poll_user, config->progress, config->progress_user } };
 #ifdef WEFT_WITH_LLVM
     c.codegen = &wf__llvm;
 #endif

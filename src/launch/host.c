@@ -236,6 +236,7 @@ static bool run_all(host *h)
     int64_t blocks = all_packed ? (h->points + h->run - 1) / h->run : h->points / row * h->pieces;
     wf__pool_begin_work();
     wf__pool_run(wf__engine_pool(h->ctx->engine), blocks, do_run, h);
+    wf__pool_finish_work(wf__engine_pool(h->ctx->engine));
     return !wf__pool_end_work();
 }
 

@@ -46,7 +46,7 @@ wf__engine *wf__engine_new(const wf__engine_config *config)
         wf__engine_free(e);
         return NULL;
     }
-    wf__pool_set_poll(e->pool, config->poll, config->poll_user);
+    wf__pool_set_observer(e->pool, &config->observer);
     wf__later_guard(); /* often in the main thread, which another thread's work outlives */
     return e;
 }

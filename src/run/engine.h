@@ -18,8 +18,7 @@ typedef struct wf__engine_config {
     const wf__codegen_ops *codegen; /* NULL = no code generator: everything is interpreted */
     void (*log)(int level, const char *text, void *user);
     void *log_user;
-    bool (*poll)(void *user); /* true cancels the calling thread's work; NULL: nobody asks */
-    void *poll_user;
+    wf__observer observer;
 } wf__engine_config;
 
 /* Makes an engine. Opens no library and starts no thread. NULL = out of memory. */

@@ -134,7 +134,7 @@ static void run_part(void *user, int64_t first, int64_t end, int worker)
 
 void wf__run_all_points(const wf__launch *l)
 {
-    if (!l->entry && !l->call.watch && wf__pool_has_poll(l->engine->pool) && l->stage->lowered.rank)
+    if (!l->entry && !l->call.watch && wf__pool_is_observed(l->engine->pool) && l->stage->lowered.rank)
         wf__pool_run_several(l->engine->pool, 1, PARTS, &(wf__several){ 1, 1, false }, run_part, (void *)l);
     else
         call_entry(l, 0, (const int64_t[WF_MAX_RANK]){ 0 }, l->stage->extent, NULL);

@@ -50,7 +50,7 @@ void wf__cpu_prepare(const wf__engine *e, wf__plan *plan, char *const *base, wf_
     /* A launch that can be cancelled has a status, which prepared ones have not. */
     if (plan->stage_n != 1 || plan->temp_n || stage->empty || stage->lowered.red_n || stage->copies.n ||
         stage->partition.one_box_per_block ||
-        (shared && (stage->partition.slabs < 0 || stage->promises.updates || wf__pool_has_poll(e->pool))))
+        (shared && (stage->partition.slabs < 0 || stage->promises.updates || wf__pool_is_observed(e->pool))))
         return;
     if (!wf__grow(&out->mem, &out->mem_cap, stage->lowered.slot_n, sizeof *out->mem))
         return;

@@ -175,8 +175,12 @@ bool wf__cpu_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64
     if (ok)
         compile_ahead(&r);
     wf__pool_begin_work();
-    for (uint32_t i = 0; ok && i < plan->step_n; ++i)
+    for (uint32_t i = 0; ok && i < plan->step_n; ++i) {
+        wf__pool_begin_step(i, plan->step_n);
         ok = run_step(&r, &plan->step[i]) && !wf__is_cancelled(failure);
+    }
+    wf__pool_finish_work(e->pool);
+    ok = ok && !wf__is_cancelled(failure);
     wf__pool_end_work();
     while (temps-- > 0 && base)
         wf__mem_free(e->memory, base[plan->objects + temps], wf__temp_bytes(&plan->temp[temps]));

@@ -86,8 +86,7 @@ struct wf__pool {
     /* wake a caller that sleeps until its run is done */
     wf__mutex done_lock;
     wf__cond done;
-    wf__poll_fn *poll; /* NULL: nobody asks */
-    void *poll_user;
+    wf__observer observer;
     /* Fields that seldom change. */
     _Alignas(128) atomic_int threads;
     atomic_int cores;
@@ -520,22 +519,40 @@ static void wait_no_more(wf__pool *pool, bool *waits)
     *waits = false;
 }
 
-/* ---- cancellation ---- */
+/* ---- cancellation and progress ---- */
 
 static _Thread_local struct {
     int scopes;     /* of wf__pool_begin_work */
-    int inside;     /* calls of blocks that a polled run has made on this thread */
+    int inside;     /* calls of blocks that an observed run has made on this thread */
     bool cancelled; /* this thread's work in the outermost scope */
+    uint32_t step, steps;
+    double told; /* the part of it that `progress` was told; 0: none */
 } work;
 
-void wf__pool_set_poll(wf__pool *pool, wf__poll_fn *poll, void *user)
+void wf__pool_set_observer(wf__pool *pool, const wf__observer *observer) { pool->observer = *observer; }
+bool wf__pool_is_observed(const wf__pool *pool) { return pool->observer.poll || pool->observer.progress; }
+void wf__pool_begin_work(void)
 {
-    pool->poll = poll;
-    pool->poll_user = user;
+    if (work.scopes++ == 0) {
+        work.step = 0;
+        work.steps = 1;
+        work.told = 0;
+    }
 }
-bool wf__pool_has_poll(const wf__pool *pool) { return pool->poll != NULL; }
-void wf__pool_begin_work(void) { work.scopes++; }
+void wf__pool_begin_step(uint32_t i, uint32_t steps)
+{
+    if (work.scopes == 1) {
+        work.step = i;
+        work.steps = steps;
+    }
+}
 bool wf__pool_is_cancelled(void) { return work.cancelled; }
+void wf__pool_finish_work(const wf__pool *pool)
+{
+    const wf__observer *w = &pool->observer;
+    if (w->progress && work.scopes == 1 && work.told > 0 && !work.cancelled)
+        work.cancelled = w->progress(1, w->progress_user);
+}
 bool wf__pool_end_work(void)
 {
     bool cancelled = work.cancelled;
@@ -544,20 +561,39 @@ bool wf__pool_end_work(void)
     return cancelled;
 }
 
-/* A run whose caller polls. */
-typedef struct polled_run {
+/* A run whose caller looks up from it. */
+typedef struct observed_run {
     wf__pool *pool;
     wf__blocks_fn *fn;
     void *user;
-    double polled; /* when the caller polled last; read and written by the caller alone */
+    double looked; /* when the caller did so last; read and written by the caller alone */
+    int64_t blocks;
+    _Atomic int64_t done;
     atomic_bool stop;
-} polled_run;
+} observed_run;
+
+/* Tells the program how far the run is, and asks whether it goes on. A step may run over its blocks several times: what is
+ * told never gets less, and is below 1, as the end of the run counts as a block. */
+static void look_up(observed_run *w)
+{
+    const wf__observer *observer = &w->pool->observer;
+    bool stop = false;
+    if (observer->progress) {
+        double part = (double)atomic_load_explicit(&w->done, memory_order_relaxed) / (double)(w->blocks + 1);
+        part = (work.step + part) / work.steps;
+        work.told = part > work.told ? part : work.told;
+        stop = observer->progress(work.told, observer->progress_user);
+    }
+    if (stop || (observer->poll && observer->poll(observer->poll_user)))
+        atomic_store_explicit(&w->stop, true, memory_order_relaxed);
+    w->looked = wf__now();
+}
 
 /* Runs blocks in calls of about a millisecond, until the run is stopped. Worker 0 is the caller. */
-static void run_polled(void *user, int64_t first, int64_t end, int worker_index)
+static void run_observed(void *user, int64_t first, int64_t end, int worker_index)
 {
-    static const double CALL = 1e-3, BETWEEN_POLLS = 50e-3;
-    polled_run *w = user;
+    static const double CALL = 1e-3, BETWEEN_LOOKS = 50e-3;
+    observed_run *w = user;
     double before = wf__now();
     work.inside++;
     bool grows = false;
@@ -566,12 +602,10 @@ static void run_polled(void *user, int64_t first, int64_t end, int worker_index)
         some = some < end - first ? some : end - first;
         w->fn(w->user, first, first + some, worker_index);
         first += some;
+        atomic_fetch_add_explicit(&w->done, some, memory_order_relaxed);
         double now = wf__now();
-        if (!worker_index && now - w->polled > BETWEEN_POLLS) {
-            if (w->pool->poll(w->pool->poll_user))
-                atomic_store_explicit(&w->stop, true, memory_order_relaxed);
-            w->polled = wf__now();
-        }
+        if (!worker_index && now - w->looked > BETWEEN_LOOKS)
+            look_up(w);
         grows = now - before < CALL;
         before = now;
     }
@@ -585,12 +619,12 @@ void wf__pool_run_several(wf__pool *pool, int workers, int64_t blocks, const wf_
 {
     if (work.cancelled && !work.inside)
         return;
-    if (!pool->poll || blocks <= 1 || !work.scopes || work.inside) {
+    if (!wf__pool_is_observed(pool) || blocks <= 1 || !work.scopes || work.inside) {
         run_all(pool, workers, blocks, how, fn, user);
         return;
     }
-    polled_run w = { .pool = pool, .fn = fn, .user = user, .polled = wf__now() };
-    run_all(pool, workers, blocks, how, run_polled, &w);
+    observed_run w = { .pool = pool, .fn = fn, .user = user, .looked = wf__now(), .blocks = blocks };
+    run_all(pool, workers, blocks, how, run_observed, &w);
     work.cancelled = work.cancelled || atomic_load_explicit(&w.stop, memory_order_relaxed);
 }
 

@@ -20,15 +20,25 @@ wf__pool *wf__pool_new(int threads);
 int wf__pool_cores(const wf__pool *pool); /* the processors of the process */
 void wf__pool_free(wf__pool *pool);       /* no run may be in progress; NULL: no-op */
 
-/* Between blocks, and at most every 50 ms, a thread asks `poll` whether it shall go on. True cancels its work. */
-typedef bool wf__poll_fn(void *user);
-void wf__pool_set_poll(wf__pool *pool, wf__poll_fn *poll, void *user); /* before the first run */
-bool wf__pool_has_poll(const wf__pool *pool);
+/* What a thread calls between blocks, at most every 50 ms: `poll`, and `progress` with the part of its work that is done.
+ * True cancels its work. */
+typedef struct wf__observer {
+    bool (*poll)(void *user);
+    void *poll_user;
+    bool (*progress)(double part, void *user);
+    void *progress_user;
+} wf__observer;
+void wf__pool_set_observer(wf__pool *pool, const wf__observer *observer); /* before the first run */
+bool wf__pool_is_observed(const wf__pool *pool);
 /* The work of the calling thread that is cancelled as a whole: runs between these two. A scope within another one is part
  * of it. The end of a scope is true if its work was cancelled; then blocks were left out. */
 void wf__pool_begin_work(void);
 bool wf__pool_end_work(void);
 bool wf__pool_is_cancelled(void);
+/* The runs that follow are step i of `steps` of the work. */
+void wf__pool_begin_step(uint32_t i, uint32_t steps);
+/* Tells `progress` that the work is done, if it was told a part of it. */
+void wf__pool_finish_work(const wf__pool *pool);
 
 int wf__pool_threads(const wf__pool *pool);
 void wf__pool_set_threads(wf__pool *pool, int threads); /* any thread may call; for later runs */
