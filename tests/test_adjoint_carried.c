@@ -82,20 +82,32 @@ static void many(wf_graph *g, const scene *s)
     WF_END(g);
 }
 
-typedef struct operator
+/* The counter is changed before its use, and counts down. */
+static void changed_first(wf_graph *g, const scene *s)
 {
-    const char *name;
-    void (*record)(wf_graph * g, const scene *s);
-    bool table; /* stores the table; else the own elements */
+    wf_val i = wf_index(g, 0);
+    wf_var t = wf_local(g, WF_I64, wf_mul(wf_in(g, s->turns), 2));
+    WF_WHILE (g, wf_gt(t, 0)) {
+        wf_set(t, wf_sub(t, 2));
+        wf_val v = wf_read(g, s->table, i, wf_add(t, 2)), w = wf_read(g, s->table, i, t);
+        wf_write(g, s->table, wf_add(wf_mul(wf_sin(v), 1.25), wf_mul(w, wf_in(g, s->own))), i, t);
+    }
+    WF_END(g);
 }
-operator;
-static const operator operators[] = { { "in place", in_place, false },
-                                      { "recurrence", recurrence, true },
-                                      { "backward", backward, true },
-                                      { "many", many, true } };
-enum { OPERATORS = sizeof operators / sizeof *operators };
 
-static wf_graph *record(const operator* o, const scene *s)
+typedef struct row {
+    const char *name;
+    void (*record)(wf_graph *g, const scene *s);
+    bool table; /* stores the table; else the own elements */
+} row;
+static const row rows[] = { { "in place", in_place, false },
+                            { "recurrence", recurrence, true },
+                            { "backward", backward, true },
+                            { "many", many, true },
+                            { "changed first", changed_first, true } };
+enum { OPERATORS = sizeof rows / sizeof *rows };
+
+static wf_graph *record(const row *o, const scene *s)
 {
     wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(POINTS), .name = o->name);
     o->record(g, s);
@@ -107,7 +119,7 @@ static double number_of(int k) { return k < POINTS ? 0.3 + 0.1 * k : 0.2 + 0.062
 static double weight_of(int k) { return 0.125 * (k * 5 % 13) - 0.5; }
 
 /* The loss: the weighted sum of what the operator leaves. */
-static double loss_of(const operator* o, const double *numbers)
+static double loss_of(const row *o, const double *numbers)
 {
     scene s = make_scene(WF_F64, numbers);
     OK(ctx, wf_run(record(o, &s)));
@@ -123,7 +135,7 @@ typedef struct slopes {
     double at[SIZES], want[SIZES], along; /* along: all numbers */
 } slopes;
 
-static slopes differences(const operator* o)
+static slopes differences(const row *o)
 {
     const double h = 1e-5;
     slopes d = { .along = 0 };
@@ -150,7 +162,7 @@ static wf_array *weights(wf_dtype t, bool table)
 }
 
 /* ---- tests ---- */
-static void adjoint(const operator* o, const slopes *d, wf_dtype t, double tolerance)
+static void adjoint(const row *o, const slopes *d, wf_dtype t, double tolerance)
 {
     const wf_dtype wide = t == WF_F64 ? WF_F64 : WF_F32;
     scene s = make_scene(t, d->at);
@@ -170,7 +182,7 @@ static void adjoint(const operator* o, const slopes *d, wf_dtype t, double toler
 }
 
 /* The tangent begins with the direction of the contents from before. */
-static void tangent(const operator* o, const slopes *d)
+static void tangent(const row *o, const slopes *d)
 {
     scene s = make_scene(WF_F64, d->at);
     wf_array *of_own = wf_full(ctx, WF_F64, WF_SHAPE(POINTS), 1);
@@ -194,7 +206,7 @@ static void tangent(const operator* o, const slopes *d)
     release(&s);
 }
 
-static void on_tape(const operator* o, const slopes *d)
+static void on_tape(const row *o, const slopes *d)
 {
     scene s = make_scene(WF_F64, d->at);
     wf_array *up = weights(WF_F64, o->table), *loss = wf_full(ctx, WF_F64, WF_SHAPE(1), 0);
@@ -219,12 +231,12 @@ static void all_operators(void **state)
 {
     (void)state;
     for (int k = 0; k < OPERATORS; ++k) {
-        const slopes d = differences(&operators[k]);
-        adjoint(&operators[k], &d, WF_F64, 1e-7);
-        adjoint(&operators[k], &d, WF_F32, 1e-4);
-        adjoint(&operators[k], &d, WF_F16, 5e-2);
-        tangent(&operators[k], &d);
-        on_tape(&operators[k], &d);
+        const slopes d = differences(&rows[k]);
+        adjoint(&rows[k], &d, WF_F64, 1e-7);
+        adjoint(&rows[k], &d, WF_F32, 1e-4);
+        adjoint(&rows[k], &d, WF_F16, 5e-2);
+        tangent(&rows[k], &d);
+        on_tape(&rows[k], &d);
     }
 }
 
@@ -244,9 +256,9 @@ static void refused(void **state)
         wf_val i = wf_index(g, 0), n = wf_in(g, s.turns), t;
         WF_FOR (g, t, 5, wf_add(n, 5), 1) {
             wf_val own = what == ROWS ? wf_mod(wf_mul(i, 2), POINTS) : i; /* rows in an order that is not seen */
-            wf_val row = what == OTHERS ? wf_add(own, 1) : own;
+            wf_val line = what == OTHERS ? wf_add(own, 1) : own;
             wf_val column = what == FAR ? wf_sub(t, 5) : what == BOUNDED ? wf_max(wf_sub(t, 1), 7) : wf_sub(t, 1);
-            wf_val v = wf_read_border(g, s.table, what == CLAMPED ? WF_BORDER_CLAMP : WF_BORDER_VALUE, 0, row, column);
+            wf_val v = wf_read_border(g, s.table, what == CLAMPED ? WF_BORDER_CLAMP : WF_BORDER_VALUE, 0, line, column);
             wf_write(g, s.table, wf_sin(v), own, t);
             if (what == TWICE)
                 wf_write(g, s.table, wf_cos(v), own, t);

@@ -204,6 +204,18 @@ static void constants(wf_graph *g, const arrays *a, wf_val i)
     WF_END(g);
 }
 
+/* The counter is changed before its use, and counts down. */
+static void counted_down(wf_graph *g, const arrays *a, wf_val i)
+{
+    wf_var v = wf_local(g, WF_F64, wf_in(g, a->x)), t = wf_local(g, WF_I32, wf_in(g, a->n));
+    WF_WHILE (g, wf_gt(t, 0)) {
+        wf_set(t, wf_sub(t, 1));
+        wf_set(v, wf_mul(wf_sin(v), 1.5));
+        wf_write(g, a->table, wf_mul(v, wf_in(g, a->x)), i, t);
+    }
+    WF_END(g);
+}
+
 static const struct {
     const char *name;
     body_of *record;
@@ -214,6 +226,7 @@ static const struct {
     { "fixed element", fixed_element },
     { "twice", twice },
     { "counted elements", counted_elements },
+    { "counted down", counted_down },
     { "counted with break", counted_with_break },
     { "nested", nested },
     { "many turns", many_turns },
@@ -526,6 +539,15 @@ static void counter_that_waits(wf_graph *g, const arrays *a, wf_val i)
     WF_END(g);
 }
 
+/* An index that grows in each turn but one. */
+static void index_that_waits(wf_graph *g, const arrays *a, wf_val i)
+{
+    wf_val t;
+    WF_FOR (g, t, 0, wf_in(g, a->n), 1)
+        wf_write(g, a->table, wf_in(g, a->x), i, wf_select(wf_ne(t, 2), wf_add(t, 1), t));
+    WF_END(g);
+}
+
 static void two_that_meet(wf_graph *g, const arrays *a, wf_val i)
 {
     wf_val t;
@@ -562,6 +584,7 @@ static void refused(void **state)
     } of[] = {
         { by_data, "wf_write in a loop that stays a loop has a derivative if all turns", NULL },
         { counter_that_waits, "wf_write in a loop that stays a loop has a derivative if all turns", NULL },
+        { index_that_waits, "wf_write in a loop that stays a loop has a derivative if all turns", NULL },
         { two_that_meet, "wf_write in a loop that stays a loop has no derivative beside other effects", NULL },
         { reads_what_it_stores, NULL, /* test_adjoint_carried.c */
           "a block reads an array that it or a later operation writes" },
@@ -573,8 +596,8 @@ static void refused(void **state)
         arrays a = make(zero), w = make(zero), back = make(zero);
         wf_array *out[3], *up[3];
         const wf_arrays outs = { out, 1 };
-        out[0] = k == 3 ? a.own : k == 4 ? a.sums : a.table;
-        up[0] = k == 3 ? w.own : k == 4 ? w.sums : w.table;
+        out[0] = k == 4 ? a.own : k == 5 ? a.sums : a.table;
+        up[0] = k == 4 ? w.own : k == 5 ? w.sums : w.table;
         wf_graph *g = NULL;
         for (int forward = 0; forward < 2 && of[k].space; ++forward) {
             g = begin(true);

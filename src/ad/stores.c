@@ -165,6 +165,10 @@ static bool grows(const wf__ir *ir, wf__ref r, wf__ref loop, wf__ref store, int 
         return false;
     if (n->op == WF__STATE)
         return n->a == loop && counts(ir, r, loop, store, by);
+    if (n->op == WF__OP_select) { /* a counter that the turn has changed before */
+        const bool chosen = store ? follows(ir, n->a, ir->node[store].d, DEPTH) : holds_at(ir, n->a, 0, loop, DEPTH);
+        return chosen && grows(ir, n->b, loop, store, depth - 1, by);
+    }
     if (n->op == WF__CAST)
         return wf__is_int(n->dtype) && wf__is_int(wf__dtype(ir, n->a)) && wf__size(n->dtype) >= 4 &&
                grows(ir, n->a, loop, store, depth - 1, by);
