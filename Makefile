@@ -15,7 +15,7 @@ export CMAKE_GENERATOR ?= Ninja
 endif
 configure = cmake --preset release --log-level=WARNING $(CMAKE_ARGS)
 build = cmake --build build --parallel $(JOBS)
-libraries_and_tool = --target weft weft_shared weft_static weft_cuda_emu
+libraries_and_tool = --target weft weft_shared weft_static weft_cuda_emu weft_mpi
 
 .PHONY: all deps demo test bench docs install format clean
 

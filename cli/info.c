@@ -1,5 +1,6 @@
 /* info.c - weft info: what Weft finds on this machine; what the headers of files say. */
 #include "cli.h"
+#include <weft/ranks.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +10,13 @@ const char help_info[] =
     "  weft info vol.map *.tif    what the headers of files say: shape, type, pixel size and origin; whether the file is\n"
     "                             a volume, a stack or in colour; angles and space group of a crystal; the size of an\n"
     "                             extended header\n"
-    "  weft info run_data.star    the tables of a STAR file, and their columns\n\n"
+    "  weft info run_data.star    the tables of a STAR file, and their columns\n"
+    "  mpirun -n 4 weft info --mpi  the MPI that Weft finds, and where its ranks are; WEFT_MPI names one\n\n"
     "Kernels are compiled by a libLLVM of version 15 to 22; WEFT_LLVM=path or WEFT_LLVM=19 names one. Compiled\n"
     "kernels are kept in WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft. WEFT_THREADS sets the number of threads.\n";
 
-static const option options[] = { { NULL, 0, false } };
+enum { OPTION_MPI };
+static const option options[] = { [OPTION_MPI] = { "mpi", 0, false }, { NULL, 0, false } };
 
 static void print_gpus(wf_context *ctx)
 {
@@ -141,16 +144,77 @@ static int header(wf_context *ctx, const char *path)
     return EXIT_OK;
 }
 
+/* ---- ranks ------------------------------------------------------------------------------------------------------------ */
+
+enum { MOST_NOTES = 16, NOTE_BYTES = 400 };
+typedef struct notes {
+    int n;
+    char text[MOST_NOTES][NOTE_BYTES];
+} notes;
+
+static void keep_note(const char *text, void *user)
+{
+    notes *kept = user;
+    if (kept->n < MOST_NOTES)
+        snprintf(kept->text[kept->n++], NOTE_BYTES, "%s", text);
+}
+
+/* Prints ranks of one machine that follow each other on one line. */
+static void print_hosts(const wf_ranks *ranks)
+{
+    int n = wf_ranks_size(ranks);
+    for (int first = 0, end; first < n; first = end) {
+        const char *host = wf_ranks_host(ranks, first);
+        for (end = first + 1; end < n && !strcmp(wf_ranks_host(ranks, end), host);)
+            ++end;
+        if (end - first == 1)
+            printf("ranks     %d: %s\n", first, host);
+        else
+            printf("ranks     %d to %d: %s\n", first, end - 1, host);
+    }
+}
+
+/* Rank 0 prints for all. */
+static int mpi(void)
+{
+    notes found = { 0 };
+    wf_ranks_error error;
+    wf_ranks *ranks = NULL;
+    wf_ranks_mpi_options o = { .size = sizeof o, .log = keep_note, .log_user = &found };
+    wf_status status = wf_ranks_open_mpi(&o, &ranks, &error);
+    if (status)
+        fprintf(stderr, "weft: %s\n", error.text);
+    if (!status && wf_ranks_rank(ranks) == 0) {
+        int n = wf_ranks_size(ranks);
+        printf("MPI       %s, %d %s\n", wf_ranks_library(ranks), n, n == 1 ? "rank" : "ranks");
+        print_hosts(ranks);
+        for (int i = 0; i < found.n; i++)
+            printf("search    %s\n", found.text[i]);
+    }
+    wf_ranks_free(ranks);
+    return status ? EXIT_FAILED : EXIT_OK;
+}
+
 int run_info(const command *self, int argc, char **argv)
 {
     arguments a = { .command = self, .options = options, .argc = argc, .argv = argv }, again;
     int files = 0, result = EXIT_OK;
+    bool of_mpi = false;
     again = a;
     for (int o = next_argument(&a); o != ARG_END; o = next_argument(&a)) {
-        if (o != ARG_OPERAND)
+        if (o == OPTION_MPI)
+            of_mpi = true;
+        else if (o != ARG_OPERAND)
             return ended(o);
-        files++;
+        else
+            files++;
     }
+    if (of_mpi && files) {
+        fprintf(stderr, "weft: info --mpi takes no files\n");
+        return EXIT_USAGE;
+    }
+    if (of_mpi)
+        return mpi();
     wf_context *ctx = open_context(&a);
     if (!ctx)
         return EXIT_USAGE;

@@ -4,6 +4,7 @@
 #   emu/tests/          linked into each of these programs. A test that includes <mpfr.h> is linked with MPFR. Files
 #                       named codegen_* and test_codegen* are left out of builds without LLVM.
 #   tests/blas/         Libraries that test_lib_blas and test_linalg_arrays open.
+#   tests/mpi/          mpi_<kind>: run.sh starts program.c by mpirun. It is skipped where that MPI is not installed.
 #   tests/cli/<x>.sh    A script that bash runs as cli_<x>, in an empty folder, with the tool in WEFT and this tree in
 #                       WEFT_SOURCE. bench/cli/test.sh runs likewise, as cli_bench.
 #   fuzz/fuzz_<x>.c     With WEFT_FUZZ a libFuzzer program. Else, with fuzz/replay_main.c, two tests: fuzz_<x> reads
@@ -176,6 +177,18 @@ if(WEFT_TESTS)
                                                      WEFT_NO_BLAS="$<TARGET_FILE:no_blas>")
     add_dependencies(test_linalg_arrays no_blas)
     target_compile_definitions(test_linalg_arrays PRIVATE WEFT_NO_BLAS="$<TARGET_FILE:no_blas>")
+
+    # Ranks over MPI.
+    if(TARGET weft AND TARGET weft_mpi)
+        add_executable(mpi_program ${source}/tests/mpi/program.c)
+        weft_internal(mpi_program)
+        target_link_libraries(mpi_program PRIVATE weft_test_helpers PkgConfig::CMOCKA)
+        foreach(kind openmpi mpich)
+            weft_test(mpi_${kind} bash ${source}/tests/mpi/run.sh ${kind} ${CMAKE_BINARY_DIR} "${WEFT_MPICC_${kind}}")
+            set_tests_properties(mpi_${kind} PROPERTIES SKIP_RETURN_CODE 77 PROCESSORS 4)
+            weft_label(no_kernels mpi_${kind})
+        endforeach()
+    endif()
 
     # src/lib/io allocates by the C library: the test's own functions make these allocations fail, too.
     target_link_options(test_io_memory_fails PRIVATE LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc)

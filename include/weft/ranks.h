@@ -124,6 +124,22 @@ typedef struct wf_ranks_threads_options {
 WF_API wf_status wf_ranks_threads(int n, wf_status (*function)(wf_ranks *ranks, void *user), void *user,
                                   const wf_ranks_threads_options *options, wf_ranks_error *error);
 
+/* ---- ranks that are processes of an MPI job ------------------------------------------------------------------------- */
+typedef struct wf_ranks_mpi_options {
+    size_t size; /* sizeof(wf_ranks_mpi_options) */
+    /* Address of the MPI_Comm whose ranks form the group, which is duplicated; NULL: MPI_COMM_WORLD. */
+    const void *communicator;
+    const char *library; /* in place of the environment's WEFT_MPI; NULL: that */
+    /* Told what was looked for, and why: a line each, without an end of line. May be NULL. */
+    void (*log)(const char *text, void *user);
+    void *log_user;
+} wf_ranks_mpi_options;
+/* Collective: a group of the processes that mpirun has started. Opens the library libweft_mpi-* for their MPI, and starts
+ * MPI if the program has not (MPI_THREAD_FUNNELED); wf_ranks_free then ends it, once for all.
+ * Errors: WF_ERR_UNSUPPORTED: no library, or another MPI than the launcher's, which then would see one rank alone.
+ * Without a launcher: one rank. `options` and `error` may be NULL. Owns: the caller frees the group, at the end. */
+WF_API wf_status wf_ranks_open_mpi(const wf_ranks_mpi_options *options, wf_ranks **out, wf_ranks_error *error);
+
 /* ---- makers: what connects ranks is a table of functions, which a program may give ----------------------------------
  * Every function that returns a status fills `error` (status and text) on failure. The caller checks all arguments. */
 /* A message. The maker's own `request_bytes` bytes, zero at first and aligned for pointers, are at `request + 1`. */
@@ -172,7 +188,7 @@ typedef struct wf_ranks_ops {
     void (*counter_free)(void *group, void *counter);
     void (*abort)(void *group, int code, const char *text);
     void (*close)(void *group);
-    /* What the library else builds of messages; NULL: it does. At most 1 GiB in all. Not called while a timeout is
+    /* What the library else builds of messages; NULL: it does. At most 1 GiB of memory. Not called while a timeout is
      * set. */
     wf_status (*barrier)(void *group, wf_ranks_error *error);
     wf_status (*broadcast)(void *group, void *data, size_t bytes, int root, wf_ranks_error *error);

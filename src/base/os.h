@@ -86,6 +86,12 @@ void wf__pages_free(void *p, size_t bytes);
 
 /* ---- dynamic libraries (os_library.c): a failure returns NULL and appends to `error`, which may be NULL ---- */
 void *wf__dl_open(const char *name, wf__str *error); /* name NULL = the program itself */
+/* Likewise, for a library whose plugins use its symbols, which become visible to all. */
+void *wf__dl_open_global(const char *name, wf__str *error);
+bool wf__dl_is_open(const char *name); /* a library of this name is in the process */
+/* Opens a file that Weft installs: beside this code, in the folder of libraries beside an installed tool's, or where the
+ * system looks. */
+void *wf__dl_open_own(const char *name, bool global, wf__str *error);
 void *wf__dl_symbol(void *library, const char *name, wf__str *error);
 void wf__dl_close(void *library);
 /* Appends the folder of the library or program that contains this code, with a final '/'. Returns false if the folder

@@ -75,20 +75,23 @@ wf_status wf_ranks_barrier(wf_ranks *ranks)
 static size_t piece_bytes(wf_pieces p, int i) { return p.bytes ? p.bytes[i] : p.each; }
 static size_t piece_offset(wf_pieces p, int i) { return p.bytes ? p.offset[i] : (size_t)i * p.each; }
 
-/* Checks a list of pieces, and sets *total to the sum of their bytes. */
-static wf_status check_pieces(wf_ranks *ranks, const char *doing, wf_pieces p, const void *memory, size_t *total)
+/* Checks a list of pieces, and sets *total to the sum of their bytes, and *last to where the last of them ends. */
+static wf_status check_pieces(wf_ranks *ranks, const char *doing, wf_pieces p, const void *memory, size_t *total,
+                              size_t *last)
 {
-    size_t sum = 0, end;
+    size_t sum = 0, end, most = 0;
     if ((p.bytes == NULL) != (p.offset == NULL))
         return wf__ranks_fail(ranks, doing, WF_ERR_ARG, "pieces have bytes and offset, or neither");
     for (int i = 0; i < ranks->size; i++) {
         bool fits = p.bytes ? wf__add_size(p.offset[i], p.bytes[i], &end) : wf__mul_size((size_t)i + 1, p.each, &end);
         if (!fits || !wf__add_size(sum, piece_bytes(p, i), &sum))
             return wf__ranks_fail(ranks, doing, WF_ERR_ARG, "piece %d ends beyond the memory of any machine", i);
+        most = end > most ? end : most;
     }
     if (sum && !memory)
         return wf__ranks_fail(ranks, doing, WF_ERR_ARG, "memory for %zu bytes is NULL", sum);
     *total = sum;
+    *last = most;
     return WF_OK;
 }
 
@@ -162,10 +165,10 @@ wf_status wf_ranks_all_gather(wf_ranks *ranks, const void *mine, void *all, wf_p
 {
     const char *doing = "wf_ranks_all_gather";
     wf_ranks_error error;
-    size_t total;
+    size_t total, last;
     if (!ranks)
         return WF_ERR_ARG;
-    wf_status status = check_pieces(ranks, doing, pieces, all, &total);
+    wf_status status = check_pieces(ranks, doing, pieces, all, &total, &last);
     if (status)
         return status;
     size_t own = piece_bytes(pieces, ranks->rank);
@@ -175,7 +178,7 @@ wf_status wf_ranks_all_gather(wf_ranks *ranks, const void *mine, void *all, wf_p
         return WF_OK;
     if (own)
         copy((char *)all + piece_offset(pieces, ranks->rank), mine, own);
-    if (total <= MOST_AT_ONCE && own_way(ranks, ranks->ops->all_gather))
+    if (last <= MOST_AT_ONCE && own_way(ranks, ranks->ops->all_gather))
         return by_maker(ranks, doing, ranks->ops->all_gather(ranks->group, all, pieces, &error), &error);
     return gather(ranks, doing, all, pieces, total);
 }
@@ -283,12 +286,12 @@ wf_status wf_ranks_all_to_all(wf_ranks *ranks, const void *out, wf_pieces out_pi
 {
     const char *doing = "wf_ranks_all_to_all";
     wf_ranks_error error;
-    size_t out_total, in_total;
+    size_t out_total, in_total, last;
     if (!ranks)
         return WF_ERR_ARG;
-    wf_status status = check_pieces(ranks, doing, out_pieces, out, &out_total);
+    wf_status status = check_pieces(ranks, doing, out_pieces, out, &out_total, &last);
     if (!status)
-        status = check_pieces(ranks, doing, in_pieces, in, &in_total);
+        status = check_pieces(ranks, doing, in_pieces, in, &in_total, &last);
     if (status)
         return status;
     size_t own = piece_bytes(out_pieces, ranks->rank);

@@ -51,26 +51,6 @@ static void *open_in(const char *folder, const char *name, wf__str *why)
     return handle;
 }
 
-#ifndef WEFT_LIB_FOLDER
-#define WEFT_LIB_FOLDER "../lib/"
-#endif
-
-static void *open_emulator(wf__str *why)
-{
-    const char name[] = "libweft_cuda_emu.so";
-    wf__str beside = { 0 }, installed = { 0 };
-    void *handle = NULL;
-    if (wf__dl_own_folder(&beside)) {
-        wf__str_addf(&installed, "%s" WEFT_LIB_FOLDER, wf__str_get(&beside));
-        handle = open_in(wf__str_get(&beside), name, why);
-        if (!handle && !installed.failed)
-            handle = open_in(wf__str_get(&installed), name, why);
-    }
-    wf__str_free(&beside);
-    wf__str_free(&installed);
-    return handle ? handle : open_in("", name, why);
-}
-
 static void *open_nvidia(wf__str *why)
 {
     void *handle = open_in("", "libcuda.so.1", why);
@@ -84,7 +64,9 @@ bool wf__cuda_open(wf__cuda *out, bool emulated, wf__str *error)
     wf__cuda c = { 0 };
     wf__str why = { 0 };
     bool ok = false;
-    c.handle = given ? open_in("", given, &why) : emulated ? open_emulator(&why) : open_nvidia(&why);
+    c.handle = given      ? open_in("", given, &why)
+               : emulated ? wf__dl_open_own("libweft_cuda_emu.so", false, &why)
+                          : open_nvidia(&why);
     if (!c.handle && why.failed)
         error->failed = true;
     else if (!c.handle)

@@ -1,0 +1,70 @@
+/* program.c - what tests/mpi/run.sh starts by mpirun: a program of ranks over MPI that links no MPI itself.
+ *
+ *   program checks [TIMEOUT]   what every maker must do (ranks_checks.h), with a timeout if there is one
+ *   program die                the last rank is killed while the others wait for it
+ *   program abort              the last rank aborts with code 9
+ *   program hang               rank 0 waits for a message that never comes; the others are somewhere else
+ *   program size N             there are N ranks
+ */
+#include "../ranks_checks.h"
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static wf_status checks(wf_ranks *ranks)
+{
+    wf_status status = WF_OK;
+    for (const named_check *c = rank_checks; c->name && !status; c++)
+        status = c->check(ranks, NULL);
+    return status;
+}
+
+static wf_status stop(wf_ranks *ranks, bool die)
+{
+    if (wf_ranks_rank(ranks) == wf_ranks_size(ranks) - 1) {
+        if (die)
+            kill(getpid(), SIGKILL);
+        wf_ranks_abort(ranks, 9, "the test aborts");
+    }
+    return wf_ranks_barrier(ranks);
+}
+
+static wf_status hang(wf_ranks *ranks)
+{
+    int32_t in;
+    wf_request *r;
+    if (wf_ranks_rank(ranks) != 0)
+        return wf_ranks_barrier(ranks);
+    CHECK_OK(wf_ranks_receive(ranks, &in, sizeof in, 1, 77, &r));
+    wf_status status = wf_request_wait(&r);
+    wf_request_free(r);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    wf_ranks *ranks = NULL;
+    wf_ranks_error e = { 0 };
+    const char *what = argc > 1 ? argv[1] : "";
+    wf_status status = wf_ranks_open_mpi(NULL, &ranks, &e);
+    if (status) {
+        fprintf(stderr, "%s\n", e.text);
+        return 3;
+    }
+    if (!strcmp(what, "checks")) {
+        status = wf_ranks_set_timeout(ranks, argc > 2 ? atof(argv[2]) : 0);
+        status = status ? status : checks(ranks);
+    } else if (!strcmp(what, "die") || !strcmp(what, "abort"))
+        status = stop(ranks, *what == 'd');
+    else if (!strcmp(what, "hang"))
+        status = hang(ranks);
+    else if (wf_ranks_size(ranks) != atoi(argc > 2 ? argv[2] : "0"))
+        status = WF_ERR_SHAPE;
+    if (status) {
+        fprintf(stderr, "%s\n", wf_ranks_message(ranks));
+        wf_ranks_abort(ranks, 5, "");
+    }
+    wf_ranks_free(ranks);
+    return 0;
+}

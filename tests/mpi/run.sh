@@ -1,0 +1,90 @@
+# Ranks over a real MPI: run.sh KIND BUILD MPICC. KIND is openmpi or mpich; MPICC is empty where the build has found none.
+# Without that MPI the test is skipped (77), and says so.
+set -eu
+kind=$1 build=$2 mpicc=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # containers
+unset WEFT_MPI WEFT_MPI_TIMEOUT
+
+skip() { echo "skipped: $*"; exit 77; }
+die() { echo "FAILED: $*" >&2; cat "$work/out" >&2; exit 1; }
+
+launcher_of() { # launcher_of KIND: the mpirun of this MPI
+    local name pattern
+    case $1 in openmpi) pattern='Open MPI|OpenRTE' ;; *) pattern='HYDRA|MPICH' ;; esac
+    for name in "mpirun.$1" mpirun mpiexec; do
+        if command -v "$name" > /dev/null && "$name" --version 2>&1 | grep -qE "$pattern"; then echo "$name"; return; fi
+    done
+}
+launcher=$(launcher_of "$kind")
+[ -n "$mpicc" ] || skip "no mpicc of $kind was found when the build was configured"
+[ -n "$launcher" ] || skip "no mpirun of $kind is installed"
+other=mpich title='Open MPI' other_title=MPICH
+[ "$kind" = openmpi ] || { other=openmpi title=MPICH other_title='Open MPI'; }
+options=()
+[ "$kind" != openmpi ] || options=(--oversubscribe)
+program=$build/mpi_program
+
+launch() { # launch N COMMAND...: runs it; the exit status is that of the job
+    local n=$1
+    shift
+    timeout 120 "$launcher" "${options[@]}" -n "$n" "$@" > "$work/out" 2>&1
+}
+fails() { # fails PATTERN N COMMAND...: the job fails, within the time, and prints this
+    local pattern=$1 status=0
+    shift
+    launch "$@" || status=$?
+    [ "$status" != 0 ] && [ "$status" != 124 ] || die "$*: exit status $status"
+    grep -qE "$pattern" "$work/out" || die "$*: the message does not match '$pattern'"
+}
+
+for n in 1 2 3 4; do
+    launch $n "$program" checks || die "$n ranks"
+    launch $n "$program" size $n || die "$n ranks: the number of ranks"
+done
+WEFT_MPI=$build/test_parts_mpi-$kind.so launch 3 "$program" checks || die 'messages of several parts'
+launch 3 "$program" checks 60 || die 'collective functions of messages'
+WEFT_MPI=$build/test_parts_mpi-$kind.so launch 2 "$program" checks 60 || die 'several parts, with a timeout'
+if [ "$kind" = openmpi ]; then
+    launch 3 --mca btl self,tcp "$program" checks || die 'over TCP'
+fi
+
+# a program that uses MPI itself, and gives a communicator
+"$mpicc" -std=c11 -I"$WEFT_SOURCE/include" "$WEFT_SOURCE/tests/mpi/own.c" -o "$work/own" -L"$build" -lweft \
+    -Wl,-rpath,"$build" > "$work/out" 2>&1 || die 'tests/mpi/own.c does not compile'
+WEFT_MPI=$other launch 4 "$work/own" || die 'a program that uses MPI itself'
+
+# failures end the job
+fails '' 3 "$program" die
+fails '' 3 "$program" abort
+WEFT_MPI_TIMEOUT=1 fails \
+    'on rank .* of 3: nothing came for 1 s of waiting for a message of [04] bytes from rank' 3 "$program" hang
+WEFT_MPI_TIMEOUT=x fails 'WEFT_MPI_TIMEOUT is no number of seconds' 2 "$program" size 2
+WEFT_MPI=none fails 'WEFT_MPI is none' 2 "$program" size 2
+WEFT_MPI=/no/such.so fails 'no library for MPI was found \(/no/such.so: ' 2 "$program" size 2
+WEFT_MPI=$build/libweft.so fails 'libweft.so is no library of Weft for MPI' 2 "$program" size 2
+if [ -e "$build/libweft_mpi-$other.so" ]; then
+    WEFT_MPI=$other fails "launcher of $title has started 2 ranks .*$other_title.* sees 1: .*WEFT_MPI=$kind" \
+        2 "$program" size 2
+else
+    echo "the other MPI, $other, is not installed: a wrong launcher is not tried"
+fi
+
+# the tool
+launch 3 "$WEFT" info --mpi || die 'weft info --mpi'
+grep -qE "^MPI +$title .*, 3 ranks\$" "$work/out" || die 'weft info --mpi: no library'
+grep -qE '^ranks +0 to 2: ' "$work/out" || die 'weft info --mpi: no hosts'
+grep -qE "^search +$title: its launcher has set " "$work/out" || die 'weft info --mpi: not how it was found'
+grep -qE '^search .*MPI_THREAD_[A-Z]+ granted$' "$work/out" || die 'weft info --mpi: no thread level'
+[ "$(grep -c '^MPI ' "$work/out")" = 1 ] || die 'weft info --mpi: several ranks print'
+! "$WEFT" info --mpi x.mrc > "$work/out" 2>&1 || die 'weft info --mpi takes a file'
+! WEFT_MPI=none "$WEFT" info --mpi > "$work/out" 2>&1 || die 'weft info --mpi without MPI succeeds'
+
+# a process that asks for no ranks looks for no MPI
+searches() { LD_DEBUG=libs,files "$WEFT" info "$@" 2>&1 | grep -c 'libmpi\|libweft_mpi' || true; }
+[ "$(searches --mpi)" != 0 ] || die 'LD_DEBUG shows no search for an MPI'
+[ "$(searches)" = 0 ] || die 'weft info without --mpi looks for an MPI'
+ldd "$build/libweft.so" > "$work/out"
+! grep -qi mpi "$work/out" || die 'libweft.so links an MPI'
+echo ok
