@@ -53,6 +53,8 @@ const char help_calc[] =
     "                         Without it, the shape follows from the inputs\n"
     "  --chunk N              computes N images of a stack at a time, as if there were no others, so that stacks may be\n"
     "                         larger than memory. Sums over whole arrays, z and nz are those of the N images\n"
+    "  --memory 2G            arrays that would take more memory are on the disk: MRC and NPY files are read and written\n"
+    "                         in place, other arrays lie in files in $TMPDIR, else in /var/tmp\n"
     "  --pixel A              the pixel size of results in Angstrom: 1.2, or 1.2,1.3 (y, x), or 2,1.2,1.2 (z, y, x)\n"
     "  --stack, --volume      what the first of three axes of a result is, if the first input does not say it\n"
     "  --device NAME          where to compute: cpu, interp, cuda:0 (an NVIDIA GPU), cuda-emu (emulated, with checks)\n"
@@ -65,10 +67,10 @@ const char help_calc[] =
 
 /* ---- command line ---- */
 
-enum { OUT, TEXT_FILE, FACT, SHAPE = FACT + FACT_COUNT, CHUNK, TIME, HISTORY };
-static const option options[] = { { "output", 'o', true }, { "file", 'f', true }, FACT_OPTIONS,
-                                  { "shape", 0, true },    { "chunk", 0, true },  { "time", 0, false },
-                                  { "history", 0, false }, { NULL, 0, false } };
+enum { OUT, TEXT_FILE, FACT, SHAPE = FACT + FACT_COUNT, CHUNK, MEMORY, TIME, HISTORY };
+static const option options[] = { { "output", 'o', true }, { "file", 'f', true },   FACT_OPTIONS,
+                                  { "shape", 0, true },    { "chunk", 0, true },    { "memory", 0, true },
+                                  { "time", 0, false },    { "history", 0, false }, { NULL, 0, false } };
 
 /* Returns an exit code, or -1 = go on. */
 static int read_arguments(calc *c, arguments *a)
@@ -99,6 +101,12 @@ static int read_arguments(calc *c, arguments *a)
             if (!parse_count(a->value, &c->chunk))
                 return misused(c->self, "--chunk %s: give a number of images, as 8", a->value);
             break;
+        case MEMORY:
+            if (!parse_bytes(a->value, &c->memory))
+                return misused(c->self, "--memory %s: give bytes, as 2G, 500M or 1e9", a->value);
+            a->memory_bytes = (uint64_t)c->memory;
+            a->host_only = true;
+            break;
         case HISTORY:
             a->history = c->history = c->time = true;
             break;
@@ -127,6 +135,8 @@ static int read_arguments(calc *c, arguments *a)
         return misused(c->self, "--chunk or --shape, not both");
     if (c->chunk && !c->outs)
         return misused(c->self, "--chunk writes stacks; -o names one");
+    if (c->chunk && c->memory)
+        return misused(c->self, "--chunk or --memory, not both");
     if (c->text && c->file)
         return misused(c->self, "-f %s: there is a text already, '%s'", c->file, c->text);
     return -1;
@@ -337,6 +347,8 @@ int run_calc(const command *self, int argc, char **argv)
             result = calc_name_results(c);
         if (c->ctx && result == EXIT_OK && !calc_add_shape(c))
             result = failed_in(c->ctx);
+        if (c->memory)
+            watch_mapped_pages();
         if (c->ctx && result == EXIT_OK)
             result = run_steps(c);
     }

@@ -23,6 +23,21 @@ bool has_derivative(const wf_arg *arg);
 /* True if the last statement of the text assigns a name, so that another one may follow. */
 bool ends_with_name(wf_context *ctx, const char *text);
 
+/* ---- calc_mapped.c: files as the memory of arrays ---- */
+/* Reports pages of mapped files that cannot be read or written. */
+void watch_mapped_pages(void);
+/* Returns the file as an array whose memory it is, or loads it if that is not possible. NULL: the context has the error. */
+wf_array *map_input(wf_context *ctx, const char *path, wf_meta *meta);
+/* A result whose memory is a file, which wf_file_finish makes appear. */
+typedef struct mapped_result {
+    wf_file *file; /* NULL = the result is saved */
+    wf_array *array;
+} mapped_result;
+/* Begins the file of the result `name` of the text, as memory of an array of the result's dtype and shape. Both stay NULL if
+ * that is not possible. Errors: in the context. */
+wf_status map_result(wf_context *ctx, const char *text, wf_args args, const char *name, const char *path,
+                     const wf_meta *meta, mapped_result *out);
+
 /* ---- calc_steps.c: a text with its inputs and results, step by step ---- */
 typedef struct output {
     char name[NAME_CAP]; /* empty = the result assigned last */
@@ -34,17 +49,19 @@ typedef struct calc {
     wf_context *ctx;
     const char *text, *file;
     char *owned_text;
-    wf_arg arg[MAX_INPUTS + 1];
-    const char *path[MAX_INPUTS + 1]; /* file of arg i; NULL for numbers */
+    wf_arg arg[MAX_INPUTS + 1 + MAX_OUTPUTS];       /* of the command line, --shape, and results in mapped files */
+    const char *path[MAX_INPUTS + 1 + MAX_OUTPUTS]; /* file of arg i; NULL for numbers and other arrays */
     char name[MAX_INPUTS][NAME_CAP];
     size_t args;
     output out[MAX_OUTPUTS];
     size_t outs;
     wf_array *result[MAX_OUTPUTS];
+    mapped_result mapped[MAX_OUTPUTS];
     facts facts;
     wf_shape shape; /* of --shape; rank 0 = not given */
     int64_t chunk;  /* images at a time; 0 = all */
     wf_meta meta;   /* of the first file */
+    int64_t memory; /* bytes of --memory; 0 = not given */
     bool durable;   /* results are flushed to the disk */
     bool time, history;
 } calc;
@@ -57,7 +74,8 @@ int calc_name_results(calc *c);
 bool calc_add_shape(calc *c); /* makes the shape of --shape, if any, an argument. False: the context has the error */
 /* Keeps the facts of the first file for results. */
 void calc_keep_facts(calc *c, const char *path, const wf_meta *meta);
-/* Loads the inputs that are files and are not loaded yet; computes; saves the results. Errors: in the context. */
+/* Loads the inputs that are files and are not loaded yet; computes; saves the results. With --memory, files are mapped, and
+ * the inputs are released before results appear. Errors: in the context. */
 wf_status calc_load(calc *c);
 wf_status calc_compute(calc *c);
 wf_status calc_save(calc *c);

@@ -107,7 +107,8 @@ wf_status calc_load(calc *c)
         if (!c->path[i] || c->arg[i].kind == WF_ARG_ARRAY)
             continue;
         wf_meta meta = { .size = sizeof meta };
-        wf_array *array = wf_load(c->ctx, c->path[i], &meta);
+        bool maps = c->memory && !wf_text_assigns(c->ctx, c->text, c->name[i]); /* else the text changes the array */
+        wf_array *array = maps ? map_input(c->ctx, c->path[i], &meta) : wf_load(c->ctx, c->path[i], &meta);
         if (!array)
             return wf_last_status(c->ctx);
         c->arg[i] = WF_ARG(c->name[i], array);
@@ -115,14 +116,6 @@ wf_status calc_load(calc *c)
             calc_keep_facts(c, c->path[i], &meta);
     }
     return WF_OK;
-}
-
-wf_status calc_compute(calc *c)
-{
-    const char *want[MAX_OUTPUTS];
-    for (size_t i = 0; i < c->outs; i++)
-        want[i] = c->out[i].name;
-    return wf_text_create(c->ctx, c->text, (wf_args){ c->arg, c->args }, 0, want, c->outs, c->result);
 }
 
 wf_meta calc_result_meta(const calc *c, size_t i)
@@ -144,13 +137,73 @@ wf_meta calc_result_meta(const calc *c, size_t i)
     return meta;
 }
 
+static bool is_input(const calc *c, const char *name)
+{
+    for (size_t i = 0; i < c->args; i++)
+        if (c->arg[i].name && strcmp(c->arg[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Begins the files of results that can be the memory of arrays, which the text then assigns. */
+static wf_status map_results(calc *c)
+{
+    const size_t args = c->args;
+    wf_status status = WF_OK;
+    for (size_t i = 0; i < c->outs && status == WF_OK; i++) {
+        if (!c->out[i].path || c->facts.store_as || is_input(c, c->out[i].name) ||
+            !wf_text_assigns(c->ctx, c->text, c->out[i].name))
+            continue;
+        wf_meta meta = calc_result_meta(c, i);
+        status = map_result(c->ctx, c->text, (wf_args){ c->arg, args }, c->out[i].name, c->out[i].path, &meta,
+                            &c->mapped[i]);
+        if (c->mapped[i].array)
+            c->arg[c->args++] = WF_ARG(c->out[i].name, wf_retain(c->mapped[i].array));
+    }
+    return status;
+}
+
+wf_status calc_compute(calc *c)
+{
+    const char *want[MAX_OUTPUTS];
+    wf_array *result[MAX_OUTPUTS] = { NULL };
+    size_t n = 0;
+    wf_status status = c->memory ? map_results(c) : WF_OK;
+    for (size_t i = 0; i < c->outs; i++)
+        if (!c->mapped[i].file)
+            want[n++] = c->out[i].name;
+    const wf_args args = { c->arg, c->args };
+    if (status == WF_OK)
+        status = n ? wf_text_create(c->ctx, c->text, args, 0, want, n, result) : wf_text_n(c->ctx, c->text, args);
+    for (size_t i = 0, k = 0; i < c->outs; i++)
+        if (!c->mapped[i].file)
+            c->result[i] = result[k++];
+    return status;
+}
+
+static void release_inputs(calc *c)
+{
+    for (size_t i = 0; i < c->args; i++)
+        calc_release_input(c, i);
+    for (size_t i = 0; i < c->outs; i++) {
+        wf_release(c->mapped[i].array);
+        c->mapped[i].array = NULL;
+    }
+}
+
 wf_status calc_save(calc *c)
 {
     wf_status status = WF_OK;
     for (size_t i = 0; i < c->outs && status == WF_OK; i++) {
         wf_meta meta = calc_result_meta(c, i);
-        status = wf_save(c->result[i], c->out[i].path, &meta);
+        if (!c->mapped[i].file)
+            status = wf_save(c->result[i], c->out[i].path, &meta);
     }
+    if (c->memory)
+        release_inputs(c);
+    for (size_t i = 0; i < c->outs && status == WF_OK; i++)
+        if (c->mapped[i].file)
+            status = wf_file_finish(c->mapped[i].file);
     return status;
 }
 
@@ -167,6 +220,9 @@ void calc_release(calc *c)
         wf_release(c->result[i]);
         c->result[i] = NULL;
     }
-    for (size_t i = 0; i < c->args; i++)
-        calc_release_input(c, i);
+    release_inputs(c);
+    for (size_t i = 0; i < c->outs; i++) {
+        wf_file_free(c->mapped[i].file);
+        c->mapped[i].file = NULL;
+    }
 }

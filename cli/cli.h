@@ -12,7 +12,9 @@ typedef enum number_kind { NUMBER_NONE, NUMBER, NUMBER_TOO_LARGE } number_kind;
 number_kind parse_number(const char *text, double *out); /* "nan" and "-inf" are numbers */
 bool parse_two(const char *text, double *a, double *b);  /* "1,2.5" */
 bool parse_count(const char *text, int64_t *out);        /* a whole number above 0 */
-bool parse_shape(const char *text, wf_shape *out);       /* "512,512"; extents are at least 1 */
+/* A number of bytes, as 2G: K, M, G and T are powers of 1024. */
+bool parse_bytes(const char *text, int64_t *out);
+bool parse_shape(const char *text, wf_shape *out); /* "512,512"; extents are at least 1 */
 /* Reads "1.2", "1.2,1.3" (y, x) or "2,1.2,1.2" (z, y, x) as the spacing along z, y, x. One number is that of all axes;
  * without z, it is that of y. */
 bool parse_spacing(const char *text, double out[3]);

@@ -90,6 +90,20 @@ bool parse_count(const char *text, int64_t *out)
     return true;
 }
 
+bool parse_bytes(const char *text, int64_t *out)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    double bytes = strtod(text, &end);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    for (const char *u = units; unit && u <= unit; u++)
+        bytes *= 1024;
+    if (end == text || (*end && (!unit || end[1])) || !(bytes >= 1 && bytes < 0x1p63))
+        return false;
+    *out = (int64_t)bytes;
+    return true;
+}
+
 wf_dtype parse_dtype(const char *text)
 {
     for (int t = WF_BOOL; wf_dtype_size((wf_dtype)t); t++)

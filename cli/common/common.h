@@ -62,6 +62,7 @@ typedef struct arguments {
     /* set by the command before open_context */
     bool history;             /* WF_FLAG_HISTORY */
     bool host_only;           /* a GPU is refused */
+    uint64_t memory_bytes;    /* as in wf_config */
     bool (*poll)(void *user); /* as in wf_config, without a user; NULL: nobody */
 } arguments;
 enum { MOST_CLI_THREADS = 1024 }; /* for --threads and WEFT_THREADS; the library starts no more */

@@ -26,7 +26,9 @@ wf_context *open_context(const arguments *a)
 {
     if (bad_environment(a))
         return NULL;
-    wf_config config = { .size = sizeof config, .threads = a->threads, .log = print_log, .poll = a->poll };
+    wf_config config = {
+        .size = sizeof config, .threads = a->threads, .log = print_log, .poll = a->poll, .memory_bytes = a->memory_bytes
+    };
     if (a->fast_math)
         config.flags_on = WF_FLAG_FAST_MATH;
     if (a->history)

@@ -27,6 +27,7 @@ typedef struct wf_place {
     /* Strides in elements, [rank]; NULL = C order. wf_wrap: any sign; an array with a stride of 0 is read-only. */
     const int64_t *strides;
     wf_memory memory; /* memory of wf_empty. Recordings run on `device`, whatever memory it is. */
+    bool read_only;   /* wf_wrap: nothing may write the array, nor its views */
 } wf_place;
 /* A new array with undefined contents, aligned to 64 bytes.
  * Example: wf_array *x = wf_empty(ctx, WF_F32, WF_SHAPE(h, w), .device = WF_GPU(0)); */

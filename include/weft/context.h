@@ -63,6 +63,10 @@ typedef struct wf_config {
      * done. True cancels as that of `poll`. NULL: no calls. */
     bool (*progress)(double part, void *user);
     void *progress_user;
+    /* 0: all arrays are in memory. Else arrays and temporaries of the processor, of 2 MiB and more, that would take more
+     * than this in all lie in files without names, page by page in memory as they are used. */
+    uint64_t memory_bytes;
+    const char *scratch_dir; /* folder of these files; NULL: $TMPDIR, else /var/tmp */
 } wf_config;
 /* A new context. NULL config: defaults. Starts no thread and opens no library until needed.
  * Errors: NULL only without memory.

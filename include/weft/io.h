@@ -145,6 +145,12 @@ WF_API wf_file *wf_file_create(wf_context *ctx, const char *path, wf_dtype dtype
  * once.
  * Errors: WF_ERR_SHAPE, WF_ERR_DTYPE, WF_ERR_UNSUPPORTED (such parts); wf_file_finish reports a full disk. */
 WF_API wf_status wf_file_write(wf_file *file, const wf_array *array, wf_shape offset);
+/* The samples of a file as the memory of an array, which the system reads and writes page by page: an array may be larger
+ * than memory. Of an opened file the array is read-only; of a created one it sets the samples, which are 0 at first.
+ * Owns: the caller releases the array, which may outlive an opened file, and before wf_file_finish of a created one.
+ * Errors: NULL: WF_ERR_UNSUPPORTED: only MRC and NPY, plain, whose samples need no conversion; WF_ERR_IO: a full disk.
+ * Aliasing: another program that shortens the file ends this one (SIGBUS). */
+WF_API wf_array *wf_file_map(wf_file *file);
 /* Makes a created file appear, as wf_save does. Only wf_file_free may follow. */
 WF_API wf_status wf_file_finish(wf_file *file);
 /* Closes a file; a created one that is not finished never appears. NULL: does nothing. */

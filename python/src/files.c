@@ -343,6 +343,15 @@ static PyObject *write_file(PyObject *self, PyObject *const *args, Py_ssize_t n,
         result = wfpy_done(wf_file_write(file, array, offset));
     END;
 }
+/* map_file(file, read_only): the file was opened, not created. */
+static PyObject *map_file(PyObject *self, PyObject *args)
+{
+    PyObject *capsule;
+    int read_only;
+    (void)self;
+    wf_file *file = PyArg_ParseTuple(args, "Op", &capsule, &read_only) ? file_of(capsule) : NULL;
+    return file ? wfpy_array_view(wf_file_map(file), read_only != 0) : NULL;
+}
 static PyObject *finish_file(PyObject *self, PyObject *capsule)
 {
     wf_file *file = file_of(capsule);
@@ -372,6 +381,7 @@ static PyMethodDef functions[] = {
     { "create_file", KEYWORDS(create_file), METH_FASTCALL | METH_KEYWORDS, NULL },
     { "read_file", KEYWORDS(read_file), METH_FASTCALL | METH_KEYWORDS, NULL },
     { "write_file", KEYWORDS(write_file), METH_FASTCALL | METH_KEYWORDS, NULL },
+    { "map_file", map_file, METH_VARARGS, NULL },
     { "finish_file", finish_file, METH_O, NULL },
     { "format_named", KEYWORDS(format_named), METH_FASTCALL | METH_KEYWORDS, NULL },
     { NULL, NULL, 0, NULL },

@@ -76,6 +76,27 @@ def test_parts_and_appending(tmp_path):
     assert numpy.load(path)[4:, 0].tolist() == [5, 6, 7]
 
 
+def test_files_as_memory(tmp_path):
+    values = numpy.arange(24, dtype="f4").reshape(4, 6)
+    weft.save(tmp_path / "a.npy", values)
+    with weft.open_file(tmp_path / "a.npy") as file:
+        array = file.map()
+    assert (numpy.asarray(array) == values).all() and array.read_only
+    assert not numpy.asarray(array).flags.writeable
+    with pytest.raises(ValueError):
+        array[0, 0] = 3
+    with weft.create_file(tmp_path / "b.npy", (4, 6), "f4") as file:
+        out = file.map()
+        out[...] = array * 2
+        with pytest.raises(ValueError, match="not released"):
+            file.finish()
+        del out
+    assert (numpy.load(tmp_path / "b.npy") == values * 2).all()
+    weft.save(tmp_path / "a.tif", values)
+    with weft.open_file(tmp_path / "a.tif") as file, pytest.raises(NotImplementedError, match="TIFF cannot be mapped"):
+        file.map()
+
+
 def test_movies(tmp_path):
     frames = numpy.random.default_rng(1).integers(0, 9, (6, 4, 5)).astype("u1")
     gain = numpy.full((4, 5), 2, "f4")

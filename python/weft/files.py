@@ -168,6 +168,12 @@ class File:
         """Stores an array, of the file's dtype, at `offset`."""
         _c.write_file(self._handle, array, offset)
 
+    def map(self) -> Array:
+        """The samples as an array whose memory is the file, so that it may be larger than memory; of MRC and NPY.
+
+        The array is read-only unless the file was created. It must be released (del) before finish()."""
+        return _c.map_file(self._handle, not self._writes)
+
     def finish(self) -> None:
         """Makes a created file appear."""
         _c.finish_file(self._handle)

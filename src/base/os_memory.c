@@ -1,6 +1,9 @@
 /* os_memory.c - pages of memory from the system. */
 #include "base/os.h"
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -33,6 +36,40 @@ void *wf__pages_alloc(size_t bytes)
     madvise(p + head, rounded, MADV_HUGEPAGE); /* the system may refuse */
 #endif
     return p + head;
+}
+
+/* Opens a new file without a name. */
+static int open_nameless(const char *folder)
+{
+#ifdef O_TMPFILE
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+        return fd;
+#endif
+    char name[PATH_MAX];
+    int length = snprintf(name, sizeof name, "%s/" WF__TEMP_PREFIX "XXXXXX", folder);
+    if (length < 0 || (size_t)length >= sizeof name) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    int named = mkstemp(name);
+    if (named >= 0)
+        unlink(name);
+    return named;
+}
+
+void *wf__pages_in_file(const char *folder, size_t bytes)
+{
+    int fd = open_nameless(folder);
+    if (fd < 0)
+        return NULL;
+    void *p = MAP_FAILED;
+    int code = bytes > (size_t)INT64_MAX ? EFBIG : posix_fallocate(fd, 0, (off_t)bytes);
+    if (!code && (p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED)
+        code = errno;
+    close(fd);
+    errno = code;
+    return code ? NULL : p;
 }
 
 void wf__pages_free(void *p, size_t bytes)

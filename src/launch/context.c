@@ -35,7 +35,9 @@ static wf__engine *new_engine(const wf_config *config)
                             .cache_bytes = config->cache_bytes,
                             .log = config->log,
                             .log_user = config->log_user,
-                            .observer = { config->poll, config->poll_user, config->progress, config->progress_user } };
+                            .observer = { config->poll, config->poll_user, config->progress, config->progress_user },
+                            .memory_bytes = config->memory_bytes,
+                            .scratch_dir = config->scratch_dir };
 #ifdef WEFT_WITH_LLVM
     c.codegen = &wf__llvm;
 #endif

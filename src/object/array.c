@@ -55,10 +55,15 @@ static bool make_buffer(wf_array *a, const char *function, wf_memory memory, siz
         a->buffer->gpu = there ? gpu : NULL;
     if (a->buffer)
         return true;
+    wf__str reason = { 0 };
+    if (!gpu)
+        wf__mem_reason(wf__engine_memory(a->ctx->engine), &reason);
     wf_shape_text(&a->shape, text, sizeof text);
-    wf__error(a->ctx, failure.status, "%s: %s %s %s (%llu bytes)%s%s", function,
+    wf__error(a->ctx, failure.status, "%s: %s %s %s (%llu bytes)%s%s%s", function,
               failure.status == WF_ERR_MEMORY ? "out of memory for" : "no memory for", wf_dtype_name(a->dtype), text,
-              (unsigned long long)bytes, failure.text.len ? ": " : "", wf__str_get(&failure.text));
+              (unsigned long long)bytes, failure.text.len ? ": " : "", wf__str_get(&failure.text),
+              wf__str_get(&reason));
+    wf__str_free(&reason);
     wf__str_free(&failure.text);
     return false;
 }
@@ -227,7 +232,7 @@ wf_array *wf_wrap_with(wf_context *ctx, void *data, wf_dtype dtype, wf_shape sha
     }
     if (a) {
         a->buffer->data = a->base = data;
-        a->read_only = repeats(&a->shape, a->stride);
+        a->read_only = given.read_only || repeats(&a->shape, a->stride);
         wf__array_span(a);
     }
     if (a && wf__is_gpu(given.device) && !is_there(a, given.device)) {

@@ -42,7 +42,9 @@ wf__engine *wf__engine_new(const wf__engine_config *config)
     e->code = wf__map_new(IDLE_CODE_BYTES, free_executable);
     e->has_lock = wf__mutex_init(&e->lock);
     e->has_later_progress = wf__progress_init(&e->later_progress, false);
-    if (!e->pool || !e->memory || !e->disk || !e->code || !e->has_lock || !e->has_later_progress) {
+    bool bounded =
+        e->memory && (!config->memory_bytes || wf__mem_bound(e->memory, config->memory_bytes, config->scratch_dir));
+    if (!e->pool || !bounded || !e->disk || !e->code || !e->has_lock || !e->has_later_progress) {
         wf__engine_free(e);
         return NULL;
     }

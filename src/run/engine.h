@@ -19,6 +19,8 @@ typedef struct wf__engine_config {
     void (*log)(int level, const char *text, void *user);
     void *log_user;
     wf__observer observer;
+    uint64_t memory_bytes;   /* see wf_config; 0 = arrays are in memory */
+    const char *scratch_dir; /* see wf_config */
 } wf__engine_config;
 
 /* Makes an engine. Opens no library and starts no thread. NULL = out of memory. */

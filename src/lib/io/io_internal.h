@@ -2,7 +2,8 @@
  * (basics.c), the types that files store (types.c), libraries that are opened when they are needed (foreign.c),
  * compressed files (gzip.c), packed chunks (codec.c), the bounded reader and the atomic writer (file.c), runs of samples
  * (convert.c), whole arrays of them (samples.c), what is common to all files that are written (output.c), the formats,
- * their table (io.c), movies (movie.c), parts of files (parts.c), and files that grow (append.c). STAR tables have a
+ * their table (io.c), movies (movie.c), files as memory (mapped.c), parts of files
+ * (parts.c), and files that grow (append.c). STAR tables have a
  * header of their own (star.h), and so have JSON (json.h), OME-Zarr (ome.h), the two halves of Zarr (zarr.h) and those of
  * EER (eer.h).
  *
@@ -379,6 +380,17 @@ wf_array *wfl_io_filled(wf_array *array, wf_status status);
 wf_array *wfl_io_input_read(wfl_io_input *in, const wf_shape *first, const wf_shape *count);
 
 extern const wfl_io_format wfl_io_mrc, wfl_io_npy, wfl_io_png, wfl_io_tiff, wfl_io_eer, wfl_io_zarr;
+
+/* ---- mapped files ----------------------------------------------------------------------------------------------- */
+
+/* What a mapped file and its array share. */
+typedef struct wfl_io_mapping wfl_io_mapping;
+/* Return the samples of a file as an array, which is read-only for an input; NULL on error. The caller leaves *mapping,
+ * which stays NULL for an array without elements. */
+wf_array *wfl_io_map_input(wfl_io_input *in, wfl_io_mapping **mapping);
+wf_array *wfl_io_map_output(wfl_io_output *out, wf_dtype dtype, const wf_shape *shape, wfl_io_mapping **mapping);
+bool wfl_io_mapping_used(const wfl_io_mapping *mapping); /* the array is not freed */
+void wfl_io_mapping_leave(wfl_io_mapping *mapping);      /* NULL: does nothing */
 
 /* ---- movies ----------------------------------------------------------------------------------------------------- */
 

@@ -1,4 +1,5 @@
-/* parts.c - files that are read or written in parts: wf_load_region, wf_file_open, wf_movie_open and wf_file_create.
+/* parts.c - files that are read or written in parts: wf_load_region, wf_file_open, wf_movie_open, wf_file_create and
+ * wf_file_map.
  *
  * A file that is read stays open, with its header understood. A file that is written is a temporary one until
  * wf_file_finish.
@@ -17,6 +18,7 @@ struct wf_file {
     wfl_io_output out;
     wf_dtype dtype;
     wf_shape shape;
+    wfl_io_mapping *mapping; /* the latest of wf_file_map; NULL: none */
 };
 
 /* Fails unless the box of `count` elements at `first` lies within the file. */
@@ -238,11 +240,49 @@ wf_status wf_file_write(wf_file *file, const wf_array *array, wf_shape offset)
     return status;
 }
 
+/* ---- files as memory ---- */
+
+static WFL_APART wf_array *map_file(wf_file *file)
+{
+    wfl_io_mapping *mapping = NULL;
+    wf_array *array = NULL;
+    if (file->movie)
+        wfl_io_fail(file->ctx, file->path, WF_ERR_UNSUPPORTED, "wf_file_map: images of a movie are computed");
+    else if (file->is_input)
+        array = wfl_io_map_input(&file->in, &mapping);
+    else if (!file->is_output)
+        wfl_io_fail(file->ctx, file->path, WF_ERR_ARG, "wf_file_map: the file is finished");
+    else if (wfl_io_mapping_used(file->mapping))
+        wfl_io_fail(file->ctx, file->path, WF_ERR_ARG, "wf_file_map: the file is mapped already");
+    else
+        array = wfl_io_map_output(&file->out, file->dtype, &file->shape, &mapping);
+    if (!array)
+        return NULL;
+    wf_freeze_refuse(file->ctx, "wf_file_map", "a replay would not map the file again");
+    wfl_io_mapping_leave(file->mapping);
+    file->mapping = mapping;
+    return array;
+}
+
+wf_array *wf_file_map(wf_file *file)
+{
+    if (!file)
+        return NULL;
+    fenv_t floats;
+    wfl_floats_begin(&floats);
+    wf_array *array = map_file(file);
+    wfl_floats_end(&floats);
+    return array;
+}
+
 static WFL_APART wf_status finish_file(wf_file *file)
 {
     if (!file->is_output)
         return wfl_io_fail(file->ctx, file->path, WF_ERR_ARG, "wf_file_finish: the file is %s",
                            file->is_input ? "read" : "finished");
+    if (wfl_io_mapping_used(file->mapping))
+        return wfl_io_fail(file->ctx, file->path, WF_ERR_ARG,
+                           "wf_file_finish: the array of wf_file_map, or a view of it, is not released");
     file->is_output = false;
     return wfl_io_output_close(&file->out, WF_OK);
 }
@@ -263,6 +303,7 @@ void wf_file_free(wf_file *file)
     if (!file)
         return;
     wfl_movie_close(file->movie);
+    wfl_io_mapping_leave(file->mapping);
     if (file->is_input)
         wfl_io_input_close(&file->in);
     if (file->is_output)

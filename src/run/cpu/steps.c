@@ -167,6 +167,7 @@ bool wf__cpu_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64
         base[plan->objects + temps] = bytes == SIZE_MAX ? NULL : wf__mem_alloc(e->memory, bytes);
         if (!base[plan->objects + temps]) {
             wf__out_of_memory(failure, "a temporary array");
+            wf__mem_reason(e->memory, &failure->text);
             ok = false;
             break;
         }

@@ -5,6 +5,7 @@
  */
 #include "run/memory/array_memory.h"
 #include "base/os.h"
+#include "run/memory/scratch_files.h"
 #include <stdlib.h>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -26,6 +27,7 @@
 enum { CLASSES = 8 * (64 - 6) };
 #define LARGE WF__HUGE_PAGE /* from this size on, blocks are pages of the system */
 #define MOST ((size_t)PTRDIFF_MAX / 2)
+#define MOST_CACHED ((uint64_t)1 << 30)
 
 typedef struct block {
     struct block *next;
@@ -40,6 +42,8 @@ typedef struct size_class {
 struct wf__mem_cache {
     wf__mutex lock;
     uint64_t max_cached; /* 0 = not yet read from the system */
+    uint64_t bound;      /* most bytes in memory, if there are files */
+    wf__scratch *files;  /* blocks in files; NULL = all blocks are in memory */
     uint64_t clock;
     wf__mem_stats stats;
     size_class classes[CLASSES];
@@ -95,7 +99,7 @@ static void release_list(block *b)
  * that wants to cache little does not. Under the lock. */
 static uint64_t bound_for(wf__mem_cache *cache, uint64_t wanted)
 {
-    const uint64_t little = (uint64_t)1 << 20, most = (uint64_t)1 << 30;
+    const uint64_t little = (uint64_t)1 << 20, most = MOST_CACHED;
     if (!cache->max_cached && wanted <= little)
         return little;
     if (!cache->max_cached) {
@@ -141,14 +145,70 @@ void wf__mem_free_all(wf__mem_cache *cache)
     if (!cache)
         return;
     wf__mem_trim(cache);
+    wf__scratch_free_all(cache->files);
     wf__mutex_free(&cache->lock);
     wf__free(cache);
+}
+
+bool wf__mem_bound(wf__mem_cache *cache, uint64_t bytes, const char *folder)
+{
+    cache->bound = bytes;
+    cache->max_cached = bytes / 8 < MOST_CACHED ? bytes / 8 + 1 : MOST_CACHED;
+    cache->files = wf__scratch_new(folder);
+    return cache->files != NULL;
+}
+
+void wf__mem_reason(wf__mem_cache *cache, wf__str *out)
+{
+    if (cache->files)
+        wf__scratch_reason(cache->files, out);
+}
+
+static void add_in_use(wf__mem_cache *cache, size_t bytes)
+{
+    cache->stats.in_use += bytes;
+    if (cache->stats.in_use > cache->stats.peak)
+        cache->stats.peak = cache->stats.in_use;
+}
+
+/* Allocates a block in a file if memory has no room for it. *tried: a file was wanted. */
+static void *alloc_in_file(wf__mem_cache *cache, size_t bytes, bool *tried)
+{
+    if (!cache->files || bytes < LARGE)
+        return NULL;
+    wf__mutex_lock(&cache->lock);
+    const uint64_t used = cache->stats.in_use - cache->stats.files;
+    *tried = used > cache->bound || bytes > cache->bound - used;
+    wf__mutex_unlock(&cache->lock);
+    void *p = *tried ? wf__scratch_alloc(cache->files, bytes) : NULL;
+    if (!p)
+        return NULL;
+    wf__mutex_lock(&cache->lock);
+    add_in_use(cache, bytes);
+    cache->stats.files += bytes;
+    wf__mutex_unlock(&cache->lock);
+    return p;
+}
+
+static bool free_in_file(wf__mem_cache *cache, void *p, size_t bytes)
+{
+    if (!cache->files || bytes < LARGE || !wf__scratch_free(cache->files, p))
+        return false;
+    wf__mutex_lock(&cache->lock);
+    cache->stats.in_use -= bytes;
+    cache->stats.files -= bytes;
+    wf__mutex_unlock(&cache->lock);
+    return true;
 }
 
 void *wf__mem_alloc(wf__mem_cache *cache, size_t bytes)
 {
     if (bytes > MOST || wf__alloc_fails())
         return NULL;
+    bool in_file = false;
+    void *file = alloc_in_file(cache, bytes, &in_file);
+    if (in_file)
+        return file;
     uint32_t class = class_of(bytes);
     size_t size = class_bytes(class);
     wf__mutex_lock(&cache->lock);
@@ -162,9 +222,7 @@ void *wf__mem_alloc(wf__mem_cache *cache, size_t bytes)
     } else {
         cache->stats.fresh++;
     }
-    cache->stats.in_use += bytes;
-    if (cache->stats.in_use > cache->stats.peak)
-        cache->stats.peak = cache->stats.in_use;
+    add_in_use(cache, bytes);
     wf__mutex_unlock(&cache->lock);
     if (!b)
         b = system_alloc(size);
@@ -185,7 +243,7 @@ void *wf__mem_alloc(wf__mem_cache *cache, size_t bytes)
 
 void wf__mem_free(wf__mem_cache *cache, void *p, size_t bytes)
 {
-    if (!p)
+    if (!p || free_in_file(cache, p, bytes))
         return;
     uint32_t class = class_of(bytes);
     size_t size = class_bytes(class);

@@ -12,6 +12,7 @@ enum { WF__MEM_ALIGN = 64 };
 typedef struct wf__mem_cache wf__mem_cache;
 typedef struct wf__mem_stats {
     uint64_t in_use; /* bytes in use, without rounding */
+    uint64_t files;  /* those of them that lie in files */
     uint64_t peak;   /* maximum of in_use */
     uint64_t cached; /* bytes kept for reuse */
     uint64_t fresh;  /* allocations from the system */
@@ -20,6 +21,11 @@ typedef struct wf__mem_stats {
 
 /* Makes a cache. max_cached: 0 = an eighth of the memory, but at least 1 MiB and at most 1 GiB; UINT64_MAX = no bound. */
 wf__mem_cache *wf__mem_new(uint64_t max_cached);
+/* From now on large blocks lie in files (scratch_files.h) where all blocks would else take more than `bytes` bytes of
+ * memory. folder: as wf__scratch_new. Called before any allocation. Returns false if out of memory. */
+bool wf__mem_bound(wf__mem_cache *cache, uint64_t bytes, const char *folder);
+/* Appends why the latest block in a file failed; nothing if none has. */
+void wf__mem_reason(wf__mem_cache *cache, wf__str *out);
 void wf__mem_free_all(wf__mem_cache *cache); /* all blocks must have been freed; NULL: no-op */
 
 /* Allocates uninitialised memory, aligned to 64 bytes; from 2 MiB on aligned to 2 MiB, in huge pages. 0 bytes are as

@@ -1,0 +1,76 @@
+/* calc_mapped.c - files as the memory of arrays, for weft calc --memory. Files that cannot be mapped are loaded and saved. */
+#include "calc.h"
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A page of a mapped file that cannot be read or written ends the program by a signal; says so. */
+static void report_lost_page(int signal)
+{
+    static const char text[] =
+        "weft: a page of a mapped file was lost: the disk failed, or another program made a file "
+        "shorter\n";
+    ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)ignored;
+    (void)signal;
+    _exit(EXIT_FAILED);
+}
+
+void watch_mapped_pages(void)
+{
+    struct sigaction a = { .sa_handler = report_lost_page };
+    sigemptyset(&a.sa_mask);
+    sigaction(SIGBUS, &a, NULL);
+}
+
+/* Maps an open file. NULL: it cannot be mapped, or with *failed, there is an error. */
+static wf_array *map_file(wf_context *ctx, wf_file *file, bool *failed)
+{
+    wf_array *array = file ? wf_file_map(file) : NULL;
+    *failed = !array && wf_last_status(ctx) != WF_ERR_UNSUPPORTED;
+    if (!array && !*failed)
+        wf_clear_error(ctx);
+    return array;
+}
+
+wf_array *map_input(wf_context *ctx, const char *path, wf_meta *meta)
+{
+    bool failed;
+    wf_file *file = wf_file_open(ctx, path, meta, NULL, NULL);
+    wf_array *array = map_file(ctx, file, &failed);
+    wf_file_free(file);
+    return array || failed ? array : wf_load(ctx, path, meta);
+}
+
+/* Returns an array like the result `name` of the text, of which nothing is computed. NULL: only computing tells what it is,
+ * as after a sort, or the text is wrong. */
+static wf_array *like_result(wf_context *ctx, const char *text, wf_args args, const char *name)
+{
+    wf_array *like = NULL;
+    wf_kernel *kernel = NULL;
+    for (size_t part = 0; !like && (!part || kernel); part++) {
+        kernel = wf_text_compile_part(ctx, text, args, 0, &name, 1, part, &like);
+        wf_kernel_free(kernel);
+    }
+    wf_clear_error(ctx); /* what is wrong is reported when the text runs */
+    return like;
+}
+
+wf_status map_result(wf_context *ctx, const char *text, wf_args args, const char *name, const char *path,
+                     const wf_meta *meta, mapped_result *out)
+{
+    bool failed;
+    wf_array *like = like_result(ctx, text, args, name);
+    if (!like)
+        return WF_OK;
+    wf_dtype dtype = wf_array_dtype(like);
+    wf_shape shape = wf_array_shape(like);
+    wf_release(like);
+    out->file = wf_file_create(ctx, path, dtype, shape, meta);
+    out->array = map_file(ctx, out->file, &failed);
+    if (out->array)
+        return WF_OK;
+    wf_file_free(out->file);
+    out->file = NULL;
+    return failed ? wf_last_status(ctx) : WF_OK;
+}
