@@ -152,7 +152,13 @@ bool wf__touch_fd(int fd) { return futimens(fd, NULL) == 0; }
 
 bool wf__make_folder(const char *path) { return mkdir(path, 0777) == 0 || errno == EEXIST; }
 
-char *wf__real_path(const char *path) { return wf__alloc_fails() ? NULL : realpath(path, NULL); }
+char *wf__real_path(const char *path)
+{
+    if (!wf__alloc_fails())
+        return realpath(path, NULL);
+    errno = ENOMEM;
+    return NULL;
+}
 
 static wf__file_info info_of(const struct stat *s)
 {

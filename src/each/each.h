@@ -20,15 +20,13 @@ typedef struct wf__each_facts {
     uint64_t bytes;   /* of the inputs */
 } wf__each_facts;
 
-/* Appends the absolute path of a file that may not exist yet, in a folder without links. A path whose folder does not
- * exist stays as it is. */
-void wf__each_whole_path(wf__str *out, const char *path);
-uint64_t wf__each_id(const wf_each_item *item); /* by the whole path of the first output; never 0 */
+/* The functions that return bool return false without memory. */
+bool wf__each_id(const wf_each_item *item, uint64_t *id); /* a hash of the first output's absolute path */
 const char *wf__each_name(const wf_each_item *item);
 /* Looks at the files. `shared` is a hash of input files that all items have. */
-wf__each_facts wf__each_look(const wf_each_item *item, uint64_t shared);
+bool wf__each_look(const wf_each_item *item, uint64_t shared, wf__each_facts *out);
 uint64_t wf__each_look_outputs(const wf_each_item *item);
-uint64_t wf__each_shared(const char *const *paths, size_t count);
+bool wf__each_shared(const char *const *paths, size_t count, uint64_t *hash);
 /* Fails if two items have one output, or an output is an input. */
 wf_status wf__each_check(wf_context *ctx, const wf_each_item *items, size_t count, const char *const *shared,
                          size_t shared_count);

@@ -55,12 +55,16 @@ static wf_each_state compare(const wf_farm *farm, uint64_t id, const wf__each_fa
                                               : WF_EACH_OUTPUT;
 }
 
-static void look_at(wf_farm *farm, size_t item)
+/* False = no memory. */
+static bool look_at(wf_farm *farm, size_t item)
 {
     struct known *k = &farm->known[item];
-    wf__each_facts now = wf__each_look(&farm->items[item], farm->shared);
+    wf__each_facts now;
+    if (!wf__each_look(&farm->items[item], farm->shared, &now))
+        return false;
     k->outputs = now.outputs;
     k->state = compare(farm, k->id, &now);
+    return true;
 }
 
 /* Appends the folder of the journal. */
@@ -107,17 +111,17 @@ wf_farm *wf_farm_open(wf_context *ctx, const wf_each_item *items, size_t count, 
         status = wf__journal_read(&farm->journal, ctx);
     if (status == WF_OK && count && !o->read_only)
         status = wf__journal_merge(&farm->journal, ctx);
-    if (status != WF_OK) {
-        wf_farm_free(farm);
-        return NULL;
-    }
     farm->task = hash_text(o->task);
     farm->settings = hash_text(o->settings);
     farm->version = hash_text(wf_version());
-    farm->shared = wf__each_shared(o->shared, o->shared_count);
-    for (size_t i = 0; i < count; i++) {
-        farm->known[i].id = wf__each_id(&items[i]);
-        look_at(farm, i);
+    if (status == WF_OK && !wf__each_shared(o->shared, o->shared_count, &farm->shared))
+        status = wf_error(ctx, WF_ERR_MEMORY, NULL);
+    for (size_t i = 0; i < count && status == WF_OK; i++)
+        if (!wf__each_id(&items[i], &farm->known[i].id) || !look_at(farm, i))
+            status = wf_error(ctx, WF_ERR_MEMORY, NULL);
+    if (status != WF_OK) {
+        wf_farm_free(farm);
+        return NULL;
     }
     return farm;
 }
@@ -253,9 +257,10 @@ static bool is_done_meanwhile(run *r, size_t item)
     wf_farm *farm = r->farm;
     if (wf__each_look_outputs(&farm->items[item]) == farm->known[item].outputs)
         return false;
-    if (wf__journal_read(&farm->journal, r->ctx) != WF_OK)
+    if (wf__journal_read(&farm->journal, r->ctx) != WF_OK || !look_at(farm, item)) {
         wf_clear_error(r->ctx); /* the item is done once more */
-    look_at(farm, item);
+        return false;
+    }
     return farm->known[item].state == WF_EACH_DONE;
 }
 
@@ -264,10 +269,12 @@ static void work(run *r, size_t item)
 {
     wf_farm *farm = r->farm;
     const wf_each_item *it = &farm->items[item];
-    wf__each_facts before = wf__each_look(it, farm->shared);
+    wf__each_facts before;
+    bool known = wf__each_look(it, farm->shared, &before);
+    wf_clear_error(r->ctx);
     report(r, &(wf_each_report){ .item = item, .event = WF_EACH_STARTED, .bytes = before.bytes, .message = "" });
     double begin = wf__now();
-    wf_status status = r->function(r->ctx, it, item, r->user);
+    wf_status status = known ? r->function(r->ctx, it, item, r->user) : wf_error(r->ctx, WF_ERR_MEMORY, NULL);
     double seconds = wf__now() - begin;
     uint64_t outputs = status == WF_OK ? wf__each_look_outputs(it) : 0;
     if (status == WF_OK && !outputs)
