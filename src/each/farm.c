@@ -1,9 +1,8 @@
 /* farm.c - the farm: what is to be done, and the run that claims items, calls the function and notes what it did.
  *
- * The order of steps for one item: claim it; look whether another process finished it since this one last looked; call
- * the function; note the item in the journal; give the item back. Outputs appear before the note, and the note before the
- * lock goes. So a process that gets the item next sees either outputs that differ from what it knew, and then reads the
- * note, or an item that is not done.
+ * The order of steps for one item: claim it; look whether another process has finished it meanwhile; call the function;
+ * note the item in the journal; give the item back. Outputs appear before the note, and the note before the lock goes. So
+ * a process that gets the item next, and finds outputs, reads the note if there is one.
  */
 #include "each/each.h"
 #include <errno.h>
@@ -251,11 +250,14 @@ static void fail(run *r, size_t item, wf_status status, double seconds)
     wf__str_free(&text);
 }
 
-/* True if the outputs are no longer those last seen, and another process has noted that it made them as they are. */
-static bool is_done_meanwhile(run *r, size_t item)
+/* True if another process has made the outputs since this one last looked. Before this process holds the item, it asks
+ * only if the outputs have changed. Then it asks if there are any: they may have been there when it last looked, and
+ * their note not yet. */
+static bool is_done_meanwhile(run *r, size_t item, bool holds)
 {
     wf_farm *farm = r->farm;
-    if (wf__each_look_outputs(&farm->items[item]) == farm->known[item].outputs)
+    uint64_t outputs = wf__each_look_outputs(&farm->items[item]);
+    if (outputs == 0 || farm->options.again || (!holds && outputs == farm->known[item].outputs))
         return false;
     if (wf__journal_read(&farm->journal, r->ctx) != WF_OK || !look_at(farm, item)) {
         wf_clear_error(r->ctx); /* the item is done once more */
@@ -302,7 +304,7 @@ static outcome attempt(run *r, size_t item)
     wf__each_lock lock;
     if (item >= farm->count)
         return SETTLED;
-    if (farm->known[item].state == WF_EACH_DONE || is_done_meanwhile(r, item)) {
+    if (farm->known[item].state == WF_EACH_DONE || is_done_meanwhile(r, item, false)) {
         skip(r, item);
         return SETTLED;
     }
@@ -315,7 +317,7 @@ static outcome attempt(run *r, size_t item)
         r->over = r->over || error != ELOOP; /* many processes died over this one item */
         return SETTLED;
     }
-    if (is_done_meanwhile(r, item))
+    if (is_done_meanwhile(r, item, true))
         skip(r, item);
     else
         work(r, item);
