@@ -144,10 +144,7 @@ static PyMethodDef functions[] = {
     { "_set_flag", set_flag, METH_VARARGS,
       "_set_flag(name, on)\n--\n\nSets a flag of the context and returns what it was." },
     { "_info", info, METH_O, NULL },
-    { "history", history, METH_NOARGS,
-      "history()\n--\n\n"
-      "The kernels that ran since the last call, at most 4096, oldest first: dicts with name, run_s, compile_s, code,\n"
-      "points, threads and others. Noted within weft.flags(history=True)." },
+    { "_history", history, METH_NOARGS, "A list of dicts, one for each kernel that ran." },
     { "device_count", device_count, METH_O,
       "device_count(name, /)\n--\n\nThe number of devices of a kind: 'cuda', 'cuda-emu', 'cpu'." },
     { "device_info", device_info, METH_O,

@@ -57,3 +57,15 @@ def test_notebooks():
             assert y._repr_png_() is None and y.is_lazy
     finally:
         weft.images_in_notebooks(False)
+
+
+def test_histories_are_tables():
+    with weft.flags(history=True):
+        weft.history()
+        graph = weft.Graph(shape=(3,), name="<ramp>")
+        graph.write(weft.empty(3, "i64"), graph.index(0), graph.index(0))
+        graph.run()
+        history = weft.history()
+    assert [entry["name"] for entry in history] == ["<ramp>"] and isinstance(history, list)
+    table = history._repr_html_()
+    assert table.startswith("<table>") and "<td>&lt;ramp&gt;</td><td>3</td>" in table and table.count("<tr>") == 2

@@ -1,4 +1,7 @@
 """Arrays as pictures: PNG files of 2-d arrays, and notebooks that show them."""
+from __future__ import annotations
+
+import html
 import struct
 import zlib
 
@@ -58,6 +61,23 @@ def png(array, low=None, high=None, path=None):
         with open(path, "wb") as file:
             file.write(made)
     return made
+
+
+class History(list):  # type: ignore[type-arg]
+    """What weft.history gives: a list of dicts, which notebooks show as a table."""
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{title}</th>" for title in ("kernel", "points", "threads", "run", "compiled", "code"))
+        rows = (f"<tr><td>{html.escape(k['name'] or '(no name)')}</td><td>{k['points']:,}</td><td>{k['threads']}</td>"
+                f"<td>{1e3 * k['run_s']:.3f} ms</td><td>{1e3 * k['compile_s']:.3f} ms</td><td>{k['code']}</td></tr>"
+                for k in self)
+        return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+
+
+def history() -> History:
+    """The kernels that ran since the last call, at most 4096, oldest first: dicts with name, run_s, compile_s, code,
+    points, threads and others. Noted within weft.flags(history=True). Notebooks show a table."""
+    return History(_weft._history())
 
 
 def images_in_notebooks(on=True):
