@@ -232,7 +232,7 @@ static PyObject *miss(PyObject *self, PyObject *const *args, int n, const wf_sha
         done = PyObject_CallMethod(self, "_miss", "OO", tuple, space);
     Py_XDECREF(tuple);
     Py_XDECREF(space);
-    return done;
+    return wfpy_hide_frames(done);
 }
 
 static PyObject *call(PyObject *self, PyObject *positional, PyObject *keywords, const wf_shape *shape)
@@ -248,7 +248,7 @@ static PyObject *call(PyObject *self, PyObject *positional, PyObject *keywords, 
         PyObject *done =
             space ? PyObject_CallMethod(self, "_bind", "OOO", positional, keywords ? keywords : Py_None, space) : NULL;
         Py_XDECREF(space);
-        return done;
+        return wfpy_hide_frames(done);
     }
     for (int i = 0; i < d->n; ++i) {
         args[i] =
@@ -354,7 +354,21 @@ static PyObject *flags_of_context(PyObject *self, PyObject *none)
     return wfpy_context() ? PyLong_FromUnsignedLong(wf_get_flags(wfpy.context)) : NULL;
 }
 
+/* _hiding(function): a function that does the same, and whose exceptions have no frames of the package. */
+static PyObject *call_hiding(PyObject *function, PyObject *args, PyObject *keywords)
+{
+    return wfpy_hide_frames(PyObject_Call(function, args, keywords));
+}
+static PyMethodDef hiding_function = { "weft", (PyCFunction)(void (*)(void))call_hiding, METH_VARARGS | METH_KEYWORDS,
+                                       NULL };
+static PyObject *hiding(PyObject *self, PyObject *function)
+{
+    (void)self;
+    return wfpy_context() ? PyCFunction_NewEx(&hiding_function, function, NULL) : NULL;
+}
+
 static PyMethodDef functions[] = {
+    { "_hiding", hiding, METH_O, NULL },
     { "_set_tracing", set_tracing, METH_O, NULL },
     { "_flags", flags_of_context, METH_NOARGS, NULL },
     { NULL, NULL, 0, NULL },

@@ -51,6 +51,65 @@ PyObject *wfpy_raise_status(wf_status status, const char *text)
     return NULL;
 }
 
+/* The folder of the package with its separator; NULL, without an exception, if it is not known. */
+static PyObject *package_folder(void)
+{
+    static PyObject *folder;
+    if (folder)
+        return folder;
+    PyObject *file = PyModule_GetFilenameObject(wfpy.self);
+    Py_ssize_t slash = file ? PyUnicode_FindChar(file, '/', 0, PyUnicode_GetLength(file), -1) : -1;
+    if (slash >= 0)
+        folder = PyUnicode_Substring(file, 0, slash + 1);
+    Py_XDECREF(file);
+    PyErr_Clear();
+    return folder;
+}
+
+static bool is_of_package(PyObject *entry, PyObject *folder)
+{
+    PyObject *frame = PyObject_GetAttrString(entry, "tb_frame");
+    PyObject *code = frame ? PyObject_GetAttrString(frame, "f_code") : NULL;
+    PyObject *file = code ? PyObject_GetAttrString(code, "co_filename") : NULL;
+    bool is = file && PyUnicode_Tailmatch(file, folder, 0, PyUnicode_GetLength(file), -1) == 1;
+    Py_XDECREF(frame);
+    Py_XDECREF(code);
+    Py_XDECREF(file);
+    return is;
+}
+
+PyObject *wfpy_hide_frames(PyObject *result)
+{
+    PyObject *folder, *type, *value, *traceback;
+    if (result || (wf_get_flags(wfpy.context) & WF_FLAG_DEBUG))
+        return result;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (traceback && (folder = package_folder()) != NULL) {
+        PyObject *first = NULL, *last = NULL, *entry = Py_NewRef(traceback);
+        while (entry && entry != Py_None) {
+            PyObject *next = PyObject_GetAttrString(entry, "tb_next");
+            if (is_of_package(entry, folder))
+                Py_DECREF(entry);
+            else if (!last)
+                first = last = entry;
+            else {
+                PyObject_SetAttrString(last, "tb_next", entry);
+                Py_DECREF(entry);
+                last = entry;
+            }
+            entry = next;
+        }
+        Py_XDECREF(entry);
+        if (last)
+            PyObject_SetAttrString(last, "tb_next", Py_None);
+        Py_DECREF(traceback);
+        traceback = first;
+        PyErr_Clear();
+    }
+    PyErr_Restore(type, value, traceback);
+    return NULL;
+}
+
 PyObject *wfpy_raise(void)
 {
     wf_status status = wf_last_status(wfpy.context);

@@ -106,6 +106,9 @@ PyTypeObject *wfpy_add_type(PyObject *module, PyType_Spec *spec);
 PyObject *wfpy_raise(void);
 /* Raises the exception of a status with a text. Returns NULL. */
 PyObject *wfpy_raise_status(wf_status status, const char *text);
+/* Returns `result`. If it is NULL, frames of the package are taken out of the exception's traceback, except in debug mode:
+ * what remains are lines of the program. */
+PyObject *wfpy_hide_frames(PyObject *result);
 /* None, or the exception of the thread's error. */
 PyObject *wfpy_done(wf_status status);
 

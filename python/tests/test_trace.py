@@ -1,6 +1,7 @@
 """Tracing of Python functions. The oracle is Python itself, which runs the same function for every point."""
 import itertools
 import math
+import random
 import traceback
 
 import pytest
@@ -98,11 +99,12 @@ def test_the_space_and_the_indices():
     def scatter(i, /, a, b):
         b[a[i]] = i
 
-    with pytest.raises(TypeError, match="space"):
-        scatter(ints(4, 0, 4), zeros(4))
-    a, b = numpy.array([2, 0, 1, 3]), zeros(4)
-    scatter[4](a, b)
-    assert b.tolist() == [1, 2, 0, 3]
+    a, b = numpy.array([2, 0, 1, 3]), zeros(6)
+    scatter(a, b)
+    assert b.tolist() == [1, 2, 0, 3, 0, 0]
+    b = zeros(4)
+    scatter[3](a, b)
+    assert b.tolist() == [1, 2, 0, 0]
     scatter(a[::-1], b, shape=(4,))
     assert b.tolist() == [2, 1, 3, 0]
     with pytest.raises(TypeError, match="indices"):
@@ -115,8 +117,15 @@ def test_the_space_and_the_indices():
     def points(i, a, b, gain=2):
         b.add(a[i], gain)
 
+    b = zeros(4)
+    weft.kernel(points)(a, b)
+    assert b.tolist() == [2, 2, 2, 2]
+
+    def hidden(i, a, b):
+        b.add(a.read(i), 1)
+
     with pytest.raises(TypeError, match="indices"):
-        weft.kernel(space="a")(points)
+        weft.kernel(space="a")(hidden)
 
 
 def test_arrays_are_as_large_as_the_space():
@@ -185,12 +194,39 @@ def test_accumulation():
     assert (bins == numpy.bincount(a, minlength=16)).all()
 
     @weft.kernel
-    def meets(i, a, out):
-        out[i] = 0
-        out[a[i]] += 1
+    def counts(i, a, bins, negative, product):  # the array that is read gives the space
+        if a[i] > 3:
+            bins[a[i]] += 1
+        negative[a[i]] -= 2
+        product[a[i] // 8] *= 1.001
+
+    bins, negative, product = zeros(16), zeros(16), numpy.ones(2)
+    counts(a, bins, negative, product)
+    number = numpy.bincount(a, minlength=16)
+    assert (bins == numpy.where(numpy.arange(16) > 3, number, 0)).all() and (negative == -2 * number).all()
+    assert numpy.allclose(product, 1.001 ** number.reshape(2, 8).sum(1))
+    closed = weft.zeros(16, "i64")
+
+    def into_closure(i):
+        closed[a[i]] += 1
+
+    weft.iwise(1000)(into_closure)
+    assert (numpy.asarray(closed) == number).all()
+
+    @weft.kernel
+    def divides(i, a, out):
+        out[a[i]] /= 2
 
     with pytest.raises(weft.ContractError, match="accumulate"):
-        meets(a, zeros(1000))
+        divides(a, numpy.ones(16))
+
+    @weft.kernel
+    def pairs(y, x, image, row, rows):  # the read with the most indices tells
+        rows[row[y]] += image[y, x]
+
+    image, rows = ints((4, 3)), numpy.zeros(2, int)
+    pairs(image, numpy.array([0, 1, 0, 1]), rows)
+    assert rows.tolist() == [image[::2].sum(), image[1::2].sum()]
 
     def own(y, x, a, out):
         out[y, x] += a[y, x]
@@ -267,7 +303,7 @@ def test_what_messages_of_spaces_say():
     def two(y, x, /, a):
         a[x, y] = 1
 
-    with pytest.raises(TypeError, match=r"no element of the current point is assigned: one\[n\]\(\.\.\.\)"):
+    with pytest.raises(TypeError, match=r"no element of the current point is assigned or read: one\[n\]\(\.\.\.\)"):
         one(zeros(3))
     with pytest.raises(TypeError, match=r"two\[n0, n1\]\(\.\.\.\)"):
         two(zeros((3, 3)))
@@ -750,3 +786,64 @@ def test_the_rewritten_text():
             out[i] = 1
 
     assert "branch" in weft.kernel(f).source
+
+
+def test_random_numbers_of_the_host():
+    generator = numpy.random.default_rng(1)
+    for draw in (lambda: numpy.random.rand(), lambda: numpy.random.normal(size=1)[0], lambda: generator.uniform(),
+                 lambda: random.random(), lambda: random.gauss(0, 1), lambda: numpy.random.default_rng(3).random()):
+        @weft.kernel
+        def noisy(i, out):
+            out[i] = draw()
+
+        with pytest.raises(TypeError, match="weft.random"):
+            noisy(numpy.zeros(3))
+
+    @weft.kernel
+    def drawn(i, out):
+        out[i] = weft.random.Pcg32(weft.graph(), 5, i).f64()
+
+    out = numpy.zeros(100)
+    drawn(out)
+    assert len(set(out.tolist())) == 100
+
+
+def lines_of(call):
+    """The names of the functions in the traceback of a mistake."""
+    with pytest.raises(Exception) as caught:
+        call()
+    return [(entry.name, entry.line) for entry in traceback.extract_tb(caught.value.__traceback__)][1:]
+
+
+def test_tracebacks_have_the_lines_of_the_program():
+    def helper(v):
+        return v + "a"
+
+    @weft.kernel
+    def wrong(i, a, out):
+        if a[i] > 0:
+            out[i] = helper(a[i])
+
+    @weft.kernel
+    def too_many(i, a, out):
+        out[i] = a[i, 0]
+
+    def no_such_thing(x):
+        return x.nothing
+
+    x, out = ints(3), zeros(3)
+    inner = [("wrong", "out[i] = helper(a[i])"), ("helper", 'return v + "a"')]
+    for call, expected in (
+        (lambda: wrong(x, out), inner),
+        (lambda: wrong(x, out, shape=3), inner),
+        (lambda: too_many(x, out), [("too_many", "out[i] = a[i, 0]")]),
+        (lambda: wrong(x), []),
+        (lambda: weft.iwise(3)(no_such_thing), [("no_such_thing", "return x.nothing")]),
+    ):
+        found = lines_of(call)
+        assert found[0][0] == "<lambda>" and found[1:] == expected
+    found = lines_of(lambda: weft.grad(no_such_thing)(1.0))
+    assert [name for name, _ in found] == ["<lambda>", "gradient", "no_such_thing"]
+    with weft.debug():
+        found = lines_of(lambda: wrong(x, out))
+        assert "_miss" in [name for name, _ in found] and found[-1] == inner[-1]

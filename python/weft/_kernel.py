@@ -129,13 +129,14 @@ class Kernel(_weft.Dispatcher):
         )
 
     def _written(self, names, indices):
-        """The number of indices and the array of the first assignment to the element of the current point."""
-        from ._rewrite import assigned_elements
+        """The number of indices and the array of the first assignment to the element of the current point; without one
+        those of the first read of it that has the most indices, as in a kernel that only accumulates elsewhere."""
+        from ._rewrite import elements
 
-        for array, key in assigned_elements(self.function):
-            if array in names[len(key):] and key == names[:len(key)] and len(key) == (len(indices) or len(key)):
-                return len(key), array
-        return None
+        found = [[(len(key), array) for array, key in part
+                  if array in names[len(key):] and key == names[:len(key)] and len(key) == (len(indices) or len(key))]
+                 for part in elements(self.function)]
+        return found[0][0] if found[0] else max(found[1], key=lambda one: one[0], default=None)
 
     def _unknown(self):
         """Why an assignment to the element of the current point was not found."""
@@ -145,7 +146,7 @@ class Kernel(_weft.Dispatcher):
             node_of(self.function)
         except SourceError as why:
             return str(why)
-        return "no element of the current point is assigned"
+        return "no element of the current point is assigned or read"
 
     @property
     def source(self):
@@ -263,8 +264,8 @@ def kernel(function: Any = None, **options: Any) -> Any:
     """Makes a kernel of a function: its first parameters are the indices of a point, the others arrays and numbers.
 
     The indices are the parameters before a `/`, or else those of the first assignment to the element of the current
-    point, `out[y, x] = v`. That array also gives the space, unless `space=` names another one, or the call gives the
-    shape: `f[h, w](...)`. Options: space, block, device, threads, as those of weft.Graph.
+    point, `out[y, x] = v`, or of a read if there is no assignment. That array also gives the space, unless `space=`
+    names another one, or the call gives the shape: `f[h, w](...)`. Options: space, block, device, threads, as those of weft.Graph.
 
     >>> import weft
     >>> @weft.kernel

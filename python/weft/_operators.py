@@ -178,7 +178,7 @@ def iwise(shape: Any, *, block: Any = None, device: str | None = None, threads: 
         return trace(lambda: Graph(shape, block=block, device=device, threads=threads, name=traced.name), record,
                      traced.filename)[1]
 
-    return run
+    return _weft._hiding(run)
 
 
 # ---- reductions ------------------------------------------------------------------------------------------------------

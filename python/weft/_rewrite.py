@@ -82,19 +82,21 @@ def node_of(function):
     return found[0]
 
 
-def assigned_elements(function):
-    """Arrays and the names of their indices in assignments such as a[i, j] = v, in the order of the text; None for an
-    index that is no name. Empty without a source text."""
+def elements(function):
+    """Two lists, of elements that are assigned and that are read, as a[i, j]: arrays and the names of their indices, in
+    the order of the text; None for an index that is no name. Empty without a source text."""
     try:
         node = node_of(function)
     except SourceError:
-        return []
-    targets = [t for s in ast.walk(node) if isinstance(s, (ast.Assign, ast.AugAssign))
-               for t in (s.targets if isinstance(s, ast.Assign) else [s.target])]
-    targets = [t for t in targets if isinstance(t, ast.Subscript) and isinstance(t.value, ast.Name)]
-    targets.sort(key=lambda t: (t.lineno, t.col_offset))
-    keys = [t.slice.elts if isinstance(t.slice, ast.Tuple) else [t.slice] for t in targets]
-    return [(t.value.id, [k.id if isinstance(k, ast.Name) else None for k in key]) for t, key in zip(targets, keys)]
+        return [], []
+    found = [n for n in ast.walk(node) if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name)]
+    found.sort(key=lambda n: (n.lineno, n.col_offset))
+    made = [], []
+    for n in found:
+        key = n.slice.elts if isinstance(n.slice, ast.Tuple) else [n.slice]
+        names = [k.id if isinstance(k, ast.Name) else None for k in key]
+        made[isinstance(n.ctx, ast.Load)].append((n.value.id, names))
+    return made
 
 
 def _copy(node):

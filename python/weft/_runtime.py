@@ -252,18 +252,26 @@ def choose(condition, then, otherwise, guarded, line):
     return block.after("value")
 
 
+_ACCUMULATED = {"iadd": "add", "isub": "add", "imul": "mul", "iand": "and", "ior": "or", "ixor": "xor"}
+
+
 def augment(target, key, how, value):
-    """target[key] += value, and the like."""
-    how = getattr(operator, how)
+    """target[key] += value, and the like. Where points may meet in an element, it accumulates."""
+    compute = getattr(operator, how)
+    if _is_array(target) and current() is not None and any(map(is_value, key if isinstance(key, tuple) else (key,))):
+        target = TracedArray(_weft.asarray(target))
     if isinstance(target, TracedArray):
         index = target._whole(key)[0]
         if not target.at_point(index):
-            raise _weft.ContractError(
-                "an assignment such as a[i] += v is for the element of the current point, where no two points meet; "
-                "a.add(i, v) and a.accumulate(i, v, join) join the values of points that may meet")
-        target[key] = how(target[key], value)
+            if how not in _ACCUMULATED:
+                raise _weft.ContractError(
+                    "an assignment such as a[i] /= v is for the element of the current point, where no two points "
+                    "meet; +=, -=, *=, &=, |=, ^= and a.accumulate(i, v, join) join the values of points that may")
+            target.accumulate(key, -value if how == "isub" else value, _ACCUMULATED[how])
+            return
+        target[key] = compute(target[key], value)
         return
-    target[key] = how(item(target, key), value)
+    target[key] = compute(item(target, key), value)
 
 
 def store(value, target, key):
@@ -363,6 +371,20 @@ def rewritten(function):
     return made.function(function, Runtime) if made else function
 
 
+def _module(function):
+    """The module of a function, or that of the object whose method it is."""
+    owner = getattr(function, "__self__", None)
+    return (getattr(function, "__module__", None) if owner is None or isinstance(owner, types.ModuleType) else
+            type(owner).__module__) or ""
+
+
+def _is_random(function, kind):
+    if kind is types.FunctionType:
+        return function.__module__ == "random"
+    module = _module(function)
+    return module == "random" or module.startswith("numpy.random")
+
+
 def _has_own(function, first, kind):
     """True for functions of Python and NumPy, but no ufuncs, that functions of weft stand for."""
     if type(first) is TracedArray and kind is types.BuiltinFunctionType and function.__module__ == "builtins":
@@ -382,6 +404,10 @@ def _library():
 def call(function, *args, **keywords):
     """function(*args, **keywords); functions of Python are rewritten, and those of math take values."""
     kind = type(function)
+    if current() is not None and _is_random(function, kind):
+        raise TypeError(f"{function.__name__} of {_module(function)} in a traced function is called once, while the "
+                        "function is recorded, so that all points would have the same number; weft.random makes arrays "
+                        "of random numbers, and weft.random.Pcg32(weft.graph(), seed, i) a generator of each point i")
     if args and (type(args[0]) is TracedArray or is_value(args[0])) and _has_own(function, args[0], kind):
         from . import _values
 

@@ -10,7 +10,7 @@ from ._c_gradients import adjoint, depends, is_taped, jvp, tangent, vjp
 from ._c_hooks import check_gradient, minimize
 from . import _c_rules as _rules
 from ._arrays import zeros_like
-from ._weft import Array, DtypeError, Graph, ShapeError, UnsupportedError, Value, asarray, from_dlpack
+from ._weft import _hiding, Array, DtypeError, Graph, ShapeError, UnsupportedError, Value, asarray, from_dlpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -212,7 +212,8 @@ def grad(loss: Any, wrt: Any = None, *, argnums: Any = None, has_aux: bool = Fal
         return _c.grad(loss, wrt)
     if wrt is not None and argnums is not None:
         raise TypeError("weft.grad: argnums is given twice")
-    derivative = _Derivative("weft.grad", loss, wrt if wrt is not None else 0 if argnums is None else argnums, has_aux)
+    argnums = wrt if wrt is not None else 0 if argnums is None else argnums
+    derivative = _hiding(_Derivative("weft.grad", loss, argnums, has_aux))
 
     def gradient(*args: Any, **keywords: Any) -> Any:
         _, aux, grads = derivative(args, keywords)
@@ -231,7 +232,7 @@ def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] 
     """
     if not callable(function):
         raise TypeError(f"weft.value_and_grad takes a function, not {type(function).__name__}")
-    derivative = _Derivative("weft.value_and_grad", function, argnums, has_aux)
+    derivative = _hiding(_Derivative("weft.value_and_grad", function, argnums, has_aux))
 
     def value_and_gradient(*args: Any, **keywords: Any) -> Any:
         loss, aux, grads = derivative(args, keywords)
