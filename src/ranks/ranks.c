@@ -167,7 +167,7 @@ wf_status wf_ranks_split(wf_ranks *ranks, int colour, int key, wf_ranks **out)
 
 wf_status wf_ranks_agree(wf_ranks *ranks, wf_status status, const char *text, wf_ranks_error *error)
 {
-    int32_t mine = status;
+    int32_t mine = (int32_t)status;
     int first = 0;
     if (!ranks)
         return WF_ERR_ARG;

@@ -1,0 +1,173 @@
+/* bench_mpi.c - messages of weft/ranks.h beside the same messages by MPI, in one run of two ranks: bench/mpi/run.
+ *
+ * Rounds of both ways take turns, so that what else the machine does meets both. A line has the medians of the times of
+ * one message and the median of the ratios of neighbouring rounds, with the range that holds half of them.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <weft/ranks.h>
+
+enum { ROUNDS = 41, TAG = 3 };
+
+typedef struct peer {
+    wf_ranks *ranks;
+    MPI_Comm comm;
+    int me, other;
+    size_t bytes;
+    char *out, *in;
+    wf_request *prepared[2];
+    MPI_Request persistent[2];
+} peer;
+
+static void must(bool ok, const char *what)
+{
+    if (ok)
+        return;
+    fprintf(stderr, "%s failed\n", what);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* ---- one message there, one back: twice the time of one message ---------------------------------------------------- */
+
+static void mpi_there_and_back(peer *p)
+{
+    for (int turn = 0; turn < 2; turn++) {
+        MPI_Request r;
+        if (turn == p->me)
+            MPI_Isend(p->out, (int)p->bytes, MPI_BYTE, p->other, TAG, p->comm, &r);
+        else
+            MPI_Irecv(p->in, (int)p->bytes, MPI_BYTE, p->other, TAG, p->comm, &r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+    }
+}
+
+static void weft_there_and_back(peer *p)
+{
+    for (int turn = 0; turn < 2; turn++) {
+        wf_request *r = NULL;
+        wf_status status = turn == p->me ? wf_ranks_send(p->ranks, p->out, p->bytes, p->other, TAG, &r)
+                                         : wf_ranks_receive(p->ranks, p->in, p->bytes, p->other, TAG, &r);
+        must(!status && !wf_request_wait(&r), "a message");
+    }
+}
+
+/* ---- both ways at once, prepared, as faces of blocks are exchanged --------------------------------------------------- */
+
+static void mpi_exchange(peer *p)
+{
+    for (int turn = 0; turn < 2; turn++) {
+        MPI_Startall(2, p->persistent);
+        MPI_Waitall(2, p->persistent, MPI_STATUSES_IGNORE);
+    }
+}
+
+static void weft_exchange(peer *p)
+{
+    for (int turn = 0; turn < 2; turn++)
+        must(!wf_request_start(p->prepared, 2) && !wf_request_wait_all(p->prepared, 2), "an exchange");
+}
+
+static void mpi_barriers(peer *p)
+{
+    MPI_Barrier(p->comm);
+    MPI_Barrier(p->comm);
+}
+
+static void weft_barriers(peer *p) { must(!wf_ranks_barrier(p->ranks) && !wf_ranks_barrier(p->ranks), "a barrier"); }
+
+/* ---- measuring ------------------------------------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double at_part(double *sorted, double part) { return sorted[(int)(part * (ROUNDS - 1) + 0.5)]; }
+
+/* Microseconds of one message, over as many repetitions as take about 2 ms. */
+static double time_of(void (*way)(peer *), peer *p, int repeat)
+{
+    MPI_Barrier(p->comm);
+    double begin = MPI_Wtime();
+    for (int i = 0; i < repeat; i++)
+        way(p);
+    return (MPI_Wtime() - begin) / repeat / 2 * 1e6;
+}
+
+static void compare(const char *name, void (*plain)(peer *), void (*weft)(peer *), peer *p)
+{
+    double a[ROUNDS], b[ROUNDS], ratio[ROUNDS];
+    int repeat = (int)(2000 / (2 * time_of(plain, p, 20) + 0.1)) + 1;
+    MPI_Bcast(&repeat, 1, MPI_INT, 0, p->comm);
+    time_of(weft, p, repeat);
+    for (int i = 0; i < ROUNDS; i++) {
+        bool first = i % 2;
+        if (first)
+            b[i] = time_of(weft, p, repeat);
+        a[i] = time_of(plain, p, repeat);
+        if (!first)
+            b[i] = time_of(weft, p, repeat);
+        ratio[i] = b[i] / a[i];
+    }
+    qsort(a, ROUNDS, sizeof *a, by_value);
+    qsort(b, ROUNDS, sizeof *b, by_value);
+    qsort(ratio, ROUNDS, sizeof *ratio, by_value);
+    double mpi = at_part(a, 0.5), own = at_part(b, 0.5);
+    if (p->me == 0)
+        printf("| %s | %zu | %.2f | %.2f | %.2f | %.2f | %.2f (%.2f to %.2f) |\n", name, p->bytes, mpi, own,
+               (double)p->bytes / mpi / 1e3, (double)p->bytes / own / 1e3, at_part(ratio, 0.5), at_part(ratio, 0.25),
+               at_part(ratio, 0.75));
+}
+
+int main(int argc, char **argv)
+{
+    static const size_t sizes[] = { 8, 8 << 10, 256 << 10, 1 << 20, 16 << 20 };
+    int level, n;
+    peer p = { 0 };
+    wf_ranks_error e = { 0 };
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
+    MPI_Comm_dup(MPI_COMM_WORLD, &p.comm);
+    MPI_Comm_rank(p.comm, &p.me);
+    MPI_Comm_size(p.comm, &n);
+    p.other = 1 - p.me;
+    must(n == 2, "a job of two ranks");
+    wf_ranks_mpi_options o = { .size = sizeof o, .communicator = &p.comm };
+    if (wf_ranks_open_mpi(&o, &p.ranks, &e) != WF_OK)
+        fprintf(stderr, "%s\n", e.text);
+    must(p.ranks != NULL, "wf_ranks_open_mpi");
+    if (p.me == 0)
+        printf(
+            "%s\n\n| | bytes | MPI, us | Weft, us | MPI, GB/s | Weft, GB/s | Weft / MPI |\n|---|---|---|---|---|---|---|\n",
+            wf_ranks_library(p.ranks));
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        p.bytes = sizes[s];
+        p.out = malloc(p.bytes);
+        p.in = malloc(p.bytes);
+        must(p.out && p.in, "malloc");
+        memset(p.out, 1, p.bytes);
+        memset(p.in, 0, p.bytes);
+        must(!wf_ranks_prepare_receive(p.ranks, p.in, p.bytes, p.other, TAG, &p.prepared[0]) &&
+                 !wf_ranks_prepare_send(p.ranks, p.out, p.bytes, p.other, TAG, &p.prepared[1]),
+             "a prepared message");
+        MPI_Recv_init(p.in, (int)p.bytes, MPI_BYTE, p.other, TAG, p.comm, &p.persistent[0]);
+        MPI_Send_init(p.out, (int)p.bytes, MPI_BYTE, p.other, TAG, p.comm, &p.persistent[1]);
+        compare("there and back", mpi_there_and_back, weft_there_and_back, &p);
+        compare("exchange", mpi_exchange, weft_exchange, &p);
+        must(!memcmp(p.in, p.out, p.bytes), "the comparison of what came");
+        for (int i = 0; i < 2; i++) {
+            wf_request_free(p.prepared[i]);
+            MPI_Request_free(&p.persistent[i]);
+        }
+        free(p.out);
+        free(p.in);
+    }
+    p.bytes = 0;
+    compare("barrier", mpi_barriers, weft_barriers, &p);
+    wf_ranks_free(p.ranks);
+    MPI_Comm_free(&p.comm);
+    MPI_Finalize();
+    return 0;
+}
