@@ -4,6 +4,8 @@
  * This folder has what is the same for all makers, and two of the makers. Files call each other in this order:
  *
  *   error <- request <- collective <- ranks <- {threads, mpi}
+ *
+ * dist.c, blocks of indices for ranks, stands alone.
  */
 #ifndef WEFT_RANKS_INTERNAL_H
 #define WEFT_RANKS_INTERNAL_H

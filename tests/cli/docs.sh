@@ -62,6 +62,7 @@ cat > before.h << 'END'
 #include <math.h>
 #include <stdio.h>
 #include <weft/each.h>
+#include <weft/dist.h>
 #include <weft/fft.h>
 #include <weft/functions.h>
 #include <weft/io.h>
