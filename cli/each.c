@@ -320,6 +320,7 @@ static int print_summary(const each *e)
     size_t skipped = e->count - c->opens + by[MARK_SKIPPED];
     bool well = by[MARK_FAILED] + by[MARK_OPEN] + by[MARK_BUSY] == 0 && !c->broken;
     if (!e->quiet || !well) {
+        char text[3][NUMBER_CAP];
         double s = c->seconds > 0 ? c->seconds : 1;
         fprintf(stderr, "weft each: %zu done, %zu skipped, %zu failed", by[MARK_DONE], skipped, by[MARK_FAILED]);
         if (by[MARK_BUSY])
@@ -327,8 +328,9 @@ static int print_summary(const each *e)
         if (by[MARK_OPEN])
             fprintf(stderr, ", %zu not done", by[MARK_OPEN]);
         if (by[MARK_DONE])
-            fprintf(stderr, " in %.3g s (%.3g files/s, %.3g MB/s)", c->seconds, (double)by[MARK_DONE] / s,
-                    1e-6 * (double)c->bytes / s);
+            fprintf(stderr, " in %s s (%s files/s, %s MB/s of inputs)", three_digits(s, text[0]),
+                    three_digits((double)by[MARK_DONE] / s, text[1]),
+                    three_digits(1e-6 * (double)c->bytes / s, text[2]));
         fprintf(stderr, "\n");
     }
     for (size_t k = 0; k < c->opens; k++)

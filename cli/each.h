@@ -42,6 +42,8 @@ typedef struct crew {
     int signal;  /* that ended the run; 0 = none */
 } crew;
 int run_crew(crew *c); /* returns an exit code */
+/* A number above 0 with three digits at least, without an exponent. */
+const char *three_digits(double v, char buf[static NUMBER_CAP]);
 
 /* For the processes: functions of wf_each_options, with the crew as the user; and of arguments. */
 bool crew_next(void *user, size_t *item);

@@ -6,6 +6,7 @@
  */
 #include "each.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,22 @@ bool crew_stop(void *user)
     return caught || orphaned() || atomic_load(&here.board->stop);
 }
 
+/* Asks the system to read the inputs of an item that a worker will take soon. */
+static void read_ahead(const wf_each_item *item)
+{
+#ifdef POSIX_FADV_WILLNEED
+    for (size_t k = 0; k < item->input_count; k++) {
+        int fd = open(item->inputs[k], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd >= 0) {
+            posix_fadvise(fd, 0, 0, POSIX_FADV_WILLNEED);
+            close(fd);
+        }
+    }
+#else
+    (void)item;
+#endif
+}
+
 bool crew_next(void *user, size_t *item)
 {
     const crew *c = user;
@@ -74,6 +91,8 @@ bool crew_next(void *user, size_t *item)
     if (at >= c->opens)
         return false;
     *item = c->open[at];
+    if (c->opens - at > (size_t)c->jobs)
+        read_ahead(&c->items[c->open[at + (size_t)c->jobs]]);
     return true;
 }
 
@@ -168,10 +187,17 @@ static bool start(crew *c, worker *w, int number)
     return true;
 }
 
+const char *three_digits(double v, char buf[static NUMBER_CAP])
+{
+    snprintf(buf, NUMBER_CAP, "%.*f", v < 1 ? 3 : v < 10 ? 2 : v < 100 ? 1 : 0, v);
+    return buf;
+}
+
 static void show(const crew *c, double elapsed, bool last)
 {
     size_t marked = atomic_load(&here.board->marked), bad = atomic_load(&here.board->failed);
     double rate = elapsed > 0 ? (double)marked / elapsed : 0, left = rate > 0 ? (double)(c->opens - marked) / rate : 0;
+    char text[NUMBER_CAP];
     if (last) {
         fprintf(stderr, "%s", here.terminal ? "\r\033[K" : "");
         return;
@@ -180,7 +206,7 @@ static void show(const crew *c, double elapsed, bool last)
     if (bad)
         fprintf(stderr, ", %zu failed", bad);
     if (marked)
-        fprintf(stderr, ", %.3g files/s, about %.0f s left", rate, left);
+        fprintf(stderr, ", %s files/s, about %.0f s left", three_digits(rate, text), left);
     fputs(here.terminal ? " " : "\n", stderr);
     fflush(stderr);
 }
