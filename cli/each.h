@@ -38,8 +38,9 @@ typedef struct crew {
     mark *mark; /* of each item in `open` */
     uint64_t bytes;
     double seconds;
-    bool broken; /* a process could not work at all; there was a message */
-    int signal;  /* that ended the run; 0 = none */
+    bool broken;     /* a process could not work at all; there was a message */
+    int signal;      /* that ended the run; 0 = none */
+    int idle_deaths; /* workers that died without an item */
 } crew;
 int run_crew(crew *c); /* returns an exit code */
 /* A number above 0 with three digits at least, without an exponent. */

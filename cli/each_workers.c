@@ -26,11 +26,6 @@ typedef struct board {
     atomic_size_t failed;
 } board;
 
-typedef struct worker {
-    pid_t process; /* 0 = none */
-    double begin;
-} worker;
-
 /* The one crew of this process, for its signal handlers and callbacks. */
 static struct {
     board *board;
@@ -87,9 +82,12 @@ static void read_ahead(const wf_each_item *item)
 bool crew_next(void *user, size_t *item)
 {
     const crew *c = user;
-    size_t at = atomic_fetch_add(&here.board->next, 1);
-    if (at >= c->opens)
-        return false;
+    size_t at;
+    do {
+        at = atomic_fetch_add(&here.board->next, 1);
+        if (at >= c->opens)
+            return false;
+    } while (atomic_load(&here.mark[at]) != MARK_OPEN); /* in the first round all are open */
     *item = c->open[at];
     if (c->opens - at > (size_t)c->jobs)
         read_ahead(&c->items[c->open[at + (size_t)c->jobs]]);
@@ -148,7 +146,7 @@ void crew_report(void *user, const wf_each_report *r)
 /* ---- in the parent ---- */
 
 /* Leaves signals ignored that were ignored when the command began, as by nohup. */
-static void catch (int signal, void (*handler)(int))
+static void catch_signal(int signal, void (*handler)(int))
 {
     struct sigaction action = { .sa_handler = handler }, old;
     sigemptyset(&action.sa_mask);
@@ -166,7 +164,8 @@ static void waited_for(sigset_t *set)
     sigaddset(set, SIGCHLD);
 }
 
-static bool start(crew *c, worker *w, int number)
+/* Starts the worker of that number. */
+static bool start(crew *c, pid_t *worker, int number)
 {
     sigset_t set;
     fflush(NULL);
@@ -177,13 +176,13 @@ static bool start(crew *c, worker *w, int number)
     if (process == 0) {
         here.number = number;
         waited_for(&set);
-        catch (SIGCHLD, SIG_DFL);
+        catch_signal(SIGCHLD, SIG_DFL);
         sigprocmask(SIG_UNBLOCK, &set, NULL);
         int result = c->work(c->user);
         fflush(NULL);
         _exit(result);
     }
-    *w = (worker){ .process = process, .begin = seconds() };
+    worker[number] = process;
     return true;
 }
 
@@ -193,15 +192,11 @@ const char *three_digits(double v, char buf[static NUMBER_CAP])
     return buf;
 }
 
-static void show(const crew *c, double elapsed, bool last)
+static void show_progress(const crew *c, double elapsed)
 {
     size_t marked = atomic_load(&here.board->marked), bad = atomic_load(&here.board->failed);
     double rate = elapsed > 0 ? (double)marked / elapsed : 0, left = rate > 0 ? (double)(c->opens - marked) / rate : 0;
     char text[NUMBER_CAP];
-    if (last) {
-        fprintf(stderr, "%s", here.terminal ? "\r\033[K" : "");
-        return;
-    }
     fprintf(stderr, "%s%zu of %zu", here.terminal ? "\r\033[K" : "weft each: ", marked, c->opens);
     if (bad)
         fprintf(stderr, ", %zu failed", bad);
@@ -223,9 +218,11 @@ static void note_end(crew *c, int number, int status)
         return;
     }
     int signal = WTERMSIG(status);
-    if (place == NO_ITEM || caught_again) {
-        if (!caught_again)
-            say(append(NULL, "a worker was ended by signal %d (%s)", signal, strsignal(signal)));
+    if (caught_again)
+        return; /* by this process */
+    if (place == NO_ITEM) {
+        say(append(NULL, "a worker was ended by signal %d (%s)", signal, strsignal(signal)));
+        c->broken = ++c->idle_deaths > c->jobs; /* they do not even begin */
         return;
     }
     set_mark(place - 1, MARK_FAILED);
@@ -235,65 +232,69 @@ static void note_end(crew *c, int number, int status)
                strsignal(signal)));
 }
 
-static void send_to_all(const crew *c, const worker *w, int signal)
+static void send_to_all(const crew *c, const pid_t *worker, int signal)
 {
     for (int i = 0; i < c->jobs; i++)
-        if (w[i].process)
-            kill(w[i].process, signal);
+        if (worker[i])
+            kill(worker[i], signal);
 }
 
-/* Waits for the workers, and starts others for those that died. */
-static void wait_for_all(crew *c, worker *w, int running)
+/* Takes note of the workers that have ended, and starts others for those that died. Returns how many run. */
+static int reap(crew *c, pid_t *worker, int running)
 {
-    const double every = here.terminal ? 0.2 : 10, begin = seconds();
-    double shown = begin;
-    int idle_deaths = 0;
-    bool told = false;
-    sigset_t none;
-    sigprocmask(SIG_SETMASK, NULL, &none);
-    sigdelset(&none, SIGINT);
-    sigdelset(&none, SIGTERM);
-    sigdelset(&none, SIGHUP);
-    sigdelset(&none, SIGCHLD);
-    while (running > 0) {
-        int status;
-        pid_t process;
-        while ((process = waitpid(-1, &status, WNOHANG)) > 0) {
-            int number = 0;
-            while (number < c->jobs && w[number].process != process)
-                number++;
-            if (number == c->jobs)
-                continue;
-            bool died = !WIFEXITED(status), idle = atomic_load(&here.place_of[number]) == NO_ITEM;
-            w[number].process = 0;
-            running--;
-            idle_deaths += died && idle;
-            note_end(c, number, status);
-            if (idle_deaths > c->jobs) { /* they do not even begin */
-                c->broken = true;
-                atomic_store(&here.board->stop, true);
-            }
-            bool more = atomic_load(&here.board->next) < c->opens && !atomic_load(&here.board->stop) && !caught;
-            if (died && more && start(c, &w[number], number))
-                running++;
-        }
-        if (running == 0)
-            break;
+    int status;
+    pid_t process;
+    while ((process = waitpid(-1, &status, WNOHANG)) > 0) {
+        int number = 0;
+        while (number < c->jobs && worker[number] != process)
+            number++;
+        if (number == c->jobs)
+            continue;
+        worker[number] = 0;
+        running--;
+        note_end(c, number, status);
+        bool more = atomic_load(&here.board->next) < c->opens && !atomic_load(&here.board->stop) && !caught;
+        if (WIFSIGNALED(status) && more && start(c, worker, number))
+            running++;
+    }
+    return running;
+}
+
+/* Starts the workers, and waits until all have ended. */
+static void run_round(crew *c, pid_t *worker, double begin)
+{
+    const double every = here.terminal ? 0.2 : 10;
+    double shown = seconds();
+    int running = 0;
+    bool told = false, visible = false;
+    sigset_t set, open;
+    waited_for(&set);
+    sigprocmask(SIG_SETMASK, NULL, &open);
+    for (int i = 1; i < NSIG; i++)
+        if (sigismember(&set, i) == 1)
+            sigdelset(&open, i);
+    atomic_store(&here.board->next, 0);
+    for (int i = 0; i < c->jobs; i++)
+        running += start(c, worker, i);
+    if (running == 0)
+        c->broken = failed("cannot start a process: %s", strerror(errno)) != EXIT_OK;
+    while ((running = reap(c, worker, running)) > 0) {
         if (caught_again) {
-            send_to_all(c, w, SIGKILL);
+            send_to_all(c, worker, SIGKILL);
         } else if (caught && !told) {
             told = true;
-            send_to_all(c, w, (int)caught);
+            send_to_all(c, worker, (int)caught);
         }
         if (!c->quiet && seconds() - shown >= every) {
             shown = seconds();
-            show(c, shown - begin, false);
+            show_progress(c, shown - begin);
+            visible = here.terminal;
         }
         struct timespec wait = { .tv_sec = here.terminal ? 0 : 1, .tv_nsec = here.terminal ? 200000000 : 0 };
-        pselect(0, NULL, NULL, NULL, &wait, &none);
+        pselect(0, NULL, NULL, NULL, &wait, &open);
     }
-    if (!c->quiet && shown > begin)
-        show(c, 0, true);
+    if (visible)
+        fputs("\r\033[K", stderr);
 }
 
 int run_crew(crew *c)
@@ -313,29 +314,32 @@ int run_crew(crew *c)
     here.place = allocate(most ? most : 1, sizeof *here.place);
     for (size_t i = 0; i < c->opens; i++)
         here.place[c->open[i]] = i;
-    worker *w = allocate((size_t)c->jobs, sizeof *w);
+    pid_t *worker = allocate((size_t)c->jobs, sizeof *worker);
     sigset_t set, old;
     waited_for(&set);
     sigprocmask(SIG_BLOCK, &set, &old);
-    catch (SIGINT, on_signal);
-    catch (SIGTERM, on_signal);
-    catch (SIGHUP, on_signal);
-    catch (SIGCHLD, on_child);
+    catch_signal(SIGINT, on_signal);
+    catch_signal(SIGTERM, on_signal);
+    catch_signal(SIGHUP, on_signal);
+    catch_signal(SIGCHLD, on_child);
     double begin = seconds();
-    int running = 0;
-    for (int i = 0; i < c->jobs; i++)
-        running += start(c, &w[i], i);
-    if (running == 0)
-        c->broken = failed("cannot start a process: %s", strerror(errno)) != EXIT_OK;
-    wait_for_all(c, w, running);
+    /* A worker that died may have taken items that it had not begun: further rounds do them. */
+    enum { MOST_IDLE = 3 }; /* rounds without any item done */
+    for (int idle = 0; idle < MOST_IDLE;) {
+        size_t before = atomic_load(&shared->marked);
+        run_round(c, worker, begin);
+        if (c->broken || caught || atomic_load(&shared->stop) || atomic_load(&shared->marked) == c->opens)
+            break;
+        idle = atomic_load(&shared->marked) > before ? 0 : idle + 1;
+    }
     c->seconds = seconds() - begin;
     c->signal = (int)caught;
     c->bytes = atomic_load(&shared->bytes);
     for (size_t i = 0; i < c->opens; i++)
         c->mark[i] = (mark)atomic_load(&here.mark[i]);
-    catch (SIGCHLD, SIG_DFL);
+    catch_signal(SIGCHLD, SIG_DFL);
     sigprocmask(SIG_SETMASK, &old, NULL);
-    free(w);
+    free(worker);
     free(here.place);
     munmap(shared, bytes);
     return EXIT_OK;

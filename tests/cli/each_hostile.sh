@@ -129,6 +129,33 @@ for ((round = 0; round < rounds; round++)); do
     for k in 1 2; do wait "${pids[k]}" || die "beside a killed command: $(cat "log$k")"; done
     complete 'beside a killed command'
 
+    # workers are killed while they wait for the file of another command; that command is stopped, then killed
+    rm -rf out && mkdir out
+    (each --jobs 1) 2> log0 &
+    other=$!
+    sleep 0.05
+    holder=$(pgrep -P $other | head -n 1)
+    [ -n "$holder" ] && kill -STOP "$holder" || die "no worker to stop: $(cat log0)"
+    if [ -n "$(find out/.weft-each -name '*.lock')" ]; then
+        start log
+        for ((k = 0; k < 200; k++)); do
+            [ "$(find out -name '*.mrc' | wc -l)" -lt $((files - 1)) ] || break
+            sleep 0.05
+        done
+        sleep 0.1
+        for worker in $(pgrep -P "$pid"); do
+            if kill -9 "$worker" 2> /dev/null; then killed=$((killed + 1)); fi
+        done
+        sleep 0.1
+        kill -9 $other && kill -9 "$holder"
+        finished
+        [ "$status" = 0 ] || die "workers killed while they waited: $(cat log)"
+        complete 'workers killed while they waited'
+    else # it was between two files
+        kill -9 $other && kill -9 "$holder"
+    fi
+    wait $other 2> /dev/null || true
+
     # one that leaves files to others
     rm -rf out && mkdir out
     start log0
