@@ -178,6 +178,12 @@ if(WEFT_TESTS)
     add_dependencies(test_linalg_arrays no_blas)
     target_compile_definitions(test_linalg_arrays PRIVATE WEFT_NO_BLAS="$<TARGET_FILE:no_blas>")
 
+    # A library for MPI without an MPI, for a test to name.
+    add_library(fake_mpi MODULE ${source}/tests/mpi/fake_mpi.c)
+    target_include_directories(fake_mpi PRIVATE ${source}/include ${source}/src)
+    add_dependencies(test_ranks_open fake_mpi)
+    target_compile_definitions(test_ranks_open PRIVATE WEFT_FAKE_MPI="$<TARGET_FILE:fake_mpi>")
+
     # Ranks over MPI.
     if(TARGET weft AND TARGET weft_mpi)
         add_executable(mpi_program ${source}/tests/mpi/program.c)

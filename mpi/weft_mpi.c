@@ -299,13 +299,17 @@ static void counter_free(void *user, void *made)
 
 /* ---- groups ------------------------------------------------------------------------------------------------------------- */
 
-/* MPICH: "MPICH Version:\t4.0.2\nMPICH Release date:..."; Open MPI: "Open MPI v4.1.4, package: ...". */
+/* From "MPICH Version:\t4.0.2\nMPICH Release date:..." to "MPICH 4.0.2", and from "Open MPI v4.1.4, package: ..." to
+ * "Open MPI v4.1.4". */
 static void name_library(char *out, size_t cap)
 {
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length = 0;
     size_t n = 0;
     MPI_Get_library_version(text, &length);
+    char *version = strstr(text, " Version:");
+    if (version)
+        memmove(version, version + strlen(" Version:"), strlen(version + strlen(" Version:")) + 1);
     for (const char *c = text; *c && *c != '\n' && *c != ',' && n + 1 < cap; c++) {
         bool blank = *c == '\t' || *c == ' ';
         if (!blank || (n && out[n - 1] != ' '))

@@ -155,10 +155,10 @@ static wf_status wait(void *group, wf_request *const *requests, size_t n, wf_ran
 
 /* ---- groups ------------------------------------------------------------------------------------------------------------ */
 
-void wf__threads_name(wf_ranks_group *group)
+void wf__threads_name(const world *w, wf_ranks_group *group)
 {
     group->library = "threads";
-    group->host = "localhost";
+    group->host = w->host;
 }
 
 static wf_status split(void *group, const wf_ranks_parts *parts, wf_ranks_group *out, wf_ranks_error *error)
@@ -178,7 +178,7 @@ static wf_status split(void *group, const wf_ranks_parts *parts, wf_ranks_group 
     out->group = made;
     out->rank = made->rank;
     out->ranks = made->n;
-    wf__threads_name(out);
+    wf__threads_name(g->world, out);
     return WF_OK;
 }
 

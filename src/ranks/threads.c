@@ -36,7 +36,7 @@ static wf_status call(run *job, int rank, wf_ranks_error *error)
     if (!g)
         return wf__ranks_error_set(error, WF_ERR_MEMORY, "wf_ranks_threads: no memory for rank %d", rank);
     made.group = g;
-    wf__threads_name(&made);
+    wf__threads_name(job->world, &made);
     wf_status status = wf_ranks_new(&wf__thread_ops, &made, &ranks, error);
     if (status) {
         wf__free(g);
@@ -155,6 +155,7 @@ wf_status wf_ranks_threads(int n, wf_status (*function)(wf_ranks *ranks, void *u
                 .random = o.seed,
                 .lost_rank = o.lost_rank,
                 .lost_after = o.lost_after };
+    wf__host_name(w.host, sizeof w.host);
     run job = { .world = &w, .function = function, .user = user, .first.rank = -1 };
     starter *starters = wf__alloc0((size_t)n * sizeof *starters);
     w.rank = wf__alloc0((size_t)n * sizeof *w.rank);

@@ -63,6 +63,7 @@ typedef struct world {
     letter *on_the_way; /* sends, in any order */
     shared_counter *counters;
     thread_rank *rank;
+    char host[WF__HOST_BYTES];
     wf_status ended; /* not WF_OK: all calls fail with `text` */
     char text[900];
 } world;
@@ -98,5 +99,5 @@ void wf__world_post(world *w, letter *l);
 
 /* ---- thread_messages.c ---- */
 extern const wf_ranks_ops wf__thread_ops;
-void wf__threads_name(wf_ranks_group *group); /* sets library and host */
+void wf__threads_name(const world *w, wf_ranks_group *group); /* sets library and host */
 #endif
