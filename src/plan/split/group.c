@@ -177,6 +177,9 @@ bool wf__group_record_cone(splitter *s, group *g)
         bool view = s->ir->node[r].op == WF__VIEW && !wf__is_cut(s, r);
         if (!(view ? wf__record_at(s, g, r, 0, &g->map[r]) : wf__group_record(s, g, r, 0, g->map, &g->map[r])))
             return false;
+        /* views look there for what is recorded anew */
+        if (s->cone[r] & WF__ANEW && g->map[r] && !wf__remember(s, g, r, 0, g->map[r]))
+            return false;
     }
     return g->ir.status == WF_OK || wf__plan_fail_in(s->plan, &g->ir);
 }

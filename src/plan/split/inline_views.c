@@ -136,7 +136,7 @@ static wf__recorded *find(group *g, wf__ref node, uint32_t frame)
     return &g->recorded[i];
 }
 
-static bool remember(splitter *s, group *g, wf__ref node, uint32_t frame, wf__ref value)
+bool wf__remember(splitter *s, group *g, wf__ref node, uint32_t frame, wf__ref value)
 {
     if (2 * g->recorded_n >= g->recorded_size) {
         uint32_t old = g->recorded_size, size = old ? 2 * old : 64;
@@ -198,7 +198,7 @@ static uint32_t frame_number(splitter *s, group *g, const wf__frame *f)
     g->frame[number] = *f;
     g->frame[number].next = first;
     g->frame_n = number + 1;
-    return remember(s, g, 0, tuple, number) ? number : 0;
+    return wf__remember(s, g, 0, tuple, number) ? number : 0;
 }
 
 /* Sets explicit indices of a node of that shape at a frame. */
@@ -360,7 +360,7 @@ static bool record_all(splitter *s, group *g, work *w)
         }
         if (!t.frame)
             g->map[t.node] = value;
-        if (!remember(s, g, t.node, t.frame, value))
+        if (!wf__remember(s, g, t.node, t.frame, value))
             return false;
         --w->n;
     }

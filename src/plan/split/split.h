@@ -221,6 +221,8 @@ bool wf__store_row_values(
     splitter *s); /* sets s->stored: values that several passes over rows use; false = out of memory */
 /* Records node r at a frame, with all that it needs. */
 bool wf__record_at(splitter *s, group *g, wf__ref r, uint32_t frame, wf__ref *out);
+/* Notes what a node at a frame is recorded as. Frame 0 of nodes that are not recorded anew is in group.map instead. */
+bool wf__remember(splitter *s, group *g, wf__ref node, uint32_t frame, wf__ref value);
 /* Records a load of an element of an object of that shape, at a frame other than 0. */
 bool wf__load_at(splitter *s, group *g, uint32_t object, unsigned dtype, const wf_shape *shape, uint32_t frame,
                  wf__ref *out);
