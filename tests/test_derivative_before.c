@@ -73,7 +73,7 @@ static void changed_later(wf_graph *g, const arrays *a, wf_val i)
         wf_val far = wf_sub(wf_mul(t, 5), 3);
         wf_val pixel = wf_add(wf_read_border(g, a->table, WF_BORDER_MIRROR, 0, i, far),
                               wf_read_or(g, a->table, 0.5, wf_add(i, 1), wf_mul(t, 2)));
-        wf_set(v, wf_mul(v, wf_add(wf_sin(v), pixel)));
+        wf_set(v, wf_mul(v, wf_add(wf_sin(v), wf_mul(pixel, 0.5))));
         wf_accumulate(g, WF_JOIN_ADD, a->sums, v, wf_mod(wf_add(i, t), SUMS));
         wf_write(g, a->path, wf_mul(v, pixel), i, t);
     }

@@ -10,9 +10,9 @@
  *     whole                functions of complex numbers
  *     count                the number of turns of a loop
  *     active stores        which nodes lie between the wanted values and the results; which elements loops store and read
+ *     index before         border modes and gathers as indices; reads of contents from before a block
  *     hoist loops          stores of loops as variables; blocks as straight code
  *     shapes parts         sums over broadcast axes, sums of contributions and the points that take part
- *     index                border modes and gathers as indices
  *     views joins updates  derivatives of views, reductions and scans, accumulations
  *     effects              stores and accumulations in loops that stay loops
  *     custom               derivatives that the program gives

@@ -8,6 +8,7 @@
  * variables, which carry what the last turns have stored. All reads that are left then find what was there before the loop.
  */
 #include "ad/hoist.h"
+#include "ad/before.h"
 #include "ir/pass/pass.h"
 
 wf__ref wf__count_of_stores(const wf__ir *ir, wf__ref store)
@@ -46,6 +47,7 @@ typedef struct hoist {
     uint32_t carries, carry_cap;
     target *target;
     uint32_t targets, cap;
+    const wf__ref *before; /* [objects] */
     const char *function;
 } hoist;
 
@@ -223,7 +225,11 @@ static wf__ref read_or(hoist *h, wf__ref load, wf__ref value, wf__ref stored)
 static void copy_read(hoist *h, wf__ref load)
 {
     int64_t turns = 0;
-    wf__copy_as_is(h->in, load, load + 1, 0, h->map, h->out);
+    const wf__ref before = h->before ? h->before[wf__object_of(h->in, &h->in->node[load])] : 0;
+    if (before)
+        h->map[load] = wf__read_before(h->in, load, h->map, h->out, before);
+    else
+        wf__copy_as_is(h->in, load, load + 1, 0, h->map, h->out);
     if (h->of[load]) {
         const target *t = &h->target[h->of[load] - 1];
         h->map[load] = read_or(h, load, t->value, t->stored);
@@ -353,7 +359,7 @@ static void copy_range(hoist *h, wf__ref first, wf__ref end)
             r = last;
         } else if (h->loop[r])
             set_variables(h, r);
-        else if (h->of[r] || (h->carried[r] && h->in->node[r].op == WF__LOAD))
+        else if (h->in->node[r].op == WF__LOAD)
             copy_read(h, r);
         else if (wf__is_float_store(&h->in->node[r]) && wf__loop_around(h->in, r, h->first))
             copy_store(h, r);
@@ -362,9 +368,35 @@ static void copy_range(hoist *h, wf__ref first, wf__ref end)
     }
 }
 
-bool wf__hoist_stores(const wf__ir *in, wf__ref first, wf__ref end, wf__ref *map, wf__ir *out, const char *function)
+/* False, and `out` has failed, if a read that takes the contents from before may find what its loop has stored. */
+static bool reads_before(hoist *h)
 {
-    hoist h = { .in = in, .out = out, .first = first, .end = end, .map = map, .function = function };
+    const wf__ir *in = h->in;
+    for (wf__ref r = h->first; r < h->end && h->before; ++r) {
+        const wf__ref loop = wf__loop_around(in, r, h->first);
+        const wf__node *n = &in->node[r];
+        bool ok = n->op != WF__LOAD || h->of[r] || !loop || !h->before[wf__object_of(in, n)];
+        for (wf__ref e = loop; !ok && e < wf__loop_end(in, loop); ++e) {
+            int64_t turns;
+            if (wf__op_is_store(in->node[e].op) && wf__object_of(in, &in->node[e]) == wf__object_of(in, n))
+                ok = wf__is_carried(in, r, e, h->first, &turns);
+        }
+        if (ok || !wf__writes(in, h->first, h->end, wf__object_of(in, n)))
+            continue;
+        wf__ir_fail_at(
+            h->out, n, WF_ERR_UNSUPPORTED,
+            "%s: a loop reads an array that it also writes; that has a derivative if it reads and stores one "
+            "element, or in each turn another one and what one of the last 4 turns has stored",
+            h->function);
+        return false;
+    }
+    return true;
+}
+
+bool wf__hoist_stores(const wf__ir *in, wf__ref first, wf__ref end, wf__ref *map, wf__ir *out, const wf__ref *before,
+                      const char *function)
+{
+    hoist h = { .in = in, .out = out, .first = first, .end = end, .map = map, .before = before, .function = function };
     h.outside = wf__alloc0(4 * (size_t)in->n * sizeof *h.outside);
     if (h.outside) {
         h.loop = h.outside + in->n;
@@ -373,7 +405,8 @@ bool wf__hoist_stores(const wf__ir *in, wf__ref first, wf__ref end, wf__ref *map
         find_targets(&h);
         find_reads(&h);
         find_carries(&h);
-        copy_range(&h, first, end);
+        if (reads_before(&h))
+            copy_range(&h, first, end);
     } else
         no_memory(&h);
     wf__free(h.outside);

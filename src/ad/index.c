@@ -1,6 +1,8 @@
 /* index.c - the elements that reads by index give, as indices of an array. */
 #include "ad/sweep.h"
 
+wf__ref wf__both(wf__ir *ir, wf__ref a, wf__ref b) { return a && b ? wf__op2(ir, WF__OP_and, a, b) : a ? a : b; }
+
 wf__ref wf__index_op(wf__ir *ir, unsigned op, wf__ref a, int64_t b)
 {
     return a ? wf__op2(ir, op, a, wf__const_bits(ir, WF_I64, (uint64_t)b)) : 0;

@@ -8,6 +8,7 @@
  * Other loops are kept, and the sweeps go through them as loops (tape.c, forward.c).
  */
 #include "ad/loops.h"
+#include "ad/before.h"
 #include "ad/count.h"
 #include "ir/pass/pass.h"
 #include "ir/thresholds.h"
@@ -20,6 +21,8 @@ typedef struct writer {
     const char *function;
     const wf__ad_task *task;    /* NULL in wf__straighten */
     const wf__activity *active; /* effects on arrays that are not active are not copied; NULL = all are copied */
+    wf__ref *before;            /* [objects] values with the contents of arrays from before the block (hoist.h) */
+    bool replaces;              /* reads that are copied take them */
 } writer;
 
 static void copy_nodes(writer *w, wf__ref first, wf__ref end);
@@ -50,8 +53,11 @@ static bool may_go_on(writer *w, wf__ref loop)
 static void copy_node(writer *w, wf__ref r)
 {
     const wf__node *n = &w->in.node[r];
-    bool left_out = w->active && wf__op_is_store(n->op) && !is_on_way(&w->in, w->active, n);
-    if (!left_out)
+    const wf__ref before = w->before && wf__op_names_slot(n->op) ? w->before[wf__object_of(&w->in, n)] : 0;
+    bool left_out = w->active && wf__op_is_store(n->op) && !before && !is_on_way(&w->in, w->active, n);
+    if (before && n->op == WF__LOAD && w->replaces)
+        w->map[r] = wf__read_before(&w->in, r, w->map, w->ir, before);
+    else if (!left_out)
         wf__copy_as_is(&w->in, r, r + 1, 0, w->map, w->ir);
 }
 
@@ -97,9 +103,19 @@ static wf__ref read_in(const wf__ir *in, const wf__activity *active, wf__ref loo
     return 0;
 }
 
+/* True if the block changes an array that it reads. */
+static bool reads_what_it_writes(const writer *w, wf__ref loop, wf__ref end)
+{
+    for (wf__ref r = loop; r < end && w->before; ++r)
+        if (wf__op_is_store(w->in.node[r].op) && w->before[wf__object_of(&w->in, &w->in.node[r])])
+            return true;
+    return false;
+}
+
 /* Sets *most to 0 if the block is to be straight code, else to the most turns of a loop that is kept; UINT32_MAX = there
  * may be any number. Straight code may be longer where each turn reads an array that is differentiated: a kept loop
- * accumulates what it contributes to such an array, one turn after the other. */
+ * accumulates what it contributes to such an array, one turn after the other. A loop that reads what it writes is kept: its
+ * variables carry that (hoist.c). */
 static bool find_length(writer *w, const wf__activity *active, wf__ref loop, uint32_t *most)
 {
     wf__turns turns;
@@ -109,12 +125,47 @@ static bool find_length(writer *w, const wf__activity *active, wf__ref loop, uin
     }
     bool is_short =
         turns.known && turns.exact && (turns.nodes <= WF__MOST_DERIVED_CODE || read_in(&w->in, active, loop));
+    is_short = is_short && (w->in.node[loop].aux || !reads_what_it_writes(w, loop, wf__loop_end(&w->in, loop)));
     *most = is_short ? 0 : turns.known ? turns.turns : w->in.node[loop].aux ? 1 : UINT32_MAX;
     return true;
 }
 
-/* True if the copies compute the same as the block: what it reads is still there. In the derivative of an operator it is, as
- * its kernels store nothing that it reads (space.c). */
+/* True if a read finds in a condition what the array held before it. */
+static bool is_before_stores(const wf__ir *in, wf__ref read, wf__ref block, wf__ref end)
+{
+    for (wf__ref e = block; e < end; ++e) {
+        bool before = !wf__op_is_store(in->node[e].op) ||
+                      wf__object_of(in, &in->node[e]) != wf__object_of(in, &in->node[read]) || e > read;
+        for (wf__ref q = wf__loop_around(in, read, block + 1); q && before && e > read;
+             q = wf__loop_around(in, q, block + 1))
+            before = in->node[q].aux || !wf__op_is_store(in->node[e].op) || e > wf__loop_end(in, q);
+        if (!before)
+            return false;
+    }
+    return true;
+}
+
+/* Sets before[] for a read of an array that the block or a later operation changes. */
+static bool find_before(writer *w, wf__ref read, wf__ref loop)
+{
+    const wf__node *n = &w->in.node[read];
+    const uint32_t object = wf__object_of(&w->in, n);
+    if (w->ir->arrays && !w->task->turn && !w->before)
+        w->before = wf__alloc0(wf__objects_of(w->ir) * sizeof *w->before);
+    if (w->before)
+        w->before[object] = wf__contents_before(&w->in, loop, object);
+    if (w->before && w->before[object])
+        return true;
+    wf__ir_fail_at(w->ir, n, WF_ERR_UNSUPPORTED,
+                   "%s: a block reads an array that it or a later operation writes, and its derivative needs the "
+                   "contents from before; %s",
+                   w->function,
+                   w->ir->arrays ? "say wf_in of the array before the block" : "record it as an operator or a launch");
+    return false;
+}
+
+/* True if the copies compute the same as the block: what it reads is still there, or before[] has it. In the derivative of an
+ * operator it is there, as its kernels store nothing that it reads (space.c). */
 static bool can_copy(writer *w, const wf__activity *active, wf__ref loop, wf__ref end)
 {
     const wf__ir *in = &w->in;
@@ -129,12 +180,10 @@ static bool can_copy(writer *w, const wf__activity *active, wf__ref loop, wf__re
     for (wf__ref r = loop; r <= end && !w->task->derivative; ++r) {
         const wf__node *n = &in->node[r];
         for (wf__ref e = w->task->turn ? end + 1 : loop; n->op == WF__LOAD && e < in->n; ++e)
-            if (wf__op_is_store(in->node[e].op) && in->slot[in->node[e].a].object == in->slot[n->a].object) {
-                wf__ir_fail_at(w->ir, n, WF_ERR_UNSUPPORTED,
-                               "%s: a block reads an array that it or a later operation writes; its derivative would "
-                               "need the contents from before",
-                               w->function);
-                return false;
+            if (wf__op_is_store(in->node[e].op) && wf__object_of(in, &in->node[e]) == wf__object_of(in, n)) {
+                if (!find_before(w, r, loop))
+                    return false;
+                break;
             }
     }
     return true;
@@ -186,6 +235,7 @@ static void add_storing_loop(writer *w, wf__ref loop, wf__ref end, wf__region *b
     wf__ref *map = NULL;
     const wf__region of = *b;
     const uint32_t at = out->block_n - 1;
+    w->replaces = false;
     copy_kept(w, loop, end);
     const wf__ref flat = ir->status == WF_OK ? w->map[loop] : 0, flat_end = ir->n;
     if (!flat || !wf__ir_copy(ir, &in)) {
@@ -196,7 +246,7 @@ static void add_storing_loop(writer *w, wf__ref loop, wf__ref end, wf__region *b
     if (map) {
         for (wf__ref r = 0; r < in.n; ++r)
             map[r] = r;
-        if (wf__hoist_stores(&in, flat, flat_end, map, ir, w->function)) {
+        if (wf__hoist_stores(&in, flat, flat_end, map, ir, w->before, w->function)) {
             const wf__ref kept = map[flat], kept_end = wf__loop_end(ir, kept);
             for (wf__ref r = kept; r < kept_end && ir->status == WF_OK; ++r)
                 if (ir->node[r].op == WF__STORE && wf__has_adjoint(ir->node[r].dtype))
@@ -230,14 +280,23 @@ static bool add_block(writer *w, const wf__activity *active, wf__ref loop, wf__r
 {
     wf__ir *ir = w->ir;
     uint32_t most;
+    wf__free(w->before);
+    w->before = NULL;
     if (!can_copy(w, active, loop, end) || !find_length(w, active, loop, &most))
         return false;
+    for (wf__ref r = loop; r < end && !most && reads_what_it_writes(w, loop, end); ++r)
+        if (w->in.node[r].op == WF__LOAD && !is_before_stores(&w->in, r, loop, end)) {
+            wf__ir_fail_at(w->ir, &w->in.node[r], WF_ERR_UNSUPPORTED,
+                           "%s: a condition reads an array after it has changed it; keep the value in a variable",
+                           w->function);
+            return false;
+        }
     wf__region *b = new_block(w, out);
     if (!b)
         return false;
     *b = (wf__region){ loop, end, .first = ir->n, .kept = most > 0, .most = most < UINT32_MAX ? most : 0 };
     w->active = active;
-    const bool stores = b->kept && !w->task->turn && writes_on_way(&w->in, active, loop, end);
+    const bool stores = b->kept && !w->task->turn && (w->before || writes_on_way(&w->in, active, loop, end));
     if (b->kept && !stores)
         return true;
     /* The sweeps walk over the copies when they reach the block. No copy may be one of the recorded nodes after it,
@@ -248,6 +307,7 @@ static bool add_block(writer *w, const wf__activity *active, wf__ref loop, wf__r
     if (stores)
         add_storing_loop(w, loop, end, b, out);
     else {
+        w->replaces = true;
         copy_block(w, loop, end);
         b->last = ir->n - 1;
     }
@@ -324,6 +384,7 @@ static bool find_blocks(wf__ir *ir, const wf__ad_task *task, wf__ref first, wf__
     wf__activity_free(&active);
     wf__ir_free_copy(&w.in);
     wf__free(w.map);
+    wf__free(w.before);
     return ir->status == WF_OK;
 }
 
@@ -353,7 +414,7 @@ static bool hoist_all(wf__ir *out, const char *function)
     if (!map)
         wf__ir_fail(out, WF_ERR_MEMORY, "%s: out of memory", function);
     if (map && wf__copy_tables(&in, out))
-        wf__hoist_stores(&in, 1, in.n, map, out, function);
+        wf__hoist_stores(&in, 1, in.n, map, out, NULL, function);
     wf__ir_free(&in);
     wf__free(map);
     return out->status == WF_OK;

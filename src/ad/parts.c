@@ -1,8 +1,6 @@
 /* parts.c - sums of contributions to adjoints, and the points that take part. */
 #include "ad/sweep.h"
 
-wf__ref wf__both(wf__ir *ir, wf__ref a, wf__ref b) { return a && b ? wf__op2(ir, WF__OP_and, a, b) : a ? a : b; }
-
 bool wf__sweep_begin(wf__sweep *s)
 {
     s->part_n = 1;

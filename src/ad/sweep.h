@@ -1,6 +1,7 @@
 /* sweep.h - what the sweep of reverse mode works with: derivatives of the loss, collected for each value. */
 #ifndef WEFT_AD_SWEEP_H
 #define WEFT_AD_SWEEP_H
+#include "ad/index.h"
 #include "ad/loops.h"
 
 /* The derivative of the loss with respect to a value. In an array graph the shape of the derivative broadcasts to that of
@@ -52,7 +53,6 @@ wf__adjoint wf__take_sum(wf__sweep *s, wf__sum *sum);
 wf__ref wf__masked(wf__ir *ir, wf__adjoint a);
 /* Returns an adjoint at fewer points: those where the condition holds. Unless `holds`, those where it does not. */
 wf__adjoint wf__only_where(wf__ir *ir, wf__adjoint a, wf__ref condition, bool holds);
-wf__ref wf__both(wf__ir *ir, wf__ref a, wf__ref b); /* a and b; 0 stands for true */
 /* Adds to the adjoint of an operand the contribution of a node that uses it at the points of shape `points`: sums over
  * the axes along which the operand was broadcast. Does nothing for operands that are not active. */
 void wf__give(wf__sweep *s, wf__ref operand, wf__adjoint a, uint32_t points);
@@ -68,18 +68,6 @@ wf__ref wf__broadcast_with(wf__ir *ir, wf__ref value, const wf__ref *like, uint3
 wf__ref wf__sum_to(wf__ir *ir, wf__ref value, uint32_t from, uint32_t to, const char *function);
 wf__ref wf__reshaped(wf__ir *ir, wf__ref value, const wf_shape *shape);
 wf__ref wf__summed(wf__ir *ir, wf_join join, wf__ref value, wf_axes axes); /* a REDUCE; complex sums by parts */
-
-/* ---- index.c ---- */
-/* The tuple of the indices of every element of a shape along each of its axes. */
-uint32_t wf__own_indices(wf__ir *ir, const wf_shape *shape, wf__ref index[WF_MAX_RANK]);
-/* Sets *tuple to the indices of the elements that a read by index with this border mode gives, and *inside to where they
- * are elements; 0 = everywhere. extent: that of the array along each axis, i64. */
-bool wf__elements_read(wf__ir *ir, uint32_t indices, wf_border border, const wf__ref *extent, uint32_t *tuple,
-                       wf__ref *inside);
-/* Sets extent[] to the extents of a shape, or of a slot's array. */
-void wf__extents_of_shape(wf__ir *ir, const wf_shape *shape, wf__ref *extent);
-void wf__extents_of_slot(wf__ir *ir, uint32_t slot, wf__ref *extent);
-wf__ref wf__index_op(wf__ir *ir, unsigned op, wf__ref a, int64_t b); /* an operation of an i64 value and a constant */
 
 /* ---- views.c, joins.c ---- */
 void wf__reverse_view(wf__sweep *s, wf__ref r, wf__adjoint a);

@@ -40,7 +40,7 @@ typedef struct tape { /* of one loop */
     wf__ref *value;     /* [states] at the start of a turn */
     wf__ref *given;     /* [states] the same, as a copy of the turn gets them */
     wf__ref *adjoint;   /* [states] 0 = not active */
-    wf__ref *sum;       /* [turn.outers] contributions to the adjoints of values from before the loop */
+    wf__ref *sum;       /* [turn.outers] contributions to the adjoints of values from before the loop; 0 = none */
     wf__ref *last;      /* [states] adjoints after the loop; 0 = not active */
     wf__ref *scatter;   /* [scatters] SCATTERs in the loop, whose values all turns make together */
     wf__ref *scattered; /* [scatters] their adjoints after the loop */
@@ -212,6 +212,25 @@ static void give_arrays(const tape *p, const wf__sweep *turn)
             wf__add_part(p->s, &p->s->array[object], turn->part[i].adjoint);
 }
 
+/* Hands the SCATTERs among the contributions to an outer value, each the sum over all turns, to the sweep around the loop, and
+ * takes them off the list. */
+static void give_scatters(const tape *p, wf__sweep *turn, uint32_t k)
+{
+    const wf__ref r = p->turn.outer[k];
+    wf__sum *list = wf__turn_reads(&p->turn, k) ? NULL : &turn->node[r];
+    const wf__sum all = list ? *list : (wf__sum){ 0 };
+    if (!p->ir->arrays || !list)
+        return;
+    *list = (wf__sum){ 0 };
+    for (uint32_t i = all.first; i; i = turn->part[i].next) {
+        const wf__adjoint a = turn->part[i].adjoint;
+        if (p->ir->node[a.value].op == WF__SCATTER)
+            wf__add_part(p->s, &p->s->node[r], a);
+        else
+            wf__add_part(turn, list, a);
+    }
+}
+
 /* What a sweep has for an outer value. */
 static wf__sum *outer_sum(const tape *p, wf__sweep *s, uint32_t k)
 {
@@ -236,6 +255,8 @@ static void reverse_turn(tape *p, wf__ref first, wf__ref mine, wf__ref *adjoint,
         turn.walk(&turn, first, turn.route.last);
         for (uint32_t i = 0; i < p->states; ++i)
             adjoint[i] = p->adjoint[i] ? wf__masked(ir, wf__take_sum(&turn, &turn.node[p->given[i]])) : 0;
+        for (uint32_t k = 0; k < p->turn.outers; ++k)
+            give_scatters(p, &turn, k);
         for (uint32_t k = 0; k < p->turn.outers; ++k)
             sum[k] = wf__masked(ir, wf__take_sum(&turn, outer_sum(p, &turn, k)));
         give_arrays(p, &turn);
@@ -304,6 +325,22 @@ static wf__ref at_points(tape *p, uint32_t i, wf__adjoint given)
     return wf__masked(ir, (wf__adjoint){ at_all(p, value, false), first });
 }
 
+/* True if the body uses an outer value at its points. Where it gathers elements of it, SCATTERs have the contributions. */
+static bool is_summed(const tape *p, uint32_t k)
+{
+    const wf__ir *in = &p->turn.in;
+    wf__ref operand[WF__AD_OPERANDS];
+    for (wf__ref r = p->turn.loop.loop; r < p->turn.loop.end && !wf__turn_reads(&p->turn, k); ++r) {
+        const wf__node *n = &in->node[r];
+        const bool gathers = n->op == WF__VIEW && n->aux == WF__VIEW_GATHER && n->a == p->turn.outer[k];
+        const uint32_t count = gathers ? 0 : wf__ad_operands(in, r, false, operand);
+        for (uint32_t i = 0; i < count; ++i)
+            if (operand[i] == p->turn.outer[k])
+                return true;
+    }
+    return wf__turn_reads(&p->turn, k);
+}
+
 static void take_scatters(tape *p)
 {
     wf__ir *ir = p->ir;
@@ -330,7 +367,7 @@ static void record_second(tape *p, const wf__adjoint *given)
             p->adjoint[i] = p->last[i] = at_points(p, i, given[i]);
     take_scatters(p);
     for (uint32_t k = 0; k < p->turn.outers; ++k)
-        p->sum[k] = at_all(p, zero_of(p, wf__dtype(ir, p->turn.outer[k])), false);
+        p->sum[k] = is_summed(p, k) ? at_all(p, zero_of(p, wf__dtype(ir, p->turn.outer[k])), false) : 0;
     wf__ref zero = number(ir, 0), some = wf__op2(ir, WF__OP_gt, p->all_turns, zero);
     for (uint32_t i = 0; p->strided && i <= n; ++i) {
         const unsigned dtype = i < n ? dtype_of(p, i) : WF_U32;
@@ -343,7 +380,7 @@ static void record_second(tape *p, const wf__adjoint *given)
     for (uint32_t i = 0; i < n; ++i)
         p->adjoint[i] = p->adjoint[i] ? wf__state(ir, loop, p->adjoint[i], false) : 0;
     for (uint32_t k = 0; k < p->turn.outers; ++k)
-        p->sum[k] = wf__state(ir, loop, p->sum[k], false);
+        p->sum[k] = p->sum[k] ? wf__state(ir, loop, p->sum[k], false) : 0;
     height = p->strided ? wf__state(ir, loop, zero, false) : 0;
     for (uint32_t i = 0; p->strided && i <= n; ++i)
         p->stack[i] = wf__state(ir, loop, p->stack[i], false);
@@ -361,6 +398,8 @@ static void record_second(tape *p, const wf__adjoint *given)
             set_later(p, p->adjoint[i], select(ir, mine, now, p->adjoint[i]));
         }
     for (uint32_t k = 0; k < p->turn.outers; ++k) {
+        if (!p->sum[k])
+            continue;
         wf__ref more = adjoint[n + k] ? wf__op2(ir, WF__OP_add, p->sum[k], adjoint[n + k]) : p->sum[k];
         set_later(p, p->sum[k], select(ir, mine, more, p->sum[k]));
     }
@@ -463,6 +502,17 @@ static wf__ref contents_of(const wf__ir *ir, uint32_t object)
     return 0;
 }
 
+/* The SCATTERs of the second loop among the contributions to an input become outputs. */
+static void output_scatters(const tape *p, outputs *o, const wf__sum *list, wf__ref input, uint32_t number)
+{
+    wf__sweep *s = p->s;
+    for (uint32_t i = list->first; i && p->ir->status == WF_OK; i = s->part[i].next) {
+        wf__ref *value = &s->part[i].adjoint.value;
+        if (*value > p->turns && p->ir->node[*value].op == WF__SCATTER)
+            *value = output(p, o, *value, input, number);
+    }
+}
+
 static void give_outputs(const tape *p)
 {
     wf__ir *ir = p->ir;
@@ -477,6 +527,8 @@ static void give_outputs(const tape *p)
     }
     for (uint32_t k = 0; k < p->turn.outers && ir->status == WF_OK; ++k) {
         const wf__ref r = p->turn.outer[k];
+        if (!p->sum[k])
+            continue;
         if (wf__turn_reads(&p->turn, k)) {
             const wf__ref of = contents_of(ir, wf__object_of(ir, &p->turn.in.node[r]));
             wf__add_part(s, outer_sum(p, s, k),
@@ -487,10 +539,10 @@ static void give_outputs(const tape *p)
         }
     }
     for (uint32_t object = 0; object < s->route.objects && o.arguments; ++object)
-        for (uint32_t i = s->array[object].first; i && ir->status == WF_OK; i = s->part[i].next)
-            if (ir->node[s->part[i].adjoint.value].op == WF__SCATTER && s->part[i].adjoint.value > p->turns)
-                s->part[i].adjoint.value =
-                    output(p, &o, s->part[i].adjoint.value, contents_of(ir, object), WF__LOOP_CONTENTS);
+        output_scatters(p, &o, &s->array[object], contents_of(ir, object), WF__LOOP_CONTENTS);
+    for (uint32_t k = 0; k < p->turn.outers && o.arguments; ++k)
+        if (!wf__turn_reads(&p->turn, k))
+            output_scatters(p, &o, &s->node[p->turn.outer[k]], p->turn.outer[k], WF__LOOP_VALUE);
 }
 
 /* True if a result may depend on a state of the loop, on what it scatters or on what it stores. */

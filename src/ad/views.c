@@ -111,8 +111,9 @@ static void reverse_gather(wf__sweep *s, const wf__node *n, wf__adjoint a, uint3
         wf__give(s, gather.c, wf__only_where(ir, a, inside, false), points);
     if (!wf__is_active(s, gather.a))
         return;
-    wf__ref g = wf__broadcast_to(ir, a.value, points);
-    give(s, gather.a, wf__scatter(ir, g, wf__shape_of(ir, gather.a), tuple, wf__both(ir, a.mask, inside)));
+    wf__ref g = s->pointwise ? a.value : wf__broadcast_to(ir, a.value, points);
+    wf__ref when = wf__both(ir, wf__both(ir, a.mask, inside), s->on);
+    give(s, gather.a, wf__scatter(ir, g, wf__shape_of(ir, gather.a), tuple, when));
 }
 
 void wf__reverse_view(wf__sweep *s, wf__ref r, wf__adjoint a)

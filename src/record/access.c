@@ -88,8 +88,7 @@ static uint32_t object_of(wf_graph *g, const wf_array *array, const char *functi
     return p->object_n++;
 }
 
-/* Makes a slot. Its epoch begins at 1 if its memory was already stored to through another slot, or in a block, whose turns
- * may store to it: where the recording is recorded again, reads from before have epoch 0. */
+/* Makes a slot. Its epoch begins at 1 if its memory was already stored to through another slot. */
 static uint32_t new_slot(wf_graph *g, const wf_array *array, bool element, uint32_t object)
 {
     wf__ir *ir = wf__graph_ir(g);
@@ -101,7 +100,6 @@ static uint32_t new_slot(wf_graph *g, const wf_array *array, bool element, uint3
     ir->slot[slot].scratch = (uint8_t)array->scratch;
     ir->slot[slot].zeroed = array->zeroed;
     ir->slot[slot].grows = array->shown != NULL;
-    ir->slot[slot].epoch = g->block_n > 0;
     bool named = ir->flags & WF_FLAG_DEBUG;
     if (named)
         wf__set_label(ir, wf__array_ref(slot), array->name);
