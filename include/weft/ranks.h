@@ -117,7 +117,7 @@ typedef struct wf_ranks_threads_options {
     uint32_t lost_after; /* 0: never */
 } wf_ranks_threads_options;
 /* Runs function(ranks, user) on n threads, each of which is one rank, and returns when all have returned: the status of
- * the lowest rank that failed, with rank and text in `error` (may be NULL). `options` may be NULL.
+ * the rank that failed first, with rank and text in `error` (may be NULL). `options` may be NULL.
  * Errors: a rank that has returned, or is lost, makes waits for it fail (WF_ERR_BACKEND); so does a rank that aborts.
  * WF_ERR_CONTRACT: all ranks wait for each other; the text says who waits for whom.
  * Owns: the function borrows its group. */

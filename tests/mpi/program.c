@@ -1,12 +1,14 @@
 /* program.c - what tests/mpi/run.sh starts by mpirun: a program of ranks over MPI that links no MPI itself.
  *
  *   program checks [TIMEOUT]   what every maker must do (ranks_checks.h), with a timeout if there is one
+ *   program random COUNT       random programs (ranks_random.h); one message names the first whose results differ
  *   program die                the last rank is killed while the others wait for it
  *   program abort              the last rank aborts with code 9
  *   program hang               rank 0 waits for a message that never comes; the others are somewhere else
  *   program size N             there are N ranks
  */
 #include "../ranks_checks.h"
+#include "../ranks_random.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,20 @@ static wf_status checks(wf_ranks *ranks)
     for (const named_check *c = rank_checks; c->name && !status; c++)
         status = c->check(ranks, NULL);
     return status;
+}
+
+static wf_status random_programs(wf_ranks *ranks, int count)
+{
+    for (int seed = 1; seed <= count; seed++) {
+        random_ranks p;
+        char text[40];
+        snprintf(text, sizeof text, "random program %d", seed);
+        random_ranks_make(&p, (uint64_t)seed, wf_ranks_size(ranks));
+        wf_status status = wf_ranks_agree(ranks, random_ranks_run(ranks, &p), text, NULL);
+        if (status)
+            return status;
+    }
+    return WF_OK;
 }
 
 static wf_status stop(wf_ranks *ranks, bool die)
@@ -57,6 +73,8 @@ int main(int argc, char **argv)
         status = status ? status : checks(ranks);
     } else if (!strcmp(what, "die") || !strcmp(what, "abort"))
         status = stop(ranks, *what == 'd');
+    else if (!strcmp(what, "random"))
+        status = random_programs(ranks, argc > 2 ? atoi(argv[2]) : 1);
     else if (!strcmp(what, "hang"))
         status = hang(ranks);
     else if (wf_ranks_size(ranks) != atoi(argc > 2 ? argv[2] : "0"))
