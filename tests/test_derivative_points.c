@@ -4,7 +4,7 @@
  */
 #include "ad/rule.h"
 #include "derivative_points.h"
-#include "weft_test.h"
+#include "on_devices.h"
 #include <float.h>
 
 typedef union any_function {
@@ -23,22 +23,7 @@ enum {
     POINTS = 64,
     RESULTS = 9
 }; /* most points of an operation; first derivatives in both modes, second derivatives */
-static wf_context *ctx;
 static const wf_dtype dtypes[] = { WF_F64, WF_F32, WF_F16, WF_BF16 };
-
-static int begin(void **state)
-{
-    (void)state;
-    ctx = test_context(WF_CPU, 2);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    wf_context_free(ctx);
-    return 0;
-}
 
 static wf_val apply(unsigned op, const wf_val *v)
 {
@@ -228,5 +213,5 @@ static void steps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(all), cmocka_unit_test(steps) };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, on_cpu, off);
 }

@@ -126,6 +126,50 @@ static wf_status loop_effects(wf_context *ctx)
     return status;
 }
 
+/* A loop of three turns multiplies what it has stored by x: in columns 1 to 3 of a table of ones, and in place. */
+static void record_carries(wf_graph *g, wf_array *a, wf_array *last, wf_array *table, wf_val point)
+{
+    wf_val x = wf_in(g, a);
+    wf_var t = wf_local(g, WF_I32, 1);
+    WF_WHILE (g, wf_lt(wf_cast(t, WF_F32), wf_add(wf_mul(x, 0), 4))) {
+        wf_write(g, table, wf_mul(wf_read(g, table, point, wf_sub(t, 1)), x), point, t);
+        wf_out(g, last, wf_mul(wf_in(g, last), x));
+        wf_inc(t, 1);
+    }
+    WF_END(g);
+}
+
+static wf_status loop_carries(wf_context *ctx)
+{
+    wf_array *a = wf_array_arange(ctx, WF_F32, N, 1, 1), *out = wf_like(a), *other = wf_like(a);
+    wf_array *last = wf_full(ctx, WF_F32, WF_SHAPE(N), 1), *table = wf_full(ctx, WF_F32, WF_SHAPE(N, 4), 1);
+    wf_array *again[] = { wf_copy(last), wf_copy(table), wf_copy(last), wf_copy(table) };
+    wf_status status = a && out && other && last && table ? WF_OK : missing(ctx);
+    for (int k = 0; k < 4 && status == WF_OK; ++k)
+        status = again[k] ? WF_OK : missing(ctx);
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx);
+        wf_val x = wf_in(g, a), gradient;
+        (void)wf_in(g, last);
+        (void)wf_in(g, table);
+        record_carries(g, a, last, table, wf_iota(g, WF_SHAPE(N), 0));
+        wf_vjp(WF_VALS(wf_in(g, last), wf_in(g, table)), WF_VALS(1, 1), WF_VALS(x), &gradient);
+        wf_out(g, out, gradient);
+        status = g ? wf_run(g) : missing(ctx);
+    }
+    if (status == WF_OK) {
+        wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
+        record_carries(g, a, again[0], again[1], wf_index(g, 0));
+        status = g ? wf_adjoint(g, WF_ARRAYS(again[0], again[1]), WF_ARRAYS(again[2], again[3]), WF_ARRAYS(a),
+                                WF_ARRAYS(other))
+                   : missing(ctx);
+    }
+    assert_true(holds(out, (const float[]){ 9, 29, 61, 105 }, N, &status));
+    assert_true(holds(other, (const float[]){ 9, 29, 61, 105 }, N, &status));
+    release_all((wf_array *[]){ a, out, other, last, table, again[0], again[1], again[2], again[3] }, 9);
+    return status;
+}
+
 /* |z|^2 and a function whose derivative is noted: the gradient of Re(1 / z) is -conj(1 / z^2). */
 static wf_status complexes(wf_context *ctx)
 {
@@ -427,9 +471,9 @@ int main(void)
     {                             \
 #name, name, WF_INTERP, 1 \
     }
-    static const memory_case cases[] = { EACH(values),      EACH(loops),      EACH(complexes),    EACH(operators),
-                                         EACH(reductions),  EACH(rules),      EACH(fixed_points), EACH(checks),
-                                         EACH(tapes),       EACH(tape_rules), EACH(updates),      EACH(ordered),
-                                         EACH(loop_effects) };
+    static const memory_case cases[] = { EACH(values),       EACH(loops),       EACH(complexes),    EACH(operators),
+                                         EACH(reductions),   EACH(rules),       EACH(fixed_points), EACH(checks),
+                                         EACH(tapes),        EACH(tape_rules),  EACH(updates),      EACH(ordered),
+                                         EACH(loop_effects), EACH(loop_carries) };
     return run_memory_cases(cases, WF__COUNT(cases), NULL);
 }
