@@ -281,6 +281,40 @@ def kernel_1k():
     return contenders, a * np.float32(3) + b, out
 
 
+@row
+def ewise_1k():
+    """weft.ewise of 1024 elements of f32, with and without an array for the result."""
+    a, b = (np.random.default_rng(i).random(1024, np.float32) for i in (1, 2))
+    out, wa, wb = np.empty_like(a), weft.asarray(a), weft.asarray(b)
+
+    def combine(x, y):
+        return x * 3 + y
+
+    contenders = {
+        "weft ewise": lambda: weft.ewise(combine, wa, wb),
+        "weft ewise, NumPy arrays": lambda: weft.ewise(combine, a, b),
+        "weft ewise, out=": lambda: weft.ewise(combine, wa, wb, out=out),
+        "weft ewise, a new lambda": lambda: weft.ewise(lambda x, y: x * 3 + y, wa, wb),
+        "numpy add": lambda: np.add(a, b, out),
+        "numpy": lambda: a * np.float32(3) + b,
+    }
+    return contenders, a * np.float32(3) + b, out
+
+
+@row
+def reduce_1k():
+    """The sum of squares of 1024 elements of f32."""
+    a = np.random.default_rng(1).random(1024, np.float32)
+    wa = weft.asarray(a)
+    contenders = {
+        "weft reduce": lambda: weft.reduce(lambda x: x * x, wa),
+        "weft reduce, NumPy array": lambda: weft.reduce(lambda x: x * x, a),
+        "numpy": lambda: np.sum(a * a),
+        "numpy dot": lambda: np.dot(a, a),
+    }
+    return contenders, np.sum(a * a), None
+
+
 def check(name, contender, expected, out):
     got = contender()
     got = np.asarray(out if got is None or name == "numpy add" else got)

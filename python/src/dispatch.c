@@ -19,7 +19,8 @@ typedef struct part {
 typedef struct entry {
     PyObject *kernel;
     uint32_t flags;
-    int space; /* the argument of the kernel whose shape is the space; -1: none */
+    int space;    /* the argument of the kernel whose shape is the space; -1: none */
+    bool natural; /* the last arguments have the dtypes that the function gives */
     uint64_t covers;
     part *part;
 } entry;
@@ -30,6 +31,9 @@ typedef struct dispatcher {
     entry entry[ENTRIES];
     int n, space; /* arguments; the one whose shape is the space, -1: the call gives it, or NO_SPACE */
     int n_entries, next, last;
+    int outs; /* of operators: the last arguments are the results */
+    bool reduces, keeps;
+    wf_axes axes; /* that it reduces */
 } dispatcher;
 static dispatcher *self_dispatcher(PyObject *self) { return (dispatcher *)self; }
 
@@ -66,14 +70,19 @@ static void dispatcher_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-/* _setup(arguments, defaults, space, static) */
+/* _setup(arguments, defaults, space, static, outs=0, reduced axes=None, keepdims=False) */
 static PyObject *setup(PyObject *self, PyObject *args)
 {
     dispatcher *d = self_dispatcher(self);
-    PyObject *defaults, *constant;
-    int n, space;
-    if (!PyArg_ParseTuple(args, "iO!iO!", &n, &PyTuple_Type, &defaults, &space, &PyType_Type, &constant))
+    PyObject *defaults, *constant, *axes = Py_None;
+    int n, space, outs = 0, keeps = 0;
+    if (!PyArg_ParseTuple(args, "iO!iO!|iOp", &n, &PyTuple_Type, &defaults, &space, &PyType_Type, &constant, &outs,
+                          &axes, &keeps) ||
+        (axes != Py_None && !wfpy_axes(axes, WF_MAX_RANK, &d->axes)))
         return NULL;
+    d->outs = outs;
+    d->reduces = axes != Py_None;
+    d->keeps = keeps;
     if (n < 0 || n > WFPY_MOST_ARGUMENTS || space >= n || PyTuple_Size(defaults) > n)
         return PyErr_Format(PyExc_TypeError, "a kernel has at most %d arguments", WFPY_MOST_ARGUMENTS);
     Py_XDECREF(clear(self, NULL));
@@ -201,15 +210,16 @@ static int fits(const dispatcher *d, const part *p, part_kind kind, const wfpy_g
     return true;
 }
 
-/* The entry of the arguments; NULL, with or without an exception: none. */
-static entry *find(dispatcher *d, const part_kind *kind, const wfpy_given *given)
+/* The entry whose first n arguments are these, and if `natural` one whose results have the dtypes that the function gives;
+ * NULL, with or without an exception: none. */
+static entry *find(dispatcher *d, const part_kind *kind, const wfpy_given *given, int n, bool natural)
 {
     const uint32_t flags = wf_get_flags(wfpy.context);
     for (int k = 0; k < d->n_entries; ++k) {
         const int at = (d->last + k) % d->n_entries;
         entry *e = &d->entry[at];
-        int same = e->flags == flags;
-        for (int i = 0, slot = 0; same > 0 && i < d->n; ++i) {
+        int same = e->flags == flags && (e->natural || !natural);
+        for (int i = 0, slot = 0; same > 0 && i < n; ++i) {
             same = fits(d, &e->part[i], kind[i], &given[i], wfpy_kernel_slot(e->kernel, slot));
             slot += kind[i] != STATIC;
         }
@@ -256,7 +266,7 @@ static PyObject *call(PyObject *self, PyObject *positional, PyObject *keywords, 
         given[i].object = args[i];
         kind[i] = kind_of(args[i], &given[i].buffer);
     }
-    entry *e = find(d, kind, given);
+    entry *e = find(d, kind, given, d->n, false);
     if (!e || (!shape && e->space < 0 && d->space != NO_SPACE)) {
         for (int i = 0; i < d->n; ++i)
             wfpy_slot_end(&given[i].buffer);
@@ -274,6 +284,120 @@ static PyObject *call(PyObject *self, PyObject *positional, PyObject *keywords, 
     PyObject *done = wfpy_kernel_launch(kernel, list, &opts, shape ? -1 : e->space, covers);
     Py_DECREF(kernel);
     return done;
+}
+
+/* ---- operators that make their results ---- */
+
+static wf_shape shape_of(const wfpy_given *given)
+{
+    const Py_buffer *b = &given->buffer;
+    if (!b->obj)
+        return wf_array_shape(wfpy_array_of(given->object));
+    wf_shape shape = { 0 };
+    for (; shape.rank < b->ndim && shape.rank < WF_MAX_RANK; ++shape.rank)
+        shape.dim[shape.rank] = b->shape[shape.rank];
+    return shape;
+}
+
+/* The shape to which the arrays among n arguments broadcast. False: they do not. */
+static bool broadcast_shape(const part_kind *kind, const wfpy_given *given, int n, wf_shape *shape)
+{
+    *shape = (wf_shape){ 0 };
+    for (int d = 0; d < WF_MAX_RANK; ++d)
+        shape->dim[d] = 1;
+    for (int i = 0; i < n; ++i) {
+        const int32_t rank = kind[i] == ARRAY ? shape_of(&given[i]).rank : 0;
+        shape->rank = rank > shape->rank ? rank : shape->rank;
+    }
+    for (int i = 0; i < n; ++i) {
+        const wf_shape own = kind[i] == ARRAY ? shape_of(&given[i]) : (wf_shape){ 0 };
+        for (int d = 0; d < own.rank; ++d) {
+            int64_t *extent = &shape->dim[shape->rank - own.rank + d];
+            if (own.dim[d] != 1 && *extent != 1 && own.dim[d] != *extent)
+                return false;
+            *extent = own.dim[d] != 1 ? own.dim[d] : *extent;
+        }
+    }
+    return true;
+}
+
+static wf_shape result_shape(const dispatcher *d, const wf_shape *shape)
+{
+    wf_shape made = { 0 };
+    if (!d->reduces)
+        return *shape;
+    for (int axis = 0; axis < shape->rank; ++axis)
+        if (!(d->axes & 1u << axis))
+            made.dim[made.rank++] = shape->dim[axis];
+        else if (d->keeps)
+            made.dim[made.rank++] = 1;
+    return made;
+}
+
+PyObject *wfpy_dispatch_natural(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    dispatcher *d = self_dispatcher(self);
+    wfpy_given given[WFPY_MOST_ARGUMENTS], *list[WFPY_MOST_ARGUMENTS];
+    part_kind kind[WFPY_MOST_ARGUMENTS];
+    wf_shape shape, made_shape;
+    if (tracing || n < 1 || n + d->outs != d->n)
+        return NULL;
+    for (int i = 0; i < n; ++i) {
+        given[i].object = args[i];
+        kind[i] = kind_of(args[i], &given[i].buffer);
+    }
+    entry *e = find(d, kind, given, (int)n, true);
+    if (!e || !broadcast_shape(kind, given, (int)n, &shape)) {
+        for (int i = 0; i < n; ++i)
+            wfpy_slot_end(&given[i].buffer);
+        return NULL;
+    }
+    PyObject *kernel = Py_NewRef(e->kernel), *result = NULL; /* a warning may run code that forgets the entry */
+    made_shape = result_shape(d, &shape);
+    int at = 0, made = 0;
+    for (int i = 0; i < n; ++i)
+        if (kind[i] != STATIC)
+            list[at++] = &given[i];
+    for (; made < d->outs; ++made) {
+        const part *p = &e->part[n + made];
+        const wf_place place = { .size = sizeof place, .device = p->device };
+        wfpy_given *out = &given[n + made];
+        out->buffer.obj = NULL;
+        out->object = wfpy_array_new(wf_empty_with(wfpy.context, p->dtype, made_shape, &place));
+        if (!out->object)
+            break;
+        list[at++] = out;
+    }
+    if (made == d->outs) {
+        wf_launch_opts opts = { .size = sizeof opts };
+        if (d->reduces)
+            opts.shape = shape;
+        result = wfpy_kernel_launch(kernel, list, &opts, -1, 0);
+    } else
+        for (int i = 0; i < n; ++i)
+            wfpy_slot_end(&given[i].buffer);
+    Py_DECREF(kernel);
+    if (result) {
+        Py_DECREF(result);
+        result = made == 1 ? Py_NewRef(given[n].object) : PyTuple_New(made);
+        for (int i = 0; result && made > 1 && i < made; ++i)
+            PyTuple_SetItem(result, i, Py_NewRef(given[n + i].object));
+    }
+    while (made)
+        Py_DECREF(given[n + --made].object);
+    return result;
+}
+
+int wfpy_dispatch_outs(PyObject *self) { return self_dispatcher(self)->outs; }
+
+/* _is_natural(): the results of the last call have the dtypes that the function gives. */
+static PyObject *is_natural(PyObject *self, PyObject *none)
+{
+    dispatcher *d = self_dispatcher(self);
+    (void)none;
+    if (d->n_entries)
+        d->entry[d->last].natural = true;
+    Py_RETURN_NONE;
 }
 
 static PyObject *dispatcher_call(PyObject *self, PyObject *args, PyObject *keywords)
@@ -327,6 +451,7 @@ static PyMethodDef methods[] = {
     { "_setup", setup, METH_VARARGS, NULL },
     { "_add", add, METH_VARARGS, NULL },
     { "_clear", clear, METH_NOARGS, NULL },
+    { "_is_natural", is_natural, METH_NOARGS, NULL },
     { NULL, NULL, 0, NULL },
 };
 static PyType_Slot slots[] = {

@@ -18,6 +18,7 @@
  *   lazy.c      arrays that are computed when they are needed
  *   kernel.c    prepared kernels
  *   dispatch.c  traced functions: the kernel of a call's arguments
+ *   elementwise.c  weft.ewise and weft.reduce: the operator of a function
  *   frozen.c    frozen sequences of launches
  *   text.c      operator text
  *   files.c     files of arrays
@@ -323,6 +324,15 @@ const wfpy_slot *wfpy_kernel_slot(PyObject *kernel, int i);
 
 /* weft.Dispatcher, the base class of traced functions. */
 int wfpy_add_dispatch(PyObject *module);
+/* Calls an operator that makes its results. NULL: an exception, or none if the signature is not known. */
+PyObject *wfpy_dispatch_natural(PyObject *dispatcher, PyObject *const *args, Py_ssize_t n);
+/* The number of results of an operator. */
+int wfpy_dispatch_outs(PyObject *dispatcher);
+
+/* ---- elementwise.c -------------------------------------------------------------------------------------------- */
+
+/* weft.ewise and weft.reduce. */
+int wfpy_add_elementwise(PyObject *module);
 
 /* ---- frozen.c ------------------------------------------------------------------------------------------------- */
 

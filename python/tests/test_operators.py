@@ -300,3 +300,81 @@ def test_kernels_on_many_threads():
     for t in threads:
         t.join()
     assert not wrong
+
+
+# ---- operators that are known ----------------------------------------------------------------------------------------
+
+
+def test_known_operators_tell_closures_and_options_apart():
+    a = numpy.array([1.0, -2.0, 3.0])
+
+    def scaled(s, more=0.0):
+        return weft.ewise(lambda x: x * s + more, a).tolist()
+
+    for _ in range(3):
+        assert scaled(2.0) == [2, -4, 6] and scaled(3.0) == [3, -6, 9] and scaled(3) == [3, -6, 9]
+        assert scaled(2.0, 1.0) == [3, -3, 7]
+        assert [weft.ewise(lambda x, z=z: weft.copysign(x, z), a).tolist() for z in (0.0, -0.0)] == [
+            [1, 2, 3], [-1, -2, -3]]
+        assert [weft.ewise(f, a).tolist() for f in (lambda x: x + 1, lambda x: x + 2)] == [[2, -1, 4], [3, 0, 5]]
+        assert weft.reduce(None, a).item() == 2 and weft.reduce(None, a, init=1).item() == 3
+        assert weft.reduce(None, a, join="max", init=-9).item() == 3 and weft.reduce(None, a, keepdims=True).shape == (1,)
+        assert [weft.reduce(None, a, join=lambda p, q: p + q + k).item() for k in (0, 0.0)] == [2, 2]
+        assert weft.reduce(None, a, post=lambda t: t * 2).item() == 4
+        assert weft.reduce(lambda i, x: i * x, a, indices=True).item() == 4
+        assert weft.reduce(None, a.reshape(3, 1), axis=0).shape == (1,) and weft.reduce(None, a, axis=0).shape == ()
+        assert weft.reduce(None, a.astype("f4")).dtype == weft.f32
+        x, y = weft.reduce(lambda v: (v, v * v), a, init=(0.0, 0.0))
+        assert x.item() == 2 and y.item() == 14
+
+
+def test_known_operators_follow_their_arguments():
+    def f(x, y):
+        return x + y
+
+    a = numpy.ones((2, 3), "f4")
+    for _ in range(3):
+        assert weft.ewise(f, a, numpy.ones(3, "f4")).dtype == weft.f32
+        assert weft.ewise(f, a, 1).shape == (2, 3) and weft.ewise(f, a.astype(int), 2.5).dtype == weft.f64
+        assert weft.ewise(f, a[:, :1], numpy.ones(3)).shape == (2, 3)
+        assert weft.ewise(f, numpy.float32(2), a[0]).tolist() == [3, 3, 3]
+        assert weft.ewise(f, [1, 2], 3).tolist() == [4, 5]
+        out = numpy.zeros((2, 3), "i8")
+        assert weft.ewise(f, a, a, out=out) is out and (out == 2).all()
+        assert weft.ewise(f, a, a).dtype == weft.f32  # not that of `out`
+        with pytest.raises(weft.ShapeError):
+            weft.ewise(f, a, numpy.ones(4, "f4"))
+        first, second = weft.ewise(lambda x: (x, x > 0), a)
+        assert first.dtype == weft.f32 and second.dtype == weft.bool_
+        with weft.fast_math():
+            assert weft.ewise(f, a, a).shape == (2, 3)
+    read_only = numpy.zeros((2, 3), "f4")
+    read_only.flags.writeable = False
+    with pytest.raises(ValueError):
+        weft.ewise(f, a, a, out=read_only)
+    with pytest.raises(TypeError):
+        weft.ewise(f, a, a, where=a)
+
+
+def test_many_operators():
+    a = numpy.arange(3.0)
+    functions = [eval(f"lambda x: x * {k}") for k in range(300)]
+    for turn in range(2):
+        for k, f in enumerate(functions):
+            if k % 7 == turn or k % 5 == 0:
+                assert weft.ewise(f, a)[1].item() == k
+
+
+class Scaled:
+    def __init__(self, s):
+        self.s = s
+
+    def times(self, x):
+        return x * self.s
+
+
+def test_methods_of_different_objects():
+    a = numpy.arange(3.0)
+    one, two = Scaled(1.0), Scaled(2.0)
+    for _ in range(2):
+        assert weft.ewise(one.times, a).tolist() == [0, 1, 2] and weft.ewise(two.times, a).tolist() == [0, 2, 4]

@@ -839,6 +839,8 @@ def test_tracebacks_have_the_lines_of_the_program():
         (lambda: too_many(x, out), [("too_many", "out[i] = a[i, 0]")]),
         (lambda: wrong(x), []),
         (lambda: weft.iwise(3)(no_such_thing), [("no_such_thing", "return x.nothing")]),
+        (lambda: weft.ewise(no_such_thing, x), [("no_such_thing", "return x.nothing")]),
+        (lambda: weft.reduce(no_such_thing, x), [("no_such_thing", "return x.nothing")]),
     ):
         found = lines_of(call)
         assert found[0][0] == "<lambda>" and found[1:] == expected

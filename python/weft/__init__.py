@@ -22,7 +22,7 @@ from .derivatives import *  # noqa: F403
 from .files import File, Meta, append, create_file, format_named, load, load_region, open_file, open_movie, probe, save
 from . import derivatives, fft, files, linalg, project, random, signal, star, xform
 from ._kernel import kernel, static
-from ._operators import ewise, iwise, reduce
+from ._operators import iwise
 from ._runtime import function, local_array, scratch
 from . import _values
 from ._trace import Range as range, graph, unroll  # noqa: A004

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
+from types import FunctionType, MethodType
 from typing import Any
 
 from . import _weft
@@ -20,7 +22,8 @@ def _once(kind, function, *options):
     the same."""
     cells = [c.cell_contents for c in getattr(function, "__closure__", None) or ()]
     cells += getattr(function, "__defaults__", None) or ()
-    key = (kind, getattr(function, "__code__", function), *map(_identity, cells), *map(_identity, options))
+    bound = getattr(function, "__self__", None)
+    key = (kind, getattr(function, "__code__", function), id(bound), *map(_identity, cells), *map(_identity, options))
     made = _operators.get(key)
     if made is None:
         if len(_operators) >= _MOST_OPERATORS:
@@ -32,7 +35,9 @@ def _once(kind, function, *options):
 
 def _identity(x):
     """What stands for an object in a key: numbers and the like by value, all else by identity."""
-    if isinstance(x, (bool, int, float, complex, str, bytes, type(None))):
+    if isinstance(x, (float, complex)):
+        return type(x), repr(x)  # -0.0 is not 0.0
+    if isinstance(x, (bool, int, str, bytes, type(None))):
         return type(x), x
     if isinstance(x, tuple):
         return tuple(map(_identity, x))
@@ -56,8 +61,12 @@ class _Traced:
 
     def __init__(self, function):
         self.function, self.name = function, getattr(function, "__name__", "function")
+        bound = function.__self__ if isinstance(function, MethodType) else None
+        function = function if bound is None else function.__func__
         self.traced, self.text, self.why = (traceable(function) if hasattr(function, "__code__") else
                                             (function, None, "it is no function of Python"))
+        if bound is not None:
+            self.traced = partial(self.traced, bound)
         self.filename = function.__code__.co_filename if hasattr(function, "__code__") else ""
 
     def __call__(self, *args):
@@ -78,7 +87,7 @@ class _Elementwise(_weft.Dispatcher):
         self.traced, self.n, self.outs = _Traced(function), n, outs
         self.names = tuple(f"a{i}" for i in range(n)) + tuple(f"out{i}" for i in range(outs))
         self.kernels, self.found = {}, {}
-        self._setup(n + outs, (), -2, static)
+        self._setup(n + outs, (), -2, static, outs)
 
     def record(self, parts, dtypes):
         """The kernel of a signature; with `dtypes`, a list to be filled, the dtypes of the results only."""
@@ -130,23 +139,24 @@ class _Elementwise(_weft.Dispatcher):
         return [empty(shape, dtype, device) for dtype in dtypes]
 
 
-def ewise(function: Any, *arrays: Any, out: Any = None) -> Any:
-    """Calls a function of elements for all elements of arrays, which broadcast; with `out`, stores the results there.
+_EWISE = (...,) * 7  # the options of weft.reduce that weft.ewise does not have
 
-    Control flow of the function is recorded as that of a kernel. Numbers may take part. A function that returns a tuple
-    has several results.
 
-    >>> import weft
-    >>> weft.ewise(lambda x, y: x if x > y else y * 2, [1.0, 5.0], 3.0).tolist()
-    [6.0, 5.0]
-    """
+def _ewise(function: Any, *arrays: Any, out: Any = None) -> Any:
+    """weft.ewise for what is not known yet (python/src/elementwise.c), and with `out`."""
+    given = arrays
     arrays = [asarray(a) if isinstance(a, list) else a for a in arrays]
     if out is None:
         made = _once(_Elementwise, function, len(arrays), 0).new_results(arrays)
-        _once(_Elementwise, function, len(arrays), len(made))(*arrays, *made)
+        operator = _once(_Elementwise, function, len(arrays), len(made))
+        operator(*arrays, *made)
+        operator._is_natural()
+        _weft._note_operator(operator, _EWISE, function, len(given))
         return made[0] if len(made) == 1 else tuple(made)
     outs = out if isinstance(out, (tuple, list)) else (out,)
-    _once(_Elementwise, function, len(arrays), len(outs))(*arrays, *outs)
+    operator = _once(_Elementwise, function, len(arrays), len(outs))
+    operator(*arrays, *outs)
+    _weft._note_operator(operator, _EWISE, function, len(given))
     return out
 
 
@@ -208,6 +218,7 @@ class _Reduction:
         self.join = tuple(_Traced(j) if callable(j) else j for j in (join if isinstance(join, tuple) else (join,)))
         self.post = None if post is None else _Traced(post)
         self.axes, self.keepdims, self.indices, self.kernels = axes, keepdims, indices, {}
+        self.operators = {}
         for j in self.join:
             if isinstance(j, str) and j not in _JOINS:
                 raise ValueError(f"weft.reduce: there is no join '{j}': {', '.join(_JOINS)}, or a function")
@@ -261,6 +272,16 @@ class _Reduction:
         return trace(lambda: Graph((1,) * rank, reduce=self.axes, device=device, name=self.traced.name), run,
                      self.traced.filename)[1]
 
+    def reduced(self, rank, inits, parts, kernel, results):
+        """The operator of a rank and initial values, which knows the kernel of these parts."""
+        key = rank, inits, len(parts), len(results)
+        operator = self.operators.get(key)
+        if operator is None:
+            operator = self.operators[key] = _Reduced(len(parts), len(results), self.axes, self.keepdims)
+        operator._add(kernel, (*parts, *results))
+        operator._is_natural()
+        return operator
+
     @staticmethod
     def merge(join, variables, left, right):
         if len(variables) == 1:
@@ -273,26 +294,16 @@ class _Reduction:
             variable.set(value)
 
 
-def reduce(function: Any, *arrays: Any, axis: Any = None, init: Any = 0, join: Any = "add", post: Any = None,
-           keepdims: bool = False, out: Any = None, indices: bool = False) -> Any:
-    """Reduces the values of a function of elements over axes of arrays, which broadcast.
+class _Reduced(_weft.Dispatcher):
+    """A reduction of n arrays with initial values, which makes its results: a table of kernels for C."""
 
-    `join`: "add", "mul", "min", "max", "and", "or", "xor", or a function of two partial results, which is associative
-    and commutative up to rounding and has `init` as neutral element. A function that returns a tuple has several
-    results: then `init` is a tuple, `join` a name, a tuple of names or a function of two tuples. `post`: a function of
-    the results whose values are stored instead of them. `indices`: the function gets the indices of the point first.
-    `function` None: the elements themselves. Results of f32 are added in f64.
+    def __init__(self, n, outs, axes, keepdims):
+        self._setup(n + outs, (), -2, static, outs, axes, keepdims)
 
-    >>> import weft
-    >>> a = weft.asarray([[1.0, 5.0, 2.0], [7.0, 3.0, 4.0]])
-    >>> weft.reduce(lambda x: x * x, a, axis=1).tolist()
-    [30.0, 74.0]
-    >>> def larger(p, q):
-    ...     return p if p[0] > q[0] else q
-    >>> top, at = weft.reduce(lambda y, x, v: (v, x), a, axis=1, init=(float("-inf"), 0), join=larger, indices=True)
-    >>> top.tolist(), at.tolist()
-    ([5.0, 7.0], [1, 0])
-    """
+
+def _reduce(function: Any, *arrays: Any, axis: Any = None, init: Any = 0, join: Any = "add", post: Any = None,
+            keepdims: bool = False, out: Any = None, indices: bool = False) -> Any:
+    """weft.reduce for what is not known yet (python/src/elementwise.c), and with `out`."""
     if current() is not None:
         raise _weft.ContractError("weft.reduce is called while a function is traced")
     arrays = [asarray(a) if isinstance(a, list) else a for a in arrays]
@@ -304,6 +315,7 @@ def reduce(function: Any, *arrays: Any, axis: Any = None, init: Any = 0, join: A
     if any(not -rank <= a < rank for a in axes):
         raise _weft.ArgumentError(f"weft.reduce: axis {axis} of arrays with {rank} axes")
     axes = tuple(sorted({a % rank for a in axes}))
+    function_given = function
     function = _same if function is None else function
     reduction = _once(
         _Reduction, function, tuple(join) if isinstance(join, list) else join, post, axes, keepdims, indices
@@ -311,15 +323,22 @@ def reduce(function: Any, *arrays: Any, axis: Any = None, init: Any = 0, join: A
     inits = tuple(init) if isinstance(init, (tuple, list)) else (init,)
     outs = None if out is None else out if isinstance(out, (tuple, list)) else [out]
     given = None if outs is None else tuple(asarray(o).dtype for o in outs)
-    key = (parts, rank, tuple((type(x), x) for x in inits), given, _weft._flags())
+    first = tuple((type(x), repr(x) if isinstance(x, (float, complex)) else x) for x in inits)
+    key = (parts, rank, first, given, _weft._flags())
     found = reduction.kernels.get(key)
     if found is None:
         found = reduction.kernels[key] = reduction.record(parts, rank, inits, given)
     kernel, dtypes = found
+    device = next((p[3] for p in parts if p[0] == "array" and p[3] != "cpu"), "cpu")
     kept = tuple(1 if a in axes else n for a, n in enumerate(shape) if keepdims or a not in axes)
-    outs = [empty(kept, d) for d in dtypes] if outs is None else outs
+    outs = [empty(kept, d, device) for d in dtypes] if outs is None else outs
     kernel.launch((*(x for part, x in described if part[0] != "static"), *outs), shape)
-    return out if out is not None else outs[0] if len(outs) == 1 else tuple(outs)
+    if out is not None:
+        return out
+    operator = reduction.reduced(rank, key[2], parts, kernel, [("array", d, len(kept), device) for d in dtypes])
+    options = (axis, init, join, post, keepdims, indices, None)
+    _weft._note_operator(operator, options, function_given, len(arrays))
+    return outs[0] if len(outs) == 1 else tuple(outs)
 
 
 def _same(x):
@@ -393,3 +412,4 @@ def _for_range(graph, *bounds):
 
 
 Graph.If, Graph.Else, Graph.Loop, Graph.range = _with_if, _with_else, _with_loop, _for_range
+_weft._set_operators(_ewise, _reduce, FunctionType)
