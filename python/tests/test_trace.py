@@ -1,7 +1,11 @@
 """Tracing of Python functions. The oracle is Python itself, which runs the same function for every point."""
 import itertools
 import math
+import os
+import pathlib
 import random
+import subprocess
+import sys
 import traceback
 
 import pytest
@@ -849,3 +853,23 @@ def test_tracebacks_have_the_lines_of_the_program():
     with weft.debug():
         found = lines_of(lambda: wrong(x, out))
         assert "_miss" in [name for name, _ in found] and found[-1] == inner[-1]
+
+
+def test_lambdas_of_one_line_without_columns(tmp_path):
+    """As in code whose positions were lost: what cannot be told apart is not rewritten."""
+    (tmp_path / "program.py").write_text('''
+import weft
+k = [weft.ewise(f, [1.0, 2.0]).tolist() for f in (lambda x: x if x > 1 else 7, lambda x: x if x > 1 else 8)]
+assert k == [[7, 2], [8, 2]], k
+k = [weft.ewise(f, [1.0, 2.0]).tolist() for f in (lambda x: x + 1, lambda x: 1 - x)]
+assert k == [[2, 3], [0, -1]], k
+try:
+    k = [weft.ewise(f, [1.0, 2.0]) for f in (lambda x: x if x > 1 else 1, lambda x: 1 if x > 1 else x)]
+except TypeError as error:
+    assert "several lambdas" in error.__notes__[0]
+else:
+    raise SystemExit("no error")
+''')
+    packages = str(pathlib.Path(weft.__file__).parent.parent)
+    subprocess.run([sys.executable, "-X", "no_debug_ranges", "program.py"], cwd=tmp_path, check=True,
+                   env={**os.environ, "PYTHONPATH": packages + os.pathsep + os.environ.get("PYTHONPATH", "")})

@@ -73,13 +73,30 @@ def node_of(function):
             first = min([node.lineno] + [d.lineno for d in node.decorator_list])
             if first == code.co_firstlineno:
                 found.append(node)
-    if len(found) > 1:  # several lambdas of a line: the one that holds most of the code's positions, the inner of two
-        places = [p for p in code.co_positions() if p[3]]
-        found.sort(key=lambda n: (-sum(_inside(p, n.body) for p in places), n.end_lineno - n.lineno,
-                                  n.end_col_offset - n.col_offset))
+    if len(found) > 1:  # several lambdas of a line
+        found = _likely(found, code)
     if not found:
         raise SourceError(f"the source text of {code.co_name} was not found in {code.co_filename}")
     return found[0]
+
+
+def _likely(found, code):
+    """Of several lambdas those with most of the code's positions, the inner one of two, if names and constants agree."""
+    places = [p for p in code.co_positions() if p[3]]
+    size = {n: (n.end_lineno - n.lineno, n.end_col_offset - n.col_offset) for n in found}
+    score = {n: (-sum(_inside(p, n.body) for p in places), size[n] if places else 0) for n in found}
+    found = [n for n in found if score[n] == min(score.values())]
+    if len(found) > 1:
+        found = [n for n in found if _parts(compile(ast.Expression(n), "", "eval").co_consts[0]) == _parts(code)]
+        if len({ast.dump(n) for n in found}) > 1:
+            raise SourceError("there are several lambdas in its line, which cannot be told apart")
+    return found
+
+
+def _parts(code):
+    """Names and constants of a code object."""
+    names = {*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars}
+    return names, [repr(c) for c in code.co_consts if not hasattr(c, "co_code")]
 
 
 def elements(function):
