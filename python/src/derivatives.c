@@ -23,6 +23,7 @@ static PyObject *grad(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObj
     BEGIN("grad", 2, 2, 2, "loss", "wrt")
     wf_val loss, *out;
     wf_vals wrt;
+    TRY_LAZILY(grad)
     if (wfpy_bind(&signature, args, n, keywords, at) && wfpy_call_graph(&call, at, 2) &&
         wfpy_take_value(&call, at[0], &loss) && wfpy_take_values(&call, at[1], &wrt) &&
         (out = wfpy_call_memory(&call, wrt.n * sizeof *out)) != NULL) {
@@ -36,6 +37,7 @@ static PyObject *vjp(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObje
     BEGIN("vjp", 3, 3, 3, "outs", "seeds", "wrt")
     wf_val *out;
     wf_vals outs, seeds, wrt;
+    TRY_LAZILY(vjp)
     if (wfpy_bind(&signature, args, n, keywords, at) && wfpy_call_graph(&call, at, 3) &&
         wfpy_take_values(&call, at[0], &outs) && wfpy_take_values(&call, at[1], &seeds) &&
         wfpy_take_values(&call, at[2], &wrt) && same_number(&call, outs.n, seeds.n) &&
@@ -50,6 +52,7 @@ static PyObject *jvp(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObje
     BEGIN("jvp", 3, 3, 3, "outs", "wrt", "directions")
     wf_val *out;
     wf_vals outs, wrt, directions;
+    TRY_LAZILY(jvp)
     if (wfpy_bind(&signature, args, n, keywords, at) && wfpy_call_graph(&call, at, 3) &&
         wfpy_take_values(&call, at[0], &outs) && wfpy_take_values(&call, at[1], &wrt) &&
         wfpy_take_values(&call, at[2], &directions) && same_number(&call, wrt.n, directions.n) &&

@@ -74,6 +74,8 @@ static bool array_operand(PyObject *object, wf_graph *g, operand *o)
     wfpy_array *a = (wfpy_array *)object;
     if (!a->array && ((wfpy_value *)a->value)->val.h.graph == g)
         o->val = ((wfpy_value *)a->value)->val;
+    else if (!a->array && g == wfpy_trial())
+        o->val = wfpy_stand_in(object, g);
     else {
         wf_array *array = wfpy_array_of(object);
         if (!array)
@@ -99,6 +101,13 @@ static bool typed_number(PyObject *array, wf_graph *g, operand *o)
         o->val = wf_const_i64(g, dtype, PyLong_AsLongLong(element));
     Py_DECREF(element);
     return !PyErr_Occurred();
+}
+
+wf_val wfpy_stand_in(PyObject *array, wf_graph *g)
+{
+    const wf_dtype dtype = wfpy_array_dtype(array);
+    wf_val one = wf_dtype_kind(dtype) == WF_KIND_COMPLEX ? wf_const_complex(g, dtype, 1, 0) : wf_const(g, dtype, 1);
+    return (wf_broadcast)(one, wfpy_array_shape(array));
 }
 
 bool wfpy_convert(PyObject *object, wf_graph *g, operand *o)

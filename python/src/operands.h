@@ -33,6 +33,8 @@ typedef struct operand {
 
 /* Converts an operand for the recording `g`; NULL: for numbers alone. */
 bool wfpy_convert(PyObject *object, wf_graph *g, operand *o);
+/* A constant of an array's dtype and shape, with which an operation is tried. */
+wf_val wfpy_stand_in(PyObject *array, wf_graph *g);
 /* Records an operation, with operands that are promoted, and returns its value. */
 wf_val wfpy_record(int op, operand *o, int n);
 /* The order of kinds: none, bool, integers, floats, complex numbers. */

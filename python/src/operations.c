@@ -117,8 +117,7 @@ static bool try_operation(int op, PyObject *const *args, int n)
         if (is_number(args[i]))
             right = wfpy_convert(args[i], g, &o[i]);
         else
-            o[i] = (operand){ .val = (wf_broadcast)(wf_const(g, wfpy_array_dtype(args[i]), 1),
-                                                    wfpy_array_shape(args[i])) };
+            o[i] = (operand){ .val = wfpy_stand_in(args[i], g) };
     if (right)
         wfpy_record(op, o, n);
     if (right && wf_graph_status(g) == WF_OK) {

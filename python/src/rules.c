@@ -187,6 +187,7 @@ static PyObject *apply_rule(PyObject *self, PyObject *const *args, Py_ssize_t n,
     wf_vals in;
     wf_val out[MOST] = { 0 };
     rule *r = NULL;
+    TRY_LAZILY(apply_rule)
     if (wfpy_bind(&signature, args, n, keywords, at) && (r = rule_of(at[0])) != NULL && wfpy_call_graph(&call, at, 2) &&
         wfpy_take_values(&call, at[1], &in)) {
         if (in.n < 1 || in.n > MOST)
@@ -205,6 +206,7 @@ static PyObject *apply_fixed_point(PyObject *self, PyObject *const *args, Py_ssi
     wf_vals start, params;
     wf_val out[MOST] = { 0 };
     rule *r = NULL;
+    TRY_LAZILY(apply_fixed_point)
     if (wfpy_bind(&signature, args, n, keywords, at) && (r = rule_of(at[0])) != NULL && wfpy_call_graph(&call, at, 3) &&
         wfpy_take_values(&call, at[1], &start) && wfpy_take_values(&call, at[2], &params)) {
         if (start.n < 1 || 2 * start.n + params.n > MOST)

@@ -279,6 +279,8 @@ PyObject *wfpy_graph_fail(PyObject *graph);
 
 /* The calling thread's recording of lazy arrays, borrowed; NULL, without an exception, outside of weft.lazy(). */
 PyObject *wfpy_lazy_graph(void);
+/* The recording in which the thread tries a function of values (wrap.h); NULL: none. */
+wf_graph *wfpy_trial(void);
 /* A lazy array that holds a value. Steals nothing. */
 PyObject *wfpy_lazy_array(PyObject *value);
 /* Computes one lazy array. */

@@ -501,11 +501,33 @@ static PyObject *find_graph(PyObject *object, int depth)
     return found;
 }
 
+static _Thread_local PyObject *trial;
+wf_graph *wfpy_trial(void) { return trial ? ((wfpy_graph *)trial)->graph : NULL; }
+
+bool wfpy_try_lazily(wfpy_function *function, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
+{
+    const Py_ssize_t all = n + (keywords ? PyTuple_Size(keywords) : 0);
+    if (trial || !wfpy_lazy_graph())
+        return true;
+    for (Py_ssize_t i = 0; i < all; ++i)
+        if (find_graph(args[i], 0))
+            return true; /* a function of values of another recording */
+    if (PyErr_Occurred() || !(trial = wfpy_graph_new(&(wf_space){ .size = sizeof(wf_space) })))
+        return false;
+    PyObject *own = trial, *made = function(NULL, args, n, keywords);
+    trial = NULL;
+    Py_DECREF(own);
+    Py_XDECREF(made);
+    return made != NULL;
+}
+
 bool wfpy_call_graph(wfpy_call *call, PyObject *const *at, int n)
 {
     PyObject *found = NULL;
     for (int i = 0; !found && i < n; ++i)
         found = find_graph(at[i], 0);
+    if (!found && trial)
+        found = trial;
     if (!found && (found = wfpy_lazy_graph()))
         call->mode = WFPY_LAZY;
     if (found)

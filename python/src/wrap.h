@@ -98,6 +98,13 @@ int wfpy_axes_count(wf_axes axes, const wf_array *array);
 /* Finds the recording of the values among the arguments, also in lists. Without one the function is computed at once, or
  * becomes lazy. */
 bool wfpy_call_graph(wfpy_call *call, PyObject *const *at, int n);
+/* A function of values within weft.lazy() is called once more before, to record into a recording of its own, with constants
+ * in place of lazy arrays: a mistake raises there, and does not end the recording of the lazy arrays. False: it raised. */
+typedef PyObject *wfpy_function(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords);
+bool wfpy_try_lazily(wfpy_function *function, PyObject *const *args, Py_ssize_t n, PyObject *keywords);
+#define TRY_LAZILY(function)                           \
+    if (!wfpy_try_lazily(function, args, n, keywords)) \
+        return NULL;
 bool wfpy_take_value(wfpy_call *call, PyObject *object, wf_val *value);
 bool wfpy_take_values(wfpy_call *call, PyObject *object, wf_vals *values);
 /* n values of nested lists, row by row. */

@@ -279,3 +279,25 @@ def test_memory_stays_flat():
     for _ in range(4):
         turn()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8192
+
+
+def test_mistakes_of_functions_of_values_end_no_lazy_block():
+    x, four, matrix = weft.asarray([1.0, 2.0, 3.0]), weft.ones(4, "f64"), weft.ones((2, 3))
+    mistakes = [
+        lambda y: weft.signal.lowpass(y, matrix[:, :2]), lambda y: weft.signal.freq((4, 4), 5, y),
+        lambda y: weft.xform.interpolate(matrix, [y, y, y]), lambda y: weft.xform.interpolate(matrix, [y, four]),
+        lambda y: weft.grad(y * 2, y), lambda y: weft.vjp([y * 2], [four], y),
+        lambda y: weft.jvp(y * 2, [y], [four]),
+        lambda y: weft.custom(lambda v: 1 / 0)(y), lambda y: weft.custom(lambda v: v.reshape(7))(y),
+        lambda y: weft.fixed_point(lambda a: a.reshape(9))(y), lambda y: weft.logaddexp(y, four),
+        lambda y: weft.derivatives.replace_gradient(y, four), lambda y: weft.signal.bandpass(y, 1, 2, 3, four),
+    ]
+    for mistake in mistakes:
+        with weft.lazy():
+            y = x * 2
+            with pytest.raises(Exception):
+                mistake(y)
+            z = y + weft.signal.lowpass(y, 10.0, 1.0)
+            w = weft.jvp(x * y, [y], [1.0])
+            assert z.is_lazy and y.is_lazy
+        assert z.tolist() == [3, 5, 7] and w.tolist() == [1, 2, 3]

@@ -318,7 +318,8 @@ def test_known_operators_tell_closures_and_options_apart():
             [1, 2, 3], [-1, -2, -3]]
         assert [weft.ewise(f, a).tolist() for f in (lambda x: x + 1, lambda x: x + 2)] == [[2, -1, 4], [3, 0, 5]]
         assert weft.reduce(None, a).item() == 2 and weft.reduce(None, a, init=1).item() == 3
-        assert weft.reduce(None, a, join="max", init=-9).item() == 3 and weft.reduce(None, a, keepdims=True).shape == (1,)
+        assert weft.reduce(None, a, join="max", init=-9).item() == 3
+        assert weft.reduce(None, a, keepdims=True).shape == (1,)
         assert [weft.reduce(None, a, join=lambda p, q: p + q + k).item() for k in (0, 0.0)] == [2, 2]
         assert weft.reduce(None, a, post=lambda t: t * 2).item() == 4
         assert weft.reduce(lambda i, x: i * x, a, indices=True).item() == 4

@@ -171,6 +171,72 @@ def test_text():
             weft.text("low = min(a)", wrong, a=a)
 
 
+NUMEXPR = [
+    "i/2", "i//2", "-i//2", "i%5", "d%0.2", "i**2", "d+i", "i & 3 | 4", "i^3", "~i", "~b", "b & b", "i << 1",
+    "(i > 1) & (f < 2)", "where(i > 1, d, f)", "arcsin(d)", "arctan2(d, f)", "arccosh(d*d + 2)", "real(z)", "conj(z)",
+    "complex(d, i)", "1j*z", "sum(m)", "sum(m, axis=1)", "sum(m*2, 0)", "prod(m, axis=0)", "min(m, 1)", "max(m)",
+    "sum(m, axis=None)", "fmod(d, 0.2)", "-d**2", "f**-1", "(d*d)**0.5", "i != 8", "where(b, d, 2.5)", "2.5", "d - (i - d)",
+]
+
+
+@pytest.mark.parametrize("text", NUMEXPR)
+def test_evaluate_as_numexpr(text):
+    names = {"i": numpy.array([-7, 8, 9]), "f": numpy.array([1.5, -2.5, 3], "f4"), 
+             "d": numpy.array([0.5, 0.25, -0.125]),
+             "z": numpy.array([1 + 2j, 3, 4j]), "b": numpy.array([True, False, True]),
+             "m": numpy.arange(6.0).reshape(2, 3)}
+    python = {**names, **{name: getattr(numpy, name) for name in (
+        "where", "arcsin", "arctan2", "arccosh", "real", "conj", "sum", "prod", "fmod")},
+        "complex": lambda a, b: a + 1j * b, "min": numpy.min, "max": numpy.max}
+    for expected in [eval(text, {}, python)] + [
+        module.evaluate(text, names) for module in [_numexpr()] if module
+    ]:
+        made = weft.evaluate(text, names)
+        assert numpy.shape(made) == numpy.shape(expected) and numpy.allclose(made, expected, rtol=1e-6)
+        assert numpy.asarray(made).dtype == numpy.asarray(expected).dtype
+
+
+def _numexpr():
+    try:
+        import numexpr
+    except ImportError:
+        return None
+    return numexpr
+
+
+def test_arguments_of_evaluate():
+    a = numpy.arange(6.0).reshape(2, 3)
+    assert weft.evaluate("a + k", a=numpy.ones(2), k=2).tolist() == [3, 3]
+    assert weft.evaluate("a + k", {"a": a}, {"k": 1})[0].tolist() == [1, 2, 3]
+    made = weft.evaluate("a * 2", order="F", optimization="none", sanitize=True, truediv=True)
+    assert numpy.asarray(made).flags.f_contiguous and (numpy.asarray(made) == a * 2).all()
+    out = numpy.zeros((2, 3), "f4")
+    assert weft.evaluate("a * 2", out=out) is out and (out == a * 2).all()
+    assert weft.evaluate("a + 1", out=out, casting="same_kind") is out and out[0, 0] == 1
+    with pytest.raises(TypeError, match="casting='safe'"):
+        weft.evaluate("a * 2", out=out, casting="safe")
+    for wrong in ({"order": "X"}, {"casting": "any"}):
+        with pytest.raises(ValueError):
+            weft.evaluate("a * 2", **wrong)
+    with pytest.raises(TypeError, match="axis of sum"):
+        weft.evaluate("sum(a, a)")
+    assert weft.evaluate("min(a, 2 * a - 3)").shape == (2, 3)  # the smaller of two
+    assert weft.evaluate("sum(a, axis=-1)").tolist() == weft.evaluate("sum(a, -1)").tolist() == [3, 12]
+    assert weft.evaluate("a - sum(a)")[0, 0].item() == -15
+
+
+@pytest.mark.parametrize("casting", ["safe", "same_kind"])
+def test_rules_of_casting(casting):
+    from weft._text import _can_cast
+
+    names = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32",
+             "float64", "complex64", "complex128"]
+    for one in names:
+        for other in names:
+            a, b = weft.empty(0, one).dtype, weft.empty(0, other).dtype
+            assert _can_cast(a, b, casting) == numpy.can_cast(one, other, casting), (one, other)
+
+
 def test_evaluate_finds_variables():
     a, b = numpy.arange(3.0), 2
     assert weft.evaluate("a*b + sin(a)").tolist() == pytest.approx((a * 2 + numpy.sin(a)).tolist())
