@@ -55,7 +55,7 @@ static wf_status no_memory(wf_ranks_error *error)
     return WF_ERR_MEMORY;
 }
 
-/* ---- messages ------------------------------------------------------------------------------------------------------- */
+/* ---- messages --------------------------------------------------------------------------------------------------- */
 
 static bool make_parts(wf_request *r)
 {
@@ -200,7 +200,7 @@ static void drop(void *user, wf_request *r)
     p->n = 0;
 }
 
-/* ---- all ranks -------------------------------------------------------------------------------------------------------- */
+/* ---- all ranks -------------------------------------------------------------------------------------------------- */
 
 static wf_status barrier(void *user, wf_ranks_error *error)
 {
@@ -238,7 +238,7 @@ static wf_status all_to_all(void *user, const void *out, void *in, size_t each, 
                  error);
 }
 
-/* ---- counters: a number in the memory of rank 0 ----------------------------------------------------------------------- */
+/* ---- counters: a number in the memory of rank 0 ----------------------------------------------------------------- */
 
 typedef struct counter {
     MPI_Win window;
@@ -297,7 +297,7 @@ static void counter_free(void *user, void *made)
     free(c);
 }
 
-/* ---- groups ------------------------------------------------------------------------------------------------------------- */
+/* ---- groups ----------------------------------------------------------------------------------------------------- */
 
 /* From "MPICH Version:\t4.0.2\nMPICH Release date:..." to "MPICH 4.0.2", and from "Open MPI v4.1.4, package: ..." to
  * "Open MPI v4.1.4". */
@@ -382,7 +382,7 @@ static const wf_ranks_ops ops = {
     .all_to_all = all_to_all,
 };
 
-/* ---- opening ------------------------------------------------------------------------------------------------------------ */
+/* ---- opening ---------------------------------------------------------------------------------------------------- */
 
 static wf_status refuse(wf_ranks_error *error, const char *text)
 {

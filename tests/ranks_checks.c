@@ -24,7 +24,7 @@ static bool holds(const uint8_t *at, size_t bytes, size_t key)
 
 static size_t pair(int from, int to) { return (size_t)from * 100 + (size_t)to; }
 
-/* ---- messages ----------------------------------------------------------------------------------------------------- */
+/* ---- messages --------------------------------------------------------------------------------------------------- */
 
 /* Every rank sends to every rank, itself included, and waits in one of four ways. */
 static wf_status everyone_to_everyone(wf_ranks *ranks, size_t bytes, int way, uint8_t *memory, wf_request **requests)
@@ -124,7 +124,7 @@ static wf_status check_prepared(wf_ranks *ranks, void *user)
     return WF_OK;
 }
 
-/* ---- all ranks ------------------------------------------------------------------------------------------------------ */
+/* ---- all ranks -------------------------------------------------------------------------------------------------- */
 
 static wf_status check_counter(wf_ranks *ranks, void *user)
 {
@@ -272,7 +272,7 @@ static wf_status check_agreement(wf_ranks *ranks, void *user)
     return WF_OK;
 }
 
-/* ---- groups of groups ------------------------------------------------------------------------------------------------ */
+/* ---- groups of groups ------------------------------------------------------------------------------------------- */
 
 /* The members of `part` are the ranks of `ranks` in this order. */
 static wf_status check_members(wf_ranks *ranks, wf_ranks *part, const int *member, int n)
@@ -333,7 +333,7 @@ static wf_status check_split(wf_ranks *ranks, void *user)
     return WF_OK;
 }
 
-/* ---- mistakes --------------------------------------------------------------------------------------------------------- */
+/* ---- mistakes --------------------------------------------------------------------------------------------------- */
 
 static bool says(const wf_ranks *ranks, const char *text)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "base/base.h"
 
-/* ---- making ------------------------------------------------------------------------------------------------------- */
+/* ---- making ----------------------------------------------------------------------------------------------------- */
 
 uint64_t random_ranks_draw(uint64_t *random, uint64_t below)
 {
@@ -35,7 +35,7 @@ static void make_program(random_ranks *p, uint64_t seed, int n)
     }
 }
 
-/* ---- what both sides compute ----------------------------------------------------------------------------------------- */
+/* ---- what both sides compute ------------------------------------------------------------------------------------ */
 
 static void fill(uint8_t *at, size_t bytes, uint64_t state, int number)
 {
@@ -65,7 +65,7 @@ static size_t piece(const step *s, int from, int to)
 
 static int colour_of(const step *s, int rank) { return rank % (s->b + 1) - 1; }
 
-/* ---- the model ------------------------------------------------------------------------------------------------------- */
+/* ---- the model -------------------------------------------------------------------------------------------------- */
 
 typedef struct open_request {
     bool receives, done;
@@ -152,7 +152,7 @@ void random_ranks_make(random_ranks *program, uint64_t seed, int n)
     run_model(program);
 }
 
-/* ---- a rank ------------------------------------------------------------------------------------------------------------ */
+/* ---- a rank ----------------------------------------------------------------------------------------------------- */
 
 typedef struct open_message {
     wf_request *request;

@@ -30,7 +30,7 @@ static bool next(int64_t *index, const int64_t *lo, const int64_t *hi, int rank)
     return false;
 }
 
-/* ---- what the header promises, computed in another way: rank by rank ------------------------------------------------ */
+/* ---- what the header promises, computed in another way: rank by rank -------------------------------------------- */
 
 typedef struct measure {
     int with_block;

@@ -51,7 +51,7 @@ static wf_status send(wf_ranks *ranks, int to, int tag, size_t bytes)
     return status;
 }
 
-/* ---- all wait -------------------------------------------------------------------------------------------------------- */
+/* ---- all wait --------------------------------------------------------------------------------------------------- */
 
 static wf_status circle(wf_ranks *ranks, void *user)
 {
@@ -128,7 +128,7 @@ static void different_functions(void **state)
     }
 }
 
-/* ---- ranks that are gone --------------------------------------------------------------------------------------------- */
+/* ---- ranks that are gone ---------------------------------------------------------------------------------------- */
 
 typedef struct gone {
     int way;
@@ -270,7 +270,7 @@ static void aborted(void **state)
     }
 }
 
-/* ---- too long ---------------------------------------------------------------------------------------------------------- */
+/* ---- too long --------------------------------------------------------------------------------------------------- */
 
 static wf_status too_long(wf_ranks *ranks, void *user)
 {
@@ -308,7 +308,7 @@ static void timeouts(void **state)
         assert_int_equal(run(2, too_long, NULL, seed, NULL), WF_OK);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------ */
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
 
 static wf_status without_memory(wf_ranks *ranks, void *user)
 {
@@ -373,7 +373,7 @@ static void refused(void **state)
     has(e.text, "size");
 }
 
-/* ---- a table of the program's ------------------------------------------------------------------------------------------ */
+/* ---- a table of the program's ----------------------------------------------------------------------------------- */
 
 /* One rank: a message is done when its other side is there. */
 typedef struct alone {

@@ -29,7 +29,7 @@ static void must(bool ok, const char *what)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* ---- one message there, one back: twice the time of one message ---------------------------------------------------- */
+/* ---- one message there, one back: twice the time of one message ------------------------------------------------- */
 
 static void mpi_there_and_back(peer *p)
 {
@@ -53,7 +53,7 @@ static void weft_there_and_back(peer *p)
     }
 }
 
-/* ---- both ways at once, prepared, as faces of blocks are exchanged --------------------------------------------------- */
+/* ---- both ways at once, prepared, as faces of blocks are exchanged ---------------------------------------------- */
 
 static void mpi_exchange(peer *p)
 {
@@ -77,7 +77,7 @@ static void mpi_barriers(peer *p)
 
 static void weft_barriers(peer *p) { must(!wf_ranks_barrier(p->ranks) && !wf_ranks_barrier(p->ranks), "a barrier"); }
 
-/* ---- measuring ------------------------------------------------------------------------------------------------------- */
+/* ---- measuring -------------------------------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b)
 {

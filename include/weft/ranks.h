@@ -76,7 +76,7 @@ WF_API wf_status wf_request_wait_any(wf_request **requests, size_t n, size_t *in
 /* Frees a request, also one that is not done, whose message may then be lost. NULL is a no-op. */
 WF_API void wf_request_free(wf_request *request);
 
-/* ---- all ranks of a group call these, in the same order ----------------------------------------------------------- */
+/* ---- all ranks of a group call these, in the same order --------------------------------------------------------- */
 /* Waits until all ranks have come here. */
 WF_API wf_status wf_ranks_barrier(wf_ranks *ranks);
 /* Copies the bytes of rank `root` to all others. */
@@ -99,7 +99,7 @@ WF_API wf_status wf_ranks_all_to_all(wf_ranks *ranks, const void *out, wf_pieces
  * Example: status = wf_ranks_agree(ranks, status, "no such file", &error); */
 WF_API wf_status wf_ranks_agree(wf_ranks *ranks, wf_status status, const char *text, wf_ranks_error *error);
 
-/* ---- a number that all ranks share, for dynamic balance -------------------------------------------------------------- */
+/* ---- a number that all ranks share, for dynamic balance --------------------------------------------------------- */
 /* Collective: a new counter, 0 at first. Owns: the caller frees it. */
 WF_API wf_status wf_counter_new(wf_ranks *ranks, wf_counter **out);
 /* Adds `more` and sets *before to what the counter was, atomically. Not collective. */
@@ -107,7 +107,7 @@ WF_API wf_status wf_counter_add(wf_counter *counter, int64_t more, int64_t *befo
 /* Collective; NULL is a no-op. */
 WF_API void wf_counter_free(wf_counter *counter);
 
-/* ---- ranks that are threads ---------------------------------------------------------------------------------------- */
+/* ---- ranks that are threads ------------------------------------------------------------------------------------- */
 typedef struct wf_ranks_threads_options {
     size_t size; /* sizeof(wf_ranks_threads_options) */
     /* 0: the threads run at once. Else one at a time, in an order that depends on the seed alone, and messages take
@@ -124,7 +124,7 @@ typedef struct wf_ranks_threads_options {
 WF_API wf_status wf_ranks_threads(int n, wf_status (*function)(wf_ranks *ranks, void *user), void *user,
                                   const wf_ranks_threads_options *options, wf_ranks_error *error);
 
-/* ---- ranks that are processes of an MPI job ------------------------------------------------------------------------- */
+/* ---- ranks that are processes of an MPI job --------------------------------------------------------------------- */
 typedef struct wf_ranks_mpi_options {
     size_t size; /* sizeof(wf_ranks_mpi_options) */
     /* Address of the MPI_Comm whose ranks form the group, which is duplicated; NULL: MPI_COMM_WORLD. */

@@ -70,7 +70,7 @@ wf_status wf_ranks_barrier(wf_ranks *ranks)
     return status;
 }
 
-/* ---- pieces --------------------------------------------------------------------------------------------------------- */
+/* ---- pieces ----------------------------------------------------------------------------------------------------- */
 
 static size_t piece_bytes(wf_pieces p, int i) { return p.bytes ? p.bytes[i] : p.each; }
 static size_t piece_offset(wf_pieces p, int i) { return p.bytes ? p.offset[i] : (size_t)i * p.each; }
@@ -101,7 +101,7 @@ static void copy(void *to, const void *from, size_t bytes)
         memcpy(to, from, bytes);
 }
 
-/* ---- all-gather ----------------------------------------------------------------------------------------------------- */
+/* ---- all-gather ------------------------------------------------------------------------------------------------- */
 
 static wf_status gather_by_ring(wf_ranks *ranks, const char *doing, char *all, wf_pieces p)
 {
@@ -183,7 +183,7 @@ wf_status wf_ranks_all_gather(wf_ranks *ranks, const void *mine, void *all, wf_p
     return gather(ranks, doing, all, pieces, total);
 }
 
-/* ---- broadcast ------------------------------------------------------------------------------------------------------ */
+/* ---- broadcast -------------------------------------------------------------------------------------------------- */
 
 /* Ranks count from the root here. Each receives from the rank without its lowest bit, and then sends to those that have
  * one lower bit more. */
@@ -251,7 +251,7 @@ wf_status wf_ranks_broadcast(wf_ranks *ranks, void *data, size_t bytes, int root
     return by_maker(ranks, doing, status, &error);
 }
 
-/* ---- all-to-all ----------------------------------------------------------------------------------------------------- */
+/* ---- all-to-all ------------------------------------------------------------------------------------------------- */
 
 static wf_status all_to_all(wf_ranks *ranks, const char *doing, const char *out, wf_pieces op, char *in, wf_pieces ip)
 {

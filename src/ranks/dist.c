@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "weft/dist.h"
 
-/* ---- one axis -------------------------------------------------------------------------------------------------------- */
+/* ---- one axis --------------------------------------------------------------------------------------------------- */
 
 static int64_t units(const wf_dist *d, int axis)
 {
@@ -29,7 +29,7 @@ static int64_t place_of(const wf_dist *d, int axis, int64_t index)
     return unit < in_larger ? unit / (each + 1) : more + (unit - in_larger) / each;
 }
 
-/* ---- choosing a grid --------------------------------------------------------------------------------------------------- */
+/* ---- choosing a grid -------------------------------------------------------------------------------------------- */
 
 /* In doubles: products of extents may not fit an integer, and need not be exact to be compared. */
 typedef struct cost {
@@ -152,7 +152,7 @@ wf_status wf_dist_make(const wf_shape *shape, int n, const wf_dist_options *opti
     return WF_OK;
 }
 
-/* ---- asking -------------------------------------------------------------------------------------------------------------- */
+/* ---- asking ----------------------------------------------------------------------------------------------------- */
 
 void wf_dist_place(const wf_dist *dist, int rank, int32_t *place)
 {

@@ -26,7 +26,7 @@ wf_status wf_ranks_set_timeout(wf_ranks *ranks, double seconds)
     return WF_OK;
 }
 
-/* ---- making and freeing --------------------------------------------------------------------------------------------- */
+/* ---- making and freeing ----------------------------------------------------------------------------------------- */
 
 static bool complete(const wf_ranks_ops *ops, const wf_ranks_group *group)
 {
@@ -94,7 +94,7 @@ void wf_ranks_abort(wf_ranks *ranks, int code, const char *text)
         ranks->ops->abort(ranks->group, code, text ? text : "");
 }
 
-/* ---- splitting ------------------------------------------------------------------------------------------------------- */
+/* ---- splitting -------------------------------------------------------------------------------------------------- */
 
 typedef struct place {
     int32_t colour, key, rank;
@@ -163,7 +163,7 @@ wf_status wf_ranks_split(wf_ranks *ranks, int colour, int key, wf_ranks **out)
     return status;
 }
 
-/* ---- agreement ------------------------------------------------------------------------------------------------------- */
+/* ---- agreement -------------------------------------------------------------------------------------------------- */
 
 wf_status wf_ranks_agree(wf_ranks *ranks, wf_status status, const char *text, wf_ranks_error *error)
 {
@@ -193,7 +193,7 @@ wf_status wf_ranks_agree(wf_ranks *ranks, wf_status status, const char *text, wf
     return found.status;
 }
 
-/* ---- counters -------------------------------------------------------------------------------------------------------- */
+/* ---- counters --------------------------------------------------------------------------------------------------- */
 
 struct wf_counter {
     wf_ranks *ranks;

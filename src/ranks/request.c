@@ -6,7 +6,7 @@
 #include "ranks/ranks.h"
 #include "base/os.h"
 
-/* ---- making and freeing ---------------------------------------------------------------------------------------- */
+/* ---- making and freeing ----------------------------------------------------------------------------------------- */
 
 static wf_request *new_request(wf_ranks *ranks)
 {
@@ -135,7 +135,7 @@ wf_status wf_request_start(wf_request *const *requests, size_t n)
     return WF_OK;
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------------------------ */
+/* ---- waiting ---------------------------------------------------------------------------------------------------- */
 
 static bool any_active(wf_request *const *requests, size_t n)
 {

@@ -10,7 +10,7 @@ static wf_status enter(thread_group *g, wf_ranks_error *error)
     return status;
 }
 
-/* ---- messages --------------------------------------------------------------------------------------------------------- */
+/* ---- messages --------------------------------------------------------------------------------------------------- */
 
 /* A send that is done at once: the letter is a copy. NULL = the message waits for its receive. */
 static letter *copy_of(world *w, const wf_request *request, const letter *l)
@@ -153,7 +153,7 @@ static wf_status wait(void *group, wf_request *const *requests, size_t n, wf_ran
     return status;
 }
 
-/* ---- groups ------------------------------------------------------------------------------------------------------------ */
+/* ---- groups ----------------------------------------------------------------------------------------------------- */
 
 void wf__threads_name(const world *w, wf_ranks_group *group)
 {
@@ -195,7 +195,7 @@ static void abort_all(void *group, int code, const char *text)
     wf__str_free(&why);
 }
 
-/* ---- counters ---------------------------------------------------------------------------------------------------------- */
+/* ---- counters --------------------------------------------------------------------------------------------------- */
 
 static wf_status counter_new(void *group, uint32_t number, void **counter, wf_ranks_error *error)
 {

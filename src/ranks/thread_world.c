@@ -35,7 +35,7 @@ void wf__world_end(world *w, wf_status status, const char *text)
     wf__world_wake_all(w);
 }
 
-/* ---- letters -------------------------------------------------------------------------------------------------------- */
+/* ---- letters ---------------------------------------------------------------------------------------------------- */
 
 static void unlink_letter(letter **list, const letter *l)
 {
@@ -158,7 +158,7 @@ void wf__world_leave(world *w, int me, const char *gone)
     wf__world_wake_all(w);
 }
 
-/* ---- turns ---------------------------------------------------------------------------------------------------------- */
+/* ---- turns ------------------------------------------------------------------------------------------------------ */
 
 /* Delivers what is due. Returns whether something is still on its way, and when the first of it comes. */
 static bool deliver_due(world *w, uint64_t *first)
