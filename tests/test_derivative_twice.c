@@ -432,6 +432,28 @@ static void refused(void **state)
     }
 }
 
+/* An array that the loop reads changes between the first and the second derivative. */
+static void changed_between(void **state)
+{
+    (void)state;
+    double pixels[PIXELS];
+    for (int k = 0; k < PIXELS; ++k)
+        pixels[k] = image_of(k);
+    wf_array *y = line_of(start, POINTS), *image = line_of(pixels, PIXELS), *out = wf_like(y);
+    wf_array *turns = array_of(ctx, WF_I32, WF_SHAPE(POINTS), turns_of);
+    wf_graph *g = wf_begin(ctx);
+    wf_val x = wf_in(g, y), pixel = wf_in(g, image), first, second;
+    wf_val point = wf_cast(wf_iota(g, WF_SHAPE(POINTS), 0), WF_I32);
+    wf_grad(record_march(g, x, image, wf_in(g, turns), point), WF_VALS(x), &first);
+    wf_out(g, image, wf_mul(pixel, 2));
+    wf_vjp(WF_VALS(first), WF_VALS(1), WF_VALS(x), &second);
+    wf_out(g, out, second);
+    REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "ask for the derivatives before that");
+    wf_array *all[] = { y, image, out, turns };
+    for (size_t n = 0; n < sizeof all / sizeof *all; ++n)
+        wf_release(all[n]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -443,6 +465,7 @@ int main(void)
         cmocka_unit_test(slopes_in_a_loop),
         cmocka_unit_test(effects),
         cmocka_unit_test(refused),
+        cmocka_unit_test(changed_between),
     };
     return RUN_ON_ALL(tests);
 }

@@ -534,6 +534,12 @@ bool wf__forward_loop(wf__ir *ir, const wf__ad_task *task, wf__ref loop, const w
         }
         if (b && b->kept)
             forward_loop(&f, b, initial);
+        else if (b)
+            wf__ir_fail_at(
+                ir, &ir->node[loop], WF_ERR_UNSUPPORTED,
+                "%s: the second derivative of a loop needs the arrays that it reads as they were, and a later "
+                "operation changes one; ask for the derivatives before that",
+                task->function);
         for (uint32_t i = 0; i < states; ++i)
             tangent[i] = b && b->kept ? f.node[loop + 1 + i] : 0;
     }
