@@ -252,6 +252,7 @@ static int work(void *user)
     each *e = user;
     calc *c = &e->calc;
     e->arguments.poll = crew_poll;
+    e->arguments.silent = crew_number() > 0; /* what one process warns of, all would */
     c->ctx = open_context(&e->arguments);
     if (!c->ctx)
         return EXIT_FAILED;

@@ -51,4 +51,5 @@ bool crew_next(void *user, size_t *item);
 void crew_report(void *user, const wf_each_report *report);
 bool crew_stop(void *user);
 bool crew_poll(void *user);
+int crew_number(void); /* of this process, from 0 */
 #endif

@@ -57,6 +57,8 @@ bool crew_poll(void *user)
     return caught || orphaned();
 }
 
+int crew_number(void) { return here.number; }
+
 bool crew_stop(void *user)
 {
     (void)user;

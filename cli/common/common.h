@@ -63,6 +63,7 @@ typedef struct arguments {
     bool history;             /* WF_FLAG_HISTORY */
     bool host_only;           /* a GPU is refused */
     uint64_t memory_bytes;    /* as in wf_config */
+    bool silent;              /* warnings of the library are not printed */
     bool (*poll)(void *user); /* as in wf_config, without a user; NULL: nobody */
 } arguments;
 enum { MOST_CLI_THREADS = 1024 }; /* for --threads and WEFT_THREADS; the library starts no more */

@@ -26,9 +26,11 @@ wf_context *open_context(const arguments *a)
 {
     if (bad_environment(a))
         return NULL;
-    wf_config config = {
-        .size = sizeof config, .threads = a->threads, .log = print_log, .poll = a->poll, .memory_bytes = a->memory_bytes
-    };
+    wf_config config = { .size = sizeof config,
+                         .threads = a->threads,
+                         .log = a->silent ? NULL : print_log,
+                         .poll = a->poll,
+                         .memory_bytes = a->memory_bytes };
     if (a->fast_math)
         config.flags_on = WF_FLAG_FAST_MATH;
     if (a->history)
