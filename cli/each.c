@@ -184,9 +184,12 @@ static int make_items(each *e)
                 *input++ = e->list[i].path[n];
         for (size_t k = 0; k < c->outs; k++) {
             out[k] = fill_pattern(c->self, e->pattern[k], e->items[n].name, n + 1);
-            int result = out[k] ? check_output(&e->arguments, c->ctx, out[k], 0) : EXIT_USAGE;
-            if (result == EXIT_OK && n == 0)
-                result = check_facts(c->self, c->ctx, &c->facts, out[k]);
+            wf_format format;
+            if (!out[k])
+                return EXIT_USAGE;
+            if (wf_format_named(c->ctx, out[k], &format) != WF_OK)
+                return misused(c->self, "-o %s", wf_last_message(c->ctx));
+            int result = n == 0 ? check_facts(c->self, c->ctx, &c->facts, out[k]) : EXIT_OK;
             if (result != EXIT_OK)
                 return result;
         }
@@ -374,6 +377,36 @@ static int run_items(each *e, int cores)
     return result;
 }
 
+/* Opens the farm, and checks that the results to be made can be written. Returns an exit code. */
+static int open_farm(each *e)
+{
+    calc *c = &e->calc;
+    describe_settings(e);
+    e->options.size = sizeof e->options;
+    e->options.task = c->text;
+    e->options.settings = e->settings;
+    e->options.shared = e->shared;
+    e->options.shared_count = e->shared_count;
+    e->options.read_only = e->dry_run;
+    e->options.next = crew_next;
+    e->options.report = crew_report;
+    e->options.stop = crew_stop;
+    e->options.user = &e->crew;
+    e->farm = wf_farm_open(c->ctx, e->items, e->count, &e->options);
+    if (!e->farm) {
+        bool disk = wf_last_status(c->ctx) == WF_ERR_IO && !e->options.journal;
+        int result = disk ? check_output(&e->arguments, c->ctx, e->items[0].outputs[0], 0) : EXIT_OK;
+        return result != EXIT_OK ? result : failed_in(c->ctx); /* the folder of the journal is that of the result */
+    }
+    for (size_t n = 0; n < e->count; n++)
+        for (size_t k = 0; k < c->outs && wf_farm_state(e->farm, n) != WF_EACH_DONE; k++) {
+            int result = check_output(&e->arguments, c->ctx, e->items[n].outputs[k], 0);
+            if (result != EXIT_OK)
+                return result;
+        }
+    return EXIT_OK;
+}
+
 /* What needs a context in this process, which is freed before the others begin. Returns an exit code. */
 static int prepare(each *e, int *cores)
 {
@@ -390,22 +423,8 @@ static int prepare(each *e, int *cores)
         result = read_lists(e);
     if (result == EXIT_OK)
         result = make_items(e);
-    if (result == EXIT_OK) {
-        describe_settings(e);
-        e->options.size = sizeof e->options;
-        e->options.task = c->text;
-        e->options.settings = e->settings;
-        e->options.shared = e->shared;
-        e->options.shared_count = e->shared_count;
-        e->options.read_only = e->dry_run;
-        e->options.next = crew_next;
-        e->options.report = crew_report;
-        e->options.stop = crew_stop;
-        e->options.user = &e->crew;
-        e->farm = wf_farm_open(c->ctx, e->items, e->count, &e->options);
-        if (!e->farm)
-            result = failed_in(c->ctx);
-    }
+    if (result == EXIT_OK)
+        result = open_farm(e);
     *cores = wf_get_threads(c->ctx);
     wf_context_free(c->ctx);
     c->ctx = NULL;
@@ -421,9 +440,9 @@ int run_each(const command *self, int argc, char **argv)
     int cores = 1, result = read_arguments(e);
     if (result < 0)
         result = prepare(e, &cores);
-    if (e->farm && e->dry_run)
+    if (result == EXIT_OK && e->dry_run)
         print_plan(e);
-    else if (e->farm)
+    else if (result == EXIT_OK && e->farm)
         result = run_items(e, cores);
     wf_farm_free(e->farm);
     for (size_t i = 0; i < MAX_INPUTS; i++)

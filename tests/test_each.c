@@ -323,6 +323,12 @@ static void test_takeover(void **state)
     }
 }
 
+static void *sleep_on(void *user)
+{
+    sleep(100);
+    return user;
+}
+
 static void test_liveness(void **state)
 {
     (void)state;
@@ -352,6 +358,26 @@ static void test_liveness(void **state)
     assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
     assert_int_equal(kill(child, 0), 0);
     assert_false(wf__process_alive(child, start));
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    /* one whose first thread has ended */
+    child = fork();
+    if (child == 0) {
+        pthread_t other;
+        pthread_create(&other, NULL, sleep_on, NULL);
+        pthread_exit(NULL);
+    }
+    char path[64], state_of_child = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)child);
+    for (int i = 0; i < 1000 && state_of_child != 'Z'; i++) {
+        FILE *f = fopen(path, "r");
+        assert_non_null(f);
+        assert_int_equal(fscanf(f, "%*d %*s %c", &state_of_child), 1);
+        fclose(f);
+        usleep(1000);
+    }
+    assert_int_equal(state_of_child, 'Z');
+    assert_true(wf__process_alive(child, wf__process_start(child)));
+    kill(child, SIGKILL);
     assert_int_equal(waitpid(child, NULL, 0), child);
     wf__journal_close(&j);
 }

@@ -4,8 +4,7 @@
  * ctest: threads no_kernels
  */
 #include "test_io_util.h"
-#include "base/base.h"
-#include "weft/each.h"
+#include "each/each.h"
 #include <sys/wait.h>
 
 enum { ITEMS = 5 };
@@ -166,6 +165,36 @@ static void test_states(void **state)
         assert_true(strlen(wf_each_state_name(k)) > 2);
     assert_string_equal(wf_each_state_name(WF_EACH_MISSING), "missing");
     assert_null(wf_each_state_name(WF_EACH_AGAIN + 1));
+}
+
+/* A journal that another version of Weft has written. */
+static void test_version(void **state)
+{
+    (void)state;
+    script s;
+    wf_each_options o = options_of(&s);
+    o.journal = "other";
+    run(&o, ITEMS, 0);
+    assert_int_equal(system("mv other/*.journal j0"), 0);
+    size_t n;
+    char *text = (char *)read_file("j0", &n), *end;
+    wf__str changed = { 0 };
+    int lines = 0;
+    for (char *line = text; (end = memchr(line, '\n', n - (size_t)(line - text))); line = end + 1) {
+        wf__each_record r;
+        if (!wf__each_read_record(line, (size_t)(end - line), &r))
+            continue;
+        r.version ^= 1;
+        wf__each_record_line(&changed, &r, 1, "x");
+        lines++;
+    }
+    assert_int_equal(lines, ITEMS);
+    write_file("other/0.journal", changed.at, changed.len);
+    wf__str_free(&changed);
+    free(text);
+    assert_int_equal(state_of(0, o), WF_EACH_VERSION);
+    run(&o, ITEMS, 0);
+    assert_int_equal(system("rm -r other j0"), 0);
 }
 
 static void test_failures(void **state)
@@ -469,6 +498,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_states, new_files),
+        cmocka_unit_test_setup(test_version, new_files),
         cmocka_unit_test_setup(test_failures, new_files),
         cmocka_unit_test_setup(test_mistakes, new_files),
         cmocka_unit_test_setup(test_other_order, new_files),

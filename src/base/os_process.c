@@ -39,10 +39,16 @@ uint64_t wf__host_id(void)
     return wf__hash64(processes, strlen(processes), id);
 }
 
-/* The state letter of a process, and when it began, of /proc. False = unknown. */
-static bool process_state(int64_t pid, char *state, uint64_t *start)
+/* What /proc tells of a process. */
+typedef struct process_facts {
+    char state;
+    unsigned long long threads, start;
+} process_facts;
+
+/* False = unknown. */
+static bool look_up(int64_t pid, process_facts *out)
 {
-    enum { START = 22 - 3 }; /* fields of proc(5) after the state, which is field 3 */
+    enum { STATE = 3, THREADS = 20, START = 22 }; /* fields of proc(5) */
     char path[64], line[1024];
     snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
     if (!read_small(path, line, sizeof line))
@@ -50,31 +56,34 @@ static bool process_state(int64_t pid, char *state, uint64_t *start)
     const char *at = strrchr(line, ')'); /* the name before it may contain anything */
     if (!at || at[1] != ' ' || !at[2])
         return false;
-    *state = at[2];
     at += 2;
-    for (int field = 0; at && field < START; field++) {
+    out->state = *at;
+    for (int field = STATE; field < START; field++) {
         at = strchr(at, ' ');
-        at = at ? at + 1 : NULL;
+        if (!at)
+            return false;
+        at++;
+        if (field + 1 == THREADS)
+            out->threads = strtoull(at, NULL, 10);
     }
-    if (at)
-        *start = strtoull(at, NULL, 10);
-    return at != NULL;
+    out->start = strtoull(at, NULL, 10);
+    return true;
 }
 
 uint64_t wf__process_start(int64_t pid)
 {
-    char state;
-    uint64_t start = 0;
-    return process_state(pid, &state, &start) ? start : 0;
+    process_facts facts;
+    return look_up(pid, &facts) ? facts.start : 0;
 }
 
 bool wf__process_alive(int64_t pid, uint64_t start)
 {
-    char state;
-    uint64_t began;
+    process_facts facts;
     if (pid <= 0 || pid > INT_MAX || (kill((pid_t)pid, 0) != 0 && errno == ESRCH))
         return false;
-    if (!process_state(pid, &state, &began))
+    if (!look_up(pid, &facts))
         return true;
-    return state != 'Z' && state != 'X' && (start == 0 || start == began);
+    /* The state is that of the first thread, which may end before the others. */
+    bool ended = (facts.state == 'Z' || facts.state == 'X') && facts.threads <= 1;
+    return !ended && (start == 0 || start == facts.start);
 }

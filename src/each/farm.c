@@ -108,8 +108,8 @@ wf_farm *wf_farm_open(wf_context *ctx, const wf_each_item *items, size_t count, 
     wf__str_free(&folder);
     if (status == WF_OK)
         status = wf__journal_read(&farm->journal, ctx);
-    if (status == WF_OK && count && !o->read_only)
-        status = wf__journal_merge(&farm->journal, ctx);
+    if (status == WF_OK && count && !o->read_only && wf__journal_merge(&farm->journal, ctx) != WF_OK)
+        wf_clear_error(ctx); /* the journals stay as they are */
     farm->task = hash_text(o->task);
     farm->settings = hash_text(o->settings);
     farm->version = hash_text(wf_version());

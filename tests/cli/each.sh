@@ -102,6 +102,12 @@ gunzip -c copy_z.mrc.gz > copy && cmp <("$WEFT" calc a a=z.mrc.gz -o c.mrc && ca
 "$WEFT" each 'x + a[0, 0]' a=@list --shape 3,4 -o p/{name}.npy --quiet
 cmp <("$WEFT" calc 'x + a[0, 0]' a=raw/m1.mrc --shape 3,4 -o c.npy && cat c.npy) p/m1.npy || die '--shape: another result'
 
+for k in 2 0; do # results that are folders
+    "$WEFT" each a a=@list -o p/{name}.zarr 2> log || die "Zarr: $(cat log)"
+    grep -q "^weft each: $k done" log || die "Zarr: $(cat log)"
+done
+refuses 1 'p/m1.zarr: this is a folder' "$WEFT" each a+1 a=@list -o p/{name}.zarr
+
 # refused before anything is computed
 head -n 1 list > one
 refuses 2 'no input is a list' "$WEFT" each a a=raw/m1.mrc -o x.mrc

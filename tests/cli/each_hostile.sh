@@ -182,7 +182,8 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=128k none disk 2> /dev/null; the
     [ "$(number done, log)" -ge $((files - known)) ] || die "more room: $(cat log)"
     for file in want/*.mrc; do cmp "$file" "disk/${file#want/}" || die "more room: $file is wrong"; done
     mount -o remount,ro none disk
-    refuses 1 'may not be written' "$WEFT" each "$text" a='raw/*.mrc' -o disk/{name}.mrc
+    "$WEFT" each "$text" a='raw/*.mrc' -o disk/{name}.mrc 2> log || die "nothing to do: $(cat log)"
+    refuses 1 'may not be written' "$WEFT" each "$text " a='raw/*.mrc' -o disk/{name}.mrc
     refuses 1 'disk/journal: cannot open the folder of the journal: ' \
         "$WEFT" each "$text" a='raw/*.mrc' -o out/{name}.mrc --journal disk/journal
     prints "0 to do, $files up to date" "$WEFT" each "$text" a='raw/*.mrc' -o out/{name}.mrc --dry-run
@@ -191,7 +192,7 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=128k none disk 2> /dev/null; the
 fi
 if [ "$(id -u)" != 0 ]; then
     chmod 555 out
-    refuses 1 'the folder may not be written' "$WEFT" each "$text" a='raw/*.mrc' -o out/{name}.mrc
+    refuses 1 'the folder may not be written' "$WEFT" each "$text " a='raw/*.mrc' -o out/{name}.mrc
     chmod 755 out
 fi
 echo "$killed processes killed, $shared of several commands"
