@@ -15,9 +15,10 @@ bool names_paths(const char *value)
 
 static int read_lines(const command *self, const char *path, list *out)
 {
-    FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
     if (!*path)
         return misused(self, "@: the name of a file with a path on each line follows");
+    bool standard = strcmp(path, "-") == 0;
+    FILE *f = standard ? stdin : fopen(path, "rb");
     if (!f)
         return failed("@%s: cannot open: %s", path, strerror(errno));
     size_t cap = 1 << 16, n = 0, got;
@@ -33,7 +34,7 @@ static int read_lines(const command *self, const char *path, list *out)
         }
     }
     int code = ferror(f) ? errno : 0;
-    if (f != stdin)
+    if (!standard)
         fclose(f);
     out->text = text;
     if (code)

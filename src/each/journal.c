@@ -375,7 +375,7 @@ wf_status wf__journal_merge(wf__each_journal *j, wf_context *ctx)
     merging m = { .j = j, .kept = wf__alloc0(j->record_count + 1) };
     wf__each_owner owner;
     bool *dead = wf__alloc0(j->file_count + 1);
-    uint32_t count = 0, known = j->file_count;
+    uint32_t count = 0, known = dead && m.kept ? j->file_count : 0;
     wf_status status =
         dead && m.kept ? new_owner(j, ctx, "merged-", &owner, &name, &m.text) : wf__journal_fail(j, ctx, "", ENOMEM);
     wf__dir_list(j->dir, remove_left, j);
