@@ -135,8 +135,7 @@ for ((round = 0; round < rounds; round++)); do
     other=$!
     sleep 0.05
     holder=$(pgrep -P $other | head -n 1)
-    [ -n "$holder" ] && kill -STOP "$holder" || die "no worker to stop: $(cat log0)"
-    if [ -n "$(find out/.weft-each -name '*.lock')" ]; then
+    if [ -n "$holder" ] && kill -STOP "$holder" 2> /dev/null && [ -n "$(find out/.weft-each -name '*.lock')" ]; then
         start log
         for ((k = 0; k < 200; k++)); do
             [ "$(find out -name '*.mrc' | wc -l)" -lt $((files - 1)) ] || break
@@ -147,12 +146,12 @@ for ((round = 0; round < rounds; round++)); do
             if kill -9 "$worker" 2> /dev/null; then killed=$((killed + 1)); fi
         done
         sleep 0.1
-        kill -9 $other && kill -9 "$holder"
+        kill -9 $other "$holder"
         finished
         [ "$status" = 0 ] || die "workers killed while they waited: $(cat log)"
         complete 'workers killed while they waited'
-    else # it was between two files
-        kill -9 $other && kill -9 "$holder"
+    else # it was between two files, or had ended
+        kill -9 $other $holder 2> /dev/null || true
     fi
     wait $other 2> /dev/null || true
 
