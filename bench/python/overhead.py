@@ -315,6 +315,15 @@ def reduce_1k():
     return contenders, np.sum(a * a), None
 
 
+@row
+def index_1k():
+    """1024 elements of f32 by an array of their indices in reverse order."""
+    a, at = np.random.default_rng(1).random(1024, np.float32), np.arange(1024)[::-1].copy()
+    wa, wat = weft.asarray(a), weft.asarray(at)
+    contenders = {"weft": lambda: wa[wat], "weft, NumPy indices": lambda: wa[at], "numpy": lambda: a[at]}
+    return contenders, a[at], None
+
+
 def check(name, contender, expected, out):
     got = contender()
     got = np.asarray(out if got is None or name == "numpy add" else got)

@@ -146,3 +146,38 @@ def test_values_that_share_memory_with_the_array():
     x[[0, 1, 2]] = x[3:]
     x[[5, 4, 3]] = x[:3]
     assert x.tolist() == [3, 4, 5, 5, 4, 3]
+
+
+@pytest.mark.parametrize("shape", [(7,), (5, 3), (4, 2, 3), (2, 2, 2, 2)])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i1", "c8", "?"])
+def test_rows_by_one_array(shape, dtype):
+    a = (numpy.random.default_rng(1).random(shape) * 100).astype(dtype)
+    x = weft.asarray(a)
+    indices = [numpy.array([0, -1, 1, 1]), numpy.array([1], "u1"), numpy.array([0, 1], "i2"), numpy.array([1], "u8"),
+               numpy.array([], int), numpy.array([[0, 1]]), [1, 0], numpy.array([True] + [False] * (shape[0] - 1))]
+    for index in indices:
+        for given in (index, weft.asarray(index)) if isinstance(index, numpy.ndarray) else (index,):
+            made = x[given]
+            assert made.shape == a[index].shape and (numpy.asarray(made) == a[index]).all()
+    for wrong in (shape[0], -shape[0] - 1):
+        with pytest.raises(IndexError):
+            x[numpy.array([0, wrong])]
+
+
+def test_rows_by_one_array_in_other_places():
+    x = weft.asarray([1.0, 2.0, 3.0])
+    at = numpy.array([0, 0, 2])
+    with weft.tape(x) as tape:
+        loss = (x[at] * weft.asarray([1.0, 2.0, 3.0])).sum()
+    assert tape.grad(loss, x).tolist() == [3, 0, 3]
+    with weft.lazy():
+        y = (x * 2)[at]
+    assert y.tolist() == [2, 2, 6]
+
+    @weft.kernel
+    def while_tracing(i, out):
+        out[i] = x[at][2].item()
+
+    out = numpy.zeros(2)
+    while_tracing(out)
+    assert out.tolist() == [3, 3] and x[::-1][at].tolist() == [3, 3, 1]

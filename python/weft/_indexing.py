@@ -12,6 +12,7 @@ from ._arrays import has_buffer
 from ._c_functions import argsort, compress, flatnonzero, iota, min_max
 from ._functions import unravel_index
 from ._shapes import broadcast_shapes
+from ._trace import current
 from ._weft import Array, BoundsError, Graph, ShapeError, asarray, empty, ops
 
 TYPE_CHECKING = False
@@ -169,8 +170,65 @@ def _whole_mask(array: Array, key: Any) -> Any:
     return mask if _is_mask(mask) and mask.ndim and mask.shape == array.shape else None
 
 
+_taking: dict[Any, Any] = {}  # kernels by the rank and dtype of the array, and the dtype of the indices
+
+
+def _take_1(i, x, index, out):  # type: ignore[no-untyped-def]
+    at = index[i]
+    out[i] = x[ops.select(at < 0, at + x.shape[0], at)]
+
+
+def _take_2(i, j, x, index, out):  # type: ignore[no-untyped-def]
+    at = index[i]
+    out[i, j] = x[ops.select(at < 0, at + x.shape[0], at), j]
+
+
+def _take_3(i, j, k, x, index, out):  # type: ignore[no-untyped-def]
+    at = index[i]
+    out[i, j, k] = x[ops.select(at < 0, at + x.shape[0], at), j, k]
+
+
+def _both(index):  # type: ignore[no-untyped-def]
+    return index, index
+
+
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+
+
+def _rows(array: Array, index: Any) -> Any:
+    """array[index] for integers along one axis, in memory of the processor; None: that is for the general way."""
+    rank, shape = array.ndim, array.shape
+    if current() is not None:
+        return None
+    if type(index) is not Array:
+        if type(index).__module__ != "numpy" or not hasattr(index, "__array_interface__"):
+            return None
+        index = asarray(index)
+    if index.ndim != 1 or not 1 <= rank <= 3 or 0 in shape or not index.shape[0] or array.device != "cpu":
+        return None
+    kind = index.dtype.kind
+    if kind not in "iu" or index.device != "cpu" or index.dtype.name == "u64":
+        return None
+    least, most = _weft.reduce(_both, index, init=(_MOST, _LEAST), join=("min", "max"))
+    n = shape[0]
+    if least.item() < -n or most.item() >= n:
+        return None  # which raises
+    key = rank, array.dtype, index.dtype
+    take = _taking.get(key)
+    if take is None:
+        from ._kernel import kernel
+
+        take = _taking[key] = kernel((_take_1, _take_2, _take_3)[rank - 1])
+    made = empty((index.shape[0], *shape[1:]), array.dtype)
+    take(array, index, made)
+    return made
+
+
 def get(array: Array, key: Any) -> Any:
     """array[key], for keys with arrays or masks."""
+    rows = None if type(key) is tuple else _rows(array, key)
+    if rows is not None:
+        return rows
     mask = _whole_mask(array, key)
     if mask is not None:
         return compress(mask, array)

@@ -1,4 +1,4 @@
-"""The operators ewise, iwise and reduce, which take traced functions; and blocks of a recording as `with` statements."""
+"""The operators ewise, iwise and reduce, which take traced functions; blocks of a recording as `with` statements."""
 from __future__ import annotations
 
 import threading
