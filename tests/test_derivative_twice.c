@@ -439,19 +439,24 @@ static void changed_between(void **state)
     double pixels[PIXELS];
     for (int k = 0; k < PIXELS; ++k)
         pixels[k] = image_of(k);
-    wf_array *y = line_of(start, POINTS), *image = line_of(pixels, PIXELS), *out = wf_like(y);
-    wf_array *turns = array_of(ctx, WF_I32, WF_SHAPE(POINTS), turns_of);
-    wf_graph *g = wf_begin(ctx);
-    wf_val x = wf_in(g, y), pixel = wf_in(g, image), first, second;
-    wf_val point = wf_cast(wf_iota(g, WF_SHAPE(POINTS), 0), WF_I32);
-    wf_grad(record_march(g, x, image, wf_in(g, turns), point), WF_VALS(x), &first);
-    wf_out(g, image, wf_mul(pixel, 2));
-    wf_vjp(WF_VALS(first), WF_VALS(1), WF_VALS(x), &second);
-    wf_out(g, out, second);
-    REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "ask for the derivatives before that");
-    wf_array *all[] = { y, image, out, turns };
-    for (size_t n = 0; n < sizeof all / sizeof *all; ++n)
-        wf_release(all[n]);
+    for (int forward = 0; forward < 2; ++forward) {
+        wf_array *y = line_of(start, POINTS), *image = line_of(pixels, PIXELS), *out = wf_like(image);
+        wf_array *turns = array_of(ctx, WF_I32, WF_SHAPE(POINTS), turns_of);
+        wf_graph *g = wf_begin(ctx);
+        wf_val x = wf_in(g, y), pixel = wf_in(g, image), first[2], second;
+        wf_val point = wf_cast(wf_iota(g, WF_SHAPE(POINTS), 0), WF_I32);
+        wf_grad(record_march(g, x, image, wf_in(g, turns), point), WF_VALS(x, pixel), first);
+        wf_out(g, image, wf_mul(pixel, 2));
+        if (forward)
+            wf_jvp(WF_VALS(first[1]), WF_VALS(x), WF_VALS(1), &second);
+        else
+            wf_vjp(WF_VALS(first[0]), WF_VALS(1), WF_VALS(pixel), &second);
+        wf_out(g, out, second);
+        REFUSED(ctx, wf_run(g), WF_ERR_UNSUPPORTED, "ask for the derivatives before that");
+        wf_array *all[] = { y, image, out, turns };
+        for (size_t n = 0; n < sizeof all / sizeof *all; ++n)
+            wf_release(all[n]);
+    }
 }
 
 int main(void)

@@ -284,6 +284,15 @@ static bool add_block(writer *w, const wf__activity *active, wf__ref loop, wf__r
     w->before = NULL;
     if (!can_copy(w, active, loop, end) || !find_length(w, active, loop, &most))
         return false;
+    for (wf__ref r = loop; r < end && w->before; ++r) /* values that leave the block and are no states */
+        if (w->in.node[r].op == WF__SCATTER && wf__has_adjoint(w->in.node[r].dtype)) {
+            wf__ir_fail_at(
+                w->ir, &w->in.node[loop], WF_ERR_UNSUPPORTED,
+                "%s: the second derivative of a loop needs the arrays that it reads as they were, and a later "
+                "operation changes one; ask for the derivatives before that",
+                w->function);
+            return false;
+        }
     for (wf__ref r = loop; r < end && !most && reads_what_it_writes(w, loop, end); ++r)
         if (w->in.node[r].op == WF__LOAD && !is_before_stores(&w->in, r, loop, end)) {
             wf__ir_fail_at(w->ir, &w->in.node[r], WF_ERR_UNSUPPORTED,
