@@ -366,3 +366,14 @@ def test_mistakes_in_the_call_of_grad():
     g = weft.Graph()
     with pytest.raises(TypeError, match="argument 1 of quadratic is no value of a recording"):
         weft.grad(quadratic, (0, 1))(g.input(x), x, x)
+
+
+def test_a_loss_that_has_been_computed_is_refused():
+    x = weft.asarray([1.0, 2.0])
+    with weft.lazy():
+        y = x * 3
+        loss = (y * y).sum()  # sums of lazy arrays are computed at once
+        with pytest.raises(ValueError, match="has been computed"):
+            weft.grad(loss, y)
+    with pytest.raises(ValueError, match="has been computed"):
+        weft.grad(weft.asarray(3.0), x)

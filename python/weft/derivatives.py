@@ -209,6 +209,11 @@ def grad(loss: Any, wrt: Any = None, *, argnums: Any = None, has_aux: bool = Fal
     if not callable(loss):
         if wrt is None or argnums is not None or has_aux:
             raise TypeError("weft.grad takes a function, or a value and what it is differentiated by")
+        if isinstance(loss, Array) and not loss.is_lazy and loss is not wrt:
+            raise ValueError(
+                "weft.grad: the loss is an array that has been computed, which does not tell what it depends on; "
+                "give weft.grad a function, or note the computation on a weft.tape"
+            )
         return _c.grad(loss, wrt)
     if wrt is not None and argnums is not None:
         raise TypeError("weft.grad: argnums is given twice")
