@@ -150,8 +150,11 @@ static bool find_before(writer *w, wf__ref read, wf__ref loop)
 {
     const wf__node *n = &w->in.node[read];
     const uint32_t object = wf__object_of(&w->in, n);
-    if (w->ir->arrays && !w->task->turn && !w->before)
-        w->before = wf__alloc0(wf__objects_of(w->ir) * sizeof *w->before);
+    if (w->ir->arrays && !w->task->turn && !w->before &&
+        !(w->before = wf__alloc0(wf__objects_of(w->ir) * sizeof *w->before))) {
+        wf__ir_fail(w->ir, WF_ERR_MEMORY, "%s: out of memory", w->function);
+        return false;
+    }
     if (w->before)
         w->before[object] = wf__contents_before(&w->in, loop, object);
     if (w->before && w->before[object])
