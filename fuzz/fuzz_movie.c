@@ -83,7 +83,7 @@ static double *read_box(wf_file *f, wf_shape first, wf_shape box)
 
 static bool same(double a, double b) { return a == b || (a != a && b != b); }
 
-/* Compares images with the sums of frames, which have `shape`. f32: sums are those of floats. */
+/* Compares images with the sums of frames, which have `shape`. f32: frames and sums are rounded to floats. */
 static void check_sums(const double *image, const double *frames, wf_shape images, wf_shape shape, const wf_movie *how,
                        bool f32, int64_t scale, bool divide)
 {
@@ -92,6 +92,7 @@ static void check_sums(const double *image, const double *frames, wf_shape image
     for (int64_t i = 0; i < n; i++)
         for (int64_t p = 0; p < pixels; p++) {
             double sum = frames[i * group * pixels + p];
+            sum = f32 ? (double)(float)sum : sum;
             for (int64_t k = 1; k < group; k++) {
                 double more = frames[(i * group + k) * pixels + p];
                 sum = f32 ? (double)((float)sum + (float)more) : sum + more;
@@ -159,7 +160,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         double *images = small ? read_box(movie, (wf_shape){ .rank = shape.rank }, shape) : NULL;
         bool exact = frame_dtype != WF_I64 && frame_dtype != WF_U64; /* doubles hold the values */
         if (all && images && exact && !(o[1] & ITSELF && gained))
-            check_sums(images, all, shape, frame_shape, &how, dtype != WF_F64, scale,
+            check_sums(images, all, shape, frame_shape, &how, dtype == WF_F32, scale,
                        how.divide || how.gain == estimated);
         if (images)
             check_box(movie, images, shape, (uint32_t)o[2] << 8 | o[3]);
