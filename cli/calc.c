@@ -67,36 +67,17 @@ const char help_calc[] =
 
 /* ---- command line ---- */
 
-enum { OUT, TEXT_FILE, FACT, SHAPE = FACT + FACT_COUNT, CHUNK, MEMORY, TIME, HISTORY };
-static const option options[] = { { "output", 'o', true }, { "file", 'f', true },   FACT_OPTIONS,
-                                  { "shape", 0, true },    { "chunk", 0, true },    { "memory", 0, true },
-                                  { "time", 0, false },    { "history", 0, false }, { NULL, 0, false } };
+enum { CHUNK = CALC_OPTION_COUNT, MEMORY, TIME, HISTORY };
+static const option options[] = { CALC_OPTIONS,         { "chunk", 0, true },    { "memory", 0, true },
+                                  { "time", 0, false }, { "history", 0, false }, { NULL, 0, false } };
 
 /* Returns an exit code, or -1 = go on. */
 static int read_arguments(calc *c, arguments *a)
 {
+    int result;
     a->text_wanted = true;
     for (int o = next_argument(a); o != ARG_END; o = next_argument(a)) {
         switch (o) {
-        case OUT:
-            if (!calc_output(c, a->value))
-                return EXIT_USAGE;
-            break;
-        case TEXT_FILE:
-            c->file = a->value;
-            a->text_wanted = false;
-            break;
-        case FACT + FACT_DTYPE:
-        case FACT + FACT_PIXEL:
-        case FACT + FACT_STACK:
-        case FACT + FACT_VOLUME:
-            if (take_fact(c->self, &c->facts, o - FACT, a->value) != EXIT_OK)
-                return EXIT_USAGE;
-            break;
-        case SHAPE:
-            if (!parse_shape(a->value, &c->shape))
-                return misused(c->self, "--shape %s: give extents as 512,512", a->value);
-            break;
         case CHUNK:
             if (!parse_count(a->value, &c->chunk))
                 return misused(c->self, "--chunk %s: give a number of images, as 8", a->value);
@@ -113,19 +94,13 @@ static int read_arguments(calc *c, arguments *a)
         case TIME:
             c->time = true;
             break;
-        case ARG_OPERAND:
-            if (!c->text && !c->file)
-                c->text = a->value;
-            else if (!calc_input(c, a->value))
-                return EXIT_USAGE;
-            a->text_wanted = false;
-            break;
         default:
-            return ended(o);
+            if ((result = calc_argument(c, a, o)) >= 0)
+                return result;
         }
     }
-    if (!c->text && !c->file)
-        return misused(c->self, "no text to compute");
+    if ((result = calc_check_text(c)) >= 0)
+        return result;
     const facts *f = &c->facts;
     if (f->store_as && !c->outs)
         return misused(c->self, "--dtype says how a file stores values; -o names one");
@@ -137,8 +112,6 @@ static int read_arguments(calc *c, arguments *a)
         return misused(c->self, "--chunk writes stacks; -o names one");
     if (c->chunk && c->memory)
         return misused(c->self, "--chunk or --memory, not both");
-    if (c->text && c->file)
-        return misused(c->self, "-f %s: there is a text already, '%s'", c->file, c->text);
     return -1;
 }
 

@@ -66,9 +66,13 @@ typedef struct calc {
     bool time, history;
 } calc;
 
-/* Take "name=file" or "name=number"; "file" or "name=file" of a result. False after a message. */
-bool calc_input(calc *c, const char *text);
-bool calc_output(calc *c, const char *text);
+/* The first options of both commands. */
+enum { CALC_OUT, CALC_FILE, CALC_FACT, CALC_SHAPE = CALC_FACT + FACT_COUNT, CALC_OPTION_COUNT };
+#define CALC_OPTIONS \
+    { "output", 'o', true }, { "file", 'f', true }, FACT_OPTIONS, { "shape", 0, true }
+/* Takes what next_argument has returned: one of these options, or an operand. Returns an exit code, or -1 = go on. */
+int calc_argument(calc *c, arguments *a, int argument);
+int calc_check_text(const calc *c); /* fails unless there is one text; likewise */
 /* Gives outputs without a name the result that the text assigns last. Returns an exit code. */
 int calc_name_results(calc *c);
 bool calc_add_shape(calc *c); /* makes the shape of --shape, if any, an argument. False: the context has the error */

@@ -5,7 +5,7 @@
 
 /* ---- the command line ---- */
 
-bool calc_input(calc *c, const char *text)
+static bool calc_input(calc *c, const char *text)
 {
     size_t len = name_before_equals(text);
     if (len == 0) {
@@ -34,7 +34,7 @@ bool calc_input(calc *c, const char *text)
     return true;
 }
 
-bool calc_output(calc *c, const char *text)
+static bool calc_output(calc *c, const char *text)
 {
     if (c->outs == MAX_OUTPUTS) {
         misused(c->self, "more than %d outputs", MAX_OUTPUTS);
@@ -56,6 +56,44 @@ bool calc_output(calc *c, const char *text)
             return false;
         }
     return true;
+}
+
+int calc_argument(calc *c, arguments *a, int argument)
+{
+    switch (argument) {
+    case CALC_OUT:
+        return calc_output(c, a->value) ? -1 : EXIT_USAGE;
+    case CALC_FILE:
+        c->file = a->value;
+        a->text_wanted = false;
+        return -1;
+    case CALC_FACT + FACT_DTYPE:
+    case CALC_FACT + FACT_PIXEL:
+    case CALC_FACT + FACT_STACK:
+    case CALC_FACT + FACT_VOLUME:
+        return take_fact(c->self, &c->facts, argument - CALC_FACT, a->value) == EXIT_OK ? -1 : EXIT_USAGE;
+    case CALC_SHAPE:
+        return parse_shape(a->value, &c->shape) ? -1
+                                                : misused(c->self, "--shape %s: give extents as 512,512", a->value);
+    case ARG_OPERAND:
+        if (!c->text && !c->file)
+            c->text = a->value;
+        else if (!calc_input(c, a->value))
+            return EXIT_USAGE;
+        a->text_wanted = false;
+        return -1;
+    default:
+        return ended(argument);
+    }
+}
+
+int calc_check_text(const calc *c)
+{
+    if (!c->text && !c->file)
+        return misused(c->self, "no text to compute");
+    if (c->text && c->file)
+        return misused(c->self, "-f %s: there is a text already, '%s'", c->file, c->text);
+    return -1;
 }
 
 int calc_name_results(calc *c)

@@ -17,7 +17,7 @@ const char help_each[] =
     "Computes the text once for each file of a list, as weft calc does. An input is a list if it names a file with a path\n"
     "on each line (a=@list.txt; @-: standard input), or a pattern of file names (a='raw/*.mrc'). Several lists go in step.\n"
     "Other files and numbers are those of all.\n\n"
-    "A journal beside the results, the folder .weft-each, knows what each result was made of. What is up to date is\n"
+    "A journal beside the results, the folder .weft-each, notes what each result was made of. What is up to date is\n"
     "skipped; what is missing, or was made by another text, of changed inputs or by another version, is made again. So the\n"
     "same command goes on after an interruption. Several commands on one folder, also of several machines, share the work.\n"
     "A file that fails is reported and skipped; the exit code is then 1.\n\n"
@@ -27,18 +27,19 @@ const char help_each[] =
     "  --jobs N               processes that work at once (default: by cores, memory and number of files)\n"
     "  --threads N            threads of each (default: the cores, shared among the processes)\n"
     "  --dry-run              prints what would be done, and why\n"
-    "  --again                does everything, whatever the journal says\n"
+    "  --again                computes all files, also those whose results are up to date\n"
     "  --strict               the first file that fails ends the work\n"
     "  --no-wait              leaves files to other commands that work on them, instead of waiting for these\n"
     "  --quiet                neither progress nor, if all went well, a summary\n"
     "  --journal FOLDER       the journal; commands that share work share it\n"
     "  --dtype TYPE, --shape Y,X, --pixel A, --stack, --volume, --device NAME, --fast-math   as for calc\n";
 
-enum { OUT, TEXT_FILE, FACT, SHAPE = FACT + FACT_COUNT, JOBS, DRY_RUN, AGAIN, STRICT, NO_WAIT, QUIET, JOURNAL };
-static const option options[] = { { "output", 'o', true }, { "file", 'f', true },  FACT_OPTIONS,
-                                  { "shape", 0, true },    { "jobs", 'j', true },  { "dry-run", 0, false },
-                                  { "again", 0, false },   { "strict", 0, false }, { "no-wait", 0, false },
-                                  { "quiet", 'q', false }, { "journal", 0, true }, { NULL, 0, false } };
+enum { JOBS = CALC_OPTION_COUNT, DRY_RUN, AGAIN, STRICT, NO_WAIT, QUIET, JOURNAL };
+static const option options[] = {
+    CALC_OPTIONS,           { "jobs", 'j', true },   { "dry-run", 0, false }, { "again", 0, false },
+    { "strict", 0, false }, { "no-wait", 0, false }, { "quiet", 'q', false }, { "journal", 0, true },
+    { NULL, 0, false }
+};
 
 typedef struct each {
     calc calc; /* the text and what one item is made of */
@@ -67,28 +68,10 @@ static int read_arguments(each *e)
 {
     calc *c = &e->calc;
     arguments *a = &e->arguments;
+    int result;
     a->text_wanted = true;
     for (int o = next_argument(a); o != ARG_END; o = next_argument(a)) {
         switch (o) {
-        case OUT:
-            if (!calc_output(c, a->value))
-                return EXIT_USAGE;
-            break;
-        case TEXT_FILE:
-            c->file = a->value;
-            a->text_wanted = false;
-            break;
-        case FACT + FACT_DTYPE:
-        case FACT + FACT_PIXEL:
-        case FACT + FACT_STACK:
-        case FACT + FACT_VOLUME:
-            if (take_fact(c->self, &c->facts, o - FACT, a->value) != EXIT_OK)
-                return EXIT_USAGE;
-            break;
-        case SHAPE:
-            if (!parse_shape(a->value, &c->shape))
-                return misused(c->self, "--shape %s: give extents as 512,512", a->value);
-            break;
         case JOBS:
             if (!parse_int(a->value, 1, MOST_JOBS, &e->jobs))
                 return misused(c->self, "--jobs %s: give a number of processes, 1 to %d", a->value, MOST_JOBS);
@@ -111,21 +94,13 @@ static int read_arguments(each *e)
         case JOURNAL:
             e->options.journal = a->value;
             break;
-        case ARG_OPERAND:
-            if (!c->text && !c->file)
-                c->text = a->value;
-            else if (!calc_input(c, a->value))
-                return EXIT_USAGE;
-            a->text_wanted = false;
-            break;
         default:
-            return ended(o);
+            if ((result = calc_argument(c, a, o)) >= 0)
+                return result;
         }
     }
-    if (!c->text && !c->file)
-        return misused(c->self, "no text to compute");
-    if (c->text && c->file)
-        return misused(c->self, "-f %s: there is a text already, '%s'", c->file, c->text);
+    if ((result = calc_check_text(c)) >= 0)
+        return result;
     if (!c->outs)
         return misused(c->self, "no names for the results; give -o 'folder/{name}.mrc'");
     return -1;

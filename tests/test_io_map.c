@@ -179,16 +179,6 @@ static void test_refused(void **state)
     wf_file_free(file);
 }
 
-static void assert_same_file(const char *a, const char *b)
-{
-    size_t n, m;
-    uint8_t *x = read_file(a, &n), *y = read_file(b, &m);
-    assert_int_equal(n, m);
-    assert_memory_equal(x, y, n);
-    free(x);
-    free(y);
-}
-
 static void test_written(void **state)
 {
     (void)state;

@@ -250,16 +250,6 @@ static void test_refused_boxes(void **state)
 
 /* ---- writing ---- */
 
-static void assert_same_file(const char *a, const char *b)
-{
-    size_t n, m;
-    uint8_t *x = read_file(a, &n), *y = read_file(b, &m);
-    assert_int_equal(n, m);
-    assert_memory_equal(x, y, n);
-    free(x);
-    free(y);
-}
-
 static wf_array *part_of(const wf_array *all, wf_shape first, wf_shape box)
 {
     mapped a = map(all);

@@ -80,6 +80,16 @@ static inline uint8_t *read_file(const char *path, size_t *n)
     return bytes;
 }
 
+static inline void assert_same_file(const char *a, const char *b)
+{
+    size_t n, m;
+    uint8_t *x = read_file(a, &n), *y = read_file(b, &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(x, y, n);
+    free(x);
+    free(y);
+}
+
 static inline void swap_words(uint8_t *bytes, size_t count, size_t size)
 {
     for (size_t i = 0; i < count; i++)

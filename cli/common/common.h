@@ -64,7 +64,7 @@ typedef struct arguments {
     bool host_only;           /* a GPU is refused */
     uint64_t memory_bytes;    /* as in wf_config */
     bool silent;              /* warnings of the library are not printed */
-    bool (*poll)(void *user); /* as in wf_config, without a user; NULL: nobody */
+    bool (*poll)(void *user); /* as in wf_config, without `user`; NULL: no calls */
 } arguments;
 enum { MOST_CLI_THREADS = 1024 }; /* for --threads and WEFT_THREADS; the library starts no more */
 enum { ARG_END = -1, ARG_OPERAND = -2, ARG_BAD = -3, ARG_HELP = -4 };

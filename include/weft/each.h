@@ -63,7 +63,7 @@ typedef struct wf_each_options {
     /* Gives the run its items: sets *item to one that no other run of this farm gets; false: none is left. NULL: all
      * items in order. Processes that share a counter share the work without meeting at locks. */
     bool (*next)(void *user, size_t *item);
-    void (*report)(void *user, const wf_each_report *report); /* NULL: nobody */
+    void (*report)(void *user, const wf_each_report *report); /* NULL: no calls */
     bool (*stop)(void *user); /* asked between items and while waiting; true ends the run: WF_ERR_CANCELLED */
     void *user;               /* of these three */
 } wf_each_options;

@@ -103,7 +103,7 @@ typedef struct wf__each_lock {
     int depth;
 } wf__each_lock;
 typedef enum wf__each_claim { WF__EACH_MINE, WF__EACH_TAKEN, WF__EACH_ERROR } wf__each_claim;
-/* Takes the item if nobody holds it. WF__EACH_TAKEN: another process does; WF__EACH_ERROR: errno says why not. */
+/* Takes the item if no process holds it. WF__EACH_TAKEN: another process does; WF__EACH_ERROR: errno says why not. */
 wf__each_claim wf__lock_take(const wf__each_journal *j, uint64_t id, wf__each_lock *out);
 void wf__lock_release(const wf__each_journal *j, const wf__each_lock *lock);
 void wf__lock_clean(const wf__each_journal *j); /* removes locks of processes that have ended */

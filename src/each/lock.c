@@ -5,7 +5,7 @@
  * A further process continues the chain in the same way. The process at the end of the chain that begins with ID.lock
  * holds the item, and only it removes ID.lock, before the other names of the chain.
  *
- * No name is ever replaced, and nobody removes the lock of another process before he holds the item. So a process that
+ * No name is ever replaced, and a process removes the lock of another one only when it holds the item itself. So a process that
  * found another one dead, and is slow to act on it, cannot hit a lock that is newer than what it saw: docs/design/031-farm.md
  * has the argument.
  */
@@ -50,7 +50,7 @@ static bool follow(const wf__each_journal *j, wf__each_lock *lock, wf__each_owne
         if (!wf__journal_owner(j, lock_name(name, lock->id, after), &owner, mtime))
             return errno == ENOENT || errno == ESTALE;
         *top = owner;
-        if (owner.nonce == 0) { /* damaged: nobody can follow it */
+        if (owner.nonce == 0) { /* damaged: no process can follow it */
             errno = EIO;
             return false;
         }

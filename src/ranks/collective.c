@@ -14,7 +14,7 @@
 
 static bool own_way(const wf_ranks *ranks, bool maker_has_one)
 {
-    return maker_has_one && ranks->timeout == 0; /* nobody can give up in a maker's collective function */
+    return maker_has_one && ranks->timeout == 0; /* a maker's collective function has no limit of time */
 }
 
 static wf_status by_maker(wf_ranks *ranks, const char *doing, wf_status status, const wf_ranks_error *error)

@@ -60,7 +60,7 @@ static letter *oldest_that_fits(letter *list, const letter *l)
     return list;
 }
 
-/* A send without a request is a copy that belongs to nobody. */
+/* A send whose request is gone is a copy, which is freed here. */
 static void finish_send(world *w, letter *send)
 {
     send->state = LETTER_DONE;
