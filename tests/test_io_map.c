@@ -113,6 +113,8 @@ static void test_read_only(void **state)
     wf_array *a = make(WF_F32, SHAPE(4, 6));
     save(a, "r.npy", NULL);
     wf_array *m = map_path("r.npy"), *row = wf_view_at(m, 0, 2);
+    assert_true(wf_array_is_read_only(m) && wf_array_is_read_only(row));
+    assert_false(wf_array_is_read_only(a) || wf_array_is_read_only(NULL));
     for (int k = 0; k < 2; k++) {
         wf_array *to = k ? row : m;
         wf_graph *g = wf_begin(ctx);

@@ -63,6 +63,8 @@ WF_API int64_t wf_array_count(const wf_array *array);
 WF_API wf_device wf_array_device(const wf_array *array);
 /* True if the elements lie side by side in C order, or there are none; false for NULL. */
 WF_API bool wf_array_is_packed(const wf_array *array);
+/* True if writing the array is an error: a broadcast view, or memory that wf_wrap was given as read-only, and its views. */
+WF_API bool wf_array_is_read_only(const wf_array *array);
 /* WF_STATE_LAZY: a kept array whose recording has not run, is queued or failed.
  * WF_STATE_FORMAL: a formal, scratch or local array, which has no contents outside of a recording. */
 typedef enum wf_state { WF_STATE_LAZY, WF_STATE_READY, WF_STATE_FORMAL } wf_state;

@@ -275,19 +275,18 @@ static PyObject *dim(PyObject *self, PyObject *args)
     return wfpy_value_new(self, v);
 }
 
-#define KEYWORDS(f) ((PyCFunction)(void (*)(void))(f))
 PyMethodDef wfpy_access_methods[] = {
     { "input", input, METH_O,
       "input(array)\n--\n\nThe element at the current point; in an array graph the whole array." },
     { "output", output, METH_VARARGS,
       "output(array, value)\n--\n\nAssigns to the element at the current point, or to the whole array." },
-    { "read", KEYWORDS(graph_read), METH_VARARGS | METH_KEYWORDS,
+    { "read", WFPY_FUNCTION(graph_read), METH_VARARGS | METH_KEYWORDS,
       "read(array, index, border=None, other=None)\n--\n\nAn element by index. border: value, clamp, periodic, mirror or reflect; else the index must be in range." },
-    { "write", KEYWORDS(graph_write), METH_VARARGS | METH_KEYWORDS,
+    { "write", WFPY_FUNCTION(graph_write), METH_VARARGS | METH_KEYWORDS,
       "write(array, index, value, where=None)\n--\n\nWrites an element by index. No two points may write one element." },
-    { "accumulate", KEYWORDS(accumulate), METH_VARARGS | METH_KEYWORDS,
+    { "accumulate", WFPY_FUNCTION(accumulate), METH_VARARGS | METH_KEYWORDS,
       "accumulate(array, index, value, join='add', where=None, mode='auto')\n--\n\narray[index] = join(array[index], value) for every point." },
-    { "atomic", KEYWORDS(atomic), METH_VARARGS | METH_KEYWORDS,
+    { "atomic", WFPY_FUNCTION(atomic), METH_VARARGS | METH_KEYWORDS,
       "atomic(array, index, value, join='add', where=None)\n--\n\nJoins a value into an element and returns what it held before." },
     { "formal", formal, METH_VARARGS, "formal(name, dtype, ndim)\n--\n\nAn array that each call of the kernel binds." },
     { "param", param, METH_VARARGS,

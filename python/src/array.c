@@ -5,7 +5,7 @@
 
 static wfpy_array *self_array(PyObject *self) { return (wfpy_array *)self; }
 
-PyObject *wfpy_array_view(wf_array *array, bool read_only)
+PyObject *wfpy_array_new(wf_array *array)
 {
     if (!array)
         return wfpy_raise();
@@ -18,11 +18,8 @@ PyObject *wfpy_array_view(wf_array *array, bool read_only)
     made->value = NULL;
     made->before = made->after = NULL;
     made->weak = NULL;
-    made->read_only = read_only;
     return (PyObject *)made;
 }
-
-PyObject *wfpy_array_new(wf_array *array) { return wfpy_array_view(array, false); }
 
 static void array_dealloc(PyObject *self)
 {
@@ -46,7 +43,7 @@ wf_array *wfpy_array_to_write(PyObject *object)
 {
     if (!wfpy_lazy_compute_all())
         return NULL;
-    if (self_array(object)->read_only) {
+    if (wfpy_is_read_only(object)) {
         PyErr_SetString(wfpy.error[WF_ERR_ARG], "the array is read-only");
         return NULL;
     }
@@ -315,7 +312,7 @@ static PyObject *get_is_lazy(PyObject *self, void *closure)
 static PyObject *get_read_only(PyObject *self, void *closure)
 {
     (void)closure;
-    return PyBool_FromLong(self_array(self)->read_only);
+    return PyBool_FromLong(wfpy_is_read_only(self));
 }
 static PyObject *get_strides(PyObject *self, void *closure)
 {
@@ -551,7 +548,6 @@ static PyGetSetDef properties[] = {
     { "imag", get_imag, NULL, "The imaginary parts.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
-#define KEYWORDS(f) ((PyCFunction)(void (*)(void))(f))
 static PyMethodDef methods[] = {
     { "item", item, METH_NOARGS, "item()\n--\n\nThe only element, as a Python number." },
     { "tolist", tolist, METH_NOARGS, "tolist()\n--\n\nThe elements as nested lists of Python numbers." },
@@ -559,7 +555,7 @@ static PyMethodDef methods[] = {
     { "copy", copy, METH_NOARGS, "copy()\n--\n\nA new array with the same elements, in C order." },
     { "to_device", to_device, METH_O,
       "to_device(device)\n--\n\nThe array in the memory of a device; itself if it is there." },
-    { "astype", KEYWORDS(astype), METH_VARARGS | METH_KEYWORDS,
+    { "astype", WFPY_FUNCTION(astype), METH_VARARGS | METH_KEYWORDS,
       "astype(dtype, *, copy=True)\n--\n\nThe elements converted; floats become integers towards zero, and saturate." },
     { "__copy__", copy, METH_NOARGS, NULL },
     { "__deepcopy__", deep_copy, METH_O, NULL },
@@ -591,11 +587,11 @@ static PyType_Slot own_slots[] = {
     { 0, NULL },
 };
 static PyMethodDef functions[] = {
-    { "asarray", KEYWORDS(asarray), METH_VARARGS | METH_KEYWORDS,
+    { "asarray", WFPY_FUNCTION(asarray), METH_VARARGS | METH_KEYWORDS,
       "asarray(object, dtype=None, copy=None, device=None)\n--\n\n"
       "An array of what object holds: an array of any library, or a number, or nested lists of numbers.\n"
       "Memory is shared where dtype, device and layout allow it, unless copy is true." },
-    { "empty", KEYWORDS(empty), METH_VARARGS | METH_KEYWORDS,
+    { "empty", WFPY_FUNCTION(empty), METH_VARARGS | METH_KEYWORDS,
       "empty(shape, dtype=weft.f32, device=None)\n--\n\nA new array with undefined elements." },
     { "shares_memory", shares_memory, METH_VARARGS,
       "shares_memory(a, b)\n--\n\nTrue if two arrays are views of one allocation." },

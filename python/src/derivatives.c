@@ -168,30 +168,29 @@ static PyObject *is_taped(PyObject *self, PyObject *const *args, Py_ssize_t n, P
     END;
 }
 
-#define KEYWORDS(f) ((PyCFunction)(void (*)(void))(f)), METH_FASTCALL | METH_KEYWORDS
 static PyMethodDef functions[] = {
-    { "grad", KEYWORDS(grad),
+    { "grad", WFPY_KEYWORDS(grad),
       "grad(loss, wrt)\n--\n\n"
       "The derivative of a value of one element with respect to a value, or a list of them for a list." },
-    { "vjp", KEYWORDS(vjp),
+    { "vjp", WFPY_KEYWORDS(vjp),
       "vjp(outs, seeds, wrt)\n--\n\nThe sum over k of the derivative of outs[k] by wrt, transposed, times seeds[k]." },
-    { "jvp", KEYWORDS(jvp),
+    { "jvp", WFPY_KEYWORDS(jvp),
       "jvp(outs, wrt, directions)\n--\n\nThe derivative of outs in the direction in which each of wrt changes." },
-    { "depends", KEYWORDS(depends),
+    { "depends", WFPY_KEYWORDS(depends),
       "depends(value, on)\n--\n\nTrue if derivatives of the value with respect to one of the others need not be 0." },
-    { "adjoint", KEYWORDS(adjoint),
+    { "adjoint", WFPY_KEYWORDS(adjoint),
       "adjoint(graph, outs, upstream, wrt, grads)\n--\n\n"
       "Runs the adjoint of a recorded operator: grads[i] becomes the derivative of a loss by wrt[i], from upstream[k],\n"
       "that by outs[k], which the operator stores. The operator itself does not run; the recording ends." },
-    { "tangent", KEYWORDS(tangent),
+    { "tangent", WFPY_KEYWORDS(tangent),
       "tangent(graph, wrt, directions, outs, tangents)\n--\n\n"
       "Runs the forward derivative of a recorded operator: tangents[k] becomes that of outs[k] in the direction in which\n"
       "each wrt[i] changes by directions[i]. The recording ends." },
-    { "is_taped", KEYWORDS(is_taped),
+    { "is_taped", WFPY_KEYWORDS(is_taped),
       "is_taped(array)\n--\n\nTrue if the thread has a tape that notes, and the array depends on one that it watches." },
-    { "_tape_begin", KEYWORDS(tape_begin), NULL },
+    { "_tape_begin", WFPY_KEYWORDS(tape_begin), NULL },
     { "_tape_end", tape_end, METH_O, NULL },
-    { "_tape_grad", KEYWORDS(tape_grad), NULL },
+    { "_tape_grad", WFPY_KEYWORDS(tape_grad), NULL },
     { NULL, NULL, 0, NULL },
 };
 

@@ -484,8 +484,7 @@ static PyObject *call_hiding(PyObject *function, PyObject *args, PyObject *keywo
 {
     return wfpy_hide_frames(PyObject_Call(function, args, keywords));
 }
-static PyMethodDef hiding_function = { "weft", (PyCFunction)(void (*)(void))call_hiding, METH_VARARGS | METH_KEYWORDS,
-                                       NULL };
+static PyMethodDef hiding_function = { "weft", WFPY_FUNCTION(call_hiding), METH_VARARGS | METH_KEYWORDS, NULL };
 static PyObject *hiding(PyObject *self, PyObject *function)
 {
     (void)self;

@@ -146,7 +146,7 @@ static PyObject *dlpack(PyObject *self, PyObject *args, PyObject *keywords)
     tensor *t = major ? &l->as.versioned.tensor : &l->as.managed.tensor;
     wf_shape shape = wf_array_shape(from);
     const wf_device device = wf_array_device(from);
-    bool read_only = ((wfpy_array *)self)->read_only && !copied;
+    const bool read_only = wf_array_is_read_only(from);
     /* Both wait for queued work, so the consumer's stream has nothing to wait for. */
     wf_status status = is_gpu(device) ? wf_map_device(from, &t->data, l->strides) : wf_map(from, &t->data, l->strides);
     PyObject *capsule = NULL;
@@ -155,10 +155,8 @@ static PyObject *dlpack(PyObject *self, PyObject *args, PyObject *keywords)
     else if (!describe_dtype(wf_array_dtype(from), t))
         buffer_error("DLPack has no complex numbers of two f16");
     else {
-        for (int i = 0; i < shape.rank; ++i) {
+        for (int i = 0; i < shape.rank; ++i)
             l->shape[i] = shape.dim[i];
-            read_only = read_only || (l->strides[i] == 0 && shape.dim[i] > 1);
-        }
         t->ndim = shape.rank;
         t->shape = l->shape;
         t->strides = l->strides;
@@ -217,7 +215,7 @@ static PyObject *from_tensor(const tensor *t, held_tensor *h, bool read_only)
     wf_dtype dtype = dtype_of(t);
     wf_shape shape = { .rank = t->ndim };
     int64_t strides[WF_MAX_RANK], packed = 1;
-    wf_place place = { .size = sizeof place, .strides = strides, .device = WF_CPU };
+    wf_place place = { .size = sizeof place, .strides = strides, .device = WF_CPU, .read_only = read_only };
     char *data = t->data ? (char *)t->data + t->byte_offset : NULL;
     bool aligned = true;
     if (t->device.type == ON_CUDA || t->device.type == ON_CUDA_MANAGED)
@@ -234,7 +232,6 @@ static PyObject *from_tensor(const tensor *t, held_tensor *h, bool read_only)
         for (int i = t->ndim - 1; i >= 0; --i) {
             shape.dim[i] = t->shape[i];
             strides[i] = t->strides && shape.dim[i] > 1 ? t->strides[i] : packed;
-            read_only = read_only || (strides[i] == 0 && shape.dim[i] > 1);
             packed *= shape.dim[i];
         }
         if (!aligned && packed)
@@ -249,7 +246,7 @@ static PyObject *from_tensor(const tensor *t, held_tensor *h, bool read_only)
         return wfpy_array_new(
             wf_empty_with(wfpy.context, dtype, shape, &(wf_place){ .size = sizeof(wf_place), .device = place.device }));
     }
-    return wfpy_array_view(wf_wrap_with(wfpy.context, data, dtype, shape, &place, wfpy_let_go, h), read_only);
+    return wfpy_array_new(wf_wrap_with(wfpy.context, data, dtype, shape, &place, wfpy_let_go, h));
 }
 
 /* Takes the memory out of a capsule. */
@@ -373,7 +370,6 @@ static PyObject *from_address(PyObject *self, PyObject *args, PyObject *keywords
                 return PyErr_Format(wfpy.error[WF_ERR_ARG],
                                     "a stride of %zd bytes is no whole number of elements of %zd bytes", bytes, size);
             steps.dim[i] = bytes / size;
-            read_only = read_only || (bytes == 0 && shape.dim[i] > 1);
         }
         place.strides = steps.dim;
     }
@@ -381,7 +377,8 @@ static PyObject *from_address(PyObject *self, PyObject *args, PyObject *keywords
     if (!h)
         return PyErr_NoMemory();
     *h = (held_object){ .held = { .give_back = release_owner }, .owner = Py_NewRef(owner) };
-    return wfpy_array_view(wf_wrap_with(wfpy.context, address, dtype, shape, &place, wfpy_let_go, h), read_only != 0);
+    place.read_only = read_only != 0;
+    return wfpy_array_new(wf_wrap_with(wfpy.context, address, dtype, shape, &place, wfpy_let_go, h));
 }
 
 /* Raises AttributeError on the processor, so that libraries for GPUs see that the array is none of theirs. */
@@ -408,7 +405,7 @@ static PyObject *cuda_array_interface(PyObject *self, PyObject *none)
     PyObject *type = PyUnicode_FromFormat("<%c%zu", letters[wf_dtype_kind(dtype)], wf_dtype_size(dtype));
     if (extents && steps && type)
         made = Py_BuildValue("{s:O,s:O,s:O,s:(KO),s:i}", "shape", extents, "strides", steps, "typestr", type, "data",
-                             (unsigned long long)(uintptr_t)data, ((wfpy_array *)self)->read_only ? Py_True : Py_False,
+                             (unsigned long long)(uintptr_t)data, wf_array_is_read_only(array) ? Py_True : Py_False,
                              "version", 3);
     Py_XDECREF(extents);
     Py_XDECREF(steps);
@@ -416,17 +413,16 @@ static PyObject *cuda_array_interface(PyObject *self, PyObject *none)
     return made;
 }
 
-#define KEYWORDS(f) ((PyCFunction)(void (*)(void))(f))
 PyMethodDef wfpy_dlpack_methods[] = {
-    { "__dlpack__", KEYWORDS(dlpack), METH_VARARGS | METH_KEYWORDS, NULL },
+    { "__dlpack__", WFPY_FUNCTION(dlpack), METH_VARARGS | METH_KEYWORDS, NULL },
     { "__dlpack_device__", dlpack_device, METH_NOARGS, NULL },
     { "_cuda_array_interface", cuda_array_interface, METH_NOARGS, NULL },
     { NULL, NULL, 0, NULL },
 };
 static PyMethodDef functions[] = {
-    { "from_dlpack", KEYWORDS(from_dlpack), METH_VARARGS | METH_KEYWORDS,
+    { "from_dlpack", WFPY_FUNCTION(from_dlpack), METH_VARARGS | METH_KEYWORDS,
       "from_dlpack(x, *, device=None, copy=None)\n--\n\nAn array over the memory of an object that has __dlpack__, without a copy." },
-    { "from_address", KEYWORDS(from_address), METH_VARARGS | METH_KEYWORDS,
+    { "from_address", WFPY_FUNCTION(from_address), METH_VARARGS | METH_KEYWORDS,
       "from_address(address, shape, dtype, strides=None, device=None, owner=None, read_only=False)\n--\n\n"
       "An array over memory at an address, which `owner` keeps alive. Strides are in bytes; None: C order." },
     { NULL, NULL, 0, NULL },

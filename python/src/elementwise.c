@@ -280,14 +280,13 @@ static PyObject *set_operators(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-#define KEYWORDS(f) ((PyCFunction)(void (*)(void))(f)), METH_FASTCALL | METH_KEYWORDS
 static PyMethodDef functions[] = {
-    { "ewise", KEYWORDS(ewise),
+    { "ewise", WFPY_KEYWORDS(ewise),
       "ewise(function, /, *arrays, out=None)\n--\n\n"
       "Calls a function of elements for all elements of arrays, which broadcast; with `out`, stores the results there.\n\n"
       "Control flow of the function is recorded as that of a kernel. Numbers may take part. A function that returns a tuple\n"
       "has several results." },
-    { "reduce", KEYWORDS(reduce),
+    { "reduce", WFPY_KEYWORDS(reduce),
       "reduce(function, /, *arrays, axis=None, init=0, join='add', post=None, keepdims=False, out=None, indices=False)\n"
       "--\n\n"
       "Reduces the values of a function of elements over axes of arrays, which broadcast.\n\n"

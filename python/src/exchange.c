@@ -90,12 +90,9 @@ PyObject *wfpy_from_buffer(PyObject *object)
     int64_t strides[WF_MAX_RANK];
     bool fits, described = wfpy_describe(&h->buffer, &dtype, &shape, strides, &fits);
     if (described && fits) {
-        bool read_only = h->buffer.readonly;
         place.strides = strides;
-        for (int i = 0; i < shape.rank; ++i)
-            read_only = read_only || (strides[i] == 0 && shape.dim[i] > 1);
-        return wfpy_array_view(wf_wrap_with(wfpy.context, h->buffer.buf, dtype, shape, &place, wfpy_let_go, h),
-                               read_only);
+        place.read_only = h->buffer.readonly;
+        return wfpy_array_new(wf_wrap_with(wfpy.context, h->buffer.buf, dtype, shape, &place, wfpy_let_go, h));
     }
     wf_array *made = described ? wf_empty_with(wfpy.context, dtype, shape, &place) : NULL;
     void *data;
@@ -130,7 +127,7 @@ int wfpy_get_buffer(PyObject *self, Py_buffer *view, int flags)
     const char *format = wfpy_format_of_dtype(dtype);
     int64_t strides[WF_MAX_RANK];
     void *data;
-    bool read_only = ((wfpy_array *)self)->read_only;
+    const bool read_only = wf_array_is_read_only(array);
     if (!format) {
         PyErr_Format(PyExc_BufferError, "buffers have no format for %s; use __dlpack__", wf_dtype_name(dtype));
         return -1;
@@ -140,8 +137,6 @@ int wfpy_get_buffer(PyObject *self, Py_buffer *view, int flags)
         wf_clear_error(wfpy.context);
         return -1;
     }
-    for (int i = 0; i < shape.rank; ++i)
-        read_only = read_only || (strides[i] == 0 && shape.dim[i] > 1);
     if (read_only && (flags & PyBUF_WRITABLE)) {
         PyErr_SetString(PyExc_BufferError, "the array is read-only");
         return -1;

@@ -343,14 +343,11 @@ static PyObject *write_file(PyObject *self, PyObject *const *args, Py_ssize_t n,
         result = wfpy_done(wf_file_write(file, array, offset));
     END;
 }
-/* map_file(file, read_only): the file was opened, not created. */
-static PyObject *map_file(PyObject *self, PyObject *args)
+static PyObject *map_file(PyObject *self, PyObject *capsule)
 {
-    PyObject *capsule;
-    int read_only;
+    wf_file *file = file_of(capsule);
     (void)self;
-    wf_file *file = PyArg_ParseTuple(args, "Op", &capsule, &read_only) ? file_of(capsule) : NULL;
-    return file ? wfpy_array_view(wf_file_map(file), read_only != 0) : NULL;
+    return file ? wfpy_array_new(wf_file_map(file)) : NULL;
 }
 static PyObject *finish_file(PyObject *self, PyObject *capsule)
 {
@@ -370,20 +367,19 @@ static PyObject *format_named(PyObject *self, PyObject *const *args, Py_ssize_t 
     END;
 }
 
-#define KEYWORDS(f) ((PyCFunction)(void (*)(void))(f))
 static PyMethodDef functions[] = {
-    { "load", KEYWORDS(load), METH_FASTCALL | METH_KEYWORDS, NULL },
-    { "probe", KEYWORDS(probe), METH_FASTCALL | METH_KEYWORDS, NULL },
-    { "save", KEYWORDS(save), METH_FASTCALL | METH_KEYWORDS, NULL },
-    { "append", KEYWORDS(append), METH_FASTCALL | METH_KEYWORDS, NULL },
-    { "open_file", KEYWORDS(open_file), METH_FASTCALL | METH_KEYWORDS, NULL },
-    { "open_movie", KEYWORDS(open_movie), METH_FASTCALL | METH_KEYWORDS, NULL },
-    { "create_file", KEYWORDS(create_file), METH_FASTCALL | METH_KEYWORDS, NULL },
-    { "read_file", KEYWORDS(read_file), METH_FASTCALL | METH_KEYWORDS, NULL },
-    { "write_file", KEYWORDS(write_file), METH_FASTCALL | METH_KEYWORDS, NULL },
-    { "map_file", map_file, METH_VARARGS, NULL },
+    { "load", WFPY_KEYWORDS(load), NULL },
+    { "probe", WFPY_KEYWORDS(probe), NULL },
+    { "save", WFPY_KEYWORDS(save), NULL },
+    { "append", WFPY_KEYWORDS(append), NULL },
+    { "open_file", WFPY_KEYWORDS(open_file), NULL },
+    { "open_movie", WFPY_KEYWORDS(open_movie), NULL },
+    { "create_file", WFPY_KEYWORDS(create_file), NULL },
+    { "read_file", WFPY_KEYWORDS(read_file), NULL },
+    { "write_file", WFPY_KEYWORDS(write_file), NULL },
+    { "map_file", map_file, METH_O, NULL },
     { "finish_file", finish_file, METH_O, NULL },
-    { "format_named", KEYWORDS(format_named), METH_FASTCALL | METH_KEYWORDS, NULL },
+    { "format_named", WFPY_KEYWORDS(format_named), NULL },
     { NULL, NULL, 0, NULL },
 };
 

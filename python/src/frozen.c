@@ -107,7 +107,7 @@ static sequence *note(const freezer *f, PyObject *args)
         if (at->is_array) {
             at->dtype = wf_array_dtype(array);
             at->shape = wf_array_shape(array);
-            at->read_only = ((wfpy_array *)own)->read_only;
+            at->read_only = wf_array_is_read_only(array);
             input[inputs++] = array;
         } else
             at->constant = Py_NewRef(object);
@@ -205,7 +205,7 @@ static int find(freezer *f, PyObject *args, PyObject **result)
         if (!is_array(object))
             continue;
         g.array[held] = wfpy_slot_begin(&f->slot[held], object, false, &g.buffer[held]);
-        g.read_only[held] = wfpy_is_array(object) ? ((wfpy_array *)object)->read_only : g.buffer[held].readonly;
+        g.read_only[held] = wfpy_is_array(object) ? wfpy_is_read_only(object) : g.buffer[held].readonly;
         if (!g.array[held])
             done = -1;
     }

@@ -347,7 +347,6 @@ static PyObject *get_indexed(PyObject *self, void *closure)
     return PyBool_FromLong(wf_graph_indexed(self_graph(self)->graph));
 }
 
-#define KEYWORDS(f) ((PyCFunction)(void (*)(void))(f))
 static PyGetSetDef properties[] = {
     { "is_open", get_status, NULL, "True until the recording has run, was compiled, dropped, or failed.", NULL },
     { "indexed", get_indexed, NULL, "True if values are those of one point.", NULL },

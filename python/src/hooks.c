@@ -238,28 +238,27 @@ static PyObject *check_gradient(PyObject *self, PyObject *const *args, Py_ssize_
     END;
 }
 
-#define KEYWORDS(f) ((PyCFunction)(void (*)(void))(f)), METH_FASTCALL | METH_KEYWORDS
 static PyMethodDef functions[] = {
-    { "spectrum_filter", KEYWORDS(spectrum_filter),
+    { "spectrum_filter", WFPY_KEYWORDS(spectrum_filter),
       "spectrum_filter(x, spectrum, response, out=None)\n--\n\n"
       "Multiplies a spectrum by response(*k), a function of values that gets the frequency in cycles/pixel, one value\n"
       "for each axis, and returns a real or complex factor. It is called once, to record. x None: `out` becomes the\n"
       "factor itself." },
-    { "image_filter", KEYWORDS(image_filter),
+    { "image_filter", WFPY_KEYWORDS(image_filter),
       "image_filter(x, response, rank=2, out=None)\n--\n\n"
       "Real images, the last `rank` axes of x, transformed, multiplied by response(*k), and transformed back." },
-    { "filter", KEYWORDS(fft_filter),
+    { "filter", WFPY_KEYWORDS(fft_filter),
       "filter(x, function, axis=None, out=None)\n--\n\n"
       "Real arrays, transformed along axes, with each element of the half spectrum replaced by function(element, *index),\n"
       "and transformed back. The function is called once, to record." },
-    { "minimize", KEYWORDS(minimize),
+    { "minimize", WFPY_KEYWORDS(minimize),
       "minimize(loss, params, method='lbfgs', *, iterations=0, gradient_tolerance=0.0, loss_tolerance=0.0, history=0, "
       "rate=0.0, beta1=0.0, beta2=0.0, epsilon=0.0, weight_decay=0.0, momentum=0.0, each=None)\n--\n\n"
       "Changes the contents of params, arrays of f32 or f64, so that loss(*values) is least nearby, and returns a dict:\n"
       "loss, gradient, iterations, evaluations, reason. loss gets values of a recording of whole arrays and returns one;\n"
       "it is called once. method: 'lbfgs', 'adam' or 'descent'. 0 means the default: 1000 iterations, tolerance 1e-5 of\n"
       "the gradient. each(dict) is called before each step; it ends the minimization if it returns False." },
-    { "check_gradient", KEYWORDS(check_gradient),
+    { "check_gradient", WFPY_KEYWORDS(check_gradient),
       "check_gradient(loss, params, *, tolerance=0.0, step=0.0, directions=0, elements=0, seed=0)\n--\n\n"
       "Compares the gradient of loss(*values) with differences and returns the worst comparison, a dict: differs, text,\n"
       "gradient, forward, difference, array, element." },

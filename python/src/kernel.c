@@ -361,7 +361,7 @@ static PyObject *get_names(PyObject *self, void *closure)
     (void)closure;
     return Py_NewRef(self_kernel(self)->names);
 }
-static PyMethodDef fast_function = { "kernel", (PyCFunction)(void (*)(void))kernel_fast, METH_FASTCALL, NULL };
+static PyMethodDef fast_function = { "kernel", WFPY_FUNCTION(kernel_fast), METH_FASTCALL, NULL };
 static PyObject *get_fast(PyObject *self, void *closure)
 {
     (void)closure;
@@ -373,11 +373,10 @@ static PyGetSetDef properties[] = {
       NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
-#define KEYWORDS(f) ((PyCFunction)(void (*)(void))(f))
 static PyMethodDef methods[] = {
-    { "launch", KEYWORDS(kernel_launch), METH_VARARGS | METH_KEYWORDS,
+    { "launch", WFPY_FUNCTION(kernel_launch), METH_VARARGS | METH_KEYWORDS,
       "launch(args, shape=None, threads=0)\n--\n\nCalls with a tuple of arguments, over another index space or with fewer threads." },
-    { "dump", KEYWORDS(dump), METH_VARARGS | METH_KEYWORDS,
+    { "dump", WFPY_FUNCTION(dump), METH_VARARGS | METH_KEYWORDS,
       "dump(what='trace', args=())\n--\n\nA text about the kernel: trace, kernels, llvm, asm, dot, ptx, passes or plan." },
     { NULL, NULL, 0, NULL },
 };

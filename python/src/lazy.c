@@ -116,7 +116,6 @@ PyObject *wfpy_lazy_array(PyObject *value)
     made->array = NULL;
     made->value = Py_NewRef(value);
     made->weak = NULL;
-    made->read_only = false;
     made->before = NULL;
     made->after = g->lazy;
     if (g->lazy)

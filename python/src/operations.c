@@ -209,9 +209,8 @@ static PyObject *call(int op, PyObject *const *args, Py_ssize_t n)
     }
 WF_OPERATIONS(F)
 #undef F
-#define FASTCALL(f) ((PyCFunction)(void (*)(void))(f))
 static PyMethodDef functions[] = {
-#define F(name, n, operands, result, complex) { #name, FASTCALL(call_##name), METH_FASTCALL, NULL },
+#define F(name, n, operands, result, complex) { #name, WFPY_FUNCTION(call_##name), METH_FASTCALL, NULL },
     WF_OPERATIONS(F)
 #undef F
         { NULL, NULL, 0, NULL },

@@ -96,7 +96,9 @@ static PyObject *tuple_of_arrays(wf_arrays arrays, bool read_only)
 {
     PyObject *tuple = PyTuple_New((Py_ssize_t)arrays.n);
     for (size_t i = 0; tuple && i < arrays.n; ++i) {
-        PyObject *array = arrays.at[i] ? wfpy_array_view(wf_retain(arrays.at[i]), read_only) : Py_NewRef(Py_None);
+        wf_array *at = arrays.at[i];
+        wf_array *given = at && read_only ? wf_view_broadcast(at, wf_array_shape(at)) : wf_retain(at);
+        PyObject *array = at ? wfpy_array_new(given) : Py_NewRef(Py_None);
         if (!array || PyTuple_SetItem(tuple, (Py_ssize_t)i, array) < 0)
             Py_CLEAR(tuple);
     }
@@ -243,12 +245,11 @@ static PyObject *apply_to_arrays(PyObject *self, PyObject *const *args, Py_ssize
     END;
 }
 
-#define KEYWORDS(f) ((PyCFunction)(void (*)(void))(f)), METH_FASTCALL | METH_KEYWORDS
 static PyMethodDef functions[] = {
     { "make_rule", make_rule, METH_VARARGS, NULL },
-    { "apply_rule", KEYWORDS(apply_rule), NULL },
-    { "apply_fixed_point", KEYWORDS(apply_fixed_point), NULL },
-    { "apply_to_arrays", KEYWORDS(apply_to_arrays), NULL },
+    { "apply_rule", WFPY_KEYWORDS(apply_rule), NULL },
+    { "apply_fixed_point", WFPY_KEYWORDS(apply_fixed_point), NULL },
+    { "apply_to_arrays", WFPY_KEYWORDS(apply_to_arrays), NULL },
     { NULL, NULL, 0, NULL },
 };
 

@@ -460,12 +460,12 @@ static PyObject *text_names(PyObject *self, PyObject *text)
 }
 
 static PyMethodDef functions[] = {
-    { "text", (PyCFunction)(void (*)(void))text, METH_FASTCALL | METH_KEYWORDS,
+    { "text", WFPY_KEYWORDS(text),
       "text(source, results=None, /, **arguments)\n--\n\n"
       "Runs operator text with arrays and numbers by name, and returns the value of its last statement, or a tuple of the\n"
       "arrays that the names in `results` are assigned.\n"
       "Example: weft.text('a*s + b', a=a, s=3, b=b)" },
-    { "_text", (PyCFunction)(void (*)(void))text_tuples, METH_FASTCALL, NULL },
+    { "_text", WFPY_FUNCTION(text_tuples), METH_FASTCALL, NULL },
     { "_text_targets", text_names, METH_O, NULL },
     { NULL, NULL, 0, NULL },
 };

@@ -68,15 +68,14 @@ static PyObject *texture_read(PyObject *self, PyObject *const *args, Py_ssize_t 
     END;
 }
 
-#define KEYWORDS(f) ((PyCFunction)(void (*)(void))(f)), METH_FASTCALL | METH_KEYWORDS
 static PyMethodDef functions[] = {
-    { "texture_read", KEYWORDS(texture_read),
+    { "texture_read", WFPY_KEYWORDS(texture_read),
       "texture_read(array, position, channels=0, filter='linear', wrap='clamp', pixels=False)\n--\n\n"
       "An array read between its elements, at one value for each axis, in the order (y, x): element k of n is at\n"
       "(k + 0.5) / n or, with `pixels`, at k. With channels, of the last axis: a list of so many." },
-    { "_pcg_seed", KEYWORDS(pcg_seed), NULL },
-    { "_pcg_next", KEYWORDS(pcg_next), NULL },
-    { "_pcg_advance", KEYWORDS(pcg_advance), NULL },
+    { "_pcg_seed", WFPY_KEYWORDS(pcg_seed), NULL },
+    { "_pcg_next", WFPY_KEYWORDS(pcg_next), NULL },
+    { "_pcg_advance", WFPY_KEYWORDS(pcg_advance), NULL },
     { NULL, NULL, 0, NULL },
 };
 

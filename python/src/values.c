@@ -346,7 +346,6 @@ static PyObject *other(PyObject *self, PyObject *none)
     return open_value(self, &v) ? wfpy_variable_new(self_value(self)->graph, wf_other(v.h)) : NULL;
 }
 
-#define KEYWORDS(f) ((PyCFunction)(void (*)(void))(f))
 static PyGetSetDef properties[] = {
     { "dtype", get_dtype, NULL, "The dtype, known while recording.", NULL },
     { "shape", get_shape, NULL, "The shape in an array graph; () in an index space.", NULL },
@@ -356,9 +355,9 @@ static PyGetSetDef properties[] = {
     { "T", get_transposed, NULL, "The value with the axes in reverse order.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
-#define REDUCE_METHOD(name, what)                                                                                \
-    {                                                                                                            \
-#name, KEYWORDS(name), METH_VARARGS | METH_KEYWORDS, #name "(axis=None, *, keepdims=False)\n--\n\n" what \
+#define REDUCE_METHOD(name, what)                                                                                     \
+    {                                                                                                                 \
+#name, WFPY_FUNCTION(name), METH_VARARGS | METH_KEYWORDS, #name "(axis=None, *, keepdims=False)\n--\n\n" what \
     }
 #define SHARED_METHODS                                                                                       \
     { "astype", astype, METH_O, "astype(dtype)\n--\n\nThe value converted." },                               \
@@ -379,9 +378,9 @@ static PyMethodDef value_methods[] = {
     REDUCE_METHOD(max, "The largest element over axes."),
     REDUCE_METHOD(all, "True where all are true."),
     REDUCE_METHOD(any, "True where any is true."),
-    { "cumsum", KEYWORDS(cumsum), METH_VARARGS | METH_KEYWORDS,
+    { "cumsum", WFPY_FUNCTION(cumsum), METH_VARARGS | METH_KEYWORDS,
       "cumsum(axis=-1, *, exclusive=False, reversed=False)\n--\n\nThe sum of the elements so far along an axis." },
-    { "cumprod", KEYWORDS(cumprod), METH_VARARGS | METH_KEYWORDS,
+    { "cumprod", WFPY_FUNCTION(cumprod), METH_VARARGS | METH_KEYWORDS,
       "cumprod(axis=-1, *, exclusive=False, reversed=False)\n--\n\nThe product of the elements so far along an axis." },
     { "keep", keep, METH_NOARGS, "keep()\n--\n\nThe value as an array, which is ready after the recording has run." },
     { NULL, NULL, 0, NULL },

@@ -108,7 +108,7 @@ PyObject *wfpy_get_item(PyObject *self, PyObject *key)
     if (has_wide(key))
         return PyObject_CallFunctionObjArgs(wfpy.wide_index, self, key, NULL);
     wf_array *array = wfpy_array_of(self), *view = array ? view_of(array, key) : NULL;
-    return view ? wfpy_array_view(view, ((wfpy_array *)self)->read_only) : NULL;
+    return view ? wfpy_array_new(view) : NULL;
 }
 
 int wfpy_set_item(PyObject *self, PyObject *key, PyObject *value)
@@ -152,7 +152,7 @@ PyObject *wfpy_sequence_item(PyObject *self, Py_ssize_t i)
         PyErr_SetString(wfpy.error[WF_ERR_BOUNDS], "the index is out of range");
         return NULL;
     }
-    return wfpy_array_view(wf_view_at(array, 0, i), ((wfpy_array *)self)->read_only);
+    return wfpy_array_new(wf_view_at(array, 0, i));
 }
 
 /* ---- other axes, other shapes ---- */
@@ -164,7 +164,7 @@ PyObject *wfpy_get_transposed(PyObject *self, void *closure)
     int axes[WF_MAX_RANK], rank = array ? wf_array_shape(array).rank : 0;
     for (int i = 0; i < rank; ++i)
         axes[i] = rank - 1 - i;
-    return array ? wfpy_array_view(wf_view_permute(array, axes), ((wfpy_array *)self)->read_only) : NULL;
+    return array ? wfpy_array_new(wf_view_permute(array, axes)) : NULL;
 }
 
 static PyObject *reshape(PyObject *self, PyObject *args)
@@ -177,7 +177,7 @@ static PyObject *reshape(PyObject *self, PyObject *args)
         return NULL;
     wf_array *view = wf_view_reshape(array, shape);
     if (view)
-        return wfpy_array_view(view, ((wfpy_array *)self)->read_only);
+        return wfpy_array_new(view);
     wf_clear_error(wfpy.context); /* another number of elements fails again below */
     wf_array *packed = wf_array_copy(array);
     view = packed ? wf_view_reshape(packed, shape) : NULL;
@@ -205,13 +205,13 @@ static PyObject *transpose(PyObject *self, PyObject *args)
             array = NULL;
     }
     Py_XDECREF(sequence);
-    return array ? wfpy_array_view(wf_view_permute(array, axes), ((wfpy_array *)self)->read_only) : NULL;
+    return array ? wfpy_array_new(wf_view_permute(array, axes)) : NULL;
 }
 static PyObject *broadcast_to(PyObject *self, PyObject *object)
 {
     wf_shape shape;
     wf_array *array = wfpy_shape(object, false, &shape) ? wfpy_array_of(self) : NULL;
-    return array ? wfpy_array_view(wf_view_broadcast(array, shape), true) : NULL;
+    return array ? wfpy_array_new(wf_view_broadcast(array, shape)) : NULL;
 }
 
 PyMethodDef wfpy_view_methods[] = {

@@ -124,6 +124,10 @@ wf_dtype wfpy_dtype_of_format(const char *format, Py_ssize_t itemsize);
 /* The format of the dtype in the buffer protocol; NULL for bf16 and c32, which have none. */
 const char *wfpy_format_of_dtype(wf_dtype dtype);
 
+/* The function of an entry of a PyMethodDef, and that with the flags of a function that wfpy_bind gives its arguments. */
+#define WFPY_FUNCTION(f) ((PyCFunction)(void (*)(void))(f))
+#define WFPY_KEYWORDS(f) WFPY_FUNCTION(f), METH_FASTCALL | METH_KEYWORDS
+
 /* ---- array.c -------------------------------------------------------------------------------------------------- */
 
 /* weft.Array. `array` is NULL while the array is lazy: then `value` is the weft.Value that it will hold. */
@@ -132,13 +136,12 @@ typedef struct wfpy_array {
     PyObject *value;
     struct wfpy_array *before, *after; /* neighbours in the list of lazy arrays of value's recording */
     PyObject *weak;
-    bool read_only;
 } wfpy_array;
 static inline bool wfpy_is_array(PyObject *object) { return Py_TYPE(object) == wfpy.array; }
 /* A new weft.Array. Owns `array`, also on failure. NULL: raises the library's error. */
 PyObject *wfpy_array_new(wf_array *array);
-/* As wfpy_array_new; a read-only array cannot be written from Python. */
-PyObject *wfpy_array_view(wf_array *array, bool read_only);
+/* True if the array cannot be written. A lazy array can. */
+static inline bool wfpy_is_read_only(PyObject *object) { return wf_array_is_read_only(((wfpy_array *)object)->array); }
 /* The array of a weft.Array, computed if it is lazy; borrowed. */
 wf_array *wfpy_array_of(PyObject *object);
 /* The same for writing: raises if it is read-only, and computes lazy arrays that may read it. */

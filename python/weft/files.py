@@ -172,7 +172,7 @@ class File:
         """The samples as an array whose memory is the file, so that it may be larger than memory; of MRC and NPY.
 
         The array is read-only unless the file was created. It must be released (del) before finish()."""
-        return _c.map_file(self._handle, not self._writes)
+        return _c.map_file(self._handle)
 
     def finish(self) -> None:
         """Makes a created file appear."""

@@ -57,6 +57,7 @@ void wf__array_drop_handle(wf_array *a)
 
 wf_context *wf_array_context(const wf_array *a) { return a ? a->ctx : NULL; }
 wf_device wf_array_device(const wf_array *a) { return a ? a->device : 0; }
+bool wf_array_is_read_only(const wf_array *a) { return a && a->read_only; }
 wf_dtype wf_array_dtype(const wf_array *a) { return a ? a->dtype : WF_NONE; }
 wf_shape wf_array_shape(const wf_array *a) { return a ? a->shape : (wf_shape){ 0 }; }
 

@@ -557,6 +557,13 @@ static bool check_points_of_stage(layout *l)
     return fits;
 }
 
+static bool begin(layout *l, wf__plan *plan, wf__stage *stage, const wf__bind *bind)
+{
+    *l = (layout){ .plan = plan, .stage = stage, .space = &stage->space, .bind = bind };
+    l->by_shape = wf__orders_by_shape(&stage->recorded);
+    return check_points_of_stage(l) && collect(l);
+}
+
 static void done(layout *l)
 {
     wf__free(l->at);
@@ -566,9 +573,8 @@ static void done(layout *l)
 
 wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bind)
 {
-    layout l = { .plan = plan, .stage = stage, .space = &stage->space, .bind = bind };
-    l.by_shape = wf__orders_by_shape(&stage->recorded);
-    bool ok = check_points_of_stage(&l) && collect(&l);
+    layout l;
+    bool ok = begin(&l, plan, stage, bind);
     if (ok)
         order_axes(&l);
     wf_axes inner = ok ? inner_axes(&l) : 0;
@@ -610,9 +616,8 @@ bool wf__pass_layout(wf__planning *p, uint32_t s)
     wf__stage *stage = &plan->stage[s];
     if (stage->scan.on)
         return true;
-    layout l = { .plan = plan, .stage = stage, .space = &stage->space, .bind = p->all };
-    l.by_shape = wf__orders_by_shape(&stage->recorded);
-    bool ok = check_points_of_stage(&l) && collect(&l);
+    layout l;
+    bool ok = begin(&l, plan, stage, p->all);
     if (ok) {
         flip_axes(&l);
         order_axes(&l);
