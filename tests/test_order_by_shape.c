@@ -79,6 +79,7 @@ static wf_shape random_shape(void)
 
 /* A case: what is computed of x and y, arrays of one shape, and the bins of the points. */
 typedef struct input {
+    wf_dtype dtype; /* of x and y */
     wf_shape shape;
     wf_axes axes;
     int axis;
@@ -138,60 +139,89 @@ static int accumulations(wf_context *own, const input *in, wf_array *x, wf_array
     return 2;
 }
 
+/* The arrays that a case is computed of. */
+typedef struct operands {
+    wf_array *array[3]; /* x, y, bin */
+} operands;
+
+/* Returns arrays in C order, whose elements depend on the seed alone. */
+static operands random_operands(wf_context *own, const input *in, uint64_t seed)
+{
+    uint64_t state = random_state;
+    random_state = seed;
+    operands o = { { random_array(own, in->dtype, in->shape), random_array(own, in->dtype, in->shape), NULL } };
+    wf_array *wide = random_array(own, WF_F64, in->shape);
+    wf_graph *g = wf_begin(own);
+    o.array[2] = wf_keep(wf_cast(wf_mod(wf_abs(wf_mul(wf_in(g, wide), 100)), 40), WF_I32));
+    OK(own, wf_run(g));
+    wf_release(wide);
+    random_state = state;
+    return o;
+}
+
+static void release_operands(operands *o)
+{
+    for (int i = 0; i < 3; ++i)
+        wf_release(o->array[i]);
+}
+
+static void rearrange(wf_context *own, operands *o)
+{
+    for (int i = 0; i < 3; ++i) {
+        wf_array *other = in_random_layout(own, o->array[i]);
+        wf_release(o->array[i]);
+        o->array[i] = other;
+    }
+}
+
+static void expect_same_bytes(const input *in, int result, wf_array *want, wf_array *got)
+{
+    char *x = contents(want), *y = contents(got), text[160];
+    size_t bytes = (size_t)wf_array_count(want) * wf_dtype_size(wf_array_dtype(want));
+    wf_shape_text(&in->shape, text, sizeof text);
+    if (memcmp(x, y, bytes))
+        fail_msg("result %d of shape %s (%s), axes 0x%x, axis %d depends on the layout", result, text,
+                 wf_dtype_name(in->dtype), (unsigned)in->axes, in->axis);
+    free(x);
+    free(y);
+}
+
+/* Computes a case in C order in the interpreter, and then in random layouts and with 1 to LAYOUTS threads on the device. */
+static void compare_case(compute *f, wf_context *plain, const input *in)
+{
+    const uint64_t seed = random_state;
+    wf_array *want[MOST_RESULTS] = { NULL }, *got[MOST_RESULTS] = { NULL };
+    operands o = random_operands(plain, in, seed);
+    const int results = f(plain, in, o.array[0], o.array[1], o.array[2], want);
+    release_operands(&o);
+    for (int layout = 0; layout < LAYOUTS; ++layout) {
+        o = random_operands(ctx, in, seed);
+        rearrange(ctx, &o);
+        if (wf_context_device(ctx) == WF_CPU)
+            wf_set_threads(ctx, 1 + layout);
+        f(ctx, in, o.array[0], o.array[1], o.array[2], got);
+        release_operands(&o);
+        for (int i = 0; i < results; ++i) {
+            expect_same_bytes(in, i, want[i], got[i]);
+            wf_release(got[i]);
+        }
+    }
+    for (int i = 0; i < results; ++i)
+        wf_release(want[i]);
+}
+
 static void compare_layouts(compute *f, const wf_dtype *dtypes, int n)
 {
     wf_context *plain = test_context(WF_INTERP, 1);
     wf_set_flags(ctx, WF_FLAG_ORDER_BY_SHAPE, 0);
     wf_set_flags(plain, WF_FLAG_ORDER_BY_SHAPE, 0);
+    /* Short runs of a reduced axis between kept ones, which have a stage of their own. */
+    compare_case(f, plain, &(input){ dtypes[0], WF_SHAPE(300, sized(100, 3), 12), WF_AXES(0, 2), 1, false });
     for (int k = 0; k < SHAPES_OF_A_TEST / TEST_EVERY; ++k) {
-        wf_dtype dtype = dtypes[k % n];
-        input in = { .shape = random_shape(), .exclusive = below(2) };
+        input in = { .dtype = dtypes[k % n], .shape = random_shape(), .exclusive = below(2) };
         in.axes = 1 + (wf_axes)below((1 << in.shape.rank) - 1);
-        if (!k) { /* short runs of a reduced axis between kept ones, which have a stage of their own */
-            in.shape = WF_SHAPE(300, sized(100, 3), 12);
-            in.axes = WF_AXES(0, 2);
-        }
         in.axis = (int)below(in.shape.rank);
-        uint64_t state = random_state;
-        wf_array *want[MOST_RESULTS] = { NULL };
-        int results = 0;
-        for (int layout = -1; layout < LAYOUTS; ++layout) {
-            wf_context *own = layout < 0 ? plain : ctx;
-            uint64_t next = random_state;
-            random_state = state;
-            wf_array *from[3] = { random_array(own, dtype, in.shape), random_array(own, dtype, in.shape), NULL };
-            wf_array *wide = random_array(own, WF_F64, in.shape);
-            wf_graph *g = wf_begin(own);
-            from[2] = wf_keep(wf_cast(wf_mod(wf_abs(wf_mul(wf_in(g, wide), 100)), 40), WF_I32));
-            OK(own, wf_run(g));
-            wf_release(wide);
-            random_state = layout < 0 ? random_state : next;
-            wf_array *as[3], *got[MOST_RESULTS] = { NULL };
-            for (int i = 0; i < 3; ++i)
-                as[i] = layout < 0 ? wf_retain(from[i]) : in_random_layout(own, from[i]);
-            if (layout >= 0 && wf_context_device(ctx) == WF_CPU)
-                wf_set_threads(ctx, 1 + layout);
-            results = f(own, &in, as[0], as[1], as[2], layout < 0 ? want : got);
-            for (int i = 0; i < results && layout >= 0; ++i) {
-                char *x = contents(want[i]), *y = contents(got[i]);
-                size_t bytes = (size_t)wf_array_count(want[i]) * wf_dtype_size(wf_array_dtype(want[i]));
-                if (memcmp(x, y, bytes)) {
-                    char text[160];
-                    wf_shape_text(&in.shape, text, sizeof text);
-                    fail_msg("result %d of shape %s (%s), axes 0x%x, axis %d depends on the layout", i, text,
-                             wf_dtype_name(dtype), (unsigned)in.axes, in.axis);
-                }
-                free(x);
-                free(y);
-                wf_release(got[i]);
-            }
-            for (int i = 0; i < 3; ++i) {
-                wf_release(as[i]);
-                wf_release(from[i]);
-            }
-        }
-        for (int i = 0; i < results; ++i)
-            wf_release(want[i]);
+        compare_case(f, plain, &in);
     }
     wf_context_free(plain);
 }

@@ -15,8 +15,7 @@
 #include <sys/stat.h>
 
 struct wfl_io_mapping {
-    _Atomic int users; /* the file and the array */
-    _Atomic bool used; /* the array is not freed */
+    _Atomic int users; /* the file, and the array until it is freed */
     void *at;
     size_t bytes;
 };
@@ -27,13 +26,12 @@ void wfl_io_mapping_leave(wfl_io_mapping *m)
         free(m);
 }
 
-bool wfl_io_mapping_used(const wfl_io_mapping *m) { return m && atomic_load(&m->used); }
+bool wfl_io_mapping_used(const wfl_io_mapping *m) { return m && atomic_load(&m->users) > 1; }
 
 static void unmap(void *user)
 {
     wfl_io_mapping *m = user;
     munmap(m->at, m->bytes);
-    atomic_store(&m->used, false);
     wfl_io_mapping_leave(m);
 }
 
@@ -80,7 +78,6 @@ static wf_array *map_samples(wf_context *ctx, const char *path, int fd, const wf
         if (shape->dim[d] == 1)
             stride[d] = 1; /* a stride of 0 would say that elements repeat */
     atomic_init(&m->users, 2);
-    atomic_init(&m->used, true);
     const wf_place place = { .size = sizeof place, .device = WF_CPU, .strides = stride, .read_only = !writes };
     wf_array *a = wf_wrap_with(ctx, (char *)m->at + l->offset, dtype, *shape, &place, unmap, m);
     if (!a) { /* wf_wrap_with has called unmap */
