@@ -487,6 +487,15 @@ static void test_machine(void **state)
     wf__str error = { 0 };
     assert_null(wf__dl_open("libdoes-not-exist.so.77", &error));
     assert_non_null(strstr(wf__str_get(&error), "libdoes-not-exist"));
+    wf__str_free(&error);
+    assert_null(wf__dl_open_own("libdoes-not-exist.so.78", false, NULL));
+    assert_null(wf__dl_open_own("libdoes-not-exist.so.78", false, &error));
+    int tries = 0; /* beside this code, in the folder of libraries, where the system looks */
+    for (const char *at = wf__str_get(&error); (at = strstr(at, "libdoes-not-exist.so.78: ")); at++)
+        tries++;
+    assert_int_equal(tries, 3);
+    assert_false(wf__dl_is_open("libdoes-not-exist.so.78"));
+    assert_true(wf__dl_is_open("libc.so.6"));
     void *self = wf__dl_open(NULL, NULL);
     assert_non_null(self);
     assert_non_null(wf__dl_symbol(self, "malloc", &error));

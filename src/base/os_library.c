@@ -38,17 +38,17 @@ bool wf__dl_is_open(const char *name)
 
 void *wf__dl_open_own(const char *name, bool global, wf__str *error)
 {
-    const char *const after[] = { "", WEFT_LIB_FOLDER }; /* the own folder */
+    const char *const below[] = { "", WEFT_LIB_FOLDER }; /* relative to the folder of this code */
     wf__str own = { 0 }, path = { 0 };
     void *library = NULL;
     bool known = wf__dl_own_folder(&own);
-    for (size_t i = 0; i < WF__COUNT(after) && known && !library; i++) {
+    for (size_t i = 0; i < WF__COUNT(below) && known && !library; i++) {
         wf__str_free(&path);
-        wf__str_addf(&path, "%s%s%s", wf__str_get(&own), after[i], name);
+        wf__str_addf(&path, "%s%s%s", wf__str_get(&own), below[i], name);
         if (path.failed)
             break;
         library = open_library(wf__str_get(&path), global, error);
-        if (!library)
+        if (!library && error)
             wf__str_add(error, "; ");
     }
     if (error)

@@ -35,26 +35,14 @@ static bool find_functions(wf__cuda *c, wf__str *error)
     return true;
 }
 
-/* Opens the file `name` in `folder`. Appends the reason of a failure to `why`. */
-static void *open_in(const char *folder, const char *name, wf__str *why)
-{
-    wf__str path = { 0 };
-    void *handle = NULL;
-    wf__str_addf(&path, "%s%s", folder, name);
-    if (why->len)
-        wf__str_add(why, "; ");
-    if (path.failed)
-        why->failed = true;
-    else
-        handle = wf__dl_open(wf__str_get(&path), why);
-    wf__str_free(&path);
-    return handle;
-}
-
+/* Appends the reasons of a failure to `why`. */
 static void *open_nvidia(wf__str *why)
 {
-    void *handle = open_in("", "libcuda.so.1", why);
-    return handle ? handle : open_in("/usr/lib/wsl/lib/", "libcuda.so.1", why);
+    void *handle = wf__dl_open("libcuda.so.1", why);
+    if (handle)
+        return handle;
+    wf__str_add(why, "; ");
+    return wf__dl_open("/usr/lib/wsl/lib/libcuda.so.1", why);
 }
 
 bool wf__cuda_open(wf__cuda *out, bool emulated, wf__str *error)
@@ -64,7 +52,7 @@ bool wf__cuda_open(wf__cuda *out, bool emulated, wf__str *error)
     wf__cuda c = { 0 };
     wf__str why = { 0 };
     bool ok = false;
-    c.handle = given      ? open_in("", given, &why)
+    c.handle = given      ? wf__dl_open(given, &why)
                : emulated ? wf__dl_open_own("libweft_cuda_emu.so", false, &why)
                           : open_nvidia(&why);
     if (!c.handle && why.failed)
