@@ -9,18 +9,13 @@
  */
 #include "ranks/ranks.h"
 
-/* A maker's function takes this much in all; messages of makers have no such limit. */
+/* A collective function of a transport takes this much in all; messages have no such limit. */
 #define MOST_AT_ONCE ((size_t)1 << 30)
+/* The smallest sum of pieces that are sent in the way for large ones. */
+enum { LARGE = 1 << 16 };
 
-static bool own_way(const wf_ranks *ranks, bool maker_has_one)
-{
-    return maker_has_one && ranks->timeout == 0; /* a maker's collective function has no limit of time */
-}
-
-static wf_status by_maker(wf_ranks *ranks, const char *doing, wf_status status, const wf_ranks_error *error)
-{
-    return status ? wf__ranks_failed(ranks, doing, status, error) : WF_OK;
-}
+/* Whether the transport's own function is called. It has no limit of time, so it is not while a timeout is set. */
+static bool by_transport(const wf_ranks *ranks, bool has_function) { return has_function && ranks->timeout == 0; }
 
 /* Waits for n > 0 requests, and frees them also if that fails. */
 static wf_status finish(wf_ranks *ranks, const char *doing, wf_request **requests, size_t n)
@@ -62,8 +57,8 @@ wf_status wf_ranks_barrier(wf_ranks *ranks)
     wf_ranks_error error;
     if (!ranks)
         return WF_ERR_ARG;
-    if (own_way(ranks, ranks->ops->barrier))
-        return by_maker(ranks, doing, ranks->ops->barrier(ranks->group, &error), &error);
+    if (by_transport(ranks, ranks->ops->barrier))
+        return wf__ranks_result(ranks, doing, ranks->ops->barrier(ranks->group, &error), &error);
     for (int by = 1; by < ranks->size && !status; by *= 2)
         status =
             exchange(ranks, doing, NULL, 0, ahead(ranks, by), NULL, 0, ahead(ranks, ranks->size - by), WF__TAG_BARRIER);
@@ -157,8 +152,7 @@ static wf_status gather_by_doubling(wf_ranks *ranks, const char *doing, char *al
 
 static wf_status gather(wf_ranks *ranks, const char *doing, char *all, wf_pieces p, size_t total)
 {
-    return total < WF__RANKS_LARGE ? gather_by_doubling(ranks, doing, all, p, total)
-                                   : gather_by_ring(ranks, doing, all, p);
+    return total < LARGE ? gather_by_doubling(ranks, doing, all, p, total) : gather_by_ring(ranks, doing, all, p);
 }
 
 wf_status wf_ranks_all_gather(wf_ranks *ranks, const void *mine, void *all, wf_pieces pieces)
@@ -178,8 +172,8 @@ wf_status wf_ranks_all_gather(wf_ranks *ranks, const void *mine, void *all, wf_p
         return WF_OK;
     if (own)
         copy((char *)all + piece_offset(pieces, ranks->rank), mine, own);
-    if (last <= MOST_AT_ONCE && own_way(ranks, ranks->ops->all_gather))
-        return by_maker(ranks, doing, ranks->ops->all_gather(ranks->group, all, pieces, &error), &error);
+    if (last <= MOST_AT_ONCE && by_transport(ranks, ranks->ops->all_gather))
+        return wf__ranks_result(ranks, doing, ranks->ops->all_gather(ranks->group, all, pieces, &error), &error);
     return gather(ranks, doing, all, pieces, total);
 }
 
@@ -241,14 +235,14 @@ wf_status wf_ranks_broadcast(wf_ranks *ranks, void *data, size_t bytes, int root
         return wf__ranks_fail(ranks, doing, WF_ERR_ARG, "data is NULL");
     if (!bytes || ranks->size == 1)
         return WF_OK;
-    if (!own_way(ranks, ranks->ops->broadcast))
-        return bytes < WF__RANKS_LARGE || ranks->size == 2 ? broadcast_by_tree(ranks, doing, data, bytes, root)
-                                                           : broadcast_by_parts(ranks, doing, data, bytes, root);
+    if (!by_transport(ranks, ranks->ops->broadcast))
+        return bytes < LARGE || ranks->size == 2 ? broadcast_by_tree(ranks, doing, data, bytes, root)
+                                                 : broadcast_by_parts(ranks, doing, data, bytes, root);
     for (size_t at = 0; at < bytes && !status; at += MOST_AT_ONCE) {
         size_t part = bytes - at < MOST_AT_ONCE ? bytes - at : MOST_AT_ONCE;
         status = ranks->ops->broadcast(ranks->group, (char *)data + at, part, root, &error);
     }
-    return by_maker(ranks, doing, status, &error);
+    return wf__ranks_result(ranks, doing, status, &error);
 }
 
 /* ---- all-to-all ------------------------------------------------------------------------------------------------- */
@@ -299,10 +293,11 @@ wf_status wf_ranks_all_to_all(wf_ranks *ranks, const void *out, wf_pieces out_pi
         return wf__ranks_fail(ranks, doing, WF_ERR_ARG, "the piece for itself has %zu bytes out, %zu in", own,
                               piece_bytes(in_pieces, ranks->rank));
     bool equal = !out_pieces.bytes && !in_pieces.bytes;
-    if (equal && out_total <= MOST_AT_ONCE && own_way(ranks, ranks->ops->all_to_all)) {
+    if (equal && out_total <= MOST_AT_ONCE && by_transport(ranks, ranks->ops->all_to_all)) {
         if (!out_total)
             return WF_OK;
-        return by_maker(ranks, doing, ranks->ops->all_to_all(ranks->group, out, in, out_pieces.each, &error), &error);
+        return wf__ranks_result(ranks, doing, ranks->ops->all_to_all(ranks->group, out, in, out_pieces.each, &error),
+                                &error);
     }
     if (own)
         copy((char *)in + piece_offset(in_pieces, ranks->rank),

@@ -110,8 +110,10 @@ static bool better(cost a, cost b)
 static void try_axis(choice *c, int axis, int32_t left)
 {
     if (axis == c->at.shape.rank) {
-        cost now = left == 1 ? cost_of(c) : c->best;
-        if (left != 1 || (c->found && !better(now, c->best)))
+        if (left != 1)
+            return;
+        cost now = cost_of(c);
+        if (c->found && !better(now, c->best))
             return;
         c->found = true;
         c->best = now;

@@ -29,9 +29,9 @@ wf_status wf__ranks_fail(wf_ranks *ranks, const char *doing, wf_status status, c
     return status;
 }
 
-wf_status wf__ranks_failed(wf_ranks *ranks, const char *doing, wf_status status, const wf_ranks_error *error)
+wf_status wf__ranks_result(wf_ranks *ranks, const char *doing, wf_status status, const wf_ranks_error *error)
 {
-    return wf__ranks_fail(ranks, doing, status, "%s", error->text);
+    return status ? wf__ranks_fail(ranks, doing, status, "%s", error->text) : WF_OK;
 }
 
 void wf__ranks_describe(wf__str *out, const wf_request *request)

@@ -1,8 +1,8 @@
 /* mpi.c - wf_ranks_open_mpi: finds out which MPI the process belongs to, and opens the library that was built for it.
  *
- * Nothing of MPI is in libweft, and nothing here runs before a program asks for it. A program that another MPI's launcher
- * has started would run as so many groups of one rank each; so the number of ranks is compared with what the launcher
- * says in the environment.
+ * libweft links no MPI, and nothing here runs before a program calls wf_ranks_open_mpi. If the launcher belongs to another
+ * MPI than the library, each process is a group of one rank. So the number of ranks is compared with the one that the
+ * launcher has set in the environment.
  */
 #include "ranks/mpi.h"
 #include "base/os.h"
@@ -16,7 +16,7 @@ typedef struct mpi_kind {
     bool global;              /* its plugins use its symbols */
     const char *symbol[2];    /* what is in programs that are linked to it */
     const char *soname[2];    /* its libraries: Debian's names, and others */
-    const char *variable[2];  /* what its launcher sets, the number of ranks first */
+    const char *variable[2];  /* what its launcher sets: the number of ranks, the own rank */
 } mpi_kind;
 
 static const mpi_kind kinds[] = {
@@ -41,7 +41,7 @@ typedef struct search {
     const char *path; /* what was opened */
     /* What the environment says before MPI is started, which may change it. */
     const mpi_kind *launcher;
-    const char *of_launcher, *of_ranks; /* the variables that say so */
+    const char *of_launcher, *of_ranks; /* the variables that name the launcher and the number of ranks */
     int launched;
     void *handle;
 } search;
@@ -98,17 +98,27 @@ static const mpi_kind *kind_named(const char *name)
     return NULL;
 }
 
+/* Takes the number of ranks from this variable, unless another one has said it. */
+static void count_by(search *s, const char *variable)
+{
+    const char *text = wf__getenv(variable);
+    if (s->launched > 1 || !text)
+        return;
+    s->launched = atoi(text);
+    s->of_ranks = variable;
+}
+
 /* Sets the number of ranks that a launcher says it has started; 1 = none does. */
 static void count_launched(search *s)
 {
-    const char *const sizes[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
-                                  wf__getenv("PMI_RANK") || wf__getenv("PMIX_RANK") ? "SLURM_NTASKS" : NULL };
+    bool is_rank = false;
     s->launched = 1;
-    for (size_t i = 0; i < WF__COUNT(sizes) && s->launched <= 1; i++) {
-        const char *text = sizes[i] ? wf__getenv(sizes[i]) : NULL;
-        s->launched = text ? atoi(text) : 1;
-        s->of_ranks = sizes[i];
+    for (size_t k = 0; k < WF__COUNT(kinds); k++) {
+        count_by(s, kinds[k].variable[0]);
+        is_rank = is_rank || wf__getenv(kinds[k].variable[1]);
     }
+    if (is_rank) /* Slurm sets SLURM_NTASKS also for a batch job that no launcher of ranks has started */
+        count_by(s, "SLURM_NTASKS");
 }
 
 /* ---- opening ---------------------------------------------------------------------------------------------------- */
@@ -180,7 +190,7 @@ static wf_status check_launcher(const search *s, const wf__mpi_opened *opened, w
                                opened->group.library, s->path, launcher ? "=" : "", launcher ? launcher->name : "");
 }
 
-/* All ranks take the longest timeout of all: the environment may have come to some of them only. */
+/* All ranks take the longest timeout of all: the variable may be set for some of them only. */
 static wf_status take_timeout(wf_ranks *ranks, wf_ranks_error *error)
 {
     const char *text = wf__getenv("WEFT_MPI_TIMEOUT");
@@ -215,7 +225,7 @@ static wf_status open_group(search *s, wf_ranks **out, wf_ranks_error *error)
         wf__dl_close(s->handle);
         return wf__ranks_error_set(error, WF_ERR_UNSUPPORTED, "%s is no library of Weft for MPI", s->path);
     }
-    /* From here on the library stays open: MPI does not survive that its code goes away. */
+    /* From here on the library stays open: MPI cannot be unloaded once it has started. */
     wf_status status = open(s->options->communicator, &opened, &why);
     if (status)
         return wf__ranks_error_set(error, status, "%s: %s", s->path, why.text);

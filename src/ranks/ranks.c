@@ -122,6 +122,24 @@ static void find_members(const wf_ranks *ranks, place *places, int32_t *member, 
     parts->n = n;
 }
 
+/* Makes the group of these members; *out becomes NULL on ranks that take no part. */
+static wf_status make_part(wf_ranks *ranks, const wf_ranks_parts *parts, wf_ranks **out, wf_ranks_error *error)
+{
+    wf_ranks_group group = { 0 };
+    wf_ranks *made = NULL;
+    wf_status status = ranks->ops->split(ranks->group, parts, &group, error);
+    if (!status && parts->n) {
+        status = wf_ranks_new(ranks->ops, &group, &made, error);
+        if (status)
+            ranks->ops->close(group.group);
+        else
+            made->timeout = ranks->timeout;
+    }
+    if (!status)
+        *out = made;
+    return status;
+}
+
 wf_status wf_ranks_split(wf_ranks *ranks, int colour, int key, wf_ranks **out)
 {
     const char *doing = "wf_ranks_split";
@@ -138,26 +156,13 @@ wf_status wf_ranks_split(wf_ranks *ranks, int colour, int key, wf_ranks **out)
         return status;
     }
     wf_ranks_parts parts = { .colour = colour, .key = key, .member = (int32_t *)(places + n), .number = ranks->made };
-    wf_ranks_group group = { 0 };
     wf_ranks_error error;
     place mine = { colour, key, ranks->rank };
     status = wf_ranks_all_gather(ranks, &mine, places, (wf_pieces){ .each = sizeof mine });
     if (!status) {
         ranks->made++;
         find_members(ranks, places, (int32_t *)(places + n), &parts);
-        status = ranks->ops->split(ranks->group, &parts, &group, &error);
-        wf_ranks *made = NULL;
-        if (!status && parts.n) {
-            status = wf_ranks_new(ranks->ops, &group, &made, &error);
-            if (status)
-                ranks->ops->close(group.group);
-            else
-                made->timeout = ranks->timeout;
-        }
-        if (status)
-            wf__ranks_failed(ranks, doing, status, &error);
-        else
-            *out = made;
+        status = wf__ranks_result(ranks, doing, make_part(ranks, &parts, out, &error), &error);
     }
     wf__free(places);
     return status;
@@ -213,8 +218,7 @@ wf_status wf_counter_new(wf_ranks *ranks, wf_counter **out)
     if (!status) {
         counter->ranks = ranks;
         status = ranks->ops->counter_new(ranks->group, ranks->made++, &counter->made, &error);
-        if (status)
-            wf__ranks_failed(ranks, doing, status, &error);
+        wf__ranks_result(ranks, doing, status, &error);
     }
     if (status)
         wf__free(counter);
@@ -230,7 +234,7 @@ wf_status wf_counter_add(wf_counter *counter, int64_t more, int64_t *before)
         return WF_ERR_ARG;
     wf_ranks *ranks = counter->ranks;
     wf_status status = ranks->ops->counter_add(ranks->group, counter->made, more, before, &error);
-    return status ? wf__ranks_failed(ranks, "wf_counter_add", status, &error) : WF_OK;
+    return wf__ranks_result(ranks, "wf_counter_add", status, &error);
 }
 
 void wf_counter_free(wf_counter *counter)

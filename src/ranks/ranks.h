@@ -36,8 +36,8 @@ wf_status wf__ranks_error_set(wf_ranks_error *error, wf_status status, const cha
 /* Makes this the group's message, with the caller's rank and the public function in front. Returns `status`. */
 wf_status wf__ranks_fail(wf_ranks *ranks, const char *doing, wf_status status, const char *format, ...)
     WF__PRINTF(4, 5);
-/* Likewise for the error that a maker has reported. */
-wf_status wf__ranks_failed(wf_ranks *ranks, const char *doing, wf_status status, const wf_ranks_error *error);
+/* Likewise for the result of a function of the transport; does nothing if that is WF_OK. Returns `status`. */
+wf_status wf__ranks_result(wf_ranks *ranks, const char *doing, wf_status status, const wf_ranks_error *error);
 /* Appends what a request waits for, such as "a message of 8 bytes from rank 1, tag 3". */
 void wf__ranks_describe(wf__str *out, const wf_request *request);
 
@@ -49,8 +49,4 @@ wf_status wf__ranks_begin(wf_ranks *ranks, const char *doing, bool sends, void *
 wf_status wf__ranks_wait(wf_ranks *ranks, const char *doing, wf_request **requests, size_t n, wf_ranks_how how,
                          size_t *index);
 void wf__ranks_free_spare(wf_ranks *ranks);
-
-/* ---- collective.c ---- */
-/* The smallest sum of pieces that collectives send in the way for large ones. */
-enum { WF__RANKS_LARGE = 1 << 16 };
 #endif

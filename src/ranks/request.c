@@ -59,10 +59,8 @@ static wf_status start(const char *doing, wf_request *request)
     wf_ranks *ranks = request->ranks;
     wf_ranks_error error;
     wf_status status = ranks->ops->start(ranks->group, request, &error);
-    if (status)
-        return wf__ranks_failed(ranks, doing, status, &error);
-    request->active = true;
-    return WF_OK;
+    request->active = status == WF_OK;
+    return wf__ranks_result(ranks, doing, status, &error);
 }
 
 wf_status wf__ranks_begin(wf_ranks *ranks, const char *doing, bool sends, void *data, size_t bytes, int peer, int tag,
@@ -147,34 +145,34 @@ static bool any_active(wf_request *const *requests, size_t n)
 
 static wf_status timed_out(wf_ranks *ranks, const char *doing, wf_request *const *requests, size_t n)
 {
+    enum { NAMED = 3 };
     wf__str text = { 0 };
-    size_t active = 0, named = 0;
+    size_t active = 0;
     for (size_t i = 0; i < n; i++) {
-        if (!requests[i]->active)
+        if (!requests[i]->active || active++ >= NAMED)
             continue;
-        if (active++ >= 3)
-            continue;
-        wf__str_add(&text, named++ ? "; " : "");
+        wf__str_add(&text, active > 1 ? "; " : "");
         wf__ranks_describe(&text, requests[i]);
         wf__str_addf(&text, " (%s)", ranks->host[requests[i]->peer]);
     }
-    if (active > named)
-        wf__str_addf(&text, "; and %zu more", active - named);
+    if (active > NAMED)
+        wf__str_addf(&text, "; and %zu more", active - NAMED);
     wf__ranks_fail(ranks, doing, WF_ERR_BACKEND, "nothing came for %g s of waiting for %s", ranks->timeout,
                    wf__str_get(&text));
     wf__str_free(&text);
     return WF_ERR_BACKEND;
 }
 
-/* Waits, and gives up if no request is done for `timeout` seconds. */
+/* Waits; fails if no request is done for `timeout` seconds. */
 static wf_status wait_with_timeout(wf_ranks *ranks, const char *doing, wf_request *const *requests, size_t n,
-                                   wf_ranks_how how, size_t *index, wf_ranks_error *error)
+                                   wf_ranks_how how, size_t *index)
 {
+    wf_ranks_error error;
     double last = wf__now();
     for (;;) {
-        wf_status status = ranks->ops->wait(ranks->group, requests, n, WF_RANKS_TEST, doing, index, error);
+        wf_status status = ranks->ops->wait(ranks->group, requests, n, WF_RANKS_TEST, doing, index, &error);
         if (status)
-            return wf__ranks_failed(ranks, doing, status, error);
+            return wf__ranks_result(ranks, doing, status, &error);
         if (*index < n) {
             if (how == WF_RANKS_ANY || !any_active(requests, n))
                 return WF_OK;
@@ -192,9 +190,9 @@ wf_status wf__ranks_wait(wf_ranks *ranks, const char *doing, wf_request **reques
 {
     wf_ranks_error error;
     if (ranks->timeout > 0 && how != WF_RANKS_TEST)
-        return wait_with_timeout(ranks, doing, requests, n, how, index, &error);
+        return wait_with_timeout(ranks, doing, requests, n, how, index);
     wf_status status = ranks->ops->wait(ranks->group, requests, n, how, doing, index, &error);
-    return status ? wf__ranks_failed(ranks, doing, status, &error) : WF_OK;
+    return wf__ranks_result(ranks, doing, status, &error);
 }
 
 /* Frees requests that are done and will not be started again. */

@@ -179,24 +179,23 @@ static bool deliver_due(world *w, uint64_t *first)
 
 static void describe_waits(const thread_rank *r, wf__str *text)
 {
+    enum { NAMED = 2 };
     size_t active = 0;
     for (size_t i = 0; i < r->n; i++) {
-        if (!r->requests[i]->active || letter_of(r->requests[i])->state == LETTER_DONE)
+        const letter *l = letter_of(r->requests[i]);
+        if (!r->requests[i]->active || l->state == LETTER_DONE || active++ >= NAMED)
             continue;
-        if (active++ > 1)
-            continue;
-        letter *l = letter_of(r->requests[i]);
         wf_request named = *r->requests[i];
         named.peer = named.sends ? l->to : l->from;
         wf__str_add(text, active > 1 ? " and " : " for ");
         wf__ranks_describe(text, &named);
     }
-    if (active > 2)
-        wf__str_addf(text, " and %zu more", active - 2);
+    if (active > NAMED)
+        wf__str_addf(text, " and %zu more", active - NAMED);
 }
 
-/* All wait. Their calls fail with a text that says for whom. */
-static void give_up(world *w)
+/* All ranks are blocked: their calls fail with a text that says for whom each of them waits. */
+static void end_deadlock(world *w)
 {
     wf__str text = { 0 };
     wf__str_add(&text, "all ranks wait for each other");
@@ -232,7 +231,7 @@ void wf__world_pass_turn(world *w)
         if (on_the_way)
             w->clock = first - 1;
         else
-            give_up(w);
+            end_deadlock(w);
     }
 }
 
@@ -253,7 +252,7 @@ void wf__world_block(world *w, int me, wf_request *const *requests, size_t n, co
     if (w->turns)
         wf__world_pass_turn(w);
     else if (w->blocked == w->live)
-        give_up(w);
+        end_deadlock(w);
     while (r->blocked)
         wf__cond_wait(&r->wake, &w->lock);
     wf__world_wait_turn(w, me);
