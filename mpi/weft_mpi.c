@@ -1,7 +1,8 @@
-/* weft_mpi.c - ranks that are processes of an MPI job: the maker behind wf_ranks_open_mpi, built with the mpicc of one MPI.
+/* weft_mpi.c - ranks that are processes of an MPI job: the transport that wf_ranks_open_mpi opens, built with the mpicc of
+ * one MPI.
  *
- * It uses what MPI 3.0 has. A message is a number of messages of MPI of at most WEFT_MPI_PART bytes each, because MPI
- * counts in int. Errors come back as codes, since the communicator is Weft's own.
+ * MPI 3.0 has all functions that are used here. A message consists of messages of MPI of at most WEFT_MPI_PART bytes each,
+ * because MPI counts in int. The communicators are Weft's own and have a handler that returns errors as codes.
  */
 #include "ranks/mpi.h"
 #include <mpi.h>
@@ -19,38 +20,34 @@ typedef struct group {
     char library[128], host[MPI_MAX_PROCESSOR_NAME];
 } group;
 
-/* What follows a message: its parts, as MPI knows them. */
+/* The transport's own bytes of a message: the requests of MPI for its parts. */
 typedef struct parts {
     MPI_Request one;
     MPI_Request *request; /* n of them; &one if n is 1 */
     MPI_Status *status;   /* n of them; NULL if n is 1 */
     int n;
-    bool prepared; /* MPI knows the requests also while they are not on their way */
+    bool prepared; /* the requests are persistent ones, which exist also while no message is on its way */
 } parts;
 
 static parts *parts_of(wf_request *request) { return (parts *)(request + 1); }
 
-static wf_status fail(wf_ranks_error *error, wf_status status, const char *what, int code)
+static wf_status fail(wf_ranks_error *error, const char *what, int code)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length = 0;
     if (MPI_Error_string(code, text, &length) != MPI_SUCCESS)
         snprintf(text, sizeof text, "error %d", code);
-    error->status = status;
-    error->rank = -1;
     snprintf(error->text, sizeof error->text, "%s: %s", what, text);
-    return status;
+    return WF_ERR_BACKEND;
 }
 
 static wf_status check(int code, const char *what, wf_ranks_error *error)
 {
-    return code == MPI_SUCCESS ? WF_OK : fail(error, WF_ERR_BACKEND, what, code);
+    return code == MPI_SUCCESS ? WF_OK : fail(error, what, code);
 }
 
 static wf_status no_memory(wf_ranks_error *error)
 {
-    error->status = WF_ERR_MEMORY;
-    error->rank = -1;
     snprintf(error->text, sizeof error->text, "no memory");
     return WF_ERR_MEMORY;
 }
@@ -101,7 +98,7 @@ static wf_status start(void *user, wf_request *r, wf_ranks_error *error)
     for (int i = 0; i < p->n && !p->prepared && code == MPI_SUCCESS; i++)
         code = begin_part(user, r, (size_t)i * WEFT_MPI_PART, &p->request[i]);
     if (code != MPI_SUCCESS)
-        return fail(error, WF_ERR_BACKEND, r->sends ? "MPI_Isend" : "MPI_Irecv", code);
+        return fail(error, r->sends ? "MPI_Isend" : "MPI_Irecv", code);
     p->prepared = r->prepared;
     return r->prepared ? check(MPI_Startall(p->n, p->request), "MPI_Startall", error) : WF_OK;
 }
@@ -119,7 +116,7 @@ static wf_status end_message(wf_request *r, const MPI_Status *status, int code, 
     if (code != MPI_SUCCESS)
         MPI_Error_class(code, &class);
     if (class != MPI_SUCCESS && class != MPI_ERR_TRUNCATE)
-        return fail(error, WF_ERR_BACKEND, "waiting for a message", code);
+        return fail(error, "waiting for a message", code);
     for (int i = 0; i < p->n && !r->sends && class == MPI_SUCCESS; i++) {
         int bytes = 0;
         MPI_Get_count(&status[i], MPI_BYTE, &bytes);
@@ -127,8 +124,6 @@ static wf_status end_message(wf_request *r, const MPI_Status *status, int code, 
     }
     if (r->sends || (class == MPI_SUCCESS && got == r->bytes))
         return WF_OK;
-    error->status = WF_ERR_CONTRACT;
-    error->rank = -1;
     if (class == MPI_ERR_TRUNCATE)
         snprintf(error->text, sizeof error->text, "the message from rank %d, tag %d, has more than %zu bytes",
                  (int)r->peer, (int)r->tag, r->bytes);
@@ -268,7 +263,7 @@ static wf_status counter_new(void *user, uint32_t number, void **out, wf_ranks_e
         code = MPI_Win_lock_all(0, c->window);
     if (code != MPI_SUCCESS) {
         free(c);
-        return fail(error, WF_ERR_BACKEND, "a window for a counter", code);
+        return fail(error, "a window for a counter", code);
     }
     *out = c;
     return WF_OK;
@@ -282,10 +277,9 @@ static wf_status counter_add(void *user, void *made, int64_t more, int64_t *befo
     int code = MPI_Fetch_and_op(&more, &was, MPI_INT64_T, 0, 0, MPI_SUM, c->window);
     if (code == MPI_SUCCESS)
         code = MPI_Win_flush(0, c->window);
-    if (code != MPI_SUCCESS)
-        return fail(error, WF_ERR_BACKEND, "MPI_Fetch_and_op", code);
-    *before = was;
-    return WF_OK;
+    if (code == MPI_SUCCESS)
+        *before = was;
+    return check(code, "MPI_Fetch_and_op", error);
 }
 
 static void counter_free(void *user, void *made)
@@ -345,7 +339,7 @@ static wf_status split(void *user, const wf_ranks_parts *into, wf_ranks_group *o
     MPI_Comm comm = MPI_COMM_NULL;
     int code = MPI_Comm_split(g->comm, into->colour < 0 ? MPI_UNDEFINED : into->colour, into->key, &comm);
     if (code != MPI_SUCCESS)
-        return fail(error, WF_ERR_BACKEND, "MPI_Comm_split", code);
+        return fail(error, "MPI_Comm_split", code);
     return comm == MPI_COMM_NULL || new_group(comm, false, out) ? WF_OK : no_memory(error);
 }
 
@@ -386,8 +380,6 @@ static const wf_ranks_ops ops = {
 
 static wf_status refuse(wf_ranks_error *error, const char *text)
 {
-    error->status = WF_ERR_UNSUPPORTED;
-    error->rank = -1;
     snprintf(error->text, sizeof error->text, "%s", text);
     return WF_ERR_UNSUPPORTED;
 }

@@ -1,4 +1,4 @@
-/* ranks_checks.h - what every maker of ranks must do, as functions that ranks run: by threads (test_ranks) and over MPI
+/* ranks_checks.h - what every transport must do, as functions that ranks run: by threads (test_ranks) and over MPI
  * (mpi/program.c).
  */
 #ifndef WEFT_TESTS_RANKS_CHECKS_H

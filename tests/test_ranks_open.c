@@ -1,5 +1,5 @@
-/* test_ranks_open.c - how wf_ranks_open_mpi chooses and opens a library, with one that has no MPI behind it. Tests over MPI
- * itself are in tests/mpi.
+/* test_ranks_open.c - how wf_ranks_open_mpi chooses and opens a library, with one that uses no MPI (mpi/fake_mpi.c). Tests
+ * over MPI itself are in tests/mpi.
  *
  * ctest: no_kernels
  */

@@ -242,7 +242,8 @@ static void lost(void **state)
             wf_ranks_error e;
             assert_int_equal(wf_ranks_threads(4, barriers, of, &o, &e), WF_ERR_BACKEND);
             has(e.text, "wf_ranks_barrier on rank ");
-            has(e.text, after == 1 ? " is lost" : "rank ");
+            if (!strstr(e.text, "rank 2 has gone before its message was done"))
+                has(e.text, " is lost");
             for (int i = 0; i < 4; i++)
                 assert_int_equal(of[i], i == 2 ? WF_ERR_DEVICE : WF_ERR_BACKEND);
         }
@@ -488,7 +489,7 @@ static void own_table(void **state)
     wf_ranks_error e;
     for (const named_check *c = rank_checks; c->name; c++) {
         if (!strcmp(c->name, "tags") || !strcmp(c->name, "counter") || !strcmp(c->name, "split"))
-            continue; /* this maker is too simple for these */
+            continue; /* this transport is too simple for these */
         assert_int_equal(wf_ranks_new(&ops, &group, &ranks, &e), WF_OK);
         assert_int_equal(c->check(ranks, NULL), WF_OK);
         wf_ranks_free(ranks);
@@ -502,7 +503,7 @@ static void own_table(void **state)
     assert_int_equal(a.barriers, 1);
     assert_int_equal(wf_ranks_barrier(ranks), WF_ERR_DEVICE);
     assert_string_equal(wf_ranks_message(ranks), "wf_ranks_barrier on rank 0 of 1: the second is one too many");
-    assert_int_equal(wf_ranks_set_timeout(ranks, 5), WF_OK); /* then the maker's barrier is not used */
+    assert_int_equal(wf_ranks_set_timeout(ranks, 5), WF_OK); /* then the transport's barrier is not used */
     assert_int_equal(wf_ranks_barrier(ranks), WF_OK);
     assert_int_equal(wf_ranks_set_timeout(ranks, 0), WF_OK);
     wf_request *r;

@@ -21,8 +21,8 @@ typedef struct wf_dist_options {
     int64_t unit[WF_MAX_RANK]; /* 0: 1 */
     int64_t halo[WF_MAX_RANK]; /* elements that a block needs of its neighbours along an axis; all 0: 1 each */
 } wf_dist_options;
-/* Chooses the grid of n ranks, out of all, by these in order: most ranks have a block; the rank that needs most elements
- * of neighbours needs fewest; the largest block is smallest; the first axes are cut.
+/* Chooses the grid of n ranks, out of all, by these in order: most ranks have a block; the largest number of elements
+ * that a rank needs of its neighbours is smallest; the largest block is smallest; the first axes are cut.
  * Errors: WF_ERR_ARG: no grid of n ranks has the given entries; a NULL, a negative number. `options` may be NULL.
  * Example: wf_dist_make(&WF_SHAPE(512, 512, 512), 8, NULL, &d); makes 2 x 2 x 2 blocks */
 WF_API wf_status wf_dist_make(const wf_shape *shape, int n, const wf_dist_options *options, wf_dist *out);

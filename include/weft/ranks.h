@@ -130,7 +130,7 @@ typedef struct wf_ranks_mpi_options {
     /* Address of the MPI_Comm whose ranks form the group, which is duplicated; NULL: MPI_COMM_WORLD. */
     const void *communicator;
     const char *library; /* in place of the environment's WEFT_MPI; NULL: that */
-    /* Told what was looked for, and why: a line each, without an end of line. May be NULL. */
+    /* Called for each step of the search, with one line of text without an end of line. May be NULL. */
     void (*log)(const char *text, void *user);
     void *log_user;
 } wf_ranks_mpi_options;
@@ -140,9 +140,9 @@ typedef struct wf_ranks_mpi_options {
  * Without a launcher: one rank. `options` and `error` may be NULL. Owns: the caller frees the group, at the end. */
 WF_API wf_status wf_ranks_open_mpi(const wf_ranks_mpi_options *options, wf_ranks **out, wf_ranks_error *error);
 
-/* ---- makers: what connects ranks is a table of functions, which a program may give ----------------------------------
- * Every function that returns a status fills `error` (status and text) on failure. The caller checks all arguments. */
-/* A message. The maker's own `request_bytes` bytes, zero at first and aligned for pointers, are at `request + 1`. */
+/* ---- transports: what connects ranks is a table of functions, which a program may give ------------------------------
+ * Every function that returns a status writes error->text on failure. The caller checks all arguments. */
+/* A message. The transport's own `request_bytes` bytes, zero at first and aligned for pointers, are at `request + 1`. */
 struct wf_request {
     wf_ranks *ranks; /* for the library */
     void *data;
@@ -158,14 +158,14 @@ typedef enum wf_ranks_how {
     WF_RANKS_TEST, /* likewise, but do not wait */
     WF_RANKS_HOW_INT32 = 0x7fffffff
 } wf_ranks_how;
-/* What a maker says of a group. */
+/* A group, as its transport describes it. */
 typedef struct wf_ranks_group {
     size_t size; /* sizeof(wf_ranks_group) */
-    void *group; /* the first argument of the maker's functions */
+    void *group; /* the first argument of the transport's functions */
     int32_t rank, ranks;
     const char *library, *host; /* copied; for wf_ranks_library and wf_ranks_host */
 } wf_ranks_group;
-/* How ranks split: the maker may use either the colour and key, or the list of members. */
+/* How ranks split: the transport may use either the colour and key, or the list of members. */
 typedef struct wf_ranks_parts {
     int32_t colour, key; /* colour < 0: this rank takes no part; n is 0 */
     const int32_t *member;
@@ -180,7 +180,7 @@ typedef struct wf_ranks_ops {
      * done; ANY and TEST: of one request alone, and set *index to it, or to n. */
     wf_status (*wait)(void *group, wf_request *const *requests, size_t n, wf_ranks_how how, const char *doing,
                       size_t *index, wf_ranks_error *error);
-    void (*drop)(void *group, wf_request *request); /* frees what the maker has for it; it may be active */
+    void (*drop)(void *group, wf_request *request); /* frees what the transport has for it; it may be active */
     wf_status (*split)(void *group, const wf_ranks_parts *parts, wf_ranks_group *out, wf_ranks_error *error);
     /* number: as in wf_ranks_parts */
     wf_status (*counter_new)(void *group, uint32_t number, void **counter, wf_ranks_error *error);
@@ -188,14 +188,14 @@ typedef struct wf_ranks_ops {
     void (*counter_free)(void *group, void *counter);
     void (*abort)(void *group, int code, const char *text);
     void (*close)(void *group);
-    /* What the library else builds of messages; NULL: it does. At most 1 GiB of memory. Not called while a timeout is
-     * set. */
+    /* Collective functions, for at most 1 GiB of memory. The library builds those that are NULL of messages, and all of
+     * them while a timeout is set. */
     wf_status (*barrier)(void *group, wf_ranks_error *error);
     wf_status (*broadcast)(void *group, void *data, size_t bytes, int root, wf_ranks_error *error);
     wf_status (*all_gather)(void *group, void *all, wf_pieces pieces, wf_ranks_error *error); /* mine is in its place */
     wf_status (*all_to_all)(void *group, const void *out, void *in, size_t each, wf_ranks_error *error);
 } wf_ranks_ops;
-/* Collective: makes a group of a maker's.
+/* Collective: makes a group that uses this transport.
  * Owns: *out owns group->group, which wf_ranks_free closes; on failure the caller keeps it. `ops` is borrowed.
  * Errors: WF_ERR_ARG: a size of another version, a missing function. */
 WF_API wf_status wf_ranks_new(const wf_ranks_ops *ops, const wf_ranks_group *group, wf_ranks **out,

@@ -1,6 +1,7 @@
-/* collective.c - what all ranks of a group do together, by the maker's own functions or by messages.
+/* collective.c - what all ranks of a group do together, by the transport's own functions or by messages.
  *
- * Barrier: in round k each rank tells the rank 2^k ahead, so that after log2(n) rounds it has heard from all.
+ * Barrier: in round k each rank sends an empty message to the rank 2^k ahead. After log2(n) rounds, messages lead from
+ * every rank to every other.
  * Broadcast: along a binomial tree. Of many bytes, the root gives each rank a part, and all gather the parts: no rank
  * sends more than twice the bytes.
  * All-gather: of few bytes, rounds in which a rank passes on all that it has, which doubles (Bruck et al. 1997); of many,
@@ -47,7 +48,7 @@ static wf_status transfer(wf_ranks *ranks, const char *doing, bool sends, void *
     return status ? status : finish(ranks, doing, &one, 1);
 }
 
-/* The rank at this distance ahead, for 0 <= by <= size; behind: size - by. */
+/* The rank at this distance ahead, for 0 <= by <= size; size - by leads to the rank as far back. */
 static int ahead(const wf_ranks *ranks, int by) { return (ranks->rank + by) % ranks->size; }
 
 wf_status wf_ranks_barrier(wf_ranks *ranks)

@@ -14,7 +14,7 @@ static int64_t units(const wf_dist *d, int axis)
     return n / u + (n % u != 0);
 }
 
-/* The first index of a place; of the place behind the last one, the extent. */
+/* The first index of a place; the extent for the place after the last one. */
 static int64_t begin_of(const wf_dist *d, int axis, int64_t place)
 {
     int64_t all = units(d, axis), g = d->grid[axis], more = all % g;

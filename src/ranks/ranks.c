@@ -35,7 +35,7 @@ static bool complete(const wf_ranks_ops *ops, const wf_ranks_group *group)
            ops->close && group->ranks > 0 && group->rank >= 0 && group->rank < group->ranks;
 }
 
-/* Frees the memory of a group, but not what its maker has. */
+/* Frees the memory of a group, but not what its transport has. */
 static void release(wf_ranks *ranks)
 {
     wf__ranks_free_spare(ranks);
@@ -49,7 +49,7 @@ wf_status wf_ranks_new(const wf_ranks_ops *ops, const wf_ranks_group *group, wf_
 {
     if (!complete(ops, group) || !out)
         return wf__ranks_error_set(error, WF_ERR_ARG,
-                                   "wf_ranks_new: the maker's table or group is not complete, or of "
+                                   "wf_ranks_new: the transport's table or group is not complete, or of "
                                    "another version");
     wf_ranks *ranks = wf__alloc0(sizeof *ranks);
     if (ranks) {
@@ -149,7 +149,7 @@ wf_status wf_ranks_split(wf_ranks *ranks, int colour, int key, wf_ranks **out)
         return wf__ranks_fail(ranks, doing, WF_ERR_ARG, "out is NULL");
     size_t n = (size_t)ranks->size;
     place *places = wf__alloc(n * (sizeof *places + sizeof(int32_t)));
-    /* A rank without memory tells the others instead of leaving them waiting. */
+    /* The others would wait for a rank without memory, so all agree first. */
     wf_status status = wf_ranks_agree(ranks, places ? WF_OK : WF_ERR_MEMORY, "no memory to split", NULL);
     if (status) {
         wf__free(places);

@@ -1,7 +1,8 @@
 /* ranks.h - the inside of groups of ranks.
  *
- * A group stands on a maker's table of functions (wf_ranks_ops): bytes between two ranks, a counter, groups of groups.
- * This folder has what is the same for all makers, and two of the makers. Files call each other in this order:
+ * A group sends its messages by a transport, which is a table of functions (wf_ranks_ops): bytes between two ranks, a
+ * counter, groups of groups. This folder has what is the same for all transports, the transport between threads, and the
+ * search for the one over MPI (mpi/weft_mpi.c). Files call each other in this order:
  *
  *   error <- request <- collective <- ranks <- {threads, mpi}
  *

@@ -1,6 +1,6 @@
 /* request.c - messages: begin, start again, test, wait.
  *
- * A request is one block, the message and the maker's own bytes after it. Blocks are kept for the next messages of the
+ * A request is one block, the message and the transport's own bytes after it. Blocks are kept for the next messages of the
  * group, so that a message needs no allocation.
  */
 #include "ranks/ranks.h"
@@ -204,7 +204,7 @@ static void retire(wf_request **request)
     *request = NULL;
 }
 
-/* Waits for those of n requests that are active. *index: as in the maker's function, in the given order. */
+/* Waits for those of n requests that are active. *index: as in the transport's function, in the given order. */
 static wf_status wait_for(const char *doing, wf_request **requests, size_t n, wf_ranks_how how, size_t *index)
 {
     enum { FEW = 16 };

@@ -1,12 +1,12 @@
-/* threads.h - ranks that are threads of one process: the inside of the maker behind wf_ranks_threads.
+/* threads.h - ranks that are threads of one process: the inside of the transport that wf_ranks_threads uses.
  *
  * All ranks share a world under one lock. A message is matched with its receive as soon as both are there, in the order
  * in which they were begun. It is delivered, which is when bytes are copied, at once; or, if the world takes turns, at a
  * time of the world's clock that is drawn from the seed. A world that takes turns lets one thread run at a time. At each
- * call of the maker it draws which one goes on, so that all depends on the seed alone.
+ * call of a function of the transport it draws which thread goes on, so that all depends on the seed alone.
  *
- * A rank that cannot go on is blocked. If all are, and no message is on its way, nothing can ever happen again: each
- * wait fails with a text that says who waits for whom.
+ * A rank that cannot go on is blocked. If all are, and no message is on its way, that is a deadlock: each wait fails with
+ * a text that says who waits for whom.
  *
  *   world <- messages <- threads
  */
@@ -34,9 +34,9 @@ struct letter {
 typedef struct thread_rank {
     wf__cond wake;
     bool running, blocked;
-    bool begun;               /* its function was called */
+    bool begun;               /* the program's function was called */
     const char *gone;         /* "has returned" or "is lost"; NULL: neither */
-    uint32_t calls;           /* of the maker since then */
+    uint32_t calls;           /* of functions of the transport since `begun` */
     letter *sends, *receives; /* unmatched ones to this rank, oldest first */
     /* what it is blocked in */
     const char *doing;
@@ -80,7 +80,7 @@ static inline letter *letter_of(wf_request *request) { return (letter *)(request
 
 /* ---- thread_world.c: the caller holds the lock, and is the rank `me` ---- */
 uint64_t wf__world_random(world *w);
-/* Begins a call of the maker: others may go first, and the rank may be lost here. */
+/* Begins a call of a function of the transport: other ranks may go first, and this one may be lost here. */
 wf_status wf__world_enter(world *w, int me, wf_ranks_error *error);
 /* Blocks the rank until something has happened to one of its requests or to a rank. */
 void wf__world_block(world *w, int me, wf_request *const *requests, size_t n, const char *doing);

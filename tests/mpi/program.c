@@ -1,6 +1,6 @@
 /* program.c - what tests/mpi/run.sh starts by mpirun: a program of ranks over MPI that links no MPI itself.
  *
- *   program checks [TIMEOUT]   what every maker must do (ranks_checks.h), with a timeout if there is one
+ *   program checks [TIMEOUT]   what every transport must do (ranks_checks.h), with a timeout if there is one
  *   program random COUNT       random programs (ranks_random.h); one message names the first whose results differ
  *   program die                the last rank is killed while the others wait for it
  *   program abort              the last rank aborts with code 9
