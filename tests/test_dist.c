@@ -3,13 +3,8 @@
  *
  * ctest: no_kernels
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <string.h>
 #include <weft/dist.h>
+#include "weft_test.h"
 
 static int64_t product(const wf_dist *d)
 {
@@ -17,17 +12,6 @@ static int64_t product(const wf_dist *d)
     for (int a = 0; a < WF_MAX_RANK; a++)
         n *= d->grid[a];
     return n;
-}
-
-/* Advances an index in C order; false at the end. */
-static bool next(int64_t *index, const int64_t *lo, const int64_t *hi, int rank)
-{
-    for (int a = rank; a-- > 0;) {
-        if (++index[a] < hi[a])
-            return true;
-        index[a] = lo[a];
-    }
-    return false;
 }
 
 /* ---- what the header promises, computed in another way: rank by rank -------------------------------------------- */
@@ -99,7 +83,6 @@ static void check_best(const wf_dist *d, const int64_t *halo)
 
 static void check_blocks(const wf_dist *d)
 {
-    static const int64_t zero[WF_MAX_RANK];
     int rank = d->shape.rank;
     int64_t index[WF_MAX_RANK] = { 0 }, total = 1, sum = 0, count = 0;
     assert_int_equal(product(d), d->ranks);
@@ -135,7 +118,7 @@ static void check_blocks(const wf_dist *d)
         for (int a = 0; a < rank; a++)
             assert_true(index[a] >= lo[a] && index[a] < hi[a]);
         count++;
-    } while (next(index, zero, d->shape.dim, rank));
+    } while (advance(&d->shape, index));
     assert_int_equal(count, total);
 }
 

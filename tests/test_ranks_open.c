@@ -3,16 +3,9 @@
  *
  * ctest: no_kernels
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "ranks/ranks.h"
+#include "weft_test.h"
 
 static const char *const variables[] = { "WEFT_MPI", "WEFT_MPI_TIMEOUT", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK",
                                          "PMI_SIZE", "PMI_RANK",         "SLURM_NTASKS" };
@@ -34,12 +27,6 @@ static int clean(void **state)
     return 0;
 }
 
-static void has(const char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("'%s' is not in '%s'", part, text);
-}
-
 static int closed(void)
 {
     void *library = dlopen(WEFT_FAKE_MPI, RTLD_LAZY | RTLD_LOCAL);
@@ -59,7 +46,7 @@ static void fails(wf_status expected, const char *part, const char *library, con
     assert_int_equal(wf_ranks_open_mpi(&o, &ranks, &e), expected);
     assert_ptr_equal(ranks, lines); /* untouched */
     assert_int_equal(e.status, expected);
-    has(e.text, part);
+    EXPECT_PART(e.text, part);
     assert_int_equal(wf_ranks_open_mpi(&o, &ranks, NULL), expected);
 }
 
@@ -84,11 +71,11 @@ static void opened(void **state)
     assert_string_equal(wf_ranks_host(ranks, 0), "somewhere");
     assert_int_equal(wf_ranks_size(ranks), 1);
     assert_true(ranks->timeout == 0);
-    has(lines, "no MPI is in the process\n");
-    has(lines, "no launcher of an MPI has set its variables\n");
-    has(lines, "WEFT_MPI is " WEFT_FAKE_MPI "\n");
-    has(lines, WEFT_FAKE_MPI ": opened\n");
-    has(lines, "MPI_THREAD_FUNNELED is needed, MPI_THREAD_SINGLE granted\n");
+    EXPECT_PART(lines, "no MPI is in the process\n");
+    EXPECT_PART(lines, "no launcher of an MPI has set its variables\n");
+    EXPECT_PART(lines, "WEFT_MPI is " WEFT_FAKE_MPI "\n");
+    EXPECT_PART(lines, WEFT_FAKE_MPI ": opened\n");
+    EXPECT_PART(lines, "MPI_THREAD_FUNNELED is needed, MPI_THREAD_SINGLE granted\n");
     assert_int_equal(closed(), before);
     wf_ranks_free(ranks);
     assert_int_equal(closed(), before + 1);
@@ -104,11 +91,11 @@ static void not_there(void **state)
     wf_ranks_error e;
     wf_ranks_mpi_options o = { .size = 4 };
     assert_int_equal(wf_ranks_open_mpi(&o, &ranks, &e), WF_ERR_ARG);
-    has(e.text, "options.size");
+    EXPECT_PART(e.text, "options.size");
     assert_int_equal(wf_ranks_open_mpi(NULL, NULL, &e), WF_ERR_ARG);
-    has(e.text, "out is NULL");
+    EXPECT_PART(e.text, "out is NULL");
     fails(WF_ERR_UNSUPPORTED, "no library for MPI was found (/no/such/library.so: ", "/no/such/library.so", NULL);
-    has(lines, "/no/such/library.so: ");
+    EXPECT_PART(lines, "/no/such/library.so: ");
     fails(WF_ERR_UNSUPPORTED, "libm.so.6 is no library of Weft for MPI", "libm.so.6", NULL);
     fails(WF_ERR_BACKEND, WEFT_FAKE_MPI ": the communicator is broken", WEFT_FAKE_MPI, "broken");
     setenv("WEFT_MPI", "none", 1);
@@ -122,7 +109,7 @@ static void other_launcher(void **state)
     setenv("PMI_SIZE", "4", 1);
     fails(WF_ERR_UNSUPPORTED, "the launcher of MPICH has started 4 ranks (PMI_SIZE), but Fake 7.5 (", WEFT_FAKE_MPI,
           NULL);
-    has(lines, "MPICH: its launcher has set PMI_SIZE\n");
+    EXPECT_PART(lines, "MPICH: its launcher has set PMI_SIZE\n");
     assert_int_equal(closed(), before + 2);
     wf_ranks_free(
         opens(WEFT_FAKE_MPI, "one rank of many")); /* the program's communicator may be as small as it likes */

@@ -62,6 +62,16 @@ static inline void expect_message(wf_context *ctx, wf_status got, wf_status want
 }
 #define REFUSED(ctx, call, want, part) expect_message(ctx, call, want, part, __FILE__, __LINE__)
 
+/* Fails the test unless the text contains `part`. */
+static inline void expect_part(const char *text, const char *part, const char *file, int line)
+{
+    if (strstr(text, part))
+        return;
+    print_error("'%s' is not in '%s'\n", part, text);
+    _fail(file, line);
+}
+#define EXPECT_PART(text, part) expect_part(text, part, __FILE__, __LINE__)
+
 static inline wf_array *array_of(wf_context *ctx, wf_dtype dtype, wf_shape shape, const void *data)
 {
     wf_array *a = wf_empty_with(ctx, dtype, shape, NULL);
