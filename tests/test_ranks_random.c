@@ -15,8 +15,6 @@
 #include <string.h>
 #include "ranks_random.h"
 
-/* ---- tests ------------------------------------------------------------------------------------------------------ */
-
 static uint64_t first = 1, count = 1000;
 
 static void right(void **state)

@@ -477,6 +477,10 @@ static void test_machine(void **state)
     char text[64];
     assert_non_null(strstr(wf__errno_text(ENOENT, text, sizeof text), "No such file"));
     assert_non_null(strstr(wf__errno_text(99999, text, sizeof text), "99999"));
+    char host[256], cut[2];
+    wf__host_name(host, sizeof host);
+    wf__host_name(cut, sizeof cut);
+    assert_true(*host && *cut == *host && !cut[1]);
     Dl_info info; /* of the library or program with the function's code */
     wf__str folder = { 0 };
     assert_true(wf__dl_own_folder(&folder));

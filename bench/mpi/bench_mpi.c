@@ -1,7 +1,7 @@
 /* bench_mpi.c - messages of weft/ranks.h beside the same messages by MPI, in one run of two ranks: bench/mpi/run.
  *
- * Rounds of both ways take turns, so that what else the machine does meets both. A line has the medians of the times of
- * one message and the median of the ratios of neighbouring rounds, with the range that holds half of them.
+ * Rounds of both ways take turns, so that other load of the machine affects both. A line of the table has the medians of
+ * the times of one message, and the median of the ratios of neighbouring rounds with the range that holds half of them.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -68,7 +68,7 @@ const char *wf__errno_text(int error, char *buffer, size_t size); /* strerror fo
 const char *wf__getenv(const char *name);                         /* NULL = unset, empty, or a set-user-id program */
 
 /* ---- machines and processes by name (os_process.c) ---- */
-void wf__host_name(char *out, size_t cap); /* "" = unknown */
+void wf__host_name(char *out, size_t cap); /* cut to cap - 1 bytes; "" = unknown */
 /* A number for the processes whose ids this process sees: by the host's name, its last start and, in a container, the
  * container's processes. */
 uint64_t wf__host_id(void);

@@ -9,9 +9,11 @@
 
 void wf__host_name(char *out, size_t cap)
 {
-    if (gethostname(out, cap) != 0)
-        out[0] = 0;
-    out[cap - 1] = 0;
+    char name[256]; /* gethostname does not cut a name that is too long, but fails */
+    if (gethostname(name, sizeof name) != 0)
+        name[0] = 0;
+    name[sizeof name - 1] = 0;
+    snprintf(out, cap, "%s", name);
 }
 
 /* Reads the beginning of a small file of the system. False = no such file. */

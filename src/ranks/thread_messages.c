@@ -78,26 +78,28 @@ static wf_status end_request(wf_request *request, wf_ranks_error *error)
     return WF_OK;
 }
 
-/* Returns one of the requests that are done; n = none. With a seed any of them, as on a real network. */
-static size_t find_done(world *w, wf_request *const *requests, size_t n, size_t *active)
+/* Returns one of the requests that are done; n = none. With a seed any of them, as on a real network. Sets *open to the
+ * number of requests that are active and not done. */
+static size_t find_done(world *w, wf_request *const *requests, size_t n, size_t *open)
 {
     size_t done = 0, found = n;
-    *active = 0;
+    *open = 0;
     for (size_t i = 0; i < n; i++) {
         if (!requests[i]->active)
             continue;
-        ++*active;
-        if (letter_of(requests[i])->state != LETTER_DONE)
+        if (letter_of(requests[i])->state != LETTER_DONE) {
+            ++*open;
             continue;
+        }
         if (found == n || (w->turns && wf__world_random(w) % (done + 1) == 0))
             found = i;
         done++;
     }
-    *active -= done;
     return found;
 }
 
-/* Fails if a request of a rank that is gone can never be done: one of them, if all are waited for, else all of them. */
+/* Fails if the wait can never end because ranks are gone: with WF_RANKS_ALL if one request can never be done, else if none
+ * of them can. */
 static wf_status check_peers(const world *w, const thread_group *g, wf_request *const *requests, size_t n,
                              wf_ranks_how how, wf_ranks_error *error)
 {

@@ -84,7 +84,8 @@ uint64_t wf__world_random(world *w);
 wf_status wf__world_enter(world *w, int me, wf_ranks_error *error);
 /* Blocks the rank until something has happened to one of its requests or to a rank. */
 void wf__world_block(world *w, int me, wf_request *const *requests, size_t n, const char *doing);
-void wf__world_wait_turn(world *w, int me);
+void wf__world_wait_turn(world *w, int me); /* returns at once in a world without turns */
+/* Delivers what is due, and draws which rank goes on. In a deadlock it makes all calls fail first. */
 void wf__world_pass_turn(world *w);
 void wf__world_wake(world *w, int rank);
 void wf__world_wake_all(world *w);
