@@ -157,10 +157,14 @@ static wf_status wait(void *group, wf_request *const *requests, size_t n, wf_ran
 
 /* ---- groups ----------------------------------------------------------------------------------------------------- */
 
-void wf__threads_name(const world *w, wf_ranks_group *group)
+wf_ranks_group wf__thread_group(thread_group *g)
 {
-    group->library = "threads";
-    group->host = w->host;
+    return (wf_ranks_group){ .size = sizeof(wf_ranks_group),
+                             .group = g,
+                             .rank = g->rank,
+                             .ranks = g->n,
+                             .library = "threads",
+                             .host = g->world->host };
 }
 
 static wf_status split(void *group, const wf_ranks_parts *parts, wf_ranks_group *out, wf_ranks_error *error)
@@ -176,11 +180,7 @@ static wf_status split(void *group, const wf_ranks_parts *parts, wf_ranks_group 
     *made = (thread_group){ .world = g->world, .id = wf__hash64(id, sizeof id, 0), .rank = parts->rank, .n = parts->n };
     for (int i = 0; i < parts->n; i++)
         made->member[i] = g->member[parts->member[i]];
-    out->size = sizeof *out;
-    out->group = made;
-    out->rank = made->rank;
-    out->ranks = made->n;
-    wf__threads_name(g->world, out);
+    *out = wf__thread_group(made);
     return WF_OK;
 }
 

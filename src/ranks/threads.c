@@ -30,13 +30,11 @@ static thread_group *new_group(world *w, int rank)
 
 static wf_status call(run *job, int rank, wf_ranks_error *error)
 {
-    wf_ranks_group made = { .size = sizeof made, .rank = rank, .ranks = job->world->n };
     wf_ranks *ranks = NULL;
     thread_group *g = new_group(job->world, rank);
     if (!g)
         return wf__ranks_error_set(error, WF_ERR_MEMORY, "wf_ranks_threads: no memory for rank %d", rank);
-    made.group = g;
-    wf__threads_name(job->world, &made);
+    wf_ranks_group made = wf__thread_group(g);
     wf_status status = wf_ranks_new(&wf__thread_ops, &made, &ranks, error);
     if (status) {
         wf__free(g);

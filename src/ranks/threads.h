@@ -100,5 +100,5 @@ void wf__world_post(world *w, letter *l);
 
 /* ---- thread_messages.c ---- */
 extern const wf_ranks_ops wf__thread_ops;
-void wf__threads_name(const world *w, wf_ranks_group *group); /* sets library and host */
+wf_ranks_group wf__thread_group(thread_group *g); /* describes the group to the library */
 #endif
