@@ -159,7 +159,7 @@ static void keep_note(const char *text, void *user)
         snprintf(kept->text[kept->n++], NOTE_BYTES, "%s", text);
 }
 
-/* Prints ranks of one machine that follow each other on one line. */
+/* Prints a line for each run of consecutive ranks on the same machine. */
 static void print_hosts(const wf_ranks *ranks)
 {
     int n = wf_ranks_size(ranks);
