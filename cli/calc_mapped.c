@@ -4,11 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A page of a mapped file that cannot be read or written ends the program by a signal; says so. */
+/* Handles SIGBUS, which the system sends for a page of a mapped file that it cannot read or write. */
 static void report_lost_page(int signal)
 {
     static const char text[] =
-        "weft: a page of a mapped file was lost: the disk failed, or another program made a file "
+        "weft: a page of a mapped file was lost: the disk failed, or another program made the file "
         "shorter\n";
     ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
     (void)ignored;
@@ -23,7 +23,7 @@ void watch_mapped_pages(void)
     sigaction(SIGBUS, &a, NULL);
 }
 
-/* Maps an open file. NULL: it cannot be mapped, or with *failed, there is an error. */
+/* Maps an open file. Returns NULL if the file is of a kind that cannot be mapped, and, with *failed set, after an error. */
 static wf_array *map_file(wf_context *ctx, wf_file *file, bool *failed)
 {
     wf_array *array = file ? wf_file_map(file) : NULL;
@@ -42,8 +42,8 @@ wf_array *map_input(wf_context *ctx, const char *path, wf_meta *meta)
     return array || failed ? array : wf_load(ctx, path, meta);
 }
 
-/* Returns an array like the result `name` of the text, of which nothing is computed. NULL: only computing tells what it is,
- * as after a sort, or the text is wrong. */
+/* Returns an array with the dtype and shape of the result `name` of the text, without computing anything. Returns NULL if
+ * they are known only after computing, as after a sort, or if the text is wrong. */
 static wf_array *like_result(wf_context *ctx, const char *text, wf_args args, const char *name)
 {
     wf_array *like = NULL;

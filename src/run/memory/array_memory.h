@@ -24,7 +24,7 @@ wf__mem_cache *wf__mem_new(uint64_t max_cached);
 /* From now on large blocks lie in files (scratch_files.h) where all blocks would else take more than `bytes` bytes of
  * memory. folder: as wf__scratch_new. Called before any allocation. Returns false if out of memory. */
 bool wf__mem_bound(wf__mem_cache *cache, uint64_t bytes, const char *folder);
-/* Appends why the latest block in a file failed; nothing if none has. */
+/* Appends the reason if the latest allocation of a block in a file failed. */
 void wf__mem_reason(wf__mem_cache *cache, wf__str *out);
 void wf__mem_free_all(wf__mem_cache *cache); /* all blocks must have been freed; NULL: no-op */
 

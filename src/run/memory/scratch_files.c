@@ -13,7 +13,7 @@ struct wf__scratch {
     wf__mutex lock;
     char *folder;
     file_block *blocks; /* under the lock, as what follows */
-    int error;          /* errno of the latest failure; 0 = none */
+    int error;          /* errno of the latest allocation; 0 = success */
 };
 
 wf__scratch *wf__scratch_new(const char *folder)
@@ -43,12 +43,12 @@ void *wf__scratch_alloc(wf__scratch *s, size_t bytes)
     file_block *b = wf__alloc0(sizeof *b);
     errno = ENOMEM;
     void *at = b ? wf__pages_in_file(s->folder, bytes) : NULL;
+    const int error = errno;
     wf__mutex_lock(&s->lock);
+    s->error = at ? 0 : error;
     if (at) {
         *b = (file_block){ s->blocks, at, bytes };
         s->blocks = b;
-    } else {
-        s->error = errno;
     }
     wf__mutex_unlock(&s->lock);
     if (!at)

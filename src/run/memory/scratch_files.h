@@ -15,6 +15,6 @@ void wf__scratch_free_all(wf__scratch *s); /* all blocks must have been freed; N
 void *wf__scratch_alloc(wf__scratch *s, size_t bytes);
 /* Frees memory of wf__scratch_alloc. Returns false if the block is other memory. */
 bool wf__scratch_free(wf__scratch *s, void *p);
-/* Appends why the latest allocation failed, such as "; no file in /var/tmp: No space left on device"; nothing if none has. */
+/* Appends the reason if the latest allocation failed, such as "; no file in /var/tmp: No space left on device". */
 void wf__scratch_reason(wf__scratch *s, wf__str *out);
 #endif
