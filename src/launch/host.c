@@ -57,7 +57,7 @@ static wf_status check_array(host *h, const wf_array *a, bool out, uint32_t i)
     if (!wf__array_arrived(a, "wf_host_apply"))
         return WF_ERR_ARG;
     if (out && a->read_only)
-        return refuse(h, WF_ERR_ARG, role, i, "is read-only: a broadcast view, or memory that may not be written");
+        return refuse(h, WF_ERR_ARG, role, i, "is " WF__READ_ONLY);
     return WF_OK;
 }
 

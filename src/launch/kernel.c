@@ -76,9 +76,7 @@ static wf_status bind_odd_array(const wf_kernel *k, uint32_t object, const wf_ar
                          wf_dtype_name(a->dtype), (int)a->shape.rank, wf_dtype_name(formal->dtype),
                          (int)formal->shape.rank);
     if (a->read_only && wf__program_writes(&k->program, object))
-        return wf__error(k->ctx, WF_ERR_ARG,
-                         "%s: '%s' is written, but is read-only: a broadcast view, or memory that may not be written",
-                         function, formal->name);
+        return wf__error(k->ctx, WF_ERR_ARG, "%s: '%s' is written, but is " WF__READ_ONLY, function, formal->name);
     return WF_OK;
 }
 

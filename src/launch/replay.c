@@ -58,7 +58,7 @@ static wf_status check_inputs(const wf_frozen *f, wf_arrays inputs)
                              "wf_frozen_replay: input %u is in the memory of %s, was in that of %s", (unsigned)i,
                              wf__device_name(a->device, here), wf__device_name(was->device, there));
         if (a->read_only && was->written)
-            return wf__error(f->ctx, WF_ERR_ARG, "wf_frozen_replay: input %u is written, but is read-only",
+            return wf__error(f->ctx, WF_ERR_ARG, "wf_frozen_replay: input %u is written, but is " WF__READ_ONLY,
                              (unsigned)i);
     }
     return check_pairs(f, inputs);

@@ -55,15 +55,12 @@ static bool make_buffer(wf_array *a, const char *function, wf_memory memory, siz
         a->buffer->gpu = there ? gpu : NULL;
     if (a->buffer)
         return true;
-    wf__str reason = { 0 };
     if (!gpu)
-        wf__mem_reason(wf__engine_memory(a->ctx->engine), &reason);
+        wf__mem_reason(wf__engine_memory(a->ctx->engine), &failure.text);
     wf_shape_text(&a->shape, text, sizeof text);
-    wf__error(a->ctx, failure.status, "%s: %s %s %s (%llu bytes)%s%s%s", function,
+    wf__error(a->ctx, failure.status, "%s: %s %s %s (%llu bytes)%s%s", function,
               failure.status == WF_ERR_MEMORY ? "out of memory for" : "no memory for", wf_dtype_name(a->dtype), text,
-              (unsigned long long)bytes, failure.text.len ? ": " : "", wf__str_get(&failure.text),
-              wf__str_get(&reason));
-    wf__str_free(&reason);
+              (unsigned long long)bytes, gpu && failure.text.len ? ": " : "", wf__str_get(&failure.text));
     wf__str_free(&failure.text);
     return false;
 }

@@ -162,10 +162,7 @@ wf_status wf_upload(wf_array *array, const void *src, size_t bytes)
     if (!wf__array_holds(array, "wf_upload") || !exact_bytes(array, src, bytes, "wf_upload"))
         return WF_ERR_ARG;
     if (array->read_only)
-        return wf__error(
-            array->ctx, WF_ERR_ARG,
-            "wf_upload: the array is read-only: a broadcast view, memory that may not be written, or an axis "
-            "has stride 0");
+        return wf__error(array->ctx, WF_ERR_ARG, "wf_upload: the array is " WF__READ_ONLY);
     if (!wf__array_evaluate(array, NULL))
         return wf_last_status(array->ctx);
     wf__array_wait(array);

@@ -43,9 +43,8 @@ static bool acceptable(wf_graph *g, const wf_array *array, unsigned does, const 
     }
     if (does & WRITES && array->read_only) {
         char called[WF__CALLED];
-        wf__poison(g, WF_ERR_ARG,
-                   "%s: %s is read-only: a broadcast view, memory that may not be written, or an axis has stride 0",
-                   function, wf__array_called(&g->program, array, array, called));
+        wf__poison(g, WF_ERR_ARG, "%s: %s is " WF__READ_ONLY, function,
+                   wf__array_called(&g->program, array, array, called));
         return false;
     }
     return true;

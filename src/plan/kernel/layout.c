@@ -162,12 +162,15 @@ static bool as_recorded(const layout *l)
            l->stage->recorded.flags & WF_FLAG_DEBUG;
 }
 
+/* True if memory must not decide on the order of points. */
+static bool keeps_order(const layout *l) { return l->by_shape || as_recorded(l); }
+
 /* An axis along which memory only ever steps back is walked from its other end: reversed views run as fast as
  * others. Not where the index is a value, nor in reductions, whose order depends on the shape alone. */
 static void flip_axes(layout *l)
 {
     const wf__ir *ir = &l->stage->recorded;
-    for (int d = 0; d < l->space->rank && !ir->red_n && !l->by_shape && !as_recorded(l); ++d) {
+    for (int d = 0; d < l->space->rank && !ir->red_n && !keeps_order(l); ++d) {
         bool back = false, forth = l->index_used[d] || l->space->dim[d] < 2;
         for (uint32_t s = 0; s < ir->slot_n; ++s) {
             back = back || l->element_stride[s][d] < 0;
@@ -210,7 +213,7 @@ static void order_axes(layout *l)
         if (l->space->dim[d] == 1 && !as_recorded(l))
             continue;
         int at = l->kept++;
-        while (at > 0 && !as_recorded(l) && !l->by_shape && inner(l, l->order[at - 1], d)) {
+        while (at > 0 && !keeps_order(l) && inner(l, l->order[at - 1], d)) {
             l->order[at] = l->order[at - 1];
             --at;
         }
@@ -244,7 +247,7 @@ static void order_crossing(layout *l)
 /* True if one step along axis p is the same as all steps along axis q, for every access. */
 static bool mergeable(const layout *l, int p, int q)
 {
-    if (as_recorded(l) || l->by_shape || l->index_used[p] || l->index_used[q] || reduced(l, p) != reduced(l, q))
+    if (keeps_order(l) || l->index_used[p] || l->index_used[q] || reduced(l, p) != reduced(l, q))
         return false;
     for (uint32_t i = 0; i < l->access_n; ++i)
         if (l->at[i].stride[p] != l->at[i].stride[q] * l->space->dim[q])
