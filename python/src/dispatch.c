@@ -196,9 +196,7 @@ static int fits(const dispatcher *d, const part *p, part_kind kind, const wfpy_g
     case STATIC: {
         PyObject *value = Py_TYPE(given->object) == d->constant ? PyObject_GetAttrString(given->object, "value")
                                                                 : Py_NewRef(given->object);
-        int same = value ? Py_TYPE(value) == Py_TYPE(p->constant) : -1;
-        if (same > 0 && value != p->constant)
-            same = PyObject_RichCompareBool(value, p->constant, Py_EQ);
+        int same = value ? wfpy_is_same(value, p->constant, true) : -1;
         Py_XDECREF(value);
         return same;
     }

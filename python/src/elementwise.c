@@ -1,203 +1,131 @@
 /* elementwise.c - weft.ewise and weft.reduce: from a function and options to the operator that was made of them.
  *
- * A function made anew of the same text and with the same closure counts as the same. A call that is not known goes to
- * Python (weft/_operators.py), which makes the operator, a weft.Dispatcher, and notes it here. */
-#include <string.h>
-
+ * Functions and options count as the same by the rules of same.c. A call that is not known goes to Python
+ * (weft/_operators.py), which makes the operator, a weft.Dispatcher, and notes it here. */
 #include "weft_python.h"
 
 enum { KNOWN = 64, WAYS = 8, OPTIONS = 7 };
+typedef struct key {
+    PyObject *function, *option[OPTIONS]; /* snapshots */
+    Py_ssize_t n;                         /* the function and the arrays */
+} key;
 typedef struct known {
-    PyObject *code, *cells; /* of the function; code: the object itself if it is no function of Python */
-    PyObject *options;      /* a tuple */
-    PyObject *operator;
-    Py_ssize_t n; /* arrays */
+    key key;
+    PyObject *dispatcher; /* NULL: the place is free */
 } known;
 static known table[KNOWN];
 static unsigned next_way;
-static PyObject *slow_ewise, *slow_reduce,
-    *names[4]; /* Python functions; __code__, __closure__, __defaults__, cell_contents */
-static PyTypeObject *function_type;
-
-/* ---- what counts as the same ---- */
-
-static bool is_same(PyObject *a, PyObject *b);
-
-/* The contents of cells and the defaults of a function, a new tuple. NULL, without an exception: it has none, or *right is
- * false. */
-static PyObject *cells_of(PyObject *function, bool *right)
-{
-    PyObject *closure = PyObject_GetAttr(function, names[1]), *defaults = PyObject_GetAttr(function, names[2]);
-    const Py_ssize_t n = closure && closure != Py_None ? PyTuple_Size(closure) : 0;
-    PyObject *made = NULL;
-    *right = closure && defaults;
-    if (*right && (n || defaults != Py_None)) {
-        made = PyTuple_New(n + 1);
-        for (Py_ssize_t i = 0; made && i < n; ++i) {
-            PyObject *content = PyObject_GetAttr(PyTuple_GetItem(closure, i), names[3]);
-            if (!content || PyTuple_SetItem(made, i, content) < 0)
-                Py_CLEAR(made);
-        }
-        if (made)
-            PyTuple_SetItem(made, n, Py_NewRef(defaults));
-        *right = made != NULL;
-    }
-    Py_XDECREF(closure);
-    Py_XDECREF(defaults);
-    if (!*right)
-        PyErr_Clear();
-    return made;
-}
-
-static bool are_same(PyObject *a, PyObject *b)
-{
-    const Py_ssize_t n = PyTuple_Size(a);
-    bool same = n == PyTuple_Size(b);
-    for (Py_ssize_t i = 0; same && i < n; ++i)
-        same = is_same(PyTuple_GetItem(a, i), PyTuple_GetItem(b, i));
-    return same;
-}
-
-static bool are_same_functions(PyObject *a, PyObject *b)
-{
-    PyObject *code = PyObject_GetAttr(a, names[0]), *other = PyObject_GetAttr(b, names[0]);
-    bool same = code && code == other, right[2] = { false, false };
-    PyObject *cells[2] = { NULL, NULL };
-    if (same) {
-        cells[0] = cells_of(a, &right[0]);
-        cells[1] = cells_of(b, &right[1]);
-        same = right[0] && right[1] && !cells[0] == !cells[1] && (!cells[0] || are_same(cells[0], cells[1]));
-    }
-    Py_XDECREF(code);
-    Py_XDECREF(other);
-    Py_XDECREF(cells[0]);
-    Py_XDECREF(cells[1]);
-    PyErr_Clear();
-    return same;
-}
-
-/* Numbers and texts by type and value, tuples and functions by their parts, all else by identity. */
-static bool is_same(PyObject *a, PyObject *b)
-{
-    if (a == b)
-        return true;
-    if (Py_TYPE(a) != Py_TYPE(b))
-        return false;
-    if (PyFloat_CheckExact(a)) {
-        double x = PyFloat_AsDouble(a), y = PyFloat_AsDouble(b);
-        return memcmp(&x, &y, sizeof x) == 0;
-    }
-    if (PyLong_CheckExact(a) || PyUnicode_CheckExact(a)) {
-        int same = PyObject_RichCompareBool(a, b, Py_EQ);
-        PyErr_Clear();
-        return same == 1;
-    }
-    if (PyTuple_CheckExact(a))
-        return are_same(a, b);
-    return Py_TYPE(a) == function_type && are_same_functions(a, b);
-}
+static PyObject *slow_ewise, *slow_reduce; /* Python functions */
 
 /* ---- the table ---- */
 
-static unsigned bucket(PyObject *code, Py_ssize_t n) { return (unsigned)(((uintptr_t)code >> 4) + (uintptr_t)n); }
-
-/* A function as a key: its code, and *cells. A new reference; NULL, without an exception: it cannot be one. */
-static PyObject *key_of(PyObject *function, PyObject **cells)
+static void key_end(key *k)
 {
-    bool right = true;
-    *cells = NULL;
-    if (Py_TYPE(function) != function_type)
-        return Py_NewRef(function);
-    PyObject *code = PyObject_GetAttr(function, names[0]);
-    if (code)
-        *cells = cells_of(function, &right);
-    if (!right)
-        Py_CLEAR(code);
-    PyErr_Clear();
-    return code;
-}
-
-static bool is_known(const known *k, PyObject *code, PyObject *cells, PyObject *const *options, Py_ssize_t n)
-{
-    if (k->code != code || k->n != n || !k->cells != !cells || (cells && !are_same(k->cells, cells)))
-        return false;
+    Py_XDECREF(k->function);
     for (int i = 0; i < OPTIONS; ++i)
-        if (!is_same(PyTuple_GetItem(k->options, i), options[i]))
-            return false;
-    return true;
+        Py_XDECREF(k->option[i]);
 }
 
-/* The results of a known operator; NULL, with or without an exception. */
-static PyObject *call_known(PyObject *const *options, PyObject *const *args, Py_ssize_t n)
+static bool key_begin(key *k, PyObject *function, PyObject *const *options, Py_ssize_t n)
 {
-    PyObject *cells, *code = function_type ? key_of(args[0], &cells) : NULL, *made = NULL;
-    if (!code)
-        return NULL;
-    for (unsigned way = 0, at = bucket(code, n); way < WAYS && !made && !PyErr_Occurred(); ++way) {
-        const known *k = &table[(at + way) % KNOWN];
-        if (k->code && is_known(k, code, cells, options, n)) {
-            PyObject *operator= Py_NewRef(k->operator);
-            made = wfpy_dispatch_natural(operator, args + 1, n - 1);
-            Py_DECREF(operator);
-        }
-    }
-    Py_DECREF(code);
-    Py_XDECREF(cells);
-    return made;
+    *k = (key){ .function = wfpy_snapshot(function), .n = n };
+    bool right = k->function != NULL;
+    for (int i = 0; right && i < OPTIONS; ++i)
+        right = (k->option[i] = wfpy_snapshot(options[i])) != NULL;
+    if (!right)
+        key_end(k);
+    return right;
 }
 
-/* Stores the result of a known element-wise operator in `out`, and returns that; NULL, with or without an exception. */
-static PyObject *store_known(PyObject *const *options, PyObject *const *args, Py_ssize_t n, PyObject *out)
+static bool is_same_key(const key *a, const key *b)
 {
-    PyObject *cells, *code = function_type ? key_of(args[0], &cells) : NULL, *done = NULL;
-    if (!code)
-        return NULL;
-    for (unsigned way = 0, at = bucket(code, n); way < WAYS && !done && !PyErr_Occurred(); ++way) {
-        const known *k = &table[(at + way) % KNOWN];
-        if (!k->code || !is_known(k, code, cells, options, n) || wfpy_dispatch_outs(k->operator) != 1)
-            continue;
-        PyObject *operator= Py_NewRef(k->operator), *all = PyTuple_New(n);
-        for (Py_ssize_t i = 1; all && i <= n; ++i)
-            PyTuple_SetItem(all, i - 1, Py_NewRef(i < n ? args[i] : out));
-        done = all ? PyObject_Call(operator, all, NULL) : NULL;
-        Py_XDECREF(all);
-        Py_DECREF(operator);
+    bool same = a->n == b->n && wfpy_is_same(a->function, b->function, false) > 0;
+    for (int i = 0; same && i < OPTIONS; ++i)
+        same = wfpy_is_same(a->option[i], b->option[i], false) > 0;
+    return same;
+}
+
+/* The first of the WAYS places where operators of a key may be. */
+static unsigned first_place(const key *k)
+{
+    PyObject *code = PyTuple_CheckExact(k->function) ? PyTuple_GetItem(k->function, 0) : k->function;
+    return (unsigned)(((uintptr_t)code >> 4) + (uintptr_t)k->n);
+}
+
+/* The next operator of a key, a new reference; *way counts, from 0. NULL, with or without an exception: no more. */
+static PyObject *next_known(const key *k, unsigned *way)
+{
+    const unsigned first = first_place(k);
+    while (*way < WAYS && !PyErr_Occurred()) {
+        const known *here = &table[(first + (*way)++) % KNOWN];
+        if (here->dispatcher && is_same_key(&here->key, k))
+            return Py_NewRef(here->dispatcher);
     }
-    Py_DECREF(code);
-    Py_XDECREF(cells);
+    return NULL;
+}
+
+/* Calls an operator with arguments and `out`, and returns that. NULL, with or without an exception: it does not fit. */
+static PyObject *store(PyObject *dispatcher, PyObject *const *args, Py_ssize_t n, PyObject *out)
+{
+    if (wfpy_dispatch_outs(dispatcher) != 1)
+        return NULL;
+    PyObject *all = PyTuple_New(n + 1);
+    for (Py_ssize_t i = 0; all && i <= n; ++i)
+        PyTuple_SetItem(all, i, Py_NewRef(i < n ? args[i] : out));
+    PyObject *done = all ? PyObject_Call(dispatcher, all, NULL) : NULL;
+    Py_XDECREF(all);
     Py_XDECREF(done);
     return done ? Py_NewRef(out) : NULL;
+}
+
+/* The results of a known operator, or `out` with its result; args[0] is the function. NULL, with or without an exception:
+ * there is none. */
+static PyObject *call_known(PyObject *const *options, PyObject *const *args, Py_ssize_t n, PyObject *out)
+{
+    key k;
+    if (!key_begin(&k, args[0], options, n))
+        return NULL;
+    PyObject *dispatcher, *made = NULL;
+    for (unsigned way = 0; !made && (dispatcher = next_known(&k, &way)) != NULL;) {
+        made = out ? store(dispatcher, args + 1, n - 1, out) : wfpy_dispatch_natural(dispatcher, args + 1, n - 1);
+        Py_DECREF(dispatcher);
+    }
+    key_end(&k);
+    return made;
 }
 
 /* _note_operator(operator, options, function, n): an operator whose results have the dtypes that the function gives. */
 static PyObject *note_operator(PyObject *self, PyObject *args)
 {
-    PyObject *operator, * options, *function, *cells;
+    PyObject *dispatcher, *options, *function, *option[OPTIONS];
     Py_ssize_t n;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OO!On", &operator, & PyTuple_Type, &options, &function, &n))
+    if (!PyArg_ParseTuple(args, "OO!On", &dispatcher, &PyTuple_Type, &options, &function, &n))
         return NULL;
     if (PyTuple_Size(options) != OPTIONS)
         return PyErr_Format(PyExc_TypeError, "an operator has %d options", OPTIONS);
-    PyObject *code = key_of(function, &cells);
-    if (!code)
-        Py_RETURN_NONE;
-    const unsigned at = bucket(code, n + 1);
-    known *k = NULL, old;
+    for (int i = 0; i < OPTIONS; ++i)
+        option[i] = PyTuple_GetItem(options, i);
+    known made = { .dispatcher = dispatcher }, old;
+    if (!key_begin(&made.key, function, option, n + 1))
+        return NULL;
+    const unsigned first = first_place(&made.key);
+    known *place = NULL;
     for (unsigned way = 0; way < WAYS; ++way) {
-        known *here = &table[(at + way) % KNOWN];
-        if (here->operator== operator)
-            k = here;
-        else if (!here->code && !k)
-            k = here;
+        known *here = &table[(first + way) % KNOWN];
+        if (here->dispatcher == dispatcher)
+            place = here;
+        else if (!here->dispatcher && !place)
+            place = here;
     }
-    k = k ? k : &table[(at + next_way++ % WAYS) % KNOWN];
-    old = *k;
-    *k = (known){ code, cells, Py_NewRef(options), Py_NewRef(operator), n + 1 };
-    Py_XDECREF(old.code);
-    Py_XDECREF(old.cells);
-    Py_XDECREF(old.options);
-    Py_XDECREF(old.operator);
+    place = place ? place : &table[(first + next_way++ % WAYS) % KNOWN];
+    old = *place;
+    Py_INCREF(dispatcher);
+    *place = made;
+    if (old.dispatcher) {
+        key_end(&old.key);
+        Py_DECREF(old.dispatcher);
+    }
     Py_RETURN_NONE;
 }
 
@@ -228,7 +156,7 @@ static PyObject *ewise(PyObject *self, PyObject *const *args, Py_ssize_t n, PyOb
     if (n > 1 && n < WFPY_MOST_ARGUMENTS / 2 && (!named || (out != Py_None && !wfpy_is_list(out)))) {
         for (int i = 0; i < OPTIONS; ++i)
             options[i] = Py_Ellipsis; /* which no option of weft.reduce is */
-        PyObject *made = named ? store_known(options, args, n, out) : call_known(options, args, n);
+        PyObject *made = call_known(options, args, n, named ? out : NULL);
         if (made || PyErr_Occurred())
             return made;
     }
@@ -256,27 +184,21 @@ static PyObject *reduce(PyObject *self, PyObject *const *args, Py_ssize_t n, PyO
             options[at] = args[n + k];
     }
     if (fits && options[OPTIONS - 1] == Py_None) {
-        PyObject *made = call_known(options, args, n);
+        PyObject *made = call_known(options, args, n, NULL);
         if (made || PyErr_Occurred())
             return made;
     }
     return call_slow(slow_reduce, args, n, keywords);
 }
 
-/* _set_operators(ewise, reduce, type of functions): what makes operators. */
+/* _set_operators(ewise, reduce): what makes operators. */
 static PyObject *set_operators(PyObject *self, PyObject *args)
 {
-    static const char *const texts[] = { "__code__", "__closure__", "__defaults__", "cell_contents" };
-    PyObject *type;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOO!", &slow_ewise, &slow_reduce, &PyType_Type, &type))
+    if (!PyArg_ParseTuple(args, "OO", &slow_ewise, &slow_reduce))
         return NULL;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i)
-        if (!(names[i] = PyUnicode_InternFromString(texts[i])))
-            return NULL;
     Py_INCREF(slow_ewise);
     Py_INCREF(slow_reduce);
-    function_type = (PyTypeObject *)Py_NewRef(type);
     Py_RETURN_NONE;
 }
 

@@ -153,10 +153,7 @@ static int fits(const sequence *s, PyObject *args, const given *g)
         if (at->is_array != (g->array[i] != NULL))
             return false;
         if (!at->is_array) {
-            PyObject *object = PyTuple_GetItem(args, i);
-            int same = object == at->constant;
-            if (!same && Py_TYPE(object) == Py_TYPE(at->constant))
-                same = PyObject_RichCompareBool(object, at->constant, Py_EQ);
+            int same = wfpy_is_same(PyTuple_GetItem(args, i), at->constant, true);
             if (same <= 0)
                 return same;
             continue;

@@ -18,6 +18,7 @@
  *   lazy.c      arrays that are computed when they are needed
  *   kernel.c    prepared kernels
  *   dispatch.c  traced functions: the kernel of a call's arguments
+ *   same.c      which constants and functions count as the same
  *   elementwise.c  weft.ewise and weft.reduce: the operator of a function
  *   frozen.c    frozen sequences of launches
  *   text.c      operator text
@@ -333,6 +334,16 @@ int wfpy_add_dispatch(PyObject *module);
 PyObject *wfpy_dispatch_natural(PyObject *dispatcher, PyObject *const *args, Py_ssize_t n);
 /* The number of results of an operator. */
 int wfpy_dispatch_outs(PyObject *dispatcher);
+
+/* ---- same.c --------------------------------------------------------------------------------------------------- */
+
+int wfpy_add_same(PyObject *module);
+/* True for constants that are the same: numbers, texts and bytes by type and value, tuples by their parts, all else by
+ * identity, or if `by_value` holds by type and ==. -1: an exception of ==. */
+int wfpy_is_same(PyObject *a, PyObject *b, bool by_value);
+/* What stands for a function in a table that outlives a change of its closure or defaults: a code object, or a tuple. In
+ * tuples functions are replaced so; all else is itself. A new reference. */
+PyObject *wfpy_snapshot(PyObject *object);
 
 /* ---- elementwise.c -------------------------------------------------------------------------------------------- */
 

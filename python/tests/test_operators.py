@@ -240,6 +240,19 @@ def test_what_cannot_be_frozen():
         weft.freeze(3)
 
 
+def test_frozen_functions_tell_constants_apart():
+    @weft.freeze
+    def fill(out, x):
+        out[...] = weft.copysign(weft.ones(2), x[0])
+
+    out = numpy.zeros(2)
+    for _ in range(2):
+        for x in (0.0, -0.0, False, 1):
+            fill(out, (x,))
+            assert out.tolist() == [math.copysign(1, x)] * 2
+    assert fill.sequences == 4
+
+
 # ---- dispatch ----
 
 
@@ -278,6 +291,27 @@ def test_read_only_outputs_are_refused():
             f(a, out)
     assert out.tolist() == [1, 1, 1]
     f(out, a)
+
+
+def test_constants_of_signatures_are_told_apart():
+    @weft.kernel
+    def sign(i, out, x):
+        out[i] = math.copysign(1.0, x)
+
+    @weft.kernel
+    def level(i, out, x):
+        out[i] = levels[type(x[0])]
+
+    levels = {bool: 1, int: 2, float: 3}
+    out = numpy.zeros(2)
+    for _ in range(2):
+        for x in (0.0, -0.0):
+            sign(out, weft.static(x))
+            assert out.tolist() == [math.copysign(1, x)] * 2
+        for x in (True, 1, 1.0):
+            level(out, (x,))
+            assert out.tolist() == [levels[type(x)]] * 2
+    assert len(sign.signatures) == 2 and len(level.signatures) == 3 and weft.static(0.0) != weft.static(-0.0)
 
 
 def test_kernels_on_many_threads():
@@ -327,6 +361,50 @@ def test_known_operators_tell_closures_and_options_apart():
         assert weft.reduce(None, a.astype("f4")).dtype == weft.f32
         x, y = weft.reduce(lambda v: (v, v * v), a, init=(0.0, 0.0))
         assert x.item() == 2 and y.item() == 14
+
+
+def test_known_operators_see_defaults_and_what_functions_of_a_closure_hold():
+    a = numpy.array([1.0, 2.0])
+
+    def within(k):
+        def scale(x, k=k):
+            return x * k
+
+        return weft.ewise(lambda x: scale(x), a).tolist()
+
+    def powers(n):
+        def power(x, n):
+            return x if n == 1 else x * power(x, n - 1)
+
+        return weft.ewise(lambda x: power(x, n), a).tolist()
+
+    for _ in range(2):
+        assert [weft.ewise(lambda x, *, k=k: x * k, a)[0].item() for k in (2.0, 3.0)] == [2, 3]
+        assert [within(k) for k in (2.0, 3.0)] == [[2, 4], [3, 6]]
+        assert [powers(n) for n in (2, 3)] == [[1, 4], [1, 8]]
+    factor = 2.0
+
+    def scale(x):
+        return x * factor
+
+    def twice(x):
+        return scale(scale(x))
+
+    assert weft.ewise(twice, a).tolist() == [4, 8] and weft.reduce(None, a, post=scale).item() == 6
+    factor = 3.0
+    assert weft.ewise(twice, a).tolist() == [9, 18] and weft.reduce(None, a, post=scale).item() == 9
+
+
+def test_a_closure_may_have_an_empty_cell():
+    a = numpy.array([1.0, 2.0])
+
+    def f(x):
+        return x * (1 if ready is None else later)
+
+    ready = None
+    assert weft.ewise(f, a).tolist() == [1, 2]
+    ready = later = 5.0
+    assert weft.ewise(f, a).tolist() == [5, 10]
 
 
 def test_known_operators_follow_their_arguments():

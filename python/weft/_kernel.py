@@ -22,7 +22,7 @@ class static:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, static) and type(self.value) is type(other.value) and self.value == other.value
+        return isinstance(other, static) and _weft._is_same(self.value, other.value)
 
     def __hash__(self):
         return hash(self.value)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import threading
 from functools import partial
-from types import FunctionType, MethodType
+from types import MethodType
 from typing import Any
 
 from . import _weft
@@ -18,31 +18,27 @@ _operators = {}
 
 
 def _once(kind, function, *options):
-    """The operator of a function and options, made once. A function made anew of the same text and closure counts as
-    the same."""
-    cells = [c.cell_contents for c in getattr(function, "__closure__", None) or ()]
-    cells += getattr(function, "__defaults__", None) or ()
-    bound = getattr(function, "__self__", None)
-    key = (kind, getattr(function, "__code__", function), id(bound), *map(_identity, cells), *map(_identity, options))
+    """The operator of a function and options, made once. What counts as the same, python/src/same.c says."""
+    named = _weft._snapshot((function, options))
+    key = (kind, _identity(named))
     made = _operators.get(key)
     if made is None:
         if len(_operators) >= _MOST_OPERATORS:
             _operators.pop(next(iter(_operators)))
         made = _operators[key] = kind(function, *options)
-        made.held = function, cells, options  # what the key names by its identity
+        made.held = named  # what the key names by its identity
     return made
 
 
 def _identity(x):
-    """What stands for an object in a key: numbers and the like by value, all else by identity."""
+    """What stands for a snapshot in a key: numbers and the like by type and value, all else by identity."""
     if isinstance(x, (float, complex)):
         return type(x), repr(x)  # -0.0 is not 0.0
     if isinstance(x, (bool, int, str, bytes, type(None))):
         return type(x), x
     if isinstance(x, tuple):
         return tuple(map(_identity, x))
-    code = getattr(x, "__code__", None)
-    return (code, *(_identity(c.cell_contents) for c in x.__closure__ or ())) if code is not None else id(x)
+    return id(x)
 
 
 def _typed(g, x):
@@ -412,4 +408,4 @@ def _for_range(graph, *bounds):
 
 
 Graph.If, Graph.Else, Graph.Loop, Graph.range = _with_if, _with_else, _with_loop, _for_range
-_weft._set_operators(_ewise, _reduce, FunctionType)
+_weft._set_operators(_ewise, _reduce)
