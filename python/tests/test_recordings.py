@@ -223,6 +223,10 @@ def test_arguments_of_evaluate():
     assert weft.evaluate("min(a, 2 * a - 3)").shape == (2, 3)  # the smaller of two
     assert weft.evaluate("sum(a, axis=-1)").tolist() == weft.evaluate("sum(a, -1)").tolist() == [3, 12]
     assert weft.evaluate("a - sum(a)")[0, 0].item() == -15
+    assert weft.evaluate("logical_not(a > 1) & (absolute(negative(power(a, 2))) < 1)").tolist() == (a < 1).tolist()
+    with pytest.raises(weft.TextError):
+        weft.evaluate("-a % 4", results=("a",))
+    assert weft.evaluate("-a % 4").tolist() == (-a % 4).tolist()  # whatever the text was before
 
 
 @pytest.mark.parametrize("casting", ["safe", "same_kind"])

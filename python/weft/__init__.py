@@ -9,7 +9,7 @@
 """
 from . import _weft
 from ._weft import *  # noqa: F403
-from . import _arrays, _numpy, _standard  # noqa: F401
+from . import _aliases, _arrays, _numpy, _standard  # noqa: F401
 from ._arrays import full, ones, ones_like, zeros, zeros_like
 from ._context import debug, fast_math, flags, info, lazy, progress
 from ._show import history, images_in_notebooks, png
@@ -29,30 +29,7 @@ from ._trace import Range as range, graph, unroll  # noqa: A004
 
 __version__ = _weft.__version__
 
-# The names in this package of operations that do not have their own name here, or have another one as well: NumPy's names,
-# and an underscore after words of Python and names of functions of arrays.
-_NAMES = {
-    "abs": ("abs", "absolute"),
-    "acos": ("acos", "arccos"),
-    "acosh": ("acosh", "arccosh"),
-    "and": ("and_",),
-    "asin": ("asin", "arcsin"),
-    "asinh": ("asinh", "arcsinh"),
-    "atan": ("atan", "arctan"),
-    "atan2": ("atan2", "arctan2"),
-    "atanh": ("atanh", "arctanh"),
-    "conj": ("conj", "conjugate"),
-    "max": ("maximum",),
-    "min": ("minimum",),
-    "mod": ("mod", "fmod"),
-    "neg": ("negative",),
-    "not": ("logical_not",),
-    "or": ("or_",),
-    "pow": ("pow_",),
-    "round": ("round_", "rint"),
-    "select": ("where",),
-}
 for _own, _operation in vars(ops).items():  # noqa: F405
     if not _own.startswith("_"):
-        globals().update(dict.fromkeys(_NAMES.get(_own, (_own,)), _operation))
+        globals().update(dict.fromkeys(_aliases.ALIASES.get(_own, (_own,)), _operation))
 del _own, _operation

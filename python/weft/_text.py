@@ -5,23 +5,22 @@ functions. Anything else, such as a text with statements or elements by index, i
 """
 from __future__ import annotations
 
+import functools
 import re
 import sys
 
 from . import _weft
+from ._aliases import ALIASES
 from ._arrays import stored
 from ._weft import empty
 
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
-_FUNCTIONS = {"where": "select", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2",
-              "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "fmod": "mod", "conjugate": "conj",
-              "absolute": "abs", "maximum": "max", "minimum": "min", "power": "pow", "rint": "round"}
+_FUNCTIONS = {"power": "pow", **{alias: own for own, aliases in ALIASES.items() for alias in aliases}}
 _REDUCTIONS = {"sum", "prod", "min", "max"}
 _BINARY = {"Add": "+", "Sub": "-", "Mult": "*", "Div": "/", "Pow": "**", "BitAnd": "&", "BitOr": "|", "BitXor": "^",
            "LShift": "<<", "RShift": ">>", "Mod": "floor_mod", "FloorDiv": "floor_div"}
 _UNARY = {"USub": "-", "UAdd": "+", "Invert": "~", "Not": "!"}
 _COMPARE = {"Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">=", "Eq": "==", "NotEq": "!="}
-_prepared = {}
 
 
 class _Text(Exception):
@@ -92,7 +91,10 @@ class _AsItStands:
         self.text, self.names, self.reduced = source, dict.fromkeys(_NAME.findall(source)), None
 
 
-def _prepare(source):
+@functools.lru_cache(maxsize=1024)
+def _prepare(source, is_expression):
+    if not is_expression:
+        return _AsItStands(source)
     try:
         return _Translation(source)
     except _Text:
@@ -156,9 +158,7 @@ def evaluate(source, local_dict=None, global_dict=None, out=None, order="K", cas
     >>> weft.evaluate("sum(where(a > 1, a, b), axis=0)").item()
     5.0
     """
-    prepared = _prepared.get(source)
-    if prepared is None:
-        prepared = _prepared[source] = _prepare(source) if results is None else _AsItStands(source)
+    prepared = _prepare(source, results is None)
     if local_dict is None:
         frame = sys._getframe(1)
         local_dict, global_dict = frame.f_locals, frame.f_globals if global_dict is None else global_dict
