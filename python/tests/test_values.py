@@ -61,6 +61,18 @@ def test_shapes_and_products_of_values():
         assert made.shape == expected.shape and numpy.allclose(made, expected)
 
 
+def test_variables_are_read():
+    a = numpy.arange(6.0).reshape(2, 3)
+    g = weft.Graph()
+    v = g.local(g.input(a))
+    cases = [(weft.clip(v, 1, 3), a.clip(1, 3)), (weft.ravel(v), a.ravel()), (weft.diff(v), numpy.diff(a)),
+             (weft.matmul(v, a.T), a @ a.T), (weft.matmul(a.T, v), a.T @ a), (weft.sum(v, 0), a.sum(0))]
+    kept = [value.keep() for value, _ in cases]
+    g.run()
+    for made, (_, expected) in zip(kept, cases):
+        assert made.shape == expected.shape and numpy.allclose(made, expected)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "min", "max", "all", "any", "count_nonzero"])
 def test_rows_in_kernels(name, dtype):

@@ -1,8 +1,8 @@
-"""Functions that make arrays, results stored in arrays, and the text that shows an array."""
+"""Functions that make arrays, operands of functions, results stored in arrays, and the text that shows an array."""
 from __future__ import annotations
 
 from . import _weft
-from ._weft import Array, asarray, empty
+from ._weft import Array, Value, Variable, asarray, empty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,13 @@ def has_buffer(x: object) -> bool:
     except TypeError:
         return False
     return True
+
+
+def operand(x: Any) -> Any:
+    """A value of a recording, that of a variable, or anything else as an array."""
+    if isinstance(x, Variable):
+        return x.get()
+    return x if isinstance(x, Value) else asarray(x)
 
 
 def stored(result: Any, out: Any) -> Any:

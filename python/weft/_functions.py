@@ -4,11 +4,12 @@ from __future__ import annotations
 import math
 
 from . import _weft
+from ._arrays import operand
 from ._c_functions import _histogram, _matmul, _quantile, _quantiles, _repeat, _repeat_counts, _searchsorted, _unique
 from ._c_functions import flatnonzero, iota, linspace, min_max
 from ._c_functions import tile as _tile
 from ._shapes import axes_of, axis_of
-from ._weft import Array, ShapeError, Value, asarray, empty, ops
+from ._weft import Array, ShapeError, Value, Variable, asarray, empty, ops
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,11 +17,6 @@ if TYPE_CHECKING:
     from typing import Any, SupportsIndex
 
     from ._typing import ArrayLike, Axes, DTypeLike, Shape
-
-
-def _operand(x: Any) -> Any:
-    """A value of a recording as it is, anything else as an array."""
-    return x if isinstance(x, Value) else asarray(x)
 
 
 def contiguous(array: ArrayLike) -> Array:
@@ -105,12 +101,12 @@ def result_type(*arrays: ArrayLike) -> Any:
 
 def reshape(array: ArrayLike, shape: Shape) -> Array:
     """The elements in C order in another shape; a view where that is possible."""
-    return _operand(array).reshape(shape)
+    return operand(array).reshape(shape)
 
 
 def ravel(array: ArrayLike) -> Array:
     """The elements in C order, along one axis; a view where that is possible."""
-    array = _operand(array)
+    array = operand(array)
     return array.reshape(-1 if isinstance(array, Value) else array.size)
 
 
@@ -122,7 +118,7 @@ def flatten(array: ArrayLike) -> Array:
 
 def squeeze(array: ArrayLike, axis: Axes = None) -> Array:
     """A view without axes of extent 1: all of them, or those that `axis` names."""
-    array = _operand(array)
+    array = operand(array)
     if axis is None:
         drop = {d for d, n in enumerate(array.shape) if n == 1}
     else:
@@ -134,13 +130,13 @@ def squeeze(array: ArrayLike, axis: Axes = None) -> Array:
 
 def expand_dims(array: ArrayLike, axis: SupportsIndex) -> Array:
     """A view with one more axis, of extent 1."""
-    array = _operand(array)
+    array = operand(array)
     return array[(slice(None),) * axis_of(axis, array.ndim + 1) + (None,)]
 
 
 def transpose(array: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """A view: axis d is axes[d] of the array; without axes in reverse order."""
-    return _operand(array).T if axes is None else _operand(array).transpose(tuple(axes))
+    return operand(array).T if axes is None else operand(array).transpose(tuple(axes))
 
 
 permute_dims = transpose
@@ -148,7 +144,7 @@ permute_dims = transpose
 
 def moveaxis(array: ArrayLike, source: SupportsIndex, destination: SupportsIndex) -> Array:
     """A view with an axis at another place."""
-    array = _operand(array)
+    array = operand(array)
     order = list(range(array.ndim))
     order.insert(axis_of(destination, array.ndim), order.pop(axis_of(source, array.ndim)))
     return array.transpose(order)
@@ -156,7 +152,7 @@ def moveaxis(array: ArrayLike, source: SupportsIndex, destination: SupportsIndex
 
 def swapaxes(array: ArrayLike, axis1: SupportsIndex, axis2: SupportsIndex) -> Array:
     """A view with two axes exchanged."""
-    array = _operand(array)
+    array = operand(array)
     order = list(range(array.ndim))
     one, two = axis_of(axis1, array.ndim), axis_of(axis2, array.ndim)
     order[one], order[two] = two, one
@@ -165,7 +161,7 @@ def swapaxes(array: ArrayLike, axis1: SupportsIndex, axis2: SupportsIndex) -> Ar
 
 def flip(array: ArrayLike, axis: Axes = None) -> Array:
     """A view with the elements along axes in reverse order; None: along all."""
-    array = _operand(array)
+    array = operand(array)
     flipped = axes_of(axis, array.ndim)
     return array[tuple(slice(None, None, -1) if d in flipped else slice(None) for d in range(array.ndim))]
 
@@ -192,12 +188,12 @@ def tile(array: ArrayLike, times: int | Sequence[int]) -> Array:
 
 def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
     """A read-only view of that shape."""
-    return _operand(array).broadcast_to(shape)
+    return operand(array).broadcast_to(shape)
 
 
 def astype(array: ArrayLike, dtype: DTypeLike) -> Array:
     """The elements converted."""
-    return _operand(array).astype(dtype)
+    return operand(array).astype(dtype)
 
 
 # ---- elements ----
@@ -294,7 +290,7 @@ def take_along_axis(array: ArrayLike, indices: ArrayLike, axis: SupportsIndex = 
 
 def diff(array: ArrayLike, n: int = 1, axis: SupportsIndex = -1) -> Array:
     """Differences of neighbours along an axis, n times over."""
-    array = _operand(array)
+    array = operand(array)
     if n < 0:
         raise ValueError(f"diff: {n} times")
     axis = axis_of(axis, array.ndim)
@@ -306,7 +302,7 @@ def diff(array: ArrayLike, n: int = 1, axis: SupportsIndex = -1) -> Array:
 
 def clip(array: ArrayLike, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """The elements between two bounds; None: no bound."""
-    array = _operand(array)
+    array = operand(array)
     if min is not None:
         array = ops.max(array, min)
     return array if max is None else ops.min(array, max)
@@ -325,7 +321,7 @@ def round(array: ArrayLike, decimals: int = 0) -> Array:
 
 def matmul(a: ArrayLike, b: ArrayLike) -> Array:
     """Matrix products of the last two axes; an array of one axis is a row on the left, a column on the right."""
-    if isinstance(a, Value) or isinstance(b, Value):
+    if isinstance(a, (Value, Variable)) or isinstance(b, (Value, Variable)):
         from ._values import matmul as of_values
 
         return of_values(a, b)

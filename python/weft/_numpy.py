@@ -2,10 +2,10 @@
 import math
 import sys
 
+from . import _c_functions as _c
 from . import _weft
-from ._arrays import stored
-from ._c_functions import logaddexp
-from ._weft import Array, Graph, Value, Variable, asarray, ops
+from ._arrays import operand, stored
+from ._weft import Array, asarray, ops
 
 # What computes NumPy's ufuncs, by their names: of arrays, and of values of a recording. Operators of Python are used where
 # they promote as NumPy does.
@@ -26,7 +26,7 @@ UFUNCS = {
     "arccosh": ops.acosh, "arctanh": ops.atanh, "maximum": ops.max, "minimum": ops.min, "fmod": ops.mod,
     "degrees": lambda a: _float(a) * (180 / math.pi), "radians": lambda a: _float(a) * (math.pi / 180),
     "heaviside": lambda a, b: ops.select(a > 0, 1.0, ops.select(_float(a) == 0, b, a * 0)),
-    "logaddexp": lambda a, b: logaddexp(_float(a), _float(b)),
+    "logaddexp": lambda a, b: _c.logaddexp(_float(a), _float(b)),
     "divmod": lambda a, b: (a // b, a % b), "modf": lambda a: (a - ops.trunc(a), ops.trunc(a)),
     "frexp": lambda a: (ops.frexp(a), ops.frexp_exp(a).astype(_weft.i32)),
 }
@@ -40,17 +40,13 @@ _REDUCTIONS = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "m
                "logical_or": "any"}
 
 
-def _operand(a):
-    return a if isinstance(a, (Value, Variable)) else asarray(a)
-
-
 def _bool(a):
-    a = _operand(a)
+    a = operand(a)
     return a if a.dtype == _weft.bool_ else a != 0
 
 
 def _float(a):
-    a = _operand(a)
+    a = operand(a)
     return a if a.dtype.kind in "fc" else a.astype(_weft.f64)
 
 
@@ -59,21 +55,13 @@ def _reduced(ufunc, array, axis=0, dtype=None, keepdims=False, initial=None):
     if name is None or initial is not None:
         return NotImplemented
     array = asarray(array, dtype=dtype)
-    if name in ("all", "any"):
-        array = _bool(array)
-    graph = Graph()
-    kept = getattr(graph.input(array), name)(axis, keepdims=keepdims).keep()
-    graph.run()
-    return kept
+    return getattr(_c, name)(array, axis, keepdims=keepdims)
 
 
 def _accumulated(ufunc, array, axis=0, dtype=None):
     if ufunc.__name__ != "add":
         return NotImplemented
-    graph = Graph()
-    kept = graph.input(asarray(array, dtype=dtype)).cumsum(axis).keep()
-    graph.run()
-    return kept
+    return _c.cumsum(asarray(array, dtype=dtype), axis)
 
 
 def _array_ufunc(self, ufunc, method, *inputs, out=None, **options):
@@ -103,9 +91,6 @@ def _array_ufunc(self, ufunc, method, *inputs, out=None, **options):
     return stored(made, out[0])
 
 
-# Functions of NumPy, beside ufuncs, that functions of weft stand for in recordings.
-OF_VALUES = {"sum", "prod", "mean", "std", "var", "min", "max", "amin", "amax", "all", "any", "cumsum", "cumprod",
-             "count_nonzero", "where", "clip"}
 # Functions of NumPy that Weft computes, if the arguments beside the array are among these.
 _FUNCTIONS = {"sum": {"axis", "keepdims"}, "prod": {"axis", "keepdims"}, "mean": {"axis", "keepdims"},
               "std": {"axis", "keepdims", "ddof"}, "var": {"axis", "keepdims", "ddof"}, "min": {"axis", "keepdims"},
@@ -123,9 +108,14 @@ def _given_to_numpy(x):
     return x
 
 
+def name_of(function):
+    """The name in weft of a function of Python or NumPy."""
+    return {"amin": "min", "amax": "max"}.get(function.__name__, function.__name__)
+
+
 def _array_function(self, function, types, args, options):
     """Runs a function of NumPy: in Weft if that has it, else in NumPy, on the same memory."""
-    name = {"amin": "min", "amax": "max"}.get(function.__name__, function.__name__)
+    name = name_of(function)
     own = getattr(sys.modules["weft"], name, None)
     if own is not None and name in _FUNCTIONS and function.__module__ == "numpy" and set(options) <= _FUNCTIONS[name]:
         return own(*args, **options)

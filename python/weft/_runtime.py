@@ -9,7 +9,7 @@ import types
 from typing import Any
 
 from . import _weft
-from ._numpy import OF_VALUES, UFUNCS
+from ._numpy import UFUNCS, name_of
 from ._trace import Branch, For, Range, UNBOUND, While, current, graph, is_value, joined, tree_of, truth
 from ._weft import Array
 
@@ -391,9 +391,11 @@ def _has_own(function, first, kind):
         return function.__name__ in ("sum", "min", "max", "all", "any")
     if kind.__name__ not in ("_ArrayFunctionDispatcher", "function") or function.__module__ != "numpy":
         return False
-    if function.__name__ not in OF_VALUES:
+    from . import _values
+
+    if name_of(function) not in _values.OF_VALUES:
         raise TypeError(f"numpy.{function.__name__} of {first!r}; of NumPy's functions ufuncs can be recorded, and "
-                        f"{', '.join(sorted(OF_VALUES))}")
+                        f"{', '.join(sorted(_values.OF_VALUES))}")
     return True
 
 
@@ -411,7 +413,7 @@ def call(function, *args, **keywords):
     if args and (type(args[0]) is TracedArray or is_value(args[0])) and _has_own(function, args[0], kind):
         from . import _values
 
-        return _values.of_recorded(_values.name_of(function), *args, **keywords)
+        return _values.of_recorded(name_of(function), *args, **keywords)
     if kind is types.FunctionType:
         return rewritten(function)(*args, **keywords)
     if kind is types.MethodType and type(function.__func__) is types.FunctionType:

@@ -8,21 +8,18 @@ from __future__ import annotations
 from typing import Any
 
 from . import _weft
+from ._arrays import operand
 from ._functions import clip
 from ._runtime import TracedArray
 from ._shapes import axes_of
-from ._trace import current, graph
-from ._weft import Value, Variable, ops
-
-
-def _read(value):
-    return value.get() if isinstance(value, Variable) else value
+from ._trace import current, graph, is_value
+from ._weft import Value, ops
 
 
 def _whole(name, value, beside=None):
     """A value of a recording of whole arrays."""
-    value = _read(value)
-    if isinstance(beside, (Value, Variable)) and name in ("min", "max"):
+    value = operand(value)
+    if is_value(beside) and name in ("min", "max"):
         raise TypeError(f"weft.{name} reduces one array; weft.{name}imum(a, b) is that of two values")
     if current() is not None or value.graph.indexed:
         raise _weft.ContractError(f"weft.{name} of the value of one point, which is a number; weft.{name} takes an "
@@ -97,7 +94,8 @@ def _running(name):
     return scanned
 
 
-_OF_VALUES = {"where": ops.select, "clip": clip, "mean": _mean, "var": _var, "std": _std,
+# By their names in weft.
+OF_VALUES = {"where": ops.select, "clip": clip, "mean": _mean, "var": _var, "std": _std,
               "count_nonzero": _count_nonzero,
               **{name: _method(name) for name in ("sum", "prod", "min", "max", "all", "any")},
               **{name: _running(name) for name in ("cumsum", "cumprod")}}
@@ -177,15 +175,15 @@ def of_recorded(function: str, x: Any, *args: Any, **keywords: Any) -> Any:
             return of_array(name, x, *args, **keywords)
         raise TypeError(f"{function}() is no function for an array in a traced function; those are "
                         f"{', '.join(sorted(_OF_ARRAYS))}, and loops over elements are for the others")
-    if name in _OF_VALUES:
-        return _OF_VALUES[name](x, *args, **keywords)
+    if name in OF_VALUES:
+        return OF_VALUES[name](x, *args, **keywords)
     raise TypeError(f"{function}() takes arrays, not a value of a recording")
 
 
 def matmul(a: Any, b: Any) -> Any:
     """Products of matrices of which one is a value of a recording of whole arrays."""
-    g = next(x for x in (a, b) if isinstance(x, (Value, Variable))).graph
-    a, b = (_whole("matmul", x if isinstance(x, (Value, Variable)) else g.input(x)) for x in (a, b))
+    g = next(x for x in (a, b) if is_value(x)).graph
+    a, b = (_whole("matmul", x if is_value(x) else g.input(x)) for x in (a, b))
     if a.ndim == 0 or b.ndim == 0:
         raise _weft.ShapeError("matmul: a value without axes is no matrix")
     if a.ndim == 1 and b.ndim == 1:
@@ -195,13 +193,7 @@ def matmul(a: Any, b: Any) -> Any:
     return made[..., 0] if b.ndim == 1 else made[..., 0, :] if a.ndim == 1 else made
 
 
-def name_of(function: Any) -> str:
-    """The name in weft of a function of Python or NumPy that reduces."""
-    name: str = function.__name__
-    return {"amin": "min", "amax": "max"}.get(name, name)
-
-
 for _name in ("mean", "var", "std", "count_nonzero"):
-    _OF_VALUES[_name].__name__ = _OF_VALUES[_name].__qualname__ = _name
-    setattr(Value, _name, _OF_VALUES[_name])
+    OF_VALUES[_name].__name__ = OF_VALUES[_name].__qualname__ = _name
+    setattr(Value, _name, OF_VALUES[_name])
 _weft._set_of_recorded(of_recorded, TracedArray)
