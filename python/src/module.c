@@ -89,8 +89,10 @@ static PyObject *_Atomic progress;
 static bool tell_function(double part)
 {
     PyObject *function = atomic_load(&progress);
-    if (!function || PyErr_Occurred())
-        return function && PyErr_Occurred();
+    if (!function)
+        return false;
+    if (PyErr_Occurred())
+        return true;
     Py_INCREF(function);
     PyObject *done = PyObject_CallFunction(function, "d", part);
     Py_DECREF(function);
@@ -204,9 +206,9 @@ static PyMethodDef functions[] = {
     { "_set_of_recorded", set_of_recorded, METH_VARARGS, NULL },
     { "set_progress", set_progress, METH_O,
       "set_progress(function, /)\n--\n\n"
-      "Sets the function that is told how far long work on the processor is, or None, and returns the one before it. It\n"
-      "gets the part of a launch that is done, above 0 and at last 1, every 50 ms. An exception of it ends the work. It\n"
-      "must not use weft." },
+      "Sets the function that long work on the processor calls every 50 ms with the part of a launch that is done, above 0\n"
+      "and at last 1, or None. Returns the function that was set before. An exception of the function ends the work. The\n"
+      "function must not use weft." },
     { NULL, NULL, 0, NULL },
 };
 

@@ -1,4 +1,4 @@
-"""Long work: Ctrl-C ends it, and the exception of the signal's handler is raised; a function is told how far it is."""
+"""Long work: Ctrl-C ends it, and the exception of the signal's handler is raised; a function gets the part that is done."""
 import os
 import signal
 import threading

@@ -65,6 +65,22 @@ def describe(name, x):
     return ("static", static(x)), None
 
 
+def signature(names, args):
+    """The signature of a call, and the arguments of its launch, which has no constants."""
+    described = [describe(name, x) for name, x in zip(names, args)]
+    return tuple(part for part, x in described), tuple(x for part, x in described if part[0] != "static")
+
+
+def launched(names, parts):
+    """The names of the arguments of a launch."""
+    return [name for name, part in zip(names, parts) if part[0] != "static"]
+
+
+def device_of(parts, otherwise=None):
+    """The device of the first array of a signature that is not on the processor."""
+    return next((part[3] for part in parts if part[0] == "array" and part[3] != "cpu"), otherwise)
+
+
 def formal(g, name, part):
     """What the function gets for an argument."""
     kind = part[0]
@@ -172,8 +188,8 @@ class Kernel(_weft.Dispatcher):
     def _record(self, parts):
         """The weft.Kernel of a signature, and the set of its arrays that are as large as the space, as bits."""
         self._prepare()
-        device = next((p[3] for p in parts if p[0] == "array" and p[3] != "cpu"), self._device)
-        held = [name for name, part in zip(self.names, parts) if part[0] != "static"]
+        device = device_of(parts, self._device)
+        held = launched(self.names, parts)
 
         def begin():
             return Graph((1,) * self.rank, device=device, block=self._block, threads=self._threads, name=self.__name__)
@@ -223,8 +239,7 @@ class Kernel(_weft.Dispatcher):
         """A call with a signature that Dispatcher does not know, or without a space."""
         if shape is None:
             shape = self._shape(args)
-        described = [describe(name, x) for name, x in zip(self.names, args)]
-        parts = tuple(d[0] for d in described)
+        parts, given = signature(self.names, args)
         key = (parts, _weft._flags())
         made = self._kernels.get(key)
         if made is None:
@@ -234,7 +249,7 @@ class Kernel(_weft.Dispatcher):
                               "static arguments that vary make many kernels", RuntimeWarning, stacklevel=2)
         kernel, covers = made
         self._add(kernel, parts, covers)
-        kernel.launch(tuple(x for part, x in described if part[0] != "static"), shape, covers=covers)
+        kernel.launch(given, shape, covers=covers)
 
     def _shape(self, args):
         space = self.space

@@ -7,11 +7,11 @@ from types import MethodType
 from typing import Any
 
 from . import _weft
-from ._kernel import describe, formal, static, traceable, with_reason
+from ._kernel import device_of, formal, launched, signature, static, traceable, with_reason
 from ._runtime import TracedArray, ops
 from ._shapes import broadcast_shapes
 from ._trace import current, is_value, joined, trace, tree_of
-from ._weft import Graph, asarray, empty
+from ._weft import Array, Graph, asarray, empty
 
 _MOST_OPERATORS = 256
 _operators = {}
@@ -73,6 +73,11 @@ class _Traced:
             raise
 
 
+def _space(given):
+    """The shape to which the arrays among arguments broadcast."""
+    return broadcast_shapes(*(x.shape for x in given if isinstance(x, Array)))
+
+
 # ---- element-wise functions ------------------------------------------------------------------------------------------
 
 
@@ -103,35 +108,31 @@ class _Elementwise(_weft.Dispatcher):
                 if part[0] != "array":
                     raise TypeError("the results of an element-wise function are stored in arrays")
                 g.output(g.formal(name, part[1], part[2]), result)
-            return g.compile(*(n for n, part in zip(self.names, parts) if part[0] != "static"))
+            return g.compile(*launched(self.names, parts))
 
-        device = next((p[3] for p in parts if p[0] == "array" and p[3] != "cpu"), None)
+        device = device_of(parts)
         return trace(lambda: Graph(elements=True, device=device, name=self.traced.name), run, self.traced.filename)[1]
 
     def _bind(self, args, keywords, shape):
         raise _weft.ContractError("weft.ewise is called while a function is traced, which can call its function itself")
 
     def _miss(self, args, shape):
-        described = [describe(name, x) for name, x in zip(self.names, args)]
-        parts = tuple(d[0] for d in described)
+        parts, given = signature(self.names, args)
         key = (parts, _weft._flags())
         made = self.kernels.get(key)
         if made is None:
             made = self.kernels[key] = self.record(parts, None)
         self._add(made, parts)
-        made(*(x for part, x in described if part[0] != "static"))
+        made(*given)
 
     def new_results(self, args):
-        described = [describe(f"a{i}", x) for i, x in enumerate(args)]
-        parts = tuple(d[0] for d in described)
+        parts, given = signature(self.names, args)
         dtypes = self.found.get(parts)
         if dtypes is None:
             dtypes = []
             self.record(parts, dtypes)
             self.found[parts] = dtypes
-        arrays = [x for part, x in described if part[0] == "array"]
-        shape = broadcast_shapes(*(a.shape for a in arrays))
-        device = next((a.device for a in arrays if a.device != "cpu"), None)
+        shape, device = _space(given), device_of(parts)
         return [empty(shape, dtype, device) for dtype in dtypes]
 
 
@@ -221,7 +222,7 @@ class _Reduction:
 
     def record(self, parts, rank, inits, given):
         kept = rank if self.keepdims else rank - len(self.axes)
-        device = next((p[3] for p in parts if p[0] == "array" and p[3] != "cpu"), None)
+        device = device_of(parts)
 
         def run(t):
             g = t.graph
@@ -262,8 +263,7 @@ class _Reduction:
                 raise TypeError(f"weft.reduce: {len(results)} results for {len(kinds)} arrays")
             for i, (result, dtype) in enumerate(zip(results, kinds)):
                 g.output(g.formal(f"out{i}", dtype, kept), result)
-            order = [n for n, part in zip(names, parts) if part[0] != "static"]
-            return g.compile(*order, *(f"out{i}" for i in range(len(results)))), kinds
+            return g.compile(*launched(names, parts), *(f"out{i}" for i in range(len(results)))), kinds
 
         return trace(lambda: Graph((1,) * rank, reduce=self.axes, device=device, name=self.traced.name), run,
                      self.traced.filename)[1]
@@ -303,9 +303,8 @@ def _reduce(function: Any, *arrays: Any, axis: Any = None, init: Any = 0, join: 
     if current() is not None:
         raise _weft.ContractError("weft.reduce is called while a function is traced")
     arrays = [asarray(a) if isinstance(a, list) else a for a in arrays]
-    described = [describe(f"a{i}", x) for i, x in enumerate(arrays)]
-    parts = tuple(d[0] for d in described)
-    shape = broadcast_shapes(*(x.shape for part, x in described if part[0] == "array"))
+    parts, taken = signature([f"a{i}" for i in range(len(arrays))], arrays)
+    shape = _space(taken)
     rank = len(shape)
     axes = range(rank) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     if any(not -rank <= a < rank for a in axes):
@@ -325,10 +324,10 @@ def _reduce(function: Any, *arrays: Any, axis: Any = None, init: Any = 0, join: 
     if found is None:
         found = reduction.kernels[key] = reduction.record(parts, rank, inits, given)
     kernel, dtypes = found
-    device = next((p[3] for p in parts if p[0] == "array" and p[3] != "cpu"), "cpu")
+    device = device_of(parts, "cpu")
     kept = tuple(1 if a in axes else n for a, n in enumerate(shape) if keepdims or a not in axes)
     outs = [empty(kept, d, device) for d in dtypes] if outs is None else outs
-    kernel.launch((*(x for part, x in described if part[0] != "static"), *outs), shape)
+    kernel.launch((*taken, *outs), shape)
     if out is not None:
         return out
     operator = reduction.reduced(rank, key[2], parts, kernel, [("array", d, len(kept), device) for d in dtypes])
