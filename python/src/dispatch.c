@@ -477,20 +477,7 @@ static PyObject *flags_of_context(PyObject *self, PyObject *none)
     return wfpy_context() ? PyLong_FromUnsignedLong(wf_get_flags(wfpy.context)) : NULL;
 }
 
-/* _hiding(function): a function that does the same, and whose exceptions have no frames of the package. */
-static PyObject *call_hiding(PyObject *function, PyObject *args, PyObject *keywords)
-{
-    return wfpy_hide_frames(PyObject_Call(function, args, keywords));
-}
-static PyMethodDef hiding_function = { "weft", WFPY_FUNCTION(call_hiding), METH_VARARGS | METH_KEYWORDS, NULL };
-static PyObject *hiding(PyObject *self, PyObject *function)
-{
-    (void)self;
-    return wfpy_context() ? PyCFunction_NewEx(&hiding_function, function, NULL) : NULL;
-}
-
 static PyMethodDef functions[] = {
-    { "_hiding", hiding, METH_O, NULL },
     { "_set_tracing", set_tracing, METH_O, NULL },
     { "_flags", flags_of_context, METH_NOARGS, NULL },
     { NULL, NULL, 0, NULL },

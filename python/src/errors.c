@@ -1,4 +1,5 @@
-/* errors.c - exceptions by status. Each is a weft.Error and the class that Python uses for the same mistake. */
+/* errors.c - exceptions by status, and tracebacks without the frames of the package. An exception is a weft.Error and the
+ * class that Python uses for the same mistake. */
 #include <string.h>
 
 #include "weft_python.h"
@@ -22,27 +23,6 @@ static const struct {
     { WF_ERR_SYNTAX, "TextError", "The operator text has a mistake.", &PyExc_SyntaxError },
     { WF_ERR_CANCELLED, "CancelledError", "The work was cancelled.", &PyExc_RuntimeError },
 };
-
-int wfpy_add_errors(PyObject *module)
-{
-    wfpy.error[0] =
-        PyErr_NewExceptionWithDoc("weft.Error", "A mistake that the library has found.", PyExc_Exception, NULL);
-    if (!wfpy.error[0] || PyModule_AddObjectRef(module, "Error", wfpy.error[0]) < 0)
-        return -1;
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; ++i) {
-        char name[64] = "weft.";
-        strcat(name, classes[i].name);
-        PyObject *bases = PyTuple_Pack(2, wfpy.error[0], *classes[i].also);
-        PyObject *made = bases ? PyErr_NewExceptionWithDoc(name, classes[i].doc, bases, NULL) : NULL;
-        Py_XDECREF(bases);
-        if (!made)
-            return -1;
-        wfpy.error[classes[i].status] = made;
-        if (PyModule_AddObjectRef(module, classes[i].name, made) < 0)
-            return -1;
-    }
-    return 0;
-}
 
 PyObject *wfpy_raise_status(wf_status status, const char *text)
 {
@@ -110,6 +90,22 @@ PyObject *wfpy_hide_frames(PyObject *result)
     return NULL;
 }
 
+/* weft._Hiding: the base class of functions in Python that call functions of the program. A call is one of the method _run. */
+static PyObject *hiding_call(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    PyObject *run = wfpy_context() ? PyObject_GetAttrString(self, "_run") : NULL;
+    PyObject *made = run ? PyObject_Call(run, args, keywords) : NULL;
+    Py_XDECREF(run);
+    return wfpy.context ? wfpy_hide_frames(made) : made;
+}
+static PyType_Slot hiding_slots[] = {
+    { Py_tp_doc, "The base class of functions whose exceptions have no frames of the package, except in debug mode." },
+    { Py_tp_call, hiding_call },
+    { 0, NULL },
+};
+static PyType_Spec hiding_spec = { "weft._Hiding", sizeof(PyObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                                   hiding_slots };
+
 PyObject *wfpy_raise(void)
 {
     wf_status status = wf_last_status(wfpy.context);
@@ -127,4 +123,25 @@ PyObject *wfpy_done(wf_status status)
     if (status != WF_OK)
         return wfpy_raise();
     return Py_NewRef(Py_None);
+}
+
+int wfpy_add_errors(PyObject *module)
+{
+    wfpy.error[0] =
+        PyErr_NewExceptionWithDoc("weft.Error", "A mistake that the library has found.", PyExc_Exception, NULL);
+    if (!wfpy.error[0] || PyModule_AddObjectRef(module, "Error", wfpy.error[0]) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; ++i) {
+        char name[64] = "weft.";
+        strcat(name, classes[i].name);
+        PyObject *bases = PyTuple_Pack(2, wfpy.error[0], *classes[i].also);
+        PyObject *made = bases ? PyErr_NewExceptionWithDoc(name, classes[i].doc, bases, NULL) : NULL;
+        Py_XDECREF(bases);
+        if (!made)
+            return -1;
+        wfpy.error[classes[i].status] = made;
+        if (PyModule_AddObjectRef(module, classes[i].name, made) < 0)
+            return -1;
+    }
+    return wfpy_add_type(module, &hiding_spec) ? 0 : -1;
 }

@@ -268,7 +268,7 @@ def test_gradient_of_a_function():
     rest = x @ w - y
     expected = 2 * x.T @ rest / 5
     grad = weft.grad(quadratic)
-    assert grad.__name__ == "grad(quadratic)"
+    assert grad.__name__ == "grad(quadratic)" and grad.__doc__ == quadratic.__doc__
     for _ in range(2):
         assert numpy.allclose(grad(w, x, y), expected)
     assert numpy.allclose(grad(weft.asarray(w), weft.asarray(x), y=y), expected)
@@ -296,6 +296,15 @@ def test_gradient_of_any_code():
     assert grad(numpy.ones(4, "f4"), kind="even").dtype == weft.f32
     assert weft.grad(lambda x: 2 * x * x)(3.0).item() == 12 and weft.grad(lambda x: 2.0)(3.0).item() == 0
     assert weft.grad(lambda z: weft.sum(abs(z) ** 2))(numpy.array([1 + 2j])).tolist() == [2 + 4j]
+
+
+def test_gradients_are_functions():
+    class Model:
+        slope = weft.grad(lambda self, x: (x * x * self.scale).sum(), 1)
+        scale = 3.0
+
+    assert Model().slope(numpy.ones(2)).tolist() == [6, 6]
+    assert weft.ewise(weft.grad(lambda x: x * x * x), numpy.array([1.0, 2.0])).tolist() == [3, 12]
 
 
 def test_other_uses_of_an_argument_are_constants():

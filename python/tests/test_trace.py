@@ -845,11 +845,11 @@ def test_tracebacks_have_the_lines_of_the_program():
         (lambda: weft.iwise(3)(no_such_thing), [("no_such_thing", "return x.nothing")]),
         (lambda: weft.ewise(no_such_thing, x), [("no_such_thing", "return x.nothing")]),
         (lambda: weft.reduce(no_such_thing, x), [("no_such_thing", "return x.nothing")]),
+        (lambda: weft.grad(no_such_thing)(1.0), [("no_such_thing", "return x.nothing")]),
+        (lambda: weft.value_and_grad(no_such_thing)(1.0), [("no_such_thing", "return x.nothing")]),
     ):
         found = lines_of(call)
         assert found[0][0] == "<lambda>" and found[1:] == expected
-    found = lines_of(lambda: weft.grad(no_such_thing)(1.0))
-    assert [name for name, _ in found] == ["<lambda>", "gradient", "no_such_thing"]
     with weft.debug():
         found = lines_of(lambda: wrong(x, out))
         assert "_miss" in [name for name, _ in found] and found[-1] == inner[-1]

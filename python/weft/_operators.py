@@ -167,25 +167,30 @@ def iwise(shape: Any, *, block: Any = None, device: str | None = None, threads: 
     [[0, 1, 2], [10, 11, 12]]
     """
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    return _Iwise(shape, {"block": block, "device": device, "threads": threads})
 
-    def run(function):
+
+class _Iwise(_weft._Hiding):
+    """Runs a function of indices for the points of a shape; `options` are those of weft.Graph."""
+
+    def __init__(self, shape, options):
+        self.shape, self.options = shape, options
+
+    def _run(self, function):
         traced = _Traced(function)
 
         def record(t):
-            t.point = tuple(t.graph.index(k).weak() for k in range(len(shape)))
+            t.point = tuple(t.graph.index(k).weak() for k in range(len(self.shape)))
             result = traced(*t.point)
             made = []
             for value in [] if result is None else _results(result, traced.name):
                 value = _typed(t.graph, value)
-                made.append(empty(shape, value.dtype, device))
+                made.append(empty(self.shape, value.dtype, self.options["device"]))
                 t.graph.output(made[-1], value)
             t.graph.run()
             return made[0] if len(made) == 1 else tuple(made) or None
 
-        return trace(lambda: Graph(shape, block=block, device=device, threads=threads, name=traced.name), record,
-                     traced.filename)[1]
-
-    return _weft._hiding(run)
+        return trace(lambda: Graph(self.shape, name=traced.name, **self.options), record, traced.filename)[1]
 
 
 # ---- reductions ------------------------------------------------------------------------------------------------------

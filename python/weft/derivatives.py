@@ -3,6 +3,7 @@ through launches (tape); minimization."""
 from __future__ import annotations
 
 import threading
+import types
 
 from . import _c_gradients as _c
 from ._c_derivatives import replace_gradient, stop
@@ -10,7 +11,7 @@ from ._c_gradients import adjoint, depends, is_taped, jvp, tangent, vjp
 from ._c_hooks import check_gradient, minimize
 from . import _c_rules as _rules
 from ._arrays import zeros_like
-from ._weft import _hiding, Array, DtypeError, Graph, ShapeError, UnsupportedError, Value, asarray, from_dlpack
+from ._weft import _Hiding, Array, DtypeError, Graph, ShapeError, UnsupportedError, Value, asarray, from_dlpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,17 +79,22 @@ def _tapes() -> int:
 # ---- derivatives of functions ----------------------------------------------------------------------------------------
 
 
-class _Derivative:
-    """A call of a function that also gives its derivatives with respect to some of its arguments.
+class _Derivative(_Hiding):
+    """A function that calls another one and also gives its derivatives with respect to some of its arguments.
 
-    The function is called once. If those arguments are values of a recording, their derivatives are recorded. Arrays
+    That function is called once. If those arguments are values of a recording, their derivatives are recorded. Arrays
     are watched by a tape, so the function may be any code of Python and of the library. While another tape notes, what
     the function does is recorded and run in one launch with its derivatives, which the other tape can differentiate.
     """
 
-    def __init__(self, who: str, function: Any, argnums: Any, has_aux: bool) -> None:
-        self.who, self.function, self.has_aux = who, function, has_aux
+    kind = ""  # the name of the function of this module that makes it
+
+    def __init__(self, function: Any, argnums: Any, has_aux: bool) -> None:
+        who = self.who = f"weft.{self.kind}"
+        self.function, self.has_aux = function, has_aux
         self.name = getattr(function, "__name__", "the function")
+        self.__name__ = self.__qualname__ = f"{self.kind}({getattr(function, '__name__', 'function')})"
+        self.__doc__ = function.__doc__
         self.one = not isinstance(argnums, (tuple, list))
         self.argnums = (argnums,) if self.one else tuple(argnums)
         if not all(isinstance(n, int) and not isinstance(n, bool) for n in self.argnums):
@@ -135,7 +141,13 @@ class _Derivative:
             raise DtypeError(f"{self.who}: {self.name} returns a complex number; derivatives are those of a real one")
         return result, aux
 
-    def __call__(self, args: Any, keywords: Any) -> tuple[Any, Any, Any]:
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<weft.{self.__name__}>"
+
+    def derived(self, args: Any, keywords: Any) -> tuple[Any, Any, Any]:
         """The loss, what else the function returns, and the derivatives."""
         places, args = self.places(args), list(args)
         if any(isinstance(args[place], Value) for place in places):
@@ -179,6 +191,22 @@ class _Derivative:
         return kept, None, grads
 
 
+class _Gradient(_Derivative):
+    kind = "grad"
+
+    def _run(self, *args: Any, **keywords: Any) -> Any:
+        _, aux, grads = self.derived(args, keywords)
+        return (grads, aux) if self.has_aux else grads
+
+
+class _ValueAndGradient(_Derivative):
+    kind = "value_and_grad"
+
+    def _run(self, *args: Any, **keywords: Any) -> Any:
+        loss, aux, grads = self.derived(args, keywords)
+        return ((loss, aux) if self.has_aux else loss), grads
+
+
 if TYPE_CHECKING:
     @overload
     def grad(loss: Callable[..., Any], wrt: int | tuple[int, ...] | None = ..., *,
@@ -218,13 +246,7 @@ def grad(loss: Any, wrt: Any = None, *, argnums: Any = None, has_aux: bool = Fal
     if wrt is not None and argnums is not None:
         raise TypeError("weft.grad: argnums is given twice")
     argnums = wrt if wrt is not None else 0 if argnums is None else argnums
-    derivative = _hiding(_Derivative("weft.grad", loss, argnums, has_aux))
-
-    def gradient(*args: Any, **keywords: Any) -> Any:
-        _, aux, grads = derivative(args, keywords)
-        return (grads, aux) if has_aux else grads
-
-    return _named(gradient, "grad", loss)
+    return _Gradient(loss, argnums, has_aux)
 
 
 def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Any:
@@ -237,19 +259,7 @@ def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] 
     """
     if not callable(function):
         raise TypeError(f"weft.value_and_grad takes a function, not {type(function).__name__}")
-    derivative = _hiding(_Derivative("weft.value_and_grad", function, argnums, has_aux))
-
-    def value_and_gradient(*args: Any, **keywords: Any) -> Any:
-        loss, aux, grads = derivative(args, keywords)
-        return ((loss, aux) if has_aux else loss), grads
-
-    return _named(value_and_gradient, "value_and_grad", function)
-
-
-def _named(made: Any, kind: str, function: Any) -> Any:
-    made.__name__ = made.__qualname__ = f"{kind}({getattr(function, '__name__', 'function')})"
-    made.__doc__ = function.__doc__
-    return made
+    return _ValueAndGradient(function, argnums, has_aux)
 
 
 class custom:
