@@ -91,7 +91,6 @@ class _AsItStands:
         self.text, self.names, self.reduced = source, dict.fromkeys(_NAME.findall(source)), None
 
 
-@functools.lru_cache(maxsize=1024)
 def _prepare(source, is_expression):
     if not is_expression:
         return _AsItStands(source)
@@ -99,6 +98,9 @@ def _prepare(source, is_expression):
         return _Translation(source)
     except _Text:
         return _AsItStands(source)
+
+
+_prepared = functools.lru_cache(maxsize=1024)(_prepare)
 
 
 # ---- where results go ------------------------------------------------------------------------------------------------
@@ -158,7 +160,7 @@ def evaluate(source, local_dict=None, global_dict=None, out=None, order="K", cas
     >>> weft.evaluate("sum(where(a > 1, a, b), axis=0)").item()
     5.0
     """
-    prepared = _prepare(source, results is None)
+    prepared = _prepared(source, results is None)
     if local_dict is None:
         frame = sys._getframe(1)
         local_dict, global_dict = frame.f_locals, frame.f_globals if global_dict is None else global_dict
