@@ -133,16 +133,7 @@ static PyObject *note_operator(PyObject *self, PyObject *args)
 
 static PyObject *call_slow(PyObject *slow, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
 {
-    PyObject *given = PyTuple_New(n), *named = keywords ? PyDict_New() : NULL, *made = NULL;
-    bool right = given && (named || !keywords);
-    for (Py_ssize_t i = 0; right && i < n; ++i)
-        right = PyTuple_SetItem(given, i, Py_NewRef(args[i])) == 0;
-    for (Py_ssize_t k = 0, count = keywords ? PyTuple_Size(keywords) : 0; right && k < count; ++k)
-        right = PyDict_SetItem(named, PyTuple_GetItem(keywords, k), args[n + k]) == 0;
-    if (right)
-        made = PyObject_Call(slow, given, named);
-    Py_XDECREF(given);
-    Py_XDECREF(named);
+    PyObject *made = wfpy_call_function(slow, NULL, args, n, keywords);
     return wfpy_context() ? wfpy_hide_frames(made) : made;
 }
 

@@ -151,6 +151,25 @@ int wfpy_add_functions(const char *module, PyMethodDef *functions)
     return space ? PyModule_AddFunctions(space, functions) : -1;
 }
 
+PyObject *wfpy_call_function(PyObject *function, PyObject *first, PyObject *const *args, Py_ssize_t n,
+                             PyObject *keywords)
+{
+    const Py_ssize_t ahead = first != NULL;
+    PyObject *given = PyTuple_New(ahead + n), *named = keywords ? PyDict_New() : NULL, *done = NULL;
+    bool right = given && (named || !keywords);
+    if (right && first)
+        right = PyTuple_SetItem(given, 0, Py_NewRef(first)) == 0;
+    for (Py_ssize_t i = 0; right && i < n; ++i)
+        right = PyTuple_SetItem(given, ahead + i, Py_NewRef(args[i])) == 0;
+    for (Py_ssize_t k = 0, count = keywords ? PyTuple_Size(keywords) : 0; right && k < count; ++k)
+        right = PyDict_SetItem(named, PyTuple_GetItem(keywords, k), args[n + k]) == 0;
+    if (right)
+        done = PyObject_Call(function, given, named);
+    Py_XDECREF(given);
+    Py_XDECREF(named);
+    return done;
+}
+
 PyMethodDef *wfpy_join_methods(PyMethodDef *all, const PyMethodDef *own, const PyMethodDef *others)
 {
     size_t n = 0;

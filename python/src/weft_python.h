@@ -3,7 +3,7 @@
  *
  *   module.c    the module, the GIL and warnings
  *   context.c   threads, flags, devices, what ran
- *   errors.c    exceptions by status
+ *   errors.c    exceptions by status, tracebacks
  *   dtypes.c    the dtypes and what Python calls them
  *   array.c     arrays: making, properties, contents
  *   views.c     views of arrays, and assignment to them
@@ -96,6 +96,9 @@ int wfpy_add_traced(PyObject *module);
 int wfpy_add_context(PyObject *module);
 /* Adds functions to a module by its name, which is made if it is not there. */
 int wfpy_add_functions(const char *module, PyMethodDef *functions);
+/* Calls a function of Python with the arguments of a call by METH_FASTCALL, after `first` unless that is NULL. */
+PyObject *wfpy_call_function(PyObject *function, PyObject *first, PyObject *const *args, Py_ssize_t n,
+                             PyObject *keywords);
 /* Joins the methods of a type from two files in `all`, which has room for WFPY_METHODS. */
 enum { WFPY_METHODS = 64 };
 PyMethodDef *wfpy_join_methods(PyMethodDef *all, const PyMethodDef *own, const PyMethodDef *others);

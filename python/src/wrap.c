@@ -45,18 +45,8 @@ bool wfpy_bind(const wfpy_signature *s, PyObject *const *args, Py_ssize_t n, PyO
 
 PyObject *wfpy_of_recorded(const wfpy_signature *s, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
 {
-    PyObject *given = PyTuple_New(n + 1), *named = keywords ? PyDict_New() : NULL, *done = NULL;
     PyObject *name = PyUnicode_FromString(s->name);
-    if (given && name && (named || !keywords)) {
-        bool right = PyTuple_SetItem(given, 0, Py_NewRef(name)) == 0;
-        for (Py_ssize_t i = 0; i < n; ++i)
-            right = PyTuple_SetItem(given, i + 1, Py_NewRef(args[i])) == 0 && right;
-        for (Py_ssize_t k = 0, count = keywords ? PyTuple_Size(keywords) : 0; right && k < count; ++k)
-            right = PyDict_SetItem(named, PyTuple_GetItem(keywords, k), args[n + k]) == 0;
-        done = right ? PyObject_Call(wfpy.of_recorded, given, named) : NULL;
-    }
-    Py_XDECREF(given);
-    Py_XDECREF(named);
+    PyObject *done = name ? wfpy_call_function(wfpy.of_recorded, name, args, n, keywords) : NULL;
     Py_XDECREF(name);
     return done;
 }

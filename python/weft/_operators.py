@@ -82,7 +82,7 @@ def _space(given):
 
 
 class _Elementwise(_weft.Dispatcher):
-    """An element-wise function of n arrays with `outs` results, 0 until a call has told."""
+    """An element-wise function of n arrays with `outs` results; 0: their number is not known, and it finds their dtypes."""
 
     def __init__(self, function, n, outs):
         self.traced, self.n, self.outs = _Traced(function), n, outs

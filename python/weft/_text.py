@@ -12,6 +12,7 @@ import sys
 from . import _weft
 from ._aliases import ALIASES
 from ._arrays import stored
+from ._trace import LEVEL
 from ._weft import empty
 
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
@@ -105,7 +106,6 @@ _prepared = functools.lru_cache(maxsize=1024)(_prepare)
 
 # ---- where results go ------------------------------------------------------------------------------------------------
 
-_LEVEL = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 
@@ -113,7 +113,7 @@ def _can_cast(a, b, casting):
     """NumPy's rules, of Weft's dtypes."""
     if casting == "unsafe" or a == b:
         return True
-    if casting in ("no", "equiv") or _LEVEL[a.kind] > _LEVEL[b.kind] or (a.kind == "i" and b.kind == "u"):
+    if casting in ("no", "equiv") or LEVEL[a.kind] > LEVEL[b.kind] or (a.kind == "i" and b.kind == "u"):
         return False
     if casting == "same_kind":
         return True

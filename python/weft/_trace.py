@@ -120,7 +120,7 @@ def trace(make_graph, function, filename=""):
 # ---- what a name holds: a tree of numbers ----------------------------------------------------------------------------
 # ("number", dtype, weak), (tuple or list or a named tuple's class, (trees)), or ("object", object)
 
-_LEVEL = {"b": 1, "i": 2, "u": 2, "f": 3, "c": 4}
+LEVEL = {"b": 1, "i": 2, "u": 2, "f": 3, "c": 4}
 _WEAK = {1: _weft.bool_, 2: _weft.i64, 3: _weft.f64, 4: _weft.c128}
 
 
@@ -184,13 +184,13 @@ def _joined_number(a, b):
     (_, left, left_weak), (_, right, right_weak) = a, b
     if left == right:
         return ("number", left, left_weak and right_weak)
-    levels = _LEVEL[left.kind], _LEVEL[right.kind]
+    levels = LEVEL[left.kind], LEVEL[right.kind]
     if left_weak and right_weak:
         return a if levels[0] >= levels[1] else b
     if not left_weak and not right_weak:
         return None
     strong, weak = (a, levels[1]) if right_weak else (b, levels[0])
-    if weak <= _LEVEL[strong[1].kind]:
+    if weak <= LEVEL[strong[1].kind]:
         return strong
     return ("number", _weft.c64 if weak == 4 and strong[1] == _weft.f32 else _WEAK[weak], False)
 

@@ -125,7 +125,7 @@ def _narrowed(array, value):
 
 
 def _bound(dtype, name):
-    """What gives way to every element."""
+    """The initial value of a minimum or maximum: the largest or the smallest number of the dtype."""
     if dtype.kind == "c":
         raise _weft.DtypeError(f"weft.{name}: complex numbers have no order")
     if dtype.kind == "f":
