@@ -254,7 +254,8 @@ def test_rearranging():
     assert [p.shape for p in b] == [(2, 3, 4)] * 2
     assert same(xp.diff(x, prepend=x[..., :1], append=x[..., :2]), numpy.diff(a, prepend=a[..., :1], append=a[..., :2]))
     for wrong in (lambda: xp.squeeze(x, 0), lambda: xp.concat([]), lambda: xp.concat([x, x[0]]),
-                  lambda: xp.flip(x, axis=3), lambda: xp.stack([x, x[0]]), lambda: xp.roll(x, (1, 2), axis=0), lambda: xp.reshape(x, (5, 5)),
+                  lambda: xp.flip(x, axis=3), lambda: xp.stack([x, x[0]]), lambda: xp.roll(x, (1, 2), axis=0),
+                  lambda: xp.reshape(x, (5, 5)),
                   lambda: xp.reshape(x.mT, (24,), copy=False)):
         with pytest.raises((ValueError, IndexError)):
             wrong()
@@ -507,7 +508,8 @@ def test_results_stay_on_the_device():
         pytest.skip("there is no emulator of GPUs")
     index = xp.asarray([2, 0], device="cuda-emu")
     for f in (lambda: xp.sum(x), lambda: xp.searchsorted(x[0, :], x), lambda: xp.concat([x, x]),
-              lambda: xp.tile(x, (2, 2)), lambda: xp.cumulative_sum(x, axis=1, include_initial=True), lambda: xp.matmul(x, x.mT), lambda: xp.tril(x),
+              lambda: xp.tile(x, (2, 2)), lambda: xp.cumulative_sum(x, axis=1, include_initial=True),
+              lambda: xp.matmul(x, x.mT), lambda: xp.tril(x),
               lambda: xp.where(x > 2, x, 0.0), lambda: xp.roll(x, 1), lambda: xp.linspace(0, 1, 4, device="cuda-emu"),
               lambda: xp.ones_like(x), lambda: xp.meshgrid(x[0], x[1])[0], lambda: xp.logaddexp(x, 1.0), lambda: xp.std(x),
               lambda: xp.arange(3, device="cuda-emu"), lambda: xp.astype(x, xp.int32), lambda: index**2):
