@@ -372,8 +372,11 @@ def test_known_operators_see_defaults_and_what_functions_of_a_closure_hold():
 
         return weft.ewise(lambda x: scale(x), a).tolist()
 
+    traced = []
+
     def powers(n):
         def power(x, n):
+            traced.append(n)
             return x if n == 1 else x * power(x, n - 1)
 
         return weft.ewise(lambda x: power(x, n), a).tolist()
@@ -382,6 +385,8 @@ def test_known_operators_see_defaults_and_what_functions_of_a_closure_hold():
         assert [weft.ewise(lambda x, *, k=k: x * k, a)[0].item() for k in (2.0, 3.0)] == [2, 3]
         assert [within(k) for k in (2.0, 3.0)] == [[2, 4], [3, 6]]
         assert [powers(n) for n in (2, 3)] == [[1, 4], [1, 8]]
+        calls = traced[:]
+    assert calls and [powers(n) for n in (2, 3)] == [[1, 4], [1, 8]] and traced == calls  # it is not traced again
     factor = 2.0
 
     def scale(x):
