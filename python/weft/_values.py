@@ -76,7 +76,6 @@ def _method(name):
             value = value != 0
         return getattr(value, name)(axis, keepdims=keepdims)
 
-    reduced.__name__ = reduced.__qualname__ = name
     return reduced
 
 
@@ -90,15 +89,14 @@ def _running(name):
         return getattr(value if axis is not None else value.reshape(-1), name)(0 if axis is None else axis,
                                                                                exclusive=exclusive)
 
-    scanned.__name__ = scanned.__qualname__ = name
     return scanned
 
 
-# By their names in weft.
+# Functions of values of recordings, by their names in weft.
 OF_VALUES = {"where": ops.select, "clip": clip, "mean": _mean, "var": _var, "std": _std,
-              "count_nonzero": _count_nonzero,
-              **{name: _method(name) for name in ("sum", "prod", "min", "max", "all", "any")},
-              **{name: _running(name) for name in ("cumsum", "cumprod")}}
+             "count_nonzero": _count_nonzero,
+             **{name: _method(name) for name in ("sum", "prod", "min", "max", "all", "any")},
+             **{name: _running(name) for name in ("cumsum", "cumprod")}}
 
 
 # ---- arrays in traced functions --------------------------------------------------------------------------------------
@@ -136,7 +134,13 @@ def _bound(dtype, name):
     return ((1 << bits) - 1 if dtype.kind == "u" else 1) if name == "min" else 0
 
 
+def _mean_of_array(array):
+    total = _over(array, _weft.c128 if array.dtype.kind == "c" else _weft.f64, 0, lambda t, x: t + x.astype(t.dtype))
+    return _narrowed(array, total / array.size)
+
+
 _OF_ARRAYS = {
+    "mean": _mean_of_array,
     "sum": lambda a: _narrowed(a, _over(a, _sum_dtype(a), 0, ops.add)),
     "prod": lambda a: _narrowed(a, _over(a, _sum_dtype(a), 1, ops.mul)),
     "min": lambda a: _over(a, a.dtype, _bound(a.dtype, "min"), ops.min),
@@ -145,14 +149,6 @@ _OF_ARRAYS = {
     "any": lambda a: _over(a, _weft.bool_, False, lambda t, x: getattr(ops, "or")(t, x != 0)),
     "count_nonzero": lambda a: _over(a, _weft.i64, 0, lambda t, x: t + (x != 0)),
 }
-
-
-def _array_mean(a):
-    total = _over(a, _weft.c128 if a.dtype.kind == "c" else _weft.f64, 0, lambda t, x: t + x.astype(t.dtype))
-    return _narrowed(a, total / a.size)
-
-
-_OF_ARRAYS["mean"] = _array_mean
 
 
 def of_array(name: str, array: TracedArray, axis: Any = None, keepdims: bool = False) -> Any:
@@ -193,7 +189,8 @@ def matmul(a: Any, b: Any) -> Any:
     return made[..., 0] if b.ndim == 1 else made[..., 0, :] if a.ndim == 1 else made
 
 
-for _name in ("mean", "var", "std", "count_nonzero"):
+for _name in OF_VALUES.keys() - {"where", "clip"}:
     OF_VALUES[_name].__name__ = OF_VALUES[_name].__qualname__ = _name
-    setattr(Value, _name, OF_VALUES[_name])
+    if not hasattr(Value, _name):
+        setattr(Value, _name, OF_VALUES[_name])
 _weft._set_of_recorded(of_recorded, TracedArray)
