@@ -66,7 +66,7 @@ typedef struct wf__ad_task {
      * tangent, which forward mode changes as the effect changes the array. */
     const uint32_t *effects;
     bool turn;    /* a walk over a turn of a loop that is kept */
-    bool forward; /* forward mode; set by wf__ad_forward */
+    bool forward; /* forward mode; forward.c sets it */
 } wf__ad_task;
 
 /* Sets grad[i] to the derivative with respect to wrt[i]: a value of its shape, in wf__adjoint_dtype of its dtype; a
@@ -78,7 +78,7 @@ bool wf__ad_forward(wf__ir *ir, const wf__ad_task *task, wf__ref *tangent);
  * memory: the ir has failed. */
 bool wf__ad_depends(wf__ir *ir, const wf__ad_task *task);
 
-enum { WF__AD_OPERANDS = 48 };
+enum { WF__AD_OPERANDS = 48 }; /* the most that wf__ad_operands gives */
 /* Sets operand[] to the values that the derivative of node r follows, and returns their number: its operands, those of the
  * function of complex numbers that it is a part of, the inputs of a rule, or what the adjoint of a loop depends on. */
 uint32_t wf__ad_operands(const wf__ir *ir, wf__ref r, bool forward, wf__ref operand[WF__AD_OPERANDS]);

@@ -497,6 +497,13 @@ static void walk(forward *f, wf__ref first, wf__ref last)
     }
 }
 
+static wf__ad_task forward_task(const wf__ad_task *task)
+{
+    wf__ad_task of = *task;
+    of.forward = true;
+    return of;
+}
+
 /* Finds the route from node `first` on. */
 static bool begin(forward *f, wf__ref first)
 {
@@ -523,7 +530,8 @@ bool wf__forward_loop(wf__ir *ir, const wf__ad_task *task, wf__ref loop, const w
                       wf__ref *tangent)
 {
     scattered of_loops = { 0 };
-    forward f = { .ir = ir, .task = task, .scattered = &of_loops };
+    const wf__ad_task whole = forward_task(task);
+    forward f = { .ir = ir, .task = &whole, .scattered = &of_loops };
     const wf__ref states = wf__loop_body(ir, loop) - (loop + 1);
     if (begin(&f, loop)) {
         const wf__region *b = wf__region_at(&f.route.loops, wf__loop_end(ir, loop));
@@ -535,11 +543,7 @@ bool wf__forward_loop(wf__ir *ir, const wf__ad_task *task, wf__ref loop, const w
         if (b && b->kept)
             forward_loop(&f, b, initial);
         else if (b)
-            wf__ir_fail_at(
-                ir, &ir->node[loop], WF_ERR_UNSUPPORTED,
-                "%s: the second derivative of a loop needs the arrays that it reads as they were, and a later "
-                "operation changes one; ask for the derivatives before that",
-                task->function);
+            wf__no_second_of_changed(ir, loop, task->function);
         for (uint32_t i = 0; i < states; ++i)
             tangent[i] = b && b->kept ? f.node[loop + 1 + i] : 0;
     }
@@ -550,9 +554,8 @@ bool wf__forward_loop(wf__ir *ir, const wf__ad_task *task, wf__ref loop, const w
 bool wf__ad_forward(wf__ir *ir, const wf__ad_task *task, wf__ref *tangent)
 {
     scattered of_loops = { 0 };
-    wf__ad_task forward_task = *task;
-    forward_task.forward = true;
-    forward f = { .ir = ir, .task = &forward_task, .scattered = &of_loops };
+    const wf__ad_task whole = forward_task(task);
+    forward f = { .ir = ir, .task = &whole, .scattered = &of_loops };
     if (begin(&f, 1)) {
         for (uint32_t o = 0; ir->arrays && o < f.route.objects; ++o)
             add_seeds(&f, o, 0, next_effect(&f, o, 0));

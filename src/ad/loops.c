@@ -21,8 +21,8 @@ typedef struct writer {
     const char *function;
     const wf__ad_task *task;    /* NULL in wf__straighten */
     const wf__activity *active; /* effects on arrays that are not active are not copied; NULL = all are copied */
-    wf__ref *before;            /* [objects] values with the contents of arrays from before the block (hoist.h) */
-    bool replaces;              /* reads that are copied take them */
+    wf__ref *before; /* [objects] values with the contents of arrays from before the block (before.h); NULL = none */
+    bool replaces;   /* reads that are copied take their values from before[] */
 } writer;
 
 static void copy_nodes(writer *w, wf__ref first, wf__ref end);
@@ -130,19 +130,14 @@ static bool find_length(writer *w, const wf__activity *active, wf__ref loop, uin
     return true;
 }
 
-/* True if a read finds in a condition what the array held before it. */
-static bool is_before_stores(const wf__ir *in, wf__ref read, wf__ref block, wf__ref end)
+/* True if a read in a condition finds what the array held before the condition: no store to the array comes before the read,
+ * nor in an earlier turn of a loop around the read. */
+static bool is_before_stores(const wf__ir *in, wf__ref read, wf__ref condition)
 {
-    for (wf__ref e = block; e < end; ++e) {
-        bool before = !wf__op_is_store(in->node[e].op) ||
-                      wf__object_of(in, &in->node[e]) != wf__object_of(in, &in->node[read]) || e > read;
-        for (wf__ref q = wf__loop_around(in, read, block + 1); q && before && e > read;
-             q = wf__loop_around(in, q, block + 1))
-            before = in->node[q].aux || !wf__op_is_store(in->node[e].op) || e > wf__loop_end(in, q);
-        if (!before)
-            return false;
-    }
-    return true;
+    wf__ref last = read;
+    for (wf__ref q = wf__loop_around(in, read, condition + 1); q; q = wf__loop_around(in, q, condition + 1))
+        last = in->node[q].aux ? last : wf__loop_end(in, q);
+    return !wf__writes(in, condition, last, wf__object_of(in, &in->node[read]));
 }
 
 /* Sets before[] for a read of an array that the block or a later operation changes. */
@@ -180,14 +175,40 @@ static bool can_copy(writer *w, const wf__activity *active, wf__ref loop, wf__re
             return false;
         }
     }
-    for (wf__ref r = loop; r <= end && !w->task->derivative; ++r) {
+    for (wf__ref r = loop; r <= end && !w->task->derivative; ++r)
+        if (in->node[r].op == WF__LOAD &&
+            wf__writes(in, w->task->turn ? end + 1 : loop, in->n, wf__object_of(in, &in->node[r])) &&
+            !find_before(w, r, loop))
+            return false;
+    return true;
+}
+
+void wf__no_second_of_changed(wf__ir *ir, wf__ref loop, const char *function)
+{
+    wf__ir_fail_at(ir, &ir->node[loop], WF_ERR_UNSUPPORTED,
+                   "%s: the second derivative of a loop needs the arrays that it reads as they were, and a later "
+                   "operation changes one; ask for the derivatives before that",
+                   function);
+}
+
+/* False, and the ir has failed, if a block that takes the contents of arrays from before cannot. straight: it becomes straight
+ * code. */
+static bool can_take_before(writer *w, wf__ref loop, wf__ref end, bool straight)
+{
+    const wf__ir *in = &w->in;
+    const bool reads = straight && reads_what_it_writes(w, loop, end);
+    for (wf__ref r = loop; r < end && w->before; ++r) {
         const wf__node *n = &in->node[r];
-        for (wf__ref e = w->task->turn ? end + 1 : loop; n->op == WF__LOAD && e < in->n; ++e)
-            if (wf__op_is_store(in->node[e].op) && wf__object_of(in, &in->node[e]) == wf__object_of(in, n)) {
-                if (!find_before(w, r, loop))
-                    return false;
-                break;
-            }
+        if (n->op == WF__SCATTER && wf__has_adjoint(n->dtype)) { /* a value that leaves the block and is no state */
+            wf__no_second_of_changed(w->ir, loop, w->function);
+            return false;
+        }
+        if (reads && n->op == WF__LOAD && !is_before_stores(in, r, loop)) {
+            wf__ir_fail_at(w->ir, n, WF_ERR_UNSUPPORTED,
+                           "%s: a condition reads an array after it has changed it; keep the value in a variable",
+                           w->function);
+            return false;
+        }
     }
     return true;
 }
@@ -285,24 +306,9 @@ static bool add_block(writer *w, const wf__activity *active, wf__ref loop, wf__r
     uint32_t most;
     wf__free(w->before);
     w->before = NULL;
-    if (!can_copy(w, active, loop, end) || !find_length(w, active, loop, &most))
+    if (!can_copy(w, active, loop, end) || !find_length(w, active, loop, &most) ||
+        !can_take_before(w, loop, end, !most))
         return false;
-    for (wf__ref r = loop; r < end && w->before; ++r) /* values that leave the block and are no states */
-        if (w->in.node[r].op == WF__SCATTER && wf__has_adjoint(w->in.node[r].dtype)) {
-            wf__ir_fail_at(
-                w->ir, &w->in.node[loop], WF_ERR_UNSUPPORTED,
-                "%s: the second derivative of a loop needs the arrays that it reads as they were, and a later "
-                "operation changes one; ask for the derivatives before that",
-                w->function);
-            return false;
-        }
-    for (wf__ref r = loop; r < end && !most && reads_what_it_writes(w, loop, end); ++r)
-        if (w->in.node[r].op == WF__LOAD && !is_before_stores(&w->in, r, loop, end)) {
-            wf__ir_fail_at(w->ir, &w->in.node[r], WF_ERR_UNSUPPORTED,
-                           "%s: a condition reads an array after it has changed it; keep the value in a variable",
-                           w->function);
-            return false;
-        }
     wf__region *b = new_block(w, out);
     if (!b)
         return false;

@@ -23,6 +23,8 @@ static inline bool wf__on_route(const wf__ir *ir, const wf__route *route, wf__re
 }
 /* Returns the block on the way that ends at node r; NULL = none. */
 const wf__region *wf__region_at(const wf__loops *loops, wf__ref end);
+/* Fails the ir: what a second derivative reads in a loop has changed since. */
+void wf__no_second_of_changed(wf__ir *ir, wf__ref loop, const char *function);
 /* Records all of `in` in `out`, which is empty, with conditions and short loops as straight code. False: `out` has failed. */
 bool wf__straighten(const wf__ir *in, wf__ir *out, const char *function);
 #endif

@@ -32,9 +32,9 @@ void wf__no_second(wf__sweep *s, const wf__node *n)
 {
     wf__ir_fail_at(s->ir, n, WF_ERR_UNSUPPORTED,
                    "%s: the derivative of a loop in reverse mode, where it stays a loop, has itself no derivative in "
-                   "reverse mode if the loop stores, has more than 13 variables on the way or was differentiated in "
+                   "reverse mode if the loop stores, has more than %d variables on the way or was differentiated in "
                    "forward mode since; say wf_jvp",
-                   s->task->function);
+                   s->task->function, WF__MAX_OPERANDS - WF__LOOP_ARGUMENTS);
 }
 
 /* Sets the loop and the adjoints after it from the arguments of an output. */
@@ -108,7 +108,6 @@ static bool record_tangents(second *p)
     task.wrt = p->input;
     task.seed = p->direction;
     task.wrts = p->inputs;
-    task.forward = true;
     const wf__numbering numbering = wf__stop_numbering(ir);
     bool ok = wf__forward_loop(ir, &task, p->loop, p->initial, p->contents, p->tangent);
     wf__resume_numbering(ir, numbering);
@@ -116,7 +115,8 @@ static bool record_tangents(second *p)
     return ok;
 }
 
-/* Sets input[] to the values from before node `first` that the nodes from it on use and that the derivative follows. */
+/* Sets input[] to the values from before node `first` that the nodes from there on use and that the derivative follows, and
+ * varies[] for the arrays that these nodes read. */
 static void find_inputs(second *p, wf__ref first)
 {
     wf__ir *ir = p->ir;

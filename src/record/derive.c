@@ -63,7 +63,7 @@ static bool is_cut(const request *q, wf__ref r)
     return false;
 }
 
-static void refuse_cut(request *q)
+static void refuse_cut(request *q, bool forward)
 {
     wf__ir *ir = wf__graph_ir(q->g);
     wf__ref operand[WF__AD_OPERANDS], cut = 0;
@@ -80,7 +80,7 @@ static void refuse_cut(request *q)
         if (!needed[r] || is_wanted(q, r) || n->op == WF__BITCAST || !wf__has_adjoint(n->dtype))
             continue;
         cut = is_cut(q, r) ? r : 0;
-        for (uint32_t i = 0, count = wf__ad_operands(ir, r, q->task.forward, operand); i < count; ++i)
+        for (uint32_t i = 0, count = wf__ad_operands(ir, r, forward, operand); i < count; ++i)
             needed[operand[i]] = 1;
     }
     wf__free(needed);
@@ -143,9 +143,8 @@ static bool begin(request *q, const char *function, wf_vals outs, wf_vals wrt, c
                              .wrts = (uint32_t)wrt.n,
                              .share = share_memory,
                              .record = wf__record_custom,
-                             .user = g,
-                             .forward = !reverse };
-    refuse_cut(q);
+                             .user = g };
+    refuse_cut(q, !reverse);
     return wf__is_recording(g);
 }
 
