@@ -41,7 +41,7 @@ typedef struct hoist {
     wf__ref first, end, *map;
     wf__ref *outside;  /* [in->n] copies, after a loop, of values that are the same in all its turns */
     wf__ref *loop;     /* [in->n] of a store: the loop of its target; 0 = it stays */
-    uint32_t *of;      /* [in->n] of such a store, and of reads of what it stores: its target */
+    uint32_t *of;      /* [in->n] 1 + the target of such a store, and of reads of what it stores; 0 = none */
     uint32_t *carried; /* [in->n] 1 + the carry of a store, and of reads of what it stores; 0 = none */
     carry *carry;
     uint32_t carries, carry_cap;
@@ -106,7 +106,7 @@ static void find_targets(hoist *h)
             h->target[h->targets++] =
                 (target){ .loop = h->loop[r], .object = object, .tuple = in->node[r].b, .store = r };
         }
-        h->of[r] = k;
+        h->of[r] = k + 1;
     }
 }
 
@@ -200,7 +200,7 @@ static void store_after(hoist *h, target *t)
 static bool has_store_of(const hoist *h, uint32_t k, wf__ref loop, wf__ref end)
 {
     for (wf__ref r = loop; r < end; ++r)
-        if (h->loop[r] && h->of[r] == k)
+        if (h->loop[r] && h->of[r] == k + 1)
             return true;
     return false;
 }
@@ -209,7 +209,7 @@ static void set_variables(hoist *h, wf__ref store)
 {
     wf__ir *out = h->out;
     const wf__node *n = &h->in->node[store];
-    target *t = &h->target[h->of[store]];
+    target *t = &h->target[h->of[store] - 1];
     wf__ref yes = wf__const_bits(out, WF_BOOL, 1), when = n->d ? h->map[n->d] : yes;
     t->value = wf__op3(out, WF__OP_select, when, h->map[n->c], t->value);
     t->stored = wf__op3(out, WF__OP_select, when, yes, t->stored);
@@ -386,8 +386,8 @@ static bool reads_before(hoist *h)
         wf__ir_fail_at(
             h->out, n, WF_ERR_UNSUPPORTED,
             "%s: a loop reads an array that it also writes; that has a derivative if it reads and stores one "
-            "element, or in each turn another one and what one of the last 4 turns has stored",
-            h->function);
+            "element, or in each turn another one and what one of the last %d turns has stored",
+            h->function, (int)WF__MOST_CARRIED);
         return false;
     }
     return true;
