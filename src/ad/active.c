@@ -41,14 +41,16 @@ bool wf__same_call(const wf__ir *ir, wf__ref first, wf__ref second)
 static uint32_t operands_of_loop(const wf__ir *ir, const wf__node *n, wf__ref *operand)
 {
     const uint32_t arguments = wf__tuple_len(ir, n->b);
-    const wf__ref *argument = wf__tuple_at(ir, n->b), loop = arguments > 1 ? ir->node[argument[1]].a : 0;
+    if (arguments < WF__LOOP_ARGUMENTS)
+        return 0;
+    const wf__ref *argument = wf__tuple_at(ir, n->b), state = argument[1];
     uint32_t count = 0;
     for (uint32_t k = WF__LOOP_ARGUMENTS; k < arguments; ++k)
         operand[count++] = argument[k];
-    if (arguments > 1 && ir->node[argument[1]].op != WF__STATE) /* the loop was written out */
-        operand[count++] = argument[1];
+    if (ir->node[state].op != WF__STATE) /* the loop was written out */
+        operand[count++] = state;
     else
-        for (wf__ref s = loop + 1; arguments > 1 && ir->node[s].op == WF__STATE && count < WF__AD_OPERANDS; ++s)
+        for (wf__ref s = ir->node[state].a + 1; ir->node[s].op == WF__STATE && count < WF__AD_OPERANDS; ++s)
             operand[count++] = s;
     return count;
 }

@@ -340,7 +340,8 @@ static bool sees_before(wf__ad_space *s, wf__ref read)
         int64_t turns;
         if (!wf__op_is_store(n.op) || s->ir.slot[n.a].object != object)
             continue;
-        if (wf__is_carried(&s->ir, read, r, 1, &turns) && are_of_point(s, &load, &n)) /* hoist.c has seen to it */
+        /* hoist.c has made what the loop has stored a variable: the read itself sees what was there before */
+        if (wf__is_carried(&s->ir, read, r, 1, &turns) && are_of_point(s, &load, &n))
             continue;
         if (n.op != WF__STORE || r < read || (turns_end && r < turns_end) || !is_own_element(s, &n) ||
             !is_own_element(s, &load))
@@ -358,12 +359,15 @@ static bool is_supported(wf__ad_space *s, wf__ref r)
         wf__ir_fail_at(&s->ir, n, WF_ERR_UNSUPPORTED, "%s: %s has no derivative", s->of->function, wf__function_of(n));
         return false;
     }
-    if (op == WF__LOAD && wf__has_adjoint(n->dtype) && !sees_before(s, r))
-        return fail(
-            s, r,
-            "an operator that reads what it also stores has a derivative if each point reads and stores its own "
+    if (op == WF__LOAD && wf__has_adjoint(n->dtype) && !sees_before(s, r)) {
+        wf__ir_fail_at(
+            &s->ir, n, WF_ERR_UNSUPPORTED,
+            "%s: an operator that reads what it also stores has a derivative if each point reads and stores its own "
             "element, and reads it first, or if they do so in a loop: one element, or in each turn another one and what "
-            "one of the last 4 turns has stored");
+            "one of the last %d turns has stored",
+            s->of->function, (int)WF__MOST_CARRIED);
+        return false;
+    }
     if (op == WF__RED || op == WF__SETRED || op == WF__BARRIER || op == WF__THREAD)
         return fail(s, r, "operators with reduced variables, sections or blocks have no derivative");
     return true;

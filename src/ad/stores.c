@@ -327,11 +327,11 @@ static bool is_alone(const wf__ir *ir, wf__ref store, wf__ref loop)
 bool wf__is_carried(const wf__ir *ir, wf__ref load, wf__ref store, wf__ref first, int64_t *turns)
 {
     const wf__node *n = &ir->node[load], *m = &ir->node[store];
-    const wf__ref loop = wf__loop_around(ir, store, first);
-    if (!loop || ir->node[loop].aux || wf__loop_around(ir, load, first) != loop || wf__loop_around(ir, loop, first))
+    if (n->op != WF__LOAD || !wf__is_float_store(m) || !n->b || !m->b || wf__object_of(ir, n) != wf__object_of(ir, m) ||
+        wf__tuple_len(ir, n->b) != wf__tuple_len(ir, m->b) || (n->aux != WF_BORDER_NONE && n->aux != WF_BORDER_VALUE))
         return false;
-    return n->op == WF__LOAD && wf__is_float_store(m) && n->b && m->b && wf__object_of(ir, n) == wf__object_of(ir, m) &&
-           wf__tuple_len(ir, n->b) == wf__tuple_len(ir, m->b) &&
-           (n->aux == WF_BORDER_NONE || n->aux == WF_BORDER_VALUE) && is_alone(ir, store, loop) &&
-           reads_back(ir, load, store, loop, turns) && *turns <= WF__MOST_CARRIED;
+    const wf__ref loop = wf__loop_around(ir, store, first);
+    return loop && !ir->node[loop].aux && wf__loop_around(ir, load, first) == loop &&
+           !wf__loop_around(ir, loop, first) && is_alone(ir, store, loop) && reads_back(ir, load, store, loop, turns) &&
+           *turns <= WF__MOST_CARRIED;
 }

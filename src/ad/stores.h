@@ -17,17 +17,16 @@ bool wf__stores_in_loops(const wf__ir *ir, wf__ref first, wf__ref end);
 /* False, and the ir has failed, unless each turn of the loops around the store, a node of first..end - 1, stores to an
  * element of its own, which no other effect among these nodes is to. */
 bool wf__check_store(wf__ir *ir, wf__ref store, wf__ref first, wf__ref end, const char *function);
-/* ---- for hoist.c ---- */
-wf__ref wf__loop_around(const wf__ir *ir, wf__ref r,
-                        wf__ref first); /* the innermost loop, from node first on; 0 = none */
+/* Returns the innermost block around r that begins at node `first` or later; 0 = none. */
+wf__ref wf__loop_around(const wf__ir *ir, wf__ref r, wf__ref first);
 static inline bool wf__is_float_store(const wf__node *n) { return n->op == WF__STORE && wf__has_adjoint(n->dtype); }
 /* True if a store is to the same element in all turns of a loop. */
 bool wf__is_to_same(const wf__ir *ir, wf__ref store, wf__ref loop);
 /* True if two effects in the same loops are never to one element of their array. */
 bool wf__are_apart(const wf__ir *ir, wf__ref one, wf__ref other, wf__ref first);
 enum { WF__MOST_CARRIED = 4 };
-/* True if `load` and `store` are in the body of one loop, from node `first` on and around which there is no other one, the
- * store is the only effect on the array there, and each turn reads what the turn *turns turns before it stores, if there
- * is one. At most WF__MOST_CARRIED; less than 0 = a later turn. */
+/* True if `load` and `store` are in the body of one loop, which begins at node `first` or later and which no other loop
+ * from there on is around; if the store is the only effect on the array in that loop; and if each turn reads the element
+ * that the turn *turns turns before it stores. *turns is at most WF__MOST_CARRIED; less than 0 = a later turn. */
 bool wf__is_carried(const wf__ir *ir, wf__ref load, wf__ref store, wf__ref first, int64_t *turns);
 #endif

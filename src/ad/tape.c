@@ -217,10 +217,10 @@ static void give_arrays(const tape *p, const wf__sweep *turn)
 static void give_scatters(const tape *p, wf__sweep *turn, uint32_t k)
 {
     const wf__ref r = p->turn.outer[k];
-    wf__sum *list = wf__turn_reads(&p->turn, k) ? NULL : &turn->node[r];
-    const wf__sum all = list ? *list : (wf__sum){ 0 };
-    if (!p->ir->arrays || !list)
+    if (!p->ir->arrays || wf__turn_reads(&p->turn, k))
         return;
+    wf__sum *list = &turn->node[r];
+    const wf__sum all = *list;
     *list = (wf__sum){ 0 };
     for (uint32_t i = all.first; i; i = turn->part[i].next) {
         const wf__adjoint a = turn->part[i].adjoint;
@@ -471,12 +471,14 @@ static outputs find_outputs(const tape *p)
     outputs o = { .argument = { 0, p->turn.first } };
     uint32_t n = WF__LOOP_ARGUMENTS, mask = 0;
     bool able = !p->s->pointwise && !p->s->task->derivative && p->states <= WF__LOOP_STATES;
-    for (uint32_t i = 0; i < p->states && able; ++i)
-        if (p->last[i]) {
-            able = n < WF__MAX_OPERANDS;
-            o.argument[able ? n++ : 0] = p->last[i];
-            mask |= 1u << i;
-        }
+    for (uint32_t i = 0; i < p->states && able; ++i) {
+        if (!p->last[i])
+            continue;
+        able = n < WF__MAX_OPERANDS;
+        if (able)
+            o.argument[n++] = p->last[i];
+        mask |= 1u << i;
+    }
     for (wf__ref r = p->turn.loop.loop; r < p->turn.loop.end && able; ++r)
         able = !wf__op_is_store(p->turn.in.node[r].op);
     o.argument[2] = wf__const_bits(ir, WF_U32, mask);
@@ -539,7 +541,8 @@ static void give_outputs(const tape *p)
         }
     }
     for (uint32_t object = 0; object < s->route.objects && o.arguments; ++object)
-        output_scatters(p, &o, &s->array[object], contents_of(ir, object), WF__LOOP_CONTENTS);
+        if (s->array[object].first)
+            output_scatters(p, &o, &s->array[object], contents_of(ir, object), WF__LOOP_CONTENTS);
     for (uint32_t k = 0; k < p->turn.outers && o.arguments; ++k)
         if (!wf__turn_reads(&p->turn, k))
             output_scatters(p, &o, &s->node[p->turn.outer[k]], p->turn.outer[k], WF__LOOP_VALUE);
