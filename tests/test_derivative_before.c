@@ -213,6 +213,18 @@ static void read_after_change(wf_graph *g, const arrays *a, wf_val i)
     WF_END(g);
 }
 
+static void read_in_a_later_turn(wf_graph *g, const arrays *a, wf_val i)
+{
+    wf_val t;
+    (void)i;
+    WF_IF (g, wf_gt(wf_in(g, a->own), 0.35)) {
+        WF_FOR (g, t, 0, 3, 1)
+            wf_out(g, a->own, wf_sin(wf_in(g, a->own)));
+        WF_END(g);
+    }
+    WF_END(g);
+}
+
 static void far_back(wf_graph *g, const arrays *a, wf_val i)
 {
     wf_val t;
@@ -229,6 +241,7 @@ static void refused(void **state)
         const char *why;
     } mistakes[] = { { not_read_before, "say wf_in of the array before the block" },
                      { read_after_change, "a condition reads an array after it has changed it" },
+                     { read_in_a_later_turn, "a condition reads an array after it has changed it" },
                      { far_back, "a loop reads an array that it also writes" } };
     double at[SIZES];
     for (int k = 0; k < SIZES; ++k)

@@ -596,8 +596,9 @@ static void refused(void **state)
         arrays a = make(zero), w = make(zero), back = make(zero);
         wf_array *out[3], *up[3];
         const wf_arrays outs = { out, 1 };
-        out[0] = k == 4 ? a.own : k == 5 ? a.sums : a.table;
-        up[0] = k == 4 ? w.own : k == 5 ? w.sums : w.table;
+        const bool own = of[k].record == reads_what_it_stores, sums = of[k].record == by_maximum;
+        out[0] = own ? a.own : sums ? a.sums : a.table;
+        up[0] = own ? w.own : sums ? w.sums : w.table;
         wf_graph *g = NULL;
         for (int forward = 0; forward < 2 && of[k].space; ++forward) {
             g = begin(true);
