@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include "text_memory.h"
+#include "text_numbers.h"
 
 enum { H = 5, W = 7, N = H * W };
 static double av[N], tv[N]; /* elements of the arrays a and t; f32 holds them */
@@ -22,24 +23,10 @@ static wf_array *make(double *v, int first, int step)
 /* Compares result `name` of the text with want[n]. */
 static void check(const char *text, const char *name, const double *want, int n)
 {
-    wf_array *a = make(av, 0, 17), *t = make(tv, 5, 29), *out = NULL, *wide = NULL;
-    const char *result[] = { name };
-    double got[N];
-    wf_clear_error(ctx);
-    if (wf_text_create(ctx, text, WF_NAMED(a, t), 0, result, 1, &out) != WF_OK)
-        fail_msg("%s: %s", text, wf_last_message(ctx));
-    if (wf_array_count(out) != n)
-        fail_msg("%s: %d elements, not %d", text, (int)wf_array_count(out), n);
-    wide = wf_empty(ctx, WF_F64, wf_array_shape(out));
-    OK(ctx, wf_text(ctx, "wide = f64(out)", wide, out));
-    OK(ctx, wf_download(wide, got, (size_t)n * sizeof *got));
-    for (int i = 0; i < n; i++)
-        if (!(fabs(got[i] - want[i]) <= 1e-5 * (1 + fabs(want[i]))))
-            fail_msg("%s: element %d is %.9g, not %.9g", text, i, got[i], want[i]);
+    wf_array *a = make(av, 0, 17), *t = make(tv, 5, 29);
+    expect_result(text, WF_NAMED(a, t), name, want, n, 1e-5);
     wf_release(a);
     wf_release(t);
-    wf_release(out);
-    wf_release(wide);
 }
 
 static void set_inputs(void)

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include "text_memory.h"
+#include "text_numbers.h"
 
 enum { H = 11, W = 13, N = H * W };
 static double av[N]; /* elements of the array `a`, which make_array sets; f32 holds them */
@@ -22,23 +23,9 @@ static wf_array *make_array(void)
 /* Compares the value of `out`, of n elements, with want[n]. */
 static void check(const char *text, const double *want, int n)
 {
-    wf_array *a = make_array(), *out = NULL, *wide = NULL;
-    const char *result[] = { "out" };
-    double got[N];
-    wf_clear_error(ctx);
-    if (wf_text_create(ctx, text, WF_ARGS(WF_ARG("a", a), WF_ARG("two", 2)), 0, result, 1, &out) != WF_OK)
-        fail_msg("%s: %s", text, wf_last_message(ctx));
-    if (wf_array_count(out) != n)
-        fail_msg("%s: %d elements, not %d", text, (int)wf_array_count(out), n);
-    wide = wf_empty(ctx, WF_F64, wf_array_shape(out));
-    OK(ctx, wf_text(ctx, "wide = f64(out)", wide, out));
-    OK(ctx, wf_download(wide, got, (size_t)n * sizeof *got));
-    for (int i = 0; i < n; i++)
-        if (!(fabs(got[i] - want[i]) <= 2e-5 * (1 + fabs(want[i]))))
-            fail_msg("%s: element %d is %.9g, not %.9g", text, i, got[i], want[i]);
+    wf_array *a = make_array();
+    expect_result(text, WF_ARGS(WF_ARG("a", a), WF_ARG("two", 2)), "out", want, n, 2e-5);
     wf_release(a);
-    wf_release(out);
-    wf_release(wide);
 }
 
 static double at(const double *v, int y, int x) { return y >= 0 && y < H && x >= 0 && x < W ? v[y * W + x] : 0; }
