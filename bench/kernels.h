@@ -74,7 +74,7 @@ BENCH_PLAIN(best)
 void best_triad_stream(float *out, const float *a, const float *b, const float *c, int64_t lo, int64_t hi);
 /* As best_math, but with the correctly rounded division and square root. */
 void best_math_ieee(float *out, const float *x, float a, float b, int64_t lo, int64_t hi);
-/* best_derivatives.c: losses, and their derivatives with them (rows_derivatives.c). lo and hi are multiples of 64; dx is
+/* best_derivatives.c: losses, and their derivatives with them (grad_row.h). lo and hi are multiples of 64; dx is
  * aligned to 64 bytes.
  * math: sums are the loss and its derivatives with respect to a and b; those with respect to x are in dx. */
 double best_math_primal(const float *x, const float *t, float a, float b, int64_t lo, int64_t hi);
