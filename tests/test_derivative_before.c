@@ -44,6 +44,16 @@ static void in_place(wf_graph *g, const arrays *a, wf_val i)
     WF_END(g);
 }
 
+/* A value from before the loop is read again in each turn, beside what the turns change. */
+static void in_place_after_read(wf_graph *g, const arrays *a, wf_val i)
+{
+    wf_val x = wf_in(g, a->own), t;
+    (void)i;
+    WF_FOR (g, t, 0, wf_in(g, a->turns), 1)
+        wf_out(g, a->own, wf_mul(wf_sin(wf_in(g, a->own)), wf_add(x, 1)));
+    WF_END(g);
+}
+
 /* A few turns, which are straight code where nothing is read that they change. */
 static void in_place_thrice(wf_graph *g, const arrays *a, wf_val i)
 {
@@ -92,7 +102,9 @@ static void condition(wf_graph *g, const arrays *a, wf_val i)
     WF_END(g);
 }
 
-static change *const changes[] = { in_place, in_place_thrice, recurrence, changed_later, condition };
+static change *const changes[] = {
+    in_place, in_place_after_read, in_place_thrice, recurrence, changed_later, condition
+};
 
 /* ---- losses ---- */
 static wf_val point(wf_graph *g) { return wf_cast(wf_iota(g, WF_SHAPE(POINTS), 0), WF_I32); }

@@ -53,14 +53,14 @@ static bool set_loop(second *p, const wf__node *output)
     p->adjoint = wf__alloc0((3 * (size_t)p->states + 1) * sizeof *p->adjoint);
     p->varies = wf__alloc0(wf__objects_of(ir) + 1);
     p->contents = wf__alloc0(ir->n * sizeof *p->contents);
-    p->input = wf__alloc0(2 * (size_t)(ir->n + p->states) * sizeof *p->input);
+    p->input = wf__alloc0(2 * (size_t)ir->n * sizeof *p->input);
     if (!p->adjoint || !p->varies || !p->contents || !p->input) {
         wf__ir_fail(ir, WF_ERR_MEMORY, "%s: out of memory", p->s->task->function);
         return false;
     }
     p->initial = p->adjoint + p->states;
     p->tangent = p->initial + p->states;
-    p->direction = p->input + ir->n + p->states;
+    p->direction = p->input + ir->n;
     const uint64_t mask = wf__bits(&ir->node[wf__as_literal(ir, argument[2])]);
     for (uint32_t i = 0, k = WF__LOOP_ARGUMENTS; i < p->states && k < arguments; ++i)
         if (mask >> i & 1)
