@@ -10,6 +10,7 @@
  *     whole                functions of complex numbers
  *     count                the number of turns of a loop
  *     active stores        which nodes lie between the wanted values and the results; which elements loops store and read
+ *     copies               copies of nodes that the sweeps walk over
  *     index before         border modes and gathers as indices; reads of contents from before a block
  *     hoist loops          stores of loops as variables; blocks as straight code
  *     shapes parts         sums over broadcast axes, sums of contributions and the points that take part

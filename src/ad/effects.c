@@ -1,6 +1,7 @@
 /* effects.c - derivatives of stores and accumulations in loops that stay loops. No turn changes what another turn stores
  * (stores.c), so each turn finds the derivative of what it stored in that of the array's contents after the loop.
  */
+#include "ad/hoist.h"
 #include "ad/sweep.h"
 
 static bool is_on_way(const wf__sweep *s, const wf__node *n)

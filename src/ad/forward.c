@@ -5,8 +5,10 @@
  * is absent. The contents of arrays have tangents as values do.
  */
 #include "ad/forward.h"
+#include "ad/copies.h"
 #include "ad/custom.h"
 #include "ad/rule.h"
+#include "ad/stores.h"
 #include "ad/sweep.h"
 #include "ad/turn.h"
 

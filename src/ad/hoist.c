@@ -9,6 +9,7 @@
  */
 #include "ad/hoist.h"
 #include "ad/before.h"
+#include "ad/copies.h"
 #include "ir/pass/pass.h"
 
 wf__ref wf__count_of_stores(const wf__ir *ir, wf__ref store)

@@ -9,7 +9,9 @@
  */
 #include "ad/loops.h"
 #include "ad/before.h"
+#include "ad/copies.h"
 #include "ad/count.h"
+#include "ad/hoist.h"
 #include "ir/pass/pass.h"
 #include "ir/thresholds.h"
 

@@ -3,7 +3,7 @@
  */
 #ifndef WEFT_AD_LOOPS_H
 #define WEFT_AD_LOOPS_H
-#include "ad/hoist.h"
+#include "ad/active.h"
 
 typedef struct wf__route {
     wf__activity active;

@@ -10,7 +10,9 @@
  * A block of control flow is walked over as the straight code that loops.c has made of it, or as a loop (tape.c).
  */
 #include "ad/rule.h"
+#include "ad/copies.h"
 #include "ad/second.h"
+#include "ad/stores.h"
 #include "ad/tape.h"
 #include <stdio.h>
 

@@ -11,6 +11,7 @@
  * They come from a tape again, so there are derivatives of any order.
  */
 #include "ad/second.h"
+#include "ad/copies.h"
 #include "ad/forward.h"
 #include "ad/turn.h"
 

@@ -1,8 +1,8 @@
-/* space.c - adjoints of operators over an index space.
+/* space.c - adjoints and tangents of operators over an index space.
  *
- * The operator becomes straight code, in which every read of a wanted array is a value. Reverse mode gives the
- * derivative of the loss with respect to each of these values, from the upstream arrays, the derivatives with respect to
- * what the operator stores.
+ * The operator becomes straight code but for the loops that are kept (loops.c), and every read of a wanted array is a value.
+ * Reverse mode gives the derivative of the loss with respect to each of these values, from the upstream arrays, the
+ * derivatives with respect to what the operator stores. Forward mode gives the derivative of what is stored.
  *
  * A contribution belongs to the element that was read. Where the indices of a read are those of the point, shifted by
  * constants and scaled, they are solved for the point: each element of the array looks up the point that reads it, and
@@ -11,6 +11,7 @@
  */
 #include "ad/space.h"
 #include "ad/loops.h"
+#include "ad/stores.h"
 #include "ad/sweep.h"
 #include "ir/analyse/affine.h"
 #include "ir/cost.h"

@@ -3,11 +3,6 @@
 #define WEFT_AD_STORES_H
 #include "ad/active.h"
 
-/* Copies nodes first .. end - 1 with their blocks as they are, but for node `held`. map: node -> its copy. */
-void wf__copy_as_is(const wf__ir *in, wf__ref first, wf__ref end, wf__ref held, wf__ref *map, wf__ir *out);
-/* Drops the stores and accumulations among nodes first .. end - 1, which are copies: the sweeps have seen what they change,
- * which the recording itself does. */
-void wf__drop_effects(wf__ir *ir, wf__ref first, wf__ref end);
 /* True if one of the nodes first .. end - 1 changes the array. */
 bool wf__writes(const wf__ir *ir, wf__ref first, wf__ref end, uint32_t object);
 /* Returns the next value of a state of a loop. */

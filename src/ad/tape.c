@@ -16,9 +16,13 @@
  *
  * Only those states are kept that the walk needs: what is not read from a tape is dead, and lowering removes it.
  *
+ * What the loop contributes to the adjoint of one of its inputs is a node of its own, an output, with the derivative that
+ * second.c computes.
+ *
  * Source of the idea: Griewank and Walther, Evaluating Derivatives (SIAM 2008), chapter 12; the rotation is Weft's own.
  */
 #include "ad/tape.h"
+#include "ad/copies.h"
 #include "ad/turn.h"
 #include "ir/thresholds.h"
 

@@ -1,5 +1,7 @@
 /* turn.c - copies of the body of a loop that is kept: what each sweep makes its own loop of. */
 #include "ad/turn.h"
+#include "ad/copies.h"
+#include "ad/stores.h"
 
 static bool is_read(const wf__turn *t, wf__ref r)
 {
@@ -152,20 +154,6 @@ static bool needs_mask(const wf__turn *t)
             return true;
     }
     return false;
-}
-
-wf__numbering wf__stop_numbering(wf__ir *ir)
-{
-    const wf__numbering saved = { ir->flags, ir->table_most };
-    ir->flags &= ~(uint32_t)WF_FLAG_VALUE_NUMBERING;
-    ir->table_most = 0;
-    return saved;
-}
-
-void wf__resume_numbering(wf__ir *ir, wf__numbering saved)
-{
-    ir->flags = saved.flags;
-    ir->table_most = saved.table_most;
 }
 
 /* Copies the body. No copy is an earlier node: the derivative of one that was recorded after the loop would be lost. The

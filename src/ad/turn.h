@@ -52,10 +52,4 @@ static inline bool wf__turn_reads(const wf__turn *turn, uint32_t k) { return tur
  * values of the states for which `active` is not 0, and to scattered values. value: those of the states. False: the
  * ir has failed. */
 bool wf__turn_route(const wf__turn *turn, const wf__ref *value, const wf__ref *active, wf__ref first, wf__route *out);
-/* Between the two calls value numbering is off: each node that is recorded is a new one. */
-typedef struct wf__numbering {
-    uint32_t flags, table_most;
-} wf__numbering;
-wf__numbering wf__stop_numbering(wf__ir *ir);
-void wf__resume_numbering(wf__ir *ir, wf__numbering saved);
 #endif

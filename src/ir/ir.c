@@ -187,6 +187,20 @@ wf__ref wf__append(wf__ir *ir, const wf__node *node)
     return wf__append_words(ir, k.word[0], k.word[1], k.word[2]);
 }
 
+wf__numbering wf__stop_numbering(wf__ir *ir)
+{
+    const wf__numbering saved = { ir->flags, ir->table_most };
+    ir->flags &= ~(uint32_t)WF_FLAG_VALUE_NUMBERING;
+    ir->table_most = 0;
+    return saved;
+}
+
+void wf__resume_numbering(wf__ir *ir, wf__numbering saved)
+{
+    ir->flags = saved.flags;
+    ir->table_most = saved.table_most;
+}
+
 void wf__renumber(wf__ir *ir)
 {
     if (ir->flags & WF_FLAG_VALUE_NUMBERING && ir->status == WF_OK)

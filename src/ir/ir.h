@@ -371,6 +371,12 @@ int64_t wf__slice_range(int64_t n, int64_t *start, int64_t stop, int64_t step);
 bool wf__reshape_fits(const wf_shape *from, wf_shape *to);
 /* Appends a node as it is, or returns its equal. */
 wf__ref wf__append(wf__ir *ir, const wf__node *node);
+/* Between the two calls value numbering is off: each node that is recorded is a new one. */
+typedef struct wf__numbering {
+    uint32_t flags, table_most;
+} wf__numbering;
+wf__numbering wf__stop_numbering(wf__ir *ir);
+void wf__resume_numbering(wf__ir *ir, wf__numbering saved);
 
 /* The function that recorded the node, for messages: wf_in for a LOAD without indices, ... */
 const char *wf__function_of(const wf__node *n);

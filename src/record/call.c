@@ -110,10 +110,9 @@ static wf__ref in_range(table *t)
 static wf__ref own_or(wf__ir *ir, wf__ref a, wf__ref b)
 {
     wf__node n = { .op = WF__OP_or, .dtype = WF_BOOL, .a = a, .b = b, .shape = wf__shape_of(ir, a) };
-    uint32_t flags = ir->flags;
-    ir->flags &= ~(uint32_t)WF_FLAG_VALUE_NUMBERING;
+    const wf__numbering numbering = wf__stop_numbering(ir);
     wf__ref r = a && b ? wf__append(ir, &n) : 0;
-    ir->flags = flags;
+    wf__resume_numbering(ir, numbering);
     return r;
 }
 
