@@ -177,7 +177,7 @@ bool wf__group_record_cone(splitter *s, group *g)
         bool view = s->ir->node[r].op == WF__VIEW && !wf__is_cut(s, r);
         if (!(view ? wf__record_at(s, g, r, 0, &g->map[r]) : wf__group_record(s, g, r, 0, g->map, &g->map[r])))
             return false;
-        /* views look there for what is recorded anew */
+        /* for nodes that are recorded anew, wf__record_at looks among what was remembered, not in the map */
         if (s->cone[r] & WF__ANEW && g->map[r] && !wf__remember(s, g, r, 0, g->map[r]))
             return false;
     }
