@@ -245,6 +245,43 @@ static void far_back(wf_graph *g, const arrays *a, wf_val i)
     WF_END(g);
 }
 
+static void other_row(wf_graph *g, const arrays *a, wf_val i)
+{
+    wf_val t;
+    WF_FOR (g, t, 1, wf_in(g, a->turns), 1)
+        wf_write(g, a->table, wf_sin(wf_read_or(g, a->table, 0, wf_add(i, 1), wf_sub(t, 1))), i, t);
+    WF_END(g);
+}
+
+static void two_counters(wf_graph *g, const arrays *a, wf_val i)
+{
+    wf_val t;
+    (void)i;
+    WF_FOR (g, t, 2, wf_in(g, a->turns), 1)
+        wf_write(g, a->table, wf_sin(wf_read_or(g, a->table, 0, wf_sub(t, 2), wf_sub(t, 1))), t, t);
+    WF_END(g);
+}
+
+/* The turns read between the elements that they store. */
+static void between(wf_graph *g, const arrays *a, wf_val i)
+{
+    wf_val t;
+    WF_FOR (g, t, 1, wf_in(g, a->turns), 1)
+        wf_write(g, a->table, wf_sin(wf_read_or(g, a->table, 0, i, wf_sub(wf_mul(t, 2), 1))), i, wf_mul(t, 2));
+    WF_END(g);
+}
+
+static void in_another_loop(wf_graph *g, const arrays *a, wf_val i)
+{
+    wf_val t, k;
+    WF_FOR (g, k, 0, 2, 1) {
+        WF_FOR (g, t, 1, wf_in(g, a->turns), 1)
+            wf_write(g, a->table, wf_sin(wf_read(g, a->table, i, wf_sub(t, 1))), i, t);
+        WF_END(g);
+    }
+    WF_END(g);
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -254,7 +291,11 @@ static void refused(void **state)
     } mistakes[] = { { not_read_before, "say wf_in of the array before the block" },
                      { read_after_change, "a condition reads an array after it has changed it" },
                      { read_in_a_later_turn, "a condition reads an array after it has changed it" },
-                     { far_back, "a loop reads an array that it also writes" } };
+                     { far_back, "a loop reads an array that it also writes" },
+                     { other_row, "a loop reads an array that it also writes" },
+                     { two_counters, "a loop reads an array that it also writes" },
+                     { between, "a loop reads an array that it also writes" },
+                     { in_another_loop, "a loop reads an array that it also writes" } };
     double at[SIZES];
     for (int k = 0; k < SIZES; ++k)
         at[k] = 0.5;
