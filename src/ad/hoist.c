@@ -374,15 +374,16 @@ static bool reads_before(hoist *h)
 {
     const wf__ir *in = h->in;
     for (wf__ref r = h->first; r < h->end && h->before; ++r) {
-        const wf__ref loop = wf__loop_around(in, r, h->first);
         const wf__node *n = &in->node[r];
-        bool ok = n->op != WF__LOAD || h->of[r] || !loop || !h->before[wf__object_of(in, n)];
-        for (wf__ref e = loop; !ok && e < wf__loop_end(in, loop); ++e) {
-            int64_t turns;
-            if (wf__op_is_store(in->node[e].op) && wf__object_of(in, &in->node[e]) == wf__object_of(in, n))
-                ok = wf__is_carried(in, r, e, h->first, &turns);
-        }
-        if (ok || !wf__writes(in, h->first, h->end, wf__object_of(in, n)))
+        if (n->op != WF__LOAD || h->of[r] || !h->before[wf__object_of(in, n)] ||
+            !wf__writes(in, h->first, h->end, wf__object_of(in, n)))
+            continue;
+        const wf__ref loop = wf__loop_around(in, r, h->first), end = loop ? wf__loop_end(in, loop) : 0;
+        bool ok = !loop;
+        int64_t turns;
+        for (wf__ref e = loop; e < end && !ok; ++e)
+            ok = wf__is_carried(in, r, e, h->first, &turns);
+        if (ok)
             continue;
         wf__ir_fail_at(
             h->out, n, WF_ERR_UNSUPPORTED,
