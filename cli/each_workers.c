@@ -224,7 +224,10 @@ static void note_end(crew *c, int number, int status)
         return; /* by this process */
     if (place == NO_ITEM) {
         say(append(NULL, "a worker was ended by signal %d (%s)", signal, strsignal(signal)));
-        c->broken = ++c->idle_deaths > c->jobs; /* they do not even begin */
+        if (++c->idle_deaths > c->jobs) { /* they do not even begin */
+            c->broken = true;
+            atomic_store(&here.board->stop, true);
+        }
         return;
     }
     set_mark(place - 1, MARK_FAILED);
