@@ -79,24 +79,11 @@ void wf__leave_cpu(int cpu)
         CPU_FREE(set);
 }
 
-/* Reads one line of a small system file; "" = no such file. */
-static const char *system_line(const char *path, char *line, int size)
-{
-    line[0] = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return line;
-    ssize_t n = read(fd, line, (size_t)size - 1);
-    line[n > 0 ? n : 0] = 0;
-    close(fd);
-    return line;
-}
-
 /* The folder of this process in the unified cgroup tree; "" = none. */
 static void cgroup_folder(char *out, int size)
 {
     char line[PATH_MAX];
-    const char *at = strstr(system_line("/proc/self/cgroup", line, sizeof line), "0::/");
+    const char *at = strstr(wf__system_text("/proc/self/cgroup", line, sizeof line), "0::/");
     out[0] = 0;
     if (!at || (at != line && at[-1] != '\n'))
         return;
@@ -116,7 +103,7 @@ static double cgroup_limit(const char *file, double (*read_limit)(const char *te
     cgroup_folder(folder, sizeof folder);
     while (strlen(folder) >= strlen("/sys/fs/cgroup")) {
         snprintf(path, sizeof path, "%s/%s", folder, file);
-        double limit = read_limit(system_line(path, line, sizeof line));
+        double limit = read_limit(wf__system_text(path, line, sizeof line));
         if (limit > 0 && (least <= 0 || limit < least))
             least = limit;
         *strrchr(folder, '/') = 0;
@@ -140,8 +127,8 @@ static double number_limit(const char *text) /* a number or "max" */
 static double old_cpu_limit(void)
 {
     char line[128];
-    double quota = number_limit(system_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", line, sizeof line));
-    double period = number_limit(system_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", line, sizeof line));
+    double quota = number_limit(wf__system_text("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", line, sizeof line));
+    double period = number_limit(wf__system_text("/sys/fs/cgroup/cpu/cpu.cfs_period_us", line, sizeof line));
     return quota > 0 && period > 0 ? quota / period : 0;
 }
 #else

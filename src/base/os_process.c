@@ -16,24 +16,11 @@ void wf__host_name(char *out, size_t cap)
     snprintf(out, cap, "%s", name);
 }
 
-/* Reads the beginning of a small file of the system. False = no such file. */
-static bool read_small(const char *path, char *text, size_t size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t n = read(fd, text, size - 1);
-    text[n > 0 ? n : 0] = 0;
-    close(fd);
-    return n > 0;
-}
-
 uint64_t wf__host_id(void)
 {
-    char name[256], start[64] = "", processes[64] = "";
+    char name[256], start[64], processes[64];
     wf__host_name(name, sizeof name);
-    if (!read_small("/proc/sys/kernel/random/boot_id", start, sizeof start))
-        start[0] = 0;
+    wf__system_text("/proc/sys/kernel/random/boot_id", start, sizeof start);
     ssize_t n = readlink("/proc/self/ns/pid", processes, sizeof processes - 1);
     processes[n > 0 ? n : 0] = 0;
     uint64_t id = wf__hash64(name, strlen(name), 1);
@@ -53,9 +40,8 @@ static bool look_up(int64_t pid, process_facts *out)
     enum { STATE = 3, THREADS = 20, START = 22 }; /* fields of proc(5) */
     char path[64], line[1024];
     snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
-    if (!read_small(path, line, sizeof line))
-        return false;
-    const char *at = strrchr(line, ')'); /* the name before it may contain anything */
+    const char *at =
+        strrchr(wf__system_text(path, line, sizeof line), ')'); /* the name before it may contain anything */
     if (!at || at[1] != ' ' || !at[2])
         return false;
     at += 2;
