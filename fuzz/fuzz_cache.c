@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool right = *data++ & 1;
     wf__hash128 sum = wf__hash_128(data, --size);
     wf__piece pieces[] = { { data, size }, { &sum, right ? sizeof sum : 0 } };
-    if (!wf__publish(dir, name, pieces, 2, false))
+    if (!wf__publish(dir, name, pieces, 2, 0600, false))
         abort();
     wf__bytes object;
     if (wf__disk_load(disk, key, sizeof key, &object)) {

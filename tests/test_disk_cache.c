@@ -472,7 +472,7 @@ static void full_disk_check(void)
     CHECK(sigprocmask(SIG_BLOCK, &xfsz, NULL) == 0 && raise(SIGXFSZ) == 0); /* a signal of the program's own stays */
     for (size_t n = 1; n <= sizeof object; n += sizeof object - 1) {
         int dir = wf__dir_open(folder);
-        CHECK(wf__publish(dir, "own", &(wf__piece){ object, n }, 1, false) == (n == 1));
+        CHECK(wf__publish(dir, "own", &(wf__piece){ object, n }, 1, 0600, false) == (n == 1));
         CHECK(sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ));
         CHECK(wf__unlink(dir, "own") == (n == 1));
         wf__fd_close(dir);
@@ -593,7 +593,7 @@ static void test_publish(void **state)
     assert_false(wf__owns("/no/such/file"));
     wf__piece pieces[] = { { "ab", 2 }, { "", 0 }, { "c", 1 } };
     int dir = wf__dir_open(folder);
-    assert_true(wf__publish(dir, "pieces", pieces, 3, true));
+    assert_true(wf__publish(dir, "pieces", pieces, 3, 0600, true));
     wf__dir_entry info;
     int fd = wf__open_own(dir, "pieces", &info);
     char text[4] = "";
@@ -602,7 +602,17 @@ static void test_publish(void **state)
     assert_false(wf__read_exact(fd, text, 1));
     wf__fd_close(fd);
     assert_true(wf__unlink(dir, "pieces"));
-    assert_false(wf__publish(dir, "no/such", pieces, 3, false));
+    const unsigned modes[] = { 0600, 0666 };
+    mode_t mask = umask(022);
+    for (int k = 0; k < 2; k++) {
+        struct stat file;
+        assert_true(wf__publish(dir, "mode", pieces, 1, modes[k], false));
+        assert_int_equal(fstatat(dir, "mode", &file, 0), 0);
+        assert_int_equal(file.st_mode & 0777, modes[k] & ~022u);
+        assert_true(wf__unlink(dir, "mode"));
+    }
+    umask(mask);
+    assert_false(wf__publish(dir, "no/such", pieces, 3, 0600, false));
     wf__fd_close(dir);
 }
 

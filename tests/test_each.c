@@ -92,14 +92,13 @@ static wf__each_owner dead_owner(uint64_t nonce)
     return (wf__each_owner){ .nonce = nonce, .host = wf__host_id(), .start = 1, .process = child };
 }
 
-static int entries(const char *end)
+/* How many names in the folder contain `part`. */
+static int entries(const char *part)
 {
     int n = 0;
     DIR *dir = opendir("j");
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        size_t length = strlen(e->d_name), m = strlen(end);
-        n += length > m && strcmp(e->d_name + length - m, end) == 0;
-    }
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        n += strstr(e->d_name, part) != NULL;
     if (dir)
         closedir(dir);
     return n;
@@ -219,29 +218,41 @@ static void test_merging(void **state)
             wf__each_record r = record_of(id);
             wf__each_record_line(&text, &r, 1, "x");
         }
+        wf__each_record again = record_of(52); /* an item that was done five times */
+        again.when += (int64_t)(k + 2) % 5;
+        if (k < 5)
+            wf__each_record_line(&text, &again, 1, "x");
         snprintf(name, sizeof name, "j/k%d.journal", (int)k);
         wf__each_owner owner = dead_owner(k + 1);
         owner.host = k == 5 ? other_machine : owner.host;
         make_journal(name, &owner, text.at);
         wf__str_free(&text);
     }
+    write_file("j/" WF__TEMP_PREFIX "old", "x", 1); /* of processes that were killed while they wrote */
+    write_file("j/" WF__TEMP_PREFIX "new", "x", 1);
+    const struct timespec long_ago[2] = { { .tv_sec = 1000000 }, { .tv_sec = 1000000 } };
+    assert_int_equal(utimensat(AT_FDCWD, "j/" WF__TEMP_PREFIX "old", long_ago, 0), 0);
     wf__each_journal reader = open_journal(false), j = open_journal(false);
     note(&alive, 51);
     assert_int_equal(wf__journal_merge(&j, ctx), WF_OK);
     assert_int_equal(entries(".journal"), 3); /* the merged one, that of a living process, that of another machine */
-    assert_int_equal(entries(".tmp"), 0);
+    assert_int_equal(entries(WF__TEMP_PREFIX), 1);
+    assert_int_equal(access("j/" WF__TEMP_PREFIX "new", F_OK), 0);
     assert_int_equal(access("j/k5.journal", F_OK), 0);
     assert_int_equal(wf__journal_merge(&j, ctx), WF_OK);
     wf__each_journal after = open_journal(false);
     for (uint64_t id = 0; id < 8; id++)
         assert_true(knows(&after, id));
     assert_true(knows(&after, 50) && knows(&after, 51));
-    assert_int_equal(after.record_count, 10); /* each once */
+    assert_int_equal(after.record_count, 11); /* each once */
+    /* of several records of an item the latest one is kept */
+    const wf__each_record *kept = wf__journal_find(&after, 52, NULL);
+    assert_non_null(kept);
+    assert_int_equal(kept->when, 52 + 4);
     /* a reader that listed the files before goes on with the merged one */
     assert_int_equal(wf__journal_read(&reader, ctx), WF_OK);
     assert_true(knows(&reader, 51));
-    assert_int_equal(reader.record_count, 10);
-    /* of two records of an item the later one is kept */
+    assert_int_equal(reader.record_count, 15); /* with those that it had read before */
     wf__journal_close(&after);
     wf__journal_close(&alive);
     wf__journal_close(&reader);

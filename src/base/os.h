@@ -152,17 +152,15 @@ const char *wf__system_text(const char *path, char *text, size_t size);
 int wf__append_create(int dir, const char *name);
 /* Appends n bytes, or leaves the file as it was. Raises no signal at a file size limit. */
 bool wf__append_fd(int fd, const void *at, size_t n);
-bool wf__sync_fd(int fd);                                      /* flushes a file to the disk */
 bool wf__link(int dir, const char *name, const char *another); /* a second name; fails if it exists */
-bool wf__rename(int dir, const char *from, const char *to);    /* replaces `to` */
 
 typedef struct wf__piece {
     const void *at;
     size_t n;
 } wf__piece;
-/* Writes the pieces in their order as the file `name` (mode 0600), which appears whole or not at all: a temporary file
- * in the same folder is renamed over `name`. `durable`: syncs the file to disk before the rename. Raises no signal at a
- * file size limit. */
-bool wf__publish(int dir, const char *name, const wf__piece *pieces, int count, bool durable);
+/* Writes the pieces in their order as the file `name`, which appears whole or not at all: a temporary file in the same
+ * folder is renamed over `name`. `mode`: its permissions, less those that the user's mask takes away. `durable`: syncs
+ * the file to disk before the rename. Raises no signal at a file size limit. */
+bool wf__publish(int dir, const char *name, const wf__piece *pieces, int count, unsigned mode, bool durable);
 #define WF__TEMP_PREFIX ".tmp-" /* prefix of temporary files, which a killed process may leave */
 #endif

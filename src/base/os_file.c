@@ -225,11 +225,7 @@ int wf__append_create(int dir, const char *name)
     return openat(dir, name, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 }
 
-bool wf__sync_fd(int fd) { return fsync(fd) == 0; }
-
 bool wf__link(int dir, const char *name, const char *another) { return linkat(dir, name, dir, another, 0) == 0; }
-
-bool wf__rename(int dir, const char *from, const char *to) { return renameat(dir, from, dir, to) == 0; }
 
 static bool write_exact(int fd, const void *at, size_t n)
 {
@@ -279,12 +275,12 @@ bool wf__append_fd(int fd, const void *at, size_t n)
     return ok;
 }
 
-bool wf__publish(int dir, const char *name, const wf__piece *pieces, int count, bool durable)
+bool wf__publish(int dir, const char *name, const wf__piece *pieces, int count, unsigned mode, bool durable)
 {
     char temp[64];
     snprintf(temp, sizeof temp, WF__TEMP_PREFIX "%lld-%016llx", (long long)getpid(),
              (unsigned long long)wf__random64());
-    int fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode);
     if (fd < 0)
         return false;
     bool ok = write_pieces(fd, pieces, count) && (!durable || fsync(fd) == 0);

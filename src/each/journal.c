@@ -344,61 +344,61 @@ enum { LEFT_SECONDS = 24 * 3600 };
 static bool remove_left(void *user, const wf__dir_entry *entry)
 {
     wf__each_journal *j = user;
-    if (ends_with(entry->name, ".tmp") && (double)(wf__wall_clock() - entry->mtime) > 1e9 * LEFT_SECONDS)
+    bool temporary = strncmp(entry->name, WF__TEMP_PREFIX, sizeof WF__TEMP_PREFIX - 1) == 0;
+    if (temporary && (double)(wf__wall_clock() - entry->mtime) > 1e9 * LEFT_SECONDS)
         wf__unlink(j->dir, entry->name);
     return true;
 }
 
-static wf_status write_merged(wf__each_journal *j, wf_context *ctx, const char *name, const wf__str *text)
+/* Marks the journals of processes that have ended. Returns how many there are. */
+static uint32_t mark_dead(const wf__each_journal *j, bool *dead)
 {
-    wf__str temp = { 0 };
-    wf__str_addf(&temp, "%s.tmp", name);
-    if (temp.failed)
-        return wf__journal_fail(j, ctx, "", ENOMEM);
-    int fd = wf__append_create(j->dir, temp.at);
-    bool ok = fd >= 0 && wf__append_fd(fd, text->at, text->len) && wf__sync_fd(fd);
-    int error = errno;
-    if (ok && !wf__rename(j->dir, temp.at, name)) {
-        ok = false;
-        error = errno;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < j->file_count; i++) {
+        wf__each_owner owner;
+        int64_t mtime;
+        dead[i] = wf__journal_owner(j, j->files[i].name, &owner, &mtime) &&
+                  wf__journal_is_dead(j, &owner, mtime, LEFT_SECONDS);
+        count += dead[i];
     }
-    if (!ok && fd >= 0)
-        wf__unlink(j->dir, temp.at);
-    wf__fd_close(fd);
-    wf__str_free(&temp);
-    return ok ? WF_OK : wf__journal_fail(j, ctx, "write the journal", error);
+    return count;
 }
 
-wf_status wf__journal_merge(wf__each_journal *j, wf_context *ctx)
+/* Writes the marked journals as one and removes them. Removes the mark of one that cannot be opened, which stays. */
+static wf_status merge_marked(wf__each_journal *j, wf_context *ctx, bool *marked)
 {
     wf__str name = { 0 };
     merging m = { .j = j, .kept = wf__alloc0(j->record_count + 1) };
     wf__each_owner owner;
-    bool *dead = wf__alloc0(j->file_count + 1);
-    uint32_t count = 0, known = dead && m.kept ? j->file_count : 0;
     wf_status status =
-        dead && m.kept ? new_owner(j, ctx, "merged-", &owner, &name, &m.text) : wf__journal_fail(j, ctx, "", ENOMEM);
-    wf__dir_list(j->dir, remove_left, j);
-    for (uint32_t i = 0; i < known && status == WF_OK; i++) {
-        int64_t mtime, at = 0;
-        dead[i] = wf__journal_owner(j, j->files[i].name, &owner, &mtime) &&
-                  wf__journal_is_dead(j, &owner, mtime, LEFT_SECONDS);
-        int fd = dead[i] ? wf__open_file(j->dir, j->files[i].name) : -1;
-        dead[i] = fd >= 0;
+        m.kept ? new_owner(j, ctx, "merged-", &owner, &name, &m.text) : wf__journal_fail(j, ctx, "", ENOMEM);
+    for (uint32_t i = 0; i < j->file_count && status == WF_OK; i++) {
+        int64_t at = 0;
+        int fd = marked[i] ? wf__open_file(j->dir, j->files[i].name) : -1;
+        marked[i] = fd >= 0;
         if (fd >= 0 && !read_lines(fd, &at, keep_line, &m))
             status = wf__journal_fail(j, ctx, "read the journal", errno);
         wf__fd_close(fd);
-        count += dead[i];
     }
-    if (status == WF_OK && count > 1) {
-        status = write_merged(j, ctx, name.at, &m.text);
-        for (uint32_t i = 0; i < known && status == WF_OK; i++)
-            if (dead[i])
-                wf__unlink(j->dir, j->files[i].name);
-    }
-    wf__free(dead);
+    const wf__piece text = { m.text.at, m.text.len };
+    if (status == WF_OK && !wf__publish(j->dir, name.at, &text, 1, 0666, true))
+        status = wf__journal_fail(j, ctx, "write the journal", errno);
+    for (uint32_t i = 0; i < j->file_count && status == WF_OK; i++)
+        if (marked[i])
+            wf__unlink(j->dir, j->files[i].name);
     wf__free(m.kept);
     wf__str_free(&m.text);
     wf__str_free(&name);
+    return status;
+}
+
+wf_status wf__journal_merge(wf__each_journal *j, wf_context *ctx)
+{
+    bool *dead = wf__alloc0(j->file_count + 1);
+    if (!dead)
+        return wf__journal_fail(j, ctx, "", ENOMEM);
+    wf__dir_list(j->dir, remove_left, j);
+    wf_status status = mark_dead(j, dead) > 1 ? merge_marked(j, ctx, dead) : WF_OK;
+    wf__free(dead);
     return status;
 }

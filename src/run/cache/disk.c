@@ -446,7 +446,7 @@ static bool publish(int dir, const void *key, size_t key_len, const void *object
     char name[NAME];
     file_name(key, key_len, name);
     wf__piece whole = { at, n + sizeof sum };
-    bool ok = wf__publish(dir, name, &whole, 1, false);
+    bool ok = wf__publish(dir, name, &whole, 1, 0600, false);
     int error = errno;
     wf__free(at);
     errno = error;
