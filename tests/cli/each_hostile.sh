@@ -50,6 +50,14 @@ finished() {
     wait "$pid" 2> /dev/null || status=$?
     wait "$reader"
 }
+start_three() { # three commands at once on an empty folder, whose processes are in $pids, with log0, log1 and log2
+    rm -rf out && mkdir out
+    pids=()
+    for ((k = 0; k < 3; k++)); do
+        (each) 2> "log$k" &
+        pids+=($!)
+    done
+}
 pause() { sleep "0.$(printf %03d $((RANDOM % 120 + 20)))"; }
 
 for ((round = 0; round < rounds; round++)); do
@@ -104,12 +112,7 @@ for ((round = 0; round < rounds; round++)); do
     done
 
     # several commands at once: each file is computed once; then one is killed, and the others do its files
-    rm -rf out && mkdir out
-    pids=()
-    for ((k = 0; k < 3; k++)); do
-        (each) 2> "log$k" &
-        pids+=($!)
-    done
+    start_three
     sum=0
     for ((k = 0; k < 3; k++)); do
         wait "${pids[k]}" || die "one of several commands: $(cat "log$k")"
@@ -117,12 +120,7 @@ for ((round = 0; round < rounds; round++)); do
     done
     [ $sum = $files ] || die "several commands computed $sum files"
     complete 'several commands'
-    rm -rf out && mkdir out
-    pids=()
-    for ((k = 0; k < 3; k++)); do
-        (each) 2> "log$k" &
-        pids+=($!)
-    done
+    start_three
     pause
     if kill -9 "${pids[0]}" 2> /dev/null; then shared=$((shared + 1)); fi
     wait "${pids[0]}" 2> /dev/null || true
@@ -164,6 +162,24 @@ for ((round = 0; round < rounds; round++)); do
     [ "$status" = 0 ] || die "beside --no-wait: $(cat log0)"
     complete '--no-wait'
 done
+
+# workers that die before they begin a file: the command ends
+if command -v cc > cc.path; then
+    cat > die.c << 'END'
+#include <pthread.h>
+#include <signal.h>
+static void die(void) { raise(SIGKILL); }
+__attribute__((constructor)) static void begin(void) { pthread_atfork(0, 0, die); }
+END
+    cc -shared -fPIC -o die.so die.c
+    mkdir none
+    status=0
+    ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0" timeout 300 env LD_PRELOAD="$PWD/die.so" \
+        "$WEFT" each a a='raw/*.mrc' -o none/{name}.mrc --jobs 2 2> log || status=$?
+    [ "$status" = 1 ] || die "workers that cannot begin: exit code $status: $(tail -n 3 log)"
+    [ "$(grep -c 'a worker was ended by signal 9' log)" -le 4 ] || die "workers that cannot begin: $(cat log)"
+    grep -q "^weft each: 0 done, 0 skipped, 0 failed, $files not done" log || die "workers that cannot begin: $(cat log)"
+fi
 
 # --- disks, which only root can make: full, and read-only
 mkdir disk
