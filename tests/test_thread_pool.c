@@ -9,11 +9,14 @@
 #include <cmocka.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "base/os.h"
 #include "run/thread/pool.h"
@@ -508,6 +511,58 @@ static void test_machine(void **state)
     wf__str_free(&error);
 }
 
+/* ---- waits for a time ---- */
+static time_t ahead; /* how far the clock of the day is wrong, in seconds */
+
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+    int result = (int)syscall(SYS_clock_gettime, id, t);
+    if (id == CLOCK_REALTIME)
+        t->tv_sec += ahead;
+    return result;
+}
+#endif
+
+typedef struct gate {
+    wf__mutex mutex;
+    wf__cond cond;
+    bool open;
+} gate;
+
+static void *open_gate(void *user)
+{
+    gate *g = user;
+    wf__mutex_lock(&g->mutex);
+    g->open = true;
+    wf__cond_signal(&g->cond);
+    wf__mutex_unlock(&g->mutex);
+    return NULL;
+}
+
+static void test_waits(void **state)
+{
+    (void)state;
+    gate g = { .mutex = WF__MUTEX_INIT };
+    wf__thread thread;
+    assert_true(wf__cond_init(&g.cond));
+    wf__mutex_lock(&g.mutex);
+    assert_true(wf__thread_start(&thread, open_gate, &g));
+    /* only a wait lets the other thread have the mutex */
+    for (int i = 0; i < 100 && !g.open; i++)
+        wf__cond_wait_for(&g.cond, &g.mutex, INFINITY);
+    assert_true(g.open);
+    /* a wait ends, too, when the clock of the day is set back by a year after its beginning */
+    ahead = 365L * 24 * 3600;
+    alarm(200); /* ends a test that would wait for it */
+    wf__cond_wait_for(&g.cond, &g.mutex, 0.001);
+    alarm(0);
+    ahead = 0;
+    wf__mutex_unlock(&g.mutex);
+    wf__thread_join(thread);
+    wf__cond_free(&g.cond);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -515,7 +570,7 @@ int main(void)
         cmocka_unit_test(test_rounds),      cmocka_unit_test(test_many_runs),    cmocka_unit_test(test_leave_cpu),
         cmocka_unit_test(test_set_threads), cmocka_unit_test(test_nested),       cmocka_unit_test(test_several_callers),
         cmocka_unit_test(test_turns),       cmocka_unit_test(test_parts),        cmocka_unit_test(test_slow_blocks),
-        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_failures),    cmocka_unit_test(test_waits),
 #ifndef __SANITIZE_THREAD__
         cmocka_unit_test(test_after_fork),
 #endif

@@ -23,7 +23,8 @@ void wf__mutex_unlock(wf__mutex *m);
 bool wf__cond_init(wf__cond *c);
 void wf__cond_free(wf__cond *c);
 void wf__cond_wait(wf__cond *c, wf__mutex *m);
-void wf__cond_wait_for(wf__cond *c, wf__mutex *m, double seconds); /* at most about that long */
+/* Waits at most about that long, and at most a month, whatever becomes of the clock of the day. */
+void wf__cond_wait_for(wf__cond *c, wf__mutex *m, double seconds);
 void wf__cond_signal(wf__cond *c);
 void wf__cond_broadcast(wf__cond *c);
 
@@ -34,6 +35,7 @@ void wf__thread_join(wf__thread t);
 static inline wf__thread wf__thread_this(void) { return pthread_self(); }
 static inline bool wf__thread_is_this(wf__thread t) { return pthread_equal(t, pthread_self()) != 0; }
 void wf__yield(void);
+void wf__sleep(double seconds); /* a signal that is handled ends it early */
 
 /* A hint to the core that the caller spins. */
 static inline void wf__pause(void)

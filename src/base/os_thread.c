@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <time.h>
 
 bool wf__mutex_init(wf__mutex *m) { return pthread_mutex_init(m, NULL) == 0; }
 
@@ -15,16 +16,50 @@ bool wf__mutex_try(wf__mutex *m) { return pthread_mutex_trylock(m) == 0; }
 
 void wf__mutex_unlock(wf__mutex *m) { pthread_mutex_unlock(m); }
 
-bool wf__cond_init(wf__cond *c) { return pthread_cond_init(c, NULL) == 0; }
+bool wf__cond_init(wf__cond *c)
+{
+#if defined(__APPLE__)
+    return pthread_cond_init(c, NULL) == 0;
+#else
+    pthread_condattr_t how;
+    if (pthread_condattr_init(&how) != 0)
+        return false;
+    bool ok = pthread_condattr_setclock(&how, CLOCK_MONOTONIC) == 0 && pthread_cond_init(c, &how) == 0;
+    pthread_condattr_destroy(&how);
+    return ok;
+#endif
+}
 
 void wf__cond_free(wf__cond *c) { pthread_cond_destroy(c); }
 
 void wf__cond_wait(wf__cond *c, wf__mutex *m) { pthread_cond_wait(c, m); }
 
+/* A time span for the system, which takes no infinite one: a month at most. */
+static struct timespec span(double seconds)
+{
+    const double most = 30.0 * 24 * 3600;
+    int64_t ns = (int64_t)(1e9 * (seconds < most ? seconds : most));
+    return (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+}
+
 void wf__cond_wait_for(wf__cond *c, wf__mutex *m, double seconds)
 {
-    int64_t until = wf__wall_clock() + (int64_t)(seconds * 1e9);
-    pthread_cond_timedwait(c, m, &(struct timespec){ (time_t)(until / 1000000000), (long)(until % 1000000000) });
+    struct timespec wait = span(seconds);
+#if defined(__APPLE__)
+    pthread_cond_timedwait_relative_np(c, m, &wait);
+#else
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += wait.tv_sec + (until.tv_nsec + wait.tv_nsec) / 1000000000;
+    until.tv_nsec = (until.tv_nsec + wait.tv_nsec) % 1000000000;
+    pthread_cond_timedwait(c, m, &until);
+#endif
+}
+
+void wf__sleep(double seconds)
+{
+    struct timespec wait = span(seconds);
+    nanosleep(&wait, NULL);
 }
 
 void wf__cond_signal(wf__cond *c) { pthread_cond_signal(c); }

@@ -334,18 +334,6 @@ static bool next_item(run *r, size_t *item)
     return r->farm->next < r->farm->count && ++r->farm->next;
 }
 
-static void pause_for(double seconds)
-{
-    wf__mutex mutex = WF__MUTEX_INIT;
-    wf__cond cond;
-    if (!wf__cond_init(&cond))
-        return;
-    wf__mutex_lock(&mutex);
-    wf__cond_wait_for(&cond, &mutex, seconds);
-    wf__mutex_unlock(&mutex);
-    wf__cond_free(&cond);
-}
-
 /* Comes back to the items that other processes held until they are done, or their process has died. */
 static void do_later(run *r)
 {
@@ -360,7 +348,7 @@ static void do_later(run *r)
         if (r->farm->options.no_wait)
             break;
         if (left && left == before) {
-            pause_for(wait);
+            wf__sleep(wait);
             wait = fmin(1.5 * wait, most);
         }
     }
