@@ -194,9 +194,7 @@ static int read_chunk(calc *c, chunks *s, int64_t at, int64_t n)
             continue;
         wf_shape offset = { .rank = s->shape[i].rank, .dim = { at } }, box = s->shape[i];
         box.dim[0] = n;
-        if (c->arg[i].kind == WF_ARG_ARRAY)
-            wf_release(c->arg[i].as.array);
-        c->arg[i] = (wf_arg){ 0 };
+        calc_release_input(c, i);
         wf_array *array = wf_file_read(s->in[i], offset, box);
         if (!array)
             return failed_in(c->ctx);
@@ -301,31 +299,37 @@ static int run_steps(calc *c)
     return result;
 }
 
+/* What comes after the command line. Returns an exit code. */
+static int run_text(calc *c, const arguments *a)
+{
+    int result = EXIT_OK;
+    c->ctx = open_context(a);
+    if (!c->ctx)
+        return EXIT_USAGE;
+    for (size_t i = 0; i < c->outs && result == EXIT_OK; i++) {
+        result = check_output(a, c->ctx, c->out[i].path, 0);
+        if (result == EXIT_OK)
+            result = check_facts(c->self, c->ctx, &c->facts, c->out[i].path);
+    }
+    if (result == EXIT_OK && c->file)
+        result = read_text(c->file, &c->owned_text, &c->text);
+    if (result == EXIT_OK)
+        result = calc_name_results(c);
+    if (result == EXIT_OK && !calc_add_shape(c))
+        result = failed_in(c->ctx);
+    if (c->memory)
+        watch_mapped_pages();
+    return result == EXIT_OK ? run_steps(c) : result;
+}
+
 int run_calc(const command *self, int argc, char **argv)
 {
     calc *c = allocate(1, sizeof *c);
     c->self = self;
     arguments a = { .command = self, .options = options, .argc = argc, .argv = argv };
     int result = read_arguments(c, &a);
-    if (result < 0) {
-        result = EXIT_USAGE;
-        c->ctx = open_context(&a);
-        for (size_t i = 0; c->ctx && i < c->outs; i++)
-            if ((result = check_output(&a, c->ctx, c->out[i].path, 0)) != EXIT_OK ||
-                (result = check_facts(self, c->ctx, &c->facts, c->out[i].path)) != EXIT_OK)
-                goto done;
-        if (c->ctx)
-            result = c->file ? read_text(c->file, &c->owned_text, &c->text) : EXIT_OK;
-        if (c->ctx && result == EXIT_OK)
-            result = calc_name_results(c);
-        if (c->ctx && result == EXIT_OK && !calc_add_shape(c))
-            result = failed_in(c->ctx);
-        if (c->memory)
-            watch_mapped_pages();
-        if (c->ctx && result == EXIT_OK)
-            result = run_steps(c);
-    }
-done:
+    if (result < 0)
+        result = run_text(c, &a);
     calc_release(c);
     if (c->ctx)
         wf_context_free(c->ctx);

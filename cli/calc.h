@@ -66,7 +66,7 @@ typedef struct calc {
     bool time, history;
 } calc;
 
-/* The first options of both commands. */
+/* The options that calc and each share, before their own. */
 enum { CALC_OUT, CALC_FILE, CALC_FACT, CALC_SHAPE = CALC_FACT + FACT_COUNT, CALC_OPTION_COUNT };
 #define CALC_OPTIONS \
     { "output", 'o', true }, { "file", 'f', true }, FACT_OPTIONS, { "shape", 0, true }

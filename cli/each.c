@@ -1,6 +1,7 @@
 /* each.c - weft each: one operator text over many files. The library's farm (weft/each.h) says what is to be done and
  * keeps the journal; this file reads the command line, lists the items, and computes one of them. */
 #include "each.h"
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

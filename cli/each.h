@@ -4,7 +4,6 @@
 #define WEFT_CLI_EACH_H
 #include "calc.h"
 #include "weft/each.h"
-#include <signal.h>
 
 /* ---- each_items.c ---- */
 typedef struct list {
@@ -27,8 +26,8 @@ typedef enum mark { MARK_OPEN, MARK_DONE, MARK_SKIPPED, MARK_FAILED, MARK_BUSY }
 /* What the processes of the command do together. */
 typedef struct crew {
     const wf_each_item *items;
-    const size_t *open; /* the items to be done */
-    size_t opens;
+    const size_t *open; /* the items to be done, in their order */
+    size_t opens;       /* at least 1 */
     int jobs;
     bool quiet, strict;
     /* The work of one process: opens a context and runs the farm. Returns an exit code. */

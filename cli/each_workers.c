@@ -1,4 +1,4 @@
-/* each_workers.c - the processes of weft each: starts them, hands out items, shows progress, and ends them.
+/* each_workers.c - the processes of weft each: starts them, gives them items, shows progress, and ends them.
  *
  * The command forks its workers before it has a context, so it has one thread. What they share is a board in memory: the
  * number of the next item, and what became of each. Whoever is free takes the next item. If a worker dies, its item has
@@ -7,6 +7,7 @@
 #include "each.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -304,9 +305,6 @@ static void run_round(crew *c, pid_t *worker, double begin)
 
 int run_crew(crew *c)
 {
-    size_t most = 0;
-    for (size_t i = 0; i < c->opens; i++)
-        most = c->open[i] >= most ? c->open[i] + 1 : most;
     size_t bytes = sizeof(board) + (size_t)c->jobs * sizeof(atomic_size_t) + c->opens * sizeof(atomic_uchar);
     board *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
@@ -316,7 +314,7 @@ int run_crew(crew *c)
     here.mark = (atomic_uchar *)(here.place_of + c->jobs);
     here.parent = getpid();
     here.terminal = isatty(STDERR_FILENO);
-    here.place = allocate(most ? most : 1, sizeof *here.place);
+    here.place = allocate(c->open[c->opens - 1] + 1, sizeof *here.place);
     for (size_t i = 0; i < c->opens; i++)
         here.place[c->open[i]] = i;
     pid_t *worker = allocate((size_t)c->jobs, sizeof *worker);
