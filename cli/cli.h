@@ -20,6 +20,8 @@ bool parse_shape(const char *text, wf_shape *out); /* "512,512"; extents are at 
 bool parse_spacing(const char *text, double out[3]);
 /* Reads the text of a file, which the caller frees by free(*owned), also after an error. Returns an exit code. */
 int read_text(const char *path, char **owned, const char **text);
+/* Likewise of an open file, of `most` bytes at most, whose name in messages is `shown`. */
+int read_stream(FILE *f, const char *shown, size_t most, char **owned, char **text);
 wf_dtype parse_dtype(const char *text);   /* WF_NONE = no such dtype */
 wf_stored parse_stored(const char *text); /* WF_STORED_DEFAULT = no such type in files */
 

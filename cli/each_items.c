@@ -13,42 +13,29 @@ bool names_paths(const char *value)
     return value[0] == '@' || (strpbrk(value, "*?[") && stat(value, &info) != 0);
 }
 
-static int read_lines(const command *self, const char *path, list *out)
+/* `value` is "@" and the name of a file. */
+static int read_lines(const command *self, const char *value, list *out)
 {
+    const char *path = value + 1;
     if (!*path)
         return misused(self, "@: the name of a file with a path on each line follows");
     bool standard = strcmp(path, "-") == 0;
     FILE *f = standard ? stdin : fopen(path, "rb");
     if (!f)
-        return failed("@%s: cannot open: %s", path, strerror(errno));
-    size_t cap = 1 << 16, n = 0, got;
-    char *text = allocate(cap + 1, 1);
-    while ((got = fread(text + n, 1, cap - n, f)) > 0) {
-        n += got;
-        if (n == cap) {
-            char *more = allocate(2 * cap + 1, 1);
-            memcpy(more, text, n);
-            free(text);
-            text = more;
-            cap *= 2;
-        }
-    }
-    int code = ferror(f) ? errno : 0;
+        return failed("%s: cannot open: %s", value, strerror(errno));
+    char *text;
+    int result = read_stream(f, value, SIZE_MAX / 2, &out->text, &text);
     if (!standard)
         fclose(f);
-    out->text = text;
-    if (code)
-        return failed("@%s: cannot read: %s", path, strerror(code));
-    text[n] = 0;
-    if (strlen(text) != n)
-        return failed("@%s: not a list of paths: a NUL byte at offset %zu", path, strlen(text));
+    if (result != EXIT_OK)
+        return result;
     size_t lines = 1;
     for (const char *c = text; *c; c++)
         lines += *c == '\n';
     out->path = allocate(lines, sizeof *out->path);
     for (char *line = strtok(text, "\r\n"); line; line = strtok(NULL, "\r\n")) /* empty lines are none */
         out->path[out->count++] = line;
-    return out->count ? EXIT_OK : failed("@%s: no paths", path);
+    return out->count ? EXIT_OK : failed("%s: no paths", value);
 }
 
 static int expand(const char *argument, const char *pattern, list *out)
@@ -69,7 +56,7 @@ static int expand(const char *argument, const char *pattern, list *out)
 int read_paths(const command *self, const char *text, const char *value, list *out)
 {
     *out = (list){ 0 };
-    return value[0] == '@' ? read_lines(self, value + 1, out) : expand(text, value, out);
+    return value[0] == '@' ? read_lines(self, value, out) : expand(text, value, out);
 }
 
 void free_paths(list *l)

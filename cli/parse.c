@@ -120,23 +120,49 @@ wf_stored parse_stored(const char *text)
     return WF_STORED_DEFAULT;
 }
 
+/* Reads an open file to its end, at most `most` bytes; *n: how many. The caller frees them, and a 0 comes after them. */
+static char *read_to_end(FILE *f, size_t most, size_t *n)
+{
+    size_t cap = most < 1 << 16 ? most : 1 << 16, got;
+    char *all = allocate(cap + 1, 1);
+    *n = 0;
+    while ((got = fread(all + *n, 1, cap - *n, f)) > 0) {
+        *n += got;
+        if (*n == cap && cap < most) {
+            cap = cap < most / 2 ? 2 * cap : most;
+            char *more = allocate(cap + 1, 1);
+            memcpy(more, all, *n);
+            free(all);
+            all = more;
+        }
+    }
+    return all;
+}
+
+int read_stream(FILE *f, const char *shown, size_t most, char **owned, char **text)
+{
+    size_t n;
+    char *all = read_to_end(f, most, &n);
+    *owned = all;
+    *text = all + (strncmp(all, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0); /* a byte order mark */
+    if (ferror(f))
+        return failed("%s: cannot read: %s", shown, strerror(errno));
+    if (!feof(f))
+        return failed("%s: not a text of at most %zu bytes", shown, most);
+    if (strlen(all) != n)
+        return failed("%s: a NUL byte at offset %zu; a text is UTF-8", shown, strlen(all));
+    return EXIT_OK;
+}
+
 int read_text(const char *path, char **owned, const char **text)
 {
     enum { MAX_BYTES = 1 << 24 };
     FILE *f = fopen(path, "rb");
     if (!f)
         return failed("%s: cannot open: %s", path, strerror(errno));
-    char *all = allocate(MAX_BYTES + 1, 1);
-    size_t n = fread(all, 1, MAX_BYTES, f);
-    int code = ferror(f) ? errno : 0;
-    bool bad = code || !feof(f);
+    char *at;
+    int result = read_stream(f, path, MAX_BYTES, owned, &at);
+    *text = at;
     fclose(f);
-    *owned = all;
-    *text = all + (strncmp(all, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0); /* a byte order mark */
-    if (bad)
-        return code ? failed("%s: cannot read: %s", path, strerror(code))
-                    : failed("%s: not a text of at most %d bytes", path, MAX_BYTES);
-    if (strlen(all) != n)
-        return failed("%s: a NUL byte at offset %zu; a text is UTF-8", path, strlen(all));
-    return EXIT_OK;
+    return result;
 }

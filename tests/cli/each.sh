@@ -89,7 +89,7 @@ compare raw/m[12457].mrc
 
 # lists: a file with a path on each line, standard input, in step; names
 ls raw/m1.mrc raw/m2.mrc > list
-{ echo raw/m4.mrc; echo; printf 'raw/m5.mrc\r\n'; } > other
+printf '\357\273\277raw/m4.mrc\n\nraw/m5.mrc\r\n' > other # a byte order mark, an empty line, an end as on Windows
 mkdir -p p/q
 "$WEFT" each 'sum(a) + sum(b)' a=@list b=@other -o 'p/q/{{{number}}}_{name}.{ext}.npy' --quiet
 near "$("$WEFT" calc 'sum(a) + sum(b)' a=raw/m2.mrc b=raw/m5.mrc)" "$WEFT" calc a a='p/q/{2}_m2.mrc.npy'
@@ -124,6 +124,11 @@ refuses 1 'gain.npy, the output of raw/m1.mrc, is an input' "$WEFT" each a*g a=@
 refuses 1 'of one length' "$WEFT" each a+b a=@list b='raw/*.mrc' -o {name}.npy
 refuses 1 'no file has such a name' "$WEFT" each a a='raw/z*' -o {name}.npy
 refuses 1 '@missing: cannot open' "$WEFT" each a a=@missing -o {name}.npy
+refuses 1 '@p: cannot read' "$WEFT" each a a=@p -o {name}.npy
+printf '\n\n' > empty
+refuses 1 '@empty: no paths' "$WEFT" each a a=@empty -o {name}.npy
+printf 'raw/m1.mrc\0raw/m2.mrc' > nul
+refuses 1 '@nul: a NUL byte at offset 10' "$WEFT" each a a=@nul -o {name}.npy
 refuses 1 'the folder does not exist' "$WEFT" each a a=@list -o nowhere/{name}.npy
 refuses 2 'the suffix' "$WEFT" each a a=@list -o {name}.xyz
 refuses 2 '--jobs 0' "$WEFT" each a a=@list -o {name}.npy --jobs 0
