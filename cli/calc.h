@@ -10,7 +10,7 @@ size_t name_before_equals(const char *text);
 /* Copies the name of "name=rest", of `len` bytes, to name[n]. False, with a message, if an earlier name is the same. */
 bool take_name(const command *self, const char *text, size_t len, char (*name)[NAME_CAP], size_t n);
 /* Takes the argument "name=rest": copies its name to name[n], and returns the rest. NULL, with a message: it has another
- * form than `forms`, a list for the user, is given twice or is one too many. `of` is the text it was given beside. */
+ * form than `forms`, a list for the user, is given twice or is one too many. `of` is the text of the command. */
 const char *take_argument(const command *self, const char *text, const char *forms, const char *of,
                           char (*name)[NAME_CAP], size_t n);
 /* Sets *out to the argument `name` of a text that is a number; integers of 64 bits keep all digits. */
@@ -33,8 +33,8 @@ typedef struct mapped_result {
     wf_file *file; /* NULL = the result is saved */
     wf_array *array;
 } mapped_result;
-/* Begins the file of the result `name` of the text, as memory of an array of the result's dtype and shape. Both stay NULL if
- * that is not possible. Errors: in the context. */
+/* Begins the file of the result `name` of the text, as memory of an array of the result's dtype and shape. Both stay NULL
+ * if that is not possible. Errors: in the context. */
 wf_status map_result(wf_context *ctx, const char *text, wf_args args, const char *name, const char *path,
                      const wf_meta *meta, mapped_result *out);
 
@@ -78,8 +78,8 @@ int calc_name_results(calc *c);
 bool calc_add_shape(calc *c); /* makes the shape of --shape, if any, an argument. False: the context has the error */
 /* Keeps the facts of the first file for results. */
 void calc_keep_facts(calc *c, const char *path, const wf_meta *meta);
-/* Loads the inputs that are files and are not loaded yet; computes; saves the results. With --memory, files are mapped, and
- * the inputs are released before results appear. Errors: in the context. */
+/* Loads the inputs that are files and are not loaded yet; computes; saves the results. With --memory, files are mapped,
+ * and the inputs are released before results appear. Errors: in the context. */
 wf_status calc_load(calc *c);
 wf_status calc_compute(calc *c);
 wf_status calc_save(calc *c);

@@ -1,4 +1,5 @@
-/* calc_mapped.c - files as the memory of arrays, for weft calc --memory. Files that cannot be mapped are loaded and saved. */
+/* calc_mapped.c - files as the memory of arrays, for weft calc --memory. Files that cannot be mapped are loaded and
+ * saved. */
 #include "calc.h"
 #include <signal.h>
 #include <string.h>

@@ -173,7 +173,7 @@ static int make_items(each *e)
     return EXIT_OK;
 }
 
-/* What beside the text and the files decides what results are. */
+/* Describes what results depend on beside the text and the files. */
 static void describe_settings(each *e)
 {
     const calc *c = &e->calc;
@@ -231,7 +231,7 @@ static int work(void *user)
     each *e = user;
     calc *c = &e->calc;
     e->arguments.poll = crew_poll;
-    e->arguments.silent = crew_number() > 0; /* what one process warns of, all would */
+    e->arguments.silent = crew_number() > 0; /* all would print the same warnings */
     c->ctx = open_context(&e->arguments);
     if (!c->ctx)
         return EXIT_FAILED;
@@ -383,7 +383,7 @@ static int open_farm(each *e)
     return EXIT_OK;
 }
 
-/* What needs a context in this process, which is freed before the others begin. Returns an exit code. */
+/* Does what needs a context in this process. It is freed before the workers begin. Returns an exit code. */
 static int prepare(each *e, int *cores)
 {
     calc *c = &e->calc;

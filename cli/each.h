@@ -9,7 +9,7 @@
 typedef struct list {
     char **path;
     size_t count;
-    char *text; /* that the paths point into; NULL: each is of its own */
+    char *text; /* memory of all paths; NULL: each path has its own */
 } list;
 /* True if the value of an argument is a list: "@FILE", or a pattern of file names. */
 bool names_paths(const char *value);
@@ -45,10 +45,10 @@ int run_crew(crew *c); /* returns an exit code */
 /* A number above 0 with three digits at least, without an exponent. */
 const char *three_digits(double v, char buf[static NUMBER_CAP]);
 
-/* For the processes: functions of wf_each_options, with the crew as the user; and of arguments. */
+/* For the processes: functions of wf_each_options, whose user is the crew. */
 bool crew_next(void *user, size_t *item);
 void crew_report(void *user, const wf_each_report *report);
 bool crew_stop(void *user);
-bool crew_poll(void *user);
-int crew_number(void); /* of this process, from 0 */
+bool crew_poll(void *user); /* for arguments.poll */
+int crew_number(void);      /* of this process, from 0 */
 #endif

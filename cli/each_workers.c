@@ -1,8 +1,8 @@
 /* each_workers.c - the processes of weft each: starts them, gives them items, shows progress, and ends them.
  *
  * The command forks its workers before it has a context, so it has one thread. What they share is a board in memory: the
- * number of the next item, and what became of each. Whoever is free takes the next item. If a worker dies, its item has
- * failed and another worker takes its place. The workers end by themselves when their parent is gone.
+ * number of the next item, and the mark of each. A worker that is free takes the next item. If a worker dies, its item
+ * has failed and another worker takes its place. The workers end by themselves when their parent has ended.
  */
 #include "each.h"
 #include <errno.h>
@@ -222,10 +222,10 @@ static void note_end(crew *c, int number, int status)
     }
     int signal = WTERMSIG(status);
     if (caught_again)
-        return; /* by this process */
+        return; /* send_to_all has killed it */
     if (place == NO_ITEM) {
         say(append(NULL, "a worker was ended by signal %d (%s)", signal, strsignal(signal)));
-        if (++c->idle_deaths > c->jobs) { /* they do not even begin */
+        if (++c->idle_deaths > c->jobs) { /* workers die before they begin an item */
             c->broken = true;
             atomic_store(&here.board->stop, true);
         }
@@ -272,7 +272,7 @@ static void run_round(crew *c, pid_t *worker, double begin)
     const double every = here.terminal ? 0.2 : 10;
     double shown = seconds();
     int running = 0;
-    bool told = false, visible = false;
+    bool sent = false, visible = false;
     sigset_t set, open;
     waited_for(&set);
     sigprocmask(SIG_SETMASK, NULL, &open);
@@ -287,8 +287,8 @@ static void run_round(crew *c, pid_t *worker, double begin)
     while ((running = reap(c, worker, running)) > 0) {
         if (caught_again) {
             send_to_all(c, worker, SIGKILL);
-        } else if (caught && !told) {
-            told = true;
+        } else if (caught && !sent) {
+            sent = true;
             send_to_all(c, worker, (int)caught);
         }
         if (!c->quiet && seconds() - shown >= every) {

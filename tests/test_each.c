@@ -72,7 +72,7 @@ static bool knows(const wf__each_journal *j, uint64_t id)
     return found && memcmp(found, &r, sizeof r) == 0;
 }
 
-/* Makes the journal of another process, under `name`, with some text behind its first line. */
+/* Makes the journal of another process, under `name`, with some text after its first line. */
 static void make_journal(const char *name, const wf__each_owner *owner, const char *text)
 {
     wf__str line = { 0 };
@@ -347,7 +347,7 @@ static void test_liveness(void **state)
     wf__each_owner self = j.owner, owner;
     int64_t now = wf__wall_clock(), old = now - (int64_t)310e9, recent = now - (int64_t)200e9;
     assert_true(self.start != 0 && wf__process_alive(getpid(), self.start));
-    assert_false(wf__journal_is_dead(&j, &self, old, 300)); /* asked for, however silent */
+    assert_false(wf__journal_is_dead(&j, &self, old, 300)); /* alive, however old its journal */
     owner = self;
     owner.start++; /* another process had this number */
     assert_true(wf__journal_is_dead(&j, &owner, now, 300));
@@ -360,7 +360,7 @@ static void test_liveness(void **state)
     owner.start = 0; /* a system that does not tell when processes begin */
     assert_false(wf__journal_is_dead(&j, &owner, recent, 300));
     assert_true(wf__journal_is_dead(&j, &owner, old, 300));
-    /* a process that has ended, but that its parent has not asked for */
+    /* a process that has ended, but that its parent has not waited for */
     pid_t child = fork();
     if (child == 0)
         _exit(0);
@@ -407,7 +407,7 @@ static void test_other_machine(void **state)
     assert_int_equal(wf__lock_take(&j, ITEM, &lock), WF__EACH_TAKEN);
     assert_int_equal(futimens(far.own, silent), 0);
     assert_int_equal(wf__lock_take(&j, ITEM, &lock), WF__EACH_MINE);
-    wf__lock_release(&far, &lost); /* awakes */
+    wf__lock_release(&far, &lost); /* the other machine goes on */
     assert_int_equal(wf__lock_take(&k, ITEM, &other), WF__EACH_TAKEN);
     wf__lock_release(&j, &lock);
     assert_int_equal(entries(".lock"), 0);

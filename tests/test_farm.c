@@ -21,7 +21,7 @@ typedef struct script {
     wf_status status;       /* of the failure */
     bool silent;            /* it fails without an error in the context; or makes no output, if status is WF_OK */
     bool stopped;
-    size_t next; /* of hand_out */
+    size_t next; /* of give_item */
 } script;
 
 static wf_status copy(wf_context *c, const wf_each_item *item, size_t number, void *user)
@@ -299,8 +299,8 @@ static void test_mistakes(void **state)
     assert_int_equal(wf_each(ctx, items, ITEMS, copy, &s, NULL, NULL), WF_OK); /* options are not needed */
 }
 
-/* Items handed out by the program, in its own order. */
-static bool hand_out(void *user, size_t *item)
+/* The program gives the run its items, in its own order. */
+static bool give_item(void *user, size_t *item)
 {
     script *s = user;
     if (s->next == 2)
@@ -315,7 +315,7 @@ static void test_other_order(void **state)
     script s;
     wf_each_options o = options_of(&s);
     wf_each_summary sum;
-    o.next = hand_out;
+    o.next = give_item;
     o.journal = "other";
     assert_int_equal(wf_each(ctx, items, ITEMS, copy, &s, &o, &sum), WF_OK);
     expect_summary(&sum, 2, 0, 0);

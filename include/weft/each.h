@@ -20,7 +20,7 @@ typedef struct wf_each_item {
 /* Why an item is to be done, or not. */
 typedef enum wf_each_state {
     WF_EACH_DONE,     /* the outputs are up to date */
-    WF_EACH_NEW,      /* the journal does not know the outputs */
+    WF_EACH_NEW,      /* the journal has no line for the outputs */
     WF_EACH_MISSING,  /* an output is missing */
     WF_EACH_OUTPUT,   /* an output was changed since */
     WF_EACH_TASK,     /* another task made the outputs */
@@ -64,7 +64,7 @@ typedef struct wf_each_options {
      * items in order. Processes that share a counter share the work without meeting at locks. */
     bool (*next)(void *user, size_t *item);
     void (*report)(void *user, const wf_each_report *report); /* NULL: no calls */
-    bool (*stop)(void *user); /* asked between items and while waiting; true ends the run: WF_ERR_CANCELLED */
+    bool (*stop)(void *user); /* called between items and in waits; true ends the run: WF_ERR_CANCELLED */
     void *user;               /* of these three */
 } wf_each_options;
 
@@ -84,7 +84,7 @@ typedef struct wf_farm wf_farm;
  * Owns: the caller frees it; the context may be freed before.
  * Example: wf_farm *farm = wf_farm_open(ctx, items, count, &options); */
 WF_API wf_farm *wf_farm_open(wf_context *ctx, const wf_each_item *items, size_t count, const wf_each_options *options);
-/* Why an item is to be done, as far as known; WF_EACH_DONE past the last. */
+/* Why an item is to be done, by the farm's last look at its files; WF_EACH_DONE past the last item. */
 WF_API wf_each_state wf_farm_state(const wf_farm *farm, size_t item);
 /* Calls the function for the items that are not done and that no other process does. `summary` may be NULL.
  * Errors: that of the first item that failed, after all others were done; WF_ERR_CANCELLED, WF_ERR_IO: the journal.

@@ -71,8 +71,8 @@ const char *wf__getenv(const char *name);                         /* NULL = unse
 
 /* ---- machines and processes by name (os_process.c) ---- */
 void wf__host_name(char *out, size_t cap); /* cut to cap - 1 bytes; "" = unknown */
-/* A number for the processes whose ids this process sees: by the host's name, its last start and, in a container, the
- * container's processes. */
+/* A number for the table of processes in which this process has its id: a hash of the host's name, of its last start and
+ * of the container. */
 uint64_t wf__host_id(void);
 uint64_t wf__process_start(int64_t pid); /* when a process of this machine began, in some unit; 0 = unknown */
 /* False if the process `pid` that began at `start` (0 = unknown) has ended. */

@@ -1,4 +1,4 @@
-/* os_process.c - machines and processes by name, so that a process can tell whether another one still lives. */
+/* os_process.c - machines and processes by name: whether another process has ended. */
 #include "base/os.h"
 #include <errno.h>
 #include <limits.h>
@@ -28,7 +28,7 @@ uint64_t wf__host_id(void)
     return wf__hash64(processes, strlen(processes), id);
 }
 
-/* What /proc tells of a process. */
+/* What /proc says about a process. */
 typedef struct process_facts {
     char state;
     unsigned long long threads, start;

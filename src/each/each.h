@@ -1,6 +1,6 @@
-/* each.h - the farm inside the library: items with their hashes (item.c), lines of a journal (record.c), the journals of a
- * folder (journal.c), locks (lock.c), and the run on top of them (farm.c). Each file stands on those before it. All of
- * it uses only the public headers and src/base. docs/design/031-farm.md says why it is so.
+/* each.h - the farm inside the library: items with their hashes (item.c), lines of a journal (record.c), the journals of
+ * a folder (journal.c), locks (lock.c), and the run on top of them (farm.c). Each file uses those before it, and all use
+ * only the public headers and src/base. docs/design/031-farm.md gives the reasons.
  *
  * A folder has a journal for each process that has done something, which that process alone appends to. Its first line
  * names the process. A lock is another name (a hard link) of the journal of the process that holds it, so that it
@@ -55,7 +55,7 @@ bool wf__each_read_record(const char *line, size_t n, wf__each_record *out);
 /* ---- journal.c ---- */
 typedef struct wf__each_file {
     char *name;
-    int64_t read; /* bytes whose lines are known */
+    int64_t read; /* bytes whose lines have been read */
 } wf__each_file;
 
 typedef struct wf__each_journal {
@@ -69,7 +69,7 @@ typedef struct wf__each_journal {
     size_t noted; /* records that this process has appended */
     wf__each_file *files;
     uint32_t file_count, file_cap;
-    wf__each_record *records; /* known ones */
+    wf__each_record *records; /* read from files, or noted by this process */
     uint32_t *before, *slots; /* slots: number + 1 of the last record of an id; before: of the one before it, or 0 */
     uint32_t record_count, record_cap, before_cap, slot_count;
 } wf__each_journal;
@@ -79,7 +79,7 @@ wf_status wf__journal_open(wf_context *ctx, const char *folder, double patience,
 void wf__journal_close(wf__each_journal *j);
 /* Reads what other processes have appended since the last call. */
 wf_status wf__journal_read(wf__each_journal *j, wf_context *ctx);
-/* Puts the journals of processes that have ended into one, and removes what such processes left behind. */
+/* Puts the journals of processes that have ended into one, and removes temporary files of such processes. */
 wf_status wf__journal_merge(wf__each_journal *j, wf_context *ctx);
 /* Begins the journal of this process; ends it, and removes it if it has no records. */
 wf_status wf__journal_begin(wf__each_journal *j, wf_context *ctx);

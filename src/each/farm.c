@@ -1,8 +1,8 @@
 /* farm.c - the farm: what is to be done, and the run that claims items, calls the function and notes what it did.
  *
- * The order of steps for one item: claim it; look whether another process has finished it meanwhile; call the function;
- * note the item in the journal; give the item back. Outputs appear before the note, and the note before the lock goes. So
- * a process that gets the item next, and finds outputs, reads the note if there is one.
+ * The order of steps for one item: take its lock; look whether another process has finished it meanwhile; call the
+ * function; note the item in the journal; release the lock. Outputs appear before the note, and the note before the lock
+ * goes. So a process that takes the lock next, and finds outputs, reads the note if there is one.
  */
 #include "each/each.h"
 #include <errno.h>
@@ -141,7 +141,7 @@ void wf_farm_free(wf_farm *farm)
 
 /* ---- a run ---- */
 
-/* Renews the locks of this process until it is told to stop. */
+/* A thread that renews the locks of this process until `stop` is set. */
 typedef struct renewal {
     const wf__each_journal *journal;
     wf__thread thread;
@@ -164,7 +164,7 @@ static void *renew(void *user)
     return NULL;
 }
 
-/* Without memory for a thread, the locks are renewed by the lines that this process appends alone. */
+/* Without memory for a thread, only the lines that this process appends renew its locks. */
 static void begin_renewal(renewal *r, const wf__each_journal *journal)
 {
     *r = (renewal){ .journal = journal };
@@ -224,7 +224,7 @@ static void skip(run *r, size_t item)
     report(r, &(wf_each_report){ .item = item, .event = WF_EACH_SKIPPED, .message = "" });
 }
 
-/* The item has failed, with the error of the context, which is cleared. A cancelled one is none that failed. */
+/* The item has failed, with the error of the context, which is cleared. A cancelled item does not count as failed. */
 static void fail(run *r, size_t item, wf_status status, double seconds)
 {
     wf__str text = { 0 };
@@ -250,9 +250,9 @@ static void fail(run *r, size_t item, wf_status status, double seconds)
     wf__str_free(&text);
 }
 
-/* True if another process has made the outputs since this one last looked. Before this process holds the item, it asks
- * only if the outputs have changed. Then it asks if there are any: they may have been there when it last looked, and
- * their note not yet. */
+/* True if another process has made the outputs since this process last looked. Reads the journal if the outputs have
+ * changed since. If this process holds the item, reads it whenever there are outputs: they may have been there at the
+ * last look, and their note may be new. */
 static bool is_done_meanwhile(run *r, size_t item, bool holds)
 {
     wf_farm *farm = r->farm;
@@ -334,7 +334,7 @@ static bool next_item(run *r, size_t *item)
     return r->farm->next < r->farm->count && ++r->farm->next;
 }
 
-/* Comes back to the items that other processes held until they are done, or their process has died. */
+/* Tries the items that other processes hold again, until they are done or their process has died. */
 static void do_later(run *r)
 {
     double wait = 0.02;

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Appends the absolute path of a file that may not exist yet, in a folder without links; as it is if the folder does not
- * exist. False = no memory. */
+/* Appends the absolute path of a file, which need not exist, with the links of its folder resolved. Appends `path` itself
+ * if the folder does not exist. False = no memory. */
 static bool whole_path(wf__str *out, const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;

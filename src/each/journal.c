@@ -119,7 +119,7 @@ static bool add_record(wf__each_journal *j, const wf__each_record *record)
 
 /* ---- reading ---- */
 
-/* Calls `each` for every whole line of an open file from byte *at on, and moves *at behind the last one. */
+/* Calls `each` for every whole line of an open file from byte *at on, and moves *at to the end of the last one. */
 static bool read_lines(int fd, int64_t *at, bool (*each)(void *user, const char *line, size_t n), void *user)
 {
     enum { CHUNK = 1 << 16 };
@@ -163,7 +163,7 @@ bool wf__journal_owner(const wf__each_journal *j, const char *name, wf__each_own
 {
     char line[WF__EACH_LINE];
     wf__file_info info;
-    int fd = wf__open_file(j->dir, name); /* opening asks a file server for the time, which is cached otherwise */
+    int fd = wf__open_file(j->dir, name); /* makes NFS ask the server for the file's time */
     int64_t got = fd >= 0 ? wf__read_at(fd, 0, line, sizeof line) : -1;
     const char *end = got > 0 ? memchr(line, '\n', (size_t)got) : NULL;
     bool found = got >= 0 && wf__fd_info(fd, &info);

@@ -5,9 +5,9 @@
  * A further process continues the chain in the same way. The process at the end of the chain that begins with ID.lock
  * holds the item, and only it removes ID.lock, before the other names of the chain.
  *
- * No name is ever replaced, and a process removes the lock of another one only when it holds the item itself. So a process that
- * found another one dead, and is slow to act on it, cannot hit a lock that is newer than what it saw: docs/design/031-farm.md
- * has the argument.
+ * No name is ever replaced, and a process removes the lock of another one only when it holds the item itself. So a
+ * process that found another one dead, and is slow to act on it, cannot remove a lock that is newer than what it saw:
+ * docs/design/031-farm.md has the argument.
  */
 #include "each/each.h"
 #include <errno.h>
@@ -31,7 +31,7 @@ static bool link_own(const wf__each_journal *j, const char *name)
     if (wf__link(j->dir, j->own_name, name))
         return true;
     int error = errno;
-    /* a file server may have done it, and the answer was lost */
+    /* on NFS the link may have been made although the answer was lost */
     if (wf__fd_info(j->own, &own) && wf__path_info(j->dir, name, &named) && own.device == named.device &&
         own.number == named.number)
         return true;
@@ -111,8 +111,8 @@ void wf__lock_release(const wf__each_journal *j, const wf__each_lock *lock)
         wf__unlink(j->dir, lock_name(name, lock->id, lock->chain[k]));
 }
 
-/* Takes items of dead processes, and gives them back. A name that is no part of a chain has no base, and never gets one
- * whose chain contains it, since its process is dead. */
+/* Removes a lock whose process has ended. ID.lock is removed by taking the item over and releasing it. A further name is
+ * removed if there is no ID.lock: it is in no chain then, and in none later, as the process that it follows has ended. */
 static bool clean_one(void *user, const wf__dir_entry *entry)
 {
     const wf__each_journal *j = user;

@@ -1,5 +1,5 @@
-/* record.c - lines of a journal. Each ends with a checksum, so that a line that was written in part, or damaged, is
- * known and skipped. Fields are separated by tabs; names come last and have no control characters.
+/* record.c - lines of a journal. Each ends with a checksum, so that a reader finds and skips a line that was written in
+ * part or damaged. Fields are separated by tabs; names come last and have no control characters.
  */
 #include "each/each.h"
 #include <stdio.h>
