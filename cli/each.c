@@ -46,8 +46,8 @@ typedef struct each {
     calc calc; /* the text and what one item is made of */
     arguments arguments;
     list list[MAX_INPUTS];
-    bool is_list[MAX_INPUTS]; /* of each input */
-    size_t first, count;      /* the first list, and the paths in each */
+    bool is_list[MAX_INPUTS + 1]; /* of each input; false for the shape, which is added to them */
+    size_t first, count;          /* the first list, and the paths in each */
     const char *pattern[MAX_OUTPUTS];
     wf_each_item *items;
     const char **inputs;

@@ -102,6 +102,12 @@ gunzip -c copy_z.mrc.gz > copy && cmp <("$WEFT" calc a a=z.mrc.gz -o c.mrc && ca
 "$WEFT" each 'x + a[0, 0]' a=@list --shape 3,4 -o p/{name}.npy --quiet
 cmp <("$WEFT" calc 'x + a[0, 0]' a=raw/m1.mrc --shape 3,4 -o c.npy && cat c.npy) p/m1.npy || die '--shape: another result'
 
+# as many inputs as there may be, and a shape
+numbers=()
+for ((i = 1; i < 64; i++)); do numbers+=("n$i=$i"); done
+"$WEFT" each 'x + n63 + a[0, 0]' "${numbers[@]}" a=@list --shape 3,4 -o p/{name}_many.npy --jobs 1 --quiet
+cmp <("$WEFT" calc 'x + 63 + a[0, 0]' a=raw/m2.mrc --shape 3,4 -o c.npy && cat c.npy) p/m2_many.npy || die '64 inputs'
+
 for k in 2 0; do # results that are folders
     "$WEFT" each a a=@list -o p/{name}.zarr 2> log || die "Zarr: $(cat log)"
     grep -q "^weft each: $k done" log || die "Zarr: $(cat log)"
