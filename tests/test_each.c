@@ -36,6 +36,15 @@ int linkat(int from, const char *name, int to, const char *another, int flags)
     return result;
 }
 
+static int64_t flushed; /* bytes of the file that fsync has last flushed */
+
+int fsync(int fd)
+{
+    struct stat s;
+    flushed = fstat(fd, &s) == 0 ? (int64_t)s.st_size : -1;
+    return (int)syscall(SYS_fsync, fd);
+}
+
 int unlinkat(int dir, const char *name, int flags)
 {
     count_call();
@@ -173,6 +182,23 @@ static void test_reading(void **state)
     wf__journal_close(&a);
     wf__journal_close(&b); /* has no records */
     assert_int_equal(entries(".journal"), 1);
+}
+
+/* The first line is on the disk before a lock can be a name of the file. */
+static void test_first_line(void **state)
+{
+    (void)state;
+    flushed = 0;
+    wf__each_journal j = open_journal(true);
+    wf__each_lock lock;
+    wf__each_owner owner;
+    int64_t mtime;
+    assert_true(flushed > 40);
+    assert_int_equal(wf__lock_take(&j, 1, &lock), WF__EACH_MINE);
+    assert_true(wf__journal_owner(&j, "0000000000000001.lock", &owner, &mtime));
+    assert_int_equal(owner.nonce, j.owner.nonce);
+    wf__lock_release(&j, &lock);
+    wf__journal_close(&j);
 }
 
 static void test_damaged(void **state)
@@ -588,6 +614,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_lines, new_journals),
         cmocka_unit_test_setup(test_reading, new_journals),
+        cmocka_unit_test_setup(test_first_line, new_journals),
         cmocka_unit_test_setup(test_damaged, new_journals),
         cmocka_unit_test_setup(test_merging, new_journals),
         cmocka_unit_test_setup(test_full_disk, new_journals),

@@ -154,6 +154,7 @@ const char *wf__system_text(const char *path, char *text, size_t size);
 int wf__append_create(int dir, const char *name);
 /* Appends n bytes, or leaves the file as it was. Raises no signal at a file size limit. */
 bool wf__append_fd(int fd, const void *at, size_t n);
+bool wf__sync_fd(int fd);                                      /* flushes a file to the disk, or to its server */
 bool wf__link(int dir, const char *name, const char *another); /* a second name; fails if it exists */
 
 typedef struct wf__piece {

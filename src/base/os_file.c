@@ -225,6 +225,11 @@ int wf__append_create(int dir, const char *name)
     return openat(dir, name, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 }
 
+bool wf__sync_fd(int fd)
+{
+    return fsync(fd) == 0 || errno == EINVAL || errno == ENOSYS; /* some file systems have no such call */
+}
+
 bool wf__link(int dir, const char *name, const char *another) { return linkat(dir, name, dir, another, 0) == 0; }
 
 static bool write_exact(int fd, const void *at, size_t n)
@@ -283,7 +288,7 @@ bool wf__publish(int dir, const char *name, const wf__piece *pieces, int count, 
     int fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode);
     if (fd < 0)
         return false;
-    bool ok = write_pieces(fd, pieces, count) && (!durable || fsync(fd) == 0);
+    bool ok = write_pieces(fd, pieces, count) && (!durable || wf__sync_fd(fd));
     int error = errno;
     if (close(fd) != 0 && ok) { /* network file systems may report a full disk here */
         ok = false;

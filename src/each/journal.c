@@ -274,7 +274,8 @@ wf_status wf__journal_begin(wf__each_journal *j, wf_context *ctx)
     wf__each_owner owner;
     wf_status status = new_owner(j, ctx, "", &owner, &name, &line);
     int fd = status == WF_OK ? wf__append_create(j->dir, name.at) : -1;
-    if (status == WF_OK && (fd < 0 || !wf__append_fd(fd, line.at, line.len))) {
+    /* locks, which are names of this file, must not reach the disk or another machine before its first line */
+    if (status == WF_OK && (fd < 0 || !wf__append_fd(fd, line.at, line.len) || !wf__sync_fd(fd))) {
         status = wf__journal_fail(j, ctx, "write the journal", errno);
         if (fd >= 0)
             wf__unlink(j->dir, name.at);
