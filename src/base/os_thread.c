@@ -38,7 +38,7 @@ void wf__cond_wait(wf__cond *c, wf__mutex *m) { pthread_cond_wait(c, m); }
 static struct timespec span(double seconds)
 {
     const double most = 30.0 * 24 * 3600;
-    int64_t ns = (int64_t)(1e9 * (seconds < most ? seconds : most));
+    int64_t ns = seconds > 0 ? (int64_t)(1e9 * (seconds < most ? seconds : most)) : 0;
     return (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
 }
 
