@@ -68,6 +68,8 @@ int64_t wf__process_id(void);
 uint64_t wf__random64(void);                                      /* for file names, not for secrets */
 const char *wf__errno_text(int error, char *buffer, size_t size); /* strerror for any thread */
 const char *wf__getenv(const char *name);                         /* NULL = unset, empty, or a set-user-id program */
+/* Reads the beginning of a small file of the system, such as one of /proc. Returns `text`; "" = no such file. */
+const char *wf__system_text(const char *path, char *text, size_t size);
 
 /* ---- machines and processes by name (os_process.c) ---- */
 void wf__host_name(char *out, size_t cap); /* cut to cap - 1 bytes; "" = unknown */
@@ -148,8 +150,6 @@ bool wf__fd_info(int fd, wf__file_info *out);
 /* Opens an ordinary file, of any user, for reading. Follows no link in the last part of the name. -1 = failure. */
 int wf__open_file(int dir, const char *name);
 int64_t wf__read_at(int fd, int64_t offset, void *to, size_t n); /* fewer bytes than n at the end; -1 = failure */
-/* Reads the beginning of a small file of the system, such as one of /proc. Returns `text`; "" = no such file. */
-const char *wf__system_text(const char *path, char *text, size_t size);
 /* Creates a file that this process appends to; fails if the name exists. -1 = failure. */
 int wf__append_create(int dir, const char *name);
 /* Appends n bytes, or leaves the file as it was. Raises no signal at a file size limit. */

@@ -142,15 +142,6 @@ int wf__open_file(int dir, const char *name)
     return open_ordinary(dir, name, false, &info);
 }
 
-const char *wf__system_text(const char *path, char *text, size_t size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, size - 1) : 0;
-    text[n > 0 ? n : 0] = 0;
-    wf__fd_close(fd);
-    return text;
-}
-
 bool wf__read_exact(int fd, void *at, size_t n)
 {
     char *p = at;

@@ -32,6 +32,17 @@ int64_t wf__wall_clock(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* ---- small files of the system ---- */
+const char *wf__system_text(const char *path, char *text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, size - 1) : 0;
+    text[n > 0 ? n : 0] = 0;
+    if (fd >= 0)
+        close(fd);
+    return text;
+}
+
 /* ---- processors and memory ---- */
 #if defined(__linux__)
 /* The processors that the calling thread may use. The caller frees the set by CPU_FREE; NULL = unknown. */
