@@ -59,6 +59,8 @@ typedef struct each {
     wf_farm *farm;
     crew crew;
     long jobs;
+    int cores;
+    uint64_t memory; /* bytes that this process may use */
     bool dry_run, quiet;
 } each;
 
@@ -246,10 +248,10 @@ static int work(void *user)
 }
 
 /* As many processes as there are cores and items, and as half of the memory has room for. */
-static int choose_jobs(const each *e, const size_t *open, size_t opens, int cores)
+static int choose_jobs(const each *e, const size_t *open, size_t opens)
 {
     enum { TIMES = 12, BASE = 64 << 20 }; /* the memory of an item beside its files, and of a process */
-    double largest = 0, memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    double largest = 0;
     if (e->jobs)
         return (size_t)e->jobs < opens ? (int)e->jobs : (int)opens;
     for (size_t k = 0; k < opens; k++) {
@@ -260,8 +262,8 @@ static int choose_jobs(const each *e, const size_t *open, size_t opens, int core
                 bytes += (double)info.st_size;
         largest = bytes > largest ? bytes : largest;
     }
-    double room = memory / 2 / (TIMES * largest + BASE);
-    int jobs = e->arguments.device && strncmp(e->arguments.device, "cuda", 4) == 0 ? 1 : cores;
+    double room = (double)e->memory / 2 / (TIMES * largest + BASE);
+    int jobs = e->arguments.device && strncmp(e->arguments.device, "cuda", 4) == 0 ? 1 : e->cores;
     if (room < jobs)
         jobs = room < 1 ? 1 : (int)room;
     return (size_t)jobs < opens ? jobs : (int)opens;
@@ -321,7 +323,7 @@ static int print_summary(const each *e)
     return by[MARK_FAILED] + by[MARK_OPEN] || c->broken ? EXIT_FAILED : EXIT_OK;
 }
 
-static int run_items(each *e, int cores)
+static int run_items(each *e)
 {
     size_t *open = allocate(e->count, sizeof *open), opens = 0;
     for (size_t n = 0; n < e->count; n++)
@@ -331,14 +333,14 @@ static int run_items(each *e, int cores)
     *c = (crew){ .items = e->items,
                  .open = open,
                  .opens = opens,
-                 .jobs = choose_jobs(e, open, opens, cores),
+                 .jobs = choose_jobs(e, open, opens),
                  .quiet = e->quiet,
                  .strict = e->options.strict,
                  .work = work,
                  .user = e,
                  .mark = allocate(opens ? opens : 1, sizeof(mark)) };
     if (!e->arguments.threads && c->jobs)
-        e->arguments.threads = cores / c->jobs > 1 ? cores / c->jobs : 1;
+        e->arguments.threads = e->cores / c->jobs > 1 ? e->cores / c->jobs : 1;
     int result = opens ? run_crew(c) : EXIT_OK;
     if (result == EXIT_OK)
         result = print_summary(e);
@@ -384,7 +386,7 @@ static int open_farm(each *e)
 }
 
 /* Does what needs a context in this process. It is freed before the workers begin. Returns an exit code. */
-static int prepare(each *e, int *cores)
+static int prepare(each *e)
 {
     calc *c = &e->calc;
     c->ctx = open_context(&e->arguments);
@@ -401,7 +403,11 @@ static int prepare(each *e, int *cores)
         result = make_items(e);
     if (result == EXIT_OK)
         result = open_farm(e);
-    *cores = wf_get_threads(c->ctx);
+    wf_device_info machine = { .size = sizeof machine };
+    if (result == EXIT_OK && wf_get_device_info(c->ctx, WF_CPU, &machine) != WF_OK)
+        result = failed_in(c->ctx);
+    e->memory = machine.memory_bytes;
+    e->cores = wf_get_threads(c->ctx);
     wf_context_free(c->ctx);
     c->ctx = NULL;
     return result;
@@ -413,13 +419,13 @@ int run_each(const command *self, int argc, char **argv)
     e->calc.self = self;
     e->calc.durable = true;
     e->arguments = (arguments){ .command = self, .options = options, .argc = argc, .argv = argv };
-    int cores = 1, result = read_arguments(e);
+    int result = read_arguments(e);
     if (result < 0)
-        result = prepare(e, &cores);
+        result = prepare(e);
     if (result == EXIT_OK && e->dry_run)
         print_plan(e);
     else if (result == EXIT_OK && e->farm)
-        result = run_items(e, cores);
+        result = run_items(e);
     wf_farm_free(e->farm);
     for (size_t i = 0; i < MAX_INPUTS; i++)
         free_paths(&e->list[i]);

@@ -110,14 +110,6 @@ static inline wf_array *reversed(wf_dtype dtype, wf_shape shape)
     return view;
 }
 
-static inline void release(wf_array **arrays, int n)
-{
-    for (int i = 0; i < n; ++i)
-        wf_release(arrays[i]);
-}
-#define RELEASE(...) \
-    release((wf_array *[]){ __VA_ARGS__ }, (int)(sizeof((wf_array *[]){ __VA_ARGS__ }) / sizeof(wf_array *)))
-
 /* ---- scenarios ---- */
 enum { CPU, GPU, BOTH };
 static wf_context *with_default[BOTH];

@@ -7,14 +7,6 @@
 
 static wf_array *counting(int64_t n) { return wf_array_arange(ctx, WF_F32, n, 0, 1); }
 
-static void release_all(wf_array **a, int n)
-{
-    for (int i = 0; i < n; ++i)
-        wf_release(a[i]);
-}
-#define RELEASE(...) \
-    release_all((wf_array *[]){ __VA_ARGS__ }, (int)(sizeof((wf_array *[]){ __VA_ARGS__ }) / sizeof(wf_array *)))
-
 static void test_expression(void **state)
 {
     (void)state;

@@ -6,14 +6,6 @@
 #include "borders.h"
 #include "on_devices.h"
 
-static void release_all(wf_array **a, int n)
-{
-    for (int i = 0; i < n; ++i)
-        wf_release(a[i]);
-}
-#define RELEASE(...) \
-    release_all((wf_array *[]){ __VA_ARGS__ }, (int)(sizeof((wf_array *[]){ __VA_ARGS__ }) / sizeof(wf_array *)))
-
 static float noise(int64_t i) { return (float)((i * 2654435761u >> 7) % 1000) / 16; }
 
 static wf_array *noisy(wf_shape shape)

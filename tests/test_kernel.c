@@ -5,14 +5,6 @@
  */
 #include "on_devices.h"
 
-static void release_all(wf_array **a, int n)
-{
-    for (int i = 0; i < n; ++i)
-        wf_release(a[i]);
-}
-#define RELEASE(...) \
-    release_all((wf_array *[]){ __VA_ARGS__ }, (int)(sizeof((wf_array *[]){ __VA_ARGS__ }) / sizeof(wf_array *)))
-
 /* dst = src * gain + offset */
 static wf_kernel *affine(int rank)
 {

@@ -9,12 +9,6 @@
 
 enum { N = 4 };
 
-static void release_all(wf_array **a, size_t n)
-{
-    for (size_t i = 0; i < n; ++i)
-        wf_release(a[i]);
-}
-
 static wf_val total(wf_val v) { return wf_reduce(WF_JOIN_ADD, v, WF_ALL_AXES); }
 
 /* Products, scans, extremes, views, gathers and stores: the derivative of the sum is that of each term. */
@@ -43,7 +37,7 @@ static wf_status values(wf_context *ctx)
     assert_true(holds(out[0], (const float[]){ 26, 13, 9, 9 }, N, &status));
     assert_true(holds(out[1], (const float[]){ 57 }, 1, &status));
     assert_true(holds(out[2], (const float[]){ 1, 1, 6, 8 }, N, &status));
-    release_all((wf_array *[]){ a, b, out[0], out[1], out[2] }, 5);
+    RELEASE(a, b, out[0], out[1], out[2]);
     return status;
 }
 
@@ -79,7 +73,7 @@ static wf_status loops(wf_context *ctx)
     }
     assert_true(holds(out, (const float[]){ 6, 12, 18, 24 }, N, &status));
     assert_true(holds(other, (const float[]){ 6, 12, 18, 24 }, N, &status));
-    release_all((wf_array *[]){ a, out, other }, 3);
+    RELEASE(a, out, other);
     return status;
 }
 
@@ -122,7 +116,7 @@ static wf_status loop_effects(wf_context *ctx)
     assert_true(holds(out, (const float[]){ 41, 73, 105, 137 }, N, &status));
     assert_true(holds(along, (const float[]){ 32, 64, 96, 128 }, N, &status));
     assert_true(holds(other, (const float[]){ 41, 73, 105, 137 }, N, &status));
-    release_all((wf_array *[]){ a, last, sums, out, other, along, ones }, 7);
+    RELEASE(a, last, sums, out, other, along, ones);
     return status;
 }
 
@@ -166,7 +160,7 @@ static wf_status loop_carries(wf_context *ctx)
     }
     assert_true(holds(out, (const float[]){ 9, 29, 61, 105 }, N, &status));
     assert_true(holds(other, (const float[]){ 9, 29, 61, 105 }, N, &status));
-    release_all((wf_array *[]){ a, out, other, last, table, again[0], again[1], again[2], again[3] }, 9);
+    RELEASE(a, out, other, last, table, again[0], again[1], again[2], again[3]);
     return status;
 }
 
@@ -186,7 +180,7 @@ static wf_status complexes(wf_context *ctx)
             status = missing(ctx);
     }
     assert_true(holds(out, (const float[]){ -2, 3 }, 2, &status));
-    release_all((wf_array *[]){ a, out }, 2);
+    RELEASE(a, out);
     return status;
 }
 
@@ -213,7 +207,7 @@ static wf_status operators(wf_context *ctx)
     }
     assert_true(holds(grad, (const float[]){ 6, 4, 6, 0 }, N, &status));
     assert_true(holds(along, (const float[]){ 1, 3, 5, 7 }, N, &status));
-    release_all((wf_array *[]){ a, out, grad, along, ones }, 5);
+    RELEASE(a, out, grad, along, ones);
     return status;
 }
 
@@ -263,7 +257,7 @@ static wf_status reductions(wf_context *ctx)
     assert_true(holds(one, (const float[]){ 579 }, 1, &status));
     assert_true(holds(through, want, MANY, &status));
     wf_tape_free(tape);
-    release_all((wf_array *[]){ a, out, one, grad, through }, 5);
+    RELEASE(a, out, one, grad, through);
     return status;
 }
 
@@ -292,7 +286,7 @@ static wf_status updates(wf_context *ctx)
     assert_true(holds(grad, (const float[]){ 0, 0, 3, 0 }, N, &status));
     assert_true(holds(by_c, (const float[]){ 0.5f }, 1, &status));
     assert_true(holds(along, (const float[]){ 9.5f }, 1, &status));
-    release_all((wf_array *[]){ a, c, one, grad, by_c, along }, 6);
+    RELEASE(a, c, one, grad, by_c, along);
     return status;
 }
 
@@ -331,7 +325,7 @@ static wf_status rules(wf_context *ctx)
         status = g ? wf_adjoint(g, WF_ARRAYS(out), WF_ARRAYS(ones), WF_ARRAYS(a), WF_ARRAYS(grad)) : missing(ctx);
     }
     assert_true(holds(grad, (const float[]){ -3, -12, -27, -48 }, N, &status));
-    release_all((wf_array *[]){ a, out, grad, ones }, 4);
+    RELEASE(a, out, grad, ones);
     return status;
 }
 
@@ -352,7 +346,7 @@ static wf_status fixed_points(wf_context *ctx)
         status = g ? wf_run(g) : missing(ctx);
     }
     assert_true(holds(out, (const float[]){ 128, 256, 384, 512 }, N, &status));
-    release_all((wf_array *[]){ a, out }, 2);
+    RELEASE(a, out);
     return status;
 }
 
@@ -399,7 +393,7 @@ static wf_status tapes(wf_context *ctx)
         status = wf_tape_grad(tape, loss, WF_ARRAYS(a), WF_ARRAYS(grad));
     assert_true(holds(grad, (const float[]){ 4, 32, 108, 256 }, N, &status));
     wf_tape_free(tape);
-    release_all((wf_array *[]){ a, b, c, grad, loss }, 5);
+    RELEASE(a, b, c, grad, loss);
     return status;
 }
 
@@ -433,7 +427,7 @@ static wf_status tape_rules(wf_context *ctx)
         status = wf_tape_grad(tape, loss, WF_ARRAYS(a), WF_ARRAYS(grad));
     assert_true(holds(grad, (const float[]){ 4, 32, 108, 256 }, N, &status));
     wf_tape_free(tape);
-    release_all((wf_array *[]){ a, b, grad, loss }, 4);
+    RELEASE(a, b, grad, loss);
     return status;
 }
 
@@ -461,7 +455,7 @@ static wf_status ordered(wf_context *ctx)
         status = wf_tape_grad(tape, loss, WF_ARRAYS(a), WF_ARRAYS(grad));
     assert_true(holds(grad, (const float[]){ 0, 2.5f, 2.5f, 0 }, N, &status));
     wf_tape_free(tape);
-    release_all((wf_array *[]){ a, grad, sorted, middle, loss }, 5);
+    RELEASE(a, grad, sorted, middle, loss);
     return status;
 }
 

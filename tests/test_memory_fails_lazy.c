@@ -5,12 +5,6 @@
 
 enum { N = 8 };
 
-static void release_all(wf_array **a, size_t n)
-{
-    for (size_t i = 0; i < n; ++i)
-        wf_release(a[i]);
-}
-
 /* The source never moves; each copy gets memory of its own when it is written. */
 static wf_status shares(wf_context *ctx)
 {
@@ -27,7 +21,7 @@ static wf_status shares(wf_context *ctx)
     assert_true(holds(c, (const float[]){ 0, 1, 2, 3, 4, 5, 6, 7 }, N, &status));
     assert_true(holds(b, (const float[]){ 10, 11, 2, 3, 4, 5, 6, 7 }, N, &status));
     assert_true(holds(a, (const float[]){ 10, 11, 12, 13, 14, 15, 16, 17 }, N, &status));
-    release_all((wf_array *[]){ a, b, c, part }, 4);
+    RELEASE(a, b, c, part);
     return status;
 }
 
@@ -48,7 +42,7 @@ static wf_status evaluations(wf_context *ctx)
     }
     assert_true(holds(kept, (const float[]){ 56, 58, 60, 62, 64, 66, 68, 70 }, N, &status));
     assert_true(holds(last, (const float[]){ -6, -4, -2, 0, 2, 4, 6, 8 }, N, &status));
-    release_all((wf_array *[]){ a, kept, last }, 3);
+    RELEASE(a, kept, last);
     return status;
 }
 
@@ -80,7 +74,7 @@ static wf_status sequences(wf_context *ctx)
         status = wf_frozen_replay(frozen, WF_ARRAYS(b, out));
     assert_true(holds(out, (const float[]){ 103, 104, 105, 106, 107, 108, 109, 110 }, N, &status));
     wf_frozen_free(frozen);
-    release_all((wf_array *[]){ a, b, out, view }, 4);
+    RELEASE(a, b, out, view);
     return status;
 }
 
@@ -102,7 +96,7 @@ static wf_status records(wf_context *ctx)
     }
     assert_true(holds(out, (const float[]){ 18, 20, 22, 12, 14, 16, 6, 8, 10, 0, 2, 4 }, 12, &status));
     assert_true(holds(sum, (const float[]){ 6, 8, 10, 12, 14, 16 }, 6, &status));
-    release_all((wf_array *[]){ in, r, out, sum }, 4);
+    RELEASE(in, r, out, sum);
     return status;
 }
 
@@ -120,7 +114,7 @@ static wf_status scans(wf_context *ctx)
     }
     assert_true(holds(b, (const float[]){ -0.f, -1, -2, -3, -4, -5, -6, -7 }, N, &status));
     assert_true(holds(kept, (const float[]){ 28, 21, 15, 10, 6, 3, 1, 0 }, N, &status));
-    release_all((wf_array *[]){ a, b, kept }, 3);
+    RELEASE(a, b, kept);
     return status;
 }
 
@@ -140,7 +134,7 @@ static wf_status chosen(wf_context *ctx)
     }
     assert_true(holds(some, (const float[]){ 15, 18, 21 }, 3, &status));
     assert_true(holds(rest, (const float[]){ 0, 3, 6, 9, 12, 15, 18, 21 }, N, &status));
-    release_all((wf_array *[]){ a, some, rest }, 3);
+    RELEASE(a, some, rest);
     return status;
 }
 
@@ -169,7 +163,7 @@ static wf_status watched(wf_context *ctx)
     }
     assert_true(holds(kept, (const float[]){ 6, 7, 6, 7, 6, 7, 6, 7 }, N, &status));
     assert_true(status != WF_OK || turns == 13);
-    release_all((wf_array *[]){ a, kept }, 2);
+    RELEASE(a, kept);
     return status;
 }
 
@@ -188,7 +182,7 @@ static wf_status rows(wf_context *ctx)
     if (status == WF_OK)
         status = wf_map(kept, (void **)&got, NULL);
     assert_true(status != WF_OK || fabsf(got[7] * 520 - 1) < 1e-5f);
-    release_all((wf_array *[]){ x, kept }, 2);
+    RELEASE(x, kept);
     return status;
 }
 

@@ -6,12 +6,6 @@
 #include "plain_interpolation.h"
 #include "weft/project.h"
 
-static void release_all(int n, wf_array **spent)
-{
-    for (int i = 0; i < n; ++i)
-        wf_release(spent[i]);
-}
-
 /* skimage.transform.radon(x, [0, 30, 75, 90, 140]) of (3 y^2 + 5 x + 7 x y) mod 11 in a circle. */
 static void test_radon(void **state)
 {
@@ -76,7 +70,7 @@ static void test_radon(void **state)
              *rotations = numbers_as(WF_F64, WF_SHAPE(ANGLES, 2, 2), r[0]);
     wf_array *y = wf_project(img, WF_SCALAR, rotations, NULL, &(wf_interp){ .interpolation = WF_INTERPOLATE_LINEAR });
     check_near(y, expected, 1e-12, "radon", 0);
-    release_all(3, (wf_array *[]){ img, rotations, y });
+    RELEASE(img, rotations, y);
 }
 
 /* Rotations by quaternions, so that no angles are special. */
@@ -137,7 +131,7 @@ static void check_rays(wf_interpolation how, wf_dtype t, bool shifted)
     wf_array *all = wf_full(ctx, t, shape_of(&m), 0), *given = numbers_as(t, wf_array_shape(images), y);
     OK(ctx, wf_back_project(all, given, rotations, by, &m.how));
     check_near(all, sums, most, "sums of rays", (int)how);
-    release_all(6, (wf_array *[]){ volume, rotations, by, images, all, given });
+    RELEASE(volume, rotations, by, images, all, given);
     free(x);
     free(y);
 }
@@ -185,7 +179,7 @@ static void test_ball(void **state)
     free(found);
     free(x);
     free(r);
-    release_all(3, (wf_array *[]){ volume, rotations, y });
+    RELEASE(volume, rotations, y);
 }
 
 static void test_mistakes(void **state)
@@ -225,7 +219,7 @@ static void test_mistakes(void **state)
             "wf_back_project: `volume` is u8, which cannot hold weighted values");
     REFUSED(ctx, wf_back_project(volume, images, r, line, &how), WF_ERR_SHAPE,
             "wf_back_project: `shifts` is (4), not (2, 2)");
-    release_all(5, (wf_array *[]){ volume, r, line, bytes, images });
+    RELEASE(volume, r, line, bytes, images);
 }
 
 int main(void)

@@ -8,14 +8,6 @@
 #include "ir/ir.h"
 #include "test_eval.h"
 
-static void release_all(wf_array **a, int n)
-{
-    for (int i = 0; i < n; ++i)
-        wf_release(a[i]);
-}
-#define RELEASE(...) \
-    release_all((wf_array *[]){ __VA_ARGS__ }, (int)(sizeof((wf_array *[]){ __VA_ARGS__ }) / sizeof(wf_array *)))
-
 static const wf_join joins[] = { WF_JOIN_ADD, WF_JOIN_MUL, WF_JOIN_MIN, WF_JOIN_MAX,
                                  WF_JOIN_AND, WF_JOIN_OR,  WF_JOIN_XOR };
 enum { JOINS = sizeof joins / sizeof *joins };

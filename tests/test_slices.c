@@ -7,12 +7,6 @@
 #include "weft/fft.h"
 #include "weft/project.h"
 
-static void release_all(int n, wf_array **spent)
-{
-    for (int i = 0; i < n; ++i)
-        wf_release(spent[i]);
-}
-
 /* Returns the rotation of positions (z, y, x) by intrinsic angles about z, y, z, by plain products. */
 static void plain_rotation(double a, double b, double c, double *m)
 {
@@ -66,7 +60,7 @@ static void test_permutations(void **state)
                 /* The plain sums of opposite elements differ by roundings. */
                 check_complex(slices, expected, half_layout((wf_layout)layout) ? 1e-13 : 0, "slice",
                               n * 100 + layout * 10 + h);
-                release_all(3, (wf_array *[]){ volume, r, slices });
+                RELEASE(volume, r, slices);
                 free(expected);
                 free(s.f);
             }
@@ -119,7 +113,7 @@ static wf_array *padded_spectrum(const wf_array *x, int axes, int64_t size)
     OK(ctx, wf_array_assign(part, x));
     wf_array *moved = wf_fft_shift(all, over, true), *f = wf_fft_r2c(moved, over, WF_FFT_BACKWARD);
     assert_non_null(f);
-    release_all(3, (wf_array *[]){ all, part, moved });
+    RELEASE(all, part, moved);
     return f;
 }
 
@@ -204,7 +198,7 @@ static void test_projections(void **state)
             by = numbers_as(WF_F32, WF_SHAPE(ANGLES, 2), shifts[0]);
             wf_array *slices = wf_extract_slices(f, &of, rotations, by), *y = images_of(slices, 2, size, n);
             check_near(y, expected, rows[h].most, "projection", n * 10 + h);
-            release_all(6, (wf_array *[]){ volume, f, rotations, by, slices, y });
+            RELEASE(volume, f, rotations, by, slices, y);
             free(x);
             free(expected);
         }
@@ -268,12 +262,12 @@ static void test_transpose(void **state)
             for (int i = 0; i < ANGLES; ++i) {
                 wf_array *a = wf_view_at(slices, 0, i), *b = wf_view_at(images, 0, i);
                 left += full_product(a, b, &of.image);
-                release_all(2, (wf_array *[]){ a, b });
+                RELEASE(a, b);
             }
             if (!(fabs(left - right) <= 1e-11 * fabs(left)))
                 print_error("layout %d, kernel %d: %.12g and %.12g\n", layout, h, left, right);
             assert_true(fabs(left - right) <= 1e-11 * fabs(left) && fabs(left) > 0.1);
-            release_all(7, (wf_array *[]){ volume, one, images, rotations, by, slices, sums });
+            RELEASE(volume, one, images, rotations, by, slices, sums);
             free(s.f);
             free(slice.f);
         }
@@ -314,9 +308,9 @@ static void test_reconstruction(void **state)
 
         assert_true(ab / sqrt(aa * bb) > 0.99 && fabs(ab / bb - 1) < 0.03);
         free(found);
-        release_all(3, (wf_array *[]){ sums, weights, y });
+        RELEASE(sums, weights, y);
     }
-    release_all(5, (wf_array *[]){ volume, corrected, f, rotations, slices });
+    RELEASE(volume, corrected, f, rotations, slices);
     free(x);
     free(r);
 }
@@ -375,7 +369,7 @@ static void check_gather(double wavelength)
     }
     check_complex(sums, expected, 1e-12, "gathered", 0);
     check_complex(weights, all, 1e-12, "gathered weights", 0);
-    release_all(7, (wf_array *[]){ one, images, sums, weights, rotations, by, each });
+    RELEASE(one, images, sums, weights, rotations, by, each);
     free(s.f);
     free(slice.f);
     free(w);
@@ -414,7 +408,7 @@ static void test_sphere(void **state)
                 expected[i] = hypot(ky, kx) > 0.5 ? 0 : visit_spectrum(&s, &of.how, place, NULL, 0);
             }
             check_complex(y, expected, 1e-12, "cap", layout);
-            release_all(3, (wf_array *[]){ volume, rotation, y });
+            RELEASE(volume, rotation, y);
             free(s.f);
         }
 }
@@ -446,7 +440,7 @@ static void test_weights(void **state)
     for (int i = 0; i < 16; ++i)
         expected[i] = all[i] > 0 ? 3 / all[i] : 0;
     check_near(sums, expected, 1e-6, "normalised without a least weight", 0);
-    release_all(5, (wf_array *[]){ images, weight, rotations, sums, weights });
+    RELEASE(images, weight, rotations, sums, weights);
 }
 
 /* ---- the correction ---- */
@@ -478,7 +472,7 @@ static void test_correction(void **state)
             wf_array *a = numbers_as(WF_F64, WF_SHAPE(2, n, 7), x), *y = wf_array_copy(a);
             OK(ctx, wf_correct_gridding(y, a, &(wf_spectrum){ WF_LAYOUT_H, WF_F64, 2, { 8, 14 } }, kernels[h]));
             check_near(y, expected, 1e-12, "correction", h * 10 + n);
-            release_all(2, (wf_array *[]){ a, y });
+            RELEASE(a, y);
             free(x);
         }
 }
@@ -541,7 +535,7 @@ static void test_mistakes(void **state)
             WF_ERR_SHAPE, "wf_correct_gridding: `x` is (4, 4, 3); its last 2 axes must not exceed spectrum.size");
     REFUSED(ctx, wf_correct_gridding(real, real, &of.image, (wf_interpolation)-1), WF_ERR_ARG,
             "wf_correct_gridding: there is no interpolation -1");
-    release_all(6, (wf_array *[]){ volume, real, r, bad, images, few });
+    RELEASE(volume, real, r, bad, images, few);
 }
 
 int main(void)

@@ -6,12 +6,6 @@
 #include "plain_spectrum.h"
 #include "weft/fft.h"
 
-static void release_all(int n, wf_array **spent)
-{
-    for (int i = 0; i < n; ++i)
-        wf_release(spent[i]);
-}
-
 static wf_axes last_axes(const wf_array *x, int axes)
 {
     int rank = wf_array_shape(x).rank;
@@ -96,11 +90,11 @@ static void test_sizes(void **state)
                     expected[i] = plain_element(&s, &t, &how, matrices[axes - 2], by, cutoff, i);
                 check_complex(y, expected, 1e-11, "transformed", 1000 * axes + 10 * n + layout);
                 free(expected);
-                release_all(2, (wf_array *[]){ a, y });
+                RELEASE(a, y);
             }
             free(s.f);
         }
-    release_all(4, (wf_array *[]){ shift[0], shift[1], inverse[0], inverse[1] });
+    RELEASE(shift[0], shift[1], inverse[0], inverse[1]);
 }
 
 /* The identity has the bits of the spectrum, by each interpolation that goes through the elements. */
@@ -120,7 +114,7 @@ static void test_identity(void **state)
             wf_array *a = in_layout(&s, layout, WF_C64);
             wf_array *y = wf_transform_spectrum(a, &t, inverse, NULL, &(wf_interp){ .interpolation = kernels[h] }, 0);
             check_same(y, a, "identity", 10 * n + h);
-            release_all(2, (wf_array *[]){ a, y });
+            RELEASE(a, y);
             free(s.f);
         }
     wf_release(inverse);
@@ -159,7 +153,7 @@ static void test_real_space(void **state)
     check_complex(y, z, 1e-13 * N * N * N, "turned", 0);
     free(z);
     free(x);
-    release_all(8, (wf_array *[]){ a, f, real, inverse, shift, turned, expected, y });
+    RELEASE(a, f, real, inverse, shift, turned, expected, y);
 }
 
 enum { BLOBS = 3 };
@@ -217,7 +211,7 @@ static void test_blobs(void **state)
             wf_array *back = wf_fft_c2r(y, n, WF_AXES(1, 2), WF_FFT_BACKWARD);
             check_near(back, x + n * n, rows[h].most, "blobs", 10 * n + h);
             free(x);
-            release_all(6, (wf_array *[]){ a, f, inverse, shift, y, back });
+            RELEASE(a, f, inverse, shift, y, back);
         }
 }
 
@@ -246,7 +240,7 @@ static void test_batches(void **state)
         check_same(alone, part, "one of a batch", i);
         wf_array *own = wf_symmetrize_spectrum(one, &t, "C3", &how), *own_part = wf_view_at(c4, 0, i);
         check_same(own, own_part, "one of a symmetrised batch", i);
-        release_all(7, (wf_array *[]){ one, mi, si, alone, part, own, own_part });
+        RELEASE(one, mi, si, alone, part, own, own_part);
     }
     /* images [N, 1, ...] by matrices [N, 2, 2] give [N, N, ...]; strided views are read as they are */
     wf_array *column = wf_view_reshape(a, WF_SHAPE(N, 1, shape.dim[0], shape.dim[1]));
@@ -255,14 +249,14 @@ static void test_batches(void **state)
     for (int i = 0; i < N; ++i) {
         wf_array *row = wf_view_at(all, 0, i), *cell = wf_view_at(row, 0, i), *part = wf_view_at(y, 0, i);
         check_same(cell, part, "images by matrices", i);
-        release_all(3, (wf_array *[]){ row, cell, part });
+        RELEASE(row, cell, part);
     }
     wf_array *none = wf_view_slice(a, 0, 1, 1, 1), *no = wf_view_slice(inverse, 0, 1, 1, 1);
     wf_array *empty = wf_transform_spectrum(none, &t, no, NULL, &how, 0);
     assert_non_null(empty);
     assert_int_equal(wf_array_count(empty), 0);
     free(x);
-    release_all(10, (wf_array *[]){ a, inverse, shift, y, c4, column, all, none, no, empty });
+    RELEASE(a, inverse, shift, y, c4, column, all, none, no, empty);
 }
 
 /* ---- point groups ---- */
@@ -285,7 +279,7 @@ static void test_groups(void **state)
         double complex *z = contents_as(expected, WF_C128);
         check_complex(y, z, 1e-12, groups[i], i);
         free(z);
-        release_all(3, (wf_array *[]){ average, expected, y });
+        RELEASE(average, expected, y);
     }
     for (int i = 0; i < 3; ++i) {
         double c = cos(2 * M_PI * i / 3), s = sin(2 * M_PI * i / 3);
@@ -300,7 +294,7 @@ static void test_groups(void **state)
     check_complex(y, z, 1e-12, "C3", 0);
     free(z);
     free(x);
-    release_all(7, (wf_array *[]){ a, f, section, turns, each, mean, y });
+    RELEASE(a, f, section, turns, each, mean, y);
 }
 
 /* ---- mistakes ---- */
@@ -348,7 +342,7 @@ static void test_mistakes(void **state)
             "wf_symmetrize_spectrum: `x` is c64(3)");
     REFUSED(ctx, of_null(wf_symmetrize_spectrum(a, &t, NULL, &how)), WF_ERR_ARG,
             "wf_symmetrize_spectrum: there is no group \"\"");
-    release_all(10, (wf_array *[]){ a, m, real, whole, shift, three, many, shifts, odd, row });
+    RELEASE(a, m, real, whole, shift, three, many, shifts, odd, row);
 }
 
 int main(void)

@@ -80,6 +80,14 @@ static inline wf_array *array_of(wf_context *ctx, wf_dtype dtype, wf_shape shape
     return a;
 }
 
+static inline void release_all(wf_array *const *a, int n)
+{
+    for (int i = 0; i < n; ++i)
+        wf_release(a[i]);
+}
+#define RELEASE(...) \
+    release_all((wf_array *[]){ __VA_ARGS__ }, (int)(sizeof((wf_array *[]){ __VA_ARGS__ }) / sizeof(wf_array *)))
+
 static inline void *contents(wf_array *a) /* the caller frees it */
 {
     size_t bytes = (size_t)wf_array_count(a) * wf_dtype_size(wf_array_dtype(a));
