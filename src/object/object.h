@@ -198,7 +198,7 @@ void wf__c_order(const wf_shape *shape, int64_t *stride);
 /* Sets the smallest and largest element offsets. False on overflow. */
 bool wf__reach(const wf_shape *shape, const int64_t *stride, int64_t *lo, int64_t *hi);
 /* What a message says of a read-only array. */
-#define WF__READ_ONLY "read-only: a broadcast view, memory that may not be written, or stride 0 along an axis"
+#define WF__READ_ONLY "read-only: a broadcast view, memory that may not be written, or an axis has stride 0"
 wf_array *wf__array_handle(wf_context *ctx, wf_dtype dtype, const wf_shape *shape); /* makes an array without memory */
 void wf__array_drop_handle(wf_array *a);                                            /* frees the handle alone */
 void wf__array_span(wf_array *a); /* sets lo and hi from base, shape and strides */
