@@ -68,8 +68,6 @@ int take_movie(const command *self, wf_movie *m, int which, const char *text);
 
 /* The axes of one image or volume among those of an array of 2 to 4: 2 for images and stacks of them, else 3. */
 int image_rank(wf_shape shape, bool stack);
-/* True if images of the format may have channels, as the last axis of the array. */
-bool has_channels(wf_format format);
 
 /* ---- print.c: values as text ---- */
 enum { NUMBER_CAP = 32, STATISTICS_CAP = 5 * NUMBER_CAP };

@@ -75,13 +75,13 @@ static const char *kind_text(const wf_meta *m, wf_shape shape, char text[static 
 {
     static const char *const channels[] = { [2] = "grey and alpha", [3] = "colour", [4] = "colour and alpha" };
     *text = 0;
-    if (has_channels(m->format) && shape.rank == 3 + m->is_stack) {
+    if (m->channels) {
         int64_t n = shape.dim[shape.rank - 1];
         snprintf(text, KIND_CAP, ", %s%s", m->is_stack ? "stack of images: " : "",
                  n >= 2 && n <= 4 ? channels[n] : "channels");
     } else if (m->is_stack && shape.rank >= 3) {
         snprintf(text, KIND_CAP, ", stack of %s", shape.rank == 3 ? "images" : "volumes");
-    } else if (m->format == WF_FORMAT_MRC && shape.rank == 3) {
+    } else if ((m->format == WF_FORMAT_MRC || m->format == WF_FORMAT_TIFF) && shape.rank == 3) {
         snprintf(text, KIND_CAP, ", volume");
     }
     return text;

@@ -121,10 +121,12 @@ int check_facts(const command *self, wf_context *ctx, const facts *f, const char
     for (size_t i = 0; i < sizeof stack_suffixes / sizeof *stack_suffixes; i++)
         if (has_suffix(path, stack_suffixes[i]))
             of_stacks = stack_suffixes[i];
-    if (f->spacing[0] > 0 && format != WF_FORMAT_MRC && format != WF_FORMAT_TIFF)
-        return misused(self, "--pixel: %s has no place for a pixel size; MRC and TIFF files have", path);
-    if ((f->stack || f->volume) && format != WF_FORMAT_MRC)
-        return misused(self, "--%s: only MRC files say that, and %s is none", f->stack ? "stack" : "volume", path);
+    bool ome = has_suffix(path, ".ome.tif") || has_suffix(path, ".ome.tiff") || has_suffix(path, ".ome.zarr");
+    if (f->spacing[0] > 0 && format != WF_FORMAT_MRC && format != WF_FORMAT_TIFF && !ome)
+        return misused(self, "--pixel: %s has no place for a pixel size; MRC, TIFF and .ome.zarr have", path);
+    if ((f->stack || f->volume) && format != WF_FORMAT_MRC && !ome)
+        return misused(self, "--%s: only MRC and OME files say that, and %s is none", f->stack ? "stack" : "volume",
+                       path);
     if (f->volume && of_stacks)
         return misused(self, "--volume: the suffix %s is that of a stack", of_stacks);
     return EXIT_OK;
@@ -174,21 +176,5 @@ int take_movie(const command *self, wf_movie *m, int which, const char *text)
     }
 }
 
-/* ---- formats ---- */
+/* ---- axes ---- */
 int image_rank(wf_shape shape, bool stack) { return shape.rank <= 2 || (shape.rank == 3 && stack) ? 2 : 3; }
-
-bool has_channels(wf_format format)
-{
-    switch (format) { /* no default: compilers find a missing format */
-    case WF_FORMAT_PNG:
-    case WF_FORMAT_TIFF:
-        return true;
-    case WF_FORMAT_BY_NAME:
-    case WF_FORMAT_MRC:
-    case WF_FORMAT_NPY:
-    case WF_FORMAT_EER:
-    case WF_FORMAT_ZARR:
-        break;
-    }
-    return false;
-}

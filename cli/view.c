@@ -262,7 +262,7 @@ static int find_channels(const view *v, wf_shape shape, const wf_meta *meta)
 {
     bool pages = shape.rank == 4;
     int64_t last = shape.rank ? shape.dim[shape.rank - 1] : 0;
-    if (!has_channels(meta->format) || shape.rank != 3 + meta->is_stack || last > 4)
+    if (!meta->channels || last > 4)
         return 0;
     return !v->kind || (pages && v->kind == STACK) ? (int)last : 0;
 }

@@ -1,5 +1,6 @@
 /* test_io_ome.c - OME-Zarr: the first level of a group stands for it, levels have spacing and origin from the metadata of
- * their group (OME-NGFF 0.3 to 0.5); what is not understood leaves both unknown.
+ * their group (OME-NGFF 0.3 to 0.5); what is not understood leaves both unknown. A name that ends with .ome.zarr makes
+ * such a group.
  */
 #include "zarr_store.h"
 
@@ -139,12 +140,80 @@ static void what_is_not_understood_is_left_out(void **state)
     remove_store();
 }
 
+static void groups_are_saved(void **state)
+{
+    (void)state;
+    const struct {
+        wf_dtype dtype;
+        wf_shape shape;
+        bool is_stack;
+        double spacing[3], origin[3];
+    } cases[] = {
+        { WF_F32, SHAPE(5, 7), false, { 0, 1.35, 1.25 }, { 0, -20, 1.0 / 3 } },
+        { WF_U8, SHAPE(6, 5, 7), false, { 3.5, 1.35, 1.25 }, { 0 } },
+        { WF_U8, SHAPE(6, 5, 7), true, { 0, 1.35, 1.25 }, { 0 } },
+        { WF_U8, SHAPE(6, 5, 7), false, { 0 }, { 0 } },
+        { WF_I64, SHAPE(2, 6, 5, 7), true, { 3.5, 1.0 / 3, 1e-7 }, { 1e5, 0, 0 } },
+        { WF_C64, SHAPE(6, 5, 7), false, { 2, 2, 2 }, { 0 } },
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (int packed = 0; packed < 2; packed++) {
+            wf_array *array = cases[c].dtype == WF_C64 ? wf_full(ctx, WF_C64, cases[c].shape, 3)
+                                                       : make(cases[c].dtype, cases[c].shape);
+            wf_meta meta = { .size = sizeof meta, .is_stack = cases[c].is_stack, .deflate = packed };
+            memcpy(meta.spacing, cases[c].spacing, sizeof meta.spacing);
+            memcpy(meta.origin, cases[c].origin, sizeof meta.origin);
+            save(array, "saved.ome.zarr", &meta);
+            assert_int_equal(access("saved.ome.zarr/0/zarr.json", R_OK), 0);
+            assert_int_equal(rename("saved.ome.zarr", "a.zarr"), 0);
+            check("a.zarr", cases[c].shape, cases[c].spacing, cases[c].origin, cases[c].is_stack);
+            check("a.zarr/0", cases[c].shape, cases[c].spacing, cases[c].origin, cases[c].is_stack);
+            wf_array *loaded = load("a.zarr", NULL);
+            if (cases[c].dtype == WF_C64)
+                loaded = in_parts(loaded), array = in_parts(array);
+            assert_same_values(loaded, array);
+            wf_release(loaded);
+            wf_release(array);
+            remove_store();
+        }
+    wf_array *line = make(WF_F32, SHAPE(5)), *many = make(WF_F32, SHAPE(1, 1, 1, 1, 1));
+    save_refused(line, "r.ome.zarr", NULL,
+                 "OME-Zarr holds [h,w], [n,h,w], [d,h,w] or [n,d,h,w]; this array has rank 1");
+    save_refused(many, "r.ome.zarr", NULL, "this array has rank 5");
+    wf_release(line);
+    wf_release(many);
+    /* parts, and one that is never finished */
+    wf_array *half = make(WF_F32, SHAPE(2, 5, 7));
+    for (int finish = 0; finish < 2; finish++) {
+        wf_file *file = wf_file_create(ctx, "a.zarr.ome.zarr", WF_F32, SHAPE(4, 5, 7), NULL);
+        assert_non_null(file);
+        assert_int_equal(wf_file_write(file, half, SHAPE(2, 0, 0)), WF_OK);
+        if (finish)
+            assert_int_equal(wf_file_finish(file), WF_OK);
+        wf_file_free(file);
+        assert_int_equal(leftovers(), 0);
+        assert_int_equal(access("a.zarr.ome.zarr", R_OK), finish ? 0 : -1);
+    }
+    wf_array *loaded = wf_load_region(ctx, "a.zarr.ome.zarr", SHAPE(2, 0, 0), SHAPE(2, 5, 7), NULL);
+    assert_non_null(loaded);
+    assert_same_values(loaded, half);
+    wf_release(loaded);
+    wf_release(half);
+    half = make(WF_F32, SHAPE(2, 5, 7));
+    assert_int_equal(wf_save(half, "a.zarr.ome.zarr", NULL), WF_ERR_IO);
+    assert_error("a.zarr.ome.zarr", "there is a folder of this name, which is not replaced");
+    wf_release(half);
+    assert_int_equal(rename("a.zarr.ome.zarr", "a.zarr"), 0);
+    remove_store();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(levels_of_a_volume_have_sizes),
         cmocka_unit_test(channels_are_stacks),
         cmocka_unit_test(what_is_not_understood_is_left_out),
+        cmocka_unit_test(groups_are_saved),
     };
     return IO_TESTS(tests);
 }

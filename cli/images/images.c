@@ -91,7 +91,7 @@ int job_load_path(job *j, const char *path, image *out)
     const char *problem = NULL;
     if (shape.rank < 2 || shape.rank > 4)
         problem = "images, stacks and volumes have 2 to 4 axes";
-    else if (has_channels(out->meta.format) && shape.rank == 3 + out->meta.is_stack)
+    else if (out->meta.channels)
         problem = "the image has channels; weft calc 'a[y, x, 0]' takes one of them";
     else if (wf_dtype_kind(wf_array_dtype(a)) == WF_KIND_COMPLEX)
         problem = "the values are complex; weft calc 'real(a)' or 'abs(a)' makes them real";

@@ -50,12 +50,12 @@ typedef struct wf_meta {
     wf_format format;   /* loading: the file's format. Saving: used only if the suffix of the path names no format */
     wf_stored stored;   /* loading: the type of the values in the file. Saving: not used */
     wf_stored store_as; /* saving: the type wanted; values are converted. Loading: WF_STORED_DEFAULT */
-    double spacing[3]; /* Angstrom per sample along z, y, x; 0: unknown. MRC; TIFF: y, x, if the unit is cm; OME-Zarr */
-    double origin[3];  /* Angstrom, z y x. MRC; loading OME-Zarr */
-    bool is_stack;     /* the first axis counts images (or volumes, rank 4), it is not a z axis */
-    bool lzw, deflate; /* TIFF compression (both on saving: deflate); saving Zarr: deflate packs chunks by gzip */
-    bool zstd;         /* saving Zarr: packs chunks by zstd, also with deflate */
-    bool durable;      /* saving: flush to the disk, so that the file survives a power failure; may be slow */
+    double spacing[3];  /* Angstrom per sample along z, y, x; 0: unknown. MRC, OME; TIFF: y, x, if the unit is cm */
+    double origin[3];   /* Angstrom, z y x. MRC, OME-Zarr */
+    bool is_stack;      /* the first axis counts images (or volumes, rank 4), it is not a z axis */
+    bool lzw, deflate;  /* TIFF compression (both on saving: deflate); saving Zarr: deflate packs chunks by gzip */
+    bool zstd;          /* saving Zarr: packs chunks by zstd, also with deflate */
+    bool durable;       /* saving: flush to the disk, so that the file survives a power failure; may be slow */
     /* MRC: other facts of the header. */
     double angles[3]; /* alpha, beta, gamma of the cell in degrees; 0: unknown, saved as 90 */
     /* The file's history; "" is skipped. Saving adds Weft's own, in place of the last. */
@@ -72,6 +72,8 @@ typedef struct wf_meta {
     char extended_type[5];  /* loading: EXTTYP, such as "SERI"; "" if the file does not say it */
     /* Saving: the MRC file whose extended header is copied if the extents are the same; NULL: none. Loading: NULL. */
     const char *extended_from;
+    int32_t
+        channels; /* loading PNG, TIFF: the last axis has the samples of a pixel, so many; else 0. Saving: not used */
 } wf_meta;
 
 /* Loads a file as a new array in C order: [h,w], [n,h,w], [d,h,w], [n,d,h,w]; with c > 1 channels [..,h,w,c].

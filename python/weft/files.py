@@ -33,6 +33,7 @@ class Meta:
 
     format, stored: the format and the type of the file, such as 'MRC' and 'i16'; store_as: the type wanted when saving.
     spacing, origin: in Angstrom, as (z, y, x), (y, x), or a number for all axes. is_stack: the first axis counts images.
+    channels: so many samples of a pixel are the last axis; 0: it is x.
     lzw, deflate, zstd: compression. durable: saving flushes the file to the disk. Of MRC: angles, labels, extent, cell,
     start, space_group, extended_bytes, extended_type, extended_from. probe() adds dtype and shape."""
 
@@ -40,7 +41,7 @@ class Meta:
         "format": None, "stored": None, "store_as": None, "spacing": (0.0, 0.0, 0.0), "origin": (0.0, 0.0, 0.0),
         "is_stack": False, "lzw": False, "deflate": False, "zstd": False, "durable": False, "angles": (0.0, 0.0, 0.0),
         "labels": (), "extent": (0, 0, 0), "cell": (0, 0, 0), "start": (0, 0, 0), "space_group": 0, "extended_bytes": 0,
-        "extended_type": "", "extended_from": None, "dtype": None, "shape": None,
+        "extended_type": "", "extended_from": None, "channels": 0, "dtype": None, "shape": None,
     }
 
     def __init__(self, **fields: Any) -> None:

@@ -213,7 +213,7 @@ done
 refuses 2 'not both' "$WEFT" calc a a=pixel.mrc --volume --stack -o wrong.mrc
 refuses 2 'are for files' "$WEFT" calc a a=pixel.mrc --pixel 2
 refuses 2 'no place for a pixel size' "$WEFT" calc a a=pixel.mrc --pixel 2 -o wrong.npy
-refuses 2 'only MRC files' "$WEFT" calc a a=pixel.mrc --stack -o wrong.tif
+refuses 2 'only MRC and OME files' "$WEFT" calc a a=pixel.mrc --stack -o wrong.tif
 refuses 2 'that of a stack' "$WEFT" calc a a=pixel.mrc --volume -o wrong.mrcs
 [ ! -e wrong.mrc ] || die 'a refused command left a file'
 

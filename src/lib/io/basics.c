@@ -4,6 +4,7 @@
 #include "io_internal.h"
 #include <errno.h>
 #include <locale.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,6 +97,26 @@ bool wfl_io_real(const char *text, size_t length, double *out)
         return false;
     *out = value;
     return true;
+}
+
+void wfl_io_print_real(double value, int least, int most, char buf[static IO_REAL])
+{
+    if (!isfinite(value)) {
+        snprintf(buf, IO_REAL, "%s", isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
+        return;
+    }
+    for (int digits = least; digits <= most; digits++) {
+        snprintf(buf, IO_REAL, "%.*g", digits, value);
+        double again = strtod(buf, NULL);
+        if (most >= 15 ? again == value : (float)again == (float)value)
+            break;
+    }
+    const char *point = localeconv()->decimal_point;
+    char *at = strcmp(point, ".") != 0 ? strstr(buf, point) : NULL;
+    if (at) {
+        *at = '.';
+        memmove(at + 1, at + strlen(point), strlen(at + strlen(point)) + 1);
+    }
 }
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }

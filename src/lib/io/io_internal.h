@@ -2,10 +2,9 @@
  * (basics.c), the types that files store (types.c), libraries that are opened when they are needed (foreign.c),
  * compressed files (gzip.c), packed chunks (codec.c), the bounded reader and the atomic writer (file.c), runs of samples
  * (convert.c), whole arrays of them (samples.c), what is common to all files that are written (output.c), the formats,
- * their table (io.c), movies (movie.c), files as memory (mapped.c), parts of files
- * (parts.c), and files that grow (append.c). STAR tables have a
- * header of their own (star.h), and so have JSON (json.h), OME-Zarr (ome.h), the two halves of Zarr (zarr.h) and those of
- * EER (eer.h).
+ * their table (io.c), movies (movie.c), files as memory (mapped.c), parts of files (parts.c), and files that grow
+ * (append.c). STAR tables have a header of their own (star.h), and so have JSON (json.h), OME-Zarr (ome.h), OME-TIFF
+ * (ome_xml.h), the two halves of Zarr (zarr.h) and those of EER (eer.h).
  *
  * A new format is one file with the functions of wfl_io_format and one row in the table of io.c.
  */
@@ -87,6 +86,10 @@ uint64_t wfl_io_random_number(const void *owner, unsigned attempt);
 /* Reads `length` characters as a number, as strtod does in the C locale; the program's locale may have another decimal
  * point. False: there are other characters, or more than 255; *out is untouched. */
 bool wfl_io_real(const char *text, size_t length, double *out);
+/* Writes a number with the fewest digits, `least` to `most`, that read back as the same one, as in the C locale. With
+ * `most` below 15 the number is an f32. */
+enum { IO_REAL = 48 };
+void wfl_io_print_real(double value, int least, int most, char buf[IO_REAL]);
 /* True if the name ends with `suffix`, such as ".mrc", or that and ".gz". Letter case does not matter. */
 bool wfl_io_suffix_is(const char *path, const char *suffix);
 bool wfl_io_named_gzip(const char *path); /* the name ends with ".gz" */

@@ -95,9 +95,7 @@ static wf_status open_movie(const wfl_io_input *in, const wf_movie *how, wfl_mov
     m->frames_axis = s->rank == 3;
     m->group = in->grouped || !how->group ? 1 : how->group;
     m->type = wfl_io_type_of(in->image.dtype == WF_F64 ? WF_STORED_F64 : WF_STORED_F32);
-    bool channels = s->rank == 3 && !in->image.meta.is_stack &&
-                    (in->format->format == WF_FORMAT_PNG || in->format->format == WF_FORMAT_TIFF);
-    if (s->rank < 2 || s->rank > 3 || channels || wf_dtype_kind(in->image.dtype) == WF_KIND_COMPLEX)
+    if (s->rank < 2 || s->rank > 3 || in->image.meta.channels || wf_dtype_kind(in->image.dtype) == WF_KIND_COMPLEX)
         return wfl_io_fail(ctx, path, WF_ERR_SHAPE, "a movie is an image or a stack of images of real values");
     if (m->group > 1 && (!m->frames_axis || m->group > s->dim[0]))
         return wfl_io_fail(ctx, path, WF_ERR_ARG, "movie.group is %lld (the file has %lld frames)", (long long)m->group,

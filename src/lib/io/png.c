@@ -205,6 +205,7 @@ static wf_status begin_png(job *j)
     image->dtype = j->type->dtype;
     image->meta.stored = j->type->stored;
     image->shape = (wf_shape){ .rank = j->channels > 1 ? 3 : 2, .dim = { j->height, j->width, j->channels } };
+    image->meta.channels = j->channels > 1 ? j->channels : 0;
     if (j->channels == 1)
         image->shape.dim[2] = 0;
     size_t expected = (size_t)j->width * (size_t)j->channels * j->type->bytes;

@@ -2,7 +2,6 @@
 #include "star.h"
 #include "../floats.h"
 #include "weft/functions.h"
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,37 +176,16 @@ wf_array *wf_star_join(const wf_star *star, int table, const char *by, int other
 
 /* ---- arrays and strings to columns ---- */
 
-/* Writes a number with the fewest digits, up to `most`, that read back as the same one, as in the C locale. */
-static void print_real(double value, int least, int most, char buf[static 48])
-{
-    if (!isfinite(value)) {
-        snprintf(buf, 48, "%s", isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
-        return;
-    }
-    for (int digits = least; digits <= most; digits++) {
-        snprintf(buf, 48, "%.*g", digits, value);
-        double again = strtod(buf, NULL);
-        if (most == 17 ? again == value : (float)again == (float)value)
-            break;
-    }
-    const char *point = localeconv()->decimal_point;
-    char *at = strcmp(point, ".") != 0 ? strstr(buf, point) : NULL;
-    if (at) {
-        *at = '.';
-        memmove(at + 1, at + strlen(point), strlen(at + strlen(point)) + 1);
-    }
-}
-
-static void print_value(wf_dtype dtype, const void *data, int64_t i, char buf[static 48])
+static void print_value(wf_dtype dtype, const void *data, int64_t i, char buf[static IO_REAL])
 {
     if (dtype == WF_I64)
-        snprintf(buf, 48, "%lld", (long long)((const int64_t *)data)[i]);
+        snprintf(buf, IO_REAL, "%lld", (long long)((const int64_t *)data)[i]);
     else if (dtype == WF_U64)
-        snprintf(buf, 48, "%llu", (unsigned long long)((const uint64_t *)data)[i]);
+        snprintf(buf, IO_REAL, "%llu", (unsigned long long)((const uint64_t *)data)[i]);
     else if (dtype == WF_F64)
-        print_real(((const double *)data)[i], 15, 17, buf);
+        wfl_io_print_real(((const double *)data)[i], 15, 17, buf);
     else
-        print_real((double)((const float *)data)[i], 6, 9, buf);
+        wfl_io_print_real((double)((const float *)data)[i], 6, 9, buf);
 }
 
 /* Text that grows. */
@@ -305,7 +283,7 @@ static WFL_APART wf_status set(wf_star *s, int table, const char *column, const 
     texts all = { 0 };
     status = array ? wf_map(array, &data, stride) : wf_last_status(s->ctx);
     for (int64_t i = 0; i < t->rows && status == WF_OK; i++) {
-        char buf[48];
+        char buf[IO_REAL];
         print_value(wf_array_dtype(array), data, i * stride[0], buf);
         status = add_text(s, &all, buf);
     }

@@ -23,6 +23,12 @@ void wfl_tiff_close(wfl_tiff_job *j); /* j->tif NULL: does nothing */
 /* Fails with libtiff's first message. */
 wf_status wfl_tiff_fail(const wfl_tiff_job *j, const char *doing);
 
+/* True if the name of a file says OME-TIFF. */
+static inline bool wfl_is_ome_tiff(const char *path)
+{
+    return wfl_io_suffix_is(path, ".ome.tif") || wfl_io_suffix_is(path, ".ome.tiff");
+}
+
 wf_status wfl_tiff_open_file(wfl_io_input *in);
 wf_status wfl_tiff_read_box(wfl_io_input *in, const wf_shape *first, const wf_shape *count, void *to);
 void wfl_tiff_close_file(wfl_io_input *in);

@@ -1,11 +1,14 @@
 /* tiff_read.c - reads TIFF files into arrays: strips and tiles, several pages, several samples per pixel.
  *
  * All pages are examined before the array is allocated: they must agree, and their size is compared with the length of
- * the file at the best ratio their compression can reach.
+ * the file at the best ratio their compression can reach. OME-XML in the description of the first page says which pages
+ * are the sections of a volume, and how large pixels are.
  */
 #include "tiff.h"
+#include "ome_xml.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The properties in which all pages must agree. */
 typedef struct page {
@@ -18,7 +21,9 @@ typedef struct file_info {
     page first;
     int64_t pages;     /* number of pages, without thumbnails and masks */
     double needed;     /* least length of a file that can hold the pages, in bytes */
-    double spacing[2]; /* y, x */
+    double spacing[3]; /* z, y, x */
+    int64_t depth;     /* sections of a volume, which follow each other; 1: the pages are images */
+    int64_t described; /* pages, by the description; 0: there is none */
     bool lzw, deflate;
 } file_info;
 
@@ -122,10 +127,25 @@ static void read_spacing(const wfl_tiff_job *j, file_info *info)
     wfl_tiff.GetFieldDefaulted(j->tif, TIFFTAG_RESOLUTIONUNIT, &unit);
     bool known =
         wfl_tiff.GetField(j->tif, TIFFTAG_XRESOLUTION, &x) && wfl_tiff.GetField(j->tif, TIFFTAG_YRESOLUTION, &y);
+    if (info->spacing[1] > 0 && info->spacing[2] > 0) /* from the description */
+        return;
     if (!known || unit != RESUNIT_CENTIMETER || !(x > 0 && x < 1e30f && y > 0 && y < 1e30f))
         return;
-    info->spacing[0] = 1e8 / (double)y;
-    info->spacing[1] = 1e8 / (double)x;
+    info->spacing[1] = 1e8 / (double)y;
+    info->spacing[2] = 1e8 / (double)x;
+}
+
+/* Takes what the first page says in OME-XML. */
+static void read_description(const wfl_tiff_job *j, file_info *info)
+{
+    const char *text = NULL;
+    wfl_ome_pixels ome;
+    info->depth = 1;
+    if (!wfl_tiff.GetField(j->tif, TIFFTAG_IMAGEDESCRIPTION, &text) || !text ||
+        !wfl_ome_xml_read(text, info->first.samples, &ome) || !wfl_io_mul(ome.depth, ome.count, &info->described))
+        return;
+    memcpy(info->spacing, ome.spacing, sizeof info->spacing);
+    info->depth = ome.count > 1 && info->first.samples > 1 ? 1 : ome.depth;
 }
 
 /* Reads the next directory, which is number `number`, from 1. */
@@ -183,6 +203,7 @@ static wf_status examine_pages(wfl_tiff_job *j, file_info *info)
                 info->first = p;
                 info->lzw = compression == COMPRESSION_LZW;
                 info->deflate = compression == COMPRESSION_DEFLATE || compression == COMPRESSION_ADOBE_DEFLATE;
+                read_description(j, info);
                 read_spacing(j, info);
             }
             info->pages++;
@@ -201,6 +222,8 @@ static wf_status examine_pages(wfl_tiff_job *j, file_info *info)
     }
     if (!info->pages)
         return wfl_io_fail(j->ctx, j->path, WF_ERR_IO, "TIFF: the file holds only thumbnails and masks");
+    if (info->described != info->pages)
+        info->depth = 1; /* the description is of other pages */
     return WF_OK;
 }
 
@@ -212,15 +235,18 @@ static void describe(const file_info *info, wfl_io_image *image)
     image->meta.stored = p->type->stored;
     image->meta.lzw = info->lzw;
     image->meta.deflate = info->deflate;
-    image->meta.is_stack = info->pages > 1;
-    image->meta.spacing[1] = info->spacing[0];
-    image->meta.spacing[2] = info->spacing[1];
-    if (info->pages > 1)
-        shape->dim[shape->rank++] = info->pages;
+    image->meta.is_stack = info->pages > info->depth;
+    memcpy(image->meta.spacing, info->spacing, sizeof info->spacing);
+    if (info->pages > info->depth)
+        shape->dim[shape->rank++] = info->pages / info->depth;
+    if (info->depth > 1)
+        shape->dim[shape->rank++] = info->depth;
     shape->dim[shape->rank++] = p->height;
     shape->dim[shape->rank++] = p->width;
-    if (p->samples > 1)
+    if (p->samples > 1) {
         shape->dim[shape->rank++] = p->samples;
+        image->meta.channels = p->samples;
+    }
 }
 
 /* ---- reading pixels ---- */
@@ -374,17 +400,18 @@ wf_status wfl_tiff_read_box(wfl_io_input *in, const wf_shape *first, const wf_sh
 {
     tiff_file *f = in->state;
     const page *p = &f->info.first;
-    int axis = f->info.pages > 1; /* of rows */
+    int stacks = f->info.pages > f->info.depth, axis = stacks + (f->info.depth > 1); /* axis: of rows */
     target t = { .y = first->dim[axis], .height = count->dim[axis], .x = first->dim[axis + 1], .to = to };
     t.width = count->dim[axis + 1];
     t.sample = p->samples > 1 ? first->dim[axis + 2] : 0;
     t.samples = p->samples > 1 ? count->dim[axis + 2] : 1;
-    int64_t begin = axis ? first->dim[0] : 0, pages = axis ? count->dim[0] : 1;
+    int64_t volumes = stacks ? count->dim[0] : 1, sections = f->info.depth > 1 ? count->dim[stacks] : 1;
+    int64_t begin = (stacks ? first->dim[0] : 0) * f->info.depth + (f->info.depth > 1 ? first->dim[stacks] : 0);
     f->job.reader->code = 0;
     f->job.text[0] = 0;
-    for (int64_t k = 0; k < pages; k++) {
+    for (int64_t k = 0; k < volumes * sections; k++) {
         double ratio = 0;
-        wf_status status = go_to_page(f, begin + k, &ratio);
+        wf_status status = go_to_page(f, begin + k / sections * f->info.depth + k % sections, &ratio);
         if (status == WF_OK)
             status = read_pixels(&f->job, p, f->number, ratio * (double)f->job.reader->size, &t);
         if (status != WF_OK)

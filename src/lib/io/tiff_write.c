@@ -1,12 +1,14 @@
 /* tiff_write.c - saves arrays as TIFF files of one page or several, in strips. The file is a BigTIFF where offsets may
- * need more than 32 bits.
+ * need more than 32 bits. A file whose name says OME-TIFF describes its pages in OME-XML.
  */
 #include "tiff.h"
+#include "ome_xml.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct pages {
-    int64_t count;
+    int64_t count, depth; /* depth: of them are the sections of a volume; 1: they are images */
     uint32_t height, width;
     uint16_t samples;
     const wfl_io_type *type;
@@ -17,16 +19,19 @@ static wf_status shape_to_pages(const wfl_io_source *source, const wf_meta *meta
     const wf_shape *s = &source->shape;
     int64_t last = s->rank ? s->dim[s->rank - 1] : 0;
     bool channels = s->rank >= 3 && last >= 2 && last <= 4 && (s->rank == 4 || !meta->is_stack);
-    if (s->rank < 2 || s->rank > 4 || (s->rank == 4 && !channels))
-        return wfl_io_fail(source->ctx, source->path, WF_ERR_SHAPE,
-                           "TIFF holds pages, [h,w], [n,h,w] or [n,h,w,c] with c from 2 to 4; this array has rank %d%s",
-                           s->rank, s->rank == 4 ? " and another last extent" : "");
+    bool ome = wfl_is_ome_tiff(source->path), volumes = ome && s->rank == 4 && !channels;
+    if (s->rank < 2 || s->rank > 4 || (s->rank == 4 && !channels && !ome))
+        return wfl_io_fail(
+            source->ctx, source->path, WF_ERR_SHAPE,
+            "TIFF holds pages, [h,w], [n,h,w] or [n,h,w,c] with c from 2 to 4%s; this array has rank %d%s",
+            ome ? ", OME-TIFF also [n,d,h,w]" : "", s->rank, s->rank == 4 ? " and another last extent" : "");
     int h = s->rank - 2 - channels;
     for (int d = 0; d < s->rank; d++)
         if (s->dim[d] < 1 || s->dim[d] > INT32_MAX)
             return wfl_io_fail(source->ctx, source->path, WF_ERR_SHAPE, "extent %lld of axis %d (TIFF holds 1..2^31-1)",
                                (long long)s->dim[d], d);
-    p->count = h > 0 ? s->dim[0] : 1;
+    p->count = h > 0 ? s->dim[0] * (volumes ? s->dim[1] : 1) : 1;
+    p->depth = volumes ? s->dim[1] : meta->is_stack ? 1 : p->count;
     p->height = (uint32_t)s->dim[h];
     p->width = (uint32_t)s->dim[h + 1];
     p->samples = (uint16_t)(channels ? last : 1);
@@ -36,7 +41,9 @@ static wf_status shape_to_pages(const wfl_io_source *source, const wf_meta *meta
     return WF_OK;
 }
 
-static void set_page_fields(TIFF *tif, const pages *p, const wf_meta *meta, int64_t number, uint32_t strip_rows)
+/* `description`: of all pages; NULL: none */
+static void set_page_fields(TIFF *tif, const pages *p, const wf_meta *meta, int64_t number, uint32_t strip_rows,
+                            const char *description)
 {
     wf_kind kind = wf_dtype_kind(p->type->dtype);
     wfl_tiff.SetField(tif, TIFFTAG_IMAGEWIDTH, p->width);
@@ -71,6 +78,8 @@ static void set_page_fields(TIFF *tif, const pages *p, const wf_meta *meta, int6
         wfl_tiff.SetField(tif, TIFFTAG_XRESOLUTION, 1e8 / meta->spacing[2]);
         wfl_tiff.SetField(tif, TIFFTAG_YRESOLUTION, 1e8 / meta->spacing[1]);
     }
+    if (description && number == 0)
+        wfl_tiff.SetField(tif, TIFFTAG_IMAGEDESCRIPTION, description);
     char software[64];
     snprintf(software, sizeof software, "Weft %s", wf_version());
     wfl_tiff.SetField(tif, TIFFTAG_SOFTWARE, software);
@@ -90,6 +99,7 @@ typedef struct tiff_output {
     int64_t next; /* the page that is written next */
     uint32_t strip_rows;
     void *strip;
+    char description[OME_XML]; /* "": none */
 } tiff_output;
 
 wf_status wfl_tiff_create(wfl_io_output *out)
@@ -100,11 +110,16 @@ wf_status wfl_tiff_create(wfl_io_output *out)
         return wfl_io_fail_memory(what->ctx, what->path, (int64_t)sizeof *t);
     pages *p = &t->p;
     int rank;
+    bool ome = wfl_is_ome_tiff(what->path);
     uint32_t held = IO_BIT(I8) | IO_BIT(U8) | IO_BIT(I16) | IO_BIT(U16) | IO_BIT(I32) | IO_BIT(U32) | IO_BIT(I64) |
                     IO_BIT(U64) | IO_BIT(F16) | IO_BIT(F32) | IO_BIT(F64);
-    wf_status status =
-        wfl_io_choose_type(what, &out->meta, "TIFF", held, held, what->dtype == WF_BF16 ? WF_STORED_F32 : WF_STORED_U8,
-                           " (it stores i8 to u64, f16, f32, f64)", &p->type, &rank);
+    wf_stored otherwise = what->dtype == WF_BF16 || what->dtype == WF_F16 ? WF_STORED_F32
+                          : what->dtype == WF_BOOL                        ? WF_STORED_U8
+                                                                          : WF_STORED_DEFAULT;
+    wf_status status = ome ? wfl_io_choose_type(what, &out->meta, "OME-TIFF", OME_XML_TYPES, OME_XML_TYPES, otherwise,
+                                                " (it stores i8 to u32, f32, f64)", &p->type, &rank)
+                           : wfl_io_choose_type(what, &out->meta, "TIFF", held, held, otherwise,
+                                                " (it stores i8 to u64, f16, f32, f64)", &p->type, &rank);
     if (status == WF_OK)
         status = shape_to_pages(what, &out->meta, p);
     if (status != WF_OK)
@@ -120,6 +135,16 @@ wf_status wfl_tiff_create(wfl_io_output *out)
     status = wfl_io_output_create(out);
     if (status != WF_OK)
         return status;
+    if (ome) {
+        wfl_ome_pixels described = { .width = p->width,
+                                     .height = p->height,
+                                     .depth = p->depth,
+                                     .count = p->count / p->depth,
+                                     .samples = p->samples,
+                                     .stored = p->type->stored };
+        memcpy(described.spacing, out->meta.spacing, sizeof described.spacing);
+        wfl_ome_xml_write(&described, t->description);
+    }
     t->job = (wfl_tiff_job){ .writer = &out->writer, .ctx = what->ctx, .path = what->path };
     return wfl_tiff_open(&t->job, needs_bigtiff(p, &out->meta, strip_rows) ? "w8" : "w", 0);
 }
@@ -128,7 +153,7 @@ static bool write_page(tiff_output *t, const wf_meta *meta, const wfl_io_source 
 {
     const pages *p = &t->p;
     int64_t row = (int64_t)p->width * p->samples;
-    set_page_fields(t->job.tif, p, meta, t->next, t->strip_rows);
+    set_page_fields(t->job.tif, p, meta, t->next, t->strip_rows, *t->description ? t->description : NULL);
     for (uint32_t y = 0, strip = 0; y < p->height; y += t->strip_rows, strip++) {
         uint32_t rows = p->height - y < t->strip_rows ? p->height - y : t->strip_rows;
         tmsize_t bytes = (tmsize_t)(rows * row * (int64_t)p->type->bytes);
@@ -145,7 +170,8 @@ wf_status wfl_tiff_write(wfl_io_output *out, const wfl_io_source *source, const 
     tiff_output *t = out->state;
     const wf_shape *box = &source->shape, *whole = &out->what.shape;
     bool several = t->p.count > 1;
-    int64_t begin = several ? first->dim[0] : t->next, count = several ? box->dim[0] : 1;
+    int64_t each = several ? t->p.count / whole->dim[0] : 1; /* of an element of the first axis */
+    int64_t begin = several ? first->dim[0] * each : t->next, count = several ? box->dim[0] * each : 1;
     for (int d = several; d < whole->rank; d++)
         if (box->dim[d] != whole->dim[d])
             return wfl_io_fail(out->what.ctx, out->what.path, WF_ERR_UNSUPPORTED,

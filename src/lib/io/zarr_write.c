@@ -3,7 +3,8 @@
  *
  * The folder has a temporary name beside its own, ".weft-<number>.zarr.tmp", until it is complete. The folder of a
  * process that is killed stays. A chunk that is written in parts is read and written once more for each. Chunks are
- * packed at the end.
+ * packed at the end. A name that ends with .ome.zarr makes a group of OME-NGFF 0.5 (ngff.openmicroscopy.org), whose
+ * metadata say how large samples are, with the array as its one level, "0".
  */
 #include "zarr.h"
 #include <dirent.h>
@@ -39,7 +40,9 @@ static const packer gzip = { "gzip", WFL_GZIP_LEVEL, "", wfl_gzip_pack };
 static const packer zstd = { "zstd", WFL_ZSTD_LEVEL, ", \"checksum\": false", wfl_codec_pack };
 
 typedef struct store {
-    char *temp; /* the folder */
+    char *temp;   /* the folder that appears */
+    char *folder; /* of the array: the same, or the level in it */
+    bool ome;
     char *path; /* of a file in it; ZARR_NAME bytes longer than the folder */
     const wfl_io_type *type;
     int rank; /* without the axis of complex parts */
@@ -61,20 +64,26 @@ static int make_folder(store *s, const char *path)
                 (unsigned long long)wfl_io_random_number(s, attempt));
         code = mkdir(s->temp, 0777) == 0 ? 0 : errno;
     }
-    if (code)
+    if (code) {
         s->temp[0] = 0;
-    return code;
+        return code;
+    }
+    sprintf(s->folder, "%s%s", s->temp, s->ome ? "/0" : "");
+    return s->ome && mkdir(s->folder, 0777) != 0 ? errno : 0;
 }
 
 static void remove_folder(store *s)
 {
-    DIR *dir = s->temp[0] ? opendir(s->temp) : NULL;
-    for (struct dirent *entry; dir && (entry = readdir(dir));)
-        unlinkat(dirfd(dir), entry->d_name, 0);
-    if (dir)
-        closedir(dir);
-    if (s->temp[0])
-        rmdir(s->temp);
+    for (int level = s->ome; level >= 0; level--) {
+        const char *folder = level ? s->folder : s->temp;
+        DIR *dir = folder[0] ? opendir(folder) : NULL;
+        for (struct dirent *entry; dir && (entry = readdir(dir));)
+            unlinkat(dirfd(dir), entry->d_name, 0);
+        if (dir)
+            closedir(dir);
+        if (folder[0])
+            rmdir(folder);
+    }
 }
 
 /* Writes a file of the folder at once. Returns 0 or an errno. */
@@ -104,6 +113,67 @@ static void put_extents(char *text, size_t cap, const int64_t *extent, int rank)
     snprintf(text + n, cap - n, "]");
 }
 
+/* What an axis of an image of OME-NGFF is: "t", or the place in "zyx". Complex parts are no axis. */
+static int axis_in_space(const wfl_io_output *out, const store *s, int d)
+{
+    return d == 0 && (s->rank == 4 || (s->rank == 3 && out->meta.is_stack)) ? -1 : d + 3 - s->rank;
+}
+
+/* Appends the name of an axis. */
+static void put_axis_name(char *text, size_t cap, int place)
+{
+    size_t n = strlen(text);
+    snprintf(text + n, cap - n, "\"%c\"", place < 0 ? 't' : "zyx"[place]);
+}
+
+/* Appends the sizes of samples, or the place of the first, along all axes. An axis without a unit has samples of 1. */
+static void put_transformation(char *text, size_t cap, const wfl_io_output *out, const store *s, bool translation)
+{
+    const char *kind = translation ? "translation" : "scale";
+    size_t n = strlen(text);
+    n += (size_t)snprintf(text + n, cap - n, "%s{\"type\": \"%s\", \"%s\": [", translation ? ", " : "", kind, kind);
+    for (int d = 0; d < s->rank; d++) {
+        int place = axis_in_space(out, s, d);
+        bool known = place >= 0 && out->meta.spacing[place] > 0;
+        char number[IO_REAL];
+        wfl_io_print_real(!known        ? !translation
+                          : translation ? out->meta.origin[place]
+                                        : out->meta.spacing[place],
+                          15, 17, number);
+        n += (size_t)snprintf(text + n, cap - n, "%s%s", d ? ", " : "", number);
+    }
+    snprintf(text + n, cap - n, "]}");
+}
+
+/* Writes the metadata of a group with one level. */
+static int write_group(const wfl_io_output *out, store *s)
+{
+    enum { CAP = 2048 };
+    char text[CAP];
+    bool shifted = false;
+    snprintf(
+        text, CAP,
+        "{\n  \"zarr_format\": 3,\n  \"node_type\": \"group\",\n  \"attributes\": {\"ome\": {\"version\": \"0.5\", "
+        "\"multiscales\": [{\"axes\": [");
+    for (int d = 0; d < s->rank; d++) {
+        int place = axis_in_space(out, s, d);
+        bool known = place >= 0 && out->meta.spacing[place] > 0;
+        strcat(text, d ? ", {\"name\": " : "{\"name\": ");
+        put_axis_name(text, CAP, place);
+        strcat(text, place < 0 ? ", \"type\": \"time\"}"
+                     : known   ? ", \"type\": \"space\", \"unit\": \"angstrom\"}"
+                               : ", \"type\": \"space\"}");
+        shifted = shifted || (known && out->meta.origin[place] != 0);
+    }
+    strcat(text, "], \"datasets\": [{\"path\": \"0\", \"coordinateTransformations\": [");
+    put_transformation(text, CAP, out, s, false);
+    if (shifted)
+        put_transformation(text, CAP, out, s, true);
+    strcat(text, "]}]}]}}\n}\n");
+    sprintf(s->path, "%s/zarr.json", s->temp);
+    return write_file(s->path, text, strlen(text), out->meta.durable);
+}
+
 static int write_metadata(const wfl_io_output *out, store *s)
 {
     enum { CAP = 2048 };
@@ -123,7 +193,7 @@ static int write_metadata(const wfl_io_output *out, store *s)
                  s->packer->level, s->packer->rest);
     snprintf(text + n, CAP - n,
              "}},\n  \"chunk_key_encoding\": {\"name\": \"default\", \"configuration\": {\"separator\": \".\"}},\n"
-             "  \"fill_value\": %s,\n  \"codecs\": [{\"name\": \"bytes\"%s%s%s}%s],\n  \"attributes\": {}\n}\n",
+             "  \"fill_value\": %s,\n  \"codecs\": [{\"name\": \"bytes\"%s%s%s}%s],\n  \"attributes\": {}",
              s->type->stored == WF_STORED_BOOL                ? "false"
              : s->type->parts > 1                             ? "[0.0, 0.0]"
              : wf_dtype_kind(s->type->dtype) == WF_KIND_FLOAT ? "0.0"
@@ -133,7 +203,12 @@ static int write_metadata(const wfl_io_output *out, store *s)
              : wfl_io_little_endian() ? "little"
                                       : "big",
              s->type->bytes > 1 ? "\"}" : "", codec);
-    sprintf(s->path, "%s/zarr.json", s->temp);
+    for (int d = 0; d < s->rank && s->ome; d++) {
+        strcat(text, d ? ", " : ",\n  \"dimension_names\": [");
+        put_axis_name(text, CAP, axis_in_space(out, s, d));
+    }
+    strcat(text, s->ome ? "]\n}\n" : "\n}\n");
+    sprintf(s->path, "%s/zarr.json", s->folder);
     return write_file(s->path, text, strlen(text), out->meta.durable);
 }
 
@@ -167,12 +242,17 @@ wf_status wfl_zarr_create(wfl_io_output *out)
     store *s = out->state = calloc(1, sizeof *s);
     if (!s)
         return wfl_io_fail_memory(ctx, path, (int64_t)sizeof *s);
+    s->ome = wfl_io_suffix_is(path, ".ome.zarr");
     s->temp = calloc(n + TEMP_NAME, 1);
-    s->path = malloc(n + TEMP_NAME + ZARR_NAME);
-    if (!s->temp || !s->path)
+    s->folder = calloc(n + TEMP_NAME + 2, 1);
+    s->path = malloc(n + TEMP_NAME + 2 + ZARR_NAME);
+    if (!s->temp || !s->folder || !s->path)
         return wfl_io_fail_memory(ctx, path, (int64_t)n);
     wf_status status =
         wfl_io_choose_type(&out->what, &out->meta, "Zarr", all, all, WF_STORED_F32, "", &s->type, &s->rank);
+    if (status == WF_OK && s->ome && (s->rank < 2 || s->rank > 4))
+        status = wfl_io_fail(ctx, path, WF_ERR_SHAPE,
+                             "OME-Zarr holds [h,w], [n,h,w], [d,h,w] or [n,d,h,w]; this array has rank %d", s->rank);
     if (status == WF_OK && lstat(path, &info) == 0)
         status = wfl_io_fail(ctx, path, WF_ERR_IO, "cannot write: there is a %s of this name, which is not replaced",
                              S_ISDIR(info.st_mode) ? "folder" : "file");
@@ -186,6 +266,8 @@ wf_status wfl_zarr_create(wfl_io_output *out)
     if (status != WF_OK)
         return status;
     int code = make_folder(s, path);
+    if (!code && s->ome)
+        code = write_group(out, s);
     if (!code)
         code = write_metadata(out, s);
     return code ? wfl_io_fail_errno(ctx, path, "write", code) : WF_OK;
@@ -233,7 +315,7 @@ static int write_chunk(wfl_io_output *out, const wfl_io_source *source, const wf
         count[d] = (end < next ? end : next) - low[d];
         whole = whole && low[d] == begin && low[d] + count[d] == next;
     }
-    wfl_zarr_name_chunk(s->path, s->temp, true, '.', index, rank);
+    wfl_zarr_name_chunk(s->path, s->folder, true, '.', index, rank);
     int code = whole ? 0 : read_chunk(s, bytes);
     if (code)
         return code;
@@ -283,10 +365,10 @@ static int pack_file(store *s, const char *name, bool durable)
 {
     struct stat info;
     char packed[ZARR_NAME + 8];
-    sprintf(s->path, "%s/%.*s", s->temp, ZARR_NAME - 2, name);
+    sprintf(s->path, "%s/%.*s", s->folder, ZARR_NAME - 2, name);
     int from = open(s->path, O_RDONLY | O_CLOEXEC), to = -1, code = 0;
     snprintf(packed, sizeof packed, "%.*s.packed", ZARR_NAME - 2, name);
-    int folder = open(s->temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int folder = open(s->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (from >= 0 && folder >= 0 && fstat(from, &info) == 0)
         to = openat(folder, packed, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     code = to < 0 ? errno : s->packer->pack(from, (int64_t)info.st_size, to);
@@ -307,7 +389,7 @@ static int pack_file(store *s, const char *name, bool durable)
 static int pack_all(store *s, bool durable)
 {
     struct dirent **names;
-    int n = scandir(s->temp, &names, NULL, NULL), code = n < 0 ? errno : 0;
+    int n = scandir(s->folder, &names, NULL, NULL), code = n < 0 ? errno : 0;
     for (int i = 0; i < n; i++) {
         if (!code && names[i]->d_name[0] == 'c')
             code = pack_file(s, names[i]->d_name, durable);
@@ -330,9 +412,10 @@ wf_status wfl_zarr_finish(wfl_io_output *out, wf_status status)
         if (code)
             status = wfl_io_fail_errno(out->what.ctx, out->what.path, "write", code);
     }
-    if (status != WF_OK && s->temp)
+    if (status != WF_OK && s->temp && s->folder)
         remove_folder(s);
     free(s->temp);
+    free(s->folder);
     free(s->path);
     free(s->samples);
     free(s);
