@@ -93,6 +93,57 @@ static void test_borders_of_blocks(void **state)
         }
 }
 
+/* Multiples of loop indices: every s-th row and column, from some place on, and steps that would leave any array. */
+static void test_borders_of_steps(void **state)
+{
+    (void)state;
+    test_need_llvm();
+    static const int64_t step[][2] = { { 2, 1 },        { 1, 2 },    { 3, 4 },
+                                       { 8, 1 },        { 40, 250 }, { INT64_C(1) << 40, 2 },
+                                       { INT64_MAX, 3 } };
+    static const int64_t start[][2] = { { 0, 0 }, { -1, -3 }, { -7, -8 }, { 5, 6 }, { 36, 210 }, { -100, -1000 } };
+    for (size_t s = 0; s < WF__COUNT(step); s++) {
+        test_case t;
+        begin_case(&t, "steps", 2);
+        t.options.rows = 1 + (int)(s % 2);
+        t.options.columns = 2;
+        const int64_t size[2] = { 37, 211 }, out_size[2] = { 21, 230 };
+        test_space(&t, 2, out_size[0], out_size[1], 0);
+        wf__ir *ir = &t.ir;
+        uint32_t a = test_slot(&t, WF_F32, 2, size, false);
+        for (size_t k = 0; k < WF__COUNT(start); k++) {
+            wf__ref sum = 0;
+            wf__ref y = wf__op2(ir, WF__OP_mul, wf__index(ir, 0), num(&t, step[s][0]));
+            wf__ref x = wf__op2(ir, WF__OP_mul, wf__index(ir, 1), num(&t, step[s][1]));
+            uint32_t place = test_tuple(&t, plus(&t, y, start[k][0]), plus(&t, x, start[k][1]), 0);
+            for (int b = WF_BORDER_VALUE; b < (int)WF__BORDERS; b++) {
+                wf__ref v = wf__load(ir, a, place, (unsigned)b, 0);
+                sum = sum ? wf__op2(ir, WF__OP_add, sum, v) : v;
+            }
+            out(&t, test_slot(&t, WF_F32, 2, out_size, true), sum);
+        }
+        assert_int_equal(ir->status, WF_OK);
+        test_compare(&t, false);
+        test_end(&t);
+    }
+    for (size_t s = 0; s < WF__COUNT(step); s++) /* one load, whose interior is not that of others */
+        for (size_t k = 1; k < WF__COUNT(start); k += 2) {
+            test_case t;
+            begin_case(&t, "one step", 2);
+            t.options.rows = t.options.columns = 1;
+            const int64_t size[2] = { 37, 211 }, out_size[2] = { 21, 230 };
+            test_space(&t, 2, out_size[0], out_size[1], 0);
+            wf__ir *ir = &t.ir;
+            uint32_t a = test_slot(&t, WF_F32, 2, size, false), r = test_slot(&t, WF_F32, 2, out_size, true);
+            wf__ref y = wf__op2(ir, WF__OP_mul, wf__index(ir, 0), num(&t, step[s][0]));
+            wf__ref x = wf__op2(ir, WF__OP_mul, wf__index(ir, 1), num(&t, step[s][1]));
+            uint32_t place = test_tuple(&t, plus(&t, y, start[k][0]), plus(&t, x, start[k][1]), 0);
+            out(&t, r, wf__load(ir, a, place, WF_BORDER_VALUE, wf__const_f64(ir, WF_F32, 7)));
+            test_compare(&t, false);
+            test_end(&t);
+        }
+}
+
 /* A window of a block so far out that the sum of its indices wraps: to the smallest integers, and to the largest. */
 static void test_far_blocks(void **state)
 {
@@ -153,9 +204,8 @@ static void test_stencil_tiles(void **state)
 int codegen_borders(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_borders),
-        cmocka_unit_test(test_borders_of_blocks),
-        cmocka_unit_test(test_far_blocks),
+        cmocka_unit_test(test_borders),          cmocka_unit_test(test_borders_of_blocks),
+        cmocka_unit_test(test_borders_of_steps), cmocka_unit_test(test_far_blocks),
         cmocka_unit_test(test_stencil_tiles),
     };
     test_choose();

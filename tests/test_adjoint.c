@@ -4,6 +4,7 @@
  * ctest: devices
  */
 #include "on_devices.h"
+#include "weft/functions.h"
 
 enum { H = 13, W = 17, K = 3 };
 
@@ -190,6 +191,79 @@ static void stencil_of_a_stencil(void **state)
         wf_release(used[i]);
 }
 
+static wf_array *of_dtype(wf_dtype t, wf_shape shape, const double *x)
+{
+    wf_array *wide = array_of(ctx, WF_F64, shape, x), *a = wf_array_cast(wide, t);
+    wf_release(wide);
+    return a;
+}
+
+/* Sums over all points, some rows of which are added up at once: one row, a divisor of their number, and what is left of
+ * a prime number; in one kernel and in two. */
+static void check_sums(wf_dtype t, int rank, int64_t rows, int taps)
+{
+    enum { COLUMNS = 19, MOST = 23, MOST_TAPS = 9 };
+    const int64_t planes = rank == 3 ? 2 : 1, points = planes * rows * COLUMNS;
+    const wf_shape all[] = { WF_SHAPE(COLUMNS), WF_SHAPE(rows, COLUMNS), WF_SHAPE(planes, rows, COLUMNS) };
+    const wf_shape weights = WF_SHAPE(taps, taps);
+    double x[2 * MOST * COLUMNS], v[2 * MOST * COLUMNS], w[MOST_TAPS * MOST_TAPS];
+    uint64_t random = (uint64_t)(rows * 100 + taps);
+    for (int64_t i = 0; i < points; ++i) /* few digits, so that a product of f16 is exact */
+        x[i] = floor(8 * at(&random)) / 8, v[i] = floor(8 * at(&random)) / 8;
+    for (int i = 0; i < taps * taps; ++i)
+        w[i] = at(&random);
+    wf_array *ax = of_dtype(t, all[rank - 1], x), *av = of_dtype(t, all[rank - 1], v);
+    wf_array *aw = of_dtype(t, weights, w), *y = wf_like(ax), *gw = wf_full(ctx, t, weights, 7);
+    wf_graph *g = wf_begin(ctx, .shape = all[rank - 1]);
+    wf_val sum = wf_const(g, t, 0), zero = wf_const(g, t, 0), index[3] = { 0 };
+    for (int d = 0; d < rank; ++d)
+        index[d] = wf_index(g, d);
+    for (int i = 0; i < taps; ++i)
+        for (int j = 0; j < taps; ++j) {
+            wf_val here[3] = { index[0], index[1], index[2] };
+            here[rank - 1] = wf_add(index[rank - 1], j - taps / 2);
+            if (rank > 1)
+                here[rank - 2] = wf_add(index[rank - 2], i - taps / 2);
+            wf_val pixel = wf_read_border_n(g, ax, WF_BORDER_VALUE, zero, (wf_vals){ here, (size_t)rank });
+            sum = wf_add(sum, wf_mul(pixel, wf_read(g, aw, i, j)));
+        }
+    wf_out(g, y, sum);
+    OK(ctx, wf_adjoint(g, WF_ARRAYS(y), WF_ARRAYS(av), WF_ARRAYS(aw), WF_ARRAYS(gw)));
+    wf_array *wide = wf_array_cast(gw, WF_F64);
+    double *got = contents(wide);
+    for (int i = 0; i < taps; ++i)
+        for (int j = 0; j < taps; ++j) {
+            double want = 0;
+            for (int64_t p = 0; p < points; ++p) {
+                const int64_t r = p / COLUMNS % rows + (rank > 1 ? i - taps / 2 : 0), c = p % COLUMNS + j - taps / 2;
+                if (r >= 0 && r < rows && c >= 0 && c < COLUMNS)
+                    want += v[p] * x[p / (rows * COLUMNS) * rows * COLUMNS + r * COLUMNS + c];
+            }
+            const double is = got[i * taps + j], most = (t == WF_F64 ? 1e-14 : t == WF_F32 ? 1e-7 : 1e-3) * fabs(want);
+            if (!(fabs(is - want) <= most))
+                fail_msg("%s, %d axes, %d rows: derivative [%d, %d] is %.17g, not %.17g", wf_dtype_name(t), rank,
+                         (int)rows, i, j, is, want);
+        }
+    free(got);
+    wf_array *const used[] = { ax, av, aw, y, gw, wide };
+    for (size_t i = 0; i < sizeof used / sizeof *used; ++i)
+        wf_release(used[i]);
+}
+
+static void sums_over_rows(void **state)
+{
+    (void)state;
+    static const int64_t rows[] = { 1, 2, 7, 8, 11, 12, 23 };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        check_sums(WF_F32, 2, rows[i], 3);
+        check_sums(WF_F64, 2, rows[i], 9);
+    }
+    check_sums(WF_F16, 2, 23, 3);
+    check_sums(WF_F64, 1, 1, 5);
+    check_sums(WF_F32, 3, 8, 3);
+    check_sums(WF_F64, 3, 11, 3);
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -227,6 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(transposes),
         cmocka_unit_test(stencil_of_a_stencil),
+        cmocka_unit_test(sums_over_rows),
         cmocka_unit_test(refused),
     };
     return RUN_ON_ALL(tests);

@@ -395,6 +395,15 @@ static int update_columns(const study *s, uint32_t updates)
     return columns;
 }
 
+/* True if each vector is to be stored before the next one is computed. */
+static bool streams_by_column(const wf__gen *g, const wf__ir *body)
+{
+    uint32_t nodes = 0;
+    for (wf__ref r = 1; r < body->n; r++)
+        nodes += body->node[r].op != WF__NOP && body->node[r].op != WF__CONST;
+    return g->options->nontemporal && nodes <= WF__POINT_BY_POINT_NODES;
+}
+
 void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const uint8_t *live, int *rows, int *columns)
 {
     int r = g->options->rows, c = g->options->columns, best_r = 1, best_c = 1;
@@ -432,8 +441,10 @@ void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const
     *columns = c > 0 ? c : best_c;
     bool one_row = body->rank < 2 || body->loops || updates || (in_order && !accumulates(body));
     *rows = *columns && one_row ? 1 : r > 0 ? r : best_r;
+    g->by_column = streams_by_column(g, body);
     if (body->red_n && !body->kept_lane) { /* columns: a multiple of the accumulators' vectors */
-        int instances = WF__LANES / g->width;
+        const int instances = WF__LANES / g->width;
+        g->by_column = g->by_column || (*columns < instances && !body->loops && !updates);
         *columns = (*columns + instances - 1) / instances * instances;
     }
 }

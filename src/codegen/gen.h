@@ -23,7 +23,8 @@ typedef struct wf__gen {
     const wf__llvm_api *L;
     const wf__code_options *options;
     wf__isa isa;
-    int width; /* lanes of a vector */
+    int width;      /* lanes of a vector */
+    bool by_column; /* the vectors of a tile are computed one after the other (wf__tile) */
     LLVMContextRef context;
     LLVMModuleRef module;
     LLVMBuilderRef b;

@@ -4,7 +4,7 @@
 #include "codegen/phases.h"
 #include "ir/analyse/affine.h"
 
-typedef struct reach { /* loads access index k of the slot at loop index `axis` plus least .. most */
+typedef struct reach { /* loads access index k of the slot at step[axis] times loop index `axis` plus least .. most */
     uint32_t slot, k;
     int axis;
     int64_t least, most;
@@ -47,8 +47,15 @@ static void add_multiples(wf__kernel_emitter *kernel, const reach *r, val *least
     }
 }
 
-/* Makes index + offset in [0, dim) a bound of the loop index. Offsets that could wrap leave an empty box. Multiples of
- * outer indices count with their range in the box of the call: the bounds hold for all of these indices. */
+/* Returns the least i with i * step >= x, or one above it that is not positive. Where the sum wraps, the step leaves any
+ * array, and the bounds are those of an empty box. */
+static val least_multiple(wf__gen *g, val x, int64_t step)
+{
+    return step == 1 ? x : g->L->BuildSDiv(g->b, g_add(g, x, g_i64(g, step - 1)), g_i64(g, step), "");
+}
+
+/* Makes index * step + offset in [0, dim) a bound of the loop index. Offsets that could wrap leave an empty box. Multiples
+ * of outer indices count with their range in the box of the call: the bounds hold for all of these indices. */
 static void bound_axis(wf__kernel_emitter *kernel, const reach *r)
 {
     wf__gen *g = kernel->g;
@@ -71,7 +78,8 @@ static void bound_axis(wf__kernel_emitter *kernel, const reach *r)
         kernel->interior_hi[axis] = g_smaller(g, kernel->interior_hi[axis], limit);
         return;
     }
-    val first = g_sub(g, g_i64(g, 0), least);
+    val first = least_multiple(g, g_sub(g, g_i64(g, 0), least), r->step[axis]);
+    limit = least_multiple(g, limit, r->step[axis]);
     if (near) {
         first = g_select(g, near, first, g_i64(g, 0));
         limit = g_select(g, near, limit, none);

@@ -561,7 +561,7 @@ bool wf__emit_kernel(wf__gen *g, const wf__ir *body, int rows, int columns)
         kernel.stores += body->node[r].op == WF__STORE;
     kernel.slot = wf__alloc0((body->slot_n + 1) * sizeof *kernel.slot);
     wf__ir tile = { 0 }, one = { 0 }, places = { 0 };
-    bool ok = !columns || wf__tile(body, kernel.rows, columns, g->width, true, wf__emits_by_column(g, body), &tile);
+    bool ok = !columns || wf__tile(body, kernel.rows, columns, g->width, true, g->by_column, &tile);
     if (!ok)
         wf__gen_fail(g, "code generator: %s", tile.error);
     else if (!kernel.slot || (columns && !find_tile_prefetches(body, &kernel, &one, &places)))

@@ -14,8 +14,6 @@ void wf__choose_tile(wf__gen *g, const wf__ir *body, const wf__vary *vary, const
 bool wf__emit_kernel(wf__gen *g, const wf__ir *body, int rows, int columns);
 
 /* ---- schedule.c ---- */
-/* True if each vector of a tile is stored before the next one is computed (wf__tile). */
-bool wf__emits_by_column(const wf__gen *g, const wf__ir *body);
 void wf__schedule_nodes(wf__instance *in, int registers); /* sets in->order */
 
 /* ---- prefetch.c ---- */

@@ -1,6 +1,6 @@
 /* schedule.c - the order in which INTERIOR's innermost loop is emitted.
  *
- * Problem: a tile lists each node for all its points (unless wf__emits_by_column). This interleaves independent chains,
+ * Problem: a tile lists each node for all its points (unless `by_column`). This interleaves independent chains,
  * but where points share loads, as in a stencil, it keeps far too many values alive.
  *
  * Idea: a second order is driven by data. It emits a load, then every node whose operands are complete, then the next
@@ -48,14 +48,6 @@ typedef struct sorter {
     uint32_t *stack, *order; /* order: the result */
     uint32_t order_n, first_waiting;
 } sorter;
-
-bool wf__emits_by_column(const wf__gen *g, const wf__ir *body)
-{
-    uint32_t nodes = 0;
-    for (wf__ref r = 1; r < body->n; r++)
-        nodes += body->node[r].op != WF__NOP && body->node[r].op != WF__CONST;
-    return g->options->nontemporal && nodes <= WF__POINT_BY_POINT_NODES;
-}
 
 /* ---- heaps ---- */
 static void push_heap(heap *h, uint32_t r)
@@ -532,7 +524,7 @@ void wf__schedule_nodes(wf__instance *in, int registers)
     limit = held < limit / 2 ? limit - held : limit / 2;
     const uint32_t now = count_live(in, in->order, false, last);
     const bool early_cold = in->g->isa == WF__ISA_AVX512 && in->order_n <= WF__LONG_BODY;
-    const bool in_place = wf__emits_by_column(in->g, in->kernel->body) || updates_memory(in);
+    const bool in_place = in->g->by_column || updates_memory(in);
     const uint32_t most = early_cold && has_rare_paths(in) ? limit + limit / 2 : limit;
     const bool in_cycles = !in_place && now <= most && take_order(in, find_cycles, early_cold, most);
     if (!in_cycles && now > limit)

@@ -2,14 +2,18 @@
  * space. Reverse mode has up to three kinds of kernels:
  *
  *   gather      over the elements of a wanted array: each looks up the points that read it
- *   sums        over the operator's space: elements that all points read, some at a time, as many as registers hold
+ *   sums        over the operator's space: elements that all points read, some at a time. Each point of the kernel adds
+ *               up a few rows before it joins their sums to those of f64, which costs more than the products of a stencil
  *   accumulate  over the operator's space: all other contributions, by index
  */
+#include "ad/index.h"
 #include "ad/space.h"
+#include "ir/pass/pass.h"
 #include "ir/thresholds.h"
 #include "launch/adjoint.h"
 #include "base/floats.h"
 #include <stdio.h>
+#include <stdlib.h>
 
 typedef struct adjoint {
     wf_graph *g; /* the operator */
@@ -268,48 +272,176 @@ static wf_status leave(adjoint *a, size_t k)
     return run_kernel(a, &e);
 }
 
-/* Returns the element of an array at constant indices, as an array. */
-static wf_array *element_of(const adjoint *a, wf_array *array, uint32_t tuple)
+/* ---- sums: elements that all points read ---- */
+typedef struct sum_read { /* a read of such an element */
+    uint32_t access;
+    int64_t index[WF_MAX_RANK]; /* of the element */
+} sum_read;
+
+typedef struct sums { /* sums of one kernel, over some rows of the space, whose axis is the one before the last */
+    size_t k;         /* the wanted array */
+    const sum_read *read;
+    uint32_t n;
+    int64_t first, points; /* the first row; points of the kernel along the axis of rows */
+    int rows;              /* rows that a point of the kernel adds up */
+} sums;
+
+static int compare_reads(const void *x, const void *y)
+{
+    const sum_read *a = x, *b = y;
+    for (int d = WF_MAX_RANK - 1; d >= 0; --d)
+        if (a->index[d] != b->index[d])
+            return a->index[d] < b->index[d] ? -1 : 1;
+    return (a->access > b->access) - (a->access < b->access);
+}
+
+/* Finds the reads of wanted array k, in the order of the last index, then of those before it: neighbouring sums then use
+ * what other rows have loaded. Returns how many. read: [accesses]. */
+static uint32_t find_sums(const adjoint *a, size_t k, sum_read *read)
 {
     const wf__ir *ir = &a->space.ir;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < a->space.access_n; ++i) {
+        const wf__ad_access *access = &a->space.access[i];
+        if (!is_of(a, access, k, WF__READ_UNIFORM))
+            continue;
+        read[n] = (sum_read){ .access = i };
+        for (uint32_t d = 0; d < wf__tuple_len(ir, access->tuple); ++d)
+            read[n].index[d] = (int64_t)wf__bits(&ir->node[wf__tuple_at(ir, access->tuple)[d]]);
+        ++n;
+    }
+    qsort(read, n, sizeof *read, compare_reads);
+    return n;
+}
+
+/* The rows that a point adds up before it joins their sum, which is as wide as the values, to one of f64: a divisor of the
+ * number of rows, if there is one. live: [nodes], zeros. */
+static int rows_of_sums(const adjoint *a, const sum_read *read, uint32_t n, uint8_t *live)
+{
+    const wf__ir *ir = &a->space.ir;
+    const int rank = a->of.space.rank;
+    const int64_t all = rank > 1 ? a->of.space.dim[rank - 2] : 1;
+    uint32_t nodes = 1;
+    int rows = all < WF__ROWS_OF_SUM ? (int)all : WF__ROWS_OF_SUM;
+    if (ir->loops || rows < 2)
+        return 1;
+    for (uint32_t i = 0; i < n && i < WF__SUMS_OF_ROW * WF__ROWS_OF_SUM; ++i)
+        live[a->space.access[read[i].access].derivative] = 1;
+    wf__mark_live(ir, live);
+    for (wf__ref r = 1; r < ir->n; ++r)
+        nodes += live[r];
+    while (rows > 1 && (uint32_t)rows * nodes > WF__MOST_CODE_WRITTEN)
+        --rows;
+    for (int divisor = rows; 2 * divisor > rows; --divisor)
+        if (all % divisor == 0)
+            return divisor;
+    return rows;
+}
+
+/* Returns the sum and the value. A product is rounded with the sum. */
+static wf__ref add_to_sum(wf__ir *ir, wf__ref sum, wf__ref value)
+{
+    if (!sum || !value)
+        return value;
+    const wf__node n = ir->node[value];
+    return n.op == WF__OP_mul && wf__is_float(n.dtype) ? wf__op3(ir, WF__OP_fma, n.a, n.b, sum)
+                                                       : wf__op2(ir, WF__OP_add, sum, value);
+}
+
+/* Records the sums over the rows of a point, one after the other, so that few values are needed at once. value: [s->n]. */
+static void add_rows(const adjoint *a, wf__emitter *e, const sums *s, wf__ref *value)
+{
+    const int axis = a->of.space.rank - 2;
+    const size_t nodes = a->space.ir.n;
+    wf__ref *const map = e->map, *const maps = wf__alloc0((size_t)s->rows * nodes * sizeof *map);
+    if (!maps)
+        wf__poison(a->to, WF_ERR_MEMORY, "%s: out of memory", a->function);
+    wf__ref index[WF__ROWS_OF_SUM] = { 0 };
+    e->own = s->rows == 1 && !s->first;
+    for (int row = 0; row < s->rows && !e->own; ++row)
+        index[row] =
+            wf__index_op(e->to, WF__OP_add, wf__index_op(e->to, WF__OP_mul, e->index[axis], s->rows), s->first + row);
+    for (uint32_t i = 0; i < s->n && maps; ++i)
+        for (int row = 0; row < s->rows && e->to->status == WF_OK; ++row) {
+            e->map = maps + (size_t)row * nodes;
+            if (!e->own)
+                e->index[axis] = index[row];
+            value[i] = add_to_sum(e->to, value[i], wf__emit(e, a->space.access[s->read[i].access].derivative));
+        }
+    e->map = map;
+    wf__free(maps);
+}
+
+/* Returns an element of an array, as an array. */
+static wf_array *element_of(wf_array *array, const int64_t *index)
+{
     wf_array *view = wf_retain(array);
-    for (uint32_t d = 0; view && d < wf__tuple_len(ir, tuple); ++d) {
-        wf_array *part = wf_view_at(view, 0, (int64_t)wf__bits(&ir->node[wf__tuple_at(ir, tuple)[d]]));
+    for (int d = 0; view && d < array->shape.rank; ++d) {
+        wf_array *part = wf_view_at(view, 0, index[d]);
         wf_release(view);
         view = part;
     }
     return view;
 }
 
-/* Sets elements of a derivative that all points read, from read *next on, at most WF__SUMS_OF_KERNEL. */
-static wf_status sums(adjoint *a, size_t k, uint32_t *next)
+/* Runs a kernel of sums. The rows from the first one on set elements of the derivative, later ones add to them. */
+static wf_status run_sums(adjoint *a, const sums *s)
 {
-    wf__emitter e = begin_kernel(a, &a->of.space, WF_ALL_AXES, true);
-    wf_var sum[WF__SUMS_OF_KERNEL];
-    uint32_t read_of[WF__SUMS_OF_KERNEL], n = 0;
-    for (; e.map && *next < a->space.access_n && n < WF__SUMS_OF_KERNEL; ++*next) {
-        const wf__ad_access *read = &a->space.access[*next];
-        if (!is_of(a, read, k, WF__READ_UNIFORM))
-            continue;
-        wf__ref value = wf__emit(&e, read->derivative);
-        wf_dtype t = (wf_dtype)wf__dtype(&a->space.ir, read->derivative);
-        wf_dtype wide = wf__is_complex(t) ? WF_C128 : WF_F64;
-        sum[n] = (wf_reduced)(a->to, wide, (wf_val){ { 0, NULL } }, WF_JOIN_ADD);
-        (wf_inc)(sum[n], wf__value(a->to, value));
-        read_of[n++] = *next;
+    wf_shape space = a->of.space;
+    wf__ref value[WF__SUMS_OF_ROW * WF__ROWS_OF_SUM] = { 0 };
+    wf_var sum[WF__SUMS_OF_ROW * WF__ROWS_OF_SUM];
+    if (space.rank > 1)
+        space.dim[space.rank - 2] = s->points;
+    wf__emitter e = begin_kernel(a, &space, WF_ALL_AXES, true);
+    if (e.map)
+        add_rows(a, &e, s, value);
+    for (uint32_t i = 0; i < s->n && e.map; ++i) {
+        wf_dtype wide = wf__is_complex(wf__dtype(e.to, value[i])) ? WF_C128 : WF_F64;
+        sum[i] = (wf_reduced)(a->to, wide, (wf_val){ { 0, NULL } }, WF_JOIN_ADD);
+        (wf_inc)(sum[i], wf__value(a->to, value[i]));
     }
     if (a->to)
         wf_section(a->to, WF_SECTION_POST);
-    for (uint32_t i = 0; i < n; ++i) {
-        wf_array *to = element_of(a, a->results.at[k], a->space.access[read_of[i]].tuple);
+    for (uint32_t i = 0; i < s->n && e.map; ++i) {
+        wf_array *to = element_of(a->results.at[s->k], s->read[i].index);
+        wf_val all = { sum[i] };
         if (!to)
             wf__poison(a->to, wf_last_status(a->g->ctx), "%s: out of memory", a->function);
-        (wf_out)(a->to, to, (wf_val){ sum[i] });
+        else
+            (wf_out)(a->to, to, s->first ? (wf_add)(wf_in(a->to, to), all) : all);
         wf_release(to);
     }
     return run_kernel(a, &e);
 }
 
+/* Sets the elements of the derivative with respect to wanted array k that all points read. */
+static wf_status set_sums(adjoint *a, size_t k)
+{
+    sum_read *read = wf__alloc(a->space.access_n * sizeof *read + 1);
+    uint8_t *live = wf__alloc0(a->space.ir.n);
+    wf_status status = read && live ? WF_OK : wf__error(a->g->ctx, WF_ERR_MEMORY, "%s: out of memory", a->function);
+    if (status == WF_OK) {
+        const int rank = a->of.space.rank;
+        const uint32_t n = find_sums(a, k, read);
+        const int rows = rows_of_sums(a, read, n, live);
+        const int64_t all = rank > 1 ? a->of.space.dim[rank - 2] : 1, rest = all % rows;
+        const uint32_t most = (uint32_t)(WF__SUMS_OF_ROW * rows);
+        for (uint32_t i = 0; i < n && status == WF_OK; i += most) {
+            sums s = { k, read + i, n - i < most ? n - i : most, 0, all / rows, rows };
+            status = run_sums(a, &s);
+            s.first = all - rest;
+            s.points = 1;
+            s.rows = (int)rest;
+            if (rest && status == WF_OK)
+                status = run_sums(a, &s);
+        }
+    }
+    wf__free(read);
+    wf__free(live);
+    return status;
+}
+
+/* ---- accumulations ---- */
 static bool accumulates_in_loops(const adjoint *a)
 {
     bool any = false;
@@ -355,8 +487,8 @@ static wf_status run(adjoint *a)
         as_sums[k] = kinds == 1u << WF__READ_UNIFORM;
         rest = rest || kinds & 1u << WF__READ_ANY || (kinds & 1u << WF__READ_UNIFORM && !as_sums[k]);
         status = output_of(a, k) == UINT32_MAX ? gather(a, k) : leave(a, k);
-        for (uint32_t next = 0; as_sums[k] && next < a->space.access_n && status == WF_OK;)
-            status = sums(a, k, &next);
+        if (as_sums[k] && status == WF_OK)
+            status = set_sums(a, k);
     }
     if (rest && status == WF_OK)
         status = accumulate(a, as_sums);

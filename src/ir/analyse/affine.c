@@ -80,7 +80,7 @@ bool wf__as_shifted(const wf__ir *ir, wf__ref r, int *axis, wf__affine *out)
         return false;
     for (int d = 0; d < WF_MAX_RANK; ++d)
         *axis = out->step[d] ? d : *axis;
-    return *axis < 0 || out->step[*axis] == 1;
+    return *axis < 0 || out->step[*axis] > 0;
 }
 
 bool wf__as_offset(const wf__ir *ir, wf__ref r, int *axis, int64_t *offset)

@@ -16,7 +16,7 @@ bool wf__affine_add(wf__affine *to, const wf__affine *x, int64_t m);
 /* True if the value is such a sum, as far as `depth` levels of operations show. `numbers`: 1 + the first of the
  * parameters, one for each axis, that are the numbers of the block; 0 = none. */
 bool wf__as_affine(const wf__ir *ir, wf__ref r, uint32_t numbers, int depth, wf__affine *out);
-/* True if the value is index[axis] + multiples of the indices of outer axes + a constant, the form that border splitting
- * understands. axis: -1 = the value is a constant. */
+/* True if the value is a positive multiple of index[axis] + multiples of the indices of outer axes + a constant, the form
+ * that border splitting understands. axis: -1 = the value is a constant. */
 bool wf__as_shifted(const wf__ir *ir, wf__ref r, int *axis, wf__affine *out);
 #endif
