@@ -105,6 +105,18 @@ int parse_order(const job *j, const char *text, wf_euler *out);
 bool euler_matrix(wf_context *ctx, wf_euler order, const double degrees[3], double out[9]);
 /* Returns a new array with these elements. NULL: the context has the error. */
 wf_array *array_of(wf_context *ctx, wf_dtype dtype, wf_shape shape, const void *elements);
+/* The members of wf_ctf that commands know, in the order of wf_spectrum_ctf. */
+enum {
+    CTF_VOLTAGE,
+    CTF_CS,
+    CTF_AMPLITUDE,
+    CTF_DEFOCUS,
+    CTF_ASTIGMATISM,
+    CTF_ANGLE,
+    CTF_PHASE_SHIFT,
+    CTF_BFACTOR,
+    CTF_SCALE
+};
 /* Sets rows [2, 3] for wf_transform: position p (y, x) of the result is read at center + shift + R (p - center), where R
  * turns by an angle in radians; R of the opposite angle turns images, as --rotate does. */
 void turn_rows(double angle, const double center[2], const double shift[2], double rows[6]);

@@ -1,6 +1,5 @@
 /* project.c - weft project: images of a volume seen from given or evenly spread directions. */
-#include "images.h"
-#include "weft/project.h"
+#include "ewald.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,11 +10,63 @@ const char help_project[] =
     "  --rotate A,B,C         angles in degrees, in the order of --order\n"
     "  --order ORDER          zyz (the default), zxz, xyz, ..., relion, eman2, dynamo, imod\n"
     "  --count N              N directions of a spiral over the sphere; prints their angles (--order zyz)\n"
-    "  --interpolation HOW    nearest, linear (the default), cubic, bspline, lanczos4, lanczos6, lanczos8\n" IMAGE_HELP;
+    "  --interpolation HOW    nearest, linear (the default), cubic, bspline, lanczos4, lanczos6, lanczos8\n\n"
+    "With --defocus the projections are images as a microscope makes them, by the volume's Fourier transform:\n"
+    "  --defocus D[,A,DEG]    mean defocus and half the difference of the two in micrometres, positive is underfocus;\n"
+    "                         angle of the larger one in degrees, from x towards y\n"
+    "  --voltage KV           (default: 300)\n"
+    "  --cs MM                spherical aberration (default: 2.7)\n"
+    "  --amplitude A          amplitude contrast (default: 0.1)\n"
+    "  --ewald SIDE           of a thick volume, by the Ewald sphere: 1: what lies at higher z after the rotation has more\n"
+    "                         underfocus by its distance from the centre; -1: less\n" IMAGE_HELP;
 
-enum { ROTATE = IMAGE_OWN, ORDER, COUNT, HOW };
-static const option options[] = { IMAGE_OPTIONS,        { "rotate", 0, true },        { "order", 0, true },
-                                  { "count", 0, true }, { "interpolation", 0, true }, { NULL, 0, false } };
+enum { ROTATE = IMAGE_OWN, ORDER, COUNT, HOW, DEFOCUS, VOLTAGE, CS, AMPLITUDE, EWALD };
+static const option options[] = { IMAGE_OPTIONS,
+                                  { "rotate", 0, true },
+                                  { "order", 0, true },
+                                  { "count", 0, true },
+                                  { "interpolation", 0, true },
+                                  { "defocus", 0, true },
+                                  { "voltage", 0, true },
+                                  { "cs", 0, true },
+                                  { "amplitude", 0, true },
+                                  { "ewald", 0, true },
+                                  { NULL, 0, false } };
+
+/* How images are made: as sums along rays, or by a microscope. */
+typedef struct projection {
+    wf_interp how;
+    double ctf[WF_CTF_MEMBERS], ewald;
+    bool interpolated, focused; /* --interpolation and --defocus were given */
+    int optics;                 /* the last option that needs --defocus; 0: there was none */
+} projection;
+
+/* Takes an option of the microscope. Returns an exit code. */
+static int take_optics(const job *j, projection *p, int o, const char *text)
+{
+    const struct {
+        int o, member;
+        double least, most;
+    } numbers[] = { { VOLTAGE, CTF_VOLTAGE, 1, 3000 }, { CS, CTF_CS, 0, 100 }, { AMPLITUDE, CTF_AMPLITUDE, -1, 1 } };
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+        double *value = p->ctf + numbers[k].member;
+        if (numbers[k].o == o && (!parse_real(text, value) || *value < numbers[k].least || *value > numbers[k].most))
+            return misused(j->a.command, "--%s %s: give a number from %g to %g", options[o].name, text,
+                           numbers[k].least, numbers[k].most);
+    }
+    if (o == EWALD && take_ewald(j, text, &p->ewald) != EXIT_OK)
+        return EXIT_USAGE;
+    if (o == DEFOCUS) {
+        double *value = p->ctf + CTF_DEFOCUS;
+        int n = parse_list(text, value, 3);
+        if (n != 1 && n != 3)
+            return misused(j->a.command, "--defocus %s: give micrometres, as 1.5 or 1.5,0.05,30", text);
+        p->ctf[CTF_ANGLE] *= PI / 180;
+    }
+    p->focused = p->focused || o == DEFOCUS;
+    p->optics = o == DEFOCUS ? p->optics : o;
+    return EXIT_OK;
+}
 
 /* Angles of directions in equal areas, along a spiral, in degrees. */
 static void spread(double *angle, long n)
@@ -28,7 +79,7 @@ static void spread(double *angle, long n)
     }
 }
 
-static int project(job *j, image *in, wf_euler order, const double *angle, long n, bool stack, const wf_interp *how)
+static int project(job *j, image *in, wf_euler order, const double *angle, long n, bool stack, const projection *p)
 {
     double *m = allocate((size_t)n * 9, sizeof *m);
     bool ok = true;
@@ -39,8 +90,10 @@ static int project(job *j, image *in, wf_euler order, const double *angle, long 
             m[9 * i + k] = turn[k % 3 * 3 + k / 3];
     }
     wf_array *rotations = ok ? array_of(j->ctx, WF_F64, WF_SHAPE(n, 3, 3), m) : NULL, *out = NULL, *one = NULL;
+    progress_begin("projecting");
     if (rotations)
-        out = wf_project(in->data, WF_SCALAR, rotations, NULL, how);
+        out = p->focused ? ewald_project(in->data, rotations, p->ctf, in->pixel[2], p->ewald)
+                         : wf_project(in->data, WF_SCALAR, rotations, NULL, &p->how);
     if (out && !stack) {
         one = wf_view_at(out, 0, 0);
         wf_release(out);
@@ -60,7 +113,8 @@ static int project(job *j, image *in, wf_euler order, const double *angle, long 
 int run_project(const command *self, int argc, char **argv)
 {
     job j = job_of(self, options, argc, argv, 1);
-    wf_interp how = { .interpolation = WF_INTERPOLATE_LINEAR, .border = WF_BORDER_VALUE };
+    projection p = { .how = { .interpolation = WF_INTERPOLATE_LINEAR, .border = WF_BORDER_VALUE },
+                     .ctf = { [CTF_VOLTAGE] = 300, [CTF_CS] = 2.7, [CTF_AMPLITUDE] = 0.1, [CTF_SCALE] = 1 } };
     wf_euler order = WF_EULER_ZYZ;
     double given[3], *angle;
     bool rotate = false, ordered = false;
@@ -75,8 +129,11 @@ int run_project(const command *self, int argc, char **argv)
             return EXIT_USAGE;
         if (o == COUNT && !parse_int(j.a.value, 1, 1 << 24, &count))
             return misused(self, "--count %s: give a number of directions", j.a.value);
-        if (o == HOW && take_interpolation(&j, &how, 0, j.a.value) != EXIT_OK)
+        if (o == HOW && take_interpolation(&j, &p.how, 0, j.a.value) != EXIT_OK)
             return EXIT_USAGE;
+        if (o >= DEFOCUS && take_optics(&j, &p, o, j.a.value) != EXIT_OK)
+            return EXIT_USAGE;
+        p.interpolated = p.interpolated || o == HOW;
         rotate = rotate || o == ROTATE;
         ordered = ordered || o == ORDER;
     }
@@ -84,16 +141,26 @@ int run_project(const command *self, int argc, char **argv)
         return misused(self, "give --rotate or --count, one of them");
     if (count && ordered)
         return misused(self, "--order is for --rotate; the angles of --count are zyz");
+    if (p.optics && !p.focused)
+        return misused(self, "--%s is for --defocus", options[p.optics].name);
+    if (p.focused && p.interpolated)
+        return misused(self, "--interpolation is for projections without --defocus");
     int result = job_begin(&j, 1, true);
     if (result == EXIT_OK)
         result = job_load(&j, 0, &in);
     if (result == EXIT_OK && wf_array_shape(in.data).rank != 3)
         result = failed("%s: a volume has 3 axes, and this has %d", in.path, (int)wf_array_shape(in.data).rank);
+    if (result == EXIT_OK && p.focused &&
+        !(in.pixel[0] > 0 && in.pixel[0] == in.pixel[1] && in.pixel[1] == in.pixel[2]))
+        result = misused(self,
+                         in.pixel[2] > 0 ? "--defocus: the pixels of %s are no cubes"
+                                         : "the pixel size of %s is unknown; --pixel gives it",
+                         in.path);
     if (result == EXIT_OK) {
         angle = count ? allocate((size_t)count * 3, sizeof *angle) : given;
         if (count)
             spread(angle, count);
-        result = project(&j, &in, order, angle, count ? count : 1, count > 0, &how);
+        result = project(&j, &in, order, angle, count ? count : 1, count > 0, &p);
         if (count)
             free(angle);
     }

@@ -1,6 +1,6 @@
 /* reconstruct.c - weft reconstruct: a volume from images whose directions are known. */
+#include "ewald.h"
 #include "views.h"
-#include "weft/project.h"
 #include "weft/text.h"
 #include <string.h>
 
@@ -24,12 +24,16 @@ const char help_reconstruct[] =
     "  --subset N             only particles of this rlnRandomSubset: 1 or 2\n"
     "  --symmetry GROUP       C5, D7, T, O, I: slices are inserted in all directions that it makes equal\n"
     "  --padding K            images are padded to K times their extent (default: 2)\n"
+    "  --ewald SIDE           the curvature of the Ewald sphere is corrected, too: 1 if what lies at higher z, in the frame\n"
+    "                         of an image, has more underfocus; -1 if it has less (volumes of the other hand)\n"
+    "  --diameter A           of the particle, with --ewald (default: the images')\n"
     "  --resolution R         nothing finer than R Angstrom (8px: pixels) is inserted (default: two pixels)\n" IMAGE_HELP;
 
-enum { ANGLES = IMAGE_OWN, ORDER, NO_CTF, SUBSET, SYMMETRY, PADDING, RESOLUTION };
-static const option options[] = { IMAGE_OPTIONS,          { "angles", 0, true },     { "order", 0, true },
-                                  { "no-ctf", 0, false }, { "subset", 0, true },     { "symmetry", 0, true },
-                                  { "padding", 0, true }, { "resolution", 0, true }, { NULL, 0, false } };
+enum { ANGLES = IMAGE_OWN, ORDER, NO_CTF, SUBSET, SYMMETRY, PADDING, RESOLUTION, EWALD, DIAMETER };
+static const option options[] = { IMAGE_OPTIONS,           { "angles", 0, true },     { "order", 0, true },
+                                  { "no-ctf", 0, false },  { "subset", 0, true },     { "symmetry", 0, true },
+                                  { "padding", 0, true },  { "resolution", 0, true }, { "ewald", 0, true },
+                                  { "diameter", 0, true }, { NULL, 0, false } };
 
 typedef struct reconstruction {
     job *j;
@@ -37,7 +41,8 @@ typedef struct reconstruction {
     const char *angles, *resolution, *symmetry;
     wf_euler order;
     long padding, subset;
-    double cutoff; /* cycles/pixel */
+    double cutoff;          /* cycles/pixel */
+    double ewald, diameter; /* ewald: 1, -1, or 0 = slices are planes; diameter: Angstrom */
     bool no_ctf;
 } reconstruction;
 
@@ -56,14 +61,12 @@ static wf_array *spectra_of(wf_array *images, int64_t size)
     return spectra;
 }
 
-/* Multiplies spectra, from view `first` on, by their transfer functions, whose squares are returned as weights. */
-static wf_array *correct(const reconstruction *r, int64_t first, wf_array *spectra, const wf_spectrum *spectrum)
+/* Multiplies spectra by their transfer functions, whose squares are returned as weights. */
+static wf_array *correct(const reconstruction *r, wf_array *spectra, const wf_array *members,
+                         const wf_spectrum *spectrum)
 {
-    wf_shape s = wf_array_shape(spectra);
-    wf_array *weights = wf_empty(r->j->ctx, WF_F32, s);
-    wf_array *members =
-        array_of(r->j->ctx, WF_F64, WF_SHAPE(s.dim[0], WF_CTF_MEMBERS), r->v.ctf + first * WF_CTF_MEMBERS);
-    bool ok = weights && members && wf_spectrum_ctf(weights, NULL, spectrum, members, r->v.pixel) == WF_OK;
+    wf_array *weights = wf_empty(r->j->ctx, WF_F32, wf_array_shape(spectra));
+    bool ok = weights && wf_spectrum_ctf(weights, NULL, spectrum, members, r->v.pixel) == WF_OK;
     if (ok) {
         wf_graph *g = wf_begin(r->j->ctx);
         wf_val ctf = wf_in(g, weights);
@@ -72,11 +75,26 @@ static wf_array *correct(const reconstruction *r, int64_t first, wf_array *spect
         wf_out(g, weights, wf_mul(ctf, ctf));
         ok = wf_run(g) == WF_OK;
     }
-    wf_release(members);
     if (ok)
         return weights;
     wf_release(weights);
     return NULL;
+}
+
+/* Inserts spectra on both sides of the Ewald sphere; `members`: of their transfer functions. */
+static bool insert_sides(const reconstruction *r, wf_array *spectra, const wf_array *members, const wf_slices *planes,
+                         const wf_array *turns, const wf_array *shifts, wf_array *volume, wf_array *weights)
+{
+    ewald_sides sides;
+    if (!ewald_divide(spectra, &planes->image, members, r->v.pixel, r->diameter, &sides))
+        return false;
+    wf_slices caps = *planes;
+    caps.wavelength = r->ewald * wavelength_in_pixels(r->v.ctf[CTF_VOLTAGE], r->v.pixel);
+    bool ok = wf_insert_slices(volume, weights, sides.upper, sides.weights, &caps, turns, shifts) == WF_OK;
+    caps.wavelength = -caps.wavelength;
+    ok = ok && wf_insert_slices(volume, weights, sides.lower, sides.weights, &caps, turns, shifts) == WF_OK;
+    ewald_free(&sides);
+    return ok;
 }
 
 /* Inserts `count` views into `volume` and their weights into `weights`. Returns an exit code. */
@@ -89,13 +107,20 @@ static int insert(reconstruction *r, int64_t first, int64_t count, const wf_slic
         return EXIT_FAILED;
     bool corrected = r->v.ctf && !r->no_ctf;
     wf_array *spectra = spectra_of(images, slices->image.size[0]);
-    wf_array *image_weights = spectra && corrected ? correct(r, first, spectra, &slices->image) : NULL;
+    wf_array *members =
+        corrected ? array_of(ctx, WF_F64, WF_SHAPE(count, WF_CTF_MEMBERS), r->v.ctf + first * WF_CTF_MEMBERS) : NULL;
+    wf_array *image_weights = spectra && members && r->ewald == 0 ? correct(r, spectra, members, &slices->image) : NULL;
     wf_array *turns = array_of(ctx, WF_F64, WF_SHAPE(count, 3, 3), r->v.matrix + 9 * first);
     wf_array *shifts = array_of(ctx, WF_F64, WF_SHAPE(count, 2), r->v.shift + 2 * first);
-    bool ok = spectra && turns && shifts && (image_weights || !corrected) &&
-              wf_insert_slices(volume, weights, spectra, image_weights, slices, turns, shifts) == WF_OK;
+    bool ok = spectra && turns && shifts && (members || !corrected);
+    if (ok && r->ewald != 0)
+        ok = insert_sides(r, spectra, members, slices, turns, shifts, volume, weights);
+    else
+        ok = ok && (image_weights || !corrected) &&
+             wf_insert_slices(volume, weights, spectra, image_weights, slices, turns, shifts) == WF_OK;
     wf_release(images);
     wf_release(spectra);
+    wf_release(members);
     wf_release(image_weights);
     wf_release(turns);
     wf_release(shifts);
@@ -179,6 +204,28 @@ static int read_views(reconstruction *r, image *stack)
     return read_list(j, r->angles, r->order, j->in[0], &r->v, stack);
 }
 
+/* Checks that the images can be divided into the sides of the Ewald sphere. Returns an exit code. */
+static int check_ewald(reconstruction *r)
+{
+    const command *self = r->j->a.command;
+    if (r->ewald == 0)
+        return r->diameter > 0 ? misused(self, "--diameter is for --ewald") : EXIT_OK;
+    if (!r->v.ctf || r->no_ctf)
+        return misused(self, r->no_ctf
+                                 ? "--ewald or --no-ctf, not both"
+                                 : "--ewald: the images' CTFs are unknown; a STAR file with rlnDefocusU has them");
+    if (r->v.premultiplied)
+        return failed("%s: --ewald: the images are multiplied by their CTF, which loses the phases of both sides",
+                      r->v.source);
+    for (int64_t i = 1; i < r->v.n; i++)
+        if (r->v.ctf[i * WF_CTF_MEMBERS + CTF_VOLTAGE] != r->v.ctf[CTF_VOLTAGE])
+            return failed("%s: --ewald: particles of two voltages, %g and %g kV", r->v.source, r->v.ctf[CTF_VOLTAGE],
+                          r->v.ctf[i * WF_CTF_MEMBERS + CTF_VOLTAGE]);
+    if (!(r->diameter > 0))
+        r->diameter = (double)r->v.size * r->v.pixel;
+    return EXIT_OK;
+}
+
 int run_reconstruct(const command *self, int argc, char **argv)
 {
     job j = job_of(self, options, argc, argv, 1);
@@ -193,6 +240,10 @@ int run_reconstruct(const command *self, int argc, char **argv)
             return misused(self, "--padding %s: give a factor from 1 to 4", j.a.value);
         if (o == SUBSET && !parse_int(j.a.value, 1, 2, &r.subset))
             return misused(self, "--subset %s: give 1 or 2", j.a.value);
+        if (o == EWALD && take_ewald(&j, j.a.value, &r.ewald) != EXIT_OK)
+            return EXIT_USAGE;
+        if (o == DIAMETER && (!parse_real(j.a.value, &r.diameter) || !(r.diameter > 0)))
+            return misused(self, "--diameter %s: give Angstrom above 0", j.a.value);
         r.angles = o == ANGLES ? j.a.value : r.angles;
         r.symmetry = o == SYMMETRY ? j.a.value : r.symmetry;
         r.resolution = o == RESOLUTION ? j.a.value : r.resolution;
@@ -203,6 +254,8 @@ int run_reconstruct(const command *self, int argc, char **argv)
         result = read_views(&r, &stack);
     if (result == EXIT_OK && r.v.ctf && !r.no_ctf && !(r.v.pixel > 0))
         result = misused(self, "the pixel size of %s is unknown; --pixel gives it", stack.path);
+    if (result == EXIT_OK)
+        result = check_ewald(&r);
     if (result == EXIT_OK && r.resolution)
         result = parse_period(&j, &stack, "resolution", r.resolution, &r.cutoff);
     r.cutoff *= stack.pixel[2] > 0 ? stack.pixel[2] : 1;

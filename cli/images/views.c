@@ -230,7 +230,6 @@ typedef struct row {  /* what a row says */
     double u, v; /* defoci in micrometres */
     double ctf[WF_CTF_MEMBERS];
 } row;
-enum { VOLTAGE, CS, AMPLITUDE, DEFOCUS, ASTIGMATISM, ANGLE, PHASE_SHIFT, BFACTOR, SCALE };
 
 static int read_rows(const particles *p, row *r)
 {
@@ -251,21 +250,21 @@ static int read_rows(const particles *p, row *r)
                     { "rlnCtfDataAreCtfPremultiplied", 1, &r->premultiplied },
                     { "rlnDefocusU", 1e-4, &r->u },
                     { "rlnDefocusV", 1e-4, &r->v },
-                    { "rlnVoltage", 1, &r->ctf[VOLTAGE] },
-                    { "rlnSphericalAberration", 1, &r->ctf[CS] },
-                    { "rlnAmplitudeContrast", 1, &r->ctf[AMPLITUDE] },
-                    { "rlnDefocusAngle", PI / 180, &r->ctf[ANGLE] },
-                    { "rlnPhaseShift", PI / 180, &r->ctf[PHASE_SHIFT] },
-                    { "rlnCtfBfactor", -1, &r->ctf[BFACTOR] },
-                    { "rlnCtfScalefactor", 1, &r->ctf[SCALE] } };
+                    { "rlnVoltage", 1, &r->ctf[CTF_VOLTAGE] },
+                    { "rlnSphericalAberration", 1, &r->ctf[CTF_CS] },
+                    { "rlnAmplitudeContrast", 1, &r->ctf[CTF_AMPLITUDE] },
+                    { "rlnDefocusAngle", PI / 180, &r->ctf[CTF_ANGLE] },
+                    { "rlnPhaseShift", PI / 180, &r->ctf[CTF_PHASE_SHIFT] },
+                    { "rlnCtfBfactor", -1, &r->ctf[CTF_BFACTOR] },
+                    { "rlnCtfScalefactor", 1, &r->ctf[CTF_SCALE] } };
     int result = EXIT_OK;
     for (int64_t i = 0; i < p->rows; i++)
-        r[i] = (row){ .ctf[SCALE] = 1 };
+        r[i] = (row){ .ctf[CTF_SCALE] = 1 };
     for (size_t k = 0; k < sizeof columns / sizeof *columns && result == EXIT_OK; k++)
         result = read_column(p, columns[k].column, columns[k].factor, columns[k].to, sizeof *r / sizeof(double));
     for (int64_t i = 0; i < p->rows; i++) {
-        r[i].ctf[DEFOCUS] = (r[i].u + r[i].v) / 2;
-        r[i].ctf[ASTIGMATISM] = (r[i].u - r[i].v) / 2;
+        r[i].ctf[CTF_DEFOCUS] = (r[i].u + r[i].v) / 2;
+        r[i].ctf[CTF_ASTIGMATISM] = (r[i].u - r[i].v) / 2;
     }
     return result;
 }
