@@ -292,17 +292,18 @@ static PyObject *get_nbytes(PyObject *self, void *closure)
     (void)closure;
     return PyLong_FromLongLong(count_of(self) * (int64_t)wf_dtype_size(wfpy_array_dtype(self)));
 }
-static PyObject *get_device(PyObject *self, void *closure)
+PyObject *wfpy_device_object(wf_device device)
 {
-    (void)closure;
-    wf_array *array = wfpy_array_of(self);
-    if (!array)
-        return NULL;
-    wf_device device = wf_array_device(array);
     if (device >= WF_GPU_EMU(0))
         return PyUnicode_FromFormat(device == WF_GPU_EMU(0) ? "cuda-emu" : "cuda-emu:%d", device - WF_GPU_EMU(0));
     return device >= WF_GPU(0) ? PyUnicode_FromFormat("cuda:%d", device - WF_GPU(0))
                                : PyUnicode_FromString(device == WF_INTERP ? "interp" : "cpu");
+}
+static PyObject *get_device(PyObject *self, void *closure)
+{
+    (void)closure;
+    wf_array *array = wfpy_array_of(self);
+    return array ? wfpy_device_object(wf_array_device(array)) : NULL;
 }
 static PyObject *get_is_lazy(PyObject *self, void *closure)
 {
@@ -321,14 +322,27 @@ static PyObject *get_strides(PyObject *self, void *closure)
     wf_shape strides = array ? wf_array_shape(array) : (wf_shape){ 0 };
     int64_t stride[WF_MAX_RANK];
     void *data;
-    if (!array || wf_map(array, &data, stride) != WF_OK)
-        return array ? wfpy_raise() : NULL;
+    if (!array)
+        return NULL;
+    wfpy_released r = wfpy_release_gil(false);
+    wf_status status = wf_map(array, &data, stride);
+    wfpy_take_gil(r);
+    if (status != WF_OK)
+        return wfpy_raise();
     for (int i = 0; i < strides.rank; ++i)
         strides.dim[i] = stride[i] * (int64_t)wf_dtype_size(wf_array_dtype(array));
     return wfpy_shape_object(&strides);
 }
 
 /* ---- contents ---- */
+
+static wf_status download(wf_array *array, void *to, size_t bytes)
+{
+    wfpy_released r = wfpy_release_gil(false);
+    wf_status status = wf_download(array, to, bytes);
+    wfpy_take_gil(r);
+    return status;
+}
 
 static PyObject *item(PyObject *self, PyObject *none)
 {
@@ -343,7 +357,7 @@ static PyObject *item(PyObject *self, PyObject *none)
         return NULL;
     }
     wf_dtype dtype = wf_array_dtype(array);
-    if (wf_download(array, bytes, wf_dtype_size(dtype)) != WF_OK)
+    if (download(array, bytes, wf_dtype_size(dtype)) != WF_OK)
         return wfpy_raise();
     return wfpy_element(dtype, bytes);
 }
@@ -379,7 +393,7 @@ static PyObject *tolist(PyObject *self, PyObject *none)
     if (!copy)
         return PyErr_NoMemory();
     const char *at = copy;
-    PyObject *lists = wf_download(array, copy, bytes) == WF_OK ? lists_of(dtype, &shape, 0, &at) : wfpy_raise();
+    PyObject *lists = download(array, copy, bytes) == WF_OK ? lists_of(dtype, &shape, 0, &at) : wfpy_raise();
     PyMem_Free(copy);
     return lists;
 }
@@ -390,7 +404,7 @@ static PyObject *tobytes(PyObject *self, PyObject *none)
     wf_array *array = wfpy_array_of(self);
     size_t bytes = array ? (size_t)wf_array_count(array) * wf_dtype_size(wf_array_dtype(array)) : 0;
     PyObject *made = array ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)bytes) : NULL;
-    if (made && wf_download(array, PyBytes_AsString(made), bytes) != WF_OK) {
+    if (made && download(array, PyBytes_AsString(made), bytes) != WF_OK) {
         Py_DECREF(made);
         return wfpy_raise();
     }

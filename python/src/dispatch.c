@@ -267,7 +267,7 @@ static PyObject *call(PyObject *self, PyObject *positional, PyObject *keywords, 
     entry *e = find(d, kind, given, d->n, false);
     if (!e || (!shape && e->space < 0 && d->space != NO_SPACE)) {
         for (int i = 0; i < d->n; ++i)
-            wfpy_slot_end(&given[i].buffer);
+            PyBuffer_Release(&given[i].buffer);
         return PyErr_Occurred() ? NULL : miss(self, args, d->n, shape);
     }
     wfpy_given *list[WFPY_MOST_ARGUMENTS];
@@ -347,7 +347,7 @@ PyObject *wfpy_dispatch_natural(PyObject *self, PyObject *const *args, Py_ssize_
     entry *e = find(d, kind, given, (int)n, true);
     if (!e || !broadcast_shape(kind, given, (int)n, &shape)) {
         for (int i = 0; i < n; ++i)
-            wfpy_slot_end(&given[i].buffer);
+            PyBuffer_Release(&given[i].buffer);
         return NULL;
     }
     PyObject *kernel = Py_NewRef(e->kernel), *result = NULL; /* a warning may run code that forgets the entry */
@@ -373,7 +373,7 @@ PyObject *wfpy_dispatch_natural(PyObject *self, PyObject *const *args, Py_ssize_
         result = wfpy_kernel_launch(kernel, list, &opts, -1, 0);
     } else
         for (int i = 0; i < n; ++i)
-            wfpy_slot_end(&given[i].buffer);
+            PyBuffer_Release(&given[i].buffer);
     Py_DECREF(kernel);
     if (result) {
         Py_DECREF(result);

@@ -148,7 +148,9 @@ static PyObject *dlpack(PyObject *self, PyObject *args, PyObject *keywords)
     const wf_device device = wf_array_device(from);
     const bool read_only = wf_array_is_read_only(from);
     /* Both wait for queued work, so the consumer's stream has nothing to wait for. */
+    wfpy_released r = wfpy_release_gil(false);
     wf_status status = is_gpu(device) ? wf_map_device(from, &t->data, l->strides) : wf_map(from, &t->data, l->strides);
+    wfpy_take_gil(r);
     PyObject *capsule = NULL;
     if (status != WF_OK)
         wfpy_raise();

@@ -10,13 +10,17 @@
 
 static _Atomic(wfpy_held *) unused; /* last used on threads without the GIL; the next one that has it gives them back */
 
-static int give_back(void *none)
+void wfpy_give_back(void)
 {
-    (void)none;
     for (wfpy_held *h = atomic_exchange(&unused, NULL), *next; h; h = next) {
         next = h->next;
         h->give_back(h);
     }
+}
+static int give_back(void *none)
+{
+    (void)none;
+    wfpy_give_back();
     return 0;
 }
 
@@ -29,7 +33,7 @@ void wfpy_let_go(void *user)
     while (!atomic_compare_exchange_weak(&unused, &h->next, h)) {
     }
     if (wfpy_has_gil())
-        give_back(NULL);
+        wfpy_give_back();
     else
         Py_AddPendingCall(give_back, NULL);
 }
@@ -74,38 +78,49 @@ bool wfpy_describe(const Py_buffer *buffer, wf_dtype *dtype, wf_shape *shape, in
     return true;
 }
 
+wf_array *wfpy_wrap_buffer(Py_buffer *buffer, wf_dtype dtype, const wf_shape *shape, const int64_t *strides)
+{
+    const wf_place place = {
+        .size = sizeof place, .device = WF_CPU, .strides = strides, .read_only = buffer->readonly
+    };
+    held_buffer *h = malloc(sizeof *h);
+    if (h)
+        *h = (held_buffer){ { .give_back = release_buffer }, *buffer };
+    else
+        PyBuffer_Release(buffer);
+    buffer->obj = NULL;
+    wf_array *made = h ? wf_wrap_with(wfpy.context, h->buffer.buf, dtype, *shape, &place, wfpy_let_go, h) : NULL;
+    if (!h)
+        PyErr_NoMemory();
+    else if (!made)
+        wfpy_raise();
+    return made;
+}
+
 PyObject *wfpy_from_buffer(PyObject *object)
 {
-    held_buffer *h = wfpy_context() ? malloc(sizeof *h) : NULL;
-    if (!h)
-        return PyErr_NoMemory();
-    h->held.give_back = release_buffer;
-    if (PyObject_GetBuffer(object, &h->buffer, PyBUF_STRIDED_RO | PyBUF_FORMAT) < 0) {
-        free(h);
+    Py_buffer buffer;
+    if (!wfpy_context() || PyObject_GetBuffer(object, &buffer, PyBUF_STRIDED_RO | PyBUF_FORMAT) < 0)
         return NULL;
-    }
     wf_dtype dtype;
     wf_place place = { .size = sizeof place, .device = WF_CPU };
     wf_shape shape;
     int64_t strides[WF_MAX_RANK];
-    bool fits, described = wfpy_describe(&h->buffer, &dtype, &shape, strides, &fits);
+    bool fits, described = wfpy_describe(&buffer, &dtype, &shape, strides, &fits);
     if (described && fits) {
-        place.strides = strides;
-        place.read_only = h->buffer.readonly;
-        return wfpy_array_new(wf_wrap_with(wfpy.context, h->buffer.buf, dtype, shape, &place, wfpy_let_go, h));
+        wf_array *array = wfpy_wrap_buffer(&buffer, dtype, &shape, strides);
+        return array ? wfpy_array_new(array) : NULL;
     }
     wf_array *made = described ? wf_empty_with(wfpy.context, dtype, shape, &place) : NULL;
     void *data;
     if (described && (!made || wf_map(made, &data, NULL) != WF_OK))
         wfpy_raise();
-    else if (described && PyBuffer_ToContiguous(data, &h->buffer, h->buffer.len, 'C') == 0) {
-        PyBuffer_Release(&h->buffer);
-        free(h);
+    else if (described && PyBuffer_ToContiguous(data, &buffer, buffer.len, 'C') == 0) {
+        PyBuffer_Release(&buffer);
         return wfpy_array_new(made);
     }
     wf_release(made);
-    PyBuffer_Release(&h->buffer);
-    free(h);
+    PyBuffer_Release(&buffer);
     return NULL;
 }
 
@@ -132,7 +147,10 @@ int wfpy_get_buffer(PyObject *self, Py_buffer *view, int flags)
         PyErr_Format(PyExc_BufferError, "buffers have no format for %s; use __dlpack__", wf_dtype_name(dtype));
         return -1;
     }
-    if (wf_map(array, &data, strides) != WF_OK) {
+    wfpy_released r = wfpy_release_gil(false);
+    wf_status status = wf_map(array, &data, strides);
+    wfpy_take_gil(r);
+    if (status != WF_OK) {
         PyErr_SetString(PyExc_BufferError, wf_last_message(wfpy.context));
         wf_clear_error(wfpy.context);
         return -1;

@@ -218,8 +218,8 @@ static int find(freezer *f, PyObject *args, PyObject **result)
             *result = Py_NewRef(s->result);
         }
     }
-    while (held)
-        wfpy_slot_end(&g.buffer[--held]);
+    for (; held; --held)
+        wfpy_slot_end(&f->slot[held - 1], &g.buffer[held - 1]);
     return done;
 }
 

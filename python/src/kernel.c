@@ -17,9 +17,10 @@ bool wfpy_slot_holds(const wfpy_slot *s, const Py_buffer *b)
     return b->format && wfpy_dtype_of_format(b->format, b->itemsize) == s->dtype;
 }
 
-static wf_array *array_of_buffer(wfpy_slot *slot, const Py_buffer *buffer)
+static wf_array *array_of_buffer(wfpy_slot *slot, Py_buffer *buffer)
 {
-    if (wfpy_slot_holds(slot, buffer))
+    const bool queued = wfpy_in_stream();
+    if (!queued && wfpy_slot_holds(slot, buffer))
         return slot->array;
     wf_dtype dtype;
     wf_shape shape;
@@ -32,6 +33,12 @@ static wf_array *array_of_buffer(wfpy_slot *slot, const Py_buffer *buffer)
         wfpy_raise_status(WF_ERR_ARG,
                           "the memory of an argument is not aligned to its elements; a copy of it can be passed");
         return NULL;
+    }
+    if (queued) {
+        wf_array *held = wfpy_wrap_buffer(buffer, dtype, &shape, strides);
+        wf_release(slot->array);
+        *slot = (wfpy_slot){ .array = held, .held = true };
+        return held;
     }
     place.strides = strides;
     wf_array *array = wf_wrap_with(wfpy.context, buffer->buf, dtype, shape, &place, NULL, NULL);
@@ -62,16 +69,17 @@ wf_array *wfpy_slot_begin(wfpy_slot *slot, PyObject *object, bool writes, Py_buf
     return array_of_buffer(slot, buffer);
 }
 
-void wfpy_slot_end(Py_buffer *buffer)
-{
-    if (buffer->obj)
-        PyBuffer_Release(buffer);
-}
-
 void wfpy_slot_free(wfpy_slot *slot)
 {
     wf_release(slot->array);
-    slot->array = NULL;
+    *slot = (wfpy_slot){ .array = NULL };
+}
+
+void wfpy_slot_end(wfpy_slot *slot, Py_buffer *buffer)
+{
+    if (slot->held)
+        wfpy_slot_free(slot);
+    PyBuffer_Release(buffer);
 }
 
 /* ---- kernels ---- */
@@ -213,7 +221,7 @@ PyObject *wfpy_kernel_launch(PyObject *kernel, wfpy_given *const *given, wf_laun
         wfpy_take_gil(r);
     }
     for (int i = 0; i < k->n; ++i)
-        wfpy_slot_end(&given[i]->buffer);
+        wfpy_slot_end(shares ? &k->argument[i].slot : &own[i], &given[i]->buffer);
     if (shares)
         k->busy = false;
     else

@@ -62,7 +62,7 @@ typedef struct arguments {
 static void end_arguments(arguments *a)
 {
     for (int i = 0; i < a->held; ++i)
-        wfpy_slot_end(&a->buffer[i]);
+        PyBuffer_Release(&a->buffer[i]);
     for (int i = 0; i < a->n; ++i)
         Py_XDECREF(a->owner[i]);
 }
@@ -124,7 +124,7 @@ static bool fits(entry *e, int i, PyObject *value, arguments *a, bool *equal)
         if (!wfpy_has_buffer(value))
             return false;
         a->buffer[a->held].obj = NULL;
-        if (e->users > 1) {
+        if (e->users > 1 || wfpy_in_stream()) {
             a->owner[i] = wfpy_from_buffer(value);
             arg->as.array = a->owner[i] ? wfpy_array_of(a->owner[i]) : NULL;
         } else {

@@ -21,6 +21,7 @@
  *   same.c      which constants and functions count as the same
  *   elementwise.c  weft.ewise and weft.reduce: the operator of a function
  *   frozen.c    frozen sequences of launches
+ *   stream.c    queues of launches
  *   text.c      operator text
  *   files.c     files of arrays
  *   star.c      STAR files
@@ -68,7 +69,8 @@ wf_context *wfpy_context(void);
 int wfpy_warn(void);
 /* Work of at least so many elements is done without the GIL. */
 enum { WFPY_LONG = 1 << 14 };
-/* The thread gives up the GIL between these two, if `when` holds. */
+/* The thread gives up the GIL between these two, if `when` holds, and while there are streams, for whose work a call may
+ * have to wait. */
 typedef struct wfpy_released {
     PyThreadState *state;
 } wfpy_released;
@@ -94,6 +96,7 @@ int wfpy_add_rules(PyObject *module);
 int wfpy_add_derivatives(PyObject *module);
 int wfpy_add_traced(PyObject *module);
 int wfpy_add_context(PyObject *module);
+int wfpy_add_stream(PyObject *module);
 /* Adds functions to a module by its name, which is made if it is not there. */
 int wfpy_add_functions(const char *module, PyMethodDef *functions);
 /* Calls a function of Python with the arguments of a call by METH_FASTCALL, after `first` unless that is NULL. */
@@ -159,6 +162,8 @@ bool wfpy_shape(PyObject *object, bool open, wf_shape *shape);
 PyObject *wfpy_shape_object(const wf_shape *shape);
 /* A device by name ("cpu", "cuda:0") or None, which is 0. */
 bool wfpy_device(PyObject *object, wf_device *device);
+/* The name of a device. */
+PyObject *wfpy_device_object(wf_device device);
 /* An axis, an iterable of axes, or None, which is all of them, of an array of that rank. */
 bool wfpy_axes(PyObject *object, int rank, wf_axes *axes);
 /* True for an array of at least WFPY_LONG elements. */
@@ -190,6 +195,11 @@ typedef struct wfpy_held {
 /* The `release` of wf_wrap for a wfpy_held, called by any thread: gives back at once if the thread has the GIL, else as
  * soon as one has it. After the end of the interpreter nothing is given back. */
 void wfpy_let_go(void *held);
+/* Gives back now what other threads have let go. */
+void wfpy_give_back(void);
+/* An array over the memory of a buffer, which the call takes over, also if it fails: `obj` of the buffer is NULL afterwards.
+ * NULL: an exception. */
+wf_array *wfpy_wrap_buffer(Py_buffer *buffer, wf_dtype dtype, const wf_shape *shape, const int64_t *strides);
 /* True if the object offers its memory by the buffer protocol. */
 static inline bool wfpy_has_buffer(PyObject *object) { return PyObject_CheckBuffer(object); }
 /* Describes a buffer. False, with a TypeError, if its elements have no dtype; *fits is false if the library cannot take
@@ -300,18 +310,19 @@ void wfpy_lazy_forget(wfpy_array *array);
 /* ---- kernel.c ------------------------------------------------------------------------------------------------- */
 
 /* An array for the time of a call: that of a weft.Array, or one over the memory of a buffer, kept for the next call that
- * gives the same memory. */
+ * gives the same memory. In a stream it is `held`: the queued work keeps the buffer, and the slot nothing. */
 typedef struct wfpy_slot {
     wf_array *array;
     const void *data;
     Py_ssize_t stride[WF_MAX_RANK]; /* in bytes */
     wf_shape shape;
     wf_dtype dtype;
+    bool held;
 } wfpy_slot;
-/* Borrows the array of `object` until wfpy_slot_end. `buffer` is filled if `object` is a buffer, else its `obj` is
- * NULL. */
+/* Borrows the array of `object` until wfpy_slot_end. `buffer` is filled if `object` is a buffer; its `obj` is NULL if it is
+ * none, and in a stream. */
 wf_array *wfpy_slot_begin(wfpy_slot *slot, PyObject *object, bool writes, Py_buffer *buffer);
-void wfpy_slot_end(Py_buffer *buffer);
+void wfpy_slot_end(wfpy_slot *slot, Py_buffer *buffer);
 void wfpy_slot_free(wfpy_slot *slot);
 /* True if the slot's array is over this buffer's memory, of this dtype, shape and strides. */
 bool wfpy_slot_holds(const wfpy_slot *slot, const Py_buffer *buffer);
@@ -357,4 +368,11 @@ int wfpy_add_elementwise(PyObject *module);
 
 /* weft.freeze. */
 int wfpy_add_frozen(PyObject *module);
+
+/* ---- stream.c ------------------------------------------------------------------------------------------------- */
+
+/* True if the calling thread is in a block `with stream:`, so that its launches may be queued. */
+bool wfpy_in_stream(void);
+/* True if there are streams. */
+bool wfpy_has_streams(void);
 #endif

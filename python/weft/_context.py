@@ -1,7 +1,13 @@
-"""Settings of the context: flags, threads, and lazy arrays."""
+"""Settings of the context: flags, threads, and lazy arrays; the end of the process, and forks."""
+import atexit
 import contextlib
+import os
 
 from . import _weft
+
+atexit.register(_weft.sync)  # queued work is done, and its mistakes are reported
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_weft._after_fork)
 
 
 class lazy:
