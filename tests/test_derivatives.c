@@ -27,6 +27,70 @@ static void gathers(void **state)
     wf_release(a);
 }
 
+/* A loss and its derivative with respect to a table that many points read: both are computed at once, with the same bits
+ * for any number of threads. They are not where a loss keeps an axis on its way, or first needs the largest element. */
+static void loss_and_derivative(void **state)
+{
+    (void)state;
+    enum { POINTS = 40000, ROW = 200, MOST = POINTS };
+    static const int sizes[] = { 1, 3, 100, 5000, POINTS };
+    float *x = malloc(MOST * sizeof *x);
+    int32_t *k = malloc(POINTS * sizeof *k);
+    double *want = malloc(MOST * sizeof *want);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i)
+        for (int loss_of = 0; loss_of < 3; ++loss_of) {
+            const int size = sizes[i];
+            uint64_t random = 7 + (uint64_t)size;
+            for (int e = 0; e < size; ++e) {
+                x[e] = 0.5f + (float)(test_random(&random) % 1000) / 1000;
+                want[e] = 0;
+            }
+            double loss = 0, most = 0;
+            for (int p = 0; p < POINTS; ++p) {
+                k[p] = (int32_t)(test_random(&random) % (uint64_t)size);
+                most = fmax(most, (double)x[k[p]]);
+            }
+            for (int p = 0; p < POINTS; ++p) {
+                const double v = (double)x[k[p]];
+                loss += loss_of == 2 ? exp(v - most) : v * v;
+                want[k[p]] += loss_of == 2 ? exp(v - most) : 2 * v;
+            }
+            wf_array *table = array_of(ctx, WF_F32, WF_SHAPE(size), x);
+            wf_array *at = array_of(ctx, WF_I32, WF_SHAPE(POINTS / ROW, ROW), k);
+            float *first = NULL;
+            for (int threads = 1; threads <= 3; ++threads) {
+                wf_set_threads(ctx, threads);
+                wf_graph *g = wf_begin(ctx);
+                wf_val t = wf_in(g, table), v = wf_gather(t, wf_in(g, at)), square = wf_mul(v, v), d;
+                wf_val rows = wf_sum(square, 1), most_of = wf_stop(wf_reduce(WF_JOIN_MAX, v, WF_ALL_AXES));
+                wf_val l = total(loss_of == 0   ? square
+                                 : loss_of == 1 ? wf_sqrt(wf_mul(rows, rows))
+                                                : wf_exp(wf_sub(v, most_of)));
+                wf_grad(l, WF_VALS(t), &d);
+                wf_array *out = wf_keep(d), *sum = wf_keep(wf_cast(l, WF_F64));
+                OK(ctx, wf_run(g));
+                float *got = contents(out);
+                assert_true(fabs(scalar_f64(sum) - loss) <= 1e-6 * loss);
+                for (int e = 0; e < size; ++e) {
+                    if (!(fabs((double)got[e] - want[e]) <= 1e-5 * want[e]))
+                        fail_msg("%d elements: derivative %d is %.9g, not %.9g", size, e, (double)got[e], want[e]);
+                    assert_true(!first || wf_context_device(ctx) != WF_CPU || !memcmp(&got[e], &first[e], sizeof *got));
+                }
+                if (first)
+                    free(got);
+                first = first ? first : got;
+                wf_release(sum);
+                wf_release(out);
+            }
+            free(first);
+            wf_release(at);
+            wf_release(table);
+        }
+    free(want);
+    free(k);
+    free(x);
+}
+
 /* What select does not choose counts for nothing, though its slope is infinite. */
 static void branches(void **state)
 {
@@ -292,10 +356,13 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gathers),  cmocka_unit_test(branches),   cmocka_unit_test(infinite_slopes),
-        cmocka_unit_test(products), cmocka_unit_test(twice),      cmocka_unit_test(broadcasts),
-        cmocka_unit_test(stores),   cmocka_unit_test(points),     cmocka_unit_test(refused),
-        cmocka_unit_test(loops),    cmocka_unit_test(own_counts), cmocka_unit_test(in_blocks),
+        cmocka_unit_test(gathers),    cmocka_unit_test(loss_and_derivative),
+        cmocka_unit_test(branches),   cmocka_unit_test(infinite_slopes),
+        cmocka_unit_test(products),   cmocka_unit_test(twice),
+        cmocka_unit_test(broadcasts), cmocka_unit_test(stores),
+        cmocka_unit_test(points),     cmocka_unit_test(refused),
+        cmocka_unit_test(loops),      cmocka_unit_test(own_counts),
+        cmocka_unit_test(in_blocks),
     };
     return RUN_ON_ALL(tests);
 }

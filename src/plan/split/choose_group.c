@@ -202,21 +202,26 @@ static bool check_points_of_group(splitter *s, const wf_shape *shape)
                             text);
 }
 
+uint32_t wf__split_find(const splitter *s, uint32_t bound, const wf_shape *shape, wf__ref reduce)
+{
+    for (uint32_t g = bound; g < s->group_n; ++g) {
+        const group *to = &s->group[g];
+        bool fits = !to->scan.on && (!reduce || !to->reduce_n || to->axes == s->ir->node[reduce].c);
+        if (fits && wf__same_shape(&to->shape, shape))
+            return g;
+    }
+    return s->group_n;
+}
+
 uint32_t wf__split_choose(splitter *s, uint32_t bound, const wf_shape *shape, wf__ref reduce)
 {
     if (!check_points_of_group(s, shape))
         return UINT32_MAX;
-    for (uint32_t g = bound; g < s->group_n; ++g) {
-        const group *to = &s->group[g];
-        bool fits = !to->scan.on && (!reduce || !to->reduce_n || to->axes == s->ir->node[reduce].c);
-        if (fits && wf__same_shape(&to->shape, shape)) {
-            if (s->plan->why)
-                explain_group(s, g, shape, false);
-            return g;
-        }
-    }
+    const uint32_t g = wf__split_find(s, bound, shape, reduce);
     if (s->plan->why)
-        explain_group(s, s->group_n, shape, true);
+        explain_group(s, g, shape, g == s->group_n);
+    if (g < s->group_n)
+        return g;
     return wf__group_add(s, s->group_n, shape) ? s->group_n - 1 : UINT32_MAX;
 }
 

@@ -23,14 +23,25 @@ bool wf__split_points(splitter *s, wf__ref r, wf_shape *out)
     return true;
 }
 
+/* True if the accumulation may join a group that is there already, from `bound` on, which no group with the temporary
+ * precedes. A group that keeps axes of a reduction has a layout for these, not for accumulating. */
+static bool joins_earlier(const splitter *s, uint32_t bound, const wf_shape *points, const wf_shape *shape)
+{
+    const uint32_t g = wf__split_find(s, bound, points, 0);
+    return g < s->group_n && wf__split_find(s, 0, shape, 0) >= g &&
+           (!s->group[g].reduce_n || wf__has_one_point(&s->shape[s->group[g].reduce[0]]));
+}
+
 bool wf__split_begin_scatter(splitter *s, wf__ref r, uint32_t *bound)
 {
     const wf__node *n = &s->ir->node[r];
     const wf_shape *shape = &s->shape[r];
     uint32_t temp = s->result[r] = wf__plan_add_temp(s->plan, n->dtype, shape), g = 0;
-    if (temp == UINT32_MAX)
+    wf_shape points;
+    if (temp == UINT32_MAX || !wf__split_points(s, r, &points))
         return false;
-    if (s->in) { /* in front: local memory keeps the block in the group of another one */
+    /* In front: local memory keeps a block in the group of another one, and what is accumulated may have a group already. */
+    if (s->in || joins_earlier(s, *bound, &points, shape)) {
         if (!wf__group_add(s, 0, shape))
             return false;
         ++*bound;

@@ -127,6 +127,8 @@ void wf__split_spread(splitter *s);
 uint32_t wf__split_bound(splitter *s);
 /* Returns the first group from `bound` on that may hold the effect, by the memory that it touches. */
 uint32_t wf__split_effect_bound(splitter *s, wf__ref effect, uint32_t bound);
+/* Returns the first group from `bound` on of that shape; the number of groups = there is none. reduce: as below. */
+uint32_t wf__split_find(const splitter *s, uint32_t bound, const wf_shape *shape, wf__ref reduce);
 /* Returns the first group from `bound` on of that shape, or a new one. reduce: the REDUCE node that it is for; 0 = none.
  * UINT32_MAX = failure. */
 uint32_t wf__split_choose(splitter *s, uint32_t bound, const wf_shape *shape, wf__ref reduce);
