@@ -29,7 +29,7 @@ bool wf__pass_expand(wf__planning *p, uint32_t s)
     wf__stage *stage = &p->plan->stage[s];
     if (stage->scan.on)
         return true;
-    if (!wf__pass_lower_in_place(&stage->lowered))
+    if (!wf__pass_merge_loops(&stage->lowered) || !wf__pass_lower_in_place(&stage->lowered))
         return wf__plan_fail_in(p->plan, &stage->lowered);
     if (stage->lowered.red_n > p->plan->most_reds)
         p->plan->most_reds = stage->lowered.red_n;
