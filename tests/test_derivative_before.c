@@ -3,6 +3,7 @@
  *
  * ctest: devices
  */
+#include "launch/launch.h"
 #include "close_numbers.h"
 #include "weft/functions.h"
 
@@ -315,10 +316,42 @@ static void refused(void **state)
         }
 }
 
+/* A turn that does not meet the loop's test changes nothing, so it is not saved: the tape counts turns by the test. This
+ * holds of the variables, too, that carry what the turn before has stored. */
+static void counted_by_the_test(void **state)
+{
+    (void)state;
+    const double numbers[SIZES] = { 0 };
+    arrays a = make(numbers);
+    wf_graph *g = wf_begin(ctx);
+    wf_val x = wf_in(g, a.own), y = wf_in(g, a.table), i = point(g), gradient[2];
+    wf_var t = wf_local(g, WF_I32, 0);
+    WF_WHILE (g, wf_lt(t, wf_in(g, a.turns))) {
+        wf_val v = wf_read_or(g, a.table, 0.5, i, wf_sub(t, 1));
+        wf_write(g, a.table, wf_add(wf_mul(wf_mul(v, v), 0.25), x), i, t);
+        wf_inc(t, 1);
+    }
+    WF_END(g);
+    wf_grad(loss_of(g, &a), WF_VALS(x, y), gradient);
+    const wf__ir *ir = wf__graph_ir(g);
+    int counts = 0;
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *next = &ir->node[r], *n = &ir->node[next->b];
+        if (next->op != WF__NEXT || n->op != WF__OP_select || n->dtype != WF_U32 || n->c != next->a)
+            continue;
+        assert_int_not_equal(ir->node[n->a].op, WF__STATE);
+        ++counts;
+    }
+    assert_true(counts > 0);
+    wf_drop(g);
+    release(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_changes),
+        cmocka_unit_test(counted_by_the_test),
         cmocka_unit_test(refused),
     };
     return RUN_ON_ALL(tests);
