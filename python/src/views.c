@@ -1,5 +1,5 @@
 /* views.c - views of arrays: array[key] with numbers, slices, None and Ellipsis, assignment to such a view, and views with
- * other axes or another shape. Keys with arrays are functions in Python. */
+ * other axes or another shape. */
 #include "weft_python.h"
 
 /* ---- array[key] ---- */
@@ -61,8 +61,7 @@ static bool add_axis(wf_array **view, int axis)
     return step(view, wf_view_reshape(*view, shape));
 }
 
-/* The view that a key without arrays means; the caller releases it. */
-static wf_array *view_of(wf_array *array, PyObject *key)
+wf_array *wfpy_view_of(wf_array *array, PyObject *key)
 {
     Py_ssize_t n = PyTuple_Check(key) ? PyTuple_Size(key) : 1;
     int rank = wf_array_shape(array).rank, named = 0;
@@ -105,9 +104,11 @@ static wf_array *view_of(wf_array *array, PyObject *key)
 
 PyObject *wfpy_get_item(PyObject *self, PyObject *key)
 {
-    if (has_wide(key))
-        return PyObject_CallFunctionObjArgs(wfpy.wide_index, self, key, NULL);
-    wf_array *array = wfpy_array_of(self), *view = array ? view_of(array, key) : NULL;
+    if (has_wide(key)) {
+        PyObject *made = wfpy_index_get(self, key);
+        return made || PyErr_Occurred() ? made : PyObject_CallFunctionObjArgs(wfpy.wide_index, self, key, NULL);
+    }
+    wf_array *array = wfpy_array_of(self), *view = array ? wfpy_view_of(array, key) : NULL;
     return view ? wfpy_array_new(view) : NULL;
 }
 
@@ -118,11 +119,14 @@ int wfpy_set_item(PyObject *self, PyObject *key, PyObject *value)
         return -1;
     }
     if (has_wide(key)) {
+        const int set = wfpy_index_set(self, key, value);
+        if (set)
+            return set < 0 ? -1 : 0;
         PyObject *done = PyObject_CallFunctionObjArgs(wfpy.wide_assign, self, key, value, NULL);
         Py_XDECREF(done);
         return done ? 0 : -1;
     }
-    wf_array *array = wfpy_array_to_write(self), *view = array ? view_of(array, key) : NULL;
+    wf_array *array = wfpy_array_to_write(self), *view = array ? wfpy_view_of(array, key) : NULL;
     PyObject *from = view ? wfpy_as_array(value, WF_NONE) : NULL;
     wf_array *elements = from ? wfpy_array_of(from) : NULL, *there = NULL;
     int result = -1;

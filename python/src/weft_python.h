@@ -7,6 +7,7 @@
  *   dtypes.c    the dtypes and what Python calls them
  *   array.c     arrays: making, properties, contents
  *   views.c     views of arrays, and assignment to them
+ *   indexing.c  indexing by arrays and masks
  *   numbers.c   numbers and lists of Python
  *   exchange.c  memory of others: the buffer protocol
  *   dlpack.c    memory of others: DLPack, and addresses
@@ -221,6 +222,15 @@ int wfpy_set_item(PyObject *self, PyObject *key, PyObject *value);
 PyObject *wfpy_sequence_item(PyObject *self, Py_ssize_t i);
 PyObject *wfpy_get_transposed(PyObject *self, void *closure);
 extern PyMethodDef wfpy_view_methods[];
+/* The view that a key of numbers, slices, None and Ellipsis means; the caller releases it. NULL: an exception. */
+wf_array *wfpy_view_of(wf_array *array, PyObject *key);
+
+/* ---- indexing.c ----------------------------------------------------------------------------------------------- */
+
+/* array[key] for keys with arrays and masks. NULL, without an exception: it is for wfpy.wide_index. */
+PyObject *wfpy_index_get(PyObject *self, PyObject *key);
+/* array[key] = value. 1: done; 0: it is for wfpy.wide_assign; -1: an exception. */
+int wfpy_index_set(PyObject *self, PyObject *key, PyObject *value);
 
 /* ---- names.c -------------------------------------------------------------------------------------------------- */
 

@@ -8,9 +8,9 @@ import weft
 numpy = pytest.importorskip("numpy")
 
 
-def random_key(r, shape):
+def random_key(r, shape, tails=((), (1,), (3,), (2, 1), (2, 3), (0,))):
     """A key of numbers, slices, None, Ellipsis, arrays of integers, and masks, for an array of that shape."""
-    parts, axis, tail = [], 0, r.choice([(), (1,), (3,), (2, 1), (2, 3), (0,)])
+    parts, axis, tail = [], 0, r.choice(tails)
     open_ = False
     while axis < len(shape) and r.random() < 0.9:
         n, kind = shape[axis], r.randrange(9)
@@ -96,6 +96,75 @@ def test_random_keys_write_as_numpy(seed):
     assert written > 20
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_large_random_keys(seed):
+    """Many elements, which kernels gather, and long and short runs of all sizes of elements and strides."""
+    r = random.Random(2000 + seed)
+    for _ in range(12):
+        shape = tuple(r.choice([1, 2, 7, 40, 90]) for _ in range(r.randrange(1, 4)))
+        a = numpy.arange(int(numpy.prod(shape))).reshape(shape).astype(r.choice(["i8", "f4", "u1", "i2", "c16"]))
+        a = a.transpose(r.sample(range(a.ndim), a.ndim))[tuple(slice(None, None, r.choice([1, -1])) for _ in shape)]
+        key = random_key(r, a.shape, [(300,), (40, 1), (1, 50), (20, 30)])
+        x = weft.asarray(a)
+        try:
+            expected = a[key]
+        except IndexError:
+            with pytest.raises(IndexError):
+                x[of_weft(key, r)]
+            continue
+        assert numpy.array_equal(numpy.asarray(x[of_weft(key, r)]), expected), (shape, key)
+        value = r.choice([numpy.arange(expected.size).reshape(expected.shape).astype(a.dtype), 3,
+                          expected[:1] + 1 if numpy.ndim(expected) else 4])
+        copy, mine = a.copy(), weft.asarray(a.copy())
+        copy[key] = value
+        mine[of_weft(key, r)] = value
+        assert numpy.array_equal(numpy.asarray(mine), copy), (shape, key)
+        copy[key] += 2
+        mine[of_weft(key, r)] += 2
+        assert numpy.array_equal(numpy.asarray(mine), copy), (shape, key)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_ufunc_at_joins_values_of_equal_places(seed):
+    r = random.Random(3000 + seed)
+    done = 0
+    for _ in range(20):
+        shape = tuple(r.randrange(1, 6) for _ in range(r.randrange(1, 4)))
+        a = numpy.arange(int(numpy.prod(shape))).reshape(shape).astype(r.choice(["i8", "f4", "f8", "i4"]))
+        key = random_key(r, shape)
+        try:
+            part = a[key]
+        except IndexError:
+            continue
+        ufunc = r.choice([numpy.add, numpy.subtract, numpy.maximum, numpy.minimum, numpy.multiply])
+        value = r.choice([3, (numpy.arange(part.size) % 5 + 1).reshape(part.shape).astype(a.dtype)])
+        x = weft.asarray(a.copy())
+        ufunc.at(a, key, value)
+        ufunc.at(x, of_weft(key, r), value)
+        assert numpy.array_equal(numpy.asarray(x), a), (shape, key, ufunc)
+        done += 1
+    assert done > 10
+
+
+def test_ufunc_at_of_others():
+    counts = numpy.zeros(4, int)
+    numpy.add.at(counts, numpy.array([0, 2, 2, 3, 3, 3]), weft.asarray([1, 1, 1, 1, 1, 1]))
+    assert counts.tolist() == [1, 0, 2, 3]
+    x = weft.asarray([6, 5], "i4")
+    numpy.bitwise_and.at(x, [0, 0], [3, 2])
+    assert x.tolist() == [2, 5]
+    with pytest.raises(TypeError):
+        numpy.hypot.at(weft.zeros(3), [0], 1.0)
+    with pytest.raises(TypeError):
+        numpy.negative.at(weft.zeros(3), [0])
+    with pytest.raises(IndexError):
+        numpy.add.at(x, [2], 1)
+    fixed = numpy.zeros(3)
+    fixed.flags.writeable = False
+    with pytest.raises(ValueError):
+        numpy.add.at(weft.asarray(fixed), [0], 1)
+
+
 def test_the_last_of_equal_indices_stays():
     x = weft.zeros(4)
     x[[1, 2, 1, 1]] = [5, 6, 7, 8]
@@ -162,6 +231,35 @@ def test_rows_by_one_array(shape, dtype):
     for wrong in (shape[0], -shape[0] - 1):
         with pytest.raises(IndexError):
             x[numpy.array([0, wrong])]
+
+
+def test_the_whole_key_is_checked_before_a_write():
+    x = weft.zeros((3, 3))
+    with pytest.raises(IndexError):
+        x[[0, 1, 3]] = 5
+    with pytest.raises(IndexError):
+        x[[0, 1], [0, -4]] = 5
+    assert not numpy.asarray(x).any()
+
+
+def test_indexing_takes_arrays_of_emulated_gpus():
+    if not weft.device_count("cuda-emu"):
+        pytest.skip("the emulated GPU is not there")
+    a = numpy.arange(20.0).reshape(4, 5)
+    x = weft.asarray(a, device="cuda-emu")
+    assert x[[1, 3], :].numpy().tolist() == a[[1, 3]].tolist()
+    assert x[[1, 3], [0, 4]].device == "cuda-emu"
+    x[[0, 0], [1, 1]] = [5, 6]
+    assert x.numpy()[0, 1] == 6
+
+
+def test_writes_on_a_tape_have_a_derivative():
+    x, v, at = weft.zeros(4), weft.asarray([1.0, 2.0]), numpy.array([3, 1])
+    with weft.tape(v) as tape:
+        y = v * 3
+        x[at] = y
+        loss = (x * weft.asarray([1.0, 10.0, 100.0, 1000.0])).sum()
+    assert tape.grad(loss, v).tolist() == [3000, 30]
 
 
 def test_rows_by_one_array_in_other_places():

@@ -1,4 +1,5 @@
-"""Indexing by arrays of integers and masks, mixed with numbers and slices, by NumPy's rules.
+"""Indexing by arrays of integers and masks, mixed with numbers and slices, by NumPy's rules, with kernels: what the
+extension (src/indexing.c) does not do by itself, such as arrays of GPUs and on tapes, many single elements, and mistakes.
 
 A key is split in two: slices, None and Ellipsis give a view, in which each axis that an array (or a number beside one)
 indexes is whole. Its elements are then gathered or scattered: their axes first, in the order of the key, then the rest.
@@ -12,7 +13,6 @@ from ._arrays import has_buffer
 from ._c_functions import argsort, compress, flatnonzero, iota, min_max
 from ._functions import unravel_index
 from ._shapes import broadcast_shapes
-from ._trace import current
 from ._weft import Array, BoundsError, Graph, ShapeError, asarray, empty, ops
 
 TYPE_CHECKING = False
@@ -170,65 +170,8 @@ def _whole_mask(array: Array, key: Any) -> Any:
     return mask if _is_mask(mask) and mask.ndim and mask.shape == array.shape else None
 
 
-_taking: dict[Any, Any] = {}  # kernels by the rank and dtype of the array, and the dtype of the indices
-
-
-def _take_1(i, x, index, out):  # type: ignore[no-untyped-def]
-    at = index[i]
-    out[i] = x[ops.select(at < 0, at + x.shape[0], at)]
-
-
-def _take_2(i, j, x, index, out):  # type: ignore[no-untyped-def]
-    at = index[i]
-    out[i, j] = x[ops.select(at < 0, at + x.shape[0], at), j]
-
-
-def _take_3(i, j, k, x, index, out):  # type: ignore[no-untyped-def]
-    at = index[i]
-    out[i, j, k] = x[ops.select(at < 0, at + x.shape[0], at), j, k]
-
-
-def _both(index):  # type: ignore[no-untyped-def]
-    return index, index
-
-
-_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
-
-
-def _rows(array: Array, index: Any) -> Any:
-    """array[index] for integers along one axis, in memory of the processor; None: that is for the general way."""
-    rank, shape = array.ndim, array.shape
-    if current() is not None:
-        return None
-    if type(index) is not Array:
-        if type(index).__module__ != "numpy" or not hasattr(index, "__array_interface__"):
-            return None
-        index = asarray(index)
-    if index.ndim != 1 or not 1 <= rank <= 3 or 0 in shape or not index.shape[0] or array.device != "cpu":
-        return None
-    kind = index.dtype.kind
-    if kind not in "iu" or index.device != "cpu" or index.dtype.name == "u64":
-        return None
-    least, most = _weft.reduce(_both, index, init=(_MOST, _LEAST), join=("min", "max"))
-    n = shape[0]
-    if least.item() < -n or most.item() >= n:
-        return None  # which raises
-    key = rank, array.dtype, index.dtype
-    take = _taking.get(key)
-    if take is None:
-        from ._kernel import kernel
-
-        take = _taking[key] = kernel((_take_1, _take_2, _take_3)[rank - 1])
-    made = empty((index.shape[0], *shape[1:]), array.dtype)
-    take(array, index, made)
-    return made
-
-
 def get(array: Array, key: Any) -> Any:
     """array[key], for keys with arrays or masks."""
-    rows = None if type(key) is tuple else _rows(array, key)
-    if rows is not None:
-        return rows
     mask = _whole_mask(array, key)
     if mask is not None:
         return compress(mask, array)
@@ -266,22 +209,9 @@ def _last_of_each(s: _Split) -> Any:
     return None if bool(last.all()) else compress(last, order)
 
 
-def put(array: Array, key: Any, value: Any) -> None:
-    """array[key] = value, for keys with arrays or masks."""
-    mask = _whole_mask(array, key)
-    value = asarray(value)
-    if value.dtype.kind == "c" and array.dtype.kind != "c":
-        raise _weft.DtypeError("complex numbers cannot be stored in a real array")
-    value = value.astype(array.dtype).to_device(array.device)  # a copy: it may share memory with the array
-    if mask is not None and value.size == 1 and value.ndim <= 1:
-        array[...] = ops.select(mask, value.reshape(()), array)
-        return
-    s = _Split(array, key)
-    if not any(isinstance(p, Array) for p in s.indices):
-        array[_plain(key)] = value
-        return
-    tail = tuple(s.view.shape[d] for d in s.rest)
-    shape = s.shape + tail
+def _laid(s: _Split, value: Any) -> Any:
+    """A value with the axes of the key's elements: those of the indices, then the rest."""
+    shape = s.shape + tuple(s.view.shape[d] for d in s.rest)
     order = s.result_order()
     target = tuple(shape[d] for d in order)
     while value.ndim > len(target) and value.shape[0] == 1:
@@ -290,9 +220,45 @@ def put(array: Array, key: Any, value: Any) -> None:
         value = value.broadcast_to(target)
     except ShapeError:
         raise ShapeError(f"a value of shape {value.shape} does not broadcast to {target}") from None
-    if 0 in shape:
+    return value.transpose([order.index(d) for d in range(len(order))])
+
+
+def _value_for(array: Array, value: Any) -> Any:
+    value = asarray(value)
+    if value.dtype.kind == "c" and array.dtype.kind != "c":
+        raise _weft.DtypeError("complex numbers cannot be stored in a real array")
+    return value.astype(array.dtype).to_device(array.device)  # a copy: it may share memory with the array
+
+
+def accumulate(array: Array, key: Any, value: Any, join: str) -> None:
+    """Joins values with array[key], also where a place is named several times: numpy.add.at and others."""
+    value = _value_for(array, value)
+    if not any(isinstance(part, Array) for part in _plain(key)):
+        array, key = array[_plain(key)][None], [0]
+    s = _Split(array, key)
+    value = _laid(s, value)
+    if value.size == 0:
         return
-    value = value.transpose([order.index(d) for d in range(len(order))])
+    graph = Graph()
+    graph.accumulate(s.turned, s.places(graph, s.indices, s.shape), graph.input(value), join)
+    graph.run()
+
+
+def put(array: Array, key: Any, value: Any) -> None:
+    """array[key] = value, for keys with arrays or masks."""
+    mask = _whole_mask(array, key)
+    value = _value_for(array, value)
+    if mask is not None and value.size == 1 and value.ndim <= 1:
+        array[...] = ops.select(mask, value.reshape(()), array)
+        return
+    s = _Split(array, key)
+    if not any(isinstance(p, Array) for p in s.indices):
+        array[_plain(key)] = value
+        return
+    tail = tuple(s.view.shape[d] for d in s.rest)
+    value = _laid(s, value)
+    if value.size == 0:
+        return
     indices, ahead = s.indices, s.shape
     chosen = _last_of_each(s)
     if chosen is not None:

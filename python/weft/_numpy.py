@@ -5,6 +5,7 @@ import sys
 from . import _c_functions as _c
 from . import _weft
 from ._arrays import operand, stored
+from ._indexing import accumulate
 from ._weft import Array, asarray, ops
 
 # What computes NumPy's ufuncs, by their names: of arrays, and of values of a recording. Operators of Python are used where
@@ -64,6 +65,20 @@ def _accumulated(ufunc, array, axis=0, dtype=None):
     return _c.cumsum(asarray(array, dtype=dtype), axis)
 
 
+_JOINS = {"add": "add", "subtract": "add", "multiply": "mul", "minimum": "min", "maximum": "max", "bitwise_and": "and",
+          "bitwise_or": "or", "bitwise_xor": "xor"}
+
+
+def _at(ufunc, array, key, *values):
+    """ufunc.at(array, key, value), which joins the values of places that are named several times, too."""
+    join = _JOINS.get(ufunc.__name__)
+    if join is None or len(values) != 1:
+        return NotImplemented
+    value = operand(values[0])
+    accumulate(asarray(array), key, -value if ufunc.__name__ == "subtract" else value, join)
+    return None
+
+
 def _array_ufunc(self, ufunc, method, *inputs, out=None, **options):
     """Runs a ufunc of NumPy. What Weft does not have raises a TypeError of NumPy."""
     if method == "__call__":
@@ -75,6 +90,8 @@ def _array_ufunc(self, ufunc, method, *inputs, out=None, **options):
         made = _reduced(ufunc, *inputs, **options)
     elif method == "accumulate":
         made = _accumulated(ufunc, *inputs, **options)
+    elif method == "at":
+        return _at(ufunc, *inputs)
     elif method == "outer":
         a, b = (asarray(x) for x in inputs)
         return _array_ufunc(self, ufunc, "__call__", a.reshape(a.shape + (1,) * b.ndim), b, out=out, **options)
