@@ -25,7 +25,7 @@ static inline bool wfpy_is_recorded(PyObject *object)
 {
     return wfpy_is_value(object) || Py_TYPE(object) == wfpy.traced_array;
 }
-/* A call of a function of arrays whose first argument is one of these, which weft/_values.py does. */
+/* A call of a function of arrays whose first argument is one of these, which weft/_runtime.py does. */
 PyObject *wfpy_of_recorded(const wfpy_signature *signature, PyObject *const *args, Py_ssize_t n, PyObject *keywords);
 
 typedef struct wfpy_owned {

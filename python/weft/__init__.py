@@ -24,7 +24,6 @@ from . import derivatives, fft, files, linalg, project, random, signal, star, xf
 from ._kernel import kernel, static
 from ._operators import iwise
 from ._runtime import function, local_array, scratch
-from . import _values
 from ._trace import Range as range, graph, unroll  # noqa: A004
 
 __version__ = _weft.__version__

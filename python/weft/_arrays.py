@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from . import _weft
-from ._weft import Array, Value, Variable, asarray, empty
+from ._weft import Array, Value, Variable, asarray, empty, ops
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +28,14 @@ def operand(x: Any) -> Any:
     if isinstance(x, Variable):
         return x.get()
     return x if isinstance(x, Value) else asarray(x)
+
+
+def clip(array: ArrayLike, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
+    """The elements between two bounds; None: no bound."""
+    array = operand(array)
+    if min is not None:
+        array = ops.max(array, min)
+    return array if max is None else ops.min(array, max)
 
 
 def stored(result: Any, out: Any) -> Any:

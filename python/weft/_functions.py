@@ -4,11 +4,12 @@ from __future__ import annotations
 import math
 
 from . import _weft
-from ._arrays import operand
+from ._arrays import clip, operand
 from ._c_functions import _histogram, _matmul, _quantile, _quantiles, _repeat, _repeat_counts, _searchsorted, _unique
 from ._c_functions import flatnonzero, iota, linspace, min_max
 from ._c_functions import tile as _tile
 from ._shapes import axes_of, axis_of
+from ._values import matmul as matmul_of_values
 from ._weft import Array, ShapeError, Value, Variable, asarray, empty, ops
 
 TYPE_CHECKING = False
@@ -300,14 +301,6 @@ def diff(array: ArrayLike, n: int = 1, axis: SupportsIndex = -1) -> Array:
     return array
 
 
-def clip(array: ArrayLike, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
-    """The elements between two bounds; None: no bound."""
-    array = operand(array)
-    if min is not None:
-        array = ops.max(array, min)
-    return array if max is None else ops.min(array, max)
-
-
 def round(array: ArrayLike, decimals: int = 0) -> Array:
     """The nearest multiples of 10 to the minus `decimals`, ties to even."""
     array = asarray(array)
@@ -322,9 +315,7 @@ def round(array: ArrayLike, decimals: int = 0) -> Array:
 def matmul(a: ArrayLike, b: ArrayLike) -> Array:
     """Matrix products of the last two axes; an array of one axis is a row on the left, a column on the right."""
     if isinstance(a, (Value, Variable)) or isinstance(b, (Value, Variable)):
-        from ._values import matmul as of_values
-
-        return of_values(a, b)
+        return matmul_of_values(a, b)
     a, b = asarray(a), asarray(b)
     if a.ndim == 0 or b.ndim == 0:
         raise ShapeError("matmul: an array without axes is no matrix")

@@ -11,6 +11,7 @@ from typing import Any
 from . import _weft
 from ._numpy import UFUNCS, name_of
 from ._trace import Branch, For, Range, UNBOUND, While, current, graph, is_value, joined, tree_of, truth
+from ._values import OF_ARRAYS, OF_VALUES, of_array
 from ._weft import Array
 
 ops = _weft.ops
@@ -21,9 +22,7 @@ ops = _weft.ops
 
 def _reduction(name: str) -> Any:
     def reduced(self, axis=None, keepdims=False):  # type: ignore[no-untyped-def]
-        from . import _values
-
-        return _values.of_array(name, self, axis, keepdims)
+        return of_array(name, self, axis, keepdims)
 
     reduced.__name__, reduced.__doc__ = name, f"weft.{name}(array), a loop over all elements."
     return reduced
@@ -391,12 +390,26 @@ def _has_own(function, first, kind):
         return function.__name__ in ("sum", "min", "max", "all", "any")
     if kind.__name__ not in ("_ArrayFunctionDispatcher", "function") or function.__module__ != "numpy":
         return False
-    from . import _values
-
-    if name_of(function) not in _values.OF_VALUES:
+    if name_of(function) not in OF_VALUES:
         raise TypeError(f"numpy.{function.__name__} of {first!r}; of NumPy's functions ufuncs can be recorded, and "
-                        f"{', '.join(sorted(_values.OF_VALUES))}")
+                        f"{', '.join(sorted(OF_VALUES))}")
     return True
+
+
+def of_recorded(function: str, x: Any, *args: Any, **keywords: Any) -> Any:
+    """A function of weft by its full name, of a value of a recording or an array in a traced function."""
+    name = function.removeprefix("weft.")
+    if isinstance(x, TracedArray):
+        if name in OF_ARRAYS:
+            return of_array(name, x, *args, **keywords)
+        raise TypeError(f"{function}() is no function for an array in a traced function; those are "
+                        f"{', '.join(sorted(OF_ARRAYS))}, and loops over elements are for the others")
+    if name in OF_VALUES:
+        return OF_VALUES[name](x, *args, **keywords)
+    raise TypeError(f"{function}() takes arrays, not a value of a recording")
+
+
+_weft._set_of_recorded(of_recorded, TracedArray)
 
 
 def _library():
@@ -411,9 +424,7 @@ def call(function, *args, **keywords):
                         "function is recorded, so that all points would have the same number; weft.random makes arrays "
                         "of random numbers, and weft.random.Pcg32(weft.graph(), seed, i) a generator of each point i")
     if args and (type(args[0]) is TracedArray or is_value(args[0])) and _has_own(function, args[0], kind):
-        from . import _values
-
-        return _values.of_recorded(name_of(function), *args, **keywords)
+        return of_recorded(name_of(function), *args, **keywords)
     if kind is types.FunctionType:
         return rewritten(function)(*args, **keywords)
     if kind is types.MethodType and type(function.__func__) is types.FunctionType:

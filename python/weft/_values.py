@@ -8,9 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _weft
-from ._arrays import operand
-from ._functions import clip
-from ._runtime import TracedArray
+from ._arrays import clip, operand
 from ._shapes import axes_of
 from ._trace import current, graph, is_value
 from ._weft import Value, ops
@@ -139,7 +137,7 @@ def _mean_of_array(array):
     return _narrowed(array, total / array.size)
 
 
-_OF_ARRAYS = {
+OF_ARRAYS = {
     "mean": _mean_of_array,
     "sum": lambda a: _narrowed(a, _over(a, _sum_dtype(a), 0, ops.add)),
     "prod": lambda a: _narrowed(a, _over(a, _sum_dtype(a), 1, ops.mul)),
@@ -151,29 +149,16 @@ _OF_ARRAYS = {
 }
 
 
-def of_array(name: str, array: TracedArray, axis: Any = None, keepdims: bool = False) -> Any:
+def of_array(name: str, array: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """weft.name(array) of an array in a traced function."""
     if axis is not None or keepdims:
         raise TypeError(f"weft.{name} of an array in a traced function is over all of its elements; a[y] is a row")
     if current().selects:
         raise _weft.ContractError(f"weft.{name} of an array is a loop, and join and post of weft.reduce have none")
-    return _OF_ARRAYS[name](array)
+    return OF_ARRAYS[name](array)
 
 
-# ---- what calls ------------------------------------------------------------------------------------------------------
-
-
-def of_recorded(function: str, x: Any, *args: Any, **keywords: Any) -> Any:
-    """A function of weft by its full name, of a value of a recording or an array in a traced function."""
-    name = function.removeprefix("weft.")
-    if isinstance(x, TracedArray):
-        if name in _OF_ARRAYS:
-            return of_array(name, x, *args, **keywords)
-        raise TypeError(f"{function}() is no function for an array in a traced function; those are "
-                        f"{', '.join(sorted(_OF_ARRAYS))}, and loops over elements are for the others")
-    if name in OF_VALUES:
-        return OF_VALUES[name](x, *args, **keywords)
-    raise TypeError(f"{function}() takes arrays, not a value of a recording")
+# ---- products -----------------------------------------------------------------------------------------------------------
 
 
 def matmul(a: Any, b: Any) -> Any:
@@ -193,4 +178,3 @@ for _name in OF_VALUES.keys() - {"where", "clip"}:
     OF_VALUES[_name].__name__ = OF_VALUES[_name].__qualname__ = _name
     if not hasattr(Value, _name):
         setattr(Value, _name, OF_VALUES[_name])
-_weft._set_of_recorded(of_recorded, TracedArray)
