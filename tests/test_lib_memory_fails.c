@@ -417,6 +417,14 @@ static wf_status decompositions(wf_context *ctx)
         if (status == WF_OK)
             take(ctx, s);
         take(ctx, wf_lstsq(big, right, 0));
+        for (int complete = 0; complete < 2; ++complete) {
+            w = v = NULL;
+            status = wf_qr(big, complete, &w, &v);
+            take_two(ctx, status, w, v);
+        }
+        w = v = NULL;
+        status = wf_slogdet(big, &w, &v);
+        take_two(ctx, status, w, v);
     }
     wf_array *all[] = { a, b, big, right };
     for (int i = 0; i < 4; ++i)

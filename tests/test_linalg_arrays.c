@@ -307,6 +307,87 @@ static void check_singular(wf_dtype t, int64_t m, int64_t n)
     wf_release(s);
 }
 
+/* q r is the matrix, columns of q are orthonormal, and r is a triangle. */
+static void check_qr(wf_dtype t, int64_t m, int64_t n, bool complete)
+{
+    int64_t k = complete || m < n ? m : n;
+    wf_array *a = matrices(t, 2, m, n), *q, *r;
+    OK(ctx, wf_qr(a, complete, &q, &r));
+    wf_shape qs = wf_array_shape(q), rs = wf_array_shape(r);
+    assert_true(qs.dim[0] == 2 && qs.dim[1] == m && qs.dim[2] == k && rs.dim[1] == k && rs.dim[2] == n);
+    assert_true(wf_array_dtype(q) == t && wf_array_dtype(r) == t);
+    double complex *x = contents_as(r, WF_C128);
+    for (int64_t i = 0; i < 2 * k * n; ++i)
+        assert_true(i / n % k <= i % n || cabs(x[i]) == 0);
+    free(x);
+    same(product(wf_retain(q), r), a, slack(t) * 3);
+    wf_array *unit = product(turned(q, is_complex(t)), q);
+    double complex *one = contents_as(unit, WF_C128);
+    for (int64_t i = 0; i < 2 * k * k; ++i)
+        assert_true(cabs(one[i] - (i / k % k == i % k)) < slack(t) * 3);
+    free(one);
+    wf_release(unit);
+}
+
+/* The determinant of a triangle is the product of its diagonal; that of one with exchanged rows has the other sign. */
+static void check_determinants(wf_dtype t, int64_t n)
+{
+    wf_array *square = positive(t, 2, n), *l = wf_cholesky(square), *sign, *log_of;
+    wf_release(square);
+    assert_non_null(l);
+    OK(ctx, wf_slogdet(l, &sign, &log_of));
+    assert_true(wf_array_shape(sign).rank == 1 && wf_array_dtype(sign) == t);
+    assert_int_equal(wf_array_dtype(log_of), wf_dtype_part(t));
+    double complex *x = contents_as(l, WF_C128), *s = contents_as(sign, WF_C128);
+    double *found = contents_as(log_of, WF_F64);
+    for (int64_t b = 0; b < 2; ++b) {
+        double want = 0;
+        for (int64_t i = 0; i < n; ++i)
+            want += log(cabs(x[(b * n + i) * n + i]));
+        assert_true(fabs(found[b] - want) <= slack(t) * (1 + fabs(want)) && cabs(s[b] - 1) < slack(t));
+    }
+    wf_array *flipped = wf_view_slice(l, 1, n - 1, WF_END_INDEX, -1), *other, *log_of_other;
+    assert_non_null(flipped);
+    OK(ctx, wf_slogdet(flipped, &other, &log_of_other));
+    double complex *o = contents_as(other, WF_C128);
+    assert_true(cabs(o[0] - (n / 2 % 2 ? -1 : 1)) < slack(t));
+    same(log_of, log_of_other, slack(t) * 10);
+    free(o);
+    free(x);
+    free(s);
+    free(found);
+    wf_array *all[] = { l, sign, flipped, other };
+    for (int i = 0; i < 4; ++i)
+        wf_release(all[i]);
+}
+
+/* A singular matrix has the sign 0; matrices of no rows have the determinant 1. */
+static void test_singular(void **state)
+{
+    (void)state;
+    need_lapack();
+    wf_array *a = wf_full(ctx, WF_F64, WF_SHAPE(2, 9, 9), 1), *none = wf_empty(ctx, WF_F32, WF_SHAPE(3, 0, 0)), *s, *l;
+    OK(ctx, wf_slogdet(a, &s, &l));
+    double *x = contents_as(l, WF_F64);
+    assert_true(x[0] == -INFINITY && x[1] == -INFINITY);
+    free(x);
+    numbers(s, (const double[]){ 0, 0 }, 2, 0);
+    wf_release(l);
+    OK(ctx, wf_slogdet(none, &s, &l));
+    numbers(l, (const double[]){ 0, 0, 0 }, 3, 0);
+    numbers(s, (const double[]){ 1, 1, 1 }, 3, 0);
+    wf_array *empty = wf_empty(ctx, WF_F32, WF_SHAPE(2, 3, 0)), *q, *r;
+    OK(ctx, wf_qr(empty, true, &q, &r));
+    numbers(q, (const double[]){ 1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1 }, 18, 0);
+    assert_int_equal(wf_array_count(r), 0);
+    wf_release(r);
+    OK(ctx, wf_qr(empty, false, &q, &r));
+    assert_true(wf_array_count(q) == 0 && wf_array_shape(q).dim[1] == 3 && wf_array_count(r) == 0);
+    wf_array *all[] = { a, none, empty, q, r };
+    for (int i = 0; i < 5; ++i)
+        wf_release(all[i]);
+}
+
 static void test_definitions(void **state)
 {
     (void)state;
@@ -319,6 +400,14 @@ static void test_definitions(void **state)
         check_singular(dtypes[i], 7, 12);
         check_singular(dtypes[i], sized(40, 9), 5);
         check_singular(dtypes[i], 1, 3);
+        for (int complete = 0; complete < 2; ++complete) {
+            check_qr(dtypes[i], 7, 12, complete);
+            check_qr(dtypes[i], sized(40, 9), 5, complete);
+            check_qr(dtypes[i], 6, 6, complete);
+            check_qr(dtypes[i], 1, 1, complete);
+        }
+        for (int64_t n = 1; n < 12; n += 3)
+            check_determinants(dtypes[i], n);
         /* least squares of a system with a solution, of several right-hand sides */
         wf_array *a = matrices(dtypes[i], 2, 12, 8), *x = matrices(dtypes[i], 1, 8, 3);
         wf_array *b = wf_array_matmul(a, x), *found = wf_lstsq(a, b, 0), *wide;
@@ -437,6 +526,12 @@ static void test_refused(void **state)
     REFUSED(ctx, wf_last_status(ctx), WF_ERR_ARG, "`tolerance` is 1.5");
     REFUSED(ctx, wf_eigh(three, NULL, &s), WF_ERR_ARG, "`values` is NULL");
     REFUSED(ctx, wf_svd(a, &s, &s, NULL), WF_ERR_ARG, "only one of `u` and `vh` is NULL");
+    REFUSED(ctx, wf_qr(a, false, &s, NULL), WF_ERR_ARG, "wf_qr: `r` is NULL");
+    REFUSED(ctx, wf_qr(line, false, &s, &s), WF_ERR_SHAPE, "wf_qr: `a` is (4), not [..., m, n]");
+    REFUSED(ctx, wf_slogdet(three, NULL, &s), WF_ERR_ARG, "wf_slogdet: `sign` is NULL");
+    REFUSED(ctx, wf_slogdet(a, &s, &s), WF_ERR_SHAPE, "wf_slogdet: `a` is (3, 4), not [..., n, n]");
+    assert_int_equal(wf_qr(NULL, false, &s, &s), WF_ERR_ARG);
+    assert_int_equal(wf_slogdet(NULL, &s, &s), WF_ERR_ARG);
     assert_null(wf_solve(NULL, NULL));
     assert_int_equal(wf_eigh(NULL, &s, NULL), WF_ERR_ARG);
     assert_null(s);
@@ -491,7 +586,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small),       cmocka_unit_test(test_numpy),     cmocka_unit_test(test_dependent),
         cmocka_unit_test(test_definitions), cmocka_unit_test(test_arguments), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_missing),     cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_missing),     cmocka_unit_test(test_streams),   cmocka_unit_test(test_singular),
     };
     return RUN_ON_ALL(tests);
 }

@@ -193,5 +193,25 @@ inline singular svd(const wf_array *a)
     const wf_status status = wf_svd(a, &u, &s, &vh);
     return { status, array(u), array(s), array(vh) };
 }
+struct determinants {
+    wf_status status;
+    array sign, log;
+};
+inline determinants slogdet(const wf_array *a)
+{
+    wf_array *sign = nullptr, *log = nullptr;
+    const wf_status status = wf_slogdet(a, &sign, &log);
+    return { status, array(sign), array(log) };
+}
+struct orthogonal {
+    wf_status status;
+    array q, r;
+};
+inline orthogonal qr(const wf_array *a, bool complete = false)
+{
+    wf_array *q = nullptr, *r = nullptr;
+    const wf_status status = wf_qr(a, complete, &q, &r);
+    return { status, array(q), array(r) };
+}
 } // namespace weft
 #endif

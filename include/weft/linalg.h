@@ -54,6 +54,13 @@ WF_API wf_status wf_eigh(const wf_array *a, wf_array **values, wf_array **vector
  * [..., m, k] and *vh [..., k, n], or both pointers are NULL. Source: LAPACK gesdd.
  * Example: wf_status status = wf_svd(images, &u, &s, &vh); */
 WF_API wf_status wf_svd(const wf_array *a, wf_array **u, wf_array **s, wf_array **vh);
+/* Determinants of [..., n, n]: *sign, [...], has the absolute value 1, or is 0, and *log, [...] and real, is the logarithm
+ * of the absolute value, -infinity for a singular matrix. Source: LAPACK getrf, for every size.
+ * Example: wf_status status = wf_slogdet(covariance, &sign, &log); */
+WF_API wf_status wf_slogdet(const wf_array *a, wf_array **sign, wf_array **log);
+/* a = q r of [..., m, n]: *q is [..., m, k] with orthonormal columns, *r [..., k, n] an upper triangle; k is the least of m
+ * and n, or m if `complete`. Source: LAPACK geqrf, orgqr and ungqr, for every size. */
+WF_API wf_status wf_qr(const wf_array *a, bool complete, wf_array **q, wf_array **r);
 /* x, [..., n, k], that makes the length of each column of a x - b least: a is [..., m, n], b [..., m, k]; of several
  * the shortest. Singular values up to `tolerance`, at most 1, of the largest count as 0; a tolerance of 0 or less is the
  * precision times the larger of m and n. Source: LAPACK gelsd, for every size. */

@@ -9,7 +9,7 @@ True
 """
 from math import e, inf, nan, pi
 
-from . import fft  # noqa: F401
+from . import fft, linalg  # noqa: F401
 from ._creation import (arange, asarray, empty, empty_like, eye, from_dlpack, full, full_like, linspace, meshgrid,
                         ones, ones_like, tril, triu, zeros, zeros_like)
 from ._dtypes import (astype, bool, can_cast, complex64, complex128, finfo, float32, float64, iinfo, int8, int16,

@@ -83,7 +83,8 @@ static bool begin_with(job *j, const wf_array *a, const wf_array *b)
 static wf_shape shape_of(const job *j, int64_t rows, int64_t columns)
 {
     wf_shape shape = j->batch;
-    shape.dim[shape.rank++] = rows;
+    if (rows >= 0) /* else numbers */
+        shape.dim[shape.rank++] = rows;
     if (columns >= 0) /* else vectors */
         shape.dim[shape.rank++] = columns;
     return shape;
@@ -466,6 +467,57 @@ static wf_array *large_lstsq(job *j, const wf_array *a, const wf_array *b, int64
     return out;
 }
 
+/* Sets out[0] and out[1] to the signs and logarithms of determinants. */
+static bool large_slogdet(job *j, const wf_array *a, int64_t n, wf_array *out[2])
+{
+    if (!wfl_lapack_begin(&j->lapack, j->ctx, j->function, j->dtype))
+        return false;
+    void *p, *sign = NULL, *log_of = NULL;
+    const wf_dtype part = wf_dtype_part(j->dtype);
+    wf_array *m = own_copy(j, a, false, &p);
+    out[0] = own_result(j, j->dtype, -1, -1, &sign);
+    out[1] = own_result(j, part, -1, -1, &log_of);
+    bool well = m && out[0] && out[1] && is_finite(j, m, not_finite);
+    for (int64_t i = 0; well && i < j->count; ++i) {
+        double s[2] = { 0 }, l = 0;
+        well = succeeded(j, i, wfl_lapack_slogdet(&j->lapack, n, at(j, p, i, n * n), s, &l), "");
+        const float narrow[2] = { (float)s[0], (float)s[1] }, low = (float)l;
+        memcpy(at(j, sign, i, 1), part == WF_F64 ? (const void *)s : narrow, j->lapack.size);
+        memcpy(real_at(j, log_of, i, 1), part == WF_F64 ? (const void *)&l : &low, wf_dtype_size(part));
+    }
+    for (int i = 0; well && i < 2; ++i) {
+        out[i] = delivered(j, out[i]);
+        well = out[i] != NULL;
+    }
+    wf_release(m);
+    wfl_lapack_end(&j->lapack);
+    return well;
+}
+
+/* Sets out[0] and out[1] to q, [batch..., m, k], and r, [batch..., k, n]. */
+static bool large_qr(job *j, const wf_array *a, int64_t m, int64_t n, int64_t k, wf_array *out[2])
+{
+    if (!wfl_lapack_begin(&j->lapack, j->ctx, j->function, j->dtype))
+        return false;
+    void *p, *q, *r;
+    const wf_shape flat = { .rank = 3, .dim = { j->count, k, m } };
+    wf_array *t = own_copy(j, a, true, &p), *columns = wf_empty(j->ctx, j->dtype, flat, .device = WF_CPU);
+    out[1] = own_result(j, j->dtype, k, n, &r);
+    bool well = t && columns && out[1] && wf_map(columns, &q, NULL) == WF_OK && is_finite(j, t, not_finite);
+    for (int64_t i = 0; well && i < j->count; ++i)
+        well = succeeded(
+            j, i, wfl_lapack_qr(&j->lapack, m, n, k, at(j, p, i, m * n), at(j, q, i, k * m), at(j, r, i, k * n)), "");
+    if (well) {
+        out[0] = turned_back(j, columns, false);
+        out[1] = delivered(j, out[1]);
+        well = out[0] && out[1];
+    }
+    wf_release(t);
+    wf_release(columns);
+    wfl_lapack_end(&j->lapack);
+    return well;
+}
+
 /* ---- the public functions ---- */
 /* Returns an empty array of the results, or zeros where sums have no terms. */
 static wf_array *nothing(const job *j, wf_dtype dtype, int64_t rows, int64_t columns)
@@ -589,4 +641,46 @@ wf_array *wf_lstsq(const wf_array *a, const wf_array *b, double tolerance)
         return nothing(&j, j.dtype, n, k);
     double digits = wf_dtype_part(j.dtype) == WF_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
     return large_lstsq(&j, a, b, n, tolerance > 0 ? tolerance : digits * (double)(m > n ? m : n));
+}
+
+wf_status wf_slogdet(const wf_array *a, wf_array **sign, wf_array **log)
+{
+    job j;
+    if (!begin(&j, "wf_slogdet", "a", a, true))
+        return a ? wfl_array_error(j.ctx) : WF_ERR_ARG;
+    if (!sign || !log)
+        return wfl_array_fail(j.ctx, WF_ERR_ARG, "wf_slogdet: `%s` is NULL", sign ? "log" : "sign");
+    int64_t n = wf_array_shape(a).dim[wf_array_shape(a).rank - 1];
+    wf_array *out[2] = { NULL };
+    bool well;
+    if (!n || !j.count) {
+        out[0] = nothing(&j, j.dtype, -1, -1);
+        out[1] = nothing(&j, wf_dtype_part(j.dtype), -1, -1);
+        well = out[0] && out[1] && wf_array_fill(out[0], 1) == WF_OK; /* a product without factors */
+    } else
+        well = large_slogdet(&j, a, n, out);
+    return hand(&j, well, out, (wf_array * *[]){ sign, log }, 2);
+}
+
+wf_status wf_qr(const wf_array *a, bool complete, wf_array **q, wf_array **r)
+{
+    job j;
+    if (!begin(&j, "wf_qr", "a", a, false))
+        return a ? wfl_array_error(j.ctx) : WF_ERR_ARG;
+    if (!q || !r)
+        return wfl_array_fail(j.ctx, WF_ERR_ARG, "wf_qr: `%s` is NULL", q ? "r" : "q");
+    wf_shape shape = wf_array_shape(a);
+    int64_t m = shape.dim[shape.rank - 2], n = shape.dim[shape.rank - 1], k = complete || m < n ? m : n;
+    wf_array *out[2] = { NULL };
+    bool well;
+    if (!m || !n || !j.count) {
+        wf_array *one = k ? identity(&j, a, m) : NULL, *all = one ? wf_view_broadcast(one, shape_of(&j, m, m)) : NULL;
+        out[0] = !k ? nothing(&j, j.dtype, m, k) : all ? wf_array_contiguous(all) : NULL;
+        out[1] = nothing(&j, j.dtype, k, n);
+        well = out[0] && out[1];
+        wf_release(one);
+        wf_release(all);
+    } else
+        well = large_qr(&j, a, m, n, k, out);
+    return hand(&j, well, out, (wf_array * *[]){ q, r }, 2);
 }

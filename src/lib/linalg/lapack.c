@@ -7,13 +7,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { GETRF, GETRS, POTRF, EIGH, GESDD, GELSD, ROUTINES, KINDS = 4 };
+enum { GETRF, GETRS, POTRF, EIGH, GESDD, GELSD, GEQRF, ORGQR, ROUTINES, KINDS = 4 };
 
 static const char *const usual[] = { "libopenblas.so.0", "libmkl_rt.so.2", "libflame.so.1", "liblapack.so.3", NULL };
 static const char *const routines[] = {
-    "sgetrf", "dgetrf", "cgetrf", "zgetrf", "sgetrs", "dgetrs", "cgetrs", "zgetrs", "spotrf",
-    "dpotrf", "cpotrf", "zpotrf", "ssyevd", "dsyevd", "cheevd", "zheevd", "sgesdd", "dgesdd",
-    "cgesdd", "zgesdd", "sgelsd", "dgelsd", "cgelsd", "zgelsd", NULL,
+    "sgetrf", "dgetrf", "cgetrf", "zgetrf", "sgetrs", "dgetrs", "cgetrs", "zgetrs", "spotrf", "dpotrf", "cpotrf",
+    "zpotrf", "ssyevd", "dsyevd", "cheevd", "zheevd", "sgesdd", "dgesdd", "cgesdd", "zgesdd", "sgelsd", "dgelsd",
+    "cgelsd", "zgelsd", "sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf", "sorgqr", "dorgqr", "cungqr", "zungqr", NULL,
 };
 _Static_assert(sizeof routines / sizeof *routines == ROUTINES * KINDS + 1, "a routine for each dtype");
 static wfl_fortran library = {
@@ -38,6 +38,9 @@ typedef void gelsd(in m, in n, in k, void *a, in lda, void *b, in ldb, void *s, 
                    void *work, in lwork, int64_t *iwork, int64_t *info);
 typedef void gelsd_complex(in m, in n, in k, void *a, in lda, void *b, in ldb, void *s, const void *rcond,
                            int64_t *rank, void *work, in lwork, void *rwork, int64_t *iwork, int64_t *info);
+
+typedef void geqrf(in m, in n, void *a, in lda, void *tau, void *work, in lwork, int64_t *info);
+typedef void orgqr(in m, in n, in k, void *a, in lda, const void *tau, void *work, in lwork, int64_t *info);
 
 bool wfl_lapack_begin(wfl_lapack *l, wf_context *ctx, const char *function, wf_dtype dtype)
 {
@@ -110,6 +113,61 @@ int wfl_lapack_solve(wfl_lapack *l, int64_t n, int64_t k, void *a, void *b)
         solve("T", &n, &k, a, &n, pivots, b, &n, &info, 1);
     wfl_floats_end(&floats);
     return said(info);
+}
+
+/* Multiplies sign by d / |d|, and adds the logarithm of |d|. */
+static void multiply(const wfl_lapack *l, const char *d, double sign[2], double *log_of)
+{
+    double re, im = 0, narrow[2] = { 0 };
+    if (l->kind % 2)
+        memcpy(narrow, d, l->size);
+    else
+        for (size_t i = 0; i < l->size / sizeof(float); ++i) {
+            float part;
+            memcpy(&part, d + i * sizeof part, sizeof part);
+            narrow[i] = (double)part;
+        }
+    re = narrow[0];
+    if (is_complex(l))
+        im = narrow[1];
+    const double length = hypot(re, im), x = sign[0], y = sign[1];
+    *log_of += log(length);
+    if (length > 0) {
+        re /= length;
+        im /= length;
+    }
+    sign[0] = x * re - y * im;
+    sign[1] = x * im + y * re;
+}
+
+int wfl_lapack_slogdet(wfl_lapack *l, int64_t n, void *a, double sign[2], double *log_of)
+{
+    if (!l->memory[1] && !allocate(l, 1, n, sizeof(int64_t)))
+        return WFL_LAPACK_FAILED;
+    getrf *factor;
+    find(l, GETRF, &factor);
+    int64_t info = 0, *pivots = l->work[1];
+    fenv_t floats;
+    wfl_floats_begin(&floats);
+    factor(&n, &n, a, &n, pivots, &info);
+    const int32_t *half = l->work[1];
+    const bool is_half = n > 1 && half[1] != 0; /* pivots of 32 bits: the second one is at least 2 */
+    sign[0] = 1;
+    sign[1] = *log_of = 0;
+    for (int64_t i = 0; i < n && said(info) >= 0; ++i) {
+        const int64_t pivot = is_half ? half[i] : pivots[i];
+        multiply(l, (const char *)a + (size_t)(i * (n + 1)) * l->size, sign, log_of);
+        if (pivot != i + 1 && n > 1) {
+            sign[0] = -sign[0];
+            sign[1] = -sign[1];
+        }
+    }
+    if (said(info) > 0) {
+        sign[0] = sign[1] = 0;
+        *log_of = -INFINITY;
+    }
+    wfl_floats_end(&floats);
+    return said(info) > 0 ? 0 : said(info);
 }
 
 int wfl_lapack_cholesky(wfl_lapack *l, int64_t n, void *a)
@@ -265,4 +323,38 @@ int wfl_lapack_lstsq(wfl_lapack *l, int64_t m, int64_t n, int64_t k, double leas
             return WFL_LAPACK_FAILED;
     }
     return lstsq(l, m, n, k, limit, at, b, l->work[3], memory_of(l));
+}
+
+int wfl_lapack_qr(wfl_lapack *l, int64_t m, int64_t n, int64_t k, void *at, void *q, void *r)
+{
+    const int64_t few = least_of(m, n);
+    geqrf *factor;
+    orgqr *columns;
+    find(l, GEQRF, &factor);
+    find(l, ORGQR, &columns);
+    int64_t info = 0;
+    fenv_t floats;
+    wfl_floats_begin(&floats);
+    if (!l->memory[0]) {
+        double of_factor[2] = { 0 }, of_columns[2] = { 0 };
+        const int64_t ask = -1;
+        factor(&m, &n, at, &m, of_factor, of_factor, &ask, &info);
+        columns(&m, &k, &few, q, &m, of_columns, of_columns, &ask, &info);
+        l->lwork[0] = most(most(queried(l, of_factor), queried(l, of_columns)), most(n, k));
+        if (!allocate(l, 0, l->lwork[0], l->size) || !allocate(l, 3, few, l->size)) {
+            wfl_floats_end(&floats);
+            return WFL_LAPACK_FAILED;
+        }
+    }
+    factor(&m, &n, at, &m, l->work[3], l->work[0], &l->lwork[0], &info);
+    memset(r, 0, (size_t)(k * n) * l->size);
+    for (int64_t j = 0; j < n && !said(info); ++j)
+        for (int64_t i = 0; i <= j && i < few; ++i)
+            memcpy((char *)r + (size_t)(i * n + j) * l->size, (char *)at + (size_t)(j * m + i) * l->size, l->size);
+    if (!said(info)) {
+        memcpy(q, at, (size_t)(few * m) * l->size);
+        columns(&m, &k, &few, q, &m, l->work[3], l->work[0], &l->lwork[0], &info);
+    }
+    wfl_floats_end(&floats);
+    return said(info);
 }
