@@ -82,6 +82,17 @@ static void many(wf_graph *g, const scene *s)
     WF_END(g);
 }
 
+/* Reads of what the sixteenth and the seventh turn before have stored, and of what was there before the loop. */
+static void far_back(wf_graph *g, const scene *s)
+{
+    wf_val i = wf_index(g, 0), t;
+    WF_FOR (g, t, 1, wf_add(wf_mul(wf_in(g, s->turns), 2), 4), 1) {
+        wf_val v = wf_read_or(g, s->table, 0.5, i, wf_sub(t, 16)), w = wf_read_or(g, s->table, 0.75, i, wf_sub(t, 7));
+        wf_write(g, s->table, wf_add(wf_mul(wf_sin(v), w), wf_mul(wf_in(g, s->own), v)), i, t);
+    }
+    WF_END(g);
+}
+
 /* The counter is changed before its use, and counts down. */
 static void changed_first(wf_graph *g, const scene *s)
 {
@@ -104,6 +115,7 @@ static const row rows[] = { { "in place", in_place, false },
                             { "recurrence", recurrence, true },
                             { "backward", backward, true },
                             { "many", many, true },
+                            { "far back", far_back, true },
                             { "changed first", changed_first, true } };
 enum { OPERATORS = sizeof rows / sizeof *rows };
 
@@ -257,7 +269,7 @@ static void refused(void **state)
         WF_FOR (g, t, 5, wf_add(n, 5), 1) {
             wf_val own = what == ROWS ? wf_mod(wf_mul(i, 2), POINTS) : i; /* rows in an order that is not seen */
             wf_val line = what == OTHERS ? wf_add(own, 1) : own;
-            wf_val column = what == FAR ? wf_sub(t, 5) : what == BOUNDED ? wf_max(wf_sub(t, 1), 7) : wf_sub(t, 1);
+            wf_val column = what == FAR ? wf_sub(t, 17) : what == BOUNDED ? wf_max(wf_sub(t, 1), 7) : wf_sub(t, 1);
             wf_val v = wf_read_border(g, s.table, what == CLAMPED ? WF_BORDER_CLAMP : WF_BORDER_VALUE, 0, line, column);
             wf_write(g, s.table, wf_sin(v), own, t);
             if (what == TWICE)

@@ -242,7 +242,7 @@ static void far_back(wf_graph *g, const arrays *a, wf_val i)
 {
     wf_val t;
     WF_FOR (g, t, 5, wf_add(wf_in(g, a->turns), 5), 1)
-        wf_write(g, a->table, wf_sin(wf_read(g, a->table, i, wf_sub(t, 5))), i, t);
+        wf_write(g, a->table, wf_sin(wf_read(g, a->table, i, wf_sub(t, 17))), i, t);
     WF_END(g);
 }
 

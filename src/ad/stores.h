@@ -19,7 +19,7 @@ static inline bool wf__is_float_store(const wf__node *n) { return n->op == WF__S
 bool wf__is_to_same(const wf__ir *ir, wf__ref store, wf__ref loop);
 /* True if two effects in the same loops are never to one element of their array. */
 bool wf__are_apart(const wf__ir *ir, wf__ref one, wf__ref other, wf__ref first);
-enum { WF__MOST_CARRIED = 4 };
+enum { WF__MOST_CARRIED = 16 };
 /* True if `load` and `store` are in the body of one loop, which begins at node `first` or later and which no other loop
  * from there on is around; if the store is the only effect on the array in that loop; and if each turn reads the element
  * that the turn *turns turns before it stores. *turns is at most WF__MOST_CARRIED; less than 0 = a later turn. */
