@@ -1,5 +1,5 @@
-/* rows_image.c - functions of images: a filter by Fourier transforms, a rotation, a median, template matching and a large
- * kernel. Each call gives a new array. */
+/* rows_image.c - functions of images: a filter by Fourier transforms, a rotation, a median, template matching, a large
+ * kernel, and a long line with one. Each call gives a new array. */
 #include "bench.h"
 #include "weft/fft.h"
 #include "weft/signal.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WINDOW = 5, TEMPLATE = 64, KERNEL = 31 };
+enum { WINDOW = 5, TEMPLATE = 64, KERNEL = 31, TAPS = 1001 };
 static const double sigma = 400, angle = 0.1; /* of the filter's Gaussian, in frequencies; radians */
 
 typedef struct image_row image_row;
@@ -174,6 +174,27 @@ static double convolved_at(const image_row *r, int64_t i, int64_t j)
     return sum;
 }
 
+/* The image as one line. */
+static wf_array *convolved_line(const image_row *r)
+{
+    wf_array *line = wf_view_reshape(r->in, WF_SHAPE(-1)), *sums = NULL, *out = NULL;
+    if (line)
+        sums = wf_convolve(line, r->second, WF_ALL_AXES, WF_BORDER_MIRROR, 0);
+    if (sums)
+        out = wf_view_reshape(sums, WF_SHAPE(r->job->side, r->job->side));
+    wf_release(line);
+    wf_release(sums);
+    return out;
+}
+
+static double convolved_line_at(const image_row *r, int64_t i, int64_t j)
+{
+    double sum = 0;
+    for (int64_t p = 0; p < TAPS; ++p)
+        sum += (double)x_at(r, 0, p) * (double)x_at(r, i, j + TAPS / 2 - p); /* lines follow each other */
+    return sum;
+}
+
 /* ---- setup ---- */
 /* Weights of a line, whose convolution with an image along an axis is the filter's. */
 static double *line_of(int64_t n)
@@ -216,6 +237,10 @@ static void setup(bench *b, bench_case *c)
         wf_array *rows = bench_keep(c, wf_view_slice(r->in, 0, first, first + n, 1));
         r->second = bench_keep(c, rows ? wf_view_slice(rows, 1, 0, n, 1) : NULL);
     }
+    if (of->function == convolved_line) {
+        wf_array *line = bench_keep(c, wf_view_reshape(r->in, WF_SHAPE(-1)));
+        r->second = bench_keep(c, line ? wf_view_slice(line, 0, 0, TAPS, 1) : NULL);
+    }
     bench_add(c, "weft", "", weft);
 }
 
@@ -229,3 +254,5 @@ ROW(median_2048, "median of 5 x 5, 2048 x 2048", "at most OpenCV", { 2048, media
 ROW(match_2048, "template of 64 x 64 in 2048 x 2048", "at most OpenCV", { 2048, matched, matched_at, 1e-5 });
 ROW(convolve_2048, "kernel of 31 x 31, mirrored edges, 2048 x 2048", "at most SciPy's fftconvolve",
     { 2048, convolved, convolved_at, 3e-4 });
+ROW(convolve_line, "kernel of 1001, mirrored ends, 4194304 elements", "at most SciPy's oaconvolve",
+    { 2048, convolved_line, convolved_line_at, 1e-3 });

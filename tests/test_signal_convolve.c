@@ -1,9 +1,9 @@
-/* test_signal_convolve.c - convolution through Fourier transforms beside the sums: all border modes, kernels of even and
+/* test_signal_convolve.c - convolution through Fourier transforms, of whole arrays and in pieces, beside the sums: all border modes, kernels of even and
  * odd extents, larger than the array too, axes of a batch, dtypes; what is chosen, and replayed.
  *
  * ctest: devices
  */
-#include "lib/signal/window.h"
+#include "lib/signal/pieces.h"
 #include "on_devices.h"
 
 static wf_array *random_array(wf_dtype t, wf_shape shape, uint64_t seed)
@@ -37,7 +37,9 @@ static double apart(const wf_array *a, const wf_array *b)
     return difference / most;
 }
 
-static wf_array *by_fft(const wf_array *x, const wf_array *kernel, wf_axes axes, wf_border border, double outside)
+/* Through transforms: of pieces that have `own` elements of the result or some more along each axis; 0: of the whole. */
+static wf_array *by_fft(const wf_array *x, const wf_array *kernel, wf_axes axes, wf_border border, double outside,
+                        int64_t own)
 {
     wfl_window w;
     wf_shape size = wf_array_shape(kernel);
@@ -48,7 +50,14 @@ static wf_array *by_fft(const wf_array *x, const wf_array *kernel, wf_axes axes,
             assert_true(wfl_window_set(&w, ctx, d, size.dim[rank++]));
     wfl_window_mirror(&w);
     wf_dtype t = wf_array_dtype(x) == WF_I16 ? WF_F64 : wf_array_dtype(x);
-    return wfl_convolve_by_fft(x, kernel, &w, wfl_work_dtype(t), t);
+    wfl_pieces p = { .whole = w.shape };
+    for (int d = 0; d < w.shape.rank && own; ++d)
+        if (w.axes >> d & 1) {
+            p.whole.dim[d] = w.size[d] + own - 1 + d % 2;
+            p.own[d] = own + d % 2;
+        }
+    return own ? wfl_convolve_in_pieces(x, kernel, &w, &p, wfl_work_dtype(t), t)
+               : wfl_convolve_by_fft(x, kernel, &w, wfl_work_dtype(t), t);
 }
 
 static void test_borders(void **state)
@@ -61,10 +70,13 @@ static void test_borders(void **state)
     for (int s = 0; s < 3; ++s) {
         wf_array *kernel = random_array(WF_F64, WF_SHAPE(sizes[s][0], sizes[s][1]), 2);
         for (int b = 0; b < 5; ++b) {
-            wf_array *found = by_fft(x, kernel, WF_AXES(1, 2), borders[b], -1.5),
-                     *expected = wf_convolve(x, kernel, WF_AXES(1, 2), borders[b], -1.5);
-            assert_true(apart(found, expected) < 2e-15);
-            wf_release(found);
+            wf_array *expected = wf_convolve(x, kernel, WF_AXES(1, 2), borders[b], -1.5);
+            static const int64_t pieces[] = { 0, 3, 1, 20 };
+            for (int k = 0; k < 4; ++k) {
+                wf_array *found = by_fft(x, kernel, WF_AXES(1, 2), borders[b], -1.5, pieces[k]);
+                assert_true(apart(found, expected) < 2e-15);
+                wf_release(found);
+            }
             wf_release(expected);
         }
         wf_release(kernel);
@@ -87,11 +99,14 @@ static void test_kinds(void **state)
         wf_array *x = random_array(rows[i].x, WF_SHAPE(6, 3, 5), i),
                  *kernel = random_array(rows[i].kernel, WF_SHAPE(3), 9);
         wf_array *turned = wf_view_permute(x, (int[]){ 2, 1, 0 });
-        wf_array *found = by_fft(turned, kernel, WF_AXES(2), WF_BORDER_MIRROR, 0),
-                 *expected = wf_convolve(turned, kernel, WF_AXES(2), WF_BORDER_MIRROR, 0);
-        assert_true(apart(found, expected) < rows[i].most);
-        wf_array *spent[] = { x, kernel, turned, found, expected };
-        for (int k = 0; k < 5; ++k)
+        wf_array *expected = wf_convolve(turned, kernel, WF_AXES(2), WF_BORDER_MIRROR, 0);
+        for (int64_t own = 0; own < 4; own += 3) {
+            wf_array *found = by_fft(turned, kernel, WF_AXES(2), WF_BORDER_MIRROR, 0, own);
+            assert_true(apart(found, expected) < rows[i].most);
+            wf_release(found);
+        }
+        wf_array *spent[] = { x, kernel, turned, expected };
+        for (int k = 0; k < 4; ++k)
             wf_release(spent[k]);
     }
 }
@@ -107,10 +122,15 @@ static void test_chosen(void **state)
     wfl_window w;
     assert_true(wfl_window_over(&w, x, WF_ALL_AXES, WF_BORDER_VALUE, 3, "test"));
     w.size[0] = w.size[1] = 9;
-    assert_false(wfl_convolve_is_cheaper_by_fft(&w, WF_F64));
+    wfl_pieces pieces;
+    assert_int_equal(wfl_convolve_choose(x, &w, WF_F64, &pieces), WFL_BY_SUMS);
     w.size[0] = N;
     w.size[1] = M;
-    assert_true(wfl_convolve_is_cheaper_by_fft(&w, WF_F64));
+    assert_int_equal(wfl_convolve_choose(x, &w, WF_F64, &pieces), WFL_IN_PIECES);
+    assert_true(pieces.own[0] < H && pieces.own[0] + N - 1 == pieces.whole.dim[0]);
+    w.size[0] = H;
+    w.size[1] = W;
+    assert_int_equal(wfl_convolve_choose(x, &w, WF_F64, &pieces), WFL_BY_FFT);
     OK(ctx, wf_freeze_begin(ctx, WF_ARRAYS(x)));
     wf_array *y = wf_convolve(x, kernel, WF_ALL_AXES, WF_BORDER_VALUE, 3);
     wf_frozen *frozen = wf_freeze_end(ctx);
@@ -140,12 +160,34 @@ static void test_chosen(void **state)
         wf_release(spent[i]);
 }
 
+/* More pieces than one group has, of the lines of a batch, and of images along their first axis. */
+static void test_groups(void **state)
+{
+    (void)state;
+    if (wf_context_device(ctx) != WF_CPU)
+        return;
+    wf_array *lines = random_array(WF_F32, WF_SHAPE(3, 1500003), 4), *images = wf_view_permute(lines, (int[]){ 1, 0 });
+    wf_array *kernel = random_array(WF_F32, WF_SHAPE(301), 5);
+    for (int axis = 0; axis < 2; ++axis) {
+        const wf_array *x = axis ? lines : images;
+        wf_array *found = by_fft(x, kernel, WF_AXES(axis), WF_BORDER_CLAMP, 0, 4000),
+                 *expected = by_fft(x, kernel, WF_AXES(axis), WF_BORDER_CLAMP, 0, 0);
+        assert_true(apart(found, expected) < 1e-6);
+        wf_release(found);
+        wf_release(expected);
+    }
+    wf_array *spent[] = { lines, images, kernel };
+    for (int k = 0; k < 3; ++k)
+        wf_release(spent[k]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_borders),
         cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_chosen),
+        cmocka_unit_test(test_groups),
     };
     return RUN_ON_ALL(tests);
 }

@@ -1,7 +1,7 @@
 """The rows of bench/rows_image.c in SciPy, scikit-image and OpenCV, each with all threads where it has threads."""
 import numpy as np
 
-ANGLE, SIGMA, TEMPLATE, KERNEL = 0.1, 400, 64, 31
+ANGLE, SIGMA, TEMPLATE, KERNEL, TAPS = 0.1, 400, 64, 31, 1001
 
 
 def image(side):
@@ -69,6 +69,14 @@ def convolved(function):
     return out
 
 
+def convolved_line(function):
+    x = image(2048).ravel()
+    k, h, i = x[:TAPS].copy(), TAPS // 2, 511 * 2048 + 1536
+    out = function(x, k)
+    near(out()[i], float(x[i - h:i + h + 1].astype(np.float64) @ k[::-1]), 1e-2)
+    return out
+
+
 def scipy_rows(threads):
     import scipy.fft
     import scipy.ndimage
@@ -81,7 +89,12 @@ def scipy_rows(threads):
         padded = np.pad(x, KERNEL // 2, mode="symmetric")
         return scipy.signal.fftconvolve(padded, k, mode="valid")
 
+    def in_pieces(x, k):
+        padded = np.pad(x, TAPS // 2, mode="symmetric")
+        return scipy.signal.oaconvolve(padded, k, mode="valid")
+
     return {"filter_4096": lambda: filtered(fft),
+            "convolve_line": lambda: convolved_line(lambda x, k: lambda: in_pieces(x, k)),
             "rotate_4096": lambda: rotated(lambda x, m: lambda: scipy.ndimage.affine_transform(x, m[:, :2], m[:, 2], order=1)),
             "median_2048": lambda: median(lambda x: lambda: scipy.ndimage.median_filter(x, 5, mode="nearest")),
             "convolve_2048": lambda: convolved(lambda x, k: lambda: by_fft(x, k))}

@@ -1,8 +1,8 @@
 /* convolve.c - convolution with an array, with lines along axes, and with Gaussians. Sums run in the order of the
- * kernel's elements, but for large kernels, which take Fourier transforms (convolve_fft.c).
+ * kernel's elements, but for large kernels, which take Fourier transforms (convolve_fft.c, convolve_pieces.c).
  */
 #include "../floats.h"
-#include "window.h"
+#include "pieces.h"
 #include <math.h>
 #include <string.h>
 
@@ -130,8 +130,16 @@ wf_array *wf_convolve(const wf_array *x, const wf_array *kernel, wf_axes axes, w
     if (!t)
         return NULL;
     wf_dtype dtype = wfl_work_dtype(t);
-    return wfl_convolve_is_cheaper_by_fft(&w, dtype) ? wfl_convolve_by_fft(x, kernel, &w, dtype, t)
-                                                     : convolve(x, kernel, &w, dtype, t);
+    wfl_pieces pieces;
+    switch (wfl_convolve_choose(x, &w, dtype, &pieces)) {
+    case WFL_BY_FFT:
+        return wfl_convolve_by_fft(x, kernel, &w, dtype, t);
+    case WFL_IN_PIECES:
+        return wfl_convolve_in_pieces(x, kernel, &w, &pieces, dtype, t);
+    case WFL_BY_SUMS:
+        break;
+    }
+    return convolve(x, kernel, &w, dtype, t);
 }
 
 /* Returns the kernel of the nth axis, or NULL with an error. */

@@ -4,8 +4,9 @@
  * convolution of both, elements from n - 1 on of each axis, n being the kernel's extent, are sums within the continued
  * array. So what the array has beyond the reach of the kernel does not matter.
  */
-#include "window.h"
+#include "pieces.h"
 #include "weft/fft.h"
+#include <math.h>
 
 /* The extents that are transformed, from those of the padded array on. False: too large. */
 static bool extents_of(const wfl_window *w, wf_shape *extents)
@@ -20,24 +21,17 @@ static bool extents_of(const wfl_window *w, wf_shape *extents)
     return true;
 }
 
-bool wfl_convolve_is_cheaper_by_fft(const wfl_window *w, wf_dtype dtype)
+double wfl_convolve_fft_cost(const wfl_window *w, wf_dtype dtype)
 {
-    /* Nanoseconds of one core for f32, measured on a processor with vectors of 64 bytes: for each element of the kernel;
-     * for each element that is copied, and transformed there and back along an axis; for a call. f64 takes twice as long
-     * for all of it. */
-    const double of_tap = 0.025, of_copies = 1.5, of_axis = 5, of_call = 1e5;
     wf_shape extents;
-    double taps = (double)wfl_window_count(w), transformed = 1, axes = 0, all = 1;
-    if (taps <= WFL_WINDOW_WRITTEN || !extents_of(w, &extents))
-        return false;
+    double transformed = 1, axes = 0;
+    if (!extents_of(w, &extents))
+        return INFINITY;
     for (int d = 0; d < extents.rank; ++d) {
-        all *= (double)w->shape.dim[d];
         transformed *= (double)extents.dim[d] / (double)w->shape.dim[d];
         axes += w->axes >> d & 1;
     }
-    double parts = wfl_is_complex_dtype(dtype) ? 2 : 1; /* products of complex numbers are four of real ones */
-    return all > 0 &&
-           parts * transformed * (of_copies + of_axis * axes) + of_call / all < parts * parts * taps * of_tap;
+    return (wfl_is_complex_dtype(dtype) ? 2 : 1) * transformed * (WFL_FFT_OF_COPIES + WFL_FFT_OF_AXIS * axes);
 }
 
 /* x in `dtype`, with `before` and `after` more elements. */
@@ -52,8 +46,7 @@ static wf_array *padded(const wf_array *x, const int64_t *before, const int64_t 
     return cast;
 }
 
-/* The spectrum of the kernel, of the rank of the axes: half of it if it is real. */
-static wf_array *spectrum_of(const wfl_window *w, const wf_array *kernel, const wf_shape *extents, wf_dtype dtype)
+wf_array *wfl_kernel_spectrum(const wfl_window *w, const wf_array *kernel, const wf_shape *extents, wf_dtype dtype)
 {
     int64_t after[WF_MAX_RANK] = { 0 };
     int rank = 0;
@@ -91,19 +84,22 @@ static void multiply(const wf_site *s)
     wf_set(s->out[0], wf_mul(wf_get(s->in[0]), factor_at(s->user, s->graph, s->index, s->rank)));
 }
 
-/* Convolves complex elements in place; wf_fft_filter is for real ones. */
-static wf_status convolve_complex(const wfl_window *w, wf_array *x, const product *p)
+wf_status wfl_convolve_cyclic(wf_array *x, wf_axes axes, const wf_array *spectrum, const char *function)
 {
-    wf_status status = wf_fft_into(x, x, w->axes, false, WF_FFT_BACKWARD);
+    product p = { .axes = axes, .spectrum = spectrum };
+    if (!wfl_is_complex_dtype(wf_array_dtype(x)))
+        return wf_fft_filter(x, x, axes, multiply, &p);
+    wf_status status = wf_fft_into(x, x, axes, false, WF_FFT_BACKWARD);
     if (status != WF_OK)
         return status;
-    wf_graph *g = wfl_begin(wf_array_context(x), w->function, .shape = wf_array_shape(x));
+    wf_shape shape = wf_array_shape(x);
+    wf_graph *g = wfl_begin(wf_array_context(x), function, .shape = shape);
     wf_val index[WF_MAX_RANK];
-    for (int d = 0; d < w->shape.rank; ++d)
+    for (int d = 0; d < shape.rank; ++d)
         index[d] = wf_index(g, d);
-    wf_out(g, x, wf_mul(wf_in(g, x), factor_at(p, g, index, w->shape.rank)));
+    wf_out(g, x, wf_mul(wf_in(g, x), factor_at(&p, g, index, shape.rank)));
     status = wf_run(g);
-    return status == WF_OK ? wf_fft_into(x, x, w->axes, true, WF_FFT_BACKWARD) : status;
+    return status == WF_OK ? wf_fft_into(x, x, axes, true, WF_FFT_BACKWARD) : status;
 }
 
 wf_array *wfl_convolve_by_fft(const wf_array *x, const wf_array *kernel, const wfl_window *w, wf_dtype dtype,
@@ -118,13 +114,12 @@ wf_array *wfl_convolve_by_fft(const wf_array *x, const wf_array *kernel, const w
         before[d] = w->before[d];
         after[d] = extents.dim[d] - w->shape.dim[d] - before[d];
     }
-    product p = { .axes = w->axes, .spectrum = spectrum_of(w, kernel, &extents, dtype) };
-    wf_array *wide = p.spectrum ? padded(x, before, after, w->border, w->outside, dtype) : NULL;
+    wf_array *spectrum = wfl_kernel_spectrum(w, kernel, &extents, dtype);
+    wf_array *wide = spectrum ? padded(x, before, after, w->border, w->outside, dtype) : NULL;
     wf_array *sums = wf_retain(wide), *out = wfl_array_beside(x, to, &w->shape);
     wf_status status = wide && out ? WF_OK : wfl_array_error(ctx);
     if (status == WF_OK)
-        status = wfl_is_complex_dtype(dtype) ? convolve_complex(w, wide, &p)
-                                             : wf_fft_filter(wide, wide, w->axes, multiply, &p);
+        status = wfl_convolve_cyclic(wide, w->axes, spectrum, w->function);
     for (int d = 0; d < extents.rank && sums && status == WF_OK; ++d)
         if (w->axes >> d & 1) {
             int64_t first = w->size[d] - 1;
@@ -134,7 +129,7 @@ wf_array *wfl_convolve_by_fft(const wf_array *x, const wf_array *kernel, const w
         }
     if (status == WF_OK)
         status = sums ? wf_array_assign(out, sums) : wfl_array_error(ctx);
-    wf_array *spent[] = { (wf_array *)p.spectrum, wide, sums, status == WF_OK ? NULL : out };
+    wf_array *spent[] = { spectrum, wide, sums, status == WF_OK ? NULL : out };
     for (int i = 0; i < 4; ++i)
         wf_release(spent[i]);
     return status == WF_OK ? out : NULL;

@@ -50,12 +50,6 @@ wf_val wfl_slide_read(const wfl_slide *s, const int64_t *offset);
 /* Steps through the elements of a window of extents `size` in C order; at first *at is all 0. False after the last. */
 bool wfl_window_next(const int64_t *size, int rank, int64_t *at);
 
-/* convolve_fft.c: true if transforms take less time than a sum over the kernel's elements for each element of the result;
- * x times the kernel, w->size, through transforms. */
-bool wfl_convolve_is_cheaper_by_fft(const wfl_window *w, wf_dtype dtype);
-wf_array *wfl_convolve_by_fft(const wf_array *x, const wf_array *kernel, const wfl_window *w, wf_dtype dtype,
-                              wf_dtype to);
-
 /* box.c: the means of the windows of x, or of its squares, that lie inside, in f64. Along the axes, extents become
  * n - size + 1. */
 wf_array *wfl_box_means(const wf_array *x, const int64_t *size, wf_axes axes, bool squares);
