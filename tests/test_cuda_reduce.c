@@ -141,7 +141,7 @@ static void run_cut(wf_device device, recorder *record, wf_shape shape, wf_axes 
     cut(&plan, size);
     bool ok;
     if (device == WF_CPU) {
-        ok = wf__cpu_run(ctx->engine, &plan, base, NULL, &(wf__limits){ 0 }, true, NULL, &f);
+        ok = wf__cpu_run(ctx->engine, &plan, base, NULL, &(wf__limits){ 0 }, NULL, true, NULL, &f);
         wf__plan_free(&plan, wf__cpu_free_stage_code, ctx->engine);
     } else {
         wf__gpu *gpu = wf__engine_gpu(ctx->engine, 0, false, &f);

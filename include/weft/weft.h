@@ -2,7 +2,7 @@
  * One pattern: g = wf_begin(ctx, ...); ...record...; status = wf_run(g);
  * Errors: the first mistake poisons the graph; wf_run reports it. NULL graphs and arrays poison.
  * Owns: new/free unique, retain/release shared, get borrowed; "consumes" ends ownership even on error.
- * Beside it (.h): functions, fft, project, io, star, optimize: arrays; traced, signal, xform, linalg: values; ranks, dist
+ * Beside it (.h): functions, fft, project, io, star, optimize: arrays; traced, signal, xform, linalg: values; ranks, dist(ributed)
  * Reference: docs/reference/weft.md */
 #ifndef WF_WEFT_H
 #define WF_WEFT_H

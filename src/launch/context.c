@@ -1,5 +1,6 @@
 /* context.c - making and freeing contexts. The one file that joins the code generator to the engine: a build without
  * LLVM is the same build with the folder src/codegen missing. */
+#include "dist/dist.h"
 #include "launch/launch.h"
 #include <stdio.h>
 
@@ -76,6 +77,7 @@ static const wf__services services = {
     .copy = wf__copy_by_launch,
     .copy_into = wf__copy_into_by_launch,
     .free_shown = wf__shown_free,
+    .free_distributed = wf__distributed_free,
     .run_part = wf__run_part,
     .stream_misfit = wf__stream_misfit,
     .stream_device = wf__stream_device,

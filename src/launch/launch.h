@@ -5,6 +5,7 @@
  *
  *     key history stream           keys of plans, notes of launches, queues
  *     plans freeze tape            the table of plans; sequences and tapes that are being noted
+ *     distribute                   requests with distributed arrays
  *     request                      a request runs on this thread, by its plan or a memo
  *     submit_stream submit         the same in a stream, and the choice between the two
  *     kernel replay run            callers: prepared kernels, frozen sequences, wf_run and wf_compile
@@ -51,10 +52,13 @@ struct wf__launcher { /* the launches of a context, under its lock */
 };
 typedef struct wf__launcher wf__launcher;
 
+struct wf__request;
 /* Runs a plan on the processor or on a GPU. Writes a warning to the log, followed by `where`. */
 bool wf__execute_plan(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, const char *where,
                       char *const *base, const uint64_t *param, const wf__limits *limits, bool interpret,
                       wf__note *notes, wf__failure *failure);
+/* distribute.c: runs a request with distributed arrays, of which there is at least one. Collective. */
+wf_status wf__request_distributed(wf_context *ctx, const struct wf__request *r);
 /* A memo of a launch holds all that depends on its arrays, for later launches with the same arrays. A launch runs
  * without the memo while another thread holds it. */
 enum { WF__MEMOS = 4, WF__MEMO_ARRAYS = 8 };
@@ -137,7 +141,6 @@ void wf__freeze_host(const wf_array *a, bool fills, const char *function);
 void wf__freeze_failed(wf_context *ctx, wf_status status, const char *text);
 
 /* ---- tapes (tape.c) ---- */
-struct wf__request;
 bool wf__tapes(wf_context *ctx);            /* true if this thread notes on a tape */
 bool wf__copies_by_launch(wf_context *ctx); /* true if a copy has to be a launch, to be noted */
 /* Fails the tape of this thread if the array depends on a watched one: the host's work on it has no derivative. */
@@ -238,8 +241,8 @@ void wf__streams_forget(wf_context *ctx); /* frees the list of streams that thre
 
 /* ---- plans.c, request.c: plans, in use until released; NULL = failure, in *status ---- */
 wf__plan_entry *wf__plan_look_up(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
-                                 const wf__piece *layouts, wf_array *const *arrays, const wf_shape *space, bool *made,
-                                 wf_status *status);
+                                 const wf__piece *layouts, wf_array *const *arrays, const wf_shape *space,
+                                 const wf__group *group, bool *made, wf_status *status);
 wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
                              wf_array *const *arrays, wf_status *status);
 /* Plans once more, and writes the text about the passes that the log requests (plan.h). The name of pass WF__FINISHED

@@ -70,7 +70,7 @@ static size_t entry_bytes(const wf__plan_entry *e)
 }
 
 static bool make_plan(wf_context *ctx, wf__plan *plan, const wf__program *p, wf_array *const *arrays,
-                      const wf_shape *space, const wf__pass_log *log)
+                      const wf_shape *space, const wf__group *group, const wf__pass_log *log)
 {
     wf__str why = { 0 };
     wf__bind *bind = wf__alloc0((p->object_n + 1) * sizeof *bind);
@@ -83,6 +83,7 @@ static bool make_plan(wf_context *ctx, wf__plan *plan, const wf__program *p, wf_
     wf__name_arrays(p, bind);
     wf__recording rec = p->rec;
     rec.space = *space;
+    rec.group = group;
     rec.log = log;
     rec.why = log ? &why : NULL;
     const wf__gpu *gpu = wf__is_gpu(p->device) ? wf__gpu_of(ctx, "wf_run", p->device) : NULL;
@@ -99,14 +100,14 @@ wf_status wf__plan_log(wf_context *ctx, const wf__program *p, wf_array *const *a
 {
     wf__plan plan = { 0 };
     wf_status status = WF_OK;
-    if (!make_plan(ctx, &plan, p, arrays, &p->rec.space, log))
+    if (!make_plan(ctx, &plan, p, arrays, &p->rec.space, NULL, log))
         status = wf__program_error(ctx, p, plan.status, plan.error, plan.section, &plan.about);
     wf__plan_free(&plan, NULL, NULL);
     return status;
 }
 
 static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, wf_array *const *arrays, const wf_shape *space,
-                                  const key *k, wf_status *status)
+                                  const wf__group *group, const key *k, wf_status *status)
 {
     const wf__str *recording = k->recording;
     const wf__piece *layouts = k->layouts;
@@ -123,7 +124,7 @@ static wf__plan_entry *make_entry(wf_context *ctx, const wf__program *p, wf_arra
     memcpy(e->key, recording->at, recording->len);
     memcpy(e->key + recording->len, layouts->at, layouts->n);
     atomic_init(&e->users, 1);
-    if (make_plan(ctx, &e->plan, p, arrays, space, NULL))
+    if (make_plan(ctx, &e->plan, p, arrays, space, group, NULL))
         return e;
     *status = wf__program_error(ctx, p, e->plan.status, e->plan.error, e->plan.section, &e->plan.about);
     free_entry(ctx, e);
@@ -166,8 +167,8 @@ static char *explain(wf_context *ctx, const wf__program *p, const key *k)
 }
 
 wf__plan_entry *wf__plan_look_up(wf_context *ctx, const wf__program *p, const wf__str *recording,
-                                 const wf__piece *layouts, wf_array *const *arrays, const wf_shape *space, bool *made,
-                                 wf_status *status)
+                                 const wf__piece *layouts, wf_array *const *arrays, const wf_shape *space,
+                                 const wf__group *group, bool *made, wf_status *status)
 {
     wf__plan_table *t = &ctx->launcher->plans;
     const key k = { recording, layouts };
@@ -184,7 +185,7 @@ wf__plan_entry *wf__plan_look_up(wf_context *ctx, const wf__program *p, const wf
     wf__mutex_unlock(&ctx->lock);
     if (e)
         return e;
-    e = make_entry(ctx, p, arrays, space, &k, status);
+    e = make_entry(ctx, p, arrays, space, group, &k, status);
     if (!e)
         return NULL;
     *made = true;

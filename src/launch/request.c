@@ -42,7 +42,7 @@ static wf__plan_entry *find_plan(wf_context *ctx, const wf__program *p, const wf
     wf__piece layouts = { words, wf__write_layouts(arrays, p->object_n, space, words) };
     wf__plan_entry *e = kernel ? same_as_last(kernel, &layouts) : NULL;
     if (!e) {
-        e = wf__plan_look_up(ctx, p, recording_key, &layouts, arrays, space, made, status);
+        e = wf__plan_look_up(ctx, p, recording_key, &layouts, arrays, space, NULL, made, status);
         if (e && kernel)
             remember(kernel, e);
     }
@@ -139,7 +139,7 @@ bool wf__execute_plan(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char
                       wf__note *notes, wf__failure *failure)
 {
     bool ok = on.gpu ? wf__gpu_run(on, plan, label, base, param, limits, notes, failure)
-                     : wf__cpu_run(ctx->engine, plan, base, param, limits, interpret, notes, failure);
+                     : wf__cpu_run(ctx->engine, plan, base, param, limits, NULL, interpret, notes, failure);
     if (failure->warning.len && ctx->log) {
         wf__str_add(&failure->warning, where);
         ctx->log(1, wf__str_get(&failure->warning), ctx->log_user);
@@ -298,9 +298,19 @@ void wf__note_run(wf_context *ctx, const wf__plan_entry *e, wf__launch_note *not
     note->stage = NULL;
 }
 
+static bool has_distributed(const wf__request *r)
+{
+    for (uint32_t i = 0; i < r->program->object_n; ++i)
+        if (r->arrays[i]->distributed)
+            return true;
+    return false;
+}
+
 wf_status wf__request_run(wf_context *ctx, const wf__request *r)
 {
     wf_status status = WF_OK;
+    if (atomic_load_explicit(&ctx->distributed, memory_order_relaxed) && has_distributed(r))
+        return wf__request_distributed(ctx, r);
     uint64_t tag = wf__is_noted(ctx) ? 0 : tag_of(r->kernel, r->arrays, r->space);
     wf__hold *hold = tag ? find_memo(r->kernel, r->arrays, r->program->object_n, r->space, tag) : NULL;
     const wf__memo *memo = hold ? memo_of(r->kernel, hold) : NULL;

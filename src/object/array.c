@@ -263,6 +263,8 @@ void wf_release(const wf_array *array)
     wf__array_leave(a);
     if (a->shown)
         a->ctx->services->free_shown(a->ctx, a->shown);
+    if (a->distributed)
+        a->ctx->services->free_distributed(a->ctx, a->distributed);
     wf__buffer_release(a->ctx, a->buffer);
     wf__array_drop_handle(a);
 }

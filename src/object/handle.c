@@ -86,6 +86,7 @@ void wf__array_bind(const wf_array *a, wf__bind *out)
     out->dtype = (uint8_t)a->dtype;
     out->rank = (uint8_t)a->shape.rank;
     out->name = a->name;
+    out->dist = a->distributed ? &a->distributed->dist : NULL;
     memcpy(out->dim, a->shape.dim, (size_t)a->shape.rank * sizeof *out->dim);
     memcpy(out->stride, a->stride, (size_t)a->shape.rank * sizeof *out->stride);
 }
@@ -131,6 +132,13 @@ bool wf__array_evaluate(const wf_array *a, const wf_graph *by)
 
 bool wf__array_holds(const wf_array *a, const char *function)
 {
+    if (a->distributed) {
+        wf__error(a->ctx, WF_ERR_ARG,
+                  "%s: the array is distributed, so that this rank has its block alone "
+                  "(wf_array_block, wf_array_collect)",
+                  function);
+        return false;
+    }
     if (atomic_load(&((wf_array *)a)->state) != WF_STATE_FORMAL)
         return true;
     if (a->local)

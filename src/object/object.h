@@ -17,11 +17,13 @@
 #include "run/engine.h"
 #include "run/gpu/gpu.h"
 #include "run/thread/queue.h"
+#include "weft/ranks.h"
 #include <stdatomic.h>
 
 /* ---- context ---- */
 typedef struct wf__thread_error wf__thread_error; /* context.c */
 typedef struct wf__shown wf__shown;               /* record/watch.c */
+typedef struct wf__distributed wf__distributed;   /* below */
 typedef struct wf__program wf__program;           /* record/record.h */
 
 /* Functions of src/launch and src/record that files below them call. */
@@ -40,6 +42,7 @@ typedef struct wf__services {
     wf_array *(*copy)(const wf_array *from);
     bool (*copy_into)(const wf_array *from, wf_array *to);
     void (*free_shown)(wf_context *ctx, wf__shown *shown);
+    void (*free_distributed)(wf_context *ctx, wf__distributed *distributed);
     /* Runs a part of a recording with these arrays and parameters, in the stream of `g`. Its kept arrays are then
      * ready. */
     wf_status (*run_part)(wf_graph *g, const wf__program *part, wf_array *const *arrays, const uint64_t *param);
@@ -53,10 +56,11 @@ typedef struct wf__services {
 
 struct wf_context {
     /* read by each launch */
-    wf__engine *engine;        /* threads, memory and code of runs */
-    _Atomic uint32_t flags;    /* the context's WF_FLAG_*, and WF__FREEZING */
-    _Atomic bool streaming;    /* true from the creation of the first stream on */
-    _Atomic int64_t borrowers; /* number of arrays that share memory until it is written (share.c) */
+    wf__engine *engine;          /* threads, memory and code of runs */
+    _Atomic uint32_t flags;      /* the context's WF_FLAG_*, and WF__FREEZING */
+    _Atomic bool streaming;      /* true from the creation of the first stream on */
+    _Atomic int64_t distributed; /* number of distributed arrays */
+    _Atomic int64_t borrowers;   /* number of arrays that share memory until it is written (share.c) */
 
     /* the folders above, constant */
     const wf__services *services;  /* functions of src/launch and src/record */
@@ -78,9 +82,10 @@ struct wf_context {
 
     /* under `lock` */
     wf__mutex lock;
-    wf__thread_error *errors; /* first error of each thread (context.c) */
-    struct wf__kept *kept;    /* objects of libraries (wf_context_object) */
-    bool owned;               /* wf_context_free has not been called */
+    wf__thread_error *errors;      /* first error of each thread (context.c) */
+    struct wf__kept *kept;         /* objects of libraries (wf_context_object) */
+    struct wf__dist_group *groups; /* groups of ranks that arrays are distributed over (src/dist) */
+    bool owned;                    /* wf_context_free has not been called */
 
     /* copies on write (share.c) */
     wf__mutex share_lock; /* lock of the lists of borrowers, and of what moves with them */
@@ -135,7 +140,21 @@ typedef enum wf__fault {
     WF__LOST          /* an array was not written as it should have been; ends when the host gets the error */
 } wf__fault;
 
-struct wf_array { /* All fields but `state` are constant, except the memory and id of a borrower (share.c). */
+/* How the elements of an array are distributed over ranks (src/dist). Element [0, ..., 0] of the array, its base, may lie
+ * outside of the memory. */
+struct wf__distributed {
+    wf_ranks *ranks;              /* borrowed from the program */
+    struct wf__dist_group *group; /* state that the arrays of a group of ranks share */
+    wf_dist dist;
+    wf__box block;                 /* elements that are this rank's */
+    wf__box held;                  /* elements that the memory has room for, the block among them */
+    bool exposed;                  /* there have been views of the block, so that others may write it */
+    struct wf__exchange *exchange; /* exchanges with neighbours, the latest one first */
+    struct wf__exchange *fresh;    /* the one that was done since the array was written; NULL = none */
+};
+
+struct wf_array { /* All fields but `state` are constant, except the memory and id of a borrower (share.c) and of
+                     a distributed array (src/dist). */
     /* read by each launch */
     _Atomic int64_t refs;
     uint64_t id; /* never used for another array of the context */
@@ -150,15 +169,16 @@ struct wf_array { /* All fields but `state` are constant, except the memory and 
     wf_shape shape; /* launches read only the rank */
     /* not read by each launch */
     int64_t stride[WF_MAX_RANK];
-    wf__buffer *buffer;    /* NULL = a formal */
-    char *base;            /* address of element [0, ..., 0] */
-    const char *lo, *hi;   /* bounds of the bytes that the array spans */
-    uint64_t group;        /* common number of a borrowing copy and its views; 0 = the array does not borrow */
-    wf_array *next, *prev; /* borrowers of the buffer */
-    int scratch;           /* 1 + the number of axes before those that the operator gives; 0 = no scratch */
-    uint32_t local;        /* 1 + the first variable of a local array; 0 = no local array */
-    uint32_t number;       /* number of local arrays that were made before this one */
-    wf__shown *shown;      /* state of wf_watch (record/watch.c); NULL = the array is not watched */
+    wf__buffer *buffer;           /* NULL = a formal */
+    char *base;                   /* address of element [0, ..., 0] */
+    const char *lo, *hi;          /* bounds of the bytes that the array spans */
+    uint64_t group;               /* common number of a borrowing copy and its views; 0 = the array does not borrow */
+    wf_array *next, *prev;        /* borrowers of the buffer */
+    wf__distributed *distributed; /* NULL = this process has all elements */
+    int scratch;                  /* 1 + the number of axes before those that the operator gives; 0 = no scratch */
+    uint32_t local;               /* 1 + the first variable of a local array; 0 = no local array */
+    uint32_t number;              /* number of local arrays that were made before this one */
+    wf__shown *shown;             /* state of wf_watch (record/watch.c); NULL = the array is not watched */
     wf_graph *graph; /* recording of a formal or scratch until it is finished, or of a lazy array until it has run */
 };
 
@@ -215,7 +235,8 @@ wf_state wf__array_promised(const wf_array *a);
 /* Evaluates the open recording that keeps the array, unless it is `by`, since the host (`by` = NULL) or the
  * recording `by` is about to use the array. Returns false on failure, with the context's error set. */
 bool wf__array_evaluate(const wf_array *a, const wf_graph *by);
-/* True if the array is neither a formal nor scratch; else sets the context's error. */
+/* True if this process has the contents: the array is neither a formal, nor scratch, nor distributed; else sets the
+ * context's error. */
 bool wf__array_holds(const wf_array *a, const char *function);
 /* Evaluates the open recording that keeps the array. True if its contents are there or promised; else sets the
  * context's error. */

@@ -3,6 +3,7 @@
 #ifndef WEFT_PLAN_DEPENDENCE_H
 #define WEFT_PLAN_DEPENDENCE_H
 #include "ir/ir.h"
+#include "weft/dist.h"
 
 struct wf__plan;
 struct wf__stage;
@@ -15,8 +16,9 @@ typedef struct wf__bind {
     const char *lo, *hi;                           /* the bytes it spans; equal: no elements */
     int64_t dim[WF_MAX_RANK], stride[WF_MAX_RANK]; /* strides in elements */
     uint8_t dtype, rank;
-    const char *name; /* for messages; may be NULL */
-    uint32_t number;  /* for messages: number of the array in the recording, from 1; 0 = scratch, or unknown */
+    const char *name;    /* for messages; may be NULL */
+    uint32_t number;     /* for messages: number of the array in the recording, from 1; 0 = scratch, or unknown */
+    const wf_dist *dist; /* how the elements are distributed over ranks; NULL = each rank has all of them */
 } wf__bind;
 static inline wf_shape wf__bind_shape(const wf__bind *b)
 {

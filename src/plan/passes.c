@@ -17,6 +17,7 @@ enum {
     INTERPRETED = 8, /* the interpreter, and debug mode on a processor */
     GPU = 16,
     DEBUG = 32, /* in debug mode only */
+    RANKS = 64, /* with distributed arrays only */
     GRAPHS = ARRAYS | SPACES,
     PROCESSOR = COMPILED | INTERPRETED,
     TARGETS = PROCESSOR | GPU
@@ -24,7 +25,7 @@ enum {
 
 typedef struct wf__pass {
     const char *name;
-    unsigned on;                                /* kinds of recordings and targets, and DEBUG */
+    unsigned on;                                /* kinds of recordings and targets, DEBUG, RANKS */
     bool (*plan)(wf__planning *p);              /* a pass over the plan, or */
     bool (*stage)(wf__planning *p, uint32_t s); /* over stage s */
 } wf__pass;
@@ -43,12 +44,14 @@ static const wf__pass passes[] = {
     { "sections",        SPACES | TARGETS,      .plan = wf__pass_sections },      /* stages; no point reads what another writes */
     { "scans",           GRAPHS | TARGETS,      .stage = wf__pass_scans },        /* GPU: scans have bodies */
     { "inner-axes",      GRAPHS | TARGETS,      .stage = wf__pass_inner_axes },   /* short inner runs are reduced first */
+    { "cuts",            GRAPHS | TARGETS | RANKS, .stage = wf__pass_cuts },      /* axes that ranks divide are known */
     { "layout",          GRAPHS | TARGETS,      .stage = wf__pass_layout },       /* loop axes; every index is explicit */
     { "records",         GRAPHS | TARGETS,      .stage = wf__pass_records },      /* arrays of records are known */
     { "accumulate",      GRAPHS | TARGETS,      .stage = wf__pass_accumulate },   /* every ACCUM has its mode */
     { "expand",          GRAPHS | TARGETS,      .stage = wf__pass_expand },       /* only what backends know (kernel.h) */
     { "lockstep",        GRAPHS | COMPILED,     .stage = wf__pass_counters },     /* common counters of loops are scalars */
     { "partition",       GRAPHS | TARGETS,      .stage = wf__pass_partition },    /* boxes, work */
+    { "regions",         GRAPHS | TARGETS | RANKS, .plan = wf__pass_regions },    /* each rank's points and elements are known */
     { "schedule",        GRAPHS | TARGETS,      .plan = wf__pass_schedule },      /* steps: stages that run together */
     { "open-extents",    ARRAYS | TARGETS,      .stage = wf__pass_open_extents }, /* large extents are numbers of the launch */
     { "number-arrays",   GRAPHS | TARGETS | DEBUG, .stage = wf__pass_number_arrays }, /* findings can name arrays */
@@ -96,7 +99,7 @@ static bool applies(const wf__pass *pass, const wf__recording *rec)
     unsigned kind = rec->options.kind == WF__ARRAYS ? ARRAYS : SPACES;
     static const unsigned target[] = { [WF__INTERPRETER] = INTERPRETED, [WF__PROCESSOR] = COMPILED, [WF__GPU] = GPU };
     return pass->on & kind && pass->on & target[rec->options.target] &&
-           (!(pass->on & DEBUG) || rec->ir.flags & WF_FLAG_DEBUG);
+           (!(pass->on & DEBUG) || rec->ir.flags & WF_FLAG_DEBUG) && (!(pass->on & RANKS) || rec->group);
 }
 
 /* ---- the log ---- */

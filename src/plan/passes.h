@@ -38,6 +38,7 @@ void wf__space_end(wf__planning *p);
 /* ---- stage s: src/plan/scan, src/plan/kernel ---- */
 bool wf__pass_scans(wf__planning *p, uint32_t s);
 bool wf__pass_inner_axes(wf__planning *p, uint32_t s);
+bool wf__pass_cuts(wf__planning *p, uint32_t s); /* src/plan/distribute */
 bool wf__pass_layout(wf__planning *p, uint32_t s);
 bool wf__pass_records(wf__planning *p, uint32_t s);
 bool wf__pass_accumulate(wf__planning *p, uint32_t s);
@@ -47,6 +48,7 @@ bool wf__pass_partition(wf__planning *p, uint32_t s);
 bool wf__pass_open_extents(wf__planning *p, uint32_t s);
 bool wf__pass_number_arrays(wf__planning *p, uint32_t s);
 /* ---- all stages ---- */
+bool wf__pass_regions(wf__planning *p); /* src/plan/distribute */
 bool wf__pass_schedule(wf__planning *p);
 
 /* Makes `all` hold the temporaries that a pass has added. false: out of memory, which is the plan's error. */

@@ -192,6 +192,7 @@ void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), vo
         wf__free(stage->mem);
         wf__free(stage->view);
         wf__free(stage->copies.at);
+        wf__free(stage->division.share);
         void *code = atomic_load(&stage->code);
         if (code && free_code)
             free_code(user, code);
@@ -199,5 +200,7 @@ void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), vo
     wf__free(plan->stage);
     wf__free(plan->step);
     wf__free(plan->temp);
+    wf__free(plan->read);
+    wf__free(plan->touched);
     *plan = (wf__plan){ 0 };
 }

@@ -55,6 +55,18 @@ typedef struct wf__pass_log { /* a text about the passes of a plan */
     wf__str *out;      /* the text */
 } wf__pass_log;
 
+/* A box of indices: lo[d] <= i < hi[d] along each axis. It is empty if lo[d] >= hi[d] along one. */
+typedef struct wf__box {
+    int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK];
+} wf__box;
+
+/* The ranks that run a recording of distributed arrays together. The extents of spaces and arrays are those of all ranks;
+ * each rank runs some of the points. */
+typedef struct wf__group {
+    int rank, ranks;       /* the rank that plans, and the number of ranks */
+    const uint64_t *param; /* bits of the parameters; integers decide which elements a rank needs */
+} wf__group;
+
 typedef struct wf__recording { /* a finished recording; wf__program_key has all that planning reads of it */
     wf__plan_options options;
     union {
@@ -71,6 +83,7 @@ typedef struct wf__recording { /* a finished recording; wf__program_key has all 
     wf_shape space;          /* the index space of a WF__SPACE */
     wf_shape block;          /* extents of a block, without .reduce; rank 0 = all points are one block */
     uint32_t shared_memory;  /* shared memory of a thread block on the GPU, in bytes; 0 = as on every GPU */
+    const wf__group *group;  /* NULL = no array is distributed; a part of the key of launches that have it */
     wf__str *why;            /* reasons of decisions, which planning appends; NULL = no reasons; no part of any key */
     const wf__pass_log *log; /* a text about the passes; NULL = no text; no part of any key */
 } wf__recording;
@@ -138,7 +151,8 @@ typedef struct wf__scan {
 /* How the points of a kernel are cut into boxes. */
 typedef struct wf__partition {
     int64_t box[WF_MAX_RANK]; /* extents of a box along each loop */
-    int64_t boxes;            /* the number of boxes */
+    int64_t boxes;            /* the number of boxes that this rank runs */
+    int64_t all_boxes;        /* the number of boxes of all ranks */
     uint64_t work;            /* points times the cost of a point */
     wf_shape block;           /* extents of a block of the recording, for thread blocks and for one_box_per_block */
     uint32_t block_param;     /* 1 + the first of the parameters that hold a block's number along each axis; 0 = none */
@@ -175,6 +189,19 @@ typedef struct wf__stage_results {
     int64_t parts;     /* parts that the reduced axes are cut into, if others are kept */
 } wf__stage_results;
 
+/* How the points of a stage are divided among ranks (src/plan/distribute). */
+typedef struct wf__division {
+    wf_axes axes;               /* axes of the space along which arrays are cut; 0 = each rank runs all points */
+    uint32_t grid;              /* object whose distribution divides the axes; of use if an entry of `along` is not 0 */
+    uint8_t along[WF_MAX_RANK]; /* 1 + the axis of the grid whose ranks divide this axis of the space; 0 = none */
+    bool joins;                 /* ranks join the results of reductions; else each rank has those it needs */
+    wf__box *share;             /* [ranks] points in loops whose results a rank gives, if the stage joins */
+    wf__box window;             /* points in loops that this rank runs, if `axes` is not 0 */
+    int8_t first[WF_MAX_RANK];  /* outermost axis of a loop; -1 = none, the loop has one point */
+    int64_t inner[WF_MAX_RANK]; /* points of a loop for one index of that axis */
+    int8_t loop_of[WF_MAX_RANK]; /* loop with the stride of an axis; -1 = none */
+} wf__division;
+
 /* A stage runs as one kernel, over extent[0..lowered.rank-1], in boxes. */
 typedef struct wf__stage {
     wf__ir recorded;               /* the body before layout */
@@ -193,9 +220,11 @@ typedef struct wf__stage {
     wf__promises promises;         /* properties that code may rely on */
     wf__stage_copies copies;       /* private copies */
     wf__stage_results reduce;      /* results of reductions */
+    wf__division division;         /* division among ranks */
     _Atomic(void *) code;          /* code of the run layer; NULL = not needed yet */
 } wf__stage;
 
+enum { WF__CUT = 255 };
 typedef struct wf__temp { /* an array between stages; object number: recording's objects + index */
     uint8_t dtype;
     wf_shape shape;
@@ -203,6 +232,11 @@ typedef struct wf__temp { /* an array between stages; object number: recording's
     bool no_storage;             /* the data is in memory of a block, or in registers of an inlined stage */
     size_t own;                  /* 1 + offset in a worker's memory of the only WF__STEP_ROWS that uses it; 0 = none */
     uint32_t copy_of;            /* 1 + the object of the recording that it is a copy of; 0 = no copy */
+    uint32_t grid;               /* object whose distribution cuts the axes */
+    uint8_t cut[WF_MAX_RANK];    /* 1 + the axis of the grid that cuts an axis; WF__CUT = it is cut; 0 = it is whole */
+    bool in_part;                /* this rank has memory for the elements in `held` alone */
+    wf__box held;
+    int64_t origin; /* elements from the beginning of the memory to element [0, ..., 0] */
 } wf__temp;
 
 /* Stages of an index space's sections that run one after the other for a block, and then for the next block. */
@@ -245,6 +279,8 @@ typedef struct wf__plan {
     uint32_t params;         /* parameters of the recording; results of reductions follow */
     uint32_t most_reds;      /* most reductions of a stage */
     wf__per_block per_block; /* stages that run per block */
+    wf__box *read;           /* [objects][ranks] elements of a distributed array that a rank needs at the start */
+    wf__box *touched;        /* [objects] elements of a distributed array that this rank needs memory for */
     wf__plan_step *step;     /* in the order in which they run; each stage is in one of them */
     uint32_t step_n, step_cap;
     wf__target_kind target;        /* the target of the code */
@@ -311,6 +347,15 @@ const wf__plan_step *wf__step_of(const wf__plan *plan, uint32_t s); /* the step 
 bool wf__loops_to_axes(wf__plan *plan, const wf__bind *bind, wf__ir *section, wf_shape *axes);
 /* layout.c: returns the reduced axes that a stage of its own should reduce before the others; 0 = none. */
 wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
+/* layout.c: sets the layouts of a stage's slots anew, after strides of temporaries have changed. False = the plan has
+ * failed. */
+bool wf__lay_memory_again(wf__plan *plan, wf__stage *stage, const wf__bind *bind);
+/* layout.c: sets the axis of an array of this rank that each axis of the space walks in element-wise accesses; -1 =
+ * none. Returns the number of the array's first axes that no axis walks. */
+int wf__aligned_axes(const wf__stage *stage, int rank, int axes[WF_MAX_RANK]);
+/* distribute/params.c: sets used[] for the integer parameters that an index of an access depends on. False = out of
+ * memory. */
+bool wf__index_params(const wf__recording *rec, bool *used);
 /* True if WF_FLAG_ORDER_BY_SHAPE is on, and the order of points decides the bits of a reduction or an accumulation. */
 bool wf__orders_by_shape(const wf__ir *ir);
 enum { WF__MOST_NUMBERED = 64 }; /* parameters of a stage with numbers of blocks, these included */

@@ -11,6 +11,8 @@
  *
  *   - On a processor, stages that use the same rows run row by row (rows.c).
  *
+ * Where ranks divide points, each stage is a step.
+ *
  * Sections with small scratch run per block, which src/plan/space has decided, as it decides where scratch lies. Every
  * other stage is a step of its own. The interpreter runs no producers and consumers.
  *
@@ -24,7 +26,7 @@ bool wf__joins_boxes(const wf__stage *stage)
 {
     return stage->lowered.red_n &&
            (stage->empty ? !stage->reduce.axes
-                         : (stage->reduce.axes ? stage->reduce.parts : stage->partition.boxes) > 1);
+                         : (stage->reduce.axes ? stage->reduce.parts : stage->partition.all_boxes) > 1);
 }
 
 static bool is_result(const wf__stage *stage, uint32_t object)
@@ -313,6 +315,11 @@ static wf__plan_step step_from(wf__planning *p, uint32_t s)
     const wf__per_block *per_block = &plan->per_block;
     const wf__stage *stage = &plan->stage[s];
     wf__plan_step step = { WF__STEP_MAP, .first = s, .main = s, .producer = WF__NO_STAGE, .consumer = WF__NO_STAGE };
+    if (p->rec->group) { /* each stage has points of its own on a rank */
+        step.kind = stage->lowered.red_n ? WF__STEP_REDUCE : stage->scan.on ? WF__STEP_SCAN : WF__STEP_MAP;
+        step.count = 1;
+        return step;
+    }
     if (per_block->count && s == per_block->first) {
         step.kind = WF__STEP_PER_BLOCK;
         step.main = per_block->main;

@@ -35,7 +35,7 @@ size_t wf__temp_bytes(const wf__temp *t)
 {
     size_t bytes = wf__size(t->dtype);
     for (int d = 0; d < t->shape.rank; ++d)
-        if (!wf__mul_size(bytes, (size_t)t->shape.dim[d], &bytes))
+        if (!wf__mul_size(bytes, (size_t)(t->in_part ? t->held.hi[d] - t->held.lo[d] : t->shape.dim[d]), &bytes))
             return SIZE_MAX;
     return bytes;
 }

@@ -11,6 +11,17 @@ typedef struct wf__limits {
     int32_t block_threads; /* threads of a GPU's block; 0 = by occupancy */
 } wf__limits;
 
+/* The ranks that run a plan with distributed arrays together, for joins of their results. Collective: all ranks call the
+ * same functions in the same order. */
+typedef struct wf__others {
+    int rank, ranks;
+    /* Sets all[r] to what rank r gives. Returns false, with the failure set, if the ranks cannot reach each other. */
+    bool (*agree)(void *user, int64_t mine, int64_t *all, wf__failure *failure);
+    /* Every rank gives bytes[rank] bytes at its place all + offset[rank], and gets those of all others. */
+    bool (*gather)(void *user, void *all, const size_t *bytes, const size_t *offset, wf__failure *failure);
+    void *user;
+} wf__others;
+
 static inline bool wf__is_block_threads(int32_t n) { return !n || (n >= 32 && n <= 256 && !(n & (n - 1))); }
 
 /* True for a stage of one point that the processor interprets although there is a compiler. */

@@ -61,8 +61,9 @@ done
 cat > before.h << 'END'
 #include <math.h>
 #include <stdio.h>
-#include <weft/each.h>
 #include <weft/dist.h>
+#include <weft/distributed.h>
+#include <weft/each.h>
 #include <weft/fft.h>
 #include <weft/functions.h>
 #include <weft/io.h>

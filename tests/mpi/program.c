@@ -2,11 +2,13 @@
  *
  *   program checks [TIMEOUT]   what every transport must do (ranks_checks.h), with a timeout if there is one
  *   program random COUNT       random programs (ranks_random.h); one message names the first whose results differ
+ *   program distributed        recordings of distributed arrays (distributed_cases.h)
  *   program die                the last rank is killed while the others wait for it
  *   program abort              the last rank aborts with code 9
  *   program hang               rank 0 waits for a message that never comes; the others are somewhere else
  *   program size N             there are N ranks
  */
+#include "../distributed_cases.h"
 #include "../ranks_checks.h"
 #include "../ranks_random.h"
 #include <signal.h>
@@ -34,6 +36,18 @@ static wf_status random_programs(wf_ranks *ranks, int count)
             return status;
     }
     return WF_OK;
+}
+
+static wf_status distributed(wf_ranks *ranks)
+{
+    wf_status status = WF_OK;
+    for (const distributed_case *c = distributed_cases; c->name && !status; c++) {
+        distributed_run run = { .it = c, .threads = 1, .device = WF_INTERP };
+        distributed_alone(&run);
+        status = distributed_on_rank(ranks, &run);
+        distributed_end(&run);
+    }
+    return status;
 }
 
 static wf_status stop(wf_ranks *ranks, bool die)
@@ -75,6 +89,8 @@ int main(int argc, char **argv)
         status = stop(ranks, *what == 'd');
     else if (!strcmp(what, "random"))
         status = random_programs(ranks, argc > 2 ? atoi(argv[2]) : 1);
+    else if (!strcmp(what, "distributed"))
+        status = distributed(ranks);
     else if (!strcmp(what, "hang"))
         status = hang(ranks);
     else if (wf_ranks_size(ranks) != atoi(argc > 2 ? argv[2] : "0"))

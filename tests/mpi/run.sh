@@ -55,7 +55,11 @@ launch 3 "$program" checks 60 || die 'collective functions of messages'
 WEFT_MPI=$build/test_parts_mpi-$kind.so launch 2 "$program" checks 60 || die 'several parts, with a timeout'
 if [ "$kind" = openmpi ]; then
     launch 3 --mca btl self,tcp "$program" checks || die 'over TCP'
+    launch 2 --mca btl self,tcp "$program" distributed || die 'distributed arrays over TCP'
 fi
+for n in 1 3; do
+    launch $n "$program" distributed || die "$n ranks: distributed arrays"
+done
 
 # a program that uses MPI itself, and gives a communicator
 "$mpicc" -std=c11 -I"$WEFT_SOURCE/include" "$WEFT_SOURCE/tests/mpi/own.c" -o "$work/own" -L"$build" -lweft \

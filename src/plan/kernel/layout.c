@@ -23,6 +23,7 @@ typedef struct layout {
     int order[WF_MAX_RANK]; /* kept axes, outermost first */
     int kept;
     bool by_shape;                          /* the order of points depends on extents alone */
+    bool ranks;                             /* ranks run the stage together */
     int loop_of[WF_MAX_RANK];               /* axis -> loop axis, -1: dropped */
     int64_t (*element_stride)[WF_MAX_RANK]; /* [slot][space axis], element slots */
     int64_t *offset;                        /* [slot] of the first point, element slots */
@@ -59,18 +60,24 @@ static bool written_repeated(layout *l, uint32_t object, int axis)
                                  wf__bind_called(&l->bind[object], called), axis);
 }
 
+int wf__aligned_axes(const wf__stage *stage, int rank, int axes[WF_MAX_RANK])
+{
+    bool drops = rank < stage->space.rank; /* an array of a smaller rank may lack the reduced axes */
+    int axis = rank;
+    for (int d = stage->space.rank - 1; d >= 0; --d)
+        axes[d] = drops && stage->dropped >> d & 1 ? -1 : axis > 0 ? --axis : -1;
+    return axis;
+}
+
 /* Sets the strides of an array along the axes of the space, by NumPy's rule: aligned on the right, extent 1 repeats. */
 static bool broadcast_strides(layout *l, uint32_t slot, int64_t *out)
 {
     const wf__slot *s = &l->stage->recorded.slot[slot];
     const wf__bind *b = &l->bind[s->object];
-    bool drops = b->rank < l->space->rank; /* an array of a smaller rank may lack the reduced axes */
-    bool nothing = false;                  /* there are no elements */
+    bool nothing = false; /* there are no elements */
     for (int k = 0; k < b->rank; ++k)
         nothing = nothing || b->dim[k] == 0;
-    int axis = b->rank, axes[WF_MAX_RANK];
-    for (int d = l->space->rank - 1; d >= 0; --d)
-        axes[d] = drops && l->stage->dropped >> d & 1 ? -1 : axis > 0 ? --axis : -1;
+    int axes[WF_MAX_RANK], axis = wf__aligned_axes(l->stage, b->rank, axes);
     for (int k = 0; k < axis; ++k)
         if (b->dim[k] != 1)
             return misfit(l, s, "has more axes than");
@@ -166,11 +173,12 @@ static bool as_recorded(const layout *l)
 static bool keeps_order(const layout *l) { return l->by_shape || as_recorded(l); }
 
 /* An axis along which memory only ever steps back is walked from its other end: reversed views run as fast as
- * others. Not where the index is a value, nor in reductions, whose order depends on the shape alone. */
+ * others. Not where the index is a value, nor in reductions, whose order depends on the shape alone, nor where ranks
+ * divide the points. */
 static void flip_axes(layout *l)
 {
     const wf__ir *ir = &l->stage->recorded;
-    for (int d = 0; d < l->space->rank && !ir->red_n && !keeps_order(l); ++d) {
+    for (int d = 0; d < l->space->rank && !ir->red_n && !keeps_order(l) && !l->ranks; ++d) {
         bool back = false, forth = l->index_used[d] || l->space->dim[d] < 2;
         for (uint32_t s = 0; s < ir->slot_n; ++s) {
             back = back || l->element_stride[s][d] < 0;
@@ -244,10 +252,12 @@ static void order_crossing(layout *l)
     l->order[lane - 1] = axis;
 }
 
-/* True if one step along axis p is the same as all steps along axis q, for every access. */
+/* True if one step along axis p is the same as all steps along axis q, for every access, and each rank runs the points
+ * of all indices along q. */
 static bool mergeable(const layout *l, int p, int q)
 {
-    if (keeps_order(l) || l->index_used[p] || l->index_used[q] || reduced(l, p) != reduced(l, q))
+    if (keeps_order(l) || l->index_used[p] || l->index_used[q] || reduced(l, p) != reduced(l, q) ||
+        l->stage->division.axes >> q & 1)
         return false;
     for (uint32_t i = 0; i < l->access_n; ++i)
         if (l->at[i].stride[p] != l->at[i].stride[q] * l->space->dim[q])
@@ -358,6 +368,7 @@ static void merge_axes(layout *l)
 {
     int rank = 0;
     int64_t *extent = l->stage->extent;
+    wf__division *division = &l->stage->division;
     for (int k = 0; k < l->kept; ++k) {
         int axis = l->order[k];
         if (rank > 0 && mergeable(l, l->order[k - 1], axis)) {
@@ -366,17 +377,24 @@ static void merge_axes(layout *l)
                 "axes %d and %d of stage %u become one loop, because every access is contiguous across them",
                 l->order[k - 1], axis, wf__stage_number(l->plan, l->stage));
             extent[rank - 1] *= l->space->dim[axis];
+            division->inner[rank - 1] *= l->space->dim[axis];
             /* The stride of a merged loop is that of its inner axis. */
             for (int d = 0; d < l->space->rank; ++d)
                 if (l->loop_of[d] == rank - 1)
                     l->loop_of[d] = -1;
         } else {
+            division->first[rank] = (int8_t)axis;
+            division->inner[rank] = 1;
             extent[rank++] = l->space->dim[axis];
         }
         l->loop_of[axis] = rank - 1;
     }
-    if (rank == 0)
+    if (rank == 0) {
+        division->first[0] = -1;
         extent[rank++] = 1;
+    }
+    for (int d = 0; d < WF_MAX_RANK; ++d)
+        division->loop_of[d] = (int8_t)l->loop_of[d];
     l->kept = rank;
 }
 
@@ -399,27 +417,35 @@ static uint8_t step_of(int64_t stride)
     return stride == 0 ? WF__STEP_ZERO : stride == 1 ? WF__STEP_UNIT : stride == -1 ? WF__STEP_BACK : WF__STEP_ANY;
 }
 
+static void lay_memory(const layout *l, uint32_t s)
+{
+    const wf__slot *slot = &l->stage->recorded.slot[s];
+    const wf__bind *b = &l->bind[slot->object];
+    wf__mem_layout *mem = &l->stage->mem[s];
+    mem->object = slot->object;
+    mem->offset = l->offset[s];
+    memcpy(mem->stride, b->stride, sizeof mem->stride);
+    memcpy(mem->dim, b->dim, sizeof mem->dim);
+    if (!slot->element)
+        return;
+    memset(mem->stride, 0, sizeof mem->stride);
+    for (int d = 0; d < l->space->rank; ++d)
+        if (l->loop_of[d] >= 0)
+            mem->stride[l->loop_of[d]] = l->element_stride[s][d];
+    memcpy(mem->dim, l->stage->extent, sizeof mem->dim);
+}
+
 static void lay_slots(layout *l, wf__ir *out)
 {
     const wf__ir *in = &l->stage->recorded;
     for (uint32_t s = 0; s < in->slot_n; ++s) {
         wf__slot *slot = &out->slot[s];
-        wf__mem_layout *mem = &l->stage->mem[s];
-        const wf__bind *b = &l->bind[slot->object];
-        mem->object = slot->object;
-        mem->offset = l->offset[s];
-        if (slot->element) {
+        const wf__mem_layout *mem = &l->stage->mem[s];
+        lay_memory(l, s);
+        if (slot->element)
             slot->rank = (uint8_t)l->kept;
-            for (int d = 0; d < l->space->rank; ++d)
-                if (l->loop_of[d] >= 0)
-                    mem->stride[l->loop_of[d]] = l->element_stride[s][d];
-            memcpy(mem->dim, l->stage->extent, sizeof mem->dim);
-        } else {
-            memcpy(mem->stride, b->stride, sizeof mem->stride);
-            memcpy(mem->dim, b->dim, sizeof mem->dim);
-            for (int k = slot->scratch - 1; slot->scratch && k < slot->rank; ++k) /* independent of the space */
-                slot->stride[k] = mem->stride[k] <= INT32_MAX ? (int32_t)mem->stride[k] : 0;
-        }
+        for (int k = slot->scratch - 1; !slot->element && slot->scratch && k < slot->rank; ++k)
+            slot->stride[k] = mem->stride[k] <= INT32_MAX ? (int32_t)mem->stride[k] : 0; /* independent of the space */
         for (int k = 0; k < slot->rank; ++k)
             slot->step[k] = step_of(mem->stride[k]);
         if (slot->element) /* unit steps matter along the lane axis, and where they cross it */
@@ -563,7 +589,8 @@ static bool check_points_of_stage(layout *l)
 static bool begin(layout *l, wf__plan *plan, wf__stage *stage, const wf__bind *bind)
 {
     *l = (layout){ .plan = plan, .stage = stage, .space = &stage->space, .bind = bind };
-    l->by_shape = wf__orders_by_shape(&stage->recorded);
+    l->ranks = plan->recorded && plan->recorded->group;
+    l->by_shape = wf__orders_by_shape(&stage->recorded) || (l->ranks && stage->recorded.red_n);
     return check_points_of_stage(l) && collect(l);
 }
 
@@ -583,6 +610,18 @@ wf_axes wf__plan_inner_axes(wf__plan *plan, wf__stage *stage, const wf__bind *bi
     wf_axes inner = ok ? inner_axes(&l) : 0;
     done(&l);
     return inner;
+}
+
+bool wf__lay_memory_again(wf__plan *plan, wf__stage *stage, const wf__bind *bind)
+{
+    layout l;
+    bool ok = begin(&l, plan, stage, bind);
+    for (int d = 0; d < stage->space.rank; ++d)
+        l.loop_of[d] = stage->division.loop_of[d];
+    for (uint32_t s = 0; ok && s < stage->recorded.slot_n; ++s)
+        lay_memory(&l, s);
+    done(&l);
+    return ok;
 }
 
 /* Explains the loops, if they are not simply the axes. */

@@ -78,9 +78,30 @@ static void run_consumer(const wf__launch *l, const int64_t *lo, const int64_t *
     l->consumer->entry(&call, from, to, NULL);
 }
 
+/* Sets the bounds of a box of the points that this rank runs. Returns the number of its row of partial results. */
+static int64_t points_in_window(const wf__stage *stage, int64_t box, int64_t *lo, int64_t *hi)
+{
+    const wf__box *window = &stage->division.window;
+    const int64_t *size = stage->partition.box;
+    int64_t row = 0, rows = 1;
+    for (int d = stage->lowered.rank - 1; d >= 0; --d) {
+        int64_t count = (window->hi[d] - window->lo[d] + size[d] - 1) / size[d];
+        lo[d] = window->lo[d] + box % count * size[d];
+        hi[d] = lo[d] + size[d] < window->hi[d] ? lo[d] + size[d] : window->hi[d];
+        box /= count;
+        if (d >= stage->lowered.kept && !(stage->lowered.kept_lane && d == stage->lowered.rank - 1)) {
+            row += lo[d] / size[d] * rows;
+            rows *= (stage->extent[d] + size[d] - 1) / size[d];
+        }
+    }
+    return row;
+}
+
 int64_t wf__points_of_box(const wf__stage *stage, int64_t box, int64_t *lo, int64_t *hi)
 {
     int64_t part = 0, parts = 1;
+    if (stage->division.axes)
+        return points_in_window(stage, box, lo, hi);
     for (int d = stage->lowered.rank - 1; d >= 0; --d) {
         if (stage->extent[d] <= stage->partition.box[d]) {
             lo[d] = 0; /* one box needs no divisions, which would take longer than some boxes */
@@ -105,7 +126,7 @@ void wf__run_box(const wf__launch *l, int64_t box, int64_t copy, int worker)
     int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK], part = wf__points_of_box(stage, box, lo, hi);
     uint64_t kept[WF__MOST_FUSED];
     uint64_t *acc = l->partials.at;
-    acc = acc ? acc + (size_t)(stage->reduce.axes ? part : box) * stage->lowered.red_n : NULL;
+    acc = acc ? acc + (size_t)part * stage->lowered.red_n : NULL;
     if (l->consumer)
         redirect_results(l, worker, kept_point(stage, lo), acc = kept);
     if (stage->reduce.axes && stage->lowered.kept_lane)
@@ -134,10 +155,13 @@ static void run_part(void *user, int64_t first, int64_t end, int worker)
 
 void wf__run_all_points(const wf__launch *l)
 {
-    if (!l->entry && !l->call.watch && wf__pool_is_observed(l->engine->pool) && l->stage->lowered.rank)
+    const wf__stage *stage = l->stage;
+    if (stage->division.axes)
+        call_entry(l, 0, stage->division.window.lo, stage->division.window.hi, NULL);
+    else if (!l->entry && !l->call.watch && wf__pool_is_observed(l->engine->pool) && stage->lowered.rank)
         wf__pool_run_several(l->engine->pool, 1, PARTS, &(wf__several){ 1, 1, false }, run_part, (void *)l);
     else
-        call_entry(l, 0, (const int64_t[WF_MAX_RANK]){ 0 }, l->stage->extent, NULL);
+        call_entry(l, 0, (const int64_t[WF_MAX_RANK]){ 0 }, stage->extent, NULL);
 }
 
 /* ---- threads and code ---- */

@@ -26,7 +26,8 @@ typedef struct wf__launch { /* a kernel in flight */
     wf__note *note;     /* or NULL */
 } wf__launch;
 
-/* Sets the bounds of the points of a box. Returns the number of the box's part of the reduced axes. */
+/* Sets the bounds of the points of a box. Returns the number of its row of partial results: of its part of the reduced
+ * axes, in C order. */
 int64_t wf__points_of_box(const wf__stage *stage, int64_t box, int64_t *lo, int64_t *hi);
 /* Runs one box. `copy`: the private copy that it accumulates into. */
 void wf__run_box(const wf__launch *l, int64_t box, int64_t copy, int worker);

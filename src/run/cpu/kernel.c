@@ -1,6 +1,7 @@
 /* kernel.c - runs one kernel: fills in addresses, hands boxes to the pool, joins reductions in a fixed order, and runs
  * the consumer of each box. */
 #include "run/cpu/boxes.h"
+#include "run/cpu/join_ranks.h"
 #include "run/cpu/steps.h"
 #include "run/debug/watch.h"
 
@@ -135,10 +136,18 @@ static void note_run(const wf__launch *l, const wf__note *next, double start)
     }
 }
 
+/* Ends a kernel that cannot run. Ranks that join its results are told. Returns false. */
+static bool give_up(const wf__run *r, const wf__stage *stage)
+{
+    if (stage->division.joins && !stage->empty)
+        wf__join_failed(r->others, r->failure);
+    return false;
+}
+
 bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *consumed)
 {
     if (wf__is_cancelled(r->failure))
-        return false;
+        return give_up(r, &r->plan->stage[s]);
     wf__engine *e = r->engine;
     wf__failure *f = r->failure;
     wf__stage *stage = &r->plan->stage[s];
@@ -156,18 +165,21 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
     double start = note ? wf__now() - wf__compile_seconds(note, next) : 0;
     size_t scratch_bytes = 0;
     bool ok = true;
-    if (stage->lowered.slot_n > FEW && !(mem = wf__alloc(stage->lowered.slot_n * sizeof *mem)))
-        return wf__out_of_memory(f, "a launch");
+    if (stage->lowered.slot_n > FEW && !(mem = wf__alloc(stage->lowered.slot_n * sizeof *mem))) {
+        wf__out_of_memory(f, "a launch");
+        return give_up(r, stage);
+    }
     wf__stage_mem(stage, r->base, mem);
     l.call.mem = mem;
     wf__copies copies;
     l.threads = wf__threads_of(e, r->limits);
     l.parallel = wf__is_parallel(e, stage, stage, r->limits);
+    bool runs = !stage->empty && stage->partition.boxes; /* other ranks may run all points */
     if (!stage->empty) {
-        ok = wf__choose_code(&l, stage, r->interpret, f);
+        ok = !runs || wf__choose_code(&l, stage, r->interpret, f);
         if (ok && !wf__partials_begin(&l.partials, stage, e->memory, r->base))
             ok = wf__out_of_memory(f, "partial results");
-        if (ok && !l.entry) {
+        if (ok && runs && !l.entry) {
             scratch_bytes = wf__interp_scratch(l.interp);
             if (!(l.scratch = wf__mem_alloc(e->memory, scratch_bytes)))
                 ok = wf__out_of_memory(f, "the interpreter");
@@ -178,7 +190,7 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
             ok = add_consumer(r, &l, consumer_s, &consumer, next_mem);
         if (ok && stage->lowered.flags & WF_FLAG_DEBUG)
             ok = run_watched(&l, f);
-        else if (ok)
+        else if (ok && runs)
             run_boxes(&l);
         if (l.copies) {
             wf__copies_join(l.copies, e->pool, l.threads, mem);
@@ -188,7 +200,11 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
             note_run(&l, next, start);
         atomic_fetch_add_explicit(&e->evaluated, 1 + (ok && l.consumer), memory_order_relaxed);
     }
-    if (ok && stage->lowered.red_n)
+    if (stage->division.joins && !stage->empty) {
+        ok = wf__join_ranks(&l.partials, r->others, ok, f);
+        if (ok)
+            wf__partials_set(&l.partials, r->param + r->plan->params);
+    } else if (ok && stage->lowered.red_n)
         wf__partials_finish(&l.partials, r->param + r->plan->params);
     if (consumed)
         *consumed = l.consumer != NULL;

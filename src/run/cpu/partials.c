@@ -2,9 +2,9 @@
 #include "run/cpu/partials.h"
 #include "run/interp/joiner.h"
 
-static int64_t rows_of(const wf__stage *stage)
+int64_t wf__partials_rows(const wf__stage *stage)
 {
-    return stage->reduce.axes ? stage->reduce.parts : stage->partition.boxes;
+    return stage->reduce.axes ? stage->reduce.parts : stage->partition.all_boxes;
 }
 
 /* ---- neutral elements ---- */
@@ -37,35 +37,44 @@ void wf__partials_clear(const wf__stage *stage, const int64_t *lo, const int64_t
 }
 
 /* ---- joining ---- */
-/* Returns the address of partial result k of a box, or of a part. */
-static void *partial_of(const wf__partials *p, int64_t row, uint32_t k)
+void *wf__partial_of(const wf__partials *p, int64_t row, uint32_t k)
 {
     uint64_t *at = &p->at[(size_t)row * p->stage->lowered.red_n + k];
     return p->stage->reduce.axes ? (void *)(uintptr_t)*at : at;
 }
 
-/* Joins the partial results lo .. hi - 1 into those of lo. */
-static void join_rows(const wf__partials *p, int64_t lo, int64_t hi)
+void wf__partials_join_pair(const wf__partials *p, int64_t to, int64_t from)
 {
     const wf__ir *body = &p->stage->lowered;
-    if (hi - lo < 2)
-        return;
-    int64_t mid = lo + (hi - lo) / 2;
-    join_rows(p, lo, mid);
-    join_rows(p, mid, hi);
     for (uint32_t k = 0; k < body->red_n; ++k) {
-        p->pairs[k] = partial_of(p, lo, k);
-        p->pairs[body->red_n + k] = partial_of(p, mid, k);
+        p->pairs[k] = wf__partial_of(p, to, k);
+        p->pairs[body->red_n + k] = wf__partial_of(p, from, k);
     }
     wf__join_pairs(body, p->pairs, p->stage->reduce.axes ? (size_t)p->stage->reduce.kept : 1,
                    p->pairs + 2 * body->red_n);
 }
 
+/* Joins the partial results lo .. hi - 1 into those of lo. */
+static void join_rows(const wf__partials *p, int64_t lo, int64_t hi)
+{
+    if (hi - lo < 2)
+        return;
+    int64_t mid = lo + (hi - lo) / 2;
+    join_rows(p, lo, mid);
+    join_rows(p, mid, hi);
+    wf__partials_join_pair(p, lo, mid);
+}
+
 void wf__partials_finish(const wf__partials *p, uint64_t *result)
 {
+    if (!p->stage->empty)
+        join_rows(p, 0, wf__partials_rows(p->stage));
+    wf__partials_set(p, result);
+}
+
+void wf__partials_set(const wf__partials *p, uint64_t *result)
+{
     const wf__stage *stage = p->stage;
-    if (!stage->empty)
-        join_rows(p, 0, rows_of(stage));
     for (uint32_t k = 0; !stage->reduce.axes && k < stage->lowered.red_n; ++k) {
         const wf__reduction *red = &stage->lowered.red[k];
         result[k] = stage->reduce.initial[k];
@@ -80,7 +89,7 @@ void wf__partials_finish(const wf__partials *p, uint64_t *result)
 /* ---- memory ---- */
 static size_t partial_bytes(const wf__stage *stage)
 {
-    size_t rows = (size_t)rows_of(stage) + 2;
+    size_t rows = (size_t)wf__partials_rows(stage) + 2;
     return stage->lowered.red_n ? rows * stage->lowered.red_n * sizeof(uint64_t) + wf__join_scratch(&stage->lowered)
                                 : 0;
 }
@@ -93,7 +102,7 @@ static size_t padded_bytes(const wf__stage *stage, uint32_t k) /* of the results
 bool wf__partials_begin(wf__partials *p, const wf__stage *stage, wf__mem_cache *memory, char *const *base)
 {
     const wf__ir *body = &stage->lowered;
-    size_t rows = (size_t)rows_of(stage);
+    size_t rows = (size_t)wf__partials_rows(stage);
     *p = (wf__partials){ .stage = stage };
     if (!body->red_n)
         return true;

@@ -1,6 +1,7 @@
 /* steps.c - runs the steps of a plan on the processor. What runs together is decided in the plan (plan/schedule.c). */
 #include "run/cpu/steps.h"
 #include "run/cpu/boxes.h"
+#include "run/cpu/join_ranks.h"
 #include "run/cpu/scan.h"
 #include "run/cpu/stage_code.h"
 
@@ -141,19 +142,45 @@ static bool run_step(const wf__run *r, const wf__plan_step *step)
     return false;
 }
 
+/* Of a temporary that this rank has in part, element [0, ..., 0] may lie outside of the memory. */
+static void move_base(const wf__temp *temp, char **base)
+{
+    *base = (char *)((uintptr_t)*base + (uintptr_t)(temp->origin * (int64_t)wf__size(temp->dtype)));
+}
+
+static char *begin_of(const wf__temp *temp, char *base)
+{
+    return (char *)((uintptr_t)base - (uintptr_t)(temp->origin * (int64_t)wf__size(temp->dtype)));
+}
+
+static bool joins_ranks(const wf__run *r, uint32_t step)
+{
+    const wf__stage *stage = &r->plan->stage[r->plan->step[step].main];
+    return stage->division.joins && !stage->empty;
+}
+
+/* Tells the failure to the ranks that wait for this one in the next join, from step `next` on. */
+static void tell_others(const wf__run *r, uint32_t next)
+{
+    while (next < r->plan->step_n && !joins_ranks(r, next))
+        ++next;
+    if (next < r->plan->step_n)
+        wf__join_failed(r->others, r->failure);
+}
+
 bool wf__cpu_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64_t *param, const wf__limits *limits,
-                 bool interpret, wf__note *notes, wf__failure *failure)
+                 const wf__others *others, bool interpret, wf__note *notes, wf__failure *failure)
 {
     enum { SMALL = 16 };
     char *small_base[SMALL], **base = small_base;
     uint64_t small_param[SMALL], *all = small_param;
     uint32_t objects = plan->objects + plan->temp_n, params = plan->params + plan->most_reds, temps = 0;
-    bool ok = true;
+    bool ok = failure->status == WF_OK; /* else other ranks are told alone */
     if (objects > SMALL)
         base = wf__alloc(objects * sizeof *base);
     if (params > SMALL)
         all = wf__alloc(params * sizeof *all);
-    if (!base || !all)
+    if (ok && (!base || !all))
         ok = wf__out_of_memory(failure, "a launch");
     for (uint32_t i = 0; ok && i < plan->objects; ++i)
         base[i] = given[i];
@@ -171,20 +198,32 @@ bool wf__cpu_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64
             ok = false;
             break;
         }
+        if (plan->temp[temps].in_part)
+            move_base(&plan->temp[temps], &base[plan->objects + temps]);
     }
-    const wf__run r = { e, plan, base, all, limits, interpret, notes, failure };
+    const wf__run r = { e, plan, base, all, limits, others, interpret, notes, failure };
     if (ok)
         compile_ahead(&r);
     wf__pool_begin_work();
-    for (uint32_t i = 0; ok && i < plan->step_n; ++i) {
-        wf__pool_begin_step(i, plan->step_n);
-        ok = run_step(&r, &plan->step[i]) && !wf__is_cancelled(failure);
+    uint32_t next = 0; /* step */
+    while (ok && next < plan->step_n) {
+        wf__pool_begin_step(next, plan->step_n);
+        ok = run_step(&r, &plan->step[next]);
+        if (!ok && joins_ranks(&r, next))
+            next = plan->step_n; /* the step has told other ranks */
+        next += ok;
+        ok = ok && !wf__is_cancelled(failure);
     }
+    if (others && !ok)
+        tell_others(&r, next);
     wf__pool_finish_work(e->pool);
     ok = ok && !wf__is_cancelled(failure);
     wf__pool_end_work();
-    while (temps-- > 0 && base)
-        wf__mem_free(e->memory, base[plan->objects + temps], wf__temp_bytes(&plan->temp[temps]));
+    while (temps-- > 0 && base) {
+        const wf__temp *temp = &plan->temp[temps];
+        char *at = base[plan->objects + temps];
+        wf__mem_free(e->memory, temp->in_part ? begin_of(temp, at) : at, wf__temp_bytes(temp));
+    }
     if (base != small_base)
         wf__free(base);
     if (all != small_param)

@@ -10,8 +10,9 @@ typedef struct wf__run { /* a plan in flight */
     char **base;     /* [objects and temporaries]: addresses of the elements [0, ..., 0] */
     uint64_t *param; /* [params]: the values' bits, then the results of the latest reduction to single values */
     const wf__limits *limits;
-    bool interpret;  /* by the interpreter, on the calling thread */
-    wf__note *notes; /* [stages], or NULL */
+    const wf__others *others; /* NULL = no array is distributed */
+    bool interpret;           /* by the interpreter, on the calling thread */
+    wf__note *notes;          /* [stages], or NULL */
     wf__failure *failure;
 } wf__run;
 

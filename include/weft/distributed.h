@@ -1,0 +1,36 @@
+/* distributed.h - arrays that are distributed over a group of ranks, each of which has the memory of one block.
+ * Recordings and kernels take such an array like any other; its shape and indices are those of all ranks. A launch is then
+ * collective: ranks launch the same in the same order, get what it reads of each other's blocks, and the bits of one process.
+ * Errors, at the launch: WF_ERR_UNSUPPORTED: indices read from memory, updates, scans, blocks, streams, GPUs, debug mode.
+ * WF_ERR_CONTRACT: ranks launch different recordings.
+ * Reference: docs/reference/distributed.md */
+#ifndef WF_DISTRIBUTED_H
+#define WF_DISTRIBUTED_H
+#include "weft/array.h"
+#include "weft/dist.h"
+#include "weft/ranks.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Collective: a new array of dist->shape, whose elements are not initialized; `dist` has as many ranks as the group, and
+ * is copied. The memory of a rank grows when a launch needs elements of neighbours, unless views of the block exist.
+ * Owns: the caller releases the array, before the group and its own context are freed. NULL: failure.
+ * Example: wf_dist_make(&shape, wf_ranks_size(ranks), NULL, &dist); a = wf_empty_distributed(ctx, WF_F32, ranks, &dist); */
+WF_API wf_array *wf_empty_distributed(wf_context *ctx, wf_dtype dtype, wf_ranks *ranks, const wf_dist *dist);
+/* How the array is distributed; NULL: it is not. Owns: borrowed from the array. */
+WF_API const wf_dist *wf_array_dist(const wf_array *array);
+/* The group whose ranks have the blocks; NULL: the array is not distributed. Owns: borrowed. */
+WF_API wf_ranks *wf_array_ranks(const wf_array *array);
+/* A view of the block of this rank (wf_dist_range), an array of its own whose indices begin at 0. It may be written.
+ * Collective in one sense: from the first call on, each launch exchanges elements anew, so all ranks call it, or none.
+ * Owns: the caller releases the view. NULL: failure. */
+WF_API wf_array *wf_array_block(wf_array *array);
+/* Collective: a new array with all elements, on every rank. Cost: the memory of the whole array, twice on the way.
+ * Owns: the caller releases it. NULL: failure. */
+WF_API wf_array *wf_array_collect(const wf_array *array);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

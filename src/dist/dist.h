@@ -1,0 +1,72 @@
+/* dist.h - distributed arrays: their memory, and what ranks exchange before and during a launch.
+ *
+ * A file calls files to its left, never to its right:
+ *
+ *     copy group exchange array
+ *
+ * What ranks need of each other is decided in the plan (src/plan/distribute); src/launch/distribute.c runs it.
+ */
+#ifndef WEFT_DIST_INTERNAL_H
+#define WEFT_DIST_INTERNAL_H
+#include "object/object.h"
+#include "weft/distributed.h"
+
+/* ---- copy.c: boxes of elements ---- */
+bool wf__box_is_empty(const wf__box *box, int rank);
+wf__box wf__box_meet(const wf__box *a, const wf__box *b, int rank);
+wf__box wf__box_hull(const wf__box *a, const wf__box *b, int rank);        /* an empty box has no part in it */
+bool wf__box_within(const wf__box *inner, const wf__box *outer, int rank); /* true for an empty `inner` */
+size_t wf__box_elements(const wf__box *box, int rank);
+/* Copies a box of elements between two arrays of any strides. from, to: addresses of the elements [0, ..., 0], which may
+ * lie outside of the memory. */
+typedef struct wf__elements {
+    uintptr_t base;
+    const int64_t *stride;
+} wf__elements;
+void wf__box_copy(const wf__box *box, int rank, size_t size, wf__elements from, wf__elements to);
+/* Sets the strides of elements that lie in C order in a box. Returns the number of elements from the first one to element
+ * [0, ..., 0]. */
+int64_t wf__box_strides(const wf__box *box, int rank, int64_t *stride);
+
+/* ---- group.c: what the arrays over a group of ranks share ---- */
+typedef struct wf__dist_group {
+    struct wf__dist_group *next;
+    wf_ranks *ranks;
+    int64_t refs;     /* number of arrays, under the context's lock */
+    uint64_t *agreed; /* hashes of the launches that all ranks have planned, an open table */
+    size_t agreed_n, agreed_cap;
+    uint32_t exchanges; /* number of exchanges that were made, the same on all ranks */
+    void *scratch;      /* memory for what ranks tell each other: 16 bytes for each rank */
+} wf__dist_group;
+/* NULL = out of memory. */
+wf__dist_group *wf__dist_group_get(wf_context *ctx, wf_ranks *ranks);
+void wf__dist_group_release(wf_context *ctx, wf__dist_group *group);
+/* True if all ranks have agreed on a launch with this hash before. */
+bool wf__dist_agreed(const wf__dist_group *group, uint64_t hash);
+/* All ranks learn whether they plan the same launch, and whether one has failed; `status` and `text`: this rank's failure.
+ * Returns WF_OK on all ranks, or an error on all, with `failure` set. */
+wf_status wf__dist_agree(wf__dist_group *group, uint64_t hash, wf_status status, const char *text,
+                         wf__failure *failure);
+/* For wf__others. */
+bool wf__dist_agree_on(void *group, int64_t mine, int64_t *all, wf__failure *failure);
+bool wf__dist_gather(void *group, void *all, const size_t *bytes, const size_t *offset, wf__failure *failure);
+
+/* ---- exchange.c: elements that ranks read from the blocks of others ---- */
+typedef struct wf__exchange wf__exchange;
+/* Returns the exchange in which each rank gets the elements need[rank]; makes it if there is none. *made: it is new. NULL
+ * with *made false: no rank needs elements of another one; with *made true: out of memory. */
+wf__exchange *wf__exchange_for(wf_array *a, const wf__box *need, bool *made);
+void wf__exchange_drop(wf_array *a, wf__exchange *exchange); /* frees an exchange of the array */
+/* True if the elements have been exchanged since the array was written. The same on all ranks. */
+bool wf__exchange_is_fresh(const wf_array *a, const wf__exchange *exchange);
+/* Begins an exchange; `status`: this rank's, which others learn with their elements. */
+wf_status wf__exchange_begin(const wf_array *a, wf__exchange *exchange, wf_status status);
+/* Waits for it. *failed: the rank that sent a failure and no elements, whose status is returned; -1: none did. */
+wf_status wf__exchange_end(wf_array *a, wf__exchange *exchange, int *failed);
+void wf__exchanges_free(wf__exchange *first);
+
+/* ---- array.c ---- */
+/* Gives the array memory for the elements of the box. False = failure, in *status, with the context's error set. */
+bool wf__distributed_hold(wf_array *a, const wf__box *box, wf_status *status);
+void wf__distributed_free(wf_context *ctx, wf__distributed *distributed);
+#endif

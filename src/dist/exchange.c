@@ -1,0 +1,208 @@
+/* exchange.c - elements that ranks read from the blocks of others. Who needs what is known to all ranks, so that nobody has
+ * to ask: each rank sends what others need of its block. Messages have the sender's status in front of the elements. */
+#include "dist/dist.h"
+
+enum { HEADER = 16, MOST_EXCHANGES = 16 };
+
+typedef struct message {
+    wf__box box;
+    char *memory; /* status, then elements in C order */
+    bool sends;
+} message;
+
+struct wf__exchange {
+    wf__exchange *next;
+    wf__box *need; /* [ranks] */
+    int ranks;
+    message *message;     /* [n] */
+    wf_request **request; /* [n] prepared */
+    size_t n, cap;
+};
+
+/* ---- making an exchange ---- */
+static wf__box block_of(const wf__distributed *d, int rank)
+{
+    wf__box block = { { 0 }, { 0 } };
+    wf_dist_range(&d->dist, rank, block.lo, block.hi);
+    return block;
+}
+
+static void free_exchange(wf__exchange *e)
+{
+    for (size_t i = 0; i < e->n; ++i) {
+        wf_request_free(e->request[i]);
+        wf__free(e->message[i].memory);
+    }
+    wf__free(e->need);
+    wf__free(e->message);
+    wf__free(e->request);
+    wf__free(e);
+}
+
+void wf__exchanges_free(wf__exchange *first)
+{
+    for (wf__exchange *next; first; first = next) {
+        next = first->next;
+        free_exchange(first);
+    }
+}
+
+/* Adds the message with the elements that are in both boxes, if there are any. */
+static bool add_message(const wf_array *a, wf__exchange *e, const wf__box *need, const wf__box *block, int peer,
+                        int tag, bool sends)
+{
+    const wf__distributed *d = a->distributed;
+    message m = { .box = wf__box_meet(need, block, a->shape.rank), .sends = sends };
+    size_t elements = wf__box_elements(&m.box, a->shape.rank), bytes = HEADER + elements * wf_dtype_size(a->dtype);
+    if (!elements)
+        return true;
+    size_t cap = e->cap;
+    if (e->n == e->cap) {
+        cap = cap ? 2 * cap : 8;
+        message *more = wf__realloc(e->message, cap * sizeof *more);
+        e->message = more ? more : e->message;
+        wf_request **requests = more ? wf__realloc(e->request, cap * sizeof(wf_request *)) : NULL;
+        if (!requests)
+            return false;
+        e->request = requests;
+        e->cap = cap;
+    }
+    wf_request *request = NULL;
+    m.memory = wf__alloc0(bytes);
+    wf_status status = !m.memory ? WF_ERR_MEMORY
+                       : sends   ? wf_ranks_prepare_send(d->ranks, m.memory, bytes, peer, tag, &request)
+                                 : wf_ranks_prepare_receive(d->ranks, m.memory, bytes, peer, tag, &request);
+    if (status != WF_OK) {
+        wf__free(m.memory);
+        return false;
+    }
+    e->message[e->n] = m;
+    e->request[e->n++] = request;
+    return true;
+}
+
+static wf__exchange *make(const wf_array *a, const wf__box *need)
+{
+    const wf__distributed *d = a->distributed;
+    int ranks = wf_ranks_size(d->ranks), me = wf_ranks_rank(d->ranks);
+    int tag = (int)(d->group->exchanges++ % (WF_TAG_MAX + 1));
+    wf__exchange *e = wf__alloc0(sizeof *e);
+    bool ok = e && (e->need = wf__alloc((size_t)ranks * sizeof *e->need));
+    if (ok) {
+        memcpy(e->need, need, (size_t)ranks * sizeof *need);
+        e->ranks = ranks;
+    }
+    for (int r = 0; ok && r < ranks; ++r) {
+        wf__box theirs = block_of(d, r);
+        if (r != me)
+            ok = add_message(a, e, &need[me], &theirs, r, tag, false) &&
+                 add_message(a, e, &need[r], &d->block, r, tag, true);
+    }
+    if (ok || !e)
+        return e;
+    free_exchange(e);
+    return NULL;
+}
+
+wf__exchange *wf__exchange_for(wf_array *a, const wf__box *need, bool *made)
+{
+    wf__distributed *d = a->distributed;
+    const int rank = a->shape.rank, ranks = wf_ranks_size(d->ranks);
+    bool any = false;
+    *made = false;
+    for (int r = 0; r < ranks && !any; ++r) {
+        wf__box block = block_of(d, r);
+        any = !wf__box_within(&need[r], &block, rank);
+    }
+    if (!any)
+        return NULL;
+    int n = 0;
+    for (wf__exchange **at = &d->exchange, *e; (e = *at); at = &e->next, ++n) {
+        if (memcmp(e->need, need, (size_t)ranks * sizeof *need) == 0) {
+            *at = e->next;
+            e->next = d->exchange;
+            return d->exchange = e;
+        }
+        if (n + 1 == MOST_EXCHANGES) { /* the oldest one leaves */
+            *at = NULL;
+            d->fresh = d->fresh == e ? NULL : d->fresh;
+            free_exchange(e);
+            break;
+        }
+    }
+    *made = true;
+    wf__exchange *e = make(a, need);
+    if (e) {
+        e->next = d->exchange;
+        d->exchange = e;
+    }
+    return e;
+}
+
+void wf__exchange_drop(wf_array *a, wf__exchange *e)
+{
+    wf__distributed *d = a->distributed;
+    for (wf__exchange **at = &d->exchange; *at; at = &(*at)->next)
+        if (*at == e) {
+            *at = e->next;
+            break;
+        }
+    d->fresh = d->fresh == e ? NULL : d->fresh;
+    free_exchange(e);
+}
+
+bool wf__exchange_is_fresh(const wf_array *a, const wf__exchange *e)
+{
+    const wf__distributed *d = a->distributed;
+    bool all = d->fresh && !d->exposed;
+    for (int r = 0; all && r < e->ranks; ++r)
+        all = wf__box_within(&e->need[r], &d->fresh->need[r], a->shape.rank);
+    return all;
+}
+
+/* ---- an exchange ---- */
+static wf__elements elements_of(const wf_array *a) { return (wf__elements){ (uintptr_t)a->base, a->stride }; }
+
+static wf__elements elements_in(const message *m, int rank, size_t size, int64_t *stride)
+{
+    int64_t origin = wf__box_strides(&m->box, rank, stride);
+    return (wf__elements){ (uintptr_t)(m->memory + HEADER) + (uintptr_t)origin * size, stride };
+}
+
+wf_status wf__exchange_begin(const wf_array *a, wf__exchange *e, wf_status status)
+{
+    a->distributed->fresh = e; /* also if a rank fails: all ranks must decide alike what is fresh */
+    const size_t size = wf_dtype_size(a->dtype);
+    const int rank = a->shape.rank;
+    int64_t stride[WF_MAX_RANK], mine = (int64_t)status;
+    for (size_t i = 0; i < e->n; ++i) {
+        const message *m = &e->message[i];
+        if (!m->sends)
+            continue;
+        memcpy(m->memory, &mine, sizeof mine);
+        if (status == WF_OK)
+            wf__box_copy(&m->box, rank, size, elements_of(a), elements_in(m, rank, size, stride));
+    }
+    return e->n ? wf_request_start(e->request, e->n) : WF_OK;
+}
+
+wf_status wf__exchange_end(wf_array *a, wf__exchange *e, int *failed)
+{
+    const size_t size = wf_dtype_size(a->dtype);
+    const int rank = a->shape.rank;
+    int64_t stride[WF_MAX_RANK], theirs;
+    *failed = -1;
+    wf_status status = e->n ? wf_request_wait_all(e->request, e->n) : WF_OK;
+    for (size_t i = 0; status == WF_OK && i < e->n; ++i) {
+        const message *m = &e->message[i];
+        if (m->sends)
+            continue;
+        memcpy(&theirs, m->memory, sizeof theirs);
+        if (theirs != WF_OK) {
+            *failed = e->request[i]->peer;
+            return (wf_status)theirs;
+        }
+        wf__box_copy(&m->box, rank, size, elements_in(m, rank, size, stride), elements_of(a));
+    }
+    return status;
+}

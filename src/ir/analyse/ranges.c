@@ -1,0 +1,168 @@
+/* ranges.c - see ranges.h. One walk over the nodes, from operands to results. */
+#include "ir/analyse/ranges.h"
+
+static const wf__range unknown;
+
+static wf__range from_to(int64_t lo, int64_t hi) { return (wf__range){ lo, hi, true }; }
+
+static wf__range hull_of(wf__range a, wf__range b)
+{
+    return (wf__range){ a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi, a.known && b.known };
+}
+
+static wf__range least_of(wf__range a, wf__range b)
+{
+    return from_to(a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi);
+}
+
+static wf__range greatest_of(wf__range a, wf__range b)
+{
+    return from_to(a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi);
+}
+
+static wf__range of_dtype(unsigned dtype)
+{
+    switch (dtype) {
+    case WF_BOOL:
+        return from_to(0, 1);
+    case WF_I8:
+        return from_to(INT8_MIN, INT8_MAX);
+    case WF_U8:
+        return from_to(0, UINT8_MAX);
+    case WF_I16:
+        return from_to(INT16_MIN, INT16_MAX);
+    case WF_U16:
+        return from_to(0, UINT16_MAX);
+    case WF_I32:
+        return from_to(INT32_MIN, INT32_MAX);
+    default:
+        return unknown;
+    }
+}
+
+static wf__range of_products(wf__range a, wf__range b)
+{
+    int64_t p[4];
+    if (!wf__mul_i64(a.lo, b.lo, &p[0]) || !wf__mul_i64(a.lo, b.hi, &p[1]) || !wf__mul_i64(a.hi, b.lo, &p[2]) ||
+        !wf__mul_i64(a.hi, b.hi, &p[3]))
+        return unknown;
+    wf__range r = from_to(p[0], p[0]);
+    for (int i = 1; i < 4; ++i)
+        r = hull_of(r, from_to(p[i], p[i]));
+    return r;
+}
+
+/* Bounds of known ranges lie within +-2^62, so that sums of two do not overflow. */
+static wf__range of_op(const wf__node *n, const wf__range *of)
+{
+    wf__range a = of[n->a], b = wf__arity(n->op) > 1 ? of[n->b] : unknown;
+    bool both = a.known && b.known;
+    switch (n->op) {
+    case WF__OP_neg:
+        return a.known ? from_to(-a.hi, -a.lo) : unknown;
+    case WF__OP_add:
+        return both ? from_to(a.lo + b.lo, a.hi + b.hi) : unknown;
+    case WF__OP_sub:
+        return both ? from_to(a.lo - b.hi, a.hi - b.lo) : unknown;
+    case WF__OP_mul:
+        return both ? of_products(a, b) : unknown;
+    case WF__OP_min:
+        return both ? least_of(a, b) : unknown;
+    case WF__OP_max:
+        return both ? greatest_of(a, b) : unknown;
+    case WF__OP_clamp:
+        return both && of[n->c].known ? least_of(greatest_of(a, b), of[n->c]) : unknown;
+    case WF__OP_select:
+        return b.known && of[n->c].known ? hull_of(b, of[n->c]) : unknown;
+    case WF__OP_idiv:
+        return !both || b.lo <= 0 ? unknown : a.lo >= 0 ? from_to(a.lo / b.hi, a.hi / b.lo) : hull_of(a, from_to(0, 0));
+    case WF__OP_mod:
+        if (!both || b.lo <= 0)
+            return unknown;
+        if (a.lo < 0)
+            return hull_of(a, from_to(0, 0));
+        return a.hi < b.lo ? a : from_to(0, a.hi < b.hi - 1 ? a.hi : b.hi - 1);
+    default:
+        return unknown;
+    }
+}
+
+/* ---- counters of loops ---- */
+/* Returns what the guard of a loop must be less than in each turn but the first, where the counter's next value is
+ * `then`; 0 = the guard has another form. */
+static wf__ref below_what(const wf__ir *ir, wf__ref guard, wf__ref guards_next, wf__ref then)
+{
+    const wf__node *n = &ir->node[guards_next];
+    if (n->op == WF__OP_and && (n->a == guard || n->b == guard))
+        n = &ir->node[n->a == guard ? n->b : n->a];
+    return n->op == WF__OP_lt && n->a == then ? n->b : n->op == WF__OP_gt && n->b == then ? n->a : 0;
+}
+
+/* Returns the bounds of a state that counts up from its initial value by a positive step while it is below a bound. next:
+ * [nodes] the NEXT of a STATE. */
+static wf__range of_counter(const wf__ir *ir, wf__ref state, const wf__ref *next, const wf__range *of)
+{
+    wf__ref loop = ir->node[state].a, then = next[state] ? ir->node[next[state]].b : 0, bound = 0;
+    wf__range first = of[ir->node[state].b];
+    const wf__node *more = &ir->node[then];
+    if (!first.known || more->op != WF__OP_add || (more->a != state && more->b != state))
+        return unknown;
+    wf__ref by = more->a == state ? more->b : more->a;
+    for (wf__ref s = loop + 1; !bound && ir->node[s].op == WF__STATE; ++s)
+        if (ir->node[s].aux && next[s])
+            bound = below_what(ir, s, ir->node[next[s]].b, then);
+    /* The step and the bound may be nodes of the body, which come later: constants alone have bounds already. */
+    if (!bound || ir->node[by].op != WF__CONST || (int64_t)wf__bits(&ir->node[by]) <= 0)
+        return unknown;
+    int64_t limit = (int64_t)wf__bits(&ir->node[bound]);
+    if (ir->node[bound].op != WF__CONST) {
+        if (!of[bound].known)
+            return unknown;
+        limit = of[bound].hi;
+    }
+    return from_to(first.lo, first.hi > limit - 1 ? first.hi : limit - 1);
+}
+
+static wf__range of_node(const wf__ir *ir, wf__ref r, const wf__range_leaves *leaves, const wf__ref *next,
+                         const wf__range *of)
+{
+    const wf__node *n = &ir->node[r];
+    int64_t x = (int64_t)wf__bits(n);
+    switch (n->op) {
+    case WF__CONST:
+        return n->dtype == WF_I64 ? from_to(x, x) : unknown;
+    case WF__THREAD:
+    case WF__INDEX:
+    case WF__EXTENT:
+    case WF__DIM:
+    case WF__PARAM:
+        return n->dtype == WF_I64 || of_dtype(n->dtype).known ? leaves->of(leaves->user, n) : unknown;
+    case WF__CAST:
+        if (n->dtype != WF_I64)
+            return unknown;
+        return of[n->a].known || !leaves->dtypes ? of[n->a] : of_dtype(wf__dtype(ir, n->a));
+    case WF__STATE:
+        return next ? of_counter(ir, r, next, of) : unknown;
+    default:
+        return n->dtype == WF_I64 && wf__op_is_pure(n->op) ? of_op(n, of) : unknown;
+    }
+}
+
+bool wf__ranges(const wf__ir *ir, const wf__range_leaves *leaves, wf__range *of)
+{
+    wf__ref *next = NULL;
+    if (leaves->counters && ir->loops) {
+        if (!(next = wf__alloc0(ir->n * sizeof *next)))
+            return false;
+        for (wf__ref r = 1; r < ir->n; ++r)
+            if (ir->node[r].op == WF__NEXT)
+                next[ir->node[r].a] = r;
+    }
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        wf__range x = of_node(ir, r, leaves, next, of);
+        if (x.known && x.lo >= leaves->least && x.hi <= leaves->most)
+            of[r] = x;
+    }
+    wf__free(next);
+    return true;
+}

@@ -1,0 +1,23 @@
+/* ranges.h - interval analysis: bounds on the integers that nodes compute (ranges.c). */
+#ifndef WEFT_IR_RANGES_H
+#define WEFT_IR_RANGES_H
+#include "ir/ir.h"
+
+typedef struct wf__range { /* lo <= value <= hi, if known */
+    int64_t lo, hi;
+    bool known;
+} wf__range;
+
+typedef struct wf__range_leaves {
+    /* Returns the bounds of an INDEX, EXTENT, DIM, THREAD or PARAM. */
+    wf__range (*of)(const void *user, const wf__node *n);
+    const void *user;
+    int64_t least, most; /* values that may lie beyond are unknown; within +-2^62 */
+    bool counters;       /* counters of loops have bounds, too */
+    bool dtypes;         /* so do narrow integers of any origin: those of their dtypes */
+} wf__range_leaves;
+
+/* Sets of[] ([nodes], zeroed) for integers up to i64. Only 64-bit arithmetic has bounds, as narrower integers wrap.
+ * False = out of memory. */
+bool wf__ranges(const wf__ir *ir, const wf__range_leaves *leaves, wf__range *of);
+#endif

@@ -1,0 +1,290 @@
+/* distribute.c - launches with distributed arrays. All ranks of the group plan the same launch, exchange the elements that
+ * the plan reads from other ranks, and run their parts of it.
+ *
+ * What can fail on one rank alone, such as memory, is agreed on where something is new: a plan, or an exchange. Later
+ * launches send their status along with the elements, and in joins. A rank that has no memory for the plan of a launch
+ * which the others know cannot take part in it in any way, and ends the group.
+ */
+#include "dist/dist.h"
+#include "launch/launch.h"
+#include <stdlib.h>
+
+typedef struct launch {
+    wf_context *ctx;
+    const wf__request *r;
+    wf__dist_group *group;
+    wf__group ranks;
+    bool *used;     /* [parameters] the plan depends on the value */
+    uint64_t *word; /* key: layouts, distributions, parameters */
+    size_t words;
+    uint64_t hash; /* of what must be the same on all ranks; not 0 */
+    wf__plan_entry *plan;
+    wf__exchange **exchange; /* [objects] NULL = none */
+    bool *made;              /* [objects] the exchange is new */
+    wf__failure failure;
+    bool reported; /* the failure is the context's error already */
+} launch;
+
+static const wf__distributed *distributed(const launch *l, uint32_t object)
+{
+    return l->r->arrays[object]->distributed;
+}
+
+/* ---- what is not supported ---- */
+static const char *why_not(const launch *l)
+{
+    const wf__request *r = l->r;
+    if (r->stream)
+        return "streams do not know distributed arrays";
+    if (wf__freezes(l->ctx))
+        return "frozen sequences do not know distributed arrays";
+    if (wf__tapes(l->ctx))
+        return "tapes do not know distributed arrays";
+    if (wf__is_gpu(r->program->device))
+        return "GPUs do not know distributed arrays";
+    for (uint32_t i = 0; i < r->program->object_n; ++i)
+        if (distributed(l, i) && distributed(l, i)->group != l->group)
+            return "the distributed arrays of a launch must belong to one group of ranks";
+    return NULL;
+}
+
+/* ---- the key ---- */
+static void add_word(launch *l, uint64_t word) { l->word[l->words++] = word; }
+
+static void add_dist(launch *l, const wf_dist *dist)
+{
+    for (int d = 0; d < dist->shape.rank; ++d) {
+        add_word(l, (uint64_t)dist->grid[d]);
+        add_word(l, (uint64_t)dist->unit[d]);
+    }
+}
+
+/* Sets the hash of what must be the same on all ranks: all but strides. Uses the room behind the key's words. */
+static void set_hash(launch *l)
+{
+    const wf__program *p = l->r->program;
+    const wf_shape *space = l->r->space;
+    size_t end = l->words;
+    for (int d = 0; d < space->rank; ++d)
+        add_word(l, (uint64_t)space->dim[d]);
+    for (uint32_t i = 0; i < p->object_n; ++i) {
+        const wf_array *a = l->r->arrays[i];
+        add_word(l, (uint64_t)a->dtype | (uint64_t)a->shape.rank << 8 | (uint64_t)(a->distributed != NULL) << 16);
+        for (int d = 0; d < a->shape.rank; ++d)
+            add_word(l, (uint64_t)a->shape.dim[d]);
+        if (a->distributed)
+            add_dist(l, &a->distributed->dist);
+    }
+    for (uint32_t i = 0; i < p->param_n; ++i)
+        if (l->used[i])
+            add_word(l, l->r->param[i]);
+    uint64_t recording = wf__hash64(l->r->recording_key->at, l->r->recording_key->len, 0);
+    l->hash = wf__hash64(l->word + end, (l->words - end) * sizeof *l->word, recording);
+    l->hash += l->hash == 0;
+    l->words = end;
+}
+
+/* Writes what the plan depends on besides the recording. */
+static void write_words(launch *l)
+{
+    const wf__program *p = l->r->program;
+    l->words = wf__write_layouts(l->r->arrays, p->object_n, l->r->space, l->word) / sizeof *l->word;
+    add_word(l, (uint64_t)l->ranks.rank);
+    for (uint32_t i = 0; i < p->object_n; ++i) {
+        add_word(l, distributed(l, i) != NULL);
+        if (distributed(l, i))
+            add_dist(l, &distributed(l, i)->dist);
+    }
+    for (uint32_t i = 0; i < p->param_n; ++i)
+        if (l->used[i])
+            add_word(l, l->r->param[i]);
+}
+
+static bool write_key(launch *l)
+{
+    const wf__program *p = l->r->program;
+    size_t most = wf__most_layout_words(p->object_n) + 2 + (size_t)p->object_n * (3 + 6 * WF_MAX_RANK) +
+                  2 * p->param_n + WF_MAX_RANK;
+    l->used = wf__alloc((p->param_n + 1) * sizeof *l->used);
+    l->word = wf__alloc(most * sizeof *l->word);
+    l->exchange = wf__alloc0((p->object_n + 1) * sizeof(wf__exchange *));
+    l->made = wf__alloc0(p->object_n + 1);
+    if (!l->used || !l->word || !l->exchange || !l->made || !wf__index_params(&p->rec, l->used))
+        return wf__out_of_memory(&l->failure, "a launch of distributed arrays");
+    write_words(l);
+    set_hash(l);
+    return true;
+}
+
+/* ---- planning ---- */
+/* Makes an error that the context has been told the failure. */
+static void take_error(launch *l, wf_status status)
+{
+    if (l->failure.status != WF_OK)
+        return;
+    l->failure.status = status;
+    l->reported = true;
+    wf__str_add(&l->failure.text, wf_last_message(l->ctx));
+}
+
+/* Finds or makes the plan. */
+static bool find_plan(launch *l)
+{
+    const wf__request *r = l->r;
+    const wf__piece layouts = { l->word, l->words * sizeof *l->word };
+    wf_status status = WF_OK;
+    bool made;
+    l->plan = wf__plan_look_up(l->ctx, r->program, r->recording_key, &layouts, r->arrays, r->space, &l->ranks, &made,
+                               &status);
+    if (!l->plan)
+        take_error(l, status);
+    return l->plan != NULL;
+}
+
+/* Gives the arrays memory for what the plan touches. Returns true if an array has moved, so that the plan has other strides
+ * than the array. */
+static bool hold(launch *l)
+{
+    bool moved = false;
+    for (uint32_t i = 0; i < l->r->program->object_n; ++i) {
+        wf_array *a = l->r->arrays[i];
+        wf_status status;
+        uint64_t id = a->id;
+        if (a->distributed && !wf__distributed_hold(a, &l->plan->plan.touched[i], &status))
+            take_error(l, status);
+        moved = moved || a->id != id;
+    }
+    return moved;
+}
+
+/* Finds or makes the plan, the memory and the exchanges. *fresh: an exchange is new. */
+static void prepare(launch *l, bool *fresh)
+{
+    const wf__request *r = l->r;
+    if (!find_plan(l))
+        return;
+    if (hold(l)) {
+        wf__plan_release(l->ctx, l->plan);
+        write_words(l);
+        if (!find_plan(l))
+            return;
+    }
+    const wf__plan *plan = &l->plan->plan;
+    for (uint32_t i = 0; i < r->program->object_n; ++i) {
+        if (!distributed(l, i))
+            continue;
+        l->exchange[i] = wf__exchange_for(r->arrays[i], &plan->read[(size_t)i * (size_t)l->ranks.ranks], &l->made[i]);
+        *fresh = *fresh || l->made[i];
+        if (l->made[i] && !l->exchange[i])
+            wf__out_of_memory(&l->failure, "messages to other ranks");
+    }
+}
+
+/* All ranks go on, or none. What is new is then not there on any of them. */
+static void agree(launch *l)
+{
+    wf_status mine = l->failure.status;
+    wf__dist_agree(l->group, l->hash, mine, wf__str_get(&l->failure.text), &l->failure);
+    for (uint32_t i = 0; l->failure.status != WF_OK && l->made && i < l->r->program->object_n; ++i)
+        if (l->made[i] && l->exchange[i])
+            wf__exchange_drop(l->r->arrays[i], l->exchange[i]);
+}
+
+/* Makes the failure the context's error. */
+static wf_status report(launch *l)
+{
+    if (l->failure.status != WF_OK && !l->reported)
+        wf__program_error(l->ctx, l->r->program, l->failure.status, wf__str_get(&l->failure.text), WF_SECTION_CALL,
+                          NULL);
+    return l->failure.status;
+}
+
+/* ---- running ---- */
+/* Exchanges the elements of all arrays. A rank that has failed tells its status instead. */
+static void exchange(launch *l)
+{
+    const wf__program *p = l->r->program;
+    wf_status mine = l->failure.status, status = WF_OK;
+    for (uint32_t i = 0; i < p->object_n; ++i) {
+        if (l->exchange[i] && wf__exchange_is_fresh(l->r->arrays[i], l->exchange[i]))
+            l->exchange[i] = NULL;
+        for (uint32_t j = 0; j < i; ++j)
+            if (l->exchange[i] && l->exchange[i] == l->exchange[j])
+                l->exchange[i] = NULL;
+        if (l->exchange[i] && status == WF_OK)
+            status = wf__exchange_begin(l->r->arrays[i], l->exchange[i], mine);
+    }
+    for (uint32_t i = 0; i < p->object_n; ++i) {
+        int failed = -1;
+        if (l->exchange[i] && status == WF_OK)
+            status = wf__exchange_end(l->r->arrays[i], l->exchange[i], &failed);
+        if (status != WF_OK && l->failure.status == WF_OK) {
+            l->failure.status = status;
+            if (failed >= 0)
+                wf__str_addf(&l->failure.text, "rank %d could not send its elements (%s)", failed,
+                             wf_status_name(status));
+            else
+                wf__str_add(&l->failure.text, wf_ranks_message(l->group->ranks));
+        }
+        status = failed >= 0 ? WF_OK : status; /* messages of other arrays are still on their way */
+    }
+}
+
+static void run(launch *l)
+{
+    const wf__request *r = l->r;
+    const wf__program *p = r->program;
+    const wf__others others = { .rank = l->ranks.rank,
+                                .ranks = l->ranks.ranks,
+                                .agree = wf__dist_agree_on,
+                                .gather = wf__dist_gather,
+                                .user = l->group };
+    char **base = wf__alloc((p->object_n + 1) * sizeof *base);
+    for (uint32_t i = 0; base && i < p->object_n; ++i)
+        base[i] = r->arrays[i]->base;
+    if (!base && l->failure.status == WF_OK)
+        wf__out_of_memory(&l->failure, "a launch");
+    wf__cpu_run(l->ctx->engine, &l->plan->plan, base, r->param, &r->limits, &others, p->device == WF_INTERP, NULL,
+                &l->failure);
+    wf__free(base);
+    for (uint32_t i = 0; i < p->object_n; ++i)
+        if (distributed(l, i) && wf__program_writes(p, i))
+            r->arrays[i]->distributed->fresh = NULL;
+}
+
+static void done(launch *l)
+{
+    wf__plan_release(l->ctx, l->plan);
+    wf__free(l->used);
+    wf__free(l->word);
+    wf__free(l->exchange);
+    wf__free(l->made);
+    wf__str_free(&l->failure.text);
+    wf__str_free(&l->failure.warning);
+}
+
+wf_status wf__request_distributed(wf_context *ctx, const wf__request *r)
+{
+    launch l = { .ctx = ctx, .r = r };
+    bool fresh = false;
+    for (uint32_t i = 0; i < r->program->object_n && !l.group; ++i)
+        l.group = r->arrays[i]->distributed ? r->arrays[i]->distributed->group : NULL;
+    l.ranks = (wf__group){ wf_ranks_rank(l.group->ranks), wf_ranks_size(l.group->ranks), r->param };
+    const char *why = why_not(&l);
+    if (why)
+        return wf__error(ctx, WF_ERR_UNSUPPORTED, "%s: %s", r->program->name ? r->program->name : "wf_run", why);
+    bool known = write_key(&l) && wf__dist_agreed(l.group, l.hash);
+    if (l.failure.status == WF_OK)
+        prepare(&l, &fresh);
+    bool told = l.hash && (!known || fresh); /* others agree, too */
+    if (told)
+        agree(&l);
+    if (l.failure.status == WF_OK || (known && !told && l.plan)) {
+        exchange(&l);
+        run(&l);
+    } else if (!told)
+        wf_ranks_abort(l.group->ranks, EXIT_FAILURE, wf__str_get(&l.failure.text));
+    wf_status status = report(&l);
+    done(&l);
+    return status;
+}

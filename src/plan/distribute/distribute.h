@@ -1,0 +1,25 @@
+/* distribute.h - recordings whose arrays are distributed over ranks: which points each rank runs, and which elements it
+ * needs.
+ *
+ * Each rank runs the points whose results it needs: those of its blocks of the arrays that are written, and of the
+ * temporary arrays that later stages read (regions.c). So ranks exchange elements before the first stage alone, and join
+ * reductions. Before that, cuts.c finds the axes of a stage that are divided at all, for the choice of loops.
+ */
+#ifndef WEFT_PLAN_DISTRIBUTE_H
+#define WEFT_PLAN_DISTRIBUTE_H
+#include "plan/passes.h"
+
+/* Sets cut[k] for the axes of an object as in wf__temp, and *grid. Returns false if no axis is cut. */
+bool wf__object_cut(const wf__planning *p, uint32_t object, uint8_t cut[WF_MAX_RANK], uint32_t *grid);
+/* True if each rank has a block of the object, an array of the recording. */
+static inline bool wf__is_distributed(const wf__planning *p, uint32_t object)
+{
+    return object < p->plan->objects && p->bind[object].dist;
+}
+/* True if the stage reduces axes along which ranks divide its points: they join the results. */
+static inline bool wf__reduces_divided(const wf__stage *stage)
+{
+    return stage->recorded.red_n &&
+           (stage->reduce.axes ? stage->reduce.axes & stage->division.axes : stage->division.axes);
+}
+#endif

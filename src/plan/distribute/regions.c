@@ -1,0 +1,612 @@
+/* regions.c - the points that each rank runs, and the elements that it needs. The pass walks the stages backwards once for
+ * each rank. A rank needs its blocks of the arrays that are written. From the elements that it needs of what a stage
+ * stores follow the points of the stage, and from these, by the bounds of indices, the elements that the stage reads.
+ */
+#include "ir/analyse/ranges.h"
+#include "ir/pass/pass.h"
+#include "plan/distribute/distribute.h"
+
+typedef struct region { /* elements of an object */
+    wf__box box;
+    bool any;
+} region;
+
+typedef struct walk {
+    wf__planning *p;
+    wf__plan *plan;
+    uint32_t objects; /* with temporaries */
+    int rank;         /* the rank whose regions are computed */
+    region *need;     /* [objects] what later stages read, and in the end what the rank needs at the start */
+    region *touched;  /* [objects] what the rank needs memory for */
+    wf__range *range; /* [nodes of the largest body] */
+    uint8_t *live;    /* likewise */
+} walk;
+
+typedef struct place { /* a stage and the points of it that a rank runs */
+    const walk *w;
+    const wf__stage *stage;
+    wf__box points; /* along the axes of the space */
+} place;
+
+/* ---- boxes ---- */
+static bool is_empty(const wf__box *b, int rank)
+{
+    for (int d = 0; d < rank; ++d)
+        if (b->lo[d] >= b->hi[d])
+            return true;
+    return false;
+}
+
+static void add(region *r, const wf__box *b, int rank)
+{
+    if (is_empty(b, rank))
+        return;
+    for (int d = 0; d < rank; ++d) {
+        r->box.lo[d] = r->any && r->box.lo[d] < b->lo[d] ? r->box.lo[d] : b->lo[d];
+        r->box.hi[d] = r->any && r->box.hi[d] > b->hi[d] ? r->box.hi[d] : b->hi[d];
+    }
+    r->any = true;
+}
+
+static wf__box whole_space(const wf__stage *stage)
+{
+    wf__box all = { { 0 }, { 0 } };
+    memcpy(all.hi, stage->space.dim, sizeof all.hi);
+    return all;
+}
+
+static wf__range of_points(const wf__box *b, int axis) { return (wf__range){ b->lo[axis], b->hi[axis] - 1, true }; }
+
+/* ---- what a stage reads ---- */
+static wf__range of_leaf(const void *user, const wf__node *n)
+{
+    const place *at = user;
+    const walk *w = at->w;
+    const wf__group *group = w->p->rec->group;
+    int64_t x;
+    switch (n->op) {
+    case WF__INDEX:
+        return of_points(&at->points, (int)n->a);
+    case WF__EXTENT:
+        x = at->stage->space.dim[n->a];
+        return (wf__range){ x, x, true };
+    case WF__DIM:
+        x = w->p->all[at->stage->recorded.slot[n->a].object].dim[n->b];
+        return (wf__range){ x, x, true };
+    case WF__PARAM:
+        if (n->a >= w->plan->params || !wf__is_int(n->dtype)) /* a result of a reduction, or a number of a block */
+            return (wf__range){ 0 };
+        memcpy(&x, &group->param[n->a], sizeof x);
+        x = n->dtype == WF_I64   ? x
+            : n->dtype == WF_I32 ? (int32_t)x
+            : n->dtype == WF_I16 ? (int16_t)x
+            : n->dtype == WF_I8  ? (int8_t)x
+            : n->dtype == WF_U16 ? (uint16_t)x
+                                 : (uint8_t)x;
+        return (wf__range){ x, x, true };
+    default:
+        return (wf__range){ 0 };
+    }
+}
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Returns the elements along an axis of n that a read at these indices finds by a border mode. */
+static wf__range behind_border(wf__range x, unsigned border, int64_t n)
+{
+    int64_t lo = x.lo, hi = x.hi, edge = border == WF_BORDER_REFLECT ? 1 : 0;
+    if (lo >= 0 && hi < n)
+        return x;
+    switch (border) {
+    case WF_BORDER_CLAMP:
+        return (wf__range){ least(greatest(lo, 0), n - 1), greatest(least(hi, n - 1), 0), true };
+    case WF_BORDER_MIRROR:
+    case WF_BORDER_REFLECT:
+        if (lo < 0) {
+            hi = greatest(hi, -lo - 1 + edge);
+            lo = 0;
+        }
+        if (hi >= n) {
+            lo = least(lo, 2 * n - 1 - edge - hi);
+            hi = n - 1;
+        }
+        return lo >= 0 ? (wf__range){ lo, hi, true } : (wf__range){ 0, n - 1, true };
+    case WF_BORDER_PERIODIC:
+        return (wf__range){ 0, n - 1, true };
+    default: /* nothing is read outside */
+        return (wf__range){ greatest(lo, 0), least(hi, n - 1), true };
+    }
+}
+
+static bool fail_unknown(const place *at, wf__ref r, int axis)
+{
+    const wf__node *n = &at->stage->recorded.node[r];
+    char called[WF__CALLED];
+    return wf__plan_fail_at(at->w->plan, WF_SECTION_CALL, &at->stage->recorded, r, WF_ERR_UNSUPPORTED,
+                            "%s: the index along axis %d of %s, which is distributed, has no bounds that ranks know "
+                            "before they run, as where it is read from memory",
+                            wf__function_of(n), axis,
+                            wf__bind_called(&at->w->p->all[at->stage->recorded.slot[n->a].object], called));
+}
+
+/* True if each rank has all elements of the object. */
+static bool is_whole(const walk *w, uint32_t object)
+{
+    uint8_t cut[WF_MAX_RANK];
+    uint32_t grid;
+    return !wf__object_cut(w->p, object, cut, &grid);
+}
+
+/* Sets the elements of the slot's object that read r touches. */
+static bool find_read(const place *at, wf__ref r, wf__box *out)
+{
+    const wf__ir *ir = &at->stage->recorded;
+    const wf__node *n = &ir->node[r];
+    const wf__bind *b = &at->w->p->all[ir->slot[n->a].object];
+    const wf__slot_view *view = n->b ? NULL : wf__view_of(at->stage->view, at->stage->view_n, n->a);
+    int axes[WF_MAX_RANK];
+    memset(out, 0, sizeof *out);
+    for (int k = 0; k < b->rank; ++k) {
+        wf__range x = { 0, 0, true };
+        if (n->b)
+            x = at->w->range[wf__tuple_at(ir, n->b)[k]];
+        for (int d = 0; view && d < at->stage->space.rank; ++d) {
+            wf__range i = of_points(&at->points, d);
+            int64_t step = view->step[k][d];
+            x.lo += step * (step < 0 ? i.hi : i.lo);
+            x.hi += step * (step < 0 ? i.lo : i.hi);
+        }
+        if (view) {
+            x.lo += view->start[k];
+            x.hi += view->start[k];
+        }
+        if (!x.known && is_whole(at->w, ir->slot[n->a].object))
+            x = (wf__range){ 0, b->dim[k] - 1, true };
+        if (!x.known)
+            return fail_unknown(at, r, k);
+        x = behind_border(x, n->op == WF__LOAD ? n->aux : WF_BORDER_NONE, b->dim[k]);
+        out->lo[k] = x.lo;
+        out->hi[k] = x.hi + 1;
+    }
+    if (n->b || view)
+        return true;
+    wf__aligned_axes(at->stage, b->rank, axes);
+    for (int d = 0; d < at->stage->space.rank; ++d)
+        if (axes[d] >= 0 && b->dim[axes[d]] > 1) {
+            out->lo[axes[d]] = at->points.lo[d];
+            out->hi[axes[d]] = at->points.hi[d];
+        }
+    return true;
+}
+
+/* True if regions of the object matter: it is distributed, or a temporary. */
+static bool counts(const walk *w, uint32_t object)
+{
+    return object >= w->plan->objects || wf__is_distributed(w->p, object);
+}
+
+static bool find_reads(const place *at)
+{
+    const walk *w = at->w;
+    const wf__ir *ir = &at->stage->recorded;
+    memset(w->range, 0, ir->n * sizeof *w->range);
+    const wf__range_leaves leaves = {
+        .of = of_leaf, .user = at, .least = -(INT64_C(1) << 62), .most = INT64_C(1) << 62, .counters = true
+    };
+    if (!wf__ranges(ir, &leaves, w->range))
+        return wf__plan_no_memory(w->plan);
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        if (n->op != WF__LOAD || !w->live[r] || !counts(w, ir->slot[n->a].object))
+            continue;
+        uint32_t object = ir->slot[n->a].object;
+        wf__box box;
+        if (!find_read(at, r, &box))
+            return false;
+        add(&w->need[object], &box, w->p->all[object].rank);
+        add(&w->touched[object], &box, w->p->all[object].rank);
+    }
+    return true;
+}
+
+/* ---- what a stage stores ---- */
+static bool fail_store(const place *at, wf__ref r, const char *why)
+{
+    const wf__node *n = &at->stage->recorded.node[r];
+    char called[WF__CALLED];
+    return wf__plan_fail_at(at->w->plan, WF_SECTION_CALL, &at->stage->recorded, r, WF_ERR_UNSUPPORTED, "%s: %s %s",
+                            wf__function_of(n),
+                            wf__bind_called(&at->w->p->all[at->stage->recorded.slot[n->a].object], called), why);
+}
+
+/* Sets axis[k] to the axis of the space along which index k of a store goes, and offset[k] to index minus point. -1: the
+ * index is the offset. False = the store has another form. */
+static bool places_of_store(const wf__stage *stage, const wf__node *n, int rank, int *axis, int64_t *offset)
+{
+    int axes[WF_MAX_RANK];
+    for (int k = 0; k < rank; ++k) {
+        axis[k] = -1;
+        offset[k] = 0;
+        if (n->b && !wf__as_offset(&stage->recorded, wf__tuple_at(&stage->recorded, n->b)[k], &axis[k], &offset[k]))
+            return false;
+    }
+    if (n->b)
+        return true;
+    if (wf__view_of(stage->view, stage->view_n, n->a))
+        return false;
+    wf__aligned_axes(stage, rank, axes);
+    for (int d = 0; d < stage->space.rank; ++d)
+        if (axes[d] >= 0 && stage->space.dim[d] > 1)
+            axis[axes[d]] = d;
+    return true;
+}
+
+/* Sets the points that store the elements of a box. */
+static void points_of_elements(const wf__stage *stage, const wf__box *elements, int rank, const int *axis,
+                               const int64_t *offset, wf__box *points)
+{
+    *points = whole_space(stage);
+    for (int k = 0; k < rank; ++k) {
+        if (axis[k] >= 0) {
+            points->lo[axis[k]] = greatest(points->lo[axis[k]], elements->lo[k] - offset[k]);
+            points->hi[axis[k]] = least(points->hi[axis[k]], elements->hi[k] - offset[k]);
+        } else if (offset[k] < elements->lo[k] || offset[k] >= elements->hi[k])
+            points->hi[0] = points->lo[0];
+    }
+    for (int d = 0; d < stage->space.rank; ++d) /* each rank runs all points along axes that are not divided */
+        if (!(stage->division.axes >> d & 1)) {
+            points->lo[d] = 0;
+            points->hi[d] = stage->space.dim[d];
+        }
+}
+
+/* Adds the points that store what the rank needs of the object of store r. */
+static bool find_points(const place *at, wf__ref r, region *points)
+{
+    const walk *w = at->w;
+    const wf__ir *ir = &at->stage->recorded;
+    const wf__node *n = &ir->node[r];
+    uint32_t object = ir->slot[n->a].object;
+    const wf__bind *b = &w->p->all[object];
+    int axis[WF_MAX_RANK];
+    int64_t offset[WF_MAX_RANK];
+    wf__box box;
+    if (n->op != WF__STORE)
+        return fail_store(at, r,
+                          "is accumulated into or updated by a stage of distributed arrays, which ranks cannot yet do");
+    if (!counts(w, object))
+        return fail_store(at, r,
+                          "has all elements on each rank, but is computed from distributed arrays: reduce them, or "
+                          "collect them before (wf_array_collect)");
+    if (!places_of_store(at->stage, n, b->rank, axis, offset))
+        return fail_store(at, r,
+                          "is stored to by an index that is not a point's own plus a number, so that ranks do not "
+                          "know who stores what");
+    if (!w->need[object].any)
+        return true;
+    points_of_elements(at->stage, &w->need[object].box, b->rank, axis, offset, &box);
+    add(points, &box, at->stage->space.rank);
+    return true;
+}
+
+/* After the points are known: what they store is no longer needed from before, and needs memory. */
+static void note_stored(const place *at, wf__ref r)
+{
+    const walk *w = at->w;
+    const wf__node *n = &at->stage->recorded.node[r];
+    uint32_t object = at->stage->recorded.slot[n->a].object;
+    const wf__bind *b = &w->p->all[object];
+    int axis[WF_MAX_RANK];
+    int64_t offset[WF_MAX_RANK];
+    wf__box box = { { 0 }, { 0 } };
+    if (n->op != WF__STORE || !counts(w, object) || !places_of_store(at->stage, n, b->rank, axis, offset))
+        return;
+    for (int k = 0; k < b->rank; ++k) {
+        box.lo[k] = axis[k] >= 0 ? at->points.lo[axis[k]] + offset[k] : offset[k];
+        box.hi[k] = axis[k] >= 0 ? at->points.hi[axis[k]] + offset[k] : offset[k] + 1;
+        box.lo[k] = greatest(box.lo[k], 0);
+        box.hi[k] = least(box.hi[k], b->dim[k]);
+    }
+    add(&w->touched[object], &box, b->rank);
+    bool all = !n->d && !at->stage->recorded.loops; /* surely stores all that is needed */
+    for (int k = 0; k < b->rank && w->need[object].any; ++k)
+        all = all && box.lo[k] <= w->need[object].box.lo[k] && box.hi[k] >= w->need[object].box.hi[k];
+    w->need[object].any = w->need[object].any && !all;
+}
+
+/* ---- reductions ---- */
+/* Returns what the window of a stage is a multiple of along an axis: boxes along axes that are reduced, since these fix
+ * the order of joins. */
+static int64_t unit_of(const wf__stage *stage, int axis)
+{
+    int loop = stage->division.loop_of[axis], lane = stage->lowered.rank - 1;
+    if (loop < 0 || !stage->lowered.red_n)
+        return 1;
+    bool reduced = !stage->reduce.axes || stage->reduce.axes >> axis & 1;
+    return reduced ? stage->partition.box[loop] : loop == lane ? WF__LANES : 1;
+}
+
+static int64_t up(int64_t x, int64_t unit, int64_t n) { return least((x + unit - 1) / unit * unit, n); }
+
+/* Sets the points whose results a rank gives to a reduction that ranks join. */
+static void find_share(const walk *w, const wf__stage *stage, int rank, wf__box *out)
+{
+    const wf__division *division = &stage->division;
+    bool divides = false;
+    *out = whole_space(stage);
+    for (int d = 0; d < stage->space.rank; ++d)
+        divides = divides || division->along[d];
+    if (!divides) { /* one rank computes everything */
+        out->hi[0] = rank ? 0 : out->hi[0];
+        return;
+    }
+    const wf_dist *grid = w->p->bind[division->grid].dist;
+    wf_dist dist = *grid;
+    int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK];
+    int32_t at[WF_MAX_RANK];
+    uint32_t used = 0;
+    wf_dist_place(grid, rank, at);
+    for (int d = 0; d < stage->space.rank; ++d) {
+        int k = division->along[d] - 1;
+        if (k < 0)
+            continue;
+        used |= 1u << k;
+        if (dist.shape.dim[k] != stage->space.dim[d]) { /* in proportion */
+            dist.shape.dim[k] = stage->space.dim[d];
+            dist.unit[k] = 1;
+        }
+        wf_dist_range(&dist, rank, lo, hi);
+        out->lo[d] = up(lo[k], unit_of(stage, d), stage->space.dim[d]);
+        out->hi[d] = up(hi[k], unit_of(stage, d), stage->space.dim[d]);
+    }
+    for (int k = 0; k < grid->shape.rank; ++k) /* of ranks with the same points, the first one computes them */
+        if (!(used >> k & 1) && at[k])
+            out->hi[0] = out->lo[0];
+}
+
+/* Adds the points whose results a rank needs of a reduction that keeps axes, all reduced points of each. */
+static void find_kept(const place *at, region *points)
+{
+    const wf__stage *stage = at->stage;
+    for (uint32_t k = 0; k < stage->recorded.red_n; ++k) {
+        const region *need = &at->w->need[stage->reduce.result[k]];
+        wf__box box = whole_space(stage);
+        for (int d = 0; d < stage->space.rank && need->any; ++d)
+            if (!(stage->reduce.axes >> d & 1) && stage->division.axes >> d & 1) {
+                box.lo[d] = need->box.lo[d];
+                box.hi[d] = need->box.hi[d];
+            }
+        if (need->any)
+            add(points, &box, stage->space.rank);
+    }
+}
+
+static void widen_to_units(const wf__stage *stage, wf__box *points)
+{
+    for (int d = 0; d < stage->space.rank; ++d) {
+        int64_t unit = unit_of(stage, d);
+        points->lo[d] = points->lo[d] / unit * unit;
+        points->hi[d] = up(points->hi[d], unit, stage->space.dim[d]);
+    }
+}
+
+/* ---- a stage ---- */
+/* Sets the points that the rank runs. */
+static bool find_window(place *at, bool *any)
+{
+    const wf__stage *stage = at->stage;
+    const wf__ir *ir = &stage->recorded;
+    region points = { .any = false };
+    at->points = whole_space(stage);
+    *any = !is_empty(&at->points, stage->space.rank);
+    if (!stage->division.axes)
+        return true;
+    for (wf__ref r = 1; r < ir->n; ++r)
+        if (wf__op_is_store(ir->node[r].op) && !find_points(at, r, &points))
+            return false;
+    if (wf__reduces_divided(stage)) {
+        wf__box share;
+        find_share(at->w, stage, at->w->rank, &share);
+        add(&points, &share, stage->space.rank);
+    } else if (ir->red_n)
+        find_kept(at, &points);
+    if (points.any)
+        widen_to_units(stage, &points.box);
+    *any = points.any;
+    at->points = points.box;
+    return true;
+}
+
+static void to_loops(const wf__stage *stage, const wf__box *points, bool any, wf__box *loops)
+{
+    memset(loops, 0, sizeof *loops);
+    for (int k = 0; k < stage->lowered.rank && any; ++k) {
+        int axis = stage->division.first[k];
+        loops->lo[k] = axis < 0 ? 0 : points->lo[axis] * stage->division.inner[k];
+        loops->hi[k] = axis < 0 ? 1 : points->hi[axis] * stage->division.inner[k];
+    }
+}
+
+/* Sets the boxes of the stage that this rank runs, and what its code may rely on. */
+static void cut_window(wf__stage *stage, const wf__box *points, bool any)
+{
+    wf__partition *partition = &stage->partition;
+    wf__box *window = &stage->division.window;
+    int lane = stage->lowered.rank - 1;
+    double part = 1;
+    to_loops(stage, points, any, window);
+    partition->boxes = any;
+    for (int k = 0; k <= lane && any; ++k) {
+        int64_t n = window->hi[k] - window->lo[k];
+        partition->boxes *= (n + partition->box[k] - 1) / partition->box[k];
+        part *= (double)n / (double)stage->extent[k];
+    }
+    partition->work = (uint64_t)((double)partition->work * (any ? part : 0)) + 1;
+    partition->slabs = -1;
+    if (window->lo[lane] > 0 || window->hi[lane] < stage->extent[lane])
+        stage->promises.long_rows = stage->promises.nontemporal = false;
+}
+
+static bool walk_stage(walk *w, uint32_t s)
+{
+    wf__stage *stage = &w->plan->stage[s];
+    const wf__ir *ir = &stage->recorded;
+    place at = { .w = w, .stage = stage };
+    bool any;
+    if (stage->scan.on && stage->division.axes) {
+        wf__plan_fail(w->plan, WF_ERR_UNSUPPORTED,
+                      "scans of distributed arrays are not supported: ranks do not yet scan "
+                      "together");
+        return false;
+    }
+    if (stage->scan.on)
+        return true;
+    memset(w->live, 0, ir->n);
+    wf__mark_effects(ir, w->live);
+    wf__mark_live(ir, w->live);
+    if (!find_window(&at, &any))
+        return false;
+    if (stage->division.axes && w->rank == w->p->rec->group->rank)
+        cut_window(stage, &at.points, any);
+    if (!any)
+        return true;
+    for (wf__ref r = 1; r < ir->n; ++r)
+        if (wf__op_is_store(ir->node[r].op))
+            note_stored(&at, r);
+    return find_reads(&at);
+}
+
+/* ---- the plan ---- */
+static bool is_written(const wf__plan *plan, uint32_t object)
+{
+    for (uint32_t s = 0; s < plan->stage_n; ++s)
+        for (uint32_t k = 0; k < plan->stage[s].recorded.slot_n; ++k)
+            if (plan->stage[s].recorded.slot[k].object == object && plan->stage[s].recorded.slot[k].written)
+                return true;
+    return false;
+}
+
+/* Computes the regions of a rank. */
+static bool walk_rank(walk *w, int rank)
+{
+    const wf__group *group = w->p->rec->group;
+    w->rank = rank;
+    memset(w->need, 0, w->objects * sizeof *w->need);
+    memset(w->touched, 0, w->objects * sizeof *w->touched);
+    for (uint32_t o = 0; o < w->plan->objects; ++o) {
+        wf__box block = { { 0 }, { 0 } };
+        if (!wf__is_distributed(w->p, o) || !is_written(w->plan, o))
+            continue;
+        wf_dist_range(w->p->bind[o].dist, rank, block.lo, block.hi);
+        add(&w->need[o], &block, w->p->bind[o].rank);
+    }
+    for (uint32_t s = w->plan->stage_n; s-- > 0;)
+        if (!walk_stage(w, s))
+            return false;
+    for (uint32_t o = 0; o < w->plan->objects; ++o) {
+        if (w->need[o].any)
+            w->plan->read[(size_t)o * (size_t)group->ranks + (size_t)rank] = w->need[o].box;
+        if (w->touched[o].any && rank == group->rank)
+            w->plan->touched[o] = w->touched[o].box;
+    }
+    return true;
+}
+
+/* Sets the shares of all ranks in the reductions that they join. */
+static bool find_shares(walk *w)
+{
+    const wf__group *group = w->p->rec->group;
+    for (uint32_t s = 0; s < w->plan->stage_n; ++s) {
+        wf__stage *stage = &w->plan->stage[s];
+        stage->division.joins = wf__reduces_divided(stage);
+        if (!stage->division.joins)
+            continue;
+        if (!(stage->division.share = wf__alloc((size_t)group->ranks * sizeof *stage->division.share)))
+            return wf__plan_no_memory(w->plan);
+        for (int r = 0; r < group->ranks; ++r) {
+            wf__box points;
+            find_share(w, stage, r, &points);
+            to_loops(stage, &points, !is_empty(&points, stage->space.rank), &stage->division.share[r]);
+        }
+    }
+    return true;
+}
+
+/* Gives a temporary memory for the elements that this rank touches, in the planned order of axes. */
+static void hold_in_part(wf__temp *temp, const region *touched)
+{
+    int order[WF_MAX_RANK], rank = temp->shape.rank;
+    int64_t points = 1;
+    temp->in_part = true;
+    if (touched->any)
+        temp->held = touched->box;
+    for (int d = 0; d < rank; ++d) { /* by falling strides; of equal ones, the first axis is outside */
+        int at = d;
+        for (; at > 0 && temp->stride[order[at - 1]] < temp->stride[d]; --at)
+            order[at] = order[at - 1];
+        order[at] = d;
+    }
+    temp->origin = 0;
+    for (int i = rank - 1; i >= 0; --i) {
+        int64_t n = temp->held.hi[order[i]] - temp->held.lo[order[i]];
+        temp->stride[order[i]] = points;
+        temp->origin -= temp->held.lo[order[i]] * points;
+        points *= n > 0 ? n : 1;
+    }
+}
+
+static bool is_result(const wf__plan *plan, uint32_t object)
+{
+    for (uint32_t s = 0; s < plan->stage_n; ++s)
+        for (uint32_t k = 0; plan->stage[s].reduce.result && k < plan->stage[s].lowered.red_n; ++k)
+            if (plan->stage[s].reduce.result[k] == object)
+                return true;
+    return false;
+}
+
+static bool place_temps(walk *w)
+{
+    bool moved = false;
+    for (uint32_t t = 0; t < w->plan->temp_n; ++t) {
+        wf__temp *temp = &w->plan->temp[t];
+        bool cut = false;
+        for (int d = 0; d < temp->shape.rank; ++d)
+            cut = cut || temp->cut[d];
+        if (!cut || is_result(w->plan, w->plan->objects + t)) /* kernels number all results of a reduction */
+            continue;
+        hold_in_part(temp, &w->touched[w->plan->objects + t]);
+        wf__temp_bind(temp, &w->p->all[w->plan->objects + t]);
+        moved = true;
+    }
+    for (uint32_t s = 0; moved && s < w->plan->stage_n; ++s)
+        if (!w->plan->stage[s].scan.on && !wf__lay_memory_again(w->plan, &w->plan->stage[s], w->p->all))
+            return false;
+    return true;
+}
+
+bool wf__pass_regions(wf__planning *p)
+{
+    wf__plan *plan = p->plan;
+    const wf__group *group = p->rec->group;
+    uint32_t most = 1;
+    for (uint32_t s = 0; s < plan->stage_n; ++s)
+        most = plan->stage[s].recorded.n > most ? plan->stage[s].recorded.n : most;
+    walk w = { .p = p, .plan = plan, .objects = plan->objects + plan->temp_n };
+    w.need = wf__alloc((w.objects + 1) * sizeof *w.need);
+    w.touched = wf__alloc((w.objects + 1) * sizeof *w.touched);
+    w.range = wf__alloc(most * sizeof *w.range);
+    w.live = wf__alloc(most);
+    plan->read = wf__alloc0(((size_t)plan->objects * (size_t)group->ranks + 1) * sizeof *plan->read);
+    plan->touched = wf__alloc0((plan->objects + 1) * sizeof *plan->touched);
+    bool ok = (w.need && w.touched && w.range && w.live && plan->read && plan->touched) || wf__plan_no_memory(plan);
+    for (int r = 0; ok && r < group->ranks; ++r)
+        ok = r == group->rank || walk_rank(&w, r);
+    ok = ok && walk_rank(&w, group->rank); /* last, since temporaries are placed by its regions */
+    ok = ok && find_shares(&w) && place_temps(&w);
+    wf__free(w.need);
+    wf__free(w.touched);
+    wf__free(w.range);
+    wf__free(w.live);
+    return ok;
+}

@@ -1,0 +1,13 @@
+/* join_ranks.h - joins the partial results of a reduction over all ranks (join_ranks.c). */
+#ifndef WEFT_JOIN_RANKS_H
+#define WEFT_JOIN_RANKS_H
+#include "run/cpu/partials.h"
+#include "run/stage.h"
+
+/* Joins the partial results of all ranks into row 0, in the order of one rank that runs all points, so that the bits do
+ * not depend on the number of ranks. Collective; `ok`: this rank has computed its part. Returns false on all ranks, with
+ * the failure set, if one has failed. */
+bool wf__join_ranks(const wf__partials *p, const wf__others *others, bool ok, wf__failure *failure);
+/* Takes part in a join for a rank that has failed before. */
+void wf__join_failed(const wf__others *others, wf__failure *failure);
+#endif

@@ -1,0 +1,453 @@
+/* distributed_cases.c - see distributed_cases.h. */
+#include "distributed_cases.h"
+#include "weft/functions.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- a world ---- */
+static bool failed(distributed_world *w)
+{
+    if (w->status == WF_OK && wf_last_status(w->ctx) != WF_OK) {
+        w->status = wf_last_status(w->ctx);
+        snprintf(w->text, sizeof w->text, "%s", wf_last_message(w->ctx));
+    }
+    return w->status != WF_OK;
+}
+
+static void run(distributed_world *w, wf_graph *g)
+{
+    wf_run(g);
+    failed(w);
+}
+
+static wf_dist dist_of(distributed_world *w, wf_shape shape)
+{
+    wf_dist dist = { .shape = shape };
+    wf_dist_options options = { .size = sizeof options };
+    int ranks = wf_ranks_size(w->ranks), last = shape.rank - 1, cut = w->run->cut;
+    for (int d = 0; d < shape.rank; ++d)
+        options.grid[d] = cut == 1 && d == 0 ? ranks : cut == 2 && d == last ? ranks : cut == 1 || cut == 2 ? 1 : 0;
+    if (cut == 3 && shape.rank > 1 && ranks % 2 == 0)
+        options.grid[last] = 2;
+    if (wf_dist_make(&shape, ranks, &options, &dist) != WF_OK)
+        wf_dist_make(&shape, ranks, NULL, &dist);
+    return dist;
+}
+
+static wf_array *empty(distributed_world *w, wf_dtype dtype, wf_shape shape)
+{
+    if (!w->ranks)
+        return wf_empty(w->ctx, dtype, shape);
+    wf_dist dist = dist_of(w, shape);
+    return wf_empty_distributed(w->ctx, dtype, w->ranks, &dist);
+}
+
+/* One element that each rank has, as an array of this rank. */
+static wf_array *single(distributed_world *w, wf_dtype dtype, int rank)
+{
+    wf_shape shape = { .rank = rank };
+    for (int d = 0; d < rank; ++d)
+        shape.dim[d] = 1;
+    return wf_full(w->ctx, dtype, shape, 0);
+}
+
+/* An array whose elements are the same for each world; not distributed. */
+static wf_array *whole(distributed_world *w, wf_dtype dtype, wf_shape shape, uint64_t seed)
+{
+    wf_array *a = wf_empty(w->ctx, dtype, shape);
+    wf_graph *g = wf_begin(w->ctx, .shape = shape);
+    wf_val at = wf_cast(0, WF_I64);
+    for (int d = 0; d < shape.rank; ++d)
+        at = wf_add(wf_mul(at, wf_extent(g, d)), wf_index(g, d));
+    wf_val x = wf_mod(wf_add(wf_mul(at, 7919), 104729 * (double)seed), 65521);
+    x = wf_mod(wf_mul(x, x), 65521);
+    wf_out(g, a, dtype == WF_I32 ? wf_sub(x, 30000) : wf_sub(wf_div(wf_cast(x, WF_F64), 4999), 6.3));
+    run(w, g);
+    return a;
+}
+
+static wf_array *filled(distributed_world *w, wf_dtype dtype, wf_shape shape, uint64_t seed)
+{
+    wf_array *from = whole(w, dtype, shape, seed), *to = empty(w, dtype, shape);
+    wf_graph *g = wf_begin(w->ctx);
+    wf_out(g, to, wf_in(g, from));
+    run(w, g);
+    wf_release(from);
+    return to;
+}
+
+/* Notes or compares the contents of a result, and releases it. */
+static void result(distributed_world *w, wf_array *a)
+{
+    int k = w->results++;
+    wf_array *all = NULL;
+    if (!failed(w))
+        all = wf_array_dist(a) ? wf_array_collect(a) : wf_retain(a);
+    wf_release(a);
+    if (failed(w) || !all)
+        return;
+    size_t bytes = (size_t)wf_array_count(all) * wf_dtype_size(wf_array_dtype(all));
+    void *data = malloc(bytes + 1);
+    if (data && wf_download(all, data, bytes) == WF_OK) {
+        if (!w->ranks) {
+            w->run->want[k] = data;
+            w->run->bytes[k] = bytes;
+            data = NULL;
+        } else if (bytes != w->run->bytes[k] || memcmp(data, w->run->want[k], bytes)) {
+            size_t at = 0;
+            while (at < bytes && ((char *)data)[at] == ((char *)w->run->want[k])[at])
+                ++at;
+            w->status = WF_ERR_CONTRACT;
+            snprintf(w->text, sizeof w->text, "result %d differs at byte %zu of %zu", k, at, bytes);
+        }
+    }
+    free(data);
+    wf_release(all);
+}
+
+/* ---- cases ---- */
+static void elements(distributed_world *w)
+{
+    static const wf_shape shapes[] = { { .rank = 2, .dim = { 37, 53 } },    { .rank = 1, .dim = { 1000 } },
+                                       { .rank = 3, .dim = { 5, 1, 64 } },  { .rank = 2, .dim = { 3, 2 } },
+                                       { .rank = 3, .dim = { 9, 10, 11 } }, { .rank = 2, .dim = { 0, 5 } },
+                                       { .rank = 4, .dim = { 2, 3, 4, 5 } } };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
+        wf_array *a = filled(w, WF_F32, shapes[i], 1), *b = filled(w, WF_F32, shapes[i], 2);
+        wf_array *out = empty(w, WF_F32, shapes[i]);
+        wf_graph *g = wf_begin(w->ctx);
+        wf_out(g, out, wf_sqrt(wf_abs(wf_add(wf_mul(wf_in(g, a), wf_in(g, b)), wf_param(g, "p", WF_F32, 0.75)))));
+        run(w, g);
+        wf_release(a);
+        wf_release(b);
+        result(w, out);
+    }
+}
+
+static void sums(distributed_world *w)
+{
+    static const wf_shape shapes[] = { { .rank = 2, .dim = { 300, 257 } },
+                                       { .rank = 1, .dim = { 100001 } },
+                                       { .rank = 3, .dim = { 40, 30, 50 } },
+                                       { .rank = 2, .dim = { 5, 7000 } },
+                                       { .rank = 2, .dim = { 7000, 5 } } };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
+        wf_array *a = filled(w, WF_F32, shapes[i], 3);
+        wf_array *out[3] = { single(w, WF_F32, shapes[i].rank), single(w, WF_F64, shapes[i].rank),
+                             single(w, WF_F32, shapes[i].rank) };
+        wf_graph *g = wf_begin(w->ctx);
+        wf_val v = wf_in(g, a);
+        wf_out(g, out[0], wf_sum(v, WF_ALL_AXES));
+        wf_out(g, out[1], wf_sum(wf_mul(wf_cast(v, WF_F64), v), WF_ALL_AXES));
+        wf_out(g, out[2], wf_reduce(WF_JOIN_MAX, v, WF_ALL_AXES));
+        run(w, g);
+        wf_release(a);
+        for (int k = 0; k < 3; ++k)
+            result(w, out[k]);
+    }
+}
+
+static void stencil(distributed_world *w, wf_border border, wf_shape shape, int radius)
+{
+    wf_array *a = filled(w, WF_F32, shape, 4), *out = empty(w, WF_F32, shape);
+    wf_graph *g = wf_begin(w->ctx, .shape = shape);
+    wf_val y = wf_index(g, 0), x = wf_index(g, 1), sum = wf_cast(0, WF_F32);
+    for (int dy = -radius; dy <= radius; ++dy)
+        for (int dx = -radius; dx <= radius + 1; ++dx)
+            sum = wf_add(
+                sum, wf_mul(wf_read_border(g, a, border, 0.5, wf_add(y, dy), wf_add(x, dx)), 1.0 / (3 + dx + 7 * dy)));
+    wf_write(g, out, sum, y, x);
+    run(w, g);
+    wf_release(a);
+    result(w, out);
+}
+
+static void borders(distributed_world *w)
+{
+    for (int border = WF_BORDER_VALUE; border <= WF_BORDER_REFLECT; ++border) {
+        stencil(w, (wf_border)border, WF_SHAPE(33, 47), 1);
+        stencil(w, (wf_border)border, WF_SHAPE(6, 5), 2);
+        stencil(w, (wf_border)border, WF_SHAPE(3, 40), 4);
+    }
+}
+
+/* A mean, the deviations from it, and a filter of these: temporaries are read with neighbours. */
+static void program(distributed_world *w)
+{
+    wf_shape shape = WF_SHAPE(61, 45);
+    wf_array *a = filled(w, WF_F32, shape, 5), *out = empty(w, WF_F32, shape), *sum = single(w, WF_F32, 2);
+    wf_graph *g = wf_begin(w->ctx);
+    wf_val v = wf_in(g, a), flat = wf_sub(v, wf_div(wf_sum(v, WF_ALL_AXES), 61 * 45));
+    wf_val root = wf_sqrt(wf_abs(wf_exp(wf_mul(flat, 0.1))));
+    wf_out(g, out, root);
+    wf_out(g, sum, wf_sum(root, WF_ALL_AXES));
+    run(w, g);
+    wf_array *inner = empty(w, WF_F32, WF_SHAPE(59, 43)), *total = single(w, WF_F64, 2);
+    g = wf_begin(w->ctx);
+    v = wf_in(g, out);
+    flat = wf_sub(v, wf_div(wf_sum(v, WF_AXES(0)), 61));
+    wf_val near = wf_cast(0, WF_F32);
+    for (int k = 0; k < 9; ++k)
+        near = wf_add(
+            near, wf_mul(wf_slice(wf_slice(wf_exp(flat), 0, k / 3, k / 3 + 59, 1), 1, k % 3, k % 3 + 43, 1), k + 1));
+    wf_out(g, inner, near);
+    wf_out(g, total, wf_sum(wf_cast(near, WF_F64), WF_ALL_AXES));
+    run(w, g);
+    wf_release(a);
+    result(w, out);
+    result(w, sum);
+    result(w, inner);
+    result(w, total);
+}
+
+/* Steps of diffusion, of which each reads what the step before has written. */
+static void steps(distributed_world *w)
+{
+    wf_shape shape = WF_SHAPE(20, 21, 22);
+    wf_array *a = filled(w, WF_F64, shape, 6), *b = empty(w, WF_F64, shape), *norm = single(w, WF_F64, 3);
+    for (int step = 0; step < 4 && w->status == WF_OK; ++step) {
+        wf_graph *g = wf_begin(w->ctx, .shape = shape);
+        wf_val i[3] = { wf_index(g, 0), wf_index(g, 1), wf_index(g, 2) }, sum = wf_mul(wf_in(g, a), -6);
+        for (int d = 0; d < 3; ++d)
+            for (int side = -1; side <= 1; side += 2)
+                sum =
+                    wf_add(sum, wf_read_border(g, a, WF_BORDER_CLAMP, 0, d == 0 ? wf_add(i[0], side) : i[0],
+                                               d == 1 ? wf_add(i[1], side) : i[1], d == 2 ? wf_add(i[2], side) : i[2]));
+        wf_out(g, b, wf_add(wf_in(g, a), wf_mul(sum, 0.1)));
+        run(w, g);
+        wf_array *t = a;
+        a = b;
+        b = t;
+    }
+    wf_graph *g = wf_begin(w->ctx);
+    wf_out(g, norm, wf_dot(wf_in(g, a), wf_in(g, b)));
+    run(w, g);
+    wf_release(b);
+    result(w, a);
+    result(w, norm);
+}
+
+static void axes(distributed_world *w)
+{
+    static const wf_shape shapes[] = { { .rank = 2, .dim = { 70, 90 } },
+                                       { .rank = 3, .dim = { 12, 35, 20 } },
+                                       { .rank = 2, .dim = { 2, 4000 } },
+                                       { .rank = 2, .dim = { 4000, 2 } } };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
+        for (wf_axes mask = 1; mask < (wf_axes)1 << shapes[i].rank; ++mask) {
+            wf_shape kept = shapes[i];
+            for (int d = 0; d < kept.rank; ++d)
+                kept.dim[d] = mask >> d & 1 ? 1 : kept.dim[d];
+            wf_array *a = filled(w, WF_F32, shapes[i], 7);
+            wf_array *spread = empty(w, WF_F32, kept), *back = empty(w, WF_F32, shapes[i]);
+            wf_graph *g = wf_begin(w->ctx);
+            wf_val v = wf_in(g, a), sum = wf_sum(v, mask);
+            wf_out(g, spread, sum);
+            wf_out(g, back, wf_div(v, wf_add(wf_abs(sum), 1)));
+            run(w, g);
+            wf_release(a);
+            result(w, spread);
+            result(w, back);
+        }
+}
+
+static void in_place(distributed_world *w)
+{
+    wf_shape shape = WF_SHAPE(40, 31);
+    wf_array *a = filled(w, WF_F32, shape, 8);
+    for (int k = 0; k < 3; ++k) {
+        wf_graph *g = wf_begin(w->ctx, .shape = shape);
+        wf_val y = wf_index(g, 0), x = wf_index(g, 1);
+        wf_out(g, a,
+               wf_add(wf_read_border(g, a, WF_BORDER_MIRROR, 0, wf_sub(y, 2), x),
+                      wf_mul(wf_read_border(g, a, WF_BORDER_CLAMP, 0, y, wf_add(x, 3)), 0.5)));
+        run(w, g);
+    }
+    result(w, a);
+}
+
+static void other_indices(distributed_world *w)
+{
+    wf_shape shape = WF_SHAPE(40, 60);
+    wf_array *a = filled(w, WF_F32, shape, 9), *half = empty(w, WF_F32, WF_SHAPE(20, 30));
+    wf_array *turned = empty(w, WF_F32, WF_SHAPE(60, 40)), *product = empty(w, WF_F64, WF_SHAPE(40, 40));
+    wf_array *moved = empty(w, WF_F32, shape), *back = empty(w, WF_F32, shape);
+    wf_graph *g = wf_begin(w->ctx, .shape = WF_SHAPE(20, 30));
+    wf_val y = wf_mul(wf_index(g, 0), 2), x = wf_mul(wf_index(g, 1), 2);
+    wf_out(g, half, wf_add(wf_read(g, a, y, x), wf_read(g, a, wf_add(y, 1), wf_add(x, 1))));
+    run(w, g);
+    g = wf_begin(w->ctx, .shape = WF_SHAPE(60, 40));
+    wf_out(g, turned, wf_read(g, a, wf_index(g, 1), wf_index(g, 0)));
+    run(w, g);
+    g = wf_begin(w->ctx, .shape = WF_SHAPE(40, 40));
+    wf_var sum = wf_local(g, WF_F64, 0);
+    wf_val k;
+    WF_FOR (g, k, 0, 60, 1) {
+        wf_inc(sum, wf_mul(wf_cast(wf_read(g, a, wf_index(g, 0), k), WF_F64), wf_read(g, turned, k, wf_index(g, 1))));
+        WF_END(g);
+    }
+    wf_out(g, product, wf_get(sum));
+    run(w, g);
+    g = wf_begin(w->ctx, .shape = shape);
+    wf_val shift = wf_param(g, "shift", WF_I32, 3);
+    wf_out(g, moved, wf_read_or(g, a, -1, wf_add(wf_index(g, 0), shift), wf_sub(wf_index(g, 1), shift)));
+    run(w, g);
+    g = wf_begin(w->ctx, .shape = shape);
+    wf_out(g, back, wf_read(g, a, wf_sub(39, wf_index(g, 0)), wf_idiv(wf_index(g, 1), 2)));
+    run(w, g);
+    wf_release(a);
+    result(w, half);
+    result(w, turned);
+    result(w, product);
+    result(w, moved);
+    result(w, back);
+}
+
+/* ---- random recordings ---- */
+static int64_t below(uint64_t *state, int64_t n)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (int64_t)((*state >> 33) % (uint64_t)n);
+}
+
+static wf_shape random_shape(uint64_t *state)
+{
+    static const int64_t extents[] = { 1, 2, 3, 5, 8, 17, 33, 64, 100 };
+    wf_shape shape = { .rank = 1 + (int)below(state, 3) };
+    for (int d = 0; d < shape.rank; ++d)
+        shape.dim[d] = extents[below(state, shape.rank == 3 ? 7 : 9)];
+    return shape;
+}
+
+/* An element of an array at an index near the point. */
+static wf_val near_point(wf_graph *g, wf_array *a, uint64_t *state)
+{
+    wf_val index[WF_MAX_RANK];
+    int rank = wf_array_shape(a).rank;
+    for (int d = 0; d < rank; ++d) {
+        index[d] = wf_index(g, d);
+        if (below(state, 2))
+            index[d] = wf_add(index[d], (double)(below(state, 7) - 3));
+        if (!below(state, 8))
+            index[d] = wf_sub(wf_sub(wf_extent(g, d), 1), index[d]);
+        if (!below(state, 8))
+            index[d] = wf_idiv(index[d], (double)(1 + below(state, 3)));
+    }
+    wf_border border = (wf_border)(WF_BORDER_VALUE + below(state, 5));
+    return wf_read_border_n(g, a, border, wf_const(g, WF_F32, 0.25), (wf_vals){ index, (size_t)rank });
+}
+
+static void random_space(distributed_world *w, wf_array **a, wf_shape shape, uint64_t *state)
+{
+    wf_graph *g = wf_begin(w->ctx, .shape = shape);
+    wf_val v = wf_in(g, a[below(state, 3)]);
+    for (int64_t k = below(state, 4); k >= 0; --k)
+        v = wf_add(wf_mul(v, 0.5), near_point(g, a[below(state, 3)], state));
+    wf_out(g, a[below(state, 3)], v);
+    if (below(state, 2))
+        wf_out(g, a[below(state, 3)], wf_sub(v, 1));
+    run(w, g);
+}
+
+/* Each element and the one before it along an axis; the first one twice. */
+static wf_val with_neighbours(wf_graph *g, wf_val v, wf_array *a, wf_shape shape, int axis)
+{
+    wf_val index[WF_MAX_RANK];
+    for (int d = 0; d < shape.rank; ++d)
+        index[d] = d == axis ? wf_max(wf_sub(wf_iota(g, shape, d), 1), 0) : wf_iota(g, shape, d);
+    return wf_add(v, wf_read_n(g, a, (wf_vals){ index, (size_t)shape.rank }));
+}
+
+static void random_graph(distributed_world *w, wf_array **a, wf_array *total, wf_shape shape, uint64_t *state)
+{
+    wf_graph *g = wf_begin(w->ctx);
+    wf_val v[3];
+    for (int k = 0; k < 3; ++k)
+        v[k] = wf_in(g, a[k]);
+    for (int64_t k = 1 + below(state, 4); k > 0; --k) {
+        int64_t to = below(state, 3), from = below(state, 3);
+        switch (below(state, 4)) {
+        case 0:
+            v[to] = wf_add(v[to], wf_mul(v[from], 0.75));
+            break;
+        case 1:
+            v[to] = wf_sub(v[to], wf_sum(v[from], (wf_axes)(1 + below(state, (1 << shape.rank) - 1))));
+            break;
+        case 2:
+            v[to] = wf_sqrt(wf_abs(v[from]));
+            break;
+        default:
+            v[to] = with_neighbours(g, v[to], a[from], shape, (int)below(state, shape.rank));
+        }
+    }
+    wf_out(g, a[below(state, 3)], v[below(state, 3)]);
+    wf_out(g, total, wf_sum(v[below(state, 3)], WF_ALL_AXES));
+    run(w, g);
+}
+
+static void random_case(distributed_world *w)
+{
+    uint64_t state = w->run->seed;
+    wf_shape shape = random_shape(&state);
+    wf_array *a[3], *total = single(w, WF_F32, shape.rank);
+    for (int k = 0; k < 3; ++k)
+        a[k] = filled(w, WF_F32, shape, w->run->seed + (uint64_t)k);
+    for (int64_t k = 1 + below(&state, 3); k > 0 && w->status == WF_OK; --k)
+        if (below(&state, 2))
+            random_space(w, a, shape, &state);
+        else
+            random_graph(w, a, total, shape, &state);
+    for (int k = 0; k < 3; ++k)
+        result(w, a[k]);
+    result(w, total);
+}
+const distributed_case distributed_random = { "random", random_case };
+
+const distributed_case distributed_cases[] = {
+    { "elements", elements }, { "sums", sums }, { "borders", borders },   { "program", program },
+    { "steps", steps },       { "axes", axes }, { "in_place", in_place }, { "indices", other_indices },
+    { NULL, NULL },
+};
+
+/* ---- runs ---- */
+static wf_status run_case(distributed_run *r, wf_ranks *ranks, distributed_world *w)
+{
+    *w = (distributed_world){ .ranks = ranks, .run = r };
+    w->ctx = wf_context_new(&(wf_config){
+        .size = sizeof(wf_config), .threads = r->threads, .device = r->device, .flags_on = WF_FLAG_ORDER_BY_SHAPE });
+    if (!w->ctx)
+        return WF_ERR_MEMORY;
+    r->it->record(w);
+    failed(w);
+    wf_context_free(w->ctx);
+    return w->status;
+}
+
+void distributed_alone(distributed_run *r)
+{
+    distributed_world w;
+    if (run_case(r, NULL, &w) != WF_OK)
+        fprintf(stderr, "%s alone: %s\n", r->it->name, w.text);
+    r->results = w.results;
+}
+
+wf_status distributed_on_rank(wf_ranks *ranks, void *user)
+{
+    distributed_run *r = user;
+    distributed_world w;
+    wf_status status = run_case(r, ranks, &w);
+    wf_ranks_error e;
+    status = wf_ranks_agree(ranks, status, w.text, &e);
+    if (status != WF_OK && e.rank == wf_ranks_rank(ranks))
+        fprintf(stderr, "%s: rank %d: %s\n", r->it->name, (int)e.rank, e.text);
+    return status;
+}
+
+void distributed_end(distributed_run *r)
+{
+    for (int k = 0; k < DISTRIBUTED_RESULTS; ++k) {
+        free(r->want[k]);
+        r->want[k] = NULL;
+    }
+}

@@ -1,0 +1,264 @@
+/* test_distributed_errors.c - what distributed arrays refuse, ranks that do not fit each other, and memory that fails on one
+ * rank: every rank gets an error or a result, and none waits for ever.
+ *
+ * ctest: threads
+ */
+#include "base/base.h"
+#include "weft/distributed.h"
+#include "weft_test.h"
+
+typedef struct rank { /* what a test does on each rank */
+    wf_context *ctx;
+    wf_ranks *ranks;
+    int me, n;
+    wf_array *a, *b; /* f32 (24, 20) */
+} rank;
+
+typedef struct test {
+    void (*run)(rank *r, struct test *t);
+    wf_status status[8]; /* of each rank */
+    char text[8][1200];
+    int k; /* number of the case */
+} test;
+
+static wf_array *distributed(rank *r, wf_dtype dtype, wf_shape shape)
+{
+    wf_dist dist;
+    return wf_dist_make(&shape, r->n, NULL, &dist) == WF_OK ? wf_empty_distributed(r->ctx, dtype, r->ranks, &dist)
+                                                            : NULL;
+}
+
+static void fill(rank *r, wf_array *a)
+{
+    wf_shape shape = wf_array_shape(a);
+    wf_graph *g = wf_begin(r->ctx, .shape = shape);
+    wf_out(g, a, wf_add(wf_mul(wf_index(g, 0), 100), wf_index(g, 1)));
+    wf_run(g);
+}
+
+static wf_status on_rank(wf_ranks *ranks, void *user)
+{
+    test *t = user;
+    rank r = { .ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1 }), .ranks = ranks };
+    r.me = wf_ranks_rank(ranks);
+    r.n = wf_ranks_size(ranks);
+    r.a = distributed(&r, WF_F32, WF_SHAPE(24, 20));
+    r.b = distributed(&r, WF_F32, WF_SHAPE(24, 20));
+    fill(&r, r.a);
+    t->run(&r, t);
+    t->status[r.me] = wf_last_status(r.ctx);
+    snprintf(t->text[r.me], sizeof t->text[r.me], "%s", wf_last_message(r.ctx));
+    wf_release(r.a);
+    wf_release(r.b);
+    wf_context_free(r.ctx);
+    return WF_OK;
+}
+
+static void start(test *t, int n, uint64_t seed)
+{
+    wf_ranks_threads_options o = { .size = sizeof o, .seed = seed };
+    wf_ranks_error e = { 0 };
+    if (wf_ranks_threads(n, on_rank, t, &o, &e) != WF_OK)
+        fail_msg("case %d: rank %d: %s", t->k, (int)e.rank, e.text);
+}
+
+/* All ranks have the status, and messages that contain `part`. */
+static void expect(void (*run)(rank *r, test *t), int k, wf_status status, const char *part)
+{
+    test t = { .run = run, .k = k };
+    start(&t, 3, 0);
+    for (int r = 0; r < 3; ++r)
+        if (t.status[r] != status || !strstr(t.text[r], part))
+            fail_msg("case %d, rank %d: %s: %s", k, r, wf_status_name(t.status[r]), t.text[r]);
+}
+
+/* ---- what is refused ---- */
+enum { REFUSED = 7 };
+static const char *const refused[REFUSED] = {
+    "the index along axis 0 of",
+    "accumulated into or updated",
+    "has all elements on each rank",
+    "scans of distributed",
+    "index that is not a point's own",
+    "is distributed, so that",
+    "with blocks",
+};
+
+static void record_refused(rank *r, test *t)
+{
+    wf_array *own = wf_empty(r->ctx, WF_F32, WF_SHAPE(24, 20)), *at = wf_full(r->ctx, WF_I32, WF_SHAPE(24, 20), 3);
+    wf_graph *g = t->k == 3   ? wf_begin(r->ctx)
+                  : t->k == 6 ? wf_begin(r->ctx, .shape = WF_SHAPE(24, 20), .block = WF_SHAPE(4, 4))
+                              : wf_begin(r->ctx, .shape = WF_SHAPE(24, 20));
+    switch (t->k) {
+    case 0:
+        wf_out(g, r->b, wf_read(g, r->a, wf_in(g, at), wf_index(g, 1)));
+        break;
+    case 1:
+        wf_accumulate(g, WF_JOIN_ADD, own, wf_in(g, r->a), 0, 0);
+        break;
+    case 2:
+        wf_out(g, own, wf_in(g, r->a));
+        break;
+    case 3:
+        wf_out(g, r->b, wf_scan(WF_JOIN_ADD, wf_in(g, r->a), 0, false, false));
+        break;
+    case 4:
+        wf_write(g, r->b, wf_in(g, r->a), wf_in(g, at), wf_index(g, 1));
+        break;
+    case 5:
+        wf_download(r->a, &(float){ 0 }, sizeof(float));
+        break;
+    default:
+        wf_out(g, r->b, wf_in(g, r->a));
+    }
+    wf_run(g);
+    wf_release(own);
+    wf_release(at);
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    for (int k = 0; k < REFUSED; ++k)
+        expect(record_refused, k, k == 5 ? WF_ERR_ARG : WF_ERR_UNSUPPORTED, refused[k]);
+}
+
+static void make_wrong(rank *r, test *t)
+{
+    wf_dist dist;
+    wf_dist_make(&WF_SHAPE(4, 4), t->k == 0 ? 2 : 3, NULL, &dist);
+    wf_release(wf_empty_distributed(r->ctx, t->k == 1 ? WF_NONE : WF_F32, t->k == 2 ? NULL : r->ranks, &dist));
+}
+
+static void wrong_arguments(void **state)
+{
+    (void)state;
+    expect(make_wrong, 0, WF_ERR_ARG, "the distribution is for 2 ranks, the group has 3");
+    expect(make_wrong, 1, WF_ERR_ARG, "dtype none");
+    expect(make_wrong, 2, WF_ERR_ARG, "ranks is NULL");
+}
+
+/* ---- ranks that differ ---- */
+static void launch_different(rank *r, test *t)
+{
+    wf_graph *g = wf_begin(r->ctx);
+    double number = r->me == 1 ? 2 : 1;
+    if (t->k == 0)
+        wf_out(g, r->b, wf_mul(wf_in(g, r->a), number));
+    else
+        wf_out(g, r->b, wf_slice(wf_in(g, r->a), 0, 0, WF_END_INDEX, 1));
+    if (t->k == 1 && r->me == 2)
+        wf_out(g, r->a, 0);
+    wf_run(g);
+}
+
+static void different_recordings(void **state)
+{
+    (void)state;
+    expect(launch_different, 0, WF_ERR_CONTRACT, "launch different recordings");
+    expect(launch_different, 1, WF_ERR_CONTRACT, "launch different recordings");
+}
+
+/* ---- views of blocks ---- */
+static void view_blocks(rank *r, test *t)
+{
+    wf_array *block = wf_array_block(r->a);
+    wf_graph *g = wf_begin(r->ctx, .shape = WF_SHAPE(24, 20));
+    wf_out(g, r->b, wf_read_border(g, r->a, WF_BORDER_CLAMP, 0, wf_add(wf_index(g, 0), 1), wf_index(g, 1)));
+    if (t->k == 1)
+        wf_release(block);
+    wf_run(g);
+    if (t->k == 0)
+        wf_release(block);
+}
+
+static void views(void **state)
+{
+    (void)state;
+    test t = { .run = view_blocks, .k = 1 };
+    expect(view_blocks, 0, WF_ERR_ARG, "views of this rank's block exist");
+    start(&t, 3, 0);
+    for (int r = 0; r < 3; ++r)
+        assert_int_equal(t.status[r], WF_OK);
+}
+
+/* ---- memory that fails on one rank ---- */
+#ifdef WEFT_DEBUG_CHECKS /* else allocations cannot be made to fail */
+typedef struct failing {
+    int rank;   /* whose memory fails */
+    long after; /* allocation */
+    int launch; /* number of the launch in which it fails */
+    bool happened;
+} failing;
+
+static wf_status launch_with_failure(wf_ranks *ranks, void *user)
+{
+    failing *f = user;
+    rank r = { .ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP }),
+               .ranks = ranks };
+    r.me = wf_ranks_rank(ranks);
+    r.n = wf_ranks_size(ranks);
+    r.a = distributed(&r, WF_F32, WF_SHAPE(24, 20));
+    r.b = distributed(&r, WF_F32, WF_SHAPE(24, 20));
+    wf_array *sum = wf_empty(r.ctx, WF_F32, WF_SHAPE(1, 1));
+    fill(&r, r.a);
+    wf_status status = wf_last_status(r.ctx);
+    for (int k = 0; k < 3 && status == WF_OK; ++k) {
+        wf_graph *g = wf_begin(r.ctx);
+        wf_val v = wf_in(g, r.a), near = wf_add(wf_slice(v, 0, 1, WF_END_INDEX, 1), wf_slice(v, 0, 0, -1, 1));
+        wf_out(g, sum, wf_sum(wf_exp(wf_mul(near, wf_div(1, wf_sum(v, WF_ALL_AXES)))), WF_ALL_AXES));
+        wf_out(g, r.b, wf_mul(v, 2));
+        bool fails = k == f->launch && r.me == f->rank;
+        if (fails)
+            wf__alloc_fail_after(f->after);
+        status = wf_run(g);
+        if (fails) {
+            f->happened = true;
+            for (int i = 0; i < 100000 && f->happened; ++i)
+                f->happened = !wf__alloc_fails();
+            wf__alloc_fail_after(-1);
+        }
+    }
+    wf_release(r.a);
+    wf_release(r.b);
+    wf_release(sum);
+    wf_context_free(r.ctx);
+    return status;
+}
+
+static void memory_fails(void **state)
+{
+    (void)state;
+    long failures = 0;
+    for (int launch = 0; launch < 3; launch += 2)
+        for (int me = 0; me < 3; ++me) {
+            bool more = true;
+            for (long after = 0; more; ++after) {
+                failing f = { .rank = me, .after = after, .launch = launch };
+                wf_ranks_threads_options o = { .size = sizeof o, .seed = 1 + (uint64_t)after };
+                wf_ranks_error e = { 0 };
+                wf_status status = wf_ranks_threads(3, launch_with_failure, &f, &o, &e);
+                more = f.happened;
+                failures += status != WF_OK;
+                if (status != WF_OK && status != WF_ERR_MEMORY && status != WF_ERR_BACKEND)
+                    fail_msg("launch %d, rank %d, allocation %ld: %s: rank %d: %s", launch, me, after,
+                             wf_status_name(status), (int)e.rank, e.text);
+                assert_true(more || status == WF_OK);
+            }
+        }
+    assert_true(failures > 100);
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refusals),     cmocka_unit_test(wrong_arguments), cmocka_unit_test(different_recordings),
+        cmocka_unit_test(views),
+#ifdef WEFT_DEBUG_CHECKS
+        cmocka_unit_test(memory_fails),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
