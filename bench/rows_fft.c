@@ -192,6 +192,7 @@ SMALL_ROW(fft_r2c_16x64, "real to complex, 16 lines of 64", { 16, 1, { 64 }, tru
 SMALL_ROW(fft_r2c_16x256, "real to complex, 16 lines of 256", { 16, 1, { 256 }, true });
 SMALL_ROW(fft_r2c_16x1024, "real to complex, 16 lines of 1024", { 16, 1, { 1024 }, true });
 SMALL_ROW(fft_r2c_16x4096, "real to complex, 16 lines of 4096", { 16, 1, { 4096 }, true });
+SMALL_ROW(fft_c2c_1x16, "complex, one line of 16", { 1, 1, { 16 }, false });
 SMALL_ROW(fft_c2c_1x1024, "complex, one line of 1024", { 1, 1, { 1024 }, false });
 SMALL_ROW(fft_r2c_1x1024, "real to complex, one line of 1024", { 1, 1, { 1024 }, true });
 SMALL_ROW(fft_c2c_32_2, "complex, 32 x 32", { 1, 2, { 32, 32 }, false });

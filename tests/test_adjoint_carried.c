@@ -111,12 +111,9 @@ typedef struct row {
     void (*record)(wf_graph *g, const scene *s);
     bool table; /* stores the table; else the own elements */
 } row;
-static const row rows[] = { { "in place", in_place, false },
-                            { "recurrence", recurrence, true },
-                            { "backward", backward, true },
-                            { "many", many, true },
-                            { "far back", far_back, true },
-                            { "changed first", changed_first, true } };
+static const row rows[] = { { "in place", in_place, false }, { "recurrence", recurrence, true },
+                            { "backward", backward, true },  { "many", many, true },
+                            { "far back", far_back, true },  { "changed first", changed_first, true } };
 enum { OPERATORS = sizeof rows / sizeof *rows };
 
 static wf_graph *record(const row *o, const scene *s)

@@ -450,6 +450,42 @@ static void test_memory_fails(void **state)
     }
 }
 
+/* Runs a kernel of one point with more nodes than are walked without the interpreter. Returns the result. */
+static float run_point(wf_context *ctx, wf_array *a, wf_array *out)
+{
+    wf_graph *g = wf_begin(ctx);
+    wf_val x = wf_in(g, a), v = x;
+    for (int i = 0; i < 40; ++i)
+        v = wf_fma(v, 0.25 + i % 3, wf_sqrt(wf_add(wf_mul(x, x), i)));
+    wf_out(g, out, v);
+    OK(ctx, wf_run(g));
+    float result;
+    OK(ctx, wf_download(out, &result, sizeof result));
+    return result;
+}
+
+/* A stage of one point is interpreted, and compiled once that would have paid. */
+static void test_point_that_runs_often(void **state)
+{
+    (void)state;
+    need_llvm();
+    for (int flags = 0; flags < 2; ++flags) {
+        wf_context *ctx = context_with(flags ? FLAGS : 0, NULL);
+        wf_array *a = numbers(ctx, 1), *out = wf_like(a);
+        float first = run_point(ctx, a, out);
+        for (int i = 0; i < 300; ++i)
+            assert_true(run_point(ctx, a, out) == first);
+        assert_int_equal(compiled_in_the_end(ctx), 0);
+        for (int i = 0; i < 300; ++i)
+            assert_true(run_point(ctx, a, out) == first);
+        assert_int_equal(compiled_in_the_end(ctx), 1);
+        assert_true(run_point(ctx, a, out) == first);
+        wf_release(a);
+        wf_release(out);
+        wf_context_free(ctx);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -464,6 +500,7 @@ int main(void)
         cmocka_unit_test(test_fork_while_compiling),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_memory_fails),
+        cmocka_unit_test(test_point_that_runs_often),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

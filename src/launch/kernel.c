@@ -391,7 +391,7 @@ static void add_heading(const wf__plan *plan, uint32_t s, bool ptx, wf__str *out
     for (int d = 0; d < stage->lowered.rank; ++d)
         wf__str_addf(out, " %lld", (long long)stage->extent[d]);
     wf__str_add(out, ptx && step->consumer == s           ? " (done by the kernel before)\n"
-                     : wf__is_little_point(stage) && !ptx ? " (one point: interpreted)\n"
+                     : wf__is_little_point(stage) && !ptx ? " (one point: interpreted at first)\n"
                                                           : "\n");
 }
 

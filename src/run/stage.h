@@ -24,7 +24,7 @@ typedef struct wf__others {
 
 static inline bool wf__is_block_threads(int32_t n) { return !n || (n >= 32 && n <= 256 && !(n & (n - 1))); }
 
-/* True for a stage of one point that the processor interprets although there is a compiler. */
+/* True for a stage of one point that the processor interprets although there is a compiler, until it has run often. */
 static inline bool wf__is_little_point(const wf__stage *stage)
 {
     return stage->lowered.rank == 1 && stage->extent[0] == 1 && stage->partition.boxes == 1 &&

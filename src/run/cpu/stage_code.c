@@ -17,6 +17,7 @@ typedef struct stage_code {
     _Atomic uint32_t tile[WF__VARIANTS];              /* rows | columns << 8 | lanes << 16; 0 = unknown */
     _Atomic(wf__later *) later[WF__VARIANTS];         /* compilation beside the program; NULL = none was begun */
     _Atomic(wf__interp *) interp;
+    _Atomic uint32_t point_runs; /* by the interpreter, of a stage of one point, up to WF__POINT_RUNS */
 } stage_code;
 
 void wf__cpu_free_stage_code(void *engine, void *code)
@@ -70,12 +71,20 @@ static bool may_stream(const wf__stage *stage, const wf__mem *mem)
     return any;
 }
 
+/* True for a stage of one point that was interpreted so often that its code would have paid. */
+static bool is_worth_code(const wf__stage *stage)
+{
+    const stage_code *c = atomic_load_explicit(&stage->code, memory_order_acquire);
+    return c && atomic_load_explicit(&c->point_runs, memory_order_relaxed) >= WF__POINT_RUNS;
+}
+
 wf__variant wf__stage_variant(const wf__stage *stage, const wf__mem *mem, bool parallel)
 {
-    return wf__is_little_point(stage) || stage->lowered.flags & WF_FLAG_DEBUG ? WF__VARIANTS
-           : stage->promises.updates && !parallel                             ? WF__SINGLE_THREAD
-           : stage->promises.nontemporal && may_stream(stage, mem)            ? WF__NONTEMPORAL
-                                                                              : WF__PLAIN;
+    bool is_little = wf__is_little_point(stage) && !is_worth_code(stage);
+    return is_little || stage->lowered.flags & WF_FLAG_DEBUG       ? WF__VARIANTS
+           : stage->promises.updates && !parallel                  ? WF__SINGLE_THREAD
+           : stage->promises.nontemporal && may_stream(stage, mem) ? WF__NONTEMPORAL
+                                                                   : WF__PLAIN;
 }
 
 /* ---- compiling ---- */
@@ -340,6 +349,9 @@ const wf__interp *wf__stage_interp(wf__engine *e, wf__stage *stage, wf__failure 
 {
     stage_code *c = get_stage_code(e, stage);
     wf__interp *interp = c ? atomic_load_explicit(&c->interp, memory_order_acquire) : NULL;
+    if (interp && !stage->lowered.red_n && wf__is_little_point(stage) &&
+        atomic_load_explicit(&c->point_runs, memory_order_relaxed) < WF__POINT_RUNS)
+        atomic_fetch_add_explicit(&c->point_runs, 1, memory_order_relaxed);
     if (interp)
         return interp;
     if (c) {
