@@ -73,7 +73,7 @@ static void expect(void (*run)(rank *r, test *t), int k, wf_status status, const
 }
 
 /* ---- what is refused ---- */
-enum { REFUSED = 7 };
+enum { REFUSED = 8 };
 static const char *const refused[REFUSED] = {
     "the index along axis 0 of",
     "accumulated into or updated",
@@ -82,12 +82,15 @@ static const char *const refused[REFUSED] = {
     "index that is not a point's own",
     "is distributed, so that",
     "with blocks",
+    "streams do not know",
 };
 
 static void record_refused(rank *r, test *t)
 {
     wf_array *own = wf_empty(r->ctx, WF_F32, WF_SHAPE(24, 20)), *at = wf_full(r->ctx, WF_I32, WF_SHAPE(24, 20), 3);
-    wf_graph *g = t->k == 3   ? wf_begin(r->ctx)
+    wf_stream *stream = t->k == 7 ? wf_stream_new(r->ctx, WF_CPU) : NULL;
+    wf_graph *g = t->k == 7   ? wf_begin(r->ctx, .stream = stream)
+                  : t->k == 3 ? wf_begin(r->ctx)
                   : t->k == 6 ? wf_begin(r->ctx, .shape = WF_SHAPE(24, 20), .block = WF_SHAPE(4, 4))
                               : wf_begin(r->ctx, .shape = WF_SHAPE(24, 20));
     switch (t->k) {
@@ -113,6 +116,7 @@ static void record_refused(rank *r, test *t)
         wf_out(g, r->b, wf_in(g, r->a));
     }
     wf_run(g);
+    wf_stream_free(stream);
     wf_release(own);
     wf_release(at);
 }

@@ -57,8 +57,6 @@ struct wf__request;
 bool wf__execute_plan(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, const char *where,
                       char *const *base, const uint64_t *param, const wf__limits *limits, bool interpret,
                       wf__note *notes, wf__failure *failure);
-/* distribute.c: runs a request with distributed arrays, of which there is at least one. Collective. */
-wf_status wf__request_distributed(wf_context *ctx, const struct wf__request *r);
 /* A memo of a launch holds all that depends on its arrays, for later launches with the same arrays. A launch runs
  * without the memo while another thread holds it. */
 enum { WF__MEMOS = 4, WF__MEMO_ARRAYS = 8 };
@@ -197,6 +195,18 @@ void wf__note_run(wf_context *ctx, const wf__plan_entry *e, wf__launch_note *not
 /* Fails if an array that the request reads was never computed. `wait`: waits for queued work on the arrays first. */
 wf_status wf__request_arrays(wf_context *ctx, const wf__request *r, bool wait);
 void wf__note_written(const wf__request *r); /* makes the arrays ready that the request has written first */
+
+/* ---- distribute.c ---- */
+static inline bool wf__has_distributed(const wf_context *ctx, const wf__request *r)
+{
+    bool has = false;
+    if (atomic_load_explicit(&((wf_context *)ctx)->distributed, memory_order_relaxed))
+        for (uint32_t i = 0; i < r->program->object_n; ++i)
+            has = has || r->arrays[i]->distributed;
+    return has;
+}
+/* Runs a request that has distributed arrays. Collective. */
+wf_status wf__request_distributed(wf_context *ctx, const wf__request *r);
 
 /* ---- submit_stream.c, submit.c ---- */
 wf_status wf__request_queue(wf_context *ctx, const wf__request *r); /* queues the request in its stream */

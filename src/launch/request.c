@@ -298,18 +298,10 @@ void wf__note_run(wf_context *ctx, const wf__plan_entry *e, wf__launch_note *not
     note->stage = NULL;
 }
 
-static bool has_distributed(const wf__request *r)
-{
-    for (uint32_t i = 0; i < r->program->object_n; ++i)
-        if (r->arrays[i]->distributed)
-            return true;
-    return false;
-}
-
 wf_status wf__request_run(wf_context *ctx, const wf__request *r)
 {
     wf_status status = WF_OK;
-    if (atomic_load_explicit(&ctx->distributed, memory_order_relaxed) && has_distributed(r))
+    if (wf__has_distributed(ctx, r))
         return wf__request_distributed(ctx, r);
     uint64_t tag = wf__is_noted(ctx) ? 0 : tag_of(r->kernel, r->arrays, r->space);
     wf__hold *hold = tag ? find_memo(r->kernel, r->arrays, r->program->object_n, r->space, tag) : NULL;

@@ -52,7 +52,7 @@ wf_status wf__submit(wf_context *ctx, const wf__request *r)
         if (!given.stream)
             given.stream = wf__stream_current(ctx, r->program->device);
         if (given.stream && given.stream->queue)
-            return wf__request_queue(ctx, r);
+            return wf__has_distributed(ctx, r) ? wf__request_distributed(ctx, r) : wf__request_queue(ctx, r);
         status = wf__request_arrays(ctx, r, true);
         if (status != WF_OK)
             return status;

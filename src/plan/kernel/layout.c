@@ -639,11 +639,12 @@ static void explain_order(const layout *l)
                          "loops of stage %u stay as recorded, because blocks or debug mode depend on their order",
                          number);
     else if (l->by_shape)
-        wf__plan_explain(l->plan, "layout",
-                         l->kept
-                             ? "loops of stage %u are axes%s, by extents alone, because WF_FLAG_ORDER_BY_SHAPE is on"
-                             : "stage %u has no loop axes, because it has one point%s",
-                         number, text);
+        wf__plan_explain(
+            l->plan, "layout",
+            l->kept ? "loops of stage %u are axes%s, by extents alone, because WF_FLAG_ORDER_BY_SHAPE is on, or "
+                      "ranks join its results"
+                    : "stage %u has no loop axes, because it has one point%s",
+            number, text);
     else if (other)
         wf__plan_explain(l->plan, "layout",
                          l->kept
