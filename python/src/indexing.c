@@ -12,7 +12,7 @@
 
 #include "weft_python.h"
 
-enum { MOST_PARTS = 2 * WF_MAX_RANK + 2, MANY = 1 << 18, SHORT_RUN = 16 };
+enum { MOST_PARTS = 2 * WF_MAX_RANK + 2, MANY = 1 << 18, SHORT_RUN = 16, AS_THEY_ARE = -1 };
 
 typedef struct part { /* something of a key that names axes of the view */
     PyObject *owner;  /* its array, else it is `number` */
@@ -193,7 +193,8 @@ static int64_t offsets_of_mask(const char *data, const wf_shape *shape, const in
     return n;
 }
 
-/* Adds the offsets of one array of indices, which broadcasts to `shape`. False: an index is out of range. */
+/* Adds the offsets of one array of indices, which broadcasts to `shape`. False: an index is out of range. AS_THEY_ARE in
+ * place of the extent: they are offsets, which may be negative. */
 static bool add_offsets(int64_t *offset, const wf_shape *shape, const int64_t *index, const wf_shape *own,
                         const int64_t *strides, int64_t extent, int64_t stride)
 {
@@ -208,8 +209,8 @@ static bool add_offsets(int64_t *offset, const wf_shape *shape, const int64_t *i
     for (int64_t k = 0; k < count; ++k, offset += n) {
         for (int64_t i = 0; i < n; ++i) {
             int64_t place = index[i * by];
-            place += place < 0 ? extent : 0;
-            right &= place >= 0 && place < extent;
+            place += place < 0 && extent > 0 ? extent : 0;
+            right &= extent == AS_THEY_ARE || (place >= 0 && place < extent);
             offset[i] += place * stride;
         }
         if (!right)
@@ -297,7 +298,7 @@ static outcome find_offsets(indexing *x, const int64_t *strides)
             right = own != NULL;
             if (own) {
                 offsets_of_mask(m[i].data, &m[i].shape, m[i].strides, strides + p->axis, own);
-                right = add_offsets(x->offset, &x->shape, own, &places, &one, INT64_MAX, 1);
+                right = add_offsets(x->offset, &x->shape, own, &places, &one, AS_THEY_ARE, 1);
             }
             free(own);
         }

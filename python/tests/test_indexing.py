@@ -191,6 +191,18 @@ def test_masks():
     assert x[True].shape == (1, 3, 4) and x[False].shape == (0, 3, 4)
 
 
+def test_masks_beside_arrays_in_reversed_views():
+    a = numpy.arange(60.0).reshape(3, 4, 5)
+    mask = numpy.array([True, False, True])
+    back, x = a[::-1, ::-1, ::-1], weft.asarray(a.copy())[::-1, ::-1, ::-1]
+    assert x[mask, [1, 2]].tolist() == back[mask, [1, 2]].tolist()
+    assert x[mask, :, [0, 4]].tolist() == back[mask, :, [0, 4]].tolist()
+    assert x[[2, 0], :, numpy.array([1, 0, 0, 1, 0], bool)].tolist() == back[[2, 0], :, [0, 3]].tolist()
+    x[mask, [1, 2]] = -1
+    back[mask, [1, 2]] = -1
+    assert x.tolist() == back.tolist()
+
+
 def test_mistakes_in_keys():
     x = weft.zeros((3, 4))
     for key in ([3], [-4], ([0], [4]), ([0, 1], [0, 1, 2]), [0.5], [True, False], ([0], [0], [0]), "a", 1.5,

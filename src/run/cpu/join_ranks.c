@@ -197,7 +197,8 @@ static bool agree(const wf__others *others, wf_status mine, wf__failure *f)
     for (int r = 0; ok && r < others->ranks; ++r)
         if (all[r] != WF_OK && f->status == WF_OK) {
             f->status = (wf_status)all[r];
-            wf__str_addf(&f->text, "rank %d could not compute its part (%s)", r, wf_status_name((wf_status)all[r]));
+            wf__str_addf(&f->text, "rank %d could not compute its part%s", r,
+                         all[r] == WF_ERR_MEMORY ? ", for lack of memory" : "");
         }
     if (!ok && f->status == WF_OK) {
         f->status = all ? unreached.status : WF_ERR_MEMORY;
