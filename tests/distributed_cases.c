@@ -289,6 +289,15 @@ static void other_indices(distributed_world *w)
     }
     wf_out(g, product, wf_get(sum));
     run(w, g);
+    wf_array *behind = empty(w, WF_F32, shape);
+    g = wf_begin(w->ctx, .shape = shape);
+    wf_var step = wf_local(g, WF_I64, 0);
+    WF_WHILE (g, wf_lt(wf_get(step), 5)) {
+        wf_inc(step, 2);
+        WF_END(g);
+    }
+    wf_out(g, behind, wf_read_or(g, a, -1, wf_add(wf_index(g, 0), wf_get(step)), wf_index(g, 1)));
+    run(w, g);
     g = wf_begin(w->ctx, .shape = shape);
     wf_val shift = wf_param(g, "shift", WF_I32, 3);
     wf_out(g, moved, wf_read_or(g, a, -1, wf_add(wf_index(g, 0), shift), wf_sub(wf_index(g, 1), shift)));
@@ -301,6 +310,7 @@ static void other_indices(distributed_world *w)
     result(w, turned);
     result(w, product);
     result(w, moved);
+    result(w, behind);
     result(w, back);
 }
 

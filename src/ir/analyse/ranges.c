@@ -88,39 +88,61 @@ static wf__range of_op(const wf__node *n, const wf__range *of)
 }
 
 /* ---- counters of loops ---- */
-/* Returns what the guard of a loop must be less than in each turn but the first, where the counter's next value is
- * `then`; 0 = the guard has another form. */
-static wf__ref below_what(const wf__ir *ir, wf__ref guard, wf__ref guards_next, wf__ref then)
+/* Returns the value that x is less than wherever the condition holds; 0 = none is found. */
+static wf__ref bound_of(const wf__ir *ir, wf__ref condition, wf__ref x, int depth)
 {
-    const wf__node *n = &ir->node[guards_next];
-    if (n->op == WF__OP_and && (n->a == guard || n->b == guard))
-        n = &ir->node[n->a == guard ? n->b : n->a];
-    return n->op == WF__OP_lt && n->a == then ? n->b : n->op == WF__OP_gt && n->b == then ? n->a : 0;
+    const wf__node *n = &ir->node[condition];
+    if (n->op == WF__OP_and && depth) {
+        wf__ref bound = bound_of(ir, n->a, x, depth - 1);
+        return bound ? bound : bound_of(ir, n->b, x, depth - 1);
+    }
+    return n->op == WF__OP_lt && n->a == x ? n->b : n->op == WF__OP_gt && n->b == x ? n->a : 0;
 }
 
-/* Returns the bounds of a state that counts up from its initial value by a positive step while it is below a bound. next:
- * [nodes] the NEXT of a STATE. */
+/* True if a node behind the loop uses the state, which then has the value with which the loop has ended. */
+static bool is_used_behind(const wf__ir *ir, wf__ref state)
+{
+    wf__ref operand[WF__MAX_OPERANDS];
+    for (wf__ref r = wf__loop_end(ir, ir->node[state].a) + 1; r < ir->n; ++r)
+        for (uint32_t i = 0, n = wf__operands(ir, &ir->node[r], operand); i < n; ++i)
+            if (operand[i] == state)
+                return true;
+    return false;
+}
+
+/* Returns the bounds of a state that counts up from its initial value by a positive step while it is below a bound. A
+ * guard of the loop tests the next value, or the step is taken where a condition on the state holds. next: [nodes] the NEXT
+ * of a STATE. */
 static wf__range of_counter(const wf__ir *ir, wf__ref state, const wf__ref *next, const wf__range *of)
 {
-    wf__ref loop = ir->node[state].a, then = next[state] ? ir->node[next[state]].b : 0, bound = 0;
-    wf__range first = of[ir->node[state].b];
+    enum { DEPTH = 4 };
+    wf__ref then = next[state] ? ir->node[next[state]].b : 0, bound = 0;
+    const wf__range first = of[ir->node[state].b];
     const wf__node *more = &ir->node[then];
-    if (!first.known || more->op != WF__OP_add || (more->a != state && more->b != state))
-        return unknown;
-    wf__ref by = more->a == state ? more->b : more->a;
-    for (wf__ref s = loop + 1; !bound && ir->node[s].op == WF__STATE; ++s)
+    const bool selects = more->op == WF__OP_select && more->c == state;
+    if (selects) {
+        bound = bound_of(ir, more->a, state, DEPTH);
+        more = &ir->node[more->b];
+    }
+    for (wf__ref s = ir->node[state].a + 1; !selects && !bound && ir->node[s].op == WF__STATE; ++s)
         if (ir->node[s].aux && next[s])
-            bound = below_what(ir, s, ir->node[next[s]].b, then);
-    /* The step and the bound may be nodes of the body, which come later: constants alone have bounds already. */
-    if (!bound || ir->node[by].op != WF__CONST || (int64_t)wf__bits(&ir->node[by]) <= 0)
+            bound = bound_of(ir, ir->node[next[s]].b, then, DEPTH);
+    if (!first.known || !bound || more->op != WF__OP_add || (more->a != state && more->b != state))
         return unknown;
-    int64_t limit = (int64_t)wf__bits(&ir->node[bound]);
+    /* The step and the bound may be nodes of the body, which come later: of these, constants alone have bounds. */
+    const wf__node *by = &ir->node[more->a == state ? more->b : more->a];
+    const int64_t step = (int64_t)wf__bits(by);
+    int64_t limit = (int64_t)wf__bits(&ir->node[bound]), last;
+    if (by->op != WF__CONST || step <= 0)
+        return unknown;
     if (ir->node[bound].op != WF__CONST) {
         if (!of[bound].known)
             return unknown;
         limit = of[bound].hi;
     }
-    return from_to(first.lo, first.hi > limit - 1 ? first.hi : limit - 1);
+    if (__builtin_add_overflow(limit, selects || is_used_behind(ir, state) ? step - 1 : -1, &last))
+        return unknown;
+    return from_to(first.lo, first.hi > last ? first.hi : last);
 }
 
 static wf__range of_node(const wf__ir *ir, wf__ref r, const wf__range_leaves *leaves, const wf__ref *next,
