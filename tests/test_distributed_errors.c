@@ -187,6 +187,48 @@ static void views(void **state)
         assert_int_equal(t.status[r], WF_OK);
 }
 
+/* ---- the log ---- */
+static void note_text(int level, const char *text, void *user)
+{
+    (void)level;
+    if (strstr(text, "fetches all elements along axis 0, which 3 ranks share"))
+        ++*(int *)user;
+}
+
+static wf_status read_whole_axis(wf_ranks *ranks, void *user)
+{
+    int notes = 0;
+    wf_config config = { .size = sizeof config, .threads = 1, .log = note_text, .log_user = &notes };
+    rank r = { .ctx = wf_context_new(&config), .ranks = ranks, .me = wf_ranks_rank(ranks), .n = wf_ranks_size(ranks) };
+    (void)user;
+    wf_array *a = distributed(&r, WF_F32, WF_SHAPE(90, 4)), *sums = distributed(&r, WF_F32, WF_SHAPE(90, 4));
+    fill(&r, a);
+    for (int k = 0; k < 2; ++k) {
+        wf_graph *g = wf_begin(r.ctx, .shape = WF_SHAPE(90, 4));
+        wf_var sum = wf_local(g, WF_F32, 0);
+        wf_val i;
+        WF_FOR (g, i, 0, 90, 1) {
+            wf_inc(sum, wf_read(g, a, i, wf_index(g, 1)));
+            WF_END(g);
+        }
+        wf_out(g, sums, wf_get(sum));
+        wf_run(g);
+    }
+    wf_status status = wf_last_status(r.ctx);
+    wf_release(a);
+    wf_release(sums);
+    wf_context_free(r.ctx);
+    return status != WF_OK ? status : notes == 1 ? WF_OK : WF_ERR_CONTRACT;
+}
+
+static void whole_axes_are_logged(void **state)
+{
+    (void)state;
+    wf_ranks_error e = { 0 };
+    if (wf_ranks_threads(3, read_whole_axis, NULL, NULL, &e) != WF_OK)
+        fail_msg("rank %d: %s: %s", (int)e.rank, wf_status_name(e.status), e.text);
+}
+
 /* ---- memory that fails on one rank ---- */
 #ifdef WEFT_DEBUG_CHECKS /* else allocations cannot be made to fail */
 typedef struct failing {
@@ -258,8 +300,8 @@ static void memory_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals),     cmocka_unit_test(wrong_arguments), cmocka_unit_test(different_recordings),
-        cmocka_unit_test(views),
+        cmocka_unit_test(refusals),     cmocka_unit_test(wrong_arguments),       cmocka_unit_test(different_recordings),
+        cmocka_unit_test(views),        cmocka_unit_test(whole_axes_are_logged),
 #ifdef WEFT_DEBUG_CHECKS
         cmocka_unit_test(memory_fails),
 #endif

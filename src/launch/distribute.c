@@ -157,6 +157,25 @@ static bool hold(launch *l)
     return moved;
 }
 
+/* Writes to the log that this rank fetches all elements along an axis that ranks share. */
+static void log_whole_axes(const launch *l, uint32_t object, const wf__box *need)
+{
+    const wf__program *p = l->r->program;
+    const wf_array *a = l->r->arrays[object];
+    const wf__distributed *d = a->distributed;
+    char called[WF__CALLED];
+    for (int k = 0; k < a->shape.rank && l->ctx->log; ++k) {
+        bool has = d->block.hi[k] - d->block.lo[k] == a->shape.dim[k];
+        if (has || need->lo[k] > 0 || need->hi[k] < a->shape.dim[k] || wf__box_is_empty(need, a->shape.rank))
+            continue;
+        wf__str text = { 0 };
+        wf__str_addf(&text, "%s: rank %d fetches all elements along axis %d, which %d ranks share",
+                     wf__array_called(p, p->object[object].array, a, called), l->ranks.rank, k, (int)d->dist.grid[k]);
+        l->ctx->log(1, wf__str_get(&text), l->ctx->log_user);
+        wf__str_free(&text);
+    }
+}
+
 /* Finds or makes the plan, the memory and the exchanges. *fresh: an exchange is new. */
 static void prepare(launch *l, bool *fresh)
 {
@@ -173,7 +192,10 @@ static void prepare(launch *l, bool *fresh)
     for (uint32_t i = 0; i < r->program->object_n; ++i) {
         if (!distributed(l, i))
             continue;
-        l->exchange[i] = wf__exchange_for(r->arrays[i], &plan->read[(size_t)i * (size_t)l->ranks.ranks], &l->made[i]);
+        const wf__box *need = &plan->read[(size_t)i * (size_t)l->ranks.ranks];
+        l->exchange[i] = wf__exchange_for(r->arrays[i], need, &l->made[i]);
+        if (l->made[i])
+            log_whole_axes(l, i, &need[l->ranks.rank]);
         *fresh = *fresh || l->made[i];
         if (l->made[i] && !l->exchange[i])
             wf__out_of_memory(&l->failure, "messages to other ranks");
