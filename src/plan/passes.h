@@ -13,6 +13,8 @@ typedef struct wf__planning {
     struct splitter *split; /* of an array graph, until it has been split */
     struct spacer *space;   /* of an index space, until it has been split */
 } wf__planning;
+/* True if ranks divide the points of stages. A plan that was not made of a recording has none. */
+static inline bool wf__has_ranks(const wf__planning *p) { return p->rec && p->rec->group; }
 
 /* ---- derived.c ---- */
 bool wf__has_derived(const wf__recording *rec); /* true if there may be DERIVED nodes */

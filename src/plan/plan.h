@@ -151,8 +151,7 @@ typedef struct wf__scan {
 /* How the points of a kernel are cut into boxes. */
 typedef struct wf__partition {
     int64_t box[WF_MAX_RANK]; /* extents of a box along each loop */
-    int64_t boxes;            /* the number of boxes that this rank runs */
-    int64_t all_boxes;        /* the number of boxes of all ranks */
+    int64_t boxes;            /* the number of boxes */
     uint64_t work;            /* points times the cost of a point */
     wf_shape block;           /* extents of a block of the recording, for thread blocks and for one_box_per_block */
     uint32_t block_param;     /* 1 + the first of the parameters that hold a block's number along each axis; 0 = none */
@@ -197,6 +196,7 @@ typedef struct wf__division {
     bool joins;                 /* ranks join the results of reductions; else each rank has those it needs */
     wf__box *share;             /* [ranks] points in loops whose results a rank gives, if the stage joins */
     wf__box window;             /* points in loops that this rank runs, if `axes` is not 0 */
+    int64_t boxes;              /* number of boxes of these points */
     int8_t first[WF_MAX_RANK];  /* outermost axis of a loop; -1 = none, the loop has one point */
     int64_t inner[WF_MAX_RANK]; /* points of a loop for one index of that axis */
     int8_t loop_of[WF_MAX_RANK]; /* loop with the stride of an axis; -1 = none */
@@ -225,6 +225,12 @@ typedef struct wf__stage {
 } wf__stage;
 
 enum { WF__CUT = 255 };
+/* Returns the number of boxes that this rank runs: all, unless ranks divide the points. */
+static inline int64_t wf__own_boxes(const wf__stage *stage)
+{
+    return stage->division.axes ? stage->division.boxes : stage->partition.boxes;
+}
+
 typedef struct wf__temp { /* an array between stages; object number: recording's objects + index */
     uint8_t dtype;
     wf_shape shape;

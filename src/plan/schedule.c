@@ -26,7 +26,7 @@ bool wf__joins_boxes(const wf__stage *stage)
 {
     return stage->lowered.red_n &&
            (stage->empty ? !stage->reduce.axes
-                         : (stage->reduce.axes ? stage->reduce.parts : stage->partition.all_boxes) > 1);
+                         : (stage->reduce.axes ? stage->reduce.parts : stage->partition.boxes) > 1);
 }
 
 static bool is_result(const wf__stage *stage, uint32_t object)
@@ -315,7 +315,7 @@ static wf__plan_step step_from(wf__planning *p, uint32_t s)
     const wf__per_block *per_block = &plan->per_block;
     const wf__stage *stage = &plan->stage[s];
     wf__plan_step step = { WF__STEP_MAP, .first = s, .main = s, .producer = WF__NO_STAGE, .consumer = WF__NO_STAGE };
-    if (p->rec->group) { /* each stage has points of its own on a rank */
+    if (wf__has_ranks(p)) { /* each stage has points of its own on a rank */
         step.kind = stage->lowered.red_n ? WF__STEP_REDUCE : stage->scan.on ? WF__STEP_SCAN : WF__STEP_MAP;
         step.count = 1;
         return step;

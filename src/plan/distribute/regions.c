@@ -436,10 +436,10 @@ static void cut_window(wf__stage *stage, const wf__box *points, bool any)
     int lane = stage->lowered.rank - 1;
     double part = 1;
     to_loops(stage, points, any, window);
-    partition->boxes = any;
+    stage->division.boxes = any;
     for (int k = 0; k <= lane && any; ++k) {
         int64_t n = window->hi[k] - window->lo[k];
-        partition->boxes *= (n + partition->box[k] - 1) / partition->box[k];
+        stage->division.boxes *= (n + partition->box[k] - 1) / partition->box[k];
         part *= (double)n / (double)stage->extent[k];
     }
     partition->work = (uint64_t)((double)partition->work * (any ? part : 0)) + 1;

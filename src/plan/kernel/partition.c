@@ -338,7 +338,6 @@ bool wf__pass_partition(wf__planning *p, uint32_t s)
         find_large_indexed(stage);
         estimate(stage);
         bool strips = cut_boxes(stage);
-        stage->partition.all_boxes = stage->partition.boxes;
         stage->promises.long_rows = has_long_rows(stage);
         stage->promises.row_points = points_of_rows(stage);
         stage->partition.slabs = slab_axis(stage);

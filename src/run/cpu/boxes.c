@@ -189,7 +189,7 @@ bool wf__is_parallel(const wf__engine *e, const wf__stage *stage, const wf__stag
  * start at different times. The duration of loops is unknown, so boxes with loops are divided one by one. */
 int64_t wf__least_of_call(const wf__stage *stage)
 {
-    uint64_t work = stage->partition.work / (uint64_t)stage->partition.boxes + 1;
+    uint64_t work = stage->partition.work / (uint64_t)wf__own_boxes(stage) + 1;
     return stage->lowered.loops ? 1 : (int64_t)(WF__CALL_WORK / work) + 1;
 }
 

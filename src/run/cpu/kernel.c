@@ -40,7 +40,7 @@ static void run_parallel(wf__launch *l)
     else if (stage->partition.slabs >= 0)
         wf__run_slabs(l);
     else
-        wf__pool_run_several(pool, l->threads, stage->partition.boxes,
+        wf__pool_run_several(pool, l->threads, wf__own_boxes(stage),
                              &(wf__several){ least, WF__MOST_OF_CALL * least, false }, run_range, l);
 }
 
@@ -54,7 +54,7 @@ static void run_boxes(wf__launch *l)
         for (int64_t g = 0; g < l->copies->n; ++g)
             run_group(l, g, 0);
     else if (stage->lowered.red_n || stage->partition.one_box_per_block)
-        wf__pool_run_several(l->engine->pool, 1, stage->partition.boxes, &(wf__several){ 1, 1, false }, run_range, l);
+        wf__pool_run_several(l->engine->pool, 1, wf__own_boxes(stage), &(wf__several){ 1, 1, false }, run_range, l);
     else
         wf__run_all_points(l);
 }
@@ -174,7 +174,7 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
     wf__copies copies;
     l.threads = wf__threads_of(e, r->limits);
     l.parallel = wf__is_parallel(e, stage, stage, r->limits);
-    bool runs = !stage->empty && stage->partition.boxes; /* other ranks may run all points */
+    bool runs = !stage->empty && wf__own_boxes(stage); /* other ranks may run all points */
     if (!stage->empty) {
         ok = !runs || wf__choose_code(&l, stage, r->interpret, f);
         if (ok && !wf__partials_begin(&l.partials, stage, e->memory, r->base))

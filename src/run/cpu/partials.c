@@ -4,7 +4,7 @@
 
 int64_t wf__partials_rows(const wf__stage *stage)
 {
-    return stage->reduce.axes ? stage->reduce.parts : stage->partition.all_boxes;
+    return stage->reduce.axes ? stage->reduce.parts : stage->partition.boxes;
 }
 
 /* ---- neutral elements ---- */
