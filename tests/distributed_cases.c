@@ -289,14 +289,14 @@ static void other_indices(distributed_world *w)
     }
     wf_out(g, product, wf_get(sum));
     run(w, g);
-    wf_array *behind = empty(w, WF_F32, shape);
+    wf_array *after = empty(w, WF_F32, shape);
     g = wf_begin(w->ctx, .shape = shape);
     wf_var step = wf_local(g, WF_I64, 0);
     WF_WHILE (g, wf_lt(wf_get(step), 5)) {
         wf_inc(step, 2);
         WF_END(g);
     }
-    wf_out(g, behind, wf_read_or(g, a, -1, wf_add(wf_index(g, 0), wf_get(step)), wf_index(g, 1)));
+    wf_out(g, after, wf_read_or(g, a, -1, wf_add(wf_index(g, 0), wf_get(step)), wf_index(g, 1)));
     run(w, g);
     g = wf_begin(w->ctx, .shape = shape);
     wf_val shift = wf_param(g, "shift", WF_I32, 3);
@@ -310,7 +310,7 @@ static void other_indices(distributed_world *w)
     result(w, turned);
     result(w, product);
     result(w, moved);
-    result(w, behind);
+    result(w, after);
     result(w, back);
 }
 
@@ -414,10 +414,39 @@ static void random_case(distributed_world *w)
 }
 const distributed_case distributed_random = { "random", random_case };
 
+/* Kernels whose numbers change from launch to launch: those that indices depend on, and others. */
+static void numbers(distributed_world *w)
+{
+    wf_shape shape = WF_SHAPE(48, 20);
+    wf_array *a = filled(w, WF_F32, shape, 10), *out = empty(w, WF_F32, shape), *gathered = empty(w, WF_F32, shape);
+    wf_graph *g = wf_begin(w->ctx, .shape = shape);
+    wf_val y = wf_add(wf_index(g, 0), wf_param(g, "move", WF_I64, 0));
+    wf_out(g, out, wf_mul(wf_read_or(g, a, -1, y, wf_index(g, 1)), wf_param(g, "scale", WF_F32, 1)));
+    wf_kernel *by_index = wf_compile(g);
+    g = wf_begin(w->ctx);
+    wf_val row = wf_min(wf_max(wf_add(wf_iota(g, shape, 0), wf_param(g, "move", WF_I64, 0)), 0), 47);
+    wf_out(g, gathered, wf_read(g, a, row, wf_iota(g, shape, 1)));
+    wf_kernel *by_gather = wf_compile(g);
+    for (int k = 0; k < 4 && w->status == WF_OK; ++k) {
+        int move = k * k - 4, scale = k;
+        wf_launch(by_index, WF_NAMED(move, scale));
+        move = 5 * k - 7;
+        wf_launch(by_gather, WF_NAMED(move));
+        failed(w);
+        result(w, wf_retain(out));
+        result(w, wf_retain(gathered));
+    }
+    wf_kernel_free(by_index);
+    wf_kernel_free(by_gather);
+    wf_release(a);
+    wf_release(out);
+    wf_release(gathered);
+}
+
 const distributed_case distributed_cases[] = {
     { "elements", elements }, { "sums", sums }, { "borders", borders },   { "program", program },
     { "steps", steps },       { "axes", axes }, { "in_place", in_place }, { "indices", other_indices },
-    { NULL, NULL },
+    { "numbers", numbers },   { NULL, NULL },
 };
 
 /* ---- runs ---- */

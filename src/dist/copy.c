@@ -1,45 +1,5 @@
-/* copy.c - boxes of elements: their sets, and copies between layouts. */
+/* copy.c - boxes of elements in memory: their layout, and copies between layouts. */
 #include "dist/dist.h"
-
-bool wf__box_is_empty(const wf__box *box, int rank)
-{
-    for (int d = 0; d < rank; ++d)
-        if (box->lo[d] >= box->hi[d])
-            return true;
-    return false;
-}
-
-wf__box wf__box_meet(const wf__box *a, const wf__box *b, int rank)
-{
-    wf__box both = *a;
-    for (int d = 0; d < rank; ++d) {
-        both.lo[d] = a->lo[d] > b->lo[d] ? a->lo[d] : b->lo[d];
-        both.hi[d] = a->hi[d] < b->hi[d] ? a->hi[d] : b->hi[d];
-    }
-    return both;
-}
-
-wf__box wf__box_hull(const wf__box *a, const wf__box *b, int rank)
-{
-    if (wf__box_is_empty(b, rank))
-        return *a;
-    if (wf__box_is_empty(a, rank))
-        return *b;
-    wf__box hull = *a;
-    for (int d = 0; d < rank; ++d) {
-        hull.lo[d] = a->lo[d] < b->lo[d] ? a->lo[d] : b->lo[d];
-        hull.hi[d] = a->hi[d] > b->hi[d] ? a->hi[d] : b->hi[d];
-    }
-    return hull;
-}
-
-bool wf__box_within(const wf__box *inner, const wf__box *outer, int rank)
-{
-    bool within = true;
-    for (int d = 0; d < rank; ++d)
-        within = within && inner->lo[d] >= outer->lo[d] && inner->hi[d] <= outer->hi[d];
-    return within || wf__box_is_empty(inner, rank);
-}
 
 size_t wf__box_elements(const wf__box *box, int rank)
 {

@@ -12,10 +12,6 @@
 #include "weft/distributed.h"
 
 /* ---- copy.c: boxes of elements ---- */
-bool wf__box_is_empty(const wf__box *box, int rank);
-wf__box wf__box_meet(const wf__box *a, const wf__box *b, int rank);
-wf__box wf__box_hull(const wf__box *a, const wf__box *b, int rank);        /* an empty box has no part in it */
-bool wf__box_within(const wf__box *inner, const wf__box *outer, int rank); /* true for an empty `inner` */
 size_t wf__box_elements(const wf__box *box, int rank);
 /* Copies a box of elements between two arrays of any strides. from, to: addresses of the elements [0, ..., 0], which may
  * lie outside of the memory. */

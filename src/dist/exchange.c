@@ -1,5 +1,5 @@
-/* exchange.c - elements that ranks read from the blocks of others. Who needs what is known to all ranks, so that nobody has
- * to ask: each rank sends what others need of its block. Messages have the sender's status in front of the elements. */
+/* exchange.c - elements that ranks read from the blocks of others. All ranks know what each of them needs, so no rank asks:
+ * each sends what others need of its block. A message has the sender's status, then the elements. */
 #include "dist/dist.h"
 
 enum { HEADER = 16, MOST_EXCHANGES = 16 };

@@ -108,10 +108,11 @@ wf_status wf__dist_agree(wf__dist_group *g, uint64_t hash, wf_status status, con
     }
     if (failed) {
         wf_ranks_error error;
-        f->status = wf_ranks_agree(g->ranks, status, text, &error);
-        if (error.rank == wf_ranks_rank(g->ranks))
+        wf_status first = wf_ranks_agree(g->ranks, status, text, &error);
+        f->status = status != WF_OK ? status : first;
+        if (!f->text.len && error.rank == wf_ranks_rank(g->ranks))
             wf__str_add(&f->text, error.text);
-        else
+        else if (!f->text.len)
             wf__str_addf(&f->text, "rank %d: %s", (int)error.rank, error.text);
     } else if (other >= 0) {
         f->status = WF_ERR_CONTRACT;

@@ -59,7 +59,8 @@ static void add_dist(launch *l, const wf_dist *dist)
     }
 }
 
-/* Sets the hash of what must be the same on all ranks: all but strides. Uses the room behind the key's words. */
+/* Sets the hash of all that must be the same on all ranks, which strides need not be. Uses the room after the words of the
+ * key. */
 static void set_hash(launch *l)
 {
     const wf__program *p = l->r->program;
@@ -176,17 +177,18 @@ static void log_whole_axes(const launch *l, uint32_t object, const wf__box *need
     }
 }
 
-/* Finds or makes the plan, the memory and the exchanges. *fresh: an exchange is new. */
-static void prepare(launch *l, bool *fresh)
+/* Finds or makes the plan, the memory and the exchanges. Returns true if an exchange is new. */
+static bool prepare(launch *l)
 {
     const wf__request *r = l->r;
+    bool is_new = false;
     if (!find_plan(l))
-        return;
+        return false;
     if (hold(l)) {
         wf__plan_release(l->ctx, l->plan);
         write_words(l);
         if (!find_plan(l))
-            return;
+            return false;
     }
     const wf__plan *plan = &l->plan->plan;
     for (uint32_t i = 0; i < r->program->object_n; ++i) {
@@ -196,20 +198,23 @@ static void prepare(launch *l, bool *fresh)
         l->exchange[i] = wf__exchange_for(r->arrays[i], need, &l->made[i]);
         if (l->made[i])
             log_whole_axes(l, i, &need[l->ranks.rank]);
-        *fresh = *fresh || l->made[i];
-        if (l->made[i] && !l->exchange[i])
+        is_new = is_new || l->made[i];
+        if (l->made[i] && !l->exchange[i] && l->failure.status == WF_OK)
             wf__out_of_memory(&l->failure, "messages to other ranks");
     }
+    return is_new;
 }
 
-/* All ranks go on, or none. What is new is then not there on any of them. */
-static void agree(launch *l)
+/* All ranks go on, or none; then what is new is not there on any of them. exchanges: number of exchanges before. */
+static void agree(launch *l, uint32_t exchanges)
 {
     wf_status mine = l->failure.status;
     wf__dist_agree(l->group, l->hash, mine, wf__str_get(&l->failure.text), &l->failure);
     for (uint32_t i = 0; l->failure.status != WF_OK && l->made && i < l->r->program->object_n; ++i)
         if (l->made[i] && l->exchange[i])
             wf__exchange_drop(l->r->arrays[i], l->exchange[i]);
+    if (l->failure.status != WF_OK)
+        l->group->exchanges = exchanges;
 }
 
 /* Makes the failure the context's error. */
@@ -288,19 +293,18 @@ static void done(launch *l)
 wf_status wf__request_distributed(wf_context *ctx, const wf__request *r)
 {
     launch l = { .ctx = ctx, .r = r };
-    bool fresh = false;
     for (uint32_t i = 0; i < r->program->object_n && !l.group; ++i)
         l.group = r->arrays[i]->distributed ? r->arrays[i]->distributed->group : NULL;
     l.ranks = (wf__group){ wf_ranks_rank(l.group->ranks), wf_ranks_size(l.group->ranks), r->param };
     const char *why = why_not(&l);
     if (why)
         return wf__error(ctx, WF_ERR_UNSUPPORTED, "%s: %s", r->program->name ? r->program->name : "wf_run", why);
-    bool known = write_key(&l) && wf__dist_agreed(l.group, l.hash);
-    if (l.failure.status == WF_OK)
-        prepare(&l, &fresh);
-    bool told = l.hash && (!known || fresh); /* others agree, too */
+    const uint32_t exchanges = l.group->exchanges;
+    const bool known = write_key(&l) && wf__dist_agreed(l.group, l.hash);
+    const bool is_new = l.failure.status == WF_OK && prepare(&l);
+    const bool told = l.hash && (!known || is_new); /* all ranks agree */
     if (told)
-        agree(&l);
+        agree(&l, exchanges);
     if (l.failure.status == WF_OK || (known && !told && l.plan)) {
         exchange(&l);
         run(&l);

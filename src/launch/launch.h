@@ -197,6 +197,7 @@ wf_status wf__request_arrays(wf_context *ctx, const wf__request *r, bool wait);
 void wf__note_written(const wf__request *r); /* makes the arrays ready that the request has written first */
 
 /* ---- distribute.c ---- */
+/* True if one of the arrays is distributed. */
 static inline bool wf__has_distributed(const wf_context *ctx, const wf__request *r)
 {
     bool has = false;

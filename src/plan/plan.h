@@ -7,6 +7,7 @@
  */
 #ifndef WEFT_PLAN_H
 #define WEFT_PLAN_H
+#include "plan/box.h"
 #include "plan/dependence.h"
 #include "plan/kernel.h"
 #include <stdatomic.h>
@@ -54,11 +55,6 @@ typedef struct wf__pass_log { /* a text about the passes of a plan */
     const char *after; /* the pass whose result is written; NULL = names and decisions of all passes that apply */
     wf__str *out;      /* the text */
 } wf__pass_log;
-
-/* A box of indices: lo[d] <= i < hi[d] along each axis. It is empty if lo[d] >= hi[d] along one. */
-typedef struct wf__box {
-    int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK];
-} wf__box;
 
 /* The ranks that run a recording of distributed arrays together. The extents of spaces and arrays are those of all ranks;
  * each rank runs some of the points. */
@@ -225,6 +221,12 @@ typedef struct wf__stage {
 } wf__stage;
 
 enum { WF__CUT = 255 };
+/* True for a loop over an axis that the reductions of a body keep. */
+static inline bool wf__keeps_loop(const wf__ir *body, int loop)
+{
+    return loop < body->kept || (body->kept_lane && loop == body->rank - 1);
+}
+
 /* Returns the number of boxes that this rank runs: all, unless ranks divide the points. */
 static inline int64_t wf__own_boxes(const wf__stage *stage)
 {

@@ -99,8 +99,8 @@ static wf__ref bound_of(const wf__ir *ir, wf__ref condition, wf__ref x, int dept
     return n->op == WF__OP_lt && n->a == x ? n->b : n->op == WF__OP_gt && n->b == x ? n->a : 0;
 }
 
-/* True if a node behind the loop uses the state, which then has the value with which the loop has ended. */
-static bool is_used_behind(const wf__ir *ir, wf__ref state)
+/* True if a node after the loop uses the state, whose value there is the last one. */
+static bool is_used_after(const wf__ir *ir, wf__ref state)
 {
     wf__ref operand[WF__MAX_OPERANDS];
     for (wf__ref r = wf__loop_end(ir, ir->node[state].a) + 1; r < ir->n; ++r)
@@ -140,7 +140,7 @@ static wf__range of_counter(const wf__ir *ir, wf__ref state, const wf__ref *next
             return unknown;
         limit = of[bound].hi;
     }
-    if (__builtin_add_overflow(limit, selects || is_used_behind(ir, state) ? step - 1 : -1, &last))
+    if (__builtin_add_overflow(limit, selects || is_used_after(ir, state) ? step - 1 : -1, &last))
         return unknown;
     return from_to(first.lo, first.hi > last ? first.hi : last);
 }

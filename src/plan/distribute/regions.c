@@ -29,22 +29,11 @@ typedef struct place { /* a stage and the points of it that a rank runs */
 } place;
 
 /* ---- boxes ---- */
-static bool is_empty(const wf__box *b, int rank)
-{
-    for (int d = 0; d < rank; ++d)
-        if (b->lo[d] >= b->hi[d])
-            return true;
-    return false;
-}
-
 static void add(region *r, const wf__box *b, int rank)
 {
-    if (is_empty(b, rank))
+    if (wf__box_is_empty(b, rank))
         return;
-    for (int d = 0; d < rank; ++d) {
-        r->box.lo[d] = r->any && r->box.lo[d] < b->lo[d] ? r->box.lo[d] : b->lo[d];
-        r->box.hi[d] = r->any && r->box.hi[d] > b->hi[d] ? r->box.hi[d] : b->hi[d];
-    }
+    r->box = r->any ? wf__box_hull(&r->box, b, rank) : *b;
     r->any = true;
 }
 
@@ -89,9 +78,6 @@ static wf__range of_leaf(const void *user, const wf__node *n)
     }
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
-
 /* Returns the elements along an axis of n that a read at these indices finds by a border mode. */
 static wf__range behind_border(wf__range x, unsigned border, int64_t n)
 {
@@ -100,22 +86,22 @@ static wf__range behind_border(wf__range x, unsigned border, int64_t n)
         return x;
     switch (border) {
     case WF_BORDER_CLAMP:
-        return (wf__range){ least(greatest(lo, 0), n - 1), greatest(least(hi, n - 1), 0), true };
+        return (wf__range){ wf__least(wf__greatest(lo, 0), n - 1), wf__greatest(wf__least(hi, n - 1), 0), true };
     case WF_BORDER_MIRROR:
     case WF_BORDER_REFLECT:
         if (lo < 0) {
-            hi = greatest(hi, -lo - 1 + edge);
+            hi = wf__greatest(hi, -lo - 1 + edge);
             lo = 0;
         }
         if (hi >= n) {
-            lo = least(lo, 2 * n - 1 - edge - hi);
+            lo = wf__least(lo, 2 * n - 1 - edge - hi);
             hi = n - 1;
         }
         return lo >= 0 ? (wf__range){ lo, hi, true } : (wf__range){ 0, n - 1, true };
     case WF_BORDER_PERIODIC:
         return (wf__range){ 0, n - 1, true };
     default: /* nothing is read outside */
-        return (wf__range){ greatest(lo, 0), least(hi, n - 1), true };
+        return (wf__range){ wf__greatest(lo, 0), wf__least(hi, n - 1), true };
     }
 }
 
@@ -242,23 +228,24 @@ static bool places_of_store(const wf__stage *stage, const wf__node *n, int rank,
     return true;
 }
 
-/* Sets the points that store the elements of a box. */
-static void points_of_elements(const wf__stage *stage, const wf__box *elements, int rank, const int *axis,
+/* Sets the points that store the elements of a box. False = there are none. */
+static bool points_of_elements(const wf__stage *stage, const wf__box *elements, int rank, const int *axis,
                                const int64_t *offset, wf__box *points)
 {
     *points = whole_space(stage);
     for (int k = 0; k < rank; ++k) {
         if (axis[k] >= 0) {
-            points->lo[axis[k]] = greatest(points->lo[axis[k]], elements->lo[k] - offset[k]);
-            points->hi[axis[k]] = least(points->hi[axis[k]], elements->hi[k] - offset[k]);
+            points->lo[axis[k]] = wf__greatest(points->lo[axis[k]], elements->lo[k] - offset[k]);
+            points->hi[axis[k]] = wf__least(points->hi[axis[k]], elements->hi[k] - offset[k]);
         } else if (offset[k] < elements->lo[k] || offset[k] >= elements->hi[k])
-            points->hi[0] = points->lo[0];
+            return false;
     }
     for (int d = 0; d < stage->space.rank; ++d) /* each rank runs all points along axes that are not divided */
         if (!(stage->division.axes >> d & 1)) {
             points->lo[d] = 0;
             points->hi[d] = stage->space.dim[d];
         }
+    return true;
 }
 
 /* Adds the points that store what the rank needs of the object of store r. */
@@ -285,12 +272,12 @@ static bool find_points(const place *at, wf__ref r, region *points)
                           "know who stores what");
     if (!w->need[object].any)
         return true;
-    points_of_elements(at->stage, &w->need[object].box, b->rank, axis, offset, &box);
-    add(points, &box, at->stage->space.rank);
+    if (points_of_elements(at->stage, &w->need[object].box, b->rank, axis, offset, &box))
+        add(points, &box, at->stage->space.rank);
     return true;
 }
 
-/* After the points are known: what they store is no longer needed from before, and needs memory. */
+/* Notes what the points store: it needs memory, and earlier contents of it are not needed. */
 static void note_stored(const place *at, wf__ref r)
 {
     const walk *w = at->w;
@@ -305,14 +292,13 @@ static void note_stored(const place *at, wf__ref r)
     for (int k = 0; k < b->rank; ++k) {
         box.lo[k] = axis[k] >= 0 ? at->points.lo[axis[k]] + offset[k] : offset[k];
         box.hi[k] = axis[k] >= 0 ? at->points.hi[axis[k]] + offset[k] : offset[k] + 1;
-        box.lo[k] = greatest(box.lo[k], 0);
-        box.hi[k] = least(box.hi[k], b->dim[k]);
+        box.lo[k] = wf__greatest(box.lo[k], 0);
+        box.hi[k] = wf__least(box.hi[k], b->dim[k]);
     }
     add(&w->touched[object], &box, b->rank);
-    bool all = !n->d && !at->stage->recorded.loops; /* surely stores all that is needed */
-    for (int k = 0; k < b->rank && w->need[object].any; ++k)
-        all = all && box.lo[k] <= w->need[object].box.lo[k] && box.hi[k] >= w->need[object].box.hi[k];
-    w->need[object].any = w->need[object].any && !all;
+    bool surely = !n->d && !at->stage->recorded.loops; /* at each point */
+    if (surely && wf__box_within(&w->need[object].box, &box, b->rank))
+        w->need[object].any = false;
 }
 
 /* ---- reductions ---- */
@@ -327,13 +313,13 @@ static int64_t unit_of(const wf__stage *stage, int axis)
     return reduced ? stage->partition.box[loop] : loop == lane ? WF__LANES : 1;
 }
 
-static int64_t up(int64_t x, int64_t unit, int64_t n) { return least((x + unit - 1) / unit * unit, n); }
+static int64_t up(int64_t x, int64_t unit, int64_t n) { return wf__least((x + unit - 1) / unit * unit, n); }
 
 /* Sets the points whose results a rank gives to a reduction that ranks join. */
 static void find_share(const walk *w, const wf__stage *stage, int rank, wf__box *out)
 {
     const wf__division *division = &stage->division;
-    bool divides = false;
+    bool divides = false; /* ranks have different points */
     *out = whole_space(stage);
     for (int d = 0; d < stage->space.rank; ++d)
         divides = divides || division->along[d];
@@ -399,7 +385,7 @@ static bool find_window(place *at, bool *any)
     const wf__ir *ir = &stage->recorded;
     region points = { .any = false };
     at->points = whole_space(stage);
-    *any = !is_empty(&at->points, stage->space.rank);
+    *any = !wf__box_is_empty(&at->points, stage->space.rank);
     if (!stage->division.axes)
         return true;
     for (wf__ref r = 1; r < ir->n; ++r)
@@ -527,7 +513,7 @@ static bool find_shares(walk *w)
         for (int r = 0; r < group->ranks; ++r) {
             wf__box points;
             find_share(w, stage, r, &points);
-            to_loops(stage, &points, !is_empty(&points, stage->space.rank), &stage->division.share[r]);
+            to_loops(stage, &points, !wf__box_is_empty(&points, stage->space.rank), &stage->division.share[r]);
         }
     }
     return true;

@@ -78,46 +78,29 @@ static void run_consumer(const wf__launch *l, const int64_t *lo, const int64_t *
     l->consumer->entry(&call, from, to, NULL);
 }
 
-/* Sets the bounds of a box of the points that this rank runs. Returns the number of its row of partial results. */
-static int64_t points_in_window(const wf__stage *stage, int64_t box, int64_t *lo, int64_t *hi)
+int64_t wf__points_of_box(const wf__stage *stage, int64_t box, int64_t *lo, int64_t *hi)
 {
-    const wf__box *window = &stage->division.window;
-    const int64_t *size = stage->partition.box;
+    static const int64_t zeros[WF_MAX_RANK];
+    const bool divided = stage->division.axes != 0;
+    const int64_t *from = divided ? stage->division.window.lo : zeros;
+    const int64_t *to = divided ? stage->division.window.hi : stage->extent;
     int64_t row = 0, rows = 1;
     for (int d = stage->lowered.rank - 1; d >= 0; --d) {
-        int64_t count = (window->hi[d] - window->lo[d] + size[d] - 1) / size[d];
-        lo[d] = window->lo[d] + box % count * size[d];
-        hi[d] = lo[d] + size[d] < window->hi[d] ? lo[d] + size[d] : window->hi[d];
-        box /= count;
-        if (d >= stage->lowered.kept && !(stage->lowered.kept_lane && d == stage->lowered.rank - 1)) {
-            row += lo[d] / size[d] * rows;
-            rows *= (stage->extent[d] + size[d] - 1) / size[d];
+        int64_t size = stage->partition.box[d], number = from[d] ? from[d] / size : 0, boxes = 1;
+        lo[d] = from[d];
+        if (to[d] - from[d] > size) { /* one box needs no divisions, which would take longer than some boxes */
+            boxes = (to[d] - from[d] + size - 1) / size;
+            number += box % boxes;
+            lo[d] += box % boxes * size;
+            box /= boxes;
+        }
+        hi[d] = wf__least(lo[d] + size, to[d]);
+        if (!wf__keeps_loop(&stage->lowered, d)) {
+            row += number * rows;
+            rows *= divided ? (stage->extent[d] + size - 1) / size : boxes;
         }
     }
     return row;
-}
-
-int64_t wf__points_of_box(const wf__stage *stage, int64_t box, int64_t *lo, int64_t *hi)
-{
-    int64_t part = 0, parts = 1;
-    if (stage->division.axes)
-        return points_in_window(stage, box, lo, hi);
-    for (int d = stage->lowered.rank - 1; d >= 0; --d) {
-        if (stage->extent[d] <= stage->partition.box[d]) {
-            lo[d] = 0; /* one box needs no divisions, which would take longer than some boxes */
-            hi[d] = stage->extent[d];
-            continue;
-        }
-        int64_t count = (stage->extent[d] + stage->partition.box[d] - 1) / stage->partition.box[d];
-        lo[d] = box % count * stage->partition.box[d];
-        if (d >= stage->lowered.kept && !(stage->lowered.kept_lane && d == stage->lowered.rank - 1)) {
-            part += box % count * parts;
-            parts *= count;
-        }
-        box /= count;
-        hi[d] = lo[d] + stage->partition.box[d] < stage->extent[d] ? lo[d] + stage->partition.box[d] : stage->extent[d];
-    }
-    return part;
 }
 
 void wf__run_box(const wf__launch *l, int64_t box, int64_t copy, int worker)

@@ -20,24 +20,10 @@ typedef struct tree {
     int64_t roots;
     int32_t *class_of;      /* [ranks] */
     size_t *bytes, *offset; /* [ranks] pieces of `all` */
-    int64_t *status;        /* [ranks] */
     char *all;
 } tree;
 
 /* ---- who has which rows ---- */
-static bool is_kept(const wf__ir *body, int loop)
-{
-    return loop < body->kept || (body->kept_lane && loop == body->rank - 1);
-}
-
-static bool has_points(const wf__box *share, int rank)
-{
-    for (int d = 0; d < rank; ++d)
-        if (share->lo[d] >= share->hi[d])
-            return false;
-    return true;
-}
-
 /* Notes the rows of a rank. Ranks with the same rows become one class. */
 static void note_rows(tree *t, int rank)
 {
@@ -46,11 +32,11 @@ static void note_rows(tree *t, int rank)
     int64_t first[WF_MAX_RANK], count[WF_MAX_RANK], all[WF_MAX_RANK], index[WF_MAX_RANK];
     int n = 0;
     t->class_of[rank] = NOBODY;
-    if (!has_points(share, stage->lowered.rank))
+    if (wf__box_is_empty(share, stage->lowered.rank))
         return;
     for (int d = 0; d < stage->lowered.rank; ++d) {
         int64_t size = stage->partition.box[d];
-        if (is_kept(&stage->lowered, d))
+        if (wf__keeps_loop(&stage->lowered, d))
             continue;
         first[n] = share->lo[d] / size;
         count[n] = (share->hi[d] + size - 1) / size - first[n];
@@ -114,7 +100,7 @@ static size_t copy_values(const tree *t, int rank, int64_t row, char *at, bool o
     int loop[WF_MAX_RANK], n = 0;
     size_t done = 0;
     for (int d = 0; d < body->rank; ++d)
-        if (is_kept(body, d))
+        if (wf__keeps_loop(body, d))
             loop[n++] = d;
     for (uint32_t k = 0; k < body->red_n; ++k) {
         size_t size = stage->reduce.axes ? wf__size(body->red[k].dtype) : sizeof(uint64_t);

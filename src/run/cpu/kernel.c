@@ -89,7 +89,7 @@ static bool add_consumer(const wf__run *r, wf__launch *l, uint32_t s, wf__launch
         return true;
     size_t points = 1;
     for (int d = 0; d < stage->lowered.rank; ++d)
-        if (d < stage->lowered.kept || (stage->lowered.kept_lane && d == stage->lowered.rank - 1))
+        if (wf__keeps_loop(&stage->lowered, d))
             points *= (size_t)stage->partition.box[d];
     for (uint32_t k = 0; k < stage->lowered.red_n; ++k) {
         l->at[k] = l->kept_bytes;
