@@ -386,6 +386,19 @@ static void test_singular(void **state)
     wf_array *all[] = { a, none, empty, q, r };
     for (int i = 0; i < 5; ++i)
         wf_release(all[i]);
+    /* no matrices: the shapes are those of matrices of that size */
+    for (int i = 0; i < 4; ++i) {
+        const bool complete = i % 2, tall = i / 2;
+        const int64_t m = tall ? 5 : 3, n = tall ? 3 : 5, k = complete || !tall ? m : n;
+        wf_array *batch = wf_empty(ctx, WF_F32, WF_SHAPE(0, m, n));
+        OK(ctx, wf_qr(batch, complete, &q, &r));
+        wf_shape qs = wf_array_shape(q), rs = wf_array_shape(r);
+        assert_true(qs.rank == 3 && qs.dim[0] == 0 && qs.dim[1] == m && qs.dim[2] == k);
+        assert_true(rs.rank == 3 && rs.dim[0] == 0 && rs.dim[1] == k && rs.dim[2] == n);
+        wf_release(batch);
+        wf_release(q);
+        wf_release(r);
+    }
 }
 
 static void test_definitions(void **state)

@@ -67,6 +67,10 @@ def test_determinants_of_all_kinds():
         for mode in ("reduced", "complete"):
             close(xp.linalg.qr(xp.zeros(empty), mode=mode)[0], numpy.linalg.qr(numpy.zeros(empty), mode)[0], "f8")
     close(xp.linalg.qr(xp.zeros((3, 0)), mode="complete")[0], numpy.eye(3), "f8")
+    for b, m, n in ((0, 5, 3), (0, 3, 5), (2, 0, 3), (2, 3, 0)):
+        for mode, k in (("reduced", min(m, n)), ("complete", m)):
+            q, r = xp.linalg.qr(xp.zeros((b, m, n)), mode=mode)
+            assert q.shape == (b, m, k) and r.shape == (b, k, n)
     with pytest.raises(weft.Error, match=r"wf_slogdet: matrix \[1\] of `a` has an element that is not finite"):
         xp.linalg.slogdet(xp.asarray(numpy.array([numpy.eye(3), numpy.full((3, 3), numpy.nan)])))
 

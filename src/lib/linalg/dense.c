@@ -674,8 +674,10 @@ wf_status wf_qr(const wf_array *a, bool complete, wf_array **q, wf_array **r)
     wf_array *out[2] = { NULL };
     bool well;
     if (!m || !n || !j.count) {
-        wf_array *one = k ? identity(&j, a, m) : NULL, *all = one ? wf_view_broadcast(one, shape_of(&j, m, m)) : NULL;
-        out[0] = !k ? nothing(&j, j.dtype, m, k) : all ? wf_array_contiguous(all) : NULL;
+        const bool no_columns = k && !n; /* any orthonormal q of m columns is right */
+        wf_array *one = no_columns ? identity(&j, a, m) : NULL;
+        wf_array *all = one ? wf_view_broadcast(one, shape_of(&j, m, k)) : NULL;
+        out[0] = !no_columns ? nothing(&j, j.dtype, m, k) : all ? wf_array_contiguous(all) : NULL;
         out[1] = nothing(&j, j.dtype, k, n);
         well = out[0] && out[1];
         wf_release(one);
