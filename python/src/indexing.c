@@ -73,7 +73,10 @@ static outcome convert(PyObject *object, part *p)
 {
     if (PyLong_Check(object) && !PyBool_Check(object)) {
         p->number = PyLong_AsLongLong(object);
-        return PyErr_Occurred() ? RAISED : DONE;
+        if (!PyErr_Occurred())
+            return DONE;
+        PyErr_Clear(); /* more than 64 bits, which is out of range */
+        return NOT_HERE;
     }
     if (!wfpy_is_array(object) && !(wfpy_has_buffer(object) && !PyBytes_Check(object)) && !wfpy_is_list(object))
         return NOT_HERE;
@@ -288,8 +291,9 @@ static outcome find_offsets(indexing *x, const int64_t *strides)
         if (!p->owner)
             right = add_offsets(x->offset, &x->shape, &p->number, &(wf_shape){ 0 }, &one, extent, stride);
         else if (!p->mask)
-            right = x->n_offsets == 0 || add_offsets(x->offset, &x->shape, (const int64_t *)(void *)m[i].data,
-                                                     &m[i].shape, m[i].strides, extent, stride);
+            right = x->n_offsets ? add_offsets(x->offset, &x->shape, (const int64_t *)(void *)m[i].data, &m[i].shape,
+                                               m[i].strides, extent, stride)
+                                 : wf_array_count(wfpy_array_of(p->owner)) == 0; /* others may be out of range */
         else if (x->n == 1)
             offsets_of_mask(m[i].data, &m[i].shape, m[i].strides, strides + p->axis, x->offset);
         else {

@@ -206,7 +206,8 @@ def test_masks_beside_arrays_in_reversed_views():
 def test_mistakes_in_keys():
     x = weft.zeros((3, 4))
     for key in ([3], [-4], ([0], [4]), ([0, 1], [0, 1, 2]), [0.5], [True, False], ([0], [0], [0]), "a", 1.5,
-                numpy.zeros((3, 3), bool), ([0], Ellipsis, Ellipsis)):
+                numpy.zeros((3, 3), bool), ([0], Ellipsis, Ellipsis), ([0], 1 << 70), ([1 << 62], [0]),
+                ([3], numpy.zeros(0, int)), (numpy.array([0, -4]), numpy.zeros((3, 1, 2), int)[:0])):
         with pytest.raises(IndexError):
             x[key]
         with pytest.raises(IndexError):
