@@ -12,7 +12,7 @@
 
 #include "weft_python.h"
 
-enum { MOST_PARTS = 2 * WF_MAX_RANK + 2, MANY = 1 << 18, SHORT_RUN = 16, AS_THEY_ARE = -1 };
+enum { MOST_PARTS = 2 * WF_MAX_RANK + 2, MANY = 1 << 18, SHORT_RUN = 16, AS_THEY_ARE = -1, SLACK = 64 };
 
 typedef struct part { /* something of a key that names axes of the view */
     PyObject *owner;  /* its array, else it is `number` */
@@ -35,6 +35,7 @@ typedef struct indexing {
     int64_t *offset;    /* of the first element of each, in elements */
     rest ahead, behind; /* the rest before and after the axes of the indices in the result */
     wf_shape made;      /* shape of the result */
+    int64_t count;      /* elements of the result */
     bool one_mask;      /* one mask names all axes */
 } indexing;
 typedef enum outcome { DONE, NOT_HERE, RAISED } outcome;
@@ -166,9 +167,10 @@ static outcome split(indexing *x, wf_array *array, PyObject *key)
 
 /* ---- offsets ---- */
 
-/* The places of a mask's true elements, or only their number if `offset` is NULL; it has room for one more. */
+/* The places of a mask's true elements, or only their number if `offset` is NULL. There is room for more places than that
+ * number, by SLACK: another thread may have written to the mask after they were counted. */
 static int64_t offsets_of_mask(const char *data, const wf_shape *shape, const int64_t *strides, const int64_t *to,
-                               int64_t *offset)
+                               int64_t *offset, int64_t room)
 {
     int64_t index[WF_MAX_RANK] = { 0 }, n = 0, count = 1, base = 0;
     const int last = shape->rank - 1;
@@ -179,9 +181,12 @@ static int64_t offsets_of_mask(const char *data, const wf_shape *shape, const in
         if (!offset)
             for (int64_t i = 0; i < shape->dim[last]; ++i)
                 n += data[i * step] != 0;
-        for (int64_t i = 0; offset && i < shape->dim[last]; ++i) { /* without a branch on the mask */
-            offset[n] = base + i * by;
-            n += data[i * step] != 0;
+        for (int64_t i = 0; offset && i < shape->dim[last] && n < room;) {
+            const int64_t left = shape->dim[last] - i, end = i + (left < room - n ? left : room - n);
+            for (; i < end; ++i) { /* without a branch on the mask */
+                offset[n] = base + i * by;
+                n += data[i * step] != 0;
+            }
         }
         for (int d = last - 1; d >= 0; --d) {
             data += strides[d];
@@ -214,7 +219,8 @@ static bool add_offsets(int64_t *offset, const wf_shape *shape, const int64_t *i
             int64_t place = index[i * by];
             place += place < 0 && extent > 0 ? extent : 0;
             right &= extent == AS_THEY_ARE || (place >= 0 && place < extent);
-            offset[i] += place * stride;
+            /* unsigned, since an index out of range may be of any size */
+            offset[i] = (int64_t)((uint64_t)offset[i] + (uint64_t)place * (uint64_t)stride);
         }
         if (!right)
             return false;
@@ -274,7 +280,7 @@ static outcome find_offsets(indexing *x, const int64_t *strides)
             for (int d = 0; d < p->axes; ++d)
                 if (m[i].shape.dim[d] != view.dim[p->axis + d])
                     return NOT_HERE;
-            m[i].n = offsets_of_mask(m[i].data, &m[i].shape, m[i].strides, strides, NULL);
+            m[i].n = offsets_of_mask(m[i].data, &m[i].shape, m[i].strides, strides + p->axis, NULL, 0);
         }
         const wf_shape places = p->mask ? (wf_shape){ .rank = 1, .dim = { m[i].n } } : m[i].shape;
         if (!join_shape(&x->shape, &places))
@@ -282,8 +288,9 @@ static outcome find_offsets(indexing *x, const int64_t *strides)
     }
     x->n_offsets = 1;
     for (int d = 0; d < x->shape.rank; ++d)
-        x->n_offsets *= x->shape.dim[d];
-    x->offset = calloc((size_t)x->n_offsets + 1, sizeof *x->offset);
+        if (__builtin_mul_overflow(x->n_offsets, x->shape.dim[d], &x->n_offsets))
+            return NOT_HERE;
+    x->offset = calloc((size_t)x->n_offsets + SLACK, sizeof *x->offset);
     bool right = x->offset != NULL;
     for (int i = 0; right && i < x->n; ++i) {
         const part *p = &x->part[i];
@@ -295,13 +302,13 @@ static outcome find_offsets(indexing *x, const int64_t *strides)
                                                m[i].strides, extent, stride)
                                  : wf_array_count(wfpy_array_of(p->owner)) == 0; /* others may be out of range */
         else if (x->n == 1)
-            offsets_of_mask(m[i].data, &m[i].shape, m[i].strides, strides + p->axis, x->offset);
+            offsets_of_mask(m[i].data, &m[i].shape, m[i].strides, strides + p->axis, x->offset, m[i].n + SLACK);
         else {
             const wf_shape places = { .rank = 1, .dim = { m[i].n } };
-            int64_t *own = calloc((size_t)m[i].n + 1, sizeof *own);
+            int64_t *own = calloc((size_t)m[i].n + SLACK, sizeof *own);
             right = own != NULL;
             if (own) {
-                offsets_of_mask(m[i].data, &m[i].shape, m[i].strides, strides + p->axis, own);
+                offsets_of_mask(m[i].data, &m[i].shape, m[i].strides, strides + p->axis, own, m[i].n + SLACK);
                 right = add_offsets(x->offset, &x->shape, own, &places, &one, AS_THEY_ARE, 1);
             }
             free(own);
@@ -369,6 +376,10 @@ static outcome begin(indexing *x, wf_array *array, PyObject *key, bool simple, c
         x->made.dim[x->made.rank++] = x->shape.dim[d];
     for (int d = 0; d < behind.rank; ++d)
         x->made.dim[x->made.rank++] = behind.dim[d];
+    x->count = 1;
+    for (int d = 0; d < x->made.rank; ++d)
+        if (__builtin_mul_overflow(x->count, x->made.dim[d], &x->count))
+            return NOT_HERE;
     return DONE;
 }
 
@@ -501,7 +512,7 @@ static bool is_for_kernels(const indexing *x)
 {
     const rest *r = &x->behind;
     const bool short_runs = !r->n || r->stride[r->n - 1] != 1 || r->dim[r->n - 1] < SHORT_RUN;
-    return short_runs && x->n_offsets * x->ahead.count * x->behind.count >= MANY;
+    return short_runs && x->count >= MANY;
 }
 
 static PyObject *ended(indexing *x, outcome done, PyObject *result)
@@ -532,7 +543,7 @@ PyObject *wfpy_index_get(PyObject *self, PyObject *key)
     PyObject *made = wfpy_array_new(wf_empty_with(wfpy.context, dtype, x.made, &place));
     if (!made || !map(wfpy_array_of(made), &packed, NULL))
         return ended(&x, RAISED, made);
-    wfpy_released r = wfpy_release_gil(wf_array_count(wfpy_array_of(made)) >= WFPY_LONG);
+    wfpy_released r = wfpy_release_gil(x.count >= WFPY_LONG);
     move_all(&x, data, packed, 1, true, wf_dtype_size(dtype));
     wfpy_take_gil(r);
     return ended(&x, DONE, made);
@@ -572,8 +583,8 @@ int wfpy_index_set(PyObject *self, PyObject *key, PyObject *value)
     if (done == DONE && !map(elements, &packed, NULL))
         done = RAISED;
     if (done == DONE) {
-        const int64_t step = wf_array_count(elements) != 1, n = x.n_offsets * x.ahead.count * x.behind.count;
-        wfpy_released r = wfpy_release_gil(n >= WFPY_LONG);
+        const int64_t step = wf_array_count(elements) != 1;
+        wfpy_released r = wfpy_release_gil(x.count >= WFPY_LONG);
         move_all(&x, data, packed, step, false, wf_dtype_size(wf_array_dtype(array)));
         wfpy_take_gil(r);
     }
