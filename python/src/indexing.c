@@ -20,6 +20,10 @@ typedef struct part { /* something of a key that names axes of the view */
     int axis, axes; /* of the view */
     int place;      /* in the key */
     bool mask;
+    const char *data; /* of the array in memory */
+    wf_shape shape;
+    int64_t strides[WF_MAX_RANK];
+    int64_t n_true; /* elements of a mask */
 } part;
 typedef struct rest { /* axes of the view that the key does not name, with neighbours joined */
     int n;
@@ -28,6 +32,7 @@ typedef struct rest { /* axes of the view that the key does not name, with neigh
 typedef struct indexing {
     PyObject *basic; /* the key of the view */
     wf_array *view;
+    int64_t strides[WF_MAX_RANK]; /* of the view */
     part part[WF_MAX_RANK];
     int n;
     wf_shape shape;     /* to which the indices broadcast */
@@ -167,8 +172,8 @@ static outcome split(indexing *x, wf_array *array, PyObject *key)
 
 /* ---- offsets ---- */
 
-/* The places of a mask's true elements, or only their number if `offset` is NULL. There is room for more places than that
- * number, by SLACK: another thread may have written to the mask after they were counted. */
+/* The places of a mask's true elements, or only their number if `offset` is NULL. There is room for more places than
+ * that number, by SLACK: another thread may have written to the mask after they were counted. */
 static int64_t offsets_of_mask(const char *data, const wf_shape *shape, const int64_t *strides, const int64_t *to,
                                int64_t *offset, int64_t room)
 {
@@ -251,64 +256,63 @@ static bool join_shape(wf_shape *all, const wf_shape *own)
     return true;
 }
 
-/* What an array of indices, or a mask, is in memory. */
-typedef struct mapped {
-    char *data;
-    wf_shape shape;
-    int64_t strides[WF_MAX_RANK];
-    int64_t n; /* true elements of a mask */
-} mapped;
-
-static outcome find_offsets(indexing *x, const int64_t *strides)
+/* Maps the arrays, and finds the shape to which the indices broadcast. */
+static outcome find_shape(indexing *x)
 {
     const wf_shape view = wf_array_shape(x->view);
-    mapped m[WF_MAX_RANK];
-    x->shape = (wf_shape){ 0 };
+    x->n_offsets = 1;
     for (int i = 0; i < x->n; ++i) {
-        const part *p = &x->part[i];
-        m[i].shape = (wf_shape){ 0 };
+        part *p = &x->part[i];
+        char *data;
         if (!p->owner) {
             if (p->number < -view.dim[p->axis] || p->number >= view.dim[p->axis])
                 return NOT_HERE;
             continue;
         }
         const wf_array *array = wfpy_array_of(p->owner);
-        if (!map(array, &m[i].data, m[i].strides))
+        if (!map(array, &data, p->strides))
             return RAISED;
-        m[i].shape = wf_array_shape(array);
+        p->data = data;
+        p->shape = wf_array_shape(array);
         if (p->mask) {
             for (int d = 0; d < p->axes; ++d)
-                if (m[i].shape.dim[d] != view.dim[p->axis + d])
+                if (p->shape.dim[d] != view.dim[p->axis + d])
                     return NOT_HERE;
-            m[i].n = offsets_of_mask(m[i].data, &m[i].shape, m[i].strides, strides + p->axis, NULL, 0);
+            p->n_true = offsets_of_mask(p->data, &p->shape, p->strides, x->strides + p->axis, NULL, 0);
         }
-        const wf_shape places = p->mask ? (wf_shape){ .rank = 1, .dim = { m[i].n } } : m[i].shape;
+        const wf_shape places = p->mask ? (wf_shape){ .rank = 1, .dim = { p->n_true } } : p->shape;
         if (!join_shape(&x->shape, &places))
             return NOT_HERE;
     }
-    x->n_offsets = 1;
     for (int d = 0; d < x->shape.rank; ++d)
         if (__builtin_mul_overflow(x->n_offsets, x->shape.dim[d], &x->n_offsets))
             return NOT_HERE;
+    return DONE;
+}
+
+/* Finds the first element of each position of that shape, in the view. */
+static outcome find_offsets(indexing *x)
+{
+    const wf_shape view = wf_array_shape(x->view);
     x->offset = calloc((size_t)x->n_offsets + SLACK, sizeof *x->offset);
     bool right = x->offset != NULL;
     for (int i = 0; right && i < x->n; ++i) {
         const part *p = &x->part[i];
-        const int64_t extent = view.dim[p->axis], stride = strides[p->axis], one = 1;
+        const int64_t extent = view.dim[p->axis], *to = x->strides + p->axis, one = 1;
         if (!p->owner)
-            right = add_offsets(x->offset, &x->shape, &p->number, &(wf_shape){ 0 }, &one, extent, stride);
+            right = add_offsets(x->offset, &x->shape, &p->number, &(wf_shape){ 0 }, &one, extent, *to);
         else if (!p->mask)
-            right = x->n_offsets ? add_offsets(x->offset, &x->shape, (const int64_t *)(void *)m[i].data, &m[i].shape,
-                                               m[i].strides, extent, stride)
+            right = x->n_offsets ? add_offsets(x->offset, &x->shape, (const int64_t *)(const void *)p->data, &p->shape,
+                                               p->strides, extent, *to)
                                  : wf_array_count(wfpy_array_of(p->owner)) == 0; /* others may be out of range */
         else if (x->n == 1)
-            offsets_of_mask(m[i].data, &m[i].shape, m[i].strides, strides + p->axis, x->offset, m[i].n + SLACK);
+            offsets_of_mask(p->data, &p->shape, p->strides, to, x->offset, p->n_true + SLACK);
         else {
-            const wf_shape places = { .rank = 1, .dim = { m[i].n } };
-            int64_t *own = calloc((size_t)m[i].n + SLACK, sizeof *own);
+            const wf_shape places = { .rank = 1, .dim = { p->n_true } };
+            int64_t *own = calloc((size_t)p->n_true + SLACK, sizeof *own);
             right = own != NULL;
             if (own) {
-                offsets_of_mask(m[i].data, &m[i].shape, m[i].strides, strides + p->axis, own, m[i].n + SLACK);
+                offsets_of_mask(p->data, &p->shape, p->strides, to, own, p->n_true + SLACK);
                 right = add_offsets(x->offset, &x->shape, own, &places, &one, AS_THEY_ARE, 1);
             }
             free(own);
@@ -333,11 +337,10 @@ static void add_rest(rest *r, int64_t dim, int64_t stride)
     r->stride[r->n++] = stride;
 }
 
-/* Prepares the elements that a key names. *data: the view's first element. `simple`: for a large mask of all elements there
- * is a function of the library. */
+/* Prepares all but the offsets of the elements that a key names. *data: the view's first element. `simple`: for a large
+ * mask of all elements there is a function of the library. */
 static outcome begin(indexing *x, wf_array *array, PyObject *key, bool simple, char **data)
 {
-    int64_t strides[WF_MAX_RANK];
     *x = (indexing){ .n = 0 };
     if (!is_of_host(array) || wf_is_freezing(wfpy.context) || wf_is_taped(array))
         return NOT_HERE;
@@ -347,9 +350,9 @@ static outcome begin(indexing *x, wf_array *array, PyObject *key, bool simple, c
     if (done != DONE)
         return done;
     x->view = wfpy_view_of(array, x->basic);
-    if (!x->view || !map(x->view, data, strides))
+    if (!x->view || !map(x->view, data, x->strides))
         return RAISED;
-    done = find_offsets(x, strides);
+    done = find_shape(x);
     if (done != DONE)
         return done;
     const wf_shape view = wf_array_shape(x->view);
@@ -367,7 +370,7 @@ static outcome begin(indexing *x, wf_array *array, PyObject *key, bool simple, c
         const bool first = together && d < x->part[0].axis;
         wf_shape *to = first ? &ahead : &behind;
         to->dim[to->rank++] = view.dim[d];
-        add_rest(first ? &x->ahead : &x->behind, view.dim[d], strides[d]);
+        add_rest(first ? &x->ahead : &x->behind, view.dim[d], x->strides[d]);
     }
     if (ahead.rank + x->shape.rank + behind.rank > WF_MAX_RANK)
         return NOT_HERE;
@@ -534,8 +537,8 @@ PyObject *wfpy_index_get(PyObject *self, PyObject *key)
     if (!array)
         return NULL;
     outcome done = begin(&x, array, key, true, &data);
-    if (done == DONE && is_for_kernels(&x))
-        done = NOT_HERE;
+    if (done == DONE)
+        done = is_for_kernels(&x) ? NOT_HERE : find_offsets(&x);
     if (done != DONE)
         return ended(&x, done, NULL);
     const wf_dtype dtype = wf_array_dtype(array);
@@ -578,6 +581,8 @@ int wfpy_index_set(PyObject *self, PyObject *key, PyObject *value)
         return -1;
     }
     outcome done = begin(&x, array, key, wf_array_count(own) == 1, &data);
+    if (done == DONE)
+        done = find_offsets(&x);
     if (done == DONE && !(elements = elements_of(&x, own)))
         done = NOT_HERE;
     if (done == DONE && !map(elements, &packed, NULL))
