@@ -38,7 +38,7 @@ typedef struct indexing {
     wf_shape shape;     /* to which the indices broadcast */
     int64_t n_offsets;  /* elements of that shape */
     int64_t *offset;    /* of the first element of each, in elements */
-    rest ahead, behind; /* the rest before and after the axes of the indices in the result */
+    rest before, after; /* the rest before and after the axes of the indices in the result */
     wf_shape made;      /* shape of the result */
     int64_t count;      /* elements of the result */
     bool one_mask;      /* one mask names all axes */
@@ -362,23 +362,23 @@ static outcome begin(indexing *x, wf_array *array, PyObject *key, bool simple, c
             named[x->part[i].axis + k] = true;
         together = together && x->part[i].place == x->part[0].place + i;
     }
-    x->ahead.count = x->behind.count = 1;
-    wf_shape ahead = { 0 }, behind = { 0 };
+    x->before.count = x->after.count = 1;
+    wf_shape before = { 0 }, after = { 0 };
     for (int d = 0; d < view.rank; ++d) {
         if (named[d])
             continue;
         const bool first = together && d < x->part[0].axis;
-        wf_shape *to = first ? &ahead : &behind;
+        wf_shape *to = first ? &before : &after;
         to->dim[to->rank++] = view.dim[d];
-        add_rest(first ? &x->ahead : &x->behind, view.dim[d], x->strides[d]);
+        add_rest(first ? &x->before : &x->after, view.dim[d], x->strides[d]);
     }
-    if (ahead.rank + x->shape.rank + behind.rank > WF_MAX_RANK)
+    if (before.rank + x->shape.rank + after.rank > WF_MAX_RANK)
         return NOT_HERE;
-    x->made = ahead;
+    x->made = before;
     for (int d = 0; d < x->shape.rank; ++d)
         x->made.dim[x->made.rank++] = x->shape.dim[d];
-    for (int d = 0; d < behind.rank; ++d)
-        x->made.dim[x->made.rank++] = behind.dim[d];
+    for (int d = 0; d < after.rank; ++d)
+        x->made.dim[x->made.rank++] = after.dim[d];
     x->count = 1;
     for (int d = 0; d < x->made.rank; ++d)
         if (__builtin_mul_overflow(x->count, x->made.dim[d], &x->count))
@@ -482,11 +482,11 @@ static int64_t next_of(const rest *r, int n, int64_t *index, int64_t offset)
  * `step` 0 it holds one for all. */
 static void move_all(const indexing *x, char *data, char *packed, int64_t step, bool reads, size_t size)
 {
-    const rest *r = &x->behind;
+    const rest *r = &x->after;
     const int64_t run = r->n ? r->dim[r->n - 1] : 1, by = r->n ? r->stride[r->n - 1] : 1,
                   runs = run ? r->count / run : 0;
     int64_t outer[WF_MAX_RANK] = { 0 }, first = 0;
-    for (int64_t k = 0; k < x->ahead.count; ++k, first = next_of(&x->ahead, x->ahead.n, outer, first)) {
+    for (int64_t k = 0; k < x->before.count; ++k, first = next_of(&x->before, x->before.n, outer, first)) {
         char *base = data + first * (int64_t)size;
         if (!r->n) {
             if (reads)
@@ -513,7 +513,7 @@ static void move_all(const indexing *x, char *data, char *packed, int64_t step, 
 /* True if so many single elements are read that kernels on several threads are faster. */
 static bool is_for_kernels(const indexing *x)
 {
-    const rest *r = &x->behind;
+    const rest *r = &x->after;
     const bool short_runs = !r->n || r->stride[r->n - 1] != 1 || r->dim[r->n - 1] < SHORT_RUN;
     return short_runs && x->count >= MANY;
 }

@@ -242,7 +242,7 @@ def shifted(i, a, out):
     out[i] = a[i + 5]
 
 
-def test_failures_are_raised_by_sync_and_drop_what_is_behind_them(stream):
+def test_failures_are_raised_by_sync_and_drop_later_work(stream):
     a, out, later = np.ones(1000, "f4"), np.zeros(1000, "f4"), np.zeros(1000, "f4")
     rest(TURNS, np.zeros(1))
     with weft.debug():
