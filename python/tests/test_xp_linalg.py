@@ -142,6 +142,17 @@ def test_diagonals(offset):
         close(xp.linalg.trace(xp.asarray(a), offset=offset), numpy.linalg.trace(a, offset=offset), "f8")
 
 
+def test_arrays_of_emulated_gpus():
+    if not weft.device_count("cuda-emu"):
+        pytest.skip("the emulated GPU is not there")
+    a = matrices((2, 4, 4), "f8")
+    x = xp.asarray(a, device="cuda-emu")
+    for made, wanted in ((xp.linalg.diagonal(x, offset=1), numpy.linalg.diagonal(a, offset=1)),
+                         (xp.linalg.matrix_power(x, 0), numpy.linalg.matrix_power(a, 0))):
+        assert made.device == x.device == "cuda-emu"
+        close(made.numpy(), wanted, "f8")
+
+
 def test_products():
     a, b = matrices((4, 3), "f8"), matrices((2, 4, 3), "f8", 1)
     close(xp.linalg.cross(xp.asarray(a), xp.asarray(b)), numpy.linalg.cross(a, b), "f8")

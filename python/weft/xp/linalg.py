@@ -136,7 +136,10 @@ def matrix_power(x, n, /):
             made = x if made is None else matmul(made, x)
         n >>= 1
         x = matmul(x, x) if n else x
-    return weft.contiguous(weft.eye(x.shape[-1], dtype=x.dtype).broadcast_to(x.shape)) if made is None else made
+    if made is None:
+        one = weft.eye(x.shape[-1], dtype=x.dtype).to_device(x.device)
+        made = weft.contiguous(one.broadcast_to(x.shape))
+    return made
 
 
 # ---- norms, diagonals, products ----
@@ -180,7 +183,8 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
 def diagonal(x, /, *, offset=0):
     """The diagonals, or those `offset` columns to the right."""
     m, n = _matrices("diagonal", x, kinds="biufc").shape[-2:]
-    rows = weft.arange(max(0, -offset), max(max(0, -offset), min(m, n - offset)), dtype=weft.i64)
+    first = max(0, -offset)
+    rows = weft.arange(first, max(first, min(m, n - offset))).to_device(x.device)
     return x[..., rows, rows + offset]
 
 
