@@ -6,8 +6,8 @@ import weft
 
 from .._shapes import axes_of
 from . import _dtypes
-from ._common import check, operands
-from ._linear_algebra import matmul, matrix_transpose, tensordot, vecdot  # noqa: F401
+from ._common import check
+from ._linear_algebra import both, matmul, matrix_transpose, tensordot, vecdot  # noqa: F401
 
 EighResult = namedtuple("EighResult", ["eigenvalues", "eigenvectors"])
 QRResult = namedtuple("QRResult", ["Q", "R"])
@@ -20,12 +20,6 @@ def _matrices(name, x, square=False, kinds="fc"):
     if check(name, x, kinds).ndim < 2 or square and x.shape[-1] != x.shape[-2]:
         raise weft.ShapeError(f"{name}: {x.shape} is not [..., {'n, n' if square else 'm, n'}]")
     return x
-
-
-def _joined(name, x1, x2, kinds):
-    check(f"linalg.{name}", x1, kinds), check(f"linalg.{name}", x2, kinds)
-    dtype = operands(f"linalg.{name}", (x1, x2), kinds)
-    return x1.astype(dtype, copy=False), x2.astype(dtype, copy=False)
 
 
 # ---- decompositions ----
@@ -80,7 +74,7 @@ def svdvals(x, /):
 
 def solve(x1, x2, /):
     """The x of x1 x = x2; an x2 of one axis is one right-hand side."""
-    a, b = _joined("solve", x1, x2, "fc")
+    a, b = both("linalg.solve", x1, x2, "fc")
     _matrices("solve", a, square=True)
     made = weft.linalg.solve(a, b[:, None] if b.ndim == 1 else b)
     return made[..., 0] if b.ndim == 1 else made
@@ -197,7 +191,7 @@ def trace(x, /, *, offset=0, dtype=None):
 
 def outer(x1, x2, /):
     """All products of an element of x1 and one of x2."""
-    a, b = _joined("outer", x1, x2, "iufc")
+    a, b = both("linalg.outer", x1, x2)
     if a.ndim != 1 or b.ndim != 1:
         raise weft.ShapeError(f"linalg.outer: {a.shape} and {b.shape} are not two vectors")
     return a[:, None] * b[None, :]
@@ -205,7 +199,7 @@ def outer(x1, x2, /):
 
 def cross(x1, x2, /, *, axis=-1):
     """The cross products of vectors of three elements along an axis."""
-    a, b = _joined("cross", x1, x2, "iufc")
+    a, b = both("linalg.cross", x1, x2)
     if not (-min(a.ndim, b.ndim) <= axis < min(a.ndim, b.ndim)) or a.shape[axis] != 3 or b.shape[axis] != 3:
         raise weft.ShapeError(f"linalg.cross: axis {axis} of {a.shape} and {b.shape} has not three elements")
     if axis >= 0:
