@@ -153,6 +153,11 @@ def test_ufunc_at_of_others():
     x = weft.asarray([6, 5], "i4")
     numpy.bitwise_and.at(x, [0, 0], [3, 2])
     assert x.tolist() == [2, 5]
+    x = weft.asarray(numpy.array([10, 10, 10]))
+    numpy.subtract.at(x, [0, 0, 1], numpy.array([3, 4, 200], "u1"))
+    numpy.subtract.at(x, [2], numpy.array([-128], "i1"))
+    assert x.tolist() == [3, -190, 138]
+    x = weft.asarray([6, 5], "i4")
     with pytest.raises(TypeError):
         numpy.hypot.at(weft.zeros(3), [0], 1.0)
     with pytest.raises(TypeError):

@@ -74,8 +74,10 @@ def _at(ufunc, array, key, *values):
     join = _JOINS.get(ufunc.__name__)
     if join is None or len(values) != 1:
         return NotImplemented
-    value = operand(values[0])
-    accumulate(asarray(array), key, -value if ufunc.__name__ == "subtract" else value, join)
+    array, value = asarray(array), operand(values[0])
+    if ufunc.__name__ == "subtract":
+        value = -value.astype(array.dtype)  # a narrow or unsigned dtype may not hold -value
+    accumulate(array, key, value, join)
     return None
 
 
