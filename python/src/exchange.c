@@ -12,10 +12,16 @@ static _Atomic(wfpy_held *) unused; /* last used on threads without the GIL; the
 
 void wfpy_give_back(void)
 {
-    for (wfpy_held *h = atomic_exchange(&unused, NULL), *next; h; h = next) {
+    PyObject *type, *value, *traceback;
+    wfpy_held *h = atomic_exchange(&unused, NULL), *next;
+    if (!h)
+        return;
+    PyErr_Fetch(&type, &value, &traceback); /* code of Python may run */
+    for (; h; h = next) {
         next = h->next;
         h->give_back(h);
     }
+    PyErr_Restore(type, value, traceback);
 }
 static int give_back(void *none)
 {

@@ -41,10 +41,8 @@ static wf_stream *stream_of(PyObject *object)
 /* None, or the exception of a status. Memory that the work has used is given back. */
 static PyObject *waited(wf_status status)
 {
-    PyObject *done = wfpy_done(status), *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *done = wfpy_done(status);
     wfpy_give_back();
-    PyErr_Restore(type, value, traceback);
     return done;
 }
 

@@ -196,7 +196,7 @@ typedef struct wfpy_held {
 /* The `release` of wf_wrap for a wfpy_held, called by any thread: gives back at once if the thread has the GIL, else as
  * soon as one has it. After the end of the interpreter nothing is given back. */
 void wfpy_let_go(void *held);
-/* Gives back now what other threads have let go. */
+/* Gives back now what other threads have let go. A pending exception stays. */
 void wfpy_give_back(void);
 /* An array over the memory of a buffer, which the call takes over, also if it fails: `obj` of the buffer is NULL afterwards.
  * NULL: an exception. */
