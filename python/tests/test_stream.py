@@ -2,6 +2,7 @@
 import gc
 import os
 import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -456,6 +457,26 @@ def test_the_child_of_a_fork_has_no_streams(stream):
     assert os.waitpid(child, 0)[1] == 0
     stream.sync()
     assert (out == 2).all() and weft.current_stream() is stream
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_the_child_of_a_fork_does_not_wait_for_the_parents_work(stream):
+    rest(5 * TURNS, np.zeros(1))
+    time.sleep(0.05)  # the work goes on, and its thread holds no lock
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # ends a child that waits
+        code = 1
+        try:
+            own = weft.Stream()
+            weft.sync()
+            del own
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    stream.sync()
 
 
 def run(program, folder, *arguments):

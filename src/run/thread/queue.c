@@ -165,7 +165,8 @@ static bool is_done(void *user)
 void wf__queue_wait(wf__queue *q)
 {
     mark m = { q, atomic_load(&q->put) };
-    wf__progress_wait(q->progress, is_done, &m);
+    if (!is_done(&m) && q->process == wf__process_id())
+        wf__progress_wait(q->progress, is_done, &m);
 }
 
 bool wf__queue_is_this(const wf__queue *q) { return q->process == wf__process_id() && wf__thread_is_this(q->thread); }
