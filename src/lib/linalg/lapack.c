@@ -1,5 +1,5 @@
 /* lapack.c - decompositions by a LAPACK. A matrix by rows is to LAPACK the transposed matrix, whose decompositions give
- * those of the matrix itself: a^T = U S V^H is a = conj(V) S U^T. So only right-hand sides and least squares need
+ * those of the matrix itself: a^T = U S V^H is a = conj(V) S U^T. So only right-hand sides, least squares and q r need
  * transposed copies, which the caller makes.
  */
 #include "lapack.h"
@@ -118,26 +118,21 @@ int wfl_lapack_solve(wfl_lapack *l, int64_t n, int64_t k, void *a, void *b)
 /* Multiplies sign by d / |d|, and adds the logarithm of |d|. */
 static void multiply(const wfl_lapack *l, const char *d, double sign[2], double *log_of)
 {
-    double re, im = 0, narrow[2] = { 0 };
+    double part[2] = { 0 }; /* real, imaginary */
     if (l->kind % 2)
-        memcpy(narrow, d, l->size);
+        memcpy(part, d, l->size);
     else
         for (size_t i = 0; i < l->size / sizeof(float); ++i) {
-            float part;
-            memcpy(&part, d + i * sizeof part, sizeof part);
-            narrow[i] = (double)part;
+            float narrow;
+            memcpy(&narrow, d + i * sizeof narrow, sizeof narrow);
+            part[i] = (double)narrow;
         }
-    re = narrow[0];
-    if (is_complex(l))
-        im = narrow[1];
-    const double length = hypot(re, im), x = sign[0], y = sign[1];
+    const double length = hypot(part[0], part[1]), x = sign[0], y = sign[1];
     *log_of += log(length);
-    if (length > 0) {
-        re /= length;
-        im /= length;
-    }
-    sign[0] = x * re - y * im;
-    sign[1] = x * im + y * re;
+    for (int i = 0; i < 2 && length > 0; ++i)
+        part[i] /= length;
+    sign[0] = x * part[0] - y * part[1];
+    sign[1] = x * part[1] + y * part[0];
 }
 
 int wfl_lapack_slogdet(wfl_lapack *l, int64_t n, void *a, double sign[2], double *log_of)

@@ -31,10 +31,10 @@ void wfl_lapack_end(wfl_lapack *l);
  * Replaces b, [k, n] (the right-hand sides as rows), by the solutions x of a x = b; a is [n, n] and is overwritten. */
 int wfl_lapack_solve(wfl_lapack *l, int64_t n, int64_t k, void *a, void *b);
 /* Sets sign[0] + i sign[1] to the determinant of a, [n, n], divided by its absolute value, and *log to the logarithm of
- * that; 0 and -infinity if a is singular, for which the function returns 0, too. a is overwritten. */
+ * the absolute value; 0 and -infinity if a is singular, for which the function returns 0, too. a is overwritten. */
 int wfl_lapack_slogdet(wfl_lapack *l, int64_t n, void *a, double sign[2], double *log);
-/* Sets q, [k, m], to the columns of q of q r = a, and r, [k, n]; k is m or the least of m and n. at, [n, m], is the
- * transposed a, and is overwritten. */
+/* Finds a = q r. Sets q, [k, m], to the orthonormal columns of q, and r, [k, n]; k is m or the lesser of m and n. at,
+ * [n, m], is the transposed a, and is overwritten. */
 int wfl_lapack_qr(wfl_lapack *l, int64_t m, int64_t n, int64_t k, void *at, void *q, void *r);
 /* Replaces the lower triangle of a, [n, n], by the l with l l^H = a. The upper one is not touched. */
 int wfl_lapack_cholesky(wfl_lapack *l, int64_t n, void *a);
