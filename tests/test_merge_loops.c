@@ -1,5 +1,5 @@
 /* test_merge_loops.c - loops whose variables a later loop has, too: the earlier one goes only if the later one computes the
- * same, and what depends on the earlier one is computed behind the later one. */
+ * same, and what depends on the earlier one is computed after the later one. */
 #include "weft_test.h"
 #include "ir/ir.h"
 
@@ -16,6 +16,7 @@ typedef enum variant {
     READ,      /* it reads an array that is stored */
     INDEXED,   /* both read an array by index */
     WRITTEN,   /* which is written between them */
+    ALIASED,   /* which shares memory with one that is written between them */
     RELOADED,  /* it begins with an element that has changed meanwhile */
     ELSEWHERE, /* the later one reads the next element */
     VARIANTS
@@ -45,7 +46,7 @@ static loop record_loop(wf__ir *ir, wf__ref x, wf__ref start, variant v, bool la
         const int which = k ^ (later && v == COMMUTED);
         p[which] = wf__op2(ir, which ? WF__OP_sub : WF__OP_add, y, x);
     }
-    if (v == INDEXED || v == WRITTEN || v == ELSEWHERE) {
+    if (v == INDEXED || v == WRITTEN || v == ALIASED || v == ELSEWHERE) {
         wf__ref at = later && v == ELSEWHERE ? wf__op2(ir, WF__OP_add, i, wf__const_bits(ir, WF_I64, 1)) : i;
         p[0] = wf__op2(ir, WF__OP_add, p[0], wf__load(ir, TABLE, wf__tuple(ir, &at, 1), WF_BORDER_NONE, 0));
     }
@@ -93,9 +94,11 @@ static void record(wf__ir *ir, variant v)
         wf__store(ir, BETWEEN, 0, a.value, 0);
     add_to(ir, 0, x); /* joins the accumulator after the loop's value */
     add_to(ir, 1, x);
-    if (v == WRITTEN || v == RELOADED) {
+    if (v == WRITTEN || v == RELOADED)
         wf__store(ir, TABLE, place, x, 0);
-        ir->slot[TABLE].written = true;
+    if (v == ALIASED) {
+        wf__store(ir, BETWEEN, 0, x, 0);
+        ir->slot[TABLE].may_alias = ir->slot[BETWEEN].may_alias = true; /* as planning of the layout finds */
     }
     start = v == DEPENDS ? a.value : v == STARTS ? x : v == RELOADED ? wf__load(ir, TABLE, at, WF_BORDER_NONE, 0) : two;
     const loop b = record_loop(ir, x, start, v, true);

@@ -34,14 +34,19 @@ static region region_of(const wf__ir *ir, wf__ref loop)
 
 static bool is_state(const region *r, wf__ref n) { return n > r->loop && n < r->body; }
 
+/* True for a load of memory that the body does not change: it gives the same value wherever it is. */
+static bool reads_constant(const wf__ir *ir, const wf__node *n)
+{
+    return n->op == WF__LOAD && !ir->slot[n->a].written && !ir->slot[n->a].may_alias;
+}
+
 /* True if the loop has variables and computes, and does nothing else. */
 static bool only_computes(const wf__ir *ir, const region *r)
 {
     for (wf__ref n = r->loop + 1; n < r->end; ++n) {
         const unsigned op = ir->node[n].op;
-        if (op == WF__LOAD
-                ? ir->slot[ir->node[n].a].written
-                : op != WF__STATE && op != WF__NEXT && op != WF__CONST && op != WF__NOP && !wf__op_is_pure(op))
+        if (op != WF__STATE && op != WF__NEXT && op != WF__CONST && op != WF__NOP && !wf__op_is_pure(op) &&
+            !reads_constant(ir, &ir->node[n]))
             return false;
         if (op == WF__STATE && wf__local_of(ir, n))
             return false;
@@ -81,7 +86,7 @@ static bool are_equal(merger *m, wf__ref a, wf__ref b)
         same = wf__bits(x) == wf__bits(y);
     else if (wf__op_is_pure(x->op))
         same = have_equal_operands(m, x, y);
-    else if (x->op == WF__LOAD && !m->ir->slot[x->a].written)
+    else if (reads_constant(m->ir, x))
         same = x->a == y->a && !x->b == !y->b && !x->c == !y->c && !x->when == !y->when && have_equal_operands(m, x, y);
     if (same)
         m->equal[a] = b;
