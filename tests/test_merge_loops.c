@@ -13,6 +13,7 @@ typedef enum variant {
     LACKS,     /* it has no variable that is a result of the earlier one */
     DEPENDS,   /* it begins with the result of the earlier one */
     STORED,    /* the result is stored before it */
+    PARTED,    /* a barrier is between them */
     READ,      /* it reads an array that is stored */
     INDEXED,   /* both read an array by index */
     WRITTEN,   /* which is written between them */
@@ -100,6 +101,8 @@ static void record(wf__ir *ir, variant v)
         wf__store(ir, BETWEEN, 0, x, 0);
         ir->slot[TABLE].may_alias = ir->slot[BETWEEN].may_alias = true; /* as planning of the layout finds */
     }
+    if (v == PARTED)
+        wf__barrier(ir, 0);
     start = v == DEPENDS ? a.value : v == STARTS ? x : v == RELOADED ? wf__load(ir, TABLE, at, WF_BORDER_NONE, 0) : two;
     const loop b = record_loop(ir, x, start, v, true);
     add_to(ir, 1, b.value);

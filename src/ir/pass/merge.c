@@ -133,7 +133,8 @@ static bool turn_equally(const merger *m)
 }
 
 /* Marks what depends on the earlier loop, up to the end of the later one. False if some of it cannot be computed after
- * that: the later loop itself, or an effect. */
+ * that: the later loop itself, or an effect. Also false if there is a barrier, after which a section may run for other
+ * points. */
 static bool find_late(merger *m)
 {
     const wf__ir *ir = m->ir;
@@ -146,7 +147,7 @@ static bool find_late(merger *m)
         bool late = red && m->late_red[n->a];
         for (uint32_t i = 0, count = wf__operands(ir, n, operand); i < count && !late; ++i)
             late = m->late[operand[i]] || (operand[i] >= m->a.loop && operand[i] <= m->a.end);
-        if (late && (r >= m->b.loop || !(red || wf__op_is_pure(n->op))))
+        if (n->op == WF__BARRIER || (late && (r >= m->b.loop || !(red || wf__op_is_pure(n->op)))))
             return false;
         m->late[r] = late;
         if (late && red)
