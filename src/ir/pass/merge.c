@@ -10,7 +10,9 @@
  */
 #include "ir/pass/pass.h"
 
-enum { MOST_STATES = 64, MOST_STEPS = 64 }; /* of a loop; steps of a comparison for each node */
+enum { MOST_STATES = 64 }; /* of a loop */
+enum { MOST_STEPS = 64 };  /* of the comparisons of two loops, for each node of the body */
+enum { MOST_DEPTH = 500 }; /* operands of operands that a comparison follows: it calls itself for each */
 
 typedef struct region {
     wf__ref loop, body, end; /* states are loop + 1 .. body - 1 */
@@ -24,7 +26,8 @@ typedef struct merger {
     wf__ref *equal;    /* [nodes] of a value of a: one of b that is the same, if the pairs are; 0 = not known */
     uint8_t *late;     /* [nodes] 1 = depends on the earlier loop */
     uint8_t *late_red; /* [reductions] 1 = its accumulator does */
-    uint64_t steps;
+    uint64_t steps;    /* that are left of MOST_STEPS */
+    int depth;
 } merger;
 
 static region region_of(const wf__ir *ir, wf__ref loop)
@@ -78,9 +81,10 @@ static bool are_equal(merger *m, wf__ref a, wf__ref b)
         return is_state(&m->a, a) && is_state(&m->b, b) && m->same[a - m->a.loop - 1] >> (b - m->b.loop - 1) & 1;
     if (m->equal[a] == b)
         return true;
-    if (x->op != y->op || x->dtype != y->dtype || x->aux != y->aux || !m->steps)
+    if (x->op != y->op || x->dtype != y->dtype || x->aux != y->aux || !m->steps || m->depth == MOST_DEPTH)
         return false;
     --m->steps;
+    ++m->depth;
     bool same = false;
     if (x->op == WF__CONST)
         same = wf__bits(x) == wf__bits(y);
@@ -88,6 +92,7 @@ static bool are_equal(merger *m, wf__ref a, wf__ref b)
         same = have_equal_operands(m, x, y);
     else if (reads_constant(m->ir, x))
         same = x->a == y->a && !x->b == !y->b && !x->c == !y->c && !x->when == !y->when && have_equal_operands(m, x, y);
+    --m->depth;
     if (same)
         m->equal[a] = b;
     return same;
@@ -199,7 +204,8 @@ static bool find_loops(merger *m)
         if (ir->node[a].op != WF__LOOP)
             continue;
         m->a = region_of(ir, a);
-        for (wf__ref b = m->a.end + 1; b < ir->n && only_computes(ir, &m->a); ++b) {
+        const bool alone = only_computes(ir, &m->a);
+        for (wf__ref b = m->a.end + 1; b < ir->n && alone; ++b) {
             if (ir->node[b].op != WF__LOOP)
                 continue;
             m->b = region_of(ir, b);
