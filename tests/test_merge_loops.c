@@ -14,6 +14,7 @@ typedef enum variant {
     DEPENDS,   /* it begins with the result of the earlier one */
     STORED,    /* the result is stored before it */
     PARTED,    /* a barrier is between them */
+    INSIDE,    /* a condition between them joins the result to an accumulator */
     READ,      /* it reads an array that is stored */
     INDEXED,   /* both read an array by index */
     WRITTEN,   /* which is written between them */
@@ -101,6 +102,12 @@ static void record(wf__ir *ir, variant v)
         wf__store(ir, BETWEEN, 0, x, 0);
         ir->slot[TABLE].may_alias = ir->slot[BETWEEN].may_alias = true; /* as planning of the layout finds */
     }
+    if (v == INSIDE) {
+        wf__ref block = wf__loop(ir, true), on = wf__state(ir, block, wf__op2(ir, WF__OP_gt, x, two), true);
+        add_to(ir, 0, wf__op2(ir, WF__OP_add, a.value, x));
+        wf__next(ir, on, wf__const_bits(ir, WF_BOOL, 0));
+        wf__end(ir, block);
+    }
     if (v == PARTED)
         wf__barrier(ir, 0);
     start = v == DEPENDS ? a.value : v == STARTS ? x : v == RELOADED ? wf__load(ir, TABLE, at, WF_BORDER_NONE, 0) : two;
@@ -141,13 +148,14 @@ static void loops_that_compute_the_same(void **state)
     for (int v = 0; v < VARIANTS; ++v) {
         wf__ir ir;
         record(&ir, (variant)v);
-        assert_int_equal(count_of(&ir, WF__LOOP), 2);
+        const uint32_t more = v == INSIDE;
+        assert_int_equal(count_of(&ir, WF__LOOP), 2 + more);
         assert_true(wf__pass_merge_loops(&ir));
         const bool merged = v == SAME || v == COMMUTED || v == INDEXED;
-        if (count_of(&ir, WF__LOOP) != (merged ? 1u : 2u))
+        if (count_of(&ir, WF__LOOP) != (merged ? 1u : 2u) + more)
             fail_msg("variant %d: %u loops", v, (unsigned)count_of(&ir, WF__LOOP));
-        assert_int_equal(count_of(&ir, WF__SETRED), 4);
-        assert_int_equal(count_of(&ir, WF__STATE), merged ? 4 : v == LACKS || v == GUARDED ? 8 : 7);
+        assert_int_equal(count_of(&ir, WF__SETRED), 4 + more);
+        assert_int_equal(count_of(&ir, WF__STATE), merged ? 4 : v == LACKS || v == GUARDED || v == INSIDE ? 8 : 7);
         if (merged) {
             const wf__ref first = added(&ir, 0, 0), last = added(&ir, 1, 1);
             assert_int_equal(ir.node[first].op, WF__STATE);

@@ -138,7 +138,7 @@ static bool turn_equally(const merger *m)
 }
 
 /* Marks what depends on the earlier loop, up to the end of the later one. False if some of it cannot be computed after
- * that: the later loop itself, or an effect. Also false if there is a barrier, after which a section may run for other
+ * that: a part of a loop, or an effect. Also false if there is a barrier, after which a section may run for other
  * points. */
 static bool find_late(merger *m)
 {
@@ -146,13 +146,15 @@ static bool find_late(merger *m)
     wf__ref operand[WF__MAX_OPERANDS];
     memset(m->late, 0, ir->n);
     memset(m->late_red, 0, ir->red_n);
+    int depth = 0; /* of loops */
     for (wf__ref r = m->a.end + 1; r <= m->b.end; ++r) {
         const wf__node *n = &ir->node[r];
         const bool red = n->op == WF__RED || n->op == WF__SETRED;
         bool late = red && m->late_red[n->a];
+        depth += (n->op == WF__LOOP) - (n->op == WF__END);
         for (uint32_t i = 0, count = wf__operands(ir, n, operand); i < count && !late; ++i)
             late = m->late[operand[i]] || (operand[i] >= m->a.loop && operand[i] <= m->a.end);
-        if (n->op == WF__BARRIER || (late && (r >= m->b.loop || !(red || wf__op_is_pure(n->op)))))
+        if (n->op == WF__BARRIER || (late && (depth || !(red || wf__op_is_pure(n->op)))))
             return false;
         m->late[r] = late;
         if (late && red)
