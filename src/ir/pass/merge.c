@@ -212,7 +212,9 @@ static bool find_loops(merger *m)
                 continue;
             m->b = region_of(ir, b);
             m->steps = (uint64_t)MOST_STEPS * ir->n;
-            if (m->b.body - m->b.loop - 1 <= MOST_STATES && find_late(m)) {
+            if (!find_late(m)) /* the node that prevents it is before all later loops, too */
+                break;
+            if (m->b.body - m->b.loop - 1 <= MOST_STATES) {
                 find_pairs(m);
                 if (turn_equally(m) && has_results(m))
                     return true;
