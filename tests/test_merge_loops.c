@@ -5,6 +5,7 @@
 
 typedef enum variant {
     SAME,      /* the later loop has one variable more */
+    OFF,       /* the same, without WF_FLAG_LOOP_OPT */
     COMMUTED,  /* its product is recorded in the other order */
     STARTS,    /* its first value is another one */
     TURNS,     /* it has more turns */
@@ -79,7 +80,7 @@ static void add_to(wf__ir *ir, uint32_t red, wf__ref value)
 
 static void record(wf__ir *ir, variant v)
 {
-    wf__ir_init(ir, 1, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING);
+    wf__ir_init(ir, 1, WF_FLAG_FOLD | WF_FLAG_VALUE_NUMBERING | (v == OFF ? 0 : WF_FLAG_LOOP_OPT));
     for (uint32_t k = 0; k < SLOTS; ++k)
         wf__slot_new(ir, WF_F32, 1, k != TABLE, k);
     for (int k = 0; k < 2; ++k)

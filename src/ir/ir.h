@@ -507,7 +507,7 @@ wf__ref wf__cold_body(wf__ir *ir, wf__cold_id id, const wf__ref *args, uint32_t 
 /* Replaces the operations for which wf__expands is true by others, simplifies loops, and drops dead nodes and stores. */
 bool wf__pass_lower(const wf__ir *in, wf__ir *out);
 bool wf__pass_lower_in_place(wf__ir *ir); /* does nothing if lowering would only copy */
-/* Drops loops whose variables a later loop of the body has, too (merge.c), in place. */
+/* Drops loops whose variables a later loop of the body has, too (merge.c), in place, if WF_FLAG_LOOP_OPT is on. */
 bool wf__pass_merge_loops(wf__ir *ir);
 /* Makes counters uniform that are equal in all running lanes of a loop. Changes a lowered body in place, for backends
  * that run lanes as vectors. */

@@ -228,7 +228,7 @@ static bool find_loops(merger *m)
 
 bool wf__pass_merge_loops(wf__ir *ir)
 {
-    bool merged = ir->loops > 1;
+    bool merged = ir->loops > 1 && ir->flags & WF_FLAG_LOOP_OPT;
     while (merged && ir->status == WF_OK) {
         uint64_t same[MOST_STATES];
         wf__ir before = *ir;
