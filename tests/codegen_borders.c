@@ -144,6 +144,29 @@ static void test_borders_of_steps(void **state)
         }
 }
 
+/* Two loads whose rows are further apart than the array has rows: no row is inside for both, however large the step. */
+static void test_borders_of_far_steps(void **state)
+{
+    (void)state;
+    test_need_llvm();
+    static const int64_t step[] = { (INT64_C(1) << 24) - 1, (INT64_C(1) << 24) + 1, INT64_C(1) << 62, INT64_MAX };
+    for (size_t s = 0; s < WF__COUNT(step); s++) {
+        test_case t;
+        begin_case(&t, "far steps", 2);
+        t.options.rows = t.options.columns = 1;
+        const int64_t size[2] = { 37, 211 }, out_size[2] = { 5, 211 };
+        test_space(&t, 2, out_size[0], out_size[1], 0);
+        wf__ir *ir = &t.ir;
+        uint32_t a = test_slot(&t, WF_F32, 2, size, false), r = test_slot(&t, WF_F32, 2, out_size, true);
+        wf__ref y = wf__op2(ir, WF__OP_mul, wf__index(ir, 0), num(&t, step[s])), x = wf__index(ir, 1);
+        wf__ref v = wf__load(ir, a, test_tuple(&t, plus(&t, y, -5), x, 0), WF_BORDER_VALUE, 0);
+        wf__ref w = wf__load(ir, a, test_tuple(&t, plus(&t, y, 36), x, 0), WF_BORDER_VALUE, 0);
+        out(&t, r, wf__op2(ir, WF__OP_add, v, w));
+        test_compare(&t, false);
+        test_end(&t);
+    }
+}
+
 /* A window of a block so far out that the sum of its indices wraps: to the smallest integers, and to the largest. */
 static void test_far_blocks(void **state)
 {
@@ -205,8 +228,8 @@ int codegen_borders(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_borders),          cmocka_unit_test(test_borders_of_blocks),
-        cmocka_unit_test(test_borders_of_steps), cmocka_unit_test(test_far_blocks),
-        cmocka_unit_test(test_stencil_tiles),
+        cmocka_unit_test(test_borders_of_steps), cmocka_unit_test(test_borders_of_far_steps),
+        cmocka_unit_test(test_far_blocks),       cmocka_unit_test(test_stencil_tiles),
     };
     test_choose();
     return cmocka_run_group_tests_name("borders", tests, NULL, NULL);

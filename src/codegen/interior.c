@@ -47,8 +47,7 @@ static void add_multiples(wf__kernel_emitter *kernel, const reach *r, val *least
     }
 }
 
-/* Returns the least i with i * step >= x, or one above it that is not positive. Where the sum wraps, the step leaves any
- * array, and the bounds are those of an empty box. */
+/* Returns the least i with i * step >= x, or one above it that is not positive. step: 1 .. FAR_STEP. */
 static val least_multiple(wf__gen *g, val x, int64_t step)
 {
     return step == 1 ? x : g->L->BuildSDiv(g->b, g_add(g, x, g_i64(g, step - 1)), g_i64(g, step), "");
@@ -63,7 +62,7 @@ static void bound_axis(wf__kernel_emitter *kernel, const reach *r)
     int axis = r->axis < 0 ? kernel->rank - 1 : r->axis;
     bool never = r->least < -FAR || r->most > FAR;
     val none = g_i64(g, -2 * FAR), least = g_i64(g, r->least), most = g_i64(g, r->most), near = NULL;
-    for (int d = 0; d < r->axis; d++)
+    for (int d = 0; d <= r->axis; d++)
         never = never || r->step[d] < -FAR_STEP || r->step[d] > FAR_STEP;
     if (never) {
         kernel->interior_hi[axis] = none;
