@@ -141,6 +141,7 @@ static void describe(const char *text, wf_shape shape, bool is_stack, double z, 
 
 #define PIXELS(order, extents, more, inside) \
     "<OME><Image ID='a'><Pixels DimensionOrder='" order "' " extents " " more ">" inside "</Pixels></Image></OME>"
+#define LONG_UNIT "furlongs, each of which is six hundred and sixty feet or forty rods long"
 #define VOLUMES "SizeX='5' SizeY='2' SizeZ='3' SizeC='1' SizeT='2'"
 
 static void other_programs_describe_pages(void **state)
@@ -185,6 +186,9 @@ static void other_programs_describe_pages(void **state)
              volumes, true, 0, 0, 0);
     describe(PIXELS("XYZCT", VOLUMES, "PhysicalSizeZ='1,5' PhysicalSizeY='nan' PhysicalSizeX=''", ""), volumes, true, 0,
              0, 0);
+    describe(PIXELS("XYZCT", VOLUMES, "PhysicalSizeY='3' PhysicalSizeYUnit='&#x5b57;'", ""), volumes, true, 0, 0, 0);
+    describe(PIXELS("XYZCT", VOLUMES, "PhysicalSizeX='4' PhysicalSizeXUnit='" LONG_UNIT "'", ""), volumes, true, 0, 0,
+             0);
     /* descriptions of other pages, or that are not understood */
     static const char *const texts[] = {
         "",
@@ -206,6 +210,7 @@ static void other_programs_describe_pages(void **state)
         PIXELS("XYZCTT", VOLUMES, "", ""),
         "<OME><Pixels SizeZ=3 DimensionOrder='XYZCT' SizeC='1' SizeT='2'/></OME>",
         "<OME><Pixels SizeZ 'DimensionOrder='XYZCT'/></OME>",
+        PIXELS("XYZCT", "Name='<' " VOLUMES, "", ""),
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         describe(texts[i], images, true, 0, 0, 0);

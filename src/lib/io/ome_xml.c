@@ -115,10 +115,10 @@ static bool copy_value(const char *from, const char *end, char out[WORD])
     return true;
 }
 
-/* Finds an attribute of the element whose name ends at `at`. False: there is none; *out is "". */
+/* Finds an attribute of the element whose name ends at `at`. A value that does not fit becomes "". False: there is no such
+ * attribute. */
 static bool attribute(const char *at, const char *name, char out[WORD])
 {
-    *out = 0;
     for (;;) {
         at += strspn(at, blank);
         const char *key = at;
@@ -129,11 +129,17 @@ static bool attribute(const char *at, const char *name, char out[WORD])
             return false;
         at++;
         at += strspn(at, blank);
-        const char *end = *at == '"' || *at == '\'' ? strchr(at + 1, *at) : NULL;
-        if (!end)
+        if (*at != '"' && *at != '\'')
             return false;
-        if (n == strlen(name) && memcmp(key, name, n) == 0 && copy_value(at + 1, end, out))
+        /* Values have no "<", so the search ends with the element, and reading many elements takes linear time. */
+        const char *end = at + 1 + strcspn(at + 1, *at == '"' ? "\"<" : "'<");
+        if (*end != *at)
+            return false;
+        if (n == strlen(name) && memcmp(key, name, n) == 0) {
+            if (!copy_value(at + 1, end, out))
+                *out = 0;
             return true;
+        }
         at = end + 1;
     }
 }
