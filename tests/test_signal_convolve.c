@@ -1,5 +1,6 @@
-/* test_signal_convolve.c - convolution through Fourier transforms, of whole arrays and in pieces, beside the sums: all border modes, kernels of even and
- * odd extents, larger than the array too, axes of a batch, dtypes; what is chosen, and replayed.
+/* test_signal_convolve.c - convolution through Fourier transforms, of whole arrays and in pieces, beside the sums: all
+ * border modes, kernels of even and odd extents, larger than the array too, axes of a batch, dtypes; what is chosen, and
+ * replayed.
  *
  * ctest: devices
  */

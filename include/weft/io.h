@@ -72,8 +72,7 @@ typedef struct wf_meta {
     char extended_type[5];  /* loading: EXTTYP, such as "SERI"; "" if the file does not say it */
     /* Saving: the MRC file whose extended header is copied if the extents are the same; NULL: none. Loading: NULL. */
     const char *extended_from;
-    int32_t
-        channels; /* loading PNG, TIFF: the last axis has the samples of a pixel, so many; else 0. Saving: not used */
+    int32_t channels; /* loading PNG, TIFF: so many samples of a pixel are the last axis, else 0. Saving: not used */
 } wf_meta;
 
 /* Loads a file as a new array in C order: [h,w], [n,h,w], [d,h,w], [n,d,h,w]; with c > 1 channels [..,h,w,c].
