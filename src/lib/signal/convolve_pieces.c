@@ -19,8 +19,8 @@ static const double most_bytes = 1 << 24;
  * hold with their spectra are transformed in half of the time and less; lines of more than 4096 elements take two passes. */
 static double cost_of(const wfl_window *w, const wfl_pieces *p, wf_dtype dtype, bool on_gpu)
 {
-    const double of_copies = 1.5, of_axis = 1.6, of_long_axis = 4.5, near = 1 << 18, far = 1 << 20, of_far_axis = 1.3;
-    double bytes = (double)wf_dtype_size(dtype), transformed = 1, cost = of_copies, axes = 0;
+    const double of_axis = 1.6, of_long_axis = 4.5, near = 1 << 18, far = 1 << 20, of_far_axis = 1.3;
+    double bytes = (double)wf_dtype_size(dtype), transformed = 1, cost = WFL_FFT_OF_COPIES, axes = 0;
     for (int d = 0; d < w->shape.rank; ++d)
         if (w->axes >> d & 1) {
             bytes *= (double)p->whole.dim[d];
@@ -99,8 +99,8 @@ wfl_convolve_way wfl_convolve_choose(const wf_array *x, const wfl_window *w, wf_
     if (all * (double)wf_dtype_size(dtype) > large) /* copies of large arrays may not fit into memory */
         whole *= 3;
     double least = pieces < whole ? pieces : whole;
-    if (!(least + of_call / all <
-          parts * parts * taps * of_tap)) /* products of complex numbers are four of real ones */
+    double sums = parts * parts * taps * of_tap; /* products of complex numbers are four of real ones */
+    if (least + of_call / all >= sums)
         return WFL_BY_SUMS;
     return pieces < whole ? WFL_IN_PIECES : WFL_BY_FFT;
 }
@@ -219,14 +219,13 @@ wf_array *wfl_convolve_in_pieces(const wf_array *x, const wf_array *kernel, cons
     wf_array *spectrum = wfl_kernel_spectrum(w, kernel, &p->whole, dtype);
     wf_array *pieces = wfl_array_beside(x, dtype, &shape), *out = wfl_array_beside(x, to, &w->shape);
     wf_status status = spectrum && pieces && out ? WF_OK : wfl_array_error(wf_array_context(x));
-    if (status == WF_OK && wf_array_count(out))
-        do {
-            status = gather(&q, x, pieces);
-            if (status == WF_OK)
-                status = wfl_convolve_cyclic(pieces, w->axes << q.axes, spectrum, w->function);
-            if (status == WF_OK)
-                status = scatter(&q, pieces, out);
-        } while (status == WF_OK && next_group(&q));
+    for (bool more = status == WF_OK; more; more = status == WF_OK && next_group(&q)) {
+        status = gather(&q, x, pieces);
+        if (status == WF_OK)
+            status = wfl_convolve_cyclic(pieces, w->axes << q.axes, spectrum, w->function);
+        if (status == WF_OK)
+            status = scatter(&q, pieces, out);
+    }
     wf_release(spectrum);
     wf_release(pieces);
     if (status == WF_OK)

@@ -13,7 +13,7 @@ typedef enum wfl_convolve_way { WFL_BY_SUMS, WFL_BY_FFT, WFL_IN_PIECES } wfl_con
 /* Chooses what takes the least time: sums over the kernel's elements for each element of the result, transforms of the
  * whole array, or of pieces, which *p then describes. */
 wfl_convolve_way wfl_convolve_choose(const wf_array *x, const wfl_window *w, wf_dtype dtype, wfl_pieces *p);
-/* x times the kernel, w->size, through transforms of pieces. */
+/* x, which is not empty, times the kernel, w->size, through transforms of pieces. */
 wf_array *wfl_convolve_in_pieces(const wf_array *x, const wf_array *kernel, const wfl_window *w, const wfl_pieces *p,
                                  wf_dtype dtype, wf_dtype to);
 
