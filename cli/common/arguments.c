@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 bool is_name(const char *text, size_t len)
 {
@@ -19,7 +20,7 @@ bool is_name(const char *text, size_t len)
 bool has_suffix(const char *text, const char *suffix)
 {
     size_t n = strlen(text), m = strlen(suffix);
-    return n > m && strcmp(text + n - m, suffix) == 0;
+    return n > m && strcasecmp(text + n - m, suffix) == 0;
 }
 
 static const option shared_options[] = {

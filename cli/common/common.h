@@ -74,7 +74,7 @@ int next_argument(arguments *a);
 static inline int ended(int argument) { return argument == ARG_BAD ? EXIT_USAGE : EXIT_OK; }
 bool parse_int(const char *text, long low, long high, long *out); /* the whole text is a number of the range */
 bool is_name(const char *text, size_t len);                       /* a name of operator text */
-bool has_suffix(const char *text, const char *suffix);            /* and something before it */
+bool has_suffix(const char *text, const char *suffix);            /* in any letter case, and something before it */
 
 /* ---- context.c ---- */
 /* NULL after a message. The caller frees the context. */

@@ -215,6 +215,9 @@ refuses 2 'are for files' "$WEFT" calc a a=pixel.mrc --pixel 2
 refuses 2 'no place for a pixel size' "$WEFT" calc a a=pixel.mrc --pixel 2 -o wrong.npy
 refuses 2 'only MRC and OME files' "$WEFT" calc a a=pixel.mrc --stack -o wrong.tif
 refuses 2 'that of a stack' "$WEFT" calc a a=pixel.mrc --volume -o wrong.mrcs
+refuses 2 'that of a stack' "$WEFT" calc a a=pixel.mrc --volume -o wrong.MRCS
+"$WEFT" calc a a=pixel.mrc --stack -o pixel.OME.TIF
+"$WEFT" info pixel.OME.TIF | grep -q 'stack of images' || die "--stack: $("$WEFT" info pixel.OME.TIF)"
 [ ! -e wrong.mrc ] || die 'a refused command left a file'
 
 # --- a dump of a text of several parts; names of arrays in reasons
