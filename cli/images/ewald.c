@@ -129,10 +129,11 @@ static bool project_some(const wf_array *spectrum, wf_slices *slices, const wf_a
 {
     const double wavelength = slices->wavelength;
     wf_shape s = wf_array_shape(out);
-    wf_array *upper = wf_extract_slices(spectrum, slices, rotations, NULL), *lower = NULL, *images = NULL;
+    wf_array *upper = wf_extract_slices(spectrum, slices, rotations, NULL), *images = NULL;
     slices->wavelength = -wavelength;
-    if (upper)
-        lower = wf_extract_slices(spectrum, slices, rotations, NULL);
+    wf_array *lower = !upper            ? NULL
+                      : wavelength != 0 ? wf_extract_slices(spectrum, slices, rotations, NULL)
+                                        : wf_retain(upper); /* planes */
     slices->wavelength = wavelength;
     if (lower && join(upper, lower, &slices->image, ctf, pixel))
         images = wf_fft_c2r(upper, slices->image.size[1], WF_AXES(1, 2), WF_FFT_BACKWARD);
