@@ -8,17 +8,12 @@ const char help_ctf[] =
     "  weft ctf micrograph.mrc --defocus 1.5 -o flipped.mrc   phases flipped where the CTF is negative\n"
     "  weft ctf particles.mrcs --fit --wiener 0.1 -o corrected.mrcs\n"
     "  weft ctf map.mrc --defocus 1.2,0.05,30 --multiply -o imaged.mrc\n"
-    "  weft ctf --size 512 --pixel 1.2 --defocus 1.5 -o ctf.mrc      the function itself, frequency 0 in the middle\n\n"
-    "  --defocus D[,A,DEG]    mean defocus and half the difference of the two in micrometres, positive is underfocus;\n"
-    "                         angle of the larger one in degrees, from x towards y\n"
+    "  weft ctf --size 512 --pixel 1.2 --defocus 1.5 -o ctf.mrc      the function itself, frequency 0 in the middle\n\n" DEFOCUS_HELP
     "  --fit                  finds these from the power spectrum, for each image\n"
     "  --range LOW,HIGH       defoci of the search (default: 0.2,5)\n"
     "  --astigmatism A        the largest of the search (default: 0.1; 0: none)\n"
     "  --resolution LOW,HIGH  of the search, in Angstrom (default: 30, and 5 or 2.4 pixels)\n"
-    "  --window N             pixels of the power spectrum's windows (default: 512, or the image)\n"
-    "  --voltage KV           (default: 300)\n"
-    "  --cs MM                spherical aberration (default: 2.7)\n"
-    "  --amplitude A          amplitude contrast (default: 0.1)\n"
+    "  --window N             pixels of the power spectrum's windows (default: 512, or the image)\n" MICROSCOPE_HELP
     "  --phase DEG            shift of a phase plate\n"
     "What is done, one of these:\n"
     "  --flip                 changes the sign where the CTF is negative (the default)\n"
@@ -28,14 +23,11 @@ const char help_ctf[] =
 
 enum {
     DEFOCUS = IMAGE_OWN,
-    FIT,
+    FIT = DEFOCUS + OPTICS_COUNT,
     RANGE,
     ASTIGMATISM,
     RESOLUTION,
     WINDOW,
-    VOLTAGE,
-    CS,
-    AMPLITUDE,
     PHASE,
     FLIP,
     MULTIPLY,
@@ -43,15 +35,12 @@ enum {
     SIZE
 };
 static const option options[] = { IMAGE_OPTIONS,
-                                  { "defocus", 0, true },
+                                  OPTICS_OPTIONS,
                                   { "fit", 0, false },
                                   { "range", 0, true },
                                   { "astigmatism", 0, true },
                                   { "resolution", 0, true },
                                   { "window", 0, true },
-                                  { "voltage", 0, true },
-                                  { "cs", 0, true },
-                                  { "amplitude", 0, true },
                                   { "phase", 0, true },
                                   { "flip", 0, false },
                                   { "multiply", 0, false },
@@ -62,7 +51,7 @@ static const double degrees = PI / 180;
 
 typedef struct correction {
     wf_ctf_search search;
-    double defocus[3]; /* mean, half the difference, angle in radians */
+    double ctf[WF_CTF_MEMBERS];
     double wiener;
     long window, size;
     int how; /* FLIP, MULTIPLY or WIENER */
@@ -72,13 +61,13 @@ typedef struct correction {
 
 static wf_val value_at(const correction *c, wf_val gy, wf_val gx)
 {
-    wf_ctf ctf = { .voltage = WF_V(c->search.voltage),
-                   .cs = WF_V(c->search.cs),
-                   .amplitude = WF_V(c->search.amplitude),
-                   .phase_shift = WF_V(c->search.phase_shift),
-                   .defocus = WF_V(c->defocus[0]),
-                   .astigmatism = WF_V(c->defocus[1]),
-                   .angle = WF_V(c->defocus[2]) };
+    wf_ctf ctf = { .voltage = WF_V(c->ctf[CTF_VOLTAGE]),
+                   .cs = WF_V(c->ctf[CTF_CS]),
+                   .amplitude = WF_V(c->ctf[CTF_AMPLITUDE]),
+                   .phase_shift = WF_V(c->ctf[CTF_PHASE_SHIFT]),
+                   .defocus = WF_V(c->ctf[CTF_DEFOCUS]),
+                   .astigmatism = WF_V(c->ctf[CTF_ASTIGMATISM]),
+                   .angle = WF_V(c->ctf[CTF_ANGLE]) };
     return wf_ctf_value(&ctf, gy, gx);
 }
 
@@ -107,6 +96,10 @@ static int find(job *j, correction *c, double *found)
     int64_t window = c->window && c->window < least ? c->window : least < 512 ? least : c->window ? c->window : 512;
     window = least < window ? least : window;
     c->search.pixel = in->pixel[2];
+    c->search.voltage = c->ctf[CTF_VOLTAGE];
+    c->search.cs = c->ctf[CTF_CS];
+    c->search.amplitude = c->ctf[CTF_AMPLITUDE];
+    c->search.phase_shift = c->ctf[CTF_PHASE_SHIFT];
     wf_array *power = wf_power_spectrum(in->data, window), *fit = power ? wf_ctf_fit(power, &c->search) : NULL;
     bool ok = fit && wf_download(fit, found, (size_t)n * 4 * sizeof *found) == WF_OK;
     wf_release(power);
@@ -124,7 +117,7 @@ static int correct(job *j, correction *c, image *in, const double *found)
     for (int64_t i = 0; i < (found ? n : 1) && ok; i++) {
         image one = *in;
         for (int k = 0; k < 3 && found; k++)
-            c->defocus[k] = found[4 * i + k];
+            c->ctf[CTF_DEFOCUS + k] = found[4 * i + k];
         one.data = found ? wf_view_at(flat, 0, i) : wf_retain(in->data);
         ok = one.data && wf_image_filter(one.data, one.data, one.rank, respond, c) == WF_OK;
         wf_release(one.data);
@@ -192,10 +185,7 @@ static int take_option(const job *j, correction *c, int o, const char *text)
         int o;
         double *value, least, most;
     } numbers[] = { { ASTIGMATISM, &s->astigmatism, 0, 10 },
-                    { VOLTAGE, &s->voltage, 1, 3000 },
-                    { CS, &s->cs, 0, 100 },
-                    { AMPLITUDE, &s->amplitude, -1, 1 },
-                    { PHASE, &s->phase_shift, -360, 360 },
+                    { PHASE, &c->ctf[CTF_PHASE_SHIFT], -360, 360 },
                     { WIENER, &c->wiener, 1e-9, 1e9 } };
     if (o == FLIP || o == MULTIPLY || o == WIENER) {
         if (c->how && c->how != o)
@@ -207,20 +197,16 @@ static int take_option(const job *j, correction *c, int o, const char *text)
                                   *numbers[k].value > numbers[k].most))
             return misused(self, "--%s %s: give a number from %g to %g", options[o].name, text, numbers[k].least,
                            numbers[k].most);
-    int n;
+    if (o >= DEFOCUS && o < FIT) {
+        c->given = c->given || o == DEFOCUS;
+        return take_optics(j, c->ctf, o - DEFOCUS, text);
+    }
     switch (o) {
-    case DEFOCUS:
-        n = parse_list(text, c->defocus, 3);
-        if (n != 1 && n != 3)
-            return misused(self, "--defocus %s: give micrometres, as 1.5 or 1.5,0.05,30", text);
-        c->defocus[2] *= degrees;
-        c->given = true;
-        break;
     case FIT:
         c->fit = true;
         break;
     case PHASE:
-        s->phase_shift *= degrees;
+        c->ctf[CTF_PHASE_SHIFT] *= degrees;
         break;
     case RANGE:
         return parse_two(text, &s->least, &s->most) && s->least < s->most
@@ -244,7 +230,7 @@ static int take_option(const job *j, correction *c, int o, const char *text)
 int run_ctf(const command *self, int argc, char **argv)
 {
     job j = job_of(self, options, argc, argv, 1);
-    correction c = { .search = { .voltage = 300, .cs = 2.7, .amplitude = 0.1, .astigmatism = 0.1 } };
+    correction c = { .search = { .astigmatism = 0.1 }, .ctf = { OPTICS_DEFAULTS } };
     for (int o = job_next(&j); o != ARG_END; o = job_next(&j)) {
         if (o < 0)
             return ended(o);

@@ -225,6 +225,32 @@ int parse_period(const job *j, const image *i, const char *name, const char *tex
     return EXIT_OK;
 }
 
+/* ---- a microscope ---- */
+int take_optics(const job *j, double ctf[WF_CTF_MEMBERS], int o, const char *text)
+{
+    static const struct {
+        const char *name;
+        int member;
+        double least, most;
+    } numbers[] = { { "voltage", CTF_VOLTAGE, 1, 3000 },
+                    { "cs", CTF_CS, 0, 100 },
+                    { "amplitude", CTF_AMPLITUDE, -1, 1 } };
+    if (o > 0) {
+        double *value = ctf + numbers[o - 1].member, least = numbers[o - 1].least, most = numbers[o - 1].most;
+        if (parse_real(text, value) && *value >= least && *value <= most)
+            return EXIT_OK;
+        return misused(j->a.command, "--%s %s: give a number from %g to %g", numbers[o - 1].name, text, least, most);
+    }
+    double given[3] = { 0 };
+    int n = parse_list(text, given, 3);
+    if (n != 1 && n != 3)
+        return misused(j->a.command, "--defocus %s: give micrometres, as 1.5 or 1.5,0.05,30", text);
+    ctf[CTF_DEFOCUS] = given[0];
+    ctf[CTF_ASTIGMATISM] = given[1];
+    ctf[CTF_ANGLE] = given[2] * (PI / 180);
+    return EXIT_OK;
+}
+
 /* ---- geometry ---- */
 int take_interpolation(const job *j, wf_interp *how, int o, const char *text)
 {

@@ -105,6 +105,16 @@ int parse_order(const job *j, const char *text, wf_euler *out);
 bool euler_matrix(wf_context *ctx, wf_euler order, const double degrees[3], double out[9]);
 /* Returns a new array with these elements. NULL: the context has the error. */
 wf_array *array_of(wf_context *ctx, wf_dtype dtype, wf_shape shape, const void *elements);
+/* Sets rows [2, 3] for wf_transform: position p (y, x) of the result is read at center + shift + R (p - center), where R
+ * turns by an angle in radians; R of the opposite angle turns images, as --rotate does. */
+void turn_rows(double angle, const double center[2], const double shift[2], double rows[6]);
+/* Images [h, w] or [k, h, w] turned in the plane, about n/2, by n angles of 360/n degrees: [n, k, h, w]. NULL: the context
+ * has the error. */
+wf_array *turned_images(wf_array *images, int64_t n);
+/* Changes the sign of all elements. False: the context has the error. */
+bool negate(wf_array *images);
+
+/* ---- options of a microscope ---- */
 /* The members of wf_ctf that commands know, in the order of wf_spectrum_ctf. */
 enum {
     CTF_VOLTAGE,
@@ -117,12 +127,17 @@ enum {
     CTF_BFACTOR,
     CTF_SCALE
 };
-/* Sets rows [2, 3] for wf_transform: position p (y, x) of the result is read at center + shift + R (p - center), where R
- * turns by an angle in radians; R of the opposite angle turns images, as --rotate does. */
-void turn_rows(double angle, const double center[2], const double shift[2], double rows[6]);
-/* Images [h, w] or [k, h, w] turned in the plane, about n/2, by n angles of 360/n degrees: [n, k, h, w]. NULL: the context
- * has the error. */
-wf_array *turned_images(wf_array *images, int64_t n);
-/* Changes the sign of all elements. False: the context has the error. */
-bool negate(wf_array *images);
+/* Takes --defocus, --voltage, --cs and --amplitude, which stand in that order, as options 0 to 3. Returns an exit code. */
+int take_optics(const job *j, double ctf[WF_CTF_MEMBERS], int o, const char *text);
+#define OPTICS_OPTIONS \
+    { "defocus", 0, true }, { "voltage", 0, true }, { "cs", 0, true }, { "amplitude", 0, true }
+enum { OPTICS_COUNT = 4 };
+#define OPTICS_DEFAULTS [CTF_VOLTAGE] = 300, [CTF_CS] = 2.7, [CTF_AMPLITUDE] = 0.1
+#define DEFOCUS_HELP                                                                                                     \
+    "  --defocus D[,A,DEG]    mean defocus and half the difference of the two in micrometres, positive is underfocus;\n" \
+    "                         angle of the larger one in degrees, from x towards y\n"
+#define MICROSCOPE_HELP                                              \
+    "  --voltage KV           (default: 300)\n"                      \
+    "  --cs MM                spherical aberration (default: 2.7)\n" \
+    "  --amplitude A          amplitude contrast (default: 0.1)\n"
 #endif

@@ -11,27 +11,16 @@ const char help_project[] =
     "  --order ORDER          zyz (the default), zxz, xyz, ..., relion, eman2, dynamo, imod\n"
     "  --count N              N directions of a spiral over the sphere; prints their angles (--order zyz)\n"
     "  --interpolation HOW    nearest, linear (the default), cubic, bspline, lanczos4, lanczos6, lanczos8\n\n"
-    "With --defocus the projections are images as a microscope makes them, by the volume's Fourier transform:\n"
-    "  --defocus D[,A,DEG]    mean defocus and half the difference of the two in micrometres, positive is underfocus;\n"
-    "                         angle of the larger one in degrees, from x towards y\n"
-    "  --voltage KV           (default: 300)\n"
-    "  --cs MM                spherical aberration (default: 2.7)\n"
-    "  --amplitude A          amplitude contrast (default: 0.1)\n"
+    "With --defocus the projections are images as a microscope makes them, by the volume's Fourier transform:\n" DEFOCUS_HELP
+        MICROSCOPE_HELP
     "  --ewald SIDE           of a thick volume, by the Ewald sphere: 1: what lies at higher z after the rotation has more\n"
     "                         underfocus by its distance from the centre; -1: less\n" IMAGE_HELP;
 
-enum { ROTATE = IMAGE_OWN, ORDER, COUNT, HOW, DEFOCUS, VOLTAGE, CS, AMPLITUDE, EWALD };
-static const option options[] = { IMAGE_OPTIONS,
-                                  { "rotate", 0, true },
-                                  { "order", 0, true },
-                                  { "count", 0, true },
-                                  { "interpolation", 0, true },
-                                  { "defocus", 0, true },
-                                  { "voltage", 0, true },
-                                  { "cs", 0, true },
-                                  { "amplitude", 0, true },
-                                  { "ewald", 0, true },
-                                  { NULL, 0, false } };
+enum { ROTATE = IMAGE_OWN, ORDER, COUNT, HOW, DEFOCUS, EWALD = DEFOCUS + OPTICS_COUNT };
+static const option options[] = {
+    IMAGE_OPTIONS,  { "rotate", 0, true }, { "order", 0, true }, { "count", 0, true }, { "interpolation", 0, true },
+    OPTICS_OPTIONS, { "ewald", 0, true },  { NULL, 0, false }
+};
 
 /* How images are made: as sums along rays, or by a microscope. */
 typedef struct projection {
@@ -40,33 +29,6 @@ typedef struct projection {
     bool interpolated, focused; /* --interpolation and --defocus were given */
     int optics;                 /* the last option that needs --defocus; 0: there was none */
 } projection;
-
-/* Takes an option of the microscope. Returns an exit code. */
-static int take_optics(const job *j, projection *p, int o, const char *text)
-{
-    const struct {
-        int o, member;
-        double least, most;
-    } numbers[] = { { VOLTAGE, CTF_VOLTAGE, 1, 3000 }, { CS, CTF_CS, 0, 100 }, { AMPLITUDE, CTF_AMPLITUDE, -1, 1 } };
-    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
-        double *value = p->ctf + numbers[k].member;
-        if (numbers[k].o == o && (!parse_real(text, value) || *value < numbers[k].least || *value > numbers[k].most))
-            return misused(j->a.command, "--%s %s: give a number from %g to %g", options[o].name, text,
-                           numbers[k].least, numbers[k].most);
-    }
-    if (o == EWALD && take_ewald(j, text, &p->ewald) != EXIT_OK)
-        return EXIT_USAGE;
-    if (o == DEFOCUS) {
-        double *value = p->ctf + CTF_DEFOCUS;
-        int n = parse_list(text, value, 3);
-        if (n != 1 && n != 3)
-            return misused(j->a.command, "--defocus %s: give micrometres, as 1.5 or 1.5,0.05,30", text);
-        p->ctf[CTF_ANGLE] *= PI / 180;
-    }
-    p->focused = p->focused || o == DEFOCUS;
-    p->optics = o == DEFOCUS ? p->optics : o;
-    return EXIT_OK;
-}
 
 /* Angles of directions in equal areas, along a spiral, in degrees. */
 static void spread(double *angle, long n)
@@ -121,7 +83,7 @@ int run_project(const command *self, int argc, char **argv)
 {
     job j = job_of(self, options, argc, argv, 1);
     projection p = { .how = { .interpolation = WF_INTERPOLATE_LINEAR, .border = WF_BORDER_VALUE },
-                     .ctf = { [CTF_VOLTAGE] = 300, [CTF_CS] = 2.7, [CTF_AMPLITUDE] = 0.1, [CTF_SCALE] = 1 } };
+                     .ctf = { OPTICS_DEFAULTS, [CTF_SCALE] = 1 } };
     wf_euler order = WF_EULER_ZYZ;
     double given[3], *angle;
     bool rotate = false, ordered = false;
@@ -138,8 +100,12 @@ int run_project(const command *self, int argc, char **argv)
             return misused(self, "--count %s: give a number of directions", j.a.value);
         if (o == HOW && take_interpolation(&j, &p.how, 0, j.a.value) != EXIT_OK)
             return EXIT_USAGE;
-        if (o >= DEFOCUS && take_optics(&j, &p, o, j.a.value) != EXIT_OK)
+        if (o >= DEFOCUS && o < EWALD && take_optics(&j, p.ctf, o - DEFOCUS, j.a.value) != EXIT_OK)
             return EXIT_USAGE;
+        if (o == EWALD && take_ewald(&j, j.a.value, &p.ewald) != EXIT_OK)
+            return EXIT_USAGE;
+        p.focused = p.focused || o == DEFOCUS;
+        p.optics = o > DEFOCUS ? o : p.optics;
         p.interpolated = p.interpolated || o == HOW;
         rotate = rotate || o == ROTATE;
         ordered = ordered || o == ORDER;
