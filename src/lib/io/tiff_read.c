@@ -118,17 +118,17 @@ static bool is_page(const wfl_tiff_job *j)
     return !(kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK));
 }
 
-/* Computes Angstrom per pixel from a resolution in pixels per centimetre. A resolution in inches is ignored: programs
- * write it by default. */
+/* Computes Angstrom per pixel from a resolution in pixels per centimetre, unless the description has them. A resolution in
+ * inches is ignored: programs write it by default. */
 static void read_spacing(const wfl_tiff_job *j, file_info *info)
 {
     uint16_t unit = RESUNIT_INCH;
     float x = 0, y = 0;
+    if (info->spacing[1] > 0 && info->spacing[2] > 0)
+        return;
     wfl_tiff.GetFieldDefaulted(j->tif, TIFFTAG_RESOLUTIONUNIT, &unit);
     bool known =
         wfl_tiff.GetField(j->tif, TIFFTAG_XRESOLUTION, &x) && wfl_tiff.GetField(j->tif, TIFFTAG_YRESOLUTION, &y);
-    if (info->spacing[1] > 0 && info->spacing[2] > 0) /* from the description */
-        return;
     if (!known || unit != RESUNIT_CENTIMETER || !(x > 0 && x < 1e30f && y > 0 && y < 1e30f))
         return;
     info->spacing[1] = 1e8 / (double)y;
