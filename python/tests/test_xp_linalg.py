@@ -38,9 +38,9 @@ def close(got, wanted, dtype):
 @pytest.mark.parametrize("mode", ["reduced", "complete"])
 def test_qr(shape, mode, dtype):
     a = matrices(shape, dtype)
-    made, wanted = xp.linalg.qr(xp.asarray(a), mode=mode), numpy.linalg.qr(a, mode)
-    close(made.Q, wanted.Q, dtype)
-    close(made.R, wanted.R, dtype)
+    made, (q, r) = xp.linalg.qr(xp.asarray(a), mode=mode), numpy.linalg.qr(a, mode)
+    close(made.Q, q, dtype)
+    close(made.R, r, dtype)
     q = numpy.asarray(made.Q)
     assert numpy.allclose(q.conj().swapaxes(-1, -2) @ q, numpy.eye(q.shape[-1]), atol=SLACK[dtype])
 
@@ -48,9 +48,9 @@ def test_qr(shape, mode, dtype):
 @pytest.mark.parametrize("shape", SQUARE)
 def test_determinants(shape, dtype):
     a = matrices(shape, dtype)
-    made, wanted = xp.linalg.slogdet(xp.asarray(a)), numpy.linalg.slogdet(a)
-    close(made.sign, wanted.sign, dtype)
-    close(made.logabsdet, wanted.logabsdet, dtype)
+    made, (sign, logarithm) = xp.linalg.slogdet(xp.asarray(a)), numpy.linalg.slogdet(a)
+    close(made.sign, sign, dtype)
+    close(made.logabsdet, logarithm, dtype)
     assert numpy.allclose(numpy.asarray(xp.linalg.det(xp.asarray(a))), numpy.linalg.det(a), rtol=10 * SLACK[dtype])
 
 
@@ -58,7 +58,7 @@ def test_determinants_of_all_kinds():
     order = numpy.random.default_rng(3).permutation(300)
     big = numpy.eye(300)[order] * 1e-3
     sign, log = xp.linalg.slogdet(xp.asarray(big))
-    assert sign.item() == numpy.linalg.slogdet(big).sign and math.isclose(log.item(), 300 * math.log(1e-3))
+    assert sign.item() == numpy.linalg.slogdet(big)[0] and math.isclose(log.item(), 300 * math.log(1e-3))
     for singular in (numpy.zeros((7, 7)), numpy.array([[1.0, 2.0], [2.0, 4.0]])):
         sign, log = xp.linalg.slogdet(xp.asarray(singular))
         assert sign.item() == 0 and log.item() == -math.inf and xp.linalg.det(xp.asarray(singular)).item() == 0
@@ -83,7 +83,7 @@ def test_singular_values(shape, dtype):
     for full in (True, False):
         u, s, vh = map(numpy.asarray, xp.linalg.svd(x, full_matrices=full))
         wanted = numpy.linalg.svd(a, full_matrices=full)
-        assert u.shape == wanted.U.shape and vh.shape == wanted.Vh.shape
+        assert u.shape == wanted[0].shape and vh.shape == wanted[2].shape
         k = s.shape[-1]
         close(u[..., :k] * s[..., None, :] @ vh[..., :k, :], a, dtype)
         for q in (u, vh.conj().swapaxes(-1, -2)):
@@ -120,6 +120,16 @@ def test_systems(shape, dtype):
     close(xp.linalg.matrix_power(x, -1), numpy.linalg.inv(a), dtype)
 
 
+def vector_norm(a, ord, axis, keepdims):
+    """numpy.linalg.vector_norm, which NumPy has since 2.0."""
+    axes = range(a.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    axes = [k % a.ndim for k in axes]
+    others = [k for k in range(a.ndim) if k not in axes]
+    flat = a.transpose(others + axes).reshape([a.shape[k] for k in others] + [-1])
+    norm = numpy.linalg.norm(flat, ord=ord, axis=-1)
+    return numpy.expand_dims(norm, tuple(axes)) if keepdims else norm
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_norms(shape, dtype):
     a = matrices(shape, dtype)
@@ -127,19 +137,19 @@ def test_norms(shape, dtype):
     for keepdims in (False, True):
         for ord in ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf):
             close(xp.linalg.matrix_norm(x, ord=ord, keepdims=keepdims),
-                  numpy.linalg.matrix_norm(a, ord=ord, keepdims=keepdims), dtype)
+                  numpy.linalg.norm(a, ord=ord, axis=(-2, -1), keepdims=keepdims), dtype)
         for ord in (0, 1, 2, 3, 0.5, -1, math.inf, -math.inf):
             for axis in (None, -1, 0, (0, 1)):
                 close(xp.linalg.vector_norm(x, ord=ord, axis=axis, keepdims=keepdims),
-                      numpy.linalg.vector_norm(a, ord=ord, axis=axis, keepdims=keepdims), dtype)
+                      vector_norm(a, ord, axis, keepdims), dtype)
 
 
 @pytest.mark.parametrize("offset", [-9, -2, 0, 1, 9])
 def test_diagonals(offset):
     for shape in SHAPES + [(0, 3), (2, 0, 0)]:
         a = matrices(shape, "f8")
-        close(xp.linalg.diagonal(xp.asarray(a), offset=offset), numpy.linalg.diagonal(a, offset=offset), "f8")
-        close(xp.linalg.trace(xp.asarray(a), offset=offset), numpy.linalg.trace(a, offset=offset), "f8")
+        close(xp.linalg.diagonal(xp.asarray(a), offset=offset), numpy.diagonal(a, offset, -2, -1), "f8")
+        close(xp.linalg.trace(xp.asarray(a), offset=offset), numpy.trace(a, offset, -2, -1), "f8")
 
 
 def test_arrays_of_emulated_gpus():
@@ -155,8 +165,8 @@ def test_arrays_of_emulated_gpus():
 
 def test_products():
     a, b = matrices((4, 3), "f8"), matrices((2, 4, 3), "f8", 1)
-    close(xp.linalg.cross(xp.asarray(a), xp.asarray(b)), numpy.linalg.cross(a, b), "f8")
-    close(xp.linalg.cross(xp.asarray(a.T), xp.asarray(a.T + 1), axis=0), numpy.linalg.cross(a.T, a.T + 1, axis=0), "f8")
+    close(xp.linalg.cross(xp.asarray(a), xp.asarray(b)), numpy.cross(a, b), "f8")
+    close(xp.linalg.cross(xp.asarray(a.T), xp.asarray(a.T + 1), axis=0), numpy.cross(a.T, a.T + 1, axis=0), "f8")
     close(xp.linalg.outer(xp.asarray(a[0]), xp.asarray(a[:, 0])), numpy.outer(a[0], a[:, 0]), "f8")
     close(xp.linalg.matmul(xp.asarray(a), xp.asarray(b).mT), a @ b.swapaxes(-1, -2), "f8")
 

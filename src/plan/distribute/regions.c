@@ -79,7 +79,7 @@ static wf__range of_leaf(const void *user, const wf__node *n)
 }
 
 /* Returns the elements along an axis of n that a read at these indices finds by a border mode. */
-static wf__range behind_border(wf__range x, unsigned border, int64_t n)
+static wf__range inside_border(wf__range x, unsigned border, int64_t n)
 {
     int64_t lo = x.lo, hi = x.hi, edge = border == WF_BORDER_REFLECT ? 1 : 0;
     if (lo >= 0 && hi < n)
@@ -151,7 +151,7 @@ static bool find_read(const place *at, wf__ref r, wf__box *out)
             x = (wf__range){ 0, b->dim[k] - 1, true };
         if (!x.known)
             return fail_unknown(at, r, k);
-        x = behind_border(x, n->op == WF__LOAD ? n->aux : WF_BORDER_NONE, b->dim[k]);
+        x = inside_border(x, n->op == WF__LOAD ? n->aux : WF_BORDER_NONE, b->dim[k]);
         out->lo[k] = x.lo;
         out->hi[k] = x.hi + 1;
     }
