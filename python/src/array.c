@@ -325,7 +325,8 @@ static PyObject *get_strides(PyObject *self, void *closure)
     if (!array)
         return NULL;
     wfpy_released r = wfpy_release_gil(false);
-    wf_status status = wf_map(array, &data, stride);
+    wf_status status =
+        wfpy_is_gpu(wf_array_device(array)) ? wf_map_device(array, &data, stride) : wf_map(array, &data, stride);
     wfpy_take_gil(r);
     if (status != WF_OK)
         return wfpy_raise();

@@ -86,7 +86,6 @@ static bool describe_dtype(wf_dtype dtype, tensor *t)
 }
 
 static bool is_emulated(wf_device device) { return device >= WF_GPU_EMU(0); }
-static bool is_gpu(wf_device device) { return device >= WF_GPU(0); }
 
 static PyObject *dlpack_device(PyObject *self, PyObject *none)
 {
@@ -97,7 +96,7 @@ static PyObject *dlpack_device(PyObject *self, PyObject *none)
     wf_device device = wf_array_device(array);
     if (is_emulated(device))
         return buffer_error("an array of an emulated GPU has no device in DLPack");
-    return is_gpu(device) ? Py_BuildValue("ii", ON_CUDA, device - WF_GPU(0)) : Py_BuildValue("ii", ON_CPU, 0);
+    return wfpy_is_gpu(device) ? Py_BuildValue("ii", ON_CUDA, device - WF_GPU(0)) : Py_BuildValue("ii", ON_CPU, 0);
 }
 
 /* The array that is lent: `array`, retained, or a copy of it; NULL with an exception. */
@@ -105,11 +104,11 @@ static wf_array *array_to_lend(wf_array *array, PyObject *where, PyObject *copy,
 {
     wf_device device = wf_array_device(array);
     wf_array *made = NULL;
-    int type = is_gpu(device) ? ON_CUDA : ON_CPU, id = is_gpu(device) ? device - WF_GPU(0) : 0;
+    int type = wfpy_is_gpu(device) ? ON_CUDA : ON_CPU, id = wfpy_is_gpu(device) ? device - WF_GPU(0) : 0;
     if (where != Py_None && !PyArg_ParseTuple(where, "ii", &type, &id))
         return NULL;
     const wf_device wanted = type == ON_CPU ? WF_CPU : type == ON_CUDA ? WF_GPU(id) : 0;
-    const bool moves = wanted != (is_gpu(device) ? device : WF_CPU);
+    const bool moves = wanted != (wfpy_is_gpu(device) ? device : WF_CPU);
     const int copies = copy == Py_None ? -1 : PyObject_IsTrue(copy);
     if (PyErr_Occurred())
         return NULL;
@@ -149,7 +148,8 @@ static PyObject *dlpack(PyObject *self, PyObject *args, PyObject *keywords)
     const bool read_only = wf_array_is_read_only(from);
     /* Both wait for queued work, so the consumer's stream has nothing to wait for. */
     wfpy_released r = wfpy_release_gil(false);
-    wf_status status = is_gpu(device) ? wf_map_device(from, &t->data, l->strides) : wf_map(from, &t->data, l->strides);
+    wf_status status =
+        wfpy_is_gpu(device) ? wf_map_device(from, &t->data, l->strides) : wf_map(from, &t->data, l->strides);
     wfpy_take_gil(r);
     PyObject *capsule = NULL;
     if (status != WF_OK)
@@ -162,8 +162,8 @@ static PyObject *dlpack(PyObject *self, PyObject *args, PyObject *keywords)
         t->ndim = shape.rank;
         t->shape = l->shape;
         t->strides = l->strides;
-        t->device.type = is_gpu(device) ? ON_CUDA : ON_CPU;
-        t->device.id = is_gpu(device) ? device - WF_GPU(0) : 0;
+        t->device.type = wfpy_is_gpu(device) ? ON_CUDA : ON_CPU;
+        t->device.id = wfpy_is_gpu(device) ? device - WF_GPU(0) : 0;
         if (major) {
             l->as.versioned.version.major = 1;
             l->as.versioned.version.minor = 1;
@@ -392,7 +392,7 @@ static PyObject *cuda_array_interface(PyObject *self, PyObject *none)
     (void)none;
     if (!array)
         return NULL;
-    if (!is_gpu(wf_array_device(array)) || is_emulated(wf_array_device(array))) {
+    if (!wfpy_is_gpu(wf_array_device(array)) || is_emulated(wf_array_device(array))) {
         PyErr_SetString(PyExc_AttributeError, "the array is not in the memory of a GPU");
         return NULL;
     }

@@ -149,6 +149,7 @@ static inline bool wfpy_is_array(PyObject *object) { return Py_TYPE(object) == w
 /* A new weft.Array. Owns `array`, also on failure. NULL: raises the library's error. */
 PyObject *wfpy_array_new(wf_array *array);
 /* True if the array cannot be written. A lazy array can. */
+static inline bool wfpy_is_gpu(wf_device device) { return device >= WF_GPU(0); }
 static inline bool wfpy_is_read_only(PyObject *object) { return wf_array_is_read_only(((wfpy_array *)object)->array); }
 /* The array of a weft.Array, computed if it is lazy; borrowed. */
 wf_array *wfpy_array_of(PyObject *object);
