@@ -425,7 +425,7 @@ static void numbers(distributed_world *w)
     wf_kernel *by_index = wf_compile(g);
     g = wf_begin(w->ctx);
     wf_val row = wf_min(wf_max(wf_add(wf_iota(g, shape, 0), wf_param(g, "move", WF_I64, 0)), 0), 47);
-    wf_out(g, gathered, wf_read(g, a, row, wf_iota(g, shape, 1)));
+    wf_out(g, gathered, wf_gather(wf_mul(wf_in(g, a), 2), row, wf_iota(g, shape, 1)));
     wf_kernel *by_gather = wf_compile(g);
     for (int k = 0; k < 4 && w->status == WF_OK; ++k) {
         int move = k * k - 4, scale = k;
