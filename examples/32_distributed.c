@@ -1,6 +1,6 @@
 /* Diffusion of heat in a cube that is divided among ranks. The operator is the one for a single process: the library finds
- * out which elements a rank needs of its neighbours, and fetches them. Alone the program is one rank; with
- * `mpirun -n 4 32_distributed` it is four, and prints the same. */
+ * out which elements a rank needs of its neighbours, and fetches them. With `mpirun -n 4 32_distributed` four processes are the
+ * ranks; alone two threads are, and the program prints the same. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <weft/distributed.h>
@@ -41,16 +41,12 @@ static void print_sums(wf_context *ctx, wf_ranks *ranks, const wf_array *a, int 
     wf_release(most);
 }
 
-int main(void)
+/* What each rank does. */
+static wf_status diffuse(wf_ranks *ranks, void *user)
 {
     const wf_shape cube = WF_SHAPE(SIDE, SIDE, SIDE);
-    wf_ranks *ranks = NULL;
-    wf_ranks_error error;
-    if (wf_ranks_open_mpi(NULL, &ranks, &error) != WF_OK) {
-        fprintf(stderr, "%s\n", error.text);
-        return EXIT_FAILURE;
-    }
     wf_dist dist;
+    (void)user;
     wf_context *ctx = wf_context_new(NULL);
     wf_dist_make(&cube, wf_ranks_size(ranks), NULL, &dist);
     wf_array *a = wf_empty_distributed(ctx, WF_F32, ranks, &dist),
@@ -72,11 +68,25 @@ int main(void)
     wf_status status = wf_last_status(ctx);
     if (status != WF_OK) /* some errors are those of one rank alone */
         fprintf(stderr, "rank %d: %s\n", wf_ranks_rank(ranks), wf_last_message(ctx));
-    status = wf_ranks_agree(ranks, status, "", NULL);
     wf_kernel_free(step);
     wf_release(a);
     wf_release(out);
     wf_context_free(ctx);
-    wf_ranks_free(ranks);
+    return wf_ranks_agree(ranks, status, "the diffusion failed", NULL);
+}
+
+int main(void)
+{
+    wf_ranks *ranks = NULL;
+    wf_ranks_error error = { 0 };
+    wf_status status;
+    if (wf_ranks_launched() == 1) {
+        status = wf_ranks_threads(2, diffuse, NULL, NULL, &error);
+    } else if ((status = wf_ranks_open_mpi(NULL, &ranks, &error)) == WF_OK) {
+        status = diffuse(ranks, NULL);
+        wf_ranks_free(ranks);
+    }
+    if (status != WF_OK)
+        fprintf(stderr, "%s\n", error.text);
     return status == WF_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -140,6 +140,10 @@ typedef struct wf_ranks_mpi_options {
  * Without a launcher: one rank. `options` and `error` may be NULL. Owns: the caller frees the group, at the end. */
 WF_API wf_status wf_ranks_open_mpi(const wf_ranks_mpi_options *options, wf_ranks **out, wf_ranks_error *error);
 
+/* The number of ranks that a launcher of MPI says it has started, by the variables that it sets; 1: there is none.
+ * Threads: from any thread. */
+WF_API int wf_ranks_launched(void);
+
 /* ---- transports: what connects ranks is a table of functions, which a program may give ------------------------------
  * Every function that returns a status writes error->text on failure. The caller checks all arguments. */
 /* A message. The transport's own `request_bytes` bytes, zero at first and aligned for pointers, are at `request + 1`. */

@@ -121,6 +121,13 @@ static void count_launched(search *s)
         count_by(s, "SLURM_NTASKS");
 }
 
+int wf_ranks_launched(void)
+{
+    search s = { .launched = 1 };
+    count_launched(&s);
+    return s.launched > 1 ? s.launched : 1;
+}
+
 /* ---- opening ---------------------------------------------------------------------------------------------------- */
 
 static bool open_kind(search *s, const mpi_kind *kind)
