@@ -132,7 +132,8 @@ static wf__tval call2(wf__recorder *r, const char *name, wf__tval a, wf__tval b)
     return wf__tval_call(&r->convert, wf__tval_function(name, strlen(name)), (wf__tval[]){ a, b });
 }
 
-/* Returns the index, from 0 to n - 1, of the element that the border mode takes for index i. */
+/* Returns the index, from 0 to n - 1, of the element that the border mode takes for index i. Remainders are taken so that
+ * their operands are near zero for indices near the array: bounds of i are then bounds of the result. */
 static wf__tval fold_index(wf__recorder *r, wf__tval i, wf_border border, int64_t n)
 {
     wf__tval last = wf__tval_number((double)(n - 1), false), zero = wf__tval_number(0, false);
@@ -146,12 +147,14 @@ static wf__tval fold_index(wf__recorder *r, wf__tval i, wf_border border, int64_
         return call2(r, "mul", i, zero);
     if (border == WF_BORDER_CLAMP)
         return call2(r, "min", call2(r, "max", i, zero), last);
-    wf__tval turn = call2(r, "floor_mod", i, period);
     if (border == WF_BORDER_PERIODIC)
-        return turn;
-    wf__tval back = wf__tval_binary(
-        &r->convert, '-', border == WF_BORDER_MIRROR ? wf__tval_number((double)(2 * n - 1), false) : period, turn);
-    return call2(r, "min", turn, back);
+        return call2(r, "floor_mod", i, period);
+    wf__tval half = wf__tval_number((double)(n / 2), false);
+    wf__tval below = wf__tval_number(border == WF_BORDER_MIRROR ? -1 : 0, false);
+    wf__tval above = border == WF_BORDER_MIRROR ? wf__tval_number((double)(2 * n - 1), false) : period;
+    wf__tval turn = call2(r, "sub", call2(r, "floor_mod", call2(r, "add", i, half), period), half);
+    wf__tval up = call2(r, "max", turn, call2(r, "sub", below, turn));
+    return call2(r, "min", up, call2(r, "sub", above, up));
 }
 
 /* Elements of a value, which need not be in memory: wf_gather. */

@@ -76,6 +76,10 @@ static wf__range of_op(const wf__node *n, const wf__range *of)
         return b.known && of[n->c].known ? hull_of(b, of[n->c]) : unknown;
     case WF__OP_idiv:
         return !both || b.lo <= 0 ? unknown : a.lo >= 0 ? from_to(a.lo / b.hi, a.hi / b.lo) : hull_of(a, from_to(0, 0));
+    case WF__OP_floor_mod:
+        if (!both || b.lo <= 0)
+            return unknown;
+        return a.lo >= 0 && a.hi < b.lo ? a : from_to(0, b.hi - 1);
     case WF__OP_mod:
         if (!both || b.lo <= 0)
             return unknown;
