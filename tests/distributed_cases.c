@@ -1,6 +1,7 @@
 /* distributed_cases.c - see distributed_cases.h. */
 #include "distributed_cases.h"
 #include "weft/functions.h"
+#include "weft/signal.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -443,10 +444,77 @@ static void numbers(distributed_world *w)
     wf_release(gathered);
 }
 
+/* Fails unless the array is distributed in each world of ranks. */
+static wf_array *divided(distributed_world *w, wf_array *a)
+{
+    if (a && w->ranks && !wf_array_dist(a) && w->status == WF_OK) {
+        w->status = WF_ERR_CONTRACT;
+        snprintf(w->text, sizeof w->text, "result %d is not distributed", w->results);
+    }
+    return a;
+}
+
+/* Values that recordings keep: of the shape of a distributed array, of another one, and reduced ones. */
+static void kept(distributed_world *w)
+{
+    wf_shape shape = WF_SHAPE(41, 30);
+    wf_array *a = filled(w, WF_F32, shape, 11);
+    wf_graph *g = wf_begin(w->ctx);
+    wf_val v = wf_in(g, a), mean = wf_div(wf_sum(v, WF_ALL_AXES), 41 * 30);
+    wf_array *n = wf_keep(wf_sub(v, mean)), *sum = wf_keep(wf_sum(wf_mul(v, v), WF_ALL_AXES));
+    run(w, g);
+    for (int k = 0; k < 3 && w->status == WF_OK; ++k) { /* lazy arrays that other recordings read */
+        g = wf_begin(w->ctx);
+        wf_val y = wf_min(wf_add(wf_iota(g, shape, 0), (double)(k + 1)), 40), x = wf_iota(g, shape, 1);
+        wf_array *moved = wf_keep(wf_read(g, n, y, x));
+        wf_graph *next = wf_begin(w->ctx);
+        wf_array *twice = divided(w, wf_keep(wf_mul(wf_in(next, moved), wf_cast(2, WF_F64))));
+        run(w, next);
+        run(w, g);
+        result(w, divided(w, moved));
+        result(w, twice);
+    }
+    g = wf_begin(w->ctx);
+    const wf_shape small = WF_SHAPE(20, 15);
+    wf_val y = wf_mul(wf_iota(g, small, 0), 2), x = wf_mul(wf_iota(g, small, 1), 2);
+    wf_array *binned = wf_keep(wf_add(wf_read(g, n, y, x), wf_read(g, n, wf_add(y, 1), x)));
+    wf_array *columns = wf_keep(wf_sum(wf_in(g, n), WF_AXES(0)));
+    run(w, g);
+    result(w, divided(w, binned));
+    result(w, columns);
+    result(w, n);
+    result(w, sum);
+    wf_release(a);
+}
+
+/* Text and functions of arrays, which make their results. */
+static void functions(distributed_world *w)
+{
+    wf_shape shape = WF_SHAPE(33, 64);
+    wf_array *a = filled(w, WF_F32, shape, 12), *made[2] = { NULL };
+    const char *want[] = { "out", "s" };
+    wf_text_create(w->ctx,
+                   "n = (a - mean(a)) / std(a); out = (n[y, x-1; clamp] + 2*n + n[y-1, x; mirror]) / 4; s = sum(out)",
+                   WF_NAMED(a), 0, want, 2, made);
+    failed(w);
+    result(w, divided(w, made[0]));
+    result(w, made[1]);
+    result(w, divided(w, wf_array_copy(a)));
+    result(w, divided(w, wf_array_cast(a, WF_I32)));
+    result(w, divided(w, wf_gaussian_filter(a, (double[]){ 1.5, 0.75 }, WF_AXES(0, 1), WF_BORDER_CLAMP, 0)));
+    result(w, divided(w, wf_array_normalize(a, WF_NORMALIZE_MEAN_STD, WF_ALL_AXES)));
+    result(w, divided(w, wf_array_resize(a, (int64_t[]){ 2, -3 }, (int64_t[]){ 1, 4 }, WF_BORDER_REFLECT, 0)));
+    result(w, wf_array_max(a, WF_ALL_AXES));
+    wf_array *like = divided(w, wf_like(a));
+    wf_array_fill(like, 0.5);
+    result(w, like);
+    wf_release(a);
+}
+
 const distributed_case distributed_cases[] = {
-    { "elements", elements }, { "sums", sums }, { "borders", borders },   { "program", program },
-    { "steps", steps },       { "axes", axes }, { "in_place", in_place }, { "indices", other_indices },
-    { "numbers", numbers },   { NULL, NULL },
+    { "elements", elements }, { "sums", sums }, { "borders", borders },     { "program", program },
+    { "steps", steps },       { "axes", axes }, { "in_place", in_place },   { "indices", other_indices },
+    { "numbers", numbers },   { "kept", kept }, { "functions", functions }, { NULL, NULL },
 };
 
 /* ---- runs ---- */

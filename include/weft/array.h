@@ -38,8 +38,12 @@ WF_API wf_array *wf_full(wf_context *ctx, wf_dtype dtype, wf_shape shape, double
 /* [n] on the default device: start + i*step, computed in f64 and converted as a cast.
  * Dtypes: integers, with a whole start and step below 2^53, are exact and wrap. */
 WF_API wf_array *wf_array_arange(wf_context *ctx, wf_dtype dtype, int64_t n, double start, double step);
-/* An array with the dtype, shape, context and device of `array`, in C order, with undefined contents. */
+/* An array with the dtype, shape, context and device of `array`, in C order, with undefined contents; distributed as it is
+ * (weft/distributed.h). */
 WF_API wf_array *wf_like(const wf_array *array);
+/* The same with another dtype and shape. It is distributed if `like` is and has as many axes, unless one that ranks divide
+ * has a single index in the new shape. */
+WF_API wf_array *wf_empty_like(const wf_array *like, wf_dtype dtype, wf_shape shape);
 /* An array over the caller's memory without a copy; the address is a multiple of an element's size.
  * Owns: `release(user)` runs once, from any thread, after the last use, also if the call fails; may be NULL.
  * Errors: of a GPU, memory that it cannot reach, or that is too short.

@@ -23,9 +23,13 @@ WF_API const wf_dist *wf_array_dist(const wf_array *array);
 /* The group whose ranks have the blocks; NULL: the array is not distributed. Owns: borrowed. */
 WF_API wf_ranks *wf_array_ranks(const wf_array *array);
 /* A view of the block of this rank (wf_dist_range), an array of its own whose indices begin at 0. It may be written.
- * Collective in one sense: from the first call on, each launch exchanges elements anew, so all ranks call it, or none.
- * Owns: the caller releases the view. NULL: failure. */
+ * Collective in one sense: until the view is ended each launch exchanges elements anew, so all ranks call it, or none.
+ * Owns: the caller ends the view, or releases it, and launches then exchange anew for good. NULL: failure. */
 WF_API wf_array *wf_array_block(wf_array *array);
+/* Releases a view of the block, which has no other references; NULL: that of a call which failed on this rank. Once all
+ * views are ended, launches exchange only what has been written since. All ranks call it, or none.
+ * Errors: WF_ERR_ARG: no such view, or other views of the block exist. */
+WF_API wf_status wf_array_block_end(wf_array *array, wf_array *block);
 /* Collective: a new array with all elements, on every rank. Cost: the memory of the whole array, twice on the way.
  * Owns: the caller releases it. NULL: failure. */
 WF_API wf_array *wf_array_collect(const wf_array *array);

@@ -20,18 +20,21 @@ static bool right_dist(wf_context *ctx, const wf_ranks *ranks, const wf_dist *di
     return false;
 }
 
-/* Gives the array new memory for the elements of a box, without contents. */
+/* Returns memory for the elements of a box, without contents; NULL = there is none. */
 static wf__buffer *new_memory(const wf_array *a, const wf__box *held)
 {
-    size_t bytes = 0;
-    if (wf__mul_size(wf__box_elements(held, a->shape.rank), wf_dtype_size(a->dtype), &bytes)) {
-        wf__buffer *b = wf__buffer_new(a->ctx, bytes ? bytes : 1);
-        if (b)
-            return b;
-    }
-    wf__error(a->ctx, WF_ERR_MEMORY, "out of memory for this rank's elements of a distributed array (%llu bytes)",
-              (unsigned long long)bytes);
-    return NULL;
+    size_t bytes;
+    if (!wf__mul_size(wf__box_elements(held, a->shape.rank), wf_dtype_size(a->dtype), &bytes))
+        return NULL;
+    return wf__buffer_new(a->ctx, bytes ? bytes : 1);
+}
+
+static wf_status fail_memory(const wf_array *a, const wf__box *held)
+{
+    return wf__error(a->ctx, WF_ERR_MEMORY,
+                     "out of memory for this rank's elements of a distributed array (%llu of %llu bytes each)",
+                     (unsigned long long)wf__box_elements(held, a->shape.rank),
+                     (unsigned long long)wf_dtype_size(a->dtype));
 }
 
 static void use_memory(wf_array *a, wf__buffer *buffer, const wf__box *held)
@@ -59,7 +62,7 @@ bool wf__distributed_hold(wf_array *a, const wf__box *box, wf_status *status)
     }
     wf__box held = wf__box_hull(&d->held, box, rank);
     wf__buffer *old = a->buffer, *buffer = new_memory(a, &held);
-    *status = buffer ? WF_OK : WF_ERR_MEMORY;
+    *status = buffer ? WF_OK : fail_memory(a, &held);
     if (!buffer)
         return false;
     const wf__box before = d->held;
@@ -82,7 +85,8 @@ void wf__distributed_free(wf_context *ctx, wf__distributed *d)
     wf__free(d);
 }
 
-static wf_array *make(wf_context *ctx, wf_dtype dtype, wf_ranks *ranks, const wf_dist *dist)
+/* Makes a distributed array. `later`: it may have no memory yet. */
+static wf_array *make(wf_context *ctx, wf_dtype dtype, wf_ranks *ranks, const wf_dist *dist, bool later)
 {
     wf_array *a = wf__array_handle(ctx, dtype, &dist->shape);
     wf__distributed *d = a ? wf__alloc0(sizeof *d) : NULL;
@@ -97,11 +101,17 @@ static wf_array *make(wf_context *ctx, wf_dtype dtype, wf_ranks *ranks, const wf
     wf_dist_range(dist, wf_ranks_rank(ranks), d->block.lo, d->block.hi);
     d->group = wf__dist_group_get(ctx, ranks);
     a->distributed = d;
-    wf__buffer *buffer = d->group ? new_memory(a, &d->block) : NULL;
+    wf__box held = d->block;
+    wf__buffer *buffer = d->group ? new_memory(a, &held) : NULL;
+    if (!buffer && d->group && later && dist->shape.rank) {
+        memcpy(held.hi, held.lo, sizeof held.hi);
+        buffer = new_memory(a, &held);
+    }
     if (buffer) {
-        use_memory(a, buffer, &d->block);
+        use_memory(a, buffer, &held);
         return a;
     }
+    fail_memory(a, &d->block);
     wf__distributed_free(ctx, d);
     wf__array_drop_handle(a);
     return NULL;
@@ -120,13 +130,22 @@ wf_array *wf_empty_distributed(wf_context *ctx, wf_dtype dtype, wf_ranks *ranks,
     }
     if (!right_dist(ctx, ranks, dist))
         return NULL;
-    wf_array *a = make(ctx, dtype, ranks, dist);
+    wf_array *a = make(ctx, dtype, ranks, dist, false);
     wf_ranks_error error;
     if (wf_ranks_agree(ranks, a ? WF_OK : WF_ERR_MEMORY, "out of memory for its block", &error) == WF_OK)
         return a;
     wf__error(ctx, error.status, "wf_empty_distributed: rank %d: %s", (int)error.rank, error.text);
     wf_release(a);
     return NULL;
+}
+
+wf_array *wf__distributed_like(const wf_array *like, wf_dtype dtype, const wf_shape *shape)
+{
+    wf_dist dist = like->distributed->dist;
+    for (int d = 0; d < shape->rank; ++d)
+        dist.unit[d] = shape->dim[d] == dist.shape.dim[d] ? dist.unit[d] : 1;
+    dist.shape = *shape;
+    return make(like->ctx, dtype, like->distributed->ranks, &dist, true);
 }
 
 const wf_dist *wf_array_dist(const wf_array *a) { return a && a->distributed ? &a->distributed->dist : NULL; }
@@ -141,11 +160,14 @@ static bool is_distributed(const wf_array *a, const char *function)
 
 wf_array *wf_array_block(wf_array *a)
 {
-    if (!is_distributed(a, "wf_array_block"))
+    wf_status status;
+    if (!is_distributed(a, "wf_array_block") || !wf__array_computed(a, "wf_array_block"))
         return NULL;
     wf__distributed *d = a->distributed;
+    ++d->views;
+    if (!wf__distributed_hold(a, &d->block, &status))
+        return NULL;
     wf_array *v = wf__array_handle(a->ctx, a->dtype, &a->shape);
-    d->exposed = true;
     if (!v)
         return NULL;
     memcpy(v->stride, a->stride, sizeof a->stride);
@@ -157,6 +179,23 @@ wf_array *wf_array_block(wf_array *a)
     }
     v->base = wf__box_is_empty(&d->block, a->shape.rank) ? a->buffer->data : (char *)base;
     return wf__view_end(v);
+}
+
+wf_status wf_array_block_end(wf_array *a, wf_array *block)
+{
+    const char *function = "wf_array_block_end";
+    if (!is_distributed(a, function))
+        return WF_ERR_ARG;
+    wf__distributed *d = a->distributed;
+    if (block == a || (block && block->buffer != a->buffer) || !d->views)
+        return wf__error(a->ctx, WF_ERR_ARG, "%s: this is no view of the array's block", function);
+    wf_release(block);
+    d->fresh = NULL;
+    if (d->views == 1 && atomic_load(&a->buffer->refs) > 1)
+        return wf__error(a->ctx, WF_ERR_ARG, "%s: other views of the block exist", function);
+    if (!--d->views)
+        atomic_store(&a->buffer->exposed, false);
+    return WF_OK;
 }
 
 /* ---- all elements on every rank ---- */
@@ -193,12 +232,15 @@ static bool gather(const wf_array *a, wf_array *to, char *all, size_t *bytes, si
 
 wf_array *wf_array_collect(const wf_array *a)
 {
-    if (!is_distributed(a, "wf_array_collect"))
+    if (!is_distributed(a, "wf_array_collect") || !wf__array_computed(a, "wf_array_collect"))
         return NULL;
     const wf__distributed *d = a->distributed;
     const size_t ranks = (size_t)wf_ranks_size(d->ranks);
     wf_ranks_error error;
-    wf_array *to = wf__array_make(a->ctx, "wf_array_collect", a->dtype, &a->shape, NULL, WF_CPU);
+    wf_status held;
+    wf_array *to = NULL;
+    if (wf__distributed_hold((wf_array *)a, &d->block, &held))
+        to = wf__array_make(a->ctx, "wf_array_collect", a->dtype, &a->shape, NULL, WF_CPU);
     char *all = to ? wf__alloc((size_t)wf_array_count(a) * wf_dtype_size(a->dtype) + 1) : NULL;
     size_t *bytes = all ? wf__alloc(2 * ranks * sizeof *bytes) : NULL;
     bool ok = false;

@@ -65,4 +65,7 @@ void wf__exchanges_free(wf__exchange *first);
 /* Gives the array memory for the elements of the box. False = failure, in *status, with the context's error set. */
 bool wf__distributed_hold(wf_array *a, const wf__box *box, wf_status *status);
 void wf__distributed_free(wf_context *ctx, wf__distributed *distributed);
+/* Returns an array that is distributed as `like` is, which wf__distributes. Ranks need not agree: where there is no memory
+ * for the block, the first launch asks again. NULL = no memory for the handle, with the context's error set. */
+wf_array *wf__distributed_like(const wf_array *like, wf_dtype dtype, const wf_shape *shape);
 #endif

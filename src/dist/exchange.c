@@ -154,7 +154,7 @@ void wf__exchange_drop(wf_array *a, wf__exchange *e)
 bool wf__exchange_is_fresh(const wf_array *a, const wf__exchange *e)
 {
     const wf__distributed *d = a->distributed;
-    bool all = d->fresh && !d->exposed;
+    bool all = d->fresh && !d->views;
     for (int r = 0; all && r < e->ranks; ++r)
         all = wf__box_within(&e->need[r], &d->fresh->need[r], a->shape.rank);
     return all;

@@ -1,5 +1,6 @@
 /* group.c - groups of ranks over which arrays are distributed, and what their ranks agree on. */
 #include "dist/dist.h"
+#include <stdlib.h>
 
 wf__dist_group *wf__dist_group_get(wf_context *ctx, wf_ranks *ranks)
 {
@@ -79,8 +80,11 @@ static bool reserve(wf__dist_group *g)
     return true;
 }
 
-static bool unreached(const wf__dist_group *g, wf_status status, wf__failure *f)
+/* True if a collective operation is done. A rank without memory for its messages has not taken part, so it ends the group. */
+static bool reached(const wf__dist_group *g, wf_status status, wf__failure *f)
 {
+    if (status == WF_ERR_MEMORY)
+        wf_ranks_abort(g->ranks, EXIT_FAILURE, wf_ranks_message(g->ranks));
     if (status != WF_OK && f->status == WF_OK) {
         f->status = status;
         wf__str_add(&f->text, wf_ranks_message(g->ranks));
@@ -98,7 +102,7 @@ wf_status wf__dist_agree(wf__dist_group *g, uint64_t hash, wf_status status, con
     }
     mine[0] = (int64_t)status;
     memcpy(&mine[1], &hash, sizeof hash);
-    if (!unreached(g, wf_ranks_all_gather(g->ranks, mine, all, (wf_pieces){ .each = sizeof mine }), f))
+    if (!reached(g, wf_ranks_all_gather(g->ranks, mine, all, (wf_pieces){ .each = sizeof mine }), f))
         return f->status;
     bool failed = false;
     int other = -1;
@@ -130,12 +134,12 @@ wf_status wf__dist_agree(wf__dist_group *g, uint64_t hash, wf_status status, con
 bool wf__dist_agree_on(void *group, int64_t mine, int64_t *all, wf__failure *f)
 {
     const wf__dist_group *g = group;
-    return unreached(g, wf_ranks_all_gather(g->ranks, &mine, all, (wf_pieces){ .each = sizeof mine }), f);
+    return reached(g, wf_ranks_all_gather(g->ranks, &mine, all, (wf_pieces){ .each = sizeof mine }), f);
 }
 
 bool wf__dist_gather(void *group, void *all, const size_t *bytes, const size_t *offset, wf__failure *f)
 {
     const wf__dist_group *g = group;
     void *mine = (char *)all + offset[wf_ranks_rank(g->ranks)];
-    return unreached(g, wf_ranks_all_gather(g->ranks, mine, all, (wf_pieces){ .bytes = bytes, .offset = offset }), f);
+    return reached(g, wf_ranks_all_gather(g->ranks, mine, all, (wf_pieces){ .bytes = bytes, .offset = offset }), f);
 }

@@ -78,6 +78,7 @@ static const wf__services services = {
     .copy_into = wf__copy_into_by_launch,
     .free_shown = wf__shown_free,
     .free_distributed = wf__distributed_free,
+    .like_distributed = wf__distributed_like,
     .run_part = wf__run_part,
     .stream_misfit = wf__stream_misfit,
     .stream_device = wf__stream_device,

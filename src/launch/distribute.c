@@ -151,7 +151,10 @@ static bool hold(launch *l)
         wf_array *a = l->r->arrays[i];
         wf_status status;
         uint64_t id = a->id;
-        if (a->distributed && !wf__distributed_hold(a, &l->plan->plan.touched[i], &status))
+        if (!a->distributed)
+            continue;
+        const wf__box box = wf__box_hull(&a->distributed->block, &l->plan->plan.touched[i], a->shape.rank);
+        if (!wf__distributed_hold(a, &box, &status))
             take_error(l, status);
         moved = moved || a->id != id;
     }
@@ -288,6 +291,17 @@ static void done(launch *l)
     wf__free(l->made);
     wf__str_free(&l->failure.text);
     wf__str_free(&l->failure.warning);
+}
+
+wf_status wf__cannot_begin(wf_context *ctx, const wf__program *p, const char *text)
+{
+    const wf_status status = wf__error(ctx, WF_ERR_MEMORY, "%s", text);
+    for (uint32_t i = 0; i < p->object_n; ++i)
+        if (p->object[i].array && p->object[i].array->distributed) {
+            wf_ranks_abort(p->object[i].array->distributed->ranks, EXIT_FAILURE, text);
+            break;
+        }
+    return status;
 }
 
 wf_status wf__request_distributed(wf_context *ctx, const wf__request *r)

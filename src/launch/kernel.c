@@ -64,7 +64,7 @@ static wf_status bind_odd_array(const wf_kernel *k, uint32_t object, const wf_ar
         return wf__error(k->ctx, WF_ERR_ARG, "%s: '%s' needs an array", function, formal->name);
     if (a->ctx != k->ctx)
         return wf__error(k->ctx, WF_ERR_ARG, "%s: '%s' belongs to another context", function, formal->name);
-    if (!wf__array_usable(a, function))
+    if (a->distributed ? !wf__array_computed(a, function) : !wf__array_usable(a, function))
         return wf_last_status(k->ctx);
     char here[32], there[32];
     if (a->device != wf__memory_of(k->program.device))

@@ -8,7 +8,7 @@ static wf_status run_part(wf_graph *g, const wf__program *part, wf_array *const 
     g->key.failed = false; /* an earlier recording's key may have failed */
     wf__program_key(part, &g->key);
     if (g->key.failed)
-        return wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for a launch");
+        return wf__cannot_begin(g->ctx, part, "out of memory for a launch");
     return wf__submit(g->ctx, &(wf__request){ .program = part,
                                               .recording_key = &g->key,
                                               .arrays = arrays,
@@ -32,7 +32,7 @@ static wf_status run(wf_graph *g)
         wf__bound b;
         wf__drop_unseen(g, false);
         if (!wf__bound_begin(&b, p))
-            status = wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for a launch");
+            status = wf__cannot_begin(g->ctx, p, "out of memory for a launch");
         for (uint32_t i = 0; status == WF_OK && i < p->object_n; ++i)
             b.arrays[i] = p->object[i].array;
         for (uint32_t i = 0; status == WF_OK && i < p->param_n; ++i)

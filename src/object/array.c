@@ -168,11 +168,36 @@ wf_array *wf_empty_with(wf_context *ctx, wf_dtype dtype, wf_shape shape, const w
     return make(ctx, "wf_empty", dtype, &shape, given.strides, given.device, given.memory);
 }
 
+bool wf__distributes(const wf_array *array, const wf_shape *shape)
+{
+    const wf_dist *dist = array->distributed ? &array->distributed->dist : NULL;
+    bool all = dist && dist->shape.rank == shape->rank;
+    for (int d = 0; all && d < shape->rank; ++d)
+        all = dist->grid[d] == 1 || shape->dim[d] == dist->shape.dim[d] || shape->dim[d] > 1;
+    return all;
+}
+
+/* Makes an array where another one is. */
+static wf_array *make_like(const wf_array *like, const char *function, wf_dtype dtype, const wf_shape *shape)
+{
+    int64_t count;
+    if (like->distributed && wf__distributes(like, shape))
+        return acceptable(like->ctx, function, dtype, shape, &count)
+                   ? like->ctx->services->like_distributed(like, dtype, shape)
+                   : NULL;
+    if (!like->distributed && !wf__array_holds(like, function))
+        return NULL;
+    return wf__array_make(like->ctx, function, dtype, shape, NULL, like->device);
+}
+
 wf_array *wf_like(const wf_array *array)
 {
-    if (!array || !wf__array_holds(array, "wf_like"))
-        return NULL;
-    return wf__array_make(array->ctx, "wf_like", array->dtype, &array->shape, NULL, array->device);
+    return array ? make_like(array, "wf_like", array->dtype, &array->shape) : NULL;
+}
+
+wf_array *wf_empty_like(const wf_array *like, wf_dtype dtype, wf_shape shape)
+{
+    return like ? make_like(like, "wf_empty_like", dtype, &shape) : NULL;
 }
 
 /* Makes the GPU the device of an array that wraps memory. Fails if the GPU does not reach the memory. */

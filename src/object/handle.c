@@ -151,14 +151,17 @@ bool wf__array_holds(const wf_array *a, const char *function)
     return false;
 }
 
-bool wf__array_usable(const wf_array *a, const char *function)
+bool wf__array_computed(const wf_array *a, const char *function)
 {
-    if (!a)
-        return false;
     if (!wf__array_evaluate(a, NULL))
         return false;
-    wf_state state = wf__array_promised(a);
-    if (wf__array_holds(a, function) && state == WF_STATE_LAZY)
-        wf__error(a->ctx, WF_ERR_ARG, "%s: the array was never computed: its recording did not run", function);
-    return state == WF_STATE_READY;
+    if (wf__array_promised(a) != WF_STATE_LAZY)
+        return true;
+    wf__error(a->ctx, WF_ERR_ARG, "%s: the array was never computed: its recording did not run", function);
+    return false;
+}
+
+bool wf__array_usable(const wf_array *a, const char *function)
+{
+    return a && wf__array_evaluate(a, NULL) && wf__array_holds(a, function) && wf__array_computed(a, function);
 }

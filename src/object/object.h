@@ -43,6 +43,8 @@ typedef struct wf__services {
     bool (*copy_into)(const wf_array *from, wf_array *to);
     void (*free_shown)(wf_context *ctx, wf__shown *shown);
     void (*free_distributed)(wf_context *ctx, wf__distributed *distributed);
+    /* Returns an array that is distributed as `like` is, which wf__distributes; NULL = the context's error is set. */
+    wf_array *(*like_distributed)(const wf_array *like, wf_dtype dtype, const wf_shape *shape);
     /* Runs a part of a recording with these arrays and parameters, in the stream of `g`. Its kept arrays are then
      * ready. */
     wf_status (*run_part)(wf_graph *g, const wf__program *part, wf_array *const *arrays, const uint64_t *param);
@@ -148,7 +150,7 @@ struct wf__distributed {
     wf_dist dist;
     wf__box block;                 /* elements that are this rank's */
     wf__box held;                  /* elements that the memory has room for, the block among them */
-    bool exposed;                  /* there have been views of the block, so that others may write it */
+    int64_t views;                 /* number of views of the block that were not ended, which may write it */
     struct wf__exchange *exchange; /* exchanges with neighbours, the latest one first */
     struct wf__exchange *fresh;    /* the one that was done since the array was written; NULL = none */
 };
@@ -238,8 +240,10 @@ bool wf__array_evaluate(const wf_array *a, const wf_graph *by);
 /* True if this process has the contents: the array is neither a formal, nor scratch, nor distributed; else sets the
  * context's error. */
 bool wf__array_holds(const wf_array *a, const char *function);
-/* Evaluates the open recording that keeps the array. True if its contents are there or promised; else sets the
+/* Evaluates the open recording that keeps the array. True unless its contents have never been computed, which is the
  * context's error. */
+bool wf__array_computed(const wf_array *a, const char *function);
+/* The same for contents that this process has: likewise false as wf__array_holds. */
 bool wf__array_usable(const wf_array *a, const char *function);
 
 /* ---- share.c: copies on write ---- */
@@ -263,6 +267,9 @@ void wf__array_leave(wf_array *a); /* ends the borrowing of an array, before its
 bool wf__array_may_meet(const wf_array *a, const wf_array *b);
 
 /* ---- array.c ---- */
+/* True if arrays of this shape that are made beside the array are distributed as it is: it is distributed, and each axis
+ * that ranks divide is there, with more than one index. */
+bool wf__distributes(const wf_array *array, const wf_shape *shape);
 /* Returns an array with memory of its own. strides NULL = C order; device 0 = the context's. `function` names the
  * caller in messages. */
 wf_array *wf__array_make(wf_context *ctx, const char *function, wf_dtype dtype, const wf_shape *shape,

@@ -1,5 +1,6 @@
 /* access.c - arrays in a recording: their slots, elements, accesses by index, scratch and kept values. */
 #include "record/record.h"
+#include "ir/pass/pass.h"
 
 /* ---- arrays become slots ---- */
 static bool may_overlap(const wf_array *a, const wf_array *b)
@@ -390,11 +391,36 @@ wf_array *wf_scratch(wf_graph *g, wf_dtype dtype, wf_shape shape, bool zeroed)
     return a;
 }
 
+/* Returns the distributed array that the value is computed from and that a result of this shape is distributed as: one of
+ * the same shape if there is one. NULL = none, or no memory. */
+static const wf_array *distributed_source(const wf_graph *g, wf__ref value, const wf_shape *shape)
+{
+    const wf__program *p = &g->program;
+    const wf__ir *ir = &p->rec.ir;
+    const wf_array *found = NULL;
+    uint8_t *live = atomic_load_explicit(&g->ctx->distributed, memory_order_relaxed) ? wf__alloc0(ir->n) : NULL;
+    if (!live)
+        return NULL;
+    live[value] = 1;
+    wf__mark_live(ir, live);
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf_array *a =
+            live[r] && ir->node[r].op == WF__LOAD ? p->object[ir->slot[ir->node[r].a].object].array : NULL;
+        if (a && wf__distributes(a, shape) && (!found || wf__same_shape(&a->shape, shape)))
+            found = a;
+    }
+    wf__free(live);
+    return found;
+}
+
 wf_array *wf__keep_value(wf_graph *g, wf__ref value, const char *function)
 {
     wf__ir *ir = wf__graph_ir(g);
+    const wf_dtype dtype = (wf_dtype)wf__dtype(ir, value);
     const wf_shape shape = ir->shape[wf__shape_of(ir, value)];
-    wf_array *a = wf__array_make(g->ctx, function, (wf_dtype)wf__dtype(ir, value), &shape, NULL, g->program.device);
+    const wf_array *like = distributed_source(g, value, &shape);
+    wf_array *a = like ? g->ctx->services->like_distributed(like, dtype, &shape)
+                       : wf__array_make(g->ctx, function, dtype, &shape, NULL, g->program.device);
     if (!a)
         return NULL;
     if (!wf__grow(&g->kept, &g->kept_cap, g->kept_n + 1, sizeof *g->kept)) {
