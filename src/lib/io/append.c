@@ -191,7 +191,7 @@ static wf_status create(const wf_array *array, const char *path, const wfl_io_fo
     meta->is_stack = true;
     bool clean = wf_last_status(ctx) == WF_OK;
     if (status == WF_OK)
-        status = wfl_io_output_open(&source, format, meta, &out);
+        status = wfl_io_output_open(&source, format, meta, NULL, &out);
     if (status != WF_OK)
         return status;
     out.writer.exclusive = true;

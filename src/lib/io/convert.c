@@ -1,4 +1,4 @@
-/* convert.c - runs of samples: byte order, half floats, packed values, dtypes, statistics.
+/* convert.c - runs of samples: byte order, half floats, packed values, dtypes.
  *
  * Values move unchanged where the stored type is the array's dtype. Everything else goes through f64, which holds every
  * value of every dtype but the largest 64-bit integers; a separate loop handles those (i64 <-> u64).
@@ -185,7 +185,7 @@ void wfl_io_scatter(const wfl_io_type *type, const void *from, int64_t count, vo
         to[i] = (double)(value);           \
     }
 
-static void load_f64(wf_dtype dtype, const char *from, int64_t step, int64_t n, double *to)
+void wfl_io_load_f64(wf_dtype dtype, const char *from, int64_t step, int64_t n, double *to)
 {
     switch (dtype) {
     case WF_BOOL:
@@ -331,92 +331,8 @@ void wfl_io_convert(wf_dtype dtype, const char *from, int64_t step, int64_t n, c
     } else {
         for (int64_t i = 0; i < n; i += BLOCK) {
             int64_t part = n - i < BLOCK ? n - i : BLOCK;
-            load_f64(dtype, from + i * step, step, part, block);
+            wfl_io_load_f64(dtype, from + i * step, step, part, block);
             store_f64(block, part, type->stored, to + i * (int64_t)type->bytes);
         }
-    }
-}
-
-/* ---- statistics ---- */
-
-/* The number of sums that loops over blocks keep: with one sum, each addition would wait for the one before. */
-enum { LANES = 8 };
-
-/* Moves the finite values to the front and returns their number. */
-static int64_t keep_finite(double *x, int64_t n)
-{
-    double zero[LANES] = { 0 }; /* sums of x * 0: NaN if one value is infinite or NaN */
-    int64_t whole = n / LANES * LANES, kept = 0;
-    bool all = true;
-    for (int64_t i = 0; i < whole; i += LANES)
-        for (int k = 0; k < LANES; k++)
-            zero[k] += x[i + k] * 0;
-    for (int64_t i = whole; i < n; i++)
-        zero[0] += x[i] * 0;
-    for (int k = 0; k < LANES; k++)
-        all = all && zero[k] == 0;
-    if (all)
-        return n;
-    for (int64_t i = 0; i < n; i++) {
-        x[kept] = x[i];
-        kept += x[i] - x[i] == 0;
-    }
-    return kept;
-}
-
-/* Returns the statistics of at most one block; n >= 1. */
-static wfl_io_stats block_stats(const double *x, int64_t n)
-{
-    double low[LANES], high[LANES], sum[LANES] = { 0 }, squares[LANES] = { 0 };
-    int64_t whole = n / LANES * LANES;
-    wfl_io_stats s = { .count = n, .min = x[0], .max = x[0] };
-    for (int k = 0; k < LANES; k++)
-        low[k] = high[k] = x[0];
-    for (int64_t i = 0; i < whole; i += LANES)
-        for (int k = 0; k < LANES; k++) {
-            double value = x[i + k];
-            low[k] = value < low[k] ? value : low[k];
-            high[k] = value > high[k] ? value : high[k];
-            sum[k] += value;
-        }
-    for (int64_t i = whole; i < n; i++) {
-        low[0] = x[i] < low[0] ? x[i] : low[0];
-        high[0] = x[i] > high[0] ? x[i] : high[0];
-        sum[0] += x[i];
-    }
-    for (int k = 0; k < LANES; k++) {
-        s.min = low[k] < s.min ? low[k] : s.min;
-        s.max = high[k] > s.max ? high[k] : s.max;
-        s.mean += sum[k];
-    }
-    s.mean /= (double)n;
-    for (int64_t i = 0; i < whole; i += LANES)
-        for (int k = 0; k < LANES; k++)
-            squares[k] += (x[i + k] - s.mean) * (x[i + k] - s.mean);
-    for (int64_t i = whole; i < n; i++)
-        squares[0] += (x[i] - s.mean) * (x[i] - s.mean);
-    for (int k = 0; k < LANES; k++)
-        s.m2 += squares[k];
-    return s;
-}
-
-void wfl_io_stats_add(wfl_io_stats *stats, const wfl_io_type *type, const void *values, int64_t count)
-{
-    enum { BLOCK = 1024 };
-    double x[BLOCK];
-    for (int64_t at = 0; at < count; at += BLOCK) {
-        int64_t part = count - at < BLOCK ? count - at : BLOCK;
-        load_f64(type->dtype, (const char *)values + at * (int64_t)type->bytes, (int64_t)type->bytes, part, x);
-        int64_t n = keep_finite(x, part);
-        if (!n)
-            continue;
-        wfl_io_stats b = block_stats(x, n);
-        /* Chan, Golub and LeVeque's update joins blocks without cancellation. */
-        double before = (double)stats->count, after = before + (double)n, delta = b.mean - stats->mean;
-        stats->min = stats->count && stats->min < b.min ? stats->min : b.min;
-        stats->max = stats->count && stats->max > b.max ? stats->max : b.max;
-        stats->mean += delta * (double)n / after;
-        stats->m2 += b.m2 + delta * delta * before * (double)n / after;
-        stats->count += n;
     }
 }

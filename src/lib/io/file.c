@@ -405,6 +405,26 @@ done:
     return status;
 }
 
+int wfl_io_name(wfl_io_writer *writer)
+{
+    if (writer->named)
+        return 0;
+    char link_from[40], *folder = folder_of(writer->target);
+    proc_name(writer->fd, link_from);
+    int code = folder ? make_named(writer, folder, link_from) : ENOMEM;
+    free(folder);
+    return code;
+}
+
+wf_status wfl_io_join(wf_context *ctx, const char *path, const char *temp, const wf_meta *meta, wfl_io_writer *writer)
+{
+    *writer = (wfl_io_writer){ .ctx = ctx, .path = path, .durable = meta->durable, .joined = true };
+    writer->fd = open(temp, O_RDWR | O_CLOEXEC);
+    if (writer->fd >= 0)
+        return WF_OK;
+    return wfl_io_fail(ctx, path, WF_ERR_IO, "cannot write a part: %s: %s", temp, wfl_io_errno_text(errno));
+}
+
 bool wfl_io_write(wfl_io_writer *writer, const void *from, size_t bytes)
 {
     if (writer->code)
@@ -454,11 +474,26 @@ static int close_and_rename(wfl_io_writer *writer)
     return code;
 }
 
-/* Flushes the file if it is durable, and makes it appear. Returns 0 or an errno. */
+/* Flushes the file if it is durable. Returns 0 or an errno. */
+static int flush(const wfl_io_writer *writer)
+{
+    return writer->durable && fsync(writer->fd) != 0 && errno != EINVAL && errno != ENOSYS ? errno : 0;
+}
+
+/* Gives a part of a file to the system. Returns 0 or an errno. */
+static int leave(wfl_io_writer *writer)
+{
+    int code = flush(writer), fd = writer->fd;
+    writer->fd = -1;
+    return close(fd) != 0 && errno != EINTR && !code ? errno : code;
+}
+
+/* Makes the file appear. Returns 0 or an errno. */
 static int publish(wfl_io_writer *writer)
 {
-    if (writer->durable && fsync(writer->fd) != 0 && errno != EINVAL && errno != ENOSYS)
-        return errno;
+    int flushed = flush(writer);
+    if (flushed)
+        return flushed;
     if (!writer->named) {
         char link_from[40];
         proc_name(writer->fd, link_from);
@@ -466,9 +501,7 @@ static int publish(wfl_io_writer *writer)
             return 0; /* it replaces no file */
         if (errno != EEXIST || writer->exclusive)
             return errno;
-        char *folder = folder_of(writer->target);
-        int code = folder ? make_named(writer, folder, link_from) : ENOMEM;
-        free(folder);
+        int code = wfl_io_name(writer);
         if (code)
             return code;
     }
@@ -504,7 +537,7 @@ wf_status wfl_io_finish(wfl_io_writer *writer, wf_status status)
     if (status == WF_OK && !writer->code && writer->gzip)
         writer->code = pack(writer);
     if (status == WF_OK && !writer->code)
-        writer->code = publish(writer);
+        writer->code = writer->joined ? leave(writer) : publish(writer);
     if (writer->code) {
         wf_status failed = wfl_io_fail_errno(writer->ctx, writer->path, "write", writer->code);
         if (status == WF_OK)

@@ -309,7 +309,7 @@ static WFL_APART wf_status save(const wf_array *array, const char *path, const w
     wf_array *here = wfl_io_on_processor(array);
     status = here ? wfl_io_source_open(here, path, &source) : wf_last_status(ctx);
     if (status == WF_OK)
-        status = wfl_io_output_open(&source, format, &meta, &out);
+        status = wfl_io_output_open(&source, format, &meta, NULL, &out);
     if (status == WF_OK) {
         const wf_shape zero = { .rank = source.shape.rank };
         status = wfl_io_output_close(&out, wfl_io_output_write(&out, &source, &zero));

@@ -1,10 +1,11 @@
 /* io_internal.h - what the file formats share. Each of these uses only those before it: errors and small helpers
  * (basics.c), the types that files store (types.c), libraries that are opened when they are needed (foreign.c),
  * compressed files (gzip.c), packed chunks (codec.c), the bounded reader and the atomic writer (file.c), runs of samples
- * (convert.c), whole arrays of them (samples.c), what is common to all files that are written (output.c), the formats,
- * their table (io.c), movies (movie.c), files as memory (mapped.c), parts of files (parts.c), and files that grow
- * (append.c). STAR tables have a header of their own (star.h), and so have JSON (json.h), OME-Zarr (ome.h), OME-TIFF
- * (ome_xml.h), the two halves of Zarr (zarr.h) and those of EER (eer.h).
+ * (convert.c), statistics of them (statistics.c), whole arrays of them (samples.c), what is common to all files that are
+ * written (output.c), the formats, their table (io.c), movies (movie.c), files as memory (mapped.c), parts of files
+ * (parts.c), files of distributed arrays (distributed.c), and files that grow (append.c). STAR tables have a header of
+ * their own (star.h), and so have JSON (json.h), OME-Zarr (ome.h), OME-TIFF (ome_xml.h), the two halves of Zarr (zarr.h)
+ * and those of EER (eer.h).
  *
  * A new format is one file with the functions of wfl_io_format and one row in the table of io.c.
  */
@@ -214,6 +215,7 @@ typedef struct wfl_io_writer {
     bool named;       /* temp exists in the folder; else the file gets that name at the end */
     bool gzip;        /* wfl_io_finish compresses the file */
     bool exclusive;   /* the file replaces none */
+    bool joined;      /* another process makes the file appear; target and temp are NULL */
     int fd;
     int64_t pos, size;
     int code; /* errno of the first failure */
@@ -221,13 +223,17 @@ typedef struct wfl_io_writer {
 
 /* Opens a temporary file beside `path`. After success wfl_io_finish must follow. Uses meta->durable. */
 wf_status wfl_io_create(wf_context *ctx, const char *path, const wf_meta *meta, wfl_io_writer *writer);
+/* Gives the temporary file a name, writer->temp, so that other processes can join it. Returns 0 or an errno. */
+int wfl_io_name(wfl_io_writer *writer);
+/* Opens the temporary file `temp` of another process, to write a part of it; likewise. */
+wf_status wfl_io_join(wf_context *ctx, const char *path, const char *temp, const wf_meta *meta, wfl_io_writer *writer);
 /* Write or read back at writer->pos, which moves. False on failure, with writer->code set and no message yet. */
 bool wfl_io_write(wfl_io_writer *writer, const void *from, size_t bytes);
 int64_t wfl_io_read_back(wfl_io_writer *writer, void *to, size_t bytes);
 /* Makes the file at least `size` bytes long, with zeros at the end. */
 void wfl_io_extend(wfl_io_writer *writer, int64_t size);
-/* With status WF_OK makes the file appear; otherwise, or if that fails, removes it. Frees the writer in any case.
- * Reports a failed write (writer->code). Returns the final status. */
+/* With status WF_OK makes the file appear; otherwise, or if that fails, removes it. A joined file only gets what was written.
+ * Frees the writer in any case. Reports a failed write (writer->code). Returns the final status. */
 wf_status wfl_io_finish(wfl_io_writer *writer, wf_status status);
 
 /* ---- arrays to be saved ------------------------------------------------------------------------------------------ */
@@ -275,12 +281,38 @@ float wfl_io_f16_to_f32(uint16_t half);
 uint16_t wfl_io_f32_to_f16(float value);  /* nearest, ties to even; finite values stay finite */
 uint16_t wfl_io_f64_to_f16(double value); /* likewise, rounded once */
 
+/* Converts `n` elements that lie `step` bytes apart to f64, without parts of complex values. */
+void wfl_io_load_f64(wf_dtype dtype, const char *from, int64_t step, int64_t n, double *to);
+
+/* ---- statistics ------------------------------------------------------------------------------------------------- */
+
 /* Running minimum, maximum, mean and sum of squared deviations of the finite values. */
 typedef struct wfl_io_stats {
     int64_t count;
     double min, max, mean, m2;
 } wfl_io_stats;
 void wfl_io_stats_add(wfl_io_stats *stats, const wfl_io_type *type, const void *values, int64_t count);
+/* Statistics of a run of values in the middle of a file. wfl_io_stats_add joins blocks of WFL_STATS_BLOCK values in the
+ * order of the file, so the blocks of a run are kept, and its values before and after whole blocks. */
+enum { WFL_STATS_BLOCK = 1024 };
+typedef struct wfl_io_stats_part {
+    int64_t at; /* the number of the next value of the file, and at first of the first one */
+    bool begun; /* a block has begun: further values are not of `head` */
+    wfl_io_stats *block;
+    int64_t n, cap;
+    int heads, tails;
+    double head[WFL_STATS_BLOCK], tail[WFL_STATS_BLOCK];
+} wfl_io_stats_part;
+/* Adds the values that come next. False: out of memory. */
+bool wfl_io_stats_collect(wfl_io_stats_part *part, const wfl_io_type *type, const void *values, int64_t count);
+/* The statistics of all values up to one, and those values of them whose block is not whole. */
+typedef struct wfl_io_stats_sum {
+    wfl_io_stats stats;
+    int64_t values;
+    double value[WFL_STATS_BLOCK];
+} wfl_io_stats_sum;
+void wfl_io_stats_append(wfl_io_stats_sum *sum, const wfl_io_stats_part *part); /* of the values that come next */
+void wfl_io_stats_end(wfl_io_stats_sum *sum);                                   /* there are no more values */
 
 /* ---- formats ---------------------------------------------------------------------------------------------------- */
 
@@ -309,12 +341,14 @@ typedef struct wfl_io_output {
     wf_meta meta;
     const struct wfl_io_format *format;
     wfl_io_writer writer;
-    bool is_open;         /* the writer is */
-    uint8_t *buffer;      /* IO_CHUNK bytes */
-    wfl_io_layout layout; /* C order; for formats without `write` */
-    wfl_io_stats *stats;  /* of the values stored; NULL: not wanted */
-    int64_t next;         /* so many values were stored in order, and are in `stats` */
-    void *state;          /* of the format */
+    bool is_open;            /* the writer is */
+    uint8_t *buffer;         /* IO_CHUNK bytes */
+    wfl_io_layout layout;    /* C order; for formats without `write` */
+    wfl_io_stats *stats;     /* of the values stored; NULL: not wanted */
+    int64_t next;            /* so many values were stored in order, and are in `stats` */
+    const char *join;        /* the temporary file of the process that makes the file appear; NULL: this one does */
+    wfl_io_stats_part *part; /* in place of `stats`, for the values of a part that is stored in order */
+    void *state;             /* of the format */
 } wfl_io_output;
 
 typedef struct wfl_io_format {
@@ -341,9 +375,10 @@ typedef struct wfl_io_format {
 } wfl_io_format;
 #define IO_HEAD_BYTES 216 /* bytes that `match` gets, if the file is that long */
 
-/* Begins to write a file as `what` and `meta` describe it. Nothing to close on error. */
+/* Begins to write a file as `what` and `meta` describe it, or with `join` a part of a file without a function `write` of its
+ * own. Nothing to close on error. */
 wf_status wfl_io_output_open(const wfl_io_source *what, const wfl_io_format *format, const wf_meta *meta,
-                             wfl_io_output *out);
+                             const char *join, wfl_io_output *out);
 /* Opens the writer; for `create`. */
 wf_status wfl_io_output_create(wfl_io_output *out);
 /* Stores an array at `first` (parts of complex values are an axis). Failed writes are reported by wfl_io_output_close.
@@ -355,6 +390,8 @@ wf_status wfl_io_write_box(wfl_io_output *out, const wfl_io_source *source, cons
 wf_status wfl_io_output_stats(wfl_io_output *out);
 /* With status WF_OK makes the file appear. Ends the writer in any case. Returns the final status. */
 wf_status wfl_io_output_close(wfl_io_output *out, wf_status status);
+/* Ends the writer of a part. Returns the final status, also of writes. */
+wf_status wfl_io_output_leave(wfl_io_output *out);
 
 /* Returns a new array in C order, and its memory in *data; NULL on error, with a message that names the file. */
 wf_array *wfl_io_new_array(wf_context *ctx, const char *path, wf_dtype dtype, wf_shape shape, void **data);

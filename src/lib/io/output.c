@@ -5,13 +5,14 @@
  * is zero.
  */
 #include "io_internal.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 wf_status wfl_io_output_open(const wfl_io_source *what, const wfl_io_format *format, const wf_meta *meta,
-                             wfl_io_output *out)
+                             const char *join, wfl_io_output *out)
 {
-    *out = (wfl_io_output){ .what = *what, .meta = *meta, .format = format };
+    *out = (wfl_io_output){ .what = *what, .meta = *meta, .format = format, .join = join };
     out->buffer = malloc(IO_CHUNK);
     if (!out->buffer)
         return wfl_io_fail_memory(what->ctx, what->path, (int64_t)IO_CHUNK);
@@ -21,7 +22,9 @@ wf_status wfl_io_output_open(const wfl_io_source *what, const wfl_io_format *for
 
 wf_status wfl_io_output_create(wfl_io_output *out)
 {
-    wf_status status = wfl_io_create(out->what.ctx, out->what.path, &out->meta, &out->writer);
+    const wfl_io_source *what = &out->what;
+    wf_status status = out->join ? wfl_io_join(what->ctx, what->path, out->join, &out->meta, &out->writer)
+                                 : wfl_io_create(what->ctx, what->path, &out->meta, &out->writer);
     out->is_open = status == WF_OK;
     return status;
 }
@@ -39,6 +42,16 @@ wf_status wfl_io_output_close(wfl_io_output *out, wf_status status)
     return status;
 }
 
+wf_status wfl_io_output_leave(wfl_io_output *out)
+{
+    if (out->format->finish)
+        out->format->finish(out, WF_ERR_IO); /* frees the state, and writes nothing */
+    const wf_status status = wfl_io_finish(&out->writer, WF_OK);
+    free(out->buffer);
+    *out = (wfl_io_output){ 0 };
+    return status;
+}
+
 /* Stores `count` elements of the source, from element `from` on, which follow each other in the file. `element`: the
  * number of the first in the whole array. */
 static bool write_run(wfl_io_output *out, const wfl_io_source *source, int64_t from, int64_t count, int64_t element,
@@ -51,7 +64,12 @@ static bool write_run(wfl_io_output *out, const wfl_io_source *source, int64_t f
     for (int64_t done = 0; done < count;) {
         int64_t n = count - done < chunk ? count - done : chunk;
         wfl_io_gather(source, from + done, n, type, out->buffer);
-        if (type->parts == 1 && out->stats && out->next == element + done) {
+        if (type->parts == 1 && out->part) {
+            if (!wfl_io_stats_collect(out->part, type, out->buffer, n)) {
+                out->writer.code = ENOMEM;
+                return false;
+            }
+        } else if (type->parts == 1 && out->stats && out->next == element + done) {
             wfl_io_stats_add(out->stats, type, out->buffer, n);
             out->next += n;
         }

@@ -184,7 +184,7 @@ static WFL_APART wf_file *create_file(wf_context *ctx, const char *path, wf_dtyp
     file->shape = *shape;
     wfl_io_source what;
     file->is_output = wfl_io_source_describe(ctx, file->path, dtype, shape, &what) == WF_OK &&
-                      wfl_io_output_open(&what, format, &meta, &file->out) == WF_OK;
+                      wfl_io_output_open(&what, format, &meta, NULL, &file->out) == WF_OK;
     if (file->is_output)
         return file;
     wf_file_free(file);
