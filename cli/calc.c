@@ -16,7 +16,8 @@ const char help_calc[] =
     "  weft calc 'out = (a[2*y, 2*x] + a[2*y+1, 2*x] + a[2*y, 2*x+1] + a[2*y+1, 2*x+1])/4' --shape 20,25 a=m.mrc -o b.mrc\n"
     "  weft calc 'f32 s = 0; for (int k = -4; k <= 4; k++) s += a[y, x+k]; out = s/9' a=photo.png -o blurred.npy\n"
     "  weft calc 'rotate(bandpass(a, 0.02, 0.3, 0.01), pi/6)' a=m.mrc -o view.mrc\n"
-    "  weft calc 'max(a) - min(a)' a=vol.mrc            prints the number\n\n"
+    "  weft calc 'max(a) - min(a)' a=vol.mrc            prints the number\n"
+    "  mpirun -n 4 weft calc 'out = (a - mean(a)) / std(a)' a=vol.mrc -o out.mrc\n\n"
     "The text is statements 'name = expression', separated by ';' or new lines. The last may be an expression.\n"
     "A line that begins with an operator continues the line before it.\n"
     "The text may begin with '-'. Put '--' before a text that begins with an option: -o, -f or -h.\n"
@@ -60,6 +61,8 @@ const char help_calc[] =
     "  --device NAME          where to compute: cpu, interp, cuda:0 (an NVIDIA GPU), cuda-emu (emulated, with checks)\n"
     "  --threads N            0: all cores (the default)\n"
     "  --fast-math            fused multiply-add, division by constants as multiplication; NaN and inf may be lost\n"
+    "  --alone                under mpirun: each process computes all by itself. Without it they compute together: inputs\n"
+    "                         are divided along their first axis, and the files are those that one process writes\n"
     "  --time                 prints the time of each step\n"
     "  --history              prints the times and a table of the kernels that ran: operations recorded, folded,\n"
     "                         found equal and dead; the source of plan and code; times; how each ran; why one was\n"
@@ -67,9 +70,10 @@ const char help_calc[] =
 
 /* ---- command line ---- */
 
-enum { CHUNK = CALC_OPTION_COUNT, MEMORY, TIME, HISTORY };
+enum { CHUNK = CALC_OPTION_COUNT, MEMORY, TIME, HISTORY, ALONE };
 static const option options[] = { CALC_OPTIONS,         { "chunk", 0, true },    { "memory", 0, true },
-                                  { "time", 0, false }, { "history", 0, false }, { NULL, 0, false } };
+                                  { "time", 0, false }, { "history", 0, false }, { "alone", 0, false },
+                                  { NULL, 0, false } };
 
 /* Returns an exit code, or -1 = go on. */
 static int read_arguments(calc *c, arguments *a)
@@ -94,6 +98,8 @@ static int read_arguments(calc *c, arguments *a)
         case TIME:
             c->time = true;
             break;
+        case ALONE: /* ranks_begin has seen it */
+            break;
         default:
             if ((result = calc_argument(c, a, o)) >= 0)
                 return result;
@@ -112,17 +118,27 @@ static int read_arguments(calc *c, arguments *a)
         return misused(c->self, "--chunk writes stacks; -o names one");
     if (c->chunk && c->memory)
         return misused(c->self, "--chunk or --memory, not both");
+    if (c->ranks && (c->chunk || c->memory))
+        return misused(c->self, "--chunk and --memory are for one process");
     return -1;
 }
 
 /* ---- work ---- */
+
+static int print_few(calc *c, const wf_array *a)
+{
+    wf_array *all = wf_array_dist(a) ? wf_array_collect(a) : wf_retain((wf_array *)a); /* it is only read */
+    bool printed = all && print_values(c->ctx, all);
+    wf_release(all);
+    return printed ? EXIT_OK : failed_in(c->ctx);
+}
 
 static int print_result(calc *c, const wf_array *a)
 {
     char shape[256], line[STATISTICS_CAP];
     statistics s;
     if (wf_array_count(a) <= PRINTED)
-        return print_values(c->ctx, a) ? EXIT_OK : failed_in(c->ctx);
+        return print_few(c, a);
     if (!compute_statistics(c->ctx, a, &s))
         return failed_in(c->ctx);
     printf("%s of %s: %s\n", wf_dtype_name(wf_array_dtype(a)), shape_text(wf_array_shape(a), shape),
@@ -280,15 +296,15 @@ static int run_steps(calc *c)
     if (c->chunk) {
         result = run_chunks(c, t);
     } else {
-        result = calc_load(c) == WF_OK ? EXIT_OK : failed_in(c->ctx);
+        result = ranks_agree(c, calc_load(c) == WF_OK ? EXIT_OK : failed_in(c->ctx));
         t[1] = seconds();
         progress_begin("computing");
         if (result == EXIT_OK)
-            result = calc_compute(c) == WF_OK ? EXIT_OK : failed_in(c->ctx);
+            result = ranks_agree(c, calc_compute(c) == WF_OK ? EXIT_OK : failed_in(c->ctx));
         t[2] = seconds();
         progress_begin("writing");
         if (result == EXIT_OK)
-            result = save_or_print(c);
+            result = ranks_agree(c, save_or_print(c));
         t[3] = seconds();
     }
     progress_end();
@@ -305,7 +321,7 @@ static int run_text(calc *c, const arguments *a)
     int result = EXIT_OK;
     c->ctx = open_context(a);
     if (!c->ctx)
-        return EXIT_USAGE;
+        return ranks_agree(c, EXIT_USAGE);
     for (size_t i = 0; i < c->outs && result == EXIT_OK; i++) {
         result = check_output(a, c->ctx, c->out[i].path, 0);
         if (result == EXIT_OK)
@@ -319,6 +335,7 @@ static int run_text(calc *c, const arguments *a)
         result = failed_in(c->ctx);
     if (c->memory)
         watch_mapped_pages();
+    result = ranks_agree(c, result);
     return result == EXIT_OK ? run_steps(c) : result;
 }
 
@@ -326,13 +343,17 @@ int run_calc(const command *self, int argc, char **argv)
 {
     calc *c = allocate(1, sizeof *c);
     c->self = self;
-    arguments a = { .command = self, .options = options, .argc = argc, .argv = argv };
-    int result = read_arguments(c, &a);
+    arguments a = { .command = self, .options = options, .argc = argc, .argv = argv, .order_by_shape = true };
+    int result = ranks_begin(c, argc, argv);
+    a.host_only = c->ranks != NULL;
+    if (result < 0)
+        result = read_arguments(c, &a);
     if (result < 0)
         result = run_text(c, &a);
     calc_release(c);
     if (c->ctx)
         wf_context_free(c->ctx);
+    ranks_end(c);
     free(c->owned_text);
     free(c);
     return result;

@@ -38,13 +38,27 @@ typedef struct mapped_result {
 wf_status map_result(wf_context *ctx, const char *text, wf_args args, const char *name, const char *path,
                      const wf_meta *meta, mapped_result *out);
 
+/* ---- calc_ranks.c: the processes that mpirun has started compute together ---- */
+typedef struct calc calc;
+/* Joins the ranks of a launcher, if there are any; the first one speaks for all. Returns an exit code, or -1 = go on. */
+int ranks_begin(calc *c, int argc, char **argv);
+/* All ranks learn whether a step has failed on one. Returns the exit code; without ranks `result`. */
+int ranks_agree(const calc *c, int result);
+/* Finds the number of elements of the largest input file. */
+wf_status ranks_largest(const calc *c, double *largest);
+/* Loads a file as a distributed array, or as a whole one if it is much smaller than the largest input. */
+wf_array *ranks_load(const calc *c, const char *path, double largest, wf_meta *meta);
+/* Saves a result, which the first rank does alone if it is not distributed. */
+wf_status ranks_save(const calc *c, const wf_array *result, const char *path, const wf_meta *meta);
+void ranks_end(calc *c);
+
 /* ---- calc_steps.c: a text with its inputs and results, step by step ---- */
 typedef struct output {
     char name[NAME_CAP]; /* empty = the result assigned last */
     const char *path;
 } output;
 
-typedef struct calc {
+struct calc {
     const command *self;
     wf_context *ctx;
     const char *text, *file;
@@ -58,13 +72,14 @@ typedef struct calc {
     wf_array *result[MAX_OUTPUTS];
     mapped_result mapped[MAX_OUTPUTS];
     facts facts;
-    wf_shape shape; /* of --shape; rank 0 = not given */
-    int64_t chunk;  /* images at a time; 0 = all */
-    wf_meta meta;   /* of the first file */
-    int64_t memory; /* bytes of --memory; 0 = not given */
-    bool durable;   /* results are flushed to the disk */
+    wf_shape shape;  /* of --shape; rank 0 = not given */
+    int64_t chunk;   /* images at a time; 0 = all */
+    wf_meta meta;    /* of the first file */
+    int64_t memory;  /* bytes of --memory; 0 = not given */
+    bool durable;    /* results are flushed to the disk */
+    wf_ranks *ranks; /* processes that compute together; NULL = this one alone */
     bool time, history;
-} calc;
+};
 
 /* The options that calc and each share, before their own. */
 enum { CALC_OUT, CALC_FILE, CALC_FACT, CALC_SHAPE = CALC_FACT + FACT_COUNT, CALC_OPTION_COUNT };

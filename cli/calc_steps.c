@@ -139,6 +139,9 @@ void calc_keep_facts(calc *c, const char *path, const wf_meta *meta)
 wf_status calc_load(calc *c)
 {
     bool first = true;
+    double largest = 0;
+    if (c->ranks && ranks_largest(c, &largest) != WF_OK)
+        return wf_last_status(c->ctx);
     for (size_t i = 0; i < c->args; i++) {
         bool is_first = first && c->path[i];
         first = first && !is_first;
@@ -146,7 +149,9 @@ wf_status calc_load(calc *c)
             continue;
         wf_meta meta = { .size = sizeof meta };
         bool maps = c->memory && !wf_text_assigns(c->ctx, c->text, c->name[i]); /* else the text changes the array */
-        wf_array *array = maps ? map_input(c->ctx, c->path[i], &meta) : wf_load(c->ctx, c->path[i], &meta);
+        wf_array *array = maps       ? map_input(c->ctx, c->path[i], &meta)
+                          : c->ranks ? ranks_load(c, c->path[i], largest, &meta)
+                                     : wf_load(c->ctx, c->path[i], &meta);
         if (!array)
             return wf_last_status(c->ctx);
         c->arg[i] = WF_ARG(c->name[i], array);
@@ -235,7 +240,8 @@ wf_status calc_save(calc *c)
     for (size_t i = 0; i < c->outs && status == WF_OK; i++) {
         wf_meta meta = calc_result_meta(c, i);
         if (!c->mapped[i].file)
-            status = wf_save(c->result[i], c->out[i].path, &meta);
+            status = c->ranks ? ranks_save(c, c->result[i], c->out[i].path, &meta)
+                              : wf_save(c->result[i], c->out[i].path, &meta);
     }
     if (c->memory)
         release_inputs(c);

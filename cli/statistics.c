@@ -24,6 +24,31 @@ static bool first_element(wf_context *ctx, const wf_array *a, double *out)
     return status == WF_OK;
 }
 
+/* The same of a distributed array: the rank that has the element tells all others. */
+static bool first_of_all(wf_context *ctx, const wf_array *a, double *out)
+{
+    const wf_dist *dist = wf_array_dist(a);
+    wf_ranks *ranks = wf_array_ranks(a);
+    if (!dist)
+        return first_element(ctx, a, out);
+    const int64_t zero[WF_MAX_RANK] = { 0 };
+    const int owner = wf_dist_owner(dist, zero);
+    struct {
+        double value;
+        int64_t well;
+    } told = { 0, 1 };
+    wf_array *block = wf_array_block((wf_array *)a); /* it is only read */
+    if (wf_ranks_rank(ranks) == owner)
+        told.well = block && first_element(ctx, block, &told.value);
+    const bool ended = wf_array_block_end((wf_array *)a, block) == WF_OK;
+    if (wf_ranks_broadcast(ranks, &told, sizeof told, owner) != WF_OK) {
+        wf_error(ctx, WF_ERR_BACKEND, wf_ranks_message(ranks));
+        return false;
+    }
+    *out = told.value;
+    return ended && told.well;
+}
+
 const char *statistics_text(const statistics *s, const char *gap, char buf[static STATISTICS_CAP])
 {
     char t[4][NUMBER_CAP];
@@ -94,7 +119,7 @@ bool compute_statistics(wf_context *ctx, const wf_array *a, statistics *out)
         wf_release(size);
         return ok;
     }
-    if (!first_element(ctx, a, &pivot) || !reduce(ctx, a, 1, pivot, r))
+    if (!first_of_all(ctx, a, &pivot) || !reduce(ctx, a, 1, pivot, r))
         return false;
     out->finite = (int64_t)r[FINITE];
     if (out->finite == 0)

@@ -30,6 +30,8 @@ int failed(const char *format, ...) PRINTF_LIKE(1, 2);
 int misused(const command *c, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Prints the last error of the context; returns EXIT_FAILED. */
 int failed_in(wf_context *ctx);
+/* From now on these functions print nothing. */
+void stay_silent(void);
 void print_help(const command *c);
 /* Zeroed memory for n items of `size` bytes; ends the program if there is none. Owned by the caller: free(). */
 void *allocate(size_t n, size_t size);
@@ -62,6 +64,7 @@ typedef struct arguments {
     /* set by the command before open_context */
     bool history;             /* WF_FLAG_HISTORY */
     bool host_only;           /* a GPU is refused */
+    bool order_by_shape;      /* WF_FLAG_ORDER_BY_SHAPE */
     uint64_t memory_bytes;    /* as in wf_config */
     bool silent;              /* warnings of the library are not printed */
     bool (*poll)(void *user); /* as in wf_config, without `user`; NULL: no calls */

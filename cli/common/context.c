@@ -35,6 +35,8 @@ wf_context *open_context(const arguments *a)
         config.flags_on = WF_FLAG_FAST_MATH;
     if (a->history)
         config.flags_on |= WF_FLAG_HISTORY;
+    if (a->order_by_shape)
+        config.flags_on |= WF_FLAG_ORDER_BY_SHAPE;
     if (a->device)
         config.device = wf_device_named(a->device);
     if (a->device && !config.device) {

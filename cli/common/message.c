@@ -5,9 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool is_silent;
+
+void stay_silent(void) { is_silent = true; }
+
 int failed(const char *format, ...)
 {
     va_list args;
+    if (is_silent)
+        return EXIT_FAILED;
     va_start(args, format);
     progress_end();
     fputs("weft: ", stderr);
@@ -20,6 +26,8 @@ int failed(const char *format, ...)
 int misused(const command *c, const char *format, ...)
 {
     va_list args;
+    if (is_silent)
+        return EXIT_USAGE;
     va_start(args, format);
     fprintf(stderr, "weft %s: ", c->name);
     vfprintf(stderr, format, args);

@@ -66,6 +66,13 @@ done
     -Wl,-rpath,"$build" > "$work/out" 2>&1 || die 'tests/mpi/own.c does not compile'
 WEFT_MPI=$other launch 4 "$work/own" || die 'a program that uses MPI itself'
 
+# the example prints the same with any number of ranks, which are threads without a launcher
+if [ -x "$build/examples/32_distributed" ]; then
+    "$build/examples/32_distributed" > "$work/alone" 2> "$work/out" || die 'example 32 without a launcher'
+    launch 3 "$build/examples/32_distributed" || die 'example 32 on 3 ranks'
+    cmp "$work/alone" "$work/out" || die "example 32 prints something else on 3 ranks"
+fi
+
 # failures end the job
 fails '' 3 "$program" die
 fails '' 3 "$program" abort
@@ -92,10 +99,46 @@ grep -qE '^search .*MPI_THREAD_[A-Z]+ granted$' "$work/out" || die 'weft info --
 ! "$WEFT" info --mpi x.mrc > "$work/out" 2>&1 || die 'weft info --mpi takes a file'
 ! WEFT_MPI=none "$WEFT" info --mpi > "$work/out" 2>&1 || die 'weft info --mpi without MPI succeeds'
 
+cd "$work"
+"$WEFT" calc 'sin(x*0.3 + y*y*0.01) + z*0.125 + (x == 7 && y == 3 ? nan : 0.0)' --shape 24,64,41 --pixel 1.5 -o volume.mrc
+"$WEFT" calc 'x + 2*y' --shape 41,3 -o small.npy
+compute() { # compute N FILE TEXT ARGUMENTS...: N ranks write the file that one process writes
+    local n=$1 file=$2 text=$3
+    shift 3
+    "$WEFT" calc "$text" a=volume.mrc "$@" -o "alone-$file" > "$work/out" 2>&1 || die "$text: one process"
+    launch "$n" "$WEFT" calc "$text" a=volume.mrc "$@" -o "$file" || die "$text: $n ranks"
+    cmp "alone-$file" "$file" || die "$text: another file with $n ranks"
+    [ ! -s "$work/out" ] || die "$text: ranks print"
+}
+for n in 2 3; do
+    compute $n out.mrc 'out = gain * a[z, y+1, x-2; mirror] - a' gain=1.25
+    compute $n out.mrc 's = isnan(a) ? 0.0 : a; n = (s - mean(s)) / std(s)
+                        out = (n[z-1, y, x; clamp] + n + n[z+1, y, x; reflect]) / 3'
+    compute $n out.npy 'out = a + k[x, 1]' k=small.npy --shape 24,64,41
+    compute $n out.npy 'max(a; 0, 1)'
+done
+compute 2 out.mrc.gz 'u8(a * 10 + 100)'
+for text in 'sum(a > 0.5)' 'a * 2' 'a[0, 0, 0:3]'; do
+    "$WEFT" calc "$text" a=volume.mrc > alone.out 2>&1 || continue
+    launch 3 "$WEFT" calc "$text" a=volume.mrc || die "$text: 3 ranks"
+    cmp alone.out "$work/out" || die "$text: prints another text"
+done
+fails '^weft: .*no-such.mrc' 2 "$WEFT" calc 'a + 1' a=no-such.mrc -o never.mrc
+[ "$(grep -c '^weft: ' "$work/out")" = 1 ] || die 'a missing file: several ranks print'
+fails '^weft: .*distributed' 2 "$WEFT" calc 'fft(a)' a=volume.mrc -o never.npy
+fails 'chunk and --memory are for one process' 2 "$WEFT" calc 'a + 1' a=volume.mrc --chunk 2 -o never.mrc
+[ ! -e never.mrc ] && [ ! -e never.npy ] || die 'a refused command left a file'
+launch 2 bash -c '"$0" calc "a + 1" a=volume.mrc --alone -o "own-$$.mrc"' "$WEFT" || die 'weft calc --alone'
+[ "$(find . -name 'own-*.mrc' | wc -l)" = 2 ] || die 'weft calc --alone: not one file for each process'
+fails 'the command line is another one than that of rank 0' 2 \
+    bash -c '"$0" calc "a + 1" a=volume.mrc -o "own-$$.mrc"' "$WEFT"
+
 # a process that asks for no ranks looks for no MPI
 searches() { LD_DEBUG=libs,files "$WEFT" info "$@" 2>&1 | grep -c 'libmpi\|libweft_mpi' || true; }
 [ "$(searches --mpi)" != 0 ] || die 'LD_DEBUG shows no search for an MPI'
 [ "$(searches)" = 0 ] || die 'weft info without --mpi looks for an MPI'
+LD_DEBUG=libs,files "$WEFT" calc 'a + 1' a=volume.mrc > "$work/out" 2>&1
+! grep -q 'libmpi\|libweft_mpi' "$work/out" || die 'weft calc without ranks looks for an MPI'
 ldd "$build/libweft.so" > "$work/out"
 ! grep -qi mpi "$work/out" || die 'libweft.so links an MPI'
 echo ok
