@@ -346,6 +346,7 @@ int run_calc(const command *self, int argc, char **argv)
     arguments a = { .command = self, .options = options, .argc = argc, .argv = argv, .order_by_shape = true };
     int result = ranks_begin(c, argc, argv);
     a.host_only = c->ranks != NULL;
+    a.silent = wf_ranks_rank(c->ranks) > 0;
     if (result < 0)
         result = read_arguments(c, &a);
     if (result < 0)
