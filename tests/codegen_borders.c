@@ -93,6 +93,17 @@ static void test_borders_of_blocks(void **state)
         }
 }
 
+/* Begins a case of points at which an image of 37 x 211 is read, one vector at a time. */
+static void begin_steps(test_case *t, const char *name, int64_t rows, int64_t columns, uint32_t *a, uint32_t *r)
+{
+    const int64_t size[2] = { 37, 211 }, out_size[2] = { rows, columns };
+    begin_case(t, name, 2);
+    t->options.rows = t->options.columns = 1;
+    test_space(t, 2, rows, columns, 0);
+    *a = test_slot(t, WF_F32, 2, size, false);
+    *r = test_slot(t, WF_F32, 2, out_size, true);
+}
+
 /* Multiples of loop indices: every s-th row and column, from some place on, and steps that would leave any array. */
 static void test_borders_of_steps(void **state)
 {
@@ -129,12 +140,9 @@ static void test_borders_of_steps(void **state)
     for (size_t s = 0; s < WF__COUNT(step); s++) /* one load, whose interior is not that of others */
         for (size_t k = 1; k < WF__COUNT(start); k += 2) {
             test_case t;
-            begin_case(&t, "one step", 2);
-            t.options.rows = t.options.columns = 1;
-            const int64_t size[2] = { 37, 211 }, out_size[2] = { 21, 230 };
-            test_space(&t, 2, out_size[0], out_size[1], 0);
             wf__ir *ir = &t.ir;
-            uint32_t a = test_slot(&t, WF_F32, 2, size, false), r = test_slot(&t, WF_F32, 2, out_size, true);
+            uint32_t a, r;
+            begin_steps(&t, "one step", 21, 230, &a, &r);
             wf__ref y = wf__op2(ir, WF__OP_mul, wf__index(ir, 0), num(&t, step[s][0]));
             wf__ref x = wf__op2(ir, WF__OP_mul, wf__index(ir, 1), num(&t, step[s][1]));
             uint32_t place = test_tuple(&t, plus(&t, y, start[k][0]), plus(&t, x, start[k][1]), 0);
@@ -152,12 +160,9 @@ static void test_borders_of_far_steps(void **state)
     static const int64_t step[] = { (INT64_C(1) << 24) - 1, (INT64_C(1) << 24) + 1, INT64_C(1) << 62, INT64_MAX };
     for (size_t s = 0; s < WF__COUNT(step); s++) {
         test_case t;
-        begin_case(&t, "far steps", 2);
-        t.options.rows = t.options.columns = 1;
-        const int64_t size[2] = { 37, 211 }, out_size[2] = { 5, 211 };
-        test_space(&t, 2, out_size[0], out_size[1], 0);
         wf__ir *ir = &t.ir;
-        uint32_t a = test_slot(&t, WF_F32, 2, size, false), r = test_slot(&t, WF_F32, 2, out_size, true);
+        uint32_t a, r;
+        begin_steps(&t, "far steps", 5, 211, &a, &r);
         wf__ref y = wf__op2(ir, WF__OP_mul, wf__index(ir, 0), num(&t, step[s])), x = wf__index(ir, 1);
         wf__ref v = wf__load(ir, a, test_tuple(&t, plus(&t, y, -5), x, 0), WF_BORDER_VALUE, 0);
         wf__ref w = wf__load(ir, a, test_tuple(&t, plus(&t, y, 36), x, 0), WF_BORDER_VALUE, 0);

@@ -289,16 +289,14 @@ typedef struct failing {
 
 enum { LAUNCHES = 4 };
 
-/* Sums of a filter of a, with temporaries that are read with neighbours, and a kept array. after: the allocation of the
- * launch that fails; -1 = none. */
-static wf_status filter(rank *r, wf_array *sum, long after)
+/* Sums of a filter of a, with temporaries that are read with neighbours, and a kept array. */
+static wf_status filter(rank *r, wf_array *sum)
 {
     wf_graph *g = wf_begin(r->ctx);
     wf_val v = wf_in(g, r->a), near = wf_add(wf_slice(v, 0, 1, WF_END_INDEX, 1), wf_slice(v, 0, 0, -1, 1));
     wf_out(g, sum, wf_sum(wf_exp(wf_mul(near, wf_div(1, wf_sum(v, WF_ALL_AXES)))), WF_ALL_AXES));
     wf_out(g, r->b, wf_mul(v, 2));
     wf_array *kept = wf_keep(wf_sub(v, 1));
-    wf__alloc_fail_after(after);
     const wf_status status = wf_run(g);
     wf_release(kept);
     return status;
@@ -328,7 +326,9 @@ static wf_status launch_with_failure(wf_ranks *ranks, void *user)
     for (int k = 0; k < LAUNCHES && status != WF_ERR_BACKEND; ++k) {
         bool fails = k == f->launch && r.me == f->rank;
         wf_clear_error(r.ctx);
-        status = filter(&r, sum, fails ? f->after : -1);
+        if (fails)
+            wf__alloc_fail_after(f->after);
+        status = filter(&r, sum);
         if (fails) {
             f->happened = failure_happened();
             wf__alloc_fail_after(-1);

@@ -91,6 +91,7 @@ static wf_array *make(wf_context *ctx, wf_dtype dtype, wf_ranks *ranks, const wf
     wf_array *a = wf__array_handle(ctx, dtype, &dist->shape);
     wf__distributed *d = a ? wf__alloc0(sizeof *d) : NULL;
     if (!d) {
+        wf__error(ctx, WF_ERR_MEMORY, "out of memory for a distributed array");
         if (a)
             wf__array_drop_handle(a);
         return NULL;

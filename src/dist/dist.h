@@ -43,6 +43,8 @@ bool wf__dist_agreed(const wf__dist_group *group, uint64_t hash);
  * Returns WF_OK on all ranks, or an error on all, with `failure` set. */
 wf_status wf__dist_agree(wf__dist_group *group, uint64_t hash, wf_status status, const char *text,
                          wf__failure *failure);
+/* Ends the group of the array's ranks, since this one has no memory for what the others wait for. */
+void wf__dist_group_end(const wf_array *a, const char *text);
 /* For wf__others. */
 bool wf__dist_agree_on(void *group, int64_t mine, int64_t *all, wf__failure *failure);
 bool wf__dist_gather(void *group, void *all, const size_t *bytes, const size_t *offset, wf__failure *failure);

@@ -80,6 +80,11 @@ static bool reserve(wf__dist_group *g)
     return true;
 }
 
+void wf__dist_group_end(const wf_array *a, const char *text)
+{
+    wf_ranks_abort(a->distributed->ranks, EXIT_FAILURE, text);
+}
+
 /* True if a collective operation is done. A rank without memory for its messages has not taken part, so it ends the group. */
 static bool reached(const wf__dist_group *g, wf_status status, wf__failure *f)
 {

@@ -79,6 +79,7 @@ static const wf__services services = {
     .free_shown = wf__shown_free,
     .free_distributed = wf__distributed_free,
     .like_distributed = wf__distributed_like,
+    .end_group = wf__dist_group_end,
     .run_part = wf__run_part,
     .stream_misfit = wf__stream_misfit,
     .stream_device = wf__stream_device,

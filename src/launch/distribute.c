@@ -293,17 +293,6 @@ static void done(launch *l)
     wf__str_free(&l->failure.warning);
 }
 
-wf_status wf__cannot_begin(wf_context *ctx, const wf__program *p, const char *text)
-{
-    const wf_status status = wf__error(ctx, WF_ERR_MEMORY, "%s", text);
-    for (uint32_t i = 0; i < p->object_n; ++i)
-        if (p->object[i].array && p->object[i].array->distributed) {
-            wf_ranks_abort(p->object[i].array->distributed->ranks, EXIT_FAILURE, text);
-            break;
-        }
-    return status;
-}
-
 wf_status wf__request_distributed(wf_context *ctx, const wf__request *r)
 {
     launch l = { .ctx = ctx, .r = r };

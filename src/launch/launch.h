@@ -206,9 +206,6 @@ static inline bool wf__has_distributed(const wf_context *ctx, const wf__request 
             has = has || r->arrays[i]->distributed;
     return has;
 }
-/* Makes an error that there is no memory to begin a launch. If the program has distributed arrays, ends their group of ranks,
- * since the others wait. Returns WF_ERR_MEMORY. */
-wf_status wf__cannot_begin(wf_context *ctx, const wf__program *p, const char *text);
 /* Runs a request that has distributed arrays. Collective. */
 wf_status wf__request_distributed(wf_context *ctx, const wf__request *r);
 

@@ -181,7 +181,7 @@ bool wf__distributes(const wf_array *array, const wf_shape *shape)
 static wf_array *make_like(const wf_array *like, const char *function, wf_dtype dtype, const wf_shape *shape)
 {
     int64_t count;
-    if (like->distributed && wf__distributes(like, shape))
+    if (wf__distributes(like, shape))
         return acceptable(like->ctx, function, dtype, shape, &count)
                    ? like->ctx->services->like_distributed(like, dtype, shape)
                    : NULL;

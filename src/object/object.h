@@ -43,6 +43,7 @@ typedef struct wf__services {
     bool (*copy_into)(const wf_array *from, wf_array *to);
     void (*free_shown)(wf_context *ctx, wf__shown *shown);
     void (*free_distributed)(wf_context *ctx, wf__distributed *distributed);
+    void (*end_group)(const wf_array *distributed, const char *text); /* ends its group of ranks, for lack of memory */
     /* Returns an array that is distributed as `like` is, which wf__distributes; NULL = the context's error is set. */
     wf_array *(*like_distributed)(const wf_array *like, wf_dtype dtype, const wf_shape *shape);
     /* Runs a part of a recording with these arrays and parameters, in the stream of `g`. Its kept arrays are then

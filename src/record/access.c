@@ -391,26 +391,28 @@ wf_array *wf_scratch(wf_graph *g, wf_dtype dtype, wf_shape shape, bool zeroed)
     return a;
 }
 
-/* Returns the distributed array that the value is computed from and that a result of this shape is distributed as: one of
- * the same shape if there is one. NULL = none, or no memory. */
-static const wf_array *distributed_source(const wf_graph *g, wf__ref value, const wf_shape *shape)
+/* Finds the distributed array that the value is computed from and that a result of this shape is distributed as: one of the
+ * same shape if there is one; NULL = none. Returns false without memory. */
+static bool find_distributed_source(const wf_graph *g, wf__ref value, const wf_shape *shape, const wf_array **out)
 {
     const wf__program *p = &g->program;
     const wf__ir *ir = &p->rec.ir;
-    const wf_array *found = NULL;
-    uint8_t *live = atomic_load_explicit(&g->ctx->distributed, memory_order_relaxed) ? wf__alloc0(ir->n) : NULL;
+    *out = NULL;
+    if (!atomic_load_explicit(&g->ctx->distributed, memory_order_relaxed))
+        return true;
+    uint8_t *live = wf__alloc0(ir->n);
     if (!live)
-        return NULL;
+        return false;
     live[value] = 1;
     wf__mark_live(ir, live);
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf_array *a =
             live[r] && ir->node[r].op == WF__LOAD ? p->object[ir->slot[ir->node[r].a].object].array : NULL;
-        if (a && wf__distributes(a, shape) && (!found || wf__same_shape(&a->shape, shape)))
-            found = a;
+        if (a && wf__distributes(a, shape) && (!*out || wf__same_shape(&a->shape, shape)))
+            *out = a;
     }
     wf__free(live);
-    return found;
+    return true;
 }
 
 wf_array *wf__keep_value(wf_graph *g, wf__ref value, const char *function)
@@ -418,7 +420,11 @@ wf_array *wf__keep_value(wf_graph *g, wf__ref value, const char *function)
     wf__ir *ir = wf__graph_ir(g);
     const wf_dtype dtype = (wf_dtype)wf__dtype(ir, value);
     const wf_shape shape = ir->shape[wf__shape_of(ir, value)];
-    const wf_array *like = distributed_source(g, value, &shape);
+    const wf_array *like;
+    if (!find_distributed_source(g, value, &shape, &like)) {
+        wf__error(g->ctx, WF_ERR_MEMORY, "%s: out of memory", function);
+        return NULL;
+    }
     wf_array *a = like ? g->ctx->services->like_distributed(like, dtype, &shape)
                        : wf__array_make(g->ctx, function, dtype, &shape, NULL, g->program.device);
     if (!a)

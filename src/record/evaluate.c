@@ -379,7 +379,7 @@ wf_status wf__graph_evaluate(wf_graph *g)
     wf__drop_unseen(g, true);
     bool kept = keep_results(g), ready = prepare(&e);
     wf_status status =
-        kept && ready ? run_part(&e) : wf__error(g->ctx, WF_ERR_MEMORY, "out of memory for an evaluation");
+        kept && ready ? run_part(&e) : wf__cannot_begin(g->ctx, &g->program, "out of memory for an evaluation");
     if (ready)
         finish(&e, status == WF_OK);
     clear(&e);

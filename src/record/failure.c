@@ -48,10 +48,28 @@ wf_status wf_graph_status(const wf_graph *g)
     return failed ? failed->status : g ? WF_OK : WF_ERR_ARG;
 }
 
+static void end_group(const wf__program *p, const char *text)
+{
+    for (uint32_t i = 0; i < p->object_n; ++i)
+        if (p->object[i].array->distributed) {
+            p->object[i].array->ctx->services->end_group(p->object[i].array, text);
+            return;
+        }
+}
+
+wf_status wf__cannot_begin(wf_context *ctx, const wf__program *p, const char *text)
+{
+    const wf_status status = wf__error(ctx, WF_ERR_MEMORY, "%s", text);
+    end_group(p, text);
+    return status;
+}
+
 wf_status wf__graph_failure(wf_graph *g, const wf__ir *failed)
 {
     wf_section_id section = WF_SECTION_CALL;
     while (section < WF_SECTION_DEINIT && &g->program.rec.section[section] != failed)
         ++section;
+    if (failed->status == WF_ERR_MEMORY)
+        end_group(&g->program, failed->error);
     return wf__program_error(g->ctx, &g->program, failed->status, failed->error, section, &failed->about);
 }

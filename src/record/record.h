@@ -172,6 +172,9 @@ void wf__poison(wf_graph *g, wf_status status, const char *format, ...) WF__PRIN
 const wf__ir *wf__failed_section(const wf_graph *g);
 /* Makes the failure of a section the context's error. Returns its status. */
 wf_status wf__graph_failure(wf_graph *g, const wf__ir *failed);
+/* Makes an error that there is no memory to begin a launch of the recording. Returns WF_ERR_MEMORY. Both functions end the
+ * group of ranks over which arrays are distributed if there is no memory: the others wait for this rank. */
+wf_status wf__cannot_begin(wf_context *ctx, const wf__program *p, const char *text);
 
 /* ---- pair.c: complex numbers made of two C numbers (wf_complex(0, 1)), weakly typed ---- */
 /* True if the value is such a pair: `num` is its real part, and in place of the graph's address are the bits of its

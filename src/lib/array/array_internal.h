@@ -49,7 +49,8 @@ static inline bool wfl_on_gpu(const wf_array *array) { return wf_array_device(ar
 /* order.c: true if the elements have an order. False, with an error, for complex numbers, formals and scratch; false
  * for NULL. */
 bool wfl_array_ordered(const wf_array *array, const char *function);
-/* Returns a new array on the device of `array`, where results belong; the second one holds zeros. NULL: error. */
+/* Returns a new array on the device of `array`, which is not distributed; the second one holds zeros. NULL: error. Results
+ * with an element for each point of `array` are made by wf_empty_like. */
 wf_array *wfl_array_beside(const wf_array *array, wf_dtype dtype, const wf_shape *shape);
 wf_array *wfl_array_zeros_beside(const wf_array *array, wf_dtype dtype, const wf_shape *shape);
 /* True if both arrays are on one device; else false, with WF_ERR_DEVICE. Functions that do not begin with a recording

@@ -119,7 +119,7 @@ wf_array *wfl_without_axes(wf_array *array, wf_axes axes)
 
 wf_array *wfl_array_beside(const wf_array *array, wf_dtype dtype, const wf_shape *shape)
 {
-    return wf_empty_like(array, dtype, *shape);
+    return wf_empty(wf_array_context(array), dtype, *shape, .device = wf_array_device(array));
 }
 
 bool wfl_array_together(const wf_array *a, const wf_array *b, const char *function)

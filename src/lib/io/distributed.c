@@ -239,10 +239,9 @@ static wf_status save_parts(const job *j, wf_array *array, const wfl_io_format *
         out.part = counted ? part : NULL;
         status = write_block(j, array, &out);
     }
-    if (is_open && j->rank > 0) {
-        const wf_status left = wfl_io_output_leave(&out);
-        status = status == WF_OK ? left : status;
-    } else if (status == WF_OK && out.writer.code)
+    if (is_open && j->rank > 0)
+        status = wfl_io_output_close(&out, status);
+    else if (status == WF_OK && out.writer.code)
         status = wfl_io_fail_errno(j->ctx, j->path, "write", out.writer.code);
     wfl_io_stats stats = { 0 };
     status = agree(j, status);

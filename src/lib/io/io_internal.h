@@ -388,10 +388,9 @@ wf_status wfl_io_output_write(wfl_io_output *out, const wfl_io_source *source, c
 wf_status wfl_io_write_box(wfl_io_output *out, const wfl_io_source *source, const wf_shape *first);
 /* Reads the file back for out->stats, unless all of it was written in order. */
 wf_status wfl_io_output_stats(wfl_io_output *out);
-/* With status WF_OK makes the file appear. Ends the writer in any case. Returns the final status. */
+/* With status WF_OK makes the file appear, unless another process does. Ends the writer in any case. Returns the final
+ * status. */
 wf_status wfl_io_output_close(wfl_io_output *out, wf_status status);
-/* Ends the writer of a part. Returns the final status, also of writes. */
-wf_status wfl_io_output_leave(wfl_io_output *out);
 
 /* Returns a new array in C order, and its memory in *data; NULL on error, with a message that names the file. */
 wf_array *wfl_io_new_array(wf_context *ctx, const char *path, wf_dtype dtype, wf_shape shape, void **data);

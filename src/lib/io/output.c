@@ -31,22 +31,14 @@ wf_status wfl_io_output_create(wfl_io_output *out)
 
 wf_status wfl_io_output_close(wfl_io_output *out, wf_status status)
 {
-    if (out->is_open && status == WF_OK && !out->format->write)
+    if (out->is_open && status == WF_OK && !out->format->write && !out->join)
         wfl_io_extend(&out->writer, wfl_io_layout_end(&out->layout));
-    if (out->format->finish)
+    if (out->format->finish && out->join)
+        out->format->finish(out, WF_ERR_IO); /* frees its state alone: another process completes the file */
+    else if (out->format->finish)
         status = out->format->finish(out, status);
     if (out->is_open)
         status = wfl_io_finish(&out->writer, status);
-    free(out->buffer);
-    *out = (wfl_io_output){ 0 };
-    return status;
-}
-
-wf_status wfl_io_output_leave(wfl_io_output *out)
-{
-    if (out->format->finish)
-        out->format->finish(out, WF_ERR_IO); /* frees the state, and writes nothing */
-    const wf_status status = wfl_io_finish(&out->writer, WF_OK);
     free(out->buffer);
     *out = (wfl_io_output){ 0 };
     return status;

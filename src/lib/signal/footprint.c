@@ -97,7 +97,7 @@ static bool double_runs(shape_filter *m, int k)
     const wf_array *from = m->power[k - 1];
     wf_shape shape = wf_array_shape(from);
     shape.dim[m->axis] -= half;
-    wf_array *to = wfl_array_beside(from, wf_array_dtype(from), &shape);
+    wf_array *to = wf_empty_like(from, wf_array_dtype(from), shape);
     if (!to)
         return false;
     wfl_slide s = wfl_slide_begin(&(wfl_window){ .function = m->w.function }, from, shape, wf_array_dtype(from));
@@ -198,7 +198,7 @@ static bool add_runs(shape_filter *m)
 static wf_array *by_runs(const wf_array *x, const wfl_window *w, const wfl_footprint *f, bool largest)
 {
     shape_filter m = { .w = *w, .f = f, .largest = largest, .axis = w->shape.rank - 1 };
-    m.out = wfl_array_beside(x, wf_array_dtype(x), &w->shape);
+    m.out = wf_empty_like(x, wf_array_dtype(x), w->shape);
     if (!m.out || !wf_array_count(m.out))
         return m.out;
     if (!m.w.shape.rank)
