@@ -444,6 +444,51 @@ static void numbers(distributed_world *w)
     wf_release(gathered);
 }
 
+/* Arrays that each rank has, and that ranks accumulate into: integers, extremes and bits, once and again. */
+static void tallies(distributed_world *w)
+{
+    wf_shape shape = WF_SHAPE(57, 64);
+    wf_array *a = filled(w, WF_F32, shape, 21), *total = wf_full(w->ctx, WF_F64, WF_SHAPE(1, 1), 0);
+    wf_array *counts = wf_full(w->ctx, WF_U32, WF_SHAPE(10), 3), *most = wf_full(w->ctx, WF_F32, WF_SHAPE(64), -1),
+             *seen = wf_full(w->ctx, WF_BOOL, WF_SHAPE(5, 7), 0), *large = wf_full(w->ctx, WF_I16, WF_SHAPE(70000), 1);
+    for (int k = 0; k < 2; ++k) {
+        wf_graph *g = wf_begin(w->ctx, .shape = shape);
+        wf_val v = wf_in(g, a), y = wf_index(g, 0), x = wf_index(g, 1);
+        wf_val bin = wf_clamp(wf_cast(wf_floor(wf_mul(v, 0.5)), WF_I64), 0, 9);
+        wf_accumulate(g, WF_JOIN_ADD, counts, 1, bin);
+        wf_accumulate(g, WF_JOIN_MAX, most, v, x);
+        wf_accumulate(g, WF_JOIN_OR, seen, wf_gt(v, 5), wf_mod(y, 5), wf_mod(x, 7));
+        wf_accumulate(g, WF_JOIN_ADD, large, wf_cast(y, WF_I16), wf_add(wf_mul(y, 1100), x));
+        run(w, g);
+        g = wf_begin(w->ctx, .shape = shape, .reduce = WF_ALL_AXES); /* a reduction joins, too */
+        wf_var sum = wf_reduced(g, WF_F64, 0, WF_JOIN_ADD);
+        v = wf_in(g, a);
+        wf_inc(sum, wf_cast(v, WF_F64));
+        wf_accumulate(g, WF_JOIN_ADD, counts, 2, wf_clamp(wf_cast(wf_mul(v, v), WF_I64), 0, 9));
+        wf_section(g, WF_SECTION_POST);
+        wf_out(g, total, sum);
+        run(w, g);
+    }
+    wf_shape large_shape = WF_SHAPE(24, 64, 41); /* boxes and private copies, along axes that are one loop */
+    wf_array *b = filled(w, WF_F32, large_shape, 22);
+    wf_graph *g = wf_begin(w->ctx, .shape = large_shape);
+    wf_accumulate(g, WF_JOIN_ADD, counts, 1, wf_clamp(wf_cast(wf_in(g, b), WF_I64), 0, 9));
+    run(w, g);
+    wf_release(b);
+    result(w, counts);
+    result(w, most);
+    result(w, seen);
+    result(w, large);
+    result(w, total);
+    result(w, wf_array_histogram(a, 16, -7, 9));
+    const char *want[] = { "h" };
+    wf_array *made[1] = { NULL };
+    wf_text_create(w->ctx, "global i32 h[20] = 0; h[clamp(i64(a) + 10, 0, 19)]++", WF_NAMED(a), 0, want, 1, made);
+    failed(w);
+    result(w, made[0]);
+    wf_release(a);
+}
+
 /* Fails unless the array is distributed in each world of ranks. */
 static wf_array *divided(distributed_world *w, wf_array *a)
 {
@@ -514,7 +559,8 @@ static void functions(distributed_world *w)
 const distributed_case distributed_cases[] = {
     { "elements", elements }, { "sums", sums }, { "borders", borders },     { "program", program },
     { "steps", steps },       { "axes", axes }, { "in_place", in_place },   { "indices", other_indices },
-    { "numbers", numbers },   { "kept", kept }, { "functions", functions }, { NULL, NULL },
+    { "numbers", numbers },   { "kept", kept }, { "functions", functions }, { "tallies", tallies },
+    { NULL, NULL },
 };
 
 /* ---- runs ---- */

@@ -193,6 +193,7 @@ void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), vo
         wf__free(stage->view);
         wf__free(stage->copies.at);
         wf__free(stage->division.share);
+        wf__free(stage->division.tally);
         void *code = atomic_load(&stage->code);
         if (code && free_code)
             free_code(user, code);

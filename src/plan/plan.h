@@ -185,12 +185,22 @@ typedef struct wf__stage_results {
 } wf__stage_results;
 
 /* How the points of a stage are divided among ranks (src/plan/distribute). */
+/* An array that each rank has, and into which ranks accumulate, each the values of its share of the points. The joins give
+ * the same bits in any order. */
+typedef struct wf__tally {
+    uint32_t object;
+    uint8_t dtype, join;
+    size_t elements; /* which lie in C order */
+} wf__tally;
+
 typedef struct wf__division {
     wf_axes axes;               /* axes of the space along which arrays are cut; 0 = each rank runs all points */
     uint32_t grid;              /* object whose distribution divides the axes; of use if an entry of `along` is not 0 */
     uint8_t along[WF_MAX_RANK]; /* 1 + the axis of the grid whose ranks divide this axis of the space; 0 = none */
     bool joins;                 /* ranks join the results of reductions; else each rank has those it needs */
     wf__box *share;             /* [ranks] points in loops whose results a rank gives, if the stage joins */
+    wf__tally *tally;           /* [tallies] arrays that ranks join after the stage */
+    uint32_t tallies;           /* the number of tallies */
     wf__box window;             /* points in loops that this rank runs, if `axes` is not 0 */
     int64_t boxes;              /* number of boxes of these points */
     int8_t first[WF_MAX_RANK];  /* outermost axis of a loop; -1 = none, the loop has one point */
@@ -231,6 +241,12 @@ static inline bool wf__keeps_loop(const wf__ir *body, int loop)
 static inline int64_t wf__own_boxes(const wf__stage *stage)
 {
     return stage->division.axes ? stage->division.boxes : stage->partition.boxes;
+}
+
+/* True if ranks wait for each other at the end of the stage. */
+static inline bool wf__waits_for_ranks(const wf__stage *stage)
+{
+    return (stage->division.joins || stage->division.tallies) && !stage->empty;
 }
 
 typedef struct wf__temp { /* an array between stages; object number: recording's objects + index */

@@ -116,6 +116,7 @@ for n in 2 3; do
                         out = (n[z-1, y, x; clamp] + n + n[z+1, y, x; reflect]) / 3'
     compute $n out.npy 'out = a + k[x, 1]' k=small.npy --shape 24,64,41
     compute $n out.npy 'max(a; 0, 1)'
+    compute $n out.npy 'global i32 h[40] = 0; h[clamp(i64(a * 8) + 10, 0, 39)]++'
 done
 compute 2 out.mrc.gz 'u8(a * 10 + 100)'
 for text in 'count(a > 0.5)' 'a * 2' 'max(isnan(a) ? 0.0 : a)'; do

@@ -16,6 +16,20 @@ static inline bool wf__is_distributed(const wf__planning *p, uint32_t object)
 {
     return object < p->plan->objects && p->bind[object].dist;
 }
+/* True if regions of the object matter: it is distributed, or a temporary. */
+static inline bool wf__has_regions(const wf__planning *p, uint32_t object)
+{
+    return object >= p->plan->objects || wf__is_distributed(p, object);
+}
+/* Fails because of what node r of the stage does to its array. Returns false. */
+bool wf__fail_store(wf__planning *p, const wf__stage *stage, wf__ref r, const char *why);
+
+/* ---- tallies.c: arrays that each rank has, and that ranks accumulate into ---- */
+/* True if node n accumulates into such an array. */
+bool wf__is_tally(const wf__planning *p, const wf__ir *ir, const wf__node *n);
+/* Finds the tallies of the stages whose points ranks divide. */
+bool wf__find_tallies(wf__planning *p);
+
 /* True if the stage reduces axes along which ranks divide its points: they join the results. */
 static inline bool wf__reduces_divided(const wf__stage *stage)
 {

@@ -166,12 +166,6 @@ static bool find_read(const place *at, wf__ref r, wf__box *out)
     return true;
 }
 
-/* True if regions of the object matter: it is distributed, or a temporary. */
-static bool counts(const walk *w, uint32_t object)
-{
-    return object >= w->plan->objects || wf__is_distributed(w->p, object);
-}
-
 static bool find_reads(const place *at)
 {
     const walk *w = at->w;
@@ -184,7 +178,7 @@ static bool find_reads(const place *at)
         return wf__plan_no_memory(w->plan);
     for (wf__ref r = 1; r < ir->n; ++r) {
         const wf__node *n = &ir->node[r];
-        if (n->op != WF__LOAD || !w->live[r] || !counts(w, ir->slot[n->a].object))
+        if (n->op != WF__LOAD || !w->live[r] || !wf__has_regions(w->p, ir->slot[n->a].object))
             continue;
         uint32_t object = ir->slot[n->a].object;
         wf__box box;
@@ -197,15 +191,6 @@ static bool find_reads(const place *at)
 }
 
 /* ---- what a stage stores ---- */
-static bool fail_store(const place *at, wf__ref r, const char *why)
-{
-    const wf__node *n = &at->stage->recorded.node[r];
-    char called[WF__CALLED];
-    return wf__plan_fail_at(at->w->plan, WF_SECTION_CALL, &at->stage->recorded, r, WF_ERR_UNSUPPORTED, "%s: %s %s",
-                            wf__function_of(n),
-                            wf__bind_called(&at->w->p->all[at->stage->recorded.slot[n->a].object], called), why);
-}
-
 /* Sets axis[k] to the axis of the space along which index k of a store goes, and offset[k] to index minus point. -1: the
  * index is the offset. False = the store has another form. */
 static bool places_of_store(const wf__stage *stage, const wf__node *n, int rank, int *axis, int64_t *offset)
@@ -259,17 +244,20 @@ static bool find_points(const place *at, wf__ref r, region *points)
     int axis[WF_MAX_RANK];
     int64_t offset[WF_MAX_RANK];
     wf__box box;
+    if (wf__is_tally(w->p, ir, n))
+        return true;
     if (n->op != WF__STORE)
-        return fail_store(at, r,
-                          "is accumulated into or updated by a stage of distributed arrays, which ranks cannot yet do");
-    if (!counts(w, object))
-        return fail_store(at, r,
-                          "has all elements on each rank, but is computed from distributed arrays: reduce them, or "
-                          "collect them before (wf_array_collect)");
+        return wf__fail_store(
+            at->w->p, at->stage, r,
+            "is accumulated into or updated by a stage of distributed arrays, which ranks cannot yet do");
+    if (!wf__has_regions(w->p, object))
+        return wf__fail_store(at->w->p, at->stage, r,
+                              "has all elements on each rank, but is computed from distributed arrays: reduce them, or "
+                              "collect them before (wf_array_collect)");
     if (!places_of_store(at->stage, n, b->rank, axis, offset))
-        return fail_store(at, r,
-                          "is stored to by an index that is not a point's own plus a number, so that ranks do not "
-                          "know who stores what");
+        return wf__fail_store(at->w->p, at->stage, r,
+                              "is stored to by an index that is not a point's own plus a number, so that ranks do not "
+                              "know who stores what");
     if (!w->need[object].any)
         return true;
     if (points_of_elements(at->stage, &w->need[object].box, b->rank, axis, offset, &box))
@@ -287,7 +275,7 @@ static void note_stored(const place *at, wf__ref r)
     int axis[WF_MAX_RANK];
     int64_t offset[WF_MAX_RANK];
     wf__box box = { { 0 }, { 0 } };
-    if (n->op != WF__STORE || !counts(w, object) || !places_of_store(at->stage, n, b->rank, axis, offset))
+    if (n->op != WF__STORE || !wf__has_regions(w->p, object) || !places_of_store(at->stage, n, b->rank, axis, offset))
         return;
     for (int k = 0; k < b->rank; ++k) {
         box.lo[k] = axis[k] >= 0 ? at->points.lo[axis[k]] + offset[k] : offset[k];
@@ -302,15 +290,23 @@ static void note_stored(const place *at, wf__ref r)
 }
 
 /* ---- reductions ---- */
-/* Returns what the window of a stage is a multiple of along an axis: boxes along axes that are reduced, since these fix
- * the order of joins. */
+/* Returns what the window of a stage is a multiple of along an axis, so that it is one of whole boxes along loops that are
+ * reduced, since these fix the order of joins, and of groups of lanes where lanes are joined. Of several axes in one loop,
+ * ranks divide the outermost. */
 static int64_t unit_of(const wf__stage *stage, int axis)
 {
-    int loop = stage->division.loop_of[axis], lane = stage->lowered.rank - 1;
-    if (loop < 0 || !stage->lowered.red_n)
+    const wf__division *division = &stage->division;
+    int loop = 0, lane = stage->lowered.rank - 1;
+    while (loop <= lane && division->first[loop] != axis)
+        ++loop;
+    if (loop > lane || !(stage->lowered.red_n || division->tallies))
         return 1;
-    bool reduced = !stage->reduce.axes || stage->reduce.axes >> axis & 1;
-    return reduced ? stage->partition.box[loop] : loop == lane ? WF__LANES : 1;
+    bool reduced = stage->lowered.red_n && (!stage->reduce.axes || stage->reduce.axes >> axis & 1);
+    int64_t points = reduced ? stage->partition.box[loop] : loop == lane ? WF__LANES : 1, inner = division->inner[loop];
+    for (int64_t k = 1; k <= points; ++k)
+        if (k * inner % points == 0)
+            return k;
+    return points;
 }
 
 static int64_t up(int64_t x, int64_t unit, int64_t n) { return wf__least((x + unit - 1) / unit * unit, n); }
@@ -377,6 +373,25 @@ static void widen_to_units(const wf__stage *stage, wf__box *points)
     }
 }
 
+/* Each point accumulates once, so a rank runs the points of its share. Fails if it needs others, too. */
+static bool take_share(const place *at, region *points)
+{
+    const wf__stage *stage = at->stage;
+    wf__box share;
+    wf__ref r = 1;
+    find_share(at->w, stage, at->w->rank, &share);
+    while (!wf__is_tally(at->w->p, &stage->recorded, &stage->recorded.node[r]))
+        ++r;
+    if (points->any && !wf__box_within(&points->box, &share, stage->space.rank))
+        return wf__fail_store(
+            at->w->p, at->stage, r,
+            "is accumulated into by points that several ranks run, as the stage also stores what they "
+            "need: make it two launches");
+    points->any = !wf__box_is_empty(&share, stage->space.rank);
+    points->box = share;
+    return true;
+}
+
 /* ---- a stage ---- */
 /* Sets the points that the rank runs. */
 static bool find_window(place *at, bool *any)
@@ -399,6 +414,8 @@ static bool find_window(place *at, bool *any)
         find_kept(at, &points);
     if (points.any)
         widen_to_units(stage, &points.box);
+    if (stage->division.tallies && !take_share(at, &points))
+        return false;
     *any = points.any;
     at->points = points.box;
     return true;
@@ -586,6 +603,7 @@ bool wf__pass_regions(wf__planning *p)
     plan->read = wf__alloc0(((size_t)plan->objects * (size_t)group->ranks + 1) * sizeof *plan->read);
     plan->touched = wf__alloc0((plan->objects + 1) * sizeof *plan->touched);
     bool ok = (w.need && w.touched && w.range && w.live && plan->read && plan->touched) || wf__plan_no_memory(plan);
+    ok = ok && wf__find_tallies(p);
     for (int r = 0; ok && r < group->ranks; ++r)
         ok = r == group->rank || walk_rank(&w, r);
     ok = ok && walk_rank(&w, group->rank); /* last, since temporaries are placed by its regions */

@@ -85,7 +85,7 @@ static void fill_elements(char *to, const void *element, unsigned size, size_t n
     }
 }
 
-static void fill_neutral(unsigned join, char *to, unsigned dtype, size_t n)
+void wf__fill_neutral(unsigned join, char *to, unsigned dtype, size_t n)
 {
     unsigned part = wf__part_dtype(dtype);
     uint64_t neutral = wf__join_neutral((wf_join)join, part ? part : dtype);
@@ -105,14 +105,13 @@ const wf__mem *wf__copies_use(wf__copies *c, int64_t i)
     for (uint32_t k = 0; k < stage->copies.n; ++k) {
         const wf__private *p = &stage->copies.at[k];
         if ((i > 0 || !p->direct) && p->elements)
-            fill_neutral(p->join, own[p->slot].base, stage->lowered.slot[p->slot].dtype, elements_of(p));
+            wf__fill_neutral(p->join, own[p->slot].base, stage->lowered.slot[p->slot].dtype, elements_of(p));
     }
     return own;
 }
 
 /* ---- joining ---- */
-/* Sets a = join(a, b) for n packed elements. Elements of f16 and bf16 are joined in f32. */
-static void join_packed(unsigned join, unsigned dtype, char *a, const char *b, size_t n)
+void wf__join_packed(unsigned join, unsigned dtype, char *a, const char *b, size_t n)
 {
     unsigned part = wf__part_dtype(dtype), t = part ? part : dtype, op = wf__join_op((wf_join)join);
     n = part ? 2 * n : n;
@@ -165,10 +164,10 @@ static void join_array(const wf__private *p, const wf__slot *from, const wf__slo
         for (size_t k = 0; to->dtype == WF_BOOL && k < count; ++k)
             own[k] = own[k] != 0;
         if (from->dtype == to->dtype) {
-            join_packed(p->join, to->dtype, own, value + i * size, count);
+            wf__join_packed(p->join, to->dtype, own, value + i * size, count);
         } else {
             wf__eval_cast(from->dtype, to->dtype, wide, own, count);
-            join_packed(p->join, from->dtype, wide, value + i * size, count);
+            wf__join_packed(p->join, from->dtype, wide, value + i * size, count);
             wf__eval_cast(to->dtype, from->dtype, own, wide, count);
         }
         move_elements(to, m, first + i, count, own, true);
@@ -182,7 +181,7 @@ static void join_spread(const wf__private *p, unsigned dtype, char *at, size_t e
     for (size_t i = 0; i < elements / p->together; ++i) {
         char *own = at + i * p->spread * size;
         for (size_t s = p->spread / 2; s; s /= 2)
-            join_packed(p->join, dtype, own, own + s * size, s * p->together);
+            wf__join_packed(p->join, dtype, own, own + s * size, s * p->together);
         memmove(at + i * size, own, size);
     }
 }
@@ -212,7 +211,7 @@ static void join_part(void *user, int64_t part, int worker)
             continue;
         char *own = j->c->mem[(size_t)i * stage->lowered.slot_n + p->slot].base + at;
         if (sum)
-            join_packed(p->join, from->dtype, sum, own, n * p->spread);
+            wf__join_packed(p->join, from->dtype, sum, own, n * p->spread);
         else
             sum = own;
     }
@@ -221,7 +220,7 @@ static void join_part(void *user, int64_t part, int worker)
     if (p->spread > 1)
         join_spread(p, from->dtype, sum, n);
     if (p->direct) /* the array is packed as well */
-        join_packed(p->join, to->dtype, j->mem[p->target].base + first * size, sum, n);
+        wf__join_packed(p->join, to->dtype, j->mem[p->target].base + first * size, sum, n);
     else
         join_array(p, from, to, &j->mem[p->target], first, sum, n);
 }

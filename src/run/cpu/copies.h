@@ -24,4 +24,8 @@ const wf__mem *wf__copies_use(wf__copies *c, int64_t i);
 /* Joins the copies in their order, then the arrays with the results. */
 void wf__copies_join(wf__copies *c, wf__pool *pool, int threads, const wf__mem *mem);
 void wf__copies_end(wf__copies *c);
+/* Fills n elements with what joins leave alone. */
+void wf__fill_neutral(unsigned join, char *to, unsigned dtype, size_t n);
+/* Sets a = join(a, b) for n packed elements. Elements of f16 and bf16 are joined in f32. */
+void wf__join_packed(unsigned join, unsigned dtype, char *a, const char *b, size_t n);
 #endif

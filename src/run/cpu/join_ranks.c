@@ -174,8 +174,7 @@ static void done(tree *t)
     wf__free(t->all);
 }
 
-/* All ranks learn whether each of them goes on. */
-static bool agree(const wf__others *others, wf_status mine, wf__failure *f)
+bool wf__ranks_go_on(const wf__others *others, wf_status mine, wf__failure *f)
 {
     wf__failure unreached = { .status = WF_OK };
     int64_t few[64], *all = others->ranks <= (int)WF__COUNT(few) ? few : wf__alloc((size_t)others->ranks * sizeof *all);
@@ -198,7 +197,7 @@ static bool agree(const wf__others *others, wf_status mine, wf__failure *f)
 
 void wf__join_failed(const wf__others *others, wf__failure *f)
 {
-    agree(others, f->status == WF_OK ? WF_ERR_BACKEND : f->status, f);
+    wf__ranks_go_on(others, f->status == WF_OK ? WF_ERR_BACKEND : f->status, f);
 }
 
 bool wf__join_ranks(const wf__partials *p, const wf__others *others, bool ok, wf__failure *f)
@@ -206,11 +205,11 @@ bool wf__join_ranks(const wf__partials *p, const wf__others *others, bool ok, wf
     tree t = { .p = NULL };
     if (ok && !begin(&t, p, others))
         ok = wf__out_of_memory(f, "a join of ranks");
-    ok = agree(others,
-               ok                   ? WF_OK
-               : f->status == WF_OK ? WF_ERR_BACKEND
-                                    : f->status,
-               f) &&
+    ok = wf__ranks_go_on(others,
+                         ok                   ? WF_OK
+                         : f->status == WF_OK ? WF_ERR_BACKEND
+                                              : f->status,
+                         f) &&
          ok && others->gather(others->user, t.all, t.bytes, t.offset, f);
     for (int r = 0; ok && r < others->ranks; ++r)
         if (t.class_of[r] != NOBODY && r != others->rank)

@@ -8,6 +8,9 @@
  * not depend on the number of ranks. Collective; `ok`: this rank has computed its part. Returns false on all ranks, with
  * the failure set, if one has failed. */
 bool wf__join_ranks(const wf__partials *p, const wf__others *others, bool ok, wf__failure *failure);
+/* All ranks learn whether each of them goes on; `mine`: WF_OK if this one does. Returns false on all, with the failure set,
+ * if one does not. Collective. */
+bool wf__ranks_go_on(const wf__others *others, wf_status mine, wf__failure *failure);
 /* Takes part in a join for a rank that has failed before. */
 void wf__join_failed(const wf__others *others, wf__failure *failure);
 #endif

@@ -1,7 +1,7 @@
 /* kernel.c - runs one kernel: fills in addresses, hands boxes to the pool, joins reductions in a fixed order, and runs
  * the consumer of each box. */
 #include "run/cpu/boxes.h"
-#include "run/cpu/join_ranks.h"
+#include "run/cpu/join_tallies.h"
 #include "run/cpu/steps.h"
 #include "run/debug/watch.h"
 
@@ -20,7 +20,7 @@ static void run_range(void *user, int64_t first, int64_t end, int worker)
 static void run_group(void *user, int64_t group, int worker)
 {
     const wf__launch *l = user;
-    int64_t n = l->copies->n, boxes = l->stage->partition.boxes, each = boxes / n, more = boxes % n;
+    int64_t n = l->copies->n, boxes = wf__own_boxes(l->stage), each = boxes / n, more = boxes % n;
     int64_t first = group * each + (group < more ? group : more), end = first + each + (group < more);
     for (int64_t box = first; box < end; ++box)
         wf__run_box(l, box, group, worker);
@@ -36,7 +36,7 @@ static void run_parallel(wf__launch *l)
     else if (l->copies && stage->copies.in_order)
         wf__pool_run_on(pool, l->threads, l->copies->n, run_group, l);
     else if (l->copies)
-        wf__pool_run_on(pool, (int)l->copies->n, stage->partition.boxes, run_one, l);
+        wf__pool_run_on(pool, (int)l->copies->n, wf__own_boxes(stage), run_one, l);
     else if (stage->partition.slabs >= 0)
         wf__run_slabs(l);
     else
@@ -66,7 +66,7 @@ static bool make_copies(wf__launch *l, wf__copies *c, wf__failure *f)
     const wf__stage *stage = l->stage;
     int64_t workers = l->parallel && (l->entry || stage->copies.in_order) ? l->threads : 1;
     int64_t wanted = stage->copies.in_order && stage->copies.groups ? stage->copies.groups : workers;
-    wanted = wanted < stage->partition.boxes ? wanted : stage->partition.boxes;
+    wanted = wanted < wf__own_boxes(stage) ? wanted : wf__own_boxes(stage);
     if (!wf__copies_begin(c, l->engine->memory, stage, l->call.mem, wf__copies_most(stage, wanted)))
         return wf__out_of_memory(f, "private copies of an array");
     l->copies = c;
@@ -139,7 +139,7 @@ static void note_run(const wf__launch *l, const wf__note *next, double start)
 /* Ends a kernel that cannot run. Ranks that join its results are told. Returns false. */
 static bool give_up(const wf__run *r, const wf__stage *stage)
 {
-    if (stage->division.joins && !stage->empty)
+    if (wf__waits_for_ranks(stage))
         wf__join_failed(r->others, r->failure);
     return false;
 }
@@ -172,6 +172,7 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
     wf__stage_mem(stage, r->base, mem);
     l.call.mem = mem;
     wf__copies copies;
+    wf__tallies tallies = { .stage = NULL };
     l.threads = wf__threads_of(e, r->limits);
     l.parallel = wf__is_parallel(e, stage, stage, r->limits);
     bool runs = !stage->empty && wf__own_boxes(stage); /* other ranks may run all points */
@@ -184,7 +185,9 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
             if (!(l.scratch = wf__mem_alloc(e->memory, scratch_bytes)))
                 ok = wf__out_of_memory(f, "the interpreter");
         }
-        if (ok && stage->copies.n)
+        if (ok && stage->division.tallies && !wf__tallies_begin(&tallies, stage, r->others, e->memory, r->base))
+            ok = wf__out_of_memory(f, "arrays that ranks accumulate into");
+        if (ok && runs && stage->copies.n)
             ok = make_copies(&l, &copies, f);
         if (ok && consumer_s != WF__NO_STAGE && !l.copies)
             ok = add_consumer(r, &l, consumer_s, &consumer, next_mem);
@@ -206,6 +209,9 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
             wf__partials_set(&l.partials, r->param + r->plan->params);
     } else if (ok && stage->lowered.red_n)
         wf__partials_finish(&l.partials, r->param + r->plan->params);
+    if (stage->division.tallies && !stage->empty)
+        ok = wf__tallies_join(&tallies, r->others, ok, stage->division.joins, f);
+    wf__tallies_end(&tallies);
     if (consumed)
         *consumed = l.consumer != NULL;
     wf__partials_end(&l.partials, e->memory);

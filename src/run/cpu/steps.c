@@ -155,8 +155,7 @@ static char *begin_of(const wf__temp *temp, char *base)
 
 static bool joins_ranks(const wf__run *r, uint32_t step)
 {
-    const wf__stage *stage = &r->plan->stage[r->plan->step[step].main];
-    return stage->division.joins && !stage->empty;
+    return wf__waits_for_ranks(&r->plan->stage[r->plan->step[step].main]);
 }
 
 /* Tells the failure to the ranks that wait for this one in the next join, from step `next` on. */
