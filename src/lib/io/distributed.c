@@ -308,14 +308,13 @@ static wf_status save_on_first(const job *j, wf_array *array, const wf_meta *met
 /* True if the blocks follow each other in the order of the file. */
 static bool are_slabs(const wf_dist *dist)
 {
-    int divided = -1;
-    bool well = true;
+    int64_t before = 1; /* indices of the axes before */
     for (int d = 0; d < dist->shape.rank; d++) {
-        well = well && (dist->grid[d] == 1 || divided < 0) &&
-               (divided >= 0 || dist->grid[d] > 1 || dist->shape.dim[d] == 1);
-        divided = dist->grid[d] > 1 ? d : divided;
+        if (dist->grid[d] > 1 && before > 1)
+            return false;
+        before *= dist->shape.dim[d];
     }
-    return well || dist->ranks == 1;
+    return true;
 }
 
 /* Returns a copy whose blocks are slabs. */
