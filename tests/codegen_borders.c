@@ -48,6 +48,9 @@ static void test_borders(void **state)
     for (int b = WF_BORDER_VALUE; b < (int)WF__BORDERS; ++b) {
         check_border((wf_border)b, WF_F32, 11, 140, 1, 1, false);
         check_border((wf_border)b, WF_F32, 12, 150, 2, 2, false);
+        check_border((wf_border)b, WF_F32, 9, 17, 1, 1, false); /* one vector reaches beyond both ends */
+        check_border((wf_border)b, WF_F32, 9, 33, 2, 1, false);
+        check_border((wf_border)b, WF_F64, 9, 12, 1, 1, false);
         check_border((wf_border)b, WF_U16, 9, 100, 4, 1, false);
         check_border((wf_border)b, WF_F64, 1, 1, 1, 2, false);
         check_border((wf_border)b, WF_BOOL, 3, 2, 1, 2, false);

@@ -33,6 +33,19 @@ static bool is_left_aligned(const nest *t)
 }
 
 /* ---- columns of a row: INTERIOR on [whole_lo, whole_hi) ---- */
+/* Elements of a cache line that stores past the cache fill. BORDER's stores stay in the cache, and a line that both fill
+ * would be written to memory several times. */
+static int64_t line_of_stores(const nest *t)
+{
+    enum { LINE = 64 };
+    const wf__ir *body = t->kernel->body;
+    int64_t n = 1;
+    for (uint32_t i = 0; i < body->slot_n && t->g->options->nontemporal; i++)
+        if (body->slot[i].written && LINE / (int64_t)wf__size(body->slot[i].dtype) > n)
+            n = LINE / (int64_t)wf__size(body->slot[i].dtype);
+    return n;
+}
+
 static void split_row(nest *t)
 {
     if (!t->interior)
@@ -40,8 +53,10 @@ static void split_row(nest *t)
     wf__gen *g = t->g;
     wf__kernel_emitter *kernel = t->kernel;
     int last = kernel->rank - 1;
-    int64_t step = (int64_t)kernel->columns * g->width,
+    int64_t step = (int64_t)kernel->columns * g->width, line = line_of_stores(t),
             align = kernel->body->red_n && !wf__keeps_lane(kernel) ? WF__LANES : g->width;
+    align = line > align ? line : align;
+    step = (step & (step - 1)) == 0 && line > step ? line : step;
     val lo = kernel->lo[last], hi = kernel->hi[last];
     val a = kernel->interior_lo[last] ? g_larger(g, kernel->interior_lo[last], lo) : lo;
     val b = kernel->interior_hi[last] ? g_smaller(g, kernel->interior_hi[last], hi) : hi;
