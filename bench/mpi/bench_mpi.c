@@ -1,15 +1,13 @@
 /* bench_mpi.c - messages of weft/ranks.h beside the same messages by MPI, in one run of two ranks: bench/mpi/run.
- *
- * Rounds of both ways take turns, so that other load of the machine affects both. A line of the table has the medians of
- * the times of one message, and the median of the ratios of neighbouring rounds with the range that holds half of them.
- */
-#include <mpi.h>
+ * A line of the table has the medians of the times of one message, and the median of the ratios of neighbouring rounds with
+ * the range that holds half of them. */
+#include "compare.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <weft/ranks.h>
 
-enum { ROUNDS = 41, TAG = 3 };
+enum { TAG = 3 };
 
 typedef struct peer {
     wf_ranks *ranks;
@@ -21,18 +19,11 @@ typedef struct peer {
     MPI_Request persistent[2];
 } peer;
 
-static void must(bool ok, const char *what)
-{
-    if (ok)
-        return;
-    fprintf(stderr, "%s failed\n", what);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
 /* ---- one message there, one back: twice the time of one message ------------------------------------------------- */
 
-static void mpi_there_and_back(peer *p)
+static void mpi_there_and_back(void *user)
 {
+    peer *p = user;
     for (int turn = 0; turn < 2; turn++) {
         MPI_Request r;
         if (turn == p->me)
@@ -43,8 +34,9 @@ static void mpi_there_and_back(peer *p)
     }
 }
 
-static void weft_there_and_back(peer *p)
+static void weft_there_and_back(void *user)
 {
+    peer *p = user;
     for (int turn = 0; turn < 2; turn++) {
         wf_request *r = NULL;
         wf_status status = turn == p->me ? wf_ranks_send(p->ranks, p->out, p->bytes, p->other, TAG, &r)
@@ -55,8 +47,9 @@ static void weft_there_and_back(peer *p)
 
 /* ---- both ways at once, prepared, as faces of blocks are exchanged ---------------------------------------------- */
 
-static void mpi_exchange(peer *p)
+static void mpi_exchange(void *user)
 {
+    peer *p = user;
     MPI_Status both[2];
     for (int turn = 0; turn < 2; turn++) {
         MPI_Startall(2, p->persistent);
@@ -64,63 +57,37 @@ static void mpi_exchange(peer *p)
     }
 }
 
-static void weft_exchange(peer *p)
+static void weft_exchange(void *user)
 {
+    peer *p = user;
     for (int turn = 0; turn < 2; turn++)
         must(!wf_request_start(p->prepared, 2) && !wf_request_wait_all(p->prepared, 2), "an exchange");
 }
 
-static void mpi_barriers(peer *p)
+static void mpi_barriers(void *user)
 {
+    const peer *p = user;
     MPI_Barrier(p->comm);
     MPI_Barrier(p->comm);
 }
 
-static void weft_barriers(peer *p) { must(!wf_ranks_barrier(p->ranks) && !wf_ranks_barrier(p->ranks), "a barrier"); }
+static void weft_barriers(void *user)
+{
+    const peer *p = user;
+    must(!wf_ranks_barrier(p->ranks) && !wf_ranks_barrier(p->ranks), "a barrier");
+}
 
 /* ---- measuring -------------------------------------------------------------------------------------------------- */
 
-static int by_value(const void *a, const void *b)
+/* Both ways have two messages in a row. */
+static void compare(const char *name, bench_way *plain, bench_way *weft, peer *p)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double at_part(double *sorted, double part) { return sorted[(int)(part * (ROUNDS - 1) + 0.5)]; }
-
-/* Microseconds of one message, over as many repetitions as take about 2 ms. */
-static double time_of(void (*way)(peer *), peer *p, int repeat)
-{
-    MPI_Barrier(p->comm);
-    double begin = MPI_Wtime();
-    for (int i = 0; i < repeat; i++)
-        way(p);
-    return (MPI_Wtime() - begin) / repeat / 2 * 1e6;
-}
-
-static void compare(const char *name, void (*plain)(peer *), void (*weft)(peer *), peer *p)
-{
-    double a[ROUNDS], b[ROUNDS], ratio[ROUNDS];
-    int repeat = (int)(2000 / (2 * time_of(plain, p, 20) + 0.1)) + 1;
-    MPI_Bcast(&repeat, 1, MPI_INT, 0, p->comm);
-    time_of(weft, p, repeat);
-    for (int i = 0; i < ROUNDS; i++) {
-        bool first = i % 2;
-        if (first)
-            b[i] = time_of(weft, p, repeat);
-        a[i] = time_of(plain, p, repeat);
-        if (!first)
-            b[i] = time_of(weft, p, repeat);
-        ratio[i] = b[i] / a[i];
-    }
-    qsort(a, ROUNDS, sizeof *a, by_value);
-    qsort(b, ROUNDS, sizeof *b, by_value);
-    qsort(ratio, ROUNDS, sizeof *ratio, by_value);
-    double mpi = at_part(a, 0.5), own = at_part(b, 0.5);
+    const double round_us = 2000;
+    comparison c = compare_ways(plain, weft, p, p->comm, round_us);
+    double mpi = c.plain / 2, own = c.own / 2;
     if (p->me == 0)
         printf("| %s | %zu | %.2f | %.2f | %.2f | %.2f | %.2f (%.2f to %.2f) |\n", name, p->bytes, mpi, own,
-               (double)p->bytes / mpi / 1e3, (double)p->bytes / own / 1e3, at_part(ratio, 0.5), at_part(ratio, 0.25),
-               at_part(ratio, 0.75));
+               (double)p->bytes / mpi / 1e3, (double)p->bytes / own / 1e3, c.ratio, c.low, c.high);
 }
 
 int main(int argc, char **argv)
