@@ -4,6 +4,7 @@
  * ctest: threads
  */
 #include "distributed_cases.h"
+#include "object/object.h"
 #include "weft_test.h"
 
 static void check(int ranks, int threads, uint64_t seed, int cut)
@@ -68,12 +69,141 @@ static void random_recordings(void **state)
     }
 }
 
+/* ---- elements that lie apart from a rank's block ---- */
+enum { SIDE = 24 };
+
+static wf_array *slabs(wf_context *ctx, wf_ranks *ranks, int axis)
+{
+    wf_dist dist;
+    wf_dist_options o = { .size = sizeof o, .grid = { 1, 1 } };
+    o.grid[axis] = wf_ranks_size(ranks);
+    return wf_dist_make(&WF_SHAPE(SIDE, SIDE), wf_ranks_size(ranks), &o, &dist) == WF_OK
+               ? wf_empty_distributed(ctx, WF_I32, ranks, &dist)
+               : NULL;
+}
+
+static wf_status fill(wf_context *ctx, wf_array *a, int first)
+{
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(SIDE, SIDE));
+    wf_val at = wf_add(wf_mul(wf_index(g, 0), SIDE), wf_index(g, 1));
+    wf_out(g, a, wf_cast(wf_add(at, first), WF_I32));
+    return wf_run(g);
+}
+
+/* out[i, j] = a[i, j] + 1000 a[j, i] + 1000000 * (a[i + 1, j] is greater, but for the last row) */
+static wf_status combine(wf_context *ctx, wf_array *a, wf_array *out)
+{
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(SIDE, SIDE));
+    wf_val i = wf_index(g, 0), j = wf_index(g, 1), v = wf_in(g, a);
+    wf_val below = wf_read_border(g, a, WF_BORDER_CLAMP, 0, wf_add(i, 1), j);
+    v = wf_add(v, wf_mul(wf_read(g, a, j, i), 1000));
+    wf_out(g, out, wf_add(v, wf_mul(wf_cast(wf_gt(below, wf_in(g, a)), WF_I32), 1000000)));
+    return wf_run(g);
+}
+
+static bool holds_block_alone(const wf_array *a)
+{
+    const wf__distributed *d = a->distributed;
+    return wf__box_within(&d->held, &d->block, a->shape.rank);
+}
+
+static wf_status read_apart(wf_ranks *ranks, void *user)
+{
+    wf_context *ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1 });
+    wf_array *a = slabs(ctx, ranks, 0), *b = slabs(ctx, ranks, 1), *c = slabs(ctx, ranks, 0), *all = NULL;
+    const char *wrong = a && b && c ? NULL : "no arrays";
+    (void)user;
+    for (int turn = 0; turn < 3 && !wrong; ++turn) { /* each time the elements are new */
+        int32_t got[SIDE][SIDE];
+        int first = turn * 100;
+        wf_graph *g = NULL;
+        if (fill(ctx, a, first) == WF_OK) {
+            g = wf_begin(ctx);
+            wf_out(g, b, wf_in(g, a));
+        }
+        if (!g || wf_run(g) != WF_OK ||
+            (wf_ranks_size(ranks) > 2 && !(holds_block_alone(a) && (turn || holds_block_alone(b)))))
+            wrong = "a copy to other blocks";
+        else if (combine(ctx, b, c) != WF_OK || !(all = wf_array_collect(c)) ||
+                 wf_download(all, got, sizeof got) != WF_OK)
+            wrong = "a launch";
+        for (int i = 0; i < SIDE && !wrong; ++i)
+            for (int j = 0; j < SIDE; ++j)
+                if (got[i][j] != i * SIDE + j + first + 1000 * (j * SIDE + i + first) + (i + 1 < SIDE ? 1000000 : 0))
+                    wrong = "a number";
+        wf_release(all);
+        all = NULL;
+    }
+    char text[256];
+    snprintf(text, sizeof text, "%s: %.200s", wrong ? wrong : "", wf_last_message(ctx));
+    wf_release(a);
+    wf_release(b);
+    wf_release(c);
+    wf_context_free(ctx);
+    return wf_ranks_agree(ranks, wrong ? WF_ERR_BACKEND : WF_OK, text, NULL);
+}
+
+/* Launches of a kernel with the arrays of an earlier launch: what they write is fetched anew by others. */
+static wf_status launch_again(wf_ranks *ranks, void *user)
+{
+    wf_context *ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1 });
+    wf_array *a = slabs(ctx, ranks, 0), *out = slabs(ctx, ranks, 0);
+    bool ok = a && out && fill(ctx, a, 0) == WF_OK;
+    (void)user;
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(SIDE, SIDE));
+    wf_array *x = wf_formal(g, "x", WF_I32, 2), *y;
+    wf_out(g, x, wf_add(wf_in(g, x), 1));
+    wf_kernel *add = wf_compile(g), *below;
+    g = wf_begin(ctx, .shape = WF_SHAPE(SIDE, SIDE));
+    x = wf_formal(g, "x", WF_I32, 2), y = wf_formal(g, "y", WF_I32, 2);
+    wf_out(g, y, wf_read_border(g, x, WF_BORDER_CLAMP, 0, wf_add(wf_index(g, 0), 1), wf_index(g, 1)));
+    below = wf_compile(g);
+    for (int turn = 1; turn <= 6 && ok; ++turn) {
+        int32_t got[SIDE][SIDE];
+        ok = wf_launch(add, WF_ARGS(WF_ARG("x", a))) == WF_OK &&
+             wf_launch(below, WF_ARGS(WF_ARG("x", a), WF_ARG("y", out))) == WF_OK;
+        wf_array *all = ok ? wf_array_collect(out) : NULL;
+        ok = all && wf_download(all, got, sizeof got) == WF_OK;
+        for (int i = 0; i < SIDE && ok; ++i)
+            for (int j = 0; j < SIDE && ok; ++j)
+                ok = got[i][j] == (i + 1 < SIDE ? i + 1 : i) * SIDE + j + turn;
+        wf_release(all);
+    }
+    wf_kernel_free(add);
+    wf_kernel_free(below);
+    wf_release(a);
+    wf_release(out);
+    wf_context_free(ctx);
+    return wf_ranks_agree(ranks, ok ? WF_OK : WF_ERR_BACKEND, "a launch or a number is wrong", NULL);
+}
+
+static void repeated_launches(void **state)
+{
+    (void)state;
+    for (int ranks = 1; ranks <= 3; ++ranks) {
+        wf_ranks_error e = { 0 };
+        if (wf_ranks_threads(ranks, launch_again, NULL, NULL, &e) != WF_OK)
+            fail_msg("%d ranks: rank %d: %s", ranks, (int)e.rank, e.text);
+    }
+}
+
+static void other_blocks_and_transposed(void **state)
+{
+    (void)state;
+    for (int ranks = 1; ranks <= 5; ++ranks) {
+        wf_ranks_error e = { 0 };
+        if (wf_ranks_threads(ranks, read_apart, NULL, NULL, &e) != WF_OK)
+            fail_msg("%d ranks: rank %d: %s", ranks, (int)e.rank, e.text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_ranks), cmocka_unit_test(other_grids),
         cmocka_unit_test(several_threads),     cmocka_unit_test(in_turns),
-        cmocka_unit_test(random_recordings),
+        cmocka_unit_test(random_recordings),   cmocka_unit_test(other_blocks_and_transposed),
+        cmocka_unit_test(repeated_launches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -290,8 +290,8 @@ typedef struct failing {
 enum { LAUNCHES = 4 };
 
 /* Sums of a filter of a, with temporaries that are read with neighbours, and a kept array; the largest elements of columns,
- * by accumulation. */
-static wf_status filter(rank *r, wf_array *sum, wf_array *most)
+ * by accumulation; the elements of a in other blocks. */
+static wf_status filter(rank *r, wf_array *sum, wf_array *most, wf_array *across)
 {
     wf_graph *g = wf_begin(r->ctx);
     wf_val v = wf_in(g, r->a), near = wf_add(wf_slice(v, 0, 1, WF_END_INDEX, 1), wf_slice(v, 0, 0, -1, 1));
@@ -303,7 +303,10 @@ static wf_status filter(rank *r, wf_array *sum, wf_array *most)
     g = wf_begin(r->ctx, .shape = WF_SHAPE(24, 20));
     wf_accumulate(g, WF_JOIN_MAX, most, wf_in(g, r->a), wf_index(g, 1));
     const wf_status second = wf_run(g);
-    return status == WF_OK ? second : status;
+    g = wf_begin(r->ctx);
+    wf_out(g, across, wf_in(g, r->a));
+    const wf_status third = wf_run(g);
+    return status != WF_OK ? status : second != WF_OK ? second : third;
 }
 
 /* True if the requested failure has happened. */
@@ -325,6 +328,10 @@ static wf_status launch_with_failure(wf_ranks *ranks, void *user)
     r.a = distributed(&r, WF_F32, WF_SHAPE(24, 20));
     r.b = distributed(&r, WF_F32, WF_SHAPE(24, 20));
     wf_array *sum = wf_full(r.ctx, WF_F32, WF_SHAPE(1, 1), 0), *most = wf_full(r.ctx, WF_F32, WF_SHAPE(20), 0);
+    wf_dist columns;
+    wf_dist_make(&WF_SHAPE(24, 20), r.n, &(wf_dist_options){ .size = sizeof(wf_dist_options), .grid = { 1 } },
+                 &columns);
+    wf_array *across = wf_empty_distributed(r.ctx, WF_F32, ranks, &columns);
     fill(&r, r.a);
     wf_status status = wf_last_status(r.ctx);
     for (int k = 0; k < LAUNCHES && status != WF_ERR_BACKEND; ++k) {
@@ -332,7 +339,7 @@ static wf_status launch_with_failure(wf_ranks *ranks, void *user)
         wf_clear_error(r.ctx);
         if (fails)
             wf__alloc_fail_after(f->after);
-        status = filter(&r, sum, most);
+        status = filter(&r, sum, most, across);
         if (fails) {
             f->happened = failure_happened();
             wf__alloc_fail_after(-1);
@@ -344,12 +351,18 @@ static wf_status launch_with_failure(wf_ranks *ranks, void *user)
         status = WF_ERR_CONTRACT;
     if (status == WF_OK && (wf_download(most, largest, sizeof largest) != WF_OK || largest[7] != 23 * 100 + 7))
         status = WF_ERR_CONTRACT;
+    wf_array *all = status == WF_OK ? wf_array_collect(across) : NULL;
+    float element[24][20];
+    if (status == WF_OK && (wf_download(all, element, sizeof element) != WF_OK || element[5][13] != 5 * 100 + 13))
+        status = WF_ERR_CONTRACT;
+    wf_release(all);
     if (f->rank < 0 && r.me == 0)
         f->sum = got;
     wf_release(r.a);
     wf_release(r.b);
     wf_release(sum);
     wf_release(most);
+    wf_release(across);
     wf_context_free(r.ctx);
     return status;
 }

@@ -85,8 +85,17 @@ void wf__distributed_free(wf_context *ctx, wf__distributed *d)
     wf__free(d);
 }
 
-/* Makes a distributed array. `later`: it may have no memory yet. */
-static wf_array *make(wf_context *ctx, wf_dtype dtype, wf_ranks *ranks, const wf_dist *dist, bool later)
+wf__box wf__block_of(const wf_array *a, int rank)
+{
+    wf__box block = { { 0 }, { 0 } };
+    wf_dist_range(&a->distributed->dist, rank, block.lo, block.hi);
+    return block;
+}
+
+/* Makes a distributed array. part: the elements that it has memory for; NULL = the rank's block. `later`: it may have no
+ * memory yet. */
+static wf_array *make(wf_context *ctx, wf_dtype dtype, wf_ranks *ranks, const wf_dist *dist, const wf__box *part,
+                      bool later)
 {
     wf_array *a = wf__array_handle(ctx, dtype, &dist->shape);
     wf__distributed *d = a ? wf__alloc0(sizeof *d) : NULL;
@@ -102,7 +111,7 @@ static wf_array *make(wf_context *ctx, wf_dtype dtype, wf_ranks *ranks, const wf
     wf_dist_range(dist, wf_ranks_rank(ranks), d->block.lo, d->block.hi);
     d->group = wf__dist_group_get(ctx, ranks);
     a->distributed = d;
-    wf__box held = d->block;
+    wf__box held = part ? *part : d->block;
     wf__buffer *buffer = d->group ? new_memory(a, &held) : NULL;
     if (!buffer && d->group && later && dist->shape.rank) {
         memcpy(held.hi, held.lo, sizeof held.hi);
@@ -112,7 +121,7 @@ static wf_array *make(wf_context *ctx, wf_dtype dtype, wf_ranks *ranks, const wf
         use_memory(a, buffer, &held);
         return a;
     }
-    fail_memory(a, &d->block);
+    fail_memory(a, &held);
     wf__distributed_free(ctx, d);
     wf__array_drop_handle(a);
     return NULL;
@@ -131,7 +140,7 @@ wf_array *wf_empty_distributed(wf_context *ctx, wf_dtype dtype, wf_ranks *ranks,
     }
     if (!right_dist(ctx, ranks, dist))
         return NULL;
-    wf_array *a = make(ctx, dtype, ranks, dist, false);
+    wf_array *a = make(ctx, dtype, ranks, dist, NULL, false);
     wf_ranks_error error;
     if (wf_ranks_agree(ranks, a ? WF_OK : WF_ERR_MEMORY, "out of memory for its block", &error) == WF_OK)
         return a;
@@ -146,7 +155,19 @@ wf_array *wf__distributed_like(const wf_array *like, wf_dtype dtype, const wf_sh
     for (int d = 0; d < shape->rank; ++d)
         dist.unit[d] = shape->dim[d] == dist.shape.dim[d] ? dist.unit[d] : 1;
     dist.shape = *shape;
-    return make(like->ctx, dtype, like->distributed->ranks, &dist, true);
+    return make(like->ctx, dtype, like->distributed->ranks, &dist, NULL, true);
+}
+
+wf_array *wf__distributed_part(const wf_array *a, const wf__box *box)
+{
+    return make(a->ctx, a->dtype, a->distributed->ranks, &a->distributed->dist, box, false);
+}
+
+void wf__distributed_copy_own(const wf_array *a, wf_array *part)
+{
+    const wf__box own = wf__box_meet(&a->distributed->block, &part->distributed->held, a->shape.rank);
+    wf__box_copy(&own, a->shape.rank, wf_dtype_size(a->dtype), (wf__elements){ (uintptr_t)a->base, a->stride },
+                 (wf__elements){ (uintptr_t)part->base, part->stride });
 }
 
 const wf_dist *wf_array_dist(const wf_array *a) { return a && a->distributed ? &a->distributed->dist : NULL; }
@@ -209,9 +230,8 @@ static bool gather(const wf_array *a, wf_array *to, char *all, size_t *bytes, si
     for (int turn = 0; turn < 2 && status == WF_OK; ++turn) {
         size_t total = 0;
         for (int r = 0; r < ranks; ++r) {
-            wf__box block = d->block;
+            const wf__box block = wf__block_of(a, r);
             int64_t stride[WF_MAX_RANK];
-            wf_dist_range(&d->dist, r, block.lo, block.hi);
             bytes[r] = wf__box_elements(&block, rank) * size;
             offset[r] = total;
             int64_t origin = wf__box_strides(&block, rank, stride);

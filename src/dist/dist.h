@@ -57,16 +57,22 @@ wf__exchange *wf__exchange_for(wf_array *a, const wf__box *need, bool *made);
 void wf__exchange_drop(wf_array *a, wf__exchange *exchange); /* frees an exchange of the array */
 /* True if the elements have been exchanged since the array was written. The same on all ranks. */
 bool wf__exchange_is_fresh(const wf_array *a, const wf__exchange *exchange);
-/* Begins an exchange; `status`: this rank's, which others learn with their elements. */
+/* Begins an exchange of elements of the array; `status`: this rank's, which others learn with their elements. */
 wf_status wf__exchange_begin(const wf_array *a, wf__exchange *exchange, wf_status status);
-/* Waits for it. *failed: the rank that sent a failure and no elements, whose status is returned; -1: none did. */
-wf_status wf__exchange_end(wf_array *a, wf__exchange *exchange, int *failed);
+/* Waits for it, and writes the elements into the array or a part of it. to: NULL = nowhere. *failed: the rank that sent a
+ * failure and no elements, whose status is returned; -1: none did. */
+wf_status wf__exchange_end(wf__exchange *exchange, wf_array *to, int *failed);
 void wf__exchanges_free(wf__exchange *first);
 
 /* ---- array.c ---- */
+wf__box wf__block_of(const wf_array *a, int rank); /* the block of a rank */
 /* Gives the array memory for the elements of the box. False = failure, in *status, with the context's error set. */
 bool wf__distributed_hold(wf_array *a, const wf__box *box, wf_status *status);
 void wf__distributed_free(wf_context *ctx, wf__distributed *distributed);
+/* Returns an array that is distributed as `a` is, with memory for the elements of the box alone; a launch reads them there.
+ * NULL = out of memory, with the context's error set. */
+wf_array *wf__distributed_part(const wf_array *a, const wf__box *box);
+void wf__distributed_copy_own(const wf_array *a, wf_array *part); /* copies what the part has of this rank's block */
 /* Returns an array that is distributed as `like` is, which wf__distributes. Ranks need not agree: where there is no memory
  * for the block, the first launch asks again. NULL = no memory for the handle, with the context's error set. */
 wf_array *wf__distributed_like(const wf_array *like, wf_dtype dtype, const wf_shape *shape);

@@ -20,13 +20,6 @@ struct wf__exchange {
 };
 
 /* ---- making an exchange ---- */
-static wf__box block_of(const wf__distributed *d, int rank)
-{
-    wf__box block = { { 0 }, { 0 } };
-    wf_dist_range(&d->dist, rank, block.lo, block.hi);
-    return block;
-}
-
 static void free_exchange(wf__exchange *e)
 {
     for (size_t i = 0; i < e->n; ++i) {
@@ -93,7 +86,7 @@ static wf__exchange *make(const wf_array *a, const wf__box *need)
         e->ranks = ranks;
     }
     for (int r = 0; ok && r < ranks; ++r) {
-        wf__box theirs = block_of(d, r);
+        wf__box theirs = wf__block_of(a, r);
         if (r != me)
             ok = add_message(a, e, &need[me], &theirs, r, tag, false) &&
                  add_message(a, e, &need[r], &d->block, r, tag, true);
@@ -111,7 +104,7 @@ wf__exchange *wf__exchange_for(wf_array *a, const wf__box *need, bool *made)
     bool any = false;
     *made = false;
     for (int r = 0; r < ranks && !any; ++r) {
-        wf__box block = block_of(d, r);
+        wf__box block = wf__block_of(a, r);
         any = !wf__box_within(&need[r], &block, rank);
     }
     if (!any)
@@ -171,7 +164,6 @@ static wf__elements elements_in(const message *m, int rank, size_t size, int64_t
 
 wf_status wf__exchange_begin(const wf_array *a, wf__exchange *e, wf_status status)
 {
-    a->distributed->fresh = e; /* also if a rank fails: all ranks must decide alike what is fresh */
     const size_t size = wf_dtype_size(a->dtype);
     const int rank = a->shape.rank;
     int64_t stride[WF_MAX_RANK], mine = (int64_t)status;
@@ -186,10 +178,8 @@ wf_status wf__exchange_begin(const wf_array *a, wf__exchange *e, wf_status statu
     return e->n ? wf_request_start(e->request, e->n) : WF_OK;
 }
 
-wf_status wf__exchange_end(wf_array *a, wf__exchange *e, int *failed)
+wf_status wf__exchange_end(wf__exchange *e, wf_array *to, int *failed)
 {
-    const size_t size = wf_dtype_size(a->dtype);
-    const int rank = a->shape.rank;
     int64_t stride[WF_MAX_RANK], theirs;
     *failed = -1;
     wf_status status = e->n ? wf_request_wait_all(e->request, e->n) : WF_OK;
@@ -202,7 +192,9 @@ wf_status wf__exchange_end(wf_array *a, wf__exchange *e, int *failed)
             *failed = e->request[i]->peer;
             return (wf_status)theirs;
         }
-        wf__box_copy(&m->box, rank, size, elements_in(m, rank, size, stride), elements_of(a));
+        const size_t size = to ? wf_dtype_size(to->dtype) : 0;
+        if (to)
+            wf__box_copy(&m->box, to->shape.rank, size, elements_in(m, to->shape.rank, size, stride), elements_of(to));
     }
     return status;
 }

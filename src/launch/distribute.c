@@ -9,18 +9,25 @@
 #include "launch/launch.h"
 #include <stdlib.h>
 
+typedef struct use {        /* an array of the launch */
+    wf__exchange *exchange; /* NULL = none */
+    bool made;              /* the exchange is new */
+    bool apart;             /* what ranks read lies apart from their blocks */
+} use;
+
 typedef struct launch {
     wf_context *ctx;
     const wf__request *r;
     wf__dist_group *group;
     wf__group ranks;
-    bool *used;     /* [parameters] the plan depends on the value */
-    uint64_t *word; /* key: layouts, distributions, parameters */
+    wf_array **array; /* [objects] those of the request, or parts of them that this launch has memory of its own for */
+    bool *used;       /* [parameters] the plan depends on the value */
+    uint64_t *word;   /* key: layouts, distributions, parameters */
     size_t words;
     uint64_t hash; /* of what must be the same on all ranks; not 0 */
     wf__plan_entry *plan;
-    wf__exchange **exchange; /* [objects] NULL = none */
-    bool *made;              /* [objects] the exchange is new */
+    use *object; /* [objects] */
+    bool alone;  /* no rank needs elements of another one */
     wf__failure failure;
     bool reported; /* the failure is the context's error already */
 } launch;
@@ -89,7 +96,7 @@ static void set_hash(launch *l)
 static void write_words(launch *l)
 {
     const wf__program *p = l->r->program;
-    l->words = wf__write_layouts(l->r->arrays, p->object_n, l->r->space, l->word) / sizeof *l->word;
+    l->words = wf__write_layouts(l->array, p->object_n, l->r->space, l->word) / sizeof *l->word;
     add_word(l, (uint64_t)l->ranks.rank);
     for (uint32_t i = 0; i < p->object_n; ++i) {
         add_word(l, distributed(l, i) != NULL);
@@ -108,9 +115,11 @@ static bool write_key(launch *l)
                   2 * p->param_n + WF_MAX_RANK;
     l->used = wf__alloc((p->param_n + 1) * sizeof *l->used);
     l->word = wf__alloc(most * sizeof *l->word);
-    l->exchange = wf__alloc0((p->object_n + 1) * sizeof(wf__exchange *));
-    l->made = wf__alloc0(p->object_n + 1);
-    if (!l->used || !l->word || !l->exchange || !l->made || !wf__index_params(&p->rec, l->used))
+    l->object = wf__alloc0((p->object_n + 1) * sizeof *l->object);
+    l->array = wf__alloc((p->object_n + 1) * sizeof(wf_array *));
+    for (uint32_t i = 0; l->array && i < p->object_n; ++i)
+        l->array[i] = l->r->arrays[i];
+    if (!l->used || !l->word || !l->object || !l->array || !wf__index_params(&p->rec, l->used))
         return wf__out_of_memory(&l->failure, "a launch of distributed arrays");
     write_words(l);
     set_hash(l);
@@ -135,24 +144,65 @@ static bool find_plan(launch *l)
     const wf__piece layouts = { l->word, l->words * sizeof *l->word };
     wf_status status = WF_OK;
     bool made;
-    l->plan = wf__plan_look_up(l->ctx, r->program, r->recording_key, &layouts, r->arrays, r->space, &l->ranks, &made,
-                               &status);
+    l->plan =
+        wf__plan_look_up(l->ctx, r->program, r->recording_key, &layouts, l->array, r->space, &l->ranks, &made, &status);
     if (!l->plan)
         take_error(l, status);
     return l->plan != NULL;
 }
 
-/* Gives the arrays memory for what the plan touches. Returns true if an array has moved, so that the plan has other strides
- * than the array. */
+static const wf__box *needs_of(const launch *l, uint32_t object)
+{
+    return &l->plan->plan.read[(size_t)object * (size_t)l->ranks.ranks];
+}
+
+/* True if what a rank reads of the array lies apart from its block, as for other blocks or a transposed array. Memory for
+ * both would be much larger than each. All ranks decide alike. */
+static bool reads_apart(const launch *l, uint32_t object)
+{
+    const wf_array *a = l->r->arrays[object];
+    const int rank = a->shape.rank;
+    bool apart = false;
+    for (int r = 0; r < l->ranks.ranks && !apart && !wf__program_writes(l->r->program, object); ++r) {
+        const wf__box *need = &needs_of(l, object)[r], block = wf__block_of(a, r);
+        const wf__box both = wf__box_hull(&block, need, rank);
+        size_t parts = wf__box_elements(&block, rank) + wf__box_elements(need, rank);
+        apart = !wf__box_is_empty(need, rank) && wf__box_elements(&both, rank) > parts;
+    }
+    return apart;
+}
+
+/* Returns a part of the array for what this rank reads of it. NULL = a failure, which is noted. */
+static wf_array *new_part(launch *l, uint32_t object)
+{
+    const wf__box *need = &needs_of(l, object)[l->ranks.rank];
+    for (uint32_t j = 0; j < object; ++j) /* of the same array and exchange, too */
+        if (l->r->arrays[j] == l->r->arrays[object] && l->array[j] != l->r->arrays[j] &&
+            !memcmp(needs_of(l, j), needs_of(l, object), (size_t)l->ranks.ranks * sizeof *need))
+            return (wf_array *)wf_retain(l->array[j]);
+    wf_array *part = wf__distributed_part(l->r->arrays[object], need);
+    if (!part)
+        take_error(l, WF_ERR_MEMORY);
+    return part;
+}
+
+/* Gives the arrays memory for what the plan touches. Returns true if there is another memory now, so that the plan has other
+ * strides than the array. */
 static bool hold(launch *l)
 {
     bool moved = false;
     for (uint32_t i = 0; i < l->r->program->object_n; ++i) {
-        wf_array *a = l->r->arrays[i];
+        wf_array *a = l->r->arrays[i], *part;
         wf_status status;
         uint64_t id = a->id;
         if (!a->distributed)
             continue;
+        if ((l->object[i].apart = reads_apart(l, i))) {
+            part = new_part(l, i);
+            l->array[i] = part ? part : a;
+            moved = moved || part;
+            continue;
+        }
         const wf__box box = wf__box_hull(&a->distributed->block, &l->plan->plan.touched[i], a->shape.rank);
         if (!wf__distributed_hold(a, &box, &status))
             take_error(l, status);
@@ -185,6 +235,7 @@ static bool prepare(launch *l)
 {
     const wf__request *r = l->r;
     bool is_new = false;
+    l->alone = true;
     if (!find_plan(l))
         return false;
     if (hold(l)) {
@@ -193,16 +244,16 @@ static bool prepare(launch *l)
         if (!find_plan(l))
             return false;
     }
-    const wf__plan *plan = &l->plan->plan;
     for (uint32_t i = 0; i < r->program->object_n; ++i) {
         if (!distributed(l, i))
             continue;
-        const wf__box *need = &plan->read[(size_t)i * (size_t)l->ranks.ranks];
-        l->exchange[i] = wf__exchange_for(r->arrays[i], need, &l->made[i]);
-        if (l->made[i])
+        const wf__box *need = needs_of(l, i);
+        l->object[i].exchange = wf__exchange_for(r->arrays[i], need, &l->object[i].made);
+        if (l->object[i].made)
             log_whole_axes(l, i, &need[l->ranks.rank]);
-        is_new = is_new || l->made[i];
-        if (l->made[i] && !l->exchange[i] && l->failure.status == WF_OK)
+        is_new = is_new || l->object[i].made;
+        l->alone = l->alone && !l->object[i].exchange && !l->object[i].made;
+        if (l->object[i].made && !l->object[i].exchange && l->failure.status == WF_OK)
             wf__out_of_memory(&l->failure, "messages to other ranks");
     }
     return is_new;
@@ -213,9 +264,9 @@ static void agree(launch *l, uint32_t exchanges)
 {
     wf_status mine = l->failure.status;
     wf__dist_agree(l->group, l->hash, mine, wf__str_get(&l->failure.text), &l->failure);
-    for (uint32_t i = 0; l->failure.status != WF_OK && l->made && i < l->r->program->object_n; ++i)
-        if (l->made[i] && l->exchange[i])
-            wf__exchange_drop(l->r->arrays[i], l->exchange[i]);
+    for (uint32_t i = 0; l->failure.status != WF_OK && l->object && i < l->r->program->object_n; ++i)
+        if (l->object[i].made && l->object[i].exchange)
+            wf__exchange_drop(l->r->arrays[i], l->object[i].exchange);
     if (l->failure.status != WF_OK)
         l->group->exchanges = exchanges;
 }
@@ -230,24 +281,59 @@ static wf_status report(launch *l)
 }
 
 /* ---- running ---- */
-/* Exchanges the elements of all arrays. A rank that has failed tells its status instead. */
+static bool is_part(const launch *l, uint32_t object) { return l->array[object] != l->r->arrays[object]; }
+
+/* Leaves out the exchanges that are not needed. */
+static void choose_exchanges(launch *l)
+{
+    for (uint32_t i = 0; i < l->r->program->object_n; ++i) {
+        wf_array *a = l->r->arrays[i];
+        if (l->object[i].exchange && !l->object[i].apart && wf__exchange_is_fresh(a, l->object[i].exchange)) {
+            l->object[i].exchange = NULL;
+            if (a->distributed->lacks && l->failure.status == WF_OK) {
+                l->failure.status = WF_ERR_MEMORY;
+                wf__str_add(&l->failure.text, "a launch that failed has left this rank without elements of others");
+            }
+        }
+        for (uint32_t j = 0; j < i; ++j)
+            if (l->object[i].exchange && l->object[i].exchange == l->object[j].exchange)
+                l->object[i].exchange = NULL;
+    }
+}
+
+/* Begins the exchanges of all arrays, which tell this rank's status. */
+static wf_status begin_exchanges(launch *l)
+{
+    const bool fails = l->failure.status != WF_OK;
+    wf_status status = WF_OK;
+    for (uint32_t i = 0; i < l->r->program->object_n; ++i) {
+        wf_array *a = l->r->arrays[i];
+        if (!l->object[i].exchange || status != WF_OK)
+            continue;
+        status = wf__exchange_begin(a, l->object[i].exchange, l->failure.status);
+        if (l->object[i].apart)
+            continue;
+        a->distributed->fresh =
+            l->object[i].exchange; /* also if a rank fails: all ranks must decide alike what is fresh */
+        a->distributed->lacks = fails;
+    }
+    for (uint32_t i = 0; i < l->r->program->object_n && !fails; ++i)
+        if (is_part(l, i))
+            wf__distributed_copy_own(l->r->arrays[i], l->array[i]);
+    return status;
+}
+
+/* Exchanges the elements of all arrays. A rank that has failed tells its status instead, and has no memory for elements. */
 static void exchange(launch *l)
 {
     const wf__program *p = l->r->program;
-    wf_status mine = l->failure.status, status = WF_OK;
-    for (uint32_t i = 0; i < p->object_n; ++i) {
-        if (l->exchange[i] && wf__exchange_is_fresh(l->r->arrays[i], l->exchange[i]))
-            l->exchange[i] = NULL;
-        for (uint32_t j = 0; j < i; ++j)
-            if (l->exchange[i] && l->exchange[i] == l->exchange[j])
-                l->exchange[i] = NULL;
-        if (l->exchange[i] && status == WF_OK)
-            status = wf__exchange_begin(l->r->arrays[i], l->exchange[i], mine);
-    }
+    choose_exchanges(l);
+    const bool fails = l->failure.status != WF_OK;
+    wf_status status = begin_exchanges(l);
     for (uint32_t i = 0; i < p->object_n; ++i) {
         int failed = -1;
-        if (l->exchange[i] && status == WF_OK)
-            status = wf__exchange_end(l->r->arrays[i], l->exchange[i], &failed);
+        if (l->object[i].exchange && status == WF_OK)
+            status = wf__exchange_end(l->object[i].exchange, fails ? NULL : l->array[i], &failed);
         if (status != WF_OK && l->failure.status == WF_OK) {
             l->failure.status = status;
             if (failed >= 0)
@@ -256,6 +342,8 @@ static void exchange(launch *l)
             else
                 wf__str_add(&l->failure.text, wf_ranks_message(l->group->ranks));
         }
+        if (failed >= 0 && !l->object[i].apart)
+            l->r->arrays[i]->distributed->lacks = true;
         status = failed >= 0 ? WF_OK : status; /* messages of other arrays are still on their way */
     }
 }
@@ -271,7 +359,7 @@ static void run(launch *l)
                                 .user = l->group };
     char **base = wf__alloc((p->object_n + 1) * sizeof *base);
     for (uint32_t i = 0; base && i < p->object_n; ++i)
-        base[i] = r->arrays[i]->base;
+        base[i] = l->array[i]->base;
     if (!base && l->failure.status == WF_OK)
         wf__out_of_memory(&l->failure, "a launch");
     wf__cpu_run(l->ctx->engine, &l->plan->plan, base, r->param, &r->limits, &others, p->device == WF_INTERP, NULL,
@@ -282,13 +370,26 @@ static void run(launch *l)
             r->arrays[i]->distributed->fresh = NULL;
 }
 
+/* Notes the plan for launches of the kernel with the same arrays, unless it depends on parameters. */
+static void remember(const launch *l)
+{
+    bool depends = !l->alone || l->failure.status != WF_OK;
+    for (uint32_t i = 0; !depends && i < l->r->program->param_n; ++i)
+        depends = l->used[i];
+    if (!depends)
+        wf__memo_distributed(l->ctx, l->r, l->plan);
+}
+
 static void done(launch *l)
 {
     wf__plan_release(l->ctx, l->plan);
+    for (uint32_t i = 0; l->array && i < l->r->program->object_n; ++i)
+        if (is_part(l, i))
+            wf_release(l->array[i]);
+    wf__free(l->array);
     wf__free(l->used);
     wf__free(l->word);
-    wf__free(l->exchange);
-    wf__free(l->made);
+    wf__free(l->object);
     wf__str_free(&l->failure.text);
     wf__str_free(&l->failure.warning);
 }
@@ -311,6 +412,7 @@ wf_status wf__request_distributed(wf_context *ctx, const wf__request *r)
     if (l.failure.status == WF_OK || (known && !told && l.plan)) {
         exchange(&l);
         run(&l);
+        remember(&l);
     } else if (!told)
         wf_ranks_abort(l.group->ranks, EXIT_FAILURE, wf__str_get(&l.failure.text));
     wf_status status = report(&l);

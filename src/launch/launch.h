@@ -70,6 +70,7 @@ typedef struct wf__memo {
     uint64_t id[WF__MEMO_ARRAYS]; /* ids of the arrays */
     int64_t dim[WF_MAX_RANK];     /* extents of the space */
     wf__plan_entry *entry;        /* plan, of which the memo is a user; NULL = empty */
+    uint32_t stale; /* bit i: array i is distributed and written, so that copies of its elements are stale */
     wf__prepared call;
 } wf__memo;
 
@@ -263,5 +264,7 @@ wf_status wf__plan_log(wf_context *ctx, const wf__program *p, wf_array *const *a
 void wf__plan_release(wf_context *ctx, wf__plan_entry *entry);
 void wf__plans_free(wf_context *ctx);
 void wf__memo_free(wf_context *ctx, wf__memo *memo);
+/* Notes the plan of a request with distributed arrays that needs no elements of other ranks, if a kernel made it. */
+void wf__memo_distributed(wf_context *ctx, const wf__request *r, wf__plan_entry *plan);
 bool wf__kernel_sockets(wf_kernel *kernel); /* makes the sockets; false = out of memory */
 #endif

@@ -120,9 +120,11 @@ static void fill_memo(wf_kernel *k, wf_array *const *arrays, const wf_shape *spa
     m->entry = e;
     atomic_fetch_add(&e->users, 1);
     char *base[WF__MEMO_ARRAYS];
+    m->stale = 0;
     for (uint32_t i = 0; i < k->program.object_n; ++i) {
         m->id[i] = arrays[i]->id;
         base[i] = arrays[i]->base;
+        m->stale |= arrays[i]->distributed && wf__program_writes(&k->program, i) ? 1u << i : 0;
     }
     memcpy(m->dim, space->dim, (size_t)space->rank * sizeof *space->dim);
     m->call.entry = NULL;
@@ -234,6 +236,13 @@ static void run_memo(wf_kernel *k, wf__hold *h, const uint64_t *param, const wf_
     wf__cpu_run_prepared(k->ctx->engine, &memo_of(k, h)->call, param, limits, h->turned);
 }
 
+void wf__memo_distributed(wf_context *ctx, const wf__request *r, wf__plan_entry *plan)
+{
+    uint64_t tag = wf__is_noted(ctx) ? 0 : tag_of(r->kernel, r->arrays, r->space);
+    if (tag)
+        fill_memo(r->kernel, r->arrays, r->space, tag, plan);
+}
+
 bool wf__launch_again(wf_kernel *k, wf_array *const *arrays, const uint64_t *param, const wf_shape *space)
 {
     if (k->kept_n || atomic_load_explicit(&k->ctx->streaming, memory_order_acquire) || wf__is_noted(k->ctx) ||
@@ -241,9 +250,13 @@ bool wf__launch_again(wf_kernel *k, wf_array *const *arrays, const uint64_t *par
         return false;
     uint64_t tag = tag_of(k, arrays, space);
     wf__hold *hold = tag ? find_memo(k, arrays, k->program.object_n, space, tag) : NULL;
-    bool done = hold && memo_of(k, hold)->call.entry;
+    const wf__memo *memo = hold ? memo_of(k, hold) : NULL;
+    bool done = memo && memo->call.entry;
     if (done)
         run_memo(k, hold, param, &k->program.limits);
+    for (uint32_t i = 0; done && memo->stale >> i; ++i)
+        if (memo->stale >> i & 1)
+            arrays[i]->distributed->fresh = NULL;
     if (hold)
         unlock_memo(hold);
     return done;

@@ -149,11 +149,12 @@ struct wf__distributed {
     wf_ranks *ranks;              /* borrowed from the program */
     struct wf__dist_group *group; /* state that the arrays of a group of ranks share */
     wf_dist dist;
-    wf__box block;                 /* elements that are this rank's */
-    wf__box held;                  /* elements that the memory has room for, the block among them */
-    int64_t views;                 /* number of views of the block that were not ended, which may write it */
+    wf__box block; /* elements that are this rank's */
+    wf__box held;  /* elements that the memory has room for: the block among them, or a part of the array */
+    int64_t views; /* number of views of the block that were not ended, which may write it */
     struct wf__exchange *exchange; /* exchanges with neighbours, the latest one first */
     struct wf__exchange *fresh;    /* the one that was done since the array was written; NULL = none */
+    bool lacks;                    /* it failed on this rank, or on one that sends to it */
 };
 
 struct wf_array { /* All fields but `state` are constant, except the memory and id of a borrower (share.c) and of

@@ -17,9 +17,10 @@ void wf__cpu_free_stage_code(void *engine, void *code); /* for wf__plan_free */
 typedef struct wf__prepared {
     wf__entry *entry; /* NULL = the plan is another kind, or has no final code yet */
     wf__call call;
-    int64_t slabs; /* 0 = one box */
-    int64_t each;  /* points of a slab along the axis */
-    int64_t least; /* slabs of one call */
+    const int64_t *lo, *hi; /* the one box */
+    int64_t slabs;          /* 0 = one box */
+    int64_t each;           /* points of a slab along the axis */
+    int64_t least;          /* slabs of one call */
     int axis;
     wf__mem *mem; /* call.mem; the next use of this struct reuses it */
     uint32_t mem_cap;

@@ -42,6 +42,8 @@ void wf__run_slabs(const wf__launch *l)
 }
 
 /* ---- prepared launches ---- */
+static const int64_t zeros[WF_MAX_RANK];
+
 void wf__cpu_prepare(const wf__engine *e, wf__plan *plan, char *const *base, wf__prepared *out)
 {
     wf__stage *stage = plan->stage;
@@ -49,13 +51,16 @@ void wf__cpu_prepare(const wf__engine *e, wf__plan *plan, char *const *base, wf_
     bool shared = plan->stage_n == 1 && wf__is_large(stage, &(wf__limits){ 0 });
     /* A launch that can be cancelled has a status, which prepared ones have not. */
     if (plan->stage_n != 1 || plan->temp_n || stage->empty || stage->lowered.red_n || stage->copies.n ||
-        stage->partition.one_box_per_block ||
+        stage->partition.one_box_per_block || stage->division.tallies || !wf__own_boxes(stage) ||
         (shared && (stage->partition.slabs < 0 || stage->promises.updates || wf__pool_is_observed(e->pool))))
         return;
     if (!wf__grow(&out->mem, &out->mem_cap, stage->lowered.slot_n, sizeof *out->mem))
         return;
     wf__stage_mem(stage, base, out->mem);
     out->call = (wf__call){ .mem = out->mem, .extent = stage->extent };
+    const bool divided = stage->division.axes != 0;
+    out->lo = divided ? stage->division.window.lo : zeros;
+    out->hi = divided ? stage->division.window.hi : stage->extent;
     out->slabs = 0;
     if (shared)
         cut_slabs(stage, out);
@@ -70,7 +75,7 @@ void wf__cpu_run_prepared(wf__engine *e, wf__prepared *p, const uint64_t *param,
     if (p->slabs)
         run_slabs(e, limits, p, turned);
     else
-        p->entry(&p->call, (const int64_t[WF_MAX_RANK]){ 0 }, p->call.extent, NULL);
+        p->entry(&p->call, p->lo, p->hi, NULL);
     atomic_fetch_add_explicit(&e->evaluated, 1, memory_order_relaxed);
 }
 
