@@ -85,13 +85,6 @@ void wf__distributed_free(wf_context *ctx, wf__distributed *d)
     wf__free(d);
 }
 
-wf__box wf__block_of(const wf_array *a, int rank)
-{
-    wf__box block = { { 0 }, { 0 } };
-    wf_dist_range(&a->distributed->dist, rank, block.lo, block.hi);
-    return block;
-}
-
 /* Makes a distributed array. part: the elements that it has memory for; NULL = the rank's block. `later`: it may have no
  * memory yet. */
 static wf_array *make(wf_context *ctx, wf_dtype dtype, wf_ranks *ranks, const wf_dist *dist, const wf__box *part,

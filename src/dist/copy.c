@@ -1,6 +1,13 @@
 /* copy.c - boxes of elements in memory: their layout, and copies between layouts. */
 #include "dist/dist.h"
 
+wf__box wf__block_of(const wf_array *a, int rank)
+{
+    wf__box block = { { 0 }, { 0 } };
+    wf_dist_range(&a->distributed->dist, rank, block.lo, block.hi);
+    return block;
+}
+
 size_t wf__box_elements(const wf__box *box, int rank)
 {
     size_t n = 1;

@@ -12,6 +12,7 @@
 #include "weft/distributed.h"
 
 /* ---- copy.c: boxes of elements ---- */
+wf__box wf__block_of(const wf_array *a, int rank); /* the block of a rank of a distributed array */
 size_t wf__box_elements(const wf__box *box, int rank);
 /* Copies a box of elements between two arrays of any strides. from, to: addresses of the elements [0, ..., 0], which may
  * lie outside of the memory. */
@@ -65,7 +66,6 @@ wf_status wf__exchange_end(wf__exchange *exchange, wf_array *to, int *failed);
 void wf__exchanges_free(wf__exchange *first);
 
 /* ---- array.c ---- */
-wf__box wf__block_of(const wf_array *a, int rank); /* the block of a rank */
 /* Gives the array memory for the elements of the box. False = failure, in *status, with the context's error set. */
 bool wf__distributed_hold(wf_array *a, const wf__box *box, wf_status *status);
 void wf__distributed_free(wf_context *ctx, wf__distributed *distributed);

@@ -377,7 +377,7 @@ static void remember(const launch *l)
     for (uint32_t i = 0; !depends && i < l->r->program->param_n; ++i)
         depends = l->used[i];
     if (!depends)
-        wf__memo_distributed(l->ctx, l->r, l->plan);
+        wf__memo_fill(l->r->kernel, l->r->arrays, l->r->space, l->plan);
 }
 
 static void done(launch *l)

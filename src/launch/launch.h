@@ -5,6 +5,7 @@
  *
  *     key history stream           keys of plans, notes of launches, queues
  *     plans freeze tape            the table of plans; sequences and tapes that are being noted
+ *     memo                         memos of the launches of a kernel
  *     distribute                   requests with distributed arrays
  *     request                      a request runs on this thread, by its plan or a memo
  *     submit_stream submit         the same in a stream, and the choice between the two
@@ -251,6 +252,17 @@ const char *wf__stream_misfit(const wf_stream *stream, const wf_context *ctx, wf
 void wf__streams_wait(wf_context *ctx);   /* waits until all streams are idle; errors stay for later calls */
 void wf__streams_forget(wf_context *ctx); /* frees the list of streams that threads have chosen */
 
+/* ---- memo.c ---- */
+static inline wf__memo *wf__memo_of(wf_kernel *k, const wf__hold *h) { return &k->memo[h - k->hold]; }
+/* Locks the memo of an earlier launch with these arrays. NULL = none, or another thread holds it. kernel: NULL = none. */
+wf__hold *wf__memo_find(wf_kernel *kernel, wf_array *const *arrays, const wf_shape *space);
+void wf__memo_unlock(wf__hold *hold);
+/* Runs the call of a locked memo, which has an entry. */
+void wf__memo_run(wf_kernel *kernel, wf__hold *hold, const uint64_t *param, const wf__limits *limits);
+/* Notes the plan that has run with these arrays. Nothing is noted while launches are. kernel: NULL = none. */
+void wf__memo_fill(wf_kernel *kernel, wf_array *const *arrays, const wf_shape *space, wf__plan_entry *plan);
+void wf__memo_free(wf_context *ctx, wf__memo *memo);
+
 /* ---- plans.c, request.c: plans, in use until released; NULL = failure, in *status ---- */
 wf__plan_entry *wf__plan_look_up(wf_context *ctx, const wf__program *p, const wf__str *recording_key,
                                  const wf__piece *layouts, wf_array *const *arrays, const wf_shape *space,
@@ -263,8 +275,5 @@ wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__st
 wf_status wf__plan_log(wf_context *ctx, const wf__program *p, wf_array *const *arrays, const wf__pass_log *log);
 void wf__plan_release(wf_context *ctx, wf__plan_entry *entry);
 void wf__plans_free(wf_context *ctx);
-void wf__memo_free(wf_context *ctx, wf__memo *memo);
-/* Notes the plan of a request with distributed arrays that needs no elements of other ranks, if a kernel made it. */
-void wf__memo_distributed(wf_context *ctx, const wf__request *r, wf__plan_entry *plan);
 bool wf__kernel_sockets(wf_kernel *kernel); /* makes the sockets; false = out of memory */
 #endif

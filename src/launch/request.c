@@ -58,83 +58,6 @@ wf__plan_entry *wf__plan_for(wf_context *ctx, const wf__program *p, const wf__st
     return find_plan(ctx, p, recording_key, arrays, &p->rec.space, NULL, &made, status);
 }
 
-/* ---- memos of kernels ---- */
-void wf__memo_free(wf_context *ctx, wf__memo *m)
-{
-    wf__plan_release(ctx, m->entry);
-    wf__prepared_free(&m->call);
-}
-
-static bool lock_memo(wf__hold *h)
-{
-    return !atomic_load_explicit(&h->held, memory_order_relaxed) &&
-           !atomic_exchange_explicit(&h->held, true, memory_order_acquire);
-}
-
-static void unlock_memo(wf__hold *h) { atomic_store_explicit(&h->held, false, memory_order_release); }
-
-static uint64_t memo_tag(wf_array *const *arrays, uint32_t n, const wf_shape *space)
-{
-    uint64_t tag = 1;
-    for (uint32_t i = 0; i < n; ++i)
-        tag = (tag << 9 | tag >> 55) + arrays[i]->id;
-    for (int d = 0; d < space->rank; ++d)
-        tag = (tag << 9 | tag >> 55) + (uint64_t)space->dim[d];
-    return tag ? tag : 1;
-}
-
-static bool memo_fits(const wf__memo *m, wf_array *const *arrays, uint32_t n, const wf_shape *space)
-{
-    uint64_t differ = m->entry == NULL;
-    for (uint32_t i = 0; i < n; ++i)
-        differ |= m->id[i] ^ arrays[i]->id;
-    for (int d = 0; d < space->rank; ++d)
-        differ |= (uint64_t)m->dim[d] ^ (uint64_t)space->dim[d];
-    return !differ;
-}
-
-static wf__memo *memo_of(wf_kernel *k, const wf__hold *h) { return &k->memo[h - k->hold]; }
-
-/* Locks the memo of an earlier launch with these arrays. NULL = none, or another thread holds it. */
-static wf__hold *find_memo(wf_kernel *k, wf_array *const *arrays, uint32_t n, const wf_shape *space, uint64_t tag)
-{
-    for (int i = 0; i < WF__MEMOS; ++i) {
-        wf__hold *h = &k->hold[i];
-        if (atomic_load_explicit(&h->tag, memory_order_relaxed) != tag || !lock_memo(h))
-            continue;
-        if (memo_fits(&k->memo[i], arrays, n, space))
-            return h;
-        unlock_memo(h);
-    }
-    return NULL;
-}
-
-static void fill_memo(wf_kernel *k, wf_array *const *arrays, const wf_shape *space, uint64_t tag, wf__plan_entry *e)
-{
-    uint32_t at = atomic_fetch_add_explicit(&k->next_memo, 1, memory_order_relaxed) % WF__MEMOS;
-    wf__hold *h = &k->hold[at];
-    wf__memo *m = &k->memo[at];
-    if (!lock_memo(h))
-        return;
-    wf__plan_entry *old = m->entry;
-    m->entry = e;
-    atomic_fetch_add(&e->users, 1);
-    char *base[WF__MEMO_ARRAYS];
-    m->stale = 0;
-    for (uint32_t i = 0; i < k->program.object_n; ++i) {
-        m->id[i] = arrays[i]->id;
-        base[i] = arrays[i]->base;
-        m->stale |= arrays[i]->distributed && wf__program_writes(&k->program, i) ? 1u << i : 0;
-    }
-    memcpy(m->dim, space->dim, (size_t)space->rank * sizeof *space->dim);
-    m->call.entry = NULL;
-    if (k->program.device != WF_INTERP && !wf__is_gpu(k->program.device))
-        wf__cpu_prepare(k->ctx->engine, &e->plan, base, &m->call);
-    atomic_store_explicit(&h->tag, tag, memory_order_relaxed);
-    unlock_memo(h);
-    wf__plan_release(k->ctx, old);
-}
-
 /* ---- running ---- */
 bool wf__execute_plan(wf_context *ctx, wf__gpu_on on, wf__plan *plan, const char *label, const char *where,
                       char *const *base, const uint64_t *param, const wf__limits *limits, bool interpret,
@@ -225,43 +148,6 @@ void wf__note_written(const wf__request *r)
             atomic_store(&r->arrays[i]->state, WF_STATE_READY);
 }
 
-static uint64_t tag_of(const wf_kernel *k, wf_array *const *arrays, const wf_shape *space)
-{
-    return k && k->program.object_n <= WF__MEMO_ARRAYS ? memo_tag(arrays, k->program.object_n, space) : 0;
-}
-
-static void run_memo(wf_kernel *k, wf__hold *h, const uint64_t *param, const wf__limits *limits)
-{
-    h->turned = !h->turned;
-    wf__cpu_run_prepared(k->ctx->engine, &memo_of(k, h)->call, param, limits, h->turned);
-}
-
-void wf__memo_distributed(wf_context *ctx, const wf__request *r, wf__plan_entry *plan)
-{
-    uint64_t tag = wf__is_noted(ctx) ? 0 : tag_of(r->kernel, r->arrays, r->space);
-    if (tag)
-        fill_memo(r->kernel, r->arrays, r->space, tag, plan);
-}
-
-bool wf__launch_again(wf_kernel *k, wf_array *const *arrays, const uint64_t *param, const wf_shape *space)
-{
-    if (k->kept_n || atomic_load_explicit(&k->ctx->streaming, memory_order_acquire) || wf__is_noted(k->ctx) ||
-        wf__sharing(k->ctx))
-        return false;
-    uint64_t tag = tag_of(k, arrays, space);
-    wf__hold *hold = tag ? find_memo(k, arrays, k->program.object_n, space, tag) : NULL;
-    const wf__memo *memo = hold ? memo_of(k, hold) : NULL;
-    bool done = memo && memo->call.entry;
-    if (done)
-        run_memo(k, hold, param, &k->program.limits);
-    for (uint32_t i = 0; done && memo->stale >> i; ++i)
-        if (memo->stale >> i & 1)
-            arrays[i]->distributed->fresh = NULL;
-    if (hold)
-        unlock_memo(hold);
-    return done;
-}
-
 /* Prepares the note of a run for history and log. note->stage stays NULL if neither needs it. */
 static bool begin_note(wf_context *ctx, const wf__request *r, const wf__plan_entry *e, bool made, double plan_s,
                        wf__launch_note *note)
@@ -285,14 +171,13 @@ wf__plan_entry *wf__request_plan(wf_context *ctx, const wf__request *r, wf__laun
 {
     bool history = wf__has_history(ctx), made;
     double start = history ? wf__now() : 0;
-    uint64_t tag = wf__is_noted(ctx) ? 0 : tag_of(r->kernel, r->arrays, r->space);
-    wf__hold *hold = tag ? find_memo(r->kernel, r->arrays, r->program->object_n, r->space, tag) : NULL;
+    wf__hold *hold = wf__is_noted(ctx) ? NULL : wf__memo_find(r->kernel, r->arrays, r->space);
     wf__plan_entry *e;
     *note = (wf__launch_note){ 0 };
     if (hold) {
-        e = memo_of(r->kernel, hold)->entry;
+        e = wf__memo_of(r->kernel, hold)->entry;
         atomic_fetch_add(&e->users, 1);
-        unlock_memo(hold);
+        wf__memo_unlock(hold);
         return e;
     }
     e = find_plan(ctx, r->program, r->recording_key, r->arrays, r->space, r->kernel, &made, status);
@@ -316,11 +201,10 @@ wf_status wf__request_run(wf_context *ctx, const wf__request *r)
     wf_status status = WF_OK;
     if (wf__has_distributed(ctx, r))
         return wf__request_distributed(ctx, r);
-    uint64_t tag = wf__is_noted(ctx) ? 0 : tag_of(r->kernel, r->arrays, r->space);
-    wf__hold *hold = tag ? find_memo(r->kernel, r->arrays, r->program->object_n, r->space, tag) : NULL;
-    const wf__memo *memo = hold ? memo_of(r->kernel, hold) : NULL;
+    wf__hold *hold = wf__is_noted(ctx) ? NULL : wf__memo_find(r->kernel, r->arrays, r->space);
+    const wf__memo *memo = hold ? wf__memo_of(r->kernel, hold) : NULL;
     if (memo && memo->call.entry && !r->limits.serial_below)
-        run_memo(r->kernel, hold, r->param, &r->limits);
+        wf__memo_run(r->kernel, hold, r->param, &r->limits);
     else {
         wf__launch_note note;
         note.stage = NULL;
@@ -331,12 +215,12 @@ wf_status wf__request_run(wf_context *ctx, const wf__request *r)
             wf__note_run(ctx, e, &note);
             if (status == WF_OK)
                 wf__freeze_note(ctx, r->program, e, r->arrays, r->param);
-            if (tag && status == WF_OK)
-                fill_memo(r->kernel, r->arrays, r->space, tag, e);
+            if (status == WF_OK)
+                wf__memo_fill(r->kernel, r->arrays, r->space, e);
             wf__plan_release(ctx, e);
         }
     }
     if (hold)
-        unlock_memo(hold);
+        wf__memo_unlock(hold);
     return status;
 }
