@@ -30,6 +30,11 @@ WF_API wf_array *wf_array_block(wf_array *array);
  * views are ended, launches exchange only what has been written since. All ranks call it, or none.
  * Errors: WF_ERR_ARG: no such view, or other views of the block exist. */
 WF_API wf_status wf_array_block_end(wf_array *array, wf_array *block);
+/* Collective: copies all elements into another array of the same shape, dtype and group, which is cut in another way: each
+ * element is sent once at most. Aliasing: `to` may be `from`. Cost: memory for what this rank sends and gets.
+ * Errors: WF_ERR_ARG: not distributed; WF_ERR_SHAPE, WF_ERR_DTYPE: the arrays differ; WF_ERR_UNSUPPORTED: two groups.
+ * What fails on one rank, as memory, fails on all. */
+WF_API wf_status wf_array_redistribute(wf_array *to, const wf_array *from);
 /* Collective: a new array with all elements, on every rank. Cost: the memory of the whole array, twice on the way.
  * Owns: the caller releases it. NULL: failure. */
 WF_API wf_array *wf_array_collect(const wf_array *array);

@@ -2,7 +2,7 @@
  *
  * A file calls files to its left, never to its right:
  *
- *     copy group exchange array
+ *     copy group exchange array redistribute
  *
  * What ranks need of each other is decided in the plan (src/plan/distribute); src/launch/distribute.c runs it.
  */

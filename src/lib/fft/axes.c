@@ -15,9 +15,12 @@ static wf_status run_axis(const wfl_plan *p, wfl_fft_kind kind, int axis, int64_
                           const wf_array *x)
 {
     wf_array *to = wfl_around(y, axis), *from = x == y ? wf_retain(to) : wfl_around(x, axis);
-    wf_status status =
-        to && from ? wfl_transform_axis(&(wfl_axis_pass){ .plan = p, .kind = kind, .n = n, .scale = scale }, to, from)
-                   : wfl_array_error(p->ctx);
+    wf_shape whole = p->whole.rank ? p->whole : wf_array_shape(x);
+    wfl_axis_pass a = { .plan = p, .kind = kind, .n = n, .outer = 1, .inner = 1, .scale = scale };
+    for (int d = 0; d < whole.rank; ++d)
+        if (d != axis)
+            *(d < axis ? &a.outer : &a.inner) *= whole.dim[d];
+    wf_status status = to && from ? wfl_transform_axis(&a, to, from) : wfl_array_error(p->ctx);
     wf_release(to);
     wf_release(from);
     return status;
@@ -55,16 +58,22 @@ static wf_status run_part(const wfl_whole *w, wf_array *y, const wf_array *x)
     return w->kind == WFL_FFT_C2R ? run_to_real(w, y, x) : run_forwards(w, y, x);
 }
 
+wf_shape wfl_batch_shape(const wf_shape *shape, int axis)
+{
+    wf_shape batch = { .rank = 1 };
+    batch.dim[0] = 1;
+    for (int d = 0; d < shape->rank; ++d)
+        if (d < axis)
+            batch.dim[0] *= shape->dim[d];
+        else
+            batch.dim[batch.rank++] = shape->dim[d];
+    return batch;
+}
+
 wf_array *wfl_batch_of(const wf_array *array, int axis)
 {
-    wf_shape s = wf_array_shape(array), batch = { .rank = 1 };
-    batch.dim[0] = 1;
-    for (int d = 0; d < s.rank; ++d)
-        if (d < axis)
-            batch.dim[0] *= s.dim[d];
-        else
-            batch.dim[batch.rank++] = s.dim[d];
-    return wf_view_reshape((wf_array *)array, batch);
+    wf_shape shape = wf_array_shape(array);
+    return wf_view_reshape((wf_array *)array, wfl_batch_shape(&shape, axis));
 }
 
 /* Transforms several axes of a batch. Passes over so many of its parts as caches hold come one after the other, so that
@@ -83,9 +92,11 @@ wf_status wfl_run_whole(const wfl_whole *w, wf_array *y, const wf_array *x)
         return run_part(w, y, x);
     wf_array *from = wfl_batch_of(x, first), *to = x == y ? wf_retain(from) : wfl_batch_of(y, first);
     wf_status status = from && to ? WF_OK : wfl_array_error(w->plan->ctx);
+    wfl_plan plan = *w->plan;
+    shape = wf_array_shape(w->kind == WFL_FFT_R2C ? y : x);
+    plan.whole = wfl_batch_shape(plan.whole.rank ? &plan.whole : &shape, first);
     for (int64_t i = 0; i < lead && status == WF_OK; i += count) {
         int64_t end = i + count < lead ? i + count : lead;
-        wfl_plan plan = wfl_plan_of_some(w->plan, end - i, lead);
         wfl_whole part = { &plan, w->kind, w->axes >> first << 1, w->scale };
         wf_array *a = wfl_some(from, i, end - i), *b = x == y ? wf_retain(a) : wfl_some(to, i, end - i);
         status = a && b ? run_part(&part, b, a) : wfl_array_error(w->plan->ctx);

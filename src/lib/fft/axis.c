@@ -3,7 +3,6 @@
  * a complex line in place of a real one.
  */
 #include "transform.h"
-#include <math.h>
 #include <string.h>
 
 enum { FIRST_CACHE = 1 << 16 }; /* bytes of scratch that stay in the first cache */
@@ -36,6 +35,17 @@ wfl_pass wfl_describe(const wfl_axis_pass *a, const wf_array *y, const wf_array 
         pass.started = a->start != NULL;
     }
     return pass;
+}
+
+/* Extents of the whole array, of which x may be a part, before and after the axis. */
+static int64_t outer_of_whole(const wfl_axis_pass *a, const wf_array *x)
+{
+    return a->outer ? a->outer : wf_array_shape(x).dim[0];
+}
+
+static int64_t inner_of_whole(const wfl_axis_pass *a, const wf_array *x)
+{
+    return a->inner ? a->inner : wf_array_shape(x).dim[2];
 }
 
 static wfl_with with_of(const wfl_axis_pass *a) { return (wfl_with){ .scale = a->scale, .start = a->start }; }
@@ -232,12 +242,15 @@ static wf_status run_transposed(const wfl_axis_pass *a, wf_array *y, const wf_ar
     const int order[] = { 0, 2, 1 };
     wf_shape in = wf_array_shape(x), out = wf_array_shape(y);
     int64_t lines = in.dim[0] * in.dim[2];
+    wfl_axis_pass by_rows = *a;
+    by_rows.outer = outer_of_whole(a, x) * inner_of_whole(a, x);
+    by_rows.inner = 1;
     wf_array *turned = wf_array_permute(x, order);
     wf_array *rows = turned ? wf_view_reshape(turned, WF_SHAPE(lines, in.dim[1], 1)) : NULL;
     wf_array *results = wfl_new_beside(x, wf_array_dtype(y), WF_SHAPE(lines, out.dim[1], 1));
     wf_array *back = results ? wf_view_reshape(results, WF_SHAPE(out.dim[0], out.dim[2], out.dim[1])) : NULL;
     wf_array *view = back ? wf_view_permute(back, order) : NULL;
-    wf_status status = rows && view ? wfl_transform_axis(a, results, rows) : wfl_array_error(a->plan->ctx);
+    wf_status status = rows && view ? wfl_transform_axis(&by_rows, results, rows) : wfl_array_error(a->plan->ctx);
     if (status == WF_OK)
         status = wf_array_assign(y, view);
     wf_array *spent[] = { turned, rows, results, back, view };
@@ -333,7 +346,8 @@ static wf_status convolve(const bluestein *b)
     wfl_plan forward = *p, inverse = *p;
     forward.inverse = false;
     inverse.inverse = true;
-    wfl_axis_pass there = { .plan = &forward, .kind = WFL_FFT_C2C, .n = b->m, .scale = 1 }, back = there;
+    wfl_axis_pass there = { .plan = &forward, .kind = WFL_FFT_C2C, .n = b->m, .outer = b->a->outer, .scale = 1 };
+    wfl_axis_pass back = there;
     back.plan = &inverse;
     wf_status status = wfl_transform_axis(&there, b->work, b->work);
     if (status != WF_OK)
@@ -386,7 +400,7 @@ static wf_status run_as_complex(const wfl_axis_pass *a, wf_array *y, const wf_ar
     wf_shape shape = wf_array_shape(x);
     shape.dim[1] = a->n;
     wf_array *full = wfl_new_beside(x, wfl_complex_dtype(p->part), shape), *half = NULL;
-    wfl_axis_pass c2c = { .plan = p, .kind = WFL_FFT_C2C, .n = a->n, .scale = a->scale };
+    wfl_axis_pass c2c = { .plan = p, .kind = WFL_FFT_C2C, .n = a->n, .outer = a->outer, .scale = a->scale };
     wf_status status = full ? WF_OK : wfl_array_error(p->ctx);
     if (status == WF_OK && a->kind == WFL_FFT_R2C) {
         status = wf_array_assign(full, x);
@@ -426,9 +440,6 @@ static bool fits(const wfl_axis_pass *a, int64_t n, wfl_fft_kind kind, const wf_
     return wfl_pass_fits(a->plan->ctx, &pass);
 }
 
-/* `outer` of the whole transform, of which the arrays may be a part. */
-static int64_t outer_of_whole(const wfl_plan *p, int64_t outer) { return llround((double)outer / p->share); }
-
 /* True if so many lines, side by side, leave half of a vector empty, or more. */
 static bool leave_lanes(int64_t lines, int64_t lanes) { return 2 * lines <= lanes; }
 
@@ -461,7 +472,7 @@ static bool is_better_twice(const wfl_axis_pass *a, wf_array *y, const wf_array 
     enum { SHORT = 256, LEAST_HALF = 8, MUCH_OF_SECOND = 1 << 18 };
     const wfl_plan *p = a->plan;
     wf_device device = device_of(y);
-    int64_t lanes = wfl_pass_lanes(p->ctx, p->part, device), lines = outer_of_whole(p, wf_array_shape(x).dim[0]);
+    int64_t lanes = wfl_pass_lanes(p->ctx, p->part, device), lines = outer_of_whole(a, x);
     int64_t scratch = 4 * a->n * lanes * (int64_t)wf_dtype_size(p->part);
     bool few = leave_lanes(lines, lanes) && a->n >= SHORT;
     bool cached = (double)lines * (double)a->n * (double)wf_dtype_size(wfl_complex_dtype(p->part)) <= MUCH_OF_SECOND;
@@ -520,7 +531,7 @@ static wf_status run_real(const wfl_axis_pass *a, wf_array *y, const wf_array *x
 static bool run_rows_by_lanes(const wfl_axis_pass *a, wf_array *y, const wf_array *x, wf_status *status)
 {
     int64_t first, second, lanes = wfl_pass_lanes(a->plan->ctx, a->plan->part, device_of(y));
-    bool few = leave_lanes(outer_of_whole(a->plan, wf_array_shape(x).dim[0]), lanes);
+    bool few = leave_lanes(outer_of_whole(a, x), lanes);
     bool real = a->kind == WFL_FFT_R2C || a->kind == WFL_FFT_C2R;
     int64_t n = real ? a->n / 2 : a->n;
     if ((a->kind != WFL_FFT_C2C && !real) || (real && (!few || a->n % 2)) ||
@@ -534,12 +545,12 @@ wf_status wfl_transform_axis(const wfl_axis_pass *a, wf_array *y, const wf_array
 {
     wfl_pass pass = wfl_describe(a, y, x);
     wf_shape shape = wf_array_shape(x);
-    int64_t outer = shape.dim[0], inner = shape.dim[2], first, second;
+    int64_t outer = outer_of_whole(a, x), inner = inner_of_whole(a, x), first, second;
     bool rows = inner == 1, fit = fits(a, a->n, a->kind, y, x, rows);
-    if (!outer || !inner)
+    if (!shape.dim[0] || !shape.dim[2])
         return WF_OK;
     bool narrow = leave_lanes(inner, wfl_pass_lanes(a->plan->ctx, a->plan->part, pass.device));
-    if (!rows && (!fit || (narrow && outer_of_whole(a->plan, outer) > 1)))
+    if (!rows && (!fit || (narrow && outer > 1)))
         return run_transposed(a, y, x);
     wf_status status;
     if (rows && run_rows_by_lanes(a, y, x, &status))

@@ -75,7 +75,7 @@ static wf_status run(const wfl_plan *p, wf_array *y, const wf_array *x, int axis
 
 wf_array *wf_czt(const wf_array *x, int axis, const wf_czt_points *points)
 {
-    wfl_plan p = { wf_array_context(x), __func__, WF_FFT_NONE, false, wfl_part_of(wf_array_dtype(x)), 1 };
+    wfl_plan p = { wf_array_context(x), __func__, WF_FFT_NONE, false, wfl_part_of(wf_array_dtype(x)), { 0 } };
     wf_shape shape = wf_array_shape(x);
     if (!x || !wfl_array_known(x, p.function) || !wfl_axis_of(p.ctx, &shape, &axis, p.function))
         return NULL;
@@ -85,7 +85,7 @@ wf_array *wf_czt(const wf_array *x, int axis, const wf_czt_points *points)
     }
     wf_czt_points all = *points;
     wf_axes axes = WF_AXES(axis);
-    if (!wfl_checked(&p, x, &axes, "the array") || !check_points(&p, &all, shape.dim[axis]))
+    if (!wfl_undivided(&p, x) || !wfl_checked(&p, x, &axes, "the array") || !check_points(&p, &all, shape.dim[axis]))
         return NULL;
     if (all.growth != 1 || all.radius != 1)
         p.part = WF_F64; /* sizes of factors differ by more than f32 has */

@@ -233,8 +233,8 @@ static wf_array *transform_one(cosine *c, wf_array *x, int axis, bool last, wf_d
 static wf_array *transform(const wf_array *x, int type, wf_axes axes, bool inverse, wf_fft_norm norm, bool sine,
                            const char *function)
 {
-    wfl_plan p = { wf_array_context(x), function, norm, false, wfl_part_of(wf_array_dtype(x)), 1 };
-    if (!x || !wfl_checked(&p, x, &axes, "the array"))
+    wfl_plan p = { wf_array_context(x), function, norm, false, wfl_part_of(wf_array_dtype(x)), { 0 } };
+    if (!x || !wfl_undivided(&p, x) || !wfl_checked(&p, x, &axes, "the array"))
         return NULL;
     if (wfl_is_complex_dtype(wf_array_dtype(x))) {
         wfl_array_fail(p.ctx, WF_ERR_DTYPE, "%s: the array is complex; transform its parts", function);

@@ -37,13 +37,15 @@ static wf_status filter_along(const filtering *f, wf_array *spectrum, int64_t fi
     if (f->fused) {
         status = wfl_prepared_run(f->fused, view, f->scale, first);
     } else {
-        status = wfl_transform_axis(&(wfl_axis_pass){ .plan = &forward, .kind = WFL_FFT_C2C, .n = f->n, .scale = 1 },
-                                    view, view);
+        wfl_axis_pass pass = { .plan = &forward, .kind = WFL_FFT_C2C, .n = f->n, .scale = 1 };
+        pass.outer = f->plan->whole.dim[0];
+        status = wfl_transform_axis(&pass, view, view);
         if (status == WF_OK)
             status = filter_alone(f, spectrum, first);
+        pass.plan = &inverse;
+        pass.scale = f->scale;
         if (status == WF_OK)
-            status = wfl_transform_axis(
-                &(wfl_axis_pass){ .plan = &inverse, .kind = WFL_FFT_C2C, .n = f->n, .scale = f->scale }, view, view);
+            status = wfl_transform_axis(&pass, view, view);
     }
     wf_release(view);
     return status;
@@ -86,7 +88,7 @@ static wf_status prepare(filtering *f, const wf_array *spectrum)
 }
 
 /* Filters a batch, x and y [lead, ...], in parts that caches hold. */
-static wf_status filter_batch(filtering *f, wf_array *y, const wf_array *x)
+static wf_status filter_batch(const filtering *f, wf_array *y, const wf_array *x)
 {
     wf_shape real = wf_array_shape(x), half = real;
     half.dim[wfl_last_of(f->axes)] = half.dim[wfl_last_of(f->axes)] / 2 + 1;
@@ -95,22 +97,23 @@ static wf_status filter_batch(filtering *f, wf_array *y, const wf_array *x)
     if (each <= WFL_CACHE_OF_ALL && wf_array_device(x) < WF_GPU(0))
         count = wfl_held_in_caches(f->plan, each);
     count = count < lead ? count : lead;
+    wfl_plan plan = *f->plan;
+    filtering part = *f;
+    part.plan = &plan;
+    plan.whole = half;
     half.dim[0] = count;
     wf_array *spectra = wfl_new_beside(x, wfl_complex_dtype(f->plan->part), half);
-    wf_status status = spectra ? prepare(f, spectra) : wfl_array_error(f->plan->ctx);
+    wf_status status = spectra ? prepare(&part, spectra) : wfl_array_error(f->plan->ctx);
     for (int64_t i = 0; i < lead && status == WF_OK; i += count) {
         int64_t n = i + count < lead ? count : lead - i;
         wf_array *from = wfl_some((wf_array *)x, i, n), *to = wfl_some(y, i, n), *spectrum = wfl_some(spectra, 0, n);
-        wfl_plan plan = wfl_plan_of_some(f->plan, n, lead);
-        filtering part = *f;
-        part.plan = &plan;
         status = from && to && spectrum ? filter_part(&part, to, spectrum, from, i) : wfl_array_error(plan.ctx);
         wf_array *spent[] = { from, to, spectrum };
         for (int k = 0; k < 3; ++k)
             wf_release(spent[k]);
     }
     wf_release(spectra);
-    wfl_prepared_free(f->fused);
+    wfl_prepared_free(part.fused);
     return status;
 }
 
@@ -135,12 +138,13 @@ static wf_status run_filter(const wfl_plan *p, wf_axes axes, wf_array *y, const 
 
 wf_status wf_fft_filter(wf_array *out, const wf_array *x, wf_axes axes, wf_hook *filter, void *user)
 {
-    wfl_plan p = { wf_array_context(x ? x : out), __func__, WF_FFT_BACKWARD, false, wfl_part_of(wf_array_dtype(x)), 1 };
+    wfl_plan p = { wf_array_context(x ? x : out),  __func__, WF_FFT_BACKWARD, false,
+                   wfl_part_of(wf_array_dtype(x)), { 0 } };
     if (!x || !out || !filter)
         return wf_error(p.ctx, WF_ERR_ARG,
                         x && out ? "wf_fft_filter: the filter is NULL" : "wf_fft_filter: an array is NULL");
-    if (!wfl_checked(&p, x, &axes, "the input") || !wfl_array_known(out, p.function) ||
-        !wfl_array_together(out, x, p.function))
+    if (!wfl_undivided(&p, x) || !wfl_undivided(&p, out) || !wfl_checked(&p, x, &axes, "the input") ||
+        !wfl_array_known(out, p.function) || !wfl_array_together(out, x, p.function))
         return wfl_array_error(p.ctx);
     wf_shape in = wf_array_shape(x), shape = wf_array_shape(out);
     if (wfl_is_complex_dtype(wf_array_dtype(x)) || wfl_is_complex_dtype(wf_array_dtype(out)))

@@ -1,5 +1,6 @@
 /* transform.c - the functions that transform: dtypes, shapes and scales. */
 #include "transform.h"
+#include "weft/distributed.h"
 #include <math.h>
 
 wf_dtype wfl_spectrum_dtype(wf_dtype t)
@@ -87,10 +88,13 @@ static wf_status run(wfl_plan *p, wfl_fft_kind kind, wf_axes axes, wf_array *y, 
     p->inverse = p->inverse || kind == WFL_FFT_C2R;
     double n = (double)wfl_axes_count(kind == WFL_FFT_C2R ? &out : &in, axes);
     double scale = wfl_scale_of(p->norm, p->inverse, n);
+    wfl_whole whole = { p, kind, axes, scale };
+    if (wf_array_dist(x) || wf_array_dist(y))
+        return wfl_run_distributed(&whole, y, x);
     wf_array *from = wf_array_contiguous((wf_array *)x);
     if (!from)
         return wfl_array_error(p->ctx);
-    wf_status status = wfl_run_repeated(&(wfl_whole){ p, kind, axes, scale }, y, from);
+    wf_status status = wfl_run_repeated(&whole, y, from);
     wf_release(from);
     return status;
 }
@@ -99,7 +103,7 @@ static wf_status run(wfl_plan *p, wfl_fft_kind kind, wf_axes axes, wf_array *y, 
 static wf_array *transformed(wfl_plan *p, wfl_fft_kind kind, wf_axes axes, wf_dtype dtype, const wf_shape *shape,
                              const wf_array *x)
 {
-    wf_array *y = wfl_array_beside(x, dtype, shape);
+    wf_array *y = wf_array_dist(x) ? wfl_distributed_beside(x, dtype, shape) : wfl_array_beside(x, dtype, shape);
     if (!y || run(p, kind, axes, y, x) == WF_OK)
         return y;
     wf_release(y);
@@ -108,7 +112,7 @@ static wf_array *transformed(wfl_plan *p, wfl_fft_kind kind, wf_axes axes, wf_dt
 
 wf_array *wf_fft_c2c(const wf_array *x, wf_axes axes, bool inverse, wf_fft_norm norm)
 {
-    wfl_plan p = { wf_array_context(x), __func__, norm, inverse, wfl_part_of(wf_array_dtype(x)), 1 };
+    wfl_plan p = { wf_array_context(x), __func__, norm, inverse, wfl_part_of(wf_array_dtype(x)), { 0 } };
     wf_shape shape = wf_array_shape(x);
     if (!x || !wfl_checked(&p, x, &axes, "the array"))
         return NULL;
@@ -117,7 +121,7 @@ wf_array *wf_fft_c2c(const wf_array *x, wf_axes axes, bool inverse, wf_fft_norm 
 
 wf_array *wf_fft_r2c(const wf_array *x, wf_axes axes, wf_fft_norm norm)
 {
-    wfl_plan p = { wf_array_context(x), __func__, norm, false, wfl_part_of(wf_array_dtype(x)), 1 };
+    wfl_plan p = { wf_array_context(x), __func__, norm, false, wfl_part_of(wf_array_dtype(x)), { 0 } };
     wf_shape shape = wf_array_shape(x);
     if (!x || !wfl_checked(&p, x, &axes, "the array"))
         return NULL;
@@ -132,7 +136,7 @@ wf_array *wf_fft_r2c(const wf_array *x, wf_axes axes, wf_fft_norm norm)
 
 wf_array *wf_fft_c2r(const wf_array *x, int64_t last, wf_axes axes, wf_fft_norm norm)
 {
-    wfl_plan p = { wf_array_context(x), __func__, norm, true, wfl_part_of(wf_array_dtype(x)), 1 };
+    wfl_plan p = { wf_array_context(x), __func__, norm, true, wfl_part_of(wf_array_dtype(x)), { 0 } };
     wf_shape shape = wf_array_shape(x);
     if (!x || !wfl_checked(&p, x, &axes, "the spectrum"))
         return NULL;
@@ -155,13 +159,15 @@ wf_array *wf_fft_c2r(const wf_array *x, int64_t last, wf_axes axes, wf_fft_norm 
 wf_status wf_fft_into(wf_array *out, const wf_array *x, wf_axes axes, bool inverse, wf_fft_norm norm)
 {
     wf_dtype wider = wfl_part_of(wf_array_dtype(out)) == WF_F64 ? wf_array_dtype(out) : wf_array_dtype(x);
-    wfl_plan p = { wf_array_context(x ? x : out), __func__, norm, inverse, wfl_part_of(wider), 1 };
+    wfl_plan p = { wf_array_context(x ? x : out), __func__, norm, inverse, wfl_part_of(wider), { 0 } };
     wfl_fft_kind kind;
     if (!x || !out)
         return wf_error(p.ctx, WF_ERR_ARG, "wf_fft_into: an array is NULL");
     if (!wfl_checked(&p, x, &axes, "the input") || !wfl_checked(&p, out, &axes, "the output") ||
         !wfl_array_together(out, x, p.function) || !kind_of(&p, out, x, axes, &kind))
         return wf_last_status(p.ctx);
+    if (wf_array_dist(out) || wf_array_dist(x))
+        return run(&p, kind, axes, out, x);
     wf_array *from = out != x && wf_shares(out, x) ? wf_array_copy(x) : wf_retain(x);
     bool direct = wf_array_is_packed(out);
     wf_shape shape = wf_array_shape(out);

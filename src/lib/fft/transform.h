@@ -1,5 +1,5 @@
 /* transform.h - transforms of one axis (axis.c), of several axes (axes.c), of small arrays again and again (repeat.c), and
- * the functions that stand on them: transform.c, filters between transforms (filter.c), cosine and sine transforms
+ * of distributed arrays (distributed.c), and the functions that stand on them: transform.c, filters between transforms (filter.c), cosine and sine transforms
  * (cosine.c), and transforms at points of a spiral (chirp.c). */
 #ifndef WEFT_FFT_TRANSFORM_H
 #define WEFT_FFT_TRANSFORM_H
@@ -13,16 +13,9 @@ typedef struct wfl_plan { /* a whole transform */
     wf_fft_norm norm;
     bool inverse;
     wf_dtype part;
-    double share; /* the part of the whole transform's lines that the arrays have, up to 1 */
+    wf_shape
+        whole; /* of the spectrum of which arrays have a part, along other axes than the pass's; rank 0: they have all */
 } wfl_plan;
-
-/* The plan of `some` of the `all` equal parts that the batch of *p has. */
-static inline wfl_plan wfl_plan_of_some(const wfl_plan *p, int64_t some, int64_t all)
-{
-    wfl_plan part = *p;
-    part.share *= (double)some / (double)all;
-    return part;
-}
 
 static inline wf_dtype wfl_complex_dtype(wf_dtype part) { return part == WF_F64 ? WF_C128 : WF_C64; }
 
@@ -66,7 +59,8 @@ static inline double wfl_bytes_of(const wf_array *a)
 typedef struct wfl_axis_pass {
     const wfl_plan *plan;
     wfl_fft_kind kind;
-    int64_t n; /* length of the lines in space */
+    int64_t n;            /* length of the lines in space */
+    int64_t outer, inner; /* of the whole array, of which x and y may be a part: they decide on the way; 0: of x */
     double scale;
     wfl_chirp chirp;       /* of WFL_FFT_CHIRP */
     const wf_array *start; /* complex [n], multiplied with the elements of WFL_FFT_CHIRP; NULL = none */
@@ -90,9 +84,19 @@ typedef struct wfl_whole {
 wf_status wfl_run_whole(const wfl_whole *w, wf_array *y, const wf_array *x);
 /* The same; small transforms of layouts that were transformed before are replayed (repeat.c). */
 wf_status wfl_run_repeated(const wfl_whole *w, wf_array *y, const wf_array *x);
+/* ---- distributed arrays ---- */
+/* Collective: the same of distributed arrays. */
+wf_status wfl_run_distributed(const wfl_whole *w, wf_array *y, const wf_array *x);
+/* Collective: a new array that is distributed over the same grid. */
+wf_array *wfl_distributed_beside(const wf_array *x, wf_dtype dtype, const wf_shape *shape);
+/* False, with WF_ERR_UNSUPPORTED, for a distributed array. */
+bool wfl_undivided(const wfl_plan *p, const wf_array *x);
+
 /* Views [outer, n, inner] of an array in C order, around an axis. */
 wf_array *wfl_around(const wf_array *array, int axis);
-/* Views the array with all axes before `axis` merged into one. */
+/* Merges all axes before `axis` into one. */
+wf_shape wfl_batch_shape(const wf_shape *shape, int axis);
+/* Views the array so. */
 wf_array *wfl_batch_of(const wf_array *array, int axis);
 /* Checks the axes and extents of a transform. `what` names the array in messages. */
 bool wfl_checked(const wfl_plan *p, const wf_array *x, wf_axes *axes, const char *what);
