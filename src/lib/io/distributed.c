@@ -332,9 +332,7 @@ static wf_array *as_slabs(const job *j, const wf_array *array)
     wf_array *slabs = wf_empty_distributed(j->ctx, wf_array_dtype(array), j->ranks, &dist);
     if (!slabs)
         return NULL;
-    wf_graph *g = wf_begin(j->ctx);
-    wf_out(g, slabs, wf_in(g, array));
-    if (wf_run(g) == WF_OK)
+    if (wf_array_redistribute(slabs, array) == WF_OK)
         return slabs;
     wf_release(slabs);
     return NULL;
