@@ -1,6 +1,5 @@
 /* redistribute.c - copies between arrays that are cut into blocks in two ways. Each rank packs what others get of its block,
- * all ranks exchange these pieces at once, and each unpacks what it has got. So a rank needs memory for its own elements
- * alone, where a launch would hold the smallest box around both blocks.
+ * all ranks exchange these pieces at once, and each unpacks what it has got. Nothing is kept for a next copy.
  */
 #include "dist/dist.h"
 
@@ -16,17 +15,10 @@ typedef struct pieces {
     size_t out_bytes, in_bytes;
 } pieces;
 
-static wf__box block_of(const wf_array *a, int rank)
-{
-    wf__box block = { { 0 }, { 0 } };
-    wf_dist_range(&a->distributed->dist, rank, block.lo, block.hi);
-    return block;
-}
-
 /* The elements that this rank sends to another one, or gets from it. */
 static wf__box piece_of(const pieces *p, int other, bool sends)
 {
-    wf__box theirs = block_of(sends ? p->to : p->from, other);
+    wf__box theirs = wf__block_of(sends ? p->to : p->from, other);
     return wf__box_meet(sends ? &p->from->distributed->block : &p->to->distributed->block, &theirs, p->rank);
 }
 
