@@ -73,7 +73,7 @@ static void expect(void (*run)(rank *r, test *t), int k, wf_status status, const
 }
 
 /* ---- what is refused ---- */
-enum { REFUSED = 8 };
+enum { REFUSED = 9 };
 static const char *const refused[REFUSED] = {
     "the index along axis 0 of",
     "accumulated into in an order that depends on the ranks",
@@ -83,16 +83,17 @@ static const char *const refused[REFUSED] = {
     "is distributed, so that",
     "with blocks",
     "streams do not know",
+    "scans of distributed",
 };
 
 static void record_refused(rank *r, test *t)
 {
     wf_array *own = wf_empty(r->ctx, WF_F32, WF_SHAPE(24, 20)), *at = wf_full(r->ctx, WF_I32, WF_SHAPE(24, 20), 3);
     wf_stream *stream = t->k == 7 ? wf_stream_new(r->ctx, WF_CPU) : NULL;
-    wf_graph *g = t->k == 7   ? wf_begin(r->ctx, .stream = stream)
-                  : t->k == 3 ? wf_begin(r->ctx)
-                  : t->k == 6 ? wf_begin(r->ctx, .shape = WF_SHAPE(24, 20), .block = WF_SHAPE(4, 4))
-                              : wf_begin(r->ctx, .shape = WF_SHAPE(24, 20));
+    wf_graph *g = t->k == 7                ? wf_begin(r->ctx, .stream = stream)
+                  : t->k == 3 || t->k == 8 ? wf_begin(r->ctx)
+                  : t->k == 6              ? wf_begin(r->ctx, .shape = WF_SHAPE(24, 20), .block = WF_SHAPE(4, 4))
+                                           : wf_begin(r->ctx, .shape = WF_SHAPE(24, 20));
     switch (t->k) {
     case 0:
         wf_out(g, r->b, wf_read(g, r->a, wf_in(g, at), wf_index(g, 1)));
@@ -105,6 +106,9 @@ static void record_refused(rank *r, test *t)
         break;
     case 3:
         wf_out(g, r->b, wf_scan(WF_JOIN_ADD, wf_in(g, r->a), 0, false, false));
+        break;
+    case 8:
+        wf_out(g, r->b, wf_scan(WF_JOIN_ADD, wf_in(g, own), 0, false, false));
         break;
     case 4:
         wf_write(g, r->b, wf_in(g, r->a), wf_in(g, at), wf_index(g, 1));

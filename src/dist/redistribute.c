@@ -11,7 +11,7 @@ typedef struct pieces {
     int rank, ranks, me; /* rank: of the shape */
     size_t size;         /* bytes of an element */
     size_t *list;        /* [4 ranks] bytes and offsets of what goes out, and of what comes in */
-    char *out, *in;
+    wf__buffer *out, *in;
     size_t out_bytes, in_bytes;
 } pieces;
 
@@ -55,7 +55,7 @@ static void pack(const pieces *p)
             wf__box_copy(&box, p->rank, p->size, elements_of(p->from), elements_of(p->to));
         else
             wf__box_copy(&box, p->rank, p->size, elements_of(p->from),
-                         packed_at(p, p->out + p->list[p->ranks + r], &box, stride));
+                         packed_at(p, p->out->data + p->list[p->ranks + r], &box, stride));
     }
 }
 
@@ -65,7 +65,7 @@ static void unpack(const pieces *p)
     for (int r = 0; r < p->ranks; ++r) {
         const wf__box box = piece_of(p, r, false);
         if (r != p->me)
-            wf__box_copy(&box, p->rank, p->size, packed_at(p, p->in + p->list[3 * p->ranks + r], &box, stride),
+            wf__box_copy(&box, p->rank, p->size, packed_at(p, p->in->data + p->list[3 * p->ranks + r], &box, stride),
                          elements_of(p->to));
     }
 }
@@ -81,8 +81,8 @@ static wf_status prepare(pieces *p)
     p->list = wf__alloc(4 * (size_t)p->ranks * sizeof *p->list);
     if (p->list) {
         list_pieces(p);
-        p->out = wf__alloc(p->out_bytes + 1);
-        p->in = wf__alloc(p->in_bytes + 1);
+        p->out = wf__buffer_new(p->to->ctx, p->out_bytes + 1);
+        p->in = wf__buffer_new(p->to->ctx, p->in_bytes + 1);
     }
     return p->out && p->in
                ? WF_OK
@@ -90,13 +90,17 @@ static wf_status prepare(pieces *p)
                            (unsigned long long)(p->out_bytes + p->in_bytes));
 }
 
+/* A rank without memory for its messages has not taken part, so it ends the group. */
 static wf_status exchange(const pieces *p)
 {
     wf_ranks *ranks = p->to->distributed->ranks;
     const size_t n = (size_t)p->ranks;
     pack(p);
-    wf_status status = wf_ranks_all_to_all(ranks, p->out, (wf_pieces){ .bytes = p->list, .offset = p->list + n }, p->in,
-                                           (wf_pieces){ .bytes = p->list + 2 * n, .offset = p->list + 3 * n });
+    wf_status status =
+        wf_ranks_all_to_all(ranks, p->out->data, (wf_pieces){ .bytes = p->list, .offset = p->list + n }, p->in->data,
+                            (wf_pieces){ .bytes = p->list + 2 * n, .offset = p->list + 3 * n });
+    if (status == WF_ERR_MEMORY)
+        wf__dist_group_end(p->to, wf_ranks_message(ranks));
     if (status != WF_OK)
         return wf__error(p->to->ctx, status, "%s: %s", function, wf_ranks_message(ranks));
     unpack(p);
@@ -153,7 +157,7 @@ wf_status wf_array_redistribute(wf_array *to, const wf_array *from)
         status = wf__error(to->ctx, all, "%s: rank %d: %s", function, (int)error.rank, error.text);
     }
     wf__free(p.list);
-    wf__free(p.out);
-    wf__free(p.in);
+    wf__buffer_release(to->ctx, p.out);
+    wf__buffer_release(to->ctx, p.in);
     return status;
 }

@@ -186,6 +186,8 @@ wf_status wf_ranks_agree(wf_ranks *ranks, wf_status status, const char *text, wf
             snprintf(found.text, sizeof found.text, "%s", text ? text : "");
         failed = wf_ranks_broadcast(ranks, found.text, sizeof found.text, first);
     }
+    if (failed == WF_ERR_MEMORY) /* the others would go on without this rank, or wait for it */
+        wf_ranks_abort(ranks, EXIT_FAILURE, wf_ranks_message(ranks));
     if (failed) {
         if (error)
             *error = ranks->error;

@@ -116,6 +116,7 @@ for n in 2 3; do
                         out = (n[z-1, y, x; clamp] + n + n[z+1, y, x; reflect]) / 3'
     compute $n out.npy 'out = a + k[x, 1]' k=small.npy --shape 24,64,41
     compute $n out.npy 'max(a; 0, 1)'
+    compute $n out.npy 's = isnan(a) ? 0.0 : a; out = log(1 + abs(fftshift(fft(s - mean(s)))))'
     compute $n out.npy 'global i32 h[40] = 0; h[clamp(i64(a * 8) + 10, 0, 39)]++'
 done
 compute 2 out.mrc.gz 'u8(a * 10 + 100)'
@@ -126,7 +127,7 @@ for text in 'count(a > 0.5)' 'a * 2' 'max(isnan(a) ? 0.0 : a)'; do
 done
 fails '^weft: .*no-such.mrc' 2 "$WEFT" calc 'a + 1' a=no-such.mrc -o never.mrc
 [ "$(grep '^weft: ' "$work/out" | grep -vc warning)" = 1 ] || die 'a missing file: several ranks print'
-fails '^weft: .*distributed' 2 "$WEFT" calc 'fft(a)' a=volume.mrc -o never.npy
+fails '^weft: .*distributed' 2 "$WEFT" calc 'median(a)' a=volume.mrc -o never.npy
 fails 'chunk and --memory are for one process' 2 "$WEFT" calc 'a + 1' a=volume.mrc --chunk 2 -o never.mrc
 [ ! -e never.mrc ] && [ ! -e never.npy ] || die 'a refused command left a file'
 launch 2 bash -c '"$0" calc "a + 1" a=volume.mrc --alone -o "own-$$.mrc"' "$WEFT" || die 'weft calc --alone'

@@ -132,7 +132,7 @@ bool wf__pass_cuts(wf__planning *p, uint32_t s)
         return false;
     }
     if (stage->scan.on) { /* it has no body */
-        bool any = wf__object_cut(p, stage->scan.from, cut, &grid);
+        bool any = wf__object_cut(p, stage->scan.from, cut, &grid) || wf__object_cut(p, stage->scan.to, cut, &grid);
         stage->division.axes = any ? 1u : 0;
         return true;
     }
