@@ -1,6 +1,6 @@
-/* transform.h - transforms of one axis (axis.c), of several axes (axes.c), of small arrays again and again (repeat.c), and
- * of distributed arrays (distributed.c), and the functions that stand on them: transform.c, filters between transforms (filter.c), cosine and sine transforms
- * (cosine.c), and transforms at points of a spiral (chirp.c). */
+/* transform.h - transforms of one axis (axis.c), of several axes (axes.c), of small arrays again and again (repeat.c), of
+ * distributed arrays (distributed.c), and the functions that stand on them: transform.c, filters between transforms
+ * (filter.c), cosine and sine transforms (cosine.c), and transforms at points of a spiral (chirp.c). */
 #ifndef WEFT_FFT_TRANSFORM_H
 #define WEFT_FFT_TRANSFORM_H
 #include "pass.h"
@@ -13,8 +13,8 @@ typedef struct wfl_plan { /* a whole transform */
     wf_fft_norm norm;
     bool inverse;
     wf_dtype part;
-    wf_shape
-        whole; /* of the spectrum of which arrays have a part, along other axes than the pass's; rank 0: they have all */
+    wf_shape whole; /* of the spectrum of which arrays have a part, along other axes than the pass's; rank 0: they have
+                       all */
 } wfl_plan;
 
 static inline wf_dtype wfl_complex_dtype(wf_dtype part) { return part == WF_F64 ? WF_C128 : WF_C64; }
