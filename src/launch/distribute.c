@@ -172,11 +172,12 @@ static bool reads_apart(const launch *l, uint32_t object)
     return apart;
 }
 
-/* Returns a part of the array for what this rank reads of it. NULL = a failure, which is noted. */
+/* Returns a part of the array for what this rank reads of it, one for all objects that are the same array and have the same
+ * exchange. NULL = a failure, which is noted. */
 static wf_array *new_part(launch *l, uint32_t object)
 {
     const wf__box *need = &needs_of(l, object)[l->ranks.rank];
-    for (uint32_t j = 0; j < object; ++j) /* of the same array and exchange, too */
+    for (uint32_t j = 0; j < object; ++j)
         if (l->r->arrays[j] == l->r->arrays[object] && l->array[j] != l->r->arrays[j] &&
             !memcmp(needs_of(l, j), needs_of(l, object), (size_t)l->ranks.ranks * sizeof *need))
             return (wf_array *)wf_retain(l->array[j]);
@@ -197,16 +198,15 @@ static bool hold(launch *l)
         uint64_t id = a->id;
         if (!a->distributed)
             continue;
-        if ((l->object[i].apart = reads_apart(l, i))) {
-            part = new_part(l, i);
-            l->array[i] = part ? part : a;
-            moved = moved || part;
-            continue;
-        }
-        const wf__box box = wf__box_hull(&a->distributed->block, &l->plan->plan.touched[i], a->shape.rank);
+        l->object[i].apart = reads_apart(l, i);
+        wf__box box = a->distributed->block;
+        if (!l->object[i].apart)
+            box = wf__box_hull(&box, &l->plan->plan.touched[i], a->shape.rank);
         if (!wf__distributed_hold(a, &box, &status))
             take_error(l, status);
-        moved = moved || a->id != id;
+        part = l->object[i].apart ? new_part(l, i) : NULL;
+        l->array[i] = part ? part : a;
+        moved = moved || part || a->id != id;
     }
     return moved;
 }
@@ -317,7 +317,7 @@ static wf_status begin_exchanges(launch *l)
             l->object[i].exchange; /* also if a rank fails: all ranks must decide alike what is fresh */
         a->distributed->lacks = fails;
     }
-    for (uint32_t i = 0; i < l->r->program->object_n && !fails; ++i)
+    for (uint32_t i = 0; i < l->r->program->object_n && !fails; ++i) /* while messages are on their way */
         if (is_part(l, i))
             wf__distributed_copy_own(l->r->arrays[i], l->array[i]);
     return status;
