@@ -18,7 +18,7 @@ typedef struct example {
     kind kind;
     wf_shape shape; /* of the input */
     wf_axes axes;
-    wf_dtype dtype, out; /* out: of INTO; 0 = whatever the function makes */
+    wf_dtype dtype, out; /* of the input, and of the output of INTO; 0 = the function chooses it */
     int64_t last;        /* extent of the result's last axis, of real results; else 0 */
     wf_fft_norm norm;
 } example;

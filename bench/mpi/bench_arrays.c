@@ -335,7 +335,7 @@ static void count_by_hand(void *user)
     MPI_Allreduce(count, p->count, BINS, MPI_INT64_T, MPI_SUM, p->comm);
 }
 
-/* Counts on top of what is in the array, as the operator says; an added launch would be another row. */
+/* Each launch adds its counts to those that the array has. */
 static void compare_histograms(bench *p)
 {
     wf_graph *g = wf_begin(p->ctx, .shape = WF_SHAPE(VALUES));

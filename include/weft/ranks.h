@@ -94,7 +94,8 @@ WF_API wf_status wf_ranks_all_gather(wf_ranks *ranks, const void *mine, void *al
  * Either all ranks give lists of pieces, or none. */
 WF_API wf_status wf_ranks_all_to_all(wf_ranks *ranks, const void *out, wf_pieces out_pieces, void *in,
                                      wf_pieces in_pieces);
-/* All ranks learn the error of the lowest rank that has one; WF_OK: none has.
+/* All ranks learn the error of the lowest rank that has one; WF_OK: none has. A rank without memory to take part ends the
+ * group.
  * Returns that status on all ranks. `error` (may be NULL) gets it with rank and text; `text` is copied; NULL: "".
  * Example: status = wf_ranks_agree(ranks, status, "no such file", &error); */
 WF_API wf_status wf_ranks_agree(wf_ranks *ranks, wf_status status, const char *text, wf_ranks_error *error);

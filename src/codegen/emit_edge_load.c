@@ -58,6 +58,7 @@ static val among_active(wf__gen *g, const edge *e, val lane)
     return g_smaller(g, g_larger(g, lane, g_i64(g, 0)), e->count);
 }
 
+_Static_assert(WF__BORDERS == 6, "how each border mode maps the indices before and behind a row");
 /* The elements inside, those before the row and those behind it: each is a run in memory, or one element for all lanes. */
 static val load_runs(wf__gen *g, const edge *e)
 {

@@ -56,7 +56,7 @@ static void split_row(nest *t)
     int64_t step = (int64_t)kernel->columns * g->width, line = line_of_stores(t),
             align = kernel->body->red_n && !wf__keeps_lane(kernel) ? WF__LANES : g->width;
     align = line > align ? line : align;
-    step = (step & (step - 1)) == 0 && line > step ? line : step;
+    step = (step & (step - 1)) == 0 && line > step ? line : step; /* steps of INTERIOR fill whole lines */
     val lo = kernel->lo[last], hi = kernel->hi[last];
     val a = kernel->interior_lo[last] ? g_larger(g, kernel->interior_lo[last], lo) : lo;
     val b = kernel->interior_hi[last] ? g_smaller(g, kernel->interior_hi[last], hi) : hi;

@@ -291,8 +291,12 @@ static void choose_exchanges(launch *l)
         if (l->object[i].exchange && !l->object[i].apart && wf__exchange_is_fresh(a, l->object[i].exchange)) {
             l->object[i].exchange = NULL;
             if (a->distributed->lacks && l->failure.status == WF_OK) {
+                char called[WF__CALLED];
+                const wf__program *p = l->r->program;
                 l->failure.status = WF_ERR_MEMORY;
-                wf__str_add(&l->failure.text, "a launch that failed has left this rank without elements of others");
+                wf__str_addf(&l->failure.text,
+                             "a launch that failed has left this rank without other ranks' elements of %s",
+                             wf__array_called(p, p->object[i].array, a, called));
             }
         }
         for (uint32_t j = 0; j < i; ++j)
