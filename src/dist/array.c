@@ -70,7 +70,7 @@ bool wf__distributed_hold(wf_array *a, const wf__box *box, wf_status *status)
     memcpy(stride, a->stride, sizeof stride);
     const wf__elements from = { (uintptr_t)a->base, stride };
     use_memory(a, buffer, &held);
-    wf__box_copy(&before, rank, wf_dtype_size(a->dtype), from, (wf__elements){ (uintptr_t)a->base, a->stride });
+    wf__box_copy(&before, rank, wf_dtype_size(a->dtype), from, wf__elements_of(a));
     a->id = wf__new_array_id(a->ctx);
     wf__buffer_release(a->ctx, old);
     return true;
@@ -159,8 +159,7 @@ wf_array *wf__distributed_part(const wf_array *a, const wf__box *box)
 void wf__distributed_copy_own(const wf_array *a, wf_array *part)
 {
     const wf__box own = wf__box_meet(&a->distributed->block, &part->distributed->held, a->shape.rank);
-    wf__box_copy(&own, a->shape.rank, wf_dtype_size(a->dtype), (wf__elements){ (uintptr_t)a->base, a->stride },
-                 (wf__elements){ (uintptr_t)part->base, part->stride });
+    wf__box_copy(&own, a->shape.rank, wf_dtype_size(a->dtype), wf__elements_of(a), wf__elements_of(part));
 }
 
 const wf_dist *wf_array_dist(const wf_array *a) { return a && a->distributed ? &a->distributed->dist : NULL; }
@@ -227,12 +226,11 @@ static bool gather(const wf_array *a, wf_array *to, char *all, size_t *bytes, si
             int64_t stride[WF_MAX_RANK];
             bytes[r] = wf__box_elements(&block, rank) * size;
             offset[r] = total;
-            int64_t origin = wf__box_strides(&block, rank, stride);
-            wf__elements packed = { (uintptr_t)(all + total) + (uintptr_t)origin * size, stride };
+            const wf__elements packed = wf__elements_packed(all + total, &block, rank, size, stride);
             if (turn)
-                wf__box_copy(&block, rank, size, packed, (wf__elements){ (uintptr_t)to->base, to->stride });
+                wf__box_copy(&block, rank, size, packed, wf__elements_of(to));
             else if (r == me)
-                wf__box_copy(&block, rank, size, (wf__elements){ (uintptr_t)a->base, a->stride }, packed);
+                wf__box_copy(&block, rank, size, wf__elements_of(a), packed);
             total += bytes[r];
         }
         if (!turn)

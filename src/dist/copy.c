@@ -8,16 +8,6 @@ wf__box wf__block_of(const wf_array *a, int rank)
     return block;
 }
 
-size_t wf__box_elements(const wf__box *box, int rank)
-{
-    size_t n = 1;
-    if (wf__box_is_empty(box, rank))
-        return 0;
-    for (int d = 0; d < rank; ++d)
-        n *= (size_t)(box->hi[d] - box->lo[d]);
-    return n;
-}
-
 int64_t wf__box_strides(const wf__box *box, int rank, int64_t *stride)
 {
     int64_t step = 1, origin = 0;
@@ -48,4 +38,12 @@ void wf__box_copy(const wf__box *box, int rank, size_t size, wf__elements from, 
         for (d = rank - 1 - rows; d >= 0 && ++index[d] >= box->hi[d]; --d)
             index[d] = box->lo[d];
     }
+}
+
+wf__elements wf__elements_of(const wf_array *a) { return (wf__elements){ (uintptr_t)a->base, a->stride }; }
+
+wf__elements wf__elements_packed(char *memory, const wf__box *box, int rank, size_t size, int64_t *stride)
+{
+    const int64_t origin = wf__box_strides(box, rank, stride);
+    return (wf__elements){ (uintptr_t)memory + (uintptr_t)origin * size, stride };
 }

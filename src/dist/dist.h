@@ -13,7 +13,6 @@
 
 /* ---- copy.c: boxes of elements ---- */
 wf__box wf__block_of(const wf_array *a, int rank); /* the block of a rank of a distributed array */
-size_t wf__box_elements(const wf__box *box, int rank);
 /* Copies a box of elements between two arrays of any strides. from, to: addresses of the elements [0, ..., 0], which may
  * lie outside of the memory. */
 typedef struct wf__elements {
@@ -21,6 +20,9 @@ typedef struct wf__elements {
     const int64_t *stride;
 } wf__elements;
 void wf__box_copy(const wf__box *box, int rank, size_t size, wf__elements from, wf__elements to);
+wf__elements wf__elements_of(const wf_array *a);
+/* Elements of `size` bytes that lie in C order from `memory` on; sets their strides. */
+wf__elements wf__elements_packed(char *memory, const wf__box *box, int rank, size_t size, int64_t *stride);
 /* Sets the strides of elements that lie in C order in a box. Returns the number of elements from the first one to element
  * [0, ..., 0]. */
 int64_t wf__box_strides(const wf__box *box, int rank, int64_t *stride);

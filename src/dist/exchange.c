@@ -154,14 +154,6 @@ bool wf__exchange_is_fresh(const wf_array *a, const wf__exchange *e)
 }
 
 /* ---- an exchange ---- */
-static wf__elements elements_of(const wf_array *a) { return (wf__elements){ (uintptr_t)a->base, a->stride }; }
-
-static wf__elements elements_in(const message *m, int rank, size_t size, int64_t *stride)
-{
-    int64_t origin = wf__box_strides(&m->box, rank, stride);
-    return (wf__elements){ (uintptr_t)(m->memory + HEADER) + (uintptr_t)origin * size, stride };
-}
-
 wf_status wf__exchange_begin(const wf_array *a, wf__exchange *e, wf_status status)
 {
     const size_t size = wf_dtype_size(a->dtype);
@@ -173,7 +165,8 @@ wf_status wf__exchange_begin(const wf_array *a, wf__exchange *e, wf_status statu
             continue;
         memcpy(m->memory, &mine, sizeof mine);
         if (status == WF_OK)
-            wf__box_copy(&m->box, rank, size, elements_of(a), elements_in(m, rank, size, stride));
+            wf__box_copy(&m->box, rank, size, wf__elements_of(a),
+                         wf__elements_packed(m->memory + HEADER, &m->box, rank, size, stride));
     }
     return e->n ? wf_request_start(e->request, e->n) : WF_OK;
 }
@@ -192,9 +185,12 @@ wf_status wf__exchange_end(wf__exchange *e, wf_array *to, int *failed)
             *failed = e->request[i]->peer;
             return (wf_status)theirs;
         }
-        const size_t size = to ? wf_dtype_size(to->dtype) : 0;
-        if (to)
-            wf__box_copy(&m->box, to->shape.rank, size, elements_in(m, to->shape.rank, size, stride), elements_of(to));
+        if (!to)
+            continue;
+        const size_t size = wf_dtype_size(to->dtype);
+        wf__box_copy(&m->box, to->shape.rank, size,
+                     wf__elements_packed(m->memory + HEADER, &m->box, to->shape.rank, size, stride),
+                     wf__elements_of(to));
     }
     return status;
 }

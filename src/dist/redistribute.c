@@ -37,25 +37,16 @@ static void list_pieces(pieces *p)
     }
 }
 
-static wf__elements elements_of(const wf_array *a) { return (wf__elements){ (uintptr_t)a->base, a->stride }; }
-
-/* Elements that lie in C order from `memory` on. */
-static wf__elements packed_at(const pieces *p, char *memory, const wf__box *box, int64_t *stride)
-{
-    const int64_t origin = wf__box_strides(box, p->rank, stride);
-    return (wf__elements){ (uintptr_t)memory + (uintptr_t)origin * p->size, stride };
-}
-
 static void pack(const pieces *p)
 {
     int64_t stride[WF_MAX_RANK];
     for (int r = 0; r < p->ranks; ++r) {
         const wf__box box = piece_of(p, r, true);
         if (r == p->me)
-            wf__box_copy(&box, p->rank, p->size, elements_of(p->from), elements_of(p->to));
+            wf__box_copy(&box, p->rank, p->size, wf__elements_of(p->from), wf__elements_of(p->to));
         else
-            wf__box_copy(&box, p->rank, p->size, elements_of(p->from),
-                         packed_at(p, p->out->data + p->list[p->ranks + r], &box, stride));
+            wf__box_copy(&box, p->rank, p->size, wf__elements_of(p->from),
+                         wf__elements_packed(p->out->data + p->list[p->ranks + r], &box, p->rank, p->size, stride));
     }
 }
 
@@ -65,8 +56,9 @@ static void unpack(const pieces *p)
     for (int r = 0; r < p->ranks; ++r) {
         const wf__box box = piece_of(p, r, false);
         if (r != p->me)
-            wf__box_copy(&box, p->rank, p->size, packed_at(p, p->in->data + p->list[3 * p->ranks + r], &box, stride),
-                         elements_of(p->to));
+            wf__box_copy(&box, p->rank, p->size,
+                         wf__elements_packed(p->in->data + p->list[3 * p->ranks + r], &box, p->rank, p->size, stride),
+                         wf__elements_of(p->to));
     }
 }
 

@@ -12,7 +12,6 @@
 typedef struct use {        /* an array of the launch */
     wf__exchange *exchange; /* NULL = none */
     bool made;              /* the exchange is new */
-    bool apart;             /* what ranks read lies apart from their blocks */
 } use;
 
 typedef struct launch {
@@ -156,21 +155,8 @@ static const wf__box *needs_of(const launch *l, uint32_t object)
     return &l->plan->plan.read[(size_t)object * (size_t)l->ranks.ranks];
 }
 
-/* True if what a rank reads of the array lies apart from its block, as for other blocks or a transposed array. Memory for
- * both would be much larger than each. All ranks decide alike. */
-static bool reads_apart(const launch *l, uint32_t object)
-{
-    const wf_array *a = l->r->arrays[object];
-    const int rank = a->shape.rank;
-    bool apart = false;
-    for (int r = 0; r < l->ranks.ranks && !apart && !wf__program_writes(l->r->program, object); ++r) {
-        const wf__box *need = &needs_of(l, object)[r], block = wf__block_of(a, r);
-        const wf__box both = wf__box_hull(&block, need, rank);
-        size_t parts = wf__box_elements(&block, rank) + wf__box_elements(need, rank);
-        apart = !wf__box_is_empty(need, rank) && wf__box_elements(&both, rank) > parts;
-    }
-    return apart;
-}
+/* True if this launch has memory of its own for what this rank reads of the array. */
+static bool is_apart(const launch *l, uint32_t object) { return l->plan->plan.held[object].apart; }
 
 /* Returns a part of the array for what this rank reads of it, one for all objects that are the same array and have the same
  * exchange. NULL = a failure, which is noted. */
@@ -198,13 +184,12 @@ static bool hold(launch *l)
         uint64_t id = a->id;
         if (!a->distributed)
             continue;
-        l->object[i].apart = reads_apart(l, i);
         wf__box box = a->distributed->block;
-        if (!l->object[i].apart)
-            box = wf__box_hull(&box, &l->plan->plan.touched[i], a->shape.rank);
+        if (!is_apart(l, i))
+            box = wf__box_hull(&box, &l->plan->plan.held[i].touched, a->shape.rank);
         if (!wf__distributed_hold(a, &box, &status))
             take_error(l, status);
-        part = l->object[i].apart ? new_part(l, i) : NULL;
+        part = is_apart(l, i) ? new_part(l, i) : NULL;
         l->array[i] = part ? part : a;
         moved = moved || part || a->id != id;
     }
@@ -288,7 +273,7 @@ static void choose_exchanges(launch *l)
 {
     for (uint32_t i = 0; i < l->r->program->object_n; ++i) {
         wf_array *a = l->r->arrays[i];
-        if (l->object[i].exchange && !l->object[i].apart && wf__exchange_is_fresh(a, l->object[i].exchange)) {
+        if (l->object[i].exchange && !is_apart(l, i) && wf__exchange_is_fresh(a, l->object[i].exchange)) {
             l->object[i].exchange = NULL;
             if (a->distributed->lacks && l->failure.status == WF_OK) {
                 char called[WF__CALLED];
@@ -315,7 +300,7 @@ static wf_status begin_exchanges(launch *l)
         if (!l->object[i].exchange || status != WF_OK)
             continue;
         status = wf__exchange_begin(a, l->object[i].exchange, l->failure.status);
-        if (l->object[i].apart)
+        if (is_apart(l, i))
             continue;
         a->distributed->fresh =
             l->object[i].exchange; /* also if a rank fails: all ranks must decide alike what is fresh */
@@ -346,7 +331,7 @@ static void exchange(launch *l)
             else
                 wf__str_add(&l->failure.text, wf_ranks_message(l->group->ranks));
         }
-        if (failed >= 0 && !l->object[i].apart)
+        if (failed >= 0 && !is_apart(l, i))
             l->r->arrays[i]->distributed->lacks = true;
         status = failed >= 0 ? WF_OK : status; /* messages of other arrays are still on their way */
     }

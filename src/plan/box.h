@@ -20,6 +20,16 @@ static inline bool wf__box_is_empty(const wf__box *box, int rank)
     return false;
 }
 
+static inline size_t wf__box_elements(const wf__box *box, int rank)
+{
+    size_t n = 1;
+    if (wf__box_is_empty(box, rank))
+        return 0;
+    for (int d = 0; d < rank; ++d)
+        n *= (size_t)(box->hi[d] - box->lo[d]);
+    return n;
+}
+
 /* True for an empty `inner`. */
 static inline bool wf__box_within(const wf__box *inner, const wf__box *outer, int rank)
 {

@@ -202,6 +202,6 @@ void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), vo
     wf__free(plan->step);
     wf__free(plan->temp);
     wf__free(plan->read);
-    wf__free(plan->touched);
+    wf__free(plan->held);
     *plan = (wf__plan){ 0 };
 }

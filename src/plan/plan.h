@@ -294,6 +294,13 @@ typedef struct wf__plan_step {
     size_t own_bytes;  /* WF__STEP_ROWS: memory of a worker for rows of temporary arrays */
 } wf__plan_step;
 
+typedef struct wf__held { /* where a distributed array is read and written */
+    wf__box touched;      /* elements that this rank needs memory for */
+    bool
+        apart; /* it is only read, and a box around the block of a rank and what the rank reads would be larger than both, as
+                   for other blocks or a transposed array; the same on all ranks */
+} wf__held;
+
 typedef struct wf__plan {
     wf__stage *stage;
     uint32_t stage_n, stage_cap;
@@ -304,7 +311,7 @@ typedef struct wf__plan {
     uint32_t most_reds;      /* most reductions of a stage */
     wf__per_block per_block; /* stages that run per block */
     wf__box *read;           /* [objects][ranks] elements of a distributed array that a rank needs at the start */
-    wf__box *touched;        /* [objects] elements of a distributed array that this rank needs memory for */
+    wf__held *held;          /* [objects] of distributed arrays */
     wf__plan_step *step;     /* in the order in which they run; each stage is in one of them */
     uint32_t step_n, step_cap;
     wf__target_kind target;        /* the target of the code */

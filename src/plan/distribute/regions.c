@@ -511,9 +511,28 @@ static bool walk_rank(walk *w, int rank)
         if (w->need[o].any)
             w->plan->read[(size_t)o * (size_t)group->ranks + (size_t)rank] = w->need[o].box;
         if (w->touched[o].any && rank == group->rank)
-            w->plan->touched[o] = w->touched[o].box;
+            w->plan->held[o].touched = w->touched[o].box;
     }
     return true;
+}
+
+/* Finds the arrays of which ranks read elements apart from their blocks. */
+static void find_apart(walk *w)
+{
+    const int ranks = w->p->rec->group->ranks;
+    for (uint32_t o = 0; o < w->plan->objects; ++o) {
+        const int rank = w->p->bind[o].rank;
+        if (!wf__is_distributed(w->p, o) || is_written(w->plan, o))
+            continue;
+        for (int r = 0; r < ranks && !w->plan->held[o].apart; ++r) {
+            const wf__box *need = &w->plan->read[(size_t)o * (size_t)ranks + (size_t)r];
+            wf__box block = { { 0 }, { 0 } };
+            wf_dist_range(w->p->bind[o].dist, r, block.lo, block.hi);
+            const wf__box both = wf__box_hull(&block, need, rank);
+            const size_t parts = wf__box_elements(&block, rank) + wf__box_elements(need, rank);
+            w->plan->held[o].apart = !wf__box_is_empty(need, rank) && wf__box_elements(&both, rank) > parts;
+        }
+    }
 }
 
 /* Sets the shares of all ranks in the reductions that they join. */
@@ -601,12 +620,14 @@ bool wf__pass_regions(wf__planning *p)
     w.range = wf__alloc(most * sizeof *w.range);
     w.live = wf__alloc(most);
     plan->read = wf__alloc0(((size_t)plan->objects * (size_t)group->ranks + 1) * sizeof *plan->read);
-    plan->touched = wf__alloc0((plan->objects + 1) * sizeof *plan->touched);
-    bool ok = (w.need && w.touched && w.range && w.live && plan->read && plan->touched) || wf__plan_no_memory(plan);
+    plan->held = wf__alloc0((plan->objects + 1) * sizeof *plan->held);
+    bool ok = (w.need && w.touched && w.range && w.live && plan->read && plan->held) || wf__plan_no_memory(plan);
     ok = ok && wf__find_tallies(p);
     for (int r = 0; ok && r < group->ranks; ++r)
         ok = r == group->rank || walk_rank(&w, r);
     ok = ok && walk_rank(&w, group->rank); /* last, since temporaries are placed by its regions */
+    if (ok)
+        find_apart(&w);
     ok = ok && find_shares(&w) && place_temps(&w);
     wf__free(w.need);
     wf__free(w.touched);
