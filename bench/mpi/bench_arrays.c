@@ -144,40 +144,30 @@ static float *cell(float *slab, int64_t z, int64_t y, int64_t x)
     return slab + ((z + 1) * ROW + y + 1) * ROW + x + 1;
 }
 
-/* The mean of the points of the stencil around a cell. */
-static void step_7(const float *restrict a, float *restrict b)
+/* The means of the points of a stencil around the cells of a row. */
+static void row_of_7(const float *restrict from, float *restrict to)
 {
-    for (int64_t z = 0; z < PART; z++)
-        for (int64_t y = 0; y < SIDE; y++) {
-            const float *from = a + ((z + 1) * ROW + y + 1) * ROW + 1;
-            float *to = b + ((z + 1) * ROW + y + 1) * ROW + 1;
-            for (int64_t x = 0; x < SIDE; x++) {
-                float sum = from[x - PLANE] + from[x - ROW];
-                sum += from[x - 1];
-                sum += from[x];
-                sum += from[x + 1];
-                sum += from[x + ROW];
-                sum += from[x + PLANE];
-                to[x] = sum * (1.0f / 7);
-            }
-        }
+    for (int64_t x = 0; x < SIDE; x++) {
+        float sum = from[x - PLANE] + from[x - ROW];
+        sum += from[x - 1];
+        sum += from[x];
+        sum += from[x + 1];
+        sum += from[x + ROW];
+        sum += from[x + PLANE];
+        to[x] = sum * (1.0f / 7);
+    }
 }
 
-static void step_27(const float *restrict a, float *restrict b)
+static void row_of_27(const float *restrict from, float *restrict to)
 {
-    for (int64_t z = 0; z < PART; z++)
-        for (int64_t y = 0; y < SIDE; y++) {
-            const float *from = a + ((z + 1) * ROW + y + 1) * ROW + 1;
-            float *to = b + ((z + 1) * ROW + y + 1) * ROW + 1;
-            for (int64_t x = 0; x < SIDE; x++) {
-                float sum = 0;
-                for (int64_t k = -1; k <= 1; k++)
-                    for (int64_t j = -1; j <= 1; j++)
-                        for (int64_t i = -1; i <= 1; i++)
-                            sum += from[x + k * PLANE + j * ROW + i];
-                to[x] = sum * (1.0f / 27);
-            }
-        }
+    for (int64_t x = 0; x < SIDE; x++) {
+        float sum = 0;
+        for (int64_t k = -1; k <= 1; k++)
+            for (int64_t j = -1; j <= 1; j++)
+                for (int64_t i = -1; i <= 1; i++)
+                    sum += from[x + k * PLANE + j * ROW + i];
+        to[x] = sum * (1.0f / 27);
+    }
 }
 
 /* Copies the cells at the borders of the volume into the ghost cells beyond them. */
@@ -202,7 +192,9 @@ static void step_by_hand(void *user)
     MPI_Startall(2, p->faces[p->now]);
     MPI_Waitall(2, p->faces[p->now], both);
     fill_borders(p, p->at[p->now]);
-    (p->points == 7 ? step_7 : step_27)(p->at[p->now], p->at[!p->now]);
+    for (int64_t z = 0; z < PART; z++)
+        for (int64_t y = 0; y < SIDE; y++)
+            (p->points == 7 ? row_of_7 : row_of_27)(cell(p->at[p->now], z, y, 0), cell(p->at[!p->now], z, y, 0));
     p->now = !p->now;
 }
 
@@ -391,6 +383,13 @@ static void redistribute_own(void *user)
     launch(p, &(launching){ p->own.kernel, p->own.out, p->own.in });
 }
 
+static void redistribute_by_function(void *user)
+{
+    const bench *p = user;
+    must(wf_array_redistribute(p->own.out, p->own.in) == WF_OK, wf_last_message(p->ctx));
+    must(wf_array_redistribute(p->own.in, p->own.out) == WF_OK, wf_last_message(p->ctx));
+}
+
 static void compare_redistributions(bench *p)
 {
     const wf_shape cube = WF_SHAPE(SIDE, SIDE, SIDE);
@@ -411,7 +410,9 @@ static void compare_redistributions(bench *p)
     launch_own(p);
     must(!memcmp(data_of(p->own.out, &block), p->at[1], values * sizeof(float)), "the comparison of other blocks");
     wf_array_block_end(p->own.out, block);
-    row(p, "slabs along z to slabs along y and back, 256^3 f32", redistribute_by_hand, redistribute_own, LONG);
+    row(p, "slabs along z to slabs along y and back, 256^3 f32: launches", redistribute_by_hand, redistribute_own,
+        LONG);
+    row(p, "the same by wf_array_redistribute", redistribute_by_hand, redistribute_by_function, LONG);
     for (int i = 0; i < 2; i++) {
         free(p->at[i]);
         free(p->pack[i]);
@@ -421,19 +422,9 @@ static void compare_redistributions(bench *p)
 
 int main(int argc, char **argv)
 {
-    int level, n;
     bench p = { 0 };
-    wf_ranks_error e = { 0 };
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
-    MPI_Comm_dup(MPI_COMM_WORLD, &p.comm);
-    MPI_Comm_rank(p.comm, &p.me);
-    MPI_Comm_size(p.comm, &n);
+    begin_ranks(&argc, &argv, &p.comm, &p.me, &p.ranks);
     p.other = 1 - p.me;
-    must(n == RANKS, "a job of two ranks");
-    wf_ranks_mpi_options o = { .size = sizeof o, .communicator = &p.comm };
-    if (wf_ranks_open_mpi(&o, &p.ranks, &e) != WF_OK)
-        fprintf(stderr, "%s\n", e.text);
-    must(p.ranks != NULL, "wf_ranks_open_mpi");
     p.ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1 });
     must(p.ctx != NULL, "wf_context_new");
     if (p.me == 0)
@@ -445,8 +436,6 @@ int main(int argc, char **argv)
     compare_histograms(&p);
     compare_redistributions(&p);
     wf_context_free(p.ctx);
-    wf_ranks_free(p.ranks);
-    MPI_Comm_free(&p.comm);
-    MPI_Finalize();
+    end_ranks(&p.comm, p.ranks);
     return 0;
 }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <weft/ranks.h>
 
 enum { TAG = 3 };
 
@@ -93,19 +92,9 @@ static void compare(const char *name, bench_way *plain, bench_way *weft, peer *p
 int main(int argc, char **argv)
 {
     static const size_t sizes[] = { 8, 8 << 10, 256 << 10, 1 << 20, 16 << 20 };
-    int level, n;
     peer p = { 0 };
-    wf_ranks_error e = { 0 };
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
-    MPI_Comm_dup(MPI_COMM_WORLD, &p.comm);
-    MPI_Comm_rank(p.comm, &p.me);
-    MPI_Comm_size(p.comm, &n);
+    begin_ranks(&argc, &argv, &p.comm, &p.me, &p.ranks);
     p.other = 1 - p.me;
-    must(n == 2, "a job of two ranks");
-    wf_ranks_mpi_options o = { .size = sizeof o, .communicator = &p.comm };
-    if (wf_ranks_open_mpi(&o, &p.ranks, &e) != WF_OK)
-        fprintf(stderr, "%s\n", e.text);
-    must(p.ranks != NULL, "wf_ranks_open_mpi");
     if (p.me == 0)
         printf(
             "%s\n\n| | bytes | MPI, us | Weft, us | MPI, GB/s | Weft, GB/s | Weft / MPI |\n|---|---|---|---|---|---|---|\n",
@@ -134,8 +123,6 @@ int main(int argc, char **argv)
     }
     p.bytes = 0;
     compare("barrier", mpi_barriers, weft_barriers, &p);
-    wf_ranks_free(p.ranks);
-    MPI_Comm_free(&p.comm);
-    MPI_Finalize();
+    end_ranks(&p.comm, p.ranks);
     return 0;
 }

@@ -13,6 +13,28 @@ void must(bool ok, const char *what)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+void begin_ranks(int *argc, char ***argv, MPI_Comm *comm, int *me, wf_ranks **ranks)
+{
+    int level, n;
+    wf_ranks_error e = { 0 };
+    MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level);
+    MPI_Comm_dup(MPI_COMM_WORLD, comm);
+    MPI_Comm_rank(*comm, me);
+    MPI_Comm_size(*comm, &n);
+    must(n == 2, "a job of two ranks");
+    wf_ranks_mpi_options o = { .size = sizeof o, .communicator = comm };
+    if (wf_ranks_open_mpi(&o, ranks, &e) != WF_OK)
+        fprintf(stderr, "%s\n", e.text);
+    must(*ranks != NULL, "wf_ranks_open_mpi");
+}
+
+void end_ranks(MPI_Comm *comm, wf_ranks *ranks)
+{
+    wf_ranks_free(ranks);
+    MPI_Comm_free(comm);
+    MPI_Finalize();
+}
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;

@@ -1,12 +1,17 @@
-/* compare.h - times of two ways of doing the same on two ranks. Rounds of both ways take turns, so that other load of the
+/* compare.h - a job of two ranks, and times of two ways of doing the same there. Rounds of both ways take turns, so that other load of the
  * machine affects both. */
 #ifndef WEFT_BENCH_MPI_COMPARE_H
 #define WEFT_BENCH_MPI_COMPARE_H
 #include <mpi.h>
 #include <stdbool.h>
+#include <weft/ranks.h>
 
 /* Ends the job with a message if what was to be done failed. */
 void must(bool ok, const char *what);
+
+/* Begins a job of two ranks over MPI, and ends it. */
+void begin_ranks(int *argc, char ***argv, MPI_Comm *comm, int *me, wf_ranks **ranks);
+void end_ranks(MPI_Comm *comm, wf_ranks *ranks);
 
 typedef void bench_way(void *user);
 typedef struct comparison {
