@@ -397,15 +397,107 @@ static void memory_fails(void **state)
     assert_true(failures > 100);
     assert_true(ended < failures / 7);
 }
+
+/* ---- elements that were not received ---- */
+typedef struct lacking {
+    long after; /* allocation of rank 1 that fails */
+    bool happened;
+    int lacks[3]; /* launches of a rank that miss elements which an earlier one should have fetched */
+} lacking;
+
+/* b[i, j] = a[i + 1, j] + across[i, j], in the last row a[i, j] + across[i, j]. Ranks have rows of a, and columns of
+ * `across`, which each launch needs memory for. */
+static wf_status read_both(rank *r, wf_array *across)
+{
+    wf_graph *g = wf_begin(r->ctx, .shape = WF_SHAPE(24, 20));
+    wf_val below = wf_read_border(g, r->a, WF_BORDER_CLAMP, 0, wf_add(wf_index(g, 0), 1), wf_index(g, 1));
+    wf_out(g, r->b, wf_add(below, wf_in(g, across)));
+    return wf_run(g);
+}
+
+static bool is_sum(const wf_array *b)
+{
+    wf_array *all = wf_array_collect(b);
+    float element[24][20];
+    bool right = all && wf_download(all, element, sizeof element) == WF_OK;
+    for (int i = 0; i < 24 && right; ++i)
+        for (int j = 0; j < 20 && right; ++j)
+            right = element[i][j] == (float)((i < 23 ? i + 1 : i) * 100 + j + i * 100 + j);
+    wf_release(all);
+    return right;
+}
+
+static wf_status launch_known(wf_ranks *ranks, void *user)
+{
+    lacking *f = user;
+    rank r = { .ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP }),
+               .ranks = ranks };
+    r.me = wf_ranks_rank(ranks);
+    r.n = wf_ranks_size(ranks);
+    wf_dist rows, columns;
+    wf_dist_options o = { .size = sizeof o, .grid = { r.n, 1 } };
+    wf_dist_make(&WF_SHAPE(24, 20), r.n, &o, &rows);
+    o.grid[0] = 1, o.grid[1] = r.n;
+    wf_dist_make(&WF_SHAPE(24, 20), r.n, &o, &columns);
+    r.a = wf_empty_distributed(r.ctx, WF_F32, ranks, &rows);
+    r.b = wf_empty_distributed(r.ctx, WF_F32, ranks, &rows);
+    wf_array *across = wf_empty_distributed(r.ctx, WF_F32, ranks, &columns);
+    fill(&r, r.a);
+    fill(&r, across);
+    wf_status status = read_both(&r, across);
+    fill(&r, r.a); /* what other ranks have of it is stale */
+    if (r.me == 1)
+        wf__alloc_fail_after(f->after);
+    read_both(&r, across);
+    if (r.me == 1) {
+        f->happened = failure_happened();
+        wf__alloc_fail_after(-1);
+    }
+    wf_clear_error(r.ctx);
+    const wf_status second = read_both(&r, across);
+    bool lacks = second == WF_ERR_MEMORY && strstr(wf_last_message(r.ctx), "has left this rank without");
+    f->lacks[r.me] += lacks;
+    bool right = second == WF_OK ? is_sum(r.b) : second == WF_ERR_MEMORY;
+    wf_clear_error(r.ctx);
+    fill(&r, r.a); /* what is written is fetched */
+    right = read_both(&r, across) == WF_OK && is_sum(r.b) && right;
+    wf_release(r.a);
+    wf_release(r.b);
+    wf_release(across);
+    wf_context_free(r.ctx);
+    if (wf_ranks_barrier(ranks) != WF_OK) /* the failure has ended the group */
+        return WF_ERR_BACKEND;
+    return status == WF_OK && right ? WF_OK : WF_ERR_CONTRACT;
+}
+
+/* A later launch fails, too, or fetches the elements; no launch goes on with elements that were not received. */
+static void elements_that_were_not_received(void **state)
+{
+    (void)state;
+    lacking f = { .happened = true };
+    for (; f.happened; ++f.after) {
+        wf_ranks_error e = { 0 };
+        const wf_status status = wf_ranks_threads(3, launch_known, &f, NULL, &e);
+        if (status != WF_OK && status != WF_ERR_BACKEND)
+            fail_msg("allocation %ld: rank %d: %s: %s", f.after, (int)e.rank, wf_status_name(status), e.text);
+    }
+    assert_true(f.lacks[0] > 0);
+    assert_true(f.lacks[1] > 0);
+}
 #endif
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals),     cmocka_unit_test(wrong_arguments), cmocka_unit_test(different_recordings),
-        cmocka_unit_test(views),        cmocka_unit_test(ended_views),     cmocka_unit_test(whole_axes_are_logged),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(wrong_arguments),
+        cmocka_unit_test(different_recordings),
+        cmocka_unit_test(views),
+        cmocka_unit_test(ended_views),
+        cmocka_unit_test(whole_axes_are_logged),
 #ifdef WEFT_DEBUG_CHECKS
         cmocka_unit_test(memory_fails),
+        cmocka_unit_test(elements_that_were_not_received),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
