@@ -36,6 +36,14 @@ complete() { # complete WHAT: a last run finds everything done, and no lock is l
     [ "$(find out -name '*.mrc' | wc -l)" = $files ] || die "$1: results are missing"
     [ -z "$(find out/.weft-each -name '*.lock')" ] || die "$1: locks are left: $(ls out/.weft-each)"
 }
+# complete_again WHAT: the same after one more command that has a file to do, since such a command removes the locks of
+# processes that have ended. A process that is killed between its note of a file and the removal of its lock leaves the
+# lock: the others have seen the note and do not need the lock.
+complete_again() {
+    rm -f out/m0.mrc
+    (each --quiet) 2> log || die "after $1: $(cat log)"
+    complete "$1"
+}
 up_to_date() { (each --dry-run) | sed -nE 's/^[0-9]+ to do, ([0-9]+) up to date$/\1/p'; }
 number() { sed -nE "s/^weft each: (.* )?([0-9]+) $1.*/\\2/p" "$2"; } # of a summary
 start() { # start LOG: the command, whose process is in $pid; finished waits for all of its processes
@@ -93,8 +101,7 @@ for ((round = 0; round < rounds; round++)); do
     [ $((status == (failures > 0))) = 1 ] || die "killed workers: exit code $status: $(cat log)"
     [ $(($(number done, log) + failures)) = $files ] || die "killed workers: $(cat log)"
     whole 'killed workers'
-    (each --quiet) 2> log || die "after killed workers: $(cat log)"
-    complete 'after killed workers'
+    complete_again 'killed workers'
 
     # interrupted: as from a terminal, and by the system
     for signal in INT TERM; do
@@ -107,9 +114,15 @@ for ((round = 0; round < rounds; round++)); do
         whole "SIG$signal"
         [ -z "$(find out/.weft-each -name '*.lock')" ] || die "SIG$signal: locks are left"
         [ "$(up_to_date)" = "$(find out -name '*.mrc' | wc -l)" ] || die "SIG$signal: results that the journal does not know"
-        (each --quiet) 2> log || die "after SIG$signal: $(cat log)"
-        complete "after SIG$signal"
+        complete_again "SIG$signal"
     done
+
+    # the next command removes the lock of a process that was killed after its note
+    rm -rf out && mkdir out
+    (each --quiet) 2> log || die "$(cat log)"
+    journal=$(find out/.weft-each -name '*.journal' | head -n 1)
+    ln "$journal" out/.weft-each/0123456789abcdef.lock
+    complete_again 'a lock that was left'
 
     # several commands at once: each file is computed once; then one is killed, and the others do its files
     start_three
@@ -125,7 +138,7 @@ for ((round = 0; round < rounds; round++)); do
     if kill -9 "${pids[0]}" 2> /dev/null; then shared=$((shared + 1)); fi
     wait "${pids[0]}" 2> /dev/null || true
     for k in 1 2; do wait "${pids[k]}" || die "beside a killed command: $(cat "log$k")"; done
-    complete 'beside a killed command'
+    complete_again 'beside a killed command'
 
     # workers are killed while they wait for the file of another command; that command is stopped, then killed
     rm -rf out && mkdir out
@@ -147,7 +160,7 @@ for ((round = 0; round < rounds; round++)); do
         kill -9 $other "$holder"
         finished
         [ "$status" = 0 ] || die "workers killed while they waited: $(cat log)"
-        complete 'workers killed while they waited'
+        complete_again 'workers killed while they waited'
     else # it was between two files, or had ended
         kill -9 $other $holder 2> /dev/null || true
     fi
