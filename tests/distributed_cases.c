@@ -378,7 +378,7 @@ static void random_graph(distributed_world *w, wf_array **a, wf_array *total, wf
         v[k] = wf_in(g, a[k]);
     for (int64_t k = 1 + below(state, 4); k > 0; --k) {
         int64_t to = below(state, 3), from = below(state, 3);
-        switch (below(state, 4)) {
+        switch (below(state, 5)) {
         case 0:
             v[to] = wf_add(v[to], wf_mul(v[from], 0.75));
             break;
@@ -387,6 +387,10 @@ static void random_graph(distributed_world *w, wf_array **a, wf_array *total, wf
             break;
         case 2:
             v[to] = wf_sqrt(wf_abs(v[from]));
+            break;
+        case 3:
+            v[to] = wf_scan(below(state, 2) ? WF_JOIN_ADD : WF_JOIN_MAX, v[from], (int)below(state, shape.rank),
+                            below(state, 2), below(state, 2));
             break;
         default:
             v[to] = with_neighbours(g, v[to], a[from], shape, (int)below(state, shape.rank));
@@ -556,10 +560,89 @@ static void functions(distributed_world *w)
     wf_release(a);
 }
 
+/* ---- scans ---- */
+static const wf_shape scanned[] = { { .rank = 1, .dim = { 100003 } },       { .rank = 1, .dim = { 29 } },
+                                    { .rank = 2, .dim = { 700, 37 } },      { .rank = 2, .dim = { 3, 20011 } },
+                                    { .rank = 3, .dim = { 40, 30, 50 } },   { .rank = 3, .dim = { 1500, 1, 1 } },
+                                    { .rank = 3, .dim = { 2, 900, 2 } },    { .rank = 2, .dim = { 0, 5 } },
+                                    { .rank = 4, .dim = { 2, 3, 70, 16 } }, { .rank = 2, .dim = { 9000, 2 } },
+                                    { .rank = 1, .dim = { 1 << 16 } } };
+
+/* One scan of a whole array, along each axis. */
+static void scans(distributed_world *w)
+{
+    static const struct {
+        wf_dtype dtype;
+        wf_join join;
+        bool exclusive, reversed;
+    } ways[] = { { WF_F32, WF_JOIN_ADD, false, false },
+                 { WF_F32, WF_JOIN_ADD, true, true },
+                 { WF_F64, WF_JOIN_MAX, true, false },
+                 { WF_I32, WF_JOIN_MUL, false, true } };
+    for (size_t i = 0; i < sizeof scanned / sizeof *scanned; ++i)
+        for (size_t k = 0; k < sizeof ways / sizeof *ways; ++k) {
+            wf_array *a = filled(w, ways[k].dtype, scanned[i], 21);
+            for (int axis = 0; axis < scanned[i].rank; ++axis) {
+                wf_array *out = empty(w, ways[k].dtype, scanned[i]);
+                wf_graph *g = wf_begin(w->ctx);
+                wf_out(g, out, wf_scan(ways[k].join, wf_in(g, a), axis, ways[k].exclusive, ways[k].reversed));
+                run(w, g);
+                result(w, out);
+            }
+            wf_release(a);
+        }
+}
+
+/* Scans in place, of values, of arrays that each rank has, of scans; results with neighbours, and in several launches. */
+static void scans_within(distributed_world *w)
+{
+    for (size_t i = 0; i < sizeof scanned / sizeof *scanned; ++i) {
+        wf_shape shape = scanned[i];
+        int last = shape.rank - 1;
+        int64_t n = shape.dim[0];
+        wf_array *a = filled(w, WF_F32, shape, 22), *b = empty(w, WF_F32, shape), *c = empty(w, WF_F32, shape);
+        wf_array *own = whole(w, WF_F32, shape, 23), *near = empty(w, WF_F32, shape),
+                 *sum = single(w, WF_F32, shape.rank);
+        wf_graph *g = wf_begin(w->ctx);
+        wf_val v = wf_scan(WF_JOIN_ADD, wf_mul(wf_in(g, a), 0.5), 0, false, false);
+        wf_out(g, b, wf_add(v, wf_in(g, a)));
+        wf_out(
+            g, c,
+            wf_scan(WF_JOIN_MIN, wf_sub(v, wf_scan(WF_JOIN_ADD, wf_in(g, own), last, true, true)), last, false, false));
+        wf_out(g, sum, wf_sum(v, WF_ALL_AXES));
+        run(w, g);
+        result(w, wf_retain(b));
+        result(w, sum);
+        g = wf_begin(w->ctx);
+        wf_out(g, b, wf_scan(WF_JOIN_ADD, wf_in(g, b), 0, false, true)); /* in place */
+        v = wf_scan(WF_JOIN_ADD, wf_in(g, c), 0, false, false);
+        if (n > 2) /* beside each element, the one before it */
+            v = wf_sub(v, wf_concat(0, wf_slice(v, 0, 0, 1, 1), wf_slice(v, 0, 0, n - 1, 1)));
+        wf_out(g, near, v);
+        run(w, g);
+        wf_release(a);
+        wf_release(own);
+        result(w, b);
+        result(w, c);
+        result(w, near);
+    }
+}
+
 const distributed_case distributed_cases[] = {
-    { "elements", elements }, { "sums", sums }, { "borders", borders },     { "program", program },
-    { "steps", steps },       { "axes", axes }, { "in_place", in_place },   { "indices", other_indices },
-    { "numbers", numbers },   { "kept", kept }, { "functions", functions }, { "tallies", tallies },
+    { "elements", elements },
+    { "sums", sums },
+    { "borders", borders },
+    { "program", program },
+    { "steps", steps },
+    { "axes", axes },
+    { "in_place", in_place },
+    { "indices", other_indices },
+    { "numbers", numbers },
+    { "kept", kept },
+    { "functions", functions },
+    { "tallies", tallies },
+    { "scans", scans },
+    { "scans_within", scans_within },
     { NULL, NULL },
 };
 

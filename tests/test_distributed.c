@@ -177,6 +177,49 @@ static wf_status launch_again(wf_ranks *ranks, void *user)
     return wf_ranks_agree(ranks, ok ? WF_OK : WF_ERR_BACKEND, "a launch or a number is wrong", NULL);
 }
 
+/* A rank has memory for its block and for the rest of a part of a scan, not for all elements before it. */
+static wf_status scan_long(wf_ranks *ranks, void *user)
+{
+    enum { N = 1 << 20 };
+    (void)user;
+    wf_context *ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP });
+    wf_dist dist;
+    wf_dist_make(&WF_SHAPE(N), wf_ranks_size(ranks), NULL, &dist);
+    wf_array *a = wf_empty_distributed(ctx, WF_I32, ranks, &dist);
+    wf_array *out = wf_empty_distributed(ctx, WF_I32, ranks, &dist);
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(N));
+    wf_out(g, a, 3);
+    wf_run(g);
+    g = wf_begin(ctx);
+    wf_out(g, out, wf_scan(WF_JOIN_ADD, wf_in(g, a), 0, false, false));
+    wf_status status = wf_run(g);
+    const wf__distributed *d = out->distributed;
+    if (status == WF_OK && wf__box_elements(&d->held, 1) > wf__box_elements(&d->block, 1) + WF__SCAN_PART)
+        status = WF_ERR_CONTRACT;
+    int32_t last = 0;
+    wf_array *block = status == WF_OK ? wf_array_block(out) : NULL;
+    const int64_t n = block ? wf_array_shape(block).dim[0] : 0, first = d->block.lo[0];
+    wf_array *end = n ? wf_view_slice(block, 0, n - 1, n, 1) : NULL;
+    if (end && (wf_download(end, &last, sizeof last) != WF_OK || last != 3 * (first + n)))
+        status = WF_ERR_CONTRACT;
+    wf_release(end);
+    wf_release(block);
+    wf_release(a);
+    wf_release(out);
+    wf_context_free(ctx);
+    return status;
+}
+
+static void long_scans(void **state)
+{
+    (void)state;
+    for (int ranks = 1; ranks <= 5; ++ranks) {
+        wf_ranks_error e = { 0 };
+        if (wf_ranks_threads(ranks, scan_long, NULL, NULL, &e) != WF_OK)
+            fail_msg("%d ranks: rank %d: %s: %s", ranks, (int)e.rank, wf_status_name(e.status), e.text);
+    }
+}
+
 static void repeated_launches(void **state)
 {
     (void)state;
@@ -203,7 +246,7 @@ int main(void)
         cmocka_unit_test(any_number_of_ranks), cmocka_unit_test(other_grids),
         cmocka_unit_test(several_threads),     cmocka_unit_test(in_turns),
         cmocka_unit_test(random_recordings),   cmocka_unit_test(other_blocks_and_transposed),
-        cmocka_unit_test(repeated_launches),
+        cmocka_unit_test(long_scans),          cmocka_unit_test(repeated_launches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,9 +48,12 @@ wf_status wf__dist_agree(wf__dist_group *group, uint64_t hash, wf_status status,
                          wf__failure *failure);
 /* Ends the group of the array's ranks, since this one has no memory for what the others wait for. */
 void wf__dist_group_end(const wf_array *a, const char *text);
-/* For wf__others. */
+/* For wf__others. Messages between two ranks have this tag; exchanges have lower ones. */
+enum { WF__TAG_CARRIES = WF_TAG_MAX };
 bool wf__dist_agree_on(void *group, int64_t mine, int64_t *all, wf__failure *failure);
 bool wf__dist_gather(void *group, void *all, const size_t *bytes, const size_t *offset, wf__failure *failure);
+bool wf__dist_send(void *group, int to, const void *data, size_t bytes, wf__failure *failure);
+bool wf__dist_receive(void *group, int from, void *data, size_t bytes, wf__failure *failure);
 
 /* ---- exchange.c: elements that ranks read from the blocks of others ---- */
 typedef struct wf__exchange wf__exchange;

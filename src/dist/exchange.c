@@ -78,7 +78,7 @@ static wf__exchange *make(const wf_array *a, const wf__box *need)
 {
     const wf__distributed *d = a->distributed;
     int ranks = wf_ranks_size(d->ranks), me = wf_ranks_rank(d->ranks);
-    int tag = (int)(d->group->exchanges++ % (WF_TAG_MAX + 1));
+    int tag = (int)(d->group->exchanges++ % WF__TAG_CARRIES);
     wf__exchange *e = wf__alloc0(sizeof *e);
     bool ok = e && (e->need = wf__alloc((size_t)ranks * sizeof *e->need));
     if (ok) {

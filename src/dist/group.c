@@ -148,3 +148,33 @@ bool wf__dist_gather(void *group, void *all, const size_t *bytes, const size_t *
     void *mine = (char *)all + offset[wf_ranks_rank(g->ranks)];
     return reached(g, wf_ranks_all_gather(g->ranks, mine, all, (wf_pieces){ .bytes = bytes, .offset = offset }), f);
 }
+
+/* Waits for a message that the other rank waits for, too, so a failure ends the group. */
+static bool passed(const wf__dist_group *g, wf_status status, wf_request *request, wf__failure *f)
+{
+    if (status == WF_OK)
+        status = wf_request_wait(&request);
+    if (status == WF_OK)
+        return true;
+    wf_request_free(request);
+    wf_ranks_abort(g->ranks, EXIT_FAILURE, wf_ranks_message(g->ranks));
+    f->status = status;
+    wf__str_add(&f->text, wf_ranks_message(g->ranks));
+    return false;
+}
+
+bool wf__dist_send(void *group, int to, const void *data, size_t bytes, wf__failure *f)
+{
+    const wf__dist_group *g = group;
+    wf_request *request = NULL;
+    wf_status status = wf_ranks_send(g->ranks, data, bytes, to, WF__TAG_CARRIES, &request);
+    return passed(g, status, request, f);
+}
+
+bool wf__dist_receive(void *group, int from, void *data, size_t bytes, wf__failure *f)
+{
+    const wf__dist_group *g = group;
+    wf_request *request = NULL;
+    wf_status status = wf_ranks_receive(g->ranks, data, bytes, from, WF__TAG_CARRIES, &request);
+    return passed(g, status, request, f);
+}

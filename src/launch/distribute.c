@@ -345,6 +345,8 @@ static void run(launch *l)
                                 .ranks = l->ranks.ranks,
                                 .agree = wf__dist_agree_on,
                                 .gather = wf__dist_gather,
+                                .send = wf__dist_send,
+                                .receive = wf__dist_receive,
                                 .user = l->group };
     char **base = wf__alloc((p->object_n + 1) * sizeof *base);
     for (uint32_t i = 0; base && i < p->object_n; ++i)

@@ -131,15 +131,20 @@ static inline int64_t wf__scan_part(const wf_shape *space, int axis)
     return part;
 }
 
-/* A scan of a whole array, of the stage's space. The stage has no body. */
+#define WF__NO_RANK (-1)
+
+/* A scan of a whole array, of the stage's space, or of a rank's window of it (division.window, along the axes of the
+ * space). The stage has no body. */
 typedef struct wf__scan {
     bool on;        /* the stage is a scan */
     bool exclusive; /* each element is joined with the elements before it, without itself */
     bool reversed;  /* from the last element to the first */
     bool computed;  /* on a GPU, the recorded body computes the scanned elements (scan/expand_scan.c) */
     uint8_t dtype, join, axis;
+    bool shared;                      /* ranks divide the axis and pass carries on, each to the next one */
+    int before, after;                /* of `shared`: ranks that give and get carries; WF__NO_RANK = none */
     uint32_t from;                    /* object that is scanned */
-    uint32_t to;                      /* object of the result, a temporary in C order */
+    uint32_t to;                      /* object of the result, whose elements are adjacent along the last axis */
     int64_t from_stride[WF_MAX_RANK]; /* strides of `from`, once layouts are known */
     int64_t to_stride[WF_MAX_RANK];   /* strides of `to`, once layouts are known */
 } wf__scan;
@@ -201,7 +206,7 @@ typedef struct wf__division {
     wf__box *share;             /* [ranks] points in loops whose results a rank gives, if the stage joins */
     wf__tally *tally;           /* [tallies] arrays that ranks join after the stage */
     uint32_t tallies;           /* the number of tallies */
-    wf__box window;             /* points in loops that this rank runs, if `axes` is not 0 */
+    wf__box window;             /* points in loops that this rank runs, if `axes` is not 0; of a scan, along axes */
     int64_t boxes;              /* number of boxes of these points */
     int8_t first[WF_MAX_RANK];  /* outermost axis of a loop; -1 = none, the loop has one point */
     int64_t inner[WF_MAX_RANK]; /* points of a loop for one index of that axis */
@@ -237,16 +242,23 @@ static inline bool wf__keeps_loop(const wf__ir *body, int loop)
     return loop < body->kept || (body->kept_lane && loop == body->rank - 1);
 }
 
+/* Sets the strides of a scan from the memory of its objects. */
+static inline void wf__scan_lay(wf__stage *stage, const wf__bind *bind)
+{
+    memcpy(stage->scan.from_stride, bind[stage->scan.from].stride, sizeof stage->scan.from_stride);
+    memcpy(stage->scan.to_stride, bind[stage->scan.to].stride, sizeof stage->scan.to_stride);
+}
+
 /* Returns the number of boxes that this rank runs: all, unless ranks divide the points. */
 static inline int64_t wf__own_boxes(const wf__stage *stage)
 {
     return stage->division.axes ? stage->division.boxes : stage->partition.boxes;
 }
 
-/* True if ranks wait for each other at the end of the stage. */
+/* True if ranks wait for each other in the stage. */
 static inline bool wf__waits_for_ranks(const wf__stage *stage)
 {
-    return (stage->division.joins || stage->division.tallies) && !stage->empty;
+    return (stage->division.joins || stage->division.tallies || stage->scan.shared) && !stage->empty;
 }
 
 typedef struct wf__temp { /* an array between stages; object number: recording's objects + index */

@@ -131,6 +131,7 @@ static void print_scan(const printer *p, const wf__stage *stage)
     add_flag(p, scan->exclusive, ", exclusive");
     add_flag(p, scan->reversed, ", reversed");
     add_flag(p, scan->computed, ", input computed inline");
+    add_flag(p, scan->shared, ", with carries from rank to rank");
     add_numbers(p, ", input strides", scan->from_stride, stage->space.rank);
     add_numbers(p, ", result strides", scan->to_stride, stage->space.rank);
     wf__str_add(p->out, "\n");

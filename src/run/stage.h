@@ -19,6 +19,9 @@ typedef struct wf__others {
     bool (*agree)(void *user, int64_t mine, int64_t *all, wf__failure *failure);
     /* Every rank gives bytes[rank] bytes at its place all + offset[rank], and gets those of all others. */
     bool (*gather)(void *user, void *all, const size_t *bytes, const size_t *offset, wf__failure *failure);
+    /* Send bytes to a rank, and receive them from one, which both wait for. A failure ends the group. */
+    bool (*send)(void *user, int to, const void *data, size_t bytes, wf__failure *failure);
+    bool (*receive)(void *user, int from, void *data, size_t bytes, wf__failure *failure);
     void *user;
 } wf__others;
 

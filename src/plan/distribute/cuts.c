@@ -120,20 +120,31 @@ static void cut_temps(wf__planning *p, const wf__stage *stage)
         cut_temp(p, stage, stage->reduce.result[k]);
 }
 
+/* Divides a scan as its operand and its result are cut. */
+static void cut_scan(wf__planning *p, wf__stage *stage)
+{
+    const uint32_t objects[] = { stage->scan.to, stage->scan.from };
+    uint8_t cut[WF_MAX_RANK];
+    uint32_t grid;
+    for (size_t i = 0; i < WF__COUNT(objects); ++i)
+        if (wf__object_cut(p, objects[i], cut, &grid))
+            for (int d = 0; d < stage->space.rank; ++d)
+                note(&stage->division, stage->space.dim[d] > 1 ? 1u << d : 0, cut[d], grid);
+    if (stage->division.axes && stage->scan.to >= p->plan->objects)
+        cut_temp(p, stage, stage->scan.to);
+}
+
 bool wf__pass_cuts(wf__planning *p, uint32_t s)
 {
     wf__stage *stage = &p->plan->stage[s];
     const wf__ir *ir = &stage->recorded;
-    uint8_t cut[WF_MAX_RANK];
-    uint32_t grid;
     if (p->rec->block.rank || p->rec->ir.flags & WF_FLAG_DEBUG) {
         wf__plan_fail(p->plan, WF_ERR_UNSUPPORTED, "%s does not know distributed arrays",
                       p->rec->block.rank ? "a recording with blocks" : "debug mode");
         return false;
     }
     if (stage->scan.on) { /* it has no body */
-        bool any = wf__object_cut(p, stage->scan.from, cut, &grid) || wf__object_cut(p, stage->scan.to, cut, &grid);
-        stage->division.axes = any ? 1u : 0;
+        cut_scan(p, stage);
         return true;
     }
     wf_axes *on = wf__alloc0(ir->n * sizeof *on);

@@ -24,6 +24,30 @@ static inline bool wf__has_regions(const wf__planning *p, uint32_t object)
 /* Fails because of what node r of the stage does to its array. Returns false. */
 bool wf__fail_store(wf__planning *p, const wf__stage *stage, wf__ref r, const char *why);
 
+/* All points of the stage. */
+static inline wf__box wf__whole_space(const wf__stage *stage)
+{
+    wf__box all = { { 0 }, { 0 } };
+    memcpy(all.hi, stage->space.dim, sizeof all.hi);
+    return all;
+}
+
+/* ---- shares.c ---- */
+/* Sets the points that are a rank's own: those whose results it gives to a reduction that ranks join, those that
+ * accumulate, or those that it scans. */
+void wf__find_share(const wf__planning *p, const wf__stage *stage, int rank, wf__box *out);
+/* Widens points to whole boxes and groups of lanes where these fix the order of joins. */
+void wf__widen_to_units(const wf__stage *stage, wf__box *points);
+
+/* ---- scans.c ---- */
+/* True if ranks divide the axis of a stage that scans, so that they may pass carries on. */
+bool wf__divides_scan(const wf__stage *stage);
+/* Sets the points that a rank scans. need: the elements of the result that it needs; NULL = none. Returns false if they are
+ * not among the points, which happens where ranks pass carries on. */
+bool wf__scan_points(const wf__planning *p, const wf__stage *stage, int rank, const wf__box *need, wf__box *points);
+/* Finds the ranks from which and to which this rank passes carries. */
+void wf__scan_neighbours(const wf__planning *p, wf__stage *stage);
+
 /* ---- tallies.c: arrays that each rank has, and that ranks accumulate into ---- */
 /* True if node n accumulates into such an array. */
 bool wf__is_tally(const wf__planning *p, const wf__ir *ir, const wf__node *n);

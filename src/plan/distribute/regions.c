@@ -20,6 +20,8 @@ typedef struct walk {
     region *touched;  /* [objects] what the rank needs memory for */
     wf__range *range; /* [nodes of the largest body] */
     uint8_t *live;    /* likewise */
+    bool tries;       /* the walks only find out which scans ranks share */
+    bool again;       /* one has found a scan that they do not share */
 } walk;
 
 typedef struct place { /* a stage and the points of it that a rank runs */
@@ -35,13 +37,6 @@ static void add(region *r, const wf__box *b, int rank)
         return;
     r->box = r->any ? wf__box_hull(&r->box, b, rank) : *b;
     r->any = true;
-}
-
-static wf__box whole_space(const wf__stage *stage)
-{
-    wf__box all = { { 0 }, { 0 } };
-    memcpy(all.hi, stage->space.dim, sizeof all.hi);
-    return all;
 }
 
 static wf__range of_points(const wf__box *b, int axis) { return (wf__range){ b->lo[axis], b->hi[axis] - 1, true }; }
@@ -217,7 +212,7 @@ static bool places_of_store(const wf__stage *stage, const wf__node *n, int rank,
 static bool points_of_elements(const wf__stage *stage, const wf__box *elements, int rank, const int *axis,
                                const int64_t *offset, wf__box *points)
 {
-    *points = whole_space(stage);
+    *points = wf__whole_space(stage);
     for (int k = 0; k < rank; ++k) {
         if (axis[k] >= 0) {
             points->lo[axis[k]] = wf__greatest(points->lo[axis[k]], elements->lo[k] - offset[k]);
@@ -290,70 +285,13 @@ static void note_stored(const place *at, wf__ref r)
 }
 
 /* ---- reductions ---- */
-/* Returns what the window of a stage is a multiple of along an axis, so that it is one of whole boxes along loops that are
- * reduced, since these fix the order of joins, and of groups of lanes where lanes are joined. Of several axes in one loop,
- * ranks divide the outermost. */
-static int64_t unit_of(const wf__stage *stage, int axis)
-{
-    const wf__division *division = &stage->division;
-    int loop = 0, lane = stage->lowered.rank - 1;
-    while (loop <= lane && division->first[loop] != axis)
-        ++loop;
-    if (loop > lane || !(stage->lowered.red_n || division->tallies))
-        return 1;
-    bool reduced = stage->lowered.red_n && (!stage->reduce.axes || stage->reduce.axes >> axis & 1);
-    int64_t points = reduced ? stage->partition.box[loop] : loop == lane ? WF__LANES : 1, inner = division->inner[loop];
-    for (int64_t k = 1; k <= points; ++k)
-        if (k * inner % points == 0)
-            return k;
-    return points;
-}
-
-static int64_t up(int64_t x, int64_t unit, int64_t n) { return wf__least((x + unit - 1) / unit * unit, n); }
-
-/* Sets the points whose results a rank gives to a reduction that ranks join. */
-static void find_share(const walk *w, const wf__stage *stage, int rank, wf__box *out)
-{
-    const wf__division *division = &stage->division;
-    bool divides = false; /* ranks have different points */
-    *out = whole_space(stage);
-    for (int d = 0; d < stage->space.rank; ++d)
-        divides = divides || division->along[d];
-    if (!divides) { /* one rank computes everything */
-        out->hi[0] = rank ? 0 : out->hi[0];
-        return;
-    }
-    const wf_dist *grid = w->p->bind[division->grid].dist;
-    wf_dist dist = *grid;
-    int64_t lo[WF_MAX_RANK], hi[WF_MAX_RANK];
-    int32_t at[WF_MAX_RANK];
-    uint32_t used = 0;
-    wf_dist_place(grid, rank, at);
-    for (int d = 0; d < stage->space.rank; ++d) {
-        int k = division->along[d] - 1;
-        if (k < 0)
-            continue;
-        used |= 1u << k;
-        if (dist.shape.dim[k] != stage->space.dim[d]) { /* in proportion */
-            dist.shape.dim[k] = stage->space.dim[d];
-            dist.unit[k] = 1;
-        }
-        wf_dist_range(&dist, rank, lo, hi);
-        out->lo[d] = up(lo[k], unit_of(stage, d), stage->space.dim[d]);
-        out->hi[d] = up(hi[k], unit_of(stage, d), stage->space.dim[d]);
-    }
-    for (int k = 0; k < grid->shape.rank; ++k) /* of ranks with the same points, the first one computes them */
-        if (!(used >> k & 1) && at[k])
-            out->hi[0] = out->lo[0];
-}
-
 /* Adds the points whose results a rank needs of a reduction that keeps axes, all reduced points of each. */
 static void find_kept(const place *at, region *points)
 {
     const wf__stage *stage = at->stage;
     for (uint32_t k = 0; k < stage->recorded.red_n; ++k) {
         const region *need = &at->w->need[stage->reduce.result[k]];
-        wf__box box = whole_space(stage);
+        wf__box box = wf__whole_space(stage);
         for (int d = 0; d < stage->space.rank && need->any; ++d)
             if (!(stage->reduce.axes >> d & 1) && stage->division.axes >> d & 1) {
                 box.lo[d] = need->box.lo[d];
@@ -364,22 +302,13 @@ static void find_kept(const place *at, region *points)
     }
 }
 
-static void widen_to_units(const wf__stage *stage, wf__box *points)
-{
-    for (int d = 0; d < stage->space.rank; ++d) {
-        int64_t unit = unit_of(stage, d);
-        points->lo[d] = points->lo[d] / unit * unit;
-        points->hi[d] = up(points->hi[d], unit, stage->space.dim[d]);
-    }
-}
-
 /* Each point accumulates once, so a rank runs the points of its share. Fails if it needs others, too. */
 static bool take_share(const place *at, region *points)
 {
     const wf__stage *stage = at->stage;
     wf__box share;
     wf__ref r = 1;
-    find_share(at->w, stage, at->w->rank, &share);
+    wf__find_share(at->w->p, stage, at->w->rank, &share);
     while (!wf__is_tally(at->w->p, &stage->recorded, &stage->recorded.node[r]))
         ++r;
     if (points->any && !wf__box_within(&points->box, &share, stage->space.rank))
@@ -399,7 +328,7 @@ static bool find_window(place *at, bool *any)
     const wf__stage *stage = at->stage;
     const wf__ir *ir = &stage->recorded;
     region points = { .any = false };
-    at->points = whole_space(stage);
+    at->points = wf__whole_space(stage);
     *any = !wf__box_is_empty(&at->points, stage->space.rank);
     if (!stage->division.axes)
         return true;
@@ -408,12 +337,12 @@ static bool find_window(place *at, bool *any)
             return false;
     if (wf__reduces_divided(stage)) {
         wf__box share;
-        find_share(at->w, stage, at->w->rank, &share);
+        wf__find_share(at->w->p, stage, at->w->rank, &share);
         add(&points, &share, stage->space.rank);
     } else if (ir->red_n)
         find_kept(at, &points);
     if (points.any)
-        widen_to_units(stage, &points.box);
+        wf__widen_to_units(stage, &points.box);
     if (stage->division.tallies && !take_share(at, &points))
         return false;
     *any = points.any;
@@ -451,26 +380,54 @@ static void cut_window(wf__stage *stage, const wf__box *points, bool any)
         stage->promises.long_rows = stage->promises.nontemporal = false;
 }
 
+/* ---- scans ---- */
+/* Sets the points that the rank scans, and what it needs for them. */
+static bool walk_scan(walk *w, wf__stage *stage)
+{
+    const wf__scan *scan = &stage->scan;
+    const int rank = stage->space.rank;
+    region *need = &w->need[scan->to];
+    wf__box points = wf__whole_space(stage);
+    char called[WF__CALLED];
+    if (stage->division.axes && !wf__has_regions(w->p, scan->to)) {
+        wf__plan_fail(w->plan, WF_ERR_UNSUPPORTED,
+                      "%s has all elements on each rank, but is a scan of a distributed array",
+                      wf__bind_called(&w->p->all[scan->to], called));
+        return false;
+    }
+    if (stage->division.axes && !wf__scan_points(w->p, stage, w->rank, need->any ? &need->box : NULL, &points)) {
+        stage->scan.shared = false;
+        w->again = true;
+        wf__scan_points(w->p, stage, w->rank, &need->box, &points);
+    }
+    if (w->rank == w->p->rec->group->rank)
+        stage->division.window = points;
+    if (wf__box_is_empty(&points, rank))
+        return true;
+    need->any = false; /* it is among the points */
+    if (wf__has_regions(w->p, scan->to))
+        add(&w->touched[scan->to], &points, rank);
+    if (wf__has_regions(w->p, scan->from)) {
+        add(&w->need[scan->from], &points, rank);
+        add(&w->touched[scan->from], &points, rank);
+    }
+    return true;
+}
+
 static bool walk_stage(walk *w, uint32_t s)
 {
     wf__stage *stage = &w->plan->stage[s];
     const wf__ir *ir = &stage->recorded;
     place at = { .w = w, .stage = stage };
     bool any;
-    if (stage->scan.on && stage->division.axes) {
-        wf__plan_fail(w->plan, WF_ERR_UNSUPPORTED,
-                      "scans of distributed arrays are not supported: ranks do not yet scan "
-                      "together");
-        return false;
-    }
     if (stage->scan.on)
-        return true;
+        return walk_scan(w, stage);
     memset(w->live, 0, ir->n);
     wf__mark_effects(ir, w->live);
     wf__mark_live(ir, w->live);
     if (!find_window(&at, &any))
         return false;
-    if (stage->division.axes && w->rank == w->p->rec->group->rank)
+    if (stage->division.axes && w->rank == w->p->rec->group->rank && !w->tries)
         cut_window(stage, &at.points, any);
     if (!any)
         return true;
@@ -483,10 +440,14 @@ static bool walk_stage(walk *w, uint32_t s)
 /* ---- the plan ---- */
 static bool is_written(const wf__plan *plan, uint32_t object)
 {
-    for (uint32_t s = 0; s < plan->stage_n; ++s)
-        for (uint32_t k = 0; k < plan->stage[s].recorded.slot_n; ++k)
-            if (plan->stage[s].recorded.slot[k].object == object && plan->stage[s].recorded.slot[k].written)
+    for (uint32_t s = 0; s < plan->stage_n; ++s) {
+        const wf__stage *stage = &plan->stage[s];
+        if (stage->scan.on && stage->scan.to == object)
+            return true;
+        for (uint32_t k = 0; k < stage->recorded.slot_n; ++k)
+            if (stage->recorded.slot[k].object == object && stage->recorded.slot[k].written)
                 return true;
+    }
     return false;
 }
 
@@ -507,13 +468,45 @@ static bool walk_rank(walk *w, int rank)
     for (uint32_t s = w->plan->stage_n; s-- > 0;)
         if (!walk_stage(w, s))
             return false;
-    for (uint32_t o = 0; o < w->plan->objects; ++o) {
+    for (uint32_t o = 0; o < w->plan->objects && !w->tries; ++o) {
         if (w->need[o].any)
             w->plan->read[(size_t)o * (size_t)group->ranks + (size_t)rank] = w->need[o].box;
         if (w->touched[o].any && rank == group->rank)
             w->plan->held[o].touched = w->touched[o].box;
     }
     return true;
+}
+
+/* Computes the regions of all ranks, those of this one last, since temporaries are placed by them. */
+static bool walk_ranks(walk *w)
+{
+    const wf__group *group = w->p->rec->group;
+    for (int r = 0; r < group->ranks; ++r)
+        if (r != group->rank && !walk_rank(w, r))
+            return false;
+    return walk_rank(w, group->rank);
+}
+
+/* Finds the scans in which ranks pass carries on: all that they divide, but those of which a rank needs other elements. */
+static bool share_scans(walk *w)
+{
+    bool ok = true;
+    for (uint32_t s = 0; s < w->plan->stage_n; ++s) {
+        wf__stage *stage = &w->plan->stage[s];
+        stage->scan.shared = wf__divides_scan(stage);
+        w->again = w->again || stage->scan.shared;
+    }
+    w->tries = true;
+    while (ok && w->again) {
+        w->again = false;
+        for (int r = 0; ok && r < w->p->rec->group->ranks; ++r) /* all ranks go in this order, and so find the same */
+            ok = walk_rank(w, r);
+    }
+    w->tries = false;
+    for (uint32_t s = 0; ok && s < w->plan->stage_n; ++s)
+        if (w->plan->stage[s].scan.shared)
+            wf__scan_neighbours(w->p, &w->plan->stage[s]);
+    return ok;
 }
 
 /* Finds the arrays of which ranks read elements apart from their blocks. */
@@ -548,7 +541,7 @@ static bool find_shares(walk *w)
             return wf__plan_no_memory(w->plan);
         for (int r = 0; r < group->ranks; ++r) {
             wf__box points;
-            find_share(w, stage, r, &points);
+            wf__find_share(w->p, stage, r, &points);
             to_loops(stage, &points, !wf__box_is_empty(&points, stage->space.rank), &stage->division.share[r]);
         }
     }
@@ -601,9 +594,13 @@ static bool place_temps(walk *w)
         wf__temp_bind(temp, &w->p->all[w->plan->objects + t]);
         moved = true;
     }
-    for (uint32_t s = 0; moved && s < w->plan->stage_n; ++s)
-        if (!w->plan->stage[s].scan.on && !wf__lay_memory_again(w->plan, &w->plan->stage[s], w->p->all))
+    for (uint32_t s = 0; moved && s < w->plan->stage_n; ++s) {
+        wf__stage *stage = &w->plan->stage[s];
+        if (stage->scan.on)
+            wf__scan_lay(stage, w->p->all);
+        else if (!wf__lay_memory_again(w->plan, stage, w->p->all))
             return false;
+    }
     return true;
 }
 
@@ -623,9 +620,7 @@ bool wf__pass_regions(wf__planning *p)
     plan->held = wf__alloc0((plan->objects + 1) * sizeof *plan->held);
     bool ok = (w.need && w.touched && w.range && w.live && plan->read && plan->held) || wf__plan_no_memory(plan);
     ok = ok && wf__find_tallies(p);
-    for (int r = 0; ok && r < group->ranks; ++r)
-        ok = r == group->rank || walk_rank(&w, r);
-    ok = ok && walk_rank(&w, group->rank); /* last, since temporaries are placed by its regions */
+    ok = ok && share_scans(&w) && walk_ranks(&w);
     if (ok)
         find_apart(&w);
     ok = ok && find_shares(&w) && place_temps(&w);

@@ -502,8 +502,7 @@ bool wf__pass_scans(wf__planning *p, uint32_t s)
         return true;
     if (p->plan->target == WF__GPU)
         return expand_scan(p->plan, s, p->all);
-    memcpy(stage->scan.from_stride, p->all[stage->scan.from].stride, sizeof stage->scan.from_stride);
-    memcpy(stage->scan.to_stride, p->all[stage->scan.to].stride, sizeof stage->scan.to_stride);
+    wf__scan_lay(stage, p->all);
     stage->lowered.hidden = stage->recorded.hidden;
     return true;
 }

@@ -4,7 +4,7 @@
 #include "ir/cost.h"
 #include "plan/split/split.h"
 
-/* True if the array has the scan's shape and dtype, and its elements in C order. */
+/* True if the array has the scan's shape and dtype, and its elements in C order, as the blocks of ranks are. */
 static bool has_layout(const splitter *s, uint32_t object, wf__ref scan)
 {
     const wf__bind *b = &s->bind[object];
@@ -12,7 +12,7 @@ static bool has_layout(const splitter *s, uint32_t object, wf__ref scan)
     bool fits = b->dtype == s->ir->node[scan].dtype && b->rank == shape->rank;
     int64_t step = 1;
     for (int d = shape->rank - 1; fits && d >= 0; --d) {
-        fits = b->dim[d] == shape->dim[d] && (b->stride[d] == step || b->dim[d] < 2);
+        fits = b->dim[d] == shape->dim[d] && (b->stride[d] == step || b->dim[d] < 2 || b->dist);
         step *= shape->dim[d];
     }
     return fits;

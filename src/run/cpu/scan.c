@@ -7,12 +7,17 @@
  * is still in its cache. Along other axes, adjacent columns are scanned together and cut into parts in the same way;
  * threads share columns if there are too few for all threads. f32 is joined in f64 and rounded once.
  *
+ * Of a distributed array, each rank scans a window that begins with a part or with the axis. Where ranks divide the axis,
+ * each joins the parts that it has whole, receives the carries into its first part from the rank before, and sends those
+ * into the part after them to the next rank. Then it scans its window.
+ *
  * The stage before the scan may produce the elements in pieces that stay in the cache. If the stage after the scan is
  * the only user of the result, it consumes the result piece by piece (scan_ranges.h). Pieces are in memory of the
  * workers.
  */
 #include "run/cpu/scan.h"
 #include "base/os.h"
+#include "run/cpu/join_ranks.h"
 #include "run/thread/pool.h"
 #include <math.h>
 #include <stdatomic.h>
@@ -110,6 +115,12 @@ typedef struct scan {
     char *carry;             /* [row][chunk][part][wide] accumulators: the carry into each part */
     _Atomic uint32_t *known; /* [row][chunk][part]: the carry is known */
     int64_t wide;            /* columns of a chunk */
+    int64_t chains;          /* rows, or chunks of columns, whose parts follow each other */
+    bool begins;             /* the scan begins with the first element of the axis */
+    bool by_parts;           /* threads share parts */
+    int64_t lines;           /* rows, or columns */
+    char *into;              /* [lines] accumulators: the carry into the first part; NULL = neutral elements */
+    char *sums;              /* [parts][lines] accumulators: the join of each part that this rank has whole */
     _Atomic int64_t next;    /* the next part to begin */
 } scan;
 
@@ -152,8 +163,17 @@ static size_t acc_size(const scan *s) { return s->how->dtype == WF_F32 ? sizeof(
 /* Sets the first element of an exclusive sum to +0. Accumulators start at -0, the additive identity. */
 static void set_first_of_sum(const scan *s, char *to)
 {
-    if (s->how->exclusive && s->how->join == WF_JOIN_ADD)
+    if (s->begins && s->how->exclusive && s->how->join == WF_JOIN_ADD)
         memset(to, 0, (size_t)s->size);
+}
+
+/* Sets the carries into the first parts of some lines. */
+static void begin_carry(const scan *s, int64_t line, void *carry, int64_t width)
+{
+    if (s->into)
+        memcpy(carry, s->into + (size_t)line * acc_size(s), (size_t)width * acc_size(s));
+    else
+        fill(carry, s->neutral, acc_size(s), width);
 }
 
 /* ---- pieces ---- */
@@ -245,6 +265,7 @@ static void scan_rows(void *user, int64_t task, int worker)
         produce(s, &p, at, (end - begin) * s->n);
     for (int64_t row = begin; row < end; ++row) {
         fill(acc, s->neutral, acc_size(s), 2);
+        begin_carry(s, row, acc, 1);
         for (int64_t first = 0; first < s->n; first += PART) {
             scan_range(s, row, first, at_most(s->n, first + PART), together ? &p : NULL, acc, worker);
             end_part(s, acc, acc + acc_size(s), 1);
@@ -281,16 +302,16 @@ static void publish_carry(const scan *s, int64_t part, const void *carry, const 
 
 /* Scans the parts of all rows and chunks in parallel. Threads begin parts in their order, whatever block the pool hands
  * out, so that no part waits for one that has not begun. */
-static bool share_parts(scan *s, wf__pool *pool, int threads, int64_t chains, wf__block_fn *fn)
+static bool share_parts(scan *s, wf__pool *pool, int threads, wf__block_fn *fn)
 {
-    size_t parts = (size_t)(chains * s->parts), bytes = 0, flags;
+    size_t parts = (size_t)(s->chains * s->parts), bytes = 0, flags;
     bool fits =
         wf__mul_size(parts, (size_t)s->wide * acc_size(s), &bytes) && wf__mul_size(parts, sizeof *s->known, &flags);
     s->carry = fits ? wf__alloc(bytes) : NULL;
     s->known = s->carry ? wf__alloc0(flags) : NULL;
     bool ok = s->known != NULL;
     if (ok)
-        wf__pool_run_on(pool, threads, chains * s->parts, fn, s);
+        wf__pool_run_on(pool, threads, s->chains * s->parts, fn, s);
     wf__free(s->carry);
     wf__free((void *)s->known);
     return ok;
@@ -323,6 +344,7 @@ static void scan_part(void *user, int64_t index, int worker)
     bool last = k + 1 == s->parts;
     fill(acc, s->neutral, size, 2);
     fill(sum, s->neutral, size, 1);
+    begin_carry(s, row, acc, 1);
     if (!last)
         sum_part(s, &p, row, first, end, sum);
     if (k)
@@ -349,6 +371,8 @@ static columns find_columns(const scan *s, int64_t chain, int worker)
     c.to += first;
     return c;
 }
+
+static int64_t first_line(const columns *c) { return c->row * c->s->dim[c->s->lane] + c->first; }
 
 /* Returns the number in C order of the first of the elements begin .. end - 1 of the columns. */
 static int64_t number_of_columns(const columns *c, int64_t begin, int64_t end)
@@ -397,7 +421,7 @@ static void scan_columns(void *user, int64_t chain, int worker)
     const scan *s = user;
     _Alignas(uint64_t) char acc[COLUMNS * sizeof(uint64_t)], carry[COLUMNS * sizeof(uint64_t)];
     columns c = find_columns(s, chain, worker);
-    fill(carry, s->neutral, acc_size(s), c.width);
+    begin_carry(s, first_line(&c), carry, c.width);
     for (int64_t begin = 0; begin < s->n; begin += s->part) {
         fill(acc, s->neutral, acc_size(s), c.width);
         pass_columns(&c, COLUMN, begin, at_most(s->n, begin + s->part), NULL, true, carry, acc);
@@ -412,13 +436,13 @@ static void scan_column_part(void *user, int64_t index, int worker)
     WF__UNUSED(index);
     scan *s = user;
     _Alignas(uint64_t) char acc[COLUMNS * sizeof(uint64_t)], carry[COLUMNS * sizeof(uint64_t)];
-    int64_t number = next_part(s), chains = s->rows * s->chunks, k = number / chains, chain = number % chains;
+    int64_t number = next_part(s), k = number / s->chains, chain = number % s->chains;
     int64_t part = chain * s->parts + k, begin = k * s->part, end = at_most(s->n, begin + s->part);
     columns c = find_columns(s, chain, worker);
     bool last = k + 1 == s->parts, stays = !s->own_from || part_fits(s, c.width);
     piece p = piece_at(s, number_of_columns(&c, begin, end), worker);
     const piece *where = stays && s->own_from ? &p : NULL;
-    fill(carry, s->neutral, acc_size(s), c.width);
+    begin_carry(s, first_line(&c), carry, c.width);
     fill(acc, s->neutral, acc_size(s), c.width);
     if (!last)
         pass_columns(&c, SUM_COLUMNS, begin, end, where, true, NULL, acc);
@@ -439,15 +463,15 @@ static void run_each(wf__pool *pool, int threads, int64_t n, wf__block_fn *fn, s
 }
 
 /* ---- a scan ---- */
-/* Merges contiguous axes and drops axes of extent 1. */
-static void set_axes(scan *s, const wf_shape *space)
+/* Merges contiguous axes of the window and drops axes of the space that have extent 1. */
+static void set_axes(scan *s, const wf_shape *space, const wf__box *window)
 {
     s->axis = s->lane = -1;
     for (int d = 0; d < space->rank; ++d) {
         int last = s->rank - 1;
         bool scanned = d == s->how->axis;
-        int64_t n = space->dim[d], from = s->how->from_stride[d], to = s->how->to_stride[d];
-        if (n == 1 && !scanned)
+        int64_t n = window->hi[d] - window->lo[d], from = s->how->from_stride[d], to = s->how->to_stride[d];
+        if (space->dim[d] == 1 && !scanned)
             continue;
         if (last >= 0 && !scanned && last != s->axis && s->from_stride[last] == from * n &&
             s->to_stride[last] == to * n)
@@ -478,28 +502,35 @@ static bool can_share(const scan *s)
     return true;
 }
 
-static bool run_scan(scan *s, wf__pool *pool, int threads)
+/* Decides what a task is. */
+static void set_tasks(scan *s, int threads)
 {
     if (s->lane >= 0) {
         int64_t inner = s->dim[s->lane];
-        s->rows /= inner;
+        s->rows = s->lines / inner;
         s->each =
             threads > 1 ? at_most(at_least(inner / threads * s->rows / 2, WF__SCAN_LEAST_COLUMNS), COLUMNS) : COLUMNS;
         s->chunks = times(inner, s->each);
-        int64_t chains = s->rows * s->chunks;
+        s->chains = s->rows * s->chunks;
         s->wide = at_most(inner, s->each);
-        if (threads > 1 && s->parts > 1 && chains < 4 * threads && chains % threads && can_share(s))
-            return share_parts(s, pool, threads, chains, scan_column_part);
-        run_each(pool, threads, chains, scan_columns, s);
-        return true;
+        s->by_parts = threads > 1 && s->parts > 1 && s->chains < 4 * threads && s->chains % threads && can_share(s);
+        return;
     }
-    if (threads > 1 && s->rows < 4 * threads && s->parts > 1) {
-        s->wide = 1;
-        return share_parts(s, pool, threads, s->rows, scan_part);
-    }
+    s->rows = s->chains = s->lines;
+    s->wide = 1;
     s->each = at_least(at_most((in_pieces(s) ? PIECE : PART) / s->n, s->rows / threads / 4), 1);
-    run_each(pool, threads, times(s->rows, s->each), scan_rows, s);
-    return true;
+    s->by_parts = threads > 1 && s->rows < 4 * threads && s->parts > 1;
+}
+
+/* Scans all elements. Without memory for carries, threads share no parts. */
+static void run_scan(scan *s, wf__pool *pool, int threads)
+{
+    if (s->by_parts && share_parts(s, pool, threads, s->lane >= 0 ? scan_column_part : scan_part))
+        return;
+    if (s->lane >= 0)
+        run_each(pool, threads, s->chains, scan_columns, s);
+    else
+        run_each(pool, threads, times(s->rows, s->each), scan_rows, s);
 }
 
 /* True if the producer reads the old elements of the array that it writes. */
@@ -514,23 +545,97 @@ static bool reads_own(const wf__ranged *producer)
 
 static uint64_t work_of(const wf__ranged *ranged) { return ranged ? ranged->stage->partition.work : 0; }
 
+/* ---- other ranks ---- */
+/* Joins one of the parts that this rank has whole. */
+static void sum_whole_part(void *user, int64_t index, int worker)
+{
+    const scan *s = user;
+    int64_t k = index / s->chains, chain = index % s->chains, begin = k * s->part;
+    char *sums = s->sums + (size_t)(k * s->lines) * acc_size(s);
+    const piece p = { s->from, s->to };
+    if (s->lane < 0) {
+        char *sum = sums + (size_t)chain * acc_size(s);
+        fill(sum, s->neutral, acc_size(s), 1);
+        sum_part(s, &p, chain, begin, begin + s->part, sum);
+        return;
+    }
+    columns c = find_columns(s, chain, worker);
+    char *sum = sums + (size_t)first_line(&c) * acc_size(s);
+    fill(sum, s->neutral, acc_size(s), c.width);
+    pass_columns(&c, SUM_COLUMNS, begin, begin + s->part, &p, false, NULL, sum);
+}
+
+/* Receives the carries into the first part, and sends those into the part after the whole ones. Collective: returns false
+ * on all ranks, with the failure set, if one has no memory. */
+static bool pass_carries(scan *s, wf__pool *pool, int threads, const wf__others *others, wf__failure *failure)
+{
+    const bool receives = s->how->before != WF__NO_RANK, sends = s->how->after != WF__NO_RANK;
+    const size_t size = (size_t)s->lines * acc_size(s);
+    const int64_t whole = sends ? s->n / s->part : 0;
+    size_t bytes;
+    char *own = NULL;
+    bool ok = wf__mul_size((size_t)whole + 2, size, &bytes) && (own = wf__alloc(bytes)) != NULL;
+    ok = wf__ranks_go_on(others, ok ? WF_OK : WF_ERR_MEMORY, failure) && ok;
+    if (ok) {
+        s->into = own;
+        s->sums = own + 2 * size;
+        run_each(pool, threads, whole * s->chains, sum_whole_part, s);
+        if (receives)
+            ok = others->receive(others->user, s->how->before, own, size, failure);
+        else
+            fill(own, s->neutral, acc_size(s), s->lines);
+    }
+    if (ok && sends) {
+        char *after = own + size;
+        memcpy(after, own, size);
+        for (int64_t k = 0; k < whole; ++k)
+            end_part(s, after, s->sums + (size_t)k * size, s->lines);
+        ok = others->send(others->user, s->how->after, after, size, failure);
+    }
+    if (!ok) {
+        wf__free(own);
+        s->into = NULL;
+    }
+    return ok;
+}
+
+/* Sets the points to scan. Returns how many they are. */
+static int64_t find_window(const wf__stage *stage, wf__box *window)
+{
+    *window = (wf__box){ { 0 }, { 0 } };
+    memcpy(window->hi, stage->space.dim, sizeof window->hi);
+    if (stage->division.axes)
+        *window = stage->division.window;
+    return (int64_t)wf__box_elements(window, stage->space.rank);
+}
+
+/* Returns the address of the first point of the window along each axis. */
+static char *begin_of(const scan *s, char *base, const int64_t *stride, const wf__box *window, int rank)
+{
+    int64_t at = 0;
+    for (int d = 0; d < rank; ++d)
+        at += window->lo[d] * stride[d];
+    return (char *)((uintptr_t)base + (uintptr_t)(at * s->size));
+}
+
 bool wf__scan_run(wf__pool *pool, wf__mem_cache *memory, int threads, const wf__stage *stage, char *const *base,
-                  const wf__ranged *producer, const wf__ranged *consumer)
+                  const wf__ranged *producer, const wf__ranged *consumer, const wf__others *others,
+                  wf__failure *failure)
 {
     const wf__scan *how = &stage->scan;
-    int64_t sign = how->reversed ? -1 : 1, points = 1;
+    wf__box window;
+    int64_t sign = how->reversed ? -1 : 1, points = find_window(stage, &window);
     scan s = { .how = how,
                .producer = producer,
                .consumer = consumer,
                .run = kernel_of(how),
                .size = (int64_t)wf__size(how->dtype) };
-    for (int d = 0; d < stage->space.rank; ++d)
-        points *= stage->space.dim[d];
     if (!points)
-        return true;
-    set_axes(&s, &stage->space);
-    s.from = base[how->from];
-    s.to = base[how->to];
+        return !how->shared || wf__ranks_go_on(others, WF_OK, failure);
+    set_axes(&s, &stage->space, &window);
+    s.from = begin_of(&s, base[how->from], how->from_stride, &window, stage->space.rank);
+    s.to = begin_of(&s, base[how->to], how->to_stride, &window, stage->space.rank);
+    s.begins = how->reversed ? window.hi[how->axis] == stage->space.dim[how->axis] : window.lo[how->axis] == 0;
     s.n = s.dim[s.axis];
     WF__ASSERT(s.n > 0);
     s.from_step = sign * s.from_stride[s.axis];
@@ -538,15 +643,19 @@ bool wf__scan_run(wf__pool *pool, wf__mem_cache *memory, int threads, const wf__
     s.neutral = wf__join_neutral((wf_join)how->join, how->dtype == WF_F32 ? WF_F64 : how->dtype);
     if ((uint64_t)points * WF__SCAN_WORK + work_of(producer) + work_of(consumer) < WF__PARALLEL_WORK)
         threads = 1;
-    s.rows = points / s.n;
+    s.lines = points / s.n;
     s.part = wf__scan_part(&stage->space, how->axis);
     s.parts = times(s.n, s.part);
     s.own_from = producer && !reads_own(producer);
     s.own_to = consumer != NULL;
+    set_tasks(&s, threads);
     size_t bytes = (size_t)threads * PART * (size_t)s.size;
     if ((s.own_from || s.own_to) && !(s.local = wf__mem_alloc(memory, bytes)))
-        return false;
-    bool ok = run_scan(&s, pool, threads);
+        return wf__out_of_memory(failure, "a scan");
+    bool ok = !how->shared || pass_carries(&s, pool, threads, others, failure);
+    if (ok)
+        run_scan(&s, pool, threads);
     wf__mem_free(memory, s.local, bytes);
+    wf__free(s.into);
     return ok;
 }

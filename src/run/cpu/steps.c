@@ -30,8 +30,9 @@ static bool run_parts(const wf__run *r, const wf__plan_step *step, const wf__ran
     int threads = r->interpret ? 1 : wf__threads_of(e, r->limits), others = (producer != NULL) + (consumer != NULL);
     wf__note *note = r->notes ? &r->notes[producer ? step->producer : step->main] : NULL;
     double start = note ? wf__now() : 0;
-    if (!wf__scan_run(e->pool, e->memory, threads, &r->plan->stage[step->main], r->base, producer, consumer))
-        return wf__out_of_memory(r->failure, "a scan");
+    if (!wf__scan_run(e->pool, e->memory, threads, &r->plan->stage[step->main], r->base, producer, consumer, r->others,
+                      r->failure))
+        return false;
     for (int k = 0; k <= others && note; ++k) {
         note[k].ran = true;
         note[k].threads = threads;
