@@ -312,6 +312,54 @@ static void compare_sums(bench *p)
     end(&p->own);
 }
 
+/* Like the kernels of scans, both passes join 8 elements before they depend on the elements before. */
+static void scan_by_hand(void *user)
+{
+    enum { LANES = 64, GROUP = 8 };
+    bench *p = user;
+    const float *x = p->at[0];
+    double part[LANES] = { 0 }, sum = 0, before = 0;
+    for (int64_t i = 0; i < MOST; i += LANES)
+        for (int k = 0; k < LANES; k++)
+            part[k] += x[i + k];
+    for (int k = 0; k < LANES; k++)
+        sum += part[k];
+    MPI_Exscan(&sum, &before, 1, MPI_DOUBLE, MPI_SUM, p->comm);
+    if (p->me == 0)
+        before = 0;
+    for (int64_t i = 0; i < MOST; i += GROUP) {
+        double of[GROUP];
+        for (int k = 0; k < GROUP; k++)
+            of[k] = k ? of[k - 1] + x[i + k] : x[i];
+        for (int k = 0; k < GROUP; k++)
+            p->at[1][i + k] = (float)(before + of[k]);
+        before += of[GROUP - 1];
+    }
+}
+
+static void compare_scans(bench *p)
+{
+    wf_graph *g = wf_begin(p->ctx);
+    wf_array *a = wf_formal(g, "a", WF_F32, 1), *out = wf_formal(g, "out", WF_F32, 1), *block;
+    wf_out(g, out, wf_scan(WF_JOIN_ADD, wf_in(g, a), 0, false, false));
+    p->own = (launching){ wf_compile(g), slabs(p, WF_F32, WF_SHAPE(VALUES), 0), slabs(p, WF_F32, WF_SHAPE(VALUES), 0) };
+    fill(p, p->own.in);
+    for (int i = 0; i < 2; i++)
+        p->at[i] = memory(MOST * sizeof(float));
+    for (int64_t i = 0; i < MOST; i++)
+        p->at[0][i] = value_of(i + (int64_t)p->me * MOST);
+    scan_by_hand(p);
+    launch_own(p);
+    const float *own = data_of(p->own.out, &block);
+    for (int64_t i = 0; i < MOST; i++)
+        must(own[i] >= p->at[1][i] * 0.9999f && own[i] <= p->at[1][i] * 1.0001f, "the comparison of both scans");
+    wf_array_block_end(p->own.out, block);
+    row(p, "the running sum of 2^28 f32", scan_by_hand, launch_own, LONG);
+    for (int i = 0; i < 2; i++)
+        free(p->at[i]);
+    end(&p->own);
+}
+
 static void count_by_hand(void *user)
 {
     enum { TABLES = 4 };
@@ -433,6 +481,7 @@ int main(int argc, char **argv)
     compare_stencils(&p, 7);
     compare_stencils(&p, 27);
     compare_sums(&p);
+    compare_scans(&p);
     compare_histograms(&p);
     compare_redistributions(&p);
     wf_context_free(p.ctx);
