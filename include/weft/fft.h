@@ -1,7 +1,7 @@
 /* fft.h - discrete Fourier transforms of arrays.
  * Forward: X[k] = sum of x[j] exp(-2 pi i j k / n); inverse: the same with +. Any axes, any length from 1 on.
  * Dtypes: computed in f32, from f64, c128 and integers of 32 or 64 bits on in f64; f16 and c32 give c32.
- * Owns, Errors, Threads, Waits: as the functions of functions.h. wf_fft_c2c to wf_fft_into take distributed arrays, too.
+ * Owns, Errors, Threads, Waits: as the functions of functions.h. wf_fft_c2c to wf_fft_filter take distributed arrays, too.
  * Cost: one pass over memory for each axis; a length whose prime factors are small is best (wf_fft_fast_size).
  * Reference: docs/reference/fft.md */
 #ifndef WF_FFT_H

@@ -92,7 +92,7 @@ static wf_array *filtered(const library_call *c, wf_response *response)
 {
     wf_dtype t = wf_array_dtype(c->array[0]);
     wf_dtype result = wf_dtype_kind(t) == WF_KIND_FLOAT ? t : wf_dtype_size(t) > 2 ? WF_F64 : WF_F32;
-    wf_array *out = wf_empty(c->ctx, result, wf_array_shape(c->array[0]), .device = wf_array_device(c->array[0]));
+    wf_array *out = wf_empty_like(c->array[0], result, wf_array_shape(c->array[0]));
     if (out && wf_image_filter(out, c->array[0], c->rank, response, (void *)c) == WF_OK)
         return out;
     wf_release(out);

@@ -118,6 +118,7 @@ for n in 2 3; do
     compute $n out.npy 'max(a; 0, 1)'
     compute $n out.npy 's = isnan(a) ? 0.0 : a; out = log(1 + abs(fftshift(fft(s - mean(s)))))'
     compute $n out.npy 's = isnan(a) ? 0.0 : a; out = cumsum(s; 0) + cumsum(s; -1)'
+    compute $n out.npy 's = isnan(a) ? 0.0 : a; out = lowpass(s, 0.2, 0.05) - gaussian_filter(s, 2)'
     compute $n out.npy 'global i32 h[40] = 0; h[clamp(i64(a * 8) + 10, 0, 39)]++'
 done
 compute 2 out.mrc.gz 'u8(a * 10 + 100)'

@@ -20,14 +20,29 @@ typedef struct job {
     wf_array *y;
 } job;
 
-/* All ranks learn whether one has failed. `status`: this rank's, whose message is the context's error. */
-static wf_status agree(const job *j, wf_status status)
+wf_status wfl_ranks_agree(const wfl_plan *p, const wf_array *of, wf_status status)
 {
     wf_ranks_error e;
-    const wf_status all = wf_ranks_agree(j->ranks, status, status == WF_OK ? "" : wf_last_message(j->plan.ctx), &e);
+    const wf_status all =
+        wf_ranks_agree(wf_array_ranks(of), status, status == WF_OK ? "" : wf_last_message(p->ctx), &e);
     if (all != WF_OK && status == WF_OK)
-        wfl_array_fail(j->plan.ctx, all, "%s: rank %d: %s", j->plan.function, (int)e.rank, e.text);
+        wfl_array_fail(p->ctx, all, "%s: rank %d: %s", p->function, (int)e.rank, e.text);
     return all;
+}
+
+bool wfl_distributed_together(const wfl_plan *p, const wf_array *y, const wf_array *x)
+{
+    wf_context *ctx = p->ctx;
+    if (!wf_array_dist(x) || !wf_array_dist(y))
+        wfl_array_fail(ctx, WF_ERR_ARG, "%s: one array is distributed, the other is not", p->function);
+    else if (wf_array_ranks(x) != wf_array_ranks(y))
+        wfl_array_fail(ctx, WF_ERR_UNSUPPORTED, "%s: the arrays belong to two groups of ranks", p->function);
+    else if (wf_get_stream(ctx, WF_CPU) || wf_is_freezing(ctx))
+        wfl_array_fail(ctx, WF_ERR_UNSUPPORTED, "%s: %s do not know distributed arrays", p->function,
+                       wf_is_freezing(ctx) ? "frozen sequences" : "streams");
+    else
+        return true;
+    return false;
 }
 
 /* True if no rank shares an axis with another one. */
@@ -162,6 +177,15 @@ static wf_dist choose(const job *j, const wf_dist *from, int step)
     return c.best;
 }
 
+wf_array *wfl_distributed_whole(const wf_array *x, wf_dtype dtype, const wf_shape *shape, int axis)
+{
+    const job j = { .order = { axis }, .n = 1, .y = (wf_array *)x };
+    wf_dist dist = resized(wf_array_dist(x), shape);
+    if (!is_whole(&dist, axis))
+        dist = choose(&j, &dist, 0);
+    return wf_empty_distributed(wf_array_context(x), dtype, wf_array_ranks(x), &dist);
+}
+
 /* ---- steps ---- */
 /* Replaces the array by a copy that is cut in another way. */
 static wf_status move(const job *j, wf_array **array, const wf_dist *dist)
@@ -206,7 +230,7 @@ static wf_status transform_blocks(const job *j, wf_array *y, wf_array *x, int fi
     wf_status ended = x == y ? WF_OK : wf_array_block_end(y, to);
     status = status == WF_OK ? ended : status;
     ended = wf_array_block_end(x, from);
-    return agree(j, status == WF_OK ? ended : status);
+    return wfl_ranks_agree(&j->plan, y, status == WF_OK ? ended : status);
 }
 
 /* Does as many steps as the array is whole for, and replaces the array by their result. Returns their number; 0: failure. */
@@ -244,15 +268,9 @@ static void set_order(job *j)
 
 wf_status wfl_run_distributed(const wfl_whole *w, wf_array *y, const wf_array *x)
 {
-    wf_context *ctx = w->plan->ctx;
     job j = { .w = w, .plan = *w->plan, .ranks = wf_array_ranks(y), .x = x, .y = y };
-    if (!wf_array_dist(x) || !wf_array_dist(y))
-        return wfl_array_fail(ctx, WF_ERR_ARG, "%s: one array is distributed, the other is not", j.plan.function);
-    if (wf_array_ranks(x) != j.ranks)
-        return wfl_array_fail(ctx, WF_ERR_UNSUPPORTED, "%s: the arrays belong to two groups of ranks", j.plan.function);
-    if (wf_get_stream(ctx, WF_CPU) || wf_is_freezing(ctx))
-        return wfl_array_fail(ctx, WF_ERR_UNSUPPORTED, "%s: %s do not know distributed arrays", j.plan.function,
-                              wf_is_freezing(ctx) ? "frozen sequences" : "streams");
+    if (!wfl_distributed_together(&j.plan, y, x))
+        return wfl_array_error(j.plan.ctx);
     j.plan.whole = wf_array_shape(w->kind == WFL_FFT_R2C ? y : x);
     set_order(&j);
     wf_array *array = wf_retain(x);

@@ -1,15 +1,25 @@
 /* filter.c - a filter between a transform and its inverse, within the pass of the first axis where that is possible. */
 #include "transform.h"
+#include "weft/distributed.h"
 
 /* A filter of a batch: x, spectrum and y are [lead, ...], and the first axis of the transform is axis 1. */
 typedef struct filtering {
-    const wfl_plan *plan;
-    wf_axes axes; /* of the arrays of the batch */
-    int64_t n;    /* extent of axis 1, in space */
+    const wfl_plan *plan; /* with the shape of the whole spectrum, as a batch */
+    wf_axes axes;         /* of the arrays of the batch */
+    int64_t n;            /* extent of axis 1, in space */
     double scale;
     const wfl_filter *filter;
     wfl_prepared *fused; /* forward along axis 1, the filter, and back; NULL = one after the other */
 } filtering;
+
+/* Elements of the whole spectrum for one index along axis 1. */
+static int64_t inner_of_whole(const filtering *f)
+{
+    int64_t n = 1;
+    for (int d = 2; d < f->plan->whole.rank; ++d)
+        n *= f->plan->whole.dim[d];
+    return n;
+}
 
 /* The filter as a pass over the spectrum of its own. */
 static wf_status filter_alone(const filtering *f, wf_array *spectrum, int64_t first)
@@ -39,6 +49,7 @@ static wf_status filter_along(const filtering *f, wf_array *spectrum, int64_t fi
     } else {
         wfl_axis_pass pass = { .plan = &forward, .kind = WFL_FFT_C2C, .n = f->n, .scale = 1 };
         pass.outer = f->plan->whole.dim[0];
+        pass.inner = inner_of_whole(f);
         status = wfl_transform_axis(&pass, view, view);
         if (status == WF_OK)
             status = filter_alone(f, spectrum, first);
@@ -74,7 +85,7 @@ static wf_status prepare(filtering *f, const wf_array *spectrum)
     wfl_pass pass = wfl_describe(&(wfl_axis_pass){ .plan = f->plan, .kind = WFL_FFT_C2C, .n = f->n, .scale = f->scale },
                                  view, view);
     pass.filtered = true;
-    bool columns = f->axes & ~WF_AXES(1) && wf_array_shape(view).dim[2] > 1;
+    bool columns = f->axes & ~WF_AXES(1) && inner_of_whole(f) > 1;
     wf_status status = WF_OK;
     if (columns && wfl_pass_fits(f->plan->ctx, &pass)) {
         wfl_lengths l = wfl_lengths_of(&pass);
@@ -117,6 +128,61 @@ static wf_status filter_batch(const filtering *f, wf_array *y, const wf_array *x
     return status;
 }
 
+/* ---- distributed arrays ---- */
+/* Filters the lines of a block, which begins at `origin` of the whole spectrum. */
+static wf_status filter_lines(const filtering *f, wf_array *block, int64_t *origin)
+{
+    wfl_filter filter = *f->filter;
+    filtering own = *f;
+    own.filter = &filter;
+    filter.shape = wf_array_shape(block);
+    filter.origin = wf_wrap(f->plan->ctx, origin, WF_I64, WF_SHAPE(filter.shape.rank), NULL, NULL);
+    wf_array *packed = wf_array_contiguous(block), *batch = packed ? wfl_batch_of(packed, filter.axis) : NULL;
+    wf_status status = batch && filter.origin ? prepare(&own, batch) : wfl_array_error(f->plan->ctx);
+    if (status == WF_OK)
+        status = f->axes & ~WF_AXES(1) ? filter_along(&own, batch, 0) : filter_alone(&own, batch, 0);
+    if (status == WF_OK && packed != block)
+        status = wf_array_assign(block, packed);
+    wf_release(batch);
+    wf_release(packed);
+    wfl_prepared_free(own.fused);
+    wf_release(filter.origin);
+    return status;
+}
+
+/* Filters the block of each rank, in which the lines are whole. Ranks agree on the status. */
+static wf_status filter_blocks(const filtering *f, wf_array *spectrum)
+{
+    int64_t lo[WF_MAX_RANK] = { 0 }, hi[WF_MAX_RANK] = { 0 };
+    wf_dist_range(wf_array_dist(spectrum), wf_ranks_rank(wf_array_ranks(spectrum)), lo, hi);
+    wf_array *block = wf_array_block(spectrum);
+    wf_status status = block ? WF_OK : wfl_array_error(f->plan->ctx);
+    if (block && wf_array_count(block))
+        status = filter_lines(f, block, lo);
+    wf_status ended = block ? wf_array_block_end(spectrum, block) : status;
+    return wfl_ranks_agree(f->plan, spectrum, status == WF_OK ? ended : status);
+}
+
+/* As filter_part. The spectrum is cut such that lines along the first axis are whole. */
+static wf_status filter_distributed(const filtering *f, wf_axes axes, wf_array *y, const wf_array *x)
+{
+    const int first = f->filter->axis;
+    const wf_axes others = axes & ~WF_AXES(first);
+    wfl_plan forward = *f->plan, inverse = forward;
+    inverse.inverse = true;
+    wfl_whole there = { &forward, WFL_FFT_R2C, others ? others : axes, 1 };
+    wfl_whole back = { &inverse, WFL_FFT_C2R, others ? others : axes, others ? 1 : f->scale };
+    wf_array *spectrum = wfl_distributed_whole(x, wfl_complex_dtype(f->plan->part), &f->filter->shape, first);
+    wf_status status = spectrum ? wfl_run_distributed(&there, spectrum, x) : wfl_array_error(f->plan->ctx);
+    if (status == WF_OK)
+        status = filter_blocks(f, spectrum);
+    if (status == WF_OK)
+        status = wfl_run_distributed(&back, y, spectrum);
+    wf_release(spectrum);
+    return status;
+}
+
+/* ---- any arrays ---- */
 static wf_status run_filter(const wfl_plan *p, wf_axes axes, wf_array *y, const wf_array *x, wfl_filter *filter)
 {
     int first = wfl_first_of(axes), half = wfl_last_of(axes);
@@ -129,6 +195,12 @@ static wf_status run_filter(const wfl_plan *p, wf_axes axes, wf_array *y, const 
     shape.dim[half] = shape.dim[half] / 2 + 1;
     filter->shape = shape;
     filter->axis = first;
+    if (wf_array_dist(x)) {
+        wfl_plan plan = *p;
+        f.plan = &plan;
+        plan.whole = wfl_batch_shape(&shape, first);
+        return filter_distributed(&f, axes, y, x);
+    }
     wf_array *from = wfl_batch_of(x, first), *to = wfl_batch_of(y, first);
     wf_status status = from && to ? filter_batch(&f, to, from) : wfl_array_error(p->ctx);
     wf_release(from);
@@ -143,8 +215,9 @@ wf_status wf_fft_filter(wf_array *out, const wf_array *x, wf_axes axes, wf_hook 
     if (!x || !out || !filter)
         return wf_error(p.ctx, WF_ERR_ARG,
                         x && out ? "wf_fft_filter: the filter is NULL" : "wf_fft_filter: an array is NULL");
-    if (!wfl_undivided(&p, x) || !wfl_undivided(&p, out) || !wfl_checked(&p, x, &axes, "the input") ||
-        !wfl_array_known(out, p.function) || !wfl_array_together(out, x, p.function))
+    const bool divided = wf_array_dist(x) || wf_array_dist(out);
+    if (!wfl_checked(&p, x, &axes, "the input") || !wfl_array_known(out, p.function) ||
+        !wfl_array_together(out, x, p.function) || (divided && !wfl_distributed_together(&p, out, x)))
         return wfl_array_error(p.ctx);
     wf_shape in = wf_array_shape(x), shape = wf_array_shape(out);
     if (wfl_is_complex_dtype(wf_array_dtype(x)) || wfl_is_complex_dtype(wf_array_dtype(out)))
@@ -153,10 +226,12 @@ wf_status wf_fft_filter(wf_array *out, const wf_array *x, wf_axes axes, wf_hook 
         return wf_error(p.ctx, WF_ERR_SHAPE, "wf_fft_filter: the output has another shape than the input");
     if (!wf_array_count(x))
         return WF_OK;
+    wfl_filter called = { .hook = filter, .user = user };
+    if (divided)
+        return run_filter(&p, axes, out, x, &called);
     wf_array *from = wf_array_contiguous((wf_array *)x);
     wf_array *to = wf_array_is_packed(out) ? wf_retain(out) : wfl_array_beside(out, wf_array_dtype(out), &shape);
-    wf_status status = from && to ? run_filter(&p, axes, to, from, &(wfl_filter){ .hook = filter, .user = user })
-                                  : wfl_array_error(p.ctx);
+    wf_status status = from && to ? run_filter(&p, axes, to, from, &called) : wfl_array_error(p.ctx);
     if (status == WF_OK && to != out)
         status = wf_array_assign(out, to);
     wf_release(from);

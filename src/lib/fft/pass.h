@@ -76,8 +76,9 @@ wf_status wfl_pass_run(const wfl_pass *pass, wf_array *y, const wf_array *x, wfl
 typedef struct wfl_filter {
     wf_hook *hook; /* in[0]: an element of the spectrum; out[0]: the result; index: of the spectrum */
     void *user;
-    wf_shape shape; /* of the spectrum */
-    int axis;       /* of the pass */
+    wf_shape shape;   /* of the spectrum, or of a block of it */
+    int axis;         /* of the pass */
+    wf_array *origin; /* of the block, i64 for each axis, so that code serves all blocks; NULL = zeros */
 } wfl_filter;
 /* Records the filter for element k of the pass's axis. `outer` and `inner` are linear indices, in C order, over the axes
  * before and after it. Returns the result. */

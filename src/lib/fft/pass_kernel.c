@@ -268,7 +268,7 @@ wf_val wfl_filter_call(wf_graph *g, const wfl_filter *filter, wf_val outer, wf_v
         inner = wf_idiv(inner, (double)s->dim[d]);
     }
     for (int d = 0; d < s->rank; ++d)
-        index[d] = wf_cast(index[d], WF_I64);
+        index[d] = filter->origin ? wf_add(index[d], wf_read(g, filter->origin, d)) : wf_cast(index[d], WF_I64);
     wf_var in = wf_local(g, wf_val_dtype(v), v), out = wf_local(g, wf_val_dtype(v), v);
     filter->hook(&(wf_site){ .graph = g,
                              .user = filter->user,
