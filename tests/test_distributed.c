@@ -177,6 +177,53 @@ static wf_status launch_again(wf_ranks *ranks, void *user)
     return wf_ranks_agree(ranks, ok ? WF_OK : WF_ERR_BACKEND, "a launch or a number is wrong", NULL);
 }
 
+/* out[i, j] = a[i - 1, j - 1] + 1000 a[i + 2, j]: a rank has memory for its block and three more rows. */
+static wf_status read_around(wf_ranks *ranks, void *user)
+{
+    const int *axis = user;
+    wf_context *ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP });
+    wf_array *a = slabs(ctx, ranks, *axis), *out = slabs(ctx, ranks, *axis);
+    fill(ctx, a, 7);
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(SIDE, SIDE));
+    wf_val at[2] = { wf_index(g, *axis), wf_index(g, 1 - *axis) }, v[2];
+    for (int k = 0; k < 2; ++k) {
+        wf_val divided = wf_add(at[0], k ? 2 : -1), other = wf_add(at[1], k ? 0 : -1);
+        v[k] = wf_read_border(g, a, WF_BORDER_PERIODIC, 0, *axis ? other : divided, *axis ? divided : other);
+    }
+    wf_out(g, out, wf_add(v[0], wf_mul(v[1], 1000)));
+    wf_status status = wf_run(g);
+    const wf__distributed *d = a->distributed;
+    if (wf__box_elements(&d->held, 2) > wf__box_elements(&d->block, 2) + 3 * SIDE)
+        status = WF_ERR_CONTRACT;
+    wf_array *all = status == WF_OK ? wf_array_collect(out) : NULL;
+    int32_t *got = NULL;
+    if (status == WF_OK)
+        status = wf_map(all, (void **)&got, NULL);
+    for (int i = 0; i < SIDE && status == WF_OK; ++i)
+        for (int j = 0; j < SIDE; ++j) {
+            const int up = (i + SIDE - 1) % SIDE, left = (j + SIDE - 1) % SIDE;
+            const int down = *axis ? i : (i + 2) % SIDE, right = *axis ? (j + 2) % SIDE : j;
+            if (got[i * SIDE + j] != up * SIDE + left + 7 + 1000 * (down * SIDE + right + 7))
+                status = WF_ERR_CONTRACT;
+        }
+    wf_release(all);
+    wf_release(a);
+    wf_release(out);
+    wf_context_free(ctx);
+    return status;
+}
+
+static void periodic_borders(void **state)
+{
+    (void)state;
+    for (int ranks = 2; ranks <= 24; ranks += ranks < 6 ? 1 : 6)
+        for (int axis = 0; axis < 2; ++axis) {
+            wf_ranks_error e = { 0 };
+            if (wf_ranks_threads(ranks, read_around, &axis, NULL, &e) != WF_OK)
+                fail_msg("%d ranks, axis %d: rank %d: %s", ranks, axis, (int)e.rank, wf_status_name(e.status));
+        }
+}
+
 /* A rank has memory for its block and for the rest of a part of a scan, not for all elements before it. */
 static wf_status scan_long(wf_ranks *ranks, void *user)
 {
@@ -246,7 +293,8 @@ int main(void)
         cmocka_unit_test(any_number_of_ranks), cmocka_unit_test(other_grids),
         cmocka_unit_test(several_threads),     cmocka_unit_test(in_turns),
         cmocka_unit_test(random_recordings),   cmocka_unit_test(other_blocks_and_transposed),
-        cmocka_unit_test(long_scans),          cmocka_unit_test(repeated_launches),
+        cmocka_unit_test(long_scans),          cmocka_unit_test(periodic_borders),
+        cmocka_unit_test(repeated_launches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static const example examples[] = {
     { IN_PLACE, { .rank = 3, .dim = { 8, 9, 7 } }, WF_AXES(2), WF_C64, 0, 0, 0 },
     { SHIFT, { .rank = 2, .dim = { 13, 8 } }, WF_AXES(0, 1), WF_F32, 0, 0, 0 },
     { FILTER, { .rank = 1, .dim = { 90 } }, WF_AXES(0), WF_F64, 0, 0, 0 },
-    { FILTER, { .rank = 2, .dim = { 512, 70 } }, WF_AXES(0, 1), WF_F32, 0, 0, 0 },
+    { FILTER, { .rank = 2, .dim = { 240, 24 } }, WF_AXES(0, 1), WF_F32, 0, 0, 0 },
     { FILTER, { .rank = 2, .dim = { 131, 20 } }, WF_AXES(0, 1), WF_F32, 0, 0, 0 },
     { FILTER, { .rank = 3, .dim = { 9, 10, 21 } }, WF_ALL_AXES, WF_F32, 0, 0, 0 },
     { FILTER, { .rank = 3, .dim = { 7, 40, 12 } }, WF_AXES(1, 2), WF_F16, 0, 0, 0 },

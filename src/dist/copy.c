@@ -42,6 +42,13 @@ void wf__box_copy(const wf__box *box, int rank, size_t size, wf__elements from, 
 
 wf__elements wf__elements_of(const wf_array *a) { return (wf__elements){ (uintptr_t)a->base, a->stride }; }
 
+wf__elements wf__elements_shifted(wf__elements e, const int64_t *shift, int rank, size_t size)
+{
+    for (int d = 0; d < rank; ++d)
+        e.base -= (uintptr_t)(shift[d] * e.stride[d]) * size;
+    return e;
+}
+
 wf__elements wf__elements_packed(char *memory, const wf__box *box, int rank, size_t size, int64_t *stride)
 {
     const int64_t origin = wf__box_strides(box, rank, stride);

@@ -21,6 +21,8 @@ typedef struct wf__elements {
 } wf__elements;
 void wf__box_copy(const wf__box *box, int rank, size_t size, wf__elements from, wf__elements to);
 wf__elements wf__elements_of(const wf_array *a);
+/* The same elements of `size` bytes, with indices that are larger by `shift`. */
+wf__elements wf__elements_shifted(wf__elements e, const int64_t *shift, int rank, size_t size);
 /* Elements of `size` bytes that lie in C order from `memory` on; sets their strides. */
 wf__elements wf__elements_packed(char *memory, const wf__box *box, int rank, size_t size, int64_t *stride);
 /* Sets the strides of elements that lie in C order in a box. Returns the number of elements from the first one to element

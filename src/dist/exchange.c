@@ -1,12 +1,17 @@
 /* exchange.c - elements that ranks read from the blocks of others. All ranks know what each of them needs, so no rank asks:
- * each sends what others need of its block. A message has the sender's status, then the elements. */
+ * each sends what others need of its block. A message has the sender's status, then the elements.
+ *
+ * What a rank needs may lie outside of the array, by less than its extent: periodic borders continue it (plan/distribute/
+ * images.c). Such elements are those of a copy of the array beside it, whose blocks are shifted by the extent. A rank may need
+ * copies of its own block, which are messages to itself. */
 #include "dist/dist.h"
 
 enum { HEADER = 16, MOST_EXCHANGES = 16 };
 
 typedef struct message {
-    wf__box box;
-    char *memory; /* status, then elements in C order */
+    wf__box box;                /* where the receiver has the elements */
+    int64_t shift[WF_MAX_RANK]; /* of the box from the sender's elements */
+    char *memory;               /* status, then elements in C order */
     bool sends;
 } message;
 
@@ -15,8 +20,9 @@ struct wf__exchange {
     wf__box *need; /* [ranks] */
     int ranks;
     message *message;     /* [n] */
-    wf_request **request; /* [n] prepared */
-    size_t n, cap;
+    wf_request **request; /* [n] prepared; NULL: the message is to this rank itself */
+    wf_request **start;   /* [starts] those that are not NULL */
+    size_t n, cap, starts;
 };
 
 /* ---- making an exchange ---- */
@@ -29,6 +35,7 @@ static void free_exchange(wf__exchange *e)
     wf__free(e->need);
     wf__free(e->message);
     wf__free(e->request);
+    wf__free(e->start);
     wf__free(e);
 }
 
@@ -40,15 +47,11 @@ void wf__exchanges_free(wf__exchange *first)
     }
 }
 
-/* Adds the message with the elements that are in both boxes, if there are any. */
-static bool add_message(const wf_array *a, wf__exchange *e, const wf__box *need, const wf__box *block, int peer,
-                        int tag, bool sends)
+static bool add_message(const wf_array *a, wf__exchange *e, message m, int peer, int tag)
 {
     const wf__distributed *d = a->distributed;
-    message m = { .box = wf__box_meet(need, block, a->shape.rank), .sends = sends };
-    size_t elements = wf__box_elements(&m.box, a->shape.rank), bytes = HEADER + elements * wf_dtype_size(a->dtype);
-    if (!elements)
-        return true;
+    const size_t bytes = HEADER + wf__box_elements(&m.box, a->shape.rank) * wf_dtype_size(a->dtype);
+    const bool to_itself = peer == wf_ranks_rank(d->ranks);
     size_t cap = e->cap;
     if (e->n == e->cap) {
         cap = cap ? 2 * cap : 8;
@@ -62,15 +65,46 @@ static bool add_message(const wf_array *a, wf__exchange *e, const wf__box *need,
     }
     wf_request *request = NULL;
     m.memory = wf__alloc0(bytes);
-    wf_status status = !m.memory ? WF_ERR_MEMORY
-                       : sends   ? wf_ranks_prepare_send(d->ranks, m.memory, bytes, peer, tag, &request)
-                                 : wf_ranks_prepare_receive(d->ranks, m.memory, bytes, peer, tag, &request);
+    wf_status status = !m.memory   ? WF_ERR_MEMORY
+                       : to_itself ? WF_OK
+                       : m.sends   ? wf_ranks_prepare_send(d->ranks, m.memory, bytes, peer, tag, &request)
+                                   : wf_ranks_prepare_receive(d->ranks, m.memory, bytes, peer, tag, &request);
     if (status != WF_OK) {
         wf__free(m.memory);
         return false;
     }
     e->message[e->n] = m;
     e->request[e->n++] = request;
+    return true;
+}
+
+/* Adds the messages with what a rank needs of the block of another one, and of the copies of this block. */
+static bool add_messages(const wf_array *a, wf__exchange *e, const wf__box *need, const wf__box *block, int peer,
+                         int tag, bool sends)
+{
+    const int rank = a->shape.rank;
+    const bool to_itself = peer == wf_ranks_rank(a->distributed->ranks);
+    int from[WF_MAX_RANK], to[WF_MAX_RANK], copy[WF_MAX_RANK]; /* copies along each axis, in extents from the array */
+    for (int d = 0; d < rank; ++d) {
+        copy[d] = from[d] = need->lo[d] < 0 ? -1 : 0;
+        to[d] = need->hi[d] > a->shape.dim[d] ? 1 : 0;
+    }
+    for (int d = 0; d >= 0;) {
+        message m = { .sends = sends };
+        wf__box moved = *block;
+        bool is_array = true;
+        for (int k = 0; k < rank; ++k) {
+            m.shift[k] = copy[k] * a->shape.dim[k];
+            moved.lo[k] += m.shift[k];
+            moved.hi[k] += m.shift[k];
+            is_array = is_array && !copy[k];
+        }
+        m.box = wf__box_meet(need, &moved, rank);
+        if (!wf__box_is_empty(&m.box, rank) && !(to_itself && is_array) && !add_message(a, e, m, peer, tag))
+            return false;
+        for (d = rank - 1; d >= 0 && ++copy[d] > to[d]; --d)
+            copy[d] = from[d];
+    }
     return true;
 }
 
@@ -87,10 +121,13 @@ static wf__exchange *make(const wf_array *a, const wf__box *need)
     }
     for (int r = 0; ok && r < ranks; ++r) {
         wf__box theirs = wf__block_of(a, r);
-        if (r != me)
-            ok = add_message(a, e, &need[me], &theirs, r, tag, false) &&
-                 add_message(a, e, &need[r], &d->block, r, tag, true);
+        ok = (r == me || add_messages(a, e, &need[me], &theirs, r, tag, false)) &&
+             add_messages(a, e, &need[r], &d->block, r, tag, true);
     }
+    ok = ok && (e->start = wf__alloc((e->n + 1) * sizeof(wf_request *)));
+    for (size_t i = 0; ok && i < e->n; ++i)
+        if (e->request[i])
+            e->start[e->starts++] = e->request[i];
     if (ok || !e)
         return e;
     free_exchange(e);
@@ -165,23 +202,23 @@ wf_status wf__exchange_begin(const wf_array *a, wf__exchange *e, wf_status statu
             continue;
         memcpy(m->memory, &mine, sizeof mine);
         if (status == WF_OK)
-            wf__box_copy(&m->box, rank, size, wf__elements_of(a),
+            wf__box_copy(&m->box, rank, size, wf__elements_shifted(wf__elements_of(a), m->shift, rank, size),
                          wf__elements_packed(m->memory + HEADER, &m->box, rank, size, stride));
     }
-    return e->n ? wf_request_start(e->request, e->n) : WF_OK;
+    return e->starts ? wf_request_start(e->start, e->starts) : WF_OK;
 }
 
 wf_status wf__exchange_end(wf__exchange *e, wf_array *to, int *failed)
 {
     int64_t stride[WF_MAX_RANK], theirs;
     *failed = -1;
-    wf_status status = e->n ? wf_request_wait_all(e->request, e->n) : WF_OK;
+    wf_status status = e->starts ? wf_request_wait_all(e->start, e->starts) : WF_OK;
     for (size_t i = 0; status == WF_OK && i < e->n; ++i) {
         const message *m = &e->message[i];
-        if (m->sends)
+        if (m->sends && e->request[i])
             continue;
         memcpy(&theirs, m->memory, sizeof theirs);
-        if (theirs != WF_OK) {
+        if (theirs != WF_OK && e->request[i]) {
             *failed = e->request[i]->peer;
             return (wf_status)theirs;
         }

@@ -44,6 +44,7 @@ static const wf__pass passes[] = {
     { "sections",        SPACES | TARGETS,      .plan = wf__pass_sections },      /* stages; no point reads what another writes */
     { "scans",           GRAPHS | TARGETS,      .stage = wf__pass_scans },        /* GPU: scans have bodies */
     { "inner-axes",      GRAPHS | TARGETS,      .stage = wf__pass_inner_axes },   /* short inner runs are reduced first */
+    { "images",          GRAPHS | TARGETS | RANKS, .stage = wf__pass_images },    /* loads across periodic ends of divided axes read images */
     { "cuts",            GRAPHS | TARGETS | RANKS, .stage = wf__pass_cuts },      /* axes that ranks divide are known */
     { "layout",          GRAPHS | TARGETS,      .stage = wf__pass_layout },       /* loop axes; every index is explicit */
     { "records",         GRAPHS | TARGETS,      .stage = wf__pass_records },      /* arrays of records are known */

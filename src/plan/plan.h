@@ -268,11 +268,14 @@ typedef struct wf__temp { /* an array between stages; object number: recording's
     bool no_storage;             /* the data is in memory of a block, or in registers of an inlined stage */
     size_t own;                  /* 1 + offset in a worker's memory of the only WF__STEP_ROWS that uses it; 0 = none */
     uint32_t copy_of;            /* 1 + the object of the recording that it is a copy of; 0 = no copy */
-    uint32_t grid;               /* object whose distribution cuts the axes */
-    uint8_t cut[WF_MAX_RANK];    /* 1 + the axis of the grid that cuts an axis; WF__CUT = it is cut; 0 = it is whole */
-    bool in_part;                /* this rank has memory for the elements in `held` alone */
+    uint32_t image_of;        /* 1 + the distributed object of which it is an image (distribute/images.c); 0 = none */
+    wf_axes image_axes;       /* axes along which the image has three copies of the object */
+    uint32_t grid;            /* object whose distribution cuts the axes */
+    uint8_t cut[WF_MAX_RANK]; /* 1 + the axis of the grid that cuts an axis; WF__CUT = it is cut; 0 = it is whole */
+    bool in_part;             /* this rank has memory for the elements in `held` alone */
     wf__box held;
-    int64_t origin; /* elements from the beginning of the memory to element [0, ..., 0] */
+    int64_t
+        origin; /* elements from the beginning of the memory, or of the object of an image, to element [0, ..., 0] */
 } wf__temp;
 
 /* Stages of an index space's sections that run one after the other for a block, and then for the next block. */

@@ -111,6 +111,10 @@ static void print_temp(const printer *p, uint32_t t)
     if (!dense)
         add_numbers(p, ", strides", temp->stride, temp->shape.rank);
     add_flag(p, temp->no_storage, ", without storage");
+    if (temp->image_of) {
+        wf__str_add(p->out, ", image of ");
+        add_object(p, temp->image_of - 1);
+    }
     if (temp->copy_of) {
         wf__str_add(p->out, ", a copy of ");
         add_object(p, temp->copy_of - 1);

@@ -5,6 +5,7 @@
 bool wf__object_cut(const wf__planning *p, uint32_t object, uint8_t cut[WF_MAX_RANK], uint32_t *grid)
 {
     bool any = false;
+    object = wf__of_image(p, object, NULL);
     memset(cut, 0, WF_MAX_RANK);
     *grid = object;
     if (object >= p->plan->objects) {

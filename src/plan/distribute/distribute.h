@@ -11,6 +11,7 @@
 
 /* Sets cut[k] for the axes of an object as in wf__temp, and *grid. Returns false if no axis is cut. */
 bool wf__object_cut(const wf__planning *p, uint32_t object, uint8_t cut[WF_MAX_RANK], uint32_t *grid);
+bool wf__is_written(const wf__plan *plan, uint32_t object); /* regions.c: true if a stage writes the object */
 /* True if each rank has a block of the object, an array of the recording. */
 static inline bool wf__is_distributed(const wf__planning *p, uint32_t object)
 {
@@ -23,6 +24,20 @@ static inline bool wf__has_regions(const wf__planning *p, uint32_t object)
 }
 /* Fails because of what node r of the stage does to its array. Returns false. */
 bool wf__fail_store(wf__planning *p, const wf__stage *stage, wf__ref r, const char *why);
+
+/* Returns the object itself, or that of which it is an image; then moves the box of elements to those of that one. */
+static inline uint32_t wf__of_image(const wf__planning *p, uint32_t object, wf__box *box)
+{
+    const wf__temp *temp = object < p->plan->objects ? NULL : &p->plan->temp[object - p->plan->objects];
+    if (!temp || !temp->image_of)
+        return object;
+    for (int k = 0; box && k < temp->shape.rank; ++k)
+        if (temp->image_axes >> k & 1) {
+            box->lo[k] -= temp->shape.dim[k] / 3;
+            box->hi[k] -= temp->shape.dim[k] / 3;
+        }
+    return temp->image_of - 1;
+}
 
 /* All points of the stage. */
 static inline wf__box wf__whole_space(const wf__stage *stage)

@@ -179,6 +179,7 @@ static bool find_reads(const place *at)
         wf__box box;
         if (!find_read(at, r, &box))
             return false;
+        object = wf__of_image(w->p, object, &box);
         add(&w->need[object], &box, w->p->all[object].rank);
         add(&w->touched[object], &box, w->p->all[object].rank);
     }
@@ -438,7 +439,7 @@ static bool walk_stage(walk *w, uint32_t s)
 }
 
 /* ---- the plan ---- */
-static bool is_written(const wf__plan *plan, uint32_t object)
+bool wf__is_written(const wf__plan *plan, uint32_t object)
 {
     for (uint32_t s = 0; s < plan->stage_n; ++s) {
         const wf__stage *stage = &plan->stage[s];
@@ -460,7 +461,7 @@ static bool walk_rank(walk *w, int rank)
     memset(w->touched, 0, w->objects * sizeof *w->touched);
     for (uint32_t o = 0; o < w->plan->objects; ++o) {
         wf__box block = { { 0 }, { 0 } };
-        if (!wf__is_distributed(w->p, o) || !is_written(w->plan, o))
+        if (!wf__is_distributed(w->p, o) || !wf__is_written(w->plan, o))
             continue;
         wf_dist_range(w->p->bind[o].dist, rank, block.lo, block.hi);
         add(&w->need[o], &block, w->p->bind[o].rank);
@@ -515,7 +516,7 @@ static void find_apart(walk *w)
     const int ranks = w->p->rec->group->ranks;
     for (uint32_t o = 0; o < w->plan->objects; ++o) {
         const int rank = w->p->bind[o].rank;
-        if (!wf__is_distributed(w->p, o) || is_written(w->plan, o))
+        if (!wf__is_distributed(w->p, o) || wf__is_written(w->plan, o))
             continue;
         for (int r = 0; r < ranks && !w->plan->held[o].apart; ++r) {
             const wf__box *need = &w->plan->read[(size_t)o * (size_t)ranks + (size_t)r];

@@ -143,7 +143,7 @@ static bool run_step(const wf__run *r, const wf__plan_step *step)
     return false;
 }
 
-/* Of a temporary that this rank has in part, element [0, ..., 0] may lie outside of the memory. */
+/* Of a temporary that this rank has in part, and of an image, element [0, ..., 0] may lie outside of the memory. */
 static void move_base(const wf__temp *temp, char **base)
 {
     *base = (char *)((uintptr_t)*base + (uintptr_t)(temp->origin * (int64_t)wf__size(temp->dtype)));
@@ -201,6 +201,11 @@ bool wf__cpu_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64
         if (plan->temp[temps].in_part)
             move_base(&plan->temp[temps], &base[plan->objects + temps]);
     }
+    for (uint32_t t = 0; ok && t < plan->temp_n; ++t)
+        if (plan->temp[t].image_of) {
+            base[plan->objects + t] = base[plan->temp[t].image_of - 1];
+            move_base(&plan->temp[t], &base[plan->objects + t]);
+        }
     const wf__run r = { e, plan, base, all, limits, others, interpret, notes, failure };
     if (ok)
         compile_ahead(&r);
@@ -222,6 +227,8 @@ bool wf__cpu_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64
     while (temps-- > 0 && base) {
         const wf__temp *temp = &plan->temp[temps];
         char *at = base[plan->objects + temps];
+        if (temp->image_of)
+            continue;
         wf__mem_free(e->memory, temp->in_part ? begin_of(temp, at) : at, wf__temp_bytes(temp));
     }
     if (base != small_base)
