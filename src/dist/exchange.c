@@ -1,9 +1,9 @@
 /* exchange.c - elements that ranks read from the blocks of others. All ranks know what each of them needs, so no rank asks:
  * each sends what others need of its block. A message has the sender's status, then the elements.
  *
- * What a rank needs may lie outside of the array, by less than its extent: periodic borders continue it (plan/distribute/
- * images.c). Such elements are those of a copy of the array beside it, whose blocks are shifted by the extent. A rank may need
- * copies of its own block, which are messages to itself. */
+ * What a rank needs may lie outside of the array, by less than its extent, where periodic borders continue the array
+ * (plan/distribute/images.c). Such elements are those of a copy of the array beside it, whose blocks are shifted by the
+ * extent. A rank that needs copies of its own block sends them to itself. */
 #include "dist/dist.h"
 
 enum { HEADER = 16, MOST_EXCHANGES = 16 };
@@ -20,9 +20,8 @@ struct wf__exchange {
     wf__box *need; /* [ranks] */
     int ranks;
     message *message;     /* [n] */
-    wf_request **request; /* [n] prepared; NULL: the message is to this rank itself */
-    wf_request **start;   /* [starts] those that are not NULL */
-    size_t n, cap, starts;
+    wf_request **request; /* [n] prepared */
+    size_t n, cap;
 };
 
 /* ---- making an exchange ---- */
@@ -35,7 +34,6 @@ static void free_exchange(wf__exchange *e)
     wf__free(e->need);
     wf__free(e->message);
     wf__free(e->request);
-    wf__free(e->start);
     wf__free(e);
 }
 
@@ -51,7 +49,6 @@ static bool add_message(const wf_array *a, wf__exchange *e, message m, int peer,
 {
     const wf__distributed *d = a->distributed;
     const size_t bytes = HEADER + wf__box_elements(&m.box, a->shape.rank) * wf_dtype_size(a->dtype);
-    const bool to_itself = peer == wf_ranks_rank(d->ranks);
     size_t cap = e->cap;
     if (e->n == e->cap) {
         cap = cap ? 2 * cap : 8;
@@ -65,10 +62,9 @@ static bool add_message(const wf_array *a, wf__exchange *e, message m, int peer,
     }
     wf_request *request = NULL;
     m.memory = wf__alloc0(bytes);
-    wf_status status = !m.memory   ? WF_ERR_MEMORY
-                       : to_itself ? WF_OK
-                       : m.sends   ? wf_ranks_prepare_send(d->ranks, m.memory, bytes, peer, tag, &request)
-                                   : wf_ranks_prepare_receive(d->ranks, m.memory, bytes, peer, tag, &request);
+    wf_status status = !m.memory ? WF_ERR_MEMORY
+                       : m.sends ? wf_ranks_prepare_send(d->ranks, m.memory, bytes, peer, tag, &request)
+                                 : wf_ranks_prepare_receive(d->ranks, m.memory, bytes, peer, tag, &request);
     if (status != WF_OK) {
         wf__free(m.memory);
         return false;
@@ -78,12 +74,12 @@ static bool add_message(const wf_array *a, wf__exchange *e, message m, int peer,
     return true;
 }
 
-/* Adds the messages with what a rank needs of the block of another one, and of the copies of this block. */
+/* Adds the messages with what a rank needs of a block and of the copies of this block. */
 static bool add_messages(const wf_array *a, wf__exchange *e, const wf__box *need, const wf__box *block, int peer,
                          int tag, bool sends)
 {
     const int rank = a->shape.rank;
-    const bool to_itself = peer == wf_ranks_rank(a->distributed->ranks);
+    const bool is_own = peer == wf_ranks_rank(a->distributed->ranks);
     int from[WF_MAX_RANK], to[WF_MAX_RANK], copy[WF_MAX_RANK]; /* copies along each axis, in extents from the array */
     for (int d = 0; d < rank; ++d) {
         copy[d] = from[d] = need->lo[d] < 0 ? -1 : 0;
@@ -100,7 +96,7 @@ static bool add_messages(const wf_array *a, wf__exchange *e, const wf__box *need
             is_array = is_array && !copy[k];
         }
         m.box = wf__box_meet(need, &moved, rank);
-        if (!wf__box_is_empty(&m.box, rank) && !(to_itself && is_array) && !add_message(a, e, m, peer, tag))
+        if (!wf__box_is_empty(&m.box, rank) && !(is_own && is_array) && !add_message(a, e, m, peer, tag))
             return false;
         for (d = rank - 1; d >= 0 && ++copy[d] > to[d]; --d)
             copy[d] = from[d];
@@ -121,13 +117,9 @@ static wf__exchange *make(const wf_array *a, const wf__box *need)
     }
     for (int r = 0; ok && r < ranks; ++r) {
         wf__box theirs = wf__block_of(a, r);
-        ok = (r == me || add_messages(a, e, &need[me], &theirs, r, tag, false)) &&
+        ok = add_messages(a, e, &need[me], &theirs, r, tag, false) &&
              add_messages(a, e, &need[r], &d->block, r, tag, true);
     }
-    ok = ok && (e->start = wf__alloc((e->n + 1) * sizeof(wf_request *)));
-    for (size_t i = 0; ok && i < e->n; ++i)
-        if (e->request[i])
-            e->start[e->starts++] = e->request[i];
     if (ok || !e)
         return e;
     free_exchange(e);
@@ -205,20 +197,20 @@ wf_status wf__exchange_begin(const wf_array *a, wf__exchange *e, wf_status statu
             wf__box_copy(&m->box, rank, size, wf__elements_shifted(wf__elements_of(a), m->shift, rank, size),
                          wf__elements_packed(m->memory + HEADER, &m->box, rank, size, stride));
     }
-    return e->starts ? wf_request_start(e->start, e->starts) : WF_OK;
+    return e->n ? wf_request_start(e->request, e->n) : WF_OK;
 }
 
 wf_status wf__exchange_end(wf__exchange *e, wf_array *to, int *failed)
 {
     int64_t stride[WF_MAX_RANK], theirs;
     *failed = -1;
-    wf_status status = e->starts ? wf_request_wait_all(e->start, e->starts) : WF_OK;
+    wf_status status = e->n ? wf_request_wait_all(e->request, e->n) : WF_OK;
     for (size_t i = 0; status == WF_OK && i < e->n; ++i) {
         const message *m = &e->message[i];
-        if (m->sends && e->request[i])
+        if (m->sends)
             continue;
         memcpy(&theirs, m->memory, sizeof theirs);
-        if (theirs != WF_OK && e->request[i]) {
+        if (theirs != WF_OK) {
             *failed = e->request[i]->peer;
             return (wf_status)theirs;
         }

@@ -131,7 +131,7 @@ static inline int64_t wf__scan_part(const wf_shape *space, int axis)
     return part;
 }
 
-#define WF__NO_RANK (-1)
+enum { WF__NO_RANK = -1 };
 
 /* A scan of a whole array, of the stage's space, or of a rank's window of it (division.window, along the axes of the
  * space). The stage has no body. */
@@ -140,9 +140,9 @@ typedef struct wf__scan {
     bool exclusive; /* each element is joined with the elements before it, without itself */
     bool reversed;  /* from the last element to the first */
     bool computed;  /* on a GPU, the recorded body computes the scanned elements (scan/expand_scan.c) */
+    bool shared; /* ranks divide the axis; each receives carries from the rank before and sends them to the one after */
     uint8_t dtype, join, axis;
-    bool shared;                      /* ranks divide the axis and pass carries on, each to the next one */
-    int before, after;                /* of `shared`: ranks that give and get carries; WF__NO_RANK = none */
+    int before, after;                /* these ranks; WF__NO_RANK = none */
     uint32_t from;                    /* object that is scanned */
     uint32_t to;                      /* object of the result, whose elements are adjacent along the last axis */
     int64_t from_stride[WF_MAX_RANK]; /* strides of `from`, once layouts are known */
@@ -249,6 +249,14 @@ static inline void wf__scan_lay(wf__stage *stage, const wf__bind *bind)
     memcpy(stage->scan.to_stride, bind[stage->scan.to].stride, sizeof stage->scan.to_stride);
 }
 
+/* All points of the stage. */
+static inline wf__box wf__whole_space(const wf__stage *stage)
+{
+    wf__box all = { { 0 }, { 0 } };
+    memcpy(all.hi, stage->space.dim, sizeof all.hi);
+    return all;
+}
+
 /* Returns the number of boxes that this rank runs: all, unless ranks divide the points. */
 static inline int64_t wf__own_boxes(const wf__stage *stage)
 {
@@ -268,14 +276,13 @@ typedef struct wf__temp { /* an array between stages; object number: recording's
     bool no_storage;             /* the data is in memory of a block, or in registers of an inlined stage */
     size_t own;                  /* 1 + offset in a worker's memory of the only WF__STEP_ROWS that uses it; 0 = none */
     uint32_t copy_of;            /* 1 + the object of the recording that it is a copy of; 0 = no copy */
-    uint32_t image_of;        /* 1 + the distributed object of which it is an image (distribute/images.c); 0 = none */
-    wf_axes image_axes;       /* axes along which the image has three copies of the object */
-    uint32_t grid;            /* object whose distribution cuts the axes */
-    uint8_t cut[WF_MAX_RANK]; /* 1 + the axis of the grid that cuts an axis; WF__CUT = it is cut; 0 = it is whole */
-    bool in_part;             /* this rank has memory for the elements in `held` alone */
+    uint32_t image_of;           /* 1 + the distributed object that it is an image of (distribute/images.c); 0 = none */
+    wf_axes image_axes;          /* axes along which the image has three copies of the object */
+    uint32_t grid;               /* object whose distribution cuts the axes */
+    uint8_t cut[WF_MAX_RANK];    /* 1 + the axis of the grid that cuts an axis; WF__CUT = it is cut; 0 = it is whole */
+    bool in_part;                /* this rank has memory for the elements in `held` alone */
     wf__box held;
-    int64_t
-        origin; /* elements from the beginning of the memory, or of the object of an image, to element [0, ..., 0] */
+    int64_t origin; /* elements from the beginning of the memory, or from that object's first, to element [0, ..., 0] */
 } wf__temp;
 
 /* Stages of an index space's sections that run one after the other for a block, and then for the next block. */

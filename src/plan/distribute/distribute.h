@@ -39,14 +39,6 @@ static inline uint32_t wf__of_image(const wf__planning *p, uint32_t object, wf__
     return temp->image_of - 1;
 }
 
-/* All points of the stage. */
-static inline wf__box wf__whole_space(const wf__stage *stage)
-{
-    wf__box all = { { 0 }, { 0 } };
-    memcpy(all.hi, stage->space.dim, sizeof all.hi);
-    return all;
-}
-
 /* ---- shares.c ---- */
 /* Sets the points that are a rank's own: those whose results it gives to a reduction that ranks join, those that
  * accumulate, or those that it scans. */

@@ -599,16 +599,6 @@ static bool pass_carries(scan *s, wf__pool *pool, int threads, const wf__others 
     return ok;
 }
 
-/* Sets the points to scan. Returns how many they are. */
-static int64_t find_window(const wf__stage *stage, wf__box *window)
-{
-    *window = (wf__box){ { 0 }, { 0 } };
-    memcpy(window->hi, stage->space.dim, sizeof window->hi);
-    if (stage->division.axes)
-        *window = stage->division.window;
-    return (int64_t)wf__box_elements(window, stage->space.rank);
-}
-
 /* Returns the address of the first point of the window along each axis. */
 static char *begin_of(const scan *s, char *base, const int64_t *stride, const wf__box *window, int rank)
 {
@@ -623,8 +613,8 @@ bool wf__scan_run(wf__pool *pool, wf__mem_cache *memory, int threads, const wf__
                   wf__failure *failure)
 {
     const wf__scan *how = &stage->scan;
-    wf__box window;
-    int64_t sign = how->reversed ? -1 : 1, points = find_window(stage, &window);
+    const wf__box window = stage->division.axes ? stage->division.window : wf__whole_space(stage);
+    int64_t sign = how->reversed ? -1 : 1, points = (int64_t)wf__box_elements(&window, stage->space.rank);
     scan s = { .how = how,
                .producer = producer,
                .consumer = consumer,

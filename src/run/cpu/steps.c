@@ -188,7 +188,9 @@ bool wf__cpu_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64
         memcpy(all, param, plan->params * sizeof *all);
     for (; ok && temps < plan->temp_n; ++temps) {
         size_t bytes = wf__temp_bytes(&plan->temp[temps]);
-        base[plan->objects + temps] = NULL;
+        base[plan->objects + temps] = plan->temp[temps].image_of ? base[plan->temp[temps].image_of - 1] : NULL;
+        if (plan->temp[temps].image_of)
+            move_base(&plan->temp[temps], &base[plan->objects + temps]);
         if (plan->temp[temps].no_storage)
             continue;
         base[plan->objects + temps] = bytes == SIZE_MAX ? NULL : wf__mem_alloc(e->memory, bytes);
@@ -201,11 +203,6 @@ bool wf__cpu_run(wf__engine *e, wf__plan *plan, char *const *given, const uint64
         if (plan->temp[temps].in_part)
             move_base(&plan->temp[temps], &base[plan->objects + temps]);
     }
-    for (uint32_t t = 0; ok && t < plan->temp_n; ++t)
-        if (plan->temp[t].image_of) {
-            base[plan->objects + t] = base[plan->temp[t].image_of - 1];
-            move_base(&plan->temp[t], &base[plan->objects + t]);
-        }
     const wf__run r = { e, plan, base, all, limits, others, interpret, notes, failure };
     if (ok)
         compile_ahead(&r);
