@@ -6,7 +6,8 @@
 #   tests/blas/         Libraries that test_lib_blas and test_linalg_arrays open.
 #   tests/mpi/          mpi_<kind>: run.sh starts program.c by mpirun. It is skipped where that MPI is not installed.
 #   tests/cli/<x>.sh    A script that bash runs as cli_<x>, in an empty folder, with the tool in WEFT and this tree in
-#                       WEFT_SOURCE. bench/cli/test.sh runs likewise, as cli_bench.
+#                       WEFT_SOURCE. bench/cli/test.sh runs likewise, as cli_bench. The first line of a script may be
+#                       "# ctest: LABEL...", as below.
 #   fuzz/fuzz_<x>.c     With WEFT_FUZZ a libFuzzer program. Else, with fuzz/replay_main.c, two tests: fuzz_<x> reads
 #                       every file of fuzz/corpus/<x>/, fuzz_<x>_random makes inputs. Here the word `devices` below
 #                       means two more tests, on the emulated GPU: cuda_fuzz_<x> and cuda_fuzz_<x>_corpus.
@@ -19,8 +20,8 @@
 #   sm_70, sm_100       cuda_<x>_70, cuda_<x>_100: the emulated GPU is an older or a newer one.
 #   driver              cuda_driver_<x>: Weft takes the emulator for a real driver. It then reuses memory and does not
 #                       wait for launches, as on a GPU.
-#   baseline            baseline_<x>: kernels are small, as users first meet them. All other tests compile every kernel
-#                       with full optimisation.
+#   baseline            baseline_<x>: kernels are small, as users first meet them. Other tests compile every kernel with
+#                       full optimisation, except in builds with a sanitizer, where all tests are such runs.
 #
 # or one of these labels, by which the stages of .ci/run choose tests (ctest -L, -LE):
 #
@@ -39,6 +40,10 @@
 set(source ${CMAKE_CURRENT_SOURCE_DIR})
 set(cache ${CMAKE_CURRENT_BINARY_DIR}/test-cache)
 set(scratch ${CMAKE_CURRENT_BINARY_DIR}/test-scratch)
+set(tiered 0)
+if(WEFT_SANITIZE) # sanitizers do not see the code of kernels, so its optimisation is time lost
+    set(tiered 1)
+endif()
 set(label_words threads gpu codegen no_kernels long values)
 set(run_words devices sm_70 sm_100 driver baseline)
 
@@ -50,7 +55,7 @@ function(weft_test name)
     file(MAKE_DIRECTORY ${scratch}/${name})
     add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${scratch}/${name})
     set(environment WEFT_CACHE=${cache} WEFT_SOURCE=${source} WEFT_CUDA_EMU=$<TARGET_FILE:weft_cuda_emu>
-                    WEFT_TIERED=0)
+                    WEFT_TIERED=${tiered})
     if(TARGET weft)
         list(APPEND environment WEFT=$<TARGET_FILE:weft>)
     endif()
@@ -62,12 +67,12 @@ function(weft_label label)
     set_property(TEST ${ARGN} APPEND PROPERTY LABELS ${label})
 endfunction()
 
-# weft_test_words(out file): sets `out` to the words of the line " * ctest: " in the file, and refuses unknown ones. CMake
-# runs again when the file changes.
+# weft_test_words(out file): sets `out` to the words of the line " * ctest: " or "# ctest: " in the file, and refuses
+# unknown ones. CMake runs again when the file changes.
 function(weft_test_words out file)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
-    file(STRINGS ${file} words REGEX "^ \\* ctest: " LIMIT_COUNT 1)
-    string(REGEX REPLACE "^ \\* ctest: " "" words "${words}")
+    file(STRINGS ${file} words REGEX "^( \\*|#) ctest: " LIMIT_COUNT 1)
+    string(REGEX REPLACE "^( \\*|#) ctest: " "" words "${words}")
     separate_arguments(words)
     foreach(word ${words})
         if(NOT word IN_LIST label_words AND NOT word IN_LIST run_words)
@@ -90,9 +95,15 @@ macro(weft_test_run test label)
     endforeach()
 endmacro()
 
-# weft_internal(target): a program of ours that may look inside the library.
+# weft_internal(target): a program of ours that may look inside the library. Tests spend their time in the library and
+# in LLVM, so their own code is compiled with less optimisation than the library, which halves the time to build them.
 function(weft_internal target)
     weft_flags(${target})
+    if(WEFT_SANITIZE AND NOT WEFT_FUZZ)
+        target_compile_options(${target} PRIVATE -O0)
+    elseif(CMAKE_BUILD_TYPE STREQUAL Release)
+        target_compile_options(${target} PRIVATE -O1)
+    endif()
     target_include_directories(${target} PRIVATE ${source}/src ${source} ${XXHASH_INCLUDE_DIR})
     target_link_libraries(${target} PRIVATE ${weft_internal_library} m)
 endfunction()
@@ -162,7 +173,9 @@ if(WEFT_TESTS)
                 weft_test_run(cuda_driver_${short} driver WEFT_TEST_DEVICES=cuda:0
                               WEFT_CUDA=$<TARGET_FILE:weft_cuda_emu>)
             elseif(word STREQUAL baseline)
-                weft_test_run(baseline_${short} baseline WEFT_TEST_DEVICES=cpu WEFT_TIERED=1)
+                if(NOT WEFT_SANITIZE)
+                    weft_test_run(baseline_${short} baseline WEFT_TEST_DEVICES=cpu WEFT_TIERED=1)
+                endif()
             else()
                 weft_label(${word} ${name})
             endif()
@@ -204,7 +217,10 @@ if(WEFT_TESTS)
         foreach(script ${scripts})
             get_filename_component(name ${script} NAME_WE)
             weft_test(cli_${name} bash ${script})
-            weft_label(threads cli_${name})
+            weft_test_words(words ${script})
+            foreach(word ${words})
+                weft_label(${word} cli_${name})
+            endforeach()
         endforeach()
     endif()
 

@@ -399,6 +399,26 @@ static void run_code(test_case *t, sides *s, int lib, size_t named, const wf__ta
     compare_arrays(t, s, library[lib].major, target);
 }
 
+/* Runs the code of one library, in all kinds. The first library compiles for every target. The others, and all under
+ * sanitizers, which do not see generated code, take one target for each case, in turn. */
+static void run_compiled(test_case *t, sides *s, int lib)
+{
+    static size_t turn;
+    const wf__isa host = wf__target_host(NULL)->isa;
+    size_t here[WF__COUNT(targets)], n = 0;
+    for (size_t i = 0; i < WF__COUNT(targets); i++) {
+        const wf__isa isa = wf__target_named(targets[i])->isa;
+        if (isa >= host && (isa == WF__ISA_NEON) == (host == WF__ISA_NEON))
+            here[n++] = i;
+    }
+    const bool all = lib == 0 && TEST_EVERY == 1;
+    const size_t first = all ? 0 : turn++ % n, end = all ? n : first + 1;
+    for (size_t i = first; i < end; i++)
+        for (int kind = SHORT_ROWS; kind < LONG_ROWS + has_long_rows(t); kind++)
+            if (kind != BASELINE || TEST_EVERY == 1)
+                run_code(t, s, lib, here[i], wf__target_named(targets[here[i]]), (code_kind)kind);
+}
+
 static void run_instead(const test_case *t, sides *s)
 {
     static const wf__target other = { .name = "another backend" };
@@ -427,17 +447,10 @@ void test_compare(test_case *t, bool everywhere)
         fill(&t->array[i], &s->want[i], i + 1);
     }
     run_wanted(t, s);
-    wf__isa host = wf__target_host(NULL)->isa;
     if (test_instead)
         run_instead(t, s);
     for (int l = 0; !test_instead && l < (everywhere ? library_n : 1); l++)
-        for (size_t i = 0; i < WF__COUNT(targets); i++) {
-            const wf__target *target = wf__target_named(targets[i]);
-            if (target->isa >= host && (target->isa == WF__ISA_NEON) == (host == WF__ISA_NEON))
-                for (int kind = SHORT_ROWS; kind < LONG_ROWS + has_long_rows(t); kind++)
-                    if (kind != BASELINE || TEST_EVERY == 1) /* sanitizers do not see generated code */
-                        run_code(t, s, l, i, target, (code_kind)kind);
-        }
+        run_compiled(t, s, l);
     for (uint32_t i = 0; i < t->ir.slot_n; i++) {
         munmap(s->got[i].map, s->got[i].map_bytes);
         munmap(s->want[i].map, s->want[i].map_bytes);

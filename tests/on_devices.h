@@ -86,6 +86,16 @@ static inline int64_t sized(int64_t n, int64_t emulated)
     return wf_context_device(ctx) >= WF_GPU_EMU(0) ? emulated : n;
 }
 
+/* True if a loop over many cases leaves this one out on the device of ctx. The interpreter runs all cases, compiled code
+ * one of `compiled` of them, as the compilation of a kernel takes long, and GPUs one of `gpu`; sanitizers run still
+ * fewer (TEST_EVERY). The choice is spread evenly and is the same in all runs. */
+static inline bool is_left_out(int which, int compiled, int gpu)
+{
+    wf_device device = wf_context_device(ctx);
+    int every = TEST_EVERY * (device == WF_INTERP ? 1 : device == WF_CPU ? compiled : gpu);
+    return ((unsigned)which * 2654435761u >> 16) % (unsigned)every != 0;
+}
+
 /* The status of a call that returns no array. */
 static inline wf_status of_null(const wf_array *none)
 {

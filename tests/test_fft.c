@@ -78,7 +78,7 @@ static void test_lengths(void **state)
                      few[] = { 1, 7, 34 };
     const int *n = compiled() || is_on_gpu() ? few : many;
     size_t count = n == few ? sizeof few / sizeof *few : sizeof many / sizeof *many;
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count; i += TEST_EVERY) {
         check_lengths(3, n[i], 1, WF_C64);
         check_lengths(2, n[i], 17, i % 2 ? WF_C64 : WF_C128);
     }
@@ -93,10 +93,10 @@ static void test_long(void **state)
     check_lengths(1, 1000, 1, WF_C64);
     check_lengths(17, 262, 1, WF_C64);
     check_lengths(1, 139, 18, WF_C128);
-    if (!compiled())
+    if (!compiled() && TEST_EVERY == 1) {
         check_lengths(1, 12000, 1, WF_C64);
-    if (!compiled())
         check_lengths(1, 8209, 1, WF_C64); /* a prime */
+    }
 }
 
 /* Arrays that caches do not hold, whose lines are copied there in parts, the last one smaller: from one array to another,
@@ -110,7 +110,7 @@ static void test_in_parts(void **state)
     } rows[] = { { 1031, 2048, 1, 12, WF_C64 }, { 1031, 2048, 1, 12, WF_F32 }, { 2, 33, 20011, 2, WF_C64 } };
     if (!compiled())
         return;
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; ++r) {
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r += TEST_EVERY) {
         int64_t n = rows[r].n, inner = rows[r].inner, all = rows[r].outer * n * inner,
                 known = rows[r].known * n * inner;
         number *x = random_numbers(all, r), *y = malloc((size_t)known * sizeof *y);
@@ -140,7 +140,7 @@ static void test_few_lines(void **state)
 {
     (void)state;
     static const int64_t n[] = { 32, 64, 96, 256, 512, 1024, 2080, 4096 };
-    for (size_t i = 0; i < sizeof n / sizeof *n && n[i] <= sized(4096, 256); ++i) {
+    for (size_t i = 0; i < sizeof n / sizeof *n && n[i] <= sized(TEST_EVERY > 1 ? 512 : 4096, 256); ++i) {
         check_lengths(1, n[i], 1, WF_C64);
         check_lengths(3, n[i], 1, WF_C128);
         number *x = random_numbers(2 * n[i], i);

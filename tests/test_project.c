@@ -141,7 +141,7 @@ static void test_rays(void **state)
 {
     (void)state;
     check_rays(WF_INTERPOLATE_LINEAR, WF_F32, true);
-    if (!is_on_gpu()) {
+    if (!is_on_gpu() && TEST_EVERY == 1) {
         check_rays(WF_INTERPOLATE_NEAREST, WF_F64, true);
         check_rays(WF_INTERPOLATE_CUBIC, WF_C64, false);
         check_rays(WF_INTERPOLATE_BSPLINE, WF_F64, true);

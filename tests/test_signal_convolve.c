@@ -70,7 +70,7 @@ static void test_borders(void **state)
     wf_array *x = random_array(WF_F64, WF_SHAPE(2, 7, 10), 1);
     for (int s = 0; s < 3; ++s) {
         wf_array *kernel = random_array(WF_F64, WF_SHAPE(sizes[s][0], sizes[s][1]), 2);
-        for (int b = 0; b < 5; ++b) {
+        for (int b = s % TEST_EVERY; b < 5; b += TEST_EVERY) {
             wf_array *expected = wf_convolve(x, kernel, WF_AXES(1, 2), borders[b], -1.5);
             static const int64_t pieces[] = { 0, 3, 1, 20 };
             for (int k = 0; k < 4; ++k) {

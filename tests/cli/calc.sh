@@ -1,3 +1,5 @@
+# ctest: threads
+#
 # weft calc: numbers and files as inputs and outputs; formats, stored types, meta data, refused command lines.
 . "$(dirname "$0")/lib.bash" || exit 1
 

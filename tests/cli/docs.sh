@@ -1,3 +1,5 @@
+# ctest: long
+#
 # Documents: every command of docs/cli.md and every text of docs/text.md works. docs/guide.md begins with the first
 # example, its derivatives are those of another one, and all other C in README.md, docs/guide.md, docs/gpu.md and docs/reference compiles. The reference has a
 # section for every function and macro, and comments of headers are short. Pages name every environment variable, and

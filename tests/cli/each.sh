@@ -1,3 +1,5 @@
+# ctest: threads
+#
 # weft each: many files with one text, restart by the journal, bad files, names of results, mistakes of command lines.
 . "$(dirname "$0")/lib.bash" || exit 1
 

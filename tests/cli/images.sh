@@ -1,3 +1,5 @@
+# ctest: long
+#
 # weft filter, bin, transform, symmetrize, mask, radial, fsc, correlate, align, convert, ctf, project, pick, star,
 # average, reconstruct: what they do
 # to waves, discs and shifted images whose results are known, pixel sizes, and refused command lines.

@@ -1,3 +1,5 @@
+# ctest: threads
+#
 # weft calc --memory: files are the memory of arrays; the results are those of arrays in memory, byte for byte.
 . "$(dirname "$0")/lib.bash" || exit 1
 
