@@ -40,6 +40,7 @@ static inline spectrum random_spectrum(int axes, const int64_t *dim, uint64_t se
     spectrum s = { .axes = axes, .n = 1 };
     for (int d = 0; d < axes; ++d)
         s.n *= s.dim[d] = dim[d];
+    assert_in_range(s.n, 1, INT32_MAX);
     double *x = random_numbers(s.n, seed);
     s.f = calloc((size_t)s.n, sizeof *s.f);
     for (int64_t k = 0; k < s.n; ++k)

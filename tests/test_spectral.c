@@ -94,7 +94,7 @@ static void check_access(const spectrum *s, wf_layout layout, const wf_interp *h
     wf_spectrum_splat(g, sum, weight, &of, how, wf_in(g, values), 0.5, frequencies(g, s, positions, k));
     OK(ctx, wf_run(g));
     int64_t n = wf_array_count(sum);
-    kept = malloc((size_t)n * sizeof *kept);
+    kept = calloc((size_t)n, sizeof *kept);
     for (int64_t i = 0; i < n; ++i)
         kept[i] = sums[from_layout(s, &of, i)];
     check_complex(sum, kept, most, "splat", which);

@@ -44,11 +44,11 @@ for n in 1 2 3 4; do
     launch $n "$program" size $n || die "$n ranks: the number of ranks"
 done
 for n in 1 2 3 4; do
-    count=100
+    count=40
     [ "$n" -le "$(nproc)" ] || [ "$kind" = openmpi ] || count=15 # ranks of MPICH spin while they wait for a core
     launch $n "$program" random $count || die "$n ranks: random programs"
 done
-WEFT_MPI=$build/test_parts_mpi-$kind.so WEFT_MPI_TIMEOUT=100 launch 2 "$program" random 50 ||
+WEFT_MPI=$build/test_parts_mpi-$kind.so WEFT_MPI_TIMEOUT=100 launch 2 "$program" random 20 ||
     die 'random programs of messages of several parts'
 WEFT_MPI=$build/test_parts_mpi-$kind.so launch 3 "$program" checks || die 'messages of several parts'
 launch 3 "$program" checks 60 || die 'collective functions of messages'
