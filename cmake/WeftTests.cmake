@@ -40,6 +40,10 @@
 set(source ${CMAKE_CURRENT_SOURCE_DIR})
 set(cache ${CMAKE_CURRENT_BINARY_DIR}/test-cache)
 set(scratch ${CMAKE_CURRENT_BINARY_DIR}/test-scratch)
+set(devices cpu,interp)
+if(NOT WEFT_WITH_LLVM) # the interpreter runs both
+    set(devices interp)
+endif()
 set(tiered 0)
 if(WEFT_SANITIZE) # sanitizers do not see the code of kernels, so its optimisation is time lost
     set(tiered 1)
@@ -164,7 +168,7 @@ if(WEFT_TESTS)
         string(REPLACE test_ "" short ${name})
         foreach(word ${words})
             if(word STREQUAL devices)
-                set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=cpu,interp)
+                set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT WEFT_TEST_DEVICES=${devices})
                 weft_test_run(cuda_${short} emulated WEFT_TEST_DEVICES=cuda-emu)
             elseif(word MATCHES "^sm_([0-9]+)$")
                 weft_test_run(cuda_${short}_${CMAKE_MATCH_1} emulated WEFT_TEST_DEVICES=cuda-emu

@@ -399,7 +399,7 @@ static void run_code(test_case *t, sides *s, int lib, size_t named, const wf__ta
     compare_arrays(t, s, library[lib].major, target);
 }
 
-/* Runs the code of one library, in all kinds. The first library compiles for every target. The others, and all under
+/* Runs the code of one library. The first library compiles for every target. The others, baseline code, and all under
  * sanitizers, which do not see generated code, take one target for each case, in turn. */
 static void run_compiled(test_case *t, sides *s, int lib)
 {
@@ -411,12 +411,14 @@ static void run_compiled(test_case *t, sides *s, int lib)
         if (isa >= host && (isa == WF__ISA_NEON) == (host == WF__ISA_NEON))
             here[n++] = i;
     }
-    const bool all = lib == 0 && TEST_EVERY == 1;
-    const size_t first = all ? 0 : turn++ % n, end = all ? n : first + 1;
-    for (size_t i = first; i < end; i++)
-        for (int kind = SHORT_ROWS; kind < LONG_ROWS + has_long_rows(t); kind++)
+    const size_t chosen = turn++ % n;
+    for (size_t i = 0; i < n; i++)
+        for (int kind = SHORT_ROWS; kind < LONG_ROWS + has_long_rows(t); kind++) {
+            if (i != chosen && (lib > 0 || kind == BASELINE || TEST_EVERY > 1))
+                continue;
             if (kind != BASELINE || TEST_EVERY == 1)
                 run_code(t, s, lib, here[i], wf__target_named(targets[here[i]]), (code_kind)kind);
+        }
 }
 
 static void run_instead(const test_case *t, sides *s)

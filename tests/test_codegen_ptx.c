@@ -1,6 +1,7 @@
 /* test_codegen_ptx.c - the bodies of tests/codegen_*.c as PTX. Each is generated with 32-bit and with 64-bit index
- * arithmetic, and assembled for several architectures where the assembler is installed. Bodies over a whole space also
- * run on the PTX emulator (or the driver that WEFT_CUDA names) and give the bits of the interpreter.
+ * arithmetic and for several architectures. One of these codes, in turn, is assembled where the assembler is installed.
+ * Bodies over a whole space also run on the PTX emulator (or the driver that WEFT_CUDA names) and give the bits of the
+ * interpreter.
  *
  * ctest: codegen values
  */
@@ -24,6 +25,8 @@ static bool driver_named; /* by WEFT_CUDA or WEFT_CUDA_EMU: then bodies must run
 static void emit(const test_case *t)
 {
     static const int arch[] = { 70, 80 };
+    static unsigned turn;
+    unsigned left = turn++ % 3; /* codes before the one that is assembled */
     for (size_t i = 0; i < WF__COUNT(arch); ++i)
         for (int narrow = (int)i; narrow < 2; ++narrow) {
             wf__ptx_code *code = calloc(1, sizeof *code);
@@ -34,7 +37,8 @@ static void emit(const test_case *t)
             if (!ok)
                 print_error("%s: %s\n", t->name, wf__str_get(&failure.text));
             assert_true(ok);
-            ptxas_add(t->name, arch[i], wf__str_get(&code->text));
+            if (left-- == 0)
+                ptxas_add(t->name, arch[i], wf__str_get(&code->text));
             wf__ptx_free(code);
             wf__str_free(&failure.text);
             free(code);

@@ -1,3 +1,5 @@
+# ctest: long
+#
 # weft project --defocus --ewald and weft reconstruct --ewald: a blob at a height has another defocus, by its distance from
 # the centre; volumes that are as thick as the depth of focus come back better with the right side, and worse with the other.
 # The electrons are slow, so that this happens in small boxes.
