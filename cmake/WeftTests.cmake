@@ -15,8 +15,8 @@
 # The first comment of a test may end with a line " * ctest: WORD WORD...". A word is one of these runs, each of which
 # is a test of its own that runs the program once more:
 #
-#   devices             cuda_<x>, on the emulated GPU; test_<x> then runs on the processor and in the interpreter. For
-#                       files with RUN_ON_ALL of tests/on_devices.h.
+#   devices             cuda_<x>, on the emulated GPU; test_<x> then runs on the processor and in the interpreter, in
+#                       builds without LLVM in the interpreter only. For files with RUN_ON_ALL of tests/on_devices.h.
 #   sm_70, sm_100       cuda_<x>_70, cuda_<x>_100: the emulated GPU is an older or a newer one.
 #   driver              cuda_driver_<x>: Weft takes the emulator for a real driver. It then reuses memory and does not
 #                       wait for launches, as on a GPU.
@@ -41,7 +41,7 @@ set(source ${CMAKE_CURRENT_SOURCE_DIR})
 set(cache ${CMAKE_CURRENT_BINARY_DIR}/test-cache)
 set(scratch ${CMAKE_CURRENT_BINARY_DIR}/test-scratch)
 set(devices cpu,interp)
-if(NOT WEFT_WITH_LLVM) # the interpreter runs both
+if(NOT WEFT_WITH_LLVM) # the interpreter would run the kernels of both devices
     set(devices interp)
 endif()
 set(tiered 0)

@@ -400,10 +400,10 @@ static void run_code(test_case *t, sides *s, int lib, size_t named, const wf__ta
 }
 
 /* Runs the code of one library. The first library compiles for every target. The others, baseline code, and all under
- * sanitizers, which do not see generated code, take one target for each case, in turn. */
+ * sanitizers, which do not see generated code, take one target for each case. */
 static void run_compiled(test_case *t, sides *s, int lib)
 {
-    static size_t turn;
+    static unsigned runs;
     const wf__isa host = wf__target_host(NULL)->isa;
     size_t here[WF__COUNT(targets)], n = 0;
     for (size_t i = 0; i < WF__COUNT(targets); i++) {
@@ -411,7 +411,7 @@ static void run_compiled(test_case *t, sides *s, int lib)
         if (isa >= host && (isa == WF__ISA_NEON) == (host == WF__ISA_NEON))
             here[n++] = i;
     }
-    const size_t chosen = turn++ % n;
+    const size_t chosen = test_choice(runs++, (unsigned)n);
     for (size_t i = 0; i < n; i++)
         for (int kind = SHORT_ROWS; kind < LONG_ROWS + has_long_rows(t); kind++) {
             if (i != chosen && (lib > 0 || kind == BASELINE || TEST_EVERY > 1))

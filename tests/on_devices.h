@@ -93,7 +93,7 @@ static inline bool is_left_out(int which, int compiled, int gpu)
 {
     wf_device device = wf_context_device(ctx);
     int every = TEST_EVERY * (device == WF_INTERP ? 1 : device == WF_CPU ? compiled : gpu);
-    return ((unsigned)which * 2654435761u >> 16) % (unsigned)every != 0;
+    return test_choice((unsigned)which, (unsigned)every) != 0;
 }
 
 /* The status of a call that returns no array. */

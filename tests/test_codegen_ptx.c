@@ -1,5 +1,5 @@
 /* test_codegen_ptx.c - the bodies of tests/codegen_*.c as PTX. Each is generated with 32-bit and with 64-bit index
- * arithmetic and for several architectures. One of these codes, in turn, is assembled where the assembler is installed.
+ * arithmetic and for several architectures. One of these codes is assembled where the assembler is installed.
  * Bodies over a whole space also run on the PTX emulator (or the driver that WEFT_CUDA names) and give the bits of the
  * interpreter.
  *
@@ -11,6 +11,7 @@
 #include "run/engine.h"
 #include "plan/passes.h"
 #include "run/gpu/gpu.h"
+#include "weft_test.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,8 +26,8 @@ static bool driver_named; /* by WEFT_CUDA or WEFT_CUDA_EMU: then bodies must run
 static void emit(const test_case *t)
 {
     static const int arch[] = { 70, 80 };
-    static unsigned turn;
-    unsigned left = turn++ % 3; /* codes before the one that is assembled */
+    static unsigned bodies;
+    unsigned left = test_choice(bodies++, 3); /* codes before the one that is assembled */
     for (size_t i = 0; i < WF__COUNT(arch); ++i)
         for (int narrow = (int)i; narrow < 2; ++narrow) {
             wf__ptx_code *code = calloc(1, sizeof *code);

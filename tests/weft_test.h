@@ -26,6 +26,9 @@ enum { TEST_EVERY = 3 };
 enum { TEST_EVERY = 1 };
 #endif
 
+/* Chooses one of n >= 1 evenly for the numbers 0, 1, 2, ..., whatever loops they come from; 0 for the number 0. */
+static inline unsigned test_choice(unsigned number, unsigned n) { return (number * 2654435761u >> 16) % n; }
+
 static inline wf_context *test_context(wf_device device, int threads)
 {
     wf_config config = {
