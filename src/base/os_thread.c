@@ -65,15 +65,26 @@ void wf__sleep(double seconds)
 void wf__cond_signal(wf__cond *c) { pthread_cond_signal(c); }
 void wf__cond_broadcast(wf__cond *c) { pthread_cond_broadcast(c); }
 
+/* The signals of the program go to its own threads. A fault is of the thread that makes it: the program's handler of it,
+ * and those of sanitizers and debuggers, are called in any thread. */
+static sigset_t signals_of_others(void)
+{
+    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT };
+    sigset_t set;
+    sigfillset(&set);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&set, faults[i]);
+    return set;
+}
+
 bool wf__thread_start(wf__thread *out, void *(*fn)(void *), void *user)
 {
     if (wf__alloc_fails()) {
         errno = EAGAIN;
         return false;
     }
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
+    sigset_t blocked = signals_of_others(), old;
+    pthread_sigmask(SIG_BLOCK, &blocked, &old);
     wf__thread t;
     wf__all_floats floats = wf__all_floats_begin(); /* a new thread inherits the environment */
     int error = pthread_create(&t, NULL, fn, user);
