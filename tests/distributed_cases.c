@@ -1,5 +1,7 @@
 /* distributed_cases.c - see distributed_cases.h. */
 #include "distributed_cases.h"
+#include "object/object.h"
+#include "run/engine.h"
 #include "weft/functions.h"
 #include "weft/signal.h"
 #include <stdio.h>
@@ -229,6 +231,26 @@ static void steps(distributed_world *w)
     wf_release(b);
     result(w, a);
     result(w, norm);
+}
+
+/* Records of which each point reads a part, so that a rank may have no more of them. */
+static void records(distributed_world *w)
+{
+    static const int parts[][3] = { { 0, 1, 2 }, { 0, 2, 2 }, { 1, 2, 4 }, { 4, 5, 6 } };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i)
+        for (int length = parts[i][2] + 1; length <= parts[i][2] + 5; length++) {
+            wf_array *a = filled(w, WF_F32, WF_SHAPE(64, length), 8), *out = empty(w, WF_F32, WF_SHAPE(64));
+            wf_graph *g = wf_begin(w->ctx, .shape = WF_SHAPE(64));
+            wf_val y = wf_index(g, 0), sum;
+            y = length % 2 ? y : wf_sub(63, y);
+            sum = wf_read(g, a, y, parts[i][0]);
+            for (int k = 1; k < 3; ++k)
+                sum = wf_add(wf_mul(sum, 0.75), wf_read(g, a, y, parts[i][k]));
+            wf_out(g, out, sum);
+            run(w, g);
+            wf_release(a);
+            result(w, out);
+        }
 }
 
 static void axes(distributed_world *w)
@@ -631,20 +653,11 @@ static void scans_within(distributed_world *w)
 }
 
 const distributed_case distributed_cases[] = {
-    { "elements", elements },
-    { "sums", sums },
-    { "borders", borders },
-    { "program", program },
-    { "steps", steps },
-    { "axes", axes },
-    { "in_place", in_place },
-    { "indices", other_indices },
-    { "numbers", numbers },
-    { "kept", kept },
-    { "functions", functions },
-    { "tallies", tallies },
-    { "scans", scans },
-    { "scans_within", scans_within },
+    { "elements", elements }, { "sums", sums },         { "borders", borders },
+    { "program", program },   { "steps", steps },       { "records", records },
+    { "axes", axes },         { "in_place", in_place }, { "indices", other_indices },
+    { "numbers", numbers },   { "kept", kept },         { "functions", functions },
+    { "tallies", tallies },   { "scans", scans },       { "scans_within", scans_within },
     { NULL, NULL },
 };
 
@@ -656,6 +669,7 @@ static wf_status run_case(distributed_run *r, wf_ranks *ranks, distributed_world
         .size = sizeof(wf_config), .threads = r->threads, .device = r->device, .flags_on = WF_FLAG_ORDER_BY_SHAPE });
     if (!w->ctx)
         return WF_ERR_MEMORY;
+    wf__mem_fence(wf__engine_memory(w->ctx->engine), r->fence);
     r->it->record(w);
     failed(w);
     wf_context_free(w->ctx);

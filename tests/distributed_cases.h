@@ -1,6 +1,7 @@
 /* distributed_cases.h - recordings that test programs run on one process and on several ranks (distributed_cases.c). */
 #ifndef WEFT_TEST_DISTRIBUTED_CASES_H
 #define WEFT_TEST_DISTRIBUTED_CASES_H
+#include "run/memory/array_memory.h"
 #include "weft/distributed.h"
 #include "weft/weft.h"
 
@@ -28,6 +29,7 @@ struct distributed_run {
     int threads;
     int cut; /* how arrays are cut: 0 = as wf_dist_make does; 1 = along the first axis; 2 = the last; 3 = in halves */
     wf_device device;                /* 0 = WF_CPU */
+    wf__fence fence;                 /* around the arrays of each process */
     uint64_t seed;                   /* of a random case */
     void *want[DISTRIBUTED_RESULTS]; /* results of one process */
     size_t bytes[DISTRIBUTED_RESULTS];

@@ -7,10 +7,10 @@
 #include "object/object.h"
 #include "weft_test.h"
 
-static void check(int ranks, int threads, uint64_t seed, int cut)
+static void check(int ranks, int threads, uint64_t seed, int cut, wf__fence fence)
 {
     for (const distributed_case *c = distributed_cases; c->name; ++c) {
-        distributed_run run = { .it = c, .threads = threads, .cut = cut };
+        distributed_run run = { .it = c, .threads = threads, .cut = cut, .fence = fence };
         wf_ranks_error e = { 0 };
         distributed_alone(&run);
         wf_ranks_threads_options o = { .size = sizeof o, .seed = seed };
@@ -27,26 +27,27 @@ static void any_number_of_ranks(void **state)
     (void)state;
     static const int ranks[] = { 1, 2, 3, 4, 6, 8 };
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; ++i)
-        check(ranks[i], 1, 0, 0);
+        check(ranks[i], 1, 0, 0, i % 2 ? WF__FENCE_BEFORE : WF__FENCE_BEHIND);
 }
 
 static void other_grids(void **state)
 {
     (void)state;
     for (int cut = 1; cut <= 3; ++cut)
-        check(4, 1, 0, cut);
+        check(4, 1, 0, cut, WF__FENCE_BEHIND);
+    check(4, 1, 0, 2, WF__FENCE_BEFORE); /* here parts of rows begin at elements of memory */
 }
 
 static void several_threads(void **state)
 {
     (void)state;
-    check(2, 2, 0, 0);
+    check(2, 2, 0, 0, WF__FENCE_NONE);
 }
 
 static void in_turns(void **state)
 {
     (void)state;
-    check(3, 1, 77, 0);
+    check(3, 1, 77, 0, WF__FENCE_NONE);
 }
 
 static void random_recordings(void **state)
@@ -59,6 +60,7 @@ static void random_recordings(void **state)
                                 .threads = 1 + (int)(k % 2),
                                 .cut = (int)(k % 4),
                                 .seed = (uint64_t)k,
+                                .fence = (wf__fence)(k / 2 % 3),
                                 .device = k % 3 ? WF_INTERP : WF_CPU };
         wf_ranks_error e = { 0 };
         distributed_alone(&run);

@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -564,6 +565,33 @@ static void test_waits(void **state)
     wf__cond_free(&g.cond);
 }
 
+static void *blocked_signals(void *set)
+{
+    pthread_sigmask(SIG_BLOCK, NULL, set);
+    return NULL;
+}
+
+/* A thread of the library leaves the program's signals to others, but the handler of a fault is called in the thread of
+ * the fault. What the program's own thread blocks stays as it is. */
+static void test_signals(void **state)
+{
+    (void)state;
+    static const int others[] = { SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGCHLD };
+    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
+    sigset_t before, in_thread, after;
+    pthread_sigmask(SIG_BLOCK, NULL, &before);
+    wf__thread thread;
+    assert_true(wf__thread_start(&thread, blocked_signals, &in_thread));
+    wf__thread_join(thread);
+    pthread_sigmask(SIG_BLOCK, NULL, &after);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_true(sigismember(&in_thread, others[i]));
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        assert_false(sigismember(&in_thread, faults[i]));
+    for (int s = 1; s < SIGRTMAX; s++)
+        assert_int_equal(sigismember(&before, s), sigismember(&after, s));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -571,7 +599,7 @@ int main(void)
         cmocka_unit_test(test_rounds),      cmocka_unit_test(test_many_runs),    cmocka_unit_test(test_leave_cpu),
         cmocka_unit_test(test_set_threads), cmocka_unit_test(test_nested),       cmocka_unit_test(test_several_callers),
         cmocka_unit_test(test_turns),       cmocka_unit_test(test_parts),        cmocka_unit_test(test_slow_blocks),
-        cmocka_unit_test(test_failures),    cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_failures),    cmocka_unit_test(test_waits),        cmocka_unit_test(test_signals),
 #ifndef __SANITIZE_THREAD__
         cmocka_unit_test(test_after_fork),
 #endif

@@ -89,6 +89,10 @@ void *wf__pages_alloc(size_t bytes);
 /* Zeroed pages that are a file without a name in the folder, with its blocks on the disk. NULL = failure, in errno. */
 void *wf__pages_in_file(const char *folder, size_t bytes);
 void wf__pages_free(void *p, size_t bytes); /* of either; NULL: no-op */
+/* Zeroed memory between two pages that no access may touch. It begins where the first of them ends or, if `behind`, ends
+ * where the second begins, up to its alignment of 8 bytes. `bytes` > 0 is the same for the release. NULL = out of memory. */
+void *wf__fenced_alloc(size_t bytes, bool behind);
+void wf__fenced_free(void *p, size_t bytes);
 
 /* ---- dynamic libraries (os_library.c): a failure returns NULL and appends to `error`, which may be NULL ---- */
 void *wf__dl_open(const char *name, wf__str *error); /* name NULL = the program itself */

@@ -78,3 +78,26 @@ void wf__pages_free(void *p, size_t bytes)
     if (p)
         munmap(p, (bytes + page - 1) & ~(page - 1));
 }
+
+/* ---- between pages without access ---- */
+static size_t whole_pages(size_t bytes) { return (bytes + wf__page_size() - 1) & ~(wf__page_size() - 1); }
+
+void *wf__fenced_alloc(size_t bytes, bool behind)
+{
+    const size_t page = wf__page_size(), body = whole_pages(bytes);
+    char *p = mmap(NULL, body + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    if (mprotect(p + page, body, PROT_READ | PROT_WRITE)) {
+        munmap(p, body + 2 * page);
+        return NULL;
+    }
+    return p + page + (behind ? (body - bytes) & ~(size_t)7 : 0);
+}
+
+void wf__fenced_free(void *p, size_t bytes)
+{
+    const size_t page = wf__page_size();
+    char *first = (char *)p - ((uintptr_t)p & (page - 1));
+    munmap(first - page, whole_pages(bytes) + 2 * page);
+}

@@ -32,10 +32,12 @@ static val load_run(wf__gen *g, const edge *e, wf__lane_pattern pattern, val fir
     return wf__load_vector(g, e->dtype, &at, mask, other, e->dummy);
 }
 
-static val repeat_element(wf__gen *g, const edge *e, val index, val mask, val other)
+/* Loads one element into the lanes of the mask. any: whether there are such lanes. Without them the element may not be in
+ * memory: a rank holds a part of a row. */
+static val repeat_element(wf__gen *g, const edge *e, val index, val any, val mask, val other)
 {
     LLVMTypeRef element = wf__gen_memory_type(g, e->dtype, 1);
-    val v = g_load(g, element, g_gep(g, element, e->row, index));
+    val v = g_load(g, element, g_select(g, any, g_gep(g, element, e->row, index), e->dummy));
     g->L->SetAlignment(v, wf__align(e->dtype));
     return g_select(g, mask, wf__gen_splat(g, v, g->width), other);
 }
@@ -67,8 +69,9 @@ static val load_runs(wf__gen *g, const edge *e)
     val before = lanes_below(g, first), behind = lanes_between(g, end, e->count);
     val v = load_run(g, e, WF__ASCENDING, e->base, lanes_between(g, first, end), e->other);
     if (e->border == WF_BORDER_CLAMP) {
-        v = repeat_element(g, e, g_i64(g, 0), before, v);
-        return repeat_element(g, e, g_sub(g, e->dim, g_i64(g, 1)), behind, v);
+        val some_before = g_icmp(g, LLVMIntSGT, first, g_i64(g, 0)), some_behind = g_icmp(g, LLVMIntSLT, end, e->count);
+        v = repeat_element(g, e, g_i64(g, 0), some_before, before, v);
+        return repeat_element(g, e, g_sub(g, e->dim, g_i64(g, 1)), some_behind, behind, v);
     }
     if (e->border == WF_BORDER_PERIODIC) {
         v = load_run(g, e, WF__ASCENDING, g_add(g, e->base, e->dim), before, v);

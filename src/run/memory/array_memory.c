@@ -44,6 +44,7 @@ struct wf__mem_cache {
     uint64_t max_cached; /* 0 = not yet read from the system */
     uint64_t bound;      /* most bytes in memory, if there are files */
     wf__scratch *files;  /* blocks in files; NULL = all blocks are in memory */
+    wf__fence fence;
     uint64_t clock;
     wf__mem_stats stats;
     size_class classes[CLASSES];
@@ -201,10 +202,33 @@ static bool free_in_file(wf__mem_cache *cache, void *p, size_t bytes)
     return true;
 }
 
+void wf__mem_fence(wf__mem_cache *cache, wf__fence fence) { cache->fence = fence; }
+
+static void *alloc_fenced(wf__mem_cache *cache, size_t bytes)
+{
+    void *p = wf__fenced_alloc(bytes ? bytes : 1, cache->fence == WF__FENCE_BEHIND);
+    wf__mutex_lock(&cache->lock);
+    cache->stats.fresh++;
+    if (p)
+        add_in_use(cache, bytes);
+    wf__mutex_unlock(&cache->lock);
+    return p;
+}
+
+static void free_fenced(wf__mem_cache *cache, void *p, size_t bytes)
+{
+    wf__fenced_free(p, bytes ? bytes : 1);
+    wf__mutex_lock(&cache->lock);
+    cache->stats.in_use -= bytes;
+    wf__mutex_unlock(&cache->lock);
+}
+
 void *wf__mem_alloc(wf__mem_cache *cache, size_t bytes)
 {
     if (bytes > MOST || wf__alloc_fails())
         return NULL;
+    if (cache->fence)
+        return alloc_fenced(cache, bytes);
     bool in_file = false;
     void *file = alloc_in_file(cache, bytes, &in_file);
     if (in_file)
@@ -245,6 +269,10 @@ void wf__mem_free(wf__mem_cache *cache, void *p, size_t bytes)
 {
     if (!p || free_in_file(cache, p, bytes))
         return;
+    if (cache->fence) {
+        free_fenced(cache, p, bytes);
+        return;
+    }
     uint32_t class = class_of(bytes);
     size_t size = class_bytes(class);
     block *b = p, *out = NULL;

@@ -10,6 +10,7 @@
 enum { WF__MEM_ALIGN = 64 };
 
 typedef struct wf__mem_cache wf__mem_cache;
+typedef enum wf__fence { WF__FENCE_NONE, WF__FENCE_BEFORE, WF__FENCE_BEHIND } wf__fence; /* where no byte is spare */
 typedef struct wf__mem_stats {
     uint64_t in_use; /* bytes in use, without rounding */
     uint64_t files;  /* those of them that lie in files */
@@ -24,6 +25,9 @@ wf__mem_cache *wf__mem_new(uint64_t max_cached);
 /* From now on large blocks lie in files (scratch_files.h) where all blocks would else take more than `bytes` bytes of
  * memory. folder: as wf__scratch_new. Called before any allocation. Returns false if out of memory. */
 bool wf__mem_bound(wf__mem_cache *cache, uint64_t bytes, const char *folder);
+/* From now on each block lies between pages without access (wf__fenced_alloc), and is not kept: for tests of generated
+ * code. Called before any allocation. */
+void wf__mem_fence(wf__mem_cache *cache, wf__fence fence);
 /* Appends the reason if the latest allocation of a block in a file failed. */
 void wf__mem_reason(wf__mem_cache *cache, wf__str *out);
 void wf__mem_free_all(wf__mem_cache *cache); /* all blocks must have been freed; NULL: no-op */
