@@ -34,6 +34,9 @@
 #
 # Besides, a run on the emulated GPU has the label `emulated`; the two other kinds of runs, `driver` and `baseline`.
 #
+# With WEFT_TESTS_ONLY or WEFT_TESTS_WITHOUT, labels choose which programs are built, too. Programs that replay the inputs
+# of fuzz targets have no label.
+#
 # All tests share one kernel cache inside the build folder. Each run of ctest empties it first, so that no test runs
 # code of an earlier build. The cache of the user stays untouched.
 
@@ -86,6 +89,20 @@ function(weft_test_words out file)
     set(${out} ${words} PARENT_SCOPE)
 endfunction()
 
+# weft_is_chosen(out words): whether a program with these words is built.
+function(weft_is_chosen out words)
+    set(chosen ON)
+    if(WEFT_TESTS_ONLY AND NOT WEFT_TESTS_ONLY IN_LIST words)
+        set(chosen OFF)
+    endif()
+    foreach(label ${WEFT_TESTS_WITHOUT})
+        if(label IN_LIST words)
+            set(chosen OFF)
+        endif()
+    endforeach()
+    set(${out} ${chosen} PARENT_SCOPE)
+endfunction()
+
 # weft_test_run(test label variable=value...): runs the program ${name} once more in another environment. The test has
 # the label and those of the program's file.
 macro(weft_test_run test label)
@@ -110,6 +127,18 @@ function(weft_internal target)
     endif()
     target_include_directories(${target} PRIVATE ${source}/src ${source} ${XXHASH_INCLUDE_DIR})
     target_link_libraries(${target} PRIVATE ${weft_internal_library} m)
+endfunction()
+
+# weft_test_module(name file programs macro): a library that these test programs find at the path in the macro.
+function(weft_test_module name file programs macro)
+    add_library(${name} MODULE ${source}/${file})
+    target_include_directories(${name} PRIVATE ${source}/include ${source}/src)
+    foreach(program ${programs})
+        if(TARGET ${program})
+            add_dependencies(${program} ${name})
+            target_compile_definitions(${program} PRIVATE ${macro}="$<TARGET_FILE:${name}>")
+        endif()
+    endforeach()
 endfunction()
 
 if(WEFT_TESTS)
@@ -149,6 +178,11 @@ if(WEFT_TESTS)
             message(STATUS "${name} is left out: MPFR was not found")
             continue()
         endif()
+        weft_test_words(words ${file})
+        weft_is_chosen(chosen "${words}")
+        if(NOT chosen)
+            continue()
+        endif()
         add_executable(${name} ${file})
         weft_internal(${name})
         if(helpers)
@@ -159,7 +193,6 @@ if(WEFT_TESTS)
         if(needs_mpfr)
             target_link_libraries(${name} PRIVATE PkgConfig::MPFR)
         endif()
-        weft_test_words(words ${file})
         file(STRINGS ${file} on_all REGEX "RUN_ON_ALL\\(" LIMIT_COUNT 1)
         if(on_all AND NOT "devices" IN_LIST words)
             message(FATAL_ERROR "${file} has RUN_ON_ALL, but no line ` * ctest: devices` in its first comment")
@@ -187,19 +220,11 @@ if(WEFT_TESTS)
     endforeach()
 
     # A BLAS, and a library that is none, for tests to name.
-    add_library(fake_blas MODULE ${source}/tests/blas/fake_blas.c)
-    add_library(no_blas MODULE ${source}/tests/blas/no_blas.c)
-    add_dependencies(test_lib_blas fake_blas no_blas)
-    target_compile_definitions(test_lib_blas PRIVATE WEFT_FAKE_BLAS="$<TARGET_FILE:fake_blas>"
-                                                     WEFT_NO_BLAS="$<TARGET_FILE:no_blas>")
-    add_dependencies(test_linalg_arrays no_blas)
-    target_compile_definitions(test_linalg_arrays PRIVATE WEFT_NO_BLAS="$<TARGET_FILE:no_blas>")
+    weft_test_module(fake_blas tests/blas/fake_blas.c test_lib_blas WEFT_FAKE_BLAS)
+    weft_test_module(no_blas tests/blas/no_blas.c "test_lib_blas;test_linalg_arrays" WEFT_NO_BLAS)
 
     # A library for MPI without an MPI, for a test to name.
-    add_library(fake_mpi MODULE ${source}/tests/mpi/fake_mpi.c)
-    target_include_directories(fake_mpi PRIVATE ${source}/include ${source}/src)
-    add_dependencies(test_ranks_open fake_mpi)
-    target_compile_definitions(test_ranks_open PRIVATE WEFT_FAKE_MPI="$<TARGET_FILE:fake_mpi>")
+    weft_test_module(fake_mpi tests/mpi/fake_mpi.c test_ranks_open WEFT_FAKE_MPI)
 
     # Ranks over MPI.
     if(TARGET weft AND TARGET weft_mpi)
@@ -214,7 +239,9 @@ if(WEFT_TESTS)
     endif()
 
     # src/lib/io allocates by the C library: the test's own functions make these allocations fail, too.
-    target_link_options(test_io_memory_fails PRIVATE LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc)
+    if(TARGET test_io_memory_fails)
+        target_link_options(test_io_memory_fails PRIVATE LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc)
+    endif()
 
     if(TARGET weft)
         file(GLOB scripts CONFIGURE_DEPENDS ${source}/tests/cli/*.sh)
@@ -259,6 +286,9 @@ list(FILTER fuzz_files EXCLUDE REGEX "/(fuzz_[^/]*|replay_main)\\.c$")
 if(fuzz_files)
     add_library(weft_fuzz_helpers STATIC ${fuzz_files})
     weft_internal(weft_fuzz_helpers)
+endif()
+if(WEFT_TESTS_ONLY)
+    set(fuzzers)
 endif()
 foreach(file ${fuzzers})
     get_filename_component(name ${file} NAME_WE)
