@@ -241,9 +241,7 @@ static void records(distributed_world *w)
         for (int length = parts[i][2] + 1; length <= parts[i][2] + 5; length++) {
             wf_array *a = filled(w, WF_F32, WF_SHAPE(64, length), 8), *out = empty(w, WF_F32, WF_SHAPE(64));
             wf_graph *g = wf_begin(w->ctx, .shape = WF_SHAPE(64));
-            wf_val y = wf_index(g, 0), sum;
-            y = length % 2 ? y : wf_sub(63, y);
-            sum = wf_read(g, a, y, parts[i][0]);
+            wf_val y = wf_index(g, 0), sum = wf_read(g, a, y, parts[i][0]);
             for (int k = 1; k < 3; ++k)
                 sum = wf_add(wf_mul(sum, 0.75), wf_read(g, a, y, parts[i][k]));
             wf_out(g, out, sum);
