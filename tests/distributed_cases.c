@@ -689,7 +689,9 @@ wf_status distributed_on_rank(wf_ranks *ranks, void *user)
     wf_status status = run_case(r, ranks, &w);
     wf_ranks_error e;
     status = wf_ranks_agree(ranks, status, w.text, &e);
-    if (status != WF_OK && e.rank == wf_ranks_rank(ranks))
+    if (strstr(w.text, "wait for each other") || (status != WF_OK && strstr(e.text, "wait for each other")))
+        atomic_fetch_add(&r->deadlocks, 1);
+    if (status != WF_OK && e.rank == wf_ranks_rank(ranks) && !r->loses)
         fprintf(stderr, "%s: rank %d: %s\n", r->it->name, (int)e.rank, e.text);
     return status;
 }

@@ -4,6 +4,7 @@
 #include "run/memory/array_memory.h"
 #include "weft/distributed.h"
 #include "weft/weft.h"
+#include <stdatomic.h>
 
 typedef struct distributed_run distributed_run;
 /* A process that runs a case: alone, or as one of several ranks. */
@@ -30,6 +31,8 @@ struct distributed_run {
     int cut; /* how arrays are cut: 0 = as wf_dist_make does; 1 = along the first axis; 2 = the last; 3 = in halves */
     wf_device device;                /* 0 = WF_CPU */
     wf__fence fence;                 /* around the arrays of each process */
+    bool loses;                      /* a rank is lost, so that errors are expected */
+    atomic_int deadlocks;            /* ranks that ended because all were waiting for each other */
     uint64_t seed;                   /* of a random case */
     void *want[DISTRIBUTED_RESULTS]; /* results of one process */
     size_t bytes[DISTRIBUTED_RESULTS];

@@ -71,6 +71,37 @@ static void random_recordings(void **state)
     }
 }
 
+/* A rank is lost anywhere in a recording, while messages come in any order. All others end, and none because they wait
+ * for each other. Without an error the results are those of one process. */
+static void lost_ranks(void **state)
+{
+    (void)state;
+    const char *count = getenv("WEFT_TEST_ROUNDS");
+    long rounds = count ? atol(count) : 120, runs = 0, failures = 0;
+    for (long k = 1; k <= rounds; k += TEST_EVERY, ++runs) {
+        const int ranks = 2 + (int)(k % 4);
+        distributed_run run = { .it = &distributed_random,
+                                .threads = 1,
+                                .cut = (int)(k % 3),
+                                .seed = (uint64_t)k,
+                                .device = WF_INTERP,
+                                .loses = true };
+        wf_ranks_threads_options o = { .size = sizeof o,
+                                       .seed = (uint64_t)k,
+                                       .lost_rank = (int)(k / 4 % ranks),
+                                       .lost_after = 1 + (uint32_t)(k * 7919 % 60) };
+        wf_ranks_error e = { 0 };
+        distributed_alone(&run);
+        wf_status status = wf_ranks_threads(ranks, distributed_on_rank, &run, &o, &e);
+        distributed_end(&run);
+        if (run.deadlocks || (status != WF_OK && status != WF_ERR_BACKEND))
+            fail_msg("seed %ld: %d deadlocks; rank %d: %s: %s", k, run.deadlocks, (int)e.rank, wf_status_name(status),
+                     e.text);
+        failures += status != WF_OK;
+    }
+    assert_true(failures > runs / 4 && failures < runs);
+}
+
 /* ---- elements that lie apart from a rank's block ---- */
 enum { SIDE = 24 };
 
@@ -292,10 +323,15 @@ static void other_blocks_and_transposed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_number_of_ranks), cmocka_unit_test(other_grids),
-        cmocka_unit_test(several_threads),     cmocka_unit_test(in_turns),
-        cmocka_unit_test(random_recordings),   cmocka_unit_test(other_blocks_and_transposed),
-        cmocka_unit_test(long_scans),          cmocka_unit_test(periodic_borders),
+        cmocka_unit_test(any_number_of_ranks),
+        cmocka_unit_test(other_grids),
+        cmocka_unit_test(several_threads),
+        cmocka_unit_test(in_turns),
+        cmocka_unit_test(random_recordings),
+        cmocka_unit_test(lost_ranks),
+        cmocka_unit_test(other_blocks_and_transposed),
+        cmocka_unit_test(long_scans),
+        cmocka_unit_test(periodic_borders),
         cmocka_unit_test(repeated_launches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

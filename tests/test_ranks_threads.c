@@ -490,8 +490,6 @@ static void own_table(void **state)
     assert_string_equal(wf_ranks_message(ranks), "");
     assert_int_equal(wf_ranks_barrier(ranks), WF_OK);
     assert_int_equal(a.barriers, 1);
-    assert_int_equal(wf_ranks_barrier(ranks), WF_ERR_DEVICE);
-    assert_string_equal(wf_ranks_message(ranks), "wf_ranks_barrier on rank 0 of 1: the second is one too many");
     assert_int_equal(wf_ranks_set_timeout(ranks, 5), WF_OK); /* then the transport's barrier is not used */
     assert_int_equal(wf_ranks_barrier(ranks), WF_OK);
     assert_int_equal(wf_ranks_set_timeout(ranks, 0), WF_OK);
@@ -513,6 +511,14 @@ static void own_table(void **state)
     assert_int_equal(before, 100);
     wf_counter_free(counter);
     wf_ranks_free(part);
+    assert_int_equal(wf_ranks_barrier(ranks), WF_ERR_DEVICE);
+    assert_string_equal(wf_ranks_message(ranks), "wf_ranks_barrier on rank 0 of 1: the second is one too many");
+    assert_int_equal(wf_ranks_barrier(ranks), WF_ERR_BACKEND); /* after a failure there is no other one */
+    assert_string_equal(
+        wf_ranks_message(ranks),
+        "wf_ranks_barrier on rank 0 of 1: not after an earlier failure (wf_ranks_barrier on rank 0 of 1: the "
+        "second is one too many)");
+    assert_int_equal(a.barriers, 2);
     wf_ranks_abort(ranks, 44, NULL);
     assert_int_equal(a.barriers, 44);
     wf_ranks_free(ranks);

@@ -7,6 +7,10 @@
  * All-gather: of few bytes, rounds in which a rank passes on all that it has, which doubles (Bruck et al. 1997); of many,
  * each piece goes around a ring.
  * All-to-all: every rank exchanges with the ranks at distance 1, 2, 3, ..., some at a time.
+ *
+ * Where such a function fails on its way, or a message because a rank is gone, others may still wait for this rank there.
+ * Then this rank begins no further function of this kind: each would wait for messages that the other never sends. It
+ * ends with an error, and so the waits for it end, too.
  */
 #include "ranks/ranks.h"
 
@@ -17,6 +21,24 @@ enum { LARGE = 1 << 16 };
 
 /* Whether the transport's own function is called. It has no limit of time, so it is not while a timeout is set. */
 static bool by_transport(const wf_ranks *ranks, bool has_function) { return has_function && ranks->timeout == 0; }
+
+/* Checks that the group can begin another collective function. */
+static wf_status begin(wf_ranks *ranks, const char *doing)
+{
+    if (!ranks)
+        return WF_ERR_ARG;
+    if (!ranks->broken.status)
+        return WF_OK;
+    return wf__ranks_fail(ranks, doing, WF_ERR_BACKEND, "not after an earlier failure (%s)", ranks->broken.text);
+}
+
+/* Notes the result of a collective function that has begun. Returns `status`. */
+static wf_status end(wf_ranks *ranks, wf_status status)
+{
+    if (status)
+        wf__ranks_break(ranks);
+    return status;
+}
 
 /* Waits for n > 0 requests, and frees them also if that fails. */
 static wf_status finish(wf_ranks *ranks, const char *doing, wf_request **requests, size_t n)
@@ -54,16 +76,16 @@ static int ahead(const wf_ranks *ranks, int by) { return (ranks->rank + by) % ra
 wf_status wf_ranks_barrier(wf_ranks *ranks)
 {
     const char *doing = "wf_ranks_barrier";
-    wf_status status = WF_OK;
     wf_ranks_error error;
-    if (!ranks)
-        return WF_ERR_ARG;
+    wf_status status = begin(ranks, doing);
+    if (status)
+        return status;
     if (by_transport(ranks, ranks->ops->barrier))
-        return wf__ranks_result(ranks, doing, ranks->ops->barrier(ranks->group, &error), &error);
+        return end(ranks, wf__ranks_result(ranks, doing, ranks->ops->barrier(ranks->group, &error), &error));
     for (int by = 1; by < ranks->size && !status; by *= 2)
         status =
             exchange(ranks, doing, NULL, 0, ahead(ranks, by), NULL, 0, ahead(ranks, ranks->size - by), WF__TAG_BARRIER);
-    return status;
+    return end(ranks, status);
 }
 
 /* ---- pieces ----------------------------------------------------------------------------------------------------- */
@@ -161,9 +183,9 @@ wf_status wf_ranks_all_gather(wf_ranks *ranks, const void *mine, void *all, wf_p
     const char *doing = "wf_ranks_all_gather";
     wf_ranks_error error;
     size_t total, last;
-    if (!ranks)
-        return WF_ERR_ARG;
-    wf_status status = check_pieces(ranks, doing, pieces, all, &total, &last);
+    wf_status status = begin(ranks, doing);
+    if (!status)
+        status = check_pieces(ranks, doing, pieces, all, &total, &last);
     if (status)
         return status;
     size_t own = piece_bytes(pieces, ranks->rank);
@@ -174,8 +196,10 @@ wf_status wf_ranks_all_gather(wf_ranks *ranks, const void *mine, void *all, wf_p
     if (own)
         copy((char *)all + piece_offset(pieces, ranks->rank), mine, own);
     if (last <= MOST_AT_ONCE && by_transport(ranks, ranks->ops->all_gather))
-        return wf__ranks_result(ranks, doing, ranks->ops->all_gather(ranks->group, all, pieces, &error), &error);
-    return gather(ranks, doing, all, pieces, total);
+        status = wf__ranks_result(ranks, doing, ranks->ops->all_gather(ranks->group, all, pieces, &error), &error);
+    else
+        status = gather(ranks, doing, all, pieces, total);
+    return end(ranks, status);
 }
 
 /* ---- broadcast -------------------------------------------------------------------------------------------------- */
@@ -226,10 +250,10 @@ static wf_status broadcast_by_parts(wf_ranks *ranks, const char *doing, char *da
 wf_status wf_ranks_broadcast(wf_ranks *ranks, void *data, size_t bytes, int root)
 {
     const char *doing = "wf_ranks_broadcast";
-    wf_status status = WF_OK;
     wf_ranks_error error;
-    if (!ranks)
-        return WF_ERR_ARG;
+    wf_status status = begin(ranks, doing);
+    if (status)
+        return status;
     if (root < 0 || root >= ranks->size)
         return wf__ranks_fail(ranks, doing, WF_ERR_ARG, "there is no rank %d", root);
     if (!data && bytes)
@@ -237,13 +261,13 @@ wf_status wf_ranks_broadcast(wf_ranks *ranks, void *data, size_t bytes, int root
     if (!bytes || ranks->size == 1)
         return WF_OK;
     if (!by_transport(ranks, ranks->ops->broadcast))
-        return bytes < LARGE || ranks->size == 2 ? broadcast_by_tree(ranks, doing, data, bytes, root)
-                                                 : broadcast_by_parts(ranks, doing, data, bytes, root);
+        return end(ranks, bytes < LARGE || ranks->size == 2 ? broadcast_by_tree(ranks, doing, data, bytes, root)
+                                                            : broadcast_by_parts(ranks, doing, data, bytes, root));
     for (size_t at = 0; at < bytes && !status; at += MOST_AT_ONCE) {
         size_t part = bytes - at < MOST_AT_ONCE ? bytes - at : MOST_AT_ONCE;
         status = ranks->ops->broadcast(ranks->group, (char *)data + at, part, root, &error);
     }
-    return wf__ranks_result(ranks, doing, status, &error);
+    return end(ranks, wf__ranks_result(ranks, doing, status, &error));
 }
 
 /* ---- all-to-all ------------------------------------------------------------------------------------------------- */
@@ -282,9 +306,9 @@ wf_status wf_ranks_all_to_all(wf_ranks *ranks, const void *out, wf_pieces out_pi
     const char *doing = "wf_ranks_all_to_all";
     wf_ranks_error error;
     size_t out_total, in_total, last;
-    if (!ranks)
-        return WF_ERR_ARG;
-    wf_status status = check_pieces(ranks, doing, out_pieces, out, &out_total, &last);
+    wf_status status = begin(ranks, doing);
+    if (!status)
+        status = check_pieces(ranks, doing, out_pieces, out, &out_total, &last);
     if (!status)
         status = check_pieces(ranks, doing, in_pieces, in, &in_total, &last);
     if (status)
@@ -297,11 +321,11 @@ wf_status wf_ranks_all_to_all(wf_ranks *ranks, const void *out, wf_pieces out_pi
     if (equal && out_total <= MOST_AT_ONCE && by_transport(ranks, ranks->ops->all_to_all)) {
         if (!out_total)
             return WF_OK;
-        return wf__ranks_result(ranks, doing, ranks->ops->all_to_all(ranks->group, out, in, out_pieces.each, &error),
-                                &error);
+        status = ranks->ops->all_to_all(ranks->group, out, in, out_pieces.each, &error);
+        return end(ranks, wf__ranks_result(ranks, doing, status, &error));
     }
     if (own)
         copy((char *)in + piece_offset(in_pieces, ranks->rank),
              (const char *)out + piece_offset(out_pieces, ranks->rank), own);
-    return all_to_all(ranks, doing, out, out_pieces, in, in_pieces);
+    return end(ranks, all_to_all(ranks, doing, out, out_pieces, in, in_pieces));
 }

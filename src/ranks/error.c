@@ -31,7 +31,18 @@ wf_status wf__ranks_fail(wf_ranks *ranks, const char *doing, wf_status status, c
 
 wf_status wf__ranks_result(wf_ranks *ranks, const char *doing, wf_status status, const wf_ranks_error *error)
 {
-    return status ? wf__ranks_fail(ranks, doing, status, "%s", error->text) : WF_OK;
+    if (!status)
+        return WF_OK;
+    wf__ranks_fail(ranks, doing, status, "%s", error->text);
+    if (status == WF_ERR_BACKEND)
+        wf__ranks_break(ranks);
+    return status;
+}
+
+void wf__ranks_break(wf_ranks *ranks)
+{
+    if (!ranks->broken.status)
+        ranks->broken = ranks->error;
 }
 
 void wf__ranks_describe(wf__str *out, const wf_request *request)

@@ -26,6 +26,7 @@ struct wf_ranks {
     int32_t *status;              /* of each rank, for wf_ranks_agree */
     wf_request *spare;            /* unused requests, linked by `data` */
     wf_ranks_error error;         /* of the latest call that failed */
+    wf_ranks_error broken;        /* the failure after which no collective function can begin; WF_OK = none */
 };
 
 /* Tags of messages that collectives send. Messages between two ranks stay in order, so one tag for each is enough. */
@@ -37,8 +38,11 @@ wf_status wf__ranks_error_set(wf_ranks_error *error, wf_status status, const cha
 /* Makes this the group's message, with the caller's rank and the public function in front. Returns `status`. */
 wf_status wf__ranks_fail(wf_ranks *ranks, const char *doing, wf_status status, const char *format, ...)
     WF__PRINTF(4, 5);
-/* Likewise for the result of a function of the transport; does nothing if that is WF_OK. Returns `status`. */
+/* Likewise for the result of a function of the transport; does nothing if that is WF_OK. Returns `status`. A failure of
+ * a rank or of the transport breaks the group. */
 wf_status wf__ranks_result(wf_ranks *ranks, const char *doing, wf_status status, const wf_ranks_error *error);
+/* From now on collective functions of the group fail, with the message of the latest failure. */
+void wf__ranks_break(wf_ranks *ranks);
 /* Appends what a request waits for, such as "a message of 8 bytes from rank 1, tag 3". */
 void wf__ranks_describe(wf__str *out, const wf_request *request);
 
