@@ -35,7 +35,7 @@
 # Besides, a run on the emulated GPU has the label `emulated`; the two other kinds of runs, `driver` and `baseline`.
 #
 # With WEFT_TESTS_ONLY or WEFT_TESTS_WITHOUT, labels choose which programs are built, too. Programs that replay the inputs
-# of fuzz targets have no label.
+# of fuzz targets have no label, so WEFT_TESTS_ONLY leaves them out.
 #
 # All tests share one kernel cache inside the build folder. Each run of ctest empties it first, so that no test runs
 # code of an earlier build. The cache of the user stays untouched.

@@ -1,5 +1,6 @@
 /* codegen_harness.c - see codegen_harness.h. */
 #include "codegen_harness.h"
+#include "base/os.h"
 #include "run/cache/llvm_find.h"
 #include "run/memory/loader.h"
 #include "run/cache/target.h"
@@ -9,7 +10,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <cmocka.h>
 
 /* ---- libraries and targets ---- */
@@ -104,8 +104,8 @@ void test_end(test_case *t)
 
 /* ---- memory ---- */
 typedef struct memory { /* [canary] [array], then an inaccessible page */
-    unsigned char *map, *at, *canary;
-    size_t map_bytes, bytes, canary_bytes;
+    unsigned char *at, *canary;
+    size_t bytes, canary_bytes;
 } memory;
 
 static size_t array_bytes(const test_array *a)
@@ -121,14 +121,11 @@ static size_t array_bytes(const test_array *a)
 
 static memory memory_new(const test_array *a)
 {
-    const size_t page = 4096;
+    const size_t page = wf__page_size();
     memory m = { .bytes = array_bytes(a) };
     size_t body = (m.bytes + 64 + page - 1) / page * page;
-    m.map_bytes = body + 2 * page;
-    m.map = mmap(NULL, m.map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(m.map != MAP_FAILED);
-    assert_int_equal(mprotect(m.map + page, body, PROT_READ | PROT_WRITE), 0);
-    m.canary = m.map + page;
+    m.canary = wf__fenced_alloc(body, false);
+    assert_non_null(m.canary);
     m.at = m.canary + body - m.bytes;
     if (a->aligned)
         m.at = (unsigned char *)((uintptr_t)m.at & ~(uintptr_t)63);
@@ -454,8 +451,8 @@ void test_compare(test_case *t, bool everywhere)
     for (int l = 0; !test_instead && l < (everywhere ? library_n : 1); l++)
         run_compiled(t, s, l);
     for (uint32_t i = 0; i < t->ir.slot_n; i++) {
-        munmap(s->got[i].map, s->got[i].map_bytes);
-        munmap(s->want[i].map, s->want[i].map_bytes);
+        wf__fenced_free(s->got[i].canary, s->got[i].canary_bytes);
+        wf__fenced_free(s->want[i].canary, s->want[i].canary_bytes);
     }
     free(s);
 }

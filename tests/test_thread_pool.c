@@ -577,7 +577,7 @@ static void test_signals(void **state)
 {
     (void)state;
     static const int others[] = { SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGCHLD };
-    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
+    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT };
     sigset_t before, in_thread, after;
     pthread_sigmask(SIG_BLOCK, NULL, &before);
     wf__thread thread;

@@ -77,6 +77,8 @@ WF_API wf_status wf_request_wait_any(wf_request **requests, size_t n, size_t *in
 WF_API void wf_request_free(wf_request *request);
 
 /* ---- all ranks of a group call these, in the same order --------------------------------------------------------- */
+/* Errors: after one of them has failed on its way, all fail at once on that rank (WF_ERR_BACKEND). */
+
 /* Waits until all ranks have come here. */
 WF_API wf_status wf_ranks_barrier(wf_ranks *ranks);
 /* Copies the bytes of rank `root` to all others. */

@@ -72,15 +72,15 @@ void *wf__pages_in_file(const char *folder, size_t bytes)
     return code ? NULL : p;
 }
 
+static size_t whole_pages(size_t bytes) { return (bytes + wf__page_size() - 1) & ~(wf__page_size() - 1); }
+
 void wf__pages_free(void *p, size_t bytes)
 {
-    size_t page = wf__page_size();
     if (p)
-        munmap(p, (bytes + page - 1) & ~(page - 1));
+        munmap(p, whole_pages(bytes));
 }
 
 /* ---- between pages without access ---- */
-static size_t whole_pages(size_t bytes) { return (bytes + wf__page_size() - 1) & ~(wf__page_size() - 1); }
 
 void *wf__fenced_alloc(size_t bytes, bool behind)
 {

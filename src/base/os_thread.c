@@ -65,8 +65,9 @@ void wf__sleep(double seconds)
 void wf__cond_signal(wf__cond *c) { pthread_cond_signal(c); }
 void wf__cond_broadcast(wf__cond *c) { pthread_cond_broadcast(c); }
 
-/* The signals of the program go to its own threads. A fault is of the thread that makes it: the program's handler of it,
- * and those of sanitizers and debuggers, are called in any thread. */
+/* Returns the signals that a thread of the library blocks, so that the program's threads receive them: all but those of
+ * faults. The system sends the signal of a fault to the thread that made it, and ends the process if that thread blocks
+ * it, without a call of the handler that the program, a sanitizer or a debugger has set. */
 static sigset_t signals_of_others(void)
 {
     static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT };

@@ -8,9 +8,9 @@
  * each piece goes around a ring.
  * All-to-all: every rank exchanges with the ranks at distance 1, 2, 3, ..., some at a time.
  *
- * Where such a function fails on its way, or a message because a rank is gone, others may still wait for this rank there.
- * Then this rank begins no further function of this kind: each would wait for messages that the other never sends. It
- * ends with an error, and so the waits for it end, too.
+ * After a failure on the way of such a function, or of a message because a rank or the transport failed, other ranks may
+ * still wait for messages of this rank. If this rank began another collective function, it would wait for theirs, and all
+ * would wait for each other. So its collective functions fail from then on; once its program ends, so do the waits for it.
  */
 #include "ranks/ranks.h"
 

@@ -44,7 +44,7 @@ struct wf__mem_cache {
     uint64_t max_cached; /* 0 = not yet read from the system */
     uint64_t bound;      /* most bytes in memory, if there are files */
     wf__scratch *files;  /* blocks in files; NULL = all blocks are in memory */
-    wf__fence fence;
+    wf__fence fence;     /* blocks lie between pages without access; for tests */
     uint64_t clock;
     wf__mem_stats stats;
     size_class classes[CLASSES];
