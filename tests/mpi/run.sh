@@ -1,7 +1,7 @@
 # Ranks over a real MPI: run.sh KIND BUILD MPICC. KIND is openmpi or mpich; MPICC is empty where the build has found none.
 # Without that MPI the test is skipped (77), and says so.
 set -eu
-kind=$1 build=$2 mpicc=$3
+kind=$1 build=$2 mpicc=${3-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # containers
