@@ -34,6 +34,11 @@ WF_API void wf_dist_range(const wf_dist *dist, int rank, int64_t *lo, int64_t *h
 WF_API int wf_dist_owner(const wf_dist *dist, const int64_t *index);
 /* The rank `step` places further along an axis; -1 beyond the grid, unless `periodic`. */
 WF_API int wf_dist_neighbour(const wf_dist *dist, int rank, int axis, int step, bool periodic);
+/* True if several ranks have indices along the axis. */
+WF_API bool wf_dist_divides(const wf_dist *dist, int axis);
+/* The same grid for another shape of as many axes. Axes that ranks do not divide stay so; along other axes of a new extent
+ * units are 1. */
+WF_API wf_dist wf_dist_resize(const wf_dist *dist, const wf_shape *shape);
 
 #ifdef __cplusplus
 }

@@ -144,10 +144,7 @@ wf_array *wf_empty_distributed(wf_context *ctx, wf_dtype dtype, wf_ranks *ranks,
 
 wf_array *wf__distributed_like(const wf_array *like, wf_dtype dtype, const wf_shape *shape)
 {
-    wf_dist dist = like->distributed->dist;
-    for (int d = 0; d < shape->rank; ++d)
-        dist.unit[d] = shape->dim[d] == dist.shape.dim[d] ? dist.unit[d] : 1;
-    dist.shape = *shape;
+    const wf_dist dist = wf_dist_resize(&like->distributed->dist, shape);
     return make(like->ctx, dtype, like->distributed->ranks, &dist, NULL, true);
 }
 

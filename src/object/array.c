@@ -177,17 +177,29 @@ bool wf__distributes(const wf_array *array, const wf_shape *shape)
     return all;
 }
 
+/* Makes an array beside a distributed one. All ranks do so; one without memory for it ends the group, since the others will
+ * wait for it. */
+static wf_array *make_distributed_like(const wf_array *like, const char *function, wf_dtype dtype,
+                                       const wf_shape *shape)
+{
+    int64_t count;
+    if (!acceptable(like->ctx, function, dtype, shape, &count))
+        return NULL;
+    wf_array *out = wf__distributes(like, shape)
+                        ? like->ctx->services->like_distributed(like, dtype, shape)
+                        : wf__array_make(like->ctx, function, dtype, shape, NULL, like->device);
+    if (!out)
+        like->ctx->services->end_group(like, wf_last_message(like->ctx));
+    return out;
+}
+
 /* Makes an array where another one is. */
 static wf_array *make_like(const wf_array *like, const char *function, wf_dtype dtype, const wf_shape *shape)
 {
-    int64_t count;
-    if (wf__distributes(like, shape))
-        return acceptable(like->ctx, function, dtype, shape, &count)
-                   ? like->ctx->services->like_distributed(like, dtype, shape)
-                   : NULL;
-    if (!like->distributed && !wf__array_holds(like, function))
-        return NULL;
-    return wf__array_make(like->ctx, function, dtype, shape, NULL, like->device);
+    if (like->distributed)
+        return make_distributed_like(like, function, dtype, shape);
+    return wf__array_holds(like, function) ? wf__array_make(like->ctx, function, dtype, shape, NULL, like->device)
+                                           : NULL;
 }
 
 wf_array *wf_like(const wf_array *array)

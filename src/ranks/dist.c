@@ -198,3 +198,18 @@ int wf_dist_neighbour(const wf_dist *dist, int rank, int axis, int step, bool pe
     place[axis] = (int32_t)((to % g + g) % g);
     return rank_at(dist, place);
 }
+
+bool wf_dist_divides(const wf_dist *dist, int axis)
+{
+    return dist->grid[axis] > 1 && dist->unit[axis] < dist->shape.dim[axis];
+}
+
+wf_dist wf_dist_resize(const wf_dist *dist, const wf_shape *shape)
+{
+    wf_dist out = *dist;
+    for (int a = 0; a < shape->rank; a++)
+        if (shape->dim[a] != dist->shape.dim[a])
+            out.unit[a] = wf_dist_divides(dist, a) || shape->dim[a] < 1 ? 1 : shape->dim[a];
+    out.shape = *shape;
+    return out;
+}

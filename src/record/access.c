@@ -421,17 +421,18 @@ wf_array *wf__keep_value(wf_graph *g, wf__ref value, const char *function)
     const wf_dtype dtype = (wf_dtype)wf__dtype(ir, value);
     const wf_shape shape = ir->shape[wf__shape_of(ir, value)];
     const wf_array *like;
-    if (!find_distributed_source(g, value, &shape, &like)) {
-        wf__error(g->ctx, WF_ERR_MEMORY, "%s: out of memory", function);
+    char message[80];
+    snprintf(message, sizeof message, "%s: out of memory", function);
+    if (!find_distributed_source(g, value, &shape, &like) ||
+        !wf__grow(&g->kept, &g->kept_cap, g->kept_n + 1, sizeof *g->kept)) {
+        wf__cannot_begin(g->ctx, &g->program, message);
         return NULL;
     }
     wf_array *a = like ? g->ctx->services->like_distributed(like, dtype, &shape)
                        : wf__array_make(g->ctx, function, dtype, &shape, NULL, g->program.device);
-    if (!a)
-        return NULL;
-    if (!wf__grow(&g->kept, &g->kept_cap, g->kept_n + 1, sizeof *g->kept)) {
-        wf__error(g->ctx, WF_ERR_MEMORY, "%s: out of memory", function);
-        wf_release(a);
+    if (!a) {
+        if (wf_last_status(g->ctx) == WF_ERR_MEMORY)
+            wf__cannot_begin(g->ctx, &g->program, message);
         return NULL;
     }
     atomic_store(&a->state, WF_STATE_LAZY);

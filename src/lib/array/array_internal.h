@@ -49,6 +49,9 @@ static inline bool wfl_on_gpu(const wf_array *array) { return wf_array_device(ar
 /* order.c: true if the elements have an order. False, with an error, for complex numbers, formals and scratch; false
  * for NULL. */
 bool wfl_array_ordered(const wf_array *array, const char *function);
+/* Ends the group of ranks of a distributed array: this rank has no memory to go on, and the others would wait for it. Other
+ * arrays have none. */
+void wfl_end_group(const wf_array *array);
 /* Returns a new array on the device of `array`, which is not distributed; the second one holds zeros. NULL: error. Results
  * with an element for each point of `array` are made by wf_empty_like. */
 wf_array *wfl_array_beside(const wf_array *array, wf_dtype dtype, const wf_shape *shape);
@@ -61,6 +64,9 @@ void wfl_array_by_host(const wf_array *array, const char *function);
 /* Returns an array that owns n * size bytes of the processor's memory, and their address in *data; so this memory
  * counts and fails like all memory of the context. NULL, with an error: there is not so much. */
 wf_array *wfl_array_scratch(wf_context *ctx, int64_t n, size_t size, void **data);
+/* Runs and consumes the graph, which writes `out`. The ranks of a distributed array fail together, so that a function can
+ * begin its next launch on all of them; a rank without memory for the recording ends the group. */
+wf_status wfl_run_into(wf_graph *graph, const wf_array *out);
 /* Runs and consumes the graph. Returns `out`; on an error releases `out` and returns NULL. */
 wf_array *wfl_array_run(wf_graph *graph, wf_array *out);
 #endif

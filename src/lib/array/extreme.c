@@ -119,7 +119,7 @@ static wf_array *find_place(const wf_array *array, wf_axes axes, bool largest, c
         kept.dim[d] = r.axes >> d & 1 ? 1 : kept.dim[d];
     if (!kept.rank)
         return wfl_array_zeros_beside(array, WF_I64, &kept);
-    wf_array *out = wfl_array_beside(array, WF_I64, &kept);
+    wf_array *out = wf_empty_like(array, WF_I64, kept);
     if (!out)
         return NULL;
     wf_dtype t = compared_as(wf_array_dtype(array)), short_place = r.n <= INT32_MAX ? WF_I32 : WF_I64;

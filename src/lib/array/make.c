@@ -13,7 +13,7 @@ wf_status wf_array_fill(wf_array *array, double value)
     wf_graph *g = wfl_begin(ctx, __func__);
     wf_const(g, t, value);                            /* fails if the number does not fit */
     wf_out(g, array, wf_param(g, "value", t, value)); /* one kernel for all values */
-    return wf_run(g);
+    return wfl_run_into(g, array);
 }
 
 wf_status wf_array_fill_complex(wf_array *array, double re, double im)
@@ -27,7 +27,7 @@ wf_status wf_array_fill_complex(wf_array *array, double re, double im)
                               wf_dtype_name(t));
     wf_graph *g = wfl_begin(ctx, __func__);
     wf_out(g, array, wf_complex(wf_param(g, "re", part, re), wf_param(g, "im", part, im)));
-    return wf_run(g);
+    return wfl_run_into(g, array);
 }
 
 wf_array *wfl_array_zeros_beside(const wf_array *array, wf_dtype dtype, const wf_shape *shape)
@@ -56,7 +56,7 @@ wf_status wf_array_assign(wf_array *to, const wf_array *from)
         wf_release(wide);
     }
     wf_out(g, to, v);
-    return wf_run(g);
+    return wfl_run_into(g, to);
 }
 
 wf_array *wf_array_copy(const wf_array *array) { return wf_array_cast(array, wf_array_dtype(array)); }

@@ -1,6 +1,7 @@
 /* order.c - sorting along an axis: rows of keys (keys.h). On a tape the order is a constant, by which elements are
  * read. */
 #include "keys.h"
+#include "lines.h"
 #include "rows.h"
 #include "weft/derivative.h"
 
@@ -94,12 +95,41 @@ static wf_array *sorted(const wf_array *array, int axis, bool descending, bool i
     return out;
 }
 
-/* ---- on a tape ---- */
 typedef struct order {
     int axis;
     bool descending;
     const char *function;
 } order;
+
+/* ---- distributed arrays ---- */
+typedef struct lines {
+    order order;
+    bool indices;
+} lines;
+
+static wf_status sort_block(const wfl_lines *l, wf_array *y, wf_array *x, int first, int count)
+{
+    const lines *s = l->user;
+    (void)first;
+    (void)count;
+    wf_array *out = sorted(x, s->order.axis, s->order.descending, s->indices, s->order.function);
+    wf_status status = out ? wf_array_assign(y, out) : wfl_array_error(l->ctx);
+    wf_release(out);
+    return status;
+}
+
+static wf_array *distributed_sort(const wf_array *array, order o, bool indices)
+{
+    wf_shape shape = wf_array_shape(array);
+    wf_context *ctx = wf_array_context(array);
+    if (!wfl_array_ordered(array, o.function) || !wfl_axis_of(ctx, &shape, &o.axis, o.function))
+        return NULL;
+    const lines s = { o, indices };
+    const wfl_lines l = { ctx, o.function, 1, { WF_AXES(o.axis) }, sort_block, NULL, &s };
+    return wfl_lines_new(&l, indices ? WF_I64 : wf_array_dtype(array), &shape, array);
+}
+
+/* ---- on a tape ---- */
 
 static wf_status set_indices(void *user, wf_arrays in, wf_arrays out)
 {
@@ -144,13 +174,15 @@ static wf_array *taped_sort(const wf_array *array, int axis, bool descending, co
 wf_array *wf_array_sort(const wf_array *array, int axis, bool descending)
 {
     const char *function = "wf_array_sort";
-    return wf_is_taped(array) ? taped_sort(array, axis, descending, function)
-                              : sorted(array, axis, descending, false, function);
+    return wf_array_dist(array) ? distributed_sort(array, (order){ axis, descending, function }, false)
+           : wf_is_taped(array) ? taped_sort(array, axis, descending, function)
+                                : sorted(array, axis, descending, false, function);
 }
 
 wf_array *wf_array_argsort(const wf_array *array, int axis, bool descending)
 {
     const char *function = "wf_array_argsort";
-    return wf_is_taped(array) ? taped_indices(array, axis, descending, function)
-                              : sorted(array, axis, descending, true, function);
+    return wf_array_dist(array) ? distributed_sort(array, (order){ axis, descending, function }, true)
+           : wf_is_taped(array) ? taped_indices(array, axis, descending, function)
+                                : sorted(array, axis, descending, true, function);
 }

@@ -4,6 +4,7 @@
  */
 #include "keys.h"
 #include "../floats.h"
+#include "lines.h"
 #include "rows.h"
 #include "weft/derivative.h"
 #include <math.h>
@@ -243,6 +244,41 @@ static wf_status find_quantiles(selection *s, const wf_array *array, wf_axes axe
     return status;
 }
 
+/* ---- distributed arrays ---- */
+static wf_status find_block(const wfl_lines *l, wf_array *y, wf_array *x, int first, int count)
+{
+    const double *q = l->user;
+    (void)first;
+    (void)count;
+    wf_array *out = wf_array_quantile(x, *q, l->axes[0]);
+    wf_status status = out ? wf_array_assign(y, out) : wfl_array_error(l->ctx);
+    wf_release(out);
+    return status;
+}
+
+/* Returns quantiles of lines: an array that is distributed, too; one that each rank has if ranks divide one of the axes, or
+ * if axes are dropped and ranks divide no other ones. */
+static wf_array *distributed_quantile(const wf_array *array, double q, wf_axes axes, bool drop, const char *function)
+{
+    const wf_dist *dist = wf_array_dist(array);
+    const wfl_lines l = { wf_array_context(array), function, 1, { axes }, find_block, NULL, &q };
+    wf_shape shape = wf_array_shape(array);
+    bool divided = false, kept = false;
+    for (int d = 0; d < shape.rank; ++d) {
+        const bool of_lines = axes >> d & 1;
+        *(of_lines ? &divided : &kept) |= dist->grid[d] > 1;
+        shape.dim[d] = of_lines ? 1 : shape.dim[d];
+    }
+    wf_array *out = wfl_lines_new(&l, wfl_mean_dtype(wf_array_dtype(array)), &shape, array);
+    if (out && (divided || (drop && !kept))) {
+        wf_array *all = wf_array_collect(out);
+        wf_release(out);
+        out = all;
+    }
+    return out && drop ? wfl_without_axes(out, axes) : out;
+}
+
+/* ---- functions ---- */
 /* Returns the results as [n, kept axes, ones]; without n if there is one quantile, without the ones if axes are
  * dropped. */
 static wf_array *quantiles(const wf_array *array, const double *q, int64_t n, bool one, wf_axes axes,
@@ -271,6 +307,8 @@ static wf_array *quantiles(const wf_array *array, const double *q, int64_t n, bo
         wfl_array_fail(ctx, WF_ERR_ARG, "%s: quantiles are from 0 to 1", function);
         return NULL;
     }
+    if (wf_array_dist(array) && one)
+        return distributed_quantile(array, *q, axes, drop, function);
     selection s = { .ctx = ctx, .device = wf_array_device(array), .dtype = wf_array_dtype(array), .n = n };
     s.wide = wfl_key_is_wide(s.dtype);
     wf_array *out = wfl_array_beside(array, wfl_mean_dtype(s.dtype), &result);

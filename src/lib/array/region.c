@@ -1,5 +1,6 @@
 /* region.c - permuted copies, extraction and insertion of regions, borders, tiles. */
 #include "array_internal.h"
+#include "weft/distributed.h"
 
 #define FAR ((int64_t)1 << 52) /* offsets are exact as C numbers */
 
@@ -48,12 +49,12 @@ static wf_array *extract(const wf_array *array, const wf_shape *shape, const int
                            (long long)shape->dim[d], (long long)offset[d], d);
             return NULL;
         }
-    if (inside(&whole, shape, offset)) {
+    if (inside(&whole, shape, offset) && !wf_array_dist(array)) {
         wf_array *view = part(array, shape, offset), *out = view ? wf_array_copy(view) : NULL;
         wf_release(view);
         return out;
     }
-    if (border == WF_BORDER_NONE && !is_empty(shape)) {
+    if (border == WF_BORDER_NONE && !is_empty(shape) && !inside(&whole, shape, offset)) {
         wfl_array_fail(ctx, WF_ERR_BOUNDS, "%s: the region is not inside the array; give a border", function);
         return NULL;
     }
@@ -94,6 +95,22 @@ wf_array *wf_array_extract(const wf_array *array, wf_shape shape, const int64_t 
     return extract(array, &shape, offset, border, value, "wf_array_extract");
 }
 
+/* Writes the elements from `from` on to those from `to` on, by index. */
+static wf_status write_part(wf_array *array, const wf_array *region, const wf_shape *shape, const int64_t *to,
+                            const int64_t *from)
+{
+    wf_graph *g = wfl_begin(wf_array_context(array), "wf_array_insert", .shape = *shape);
+    wf_val place[WF_MAX_RANK], source[WF_MAX_RANK];
+    for (int d = 0; d < shape->rank; ++d) {
+        place[d] = wf_add(wf_index(g, d), wf_const_i64(g, WF_I64, to[d]));
+        source[d] = wf_add(wf_index(g, d), wf_const_i64(g, WF_I64, from[d]));
+    }
+    const size_t rank = (size_t)shape->rank;
+    wf_val v = wf_read_n(g, region, (wf_vals){ source, rank });
+    wf_write_n(g, array, wf_cast(v, wf_array_dtype(array)), (wf_vals){ place, rank });
+    return wfl_run_into(g, array);
+}
+
 wf_status wf_array_insert(wf_array *array, const wf_array *region, const int64_t *offset)
 {
     wf_context *ctx = wf_array_context(array);
@@ -116,6 +133,8 @@ wf_status wf_array_insert(wf_array *array, const wf_array *region, const int64_t
         from[d] = lo - offset[d];
         common.dim[d] = hi - lo;
     }
+    if (wf_array_dist(array))
+        return write_part(array, region, &common, to, from);
     wf_array *target = part(array, &common, to), *source = target ? part(region, &common, from) : NULL;
     wf_status status = source ? wf_array_assign(target, source) : wfl_array_error(ctx);
     wf_release(target);

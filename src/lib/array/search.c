@@ -52,7 +52,7 @@ wf_array *wf_array_searchsorted(const wf_array *sorted, const wf_array *values, 
     const bool as_line = shape.rank == 0; /* an index space has axes */
     if (as_line)
         space = WF_SHAPE(1);
-    wf_array *out = wfl_array_beside(values, WF_I64, &shape);
+    wf_array *out = wf_empty_like(values, WF_I64, shape);
     wf_array *from =
         as_line ? wf_view_reshape((wf_array *)(uintptr_t)values, space) : wf_retain((wf_array *)(uintptr_t)values);
     wf_array *to = !out ? NULL : as_line ? wf_view_reshape(out, space) : wf_retain(out);

@@ -1,7 +1,8 @@
 /* util.c - messages, dtypes, shapes and masks of axes for the array functions. */
-#include "array_internal.h"
+#include "lines.h"
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 wf_status wfl_array_fail(wf_context *ctx, wf_status status, const char *format, ...)
@@ -117,9 +118,18 @@ wf_array *wfl_without_axes(wf_array *array, wf_axes axes)
     return view;
 }
 
+void wfl_end_group(const wf_array *array)
+{
+    if (wf_array_ranks(array))
+        wf_ranks_abort(wf_array_ranks(array), EXIT_FAILURE, wf_last_message(wf_array_context(array)));
+}
+
 wf_array *wfl_array_beside(const wf_array *array, wf_dtype dtype, const wf_shape *shape)
 {
-    return wf_empty(wf_array_context(array), dtype, *shape, .device = wf_array_device(array));
+    wf_array *out = wf_empty(wf_array_context(array), dtype, *shape, .device = wf_array_device(array));
+    if (!out)
+        wfl_end_group(array);
+    return out;
 }
 
 bool wfl_array_together(const wf_array *a, const wf_array *b, const char *function)
@@ -148,9 +158,17 @@ wf_array *wfl_array_scratch(wf_context *ctx, int64_t n, size_t size, void **data
     return NULL;
 }
 
+wf_status wfl_run_into(wf_graph *graph, const wf_array *out)
+{
+    if (!graph || wf_graph_status(graph) == WF_ERR_MEMORY)
+        wfl_end_group(out);
+    const wf_status status = wf_run(graph);
+    return wf_array_ranks(out) ? wfl_ranks_agree(wf_array_context(out), NULL, out, status) : status;
+}
+
 wf_array *wfl_array_run(wf_graph *graph, wf_array *out)
 {
-    if (wf_run(graph) == WF_OK)
+    if (wfl_run_into(graph, out) == WF_OK)
         return out;
     wf_release(out);
     return NULL;

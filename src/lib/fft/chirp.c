@@ -5,6 +5,7 @@
  * are convolved with w^(-d^2/2), and results multiplied by w^(k^2/2). This is Bluestein's algorithm with other chirps and
  * with a number of results of its own (axis.c, pass_shape.c). Phases are fractions of turns of a product that is rounded
  * once, so that they are as right for long lines as for short ones. */
+#include "lib/array/lines.h"
 #include "transform.h"
 #include <math.h>
 
@@ -55,14 +56,26 @@ static bool check_points(const wfl_plan *p, wf_czt_points *points, int64_t n)
     return true;
 }
 
-static wf_status run(const wfl_plan *p, wf_array *y, const wf_array *x, int axis, const wf_czt_points *points)
+typedef struct job {
+    const wfl_plan *plan;
+    int axis;
+    wf_czt_points points;
+    int64_t outer, inner; /* of the whole array */
+} job;
+
+/* x and y in C order. */
+static wf_status transform(const job *j, wf_array *y, const wf_array *x)
 {
-    int64_t n = wf_array_shape(x).dim[axis];
-    wf_array *from = wfl_around(x, axis), *to = wfl_around(y, axis), *start = NULL;
+    const wfl_plan *p = j->plan;
+    const wf_czt_points *points = &j->points;
+    int64_t n = wf_array_shape(x).dim[j->axis];
+    wf_array *from = wfl_around(x, j->axis), *to = wfl_around(y, j->axis), *start = NULL;
     wf_status status = from && to ? WF_OK : wfl_array_error(p->ctx);
     if (status == WF_OK && (points->first != 0 || points->radius != 1) && !(start = start_of(p, x, n, points)))
         status = wfl_array_error(p->ctx);
     wfl_axis_pass a = { .plan = p, .kind = WFL_FFT_CHIRP, .n = n, .scale = 1, .start = start };
+    a.outer = j->outer;
+    a.inner = j->inner;
     a.chirp.step = points->step;
     a.chirp.log2_growth = log2(points->growth);
     if (status == WF_OK)
@@ -71,6 +84,13 @@ static wf_status run(const wfl_plan *p, wf_array *y, const wf_array *x, int axis
     for (int i = 0; i < 3; ++i)
         wf_release(spent[i]);
     return status;
+}
+
+static wf_status transform_block(const wfl_lines *l, wf_array *y, wf_array *x, int first, int count)
+{
+    (void)first;
+    (void)count;
+    return transform(l->user, y, x);
 }
 
 wf_array *wf_czt(const wf_array *x, int axis, const wf_czt_points *points)
@@ -83,16 +103,23 @@ wf_array *wf_czt(const wf_array *x, int axis, const wf_czt_points *points)
         wfl_array_fail(p.ctx, WF_ERR_ARG, "%s: `points` is NULL", p.function);
         return NULL;
     }
-    wf_czt_points all = *points;
+    job j = { .plan = &p, .axis = axis, .points = *points };
     wf_axes axes = WF_AXES(axis);
-    if (!wfl_undivided(&p, x) || !wfl_checked(&p, x, &axes, "the array") || !check_points(&p, &all, shape.dim[axis]))
+    if (!wfl_checked(&p, x, &axes, "the array") || !check_points(&p, &j.points, shape.dim[axis]))
         return NULL;
-    if (all.growth != 1 || all.radius != 1)
+    if (j.points.growth != 1 || j.points.radius != 1)
         p.part = WF_F64; /* sizes of factors differ by more than f32 has */
-    shape.dim[axis] = all.count;
+    shape.dim[axis] = j.points.count;
+    j.outer = wfl_axes_count(&shape, axes - 1);
+    j.inner = wfl_axes_count(&shape, ~(axes | (axes - 1)));
+    wf_dtype dtype = wfl_spectrum_dtype(wf_array_dtype(x));
+    if (wf_array_dist(x)) {
+        const wfl_lines l = { p.ctx, p.function, 1, { axes }, transform_block, NULL, &j };
+        return wfl_lines_new(&l, dtype, &shape, x);
+    }
     wf_array *from = wf_array_contiguous((wf_array *)x);
-    wf_array *y = from ? wfl_array_beside(x, wfl_spectrum_dtype(wf_array_dtype(x)), &shape) : NULL;
-    if (y && wf_array_count(y) && run(&p, y, from, axis, &all) != WF_OK) {
+    wf_array *y = from ? wfl_array_beside(x, dtype, &shape) : NULL;
+    if (y && wf_array_count(y) && transform(&j, y, from) != WF_OK) {
         wf_release(y);
         y = NULL;
     }

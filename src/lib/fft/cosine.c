@@ -4,6 +4,7 @@
  * Makhoul, "A fast cosine transform in one and two dimensions" (1980), for types 2 and 3; type 4 of an even length n is
  * a complex transform of length n/2, of an odd length one of length 2n; type 1 is the transform of a line that is
  * continued by its mirror image. */
+#include "lib/array/lines.h"
 #include "transform.h"
 #include <math.h>
 
@@ -13,6 +14,7 @@ typedef struct cosine {
     bool sine, ortho;
     int64_t n; /* elements of a line */
     int64_t outer, inner;
+    int64_t all_outer, all_inner; /* of the whole array, which decide on the way */
     double scale;
 } cosine;
 
@@ -200,7 +202,10 @@ static wf_status run_axis(cosine *c, wf_array *y, const wf_array *x)
     wf_status status = tables && a && b ? fill(c, a, x, table[0], before) : wfl_array_error(c->plan->ctx);
     c->plan->inverse = m.inverse;
     if (status == WF_OK)
-        status = wfl_transform_axis(&(wfl_axis_pass){ .plan = c->plan, .kind = m.kind, .n = m.n, .scale = 1 }, b, a);
+        status = wfl_transform_axis(
+            &(wfl_axis_pass){
+                .plan = c->plan, .kind = m.kind, .n = m.n, .outer = c->all_outer, .inner = c->all_inner, .scale = 1 },
+            b, a);
     if (status == WF_OK)
         status = fill(c, y, b, table[1], after);
     wf_array *spent[] = { table[0], table[1], a, b };
@@ -209,20 +214,36 @@ static wf_status run_axis(cosine *c, wf_array *y, const wf_array *x)
     return status;
 }
 
-/* ---- functions ---- */
-/* Consumes x. `last`: the dtype of the result. */
-static wf_array *transform_one(cosine *c, wf_array *x, int axis, bool last, wf_dtype dtype)
+/* ---- all axes ---- */
+typedef struct job { /* transforms along several axes, from the last one on */
+    cosine c;        /* what all axes share */
+    wf_shape whole;  /* of the whole array */
+    wf_dtype dtype;  /* of the result */
+    wf_axes axes;
+    wf_fft_norm norm;
+    bool inverse; /* as the caller says */
+} job;
+
+/* Consumes x, in C order. */
+static wf_array *transform_one(const job *j, wf_array *x, int axis)
 {
-    wf_shape shape = wf_array_shape(x);
-    wf_array *y = wfl_new_beside(x, last ? dtype : c->plan->part, shape);
+    const wf_shape shape = wf_array_shape(x);
+    const double n = (double)shape.dim[axis];
+    cosine c = j->c;
+    c.scale = wfl_scale_of(j->norm, j->inverse, c.type == 1 ? 2 * (c.sine ? n + 1 : n - 1) : 2 * n);
+    c.all_outer = c.all_inner = 1;
+    for (int d = 0; d < shape.rank; ++d)
+        if (d != axis)
+            *(d < axis ? &c.all_outer : &c.all_inner) *= j->whole.dim[d];
+    wf_array *y = wfl_new_beside(x, axis == wfl_first_of(j->axes) ? j->dtype : c.plan->part, shape);
     wf_array *from = wfl_around(x, axis), *to = y ? wfl_around(y, axis) : NULL;
     bool done = false;
     if (from && to) {
         wf_shape around = wf_array_shape(from);
-        c->outer = around.dim[0];
-        c->n = around.dim[1];
-        c->inner = around.dim[2];
-        done = run_axis(c, to, from) == WF_OK;
+        c.outer = around.dim[0];
+        c.n = around.dim[1];
+        c.inner = around.dim[2];
+        done = run_axis(&c, to, from) == WF_OK;
     }
     wf_array *spent[] = { from, to, x, done ? NULL : y };
     for (int i = 0; i < 4; ++i)
@@ -230,11 +251,50 @@ static wf_array *transform_one(cosine *c, wf_array *x, int axis, bool last, wf_d
     return done ? y : NULL;
 }
 
+/* The same along several axes of an array, which may have gaps. NULL: an error. */
+static wf_array *transform_axes(const job *j, const wf_array *x, wf_axes axes)
+{
+    wf_array *y = wf_array_contiguous((wf_array *)x);
+    for (int d = wf_array_shape(x).rank - 1; d >= 0 && y; --d)
+        if (axes >> d & 1)
+            y = transform_one(j, y, d);
+    return y;
+}
+
+static wf_status transform_block(const wfl_lines *l, wf_array *y, wf_array *x, int first, int count)
+{
+    wf_axes axes = 0;
+    for (int k = first; k < first + count; ++k)
+        axes |= l->axes[k];
+    wf_array *result = transform_axes(l->user, x, axes);
+    wf_status status = result ? wf_array_assign(y, result) : wfl_array_error(l->ctx);
+    wf_release(result);
+    return status;
+}
+
+static void between(const wfl_lines *l, int done, wf_dtype *dtype, wf_shape *shape)
+{
+    (void)done;
+    (void)shape;
+    *dtype = ((const job *)l->user)->c.plan->part;
+}
+
+static wf_array *transform_distributed(const job *j, const wf_array *x)
+{
+    const wfl_plan *p = j->c.plan;
+    wfl_lines l = { .ctx = p->ctx, .function = p->function, .run = transform_block, .between = between, .user = j };
+    for (int d = j->whole.rank - 1; d >= 0; --d)
+        if (j->axes >> d & 1)
+            l.axes[l.steps++] = WF_AXES(d);
+    return wfl_lines_new(&l, j->dtype, &j->whole, x);
+}
+
+/* ---- functions ---- */
 static wf_array *transform(const wf_array *x, int type, wf_axes axes, bool inverse, wf_fft_norm norm, bool sine,
                            const char *function)
 {
     wfl_plan p = { wf_array_context(x), function, norm, false, wfl_part_of(wf_array_dtype(x)), { 0 } };
-    if (!x || !wfl_undivided(&p, x) || !wfl_checked(&p, x, &axes, "the array"))
+    if (!x || !wfl_checked(&p, x, &axes, "the array"))
         return NULL;
     if (wfl_is_complex_dtype(wf_array_dtype(x))) {
         wfl_array_fail(p.ctx, WF_ERR_DTYPE, "%s: the array is complex; transform its parts", function);
@@ -244,24 +304,19 @@ static wf_array *transform(const wf_array *x, int type, wf_axes axes, bool inver
         wfl_array_fail(p.ctx, WF_ERR_ARG, "%s: there is no type %d, only 1 to 4", function, type);
         return NULL;
     }
-    wf_shape shape = wf_array_shape(x);
-    wf_dtype dtype = wf_array_dtype(x) == WF_F16 ? WF_F16 : p.part;
-    cosine c = { .plan = &p, .sine = sine, .ortho = norm == WF_FFT_ORTHO };
-    c.type = inverse && (type == 2 || type == 3) ? 5 - type : type;
-    wf_array *y = NULL;
-    for (int d = 0; d < shape.rank; ++d)
-        if (axes >> d & 1 && type == 1 && !sine && shape.dim[d] < 2) {
+    job j = { .c = { .plan = &p, .sine = sine, .ortho = norm == WF_FFT_ORTHO },
+              .whole = wf_array_shape(x),
+              .axes = axes };
+    j.c.type = inverse && (type == 2 || type == 3) ? 5 - type : type;
+    j.dtype = wf_array_dtype(x) == WF_F16 ? WF_F16 : p.part;
+    j.norm = norm;
+    j.inverse = inverse;
+    for (int d = 0; d < j.whole.rank; ++d)
+        if (axes >> d & 1 && type == 1 && !sine && j.whole.dim[d] < 2) {
             wfl_array_fail(p.ctx, WF_ERR_SHAPE, "%s: type 1 needs two elements, axis %d has one", function, d);
             return NULL;
         }
-    y = wf_array_contiguous((wf_array *)x);
-    for (int d = shape.rank - 1; d >= 0 && y; --d)
-        if (axes >> d & 1) {
-            double n = (double)shape.dim[d];
-            c.scale = wfl_scale_of(norm, inverse, type == 1 ? 2 * (sine ? n + 1 : n - 1) : 2 * n);
-            y = transform_one(&c, y, d, d == wfl_first_of(axes), dtype);
-        }
-    return y;
+    return wf_array_dist(x) ? transform_distributed(&j, x) : transform_axes(&j, x, axes);
 }
 
 wf_array *wf_dct(const wf_array *x, int type, wf_axes axes, bool inverse, wf_fft_norm norm)

@@ -1,6 +1,6 @@
 /* filter.c - a filter between a transform and its inverse, within the pass of the first axis where that is possible. */
+#include "lib/array/lines.h"
 #include "transform.h"
-#include "weft/distributed.h"
 
 /* A filter of a batch: x, spectrum and y are [lead, ...], and the first axis of the transform is axis 1. */
 typedef struct filtering {
@@ -160,7 +160,7 @@ static wf_status filter_blocks(const filtering *f, wf_array *spectrum)
     if (block && wf_array_count(block))
         status = filter_lines(f, block, lo);
     wf_status ended = block ? wf_array_block_end(spectrum, block) : status;
-    return wfl_ranks_agree(f->plan, spectrum, status == WF_OK ? ended : status);
+    return wfl_ranks_agree(f->plan->ctx, f->plan->function, spectrum, status == WF_OK ? ended : status);
 }
 
 /* As filter_part. The spectrum is cut such that lines along the first axis are whole. */
@@ -172,7 +172,7 @@ static wf_status filter_distributed(const filtering *f, wf_axes axes, wf_array *
     inverse.inverse = true;
     wfl_whole there = { &forward, WFL_FFT_R2C, others ? others : axes, 1 };
     wfl_whole back = { &inverse, WFL_FFT_C2R, others ? others : axes, others ? 1 : f->scale };
-    wf_array *spectrum = wfl_distributed_whole(x, wfl_complex_dtype(f->plan->part), &f->filter->shape, first);
+    wf_array *spectrum = wfl_distributed_whole(x, wfl_complex_dtype(f->plan->part), &f->filter->shape, WF_AXES(first));
     wf_status status = spectrum ? wfl_run_distributed(&there, spectrum, x) : wfl_array_error(f->plan->ctx);
     if (status == WF_OK)
         status = filter_blocks(f, spectrum);
@@ -217,7 +217,7 @@ wf_status wf_fft_filter(wf_array *out, const wf_array *x, wf_axes axes, wf_hook 
                         x && out ? "wf_fft_filter: the filter is NULL" : "wf_fft_filter: an array is NULL");
     const bool divided = wf_array_dist(x) || wf_array_dist(out);
     if (!wfl_checked(&p, x, &axes, "the input") || !wfl_array_known(out, p.function) ||
-        !wfl_array_together(out, x, p.function) || (divided && !wfl_distributed_together(&p, out, x)))
+        !wfl_array_together(out, x, p.function) || (divided && !wfl_distributed_together(p.ctx, p.function, out, x)))
         return wfl_array_error(p.ctx);
     wf_shape in = wf_array_shape(x), shape = wf_array_shape(out);
     if (wfl_is_complex_dtype(wf_array_dtype(x)) || wfl_is_complex_dtype(wf_array_dtype(out)))

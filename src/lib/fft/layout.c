@@ -78,14 +78,14 @@ static wf_array *resize_axis(resizing *r, wf_array *x, double scale, const char 
     r->shape = wf_array_shape(x);
     wf_shape shape = r->shape;
     shape.dim[r->axis] = r->half ? r->to / 2 + 1 : r->to;
-    wf_array *out = wfl_array_beside(x, wf_array_dtype(x), &shape);
+    wf_array *out = wf_empty_like(x, wf_array_dtype(x), shape);
     r->g = wfl_begin(wf_array_context(x), function, .shape = shape);
     for (int d = 0; d < r->rank; ++d)
         r->index[d] = wf_index(r->g, d);
     wf_val v = resized(r);
     if (out)
         wf_out(r->g, out, wf_mul(v, scale));
-    wf_status status = wf_run(r->g);
+    wf_status status = wfl_run_into(r->g, out);
     wf_release(x);
     if (status == WF_OK)
         return out;

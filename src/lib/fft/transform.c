@@ -1,6 +1,6 @@
 /* transform.c - the functions that transform: dtypes, shapes and scales. */
+#include "lib/array/lines.h"
 #include "transform.h"
-#include "weft/distributed.h"
 #include <math.h>
 
 wf_dtype wfl_spectrum_dtype(wf_dtype t)

@@ -87,16 +87,6 @@ wf_status wfl_run_repeated(const wfl_whole *w, wf_array *y, const wf_array *x);
 /* ---- distributed arrays ---- */
 /* Collective: the same of distributed arrays. */
 wf_status wfl_run_distributed(const wfl_whole *w, wf_array *y, const wf_array *x);
-/* False, with an error, if only one array is distributed, or if they cannot be transformed. */
-bool wfl_distributed_together(const wfl_plan *p, const wf_array *y, const wf_array *x);
-/* All ranks of the array learn whether one has failed. `status`: this rank's, whose message is the context's error. */
-wf_status wfl_ranks_agree(const wfl_plan *p, const wf_array *of, wf_status status);
-/* Collective: a new array that is distributed over the same grid. */
-wf_array *wfl_distributed_beside(const wf_array *x, wf_dtype dtype, const wf_shape *shape);
-/* Collective: a new array over the same ranks, which do not divide this axis. */
-wf_array *wfl_distributed_whole(const wf_array *x, wf_dtype dtype, const wf_shape *shape, int axis);
-/* False, with WF_ERR_UNSUPPORTED, for a distributed array. */
-bool wfl_undivided(const wfl_plan *p, const wf_array *x);
 
 /* Views [outer, n, inner] of an array in C order, around an axis. */
 wf_array *wfl_around(const wf_array *array, int axis);

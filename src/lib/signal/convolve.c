@@ -256,14 +256,17 @@ static wf_array *gaussian(const wf_array *x, double sigma, int64_t radius, int o
     int64_t n = 2 * radius + 1;
     void *weight;
     wf_array *room = wfl_array_scratch(wf_array_context(x), n, sizeof(double), &weight);
-    if (!room)
+    if (!room) {
+        wfl_end_group(x);
         return NULL;
+    }
     fenv_t saved;
     wfl_floats_begin(&saved);
     fill_gaussian(weight, sigma, radius, order);
     wfl_floats_end(&saved);
     wf_array *line = wfl_array_beside(x, WF_F64, &WF_SHAPE(n));
     if (line && wf_upload(line, weight, (size_t)n * sizeof(double)) != WF_OK) {
+        wfl_end_group(x);
         wf_release(line);
         line = NULL;
     }

@@ -4,6 +4,7 @@
  * convolution of both, elements from n - 1 on of each axis, n being the kernel's extent, are sums within the continued
  * array. So what the array has beyond the reach of the kernel does not matter.
  */
+#include "lib/array/lines.h"
 #include "pieces.h"
 #include "weft/fft.h"
 #include <math.h>
@@ -98,7 +99,7 @@ wf_status wfl_convolve_cyclic(wf_array *x, wf_axes axes, const wf_array *spectru
     for (int d = 0; d < shape.rank; ++d)
         index[d] = wf_index(g, d);
     wf_out(g, x, wf_mul(wf_in(g, x), factor_at(&p, g, index, shape.rank)));
-    status = wf_run(g);
+    status = wfl_run_into(g, x);
     return status == WF_OK ? wf_fft_into(x, x, axes, true, WF_FFT_BACKWARD) : status;
 }
 
@@ -115,22 +116,27 @@ wf_array *wfl_convolve_by_fft(const wf_array *x, const wf_array *kernel, const w
         after[d] = extents.dim[d] - w->shape.dim[d] - before[d];
     }
     wf_array *spectrum = wfl_kernel_spectrum(w, kernel, &extents, dtype);
-    wf_array *wide = spectrum ? padded(x, before, after, w->border, w->outside, dtype) : NULL;
-    wf_array *sums = wf_retain(wide), *out = wfl_array_beside(x, to, &w->shape);
-    wf_status status = wide && out ? WF_OK : wfl_array_error(ctx);
+    wf_status status = spectrum ? WF_OK : wfl_array_error(ctx);
+    if (wf_array_dist(x))
+        status = wfl_ranks_agree(ctx, w->function, x, status);
+    wf_array *wide = status == WF_OK ? padded(x, before, after, w->border, w->outside, dtype) : NULL;
+    wf_array *out = wide ? wf_empty_like(x, to, w->shape) : NULL;
+    if (status == WF_OK)
+        status = out ? WF_OK : wfl_array_error(ctx);
     if (status == WF_OK)
         status = wfl_convolve_cyclic(wide, w->axes, spectrum, w->function);
-    for (int d = 0; d < extents.rank && sums && status == WF_OK; ++d)
-        if (w->axes >> d & 1) {
-            int64_t first = w->size[d] - 1;
-            wf_array *part = wf_view_slice(sums, d, first, first + w->shape.dim[d], 1);
-            wf_release(sums);
-            sums = part;
+    if (status == WF_OK) {
+        wf_val index[WF_MAX_RANK];
+        wf_graph *g = wfl_begin(ctx, w->function, .shape = w->shape);
+        for (int d = 0; d < extents.rank; ++d) {
+            int64_t first = w->axes >> d & 1 ? w->size[d] - 1 : 0;
+            index[d] = wf_add(wf_index(g, d), wf_const_i64(g, WF_I64, first));
         }
-    if (status == WF_OK)
-        status = sums ? wf_array_assign(out, sums) : wfl_array_error(ctx);
-    wf_array *spent[] = { spectrum, wide, sums, status == WF_OK ? NULL : out };
-    for (int i = 0; i < 4; ++i)
+        wf_out(g, out, wf_cast(wf_read_n(g, wide, (wf_vals){ index, (size_t)extents.rank }), to));
+        status = wfl_run_into(g, out);
+    }
+    wf_array *spent[] = { spectrum, wide, status == WF_OK ? NULL : out };
+    for (int i = 0; i < 3; ++i)
         wf_release(spent[i]);
     return status == WF_OK ? out : NULL;
 }

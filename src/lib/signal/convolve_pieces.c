@@ -7,6 +7,7 @@
  * one shape, so that their kernels are compiled once; what lies beyond the end of the result is not stored.
  */
 #include "pieces.h"
+#include "weft/distributed.h"
 #include "weft/fft.h"
 #include <math.h>
 
@@ -95,7 +96,9 @@ wfl_convolve_way wfl_convolve_choose(const wf_array *x, const wfl_window *w, wf_
         all *= (double)w->shape.dim[d];
     if (taps <= WFL_WINDOW_WRITTEN || all < 1)
         return WFL_BY_SUMS;
-    double whole = wfl_convolve_fft_cost(w, dtype), pieces = choose_pieces(w, dtype, wfl_on_gpu(x), p);
+    double whole = wfl_convolve_fft_cost(w, dtype), pieces = INFINITY;
+    if (!wf_array_dist(x)) /* pieces are made by views, which distributed arrays do not have */
+        pieces = choose_pieces(w, dtype, wfl_on_gpu(x), p);
     if (all * (double)wf_dtype_size(dtype) > large) /* copies of large arrays may not fit into memory */
         whole *= 3;
     double least = pieces < whole ? pieces : whole;

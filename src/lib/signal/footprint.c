@@ -120,7 +120,7 @@ static bool flush(shape_filter *m)
     m->s.g = NULL;
     m->begun = true;
     m->reads = 0;
-    return wf_run(g) == WF_OK;
+    return wfl_run_into(g, m->out) == WF_OK;
 }
 
 /* Joins the run of n elements that begins at these places of the window. */

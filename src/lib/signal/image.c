@@ -40,7 +40,7 @@ static wf_status begin(job *j, const char *function)
 static wf_status finish(job *j, wf_val factor)
 {
     wf_out(j->g, j->out, j->x ? wf_mul(wf_in(j->g, j->x), factor) : factor);
-    return wf_run(j->g);
+    return wfl_run_into(j->g, j->out);
 }
 
 /* Sets k[d] to the frequencies of the current point. */

@@ -1,6 +1,7 @@
 /* spline.c - coefficients of cubic B-splines: along an axis the filter 6 / (p + 4 + 1/p), p a step of one element, as a
  * recurrence forwards and one backwards. Each point of the index space has a line.
  */
+#include "lib/array/lines.h"
 #include "xform_internal.h"
 #include <string.h>
 
@@ -152,6 +153,36 @@ static wf_status filter_rows(wf_array *y, const wf_array *x, wf_border border, d
     return status;
 }
 
+/* ---- several axes ---- */
+typedef struct filter {
+    wf_border border;
+    double outside;
+} filter;
+
+/* Filters along axes, from the first one on. */
+static wf_status filter_axes(const filter *f, wf_array *y, const wf_array *x, wf_axes axes)
+{
+    const wf_shape shape = wf_array_shape(y);
+    const wf_array *from = x;
+    wf_status status = WF_OK;
+    for (int d = 0; d < shape.rank && status == WF_OK && wf_array_count(y); ++d)
+        if (axes >> d & 1) {
+            bool rows = d == shape.rank - 1 && d > 0 && shape.dim[d - 1] >= FEW_LINES;
+            status =
+                rows ? filter_rows(y, from, f->border, f->outside) : filter_axis(y, from, d, f->border, f->outside);
+            from = y;
+        }
+    return status == WF_OK && from == x ? wf_array_assign(y, x) : status;
+}
+
+static wf_status filter_block(const wfl_lines *l, wf_array *y, wf_array *x, int first, int count)
+{
+    wf_axes axes = 0;
+    for (int k = first; k < first + count; ++k)
+        axes |= l->axes[k];
+    return filter_axes(l->user, y, x, axes);
+}
+
 wf_array *wf_spline_filter(const wf_array *x, wf_axes axes, wf_border border, double outside)
 {
     wf_context *ctx = wf_array_context(x);
@@ -167,23 +198,20 @@ wf_array *wf_spline_filter(const wf_array *x, wf_axes axes, wf_border border, do
                        outside, wf_dtype_name(wf_array_dtype(x)));
         return NULL;
     }
-    wf_array *y = wfl_array_beside(x, wfl_interpolated_dtype(wf_array_dtype(x)), &shape);
-    const wf_array *from = x;
-    for (int d = 0; d < shape.rank && y && wf_array_count(y); ++d)
-        if (axes >> d & 1) {
-            bool rows = d == shape.rank - 1 && d > 0 && shape.dim[d - 1] >= FEW_LINES;
-            wf_status status = rows ? filter_rows(y, from, border, outside) : filter_axis(y, from, d, border, outside);
-            if (status != WF_OK) {
-                wf_release(y);
-                return NULL;
-            }
-            from = y;
-        }
-    if (y && from == x && wf_array_assign(y, x) != WF_OK) {
-        wf_release(y);
-        return NULL;
+    const filter f = { border, outside };
+    const wf_dtype dtype = wfl_interpolated_dtype(wf_array_dtype(x));
+    if (wf_array_dist(x) && axes) {
+        wfl_lines l = { .ctx = ctx, .function = "wf_spline_filter", .run = filter_block, .user = &f };
+        for (int d = 0; d < shape.rank; ++d)
+            if (axes >> d & 1)
+                l.axes[l.steps++] = WF_AXES(d);
+        return wfl_lines_new(&l, dtype, &shape, x);
     }
-    return y;
+    wf_array *y = wf_empty_like(x, dtype, shape);
+    if (!y || filter_axes(&f, y, x, axes) == WF_OK)
+        return y;
+    wf_release(y);
+    return NULL;
 }
 
 wf_array *wfl_coefficients(const wf_array *x, const wf_interp *how, int axes)

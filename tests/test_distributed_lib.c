@@ -1,0 +1,415 @@
+/* test_distributed_lib.c - functions of the library on distributed arrays give the bits of one process, for any number of
+ * ranks and any grid; memory that fails on one rank. Ranks are threads, each with a context of its own.
+ *
+ * ctest: threads
+ */
+#include "distributed_world.h"
+#include "weft/fft.h"
+#include "weft/functions.h"
+#include "weft/signal.h"
+#include "weft/xform.h"
+#include "weft_test.h"
+
+static const wf_shape wide = { .rank = 2, .dim = { 21, 38 } }, deep = { .rank = 3, .dim = { 6, 9, 14 } };
+
+/* Compares a result, which must be distributed over the ranks, and releases it. */
+static void divided(distributed_world *w, wf_array *a) { world_result(w, world_divided(w, a)); }
+
+/* ---- functions along axes ---- */
+static void spline(distributed_world *w)
+{
+    static const wf_border borders[] = { WF_BORDER_MIRROR, WF_BORDER_REFLECT, WF_BORDER_PERIODIC, WF_BORDER_VALUE };
+    static const wf_axes axes[] = { WF_ALL_AXES, WF_AXES(0), WF_AXES(1) };
+    for (int k = 0; k < 6; ++k) {
+        const wf_dtype dtype = k % 3 == 2 ? WF_F64 : k == 1 ? WF_F16 : k == 3 ? WF_I32 : WF_F32;
+        wf_array *a = world_filled(w, dtype, k % 2 ? wide : deep, 5);
+        divided(w, wf_spline_filter(a, axes[k % 3], borders[k % 4], k == 3 ? 2 : 1.5));
+        wf_release(a);
+    }
+    wf_array *line = world_filled(w, WF_F32, WF_SHAPE(100), 5);
+    divided(w, wf_spline_filter(line, WF_ALL_AXES, WF_BORDER_MIRROR, 0));
+    wf_release(line);
+}
+
+static void cosine(distributed_world *w)
+{
+    for (int type = 1; type <= 4; ++type) {
+        const wf_dtype dtype = type == 2 ? WF_F64 : type == 3 ? WF_F16 : WF_F32;
+        wf_array *a = world_filled(w, dtype, wide, 6), *b = world_filled(w, dtype, deep, 7);
+        divided(w, wf_dct(a, type, WF_ALL_AXES, false, WF_FFT_ORTHO));
+        divided(w, wf_dst(a, type, WF_AXES(type % 2), true, WF_FFT_BACKWARD));
+        divided(w, wf_dct(b, type, WF_AXES(0, 2), type % 2, WF_FFT_BACKWARD));
+        wf_release(a);
+        wf_release(b);
+    }
+}
+
+static void chirps(distributed_world *w)
+{
+    const wf_czt_points zoom = { .count = 24, .first = 0.1, .step = 1e-3 },
+                        spiral = { .count = 50, .step = 0.02, .radius = 0.9 };
+    wf_array *a = world_filled(w, WF_F32, wide, 8), *b = world_filled(w, WF_F64, deep, 9);
+    for (int axis = 0; axis < 2; ++axis)
+        divided(w, wf_czt(a, axis, axis ? &spiral : &zoom));
+    divided(w, wf_czt(b, 1, &zoom));
+    divided(w, wf_czt(b, 2, &spiral));
+    wf_release(a);
+    wf_release(b);
+}
+
+static void order(distributed_world *w)
+{
+    for (int k = 0; k < 4; ++k) {
+        wf_array *a = world_filled(w, k % 2 ? WF_F32 : WF_I32, k < 2 ? wide : deep, 10);
+        wf_array *few = wf_array_cast(a, WF_I8); /* with equal elements */
+        for (int axis = 0; axis < (k < 2 ? 2 : 3); ++axis) {
+            divided(w, wf_array_sort(a, axis, k % 2));
+            divided(w, wf_array_argsort(few, axis, k == 3));
+        }
+        wf_release(a);
+        wf_release(few);
+    }
+    wf_array *line = world_filled(w, WF_F64, WF_SHAPE(300), 11);
+    divided(w, wf_array_sort(line, 0, false));
+    divided(w, wf_array_argsort(line, 0, true));
+    wf_release(line);
+}
+
+static void quantiles(distributed_world *w)
+{
+    static const wf_axes axes[] = { WF_AXES(0), WF_AXES(1), WF_AXES(2), WF_AXES(0, 2), WF_ALL_AXES };
+    wf_array *a = world_filled(w, WF_F32, deep, 12), *none = world_empty(w, WF_F32, WF_SHAPE(4, 0, 3));
+    for (int k = 0; k < 5; ++k) {
+        world_result(w, wf_array_median(a, axes[k]));
+        world_result(w, wf_array_quantile(a, 0.3, axes[k]));
+    }
+    world_result(w, wf_array_median(a, WF_ALL_AXES | WF_DROP_AXES));
+    world_result(w, wf_array_median(none, WF_AXES(1)));
+    wf_release(a);
+    wf_release(none);
+}
+
+/* ---- launches ---- */
+static void bins(distributed_world *w)
+{
+    for (int64_t k = 1; k < 5; ++k) {
+        wf_array *a = world_filled(w, k == 2 ? WF_I32 : WF_F32, wide, 13), *b = world_filled(w, WF_F32, deep, 14);
+        divided(w, wf_bin(a, k, WF_ALL_AXES));
+        divided(w, wf_bin(a, k, WF_AXES(1)));
+        divided(w, wf_bin(b, k, WF_AXES(0, 2)));
+        wf_release(a);
+        wf_release(b);
+    }
+    wf_array *a = world_filled(w, WF_F32, wide, 13);
+    divided(w, wf_bin(a, 30, WF_AXES(0))); /* has no whole bin */
+    wf_release(a);
+}
+
+static void regions(distributed_world *w)
+{
+    wf_array *a = world_filled(w, WF_F32, wide, 15), *b = world_filled(w, WF_I32, deep, 16);
+    wf_array *part = world_filled(w, WF_F64, WF_SHAPE(7, 9), 17), *own = world_whole(w, WF_F32, WF_SHAPE(8, 5), 18);
+    divided(w, wf_array_extract(a, WF_SHAPE(9, 20), (int64_t[]){ 5, 11 }, WF_BORDER_NONE, 0));
+    divided(w, wf_array_extract(a, WF_SHAPE(9, 50), (int64_t[]){ 5, -3 }, WF_BORDER_MIRROR, 0));
+    divided(w, wf_array_resize(b, (int64_t[]){ -1, -2, -3 }, (int64_t[]){ 0, -1, -4 }, WF_BORDER_NONE, 0));
+    divided(w, wf_array_resize(b, (int64_t[]){ 1, -2, 3 }, NULL, WF_BORDER_VALUE, 5));
+    wf_array_insert(a, part, (int64_t[]){ 3, 20 });
+    wf_array_insert(a, own, (int64_t[]){ -2, 36 });
+    wf_array_insert(a, own, (int64_t[]){ 40, 0 }); /* outside */
+    divided(w, a);
+    wf_release(b);
+    wf_release(part);
+    wf_release(own);
+}
+
+static void places(distributed_world *w)
+{
+    static const wf_axes axes[] = { WF_AXES(0), WF_AXES(1), WF_AXES(1, 2), WF_ALL_AXES };
+    wf_array *a = world_filled(w, WF_F32, deep, 19), *sorted = wf_array_linspace(w->ctx, WF_F32, 40, -8, 8, true, NULL);
+    for (int k = 0; k < 4; ++k) {
+        world_result(w, wf_array_argmax(a, axes[k]));
+        world_result(w, wf_array_argmin(a, axes[k]));
+    }
+    divided(w, wf_array_searchsorted(sorted, a, false));
+    wf_array *z = wf_fft_c2c(a, WF_AXES(2), false, WF_FFT_BACKWARD);
+    divided(w, wf_array_cumsum(z, 1, false));
+    wf_release(z);
+    wf_release(a);
+    wf_release(sorted);
+}
+
+static void convolutions(distributed_world *w)
+{
+    wf_array *a = world_filled(w, WF_F32, WF_SHAPE(60, 66), 20),
+             *kernel = world_whole(w, WF_F32, WF_SHAPE(101, 101), 21);
+    wf_array *small = world_whole(w, WF_F32, WF_SHAPE(5, 4), 22);
+    divided(w, wf_convolve(a, kernel, WF_ALL_AXES, WF_BORDER_MIRROR, 0));
+    divided(w, wf_convolve(a, small, WF_ALL_AXES, WF_BORDER_VALUE, 2));
+    wf_release(a);
+    wf_release(kernel);
+    wf_release(small);
+}
+
+/* Images of a stack, which ranks divide along its first axis alone, are moved by numbers that ranks read from memory. */
+static void stacks(distributed_world *w)
+{
+    static const double turn[] = { 0.8, -0.6, 3.5, 0.6, 0.8, -2.25 };
+    const wf_shape shape = { .rank = 3, .dim = { 7, 12, 15 } };
+    wf_array *all = world_whole(w, WF_F32, shape, 23), *stack = NULL;
+    wf_array *inverse = wf_empty(w->ctx, WF_F64, WF_SHAPE(2, 3));
+    wf_upload(inverse, turn, sizeof turn);
+    if (w->ranks) {
+        wf_dist dist;
+        const wf_dist_options o = { .size = sizeof o, .grid = { wf_ranks_size(w->ranks), 1, 1 } };
+        wf_dist_make(&shape, wf_ranks_size(w->ranks), &o, &dist);
+        stack = wf_empty_distributed(w->ctx, WF_F32, w->ranks, &dist);
+        wf_graph *g = wf_begin(w->ctx);
+        wf_out(g, stack, wf_in(g, all));
+        world_run(w, g);
+    } else
+        stack = wf_retain(all);
+    const wf_interp linear = { .interpolation = WF_INTERPOLATE_LINEAR, .border = WF_BORDER_CLAMP };
+    const wf_interp spline_of = { .interpolation = WF_INTERPOLATE_BSPLINE, .border = WF_BORDER_MIRROR };
+    const wf_polar_grid rings = { .angles = 20, .radii = 6 };
+    divided(w, wf_transform(stack, WF_SCALAR, inverse, &linear));
+    divided(w, wf_transform(stack, WF_SHAPE(9, 20), inverse, &spline_of));
+    divided(w, wf_to_polar(stack, &rings, &linear));
+    divided(w, wf_zoom(stack, WF_SHAPE(24, 31), WF_ZOOM_PIXELS, &spline_of));
+    wf_release(stack);
+    wf_release(all);
+    wf_release(inverse);
+}
+
+static const distributed_case cases[] = {
+    { "spline", spline },   { "cosine", cosine },       { "chirps", chirps },
+    { "order", order },     { "quantiles", quantiles }, { "bins", bins },
+    { "regions", regions }, { "places", places },       { "convolutions", convolutions },
+    { "stacks", stacks }
+};
+
+static void check(int ranks, int threads, int cut, wf_device device, wf__fence fence)
+{
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        distributed_run run = { .it = &cases[k], .threads = threads, .cut = cut, .device = device, .fence = fence };
+        wf_ranks_error e = { 0 };
+        distributed_alone(&run);
+        wf_status status = wf_ranks_threads(ranks, distributed_on_rank, &run, NULL, &e);
+        distributed_end(&run);
+        if (status != WF_OK)
+            fail_msg("%s on %d ranks, %d threads, cut %d: rank %d: %s", cases[k].name, ranks, threads, cut, (int)e.rank,
+                     e.text);
+    }
+}
+
+static void any_number_of_ranks(void **state)
+{
+    (void)state;
+    static const int ranks[] = { 1, 2, 3, 5, 8 };
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; ++i)
+        check(ranks[i], 1, 0, WF_INTERP, i % 2 ? WF__FENCE_BEFORE : WF__FENCE_BEHIND);
+}
+
+static void other_grids(void **state)
+{
+    (void)state;
+    for (int cut = 1; cut <= 3; ++cut)
+        check(4, 1, cut, WF_INTERP, WF__FENCE_BEHIND);
+}
+
+static void compiled_code(void **state)
+{
+    (void)state;
+    check(4, 1, 0, WF_CPU, WF__FENCE_BEHIND);
+    check(2, 2, 2, WF_CPU, WF__FENCE_NONE);
+}
+
+/* ---- refusals ---- */
+static wf_status refuse(wf_ranks *ranks, void *user)
+{
+    (void)user;
+    wf_context *ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP });
+    wf_dist dist;
+    wf_dist_make(&WF_SHAPE(12, 5), wf_ranks_size(ranks), NULL, &dist);
+    wf_array *x = wf_empty_distributed(ctx, WF_F32, ranks, &dist), *line = wf_full(ctx, WF_F32, WF_SHAPE(5), 1);
+    wf_array_fill(x, 1);
+    wf_clear_error(ctx);
+    wf_array *median = wf_array_median(x, WF_AXES(1) | WF_DROP_AXES);
+    bool right = !median && wf_last_status(ctx) == WF_ERR_ARG && strstr(wf_last_message(ctx), "distributed");
+    wf_array *several = wf_array_quantiles(x, (double[]){ 0.1, 0.9 }, 2, WF_AXES(0));
+    right = right && !several && wf_last_status(ctx) == WF_ERR_ARG;
+    right = right && wf_array_insert(line, x, (int64_t[]){ 0 }) == WF_ERR_SHAPE;
+    if (!right)
+        fprintf(stderr, "%s: %s\n", wf_status_name(wf_last_status(ctx)), wf_last_message(ctx));
+    wf_release(x);
+    wf_release(line);
+    wf_context_free(ctx);
+    return right ? WF_OK : WF_ERR_CONTRACT;
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    assert_int_equal(wf_ranks_threads(3, refuse, NULL, NULL, NULL), WF_OK);
+}
+
+/* ---- memory that fails on one rank ---- */
+#ifdef WEFT_DEBUG_CHECKS /* else allocations cannot be made to fail */
+static wf_array *fft_of(const wf_array *x) { return wf_fft_r2c(x, WF_AXES(0, 1), WF_FFT_BACKWARD); }
+static wf_array *cosine_of(const wf_array *x) { return wf_dct(x, 2, WF_AXES(0, 1), false, WF_FFT_BACKWARD); }
+static wf_array *spline_of(const wf_array *x) { return wf_spline_filter(x, WF_ALL_AXES, WF_BORDER_MIRROR, 0); }
+static wf_array *sort_of(const wf_array *x) { return wf_array_sort(x, 0, false); }
+static wf_array *median_of(const wf_array *x) { return wf_array_median(x, WF_AXES(0)); }
+static wf_array *bin_of(const wf_array *x) { return wf_bin(x, 2, WF_ALL_AXES); }
+static wf_array *part_of(const wf_array *x)
+{
+    return wf_array_extract(x, WF_SHAPE(3, 4), (int64_t[]){ 2, 1 }, WF_BORDER_NONE, 0);
+}
+static wf_array *argmax_of(const wf_array *x) { return wf_array_argmax(x, WF_AXES(0)); }
+static wf_array *gaussian_of(const wf_array *x)
+{
+    return wf_gaussian_filter(x, &(double){ 1 }, WF_AXES(0), WF_BORDER_MIRROR, 0);
+}
+
+/* By Fourier transforms. */
+static wf_array *convolution_of(const wf_array *x)
+{
+    wf_array *kernel = wf_full(wf_array_context(x), WF_F32, WF_SHAPE(301, 301), 1);
+    if (!kernel && wf_array_ranks(x)) /* as a program does that cannot go on */
+        wf_ranks_abort(wf_array_ranks(x), EXIT_FAILURE, "out of memory");
+    wf_array *out = kernel ? wf_convolve(x, kernel, WF_ALL_AXES, WF_BORDER_VALUE, 0) : NULL;
+    wf_release(kernel);
+    return out;
+}
+
+typedef struct failing {
+    wf_array *(*of)(const wf_array *x);
+    bool together; /* ranks fail together */
+    int rank;      /* whose memory fails */
+    long after;    /* allocation */
+    bool happened;
+    wf_status status[3]; /* of the function in which it fails */
+    char text[3][1200];
+    void *want; /* result of one process */
+    size_t bytes;
+} failing;
+
+static wf_array *alone(wf_context *ctx)
+{
+    wf_array *x = wf_empty(ctx, WF_F32, WF_SHAPE(6, 8));
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(6, 8));
+    wf_out(g, x, wf_cast(wf_mod(wf_add(wf_mul(wf_index(g, 0), 37), wf_mul(wf_index(g, 1), 23)), 41), WF_F32));
+    wf_run(g);
+    return x;
+}
+
+static bool failure_happened(void)
+{
+    for (int i = 0; i < 100000; ++i)
+        if (wf__alloc_fails())
+            return false;
+    return true;
+}
+
+static wf_status run_with_failure(wf_ranks *ranks, void *user)
+{
+    failing *f = user;
+    const int me = wf_ranks_rank(ranks);
+    wf_context *ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP });
+    wf_dist dist;
+    wf_dist_make(&WF_SHAPE(6, 8), 3, &(wf_dist_options){ .size = sizeof(wf_dist_options), .grid = { 3, 1 } }, &dist);
+    wf_array *from = alone(ctx), *x = wf_empty_distributed(ctx, WF_F32, ranks, &dist), *all = NULL;
+    wf_array_assign(x, from);
+    if (me == f->rank)
+        wf__alloc_fail_after(f->after);
+    wf_array *y = f->of(x);
+    if (me == f->rank) {
+        f->happened = failure_happened();
+        wf__alloc_fail_after(-1);
+    }
+    f->status[me] = y ? WF_OK : wf_last_status(ctx);
+    snprintf(f->text[me], sizeof f->text[me], "%s", wf_last_message(ctx));
+    wf_status status = f->status[me];
+    if (status != WF_ERR_BACKEND) { /* the next one is right */
+        wf_clear_error(ctx);
+        wf_release(y);
+        y = f->of(x);
+        all = y && wf_array_dist(y) ? wf_array_collect(y) : wf_retain(y);
+        void *data = NULL;
+        status = all && wf_map(all, &data, NULL) == WF_OK ? memcmp(data, f->want, f->bytes) ? WF_ERR_CONTRACT : WF_OK
+                                                          : wf_last_status(ctx);
+    }
+    wf_release(from);
+    wf_release(x);
+    wf_release(y);
+    wf_release(all);
+    wf_context_free(ctx);
+    return status;
+}
+
+/* Fails one allocation after the other, on each rank. Either all ranks go on, or the group ends. */
+static void fail_each(failing *f, const char *name, long step)
+{
+    long failures = 0, ended = 0;
+    for (f->rank = 0; f->rank < 3; ++f->rank) {
+        bool more = true;
+        for (f->after = 0; more; f->after += TEST_EVERY * step) {
+            const wf_ranks_threads_options o = { .size = sizeof o, .seed = 1 + (uint64_t)f->after };
+            const int me = f->rank;
+            wf_ranks_error e = { 0 };
+            const wf_status status = wf_ranks_threads(3, run_with_failure, f, &o, &e);
+            more = f->happened;
+            failures += f->status[me] != WF_OK;
+            ended += status == WF_ERR_BACKEND;
+            if ((status != WF_OK && status != WF_ERR_BACKEND) || strstr(e.text, "wait for each other"))
+                fail_msg("%s, rank %d, allocation %ld: rank %d: %s: %s", name, me, f->after, (int)e.rank,
+                         wf_status_name(e.status), e.text);
+            for (int r = 0; r < 3 && status == WF_OK && f->together; ++r)
+                if (f->status[r] != f->status[me] || (f->status[r] == WF_ERR_MEMORY && !*f->text[r]))
+                    fail_msg("%s, rank %d, allocation %ld: rank %d has %s: %s", name, me, f->after, r,
+                             wf_status_name(f->status[r]), f->text[r]);
+        }
+    }
+    if (failures < 5 || ended == failures)
+        fail_msg("%s: %ld failures, of which %ld ended the group", name, failures, ended);
+}
+
+static void memory_fails(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        wf_array *(*of)(const wf_array *x);
+        bool together; /* false: a single launch, with a result that each rank has */
+        long step;     /* between allocations that fail */
+    } functions[] = { { "fft", fft_of, true, 2 },           { "cosine", cosine_of, true, 5 },
+                      { "spline", spline_of, true, 2 },     { "sort", sort_of, true, 1 },
+                      { "median", median_of, true, 1 },     { "bin", bin_of, true, 1 },
+                      { "extract", part_of, true, 1 },      { "argmax", argmax_of, false, 1 },
+                      { "gaussian", gaussian_of, true, 1 }, { "convolve", convolution_of, true, 17 } };
+    wf_context *ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP });
+    wf_array *x = alone(ctx);
+    for (size_t k = 0; k < sizeof functions / sizeof *functions; ++k) {
+        failing f = { .of = functions[k].of, .together = functions[k].together };
+        wf_array *want = f.of(x);
+        assert_non_null(want);
+        f.bytes = (size_t)wf_array_count(want) * wf_dtype_size(wf_array_dtype(want));
+        assert_int_equal(wf_map(want, &f.want, NULL), WF_OK);
+        fail_each(&f, functions[k].name, functions[k].step);
+        wf_release(want);
+    }
+    wf_release(x);
+    wf_context_free(ctx);
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_number_of_ranks), cmocka_unit_test(other_grids),
+        cmocka_unit_test(compiled_code),       cmocka_unit_test(refusals),
+#ifdef WEFT_DEBUG_CHECKS
+        cmocka_unit_test(memory_fails),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
