@@ -39,6 +39,20 @@ static inline uint32_t wf__of_image(const wf__planning *p, uint32_t object, wf__
     return temp->image_of - 1;
 }
 
+/* ---- stores.c ---- */
+enum { WF__ANYWHERE = -2 };
+typedef struct wf__places {      /* where the points of a stage store, along each axis of the array */
+    int axis[WF_MAX_RANK];       /* axis of the space that the index goes along; -1 = none; WF__ANYWHERE = any index */
+    int64_t offset[WF_MAX_RANK]; /* index minus that of the point, or the index */
+    int unknown;                 /* an axis that ranks divide, and where the index may be any; -1 = none */
+} wf__places;
+wf__places wf__places_of_store(const wf__planning *p, const wf__stage *stage, const wf__node *n);
+/* Sets the points that may store elements of a box. False = there are none. */
+bool wf__points_that_store(const wf__stage *stage, const wf__places *at, const wf__box *elements, int rank,
+                           wf__box *points);
+/* Sets the elements of array b that the points may store. */
+void wf__elements_stored(const wf__places *at, const wf__box *points, const wf__bind *b, wf__box *elements);
+
 /* ---- shares.c ---- */
 /* Sets the points that are a rank's own: those whose results it gives to a reduction that ranks join, those that
  * accumulate, or those that it scans. */

@@ -5,6 +5,7 @@
 #include "ir/analyse/ranges.h"
 #include "ir/pass/pass.h"
 #include "plan/distribute/distribute.h"
+#include <stdio.h>
 
 typedef struct region { /* elements of an object */
     wf__box box;
@@ -100,15 +101,18 @@ static wf__range inside_border(wf__range x, unsigned border, int64_t n)
     }
 }
 
+/* What helps where ranks do not know an index along an axis. */
+static const char help[] = "distribute it so that each rank has the whole axis (wf_array_redistribute)";
+
 static bool fail_unknown(const place *at, wf__ref r, int axis)
 {
     const wf__node *n = &at->stage->recorded.node[r];
     char called[WF__CALLED];
     return wf__plan_fail_at(at->w->plan, WF_SECTION_CALL, &at->stage->recorded, r, WF_ERR_UNSUPPORTED,
-                            "%s: the index along axis %d of %s, which is distributed, has no bounds that ranks know "
-                            "before they run, as where it is read from memory",
+                            "%s: the index along axis %d of %s, which ranks divide, has no bounds that they know "
+                            "before they run, as where it is read from memory: %s",
                             wf__function_of(n), axis,
-                            wf__bind_called(&at->w->p->all[at->stage->recorded.slot[n->a].object], called));
+                            wf__bind_called(&at->w->p->all[at->stage->recorded.slot[n->a].object], called), help);
 }
 
 /* True if each rank has all elements of the object. */
@@ -126,8 +130,11 @@ static bool find_read(const place *at, wf__ref r, wf__box *out)
     const wf__node *n = &ir->node[r];
     const wf__bind *b = &at->w->p->all[ir->slot[n->a].object];
     const wf__slot_view *view = n->b ? NULL : wf__view_of(at->stage->view, at->stage->view_n, n->a);
+    uint8_t cut[WF_MAX_RANK];
+    uint32_t grid;
     int axes[WF_MAX_RANK];
     memset(out, 0, sizeof *out);
+    wf__object_cut(at->w->p, ir->slot[n->a].object, cut, &grid);
     for (int k = 0; k < b->rank; ++k) {
         wf__range x = { 0, 0, true };
         if (n->b)
@@ -142,7 +149,7 @@ static bool find_read(const place *at, wf__ref r, wf__box *out)
             x.lo += view->start[k];
             x.hi += view->start[k];
         }
-        if (!x.known && is_whole(at->w, ir->slot[n->a].object))
+        if (!x.known && !cut[k]) /* each rank has the whole axis */
             x = (wf__range){ 0, b->dim[k] - 1, true };
         if (!x.known)
             return fail_unknown(at, r, k);
@@ -187,78 +194,46 @@ static bool find_reads(const place *at)
 }
 
 /* ---- what a stage stores ---- */
-/* Sets axis[k] to the axis of the space along which index k of a store goes, and offset[k] to index minus point. -1: the
- * index is the offset. False = the store has another form. */
-static bool places_of_store(const wf__stage *stage, const wf__node *n, int rank, int *axis, int64_t *offset)
+/* Fails if ranks cannot divide what store r does. */
+static bool check_store(const place *at, wf__ref r)
 {
-    int axes[WF_MAX_RANK];
-    for (int k = 0; k < rank; ++k) {
-        axis[k] = -1;
-        offset[k] = 0;
-        if (n->b && !wf__as_offset(&stage->recorded, wf__tuple_at(&stage->recorded, n->b)[k], &axis[k], &offset[k]))
-            return false;
-    }
-    if (n->b)
-        return true;
-    if (wf__view_of(stage->view, stage->view_n, n->a))
-        return false;
-    wf__aligned_axes(stage, rank, axes);
-    for (int d = 0; d < stage->space.rank; ++d)
-        if (axes[d] >= 0 && stage->space.dim[d] > 1)
-            axis[axes[d]] = d;
-    return true;
-}
-
-/* Sets the points that store the elements of a box. False = there are none. */
-static bool points_of_elements(const wf__stage *stage, const wf__box *elements, int rank, const int *axis,
-                               const int64_t *offset, wf__box *points)
-{
-    *points = wf__whole_space(stage);
-    for (int k = 0; k < rank; ++k) {
-        if (axis[k] >= 0) {
-            points->lo[axis[k]] = wf__greatest(points->lo[axis[k]], elements->lo[k] - offset[k]);
-            points->hi[axis[k]] = wf__least(points->hi[axis[k]], elements->hi[k] - offset[k]);
-        } else if (offset[k] < elements->lo[k] || offset[k] >= elements->hi[k])
-            return false;
-    }
-    for (int d = 0; d < stage->space.rank; ++d) /* each rank runs all points along axes that are not divided */
-        if (!(stage->division.axes >> d & 1)) {
-            points->lo[d] = 0;
-            points->hi[d] = stage->space.dim[d];
-        }
-    return true;
-}
-
-/* Adds the points that store what the rank needs of the object of store r. */
-static bool find_points(const place *at, wf__ref r, region *points)
-{
-    const walk *w = at->w;
-    const wf__ir *ir = &at->stage->recorded;
-    const wf__node *n = &ir->node[r];
-    uint32_t object = ir->slot[n->a].object;
-    const wf__bind *b = &w->p->all[object];
-    int axis[WF_MAX_RANK];
-    int64_t offset[WF_MAX_RANK];
-    wf__box box;
-    if (wf__is_tally(w->p, ir, n))
+    wf__planning *p = at->w->p;
+    const wf__node *n = &at->stage->recorded.node[r];
+    const uint32_t object = at->stage->recorded.slot[n->a].object;
+    const bool divides = at->stage->division.axes;
+    char why[400];
+    if (wf__is_tally(p, &at->stage->recorded, n) || (!divides && is_whole(at->w, object)))
         return true;
     if (n->op != WF__STORE)
         return wf__fail_store(
-            at->w->p, at->stage, r,
+            p, at->stage, r,
             "is accumulated into or updated by a stage of distributed arrays, which ranks cannot yet do");
-    if (!wf__has_regions(w->p, object))
-        return wf__fail_store(at->w->p, at->stage, r,
+    if (!wf__has_regions(p, object))
+        return wf__fail_store(p, at->stage, r,
                               "has all elements on each rank, but is computed from distributed arrays: reduce them, or "
                               "collect them before (wf_array_collect)");
-    if (!places_of_store(at->stage, n, b->rank, axis, offset))
-        return wf__fail_store(at->w->p, at->stage, r,
-                              "is stored to by an index that is not a point's own plus a number, so that ranks do not "
-                              "know who stores what");
-    if (!w->need[object].any)
+    const int axis = wf__places_of_store(p, at->stage, n).unknown;
+    if (axis < 0)
         return true;
-    if (points_of_elements(at->stage, &w->need[object].box, b->rank, axis, offset, &box))
+    snprintf(why, sizeof why,
+             "is stored to along axis %d, which ranks divide, by an index that is not a point's own plus a number, so "
+             "that ranks do not know who stores what: %s",
+             axis, help);
+    return wf__fail_store(p, at->stage, r, why);
+}
+
+/* Adds the points that store what the rank needs of the object of store r. */
+static void find_points(const place *at, wf__ref r, region *points)
+{
+    const walk *w = at->w;
+    const wf__node *n = &at->stage->recorded.node[r];
+    const uint32_t object = at->stage->recorded.slot[n->a].object;
+    wf__box box;
+    if (wf__is_tally(w->p, &at->stage->recorded, n) || !w->need[object].any)
+        return;
+    const wf__places places = wf__places_of_store(w->p, at->stage, n);
+    if (wf__points_that_store(at->stage, &places, &w->need[object].box, w->p->all[object].rank, &box))
         add(points, &box, at->stage->space.rank);
-    return true;
 }
 
 /* Notes what the points store: it needs memory, and earlier contents of it are not needed. */
@@ -266,21 +241,17 @@ static void note_stored(const place *at, wf__ref r)
 {
     const walk *w = at->w;
     const wf__node *n = &at->stage->recorded.node[r];
-    uint32_t object = at->stage->recorded.slot[n->a].object;
+    const uint32_t object = at->stage->recorded.slot[n->a].object;
     const wf__bind *b = &w->p->all[object];
-    int axis[WF_MAX_RANK];
-    int64_t offset[WF_MAX_RANK];
-    wf__box box = { { 0 }, { 0 } };
-    if (n->op != WF__STORE || !wf__has_regions(w->p, object) || !places_of_store(at->stage, n, b->rank, axis, offset))
+    wf__box box;
+    if (n->op != WF__STORE || !wf__has_regions(w->p, object))
         return;
-    for (int k = 0; k < b->rank; ++k) {
-        box.lo[k] = axis[k] >= 0 ? at->points.lo[axis[k]] + offset[k] : offset[k];
-        box.hi[k] = axis[k] >= 0 ? at->points.hi[axis[k]] + offset[k] : offset[k] + 1;
-        box.lo[k] = wf__greatest(box.lo[k], 0);
-        box.hi[k] = wf__least(box.hi[k], b->dim[k]);
-    }
+    const wf__places places = wf__places_of_store(w->p, at->stage, n);
+    bool surely = !n->d && !at->stage->recorded.loops; /* each point stores each element of the box that it may store */
+    wf__elements_stored(&places, &at->points, b, &box);
     add(&w->touched[object], &box, b->rank);
-    bool surely = !n->d && !at->stage->recorded.loops; /* at each point */
+    for (int k = 0; k < b->rank; ++k)
+        surely = surely && places.axis[k] != WF__ANYWHERE;
     if (surely && wf__box_within(&w->need[object].box, &box, b->rank))
         w->need[object].any = false;
 }
@@ -331,11 +302,14 @@ static bool find_window(place *at, bool *any)
     region points = { .any = false };
     at->points = wf__whole_space(stage);
     *any = !wf__box_is_empty(&at->points, stage->space.rank);
+    for (wf__ref r = 1; r < ir->n; ++r)
+        if (wf__op_is_store(ir->node[r].op) && !check_store(at, r))
+            return false;
     if (!stage->division.axes)
         return true;
     for (wf__ref r = 1; r < ir->n; ++r)
-        if (wf__op_is_store(ir->node[r].op) && !find_points(at, r, &points))
-            return false;
+        if (wf__op_is_store(ir->node[r].op))
+            find_points(at, r, &points);
     if (wf__reduces_divided(stage)) {
         wf__box share;
         wf__find_share(at->w->p, stage, at->w->rank, &share);
