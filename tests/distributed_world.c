@@ -1,0 +1,158 @@
+/* distributed_world.c - see distributed_world.h. */
+#include "distributed_world.h"
+#include "object/object.h"
+#include "run/engine.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool world_failed(distributed_world *w)
+{
+    if (w->status == WF_OK && wf_last_status(w->ctx) != WF_OK) {
+        w->status = wf_last_status(w->ctx);
+        snprintf(w->text, sizeof w->text, "%s", wf_last_message(w->ctx));
+    }
+    return w->status != WF_OK;
+}
+
+void world_run(distributed_world *w, wf_graph *g)
+{
+    wf_run(g);
+    world_failed(w);
+}
+
+static wf_dist dist_of(distributed_world *w, wf_shape shape)
+{
+    wf_dist dist = { .shape = shape };
+    wf_dist_options options = { .size = sizeof options };
+    int ranks = wf_ranks_size(w->ranks), last = shape.rank - 1, cut = w->run->cut;
+    for (int d = 0; d < shape.rank; ++d)
+        options.grid[d] = cut == 1 && d == 0 ? ranks : cut == 2 && d == last ? ranks : cut == 1 || cut == 2 ? 1 : 0;
+    if (cut == 3 && shape.rank > 1 && ranks % 2 == 0)
+        options.grid[last] = 2;
+    if (wf_dist_make(&shape, ranks, &options, &dist) != WF_OK)
+        wf_dist_make(&shape, ranks, NULL, &dist);
+    return dist;
+}
+
+wf_array *world_empty(distributed_world *w, wf_dtype dtype, wf_shape shape)
+{
+    if (!w->ranks)
+        return wf_empty(w->ctx, dtype, shape);
+    wf_dist dist = dist_of(w, shape);
+    return wf_empty_distributed(w->ctx, dtype, w->ranks, &dist);
+}
+
+wf_array *world_single(distributed_world *w, wf_dtype dtype, int rank)
+{
+    wf_shape shape = { .rank = rank };
+    for (int d = 0; d < rank; ++d)
+        shape.dim[d] = 1;
+    return wf_full(w->ctx, dtype, shape, 0);
+}
+
+wf_array *world_whole(distributed_world *w, wf_dtype dtype, wf_shape shape, uint64_t seed)
+{
+    wf_array *a = wf_empty(w->ctx, dtype, shape);
+    wf_graph *g = wf_begin(w->ctx, .shape = shape);
+    wf_val at = wf_cast(0, WF_I64);
+    for (int d = 0; d < shape.rank; ++d)
+        at = wf_add(wf_mul(at, wf_extent(g, d)), wf_index(g, d));
+    wf_val x = wf_mod(wf_add(wf_mul(at, 7919), 104729 * (double)seed), 65521);
+    x = wf_mod(wf_mul(x, x), 65521);
+    wf_out(g, a, dtype == WF_I32 ? wf_sub(x, 30000) : wf_sub(wf_div(wf_cast(x, WF_F64), 4999), 6.3));
+    world_run(w, g);
+    return a;
+}
+
+wf_array *world_filled(distributed_world *w, wf_dtype dtype, wf_shape shape, uint64_t seed)
+{
+    wf_array *from = world_whole(w, dtype, shape, seed), *to = world_empty(w, dtype, shape);
+    wf_graph *g = wf_begin(w->ctx);
+    wf_out(g, to, wf_in(g, from));
+    world_run(w, g);
+    wf_release(from);
+    return to;
+}
+
+void world_result(distributed_world *w, wf_array *a)
+{
+    int k = w->results++;
+    wf_array *all = NULL;
+    if (!world_failed(w))
+        all = wf_array_dist(a) ? wf_array_collect(a) : wf_retain(a);
+    wf_release(a);
+    if (world_failed(w) || !all)
+        return;
+    size_t bytes = (size_t)wf_array_count(all) * wf_dtype_size(wf_array_dtype(all));
+    void *data = malloc(bytes + 1);
+    if (data && wf_download(all, data, bytes) == WF_OK) {
+        if (!w->ranks) {
+            w->run->want[k] = data;
+            w->run->bytes[k] = bytes;
+            data = NULL;
+        } else if (bytes != w->run->bytes[k] || memcmp(data, w->run->want[k], bytes)) {
+            size_t at = 0;
+            while (at < bytes && ((char *)data)[at] == ((char *)w->run->want[k])[at])
+                ++at;
+            w->status = WF_ERR_CONTRACT;
+            snprintf(w->text, sizeof w->text, "result %d differs at byte %zu of %zu", k, at, bytes);
+        }
+    }
+    free(data);
+    wf_release(all);
+}
+
+wf_array *world_divided(distributed_world *w, wf_array *a)
+{
+    if (a && w->ranks && !wf_array_dist(a) && w->status == WF_OK) {
+        w->status = WF_ERR_CONTRACT;
+        snprintf(w->text, sizeof w->text, "result %d is not distributed", w->results);
+    }
+    return a;
+}
+
+/* ---- runs ---- */
+static wf_status run_case(distributed_run *r, wf_ranks *ranks, distributed_world *w)
+{
+    *w = (distributed_world){ .ranks = ranks, .run = r };
+    w->ctx = wf_context_new(&(wf_config){
+        .size = sizeof(wf_config), .threads = r->threads, .device = r->device, .flags_on = WF_FLAG_ORDER_BY_SHAPE });
+    if (!w->ctx)
+        return WF_ERR_MEMORY;
+    wf__mem_fence(wf__engine_memory(w->ctx->engine), r->fence);
+    r->it->record(w);
+    world_failed(w);
+    wf_context_free(w->ctx);
+    return w->status;
+}
+
+void distributed_alone(distributed_run *r)
+{
+    distributed_world w;
+    if (run_case(r, NULL, &w) != WF_OK)
+        fprintf(stderr, "%s alone: %s\n", r->it->name, w.text);
+    r->results = w.results;
+}
+
+wf_status distributed_on_rank(wf_ranks *ranks, void *user)
+{
+    distributed_run *r = user;
+    distributed_world w;
+    wf_status status = run_case(r, ranks, &w);
+    wf_ranks_error e;
+    status = wf_ranks_agree(ranks, status, w.text, &e);
+    if (strstr(w.text, "wait for each other") || (status != WF_OK && strstr(e.text, "wait for each other")))
+        atomic_fetch_add(&r->deadlocks, 1);
+    if (status != WF_OK && e.rank == wf_ranks_rank(ranks) && !r->loses)
+        fprintf(stderr, "%s: rank %d: %s\n", r->it->name, (int)e.rank, e.text);
+    return status;
+}
+
+void distributed_end(distributed_run *r)
+{
+    for (int k = 0; k < DISTRIBUTED_RESULTS; ++k) {
+        free(r->want[k]);
+        r->want[k] = NULL;
+    }
+}
