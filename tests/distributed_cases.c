@@ -436,10 +436,23 @@ static void scans_within(distributed_world *w)
 }
 
 const distributed_case distributed_cases[] = {
-    { "elements", elements }, { "sums", sums },         { "borders", borders },
-    { "program", program },   { "steps", steps },       { "records", records },
-    { "axes", axes },         { "in_place", in_place }, { "indices", other_indices },
-    { "numbers", numbers },   { "kept", kept },         { "functions", functions },
-    { "tallies", tallies },   { "scans", scans },       { "scans_within", scans_within },
+    { "elements", elements },
+    { "sums", sums },
+    { "borders", borders },
+    { "program", program },
+    { "steps", steps },
+    { "records", records },
+    { "axes", axes },
+    { "in_place", in_place },
+    { "indices", other_indices },
+    { "numbers", numbers },
+    { "kept", kept },
+    { "functions", functions },
+    { "tallies", tallies },
+    { "scans", scans },
+    { "scans_within", scans_within },
+    { "gathers", distributed_gathers },
+    { "recurrences", distributed_recurrences },
+    { "stores", distributed_stores },
     { NULL, NULL },
 };

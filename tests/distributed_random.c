@@ -34,6 +34,87 @@ static wf_val near_point(wf_graph *g, wf_array *a, uint64_t *state)
     return wf_read_border_n(g, a, border, wf_const(g, WF_F32, 0.25), (wf_vals){ index, (size_t)rank });
 }
 
+/* ---- an axis that each rank has the whole of ---- */
+/* Elements at indices from memory along the axis, near the point along the others. */
+static void random_gather(distributed_world *w, wf_array **a, wf_array *at, wf_shape shape, int along, uint64_t *state)
+{
+    wf_graph *g = wf_begin(w->ctx, .shape = shape);
+    wf_val v = wf_in(g, a[below(state, 3)]), index[WF_MAX_RANK];
+    for (int64_t k = below(state, 3); k >= 0; --k) {
+        wf_val i = wf_in(g, at);
+        if (!below(state, 3))
+            i = wf_add(wf_sub(i, wf_index(g, along)), (double)below(state, 3));
+        wf_vals place = indices_at_point(g, index, shape.rank, along, i);
+        for (int d = 0; d < shape.rank; ++d)
+            if (d != along && below(state, 2))
+                index[d] = wf_add(index[d], (double)(below(state, 5) - 2));
+        const wf_border border = (wf_border)(WF_BORDER_VALUE + below(state, 5));
+        const wf_array *from = a[below(state, 3)];
+        v = wf_add(wf_mul(v, 0.5), wf_read_border_n(g, from, border, wf_const(g, WF_F32, 0.25), place));
+    }
+    wf_out(g, a[below(state, 3)], v);
+    world_run(w, g);
+}
+
+/* Each point stores to another index along the axis. */
+static void random_store(distributed_world *w, wf_array **a, wf_shape shape, int along, uint64_t *state)
+{
+    const int64_t to = below(state, 3), from = to + 1 + below(state, 2);
+    wf_graph *g = wf_begin(w->ctx, .shape = shape);
+    wf_val v = wf_add(wf_in(g, a[from % 3]), near_point(g, a[from % 3], state)), index[WF_MAX_RANK];
+    wf_val i = permuted_index(g, shape, along);
+    if (below(state, 2))
+        i = wf_sub(wf_sub(wf_extent(g, along), 1), wf_index(g, along));
+    const wf_vals place = indices_at_point(g, index, shape.rank, along, i);
+    if (below(state, 2))
+        wf_write_n(g, a[to], v, place);
+    else
+        wf_write_if_n(g, wf_gt(v, 0), a[to], v, place);
+    world_run(w, g);
+}
+
+/* Each element along the axis from the one before it, or after it, and from others near it. */
+static void random_recurrence(distributed_world *w, wf_array **a, wf_shape shape, int along, uint64_t *state)
+{
+    const int64_t to = below(state, 3), from = to + 1 + below(state, 2);
+    const int n = (int)shape.dim[along];
+    const bool backwards = below(state, 2);
+    wf_graph *g = wf_begin(w->ctx, .shape = shape_without(shape, along));
+    wf_val index[WF_MAX_RANK], k;
+    WF_FOR (g, k, 1, n, 1) {
+        wf_val i = backwards ? wf_sub(n - 1, k) : k, v = wf_const(g, WF_F32, 0);
+        for (int d = 0; d < shape.rank; ++d) {
+            wf_vals near = indices_on_line(g, index, shape.rank, along, i);
+            index[d] = wf_add(index[d], (double)(below(state, 5) - 2));
+            v = wf_add(v, wf_read_border_n(g, a[from % 3], WF_BORDER_CLAMP, wf_const(g, WF_F32, 0), near));
+        }
+        wf_val before =
+            wf_read_n(g, a[to], indices_on_line(g, index, shape.rank, along, wf_add(i, backwards ? 1 : -1)));
+        v = wf_add(v, wf_mul(before, 0.5));
+        if (below(state, 2))
+            v = wf_sub(v, wf_read_n(g, a[to], indices_on_line(g, index, shape.rank, along, i)));
+        wf_write_n(g, a[to], v, indices_on_line(g, index, shape.rank, along, i));
+        WF_END(g);
+    }
+    world_run(w, g);
+}
+
+static void random_by_index(distributed_world *w, wf_array **a, wf_array *at, wf_shape shape, int along,
+                            uint64_t *state)
+{
+    switch (below(state, 3)) {
+    case 0:
+        random_gather(w, a, at, shape, along, state);
+        break;
+    case 1:
+        random_store(w, a, shape, along, state);
+        break;
+    default:
+        random_recurrence(w, a, shape, along, state);
+    }
+}
+
+/* ---- others ---- */
 static void random_space(distributed_world *w, wf_array **a, wf_shape shape, uint64_t *state)
 {
     wf_graph *g = wf_begin(w->ctx, .shape = shape);
@@ -55,7 +136,18 @@ static wf_val with_neighbours(wf_graph *g, wf_val v, wf_array *a, wf_shape shape
     return wf_add(v, wf_read_n(g, a, (wf_vals){ index, (size_t)shape.rank }));
 }
 
-static void random_graph(distributed_world *w, wf_array **a, wf_array *total, wf_shape shape, uint64_t *state)
+/* Values at indices from memory along an axis. */
+static wf_val gathered(wf_graph *g, wf_val v, wf_array *at, wf_shape shape, int along)
+{
+    wf_val index[WF_MAX_RANK];
+    for (int d = 0; d < shape.rank; ++d)
+        index[d] = d == along ? wf_in(g, at) : wf_iota(g, shape, d);
+    return wf_gather_n(v, (wf_vals){ index, (size_t)shape.rank });
+}
+
+/* at: indices along an axis that each rank has the whole of; NULL = there is none. */
+static void random_graph(distributed_world *w, wf_array **a, wf_array *at, wf_array *total, wf_shape shape, int along,
+                         uint64_t *state)
 {
     wf_graph *g = wf_begin(w->ctx);
     wf_val v[3];
@@ -63,7 +155,7 @@ static void random_graph(distributed_world *w, wf_array **a, wf_array *total, wf
         v[k] = wf_in(g, a[k]);
     for (int64_t k = 1 + below(state, 4); k > 0; --k) {
         int64_t to = below(state, 3), from = below(state, 3);
-        switch (below(state, 5)) {
+        switch (below(state, at ? 6 : 5)) {
         case 0:
             v[to] = wf_add(v[to], wf_mul(v[from], 0.75));
             break;
@@ -77,8 +169,11 @@ static void random_graph(distributed_world *w, wf_array **a, wf_array *total, wf
             v[to] = wf_scan(below(state, 2) ? WF_JOIN_ADD : WF_JOIN_MAX, v[from], (int)below(state, shape.rank),
                             below(state, 2), below(state, 2));
             break;
-        default:
+        case 4:
             v[to] = with_neighbours(g, v[to], a[from], shape, (int)below(state, shape.rank));
+            break;
+        default:
+            v[to] = wf_add(v[to], gathered(g, v[from], at, shape, along));
         }
     }
     wf_out(g, a[below(state, 3)], v[below(state, 3)]);
@@ -90,16 +185,23 @@ static void random_case(distributed_world *w)
 {
     uint64_t state = w->run->seed;
     wf_shape shape = random_shape(&state);
-    wf_array *a[3], *total = world_single(w, WF_F32, shape.rank);
+    const int along = shape.rank > 1 && below(&state, 2) ? (int)below(&state, shape.rank) : -1;
+    const wf_axes whole = along < 0 ? 0 : (wf_axes)1 << along;
+    wf_array *a[3], *total = world_single(w, WF_F32, shape.rank), *at = NULL;
     for (int k = 0; k < 3; ++k)
-        a[k] = world_filled(w, WF_F32, shape, w->run->seed + (uint64_t)k);
+        a[k] = world_filled_along(w, WF_F32, shape, w->run->seed + (uint64_t)k, whole);
+    if (whole)
+        at = world_positions(w, shape, (int)shape.dim[along], whole, below(&state, 2));
     for (int64_t k = 1 + below(&state, 3); k > 0 && w->status == WF_OK; --k)
-        if (below(&state, 2))
+        if (whole && below(&state, 2))
+            random_by_index(w, a, at, shape, along, &state);
+        else if (below(&state, 2))
             random_space(w, a, shape, &state);
         else
-            random_graph(w, a, total, shape, &state);
+            random_graph(w, a, at, total, shape, along, &state);
     for (int k = 0; k < 3; ++k)
         world_result(w, a[k]);
+    wf_release(at);
     world_result(w, total);
 }
 const distributed_case distributed_random = { "random", random_case };

@@ -21,26 +21,36 @@ void world_run(distributed_world *w, wf_graph *g)
     world_failed(w);
 }
 
-static wf_dist dist_of(distributed_world *w, wf_shape shape)
+static wf_dist dist_of(distributed_world *w, wf_shape shape, wf_axes whole)
 {
     wf_dist dist = { .shape = shape };
     wf_dist_options options = { .size = sizeof options };
-    int ranks = wf_ranks_size(w->ranks), last = shape.rank - 1, cut = w->run->cut;
+    int ranks = wf_ranks_size(w->ranks), first = 0, last = shape.rank - 1, cut = w->run->cut;
+    while (whole >> first & 1)
+        ++first;
+    while (last > first && whole >> last & 1)
+        --last;
     for (int d = 0; d < shape.rank; ++d)
-        options.grid[d] = cut == 1 && d == 0 ? ranks : cut == 2 && d == last ? ranks : cut == 1 || cut == 2 ? 1 : 0;
-    if (cut == 3 && shape.rank > 1 && ranks % 2 == 0)
+        if (whole >> d & 1 || cut == 1 || cut == 2)
+            options.grid[d] = (cut == 1 && d == first) || (cut == 2 && d == last) ? ranks : 1;
+    if (cut == 3 && last > first && ranks % 2 == 0)
         options.grid[last] = 2;
     if (wf_dist_make(&shape, ranks, &options, &dist) != WF_OK)
         wf_dist_make(&shape, ranks, NULL, &dist);
     return dist;
 }
 
-wf_array *world_empty(distributed_world *w, wf_dtype dtype, wf_shape shape)
+wf_array *world_empty_along(distributed_world *w, wf_dtype dtype, wf_shape shape, wf_axes whole)
 {
     if (!w->ranks)
         return wf_empty(w->ctx, dtype, shape);
-    wf_dist dist = dist_of(w, shape);
+    wf_dist dist = dist_of(w, shape, whole);
     return wf_empty_distributed(w->ctx, dtype, w->ranks, &dist);
+}
+
+wf_array *world_empty(distributed_world *w, wf_dtype dtype, wf_shape shape)
+{
+    return world_empty_along(w, dtype, shape, 0);
 }
 
 wf_array *world_single(distributed_world *w, wf_dtype dtype, int rank)
@@ -65,14 +75,19 @@ wf_array *world_whole(distributed_world *w, wf_dtype dtype, wf_shape shape, uint
     return a;
 }
 
-wf_array *world_filled(distributed_world *w, wf_dtype dtype, wf_shape shape, uint64_t seed)
+wf_array *world_filled_along(distributed_world *w, wf_dtype dtype, wf_shape shape, uint64_t seed, wf_axes whole)
 {
-    wf_array *from = world_whole(w, dtype, shape, seed), *to = world_empty(w, dtype, shape);
+    wf_array *from = world_whole(w, dtype, shape, seed), *to = world_empty_along(w, dtype, shape, whole);
     wf_graph *g = wf_begin(w->ctx);
     wf_out(g, to, wf_in(g, from));
     world_run(w, g);
     wf_release(from);
     return to;
+}
+
+wf_array *world_filled(distributed_world *w, wf_dtype dtype, wf_shape shape, uint64_t seed)
+{
+    return world_filled_along(w, dtype, shape, seed, 0);
 }
 
 void world_result(distributed_world *w, wf_array *a)
@@ -110,6 +125,46 @@ wf_array *world_divided(distributed_world *w, wf_array *a)
         snprintf(w->text, sizeof w->text, "result %d is not distributed", w->results);
     }
     return a;
+}
+
+/* ---- indices ---- */
+wf_array *world_positions(distributed_world *w, wf_shape shape, int n, wf_axes whole, bool distributed)
+{
+    wf_array *at = distributed ? world_filled_along(w, WF_I32, shape, 31, whole) : world_whole(w, WF_I32, shape, 32);
+    wf_graph *g = wf_begin(w->ctx, .shape = shape);
+    wf_out(g, at, wf_mod(wf_add(wf_in(g, at), 30000), n));
+    world_run(w, g);
+    return at;
+}
+
+wf_vals indices_at_point(wf_graph *g, wf_val index[WF_MAX_RANK], int rank, int along, wf_val other)
+{
+    for (int d = 0; d < rank; ++d)
+        index[d] = d == along ? other : wf_index(g, d);
+    return (wf_vals){ index, (size_t)rank };
+}
+
+wf_vals indices_on_line(wf_graph *g, wf_val index[WF_MAX_RANK], int rank, int along, wf_val other)
+{
+    for (int d = 0; d < rank; ++d)
+        index[d] = d == along ? other : wf_index(g, d < along ? d : d - 1);
+    return (wf_vals){ index, (size_t)rank };
+}
+
+wf_shape shape_without(wf_shape shape, int axis)
+{
+    wf_shape s = { .rank = shape.rank - 1 };
+    for (int d = 0; d < s.rank; ++d)
+        s.dim[d] = shape.dim[d < axis ? d : d + 1];
+    return s;
+}
+
+wf_val permuted_index(wf_graph *g, wf_shape shape, int along)
+{
+    wf_val at = wf_cast(0, WF_I64);
+    for (int d = 0; d < shape.rank; ++d)
+        at = wf_add(at, wf_mul(wf_index(g, d), d == along ? 7 : 1));
+    return wf_mod(at, wf_extent(g, along));
 }
 
 /* ---- runs ---- */

@@ -50,9 +50,24 @@ void world_run(distributed_world *w, wf_graph *g);
 wf_array *world_single(distributed_world *w, wf_dtype dtype, int rank);
 /* An array whose elements are the same for each world; not distributed. */
 wf_array *world_whole(distributed_world *w, wf_dtype dtype, wf_shape shape, uint64_t seed);
-wf_array *world_empty(distributed_world *w, wf_dtype dtype, wf_shape shape); /* elements are not initialized */
 wf_array *world_filled(distributed_world *w, wf_dtype dtype, wf_shape shape, uint64_t seed); /* the same, distributed */
+wf_array *world_empty(distributed_world *w, wf_dtype dtype, wf_shape shape); /* elements are not initialized */
+/* The last two, where each rank has the whole of these axes. */
+wf_array *world_empty_along(distributed_world *w, wf_dtype dtype, wf_shape shape, wf_axes whole);
+wf_array *world_filled_along(distributed_world *w, wf_dtype dtype, wf_shape shape, uint64_t seed, wf_axes whole);
 /* Notes or compares the contents of a result, and releases it. */
 void world_result(distributed_world *w, wf_array *a);
 wf_array *world_divided(distributed_world *w, wf_array *a); /* fails unless the array is distributed over the ranks */
+
+/* ---- indices ---- */
+/* Integers from 0 to n - 1 in an array that each rank has, or that is distributed. */
+wf_array *world_positions(distributed_world *w, wf_shape shape, int n, wf_axes whole, bool distributed);
+/* The indices of an array at a point of a space with its axes, along one of them another index. */
+wf_vals indices_at_point(wf_graph *g, wf_val index[WF_MAX_RANK], int rank, int along, wf_val other);
+/* The same in a space without that axis. */
+wf_vals indices_on_line(wf_graph *g, wf_val index[WF_MAX_RANK], int rank, int along, wf_val other);
+wf_shape shape_without(wf_shape shape, int axis);
+/* The index along an axis to which each line of points along it is permuted, each line in another way. The extent is no
+ * multiple of 7. */
+wf_val permuted_index(wf_graph *g, wf_shape shape, int along);
 #endif

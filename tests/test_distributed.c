@@ -7,10 +7,10 @@
 #include "object/object.h"
 #include "weft_test.h"
 
-static void check(int ranks, int threads, uint64_t seed, int cut, wf__fence fence)
+static void check_on(wf_device device, int ranks, int threads, uint64_t seed, int cut, wf__fence fence)
 {
     for (const distributed_case *c = distributed_cases; c->name; ++c) {
-        distributed_run run = { .it = c, .threads = threads, .cut = cut, .fence = fence };
+        distributed_run run = { .it = c, .threads = threads, .cut = cut, .fence = fence, .device = device };
         wf_ranks_error e = { 0 };
         distributed_alone(&run);
         wf_ranks_threads_options o = { .size = sizeof o, .seed = seed };
@@ -20,6 +20,11 @@ static void check(int ranks, int threads, uint64_t seed, int cut, wf__fence fenc
             fail_msg("%s on %d ranks, %d threads, cut %d: rank %d: %s", c->name, ranks, threads, cut, (int)e.rank,
                      e.text);
     }
+}
+
+static void check(int ranks, int threads, uint64_t seed, int cut, wf__fence fence)
+{
+    check_on(WF_CPU, ranks, threads, seed, cut, fence);
 }
 
 static void any_number_of_ranks(void **state)
@@ -36,6 +41,13 @@ static void other_grids(void **state)
     for (int cut = 1; cut <= 3; ++cut)
         check(4, 1, 0, cut, WF__FENCE_BEHIND);
     check(4, 1, 0, 2, WF__FENCE_BEFORE); /* here parts of rows begin at elements of memory */
+}
+
+static void interpreted(void **state)
+{
+    (void)state;
+    check_on(WF_INTERP, 4, 1, 0, 0, WF__FENCE_BEHIND);
+    check_on(WF_INTERP, 3, 1, 0, 2, WF__FENCE_BEFORE);
 }
 
 static void several_threads(void **state)
@@ -246,6 +258,48 @@ static wf_status read_around(wf_ranks *ranks, void *user)
     return status;
 }
 
+/* out[SIDE - 1 - i, j] = a[at[i, j], j] where ranks divide axis 1: they fetch nothing. */
+static wf_status read_own(wf_ranks *ranks, void *user)
+{
+    (void)user;
+    wf_context *ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP });
+    wf_array *a = slabs(ctx, ranks, 1), *at = slabs(ctx, ranks, 1), *out = slabs(ctx, ranks, 1);
+    fill(ctx, a, 7);
+    wf_graph *g = wf_begin(ctx, .shape = WF_SHAPE(SIDE, SIDE));
+    wf_out(g, at, wf_mod(wf_add(wf_mul(wf_index(g, 0), 5), wf_index(g, 1)), SIDE));
+    wf_run(g);
+    g = wf_begin(ctx, .shape = WF_SHAPE(SIDE, SIDE));
+    wf_val i = wf_index(g, 0), j = wf_index(g, 1);
+    wf_write(g, out, wf_read(g, a, wf_in(g, at), j), wf_sub(SIDE - 1, i), j);
+    wf_status status = wf_run(g);
+    if (!holds_block_alone(a) || !holds_block_alone(out) || a->distributed->exchange || out->distributed->exchange)
+        status = WF_ERR_CONTRACT;
+    wf_array *all = status == WF_OK ? wf_array_collect(out) : NULL;
+    int32_t *got = NULL;
+    if (status == WF_OK)
+        status = wf_map(all, (void **)&got, NULL);
+    for (int y = 0; y < SIDE && status == WF_OK; ++y)
+        for (int x = 0; x < SIDE; ++x)
+            if (got[(SIDE - 1 - y) * SIDE + x] != (5 * y + x) % SIDE * SIDE + x + 7)
+                status = WF_ERR_CONTRACT;
+    wf_release(all);
+    wf_release(a);
+    wf_release(at);
+    wf_release(out);
+    wf_context_free(ctx);
+    return status;
+}
+
+static void whole_axes_fetch_nothing(void **state)
+{
+    (void)state;
+    for (int ranks = 1; ranks <= 5; ++ranks) {
+        wf_ranks_error e = { 0 };
+        if (wf_ranks_threads(ranks, read_own, NULL, NULL, &e) != WF_OK)
+            fail_msg("%d ranks: rank %d: %s: %s", ranks, (int)e.rank, wf_status_name(e.status), e.text);
+    }
+}
+
 static void periodic_borders(void **state)
 {
     (void)state;
@@ -325,12 +379,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_ranks),
         cmocka_unit_test(other_grids),
+        cmocka_unit_test(interpreted),
         cmocka_unit_test(several_threads),
         cmocka_unit_test(in_turns),
         cmocka_unit_test(random_recordings),
         cmocka_unit_test(lost_ranks),
         cmocka_unit_test(other_blocks_and_transposed),
         cmocka_unit_test(long_scans),
+        cmocka_unit_test(whole_axes_fetch_nothing),
         cmocka_unit_test(periodic_borders),
         cmocka_unit_test(repeated_launches),
     };

@@ -75,11 +75,11 @@ static void expect(void (*run)(rank *r, test *t), int k, wf_status status, const
 /* ---- what is refused ---- */
 enum { REFUSED = 8 };
 static const char *const refused[REFUSED] = {
-    "the index along axis 0 of",
+    "the index along axis 0 of array 2 of the recording",
     "accumulated into in an order that depends on the ranks",
     "has all elements on each rank",
     "is a scan of a distributed array",
-    "index that is not a point's own",
+    "f32 of shape (24, 20)) is stored to along axis 0, which ranks divide, by an index that is not a point's own",
     "is distributed, so that",
     "with blocks",
     "streams do not know",
@@ -126,6 +126,57 @@ static void refusals(void **state)
     (void)state;
     for (int k = 0; k < REFUSED; ++k)
         expect(record_refused, k, k == 5 ? WF_ERR_ARG : WF_ERR_UNSUPPORTED, refused[k]);
+}
+
+/* Indices that ranks do not know, along axis 0, which they divide. Blocks of columns, which the message says, help. */
+enum { UNKNOWN = 4, UPDATED = 2, HELPED };
+
+static void record_unknown(rank *r, test *t)
+{
+    wf_dist columns;
+    wf_dist_options o = { .size = sizeof o, .grid = { 1, r->n } };
+    wf_dist_make(&WF_SHAPE(24, 20), r->n, &o, &columns);
+    wf_array *across[2], *at = wf_full(r->ctx, WF_I32, WF_SHAPE(24, 20), 3);
+    for (int k = 0; k < 2; ++k)
+        across[k] = wf_empty_distributed(r->ctx, WF_F32, r->ranks, &columns);
+    wf_array_redistribute(across[0], r->a);
+    wf_graph *g = t->k == 1        ? wf_begin(r->ctx)
+                  : t->k == HELPED ? wf_begin(r->ctx, .shape = WF_SHAPE(24, 20))
+                                   : wf_begin(r->ctx, .shape = WF_SHAPE(20));
+    wf_val k;
+    switch (t->k) {
+    case 0: /* of a space that ranks do not divide */
+        WF_FOR (g, k, 0, 24, 1) {
+            wf_write(g, r->b, wf_cast(k, WF_F32), k, wf_index(g, 0));
+            WF_END(g);
+        }
+        break;
+    case 1: /* of a temporary array */
+        wf_out(g, r->b, wf_gather(wf_scan(WF_JOIN_ADD, wf_in(g, r->a), 0, false, false), wf_in(g, at), wf_in(g, at)));
+        break;
+    case UPDATED:
+        wf_accumulate(g, WF_JOIN_MAX, r->b, wf_cast(wf_index(g, 0), WF_F32), 23, 0);
+        break;
+    default:
+        wf_write(g, across[1], wf_read(g, across[0], wf_in(g, at), wf_index(g, 1)), wf_sub(23, wf_index(g, 0)),
+                 wf_index(g, 1));
+    }
+    wf_run(g);
+    for (int i = 0; i < 2; ++i)
+        wf_release(across[i]);
+    wf_release(at);
+}
+
+static void unknown_indices(void **state)
+{
+    (void)state;
+    static const char *const part[UNKNOWN] = { "is stored to along axis 0, which ranks divide",
+                                               "the index along axis 0 of", "is accumulated into or updated", "" };
+    for (int k = 0; k < UNKNOWN; ++k) {
+        expect(record_unknown, k, k == HELPED ? WF_OK : WF_ERR_UNSUPPORTED, part[k]);
+        if (k < UPDATED)
+            expect(record_unknown, k, WF_ERR_UNSUPPORTED, "the whole axis (wf_array_redistribute)");
+    }
 }
 
 static void make_wrong(rank *r, test *t)
@@ -491,6 +542,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refusals),
+        cmocka_unit_test(unknown_indices),
         cmocka_unit_test(wrong_arguments),
         cmocka_unit_test(different_recordings),
         cmocka_unit_test(views),

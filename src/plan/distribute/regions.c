@@ -102,7 +102,8 @@ static wf__range inside_border(wf__range x, unsigned border, int64_t n)
 }
 
 /* What helps where ranks do not know an index along an axis. */
-static const char help[] = "distribute it so that each rank has the whole axis (wf_array_redistribute)";
+static const char help[] =
+    "distribute it, or what it is computed from, so that each rank has the whole axis (wf_array_redistribute)";
 
 static bool fail_unknown(const place *at, wf__ref r, int axis)
 {
