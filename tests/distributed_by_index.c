@@ -198,6 +198,27 @@ static void store_values(distributed_world *w)
     world_result(w, out);
 }
 
+/* Stores to some rows. Ranks that have few columns or none read others of seven rows, before all are overwritten. */
+static void store_rows(distributed_world *w, int columns, int first)
+{
+    wf_shape shape = WF_SHAPE(12, columns), some = WF_SHAPE(5, columns), wide = WF_SHAPE(7, 8 * columns);
+    wf_array *a = world_filled_along(w, WF_F32, some, 49, WF_AXES(0)), *rows = wf_empty(w->ctx, WF_I64, WF_SHAPE(5, 1));
+    wf_array *y = world_filled_along(w, WF_F32, shape, 50, WF_AXES(0));
+    wf_array *out = world_empty_along(w, WF_F32, wide, WF_AXES(0));
+    wf_graph *g = wf_begin(w->ctx, .shape = WF_SHAPE(5, 1));
+    wf_out(g, rows, wf_sub(11, wf_mul(wf_index(g, 0), 2)));
+    world_run(w, g);
+    g = wf_begin(w->ctx);
+    wf_write(g, y, wf_mul(wf_in(g, a), 3), wf_in(g, rows), wf_iota(g, some, 1));
+    wf_out(g, out, wf_gather(wf_in(g, y), wf_add(wf_iota(g, wide, 0), first), wf_idiv(wf_iota(g, wide, 1), 8)));
+    wf_out(g, y, 1.5);
+    world_run(w, g);
+    wf_release(a);
+    wf_release(rows);
+    world_result(w, y);
+    world_result(w, out);
+}
+
 /* Along two axes, of points in another order of axes, that the blocks of another array divide, too. */
 static void store_turned(distributed_world *w)
 {
@@ -226,5 +247,8 @@ void distributed_stores(distributed_world *w)
         for (int along = 0; along < shapes[k].rank; ++along)
             store(w, shapes[k], along);
     store_values(w);
+    store_rows(w, 3, 5);
+    store_rows(w, 3, 0);
+    store_rows(w, 40, 5);
     store_turned(w);
 }

@@ -40,12 +40,12 @@ static wf_status fail_memory(const wf_array *a, const wf__box *held)
 static void use_memory(wf_array *a, wf__buffer *buffer, const wf__box *held)
 {
     int64_t origin = wf__box_strides(held, a->shape.rank, a->stride);
-    size_t size = wf_dtype_size(a->dtype);
+    const size_t size = wf_dtype_size(a->dtype), bytes = wf__box_elements(held, a->shape.rank) * size;
     a->distributed->held = *held;
     a->buffer = buffer;
     a->base = (char *)((uintptr_t)buffer->data + (uintptr_t)origin * size);
     a->lo = buffer->data;
-    a->hi = buffer->data + wf__box_elements(held, a->shape.rank) * size;
+    a->hi = buffer->data + (bytes ? bytes : 1); /* without elements, too, the array meets itself, as on other ranks */
 }
 
 bool wf__distributed_hold(wf_array *a, const wf__box *box, wf_status *status)
