@@ -18,7 +18,7 @@ static void compare(const model_case *c, wf_shape shape, int ranks)
     assert_non_null(counted);
     assert_int_equal(model_dist(c, shape, ranks, &dist), WF_OK);
     assert_int_equal(model_predict(c, &dist, model, &work), WF_OK);
-    if (model_count(c, &dist, counted, &e) != WF_OK)
+    if (model_count(c, &dist, WF_INTERP, counted, &e) != WF_OK)
         fail_msg("%s on %d ranks: rank %d: %s", c->name, ranks, (int)e.rank, e.text);
     for (int r = 0; r < ranks; r++)
         if (model[r].messages_out != counted[r].messages_out || model[r].bytes_out != counted[r].bytes_out ||
@@ -61,6 +61,17 @@ static void odd_numbers_of_ranks(void **state)
     compare_all(WF_SHAPE(27, 28, 96), 27);
 }
 
+/* Ranks have many runs of consecutive boxes. */
+static void sums_of_long_rows(void **state)
+{
+    (void)state;
+    for (int i = 0; i < model_case_count; i++)
+        if (model_cases[i].kind == MODEL_SUM) {
+            compare(&model_cases[i], WF_SHAPE(16, 64, 1024), 8);
+            compare(&model_cases[i], WF_SHAPE(5, 40, 1500), 6);
+        }
+}
+
 /* Groups and counters of the group that counts are those of the other one. */
 static wf_status check_all(wf_ranks *ranks, void *user)
 {
@@ -87,10 +98,8 @@ static void counting_group(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_and_two_ranks),
-        cmocka_unit_test(eight_ranks),
-        cmocka_unit_test(odd_numbers_of_ranks),
-        cmocka_unit_test(counting_group),
+        cmocka_unit_test(one_and_two_ranks), cmocka_unit_test(eight_ranks),    cmocka_unit_test(odd_numbers_of_ranks),
+        cmocka_unit_test(sums_of_long_rows), cmocka_unit_test(counting_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

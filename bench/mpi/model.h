@@ -36,9 +36,11 @@ wf_status model_dist(const model_case *c, wf_shape shape, int ranks, wf_dist *ou
 /* Adds what each rank sends and receives in a launch to of_rank[dist->ranks]. *work: the bytes of memory that the rank with
  * most work reads and writes, messages aside. The shape has 3 axes, without a zero extent. WF_ERR_MEMORY: no memory. */
 wf_status model_predict(const model_case *c, const wf_dist *dist, traffic *of_rank, double *work);
-/* Sets of_rank[dist->ranks] to what is counted in a launch that repeats earlier ones, after its input has been written.
+/* Sets of_rank[dist->ranks] to what is counted in a launch that repeats earlier ones, after its input has been written. Ranks are
+ * threads, whose kernels run on `device`.
  * WF_ERR_CONTRACT: the second and the third launch send different numbers. */
-wf_status model_count(const model_case *c, const wf_dist *dist, traffic *of_rank, wf_ranks_error *error);
+wf_status model_count(const model_case *c, const wf_dist *dist, wf_device device, traffic *of_rank,
+                      wf_ranks_error *error);
 
 typedef struct model_machine {
     double alpha;   /* seconds of a message */

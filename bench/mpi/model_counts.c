@@ -14,9 +14,8 @@ enum {
     BINS = 256,
     LANES = 32,    /* the shares of ranks in an accumulation begin at multiples of this along the last axis */
     BOX = 1 << 14, /* points of a box of a reduction, of whole rows; src/ir/thresholds.def: BOX_CHAIN */
-    ROW_STEP = 8,  /* such boxes have multiples of so many rows, and of so many points of a row */
-    LANE_STEP = 1024,
-    RESULT = 8, /* bytes of a partial result that ranks exchange */
+    ROW_STEP = 8,  /* boxes of several rows have a multiple of so many */
+    RESULT = 8,    /* bytes of a partial result that ranks exchange */
     NOBODY = -1
 };
 
@@ -186,8 +185,7 @@ static void reduction_box(const wf_dist *dist, int64_t *size)
 {
     int64_t left = BOX;
     for (int d = AXES - 1; d >= 0; d--) {
-        const int64_t unit = d == AXES - 1 ? LANE_STEP : d == AXES - 2 ? ROW_STEP : 1;
-        size[d] = least(up(most(left, 1), unit), dist->shape.dim[d]);
+        size[d] = least(up(most(left, 1), d == AXES - 2 ? ROW_STEP : 1), dist->shape.dim[d]);
         left /= dist->shape.dim[d];
     }
 }
@@ -307,6 +305,7 @@ static wf_status predict_fft(ranks_model *m)
 const model_case model_cases[] = {
     { "step of the 7-point stencil, blocks", MODEL_STEP_7, MODEL_BLOCKS },
     { "step of the 27-point stencil, blocks", MODEL_STEP_27, MODEL_BLOCKS },
+    { "sum, slabs", MODEL_SUM, MODEL_SLABS },
     { "sum, blocks of whole rows", MODEL_SUM, MODEL_ROWS },
     { "sum, blocks", MODEL_SUM, MODEL_BLOCKS },
     { "histogram of 256 bins, blocks", MODEL_HISTOGRAM, MODEL_BLOCKS },

@@ -1,5 +1,4 @@
-/* model_launches.c - counts what launches send. Ranks are threads, each with a context of its own, and the interpreter runs the
- * kernels: what ranks exchange follows from the plan, which is the same for compiled code. */
+/* model_launches.c - counts what launches send. Ranks are threads, each with a context of its own. */
 #include "model.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@ typedef struct result {
 typedef struct job {
     const model_case *c;
     const wf_dist *dist;
+    wf_device device;
     result *of_rank;
 } job;
 
@@ -134,7 +134,7 @@ static wf_status on_rank(wf_ranks *ranks, void *user)
         snprintf(mine->text, sizeof mine->text, "%.180s", error.text);
         return status;
     }
-    b.ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP });
+    b.ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = j->device });
     status = b.ctx ? WF_OK : WF_ERR_MEMORY;
     if (b.ctx) {
         begin(&b);
@@ -168,9 +168,10 @@ static wf_status fail(wf_ranks_error *error, wf_status status, int rank, const c
     return status;
 }
 
-wf_status model_count(const model_case *c, const wf_dist *dist, traffic *of_rank, wf_ranks_error *error)
+wf_status model_count(const model_case *c, const wf_dist *dist, wf_device device, traffic *of_rank,
+                      wf_ranks_error *error)
 {
-    job j = { .c = c, .dist = dist, .of_rank = calloc((size_t)dist->ranks, sizeof(result)) };
+    job j = { .c = c, .dist = dist, .device = device, .of_rank = calloc((size_t)dist->ranks, sizeof(result)) };
     if (!j.of_rank)
         return fail(error, WF_ERR_MEMORY, -1, "no memory");
     wf_status status = wf_ranks_threads(dist->ranks, on_rank, &j, NULL, error);

@@ -16,8 +16,6 @@
 #include <string.h>
 #include <weft/macros.h>
 
-/* The defaults are round numbers for a node of two sockets with a network like InfiniBand EDR: 100 Gbit/s are 12.5 GB/s less
- * what protocols take, a message of few bytes takes 1 to 2 us between nodes, and STREAM moves 150 GB/s and more. */
 enum { SIDE = 128, WEAK = 256, STRONG = 1024, POINTS = 11 };
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -43,9 +41,9 @@ static bool compare(const model_case *c, int ranks)
     wf_ranks_error e = { .text = "no memory" };
     double work;
     bool same = false;
-    traffic *model = calloc(2 * (size_t)ranks, sizeof *model), *counted = model + ranks;
+    traffic *model = calloc(2 * (size_t)ranks, sizeof *model), *counted = model ? model + ranks : NULL;
     if (model && model_dist(c, WF_SHAPE(SIDE, SIDE, SIDE), ranks, &dist) == WF_OK &&
-        model_predict(c, &dist, model, &work) == WF_OK && model_count(c, &dist, counted, &e) == WF_OK) {
+        model_predict(c, &dist, model, &work) == WF_OK && model_count(c, &dist, WF_CPU, counted, &e) == WF_OK) {
         const traffic a = most_of(model, ranks), b = most_of(counted, ranks);
         same = !memcmp(model, counted, (size_t)ranks * sizeof *model);
         printf("| %s | %d x %d x %d | %lld, %lld | %lld, %lld | %lld, %lld | %lld, %lld | %s |\n", c->name,
@@ -80,6 +78,7 @@ static bool compare_all(int most)
 static const model_case curves[] = {
     { "step of the 7-point stencil, blocks", MODEL_STEP_7, MODEL_BLOCKS },
     { "the same, if faces alone were sent", MODEL_STEP_FACES, MODEL_BLOCKS },
+    { "sum, slabs", MODEL_SUM, MODEL_SLABS },
     { "sum, blocks of whole rows", MODEL_SUM, MODEL_ROWS },
     { "sum, blocks", MODEL_SUM, MODEL_BLOCKS },
     { "Fourier transform, slabs", MODEL_FFT, MODEL_SLABS },
@@ -100,7 +99,10 @@ static void print_table(double (*seconds)[POINTS], double (*efficiency)[POINTS])
     printf("| ranks |");
     for (int i = 0; i < CURVES; i++)
         printf(" %s |", curves[i].name);
-    printf("\n|---|---|---|---|---|---|\n");
+    printf("\n|---|");
+    for (int i = 0; i < CURVES; i++)
+        printf("---|");
+    printf("\n");
     for (int k = 0; k < POINTS; k++) {
         printf("| %d |", 1 << k);
         for (int i = 0; i < CURVES; i++)
@@ -109,21 +111,26 @@ static void print_table(double (*seconds)[POINTS], double (*efficiency)[POINTS])
     }
 }
 
-/* Prints from which number of ranks on the efficiency is below a half, and where the time is shortest. */
+/* Prints from which number of ranks on the efficiency is below a half; of a fixed volume also which numbers are faster than one
+ * rank, and which is fastest. */
 static void print_ends(double (*seconds)[POINTS], double (*efficiency)[POINTS], bool is_weak)
 {
     printf("\n");
     for (int i = 0; i < CURVES; i++) {
-        int half = 0, best = 0;
+        int half = 0, best = 0, slower = 0;
         while (half < POINTS && efficiency[i][half] >= 0.5)
             half++;
         for (int k = 1; k < POINTS; k++)
             best = seconds[i][k] < seconds[i][best] ? k : best;
+        while (slower + 1 < POINTS && seconds[i][slower + 1] >= seconds[i][0])
+            slower++;
         printf("- %s: ", curves[i].name);
         if (half < POINTS)
             printf("less than half of the efficiency from %d ranks on", 1 << half);
         else
             printf("more than half of the efficiency up to %d ranks", 1 << (POINTS - 1));
+        if (!is_weak && slower)
+            printf("; up to %d ranks slower than one", 1 << slower);
         if (!is_weak)
             printf("; the shortest time with %d", 1 << best);
         printf("\n");

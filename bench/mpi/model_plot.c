@@ -2,7 +2,7 @@
 #include "model.h"
 #include <stdio.h>
 
-enum { WIDTH = 760, HEIGHT = 420, LEFT = 60, RIGHT = 250, TOP = 40, BOTTOM = 50, ROW = 22 };
+enum { WIDTH = 800, HEIGHT = 420, LEFT = 60, RIGHT = 290, TOP = 40, BOTTOM = 50, ROW = 22 };
 
 static const char *const colours[] = { "#0b5fa5", "#0b5fa5", "#c2410c", "#15803d", "#7e22ce", "#525252" };
 enum { COLOURS = sizeof colours / sizeof *colours };
