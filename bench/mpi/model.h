@@ -11,7 +11,7 @@ typedef enum model_kind {
     MODEL_STEP_27,      /* the mean of the cube of 27 elements around each one */
     MODEL_SUM,          /* the sum of a volume of f32 */
     MODEL_HISTOGRAM,    /* of a volume of f32, 256 bins of i64, on each rank */
-    MODEL_REDISTRIBUTE, /* wf_array_redistribute of a volume of f32, from slabs to pencils */
+    MODEL_REDISTRIBUTE, /* wf_array_redistribute of a volume of f32, to model_target */
     MODEL_FFT           /* wf_fft_into of a volume of c64 along all axes; both arrays in slabs */
 } model_kind;
 
@@ -33,6 +33,9 @@ extern const int model_case_count;
 
 /* Sets how the volume is cut for a number of ranks. WF_ERR_ARG: it cannot be. */
 wf_status model_dist(const model_case *c, wf_shape shape, int ranks, wf_dist *out);
+/* Sets how a volume is cut after MODEL_REDISTRIBUTE: slabs become pencils along the first axis, pencils along the last axis
+ * those along the second one. */
+wf_status model_target(const wf_dist *from, wf_dist *to);
 /* Adds what each rank sends and receives in a launch to of_rank[dist->ranks]. *work: the bytes of memory that the rank with
  * most work reads and writes, messages aside. The shape has 3 axes, without a zero extent. WF_ERR_MEMORY: no memory. */
 wf_status model_predict(const model_case *c, const wf_dist *dist, traffic *of_rank, double *work);

@@ -310,6 +310,7 @@ const model_case model_cases[] = {
     { "sum, blocks", MODEL_SUM, MODEL_BLOCKS },
     { "histogram of 256 bins, blocks", MODEL_HISTOGRAM, MODEL_BLOCKS },
     { "redistribution, slabs to pencils", MODEL_REDISTRIBUTE, MODEL_SLABS },
+    { "redistribution, pencils to pencils", MODEL_REDISTRIBUTE, MODEL_ROWS },
     { "Fourier transform, slabs", MODEL_FFT, MODEL_SLABS },
 };
 const int model_case_count = sizeof model_cases / sizeof *model_cases;
@@ -324,12 +325,21 @@ wf_status model_dist(const model_case *c, wf_shape shape, int ranks, wf_dist *ou
     return wf_dist_make(&shape, ranks, &o, out);
 }
 
+wf_status model_target(const wf_dist *from, wf_dist *to)
+{
+    wf_dist_options o = { .size = sizeof o, .grid = { 1 } };
+    if (from->grid[1] > 1) {
+        o.grid[0] = from->grid[0];
+        o.grid[1] = 1;
+    }
+    return wf_dist_make(&from->shape, from->ranks, &o, to);
+}
+
 static wf_status predict(const model_case *c, ranks_model *m, double *work)
 {
     const double block = (double)largest(m, m->block);
     wf_status status = WF_OK;
-    wf_dist pencils;
-    const wf_dist_options along = { .size = sizeof along, .grid = { 1 } };
+    wf_dist to;
     switch (c->kind) {
     case MODEL_STEP_7:
     case MODEL_STEP_FACES:
@@ -347,9 +357,9 @@ static wf_status predict(const model_case *c, ranks_model *m, double *work)
         *work = 4 * (double)largest(m, m->need);
         break;
     case MODEL_REDISTRIBUTE:
-        status = wf_dist_make(&m->dist->shape, m->n, &along, &pencils);
+        status = model_target(m->dist, &to);
         if (status == WF_OK)
-            status = add_redistribution(m, m->dist, &pencils);
+            status = add_redistribution(m, m->dist, &to);
         *work = 0; /* but for the messages, only a copy of what stays */
         break;
     case MODEL_FFT:

@@ -84,8 +84,7 @@ static wf_array *distributed(const bench *b, wf_dtype dtype, const wf_dist *dist
 static void begin(bench *b)
 {
     const wf_dist *dist = b->j->dist;
-    wf_dist pencils;
-    wf_dist_options along = { .size = sizeof along, .grid = { 1 } };
+    wf_dist to;
     const wf_dtype dtype = b->j->c->kind == MODEL_FFT ? WF_C64 : WF_F32;
     b->in = distributed(b, dtype, dist);
     b->fill = record_fill(b);
@@ -105,8 +104,8 @@ static void begin(bench *b)
         b->run = record_histogram(b);
         break;
     case MODEL_REDISTRIBUTE:
-        if (wf_dist_make(&dist->shape, dist->ranks, &along, &pencils) == WF_OK)
-            b->out = distributed(b, dtype, &pencils);
+        if (model_target(dist, &to) == WF_OK)
+            b->out = distributed(b, dtype, &to);
         break;
     case MODEL_FFT:
         b->out = distributed(b, dtype, dist);
