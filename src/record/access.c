@@ -1,6 +1,7 @@
 /* access.c - arrays in a recording: their slots, elements, accesses by index, scratch and kept values. */
 #include "record/record.h"
 #include "ir/pass/pass.h"
+#include <stdio.h>
 
 /* ---- arrays become slots ---- */
 static bool may_overlap(const wf_array *a, const wf_array *b)
