@@ -64,6 +64,10 @@ void wfl_array_by_host(const wf_array *array, const char *function);
 /* Returns an array that owns n * size bytes of the processor's memory, and their address in *data; so this memory
  * counts and fails like all memory of the context. NULL, with an error: there is not so much. */
 wf_array *wfl_array_scratch(wf_context *ctx, int64_t n, size_t size, void **data);
+/* ---- run.c ---- */
+/* All ranks of the array learn whether one has failed. `status`: this rank's, whose message is the context's error. function:
+ * NULL = messages name none. */
+wf_status wfl_ranks_agree(wf_context *ctx, const char *function, const wf_array *of, wf_status status);
 /* Runs and consumes the graph, which writes `out`. The ranks of a distributed array fail together, so that a function can
  * begin its next launch on all of them; a rank without memory for the recording ends the group. */
 wf_status wfl_run_into(wf_graph *graph, const wf_array *out);

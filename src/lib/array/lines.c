@@ -1,16 +1,6 @@
 /* lines.c - see lines.h. Ranks agree after each step that can fail on one of them, so that all of them go on or none. */
 #include "lines.h"
 
-wf_status wfl_ranks_agree(wf_context *ctx, const char *function, const wf_array *of, wf_status status)
-{
-    wf_ranks_error e;
-    const wf_status all = wf_ranks_agree(wf_array_ranks(of), status, status == WF_OK ? "" : wf_last_message(ctx), &e);
-    if (all != WF_OK && status == WF_OK)
-        wfl_array_fail(ctx, all, "%s%srank %d: %s", function ? function : "", function ? ": " : "", (int)e.rank,
-                       e.text);
-    return all;
-}
-
 bool wfl_distributed_together(wf_context *ctx, const char *function, const wf_array *y, const wf_array *x)
 {
     if (!wf_array_dist(x) || !wf_array_dist(y))

@@ -25,9 +25,6 @@ wf_array *wfl_lines_new(const wfl_lines *l, wf_dtype dtype, const wf_shape *shap
 
 /* False, with an error, unless both arrays are distributed over one group, and launches are not recorded. */
 bool wfl_distributed_together(wf_context *ctx, const char *function, const wf_array *y, const wf_array *x);
-/* All ranks of the array learn whether one has failed. `status`: this rank's, whose message is the context's error. function:
- * NULL = messages name none. */
-wf_status wfl_ranks_agree(wf_context *ctx, const char *function, const wf_array *of, wf_status status);
 /* Collective: a new array that is distributed over the grid of x. */
 wf_array *wfl_distributed_beside(const wf_array *x, wf_dtype dtype, const wf_shape *shape);
 /* Collective: a new array over the same ranks, which do not divide these axes. */

@@ -1,5 +1,6 @@
 /* util.c - messages, dtypes, shapes and masks of axes for the array functions. */
-#include "lines.h"
+#include "array_internal.h"
+#include "weft/distributed.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,21 +156,5 @@ wf_array *wfl_array_scratch(wf_context *ctx, int64_t n, size_t size, void **data
     if (memory && wf_map(memory, data, NULL) == WF_OK)
         return memory;
     wf_release(memory);
-    return NULL;
-}
-
-wf_status wfl_run_into(wf_graph *graph, const wf_array *out)
-{
-    if (!graph || wf_graph_status(graph) == WF_ERR_MEMORY)
-        wfl_end_group(out);
-    const wf_status status = wf_run(graph);
-    return wf_array_ranks(out) ? wfl_ranks_agree(wf_array_context(out), NULL, out, status) : status;
-}
-
-wf_array *wfl_array_run(wf_graph *graph, wf_array *out)
-{
-    if (wfl_run_into(graph, out) == WF_OK)
-        return out;
-    wf_release(out);
     return NULL;
 }

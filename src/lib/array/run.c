@@ -1,0 +1,29 @@
+/* run.c - launches of library functions. The ranks of a distributed array fail together. */
+#include "array_internal.h"
+#include "weft/distributed.h"
+
+wf_status wfl_ranks_agree(wf_context *ctx, const char *function, const wf_array *of, wf_status status)
+{
+    wf_ranks_error e;
+    const wf_status all = wf_ranks_agree(wf_array_ranks(of), status, status == WF_OK ? "" : wf_last_message(ctx), &e);
+    if (all != WF_OK && status == WF_OK)
+        wfl_array_fail(ctx, all, "%s%srank %d: %s", function ? function : "", function ? ": " : "", (int)e.rank,
+                       e.text);
+    return all;
+}
+
+wf_status wfl_run_into(wf_graph *graph, const wf_array *out)
+{
+    if (!graph || wf_graph_status(graph) == WF_ERR_MEMORY)
+        wfl_end_group(out);
+    const wf_status status = wf_run(graph);
+    return wf_array_ranks(out) ? wfl_ranks_agree(wf_array_context(out), NULL, out, status) : status;
+}
+
+wf_array *wfl_array_run(wf_graph *graph, wf_array *out)
+{
+    if (wfl_run_into(graph, out) == WF_OK)
+        return out;
+    wf_release(out);
+    return NULL;
+}
