@@ -188,7 +188,7 @@ static wf_array *make_distributed_like(const wf_array *like, const char *functio
     wf_array *out = wf__distributes(like, shape)
                         ? like->ctx->services->like_distributed(like, dtype, shape)
                         : wf__array_make(like->ctx, function, dtype, shape, NULL, like->device);
-    if (!out)
+    if (!out && wf_last_status(like->ctx) == WF_ERR_MEMORY)
         like->ctx->services->end_group(like, wf_last_message(like->ctx));
     return out;
 }

@@ -49,8 +49,8 @@ static inline bool wfl_on_gpu(const wf_array *array) { return wf_array_device(ar
 /* order.c: true if the elements have an order. False, with an error, for complex numbers, formals and scratch; false
  * for NULL. */
 bool wfl_array_ordered(const wf_array *array, const char *function);
-/* Ends the group of ranks of a distributed array: this rank has no memory to go on, and the others would wait for it. Other
- * arrays have none. */
+/* Ends the group of ranks of a distributed array if the context's error is WF_ERR_MEMORY: this rank cannot go on, and the
+ * others would wait for it. Other errors are the same on all ranks; other arrays have no group. */
 void wfl_end_group(const wf_array *array);
 /* Returns a new array on the device of `array`, which is not distributed; the second one holds zeros. NULL: error. Results
  * with an element for each point of `array` are made by wf_empty_like. */

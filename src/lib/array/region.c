@@ -133,8 +133,12 @@ wf_status wf_array_insert(wf_array *array, const wf_array *region, const int64_t
         from[d] = lo - offset[d];
         common.dim[d] = hi - lo;
     }
-    if (wf_array_dist(array))
-        return write_part(array, region, &common, to, from);
+    if (wf_array_dist(array)) {
+        wf_array *source = region == array ? wf_array_copy(region) : wf_retain(region);
+        wf_status status = source ? write_part(array, source, &common, to, from) : wfl_array_error(ctx);
+        wf_release(source);
+        return status;
+    }
     wf_array *target = part(array, &common, to), *source = target ? part(region, &common, from) : NULL;
     wf_status status = source ? wf_array_assign(target, source) : wfl_array_error(ctx);
     wf_release(target);

@@ -1,6 +1,7 @@
 /* run.c - launches of library functions. The ranks of a distributed array fail together. */
 #include "array_internal.h"
 #include "weft/distributed.h"
+#include <stdlib.h>
 
 wf_status wfl_ranks_agree(wf_context *ctx, const char *function, const wf_array *of, wf_status status)
 {
@@ -14,8 +15,8 @@ wf_status wfl_ranks_agree(wf_context *ctx, const char *function, const wf_array 
 
 wf_status wfl_run_into(wf_graph *graph, const wf_array *out)
 {
-    if (!graph || wf_graph_status(graph) == WF_ERR_MEMORY)
-        wfl_end_group(out);
+    if (wf_array_ranks(out) && (!graph || wf_graph_status(graph) == WF_ERR_MEMORY))
+        wf_ranks_abort(wf_array_ranks(out), EXIT_FAILURE, "out of memory for a recording");
     const wf_status status = wf_run(graph);
     return wf_array_ranks(out) ? wfl_ranks_agree(wf_array_context(out), NULL, out, status) : status;
 }

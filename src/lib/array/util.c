@@ -121,7 +121,7 @@ wf_array *wfl_without_axes(wf_array *array, wf_axes axes)
 
 void wfl_end_group(const wf_array *array)
 {
-    if (wf_array_ranks(array))
+    if (wf_array_ranks(array) && wf_last_status(wf_array_context(array)) == WF_ERR_MEMORY)
         wf_ranks_abort(wf_array_ranks(array), EXIT_FAILURE, wf_last_message(wf_array_context(array)));
 }
 

@@ -1,6 +1,7 @@
 /* convolve.c - convolution with an array, with lines along axes, and with Gaussians. Sums run in the order of the
  * kernel's elements, but for large kernels, which take Fourier transforms (convolve_fft.c, convolve_pieces.c).
  */
+#include "weft/distributed.h"
 #include "../floats.h"
 #include "pieces.h"
 #include <math.h>
@@ -131,7 +132,8 @@ wf_array *wf_convolve(const wf_array *x, const wf_array *kernel, wf_axes axes, w
         return NULL;
     wf_dtype dtype = wfl_work_dtype(t);
     wfl_pieces pieces;
-    switch (wfl_convolve_choose(x, &w, dtype, &pieces)) {
+    /* The spectrum of a kernel is an ordinary array, so that ranks read it in launches of their own. */
+    switch (wf_array_dist(kernel) ? WFL_BY_SUMS : wfl_convolve_choose(x, &w, dtype, &pieces)) {
     case WFL_BY_FFT:
         return wfl_convolve_by_fft(x, kernel, &w, dtype, t);
     case WFL_IN_PIECES:

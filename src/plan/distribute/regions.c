@@ -203,7 +203,8 @@ static bool check_store(const place *at, wf__ref r)
     const uint32_t object = at->stage->recorded.slot[n->a].object;
     const bool divides = at->stage->division.axes;
     char why[400];
-    if (wf__is_tally(p, &at->stage->recorded, n) || (!divides && is_whole(at->w, object)))
+    const bool updates = n->op != WF__STORE && wf__is_distributed(p, object) && p->rec->group->ranks > 1;
+    if (wf__is_tally(p, &at->stage->recorded, n) || (!divides && is_whole(at->w, object) && !updates))
         return true;
     if (n->op != WF__STORE)
         return wf__fail_store(
