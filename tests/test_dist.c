@@ -187,6 +187,34 @@ static void units_and_halos(void **state)
     assert_true(d.grid[0] == 3 && d.grid[1] == 2);
 }
 
+/* Axes that one rank has, and the distribution of results of other extents. */
+static void resized(void **state)
+{
+    (void)state;
+    const wf_dist_options o = { .size = sizeof o, .grid = { 2, 1, 3 }, .unit = { 1, 1, 9 } };
+    const wf_shape shape = { .rank = 3, .dim = { 8, 5, 9 } }, other = { .rank = 3, .dim = { 8, 7, 20 } };
+    wf_dist d;
+    assert_int_equal(wf_dist_make(&shape, 6, &o, &d), WF_OK);
+    assert_true(wf_dist_divides(&d, 0) && !wf_dist_divides(&d, 1) && !wf_dist_divides(&d, 2));
+    const wf_dist same = wf_dist_resize(&d, &shape), larger = wf_dist_resize(&d, &other);
+    assert_memory_equal(same.unit, d.unit, 3 * sizeof *d.unit);
+    assert_memory_equal(larger.grid, d.grid, sizeof d.grid);
+    assert_memory_equal(&larger.shape, &other, sizeof other);
+    assert_true(larger.unit[0] == 1 && larger.unit[1] == 7 && larger.unit[2] == 20);
+    assert_true(wf_dist_divides(&larger, 0) && !wf_dist_divides(&larger, 2));
+    check_blocks(&larger);
+    const wf_shape one = { .rank = 3, .dim = { 1, 5, 9 } }, none = { .rank = 3, .dim = { 0, 5, 9 } };
+    wf_dist small = wf_dist_resize(&d, &one), empty = wf_dist_resize(&d, &none);
+    assert_true(!wf_dist_divides(&small, 0) && !wf_dist_divides(&empty, 0) && empty.unit[0] == 1);
+    check_blocks(&small);
+    check_blocks(&empty);
+    small = wf_dist_resize(&small, &shape); /* the axis stays with the first rank along it */
+    assert_true(!wf_dist_divides(&small, 0));
+    d.unit[0] = 3;
+    const wf_dist cut = wf_dist_resize(&d, &other); /* the first axis has the same extent */
+    assert_int_equal(cut.unit[0], 3);
+}
+
 static void known(void **state)
 {
     (void)state;
@@ -244,6 +272,6 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(all_small), cmocka_unit_test(units_and_halos),
-                                        cmocka_unit_test(known), cmocka_unit_test(refused) };
+                                        cmocka_unit_test(resized), cmocka_unit_test(known), cmocka_unit_test(refused) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,7 +101,7 @@ static void lost_ranks(void **state)
         wf_ranks_threads_options o = { .size = sizeof o,
                                        .seed = (uint64_t)k,
                                        .lost_rank = (int)(k / 4 % ranks),
-                                       .lost_after = 1 + (uint32_t)(k * 7919 % 60) };
+                                       .lost_after = 1 + (uint32_t)(k * 7919 % 150) };
         wf_ranks_error e = { 0 };
         distributed_alone(&run);
         wf_status status = wf_ranks_threads(ranks, distributed_on_rank, &run, &o, &e);

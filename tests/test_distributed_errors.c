@@ -129,7 +129,7 @@ static void refusals(void **state)
 }
 
 /* Indices that ranks do not know, along axis 0, which they divide. Blocks of columns, which the message says, help. */
-enum { UNKNOWN = 4, UPDATED = 2, HELPED };
+enum { UNKNOWN = 5, UPDATED = 2, HELPED, UPDATED_LINE };
 
 static void record_unknown(rank *r, test *t)
 {
@@ -140,6 +140,9 @@ static void record_unknown(rank *r, test *t)
     for (int k = 0; k < 2; ++k)
         across[k] = wf_empty_distributed(r->ctx, WF_F32, r->ranks, &columns);
     wf_array_redistribute(across[0], r->a);
+    wf_dist of_line;
+    wf_dist_make(&WF_SHAPE(1, 20), r->n, &(wf_dist_options){ .size = sizeof o, .grid = { r->n, 1 } }, &of_line);
+    wf_array *line = wf_empty_distributed(r->ctx, WF_F32, r->ranks, &of_line);
     wf_graph *g = t->k == 1        ? wf_begin(r->ctx)
                   : t->k == HELPED ? wf_begin(r->ctx, .shape = WF_SHAPE(24, 20))
                                    : wf_begin(r->ctx, .shape = WF_SHAPE(20));
@@ -157,11 +160,15 @@ static void record_unknown(rank *r, test *t)
     case UPDATED:
         wf_accumulate(g, WF_JOIN_MAX, r->b, wf_cast(wf_index(g, 0), WF_F32), 23, 0);
         break;
+    case UPDATED_LINE: /* along the axis that the grid divides it has one index, which the first rank has */
+        wf_accumulate(g, WF_JOIN_MAX, line, wf_cast(wf_index(g, 0), WF_F32), 0, wf_index(g, 0));
+        break;
     default:
         wf_write(g, across[1], wf_read(g, across[0], wf_in(g, at), wf_index(g, 1)), wf_sub(23, wf_index(g, 0)),
                  wf_index(g, 1));
     }
     wf_run(g);
+    wf_release(line);
     for (int i = 0; i < 2; ++i)
         wf_release(across[i]);
     wf_release(at);
@@ -171,7 +178,8 @@ static void unknown_indices(void **state)
 {
     (void)state;
     static const char *const part[UNKNOWN] = { "is stored to along axis 0, which ranks divide",
-                                               "the index along axis 0 of", "is accumulated into or updated", "" };
+                                               "the index along axis 0 of", "is accumulated into or updated", "",
+                                               "is accumulated into or updated" };
     for (int k = 0; k < UNKNOWN; ++k) {
         expect(record_unknown, k, k == HELPED ? WF_OK : WF_ERR_UNSUPPORTED, part[k]);
         if (k < UPDATED)

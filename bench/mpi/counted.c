@@ -19,7 +19,7 @@ typedef struct counted {
 static wf_request **inner_of(wf_request *request) { return (wf_request **)(request + 1); }
 
 /* Sets the text of a function of `ranks` that has failed. Returns `status`. */
-static wf_status told(const wf_ranks *ranks, wf_status status, wf_ranks_error *error)
+static wf_status set_error(const wf_ranks *ranks, wf_status status, wf_ranks_error *error)
 {
     if (status != WF_OK && error)
         snprintf(error->text, sizeof error->text, "%s", wf_ranks_message(ranks));
@@ -37,7 +37,7 @@ static wf_status counted_start(void *group, wf_request *r, wf_ranks_error *error
     wf_status status = r->sends ? wf_ranks_send(ranks, r->data, r->bytes, r->peer, tag, inner_of(r))
                                 : wf_ranks_receive(ranks, r->data, r->bytes, r->peer, tag, inner_of(r));
     if (status != WF_OK)
-        return told(ranks, status, error);
+        return set_error(ranks, status, error);
     *(r->sends ? &count->messages_out : &count->messages_in) += 1;
     *(r->sends ? &count->bytes_out : &count->bytes_in) += (int64_t)r->bytes;
     return WF_OK;
@@ -79,7 +79,7 @@ static wf_status counted_wait(void *group, wf_request *const *requests, size_t n
             requests[i]->active = inner[i] != NULL;
         }
     free(inner);
-    return told(ranks, status, error);
+    return set_error(ranks, status, error);
 }
 
 static void counted_drop(void *group, wf_request *r)
@@ -132,14 +132,14 @@ static wf_status counted_split(void *group, const wf_ranks_parts *parts, wf_rank
     wf_ranks *part = NULL;
     wf_status status = wf_ranks_split(g->half[0], parts->colour, parts->key, &part);
     if (status != WF_OK)
-        return told(g->half[0], status, error);
+        return set_error(g->half[0], status, error);
     if (!part)
         return WF_OK;
     counted *made = new_group(part, true, g->count, &status);
     if (made)
         *out = described(made);
     else {
-        told(part, status, error);
+        set_error(part, status, error);
         wf_ranks_free(part);
     }
     return status;
@@ -152,13 +152,13 @@ static wf_status counted_counter_new(void *group, uint32_t number, void **counte
     wf_status status = wf_counter_new(g->half[0], &made);
     (void)number;
     *counter = made;
-    return told(g->half[0], status, error);
+    return set_error(g->half[0], status, error);
 }
 
 static wf_status counted_counter_add(void *group, void *counter, int64_t more, int64_t *before, wf_ranks_error *error)
 {
     const counted *g = group;
-    return told(g->half[0], wf_counter_add(counter, more, before), error);
+    return set_error(g->half[0], wf_counter_add(counter, more, before), error);
 }
 
 static void counted_counter_free(void *group, void *counter)
@@ -190,7 +190,7 @@ wf_status counted_new(wf_ranks *ranks, traffic *count, wf_ranks **out, wf_ranks_
     wf_status status;
     counted *g = new_group(ranks, false, count, &status);
     if (!g)
-        return told(ranks, status, error);
+        return set_error(ranks, status, error);
     const wf_ranks_group made = described(g);
     status = wf_ranks_new(&counted_ops, &made, out, error);
     if (status != WF_OK)

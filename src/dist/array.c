@@ -45,7 +45,7 @@ static void use_memory(wf_array *a, wf__buffer *buffer, const wf__box *held)
     a->buffer = buffer;
     a->base = (char *)((uintptr_t)buffer->data + (uintptr_t)origin * size);
     a->lo = buffer->data;
-    a->hi = buffer->data + (bytes ? bytes : 1); /* without elements, too, the array meets itself, as on other ranks */
+    a->hi = buffer->data + (bytes ? bytes : 1); /* it overlaps itself on all ranks, which plan alike */
 }
 
 bool wf__distributed_hold(wf_array *a, const wf__box *box, wf_status *status)

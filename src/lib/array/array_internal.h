@@ -43,7 +43,9 @@ int64_t wfl_axes_count(const wf_shape *shape, wf_axes axes); /* number of elemen
 bool wfl_axes_of(wf_context *ctx, const wf_shape *shape, wf_axes *axes, bool *drop, const char *function);
 /* makes *axis count from the front; false, with an error: out of range */
 bool wfl_axis_of(wf_context *ctx, const wf_shape *shape, int *axis, const char *function);
-/* Consumes `array` and returns it without these axes, which have extent 1. */
+/* Collective: consumes a distributed array and returns an ordinary one with its elements. */
+wf_array *wfl_collected(wf_array *array);
+/* Consumes `array` and returns it without these axes, which have extent 1; an ordinary array if ranks divide no other axes. */
 wf_array *wfl_without_axes(wf_array *array, wf_axes axes);
 static inline bool wfl_on_gpu(const wf_array *array) { return wf_array_device(array) >= WF_GPU(0); }
 /* order.c: true if the elements have an order. False, with an error, for complex numbers, formals and scratch; false
@@ -52,8 +54,7 @@ bool wfl_array_ordered(const wf_array *array, const char *function);
 /* Ends the group of ranks of a distributed array if the context's error is WF_ERR_MEMORY: this rank cannot go on, and the
  * others would wait for it. Other errors are the same on all ranks; other arrays have no group. */
 void wfl_end_group(const wf_array *array);
-/* Returns a new array on the device of `array`, which is not distributed; the second one holds zeros. NULL: error. Results
- * with an element for each point of `array` are made by wf_empty_like. */
+/* Returns a new array on the device of `array`, which is not distributed; the second one holds zeros. NULL: error. */
 wf_array *wfl_array_beside(const wf_array *array, wf_dtype dtype, const wf_shape *shape);
 wf_array *wfl_array_zeros_beside(const wf_array *array, wf_dtype dtype, const wf_shape *shape);
 /* True if both arrays are on one device; else false, with WF_ERR_DEVICE. Functions that do not begin with a recording
@@ -68,6 +69,10 @@ wf_array *wfl_array_scratch(wf_context *ctx, int64_t n, size_t size, void **data
 /* All ranks of the array learn whether one has failed. `status`: this rank's, whose message is the context's error. function:
  * NULL = messages name none. */
 wf_status wfl_ranks_agree(wf_context *ctx, const char *function, const wf_array *of, wf_status status);
+/* Returns a new array for what each point computes from x: distributed over the grid of x if x is and has as many axes, else
+ * on the device of x. Collective for a distributed x. NULL: error. Results of reductions are made by wf_empty_like, which
+ * gives each rank all elements if ranks divide an axis that is left with one index. */
+wf_array *wfl_result_beside(const wf_array *x, wf_dtype dtype, const wf_shape *shape);
 /* Runs and consumes the graph, which writes `out`. The ranks of a distributed array fail together, so that a function can
  * begin its next launch on all of them; a rank without memory for the recording ends the group. */
 wf_status wfl_run_into(wf_graph *graph, const wf_array *out);

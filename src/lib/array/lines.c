@@ -1,5 +1,6 @@
 /* lines.c - see lines.h. Ranks agree after each step that can fail on one of them, so that all of them go on or none. */
 #include "lines.h"
+#include "weft/derivative.h"
 
 bool wfl_distributed_together(wf_context *ctx, const char *function, const wf_array *y, const wf_array *x)
 {
@@ -10,22 +11,18 @@ bool wfl_distributed_together(wf_context *ctx, const char *function, const wf_ar
     else if (wf_get_stream(ctx, WF_CPU) || wf_is_freezing(ctx))
         wfl_array_fail(ctx, WF_ERR_UNSUPPORTED, "%s: %s do not know distributed arrays", function,
                        wf_is_freezing(ctx) ? "frozen sequences" : "streams");
+    else if (wf_is_taped(x) || wf_is_taped(y))
+        wfl_array_fail(ctx, WF_ERR_UNSUPPORTED, "%s: tapes do not know distributed arrays", function);
     else
         return true;
     return false;
-}
-
-wf_array *wfl_distributed_beside(const wf_array *x, wf_dtype dtype, const wf_shape *shape)
-{
-    const wf_dist dist = wf_dist_resize(wf_array_dist(x), shape);
-    return wf_empty_distributed(wf_array_context(x), dtype, wf_array_ranks(x), &dist);
 }
 
 static bool same_dist(const wf_dist *a, const wf_dist *b)
 {
     bool same = wfl_same_shape(&a->shape, &b->shape);
     for (int d = 0; same && d < a->shape.rank; ++d)
-        same = a->grid[d] == b->grid[d] && a->unit[d] == b->unit[d];
+        same = a->grid[d] == b->grid[d] && (a->grid[d] == 1 || a->unit[d] == b->unit[d]);
     return same;
 }
 
@@ -174,13 +171,13 @@ static wf_status run_blocks(const wfl_lines *l, wf_array *y, wf_array *x, int fi
     wf_status status = from && to ? WF_OK : wfl_array_error(l->ctx);
     if (status == WF_OK && wf_array_count(to))
         status = run_block(l, to, from, first, count);
-    wf_status ended = x == y ? WF_OK : wf_array_block_end(y, to);
+    wf_status ended = x == y || !to ? WF_OK : wf_array_block_end(y, to);
     status = status == WF_OK ? ended : status;
-    ended = wf_array_block_end(x, from);
+    ended = from ? wf_array_block_end(x, from) : WF_OK;
     return wfl_ranks_agree(l->ctx, l->function, y, status == WF_OK ? ended : status);
 }
 
-/* Does as many steps as the array is whole for, and replaces the array by their result, which may be y or memory that is
+/* Runs the next steps whose axes ranks do not divide, and replaces the array by their result, which may be y or memory that is
  * not x. Returns their number; 0: failure. */
 static int do_steps(const wfl_lines *l, wf_array *y, const wf_array *x, wf_array **array, int first, wf_status *status)
 {
@@ -202,6 +199,13 @@ static int do_steps(const wfl_lines *l, wf_array *y, const wf_array *x, wf_array
         *array = to;
     }
     return *status == WF_OK ? count : 0;
+}
+
+wf_status wfl_lines_put(const wfl_lines *l, wf_array *y, wf_array *result)
+{
+    wf_status status = result ? wf_array_assign(y, result) : wfl_array_error(l->ctx);
+    wf_release(result);
+    return status;
 }
 
 wf_status wfl_lines_run(const wfl_lines *l, wf_array *y, const wf_array *x)
@@ -226,7 +230,7 @@ wf_status wfl_lines_run(const wfl_lines *l, wf_array *y, const wf_array *x)
 
 wf_array *wfl_lines_new(const wfl_lines *l, wf_dtype dtype, const wf_shape *shape, const wf_array *x)
 {
-    wf_array *y = wfl_distributed_beside(x, dtype, shape);
+    wf_array *y = wfl_result_beside(x, dtype, shape);
     if (!y || wfl_lines_run(l, y, x) == WF_OK)
         return y;
     wf_release(y);

@@ -18,15 +18,15 @@ typedef struct wfl_lines {
     const void *user;
 } wfl_lines;
 
+/* Copies what `run` has made of a block, and consumes it. NULL: the context's error is returned. */
+wf_status wfl_lines_put(const wfl_lines *l, wf_array *y, wf_array *result);
 /* Collective: runs all steps, from x into y, which are distributed over one group. Ranks fail together. */
 wf_status wfl_lines_run(const wfl_lines *l, wf_array *y, const wf_array *x);
 /* Collective: the same into a new array, which is distributed over x's grid. NULL: an error. */
 wf_array *wfl_lines_new(const wfl_lines *l, wf_dtype dtype, const wf_shape *shape, const wf_array *x);
 
-/* False, with an error, unless both arrays are distributed over one group, and launches are not recorded. */
+/* False, with an error, unless both arrays are distributed over one group, and launches are neither queued nor noted. */
 bool wfl_distributed_together(wf_context *ctx, const char *function, const wf_array *y, const wf_array *x);
-/* Collective: a new array that is distributed over the grid of x. */
-wf_array *wfl_distributed_beside(const wf_array *x, wf_dtype dtype, const wf_shape *shape);
 /* Collective: a new array over the same ranks, which do not divide these axes. */
 wf_array *wfl_distributed_whole(const wf_array *x, wf_dtype dtype, const wf_shape *shape, wf_axes axes);
 #endif

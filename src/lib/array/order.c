@@ -97,40 +97,30 @@ static wf_array *sorted(const wf_array *array, int axis, bool descending, bool i
 
 typedef struct order {
     int axis;
-    bool descending;
+    bool descending, indices;
     const char *function;
 } order;
 
 /* ---- distributed arrays ---- */
-typedef struct lines {
-    order order;
-    bool indices;
-} lines;
-
 static wf_status sort_block(const wfl_lines *l, wf_array *y, wf_array *x, int first, int count)
 {
-    const lines *s = l->user;
+    const order *o = l->user;
     (void)first;
     (void)count;
-    wf_array *out = sorted(x, s->order.axis, s->order.descending, s->indices, s->order.function);
-    wf_status status = out ? wf_array_assign(y, out) : wfl_array_error(l->ctx);
-    wf_release(out);
-    return status;
+    return wfl_lines_put(l, y, sorted(x, o->axis, o->descending, o->indices, o->function));
 }
 
-static wf_array *distributed_sort(const wf_array *array, order o, bool indices)
+static wf_array *distributed_sort(const wf_array *array, order o)
 {
     wf_shape shape = wf_array_shape(array);
     wf_context *ctx = wf_array_context(array);
     if (!wfl_array_ordered(array, o.function) || !wfl_axis_of(ctx, &shape, &o.axis, o.function))
         return NULL;
-    const lines s = { o, indices };
-    const wfl_lines l = { ctx, o.function, 1, { WF_AXES(o.axis) }, sort_block, NULL, &s };
-    return wfl_lines_new(&l, indices ? WF_I64 : wf_array_dtype(array), &shape, array);
+    const wfl_lines l = { ctx, o.function, 1, { WF_AXES(o.axis) }, sort_block, NULL, &o };
+    return wfl_lines_new(&l, o.indices ? WF_I64 : wf_array_dtype(array), &shape, array);
 }
 
 /* ---- on a tape ---- */
-
 static wf_status set_indices(void *user, wf_arrays in, wf_arrays out)
 {
     const order *o = user;
@@ -143,7 +133,7 @@ static wf_status set_indices(void *user, wf_arrays in, wf_arrays out)
 /* Indices have no derivative, so the rule needs none, and is done with its user's data after the call. */
 static wf_array *taped_indices(const wf_array *array, int axis, bool descending, const char *function)
 {
-    order o = { axis, descending, function };
+    order o = { axis, descending, true, function };
     const wf_array_rule rule = { .size = sizeof rule, .name = function, .call = set_indices, .user = &o };
     wf_shape shape = wf_array_shape(array);
     wf_array *index = wfl_array_beside(array, WF_I64, &shape), *from = (wf_array *)array; /* it is only read */
@@ -174,7 +164,7 @@ static wf_array *taped_sort(const wf_array *array, int axis, bool descending, co
 wf_array *wf_array_sort(const wf_array *array, int axis, bool descending)
 {
     const char *function = "wf_array_sort";
-    return wf_array_dist(array) ? distributed_sort(array, (order){ axis, descending, function }, false)
+    return wf_array_dist(array) ? distributed_sort(array, (order){ axis, descending, false, function })
            : wf_is_taped(array) ? taped_sort(array, axis, descending, function)
                                 : sorted(array, axis, descending, false, function);
 }
@@ -182,7 +172,7 @@ wf_array *wf_array_sort(const wf_array *array, int axis, bool descending)
 wf_array *wf_array_argsort(const wf_array *array, int axis, bool descending)
 {
     const char *function = "wf_array_argsort";
-    return wf_array_dist(array) ? distributed_sort(array, (order){ axis, descending, function }, true)
+    return wf_array_dist(array) ? distributed_sort(array, (order){ axis, descending, true, function })
            : wf_is_taped(array) ? taped_indices(array, axis, descending, function)
                                 : sorted(array, axis, descending, true, function);
 }

@@ -250,31 +250,24 @@ static wf_status find_block(const wfl_lines *l, wf_array *y, wf_array *x, int fi
     const double *q = l->user;
     (void)first;
     (void)count;
-    wf_array *out = wf_array_quantile(x, *q, l->axes[0]);
-    wf_status status = out ? wf_array_assign(y, out) : wfl_array_error(l->ctx);
-    wf_release(out);
-    return status;
+    return wfl_lines_put(l, y, wf_array_quantile(x, *q, l->axes[0]));
 }
 
-/* Returns quantiles of lines: an array that is distributed, too; one that each rank has if ranks divide one of the axes, or
- * if axes are dropped and ranks divide no other ones. */
+/* Returns quantiles of lines: an array that is distributed, too, or one that each rank has if ranks divide one of the axes. */
 static wf_array *distributed_quantile(const wf_array *array, double q, wf_axes axes, bool drop, const char *function)
 {
     const wf_dist *dist = wf_array_dist(array);
     const wfl_lines l = { wf_array_context(array), function, 1, { axes }, find_block, NULL, &q };
     wf_shape shape = wf_array_shape(array);
-    bool divided = false, kept = false;
-    for (int d = 0; d < shape.rank; ++d) {
-        const bool of_lines = axes >> d & 1;
-        *(of_lines ? &divided : &kept) |= dist->grid[d] > 1;
-        shape.dim[d] = of_lines ? 1 : shape.dim[d];
-    }
+    bool divided = false;
+    for (int d = 0; d < shape.rank; ++d)
+        if (axes >> d & 1) {
+            divided = divided || dist->grid[d] > 1;
+            shape.dim[d] = 1;
+        }
     wf_array *out = wfl_lines_new(&l, wfl_mean_dtype(wf_array_dtype(array)), &shape, array);
-    if (out && (divided || (drop && !kept))) {
-        wf_array *all = wf_array_collect(out);
-        wf_release(out);
-        out = all;
-    }
+    if (out && divided)
+        out = wfl_collected(out);
     return out && drop ? wfl_without_axes(out, axes) : out;
 }
 

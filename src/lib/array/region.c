@@ -59,7 +59,7 @@ static wf_array *extract(const wf_array *array, const wf_shape *shape, const int
         return NULL;
     }
     wf_dtype t = wf_array_dtype(array);
-    wf_array *out = wf_empty_like(array, t, *shape);
+    wf_array *out = wfl_result_beside(array, t, shape);
     if (!out || is_empty(shape))
         return out;
     if (is_empty(&whole) && border != WF_BORDER_VALUE) {
@@ -197,7 +197,7 @@ wf_array *wf_array_repeat(const wf_array *array, int axis, int64_t times)
         return NULL;
     }
     shape.dim[axis] *= times;
-    wf_array *out = wf_empty_like(array, wf_array_dtype(array), shape);
+    wf_array *out = wfl_result_beside(array, wf_array_dtype(array), &shape);
     if (!out || is_empty(&shape))
         return out;
     wf_graph *g = wfl_begin(ctx, __func__, .shape = shape);

@@ -1,4 +1,4 @@
-/* run.c - launches of library functions. The ranks of a distributed array fail together. */
+/* run.c - results and launches of library functions. The ranks of a distributed array fail together. */
 #include "array_internal.h"
 #include "weft/distributed.h"
 #include <stdlib.h>
@@ -11,6 +11,15 @@ wf_status wfl_ranks_agree(wf_context *ctx, const char *function, const wf_array 
         wfl_array_fail(ctx, all, "%s%srank %d: %s", function ? function : "", function ? ": " : "", (int)e.rank,
                        e.text);
     return all;
+}
+
+wf_array *wfl_result_beside(const wf_array *x, wf_dtype dtype, const wf_shape *shape)
+{
+    const wf_dist *old = wf_array_dist(x);
+    if (!old || old->shape.rank != shape->rank)
+        return wf_empty_like(x, dtype, *shape);
+    const wf_dist dist = wf_dist_resize(old, shape);
+    return wf_empty_distributed(wf_array_context(x), dtype, wf_array_ranks(x), &dist);
 }
 
 wf_status wfl_run_into(wf_graph *graph, const wf_array *out)

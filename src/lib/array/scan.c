@@ -6,7 +6,7 @@
 static wf_array *shifted(const wf_array *from, int axis, int64_t by, bool factor, const char *function)
 {
     const wf_shape shape = wf_array_shape(from);
-    wf_array *out = wf_empty_like(from, WF_C128, shape);
+    wf_array *out = wfl_result_beside(from, WF_C128, &shape);
     if (!out)
         return NULL;
     wf_graph *g = wfl_begin(wf_array_context(from), function, .shape = shape);

@@ -47,12 +47,17 @@ wf_array *wf_array_searchsorted(const wf_array *sorted, const wf_array *values, 
     }
     if (!wfl_array_together(sorted, values, __func__))
         return NULL;
-    if (!line.dim[0])
-        return wfl_array_zeros_beside(values, WF_I64, &shape);
+    if (!line.dim[0]) {
+        wf_array *zeros = wfl_result_beside(values, WF_I64, &shape);
+        if (!zeros || wf_array_fill(zeros, 0) == WF_OK)
+            return zeros;
+        wf_release(zeros);
+        return NULL;
+    }
     const bool as_line = shape.rank == 0; /* an index space has axes */
     if (as_line)
         space = WF_SHAPE(1);
-    wf_array *out = wf_empty_like(values, WF_I64, shape);
+    wf_array *out = wfl_result_beside(values, WF_I64, &shape);
     wf_array *from =
         as_line ? wf_view_reshape((wf_array *)(uintptr_t)values, space) : wf_retain((wf_array *)(uintptr_t)values);
     wf_array *to = !out ? NULL : as_line ? wf_view_reshape(out, space) : wf_retain(out);

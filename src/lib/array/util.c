@@ -108,8 +108,21 @@ bool wfl_axis_of(wf_context *ctx, const wf_shape *shape, int *axis, const char *
     return false;
 }
 
+wf_array *wfl_collected(wf_array *array)
+{
+    wf_array *all = wf_array_collect(array);
+    wf_release(array);
+    return all;
+}
+
 wf_array *wfl_without_axes(wf_array *array, wf_axes axes)
 {
+    const wf_dist *dist = wf_array_dist(array);
+    bool divided = false; /* a distributed array that ranks divide has no view without axes, which fails below */
+    for (int d = 0; dist && d < dist->shape.rank; ++d)
+        divided = divided || (!(axes >> d & 1) && dist->grid[d] > 1);
+    if (dist && !divided)
+        array = wfl_collected(array);
     wf_shape shape = wf_array_shape(array), kept = { .rank = 0 };
     for (int d = 0; d < shape.rank; ++d)
         if (!(axes >> d & 1))

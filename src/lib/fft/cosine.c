@@ -266,10 +266,7 @@ static wf_status transform_block(const wfl_lines *l, wf_array *y, wf_array *x, i
     wf_axes axes = 0;
     for (int k = first; k < first + count; ++k)
         axes |= l->axes[k];
-    wf_array *result = transform_axes(l->user, x, axes);
-    wf_status status = result ? wf_array_assign(y, result) : wfl_array_error(l->ctx);
-    wf_release(result);
-    return status;
+    return wfl_lines_put(l, y, transform_axes(l->user, x, axes));
 }
 
 static void between(const wfl_lines *l, int done, wf_dtype *dtype, wf_shape *shape)

@@ -78,7 +78,7 @@ static wf_array *resize_axis(resizing *r, wf_array *x, double scale, const char 
     r->shape = wf_array_shape(x);
     wf_shape shape = r->shape;
     shape.dim[r->axis] = r->half ? r->to / 2 + 1 : r->to;
-    wf_array *out = wf_empty_like(x, wf_array_dtype(x), shape);
+    wf_array *out = wfl_result_beside(x, wf_array_dtype(x), &shape);
     r->g = wfl_begin(wf_array_context(x), function, .shape = shape);
     for (int d = 0; d < r->rank; ++d)
         r->index[d] = wf_index(r->g, d);

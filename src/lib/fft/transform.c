@@ -103,7 +103,7 @@ static wf_status run(wfl_plan *p, wfl_fft_kind kind, wf_axes axes, wf_array *y, 
 static wf_array *transformed(wfl_plan *p, wfl_fft_kind kind, wf_axes axes, wf_dtype dtype, const wf_shape *shape,
                              const wf_array *x)
 {
-    wf_array *y = wf_array_dist(x) ? wfl_distributed_beside(x, dtype, shape) : wfl_array_beside(x, dtype, shape);
+    wf_array *y = wfl_result_beside(x, dtype, shape);
     if (!y || run(p, kind, axes, y, x) == WF_OK)
         return y;
     wf_release(y);

@@ -104,7 +104,7 @@ static wf_vals place_of(const halves *h, wf_val i, wf_val *index)
 /* Makes the sums from each element to the end of its block. */
 static wf_array *ends(const box *b, const wf_array *x, int axis, int64_t length, int64_t first, const wf_shape *shape)
 {
-    wf_array *out = wf_empty_like(x, b->dtype, *shape);
+    wf_array *out = wfl_result_beside(x, b->dtype, shape);
     if (!out)
         return NULL;
     halves h = begin_halves(b, x, axis, length, first, *shape);
@@ -134,7 +134,7 @@ static wf_val finished(wf_val v, double divisor, wf_dtype to)
 static wf_array *by_halves(const box *b, const wf_array *x, int axis, int64_t length, int64_t first,
                            const wf_shape *shape, double divisor, wf_dtype to)
 {
-    wf_array *end = ends(b, x, axis, length, first, shape), *out = end ? wf_empty_like(x, to, *shape) : NULL;
+    wf_array *end = ends(b, x, axis, length, first, shape), *out = end ? wfl_result_beside(x, to, shape) : NULL;
     if (!out) {
         wf_release(end);
         return NULL;
@@ -173,7 +173,7 @@ static wf_array *lines(const box *b, const wf_array *x, int axis, int64_t length
     wf_array *parts = n == 1 ? NULL : lines(b, x, axis, part, first, extent + length - rest - part, 0, b->dtype);
     wf_shape shape = wf_array_shape(x);
     shape.dim[axis] = extent;
-    wf_array *out = n == 1 || parts ? wf_empty_like(x, to, shape) : NULL;
+    wf_array *out = n == 1 || parts ? wfl_result_beside(x, to, &shape) : NULL;
     if (!out) {
         wf_release(parts);
         return NULL;

@@ -87,7 +87,7 @@ static wf_array *convolve(const wf_array *x, const wf_array *kernel, const wfl_w
 {
     wfl_window w = *window;
     bool looped = wfl_window_count(&w) > WFL_WINDOW_WRITTEN;
-    wf_array *out = wf_empty_like(x, to, w.shape);
+    wf_array *out = wfl_result_beside(x, to, &w.shape);
     if (!out || !wf_array_count(out))
         return out;
     wf_array *padded = looped && w.border ? wfl_window_pad(&w, x) : wf_retain(x);

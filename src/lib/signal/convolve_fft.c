@@ -120,7 +120,7 @@ wf_array *wfl_convolve_by_fft(const wf_array *x, const wf_array *kernel, const w
     if (wf_array_dist(x))
         status = wfl_ranks_agree(ctx, w->function, x, status);
     wf_array *wide = status == WF_OK ? padded(x, before, after, w->border, w->outside, dtype) : NULL;
-    wf_array *out = wide ? wf_empty_like(x, to, w->shape) : NULL;
+    wf_array *out = wide ? wfl_result_beside(x, to, &w->shape) : NULL;
     if (status == WF_OK)
         status = out ? WF_OK : wfl_array_error(ctx);
     if (status == WF_OK)
@@ -129,8 +129,9 @@ wf_array *wfl_convolve_by_fft(const wf_array *x, const wf_array *kernel, const w
         wf_val index[WF_MAX_RANK];
         wf_graph *g = wfl_begin(ctx, w->function, .shape = w->shape);
         for (int d = 0; d < extents.rank; ++d) {
-            int64_t first = w->axes >> d & 1 ? w->size[d] - 1 : 0;
-            index[d] = wf_add(wf_index(g, d), wf_const_i64(g, WF_I64, first));
+            static const char *const names[WF_MAX_RANK] = { "o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7" };
+            const double first = w->axes >> d & 1 ? (double)(w->size[d] - 1) : 0;
+            index[d] = wf_add(wf_index(g, d), wf_param(g, names[d], WF_I64, first)); /* one recording for all extents */
         }
         wf_out(g, out, wf_cast(wf_read_n(g, wide, (wf_vals){ index, (size_t)extents.rank }), to));
         status = wfl_run_into(g, out);

@@ -39,8 +39,10 @@ static bool take(wfl_window *w, wfl_footprint *f, const wf_array *x, const wf_ar
     wf_array *in = wf_keep(wf_reshape(wf_ne(wf_in(g, footprint), 0), shape));
     f->array = wfl_array_run(g, in);
     f->here = f->array ? wf_copy_to(f->array, WF_CPU) : NULL;
-    if (!f->here || wf_map(f->here, &data, NULL) != WF_OK)
+    if (!f->here || wf_map(f->here, &data, NULL) != WF_OK) {
+        wfl_end_group(x);
         return false;
+    }
     f->in = data;
     for (int64_t i = 0; i < wf_array_count(f->here); ++i)
         f->count += f->in[i];
@@ -97,7 +99,7 @@ static bool double_runs(shape_filter *m, int k)
     const wf_array *from = m->power[k - 1];
     wf_shape shape = wf_array_shape(from);
     shape.dim[m->axis] -= half;
-    wf_array *to = wf_empty_like(from, wf_array_dtype(from), shape);
+    wf_array *to = wfl_result_beside(from, wf_array_dtype(from), &shape);
     if (!to)
         return false;
     wfl_slide s = wfl_slide_begin(&(wfl_window){ .function = m->w.function }, from, shape, wf_array_dtype(from));
@@ -134,8 +136,10 @@ static bool add_run(shape_filter *m, const int64_t *at, int64_t n)
         return false;
     if (!m->s.g)
         m->s = wfl_slide_begin(&m->w, m->power[0], m->w.shape, wf_array_dtype(m->out));
-    if (!m->s.g)
+    if (!m->s.g) {
+        wfl_end_group(m->out);
         return false;
+    }
     for (int d = 0; d < m->s.rank; ++d)
         offset[d] = at[d] - m->w.before[d];
     m->s.x = m->power[k];
@@ -198,7 +202,7 @@ static bool add_runs(shape_filter *m)
 static wf_array *by_runs(const wf_array *x, const wfl_window *w, const wfl_footprint *f, bool largest)
 {
     shape_filter m = { .w = *w, .f = f, .largest = largest, .axis = w->shape.rank - 1 };
-    m.out = wf_empty_like(x, wf_array_dtype(x), w->shape);
+    m.out = wfl_result_beside(x, wf_array_dtype(x), &w->shape);
     if (!m.out || !wf_array_count(m.out))
         return m.out;
     if (!m.w.shape.rank)

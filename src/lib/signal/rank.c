@@ -165,7 +165,7 @@ static wf_array *rank_filter(const wf_array *x, const wfl_window *w, const wfl_f
         return NULL;
     }
     rank += rank < 0 ? n : 0;
-    wf_array *out = wf_empty_like(x, wf_array_dtype(x), w->shape);
+    wf_array *out = wfl_result_beside(x, wf_array_dtype(x), &w->shape);
     if (!out || !wf_array_count(out))
         return out;
     bool network = n <= SMALL || (n <= NETWORK && wf_array_count(x) >= MANY);

@@ -42,6 +42,8 @@ static wf_array *turns_of(const job *j)
         turns = NULL;
     }
     free(all);
+    if (!turns)
+        wfl_end_group(j->x);
     return turns;
 }
 
@@ -136,7 +138,7 @@ wf_array *wf_symmetrize_helix(const wf_array *x, const wf_helix *helix, const do
         !complete(&j, helix, center))
         return NULL;
     wf_array *turns = turns_of(&j), *source = turns ? wfl_coefficients(x, how, 3) : NULL;
-    wf_array *y = source ? wf_empty_like(x, wfl_transformed_dtype(wf_array_dtype(x)), shape) : NULL;
+    wf_array *y = source ? wfl_result_beside(x, wfl_transformed_dtype(wf_array_dtype(x)), &shape) : NULL;
     if (y) {
         j.x = source;
         j.how = *how;

@@ -114,7 +114,7 @@ wf_array *wf_project(const wf_array *volume, wf_shape shape, const wf_array *rot
     for (int d = 0; d < shape.rank; ++d)
         j.shape.dim[d + 1] = shape.dim[d];
     wf_array *source = wfl_coefficients(volume, how, j.axes);
-    wf_array *y = source ? wf_empty_like(volume, wfl_transformed_dtype(wf_array_dtype(volume)), j.shape) : NULL;
+    wf_array *y = source ? wfl_result_beside(volume, wfl_transformed_dtype(wf_array_dtype(volume)), &j.shape) : NULL;
     if (y) {
         j.g = wfl_begin(wf_array_context(volume), function, .shape = j.shape);
         wf_dtype t = wfl_interpolated_dtype(wf_array_dtype(volume));

@@ -165,14 +165,16 @@ static wf_status filter_axes(const filter *f, wf_array *y, const wf_array *x, wf
     const wf_shape shape = wf_array_shape(y);
     const wf_array *from = x;
     wf_status status = WF_OK;
+    bool filtered = false;
     for (int d = 0; d < shape.rank && status == WF_OK && wf_array_count(y); ++d)
         if (axes >> d & 1) {
             bool rows = d == shape.rank - 1 && d > 0 && shape.dim[d - 1] >= FEW_LINES;
             status =
                 rows ? filter_rows(y, from, f->border, f->outside) : filter_axis(y, from, d, f->border, f->outside);
             from = y;
+            filtered = true;
         }
-    return status == WF_OK && from == x ? wf_array_assign(y, x) : status;
+    return status == WF_OK && !filtered ? wf_array_assign(y, x) : status;
 }
 
 static wf_status filter_block(const wfl_lines *l, wf_array *y, wf_array *x, int first, int count)
@@ -207,7 +209,7 @@ wf_array *wf_spline_filter(const wf_array *x, wf_axes axes, wf_border border, do
                 l.axes[l.steps++] = WF_AXES(d);
         return wfl_lines_new(&l, dtype, &shape, x);
     }
-    wf_array *y = wf_empty_like(x, dtype, shape);
+    wf_array *y = wfl_result_beside(x, dtype, &shape);
     if (!y || filter_axes(&f, y, x, axes) == WF_OK)
         return y;
     wf_release(y);

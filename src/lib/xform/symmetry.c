@@ -142,6 +142,8 @@ wf_array *wfl_group_rotations(const wf_array *x, const char *symmetry, int axes,
         }
     }
     free(all);
+    if (!array)
+        wfl_end_group(x);
     return array;
 }
 
@@ -159,7 +161,7 @@ wf_array *wf_symmetrize(const wf_array *x, const char *symmetry, int axes, const
     }
     wf_array *rotations = wfl_group_rotations(x, symmetry, axes, function);
     wf_array *source = rotations ? wfl_coefficients(x, how, axes) : NULL;
-    wf_array *y = source ? wf_empty_like(x, wfl_transformed_dtype(wf_array_dtype(x)), shape) : NULL;
+    wf_array *y = source ? wfl_result_beside(x, wfl_transformed_dtype(wf_array_dtype(x)), &shape) : NULL;
     if (y) {
         job j = { .x = source, .rotations = rotations, .how = *how, .axes = axes, .batch = shape.rank - axes };
         for (int d = 0; d < axes; ++d)

@@ -83,7 +83,7 @@ wf_array *wf_transform(const wf_array *x, wf_shape shape, const wf_array *invers
         !output_shape(&j, shape, &out, function))
         return NULL;
     wf_array *source = wfl_coefficients(x, how, j.axes);
-    wf_array *y = source ? wf_empty_like(x, wfl_transformed_dtype(wf_array_dtype(x)), out) : NULL;
+    wf_array *y = source ? wfl_result_beside(x, wfl_transformed_dtype(wf_array_dtype(x)), &out) : NULL;
     if (y) {
         wf_graph *g = wfl_begin(ctx, function, .shape = out);
         j.x = source;
@@ -151,7 +151,7 @@ wf_array *wf_zoom(const wf_array *x, wf_shape shape, wf_zoom_grid grid, const wf
         return NULL;
     int axes = shape.rank, batch = out.rank - axes;
     wf_array *source = wfl_coefficients(x, how, axes);
-    wf_array *y = source ? wf_empty_like(x, wfl_transformed_dtype(wf_array_dtype(x)), out) : NULL;
+    wf_array *y = source ? wfl_result_beside(x, wfl_transformed_dtype(wf_array_dtype(x)), &out) : NULL;
     if (y) {
         wf_graph *g = wfl_begin(ctx, function, .shape = out);
         wf_val index[WF_MAX_RANK];

@@ -149,7 +149,7 @@ wf_array *wf_transform_spectrum(const wf_array *x, const wf_spectrum *spectrum, 
         wfl_array_fail(ctx, WF_ERR_ARG, "%s: `cutoff` is %g; it may not be negative", function, cutoff);
         return NULL;
     }
-    wf_array *y = wf_empty_like(x, wf_array_dtype(x), shape);
+    wf_array *y = wfl_result_beside(x, wf_array_dtype(x), &shape);
     if (!y)
         return NULL;
     j.g = wfl_begin(ctx, function, .shape = shape);
@@ -185,7 +185,7 @@ wf_array *wf_symmetrize_spectrum(const wf_array *x, const wf_spectrum *spectrum,
     }
     wf_shape shape = wf_array_shape(x);
     wf_array *rotations = wfl_group_rotations(x, symmetry, spectrum->rank, function);
-    wf_array *y = rotations ? wf_empty_like(x, wf_array_dtype(x), shape) : NULL;
+    wf_array *y = rotations ? wfl_result_beside(x, wf_array_dtype(x), &shape) : NULL;
     if (y) {
         j.g = wfl_begin(ctx, function, .shape = shape);
         j.batch = shape.rank - spectrum->rank;

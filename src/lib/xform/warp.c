@@ -1,5 +1,5 @@
 /* warp.c - arrays read at positions that are given by an array, or are polar; means of blocks. */
-#include "lib/array/lines.h"
+#include "weft/distributed.h"
 #include "xform_internal.h"
 #include <math.h>
 
@@ -45,7 +45,7 @@ wf_array *wf_warp(const wf_array *x, const wf_array *positions, const wf_interp 
     for (int d = 0; d < out.rank; ++d)
         out.dim[d] = p.dim[d + 1];
     wf_array *source = wfl_coefficients(x, how, axes);
-    wf_array *y = source ? wf_empty_like(x, wfl_transformed_dtype(wf_array_dtype(x)), out) : NULL;
+    wf_array *y = source ? wfl_result_beside(x, wfl_transformed_dtype(wf_array_dtype(x)), &out) : NULL;
     if (y) {
         wf_graph *g = wfl_begin(ctx, function, .shape = out, .indexed = true);
         wf_val at[WF_MAX_RANK], index[WF_MAX_RANK];
@@ -129,7 +129,7 @@ wf_array *wf_to_polar(const wf_array *x, const wf_polar_grid *grid, const wf_int
     out.dim[out.rank - 2] = map.angles;
     out.dim[out.rank - 1] = map.radii;
     wf_array *source = wfl_coefficients(x, how, 2);
-    wf_array *y = source ? wf_empty_like(x, wfl_transformed_dtype(wf_array_dtype(x)), out) : NULL;
+    wf_array *y = source ? wfl_result_beside(x, wfl_transformed_dtype(wf_array_dtype(x)), &out) : NULL;
     if (y) {
         wf_graph *g = wfl_begin(ctx, function, .shape = out);
         record_polar(g, y, source, &map, how);
@@ -140,7 +140,60 @@ wf_array *wf_to_polar(const wf_array *x, const wf_polar_grid *grid, const wf_int
 }
 
 /* ---- means of blocks ---- */
-/* Returns the means of k neighbours along axes, which all fit beside the rank. */
+/* Beyond, a reduction is faster, as its lanes run along memory; distributed arrays have no views for it. */
+enum { MOST_LOOPED = 4 };
+
+typedef struct bins {
+    wf_graph *g;
+    const wf_array *x;
+    int rank;
+    int64_t k;
+    wf_axes axes;
+    wf_val at[WF_MAX_RANK];
+    wf_var sum;
+} bins;
+
+/* Records loops along the axes from d on, and adds the elements of a bin. */
+static void add_elements(bins *b, int d)
+{
+    wf_val i;
+    for (; d < b->rank && !(b->axes >> d & 1); ++d)
+        b->at[d] = wf_index(b->g, d);
+    if (d == b->rank) {
+        wf_val v = wf_read_n(b->g, b->x, (wf_vals){ b->at, (size_t)b->rank });
+        wf_set(b->sum, wf_add(wf_get(b->sum), wf_cast(v, wf_val_dtype(wf_get(b->sum)))));
+        return;
+    }
+    WF_FOR (b->g, i, wf_const_i64(b->g, WF_I64, 0), wf_const_i64(b->g, WF_I64, b->k), 1) {
+        b->at[d] = wf_add(wf_mul(wf_index(b->g, d), wf_const_i64(b->g, WF_I64, b->k)), i);
+        add_elements(b, d + 1);
+    }
+    WF_END(b->g);
+}
+
+/* Returns the means of k neighbours along axes. Each point of the result adds its elements in C order. */
+static wf_array *bin_by_loops(const wf_array *x, int64_t k, wf_axes axes)
+{
+    const wf_dtype mean = wfl_mean_dtype(wf_array_dtype(x)), wide = wfl_is_complex_dtype(mean) ? WF_C128 : WF_F64;
+    wf_shape shape = wf_array_shape(x);
+    double count = 1;
+    for (int d = 0; d < shape.rank; ++d)
+        if (axes >> d & 1) {
+            shape.dim[d] /= k;
+            count *= (double)k;
+        }
+    wf_array *y = wfl_result_beside(x, mean, &shape);
+    if (!y || !wf_array_count(y))
+        return y;
+    wf_graph *g = wfl_begin(wf_array_context(x), "wf_bin", .shape = shape);
+    bins b = { .g = g, .x = x, .rank = shape.rank, .k = k, .axes = axes };
+    b.sum = wf_local(g, wide, wf_const(g, wide, 0));
+    add_elements(&b, 0);
+    wf_out(g, y, wf_cast(wf_div(wf_get(b.sum), count), mean));
+    return wfl_array_run(g, y);
+}
+
+/* Returns the means of k neighbours along axes, which all fit beside the rank, by a reduction. */
 static wf_array *bin_axes(const wf_array *x, int64_t k, wf_axes axes)
 {
     wf_shape shape = wf_array_shape(x), split = { .rank = 0 };
@@ -164,60 +217,6 @@ static wf_array *bin_axes(const wf_array *x, int64_t k, wf_axes axes)
     return means;
 }
 
-/* What bins consist of: the elements of x in whole bins, none of which ranks divide. */
-static wf_array *whole_bins(const wf_array *x, int64_t k, wf_axes axes)
-{
-    wf_context *ctx = wf_array_context(x);
-    wf_dist dist = *wf_array_dist(x);
-    wf_val index[WF_MAX_RANK];
-    for (int d = 0; d < dist.shape.rank; ++d)
-        if (axes >> d & 1) {
-            const bool divided = wf_dist_divides(&dist, d);
-            const int64_t n = dist.shape.dim[d] / k * k;
-            dist.shape.dim[d] = n;
-            dist.unit[d] = divided ? k : n > 0 ? n : 1;
-        }
-    wf_array *to = wf_empty_distributed(ctx, wf_array_dtype(x), wf_array_ranks(x), &dist);
-    if (!to)
-        return NULL;
-    wf_graph *g = wfl_begin(ctx, "wf_bin", .shape = dist.shape);
-    for (int d = 0; d < dist.shape.rank; ++d)
-        index[d] = wf_index(g, d);
-    wf_out(g, to, wf_read_n(g, x, (wf_vals){ index, (size_t)dist.shape.rank }));
-    return wfl_array_run(g, to);
-}
-
-typedef struct bins {
-    int64_t k;
-    wf_axes axes;
-} bins;
-
-static wf_status bin_block(const wfl_lines *l, wf_array *y, wf_array *x, int first, int count)
-{
-    const bins *b = l->user;
-    (void)first;
-    (void)count;
-    wf_array *means = wf_bin(x, b->k, b->axes);
-    wf_status status = means ? wf_array_assign(y, means) : wfl_array_error(l->ctx);
-    wf_release(means);
-    return status;
-}
-
-static wf_array *bin_distributed(const wf_array *x, int64_t k, wf_axes axes)
-{
-    const bins b = { k, axes };
-    const wfl_lines l = { wf_array_context(x), "wf_bin", 1, { 0 }, bin_block, NULL, &b };
-    wf_array *whole = whole_bins(x, k, axes), *y = NULL;
-    if (whole) {
-        wf_shape shape = wf_array_shape(whole);
-        for (int d = 0; d < shape.rank; ++d)
-            shape.dim[d] /= axes >> d & 1 ? k : 1;
-        y = wfl_lines_new(&l, wfl_mean_dtype(wf_array_dtype(x)), &shape, whole);
-    }
-    wf_release(whole);
-    return y;
-}
-
 wf_array *wf_bin(const wf_array *x, int64_t k, wf_axes axes)
 {
     static const char function[] = "wf_bin";
@@ -232,8 +231,8 @@ wf_array *wf_bin(const wf_array *x, int64_t k, wf_axes axes)
                        k < 1 ? "it must be 1 or more" : "7 is the highest");
         return NULL;
     }
-    if (wf_array_dist(x) && axes)
-        return bin_distributed(x, k, axes);
+    if (axes && (k <= MOST_LOOPED || wf_array_dist(x)))
+        return bin_by_loops(x, k, axes);
     wf_array *y = axes ? NULL : wf_copy(x);
     for (int room = WF_MAX_RANK - shape.rank; axes;) {
         wf_axes now = 0;

@@ -101,8 +101,8 @@ static wf__range inside_border(wf__range x, unsigned border, int64_t n)
     }
 }
 
-/* What helps where ranks do not know an index along an axis. */
-static const char help[] =
+/* Advice at the end of messages about indices that ranks do not know. */
+static const char advice[] =
     "distribute it, or what it is computed from, so that each rank has the whole axis (wf_array_redistribute)";
 
 static bool fail_unknown(const place *at, wf__ref r, int axis)
@@ -113,7 +113,7 @@ static bool fail_unknown(const place *at, wf__ref r, int axis)
                             "%s: the index along axis %d of %s, which ranks divide, has no bounds that they know "
                             "before they run, as where it is read from memory: %s",
                             wf__function_of(n), axis,
-                            wf__bind_called(&at->w->p->all[at->stage->recorded.slot[n->a].object], called), help);
+                            wf__bind_called(&at->w->p->all[at->stage->recorded.slot[n->a].object], called), advice);
 }
 
 /* True if each rank has all elements of the object. */
@@ -220,7 +220,7 @@ static bool check_store(const place *at, wf__ref r)
     snprintf(why, sizeof why,
              "is stored to along axis %d, which ranks divide, by an index that is not a point's own plus a number, so "
              "that ranks do not know who stores what: %s",
-             axis, help);
+             axis, advice);
     return wf__fail_store(p, at->stage, r, why);
 }
 
