@@ -34,10 +34,10 @@ extern const bench_row bench_triad_1k_prepared, bench_triad_1k_traced, bench_tri
     bench_histogram_16m, bench_histogram_rows, bench_histogram_scratch, bench_transpose_4096, bench_scan_16m,
     bench_scan_expr_16m, bench_copy_64m, bench_layout_f, bench_layout_transposed, bench_layout_padded,
     bench_layout_broadcast, bench_layout_reversed, bench_sort_4096, bench_matmul_2048, bench_filter_4096,
-    bench_rotate_4096, bench_median_2048, bench_match_2048, bench_convolve_2048, bench_convolve_line, bench_grad_math,
-    bench_grad_conv_image, bench_grad_conv_kernel, bench_grad_rotate, bench_grad_table_1, bench_grad_table_100,
-    bench_grad_table_10000, bench_grad_logsumexp, bench_grad_softmax, bench_grad_tiny_prepared, bench_grad_tiny_traced,
-    bench_grad_logistic, bench_grad_logistic_own;
+    bench_rotate_4096, bench_median_2048, bench_bin_4096, bench_match_2048, bench_convolve_2048, bench_convolve_line,
+    bench_grad_math, bench_grad_conv_image, bench_grad_conv_kernel, bench_grad_rotate, bench_grad_table_1,
+    bench_grad_table_100, bench_grad_table_10000, bench_grad_logsumexp, bench_grad_softmax, bench_grad_tiny_prepared,
+    bench_grad_tiny_traced, bench_grad_logistic, bench_grad_logistic_own;
 #define X(name) extern const bench_row bench_sum_##name;
 BENCH_AXES_ROWS(X)
 #undef X
@@ -102,6 +102,7 @@ const bench_row *const bench_rows[] = {
     &bench_filter_4096,
     &bench_rotate_4096,
     &bench_median_2048,
+    &bench_bin_4096,
     &bench_match_2048,
     &bench_convolve_2048,
     &bench_convolve_line,

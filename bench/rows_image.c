@@ -1,5 +1,5 @@
-/* rows_image.c - functions of images: a filter by Fourier transforms, a rotation, a median, template matching, a large
- * kernel, and a long line with one. Each call gives a new array. */
+/* rows_image.c - functions of images: a filter by Fourier transforms, a rotation, a median, means of blocks, template
+ * matching, a large kernel, and a long line with one. Each call gives a new array. */
 #include "bench.h"
 #include "weft/fft.h"
 #include "weft/signal.h"
@@ -141,6 +141,15 @@ static double median_at(const image_row *r, int64_t i, int64_t j)
     return (double)v[n / 2];
 }
 
+/* ---- means of blocks ---- */
+static wf_array *binned(const image_row *r) { return wf_bin(r->in, 2, WF_ALL_AXES); }
+
+static double binned_at(const image_row *r, int64_t i, int64_t j)
+{
+    double above = (double)x_at(r, 2 * i, 2 * j) + (double)x_at(r, 2 * i, 2 * j + 1);
+    return (above + (double)x_at(r, 2 * i + 1, 2 * j) + (double)x_at(r, 2 * i + 1, 2 * j + 1)) / 4;
+}
+
 /* ---- template matching ---- */
 static wf_array *matched(const image_row *r) { return wf_match_template(r->in, r->second, NULL, 2); }
 
@@ -251,6 +260,7 @@ ROW(filter_4096, "there, a Gaussian of frequencies, and back, 4096 x 4096", "at 
     { 4096, filtered, filtered_at, 2e-6 });
 ROW(rotate_4096, "rotation by 0.1 radians, linear, 4096 x 4096", "at most OpenCV", { 4096, rotated, rotated_at, 2e-3 });
 ROW(median_2048, "median of 5 x 5, 2048 x 2048", "at most OpenCV", { 2048, median, median_at, 0 });
+ROW(bin_4096, "means of 2 x 2, 4096 x 4096", "at most OpenCV", { 4096, binned, binned_at, 1e-7 });
 ROW(match_2048, "template of 64 x 64 in 2048 x 2048", "at most OpenCV", { 2048, matched, matched_at, 1e-5 });
 ROW(convolve_2048, "kernel of 31 x 31, mirrored edges, 2048 x 2048", "at most SciPy's fftconvolve",
     { 2048, convolved, convolved_at, 3e-4 });

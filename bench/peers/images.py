@@ -53,6 +53,13 @@ def median(function):
     return out
 
 
+def binned(function):
+    x = image(4096)
+    out = function(x)
+    near(out()[1023, 1024], float(x[2046:2048, 2048:2050].mean(dtype=np.float64)), 1e-6)
+    return out
+
+
 def matched(function):
     x = image(2048)
     t = x[TEMPLATE:2 * TEMPLATE, :TEMPLATE].copy()
@@ -112,6 +119,7 @@ def skimage_rows(threads):
     square = np.ones((5, 5), dtype=bool)
     return {"rotate_4096": lambda: rotated(turn),
             "median_2048": lambda: median(lambda x: lambda: skimage.filters.median(x, square)),
+            "bin_4096": lambda: binned(lambda x: lambda: skimage.transform.downscale_local_mean(x, (2, 2))),
             "match_2048": lambda: matched(lambda x, t: lambda: skimage.feature.match_template(x, t))}
 
 
@@ -130,6 +138,7 @@ def cv2_rows(threads):
 
     return {"rotate_4096": lambda: rotated(turn, 4e-2),  # positions are rounded to 1/32
             "median_2048": lambda: median(lambda x: lambda: cv2.medianBlur(x, 5)),
+            "bin_4096": lambda: binned(lambda x: lambda: cv2.resize(x, (2048, 2048), interpolation=cv2.INTER_AREA)),
             "match_2048": lambda: matched(lambda x, t: lambda: cv2.matchTemplate(x, t, cv2.TM_CCOEFF_NORMED)),
             "convolve_2048": lambda: convolved(whole)}
 

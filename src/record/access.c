@@ -416,26 +416,28 @@ static bool find_distributed_source(const wf_graph *g, wf__ref value, const wf_s
     return true;
 }
 
+/* Notes that memory for a kept value has run out, which ends the group of a distributed operand. Returns NULL. */
+static wf_array *cannot_keep(const wf_graph *g, const char *function)
+{
+    char message[80];
+    snprintf(message, sizeof message, "%s: out of memory", function);
+    wf__cannot_begin(g->ctx, &g->program, message);
+    return NULL;
+}
+
 wf_array *wf__keep_value(wf_graph *g, wf__ref value, const char *function)
 {
     wf__ir *ir = wf__graph_ir(g);
     const wf_dtype dtype = (wf_dtype)wf__dtype(ir, value);
     const wf_shape shape = ir->shape[wf__shape_of(ir, value)];
     const wf_array *like;
-    char message[80];
-    snprintf(message, sizeof message, "%s: out of memory", function);
     if (!find_distributed_source(g, value, &shape, &like) ||
-        !wf__grow(&g->kept, &g->kept_cap, g->kept_n + 1, sizeof *g->kept)) {
-        wf__cannot_begin(g->ctx, &g->program, message);
-        return NULL;
-    }
+        !wf__grow(&g->kept, &g->kept_cap, g->kept_n + 1, sizeof *g->kept))
+        return cannot_keep(g, function);
     wf_array *a = like ? g->ctx->services->like_distributed(like, dtype, &shape)
                        : wf__array_make(g->ctx, function, dtype, &shape, NULL, g->program.device);
-    if (!a) {
-        if (wf_last_status(g->ctx) == WF_ERR_MEMORY)
-            wf__cannot_begin(g->ctx, &g->program, message);
-        return NULL;
-    }
+    if (!a)
+        return wf_last_status(g->ctx) == WF_ERR_MEMORY ? cannot_keep(g, function) : NULL;
     atomic_store(&a->state, WF_STATE_LAZY);
     a->kept = true;
     a->graph = g;
