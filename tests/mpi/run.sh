@@ -119,6 +119,8 @@ for n in 2 3; do
     compute $n out.npy 's = isnan(a) ? 0.0 : a; out = log(1 + abs(fftshift(fft(s - mean(s)))))'
     compute $n out.npy 's = isnan(a) ? 0.0 : a; out = cumsum(s; 0) + cumsum(s; -1)'
     compute $n out.npy 's = isnan(a) ? 0.0 : a; out = lowpass(s, 0.2, 0.05) - gaussian_filter(s, 2)'
+    compute $n out.npy 's = isnan(a) ? 0.0 : a; out = s - median(s) + sort(s; 0) + dct(s; -1) + rotate(spline_filter(s), 10)'
+    compute $n out.npy 's = isnan(a) ? 0.0 : a; out = bin(s, 2) + median(bin(s, 2); 0)'
     compute $n out.npy 'global i32 h[40] = 0; h[clamp(i64(a * 8) + 10, 0, 39)]++'
 done
 compute 2 out.mrc.gz 'u8(a * 10 + 100)'
@@ -129,7 +131,7 @@ for text in 'count(a > 0.5)' 'a * 2' 'max(isnan(a) ? 0.0 : a)'; do
 done
 fails '^weft: .*no-such.mrc' 2 "$WEFT" calc 'a + 1' a=no-such.mrc -o never.mrc
 [ "$(grep '^weft: ' "$work/out" | grep -vc warning)" = 1 ] || die 'a missing file: several ranks print'
-fails '^weft: .*distributed' 2 "$WEFT" calc 'median(a)' a=volume.mrc -o never.npy
+fails '^weft: .*which ranks divide' 2 "$WEFT" calc 'scale(a, 1.5)' a=volume.mrc -o never.npy
 fails 'chunk and --memory are for one process' 2 "$WEFT" calc 'a + 1' a=volume.mrc --chunk 2 -o never.mrc
 [ ! -e never.mrc ] && [ ! -e never.npy ] || die 'a refused command left a file'
 launch 2 bash -c '"$0" calc "a + 1" a=volume.mrc --alone -o "own-$$.mrc"' "$WEFT" || die 'weft calc --alone'

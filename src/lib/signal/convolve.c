@@ -132,7 +132,7 @@ wf_array *wf_convolve(const wf_array *x, const wf_array *kernel, wf_axes axes, w
         return NULL;
     wf_dtype dtype = wfl_work_dtype(t);
     wfl_pieces pieces;
-    /* The spectrum of a kernel is an ordinary array, so that ranks read it in launches of their own. */
+    /* Transforms need a kernel of which each rank has all elements. */
     switch (wf_array_dist(kernel) ? WFL_BY_SUMS : wfl_convolve_choose(x, &w, dtype, &pieces)) {
     case WFL_BY_FFT:
         return wfl_convolve_by_fft(x, kernel, &w, dtype, t);
