@@ -307,6 +307,61 @@ static void tallies(distributed_world *w)
     wf_release(a);
 }
 
+/* Sums and products of floats in arrays that each rank has: the order of joins is that of one process. */
+static void float_tallies(distributed_world *w)
+{
+    static const wf_shape shapes[] = { { .rank = 2, .dim = { 57, 64 } },     { .rank = 2, .dim = { 700, 900 } },
+                                       { .rank = 3, .dim = { 40, 37, 70 } }, { .rank = 1, .dim = { 5000 } },
+                                       { .rank = 3, .dim = { 300, 2, 3 } },  { .rank = 2, .dim = { 3, 0 } } };
+    for (int k = 0; k < 6; ++k) {
+        const wf_shape shape = shapes[k];
+        const int last = shape.rank - 1;
+        wf_array *a = world_filled(w, k % 2 ? WF_F64 : WF_F32, shape, 31 + (uint64_t)k);
+        wf_array *sums = wf_full(w->ctx, WF_F32, WF_SHAPE(10), 0.1),
+                 *wide = wf_full(w->ctx, WF_F64, WF_SHAPE(3, 33), 1), *half = wf_full(w->ctx, WF_F16, WF_SHAPE(4), 0.1),
+                 *product = wf_full(w->ctx, WF_F32, WF_SHAPE(7), 1), *pairs = wf_full(w->ctx, WF_C64, WF_SHAPE(5), 0.3),
+                 *counts = wf_full(w->ctx, WF_I32, WF_SHAPE(10), 3), *own = wf_full(w->ctx, WF_F32, shape, 0.7),
+                 *total = wf_full(w->ctx, WF_F32, WF_SHAPE(1), 0);
+        for (int turn = 0; turn < 2; ++turn) {
+            wf_graph *g = wf_begin(w->ctx, .shape = shape);
+            wf_val v = wf_in(g, a), x = wf_index(g, last), y = wf_index(g, 0), f = wf_cast(v, WF_F32);
+            wf_val bin = wf_clamp(wf_cast(wf_floor(wf_mul(v, 0.5)), WF_I64), 0, 9);
+            wf_accumulate(g, WF_JOIN_ADD, sums, wf_mul(f, 0.3), bin);
+            wf_accumulate(g, WF_JOIN_ADD, counts, 1, bin);
+            wf_accumulate(g, WF_JOIN_ADD, wide, wf_cast(wf_mul(v, v), WF_F64), wf_mod(y, 3), wf_mod(x, 33));
+            wf_accumulate_if(g, wf_lt(x, 9), WF_JOIN_ADD, half, wf_cast(wf_mul(v, 1e-3), WF_F16),
+                             wf_mod(wf_add(x, y), 4));
+            world_run(w, g);
+            g = wf_begin(w->ctx, .shape = shape);
+            v = wf_in(g, a), x = wf_index(g, last);
+            f = wf_cast(v, WF_F32);
+            wf_accumulate(g, WF_JOIN_MUL, product, wf_add(wf_mul(f, 1e-4), 1), wf_mod(x, 7));
+            wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_EXPAND, pairs, wf_complex(f, wf_mul(f, 3)), wf_mod(x, 5));
+            wf_val index[3];
+            for (int d = 0; d < shape.rank; ++d)
+                index[d] = wf_index(g, d);
+            wf_accumulate_n(g, WF_JOIN_ADD, WF_MODE_AUTO, own, f, (wf_vals){ index, (size_t)shape.rank });
+            world_run(w, g);
+            g = wf_begin(w->ctx, .shape = shape, .reduce = WF_ALL_AXES); /* a reduction joins, too */
+            wf_var sum = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD);
+            wf_inc(sum, wf_cast(wf_in(g, a), WF_F32));
+            wf_accumulate(g, WF_JOIN_ADD, sums, wf_cast(wf_in(g, a), WF_F32), wf_mod(wf_index(g, 0), 10));
+            wf_section(g, WF_SECTION_POST);
+            wf_out(g, total, sum);
+            world_run(w, g);
+        }
+        world_result(w, sums);
+        world_result(w, wide);
+        world_result(w, half);
+        world_result(w, product);
+        world_result(w, pairs);
+        world_result(w, counts);
+        world_result(w, own);
+        world_result(w, total);
+        wf_release(a);
+    }
+}
+
 /* Values that recordings keep: of the shape of a distributed array, of another one, and reduced ones. */
 static void kept(distributed_world *w)
 {
@@ -449,6 +504,7 @@ const distributed_case distributed_cases[] = {
     { "kept", kept },
     { "functions", functions },
     { "tallies", tallies },
+    { "float_tallies", float_tallies },
     { "scans", scans },
     { "scans_within", scans_within },
     { "gathers", distributed_gathers },

@@ -73,32 +73,39 @@ static void expect(void (*run)(rank *r, test *t), int k, wf_status status, const
 }
 
 /* ---- what is refused ---- */
-enum { REFUSED = 8 };
+enum { REFUSED = 11 };
 static const char *const refused[REFUSED] = {
     "the index along axis 0 of array 2 of the recording",
-    "accumulated into in an order that depends on the ranks",
+    "sums and products of floats need WF_MODE_AUTO or WF_MODE_EXPAND",
     "has all elements on each rank",
     "is a scan of a distributed array",
     "f32 of shape (24, 20)) is stored to along axis 0, which ranks divide, by an index that is not a point's own",
     "is distributed, so that",
     "with blocks",
     "streams do not know",
+    "is too large for the copies",
+    "at the points' own places in a loop",
+    "also reduces some axes and keeps others",
 };
 
 static void record_refused(rank *r, test *t)
 {
     wf_array *own = wf_empty(r->ctx, WF_F32, WF_SHAPE(24, 20)), *at = wf_full(r->ctx, WF_I32, WF_SHAPE(24, 20), 3);
+    wf_array *large = wf_full(r->ctx, WF_F32, WF_SHAPE(300000), 0), *line = wf_empty(r->ctx, WF_F32, WF_SHAPE(24, 1));
+    wf_var sum;
+    wf_val i;
     wf_stream *stream = t->k == 7 ? wf_stream_new(r->ctx, WF_CPU) : NULL;
-    wf_graph *g = t->k == 7   ? wf_begin(r->ctx, .stream = stream)
-                  : t->k == 3 ? wf_begin(r->ctx)
-                  : t->k == 6 ? wf_begin(r->ctx, .shape = WF_SHAPE(24, 20), .block = WF_SHAPE(4, 4))
-                              : wf_begin(r->ctx, .shape = WF_SHAPE(24, 20));
+    wf_graph *g = t->k == 7    ? wf_begin(r->ctx, .stream = stream)
+                  : t->k == 3  ? wf_begin(r->ctx)
+                  : t->k == 10 ? wf_begin(r->ctx, .shape = WF_SHAPE(24, 20), .reduce = WF_AXES(1))
+                  : t->k == 6  ? wf_begin(r->ctx, .shape = WF_SHAPE(24, 20), .block = WF_SHAPE(4, 4))
+                               : wf_begin(r->ctx, .shape = WF_SHAPE(24, 20));
     switch (t->k) {
     case 0:
         wf_out(g, r->b, wf_read(g, r->a, wf_in(g, at), wf_index(g, 1)));
         break;
     case 1:
-        wf_accumulate(g, WF_JOIN_ADD, own, wf_in(g, r->a), 0, 0);
+        wf_accumulate_mode(g, WF_JOIN_ADD, WF_MODE_DIRECT, own, wf_in(g, r->a), 0, 0);
         break;
     case 2:
         wf_out(g, own, wf_in(g, r->a));
@@ -112,10 +119,28 @@ static void record_refused(rank *r, test *t)
     case 5:
         wf_download(r->a, &(float){ 0 }, sizeof(float));
         break;
+    case 8:
+        wf_accumulate(g, WF_JOIN_ADD, large, wf_in(g, r->a), wf_mod(wf_index(g, 0), 7));
+        break;
+    case 9:
+        WF_FOR (g, i, 0, 1000, 1) {
+            wf_accumulate(g, WF_JOIN_ADD, own, wf_in(g, r->a), wf_index(g, 0), wf_index(g, 1));
+        }
+        WF_END(g);
+        break;
+    case 10:
+        sum = wf_reduced(g, WF_F32, 0, WF_JOIN_ADD);
+        wf_inc(sum, wf_in(g, r->a));
+        wf_accumulate(g, WF_JOIN_ADD, own, wf_in(g, r->a), wf_index(g, 0), 0);
+        wf_section(g, WF_SECTION_POST);
+        wf_out(g, line, sum);
+        break;
     default:
         wf_out(g, r->b, wf_in(g, r->a));
     }
     wf_run(g);
+    wf_release(large);
+    wf_release(line);
     wf_stream_free(stream);
     wf_release(own);
     wf_release(at);

@@ -195,6 +195,37 @@ static void stacks(distributed_world *w)
     wf_release(inverse);
 }
 
+/* Sums over shells of frequency, in arrays that each rank has, and what divides by them. */
+static void shells(distributed_world *w)
+{
+    static const wf_shape shapes[] = { { .rank = 2, .dim = { 33, 40 } },
+                                       { .rank = 3, .dim = { 12, 15, 16 } },
+                                       { .rank = 3, .dim = { 4, 24, 21 } } };
+    for (int k = 0; k < 3; ++k) {
+        const wf_axes axes = k == 0 ? WF_AXES(0, 1) : k == 1 ? WF_AXES(0, 1, 2) : WF_AXES(1, 2);
+        wf_spectrum s = { .layout = WF_LAYOUT_H, .rank = k == 1 ? 3 : 2 };
+        wf_array *x = world_filled(w, WF_F32, shapes[k], 41), *y = world_filled(w, WF_F32, shapes[k], 42);
+        for (int d = 0; d < s.rank; ++d)
+            s.size[d] = shapes[k].dim[shapes[k].rank - s.rank + d];
+        wf_array *a = wf_fft_r2c(x, axes, WF_FFT_BACKWARD), *b = wf_fft_r2c(y, axes, WF_FFT_BACKWARD);
+        world_result(w, wf_radial_average(a, &s));
+        world_result(w, wf_fsc(a, b, &s));
+        if (k == 1) {
+            const double axis[] = { 0, 0, 1, 1, 0, 0 };
+            wf_array *cones = wf_empty(w->ctx, WF_F64, WF_SHAPE(2, 3));
+            wf_upload(cones, axis, sizeof axis);
+            world_result(w, wf_fsc_conical(a, b, &s, cones, 0.6));
+            wf_release(cones);
+        }
+        wf_spectrum_whiten(a, a, &s);
+        world_failed(w);
+        divided(w, a);
+        wf_release(b);
+        wf_release(x);
+        wf_release(y);
+    }
+}
+
 /* Extents of 1 and 0, and fewer elements than ranks. */
 static void few_elements(distributed_world *w)
 {
@@ -220,17 +251,10 @@ static void few_elements(distributed_world *w)
 }
 
 static const distributed_case cases[] = {
-    { "spline", spline },
-    { "cosine", cosine },
-    { "chirps", chirps },
-    { "order", order },
-    { "quantiles", quantiles },
-    { "bins", bins },
-    { "regions", regions },
-    { "places", places },
-    { "convolutions", convolutions },
-    { "stacks", stacks },
-    { "few elements", few_elements },
+    { "spline", spline },   { "cosine", cosine },       { "chirps", chirps },
+    { "order", order },     { "quantiles", quantiles }, { "bins", bins },
+    { "regions", regions }, { "places", places },       { "convolutions", convolutions },
+    { "stacks", stacks },   { "shells", shells },       { "few elements", few_elements },
 };
 
 static void check(int ranks, int threads, int cut, wf_device device, wf__fence fence)
@@ -325,6 +349,16 @@ static wf_array *convolution_of(const wf_array *x)
     wf_array *out = kernel ? wf_convolve(x, kernel, WF_ALL_AXES, WF_BORDER_VALUE, 0) : NULL;
     wf_release(kernel);
     return out;
+}
+
+static wf_array *whitened_of(const wf_array *x)
+{
+    wf_array *z = fft_of(x);
+    const wf_spectrum s = { .layout = WF_LAYOUT_H, .rank = 2, .size = { 6, 8 } };
+    if (z && wf_spectrum_whiten(z, z, &s) == WF_OK)
+        return z;
+    wf_release(z);
+    return NULL;
 }
 
 typedef struct failing {
@@ -432,7 +466,8 @@ static void memory_fails(void **state)
                       { "spline", spline_of, true, 2, 7 },     { "sort", sort_of, true, 1, 7 },
                       { "median", median_of, true, 1, 7 },     { "bin", bin_of, true, 1, 3 },
                       { "extract", part_of, true, 1, 3 },      { "argmax", argmax_of, false, 1, 3 },
-                      { "gaussian", gaussian_of, true, 1, 2 }, { "convolve", convolution_of, true, 17, 2 } };
+                      { "gaussian", gaussian_of, true, 1, 2 }, { "convolve", convolution_of, true, 17, 2 },
+                      { "whiten", whitened_of, true, 3, 2 } };
     wf_context *ctx = wf_context_new(&(wf_config){ .size = sizeof(wf_config), .threads = 1, .device = WF_INTERP });
     wf_array *x = alone(ctx);
     /* The thread sanitizer sees the same messages in all of them. */

@@ -49,6 +49,12 @@ typedef void wf__entry(const wf__call *call, const int64_t *lo, const int64_t *h
  * memory of this thread only, in ascending order of lanes and rows. So the bits in private memory depend on the order
  * of boxes alone. */
 
+/* True for a loop over an axis that the reductions of a body keep. */
+static inline bool wf__keeps_loop(const wf__ir *body, int loop)
+{
+    return loop < body->kept || (body->kept_lane && loop == body->rank - 1);
+}
+
 /* Private memory of all ACCUMs that update an array in one way: copies in C order, spread times as long, of the body
  * slot's dtype. Copies begin with the join's neutral element, and are joined with the target after all
  * points. */

@@ -177,6 +177,7 @@ typedef struct wf__stage_copies {
     uint64_t most_bytes;  /* memory that all copies together may take */
     uint32_t groups;      /* copies in order, each for a contiguous range of boxes; 0 = as many as threads */
     bool in_order;        /* copies belong to ranges of boxes; else to workers */
+    bool for_boxes;       /* each box has a copy, joined in the order of plan/join_order.h */
 } wf__stage_copies;
 
 /* Results of a kernel's reductions: parameters param_n, param_n + 1, ... of the next kernel. With kept axes they are in
@@ -206,6 +207,7 @@ typedef struct wf__division {
     wf__box *share;             /* [ranks] points in loops whose results a rank gives, if the stage joins */
     wf__tally *tally;           /* [tallies] arrays that ranks join after the stage */
     uint32_t tallies;           /* the number of tallies */
+    bool joins_copies;          /* ranks join the private copies that boxes have */
     wf__box window;             /* points in loops that this rank runs, if `axes` is not 0; of a scan, along axes */
     int64_t boxes;              /* number of boxes of these points */
     int8_t first[WF_MAX_RANK];  /* outermost axis of a loop; -1 = none, the loop has one point */
@@ -236,12 +238,6 @@ typedef struct wf__stage {
 } wf__stage;
 
 enum { WF__CUT = 255 };
-/* True for a loop over an axis that the reductions of a body keep. */
-static inline bool wf__keeps_loop(const wf__ir *body, int loop)
-{
-    return loop < body->kept || (body->kept_lane && loop == body->rank - 1);
-}
-
 /* Sets the strides of a scan from the memory of its objects. */
 static inline void wf__scan_lay(wf__stage *stage, const wf__bind *bind)
 {
@@ -266,7 +262,8 @@ static inline int64_t wf__own_boxes(const wf__stage *stage)
 /* True if ranks wait for each other in the stage. */
 static inline bool wf__waits_for_ranks(const wf__stage *stage)
 {
-    return (stage->division.joins || stage->division.tallies || stage->scan.shared) && !stage->empty;
+    const wf__division *division = &stage->division;
+    return (division->joins || division->tallies || division->joins_copies || stage->scan.shared) && !stage->empty;
 }
 
 typedef struct wf__temp { /* an array between stages; object number: recording's objects + index */

@@ -210,8 +210,11 @@ static void print_copies(const printer *p, const wf__stage *stage)
         wf__str_add(p->out, "\n");
     }
     if (stage->copies.n) {
-        wf__str_addf(p->out, "one copy per %s", stage->copies.in_order ? "range of boxes" : "worker");
-        add_number(p, "ranges", stage->copies.groups);
+        wf__str_addf(p->out, "one copy per %s",
+                     stage->copies.for_boxes  ? "box"
+                     : stage->copies.in_order ? "range of boxes"
+                                              : "worker");
+        add_number(p, "ranges", stage->copies.for_boxes ? 0 : stage->copies.groups);
         add_number(p, "shared bytes of a thread block", stage->copies.block_bytes);
         add_number(p, "bytes at most", stage->copies.most_bytes == WF__EXPAND_BYTES ? 0 : stage->copies.most_bytes);
         wf__str_add(p->out, "\n");

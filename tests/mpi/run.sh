@@ -122,6 +122,9 @@ for n in 2 3; do
     compute $n out.npy 's = isnan(a) ? 0.0 : a; out = s - median(s) + sort(s; 0) + dct(s; -1) + rotate(spline_filter(s), 10)'
     compute $n out.npy 's = isnan(a) ? 0.0 : a; out = bin(s, 2) + median(bin(s, 2); 0)'
     compute $n out.npy 'global i32 h[40] = 0; h[clamp(i64(a * 8) + 10, 0, 39)]++'
+    compute $n out.npy 's = isnan(a) ? 0.0 : a; global f32 h[9] = 0; h[clamp(i64(s * 2), 0, 8)] += s * 1.1f'
+    compute $n out.npy 's = isnan(a) ? 0.0 : a; out = whiten(s)'
+    compute $n out.npy 's = isnan(a) ? 0.0 : a; out = radial_power(s)'
 done
 compute 2 out.mrc.gz 'u8(a * 10 + 100)'
 for text in 'count(a > 0.5)' 'a * 2' 'max(isnan(a) ? 0.0 : a)'; do

@@ -35,6 +35,8 @@ wf_array *wfl_array_zeros_beside(const wf_array *array, wf_dtype dtype, const wf
     wf_array *zeros = wfl_array_beside(array, dtype, shape);
     if (zeros && wf_array_fill(zeros, 0) == WF_OK)
         return zeros;
+    if (zeros)
+        wfl_end_group(array);
     wf_release(zeros);
     return NULL;
 }

@@ -30,6 +30,15 @@ wf_status wfl_run_into(wf_graph *graph, const wf_array *out)
     return wf_array_ranks(out) ? wfl_ranks_agree(wf_array_context(out), NULL, out, status) : status;
 }
 
+wf_array *wfl_agreed(const wf_array *x, const char *function, wf_array *out)
+{
+    wf_context *ctx = wf_array_context(x);
+    if (!wf_array_ranks(x) || wfl_ranks_agree(ctx, function, x, out ? WF_OK : wfl_array_error(ctx)) == WF_OK)
+        return out;
+    wf_release(out);
+    return NULL;
+}
+
 wf_array *wfl_array_run(wf_graph *graph, wf_array *out)
 {
     if (wfl_run_into(graph, out) == WF_OK)

@@ -106,10 +106,10 @@ wf_array *wf_radial_average(const wf_array *x, const wf_spectrum *spectrum)
     add(&r, 0, power ? product(v, v) : v);
     add(&r, 1, wf_const(r.g, WF_F64, 1));
     wf_array *out = NULL;
-    if (wf_run(r.g) == WF_OK) {
+    if (wfl_run_into(r.g, x) == WF_OK) {
         wf_graph *g = wfl_begin(ctx, "wf_radial_average");
         out = wf_keep(wf_div(wf_in(g, r.sum[0]), wf_in(g, r.sum[1])));
-        out = wfl_array_run(g, out);
+        out = wfl_agreed(x, "wf_radial_average", wfl_array_run(g, out));
     }
     release_sums(&r);
     return out;
@@ -124,15 +124,15 @@ static void add_products(shells *r, wf_val x, wf_val y)
 }
 
 /* Runs the recording and consumes the sums. Returns the ratio of the first to the root of the others' product. */
-static wf_array *correlation(shells *r, wf_context *ctx, const char *function)
+static wf_array *correlation(shells *r, const wf_array *x, const char *function)
 {
     wf_array *out = NULL;
-    if (wf_run(r->g) == WF_OK) {
-        wf_graph *g = wfl_begin(ctx, function);
+    if (wfl_run_into(r->g, x) == WF_OK) {
+        wf_graph *g = wfl_begin(wf_array_context(x), function);
         wf_val norm = wf_mul(wf_sqrt(wf_in(g, r->sum[1])), wf_sqrt(wf_in(g, r->sum[2])));
         wf_val ratio = wf_div(wf_in(g, r->sum[0]), norm);
         out = wf_keep(wf_select(wf_eq(norm, 0), 0, ratio));
-        out = wfl_array_run(g, out);
+        out = wfl_agreed(x, function, wfl_array_run(g, out));
     }
     release_sums(r);
     return out;
@@ -151,7 +151,7 @@ wf_array *wf_fsc(const wf_array *a, const wf_array *b, const wf_spectrum *spectr
     if (!two_spectra(a, b, spectrum, "wf_fsc") || !begin(&r, a, spectrum, 3, -1, "wf_fsc"))
         return NULL;
     add_products(&r, as_wide(r.g, a), as_wide(r.g, b));
-    return correlation(&r, wf_array_context(a), "wf_fsc");
+    return correlation(&r, a, "wf_fsc");
 }
 
 wf_array *wf_fsc_conical(const wf_array *a, const wf_array *b, const wf_spectrum *spectrum, const wf_array *directions,
@@ -193,5 +193,5 @@ wf_array *wf_fsc_conical(const wf_array *a, const wf_array *b, const wf_spectrum
         add_products(&r, x, y);
     }
     WF_END(r.g);
-    return correlation(&r, ctx, name);
+    return correlation(&r, a, name);
 }

@@ -144,7 +144,8 @@ bool wf__pass_cuts(wf__planning *p, uint32_t s)
                       p->rec->block.rank ? "a recording with blocks" : "debug mode");
         return false;
     }
-    if (stage->scan.on) { /* it has no body */
+    stage->recorded.flags |= WF_FLAG_ORDER_BY_SHAPE; /* the bits must not depend on the blocks of ranks */
+    if (stage->scan.on) {                            /* it has no body */
         cut_scan(p, stage);
         return true;
     }

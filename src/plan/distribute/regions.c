@@ -320,7 +320,7 @@ static bool find_window(place *at, bool *any)
         find_kept(at, &points);
     if (points.any)
         wf__widen_to_units(stage, &points.box);
-    if (stage->division.tallies && !take_share(at, &points))
+    if ((stage->division.tallies || stage->division.joins_copies) && !take_share(at, &points))
         return false;
     *any = points.any;
     at->points = points.box;
@@ -505,14 +505,14 @@ static void find_apart(walk *w)
     }
 }
 
-/* Sets the shares of all ranks in the reductions that they join. */
+/* Sets the shares of all ranks in the reductions and in the accumulations that they join. */
 static bool find_shares(walk *w)
 {
     const wf__group *group = w->p->rec->group;
     for (uint32_t s = 0; s < w->plan->stage_n; ++s) {
         wf__stage *stage = &w->plan->stage[s];
         stage->division.joins = wf__reduces_divided(stage);
-        if (!stage->division.joins)
+        if (!stage->division.joins && !stage->division.joins_copies)
             continue;
         if (!(stage->division.share = wf__alloc((size_t)group->ranks * sizeof *stage->division.share)))
             return wf__plan_no_memory(w->plan);

@@ -10,9 +10,10 @@ static int64_t unit_of(const wf__stage *stage, int axis)
     int loop = 0, lane = stage->lowered.rank - 1;
     while (loop <= lane && division->first[loop] != axis)
         ++loop;
-    if (loop > lane || !(stage->lowered.red_n || division->tallies))
+    if (loop > lane || !(stage->lowered.red_n || division->tallies || division->joins_copies))
         return 1;
-    bool reduced = stage->lowered.red_n && (!stage->reduce.axes || stage->reduce.axes >> axis & 1);
+    bool reduced =
+        division->joins_copies || (stage->lowered.red_n && (!stage->reduce.axes || stage->reduce.axes >> axis & 1));
     int64_t points = reduced ? stage->partition.box[loop] : loop == lane ? WF__LANES : 1, inner = division->inner[loop];
     for (int64_t k = 1; k <= points; ++k)
         if (k * inner % points == 0)

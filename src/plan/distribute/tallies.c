@@ -1,5 +1,7 @@
 /* tallies.c - arrays that each rank has, and that ranks accumulate into: each rank runs its share of the points, and then all
- * ranks join what they have. That is possible where joins give the same bits in any order. */
+ * ranks join what they have. Where joins give the same bits in any order, each rank joins the values of its points in the
+ * array itself. Sums and products of floats have an order, which the shape decides: each box of points has a private copy of
+ * the array, and ranks join the copies of all boxes in the order of one process. */
 #include "plan/dependence.h"
 #include "plan/distribute/distribute.h"
 
@@ -22,6 +24,8 @@ static bool is_dense(const wf__bind *b)
     int64_t step = 1;
     bool dense = true;
     for (int d = b->rank - 1; d >= 0; --d) {
+        if (!b->dim[d])
+            return true;
         dense = dense && (b->dim[d] <= 1 || b->stride[d] == step);
         step *= b->dim[d];
     }
@@ -44,6 +48,55 @@ static bool is_used_otherwise(const wf__planning *p, const wf__stage *stage, uin
     return false;
 }
 
+/* How a stage accumulates into an object. */
+typedef struct updating {
+    bool itself; /* some code updates the array itself */
+    bool copies; /* some code updates private copies */
+    bool atomic; /* some of the former does so by atomic operations, where points may meet */
+} updating;
+
+static updating updating_of(const wf__stage *stage, uint32_t object)
+{
+    const wf__ir *ir = &stage->lowered;
+    updating out = { .itself = false };
+    for (wf__ref r = 1; r < ir->n; ++r) {
+        const wf__node *n = &ir->node[r];
+        if (n->op != WF__ACCUM || ir->slot[n->a].object != object)
+            continue;
+        const bool copies = ir->slot[n->a].spread;
+        out.copies = out.copies || copies;
+        out.itself = out.itself || !copies;
+        out.atomic = out.atomic || (!copies && wf__node_mode(n) != WF__MODE_EXPAND);
+    }
+    return out;
+}
+
+/* Fails unless the order of joins of floats is the same for any number of ranks. */
+static bool check_order(wf__planning *p, const wf__stage *stage, wf__ref r, const updating *how)
+{
+    const unsigned mode = wf__node_mode(&stage->recorded.node[r]);
+    if (stage->empty)
+        return true;
+    if (mode == WF__MODE_DIRECT || mode == WF__MODE_LOCAL)
+        return wf__fail_store(p, stage, r,
+                              "is accumulated into by ranks, and sums and products of floats need WF_MODE_AUTO or "
+                              "WF_MODE_EXPAND for an order that all ranks share");
+    if (how->atomic || (how->copies && !stage->copies.groups))
+        return wf__fail_store(
+            p, stage, r,
+            "is accumulated into by ranks, and is too large for the copies that give sums and products "
+            "of floats an order that all ranks share: it may have 1 MiB");
+    if (how->itself && stage->lowered.loops)
+        return wf__fail_store(p, stage, r,
+                              "is accumulated into by ranks, at the points' own places in a loop, which adds to the "
+                              "elements before in another order than ranks do: add up in a variable of the loop");
+    if (how->copies && !stage->copies.for_boxes)
+        return wf__fail_store(p, stage, r,
+                              "is accumulated into by ranks, in a stage that also reduces some axes and keeps others: "
+                              "make it two launches");
+    return true;
+}
+
 /* Adds the tally of node r, unless it is there. */
 static bool add_tally(wf__planning *p, wf__stage *stage, wf__ref r)
 {
@@ -53,16 +106,19 @@ static bool add_tally(wf__planning *p, wf__stage *stage, wf__ref r)
     wf__tally t = {
         .object = ir->slot[n->a].object, .dtype = b->dtype, .join = (uint8_t)wf__node_join(n), .elements = 1
     };
-    if (!wf__any_order(b->dtype, t.join))
-        return wf__fail_store(p, stage, r,
-                              "is accumulated into in an order that depends on the ranks: all joins of integers, and "
-                              "minima and maxima, are the same in any order");
+    const updating how = updating_of(stage, t.object);
+    if (!wf__any_order(b->dtype, t.join) && !check_order(p, stage, r, &how))
+        return false;
     if (!is_dense(b))
         return wf__fail_store(p, stage, r, "is accumulated into by ranks, and is not in C order without gaps");
     if (is_used_otherwise(p, stage, t.object, t.join))
         return wf__fail_store(p, stage, r, "is accumulated into by ranks, and the same stage uses it in another way");
     for (int d = 0; d < b->rank; ++d)
         t.elements *= (size_t)b->dim[d];
+    const bool in_copies = how.copies && stage->copies.for_boxes; /* the others are joined on each rank first */
+    stage->division.joins_copies = stage->division.joins_copies || in_copies;
+    if (in_copies && !how.itself)
+        return true;
     for (uint32_t k = 0; k < stage->division.tallies; ++k)
         if (stage->division.tally[k].object == t.object)
             return true;

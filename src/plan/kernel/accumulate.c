@@ -243,7 +243,7 @@ static bool add_private(wf__plan *plan, wf__stage *stage, wf__ir *ir, const fami
     bool same = spread == 1 && dtype == ir->slot[old].dtype && t->elements;
     for (int d = 0; d < t->bind->rank; ++d)
         same = same && (t->bind->dim[d] == 1 || t->bind->stride[d] == mem->stride[d]);
-    p->direct = same && !t->foreign;
+    p->direct = same && !t->foreign && !wf__orders_by_shape(ir);
     ir->slot[slot].spread = (uint8_t)spread;
     ir->slot[slot].read = ir->slot[slot].written = true;
     for (uint32_t k = 0; k < all->n; ++k)
@@ -354,6 +354,13 @@ static void explain_mode(wf__plan *plan, const wf__stage *stage, const wf__ir *i
                      why_mode(plan, ir, n, t, mode, apart, limit));
 }
 
+/* True if copies cost no more than the updates, or if the order of joins has to be the same for any number of threads. */
+static bool is_worth_copies(const wf__ir *ir, const target *t, uint64_t bytes)
+{
+    return WF__COPIED_PER_UPDATE * t->updates >= t->elements ||
+           (wf__orders_by_shape(ir) && bytes <= WF__REPRODUCED_BYTES);
+}
+
 static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const family *all, const kind_of_record *kind,
                     const wf__vary *vary, const wf__bind *bind)
 {
@@ -375,7 +382,7 @@ static bool resolve(wf__plan *plan, wf__stage *stage, wf__ir *ir, const family *
     else if (t.atomic || t.repeats || no_copies)
         mode = mode == WF__MODE_LOCAL ? mode : WF__MODE_DIRECT;
     else if (mode == WF__MODE_AUTO)
-        mode = WF__COPIED_PER_UPDATE * t.updates >= t.elements ? WF__MODE_EXPAND : WF__MODE_DIRECT;
+        mode = is_worth_copies(ir, &t, bytes) ? WF__MODE_EXPAND : WF__MODE_DIRECT;
     if (!apart && mode == WF__MODE_EXPAND && bytes > (limit < most_copy ? limit : most_copy))
         mode = WF__MODE_DIRECT;
     if (plan->why)
@@ -450,12 +457,15 @@ static void choose_groups(wf__stage *stage, const wf__ir *ir)
     stage->copies.in_order = !exact;
     if (exact || largest > WF__REPRODUCED_BYTES)
         return;
+    const uint64_t upper = wf__orders_by_shape(ir) ? WF__MOST_COPIES_OF_BOXES : WF__MOST_COPIES;
     uint64_t n = WF__COPIES_BYTES / bytes, most = wf__copies_worth(points * updates, elements);
-    n = n < WF__FEW_COPIES ? WF__FEW_COPIES : n > WF__MOST_COPIES ? WF__MOST_COPIES : n;
+    n = n < WF__FEW_COPIES ? WF__FEW_COPIES : n > upper ? upper : n;
+    n = n > stage->copies.most_bytes / bytes ? stage->copies.most_bytes / bytes : n;
     uint64_t busy = points * updates / elements / WF__UPDATES_OF_COPY;
     busy = busy < WF__LEAST_COPIES ? WF__LEAST_COPIES : busy;
     most = busy < most ? busy : most;
-    stage->copies.groups = (uint32_t)(n < most ? n : most);
+    n = n < most ? n : most;
+    stage->copies.groups = (uint32_t)(n < 1 ? 1 : n);
 }
 
 /* Makes all accumulations atomic, except those that the program promises to be without conflicts. Debug mode checks

@@ -10,6 +10,31 @@ static int64_t cut(wf__stage *stage, int axis, int64_t size)
     return (n + stage->partition.box[axis] - 1) / stage->partition.box[axis];
 }
 
+/* Cuts a stage into at most `most` bricks, by its extents alone. Along the lanes a brick is long. Along other loops, from the
+ * last to the first, bricks become shorter, since blocks of ranks cut the first axes more often than others. Returns the number
+ * of bricks. */
+static int64_t cut_bricks(wf__stage *stage, int64_t most)
+{
+    const int lane = stage->lowered.rank - 1;
+    int64_t size[WF_MAX_RANK], bricks = 1;
+    for (int d = lane; d >= 0; --d)
+        bricks *= cut(stage, d, size[d] = d == lane ? WF__BRICK_LANES : 1);
+    while (bricks > most) {
+        int64_t least = INT64_MAX;
+        int next = 0;
+        for (int d = lane; d >= 0; --d) /* the sizes wanted double from loop to loop */
+            if (size[d] < stage->extent[d] && size[d] << (lane - d) < least) {
+                least = size[d] << (lane - d);
+                next = d;
+            }
+        size[next] *= 2;
+        bricks = 1;
+        for (int d = 0; d <= lane; ++d)
+            bricks *= cut(stage, d, size[d]);
+    }
+    return bricks;
+}
+
 /* Returns the number of parts that rows are cut into, if lanes are kept. Parts are work for threads if there are few
  * boxes. On a GPU, whose threads have one accumulator each, parts are work if there are few accumulators. */
 static int64_t count_parts(const wf__stage *stage, int64_t boxes, int64_t rows)
@@ -96,6 +121,13 @@ static bool cut_strips(wf__stage *stage)
     return true;
 }
 
+/* True if each box of the stage has copies of the arrays that it accumulates into, whose order the shape decides. */
+static bool has_copy_for_each_box(const wf__stage *stage)
+{
+    return wf__orders_by_shape(&stage->lowered) && stage->copies.in_order && stage->copies.groups &&
+           !stage->reduce.axes && !stage->partition.one_box_per_block;
+}
+
 /* Cuts a stage into boxes, which have whole inner axes first. The shape alone decides the boxes of reductions, and of
  * accumulations with WF_FLAG_ORDER_BY_SHAPE. Other stages
  * become at most WF__MOST_PARTS_OF_STAGE boxes, each enough work for a thread. Lines become boxes that fit the first-level
@@ -115,6 +147,11 @@ static bool cut_boxes(wf__stage *stage)
     }
     if (stage->reduce.axes && points) {
         cut_reduction(stage);
+        return false;
+    }
+    if (points && has_copy_for_each_box(stage)) {
+        stage->copies.for_boxes = true;
+        stage->partition.boxes = cut_bricks(stage, stage->copies.groups);
         return false;
     }
     if (!stage->lowered.red_n && points && !wf__orders_by_shape(&stage->lowered)) {

@@ -114,7 +114,7 @@ void wf__run_box(const wf__launch *l, int64_t box, int64_t copy, int worker)
         redirect_results(l, worker, kept_point(stage, lo), acc = kept);
     if (stage->reduce.axes && stage->lowered.kept_lane)
         wf__partials_clear(stage, lo, hi, acc);
-    call_entry(l, copy, lo, hi, acc);
+    call_entry(l, stage->copies.for_boxes ? part : copy, lo, hi, acc);
     if (l->consumer)
         run_consumer(l, lo, hi, acc);
 }

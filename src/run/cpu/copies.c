@@ -1,7 +1,8 @@
 /* copies.c - private copies of arrays that are accumulated into. The user of a copy fills it, so that its pages and
- * cache lines are local. Copies are joined part by part, in parallel, each part in the order of the copies.
+ * cache lines are local. Copies are joined part by part, in parallel, each part in the order of plan/join_order.h.
  */
 #include "run/cpu/copies.h"
+#include "plan/join_order.h"
 
 enum { LINE = 128 /* two cache lines: the processor fetches them in pairs */, SOME = 256 };
 
@@ -189,11 +190,62 @@ static void join_spread(const wf__private *p, unsigned dtype, char *at, size_t e
 /* Returns the number of elements joined at a time: whole records. */
 static size_t part_of(const wf__private *p) { return WF__JOINED_PART / (size_t)p->together * p->together; }
 
+/* The copies as a grid: that of the boxes, or one after the other. The first one is left out if it is the array itself. */
+static wf__part_grid grid_of(const wf__copies *c, bool direct, wf__box *range)
+{
+    wf__part_grid grid = { .axes = 1, .n = { c->n } };
+    if (c->stage->copies.for_boxes)
+        grid = wf__parts_of(c->stage);
+    *range = wf__all_parts(&grid);
+    range->lo[0] = direct;
+    return grid;
+}
+
+/* True if the elements of an array lie in C order without gaps. */
+static bool is_packed(const wf__slot *slot, const wf__mem *m)
+{
+    int64_t step = 1;
+    bool packed = true;
+    for (int d = slot->rank - 1; d >= 0; --d) {
+        packed = packed && (m->dim[d] == 1 || m->stride[d] == step);
+        step *= m->dim[d];
+    }
+    return packed;
+}
+
 typedef struct joining {
-    wf__copies *c;
+    const wf__copies *c;
     const wf__private *p;
     const wf__mem *mem;
+    bool joined; /* the first copy holds the values of all */
 } joining;
+
+/* The elements of a copy that a part joins. */
+typedef struct piece {
+    size_t at, n; /* byte of the first one in the copy, and their number, with the spread ones */
+} piece;
+
+/* Joins a piece of a range of copies. Returns the joined piece, in one of the copies; NULL = all copies are unused. */
+static char *join_piece(const joining *j, const piece *of, const wf__part_grid *grid, wf__box *range)
+{
+    const int axis = wf__halved_axis(grid, range);
+    const wf__stage *stage = j->c->stage;
+    if (axis < 0) {
+        const int64_t i = wf__part_number(grid, range->lo);
+        const bool used = range->lo[0] < range->hi[0] && j->c->filled[i];
+        return used ? j->c->mem[(size_t)i * stage->lowered.slot_n + j->p->slot].base + of->at : NULL;
+    }
+    const int64_t lo = range->lo[axis], hi = range->hi[axis], mid = wf__second_half(range, axis);
+    range->hi[axis] = mid;
+    char *sum = join_piece(j, of, grid, range);
+    range->hi[axis] = hi;
+    range->lo[axis] = mid;
+    const char *more = join_piece(j, of, grid, range);
+    range->lo[axis] = lo;
+    if (sum && more)
+        wf__join_packed(j->p->join, stage->lowered.slot[j->p->slot].dtype, sum, more, of->n);
+    return sum ? sum : (char *)more;
+}
 
 static void join_part(void *user, int64_t part, int worker)
 {
@@ -202,33 +254,28 @@ static void join_part(void *user, int64_t part, int worker)
     const wf__stage *stage = j->c->stage;
     const wf__slot *from = &stage->lowered.slot[p->slot], *to = &stage->lowered.slot[p->target];
     uint64_t first = (uint64_t)part * part_of(p), left = p->elements - first;
-    size_t n = left < part_of(p) ? (size_t)left : part_of(p), size = wf__size(from->dtype),
-           at = first * p->spread * size;
-    char *sum = NULL;
+    size_t n = left < part_of(p) ? (size_t)left : part_of(p), size = wf__size(from->dtype);
+    const piece own = { first * p->spread * size, n * p->spread };
+    wf__box range;
+    const wf__part_grid grid = grid_of(j->c, p->direct, &range);
     WF__UNUSED(worker);
-    for (int64_t i = p->direct; i < j->c->n; ++i) {
-        if (!j->c->filled[i])
-            continue;
-        char *own = j->c->mem[(size_t)i * stage->lowered.slot_n + p->slot].base + at;
-        if (sum)
-            wf__join_packed(p->join, from->dtype, sum, own, n * p->spread);
-        else
-            sum = own;
-    }
+    for (int d = 0; j->joined && d < grid.axes; ++d)
+        range.hi[d] = 1;
+    char *sum = join_piece(j, &own, &grid, &range);
     if (!sum)
         return;
     if (p->spread > 1)
         join_spread(p, from->dtype, sum, n);
-    if (p->direct) /* the array is packed as well */
+    if (from->dtype == to->dtype && to->dtype != WF_BOOL && is_packed(to, &j->mem[p->target]))
         wf__join_packed(p->join, to->dtype, j->mem[p->target].base + first * size, sum, n);
     else
         join_array(p, from, to, &j->mem[p->target], first, sum, n);
 }
 
-void wf__copies_join(wf__copies *c, wf__pool *pool, int threads, const wf__mem *mem)
+void wf__copies_join(const wf__copies *c, wf__pool *pool, int threads, const wf__mem *mem, bool joined)
 {
     for (uint32_t k = 0; k < c->stage->copies.n; ++k) {
-        joining j = { c, &c->stage->copies.at[k], mem };
+        joining j = { c, &c->stage->copies.at[k], mem, joined };
         int64_t parts = (int64_t)((j.p->elements + part_of(j.p) - 1) / part_of(j.p));
         if (parts > WF__JOINED_ALONE)
             wf__pool_run_on(pool, threads, parts, join_part, &j);
@@ -236,4 +283,34 @@ void wf__copies_join(wf__copies *c, wf__pool *pool, int threads, const wf__mem *
             for (int64_t i = 0; i < parts; ++i)
                 join_part(&j, i, 0);
     }
+}
+
+/* ---- copies of several ranks ---- */
+void wf__copies_join_pair(const wf__copies *c, int64_t to, int64_t from)
+{
+    const wf__stage *stage = c->stage;
+    WF__ASSERT(c->filled[to] && c->filled[from]);
+    for (uint32_t k = 0; k < stage->copies.n; ++k) {
+        const wf__private *p = &stage->copies.at[k];
+        wf__join_packed(p->join, stage->lowered.slot[p->slot].dtype,
+                        c->mem[(size_t)to * stage->lowered.slot_n + p->slot].base,
+                        c->mem[(size_t)from * stage->lowered.slot_n + p->slot].base, elements_of(p));
+    }
+}
+
+size_t wf__copies_move(wf__copies *c, int64_t i, char *packed, bool out)
+{
+    const wf__stage *stage = c->stage;
+    size_t done = 0;
+    for (uint32_t k = 0; k < stage->copies.n; ++k) {
+        const wf__private *p = &stage->copies.at[k];
+        const size_t bytes = elements_of(p) * wf__size(stage->lowered.slot[p->slot].dtype);
+        char *own = c->mem[(size_t)i * stage->lowered.slot_n + p->slot].base;
+        if (packed)
+            memcpy(out ? packed + done : own, out ? own : packed + done, bytes);
+        done += bytes;
+    }
+    if (packed)
+        c->filled[i] = 1;
+    return done;
 }

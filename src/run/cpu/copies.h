@@ -21,8 +21,13 @@ int64_t wf__copies_most(const wf__stage *stage, int64_t wanted);
 bool wf__copies_begin(wf__copies *c, wf__mem_cache *memory, const wf__stage *stage, const wf__mem *mem, int64_t n);
 /* Returns the slots of copy i. The first use of a copy fills it. */
 const wf__mem *wf__copies_use(wf__copies *c, int64_t i);
-/* Joins the copies in their order, then the arrays with the results. */
-void wf__copies_join(wf__copies *c, wf__pool *pool, int threads, const wf__mem *mem);
+/* Joins the copies in their order, then the arrays with the results. `joined`: the first copy already holds the values of
+ * all. */
+void wf__copies_join(const wf__copies *c, wf__pool *pool, int threads, const wf__mem *mem, bool joined);
+/* Joins all of copy `from` into copy `to`. */
+void wf__copies_join_pair(const wf__copies *c, int64_t to, int64_t from);
+/* Copies the values of copy i to (`out`) or from packed memory. Returns their bytes. packed: NULL = only counts them. */
+size_t wf__copies_move(wf__copies *c, int64_t i, char *packed, bool out);
 void wf__copies_end(wf__copies *c);
 /* Fills n elements with what joins leave alone. */
 void wf__fill_neutral(unsigned join, char *to, unsigned dtype, size_t n);

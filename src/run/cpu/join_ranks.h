@@ -1,6 +1,7 @@
 /* join_ranks.h - joins the partial results of a reduction over all ranks (join_ranks.c). */
 #ifndef WEFT_JOIN_RANKS_H
 #define WEFT_JOIN_RANKS_H
+#include "run/cpu/copies.h"
 #include "run/cpu/partials.h"
 #include "run/stage.h"
 
@@ -8,6 +9,9 @@
  * not depend on the number of ranks. Collective; `ok`: this rank has computed its part. Returns false on all ranks, with
  * the failure set, if one has failed. */
 bool wf__join_ranks(const wf__partials *p, const wf__others *others, bool ok, wf__failure *failure);
+/* Likewise joins the copies of all ranks, one for each box, into the first one. c: NULL = this rank has failed before. */
+bool wf__join_copies_of_ranks(const wf__stage *stage, wf__copies *c, const wf__others *others, bool ok,
+                              wf__failure *failure);
 /* All ranks learn whether each of them goes on; `mine`: WF_OK if this one does. Returns false on all, with the failure set,
  * if one does not. Collective. */
 bool wf__ranks_go_on(const wf__others *others, wf_status mine, wf__failure *failure);

@@ -33,6 +33,8 @@ static void run_parallel(wf__launch *l)
     int64_t least = wf__least_of_call(stage);
     if (l->consumer)
         wf__pool_run_on(pool, l->workers, stage->partition.boxes, run_one, l);
+    else if (stage->copies.for_boxes)
+        wf__pool_run_on(pool, l->threads, wf__own_boxes(stage), run_one, l);
     else if (l->copies && stage->copies.in_order)
         wf__pool_run_on(pool, l->threads, l->copies->n, run_group, l);
     else if (l->copies)
@@ -50,24 +52,26 @@ static void run_boxes(wf__launch *l)
     const wf__stage *stage = l->stage;
     if (l->parallel && l->entry)
         run_parallel(l);
-    else if (l->copies && stage->copies.in_order)
+    else if (l->copies && stage->copies.in_order && !stage->copies.for_boxes)
         for (int64_t g = 0; g < l->copies->n; ++g)
             run_group(l, g, 0);
-    else if (stage->lowered.red_n || stage->partition.one_box_per_block)
+    else if (stage->lowered.red_n || stage->copies.for_boxes || stage->partition.one_box_per_block)
         wf__pool_run_several(l->engine->pool, 1, wf__own_boxes(stage), &(wf__several){ 1, 1, false }, run_range, l);
     else
         wf__run_all_points(l);
 }
 
 /* ---- a kernel ---- */
-/* Makes private copies: one for each group of the join order, or one for each worker. */
+/* Makes private copies: one for each box, also for those of other ranks, for each group of the join order, or for each
+ * worker. */
 static bool make_copies(wf__launch *l, wf__copies *c, wf__failure *f)
 {
     const wf__stage *stage = l->stage;
     int64_t workers = l->parallel && (l->entry || stage->copies.in_order) ? l->threads : 1;
     int64_t wanted = stage->copies.in_order && stage->copies.groups ? stage->copies.groups : workers;
     wanted = wanted < wf__own_boxes(stage) ? wanted : wf__own_boxes(stage);
-    if (!wf__copies_begin(c, l->engine->memory, stage, l->call.mem, wf__copies_most(stage, wanted)))
+    wanted = stage->copies.for_boxes ? stage->partition.boxes : wf__copies_most(stage, wanted);
+    if (!wf__copies_begin(c, l->engine->memory, stage, l->call.mem, wanted))
         return wf__out_of_memory(f, "private copies of an array");
     l->copies = c;
     return true;
@@ -126,7 +130,7 @@ static void note_run(const wf__launch *l, const wf__note *next, double start)
     note->ran = true;
     note->threads = !l->parallel || !l->entry ? 1
                     : l->consumer             ? l->workers
-                    : l->copies               ? (int)l->copies->n
+                    : l->copies               ? (int)wf__least(l->copies->n, l->threads)
                                               : l->threads;
     note->copies = l->copies ? (int)l->copies->n : 0;
     note->run_s = wf__now() - wf__compile_seconds(note, next) - start;
@@ -187,7 +191,7 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
         }
         if (ok && stage->division.tallies && !wf__tallies_begin(&tallies, stage, r->others, e->memory, r->base))
             ok = wf__out_of_memory(f, "arrays that ranks accumulate into");
-        if (ok && runs && stage->copies.n)
+        if (ok && (runs || stage->division.joins_copies) && stage->copies.n)
             ok = make_copies(&l, &copies, f);
         if (ok && consumer_s != WF__NO_STAGE && !l.copies)
             ok = add_consumer(r, &l, consumer_s, &consumer, next_mem);
@@ -195,10 +199,8 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
             ok = run_watched(&l, f);
         else if (ok && runs)
             run_boxes(&l);
-        if (l.copies) {
-            wf__copies_join(l.copies, e->pool, l.threads, mem);
-            wf__copies_end(l.copies);
-        }
+        if (l.copies && !stage->division.joins_copies)
+            wf__copies_join(l.copies, e->pool, l.threads, mem, false);
         if (note)
             note_run(&l, next, start);
         atomic_fetch_add_explicit(&e->evaluated, 1 + (ok && l.consumer), memory_order_relaxed);
@@ -212,6 +214,14 @@ bool wf__run_kernel(const wf__run *r, uint32_t s, uint32_t consumer_s, bool *con
     if (stage->division.tallies && !stage->empty)
         ok = wf__tallies_join(&tallies, r->others, ok, stage->division.joins, f);
     wf__tallies_end(&tallies);
+    const bool told = stage->division.joins || stage->division.tallies; /* all ranks know whether one has failed */
+    if (stage->division.joins_copies && !stage->empty && (ok || !told)) {
+        ok = wf__join_copies_of_ranks(stage, l.copies, r->others, ok, f);
+        if (ok)
+            wf__copies_join(l.copies, e->pool, l.threads, mem, true);
+    }
+    if (l.copies)
+        wf__copies_end(l.copies);
     if (consumed)
         *consumed = l.consumer != NULL;
     wf__partials_end(&l.partials, e->memory);

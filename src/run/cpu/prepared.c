@@ -51,7 +51,7 @@ void wf__cpu_prepare(const wf__engine *e, wf__plan *plan, char *const *base, wf_
     bool shared = plan->stage_n == 1 && wf__is_large(stage, &(wf__limits){ 0 });
     /* A launch that can be cancelled has a status, which prepared ones have not. */
     if (plan->stage_n != 1 || plan->temp_n || stage->empty || stage->lowered.red_n || stage->copies.n ||
-        stage->partition.one_box_per_block || stage->division.tallies || !wf__own_boxes(stage) ||
+        stage->partition.one_box_per_block || wf__waits_for_ranks(stage) || !wf__own_boxes(stage) ||
         (shared && (stage->partition.slabs < 0 || stage->promises.updates || wf__pool_is_observed(e->pool))))
         return;
     if (!wf__grow(&out->mem, &out->mem_cap, stage->lowered.slot_n, sizeof *out->mem))
