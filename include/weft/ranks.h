@@ -37,6 +37,8 @@ WF_API const char *wf_ranks_message(const wf_ranks *ranks);
  * Errors: a call that waits longer fails with WF_ERR_BACKEND; its message says what this rank waits for.
  * Groups that are split off later inherit it. WF_ERR_ARG: not a number of seconds. */
 WF_API wf_status wf_ranks_set_timeout(wf_ranks *ranks, double seconds);
+/* What was set, also by the environment's WEFT_MPI_TIMEOUT; 0 for NULL. */
+WF_API double wf_ranks_get_timeout(const wf_ranks *ranks);
 /* Collective: ranks that give the same colour form a group, numbered by key, then by their old number.
  * A negative colour takes no part, and *out becomes NULL.
  * Owns: the caller frees the group, before the one that it was split from. */

@@ -55,11 +55,15 @@ bool wfpy_is_long(const wf_array *array) { return wf_array_count(array) >= WFPY_
 wf_dtype wfpy_array_dtype(PyObject *object)
 {
     const wfpy_array *a = self_array(object);
+    if (!a->array && !a->value)
+        return WF_U8;
     return a->array ? wf_array_dtype(a->array) : wf_val_dtype(((wfpy_value *)a->value)->val);
 }
 wf_shape wfpy_array_shape(PyObject *object)
 {
     const wfpy_array *a = self_array(object);
+    if (!a->array && !a->value)
+        return (wf_shape){ .rank = 1 };
     return a->array ? wf_array_shape(a->array) : wf_val_shape(((wfpy_value *)a->value)->val);
 }
 
@@ -225,18 +229,28 @@ static PyObject *asarray(PyObject *self, PyObject *args, PyObject *keywords)
 
 static PyObject *empty(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = { "shape", "dtype", "device", NULL };
-    PyObject *shape_object, *dtype_object = NULL, *device_object = NULL;
+    static char *names[] = { "shape", "dtype", "device", "ranks", "grid", NULL };
+    PyObject *shape_object, *dtype_object = NULL, *device_object = NULL, *ranks = Py_None, *grid = Py_None;
     wf_shape shape;
     wf_dtype dtype = WF_F32;
     wf_place place = { .size = sizeof place };
     (void)self;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OO:empty", names, &shape_object, &dtype_object,
-                                     &device_object) ||
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OO$OO:empty", names, &shape_object, &dtype_object,
+                                     &device_object, &ranks, &grid) ||
         !wfpy_shape(shape_object, false, &shape) ||
         (dtype_object && dtype_object != Py_None && !wfpy_dtype(dtype_object, &dtype)) ||
         !wfpy_device(device_object, &place.device) || !wfpy_context())
         return NULL;
+    if (ranks != Py_None) {
+        if (place.device > WF_CPU)
+            return PyErr_Format(wfpy.error[WF_ERR_DEVICE],
+                                "weft.empty(): a distributed array is in the memory of processors, not of device %R",
+                                device_object);
+        wf_array *made = wfpy_empty_distributed("weft.empty", dtype, &shape, ranks, grid);
+        return made ? wfpy_array_new(made) : NULL;
+    }
+    if (grid != Py_None)
+        return PyErr_Format(wfpy.error[WF_ERR_ARG], "weft.empty(): grid %R needs the argument 'ranks'", grid);
     return wfpy_array_new(wf_empty_with(wfpy.context, dtype, shape, &place));
 }
 
@@ -308,7 +322,7 @@ static PyObject *get_device(PyObject *self, void *closure)
 static PyObject *get_is_lazy(PyObject *self, void *closure)
 {
     (void)closure;
-    return PyBool_FromLong(!self_array(self)->array);
+    return PyBool_FromLong(wfpy_is_lazy(self));
 }
 static PyObject *get_read_only(PyObject *self, void *closure)
 {
@@ -358,9 +372,10 @@ static PyObject *item(PyObject *self, PyObject *none)
         return NULL;
     }
     wf_dtype dtype = wf_array_dtype(array);
-    if (download(array, bytes, wf_dtype_size(dtype)) != WF_OK)
-        return wfpy_raise();
-    return wfpy_element(dtype, bytes);
+    wf_array *all = wf_array_dist(array) ? wfpy_collect(array) : wf_retain(array);
+    const bool done = all && download(all, bytes, wf_dtype_size(dtype)) == WF_OK;
+    wf_release(all);
+    return done ? wfpy_element(dtype, bytes) : wfpy_raise();
 }
 
 static PyObject *lists_of(wf_dtype dtype, const wf_shape *shape, int axis, const char **at)
@@ -466,7 +481,12 @@ static PyObject *copy(PyObject *self, PyObject *none)
 {
     (void)none;
     wf_array *array = wfpy_array_of(self);
-    return array ? wfpy_array_new(wf_array_copy(array)) : NULL;
+    if (!array)
+        return NULL;
+    wfpy_released r = wfpy_release_gil(false);
+    wf_array *made = wf_array_copy(array);
+    wfpy_take_gil(r);
+    return wfpy_array_new(made);
 }
 static PyObject *deep_copy(PyObject *self, PyObject *memo)
 {
@@ -558,13 +578,17 @@ static PyGetSetDef properties[] = {
     { "device", get_device, NULL, "The device in whose memory the elements are: 'cpu', 'cuda:0'.", NULL },
     { "is_lazy", get_is_lazy, NULL, "True until the elements have been computed.", NULL },
     { "read_only", get_read_only, NULL, "True if the elements cannot be written through this array.", NULL },
+    { "ranks", wfpy_get_ranks, NULL, "The group of ranks over which the array is distributed, or None.", NULL },
+    { "dist", wfpy_get_dist, NULL, "How the array is distributed, a weft.Dist, or None.", NULL },
+    { "block_range", wfpy_get_block_range, NULL, "(lo, hi): this rank has the indices from lo to below hi.", NULL },
+    { "block_slices", wfpy_get_block_slices, NULL, "The indices that this rank has, a tuple of slices.", NULL },
     { "T", wfpy_get_transposed, NULL, "A view with the axes in reverse order.", NULL },
     { "real", get_real, NULL, "The real parts; the array itself if it is real.", NULL },
     { "imag", get_imag, NULL, "The imaginary parts.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 static PyMethodDef methods[] = {
-    { "item", item, METH_NOARGS, "item()\n--\n\nThe only element, as a Python number." },
+    { "item", item, METH_NOARGS, "item()\n--\n\nThe only element, as a Python number. Of a distributed array all ranks call it." },
     { "tolist", tolist, METH_NOARGS, "tolist()\n--\n\nThe elements as nested lists of Python numbers." },
     { "tobytes", tobytes, METH_NOARGS, "tobytes()\n--\n\nThe elements in C order." },
     { "copy", copy, METH_NOARGS, "copy()\n--\n\nA new array with the same elements, in C order." },
@@ -607,7 +631,9 @@ static PyMethodDef functions[] = {
       "An array of what object holds: an array of any library, or a number, or nested lists of numbers.\n"
       "Memory is shared where dtype, device and layout allow it, unless copy is true." },
     { "empty", WFPY_FUNCTION(empty), METH_VARARGS | METH_KEYWORDS,
-      "empty(shape, dtype=weft.f32, device=None)\n--\n\nA new array with undefined elements." },
+      "empty(shape, dtype=weft.f32, device=None, *, ranks=None, grid=None)\n--\n\n"
+      "A new array with undefined elements. ranks: a group, as of weft.ranks(), over which the array is distributed.\n"
+      "grid: how many ranks divide each axis; 0, or None for all of them: chosen; or a weft.Dist, as of another array." },
     { "shares_memory", shares_memory, METH_VARARGS,
       "shares_memory(a, b)\n--\n\nTrue if two arrays are views of one allocation." },
     { "_from_bytes", from_bytes, METH_VARARGS, NULL },
@@ -617,11 +643,12 @@ static PyMethodDef functions[] = {
 int wfpy_add_array(PyObject *module)
 {
     PyType_Slot slots[96];
-    static PyMethodDef with_views[WFPY_METHODS], all[WFPY_METHODS];
+    static PyMethodDef with_views[WFPY_METHODS], with_ranks[WFPY_METHODS], all[WFPY_METHODS];
     wfpy_join_methods(with_views, methods, wfpy_view_methods);
+    wfpy_join_methods(with_ranks, with_views, wfpy_distributed_methods);
     for (PyType_Slot *s = own_slots; s->slot; ++s)
         if (s->slot == Py_tp_methods)
-            s->pfunc = wfpy_join_methods(all, with_views, wfpy_dlpack_methods);
+            s->pfunc = wfpy_join_methods(all, with_ranks, wfpy_dlpack_methods);
     wfpy_join_slots(own_slots, slots, sizeof slots / sizeof *slots);
     PyType_Spec spec = { "weft.Array", sizeof(wfpy_array), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                          slots };

@@ -352,16 +352,19 @@ PyObject *wfpy_dispatch_natural(PyObject *self, PyObject *const *args, Py_ssize_
     }
     PyObject *kernel = Py_NewRef(e->kernel), *result = NULL; /* a warning may run code that forgets the entry */
     made_shape = result_shape(d, &shape);
+    const wf_array *beside = NULL;
     int at = 0, made = 0;
-    for (int i = 0; i < n; ++i)
+    for (int i = 0; i < n; ++i) {
         if (kind[i] != STATIC)
             list[at++] = &given[i];
+        if (kind[i] == ARRAY && wfpy_is_array(args[i]))
+            beside = wfpy_beside(beside, ((wfpy_array *)args[i])->array, &made_shape);
+    }
     for (; made < d->outs; ++made) {
         const part *p = &e->part[n + made];
-        const wf_place place = { .size = sizeof place, .device = p->device };
         wfpy_given *out = &given[n + made];
         out->buffer.obj = NULL;
-        out->object = wfpy_array_new(wf_empty_with(wfpy.context, p->dtype, made_shape, &place));
+        out->object = wfpy_array_new(wfpy_empty_result(beside, p->dtype, &made_shape, p->device));
         if (!out->object)
             break;
         list[at++] = out;

@@ -24,10 +24,37 @@ static const struct {
     { WF_ERR_CANCELLED, "CancelledError", "The work was cancelled.", &PyExc_RuntimeError },
 };
 
+PyObject *wfpy_message(const char *text)
+{
+    static const struct {
+        const char *in_c, *in_python;
+    } functions[] = {
+        { "wf_array_block", "Array.block" },
+        { "wf_array_collect", "Array.collect" },
+        { "wf_array_redistribute", "Array.redistribute" },
+    };
+    PyObject *message = PyUnicode_FromString(text);
+    for (size_t i = 0; message && i < sizeof functions / sizeof *functions; ++i) {
+        if (!strstr(text, functions[i].in_c))
+            continue;
+        PyObject *in_c = PyUnicode_FromString(functions[i].in_c);
+        PyObject *in_python = in_c ? PyUnicode_FromString(functions[i].in_python) : NULL;
+        PyObject *translated = in_python ? PyUnicode_Replace(message, in_c, in_python, -1) : NULL;
+        Py_XDECREF(in_c);
+        Py_XDECREF(in_python);
+        Py_DECREF(message);
+        message = translated;
+    }
+    return message;
+}
+
 PyObject *wfpy_raise_status(wf_status status, const char *text)
 {
     bool known = status > WF_OK && status <= WF_ERR_CANCELLED;
-    PyErr_SetString(wfpy.error[known ? status : 0], text);
+    PyObject *message = wfpy_message(text);
+    if (message)
+        PyErr_SetObject(wfpy.error[known ? status : 0], message);
+    Py_XDECREF(message);
     return NULL;
 }
 

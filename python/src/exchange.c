@@ -132,8 +132,10 @@ PyObject *wfpy_from_buffer(PyObject *object)
 
 /* ---- as buffers ---- */
 
-/* What a view of an array points to. */
+/* What a view of an array points to. The array's memory stays while there are views, also if it is the block of a
+ * distributed array, which ends. */
 typedef struct lent {
+    wf_array *array;
     Py_ssize_t shape[WF_MAX_RANK], strides[WF_MAX_RANK];
 } lent;
 
@@ -157,7 +159,10 @@ int wfpy_get_buffer(PyObject *self, Py_buffer *view, int flags)
     wf_status status = wf_map(array, &data, strides);
     wfpy_take_gil(r);
     if (status != WF_OK) {
-        PyErr_SetString(PyExc_BufferError, wf_last_message(wfpy.context));
+        PyObject *message = wfpy_message(wf_last_message(wfpy.context));
+        if (message)
+            PyErr_SetObject(PyExc_BufferError, message);
+        Py_XDECREF(message);
         wf_clear_error(wfpy.context);
         return -1;
     }
@@ -185,6 +190,7 @@ int wfpy_get_buffer(PyObject *self, Py_buffer *view, int flags)
         return -1;
     }
     const Py_ssize_t size = (Py_ssize_t)wf_dtype_size(dtype);
+    l->array = wf_retain(array);
     for (int i = 0; i < shape.rank; ++i) {
         l->shape[i] = (Py_ssize_t)shape.dim[i];
         l->strides[i] = (Py_ssize_t)strides[i] * size;
@@ -205,5 +211,6 @@ int wfpy_get_buffer(PyObject *self, Py_buffer *view, int flags)
 void wfpy_release_buffer(PyObject *self, Py_buffer *view)
 {
     (void)self;
+    wf_release(((lent *)view->internal)->array);
     PyMem_Free(view->internal);
 }

@@ -163,20 +163,48 @@ static bool take_path(wfpy_call *call, PyObject *object, const char **path)
 /* Reading and writing take time, so the calls are long: they give up the GIL. */
 typedef PyObject *function(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords);
 
+static bool is_given(PyObject *object) { return object && object != Py_None; }
+
+/* The distribution of the array in a file by `grid`, if that is given. All ranks find the same, or all raise. */
+static bool take_file_dist(const char *path, wf_ranks *ranks, PyObject *grid, wf_dist *dist)
+{
+    wf_shape shape;
+    wf_ranks_error error;
+    if (!is_given(grid))
+        return true;
+    if (!ranks) {
+        PyErr_Format(wfpy.error[WF_ERR_ARG], "weft.load(): grid %R needs the argument 'ranks'", grid);
+        return false;
+    }
+    wfpy_released r = wfpy_release_gil(true);
+    const wf_status own = wf_probe(wfpy.context, path, NULL, NULL, &shape);
+    const wf_status all = wf_ranks_agree(ranks, own, wf_last_message(wfpy.context), &error);
+    wfpy_take_gil(r);
+    if (own != WF_OK)
+        wfpy_raise();
+    else if (all != WF_OK)
+        wfpy_raise_status(all, error.text);
+    return all == WF_OK && own == WF_OK && wfpy_take_dist("weft.load", grid, &shape, wf_ranks_size(ranks), dist);
+}
+
 /* (array, meta) */
 static PyObject *load(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
 {
-    BEGIN("load", 3, 3, 1, "path", "offset", "shape")
+    BEGIN("load", 5, 5, 1, "path", "offset", "shape", "ranks", "grid")
     call.is_long = true;
+    wf_ranks *ranks = NULL;
+    wf_dist dist;
     const char *path;
     wf_shape offset, shape;
     wf_meta meta = { .size = sizeof meta };
     if (wfpy_bind(&signature, args, n, keywords, at) && take_path(&call, at[0], &path) &&
-        wfpy_take_shape(&call, at[1], true, &offset) && wfpy_take_shape(&call, at[2], true, &shape)) {
-        bool part = at[1] && at[1] != Py_None;
+        wfpy_take_shape(&call, at[1], true, &offset) && wfpy_take_shape(&call, at[2], true, &shape) &&
+        (!is_given(at[3]) || wfpy_take_ranks("weft.load", at[3], &ranks)) &&
+        take_file_dist(path, ranks, at[4], &dist)) {
         wfpy_call_begin(&call);
-        wf_array *made =
-            part ? wf_load_region(wfpy.context, path, offset, shape, &meta) : wf_load(wfpy.context, path, &meta);
+        wf_array *made = is_given(at[1]) ? wf_load_region(wfpy.context, path, offset, shape, &meta)
+                         : ranks ? wf_load_distributed(wfpy.context, path, ranks, is_given(at[4]) ? &dist : NULL, &meta)
+                                 : wf_load(wfpy.context, path, &meta);
         wfpy_call_return(&call);
         PyObject *parts[] = { wfpy_array_new(made), made ? dict_of(&meta) : NULL };
         result = wfpy_tuple(parts, 2);
@@ -226,9 +254,13 @@ static PyObject *store(PyObject *self, PyObject *const *args, Py_ssize_t n, PyOb
     }
     END;
 }
+static wf_status save_array(const wf_array *array, const char *path, const wf_meta *meta)
+{
+    return wf_array_dist(array) ? wf_save_distributed(array, path, meta) : wf_save(array, path, meta);
+}
 static PyObject *save(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
 {
-    return store(self, args, n, keywords, wf_save);
+    return store(self, args, n, keywords, save_array);
 }
 static PyObject *append(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
 {

@@ -62,6 +62,11 @@ static bool run(PyObject *graph)
 
 bool wfpy_lazy_compute(wfpy_array *a)
 {
+    if (!a->value) {
+        wfpy_raise_status(WF_ERR_ARG, "the array is the block of a distributed array that has ended: "
+                                      "`with array.block() as block:` gives it for the statements within");
+        return false;
+    }
     PyObject *graph = Py_NewRef(((wfpy_value *)a->value)->graph);
     bool computed = keep(a) && run(graph);
     Py_DECREF(graph);
@@ -160,7 +165,7 @@ static PyObject *eval(PyObject *self, PyObject *args)
         if (!wfpy_is_array(object))
             return PyErr_Format(PyExc_TypeError, "weft.eval takes arrays of weft, not %R", object);
         wfpy_array *a = (wfpy_array *)object;
-        if (!a->array) {
+        if (a->value) {
             if (!keep(a))
                 return NULL;
             any = true;

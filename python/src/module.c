@@ -130,7 +130,7 @@ wf_context *wfpy_context(void)
 wfpy_released wfpy_release_gil(bool when)
 {
     wfpy_released r = { NULL };
-    if (when || wfpy_has_streams())
+    if (when || wfpy_has_streams() || wfpy_has_ranks())
         released = r.state = PyEval_SaveThread();
     return r;
 }
@@ -243,7 +243,7 @@ static int exec_module(PyObject *module)
         wfpy_add_values,      wfpy_add_graph,  wfpy_add_kernel,  wfpy_add_text,     wfpy_add_lazy,
         wfpy_add_wrappers,    wfpy_add_files,  wfpy_add_star,    wfpy_add_hooks,    wfpy_add_rules,
         wfpy_add_derivatives, wfpy_add_traced, wfpy_add_same,    wfpy_add_dispatch, wfpy_add_frozen,
-        wfpy_add_elementwise, wfpy_add_stream,
+        wfpy_add_elementwise, wfpy_add_stream, wfpy_add_ranks,   wfpy_add_distributed,
     };
     if (PyModule_AddStringConstant(module, "__version__", wf_version()) < 0)
         return -1;

@@ -72,9 +72,9 @@ static bool int_operand(PyObject *object, wf_graph *g, operand *o)
 static bool array_operand(PyObject *object, wf_graph *g, operand *o)
 {
     wfpy_array *a = (wfpy_array *)object;
-    if (!a->array && ((wfpy_value *)a->value)->val.h.graph == g)
+    if (a->value && ((wfpy_value *)a->value)->val.h.graph == g)
         o->val = ((wfpy_value *)a->value)->val;
-    else if (!a->array && g == wfpy_trial())
+    else if (a->value && g == wfpy_trial())
         o->val = wfpy_stand_in(object, g);
     else {
         wf_array *array = wfpy_array_of(object);

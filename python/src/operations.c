@@ -178,7 +178,7 @@ PyObject *wfpy_cast(PyObject *object, wf_dtype dtype)
         wfpy_value *v = (wfpy_value *)object;
         return wfpy_graph_of(v->graph) ? wfpy_value_new(v->graph, (wf_cast)(v->val, dtype)) : NULL;
     }
-    if (wfpy_is_array(object) && !((wfpy_array *)object)->array) {
+    if (wfpy_is_array(object) && wfpy_is_lazy(object)) {
         wfpy_value *v = (wfpy_value *)((wfpy_array *)object)->value;
         PyObject *cast = wfpy_graph_of(v->graph) ? wfpy_value_new(v->graph, (wf_cast)(v->val, dtype)) : NULL;
         PyObject *array = cast ? wfpy_lazy_array(cast) : NULL;
@@ -187,7 +187,13 @@ PyObject *wfpy_cast(PyObject *object, wf_dtype dtype)
     }
     PyObject *array = wfpy_as_array(object, WF_NONE);
     wf_array *from = array ? wfpy_array_of(array) : NULL;
-    PyObject *made = from ? wfpy_array_new(wf_array_cast(from, dtype)) : NULL;
+    wf_array *cast = NULL;
+    if (from) {
+        wfpy_released r = wfpy_release_gil(false);
+        cast = wf_array_cast(from, dtype);
+        wfpy_take_gil(r);
+    }
+    PyObject *made = from ? wfpy_array_new(cast) : NULL;
     Py_XDECREF(array);
     return made;
 }

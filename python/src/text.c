@@ -359,7 +359,7 @@ static PyObject *again(entry *e, arguments *a)
 {
     wf_array *made[MOST_RESULTS] = { NULL };
     wf_arg arg[MOST_ARGUMENTS + MOST_RESULTS];
-    const wf_place place = { .size = sizeof place, .device = e->device ? e->device : e->layout[0].device };
+    const wf_device device = e->device ? e->device : e->layout[0].device;
     bool right = true;
     int n = 0;
     for (int i = 0; i < e->n; ++i) {
@@ -368,7 +368,10 @@ static PyObject *again(entry *e, arguments *a)
         arg[n++] = a->arg[i];
     }
     for (int i = 0; right && i < e->results; ++i) {
-        made[i] = wf_empty_with(wfpy.context, e->result[i].dtype, e->result[i].shape, &place);
+        const wf_array *beside = NULL;
+        for (int k = 0; k < n - i; ++k)
+            beside = wfpy_beside(beside, arg[k].as.array, &e->result[i].shape);
+        made[i] = wfpy_empty_result(beside, e->result[i].dtype, &e->result[i].shape, device);
         right = made[i] != NULL;
         arg[n++] = (wf_arg){ e->result[i].name, WF_ARG_ARRAY, 0, { .array = made[i] } };
     }

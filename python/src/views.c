@@ -136,7 +136,10 @@ int wfpy_set_item(PyObject *self, PyObject *key, PyObject *value)
             wfpy_raise();
     }
     if (elements) {
-        if (wf_array_assign(view, elements) == WF_OK)
+        wfpy_released r = wfpy_release_gil(false);
+        const wf_status status = wf_array_assign(view, elements);
+        wfpy_take_gil(r);
+        if (status == WF_OK)
             result = 0;
         else
             wfpy_raise();

@@ -25,6 +25,8 @@
  *   stream.c    queues of launches
  *   text.c      operator text
  *   files.c     files of arrays
+ *   ranks.c     groups of ranks
+ *   distributed.c  distributions, distributed arrays
  *   star.c      STAR files
  *   hooks.c     functions of the library that call functions of Python
  *   derivatives.c  derivatives of values and operators, tapes
@@ -45,6 +47,7 @@
 
 #include <weft/block.h>
 #include <weft/context.h>
+#include <weft/distributed.h>
 #include <weft/functions.h>
 #include <weft/text.h>
 #include <weft/weft.h>
@@ -70,8 +73,8 @@ wf_context *wfpy_context(void);
 int wfpy_warn(void);
 /* Work of at least so many elements is done without the GIL. */
 enum { WFPY_LONG = 1 << 14 };
-/* The thread gives up the GIL between these two, if `when` holds, and while there are streams, for whose work a call may
- * have to wait. */
+/* The thread gives up the GIL between these two, if `when` holds, and while there are streams or several ranks, for whose
+ * work a call may have to wait. */
 typedef struct wfpy_released {
     PyThreadState *state;
 } wfpy_released;
@@ -98,6 +101,8 @@ int wfpy_add_derivatives(PyObject *module);
 int wfpy_add_traced(PyObject *module);
 int wfpy_add_context(PyObject *module);
 int wfpy_add_stream(PyObject *module);
+int wfpy_add_ranks(PyObject *module);
+int wfpy_add_distributed(PyObject *module);
 /* Adds functions to a module by its name, which is made if it is not there. */
 int wfpy_add_functions(const char *module, PyMethodDef *functions);
 /* Calls a function of Python with the arguments of a call by METH_FASTCALL, after `first` unless that is NULL. */
@@ -115,6 +120,8 @@ PyTypeObject *wfpy_add_type(PyObject *module, PyType_Spec *spec);
 PyObject *wfpy_raise(void);
 /* Raises the exception of a status with a text. Returns NULL. */
 PyObject *wfpy_raise_status(wf_status status, const char *text);
+/* A message of the library, with Python's names of the functions that it advises. A new reference. */
+PyObject *wfpy_message(const char *text);
 /* Returns `result`. If it is NULL, frames of the package are taken out of the exception's traceback, except in debug mode:
  * what remains are lines of the program. */
 PyObject *wfpy_hide_frames(PyObject *result);
@@ -138,7 +145,8 @@ const char *wfpy_format_of_dtype(wf_dtype dtype);
 
 /* ---- array.c -------------------------------------------------------------------------------------------------- */
 
-/* weft.Array. `array` is NULL while the array is lazy: then `value` is the weft.Value that it will hold. */
+/* weft.Array. `array` is NULL while the array is lazy: then `value` is the weft.Value that it will hold. Both are NULL in
+ * the block of a distributed array that has ended. */
 typedef struct wfpy_array {
     PyObject_HEAD wf_array *array;
     PyObject *value;
@@ -146,6 +154,7 @@ typedef struct wfpy_array {
     PyObject *weak;
 } wfpy_array;
 static inline bool wfpy_is_array(PyObject *object) { return Py_TYPE(object) == wfpy.array; }
+static inline bool wfpy_is_lazy(PyObject *array) { return ((wfpy_array *)array)->value != NULL; }
 /* A new weft.Array. Owns `array`, also on failure. NULL: raises the library's error. */
 PyObject *wfpy_array_new(wf_array *array);
 /* True if the array cannot be written. A lazy array can. */
@@ -232,6 +241,35 @@ wf_array *wfpy_view_of(wf_array *array, PyObject *key);
 PyObject *wfpy_index_get(PyObject *self, PyObject *key);
 /* array[key] = value. 1: done; 0: it is for wfpy.wide_assign; -1: an exception. */
 int wfpy_index_set(PyObject *self, PyObject *key, PyObject *value);
+
+/* ---- ranks.c -------------------------------------------------------------------------------------------------- */
+
+/* True if there is a group of several ranks. */
+bool wfpy_has_ranks(void);
+/* The group of a weft.Ranks. False: an exception that names the function. */
+bool wfpy_take_ranks(const char *function, PyObject *object, wf_ranks **ranks);
+/* The weft.Ranks of a group; None for NULL. A new reference. */
+PyObject *wfpy_ranks_object(const wf_ranks *ranks);
+
+/* ---- distributed.c --------------------------------------------------------------------------------------------- */
+
+/* The distribution of a shape by `grid`: None, numbers of ranks along the axes, or a weft.Dist. */
+bool wfpy_take_dist(const char *function, PyObject *grid, const wf_shape *shape, int ranks, wf_dist *dist);
+/* A new distributed array. NULL: an exception that names the function. */
+wf_array *wfpy_empty_distributed(const char *function, wf_dtype dtype, const wf_shape *shape, PyObject *ranks,
+                                 PyObject *grid);
+/* A result is distributed as one of the arrays that it is computed from. wfpy_beside is called for each of them, and gives
+ * the one; `found` is NULL at first. */
+const wf_array *wfpy_beside(const wf_array *found, const wf_array *array, const wf_shape *shape);
+/* A new array for a result; `beside` may be NULL. NULL: the library's error. */
+wf_array *wfpy_empty_result(const wf_array *beside, wf_dtype dtype, const wf_shape *shape, wf_device device);
+/* All elements of a distributed array. NULL: the library's error. */
+wf_array *wfpy_collect(const wf_array *array);
+PyObject *wfpy_get_ranks(PyObject *self, void *closure);
+PyObject *wfpy_get_dist(PyObject *self, void *closure);
+PyObject *wfpy_get_block_range(PyObject *self, void *closure);
+PyObject *wfpy_get_block_slices(PyObject *self, void *closure);
+extern PyMethodDef wfpy_distributed_methods[];
 
 /* ---- names.c -------------------------------------------------------------------------------------------------- */
 

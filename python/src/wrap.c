@@ -186,8 +186,7 @@ bool wfpy_take_out(wfpy_call *call, PyObject *object, const wf_array *x, wf_arra
     wf_dtype dtype = wf_array_dtype(x);
     if (wf_dtype_kind(dtype) < WF_KIND_FLOAT)
         dtype = wf_dtype_size(dtype) < 4 ? WF_F32 : WF_F64;
-    wf_place place = { .size = sizeof place, .device = wf_array_device(x) };
-    *owner = wfpy_array_new(wf_empty_with(wfpy.context, dtype, wf_array_shape(x), &place));
+    *owner = wfpy_array_new(wf_empty_like(x, dtype, wf_array_shape(x)));
     if (!*owner || !own(call, *owner, NULL))
         return false;
     *array = wfpy_array_of(*owner);

@@ -12,6 +12,7 @@ from ._weft import *  # noqa: F403
 from . import _aliases, _arrays, _numpy, _standard  # noqa: F401
 from ._arrays import full, ones, ones_like, zeros, zeros_like
 from ._context import debug, fast_math, flags, info, lazy, progress
+from ._ranks import ranks
 from ._show import history, images_in_notebooks, png
 from ._text import evaluate
 from ._c_functions import *  # noqa: F403

@@ -54,33 +54,38 @@ def default_dtype(number: Any) -> DType:
     return _weft.f64
 
 
-def full(shape, value, dtype=None, device=None):
-    """A new array in which every element is `value`."""
-    made = empty(shape, default_dtype(value) if dtype is None else dtype, device)
+def full(shape, value, dtype=None, device=None, *, ranks=None, grid=None):
+    """A new array in which every element is `value`; ranks and grid as in weft.empty."""
+    made = empty(shape, default_dtype(value) if dtype is None else dtype, device, ranks=ranks, grid=grid)
     made[...] = value
     return made
 
 
-def zeros(shape, dtype=_weft.f32, device=None):
-    """A new array of zeros."""
-    return full(shape, 0, dtype, device)
+def zeros(shape, dtype=_weft.f32, device=None, *, ranks=None, grid=None):
+    """A new array of zeros; ranks and grid as in weft.empty."""
+    return full(shape, 0, dtype, device, ranks=ranks, grid=grid)
 
 
-def ones(shape, dtype=_weft.f32, device=None):
-    """A new array of ones."""
-    return full(shape, 1, dtype, device)
+def ones(shape, dtype=_weft.f32, device=None, *, ranks=None, grid=None):
+    """A new array of ones; ranks and grid as in weft.empty."""
+    return full(shape, 1, dtype, device, ranks=ranks, grid=grid)
+
+
+def _full_like(array, value, dtype):
+    array = asarray(array)
+    made = _weft._empty_beside(array.shape, dtype or array.dtype, array.device, (array,))
+    made[...] = value
+    return made
 
 
 def zeros_like(array, dtype=None):
-    """Zeros with the shape, dtype and device of an array."""
-    array = asarray(array)
-    return zeros(array.shape, dtype or array.dtype, array.device)
+    """Zeros with the shape, dtype and device of an array, distributed as it is."""
+    return _full_like(array, 0, dtype)
 
 
 def ones_like(array, dtype=None):
-    """Ones with the shape, dtype and device of an array."""
-    array = asarray(array)
-    return ones(array.shape, dtype or array.dtype, array.device)
+    """Ones with the shape, dtype and device of an array, distributed as it is."""
+    return _full_like(array, 1, dtype)
 
 
 # ---- how arrays are shown ----
@@ -117,11 +122,16 @@ def _rows(array, cut, indent):
 def _repr(array):
     if array.is_lazy:
         return f"<weft.Array {array.dtype} {array.shape} lazy>"
+    if array.dist is not None:
+        lo, hi = array.block_range
+        block = ", ".join(f"{a}:{b}" for a, b in zip(lo, hi))
+        return f"<weft.Array {array.dtype} {array.shape}, grid {array.dist.grid}, block [{block}] of {array.ranks}>"
     text = _rows(array, array.size > _LONG, len("Array("))
     where = "" if array.device == "cpu" else f", device='{array.device}'"
     return f"Array({text}, dtype={array.dtype}{where})"
 
 
 Array.__repr__ = _repr
-Array.__str__ = lambda array: _repr(array) if array.is_lazy else _rows(array, array.size > _LONG, 0)
+Array.__str__ = lambda array: (
+    _repr(array) if array.is_lazy or array.dist is not None else _rows(array, array.size > _LONG, 0))
 Array.__format__ = lambda array, spec: format(array.item(), spec) if spec else str(array)

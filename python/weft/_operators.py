@@ -133,7 +133,7 @@ class _Elementwise(_weft.Dispatcher):
             self.record(parts, dtypes)
             self.found[parts] = dtypes
         shape, device = _space(given), device_of(parts)
-        return [empty(shape, dtype, device) for dtype in dtypes]
+        return [_weft._empty_beside(shape, dtype, device, args) for dtype in dtypes]
 
 
 _EWISE = (...,) * 7  # the options of weft.reduce that weft.ewise does not have
@@ -331,7 +331,7 @@ def _reduce(function: Any, *arrays: Any, axis: Any = None, init: Any = 0, join: 
     kernel, dtypes = found
     device = device_of(parts, "cpu")
     kept = tuple(1 if a in axes else n for a, n in enumerate(shape) if keepdims or a not in axes)
-    outs = [empty(kept, d, device) for d in dtypes] if outs is None else outs
+    outs = [_weft._empty_beside(kept, d, device, arrays) for d in dtypes] if outs is None else outs
     kernel.launch((*taken, *outs), shape)
     if out is not None:
         return out

@@ -87,7 +87,7 @@ def images_in_notebooks(on=True):
 
 
 def _repr_png(array):
-    if not _in_notebooks or array.is_lazy or array.size < 64:
+    if not _in_notebooks or array.is_lazy or array.size < 64 or array.dist is not None:
         return None
     try:
         return png(array)

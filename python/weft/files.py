@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Literal, overload
 
-    from ._typing import ArrayLike, DTypeLike, Shape
+    from ._typing import ArrayLike, DTypeLike, Grid, Shape
+    from ._weft import Ranks
 
     Path = str | os.PathLike[str]
 
@@ -74,16 +75,19 @@ def _dict(meta: Meta | dict[str, Any] | None) -> dict[str, Any] | None:
 
 if TYPE_CHECKING:
     @overload
-    def load(path: Path, meta: Literal[False] = False) -> Array: ...
+    def load(path: Path, meta: Literal[False] = False, *, ranks: Ranks | None = None, grid: Grid = None) -> Array: ...
     @overload
-    def load(path: Path, meta: Literal[True]) -> tuple[Array, Meta]: ...
+    def load(path: Path, meta: Literal[True], *, ranks: Ranks | None = None,
+             grid: Grid = None) -> tuple[Array, Meta]: ...
 
 
-def load(path: Path, meta: bool = False) -> Array | tuple[Array, Meta]:
+def load(path: Path, meta: bool = False, *, ranks: Ranks | None = None,
+         grid: Grid = None) -> Array | tuple[Array, Meta]:
     """The array in a file: [h, w], [n, h, w], [d, h, w], [n, d, h, w]; with several channels [..., h, w, c].
 
-    The format is recognised by content, also in gzip, else by suffix. meta=True: (array, Meta)."""
-    array, facts = _c.load(path)
+    The format is recognised by content, also in gzip, else by suffix. meta=True: (array, Meta). ranks: a group over which
+    the array is distributed; each rank reads its block. grid: as in weft.empty; None divides the first axis."""
+    array, facts = _c.load(path, None, None, ranks, grid)
     return (array, Meta(**facts)) if meta else array
 
 
@@ -101,7 +105,8 @@ def probe(path: Path) -> Meta:
 def save(path: Path, array: ArrayLike, meta: Meta | dict[str, Any] | None = None, **fields: Any) -> None:
     """Writes an array to a file that appears whole or not at all; the suffix, else meta.format, names the format.
 
-    Fields of Meta may be given by name. Values are converted to store_as, else to the nearest type of the format."""
+    Fields of Meta may be given by name. Values are converted to store_as, else to the nearest type of the format. Of a
+    distributed array all ranks write their blocks into one file."""
     own = Meta(**fields).__dict__
     _c.save(path, array, {**(_dict(meta) or {}), **{name: own[name] for name in fields}})
 

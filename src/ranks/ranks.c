@@ -26,6 +26,8 @@ wf_status wf_ranks_set_timeout(wf_ranks *ranks, double seconds)
     return WF_OK;
 }
 
+double wf_ranks_get_timeout(const wf_ranks *ranks) { return ranks ? ranks->timeout : 0; }
+
 /* ---- making and freeing ----------------------------------------------------------------------------------------- */
 
 static bool complete(const wf_ranks_ops *ops, const wf_ranks_group *group)
