@@ -5,6 +5,7 @@
 #                       named codegen_* and test_codegen* are left out of builds without LLVM.
 #   tests/blas/         Libraries that test_lib_blas and test_linalg_arrays open.
 #   tests/mpi/          mpi_<kind>: run.sh starts program.c by mpirun. It is skipped where that MPI is not installed.
+#                       mpi_python_<kind>: python.sh starts program.py, with the Python package of the build.
 #   tests/cli/<x>.sh    A script that bash runs as cli_<x>, in an empty folder, with the tool in WEFT and this tree in
 #                       WEFT_SOURCE. bench/cli/test.sh runs likewise, as cli_bench. The first line of a script may be
 #                       "# ctest: LABEL...", as below.
@@ -241,6 +242,9 @@ if(WEFT_TESTS)
             weft_test(mpi_${kind} bash ${source}/tests/mpi/run.sh ${kind} ${CMAKE_BINARY_DIR} "${WEFT_MPICC_${kind}}")
             set_tests_properties(mpi_${kind} PROPERTIES SKIP_RETURN_CODE 77 PROCESSORS 4)
             weft_label(no_kernels mpi_${kind})
+            weft_test(mpi_python_${kind} bash ${source}/tests/mpi/python.sh ${kind} ${CMAKE_BINARY_DIR}
+                      "${WEFT_MPICC_${kind}}")
+            set_tests_properties(mpi_python_${kind} PROPERTIES SKIP_RETURN_CODE 77 PROCESSORS 4)
         endforeach()
     endif()
 

@@ -588,7 +588,8 @@ static PyGetSetDef properties[] = {
     { NULL, NULL, NULL, NULL, NULL },
 };
 static PyMethodDef methods[] = {
-    { "item", item, METH_NOARGS, "item()\n--\n\nThe only element, as a Python number. Of a distributed array all ranks call it." },
+    { "item", item, METH_NOARGS,
+      "item()\n--\n\nThe only element, as a Python number. Of a distributed array all ranks call it." },
     { "tolist", tolist, METH_NOARGS, "tolist()\n--\n\nThe elements as nested lists of Python numbers." },
     { "tobytes", tobytes, METH_NOARGS, "tobytes()\n--\n\nThe elements in C order." },
     { "copy", copy, METH_NOARGS, "copy()\n--\n\nA new array with the same elements, in C order." },

@@ -459,9 +459,9 @@ static PyObject *block_end(PyObject *self, PyObject *args)
     if (wf_array_block_end(array, view) == WF_OK)
         Py_RETURN_NONE;
     wf_clear_error(wfpy.context);
-    return wfpy_raise_status(WF_ERR_ARG,
-                             "Array.block: arrays that share the memory of the block are still in use at its end; `del` "
-                             "ends an array of numpy.asarray(block), and numpy.array(block) is a copy");
+    return wfpy_raise_status(
+        WF_ERR_ARG, "Array.block: arrays that share the memory of the block are still in use at its end; `del` "
+                    "ends an array of numpy.asarray(block), and numpy.array(block) is a copy");
 }
 
 static PyMethodDef functions[] = {

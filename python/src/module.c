@@ -239,10 +239,10 @@ static int exec_module(PyObject *module)
     }
     wfpy.self = module;
     static int (*const parts[])(PyObject * module) = {
-        wfpy_add_errors,      wfpy_add_dtypes, wfpy_add_context, wfpy_add_array,    wfpy_add_dlpack,
-        wfpy_add_values,      wfpy_add_graph,  wfpy_add_kernel,  wfpy_add_text,     wfpy_add_lazy,
-        wfpy_add_wrappers,    wfpy_add_files,  wfpy_add_star,    wfpy_add_hooks,    wfpy_add_rules,
-        wfpy_add_derivatives, wfpy_add_traced, wfpy_add_same,    wfpy_add_dispatch, wfpy_add_frozen,
+        wfpy_add_errors,      wfpy_add_dtypes, wfpy_add_context, wfpy_add_array,       wfpy_add_dlpack,
+        wfpy_add_values,      wfpy_add_graph,  wfpy_add_kernel,  wfpy_add_text,        wfpy_add_lazy,
+        wfpy_add_wrappers,    wfpy_add_files,  wfpy_add_star,    wfpy_add_hooks,       wfpy_add_rules,
+        wfpy_add_derivatives, wfpy_add_traced, wfpy_add_same,    wfpy_add_dispatch,    wfpy_add_frozen,
         wfpy_add_elementwise, wfpy_add_stream, wfpy_add_ranks,   wfpy_add_distributed,
     };
     if (PyModule_AddStringConstant(module, "__version__", wf_version()) < 0)

@@ -28,14 +28,17 @@ static _Atomic bool several; /* a group has several ranks */
 
 bool wfpy_has_ranks(void) { return atomic_load_explicit(&several, memory_order_relaxed); }
 
-/* Called after the end of the interpreter. In the child of a fork the groups are those of the parent. */
+/* Called after the end of the interpreter. In the child of a fork the groups are those of the parent. The barrier fails, or
+ * ends the job, where a rank has gone before; to free a group may wait for it without end. */
 static void free_groups(void)
 {
     for (group *g = groups, *next; g; g = next) {
         next = g->next;
         if (g->process == getpid()) {
             wf_release(g->keeper);
-            wf_ranks_free(g->ranks);
+            wf_ranks_set_timeout(g->ranks, 0); /* others may compute for long */
+            if (wf_ranks_barrier(g->ranks) == WF_OK)
+                wf_ranks_free(g->ranks);
         }
         free(g);
     }
@@ -267,8 +270,8 @@ static PyObject *end_all(PyObject *self, PyObject *args, PyObject *keywords)
     static char *names[] = { "code", "text", NULL };
     int code = EXIT_FAILURE;
     const char *text = "";
-    wf_ranks *ranks = PyArg_ParseTupleAndKeywords(args, keywords, "|is:abort", names, &code, &text) ? ranks_of(self)
-                                                                                                    : NULL;
+    wf_ranks *ranks =
+        PyArg_ParseTupleAndKeywords(args, keywords, "|is:abort", names, &code, &text) ? ranks_of(self) : NULL;
     if (!ranks)
         return NULL;
     if (wf_ranks_size(ranks) > 1 && *text)
@@ -289,7 +292,8 @@ static PyGetSetDef properties[] = {
     { "size", get_size, NULL, "The number of ranks.", NULL },
     { "library", get_library, NULL, "Name and version of what connects the ranks.", NULL },
     { "timeout", get_timeout, set_timeout,
-      "How many seconds a call may wait without any of its messages being done, before it raises; 0: without end.", NULL },
+      "How many seconds a call may wait without any of its messages being done, before it raises; 0: without end.",
+      NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 static PyMethodDef methods[] = {
@@ -300,7 +304,8 @@ static PyMethodDef methods[] = {
     { NULL, NULL, 0, NULL },
 };
 static PyType_Slot slots[] = {
-    { Py_tp_doc, "A group of ranks, processes that run the same program and share distributed arrays; see weft.ranks." },
+    { Py_tp_doc,
+      "A group of ranks, processes that run the same program and share distributed arrays; see weft.ranks." },
     { Py_tp_dealloc, ranks_dealloc },
     { Py_tp_repr, ranks_repr },
     { Py_tp_getset, properties },

@@ -29,6 +29,12 @@ weft.ewise(lambda x: x, weft.zeros(3), out=weft.zeros(3))
 weft.graph().index(0)
 for k in weft.unroll(weft.range(3)):
     weft.local_array(weft.f32, 9)[k] = weft.static(4)
+group = weft.ranks()
+group.timeout = 10
+spread = weft.zeros((8, 8), "f4", ranks=group, grid=(0, 1))
+with spread.block() as block:
+    block[...] = weft.load("a.npy", ranks=group, grid=spread.dist).collect()
+first: tuple[tuple[int, ...], tuple[int, ...]] = weft.Dist((8, 8), group.size, unit=4).range(0)
 shape: tuple[int, ...] = blur("a.mrc", 2.0).shape
 name: str = weft.random.Generator(3).normal((3,)).dtype.name
 '''
@@ -50,7 +56,8 @@ def test_a_program_passes_strict_checks(tmp_path):
 
 
 @pytest.mark.parametrize("old, new", [('border="mirror"', 'border="mirrored"'), ("axis=0", "axes=0"),
-                                      ("name: str", "name: int"), ("values, vectors", "values, vectors, rest")])
+                                      ("name: str", "name: int"), ("values, vectors", "values, vectors, rest"),
+                                      ("timeout = 10", "timeout = '10'"), ("ranks=group, grid=s", "ranks=3, grid=s")])
 def test_mistakes_are_found(tmp_path, old, new):
     (tmp_path / "program.py").write_text(PROGRAM.replace(old, new))
     assert mypy("mypy", "--strict", "--follow-imports=silent", "program.py", folder=tmp_path).returncode == 1
