@@ -77,12 +77,12 @@ def test_distributions(group):
         (lambda: weft.Dist((10, 7), 6, (2, 3, 1)), weft.ArgumentError, r"grid \(2, 3, 1\) has 3 numbers .* 2 axes"),
         (lambda: weft.Dist((10, 7), 6, (-1, 0)), weft.ArgumentError, r"grid \(-1, 0\) has a number that is negative"),
         (lambda: weft.Dist((10, 7), 6, (1 << 40, 0)), weft.ArgumentError, "too large"),
-        (lambda: weft.Dist((10, 7), 6, "ab"), TypeError, ""), (lambda: weft.Dist((10, 7), 6, 2.5), TypeError, "grid"),
+        (lambda: weft.Dist((10, 7), 6, "ab"), TypeError, "integer"), (lambda: weft.Dist((10, 7), 6, 2.5), TypeError, "grid"),
         (lambda: weft.Dist((10, 7), 0), weft.ArgumentError, "ranks is 0"),
         (lambda: weft.Dist((10, 7), "a"), TypeError, "ranks is a group"),
         (lambda: weft.Dist((), 2), weft.ArgumentError, "no grid of 2 ranks over 0 axes"),
-        (lambda: d.range(2), IndexError, "no rank 2 among 2"), (lambda: d.range("a"), TypeError, ""),
-        (lambda: d.owner((10, 0)), IndexError, r"\(10, 0\) is no index of"), (lambda: hash(d), TypeError, ""),
+        (lambda: d.range(2), IndexError, "no rank 2 among 2"), (lambda: d.range("a"), TypeError, "integer"),
+        (lambda: d.owner((10, 0)), IndexError, r"\(10, 0\) is no index of"), (lambda: hash(d), TypeError, "unhashable"),
     ):
         with pytest.raises(error, match=text):
             wrong()
@@ -114,12 +114,11 @@ def test_making_arrays(group, a):
         (lambda: plain.redistribute(), weft.ArgumentError, "Array.redistribute: the array is not distributed"),
         (lambda: plain.block().__enter__(), weft.ArgumentError, "Array.block: the array is not distributed"),
         (lambda: a.redistribute((1, 2, 1)), weft.ArgumentError, r"Array.redistribute\(\): no grid of 1 ranks"),
-        (lambda: a.redistribute(a), weft.ArgumentError, ""),
         (lambda: weft.load("none.npy", grid=1), weft.ArgumentError, r"weft.load\(\): grid 1 needs"),
         (lambda: weft.load("none.npy", ranks=group, grid=1), weft.FileError, "none.npy"),
         (lambda: weft.load("none.npy", ranks=1), TypeError, "ranks is a group"),
     ):
-        with pytest.raises((error, TypeError) if not text else error, match=text):
+        with pytest.raises(error, match=text):
             wrong()
 
 
@@ -257,8 +256,6 @@ print(weft.sum(a).item())
 
 
 def test_references(group):
-    import sys
-
     before = sys.getrefcount(group), sys.getrefcount(weft.Dist), sys.getrefcount(weft.Array)
     for _ in range(50):
         a = weft.zeros((4, 4), ranks=group)

@@ -11,16 +11,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_groups: dict[Any, Ranks] = {}
+_world: Ranks | None = None
 _hooked = False
 
 
 def ranks(communicator: Any = None) -> Ranks:
-    """The group of the processes that mpirun has started, which is the same object at each call; of one, without mpirun.
+    """The group of the processes that mpirun has started, the same object at each call; of one process, without mpirun.
 
-    All processes call it, from the thread that later uses distributed arrays. communicator: one of mpi4py, whose
-    processes form the group, or the address of an MPI_Comm. MPI is started unless mpi4py has started it, and ends with
-    the process. An exception that ends one of several processes ends all of them.
+    All processes call it, from the thread that later uses distributed arrays. communicator: one of mpi4py, or the address
+    of an MPI_Comm, whose processes form a new group. MPI is started unless mpi4py has started it, and ends with the
+    process. An exception that ends one of several processes ends all of them.
 
     >>> import weft
     >>> group = weft.ranks()
@@ -30,20 +30,22 @@ def ranks(communicator: Any = None) -> Ranks:
     >>> weft.sum(a).item() >= 24
     True
     """
-    global _hooked
-    made = _groups.get(communicator)
-    if made is None:
-        mpi4py = sys.modules.get("mpi4py.MPI")
-        address = communicator
-        if communicator is not None and not isinstance(communicator, int):
-            if mpi4py is None or not isinstance(communicator, mpi4py.Comm):
-                raise TypeError(f"weft.ranks() takes a communicator of mpi4py, or the address of one, not {communicator!r}")
-            address = mpi4py._addressof(communicator)
-        by_mpi = address is not None or mpi4py is not None or _weft._launched() > 1 or bool(os.environ.get("WEFT_MPI"))
-        made = _groups[communicator] = _weft._open_ranks(by_mpi, address)
-        if made.size > 1 and not _hooked:
-            _hooked = True
-            _end_all_by_exceptions(made)
+    global _world, _hooked
+    if communicator is None and _world is not None:
+        return _world
+    mpi4py = sys.modules.get("mpi4py.MPI")
+    address = communicator
+    if communicator is not None and not isinstance(communicator, int):
+        if mpi4py is None or not isinstance(communicator, mpi4py.Comm):
+            raise TypeError(f"weft.ranks() takes a communicator of mpi4py, or the address of one, not {communicator!r}")
+        address = mpi4py._addressof(communicator)
+    by_mpi = address is not None or mpi4py is not None or _weft._launched() > 1 or bool(os.environ.get("WEFT_MPI"))
+    made: Ranks = _weft._open_ranks(by_mpi, address)
+    if communicator is None:
+        _world = made
+    if made.size > 1 and not _hooked:
+        _hooked = True
+        _end_all_by_exceptions(made)
     return made
 
 
