@@ -7,7 +7,6 @@
 
 typedef enum model_kind {
     MODEL_STEP_7,       /* the mean of an element and its 6 neighbours in a volume of f32, clamped at borders */
-    MODEL_STEP_FACES,   /* the same, if ranks exchanged faces alone; the library does not, so it cannot be counted */
     MODEL_STEP_27,      /* the mean of the cube of 27 elements around each one */
     MODEL_SUM,          /* the sum of a volume of f32 */
     MODEL_HISTOGRAM,    /* of a volume of f32, 256 bins of i64, on each rank */
@@ -58,7 +57,6 @@ double model_time(const model_case *c, const wf_dist *dist, const model_machine 
 typedef struct plot_line {
     const char *name;
     const double *value; /* [points] of 1, 2, 4, ... ranks, from 0 to 1; more is drawn as 1 */
-    bool is_dashed;
 } plot_line;
 /* Writes a plot as a file of SVG. False: it cannot be written. */
 bool plot_write(const char *path, const char *title, const plot_line *lines, int n, int points);

@@ -116,7 +116,8 @@ static bool share_face(const wf_dist *dist, int a, int b)
     return differ == 1;
 }
 
-/* Each rank gets what it needs of the blocks of others, from each in one message. */
+/* Each rank gets what it needs of the blocks of others, from each in one message. faces_alone: a block and its faces are needed,
+ * not all of the box. */
 static void add_exchange(ranks_model *m, bool faces_alone)
 {
     for (int to = 0; to < m->n; to++)
@@ -148,7 +149,8 @@ static wf_status add_redistribution(ranks_model *m, const wf_dist *from, const w
 
 /* ---- what ranks need -------------------------------------------------------------------------------------------- */
 
-/* The elements around a block that a stencil reads, as a box: also for the stencil of 7 points, whose own elements are no box. */
+/* The box around a block that has all elements that a stencil reads. What the stencil of 7 points reads of it are the block and
+ * its 6 faces. */
 static void need_halo(ranks_model *m)
 {
     for (int r = 0; r < m->n; r++) {
@@ -357,10 +359,9 @@ static wf_status predict(const model_case *c, ranks_model *m, double *work)
     wf_dist to;
     switch (c->kind) {
     case MODEL_STEP_7:
-    case MODEL_STEP_FACES:
     case MODEL_STEP_27:
         need_halo(m);
-        add_exchange(m, c->kind == MODEL_STEP_FACES);
+        add_exchange(m, c->kind == MODEL_STEP_7);
         *work = 8 * block;
         break;
     case MODEL_SUM:

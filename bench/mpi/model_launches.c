@@ -90,7 +90,6 @@ static void begin(bench *b)
     b->fill = record_fill(b);
     switch (b->j->c->kind) {
     case MODEL_STEP_7:
-    case MODEL_STEP_FACES:
     case MODEL_STEP_27:
         b->out = distributed(b, dtype, dist);
         b->run = record_step(b, b->j->c->kind == MODEL_STEP_27 ? 27 : 7);

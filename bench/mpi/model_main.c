@@ -77,7 +77,6 @@ static bool compare_all(int most)
 
 static const model_case curves[] = {
     { "step of the 7-point stencil, blocks", MODEL_STEP_7, MODEL_BLOCKS },
-    { "the same, if faces alone were sent", MODEL_STEP_FACES, MODEL_BLOCKS },
     { "sum, slabs", MODEL_SUM, MODEL_SLABS },
     { "sum, blocks of whole rows", MODEL_SUM, MODEL_ROWS },
     { "sum, blocks", MODEL_SUM, MODEL_BLOCKS },
@@ -152,7 +151,7 @@ static bool show(bool is_weak, const model_machine *m, const char *folder)
             }
             efficiency[i][k] = seconds[i][0] / seconds[i][k] / (is_weak ? 1 : 1 << k);
         }
-        line[i] = (plot_line){ curves[i].name, efficiency[i], curves[i].kind == MODEL_STEP_FACES };
+        line[i] = (plot_line){ curves[i].name, efficiency[i] };
     }
     snprintf(title, sizeof title, is_weak ? "Weak scaling: %d^3 elements a rank" : "Strong scaling: %d^3 elements",
              is_weak ? WEAK : STRONG);

@@ -4,7 +4,7 @@
 
 enum { WIDTH = 800, HEIGHT = 420, LEFT = 60, RIGHT = 290, TOP = 40, BOTTOM = 50, ROW = 22 };
 
-static const char *const colours[] = { "#0b5fa5", "#0b5fa5", "#c2410c", "#15803d", "#7e22ce", "#525252" };
+static const char *const colours[] = { "#0b5fa5", "#c2410c", "#15803d", "#7e22ce", "#525252" };
 enum { COLOURS = sizeof colours / sizeof *colours };
 
 static double x_of(int point, int points)
@@ -35,13 +35,12 @@ static void write_axes(FILE *f, int points)
 
 static void write_line(FILE *f, const plot_line *l, int number, int points)
 {
-    const char *colour = colours[number % COLOURS], *dash = l->is_dashed ? " stroke-dasharray='6 4'" : "";
+    const char *colour = colours[number % COLOURS];
     const int x = WIDTH - RIGHT + 16, y = TOP + 10 + number * ROW;
-    fprintf(f, "<polyline fill='none' stroke='%s' stroke-width='2'%s points='", colour, dash);
+    fprintf(f, "<polyline fill='none' stroke='%s' stroke-width='2' points='", colour);
     for (int k = 0; k < points; k++)
         fprintf(f, "%s%.1f,%.1f", k ? " " : "", x_of(k, points), y_of(l->value[k]));
-    fprintf(f, "'/>\n<line x1='%d' y1='%d' x2='%d' y2='%d' stroke='%s' stroke-width='2'%s/>\n", x, y, x + 28, y, colour,
-            dash);
+    fprintf(f, "'/>\n<line x1='%d' y1='%d' x2='%d' y2='%d' stroke='%s' stroke-width='2'/>\n", x, y, x + 28, y, colour);
     fprintf(f, "<text x='%d' y='%d'>%s</text>\n", x + 34, y + 4, l->name);
 }
 

@@ -59,9 +59,9 @@ bool wf__dist_receive(void *group, int from, void *data, size_t bytes, wf__failu
 
 /* ---- exchange.c: elements that ranks read from the blocks of others ---- */
 typedef struct wf__exchange wf__exchange;
-/* Returns the exchange in which each rank gets the elements need[rank]; makes it if there is none. *made: it is new. NULL
- * with *made false: no rank needs elements of another one; with *made true: out of memory. */
-wf__exchange *wf__exchange_for(wf_array *a, const wf__box *need, bool *made);
+/* Returns the exchange in which each rank gets what it needs; makes it if there is none. *made: it is new. NULL with *made
+ * false: no rank needs elements of another one; with *made true: out of memory. */
+wf__exchange *wf__exchange_for(wf_array *a, wf__needs *need, bool *made);
 void wf__exchange_drop(wf_array *a, wf__exchange *exchange); /* frees an exchange of the array */
 /* True if the elements have been exchanged since the array was written. The same on all ranks. */
 bool wf__exchange_is_fresh(const wf_array *a, const wf__exchange *exchange);

@@ -150,10 +150,7 @@ static bool find_plan(launch *l)
     return l->plan != NULL;
 }
 
-static const wf__box *needs_of(const launch *l, uint32_t object)
-{
-    return &l->plan->plan.read[(size_t)object * (size_t)l->ranks.ranks];
-}
+static wf__needs *needs_of(const launch *l, uint32_t object) { return l->plan->plan.held[object].read; }
 
 /* True if this launch has memory of its own for what this rank reads of the array. */
 static bool is_apart(const launch *l, uint32_t object) { return l->plan->plan.held[object].apart; }
@@ -162,12 +159,12 @@ static bool is_apart(const launch *l, uint32_t object) { return l->plan->plan.he
  * exchange. NULL = a failure, which is noted. */
 static wf_array *new_part(launch *l, uint32_t object)
 {
-    const wf__box *need = &needs_of(l, object)[l->ranks.rank];
+    const wf__box need = wf__needs_hull(needs_of(l, object), l->ranks.rank);
     for (uint32_t j = 0; j < object; ++j)
         if (l->r->arrays[j] == l->r->arrays[object] && l->array[j] != l->r->arrays[j] &&
-            !memcmp(needs_of(l, j), needs_of(l, object), (size_t)l->ranks.ranks * sizeof *need))
+            wf__needs_equal(needs_of(l, j), needs_of(l, object)))
             return (wf_array *)wf_retain(l->array[j]);
-    wf_array *part = wf__distributed_part(l->r->arrays[object], need);
+    wf_array *part = wf__distributed_part(l->r->arrays[object], &need);
     if (!part)
         take_error(l, WF_ERR_MEMORY);
     return part;
@@ -197,15 +194,16 @@ static bool hold(launch *l)
 }
 
 /* Writes to the log that this rank fetches all elements along an axis that ranks share. */
-static void log_whole_axes(const launch *l, uint32_t object, const wf__box *need)
+static void log_whole_axes(const launch *l, uint32_t object)
 {
+    const wf__box need = wf__needs_hull(needs_of(l, object), l->ranks.rank);
     const wf__program *p = l->r->program;
     const wf_array *a = l->r->arrays[object];
     const wf__distributed *d = a->distributed;
     char called[WF__CALLED];
     for (int k = 0; k < a->shape.rank && l->ctx->log; ++k) {
         bool has = d->block.hi[k] - d->block.lo[k] == a->shape.dim[k];
-        if (has || need->lo[k] > 0 || need->hi[k] < a->shape.dim[k] || wf__box_is_empty(need, a->shape.rank))
+        if (has || need.lo[k] > 0 || need.hi[k] < a->shape.dim[k] || wf__box_is_empty(&need, a->shape.rank))
             continue;
         wf__str text = { 0 };
         wf__str_addf(&text, "%s: rank %d fetches all elements along axis %d, which %d ranks share",
@@ -232,10 +230,9 @@ static bool prepare(launch *l)
     for (uint32_t i = 0; i < r->program->object_n; ++i) {
         if (!distributed(l, i))
             continue;
-        const wf__box *need = needs_of(l, i);
-        l->object[i].exchange = wf__exchange_for(r->arrays[i], need, &l->object[i].made);
+        l->object[i].exchange = wf__exchange_for(r->arrays[i], needs_of(l, i), &l->object[i].made);
         if (l->object[i].made)
-            log_whole_axes(l, i, &need[l->ranks.rank]);
+            log_whole_axes(l, i);
         is_new = is_new || l->object[i].made;
         l->alone = l->alone && !l->object[i].exchange && !l->object[i].made;
         if (l->object[i].made && !l->object[i].exchange && l->failure.status == WF_OK)

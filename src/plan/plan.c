@@ -201,7 +201,8 @@ void wf__plan_free(wf__plan *plan, void (*free_code)(void *user, void *code), vo
     wf__free(plan->stage);
     wf__free(plan->step);
     wf__free(plan->temp);
-    wf__free(plan->read);
+    for (uint32_t o = 0; plan->held && o < plan->objects; ++o)
+        wf__needs_release(plan->held[o].read);
     wf__free(plan->held);
     *plan = (wf__plan){ 0 };
 }

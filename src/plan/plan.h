@@ -7,7 +7,7 @@
  */
 #ifndef WEFT_PLAN_H
 #define WEFT_PLAN_H
-#include "plan/box.h"
+#include "plan/needs.h"
 #include "plan/dependence.h"
 #include "plan/kernel.h"
 #include <stdatomic.h>
@@ -314,6 +314,7 @@ typedef struct wf__plan_step {
 } wf__plan_step;
 
 typedef struct wf__held { /* where a distributed array is read and written */
+    wf__needs *read;      /* what each rank needs at the start; NULL: the array is not distributed */
     wf__box touched;      /* elements that this rank needs memory for */
     bool
         apart; /* it is only read, and a box around the block of a rank and what the rank reads would be larger than both, as
@@ -329,7 +330,6 @@ typedef struct wf__plan {
     uint32_t params;         /* parameters of the recording; results of reductions follow */
     uint32_t most_reds;      /* most reductions of a stage */
     wf__per_block per_block; /* stages that run per block */
-    wf__box *read;           /* [objects][ranks] elements of a distributed array that a rank needs at the start */
     wf__held *held;          /* [objects] of distributed arrays */
     wf__plan_step *step;     /* in the order in which they run; each stage is in one of them */
     uint32_t step_n, step_cap;

@@ -1,13 +1,15 @@
 /* regions.c - the points that each rank runs, and the elements that it needs. The pass walks the stages backwards once for
  * each rank. A rank needs its blocks of the arrays that are written. From the elements that it needs of what a stage
- * stores follow the points of the stage, and from these, by the bounds of indices, the elements that the stage reads.
+ * stores follow the points of the stage, and from these, by the bounds of indices, the elements that the stage reads. What a
+ * rank needs is a set of boxes, one of each read, so that a star of neighbours is no cube. Points, and what a rank has memory
+ * for, are one box around such a set.
  */
 #include "ir/analyse/ranges.h"
 #include "ir/pass/pass.h"
 #include "plan/distribute/distribute.h"
 #include <stdio.h>
 
-typedef struct region { /* elements of an object */
+typedef struct region { /* a box of points or of elements */
     wf__box box;
     bool any;
 } region;
@@ -17,7 +19,7 @@ typedef struct walk {
     wf__plan *plan;
     uint32_t objects; /* with temporaries */
     int rank;         /* the rank whose regions are computed */
-    region *need;     /* [objects] what later stages read, and in the end what the rank needs at the start */
+    wf__boxes *need;  /* [objects] what later stages read, and in the end what the rank needs at the start */
     region *touched;  /* [objects] what the rank needs memory for */
     wf__range *range; /* [nodes of the largest body] */
     uint8_t *live;    /* likewise */
@@ -188,7 +190,7 @@ static bool find_reads(const place *at)
         if (!find_read(at, r, &box))
             return false;
         object = wf__of_image(w->p, object, &box);
-        add(&w->need[object], &box, w->p->all[object].rank);
+        wf__boxes_add(&w->need[object], &box, w->p->all[object].rank);
         add(&w->touched[object], &box, w->p->all[object].rank);
     }
     return true;
@@ -230,11 +232,13 @@ static void find_points(const place *at, wf__ref r, region *points)
     const walk *w = at->w;
     const wf__node *n = &at->stage->recorded.node[r];
     const uint32_t object = at->stage->recorded.slot[n->a].object;
+    const int rank = w->p->all[object].rank;
     wf__box box;
-    if (wf__is_tally(w->p, &at->stage->recorded, n) || !w->need[object].any)
+    if (wf__is_tally(w->p, &at->stage->recorded, n) || !w->need[object].n)
         return;
     const wf__places places = wf__places_of_store(w->p, at->stage, n);
-    if (wf__points_that_store(at->stage, &places, &w->need[object].box, w->p->all[object].rank, &box))
+    const wf__box need = wf__boxes_hull(&w->need[object], rank);
+    if (wf__points_that_store(at->stage, &places, &need, rank, &box))
         add(points, &box, at->stage->space.rank);
 }
 
@@ -254,8 +258,9 @@ static void note_stored(const place *at, wf__ref r)
     add(&w->touched[object], &box, b->rank);
     for (int k = 0; k < b->rank; ++k)
         surely = surely && places.axis[k] != WF__ANYWHERE;
-    if (surely && wf__box_within(&w->need[object].box, &box, b->rank))
-        w->need[object].any = false;
+    const wf__box need = wf__boxes_hull(&w->need[object], b->rank);
+    if (surely && wf__box_within(&need, &box, b->rank))
+        w->need[object].n = 0;
 }
 
 /* ---- reductions ---- */
@@ -264,14 +269,15 @@ static void find_kept(const place *at, region *points)
 {
     const wf__stage *stage = at->stage;
     for (uint32_t k = 0; k < stage->recorded.red_n; ++k) {
-        const region *need = &at->w->need[stage->reduce.result[k]];
+        const uint32_t result = stage->reduce.result[k];
+        const wf__box need = wf__boxes_hull(&at->w->need[result], at->w->p->all[result].rank);
         wf__box box = wf__whole_space(stage);
-        for (int d = 0; d < stage->space.rank && need->any; ++d)
+        for (int d = 0; d < stage->space.rank; ++d)
             if (!(stage->reduce.axes >> d & 1) && stage->division.axes >> d & 1) {
-                box.lo[d] = need->box.lo[d];
-                box.hi[d] = need->box.hi[d];
+                box.lo[d] = need.lo[d];
+                box.hi[d] = need.hi[d];
             }
-        if (need->any)
+        if (at->w->need[result].n)
             add(points, &box, stage->space.rank);
     }
 }
@@ -363,7 +369,8 @@ static bool walk_scan(walk *w, wf__stage *stage)
 {
     const wf__scan *scan = &stage->scan;
     const int rank = stage->space.rank;
-    region *need = &w->need[scan->to];
+    const wf__box need = wf__boxes_hull(&w->need[scan->to], rank);
+    const bool any = w->need[scan->to].n;
     wf__box points = wf__whole_space(stage);
     char called[WF__CALLED];
     if (stage->division.axes && !wf__has_regions(w->p, scan->to)) {
@@ -372,20 +379,20 @@ static bool walk_scan(walk *w, wf__stage *stage)
                       wf__bind_called(&w->p->all[scan->to], called));
         return false;
     }
-    if (stage->division.axes && !wf__scan_points(w->p, stage, w->rank, need->any ? &need->box : NULL, &points)) {
+    if (stage->division.axes && !wf__scan_points(w->p, stage, w->rank, any ? &need : NULL, &points)) {
         stage->scan.shared = false;
         w->again = true;
-        wf__scan_points(w->p, stage, w->rank, &need->box, &points);
+        wf__scan_points(w->p, stage, w->rank, &need, &points);
     }
     if (w->rank == w->p->rec->group->rank)
         stage->division.window = points;
     if (wf__box_is_empty(&points, rank))
         return true;
-    need->any = false; /* it is among the points */
+    w->need[scan->to].n = 0; /* it is among the points */
     if (wf__has_regions(w->p, scan->to))
         add(&w->touched[scan->to], &points, rank);
     if (wf__has_regions(w->p, scan->from)) {
-        add(&w->need[scan->from], &points, rank);
+        wf__boxes_add(&w->need[scan->from], &points, rank);
         add(&w->touched[scan->from], &points, rank);
     }
     return true;
@@ -433,21 +440,25 @@ static bool walk_rank(walk *w, int rank)
 {
     const wf__group *group = w->p->rec->group;
     w->rank = rank;
-    memset(w->need, 0, w->objects * sizeof *w->need);
+    for (uint32_t o = 0; o < w->objects; ++o)
+        w->need[o].n = 0;
     memset(w->touched, 0, w->objects * sizeof *w->touched);
     for (uint32_t o = 0; o < w->plan->objects; ++o) {
         wf__box block = { { 0 }, { 0 } };
         if (!wf__is_distributed(w->p, o) || !wf__is_written(w->plan, o))
             continue;
         wf_dist_range(w->p->bind[o].dist, rank, block.lo, block.hi);
-        add(&w->need[o], &block, w->p->bind[o].rank);
+        wf__boxes_add(&w->need[o], &block, w->p->bind[o].rank);
     }
     for (uint32_t s = w->plan->stage_n; s-- > 0;)
         if (!walk_stage(w, s))
             return false;
     for (uint32_t o = 0; o < w->plan->objects && !w->tries; ++o) {
-        if (w->need[o].any)
-            w->plan->read[(size_t)o * (size_t)group->ranks + (size_t)rank] = w->need[o].box;
+        wf__needs *read = w->plan->held[o].read;
+        if (read)
+            wf__boxes_cut(&w->need[o], read->rank);
+        if (read && !wf__needs_set(read, rank, &w->need[o]))
+            return wf__plan_no_memory(w->plan);
         if (w->touched[o].any && rank == group->rank)
             w->plan->held[o].touched = w->touched[o].box;
     }
@@ -495,12 +506,12 @@ static void find_apart(walk *w)
         if (!wf__is_distributed(w->p, o) || wf__is_written(w->plan, o))
             continue;
         for (int r = 0; r < ranks && !w->plan->held[o].apart; ++r) {
-            const wf__box *need = &w->plan->read[(size_t)o * (size_t)ranks + (size_t)r];
+            const wf__box need = wf__needs_hull(w->plan->held[o].read, r);
             wf__box block = { { 0 }, { 0 } };
             wf_dist_range(w->p->bind[o].dist, r, block.lo, block.hi);
-            const wf__box both = wf__box_hull(&block, need, rank);
-            const size_t parts = wf__box_elements(&block, rank) + wf__box_elements(need, rank);
-            w->plan->held[o].apart = !wf__box_is_empty(need, rank) && wf__box_elements(&both, rank) > parts;
+            const wf__box both = wf__box_hull(&block, &need, rank);
+            const size_t parts = wf__box_elements(&block, rank) + wf__box_elements(&need, rank);
+            w->plan->held[o].apart = !wf__box_is_empty(&need, rank) && wf__box_elements(&both, rank) > parts;
         }
     }
 }
@@ -584,7 +595,6 @@ static bool place_temps(walk *w)
 bool wf__pass_regions(wf__planning *p)
 {
     wf__plan *plan = p->plan;
-    const wf__group *group = p->rec->group;
     uint32_t most = 1;
     for (uint32_t s = 0; s < plan->stage_n; ++s)
         most = plan->stage[s].recorded.n > most ? plan->stage[s].recorded.n : most;
@@ -593,9 +603,12 @@ bool wf__pass_regions(wf__planning *p)
     w.touched = wf__alloc((w.objects + 1) * sizeof *w.touched);
     w.range = wf__alloc(most * sizeof *w.range);
     w.live = wf__alloc(most);
-    plan->read = wf__alloc0(((size_t)plan->objects * (size_t)group->ranks + 1) * sizeof *plan->read);
     plan->held = wf__alloc0((plan->objects + 1) * sizeof *plan->held);
-    bool ok = (w.need && w.touched && w.range && w.live && plan->read && plan->held) || wf__plan_no_memory(plan);
+    bool ok = w.need && w.touched && w.range && w.live && plan->held;
+    for (uint32_t o = 0; ok && o < plan->objects; ++o)
+        if (wf__is_distributed(p, o))
+            ok = (plan->held[o].read = wf__needs_new(p->rec->group->ranks, p->bind[o].rank)) != NULL;
+    ok = ok || wf__plan_no_memory(plan);
     ok = ok && wf__find_tallies(p);
     ok = ok && share_scans(&w) && walk_ranks(&w);
     if (ok)
