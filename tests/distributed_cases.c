@@ -510,5 +510,7 @@ const distributed_case distributed_cases[] = {
     { "gathers", distributed_gathers },
     { "recurrences", distributed_recurrences },
     { "stores", distributed_stores },
+    { "stars", distributed_stars },
+    { "sets", distributed_sets },
     { NULL, NULL },
 };

@@ -115,12 +115,32 @@ static void random_by_index(distributed_world *w, wf_array **a, wf_array *at, wf
 }
 
 /* ---- others ---- */
+/* A star of elements around the point, of another width along each axis, with one border mode. */
+static wf_val star(wf_graph *g, wf_array *a, uint64_t *state)
+{
+    const int rank = wf_array_shape(a).rank;
+    const wf_border border = (wf_border)(WF_BORDER_VALUE + below(state, 5));
+    wf_val v = wf_in(g, a), index[WF_MAX_RANK];
+    for (int along = 0; along < rank; ++along) {
+        const int64_t width = below(state, 4);
+        for (int64_t k = -width; k <= width; ++k) {
+            for (int d = 0; d < rank; ++d)
+                index[d] = d == along ? wf_add(wf_index(g, d), (double)k) : wf_index(g, d);
+            const wf_vals place = { index, (size_t)rank };
+            v = wf_add(wf_mul(v, 0.5), wf_read_border_n(g, a, border, wf_const(g, WF_F32, 0.25), place));
+        }
+    }
+    return v;
+}
+
 static void random_space(distributed_world *w, wf_array **a, wf_shape shape, uint64_t *state)
 {
     wf_graph *g = wf_begin(w->ctx, .shape = shape);
     wf_val v = wf_in(g, a[below(state, 3)]);
-    for (int64_t k = below(state, 4); k >= 0; --k)
-        v = wf_add(wf_mul(v, 0.5), near_point(g, a[below(state, 3)], state));
+    for (int64_t k = below(state, 4); k >= 0; --k) {
+        wf_array *from = a[below(state, 3)];
+        v = wf_add(wf_mul(v, 0.5), below(state, 3) ? near_point(g, from, state) : star(g, from, state));
+    }
     wf_out(g, a[below(state, 3)], v);
     if (below(state, 2))
         wf_out(g, a[below(state, 3)], wf_sub(v, 1));
@@ -192,13 +212,16 @@ static void random_case(distributed_world *w)
         a[k] = world_filled_along(w, WF_F32, shape, w->run->seed + (uint64_t)k, whole);
     if (whole)
         at = world_positions(w, shape, (int)shape.dim[along], whole, below(&state, 2));
-    for (int64_t k = 1 + below(&state, 3); k > 0 && w->status == WF_OK; --k)
+    for (int64_t k = 1 + below(&state, 4); k > 0 && w->status == WF_OK; --k) {
+        for (int i = 0; i < 3; ++i)
+            world_spoil(w, a[i]);
         if (whole && below(&state, 2))
             random_by_index(w, a, at, shape, along, &state);
         else if (below(&state, 2))
             random_space(w, a, shape, &state);
         else
             random_graph(w, a, at, total, shape, along, &state);
+    }
     for (int k = 0; k < 3; ++k)
         world_result(w, a[k]);
     wf_release(at);

@@ -24,7 +24,7 @@ typedef struct distributed_case {
     void (*record)(distributed_world *w);
 } distributed_case;
 
-enum { DISTRIBUTED_RESULTS = 128 };
+enum { DISTRIBUTED_RESULTS = 256 };
 struct distributed_run {
     const distributed_case *it;
     int threads;
@@ -57,6 +57,9 @@ wf_array *world_empty_along(distributed_world *w, wf_dtype dtype, wf_shape shape
 wf_array *world_filled_along(distributed_world *w, wf_dtype dtype, wf_shape shape, uint64_t seed, wf_axes whole);
 /* Notes or compares the contents of a result, and releases it. */
 void world_result(distributed_world *w, wf_array *a);
+/* Makes NaN of what this rank has memory for besides its block, unless that was fetched since the array was written. A float
+ * that a launch reads there without fetching it makes a result differ. */
+void world_spoil(distributed_world *w, wf_array *a);
 wf_array *world_divided(distributed_world *w, wf_array *a); /* fails unless the array is distributed over the ranks */
 
 /* ---- indices ---- */
