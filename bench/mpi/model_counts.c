@@ -6,11 +6,11 @@
 
 enum {
     AXES = 3,
-    HEADER = 16,     /* bytes before the elements of a message of an exchange: the sender's status */
-    STATUS = 8,      /* bytes of a rank's status before ranks join */
-    AGREED = 4,      /* likewise, in wf_ranks_agree */
-    LARGE = 1 << 16, /* bytes from which an all-gather sends pieces around a ring */
-    PART = 1 << 16,  /* bytes of an accumulated array that ranks exchange at once */
+    HEADER = 16,            /* bytes before the elements of a message of an exchange: the sender's status */
+    STATUS = 8,             /* bytes of a rank's status before ranks join */
+    AGREED = 4,             /* likewise, in wf_ranks_agree */
+    MESSAGE_COST = 1 << 13, /* bytes of an all-gather that are packed in the time of a message */
+    PART = 1 << 16,         /* bytes of an accumulated array that ranks exchange at once */
     BINS = 256,
     LANES = 32,    /* the shares of ranks in an accumulation begin at multiples of this along the last axis */
     BOX = 1 << 14, /* points of a box of a reduction, of whole rows; src/ir/thresholds.def: BOX_CHAIN */
@@ -72,16 +72,18 @@ static void add_message(ranks_model *m, int from, int to, int64_t bytes)
     m->of_rank[to].bytes_in += bytes;
 }
 
-/* An all-gather of m->bytes. Few bytes: a rank has the pieces of `have` ranks from itself on, and gives them to the rank so far
- * before it. Many: each piece goes around a ring. */
+/* An all-gather of m->bytes. Rounds: a rank has the pieces of `have` ranks from itself on, and gives them to the rank so far
+ * before it. If packing all bytes for them takes longer than the messages that they save, each piece goes around a ring. */
 static void add_gather(ranks_model *m)
 {
-    int64_t total = 0;
+    int64_t total = 0, saved = m->n - 1;
     for (int r = 0; r < m->n; r++)
         total += m->bytes[r];
+    for (int have = 1; have < m->n; have *= 2)
+        saved--;
     if (!total)
         return;
-    if (total >= LARGE) {
+    if (total >= saved * MESSAGE_COST) {
         for (int r = 0; r < m->n; r++)
             for (int k = 0; k < m->n - 1; k++)
                 add_message(m, r, (r + 1) % m->n, m->bytes[(r + m->n - k) % m->n]);
@@ -128,7 +130,7 @@ static void add_exchange(ranks_model *m, bool faces_alone)
         }
 }
 
-/* A message goes from each rank to each other one, also if nothing is in it. */
+/* A message goes from each rank to each other one that gets something of its block. */
 static wf_status add_redistribution(ranks_model *m, const wf_dist *from, const wf_dist *to)
 {
     box *both = malloc(2 * (size_t)m->n * sizeof *both), *there = both + m->n;
@@ -139,7 +141,7 @@ static wf_status add_redistribution(ranks_model *m, const wf_dist *from, const w
     for (int r = 0; r < m->n; r++)
         for (int s = 0; s < m->n; s++) {
             const box part = meet(&both[r], &there[s]);
-            if (r != s)
+            if (r != s && elements(&part))
                 add_message(m, r, s, elements(&part) * m->size);
         }
     free(both);

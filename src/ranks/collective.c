@@ -4,9 +4,12 @@
  * every rank to every other.
  * Broadcast: along a binomial tree. Of many bytes, the root gives each rank a part, and all gather the parts: no rank
  * sends more than twice the bytes.
- * All-gather: of few bytes, rounds in which a rank passes on all that it has, which doubles (Bruck et al. 1997); of many,
- * each piece goes around a ring.
- * All-to-all: every rank exchanges with the ranks at distance 1, 2, 3, ..., some at a time.
+ * All-gather: rounds in which a rank passes on all that it has, which doubles (Bruck et al. 1997), or a ring around which
+ * each piece goes. Of equal pieces, a rank sends as many bytes in both. Rounds are log2(n) messages, where the ring has n - 1;
+ * but what a round sends lies in one piece of memory, so all bytes are packed and unpacked. The way is taken in which messages
+ * and packing together take less time.
+ * All-to-all: every rank exchanges with the ranks at distance 1, 2, 3, ..., some at a time. Nothing is sent for an empty
+ * piece, which both ranks know.
  *
  * After a failure on the way of such a function, or of a message because a rank or the transport failed, other ranks may
  * still wait for messages of this rank. If this rank began another collective function, it would wait for theirs, and all
@@ -16,8 +19,9 @@
 
 /* A collective function of a transport takes this much in all; messages have no such limit. */
 #define MOST_AT_ONCE ((size_t)1 << 30)
-/* The smallest sum of pieces that are sent in the way for large ones. */
-enum { LARGE = 1 << 16 };
+/* Packing and unpacking this number of bytes takes as long as a message: 1.5 us, if a core copies 11 GB in a second. Parts of
+ * a broadcast have as many bytes at least. */
+enum { MESSAGE_COST = 1 << 13 };
 
 /* Whether the transport's own function is called. It has no limit of time, so it is not while a timeout is set. */
 static bool by_transport(const wf_ranks *ranks, bool has_function) { return has_function && ranks->timeout == 0; }
@@ -175,7 +179,11 @@ static wf_status gather_by_doubling(wf_ranks *ranks, const char *doing, char *al
 
 static wf_status gather(wf_ranks *ranks, const char *doing, char *all, wf_pieces p, size_t total)
 {
-    return total < LARGE ? gather_by_doubling(ranks, doing, all, p, total) : gather_by_ring(ranks, doing, all, p);
+    size_t saved = (size_t)ranks->size - 1; /* messages that rounds save */
+    for (int have = 1; have < ranks->size; have *= 2)
+        saved--;
+    return total < saved * MESSAGE_COST ? gather_by_doubling(ranks, doing, all, p, total)
+                                        : gather_by_ring(ranks, doing, all, p);
 }
 
 wf_status wf_ranks_all_gather(wf_ranks *ranks, const void *mine, void *all, wf_pieces pieces)
@@ -261,8 +269,9 @@ wf_status wf_ranks_broadcast(wf_ranks *ranks, void *data, size_t bytes, int root
     if (!bytes || ranks->size == 1)
         return WF_OK;
     if (!by_transport(ranks, ranks->ops->broadcast))
-        return end(ranks, bytes < LARGE || ranks->size == 2 ? broadcast_by_tree(ranks, doing, data, bytes, root)
-                                                            : broadcast_by_parts(ranks, doing, data, bytes, root));
+        return end(ranks, bytes / (size_t)ranks->size < MESSAGE_COST || ranks->size == 2
+                              ? broadcast_by_tree(ranks, doing, data, bytes, root)
+                              : broadcast_by_parts(ranks, doing, data, bytes, root));
     for (size_t at = 0; at < bytes && !status; at += MOST_AT_ONCE) {
         size_t part = bytes - at < MOST_AT_ONCE ? bytes - at : MOST_AT_ONCE;
         status = ranks->ops->broadcast(ranks->group, (char *)data + at, part, root, &error);
@@ -282,17 +291,21 @@ static wf_status all_to_all(wf_ranks *ranks, const char *doing, const char *out,
         size_t n = 0;
         for (int by = begin; by < end && !status; by++) {
             int from = ahead(ranks, ranks->size - by);
+            if (!piece_bytes(ip, from))
+                continue;
             status = wf__ranks_begin(ranks, doing, false, in + piece_offset(ip, from), piece_bytes(ip, from), from,
                                      WF__TAG_ALL_TO_ALL, &requests[n]);
             n += !status;
         }
         for (int by = begin; by < end && !status; by++) {
             int to = ahead(ranks, by);
+            if (!piece_bytes(op, to))
+                continue;
             status = wf__ranks_begin(ranks, doing, true, (char *)out + piece_offset(op, to), piece_bytes(op, to), to,
                                      WF__TAG_ALL_TO_ALL, &requests[n]);
             n += !status;
         }
-        if (!status)
+        if (!status && n)
             status = finish(ranks, doing, requests, n);
         else
             while (n)
