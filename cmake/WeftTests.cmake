@@ -227,10 +227,13 @@ if(WEFT_TESTS)
     # A library for MPI without an MPI, for a test to name.
     weft_test_module(fake_mpi tests/mpi/fake_mpi.c test_ranks_open WEFT_FAKE_MPI)
 
-    # The model of messages that ranks send, which a program of bench/mpi shares.
+    # Counts and a model of messages that ranks send, which a program of bench/mpi shares.
     if(TARGET test_ranks_model)
         target_sources(test_ranks_model PRIVATE ${source}/bench/mpi/counted.c ${source}/bench/mpi/model_counts.c
                                                 ${source}/bench/mpi/model_launches.c)
+    endif()
+    if(TARGET test_ranks_neighbours)
+        target_sources(test_ranks_neighbours PRIVATE ${source}/bench/mpi/counted.c)
     endif()
 
     # Ranks over MPI.
